@@ -9,6 +9,7 @@
 
 #define STEP_NS 1000000.0
 #define OPERATORS 5U /* f1 to f5; probe 0 opens the steps */
+#define KERNELS 6U /* k1 to k6 */
 
 /* What a run is like. */
 struct plan {
@@ -26,6 +27,10 @@ struct plan {
 	unsigned only_from; /* f5 is called from this step on; 0: from the first */
 	bool without_5;
 	unsigned calls; /* of f4, a step; 0: one */
+	unsigned kernels; /* how many there are */
+	unsigned on_device_1; /* ... the last so many of them there */
+	double kernel[KERNELS]; /* factor of each, 0: 1 */
+	double clock[2]; /* of each device: factor of all its kernels, 0: 1 */
 };
 
 static double uniform(uint64_t *state)
@@ -95,8 +100,29 @@ static void put_step(struct builder *b, const struct plan *p, unsigned i, uint64
 	}
 }
 
-/* Ends the capture, and reads it. */
-static struct xsp_series *read_series(struct builder *b)
+/* Of 400 launches each, by turns over all of the recording. The GPU is timed more evenly than the CPU. */
+static void put_kernels(const struct xsp_timeline_sink *sink, const struct plan *p, uint64_t to_ns)
+{
+	static const char *const names[KERNELS] = {"k1", "k2", "k3", "k4", "k5", "k6"};
+	uint64_t state = p->seed * 104729 + 7;
+
+	for (unsigned i = 0; i < 400 * p->kernels; i++) {
+		const unsigned k = i % p->kernels, device = k >= p->kernels - p->on_device_1;
+		const double factor = p->kernel[k] > 0 ? p->kernel[k] : 1,
+			     clock = p->clock[device] > 0 ? p->clock[device] : 1;
+		struct xsp_gpu_activity a = {.kind = XSP_GPU_IS_KERNEL,
+					     .name = names[k],
+					     .device = device,
+					     .start_ns = 1000 +
+							 (to_ns - 1000) / (400 * p->kernels) * i};
+		a.end_ns = a.start_ns + (uint64_t)(20000 * (k + 1) * factor * clock *
+						   exp(p->noise * normal(&state)));
+		cr_assert_eq(sink->gpu(sink->ctx, &a), 0);
+	}
+}
+
+/* Ends the capture, and reads it. p: of the kernels, or NULL. */
+static struct xsp_series *read_series(struct builder *b, const struct plan *p)
 {
 	struct xsp_capture_reader *r;
 	struct xsp_timeline *t;
@@ -109,6 +135,8 @@ static struct xsp_series *read_series(struct builder *b)
 	cr_assert_eq(xsp_series_new(t, &s), 0);
 	const struct xsp_timeline_sink sink = xsp_series_sink(s);
 	cr_assert_eq(xsp_timeline_run(t, &sink, 1, &err), 0);
+	if (p != NULL)
+		put_kernels(&sink, p, b->now);
 	cr_assert_eq(xsp_series_end(s), 0);
 	xsp_timeline_free(t);
 	xsp_capture_close(r);
@@ -124,7 +152,7 @@ static struct xsp_series *series_of(const struct plan *p)
 	builder_begin(&b, OPERATORS + 1);
 	for (unsigned i = 0; i < p->steps; i++)
 		put_step(&b, p, i, &state);
-	return read_series(&b);
+	return read_series(&b, p);
 }
 
 #define MOST 8
@@ -514,7 +542,7 @@ static struct xsp_series *series_of_places(bool first)
 		end(&b, 0, 9000);
 		b.now += step ? 1000000 : 100;
 	}
-	return read_series(&b);
+	return read_series(&b, NULL);
 }
 
 /* A place that is not followed on one side has not stopped to grow there. */
@@ -592,6 +620,151 @@ Test(compare, no_leak_where_nothing_grows)
 	cr_expect_str_eq(verdict(&s, "memory", "growth", "resident memory"), "none: no growth");
 	cr_expect_eq(findings(&s, &found), 0);
 	cr_expect_eq(s.found, 0);
+	clear(&s);
+}
+
+/* ---- kernels ---- */
+
+/* The change that the note on what most kernels did tells, in %; NAN: there is no such note. `whose`: what follows
+ * "most kernels" in it. */
+static double told_of_kernels(const struct setting *s, const char *whose)
+{
+	const char *const *notes;
+	const size_t n = xsp_report_notes(xsp_report_find_section(s->report, "compared"), &notes);
+	char start[80];
+	double percent;
+
+	snprintf(start, sizeof(start), "most kernels%s changed by ", whose);
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(notes[i], start, strlen(start)) == 0 &&
+		    sscanf(notes[i] + strlen(start), "%lf %%", &percent) == 1)
+			return percent;
+	return NAN;
+}
+
+static struct plan with_kernels(uint64_t seed, unsigned kernels)
+{
+	struct plan p = usual;
+
+	p.seed = seed;
+	p.kernels = kernels;
+	return p;
+}
+
+static void add_three(struct setting *s, unsigned side, struct plan p)
+{
+	for (unsigned i = 0; i < 3; i++, p.seed += 10)
+		add(s, side, &p);
+}
+
+/* A GPU with another clock does it to all of its kernels, which one recording a side cannot tell from slower kernels. */
+Test(compare, kernels_of_another_clock)
+{
+	struct plan a = with_kernels(1, 3), b = with_kernels(2, 3);
+	const struct xsp_report_found *found;
+	struct setting s;
+
+	b.clock[0] = 1.1;
+	compare_plans(&s, &a, &b);
+	cr_expect_eq(verdicts(&s), 0, "%u", verdicts(&s));
+	cr_expect_eq(s.found, 0);
+	cr_expect_eq(findings(&s, &found), 0);
+	cr_expect_float_eq(told_of_kernels(&s, ""), 10, 1);
+	cr_expect_str_eq(verdict(&s, "kernels", "kernel", "[all kernels]"), "no row");
+	clear(&s);
+
+	s = (struct setting){0};
+	add_three(&s, 0, a);
+	add_three(&s, 1, b);
+	compare(&s);
+	cr_expect_str_eq(verdict(&s, "kernels", "kernel", "[all kernels]"), "slower");
+	cr_expect_float_eq(cell(&s, "kernels", "kernel", "[all kernels]", "change").real, 0.1,
+			   0.01);
+	cr_expect_eq(verdicts(&s), 1, "%u", verdicts(&s));
+	cr_assert_eq(findings(&s, &found), 1);
+	cr_expect_str_eq(found[0].finding.rule, "slower-kernel");
+	cr_expect_null(strstr(found[0].finding.title, "after"), "%s", found[0].finding.title);
+	clear(&s);
+}
+
+/* Runs differ by their clocks: 40 pairs of one recording a side, none of which may have a kernel that is slower. */
+Test(compare, no_kernel_is_slower_between_runs)
+{
+	uint64_t state = 5;
+	unsigned wrong = 0;
+
+	for (unsigned i = 0; i < 40; i++) {
+		struct plan a = with_kernels(2 * i + 1, 3), b = with_kernels(2 * i + 2, 3);
+		struct setting s;
+		a.clock[0] = exp(0.05 * normal(&state));
+		b.clock[0] = exp(0.05 * normal(&state));
+		compare_plans(&s, &a, &b);
+		wrong += verdicts(&s) > 0;
+		clear(&s);
+	}
+	cr_expect_leq(wrong, 2, "%u of 40", wrong);
+}
+
+Test(compare, a_slower_kernel)
+{
+	for (unsigned kernels = 3; kernels <= KERNELS; kernels += 3) {
+		struct plan a = with_kernels(1, kernels), b = with_kernels(2, kernels);
+		struct setting s;
+		b.clock[0] = 1.1;
+		b.kernel[1] = 1.2;
+		compare_plans(&s, &a, &b);
+		cr_expect_str_eq(verdict(&s, "kernels", "kernel", "k2"), "slower");
+		cr_expect_float_eq(cell(&s, "kernels", "kernel", "k2", "change").real, 0.2, 0.02);
+		cr_expect_eq(verdicts(&s), 1, "%u", verdicts(&s));
+		cr_expect_eq(s.found, XSP_COMPARE_SLOWER);
+		clear(&s);
+		compare_plans(&s, &b, &a);
+		cr_expect_str_eq(verdict(&s, "kernels", "kernel", "k2"), "faster");
+		cr_expect_eq(verdicts(&s), 1, "%u", verdicts(&s));
+		clear(&s);
+	}
+}
+
+/* Of two kernels none says what the GPU did to the other. */
+Test(compare, too_few_kernels_to_tell_the_clock)
+{
+	struct plan a = with_kernels(1, 2), b = with_kernels(2, 2);
+	struct setting s;
+
+	b.kernel[0] = 1.2;
+	compare_plans(&s, &a, &b);
+	cr_expect_str_eq(verdict(&s, "kernels", "kernel", "k1"), "none: alone");
+	cr_expect_str_eq(verdict(&s, "kernels", "kernel", "k2"), "same");
+	cr_expect_eq(s.found, 0);
+	clear(&s);
+
+	s = (struct setting){0};
+	add_three(&s, 0, a);
+	add_three(&s, 1, b);
+	compare(&s);
+	cr_expect_str_eq(verdict(&s, "kernels", "kernel", "k1"), "slower");
+	cr_expect_eq(verdicts(&s), 1, "%u", verdicts(&s));
+	clear(&s);
+}
+
+/* k1 to k3 run on one GPU, the rest on another, which alone is slower. */
+Test(compare, each_device_has_its_clock)
+{
+	struct plan a = with_kernels(1, 6), b = with_kernels(2, 6);
+	struct setting s;
+
+	a.on_device_1 = b.on_device_1 = 3;
+	b.clock[1] = 1.2;
+	compare_plans(&s, &a, &b);
+	cr_expect_eq(verdicts(&s), 0, "%u", verdicts(&s));
+	cr_expect_float_eq(told_of_kernels(&s, " of device 1"), 20, 1);
+	cr_expect(isnan(told_of_kernels(&s, " of device 0")));
+	cr_expect_str_eq(verdict(&s, "kernels", "kernel", "k1"), "same");
+	clear(&s);
+	b.kernel[5] = 1.3;
+	compare_plans(&s, &a, &b);
+	cr_expect_str_eq(verdict(&s, "kernels", "kernel", "k6"), "slower");
+	cr_expect_eq(verdicts(&s), 1, "%u", verdicts(&s));
 	clear(&s);
 }
 

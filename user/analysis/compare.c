@@ -34,9 +34,10 @@ static const struct {
 	[WHY_FASTEST] = {"none: fastest",
 			 "the fastest ones have not changed as the middle has, so it may be the "
 			 "machine that was busy; three captures a side tell"},
-	[WHY_ALL] = {"none: all alike",
-		     "most operators changed alike, as on a machine that is busier; three "
-		     "captures a side tell"},
+	[WHY_ALL] =
+		{"none: all alike",
+		 "most operators (kernels) changed alike, as on a machine that is busier or a GPU "
+		 "with another clock; three captures a side tell"},
 	[WHY_SMALL] = {"small",
 		       "less than 1 % of the time (three captures a side: 0.1 %) is not judged"},
 	[WHY_RARE] = {"none: seldom",
@@ -46,6 +47,10 @@ static const struct {
 		      "captures a side tell"},
 	[WHY_NO_GROWTH] = {"none: no growth",
 			   "the other side gave memory back, and this one only did not"},
+	[WHY_ALONE] = {"none: alone",
+		       "fewer than three kernels have 1 % of their device's time each, so that a "
+		       "slower kernel cannot be told from a GPU with another clock; three captures "
+		       "a side tell"},
 };
 
 /* ---- what makes it doubtful ---- */
@@ -338,6 +343,10 @@ static void put_slower(struct writing *w, const struct pair *p, const struct com
 		rc = asprintf(&title, "%s grows by %s a %s in %s, by %s%s in A", c->name,
 			      quantity(b, c, c->b), p->steps ? "step" : "second", side,
 			      c->a < 0 ? "-" : "", quantity(a, c, c->a));
+	else if (!isfinite(c->a)) /* of all kernels */
+		rc = asprintf(&title, "%s: %.1f %% %s in %s (%.1f %% to %.1f %%)", c->name,
+			      100 * expm1(c->d.by), kinds[c->what].more, side,
+			      100 * expm1(c->d.low), 100 * expm1(c->d.high));
 	else
 		rc = asprintf(&title, "%s: %.1f %% %s in %s (%.1f %% to %.1f %%), %s after %s",
 			      c->name, 100 * expm1(c->d.by), kinds[c->what].more, side,
@@ -525,6 +534,26 @@ static void put_method(struct xsp_report_section *head, const struct pair *p, co
 	}
 }
 
+/* A GPU's clock changes what all of its kernels take. */
+static void put_devices(struct xsp_report_section *head, const struct pair *p)
+{
+	char text[400];
+
+	for (size_t i = 0; i < p->device_count; i++) {
+		const struct device_change *d = &p->devices[i];
+		if (!d->known || fabs(d->by) <= log1p(p->threshold) / 2)
+			continue;
+		snprintf(text, sizeof(text),
+			 "most kernels%s changed by %.1f %%, which is taken out of the changes "
+			 "below%s",
+			 d->kernels, 100 * expm1(d->by),
+			 p->repeats ? ", but for that of all kernels"
+				    : ": one recording a side cannot tell it from another clock of "
+				      "the GPU");
+		xsp_report_note(head, text);
+	}
+}
+
 static int compare_pair(struct writing *w, struct xsp_report_section *head, struct pair *p,
 			const char *name, const char *side)
 {
@@ -534,6 +563,7 @@ static int compare_pair(struct writing *w, struct xsp_report_section *head, stru
 		rc = xsp_compare_judge(p);
 	if (rc == 0) {
 		put_method(head, p, name);
+		put_devices(head, p);
 		if (p->count > 0)
 			qsort(p->rows, p->count, sizeof(*p->rows), by_weight);
 		put_verdicts(w, p, name, side);
@@ -541,6 +571,7 @@ static int compare_pair(struct writing *w, struct xsp_report_section *head, stru
 		put_findings(w, p, false, side);
 	}
 	free(p->rows);
+	free(p->devices);
 	return rc;
 }
 

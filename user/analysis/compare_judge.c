@@ -3,8 +3,8 @@
  * compare_judge.c - which of the differences are none of chance.
  *
  * A difference counts if its interval lies beyond the threshold after Holm's correction over all that is judged. What most
- * of the operators did at a time is taken out of what each of them did (compare_measure.c): a machine that is slower or
- * busier does it to all of them. One recording a side says nothing else of what differs from one run to the next, so then
+ * of the operators did at a time is taken out of what each of them did (compare_measure.c), and of kernels what most of
+ * their device's did: a machine that is slower or busier does it to all of them. One recording a side says nothing else of what differs from one run to the next, so then
  * the fastest steps or calls must have changed as well.
  */
 #include <errno.h>
@@ -78,6 +78,10 @@ static bool may_be_another(const struct pair *p, struct comparison *c, bool more
 	}
 	if (is_memory(c))
 		return false;
+	if (c->what == COMPARED_KERNEL && c->alone && !p->repeats) {
+		c->why = WHY_ALONE;
+		return true;
+	}
 	c->why = p->repeats ? WHY_ALL : WHY_FASTEST;
 	return !(changed && (p->repeats || (more ? c->fastest > edge : c->fastest < edge)));
 }

@@ -25,6 +25,7 @@
 struct joined {
 	const char *name;
 	const struct xsp_series_row **rows;
+	uint32_t devices[2]; /* of a kernel, on each side: see struct xsp_series_row */
 };
 
 /* Measurements of one side, at the same places for all names: blocks of steps or pieces of time of one capture behind
@@ -234,6 +235,7 @@ static int compare_times(struct pair *p, const struct joined *j, const struct co
 	int rc = 0;
 
 	c->fastest = NAN;
+	c->alone = common->sides[0].count == 0;
 	for (unsigned i = 0; i < 2 && rc == 0; i++) {
 		rc = measure(p, j, c->what, i == 0 ? p->a : p->b, &sides[i]);
 		if (rc == 0)
@@ -306,6 +308,14 @@ static double own_ns(const struct joined *j, size_t from, size_t to)
 	return sum;
 }
 
+static void sum_names(const struct pair *p, struct names *names)
+{
+	for (size_t i = 0; i < names->count; i++) {
+		names->all_a += own_ns(&names->list[i], 0, p->a->count);
+		names->all_b += own_ns(&names->list[i], p->a->count, names->width);
+	}
+}
+
 static int join_all(const struct pair *p, enum xsp_series_kind kind, struct names *names)
 {
 	int rc = 0;
@@ -315,10 +325,7 @@ static int join_all(const struct pair *p, enum xsp_series_kind kind, struct name
 		rc = join(names, kind, p->a->captures[i].series, i);
 	for (size_t i = 0; i < p->b->count && rc == 0; i++)
 		rc = join(names, kind, p->b->captures[i].series, p->a->count + i);
-	for (size_t i = 0; i < names->count; i++) {
-		names->all_a += own_ns(&names->list[i], 0, p->a->count);
-		names->all_b += own_ns(&names->list[i], p->a->count, names->width);
-	}
+	sum_names(p, names);
 	return rc;
 }
 
@@ -347,9 +354,9 @@ static bool is_there(const struct joined *j, size_t from, size_t to, bool *seldo
 	return there;
 }
 
-/* ---- what most operators did ---- */
+/* ---- what most operators did, or most kernels of a device ---- */
 
-/* The operators that tell of it, and time in none. */
+/* Those that tell of it, and of operators time in none. */
 struct telling {
 	struct measured sides[2];
 	double before; /* median of the first side */
@@ -406,7 +413,7 @@ static void free_common(struct common *c)
 	free(c->sides[1].values);
 }
 
-/* With few operators there is none. */
+/* With few names there is none. */
 static int find_common(const struct pair *p, const struct names *names, enum compared what,
 		       struct common *out)
 {
@@ -439,16 +446,26 @@ static int find_common(const struct pair *p, const struct names *names, enum com
 	return rc;
 }
 
-static int note_common(struct pair *p, const struct common *c)
+/* By how much it changed; NAN: there is none. */
+static int change_of(const struct common *c, double *by)
 {
 	double middle[2];
 	int rc = middle_of(&c->sides[0], &middle[0]);
 
 	if (rc == 0)
 		rc = middle_of(&c->sides[1], &middle[1]);
+	*by = rc == 0 ? middle[1] - middle[0] : NAN;
+	return rc;
+}
+
+static int note_common(struct pair *p, const struct common *c)
+{
+	double by;
+	int rc = change_of(c, &by);
+
 	if (rc == 0 && c->sides[0].count > 0 && !p->common_known) {
 		p->common_known = true;
-		p->common = middle[1] - middle[0];
+		p->common = by;
 	}
 	return rc;
 }
@@ -503,6 +520,128 @@ static int find_commons(struct pair *p, struct common common[2])
 		rc = find_common(p, &names, COMPARED_OPERATOR, &common[1]);
 	for (unsigned i = 0; i < 2 && rc == 0; i++)
 		rc = note_common(p, &common[i]);
+	free_names(&names);
+	return rc;
+}
+
+/* ---- kernels, by the device on which they ran ---- */
+
+/* On a side: the one device of all its captures, or several. */
+static uint32_t device_of(const struct joined *j, size_t from, size_t to)
+{
+	const struct xsp_series_row *first = NULL;
+
+	for (size_t i = from; i < to; i++) {
+		if (j->rows[i] == NULL)
+			continue;
+		first = first != NULL ? first : j->rows[i];
+		if (j->rows[i]->device != first->device)
+			return XSP_SERIES_DEVICES;
+	}
+	return first != NULL ? first->device : XSP_SERIES_DEVICES;
+}
+
+static int by_devices(const void *a, const void *b)
+{
+	const struct joined *x = a, *y = b;
+
+	for (unsigned side = 0; side < 2; side++)
+		if (x->devices[side] != y->devices[side])
+			return x->devices[side] < y->devices[side] ? -1 : 1;
+	return 0;
+}
+
+/* " of device 1", and if the other side ran on another one " of device 1 (device 0 in A)". */
+static void name_devices(const struct joined *j, struct device_change *d, bool only)
+{
+	char one[2][24];
+
+	for (unsigned side = 0; side < 2; side++)
+		snprintf(one[side], sizeof(one[side]),
+			 j->devices[side] == XSP_SERIES_DEVICES ? "several devices" : "device %u",
+			 j->devices[side]);
+	if (j->devices[0] == j->devices[1])
+		snprintf(d->kernels, sizeof(d->kernels), " of %s", one[1]);
+	else
+		snprintf(d->kernels, sizeof(d->kernels), " of %s (%s in A)", one[1], one[0]);
+	if (only)
+		d->kernels[0] = '\0';
+	snprintf(d->all, sizeof(d->all), "[all kernels%s]", d->kernels);
+}
+
+/* What the kernels have in common, as a row: with repeats it says when all of them became slower, as the step's row does
+ * of operators. It has no time of its own. Uses up `common`. */
+static int compare_all_kernels(struct pair *p, struct common *common, const char *name, double by)
+{
+	struct comparison c = {.what = COMPARED_KERNEL,
+			       .name = name,
+			       .in_a = true,
+			       .in_b = true,
+			       .a = NAN,
+			       .b = NAN,
+			       .calls_a = NAN,
+			       .calls_b = NAN,
+			       .raw = by,
+			       .fastest = NAN,
+			       .share = 1};
+
+	difference(p, common->sides, &c);
+	return add(p, &c);
+}
+
+/* `of`: those of one device among all names. */
+static int compare_device(struct pair *p, const struct names *all, const struct names *of,
+			  struct device_change *d)
+{
+	struct common common[2] = {{.sides = {{0}, {0}}}, {.sides = {{0}, {0}}}};
+	int rc = find_common(p, of, COMPARED_KERNEL, &common[1]);
+
+	for (size_t i = 0; i < of->count && rc == 0; i++)
+		rc = compare_name(p, all, &of->list[i], XSP_SERIES_KERNEL, common);
+	if (rc == 0)
+		rc = change_of(&common[1], &d->by);
+	d->known = rc == 0 && common[1].sides[0].count > 0;
+	if (d->known && p->repeats)
+		rc = compare_all_kernels(p, &common[1], d->all, d->by);
+	free_common(&common[1]);
+	return rc;
+}
+
+static int compare_devices(struct pair *p, const struct names *names)
+{
+	int rc = 0;
+
+	p->devices = calloc(names->count + 1, sizeof(*p->devices));
+	if (p->devices == NULL)
+		return -ENOMEM;
+	for (size_t from = 0, to; from < names->count && rc == 0; from = to) {
+		for (to = from + 1; to < names->count; to++)
+			if (by_devices(&names->list[from], &names->list[to]) != 0)
+				break;
+		struct names of = {
+			.list = names->list + from, .count = to - from, .width = names->width};
+		struct device_change *d = &p->devices[p->device_count++];
+		sum_names(p, &of);
+		name_devices(of.list, d, of.count == names->count);
+		rc = compare_device(p, names, &of, d);
+	}
+	return rc;
+}
+
+static int compare_kernels(struct pair *p)
+{
+	struct names names = {0};
+	int rc = join_all(p, XSP_SERIES_KERNEL, &names);
+
+	for (size_t i = 0; i < names.count && rc == 0; i++) {
+		struct joined *j = &names.list[i];
+		j->devices[0] = device_of(j, 0, p->a->count);
+		j->devices[1] = device_of(j, p->a->count, names.width);
+	}
+	if (rc == 0 && names.count > 0)
+		qsort(names.list, names.count, sizeof(*names.list), by_devices);
+	if (rc == 0)
+		rc = compare_devices(p, &names);
 	free_names(&names);
 	return rc;
 }
@@ -738,16 +877,17 @@ int xsp_compare_measure(struct pair *p)
 {
 	static const struct common none;
 	struct common common[2] = {none, none};
-	const struct common nothing[2] = {none, none};
 
 	p->steps = has_steps(p->a) && has_steps(p->b);
 	p->repeats = p->a->count >= LEAST_REPEATS && p->b->count >= LEAST_REPEATS;
 	int rc = find_commons(p, common);
 	if (rc == 0 && p->steps)
 		rc = compare_steps(p, &common[0]);
+	for (enum xsp_series_kind kind = 0; kind < XSP_SERIES_KERNEL && rc == 0; kind++)
+		rc = compare_names(p, kind, common);
 	/* a GPU has a time of its own */
-	for (enum xsp_series_kind kind = 0; kind < XSP_SERIES_KINDS && rc == 0; kind++)
-		rc = compare_names(p, kind, kind == XSP_SERIES_KERNEL ? nothing : common);
+	if (rc == 0)
+		rc = compare_kernels(p);
 	free_common(&common[0]);
 	free_common(&common[1]);
 	return rc == 0 ? compare_memory(p) : rc;

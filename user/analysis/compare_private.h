@@ -39,6 +39,7 @@ enum why {
 	WHY_RARE, /* new or gone, but seldom */
 	WHY_PEAK, /* memory at its most says something else than most of the time does */
 	WHY_NO_GROWTH, /* the other side gave memory back; this one only did not */
+	WHY_ALONE, /* too few kernels to tell a slower one from a slower GPU */
 };
 
 /* One row. */
@@ -54,10 +55,20 @@ struct comparison {
 		d; /* of logarithms, beside the common one; of GROWTH of bytes themselves */
 	double raw; /* ... with the common one */
 	double fastest; /* difference of the fastest ones' logarithms; NAN: not asked for */
+	bool alone; /* nothing else tells what the machine did, so none of it is taken out */
 	double beyond; /* GROWTH: least difference, and growth, that matters; else unused */
 	double p;
 	enum verdict verdict;
 	enum why why;
+};
+
+/* What most kernels of a device changed by: a GPU has a clock of its own. */
+struct device_change {
+	char kernels
+		[64]; /* whose they are: "" where all ran on the same devices, else " of device 1" */
+	char all[80]; /* "[all kernels of device 1]" */
+	bool known; /* not of too few kernels */
+	double by; /* difference of logarithms, which is taken out */
 };
 
 /* One side against the first. */
@@ -71,6 +82,8 @@ struct pair {
 	size_t judged; /* among which chance is shared out */
 	bool common_known;
 	double common; /* what most of the operators changed by, which is taken out: difference of logarithms */
+	struct device_change *devices; /* the caller's to free */
+	size_t device_count;
 };
 
 /* compare_measure.c: fills pair->rows. 0 or -ENOMEM. */

@@ -337,6 +337,7 @@ static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 	if (rc < 0)
 		return rc;
 	struct xsp_series_row *r = &s->rows[XSP_SERIES_KERNEL].list[row];
+	r->device = r->calls == 0 || r->device == a->device ? a->device : XSP_SERIES_DEVICES;
 	r->calls++;
 	return a->cut ? 0 : count_call(r, piece_at(s, a->end_ns), a->end_ns - a->start_ns);
 }

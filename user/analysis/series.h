@@ -13,6 +13,7 @@
 
 #define XSP_SERIES_PIECES 16U /* of the recorded time */
 #define XSP_SERIES_STEPS 1024U /* kept of a capture, in even distances */
+#define XSP_SERIES_DEVICES UINT32_MAX /* more than one */
 
 enum xsp_series_kind {
 	XSP_SERIES_OPERATOR,
@@ -30,6 +31,7 @@ struct xsp_series_row {
 		*name; /* raw bytes of the target's; "ProfilerStep#*" of those that only number */
 	uint64_t hash; /* of that */
 	uint64_t calls, timed, self_ns; /* all; those with a duration, and their own time */
+	uint32_t device; /* of a kernel: the one it ran on, or XSP_SERIES_DEVICES */
 	struct xsp_series_calls *pieces[XSP_SERIES_PIECES]; /* NULL: none of those */
 	struct xsp_series_share *shares; /* of steps, see xsp_series_shares() */
 	size_t share_count, share_capacity;
