@@ -64,7 +64,7 @@ int xsp_input_open(const char *path, const struct xsp_input_options *options,
 	if (rc == 0 && options->keep != NULL)
 		rc = made ? place(how.into, options->keep, err)
 			  : xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-					  "-o %s: %s is no trace that a capture could be made of",
+					  "-o %s: %s is a capture already (cp copies it)",
 					  options->keep, path);
 	if (rc < 0) {
 		xsp_capture_close(*out);
