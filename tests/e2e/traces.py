@@ -281,6 +281,18 @@ def parts_there_and_back(folder):
 
 
 @case
+def time_of_probes(folder):
+    """It is told of a recording as a whole: that spans have lost it is said, where there was any."""
+    def said(cost):
+        trace = {"xsptrace_version": "0.1.0", "xsptrace_losses": {"lost_entries": 0}, "xsptrace_overhead": {"probes_cost_ns": cost},
+                 "traceEvents": [span("f", 10 * i, 5, args={"mostly probes (us)": 3}) for i in range(3)]}
+        return json_report("analyze", write(folder, trace))["sections"]["recording"]["notes"]
+
+    check(any("not carried over: 3 spans' time of probes (own times, as in hot-operation, hold it here)" in n for n in said(9000)), "it is not said", said(9000))
+    check(not any("probes" in n for n in said(0)), "there was none", said(0))
+
+
+@case
 def calls_without_duration(folder):
     """Of functions of one instruction: they are in no mean, there and back."""
     made, thread = Made(), (500, 500)

@@ -664,6 +664,8 @@ static const struct {
 	{XSP_IMPORT_LINES, not_carried, "lines of Python seen at spans"},
 	{XSP_IMPORT_ASYNC, not_carried, "asynchronous events"},
 	{XSP_IMPORT_OTHER, not_carried, "events of other kinds"},
+	{XSP_IMPORT_PROBE_TIME, not_carried,
+	 "spans' time of probes (own times, as in hot-operation, hold it here)"},
 	{XSP_IMPORT_CAPTURES, NULL,
 	 "captures are in it: its time, its windows of --max-overhead and its losses are those of "
 	 "all together"},

@@ -28,6 +28,7 @@ enum xsp_import_count {
 	XSP_IMPORT_STATES,
 	XSP_IMPORT_LINES, /* of Python, as seen at spans: no calls */
 	XSP_IMPORT_ASYNC,
+	XSP_IMPORT_PROBE_TIME, /* spans whose time holds that of probes: of ours, where any is told */
 	XSP_IMPORT_OTHER,
 	/* which say nothing that could be believed */
 	XSP_IMPORT_NO_TIME,

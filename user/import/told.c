@@ -452,5 +452,8 @@ int xsp_import_told_put(struct xsp_import *m)
 	snprintf(number, sizeof(number), "%" PRIu64, lost);
 	if (rc == 0 && lost > 0)
 		rc = xsp_capture_put_info(m->w, "gpu records lost", number);
+	/* the sum of all is told, not what of it lies in which span */
+	if (stats.probes_cost_ns > 0)
+		m->report->counts[XSP_IMPORT_PROBE_TIME] = m->report->counts[XSP_IMPORT_SPANS];
 	return rc == 0 && known ? xsp_capture_put_stats(m->w, &stats) : rc;
 }
