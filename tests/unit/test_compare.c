@@ -23,6 +23,9 @@ struct plan {
 	uint64_t spike; /* bytes more, in four steps in the middle */
 	uint64_t worker; /* bytes of a process that lives for ten steps, then of the next one */
 	uint64_t base; /* resident bytes */
+	uint64_t
+		exact; /* resident bytes, instead: so many in each step, and half of them behind it */
+	bool once; /* ... or from the first step on all the time */
 	uint64_t lost; /* events */
 	unsigned only_from; /* f5 is called from this step on; 0: from the first */
 	bool without_5;
@@ -89,6 +92,13 @@ static void put_step(struct builder *b, const struct plan *p, unsigned i, uint64
 	b->now += (uint64_t)(STEP_NS * 0.05 * all);
 	end(b, 0, 9000);
 	b->now += 1000;
+	if (p->exact > 0) {
+		if (!p->once || i == 0)
+			put_memory(b, p->exact);
+		if (!p->once)
+			put_memory(b, p->exact / 2);
+		return;
+	}
 	put_memory(b, p->base + (uint64_t)(p->leak * (int64_t)i) +
 			      (uint64_t)(1e6 * uniform(state)) +
 			      (i / 4 == p->steps / 8 ? p->spike : 0));
@@ -190,6 +200,12 @@ static void compare_plans(struct setting *s, const struct plan *a, const struct 
 	add(s, 0, a);
 	add(s, 1, b);
 	compare(s);
+}
+
+static void add_three(struct setting *s, unsigned side, struct plan p)
+{
+	for (unsigned i = 0; i < 3; i++, p.seed += 10)
+		add(s, side, &p);
 }
 
 static void clear(struct setting *s)
@@ -590,6 +606,42 @@ Test(compare, the_most_memory_is_the_most_that_there_was)
 	clear(&s);
 }
 
+/* Every step needs as much as the one before it: that is as many repeats. What was allocated once is one. */
+Test(compare, memory_that_is_the_same_in_every_step)
+{
+	struct plan a = usual, b = usual;
+	struct setting s;
+
+	a.exact = 50 << 20;
+	b.exact = 80 << 20;
+	b.seed = 2;
+	compare_plans(&s, &a, &b);
+	cr_expect_str_eq(verdict(&s, "memory", "peak", "resident memory"), "more");
+	cr_expect_float_eq(cell(&s, "memory", "peak", "resident memory", "change").real, 0.6, 1e-6);
+	cr_expect_eq(s.found, XSP_COMPARE_MEMORY);
+	clear(&s);
+	compare_plans(&s, &b, &a);
+	cr_expect_str_eq(verdict(&s, "memory", "peak", "resident memory"), "less");
+	clear(&s);
+	b.exact = a.exact;
+	compare_plans(&s, &a, &b);
+	cr_expect_str_eq(verdict(&s, "memory", "peak", "resident memory"), "same");
+	clear(&s);
+
+	b.exact = 80 << 20;
+	a.once = b.once = true;
+	compare_plans(&s, &a, &b);
+	cr_expect_str_eq(verdict(&s, "memory", "peak", "resident memory"), "none: once");
+	cr_expect_eq(s.found, 0);
+	clear(&s);
+	s = (struct setting){0};
+	add_three(&s, 0, a);
+	add_three(&s, 1, b);
+	compare(&s);
+	cr_expect_str_eq(verdict(&s, "memory", "peak", "resident memory"), "more");
+	clear(&s);
+}
+
 /* Workers that come one after the other are not there all at once. */
 Test(compare, memory_of_what_has_ended_is_over)
 {
@@ -649,12 +701,6 @@ static struct plan with_kernels(uint64_t seed, unsigned kernels)
 	p.seed = seed;
 	p.kernels = kernels;
 	return p;
-}
-
-static void add_three(struct setting *s, unsigned side, struct plan p)
-{
-	for (unsigned i = 0; i < 3; i++, p.seed += 10)
-		add(s, side, &p);
 }
 
 /* A GPU with another clock does it to all of its kernels, which one recording a side cannot tell from slower kernels. */

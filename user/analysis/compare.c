@@ -47,6 +47,10 @@ static const struct {
 		      "captures a side tell"},
 	[WHY_NO_GROWTH] = {"none: no growth",
 			   "the other side gave memory back, and this one only did not"},
+	[WHY_ONCE] = {"none: once",
+		      "this memory was reached once (or in fewer than four of 16 pieces of the "
+		      "time) and then kept: one value, which says nothing about another run; three "
+		      "captures a side tell"},
 	[WHY_ALONE] = {"none: alone",
 		       "fewer than three kernels have 1 % of their device's time each, so that a "
 		       "slower kernel cannot be told from a GPU with another clock; three captures "

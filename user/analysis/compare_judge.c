@@ -32,10 +32,11 @@ static double limit(const struct pair *p, const struct comparison *c, bool more)
 	return log(more ? 1 + p->threshold : 1 - p->threshold);
 }
 
-/* What is the same in every repeat needs no spread, nor does memory that grows by as much in each piece of time. */
+/* What is the same in every repeat needs no spread, nor does memory that grows by as much in each piece of time. Of one
+ * recording, what came to the same again and again is a repeat; what was reached once is one value, however long it stays. */
 static bool is_exact(const struct pair *p, const struct comparison *c)
 {
-	return c->what == COMPARED_GROWTH || (c->what == COMPARED_PEAK && p->repeats);
+	return c->what == COMPARED_GROWTH || (c->what == COMPARED_PEAK && (p->repeats || !c->once));
 }
 
 static bool is_judged(const struct pair *p, struct comparison *c)
@@ -48,7 +49,7 @@ static bool is_judged(const struct pair *p, struct comparison *c)
 	if (c->share < (p->repeats ? SMALL_WITH_REPEATS : SMALL))
 		c->why = WHY_SMALL;
 	else if (c->d.known && !(c->d.error > 0) && !is_exact(p, c))
-		c->why = WHY_NO_SPREAD;
+		c->why = c->what == COMPARED_PEAK ? WHY_ONCE : WHY_NO_SPREAD;
 	else if (c->d.known)
 		return true;
 	return false;

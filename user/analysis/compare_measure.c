@@ -731,6 +731,19 @@ static int measure_memory(const struct pair *p, uint64_t hash, enum compared wha
 	return rc;
 }
 
+/* In how many pieces of time it rose to what is typical (a logarithm), rather than being so from before. */
+static size_t times_reached(const struct xsp_compare_side *side, uint64_t hash, double typical)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < side->count; i++) {
+		const struct xsp_series_memory *m = memory_of(side->captures[i].series, hash);
+		for (unsigned k = 0; m != NULL && k < XSP_SERIES_PIECES; k++)
+			n += m->rose[k] && fabs(logarithm((double)m->most[k]) - typical) < 1e-9;
+	}
+	return n;
+}
+
 /* The most that a capture of the side had. */
 static double most_of(const struct xsp_compare_side *side, uint64_t hash)
 {
@@ -792,6 +805,9 @@ static int compare_memory_of(struct pair *p, const struct xsp_series_memory *m, 
 		c.b = what == COMPARED_PEAK ? exp(middle[1]) : middle[1];
 		c.raw = c.d.by;
 		c.fastest = NAN;
+		c.once = what == COMPARED_PEAK &&
+			 (times_reached(p->a, m->hash, middle[0]) < LEAST_BLOCKS ||
+			  times_reached(p->b, m->hash, middle[1]) < LEAST_BLOCKS);
 		c.beyond = what == COMPARED_GROWTH ? growth_that_matters(p, m->hash) : 0;
 		if (what == COMPARED_PEAK && !p->repeats)
 			take_most(p, m->hash, &c);

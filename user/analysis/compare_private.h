@@ -39,6 +39,7 @@ enum why {
 	WHY_RARE, /* new or gone, but seldom */
 	WHY_PEAK, /* memory at its most says something else than most of the time does */
 	WHY_NO_GROWTH, /* the other side gave memory back; this one only did not */
+	WHY_ONCE, /* memory: all pieces of time have what was reached once, and then kept */
 	WHY_ALONE, /* too few kernels to tell a slower one from a slower GPU */
 };
 
@@ -56,6 +57,7 @@ struct comparison {
 	double raw; /* ... with the common one */
 	double fastest; /* difference of the fastest ones' logarithms; NAN: not asked for */
 	bool alone; /* nothing else tells what the machine did, so none of it is taken out */
+	bool once; /* PEAK, of pieces of time: most of them show again what one of them reached */
 	double beyond; /* GROWTH: least difference, and growth, that matters; else unused */
 	double p;
 	enum verdict verdict;

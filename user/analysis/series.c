@@ -509,6 +509,8 @@ static void set_level(const struct xsp_series *s, struct xsp_series_memory *m, u
 		m->least_at[m->piece] =
 			m->looked_at ? fmax(m->level_at, m->piece - m->period) : m->piece;
 	}
+	if (level > m->level && level >= m->most[m->piece])
+		m->rose[m->piece] = true;
 	m->level = level;
 	m->level_at = position(s, ns);
 	m->peak = level > m->peak ? level : m->peak;

@@ -46,6 +46,8 @@ struct xsp_series_memory {
 	uint32_t first; /* piece in which it began, XSP_SERIES_PIECES: never */
 	uint32_t piece; /* ... in which it is */
 	uint64_t most[XSP_SERIES_PIECES], least[XSP_SERIES_PIECES];
+	bool rose
+		[XSP_SERIES_PIECES]; /* to its most in that piece, rather than being so from before */
 	bool looked_at; /* now and then, and may have changed at any time between */
 	/* In pieces: when it was the least, which was before its piece if nobody had looked at it since; the
 	 * last change; and how often it is looked at at least, by the shortest time between two changes. */
