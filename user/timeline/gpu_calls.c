@@ -154,8 +154,8 @@ static const struct held *outermost(const struct gpu_thread *th, const struct he
 	return NULL;
 }
 
-/* The record of the call around a driver call comes behind that call's own, so many records later at most. */
-#define AROUND_WITHIN 16U
+/* The record of the call around a driver call comes behind that call's own; so many records later it is waited for no more. */
+#define AROUND_WITHIN 8U
 
 /* Whose correlation id a call has that lies in another one. */
 enum whose_id { ID_ITS_OWN, ID_OF_THE_CALL_AROUND, ID_NOT_KNOWN };
