@@ -203,17 +203,24 @@ static void expect_clean(const struct xsp_report *r)
 		     n > 0 ? all[0].finding.title : "");
 }
 
-/* Does the table of rules say that it had no data? */
-static bool had_no_data(const struct xsp_report *r, const char *rule)
+/* What the table of rules says that it needs; NULL: it had data. */
+static const char *needs_of(const struct xsp_report *r, const char *rule)
 {
 	const struct xsp_report_table *t =
 		xsp_report_find_table(xsp_report_find_section(r, "rules"), "rules");
 
 	for (size_t i = 0; i < xsp_report_row_count(t); i++)
 		if (strcmp(xsp_report_row_at(t, i)[0].text, rule) == 0)
-			return xsp_report_row_at(t, i)[3].kind == XSP_CELL_TEXT;
+			return xsp_report_row_at(t, i)[3].kind == XSP_CELL_TEXT
+				       ? xsp_report_row_at(t, i)[3].text
+				       : NULL;
 	cr_assert_fail("no rule %s", rule);
-	return false;
+	return NULL;
+}
+
+static bool had_no_data(const struct xsp_report *r, const char *rule)
+{
+	return needs_of(r, rule) != NULL;
 }
 
 /* ---- operations ---- */
@@ -1658,14 +1665,14 @@ static void put_memory(struct builder *b, uint32_t probe, uint64_t address, uint
 	builder_put(b, &e, sizeof(e));
 }
 
-/* 200 steps of 5 ms; each allocates in `work` (or in no call), and gives back what `kept` does not keep. */
-static struct xsp_report *allocating(uint64_t bytes, bool kept, bool in_call)
+/* Steps of 5 ms; each allocates in `work` (or in no call), and gives back what `kept` does not keep. */
+static struct xsp_report *allocating_in(uint64_t steps, uint64_t bytes, bool kept, bool in_call)
 {
 	struct builder b;
 	char text[32];
 
 	open_capture(&b, PROBES);
-	for (uint64_t i = 0; i < 200; i++) {
+	for (uint64_t i = 0; i < steps; i++) {
 		const uint64_t at = START + i * 5 * MS;
 		snprintf(text, sizeof(text), "ProfilerStep#%u", (unsigned)i);
 		enter_range(&b, text, at, SP);
@@ -1680,8 +1687,37 @@ static struct xsp_report *allocating(uint64_t bytes, bool kept, bool in_call)
 			leave(&b, WORK, SP - 0x1000);
 		leave_range(&b, at + 5 * MS - 1, SP);
 	}
-	b.now = START + 1000 * MS;
+	b.now = START + steps * 5 * MS;
 	return report_of(&b, NULL);
+}
+
+/* A second of them. */
+static struct xsp_report *allocating(uint64_t bytes, bool kept, bool in_call)
+{
+	return allocating_in(200, bytes, kept, in_call);
+}
+
+/* In 0.45 s it is not told whether memory grows, which is no word that it does not; in 0.55 s it is found. What was given
+ * back on the spot is not judged either. */
+Test(analyze, too_short_to_tell_a_leak)
+{
+	struct xsp_report *r = allocating_in(90, 20 << 20, true, true);
+
+	expect_none(r, "leak");
+	cr_assert_not_null(needs_of(r, "leak"));
+	cr_expect_not_null(strstr(needs_of(r, "leak"), "half a second"), "%s", needs_of(r, "leak"));
+	xsp_report_free(r);
+	r = allocating_in(90, 20 << 20, false, true);
+	cr_expect(had_no_data(r, "leak"));
+	xsp_report_free(r);
+	r = allocating_in(110, 20 << 20, true, true);
+	expect(r, "leak", XSP_SEVERITY_HIGH, 1);
+	cr_expect(!had_no_data(r, "leak"));
+	xsp_report_free(r);
+	r = allocating_in(110, 20 << 20, false, true);
+	expect_none(r, "leak");
+	cr_expect(!had_no_data(r, "leak"));
+	xsp_report_free(r);
 }
 
 Test(analyze, leak)

@@ -15,7 +15,6 @@
 #define RISES_A_THIRD 2
 #define LAST_THIRDS_SHARE 10 /* one of so many parts */
 #define LEAST_PIECES 10
-#define LEAST_NS 500000000U
 #define LEAST_STEPS 2 /* in that time, for what grows in one */
 
 static uint64_t least_of(uint64_t a, uint64_t b)
@@ -196,7 +195,7 @@ struct xsp_slope xsp_growth_slope(const struct xsp_growth_clock *c, const struct
 	double seconds[XSP_GROWTH_PIECES];
 	struct xsp_rate a_second;
 
-	if (c->last_ns - c->start_ns < LEAST_NS)
+	if (c->last_ns - c->start_ns < XSP_GROWTH_LEAST_NS)
 		return out;
 	pass(c, &all);
 	const unsigned first = all.count / BEGINNING;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #define XSP_GROWTH_PIECES 64
+#define XSP_GROWTH_LEAST_NS 500000000U /* in less time nothing is known of it */
 
 /* The pieces of time of all amounts that are compared; they double when they do not suffice. Zero-initialise. */
 struct xsp_growth_clock {

@@ -108,8 +108,9 @@ void xsp_rule_value(const struct xsp_rule *rule, double value, char out[XSP_RULE
 		snprintf(out, XSP_RULE_VALUE, "%g", value);
 }
 
+/* needs: NULL: it had what it needs. */
 static void put_row(struct xsp_report_table *t, const struct xsp_rule_context *c, size_t findings,
-		    bool known)
+		    const char *needs)
 {
 	char from[XSP_RULE_VALUE];
 
@@ -117,8 +118,8 @@ static void put_row(struct xsp_report_table *t, const struct xsp_rule_context *c
 	const struct xsp_cell cells[] = {
 		[XSP_RULES_KEY] = xsp_cell_text(c->rule->key),
 		xsp_cell_text(from),
-		known ? xsp_cell_integer(findings) : xsp_cell_text(NULL),
-		[XSP_RULES_NEEDS] = xsp_cell_text(known ? NULL : c->rule->needs),
+		needs == NULL ? xsp_cell_integer(findings) : xsp_cell_text(NULL),
+		[XSP_RULES_NEEDS] = xsp_cell_text(needs),
 	};
 
 	xsp_report_row(t, cells);
@@ -142,9 +143,12 @@ int xsp_rules_run(struct xsp_rule_context *c, const double *thresholds)
 		const size_t before = xsp_report_findings(c->report, &all);
 		c->rule = &xsp_rules[i];
 		c->threshold = thresholds != NULL ? thresholds[i] : xsp_rules[i].threshold;
+		const char *needs = c->rule->needs;
+		c->needs = &needs;
 		rc = c->rule->find(c);
+		c->needs = NULL;
 		put_row(t, c, xsp_report_findings(c->report, &all) - before,
-			rc != XSP_RULE_NO_DATA);
+			rc == XSP_RULE_NO_DATA ? needs : NULL);
 	}
 	return rc < 0 ? rc : 0;
 }

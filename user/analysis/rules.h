@@ -30,6 +30,8 @@ struct xsp_rule_context {
 	struct xsp_steps_figures steps; /* none where they are guessed */
 	const struct xsp_analysis *const *analyses; /* those that there are, ended by NULL, and */
 	void *const *states; /* ... their states */
+	const char **
+		needs; /* of the rule, as long as it runs: a reason of its own for XSP_RULE_NO_DATA, a literal */
 };
 
 #define XSP_RULE_NO_DATA 1 /* the capture does not hold what the rule is about */

@@ -2,6 +2,7 @@
 /* rules_memory.c - what only grows, what is allocated again and again, and copies that could be cheaper. */
 #include "analysis/rules_private.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -133,6 +134,17 @@ static int find_growing(const struct xsp_rule_context *c)
 	return rc;
 }
 
+/* Could it be told of none of them whether it grows? That is so of all where they were followed for too short a time. What
+ * xsp_summary_allocations_growing() returns ends with an empty site. */
+static bool were_too_short(const struct xsp_allocation_site *sites)
+{
+	size_t i = 0;
+
+	while (sites[i].where != NULL && !sites[i].slope.known)
+		i++;
+	return i > 0 && sites[i].where == NULL;
+}
+
 int xsp_rule_leak(const struct xsp_rule_context *c)
 {
 	const struct xsp_summary_allocations *a = summary_of(c)->summary->allocations;
@@ -143,6 +155,12 @@ int xsp_rule_leak(const struct xsp_rule_context *c)
 	struct xsp_allocation_site *sites = xsp_summary_allocations_growing(a, steps_of(c), &count);
 	if (sites == NULL)
 		return -ENOMEM;
+	if (were_too_short(sites)) {
+		static_assert(XSP_GROWTH_LEAST_NS == 500000000U, "half a second");
+		*c->needs = "allocations over half a second at least";
+		free(sites);
+		return XSP_RULE_NO_DATA;
+	}
 	for (size_t i = 0; i < count && found < FINDINGS_MAX; i++) {
 		const char *period;
 		const struct xsp_rate rate = rate_of(&sites[i].slope, &period);
