@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import statistics
 import subprocess
 import time
@@ -211,6 +212,21 @@ def exec_in_the_same_process(folder):
             if not EXTRA and tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 13):
                 # it stood there until its probes were in
                 equal(Trace(out).json["xsptrace_capture"].get("execs"), None, f"{option} {before}: calls not seen")
+
+
+@case
+def parents_of_what_execs(folder):
+    """A shell starts a shell that becomes the program: by then it has been two programs, and its parent is who its $PPID is."""
+    path, kin = program(folder), f"{folder}/kin"
+    xsptrace(*EXTRA, "--follow", "-e", f"{path}:family_call", "-o", f"{folder}/p.db", "--", "sh", "-c",
+             f"sh -c 'echo $$ $PPID >{kin}; sleep 0.3; exec {path} {folder}/leaves 1 0 300 1'; true")
+    with open(kin, encoding="ascii") as f:
+        child, parent = map(int, f.read().split())
+    (leaf,) = leaves(f"{folder}/leaves", 1)
+    db = sqlite3.connect(f"{folder}/p.db")
+    told = dict(db.execute("SELECT p.pid, q.pid FROM processes p LEFT JOIN processes q ON q.process_id = p.parent_id"))
+    db.close()
+    equal({p: told.get(p) for p in (parent, child, leaf)}, {parent: None, child: parent, leaf: child}, "parents")
 
 
 @case

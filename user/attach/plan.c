@@ -88,6 +88,22 @@ bool xsp_plan_matches(const struct xsp_plan *plan, const struct xsp_pattern *p)
 	return false;
 }
 
+size_t xsp_plan_pages(const struct xsp_planned_module *m)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct xsp_u64map pages = {0};
+	bool whole = true;
+
+	for (size_t i = 0; whole && i < m->count; i++)
+		for (size_t j = 0; whole && m->probes[i].error == 0 && j < m->probes[i].place.count;
+		     j++)
+			whole = xsp_u64map_set(&pages, m->probes[i].place.sites[j].offset / page,
+					       0) == 0;
+	const size_t count = pages.count;
+	xsp_u64map_free(&pages);
+	return count;
+}
+
 void xsp_plan_forget(struct xsp_plan *plan, const struct xsp_mapped_file *file)
 {
 	struct xsp_planned_module *m = find_module(plan, file->dev, file->inode);

@@ -110,6 +110,9 @@ double xsp_planned_cost(const struct xsp_plan *plan, const struct xsp_planned_pr
 int xsp_plan_sequence(const struct xsp_planned_module *m, struct xsp_broker *b, pid_t pid,
 		      const struct xsp_mapped_file *file);
 
+/* Pages of the module's code that sites are in, where all are attached. */
+size_t xsp_plan_pages(const struct xsp_planned_module *m);
+
 /* What became of the sites of a module in a process. */
 #define XSP_PLAN_NAMED 10
 struct xsp_plan_attached {

@@ -123,12 +123,21 @@ static void print_processes(const struct xsp_capture_reader *r)
 	printf("%-16s %zu known at the start\n", "threads", threads);
 }
 
+static size_t functions_of(const struct xsp_capture_probe *p, size_t count)
+{
+	size_t functions = 0;
+
+	for (size_t i = 0; i < count; i++)
+		functions += p[i].kind != XSP_PROBE_MARK;
+	return functions;
+}
+
 static void print_modules(const struct xsp_capture_reader *r)
 {
 	const struct xsp_capture_module *m;
 	const struct xsp_capture_probe *p;
-	size_t modules = xsp_capture_modules(r, &m), probes = xsp_capture_probes(r, &p),
-	       functions = 0;
+	size_t modules = xsp_capture_modules(r, &m), probes = xsp_capture_probes(r, &p);
+	const size_t functions = functions_of(p, probes);
 
 	for (size_t i = 0; i < modules; i++) {
 		char id[2 * 64 + 1] = "";
@@ -141,8 +150,6 @@ static void print_modules(const struct xsp_capture_reader *r)
 	for (size_t i = 0; i < gone; i++)
 		print_row(i ? "" : "let go", "%s, %" PRIu64 " calls/s", p[l[i].probe].name,
 			  l[i].calls_per_second);
-	for (size_t i = 0; i < probes; i++)
-		functions += p[i].kind != XSP_PROBE_MARK;
 	printf("%-16s %zu functions, %zu internal\n", "probes", functions, probes - functions);
 }
 
@@ -171,8 +178,9 @@ static void print_stats(const struct xsp_capture_reader *r)
 		print_row("counters", "the last ones in the file, which may be a second old:");
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		printf("%-16s %" PRIu64 "\n", counts[i].name, counts[i].value);
-	const struct xsp_capture_probe *probes;
-	if (xsp_capture_probes(r, &probes) > 0)
+	const struct xsp_capture_probe *p;
+	const size_t probes = xsp_capture_probes(r, &p);
+	if (s->probes_cost_ns > 0 || functions_of(p, probes) > 0)
 		printf("%-16s %.3f s of the target's threads, %.3f s of xsptrace\n", "cost",
 		       (double)s->probes_cost_ns * 1e-9, (double)s->recorder_cpu_ns * 1e-9);
 	else

@@ -51,6 +51,17 @@ static bool read_memory(const struct recorded_process *p, struct xsp_process_mem
 	return m->resident > 0;
 }
 
+/* A page with a breakpoint is the process's own copy of the file's: anonymous memory that the program has not asked for,
+ * and that goes with the probes (windows of --max-overhead would look as if it gave memory back). */
+static void take_probes_out(const struct recorded_process *p, struct xsp_process_memory *m)
+{
+	const uint64_t bytes = p->probed_pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	const uint64_t ours = bytes < m->anonymous ? bytes : m->anonymous;
+
+	m->anonymous -= ours;
+	m->file += ours;
+}
+
 static int measure(struct xsp_recorder *r, struct recorded_process *p, uint64_t now)
 {
 	struct {
@@ -69,10 +80,14 @@ static int measure(struct xsp_recorder *r, struct recorded_process *p, uint64_t 
 			    .size = sizeof(e.section) + sizeof(e.memory)},
 	};
 
+	if (xsp_overhead_is_changing(r))
+		return 0;
 	p->measured_ns = now;
 	/* what has ended has none, which is told once: its sum with others' would hold it for ever */
 	if (!read_memory(p, &e.memory) && p->ended_ns == 0)
 		return 0;
+	if (xsp_overhead_is_on(r))
+		take_probes_out(p, &e.memory);
 	if (memcmp(&e.memory, &p->memory, sizeof(e.memory)) == 0)
 		return 0;
 	p->memory = e.memory;

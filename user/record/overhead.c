@@ -160,6 +160,12 @@ bool xsp_overhead_is_on(const struct xsp_recorder *r)
 	return r->overheads == NULL || r->overheads->phase == ON;
 }
 
+bool xsp_overhead_is_changing(const struct xsp_recorder *r)
+{
+	return r->overheads != NULL &&
+	       (r->overheads->phase == PAUSING || r->overheads->phase == RESUMING);
+}
+
 void xsp_overhead_status(const struct xsp_recorder *r, struct xsp_recorder_status *s)
 {
 	const struct xsp_overhead *o = r->overheads;

@@ -115,13 +115,13 @@ static void count_thread(struct xsp_recorder *r, pid_t tid)
 	xsp_recorder_gap(r, XSP_GAP_THREADS, 1, "by --counters: %s", why);
 }
 
-static int announce_process(struct xsp_recorder *r, const struct recorded_process *p, pid_t parent)
+static int announce_process(struct xsp_recorder *r, const struct recorded_process *p)
 {
 	char *environment = xsp_process_environment(p->process, xsp_job_variables);
 	struct xsp_capture_process definition = {
 		.pid = (uint32_t)p->pid,
 		.ns_pid = (uint32_t)xsp_process_ns_pid(p->process),
-		.parent = (uint32_t)parent,
+		.parent = (uint32_t)p->parent,
 		.comm = xsp_process_comm(p->process),
 		.cmdline = xsp_process_cmdline(p->process),
 		.exe = xsp_process_exe(p->process),
@@ -393,17 +393,20 @@ static int add_module(struct xsp_recorder *r, struct recorded_process *p,
 		rc = make_room(p, r->plan.count);
 	if (rc == 0 && r->pythons != NULL && m->python.version != 0)
 		rc = xsp_pythons_found(r->pythons, p->pid, &m->python, f);
-	/* where exceptions land is of use to spans only, and each that is thrown pays for it */
-	const bool marks_only = m->wanted == 0 && !m->is_agent;
-	if (rc < 0 || m->count == 0 || r->profiling || (marks_only && !r->has_wanted))
+	if (rc < 0 || m->count == 0 || r->profiling)
 		return rc;
+	const bool mapped = p->mapped[m->id]; /* since it became this program */
 	rc = announce_module(r, m);
-	if (rc == 0 && !p->mapped[m->id])
+	if (rc == 0 && !mapped)
 		rc = number_operators(r, p, m, f);
 	if (rc == 0)
 		rc = put_mapping(r, p, m, f);
-	if (rc == 0)
+	/* where exceptions land is of use to spans only, and each that is thrown pays for it */
+	const bool marks_only = m->wanted == 0 && !m->is_agent;
+	if (rc == 0 && (r->has_wanted || !marks_only))
 		rc = attach_module(r, p, m, f, err);
+	if (rc == 0 && !mapped && p->attached[m->id])
+		p->probed_pages += xsp_plan_pages(m);
 	return rc;
 }
 
@@ -567,8 +570,7 @@ int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, stru
 	*p = (struct recorded_process){.process = process, .pid = pid, .child = parent != 0};
 	const struct xsp_opener *o = xsp_broker_opener(r->broker);
 	p->status = o->file(o, pid, "status");
-	if (parent < 0)
-		parent = parent_of(p);
+	p->parent = parent < 0 ? parent_of(p) : parent;
 	note_debugger(r, p);
 	rc = xsp_plan_process(&r->plan, r->broker, pid, err);
 	if (rc < 0)
@@ -578,7 +580,7 @@ int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, stru
 	if (rc == 0)
 		rc = xsp_broker_process(r->broker, pid);
 	if (rc == 0)
-		rc = announce_process(r, p, parent);
+		rc = announce_process(r, p);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_FAILED,
 				     "process %d cannot be recorded: %s", (int)pid, strerror(-rc));
@@ -645,9 +647,10 @@ static int on_exec(struct xsp_recorder *r, struct recorded_process *p, uint64_t 
 	p->numbered = NULL;
 	if (r->pythons != NULL)
 		xsp_pythons_forget(r->pythons, p->pid);
+	p->probed_pages = 0;
 	if (p->mapped != NULL)
 		memset(p->mapped, 0, p->room * sizeof(*p->mapped));
-	return announce_process(r, p, 0);
+	return announce_process(r, p);
 }
 
 static int on_record(void *ctx, const struct xsp_sideband_record *record)

@@ -17,6 +17,7 @@
 struct recorded_process {
 	struct xsp_process *process;
 	pid_t pid;
+	pid_t parent; /* when it was born, or found; 0: not known */
 	bool child; /* born of a recorded one, whose breakpoints it has inherited */
 	bool dirty; /* it has mapped code since we last looked */
 	uint64_t ended_ns; /* when it was found to have ended; 0: it was not */
@@ -25,6 +26,7 @@ struct recorded_process {
 	bool *attached; /* by module id: links are there */
 	bool *mapped; /* by module id: its mapping is in the capture */
 	size_t room; /* of both */
+	uint64_t probed_pages; /* of code, which are its own while probes are in */
 	const struct xsp_planned_module *numbered; /* whose sequence numbers are read, or NULL */
 	uint64_t program_ns; /* it runs its program since; 0: since before we came */
 	bool agent; /* it has the agent, and our probes are in it */
@@ -231,6 +233,8 @@ uint64_t xsp_overhead_unseen_ns(const struct xsp_recorder *r);
 void xsp_overhead_status(const struct xsp_recorder *r, struct xsp_recorder_status *s);
 /* Is everything reported at the moment? Not between two windows. */
 bool xsp_overhead_is_on(const struct xsp_recorder *r);
+/* Are some of the probes in, and others not? */
+bool xsp_overhead_is_changing(const struct xsp_recorder *r);
 
 /* arguments.c: shown each event with sections before it goes into the capture. 0 or -errno. */
 int xsp_recorder_sections(void *ctx, const struct xsp_event *e);
