@@ -82,20 +82,40 @@ struct xsp_call_sites {
 		uint64_t ns;
 	} loader_places[LOADER_PLACES]; /* the first ones */
 	uint64_t lines_until_ns; /* they were on by default, and taken out then; 0: they were not */
-	uint64_t steps_with_lines, steps_with_lines_ns; /* ... steps until then */
+	/* ... steps until then; what was called in the one in which they ended, which is none of them, by site */
+	uint64_t steps_with_lines, steps_with_lines_ns, steps_with_lines_probe_ns;
+	struct cut_calls {
+		uint64_t calls, ns;
+	} * cut;
+	size_t cut_capacity;
 };
 
-/* The one in which they ended counts as whole: so calls a step are a lower bound. */
+/* Calls of a step in which lines ended are in the sums of their sites. */
+static int cut_off(struct xsp_call_sites *s, const struct xsp_step *step)
+{
+	for (size_t i = 0; i < step->share_count; i++) {
+		const struct xsp_step_share *share = &step->shares[i];
+		if (share->name == 0) /* of no site */
+			continue;
+		if (xsp_grow_zeroed(&s->cut, &s->cut_capacity, share->name) < 0)
+			return -ENOMEM;
+		s->cut[share->name - 1].calls += share->calls;
+		s->cut[share->name - 1].ns += share->self_ns;
+	}
+	return 0;
+}
+
 static int on_step(void *ctx, const struct xsp_step *step)
 {
 	struct xsp_call_sites *s = ctx;
 
 	if (step->warm_up || step->start_ns >= s->lines_until_ns)
 		return 0;
+	if (step->end_ns > s->lines_until_ns)
+		return cut_off(s, step);
 	s->steps_with_lines++;
-	s->steps_with_lines_ns +=
-		(step->end_ns < s->lines_until_ns ? step->end_ns : s->lines_until_ns) -
-		step->start_ns;
+	s->steps_with_lines_ns += step->end_ns - step->start_ns;
+	s->steps_with_lines_probe_ns += step->probe_ns;
 	return 0;
 }
 
@@ -132,6 +152,7 @@ static void end(void *state)
 	if (s == NULL)
 		return;
 	xsp_steps_free(s->steps);
+	free(s->cut);
 	xsp_u64map_free(&s->site_of);
 	xsp_u64map_free(&s->waited_of);
 	free(s->sites);
@@ -268,6 +289,14 @@ static int find_site(struct xsp_call_sites *s, const struct xsp_span *span)
 	return 0;
 }
 
+/* Of an operation that takes a few us, called often, they are most of the time. */
+static uint64_t probes_in(const struct xsp_span *span)
+{
+	const uint64_t ns = span->end_ns - span->start_ns;
+
+	return span->probe_ns < ns ? span->probe_ns : ns;
+}
+
 /* Steps keep their numbers in a cut, whatever is left out of it. */
 static int on_every_span(void *ctx, const struct xsp_span *span)
 {
@@ -279,6 +308,9 @@ static int on_every_span(void *ctx, const struct xsp_span *span)
 	/* their whole times are added up, not only their own */
 	struct xsp_span whole = *span;
 	whole.self_ns = span->end_ns - span->start_ns;
+	whole.self_probe_ns = span->probe_ns;
+	if (s->site > 0 && s->sites[s->site - 1].kind == 0)
+		whole.self_ns -= probes_in(span);
 	return xsp_steps_span(s->steps, &whole, s->site);
 }
 
@@ -447,6 +479,7 @@ static int on_span(void *ctx, const struct xsp_span *span)
 	if (!xsp_span_has_duration(span))
 		return 0;
 	site->total_ns += ns;
+	site->probe_ns += probes_in(span);
 	if (ns > site->longest_ns) {
 		site->longest_ns = ns;
 		site->longest_start_ns = span->start_ns;
@@ -508,7 +541,13 @@ uint64_t xsp_call_site_in_steps(const struct xsp_call_sites *s, const struct xsp
 	*ns = 0;
 	if (xsp_steps_end(s->steps) < 0)
 		return 0;
-	return xsp_steps_calls(s->steps, (xsp_name_id)(site - s->sites) + 1, ns);
+	const size_t at = (size_t)(site - s->sites);
+	uint64_t calls = xsp_steps_calls(s->steps, (xsp_name_id)at + 1, ns);
+	if (at < s->cut_capacity) {
+		calls -= s->cut[at].calls;
+		*ns -= s->cut[at].ns;
+	}
+	return calls;
 }
 
 void xsp_call_sites_steps(const struct xsp_call_sites *s, struct xsp_steps_figures *steps)
@@ -517,6 +556,7 @@ void xsp_call_sites_steps(const struct xsp_call_sites *s, struct xsp_steps_figur
 		return;
 	steps->steps = s->steps_with_lines;
 	steps->sum_ns = s->steps_with_lines_ns;
+	steps->probe_ns = s->steps_with_lines_probe_ns;
 }
 
 bool xsp_call_sites_is_loader(const struct xsp_call_sites *s, xsp_name_id name)

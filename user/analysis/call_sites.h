@@ -22,11 +22,13 @@ struct xsp_call_site {
 	const struct xsp_capture_python *python; /* NULL: the line is not known */
 	uint32_t first; /* its innermost frame */
 	uint64_t calls, total_ns; /* total: of those with a duration, what lies in the cut */
+	uint64_t probe_ns; /* of total_ns, estimated, in probes */
 	uint64_t longest_ns, longest_start_ns;
 };
 
 size_t xsp_call_sites_list(const struct xsp_call_sites *s, const struct xsp_call_site **out);
-/* Behind the run: calls of it in steps that count (analysis/steps.h), and their time. */
+/* Behind the run: calls of it in steps that count (analysis/steps.h), without the one in which lines of Python ended, and their
+ * time; of a call of Python's without that of probes. */
 uint64_t xsp_call_site_in_steps(const struct xsp_call_sites *s, const struct xsp_call_site *site,
 				uint64_t *ns);
 /* Behind the run: of these only the steps, and their time, in which lines of Python were recorded. */

@@ -198,7 +198,8 @@ static void find_loop(const struct xsp_rule_context *c, const struct loop *l,
 							   .to_ns = l->most->longest_start_ns +
 								    l->most->longest_ns},
 			       true);
-	xsp_report_value(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_integer(l->total_ns));
+	xsp_report_value(f, "total_ns", "in all, without probes", XSP_UNIT_NS,
+			 xsp_cell_integer(l->total_ns));
 	put_calls(f, l->calls, l->per_step);
 }
 
@@ -211,7 +212,7 @@ static void add_to_loop(struct loop *l, const struct xsp_call_site *site, double
 	}
 	l->operations++;
 	l->calls += site->calls;
-	l->total_ns += site->total_ns;
+	l->total_ns += site->total_ns - site->probe_ns;
 	l->in_steps_ns += in_steps_ns;
 }
 
@@ -271,6 +272,8 @@ int xsp_rule_python_loop(const struct xsp_rule_context *c)
 	if (rc < 0)
 		return rc;
 	xsp_call_sites_steps(xsp_rule_state(c, "call_sites"), &with_lines.steps);
+	/* what probes take is no time of the program's, neither of the calls nor of the steps */
+	with_lines.steps.sum_ns -= with_lines.steps.probe_ns;
 	struct loop *loops = loops_of(&with_lines, &count, &any);
 
 	if (loops == NULL)

@@ -227,6 +227,8 @@ static int tally(struct track *k, const struct xsp_span *span, xsp_name_id name)
 	uint32_t at;
 	int rc = span->left_out != 0 ? 0 : entry_of(k, name, &at);
 
+	k->probe_ns += span->self_probe_ns;
+
 	if (rc < 0 || span->left_out != 0)
 		return rc;
 	struct xsp_step_share *now = &k->entries[at].now;
@@ -245,6 +247,7 @@ static void begin_anew(struct track *k)
 	for (size_t i = 0; i < k->touched_count; i++)
 		k->entries[k->touched[i]].now.calls = k->entries[k->touched[i]].now.self_ns = 0;
 	k->touched_count = 0;
+	k->probe_ns = 0;
 }
 
 /* ---- steps ---- */
@@ -290,6 +293,7 @@ static struct xsp_step public_step(const struct track *k, const struct step *ste
 				 .number = step->number,
 				 .start_ns = step->start_ns,
 				 .end_ns = step->end_ns,
+				 .probe_ns = step->probe_ns,
 				 .shares = step->shares,
 				 .share_count = step->share_count};
 }
@@ -319,6 +323,7 @@ static int count_step(struct figures *f, struct track *k, const struct step *ste
 		k->max_ns = ns;
 	f->steps++;
 	f->sum_ns += ns;
+	f->probe_ns += step->probe_ns;
 	f->calls += step->calls;
 	f->mean += away / (double)f->steps;
 	f->squares += away * ((double)ns - f->mean);
@@ -401,6 +406,9 @@ static int add_marker(struct xsp_steps *s, struct track *k, const struct xsp_spa
 			    .start_ns = ends ? k->begin_ns : span->start_ns,
 			    .end_ns = span->end_ns,
 			    .track = k->index};
+	step.probe_ns = k->probe_ns + (ends ? 0 : span->self_probe_ns);
+	if (step.probe_ns > step_length(&step)) /* it is an estimate */
+		step.probe_ns = step_length(&step);
 	const bool whole =
 		ended && (!ends || (k->begun && xsp_timeline_recorded(s->timeline, step.start_ns,
 								      step.end_ns)));

@@ -56,6 +56,7 @@ struct xsp_step {
 	uint32_t pid, tid;
 	bool warm_up; /* it is in no figure */
 	uint64_t number, start_ns, end_ns;
+	uint64_t probe_ns; /* of its time, estimated, in probes of what was called in it */
 	const struct xsp_step_share *shares;
 	size_t share_count;
 };
@@ -83,6 +84,7 @@ int xsp_steps_report(struct xsp_steps *s, const struct xsp_capture_reader *r,
 struct xsp_steps_figures {
 	uint64_t steps; /* those that count; 0: there are none */
 	uint64_t sum_ns, mean_ns, median_ns;
+	uint64_t probe_ns; /* of sum_ns, estimated, in probes */
 	uint64_t warm_up, warm_up_ns, warm_up_from_ns, warm_up_to_ns; /* left out as such */
 	uint64_t not_whole;
 	bool guessed;

@@ -72,6 +72,14 @@ bool xsp_steps_uncertain(const struct xsp_capture_reader *r)
 	return st->lost_entries + st->lost_exits + st->lost_other + st->missed_hits > 0;
 }
 
+/* Less is in the estimate's own error. */
+#define PROBES_TOLD 0.05
+
+bool xsp_steps_have_probes(const struct figures *f)
+{
+	return f->steps > 0 && (double)f->probe_ns > PROBES_TOLD * (double)f->sum_ns;
+}
+
 double xsp_steps_deviation(const struct figures *f)
 {
 	return f->steps > 1 ? sqrt(f->squares / (double)(f->steps - 1)) : 0;
@@ -121,6 +129,9 @@ static void print_figures(const struct xsp_steps_guess *guess, const struct figu
 			f->steps == 1 && i == 1 ? "-" : xsp_format_ns(text, times[i].ns));
 	if (f->steps > 0)
 		fprintf(out, "; calls a step: %.4g", (double)f->calls / (double)f->steps);
+	if (xsp_steps_have_probes(f))
+		fprintf(out, "; estimated %s a step of it in probes",
+			xsp_format_ns(text, f->probe_ns / f->steps));
 	fputc('\n', out);
 }
 
@@ -344,6 +355,7 @@ int xsp_steps_json(struct xsp_steps *s, const struct xsp_capture_reader *r,
 		{"p50_ns", f->steps > 0, xsp_steps_quantile(f, 0.5)},
 		{"p99_ns", f->steps > 0, xsp_steps_quantile(f, 0.99)},
 		{"max_ns", f->steps > 0, f->max_ns},
+		{"probe_ns", f->steps > 0, f->steps > 0 ? f->probe_ns / f->steps : 0},
 	};
 	uint64_t start, end;
 

@@ -16,7 +16,7 @@
 enum mark { MARK_NONE, MARK_IS, MARK_ENDS, MARKS };
 
 struct step {
-	uint64_t number, start_ns, end_ns;
+	uint64_t number, start_ns, end_ns, probe_ns;
 	uint32_t track;
 	bool warm_up;
 	uint64_t calls;
@@ -42,6 +42,7 @@ struct track {
 	uint32_t index;
 	bool begun; /* MARK_ENDS: the step at hand has a beginning */
 	uint64_t begin_ns, markers;
+	uint64_t probe_ns; /* in the step at hand */
 	struct entry *entries;
 	size_t entry_count, entry_capacity;
 	struct xsp_u64map entry_of;
@@ -60,6 +61,7 @@ struct figures {
 	struct xsp_u64map processes; /* that had them, by pid */
 	uint64_t whole; /* steps, warm-up as well */
 	uint64_t steps, calls, sum_ns, min_ns, max_ns;
+	uint64_t probe_ns; /* of sum_ns */
 	double mean, squares; /* Welford's */
 	uint64_t not_whole; /* begun or ended where it was not recorded */
 	uint64_t left_out; /* of more threads than are followed */
@@ -101,6 +103,8 @@ struct longer {
 /* The most first; how many there are. */
 size_t xsp_steps_longer(const struct xsp_steps *s, const struct step *step,
 			struct longer list[LONGER_SHOWN]);
+/* Is so much of their time that of probes that it is to be said? */
+bool xsp_steps_have_probes(const struct figures *f);
 double xsp_steps_deviation(const struct figures *f);
 uint64_t xsp_steps_quantile(const struct figures *f, double share);
 /* "python (4242)" */
