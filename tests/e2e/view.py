@@ -14,6 +14,7 @@ import socket
 import struct
 import subprocess
 import threading
+import time
 import urllib.request
 
 from harness import OK, USAGE, XSPTRACE, Skip, case, check, equal, finish, main, start, wait_for, workload, xsptrace
@@ -128,6 +129,47 @@ def only_with_the_address(folder):
             rows = [line.split() for line in f][1:]
         listening += [row[1] for row in rows if row[3] == "0A" and int(row[1].split(":")[1], 16) == viewer.port]
     equal(listening, [f"0100007F:{viewer.port:04X}"], "127.0.0.1 alone")
+    equal(viewer.stop(), OK, "status")
+
+
+def is_closed(connection):
+    try:
+        return connection.recv(100, socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
+@case
+def connections_that_ask_for_nothing(folder):
+    """Whoever has no token cannot keep the owner out: neither with idle connections, more than are taken, nor with some that
+    trickle; they are closed after 5 s."""
+    viewer = Viewer(capture(folder))
+    for count in (64, 600):
+        began = time.monotonic()
+        others = [socket.create_connection(("127.0.0.1", viewer.port), timeout=10) for _ in range(count)]
+        for other in others[::2]:
+            other.send(b"GET /")
+        before = time.monotonic()
+        equal(viewer.get()[0], 200, f"beside {count} connections")
+        took = time.monotonic() - before
+        check(took < 3, f"beside {count} connections: seconds", took)
+        check(len(os.listdir(f"/proc/{viewer.child.pid}/fd")) < 540, "descriptors are bounded")
+        if count == 64:
+            check(not any(is_closed(o) for o in others) or time.monotonic() - began > 4, "there is room for 64")
+            while not all(is_closed(o) for o in others):
+                check(time.monotonic() - began < 15, "they are closed", sum(not is_closed(o) for o in others))
+                for other in others[::2]:
+                    try:
+                        other.send(b"a")
+                    except OSError:
+                        pass
+                time.sleep(0.2)
+            took = time.monotonic() - began
+            check(took > 4, "a request has some seconds", took)
+        for other in others:
+            other.close()
     equal(viewer.stop(), OK, "status")
 
 

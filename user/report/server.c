@@ -43,12 +43,15 @@ void xsp_server_stop(struct xsp_server *s)
 #include <fcntl.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/late_library.h"
@@ -56,8 +59,11 @@ void xsp_server_stop(struct xsp_server *s)
 #define TOKEN_BYTES 16U
 #define TOKEN_LENGTH (2 * TOKEN_BYTES)
 #define PORTS_TRIED 10U
-#define CONNECTIONS_MAX 32U
-#define IDLE_SECONDS 30U
+#define CONNECTIONS_MAX 512U
+#define CONNECTIONS_KEPT                                                                           \
+	448U /* beyond these whoever waits longest goes: the rest is room for newcomers */
+#define IDLE_SECONDS 30U /* of one whose answer is on its way */
+#define HEAD_SECONDS 5U /* in which a request must be told */
 #define REQUEST_BYTES ((size_t)32 << 10)
 
 #define MHD_FUNCTIONS(X)                                                                           \
@@ -73,7 +79,26 @@ void xsp_server_stop(struct xsp_server *s)
 
 XSP_LATE_LIBRARY(mhd_library, MHD_FUNCTIONS, XSP_MICROHTTPD_SONAME, "xsptrace view");
 
+/* One whose next request is not told yet is in the list of those, who waits longest first. */
+struct connection {
+	struct connection *before, *behind;
+	int fd;
+	bool waiting;
+	uint64_t since_s; /* of the monotonic clock */
+};
+
+/* Without a token nobody keeps a connection: libmicrohttpd's own limit is of silence, and not of bytes that trickle. */
+struct waiting {
+	pthread_mutex_t lock;
+	pthread_cond_t ends;
+	pthread_t watcher;
+	bool ending;
+	struct connection *first, *last;
+	size_t open; /* of all connections, those that wait and those that do not */
+};
+
 struct xsp_server {
+	struct waiting waiting;
 	struct mhd_functions {
 		MHD_FUNCTIONS(XSP_LATE_POINTER)
 	} lib;
@@ -103,6 +128,145 @@ const char *xsp_server_argument(const struct xsp_server_request *request, const 
 {
 	return request->server->lib.lookup_connection_value(request->connection,
 							    MHD_GET_ARGUMENT_KIND, key);
+}
+
+/* ---- who does not ask ---- */
+
+static uint64_t now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec;
+}
+
+/* The lock is held, as in what follows. */
+static void leave(struct waiting *w, struct connection *c)
+{
+	if (!c->waiting)
+		return;
+	*(c->before != NULL ? &c->before->behind : &w->first) = c->behind;
+	*(c->behind != NULL ? &c->behind->before : &w->last) = c->before;
+	c->before = c->behind = NULL;
+	c->waiting = false;
+}
+
+static void join(struct waiting *w, struct connection *c)
+{
+	leave(w, c);
+	c->before = w->last;
+	*(w->last != NULL ? &w->last->behind : &w->first) = c;
+	w->last = c;
+	c->waiting = true;
+	c->since_s = now_s();
+}
+
+/* libmicrohttpd reads the end of it, and closes it. */
+static void end_first(struct waiting *w)
+{
+	struct connection *c = w->first;
+
+	leave(w, c);
+	shutdown(c->fd, SHUT_RDWR);
+}
+
+static void *watch(void *ctx)
+{
+	struct waiting *w = ctx;
+
+	pthread_mutex_lock(&w->lock);
+	while (!w->ending) {
+		struct timespec next;
+		clock_gettime(CLOCK_MONOTONIC, &next);
+		next.tv_sec++;
+		while (w->first != NULL && now_s() - w->first->since_s >= HEAD_SECONDS)
+			end_first(w);
+		if (w->first != NULL)
+			pthread_cond_timedwait(&w->ends, &w->lock, &next);
+		else
+			pthread_cond_wait(&w->ends, &w->lock);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+static int start_watching(struct waiting *w)
+{
+	pthread_condattr_t clock;
+
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->ends, &clock);
+	pthread_condattr_destroy(&clock);
+	const int rc = pthread_create(&w->watcher, NULL, watch, w);
+	if (rc == 0)
+		return 0;
+	pthread_cond_destroy(&w->ends);
+	pthread_mutex_destroy(&w->lock);
+	return -rc;
+}
+
+static void stop_watching(struct waiting *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->ending = true;
+	pthread_cond_signal(&w->ends);
+	pthread_mutex_unlock(&w->lock);
+	pthread_join(w->watcher, NULL);
+	pthread_cond_destroy(&w->ends);
+	pthread_mutex_destroy(&w->lock);
+}
+
+static void on_connection(void *ctx, struct MHD_Connection *connection, void **socket_context,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	struct xsp_server *s = ctx;
+	struct waiting *w = &s->waiting;
+	struct connection *c = *socket_context;
+
+	pthread_mutex_lock(&w->lock);
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		const union MHD_ConnectionInfo *info =
+			s->lib.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+		w->open++;
+		if (w->open > CONNECTIONS_KEPT && w->first != NULL)
+			end_first(w);
+		c = calloc(1, sizeof(*c));
+		if (c != NULL && info != NULL) {
+			c->fd = info->connect_fd;
+			join(w, c);
+			pthread_cond_signal(&w->ends);
+		} else if (info != NULL) {
+			shutdown(info->connect_fd, SHUT_RDWR); /* nobody would watch it */
+		}
+		*socket_context = c;
+	} else { /* its descriptor is closed behind this, and may be another's then */
+		w->open--;
+		if (c != NULL)
+			leave(w, c);
+		free(c);
+		*socket_context = NULL;
+	}
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* The head of a request is there, or its answer is. */
+static void set_waiting(struct xsp_server *s, struct MHD_Connection *connection, bool waits)
+{
+	const union MHD_ConnectionInfo *info =
+		s->lib.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct connection *c = info != NULL ? info->socket_context : NULL;
+
+	if (c == NULL)
+		return;
+	pthread_mutex_lock(&s->waiting.lock);
+	if (waits)
+		join(&s->waiting, c);
+	else
+		leave(&s->waiting, c);
+	pthread_cond_signal(&s->waiting.ends);
+	pthread_mutex_unlock(&s->waiting.lock);
 }
 
 /* ---- who asks ---- */
@@ -206,7 +370,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 				  const char *method, const char *version, const char *upload,
 				  size_t *upload_size, void **state)
 {
-	const struct xsp_server *s = ctx;
+	struct xsp_server *s = ctx;
 	const struct xsp_server_request request = {.server = s, .connection = connection};
 	const char *path = behind_token(s, url);
 	struct xsp_server_answer a = {.status = 500, .type = "text/plain", .fd = -1};
@@ -214,6 +378,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	(void)version;
 	(void)upload;
 	(void)upload_size;
+	set_waiting(s, connection, false);
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
 		refuse(&a, 405, "only GET is answered\n");
 	} else if (!is_our_host(s, connection)) {
@@ -233,9 +398,9 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 static void on_completed(void *ctx, struct MHD_Connection *connection, void **state,
 			 enum MHD_RequestTerminationCode code)
 {
-	const struct xsp_server *s = ctx;
+	struct xsp_server *s = ctx;
 
-	(void)connection;
+	set_waiting(s, connection, true);
 	if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK && *state != NULL &&
 	    s->options.sent != NULL)
 		s->options.sent(s->options.ctx);
@@ -275,7 +440,7 @@ static int listen_on(uint16_t port)
 	/* else a port that was used a minute ago is still taken */
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) < 0 ||
 	    bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    listen(fd, (int)CONNECTIONS_MAX) < 0)
+	    listen(fd, SOMAXCONN) < 0)
 		rc = -errno;
 	if (rc < 0)
 		close(fd);
@@ -315,6 +480,13 @@ int xsp_server_start(const struct xsp_server_options *options, struct xsp_server
 		xsp_error_set(err, fd, XSP_STATUS_FAILED, "the kernel gives no random numbers");
 	else
 		fd = listen_near(s, err);
+	const int watching = fd < 0 ? fd : start_watching(&s->waiting);
+	if (fd >= 0 && watching < 0) {
+		xsp_error_set(err, watching, XSP_STATUS_FAILED, "no thread for the server: %s",
+			      strerror(-watching));
+		close(fd);
+		fd = watching;
+	}
 	if (fd < 0) {
 		free(s);
 		return fd;
@@ -325,9 +497,11 @@ int xsp_server_start(const struct xsp_server_options *options, struct xsp_server
 		NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL,
 		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
 		MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		REQUEST_BYTES, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_END);
+		REQUEST_BYTES, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
 	if (s->daemon == NULL) {
 		close(fd);
+		stop_watching(&s->waiting);
 		free(s);
 		return xsp_error_set(err, -EIO, XSP_STATUS_FAILED, "the server did not start");
 	}
@@ -339,7 +513,8 @@ void xsp_server_stop(struct xsp_server *s)
 {
 	if (s == NULL)
 		return;
-	s->lib.stop_daemon(s->daemon); /* closes the socket too */
+	s->lib.stop_daemon(s->daemon); /* closes the socket too, and all connections */
+	stop_watching(&s->waiting);
 	free(s);
 }
 #endif
