@@ -124,7 +124,9 @@ export default {
         }),
       );
     parts.push(...[await findTree(data, 'gpu')].filter(Boolean));
+    const update = (state) => parts.forEach((part) => part.update(state));
     element.append(...parts.map((part) => part.element));
-    return {update: (state) => parts.forEach((part) => part.update(state))};
+    update(place.state); // what opens with its rows only then: the tree
+    return {update};
   },
 };

@@ -16,6 +16,7 @@ export const HOSTILE = [
   'turned\u202Egnp.exe\u0007\u001b[31m',
   '{{constructor.constructor("window.hacked=1")()}}',
   `${'very_long::template<int, '.repeat(40)}>`,
+  ' ',
 ];
 
 /** A generator of numbers in [0, 1) that look like chance. */
@@ -183,7 +184,7 @@ function fakeTrees() {
   };
   return {
     names,
-    trees: [tree('wall', 'time of spans', 'ns', 600, 50 * MS), tree('samples', 'samples', 'samples', 300, 200), tree('modules', 'torch.nn.Module', 'ns', 60, 90 * MS), tree('memory', 'alive at the peak', 'bytes', 80, 2 ** 26)],
+    trees: [tree('wall', 'time of spans', 'ns', 600, 50 * MS), tree('samples', 'samples', 'samples', 300, 200), tree('modules', 'torch.nn.Module', 'ns', 60, 90 * MS), tree('memory', 'alive at the peak', 'bytes', 80, 2 ** 26), tree('gpu', 'GPU time by launching operator', 'ns', 40, 50 * MS)],
   };
 }
 
