@@ -4,6 +4,9 @@ import {h} from './dom.js';
 import {findingCard, findingId} from './findings.js';
 import {makeSection} from './section.js';
 
+// what they find is an operation; the subjects of others are threads, places, kernels, which may have the same text
+const OF_OPERATIONS = new Set(['hot-operation', 'loader', 'memory-bound']);
+
 const matches = (finding, query) =>
   [finding.title, finding.rule, finding.subject, finding.advice].some((text) =>
     text?.toLowerCase().includes(query),
@@ -31,7 +34,10 @@ export default {
           findingCard(finding, place, {
             timeline,
             selected: state.sel === findingId(finding),
-            find: operations.has(finding.subject) ? [['operations', 'show in operations']] : [],
+            find:
+              OF_OPERATIONS.has(finding.rule) && operations.has(finding.subject)
+                ? [['operations', 'show in operations']]
+                : [],
           }),
         ),
         shown.length === 0
@@ -50,7 +56,7 @@ export default {
         list.querySelector('[aria-current]')?.scrollIntoView({block: 'center'});
       }
     };
-    element.append(list, rules?.element ?? '');
+    element.append(h('h2', {class: 'hidden-text'}, 'Bottlenecks'), list, rules?.element ?? '');
     update(place.state);
     return {update};
   },
