@@ -45,8 +45,10 @@ export function refill(element, ...children) {
 const HARMFUL =
   /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff]/g;
 
-/** A name as it may be shown: in one line, with nothing hidden in it. */
-export const printable = (text) => text.replace(HARMFUL, '\ufffd');
+const BLANK = '\u2423'; // the sign for one
+
+/** A name as it may be shown: in one line, with nothing hidden in it; one of blanks alone has a sign for each. */
+export const printable = (text) => (text.trim() === '' ? text.replace(/\s/g, BLANK) : text.replace(HARMFUL, '\ufffd'));
 
 /**
  * A link to another place of the page; what it does not name stays as it is when it is followed.

@@ -123,7 +123,11 @@ function tabbed(tabs, data, place) {
       }),
     ]),
   );
-  const row = h('nav', {role: 'tablist', class: 'tabs', 'aria-label': 'views'}, ...links.values());
+  const row = h(
+    'nav',
+    {class: 'tabs', 'aria-label': 'views'},
+    h('div', {role: 'tablist', 'aria-label': 'views'}, ...links.values()),
+  );
   row.addEventListener('keydown', (event) => {
     const step = {ArrowRight: 1, ArrowLeft: -1}[event.key];
     if (!step || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return; // the browser's own

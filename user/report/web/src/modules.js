@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Modules: time by torch.nn.Module, and by line of Python.
+import {h} from './dom.js';
 import {isEmpty, makeSection} from './section.js';
 import {findTree} from './tree/table.js';
 
@@ -16,7 +17,7 @@ export default {
     ];
     const parts = shown.filter(Boolean);
     const update = (state) => parts.forEach((part) => part.update(state));
-    element.append(...parts.map((part) => part.element));
+    element.append(h('h2', {class: 'hidden-text'}, 'Modules'), ...parts.map((part) => part.element));
     update(place.state);
     return {update};
   },

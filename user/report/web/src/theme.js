@@ -3,6 +3,8 @@
 
 const KEY = 'xsptrace-theme';
 let colors = new Map();
+let printing = false;
+let onScreen; // what was chosen, while the page goes to the printer
 
 /** A page from a file may have no storage. */
 function stored(value) {
@@ -27,6 +29,19 @@ export function startTheme() {
   const choice = stored();
   if (choice === 'light' || choice === 'dark') document.documentElement.dataset.theme = choice;
   systemDark.addEventListener('change', changed);
+  addEventListener('beforeprint', () => print(true));
+  addEventListener('afterprint', () => print(false));
+}
+
+/** On paper all is light; behind it, as it was. */
+function print(begins) {
+  if (begins === printing) return;
+  const {dataset} = document.documentElement;
+  printing = begins;
+  if (begins) [onScreen, dataset.theme] = [dataset.theme, 'light'];
+  else if (onScreen) dataset.theme = onScreen;
+  else delete dataset.theme;
+  changed();
 }
 
 export const isDark = () => {

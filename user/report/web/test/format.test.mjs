@@ -2,6 +2,7 @@
 // Figures as the tool's text has them: the cases of tests/unit/test_summary.c, and what C's printf writes.
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import {printable} from '../src/dom.js';
 import {format, formatBytes, formatCount, formatNs, heading} from '../src/format.js';
 
 test('times, bytes and counts are written as by the tool', () => {
@@ -66,4 +67,11 @@ test('a heading begins with a capital, unless it begins with a name', () => {
 test('of two figures that are as near it takes the even one, as C does', () => {
   assert.deepEqual([1125, 1375, 10250].map(formatNs), ['1.12 us', '1.38 us', '10.2 us']);
   assert.equal(format(0.0025, 'share'), '0.2 %');
+});
+
+test('a name of blanks alone can be seen, and named; others stay what they are', () => {
+  assert.equal(printable(' '), '\u2423');
+  assert.equal(printable('\u00a0\t'), '\u2423\u2423');
+  assert.equal(printable(' a b '), ' a b ');
+  assert.equal(printable(''), '');
 });
