@@ -271,6 +271,30 @@ def profile_dry_run(folder):
     child.kill()
 
 
+def own_pages_of_code(pid):
+    """KiB of mapped code that the process has copies of: where breakpoints are."""
+    with open(f"/proc/{pid}/smaps", encoding="utf-8", errors="replace") as f:
+        maps = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", f.read(), flags=re.M)
+    return sum(int(re.search(r"^Anonymous: +(\d+)", m, re.M)[1]) for m in maps if " r-xp " in m[:80])
+
+
+@case
+def probes_only_where_functions_are(folder):
+    """Where exceptions and longjmps land helps spans only: without any function nothing is attached to the libraries."""
+    child = spinning()
+    equal(own_pages_of_code(child.pid), 0, "before")
+    for options, attached in ((["--sample"], False), (["--waits"], False), (["--sample", "-e", "samples:*"], True)):
+        tracer = start([XSPTRACE, *options, "-p", child.pid, "-d", 30, "-o", f"{folder}/n.xspt"], stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        wait_for(lambda t=tracer: b"tracing " in t.stderr.readline(), 30, "the recording's beginning")
+        equal(own_pages_of_code(child.pid) > 0, attached, f"with {options}")
+        tracer.send_signal(signal.SIGINT)
+        tracer.communicate(timeout=30)
+        info = xsptrace("info", f"{folder}/n.xspt").stdout
+        equal("not known of the target's threads (no probes" in info, not attached, f"what is said of their cost\n{info}")
+    child.kill()
+
+
 @case
 def profile_attaches_nothing(folder):
     """Not with the flag, and not where no provider finds anything: a bare -p."""

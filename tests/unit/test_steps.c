@@ -137,6 +137,31 @@ Test(steps, figures_and_what_was_longer)
 	free(out);
 }
 
+/* A step of many calls is longer by what they cost under the probes, which is no time of the program's. */
+Test(steps, time_of_probes_is_told)
+{
+	const struct xsp_capture_probe dear = {.id = 1,
+					       .module = UINT32_MAX,
+					       .provider = "function",
+					       .symbol = "",
+					       .name = "work",
+					       .exit_complete = true,
+					       .entry_cost_ns = 40,
+					       .exit_cost_ns = 60};
+	struct builder b;
+	char text[32];
+
+	builder_begin(&b, 1);
+	cr_assert_eq(xsp_capture_put_probe(b.w, &dear), 0);
+	for (int i = 0; i < 20; i++) {
+		snprintf(text, sizeof(text), "ProfilerStep#%d", i);
+		put_range(&b, text, 10000 + 5000 * (uint64_t)i, 11000 + 5000 * (uint64_t)i, 300);
+	}
+	char *out = text_of(&b, NULL, false);
+	expect(out, "; calls a step: 1; estimated 100 ns a step of it in probes\n");
+	free(out);
+}
+
 /* Pitfall 6: the first steps are outliers. */
 Test(steps, warm_up_is_left_out_and_said)
 {

@@ -308,7 +308,6 @@ static int on_every_span(void *ctx, const struct xsp_span *span)
 	/* their whole times are added up, not only their own */
 	struct xsp_span whole = *span;
 	whole.self_ns = span->end_ns - span->start_ns;
-	whole.self_probe_ns = span->probe_ns;
 	if (s->site > 0 && s->sites[s->site - 1].kind == 0)
 		whole.self_ns -= probes_in(span);
 	return xsp_steps_span(s->steps, &whole, s->site);

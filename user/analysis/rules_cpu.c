@@ -537,9 +537,13 @@ int xsp_rule_overhead(const struct xsp_rule_context *c)
 		 between ? "the whole time" : c->time_of, xsp_format_ns(time, cost));
 	snprintf(advice, sizeof(advice),
 		 "record less: most calls are those of %.300s (%s), which -e '!...' leaves out; or "
-		 "keep it small with --max-overhead. Own times here are without the probes",
+		 "keep it small with --max-overhead%s",
 		 most != NULL ? xsp_summary_text(a->summary, most) : "no name",
-		 xsp_format_count(calls, most != NULL ? most->calls : 0));
+		 xsp_format_count(calls, most != NULL ? most->calls : 0),
+		 /* a Chrome trace does not tell what of a span they are */
+		 xsp_capture_info(c->reader, "read from") == NULL
+			 ? ". Own times here are without the probes"
+			 : "");
 	struct xsp_report_section *f = xsp_rule_found(
 		c, (struct xsp_report_finding){.title = title, .advice = advice, .share = share},
 		true);

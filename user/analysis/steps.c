@@ -227,7 +227,9 @@ static int tally(struct track *k, const struct xsp_span *span, xsp_name_id name)
 	uint32_t at;
 	int rc = span->left_out != 0 ? 0 : entry_of(k, name, &at);
 
-	k->probe_ns += span->self_probe_ns;
+	/* of what is beside the marker, with all that is in it; what is around it is around steps as well */
+	if (span->depth == k->depth)
+		k->probe_ns += span->probe_ns;
 
 	if (rc < 0 || span->left_out != 0)
 		return rc;
@@ -406,7 +408,7 @@ static int add_marker(struct xsp_steps *s, struct track *k, const struct xsp_spa
 			    .start_ns = ends ? k->begin_ns : span->start_ns,
 			    .end_ns = span->end_ns,
 			    .track = k->index};
-	step.probe_ns = k->probe_ns + (ends ? 0 : span->self_probe_ns);
+	step.probe_ns = ends ? k->probe_ns : span->probe_ns;
 	if (step.probe_ns > step_length(&step)) /* it is an estimate */
 		step.probe_ns = step_length(&step);
 	const bool whole =
@@ -427,6 +429,7 @@ static int add_marker(struct xsp_steps *s, struct track *k, const struct xsp_spa
 		rc = end_step(s, k, &step);
 	begin_anew(k);
 	k->begun = ended;
+	k->depth = span->depth;
 	k->begin_ns = span->end_ns;
 	k->markers++;
 	return rc;

@@ -42,7 +42,9 @@ struct track {
 	uint32_t index;
 	bool begun; /* MARK_ENDS: the step at hand has a beginning */
 	uint64_t begin_ns, markers;
-	uint64_t probe_ns; /* in the step at hand */
+	uint32_t depth; /* of the last marker */
+	uint64_t
+		probe_ns; /* in the step at hand, of what its markers are beside; of MARK_IS the span tells */
 	struct entry *entries;
 	size_t entry_count, entry_capacity;
 	struct xsp_u64map entry_of;

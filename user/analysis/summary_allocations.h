@@ -33,7 +33,7 @@ struct xsp_allocation_site {
 	uint64_t alive_error; /* of alive_bytes, 95%: an estimate's; else 0 */
 	struct xsp_slope slope; /* of alive_bytes; not known with losses, or of too many sites */
 };
-/* Behind the run: those that grow first, the fastest first. The caller's to free; NULL: out of memory. steps: NULL where
+/* Behind the run: those that grow first, the fastest first; an empty one ends them. The caller's to free; NULL: out of memory. steps: NULL where
  * there are none. */
 struct xsp_allocation_site *xsp_summary_allocations_growing(const struct xsp_summary_allocations *a,
 							    const struct xsp_growth_steps *steps,
