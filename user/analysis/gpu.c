@@ -157,7 +157,10 @@ static int report_gpu(void *state, struct xsp_report *report)
 
 static void set_steps(void *state, struct xsp_steps *steps)
 {
-	xsp_gpu_path_steps(((struct xsp_gpu_analysis *)state)->path, steps);
+	struct xsp_gpu_analysis *g = state;
+
+	xsp_gpu_path_steps(g->path, steps);
+	xsp_gpu_host_steps(g->host, steps);
 }
 
 const struct xsp_analysis xsp_analysis_gpu = {

@@ -59,6 +59,8 @@ struct xsp_gpu_host {
 	xsp_name_id *row_of; /* by name id: of names that only number the first one */
 	size_t row_of_count, row_of_capacity;
 	struct xsp_u64map numbered; /* hash of what such names have in common → the first one */
+	struct xsp_u64map several; /* of those, the ones that are not alone */
+	const struct xsp_steps *steps;
 	size_t held; /* of threads that launch */
 	size_t before; /* of those that have not launched yet */
 	uint64_t early, idle_ns, span_ns;
@@ -93,6 +95,7 @@ void xsp_gpu_host_free(struct xsp_gpu_host *h)
 	free(h->uses);
 	free(h->row_of);
 	xsp_u64map_free(&h->numbered);
+	xsp_u64map_free(&h->several);
 	xsp_u64map_free(&h->thread_of);
 	xsp_u64map_free(&h->use_of);
 	free(h);
@@ -335,15 +338,23 @@ static int hold(struct xsp_gpu_host *h, struct host_thread *th, const struct hel
 
 /* ---- names ---- */
 
+void xsp_gpu_host_steps(struct xsp_gpu_host *h, const struct xsp_steps *steps)
+{
+	h->steps = steps;
+}
+
 static int find_row(struct xsp_gpu_host *h, xsp_name_id id, xsp_name_id *row)
 {
 	const char *name = xsp_timeline_name(h->timeline, id);
-	const size_t stem = xsp_steps_stem(NULL, name);
+	const size_t stem = xsp_steps_stem(h->steps, name);
 	const uint64_t hash = xsp_text_hash(name, stem);
 	const uint32_t *first = stem > 0 ? xsp_u64map_get(&h->numbered, hash) : NULL;
 
 	*row = first != NULL ? *first : id;
-	return stem > 0 && first == NULL ? xsp_u64map_set(&h->numbered, hash, id) : 0;
+	if (stem == 0)
+		return 0;
+	return first == NULL ? xsp_u64map_set(&h->numbered, hash, id)
+			     : xsp_u64map_set(&h->several, *first, 1);
 }
 
 int xsp_gpu_host_row(struct xsp_gpu_host *h, xsp_name_id id, xsp_name_id *row)
@@ -358,13 +369,13 @@ int xsp_gpu_host_row(struct xsp_gpu_host *h, xsp_name_id id, xsp_name_id *row)
 	return rc;
 }
 
-const char *xsp_gpu_host_name(const struct xsp_timeline *t, xsp_name_id id,
+const char *xsp_gpu_host_name(const struct xsp_gpu_host *h, xsp_name_id id,
 			      char out[XSP_GPU_HOST_NAME_MAX])
 {
-	const char *name = xsp_timeline_name(t, id);
-	const size_t stem = xsp_steps_stem(NULL, name);
+	const char *name = xsp_timeline_name(h->timeline, id);
+	const size_t stem = xsp_steps_stem(h->steps, name);
 
-	if (stem == 0 || stem > XSP_NAME_MAX)
+	if (stem > XSP_NAME_MAX || xsp_u64map_get(&h->several, id) == NULL)
 		return name;
 	snprintf(out, XSP_GPU_HOST_NAME_MAX, "%.*s*", (int)stem, name);
 	return out;

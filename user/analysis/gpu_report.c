@@ -328,8 +328,9 @@ static void put_span_row(const struct writer *w, struct xsp_report_table *t,
 	if (known)
 		xsp_python_line_show(&line, text);
 	const struct xsp_cell cells[] = {
-		xsp_cell_text(xsp_gpu_host_name(tl, u->name, name)),
-		xsp_cell_text(u->parent != 0 ? xsp_gpu_host_name(tl, u->parent - 1, parent) : NULL),
+		xsp_cell_text(xsp_gpu_host_name(w->g->host, u->name, name)),
+		xsp_cell_text(u->parent != 0 ? xsp_gpu_host_name(w->g->host, u->parent - 1, parent)
+					     : NULL),
 		xsp_cell_text(known ? text : NULL),
 		xsp_cell_integer(u->idle_ns),
 		ratio((double)u->idle_ns, idle),
@@ -663,7 +664,7 @@ static const char *path_name(const struct writer *w, const struct xsp_gpu_path_u
 
 	switch (u->kind) {
 	case XSP_GPU_PATH_HOST:
-		return u->name != XSP_GPU_NOWHERE ? xsp_gpu_host_name(w->g->timeline, u->name, text)
+		return u->name != XSP_GPU_NOWHERE ? xsp_gpu_host_name(w->g->host, u->name, text)
 						  : NULL;
 	case XSP_GPU_PATH_SYNC:
 		return u->name != 0 ? xsp_gpu_sync_name(u->name) : "Memcpy";

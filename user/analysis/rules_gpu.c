@@ -91,9 +91,8 @@ static void advise_idle(const struct xsp_gpu_analysis *g, const struct xsp_gpu_d
 	snprintf(out, size,
 		 "launches come too late. Meanwhile the launching thread is in %s%s%s (%s%s)%s: do "
 		 "that elsewhere or earlier, launch ahead, or in fewer and larger pieces",
-		 xsp_gpu_host_name(g->timeline, u->name, name), known ? " at " : "",
-		 known ? line : "", xsp_format_ns(idle, u->idle_ns),
-		 several ? ", of all GPUs together" : "",
+		 xsp_gpu_host_name(g->host, u->name, name), known ? " at " : "", known ? line : "",
+		 xsp_format_ns(idle, u->idle_ns), several ? ", of all GPUs together" : "",
 		 while_waiting(g, waiting, sizeof(waiting)));
 }
 
