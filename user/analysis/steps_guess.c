@@ -51,11 +51,6 @@ struct looking {
 	uint64_t events, outermost;
 };
 
-static uint64_t thread_key(uint32_t pid, uint32_t tid)
-{
-	return (uint64_t)pid << 32 | tid;
-}
-
 /* "batch 17" → 6, "relu6" → 5: where a number at the end, behind something that is no letter, begins. */
 static size_t length_without_number(const char *name)
 {
@@ -104,7 +99,7 @@ static int dense_name(struct looking *l, xsp_name_id id, uint32_t *out)
 static struct sequence *sequence_of(struct looking *l, const struct xsp_span *span, uint32_t depth)
 {
 	const struct sequence first = {.pid = span->pid, .tid = span->tid, .depth = depth};
-	const uint64_t key = xsp_u64_mix(thread_key(span->pid, span->tid)) + depth;
+	const uint64_t key = xsp_u64_mix(xsp_steps_guess_thread(span->pid, span->tid)) + depth;
 
 	return xsp_u64map_element(&l->sequence_of, key, &l->sequences, &l->sequence_capacity,
 				  &l->sequence_count, &first);
@@ -335,7 +330,7 @@ struct found {
 static bool is_inner(const struct looking *l, const struct sequence *s)
 {
 	for (uint32_t depth = 0; depth < s->depth; depth++) {
-		const uint64_t key = xsp_u64_mix(thread_key(s->pid, s->tid)) + depth;
+		const uint64_t key = xsp_u64_mix(xsp_steps_guess_thread(s->pid, s->tid)) + depth;
 		const uint32_t *at = xsp_u64map_get(&l->sequence_of, key);
 		if (at != NULL && l->sequences[*at].count > REPEATS_LEAST)
 			return true;
@@ -377,7 +372,8 @@ static int guess(const struct looking *l, struct xsp_steps_guess **out)
 		for (size_t i = 0; rc == 0 && i < l->sequence_count; i++) {
 			const struct sequence *s = &l->sequences[i];
 			if (found[i].has && found[i].name == f->name && found[i].is == f->is)
-				rc = xsp_u64map_set(&g->depths, thread_key(s->pid, s->tid),
+				rc = xsp_u64map_set(&g->depths,
+						    xsp_steps_guess_thread(s->pid, s->tid),
 						    s->depth);
 		}
 	}
@@ -438,15 +434,6 @@ int xsp_steps_guess_new(struct xsp_capture_reader *r, const struct xsp_cut *cut,
 	xsp_u64map_free(&l.name_of);
 	xsp_timeline_free(l.timeline);
 	return rc;
-}
-
-bool xsp_steps_guess_depth(const struct xsp_steps_guess *g, uint32_t pid, uint32_t tid,
-			   uint32_t *depth)
-{
-	const uint32_t *at = xsp_u64map_get(&g->depths, thread_key(pid, tid));
-
-	*depth = at != NULL ? *at : 0;
-	return at != NULL;
 }
 
 void xsp_steps_guess_free(struct xsp_steps_guess *g)
