@@ -292,6 +292,43 @@ def hot_function(folder):
     check("hot-function" not in found, "a program that sleeps", found)
 
 
+# Most of the time is that of a package, in many small functions, for one line; or that of the program itself.
+PACKAGES = """
+import io, json, logging, sys, time
+how, asked = sys.argv[1], 0.0
+log = logging.getLogger("x")
+log.addHandler(logging.StreamHandler(io.StringIO()))
+log.setLevel(logging.DEBUG)
+def own(): return sum(i * i for i in range(3000))
+print("ready", flush=True)
+sys.stdin.readline()
+begun = time.thread_time()
+while time.thread_time() < begun + 1.5:
+    before = time.thread_time()
+    if how == "logging":
+        for i in range(20): log.debug("price %d of %s", i, how)   # here
+        asked += time.thread_time() - before
+    own()
+    if how == "own": log.debug("done")
+print(json.dumps(asked / (time.thread_time() - begun)))
+"""
+
+
+@case
+def work_of_packages(folder):
+    """No function of logging has much of it: the program's line that asks for it is told, with its share by the thread's own clock."""
+    line = next(i for i, text in enumerate(PACKAGES.split("\n"), 1) if "# here" in text)
+    report, found, asked = locked(folder, "packages", PACKAGES, "logging")
+    hot = [f for f in report["findings"] if f["rule"] == "hot-function" and f["title"].startswith("what packages do for ")]
+    equal([f["subject"] for f in hot], [f"packages.py:{line} <module>"], f"what asks for it {list(found)}")
+    check(asked > 0.3, "the program's own figure", asked)
+    low, high = hot[0]["values"]["cpu_share_low"], hot[0]["values"]["cpu_share_high"]
+    check(low - 0.05 < asked < high + 0.05, "its share of the time on CPUs", asked, hot[0]["values"])
+    report, found, _ = locked(folder, "packages", PACKAGES, "own")
+    check("hot-function" in found, "the program's own work", list(found))
+    check(not any("packages do" in f["title"] for f in report["findings"]), "little is asked for", report["findings"])
+
+
 def of_threads(folder, how):
     """Of python_gil.py: (findings, what each of its threads counted, all that waited for a lock)."""
     child = start([PYTHON, f"{SCRIPTS}/python_gil.py", how], stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -206,7 +206,7 @@ static int count_native(struct xsp_hot_code *h, uint32_t process, const struct x
 }
 
 static int count_python(struct xsp_hot_code *h, uint32_t process, const struct xsp_sample *s,
-			uint32_t inside)
+			uint32_t inside, uint32_t *index)
 {
 	const xsp_name_id name = s->line - 1;
 	size_t at = s->path_length;
@@ -219,7 +219,32 @@ static int count_python(struct xsp_hot_code *h, uint32_t process, const struct x
 		h, ~xsp_u64_mix(python_key(xsp_timeline_name(h->timeline, name))),
 		(struct xsp_hot_function){.process = process, .python = true, .name = name}, s);
 	int rc = f < 0 ? -ENOMEM : count_details(h, f, s, at - 1);
+	*index = f < 0 ? NOBODY : (uint32_t)f;
 	return rc < 0 ? rc : count_detail(h, f, XSP_HOT_INSIDE, inside);
+}
+
+/* The work of a package (logging, json) is spread over many functions, and it is a line of the program that asks for it.
+ * Operators tell of themselves. */
+static int count_packages(struct xsp_hot_code *h, uint32_t process, const struct xsp_sample *s,
+			  uint32_t native, uint32_t python)
+{
+	const xsp_name_id name = s->own_line - 1;
+	const char *line = xsp_timeline_name(h->timeline, name);
+
+	if (s->own_line == 0 || s->own_line == s->line || span_of(s) != NOBODY)
+		return 0;
+	const long f = count_function(
+		h, ~xsp_text_hash(line, strlen(line)),
+		(struct xsp_hot_function){
+			.process = process, .python = true, .with_packages = true, .name = name},
+		s);
+	int rc = f < 0 ? -ENOMEM : count_detail(h, f, XSP_HOT_THREAD, s->tid);
+
+	if (rc == 0)
+		rc = count_detail(h, f, XSP_HOT_LINE, name);
+	if (rc == 0)
+		rc = count_detail(h, f, XSP_HOT_INSIDE_PYTHON, python);
+	return rc < 0 ? rc : count_detail(h, f, XSP_HOT_INSIDE, native);
 }
 
 /* Page faults have a rule of their own. */
@@ -230,7 +255,7 @@ static int on_sample(void *ctx, const struct xsp_sample *s)
 	struct xsp_hot_process *p =
 		xsp_u64map_element(&h->process_of, s->pid, &h->processes, &h->process_capacity,
 				   &h->process_count, &first);
-	uint32_t inside = NOBODY;
+	uint32_t native = NOBODY, python = NOBODY;
 
 	if (p == NULL)
 		return -ENOMEM;
@@ -239,8 +264,10 @@ static int on_sample(void *ctx, const struct xsp_sample *s)
 	if (s->page_fault)
 		return 0;
 	const uint32_t process = (uint32_t)(p - h->processes);
-	int rc = count_native(h, process, s, &inside);
-	return rc < 0 || s->line == 0 ? rc : count_python(h, process, s, inside);
+	int rc = count_native(h, process, s, &native);
+	if (rc == 0 && s->line != 0)
+		rc = count_python(h, process, s, native, &python);
+	return rc < 0 ? rc : count_packages(h, process, s, native, python);
 }
 
 static struct xsp_timeline_sink sink(void *state)
@@ -295,7 +322,7 @@ const char *xsp_hot_line_of(const struct xsp_hot_code *h, uint32_t tid)
 	for (size_t i = 0; i < h->detail_count; i++) {
 		const struct xsp_hot_detail *d = &h->details[i];
 		if (d->what == XSP_HOT_THREAD && d->value == tid &&
-		    h->functions[d->function].python &&
+		    h->functions[d->function].python && !h->functions[d->function].with_packages &&
 		    (most == NULL || d->samples > most->samples))
 			most = d;
 	}

@@ -15,10 +15,12 @@ struct xsp_hot_process {
 	uint64_t samples, ns; /* of time on CPUs */
 };
 
-/* A native function that threads were in, whoever called it; or, with all that it calls but Python, one of Python's. */
+/* A native function that threads were in, whoever called it; or, with all that it calls but Python, one of Python's; or what
+ * Python's packages do for one line of the program. */
 struct xsp_hot_function {
 	uint32_t process; /* index */
 	bool python;
+	bool with_packages;
 	xsp_name_id name; /* of Python one of its lines; in the kernel the system call */
 	xsp_name_id file; /* 0: not known, or the kernel */
 	uint64_t samples, ns;
@@ -36,7 +38,8 @@ enum xsp_hot_what {
 	XSP_HOT_CALLER, /* name: the next function out that is another one, and not the C library's */
 	XSP_HOT_LINE, /* name: "train.py:5 multiplies" */
 	XSP_HOT_SPAN, /* name: the innermost that is open */
-	XSP_HOT_INSIDE, /* of one of Python's: the index of the native function */
+	XSP_HOT_INSIDE, /* the index: of one of Python's of the native function */
+	XSP_HOT_INSIDE_PYTHON, /* ... of packages' work of Python's as well */
 };
 struct xsp_hot_detail {
 	uint32_t function; /* index */

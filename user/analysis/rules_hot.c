@@ -71,7 +71,7 @@ static bool is_reported(const struct xsp_rule_context *c, const struct xsp_hot_f
 	const struct xsp_hot_function *all;
 	const struct xsp_hot_detail *d;
 	const size_t count = xsp_hot_details(h, &d);
-	uint64_t in_operations = 0, in_functions = 0;
+	uint64_t in_operations = 0, in_functions = 0, in_python = 0;
 
 	xsp_hot_functions(h, &all);
 	for (size_t i = 0; i < count; i++, d++) {
@@ -82,8 +82,11 @@ static bool is_reported(const struct xsp_rule_context *c, const struct xsp_hot_f
 			in_operations += d->samples;
 		if (d->what == XSP_HOT_INSIDE && found[d->value])
 			in_functions += d->samples;
+		if (d->what == XSP_HOT_INSIDE_PYTHON && found[d->value])
+			in_python += d->samples;
 	}
-	return 2 * in_operations >= f->samples || 2 * in_functions >= f->samples;
+	return 2 * in_operations >= f->samples || 2 * in_functions >= f->samples ||
+	       2 * in_python >= f->samples;
 }
 
 bool xsp_rule_inside(const struct xsp_rule_context *c, xsp_name_id span, char out[XSP_RULE_INSIDE])
@@ -123,7 +126,9 @@ static void name_of(const struct xsp_rule_context *c, const struct xsp_hot_funct
 	const char *name = xsp_timeline_name(c->timeline, f->name), *function;
 	size_t file;
 
-	if (f->python && xsp_hot_is_line(name, &file, &function))
+	if (f->with_packages)
+		snprintf(out, NAME, "%.280s", name);
+	else if (f->python && xsp_hot_is_line(name, &file, &function))
 		snprintf(out, NAME, "%.180s (%.*s)", function, (int)(file < 100 ? file : 100),
 			 name);
 	else if (f->file != 0)
@@ -192,6 +197,10 @@ static const char *advice_of(const struct xsp_rule_context *c, const struct xsp_
 {
 	const char *name = xsp_timeline_name(c->timeline, f->name);
 
+	if (f->with_packages)
+		return "no function of the packages has most of it: call them less often, or "
+		       "others. Logging: format what is written only (logger.debug('%s', x)), or "
+		       "fewer lines";
 	if (f->python)
 		return "make that line cheaper or run it less often: another algorithm, results "
 		       "that are kept, work on whole arrays (NumPy, PyTorch), or native code";
@@ -233,7 +242,8 @@ static void find_function(const struct xsp_rule_context *c, const struct xsp_hot
 			  const struct share *share, const char *name)
 {
 	const struct xsp_hot_code *h = xsp_rule_state(c, "hot_code");
-	const struct xsp_hot_detail *line = xsp_hot_most(h, f, XSP_HOT_LINE, NULL);
+	const struct xsp_hot_detail *line =
+		f->with_packages ? NULL : xsp_hot_most(h, f, XSP_HOT_LINE, NULL);
 	char process[NAME], title[4 * NAME], doubt[XSP_DOUBT_SIZE], had[100] = "";
 
 	process_name(c, xsp_hot_process(h, f)->pid, process);
@@ -241,8 +251,8 @@ static void find_function(const struct xsp_rule_context *c, const struct xsp_hot
 		snprintf(had, sizeof(had),
 			 ", which had a CPU for %.0f %% of the time that it could run",
 			 100 * share->had);
-	snprintf(title, sizeof(title), "%s takes %.1f %% of %s, in %s%s%s%.250s", name,
-		 100 * share->whole,
+	snprintf(title, sizeof(title), "%s%s takes %.1f %% of %s, in %s%s%s%.250s",
+		 f->with_packages ? "what packages do for " : "", name, 100 * share->whole,
 		 share->many ? "the process's time on CPUs" : "the recorded time", process, had,
 		 line != NULL ? ", most of it at " : "",
 		 line != NULL ? xsp_timeline_name(c->timeline, line->value) : "");
@@ -261,7 +271,7 @@ static void find_function(const struct xsp_rule_context *c, const struct xsp_hot
 				   false));
 }
 
-/* Native functions first, as Python's may be told by them; of each what took most first. */
+/* Native functions first, as Python's may be told by them, and those by what packages do for them; of each what took most first. */
 static int by_time(const void *a, const void *b)
 {
 	const struct xsp_hot_function *x = *(const struct xsp_hot_function *const *)a,
@@ -269,6 +279,8 @@ static int by_time(const void *a, const void *b)
 
 	if (x->python != y->python)
 		return x->python ? 1 : -1;
+	if (x->with_packages != y->with_packages)
+		return x->with_packages ? 1 : -1;
 	if (x->ns != y->ns)
 		return x->ns > y->ns ? -1 : 1;
 	return x < y ? -1 : x > y;

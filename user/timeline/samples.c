@@ -164,10 +164,19 @@ static bool spans_have_python(const struct row *row)
 	return false;
 }
 
+static int line_of(struct xsp_timeline *t, const struct xsp_capture_python_frame *frame,
+		   uint32_t *line)
+{
+	int rc = xsp_python_name(t, frame, line);
+
+	*line = rc == 0 ? *line + 1 : 0;
+	return rc;
+}
+
 /* Functions of Python stand where spans tell between which of them; else before all spans, as operators rarely call
  * Python. */
 static int push_spans(struct xsp_timeline *t, struct thread *th, struct row *row,
-		      const struct open_span *at, uint32_t *line)
+		      const struct open_span *at, struct xsp_sample *s)
 {
 	const struct xsp_capture_python_frame *frames;
 	const uint32_t n = xsp_python_between(t, row, row->count, at, &frames);
@@ -182,12 +191,10 @@ static int push_spans(struct xsp_timeline *t, struct thread *th, struct row *row
 		rc = push(t->samples, row->path[i]);
 	if (rc == 0 && inside)
 		rc = push_python(t, frames, n);
-	*line = 0;
 	if (rc == 0 && n > 0)
-		rc = xsp_python_name(t, &frames[0], line);
-	if (rc == 0 && n > 0)
-		++*line;
-	return rc;
+		rc = line_of(t, &frames[0], &s->line);
+	const uint32_t own = rc == 0 ? xsp_python_own(t, frames, n) : n;
+	return own < n ? line_of(t, &frames[own], &s->own_line) : rc;
 }
 
 /* The interpreter's own function: what called it is what Python's functions stand for. */
@@ -317,7 +324,7 @@ static int on_sample(struct xsp_timeline *t, struct thread *th, const struct xsp
 
 	t->samples->length = 0;
 	if (rc == 0)
-		rc = push_spans(t, th, row, at, &s.line);
+		rc = push_spans(t, th, row, at, &s);
 	if (rc == 0)
 		rc = push_native(t, th, row, at, &place, s.line != 0);
 	if (rc == 0 && s.kernel)

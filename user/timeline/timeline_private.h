@@ -420,6 +420,10 @@ uint32_t xsp_python_between(const struct xsp_timeline *t, const struct row *row,
 /* The span begins inside those that are on the row: who of Python called it. */
 void xsp_python_note(const struct xsp_timeline *t, const struct row *row, struct open_span *s);
 /* What the frame is shown as. 0 or -ENOMEM. */
+/* Of frames, the innermost first, the first one of the program's own, not of the interpreter's files nor a package's; `count`:
+ * none is. */
+uint32_t xsp_python_own(const struct xsp_timeline *t, const struct xsp_capture_python_frame *frames,
+			uint32_t count);
 int xsp_python_name(struct xsp_timeline *t, const struct xsp_capture_python_frame *frame,
 		    xsp_name_id *out);
 

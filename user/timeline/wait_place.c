@@ -19,15 +19,23 @@ static bool is_installed(const struct xsp_python_line *l)
 	return false;
 }
 
+uint32_t xsp_python_own(const struct xsp_timeline *t, const struct xsp_capture_python_frame *frames,
+			uint32_t count)
+{
+	uint32_t i = 0;
+	struct xsp_python_line l;
+
+	while (i < count && !(xsp_timeline_python_line(t, &frames[i], &l) && !is_installed(&l)))
+		i++;
+	return i;
+}
+
 uint32_t xsp_timeline_python_own(const struct xsp_timeline *t,
 				 const struct xsp_capture_python *stack, uint32_t first)
 {
-	for (uint32_t i = first; i < stack->count; i++) {
-		struct xsp_python_line l;
-		if (xsp_timeline_python_line(t, &stack->frames[i], &l) && !is_installed(&l))
-			return i;
-	}
-	return first;
+	const uint32_t own = first + xsp_python_own(t, stack->frames + first, stack->count - first);
+
+	return own < stack->count ? own : first;
 }
 
 int xsp_python_place(struct xsp_timeline *t, const struct xsp_capture_python *stack,
