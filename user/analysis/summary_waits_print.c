@@ -162,10 +162,14 @@ static void print_spots(const struct xsp_summary_waits *w, FILE *f,
 	uint32_t at;
 	size_t count = xsp_waits_member(w, t->thread, &at) ? xsp_waits_spots(w, at, false, &s) : 0;
 
-	for (size_t i = 0; i < SPOTS_SHOWN && i < count; i++, s++) {
+	for (size_t i = 0, shown = 0, runnable = 0; i < count && shown < SPOTS_SHOWN; i++, s++) {
 		char time[XSP_UNITS_SIZE];
 		if (s->ns < (t->until_ns - t->since_ns) / SPOT_SHARE)
 			return;
+		/* on a busy machine it lacks a CPU everywhere: where it waits would not be told */
+		if (s->why == XSP_WAIT_RUNNABLE && runnable++ > 0)
+			continue;
+		shown++;
 		fprintf(f, "    %s %s", xsp_wait_class_name(s->why), xsp_format_ns(time, s->ns));
 		print_spot(w, f, s);
 		fputc('\n', f);

@@ -11,17 +11,24 @@
 
 #define LOCKS_SHOWN 100 /* whose holder is looked for among all */
 
-/* Where it was off its CPU for longest: "network, app.py:33 ask". */
+/* Where it waited longest, or else could run and had no CPU: "network, app.py:33 ask". */
 static bool longest_at(const struct xsp_summary_waits *w, const struct xsp_timeline_thread *t,
 		       char out[500])
 {
 	const struct spot *spots;
-	uint32_t at;
+	uint32_t member;
+	const size_t count =
+		xsp_waits_member(w, t, &member) ? xsp_waits_spots(w, member, false, &spots) : 0;
+	size_t at = 0;
 
-	if (!xsp_waits_member(w, t, &at) || xsp_waits_spots(w, at, false, &spots) == 0)
+	while (at + 1 < count && spots[at].why == XSP_WAIT_RUNNABLE)
+		at++;
+	if (count == 0)
 		return false;
-	snprintf(out, 500, "%s, %.450s", xsp_wait_class_name(spots[0].why),
-		 xsp_timeline_name(w->timeline, spots[0].place - 1));
+	if (spots[at].why == XSP_WAIT_RUNNABLE)
+		at = 0;
+	snprintf(out, 500, "%s, %.450s", xsp_wait_class_name(spots[at].why),
+		 xsp_timeline_name(w->timeline, spots[at].place - 1));
 	return true;
 }
 
