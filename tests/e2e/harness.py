@@ -203,6 +203,13 @@ def finish(child, seconds=60):
     return child.wait(timeout=seconds)
 
 
+def own_pages_of_code(pid):
+    """KiB of mapped code that the process has copies of: where breakpoints are."""
+    with open(f"/proc/{pid}/smaps", encoding="utf-8", errors="replace") as f:
+        maps = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", f.read(), flags=re.M)
+    return sum(int(re.search(r"^Anonymous: +(\d+)", m, re.M)[1]) for m in maps if " r-xp " in m[:80])
+
+
 def alive(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:

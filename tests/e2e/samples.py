@@ -13,7 +13,7 @@ import sys
 import time
 
 from harness import (EXTRA, NO_MATCH, OK, USAGE, XSPTRACE, Recording, Skip, Trace, alive, broker_of, case, check, equal,
-                     finish, json_report, main, record_attached, run, start, start_ready, wait_for, workload, xsptrace)
+                     finish, json_report, main, own_pages_of_code, record_attached, run, start, start_ready, wait_for, workload, xsptrace)
 
 DEVIATIONS = 4.5  # by chance one recording in a hundred thousand is farther off
 
@@ -269,13 +269,6 @@ def profile_dry_run(folder):
     recorded("--dry-run", "--waits=off", "--sample=off", "-p", child.pid, status=USAGE)
     recorded("--dry-run", "-p", child.pid, "-e", "samples:nothing_*", status=NO_MATCH)
     child.kill()
-
-
-def own_pages_of_code(pid):
-    """KiB of mapped code that the process has copies of: where breakpoints are."""
-    with open(f"/proc/{pid}/smaps", encoding="utf-8", errors="replace") as f:
-        maps = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", f.read(), flags=re.M)
-    return sum(int(re.search(r"^Anonymous: +(\d+)", m, re.M)[1]) for m in maps if " r-xp " in m[:80])
 
 
 @case
