@@ -25,7 +25,8 @@ struct xsp_sample {
 		function; /* name id of the native function that it was in, or called the kernel from */
 	uint32_t file; /* ... of the file that this is in; 0: not known */
 	uint32_t line; /* 1 + name id of the innermost Python function; 0: none */
-	uint32_t own_line; /* the same of the innermost one of the program's own, and not a package's */
+	uint32_t
+		own_line; /* the same of the innermost one of the program's own, and not a package's */
 	bool kernel; /* it was in the kernel */
 	bool page_fault; /* ... for a page of memory, as the kernel's functions say */
 	bool ends_early; /* nobody is known to have called the function: no frame pointer led there */
