@@ -224,8 +224,8 @@ int xsp_steps_report(struct xsp_steps *s, const struct xsp_capture_reader *r,
 						   "outermost call that repeats; --step NAME says "
 						   "what one is"
 						 : "guessed: nothing marks steps, and this call "
-						   "ends the longest pattern of outermost calls "
-						   "that repeats; --step NAME says what one is");
+						   "ends the pattern of outermost calls that "
+						   "repeats; --step NAME says what one is");
 	xsp_capture_window(r, &start, &end);
 	put_values(s, r, section);
 	rc = put_slowest(s, start, section);
