@@ -486,6 +486,23 @@ static int add_processes(struct recording *r, struct xsp_error *err)
 	return rc < 0 ? rc : 0;
 }
 
+/* ... nor where samples alone tell where the time goes, and --profile was not asked for. */
+static bool decline_waits(struct recording *r)
+{
+	const double rate = xsp_switches_rate(&r->switches, 0);
+
+	if (!r->o.waits || r->o.sample_hz == 0 || !bystanders_pay(rate))
+		return false;
+	r->o.waits = r->o.wait_stacks = false;
+	xsp_status_line_end(&r->starting);
+	if (!r->o.quiet)
+		xsp_say("each processor of this machine changes threads %.0f times a second, of "
+			"which waits would slow each: samples alone are recorded; --profile "
+			"records both whatever they cost",
+			rate);
+	return true;
+}
+
 /* A bare -p, and there is nothing that a provider knows. The kernel side has other programs for it, which are loaded
  * only now: their checking takes its time. */
 static int profile_instead(struct recording *r, const struct xsp_error *none, struct xsp_error *err)
@@ -498,8 +515,12 @@ static int profile_instead(struct recording *r, const struct xsp_error *none, st
 				     strerror(-rc));
 	r->o.profile = true;
 	xsp_options_apply_profile(&r->o);
+	const bool declined = decline_waits(r);
 	r->attach = attach_options(&r->o);
 	rc = make_recorder(r, err);
+	/* the broker has them ready all the same */
+	if (rc == 0 && declined && xsp_broker_drop(r->broker, XSP_DEFAULT_WAITS) < 0)
+		rc = xsp_error_set(err, -EPIPE, XSP_STATUS_FAILED, "the broker does not answer");
 	if (rc == 0)
 		rc = add_processes(r, err);
 	xsp_status_line_end(&r->starting);
