@@ -1081,23 +1081,20 @@ Test(analyze, threads_of_a_pool_are_one_finding)
 	cr_expect_eq(number_of(value_of(f->figures, "threads")), 2);
 	xsp_report_free(r);
 	/* also without anything between; those of one name that ends in a number keep it */
-	open_waits(&b);
-	put_thread(&b, 110, "w0");
-	put_thread(&b, 111, "w1");
-	put_times(&b, 110, START, START + 10 * MS, 3500 * US, XSP_WAIT_SLEEP, MS);
-	put_times(&b, 111, START, START + 10 * MS, 3500 * US, XSP_WAIT_SLEEP, MS);
-	r = report_of(&b, NULL);
-	cr_expect_str_eq(expect(r, "runnable", XSP_SEVERITY_HIGH, 0.35)->finding.subject, "w*");
-	xsp_report_free(r);
-	open_waits(&b);
-	put_thread(&b, 110, "python3");
-	put_thread(&b, 111, "python3");
-	put_times(&b, 110, START, START + 10 * MS, 3500 * US, XSP_WAIT_SLEEP, MS);
-	put_times(&b, 111, START, START + 10 * MS, 3500 * US, XSP_WAIT_SLEEP, MS);
-	r = report_of(&b, NULL);
-	cr_expect_str_eq(expect(r, "runnable", XSP_SEVERITY_HIGH, 0.35)->finding.subject,
-			 "python3");
-	xsp_report_free(r);
+	static const char *const families[][3] = {{"w0", "w1", "w*"},
+						  {"python3", "python3", "python3"}};
+	for (size_t i = 0; i < 2; i++) {
+		open_waits(&b);
+		for (uint32_t k = 0; k < 2; k++) {
+			put_thread(&b, 110 + k, families[i][k]);
+			put_times(&b, 110 + k, START, START + 10 * MS, 3500 * US, XSP_WAIT_SLEEP,
+				  MS);
+		}
+		r = report_of(&b, NULL);
+		f = expect(r, "runnable", XSP_SEVERITY_HIGH, 0.35);
+		cr_expect_str_eq(f->finding.subject, families[i][2]);
+		xsp_report_free(r);
+	}
 	/* of one there is its own name */
 	open_waits(&b);
 	put_thread(&b, 110, "pricer-0");

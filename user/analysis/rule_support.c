@@ -56,6 +56,13 @@ struct xsp_rule_part xsp_rule_part(const struct xsp_rule_context *c, uint64_t ns
 	return inside.share > whole.share ? inside : whole;
 }
 
+#define MOST_OF_THE_TIME 0.9
+
+bool xsp_rule_was_there(const struct xsp_rule_context *c, uint64_t there_ns)
+{
+	return (double)there_ns > MOST_OF_THE_TIME * (double)xsp_rule_waits_ns(c);
+}
+
 uint64_t xsp_rule_waits_ns(const struct xsp_rule_context *c)
 {
 	return xsp_timeline_watched_ns(c->timeline, xsp_timeline_waits_until_ns(c->timeline));

@@ -68,6 +68,8 @@ int xsp_rules_prepare(struct xsp_rule_context *c);
 /* For how long there were waits, samples: no window of --max-overhead interrupts them. */
 uint64_t xsp_rule_waits_ns(const struct xsp_rule_context *c);
 uint64_t xsp_rule_samples_ns(const struct xsp_rule_context *c);
+/* Was a thread there for most of the time in which there were waits? Then what it waited is a share of its own time. */
+bool xsp_rule_was_there(const struct xsp_rule_context *c, uint64_t there_ns);
 /* What the process's threads had of CPUs, and how long they could run and had none; 0 where --waits was off. */
 void xsp_rule_cpu_of(const struct xsp_rule_context *c, uint32_t pid, uint64_t *running_ns,
 		     uint64_t *runnable_ns);

@@ -15,10 +15,8 @@
 
 #include "analysis/summary_report.h"
 #include "analysis/summary_waits_private.h"
-#include "base/grow.h"
 #include "base/u64map.h"
 
-#define OWN_TIME 0.9 /* of the time that was recorded: it was there for most of it */
 /* A parent that waits for its child to end, a reader that waits for its input, wait once. */
 #define WAITS_LEAST 5U
 
@@ -28,8 +26,7 @@ static const struct {
 } reasons[] = {
 	{XSP_WAIT_NETWORK, "waits for the network",
 	 "what answers is slow, or there is nothing to do. If it should be working: look at what "
-	 "is "
-	 "at the other end, ask for several things at once, keep connections and what was "
+	 "is at the other end, ask for several things at once, keep connections and what was "
 	 "answered"},
 	{XSP_WAIT_CHILD, "waits for programs that it started",
 	 "start them ahead or several at once, keep one running, or do their work in the process "
@@ -64,9 +61,7 @@ static const struct spot *place_of(const struct xsp_rule_context *c,
 				   const struct xsp_thread_times *t, enum xsp_wait_class why)
 {
 	const struct spot *spots;
-	uint32_t at;
-	const size_t count =
-		xsp_waits_member(w, t->thread, &at) ? xsp_waits_spots(w, at, false, &spots) : 0;
+	const size_t count = xsp_waits_thread_spots(w, t->thread, &spots);
 
 	for (size_t i = 0; i < count; i++)
 		if (spots[i].why == why)
@@ -159,7 +154,7 @@ int xsp_rule_waiting(const struct xsp_rule_context *c)
 	for (size_t i = 0; rc == 0 && i < all.count && found < FINDINGS_MAX; i++) {
 		const struct waiting *x = &all.list[i];
 		/* threads that were there for a moment only are compared with all of the time */
-		const bool its_own = (double)x->first_time_ns > OWN_TIME * (double)watched;
+		const bool its_own = xsp_rule_was_there(c, x->first_time_ns);
 		const double share =
 			its_own ? xsp_rule_share(x->most_ns, x->first_time_ns)
 				: xsp_rule_share(x->ns,

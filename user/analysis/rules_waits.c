@@ -51,14 +51,12 @@ static uint64_t time_of(const struct xsp_rule_context *c, uint32_t tid)
 	return ns;
 }
 
-/* A thread that was there for most of the recording: what it waited is a share of its own time. */
-#define OWN_TIME 0.9
 /* What a thread's waits are a share of: a thread that was there for a moment only is compared with all of the time. */
 static uint64_t time_compared(const struct xsp_rule_context *c, uint32_t tid, bool *its_own)
 {
 	const uint64_t own = time_of(c, tid), all = xsp_rule_waits_ns(c);
 
-	*its_own = (double)own > OWN_TIME * (double)all;
+	*its_own = xsp_rule_was_there(c, own);
 	return *its_own ? own : all;
 }
 

@@ -367,6 +367,14 @@ size_t xsp_waits_spots(const struct xsp_summary_waits *w, uint32_t owner, bool o
 	return n;
 }
 
+size_t xsp_waits_thread_spots(const struct xsp_summary_waits *w,
+			      const struct xsp_timeline_thread *t, const struct spot **spots)
+{
+	uint32_t at;
+
+	return xsp_waits_member(w, t, &at) ? xsp_waits_spots(w, at, false, spots) : 0;
+}
+
 /* What came after the last span of each thread is a gap as well. */
 static void add_last_gaps(struct xsp_summary_waits *w)
 {

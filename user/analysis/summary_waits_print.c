@@ -159,8 +159,7 @@ static void print_spots(const struct xsp_summary_waits *w, FILE *f,
 			const struct xsp_thread_times *t)
 {
 	const struct spot *s;
-	uint32_t at;
-	size_t count = xsp_waits_member(w, t->thread, &at) ? xsp_waits_spots(w, at, false, &s) : 0;
+	const size_t count = xsp_waits_thread_spots(w, t->thread, &s);
 
 	for (size_t i = 0, shown = 0, runnable = 0; i < count && shown < SPOTS_SHOWN; i++, s++) {
 		char time[XSP_UNITS_SIZE];

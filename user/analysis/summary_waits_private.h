@@ -84,6 +84,9 @@ bool xsp_waits_left_out(const struct xsp_summary_waits *w, char out[XSP_WAITS_LE
 /* Where that member, or that lock's waiters, waited, the longest first: how many places. */
 size_t xsp_waits_spots(const struct xsp_summary_waits *w, uint32_t owner, bool of_lock,
 		       const struct spot **spots);
+/* The same of a thread. */
+size_t xsp_waits_thread_spots(const struct xsp_summary_waits *w,
+			      const struct xsp_timeline_thread *t, const struct spot **spots);
 /* Index of the member; false: it showed no span, and no wait of its own. */
 bool xsp_waits_member(const struct xsp_summary_waits *w, const struct xsp_timeline_thread *t,
 		      uint32_t *out);

@@ -16,9 +16,7 @@ static bool longest_at(const struct xsp_summary_waits *w, const struct xsp_timel
 		       char out[500])
 {
 	const struct spot *spots;
-	uint32_t member;
-	const size_t count =
-		xsp_waits_member(w, t, &member) ? xsp_waits_spots(w, member, false, &spots) : 0;
+	const size_t count = xsp_waits_thread_spots(w, t, &spots);
 	size_t at = 0;
 
 	while (at + 1 < count && spots[at].why == XSP_WAIT_RUNNABLE)
