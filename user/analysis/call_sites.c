@@ -190,7 +190,7 @@ static int learn_loaders(struct xsp_call_sites *s, xsp_name_id name)
 /* The user's range around a call; not the step, nor one that numbers as well: that is no place. */
 static bool is_place(const struct xsp_call_sites *s, xsp_name_id range)
 {
-	return !xsp_steps_marked_by(s->steps, range) &&
+	return !xsp_steps_are(s->steps, range) &&
 	       xsp_steps_stem(s->steps, xsp_timeline_name(s->timeline, range)) == 0;
 }
 

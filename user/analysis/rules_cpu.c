@@ -51,7 +51,7 @@ static bool is_operation(const struct xsp_rule_context *c, const struct xsp_summ
 	const struct xsp_summary_analysis *a = summary_of(c);
 	const struct xsp_cuda_entry *cuda = xsp_cuda_find(xsp_summary_text(a->summary, row));
 
-	return !xsp_steps_marked_by(a->summary->steps, row->name) &&
+	return !xsp_steps_are(a->summary->steps, row->name) &&
 	       !xsp_call_sites_is_loader(xsp_rule_state(c, "call_sites"), row->name) &&
 	       (cuda == NULL || (cuda->kind != XSP_CUDA_SYNC && cuda->kind != XSP_CUDA_CONTEXT)) &&
 	       !xsp_collective_is_waiting(xsp_summary_text(a->summary, row));

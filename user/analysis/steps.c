@@ -501,6 +501,11 @@ bool xsp_steps_marked_by(struct xsp_steps *s, xsp_name_id name)
 	return learn_names(s) == 0 && name < s->mark_count && s->marks[name] != MARK_NONE;
 }
 
+bool xsp_steps_are(struct xsp_steps *s, xsp_name_id name)
+{
+	return s->guess == NULL && xsp_steps_marked_by(s, name);
+}
+
 bool xsp_steps_expected(struct xsp_steps *s)
 {
 	return s->guess != NULL || learn_names(s) < 0 ||

@@ -35,6 +35,8 @@ bool xsp_steps_expected(struct xsp_steps *s);
 void xsp_steps_none(const struct xsp_steps *s, char *out, size_t size);
 /* Is a span of that name a step, or the end of one? */
 bool xsp_steps_marked_by(struct xsp_steps *s, xsp_name_id name);
+/* ... and not by a guess: what marks a guessed step is an operation as any other. */
+bool xsp_steps_are(struct xsp_steps *s, xsp_name_id name);
 /* `name`: what the span's calls are counted under. 0 or -ENOMEM. */
 int xsp_steps_span(struct xsp_steps *s, const struct xsp_span *span, xsp_name_id name);
 
