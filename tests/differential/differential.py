@@ -12,7 +12,6 @@ kinds of options. others.py compares with what other tools count.
     differential.py [slice|everything|random_programs]
 
 XSP_SEEDS=1-100 XSP_SHARE=0.15: csmith's programs, and how many of the options are tried with each.
-XSP_JUDGE=build/release/placement_property: judges the placement of each, too.
 """
 import bisect
 import collections
@@ -25,10 +24,10 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
-from harness import Skip, Trace, case, check, main, run, xsptrace  # noqa: E402
+from harness import XSPTRACE, Skip, Trace, case, check, main, run, xsptrace  # noqa: E402
 
 CSMITH = "/usr/include/csmith"
-JUDGE = os.environ.get("XSP_JUDGE")  # placement_property: the ways that are not taken, too
+JUDGE = os.path.join(os.path.dirname(XSPTRACE), "placement_property")  # judges the ways that are not taken, too
 MOST_CALLS = 30000  # of a program; others make no trace that is worth the time
 
 # what is built, and by whom: `gcc` and `clang` stand for the compiler of the language
@@ -302,7 +301,7 @@ def one(program, variant, compiler, options, folder):
     wrong = compare(account, trace, *account.read())
     if account.output not in done.stdout:
         wrong.append("another result when traced")
-    if JUDGE:
+    if os.path.exists(JUDGE):
         done = run([JUDGE, "-s", program.pattern.strip("*:"), path], timeout=120)
         wrong += re.findall(r"^  \S.*", done.stdout, re.M)
     return len(set(n for n, _ in account.calls)), len(account.calls), wrong
@@ -342,12 +341,12 @@ def slice(folder):  # pylint: disable=redefined-builtin
     differential(shapes(), lambda variant, _: variant in SLICE, folder)
 
 
-@case
+@case(long="every compiler and option")
 def everything(folder):
     differential(shapes(), lambda *_: True, folder)
 
 
-@case
+@case(long="hundreds of programs")
 def random_programs(folder):
     """XSP_SEEDS=FIRST-LAST; of each seed the share XSP_SHARE of the variants, others each time."""
     if not shutil.which("csmith") or not os.path.isdir(CSMITH):

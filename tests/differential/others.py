@@ -169,7 +169,7 @@ def uftrace(folder):
     compare("uftrace, -pg", by_uftrace, shapes()[1:], [["-O2", *NO_TAIL_CALLS]], folder)
 
 
-@case
+@case(long="hundreds of programs")
 def random_programs(folder):
     need("gcov", "uftrace", "csmith")
     programs = [p for p in (plain(seed, folder) for seed in csmith_seeds()) if p and p.build("", "gcc", ["-O1"],

@@ -54,7 +54,7 @@ def gpu_records(folder):
     equal(gpu_of(Trace(out))["windows_without_end"], 0, "windows without an end")
 
 
-@case
+@case(long="many killed tracers")
 def tracers_killed(folder):
     """20 tracers, each killed at a random moment of its work; then one that is not."""
     command = [workload("gpu_sim"), "--threads", "4", "--calls", "8000", "--rate", "1000"]
@@ -91,7 +91,7 @@ def tracers_killed(folder):
     equal(finish(child), 0, "status")
 
 
-@case
+@case(quiet="the CPU time of a round before and after")
 def as_fast_as_before(folder):
     """Two seconds after the tracer was killed, the program runs as fast as before it came."""
     environment, path = with_agent(folder)

@@ -43,7 +43,7 @@ def near(got, wanted, what, share=0.1):
     check(abs(got - wanted) <= share * wanted + 3 * MS, f"{what}: {got / MS:.3f} ms, {wanted / MS:.3f} by the program")
 
 
-@case
+@case(quiet="waits against the program's clock")
 def lock_of_another_thread(folder):
     """A real mutex: as long as the thread saw itself; on mutexes of their own, nothing."""
     _, found, truth = recorded(folder, "lock", "-e", "faults:*_it", "--waits", "--wait-stacks")
@@ -137,7 +137,7 @@ def locked(folder, name, text, *arguments):
     return *analyzed(f"{folder}/{name}.xspt"), waited
 
 
-@case
+@case(quiet="waits against the program's clock")
 def locks_of_python(folder):
     """Nothing says who holds them, but who lets them go has waited for them, too. On the program's line, also where a package
     (logging) takes it; nothing of threads that wait for work."""
@@ -202,7 +202,7 @@ here.close(); os.close(full)
 """
 
 
-@case
+@case(quiet="waits against the program's clock")
 def waits_for_others(folder):
     """By the defaults: which line waits, for what, and for how long by the program's own clock; what polls is no finding."""
     lines = {name: i for i, text in enumerate(ASK.split("\n"), 1) if "# here" in text
@@ -226,7 +226,7 @@ def waits_for_others(folder):
     check(waited > 0.5 and "waiting" not in found, "what polls", waited, found)
 
 
-@case
+@case(quiet="shares of wall time")
 def hot_operation(folder):
     """Time on a CPU by the thread's own clock; sleeping as long is no hot operation where --waits tells it."""
     report, found, truth = recorded(folder, "hot", "-e", "faults:burn", "-e", "faults:rest", "--waits")
@@ -339,7 +339,7 @@ def of_threads(folder, how):
     return analyzed(f"{folder}/{how}.xspt")[1], facts
 
 
-@case
+@case(quiet="waits against the program's clock")
 def lock_of_python(folder):
     """Four threads that count: as long as each was neither on a CPU nor could have been, by its own count. Threads without work,
     and those that wait for a lock of the program's, do not want Python's, but where who has it has no CPU, which is said."""

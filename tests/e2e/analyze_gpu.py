@@ -178,7 +178,7 @@ def long_kernels(folder):
     return sum(n for key, n in links.items() if key.split("|")[1].startswith("_ZN")), kinds
 
 
-@case
+@case(quiet="kernels of 30 ms between threads")
 def critical_path(folder):
     """Each kernel waits for the one before it: all of them are on the path, but for the all-reduce beside the backward pass. How
     many there were the program says. (A thread that the machine keeps waiting for 30 ms is later than its kernel, and on the path

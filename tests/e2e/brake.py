@@ -47,7 +47,7 @@ def let_go_of(trace):
     return {row["name"]: row for row in trace.json["xsptrace_let_go"]}
 
 
-@case
+@case(quiet="how soon the brake works")
 def hot_leaf_is_let_go(folder):
     """Tens of millions of calls a second: named, and out of the target's code again."""
     child = start_ready([workload("hot"), "--wait", "--threads", "1", "--seconds", "5",
@@ -82,7 +82,7 @@ def hot_leaf_is_let_go(folder):
           f"{cpu * 1e3:.0f} ms of its CPU time; events over {last / 1e3:.0f} ms; {seen} of {called} calls")
 
 
-@case
+@case(quiet="how soon the brake works")
 def others_stay_exact(folder):
     """Four functions go one after the other; of sixteen others in the same links each call is there once."""
     facts = f"{folder}/truth"
@@ -129,7 +129,7 @@ def what_to_expect_is_said(folder):
     check("a call" in off and "within" not in off, "without a budget", off)
 
 
-@case
+@case(quiet="the length of windows")
 def provider_goes_on_in_windows(folder):
     """Regions of record_function.h, too many: all on, all off, and the summary says of how much."""
     facts = f"{folder}/truth"
@@ -156,7 +156,7 @@ def provider_goes_on_in_windows(folder):
     print(f"  {len(windows)} windows, {100 * share:.1f} % of the time, {seen} of {called} calls")
 
 
-@case
+@case(quiet="the length of windows")
 def born_between_windows(folder):
     """Threads that are born and give themselves a name while everything is out have that name in the next window."""
     facts = f"{folder}/truth"
@@ -196,7 +196,7 @@ def a_window_that_cannot_begin(folder):
     equal(trace.json["xsptrace_windows"]["windows"], 1, "windows")
 
 
-@case
+@case(quiet="the length of windows")
 def nobody_holds_the_brake(folder):
     """The recorder is stopped, as Ctrl-Z does it, when a hot function begins to be called: its sites come out all the same, and
     in again when it goes on. What is recorded is of the windows, and none is of the time between."""
@@ -233,7 +233,7 @@ def nobody_holds_the_brake(folder):
     check(last > 300, f"{last:.0f} calls a second of the slow one in the last window, 500 expected", output)
 
 
-@case
+@case(quiet="the length of windows")
 def libraries_that_come_between_windows(folder):
     """However often everything was taken out and put in again, there is room for what comes later."""
     hot = start_ready([workload("brake"), "--wait", "--threads", "1", "--seconds", "30", "ranges", "2000"])
@@ -253,7 +253,7 @@ def libraries_that_come_between_windows(folder):
     equal(trace.losses["files_left_out"], 0, "libraries")
 
 
-@case
+@case(quiet="the length of windows")
 def room_after_many_windows(folder):
     """Links that are closed and made again take the room of one: what comes later finds its own."""
     hot = start_ready([workload("brake"), "--wait", "--threads", "1", "--seconds", "60", "ranges", "8000"])
@@ -276,7 +276,7 @@ def room_after_many_windows(folder):
     check(any(n.startswith("plugin_") for n in trace.calls) or SANITIZED, "nothing of the library was seen", trace.calls)
 
 
-@case
+@case(quiet="how soon the brake works")
 def many_threads_on_few_processors(folder):
     """What sites cost on their way in and out is counted where it is paid: the estimate for the slowest of 16 threads
     agrees with how much longer its rounds take."""
@@ -392,7 +392,7 @@ def without_uprobe_multi(folder):
         recording.wait()
 
 
-@case
+@case(long="many pauses")
 def what_a_pause_takes_out_is_not_lost(folder):
     """1,000 scopes are open when a window ends: the kernel has not forgotten them for want of room."""
     done = xsptrace("--max-overhead", "150", "-e", "xsigma", "--buffer", "64M", "-o", f"{folder}/t.json", "--",
@@ -405,7 +405,7 @@ def what_a_pause_takes_out_is_not_lost(folder):
     equal(trace.lost(), {}, done.stdout)
 
 
-@case
+@case(long="two estimates of one machine are compared: minutes")
 def what_is_read_has_its_price(folder):
     """Shapes and values of tensors cost several times what the calibration's section does (README, "What it
     costs"): it is the time that the programs take here that counts."""

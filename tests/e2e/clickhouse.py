@@ -604,7 +604,7 @@ def ask_all(ask, cpu):
     return counts
 
 
-@case
+@case(long="millions of rows")
 def scale(folder):
     """XSP_SQL_SPANS spans in both: figures, and that all are there."""
     server = ClickHouse(folder)

@@ -9,11 +9,11 @@ import json
 import os
 import re
 
-from harness import CAPTURE, EXTRA, NO_MATCH, OK, USAGE, case, check, equal, json_report, main, workload, xsptrace
+from harness import CAPTURE, EXTRA, LONG, NO_MATCH, OK, USAGE, case, check, equal, json_report, main, workload, xsptrace
 
 FOUND = 10
 SURE = {"slower", "faster", "more", "less", "grows more", "grows less", "new", "gone"}
-REPEATS = int(os.environ.get("XSP_COMPARE_REPEATS", "4"))
+REPEATS = 10 if LONG else 4
 
 
 def record(folder, name, *options, steps=100):
@@ -39,7 +39,7 @@ def verdicts(report):
             if row.get("verdict", "").rstrip("?") in SURE]
 
 
-@case
+@case(quiet="a planted fifth of wall time")
 def a_slower_operator(folder):
     """One of four ranges has a fifth more to do: it is named, and the others are not. The command line differs, which is said."""
     a, b = record(folder, "a", steps=300), record(folder, "b", "beta=20", steps=300)
@@ -127,7 +127,7 @@ def wrong_use(folder):
     check(not os.path.exists(f"{folder}/x.svg"), "nothing is left behind")
 
 
-@case
+@case(long="ten pairs of recordings")
 def repeats(folder):
     """No verdict between any two recordings of one program, whatever the machine does beside."""
     paths = [record(folder, f"r{i}", steps=200) for i in range(REPEATS)]

@@ -498,7 +498,7 @@ def perfetto_draws_the_arrows(folder):
     equal([r for r in flat if "value" in r], [], "Perfetto's errors about flows")
 
 
-@case
+@case(long="a million launches")
 def a_million(folder):
     """1,000,000 kernels on 8 streams from 8 threads, with graphs."""
     facts, out = f"{folder}/truth", f"{folder}/out.json"

@@ -485,7 +485,7 @@ def errors_name_the_option(folder):
     check("-e no_such_name: no span of the capture is left" in done.stderr, "nothing is left", done.stderr)
 
 
-@case
+@case(long="a gigabyte is written")
 def large_outputs_say_so(folder):
     """A gigabyte of JSON, into nothing."""
     capture = f"{folder}/hot.xspt"

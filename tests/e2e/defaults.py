@@ -44,7 +44,7 @@ def states_of(trace):
     return [e for e in trace.json["traceEvents"] if e.get("cat") == "thread_state"]
 
 
-@case
+@case(quiet="what is on where nothing else switches threads")
 def waits_are_on(folder):
     """Where a function matches; what they tell is what each thread knows of itself. Asked for or declined, that holds."""
     def waits(*options):
@@ -72,7 +72,7 @@ def waits_are_on(folder):
     check(len(told) <= 2 * len(facts["threads"]), "shorter waits than were asked for", len(told))
 
 
-@case
+@case(quiet="what is on where nothing else switches threads")
 def short_by_default(folder):
     """Of threads that have nothing to say nothing is said; of one with spans that waits most of its time one row."""
     def summary(*options):
@@ -130,7 +130,7 @@ def switch_often(others):
         others.append(switching())
 
 
-@case
+@case(quiet="the price of waits with 60,000 switches a second")
 def not_where_bystanders_pay(folder):
     """A machine whose threads switch all the time, though not those that are recorded."""
     child = start_ready([workload("hot"), "--wait", "--threads", 1, "--calls", 100000, "--rate", 100])
@@ -156,7 +156,7 @@ def not_where_bystanders_pay(folder):
     check(all(alive(o.pid) for o in others), "a bystander has ended")
 
 
-@case
+@case(quiet="the price of waits with 60,000 switches a second")
 def where_bystanders_begin_to_pay(folder):
     """They switch all the time from some moment of the recording on: then it ends, and that is said; if asked for it stays."""
     child = start_ready([workload("hot"), "--wait", "--threads", 1, "--calls", 100000, "--rate", 100])
@@ -193,7 +193,7 @@ def where_bystanders_begin_to_pay(folder):
     check(all(alive(o.pid) for o in others), "a bystander has ended")
 
 
-@case
+@case(quiet="the brake's budget")
 def waits_go_before_functions(folder):
     """A thread that sleeps between its calls, with a budget that both do not fit into: first --waits ends, and that is said;
     what comes later has no time on a CPU, and what was before has."""
@@ -251,7 +251,7 @@ def slowed_most(said, players):
     return players[int(worst[2])], float(worst[1])
 
 
-@case
+@case(quiet="the brake's budget")
 def waits_of_threads_that_hit_nothing(folder):
     """Their own count of changes says what --waits takes of them, and a quarter of the time that they wait counts as their own:
     so much is in the estimate, and beyond the budget it ends."""
@@ -266,7 +266,7 @@ def waits_of_threads_that_hit_nothing(folder):
     check(any(f"thread {tid} was slowed" in ended for tid in players), "not braked", said, players, least)
 
 
-@case
+@case(quiet="the brake's budget")
 def samples_of_threads_that_hit_nothing(folder):
     """They run all the time: what 99 samples a second take of them is in the estimate, and beyond the budget they end."""
     said, players = switchers(folder, 1000, "--waits=off", mode=["spin"])
@@ -313,7 +313,7 @@ def no_perf_events():
         raise OSError(ctypes.get_errno(), "seccomp")
 
 
-@case
+@case(quiet="what is on where nothing else switches threads")
 def what_the_kernel_refuses_is_left_out(folder):
     """Without perf events there are no samples: no error, and a line for who asks; but an error if samples are asked for."""
     command = ["-e", "hot:hot_*", "-o", f"{folder}/t.xspt", "--", workload("hot"), "--threads", 1, "--calls", 10]
@@ -374,7 +374,7 @@ def small(folder, seconds, pause=None, options=()):
     return as_by_default(said()), int(child.stdout.readline())
 
 
-@case
+@case(quiet="what is on where nothing else switches threads")
 def python_is_on_for_torch(folder):
     """Each operator has the line that called it, and none if that is declined."""
     said, calls = small(folder, 1, 0.02)
@@ -393,7 +393,7 @@ def python_is_on_for_torch(folder):
     check(not any("Call stack" in e["args"] for e in Trace(f"{folder}/t.json").spans), "declined")
 
 
-@case
+@case(quiet="the brake's budget")
 def python_goes_first(folder):
     """Operators that are called without pause: their lines are what goes, before windows begin; tables by line are of the
     time before. What is asked for stays."""

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from harness import (XSPTRACE, Recording, Skip, alive, case, check, equal, main, run, start, wait_for, workload, xsptrace)
+from harness import (LONG, XSPTRACE, Recording, Skip, alive, case, check, equal, main, run, start, wait_for, workload, xsptrace)
 
 NO_TARGET, USAGE = 3, 2
 
@@ -194,7 +194,7 @@ def calls_go_on_as_if_nothing_had_been(_):
     """One dump after the other; no call of the target fails or ends early, and its parent learns nothing."""
     child, pid = start_stuck("count")
     end, times = time.monotonic() + 1.5, 0 # the longest calls are of a tenth of a second
-    while times < int(os.environ.get("XSP_DUMP_TIMES", "25")) or time.monotonic() < end:
+    while times < (200 if LONG else 25) or time.monotonic() < end:
         found = dump(pid)
         equal(len(found["threads"]), 9, "threads")
         times += 1
@@ -216,7 +216,7 @@ def timeouts_of_sockets_do_not_begin_anew(_):
     check(all(3000 <= ms < 3900 for ms, _ in took.values()), "their timeouts are 3,000 ms", took)
 
 
-@case
+@case(long="many stops")
 def calls_go_on_where_processors_are_busy(_):
     """A thread that is asked to stop stands in line for one, for longer than is waited for what sleeps for good. Each
     ends if its call comes back."""
@@ -361,7 +361,7 @@ def python_without_stopping(folder):
     equal(found["stopped_ns"], 0, "time that it was stopped")
 
 
-@case
+@case(long="fetches interpreters")
 def python_of_all_versions(folder):
     """Those that pyenv has built here, and Debian's."""
     home = os.path.expanduser("~/.pyenv/versions")
@@ -377,7 +377,7 @@ def python_of_all_versions(folder):
                 os.unlink(os.path.join(folder, name))
 
 
-@case
+@case(long="loads PyTorch")
 def python_with_torch(folder):
     if run(["/usr/bin/python3", "-c", "import torch"], timeout=300).returncode:
         raise Skip("no PyTorch")

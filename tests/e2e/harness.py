@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the end-to-end cases share: running xsptrace and workloads, reading traces, skipping.
 
-A case is a function marked @case. It gets an empty folder, and fails by an exception. A file of
-cases is a program: `exactness.py [NAME...]` runs all or the named ones. Exit status 0: all passed;
-1: something failed; 77: this machine cannot trace (the reason is printed as `SKIP: ...`).
+A case is a function marked @case. It gets an empty folder, and fails by an exception. ctest runs each in a process of
+its own, beside others: a case waits for conditions, and holds on a busy machine. One that cannot says why:
+@case(quiet="what it measures") runs alone. @case(long="why") runs with `tools/test --all`.
+A file of cases is a program: `exactness.py [NAME...]` runs all but the long ones, or the named ones. Exit status
+0: all passed; 1: something failed; 77: this machine cannot trace (the reason is printed as `SKIP: ...`).
 
 The truth always comes from somewhere else than xsptrace: the workload's own counts, the bytes an
 untraced run prints, the kernel's /proc. Python's standard library only.
@@ -38,6 +40,7 @@ EXTRA = [*NO_BRAKE, *AS_ASKED, *os.environ.get("XSPTRACE_EXTRA", "").split()]
 # What else is on by default with an option is asked for by it: what was declined stays off.
 TAKES = {"--profile": set(AS_ASKED), "--sample": {"--python=off"}, "--waits": {"--python=off"}, "--wait-stacks": {"--waits=off", "--python=off"}}
 
+LONG = "XSP_LONG" in os.environ  # tools/test --all: as often and as long as the issues ask
 SANITIZED = "XSP_SANITIZED" in os.environ  # xsptrace is a build with sanitizers
 
 # user/base/error.h
@@ -49,7 +52,11 @@ _children = []
 _schemas = {}
 
 
-def case(function):
+def case(function=None, *, quiet="", long=""):
+    """Marks a case. CMakeLists.txt reads these lines too: the name of each argument and its text stand on the line of @case."""
+    if function is None:
+        return lambda f: case(f, quiet=quiet, long=long)
+    function.quiet, function.long = quiet, long
     _cases.append(function)
     return function
 
@@ -405,6 +412,14 @@ def check_sanitizer_log(path, skipped=False):
 # ---- running -------------------------------------------------------------------------
 
 
+def cpu_of_others():
+    """Seconds that the CPUs were busy, those of this case's ended processes taken out."""
+    with open("/proc/stat", encoding="ascii") as f:
+        user, nice, system, _, _, irq, softirq, steal = (int(x) for x in f.readline().split()[1:9])
+    own = os.times()
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK") - sum(own[:4])
+
+
 def main(traces=True):
     """Runs the cases of this file. traces=False: they need neither a kernel nor xsptrace."""
     if traces:
@@ -417,13 +432,13 @@ def main(traces=True):
             run(["mount", "-t", "tracefs", "tracefs", "/sys/kernel/tracing"])
     names = sys.argv[1:]
     cases = [c for c in _cases if c.__module__ == "__main__"]  # not of what it imports
-    chosen = [c for c in cases if not names or any(fnmatch.fnmatch(c.__name__, n) for n in names)]
+    chosen = [c for c in cases if (any(fnmatch.fnmatch(c.__name__, n) for n in names) if names else not c.long)]
     check(chosen, f"no such case; there are: {' '.join(c.__name__ for c in cases)}")
     failed, skipped = [], []
     for function in chosen:
         folder = tempfile.mkdtemp(prefix=f"xsptrace-{function.__name__}-")
         os.chmod(folder, 0o755)
-        begun = time.monotonic()
+        begun, busy = time.monotonic(), cpu_of_others()
         log = f"{folder}.sanitizers"
         start_sanitizer_log(log)
         try:
@@ -448,7 +463,11 @@ def main(traces=True):
             kill_all()
             shutil.rmtree(folder, ignore_errors=True)
             os.unlink(log)
-        print(f"{function.__name__}: {word} ({time.monotonic() - begun:.1f} s)", flush=True)
+        seconds = time.monotonic() - begun
+        if word == "FAILED" and function.quiet:
+            share = (cpu_of_others() - busy) / seconds / os.cpu_count()
+            print(f"NEEDS A QUIET MACHINE: {function.__name__} measures {function.quiet}; others had {share:.0%} of the CPUs")
+        print(f"{function.__name__}: {word} ({seconds:.1f} s)", flush=True)
     if failed:
         print(f"{len(failed)} of {len(chosen)} failed: {' '.join(failed)}")
         sys.exit(1)

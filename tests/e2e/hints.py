@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is said where a pattern finds nothing: why, and what was meant. XSP_HINTS_ALL: every compiler."""
+"""What is said where a pattern finds nothing: why, and what was meant. XSP_LONG: every compiler."""
 import os
 import re
 import shutil
@@ -9,9 +9,8 @@ import subprocess
 import sys
 import time
 
-from harness import (NO_MATCH, Skip, case, check, equal, main, run, start, workload, xsptrace)
+from harness import (LONG, NO_MATCH, Skip, case, check, equal, main, run, start, workload, xsptrace)
 
-ALL = "XSP_HINTS_ALL" in os.environ
 
 
 def refused(words, *arguments):
@@ -99,7 +98,7 @@ def functions_that_were_inlined(folder):
     """What is proved by debug information of any kind is said, and nothing where there is none."""
     ways = [["gcc", "-gdwarf-5"], ["clang", "-gdwarf-4", "-gz"], ["gcc", "-g", "-flto"], ["gcc", "-gdwarf-4"],
             ["clang", "-gdwarf-5"], ["clang", "-g", "-flto", "-fuse-ld=lld"]]
-    for command in ways if ALL else ways[:3]:
+    for command in ways if LONG else ways[:3]:
         program = compiled(folder, PRICING % "static inline", *command)
         if program is None:
             continue
@@ -116,7 +115,7 @@ def functions_that_were_inlined(folder):
 @case
 def names_of_what_was_inlined(folder):
     """They are compared as those of symbols are, of C++ too; also when the command has ended."""
-    for compiler in ("g++", "clang++") if ALL else ("g++",):
+    for compiler in ("g++", "clang++") if LONG else ("g++",):
         program = compiled(folder, SHOP, compiler, "-g")
         for pattern, name in (("shop::Point::area", "area"), ("*::Point::Poin?", "Point"), ("pricing:shop::*hidden", "hidden"),
                               ("shop::(anonymous namespace)::hidden", "hidden"), ("Point::area", "area")):
@@ -129,7 +128,7 @@ def names_of_what_was_inlined(folder):
             check("shop::Point::area was inlined into its callers" in done.stderr, "not said at the end", done.stderr)
 
 
-@case
+@case(long="all of libc's debug information")
 def functions_of_a_debug_file(folder):
     """Of a file that nobody here made: Debian's libc, whose debug information lies beside it."""
     libc = run(["ldd", workload("sleeper")]).stdout.split("libc.so.6 => ")[1].split()[0]
@@ -145,7 +144,7 @@ def functions_of_a_debug_file(folder):
 @case
 def no_spans_of_what_was_inlined(folder):
     """There is an out-of-line copy, which nobody calls."""
-    for compiler in ("gcc", "clang") if ALL else ("clang",):
+    for compiler in ("gcc", "clang") if LONG else ("clang",):
         program = compiled(folder, PRICING % "", compiler, "-g")
         if program is None:
             continue
@@ -159,7 +158,7 @@ def no_spans_of_what_was_inlined(folder):
         check("nothing matches -e 'middle' so far: middle was inlined" in done.stderr, "beside others", done.stderr)
 
 
-@case
+@case(long="all of libc's debug information")
 def functions_chosen_at_the_start(folder):
     """An IFUNC's name is that of its resolver; without debug symbols the functions have none."""
     library = compiled(folder, """

@@ -134,7 +134,7 @@ def code_changed_in_one_of_two(folder):
     code_changed(folder, ["plain"], [])
 
 
-@case
+@case(quiet="a race that the target must win")
 def code_changed_while_it_is_attached(folder):
     """The first function gets another operand as soon as its breakpoint is there, thousands of others have
     none yet: it is left alone again, in this process only, and they are not."""
@@ -201,7 +201,7 @@ def code_that_can_be_written(folder):
             t.check_right("then")
 
 
-@case
+@case(quiet="how soon the brake works")
 def code_changed_beside_what_is_let_go(folder):
     """To take one function out the brake makes the others' link anew: what was hooked meanwhile is not put
     in again."""
@@ -220,7 +220,7 @@ def code_changed_beside_what_is_let_go(folder):
     check(re.search(r"functions left out: \d .*hooked_plain", tool.output()), "summary", tool.output())
 
 
-@case
+@case(quiet="the length of windows")
 def code_changed_between_windows(folder):
     """While the brake has all probes out, what marks ranges is hooked: they do not come back there."""
     only_x86()
@@ -1106,7 +1106,7 @@ def interrupted(folder, library, pattern, times):
     check(took[-1] <= 2, f"took {took[-1]:.1f} s to end")
 
 
-@case
+@case(quiet="how soon Ctrl-C is answered")
 def interrupted_while_planning(folder):
     only_x86()
     path = elves.large(150000).write(f"{folder}/liblarge.so")
@@ -1122,7 +1122,7 @@ def libtorch():
     return f"{folder}/{sorted(names)[-1]}"
 
 
-@case
+@case(quiet="how soon Ctrl-C is answered")
 def interrupted_while_planning_libtorch(folder):
     interrupted(folder, libtorch(), "libtorch_cpu.so:*", 4)
 

@@ -20,7 +20,7 @@ import time
 import harness as h
 from injecting import ENTRY, inject, library, mapped, tool
 
-TIMES = int(os.environ.get("XSP_INJECT_TIMES", "10"))
+TIMES = 100 if h.LONG else 10
 
 
 def variant(folder, number):
@@ -144,7 +144,7 @@ def killed_tracers(folder):
         check_end(child, folder, "tracers killed")
 
 
-@h.case
+@h.case(long="dozens of injections")
 def tracers_that_die_at_the_worst_moment(folder):
     """In the middle of a diversion, in every thread: the stub brings the thread back alone."""
     finished = 0

@@ -13,11 +13,11 @@ import signal
 import subprocess
 import time
 
-from harness import Skip, case, check, equal, finish, main, run, start, wait_for, workload
+from harness import LONG, Skip, case, check, equal, finish, main, run, start, wait_for, workload
 from proc import (COUNTERS, NR_BPF, Tool, Witness, as_nobody, mappings, random_from_clock,
                   read_counters, signal_to, status, text_differences, wait_text_clean)
 
-TIMES = int(os.environ.get("XSP_KILL_TIMES", "6"))
+TIMES = 200 if LONG else 6
 # the sanitizer of addresses would take the signal that is sent here for a fault
 os.environ["ASAN_OPTIONS"] = "handle_segv=0"
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal.SIGABRT)

@@ -8,9 +8,9 @@ import shutil
 import subprocess
 import sys
 
-from harness import Skip, Trace, case, check, equal, main, truth, workload, xsptrace
+from harness import XSPTRACE, Skip, Trace, case, check, equal, main, truth, workload, xsptrace
 
-READ_TRACE = os.environ["READ_TRACE"]
+READ_TRACE = os.path.join(os.path.dirname(XSPTRACE), "read_trace")
 
 
 def read(*arguments, status=0):

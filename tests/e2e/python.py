@@ -323,7 +323,7 @@ def need_torch():
         raise Skip(f"{TORCH} has no torch (Debian: python3-torch)")
 
 
-@case
+@case(long="loads PyTorch often")
 def operators(folder):
     need_torch()
     trace = record(folder, TORCH, OPERATORS)
@@ -501,7 +501,7 @@ def module_paths(folder):
     check_modules(folder, record(folder, TORCH, MODULES, "-e", "libc.so.6:getppid"))
 
 
-@case
+@case(long="every PyTorch that can be had")
 def module_paths_of_every_version(folder):
     """With a class that stands for PyTorch's; with and without an instance's dictionary; as it was, and as it is."""
     for version, python in {version[:2]: python for version, python in pythons()}.items():
@@ -630,7 +630,7 @@ done()
 """
 
 
-@case
+@case(long="thousands of frames")
 def deeper_than_the_limit(folder):
     for limit in (1, 16, 128):
         trace = record(folder, TORCH, DEEP, f"--python={limit}", "-e", "libc.so.6:getppid")
@@ -703,7 +703,7 @@ done()
 """
 
 
-@case
+@case(long="a minute of calls")
 def addresses_used_anew(folder):
     """For a tenth of a second a name may be that of the object that was there before; not longer."""
     trace = record(folder, TORCH, ANEW, "-e", "libc.so.6:getppid")
@@ -748,7 +748,7 @@ def no_interpreter(folder):
     equal(Trace(f"{folder}/t.json").calls["leaf"], 6, "calls")
 
 
-@case
+@case(long="each flag is a recording")
 def with_every_flag(folder):
     """The programs load with all that they can do, and what is read of a span stays right."""
     need_torch()

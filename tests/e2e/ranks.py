@@ -108,7 +108,7 @@ def check_job(job, report, slow, late, steps):
     return rows
 
 
-@case
+@case(quiet="who is late by the clock")
 def slow_and_late_rank(folder):
     """Four ranks recorded into one capture: -p of several."""
     need_gloo()
@@ -129,7 +129,7 @@ def slow_and_late_rank(folder):
     check("rank 2" in text and "aten::mm" in text and "rank 1" in text, "the text names both", text)
 
 
-@case
+@case(long="eight processes, a recording each")
 def eight_captures_of_a_job(folder):
     """A capture a rank; the folder is the job: analysis and one trace."""
     need_gloo()

@@ -137,7 +137,7 @@ def memory_of_malloc(folder):
     Exported(folder, f"{folder}/heap.xspt").check_all()
 
 
-@case
+@case(long="a browser for each format, after PyTorch")
 def python_waits_and_samples(folder):
     need()
     if not os.path.exists(PYTHON) or run([PYTHON, "-c", "import torch"]).returncode != 0:

@@ -167,7 +167,7 @@ def by_address(folder):
     check(Trace(out).calls["hot_frame"] > 50, "too few spans", Trace(out).calls)
 
 
-@case
+@case(quiet="how soon a library has its probes")
 def late_library(folder):
     """A library loaded while the recording runs is picked up within 100 ms."""
     facts, out = f"{folder}/truth", f"{folder}/late.json"
@@ -352,7 +352,7 @@ def libraries_that_came_too_late(folder):
         check(re.search(unlooked, said) or "calls in between" in said, "why its calls are not there", said)
 
 
-@case
+@case(quiet="how soon a recording ends")
 def ends_in_time_where_nothing_was_called(folder):
     """To find out why looks at stacks of many threads, after the end."""
     child = start(["/usr/bin/python3", "-c", "import threading\n"

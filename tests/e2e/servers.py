@@ -7,7 +7,7 @@ were recorded are those that they count themselves: INFO commandstats, pgbench's
 and nginx's requests, a program's own counters.
 
 redis comes with redis-tools, whose redis-check-rdb is the server under another name, so that no
-package starts one. The others are what the machine has installed, or, with XSP_SERVERS_FETCH=1, what
+package starts one. The others are what the machine has installed, or, with XSP_LONG=1, what
 tests/servers/fetch-servers unpacks beside it.
 """
 import collections
@@ -28,7 +28,7 @@ import subprocess
 import threading
 import time
 
-from harness import (ROOT, XSPTRACE, Recording, Skip, Trace, alive, case, check, check_calls, equal, finish, main,
+from harness import (LONG, ROOT, XSPTRACE, Recording, Skip, Trace, alive, case, check, check_calls, equal, finish, main,
                      run, start, start_ready, total, wait_for, xsptrace)
 
 PROGRAMS = os.path.join(ROOT, "tests/servers")
@@ -44,7 +44,7 @@ NO_BRAKE = (["--max-overhead", "off"]
 @functools.cache
 def fetched():
     """The folder of programs that are not installed; empty if none were asked for."""
-    if os.environ.get("XSP_SERVERS_FETCH") != "1":
+    if not LONG:
         return ""
     done = run([f"{PROGRAMS}/fetch-servers"], timeout=900)
     check(done.returncode in (0, 77), "fetch-servers", done.stderr)
@@ -480,7 +480,7 @@ class Postgres:
                   f"{word} in postgres' log", log)
 
 
-@case
+@case(long="fetched, minutes")
 def postgres(folder):
     server = Postgres(folder)
     transactions = 40
@@ -614,7 +614,7 @@ def nginx_traced(folder, server):
         ("ngx_http_init_connection", accepted), ("ngx_http_create_request", asked)], seconds)
 
 
-@case
+@case(long="fetched, minutes")
 def nginx(folder):
     server = Nginx(folder)
     try:
@@ -650,12 +650,12 @@ def self_counting(folder, what, command, *patterns, seconds=180, **options):
     traced.counts.check(what, json.loads(expected)["calls"].items(), untraced_seconds)
 
 
-@case
+@case(long="fetched, minutes")
 def node(folder):
     self_counting(folder, "node", [program("node"), f"{PROGRAMS}/program.js"], "node:*", "libc.so:*")
 
 
-@case
+@case(long="fetched, minutes")
 def java(folder):
     tool(program("javac"), "-d", folder, f"{PROGRAMS}/Program.java")
     command = [program("java"), "-Xmx128m", "-XX:-UsePerfData", "-cp", folder, "Program", f"{PROGRAMS}/page.html"]
@@ -671,12 +671,12 @@ def go_program(folder):
     return f"{folder}/program"
 
 
-@case
+@case(long="fetched, minutes")
 def go(folder):
     self_counting(folder, "go", [go_program(folder)], "program:*", "libc.so:*")
 
 
-@case
+@case(long="fetched, minutes")
 def go_stacks_that_grow(folder):
     """A Go function that finds no room on its goroutine's stack, or whose goroutine is to give way, calls
     runtime.morestack and begins again, which is the same call; a return probe would end the program."""
@@ -694,7 +694,7 @@ def go_stacks_that_grow(folder):
     check(all(e["dur"] == 0 for e in trace.spans), "durations that nobody knows")
 
 
-@case
+@case(long="fetched, minutes")
 def ocaml_stacks_that_grow(folder):
     """OCaml 5 copies a stack that has become too small, with the calls that are open on it, to a larger place."""
     ocaml = program("ocamlopt")
@@ -714,7 +714,7 @@ def ocaml_stacks_that_grow(folder):
     check(all(e["dur"] == 0 for e in trace.spans), "durations that nobody knows")
 
 
-@case
+@case(long="fetched, minutes")
 def rust(folder):
     rustc = shutil.which("rustc") or program("rustc")
     tool(rustc, "-O", "-C", "codegen-units=1", "--crate-name", "program", "-o", f"{folder}/program",
@@ -743,7 +743,7 @@ def rust_panics(folder):
 # ---- chromium ------------------------------------------------------------------------
 
 
-@case
+@case(long="fetched, minutes")
 def chromium(folder):
     """Browser and renderer in one process; launched by xsptrace, from the first instruction on."""
     shell = program("chromium-headless-shell")
@@ -812,7 +812,7 @@ def family(pid):
     return [pid, *(p for c in children(pid) for p in family(c))]
 
 
-@case
+@case(long="fetched, minutes")
 def chromium_sandboxed(folder):
     """Browser, zygotes, renderers and network service as they run in earnest, as an unprivileged user,
     renderers behind seccomp and in namespaces of their own; attached to all of them."""

@@ -8,11 +8,11 @@ import subprocess
 import sys
 import time
 
-from harness import (SCRIPTS, XSPTRACE, Recording, Skip, Trace, alive, case, check, check_calls,
+from harness import (LONG, SCRIPTS, XSPTRACE, Recording, Skip, Trace, alive, case, check, check_calls,
                      equal, finish, main, run, start, start_ready, truth, untraced, wait_for,
                      workload, xsptrace)
 
-ROUNDS = int(os.environ.get("XSP_SURVIVAL_ROUNDS", "30"))
+ROUNDS = 100 if LONG else 30
 
 # Everything in the program itself, not only what is named for tracing.
 COMMANDS = {

@@ -13,11 +13,11 @@ import subprocess
 import termios
 import time
 
-from harness import (NO_BRAKE, OK, USAGE, XSPTRACE, alive, case, check, equal, finish, main, start,
+from harness import (LONG, NO_BRAKE, OK, USAGE, XSPTRACE, alive, case, check, equal, finish, main, start,
                      start_ready, truth, wait_for, workload, xsptrace)
 from proc import wait_text_clean
 
-SECONDS = float(os.environ.get("XSP_TOP_SECONDS", "2"))  # of the memory's case
+SECONDS = 20 if LONG else 2  # of the memory's case
 RESTORE = "\x1b[?7h\x1b[?25h\x1b[?1049l"
 
 
@@ -324,12 +324,12 @@ def check_memory(command, *options):
     check(max(last) < max(first) + 4e6, "memory grows", measured)
 
 
-@case
+@case(quiet="the memory of a recorder that keeps up")
 def memory_at_a_high_rate(_):
     check_memory([workload("hot"), "--seconds", "1000", "--threads", "2"], "-e", "hot:hot_*")
 
 
-@case
+@case(quiet="the memory of a recorder that keeps up")
 def memory_where_threads_come_and_go(_):
     check_memory([workload("threadstorm"), "--seconds", "1000"], "-e", "threadstorm:*")
 

@@ -172,7 +172,7 @@ def garbage(folder):
         print(f"layout {layout}: {shown} of {total} operators with shapes")
 
 
-@case
+@case(quiet="how soon a wrong layout is noticed")
 def another_layout(folder):
     """The likely layout is the wrong one: it is noticed, and the right one is found."""
     trace, facts = record(folder, 5, ["--calls", "40000", "fine"], ["--shapes"], "another")

@@ -121,7 +121,7 @@ DIFFERENCES = {
 SCRIPT_FROM_2 = {"aten::mm": -1}
 
 
-@case
+@case(long="every way that PyTorch has")
 def other_ways_to_call_operators(folder):
     need_torch()
     version = run([PYTHON, "-c", "import torch; print(torch.__version__)"]).stdout

@@ -74,7 +74,7 @@ def check_states(trace):
         near(length, by_tid[tid]["time_ns"], f"states of {tid}", ns=30 * MS)
 
 
-@case
+@case(quiet="times against the thread's own clock")
 def each_thread_as_it_knows_itself(folder):
     before = stolen()
     trace, truth = record_launched(folder, [workload("waits")], "--waits", "-e", "waits:waits_call")
@@ -131,7 +131,7 @@ def each_thread_as_it_knows_itself(folder):
     check(arrows and all(len(a) == 2 for a in arrows.values()), "arrows with both ends", arrows)
 
 
-@case
+@case(quiet="times against the thread's own clock")
 def cpu_time_of_spans(folder):
     """Of spans with long waits, and with hundreds that are too short for events."""
     for least in ("10us", "0", "1s"):
@@ -158,7 +158,7 @@ def cpu_time_of_spans(folder):
         check((len(slept) == 0) == (least == "1s"), f"waits of at least {least}: {len(slept)}")
 
 
-@case
+@case(quiet="times against the thread's own clock")
 def threads_that_were_there_before(folder):
     """They sleep through all of it, or run: each has its row, and its whole time."""
     child = start_ready([workload("sleeper"), "--threads", 3])
@@ -203,7 +203,7 @@ def exec_by_another_thread_than_the_first(folder):
         equal(t["running_ns"] + t["runnable_ns"] + sum(t["blocked_ns"].values()), t["time_ns"], "a thread's sums")
 
 
-@case
+@case(quiet="times against the thread's own clock")
 def stopped_in_the_middle_of_a_sleep(folder):
     """The kernel then goes on with a call without a name, which is none of another kind."""
     child = start(["sleep", "100"])
@@ -269,7 +269,7 @@ def schedstat(tid):
         return [int(n) for n in f.read().split()]
 
 
-@case
+@case(quiet="times against the server's own clock")
 def redis_in_epoll(folder):
     if not os.path.exists("/usr/bin/redis-server"):
         raise Skip("redis-server is not installed")
@@ -431,7 +431,7 @@ def stacks_without_being_asked_for(folder):
     equal(stacks, 0, "none was wanted")
 
 
-@case
+@case(quiet="times against the thread's own clock")
 def weights(folder):
     """Off-CPU stacks come to what the threads were off their CPUs, exactly, and CPU stacks to what spans had of it."""
     trace, truth = record_launched(folder, [workload("waits")], "--wait-stacks", "-e", "waits:waits_call",

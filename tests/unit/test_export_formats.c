@@ -48,7 +48,7 @@ static void teardown(void)
 	cr_assert_eq(system(command), 0);
 }
 
-TestSuite(formats, .init = setup, .fini = teardown);
+TestSuite(export_formats, .init = setup, .fini = teardown);
 
 /* A capture with definitions only, its window at start_ns. */
 static void define(uint64_t start_ns, uint64_t end_ns)
@@ -178,7 +178,7 @@ static unsigned round_trip(uint64_t offset, uint64_t step)
 	return longer;
 }
 
-Test(formats, time_stamps_survive_a_double)
+Test(export_formats, time_stamps_survive_a_double)
 {
 	const uint64_t day = 86400ULL * 1000000000;
 
@@ -200,7 +200,7 @@ static void expect_text(const char *text, const char *part, bool there)
 		  part);
 }
 
-Test(formats, pids_of_several_namespaces_do_not_collide)
+Test(export_formats, pids_of_several_namespaces_do_not_collide)
 {
 	define(1000, 100000);
 	struct xsp_export *x = open_export("t.json");
@@ -256,7 +256,7 @@ static void feed_kernel(struct xsp_export *x, uint32_t pid, uint32_t device)
 #define LABEL_OF(pid, label) "\"pid\":" #pid ",\"tid\":0,\"args\":{\"labels\":\"" label "\"}"
 
 /* In a container, in which the fourth process sees itself as 5. */
-Test(formats, gpus_are_not_processes_of_their_number)
+Test(export_formats, gpus_are_not_processes_of_their_number)
 {
 	define(1000, 100000);
 	struct xsp_export *x = open_export("t.json");
@@ -274,7 +274,7 @@ Test(formats, gpus_are_not_processes_of_their_number)
 	expect_text(text, "\"pid\":5,\"tid\":5,", true);
 }
 
-Test(formats, a_gpu_of_two_processes_has_rows_of_each)
+Test(export_formats, a_gpu_of_two_processes_has_rows_of_each)
 {
 	define(1000, 100000);
 	struct xsp_export *x = open_export("t.json");
@@ -291,7 +291,7 @@ Test(formats, a_gpu_of_two_processes_has_rows_of_each)
 	expect_text(text, "\"pid\":4194305,\"tid\":7,\"args\":{\"name\":\"stream 7 \"}", true);
 }
 
-Test(formats, a_gpu_of_two_processes_has_tracks_of_each)
+Test(export_formats, a_gpu_of_two_processes_has_tracks_of_each)
 {
 	static char text[1 << 16];
 	struct xsp_timeline_sink sink;
@@ -312,7 +312,7 @@ Test(formats, a_gpu_of_two_processes_has_tracks_of_each)
 	expect_text(json, "\"process\": \"GPU 0 (third, process 20)\"", true);
 }
 
-Test(formats, spans_that_end_together_keep_their_nesting)
+Test(export_formats, spans_that_end_together_keep_their_nesting)
 {
 	define(0, 1000000);
 	struct xsp_export *x = open_export("t.json");
@@ -342,7 +342,7 @@ Test(formats, spans_that_end_together_keep_their_nesting)
 		    true);
 }
 
-Test(formats, fibers_get_rows_of_their_own)
+Test(export_formats, fibers_get_rows_of_their_own)
 {
 	define(0, 1000000);
 	struct xsp_export *x = open_export("t.json");
@@ -361,7 +361,7 @@ Test(formats, fibers_get_rows_of_their_own)
 }
 
 /* What began before the recording, or lasted to its end, is the one state that did. */
-Test(formats, states_tell_what_is_not_of_the_recording)
+Test(export_formats, states_tell_what_is_not_of_the_recording)
 {
 	define(0, 1000000);
 	struct xsp_export *x = open_export("t.json");
@@ -390,7 +390,7 @@ Test(formats, states_tell_what_is_not_of_the_recording)
 	expect_text(text, "\"dur\":991.000,\"args\":{\"finished\":false}}", true);
 }
 
-Test(formats, csv_says_which_calls_are_not_in_it)
+Test(export_formats, csv_says_which_calls_are_not_in_it)
 {
 	define(0, 1000000);
 	struct xsp_export *x = open_export("t.csv");
@@ -406,7 +406,7 @@ Test(formats, csv_says_which_calls_are_not_in_it)
 	free(note);
 }
 
-Test(formats, perf_script_times_never_fall_and_deep_stacks_are_cut)
+Test(export_formats, perf_script_times_never_fall_and_deep_stacks_are_cut)
 {
 	enum { DEPTH = 300 };
 	xsp_name_id ancestors[DEPTH] = {0};
@@ -483,7 +483,7 @@ static void define_renamed(void)
 	cr_assert_eq(xsp_timeline_new(reader, &timeline, &err), 0, "%s", err.text);
 }
 
-Test(formats, perf_script_has_the_name_that_a_thread_had)
+Test(export_formats, perf_script_has_the_name_that_a_thread_had)
 {
 	struct xsp_error err = {0};
 
@@ -511,7 +511,7 @@ static uint64_t folded_sum(const char *text)
 	return sum;
 }
 
-Test(formats, folded_adds_up_and_is_sorted)
+Test(export_formats, folded_adds_up_and_is_sorted)
 {
 	define(0, 1000000);
 	xsp_name_id outer[1] = {name_id("outer")};
@@ -538,7 +538,7 @@ Test(formats, folded_adds_up_and_is_sorted)
 				    "fourth;outer;twin 10\n");
 }
 
-Test(formats, threads_of_two_processes_are_not_one)
+Test(export_formats, threads_of_two_processes_are_not_one)
 {
 	static const struct {
 		uint32_t pid, tid;
@@ -557,7 +557,7 @@ Test(formats, threads_of_two_processes_are_not_one)
 				    "fourth (530);outer 5\n");
 }
 
-Test(formats, a_known_thread_is_never_one_of_more)
+Test(export_formats, a_known_thread_is_never_one_of_more)
 {
 	enum { KNOWN = 4096 };
 
@@ -574,7 +574,7 @@ Test(formats, a_known_thread_is_never_one_of_more)
 	expect_text(text, "[more commands];outer 5\n", true);
 }
 
-Test(formats, recursion_beyond_the_tree_is_merged_not_lost)
+Test(export_formats, recursion_beyond_the_tree_is_merged_not_lost)
 {
 	enum { DEPTH = 3000 };
 	static xsp_name_id ancestors[DEPTH];
@@ -597,7 +597,7 @@ Test(formats, recursion_beyond_the_tree_is_merged_not_lost)
 	cr_assert_eq(lines, XSP_STACKS_DEPTH);
 }
 
-Test(formats, a_failed_output_does_not_end_the_run)
+Test(export_formats, a_failed_output_does_not_end_the_run)
 {
 	struct xsp_export *x = NULL;
 	struct xsp_error err = {0};
@@ -614,7 +614,7 @@ Test(formats, a_failed_output_does_not_end_the_run)
 	cr_expect_eq(err.status, XSP_STATUS_OUTPUT);
 }
 
-Test(formats, an_unknown_ending_is_a_usage_error)
+Test(export_formats, an_unknown_ending_is_a_usage_error)
 {
 	struct xsp_export *x = NULL;
 	struct xsp_error err = {0};
@@ -627,7 +627,7 @@ Test(formats, an_unknown_ending_is_a_usage_error)
 	cr_assert_null(x);
 }
 
-Test(formats, svg_is_xml_whatever_the_names_are)
+Test(export_formats, svg_is_xml_whatever_the_names_are)
 {
 	char command[400];
 
@@ -657,7 +657,7 @@ Test(formats, svg_is_xml_whatever_the_names_are)
 	cr_assert_eq(system(command), 0);
 }
 
-Test(formats, empty_traces_are_well_formed)
+Test(export_formats, empty_traces_are_well_formed)
 {
 	static const char *const names[] = {"t.json", "t.json.gz", "t.perf", "t.folded", "t.svg"};
 
@@ -671,7 +671,7 @@ Test(formats, empty_traces_are_well_formed)
 }
 
 /* A gigabyte of JSON is said to be too much for viewers; stacks of as many spans are not. */
-Test(formats, too_large_for_viewers)
+Test(export_formats, too_large_for_viewers)
 {
 	static const char *const names[] = {"json", "folded"};
 

@@ -44,7 +44,7 @@ static void teardown(void)
 	cr_assert_eq(system(command), 0);
 }
 
-TestSuite(out, .init = setup, .fini = teardown);
+TestSuite(export_out, .init = setup, .fini = teardown);
 
 static struct xsp_out *open_out(const char *name, bool gzip)
 {
@@ -68,7 +68,7 @@ static char *contents(const char *name, size_t *length)
 	return text;
 }
 
-Test(out, numbers_are_those_of_printf)
+Test(export_out, numbers_are_those_of_printf)
 {
 	uint64_t v = 1;
 	char mine[32], theirs[64];
@@ -91,7 +91,7 @@ Test(out, numbers_are_those_of_printf)
 	}
 }
 
-Test(out, appears_only_when_finished)
+Test(export_out, appears_only_when_finished)
 {
 	struct xsp_out *o = open_out(path, false);
 	struct xsp_error err = {0};
@@ -105,7 +105,7 @@ Test(out, appears_only_when_finished)
 	cr_assert_eq(n, 5);
 }
 
-Test(out, cancel_leaves_what_was_there)
+Test(export_out, cancel_leaves_what_was_there)
 {
 	FILE *f = fopen(path, "w");
 	size_t n;
@@ -119,7 +119,7 @@ Test(out, cancel_leaves_what_was_there)
 	cr_assert_arr_eq(contents(path, &n), "old", 3);
 }
 
-Test(out, replaces_a_link_and_never_follows_it)
+Test(export_out, replaces_a_link_and_never_follows_it)
 {
 	char victim[300];
 	struct stat st;
@@ -139,7 +139,7 @@ Test(out, replaces_a_link_and_never_follows_it)
 	cr_assert_arr_eq(contents(path, &n), "trace", 5);
 }
 
-Test(out, mode_is_the_owners_alone_and_owner_the_options)
+Test(export_out, mode_is_the_owners_alone_and_owner_the_options)
 {
 	struct xsp_out *o = NULL;
 	struct stat st;
@@ -167,7 +167,7 @@ static void write_much(struct xsp_out *o)
 	}
 }
 
-Test(out, gzip_holds_the_same_bytes)
+Test(export_out, gzip_holds_the_same_bytes)
 {
 	char packed[300];
 	size_t n;
@@ -206,7 +206,7 @@ static void expect_failure(const char *name, bool gzip, int code, const char *wo
 	cr_expect_null(strchr(err.text, '\n'));
 }
 
-Test(out, tells_why_it_failed)
+Test(export_out, tells_why_it_failed)
 {
 	char missing[300];
 
@@ -218,7 +218,7 @@ Test(out, tells_why_it_failed)
 	cr_expect_eq(entries(), 0);
 }
 
-Test(out, writes_to_a_device_by_another_name)
+Test(export_out, writes_to_a_device_by_another_name)
 {
 	struct stat st;
 
@@ -245,7 +245,7 @@ static void *read_fifo(void *arg)
 	return NULL;
 }
 
-Test(out, writes_to_a_fifo)
+Test(export_out, writes_to_a_fifo)
 {
 	pthread_t reader;
 	size_t got = 0;
@@ -261,7 +261,7 @@ Test(out, writes_to_a_fifo)
 	cr_assert_gt(got, 3000000);
 }
 
-Test(out, keeps_the_first_error)
+Test(export_out, keeps_the_first_error)
 {
 	struct xsp_out *o = open_out(path, false);
 
@@ -274,7 +274,7 @@ Test(out, keeps_the_first_error)
 	cr_assert_eq(entries(), 0);
 }
 
-Test(out, format_follows_the_name)
+Test(export_out, format_follows_the_name)
 {
 	static const struct {
 		const char *path, *suffix;

@@ -38,7 +38,7 @@ static const struct pair utf8[] = {
 	{"\x80", R},
 };
 
-Test(json, repairs_utf8)
+Test(export_text, repairs_utf8)
 {
 	for (size_t i = 0; i < sizeof(utf8) / sizeof(utf8[0]); i++) {
 		check(xsp_json_escaped(utf8[i].in, NULL), utf8[i].want, utf8[i].in);
@@ -46,7 +46,7 @@ Test(json, repairs_utf8)
 	}
 }
 
-Test(json, escapes)
+Test(export_text, escapes)
 {
 	static const struct pair cases[] = {
 		{"say \"hi\"", "say \\\"hi\\\""},
@@ -61,7 +61,7 @@ Test(json, escapes)
 		check(xsp_json_escaped(cases[i].in, NULL), cases[i].want, cases[i].in);
 }
 
-Test(json, escapes_xml)
+Test(export_text, escapes_xml)
 {
 	check(xsp_xml_escaped("<a b=\"c\" d='e'>&]]>", NULL),
 	      "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;]]&gt;", "markup");
@@ -72,7 +72,7 @@ Test(json, escapes_xml)
 
 /* Every byte pair: never more room than promised, always well-formed UTF-8 without raw
  * control characters, quotes or markup. */
-Test(json, holds_for_every_pair_of_bytes)
+Test(export_text, holds_for_every_pair_of_bytes)
 {
 	for (unsigned a = 1; a < 256; a++) {
 		for (unsigned b = 1; b < 256; b++) {
@@ -94,7 +94,7 @@ Test(json, holds_for_every_pair_of_bytes)
 	}
 }
 
-Test(json, takes_long_names)
+Test(export_text, takes_long_names)
 {
 	char name[10001];
 	size_t length = 0;
@@ -106,7 +106,7 @@ Test(json, takes_long_names)
 	free(out);
 }
 
-Test(text, frames_of_folded_stacks)
+Test(export_text, frames_of_folded_stacks)
 {
 	static const struct pair cases[] = {
 		{"at::_ops::mm::call", "at::_ops::mm::call"},
@@ -131,7 +131,7 @@ Test(text, frames_of_folded_stacks)
 		check(xsp_text_folded(cases[i].in, NULL), cases[i].want, cases[i].in);
 }
 
-Test(text, symbols_of_perf_script)
+Test(export_text, symbols_of_perf_script)
 {
 	static const struct pair cases[] = {
 		{"(anonymous namespace)::f", "{anonymous}::f"},
@@ -151,7 +151,7 @@ Test(text, symbols_of_perf_script)
 		check(xsp_text_symbol(cases[i].in, NULL), cases[i].want, cases[i].in);
 }
 
-Test(text, long_mangled_names)
+Test(export_text, long_mangled_names)
 {
 	char a[4000] = "_ZN", b[4000], first[XSP_TEXT_SHORT], second[XSP_TEXT_SHORT];
 
@@ -171,7 +171,7 @@ Test(text, long_mangled_names)
 	cr_expect_eq(xsp_text_short(b, first), b, "it is not mangled");
 }
 
-Test(text, comms_of_perf_script)
+Test(export_text, comms_of_perf_script)
 {
 	static const struct pair cases[] = {
 		{"python3", "python3"},
@@ -190,7 +190,7 @@ Test(text, comms_of_perf_script)
 	}
 }
 
-Test(text, paths_of_perf_script)
+Test(export_text, paths_of_perf_script)
 {
 	check(xsp_text_dso("/opt/my app (x86)/lib.so"), "/opt/my_app__x86_/lib.so", "blanks");
 	check(xsp_text_dso(""), "[unknown]", "nothing");

@@ -102,7 +102,7 @@ Test(glob, takes_no_exponential_time)
 
 /* ---- the grammar ---- */
 
-Test(pattern, parts)
+Test(glob, parts)
 {
 	static const struct {
 		const char *text;
@@ -147,7 +147,7 @@ Test(pattern, parts)
 	}
 }
 
-Test(pattern, refusals_say_why)
+Test(glob, refusals_say_why)
 {
 	static const struct {
 		const char *text, *word;
@@ -177,7 +177,7 @@ Test(pattern, refusals_say_why)
 	cr_expect_eq(xsp_pattern_parse(huge, &p, NULL), -EINVAL);
 }
 
-Test(pattern, libraries)
+Test(glob, libraries)
 {
 	static const struct {
 		const char *text, *path;
@@ -217,7 +217,7 @@ Test(pattern, libraries)
 	free(real);
 }
 
-Test(pattern, names)
+Test(glob, names)
 {
 	static const struct {
 		const char *text, *symbol;
@@ -313,7 +313,7 @@ static size_t number_from(const char *command)
 	return strtoull(line, NULL, 10);
 }
 
-Test(search, all_ops_of_libtorch)
+Test(glob, all_ops_of_libtorch)
 {
 	struct xsp_pattern_counts counts;
 	struct timespec a, b;
@@ -345,7 +345,7 @@ Test(search, all_ops_of_libtorch)
 }
 
 /* The prefilter must never cost a match: every glob again without its pieces. */
-Test(search, prefilter_loses_nothing)
+Test(glob, prefilter_loses_nothing)
 {
 	static const char *const globs[] = {
 		"std::*",      "*allocator*",	  "*string*::*",   "*operator*",  "*basic_ostream*",
@@ -382,7 +382,7 @@ Test(search, prefilter_loses_nothing)
 	cr_expect_gt(found, 5000);
 }
 
-Test(search, one_hit_an_address)
+Test(glob, one_hit_an_address)
 {
 	struct xsp_pattern_counts counts;
 	struct xsp_module *m = open_module(LIBSTDCXX);
@@ -408,7 +408,7 @@ Test(search, one_hit_an_address)
 	xsp_module_free(m);
 }
 
-Test(search, addresses)
+Test(glob, addresses)
 {
 	struct xsp_pattern_counts counts;
 	struct xsp_symbol one;
@@ -434,7 +434,7 @@ Test(search, addresses)
 	xsp_module_free(m);
 }
 
-Test(search, ifuncs_are_counted_and_not_reported)
+Test(glob, ifuncs_are_counted_and_not_reported)
 {
 	struct xsp_pattern_counts counts;
 	struct xsp_module *m = open_module(LIBC);
@@ -448,7 +448,7 @@ Test(search, ifuncs_are_counted_and_not_reported)
 	xsp_module_free(m);
 }
 
-Test(search, callback_ends_it)
+Test(glob, callback_ends_it)
 {
 	struct xsp_module *m = open_module(LIBC);
 	struct hits h = {.answer = -ECANCELED};
@@ -461,7 +461,7 @@ Test(search, callback_ends_it)
 	xsp_module_free(m);
 }
 
-Test(search, suggestions)
+Test(glob, suggestions)
 {
 	struct xsp_module *m = open_module(LIBC);
 	struct xsp_pattern p;

@@ -1011,7 +1011,7 @@ static void expect_nothing(struct bench *x, const char *rule, int rc)
 }
 
 /* Short kernels, launched one by one: idle 700 of 1,000 ns, 400 of them before the next call. */
-Test(gpu_rules, idle_and_launches)
+Test(gpu_analysis, idle_and_launches)
 {
 	struct bench x;
 
@@ -1026,7 +1026,7 @@ Test(gpu_rules, idle_and_launches)
 }
 
 /* Devices of two processes bear one number: which is whose is said, and that what threads did is of both. */
-Test(gpu_rules, devices_of_one_number)
+Test(gpu_analysis, devices_of_one_number)
 {
 	struct bench x;
 	struct judged j;
@@ -1076,7 +1076,7 @@ Test(gpu_analysis, bandwidth_of_a_part)
 }
 
 /* Kernels that are longer than their calls: 95 % busy; and idle for 60 %, but not for the sake of launches. */
-Test(gpu_rules, long_kernels)
+Test(gpu_analysis, long_kernels)
 {
 	struct bench x;
 
@@ -1093,7 +1093,7 @@ Test(gpu_rules, long_kernels)
 	end_bench(&x);
 }
 
-Test(gpu_rules, too_few_to_say)
+Test(gpu_analysis, too_few_to_say)
 {
 	struct bench x;
 
@@ -1105,7 +1105,7 @@ Test(gpu_rules, too_few_to_say)
 	end_bench(&x);
 }
 
-Test(gpu_rules, streams)
+Test(gpu_analysis, streams)
 {
 	struct bench x;
 
@@ -1153,7 +1153,7 @@ static void tell_operators(struct bench *x, uint64_t flops, uint64_t bytes)
 	}
 }
 
-Test(gpu_rules, memory_bound)
+Test(gpu_analysis, memory_bound)
 {
 	static const struct {
 		uint64_t flops, bytes;

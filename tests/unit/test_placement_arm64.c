@@ -247,7 +247,7 @@ static const char jumped[] = "\x48\x89\xf8\x53\x5b\xc3\x90\xeb\xfa";
 
 /* Others jump behind its first instruction: the push is hit by them too. Bytes that only look like a
  * jump do not matter. */
-Test(placement_x86, entry_others_jump_behind)
+Test(placement_arm64, entry_others_jump_behind)
 {
 	struct xsp_module m = {.arch = XSP_ARCH_X86_64,
 			       .code = jumped,
@@ -277,7 +277,7 @@ Test(placement_x86, entry_others_jump_behind)
 }
 
 /* g runs into f, behind nops that no FDE covers: what f leaves by is no way out of g. */
-Test(placement_x86, runs_into_another)
+Test(placement_arm64, runs_into_another)
 {
 	static const char code[] = "\x89\xf8\x85\xc0\x0f\x1f\x00\x55\x5d\xc3";
 	struct xsp_module m = {.arch = XSP_ARCH_X86_64,
@@ -323,7 +323,7 @@ static void is_counted_at(struct xsp_module *m, uint64_t addr, const char *why)
 	xsp_placement_clear(&p);
 }
 
-Test(placement_x86, go_begins_again)
+Test(placement_arm64, go_begins_again)
 {
 	struct xsp_module m = {.arch = XSP_ARCH_X86_64,
 			       .code = may_panic,
@@ -355,7 +355,7 @@ static const char deep[] = "\x4c\x8d\x94\x24\xc0\xfe\xff\xff" /* lea -0x140(%rsp
 			   "\x41\x5a" /* pop %r10 */
 			   "\xeb\xdb"; /* jmp 0b */
 
-Test(placement_x86, ocaml_is_counted_at_its_entry)
+Test(placement_arm64, ocaml_is_counted_at_its_entry)
 {
 	struct xsp_module m = {.arch = XSP_ARCH_X86_64,
 			       .code = deep,

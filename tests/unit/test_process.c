@@ -427,7 +427,7 @@ static const struct xsp_mapped_file *find_file(const struct xsp_mapped_files *f,
 	return NULL;
 }
 
-Test(maps, our_own_against_awk)
+Test(process, our_own_against_awk)
 {
 	struct xsp_process *p = open_process(getpid());
 	struct xsp_mapped_files *files;
@@ -462,7 +462,7 @@ Test(maps, our_own_against_awk)
 }
 
 /* Maps a copy of a program executable, under a name of its own, and deletes it. */
-Test(maps, deleted_files_open_through_map_files)
+Test(process, deleted_files_open_through_map_files)
 {
 	char path[] = "/tmp/xsp (deleted) x-XXXXXX";
 	struct xsp_mapped_files *files;
@@ -491,7 +491,7 @@ Test(maps, deleted_files_open_through_map_files)
 	xsp_process_free(p);
 }
 
-Test(maps, lines)
+Test(process, lines)
 {
 	struct xsp_map_line line;
 
@@ -525,7 +525,7 @@ Test(maps, lines)
 }
 
 /* What a descriptor is of is told; it is not opened, and nothing beside it is reached by it. */
-Test(opener, descriptors_are_named_and_not_opened)
+Test(process, descriptors_are_named_and_not_opened)
 {
 	static const char *const refused[] = {"fd/../mem", "fd/",      "fd/1/2",
 					      "fd/-1",	   "fdinfo/1", "root"};
@@ -543,7 +543,7 @@ Test(opener, descriptors_are_named_and_not_opened)
 			     refused[i]);
 }
 
-Test(text, cleaning)
+Test(process, cleaning)
 {
 	static const struct {
 		const char *in, *out;

@@ -62,7 +62,7 @@ static void done(struct heaps *h)
 }
 
 /* What two processes have at addresses that differ by their numbers is two things. */
-Test(heap, addresses_of_another_process)
+Test(timeline_heap, addresses_of_another_process)
 {
 	const uint64_t address = 0x7f1234567000;
 	struct builder b;
@@ -87,7 +87,7 @@ Test(heap, addresses_of_another_process)
 }
 
 /* Each has its own figures, however many there are. */
-Test(heap, of_ten_thousand_processes)
+Test(timeline_heap, of_ten_thousand_processes)
 {
 	const uint32_t processes = 10000;
 	struct builder b;
@@ -107,7 +107,7 @@ Test(heap, of_ten_thousand_processes)
 }
 
 /* Nothing of it is there any more, and nobody has given it back. */
-Test(heap, ends_with_its_program)
+Test(timeline_heap, ends_with_its_program)
 {
 	struct builder b;
 	struct heaps h;

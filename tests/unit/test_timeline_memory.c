@@ -40,7 +40,7 @@ static int no_span(void *ctx, const struct xsp_span *span)
 	return 0;
 }
 
-Test(memory, does_not_grow_with_the_run)
+Test(timeline_memory, does_not_grow_with_the_run)
 {
 	struct builder b;
 	struct xsp_error err = {0};

@@ -319,7 +319,7 @@ static bool exact(struct model *m, struct result *r, uint64_t seed)
 	return same(m, r, true, seed);
 }
 
-Test(model, one_stack_with_marks_is_exact)
+Test(timeline_model, one_stack_with_marks_is_exact)
 {
 	struct model m = {.throws = 60};
 	run_models(&m, exact);
@@ -345,19 +345,19 @@ static bool exact_but_sleeping(struct model *m, struct result *r, uint64_t seed)
 	return same(m, r, false, seed);
 }
 
-Test(model, fibers_far_apart)
+Test(timeline_model, fibers_far_apart)
 {
 	struct model m = {.fibers = 100};
 	run_models(&m, exact_but_sleeping);
 }
 
-Test(model, fibers_that_touch)
+Test(timeline_model, fibers_that_touch)
 {
 	struct model m = {.fibers = 100, .adjacent = true};
 	run_models(&m, exact_but_sleeping);
 }
 
-Test(model, fibers_that_switch_all_the_time)
+Test(timeline_model, fibers_that_switch_all_the_time)
 {
 	struct model m = {.fibers = 900, .adjacent = true};
 	run_models(&m, exact_but_sleeping);
@@ -381,7 +381,7 @@ static bool exact_returns(struct model *m, struct result *r, uint64_t seed)
 	return same(m, r, false, seed);
 }
 
-Test(model, one_stack_without_marks)
+Test(timeline_model, one_stack_without_marks)
 {
 	struct model m = {.throws = 60, .unmarked = 1000};
 	run_models(&m, exact_returns);
@@ -395,13 +395,13 @@ static bool adds_up(struct model *m, struct result *r, uint64_t seed)
 	return true;
 }
 
-Test(model, losses)
+Test(timeline_model, losses)
 {
 	struct model m = {.throws = 40, .unmarked = 300, .loss = 50};
 	run_models(&m, adds_up);
 }
 
-Test(model, losses_with_fibers)
+Test(timeline_model, losses_with_fibers)
 {
 	struct model m = {
 		.throws = 40, .unmarked = 500, .loss = 100, .fibers = 200, .adjacent = true};
@@ -432,13 +432,13 @@ static void run_nearly_exact(const struct model *kind, double most)
 	cr_expect_leq((double)total_wrong, most * (double)total, "%zu of %zu", total_wrong, total);
 }
 
-Test(model, fibers_with_exceptions_far_apart)
+Test(timeline_model, fibers_with_exceptions_far_apart)
 {
 	struct model m = {.throws = 40, .fibers = 200};
 	run_nearly_exact(&m, 0.005);
 }
 
-Test(model, fibers_with_exceptions_that_touch)
+Test(timeline_model, fibers_with_exceptions_that_touch)
 {
 	struct model m = {.throws = 40, .fibers = 200, .adjacent = true};
 	run_nearly_exact(&m, 0.015);

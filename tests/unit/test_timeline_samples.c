@@ -113,7 +113,7 @@ static void done(struct told *told)
 	xsp_capture_close(told->reader);
 }
 
-Test(samples, functions_of_the_kernel)
+Test(timeline_samples, functions_of_the_kernel)
 {
 	struct builder b;
 	struct told told;
@@ -144,7 +144,7 @@ Test(samples, functions_of_the_kernel)
 	done(&told);
 }
 
-Test(samples, spans_stand_around_native_functions)
+Test(timeline_samples, spans_stand_around_native_functions)
 {
 	struct builder b;
 	struct told told;
@@ -174,7 +174,7 @@ Test(samples, spans_stand_around_native_functions)
 	done(&told);
 }
 
-Test(samples, lines_of_python_stand_around_spans_and_for_the_interpreter)
+Test(timeline_samples, lines_of_python_stand_around_spans_and_for_the_interpreter)
 {
 	struct builder b;
 	struct told told;
@@ -195,7 +195,7 @@ Test(samples, lines_of_python_stand_around_spans_and_for_the_interpreter)
 	done(&told);
 }
 
-Test(samples, none_are_told_where_none_were_recorded)
+Test(timeline_samples, none_are_told_where_none_were_recorded)
 {
 	struct builder b;
 	struct told told;
@@ -209,7 +209,7 @@ Test(samples, none_are_told_where_none_were_recorded)
 	done(&told);
 }
 
-Test(samples, functions_that_nobody_knows)
+Test(timeline_samples, functions_that_nobody_knows)
 {
 	struct builder b;
 	struct told told;

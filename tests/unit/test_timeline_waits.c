@@ -104,7 +104,7 @@ static uint64_t cpu_of(const struct told *told, const char *name)
 	return span_named(&told->spans, name, 0)->span.cpu_ns;
 }
 
-Test(waits, cpu_time_is_without_waits_inside)
+Test(timeline_waits, cpu_time_is_without_waits_inside)
 {
 	struct builder b;
 	struct told told;
@@ -135,7 +135,7 @@ Test(waits, cpu_time_is_without_waits_inside)
 }
 
 /* They were on by default, and taken out: of what ends later it is not known how long it was on a CPU. */
-Test(waits, nothing_is_known_behind_their_end)
+Test(timeline_waits, nothing_is_known_behind_their_end)
 {
 	struct builder b;
 	struct told told;
@@ -163,7 +163,7 @@ Test(waits, nothing_is_known_behind_their_end)
 }
 
 /* The kernel told of no return: the event of that wait comes at the next one. */
-Test(waits, cpu_time_is_absent_until_the_wait_is_known)
+Test(timeline_waits, cpu_time_is_absent_until_the_wait_is_known)
 {
 	struct builder b;
 	struct told told;
@@ -193,7 +193,7 @@ Test(waits, cpu_time_is_absent_until_the_wait_is_known)
 }
 
 /* The time of an entry is taken, then its thread is preempted, then the entry is written. */
-Test(waits, a_wait_inside_the_probe_is_inside_the_span)
+Test(timeline_waits, a_wait_inside_the_probe_is_inside_the_span)
 {
 	struct builder b;
 	struct told told;
@@ -210,7 +210,7 @@ Test(waits, a_wait_inside_the_probe_is_inside_the_span)
 }
 
 /* With --min-duration entries come behind the waits in them; too many of them, and it is not known. */
-Test(waits, entries_that_come_late)
+Test(timeline_waits, entries_that_come_late)
 {
 	for (uint64_t n = 60; n <= 70; n += 10) {
 		struct builder b;
@@ -232,7 +232,7 @@ Test(waits, entries_that_come_late)
 	}
 }
 
-Test(waits, sums_of_threads)
+Test(timeline_waits, sums_of_threads)
 {
 	struct builder b;
 	struct told told;
@@ -298,7 +298,7 @@ static void expect_states(uint64_t woken, uint8_t flags, bool ended, uint64_t to
 	result_free(&told.spans);
 }
 
-Test(waits, states_that_last_to_the_end)
+Test(timeline_waits, states_that_last_to_the_end)
 {
 	expect_states(1150, 0, true, 0,
 		      "Running 1000-1100; Blocked 1100-1150; Runnable 1150-1200; "
@@ -317,7 +317,7 @@ Test(waits, states_that_last_to_the_end)
 }
 
 /* The kernel side does not know what a call of CUDA's API waits for. */
-Test(waits, inside_a_call_of_cuda)
+Test(timeline_waits, inside_a_call_of_cuda)
 {
 	struct builder b;
 	struct told told;
@@ -350,7 +350,7 @@ Test(waits, inside_a_call_of_cuda)
 }
 
 /* Between the span around it and the reason: what the stack says. */
-Test(waits, where)
+Test(timeline_waits, where)
 {
 	static const char *const texts[] = {"", "main", "f0", "mine", "__lll_lock_wait"};
 	struct {
@@ -386,7 +386,7 @@ Test(waits, where)
 }
 
 /* Where threads wait in every program, and what only begins like that. */
-Test(waits, primitives)
+Test(timeline_waits, primitives)
 {
 	static const char *const wait_in[] = {"read",
 					      "__read",
@@ -406,7 +406,7 @@ Test(waits, primitives)
 }
 
 /* Captures come from anywhere. */
-Test(waits, what_cannot_be)
+Test(timeline_waits, what_cannot_be)
 {
 	struct builder b;
 	struct told told;
@@ -428,7 +428,7 @@ Test(waits, what_cannot_be)
 }
 
 /* A capture without them: no CPU time is made up. */
-Test(waits, none_were_recorded)
+Test(timeline_waits, none_were_recorded)
 {
 	struct builder b;
 	struct told told;

@@ -12,7 +12,7 @@
 
 #include "probes/tls_variable.h"
 
-#define LIBRARY XSP_BINARY_DIR "/workloads/libtls.so"
+#define LIBRARY XSP_WORKLOADS "/libtls.so"
 
 static struct xsp_module *module(void)
 {

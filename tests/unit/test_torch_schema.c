@@ -278,7 +278,7 @@ __attribute__((used)) static const char strings[] =
 	"\0xnoise(Tensor(a!) self, Tensor(b!) new) -> Tensor(a!)"
 	"\0xonly(int self) -> Tensor";
 
-Test(torch_ops, names_come_from_schemas_only)
+Test(torch_schema, names_come_from_schemas_only)
 {
 	static const struct {
 		const char *key, *name, *overload;
@@ -326,7 +326,7 @@ Test(torch_ops, names_come_from_schemas_only)
 }
 
 /* This program with bytes changed, in its headers, symbols, names and strings. */
-Test(torch_ops, damaged_files_do_not_crash)
+Test(torch_schema, damaged_files_do_not_crash)
 {
 	int from = open("/proc/self/exe", O_RDONLY);
 	off_t size = lseek(from, 0, SEEK_END);
@@ -362,7 +362,7 @@ Test(torch_ops, damaged_files_do_not_crash)
 }
 
 /* What `-e torch`, `-e torch:GLOB` and `-e '!torch:GLOB'` take. */
-Test(torch_ops, selection_by_shown_name)
+Test(torch_schema, selection_by_shown_name)
 {
 	static const struct {
 		const char *patterns[3];
@@ -464,7 +464,7 @@ static void check_library(const char *path)
 	xsp_module_free(m);
 }
 
-Test(torch_ops, all_of_debians_libtorch)
+Test(torch_schema, all_of_debians_libtorch)
 {
 	if (access(LIBTORCH, R_OK) != 0)
 		cr_skip_test("PyTorch is not installed");
@@ -472,7 +472,7 @@ Test(torch_ops, all_of_debians_libtorch)
 }
 
 /* Other versions: XSP_LIBTORCH=PATH[:PATH...] */
-Test(torch_ops, all_of_other_libtorchs)
+Test(torch_schema, all_of_other_libtorchs)
 {
 	const char *paths = getenv("XSP_LIBTORCH");
 	char *copy = strdup(paths != NULL ? paths : ""), *rest = copy, *path;

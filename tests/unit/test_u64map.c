@@ -40,7 +40,7 @@ Test(u64map, keys_that_collide)
 }
 
 /* Pairs that have one FNV-1a hash of 64 bits; and such that differ in bits which products by a known number let cancel. */
-Test(text_hash, texts_that_collide)
+Test(u64map, texts_that_collide)
 {
 	static const char *const pairs[][2] = {
 		{"7mohtcOFVz", "c1E51sSEyx"},
