@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // run.mjs MAKE_CAPTURE FOLDER EXPORT...: a synthetic capture, exported to every format by the
-// command EXPORT (capture and -o FILE are added, or only FILE for export_driver), read by the
+// command EXPORT (capture and -o FILE are added), read by the
 // third-party readers, compared with what the capture's maker counted.
 import fs from 'node:fs';
 import path from 'node:path';
@@ -36,10 +36,9 @@ async function check(what, fn) {
 
 fs.mkdirSync(folder, {recursive: true});
 execFileSync(makeCapture, [at('made.xspt'), at('expected.json')], {stdio: 'inherit'});
-const driver = path.basename(exportCommand[0]).startsWith('export_driver');
 function exportTo(name) {
   const [program, ...args] = exportCommand;
-  execFileSync(program, [...args, at('made.xspt'), ...(driver ? [at(name)] : ['-o', at(name)])], {stdio: 'inherit'});
+  execFileSync(program, [...args, at('made.xspt'), '-o', at(name)], {stdio: 'inherit'});
 }
 ['made.json', 'made.json.gz', 'made.perf', 'made.folded', 'made.svg', 'made.csv', 'made.speedscope.json', 'made.pb.gz', 'made.pftrace', 'made.db'].forEach(exportTo);
 const expected = JSON.parse(fs.readFileSync(at('expected.json'), 'utf8'));

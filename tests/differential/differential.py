@@ -335,7 +335,7 @@ def differential(programs, wanted, folder):
     check(not faults, f"{len(faults)} differences", *faults[:20])
 
 
-@case
+@case(long="programs of all kinds by all compilers")
 def slice(folder):  # pylint: disable=redefined-builtin
     """What CI has the time for."""
     differential(shapes(), lambda variant, _: variant in SLICE, folder)

@@ -156,13 +156,13 @@ def need(*programs):
             raise Skip(f"no {program} here")
 
 
-@case
+@case(long="what others count, by all compilers")
 def gcov(folder):
     need("gcov")
     compare("gcov", by_gcov, shapes(), [["-O2"]], folder)
 
 
-@case
+@case(long="what others count, by all compilers")
 def uftrace(folder):
     need("uftrace")
     compare("uftrace, -finstrument-functions", by_uftrace, shapes(), [["-O2", *EVERY_CALL]], folder)

@@ -363,7 +363,9 @@ Test(glob, prefilter_loses_nothing)
 		if (access(paths[i], R_OK) != 0)
 			continue;
 		struct xsp_module *m = open_module(paths[i]);
-		for (size_t j = 0; j < COUNT(globs); j++) {
+		/* each takes half a second in PyTorch's */
+		size_t count = strcmp(paths[i], LIBTORCH) == 0 ? 8 : COUNT(globs);
+		for (size_t j = 0; j < count; j++) {
 			struct xsp_pattern p;
 			struct hits fast = {0}, slow = {0};
 			cr_assert_eq(xsp_pattern_parse(globs[j], &p, NULL), 0);

@@ -60,7 +60,7 @@ static void check_program(const char *path, unsigned least)
 #define PROGRAM(build, least)                                                                      \
 	Test(xsigma_literal, build)                                                                \
 	{                                                                                          \
-		check_program(XSP_WORKLOADS "/xsigma_names_" #build, least);            \
+		check_program(XSP_WORKLOADS "/xsigma_names_" #build, least);                       \
 	}
 PROGRAM(gcc, 40)
 PROGRAM(gcc_ndebug, 40)

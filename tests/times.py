@@ -1,0 +1,74 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What tools/test asks of ctest's results and of the tables in this folder.
+
+    times.py slowest JUNIT...           the twenty slowest tests
+    times.py over JUNIT...              names of quick tests that took longer than tests/budgets allows, a line each
+    times.py count JUNIT...             how many passed, failed and were skipped
+    times.py changed BASE               a regular expression: tests that tests/paths names for what changed since BASE
+    times.py paths PATH...              the same for these paths
+"""
+import collections
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUDGET = 30  # seconds of a test that has no row
+
+
+def rows(name):
+    with open(f"{HERE}/{name}", encoding="utf-8") as f:
+        return [line.split() for line in f if line.strip() and not line.startswith("#")]
+
+
+def tests(files):
+    """Each test by name, of several runs the last."""
+    found = {}
+    for path in files:
+        if os.path.exists(path):
+            found.update((test.get("name"), test) for test in xml.etree.ElementTree.parse(path).getroot().iter("testcase"))
+    return found
+
+
+def times(files):
+    """(seconds, test), the slowest first."""
+    return sorted(((float(test.get("time")), name) for name, test in tests(files).items()), reverse=True)
+
+
+def count(*files):
+    status = collections.Counter(test.get("status") for test in tests(files).values())
+    print(f"tests: {status['run']} passed, {status['fail']} failed, {status.total() - status['run'] - status['fail']} skipped")
+
+
+def slowest(*files):
+    for seconds, test in times(files)[:20]:
+        print(f"  {seconds:7.1f} s  {test}")
+
+
+def over(*files):
+    budgets = {row[1]: float(row[0]) for row in rows("budgets")}
+    for seconds, test in times(files):
+        if seconds > budgets.get(test, BUDGET):
+            print(test)
+
+
+def paths(*changed):
+    found = {match.expand(row[1]) for row in rows("paths") for path in changed if (match := re.fullmatch(row[0], path))}
+    print("|".join(sorted(found)))
+
+
+def changed(base):
+    names = subprocess.run(["git", "diff", "--name-only", base, "--"], check=True, stdout=subprocess.PIPE, text=True,
+                           cwd=HERE).stdout.splitlines()
+    top = subprocess.run(["git", "rev-parse", "--show-toplevel"], check=True, stdout=subprocess.PIPE, text=True, cwd=HERE).stdout.strip()
+    assert os.path.samefile(top, os.path.dirname(HERE))
+    paths(*names)
+
+
+COMMANDS = {"count": count, "slowest": slowest, "over": over, "paths": paths, "changed": changed}
+if len(sys.argv) < 2 or sys.argv[1] not in COMMANDS:
+    sys.exit(__doc__)
+COMMANDS[sys.argv[1]](*sys.argv[2:])
