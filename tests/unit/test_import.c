@@ -22,7 +22,7 @@ static void is_number(const char *value, int scale, int64_t expected)
 		     (long long)expected);
 }
 
-Test(json, numbers_are_exact)
+Test(import_json, numbers_are_exact)
 {
 	is_number("0,", 3, 0);
 	is_number("4489573836532.5536,", 3,
@@ -39,7 +39,7 @@ Test(json, numbers_are_exact)
 	is_number("1234567890123456789012345678901234567890e-30,", 0, 1234567890);
 }
 
-Test(json, what_is_no_number)
+Test(import_json, what_is_no_number)
 {
 	static const char *const none[] = {"NaN,",	   "Infinity,",
 					   "-Infinity,",   "null,",
@@ -55,7 +55,7 @@ Test(json, what_is_no_number)
 		cr_assert_not(xsp_json_to_number(none[i], 0, &got), "%s is a number", none[i]);
 }
 
-Test(json, texts_lose_their_escapes)
+Test(import_json, texts_lose_their_escapes)
 {
 	static const char *const pairs[][2] = {
 		{"\"a\\\"b\\\\c\\/d\\n\\t\"", "a\"b\\c/d\n\t"},
@@ -96,7 +96,7 @@ static enum xsp_json_state skipped(const char *text)
 	return state;
 }
 
-Test(json, values_are_passed_over)
+Test(import_json, values_are_passed_over)
 {
 	cr_assert_eq(skipped("{\"a\":[1,2,{\"b\":\"}]\\\"\"}],\"c\":NaN} "), XSP_JSON_OK);
 	cr_assert_eq(skipped("\"\\\\\" "), XSP_JSON_OK);
@@ -116,7 +116,7 @@ static char *nested(unsigned depth)
 	return text;
 }
 
-Test(json, depth_is_bounded)
+Test(import_json, depth_is_bounded)
 {
 	char *deep = nested(XSP_JSON_DEPTH_MAX + 1), *fits = nested(XSP_JSON_DEPTH_MAX);
 
@@ -136,7 +136,7 @@ static const char *parse_value(void *ctx, const char *text, const char **stopped
 }
 
 /* Values of all sizes around the first window's, each as a whole; strings of more than any window are passed over. */
-Test(json, windows_grow)
+Test(import_json, windows_grow)
 {
 	const size_t large = (size_t)3 << 20, text_size = 2 * large + 64;
 	char *text = malloc(text_size);

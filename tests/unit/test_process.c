@@ -543,7 +543,7 @@ Test(opener, descriptors_are_named_and_not_opened)
 			     refused[i]);
 }
 
-Test(text, cleaning)
+Test(process_text, cleaning)
 {
 	static const struct {
 		const char *in, *out;
