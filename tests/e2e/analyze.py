@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """xsptrace analyze on real programs with planted faults, and on the same without them: what is found is what the programs
-counted themselves, and in the others nothing of it. tests/unit/test_analyze.c has each rule."""
+counted themselves, and in the others nothing of it. tests/unit/test_rules_*.c have each rule."""
 import csv
 import io
 import json

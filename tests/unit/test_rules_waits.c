@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Threads that wait: for locks, for Python's, for a CPU, the disk, or pages of memory. */
+
+#include "analyze_check.h"
+
+/* Of 10 ms thread 101 waits 8 times for `ns`. */
+static struct xsp_report *waiting(uint64_t ns, uint32_t owner)
+{
+	struct builder b;
+
+	open_waits(&b);
+	for (unsigned i = 0; i < 8; i++)
+		put_wait(&b, 101, START + i * MS, ns, owner, XSP_WAIT_LOCK);
+	put_times(&b, 100, START, START + 10 * MS, 0, XSP_WAIT_LOCK, 0);
+	put_times(&b, 101, START, START + 10 * MS, 0, XSP_WAIT_LOCK, 8 * ns);
+	b.now = START + 10 * MS;
+	return report_of(&b, NULL);
+}
+
+Test(rules_waits, lock_that_another_thread_holds)
+{
+	struct xsp_report *r = waiting(500 * US, 100);
+	const struct xsp_report_found *f = expect(r, "lock", XSP_SEVERITY_HIGH, 0.4);
+
+	cr_expect_eq(number_of(value_of(f->figures, "waits")), 8);
+	cr_expect_eq(number_of(value_of(f->figures, "thread_ns")), 4 * MS);
+	cr_expect_str_eq(value_of(f->figures, "holder")->text, "main (100)");
+	/* where is not known without stacks */
+	cr_expect_null(strstr(f->finding.title, ", at "), "%s", f->finding.title);
+	cr_expect_not_null(strstr(f->finding.advice, "hold lock 0x"), "%s", f->finding.advice);
+	cr_expect_eq(f->finding.to_ns - f->finding.from_ns, 500 * US);
+	xsp_report_free(r);
+}
+
+/* Of 10 ms the thread that waits for 4 ms is there for 9.5, or for 6: the title says which time the share is of. */
+Test(rules_waits, share_of_a_lock_is_of_the_time_that_is_said)
+{
+	const struct {
+		uint64_t since;
+		double share;
+		const char *title;
+	} cases[] = {{500 * US, 4 / 9.5, "waits 42.1 % of its time"},
+		     {4 * MS, 0.4, "waits 40.0 % of the recorded time"}};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct builder b;
+		open_waits(&b);
+		for (unsigned k = 0; k < 4; k++)
+			put_wait(&b, 101, START + cases[i].since + k * MS, MS, 100, XSP_WAIT_LOCK);
+		put_times(&b, 100, START, START + 10 * MS, 0, XSP_WAIT_LOCK, 0);
+		put_times(&b, 101, START + cases[i].since, START + 10 * MS, 0, XSP_WAIT_LOCK,
+			  4 * MS);
+		b.now = START + 10 * MS;
+		struct xsp_report *r = report_of(&b, NULL);
+		const struct xsp_report_found *f =
+			expect(r, "lock", XSP_SEVERITY_HIGH, cases[i].share);
+		cr_expect_not_null(strstr(f->finding.title, cases[i].title), "%s",
+				   f->finding.title);
+		xsp_report_free(r);
+	}
+}
+
+/* A lock that everybody waits for, and then more than are followed. */
+Test(rules_waits, more_locks_than_are_followed)
+{
+	const unsigned followed = 65536, more = 1000;
+	struct builder b;
+
+	open_waits(&b);
+	for (unsigned i = 0; i < 8; i++)
+		put_wait(&b, 101, START + i * MS, 500 * US, 100, XSP_WAIT_LOCK);
+	for (unsigned i = 1; i < followed + more; i++)
+		put_wait_of(&b, 102, START + 8 * MS + i * 20, 10,
+			    (struct xsp_event_wait){.argument = 0x100000 + 64 * i,
+						    .owner = 100,
+						    .why = XSP_WAIT_LOCK});
+	put_times(&b, 100, START, START + 10 * MS, 0, XSP_WAIT_LOCK, 0);
+	put_times(&b, 101, START, START + 10 * MS, 0, XSP_WAIT_LOCK, 4 * MS);
+	b.now = START + 10 * MS;
+	const char *said = "1,000 waits (10.0 us) were for more locks than are followed";
+	builder_end(&b);
+	char *text = summary_of(b.path);
+	cr_expect_not_null(strstr(text, said), "%s", text);
+	free(text);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "lock", XSP_SEVERITY_HIGH, 0.4);
+	cr_assert_not_null(f->finding.uncertain);
+	cr_expect_not_null(strstr(f->finding.uncertain, said), "%s", f->finding.uncertain);
+	const char *const *notes;
+	const size_t n = xsp_report_notes(xsp_report_find_section(r, "threads"), &notes);
+	cr_assert_geq(n, 1);
+	cr_expect_str_eq(notes[n - 1], said);
+	xsp_report_free(r);
+}
+
+/* A worker on a condition variable waits as long, and for nobody. */
+Test(rules_waits, idle_threads_wait_for_no_lock)
+{
+	struct xsp_report *r = waiting(900 * US, 0);
+
+	expect_clean(r);
+	cr_expect(!had_no_data(r, "lock"));
+	xsp_report_free(r);
+	r = waiting(100 * US, 100); /* 8 % */
+	expect_clean(r);
+	xsp_report_free(r);
+}
+
+Test(rules_waits, runnable_but_not_running)
+{
+	struct builder b;
+
+	open_waits(&b);
+	put_times(&b, 101, START, START + 10 * MS, 3500 * US, XSP_WAIT_SLEEP, MS);
+	put_times(&b, 102, START, START + 10 * MS, 3500 * US, XSP_WAIT_SLEEP, MS);
+	struct xsp_report *r = report_of(&b, NULL);
+	/* threads of one name are one finding */
+	const struct xsp_report_found *f = expect(r, "runnable", XSP_SEVERITY_HIGH, 0.35);
+	cr_expect_str_eq(f->finding.subject, "worker");
+	cr_expect_eq(number_of(value_of(f->figures, "threads")), 2);
+	cr_expect_eq(number_of(value_of(f->figures, "total_ns")), 7 * MS);
+	/* they ran 5.5 ms each, of 10 */
+	cr_expect_not_null(strstr(f->finding.advice, "took 1.10 together"), "%s",
+			   f->finding.advice);
+	xsp_report_free(r);
+	/* a single thread is in nobody's way: fewer of its own would not help */
+	open_waits(&b);
+	put_times(&b, 101, START, START + 10 * MS, 3500 * US, XSP_WAIT_SLEEP, MS);
+	r = report_of(&b, NULL);
+	f = expect(r, "runnable", XSP_SEVERITY_HIGH, 0.35);
+	cr_expect_not_null(strstr(f->finding.advice, "took 0.55 CPUs together: other programs"),
+			   "%s", f->finding.advice);
+	xsp_report_free(r);
+}
+
+/* Their names only number. */
+Test(rules_waits, threads_of_a_pool_are_one_finding)
+{
+	struct builder b;
+
+	open_waits(&b);
+	put_thread(&b, 110, "pricer-0");
+	put_thread(&b, 111, "pricer-1");
+	for (uint32_t tid = 110; tid <= 111; tid++)
+		put_times(&b, tid, START, START + 10 * MS, 3500 * US, XSP_WAIT_SLEEP, MS);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "runnable", XSP_SEVERITY_HIGH, 0.35);
+	cr_expect_str_eq(f->finding.subject, "pricer-*");
+	cr_expect_eq(number_of(value_of(f->figures, "threads")), 2);
+	xsp_report_free(r);
+	/* also without anything between; those of one name that ends in a number keep it */
+	static const char *const families[][3] = {{"w0", "w1", "w*"},
+						  {"python3", "python3", "python3"}};
+	for (size_t i = 0; i < 2; i++) {
+		open_waits(&b);
+		for (uint32_t k = 0; k < 2; k++) {
+			put_thread(&b, 110 + k, families[i][k]);
+			put_times(&b, 110 + k, START, START + 10 * MS, 3500 * US, XSP_WAIT_SLEEP,
+				  MS);
+		}
+		r = report_of(&b, NULL);
+		f = expect(r, "runnable", XSP_SEVERITY_HIGH, 0.35);
+		cr_expect_str_eq(f->finding.subject, families[i][2]);
+		xsp_report_free(r);
+	}
+	/* of one there is its own name */
+	open_waits(&b);
+	put_thread(&b, 110, "pricer-0");
+	put_times(&b, 110, START, START + 10 * MS, 3500 * US, XSP_WAIT_SLEEP, MS);
+	r = report_of(&b, NULL);
+	cr_expect_str_eq(expect(r, "runnable", XSP_SEVERITY_HIGH, 0.35)->finding.subject,
+			 "pricer-0");
+	xsp_report_free(r);
+}
+
+Test(rules_waits, where_threads_waited_is_to_be_recorded)
+{
+	for (int with = 0; with < 2; with++) {
+		struct builder b;
+		const char *const *notes;
+		open_waits(&b);
+		cr_assert_eq(xsp_capture_put_info(b.w, "wait stacks", with ? "1000000" : "off"), 0);
+		put_times(&b, 101, START, START + 10 * MS, 0, XSP_WAIT_NETWORK, 9 * MS);
+		struct xsp_report *r = report_of(&b, NULL);
+		const struct xsp_report_section *threads = xsp_report_find_section(r, "threads");
+		cr_assert_eq(xsp_report_notes(threads, &notes), !with);
+		if (!with)
+			cr_expect_not_null(strstr(notes[0], "--wait-stacks"));
+		xsp_report_free(r);
+	}
+}
+
+Test(rules_waits, waits_for_the_disk)
+{
+	struct builder b;
+
+	open_waits(&b);
+	put_times(&b, 101, START, START + 10 * MS, 0, XSP_WAIT_DISK, 2500 * US);
+	struct xsp_report *r = report_of(&b, NULL);
+	cr_expect_str_eq(expect(r, "disk", XSP_SEVERITY_MEDIUM, 0.25)->finding.subject, "worker");
+	xsp_report_free(r);
+	open_waits(&b);
+	put_times(&b, 101, START, START + 10 * MS, 0, XSP_WAIT_DISK, 900 * US);
+	r = report_of(&b, NULL);
+	expect_clean(r);
+	xsp_report_free(r);
+}
+
+/* It could run for most of its life, which was short. */
+Test(rules_waits, threads_of_a_moment_prove_nothing)
+{
+	struct builder b;
+
+	open_waits(&b);
+	put_times(&b, 101, START, START + 100 * US, 80 * US, XSP_WAIT_FAULT, 20 * US);
+	b.now = START + 10 * MS;
+	struct xsp_report *r = report_of(&b, NULL);
+	expect_clean(r);
+	xsp_report_free(r);
+}
+
+Test(rules_waits, page_faults)
+{
+	struct builder b;
+
+	open_waits(&b);
+	put_times(&b, 101, START, START + 10 * MS, 0, XSP_WAIT_FAULT, 800 * US);
+	struct xsp_report *r = report_of(&b, NULL);
+	expect(r, "page-faults", XSP_SEVERITY_LOW, 0.08);
+	xsp_report_free(r);
+	open_waits(&b);
+	put_times(&b, 101, START, START + 10 * MS, 0, XSP_WAIT_FAULT, 400 * US);
+	r = report_of(&b, NULL);
+	expect_clean(r);
+	xsp_report_free(r);
+}
+
+/* ---- Python's lock ---- */
+
+#define GIL                                                                                        \
+	0x5000 /* its condition; 48 bytes behind it its mutex, at 120 what is waited at behind giving it away */
+
+/* Of 100 ms threads 101 and 102 wait so many times for `ns` at `address`, each woken by thread 100; a mutex there has `owner`.
+ * `starved`: that one could run meanwhile, and did not. */
+static struct xsp_report *wanting_times(unsigned waits, bool starved, uint64_t ns, uint64_t address,
+					uint32_t owner, bool known)
+{
+	struct builder b;
+
+	open_waits(&b);
+	cr_assert_eq(xsp_capture_put_process(
+			     b.w, &(struct xsp_capture_process){.pid = 100,
+								.ns_pid = 100,
+								.comm = "python3",
+								.cmdline = "",
+								.exe = "/usr/bin/python3"}),
+		     0);
+	if (known)
+		cr_assert_eq(xsp_capture_put_info(b.w, "python lock 100", "0x5000 48 176"), 0);
+	for (unsigned i = 0; i < waits; i++)
+		for (uint32_t tid = 101; tid <= 102; tid++)
+			put_wait_of(&b, tid, START + i * 80 * MS / waits, ns,
+				    (struct xsp_event_wait){/* both words of a condition variable */
+							    .argument = address + i % 2 * 8,
+							    .owner = owner,
+							    .waker = 100,
+							    .why = XSP_WAIT_LOCK});
+	for (uint32_t tid = 100; tid <= 102; tid++)
+		put_times(&b, tid, START, START + 100 * MS, starved && tid == 100 ? 95 * MS : 0,
+			  XSP_WAIT_LOCK, tid == 100 ? 0 : waits * ns);
+	b.now = START + 100 * MS;
+	return report_of(&b, NULL);
+}
+
+static struct xsp_report *wanting(uint64_t ns, uint64_t address, uint32_t owner, bool known)
+{
+	return wanting_times(40, false, ns, address, owner, known);
+}
+
+Test(rules_waits, threads_that_want_the_lock_of_python)
+{
+	struct xsp_report *r = wanting(1400 * US, GIL + 12, 0, true);
+	const struct xsp_report_found *f = expect(r, "gil", XSP_SEVERITY_HIGH, 0.56);
+
+	cr_expect_not_null(strstr(f->finding.title, "2 threads of main wait 56.0 % of their time"),
+			   "%s", f->finding.title);
+	cr_expect_eq(number_of(value_of(f->figures, "threads")), 2);
+	cr_expect_eq(number_of(value_of(f->figures, "total_ns")), 2 * 40 * 1400 * US);
+	cr_expect_eq(number_of(value_of(f->figures, "thread_ns")), 40 * 1400 * US);
+	cr_expect_str_eq(value_of(f->figures, "holder")->text, "main (100), 100 % of the times");
+	cr_expect_eq(f->finding.to_ns - f->finding.from_ns, 1400 * US);
+	expect_none(r, "lock");
+	xsp_report_free(r);
+}
+
+/* Its mutex has an owner as other mutexes have: it is not told as one once more; and who has it is not who wakes there. */
+Test(rules_waits, lock_of_python_is_no_other_lock)
+{
+	struct xsp_report *r = wanting(1400 * US, GIL + 48, 100, true);
+	const struct xsp_report_found *f = expect(r, "gil", XSP_SEVERITY_HIGH, 0.56);
+	const struct xsp_report_figure *values;
+
+	for (size_t i = xsp_report_values(f->figures, &values); i > 0; i--)
+		cr_expect_str_neq(values[i - 1].key, "holder");
+	expect_none(r, "lock");
+	xsp_report_free(r);
+}
+
+/* A lock of the program's own, as long; and threads that seldom want Python's. */
+Test(rules_waits, idle_threads_do_not_want_the_lock_of_python)
+{
+	struct xsp_report *r = wanting(1400 * US, GIL + 176, 0, true);
+
+	expect_clean(r);
+	cr_expect(!had_no_data(r, "gil"));
+	xsp_report_free(r);
+	r = wanting(220 * US, GIL + 12, 0, true); /* 8.8 % */
+	expect_clean(r);
+	xsp_report_free(r);
+	r = wanting_times(8, false, 9 * MS, GIL + 12, 0, true);
+	expect_clean(r);
+	xsp_report_free(r);
+	r = wanting(1400 * US, GIL + 12, 0, false);
+	cr_expect(had_no_data(r, "gil"));
+	xsp_report_free(r);
+}
+
+/* Who had it had no CPU: whether it would have been given away sooner is not known. */
+Test(rules_waits, lock_of_python_on_a_busy_machine)
+{
+	struct xsp_report *r = wanting(1400 * US, GIL + 12, 0, true);
+
+	cr_expect_null(expect(r, "gil", XSP_SEVERITY_HIGH, 0.56)->finding.uncertain);
+	xsp_report_free(r);
+	r = wanting_times(40, true, 2400 * US, GIL + 12, 0, true);
+	cr_expect_not_null(expect(r, "gil", XSP_SEVERITY_HIGH, 0.96)->finding.uncertain);
+	xsp_report_free(r);
+}
