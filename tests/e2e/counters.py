@@ -62,7 +62,7 @@ def as_the_kernel_tells_the_program(folder):
         if key[1] == "sleeps":
             check(all(a["context-switches"] >= 3 for a in spans[key]), "sleeps", spans[key])
         if key[1] == "burns":
-            check(all(a["task-clock"] >= 4_900_000 for a in spans[key]), "burns", spans[key])
+            check(statistics.median(a["task-clock"] for a in spans[key]) >= 4_900_000, "burns", spans[key])
 
 
 @case
