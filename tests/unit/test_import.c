@@ -416,6 +416,9 @@ Test(import, calls_of_two_processes_are_told_once)
 				 7, 2, 20, 5) "," ON_GPU("kernel", "k", 2, 30, 5) "]}");
 	cr_assert_eq(i.calls, 3);
 	cr_assert_eq(i.linked, 1);
+	/* of process 6 no records are told: it would be one whose agent did not hand over all */
+	cr_assert_eq(xsp_timeline_gpu(i.result.timeline)->unfinished, 0);
+	cr_assert_eq(xsp_timeline_gpu(i.result.timeline)->lost, 0);
 	import_free(&i);
 }
 

@@ -18,10 +18,61 @@
 #define BASE 0x400000U
 #define CODE 0x1000U
 
-static int place_bytes(uint16_t machine, const void *code, size_t size, unsigned args,
-		       struct xsp_placement *out)
+/* Of a function in the code, as .eh_frame has it: where it is, and how its stack pointer moves. */
+struct described {
+	uint8_t at, size;
+	const char *rules; /* DW_CFA_*; what is behind them are nops, which are 0 */
+};
+
+/* .eh_frame_hdr without a table, and .eh_frame. */
+struct frame_info {
+	uint8_t encodings[4];
+	int32_t frames; /* from itself */
+	struct {
+		uint32_t length, id;
+		uint8_t rest[12];
+	} cie;
+	struct fde {
+		uint32_t length, cie;
+		int32_t start; /* from itself */
+		uint32_t size;
+		char rules[12]; /* the first byte: the length of what else there is */
+	} fde[2];
+	uint32_t end;
+};
+
+#define FRAMES 0x2000U
+
+static struct frame_info frame_info(const struct described functions[2])
+{
+	struct frame_info f = {
+		.encodings = {1, 0x1b, 0xff, 0xff},
+		.frames = offsetof(struct frame_info, cie) - offsetof(struct frame_info, frames),
+		/* "zR": addresses from themselves; at the entry the CFA is rsp+8 */
+		.cie = {.length = sizeof(f.cie) - 4,
+			.rest = {1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8}},
+	};
+
+	for (size_t k = 0; k < 2; k++) {
+		const size_t at = offsetof(struct frame_info, fde[k]);
+		f.fde[k].length = sizeof(f.fde[k]) - 4;
+		f.fde[k].cie = (uint32_t)(at + 4 - offsetof(struct frame_info, cie));
+		f.fde[k].start = (int32_t)(CODE + functions[k].at - FRAMES - at -
+					   offsetof(struct fde, start));
+		f.fde[k].size = functions[k].size;
+		cr_assert_lt(strlen(functions[k].rules), sizeof(f.fde[k].rules));
+		memcpy(f.fde[k].rules + 1, functions[k].rules, strlen(functions[k].rules));
+	}
+	return f;
+}
+
+/* `functions`: two of them, or NULL; `function`: the size of the first, if nothing else tells it. */
+static int place_file(uint16_t machine, const void *code, size_t size,
+		      const struct described *functions, size_t function, unsigned args,
+		      struct xsp_placement *out)
 {
 	char path[] = "/tmp/xsp-unit-placement-XXXXXX";
+	const size_t end = functions ? FRAMES + sizeof(struct frame_info) : CODE + size;
 	int fd = mkstemp(path), error;
 	struct xsp_error err = {0};
 	struct xsp_module *m;
@@ -31,26 +82,42 @@ static int place_bytes(uint16_t machine, const void *code, size_t size, unsigned
 			 .e_phoff = sizeof(eh),
 			 .e_ehsize = sizeof(eh),
 			 .e_phentsize = sizeof(Elf64_Phdr),
-			 .e_phnum = 1};
-	Elf64_Phdr ph = {.p_type = PT_LOAD,
-			 .p_flags = PF_R | PF_X,
-			 .p_vaddr = BASE,
-			 .p_filesz = CODE + size,
-			 .p_memsz = CODE + size,
-			 .p_align = 4096};
+			 .e_phnum = functions ? 2 : 1};
+	Elf64_Phdr ph[] = {{.p_type = PT_LOAD,
+			    .p_flags = PF_R | PF_X,
+			    .p_vaddr = BASE,
+			    .p_filesz = end,
+			    .p_memsz = end,
+			    .p_align = 4096},
+			   {.p_type = PT_GNU_EH_FRAME,
+			    .p_flags = PF_R,
+			    .p_offset = FRAMES,
+			    .p_vaddr = BASE + FRAMES,
+			    .p_filesz = offsetof(struct frame_info, cie),
+			    .p_memsz = offsetof(struct frame_info, cie)}};
 
 	memcpy(eh.e_ident, ELFMAG "\2\1\1", 7);
 	cr_assert(fd >= 0);
 	cr_assert(pwrite(fd, &eh, sizeof(eh), 0) == sizeof(eh));
-	cr_assert(pwrite(fd, &ph, sizeof(ph), sizeof(eh)) == sizeof(ph));
+	cr_assert(pwrite(fd, ph, sizeof(ph), sizeof(eh)) == sizeof(ph));
 	cr_assert(pwrite(fd, code, size, CODE) == (ssize_t)size);
+	if (functions) {
+		const struct frame_info f = frame_info(functions);
+		cr_assert(pwrite(fd, &f, sizeof(f), FRAMES) == sizeof(f));
+	}
 	close(fd);
 	error = xsp_module_open(path, path, &m, &err);
 	cr_assert_eq(error, 0, "%s", err.text);
-	error = xsp_place(m, BASE + CODE, size, args, NULL, out);
+	error = xsp_place(m, BASE + CODE, function, args, NULL, out);
 	xsp_module_free(m);
 	unlink(path);
 	return error;
+}
+
+static int place_bytes(uint16_t machine, const void *code, size_t size, unsigned args,
+		       struct xsp_placement *out)
+{
+	return place_file(machine, code, size, NULL, size, args, out);
 }
 
 #define PLACE_X86(code, args, out) place_bytes(EM_X86_64, code, sizeof(code) - 1, args, out)
@@ -375,6 +442,97 @@ Test(placement, unknown_jumps_are_said)
 	cr_assert_eq(PLACE_X86("\x53\xe9\x00\x00\x00\x70", 0, &p), 0);
 	cr_expect(!p.complete);
 	xsp_placement_clear(&p);
+}
+
+/*
+ * What was compared before a call bounds no index that comes from behind it, where nothing is compared as the compiler knows
+ * the values: the table has two entries, and what lies behind them is none.
+ */
+Test(placement, bound_of_a_table_does_not_hold_across_a_call)
+{
+	/*  0 cmp $5,%eax; 3 ja 26; 5 call; 10 lea 32(%rip),%rdx; 17 movslq (%rdx,%rax,4),%rax; 21 add %rdx,%rax;
+	 * 24 jmp *%rax; 26 xor %eax,%eax; 28 ret; 29 mov %edi,%eax; 31 ret; 32 the table: 26, 29 */
+	static const char code[] = "\x83\xf8\x05\x77\x15\xe8\x00\x00\x00\x00"
+				   "\x48\x8d\x15\x0f\x00\x00\x00\x48\x63\x04\x82"
+				   "\x48\x01\xd0\xff\xe0\x31\xc0\xc3\x89\xf8\xc3"
+				   "\xfa\xff\xff\xff\xfd\xff\xff\xff text";
+	struct xsp_placement p;
+
+	cr_assert_eq(place_file(EM_X86_64, code, sizeof(code), NULL, 32, 0, &p), 0);
+	cr_expect(p.complete, "%s", p.note);
+	cr_expect_null(p.note, "%s", p.note);
+	cr_expect(exit_at(&p, 26) || exit_at(&p, 28));
+	cr_expect(exit_at(&p, 29) || exit_at(&p, 31));
+	xsp_placement_clear(&p);
+}
+
+/* The same index in rbx, which a call leaves as it is: the bound holds, so that what is behind it is not looked at. */
+Test(placement, bound_of_a_table_holds_where_the_register_is_kept)
+{
+	/*  0 cmp $1,%ebx; 3 ja 26; 5 call; 10 lea 32(%rip),%rdx; 17 movslq (%rdx,%rbx,4),%rax; ... 32 the table: 26, 29, 29 */
+	static const char code[] = "\x83\xfb\x01\x77\x15\xe8\x00\x00\x00\x00"
+				   "\x48\x8d\x15\x0f\x00\x00\x00\x48\x63\x04\x9a"
+				   "\x48\x01\xd0\xff\xe0\x31\xc0\xc3\x89\xf8\xc3"
+				   "\xfa\xff\xff\xff\xfd\xff\xff\xff text";
+	struct xsp_placement p;
+
+	cr_assert_eq(place_file(EM_X86_64, code, sizeof(code), NULL, 32, 0, &p), 0);
+	cr_expect(p.complete, "%s", p.note);
+	xsp_placement_clear(&p);
+}
+
+/*
+ * Behind the last call, which never returns, is code that nothing reaches. It does not run on into what the linker put behind
+ * it, unless that can be a part of the function: no frame stands there, and none is made.
+ */
+Test(placement, unreachable_code_does_not_run_on_into_its_neighbour)
+{
+	static const struct {
+		const char *what;
+		struct described functions[2];
+		const char *code;
+		uint8_t size;
+		bool complete;
+		bool goes_on; /* the neighbour is a part of the function */
+	} rows[] = {
+		/*  0 push %rbx; 1 test %edi,%edi; 3 je 12; 5 call; 10 pop %rbx; 11 ret; 12 call; 17 mov %eax,%ebx; 19 nops;
+		 * 22 xor %eax,%eax; 24 ret */
+		{"a frame stands",
+		 {{0, 19, "\x41\x0e\x10\x4a\x0e\x08\x41\x0e\x10"}, {22, 3, ""}},
+		 "\x53\x85\xff\x74\x07\xe8\0\0\0\0\x5b\xc3\xe8\0\0\0\0\x89\xc3"
+		 "\x90\x90\x90\x31\xc0\xc3",
+		 25,
+		 true,
+		 false},
+		/*  0 test %edi,%edi; 2 je 5; 4 ret; 5 call; 10 mov %eax,%ecx; 12 nops; 15 push %rbx; 16 pop %rbx; 17 ret */
+		{"a frame is made",
+		 {{0, 12, ""}, {15, 3, "\x41\x0e\x10\x41\x0e\x08"}},
+		 "\x85\xff\x74\x01\xc3\xe8\0\0\0\0\x89\xc1\x90\x90\x90\x53\x5b\xc3",
+		 18,
+		 false,
+		 false},
+		/* ... 15 xor %eax,%eax; 17 ret */
+		{"assembly that goes on",
+		 {{0, 12, ""}, {15, 3, ""}},
+		 "\x85\xff\x74\x01\xc3\xe8\0\0\0\0\x89\xc1\x90\x90\x90\x31\xc0\xc3",
+		 18,
+		 true,
+		 true},
+	};
+
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		const struct described *f = rows[k].functions;
+		struct xsp_placement p;
+		bool beyond = false;
+
+		cr_assert_eq(place_file(EM_X86_64, rows[k].code, rows[k].size, f, 0, 0, &p), 0,
+			     "%s", rows[k].what);
+		for (size_t n = 0; n < p.count; n++)
+			beyond |= p.sites[n].addr >= BASE + CODE + f[0].size;
+		cr_expect_eq(beyond, rows[k].goes_on, "%s", rows[k].what);
+		cr_expect_eq(p.complete, rows[k].complete, "%s: %s", rows[k].what, p.note);
+		xsp_placement_clear(&p);
+	}
 }
 
 /* V8's ContinueTo... and CallApiGetter: the stack pointer at their ret is not what it was at entry. */
