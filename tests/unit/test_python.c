@@ -295,6 +295,72 @@ Test(python, code_objects_that_lie)
 	xsp_python_close(&p);
 }
 
+/* ---- what an interpreter calls by itself ---- */
+
+/* Where in _Py_DebugOffsets 3.13 says how its objects are laid out; here it says that they are laid out as the ones above. */
+static const struct {
+	uint8_t word;
+	uint16_t offset;
+} layout_3_13[] = {
+	{28 + 1, 8}, /* frames: previous */
+	{28 + 3, 56}, /* instruction */
+	{28 + 4, 72}, /* first local */
+	{28 + 5, 70}, /* owner */
+	{34 + 1, offsetof(struct code, file)},
+	{34 + 3, offsetof(struct code, qualname)},
+	{34 + 4, offsetof(struct code, lines)},
+	{34 + 5, offsetof(struct code, first_line)},
+	{34 + 9, offsetof(struct code, instructions)},
+	{44 + 1, offsetof(struct code, type)},
+	{46 + 1, 24}, /* a type's name */
+	{64 + 1, 16}, /* bytes: size */
+	{64 + 2, 32},
+	{67 + 1, offsetof(struct text, state)},
+	{67 + 2, offsetof(struct text, length)},
+	{67 + 3, offsetof(struct text, rest) + 8},
+};
+
+static bool is_shim(struct xsp_python *p, struct objects *o, int32_t first_line, const char *file,
+		    const char *name)
+{
+	struct xsp_python_code c;
+
+	make_code(o);
+	o->code.first_line = first_line;
+	o->file = text_of(1, true, file, strlen(file));
+	o->name = text_of(1, true, name, strlen(name));
+	cr_assert_eq(xsp_python_code_read(p, (uintptr_t)&o->code, &c), 0);
+	cr_assert_str_eq(c.file, file);
+	cr_assert_str_eq(c.function, name);
+	const bool shim = xsp_python_code_is_shim(&c);
+	xsp_python_code_clear(&c);
+	return shim;
+}
+
+/* Between a constructor that is called often and its caller 3.13 has a frame of a code object of its own, which has no line:
+ * the program and its tracebacks know no such frame. A module's or a class's __init__ is one of the program. */
+Test(python, frames_before_constructors)
+{
+	static uint64_t words[XSP_PYTHON_OFFSETS];
+	static struct objects o;
+	const struct xsp_python_runtime r = {.version = 0x30d};
+	struct xsp_error err = {0};
+	struct xsp_python p;
+	int mem = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+
+	memcpy(words, "xdebugpy", 8);
+	words[1] = 0x030d00f0;
+	for (size_t i = 0; i < sizeof(layout_3_13) / sizeof(layout_3_13[0]); i++)
+		words[layout_3_13[i].word] = layout_3_13[i].offset;
+	cr_assert(mem >= 0);
+	cr_assert_eq(xsp_python_open(mem, &r, (uintptr_t)words, &p, &err), 0, "%s", err.text);
+	cr_expect(is_shim(&p, &o, 0, "__init__", "__init__"));
+	cr_expect(!is_shim(&p, &o, 1, "__init__", "__init__"));
+	cr_expect(!is_shim(&p, &o, 0, "/a/__init__.py", "__init__"));
+	cr_expect(!is_shim(&p, &o, 0, "__init__", "Built.__init__"));
+	xsp_python_close(&p);
+}
+
 /* ---- modules ---- */
 
 /* Words that point at each other, and count, and say what they are, in every way. */
