@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 
-from harness import (EXTRA, Recording, Skip, Trace, case, check, check_calls, check_unwound, equal, finish, main,
+from harness import (AS_ASKED, EXTRA, NO_BRAKE, Recording, Skip, Trace, case, check, check_calls, check_unwound, equal, finish, main,
                      record_attached, record_launched, start_ready, total, truth, workload,
                      xsptrace)
 
@@ -24,9 +24,14 @@ def check_all(trace, facts):
 
 
 @case
-def demo_launched(folder):
+def demo_launched(folder, *options):
     """Every shape of entry and exit, from the first instruction on, on 4 threads."""
-    check_all(*record_launched(folder, [workload("demo"), "--threads", 4, "--calls", 300], *DEMO))
+    check_all(*record_launched(folder, [workload("demo"), "--threads", 4, "--calls", 300], *DEMO, *options))
+
+
+@case
+def demo_launched_bare(folder):
+    demo_launched(folder, *AS_ASKED)
 
 
 @case
@@ -231,4 +236,4 @@ def returns_that_the_kernel_does_not_probe(folder):
         check(("nothing was lost" in done.stdout) != missed, "the summary", done.stdout)
 
 
-main()
+main(declined=NO_BRAKE)

@@ -10,7 +10,7 @@ import statistics
 import subprocess
 import time
 
-from harness import (EXTRA, OK, Recording, Trace, case, check, equal, finish, main,
+from harness import (AS_ASKED, ATTACH, EXTRA, NO_BRAKE, OK, Recording, Trace, case, check, equal, finish, main,
                      run, start, wait_for, workload, xsptrace)
 
 FAMILY = ["-e", "family:family_call"]
@@ -89,10 +89,10 @@ def bystanders_are_left_alone(folder):
 
 
 @case
-def children_are_counted_exactly(folder):
+def children_are_counted_exactly(folder, *options):
     """Children that sleep for 300 ms before they call: each call of each is there."""
     out, file = f"{folder}/c.json", f"{folder}/leaves"
-    done = xsptrace(*EXTRA, "--follow", *FAMILY, "-o", out, "--", program(folder), file, 12, 0, 300, 100)
+    done = xsptrace(*EXTRA, *options, "--follow", *FAMILY, "-o", out, "--", program(folder), file, 12, 0, 300, 100)
     check("nothing was lost" not in done.stdout and "no event was lost; calls of children" in done.stdout,
           "what was not seen is no loss", done.stdout)
     equal(sum(leaves(file, 12).values()), 1200, "calls")
@@ -105,6 +105,11 @@ def children_are_counted_exactly(folder):
     median, most = (float(x) for x in re.findall(r"([\d.]+) ms", said))
     print(f"  {said}")
     check(median <= most < 300, said)
+
+
+@case
+def children_are_counted_exactly_bare(folder):
+    children_are_counted_exactly(folder, *AS_ASKED)
 
 
 @case
@@ -209,7 +214,7 @@ def exec_in_the_same_process(folder):
             xsptrace(*EXTRA, *option, "-e", f"{path}:main", "-o", out, "--", *before, path,
                      f"{folder}/l", 0, 0, 1, 1)
             equal(dict(Trace(out).calls), {"main": 1}, f"{option} {before}: spans")
-            if not EXTRA and tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 13):
+            if not ATTACH and tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 13):
                 # it stood there until its probes were in
                 equal(Trace(out).json["xsptrace_capture"].get("execs"), None, f"{option} {before}: calls not seen")
 
@@ -275,4 +280,4 @@ def fork_storm(folder):
     equal(changed_text(shell.pid, libc), 0, "bytes changed in the shell")
 
 
-main()
+main(declined=NO_BRAKE)

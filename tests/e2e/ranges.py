@@ -7,7 +7,7 @@ import json
 import os
 import re
 
-from harness import EXTRA, SCRIPTS, Skip, Trace, case, check, equal, main, run, workload, xsptrace
+from harness import AS_ASKED, EXTRA, NO_BRAKE, SCRIPTS, Skip, Trace, case, check, equal, main, run, workload, xsptrace
 
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 
@@ -57,11 +57,11 @@ def exceptions_caught_in_python(folder):
 
 
 @case
-def guards_that_do_not_end_in_turn(folder):
+def guards_that_do_not_end_in_turn(folder, *options):
     """Behind an exception, by longjmp, in another order, on another thread, never."""
     for program in ("guards_0", "guards_2"):
         out = f"{folder}/{program}.json"
-        done = xsptrace(*EXTRA, "-q", "-o", out, "--", workload(program), 20)
+        done = xsptrace(*EXTRA, *options, "-q", "-o", out, "--", workload(program), 20)
         trace = Trace(out)
         trace.check_nothing_lost()
         trace.check_nesting()
@@ -74,6 +74,11 @@ def guards_that_do_not_end_in_turn(folder):
             check(inside(gone, outer), f"{program}: a range without an end goes beyond", gone)
         # a row of its own for what overlaps, but of the thread that began it
         equal(len({e["pid"] for e in named(trace, "handed")}), 1, "processes")
+
+
+@case
+def guards_that_do_not_end_in_turn_bare(folder):
+    guards_that_do_not_end_in_turn(folder, *AS_ASKED)
 
 
 def record_filtered(folder, *options):
@@ -139,4 +144,4 @@ def more_names_than_the_kernel_side_remembers(folder):
     trace.check_nothing_lost()
 
 
-main()
+main(declined=NO_BRAKE)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from harness import (SCRIPTS, XSPTRACE, Recording, Skip, Trace, alive, case, check, check_calls,
+from harness import (AS_ASKED, NO_BRAKE, SCRIPTS, XSPTRACE, Recording, Skip, Trace, alive, case, check, check_calls,
                      equal, finish, main, run, start, start_ready, truth, untraced, wait_for,
                      workload, xsptrace)
 
@@ -30,13 +30,13 @@ COMMANDS = {
 }
 
 
-def same_output(folder, name, *patterns):
+def same_output(folder, name, *patterns, declined=()):
     command = [workload(COMMANDS[name][0]), *COMMANDS[name][1:]]
     expected = untraced(command)
     options = [x for p in patterns for x in ("-e", p)]
     out = f"{folder}/trace.json"
     # -q: standard output is the target's alone
-    done = xsptrace("-q", *options, "-o", out, "--", *command)
+    done = xsptrace("-q", *declined, *options, "-o", out, "--", *command)
     equal(done.stdout, expected, f"standard output of {name} traced")
     equal(done.stderr, "", "standard error")
     check(Trace(out).spans, "nothing was traced", done.stderr)
@@ -45,6 +45,11 @@ def same_output(folder, name, *patterns):
 @case
 def exceptions_longjmp_tail_calls(folder):
     same_output(folder, "demo", "demo:*")
+
+
+@case
+def exceptions_longjmp_tail_calls_bare(folder):
+    same_output(folder, "demo", "demo:*", declined=AS_ASKED)
 
 
 @case
@@ -298,4 +303,4 @@ def other_processes_are_left_alone(folder):
     check(beside < alone + 600, f"{beside} ns a call while another process is traced")
 
 
-main()
+main(declined=NO_BRAKE)

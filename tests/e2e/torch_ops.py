@@ -10,7 +10,7 @@ import json
 import os
 import re
 
-from harness import (EXTRA, NO_MATCH, SCRIPTS, USAGE, XSPTRACE, Skip, Trace, case, check, equal,
+from harness import (AS_ASKED, EXTRA, NO_BRAKE, NO_MATCH, SCRIPTS, USAGE, XSPTRACE, Skip, Trace, case, check, equal,
                      main, run, start, truth, wait_for, xsptrace)
 
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
@@ -243,4 +243,4 @@ def sites_are_those_that_one_process_chooses(folder):
 
 
 if __name__ == "__main__":
-    main()
+    main(declined=NO_BRAKE)

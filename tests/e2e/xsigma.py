@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from harness import (WORKLOADS, Recording, Trace, case, check, check_calls, equal, finish, main,
+from harness import (AS_ASKED, NO_BRAKE, WORKLOADS, Recording, Trace, case, check, check_calls, equal, finish, main,
                      record_attached, record_launched, start, start_ready, workload)
 
 BUILDS = [b for b in ("gcc", "gcc_static", "clang", "clang_static")
@@ -73,10 +73,15 @@ def record(folder, program, *arguments, options=(), **process):
 
 
 @case
-def branch_main(folder):
-    for build in BUILDS:
-        trace, facts = record(folder, f"xsigma_main_{build}")
+def branch_main(folder, *options, builds=BUILDS):
+    for build in builds:
+        trace, facts = record(folder, f"xsigma_main_{build}", options=options)
         check_all(trace, facts["calls"], facts["edges"])
+
+
+@case
+def branch_main_bare(folder):
+    branch_main(folder, *AS_ASKED, builds=BUILDS[:1])
 
 
 @case
@@ -297,4 +302,4 @@ def end_that_is_lost(folder):
     check("exits" in output, "the summary", output)
 
 
-main()
+main(declined=NO_BRAKE)
