@@ -379,6 +379,12 @@ def record_attached(folder, command, *options, name="attached", seconds=60, **pr
     return Trace(out), truth(facts)
 
 
+def check_as_shipped(trace, declined=()):
+    """What is on by default was recorded, or was not where the case declines it. (Waits are not where others would pay for them.)"""
+    said = trace.json["xsptrace_capture"]
+    equal(said["waits"] == said["samples"] == "off", bool(declined), "--waits and --sample are off")
+
+
 def untraced(command, **options):
     """Standard output of a run nobody traces."""
     done = run(command, **options)

@@ -7,7 +7,7 @@ import json
 import os
 import re
 
-from harness import AS_ASKED, EXTRA, NO_BRAKE, SCRIPTS, Skip, Trace, case, check, equal, main, run, workload, xsptrace
+from harness import AS_ASKED, EXTRA, NO_BRAKE, SCRIPTS, Skip, Trace, case, check, check_as_shipped, equal, main, run, workload, xsptrace
 
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 
@@ -63,6 +63,7 @@ def guards_that_do_not_end_in_turn(folder, *options):
         out = f"{folder}/{program}.json"
         done = xsptrace(*EXTRA, *options, "-q", "-o", out, "--", workload(program), 20)
         trace = Trace(out)
+        check_as_shipped(trace, options)
         trace.check_nothing_lost()
         trace.check_nesting()
         for name, times in json.loads(done.stdout).items():
