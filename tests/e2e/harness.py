@@ -31,12 +31,15 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 XSPTRACE = os.environ.get("XSPTRACE", os.path.join(ROOT, "build/release/xsptrace"))
 WORKLOADS = os.environ.get("WORKLOADS", os.path.join(os.path.dirname(XSPTRACE), "workloads"))
 SCRIPTS = os.path.join(ROOT, "tests/workloads")
-# Options for every recording; CI runs the cases a second time with the perf-event fallback.
-# What is counted must be all there: the brake has a file of its own, brake.py.
+# What is on by default, and the options that decline it. The brake: what is counted must be all there, and it has a file of its own, brake.py.
 NO_BRAKE = ["--max-overhead", "off"]
-# What is on by default has a file of its own, too, defaults.py: the others ask for what they look at.
+# The rest has one, too, defaults.py: most files ask for what they look at. Those that hold xsptrace to what it promises of each
+# program do that as it ships: main(declined=...); a case of such a file that wants it bare has AS_ASKED among its options.
 AS_ASKED = ["--waits=off", "--python=off", "--sample=off"]
-EXTRA = [*NO_BRAKE, *AS_ASKED, *os.environ.get("XSPTRACE_EXTRA", "").split()]
+DECLINED = [*NO_BRAKE, *AS_ASKED]
+# Options for every recording; CI runs the cases a second time with the perf-event fallback.
+ATTACH = os.environ.get("XSPTRACE_EXTRA", "").split()
+EXTRA = [*DECLINED, *ATTACH]
 # What else is on by default with an option is asked for by it: what was declined stays off.
 TAKES = {"--profile": set(AS_ASKED), "--sample": {"--python=off"}, "--waits": {"--python=off"}, "--wait-stacks": {"--waits=off", "--python=off"}}
 
@@ -144,7 +147,7 @@ def as_asked(arguments):
 def xsptrace(*arguments, status=OK, timeout=60, **options):
     """Runs xsptrace to its end and checks the status (None: any)."""
     records = arguments and str(arguments[0]).startswith("-")  # other verbs are words
-    done = run([XSPTRACE, *(as_asked([*NO_BRAKE, *AS_ASKED, *arguments]) if records else arguments)], timeout=timeout,
+    done = run([XSPTRACE, *(as_asked([*DECLINED, *arguments]) if records else arguments)], timeout=timeout,
                **options)
     if status is not None:
         check(done.returncode == status,
@@ -383,6 +386,12 @@ def record_attached(folder, command, *options, name="attached", seconds=60, **pr
     return Trace(out), truth(facts)
 
 
+def check_as_shipped(trace, declined=()):
+    """What is on by default was recorded, or was not where the case declines it. (Waits are not where others would pay for them.)"""
+    said = trace.json["xsptrace_capture"]
+    equal(said["waits"] == said["samples"] == "off", bool(declined), "--waits and --sample are off")
+
+
 def untraced(command, **options):
     """Standard output of a run nobody traces."""
     done = run(command, **options)
@@ -420,8 +429,13 @@ def cpu_of_others():
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK") - sum(own[:4])
 
 
-def main(traces=True):
-    """Runs the cases of this file. traces=False: they need neither a kernel nor xsptrace."""
+def main(traces=True, declined=None):
+    """Runs the cases of this file. traces=False: they need neither a kernel nor xsptrace. declined: what its recordings do not have
+    of what is on by default, where that is not all of it."""
+    if declined is not None:
+        # in place: the files have these by their names
+        DECLINED[:] = declined
+        EXTRA[:] = [*declined, *ATTACH]
     if traces:
         reason = why_not()
         if reason:

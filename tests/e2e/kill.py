@@ -13,7 +13,7 @@ import signal
 import subprocess
 import time
 
-from harness import LONG, Skip, case, check, equal, finish, main, run, start, wait_for, workload
+from harness import AS_ASKED, LONG, Skip, case, check, equal, finish, main, run, start, wait_for, workload
 from proc import (COUNTERS, NR_BPF, Tool, Witness, as_nobody, mappings, random_from_clock,
                   read_counters, signal_to, status, text_differences, wait_text_clean)
 
@@ -216,11 +216,11 @@ def goes_on(counters):
     return after[0] > before[0]
 
 
-def one_role_killed(folder, role):
+def one_role_killed(folder, role, *options):
     """That process alone is killed: while it attaches, and while the tool records."""
     tool = Tool(folder)
     targets, arguments = callers(folder, 2, tool)
-    arguments += ALL_OF_LIBC
+    arguments += [*ALL_OF_LIBC, *options]
 
     def find():
         return tool.named(role)[0] if role else tool.process.pid
@@ -259,6 +259,11 @@ def guardian_alone(folder):
 @case
 def front_alone(folder):
     one_role_killed(folder, None)
+
+
+@case
+def front_alone_bare(folder):
+    one_role_killed(folder, None, *AS_ASKED)
 
 
 def kill_everybody(tool):
@@ -463,4 +468,4 @@ def nobody_stays_stopped(folder):
 
 # Of these deaths no memory image is wanted.
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-main()
+main(declined=[])  # the brake takes out and puts in as well

@@ -7,7 +7,7 @@ import json
 import os
 import re
 
-from harness import EXTRA, SCRIPTS, Skip, Trace, case, check, equal, main, run, workload, xsptrace
+from harness import AS_ASKED, EXTRA, NO_BRAKE, SCRIPTS, Skip, Trace, case, check, check_as_shipped, equal, main, run, workload, xsptrace
 
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 
@@ -57,12 +57,13 @@ def exceptions_caught_in_python(folder):
 
 
 @case
-def guards_that_do_not_end_in_turn(folder):
+def guards_that_do_not_end_in_turn(folder, *options):
     """Behind an exception, by longjmp, in another order, on another thread, never."""
     for program in ("guards_0", "guards_2"):
         out = f"{folder}/{program}.json"
-        done = xsptrace(*EXTRA, "-q", "-o", out, "--", workload(program), 20)
+        done = xsptrace(*EXTRA, *options, "-q", "-o", out, "--", workload(program), 20)
         trace = Trace(out)
+        check_as_shipped(trace, options)
         trace.check_nothing_lost()
         trace.check_nesting()
         for name, times in json.loads(done.stdout).items():
@@ -74,6 +75,11 @@ def guards_that_do_not_end_in_turn(folder):
             check(inside(gone, outer), f"{program}: a range without an end goes beyond", gone)
         # a row of its own for what overlaps, but of the thread that began it
         equal(len({e["pid"] for e in named(trace, "handed")}), 1, "processes")
+
+
+@case
+def guards_that_do_not_end_in_turn_bare(folder):
+    guards_that_do_not_end_in_turn(folder, *AS_ASKED)
 
 
 def record_filtered(folder, *options):
@@ -139,4 +145,4 @@ def more_names_than_the_kernel_side_remembers(folder):
     trace.check_nothing_lost()
 
 
-main()
+main(declined=NO_BRAKE)

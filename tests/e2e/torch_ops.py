@@ -3,15 +3,15 @@
 """Provider torch: the operators that xsptrace sees are those that PyTorch's own profiler sees, to
 the last call; differences are named here one by one, and explained in docs/providers.md.
 
-A traced run is one process, with its set-up; the profiler is started behind it. So each count is
-the difference of two runs: N rounds, and none."""
+A traced run is one process, with its set-up; the profiler is started behind it. So a count is the
+difference of two runs, with steps and without; or it is what lies in a range."""
 import collections
 import json
 import os
 import re
 
-from harness import (EXTRA, NO_MATCH, SCRIPTS, USAGE, XSPTRACE, Skip, Trace, case, check, equal,
-                     main, run, start, truth, wait_for, xsptrace)
+from harness import (AS_ASKED, EXTRA, NO_BRAKE, NO_MATCH, SCRIPTS, USAGE, XSPTRACE, Skip, Trace, case, check, check_as_shipped,
+                     equal, main, run, start, truth, wait_for, xsptrace)
 
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 TRAIN = f"{SCRIPTS}/torch_train.py"
@@ -31,11 +31,11 @@ def operators(counter):
 def difference(some, none):
     counter = collections.Counter(some)
     counter.subtract(none)
-    return operators(counter)
+    return {k: v for k, v in sorted(counter.items()) if v}
 
 
 def traced(folder, name, command, *options):
-    """{operator: calls} of a launched program."""
+    """A launched program."""
     out = f"{folder}/{name}.json"
     xsptrace(*EXTRA, *options, "-q", "-o", out, "--", PYTHON, *command, timeout=240)
     trace = Trace(out)
@@ -43,7 +43,7 @@ def traced(folder, name, command, *options):
     trace.check_nesting()
     equal({e["cat"] for e in trace.spans if e["name"].startswith("aten::")}, {"cpu_op"},
           "categories of operators")
-    return trace.calls
+    return trace
 
 
 def untraced_run(command):
@@ -51,58 +51,39 @@ def untraced_run(command):
     equal(done.returncode, 0, f"status of {command}\n{done.stderr}")
 
 
+# Backward nodes, and the ranges that torch's own Python code names.
+BESIDE_OPERATORS = {"autograd::engine::evaluate_function: ": "cpu_op", "Optimizer.": "user_annotation"}
+
+
 @case
-def same_operators_as_the_profiler(folder):
-    """Conv, linear, embedding, batch norm, attention, optimizer and cross entropy on two threads."""
+def same_calls_as_the_profiler(folder):
+    """Conv, linear, embedding, batch norm, attention, optimizer and cross entropy on two threads: operators, backward nodes, ranges."""
     need_torch()
     losses = {n: f"{folder}/{n}.losses" for n in ("plain", "traced", "profiled", "none")}
     untraced_run([TRAIN, "--losses", losses["plain"]])
     untraced_run([TRAIN, "--losses", losses["profiled"], "--profile", f"{folder}/calls"])
-    got = difference(traced(folder, "some", [TRAIN, "--losses", losses["traced"]]),
-                     traced(folder, "none", [TRAIN, "--losses", losses["none"], "--steps", 0]))
+    some = traced(folder, "some", [TRAIN, "--losses", losses["traced"]])
+    none = traced(folder, "none", [TRAIN, "--losses", losses["none"], "--steps", 0])
     # what making an optimizer calls (PyTorch 2.6 imports much then) is in neither difference
     untraced_run([TRAIN, "--losses", losses["none"], "--steps", 0, "--profile", f"{folder}/calls0"])
-    wanted = difference(truth(f"{folder}/calls"), truth(f"{folder}/calls0"))
-    check(sum(wanted.values()) > 5000 and len(wanted) > 60, "the script does too little", wanted)
+    got, wanted = difference(some.calls, none.calls), difference(truth(f"{folder}/calls"), truth(f"{folder}/calls0"))
+    check(sum(operators(wanted).values()) > 5000 and len(operators(wanted)) > 60, "the script does too little", wanted)
     for name in ("conv2d", "linear", "embedding", "batch_norm", "bmm", "softmax", "add_",
                  "cross_entropy_loss", "convolution_backward"):
         check(f"aten::{name}" in wanted, f"the script does not call {name}")
-    equal(got, wanted, "calls by operator")
+    equal(operators(got), operators(wanted), "calls by operator")
+    for name in ("AddmmBackward0", "ConvolutionBackward0", "torch::autograd::AccumulateGrad"):
+        check(f"autograd::engine::evaluate_function: {name}" in wanted, f"the script runs no {name}", wanted)
+    check("Optimizer.step#SGD.step" in wanted, "no ranges", wanted)
+    for prefix, category in BESIDE_OPERATORS.items():
+        equal(*({k: v for k, v in calls.items() if k.startswith(prefix)} for calls in (got, wanted)), f"calls of {prefix}*")
+        for trace in (some, none):
+            equal({e["cat"] for e in trace.spans if e["name"].startswith(prefix)} - {category}, set(), f"category of {prefix}*")
     # bit by bit
     plain = truth(losses["plain"])
     check(all(len(set(thread)) == 5 for thread in plain), "losses do not change", plain)
     equal(truth(losses["traced"]), plain, "losses traced")
     equal(truth(losses["profiled"]), plain, "losses under the profiler")
-
-
-# Backward nodes, and the ranges that torch's own Python code names.
-BESIDE_OPERATORS = ("autograd::engine::evaluate_function: ", "Optimizer.")
-
-
-@case
-def same_backward_nodes_and_ranges_as_the_profiler(folder):
-    need_torch()
-    calls = {}
-    for steps in (5, 0):
-        out = f"{folder}/{steps}.json"
-        xsptrace(*EXTRA, "-q", "-o", out, "--", PYTHON, TRAIN, "--losses", f"{folder}/{steps}.losses",
-                 "--steps", steps, timeout=240)
-        trace = Trace(out)
-        trace.check_nothing_lost()
-        calls[steps] = {k: v for k, v in trace.calls.items() if k.startswith(BESIDE_OPERATORS)}
-        for span in trace.spans:
-            if span["name"].startswith(BESIDE_OPERATORS):
-                equal(span["cat"], "cpu_op" if span["name"].startswith("autograd") else "user_annotation",
-                      f"category of {span['name']}")
-    untraced_run([TRAIN, "--losses", f"{folder}/profiled.losses", "--profile", f"{folder}/calls"])
-    wanted = {k: v for k, v in truth(f"{folder}/calls").items() if k.startswith(BESIDE_OPERATORS)}
-    for name in ("AddmmBackward0", "ConvolutionBackward0", "torch::autograd::AccumulateGrad"):
-        check(f"{BESIDE_OPERATORS[0]}{name}" in wanted, f"the script runs no {name}", wanted)
-    check("Optimizer.step#SGD.step" in wanted, "no ranges", wanted)
-    got = collections.Counter(calls[5])
-    got.subtract(calls[0])
-    equal({k: v for k, v in sorted(got.items()) if v}, dict(sorted(wanted.items())),
-          "calls by node and range")
 
 
 # Calls a round that one of the two sees and the other does not: traced minus profiled.
@@ -122,22 +103,30 @@ SCRIPT_FROM_2 = {"aten::mm": -1}
 
 
 @case(long="every way that PyTorch has")
-def other_ways_to_call_operators(folder):
+def other_ways_to_call_operators(folder, *options):
     need_torch()
     version = run([PYTHON, "-c", "import torch; print(torch.__version__)"]).stdout
+    untraced_run([BOXED, "--out", f"{folder}/calls", "--profile"])
+    trace = traced(folder, "boxed", [BOXED, "--out", f"{folder}/nothing"], *options)
+    check_as_shipped(trace, options)
+
+    def inside(way):
+        around, = (e for e in trace.spans if e["name"] == f"way {way}")
+        return collections.Counter(e["name"] for e in trace.spans if around["ts"] <= e["ts"] <= around["ts"] + around["dur"])
+
     for way, differences in DIFFERENCES.items():
         if way == "script" and int(version.split(".")[0]) >= 2:
             differences = SCRIPT_FROM_2
-        command = [BOXED, way, "--out", f"{folder}/{way}"]
-        untraced_run([*command, "--profile"])
-        wanted = operators(truth(f"{folder}/{way}"))
-        got = difference(traced(folder, f"{way}.some", command),
-                         traced(folder, f"{way}.none", [*command, "--rounds", 0]))
+        wanted = operators(truth(f"{folder}/calls")[way])
         check(wanted, f"{way}: the profiler saw nothing")
-        counter = collections.Counter(got)
-        counter.subtract(wanted)
-        equal(operators(counter), operators({k: 3 * v for k, v in differences.items()}),
+        got = difference(inside(way), inside("nothing"))
+        equal(operators(difference(got, wanted)), operators({k: 3 * v for k, v in differences.items()}),
               f"{way}: traced minus profiled")
+
+
+@case
+def other_ways_to_call_operators_bare(folder):
+    other_ways_to_call_operators(folder, *AS_ASKED)
 
 
 WAITING = """
@@ -243,4 +232,4 @@ def sites_are_those_that_one_process_chooses(folder):
 
 
 if __name__ == "__main__":
-    main()
+    main(declined=NO_BRAKE)

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Operators that are called in other ways than from C++: each way in a round of its own.
 
-    torch_boxed.py WAY --out FILE [--profile] [--rounds N]
+    torch_boxed.py --out FILE [--profile]
 
-WAY: python, packet (torch.ops.aten.mm), overload (torch.ops.aten.mm.default), script
-(TorchScript), backward, foreach, index. Writes {operator: calls} of PyTorch's profiler.
+The ways: nothing, python, packet (torch.ops.aten.mm), overload (torch.ops.aten.mm.default), script (TorchScript), backward, foreach, index.
+The rounds of each are a range `way NAME`; or with --profile they run under PyTorch's profiler, and {way: {operator: calls}} is written.
 """
 import argparse
 import json
 
 import torch
+
+ROUNDS = 3
 
 a = torch.ones(4, 4)
 b = torch.ones(4, 4, requires_grad=True)
@@ -21,6 +23,7 @@ def scripted(x, y):
 
 
 WAYS = {
+    "nothing": lambda: None,  # what the range itself calls
     "python": lambda: torch.mm(a, a),
     "packet": lambda: torch.ops.aten.mm(a, a),
     "overload": lambda: torch.ops.aten.mm.default(a, a),
@@ -31,22 +34,18 @@ WAYS = {
 }
 
 parser = argparse.ArgumentParser()
-parser.add_argument("way", choices=WAYS)
 parser.add_argument("--out", required=True)
 parser.add_argument("--profile", action="store_true")
-parser.add_argument("--rounds", type=int, default=3)
 options = parser.parse_args()
-for _ in range(3):  # what is compiled or set up on first use
-    WAYS[options.way]()
 calls = {}
-if options.profile:
-    with torch.autograd.profiler.profile() as profile:
-        for _ in range(options.rounds):
-            WAYS[options.way]()
-    for event in profile.kineto_results.events():
-        calls[event.name()] = calls.get(event.name(), 0) + 1
-else:
-    for _ in range(options.rounds):
-        WAYS[options.way]()
+for way, call in WAYS.items():
+    for _ in range(3):  # what is compiled or set up on first use
+        call()
+    counted = calls[way] = {}
+    with torch.autograd.profiler.profile() if options.profile else torch.autograd.profiler.record_function(f"way {way}") as profile:
+        for _ in range(ROUNDS):
+            call()
+    for event in profile.kineto_results.events() if options.profile else ():
+        counted[event.name()] = counted.get(event.name(), 0) + 1
 with open(options.out, "w", encoding="ascii") as f:
     json.dump(calls, f)
