@@ -276,10 +276,12 @@ def interrupted_in_the_middle(folder):
 # ---- xsptrace --inject ---------------------------------------------------------------
 
 
-def record(folder, child, *options, name="injected", status=h.OK, work=True):
+def record(folder, child, facts, *options, name="injected", status=h.OK, work=True):
     out = f"{folder}/{name}.json"
+    if os.path.exists(f"{facts}.on"):  # of an earlier recording
+        os.unlink(f"{facts}.on")
     with h.Recording(folder, "-p", child.pid, "--inject", *options, "-o", out, name=name) as recording:
-        time.sleep(1)  # the agent looks for its tracer 10 times a second
+        h.wait_for(lambda: os.path.exists(f"{facts}.on"), 10, "the agent to collect")
         if work:
             child.send_signal(signal.SIGUSR1)
             h.equal(h.finish(child, 60), 0, "status")
@@ -296,9 +298,9 @@ def agent_into_a_cuda_process(folder):
     arguments = [h.workload("gpu_sim"), "--wait", "--out", f"{folder}/out", "--threads", "4",
                  "--calls", "1000"]
     child = h.start_ready(arguments, env=dict(os.environ, XSP_DOUBLE_TRUTH=facts))
-    trace, said = record(folder, child, "-d", "1", name="first", work=False)
+    trace, said = record(folder, child, facts, name="first", work=False)
     h.check("the agent was injected" in said, "first time", said)
-    trace, said = record(folder, child)
+    trace, said = record(folder, child, facts)
     h.check("the agent was injected" not in said, "second time", said)
     trace.check_nothing_lost()
     made = h.truth(facts)
@@ -316,7 +318,7 @@ def agent_that_the_target_cannot_see(folder):
     child = h.start_ready(["unshare", "-m", "sh", "-c", hide, "sh", h.workload("gpu_sim"), "--wait",
                            "--out", f"{folder}/out", "--threads", "2", "--calls", "500"],
                           env=dict(os.environ, XSP_DOUBLE_TRUTH=facts))
-    trace, said = record(folder, child)
+    trace, said = record(folder, child, facts)
     h.check("the agent was injected" in said, "injected", said)
     h.equal(sum(e.get("cat") == "kernel" for e in trace.json["traceEvents"]),
             h.truth(facts)["kernels"], "kernels")
