@@ -750,11 +750,16 @@ def node(_):
     if not shutil.which("node"):
         raise Skip("no node")
     child = start(["node", "-e", "function hot() { for (let i = 0; ; i++) if (i % 1e9 == -1) return i; } hot()"])
-    found = wait_for(lambda: (lambda d: any(not f for f in functions(d["threads"][0])) and d)(dump(child.pid)), 10, "code that it has made")
+    def in_its_code():
+        d = dump(child.pid)
+        return len(d["threads"]) > 5 and any("node::Start" in (f or "") for f in functions(d["threads"][0])) and \
+            any(not f for f in functions(d["threads"][0])) and d
+
+    found = wait_for(in_its_code, 10, "code that it has made")
     first = found["threads"][0]
-    check(first["running"] and len(first["native"]) > 5, first)
+    check(first["running"] and len(first["native"]) > 5, "where it runs", first)
     check(any("node::Start" in (f or "") for f in functions(first)), "through generated code", functions(first))
-    check(len(found["threads"]) > 5 and not is_traced(child.pid), found)
+    check(not is_traced(child.pid), "it is let go of")
 
 
 if __name__ == "__main__":
