@@ -750,6 +750,7 @@ def node(_):
     if not shutil.which("node"):
         raise Skip("no node")
     child = start(["node", "-e", "function hot() { for (let i = 0; ; i++) if (i % 1e9 == -1) return i; } hot()"])
+
     def in_its_code():
         d = dump(child.pid)
         return len(d["threads"]) > 5 and any("node::Start" in (f or "") for f in functions(d["threads"][0])) and \
