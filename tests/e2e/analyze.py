@@ -67,7 +67,7 @@ class Slow:
 how, waited, lock = sys.argv[1], [0, 0, 0], threading.Lock()
 logging.basicConfig(stream=Slow())
 def work(me):
-    end = time.monotonic() + 2
+    end = time.monotonic() + 1.2
     while time.monotonic() < end:
         before = time.monotonic()
         if how == "logging":
@@ -109,7 +109,7 @@ def pool():
             list(p.map(lambda n: time.sleep(0.002), range(6)))
 print("ready", flush=True)
 sys.stdin.readline()
-end = time.monotonic() + 2
+end = time.monotonic() + 1.5
 threads = [threading.Thread(target=pool)]
 for kind, n in ((Queue, 3), (SimpleQueue, 2)):
     a, b = kind(), kind()
@@ -192,7 +192,7 @@ def polls():
 print("ready", flush=True)
 sys.stdin.readline()
 begun = time.monotonic()
-while time.monotonic() < begun + 2:
+while time.monotonic() < begun + 1.2:
     before = time.monotonic()
     {"network": ask, "child": child, "pipe": pipe, "sleep": nap, "polls": polls}[how]()
     waited += time.monotonic() - before
@@ -274,7 +274,7 @@ def starved_loader(folder):
 def hot_function(folder):
     """A program without frame pointers that counts in which of its functions its CPU time goes: half of it in one, a tenth in
     another; the interval holds the true share. One that sleeps has none."""
-    _, truth = record_attached(folder, [workload("samples"), "--seconds", 3, "--threads", 1], "--sample=499", "-o",
+    _, truth = record_attached(folder, [workload("samples"), "--seconds", 2, "--threads", 1], "--sample=499", "-o",
                                f"{folder}/hot.xspt")
     _, found = analyzed(f"{folder}/hot.xspt")
     hot = found.get("hot-function")
