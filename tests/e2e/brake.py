@@ -63,7 +63,7 @@ def let_go_of(trace):
 @case
 def hot_leaf_is_let_go(folder):
     """Tens of millions of calls a second: named, and out of the target's code again."""
-    child = start_ready([workload("hot"), "--wait", "--threads", "1", "--seconds", "5",
+    child = start_ready([workload("hot"), "--wait", "--threads", "1", "--seconds", "60",
                          "--out", f"{folder}/truth", "leaf"])
     with Recording(folder, "-p", child.pid, "-e", "hot:hot_*", "--max-overhead", "20",
                    "-o", f"{folder}/t.json") as recording:
@@ -80,6 +80,8 @@ def hot_leaf_is_let_go(folder):
             time.sleep(0.005)
         detached = time.monotonic() - begun
         check(code_of(child.pid, workload("hot")), "others were taken out as well")
+        time.sleep(0.5)  # of calls that nobody sees
+        child.terminate()
         equal(finish(child), 0, "status")
         output = recording.wait()
     check(re.search(r"hot_leaf: [\d,]+ calls/s even under the probe, let go after \d.*--max-overhead off", output),
@@ -237,7 +239,7 @@ def nobody_holds_the_brake(folder):
         time.sleep(1)
         recording.process.send_signal(signal.SIGCONT)
         wait_for(lambda: code_of(slow.pid, workload("hot")), 3, "the sites to be put in again")
-        time.sleep(2)
+        time.sleep(1.3)
         for child in (hot, slow):
             check(child.poll() is None, "a target ended")
         recording.stop()
@@ -346,7 +348,7 @@ def within_the_budget_nothing_is_lost(folder):
 def what_filters_drop_costs_as_well(folder):
     """No event ever comes: the kernel's own count of such hits finds the function."""
     done = xsptrace("--max-overhead", "20", "--min-duration", "10s", "-e", "hot:hot_*", "-o", f"{folder}/t.json",
-                    "--", workload("hot"), "--threads", "1", "--seconds", "3", "frame")
+                    "--", workload("hot"), "--threads", "1", "--seconds", "2", "frame")
     check("hot_frame" in let_go_of(Trace(f"{folder}/t.json")), "not let go", done.stderr)
 
 
@@ -380,7 +382,7 @@ def what_many_filtered_calls_cost(folder):
 def silent_sites_cost_as_well(folder):
     """Threads that are not recorded hit the sites all the same."""
     done = xsptrace("--max-overhead", "20", "--comm", "nobody", "-e", "hot:hot_*", "-o", f"{folder}/t.json",
-                    "--", workload("hot"), "--threads", "1", "--seconds", "3", "frame")
+                    "--", workload("hot"), "--threads", "1", "--seconds", "2", "frame")
     check("hot_frame" in let_go_of(Trace(f"{folder}/t.json")), "not let go", done.stderr)
 
 

@@ -712,8 +712,8 @@ def python_files_with_the_hash_of_anothers(folder):
     script = ("import sys, time\nscope = {}\nexec(compile('def work(n):\\n return sum(i * i for i in range(n))',"
               " sys.argv[1], 'exec'), scope)\nwhile True:\n  scope['work'](1000)\n")
     children = [start(["/usr/bin/python3", "-c", script, name], **as_nobody()) for name in (mine, theirs)]
-    time.sleep(0.5)
-    done = record(tool, "-p", ",".join(str(c.pid) for c in children), "-d", "2", "--sample", "--python", "-o",
+    time.sleep(0.2)
+    done = record(tool, "-p", ",".join(str(c.pid) for c in children), "-d", "1", "--sample", "--python", "-o",
                   f"{folder}/t.folded", seconds=20)
     for child in children:
         child.kill()

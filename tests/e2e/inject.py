@@ -234,6 +234,11 @@ def computing_python(folder):
     h.equal(child.communicate(timeout=20)[0], b"done\n", "Python's output")
 
 
+# Until it is told to end; nothing but what has been loaded already.
+SLEEPS = ("os.set_blocking(0, False)\ntold = False\nwhile not told:\n  time.sleep(0.02)\n"
+          "  try: told = os.read(0, 1)\n  except BlockingIOError: pass\nprint('end')")
+
+
 @h.case
 def unseen_file(folder):
     """Another mount namespace, where the library's path leads nowhere."""
@@ -241,9 +246,9 @@ def unseen_file(folder):
             f"assert libc.unshare(0x20000)==0\n"
             f"assert libc.mount(b'none',b'/',None,0x44000,None)==0\n"
             f"assert libc.mount(b'none',{folder.encode()!r},b'tmpfs',0,None)==0\n"
-            f"print('up', flush=True)\ntime.sleep(3)\nprint('end')")
+            f"print('up', flush=True)\n" + SLEEPS)
     path = variant(folder, 1)
-    child = h.start([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    child = h.start([sys.executable, "-c", "import os\n" + code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     h.equal(child.stdout.readline(), b"up\n", "the child in its namespace")
     got = inject(child.pid, path)
     h.equal(got["memfd"], 1, "memfd")
@@ -252,7 +257,7 @@ def unseen_file(folder):
     h.equal([f for f in os.listdir(f"/proc/{child.pid}/fd")
              if "memfd" in os.readlink(f"/proc/{child.pid}/fd/{f}")], [], "descriptors")
     h.equal(tool(child.pid, path, ENTRY)["rc"], 1, "again: known by its build id")
-    h.equal(child.communicate(timeout=20)[0], b"end\n", "output")
+    h.equal(child.communicate(b"x", timeout=20)[0], b"end\n", "output")
 
 
 @h.case
@@ -395,7 +400,7 @@ def musl_program(folder):
 def in_child(code):
     child = h.start([sys.executable, "-c",
                      "import ctypes,os,time\nlibc=ctypes.CDLL(None)\n" + code],
-                    stdout=subprocess.PIPE)
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     h.equal(child.stdout.readline(), b"up\n", "the child")
     time.sleep(0.1)
     return child
@@ -443,17 +448,17 @@ def filter_of(*rules):
 @h.case
 def seccomp(folder):
     """Filters are read: one that lets us do all (as containers' do) is no obstacle."""
-    rest = "os.write(1,b'up\\n')\ntime.sleep(1)\nprint('end')"
+    rest = "os.write(1,b'up\\n')\n" + SLEEPS
     kill, enosys = 0x80000000, 0x50000 + 38
     child = in_child(filter_of((435, enosys), (101, kill)) + rest)
     inject(child.pid, library())
-    h.equal(child.communicate(timeout=20)[0], b"end\n", "output")
+    h.equal(child.communicate(b"x", timeout=20)[0], b"end\n", "output")
     for rules in (((9, kill),), ((56, 0x50001),), ((435, 0x30000),), ((60, kill),),
                   ((334, enosys),)):
         child = in_child(filter_of(*rules) + filter_of((101, kill)) + rest)
         got = refused(child.pid, "seccomp filter does not allow", timeout_ms=20000)
         h.check(got["total_ns"] < 5e9, "refused at once", got)
-        h.equal(child.communicate(timeout=20)[0], b"end\n", "output")
+        h.equal(child.communicate(b"x", timeout=20)[0], b"end\n", "output")
 
 
 @h.case
