@@ -97,7 +97,8 @@ def summarised(folder, mode, *options, seconds=1.5):
         equal(finish(child, 60), 0, "status of the program")
         r.wait(seconds=60)
     summary = summary_of(f"{folder}/{mode}.xspt")
-    equal({k: v for k, v in summary["losses"].items() if "lost" in k and v}, {}, "losses")
+    # records of mappings are those of the whole machine: that some were lost may be of others
+    equal({k: v for k, v in summary["losses"].items() if "lost" in k and k != "side_records_lost" and v}, {}, "losses")
     return summary, truth(facts)
 
 
