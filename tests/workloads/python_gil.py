@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""python_gil.py fight|idle|lock: four threads of Python for a second and a half. fight: all of them count; idle: one does, the others
+"""python_gil.py fight|idle|lock: four threads of Python for two seconds. fight: all of them count; idle: one does, the others
 wait for work that comes seldom; lock: each sleeps with a lock of the program's own. Says "ready" and waits for a line; then prints
 as JSON of each thread, by its number: how long it took, what of it it was on a CPU, and what it could have been, as the
 kernel counts it (/proc/TID/schedstat)."""
@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 
-SECONDS = 1.5
+SECONDS = 2
 THREADS = 4
 facts = {}
 
