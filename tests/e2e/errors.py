@@ -420,7 +420,7 @@ def a_capture(folder):
     path = f"{folder}/good.xspt"
     child = start([workload("hot"), "--threads", 1, "--rate", 20000, "--seconds", 60, "--out",
                    "/dev/null"])
-    xsptrace("-p", child.pid, "-d", "1", "-e", "hot_*", "-o", path)
+    xsptrace("-p", child.pid, "-d", "0.4", "-e", "hot_*", "-o", path)
     child.kill()
     child.wait()
     with open(path, "rb") as f:

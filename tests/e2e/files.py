@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a run leaves on the disk, and what it leaves alone."""
 import ctypes
+import glob
 import os
 import signal
 import stat
@@ -10,7 +11,7 @@ import subprocess
 import time
 
 from harness import (EXTRA, NO_MATCH, NO_TARGET, OUTPUT, USAGE, XSPTRACE, Recording, Trace, case, check,
-                     equal, main, start, workload, xsptrace)
+                     equal, main, start, wait_for, workload, xsptrace)
 
 OLD = "what an earlier run recorded"
 
@@ -58,6 +59,25 @@ def spans(folder, capture):
     n = len(Trace(f"{folder}/exported.json").spans)
     os.unlink(f"{folder}/exported.json")
     return n
+
+
+def bytes_kept(pid):
+    """Of the capture that a recorder writes, whatever its name, and if it has none."""
+    for held in glob.glob(f"/proc/{pid}/fd/*"):
+        try:
+            if not os.path.isfile(held) or not os.lstat(held).st_mode & 0o200:  # open for writing
+                continue
+            with open(held, "rb") as f:
+                if f.read(8)[1:5] == b"XSPT":
+                    return os.stat(held).st_size
+        except OSError:
+            pass
+    return 0
+
+
+def wait_kept(tracer, spans=500):
+    """Until so much is in the capture; it writes to it once a second. An event takes ten bytes and more."""
+    wait_for(lambda: bytes_kept(tracer.pid) > 4096 + 40 * spans, 10, "a capture with spans")
 
 
 @case
@@ -112,7 +132,7 @@ def streams_and_devices_leave_nothing(folder):
     for out in ("-", "/dev/null"):  # and if it is killed
         tracer = start([XSPTRACE, *EXTRA, "-q", "-p", child.pid, "-e", "hot_*", "-o", out], cwd=here,
                        env={**os.environ, "TMPDIR": work}, stdout=subprocess.DEVNULL)
-        time.sleep(1.5)
+        wait_kept(tracer, 1)
         tracer.kill()
         tracer.wait()
         equal(os.listdir(here) + os.listdir(work), [], f"files of a killed -o {out}")
@@ -127,7 +147,7 @@ def two_runs_with_one_name(folder):
     for how in BOTH:
         for name, other in (("run.xspt", "run-2.xspt"), ("run.json", "run-2.json")):
             both = [start([XSPTRACE, *EXTRA, "-q", "-p", child.pid, "-d", d, "-e", "hot_*", "-o",
-                           f"{folder}/{name}"], stderr=subprocess.PIPE, **how) for d in ("1.6", "2.4")]
+                           f"{folder}/{name}"], stderr=subprocess.PIPE, **how) for d in ("0.8", "1.2")]
             said = "".join(b.communicate(timeout=30)[1].decode() for b in both)
             equal([b.returncode for b in both], [0, 0], f"status\n{said}")
             equal(sorted(os.listdir(folder)), sorted([name, other]), "files")
@@ -150,7 +170,7 @@ def a_second_ctrl_c_says_what_is_kept(folder):
             tracer = start([XSPTRACE, *EXTRA, "-q", "-p", child.pid, "-e", "hot_*", "-o", out], cwd=here,
                            env={**os.environ, "TMPDIR": here}, stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE, **how)
-            time.sleep(2.5)
+            wait_kept(tracer)
             tracer.send_signal(signal.SIGINT)
             time.sleep(0.005)  # two that come at once are one
             tracer.send_signal(signal.SIGTERM)
@@ -176,7 +196,7 @@ def a_killed_tracer_leaves_what_was_asked_for(folder):
     child = looping()
     for out in ("run.xspt", "run.json"):
         with Recording(folder, "-p", child.pid, "-e", "hot_*", "-o", out) as r:
-            time.sleep(2.5)
+            wait_kept(r.process)
             r.stop(signal.SIGKILL)
             r.wait(status=-signal.SIGKILL)
     names = sorted(n for n in os.listdir(folder) if not n.endswith(".log"))

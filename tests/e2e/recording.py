@@ -183,7 +183,7 @@ def late_library(folder):
 def library_called_at_once(folder):
     """What a library is called before it is attached to is not seen, and that is said."""
     facts, out = f"{folder}/truth", f"{folder}/late.json"
-    child = start_ready([workload("dlopener"), "--wait", "--out", facts, "--seconds", 2])
+    child = start_ready([workload("dlopener"), "--wait", "--out", facts, "--seconds", 1])
     with Recording(folder, "-p", child.pid, "-e", "plugin_*", "-e", "dlopener:main", "-o", out) as r:
         child.send_signal(signal.SIGUSR1)
         finish(child)

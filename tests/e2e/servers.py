@@ -329,7 +329,7 @@ def redis_under_load(folder):
                   text=True)
     for _ in range(3):
         with Traced(folder, [server.child.pid], "redis-check-rdb:*", "libc.so:*") as traced:
-            time.sleep(1)
+            time.sleep(0.5)
         check(traced.counts.calls["call"] > 50, "redis did nothing while it was traced", traced.counts.tail)
         equal(bench.poll(), None, "redis-benchmark ended early")
     said = bench.communicate(timeout=120)[0]

@@ -153,9 +153,10 @@ def torch_optimizer(folder):
     equal(steps["calls"], sum(len(c) for i, c in calls.items() if i not in left_out), "calls")
     for s in steps["slowest"]:
         equal(s["calls"], len(calls[s["number"]]), f"calls of step {s['number']}")
-    # it slept for 20 ms, outside of all operators
+    # it slept for 20 ms, outside of all operators; where others hold up five more of them for as long, it is none of the slowest
+    slow = sorted(set(lengths) - left_out, key=lengths.get)[-5:]
     five = next((s for s in steps["slowest"] if s["number"] == 5), None)
-    check(five and any(n["name"] is None and n["self_ns"] > 19_000_000 for n in five["longer"]),
+    check(5 not in slow or five and any(n["name"] is None and n["self_ns"] > 19_000_000 for n in five["longer"]),
           "what was longer in step 5", steps["slowest"])
 
 
@@ -172,7 +173,8 @@ def torch_inference(folder):
         check(before - after_last <= length <= after - before_last, f"step {i}: {length} ns", facts[i - 1:i + 1])
     check_figures(steps, [lengths], text)
     equal((steps["marker"], steps["guessed"]), ("aten::softmax", True), "what marks them")
-    equal(steps["slowest"][0]["number"], 5, "the planted step")
+    # the planted one, 5, unless others hold up another one for as long
+    equal(steps["slowest"][0]["number"], max(set(lengths) - {s["number"] for s in steps["warm_up"]}, key=lengths.get), "the slowest")
     report = json.loads(xsptrace("analyze", f"{folder}/run.xspt", "--format", "json").stdout)
     equal(report["sections"]["steps"]["values"]["marker"], "aten::softmax", "the report's")
     check(report["sections"]["steps"]["notes"][0].startswith("guessed: "), "it is said", report["sections"]["steps"])

@@ -3,13 +3,15 @@
  * faults lock|own_locks|hot|cool: a program with a fault of a known size, and the same without it. Prints as JSON how long it
  * took by its own clock, and what of it the fault took.
  *
- * lock: thread f_wants waits for a mutex that f_holds sleeps with for most of the time; own_locks: each has its own.
+ * lock: thread f_wants waits for a mutex that f_holds sleeps with for most of the time; own_locks: each has its own. What it stood
+ * in line for a CPU meanwhile, as the kernel counts it, is no part of how long it waited for the mutex.
  * hot: burn() takes most of the time; cool: both functions sleep.
  */
 #include "workload.h"
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <time.h>
 
@@ -32,6 +34,29 @@ static void sleep_ns(uint64_t ns)
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){0, (long)ns}, NULL);
 }
 
+/* Where a thread that sleeps is moved to another CPU, some kernels take its sleep for time in line (waits.c). */
+static void stay_here(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((size_t)sched_getcpu(), &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+static uint64_t in_line_ns(void)
+{
+	unsigned long long ns = 0;
+	FILE *f = fopen("/proc/thread-self/schedstat", "re");
+
+	if (f == NULL)
+		return 0;
+	if (fscanf(f, "%*u %llu", &ns) != 1)
+		ns = 0;
+	fclose(f);
+	return ns;
+}
+
 WL_TRACED void hold_it(pthread_mutex_t *mutex)
 {
 	pthread_mutex_lock(mutex);
@@ -42,11 +67,12 @@ WL_TRACED void hold_it(pthread_mutex_t *mutex)
 
 WL_TRACED void want_it(pthread_mutex_t *mutex)
 {
-	const uint64_t from = clock_ns(CLOCK_MONOTONIC);
+	const uint64_t in_line = in_line_ns(), from = clock_ns(CLOCK_MONOTONIC);
 
 	pthread_mutex_lock(mutex);
 	waited_ns += clock_ns(CLOCK_MONOTONIC) - from;
 	pthread_mutex_unlock(mutex);
+	waited_ns -= in_line_ns() - in_line;
 	sleep_ns(MS / 4);
 }
 
@@ -61,6 +87,7 @@ static void *holder(void *mutex)
 static void *wanter(void *mutex)
 {
 	pthread_setname_np(pthread_self(), "f_wants");
+	stay_here();
 	for (int i = 0; i < TURNS; i++)
 		want_it(mutex);
 	return NULL;

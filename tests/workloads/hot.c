@@ -3,7 +3,8 @@
  * hot - as many calls as the machine makes: --threads threads call one small function. The
  * argument picks it by what its sites cost: `frame` (push at the entry, the stack protector's
  * jump before the return: both emulated by the kernel; the default), `leaf` (a load, arithmetic
- * and a return: single-stepped), `nested` (frame, calling leaf).
+ * and a return: single-stepped), `nested` (frame, calling leaf). A second argument, `naps`: with
+ * --rate, it sleeps between any two calls; else it makes up for what it was late with.
  */
 #include "workload.h"
 
@@ -57,6 +58,7 @@ struct hot_thread {
 	pthread_t id;
 	const struct wl_options *options;
 	int function;
+	bool naps;
 	uint64_t index, calls, sum;
 };
 
@@ -70,7 +72,7 @@ static void *run(void *argument)
 	for (i = 0; i < limit; i++) {
 		x = call(x);
 		if (t->options->rate > 0)
-			wl_pace(t->options, start, i);
+			wl_pace(t->options, t->naps ? wl_now_ns() : start, t->naps ? 1 : i);
 		if (!(i % 64) && wl_stop()) {
 			i++;
 			break;
@@ -101,7 +103,10 @@ int main(int argc, char **argv)
 	wl_start(&o);
 	begun = wl_now_ns();
 	for (i = 0; i < o.threads; i++) {
-		threads[i] = (struct hot_thread){.options = &o, .function = function, .index = i};
+		threads[i] = (struct hot_thread){.options = &o,
+						 .function = function,
+						 .naps = o.argc > 1 && !strcmp(o.argv[1], "naps"),
+						 .index = i};
 		if (pthread_create(&threads[i].id, NULL, run, &threads[i]))
 			return 1;
 	}

@@ -20,7 +20,7 @@
 #include "workload.h"
 
 #define UNIT_NS                                                                                    \
-	400000 /* of CPU time: the functions get one, two and five of them, the kernel two */
+	400000 /* of CPU time, on average: the functions get one, two and five, the kernel two */
 #define PARTS 4
 #define BLOCK (1 << 20)
 
@@ -71,9 +71,12 @@ struct spinner {
 
 WL_TRACED void samples_round(struct spinner *s)
 {
+	/* samples would come in step with rounds of one length */
+	const uint64_t unit = UNIT_NS / 2 + wl_mix(s->rounds) % UNIT_NS;
+
 	for (size_t i = 0; i < PARTS; i++) {
 		uint64_t start = cpu_ns();
-		parts[i].spend(start + parts[i].units * UNIT_NS);
+		parts[i].spend(start + parts[i].units * unit);
 		s->spent_ns[i] += cpu_ns() - start;
 	}
 	s->rounds++;

@@ -2,7 +2,8 @@
 /*
  * switchers - two threads, there before the work begins, hand a byte to and fro, 60 times in a row, then one sleeps for
  * 10 ms; they call nothing that is traced. The main thread calls switchers_call() --rate times a second. The JSON has of
- * each of both its "tid", and what the kernel says of it at its end: how often it changed, and its CPU time.
+ * each of both its "tid", how long it played, and what the kernel says of it at its end: how often it changed, its CPU time, and
+ * how long it stood in line for that.
  *
  * switchers spin: they run all the time instead.
  */
@@ -20,8 +21,22 @@ static struct player {
 	int from, to;
 	bool sleeps, spins;
 	int tid;
-	uint64_t switches, cpu_ns;
+	uint64_t switches, cpu_ns, queued_ns, lived_ns;
 } players[2];
+static uint64_t begun;
+
+static uint64_t queued_ns(void)
+{
+	unsigned long long ns = 0;
+	FILE *f = fopen("/proc/thread-self/schedstat", "re");
+
+	if (f == NULL)
+		return 0;
+	if (fscanf(f, "%*u %llu", &ns) != 1)
+		ns = 0;
+	fclose(f);
+	return ns;
+}
 
 uint64_t switchers_call(uint64_t x);
 WL_TRACED uint64_t switchers_call(uint64_t x)
@@ -50,6 +65,8 @@ static void *play(void *argument)
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
 	p->switches = (uint64_t)(usage.ru_nvcsw + usage.ru_nivcsw);
 	p->cpu_ns = (uint64_t)cpu.tv_sec * 1000000000 + (uint64_t)cpu.tv_nsec;
+	p->queued_ns = queued_ns();
+	p->lived_ns = wl_now_ns() - begun;
 	return NULL;
 }
 
@@ -59,7 +76,7 @@ int main(int argc, char **argv)
 	struct wl_count calls = {"switchers_call", 0, 0};
 	uint64_t sum = 0;
 	int go[2], back[2];
-	char extra[200];
+	char extra[400];
 
 	wl_parse(&o, argc, argv);
 	if (pipe(go) || pipe(back))
@@ -72,7 +89,7 @@ int main(int argc, char **argv)
 			return 1;
 	}
 	wl_start(&o);
-	const uint64_t begun = wl_now_ns();
+	begun = wl_now_ns();
 	if (write(go[1], "x", 1) != 1 || (players[1].spins && write(back[1], "x", 1) != 1))
 		return 1;
 	for (; !wl_stop(); calls.calls++) {
@@ -81,11 +98,16 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < 2; i++)
 		pthread_join(players[i].thread, NULL);
-	snprintf(extra, sizeof(extra),
-		 "\"players\":[{\"tid\":%d,\"switches\":%llu,\"cpu_ns\":%llu},"
-		 "{\"tid\":%d,\"switches\":%llu,\"cpu_ns\":%llu}]",
-		 players[0].tid, (unsigned long long)players[0].switches,
-		 (unsigned long long)players[0].cpu_ns, players[1].tid,
-		 (unsigned long long)players[1].switches, (unsigned long long)players[1].cpu_ns);
+	size_t at = (size_t)snprintf(extra, sizeof(extra), "\"players\":");
+	for (int i = 0; i < 2; i++)
+		at += (size_t)snprintf(extra + at, sizeof(extra) - at,
+				       "%c{\"tid\":%d,\"switches\":%llu,\"cpu_ns\":%llu,"
+				       "\"queued_ns\":%llu,\"lived_ns\":%llu}",
+				       i == 0 ? '[' : ',', players[i].tid,
+				       (unsigned long long)players[i].switches,
+				       (unsigned long long)players[i].cpu_ns,
+				       (unsigned long long)players[i].queued_ns,
+				       (unsigned long long)players[i].lived_ns);
+	snprintf(extra + at, sizeof(extra) - at, "]");
 	return wl_finish(&o, sum, &calls, 1, extra);
 }
