@@ -27,13 +27,18 @@ async function loadOne(browser, file) {
       if (Date.now() > deadline || messages.some((m) => /Error|Failed|error/.test(m))) {
         throw new Error(`speedscope did not load ${file}: ${messages.join(' | ')}`);
       }
-      await page.waitForTimeout(100);
+      await page.waitForTimeout(50);
     }
-    await page.waitForTimeout(500);
-    const download = page.waitForEvent('download', {timeout: 30000});
-    await page.keyboard.press('Control+s');
+    // a key that comes before all is there does nothing
+    let download;
+    page.once('download', (made) => { download = made; });
+    for (const end = Date.now() + 30000; !download; ) {
+      if (Date.now() > end) throw new Error(`speedscope did not save ${file}`);
+      await page.keyboard.press('Control+s');
+      for (let i = 0; i < 10 && !download; i++) await page.waitForTimeout(50);
+    }
     const saved = path.join(folder, 'saved.json');
-    await (await download).saveAs(saved);
+    await download.saveAs(saved);
     return {messages, profile: JSON.parse(fs.readFileSync(saved, 'utf8'))};
   } finally {
     await page.close();
