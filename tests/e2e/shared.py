@@ -32,7 +32,7 @@ class Kind(typing.NamedTuple):
 KINDS = {
     # two threads that take turns, and one that holds a lock: annotations, steps, numbers, an exception, page faults, a heap
     "demo": Kind("everything", ("--calls", STEPS),
-                 ("-e", "record_function", "-e", "libc.so:clock_nanosleep", "-e", "everything:every_*", "--waits", "--wait-stacks", "--sample=499",
+                 ("-e", "record_function", "-e", "libc.so:clock_nanosleep", "-e", "everything:every_*", "--waits", "--wait-stacks", "--sample=999",
                   "--stacks", "--counters", "task-clock,page-faults", "--memory=malloc:4096"), True),
     # a training loop of PyTorch: lines and modules of Python, arguments, the backward pass, memory
     "torch": Kind("torch_everything.py", ("--steps", TORCH_STEPS),
