@@ -59,17 +59,17 @@ def steps_of(path, rank, spans):
 
 @case
 def every_kind(folder):
-    """A program with annotations, waits, samples, a heap; eight ranks; the simulated GPU."""
+    """A program with annotations, waits, samples, a heap; eight ranks; the simulated GPU; PyTorch with lines, where there is one."""
     os.mkdir(f"{folder}/job")
     for rank in range(8):
         steps_of(f"{folder}/job/rank{rank}.xspt", rank, 200)
-    tabs = tabs_of(folder, program=shared.capture("demo").path, ranks=f"{folder}/job", gpu=shared.capture("gpu").path)
-    check({"operations", "memory"} <= set(tabs["program"]) and "streams" in tabs["gpu"], "tabs", tabs)
-
-
-@case
-def pytorch_with_lines_and_waits(folder):
-    check("flame" in tabs_of(folder, torch=shared.capture("torch").path)["torch"], "flame graph")
+    captures = {"program": shared.capture("demo").path, "ranks": f"{folder}/job", "gpu": shared.capture("gpu").path}
+    wanted = {"program": {"operations", "memory"}, "gpu": {"streams"}}
+    if shared.has_torch():
+        captures["torch"], wanted["torch"] = shared.capture("torch").path, {"flame", "memory"}
+    tabs = tabs_of(folder, **captures)
+    for name, some in wanted.items():
+        check(some <= set(tabs[name]), f"tabs of {name}", tabs[name])
 
 
 if __name__ == "__main__":
