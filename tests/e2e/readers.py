@@ -70,7 +70,7 @@ class Exported:
     def __init__(self, folder, capture, *cut, weight="wall"):
         """The folder is made: paths of several are told apart."""
         os.mkdir(folder)
-        self.weight = weight
+        self.name, self.weight = os.path.basename(folder), weight
         self.path = {e: f"{folder}/out.{e}" for e in ENDINGS}
         xsptrace("export", "-q", capture, *cut, "--weight", weight, *(a for p in self.path.values() for a in ("-o", p)),
                  timeout=200)
@@ -115,41 +115,41 @@ class Exported:
     def check_spans(self, answers):
         """JSON, .pftrace, .csv and .db: each call by its name."""
         for ending in ("json.gz", "pftrace"):
-            equal(self.counted((r["name"], r["n"]) for r in answers[self.path[ending]]), self.calls, f"calls in .{ending}")
+            equal(self.counted((r["name"], r["n"]) for r in answers[self.path[ending]]), self.calls, f"{self.name}: calls in .{ending}")
         with open(self.path["csv"], encoding="utf-8", newline="") as f:
             got = [r for r in csv.DictReader(f) if r["category"] != "value"]
-        equal(self.counted((r["name"], 1) for r in got), self.calls, "calls in .csv")
-        equal(sum(int(r["self_ns"] or 0) for r in got), self.self_ns, "self time in .csv")
+        equal(self.counted((r["name"], 1) for r in got), self.calls, f"{self.name}: calls in .csv")
+        equal(sum(int(r["self_ns"] or 0) for r in got), self.self_ns, f"{self.name}: self time in .csv")
         with sqlite3.connect(f"file:{self.path['db']}?mode=ro", uri=True) as db:
             got = db.execute("select name, calls, total_ns, self_ns from operators").fetchall()
-        equal(self.counted((r[0], r[1]) for r in got), self.calls, "calls in .db")
-        equal(sum(r[3] or 0 for r in got), self.self_ns, "self time in .db")
+        equal(self.counted((r[0], r[1]) for r in got), self.calls, f"{self.name}: calls in .db")
+        equal(sum(r[3] or 0 for r in got), self.self_ns, f"{self.name}: self time in .db")
 
     def check_stacks(self, answers, profiles):
         """Folded stacks, pprof and perf-script text: all of the time (ns) is there."""
         with open(self.path["folded"], encoding="utf-8") as f:
             lines = f.read().splitlines()
-        equal(sum(int(line.rsplit(" ", 1)[1]) for line in lines), self.whole, "time in .folded")
-        check(all(re.fullmatch(r"(.*)\s+?(\d+(?:\.\d*)?)", line) for line in lines), "flamegraph.pl takes each line")
+        equal(sum(int(line.rsplit(" ", 1)[1]) for line in lines), self.whole, f"{self.name}: time in .folded")
+        check(all(re.fullmatch(r"(.*)\s+?(\d+(?:\.\d*)?)", line) for line in lines), f"{self.name}: flamegraph.pl takes each line")
         if self.whole > 0:
             got, = answers[self.path["folded"]]
-            equal(got["s"], self.whole, "Perfetto: time in .folded")
+            equal(got["s"], self.whole, f"{self.name}: Perfetto: time in .folded")
             got = answers[self.path["pb.gz"]]
-            check(self.whole in [r["s"] for r in got], "Perfetto: time in .pb.gz", got, self.whole)
-            equal(sum(p["length"] for p in profiles[self.path["folded"]]), self.whole, "speedscope: time in .folded")
-        equal(sum(self.periods), self.whole, "time in .perf")
+            check(self.whole in [r["s"] for r in got], f"{self.name}: Perfetto: time in .pb.gz", got, self.whole)
+            equal(sum(p["length"] for p in profiles[self.path["folded"]]), self.whole, f"{self.name}: speedscope: time in .folded")
+        equal(sum(self.periods), self.whole, f"{self.name}: time in .perf")
         if self.periods:
             got, = answers[self.path["perf"]]
-            equal(got["n"], len(self.periods), "Perfetto: samples in .perf")
+            equal(got["n"], len(self.periods), f"{self.name}: Perfetto: samples in .perf")
 
     def check_others(self, profiles):
         """Firefox Profiler and speedscope: every call, or a complaint."""
         with gzip.open(self.path["json.gz"], "rt", encoding="utf-8") as f:
             events = [e for e in json.load(f)["traceEvents"] if e["ph"] in "Xi"]
         said = json.loads(consumer("firefox.mjs", self.path["json"], "profile markers --json --limit 1"))
-        equal(said["totalCount"], len(events), "Firefox Profiler: markers")
+        equal(said["totalCount"], len(events), f"{self.name}: Firefox Profiler: markers")
         equal(sum(p["events"] for p in profiles[self.path["speedscope.json"]]), 2 * sum(self.calls.values()),
-              "speedscope: begins and ends in its own format")
+              f"{self.name}: speedscope: begins and ends in its own format")
 
 
 def check_all(*exported):
@@ -163,39 +163,36 @@ def check_all(*exported):
         e.check_stacks(answers, profiles)
 
 
-def need():
-    if shutil.which("node") is None:
-        raise Skip("node is not installed")
+def family(folder):
+    """A recording of a program and its children; how many calls there were, as it says."""
+    path = f"{folder}/family.xspt"
+    xsptrace(*EXTRA, "-q", "--follow=stop", "-e", "family:family_call", "-o", path, "--", workload("family"), f"{folder}/told", 2, 2, 20, 50)
+    with open(f"{folder}/told", encoding="ascii") as f:
+        return path, sum(int(line.split()[1]) for line in f)
 
 
-@case
-def annotations_memory_and_samples(folder):
-    need()
-    check_all(Exported(f"{folder}/whole", shared.capture("demo").path))
-
-
-@case
-def python_waits_and_samples(folder):
-    need()
-    capture = shared.capture("torch").path
-    whole = Exported(f"{folder}/whole", capture)
+def of_python(folder, capture):
+    """The whole, a part, and samples."""
+    whole = Exported(f"{folder}/torch", capture)
     with open(whole.path["csv"], encoding="utf-8", newline="") as f:
         starts = sorted(int(r["start_ns"]) for r in csv.DictReader(f))
-    part = Exported(f"{folder}/part", capture, *(f"--{which}={starts[len(starts) * share // 10] / 1e9:.9f}" for which, share in (("from", 3), ("to", 7))))
+    part = Exported(f"{folder}/part_of_torch", capture, *(f"--{which}={starts[len(starts) * share // 10] / 1e9:.9f}" for which, share in (("from", 3), ("to", 7))))
     check(0 < sum(part.calls.values()) < sum(whole.calls.values()), "it is a part", len(part.calls))
-    check_all(whole, part, Exported(f"{folder}/samples", capture, weight="samples"))
+    return [whole, part, Exported(f"{folder}/samples_of_torch", capture, weight="samples")]
 
 
 @case
-def children(folder):
-    need()
-    xsptrace(*EXTRA, "-q", "--follow=stop", "-e", "family:family_call", "-o", f"{folder}/family.xspt", "--", workload("family"), f"{folder}/told", 2, 2,
-             20, 50)
-    with open(f"{folder}/told", encoding="ascii") as f:
-        calls = sum(int(line.split()[1]) for line in f)
-    exported = Exported(f"{folder}/whole", f"{folder}/family.xspt")
-    equal(sum(exported.calls.values()), calls, "calls of the leaves")
-    check_all(exported, Exported(f"{folder}/part", f"{folder}/family.xspt", "--from", "10ms", "--to", "99%"))
+def every_kind(folder):
+    """Annotations, memory and samples; children, and a part of that; PyTorch with lines and waits, where there is one."""
+    if shutil.which("node") is None:
+        raise Skip("node is not installed")
+    path, calls = family(folder)
+    whole = Exported(f"{folder}/children", path)
+    equal(sum(whole.calls.values()), calls, "calls of the leaves")
+    exported = [whole, Exported(f"{folder}/part_of_children", path, "--from", "10ms", "--to", "99%"), Exported(f"{folder}/program", shared.capture("demo").path)]
+    if shared.has_torch():
+        exported += of_python(folder, shared.capture("torch").path)
+    check_all(*exported)
 
 
 main()
