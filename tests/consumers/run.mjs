@@ -7,7 +7,6 @@ import path from 'node:path';
 import assert from 'node:assert/strict';
 import zlib from 'node:zlib';
 import {execFileSync} from 'node:child_process';
-import {fileURLToPath} from 'node:url';
 import {chromiumPath} from './browser.mjs';
 import {openTrace} from './perfetto.mjs';
 import {firefox} from './firefox.mjs';
@@ -261,8 +260,6 @@ await check('stackcollapse-perf.pl\'s expressions take every line of the perf-sc
 
 // ---- Perfetto ----
 
-const perfetto = (file, ...sql) => execFileSync(process.execPath, [fileURLToPath(new URL('perfetto.mjs', import.meta.url)), at(file), ...sql],
-  {encoding: 'utf8', maxBuffer: 1 << 28, stdio: ['ignore', 'pipe', 'ignore']}).split('\n').filter((l) => l.startsWith('{')).map((l) => JSON.parse(l));
 const STATS = "select name, value from stats where value > 0 and severity != 'info'";
 
 await check('Perfetto reads the JSON: no error statistics, same slices, rows and nanoseconds', async () => {
@@ -294,21 +291,26 @@ await check('Perfetto reads its own format: the slices of the JSON, to the nanos
   for (const t of threads.values()) assert(names.some((n) => Number(n.tid) === t.tid && n.name === t.comm), t.comm);
 });
 
-await check('Perfetto reads the perf-script text: every sample, every thread', () => {
-  const [n] = perfetto('made.perf', 'select count(*) n, count(distinct utid) t from cpu_profile_stack_sample');
+/** Rows of one query; the numbers as such. */
+async function ask(trace, sql) {
+  return (await trace.query(sql)).map((row) => Object.fromEntries(Object.entries(row).map(([k, v]) => [k, typeof v === 'bigint' ? Number(v) : v])));
+}
+await check('Perfetto reads the perf-script text: every sample, every thread', async () => {
+  const trace = await openTrace(at('made.perf'));
+  const [n] = await ask(trace, 'select count(*) n, count(distinct utid) t from cpu_profile_stack_sample');
   assert.deepEqual(n, {n: spans.length, t: Object.keys(rowsExpected).length});
-  assert.deepEqual(perfetto('made.perf', STATS), []);
+  assert.deepEqual(await trace.query(STATS), []);
 });
 
 const folded = text.decode(fs.readFileSync(at('made.folded'))).trimEnd().split('\n');
-await check('Perfetto reads the folded stacks: every stack, all the time', () => {
-  const [n] = perfetto('made.folded', 'select count(*) n, sum(value) s from __intrinsic_aggregate_sample');
+await check('Perfetto reads the folded stacks: every stack, all the time', async () => {
+  const [n] = await ask(await openTrace(at('made.folded')), 'select count(*) n, sum(value) s from __intrinsic_aggregate_sample');
   // a stack without time is none to it
   assert.deepEqual(n, {n: folded.filter((l) => !l.endsWith(' 0')).length, s: totalTime});
 });
 
-await check('Perfetto reads the pprof: every stack, calls and time', () => {
-  const [n] = perfetto('made.pb.gz', `select sum(iif(p.sample_type_type = 'wall', s.value, 0)) time, sum(iif(p.sample_type_type = 'calls', s.value, 0)) calls
+await check('Perfetto reads the pprof: every stack, calls and time', async () => {
+  const [n] = await ask(await openTrace(at('made.pb.gz')), `select sum(iif(p.sample_type_type = 'wall', s.value, 0)) time, sum(iif(p.sample_type_type = 'calls', s.value, 0)) calls
     from __intrinsic_aggregate_sample s join __intrinsic_aggregate_profile p on p.id = s.aggregate_profile_id`);
   assert.deepEqual(n, {time: totalTime, calls: spans.length});
 });
@@ -327,22 +329,23 @@ await check('flamegraph.pl\'s expression takes every folded line, as one count',
 
 // ---- Firefox Profiler ----
 
-function firefoxRows(file, command, total) {
-  const n = Object.keys(rowsExpected).length;
-  const info = firefox(at(file), [['profile', 'info', '--all']])[0];
-  const rows = [...info.matchAll(/^\s*(t-\d+): (.*) \[tid (\S+?)\]/gm)].map((m) => ({handle: m[1], tid: +m[3].split(':').pop()}))
-    .filter((r) => Object.keys(rowsExpected).some((k) => k.endsWith(`/${r.tid}`)));
-  assert.equal(rows.length, n);
-  const out = firefox(at(file), rows.flatMap((r) => [['thread', 'select', r.handle], command]));
-  const got = {};
-  rows.forEach((r, i) => { got[r.tid] = total(JSON.parse(out[2 * i + 1])); });
-  const want = Object.fromEntries(Object.entries(rowsExpected).map(([k, v]) => [k.split('/')[1], v]));
-  assert.deepEqual(got, want);
+/** {handle: tid} of the threads of the capture. */
+function firefoxThreads(pq) {
+  const rows = [...pq(['profile', 'info', '--all']).matchAll(/^\s*(t-\d+): (.*) \[tid (\S+?)\]/gm)].map((m) => [m[1], +m[3].split(':').pop()])
+    .filter(([, tid]) => Object.keys(rowsExpected).some((k) => k.endsWith(`/${tid}`)));
+  assert.equal(rows.length, Object.keys(rowsExpected).length);
+  return Object.fromEntries(rows);
 }
-await check('Firefox Profiler reads the JSON: a marker per span on each thread', () =>
-  firefoxRows('made.json', ['thread', 'markers', '--json'], (r) => r.totalMarkerCount));
-await check('Firefox Profiler reads the perf-script text: a sample per span on each thread', () =>
-  firefoxRows('made.perf', ['thread', 'samples', '--json'], (r) => r.categoryBreakdown.totalSamples));
+const ofThreads = Object.fromEntries(Object.entries(rowsExpected).map(([k, v]) => [k.split('/')[1], v]));
+await check('Firefox Profiler reads the JSON: a marker per span on each thread', () => firefox(at('made.json'), (pq) => {
+  const threads = firefoxThreads(pq);
+  const told = JSON.parse(pq(['profile', 'markers', '--json', '--limit', '1'])).byThread.filter((t) => t.threadHandle in threads);
+  assert.deepEqual(Object.fromEntries(told.map((t) => [threads[t.threadHandle], t.count])), ofThreads);
+}));
+await check('Firefox Profiler reads the perf-script text: a sample per span on each thread', () => firefox(at('made.perf'), (pq) => {
+  const told = Object.entries(firefoxThreads(pq)).map(([handle, tid]) => [tid, JSON.parse(pq(['thread', 'samples', '--thread', handle, '--json'])).categoryBreakdown.totalSamples]);
+  assert.deepEqual(Object.fromEntries(told), ofThreads);
+}));
 
 // ---- speedscope and the flame graph, in a browser ----
 
@@ -353,8 +356,10 @@ if (!chromiumPath()) {
 const {loadAll} = await import('./speedscope.mjs');
 const {tryFlame} = await import('./flame.mjs');
 
+let own; // what it makes of its own format
 await check('speedscope reads JSON, perf-script text and folded stacks without a complaint', async () => {
-  const [json, perf, fold] = await loadAll([at('made.json'), at('made.perf'), at('made.folded')]);
+  const [json, perf, fold, last] = await loadAll([at('made.json'), at('made.perf'), at('made.folded'), at('made.speedscope.json')]);
+  own = last;
   const complaints = (r) => r.messages.filter((m) => /Tried|still open|Failed|rror|out of order|Could not|Unable|skip/i.test(m));
   assert.deepEqual([json, perf, fold].map(complaints), [[], [], []]);
   const events = Object.fromEntries(json.profile.profiles.filter((p) => !p.name.startsWith('Spans'))
@@ -366,8 +371,8 @@ await check('speedscope reads JSON, perf-script text and folded stacks without a
   assert.equal(f.endValue - f.startValue, totalTime);
 });
 
-await check('speedscope reads its own format: every span on its row, to the nanosecond', async () => {
-  const [r] = await loadAll([at('made.speedscope.json')]);
+await check('speedscope reads its own format: every span on its row, to the nanosecond', () => {
+  const r = own;
   assert.deepEqual(r.messages.filter((m) => /still open|Failed|rror|out of order|Could not|Unable/i.test(m)), []);
   const frames = r.profile.shared.frames.map((f) => f.name.replace(/ \[end not seen\]$/, '').replace(/^\[mangled\] (.{1000}).*/s, '$1'));
   const found = {}, wanted = {};

@@ -9,47 +9,56 @@ import {pathToFileURL} from 'node:url';
 import {cache} from './cache.mjs';
 import {launch} from './browser.mjs';
 
-async function loadOne(browser, file) {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'xsptrace-speedscope-'));
-  const page = await browser.newPage({acceptDownloads: true});
+const index = () => pathToFileURL(path.join(cache(), 'speedscope-1.25.0/package/dist/release/index.html'));
+/** What a page runs to load the file. */
+const loading = (file) => `speedscope.loadFileFromBase64(${JSON.stringify(path.basename(file))}, "${fs.readFileSync(file).toString('base64')}")`;
+
+/** Waits until `found` is true; `why` tells what it waited for. */
+async function until(page, found, why) {
+  for (const end = Date.now() + 60000; !found(); await page.waitForTimeout(20)) {
+    if (Date.now() > end) throw new Error(why());
+  }
+}
+
+/** The first file of a page by its address, as the command line does it; the others into the same page, which takes its time to open. */
+async function loadOne(page, folder, file, first) {
   const messages = [];
-  page.on('console', (m) => messages.push(m.text()));
-  page.on('pageerror', (e) => messages.push(`Error: ${e.message}`));
+  let download;
+  const heard = {console: (m) => messages.push(m.text()), pageerror: (e) => messages.push(`Error: ${e.message}`),
+    dialog: (d) => { messages.push(`Error: ${d.message()}`); d.dismiss(); }, download: (made) => { download = made; }};
+  for (const [event, listener] of Object.entries(heard)) page.on(event, listener);
   try {
-    const script = path.join(folder, 'profile.js');
-    const name = JSON.stringify(path.basename(file));
-    fs.writeFileSync(script, `speedscope.loadFileFromBase64(${name}, "${fs.readFileSync(file).toString('base64')}")`);
-    const index = path.join(cache(), 'speedscope-1.25.0/package/dist/release/index.html');
-    await page.goto(`${pathToFileURL(index)}#localProfilePath=${script}`);
-    const deadline = Date.now() + 60000;
-    // the name of the loaded profile stands in the title
-    while (!(await page.title()).includes(path.basename(file))) {
-      if (Date.now() > deadline || messages.some((m) => /Error|Failed|error/.test(m))) {
-        throw new Error(`speedscope did not load ${file}: ${messages.join(' | ')}`);
-      }
-      await page.waitForTimeout(100);
-    }
-    await page.waitForTimeout(500);
-    const download = page.waitForEvent('download', {timeout: 30000});
+    if (first) {
+      const script = path.join(folder, 'profile.js');
+      fs.writeFileSync(script, loading(file));
+      await page.goto(`${index()}#localProfilePath=${script}`);
+    } else await page.evaluate(loading(file));
+    // what it says when the profile is read, just before it has it
+    await until(page, () => messages.some((m) => /^import: |Error|Failed|error/.test(m)), () => `speedscope did not load ${file}: ${messages.join(' | ')}`);
+    if (!messages.some((m) => m.startsWith('import: '))) throw new Error(`speedscope did not load ${file}: ${messages.join(' | ')}`);
     await page.keyboard.press('Control+s');
+    await until(page, () => download, () => `speedscope did not save ${file}: ${messages.join(' | ')}`);
     const saved = path.join(folder, 'saved.json');
-    await (await download).saveAs(saved);
+    await download.saveAs(saved);
     return {messages, profile: JSON.parse(fs.readFileSync(saved, 'utf8'))};
   } finally {
-    await page.close();
-    fs.rmSync(folder, {recursive: true, force: true});
+    for (const [event, listener] of Object.entries(heard)) page.off(event, listener);
   }
 }
 
 /** Returns [{messages, profile}] in the order of the files. */
 export async function loadAll(files) {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'xsptrace-speedscope-'));
   const browser = await launch({webgl: true});
   try {
+    // nobody looks at what it draws
+    const page = await browser.newPage({acceptDownloads: true, viewport: {width: 320, height: 240}});
     const results = [];
-    for (const file of files) results.push(await loadOne(browser, file));
+    for (const file of files) results.push(await loadOne(page, folder, file, results.length === 0));
     return results;
   } finally {
     await browser.close();
+    fs.rmSync(folder, {recursive: true, force: true});
   }
 }
 

@@ -2,34 +2,34 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Parts of a capture: what each option leaves is what Python leaves of the whole export, slice by slice."""
 import collections
+import fnmatch
 import functools
 import json
-import os
 import re
 import shutil
 import sqlite3
 import tempfile
 import time
 
+import shared
 from harness import (EXTRA, NO_MATCH, USAGE, Skip, Trace, case, check, equal, main, workload, xsptrace)
-
-STEPS = 12
+from shared import STEPS
 
 
 @functools.cache
 def recorded():
-    """(folder, whole trace, truth) of a recording that the cases read: spans, waits, samples; two threads."""
+    """(folder for what is made of it, whole trace, truth) of the recording that the cases read: spans, waits, samples; two threads that
+    have steps, one after the other, and one with a name of its own."""
     folder = tempfile.mkdtemp(prefix="xsptrace-cutting-")
-    done = xsptrace(*EXTRA, "-q", "-e", "record_function", "-e", "libc.so:clock_nanosleep", "--waits", "--sample",
-                    "-o", f"{folder}/whole.xspt", "-o", f"{folder}/whole.json", "--", workload("stepped"), STEPS, 2)
-    return folder, Whole(f"{folder}/whole.json"), json.loads(done.stdout)
+    path, facts = shared.capture("demo")
+    xsptrace("export", "-q", path, "-o", f"{folder}/whole.json")
+    return folder, Whole(f"{folder}/whole.json"), facts
 
 
-def export(*options, name="part", status=0, capture="whole.xspt", suffix=".json"):
+def export(*options, name="part", status=0, suffix=".json"):
     """The trace of what is left, and what was said."""
-    folder = recorded()[0]
-    out = f"{folder}/{name}{suffix}"
-    done = xsptrace("export", f"{folder}/{capture}", *options, "-o", out, status=status)
+    out = f"{recorded()[0]}/{name}{suffix}"
+    done = xsptrace("export", shared.capture("demo").path, *options, "-o", out, status=status)
     return (Trace(out) if suffix == ".json" else open(out, encoding="utf-8").read()), done
 
 
@@ -48,6 +48,15 @@ class Slice:
         self.depth, self.around = 0, None
 
 
+def states_of(trace, begin):
+    """Of threads, as they are called: the rows that these slices are on are numbered by what there is."""
+    names = {(e["pid"], e["tid"]): e["args"]["name"] for e in trace.json["traceEvents"] if e["ph"] == "M" and e["name"] == "thread_name"}
+    states = [Slice(e, begin) for e in trace.json["traceEvents"] if e.get("cat") == "thread_state"]
+    for s in states:
+        s.thread = (s.thread[0], int(re.match(r"thread (\d+)", names[s.thread])[1]))
+    return states
+
+
 class Whole(Trace):
     """Slices with times from the recording's beginning, nested."""
 
@@ -56,10 +65,15 @@ class Whole(Trace):
         w = self.json["xsptrace_window"]
         self.begin, self.length = w["start_ns"] - self.json["baseTimeNanoseconds"], w["duration_ns"]
         self.slices = [Slice(e, self.begin) for e in self.spans]
-        self.states = [Slice(e, self.begin) for e in self.json["traceEvents"] if e.get("cat") == "thread_state"]
+        self.states = states_of(self, self.begin)
         self.samples = sorted(nanoseconds(e["ts"]) - self.begin for e in self.json["traceEvents"]
                               if e.get("cat") == "sample")
         nest(self.slices)
+
+    def at(self, share):
+        """That share of the time in which there are spans, to the millisecond: the program began a while after the recording."""
+        first, last = min(s.start for s in self.slices), max(s.end for s in self.slices)
+        return int(first + share * (last - first)) // 10**6 * 10**6
 
 
 def nest(slices):
@@ -105,6 +119,11 @@ def within(slices, low, high):
     return out
 
 
+def comm_of(tid):
+    """As the program has it."""
+    return "keeper" if tid == recorded()[2]["keeper"] else "everything"
+
+
 def folded_of(slices):
     """Self time by stack, computed from slices alone: as if there were no others."""
     nest(slices)
@@ -117,14 +136,18 @@ def folded_of(slices):
         while at:
             stack.append(re.sub(r" (\d+)$", r"_\1", at.name))  # docs/formats.md, folded stacks
             at = at.around
-        sums[";".join(["stepped", *reversed(stack)])] += s.end - s.start - inner[s.id]
+        sums[";".join([comm_of(s.thread[1]), *reversed(stack)])] += s.end - s.start - inner[s.id]
     return sums
 
 
 def check_folded(slices, *options):
     text, _ = export(*options, "--weight", "wall", name="part", suffix=".folded")
-    got = {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in text.splitlines()}
-    expected = folded_of(slices)
+    got, expected = collections.Counter(), folded_of(slices)
+    spans = {frame for stack in expected for frame in stack.split(";")[1:]}
+    for line in text.splitlines():
+        stack, _, ns = line.rpartition(" ")
+        comm, *frames = stack.split(";")
+        got[";".join([comm, *(f for f in frames if f in spans)])] += int(ns)  # without functions between two spans
     equal(sorted(got), sorted(expected), f"{options}: stacks")
     for stack, ns in expected.items():
         check(abs(got[stack] - ns) <= 6 * len(slices), f"{options}: {stack}: {got[stack]} ns, expected {ns}")
@@ -158,22 +181,23 @@ def check_summary(slices, *options):
 def seconds_shares_and_the_clock(folder):
     _, whole, _ = recorded()
     length = whole.length
-    low, high = 400_000_000, length * 3 // 4
+    ms, percent = whole.at(0.4) // 10**6, -(-100 * whole.at(0.75) // length)
+    low, high = ms * 10**6, length * percent // 100
     expected = within(whole.slices, low, high)
     check(any("cut" in s.marks for s in expected) and len(expected) < len(whole.slices), "nothing is cut")
-    trace, _ = export("--from", "0.4", "--to", "75%")
+    trace, _ = export("--from", f"{ms / 1000}", "--to", f"{percent}%")
     check_slices(trace, expected, "seconds")
     trace.check_nesting()
-    equal(trace.json["xsptrace_capture"]["cut"], "--from 0.4 --to 75%", "what the trace says of it")
+    equal(trace.json["xsptrace_capture"]["cut"], f"--from {ms / 1000} --to {percent}%", "what the trace says of it")
     check(abs(trace.json["xsptrace_window"]["duration_ns"] - (high - low)) <= 1, "window", trace.json["xsptrace_window"])
-    check_folded(within(whole.slices, low, high), "--from", "400ms", "--to", "75%")
-    check_summary(within(whole.slices, low, high), "--from", "0.4", "--to", "75%")
+    check_folded(within(whole.slices, low, high), "--from", f"{ms}ms", "--to", f"{percent}%")
+    check_summary(within(whole.slices, low, high), "--from", f"{ms / 1000}", "--to", f"{percent}%")
     # by the clock on the wall: the recording's window says when it began
     start = whole.json["xsptrace_window"]["start_ns"]
     at = start + low
     text = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at // 10**9)) + f".{at % 10**9:09d}"
     for form in (text, text.replace(" ", "T"), text.split(" ")[1]):
-        trace, _ = export("--from", form, "--to", "75%")
+        trace, _ = export("--from", form, "--to", f"{percent}%")
         got = of(trace, trace.spans)
         # the real-time clock is read in microseconds, and may be slewed meanwhile
         edge = min(s[1] for s in got.values())
@@ -183,11 +207,10 @@ def seconds_shares_and_the_clock(folder):
 @case
 def waits_and_samples_of_the_range(folder):
     _, whole, _ = recorded()
-    low, high = whole.length // 3, whole.length * 2 // 3
+    low, high = whole.at(1 / 3), whole.at(2 / 3)
     trace, done = export("--from", f"{low}ns", "--to", f"{high}ns", "--summary", "json")
     begin = whole.begin
-    got = sorted((s.thread, s.name, s.start, s.end) for s in
-                 (Slice(e, begin) for e in trace.json["traceEvents"] if e.get("cat") == "thread_state"))
+    got = sorted((s.thread, s.name, s.start, s.end) for s in states_of(trace, begin))
     expected = sorted((s.thread, s.name, s.start, s.end) for s in within(whole.states, low, high)
                       if s.end > s.start)
     equal([g[:2] for g in got], [e[:2] for e in expected], "states")
@@ -197,8 +220,7 @@ def waits_and_samples_of_the_range(folder):
     equal(len(samples), sum(low <= s < high for s in whole.samples), "samples")
     # the sums of threads are those of their states
     for t in json.loads(done.stdout)["threads"]:
-        states = [s for s in within(whole.states, low, high) if s.thread[1] % 2**29 == t["tid"] or
-                  t["tid"] == s.thread[1]]
+        states = [s for s in within(whole.states, low, high) if t["tid"] == s.thread[1]]
         blocked = sum(t["blocked_ns"].values())
         check(t["running_ns"] + t["runnable_ns"] + blocked == t["time_ns"], "a thread's sums", t, len(states))
     sums = collections.Counter()
@@ -225,9 +247,7 @@ def cpu_time_in_the_range(folder):
     check(job["args"]["cut"] and "cpu_time (us)" in job["args"], "job is not cut, or its CPU time is missing", job)
     row = jobs[0].thread
     states = [s for s in within(whole.states, low, high) if s.name != "Running"]
-    named = {e["tid"]: e["args"]["name"] for e in whole.json["traceEvents"]
-             if e["ph"] == "M" and e["name"] == "thread_name"}
-    mine = [s for s in states if f"thread {row[1]} " in named.get(s.thread[1], "")]
+    mine = [s for s in states if s.thread[1] == row[1]]
     expected = high - low - sum(s.end - s.start for s in mine)
     # waits of less than 10 us have no state
     check(0 <= expected - nanoseconds(job["args"]["cpu_time (us)"]) < 2_000_000, "CPU time of the part",
@@ -255,7 +275,7 @@ def steps_as_a_range(folder):
     steps = json.loads(done.stdout)["steps"]
     equal((steps["steps"], steps["not_whole"]), (3, 0), "steps in the part")
     equal(sorted(s["number"] for s in steps["slowest"]), [4, 5, 6], "their numbers")
-    equal(steps["calls"], sum(facts[str(tid)][i][4] * 2 + 1 for i in (4, 5, 6)), "calls: parts, and what they call")
+    equal(steps["calls"], sum(facts["steps"][str(tid)][i][5] for i in (4, 5, 6)), "calls, as the program counts them")
 
 
 # ---- what is chosen ----
@@ -264,30 +284,38 @@ def steps_as_a_range(folder):
 @case
 def threads(folder):
     _, whole, facts = recorded()
-    tids = [int(t) for t in facts]
+    tids = [int(t) for t in facts["steps"]] + [facts["keeper"]]
     for t in tids:
         trace, _ = export("-t", t)
         check_slices(trace, [s for s in whole.slices if s.thread[1] == t], f"-t {t}")
-        check(all(f"thread {t} " in e["args"]["name"] for e in trace.json["traceEvents"]
-                  if e["name"] == "thread_name" and e["pid"] < 2**28), "rows of others")
+        others = {e["tid"] for e in trace.json["traceEvents"] if e["name"] == "thread_name" and e["pid"] < 2**28
+                  and f"thread {t} " not in e["args"]["name"]}
+        on_them = [e for e in trace.json["traceEvents"] if e.get("tid") in others and e["ph"] != "M"]
+        check(others == {e["tid"] for e in on_them} and all((e["ph"], e.get("cat")) == ("s", "wakeup") for e in on_them),
+              "rows of others, but for who woke it", on_them)
     trace, _ = export("-t", ",".join(str(s) for s in {s.thread[1] for s in whole.slices}))
     check_slices(trace, whole.slices, "-t all")
-    for comm, all_of_them in (("stepped", True), ("step*", True), ("steppe", False)):
-        trace, _ = export("--comm", comm, status=0 if all_of_them else NO_MATCH)
-        check_slices(trace, whole.slices if all_of_them else [], f"--comm {comm}")
+    for comm in ("everything", "every*", "*", "keeper", "everythin"):
+        left = [s for s in whole.slices if fnmatch.fnmatchcase(comm_of(s.thread[1]), comm)]
+        trace, _ = export("--comm", comm, status=0 if left else NO_MATCH)
+        check_slices(trace, left, f"--comm {comm}")
+        equal(0 < len(left) < len(whole.slices), comm not in ("*", "everythin"), f"--comm {comm}: a part")
 
 
 @case
 def names(folder):
     _, whole, _ = recorded()
+    def function(n):
+        return "nanosleep" in n or n.startswith("every_")
     for patterns, keep in (
             (["part"], lambda n: n == "part"),
             (["turn*"], lambda n: n.startswith("turn")),
-            (["libc.so:*"], lambda n: n.startswith("clock_nano") or "nanosleep" in n),
-            (["record_function"], lambda n: "nanosleep" not in n),
+            (["libc.so:*"], lambda n: "nanosleep" in n),
+            (["everything:*"], lambda n: n.startswith("every_")),
+            (["record_function"], lambda n: not function(n)),
             (["record_function:turn [4-6]", "job"], lambda n: n in ("turn 4", "turn 5", "turn 6", "job")),
             (["!turn*"], lambda n: not n.startswith("turn")),
-            (["record_function", "!part"], lambda n: n != "part" and "nanosleep" not in n),
+            (["record_function", "!part"], lambda n: n != "part" and not function(n)),
             (["!record_function:between"], lambda n: n != "between")):
         options = [word for p in patterns for word in ("-e", p)]
         left = [s for s in whole.slices if keep(s.name)]
@@ -327,7 +355,7 @@ def duration_and_depth(folder):
 @case
 def all_at_once(folder):
     _, whole, facts = recorded()
-    tid = int(list(facts)[1])
+    tid = int(list(facts["steps"])[1])
     chosen = [s for s in whole.slices if s.thread[1] == tid and (s.name == "job" or s.name == "part")]
     low, high = min(s.start for s in chosen) + 60_000_000, max(s.end for s in chosen) - 10_000_000
     left = within(chosen, low, high)
@@ -336,7 +364,7 @@ def all_at_once(folder):
     check_slices(trace, left, "all")
     check_folded(left, *options)
     check_summary(within(chosen, low, high), *options)
-    done = xsptrace("info", f"{recorded()[0]}/whole.xspt", *options)
+    done = xsptrace("info", shared.capture("demo").path, *options)
     equal(int(re.search(r"(\d+) spans in 1 threads", done.stdout)[1]), len(left), "spans that info tells of")
     svg, _ = export(*options, "--weight", "wall", suffix=".svg")
     perf, _ = export(*options, "--weight", "wall", suffix=".perf")
@@ -395,9 +423,8 @@ def steps_of_other_threads(folder):
 @case
 def gpu_activities_and_memory(folder):
     """Kernels, copies and memory of the range, by what the whole export says of each."""
-    out = f"{folder}/gpu"
-    xsptrace(*EXTRA, "-q", "-o", f"{out}.xspt", "-o", f"{out}.json", "--", workload("gpu_sim"), "--threads", "2",
-             "--calls", "40")
+    capture, out = shared.capture("gpu").path, f"{folder}/gpu"
+    xsptrace("export", "-q", capture, "-o", f"{out}.json")
 
     def activities(trace, begin):
         return sorted((nanoseconds(e["ts"]) - begin, nanoseconds(e["ts"]) + nanoseconds(e["dur"]) - begin,
@@ -415,7 +442,7 @@ def gpu_activities_and_memory(folder):
     check(len(all_of_them) > 50, "the simulation did little", len(all_of_them))
     middle = all_of_them[len(all_of_them) // 3], all_of_them[2 * len(all_of_them) // 3]
     low, high = (middle[0][0] + middle[0][1]) // 2, (middle[1][0] + middle[1][1]) // 2
-    xsptrace("export", f"{out}.xspt", "--from", f"{low}ns", "--to", f"{high}ns", "-o", f"{out}.part.json",
+    xsptrace("export", capture, "--from", f"{low}ns", "--to", f"{high}ns", "-o", f"{out}.part.json",
              "-o", f"{out}.part.db")
     part = Trace(f"{out}.part.json")
     expected = sorted((max(a[0], low), min(a[1], high), *a[2:5], a[0] < low or a[1] > high) for a in all_of_them
@@ -437,7 +464,7 @@ def gpu_activities_and_memory(folder):
     used = totals(whole, begin)
     check(len(used) >= 3, "allocations", used)
     low = (used[0][0] + used[1][0]) // 2
-    done = xsptrace("export", f"{out}.xspt", "--from", f"{low}ns", "-o", f"{out}.memory.json", "--summary", "json", "-q")
+    done = xsptrace("export", capture, "--from", f"{low}ns", "-o", f"{out}.memory.json", "--summary", "json", "-q")
     equal([m[1] for m in totals(Trace(f"{out}.memory.json"), begin)], [m[1] for m in used[1:]], "memory from there on")
     peaks = [m["peak_bytes"] for m in json.loads(done.stdout)["gpu"]["memory"] if not m["pinned_host"]]
     check(max(m[1] for m in used) in peaks, "peak of the range", peaks, used)
@@ -451,7 +478,7 @@ def gpu_activities_and_memory(folder):
     # those of one thread: what its calls launched
     tids = collections.Counter(c[1] for c in calls)
     tid = tids.most_common(1)[0][0]
-    xsptrace("export", f"{out}.xspt", "-t", tid, "-o", f"{out}.thread.json")
+    xsptrace("export", capture, "-t", tid, "-o", f"{out}.thread.json")
     thread = Trace(f"{out}.thread.json")
     launched = {e["args"]["correlation"] for e in thread.json["traceEvents"]
                 if e.get("cat") in ("cuda_runtime", "cuda_driver") and "correlation" in e["args"]}
@@ -464,7 +491,7 @@ def gpu_activities_and_memory(folder):
 
 @case
 def errors_name_the_option(folder):
-    capture = f"{recorded()[0]}/whole.xspt"
+    capture = shared.capture("demo").path
     for options, said in (
             (["--from", "soon"], "--from wants"), (["--to", "101%"], "--to wants"),
             (["--from", "9999"], "--from 9999 is not in the recording"),

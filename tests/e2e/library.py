@@ -5,10 +5,12 @@ import collections
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 
-from harness import XSPTRACE, Skip, Trace, case, check, equal, main, truth, workload, xsptrace
+import shared
+from harness import XSPTRACE, Skip, Trace, case, check, equal, main, total, workload, xsptrace
 
 READ_TRACE = os.path.join(os.path.dirname(XSPTRACE), "read_trace")
 
@@ -29,14 +31,12 @@ def read(*arguments, status=0):
 @case
 def spans_and_all_else(folder):
     """Spans, nesting and times are the program's and the JSON's; waits, samples and counters are there."""
-    facts = f"{folder}/truth"
-    xsptrace("--waits", "--sample", "-e", "demo:*", "-o", f"{folder}/t.xspt", "-o", f"{folder}/t.json", "--",
-             workload("demo"), "--out", facts, "--calls", 300)
-    trace, told = Trace(f"{folder}/t.json"), read(f"{folder}/t.xspt")
+    path, facts = shared.capture("demo")
+    xsptrace("export", "-q", path, "-o", f"{folder}/t.json")
+    trace, told = Trace(f"{folder}/t.json"), read(path)
     calls = collections.Counter(s[9] for s in told["span"])
-    for name, count in truth(facts)["calls"].items():
-        if "*" not in name:
-            equal(calls[name], count, name)
+    for name, count in facts["calls"].items():
+        equal(total(calls, name), count, name)
     equal(calls, trace.calls, "names and calls")
     # where several end in one moment, as those that an exception leaves, the JSON has them end ns apart
     returned = collections.Counter((s[9], int(s[3]) - int(s[2])) for s in told["span"] if s[7] == "0")
@@ -51,12 +51,12 @@ def spans_and_all_else(folder):
         parent = by_id[s[1]]
         check(int(parent[2]) <= int(s[2]) and int(s[3]) <= int(parent[3]), "sticks out of its parent", s, parent)
         equal((parent[9], int(parent[6]) + 1), (s[10], int(s[6])), "name and depth of the parent")
-    equal({s[8] for s in told["span"]}, {"function"}, "providers")
+    equal({s[8] for s in told["span"]}, {"function", "record_function"}, "providers")
     equal(len(told["wait"]) > 0, True, "waits")
     check(all(int(w[0]) <= int(w[1]) <= int(w[2]) for w in told["wait"]), "waits go back in time")
     check(len(told["sample"]) > 0 and len(told["counter"]) > 0, "no samples, or no memory")
     equal(told["complete"], [["1"]], "complete")
-    equal([p[1] for p in told["process"]], ["demo"], "processes")
+    equal([p[1] for p in told["process"]], ["everything"], "processes")
     equal(sorted({int(s[5]) for s in told["span"]} - {int(t[1]) for t in told["thread"]}), [], "threads of spans")
     equal(len({t[1] for t in told["thread"]}), len(told["thread"]), "each thread once")
 
@@ -64,22 +64,23 @@ def spans_and_all_else(folder):
 @case
 def a_part_of_it(folder):
     """from_ns and to_ns are the --from and --to of export."""
-    xsptrace("-e", "demo:*", "-o", f"{folder}/t.xspt", "--", workload("demo"), "--calls", 300)
-    start, end, recorded = map(int, read(f"{folder}/t.xspt")["window"][0])
+    path = shared.capture("demo").path
+    whole = read(path)
+    start, end, recorded = map(int, whole["window"][0])
     check(0 < recorded <= end - start, "recorded time", recorded)
-    middle = (end - start) // 2
-    xsptrace("export", f"{folder}/t.xspt", "--to", f"{middle}ns", "-o", f"{folder}/part.json")
-    equal(collections.Counter(s[9] for s in read(f"{folder}/t.xspt", 0, middle)["span"]),
-          Trace(f"{folder}/part.json").calls, "calls of the first half")
+    middle = (min(int(s[2]) for s in whole["span"]) + max(int(s[3]) for s in whole["span"])) // 2 - start
+    xsptrace("export", path, "--to", f"{middle}ns", "-o", f"{folder}/part.json")
+    part = collections.Counter(s[9] for s in read(path, 0, middle)["span"])
+    equal(part, Trace(f"{folder}/part.json").calls, "calls of the first half")
+    check(0 < sum(part.values()) < len(whole["span"]), "it is a part", part)
 
 
 @case
-def what_the_gpu_did(folder):
+def what_the_gpu_did(_):
     """Activities of the simulated GPU: as many, and as many bytes, as its driver counted."""
-    facts = f"{folder}/truth"
-    xsptrace("-o", f"{folder}/t.xspt", "--", workload("gpu_sim"), env=dict(os.environ, XSP_DOUBLE_TRUTH=facts))
-    made, told = truth(facts), collections.defaultdict(list)
-    for kind, *rest in read(f"{folder}/t.xspt")["activity"]:
+    path, facts = shared.capture("gpu")
+    made, told = facts["driver"], collections.defaultdict(list)
+    for kind, *rest in read(path)["activity"]:
         told[int(kind)].append(rest)
     equal([len(told[kind]) for kind in range(3)], [made["kernels"], made["memcpys"], made["memsets"]],
           "kernels, copies and sets")
@@ -109,17 +110,16 @@ def what_analyze_says(folder):
 
 
 @case
-def what_the_program_tells(folder):
+def what_the_program_tells(_):
     """Each number of each thread, in the order in which the thread told it."""
-    facts = f"{folder}/truth"
-    xsptrace("-o", f"{folder}/t.xspt", "--", workload("valued"), "--out", facts, "--calls", 50)
-    counted = [{name: len(bits) for name, bits in thread.items()} for thread in truth(facts)["values"]]
-    by_thread = collections.defaultdict(collections.Counter)
-    for _, name, _, tid in read(f"{folder}/t.xspt")["counter"]:
+    path, facts = shared.capture("demo")
+    counted = {tid: {name: [f"{struct.unpack('>d', bytes.fromhex(b))[0]:.0f}" for b in bits] for name, bits in values.items()}
+               for tid, values in facts["values"].items()}
+    by_thread = collections.defaultdict(lambda: collections.defaultdict(list))
+    for _, name, value, tid in read(path)["counter"]:
         if tid != "0":
-            by_thread[tid][name] += 1
-    in_order = sorted(sorted(thread.items()) for thread in by_thread.values())
-    equal(in_order, sorted(sorted(thread.items()) for thread in counted), "values")
+            by_thread[tid][name].append(value)
+    equal(by_thread, counted, "values")
 
 
 @case

@@ -11,11 +11,11 @@ import os
 import re
 import struct
 
+import shared
 from captures import Made
 from chance import allocating, make
 from harness import EXTRA, OUTPUT, XSPTRACE, Skip, case, check, equal, main, run, workload, xsptrace
 
-PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 SEEDS = range(1, 5)
 GPU_EVENTS = ("kernel", "gpu_memcpy", "gpu_memset", "cuda_sync", "cuda_event", "gpu_user_annotation", "overhead", "gpu_graph")
 
@@ -224,7 +224,7 @@ def straight_from_a_recording(folder):
     """What the program counted, by a recorder that may open no more files by then."""
     make(f"{folder}/any.xspt", 1)
     page_of(folder, f"{folder}/any.xspt")  # or there is none in this build
-    xsptrace(*EXTRA, "-q", "-e", "counted:*", "-o", f"{folder}/t.html", "-o", f"{folder}/t.xspt", "--", workload("counted"), f"{folder}/truth", 20)
+    xsptrace(*EXTRA, "-q", "-e", "counted:*", "-o", f"{folder}/t.html", "-o", f"{folder}/t.xspt", "--", workload("counted"), f"{folder}/truth", 6)
     blocks, _ = blocks_of(f"{folder}/t.html")
     _, tracks = timeline_of(blocks["timeline"])
     check_lanes(tracks)
@@ -248,16 +248,18 @@ def memory_at_its_peak(folder):
     equal([t["key"] for t in json.loads(made["trees"])["trees"] if t["key"] == "memory"], [], "what was alive in a part is not known")
 
 
-def simulated_gpu(folder):
-    xsptrace(*EXTRA, "-q", "-o", f"{folder}/gpu.xspt", "--", workload("gpu_train"), "--calls", "40", timeout=120,
-             env=dict(os.environ, XSP_DOUBLE_TRUTH=f"{folder}/truth"))
-    return f"{folder}/gpu.xspt"
+def page_and_trace(folder, kind):
+    """Blocks, what the Chrome trace has of the same, and what the program says."""
+    path, facts = shared.capture(kind)
+    made, _ = page_of(folder, path, "-o", f"{folder}/trace.json")
+    with open(f"{folder}/trace.json", encoding="utf-8") as f:
+        return made, json.load(f), facts
 
 
 @case
 def tree_of_the_gpu(folder):
     """By stream, operator and kernel: what the Chrome trace's events of the GPU add up to."""
-    made, _ = page_of(folder, simulated_gpu(folder))
+    made, trace, _ = page_and_trace(folder, "gpu")
     trees = json.loads(made["trees"])
     tree = next(t for t in trees["trees"] if t["key"] == "gpu")
     names = [trees["names"][i] for i in tree["name"]]
@@ -266,8 +268,7 @@ def tree_of_the_gpu(folder):
         if own:
             op = tree["parent"][i]
             told[names[tree["parent"][op]], names[op], names[i]] += own
-    xsptrace("export", f"{folder}/gpu.xspt", "-q", "-o", f"{folder}/gpu.json")
-    events = json.load(open(f"{folder}/gpu.json", encoding="utf-8"))["traceEvents"]
+    events = trace["traceEvents"]
     ops = {e["args"]["External id"]: e["name"] for e in events if e.get("cat") in ("cpu_op", "user_annotation")}
     wanted = collections.Counter()
     for e in events:
@@ -276,39 +277,25 @@ def tree_of_the_gpu(folder):
             wanted[f"GPU {e['args']['device']} stream {e['args']['stream']}", op, e["name"]] += round(1000 * e["dur"])
     equal(told, wanted, "time of the GPU's work")
     check(len({op for _, op, _ in told}) > 1, "operators", told)
-    check(check_arrows(made["timeline"], json.load(open(f"{folder}/gpu.json", encoding="utf-8"))) > 10, "arrows")
+    check(check_arrows(made["timeline"], trace) > 10, "arrows")
     work = [e for e in events if e.get("cat") in GPU_EVENTS]
     args = check_arguments(made["timeline"], "gpu", work)
     check(any("grid" in a for a in args), "grids of kernels", args)
 
 
-BACKWARD = """
-import torch
-x = torch.ones(4, requires_grad=True)
-for _ in range(5):
-    x.exp().sum().backward()
-"""
-
-
 @case
 def arrows_of_the_backward_pass(folder):
-    """From exp and sum to what they are backward, each turn: where the Chrome trace has them, which torch_sequence.py holds
-    against PyTorch."""
-    if not os.path.exists(PYTHON) or run([PYTHON, "-c", "import torch"]).returncode != 0:
-        raise Skip(f"{PYTHON} has no torch (Debian: python3-torch)")
-    xsptrace(*EXTRA, "-q", "--sequence", "-o", f"{folder}/t.xspt", "--", PYTHON, "-c", BACKWARD, timeout=120)
-    made, _ = page_of(folder, f"{folder}/t.xspt")
-    xsptrace("export", f"{folder}/t.xspt", "-q", "-o", f"{folder}/t.json")
-    equal(check_arrows(made["timeline"], json.load(open(f"{folder}/t.json", encoding="utf-8"))), 10, "arrows")
+    """From each operator to what it is backward: as many as PyTorch's own graphs had nodes, where the Chrome trace has them, which
+    torch_sequence.py holds against PyTorch."""
+    made, trace, facts = page_and_trace(folder, "torch")
+    check_arrows(made["timeline"], trace)
+    equal(sum(e.get("cat") == "fwdbwd" and e["ph"] == "f" for e in trace["traceEvents"]), facts["nodes"], "arrows")
 
 
 @case
 def counters_of_threads(folder):
     """Running totals: what lies between the two readings of a span is what the Chrome trace says of it."""
-    xsptrace(*EXTRA, "-q", "--counters", "task-clock,page-faults", "-e", "counted:*", "-o", f"{folder}/c.xspt", "--", workload("counted"), f"{folder}/truth", 20)
-    made, _ = page_of(folder, f"{folder}/c.xspt")
-    xsptrace("export", f"{folder}/c.xspt", "-q", "-o", f"{folder}/c.json")
-    trace = json.load(open(f"{folder}/c.json", encoding="utf-8"))
+    made, trace, _ = page_and_trace(folder, "demo")
     origin = trace["xsptrace_window"]["start_ns"] - trace["baseTimeNanoseconds"]
     totals = {(t["tid"], t["name"]): dict(lanes[0][0]) for t, lanes in timeline_of(made["timeline"])[1] if t.get("rate")}
     spans = [e for e in trace["traceEvents"] if "task-clock" in e.get("args", {})]
@@ -323,10 +310,8 @@ def counters_of_threads(folder):
 @case
 def samples_are_moments(folder):
     """Each of them, with the function that its thread was in, as the Chrome trace has them."""
-    xsptrace(*EXTRA, "-q", "--sample=499", "-o", f"{folder}/s.xspt", "--", workload("samples"), "--seconds", 0.5)
-    made, _ = page_of(folder, f"{folder}/s.xspt")
-    xsptrace("export", f"{folder}/s.xspt", "-q", "-o", f"{folder}/s.json")
-    events = json.load(open(f"{folder}/s.json", encoding="utf-8"))["traceEvents"]
+    made, trace, _ = page_and_trace(folder, "demo")
+    events = trace["traceEvents"]
     _, tracks = timeline_of(made["timeline"])
     check_lanes(tracks)
     told = collections.Counter((t["tid"], c[1], c[2]) for t, lanes in tracks if t["kind"] == "samples" for levels in lanes for c in levels[0])

@@ -5,30 +5,37 @@
 import os
 import shutil
 
+import shared
 from captures import ANNOTATION, Made
-from harness import EXTRA, ROOT, SCRIPTS, Skip, case, check, equal, main, run, workload, xsptrace
+from harness import ROOT, Skip, case, check, equal, main, run, xsptrace
 
-PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 START = 10_000_000_000
 STEP = 50_000_000
 ALLREDUCE = "_ZN4c10d16ProcessGroupGloo9allreduceERSt6vectorIN2at6TensorESaIS3_EERKNS_16AllreduceOptionsE"
 
 
-def tabs_of(folder, capture, name):
-    """The tabs of its page, as the browser found them."""
-    done = xsptrace("export", capture, "-q", "-o", f"{folder}/{name}.html", status=None)
-    if "built without it" in done.stderr:
-        raise Skip("this build has no page (Node)")
-    equal(done.returncode, 0, done.stderr)
-    looks = os.environ.get("XSPTRACE_LOOKS", f"{folder}/looks")
-    done = run([f"{ROOT}/tests/consumers/run", "page_tabs.mjs", looks, f"{folder}/{name}.html"], timeout=280)
+def tabs_of(folder, **captures):
+    """{name: the tabs of its page, as the browser found them}; all of them in one browser."""
+    pages = {name: f"{folder}/{name}.html" for name in captures}
+    for name, capture in captures.items():
+        done = xsptrace("export", capture, "-q", "-o", pages[name], status=None)
+        if "built without it" in done.stderr:
+            raise Skip("this build has no page (Node)")
+        equal(done.returncode, 0, done.stderr)
+    done = run([f"{ROOT}/tests/consumers/run", "page_tabs.mjs", *pages.values()], timeout=280)
     if done.returncode == 77:
         raise Skip(done.stdout + done.stderr)
     equal(done.returncode, 0, done.stdout + done.stderr)
-    return done.stdout.splitlines()[0]
+    told = {}
+    for line in done.stdout.splitlines():
+        if line.startswith("tabs "):
+            path, tabs = line.removeprefix("tabs ").split(": ")
+            equal(told.setdefault(path, tabs), tabs, "the tabs at other sizes")
+    equal(list(told), list(pages.values()), "pages")
+    return {name: told[path].split(", ") for name, path in pages.items()}
 
 
-def steps_of(path, rank, spans=1000):
+def steps_of(path, rank, spans):
     """A process of a job, whose steps hold two products and an allreduce; so many spans in all."""
     made, thread = Made((rank + 1) << 17), (4000 + rank, 4000 + rank)
     made.info("host", f"node{rank // 4}")
@@ -51,34 +58,18 @@ def steps_of(path, rank, spans=1000):
 
 
 @case
-def a_thousand_spans(folder):
-    steps_of(f"{folder}/small.xspt", 0)
-    check("operations" in tabs_of(folder, f"{folder}/small.xspt", "small"), "operations")
-
-
-@case
-def eight_ranks(folder):
+def every_kind(folder):
+    """A program with annotations, waits, samples, a heap; eight ranks; the simulated GPU; PyTorch with lines, where there is one."""
     os.mkdir(f"{folder}/job")
     for rank in range(8):
         steps_of(f"{folder}/job/rank{rank}.xspt", rank, 200)
-    tabs_of(folder, f"{folder}/job", "ranks")
-
-
-@case
-def pytorch_with_lines_and_waits(folder):
-    if not os.path.exists(PYTHON) or run([PYTHON, "-c", "import torch"]).returncode != 0:
-        raise Skip(f"{PYTHON} has no torch (Debian: python3-torch)")
-    xsptrace(*EXTRA, "-q", "--python", "--waits", "--shapes", "-o", f"{folder}/torch.xspt", "--", PYTHON, f"{SCRIPTS}/torch_train.py", "--losses",
-             f"{folder}/losses", "--steps", 6,
-             timeout=200)
-    check("flame" in tabs_of(folder, f"{folder}/torch.xspt", "torch"), "flame graph")
-
-
-@case
-def simulated_gpu(folder):
-    xsptrace(*EXTRA, "-q", "-o", f"{folder}/gpu.xspt", "--", workload("gpu_train"), "--calls", "40", timeout=120,
-             env=dict(os.environ, XSP_DOUBLE_TRUTH=f"{folder}/truth"))
-    check("streams" in tabs_of(folder, f"{folder}/gpu.xspt", "gpu"), "streams")
+    captures = {"program": shared.capture("demo").path, "ranks": f"{folder}/job", "gpu": shared.capture("gpu").path}
+    wanted = {"program": {"operations", "memory"}, "gpu": {"streams"}}
+    if shared.has_torch():
+        captures["torch"], wanted["torch"] = shared.capture("torch").path, {"flame", "memory"}
+    tabs = tabs_of(folder, **captures)
+    for name, some in wanted.items():
+        check(some <= set(tabs[name]), f"tabs of {name}", tabs[name])
 
 
 if __name__ == "__main__":

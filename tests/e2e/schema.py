@@ -4,12 +4,10 @@
 real reports of every kind (json_report(); the other files of cases use it as well), and of reports that are wrong."""
 import copy
 import json
-import os
 import re
 
-from harness import (EXTRA, ROOT, SCRIPTS, Skip, case, check, equal, json_report, main, run, schema_of, workload, xsptrace)
-
-PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
+import shared
+from harness import EXTRA, ROOT, Skip, case, check, equal, json_report, main, schema_of, workload, xsptrace
 
 
 def validator(verb):
@@ -61,37 +59,30 @@ def schemas_are_schemas(folder):
 @case
 def reports_of_every_kind(folder):
     """Spans, waits and samples; values in steps; ranks; a GPU; a part; a job; two sides."""
-    values = [recorded(f"{folder}/{i}.xspt", "--", workload("valued"), "--threads", 1, "--calls", 300, "--rate", 2000)
-              for i in range(2)]
-    hot = recorded(f"{folder}/hot.xspt", "-e", "faults:burn", "--waits", "--sample=499", "--", workload("faults"), "hot")  # at 99 Hz its turns of 10 ms may hide from all samples
-    gpu = recorded(f"{folder}/gpu.xspt", "--", workload("gpu_train"), "--calls", "40")
+    demo, gpu = shared.capture("demo").path, shared.capture("gpu").path
     nccl = recorded(f"{folder}/nccl.xspt", "--", workload("nccl_job"), "50")
     found = set()
-    for arguments in ((values[0], "--step", "step"), (hot,), (gpu,), (gpu, "--from", "30%", "--to", "70%", "--top", "1"), (nccl,),
-                      (gpu, nccl)):
+    for arguments in ((demo, "--step", "turn"), (gpu,), (gpu, "--from", "step:12..28", "--top", "1"), (nccl,), (gpu, nccl)):
         found |= seen(json_report("analyze", *arguments))
     sections = {s for s, _ in found}
-    check({"operations", "values", "steps", "threads", "samples", "memory", "gpu", "rules", "ranks"} <= sections, "kinds", sections, xsptrace("info", hot).stdout)
-    sides = (values[0], "vs", values[1], "vs", gpu)
-    compared = {s for s, _ in seen(json_report("compare", *sides, "--step", "step"), "compare")}
+    check({"operations", "values", "steps", "threads", "samples", "memory", "gpu", "rules", "ranks"} <= sections, "kinds", sections)
+    xsptrace("export", "-q", demo, "--from", "step:4", "--step", "turn", "-o", f"{folder}/part.json")
+    sides = (demo, "vs", f"{folder}/part.json", "vs", gpu)
+    compared = {s for s, _ in seen(json_report("compare", *sides, "--step", "turn"), "compare")}
     check({"compared", "operators"} <= compared, "kinds of compare", compared)
 
 
 @case
 def reports_of_pytorch(folder):
     """Memory by where it was allocated, lines and modules."""
-    if not os.path.exists(PYTHON) or run([PYTHON, "-c", "import importlib.util as i; i.find_spec('torch').name"]).returncode != 0:
-        raise Skip(f"{PYTHON} has no torch (Debian: python3-torch)")
-    path = recorded(f"{folder}/m.xspt", "--memory", "--python", "--", PYTHON, f"{SCRIPTS}/torch_memory.py", "known", "--out", f"{folder}/facts")
-    found = seen(json_report("analyze", path))
+    found = seen(json_report("analyze", shared.capture("torch").path))
     check({("memory", "pools"), ("memory", "sites"), ("python", "lines")} <= found, "tables", found)
 
 
 @case
 def wrong_reports_are_refused(folder):
     """Each of them by one change to a good one."""
-    path = recorded(f"{folder}/run.xspt", "-e", "demo_leaf", "--", workload("demo"))
-    made = json_report("analyze", path)
+    made = json_report("analyze", shared.capture("demo").path)
     table = made["sections"]["operations"]["tables"]["operations"]
     check(table["rows"], "no row", made)
     changes = [

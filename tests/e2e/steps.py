@@ -8,6 +8,7 @@ import re
 import statistics
 import subprocess
 
+import shared
 from harness import EXTRA, SCRIPTS, Recording, Skip, Trace, case, check, equal, main, start, workload, xsptrace
 
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
@@ -32,28 +33,19 @@ def attached(folder, how, count):
     return Trace(f"{folder}/run.json"), facts, steps, text
 
 
-def recorded(folder, command, *options, summarized=(), name="run", truth=True):
-    """(trace, the program's output, the summary's steps as JSON and as text)."""
-    out = f"{folder}/{name}"
-    done = xsptrace(*EXTRA, "-q", *options, "-o", f"{out}.xspt", "-o", f"{out}.json", *command, timeout=120)
-    steps = json.loads(xsptrace("export", f"{out}.xspt", "--summary=json", *summarized).stdout).get("steps")
-    text = xsptrace("export", f"{out}.xspt", *summarized).stdout
-    return Trace(f"{out}.json"), json.loads(done.stdout) if truth else None, steps, text
-
-
 def check_figures(steps, lengths, text):
     """Of whole steps in their order, {number: ns} of each thread: what counts, and the figures of that."""
-    median = statistics.median_low(sorted(length for thread in lengths for length in thread.values()))
-    warm_up, counted = [], []
+    warm_up, counted, near = [], [], []
     for thread in lengths:
-        warm = True
+        median, warm = statistics.median_low(sorted(thread.values())), True
         for i, (number, length) in enumerate(thread.items()):
             warm = warm and i < 10 and length > 2 * median
             (warm_up if warm else counted).append((number, length))
-    near = [n for n, length in warm_up + counted if abs(length - 2 * median) < median / 10]
+            if abs(length - 2 * median) < median / 10:
+                near.append(number)
     got = sorted((s["number"], s["time_ns"]) for s in steps["warm_up"])
     if got != sorted(warm_up):
-        check(near, "left out as warm-up", got, sorted(warm_up), median)
+        check(near, "left out as warm-up", got, sorted(warm_up))
         return
     times = [length for _, length in counted]
     equal(steps["steps"], len(times), "steps that count")
@@ -80,43 +72,53 @@ def inside_of(trace, start, end):
 @case
 def ranges_that_number(folder):
     """Times against the clock, calls against the program's count, on two threads."""
-    trace, facts, steps, text = recorded(folder, ["--", workload("stepped"), 15, 2], summarized=["--step", "turn"])
+    path, facts = shared.capture("demo")
+    xsptrace("export", "-q", path, "-o", f"{folder}/run.json")
+    trace = Trace(f"{folder}/run.json")
+    steps = json.loads(xsptrace("export", path, "--summary=json", "--step", "turn").stdout)["steps"]
+    text = xsptrace("export", path, "--step", "turn").stdout
     trace.check_nothing_lost()
     turns = [e for e in trace.spans if e["name"].startswith("turn ")]
     lengths, threads = [], {}
-    for tid, rows in facts.items():
+    for tid, rows in facts["steps"].items():
         mine = sorted((e for e in turns if e["tid"] == int(tid)), key=lambda e: e["ts"])
-        equal([e["name"] for e in mine], [f"turn {i}" for i in range(15)], "steps of a thread")
-        for e, (before, first, last, after, _) in zip(mine, rows):
+        equal([e["name"] for e in mine], [f"turn {i}" for i in range(shared.STEPS)], "steps of a thread")
+        for e, (before, first, last, after, *_) in zip(mine, rows):
             check(last - first - 2 <= ns(e["dur"]) <= after - before + 2, "a step's time", e, before, after)
         lengths.append({i: ns(e["dur"]) for i, e in enumerate(mine)})
         threads[int(tid)] = rows
     check_figures(steps, lengths, text)
     equal((steps["marker"], steps["not_whole"], steps["uncertain"]), ("turn *", 0, False), "what is said of them")
     for s in steps["slowest"] + steps["warm_up"]:
-        equal(s["calls"], threads[s["tid"]][s["number"]][4], f"calls in step {s['number']}")
+        equal(s["calls"], threads[s["tid"]][s["number"]][5], f"calls in step {s['number']}")
     equal(sum(t["calls"] for t in steps["threads"]), steps["calls"], "calls of all threads")
-    parts = sum(r[4] for rows in facts.values() for r in rows) - sum(s["calls"] for s in steps["warm_up"])
-    equal([(n["name"], n["calls"]) for t in steps["threads"] for n in t["names"]][0][0], "part", "what is called")
-    equal(steps["calls"], parts, "calls: the parts, and nothing between two steps")
-    check("of 2 threads; the slowest, stepped (" in text, "threads", text)
-    # one row of the table; without --step these names are 15 rows, for nobody said that they are one
-    check(re.search(r"^turn \* +30 ", text, re.M), "one row", text)
-    plain = xsptrace("export", f"{folder}/run.xspt", "--rows", "all").stdout
+    left_out = {tid: [s["number"] for s in steps["warm_up"] if s["tid"] == tid] for tid in threads}
+    counted = {tid: [row for i, row in enumerate(rows) if i not in left_out[tid]] for tid, rows in threads.items()}
+    equal({t["tid"]: t["calls"] for t in steps["threads"]}, {tid: sum(r[5] for r in rows) for tid, rows in counted.items()},
+          "calls: what is in the steps, and nothing between two of them")
+    told = {t["tid"]: {n["name"]: n["calls"] for n in t["names"]} for t in steps["threads"]}
+    equal({tid: names.get("part") for tid, names in told.items()}, {tid: sum(r[4] for r in rows) for tid, rows in counted.items()}, "what is called")
+    check("of 2 threads; the slowest, everything (" in text, "threads", text)
+    # one row of the table; without --step these names are a row each, for nobody said that they are one
+    check(re.search(rf"^turn \* +{2 * shared.STEPS} ", text, re.M), "one row", text)
+    plain = xsptrace("export", path, "--rows", "all").stdout
     check("turn 7 " in plain and "steps (turn" not in plain, "names that number", plain)
     # six more parts than in the others: what was longer says so, where that step is among the slowest
     for s in steps["slowest"]:
-        longer = {n["name"]: n for n in s["longer"]}
-        if s["number"] == 6 and "part" in longer:
-            equal(longer["part"]["calls"], 9, "calls of what was longer in step 6")
+        longer = {n["name"]: n["calls"] for n in s["longer"] if n["name"] in ("part", "clock_nanosleep")}
+        if s["number"] == 6:
+            equal(longer, {name: {"part": 9, "clock_nanosleep": 10}[name] for name in longer}, "calls of what was longer in step 6")
 
 
 @case
 def cut_off_by_the_end(folder):
     """Recorded for a while of a program that goes on: its last step is in no figure."""
     child = start([workload("stepped"), 5000], stdout=subprocess.DEVNULL)
-    trace, _, steps, text = recorded(folder, ["-p", child.pid], "-e", "record_function", "-d", "1",
-                                     summarized=["--step", "turn"], truth=False)
+    run = f"{folder}/run"
+    xsptrace(*EXTRA, "-q", "-e", "record_function", "-d", "1", "-o", f"{run}.xspt", "-o", f"{run}.json", "-p", child.pid, timeout=120)
+    trace = Trace(f"{run}.json")
+    steps = json.loads(xsptrace("export", f"{run}.xspt", "--summary=json", "--step", "turn").stdout)["steps"]
+    text = xsptrace("export", f"{run}.xspt", "--step", "turn").stdout
     turns = [e for e in trace.spans if e["name"].startswith("turn ")]
     open_at_end = [e for e in turns if e["args"].get("finished") is False]
     equal(steps["not_whole"], len(open_at_end), "steps that were not seen to end")

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import termios
 
+import shared
 from harness import NO_BRAKE, XSPTRACE, case, check, equal, main, start, workload, xsptrace
 
 SIZES = ((24, 80), (30, 100), (50, 200))
@@ -39,17 +40,9 @@ def shown(said):
     return [part for line in plain.split("\n") for part in line.split("\r")]
 
 
-def recorded(folder):
-    """Long names, spans, waits with places, samples; of threads that wait for each other."""
-    path = f"{folder}/run.xspt"
-    xsptrace("-q", "--wait-stacks=1us", "--sample", "--stacks", "-e", "demo", "-o", path, "--", workload("demo"),
-             "--seconds", "1", "--rate", "200", "--out", "/dev/null")
-    return path
-
-
 @case
 def no_line_is_too_long(folder):
-    path, child = recorded(folder), start([workload("stuck")], stdout=subprocess.DEVNULL)
+    path, child = shared.capture("demo").path, start([workload("stuck")], stdout=subprocess.DEVNULL)
     everywhere = [[*NO_BRAKE, "-p", child.pid, "--waits", "-d", "0.3", "-e", "stuck:*", "-o", f"{folder}/o.svg"],
                   ["list", "-p", child.pid, "-e", "stuck:*"], ["dump", "-p", child.pid], ["info", path],
                   ["export", path, "--rows", "all"], ["analyze", path]]
@@ -65,7 +58,7 @@ def no_line_is_too_long(folder):
 @case
 def words_stay_whole_and_pipes_as_they_are(folder):
     """What a narrow terminal shows is what a pipe gets, but for where lines end."""
-    path = recorded(folder)
+    path = shared.capture("demo").path
     for arguments in (["info", path], ["analyze", "--help"]):
         piped = xsptrace(*arguments).stdout.split()
         equal(" ".join(shown(on_a_terminal(24, 200, *arguments))).split(), piped, f"{arguments[0]}: words")
@@ -98,7 +91,7 @@ def lines_of_a_program_stay_whole(folder):
 
 @case
 def no_color(folder):
-    path = recorded(folder)
+    path = shared.capture("demo").path
     for arguments in (["export", path], ["analyze", path]):
         check("\x1b[1m" in on_a_terminal(24, 80, *arguments), "titles are bold")
         check("\x1b[" not in on_a_terminal(24, 80, *arguments, NO_COLOR="1"), f"{arguments[0]}: NO_COLOR is not heeded")

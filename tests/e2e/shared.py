@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Recordings with everything on, for cases that only look at what is made of one: a recording is made at its first use, by
+whichever test process comes first, and then is there for all of them. Nobody changes it: who damages a capture copies it.
+
+They lie in the folder `shared` beside the binary of xsptrace (or in XSP_SHARED), under a name that changes with that binary, the
+program that is recorded and this file, so that what was built anew is recorded anew.
+"""
+import fcntl
+import functools
+import hashlib
+import json
+import os
+import shutil
+import signal
+import time
+import typing
+
+from harness import EXTRA, SCRIPTS, XSPTRACE, Recording, Skip, equal, finish, run, start_ready, truth, workload, xsptrace
+
+PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
+PLACE = os.environ.get("XSP_SHARED", os.path.join(os.path.dirname(os.path.abspath(XSPTRACE)), "shared"))
+STEPS, TORCH_STEPS, GPU_STEPS = 12, 8, 40  # iterations of each thread, of the training loops
+
+
+class Kind(typing.NamedTuple):
+    program: str
+    arguments: tuple
+    options: tuple
+    attached: bool  # while it waits; else it is started by xsptrace, which the GPU's agent needs
+
+
+KINDS = {
+    # two threads that take turns, and one that holds a lock: annotations, steps, numbers, an exception, page faults, a heap
+    "demo": Kind("everything", ("--calls", STEPS),
+                 ("-e", "record_function", "-e", "libc.so:clock_nanosleep", "-e", "everything:every_*", "--waits", "--wait-stacks", "--sample=999",
+                  "--stacks", "--counters", "task-clock,page-faults", "--memory=malloc:4096"), True),
+    # a training loop of PyTorch: lines and modules of Python, arguments, the backward pass, memory
+    "torch": Kind("torch_everything.py", ("--steps", TORCH_STEPS),
+                  ("--python", "--waits", "--wait-stacks", "--sample=499", "--shapes", "--sequence", "--memory"), True),
+    # the same on the simulated GPU: kernels, copies, sets, a graph, NCCL, and calls of CUDA's API; what the driver counted is in "driver"
+    "gpu": Kind("gpu_train", ("--calls", GPU_STEPS), (), False),
+}
+
+
+class Capture(typing.NamedTuple):
+    path: str
+    truth: dict  # what the program wrote at its end
+
+
+def path_of(kind):
+    return f"{SCRIPTS}/{kind.program}" if kind.program.endswith(".py") else workload(kind.program)
+
+
+@functools.cache
+def key_of(name):
+    key = hashlib.sha256(repr((name, EXTRA, PYTHON)).encode())
+    for path in (XSPTRACE, path_of(KINDS[name]), __file__):
+        with open(path, "rb") as f:
+            key.update(f.read())
+    return key.hexdigest()[:16]
+
+
+def has_torch():
+    return os.path.exists(PYTHON) and run([PYTHON, "-c", "import importlib.util as i; i.find_spec('torch').name"]).returncode == 0
+
+
+def record(kind, folder):
+    """capture.xspt and truth.json, in the folder."""
+    facts, capture = f"{folder}/truth.json", f"{folder}/capture.xspt"
+    command = [*([PYTHON] if kind.program.endswith(".py") else []), path_of(kind)]
+    arguments = ["--out", facts, *kind.arguments]
+    if not kind.attached:
+        xsptrace(*EXTRA, "-q", *kind.options, "-o", capture, "--", *command, *arguments, timeout=240,
+                 env={**os.environ, "XSP_DOUBLE_TRUTH": f"{folder}/driver"})
+        with open(facts, "r+", encoding="utf-8") as f:
+            told = json.load(f)
+            f.seek(0)
+            json.dump({**told, "driver": truth(f"{folder}/driver")}, f)
+        return
+    child = start_ready([*command, "--wait", *arguments])
+    with Recording(folder, "-p", child.pid, *kind.options, "-o", capture) as recording:
+        child.send_signal(signal.SIGUSR1)
+        equal(finish(child, 240), 0, f"status of {kind.program}")
+        recording.wait(seconds=240)
+
+
+def capture(name):
+    """The recording of that kind, and what its program says that it did."""
+    folder = f"{PLACE}/{name}-{key_of(name)}"
+    if not os.path.exists(folder):
+        os.makedirs(PLACE, exist_ok=True)
+        with open(f"{PLACE}/{name}.lock", "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # whoever waited here finds it made; if its maker died, the kernel has let go
+            if not os.path.exists(folder):
+                make(name, folder)
+    return Capture(f"{folder}/capture.xspt", truth(f"{folder}/truth.json"))
+
+
+def make(name, folder):
+    """With the lock. What others did not make to its end goes, and what is of an earlier build, unless a run may still read it."""
+    if KINDS[name].program.startswith("torch") and not has_torch():
+        raise Skip(f"{PYTHON} has no torch (Debian: python3-torch)")
+    begun = time.monotonic()
+    for other in os.listdir(PLACE):
+        path = f"{PLACE}/{other}"
+        if other.startswith(f"{name}-") and (other.endswith(".part") or os.stat(path).st_mtime < time.time() - 2 * 3600):
+            shutil.rmtree(path, ignore_errors=True)
+    part = f"{folder}.part"
+    os.mkdir(part)
+    record(KINDS[name], part)
+    for file in os.listdir(part):
+        os.chmod(f"{part}/{file}", 0o444)
+    os.rename(part, folder)
+    print(f"  recorded {name} for all cases ({time.monotonic() - begun:.1f} s): {folder}")
