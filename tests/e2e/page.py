@@ -224,7 +224,7 @@ def straight_from_a_recording(folder):
     """What the program counted, by a recorder that may open no more files by then."""
     make(f"{folder}/any.xspt", 1)
     page_of(folder, f"{folder}/any.xspt")  # or there is none in this build
-    xsptrace(*EXTRA, "-q", "-e", "counted:*", "-o", f"{folder}/t.html", "-o", f"{folder}/t.xspt", "--", workload("counted"), f"{folder}/truth", 20)
+    xsptrace(*EXTRA, "-q", "-e", "counted:*", "-o", f"{folder}/t.html", "-o", f"{folder}/t.xspt", "--", workload("counted"), f"{folder}/truth", 6)
     blocks, _ = blocks_of(f"{folder}/t.html")
     _, tracks = timeline_of(blocks["timeline"])
     check_lanes(tracks)
