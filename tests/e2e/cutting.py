@@ -5,7 +5,6 @@ import collections
 import fnmatch
 import functools
 import json
-import os
 import re
 import shutil
 import sqlite3
@@ -70,6 +69,11 @@ class Whole(Trace):
         self.samples = sorted(nanoseconds(e["ts"]) - self.begin for e in self.json["traceEvents"]
                               if e.get("cat") == "sample")
         nest(self.slices)
+
+    def at(self, share):
+        """That share of the time in which there are spans, to the millisecond: the program began a while after the recording."""
+        first, last = min(s.start for s in self.slices), max(s.end for s in self.slices)
+        return int(first + share * (last - first)) // 10**6 * 10**6
 
 
 def nest(slices):
@@ -177,23 +181,23 @@ def check_summary(slices, *options):
 def seconds_shares_and_the_clock(folder):
     _, whole, _ = recorded()
     length = whole.length
-    low, high = length * 2 // 5 // 10**6 * 10**6, length * 3 // 4
+    ms, percent = whole.at(0.4) // 10**6, -(-100 * whole.at(0.75) // length)
+    low, high = ms * 10**6, length * percent // 100
     expected = within(whole.slices, low, high)
     check(any("cut" in s.marks for s in expected) and len(expected) < len(whole.slices), "nothing is cut")
-    ms = low // 10**6
-    trace, _ = export("--from", f"{ms / 1000}", "--to", "75%")
+    trace, _ = export("--from", f"{ms / 1000}", "--to", f"{percent}%")
     check_slices(trace, expected, "seconds")
     trace.check_nesting()
-    equal(trace.json["xsptrace_capture"]["cut"], f"--from {ms / 1000} --to 75%", "what the trace says of it")
+    equal(trace.json["xsptrace_capture"]["cut"], f"--from {ms / 1000} --to {percent}%", "what the trace says of it")
     check(abs(trace.json["xsptrace_window"]["duration_ns"] - (high - low)) <= 1, "window", trace.json["xsptrace_window"])
-    check_folded(within(whole.slices, low, high), "--from", f"{ms}ms", "--to", "75%")
-    check_summary(within(whole.slices, low, high), "--from", f"{ms / 1000}", "--to", "75%")
+    check_folded(within(whole.slices, low, high), "--from", f"{ms}ms", "--to", f"{percent}%")
+    check_summary(within(whole.slices, low, high), "--from", f"{ms / 1000}", "--to", f"{percent}%")
     # by the clock on the wall: the recording's window says when it began
     start = whole.json["xsptrace_window"]["start_ns"]
     at = start + low
     text = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at // 10**9)) + f".{at % 10**9:09d}"
     for form in (text, text.replace(" ", "T"), text.split(" ")[1]):
-        trace, _ = export("--from", form, "--to", "75%")
+        trace, _ = export("--from", form, "--to", f"{percent}%")
         got = of(trace, trace.spans)
         # the real-time clock is read in microseconds, and may be slewed meanwhile
         edge = min(s[1] for s in got.values())
@@ -203,7 +207,7 @@ def seconds_shares_and_the_clock(folder):
 @case
 def waits_and_samples_of_the_range(folder):
     _, whole, _ = recorded()
-    low, high = whole.length // 3, whole.length * 2 // 3
+    low, high = whole.at(1 / 3), whole.at(2 / 3)
     trace, done = export("--from", f"{low}ns", "--to", f"{high}ns", "--summary", "json")
     begin = whole.begin
     got = sorted((s.thread, s.name, s.start, s.end) for s in states_of(trace, begin))

@@ -62,11 +62,11 @@ def reports_of_every_kind(folder):
     demo, gpu = shared.capture("demo").path, shared.capture("gpu").path
     nccl = recorded(f"{folder}/nccl.xspt", "--", workload("nccl_job"), "50")
     found = set()
-    for arguments in ((demo, "--step", "turn"), (gpu,), (gpu, "--from", "30%", "--to", "70%", "--top", "1"), (nccl,), (gpu, nccl)):
+    for arguments in ((demo, "--step", "turn"), (gpu,), (gpu, "--from", "step:12..28", "--top", "1"), (nccl,), (gpu, nccl)):
         found |= seen(json_report("analyze", *arguments))
     sections = {s for s, _ in found}
     check({"operations", "values", "steps", "threads", "samples", "memory", "gpu", "rules", "ranks"} <= sections, "kinds", sections)
-    xsptrace("export", "-q", demo, "--from", "30%", "-o", f"{folder}/part.json")
+    xsptrace("export", "-q", demo, "--from", "step:4", "--step", "turn", "-o", f"{folder}/part.json")
     sides = (demo, "vs", f"{folder}/part.json", "vs", gpu)
     compared = {s for s, _ in seen(json_report("compare", *sides, "--step", "turn"), "compare")}
     check({"compared", "operators"} <= compared, "kinds of compare", compared)

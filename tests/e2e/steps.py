@@ -35,17 +35,17 @@ def attached(folder, how, count):
 
 def check_figures(steps, lengths, text):
     """Of whole steps in their order, {number: ns} of each thread: what counts, and the figures of that."""
-    median = statistics.median_low(sorted(length for thread in lengths for length in thread.values()))
-    warm_up, counted = [], []
+    warm_up, counted, near = [], [], []
     for thread in lengths:
-        warm = True
+        median, warm = statistics.median_low(sorted(thread.values())), True
         for i, (number, length) in enumerate(thread.items()):
             warm = warm and i < 10 and length > 2 * median
             (warm_up if warm else counted).append((number, length))
-    near = [n for n, length in warm_up + counted if abs(length - 2 * median) < median / 10]
+            if abs(length - 2 * median) < median / 10:
+                near.append(number)
     got = sorted((s["number"], s["time_ns"]) for s in steps["warm_up"])
     if got != sorted(warm_up):
-        check(near, "left out as warm-up", got, sorted(warm_up), median)
+        check(near, "left out as warm-up", got, sorted(warm_up))
         return
     times = [length for _, length in counted]
     equal(steps["steps"], len(times), "steps that count")
