@@ -5,7 +5,7 @@
 import path from 'node:path';
 import assert from 'node:assert/strict';
 import {pathToFileURL} from 'node:url';
-import {check, prepare, tabsOf, withBrowser} from './page_open.mjs';
+import {check, openIn, prepare, tabsOf, withBrowser} from './page_open.mjs';
 
 const pages = process.argv.slice(2);
 const looks = process.env.XSPTRACE_LOOKS;
@@ -16,10 +16,12 @@ prepare(looks ?? '.');
 const drawn = (page) => page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
 
 await withBrowser(async (open) => {
+  let page;
   for (const file of pages) {
-    const name = path.basename(file, '.html');
+    const name = path.basename(file, '.html'), url = pathToFileURL(path.resolve(file)).href;
     for (const [scheme, width, height] of LOOKS) {
-      const page = await open(pathToFileURL(path.resolve(file)).href, {scheme, viewport: {width, height}});
+      const look = {scheme, viewport: {width, height}};
+      page = page ? await openIn(page, url, look) : await open(url, look);
       const tabs = await tabsOf(page);
       console.log(`tabs ${file}: ${tabs.join(', ')}`);
       await check(`${name}, ${scheme}, ${width}x${height}: ${tabs.join(', ')}`, async () => {
@@ -36,7 +38,6 @@ await withBrowser(async (open) => {
           if (looks) await page.screenshot({path: path.join(looks, `${name}-${scheme}-${tab}.png`)});
         }
       });
-      await page.context().close();
     }
   }
 });
