@@ -26,8 +26,8 @@ import time
 import traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-XSPTRACE = os.environ.get("XSPTRACE", os.path.join(ROOT, "build/release/xsptrace"))
-WORKLOADS = os.environ.get("WORKLOADS", os.path.join(os.path.dirname(XSPTRACE), "workloads"))
+XSPTRACE = os.path.abspath(os.environ.get("XSPTRACE", os.path.join(ROOT, "build/release/xsptrace")))
+WORKLOADS = os.path.abspath(os.environ.get("WORKLOADS", os.path.join(os.path.dirname(XSPTRACE), "workloads")))
 SCRIPTS = os.path.join(ROOT, "tests/workloads")
 # Options for every recording; CI runs the cases a second time with the perf-event fallback.
 # What is counted must be all there: the brake has a file of its own, brake.py.

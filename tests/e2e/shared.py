@@ -18,7 +18,7 @@ import typing
 from harness import EXTRA, SCRIPTS, XSPTRACE, Recording, Skip, equal, finish, run, start_ready, truth, workload, xsptrace
 
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
-PLACE = os.environ.get("XSP_SHARED", os.path.join(os.path.dirname(os.path.abspath(XSPTRACE)), "shared"))
+PLACE = os.environ.get("XSP_SHARED", os.path.join(os.path.dirname(XSPTRACE), "shared"))
 STEPS, TORCH_STEPS, GPU_STEPS = 12, 8, 40  # iterations of each thread, of the training loops
 
 
