@@ -28,8 +28,8 @@ import time
 import traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-XSPTRACE = os.environ.get("XSPTRACE", os.path.join(ROOT, "build/release/xsptrace"))
-WORKLOADS = os.environ.get("WORKLOADS", os.path.join(os.path.dirname(XSPTRACE), "workloads"))
+XSPTRACE = os.path.abspath(os.environ.get("XSPTRACE", os.path.join(ROOT, "build/release/xsptrace")))
+WORKLOADS = os.path.abspath(os.environ.get("WORKLOADS", os.path.join(os.path.dirname(XSPTRACE), "workloads")))
 SCRIPTS = os.path.join(ROOT, "tests/workloads")
 # What is on by default, and the options that decline it. The brake: what is counted must be all there, and it has a file of its own, brake.py.
 NO_BRAKE = ["--max-overhead", "off"]

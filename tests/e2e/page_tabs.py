@@ -66,7 +66,7 @@ def every_kind(folder):
     captures = {"program": shared.capture("demo").path, "ranks": f"{folder}/job", "gpu": shared.capture("gpu").path}
     wanted = {"program": {"operations", "memory"}, "gpu": {"streams"}}
     if shared.has_torch():
-        captures["torch"], wanted["torch"] = shared.capture("torch").path, {"flame", "memory"}
+        captures["torch"], wanted["torch"] = shared.capture("torch").path, {"flame", "modules", "memory"}
     tabs = tabs_of(folder, **captures)
     for name, some in wanted.items():
         check(some <= set(tabs[name]), f"tabs of {name}", tabs[name])

@@ -3,13 +3,14 @@
 whichever test process comes first, and then is there for all of them. Nobody changes it: who damages a capture copies it.
 
 They lie in the folder `shared` beside the binary of xsptrace (or in XSP_SHARED), under a name that changes with that binary, the
-program that is recorded and this file, so that what was built anew is recorded anew.
+program that is recorded and this file, so that what was built anew is recorded anew, as is what is more than an hour old.
 """
 import fcntl
 import functools
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import time
@@ -18,7 +19,8 @@ import typing
 from harness import EXTRA, SCRIPTS, XSPTRACE, Recording, Skip, equal, finish, run, start_ready, truth, workload, xsptrace
 
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
-PLACE = os.environ.get("XSP_SHARED", os.path.join(os.path.dirname(os.path.abspath(XSPTRACE)), "shared"))
+PLACE = os.path.abspath(os.environ.get("XSP_SHARED", os.path.join(os.path.dirname(XSPTRACE), "shared")))
+HOUR = 3600
 STEPS, TORCH_STEPS, GPU_STEPS = 12, 8, 40  # iterations of each thread, of the training loops
 
 
@@ -84,27 +86,39 @@ def record(kind, folder):
         recording.wait(seconds=240)
 
 
+def there_is(name):
+    """The folder of one that was made in this hour: if chance has it that there is something wrong with one, that is not for ever."""
+    made = [f for f in os.listdir(PLACE) if re.fullmatch(rf"{name}-{key_of(name)}-\d+", f) and age_of(f) < HOUR]
+    return f"{PLACE}/{min(made, key=age_of)}" if made else None
+
+
+def age_of(folder):
+    """Its name ends with when it was made."""
+    stamp = folder.removesuffix(".part").rpartition("-")[2]
+    return time.time() - int(stamp) if stamp.isdecimal() else 5 * HOUR
+
+
+@functools.cache  # one and the same for all cases of a process
 def capture(name):
     """The recording of that kind, and what its program says that it did."""
-    folder = f"{PLACE}/{name}-{key_of(name)}"
-    if not os.path.exists(folder):
-        os.makedirs(PLACE, exist_ok=True)
+    os.makedirs(PLACE, exist_ok=True)
+    folder = there_is(name)
+    if folder is None:
         with open(f"{PLACE}/{name}.lock", "w", encoding="ascii") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # whoever waited here finds it made; if its maker died, the kernel has let go
-            if not os.path.exists(folder):
-                make(name, folder)
+            folder = there_is(name) or make(name)
     return Capture(f"{folder}/capture.xspt", truth(f"{folder}/truth.json"))
 
 
-def make(name, folder):
-    """With the lock. What others did not make to its end goes, and what is of an earlier build, unless a run may still read it."""
+def make(name):
+    """With the lock. What others did not make to its end goes, and what no run reads any more."""
     if KINDS[name].program.startswith("torch") and not has_torch():
         raise Skip(f"{PYTHON} has no torch (Debian: python3-torch)")
     begun = time.monotonic()
     for other in os.listdir(PLACE):
-        path = f"{PLACE}/{other}"
-        if other.startswith(f"{name}-") and (other.endswith(".part") or os.stat(path).st_mtime < time.time() - 2 * 3600):
-            shutil.rmtree(path, ignore_errors=True)
+        if other.startswith(f"{name}-") and (other.endswith(".part") or age_of(other) > 4 * HOUR):
+            shutil.rmtree(f"{PLACE}/{other}", ignore_errors=True)
+    folder = f"{PLACE}/{name}-{key_of(name)}-{int(time.time())}"
     part = f"{folder}.part"
     os.mkdir(part)
     record(KINDS[name], part)
@@ -112,3 +126,4 @@ def make(name, folder):
         os.chmod(f"{part}/{file}", 0o444)
     os.rename(part, folder)
     print(f"  recorded {name} for all cases ({time.monotonic() - begun:.1f} s): {folder}")
+    return folder
