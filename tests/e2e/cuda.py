@@ -484,7 +484,7 @@ def perfetto(trace, *queries):
     if done.returncode != 0 and ("ENOENT" in done.stderr or "skipped: npm" in done.stderr):
         raise Skip("Perfetto's engine is not there (tests/consumers/fetch)")
     equal(done.returncode, 0, f"perfetto: {done.stderr}")
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
 @case
