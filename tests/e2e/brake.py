@@ -160,7 +160,7 @@ def in_windows(folder, count, *arguments):
 @case(quiet="the length of windows")
 def provider_goes_on_in_windows(folder):
     """Regions of record_function.h, too many: all on, all off, and the summary says of how much."""
-    facts, output = in_windows(folder, 3, "ranges", "500")
+    facts, output = in_windows(folder, 2, "ranges", "500")
     trace = Trace(f"{folder}/t.json")
     windows = [e for e in trace.json["traceEvents"] if e["ph"] == "X" and e["name"] == "recorded"]
     told = trace.json["xsptrace_windows"]
@@ -185,7 +185,7 @@ def provider_goes_on_in_windows(folder):
 @case(quiet="the length of windows")
 def born_between_windows(folder):
     """Threads that are born and give themselves a name while everything is out have that name in the next window."""
-    facts, output = in_windows(folder, 4, "births")
+    facts, output = in_windows(folder, 2, "births")
     trace, named = Trace(f"{folder}/t.json"), facts["born"]
     check(trace.json["xsptrace_windows"]["windows"] > 1, "no windows", output)
     rows = {str(e["tid"]): e["args"]["name"] for e in trace.json["traceEvents"] if e["name"] == "thread_name"}
