@@ -140,9 +140,11 @@ def ended_while_a_child_is_stopped(folder):
     """The recording ends while a program that was never seen before stands at its exec and is looked at."""
     program = os.path.realpath("/usr/bin/python3")
     # it lets go of our pipes, whose end is waited for
-    loop = (f"exec >/dev/null 2>&1; i=0; while [ ! -e {folder}/end ]; do i=$((i+1)); cp {program} {folder}/fresh$i; {folder}/fresh$i -Sc pass; "
+    loop = (f"exec >/dev/null 2>&1; i=0; while [ -e {folder}/on ]; do i=$((i+1)); cp {program} {folder}/fresh$i; {folder}/fresh$i -Sc pass; "
             f"rm {folder}/fresh$i; done")
     for seconds in (0.3, 0.35, 0.4, 0.45, 0.5, 0.55):
+        with open(f"{folder}/on", "wb"):
+            pass
         done = xsptrace(*EXTRA, "--follow=stop", "-d", seconds, "-e", "fresh*:*", "-e", "libc.so.6:getppid", "-o", f"{folder}/t.xspt", "--",
                         "sh", "-c", loop, status=None)
         if "needs Linux 6.13" in done.stderr:
@@ -150,10 +152,8 @@ def ended_while_a_child_is_stopped(folder):
         equal(done.returncode, OK, f"status\n{done.stderr}")
         check("complete" in xsptrace("info", f"{folder}/t.xspt").stdout, "its end")
         pid = int(re.search(r"goes on as process (\d+)", done.stdout + done.stderr)[1])
-        with open(f"{folder}/end", "wb"):
-            pass
+        os.unlink(f"{folder}/on")
         wait_for(lambda p=pid: not os.path.exists(f"/proc/{p}"), 20, "the loop to end: was somebody left standing?")
-        os.unlink(f"{folder}/end")
 
 
 @case
