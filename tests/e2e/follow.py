@@ -8,10 +8,9 @@ import signal
 import sqlite3
 import statistics
 import subprocess
-import time
 
 from harness import (AS_ASKED, ATTACH, EXTRA, NO_BRAKE, OK, Recording, Trace, case, check, check_as_shipped, equal, finish, main,
-                     run, says_no_loss, start, wait_for, workload, xsptrace)
+                     says_no_loss, start, wait_for, workload, xsptrace)
 
 FAMILY = ["-e", "family:family_call"]
 LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
