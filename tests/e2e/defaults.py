@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """What is on without being asked for (--waits, --python, --sample): where something is traced, as far as the budget allows, and not where others
-would pay for it. The other files run without (harness.py, AS_ASKED)."""
+would pay for it. Most other files run without (harness.py, AS_ASKED); those with main(declined=...) with it."""
 import ctypes
 import os
 import platform

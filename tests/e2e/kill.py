@@ -420,7 +420,7 @@ def killed_after_many_windows(folder):
     cases, random = [InWindows(f"{folder}/{i}") for i in range(4)], random_from_clock()
     for c in cases:
         c.begin()
-    while len(passed) < max(12, TIMES):
+    while len(passed) < max(len(roles), TIMES):
         for c in wait_for(lambda: [c for c in cases if c.look() >= many], 30, "windows"):
             time.sleep(random.uniform(0, 0.3))
             role = roles[len(passed) % len(roles)]
