@@ -43,7 +43,7 @@ def near(got, wanted, what, share=0.1):
     check(abs(got - wanted) <= share * wanted + 3 * MS, f"{what}: {got / MS:.3f} ms, {wanted / MS:.3f} by the program")
 
 
-@case(quiet="waits against the program's clock")
+@case
 def lock_of_another_thread(folder):
     """A real mutex: as long as the thread saw itself; on mutexes of their own, nothing."""
     _, found, truth = recorded(folder, "lock", "-e", "faults:*_it", "--waits", "--wait-stacks")
@@ -143,7 +143,7 @@ def locked(folder, name, text, *arguments):
     return *analyzed(f"{folder}/{name}.xspt"), waited
 
 
-@case(quiet="waits against the program's clock")
+@case
 def locks_of_python(folder):
     """Nothing says who holds them, but who lets them go has waited for them, too. On the program's line, also where a package
     (logging) takes it; nothing of threads that wait for work."""
@@ -208,7 +208,7 @@ here.close(); os.close(full)
 """
 
 
-@case(quiet="waits against the program's clock")
+@case
 def waits_for_others(folder):
     """By the defaults: which line waits, for what, and for how long by the program's own clock; what polls is no finding."""
     lines = {name: i for i, text in enumerate(ASK.split("\n"), 1) if "# here" in text
@@ -232,7 +232,7 @@ def waits_for_others(folder):
     check(waited > 0.5 and "waiting" not in found, "what polls", waited, found)
 
 
-@case(quiet="shares of wall time")
+@case
 def hot_operation(folder):
     """Time on a CPU by the thread's own clock; sleeping as long is no hot operation where --waits tells it."""
     report, found, truth = recorded(folder, "hot", "-e", "faults:burn", "-e", "faults:rest", "--waits")

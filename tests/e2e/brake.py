@@ -157,7 +157,7 @@ def in_windows(folder, count, *arguments):
     return truth(f"{folder}/truth"), output
 
 
-@case(quiet="the length of windows")
+@case
 def provider_goes_on_in_windows(folder):
     """Regions of record_function.h, too many: all on, all off, and the summary says of how much."""
     facts, output = in_windows(folder, 2, "ranges", "500")
@@ -182,7 +182,7 @@ def provider_goes_on_in_windows(folder):
     print(f"  {len(windows)} windows, {100 * share:.1f} % of the time, {seen} of {called} calls")
 
 
-@case(quiet="the length of windows")
+@case
 def born_between_windows(folder):
     """Threads that are born and give themselves a name while everything is out have that name in the next window."""
     facts, output = in_windows(folder, 2, "births")
@@ -277,7 +277,7 @@ def libraries_that_come_between_windows(folder):
     equal(trace.losses["files_left_out"], 0, "libraries")
 
 
-@case(quiet="the length of windows")
+@case
 def room_after_many_windows(folder):
     """Links that are closed and made again take the room of one: what comes later finds its own."""
     hot = start_ready([workload("brake"), "--wait", "--threads", "1", "--seconds", "60", "ranges", "8000"])

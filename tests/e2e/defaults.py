@@ -263,7 +263,7 @@ def slowed_most(said, players):
     return players[int(worst[2])], float(worst[1])
 
 
-@case(quiet="the brake's budget")
+@case
 def waits_of_threads_that_hit_nothing(folder):
     """Their own count of changes says what --waits takes of them, and a quarter of the time that they wait counts as their own:
     so much is in the estimate, and beyond the budget it ends."""

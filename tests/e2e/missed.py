@@ -53,7 +53,7 @@ def program_of(tracer, name):
     raise AssertionError(f"{name} is not loaded")
 
 
-@case
+@case(quiet="wake-ups of a recorder that sleeps")
 def programs_that_were_running_already(folder):
     """As many as the kernel says: one for each process that the program starts, and some for what interrupts."""
     child, other = (start_ready([workload("forker"), "--wait", "--calls", 10, "--out", f"{folder}/truth"])

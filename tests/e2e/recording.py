@@ -42,7 +42,7 @@ def default_outputs(folder):
     check(Trace(f"{folder}/{files[0]}").calls["hot_frame"] > 100, "too few spans")
 
 
-@case
+@case(quiet="how soon a recording ends")
 def ways_to_end(folder):
     """Ctrl-C, SIGTERM, -d and the target's end each leave complete outputs."""
     for how in (signal.SIGINT, signal.SIGTERM, "duration", "target"):

@@ -158,7 +158,7 @@ def cpu_time_of_spans(folder):
         check((len(slept) == 0) == (least == "1s"), f"waits of at least {least}: {len(slept)}")
 
 
-@case(quiet="times against the thread's own clock")
+@case
 def threads_that_were_there_before(folder):
     """They sleep through all of it, or run: each has its row, and its whole time."""
     child = start_ready([workload("sleeper"), "--threads", 3])
@@ -204,7 +204,7 @@ def exec_by_another_thread_than_the_first(folder):
         equal(t["running_ns"] + t["runnable_ns"] + sum(t["blocked_ns"].values()), t["time_ns"], "a thread's sums")
 
 
-@case(quiet="times against the thread's own clock")
+@case
 def stopped_in_the_middle_of_a_sleep(folder):
     """The kernel then goes on with a call without a name, which is none of another kind."""
     child = start(["sleep", "100"])
