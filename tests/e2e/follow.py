@@ -81,12 +81,14 @@ def bystanders_are_left_alone(folder):
     environment = {**os.environ, "LD_LIBRARY_PATH": folder}
     bystander = start([workload("family"), "loop"], env=environment, stdout=subprocess.PIPE)
     before = statistics.median(float(bystander.stdout.readline()) for _ in range(20))
-    parent = start([workload("family"), f"{folder}/leaves", 4, 0, 1500, 50], env=environment)
+    parent = start([workload("family"), f"{folder}/leaves", 4, 0, 0, 50], env=environment)
     wait_for(lambda: len(descendants(parent.pid)) == 4, 10, "children")
     with Recording(folder, "-p", parent.pid, "--follow", "-e", f"{libc}:*rand_r*", "-o", out) as r:
         check(changed_text(parent.pid, libc) > 0, "the traced process has no probe")
         equal(changed_text(bystander.pid, libc), 0, "bytes changed in the bystander")
         during = statistics.median(float(bystander.stdout.readline()) for _ in range(20))
+        for pid in descendants(parent.pid):
+            os.kill(pid, signal.SIGUSR1)
         equal(finish(parent), 0, "status")
         r.wait()
     print(f"  a call of the bystander: {before} ns before, {during} ns during")

@@ -300,7 +300,7 @@ def leftovers_of_an_earlier_run(folder):
         if left:
             break
     if not left:
-        raise Skip("eight kills left nothing behind")
+        raise Skip("four kills left nothing behind")
     print(f"  left: {' '.join(str(len(d)) for d in left.values())} bytes")
     tool.start(*arguments, "-d", "0.3", *ALL_OF_LIBC)
     check(tool.process.wait(timeout=30) == 0, "the next run failed", tool.output())

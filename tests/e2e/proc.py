@@ -273,9 +273,9 @@ class Tool:
                         return pid
         return None
 
-    def wait_gone(self, seconds=30, what=""):
-        """Nothing of it is left running. Half a second is usual; while others fork a lot it is ten and
-        more, because for each site the kernel waits until no process is being copied (dup_mmap_sem)."""
+    def wait_gone(self, seconds=120, what=""):
+        """Nothing of it is left running. Half a second is usual; while others fork a lot it is ten to
+        forty, because for each site the kernel waits until no process is being copied (dup_mmap_sem)."""
         end = time.monotonic() + seconds
         while self.process.poll() is None or self.processes() or self.dying():
             if time.monotonic() > end:
