@@ -149,7 +149,7 @@ def tiny_ring_buffer(folder):
     print(f"  {calls} calls = {trace.calls['hot_frame']} spans + {trace.losses['lost_entries']} lost")
 
 
-@case
+@case(quiet="a recorder that keeps up")
 def highest_rate(folder):
     """Two threads call as fast as they can: nothing lost."""
     capture, facts = f"{folder}/hot.xspt", f"{folder}/hot.truth"

@@ -104,7 +104,7 @@ DIFFERENCES = {
 SCRIPT_FROM_2 = {"aten::mm": -1}
 
 
-@case(long="every way that PyTorch has")
+@case
 def other_ways_to_call_operators(folder, *options):
     need_torch()
     version = run([PYTHON, "-c", "import torch; print(torch.__version__)"]).stdout
