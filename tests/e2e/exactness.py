@@ -129,9 +129,9 @@ def execs(folder):
 
 @case
 def libraries_that_come_and_go(folder):
-    """dlopen after attach is seen within 100 ms where the machine has the time; here the first call comes 400 ms after
+    """dlopen after attach is seen within 100 ms where the machine has the time; here the first call comes a second after
     it. `main` is there from the start: a pattern that matches nothing at all is refused."""
-    trace, facts = record_attached(folder, [workload("dlopener"), "--calls", 4, 400000], "-e",
+    trace, facts = record_attached(folder, [workload("dlopener"), "--calls", 4, 1000000], "-e",
                                    "plugin_*", "-e", "dlopener:main")
     check_calls(trace, facts)
 

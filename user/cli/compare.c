@@ -316,8 +316,11 @@ static int read_capture(struct comparing *c, unsigned side, size_t index, struct
 static int read_all(struct comparing *c, struct xsp_error *err)
 {
 	const bool shows_progress = !c->output.quiet && isatty(STDERR_FILENO);
+	size_t at = 0, all = 0;
 	int rc = 0;
 
+	for (unsigned i = 0; i < c->side_count; i++)
+		all += c->sides[i].count;
 	for (unsigned i = 0; i < c->side_count && rc == 0; i++) {
 		struct side *s = &c->sides[i];
 		s->captures = calloc(s->count, sizeof(*s->captures));
@@ -325,7 +328,7 @@ static int read_all(struct comparing *c, struct xsp_error *err)
 			rc = xsp_out_of_memory(err);
 		for (size_t k = 0; k < s->count && rc == 0; k++) {
 			if (shows_progress)
-				fprintf(stderr, "\rreading %s\033[K", s->paths[k]);
+				fprintf(stderr, "\rreading capture %zu of %zu\033[K", ++at, all);
 			rc = read_capture(c, i, k, err);
 		}
 	}

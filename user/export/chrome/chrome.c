@@ -433,6 +433,8 @@ static int chrome_span(struct xsp_export *x, const struct xsp_span *span)
 	return holds ? hold(c, row, span) : put_slice(x, row, span, span->end_ns);
 }
 
+enum { STACK_MOST = 512 }; /* names of a sample's stack: beyond that those in its middle are a number */
+
 /*
  * A mark on the thread's row; its stack is text, outermost first, as the importers of stacks read either these or
  * slices.
@@ -448,6 +450,12 @@ static int chrome_sample(struct xsp_export *x, const struct xsp_sample *s)
 	xsp_out_text(x->out, "{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"sample\",\"name\":\"");
 	for (uint32_t i = 0; i <= s->path_length; i++) {
 		const uint32_t at = i == 0 ? s->path_length - 1 : i - 1;
+		if (s->path_length > STACK_MOST && i == STACK_MOST / 2 + 1) {
+			const uint32_t elided = s->path_length - STACK_MOST;
+			xsp_out_printf(x->out, "[%u more];", elided);
+			i += elided - 1;
+			continue;
+		}
 		const struct xsp_rendered *name =
 			xsp_renderer_get(c->open.names, s->path[at] & ~XSP_PATH_FRAME);
 		if (name == NULL)
