@@ -673,6 +673,33 @@ Test(export_formats, empty_traces_are_well_formed)
 }
 
 /* A gigabyte of JSON is said to be too much for viewers; stacks of as many spans are not. */
+/* 70,000 scopes that were open made 370 KB of each sample. */
+Test(export_formats, a_deep_stack_of_a_sample_is_elided_in_its_middle)
+{
+	uint32_t path[1000];
+
+	define(0, 1000000);
+	struct xsp_export *x = open_export("t.json");
+	const struct xsp_timeline_sink sink = xsp_export_sink(x);
+	for (uint32_t i = 0; i < 1000; i++)
+		path[i] = name_id(function_names[i < 500 ? 0 : 1]);
+	const struct xsp_sample deep = {.time_ns = 1000,
+					.period_ns = 1,
+					.pid = 10,
+					.tid = 10,
+					.path = path,
+					.path_length = 1000};
+	cr_assert_eq(sink.sample(sink.ctx, &deep), 0);
+	const char *stack = strstr(finish(x), "\"stack\":\"");
+	cr_assert_not_null(stack);
+	const size_t length = strcspn(stack, "}");
+	size_t names = 0;
+	for (size_t i = 0; i < length; i++)
+		names += stack[i] == ';';
+	cr_expect_eq(names, 512, "%zu", names);
+	cr_expect_not_null(strstr(stack, ";[488 more];"));
+}
+
 Test(export_formats, too_large_for_viewers)
 {
 	static const char *const names[] = {"json", "folded"};
