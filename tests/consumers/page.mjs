@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // page.mjs PART MAKE_CAPTURE FOLDER [XSPTRACE]: the HTML page in chromium: no error, no request, and, by PART:
-//   behaviour      with made-up data (user/report/web/test/fake.mjs) every tab, search, sorting, keys, links, both themes,
+//   behaviour      with made-up data (user/page/web/test/fake.mjs) every tab, search, sorting, keys, links, both themes,
 //                  hostile names
 //   light, dark    axe-core on every tab
 //   capture        the page that XSPTRACE writes of a capture: its figures are those of `analyze`, as JSON and as text
@@ -12,10 +12,10 @@ import {execFileSync, spawnSync} from 'node:child_process';
 import {fileURLToPath, pathToFileURL} from 'node:url';
 import {frames, place, timeline, trees} from './page_canvas.mjs';
 import {check, prepare, skip, tabsOf, withBrowser} from './page_open.mjs';
-import {HOSTILE, fakeBlocks, fakeReport, fillPage} from '../../user/report/web/test/fake.mjs';
-import {format} from '../../user/report/web/src/format.js';
+import {HOSTILE, fakeBlocks, fakeReport, fillPage} from '../../user/page/web/test/fake.mjs';
+import {format} from '../../user/page/web/src/format.js';
 
-const web = fileURLToPath(new URL('../../user/report/web', import.meta.url));
+const web = fileURLToPath(new URL('../../user/page/web', import.meta.url));
 const [part, makeCapture, folder, xsptrace] = process.argv.slice(2);
 const at = (name) => path.join(folder, name);
 prepare(folder);
@@ -33,7 +33,7 @@ function realPage() {
 function emptyPage(real) {
   const blocks = /(?:<script type="application\/x-xsptrace"[^>]*>[^<]*<\/script>\s*)+/;
   if (real) return real.replace(blocks, '<!--xsptrace-blocks-->\n');
-  if (!fs.existsSync(path.join(web, 'node_modules'))) skip('this build is without the page, and "npm ci" was not done in user/report/web');
+  if (!fs.existsSync(path.join(web, 'node_modules'))) skip('this build is without the page, and "npm ci" was not done in user/page/web');
   execFileSync(process.execPath, [path.join(web, 'build.mjs'), at('empty.html')], {stdio: 'ignore'});
   return fs.readFileSync(at('empty.html'), 'utf8');
 }

@@ -5,7 +5,7 @@ import http from 'node:http';
 import zlib from 'node:zlib';
 import assert from 'node:assert/strict';
 import {eventually} from './page_open.mjs';
-import {HOSTILE, fakeBlocks, fillPage} from '../../user/report/web/test/fake.mjs';
+import {HOSTILE, fakeBlocks, fillPage} from '../../user/page/web/test/fake.mjs';
 
 const near = (value, wanted, by) => assert.ok(Math.abs(value - wanted) <= by, `${value}, wanted ${wanted}`);
 /** The part of the time that the address comes to say: from, to (all of it where it says none). */

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The page's blocks (user/report/page.h), read as any program could: they tell what the other outputs of the same capture tell."""
+"""The page's blocks (user/page/page.h), read as any program could: they tell what the other outputs of the same capture tell."""
 import base64
 import collections
 import csv

@@ -29,7 +29,7 @@
 #include "export/sql/schema.h"
 #include "export/sql/server.h"
 #include "fuzz.h"
-#include "report/page.h"
+#include "page/page.h"
 
 #define PROBES 6U
 #define MAX_PATCHES 64U

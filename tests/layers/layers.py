@@ -33,11 +33,11 @@ MAY = {
     "analysis": FACTS + ["capture", "timeline"],
     "export": FACTS + ["target", "capture", "timeline"],
     "import": FACTS + ["capture"],  # writes captures
-    "report": FACTS + ["capture", "timeline", "analysis", "export"],
+    "page": FACTS + ["capture", "timeline", "analysis", "export"],
     "library": FACTS + ["capture", "timeline", "analysis", "import"],
     "inject": FACTS + ["target"],
     "dump": FACTS + ["target", "attach"],
-    "cli": LIVE + ["dump"] + ["capture", "record", "timeline", "analysis", "export", "import", "report", "inject"],
+    "cli": LIVE + ["dump"] + ["capture", "record", "timeline", "analysis", "export", "import", "page", "inject"],
     "agent": [],  # lives in other people's processes: nothing of the tool
 }
 

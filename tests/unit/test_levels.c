@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/levels.h"
+#include "page/levels.h"
 
 #define SPANS 20000U
 

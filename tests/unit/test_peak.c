@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/peak.h"
+#include "page/peak.h"
 
 #define SITES 20U
 #define BLOCKS 400U

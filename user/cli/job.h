@@ -6,7 +6,7 @@
 #include "analysis/ranks.h"
 #include "base/error.h"
 #include "cli/capture_files.h"
-#include "report/rank_names.h"
+#include "page/rank_names.h"
 
 struct xsp_job {
 	struct xsp_capture_files files;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* page_output.h - the page (report/page.h) as a file. */
+/* page_output.h - the page (page/page.h) as a file. */
 #ifndef XSP_CLI_PAGE_OUTPUT_H
 #define XSP_CLI_PAGE_OUTPUT_H
 
 #include "export/export.h"
-#include "report/page.h"
+#include "page/page.h"
 
 /* Why this build cannot write the format, or NULL. */
 const char *xsp_format_missing(const struct xsp_export_format *format);

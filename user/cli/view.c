@@ -22,7 +22,7 @@
 #include "cli/job.h"
 #include "cli/outputs.h"
 #include "cli/page_output.h"
-#include "report/server.h"
+#include "page/server.h"
 
 #define PAGE_PORT 8051
 #define PERFETTO_PORT 9001 /* the one that the policy of Perfetto's page allows */

@@ -10,7 +10,7 @@
 #include "timeline/samples.h"
 #include "timeline/waits.h"
 
-/* report/page.h writes it: it knows more than formats may. */
+/* page/page.h writes it: it knows more than formats may. */
 static const struct xsp_export_format page = {
 	.suffix = ".html", .title = "page", .whole = true, .file_only = true, .jobs = true};
 

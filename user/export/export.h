@@ -64,7 +64,7 @@ struct xsp_export_format {
 	const char *title; /* for --help and messages: "Chrome trace" */
 	const char *missing; /* why it cannot be written by this build; NULL: it can */
 	const char *scheme; /* names begin with SCHEME:// (a server) instead of ending; or NULL */
-	bool whole; /* it reads captures by itself, and xsp_export_open() refuses it: report/page.h */
+	bool whole; /* it reads captures by itself, and xsp_export_open() refuses it: page/page.h */
 	bool file_only; /* it writes by itself (xsp_out_descriptor): no pipe, no device */
 	int (*begin)(struct xsp_export *x);
 	int (*span)(struct xsp_export *x, const struct xsp_span *span);

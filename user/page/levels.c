@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report/levels.h"
+#include "page/levels.h"
 
 #include <errno.h>
 #include <stdbool.h>

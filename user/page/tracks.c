@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report/tracks.h"
+#include "page/tracks.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,9 +18,9 @@
 #include "export/memory_track.h"
 #include "export/out.h"
 #include "export/states.h"
-#include "report/arguments.h"
-#include "report/levels.h"
-#include "report/texts.h"
+#include "page/arguments.h"
+#include "page/levels.h"
+#include "page/texts.h"
 #include "timeline/gpu_category.h"
 
 #define DEVICES_NUMBERED 16U /* GPUs of one host */

@@ -73,7 +73,7 @@ const policy = [
 
 const page = `<!doctype html>
 <!--
-xsptrace's page: BSD-2-Clause; its source is user/report/web. It holds, besides:
+xsptrace's page: BSD-2-Clause; its source is user/page/web. It holds, besides:
 
 ${licences}-->
 <html lang="en">

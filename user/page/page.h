@@ -2,7 +2,7 @@
 /*
  * page.h - the HTML page of a capture, or of several: one file with everything in it, or served by `view`.
  *
- * The page is user/report/web (bundled at build time, embedded) with the data in blocks behind it, each
+ * The page is user/page/web (bundled at build time, embedded) with the data in blocks behind it, each
  *
  *     <script type="application/x-xsptrace" id="KEY">BASE64 OF GZIP</script>
  *

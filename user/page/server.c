@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report/server.h"
+#include "page/server.h"
 
 #ifdef XSP_WITHOUT_MICROHTTPD
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// fake.mjs PAGE OUT [SPANS]: made-up data in the blocks of user/report/page.h, for tests and for looking at the page
+// fake.mjs PAGE OUT [SPANS]: made-up data in the blocks of user/page/page.h, for tests and for looking at the page
 // without a capture. Nothing in it is random: the same call gives the same page.
 import fs from 'node:fs';
 import zlib from 'node:zlib';
@@ -201,7 +201,7 @@ class Columns {
   }
 }
 
-/** Levels of detail of spans {start, duration, name}, as user/report writes them: merged where shorter than the resolution. */
+/** Levels of detail of spans {start, duration, name}, as user/page writes them: merged where shorter than the resolution. */
 function levels(columns, spans, length) {
   const level = (cells, resolution) => ({
     resolution_ns: resolution,

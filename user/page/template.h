@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* template.h - the page without data, as user/report/web makes it: blocks stand where XSP_TEMPLATE_BLOCKS is. */
+/* template.h - the page without data, as user/page/web makes it: blocks stand where XSP_TEMPLATE_BLOCKS is. */
 #ifndef XSP_REPORT_TEMPLATE_H
 #define XSP_REPORT_TEMPLATE_H
 

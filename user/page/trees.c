@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report/trees.h"
+#include "page/trees.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,8 +10,8 @@
 #include "base/grow.h"
 #include "export/merged_stacks.h"
 #include "export/out.h"
-#include "report/peak.h"
-#include "report/texts.h"
+#include "page/peak.h"
+#include "page/texts.h"
 #include "timeline/gpu_category.h"
 
 #define SMALL 100000U /* what is less than so much of the whole is told together */

@@ -7,7 +7,7 @@
 #define XSP_REPORT_ARGUMENTS_H
 
 #include "export/states.h"
-#include "report/texts.h"
+#include "page/texts.h"
 #include "timeline/gpu.h"
 
 struct xsp_arguments;

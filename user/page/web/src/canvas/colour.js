@@ -15,7 +15,7 @@ export const ofStyle = (name) =>
 /** The same as everywhere else on the page. */
 export const ofName = (name) => ofStyle(`--hue-${hueOf(name)}`);
 
-/** Kinds of a tree's nodes, as user/report/page.h numbers them. */
+/** Kinds of a tree's nodes, as user/page/page.h numbers them. */
 export const KINDS = [
   {title: 'span', hues: [48, 88]},
   {title: 'Python', hues: [235, 270]},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report/peak.h"
+#include "page/peak.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report/block.h"
+#include "page/block.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report/page.h"
+#include "page/page.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,11 +11,11 @@
 #include "analysis/compare_read.h"
 #include "base/json.h"
 #include "base/json_writer.h"
-#include "report/block.h"
-#include "report/rank_names.h"
-#include "report/template.h"
-#include "report/tracks.h"
-#include "report/trees.h"
+#include "page/block.h"
+#include "page/rank_names.h"
+#include "page/template.h"
+#include "page/tracks.h"
+#include "page/trees.h"
 
 #define VERSION 1
 #define TITLE_SIZE 600 /* two file names */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report/arguments.h"
+#include "page/arguments.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The data of the page: blocks as user/report/page.h describes them, read when they are first asked for.
+// The data of the page: blocks as user/page/page.h describes them, read when they are first asked for.
 
 const MAGIC = 0x54505358; // "XSPT"
 const HEAD_BYTES = 8;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report/texts.h"
+#include "page/texts.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report/rank_names.h"
+#include "page/rank_names.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
-# The page (user/report/web): its packages are installed into the build folder, by its lock file, and it is bundled
+# The page (user/page/web): its packages are installed into the build folder, by its lock file, and it is bundled
 # and embedded at build time. Without Node the tool is built without it.
-set(WEB ${CMAKE_SOURCE_DIR}/user/report/web)
+set(WEB ${CMAKE_SOURCE_DIR}/user/page/web)
 set(WEB_BUILD ${CMAKE_BINARY_DIR}/web)
 set(WEB_MISSING "")
 if(XSPTRACE_WEB STREQUAL "OFF")
   set(WEB_MISSING "it is turned off: -DXSPTRACE_WEB=OFF")
 elseif(NOT EXISTS ${WEB}/build.mjs)
-  set(WEB_MISSING "user/report/web is not there")
+  set(WEB_MISSING "user/page/web is not there")
 else()
   find_program(NODE NAMES node nodejs)
   find_program(NPM NAMES npm)
@@ -36,7 +36,7 @@ if(WEB_MISSING)
     message(FATAL_ERROR "the page cannot be built: ${WEB_MISSING}")
   endif()
   message(STATUS "-o FILE.html is not built: ${WEB_MISSING}")
-  set_property(SOURCE user/report/template.c APPEND PROPERTY COMPILE_DEFINITIONS XSP_WITHOUT_PAGE)
+  set_property(SOURCE user/page/template.c APPEND PROPERTY COMPILE_DEFINITIONS XSP_WITHOUT_PAGE)
 else()
   file(GLOB_RECURSE WEB_SOURCES CONFIGURE_DEPENDS ${WEB}/src/*)
   # node finds packages from where a source is: it is copied to them
@@ -50,6 +50,6 @@ else()
     DEPENDS ${WEB}/build.mjs ${WEB}/package.json ${WEB}/package-lock.json ${WEB_SOURCES} ${WEB}/page_template.cmake
     WORKING_DIRECTORY ${WEB_BUILD} COMMENT "Page" VERBATIM)
   target_sources(xsp_core PRIVATE ${WEB_BUILD}/page_template.inc)
-  set_property(SOURCE user/report/template.c APPEND PROPERTY OBJECT_DEPENDS ${WEB_BUILD}/page_template.inc)
-  set_property(SOURCE user/report/template.c APPEND PROPERTY INCLUDE_DIRECTORIES ${WEB_BUILD})
+  set_property(SOURCE user/page/template.c APPEND PROPERTY OBJECT_DEPENDS ${WEB_BUILD}/page_template.inc)
+  set_property(SOURCE user/page/template.c APPEND PROPERTY INCLUDE_DIRECTORIES ${WEB_BUILD})
 endif()
