@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "analysis/analyses.h"
-#include "analysis/summary.h"
+#include "analysis/names/summary.h"
 
 #define PROBES 3000U
 #define THREADS 4U

@@ -21,8 +21,8 @@
 
 #include "../unit/span_check.h"
 #include "analysis/analyses.h"
-#include "analysis/rules.h"
-#include "analysis/summary.h"
+#include "analysis/rules/rules.h"
+#include "analysis/names/summary.h"
 #include "base/grow.h"
 #include "capture/format.h"
 #include "export/export.h"

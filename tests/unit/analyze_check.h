@@ -9,8 +9,8 @@
 #include "capture_builder.h"
 
 #include "analysis/analyses.h"
-#include "analysis/rules.h"
-#include "analysis/summary.h"
+#include "analysis/rules/rules.h"
+#include "analysis/names/summary.h"
 #include "base/text.h"
 
 #define MS 1000000ULL

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "analysis/compare.h"
+#include "analysis/compare/compare.h"
 #include "base/text.h"
 #include "capture_builder.h"
 

@@ -5,9 +5,9 @@
  */
 #include <criterion/criterion.h>
 
-#include "analysis/gpu.h"
-#include "analysis/rules.h"
-#include "analysis/summary_gpu.h"
+#include "analysis/gpu/gpu.h"
+#include "analysis/rules/rules.h"
+#include "analysis/gpu/summary_gpu.h"
 #include "capture_builder.h"
 #include "catalog/gpu_peaks.h"
 #include "export/export.h"

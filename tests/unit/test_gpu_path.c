@@ -2,7 +2,7 @@
 /* Critical paths of steps that are planted: what is on them was worked out by hand, from the times in each case. */
 #include <criterion/criterion.h>
 
-#include "analysis/gpu.h"
+#include "analysis/gpu/gpu.h"
 #include "capture_builder.h"
 
 enum { STEP, OP, SYNC, BATCH, PROBES };

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "analysis/growth.h"
+#include "analysis/memory/growth.h"
 
 #define SECOND 1000000000ULL
 #define STEP_NS 7000000ULL

@@ -4,7 +4,7 @@
 #include <malloc.h>
 #include <sys/stat.h>
 
-#include "analysis/live.h"
+#include "analysis/names/live.h"
 #include "capture_builder.h"
 
 #define MAIN 0x7ffe00001000ULL

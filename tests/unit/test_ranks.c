@@ -3,7 +3,7 @@
  * ends for all when the last one has come; what is expected is what it was made of. */
 #include <criterion/criterion.h>
 
-#include "analysis/ranks.h"
+#include "analysis/ranks/ranks.h"
 #include "analysis/report.h"
 #include "capture_builder.h"
 

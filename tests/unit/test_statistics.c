@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "analysis/statistics.h"
+#include "analysis/compare/statistics.h"
 
 static void near_to(double got, double expected, double within)
 {

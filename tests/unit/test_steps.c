@@ -2,8 +2,8 @@
 /* Steps: what marks them, what counts, and what must not be told of them. Numbers are counted by hand. */
 #include <criterion/criterion.h>
 
-#include "analysis/steps_guess.h"
-#include "analysis/summary.h"
+#include "analysis/names/steps_guess.h"
+#include "analysis/names/summary.h"
 #include "base/text.h"
 #include "capture_builder.h"
 

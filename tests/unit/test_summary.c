@@ -2,8 +2,8 @@
 /* The summary: its numbers against numbers counted here, its text, and that it hides no loss. */
 #include "capture_builder.h"
 
-#include "analysis/histogram.h"
-#include "analysis/summary.h"
+#include "analysis/names/histogram.h"
+#include "analysis/names/summary.h"
 #include "base/units.h"
 
 /* ---- histogram and units ---- */

@@ -2,7 +2,7 @@
 /* The summary by line of Python and by module: sums against those of spans made by hand. */
 #include "capture_builder.h"
 
-#include "analysis/summary.h"
+#include "analysis/names/summary.h"
 
 #define SP 4096
 

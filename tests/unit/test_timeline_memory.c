@@ -6,7 +6,7 @@
  */
 #include <sys/resource.h>
 
-#include "analysis/summary.h"
+#include "analysis/names/summary.h"
 #include "capture_builder.h"
 
 #define LIMIT_KB (50L * 1024)

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "analysis/value_rows.h"
+#include "analysis/names/value_rows.h"
 #include "capture_builder.h"
 
 enum { RECORDED, COUNTER, INCREASE, DECREASE, PAYLOAD, OTHER, PROBES };

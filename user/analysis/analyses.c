@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/ranks.h"
+#include "analysis/ranks/ranks.h"
 #include "analysis/report_head.h"
-#include "analysis/rules.h"
-#include "analysis/steps_guess.h"
+#include "analysis/rules/rules.h"
+#include "analysis/names/steps_guess.h"
 #include "analysis/summary_report.h"
 
 /* In the order of their sections; the first one knows the steps. */

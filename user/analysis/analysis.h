@@ -3,7 +3,7 @@
  * analysis.h - an analysis of `xsptrace analyze`: a row in the table of analysis/analyses.c.
  *
  * All of them listen to one run of the timeline; then each adds its sections to the report, in the order of the
- * table. Rules (analysis/rules.c) come last, and read what the analyses counted.
+ * table. Rules (analysis/rules/rules.c) come last, and read what the analyses counted.
  */
 #ifndef XSP_ANALYSIS_ANALYSIS_H
 #define XSP_ANALYSIS_ANALYSIS_H

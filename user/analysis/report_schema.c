@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/report.h"
-#include "analysis/rules.h"
+#include "analysis/rules/rules.h"
 #include "base/json_writer.h"
 
 /* What XSP_REPORT_LISTED() put there. The names are the linker's. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* summary_json.c - --summary json: what the table and the lines after it say, for programs (docs/formats.md). */
-#include "analysis/summary_private.h"
+#include "analysis/names/summary_private.h"
 
 #include <errno.h>
 

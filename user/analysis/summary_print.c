@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* summary_print.c - the table, and after it everything that the reader must know of it. */
-#include "analysis/summary_private.h"
+#include "analysis/names/summary_private.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 #define XSP_ANALYSIS_SUMMARY_REPORT_H
 
 #include "analysis/analysis.h"
-#include "analysis/summary_private.h"
+#include "analysis/names/summary_private.h"
 
 struct xsp_summary_analysis {
 	struct xsp_timeline *timeline;

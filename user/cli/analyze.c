@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "analysis/analyses.h"
-#include "analysis/rules.h"
+#include "analysis/rules/rules.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/cut_options.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/compare_read.h"
+#include "analysis/compare/compare_read.h"
 #include "base/grow.h"
 #include "cli/cli.h"
 #include "cli/cut_options.h"

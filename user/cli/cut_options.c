@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "analysis/steps.h"
-#include "analysis/steps_guess.h"
+#include "analysis/names/steps.h"
+#include "analysis/names/steps_guess.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "probes/probe.h"

@@ -3,7 +3,7 @@
 #ifndef XSP_CLI_JOB_H
 #define XSP_CLI_JOB_H
 
-#include "analysis/ranks.h"
+#include "analysis/ranks/ranks.h"
 #include "base/error.h"
 #include "cli/capture_files.h"
 #include "page/rank_names.h"

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analysis/steps.h"
-#include "analysis/steps_guess.h"
-#include "analysis/summary.h"
+#include "analysis/names/steps.h"
+#include "analysis/names/steps_guess.h"
+#include "analysis/names/summary.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/cli.h"

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analysis/live.h"
+#include "analysis/names/live.h"
 #include "base/clock.h"
 #include "base/units.h"
 #include "capture/capture.h"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "analysis/live.h"
+#include "analysis/names/live.h"
 #include "record/recorder.h"
 
 enum xsp_top_table { XSP_TOP_NAMES, XSP_TOP_THREADS, XSP_TOP_TABLES };

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "analysis/analyses.h"
-#include "analysis/compare_read.h"
+#include "analysis/compare/compare_read.h"
 #include "base/json.h"
 #include "base/json_writer.h"
 #include "page/block.h"

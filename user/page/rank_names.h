@@ -3,7 +3,7 @@
 #ifndef XSP_REPORT_RANK_NAMES_H
 #define XSP_REPORT_RANK_NAMES_H
 
-#include "analysis/ranks.h"
+#include "analysis/ranks/ranks.h"
 #include "export/export.h"
 
 /* Zero-initialise. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/summary_python.h"
+#include "analysis/names/summary_python.h"
 #include "base/grow.h"
 #include "export/merged_stacks.h"
 #include "export/out.h"

@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* compare.c - the report of a comparison: what was compared, what has changed, and the tables. */
+#include "analysis/compare/compare.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/compare/compare_private.h"
+#include "analysis/rules/rules.h"
+#include "base/units.h"
+
+#define HIGH 0.3
+#define MEDIUM 0.1
+#define LABELS 26U
+
+/* ---- words ---- */
+
+static const struct {
+	const char *keyword, *meaning;
+} reasons[] = {
+	[WHY_NOISE] = {"none: noise", "the 95 % interval holds the threshold: it is narrower with "
+				      "three captures a side, or longer ones"},
+	[WHY_FEW] = {"none: few",
+		     "too few measurements: 12 steps, a fourth of the time, or 3 captures a "
+		     "side are needed"},
+	[WHY_NO_SPREAD] = {"none: no spread",
+			   "all measurements are equal, which says nothing about another run"},
+	[WHY_CHANCE] = {"none: chance",
+			"its own interval lies beyond the threshold, but so many were compared "
+			"that chance brings that about (Holm's correction)"},
+	[WHY_FASTEST] = {"none: fastest",
+			 "the fastest ones have not changed as the middle has, so it may be the "
+			 "machine that was busy; three captures a side tell"},
+	[WHY_ALL] =
+		{"none: all alike",
+		 "most operators (kernels) changed alike, as on a machine that is busier or a GPU "
+		 "with another clock; three captures a side tell"},
+	[WHY_SMALL] = {"small",
+		       "less than 1 % of the time (three captures a side: 0.1 %) is not judged"},
+	[WHY_RARE] = {"none: seldom",
+		      "it is on one side only, but not in most of the time of each capture"},
+	[WHY_PEAK] = {"none: peak",
+		      "the most that there was differs otherwise than most of the time does; three "
+		      "captures a side tell"},
+	[WHY_NO_GROWTH] = {"none: no growth",
+			   "the other side gave memory back, and this one only did not"},
+	[WHY_ONCE] = {"none: once",
+		      "this memory was reached once (or in fewer than four of 16 pieces of the "
+		      "time) and then kept: one value, which says nothing about another run; three "
+		      "captures a side tell"},
+	[WHY_ALONE] = {"none: alone",
+		       "fewer than three kernels have 1 % of their device's time each, so that a "
+		       "slower kernel cannot be told from a GPU with another clock; three captures "
+		       "a side tell"},
+};
+
+/* ---- what makes it doubtful ---- */
+
+/* The first reason, for findings; all of them are noted. NULL: none. */
+static const char *note_doubts(struct xsp_report_section *head,
+			       const struct xsp_compare_side *sides, size_t count)
+{
+	static const char *const texts[] = {
+		"uncertain: events were lost, so that times of their callers are too long and "
+		"counts too low",
+		"uncertain: not all of the time was recorded (windows of --max-overhead)",
+		"uncertain: a capture is damaged, or was not ended",
+		"uncertain: probes came late (libraries, children, changed code): calls before are "
+		"missing",
+		"uncertain: the command lines differ",
+		"uncertain: the captures are of different machines",
+		"uncertain: the captures were recorded by different versions of xsptrace",
+		"uncertain: the captures were recorded with different filters (xsptrace info): "
+		"what "
+		"is left out of one is in its callers' own time",
+	};
+	const struct xsp_compare_capture *first = &sides[0].captures[0];
+	bool doubts[sizeof(texts) / sizeof(texts[0])] = {false};
+	const char *reason = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < sides[i].count; k++) {
+			const struct xsp_compare_capture *c = &sides[i].captures[k];
+			doubts[0] = doubts[0] || c->lost > 0;
+			doubts[1] = doubts[1] || c->windows > 0;
+			doubts[2] = doubts[2] || c->damaged;
+			doubts[3] = doubts[3] || c->late;
+			doubts[4] = doubts[4] || strcmp(c->command, first->command) != 0;
+			doubts[5] = doubts[5] || strcmp(c->host, first->host) != 0;
+			doubts[6] = doubts[6] || strcmp(c->version, first->version) != 0;
+			/* those of a trace that was imported are not known */
+			doubts[7] = doubts[7] || (*c->filters != '\0' && *first->filters != '\0' &&
+						  strcmp(c->filters, first->filters) != 0);
+		}
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		if (!doubts[i])
+			continue;
+		xsp_report_note(head, texts[i]);
+		reason = reason != NULL ? reason : texts[i] + strlen("uncertain: ");
+	}
+	return reason;
+}
+
+/* Those are in no row. */
+static void note_places(struct xsp_report_section *head, const struct xsp_compare_side *sides,
+			size_t count)
+{
+	uint64_t left_out = 0;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < sides[i].count; k++)
+			left_out += xsp_series_places_left_out(sides[i].captures[k].series);
+	if (left_out > 0)
+		xsp_report_note(head, "memory is allocated at more places than are followed: "
+				      "growth of those that came last is not compared");
+}
+
+static const char *side_name(size_t side)
+{
+	static const char names[LABELS][2] = {"A", "B", "C", "D", "E", "F", "G", "H", "I",
+					      "J", "K", "L", "M", "N", "O", "P", "Q", "R",
+					      "S", "T", "U", "V", "W", "X", "Y", "Z"};
+
+	return side < LABELS ? names[side] : "?";
+}
+
+static void put_captures(struct xsp_report_section *head, const struct xsp_compare_side *sides,
+			 size_t count)
+{
+	static const struct xsp_report_column columns[] = {
+		{"side", "side", XSP_UNIT_TEXT, true},
+		{"capture", "capture", XSP_UNIT_TEXT, true},
+		{"recorded", "recorded", XSP_UNIT_NS, false},
+		{"steps", "steps", XSP_UNIT_COUNT, false},
+		{"lost", "lost", XSP_UNIT_COUNT, false},
+		{"command", "command", XSP_UNIT_TEXT, false},
+	};
+	XSP_REPORT_SHAPE(compare, shape, "compared", "captures", "Captures", columns);
+	struct xsp_report_table *t = xsp_report_table(head, &shape);
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < sides[i].count; k++) {
+			const struct xsp_compare_capture *c = &sides[i].captures[k];
+			const uint64_t steps = xsp_series_step_count(c->series);
+			xsp_report_row(
+				t,
+				(const struct xsp_cell[]){
+					xsp_cell_text(side_name(i)),
+					xsp_cell_text(c->path),
+					xsp_cell_integer(xsp_series_recorded_ns(c->series)),
+					steps > 0 ? xsp_cell_integer(steps) : (struct xsp_cell){0},
+					c->lost_known ? xsp_cell_integer(c->lost)
+						      : (struct xsp_cell){0},
+					xsp_cell_text(c->command),
+				});
+		}
+}
+
+/* ---- tables ---- */
+
+/* `side` is absent where there are but two: then no column is shown for it. */
+#define COLUMNS(value, difference)                                                                 \
+	{                                                                                          \
+		{"name", "name", XSP_UNIT_TEXT, true}, {"side", "side", XSP_UNIT_TEXT, true},      \
+			{"verdict", "verdict", XSP_UNIT_TEXT, false},                              \
+			{"change", "change", difference, false},                                   \
+			{"low", "from", difference, false}, {"high", "to", difference, false},     \
+			{"a", "A", value, false}, {"b", "B", value, false},                        \
+			{"calls_a", "calls A", XSP_UNIT_NUMBER, false},                            \
+			{"calls_b", "calls B", XSP_UNIT_NUMBER, false},                            \
+	}
+#define COLUMN_COUNT 10
+static const struct xsp_report_column of_times[COLUMN_COUNT] = COLUMNS(XSP_UNIT_NS, XSP_UNIT_SHARE);
+static const struct xsp_report_column of_bytes[COLUMN_COUNT] =
+	COLUMNS(XSP_UNIT_BYTES, XSP_UNIT_SHARE);
+static const struct xsp_report_column of_growth[COLUMN_COUNT] =
+	COLUMNS(XSP_UNIT_BYTES, XSP_UNIT_BYTES);
+
+/* Of a kind of comparison: where its rows stand, and what its verdicts are called. */
+static const struct {
+	const char *section_title;
+	struct xsp_report_shape shape;
+	const char *less, *more, *rule;
+} kinds[COMPARED_KINDS] = {
+#define KIND(kind, in, section, table, title, columns, less, more, rule)                           \
+	[COMPARED_##kind] = {in, {section, table, title, columns, COLUMN_COUNT}, less, more, rule}
+	KIND(STEP, "Steps", "steps", "step", "Time of a step", of_times, "faster", "slower",
+	     "slower"),
+	KIND(IN_STEP, "Operators", "operators", "in_step", "Own time in a step", of_times, "faster",
+	     "slower", "slower"),
+	KIND(OPERATOR, "Operators", "operators", "call", "Own time of a call", of_times, "faster",
+	     "slower", "slower-call"),
+	KIND(LINE, "Python", "python", "line", "Own time of a call from a line", of_times, "faster",
+	     "slower", "slower-line"),
+	KIND(MODULE, "Python", "python", "module", "Own time of a call from a module", of_times,
+	     "faster", "slower", "slower-module"),
+	KIND(KERNEL, "Kernels", "kernels", "kernel", "Time of a kernel", of_times, "faster",
+	     "slower", "slower-kernel"),
+	KIND(PEAK, "Memory", "memory", "peak", "At most", of_bytes, "less", "more", "memory"),
+	KIND(GROWTH, "Memory", "memory", "growth", "Growth", of_growth, "grows less", "grows more",
+	     "leak"),
+#undef KIND
+};
+XSP_REPORT_LISTED(compare) *const listed[] = {
+	&kinds[COMPARED_STEP].shape,	 &kinds[COMPARED_IN_STEP].shape,
+	&kinds[COMPARED_OPERATOR].shape, &kinds[COMPARED_LINE].shape,
+	&kinds[COMPARED_MODULE].shape,	 &kinds[COMPARED_KERNEL].shape,
+	&kinds[COMPARED_PEAK].shape,	 &kinds[COMPARED_GROWTH].shape,
+};
+
+static const char *verdict_name(const struct comparison *c)
+{
+	switch (c->verdict) {
+	case VERDICT_NONE:
+		return reasons[c->why].keyword;
+	case VERDICT_SAME:
+		return "same";
+	case VERDICT_LESS:
+		return kinds[c->what].less;
+	case VERDICT_MORE:
+		return kinds[c->what].more;
+	case VERDICT_NEW:
+		return "new";
+	case VERDICT_GONE:
+		return "gone";
+	}
+	return "";
+}
+
+/* One report being written. */
+struct writing {
+	struct xsp_report *report;
+	bool reasons[sizeof(reasons) / sizeof(reasons[0])]; /* those that stand in a table */
+	const char *doubt;
+	unsigned found;
+};
+
+static struct xsp_cell real(double value)
+{
+	return isfinite(value) ? xsp_cell_real(value) : (struct xsp_cell){0};
+}
+
+/* A difference as it is shown: a share, or bytes. What is a thousand times as much says nothing but that it is not
+ * known. */
+static double display_value(const struct comparison *c, double difference)
+{
+	if (!c->d.known)
+		return NAN;
+	if (c->what == COMPARED_GROWTH)
+		return difference;
+	return fabs(difference) < log(1000) ? expm1(difference) : NAN;
+}
+
+static double weight(const struct comparison *c)
+{
+	if (c->in_a != c->in_b)
+		return c->share;
+	if (!c->d.known)
+		return 0;
+	return c->what == COMPARED_GROWTH ? fabs(c->d.by) : c->share * fabs(expm1(c->d.by));
+}
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct comparison *x = a, *y = b;
+	const bool sure_x = x->verdict > VERDICT_SAME, sure_y = y->verdict > VERDICT_SAME;
+	const double by = weight(y) - weight(x);
+
+	if (x->what != y->what)
+		return x->what < y->what ? -1 : 1;
+	if (sure_x != sure_y)
+		return sure_x ? -1 : 1;
+	return by < 0 ? -1 : by > 0 ? 1 : strcmp(x->name, y->name);
+}
+
+static void put_row(struct writing *w, const struct comparison *c, const char *side)
+{
+	const bool sure = c->verdict > VERDICT_SAME;
+	char verdict_text[40];
+
+	if (c->verdict == VERDICT_NONE)
+		w->reasons[c->why] = true;
+	snprintf(verdict_text, sizeof(verdict_text), "%s%s", verdict_name(c),
+		 sure && w->doubt != NULL ? "?" : "");
+	struct xsp_report_section *section = xsp_report_section(
+		w->report, kinds[c->what].shape.section, kinds[c->what].section_title);
+	struct xsp_report_table *table = xsp_report_table(section, &kinds[c->what].shape);
+	const bool calls = c->calls_a > 0 || c->calls_b > 0;
+	xsp_report_row(table, (const struct xsp_cell[COLUMN_COUNT]){
+				      xsp_cell_text(c->name),
+				      xsp_cell_text(side),
+				      xsp_cell_text(verdict_text),
+				      real(display_value(c, c->d.by)),
+				      real(display_value(c, c->d.low)),
+				      real(display_value(c, c->d.high)),
+				      real(c->a),
+				      real(c->b),
+				      real(calls ? c->calls_a : NAN),
+				      real(calls ? c->calls_b : NAN),
+			      });
+	xsp_report_row_leads(table, sure);
+}
+
+/* ---- what has changed, as findings ---- */
+
+static enum xsp_severity severity_of(double share)
+{
+	return share > HIGH	 ? XSP_SEVERITY_HIGH
+	       : share >= MEDIUM ? XSP_SEVERITY_MEDIUM
+				 : XSP_SEVERITY_LOW;
+}
+
+/* What of a step, or of the time, it makes more. */
+static double effect(const struct pair *p, const struct comparison *c)
+{
+	const struct comparison *step = &p->rows[0];
+
+	if (c->what == COMPARED_STEP || c->what == COMPARED_PEAK)
+		return expm1(c->d.by);
+	if (c->what == COMPARED_GROWTH)
+		return 1;
+	if (c->what == COMPARED_IN_STEP && step->what == COMPARED_STEP && step->a > 0)
+		return (c->b - c->a) / step->a;
+	return c->share * expm1(c->d.by);
+}
+
+/* "1.23 us", "3.4 MiB" */
+static const char *quantity(char text[XSP_UNITS_SIZE], const struct comparison *c, double value)
+{
+	const uint64_t whole = fabs(value) < 9e18 ? (uint64_t)llround(fabs(value)) : 0;
+
+	return kinds[c->what].shape.columns == of_times ? xsp_format_ns(text, whole)
+							: xsp_format_bytes(text, whole);
+}
+
+static void put_slower(struct writing *w, const struct pair *p, const struct comparison *c,
+		       const char *side)
+{
+	char a[XSP_UNITS_SIZE], b[XSP_UNITS_SIZE], *title = NULL;
+	const bool growth = c->what == COMPARED_GROWTH;
+	int rc;
+
+	if (growth)
+		rc = asprintf(&title, "%s grows by %s a %s in %s, by %s%s in A", c->name,
+			      quantity(b, c, c->b), p->steps ? "step" : "second", side,
+			      c->a < 0 ? "-" : "", quantity(a, c, c->a));
+	else if (!isfinite(c->a)) /* of all kernels */
+		rc = asprintf(&title, "%s: %.1f %% %s in %s (%.1f %% to %.1f %%)", c->name,
+			      100 * expm1(c->d.by), kinds[c->what].more, side,
+			      100 * expm1(c->d.low), 100 * expm1(c->d.high));
+	else
+		rc = asprintf(&title, "%s: %.1f %% %s in %s (%.1f %% to %.1f %%), %s after %s",
+			      c->name, 100 * expm1(c->d.by), kinds[c->what].more, side,
+			      100 * expm1(c->d.low), 100 * expm1(c->d.high), quantity(b, c, c->b),
+			      quantity(a, c, c->a));
+	if (rc < 0)
+		return;
+	const double share = effect(p, c);
+	struct xsp_report_section *figures = xsp_report_finding(
+		w->report, &(struct xsp_report_finding){.rule = kinds[c->what].rule,
+							.severity = growth ? XSP_SEVERITY_HIGH
+									   : severity_of(share),
+							.subject = c->name,
+							.title = title,
+							.uncertain = w->doubt,
+							.share = share});
+	xsp_report_value(figures, "p", "chance (corrected)", XSP_UNIT_NUMBER, real(c->p));
+	free(title);
+}
+
+/* Of a call, what the same name takes in a step says more; NULL: that is not known, or this is no call. */
+static const struct comparison *in_step(const struct pair *p, const struct comparison *c)
+{
+	for (size_t i = 0; i < p->count && c->what == COMPARED_OPERATOR; i++)
+		if (p->rows[i].what == COMPARED_IN_STEP && strcmp(p->rows[i].name, c->name) == 0)
+			return &p->rows[i];
+	return NULL;
+}
+
+static bool has_finding(const struct xsp_report *r, const struct xsp_report_finding *f)
+{
+	const struct xsp_report_found *all;
+	const size_t n = r != NULL ? xsp_report_findings(r, &all) : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct xsp_report_finding *other = &all[i].finding;
+		if (strcmp(other->rule, f->rule) == 0 &&
+		    strcmp(other->subject != NULL ? other->subject : "",
+			   f->subject != NULL ? f->subject : "") == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Was there anything in it that the rule could find it by? `needs`: else what it needs. */
+static bool was_looked_for(const struct xsp_report *r, const char *rule, const char **needs)
+{
+	const struct xsp_report_table *t =
+		r != NULL ? xsp_report_find_table(xsp_report_find_section(r, "rules"), "rules")
+			  : NULL;
+
+	for (size_t i = 0; t != NULL && i < xsp_report_row_count(t); i++) {
+		const struct xsp_cell *cells = xsp_report_row_at(t, i);
+		if (strcmp(cells[XSP_RULES_KEY].text, rule) != 0 ||
+		    cells[XSP_RULES_NEEDS].kind != XSP_CELL_TEXT)
+			continue;
+		*needs = cells[XSP_RULES_NEEDS].text;
+		return false;
+	}
+	return true;
+}
+
+/* A finding that some captures of the other side could not have: it says nothing of what has changed. */
+static bool was_not_looked_for(struct writing *w, const struct xsp_compare_side *lacks,
+			       const struct xsp_report_finding *f, bool came, const char *side)
+{
+	const char *needs = NULL;
+	char text[256];
+	size_t i = 0;
+
+	while (i < lacks->count && was_looked_for(lacks->captures[i].report, f->rule, &needs))
+		i++;
+	if (i == lacks->count)
+		return false;
+	snprintf(text, sizeof(text),
+		 "not compared: %s is found in %s, and %s was recorded without what it needs (%s)",
+		 f->rule, came ? (side != NULL ? side : "B") : "A",
+		 came ? "A" : (side != NULL ? side : "B"), needs);
+	xsp_report_note(xsp_report_section(w->report, "bottlenecks", "Bottlenecks"), text);
+	return true;
+}
+
+/* In how many captures of a side a finding of another one is, or nearly is: what lies about a threshold is there in one
+ * run and not in the next. */
+static size_t captures_with(const struct xsp_compare_side *side, const struct xsp_report_finding *f,
+			    bool nearly)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < side->count; i++)
+		n += has_finding(side->captures[i].report, f) ||
+		     (nearly && has_finding(side->captures[i].nearly, f));
+	return n;
+}
+
+/* Of one recording a side: a finding that a busier machine brings about. */
+static bool is_of_machine(const struct pair *p, const struct xsp_report_finding *f)
+{
+	const long rule = xsp_rule_index(f->rule, strlen(f->rule));
+
+	return !p->repeats && rule >= 0 && xsp_rules[rule].machine;
+}
+
+/* Findings of all captures of one side, and none of the other. */
+static void put_findings(struct writing *w, const struct pair *p, bool came, const char *side)
+{
+	static const struct xsp_report_column columns[] = {
+		{"rule", "rule", XSP_UNIT_TEXT, true},
+		{"subject", "of", XSP_UNIT_TEXT, true},
+		{"side", "side", XSP_UNIT_TEXT, true},
+		{"title", "finding", XSP_UNIT_TEXT, false},
+	};
+	XSP_REPORT_SHAPE(compare, came_shape, "bottlenecks", "came", "Came", columns);
+	XSP_REPORT_SHAPE(compare, went_shape, "bottlenecks", "went", "Went", columns);
+	const struct xsp_compare_side *has = came ? p->b : p->a, *lacks = came ? p->a : p->b;
+	const struct xsp_report_found *all;
+	const size_t n = has->captures[0].report != NULL
+				 ? xsp_report_findings(has->captures[0].report, &all)
+				 : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct xsp_report_finding *f = &all[i].finding;
+		if (captures_with(has, f, false) < has->count ||
+		    captures_with(lacks, f, true) > 0 || is_of_machine(p, f) ||
+		    was_not_looked_for(w, lacks, f, came, side))
+			continue;
+		struct xsp_report_section *section =
+			xsp_report_section(w->report, "bottlenecks", "Bottlenecks");
+		struct xsp_report_table *t =
+			xsp_report_table(section, came ? &came_shape : &went_shape);
+		xsp_report_row(t, (const struct xsp_cell[]){
+					  xsp_cell_text(f->rule), xsp_cell_text(f->subject),
+					  xsp_cell_text(side), xsp_cell_text(f->title)});
+		if (!came)
+			continue;
+		struct xsp_report_finding copy = *f;
+		copy.uncertain = f->uncertain != NULL ? f->uncertain : w->doubt;
+		xsp_report_finding(w->report, &copy);
+		if (f->severity > XSP_SEVERITY_LOW)
+			w->found |= XSP_COMPARE_NEW_BOTTLENECK;
+	}
+}
+
+/* ---- all of it ---- */
+
+static void put_verdicts(struct writing *w, const struct pair *p, const char *name,
+			 const char *side)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		const struct comparison *c = &p->rows[i];
+		put_row(w, c, side);
+		if (c->verdict != VERDICT_MORE)
+			continue;
+		const struct comparison *step = in_step(p, c);
+		/* fewer and larger calls: each takes longer, and all of them less */
+		if (step != NULL && step->verdict == VERDICT_LESS && step->calls_b < step->calls_a)
+			continue;
+		w->found |= c->what >= COMPARED_PEAK ? XSP_COMPARE_MEMORY : XSP_COMPARE_SLOWER;
+		if (step == NULL || step->verdict != VERDICT_MORE)
+			put_slower(w, p, c, name);
+	}
+}
+
+static void put_method(struct xsp_report_section *head, const struct pair *p, const char *name)
+{
+	char text[400];
+
+	snprintf(text, sizeof(text),
+		 "%s against A: %s, %s; %zu judged, by 95 %% intervals and Holm's correction, "
+		 "against a threshold of %.3g %%",
+		 name, p->steps ? "by steps, and by calls" : "by calls (no steps on both sides)",
+		 p->repeats ? "each capture is one measurement"
+			    : "blocks of one recording are the measurements",
+		 p->judged, 100 * p->threshold);
+	xsp_report_note(head, text);
+	if (p->common_known && fabs(p->common) > log1p(p->threshold) / 2) {
+		snprintf(text, sizeof(text),
+			 "most operators changed by %.1f %%, which is taken out of the changes "
+			 "below%s",
+			 100 * expm1(p->common),
+			 p->repeats
+				 ? ", but for that of the step"
+				 : ": one recording a side cannot tell it from a slower machine");
+		xsp_report_note(head, text);
+	}
+}
+
+/* A GPU's clock changes what all of its kernels take. */
+static void put_devices(struct xsp_report_section *head, const struct pair *p)
+{
+	char text[400];
+
+	for (size_t i = 0; i < p->device_count; i++) {
+		const struct device_change *d = &p->devices[i];
+		if (!d->known || fabs(d->by) <= log1p(p->threshold) / 2)
+			continue;
+		snprintf(text, sizeof(text),
+			 "most kernels%s changed by %.1f %%, which is taken out of the changes "
+			 "below%s",
+			 d->kernels, 100 * expm1(d->by),
+			 p->repeats ? ", but for that of all kernels"
+				    : ": one recording a side cannot tell it from another clock of "
+				      "the GPU");
+		xsp_report_note(head, text);
+	}
+}
+
+static int compare_pair(struct writing *w, struct xsp_report_section *head, struct pair *p,
+			const char *name, const char *side)
+{
+	int rc = xsp_compare_measure(p);
+
+	if (rc == 0)
+		rc = xsp_compare_judge(p);
+	if (rc == 0) {
+		put_method(head, p, name);
+		put_devices(head, p);
+		if (p->count > 0)
+			qsort(p->rows, p->count, sizeof(*p->rows), by_weight);
+		put_verdicts(w, p, name, side);
+		put_findings(w, p, true, side);
+		put_findings(w, p, false, side);
+	}
+	free(p->rows);
+	free(p->devices);
+	return rc;
+}
+
+int xsp_compare(const struct xsp_compare_side *sides, size_t count, double threshold,
+		struct xsp_report *report, unsigned *found)
+{
+	struct writing w = {.report = report};
+	struct xsp_report_section *head = xsp_report_section(report, "compared", "Compared");
+	int rc = 0;
+
+	w.doubt = note_doubts(head, sides, count);
+	note_places(head, sides, count);
+	put_captures(head, sides, count);
+	for (size_t i = 1; i < count && rc == 0; i++) {
+		struct pair p = {.a = &sides[0], .b = &sides[i], .threshold = threshold};
+		rc = compare_pair(&w, head, &p, side_name(i), count > 2 ? side_name(i) : NULL);
+	}
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		char text[300];
+		snprintf(text, sizeof(text), "%s: %s", reasons[i].keyword, reasons[i].meaning);
+		if (w.reasons[i])
+			xsp_report_note(xsp_report_section(report, "words", "No verdict, and why"),
+					text);
+	}
+	*found = w.found;
+	return rc < 0 || xsp_report_failed(report) ? -ENOMEM : 0;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * compare_judge.c - which of the differences are none of chance.
+ *
+ * A difference counts if its interval lies beyond the threshold after Holm's correction over all that is judged. What most
+ * of the operators did at a time is taken out of what each of them did (compare_measure.c), and of kernels what most of
+ * their device's did: a machine that is slower or busier does it to all of them. One recording a side says nothing else of what differs from one run to the next, so then
+ * the fastest steps or calls must have changed as well.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/compare/compare_private.h"
+
+/* Share of the time: less is not judged. Of one recording a side, what is so short is mostly what the probes take, which
+ * is another in the next one. */
+#define SMALL 0.01
+#define SMALL_WITH_REPEATS 0.001
+#define CHANCE 0.05
+
+static bool is_memory(const struct comparison *c)
+{
+	return c->what == COMPARED_PEAK || c->what == COMPARED_GROWTH;
+}
+
+/* From where on it is more, and less. */
+static double limit(const struct pair *p, const struct comparison *c, bool more)
+{
+	if (c->what == COMPARED_GROWTH)
+		return more ? c->beyond : -c->beyond;
+	return log(more ? 1 + p->threshold : 1 - p->threshold);
+}
+
+/* What is the same in every repeat needs no spread, nor does memory that grows by as much in each piece of time. Of one
+ * recording, what came to the same again and again is a repeat; what was reached once is one value, however long it stays. */
+static bool is_exact(const struct pair *p, const struct comparison *c)
+{
+	return c->what == COMPARED_GROWTH || (c->what == COMPARED_PEAK && (p->repeats || !c->once));
+}
+
+static bool is_judged(const struct pair *p, struct comparison *c)
+{
+	if (!c->in_a || !c->in_b) {
+		c->why = WHY_RARE;
+		c->verdict = c->seldom ? VERDICT_NONE : c->in_a ? VERDICT_GONE : VERDICT_NEW;
+		return false;
+	}
+	if (c->share < (p->repeats ? SMALL_WITH_REPEATS : SMALL))
+		c->why = WHY_SMALL;
+	else if (c->d.known && !(c->d.error > 0) && !is_exact(p, c))
+		c->why = c->what == COMPARED_PEAK ? WHY_ONCE : WHY_NO_SPREAD;
+	else if (c->d.known)
+		return true;
+	return false;
+}
+
+/* That the true difference is no larger than the threshold, on either side: below 0.05 where the 95 % interval lies
+ * beyond it. */
+static double probability(const struct pair *p, const struct comparison *c)
+{
+	const double up = limit(p, c, true), down = limit(p, c, false);
+
+	if (!(c->d.error > 0))
+		return c->d.by > up || c->d.by < down ? 0 : 1;
+	return fmin(1,
+		    2 * fmin(xsp_difference_above(&c->d, up), xsp_difference_below(&c->d, down)));
+}
+
+/* Could it be the machine's doing, or that of all others, or is it none of this side? */
+static bool may_be_another(const struct pair *p, struct comparison *c, bool more)
+{
+	const double edge = limit(p, c, more);
+	const bool changed = more ? c->raw > edge : c->raw < edge;
+
+	if (c->what == COMPARED_GROWTH) {
+		c->why = WHY_NO_GROWTH;
+		return more && c->b < c->beyond;
+	}
+	if (is_memory(c))
+		return false;
+	if (c->what == COMPARED_KERNEL && c->alone && !p->repeats) {
+		c->why = WHY_ALONE;
+		return true;
+	}
+	c->why = p->repeats ? WHY_ALL : WHY_FASTEST;
+	return !(changed && (p->repeats || (more ? c->fastest > edge : c->fastest < edge)));
+}
+
+static void judge(const struct pair *p, struct comparison *c)
+{
+	const bool above = c->d.low > limit(p, c, true), below = c->d.high < limit(p, c, false);
+
+	c->why = above || below ? WHY_CHANCE : WHY_NOISE;
+	if (c->p < CHANCE && (above || below)) {
+		if (!may_be_another(p, c, above))
+			c->verdict = above ? VERDICT_MORE : VERDICT_LESS;
+	} else if (c->d.low >= limit(p, c, false) && c->d.high <= limit(p, c, true)) {
+		const bool alike = c->raw >= limit(p, c, false) && c->raw <= limit(p, c, true);
+		c->verdict = alike ? VERDICT_SAME : VERDICT_NONE;
+		c->why = WHY_ALL;
+	}
+}
+
+struct ranked {
+	double p;
+	size_t row;
+};
+
+static int by_p(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	return x->p < y->p ? -1 : x->p > y->p;
+}
+
+int xsp_compare_judge(struct pair *p)
+{
+	struct ranked *ranked = calloc(p->count + 1, sizeof(*ranked));
+	double *corrected = calloc(p->count + 1, sizeof(*corrected));
+	int rc = ranked != NULL && corrected != NULL ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < p->count && rc == 0; i++)
+		if (is_judged(p, &p->rows[i]))
+			ranked[p->judged++] = (struct ranked){probability(p, &p->rows[i]), i};
+	if (rc == 0) {
+		qsort(ranked, p->judged, sizeof(*ranked), by_p);
+		for (size_t i = 0; i < p->judged; i++)
+			corrected[i] = ranked[i].p;
+		xsp_holm(corrected, p->judged);
+		for (size_t i = 0; i < p->judged; i++) {
+			p->rows[ranked[i].row].p = corrected[i];
+			judge(p, &p->rows[ranked[i].row]);
+		}
+	}
+	free(ranked);
+	free(corrected);
+	return rc;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* compare_private.h - what measuring, judging and reporting share. */
+#ifndef XSP_ANALYSIS_COMPARE_PRIVATE_H
+#define XSP_ANALYSIS_COMPARE_PRIVATE_H
+
+#include "analysis/compare/compare.h"
+#include "analysis/compare/statistics.h"
+
+enum compared {
+	COMPARED_STEP, /* how long a step takes */
+	COMPARED_IN_STEP, /* what of it is an operator's own */
+	COMPARED_OPERATOR, /* own time of a call, and so of the next three */
+	COMPARED_LINE,
+	COMPARED_MODULE,
+	COMPARED_KERNEL,
+	COMPARED_PEAK, /* memory */
+	COMPARED_GROWTH, /* of that, bytes a step or a second */
+	COMPARED_KINDS,
+};
+
+enum verdict {
+	VERDICT_NONE,
+	VERDICT_SAME, /* the interval lies between both thresholds */
+	VERDICT_LESS, /* faster, less memory */
+	VERDICT_MORE,
+	VERDICT_NEW,
+	VERDICT_GONE,
+};
+
+/* Why there is no verdict. */
+enum why {
+	WHY_NOISE, /* the interval holds a threshold */
+	WHY_FEW, /* measurements */
+	WHY_NO_SPREAD, /* so it cannot be told what chance does */
+	WHY_CHANCE, /* among so many that are compared */
+	WHY_FASTEST, /* the fastest ones are not slower: what came between is not the program's */
+	WHY_ALL, /* all the others changed alike: so does a busier machine */
+	WHY_SMALL, /* not judged */
+	WHY_RARE, /* new or gone, but seldom */
+	WHY_PEAK, /* memory at its most says something else than most of the time does */
+	WHY_NO_GROWTH, /* the other side gave memory back; this one only did not */
+	WHY_ONCE, /* memory: all pieces of time have what was reached once, and then kept */
+	WHY_ALONE, /* too few kernels to tell a slower one from a slower GPU */
+};
+
+/* One row. */
+struct comparison {
+	enum compared what;
+	const char *name;
+	bool in_a, in_b;
+	bool seldom; /* a name that is not in all captures of a side where it is, or not most of the time */
+	double a, b; /* typical: ns, or bytes; NAN: not known */
+	double calls_a, calls_b; /* a step; NAN: not known */
+	double share; /* of all own time of its kind, on the side where that is more */
+	struct xsp_difference
+		d; /* of logarithms, beside the common one; of GROWTH of bytes themselves */
+	double raw; /* ... with the common one */
+	double fastest; /* difference of the fastest ones' logarithms; NAN: not asked for */
+	bool alone; /* nothing else tells what the machine did, so none of it is taken out */
+	bool once; /* PEAK, of pieces of time: most of them show again what one of them reached */
+	double beyond; /* GROWTH: least difference, and growth, that matters; else unused */
+	double p;
+	enum verdict verdict;
+	enum why why;
+};
+
+/* What most kernels of a device changed by: a GPU has a clock of its own. */
+struct device_change {
+	char kernels
+		[64]; /* whose they are: "" where all ran on the same devices, else " of device 1" */
+	char all[80]; /* "[all kernels of device 1]" */
+	bool known; /* not of too few kernels */
+	double by; /* difference of logarithms, which is taken out */
+};
+
+/* One side against the first. */
+struct pair {
+	const struct xsp_compare_side *a, *b;
+	double threshold;
+	bool repeats; /* captures are the measurements */
+	bool steps; /* on both sides */
+	struct comparison *rows;
+	size_t count, capacity;
+	size_t judged; /* among which chance is shared out */
+	bool common_known;
+	double common; /* what most of the operators changed by, which is taken out: difference of logarithms */
+	struct device_change *devices; /* the caller's to free */
+	size_t device_count;
+};
+
+/* compare_measure.c: fills pair->rows. 0 or -ENOMEM. */
+int xsp_compare_measure(struct pair *p);
+/* compare_judge.c: their verdicts. 0 or -ENOMEM. */
+int xsp_compare_judge(struct pair *p);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "analysis/compare/compare_read.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analyses.h"
+
+_Static_assert(1 + XSP_COMPARE_SINKS <= XSP_ANALYZE_BESIDE, "all of them listen");
+
+static int out_of_memory(struct xsp_error *err)
+{
+	return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+}
+
+/* Behind the run: damage is met while reading. */
+static int copy_description(const struct xsp_capture_reader *r, struct xsp_compare_capture *out)
+{
+	const struct xsp_capture_process *processes;
+	const size_t n = xsp_capture_processes(r, &processes);
+	const char *host = xsp_capture_info(r, "host"), *version = xsp_capture_info(r, "version");
+	const char *filters = xsp_capture_info(r, "filters");
+	const char *command = n == 0				? ""
+			      : processes[0].cmdline[0] != '\0' ? processes[0].cmdline
+								: processes[0].comm;
+	const struct xsp_capture_stats *st = xsp_capture_stats(r);
+	const struct xsp_capture_window *windows;
+	uint64_t torn, chunks, events;
+
+	xsp_capture_damage(r, &torn, &chunks, &events);
+	out->command = strdup(command);
+	out->host = strdup(host != NULL ? host : "");
+	out->version = strdup(version != NULL ? version : "");
+	out->filters = strdup(filters != NULL ? filters : "");
+	out->lost = st->lost_entries + st->lost_exits + st->lost_other + st->missed_hits +
+		    st->untracked;
+	out->lost_known = xsp_capture_stats_known(r);
+	out->late = xsp_capture_info(r, "libraries") != NULL ||
+		    xsp_capture_info(r, "changed code") != NULL ||
+		    xsp_capture_info(r, "calls unseen") != NULL;
+	out->windows = xsp_capture_windows(r, &windows);
+	out->damaged =
+		torn + chunks + events > 0 || xsp_capture_how_ended(r) != XSP_CAPTURE_COMPLETE;
+	return out->command != NULL && out->host != NULL && out->version != NULL &&
+			       out->filters != NULL
+		       ? 0
+		       : -ENOMEM;
+}
+
+/* A capture being read. */
+struct reading {
+	struct xsp_capture_reader *reader;
+	const struct xsp_compare_how *how;
+	struct xsp_compare_capture *out;
+	struct xsp_series *series;
+};
+
+static int begin_reading(void *ctx, struct xsp_timeline *t, struct xsp_timeline_sink *sinks,
+			 size_t *count, struct xsp_error *err)
+{
+	struct reading *r = ctx;
+
+	if (xsp_series_new(t, &r->series) < 0)
+		return out_of_memory(err);
+	r->out->series = r->series;
+	xsp_series_mark_steps(r->series, r->how->step);
+	sinks[(*count)++] = xsp_series_sink(r->series);
+	return r->how->begin != NULL ? r->how->begin(r->how->ctx, r->reader, t, sinks, count, err)
+				     : 0;
+}
+
+static int end_reading(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
+{
+	const struct reading *r = ctx;
+	const struct xsp_cut *cut = r->how->cut;
+	int rc = xsp_series_end(r->series) < 0 ? out_of_memory(err) : 0;
+
+	if (rc == 0 && r->how->end != NULL)
+		rc = r->how->end(r->how->ctx, r->series, err);
+	if (rc == 0 && cut != NULL && cut->pattern_count > 0 && xsp_timeline_counts(t)->spans == 0)
+		rc = xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
+				   "%.300s: no span of %.200s is left", cut->text, r->out->path);
+	return rc;
+}
+
+int xsp_compare_read(struct xsp_capture_reader *r, const char *path,
+		     const struct xsp_compare_how *how, struct xsp_compare_capture *out,
+		     struct xsp_error *err)
+{
+	struct reading reading = {.reader = r, .how = how, .out = out};
+	struct xsp_report *report = NULL, *nearly = NULL;
+
+	*out = (struct xsp_compare_capture){.path = strdup(path)};
+	int rc = out->path == NULL || xsp_report_new(&report) < 0 || xsp_report_new(&nearly) < 0
+			 ? out_of_memory(err)
+			 : 0;
+	out->report = report;
+	out->nearly = nearly;
+	const struct xsp_analyze_options analysis = {
+		.cut = how->cut,
+		.step = how->step,
+		.nearly = nearly,
+		.beside = {&reading, begin_reading, end_reading}};
+	if (rc == 0)
+		rc = xsp_analyze(r, &analysis, report, err);
+	return rc == 0 && copy_description(r, out) < 0 ? out_of_memory(err) : rc;
+}
+
+void xsp_compare_clear(struct xsp_compare_capture *c)
+{
+	xsp_series_free((struct xsp_series *)(uintptr_t)c->series);
+	xsp_report_free((struct xsp_report *)(uintptr_t)c->report);
+	xsp_report_free((struct xsp_report *)(uintptr_t)c->nearly);
+	free((char *)(uintptr_t)c->path);
+	free((char *)(uintptr_t)c->command);
+	free((char *)(uintptr_t)c->host);
+	free((char *)(uintptr_t)c->version);
+	free((char *)(uintptr_t)c->filters);
+}

@@ -1,0 +1,672 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "analysis/compare/series.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/names/steps.h"
+#include "base/arena.h"
+#include "base/grow.h"
+#include "base/text.h"
+#include "base/u64map.h"
+#include "timeline/python.h"
+
+#define CLASSES_LOG2 2 /* of duration, in a doubling */
+#define KEPT_SHARE 0.95 /* of a piece's calls */
+#define MAX_PLACES 4096U /* whose memory is followed */
+#define NOT_KNOWN UINT32_MAX
+
+/* Calls of about one duration. */
+struct about {
+	uint32_t at, calls;
+	uint64_t ns;
+};
+
+struct xsp_series_calls {
+	struct about *classes; /* by duration */
+	size_t count, capacity;
+};
+
+struct xsp_series_share {
+	uint32_t step, calls;
+	uint64_t self_ns;
+};
+
+struct step {
+	uint64_t start_ns, length_ns, outside_ns;
+	uint32_t rank; /* by beginning */
+};
+
+/* Rows of one kind. */
+struct rows {
+	struct xsp_series_row *list;
+	size_t count, capacity;
+	struct xsp_u64map index; /* hash of the name → index */
+	struct xsp_u64map
+		known; /* what the timeline has for a name → index, NOT_KNOWN: it has no row */
+};
+
+/* What one process has of a kind of memory. */
+struct holding {
+	uint64_t bytes, peak; /* peak: as the kernel saw it */
+	uint32_t memory; /* index */
+};
+
+struct xsp_series {
+	struct xsp_timeline *timeline;
+	struct xsp_arena texts;
+	struct xsp_steps *steps;
+	struct rows rows[XSP_SERIES_KINDS];
+	uint64_t from_ns, to_ns, recorded_ns;
+	struct step kept[XSP_SERIES_STEPS];
+	size_t kept_count;
+	uint64_t step_count, stride;
+	uint64_t steps_in[XSP_SERIES_PIECES];
+	struct xsp_series_memory *memory;
+	size_t memory_count, memory_capacity, places;
+	uint64_t places_left_out;
+	struct xsp_u64map memory_index; /* hash of the name → index */
+	struct xsp_u64map place_of; /* the timeline's site → index, NOT_KNOWN: not followed */
+	struct holding *holdings;
+	size_t holding_count, holding_capacity;
+	struct xsp_u64map holding_of;
+};
+
+static int on_step(void *ctx, const struct xsp_step *step);
+
+int xsp_series_new(struct xsp_timeline *t, struct xsp_series **out)
+{
+	struct xsp_series *s = calloc(1, sizeof(*s));
+
+	*out = s;
+	if (s == NULL)
+		return -ENOMEM;
+	s->timeline = t;
+	s->stride = 1;
+	xsp_timeline_window(t, &s->from_ns, &s->to_ns);
+	s->recorded_ns = xsp_timeline_recorded_ns(t);
+	if (xsp_steps_new(t, &s->steps) < 0) {
+		xsp_series_free(s);
+		*out = NULL;
+		return -ENOMEM;
+	}
+	xsp_steps_each(s->steps, on_step, s);
+	return 0;
+}
+
+static void free_row(struct xsp_series_row *row)
+{
+	for (size_t i = 0; i < XSP_SERIES_PIECES; i++) {
+		if (row->pieces[i] != NULL)
+			free(row->pieces[i]->classes);
+		free(row->pieces[i]);
+	}
+	free(row->shares);
+}
+
+void xsp_series_free(struct xsp_series *s)
+{
+	if (s == NULL)
+		return;
+	for (size_t kind = 0; kind < XSP_SERIES_KINDS; kind++) {
+		struct rows *rows = &s->rows[kind];
+		for (size_t i = 0; i < rows->count; i++)
+			free_row(&rows->list[i]);
+		free(rows->list);
+		xsp_u64map_free(&rows->index);
+		xsp_u64map_free(&rows->known);
+	}
+	xsp_steps_free(s->steps);
+	xsp_u64map_free(&s->memory_index);
+	xsp_u64map_free(&s->place_of);
+	xsp_u64map_free(&s->holding_of);
+	xsp_arena_free(&s->texts);
+	free(s->memory);
+	free(s->holdings);
+	free(s);
+}
+
+void xsp_series_mark_steps(struct xsp_series *s, const char *marker)
+{
+	xsp_steps_mark(s->steps, marker);
+}
+
+/* In pieces: 2.5 is the middle of the third. */
+static double position(const struct xsp_series *s, uint64_t ns)
+{
+	if (ns <= s->from_ns || s->to_ns <= s->from_ns)
+		return 0;
+	return (double)(ns - s->from_ns) / (double)(s->to_ns - s->from_ns) * XSP_SERIES_PIECES;
+}
+
+static unsigned piece_at(const struct xsp_series *s, uint64_t ns)
+{
+	const double at = position(s, ns);
+	return at < XSP_SERIES_PIECES ? (unsigned)at : XSP_SERIES_PIECES - 1;
+}
+
+/* ---- rows ---- */
+
+/* The row of a text, of which `length` bytes count and `end` follows: made if need be. */
+static int row_named(struct xsp_series *s, struct rows *rows, const char *text, size_t length,
+		     const char *end, uint32_t *out)
+{
+	char *name = xsp_arena_alloc(&s->texts, length + strlen(end) + 1);
+
+	if (name == NULL)
+		return -ENOMEM;
+	memcpy(name, text, length);
+	memcpy(name + length, end, strlen(end) + 1);
+	const uint64_t hash = xsp_text_hash(name, strlen(name));
+	const long at =
+		xsp_u64map_index(&rows->index, hash, &rows->list, &rows->capacity, rows->count);
+	if (at < 0)
+		return -ENOMEM;
+	if ((size_t)at == rows->count)
+		rows->list[rows->count++] = (struct xsp_series_row){.name = name, .hash = hash};
+	*out = (uint32_t)at;
+	return 0;
+}
+
+/* What is known by a key is not asked for again: `find` does, and may find that there is no row. */
+static int row_known(struct xsp_series *s, enum xsp_series_kind kind, uint64_t key,
+		     const void *what,
+		     int (*find)(struct xsp_series *s, const void *what, uint32_t *row),
+		     uint32_t *row)
+{
+	const uint32_t *at = xsp_u64map_get(&s->rows[kind].known, key);
+
+	*row = at != NULL ? *at : NOT_KNOWN;
+	if (at != NULL)
+		return 0;
+	int rc = find(s, what, row);
+	return rc < 0 ? rc : xsp_u64map_set(&s->rows[kind].known, key, *row);
+}
+
+static uint32_t about_of(uint64_t ns)
+{
+	const unsigned log2 = ns > 1 ? 63U - (unsigned)__builtin_clzll(ns) : 0;
+	const unsigned shift = log2 > CLASSES_LOG2 ? log2 - CLASSES_LOG2 : 0;
+
+	return (log2 << CLASSES_LOG2) + (uint32_t)((ns >> shift) & ((1U << CLASSES_LOG2) - 1));
+}
+
+static int count_call(struct xsp_series_row *row, unsigned piece, uint64_t ns)
+{
+	struct xsp_series_calls *calls = row->pieces[piece];
+	const uint32_t about = about_of(ns);
+	size_t i = 0;
+
+	row->timed++;
+	row->self_ns += ns;
+	if (calls == NULL)
+		calls = row->pieces[piece] = calloc(1, sizeof(*calls));
+	if (calls == NULL)
+		return -ENOMEM;
+	while (i < calls->count && calls->classes[i].at < about)
+		i++;
+	if (i == calls->count || calls->classes[i].at != about) {
+		if (xsp_grow(&calls->classes, &calls->capacity, calls->count + 1) < 0)
+			return -ENOMEM;
+		memmove(&calls->classes[i + 1], &calls->classes[i],
+			(calls->count - i) * sizeof(*calls->classes));
+		calls->classes[i] = (struct about){.at = about};
+		calls->count++;
+	}
+	calls->classes[i].calls += calls->classes[i].calls < UINT32_MAX;
+	calls->classes[i].ns += ns;
+	return 0;
+}
+
+bool xsp_series_call(const struct xsp_series_row *row, unsigned piece, double *ns)
+{
+	const struct xsp_series_calls *calls = row->pieces[piece];
+	double all = 0, sum = 0, kept = 0;
+
+	if (calls == NULL)
+		return false;
+	for (size_t i = 0; i < calls->count; i++)
+		all += calls->classes[i].calls;
+	for (size_t i = 0; i < calls->count && kept < KEPT_SHARE * all; i++) {
+		const struct about *c = &calls->classes[i];
+		const double room = KEPT_SHARE * all - kept;
+		const double part = c->calls < room ? c->calls : room;
+		sum += (double)c->ns * part / c->calls;
+		kept += part;
+	}
+	*ns = sum / kept;
+	return true;
+}
+
+/* ---- spans ---- */
+
+static int find_operator(struct xsp_series *s, const void *what, uint32_t *row)
+{
+	const char *name = xsp_timeline_name(s->timeline, *(const xsp_name_id *)what);
+	const size_t stem = xsp_steps_stem(s->steps, name);
+
+	return row_named(s, &s->rows[XSP_SERIES_OPERATOR], name, stem > 0 ? stem : strlen(name),
+			 stem > 0 ? "*" : "", row);
+}
+
+static int operator_of(struct xsp_series *s, const struct xsp_span *span, uint32_t *row)
+{
+	return row_known(s, XSP_SERIES_OPERATOR, span->name, &span->name, find_operator, row);
+}
+
+static int find_line(struct xsp_series *s, const void *what, uint32_t *row)
+{
+	const struct xsp_span *span = what;
+	struct xsp_python_line line;
+	char text[XSP_PYTHON_LINE_MAX];
+
+	if (!xsp_timeline_python_line(s->timeline, &span->python->frames[span->python_first],
+				      &line))
+		return 0;
+	xsp_python_line_show(&line, text);
+	return row_named(s, &s->rows[XSP_SERIES_LINE], text, strlen(text), "", row);
+}
+
+static int find_module(struct xsp_series *s, const void *what, uint32_t *row)
+{
+	const struct xsp_span *span = what;
+	struct xsp_python_module names;
+	char path[2048];
+	size_t length = 0;
+
+	xsp_timeline_python_module(s->timeline, span->python, span->python_first, &names);
+	if (names.count == 0)
+		return 0;
+	for (uint32_t i = 0; i < names.count && length + 1 < sizeof(path); i++) {
+		const int n = snprintf(path + length, sizeof(path) - length, "%s%s",
+				       i > 0 ? "." : "", names.names[i]);
+		length += n > 0 ? (size_t)n : 0;
+	}
+	return row_named(s, &s->rows[XSP_SERIES_MODULE], path, strlen(path), "", row);
+}
+
+static int count_in_row(struct xsp_series *s, enum xsp_series_kind kind, uint32_t row,
+			const struct xsp_span *span, bool called)
+{
+	if (row == NOT_KNOWN)
+		return 0;
+	struct xsp_series_row *r = &s->rows[kind].list[row];
+	r->calls += called;
+	return xsp_span_has_duration(span) && !(span->flags & XSP_SPAN_CUT)
+		       ? count_call(r, piece_at(s, span->end_ns), span->self_ns)
+		       : 0;
+}
+
+static int on_span(void *ctx, const struct xsp_span *span)
+{
+	struct xsp_series *s = ctx;
+	uint32_t row;
+	int rc = operator_of(s, span, &row);
+
+	if (rc == 0)
+		rc = count_in_row(s, XSP_SERIES_OPERATOR, row, span, true);
+	if (rc < 0 || span->python == NULL || span->python_first >= span->python->count)
+		return rc;
+	rc = row_known(s, XSP_SERIES_LINE, span->python->frames[span->python_first].name, span,
+		       find_line, &row);
+	if (rc == 0)
+		rc = count_in_row(s, XSP_SERIES_LINE, row, span, span->python_calls);
+	if (rc == 0)
+		rc = row_known(s, XSP_SERIES_MODULE,
+			       xsp_u64_mix(span->python->id) + span->python_first, span,
+			       find_module, &row);
+	return rc < 0 ? rc : count_in_row(s, XSP_SERIES_MODULE, row, span, span->python_calls);
+}
+
+static int find_kernel(struct xsp_series *s, const void *what, uint32_t *row)
+{
+	return row_named(s, &s->rows[XSP_SERIES_KERNEL], what, strlen(what), "", row);
+}
+
+static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
+{
+	struct xsp_series *s = ctx;
+	uint32_t row;
+
+	if (a->kind != XSP_GPU_IS_KERNEL)
+		return 0;
+	int rc = row_known(s, XSP_SERIES_KERNEL, (uintptr_t)a->name, a->name, find_kernel, &row);
+	if (rc < 0)
+		return rc;
+	struct xsp_series_row *r = &s->rows[XSP_SERIES_KERNEL].list[row];
+	r->device = r->calls == 0 || r->device == a->device ? a->device : XSP_SERIES_DEVICES;
+	r->calls++;
+	return a->cut ? 0 : count_call(r, piece_at(s, a->end_ns), a->end_ns - a->start_ns);
+}
+
+/* ---- steps ---- */
+
+static int on_every_span(void *ctx, const struct xsp_span *span)
+{
+	struct xsp_series *s = ctx;
+	uint32_t row;
+	int rc = operator_of(s, span, &row);
+
+	return rc < 0 ? rc : xsp_steps_span(s->steps, span, row);
+}
+
+static void keep_every_second(struct xsp_series *s)
+{
+	struct rows *rows = &s->rows[XSP_SERIES_OPERATOR];
+
+	for (size_t i = 0; i < s->kept_count; i += 2)
+		s->kept[i / 2] = s->kept[i];
+	s->kept_count = (s->kept_count + 1) / 2;
+	s->stride *= 2;
+	for (size_t i = 0; i < rows->count; i++) {
+		struct xsp_series_row *row = &rows->list[i];
+		size_t left = 0;
+		for (size_t k = 0; k < row->share_count; k++) {
+			if (row->shares[k].step % 2 != 0)
+				continue;
+			row->shares[left] = row->shares[k];
+			row->shares[left++].step /= 2;
+		}
+		row->share_count = left;
+	}
+}
+
+static int on_step(void *ctx, const struct xsp_step *step)
+{
+	struct xsp_series *s = ctx;
+	uint64_t inside = 0;
+
+	if (step->warm_up)
+		return 0;
+	s->steps_in[piece_at(s, step->end_ns)]++;
+	if (s->step_count++ % s->stride != 0)
+		return 0;
+	if (s->kept_count == XSP_SERIES_STEPS) {
+		keep_every_second(s);
+		if ((s->step_count - 1) % s->stride != 0)
+			return 0;
+	}
+	for (size_t i = 0; i < step->share_count; i++) {
+		const struct xsp_step_share *share = &step->shares[i];
+		struct xsp_series_row *row = &s->rows[XSP_SERIES_OPERATOR].list[share->name];
+		if (xsp_grow(&row->shares, &row->share_capacity, row->share_count + 1) < 0)
+			return -ENOMEM;
+		row->shares[row->share_count++] =
+			(struct xsp_series_share){.step = (uint32_t)s->kept_count,
+						  .calls = (uint32_t)share->calls,
+						  .self_ns = share->self_ns};
+		inside += share->self_ns;
+	}
+	const uint64_t length = step->end_ns - step->start_ns;
+	s->kept[s->kept_count++] =
+		(struct step){.start_ns = step->start_ns,
+			      .length_ns = length,
+			      .outside_ns = length > inside ? length - inside : 0};
+	return 0;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct step *x = *(const struct step *const *)a, *y = *(const struct step *const *)b;
+
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+static void rank_steps(struct xsp_series *s)
+{
+	struct step *sorted[XSP_SERIES_STEPS];
+
+	for (size_t i = 0; i < s->kept_count; i++)
+		sorted[i] = &s->kept[i];
+	if (s->kept_count > 0)
+		qsort(sorted, s->kept_count, sizeof(*sorted), by_start);
+	for (size_t i = 0; i < s->kept_count; i++)
+		sorted[i]->rank = (uint32_t)i;
+}
+
+uint64_t xsp_series_step_count(const struct xsp_series *s)
+{
+	return s->step_count;
+}
+
+double xsp_series_steps_until(const struct xsp_series *s, double at)
+{
+	double steps = 0;
+
+	for (unsigned i = 0; i < XSP_SERIES_PIECES && i < at; i++)
+		steps += (double)s->steps_in[i] * (at - i < 1 ? at - i : 1);
+	return steps;
+}
+
+size_t xsp_series_steps(const struct xsp_series *s, double *ns)
+{
+	for (size_t i = 0; i < s->kept_count; i++)
+		ns[s->kept[i].rank] = (double)s->kept[i].length_ns;
+	return s->kept_count;
+}
+
+void xsp_series_shares(const struct xsp_series *s, const struct xsp_series_row *row, double *ns,
+		       double *calls)
+{
+	for (size_t i = 0; i < s->kept_count; i++) {
+		ns[s->kept[i].rank] = row == NULL ? (double)s->kept[i].outside_ns : 0;
+		if (calls != NULL)
+			calls[s->kept[i].rank] = 0;
+	}
+	for (size_t i = 0; row != NULL && i < row->share_count; i++) {
+		const struct xsp_series_share *share = &row->shares[i];
+		const uint32_t rank = s->kept[share->step].rank;
+		ns[rank] = (double)share->self_ns;
+		if (calls != NULL)
+			calls[rank] = share->calls;
+	}
+}
+
+/* ---- memory ---- */
+
+static int memory_named(struct xsp_series *s, const char *name, bool place, uint32_t *out)
+{
+	const uint64_t hash = xsp_text_hash(name, strlen(name)) + place;
+	const uint32_t *known = xsp_u64map_get(&s->memory_index, hash);
+
+	*out = known != NULL ? *known : NOT_KNOWN;
+	if (known != NULL || (place && s->places == MAX_PLACES)) {
+		s->places_left_out += known == NULL;
+		return 0;
+	}
+	const long at = xsp_u64map_index(&s->memory_index, hash, &s->memory, &s->memory_capacity,
+					 s->memory_count);
+	char *copy = xsp_arena_copy(&s->texts, name, strlen(name));
+	if (at < 0 || copy == NULL)
+		return -ENOMEM;
+	s->places += place;
+	s->memory[s->memory_count++] = (struct xsp_series_memory){
+		.name = copy, .hash = hash, .place = place, .first = XSP_SERIES_PIECES};
+	*out = (uint32_t)at;
+	return 0;
+}
+
+static void set_level(const struct xsp_series *s, struct xsp_series_memory *m, uint64_t ns,
+		      uint64_t level)
+{
+	const uint32_t piece = piece_at(s, ns);
+
+	if (m->first == XSP_SERIES_PIECES) { /* until now it was none */
+		m->first = m->piece = piece;
+		m->least_at[piece] = position(s, ns);
+		m->period = XSP_SERIES_PIECES;
+	} else {
+		m->period = fmin(m->period, position(s, ns) - m->level_at);
+	}
+	while (m->piece < piece) {
+		m->piece++;
+		m->most[m->piece] = m->least[m->piece] = m->level;
+		m->least_at[m->piece] =
+			m->looked_at ? fmax(m->level_at, m->piece - m->period) : m->piece;
+	}
+	if (level > m->level && level >= m->most[m->piece])
+		m->rose[m->piece] = true;
+	m->level = level;
+	m->level_at = position(s, ns);
+	m->peak = level > m->peak ? level : m->peak;
+	m->most[m->piece] = level > m->most[m->piece] ? level : m->most[m->piece];
+	if (level <= m->least[m->piece]) {
+		m->least[m->piece] = level;
+		m->least_at[m->piece] = m->level_at;
+	}
+}
+
+/* What it is called is asked for once. */
+static int hold(struct xsp_series *s, uint64_t key, const char *name, uint64_t ns, uint64_t bytes,
+		bool looked_at)
+{
+	const long at = xsp_u64map_index(&s->holding_of, key, &s->holdings, &s->holding_capacity,
+					 s->holding_count);
+
+	if (at < 0)
+		return -ENOMEM;
+	struct holding *h = &s->holdings[at];
+	if ((size_t)at == s->holding_count) {
+		*h = (struct holding){0};
+		s->holding_count++;
+		int rc = memory_named(s, name, false, &h->memory);
+		if (rc < 0)
+			return rc;
+	}
+	struct xsp_series_memory *m = &s->memory[h->memory];
+	m->looked_at = looked_at;
+	const uint64_t before = h->bytes;
+	h->bytes = bytes;
+	set_level(s, m, ns, m->level - before + bytes);
+	return 0;
+}
+
+static int on_process_memory(void *ctx, const struct xsp_process_memory_at *at)
+{
+	struct xsp_series *s = ctx;
+	const uint64_t key = xsp_u64_mix(at->pid);
+	int rc = hold(s, key, "resident memory", at->time_ns, at->memory.resident, true);
+
+	if (rc < 0)
+		return rc;
+	struct holding *h = &s->holdings[*xsp_u64map_get(&s->holding_of, key)];
+	struct xsp_series_memory *m = &s->memory[h->memory];
+	const uint64_t most = m->level - h->bytes + at->memory.peak;
+	/* reached since the last look: the kernel saw it, beside what the others have now */
+	if (h->peak != 0 && at->memory.peak > h->peak && most > m->peak)
+		m->peak = most;
+	h->peak = at->memory.peak;
+	return 0;
+}
+
+/* "aten::empty at train.py:21 train_step" */
+static int name_place(struct xsp_series *s, uint32_t index, uint32_t *out)
+{
+	const struct xsp_memory_site *sites;
+	char *text = NULL;
+
+	*out = NOT_KNOWN;
+	if (index >= xsp_timeline_memory_sites(s->timeline, &sites))
+		return 0;
+	const struct xsp_memory_site *site = &sites[index];
+	const char *span = site->in_span ? xsp_timeline_name(s->timeline, site->span) : "no span";
+	const size_t stem = xsp_steps_stem(s->steps, span);
+	if (asprintf(&text, "%.*s%s%s%s", (int)(stem > 0 ? stem : strlen(span)), span,
+		     stem > 0 ? "*" : "", site->place != 0 ? " at " : "",
+		     site->place != 0 ? xsp_timeline_name(s->timeline, site->place - 1) : "") < 0)
+		return -ENOMEM;
+	int rc = memory_named(s, text, true, out);
+	free(text);
+	return rc;
+}
+
+static int find_place(struct xsp_series *s, uint32_t index, uint32_t *out)
+{
+	const uint32_t *at = xsp_u64map_get(&s->place_of, index);
+
+	*out = at != NULL ? *at : NOT_KNOWN;
+	if (at != NULL)
+		return 0;
+	int rc = name_place(s, index, out);
+	return rc < 0 ? rc : xsp_u64map_set(&s->place_of, index, *out);
+}
+
+static int on_memory(void *ctx, const struct xsp_memory_event *e)
+{
+	static const char *const names[] = {
+		[XSP_MEMORY_GPU] = "GPU memory",
+		[XSP_MEMORY_PINNED] = "pinned host memory",
+		[XSP_MEMORY_TORCH] = "PyTorch's memory",
+		[XSP_MEMORY_HEAP] = "heap (estimated)",
+	};
+	struct xsp_series *s = ctx;
+	const uint64_t key = xsp_u64_mix((uint64_t)e->pid << 32 | e->device) +
+			     (uint64_t)e->pool * 256 + e->device_type + 1;
+	char name[80];
+	uint32_t place;
+
+	snprintf(name, sizeof(name), "%s%s", names[e->pool],
+		 e->pool == XSP_MEMORY_TORCH && e->device_type != 0 ? " of a device" : "");
+	int rc = hold(s, key, name, e->time_ns, e->total, false);
+	if (rc == 0 && e->site != 0)
+		rc = find_place(s, e->site - 1, &place);
+	if (rc < 0 || e->site == 0 || place == NOT_KNOWN)
+		return rc;
+	struct xsp_series_memory *m = &s->memory[place];
+	set_level(s, m, e->time_ns, m->level + (uint64_t)e->bytes);
+	return 0;
+}
+
+/* ---- the run and its end ---- */
+
+struct xsp_timeline_sink xsp_series_sink(struct xsp_series *s)
+{
+	return (struct xsp_timeline_sink){
+		.ctx = s,
+		.span = on_span,
+		.every = xsp_steps_expected(s->steps) ? on_every_span : NULL,
+		.gpu = on_activity,
+		.memory = on_memory,
+		.process_memory = on_process_memory,
+	};
+}
+
+int xsp_series_end(struct xsp_series *s)
+{
+	int rc = xsp_steps_end(s->steps);
+
+	rank_steps(s);
+	for (size_t i = 0; i < s->memory_count; i++)
+		if (s->memory[i].first < XSP_SERIES_PIECES)
+			set_level(s, &s->memory[i], s->to_ns, s->memory[i].level);
+	s->timeline = NULL;
+	return rc;
+}
+
+size_t xsp_series_rows(const struct xsp_series *s, enum xsp_series_kind kind,
+		       const struct xsp_series_row **rows)
+{
+	*rows = s->rows[kind].list;
+	return s->rows[kind].count;
+}
+
+size_t xsp_series_memory(const struct xsp_series *s, const struct xsp_series_memory **memory)
+{
+	*memory = s->memory;
+	return s->memory_count;
+}
+
+uint64_t xsp_series_places_left_out(const struct xsp_series *s)
+{
+	return s->places_left_out;
+}
+
+uint64_t xsp_series_recorded_ns(const struct xsp_series *s)
+{
+	return s->recorded_ns;
+}

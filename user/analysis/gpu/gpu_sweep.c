@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "analysis/gpu/gpu_sweep.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/gpu/gpu_host.h"
+#include "base/grow.h"
+#include "base/saturate.h"
+#include "base/u64map.h"
+
+/* Communication that may still meet its like on another device. */
+#define MEETINGS_MOST 64
+#define MEMBERS_MOST 64
+
+/* In this order where they are at one time. */
+enum what { END, LAUNCH, START, END_AT_ONCE, WAIT_END };
+
+struct moment {
+	uint64_t ns;
+	uint64_t other_ns; /* START: the end; others: the start */
+	uint64_t call_ns; /* START; WAIT_END: when it ended, `ns` may be later */
+	uint32_t device, stream; /* indices; WAIT_END: stream may be XSP_GPU_NOWHERE */
+	uint32_t tid; /* START: of the call; WAIT_END: struct xsp_gpu_sync.what */
+	uint32_t name;
+	uint8_t what, class;
+	bool queued; /* START */
+};
+
+/* One operation of communication, on several devices. */
+struct meeting {
+	uint32_t name, count, ended;
+	uint64_t last_ns; /* when the last one began */
+	struct {
+		uint32_t device;
+		uint64_t start_ns, end_ns; /* 0: it runs */
+	} members[MEMBERS_MOST];
+};
+
+struct xsp_gpu_sweep {
+	const struct xsp_timeline *timeline;
+	struct xsp_gpu_host *host;
+	uint64_t window_from_ns, window_to_ns;
+	struct moment *moments;
+	size_t count, capacity;
+	uint64_t reached_ns;
+	struct xsp_gpu_device_use *devices;
+	size_t device_count, device_capacity;
+	struct xsp_u64map device_of; /* pid, device → index */
+	struct xsp_gpu_stream_use *streams;
+	size_t stream_count, stream_capacity;
+	struct xsp_u64map stream_of; /* device's index, context and stream, mixed → index */
+	struct xsp_gpu_wait_use *waits;
+	size_t wait_count, wait_capacity;
+	struct xsp_u64map wait_of; /* kind, name → index */
+	struct meeting meetings[MEETINGS_MOST];
+	size_t meeting_count;
+	struct xsp_gpu_sweep_counts counts;
+};
+
+int xsp_gpu_sweep_new(const struct xsp_timeline *t, struct xsp_gpu_host *host,
+		      struct xsp_gpu_sweep **out)
+{
+	*out = calloc(1, sizeof(**out));
+	if (*out == NULL)
+		return -ENOMEM;
+	(*out)->timeline = t;
+	(*out)->host = host;
+	xsp_timeline_window(t, &(*out)->window_from_ns, &(*out)->window_to_ns);
+	return 0;
+}
+
+void xsp_gpu_sweep_free(struct xsp_gpu_sweep *s)
+{
+	if (s == NULL)
+		return;
+	xsp_u64map_free(&s->device_of);
+	xsp_u64map_free(&s->stream_of);
+	xsp_u64map_free(&s->wait_of);
+	free(s->devices);
+	free(s->streams);
+	free(s->waits);
+	free(s->moments);
+	free(s);
+}
+
+/* ---- devices and streams ---- */
+
+static int device_of(struct xsp_gpu_sweep *s, uint32_t pid, uint32_t device, uint32_t *out)
+{
+	const long at = xsp_u64map_index(&s->device_of, (uint64_t)pid << 32 | device, &s->devices,
+					 &s->device_capacity, s->device_count);
+
+	if (at < 0)
+		return -ENOMEM;
+	*out = (uint32_t)at;
+	if ((size_t)at == s->device_count)
+		s->devices[s->device_count++] = (struct xsp_gpu_device_use){
+			.pid = pid, .device = device, .done = XSP_GPU_NOWHERE};
+	return 0;
+}
+
+static int stream_of(struct xsp_gpu_sweep *s, uint32_t device, uint32_t context, uint32_t stream,
+		     uint32_t *out)
+{
+	uint64_t key = xsp_u64_mix((uint64_t)device << 32 | context) + stream;
+
+	/* the key is a hash: whoever has it already may be another one */
+	for (;; key++) {
+		const long at = xsp_u64map_index(&s->stream_of, key, &s->streams,
+						 &s->stream_capacity, s->stream_count);
+		if (at < 0)
+			return -ENOMEM;
+		struct xsp_gpu_stream_use *st = &s->streams[at];
+		*out = (uint32_t)at;
+		if ((size_t)at < s->stream_count &&
+		    (st->device != device || st->context != context || st->stream != stream))
+			continue;
+		if ((size_t)at == s->stream_count) {
+			s->stream_count++;
+			*st = (struct xsp_gpu_stream_use){.device = device,
+							  .context = context,
+							  .stream = stream,
+							  .done = XSP_GPU_NOWHERE};
+		}
+		return 0;
+	}
+}
+
+/* ---- time passes ---- */
+
+uint64_t xsp_gpu_use_window(uint64_t length, uint64_t window)
+{
+	return (uint64_t)(((unsigned __int128)window * length + XSP_GPU_USE_WINDOWS - 1) /
+			  XSP_GPU_USE_WINDOWS);
+}
+
+static void fill_windows(const struct xsp_gpu_sweep *s, struct xsp_gpu_device_use *d, uint64_t from,
+			 uint64_t to)
+{
+	const uint64_t length = s->window_to_ns - s->window_from_ns;
+
+	if (s->window_to_ns <= s->window_from_ns)
+		return;
+	from = from < s->window_from_ns ? 0 : from - s->window_from_ns;
+	to = to < s->window_from_ns ? 0 : to - s->window_from_ns;
+	while (from < to && from < length) {
+		const unsigned __int128 scaled = (unsigned __int128)from * XSP_GPU_USE_WINDOWS;
+		const uint64_t window = (uint64_t)(scaled / length);
+		const uint64_t edge = xsp_gpu_use_window(length, window + 1);
+		const uint64_t until = edge < to ? edge : to;
+		d->window_ns[window] += xsp_timeline_recorded_between(
+			s->timeline, s->window_from_ns + from, s->window_from_ns + until);
+		from = until;
+	}
+}
+
+static unsigned running(const struct xsp_gpu_device_use *d)
+{
+	unsigned bits = 0;
+
+	for (unsigned c = 0; c < XSP_GPU_CLASSES; c++)
+		bits |= (unsigned)(d->running[c] > 0) << c;
+	return bits;
+}
+
+/* Idle time is known only when something begins. */
+static void pass_device(const struct xsp_gpu_sweep *s, struct xsp_gpu_device_use *d, uint64_t ns)
+{
+	const unsigned bits = running(d);
+
+	if (bits != 0) {
+		d->in_ns[bits] += ns - d->now_ns;
+		d->recorded_busy_ns += xsp_timeline_recorded_between(s->timeline, d->now_ns, ns);
+		fill_windows(s, d, d->now_ns, ns);
+	}
+	if (d->streams_running > 1)
+		d->several_ns += ns - d->now_ns;
+	d->now_ns = ns;
+}
+
+static void pass_stream(const struct xsp_gpu_sweep *s, struct xsp_gpu_stream_use *st, uint64_t ns)
+{
+	if (st->running > 0) {
+		st->busy_ns += ns - st->now_ns;
+		st->recorded_busy_ns += xsp_timeline_recorded_between(s->timeline, st->now_ns, ns);
+	}
+	if (st->queued >= XSP_GPU_QUEUE_MOST)
+		st->full_ns += ns - st->now_ns;
+	st->now_ns = ns;
+}
+
+/* ---- communication ---- */
+
+static void end_meeting(struct xsp_gpu_sweep *s, size_t index)
+{
+	struct meeting *m = &s->meetings[index];
+
+	for (uint32_t i = 0; i < m->count; i++) {
+		struct xsp_gpu_device_use *d = &s->devices[m->members[i].device];
+		const uint64_t start = m->members[i].start_ns, end = m->members[i].end_ns;
+		if (end == 0) { /* pushed out: its end is not known */
+			s->counts.pushed_out++;
+			continue;
+		}
+		if (m->count == 1) {
+			d->alone_ns += end - start;
+			continue;
+		}
+		const uint64_t last = m->last_ns < end ? m->last_ns : end;
+		d->arrival_ns += last - start;
+		d->transfer_ns += end - last;
+	}
+	*m = s->meetings[--s->meeting_count];
+}
+
+static bool may_join(const struct meeting *m, const struct moment *at)
+{
+	if (m->name != at->name || m->ended > 0 || m->count == MEMBERS_MOST)
+		return false;
+	for (uint32_t i = 0; i < m->count; i++)
+		if (m->members[i].device == at->device)
+			return false;
+	return true;
+}
+
+static void meet(struct xsp_gpu_sweep *s, const struct moment *at)
+{
+	size_t i = 0;
+
+	while (i < s->meeting_count && !may_join(&s->meetings[i], at))
+		i++;
+	if (i == MEETINGS_MOST)
+		end_meeting(s, --i);
+	struct meeting *m = &s->meetings[i];
+	if (i == s->meeting_count) {
+		s->meeting_count++;
+		m->name = at->name;
+		m->count = m->ended = 0;
+	}
+	m->last_ns = at->ns;
+	m->members[m->count].device = at->device;
+	m->members[m->count].start_ns = at->ns;
+	m->members[m->count++].end_ns = 0;
+}
+
+static void leave(struct xsp_gpu_sweep *s, const struct moment *at)
+{
+	for (size_t k = 0; k < s->meeting_count; k++) {
+		struct meeting *m = &s->meetings[k];
+		for (uint32_t i = 0; m->name == at->name && i < m->count; i++) {
+			if (m->members[i].device != at->device ||
+			    m->members[i].start_ns != at->other_ns || m->members[i].end_ns != 0)
+				continue;
+			m->members[i].end_ns = at->ns;
+			if (++m->ended == m->count)
+				end_meeting(s, k);
+			return;
+		}
+	}
+}
+
+/* ---- moments ---- */
+
+static int end_device_gap(struct xsp_gpu_sweep *s, struct xsp_gpu_device_use *d,
+			  const struct moment *m)
+{
+	const uint64_t from = d->done_ns, length = m->ns - from;
+
+	if (d->activities == 0 || running(d) != 0 || m->ns <= from)
+		return 0;
+	if (!xsp_timeline_recorded(s->timeline, from, m->ns)) {
+		d->unrecorded_ns += length;
+		return 0;
+	}
+	d->in_ns[0] += length;
+	if (length > d->gap_ns) {
+		d->gap_ns = length;
+		d->gap_from_ns = from;
+	}
+	if (length >= XSP_GPU_LONG_GAP_NS) {
+		d->long_gaps++;
+		d->long_gap_ns += length;
+	}
+	if (m->call_ns <= from)
+		return 0;
+	const uint64_t until = m->call_ns < m->ns ? m->call_ns : m->ns;
+	d->host_ns += until - from;
+	return xsp_gpu_host_gap(s->host, m->tid, m->device, from, until);
+}
+
+static void end_stream_gap(const struct xsp_gpu_sweep *s, struct xsp_gpu_stream_use *st,
+			   const struct moment *m)
+{
+	const uint64_t from = st->done_ns, length = m->ns - from;
+	enum xsp_gpu_idle why = XSP_GPU_IDLE_OTHER;
+
+	if (st->activities == 0 || st->running > 0 || m->ns <= from)
+		return;
+	if (!xsp_timeline_recorded(s->timeline, from, m->ns)) {
+		st->unrecorded_ns += length;
+		return;
+	}
+	if (m->call_ns == 0)
+		why = XSP_GPU_IDLE_UNKNOWN;
+	else if (m->call_ns > from)
+		why = XSP_GPU_IDLE_HOST;
+	else if (length < XSP_GPU_KERNEL_WAIT_NS)
+		why = XSP_GPU_IDLE_KERNEL;
+	st->gaps[why]++;
+	st->idle_ns[why] += length;
+}
+
+static void queue(struct xsp_gpu_stream_use *st, int by)
+{
+	st->queued += by;
+	st->queue_changes++;
+	if (st->queued <= 0)
+		return;
+	st->queued_sum += (uint64_t)st->queued;
+	if ((uint64_t)st->queued > st->queued_most)
+		st->queued_most = (uint64_t)st->queued;
+}
+
+static int pass_start(struct xsp_gpu_sweep *s, const struct moment *m, struct xsp_gpu_device_use *d,
+		      struct xsp_gpu_stream_use *st)
+{
+	const int rc = end_device_gap(s, d, m);
+
+	if (rc < 0)
+		return rc;
+	end_stream_gap(s, st, m);
+	if (d->activities++ == 0)
+		d->first_ns = m->ns;
+	if (st->activities++ == 0) {
+		st->first_ns = m->ns;
+		d->streams++;
+	}
+	xsp_add_saturated(&d->total_ns[m->class], m->other_ns - m->ns);
+	xsp_add_saturated(&st->total_ns, m->other_ns - m->ns);
+	d->running[m->class]++;
+	d->streams_running += st->running++ == 0;
+	if (m->class == XSP_GPU_FOR_COMMUNICATION)
+		meet(s, m);
+	return 0;
+}
+
+static void pass_end(struct xsp_gpu_sweep *s, const struct moment *m, struct xsp_gpu_device_use *d,
+		     struct xsp_gpu_stream_use *st)
+{
+	d->running[m->class]--;
+	d->streams_running -= --st->running == 0;
+	d->last_ns = d->done_ns = m->ns;
+	st->last_ns = st->done_ns = m->ns;
+	d->done = st->done = m->name;
+	if (m->class == XSP_GPU_FOR_COMMUNICATION)
+		leave(s, m);
+}
+
+static int pass_wait(struct xsp_gpu_sweep *s, const struct moment *m)
+{
+	const struct xsp_gpu_device_use *d = &s->devices[m->device];
+	const struct xsp_gpu_stream_use *st =
+		m->stream != XSP_GPU_NOWHERE ? &s->streams[m->stream] : NULL;
+	const uint64_t done_ns = st != NULL ? st->done_ns : d->done_ns;
+	uint32_t name = st != NULL ? st->done : d->done;
+
+	/* it had ended when the wait began; or it ended after the wait, and what did before is not known any more */
+	if (done_ns < m->other_ns || done_ns > m->call_ns)
+		name = XSP_GPU_NOWHERE;
+	s->counts.late_waits += done_ns > m->call_ns;
+	const long at = xsp_u64map_index(&s->wait_of, (uint64_t)m->tid << 32 | name, &s->waits,
+					 &s->wait_capacity, s->wait_count);
+	if (at < 0)
+		return -ENOMEM;
+	struct xsp_gpu_wait_use *w = &s->waits[at];
+	if ((size_t)at == s->wait_count) {
+		s->wait_count++;
+		*w = (struct xsp_gpu_wait_use){.what = m->tid, .name = name};
+	}
+	const uint64_t length = m->call_ns - m->other_ns;
+	w->count++;
+	xsp_add_saturated(&w->total_ns, length);
+	w->most_ns = length > w->most_ns ? length : w->most_ns;
+	return 0;
+}
+
+static int pass(struct xsp_gpu_sweep *s, const struct moment *m)
+{
+	struct xsp_gpu_device_use *d = &s->devices[m->device];
+
+	if (m->what == WAIT_END)
+		return pass_wait(s, m);
+	struct xsp_gpu_stream_use *st = &s->streams[m->stream];
+	pass_stream(s, st, m->ns);
+	if (m->what == LAUNCH) {
+		queue(st, 1);
+		return 0;
+	}
+	pass_device(s, d, m->ns);
+	if (m->what != START) {
+		pass_end(s, m, d, st);
+		return 0;
+	}
+	if (m->queued)
+		queue(st, -1);
+	return pass_start(s, m, d, st);
+}
+
+/* ---- held, sorted, gone through ---- */
+
+static int by_time(const void *a, const void *b)
+{
+	const struct moment *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	return (int)x->what - (int)y->what;
+}
+
+/* Time that passes on an idle device may turn out to be the host's fault. */
+static uint64_t gaps_known_ns(const struct xsp_gpu_sweep *s)
+{
+	uint64_t ns = s->reached_ns;
+
+	for (size_t i = 0; i < s->device_count; i++) {
+		const struct xsp_gpu_device_use *d = &s->devices[i];
+		if (d->activities > 0 && running(d) == 0 && d->done_ns < ns)
+			ns = d->done_ns;
+	}
+	return ns;
+}
+
+static int pass_first(struct xsp_gpu_sweep *s, size_t count)
+{
+	int rc = 0;
+
+	if (count == 0)
+		return 0;
+	qsort(s->moments, s->count, sizeof(*s->moments), by_time);
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = pass(s, &s->moments[i]);
+	if (rc < 0)
+		return rc;
+	s->reached_ns = s->moments[count - 1].ns;
+	s->count -= count;
+	memmove(s->moments, s->moments + count, s->count * sizeof(*s->moments));
+	return xsp_gpu_host_pass(s->host, gaps_known_ns(s));
+}
+
+static int hold(struct xsp_gpu_sweep *s, const struct moment *m)
+{
+	int rc = s->count >= XSP_GPU_HELD_MOST ? pass_first(s, s->count / 2) : 0;
+
+	if (rc == 0)
+		rc = xsp_grow(&s->moments, &s->capacity, s->count + 1);
+	if (rc < 0)
+		return rc;
+	s->moments[s->count++] = *m;
+	if (m->ns < s->reached_ns)
+		s->moments[s->count - 1].ns = s->reached_ns;
+	return 0;
+}
+
+int xsp_gpu_sweep_work(struct xsp_gpu_sweep *s, const struct xsp_gpu_work *w, uint32_t *device)
+{
+	struct moment m = {.call_ns = w->call_ns,
+			   .tid = w->call_tid,
+			   .name = w->name,
+			   .class = (uint8_t)w->class,
+			   .queued = w->queued && w->call_ns != 0};
+	uint64_t start_ns = w->start_ns;
+	int rc = device_of(s, w->pid, w->device, &m.device);
+
+	if (rc == 0)
+		rc = stream_of(s, m.device, w->context, w->stream, &m.stream);
+	if (rc < 0)
+		return rc;
+	*device = m.device;
+	/* room for all three: nothing is gone through between them */
+	if (s->count + 3 > XSP_GPU_HELD_MOST)
+		rc = pass_first(s, s->count / 2);
+	if (start_ns < s->reached_ns) {
+		s->counts.late++;
+		s->counts.late_ns +=
+			(w->end_ns < s->reached_ns ? w->end_ns : s->reached_ns) - start_ns;
+		start_ns = s->reached_ns;
+		if (w->end_ns <= start_ns)
+			return rc;
+	}
+	m.ns = w->call_ns;
+	m.what = LAUNCH;
+	if (rc == 0 && m.queued)
+		rc = hold(s, &m);
+	m.ns = start_ns;
+	m.other_ns = w->end_ns;
+	m.what = START;
+	if (rc == 0)
+		rc = hold(s, &m);
+	m.ns = w->end_ns;
+	m.other_ns = start_ns;
+	m.what = w->end_ns > start_ns ? END : END_AT_ONCE;
+	return rc < 0 ? rc : hold(s, &m);
+}
+
+int xsp_gpu_sweep_place(struct xsp_gpu_sweep *s, const struct xsp_gpu_activity *a, uint32_t *device,
+			uint32_t *stream)
+{
+	const int rc = device_of(s, a->pid, a->device, device);
+
+	*stream = XSP_GPU_NOWHERE;
+	return rc == 0 && a->stream != XSP_GPU_NO_ID
+		       ? stream_of(s, *device, a->context, a->stream, stream)
+		       : rc;
+}
+
+int xsp_gpu_sweep_wait(struct xsp_gpu_sweep *s, const struct xsp_gpu_activity *sync)
+{
+	const struct xsp_gpu_sync *record = sync->record;
+	struct moment m = {.ns = sync->end_ns,
+			   .other_ns = sync->start_ns,
+			   .call_ns = sync->end_ns,
+			   .tid = record->what,
+			   .what = WAIT_END};
+	const int rc = xsp_gpu_sweep_place(s, sync, &m.device, &m.stream);
+
+	return rc < 0 ? rc : hold(s, &m);
+}
+
+int xsp_gpu_sweep_end(struct xsp_gpu_sweep *s)
+{
+	const int rc = pass_first(s, s->count);
+
+	for (size_t i = 0; i < s->device_count; i++)
+		s->devices[i].recorded_ns = xsp_timeline_recorded_between(
+			s->timeline, s->devices[i].first_ns, s->devices[i].last_ns);
+	for (size_t i = 0; i < s->stream_count; i++)
+		s->streams[i].recorded_ns = xsp_timeline_recorded_between(
+			s->timeline, s->streams[i].first_ns, s->streams[i].last_ns);
+	return rc < 0 ? rc : xsp_gpu_host_pass(s->host, UINT64_MAX);
+}
+
+/* ---- results ---- */
+
+size_t xsp_gpu_sweep_devices(const struct xsp_gpu_sweep *s, const struct xsp_gpu_device_use **out)
+{
+	*out = s->devices;
+	return s->device_count;
+}
+
+size_t xsp_gpu_sweep_streams(const struct xsp_gpu_sweep *s, const struct xsp_gpu_stream_use **out)
+{
+	*out = s->streams;
+	return s->stream_count;
+}
+
+size_t xsp_gpu_sweep_waits(const struct xsp_gpu_sweep *s, const struct xsp_gpu_wait_use **out)
+{
+	*out = s->waits;
+	return s->wait_count;
+}
+
+const struct xsp_gpu_sweep_counts *xsp_gpu_sweep_counts(const struct xsp_gpu_sweep *s)
+{
+	return &s->counts;
+}
+
+uint64_t xsp_gpu_device_ns(const struct xsp_gpu_device_use *d, unsigned with, unsigned without)
+{
+	uint64_t sum = 0;
+
+	for (unsigned bits = 1; bits < 1U << XSP_GPU_CLASSES; bits++)
+		sum += (bits & with) != 0 && (bits & without) == 0 ? d->in_ns[bits] : 0;
+	return sum;
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "analysis/gpu/summary_gpu.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/memory/summary_memory.h"
+#include "base/grow.h"
+#include "base/saturate.h"
+#include "base/u64map.h"
+#include "base/units.h"
+
+#define KERNELS_SHOWN 10
+#define ERRORS_SHOWN 5
+#define MAX_ERRORS 1024U
+
+struct kernel {
+	const char *name; /* the timeline's */
+	uint64_t calls, total_ns, max_ns;
+	uint64_t whole, whole_ns; /* those that do not go beyond a cut */
+};
+
+/* A code that an entry point returned. */
+struct api_error {
+	uint32_t probe, code;
+	uint64_t count;
+};
+
+/* What was allocated inside one operator. */
+struct allocator {
+	xsp_name_id name;
+	bool any; /* an operator, not none */
+	uint64_t bytes, calls;
+};
+
+struct xsp_summary_gpu {
+	struct xsp_timeline *timeline;
+	struct allocator *allocators;
+	size_t allocator_count, allocator_capacity;
+	struct xsp_u64map allocator_of;
+	struct kernel *kernels;
+	size_t kernel_count, kernel_capacity;
+	struct xsp_u64map kernel_of; /* name's address → index */
+	uint64_t
+		kernels_ns; /* their durations, summed: more than the time of a device where streams run beside each other */
+	uint64_t bytes;
+	struct api_error *errors;
+	size_t error_count, error_capacity;
+	uint64_t calls, failed;
+	uint64_t error_calls_left_out; /* of further kinds */
+};
+
+int xsp_summary_gpu_new(struct xsp_timeline *t, struct xsp_summary_gpu **out)
+{
+	*out = calloc(1, sizeof(**out));
+	if (*out == NULL)
+		return -ENOMEM;
+	(*out)->timeline = t;
+	return 0;
+}
+
+void xsp_summary_gpu_free(struct xsp_summary_gpu *g)
+{
+	if (g == NULL)
+		return;
+	xsp_u64map_free(&g->kernel_of);
+	xsp_u64map_free(&g->allocator_of);
+	free(g->allocators);
+	free(g->kernels);
+	free(g->errors);
+	free(g);
+}
+
+/* ---- collecting ---- */
+
+static int count_error(struct xsp_summary_gpu *g, uint32_t probe, uint32_t code)
+{
+	g->failed++;
+	for (size_t i = 0; i < g->error_count; i++) {
+		if (g->errors[i].probe != probe || g->errors[i].code != code)
+			continue;
+		g->errors[i].count++;
+		return 0;
+	}
+	if (g->error_count >= MAX_ERRORS) {
+		g->error_calls_left_out++;
+		return 0;
+	}
+	return XSP_APPEND(g->errors, g->error_capacity, g->error_count,
+			  (struct api_error){probe, code, 1});
+}
+
+int xsp_summary_gpu_span(struct xsp_summary_gpu *g, const struct xsp_span *span)
+{
+	const struct xsp_section *s;
+	uint32_t code;
+
+	if (xsp_timeline_cuda(g->timeline, span->probe) == NULL)
+		return 0;
+	g->calls++;
+	s = xsp_details_find(span->details, XSP_SECTION_RESULT, NULL);
+	if (s == NULL || xsp_section_length(s) < sizeof(uint64_t))
+		return 0;
+	memcpy(&code, xsp_section_data(s), sizeof(code)); /* an int: the low half */
+	return xsp_cuda_is_error(code) ? count_error(g, span->probe, code) : 0;
+}
+
+static int count_kernel(struct xsp_summary_gpu *g, const struct xsp_gpu_activity *a)
+{
+	uint64_t key = (uintptr_t)a->name, duration = a->end_ns - a->start_ns;
+	struct kernel *k = xsp_u64map_element(&g->kernel_of, key, &g->kernels, &g->kernel_capacity,
+					      &g->kernel_count, &(struct kernel){.name = a->name});
+
+	if (k == NULL)
+		return -ENOMEM;
+	k->calls++;
+	xsp_add_saturated(&k->total_ns, duration);
+	if (!a->cut) {
+		k->max_ns = duration > k->max_ns ? duration : k->max_ns;
+		k->whole++;
+		xsp_add_saturated(&k->whole_ns, duration);
+	}
+	xsp_add_saturated(&g->kernels_ns, duration);
+	return 0;
+}
+
+int xsp_summary_gpu_activity(struct xsp_summary_gpu *g, const struct xsp_gpu_activity *a)
+{
+	if (a->kind == XSP_GPU_IS_MEMCPY)
+		xsp_add_saturated(&g->bytes, ((const struct xsp_gpu_memcpy *)a->record)->bytes);
+	return a->kind == XSP_GPU_IS_KERNEL ? count_kernel(g, a) : 0;
+}
+
+int xsp_summary_gpu_memory(struct xsp_summary_gpu *g, const struct xsp_memory_event *e)
+{
+	uint64_t key = e->op != 0 ? e->op_name : UINT64_MAX;
+
+	if (e->bytes <= 0 || e->pool != XSP_MEMORY_GPU)
+		return 0;
+	struct allocator *a = xsp_u64map_element(
+		&g->allocator_of, key, &g->allocators, &g->allocator_capacity, &g->allocator_count,
+		&(struct allocator){.name = e->op_name, .any = e->op != 0});
+	if (a == NULL)
+		return -ENOMEM;
+	xsp_add_saturated(&a->bytes, (uint64_t)e->bytes);
+	a->calls++;
+	return 0;
+}
+
+/* ---- printing ---- */
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct allocator *x = a, *y = b;
+
+	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
+}
+
+#define ALLOCATORS_SHOWN 5
+
+static void print_allocators(struct xsp_summary_gpu *g, FILE *f)
+{
+	if (g->allocator_count == 0)
+		return;
+	qsort(g->allocators, g->allocator_count, sizeof(*g->allocators), by_bytes);
+	fputs("      allocated by", f);
+	for (size_t i = 0; i < g->allocator_count && i < ALLOCATORS_SHOWN; i++) {
+		const struct allocator *a = &g->allocators[i];
+		char name[200], bytes[XSP_UNITS_SIZE], calls[XSP_UNITS_SIZE];
+		xsp_printable(name, sizeof(name),
+			      a->any ? xsp_timeline_name(g->timeline, a->name) : "no operator", 40);
+		fprintf(f, "%s %s %s in %s call%s", i ? "," : "", name,
+			xsp_format_bytes(bytes, a->bytes), xsp_format_count(calls, a->calls),
+			a->calls == 1 ? "" : "s");
+	}
+	fputc('\n', f);
+}
+
+static void print_memory(struct xsp_summary_gpu *g, FILE *f)
+{
+	const struct xsp_memory_use *uses;
+	size_t n = xsp_timeline_memory(g->timeline, &uses);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct xsp_memory_use *u = &uses[i];
+		char device[32] = "", now[XSP_UNITS_SIZE], peak[XSP_UNITS_SIZE];
+		char unknown[XSP_UNITS_SIZE], owner[XSP_SUMMARY_MEMORY_OWNER];
+		if (xsp_memory_is_allocator(u->pool))
+			continue;
+		if (u->device != XSP_GPU_NO_ID)
+			snprintf(device, sizeof(device), " of device %u", u->device);
+		fprintf(f, "%s%s%s, allocated since the recording began: %s at most, %s at %s end",
+			u->pool == XSP_MEMORY_PINNED ? "pinned host memory" : "GPU memory", device,
+			xsp_summary_memory_owner(g->timeline, u, owner),
+			xsp_format_bytes(peak, u->peak), xsp_format_bytes(now, u->now),
+			xsp_timeline_cut_text(g->timeline) != NULL ? "the cut's" : "its");
+		if (u->unknown_frees > 0)
+			fprintf(f, "; %s frees of what was there before",
+				xsp_format_count(unknown, u->unknown_frees));
+		fputc('\n', f);
+	}
+	print_allocators(g, f);
+}
+
+static int by_total(const void *a, const void *b)
+{
+	const struct kernel *x = a, *y = b;
+
+	if (x->total_ns != y->total_ns)
+		return x->total_ns > y->total_ns ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+#define NAME_COLUMNS 44
+
+void xsp_summary_gpu_table(struct xsp_summary_gpu *g, FILE *f, const struct xsp_summary_print *how)
+{
+	size_t shown_count =
+		how->limit > 0 && g->kernel_count > KERNELS_SHOWN ? KERNELS_SHOWN : g->kernel_count;
+
+	if (g->kernel_count == 0)
+		return;
+	qsort(g->kernels, g->kernel_count, sizeof(*g->kernels), by_total);
+	fprintf(f, "%s%-*s  %12s  %9s  %9s  %9s%s\n", how->color ? "\033[1m" : "", NAME_COLUMNS,
+		"kernel", "launches", "GPU time", "mean", "max", how->color ? "\033[0m" : "");
+	for (size_t i = 0; i < shown_count; i++) {
+		const struct kernel *k = &g->kernels[i];
+		char name[NAME_COLUMNS * 4 + 8], calls[XSP_UNITS_SIZE], total[XSP_UNITS_SIZE];
+		char mean[XSP_UNITS_SIZE], max[XSP_UNITS_SIZE];
+		size_t columns = xsp_printable(name, sizeof(name), k->name, NAME_COLUMNS);
+		fprintf(f, "%s%*s  %12s  %9s  %9s  %9s\n", name,
+			(int)(columns < NAME_COLUMNS ? NAME_COLUMNS - columns : 0), "",
+			xsp_format_count(calls, k->calls), xsp_format_ns(total, k->total_ns),
+			k->whole > 0 && k->whole_ns != XSP_TOO_MUCH
+				? xsp_format_ns(mean, k->whole_ns / k->whole)
+				: "-",
+			k->whole > 0 ? xsp_format_ns(max, k->max_ns) : "-");
+	}
+	if (shown_count < g->kernel_count)
+		fprintf(f, "... and %zu more kernels\n", g->kernel_count - shown_count);
+	fputc('\n', f);
+}
+
+static void print_activity(const struct xsp_summary_gpu *g, FILE *f)
+{
+	const struct xsp_gpu_counts *c = xsp_timeline_gpu(g->timeline);
+	char kernels[XSP_UNITS_SIZE], time[XSP_UNITS_SIZE], copies[XSP_UNITS_SIZE];
+	char bytes[XSP_UNITS_SIZE], sets[XSP_UNITS_SIZE];
+
+	fprintf(f, "GPU: %s kernels (%s in all, of all streams), %s copies (%s), %s memsets\n",
+		xsp_format_count(kernels, c->activities[XSP_GPU_IS_KERNEL]),
+		xsp_format_ns(time, g->kernels_ns),
+		xsp_format_count(copies, c->activities[XSP_GPU_IS_MEMCPY]),
+		xsp_format_bytes(bytes, g->bytes),
+		xsp_format_count(sets, c->activities[XSP_GPU_IS_MEMSET]));
+}
+
+static void print_losses(const struct xsp_gpu_counts *c, void (*warn)(void *ctx, const char *text),
+			 void *ctx)
+{
+	const struct {
+		uint64_t count;
+		const char *what;
+	} losses[] = {
+		{c->lost, "GPU records lost on the way from the agent (a larger --buffer helps)"},
+		{c->dropped, "GPU records dropped in the target by CUPTI or the agent"},
+		{c->unlinked, "GPU activities whose API call is not known"},
+		{c->unnamed, "kernels whose name never came"},
+		{c->malformed, "GPU records not understood"},
+		{c->unfinished, "processes whose agent did not say that it had handed over all"},
+	};
+	char text[200], count[XSP_UNITS_SIZE];
+
+	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
+		if (losses[i].count == 0)
+			continue;
+		snprintf(text, sizeof(text), "%s: %s", losses[i].what,
+			 xsp_format_count(count, losses[i].count));
+		warn(ctx, text);
+	}
+	if (c->errors > 0 && c->error[0] != '\0') {
+		snprintf(text, sizeof(text), "the agent said: %s", c->error);
+		warn(ctx, text);
+	}
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct api_error *x = a, *y = b;
+
+	return x->count > y->count ? -1 : x->count < y->count;
+}
+
+static void print_errors(struct xsp_summary_gpu *g, struct xsp_capture_reader *r, FILE *f)
+{
+	const struct xsp_capture_probe *probes;
+	char count[XSP_UNITS_SIZE], call[96];
+
+	if (g->error_count == 0)
+		return;
+	xsp_capture_probes(r, &probes);
+	qsort(g->errors, g->error_count, sizeof(*g->errors), by_count);
+	fprintf(f, "CUDA calls that returned an error: %s\n", xsp_format_count(count, g->failed));
+	for (size_t i = 0; i < g->error_count && i < ERRORS_SHOWN; i++) {
+		const struct api_error *e = &g->errors[i];
+		const struct xsp_cuda_entry *entry = xsp_timeline_cuda(g->timeline, e->probe);
+		const char *name = xsp_cuda_error((enum xsp_cuda_api)entry->api, e->code);
+		xsp_printable(call, sizeof(call), probes[e->probe].name, 0);
+		fprintf(f, "      %s: %s %" PRIu32 ", %s times\n", call,
+			name != NULL ? name : "error", e->code, xsp_format_count(count, e->count));
+	}
+	if (g->error_count > ERRORS_SHOWN)
+		fprintf(f, "      and %zu other kinds\n", g->error_count - ERRORS_SHOWN);
+	if (g->error_calls_left_out > 0)
+		fprintf(f, "      and %s calls of more kinds than are told apart\n",
+			xsp_format_count(count, g->error_calls_left_out));
+}
+
+void xsp_summary_gpu_print(struct xsp_summary_gpu *g, struct xsp_capture_reader *r, FILE *f,
+			   void (*warn)(void *ctx, const char *text), void *ctx)
+{
+	const struct xsp_gpu_counts *c = xsp_timeline_gpu(g->timeline);
+	const char *wanted = xsp_capture_info(r, "gpu");
+
+	if (c != NULL && c->records > 0)
+		print_activity(g, f);
+	if (c != NULL)
+		print_losses(c, warn, ctx);
+	print_memory(g, f);
+	print_errors(g, r, f);
+	if ((c == NULL || c->records == 0) && g->calls > 0 && wanted != NULL &&
+	    strcmp(wanted, "wanted") == 0)
+		fputs("GPU activity was not collected: the agent was not in the process. Give "
+		      "--inject, "
+		      "or start the program with xsptrace -- COMMAND, or with "
+		      "CUDA_INJECTION64_PATH=/path/to/" XSP_GPU_AGENT "\n",
+		      f);
+}
+
+/* ---- JSON ---- */
+
+static void put_sum(struct xsp_json_writer *j, const char *key, uint64_t sum)
+{
+	if (sum == XSP_TOO_MUCH)
+		xsp_json_text(j, key, NULL);
+	else
+		xsp_json_number(j, key, sum);
+}
+
+static void put_kernels(const struct xsp_summary_gpu *g, struct xsp_json_writer *j)
+{
+	xsp_json_begin(j, "kernels", '[');
+	for (size_t i = 0; i < g->kernel_count; i++) {
+		const struct kernel *k = &g->kernels[i];
+		xsp_json_begin(j, NULL, '{');
+		xsp_json_text(j, "name", k->name);
+		xsp_json_number(j, "launches", k->calls);
+		put_sum(j, "total_ns", k->total_ns);
+		xsp_json_number(j, "max_ns", k->max_ns);
+		xsp_json_end(j, '{');
+	}
+	xsp_json_end(j, '[');
+}
+
+static void put_memory(const struct xsp_summary_gpu *g, struct xsp_json_writer *j)
+{
+	const struct xsp_memory_use *uses;
+	const size_t n = xsp_timeline_memory(g->timeline, &uses);
+
+	xsp_json_begin(j, "memory", '[');
+	for (size_t i = 0; i < n; i++) {
+		if (xsp_memory_is_allocator(uses[i].pool))
+			continue;
+		xsp_json_begin(j, NULL, '{');
+		xsp_json_number(j, "pid", xsp_summary_memory_pid(g->timeline, &uses[i]));
+		if (uses[i].device != XSP_GPU_NO_ID)
+			xsp_json_number(j, "device", uses[i].device);
+		xsp_json_bool(j, "pinned_host", uses[i].pool == XSP_MEMORY_PINNED);
+		xsp_json_number(j, "peak_bytes", (uint64_t)uses[i].peak);
+		xsp_json_number(j, "bytes_at_end", (uint64_t)uses[i].now);
+		xsp_json_number(j, "unknown_frees", uses[i].unknown_frees);
+		xsp_json_end(j, '{');
+	}
+	xsp_json_end(j, '[');
+	xsp_json_begin(j, "allocated_by", '[');
+	for (size_t i = 0; i < g->allocator_count; i++) {
+		const struct allocator *a = &g->allocators[i];
+		xsp_json_begin(j, NULL, '{');
+		xsp_json_text(j, "name", a->any ? xsp_timeline_name(g->timeline, a->name) : NULL);
+		put_sum(j, "bytes", a->bytes);
+		xsp_json_number(j, "calls", a->calls);
+		xsp_json_end(j, '{');
+	}
+	xsp_json_end(j, '[');
+}
+
+void xsp_summary_gpu_json(struct xsp_summary_gpu *g, struct xsp_json_writer *j)
+{
+	const struct xsp_gpu_counts *c = xsp_timeline_gpu(g->timeline);
+
+	if (g->calls == 0 && g->kernel_count == 0 && (c == NULL || c->records == 0))
+		return;
+	if (g->kernel_count > 0)
+		qsort(g->kernels, g->kernel_count, sizeof(*g->kernels), by_total);
+	if (g->allocator_count > 0)
+		qsort(g->allocators, g->allocator_count, sizeof(*g->allocators), by_bytes);
+	xsp_json_begin(j, "gpu", '{');
+	put_sum(j, "kernels_ns", g->kernels_ns);
+	put_sum(j, "copied_bytes", g->bytes);
+	xsp_json_number(j, "api_calls", g->calls);
+	xsp_json_number(j, "api_errors", g->failed);
+	put_kernels(g, j);
+	put_memory(g, j);
+	xsp_json_end(j, '{');
+}
+
+/* ---- report ---- */
+
+bool xsp_summary_gpu_called(const struct xsp_summary_gpu *g)
+{
+	return g->calls > 0;
+}
+
+void xsp_summary_gpu_report(struct xsp_summary_gpu *g, struct xsp_report *report)
+{
+	const struct xsp_gpu_counts *c = xsp_timeline_gpu(g->timeline);
+	const bool seen = c != NULL && c->records > 0;
+
+	if (!seen && g->calls == 0)
+		return;
+	struct xsp_report_section *section =
+		xsp_report_section(report, "cuda", "CUDA calls, kernels and copies");
+	xsp_report_value(section, "api_calls", "calls of the API", XSP_UNIT_COUNT,
+			 xsp_cell_integer(g->calls));
+	xsp_report_value(section, "api_errors", "... that failed", XSP_UNIT_COUNT,
+			 xsp_cell_integer(g->failed));
+	if (!seen) {
+		xsp_report_note(section, "what the GPU did was not collected");
+		return;
+	}
+	xsp_report_value(section, "kernels", "kernels", XSP_UNIT_COUNT,
+			 xsp_cell_integer(c->activities[XSP_GPU_IS_KERNEL]));
+	xsp_report_value(section, "kernels_ns", "... in all, of all streams", XSP_UNIT_NS,
+			 xsp_cell_sum(g->kernels_ns));
+	xsp_report_value(section, "copies", "copies", XSP_UNIT_COUNT,
+			 xsp_cell_integer(c->activities[XSP_GPU_IS_MEMCPY]));
+	xsp_report_value(section, "copied_bytes", "... in all", XSP_UNIT_BYTES,
+			 xsp_cell_sum(g->bytes));
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "analysis/memory/growth.h"
+
+#include <math.h>
+#include <string.h>
+
+#define FIRST_PIECE_NS 1000000U
+/* Of the time, what a program's beginning and its end take. */
+#define BEGINNING 8 /* one of so many pieces */
+#define END 16
+/* It grows if it rose so often and never fell, over at least so many pieces, and rose in each third of them: what is
+ * filled once and then stays does not, nor what a long beginning took, whatever trifles follow: the last third has a
+ * share of all that it rose. By chance, one of a hundred thousand amounts that go up and down would. */
+#define RISES 8
+#define RISES_A_THIRD 2
+#define LAST_THIRDS_SHARE 10 /* one of so many parts */
+#define LEAST_PIECES 10
+#define LEAST_STEPS 2 /* in that time, for what grows in one */
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Two pieces become one. */
+static void halve(struct xsp_growth *g)
+{
+	for (unsigned i = 0; i < g->count; i += 2)
+		g->least[i / 2] =
+			i + 1 < g->count ? least_of(g->least[i], g->least[i + 1]) : g->least[i];
+	g->count = (g->count + 1) / 2;
+	g->doubled++;
+}
+
+void xsp_growth_time(struct xsp_growth_clock *c, uint64_t ns)
+{
+	if (c->piece_ns == 0)
+		*c = (struct xsp_growth_clock){
+			.start_ns = ns, .last_ns = ns, .piece_ns = FIRST_PIECE_NS};
+	if (ns > c->last_ns)
+		c->last_ns = ns;
+	while ((c->last_ns - c->start_ns) / c->piece_ns >= XSP_GROWTH_PIECES) {
+		c->piece_ns *= 2;
+		c->doubled++;
+	}
+}
+
+/* Up to the clock's time it is what it was. */
+static void pass(const struct xsp_growth_clock *c, struct xsp_growth *g)
+{
+	const unsigned at = (unsigned)((c->last_ns - c->start_ns) / c->piece_ns);
+
+	while (g->doubled < c->doubled)
+		halve(g);
+	while (g->count <= at)
+		g->least[g->count++] = g->now;
+}
+
+void xsp_growth_put(const struct xsp_growth_clock *c, struct xsp_growth *g, uint64_t amount)
+{
+	pass(c, g);
+	g->now = amount;
+	g->least[g->count - 1] = least_of(g->least[g->count - 1], amount);
+}
+
+/* Student's t, 95 %, two-sided, for `degrees` of freedom from 8 on: within one in a hundred. */
+static double student(double degrees)
+{
+	return 1.96 + 2.4 / degrees + 2.9 / (degrees * degrees);
+}
+
+static void fit(const uint64_t *y, const double *x, unsigned n, struct xsp_rate *out)
+{
+	double mean_y = 0, mean_x = 0, sxx = 0, sxy = 0, residual = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		mean_y += (double)y[i] / n;
+		mean_x += x[i] / n;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		sxx += (x[i] - mean_x) * (x[i] - mean_x);
+		sxy += (x[i] - mean_x) * ((double)y[i] - mean_y);
+	}
+	out->slope = sxy / sxx;
+	for (unsigned i = 0; i < n; i++) {
+		const double off = (double)y[i] - mean_y - out->slope * (x[i] - mean_x);
+		residual += off * off;
+	}
+	const double error = student(n - 2) * sqrt(residual / (n - 2) / sxx);
+	out->low = out->slope - error;
+	out->high = out->slope + error;
+}
+
+/* ---- steps ---- */
+
+static void widen(struct xsp_growth_steps *s)
+{
+	for (unsigned i = 0; i < XSP_GROWTH_STEP_PIECES / 2; i++)
+		s->steps[i] = s->steps[2 * i] + s->steps[2 * i + 1];
+	memset(s->steps + XSP_GROWTH_STEP_PIECES / 2, 0, sizeof(s->steps) / 2);
+	s->piece_ns *= 2;
+}
+
+void xsp_growth_step(struct xsp_growth_steps *s, uint64_t from_ns, uint64_t to_ns)
+{
+	if (s->piece_ns == 0)
+		s->piece_ns = FIRST_PIECE_NS;
+	if (from_ns < s->start_ns || to_ns <= from_ns)
+		return;
+	while ((to_ns - s->start_ns) / s->piece_ns >= XSP_GROWTH_STEP_PIECES)
+		widen(s);
+	const double ns = (double)(to_ns - from_ns);
+	for (uint64_t at = from_ns; at < to_ns;) {
+		const uint64_t piece = (at - s->start_ns) / s->piece_ns;
+		const uint64_t next = least_of(s->start_ns + (piece + 1) * s->piece_ns, to_ns);
+		s->steps[piece] += (double)(next - at) / ns;
+		at = next;
+	}
+}
+
+/* How many there were by each of the times, which rise. */
+static void count_steps(const struct xsp_growth_steps *s, uint64_t start_ns, uint64_t piece_ns,
+			double *by, unsigned count)
+{
+	uint64_t passed = 0;
+	double sum = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		const uint64_t ns = start_ns + i * piece_ns;
+		by[i] = 0;
+		if (ns <= s->start_ns || s->piece_ns == 0)
+			continue;
+		const uint64_t piece = (ns - s->start_ns) / s->piece_ns;
+		for (; passed < piece && passed < XSP_GROWTH_STEP_PIECES; passed++)
+			sum += s->steps[passed];
+		by[i] = sum;
+		if (piece < XSP_GROWTH_STEP_PIECES)
+			by[i] += s->steps[piece] * (double)((ns - s->start_ns) % s->piece_ns) /
+				 (double)s->piece_ns;
+	}
+}
+
+/*
+ * By steps: where these go at different speeds the slope in time is that of no step. What grows is least as its piece begins; of
+ * a step that goes on then it is not known whether it has grown yet, by which least squares may be off by as much as SLACK
+ * steps in all of them.
+ */
+#define SLACK 1.5
+
+static void fit_steps(const struct xsp_growth_steps *s, const struct xsp_growth *g,
+		      uint64_t start_ns, uint64_t piece_ns, struct xsp_slope *out)
+{
+	double x[XSP_GROWTH_PIECES];
+
+	count_steps(s, start_ns, piece_ns, x, g->count);
+	const double steps = x[g->count - 1] - x[0];
+	out->steps_known = steps >= LEAST_STEPS;
+	if (!out->steps_known)
+		return;
+	fit(g->least, x, g->count, &out->a_step);
+	const double slack = fabs(out->a_step.slope) * SLACK / steps;
+	out->a_step.low -= slack;
+	out->a_step.high += slack;
+}
+
+/* ---- slopes ---- */
+
+static bool rises(const uint64_t *y, unsigned n)
+{
+	unsigned times[3] = {0};
+
+	for (unsigned i = 1; i < n; i++) {
+		if (y[i] < y[i - 1])
+			return false;
+		times[3 * i / n] += y[i] > y[i - 1];
+	}
+	for (unsigned i = 0; i < 3; i++)
+		if (times[i] < RISES_A_THIRD)
+			return false;
+	if (y[n - 1] - y[2 * n / 3] < (y[n - 1] - y[0]) / LAST_THIRDS_SHARE)
+		return false;
+	return times[0] + times[1] + times[2] >= RISES;
+}
+
+/*
+ * Pieces are joined until each holds a whole step of the program, if there are enough of them. What is given back in
+ * part at the end has not grown for good; all of it may be because the program ends.
+ */
+struct xsp_slope xsp_growth_slope(const struct xsp_growth_clock *c, const struct xsp_growth *g,
+				  const struct xsp_growth_steps *steps)
+{
+	struct xsp_slope out = {0};
+	struct xsp_growth all = *g;
+	uint64_t piece_ns = c->piece_ns;
+	double seconds[XSP_GROWTH_PIECES];
+	struct xsp_rate a_second;
+
+	if (c->last_ns - c->start_ns < XSP_GROWTH_LEAST_NS)
+		return out;
+	pass(c, &all);
+	const unsigned first = all.count / BEGINNING;
+	const unsigned n = all.count - first - all.count / END;
+	const uint64_t start_ns = c->start_ns + first * piece_ns;
+	memmove(all.least, all.least + first, n * sizeof(*all.least));
+	const bool kept = g->now == 0 || g->now >= all.least[n - 1];
+	for (all.count = n; all.count >= LEAST_PIECES && !out.grows; piece_ns *= 2) {
+		for (unsigned i = 0; i < all.count; i++)
+			seconds[i] = i * (double)piece_ns * 1e-9;
+		fit(all.least, seconds, all.count, &a_second);
+		out.slope = a_second.slope;
+		out.low = a_second.low;
+		out.high = a_second.high;
+		if (steps != NULL)
+			fit_steps(steps, &all, start_ns, piece_ns, &out);
+		out.known = true;
+		out.grows = kept && out.low > 0 && rises(all.least, all.count);
+		halve(&all);
+	}
+	return out;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "analysis/memory/summary_memory.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/u64map.h"
+#include "base/units.h"
+
+#define PROCESSES_SHOWN 5
+
+struct process {
+	uint32_t pid;
+	struct xsp_process_memory first, last;
+	uint64_t peak, peak_anonymous;
+	struct xsp_growth_clock clock;
+	struct xsp_growth anonymous;
+};
+
+struct xsp_summary_memory {
+	struct xsp_timeline *timeline;
+	struct process *processes;
+	size_t count, capacity;
+	struct xsp_u64map process_of; /* pid → index */
+};
+
+int xsp_summary_memory_new(struct xsp_timeline *t, struct xsp_summary_memory **out)
+{
+	*out = calloc(1, sizeof(**out));
+	if (*out == NULL)
+		return -ENOMEM;
+	(*out)->timeline = t;
+	return 0;
+}
+
+void xsp_summary_memory_free(struct xsp_summary_memory *m)
+{
+	if (m == NULL)
+		return;
+	xsp_u64map_free(&m->process_of);
+	free(m->processes);
+	free(m);
+}
+
+/* ---- collecting ---- */
+
+static uint64_t max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+int xsp_summary_memory_process(struct xsp_summary_memory *m, const struct xsp_process_memory_at *at)
+{
+	if (m == NULL || at->memory.resident == 0) /* it has ended: the last look at it counts */
+		return 0;
+	const long index =
+		xsp_u64map_index(&m->process_of, at->pid, &m->processes, &m->capacity, m->count);
+	if (index < 0)
+		return -ENOMEM;
+	struct process *p = &m->processes[index];
+	if ((size_t)index == m->count) {
+		m->count++;
+		*p = (struct process){.pid = at->pid, .first = at->memory, .last = at->memory};
+	}
+	p->peak = max(p->peak, at->memory.resident);
+	p->peak_anonymous = max(p->peak_anonymous, at->memory.anonymous);
+	if (at->memory.peak > p->last.peak) /* reached since the last look: the kernel saw it */
+		p->peak = max(p->peak, at->memory.peak);
+	p->last = at->memory;
+	xsp_growth_time(&p->clock, at->time_ns);
+	xsp_growth_put(&p->clock, &p->anonymous, at->memory.anonymous);
+	return 0;
+}
+
+/* ---- whose it is ---- */
+
+uint32_t xsp_summary_memory_pid(const struct xsp_timeline *t, const struct xsp_memory_use *use)
+{
+	const struct xsp_timeline_thread *thread = xsp_timeline_thread(t, use->pid);
+
+	return thread != NULL ? thread->ns_pid : use->pid;
+}
+
+const char *xsp_summary_memory_owner(const struct xsp_timeline *t, const struct xsp_memory_use *use,
+				     char out[XSP_SUMMARY_MEMORY_OWNER])
+{
+	const struct xsp_memory_use *uses;
+	const size_t count = xsp_timeline_memory(t, &uses);
+	bool several = false;
+
+	out[0] = '\0';
+	for (size_t i = 1; i < count; i++)
+		several = several || uses[i].pid != uses[0].pid;
+	if (several)
+		snprintf(out, XSP_SUMMARY_MEMORY_OWNER, " of process %" PRIu32,
+			 xsp_summary_memory_pid(t, use));
+	return out;
+}
+
+/* ---- what only grows ---- */
+
+/* Less is what every program takes now and then: a twentieth of what it has, and a megabyte, while it is recorded. */
+#define GROWN_LEAST_SHARE 0.05
+#define GROWN_LEAST_BYTES (1U << 20)
+
+/* A look is told of where something has changed: since the last one nothing has. */
+static struct xsp_slope slope_of(const struct xsp_summary_memory *m, const struct process *p,
+				 const struct xsp_growth_steps *steps)
+{
+	struct xsp_growth_clock clock = p->clock;
+	struct xsp_growth anonymous = p->anonymous;
+	uint64_t start, end;
+
+	xsp_timeline_window(m->timeline, &start, &end);
+	xsp_growth_time(&clock, end);
+	xsp_growth_put(&clock, &anonymous, p->last.anonymous);
+	struct xsp_slope out = xsp_growth_slope(&clock, &anonymous, steps);
+	const double grown = out.low * (double)(clock.last_ns - clock.start_ns) * 1e-9;
+	out.grows = out.grows && grown >= GROWN_LEAST_BYTES &&
+		    grown >= GROWN_LEAST_SHARE * (double)p->last.anonymous;
+	return out;
+}
+
+/* ---- printing ---- */
+
+static int by_peak(const void *a, const void *b)
+{
+	const struct process *x = a, *y = b;
+
+	if (x->peak != y->peak)
+		return x->peak > y->peak ? -1 : 1;
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+bool xsp_summary_memory_growing(const struct xsp_summary_memory *m,
+				const struct xsp_capture_reader *r,
+				const struct xsp_growth_steps *steps, size_t *i,
+				struct xsp_growing_process *out)
+{
+	for (; m != NULL && *i < m->count; ++*i) {
+		const struct process *p = &m->processes[*i];
+		const struct xsp_capture_process *d = xsp_capture_process_of(r, p->pid);
+		*out = (struct xsp_growing_process){.pid = d != NULL ? d->ns_pid : p->pid,
+						    .name = d != NULL && d->comm != NULL ? d->comm
+											 : "?",
+						    .slope = slope_of(m, p, steps),
+						    .first = p->first.anonymous,
+						    .last = p->last.anonymous};
+		if (out->slope.grows) {
+			++*i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void print_process(const struct xsp_summary_memory *m, const struct process *p,
+			  const struct xsp_capture_reader *r, FILE *f)
+{
+	const struct xsp_slope slope = slope_of(m, p, NULL);
+	const struct xsp_capture_process *d = xsp_capture_process_of(r, p->pid);
+	const uint64_t bytes[] = {p->first.resident,  p->peak,		 p->last.resident,
+				  p->first.anonymous, p->peak_anonymous, p->last.anonymous};
+	char text[6][XSP_UNITS_SIZE], name[128];
+
+	for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++)
+		xsp_format_bytes(text[i], bytes[i]);
+	xsp_printable(name, sizeof(name), d != NULL && d->comm != NULL ? d->comm : "?", 0);
+	fprintf(f,
+		"memory of process %" PRIu32
+		" (%s): %s resident at the start, %s at most, %s at the end; of it anonymous %s, "
+		"%s, %s",
+		d != NULL ? d->ns_pid : p->pid, name, text[0], text[1], text[2], text[3], text[4],
+		text[5]);
+	if (slope.grows)
+		fprintf(f, ", which only grows, by %s a second (%s to %s)",
+			xsp_format_bytes(text[0], (uint64_t)slope.slope),
+			xsp_format_bytes(text[1], (uint64_t)slope.low),
+			xsp_format_bytes(text[2], (uint64_t)slope.high));
+	if (p->last.swapped > 0)
+		fprintf(f, "; %s swapped out", xsp_format_bytes(text[0], p->last.swapped));
+	fputc('\n', f);
+}
+
+void xsp_summary_memory_print(struct xsp_summary_memory *m, const struct xsp_capture_reader *r,
+			      FILE *f, const struct xsp_summary_print *how)
+{
+	if (m == NULL)
+		return;
+	const size_t shown_count =
+		how->limit > 0 && m->count > PROCESSES_SHOWN ? PROCESSES_SHOWN : m->count;
+
+	if (m->count > 0)
+		qsort(m->processes, m->count, sizeof(*m->processes), by_peak);
+	for (size_t i = 0; i < shown_count; i++)
+		print_process(m, &m->processes[i], r, f);
+	if (shown_count < m->count)
+		fprintf(f, "... and %zu more processes\n", m->count - shown_count);
+}
+
+/* ---- JSON ---- */
+
+static void put_figures(struct xsp_json_writer *j, const char *key, uint64_t start, uint64_t peak,
+			uint64_t end)
+{
+	xsp_json_begin(j, key, '{');
+	xsp_json_number(j, "start_bytes", start);
+	xsp_json_number(j, "peak_bytes", peak);
+	xsp_json_number(j, "end_bytes", end);
+	xsp_json_end(j, '{');
+}
+
+void xsp_summary_memory_json(struct xsp_summary_memory *m, const struct xsp_capture_reader *r,
+			     struct xsp_json_writer *j)
+{
+	if (m == NULL)
+		return;
+	if (m->count > 0)
+		qsort(m->processes, m->count, sizeof(*m->processes), by_peak);
+	xsp_json_begin(j, "processes", '[');
+	for (size_t i = 0; i < m->count; i++) {
+		const struct process *p = &m->processes[i];
+		const struct xsp_capture_process *d = xsp_capture_process_of(r, p->pid);
+		xsp_json_begin(j, NULL, '{');
+		xsp_json_text(j, "name", d != NULL ? d->comm : NULL);
+		xsp_json_number(j, "pid", d != NULL ? d->ns_pid : p->pid);
+		put_figures(j, "resident", p->first.resident, p->peak, p->last.resident);
+		put_figures(j, "anonymous", p->first.anonymous, p->peak_anonymous,
+			    p->last.anonymous);
+		xsp_json_number(j, "swapped_bytes", p->last.swapped);
+		xsp_json_end(j, '{');
+	}
+	xsp_json_end(j, '[');
+}
+
+/* ---- report ---- */
+
+void xsp_summary_memory_report(struct xsp_summary_memory *m, const struct xsp_capture_reader *r,
+			       struct xsp_report *report)
+{
+	static const struct xsp_report_column columns[] = {
+		{"name", "process", XSP_UNIT_TEXT, true},
+		{"pid", "pid", XSP_UNIT_NUMBER, false},
+		{"start_bytes", "at the start", XSP_UNIT_BYTES, false},
+		{"peak_bytes", "at most", XSP_UNIT_BYTES, false},
+		{"end_bytes", "at the end", XSP_UNIT_BYTES, false},
+		{"anonymous_bytes", "of it anonymous", XSP_UNIT_BYTES, false},
+		{"swapped_bytes", "swapped out", XSP_UNIT_BYTES, false},
+	};
+	XSP_REPORT_SHAPE(analyze, shape, "memory", "processes", "resident memory of processes",
+			 columns);
+
+	if (m == NULL || m->count == 0)
+		return;
+	qsort(m->processes, m->count, sizeof(*m->processes), by_peak);
+	struct xsp_report_table *t =
+		xsp_report_table(xsp_report_section(report, "memory", "Memory"), &shape);
+	for (size_t i = 0; i < m->count; i++) {
+		const struct process *p = &m->processes[i];
+		const struct xsp_capture_process *d = xsp_capture_process_of(r, p->pid);
+		const struct xsp_cell cells[] = {
+			xsp_cell_text(d != NULL ? d->comm : NULL),
+			xsp_cell_integer(d != NULL ? d->ns_pid : p->pid),
+			xsp_cell_integer(p->first.resident),
+			xsp_cell_integer(p->peak),
+			xsp_cell_integer(p->last.resident),
+			xsp_cell_integer(p->last.anonymous),
+			xsp_cell_integer(p->last.swapped),
+		};
+		xsp_report_row(t, cells);
+	}
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* summary.c - collects, per name, what the table at the end of a run shows. */
+#include "analysis/names/summary_private.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "base/text.h"
+
+int xsp_summary_new_names(struct xsp_timeline *t, struct xsp_summary **out)
+{
+	*out = calloc(1, sizeof(**out));
+	if (*out == NULL)
+		return -ENOMEM;
+	(*out)->timeline = t;
+	int rc = xsp_summary_gpu_new(t, &(*out)->gpu);
+	if (rc < 0) {
+		free(*out);
+		*out = NULL;
+	}
+	return rc;
+}
+
+int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out)
+{
+	int rc = xsp_summary_new_names(t, out);
+	if (rc < 0)
+		return rc;
+	/* they are of the whole recording */
+	const bool whole = xsp_timeline_cut_text(t) == NULL;
+	rc = xsp_steps_new(t, &(*out)->steps);
+	if (rc == 0 && whole)
+		rc = xsp_summary_memory_new(t, &(*out)->memory);
+	if (rc == 0 && whole)
+		rc = xsp_summary_allocations_new(t, (*out)->steps, &(*out)->allocations);
+	if (rc == 0)
+		rc = xsp_summary_waits_new(t, &(*out)->waits);
+	if (rc == 0)
+		rc = xsp_summary_samples_new(t, &(*out)->samples);
+	if (rc == 0)
+		rc = xsp_summary_python_new(t, &(*out)->python);
+	if (rc < 0) {
+		xsp_summary_free(*out);
+		*out = NULL;
+	}
+	return rc;
+}
+
+void xsp_summary_free(struct xsp_summary *s)
+{
+	if (s == NULL)
+		return;
+	for (size_t i = 0; i < s->name_count; i++) {
+		xsp_histogram_clear(&s->names[i].durations);
+		free(s->names[i].text);
+	}
+	xsp_steps_free(s->steps);
+	xsp_u64map_free(&s->numbered);
+	free(s->row_of);
+	xsp_summary_gpu_free(s->gpu);
+	xsp_summary_memory_free(s->memory);
+	xsp_summary_allocations_free(s->allocations);
+	xsp_summary_waits_free(s->waits);
+	xsp_summary_samples_free(s->samples);
+	xsp_summary_python_free(s->python);
+	xsp_value_rows_clear(&s->values);
+	free(s->names);
+	free(s->rows);
+	free(s);
+}
+
+void xsp_summary_mark_steps(struct xsp_summary *s, const char *marker,
+			    const struct xsp_steps_guess *guess)
+{
+	xsp_steps_mark(s->steps, marker);
+	xsp_steps_mark_guess(s->steps, guess);
+}
+
+static inline int name_of(struct xsp_summary *s, xsp_name_id id, struct summary_name **out)
+{
+	if (id >= s->name_count) {
+		int rc = xsp_grow_zeroed(&s->names, &s->name_capacity, (size_t)id + 1);
+		if (rc < 0)
+			return rc;
+		s->name_count = (size_t)id + 1;
+	}
+	*out = &s->names[id];
+	return 0;
+}
+
+/* The row of a name that is new. */
+static int find_row(struct xsp_summary *s, xsp_name_id id, xsp_name_id *row)
+{
+	const char *name = xsp_timeline_name(s->timeline, id);
+	const size_t stem = xsp_steps_stem(s->steps, name);
+	const uint64_t hash = xsp_text_hash(name, stem);
+	const uint32_t *first = stem > 0 ? xsp_u64map_get(&s->numbered, hash) : NULL;
+	struct summary_name *n;
+
+	*row = first != NULL ? *first : id;
+	if (stem == 0)
+		return 0;
+	if (first == NULL)
+		return xsp_u64map_set(&s->numbered, hash, id);
+	int rc = name_of(s, *row, &n);
+	if (rc < 0 || n->text != NULL)
+		return rc;
+	return asprintf(&n->text, "%.*s*", (int)stem, name) < 0 ? -ENOMEM : 0;
+}
+
+static int learn_rows(struct xsp_summary *s, xsp_name_id id)
+{
+	int rc = 0;
+
+	if (xsp_grow(&s->row_of, &s->row_of_capacity, (size_t)id + 1) < 0)
+		return -ENOMEM;
+	for (; rc == 0 && s->row_of_count <= id; s->row_of_count++)
+		rc = find_row(s, (xsp_name_id)s->row_of_count, &s->row_of[s->row_of_count]);
+	return rc;
+}
+
+static inline int row_of(struct xsp_summary *s, xsp_name_id id, xsp_name_id *row)
+{
+	const int rc = id < s->row_of_count ? 0 : learn_rows(s, id);
+
+	*row = rc == 0 ? s->row_of[id] : 0;
+	return rc;
+}
+
+static int on_span(void *ctx, const struct xsp_span *span)
+{
+	struct xsp_summary *s = ctx;
+	struct summary_name *n = NULL;
+	xsp_name_id row;
+	int rc = row_of(s, span->name, &row);
+	if (rc == 0)
+		rc = name_of(s, row, &n);
+	if (rc == 0)
+		rc = xsp_summary_gpu_span(s->gpu, span);
+	if (rc == 0)
+		rc = xsp_summary_waits_span(s->waits, span);
+	if (rc == 0)
+		rc = xsp_summary_python_span(s->python, span);
+	if (rc != 0)
+		return rc;
+	const uint64_t duration = span->end_ns - span->start_ns;
+	s->rows_current = false;
+	n->calls++;
+	n->unwound += (span->flags & XSP_SPAN_UNWOUND) != 0;
+	n->unfinished += (span->flags & XSP_SPAN_UNFINISHED) != 0;
+	n->points += (span->flags & XSP_SPAN_POINT) != 0;
+	if (span->in_total) {
+		n->outermost++;
+		n->total_ns += span->total_ns;
+		n->cpu_unknown += span->total_cpu_ns == XSP_CPU_UNKNOWN;
+		n->cpu_ns += span->total_cpu_ns == XSP_CPU_UNKNOWN ? 0 : span->total_cpu_ns;
+	}
+	if (!xsp_span_has_duration(span))
+		return 0;
+	n->timed++;
+	n->self_ns += span->self_ns;
+	n->self_cpu_ns += span->self_cpu_ns == XSP_CPU_UNKNOWN ? 0 : span->self_cpu_ns;
+	const uint64_t own_ns =
+		span->self_ns > span->self_probe_ns ? span->self_ns - span->self_probe_ns : 0;
+	n->own_ns += own_ns;
+	if (span->self_cpu_ns == XSP_CPU_UNKNOWN) {
+		n->own_cpu_unknown_ns += own_ns;
+		if (own_ns > n->own_cpu_unknown_max_ns)
+			n->own_cpu_unknown_max_ns = own_ns;
+	}
+	if (span->flags & XSP_SPAN_CUT) /* its whole duration is another */
+		return 0;
+	if (n->durations.count == 0) {
+		n->min_ns = n->first_ns = duration;
+		n->max_start_ns = span->start_ns;
+	}
+	if (duration < n->min_ns)
+		n->min_ns = duration;
+	if (duration > n->max_ns) {
+		n->max_ns = duration;
+		n->max_start_ns = span->start_ns;
+	}
+	const double off = (double)(int64_t)(duration - n->first_ns);
+	n->squares += off * off;
+	n->sum_ns += duration;
+	n->mostly_probes += xsp_span_is_mostly_probes(span);
+	return xsp_histogram_add(&n->durations, duration);
+}
+
+/* Steps keep their numbers in a cut, whatever is left out of it. */
+static int on_every_span(void *ctx, const struct xsp_span *span)
+{
+	struct xsp_summary *s = ctx;
+	xsp_name_id row;
+	int rc = row_of(s, span->name, &row);
+
+	return rc < 0 || s->steps == NULL ? rc : xsp_steps_span(s->steps, span, row);
+}
+
+static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
+{
+	return xsp_summary_gpu_activity(((struct xsp_summary *)ctx)->gpu, a);
+}
+
+static int on_memory(void *ctx, const struct xsp_memory_event *e)
+{
+	struct xsp_summary *s = ctx;
+	int rc = xsp_summary_gpu_memory(s->gpu, e);
+
+	return rc == 0 ? xsp_summary_allocations_event(s->allocations, e) : rc;
+}
+
+static int on_process_memory(void *ctx, const struct xsp_process_memory_at *at)
+{
+	return xsp_summary_memory_process(((struct xsp_summary *)ctx)->memory, at);
+}
+
+static int on_wait(void *ctx, const struct xsp_wait *wait)
+{
+	return xsp_summary_waits_wait(((struct xsp_summary *)ctx)->waits, wait);
+}
+
+static int on_sample(void *ctx, const struct xsp_sample *sample)
+{
+	return xsp_summary_samples_sample(((struct xsp_summary *)ctx)->samples, sample);
+}
+
+static int on_value(void *ctx, const struct xsp_value *value)
+{
+	return xsp_value_rows_add(&((struct xsp_summary *)ctx)->values, value);
+}
+
+struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s)
+{
+	return (struct xsp_timeline_sink){
+		.ctx = s,
+		.span = on_span,
+		.every = s->steps != NULL && xsp_steps_expected(s->steps) ? on_every_span : NULL,
+		.gpu = on_activity,
+		.memory = on_memory,
+		.process_memory = on_process_memory,
+		.wait = on_wait,
+		.sample = on_sample,
+		.value = on_value,
+	};
+}
+
+/* Sums of differences to one of the values lose no digits where all are large and alike. */
+static double deviation(const struct summary_name *n)
+{
+	const double count = (double)n->durations.count;
+	const double off = (double)n->sum_ns - count * (double)n->first_ns;
+	const double squares = count > 1 ? n->squares - off * off / count : 0;
+
+	return squares > 0 ? sqrt(squares / (count - 1)) : 0;
+}
+
+static uint64_t clamp(uint64_t v, uint64_t low, uint64_t high)
+{
+	return v < low ? low : v > high ? high : v;
+}
+
+/* What would be left of it without probes decides, or the cheapest functions would come first. */
+static int by_own_time(const void *a, const void *b)
+{
+	const struct xsp_summary_row *x = a, *y = b;
+	if (x->own_ns != y->own_ns)
+		return x->own_ns > y->own_ns ? -1 : 1;
+	if (x->self_ns != y->self_ns)
+		return x->self_ns > y->self_ns ? -1 : 1;
+	if (x->calls != y->calls)
+		return x->calls > y->calls ? -1 : 1;
+	return x->name < y->name ? -1 : x->name > y->name;
+}
+
+const char *xsp_summary_text(const struct xsp_summary *s, const struct xsp_summary_row *row)
+{
+	return row->text != NULL ? row->text : xsp_timeline_name(s->timeline, row->name);
+}
+
+size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **rows)
+{
+	*rows = s->rows;
+	if (s->rows_current)
+		return s->row_count;
+	s->row_count = 0;
+	for (size_t i = 0; i < s->name_count; i++) {
+		const struct summary_name *n = &s->names[i];
+		if (n->calls == 0)
+			continue;
+		if (xsp_grow(&s->rows, &s->row_capacity, s->row_count + 1) < 0)
+			return 0;
+		s->rows[s->row_count++] = (struct xsp_summary_row){
+			.name = (xsp_name_id)i,
+			.text = n->text,
+			.calls = n->calls,
+			.total_ns = n->total_ns,
+			.self_ns = n->self_ns,
+			.own_ns = n->own_ns,
+			.cpu_ns = n->cpu_ns,
+			.cpu_known = n->outermost > 0 && n->cpu_unknown == 0,
+			.self_cpu_ns = n->self_cpu_ns,
+			.own_cpu_unknown_ns = n->own_cpu_unknown_ns,
+			.own_cpu_unknown_max_ns = n->own_cpu_unknown_max_ns,
+			.std_ns = deviation(n),
+			.max_start_ns = n->max_start_ns,
+			.measured = n->durations.count,
+			.timed = n->timed,
+			.outermost = n->outermost,
+			.min_ns = n->min_ns,
+			.max_ns = n->max_ns,
+			.mean_ns = n->durations.count > 0 ? n->sum_ns / n->durations.count : 0,
+			.p50_ns = clamp(xsp_histogram_quantile(&n->durations, 0.50), n->min_ns,
+					n->max_ns),
+			.p99_ns = clamp(xsp_histogram_quantile(&n->durations, 0.99), n->min_ns,
+					n->max_ns),
+			.mostly_probes = 2 * n->mostly_probes > n->durations.count,
+			.unfinished = n->unfinished,
+			.points = n->points,
+			.unwound = n->unwound,
+		};
+	}
+	if (s->row_count > 0)
+		qsort(s->rows, s->row_count, sizeof(*s->rows), by_own_time);
+	s->rows_current = true;
+	*rows = s->rows;
+	return s->row_count;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* summary_private.h - what collecting and printing share. */
+#ifndef XSP_ANALYSIS_SUMMARY_PRIVATE_H
+#define XSP_ANALYSIS_SUMMARY_PRIVATE_H
+
+#include "analysis/names/histogram.h"
+#include "analysis/names/steps.h"
+#include "analysis/names/summary.h"
+#include "analysis/memory/summary_allocations.h"
+#include "analysis/gpu/summary_gpu.h"
+#include "analysis/memory/summary_memory.h"
+#include "analysis/names/summary_python.h"
+#include "analysis/names/summary_samples.h"
+#include "analysis/names/summary_values.h"
+#include "analysis/waits/summary_waits.h"
+
+struct summary_name {
+	char *text; /* of several names that only number: "ProfilerStep#*"; else NULL */
+	uint64_t calls, unfinished, unwound, points;
+	/* all that follows: of calls whose end was seen */
+	uint64_t total_ns, self_ns, own_ns, min_ns, max_ns, sum_ns;
+	uint64_t timed; /* ... or of which a part lies in the cut */
+	uint64_t outermost; /* those that total_ns is of */
+	uint64_t cpu_ns, cpu_unknown; /* of the same */
+	uint64_t self_cpu_ns; /* of those that self_ns is of */
+	uint64_t own_cpu_unknown_ns, own_cpu_unknown_max_ns;
+	uint64_t first_ns, max_start_ns;
+	double squares; /* sum, of how far durations are from the first one */
+	uint64_t mostly_probes; /* those whose time is mostly that of probes */
+	struct xsp_histogram durations;
+};
+
+struct xsp_summary {
+	struct xsp_timeline *timeline;
+	struct summary_name *names; /* by name id; of those that only number the first one */
+	size_t name_count, name_capacity;
+	xsp_name_id
+		*row_of; /* by name id: which of them; those that are not known yet are not in it */
+	size_t row_of_count, row_of_capacity;
+	struct xsp_u64map numbered; /* hash of what such names have in common → the first one */
+	struct xsp_steps *steps;
+	struct xsp_summary_row *rows;
+	size_t row_count, row_capacity;
+	bool rows_current;
+	struct xsp_summary_gpu *gpu;
+	struct xsp_summary_memory *memory;
+	struct xsp_summary_allocations *allocations; /* NULL: none were recorded */
+	struct xsp_summary_waits *waits; /* NULL: none were recorded */
+	struct xsp_summary_samples *samples; /* the same */
+	struct xsp_summary_python *python;
+	struct xsp_value_rows values;
+};
+
+/* What the row is called: raw bytes of the target's. */
+const char *xsp_summary_text(const struct xsp_summary *s, const struct xsp_summary_row *row);
+
+#endif

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * summary_python.c - spans by line of Python and by torch.nn.Module.
+ *
+ * Self times of spans are summed by stack; what a line's total is, and a module's, is added up from these in the end:
+ * so no time is in a total twice, however the functions call each other.
+ */
+#include "analysis/names/summary_python.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/grow.h"
+#include "base/text.h"
+#include "base/u64map.h"
+#include "base/units.h"
+#include "timeline/python.h"
+
+#define PATH_MAX_BYTES 2048 /* of a module's path; a longer one is cut there */
+
+struct sum {
+	uint64_t calls; /* by Python, not by what was called so */
+	uint64_t ns; /* self time of those spans that have a duration */
+	uint64_t measured; /* ... how many these are */
+};
+
+/* Spans of one stack, without the frames that only opened them. */
+struct stack {
+	const struct xsp_capture_python *python;
+	uint32_t first;
+	struct sum sum;
+};
+
+struct line {
+	const struct xsp_capture_python_frame *frame;
+	struct sum self, total; /* called by it; with it among the callers */
+	size_t last; /* 1 + the stack that was added last */
+};
+
+struct module {
+	const struct module *parent;
+	const char *path, *name; /* name: the path's last part */
+	uint32_t depth;
+	struct sum self, total;
+	size_t order; /* of modules that were met first */
+	bool is_shown;
+};
+
+struct xsp_summary_python {
+	struct xsp_timeline *timeline;
+	uint64_t until_ns; /* lines were on by default, and taken out then; 0: they were not */
+	struct stack *stacks;
+	size_t count, capacity;
+	struct xsp_u64map stack_of; /* id and first frame → index */
+	struct sum all, lineless, moduleless;
+	/* made in the end */
+	bool ended;
+	struct line *lines;
+	size_t line_count, line_capacity;
+	struct module **modules;
+	size_t module_count, module_capacity;
+	struct xsp_arena arena; /* of modules and their paths */
+};
+
+int xsp_summary_python_new(struct xsp_timeline *t, struct xsp_summary_python **out)
+{
+	*out = calloc(1, sizeof(**out));
+	if (*out == NULL)
+		return -ENOMEM;
+	(*out)->timeline = t;
+	(*out)->until_ns = xsp_timeline_python_until_ns(t);
+	return 0;
+}
+
+void xsp_summary_python_free(struct xsp_summary_python *s)
+{
+	if (s == NULL)
+		return;
+	xsp_u64map_free(&s->stack_of);
+	xsp_arena_free(&s->arena);
+	free(s->stacks);
+	free(s->lines);
+	free(s->modules);
+	free(s);
+}
+
+static void add(struct sum *to, const struct sum *what)
+{
+	to->calls += what->calls;
+	to->ns += what->ns;
+	to->measured += what->measured;
+}
+
+int xsp_summary_python_span(struct xsp_summary_python *s, const struct xsp_span *span)
+{
+	const bool measured = xsp_span_has_duration(span);
+	struct sum one = {.ns = measured ? span->self_ns : 0, .measured = measured};
+
+	if (s == NULL || (s->until_ns != 0 && span->start_ns > s->until_ns))
+		return 0;
+	one.calls = span->python == NULL || span->python_calls;
+	add(&s->all, &one);
+	if (span->python == NULL || span->python_first >= span->python->count) {
+		add(&s->lineless, &one);
+		return 0;
+	}
+	const uint64_t key = xsp_u64_mix(span->python->id) + span->python_first;
+	struct stack *stack = xsp_u64map_element(
+		&s->stack_of, key, &s->stacks, &s->capacity, &s->count,
+		&(struct stack){.python = span->python, .first = span->python_first});
+	if (stack == NULL)
+		return -ENOMEM;
+	add(&stack->sum, &one);
+	return 0;
+}
+
+/* ---- lines ---- */
+
+static struct line *line_of(struct xsp_summary_python *s, struct xsp_u64map *index,
+			    const struct xsp_capture_python_frame *frame)
+{
+	return xsp_u64map_element(index, frame->name, &s->lines, &s->line_capacity, &s->line_count,
+				  &(struct line){.frame = frame});
+}
+
+static int add_lines(struct xsp_summary_python *s, struct xsp_u64map *index, size_t number)
+{
+	const struct stack *stack = &s->stacks[number];
+
+	for (uint32_t i = stack->first; i < stack->python->count; i++) {
+		struct line *l = line_of(s, index, &stack->python->frames[i]);
+		if (l == NULL)
+			return -ENOMEM;
+		if (i == stack->first)
+			add(&l->self, &stack->sum);
+		if (l->last == number + 1) /* of a recursion it counts once */
+			continue;
+		l->last = number + 1;
+		add(&l->total, &stack->sum);
+	}
+	return 0;
+}
+
+static int compare(uint64_t x, uint64_t y)
+{
+	return x > y ? -1 : x < y;
+}
+
+/* Most self time first. */
+static int by_self(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+	const int order = compare(x->self.ns, y->self.ns),
+		  calls = compare(x->self.calls, y->self.calls);
+
+	return order != 0 ? order : calls != 0 ? calls : compare(x->frame->name, y->frame->name);
+}
+
+/* ---- modules ---- */
+
+/* The one of that path, whose parent is there; NULL: out of memory. */
+static struct module *module_of(struct xsp_summary_python *s, struct xsp_u64map *index,
+				const struct module *parent, const char *path, size_t length)
+{
+	const uint64_t hash = xsp_u64_mix(xsp_text_hash(path, length));
+	const uint32_t *at = xsp_u64map_get(index, hash);
+
+	if (at != NULL)
+		return s->modules[*at];
+	struct module *m = xsp_arena_alloc(&s->arena, sizeof(*m));
+	char *copy = xsp_arena_copy(&s->arena, path, length);
+	if (m == NULL || copy == NULL ||
+	    xsp_grow(&s->modules, &s->module_capacity, s->module_count + 1) < 0 ||
+	    xsp_u64map_set(index, hash, (uint32_t)s->module_count) < 0)
+		return NULL;
+	*m = (struct module){.parent = parent, .path = copy, .order = s->module_count};
+	m->depth = parent != NULL ? parent->depth + 1 : 0;
+	m->name = parent != NULL ? copy + strlen(parent->path) + 1 : copy;
+	s->modules[s->module_count++] = m;
+	return m;
+}
+
+/* To the module and those around it. */
+static int add_module(struct xsp_summary_python *s, struct xsp_u64map *index,
+		      const struct stack *stack)
+{
+	struct xsp_python_module names;
+	char path[PATH_MAX_BYTES];
+	size_t length = 0;
+	struct module *m = NULL;
+
+	xsp_timeline_python_module(s->timeline, stack->python, stack->first, &names);
+	if (names.count == 0) {
+		add(&s->moduleless, &stack->sum);
+		return 0;
+	}
+	for (uint32_t i = 0; i < names.count; i++) {
+		if (length + strlen(names.names[i]) + 2 > sizeof(path))
+			break;
+		for (const char *c = names.names[i];; c++) {
+			if (*c != '.' && *c != '\0') {
+				path[length++] = *c;
+				continue;
+			}
+			m = module_of(s, index, m, path, length);
+			if (m == NULL)
+				return -ENOMEM;
+			add(&m->total, &stack->sum);
+			path[length++] = '.';
+			if (*c == '\0')
+				break;
+		}
+	}
+	add(m != NULL ? &m->self : &s->moduleless, &stack->sum);
+	return 0;
+}
+
+/* As a tree: who is below whom, and of siblings those with the longest total first. */
+static int by_tree(const void *a, const void *b)
+{
+	const struct module *x = *(struct module *const *)a, *y = *(struct module *const *)b;
+	const uint32_t depth_x = x->depth, depth_y = y->depth;
+
+	while (x->depth > y->depth)
+		x = x->parent;
+	while (y->depth > x->depth)
+		y = y->parent;
+	if (x == y)
+		return depth_x < depth_y ? -1 : depth_x > depth_y;
+	while (x->parent != y->parent) {
+		x = x->parent;
+		y = y->parent;
+	}
+	const int order = compare(x->total.ns, y->total.ns);
+	return order != 0 ? order : x->order < y->order ? -1 : 1;
+}
+
+/* Whoever is shown has a longer total than those that are not: so those around it are shown too. */
+static int by_total(const void *a, const void *b)
+{
+	const struct module *x = *(struct module *const *)a, *y = *(struct module *const *)b;
+	const int order = compare(x->total.ns, y->total.ns);
+
+	return order != 0 ? order : x->order < y->order ? -1 : x->order > y->order;
+}
+
+static void sort(struct xsp_summary_python *s, size_t most)
+{
+	if (s->module_count == 0)
+		return;
+	qsort(s->modules, s->module_count, sizeof(void *), by_total);
+	for (size_t i = 0; i < s->module_count; i++)
+		s->modules[i]->is_shown = most == 0 || i < most;
+	qsort(s->modules, s->module_count, sizeof(void *), by_tree);
+}
+
+/* From stacks to lines and modules, once. */
+static int end(struct xsp_summary_python *s)
+{
+	struct xsp_u64map lines = {0}, modules = {0};
+	int rc = 0;
+
+	for (size_t i = 0; i < s->count && !s->ended && rc == 0; i++) {
+		rc = add_lines(s, &lines, i);
+		if (rc == 0)
+			rc = add_module(s, &modules, &s->stacks[i]);
+	}
+	xsp_u64map_free(&lines);
+	xsp_u64map_free(&modules);
+	if (!s->ended)
+		add(&s->moduleless, &s->lineless);
+	if (s->line_count > 0)
+		qsort(s->lines, s->line_count, sizeof(*s->lines), by_self);
+	s->ended = true;
+	return rc;
+}
+
+int xsp_summary_python_modules(struct xsp_summary_python *s,
+			       int (*fn)(void *ctx, const char *path, uint64_t ns, uint64_t calls),
+			       void *ctx)
+{
+	int rc = end(s);
+
+	for (size_t i = 0; i < s->module_count && rc == 0; i++)
+		rc = fn(ctx, s->modules[i]->path, s->modules[i]->self.ns,
+			s->modules[i]->self.calls);
+	return rc;
+}
+
+/* ---- printing ---- */
+
+static void print_head(FILE *f, const struct xsp_summary_print *how, const char *what)
+{
+	fprintf(f, "%s%9s  %9s  %9s  %8s  %s%s\n", how->color ? "\033[1m" : "", "calls", "total",
+		"self", "share", what, how->color ? "\033[0m" : "");
+}
+
+static const char *time_of(char text[XSP_UNITS_SIZE], const struct sum *s)
+{
+	return s->measured > 0 ? xsp_format_ns(text, s->ns) : "-";
+}
+
+static void print_row(const struct xsp_summary_python *s, FILE *f,
+		      const struct xsp_summary_print *how, const struct sum *self,
+		      const struct sum *total, uint32_t indent, const char *name)
+{
+	char calls[XSP_UNITS_SIZE], all[XSP_UNITS_SIZE], own[XSP_UNITS_SIZE], share[XSP_UNITS_SIZE];
+	char text[PATH_MAX_BYTES + 4];
+	const uint32_t left = 43 + indent;
+	const size_t room = how->width > 0 && (uint32_t)how->width > left + 8
+				    ? (size_t)how->width - left
+			    : how->width > 0 ? 8
+					     : 0;
+
+	snprintf(share, sizeof(share), "%.2f %%",
+		 s->all.ns > 0 ? 100.0 * (double)self->ns / (double)s->all.ns : 0.0);
+	xsp_printable(text, sizeof(text), name, room);
+	fprintf(f, "%9s  %9s  %9s  %8s  %*s%s\n", xsp_format_count(calls, self->calls),
+		time_of(all, total), time_of(own, self), self->measured > 0 ? share : "-",
+		(int)indent, "", text);
+}
+
+/* Spans that are in no row. */
+static void print_rest(const struct xsp_summary_python *s, FILE *f,
+		       const struct xsp_summary_print *how, const struct sum *rest,
+		       const char *name)
+{
+	if (rest->calls + rest->measured > 0)
+		print_row(s, f, how, rest, rest, 0, name);
+}
+
+static void print_lines(const struct xsp_summary_python *s, FILE *f,
+			const struct xsp_summary_print *how)
+{
+	const size_t shown_count =
+		how->limit > 0 && how->limit < s->line_count ? how->limit : s->line_count;
+	char text[XSP_PYTHON_LINE_MAX];
+	struct xsp_python_line l;
+
+	print_head(f, how, "line of Python");
+	for (size_t i = 0; i < shown_count; i++) {
+		const struct line *line = &s->lines[i];
+		if (xsp_timeline_python_line(s->timeline, line->frame, &l))
+			xsp_python_line_show(&l, text);
+		else
+			snprintf(text, sizeof(text), "[not known]");
+		print_row(s, f, how, &line->self, &line->total, 0, text);
+	}
+	print_rest(s, f, how, &s->lineless, "[no line of Python]");
+	if (shown_count < s->line_count)
+		fprintf(f, "... and %zu more line%s\n", s->line_count - shown_count,
+			s->line_count - shown_count == 1 ? "" : "s");
+	fputc('\n', f);
+}
+
+static void print_modules(struct xsp_summary_python *s, FILE *f,
+			  const struct xsp_summary_print *how)
+{
+	size_t hidden = 0;
+
+	sort(s, how->limit);
+	print_head(f, how, "module");
+	for (size_t i = 0; i < s->module_count; i++) {
+		const struct module *m = s->modules[i];
+		hidden += !m->is_shown;
+		if (m->is_shown)
+			print_row(s, f, how, &m->self, &m->total, 2 * m->depth, m->name);
+	}
+	print_rest(s, f, how, &s->moduleless, "[no module]");
+	if (hidden > 0)
+		fprintf(f, "... and %zu more module%s\n", hidden, hidden == 1 ? "" : "s");
+	fputc('\n', f);
+}
+
+/* How long there were lines, if not to the end; or NULL. */
+static const char *until_text(const struct xsp_summary_python *s, char out[XSP_UNITS_SIZE])
+{
+	const uint64_t first_ns = xsp_timeline_first_ns(s->timeline, s->until_ns);
+
+	return first_ns > 0 ? xsp_format_ns(out, first_ns) : NULL;
+}
+
+int xsp_summary_python_write(struct xsp_summary_python *s, FILE *f,
+			     const struct xsp_summary_print *how)
+{
+	char time[XSP_UNITS_SIZE];
+	int rc = end(s);
+
+	if (rc == 0 && s->count == 0)
+		fputs("no span has a line of Python: record with --python\n\n", f);
+	else if (rc == 0 && until_text(s, time) != NULL)
+		fprintf(f, "of the first %s:\n", time);
+	if (rc == 0 && how->by_line && s->count > 0)
+		print_lines(s, f, how);
+	if (rc == 0 && how->by_module && s->count > 0)
+		print_modules(s, f, how);
+	return rc;
+}
+
+static void put_sums(struct xsp_json_writer *j, const struct sum *self, const struct sum *total)
+{
+	xsp_json_number(j, "calls", self->calls);
+	if (total->measured > 0)
+		xsp_json_number(j, "total_ns", total->ns);
+	if (self->measured > 0)
+		xsp_json_number(j, "self_ns", self->ns);
+}
+
+static void put_rest(struct xsp_json_writer *j, const char *key, const struct sum *rest)
+{
+	xsp_json_begin(j, key, '{');
+	put_sums(j, rest, rest);
+	xsp_json_end(j, '{');
+}
+
+static int put_line(const struct xsp_summary_python *s, struct xsp_json_writer *j,
+		    const struct line *line)
+{
+	struct xsp_python_line l = {.path = "", .function = "[not known]"};
+
+	xsp_timeline_python_line(s->timeline, line->frame, &l);
+	char *file = strndup(l.path, l.path_length);
+	if (file == NULL)
+		return -ENOMEM;
+	xsp_json_begin(j, NULL, '{');
+	xsp_json_text(j, "function", l.function);
+	xsp_json_text(j, "file", file);
+	xsp_json_number(j, "line", l.line);
+	put_sums(j, &line->self, &line->total);
+	xsp_json_end(j, '{');
+	free(file);
+	return 0;
+}
+
+int xsp_summary_python_json(struct xsp_summary_python *s, struct xsp_json_writer *j)
+{
+	int rc = end(s);
+
+	if (rc < 0 || s->count == 0)
+		return rc;
+	if (s->until_ns != 0)
+		xsp_json_number(j, "lines_until_ns", s->until_ns);
+	xsp_json_begin(j, "lines", '[');
+	for (size_t i = 0; i < s->line_count && rc == 0; i++)
+		rc = put_line(s, j, &s->lines[i]);
+	xsp_json_end(j, '[');
+	put_rest(j, "without_line", &s->lineless);
+	sort(s, 0);
+	xsp_json_begin(j, "modules", '[');
+	for (size_t i = 0; i < s->module_count; i++) {
+		xsp_json_begin(j, NULL, '{');
+		xsp_json_text(j, "path", s->modules[i]->path);
+		put_sums(j, &s->modules[i]->self, &s->modules[i]->total);
+		xsp_json_end(j, '{');
+	}
+	xsp_json_end(j, '[');
+	put_rest(j, "without_module", &s->moduleless);
+	return rc;
+}
+
+static struct xsp_cell time_cell(const struct sum *s)
+{
+	return s->measured > 0 ? xsp_cell_integer(s->ns) : xsp_cell_text(NULL);
+}
+
+static void report_row(const struct xsp_summary_python *s, struct xsp_report_table *t,
+		       const struct sum *self, const struct sum *total, const char *name)
+{
+	const struct xsp_cell cells[] = {
+		xsp_cell_text(name),
+		xsp_cell_integer(self->calls),
+		time_cell(total),
+		time_cell(self),
+		self->measured > 0 && s->all.ns > 0
+			? xsp_cell_real((double)self->ns / (double)s->all.ns)
+			: xsp_cell_text(NULL),
+	};
+
+	xsp_report_row(t, cells);
+}
+
+static void report_rest(const struct xsp_summary_python *s, struct xsp_report_table *t,
+			const struct sum *rest, const char *name)
+{
+	if (rest->calls + rest->measured > 0)
+		report_row(s, t, rest, rest, name);
+}
+
+int xsp_summary_python_report(struct xsp_summary_python *s, struct xsp_report *report)
+{
+	static const struct xsp_report_column columns[] = {
+		{"name", "where", XSP_UNIT_TEXT, true},
+		{"calls", "calls", XSP_UNIT_COUNT, false},
+		{"total_ns", "total", XSP_UNIT_NS, false},
+		{"self_ns", "self", XSP_UNIT_NS, false},
+		{"share", "share of self", XSP_UNIT_SHARE, false},
+	};
+	XSP_REPORT_SHAPE(analyze, modules, "python", "modules", "by torch.nn.Module", columns);
+	XSP_REPORT_SHAPE(analyze, lines, "python", "lines", "by line that called", columns);
+	int rc = s != NULL ? end(s) : 0;
+
+	if (rc < 0 || s == NULL || s->count == 0)
+		return rc;
+	struct xsp_report_section *section =
+		xsp_report_section(report, "python", "Spans by line of Python and by module");
+	char time[XSP_UNITS_SIZE], note[64];
+	if (until_text(s, time) != NULL) {
+		snprintf(note, sizeof(note), "of the first %s", time);
+		xsp_report_note(section, note);
+	}
+	struct xsp_report_table *t = xsp_report_table(section, &lines);
+	for (size_t i = 0; i < s->line_count; i++) {
+		char text[XSP_PYTHON_LINE_MAX] = "[not known]";
+		struct xsp_python_line l;
+		if (xsp_timeline_python_line(s->timeline, s->lines[i].frame, &l))
+			xsp_python_line_show(&l, text);
+		report_row(s, t, &s->lines[i].self, &s->lines[i].total, text);
+	}
+	report_rest(s, t, &s->lineless, "[no line of Python]");
+	sort(s, 0);
+	t = xsp_report_table(section, &modules);
+	for (size_t i = 0; i < s->module_count; i++)
+		report_row(s, t, &s->modules[i]->self, &s->modules[i]->total, s->modules[i]->path);
+	if (s->module_count > 0)
+		report_rest(s, t, &s->moduleless, "[no module]");
+	return 0;
+}

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "analysis/names/summary_samples.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/compare/statistics.h"
+#include "base/json_writer.h"
+#include "base/path.h"
+#include "base/u64map.h"
+#include "base/units.h"
+#include "catalog/compilers.h"
+
+#define SHORT_FILES_SHOWN 4
+#define LINES_SHOWN 10
+#define UNASKED_FUNCTIONS 5 /* where samples are on by default */
+#define UNASKED_LINES 3
+#define FAULTS_SHOWN 3
+#define FAULTS_SAID 5 /* per cent of the time on CPUs */
+
+/* What samples are counted by: where the thread was, a line of Python, a file. */
+struct place {
+	uint64_t key;
+	uint64_t samples, ns;
+	uint64_t short_samples; /* of a file: those of which no caller is known */
+};
+
+struct places {
+	struct place *list;
+	size_t count, capacity;
+	struct xsp_u64map index;
+};
+
+struct xsp_summary_samples {
+	struct xsp_timeline *timeline;
+	struct places functions, lines, files;
+	struct places nameless; /* by process: code that a compiler made, and nothing names */
+	struct {
+		uint64_t ns;
+		struct places functions, lines, threads;
+	} faults; /* samples in page faults */
+	uint64_t samples, ns, kernel_ns, short_samples, beyond;
+};
+
+int xsp_summary_samples_new(struct xsp_timeline *t, struct xsp_summary_samples **out)
+{
+	*out = NULL;
+	if (!xsp_timeline_has_samples(t))
+		return 0;
+	*out = calloc(1, sizeof(**out));
+	if (*out == NULL)
+		return -ENOMEM;
+	(*out)->timeline = t;
+	return 0;
+}
+
+static void clear(struct places *p)
+{
+	xsp_u64map_free(&p->index);
+	free(p->list);
+}
+
+void xsp_summary_samples_free(struct xsp_summary_samples *s)
+{
+	if (s == NULL)
+		return;
+	clear(&s->functions);
+	clear(&s->lines);
+	clear(&s->files);
+	clear(&s->faults.functions);
+	clear(&s->faults.lines);
+	clear(&s->faults.threads);
+	clear(&s->nameless);
+	free(s);
+}
+
+static int add(struct places *p, uint64_t key, const struct xsp_sample *sample)
+{
+	struct place *at = xsp_u64map_element(&p->index, key, &p->list, &p->capacity, &p->count,
+					      &(struct place){.key = key});
+
+	if (at == NULL)
+		return -ENOMEM;
+	at->samples++;
+	at->ns += sample->period_ns;
+	at->short_samples += sample->ends_early && !sample->beyond;
+	return 0;
+}
+
+static int add_fault(struct xsp_summary_samples *s, const struct xsp_sample *sample)
+{
+	int rc = add(&s->faults.functions, sample->function, sample);
+
+	s->faults.ns += sample->period_ns;
+	if (rc == 0 && sample->line != 0)
+		rc = add(&s->faults.lines, sample->line - 1, sample);
+	return rc == 0 ? add(&s->faults.threads, sample->tid, sample) : rc;
+}
+
+int xsp_summary_samples_sample(struct xsp_summary_samples *s, const struct xsp_sample *sample)
+{
+	if (s == NULL)
+		return 0;
+	int rc =
+		add(&s->functions, (uint64_t)sample->file << 32 | xsp_sample_place(sample), sample);
+
+	s->samples++;
+	s->ns += sample->period_ns;
+	s->kernel_ns += sample->kernel ? sample->period_ns : 0;
+	s->short_samples += sample->ends_early && !sample->beyond;
+	s->beyond += sample->beyond;
+	if (rc == 0)
+		rc = add(&s->files, sample->file, sample);
+	if (rc == 0 && xsp_is_generated(xsp_timeline_name(s->timeline, sample->function)))
+		rc = add(&s->nameless, sample->pid, sample);
+	if (rc == 0 && sample->page_fault)
+		rc = add_fault(s, sample);
+	return rc == 0 && sample->line != 0 ? add(&s->lines, sample->line - 1, sample) : rc;
+}
+
+/* ---- printing ---- */
+
+static int by_time(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns > y->ns ? -1 : 1;
+	return x->key < y->key ? -1 : x->key > y->key;
+}
+
+static int by_short(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->short_samples != y->short_samples)
+		return x->short_samples > y->short_samples ? -1 : 1;
+	return x->key < y->key ? -1 : x->key > y->key;
+}
+
+static double percent(uint64_t part, uint64_t all)
+{
+	return all > 0 ? 100.0 * (double)part / (double)all : 0;
+}
+
+/* Of a share, as many samples as these can tell it: percentage points to the farther end of its interval. */
+static double uncertainty(uint64_t part, uint64_t all)
+{
+	const double share = all > 0 ? (double)part / (double)all : 0;
+	double low, high;
+
+	if (all == 0)
+		return 0;
+	xsp_share_interval(share, (double)all, &low, &high);
+	return 100 * fmax(share - low, high - share);
+}
+
+static void print_row(const struct xsp_summary_samples *s, FILE *f, const struct place *p,
+		      const struct xsp_summary_print *how, xsp_name_id name, xsp_name_id file)
+{
+	char time[XSP_UNITS_SIZE], count[XSP_UNITS_SIZE], text[512], in[160] = "";
+	const size_t room = how->width > 44 ? (size_t)how->width - 44 : 0;
+
+	xsp_printable(text, sizeof(text), xsp_timeline_name(s->timeline, name), room);
+	if (file != 0)
+		xsp_printable(in, sizeof(in), xsp_timeline_name(s->timeline, file), 40);
+	fprintf(f, "%8s  %9s  %6.2f %%  %8.2f  %s%s%s%s\n", xsp_format_count(count, p->samples),
+		xsp_format_ns(time, p->ns), percent(p->ns, s->ns),
+		uncertainty(p->samples, s->samples), text, in[0] != '\0' ? " (" : "", in,
+		in[0] != '\0' ? ")" : "");
+}
+
+static void print_head(FILE *f, const struct xsp_summary_print *how, const char *what)
+{
+	fprintf(f, "%s%8s  %9s  %8s  %8s  %s%s\n", how->color ? "\033[1m" : "", "samples", "on CPU",
+		"share", "+- (95%)", what, how->color ? "\033[0m" : "");
+}
+
+static void print_places(const struct xsp_summary_samples *s, FILE *f, struct places *p,
+			 size_t most, const struct xsp_summary_print *how, const char *what)
+{
+	const size_t shown_count = most > 0 && most < p->count ? most : p->count;
+
+	if (p->count == 0)
+		return;
+	qsort(p->list, p->count, sizeof(*p->list), by_time);
+	print_head(f, how, what);
+	for (size_t i = 0; i < shown_count; i++)
+		print_row(s, f, &p->list[i], how, (xsp_name_id)p->list[i].key,
+			  (xsp_name_id)(p->list[i].key >> 32));
+	if (shown_count < p->count)
+		fprintf(f, "... and %zu more\n", p->count - shown_count);
+	fputc('\n', f);
+}
+
+static void print_sums(const struct xsp_summary_samples *s, const struct xsp_capture_reader *r,
+		       FILE *f)
+{
+	const bool cycles = strcmp(xsp_timeline_sample_clock(s->timeline), "cycles") == 0;
+	const char *costs = xsp_capture_info(r, "sample costs");
+	char *end = NULL, count[XSP_UNITS_SIZE], time[XSP_UNITS_SIZE], each[XSP_UNITS_SIZE];
+	const uint64_t sample_count = costs != NULL ? strtoull(costs, &end, 10) : 0;
+	const uint64_t took = end != NULL ? strtoull(end, NULL, 10) : 0;
+
+	fprintf(f,
+		"samples: %s, of %s on CPUs, %.1f %% of it in the kernel; %" PRIu64
+		" a second by %s%s\n",
+		xsp_format_count(count, s->samples), xsp_format_ns(time, s->ns),
+		percent(s->kernel_ns, s->ns), xsp_timeline_sample_hz(s->timeline),
+		xsp_timeline_sample_clock(s->timeline),
+		cycles ? ""
+		       : " (no hardware cycles are counted here): what the kernel does with "
+			 "interrupts off is seen at their end");
+	if (sample_count > 0)
+		fprintf(f, "a sample takes %s\n", xsp_format_ns(each, took / sample_count));
+}
+
+/* Where nothing leads to the callers: said, and of which files. */
+static void print_short(struct xsp_summary_samples *s, FILE *f)
+{
+	char name[128];
+
+	if (s->beyond > 0 && s->beyond * 100 >= s->samples)
+		fprintf(f, "stacks that go on beyond the %d KiB that are read of them: %.1f %%\n",
+			XSP_STACK_COPY_PIECE * XSP_STACK_COPY_PIECES / 1024,
+			percent(s->beyond, s->samples));
+	if (s->files.count == 0 || s->short_samples * 100 < s->samples)
+		return;
+	qsort(s->files.list, s->files.count, sizeof(*s->files.list), by_short);
+	fprintf(f, "stacks without a known native caller: %.1f %%, in",
+		percent(s->short_samples, s->samples));
+	for (size_t i = 0; i < s->files.count && i < SHORT_FILES_SHOWN; i++) {
+		const struct place *p = &s->files.list[i];
+		if (p->short_samples == 0)
+			break;
+		xsp_printable(name, sizeof(name),
+			      p->key != 0 ? xsp_timeline_name(s->timeline, (xsp_name_id)p->key)
+					  : "unknown files",
+			      40);
+		fprintf(f, "%s %s (%.1f %%)", i > 0 ? "," : "", name,
+			percent(p->short_samples, s->samples));
+	}
+	fputs(": code with neither call frame information (.eh_frame) nor frame pointers\n", f);
+}
+
+/* Of those places the first ones, with their parts of all page faults. */
+static void print_faulting(struct xsp_summary_samples *s, FILE *f, struct places *p,
+			   const char *what, bool threads)
+{
+	char name[128];
+
+	if (p->count > 0)
+		qsort(p->list, p->count, sizeof(*p->list), by_time);
+	for (size_t i = 0; i < p->count && i < FAULTS_SHOWN; i++) {
+		if (percent(p->list[i].ns, s->faults.ns) < 1)
+			break;
+		const uint32_t key = (uint32_t)p->list[i].key;
+		const struct xsp_timeline_thread *t =
+			threads ? xsp_timeline_thread(s->timeline, key) : NULL;
+		xsp_printable(name, sizeof(name),
+			      !threads	  ? xsp_timeline_name(s->timeline, key)
+			      : t != NULL ? t->comm
+					  : "",
+			      60);
+		fprintf(f, "%s %s", i > 0 ? "," : what, name);
+		if (threads)
+			fprintf(f, " (%" PRIu32 ")", t != NULL ? t->ns_tid : key);
+		fprintf(f, " %.0f %%", percent(p->list[i].ns, s->faults.ns));
+	}
+}
+
+struct xsp_fault_samples xsp_summary_samples_faults(struct xsp_summary_samples *s)
+{
+	struct xsp_fault_samples out = {0};
+
+	if (s == NULL)
+		return out;
+	out = (struct xsp_fault_samples){
+		.ns = s->faults.ns, .all_ns = s->ns, .samples = s->samples};
+	if (s->faults.functions.count == 0)
+		return out;
+	qsort(s->faults.functions.list, s->faults.functions.count,
+	      sizeof(*s->faults.functions.list), by_time);
+	const struct place *most = &s->faults.functions.list[0];
+	if (s->faults.lines.count > 0) {
+		qsort(s->faults.lines.list, s->faults.lines.count, sizeof(*s->faults.lines.list),
+		      by_time);
+		if (2 * s->faults.lines.list[0].ns > most->ns)
+			most = &s->faults.lines.list[0];
+	}
+	out.function = xsp_timeline_name(s->timeline, (xsp_name_id)most->key);
+	return out;
+}
+
+static void print_faults(struct xsp_summary_samples *s, FILE *f)
+{
+	char time[XSP_UNITS_SIZE];
+
+	if (s->faults.ns == 0 || percent(s->faults.ns, s->ns) < FAULTS_SAID)
+		return;
+	fprintf(f, "page faults: %s on CPUs, %.1f %% of it all", xsp_format_ns(time, s->faults.ns),
+		percent(s->faults.ns, s->ns));
+	print_faulting(s, f, &s->faults.functions, "; in", false);
+	print_faulting(s, f, &s->faults.lines, "; from", false);
+	print_faulting(s, f, &s->faults.threads, "; thread", true);
+	fputc('\n', f);
+}
+
+/* The program's file name. */
+static const char *program_of(const struct xsp_capture_reader *r, uint32_t pid)
+{
+	const struct xsp_capture_process *p = xsp_capture_process_of(r, pid);
+
+	return p != NULL ? xsp_base_name(p->exe) : "";
+}
+
+/* Once, of the process that has most. */
+static void print_nameless(struct xsp_summary_samples *s, const struct xsp_capture_reader *r,
+			   FILE *f)
+{
+	uint64_t samples = 0;
+	char name[64];
+
+	for (size_t i = 0; i < s->nameless.count; i++)
+		samples += s->nameless.list[i].samples;
+	if (samples * 100 < s->samples || samples == 0)
+		return;
+	qsort(s->nameless.list, s->nameless.count, sizeof(*s->nameless.list), by_time);
+	const char *program = program_of(r, (uint32_t)s->nameless.list[0].key);
+	xsp_printable(name, sizeof(name), program, 40);
+	fprintf(f, "code that a compiler in %s has made, and no perf map names: %.1f %%; %s\n",
+		name[0] != '\0' ? name : "the program", percent(samples, s->samples),
+		xsp_compiler_advice(program));
+}
+
+/* They are of the beginning only. */
+static void print_until(const struct xsp_summary_samples *s, FILE *f)
+{
+	const uint64_t first_ns =
+		xsp_timeline_first_ns(s->timeline, xsp_timeline_samples_until_ns(s->timeline));
+	char time[XSP_UNITS_SIZE];
+
+	if (first_ns > 0)
+		fprintf(f, "of the first %s:\n", xsp_format_ns(time, first_ns));
+}
+
+int xsp_summary_samples_write(struct xsp_summary_samples *s, const struct xsp_capture_reader *r,
+			      FILE *f, const struct xsp_summary_print *how)
+{
+	if (s == NULL)
+		return 0;
+	const bool asked = how->limit == 0 || xsp_timeline_samples_asked(s->timeline);
+	if (!asked && s->samples == 0)
+		return 0;
+	print_until(s, f);
+	print_places(s, f, &s->functions, asked ? how->limit : UNASKED_FUNCTIONS, how, "function");
+	print_places(s, f, &s->lines, asked ? LINES_SHOWN : UNASKED_LINES, how, "line of Python");
+	print_sums(s, r, f);
+	print_short(s, f);
+	print_faults(s, f);
+	print_nameless(s, r, f);
+	fputc('\n', f);
+	return 0;
+}
+
+static void put_places(const struct xsp_summary_samples *s, struct places *p, const char *key,
+		       struct xsp_json_writer *j)
+{
+	if (p->count > 0)
+		qsort(p->list, p->count, sizeof(*p->list), by_time);
+	xsp_json_begin(j, key, '[');
+	for (size_t i = 0; i < p->count; i++) {
+		const struct place *at = &p->list[i];
+		const xsp_name_id file = (xsp_name_id)(at->key >> 32);
+		xsp_json_begin(j, NULL, '{');
+		xsp_json_text(j, "name", xsp_timeline_name(s->timeline, (xsp_name_id)at->key));
+		if (file != 0)
+			xsp_json_text(j, "file", xsp_timeline_name(s->timeline, file));
+		xsp_json_number(j, "samples", at->samples);
+		xsp_json_number(j, "cpu_ns", at->ns);
+		xsp_json_end(j, '{');
+	}
+	xsp_json_end(j, '[');
+}
+
+void xsp_summary_samples_json(struct xsp_summary_samples *s, struct xsp_json_writer *j)
+{
+	if (s == NULL)
+		return;
+	xsp_json_begin(j, "samples", '{');
+	xsp_json_number(j, "samples", s->samples);
+	xsp_json_number(j, "cpu_ns", s->ns);
+	xsp_json_number(j, "kernel_ns", s->kernel_ns);
+	xsp_json_number(j, "hz", xsp_timeline_sample_hz(s->timeline));
+	xsp_json_text(j, "clock", xsp_timeline_sample_clock(s->timeline));
+	xsp_json_number(j, "without_caller", s->short_samples);
+	xsp_json_number(j, "beyond_copy", s->beyond);
+	if (xsp_timeline_samples_until_ns(s->timeline) != 0)
+		xsp_json_number(j, "until_ns", xsp_timeline_samples_until_ns(s->timeline));
+	put_places(s, &s->functions, "functions", j);
+	put_places(s, &s->lines, "lines", j);
+	xsp_json_end(j, '{');
+}
+
+static void report_places(const struct xsp_summary_samples *s, struct places *p,
+			  struct xsp_report_section *section, bool functions)
+{
+	static const struct xsp_report_column columns[] = {
+		{"name", "where", XSP_UNIT_TEXT, true},
+		{"samples", "samples", XSP_UNIT_COUNT, false},
+		{"cpu_ns", "on CPU", XSP_UNIT_NS, false},
+		{"share", "share", XSP_UNIT_SHARE, false},
+		{"share_off", "+- (95%)", XSP_UNIT_SHARE, false},
+		{"file", "in", XSP_UNIT_TEXT, true},
+	};
+	XSP_REPORT_SHAPE(analyze, of_functions, "samples", "functions", "functions", columns);
+	XSP_REPORT_SHAPE(analyze, of_lines, "samples", "lines", "lines of Python", columns);
+	struct xsp_report_table *t =
+		xsp_report_table(section, functions ? &of_functions : &of_lines);
+
+	if (p->count > 0)
+		qsort(p->list, p->count, sizeof(*p->list), by_time);
+	for (size_t i = 0; i < p->count; i++) {
+		const struct place *at = &p->list[i];
+		const xsp_name_id file = (xsp_name_id)(at->key >> 32);
+		const struct xsp_cell cells[] = {
+			xsp_cell_text(xsp_timeline_name(s->timeline, (xsp_name_id)at->key)),
+			xsp_cell_integer(at->samples),
+			xsp_cell_integer(at->ns),
+			xsp_cell_real(percent(at->ns, s->ns) / 100),
+			xsp_cell_real(uncertainty(at->samples, s->samples) / 100),
+			xsp_cell_text(file != 0 ? xsp_timeline_name(s->timeline, file) : NULL),
+		};
+		xsp_report_row(t, cells);
+	}
+}
+
+void xsp_summary_samples_report(struct xsp_summary_samples *s, struct xsp_report *report)
+{
+	if (s == NULL)
+		return;
+	struct xsp_report_section *section =
+		xsp_report_section(report, "samples", "Samples: where the time on CPUs went");
+
+	xsp_report_value(section, "samples", "samples", XSP_UNIT_COUNT,
+			 xsp_cell_integer(s->samples));
+	xsp_report_value(section, "cpu_ns", "of time on CPUs", XSP_UNIT_NS,
+			 xsp_cell_integer(s->ns));
+	xsp_report_value(section, "kernel_ns", "... in the kernel", XSP_UNIT_NS,
+			 xsp_cell_integer(s->kernel_ns));
+	report_places(s, &s->functions, section, true);
+	report_places(s, &s->lines, section, false);
+}

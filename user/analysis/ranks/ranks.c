@@ -1,0 +1,653 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ranks.c - what each capture says of its ranks: collectives, waits for them, steps, operators. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/ranks/ranks_private.h"
+#include "base/grow.h"
+#include "base/saturate.h"
+#include "base/text.h"
+#include "catalog/gpu_kernels.h"
+#include "catalog/job_variables.h"
+#include "catalog/providers.h"
+#include "timeline/torch_args.h"
+
+/* The capture at hand. */
+struct collecting {
+	struct xsp_ranks *job;
+	struct xsp_capture_reader *reader;
+	struct xsp_timeline *timeline;
+	bool gpu; /* there is activity of GPUs */
+	struct xsp_steps *steps;
+	struct xsp_torch_args *arguments;
+	struct xsp_torch_values *values;
+	const struct xsp_capture_probe *probes;
+	struct xsp_collective_symbol *roles; /* by probe */
+	size_t probe_count;
+	struct xsp_u64map call_of; /* hash of a shown name → probe of a call */
+	uint32_t *names; /* by name id: the job's, or NO_INDEX */
+	size_t name_count, name_capacity;
+	struct xsp_u64map rank_of; /* pid → index of the job's ranks */
+	struct xsp_u64map kernel_of; /* address of a kernel's name → index of kernels */
+	struct kernel_name {
+		uint32_t name;
+		bool communicates;
+	} * kernels;
+	size_t kernel_count, kernel_capacity;
+	size_t first_rank;
+};
+
+int xsp_ranks_new(struct xsp_ranks **out)
+{
+	*out = calloc(1, sizeof(**out));
+	return *out != NULL ? 0 : -ENOMEM;
+}
+
+void xsp_ranks_mark_steps(struct xsp_ranks *j, const char *marker)
+{
+	j->marker = marker;
+	if (j->now != NULL)
+		xsp_steps_mark(j->now->steps, marker);
+}
+
+static void free_collecting(struct collecting *c)
+{
+	if (c == NULL)
+		return;
+	xsp_steps_free(c->steps);
+	xsp_torch_args_free(c->arguments);
+	xsp_u64map_free(&c->call_of);
+	xsp_u64map_free(&c->rank_of);
+	xsp_u64map_free(&c->kernel_of);
+	free(c->kernels);
+	free(c->values);
+	free(c->roles);
+	free(c->names);
+	free(c);
+}
+
+void xsp_ranks_free(struct xsp_ranks *j)
+{
+	if (j == NULL)
+		return;
+	free_collecting(j->now);
+	for (size_t i = 0; i < j->count; i++)
+		xsp_ranks_free_rank(&j->ranks[i]);
+	for (size_t i = 0; i < j->group_count; i++)
+		free(j->groups[i].members);
+	xsp_u64map_free(&j->name_of);
+	xsp_arena_free(&j->text);
+	free(j->ranks);
+	free(j->names);
+	free(j->ids);
+	free(j->clocks);
+	free(j->turns);
+	free(j->groups);
+	free(j->collectives);
+	free(j);
+}
+
+/* ---- names ---- */
+
+/* The job's index of a name of the capture at hand, or -ENOMEM. */
+static long name_of(struct collecting *c, xsp_name_id id)
+{
+	if (xsp_grow(&c->names, &c->name_capacity, (size_t)id + 1) < 0)
+		return -ENOMEM;
+	for (; c->name_count <= id; c->name_count++)
+		c->names[c->name_count] = NO_INDEX;
+	if (c->names[id] == NO_INDEX) {
+		const long name = xsp_ranks_name(c->job, xsp_timeline_name(c->timeline, id));
+		if (name < 0)
+			return name;
+		c->names[id] = (uint32_t)name;
+	}
+	return c->names[id];
+}
+
+/* ---- ranks ---- */
+
+static long variable(const struct xsp_capture_process *p, const char *name)
+{
+	uint32_t value;
+
+	return p != NULL && xsp_capture_variable_number(p, name, &value) ? (long)value : -1;
+}
+
+/* The last definition counts: after an exec. */
+static const struct xsp_capture_process *process_of(const struct collecting *c, uint32_t pid)
+{
+	const struct xsp_capture_process *all = NULL, *found = NULL;
+	const size_t n = xsp_capture_processes(c->reader, &all);
+
+	for (size_t i = 0; i < n; i++)
+		if (all[i].pid == pid)
+			found = &all[i];
+	return found;
+}
+
+static int64_t real(const struct collecting *c, uint64_t ns)
+{
+	return (int64_t)xsp_capture_realtime(c->reader, ns);
+}
+
+static void describe(const struct collecting *c, struct rank *k)
+{
+	const struct xsp_capture_process *p = process_of(c, k->pid);
+	const struct xsp_capture_stats *s = xsp_capture_stats(c->reader);
+	const char *host = xsp_capture_info(c->reader, "host");
+	const struct xsp_capture_window *windows;
+	uint64_t from = 0, to = 0;
+
+	k->capture = c->job->captures - 1;
+	k->number = variable(p, XSP_JOB_RANK);
+	k->world = variable(p, XSP_JOB_WORLD_SIZE);
+	k->named = k->number >= 0;
+	k->display_pid = p != NULL && p->ns_pid != 0 ? p->ns_pid : k->pid;
+	snprintf(k->host, sizeof(k->host), "%s", host != NULL ? host : "");
+	xsp_timeline_window(c->timeline, &from, &to);
+	k->window_start_ns = real(c, from);
+	k->window_end_ns = real(c, to > from ? to : from);
+	k->recorded_ns = (int64_t)xsp_timeline_recorded_ns(c->timeline);
+	k->lossy = s->lost_entries + s->lost_exits + s->missed_hits + s->untracked > 0;
+	k->windows = xsp_capture_windows(c->reader, &windows) > 0;
+}
+
+static struct rank *rank_of(struct collecting *c, uint32_t pid)
+{
+	struct xsp_ranks *j = c->job;
+	const long i = xsp_u64map_index(&c->rank_of, pid, &j->ranks, &j->capacity, j->count);
+
+	if (i < 0)
+		return NULL;
+	if ((size_t)i == j->count) {
+		j->ranks[j->count] = (struct rank){.pid = pid, .host_index = NO_INDEX};
+		describe(c, &j->ranks[j->count++]);
+	}
+	return &j->ranks[i];
+}
+
+/* ---- collectives ---- */
+
+/* The words of a span; how many, at most `most`. */
+static size_t words_of(const struct xsp_span *span, uint64_t *words, size_t most,
+		       uint32_t *unreadable)
+{
+	const struct xsp_section *s = xsp_details_find(span->details, XSP_SECTION_WORDS, NULL);
+	size_t n = s != NULL ? xsp_section_length(s) / 8 : 0;
+
+	n = n < most ? n : most;
+	if (n > 0)
+		memcpy(words, xsp_section_data(s), n * 8);
+	*unreadable = s != NULL ? s->value : 0;
+	return n;
+}
+
+/* -ENOMEM; -ENOSPC: there are too many. */
+static long group_of(struct rank *k, const uint64_t *words, size_t count, uint32_t unreadable)
+{
+	struct group g = {.address = words[XSP_C10D_GROUP], .joint = NO_INDEX};
+
+	if (!xsp_c10d_group(words, count, unreadable, &g.rank, &g.size))
+		g.rank = g.size = 0;
+	for (size_t i = 0; i < k->group_count; i++) /* an address may be used anew */
+		if (k->groups[i].address == g.address && k->groups[i].rank == g.rank &&
+		    k->groups[i].size == g.size)
+			return (long)i;
+	if (k->group_count == GROUPS_MAX)
+		return -ENOSPC;
+	if (xsp_grow(&k->groups, &k->group_capacity, k->group_count + 1) < 0)
+		return -ENOMEM;
+	k->groups[k->group_count] = g;
+	return (long)k->group_count++;
+}
+
+/* The innermost call around it says what it is. */
+static long name_of_queued(struct collecting *c, const struct xsp_span *span, bool *meets)
+{
+	*meets = false;
+	for (uint32_t i = span->depth; i > 0; i--) {
+		const char *text = xsp_timeline_name(c->timeline, span->ancestors[i - 1]);
+		const uint32_t *probe =
+			xsp_u64map_get(&c->call_of, xsp_text_hash(text, strlen(text)));
+		if (probe == NULL)
+			continue;
+		*meets = c->roles[*probe].what->meets;
+		return name_of(c, span->ancestors[i - 1]);
+	}
+	return xsp_ranks_name(c->job, "collective of c10d");
+}
+
+static int add_queued(struct collecting *c, struct rank *k, const struct xsp_span *span)
+{
+	uint64_t words[XSP_C10D_WORK + 1];
+	uint32_t unreadable;
+	const size_t n = words_of(span, words, XSP_C10D_WORK + 1, &unreadable);
+	struct queued q = {.start_ns = real(c, span->start_ns)};
+
+	if (n <= XSP_C10D_WORK || (unreadable & 1U << XSP_C10D_WORK))
+		return 0;
+	const long group = group_of(k, words, n, unreadable);
+	if (group == -ENOSPC) {
+		k->left_out++;
+		return 0;
+	}
+	const long name = name_of_queued(c, span, &q.meets);
+	if (group < 0 || name < 0 ||
+	    xsp_grow(&k->queued, &k->queued_capacity, k->queued_count + 1) < 0)
+		return -ENOMEM;
+	q.work = words[XSP_C10D_WORK];
+	q.group = (uint32_t)group;
+	q.name = (uint32_t)name;
+	k->queued[k->queued_count++] = q;
+	return 0;
+}
+
+static int add_run(struct collecting *c, struct rank *k, const struct xsp_span *span)
+{
+	uint64_t work;
+	uint32_t unreadable;
+
+	if (words_of(span, &work, 1, &unreadable) < 1 || (unreadable & 1) ||
+	    !xsp_span_has_duration(span))
+		return 0;
+	return XSP_APPEND(k->runs, k->run_capacity, k->run_count,
+			  (struct run){work, real(c, span->start_ns), real(c, span->end_ns)});
+}
+
+/* What its kernels on a GPU are of. Pairs of ranks that send and receive are no collective. */
+static int add_gpu_call(struct collecting *c, struct rank *k, const struct xsp_span *span)
+{
+	const struct xsp_collective *what = c->roles[span->probe].what;
+	uint64_t words[XSP_C10D_WORDS];
+	uint32_t unreadable;
+	long group = GROUP_OF_TWO;
+
+	if (!c->gpu || what->arguments == NULL || !xsp_span_has_duration(span) ||
+	    words_of(span, words, XSP_C10D_WORDS, &unreadable) < XSP_C10D_WORDS)
+		return 0;
+	if (!xsp_collective_is_of_two(what))
+		group = group_of(k, words, XSP_C10D_WORDS, unreadable);
+	const long name = name_of(c, span->name);
+	if (group == -ENOSPC)
+		group = GROUP_LEFT_OUT;
+	if (group < 0 || name < 0)
+		return -ENOMEM;
+	return XSP_APPEND(k->gpu_calls, k->gpu_call_capacity, k->gpu_call_count,
+			  (struct gpu_call){.tid = span->tid,
+					    .group = (uint32_t)group,
+					    .name = (uint32_t)name,
+					    .start_ns = real(c, span->start_ns),
+					    .end_ns = real(c, span->end_ns),
+					    .meets = what->meets});
+}
+
+static int add_blocked(struct collecting *c, struct rank *k, const struct xsp_span *span)
+{
+	if (!xsp_span_has_duration(span))
+		return 0;
+	return XSP_APPEND(k->blocked, k->blocked_capacity, k->blocked_count,
+			  (struct interval){real(c, span->start_ns), real(c, span->end_ns)});
+}
+
+/* Bytes of the tensors that the call is given: --shapes. 0: they are not known, or more than there can be. */
+static uint64_t bytes_of(struct collecting *c, const struct xsp_span *span)
+{
+	const struct xsp_section *s = xsp_details_find(span->details, XSP_SECTION_ARGS, NULL);
+	uint64_t bytes = 0, size;
+
+	if (s == NULL || c->arguments == NULL ||
+	    !xsp_torch_args_read(c->arguments, span, s, c->values))
+		return 0;
+	for (size_t i = 0; i < c->values->count; i++) {
+		const struct xsp_torch_value *v = &c->values->items[i];
+		for (size_t t = 0; t < v->tensor_count; t++)
+			if (v->tensors[t].presence == XSP_TORCH_PRESENT &&
+			    v->tensors[t].numel > 0 &&
+			    (__builtin_mul_overflow((uint64_t)v->tensors[t].numel,
+						    xsp_torch_type_size(v->tensors[t].dtype),
+						    &size) ||
+			     __builtin_add_overflow(bytes, size, &bytes)))
+				return 0;
+	}
+	return bytes;
+}
+
+static int add_operator(struct collecting *c, struct rank *k, const struct xsp_span *span,
+			bool collective)
+{
+	const long name = name_of(c, span->name);
+	struct operator_sum *sum = name < 0 ? NULL : xsp_ranks_sum(k, (uint32_t)name, true);
+
+	if (sum == NULL)
+		return -ENOMEM;
+	if (!xsp_span_has_duration(span))
+		return 0;
+	const struct xsp_cuda_entry *cuda = xsp_timeline_cuda(c->timeline, span->probe);
+	sum->waits = cuda != NULL && cuda->kind == XSP_CUDA_SYNC;
+	sum->calls++;
+	if (!collective) {
+		sum->self_ns += span->self_ns;
+		return 0;
+	}
+	const uint64_t bytes = bytes_of(c, span);
+	xsp_add_saturated(&sum->bytes, bytes);
+	sum->sized += bytes > 0;
+	return 0;
+}
+
+static int on_span(void *ctx, const struct xsp_span *span)
+{
+	struct collecting *c = ((struct xsp_ranks *)ctx)->now;
+	struct rank *k = rank_of(c, span->pid);
+
+	if (k == NULL)
+		return -ENOMEM;
+	if (span->probe >= c->probe_count)
+		return 0;
+	switch (c->roles[span->probe].role) {
+	case XSP_COLLECTIVE_QUEUE:
+		return add_queued(c, k, span);
+	case XSP_COLLECTIVE_RUN:
+		return add_run(c, k, span);
+	case XSP_COLLECTIVE_WAIT:
+		return add_blocked(c, k, span);
+	case XSP_COLLECTIVE_CALL:
+		return add_gpu_call(c, k, span) < 0 ? -ENOMEM : add_operator(c, k, span, true);
+	case XSP_COLLECTIVE_NONE:
+		/* ranges hold whatever the program does between its operators */
+		return c->probes[span->probe].kind == XSP_PROBE_FUNCTION
+			       ? add_operator(c, k, span, false)
+			       : 0;
+	default:
+		return 0;
+	}
+}
+
+/* ---- the GPU ---- */
+
+static struct kernel_name *kernel_name(struct collecting *c, const char *text)
+{
+	const uint32_t *at = xsp_u64map_get(&c->kernel_of, (uintptr_t)text);
+
+	if (at != NULL)
+		return &c->kernels[*at];
+	const long name = xsp_ranks_name(c->job, text);
+	const struct kernel_name first = {(uint32_t)name, xsp_kernel_communicates(text)};
+	return name < 0 ? NULL
+			: xsp_u64map_element(&c->kernel_of, (uintptr_t)text, &c->kernels,
+					     &c->kernel_capacity, &c->kernel_count, &first);
+}
+
+/* CUPTI could not time it, or no clock says so: nothing is recorded for months. */
+#define FAR_NS ((uint64_t)1 << 53)
+static bool is_timed(const struct collecting *c, const struct xsp_gpu_activity *a)
+{
+	uint64_t start, end;
+
+	xsp_timeline_window(c->timeline, &start, &end);
+	return a->end_ns > a->start_ns && a->end_ns < end + FAR_NS && a->start_ns + FAR_NS > start;
+}
+
+static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
+{
+	struct collecting *c = ((struct xsp_ranks *)ctx)->now;
+
+	if (a->kind != XSP_GPU_IS_KERNEL || a->cut || a->left_out)
+		return 0;
+	struct rank *k = rank_of(c, a->pid);
+	const struct kernel_name *name = kernel_name(c, a->name);
+	if (k == NULL || name == NULL)
+		return -ENOMEM;
+	if (!is_timed(c, a)) {
+		k->lossy = k->lossy || name->communicates;
+		return 0;
+	}
+	return xsp_ranks_gpu_kernel(k, name->name, name->communicates,
+				    &(struct gpu_kernel){.tid = a->call_tid,
+							 .device = a->device,
+							 .stream = a->stream,
+							 .launch_ns = real(c, a->call_ns),
+							 .start_ns = real(c, a->start_ns),
+							 .end_ns = real(c, a->end_ns)});
+}
+
+/* ---- steps ---- */
+
+static int on_step(void *ctx, const struct xsp_step *step)
+{
+	struct collecting *c = ctx;
+	struct rank *k = rank_of(c, step->pid);
+
+	if (k == NULL || xsp_grow(&k->steps, &k->step_capacity, k->step_count + 1) < 0)
+		return -ENOMEM;
+	k->steps[k->step_count++] = (struct rank_step){.start_ns = real(c, step->start_ns),
+						       .end_ns = real(c, step->end_ns),
+						       .number = step->number,
+						       .warm_up = step->warm_up};
+	return 0;
+}
+
+static int on_every_span(void *ctx, const struct xsp_span *span)
+{
+	struct collecting *c = ((struct xsp_ranks *)ctx)->now;
+
+	return xsp_steps_span(c->steps, span, span->name);
+}
+
+/* ---- a capture ---- */
+
+static int find_roles(struct collecting *c)
+{
+	c->probe_count = xsp_capture_probes(c->reader, &c->probes);
+	c->roles = calloc(c->probe_count + 1, sizeof(*c->roles));
+	if (c->roles == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->probe_count; i++) {
+		const char *name = c->probes[i].name;
+		if (!(xsp_provider_traits(c->probes[i].provider) & XSP_PROVIDER_COLLECTIVES))
+			continue;
+		c->roles[i] = xsp_collective_of(c->probes[i].symbol);
+		if (c->roles[i].role == XSP_COLLECTIVE_CALL &&
+		    xsp_u64map_set(&c->call_of, xsp_text_hash(name, strlen(name)), (uint32_t)i) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int note_capture(struct xsp_ranks *j, const struct xsp_capture_reader *r, const char *path,
+			struct xsp_error *err)
+{
+	const uint64_t id = xsp_capture_id(r);
+
+	for (size_t i = 0; i < j->captures; i++)
+		if (j->ids[i] == id)
+			return xsp_error_set(err, -EEXIST, XSP_STATUS_USAGE,
+					     "%s is the same capture as the one given as number "
+					     "%zu: name each once",
+					     path, i + 1);
+	if (xsp_grow(&j->ids, &j->id_capacity, j->captures + 1) < 0)
+		return xsp_out_of_memory(err);
+	j->ids[j->captures++] = id;
+	return 0;
+}
+
+int xsp_ranks_begin(struct xsp_ranks *j, struct xsp_capture_reader *r, struct xsp_timeline *t,
+		    const char *path, struct xsp_error *err)
+{
+	int rc = note_capture(j, r, path, err);
+
+	if (rc < 0)
+		return rc;
+	struct collecting *c = calloc(1, sizeof(*c));
+	if (c == NULL)
+		return xsp_out_of_memory(err);
+	j->now = c;
+	c->job = j;
+	c->reader = r;
+	c->timeline = t;
+	c->gpu = xsp_timeline_has_gpu(t);
+	c->first_rank = j->count;
+	c->values = calloc(1, sizeof(*c->values));
+	rc = c->values != NULL ? find_roles(c) : -ENOMEM;
+	if (rc == 0)
+		rc = xsp_torch_args_new(r, &c->arguments);
+	if (rc == 0)
+		rc = xsp_steps_new(t, &c->steps);
+	if (rc < 0)
+		return xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
+	xsp_steps_mark(c->steps, j->marker);
+	xsp_steps_each(c->steps, on_step, c);
+	return 0;
+}
+
+struct xsp_timeline_sink xsp_ranks_sink(struct xsp_ranks *j)
+{
+	return (struct xsp_timeline_sink){
+		.ctx = j, .span = on_span, .every = on_every_span, .gpu = on_activity};
+}
+
+/* ---- behind its run ---- */
+
+static int by_work(uint64_t a_work, int64_t a_ns, uint64_t b_work, int64_t b_ns)
+{
+	if (a_work != b_work)
+		return a_work < b_work ? -1 : 1;
+	return a_ns < b_ns ? -1 : a_ns > b_ns;
+}
+
+static int order_queued(const void *a, const void *b)
+{
+	const struct queued *x = a, *y = b;
+
+	return by_work(x->work, x->start_ns, y->work, y->start_ns);
+}
+
+static int order_runs(const void *a, const void *b)
+{
+	const struct run *x = a, *y = b;
+
+	return by_work(x->work, x->start_ns, y->work, y->start_ns);
+}
+
+static int order_instances(const void *a, const void *b)
+{
+	const struct instance *x = a, *y = b;
+
+	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+static int order_steps(const void *a, const void *b)
+{
+	const struct rank_step *x = a, *y = b;
+
+	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+/* An address serves one work after the other: a run is of the last that was queued under it before. */
+static int join(struct rank *k)
+{
+	size_t q = 0;
+	int rc = 0;
+
+	if (k->queued_count > 0)
+		qsort(k->queued, k->queued_count, sizeof(*k->queued), order_queued);
+	if (k->run_count > 0)
+		qsort(k->runs, k->run_count, sizeof(*k->runs), order_runs);
+	for (size_t r = 0; r < k->run_count && rc == 0; r++) {
+		const struct run *run = &k->runs[r];
+		const struct queued *found = NULL;
+		while (q < k->queued_count && by_work(k->queued[q].work, k->queued[q].start_ns,
+						      run->work, run->start_ns) <= 0)
+			found = &k->queued[q++];
+		if (found != NULL && found->work == run->work)
+			rc = xsp_ranks_add_instance(k, found->group,
+						    &(struct instance){found->start_ns, run->end_ns,
+								       found->name, found->meets});
+	}
+	free(k->queued);
+	free(k->runs);
+	k->queued = NULL;
+	k->runs = NULL;
+	k->queued_count = k->run_count = 0;
+	return rc;
+}
+
+/* Where its environment does not say which rank it is, its largest group does. */
+static void number_by_group(struct rank *k)
+{
+	for (size_t i = 0; i < k->group_count; i++)
+		if (!k->named && k->groups[i].size > 0 && (long)k->groups[i].size >= k->world) {
+			k->world = k->groups[i].size;
+			k->number = k->groups[i].rank;
+		}
+}
+
+int xsp_ranks_end(struct xsp_ranks *j)
+{
+	struct collecting *c = j->now;
+	const struct xsp_gpu_counts *gpu = xsp_timeline_gpu(c->timeline);
+	uint64_t torn, chunks, events;
+	int rc = xsp_steps_end(c->steps);
+
+	xsp_capture_damage(c->reader, &torn, &chunks, &events);
+	for (size_t i = c->first_rank; i < j->count && rc == 0; i++) {
+		struct rank *k = &j->ranks[i];
+		k->damaged = torn + chunks + events > 0 ||
+			     xsp_capture_how_ended(c->reader) != XSP_CAPTURE_COMPLETE;
+		k->lossy = k->lossy || (gpu != NULL && gpu->lost + gpu->dropped > 0);
+		rc = join(k);
+		if (rc == 0)
+			rc = xsp_ranks_gpu_join(k);
+		/* threads that wait at the same time are one wait of the rank */
+		k->blocked_count = xsp_ranks_merge(k->blocked, k->blocked_count);
+		number_by_group(k);
+		if (k->step_count > 0)
+			qsort(k->steps, k->step_count, sizeof(*k->steps), order_steps);
+		for (size_t g = 0; g < k->group_count; g++)
+			if (k->groups[g].count > 0)
+				qsort(k->groups[g].seq, k->groups[g].count,
+				      sizeof(*k->groups[g].seq), order_instances);
+	}
+	free_collecting(c);
+	j->now = NULL;
+	return rc;
+}
+
+int xsp_ranks_read(struct xsp_ranks *j, struct xsp_capture_reader *r, const char *path,
+		   struct xsp_error *err)
+{
+	struct xsp_timeline *timeline = NULL;
+	int rc = xsp_timeline_new(r, &timeline, err);
+
+	if (rc == 0)
+		rc = xsp_ranks_begin(j, r, timeline, path, err);
+	if (rc == 0) {
+		const struct xsp_timeline_sink sink = xsp_ranks_sink(j);
+		rc = xsp_timeline_run(timeline, &sink, 1, err);
+	}
+	if (rc == 0 && (rc = xsp_ranks_end(j)) < 0)
+		xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
+	xsp_timeline_free(timeline);
+	return rc;
+}
+
+/* ---- what is asked ---- */
+
+size_t xsp_ranks_count(const struct xsp_ranks *j)
+{
+	return j->count;
+}
+
+struct xsp_rank_info xsp_ranks_at(const struct xsp_ranks *j, size_t index)
+{
+	const struct rank *k = &j->ranks[index];
+
+	return (struct xsp_rank_info){.capture = k->capture,
+				      .pid = k->pid,
+				      .rank = k->number,
+				      .world_size = k->world,
+				      .host = k->host,
+				      .shift_ns = k->shift_ns};
+}

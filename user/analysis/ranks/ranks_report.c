@@ -1,0 +1,676 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ranks_report.c - a job as sections of a report, and which rank holds the others up, where. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/ranks/ranks_private.h"
+#include "analysis/rules/rules.h"
+#include "base/saturate.h"
+#include "base/units.h"
+
+/* A rank is found when it was late so often, and so many times as long as the others. */
+#define LATE_TIMES 3
+#define LATE_FACTOR 3
+/* An operator explains it with so much of the lateness; if so much is left, something outside of operators does. */
+#define OPERATOR_SHARE 0.25
+#define REST_SHARE 0.5
+/* A kernel explains what an operator does with so much of that. */
+#define KERNEL_SHARE 0.8
+#define STEPS_SHOWN 10000U
+
+/* What totals are divided by, so that recordings of different lengths compare. */
+enum unit { A_STEP, A_COLLECTIVE, A_SECOND };
+static const char *const unit_names[] = {"a step", "a collective", "a second"};
+
+struct found {
+	struct xsp_ranks *job;
+	struct xsp_report *report;
+	enum unit unit;
+	int64_t *scratch;
+	double least; /* share of the time from which on a rank is late */
+	bool in_operators; /* stragglers are looked for; else those that are late without a reason in operators */
+};
+
+static double units_of(const struct rank *k, enum unit unit)
+{
+	if (unit == A_STEP)
+		return (double)k->step_count;
+	return unit == A_COLLECTIVE ? (double)k->matched : (double)k->recorded_ns * 1e-9;
+}
+
+static enum unit unit_for(const struct xsp_ranks *j)
+{
+	enum unit unit = A_STEP;
+
+	for (; unit < A_SECOND; unit++) {
+		size_t have = 0;
+		for (size_t i = 0; i < j->count; i++)
+			have += units_of(&j->ranks[i], unit) > 0;
+		if (have == j->count)
+			break;
+	}
+	return unit;
+}
+
+static struct xsp_cell known(bool is, int64_t value)
+{
+	return is ? xsp_cell_integer((uint64_t)value) : (struct xsp_cell){XSP_CELL_ABSENT, {NULL}};
+}
+
+static struct xsp_cell share(int64_t part, int64_t all)
+{
+	return all > 0 ? xsp_cell_real((double)part / (double)all)
+		       : (struct xsp_cell){XSP_CELL_ABSENT, {NULL}};
+}
+
+/* ---- the job ---- */
+
+static bool is_lossy(const struct rank *k)
+{
+	return k->lossy;
+}
+
+static bool has_windows(const struct rank *k)
+{
+	return k->windows;
+}
+
+static bool is_damaged(const struct rank *k)
+{
+	return k->damaged;
+}
+
+/* What makes figures doubtful. */
+static const struct {
+	bool (*of)(const struct rank *k);
+	const char *text;
+} doubts[] = {
+	{is_lossy, "events were lost"},
+	{has_windows, "not all of the time was recorded (windows of --max-overhead)"},
+	{is_damaged, "its capture is damaged, or was not ended"},
+};
+#define DOUBTS (sizeof(doubts) / sizeof(doubts[0]))
+
+/* The first that is there on any rank; NULL: none. */
+static const char *doubt(const struct xsp_ranks *j)
+{
+	for (size_t d = 0; d < DOUBTS; d++)
+		for (size_t i = 0; i < j->count; i++)
+			if (doubts[d].of(&j->ranks[i]))
+				return doubts[d].text;
+	return NULL;
+}
+
+static void note_job(struct xsp_ranks *j, struct xsp_report_section *s)
+{
+	char text[256], a[XSP_UNITS_SIZE];
+	uint64_t unmatched = 0, of_no_group = 0;
+
+	for (size_t i = 0; i < j->count; i++) {
+		char title[96];
+		xsp_ranks_title(&j->ranks[i], title, sizeof(title));
+		unmatched += j->ranks[i].unmatched;
+		of_no_group += j->ranks[i].gpu_of_no_group;
+		for (size_t d = 0; d < DOUBTS; d++) {
+			snprintf(text, sizeof(text), "%s: %s: its figures are lower bounds", title,
+				 doubts[d].text);
+			if (doubts[d].of(&j->ranks[i]))
+				xsp_report_note(s, text);
+		}
+		for (size_t before = 0; before < i; before++)
+			if (j->ranks[i].number >= 0 &&
+			    j->ranks[before].number == j->ranks[i].number) {
+				snprintf(text, sizeof(text),
+					 "%s is there more than once: are these captures of one "
+					 "job?",
+					 title);
+				xsp_report_note(s, text);
+			}
+	}
+	if (unmatched > 0) {
+		snprintf(
+			text, sizeof(text),
+			"collectives that were recorded on one rank only, or whose group could not "
+			"be told: %s",
+			xsp_format_count(a, unmatched));
+		xsp_report_note(s, text);
+	}
+	if (of_no_group > 0) {
+		snprintf(text, sizeof(text),
+			 "kernels of collectives that no recorded call of c10d launched: %s",
+			 xsp_format_count(a, of_no_group));
+		xsp_report_note(s, text);
+	}
+	if (j->collective_count == 0)
+		xsp_report_note(s, "no collective was recorded on two ranks: what waits for whom "
+				   "is not known, and clocks are as the hosts have them");
+	if (j->hosts_not_aligned > 0) {
+		snprintf(text, sizeof(text),
+			 "clocks of %zu hosts are as they have them: no collective that all leave "
+			 "together was recorded on them and on the first rank's host",
+			 j->hosts_not_aligned);
+		xsp_report_note(s, text);
+	}
+}
+
+static void report_job(struct found *f)
+{
+	struct xsp_ranks *j = f->job;
+	struct xsp_report_section *s = xsp_report_section(f->report, "job", "Job");
+	uint64_t calls = 0;
+	long world = -1;
+
+	for (size_t i = 0; i < j->count; i++)
+		world = j->ranks[i].world > world ? j->ranks[i].world : world;
+	for (size_t i = 0; i < j->collective_count; i++)
+		calls += j->collectives[i].calls;
+	xsp_report_value(s, "captures", "captures", XSP_UNIT_COUNT, xsp_cell_integer(j->captures));
+	xsp_report_value(s, "ranks", "ranks recorded", XSP_UNIT_COUNT, xsp_cell_integer(j->count));
+	xsp_report_value(s, "world_size", "ranks of the job", XSP_UNIT_COUNT,
+			 known(world > 0, world));
+	xsp_report_value(s, "hosts", "hosts", XSP_UNIT_COUNT, xsp_cell_integer(j->hosts));
+	xsp_report_value(s, "time_ns", "from the first recording's beginning to the last one's end",
+			 XSP_UNIT_NS, xsp_cell_integer((uint64_t)(j->end_ns - j->start_ns)));
+	xsp_report_value(s, "collectives", "collectives on several ranks", XSP_UNIT_COUNT,
+			 xsp_cell_integer(calls));
+	xsp_report_value(s, "spread_median_ns", "ends of one collective lie apart, median",
+			 XSP_UNIT_NS, known(j->spreads > 0, j->spread_median_ns));
+	xsp_report_value(s, "spread_max_ns", "... at most", XSP_UNIT_NS,
+			 known(j->spreads > 0, j->spread_most_ns));
+	note_job(j, s);
+}
+
+/* ---- ranks ---- */
+
+/* Of the steps behind warm-up. */
+static int64_t mean_step(const struct rank *k, bool own)
+{
+	int64_t sum = 0, count = 0;
+
+	for (size_t i = 0; i < k->step_count; i++) {
+		const struct rank_step *s = &k->steps[i];
+		if (s->warm_up)
+			continue;
+		sum += s->end_ns - s->start_ns - (own ? s->waited_ns : 0);
+		count++;
+	}
+	return count > 0 ? sum / count : 0;
+}
+
+static void report_ranks(struct found *f)
+{
+	static const struct xsp_report_column columns[] = {
+		{"rank", "rank", XSP_UNIT_COUNT, true},
+		{"host", "host", XSP_UNIT_TEXT, false},
+		{"process", "process", XSP_UNIT_NUMBER, false},
+		{"collectives", "collectives", XSP_UNIT_COUNT, false},
+		{"last", "last to come", XSP_UNIT_COUNT, false},
+		{"late_ns", "late by", XSP_UNIT_NS, false},
+		{"waited_ns", "waited for others", XSP_UNIT_NS, false},
+		{"blocked_ns", "of that blocked", XSP_UNIT_NS, false},
+		{"blocked_share", "of its time", XSP_UNIT_SHARE, false},
+		{"transfer_ns", "in transfers", XSP_UNIT_NS, false},
+		{"steps", "steps", XSP_UNIT_COUNT, false},
+		{"step_ns", "a step", XSP_UNIT_NS, false},
+		{"own_step_ns", "without waiting", XSP_UNIT_NS, false},
+		{"clock_shift_ns", "clock moved by, ns", XSP_UNIT_NUMBER, false},
+	};
+	XSP_REPORT_SHAPE(analyze, shape, "ranks", "ranks", "Ranks", columns);
+	struct xsp_report_section *s = xsp_report_section(f->report, "ranks", "Ranks");
+	struct xsp_report_table *t = xsp_report_table(s, &shape);
+
+	for (size_t i = 0; i < f->job->count; i++) {
+		const struct rank *k = &f->job->ranks[i];
+		const bool met = k->matched > 0, stepped = k->step_count > 0;
+		const struct xsp_cell cells[] = {
+			known(k->number >= 0, k->number),
+			xsp_cell_text(k->host[0] != '\0' ? k->host : NULL),
+			xsp_cell_integer(k->display_pid),
+			xsp_cell_integer(k->matched),
+			known(met, (int64_t)k->times_last),
+			known(met, k->late_ns),
+			known(met, k->waited_ns),
+			known(met, k->blocked_ns),
+			met ? share(k->blocked_ns, k->recorded_ns) : known(false, 0),
+			known(met, k->in_ns - k->waited_ns),
+			xsp_cell_integer(k->step_count),
+			known(stepped, mean_step(k, false)),
+			known(stepped, mean_step(k, true)),
+			known(f->job->hosts > 1, k->shift_ns),
+		};
+		xsp_report_row(t, cells);
+	}
+	xsp_report_note(s,
+			"late by: in all, after the others' median, where it was more than what "
+			"ends lie apart; waited: from its own arrival to the last one's; blocked: "
+			"a thread of it stood still for that, or its GPU had nothing else to do");
+}
+
+/* ---- steps ---- */
+
+struct step_row {
+	size_t slowest;
+	int64_t time_ns, own_ns, median_ns;
+	size_t ranks;
+};
+
+/* The ranks' steps around the middle of one of `first`'s. */
+static struct step_row step_row(const struct xsp_ranks *j, const struct rank *first,
+				const struct rank_step *at, int64_t *scratch)
+{
+	const int64_t middle = at->start_ns + (at->end_ns - at->start_ns) / 2 + first->shift_ns;
+	struct step_row row = {.slowest = 0, .own_ns = -1};
+
+	for (size_t i = 0; i < j->count; i++) {
+		const struct rank *k = &j->ranks[i];
+		const struct rank_step *s = xsp_ranks_step_at(k, middle - k->shift_ns);
+		if (s == NULL)
+			continue;
+		const int64_t time = s->end_ns - s->start_ns, own = time - s->waited_ns;
+		scratch[row.ranks++] = own;
+		row.time_ns = time > row.time_ns ? time : row.time_ns;
+		if (own <= row.own_ns)
+			continue;
+		row.own_ns = own;
+		row.slowest = i;
+	}
+	row.median_ns = xsp_ranks_median(scratch, row.ranks);
+	return row;
+}
+
+static void put_steps(struct found *f, struct xsp_report_section *s, const struct rank *first)
+{
+	static const struct xsp_report_column columns[] = {
+		{"step", "step", XSP_UNIT_COUNT, true},
+		{"time_ns", "time", XSP_UNIT_NS, false},
+		{"rank", "slowest rank", XSP_UNIT_COUNT, false},
+		{"own_ns", "its own time", XSP_UNIT_NS, false},
+		{"median_own_ns", "median of the ranks", XSP_UNIT_NS, false},
+		{"ranks", "ranks", XSP_UNIT_COUNT, false},
+	};
+	XSP_REPORT_SHAPE(analyze, shape, "rank_steps", "rank_steps", "Steps by rank", columns);
+	struct xsp_report_table *t = xsp_report_table(s, &shape);
+	int64_t sum = 0, count = 0;
+	char text[128];
+
+	for (size_t i = 0; i < first->step_count; i++) {
+		const struct step_row row = step_row(f->job, first, &first->steps[i], f->scratch);
+		const struct rank *slowest = &f->job->ranks[row.slowest];
+		sum += first->steps[i].warm_up ? 0 : row.time_ns;
+		count += !first->steps[i].warm_up;
+		if (i >= STEPS_SHOWN)
+			continue;
+		const struct xsp_cell cells[] = {
+			xsp_cell_integer(first->steps[i].number),
+			xsp_cell_integer((uint64_t)row.time_ns),
+			known(slowest->number >= 0, slowest->number),
+			xsp_cell_integer((uint64_t)row.own_ns),
+			xsp_cell_integer((uint64_t)row.median_ns),
+			xsp_cell_integer(row.ranks),
+		};
+		xsp_report_row(t, cells);
+	}
+	xsp_report_value(s, "steps", "steps", XSP_UNIT_COUNT, xsp_cell_integer(first->step_count));
+	xsp_report_value(s, "mean_ns", "mean, of each step its slowest rank's", XSP_UNIT_NS,
+			 known(count > 0, count > 0 ? sum / count : 0));
+	if ((size_t)count < first->step_count) {
+		snprintf(text, sizeof(text),
+			 "the first %zu are warm-up: they are in the table, and in no mean",
+			 first->step_count - (size_t)count);
+		xsp_report_note(s, text);
+	}
+	if (first->step_count > STEPS_SHOWN)
+		xsp_report_note(s, "the table has the first 10,000 steps");
+	xsp_report_note(s, "a step takes as long as its slowest rank; own time: without what the "
+			   "rank was blocked for others that were late");
+}
+
+static void report_steps(struct found *f)
+{
+	const struct rank *first = NULL;
+	struct xsp_report_section *s = xsp_report_section(f->report, "rank_steps", "Steps by rank");
+
+	for (size_t i = 0; i < f->job->count; i++)
+		if (first == NULL || f->job->ranks[i].step_count > first->step_count)
+			first = &f->job->ranks[i];
+	if ((first == NULL || first->step_count == 0) && f->job->marker != NULL) {
+		char text[160];
+		snprintf(text, sizeof(text), "no whole span is called %.100s (--step)",
+			 f->job->marker);
+		xsp_report_note(s, text);
+	} else if (first == NULL || first->step_count == 0)
+		xsp_report_note(
+			s, "nothing marks steps: ProfilerStep#N, Optimizer.step, or --step NAME");
+	else
+		put_steps(f, s, first);
+}
+
+/* ---- collectives ---- */
+
+/* Mean bytes of a call, over all ranks; 0: not known. */
+static uint64_t mean_bytes(const struct xsp_ranks *j, uint32_t name)
+{
+	uint64_t bytes = 0, calls = 0;
+
+	for (size_t i = 0; i < j->count; i++) {
+		const struct operator_sum *sum = xsp_ranks_sum(&j->ranks[i], name, false);
+		xsp_add_saturated(&bytes, sum != NULL ? sum->bytes : 0);
+		calls += sum != NULL ? sum->sized : 0;
+	}
+	return calls > 0 && bytes != XSP_TOO_MUCH ? bytes / calls : 0;
+}
+
+/* Who was late at it most, and how long; NULL: nobody. */
+static const struct rank *latest_at(const struct xsp_ranks *j, uint32_t name, int64_t *sum_ns)
+{
+	const struct rank *found = NULL;
+
+	*sum_ns = 0;
+	for (size_t i = 0; i < j->count; i++)
+		for (size_t l = 0; l < j->ranks[i].late_count; l++)
+			if (j->ranks[i].late[l].name == name &&
+			    j->ranks[i].late[l].sum_ns > *sum_ns) {
+				*sum_ns = j->ranks[i].late[l].sum_ns;
+				found = &j->ranks[i];
+			}
+	return found;
+}
+
+static int by_waited(const void *a, const void *b)
+{
+	const struct collective_sum *x = a, *y = b;
+
+	if (x->waited_ns != y->waited_ns)
+		return x->waited_ns > y->waited_ns ? -1 : 1;
+	return x->name < y->name ? -1 : x->name > y->name;
+}
+
+static void report_collectives(struct found *f)
+{
+	static const struct xsp_report_column columns[] = {
+		{"operator", "collective", XSP_UNIT_TEXT, true},
+		{"calls", "calls", XSP_UNIT_COUNT, false},
+		{"ranks", "ranks", XSP_UNIT_COUNT, false},
+		{"time_ns", "time in it", XSP_UNIT_NS, false},
+		{"waited_ns", "for late ranks", XSP_UNIT_NS, false},
+		{"max_waited_ns", "at most", XSP_UNIT_NS, false},
+		{"transfer_ns", "transfer, mean", XSP_UNIT_NS, false},
+		{"bytes", "bytes, mean", XSP_UNIT_BYTES, false},
+		{"rank", "latest rank", XSP_UNIT_COUNT, false},
+		{"late_ns", "late by", XSP_UNIT_NS, false},
+	};
+	XSP_REPORT_SHAPE(analyze, shape, "collectives", "collectives", "Collectives", columns);
+	struct xsp_ranks *j = f->job;
+	struct xsp_report_section *s = xsp_report_section(f->report, "collectives", "Collectives");
+	struct xsp_report_table *t = xsp_report_table(s, &shape);
+
+	if (j->collective_count > 0)
+		qsort(j->collectives, j->collective_count, sizeof(*j->collectives), by_waited);
+	for (size_t i = 0; i < j->collective_count; i++) {
+		const struct collective_sum *c = &j->collectives[i];
+		const uint64_t bytes = mean_bytes(j, c->name);
+		int64_t late_ns;
+		const struct rank *latest = latest_at(j, c->name, &late_ns);
+		const struct xsp_cell cells[] = {
+			xsp_cell_text(j->names[c->name]),
+			xsp_cell_integer(c->calls),
+			xsp_cell_integer(c->ranks),
+			known(true, c->in_ns),
+			known(true, c->waited_ns),
+			known(true, c->most_waited_ns),
+			known(true, c->transfer_ns / (int64_t)c->calls),
+			known(bytes > 0, (int64_t)bytes),
+			known(latest != NULL && latest->number >= 0,
+			      latest != NULL ? latest->number : 0),
+			known(latest != NULL, late_ns),
+		};
+		xsp_report_row(t, cells);
+	}
+	xsp_report_note(
+		s, "times are sums over the ranks; for late ranks: until the last one had come; "
+		   "transfer: what the last one to come took");
+}
+
+/* ---- who holds the others up ---- */
+
+/* An operator that takes longer on a rank than on the others. */
+struct excess {
+	uint32_t name;
+	bool gpu, waits;
+	double ns; /* in all */
+	double own, others; /* self time by unit */
+	double calls, others_calls;
+};
+
+/* Median over the other ranks, by unit; of counts in thousandths, as the median is of integers. */
+static double others_median(struct found *f, size_t rank, uint32_t name, bool calls)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->job->count; i++) {
+		struct rank *k = &f->job->ranks[i];
+		const struct operator_sum *s = xsp_ranks_sum(k, name, false);
+		const double value = s == NULL ? 0
+				     : calls   ? 1000 * (double)s->calls
+					       : (double)s->self_ns;
+		if (i != rank)
+			f->scratch[n++] = (int64_t)(value / units_of(k, f->unit));
+	}
+	return (double)xsp_ranks_median(f->scratch, n) / (calls ? 1000 : 1);
+}
+
+static struct excess excess_of(struct found *f, size_t rank, const struct operator_sum *sum)
+{
+	const double units = units_of(&f->job->ranks[rank], f->unit);
+	struct excess e = {.name = sum->name,
+			   .gpu = sum->gpu,
+			   .waits = sum->waits,
+			   .own = (double)sum->self_ns / units,
+			   .calls = (double)sum->calls / units,
+			   .others = others_median(f, rank, sum->name, false),
+			   .others_calls = others_median(f, rank, sum->name, true)};
+
+	e.ns = (e.own - e.others) * units;
+	return e;
+}
+
+static enum xsp_severity severity_of(double part)
+{
+	return part > XSP_SHARE_HIGH	  ? XSP_SEVERITY_HIGH
+	       : part >= XSP_SHARE_MEDIUM ? XSP_SEVERITY_MEDIUM
+					  : XSP_SEVERITY_LOW;
+}
+
+/* The finding's name of the rank, without its host: the same in every run of the job. */
+static void subject_of(const struct rank *k, const char *operator_name, char *out, size_t size)
+{
+	if (k->number >= 0)
+		snprintf(out, size, "rank %ld: %s", k->number, operator_name);
+	else
+		snprintf(out, size, "process %u: %s", k->display_pid, operator_name);
+}
+
+/* What both findings have: how much, and a place to look at. */
+static void begin_finding(struct found *f, const struct lateness *l, double part,
+			  struct xsp_report_finding *out)
+{
+	const int64_t at = l->most_at_ns - f->job->start_ns;
+
+	*out = (struct xsp_report_finding){
+		.severity = severity_of(part),
+		.share = part < 1 ? part : 1,
+		.uncertain = doubt(f->job),
+		.from_ns = at > l->most_ns ? (uint64_t)(at - l->most_ns) : 0,
+		.to_ns = at > 0 ? (uint64_t)at : 0,
+	};
+}
+
+static void put_rank_values(struct xsp_report_section *s, const struct rank *k, int64_t late_ns,
+			    const struct lateness *l, const char *collective)
+{
+	xsp_report_value(s, "rank", "rank", XSP_UNIT_COUNT, known(k->number >= 0, k->number));
+	xsp_report_value(s, "host", "host", XSP_UNIT_TEXT,
+			 xsp_cell_text(k->host[0] != '\0' ? k->host : NULL));
+	xsp_report_value(s, "late_ns", "late by, in all", XSP_UNIT_NS, known(true, late_ns));
+	xsp_report_value(s, "collective", "most at", XSP_UNIT_TEXT, xsp_cell_text(collective));
+	xsp_report_value(s, "late_times", "times late there", XSP_UNIT_COUNT,
+			 xsp_cell_integer(l->times));
+	xsp_report_value(s, "late_calls", "of", XSP_UNIT_COUNT, xsp_cell_integer(l->calls));
+	xsp_report_value(s, "late_max_ns", "at most by", XSP_UNIT_NS, known(true, l->most_ns));
+}
+
+static void report_straggler(struct found *f, const struct rank *k, const struct lateness *l,
+			     const struct excess *e, double part)
+{
+	const char *name = f->job->names[e->name];
+	char who[96], subject[320], title[512], advice[512], a[XSP_UNITS_SIZE], b[XSP_UNITS_SIZE],
+		c[XSP_UNITS_SIZE];
+	struct xsp_report_finding finding;
+
+	begin_finding(f, l, part, &finding);
+	xsp_ranks_title(k, who, sizeof(who));
+	subject_of(k, name, subject, sizeof(subject));
+	snprintf(title, sizeof(title),
+		 "%s is slow in %.200s: %s %s, %s on the others; it comes to collectives %s late "
+		 "in all",
+		 who, name, xsp_format_ns(a, (uint64_t)e->own), unit_names[f->unit],
+		 xsp_format_ns(b, (uint64_t)e->others), xsp_format_ns(c, (uint64_t)k->late_ns));
+	if (e->calls > 1.1 * e->others_calls)
+		snprintf(advice, sizeof(advice),
+			 "it calls %.200s %.3g times %s, the others %.3g times: give the ranks the "
+			 "same work",
+			 name, e->calls, unit_names[f->unit], e->others_calls);
+	else
+		snprintf(advice, sizeof(advice),
+			 "%.200s is called as often as on the others (%.3g times %s; %.3g): look "
+			 "at what it is given there, and at that host's %s",
+			 name, e->calls, unit_names[f->unit], e->others_calls,
+			 e->gpu ? "GPU (clocks, temperature, who else uses it)" : "processors");
+	finding.rule = XSP_RULE_STRAGGLER;
+	finding.subject = subject;
+	finding.title = title;
+	finding.advice = advice;
+	struct xsp_report_section *s = xsp_report_finding(f->report, &finding);
+	put_rank_values(s, k, k->late_ns, l, f->job->names[l->name]);
+	xsp_report_value(s, "operator", "operator", XSP_UNIT_TEXT, xsp_cell_text(name));
+	xsp_report_value(s, "operator_ns", "its self time by unit", XSP_UNIT_NS,
+			 xsp_cell_integer((uint64_t)e->own));
+	xsp_report_value(s, "others_ns", "median of the others", XSP_UNIT_NS,
+			 xsp_cell_integer((uint64_t)e->others));
+	xsp_report_value(s, "unit", "unit", XSP_UNIT_TEXT, xsp_cell_text(unit_names[f->unit]));
+}
+
+static void report_late(struct found *f, const struct rank *k, const struct lateness *l,
+			double part)
+{
+	const char *name = f->job->names[l->name];
+	char who[96], subject[320], title[512], advice[512], a[XSP_UNITS_SIZE], b[XSP_UNITS_SIZE];
+	struct xsp_report_finding finding;
+
+	begin_finding(f, l, part, &finding);
+	xsp_ranks_title(k, who, sizeof(who));
+	subject_of(k, name, subject, sizeof(subject));
+	snprintf(title, sizeof(title),
+		 "%s comes late to %.200s: %" PRIu64 " of %" PRIu64
+		 " times, by %s in the mean, %s at most",
+		 who, name, l->times, l->calls,
+		 xsp_format_ns(a, (uint64_t)(l->sum_ns / (int64_t)l->times)),
+		 xsp_format_ns(b, (uint64_t)l->most_ns));
+	snprintf(advice, sizeof(advice),
+		 "no operator takes so much longer there: look at what that process does before "
+		 "%.200s outside of operators (input, Python, other programs on its processors; "
+		 "--waits and --python tell)",
+		 name);
+	finding.rule = XSP_RULE_LATE_RANK;
+	finding.subject = subject;
+	finding.title = title;
+	finding.advice = advice;
+	put_rank_values(xsp_report_finding(f->report, &finding), k, k->late_ns, l, name);
+}
+
+static bool is_late(struct found *f, size_t rank, double *part)
+{
+	const struct rank *k = &f->job->ranks[rank];
+	const int64_t time = f->job->end_ns - f->job->start_ns;
+	uint64_t times = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->late_count; i++)
+		times += k->late[i].times;
+	for (size_t i = 0; i < f->job->count; i++)
+		if (i != rank)
+			f->scratch[n++] = f->job->ranks[i].late_ns;
+	*part = time > 0 ? (double)k->late_ns / (double)time : 0;
+	return times >= LATE_TIMES && *part >= f->least &&
+	       k->late_ns > LATE_FACTOR * xsp_ranks_median(f->scratch, n);
+}
+
+static void judge_rank(struct found *f, size_t rank)
+{
+	const struct rank *k = &f->job->ranks[rank];
+	const struct lateness *worst = NULL;
+	struct excess most = {.ns = 0}, on_gpu = {.ns = 0};
+	double explained
+		[2] = {0, 0},
+       part; /* by the thread, by the GPU: a call that waits for a kernel is no other time */
+
+	for (size_t i = 0; i < k->late_count; i++)
+		if (worst == NULL || k->late[i].sum_ns > worst->sum_ns)
+			worst = &k->late[i];
+	if (worst == NULL || !is_late(f, rank, &part))
+		return;
+	for (size_t i = 0; i < k->sum_count; i++) {
+		const struct excess e = excess_of(f, rank, &k->sums[i]);
+		explained[e.gpu] += e.ns > 0 ? e.ns : 0;
+		if (e.ns > most.ns)
+			most = e;
+		if (e.gpu && e.ns > on_gpu.ns)
+			on_gpu = e;
+	}
+	/* calls that wait for a slow kernel take longer as well: the kernel is why */
+	if (on_gpu.ns >= (most.waits ? OPERATOR_SHARE : KERNEL_SHARE) * most.ns)
+		most = on_gpu;
+	const double all = explained[0] > explained[1] ? explained[0] : explained[1];
+	const bool one = most.ns >= OPERATOR_SHARE * (double)k->late_ns;
+	if (f->in_operators && one)
+		report_straggler(f, k, worst, &most, part);
+	/* nothing explains it, or many operators do, each a little */
+	if (!f->in_operators &&
+	    (!one || (double)k->late_ns - all >= REST_SHARE * (double)k->late_ns))
+		report_late(f, k, worst, part);
+}
+
+int xsp_ranks_report(struct xsp_ranks *j, struct xsp_report *report)
+{
+	struct found f = {.job = j, .report = report, .unit = unit_for(j)};
+
+	f.scratch = calloc(j->count + 1, sizeof(*f.scratch));
+	if (f.scratch == NULL)
+		return -ENOMEM;
+	report_job(&f);
+	report_ranks(&f);
+	report_steps(&f);
+	report_collectives(&f);
+	free(f.scratch);
+	return xsp_report_failed(report) ? -ENOMEM : 0;
+}
+
+int xsp_ranks_find(struct xsp_ranks *j, const char *rule, double least, struct xsp_report *report)
+{
+	struct found f = {.job = j,
+			  .report = report,
+			  .unit = unit_for(j),
+			  .least = least,
+			  .in_operators = strcmp(rule, XSP_RULE_STRAGGLER) == 0};
+
+	f.scratch = calloc(j->count + 1, sizeof(*f.scratch));
+	if (f.scratch == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < j->count; i++)
+		judge_rank(&f, i);
+	free(f.scratch);
+	return xsp_report_failed(report) ? -ENOMEM : 0;
+}

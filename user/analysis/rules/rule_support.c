@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rule_support.c - what rules share: other analyses' states, doubts, findings. */
+#include "analysis/rules/rules.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/names/call_sites.h"
+#include "analysis/summary_report.h"
+#include "analysis/waits/summary_waits_private.h"
+#include "base/units.h"
+#include "timeline/samples.h"
+
+void *xsp_rule_state(const struct xsp_rule_context *c, const char *analysis)
+{
+	for (size_t i = 0; c->analyses[i] != NULL; i++)
+		if (strcmp(c->analyses[i]->name, analysis) == 0)
+			return c->states[i];
+	return NULL;
+}
+
+enum xsp_severity xsp_rule_severity(double share)
+{
+	return share > XSP_SHARE_HIGH	   ? XSP_SEVERITY_HIGH
+	       : share >= XSP_SHARE_MEDIUM ? XSP_SEVERITY_MEDIUM
+					   : XSP_SEVERITY_LOW;
+}
+
+int xsp_rules_prepare(struct xsp_rule_context *c)
+{
+	const struct xsp_summary_analysis *a = xsp_rule_state(c, "summary");
+	const struct xsp_summary_row *rows;
+	const size_t count = xsp_summary_rows(a->summary, &rows);
+	uint64_t in_calls = 0;
+
+	for (size_t i = 0; i < count; i++)
+		in_calls += rows[i].self_ns;
+	const bool more = in_calls > c->recorded_ns;
+	c->time_ns = more ? in_calls : c->recorded_ns;
+	c->time_of = more ? "the time that threads spent in calls" : "the recorded time";
+	const int rc = xsp_steps_figures(a->summary->steps, &c->steps);
+	if (c->steps.guessed) /* a share of the wrong time, a leak by the wrong step, is worse than none */
+		c->steps = (struct xsp_steps_figures){.guessed = true};
+	return rc;
+}
+
+struct xsp_rule_part xsp_rule_part(const struct xsp_rule_context *c, uint64_t ns,
+				   uint64_t in_steps_ns)
+{
+	const struct xsp_rule_part whole = {xsp_rule_share(ns, c->time_ns), c->time_of};
+	const struct xsp_rule_part inside = {xsp_rule_share(in_steps_ns, c->steps.sum_ns),
+					     "the time of steps"};
+
+	return inside.share > whole.share ? inside : whole;
+}
+
+#define MOST_OF_THE_TIME 0.9
+
+bool xsp_rule_was_there(const struct xsp_rule_context *c, uint64_t there_ns)
+{
+	return (double)there_ns > MOST_OF_THE_TIME * (double)xsp_rule_waits_ns(c);
+}
+
+uint64_t xsp_rule_waits_ns(const struct xsp_rule_context *c)
+{
+	return xsp_timeline_watched_ns(c->timeline, xsp_timeline_waits_until_ns(c->timeline));
+}
+
+uint64_t xsp_rule_samples_ns(const struct xsp_rule_context *c)
+{
+	return xsp_timeline_watched_ns(c->timeline, xsp_timeline_samples_until_ns(c->timeline));
+}
+
+void xsp_rule_cpu_of(const struct xsp_rule_context *c, uint32_t pid, uint64_t *running_ns,
+		     uint64_t *runnable_ns)
+{
+	const struct xsp_thread_times *times;
+	const size_t count = xsp_timeline_times(c->timeline, &times);
+
+	*running_ns = *runnable_ns = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (times[i].thread->pid != pid)
+			continue;
+		*running_ns += times[i].running_ns;
+		*runnable_ns += times[i].runnable_ns;
+	}
+}
+
+/* ---- doubts ---- */
+
+struct doubts {
+	char *out;
+	size_t used;
+};
+
+static void add(struct doubts *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add(struct doubts *d, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (d->used > 0 && d->used < XSP_DOUBT_SIZE)
+		d->used += (size_t)snprintf(d->out + d->used, XSP_DOUBT_SIZE - d->used, "; ");
+	if (d->used >= XSP_DOUBT_SIZE)
+		return;
+	va_start(ap, fmt);
+	d->used += (size_t)vsnprintf(d->out + d->used, XSP_DOUBT_SIZE - d->used, fmt, ap);
+	va_end(ap);
+}
+
+static uint64_t lost_events(const struct xsp_rule_context *c)
+{
+	const struct xsp_capture_stats *st = xsp_capture_stats(c->reader);
+	uint64_t torn, chunks, events;
+
+	xsp_capture_damage(c->reader, &torn, &chunks, &events);
+	return st->lost_entries + st->lost_exits + st->lost_other + st->missed_hits +
+	       st->untracked + chunks + events;
+}
+
+/* A hundredth of the time, and more: each library that is loaded while it is recorded has its probes a little later. */
+static void add_late(const struct xsp_rule_context *c, struct doubts *d)
+{
+	const char *ns = xsp_capture_info(c->reader, "libraries late ns");
+	const uint64_t late = ns != NULL ? strtoull(ns, NULL, 10) : 0;
+	char time[XSP_UNITS_SIZE];
+
+	if (late > 0 && late >= c->recorded_ns / 100)
+		add(d,
+		    "probes came up to %s after their library was loaded: calls before that "
+		    "are not seen, and what they called is told without them",
+		    xsp_format_ns(time, late));
+}
+
+static void add_ended(const struct xsp_rule_context *c, struct doubts *d, const char *what,
+		      uint64_t until_ns)
+{
+	const uint64_t first_ns = xsp_timeline_first_ns(c->timeline, until_ns);
+	char time[XSP_UNITS_SIZE];
+
+	if (first_ns > 0)
+		add(d, "%s were recorded in the first %s only", what,
+		    xsp_format_ns(time, first_ns));
+}
+
+static void add_not_compared(const struct xsp_rule_context *c, struct doubts *d)
+{
+	const uint64_t n = xsp_call_sites_not_compared(xsp_rule_state(c, "call_sites"));
+	char count[XSP_UNITS_SIZE];
+
+	if (n > 0)
+		add(d,
+		    "what the GPU did meanwhile is a lower bound: %s calls and activities came too "
+		    "late, or with too many others, to be compared",
+		    xsp_format_count(count, n));
+}
+
+static void add_locks(const struct xsp_rule_context *c, struct doubts *d)
+{
+	const struct xsp_summary_analysis *a = xsp_rule_state(c, "summary");
+	const struct xsp_summary_waits *w = a->summary->waits;
+	char text[XSP_WAITS_LEFT_OUT];
+
+	if (w != NULL && xsp_waits_left_out(w, text))
+		add(d, "%s: those that came last are missing", text);
+}
+
+const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
+			   char out[XSP_DOUBT_SIZE])
+{
+	const struct xsp_timeline_counts *counts = xsp_timeline_counts(c->timeline);
+	const struct xsp_capture_window *windows;
+	const uint64_t filtered = counts->filtered + xsp_capture_stats(c->reader)->filtered;
+	const uint64_t lost = lost_events(c);
+	struct doubts d = {.out = out};
+	char count[XSP_UNITS_SIZE];
+	uint64_t start, end;
+
+	xsp_timeline_window(c->timeline, &start, &end);
+	if ((about & XSP_DOUBT_LOST) && lost > 0)
+		add(&d,
+		    "%s events were lost or damaged: counts are lower bounds, and a call whose "
+		    "end was lost may be taken for a longer one",
+		    xsp_format_count(count, lost));
+	if ((about & XSP_DOUBT_ENDS) && counts->exit_lost > 0)
+		add(&d, "ends of %s calls were not seen: their time is in what called them",
+		    xsp_format_count(count, counts->exit_lost));
+	if ((about & XSP_DOUBT_WINDOWS) && xsp_capture_windows(c->reader, &windows) > 0 &&
+	    c->recorded_ns < end - start)
+		add(&d, "only %.3g %% of the time was recorded (--max-overhead)",
+		    100.0 * (double)c->recorded_ns / (double)(end - start));
+	if ((about & XSP_DOUBT_FILTERED) && filtered > 0)
+		add(&d, "%s calls were held back by filters: their time is in what called them",
+		    xsp_format_count(count, filtered));
+	if ((about & XSP_DOUBT_FILTERED) && xsp_timeline_cut_hides(c->timeline))
+		add(&d, "the cut leaves out calls: their time is in what called them");
+	if ((about & XSP_DOUBT_SITES) && xsp_call_sites_overflowed(xsp_rule_state(c, "call_sites")))
+		add(&d, "there are more places that call than were followed: those that came last "
+			"are missing");
+	if (about & XSP_DOUBT_MEANWHILE)
+		add_not_compared(c, &d);
+	if (about & XSP_DOUBT_LOCKS)
+		add_locks(c, &d);
+	if (about & XSP_DOUBT_LATE)
+		add_late(c, &d);
+	if (about & XSP_DOUBT_WAITS)
+		add_ended(c, &d, "waits", xsp_timeline_waits_until_ns(c->timeline));
+	if (about & XSP_DOUBT_SAMPLES)
+		add_ended(c, &d, "samples", xsp_timeline_samples_until_ns(c->timeline));
+	return d.used > 0 ? out : NULL;
+}
+
+/* ---- findings ---- */
+
+static uint64_t since(const struct xsp_rule_context *c, uint64_t ns)
+{
+	return ns > c->start_ns ? ns - c->start_ns : 0;
+}
+
+struct xsp_report_section *xsp_rule_found(const struct xsp_rule_context *c,
+					  struct xsp_report_finding finding, bool by_share)
+{
+	finding.rule = c->rule->key;
+	if (by_share)
+		finding.severity = xsp_rule_severity(finding.share);
+	if (finding.to_ns > 0) {
+		finding.from_ns = since(c, finding.from_ns);
+		finding.to_ns = since(c, finding.to_ns);
+	}
+	return xsp_report_finding(c->report, &finding);
+}

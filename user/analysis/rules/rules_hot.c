@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rules_hot.c - functions that take the time on CPUs, as samples tell it: --sample. */
+#include "analysis/rules/rules_private.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/names/hot_code.h"
+#include "analysis/compare/statistics.h"
+#include "base/path.h"
+
+#define FINDINGS_MAX 20 /* with whatever threshold */
+#define HAD_SAID 0.9
+
+/* ---- how much ---- */
+
+struct share {
+	double cpu, low, high; /* of the process's samples, and the interval of that */
+	double whole; /* of the recorded time, or if that is less of all that it had on CPUs */
+	double least; /* of the lower end, what it would be had the process had a CPU whenever it could run */
+	double had; /* of the time in which its threads could run, that in which they did */
+	bool many; /* it had more than one CPU all the time */
+};
+
+/* Threads that are on several CPUs at once are in one thing together: samples of one moment count as one. What is hot is so on
+ * a busy machine as well: it is slower then. */
+static bool share_of(const struct xsp_rule_context *c, const struct xsp_hot_function *f,
+		     struct share *out)
+{
+	const struct xsp_hot_process *p = xsp_hot_process(xsp_rule_state(c, "hot_code"), f);
+	const uint64_t time_ns = xsp_rule_samples_ns(c);
+	const bool many = p->ns > time_ns;
+	const double whole = many ? 1 : xsp_rule_share(p->ns, time_ns);
+	const double moments = (double)p->samples * (many ? xsp_rule_share(time_ns, p->ns) : 1);
+	uint64_t running, runnable;
+
+	if (moments < XSP_SAMPLES_LEAST)
+		return false;
+	xsp_rule_cpu_of(c, p->pid, &running, &runnable);
+	*out = (struct share){.cpu = xsp_rule_share(f->ns, p->ns),
+			      .had = running > 0 ? xsp_rule_share(running, running + runnable) : 1,
+			      .many = many};
+	xsp_share_interval(out->cpu, moments, &out->low, &out->high);
+	out->whole = out->cpu * whole;
+	out->least = out->low * (whole < out->had ? whole / out->had : 1);
+	return out->least > 0 && out->least >= c->threshold;
+}
+
+/* ---- what is told already ---- */
+
+static bool is_found(const struct xsp_rule_context *c, const char *rule, const char *subject)
+{
+	const struct xsp_report_found *all;
+	const size_t count = xsp_report_findings(c->report, &all);
+
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(all[i].finding.rule, rule) == 0 && all[i].finding.subject != NULL &&
+		    strcmp(all[i].finding.subject, subject) == 0)
+			return true;
+	return false;
+}
+
+/* Are most of its samples in operations that are hot, or of Python's in native functions that are? */
+static bool is_reported(const struct xsp_rule_context *c, const struct xsp_hot_function *f,
+			const bool *found)
+{
+	const struct xsp_hot_code *h = xsp_rule_state(c, "hot_code");
+	const struct xsp_hot_function *all;
+	const struct xsp_hot_detail *d;
+	const size_t count = xsp_hot_details(h, &d);
+	uint64_t in_operations = 0, in_functions = 0, in_python = 0;
+
+	xsp_hot_functions(h, &all);
+	for (size_t i = 0; i < count; i++, d++) {
+		if (d->function != (size_t)(f - all))
+			continue;
+		if (d->what == XSP_HOT_SPAN &&
+		    is_found(c, "hot-operation", xsp_timeline_name(c->timeline, d->value)))
+			in_operations += d->samples;
+		if (d->what == XSP_HOT_INSIDE && found[d->value])
+			in_functions += d->samples;
+		if (d->what == XSP_HOT_INSIDE_PYTHON && found[d->value])
+			in_python += d->samples;
+	}
+	return 2 * in_operations >= f->samples || 2 * in_functions >= f->samples ||
+	       2 * in_python >= f->samples;
+}
+
+bool xsp_rule_inside(const struct xsp_rule_context *c, xsp_name_id span, char out[XSP_RULE_INSIDE])
+{
+	const struct xsp_hot_code *h = xsp_rule_state(c, "hot_code");
+	const struct xsp_hot_function *functions;
+	const struct xsp_hot_detail *d, *most = NULL;
+	const size_t count = h != NULL ? xsp_hot_details(h, &d) : 0;
+	uint64_t all = 0;
+
+	if (count > 0)
+		xsp_hot_functions(h, &functions);
+	for (size_t i = 0; i < count; i++, d++) {
+		if (d->what != XSP_HOT_SPAN || d->value != span || functions[d->function].python)
+			continue;
+		all += d->samples;
+		if (most == NULL || d->samples > most->samples)
+			most = d;
+	}
+	if (all < XSP_SAMPLES_LEAST)
+		return false;
+	const struct xsp_hot_function *f = &functions[most->function];
+	snprintf(out, XSP_RULE_INSIDE, "%.200s (%.100s) in %.0f %% of its samples",
+		 xsp_timeline_name(c->timeline, f->name),
+		 f->file != 0 ? xsp_timeline_name(c->timeline, f->file) : "kernel",
+		 100 * xsp_rule_share(most->samples, all));
+	return true;
+}
+
+/* ---- words ---- */
+
+#define NAME 300
+/* "sgemm_ (libblas.so.3)", "Net.forward (train.py)" */
+static void name_of(const struct xsp_rule_context *c, const struct xsp_hot_function *f,
+		    char out[NAME])
+{
+	const char *name = xsp_timeline_name(c->timeline, f->name), *function;
+	size_t file;
+
+	if (f->with_packages)
+		snprintf(out, NAME, "%.280s", name);
+	else if (f->python && xsp_hot_is_line(name, &file, &function))
+		snprintf(out, NAME, "%.180s (%.*s)", function, (int)(file < 100 ? file : 100),
+			 name);
+	else if (f->file != 0)
+		snprintf(out, NAME, "%.180s (%.100s)", name,
+			 xsp_timeline_name(c->timeline, f->file));
+	else
+		snprintf(out, NAME, "%.280s", name);
+}
+
+/* "python3 (4242)" */
+static void process_name(const struct xsp_rule_context *c, uint32_t pid, char out[NAME])
+{
+	const struct xsp_capture_process *p = xsp_capture_process_of(c->reader, pid);
+
+	if (p != NULL)
+		snprintf(out, NAME, "%.200s (%" PRIu32 ")", xsp_base_name(p->exe), p->ns_pid);
+	else
+		snprintf(out, NAME, "process %" PRIu32, pid);
+}
+
+/* "worker (4243), 26 % of it; 4 threads" */
+static void threads_of(const struct xsp_rule_context *c, const struct xsp_hot_function *f,
+		       char out[NAME])
+{
+	size_t count;
+	const struct xsp_hot_detail *d =
+		xsp_hot_most(xsp_rule_state(c, "hot_code"), f, XSP_HOT_THREAD, &count);
+	const struct xsp_timeline_thread *t =
+		d != NULL ? xsp_timeline_thread(c->timeline, d->value) : NULL;
+	int used = snprintf(out, NAME, "%.64s (%" PRIu32 ")", t != NULL ? t->comm : "thread",
+			    t != NULL	? t->ns_tid
+			    : d != NULL ? d->value
+					: 0);
+
+	if (count > 1)
+		snprintf(out + used, NAME - (size_t)used, ", %.0f %% of it; %zu threads",
+			 100 * xsp_rule_share(d->samples, f->samples), count);
+}
+
+/* Of most of its samples: the name, and how much of them; false: none is known. */
+static bool most_of(const struct xsp_rule_context *c, const struct xsp_hot_function *f,
+		    enum xsp_hot_what what, char out[NAME])
+{
+	const struct xsp_hot_detail *d = xsp_hot_most(xsp_rule_state(c, "hot_code"), f, what, NULL);
+
+	if (d == NULL)
+		return false;
+	snprintf(out, NAME, "%.250s, %.0f %% of it", xsp_timeline_name(c->timeline, d->value),
+		 100 * xsp_rule_share(d->samples, f->samples));
+	return true;
+}
+
+/* Parts of the names of functions that wait without leaving their CPU. */
+static bool waits_by_spinning(const char *name)
+{
+	static const char *const parts[] = {"spin",	 "sched_yield",	       "barrier_wait",
+					    "cpu_relax", "blas_thread_server", "__kmp_"};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (strstr(name, parts[i]) != NULL)
+			return true;
+	return false;
+}
+
+static const char *advice_of(const struct xsp_rule_context *c, const struct xsp_hot_function *f)
+{
+	const char *name = xsp_timeline_name(c->timeline, f->name);
+
+	if (f->with_packages)
+		return "no function of the packages has most of it: call them less often, or "
+		       "others. Logging: format what is written only (logger.debug('%s', x)), or "
+		       "fewer lines";
+	if (f->python)
+		return "make that line cheaper or run it less often: another algorithm, results "
+		       "that are kept, work on whole arrays (NumPy, PyTorch), or native code";
+	if (waits_by_spinning(name))
+		return "by its name it waits, and keeps its CPU meanwhile: see what it waits for, "
+		       "let it sleep (OMP_WAIT_POLICY=passive), or start fewer threads";
+	if (strncmp(name, "[kernel]", 8) == 0)
+		return "the kernel works for it: make fewer and larger system calls, or keep "
+		       "their results";
+	return "make it cheaper or call it less often: another algorithm or data layout, the "
+	       "compiler's optimisation, vector instructions, more threads. What the compiler has "
+	       "put into it (inlined) counts as its own";
+}
+
+/* ---- the finding ---- */
+
+static void put_figures(const struct xsp_rule_context *c, const struct xsp_hot_function *f,
+			const struct share *share, struct xsp_report_section *out)
+{
+	char text[NAME];
+
+	xsp_report_value(out, "cpu_share", "of its process's time on CPUs", XSP_UNIT_SHARE,
+			 xsp_cell_real(share->cpu));
+	xsp_report_value(out, "cpu_share_low", "at least (95 %)", XSP_UNIT_SHARE,
+			 xsp_cell_real(share->low));
+	xsp_report_value(out, "cpu_share_high", "at most", XSP_UNIT_SHARE,
+			 xsp_cell_real(share->high));
+	xsp_report_value(out, "samples", "samples", XSP_UNIT_COUNT, xsp_cell_integer(f->samples));
+	xsp_report_value(out, "cpu_ns", "on CPU", XSP_UNIT_NS, xsp_cell_integer(f->ns));
+	threads_of(c, f, text);
+	xsp_report_value(out, "thread", "thread", XSP_UNIT_TEXT, xsp_cell_text(text));
+	if (most_of(c, f, XSP_HOT_LINE, text))
+		xsp_report_value(out, "line", "line", XSP_UNIT_TEXT, xsp_cell_text(text));
+	if (most_of(c, f, XSP_HOT_CALLER, text))
+		xsp_report_value(out, "caller", "called by", XSP_UNIT_TEXT, xsp_cell_text(text));
+}
+
+static void find_function(const struct xsp_rule_context *c, const struct xsp_hot_function *f,
+			  const struct share *share, const char *name)
+{
+	const struct xsp_hot_code *h = xsp_rule_state(c, "hot_code");
+	const struct xsp_hot_detail *line =
+		f->with_packages ? NULL : xsp_hot_most(h, f, XSP_HOT_LINE, NULL);
+	char process[NAME], title[4 * NAME], doubt[XSP_DOUBT_SIZE], had[100] = "";
+
+	process_name(c, xsp_hot_process(h, f)->pid, process);
+	if (share->had < HAD_SAID && !share->many)
+		snprintf(had, sizeof(had),
+			 ", which had a CPU for %.0f %% of the time that it could run",
+			 100 * share->had);
+	snprintf(title, sizeof(title), "%s%s takes %.1f %% of %s, in %s%s%s%.250s",
+		 f->with_packages ? "what packages do for " : "", name, 100 * share->whole,
+		 share->many ? "the process's time on CPUs" : "the recorded time", process, had,
+		 line != NULL ? ", most of it at " : "",
+		 line != NULL ? xsp_timeline_name(c->timeline, line->value) : "");
+	put_figures(c, f, share,
+		    xsp_rule_found(c,
+				   (struct xsp_report_finding){
+					   .severity = xsp_rule_severity(share->least),
+					   .subject = name,
+					   .title = title,
+					   .advice = advice_of(c, f),
+					   .uncertain = xsp_rule_doubt(
+						   c, XSP_DOUBT_LOST | XSP_DOUBT_SAMPLES, doubt),
+					   .share = share->whole,
+					   .from_ns = f->from_ns,
+					   .to_ns = f->to_ns},
+				   false));
+}
+
+/* Native functions first, as Python's may be told by them, and those by what packages do for them; of each what took most first. */
+static int by_time(const void *a, const void *b)
+{
+	const struct xsp_hot_function *x = *(const struct xsp_hot_function *const *)a,
+				      *y = *(const struct xsp_hot_function *const *)b;
+
+	if (x->python != y->python)
+		return x->python ? 1 : -1;
+	if (x->with_packages != y->with_packages)
+		return x->with_packages ? 1 : -1;
+	if (x->ns != y->ns)
+		return x->ns > y->ns ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+int xsp_rule_hot_function(const struct xsp_rule_context *c)
+{
+	const struct xsp_hot_code *h = xsp_rule_state(c, "hot_code");
+	const struct xsp_hot_function *all;
+	const size_t count = h != NULL ? xsp_hot_functions(h, &all) : 0;
+	const struct xsp_hot_function **sorted = calloc(count + 1, sizeof(void *));
+	bool *found = calloc(count + 1, sizeof(*found));
+	size_t findings = 0;
+
+	for (size_t i = 0; sorted != NULL && i < count; i++)
+		sorted[i] = &all[i];
+	if (sorted != NULL)
+		qsort(sorted, count, sizeof(*sorted), by_time);
+	for (size_t i = 0; sorted != NULL && found != NULL && i < count && findings < FINDINGS_MAX;
+	     i++) {
+		struct share share;
+		char name[NAME];
+		if (!share_of(c, sorted[i], &share) || is_reported(c, sorted[i], found))
+			continue;
+		name_of(c, sorted[i], name);
+		found[sorted[i] - all] = true;
+		if (is_found(c, c->rule->key, name)) /* of another process */
+			continue;
+		find_function(c, sorted[i], &share, name);
+		findings++;
+	}
+	const int rc = sorted == NULL || found == NULL ? -ENOMEM : 0;
+	free(sorted);
+	free(found);
+	return rc == 0 && h == NULL ? XSP_RULE_NO_DATA : rc;
+}

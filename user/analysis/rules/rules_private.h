@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rules_private.h - the rules' functions: struct xsp_rule.find. */
+#ifndef XSP_ANALYSIS_RULES_PRIVATE_H
+#define XSP_ANALYSIS_RULES_PRIVATE_H
+
+#include "analysis/rules/rules.h"
+
+/* rules_cpu.c */
+int xsp_rule_hot_operation(const struct xsp_rule_context *c);
+int xsp_rule_python_loop(const struct xsp_rule_context *c);
+int xsp_rule_loader(const struct xsp_rule_context *c);
+int xsp_rule_warm_up(const struct xsp_rule_context *c);
+int xsp_rule_overhead(const struct xsp_rule_context *c);
+/* rules_hot.c */
+#define XSP_SAMPLES_LEAST 30 /* fewer prove nothing */
+int xsp_rule_hot_function(const struct xsp_rule_context *c);
+/* Of samples in spans of that name, the function that most of them are in: "sgemm_ (libblas.so.3) in 97 % of the samples";
+ * false: none is known. */
+#define XSP_RULE_INSIDE 400
+bool xsp_rule_inside(const struct xsp_rule_context *c, xsp_name_id span, char out[XSP_RULE_INSIDE]);
+/* rules_waits.c */
+int xsp_rule_lock(const struct xsp_rule_context *c);
+int xsp_rule_gil(const struct xsp_rule_context *c);
+int xsp_rule_runnable(const struct xsp_rule_context *c);
+int xsp_rule_disk(const struct xsp_rule_context *c);
+int xsp_rule_page_faults(const struct xsp_rule_context *c);
+/* rules_waiting.c */
+int xsp_rule_waiting(const struct xsp_rule_context *c);
+/* rules_memory.c */
+int xsp_rule_leak(const struct xsp_rule_context *c);
+int xsp_rule_allocation(const struct xsp_rule_context *c);
+int xsp_rule_pageable_copy(const struct xsp_rule_context *c);
+int xsp_rule_small_copies(const struct xsp_rule_context *c);
+/* rules_ranks.c */
+int xsp_rule_ranks(const struct xsp_rule_context *c);
+/* rules_sync.c */
+int xsp_rule_sync(const struct xsp_rule_context *c);
+/* rules_gpu.c */
+int xsp_rule_gpu_idle(const struct xsp_rule_context *c);
+int xsp_rule_launch_bound(const struct xsp_rule_context *c);
+int xsp_rule_short_kernels(const struct xsp_rule_context *c);
+int xsp_rule_serial_streams(const struct xsp_rule_context *c);
+int xsp_rule_memory_bound(const struct xsp_rule_context *c);
+
+#endif
