@@ -30,14 +30,15 @@ MAY = {
     "record": LIVE + ["capture"],
     # what reads a capture knows nothing of what made it; of target/ it takes demangling
     "timeline": FACTS + ["target", "capture"],
-    "analysis": FACTS + ["capture", "timeline"],
-    "export": FACTS + ["target", "capture", "timeline"],
+    "model": FACTS + ["capture", "timeline"],
+    "analysis": FACTS + ["capture", "timeline", "model"],
+    "export": FACTS + ["target", "capture", "timeline", "model"],
     "import": FACTS + ["capture"],  # writes captures
-    "page": FACTS + ["capture", "timeline", "analysis", "export"],
-    "library": FACTS + ["capture", "timeline", "analysis", "import"],
+    "page": FACTS + ["capture", "timeline", "model", "analysis", "export"],
+    "library": FACTS + ["capture", "timeline", "model", "analysis", "import"],
     "inject": FACTS + ["target"],
     "dump": FACTS + ["target", "attach"],
-    "cli": LIVE + ["dump"] + ["capture", "record", "timeline", "analysis", "export", "import", "page", "inject"],
+    "cli": LIVE + ["dump"] + ["capture", "record", "timeline", "model", "analysis", "export", "import", "page", "inject"],
     "agent": [],  # lives in other people's processes: nothing of the tool
 }
 

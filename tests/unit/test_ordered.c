@@ -2,7 +2,7 @@
 /* Begins and ends in order of time, of spans that come when they end, and some later than that. */
 #include <criterion/criterion.h>
 
-#include "export/ordered.h"
+#include "model/rows/ordered.h"
 
 #define SPANS 3000U /* several blocks */
 

@@ -2,7 +2,7 @@
 /* Waits: the CPU time of spans, what sinks are told of each wait, the sums of threads. */
 #include "capture_builder.h"
 #include "catalog/wait_reasons.h"
-#include "export/states.h"
+#include "model/rows/states.h"
 
 #define SP 0x7ff000000000ULL
 #define NO_PROBE UINT32_MAX
@@ -258,10 +258,9 @@ Test(timeline_waits, sums_of_threads)
 	result_free(&told.spans);
 }
 
-static int on_slice(struct xsp_export *x, struct xsp_thread_row *row,
-		    const struct xsp_state_slice *s)
+static int on_slice(void *ctx, struct xsp_thread_row *row, const struct xsp_state_slice *s)
 {
-	char *text = x->state;
+	char *text = ctx;
 
 	(void)row;
 	sprintf(text + strlen(text), "%s %lu-%lu%s; ", xsp_state_name(s->state), s->start_ns,
@@ -286,15 +285,15 @@ static void expect_states(uint64_t woken, uint8_t flags, bool ended, uint64_t to
 	b.now = 1400;
 	const struct xsp_cut cut = {.to_ns = to_ns, .text = "--to"};
 	told_of_part(&b, &told, to_ns != 0 ? &cut : NULL);
-	struct xsp_export x = {
-		.reader = told.spans.reader, .timeline = told.spans.timeline, .state = text};
-	cr_assert_eq(xsp_thread_rows_new(&x, &rows), 0);
+	struct xsp_view view = {.reader = told.spans.reader, .timeline = told.spans.timeline};
+	cr_assert_eq(xsp_thread_rows_new(&view, &rows), 0);
 	const struct xsp_wait *w = &told.waits[0];
 	struct xsp_thread_row *row = xsp_thread_rows_of(rows, w->pid, w->tid, XSP_STATES_ROW);
-	cr_assert_eq(xsp_states_wait(&x, row, w, 1000, on_slice), 1);
-	cr_assert_eq(xsp_states_end(&x, rows, on_slice), 0);
+	cr_assert_eq(xsp_states_wait(row, w, 1000, on_slice, text), 1);
+	cr_assert_eq(xsp_states_end(view.timeline, rows, on_slice, text), 0);
 	cr_expect_str_eq(text, expected);
 	xsp_thread_rows_free(rows);
+	xsp_view_clear(&view);
 	result_free(&told.spans);
 }
 

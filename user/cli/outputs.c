@@ -19,7 +19,7 @@
 #include "cli/job.h"
 #include "cli/page_output.h"
 #include "export/export.h"
-#include "export/run_stats.h"
+#include "model/run_stats.h"
 #include "timeline/timeline.h"
 
 struct work {

@@ -10,10 +10,10 @@
 #include "base/units.h"
 #include "export/formats.h"
 #include "export/out.h"
-#include "export/rendered.h"
-#include "export/thread_rows.h"
-#include "export/span_category.h"
 #include "export/text.h"
+#include "model/rendered.h"
+#include "model/rows/thread_rows.h"
+#include "model/spans/category.h"
 
 struct csv {
 	struct xsp_categories categories;
@@ -65,14 +65,14 @@ static int csv_begin(struct xsp_export *x)
 	if (c == NULL)
 		return -ENOMEM;
 	x->state = c;
-	xsp_capture_window(x->reader, &c->start_ns, &end_ns);
-	c->probe_count = xsp_capture_probes(x->reader, &c->probes);
-	c->module_count = xsp_capture_modules(x->reader, &c->modules);
-	int rc = xsp_renderer_new(x->timeline, render_name, NULL, &c->names);
+	xsp_capture_window(x->view.reader, &c->start_ns, &end_ns);
+	c->probe_count = xsp_capture_probes(x->view.reader, &c->probes);
+	c->module_count = xsp_capture_modules(x->view.reader, &c->modules);
+	int rc = xsp_renderer_new(x->view.timeline, render_name, NULL, &c->names);
 	if (rc == 0)
-		rc = xsp_categories_init(&c->categories, x);
+		rc = xsp_categories_init(&c->categories, &x->view);
 	if (rc == 0)
-		rc = xsp_thread_rows_new(x, &c->rows);
+		rc = xsp_thread_rows_new(&x->view, &c->rows);
 	xsp_out_text(x->out,
 		     "id,parent_id,pid,tid,thread,fiber,category,name,provider,module,depth,"
 		     "ending,start_ns,end_ns,duration_ns,self_ns,cpu_ns,self_cpu_ns,"
@@ -103,7 +103,7 @@ static void put_thread(struct xsp_export *x, const struct xsp_thread_row *row)
 	p = put_if(p, true, row->thread_tid);
 	*p++ = ',';
 	xsp_out_commit(x->out, p);
-	put_text(x, xsp_thread_rows_comm(x, row->root_pid, row->root_tid));
+	put_text(x, xsp_thread_rows_comm(&x->view, row->root_pid, row->root_tid));
 }
 
 static void put_ids(struct xsp_export *x, const struct xsp_span *s,

@@ -10,12 +10,15 @@
 
 #include "base/text.h"
 #include "export/folded.h"
-#include "export/merged_stacks.h"
 #include "export/out.h"
 #include "export/svg_draw.h"
+#include "model/stacks/merged_stacks.h"
 
 struct xsp_stack_difference {
-	struct xsp_export x; /* of the capture at hand; its file is that of the difference */
+	struct xsp_view view; /* of the capture at hand */
+	struct xsp_stacks *side; /* its own */
+	const char *path;
+	struct xsp_out *out;
 	bool svg;
 	struct xsp_merged_stacks stacks;
 	uint64_t steps[2], recorded_ns[2];
@@ -31,9 +34,6 @@ bool xsp_is_stack_difference_name(const char *path)
 
 /* ---- one capture's stacks ---- */
 
-static const struct xsp_export_format collecting = {
-	.span = xsp_stacks_span, .wait = xsp_stacks_wait, .stacks = true};
-
 int xsp_stack_difference_open(const struct xsp_export_options *options,
 			      struct xsp_stack_difference **out, struct xsp_error *err)
 {
@@ -46,10 +46,11 @@ int xsp_stack_difference_open(const struct xsp_export_options *options,
 	if (d == NULL)
 		return xsp_out_of_memory(err);
 	d->stacks.join_numbered = true;
-	d->x.format = &collecting;
-	d->x.options = *options;
+	d->path = options->path;
+	d->view.weight = options->weight;
+	d->view.by_thread = options->by_thread;
 	d->svg = xsp_ends_with(options->path, strlen(options->path), ".svg");
-	int rc = xsp_out_open(&how, &d->x.out, err);
+	int rc = xsp_out_open(&how, &d->out, err);
 	if (rc < 0) {
 		free(d);
 		return rc;
@@ -62,35 +63,27 @@ int xsp_stack_difference_open(const struct xsp_export_options *options,
 static int weigh(struct xsp_stack_difference *d, const struct xsp_timeline *t,
 		 struct xsp_error *err)
 {
-	enum xsp_weight *weight = &d->x.options.weight;
-
-	if (*weight == XSP_WEIGHT_USUAL)
-		*weight = xsp_timeline_samples_asked(t) ? XSP_WEIGHT_SAMPLES : XSP_WEIGHT_WALL;
-	if (*weight == XSP_WEIGHT_WALL ||
-	    (*weight == XSP_WEIGHT_SAMPLES ? xsp_timeline_has_samples(t)
-					   : xsp_timeline_has_waits(t)))
+	d->view.weight = xsp_weight_chosen(d->view.weight, t);
+	if (xsp_weight_recorded(d->view.weight, t))
 		return 0;
 	return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 			     "cannot write %s with --weight %s: not all captures have it; "
 			     "--weight wall does not need it",
-			     d->x.options.path, xsp_weight_name(*weight));
+			     d->path, xsp_weight_name(d->view.weight));
 }
 
 int xsp_stack_difference_begin(struct xsp_stack_difference *d, struct xsp_capture_reader *reader,
 			       struct xsp_timeline *timeline, struct xsp_timeline_sink *sink,
 			       struct xsp_error *err)
 {
-	struct xsp_stacks *stacks;
-
-	d->x.reader = reader;
-	d->x.timeline = timeline;
+	d->view.reader = reader;
+	d->view.timeline = timeline;
 	int rc = weigh(d, timeline, err);
 	if (rc < 0)
 		return rc;
-	if (xsp_stacks_new(&d->x, &stacks) < 0)
+	if (xsp_stacks_new(&d->view, &d->side) < 0)
 		return xsp_out_of_memory(err);
-	d->x.state = stacks;
-	*sink = xsp_export_sink(&d->x);
+	*sink = xsp_stacks_sink(d->side);
 	return 0;
 }
 
@@ -99,7 +92,7 @@ int xsp_stack_difference_begin(struct xsp_stack_difference *d, struct xsp_captur
 int xsp_stack_difference_end(struct xsp_stack_difference *d, unsigned side, uint64_t steps,
 			     uint64_t recorded_ns, struct xsp_error *err)
 {
-	struct xsp_stacks *s = d->x.state;
+	struct xsp_stacks *s = d->side;
 	int rc = xsp_stacks_add_rest(s);
 
 	if (rc == 0)
@@ -110,7 +103,7 @@ int xsp_stack_difference_end(struct xsp_stack_difference *d, unsigned side, uint
 	d->recorded_ns[side] += recorded_ns;
 	d->without_steps = d->without_steps || steps == 0;
 	xsp_stacks_free(s);
-	d->x.state = NULL;
+	d->side = NULL;
 	return rc < 0 ? xsp_out_of_memory(err) : 0;
 }
 
@@ -199,7 +192,7 @@ static int write_svg(struct xsp_stack_difference *d, const char *const sides[2])
 		 "· %s, then %s",
 		 units, xsp_svg_duration(total[0], d->stacks.nodes[0].total[0]),
 		 xsp_svg_duration(total[1], d->stacks.nodes[0].total[1]));
-	int rc = xsp_svg_draw(d->x.out, &page);
+	int rc = xsp_svg_draw(d->out, &page);
 	free(of);
 	return rc;
 }
@@ -214,8 +207,8 @@ static int write_folded(struct xsp_stack_difference *d)
 		rc = xsp_folded_frame(line, n->depth, n->name);
 		if (rc < 0 || n->self[0] + n->self[1] == 0)
 			continue;
-		xsp_out_write(d->x.out, line->text, line->ends[n->depth]);
-		xsp_out_printf(d->x.out, "%s%" PRIu64 " %" PRIu64 "\n",
+		xsp_out_write(d->out, line->text, line->ends[n->depth]);
+		xsp_out_printf(d->out, "%s%" PRIu64 " %" PRIu64 "\n",
 			       n->depth < 2 ? ";[merged] " : " ", n->self[0], n->self[1]);
 	}
 	if (line != NULL)
@@ -226,8 +219,9 @@ static int write_folded(struct xsp_stack_difference *d)
 
 static void free_difference(struct xsp_stack_difference *d)
 {
-	xsp_stacks_free(d->x.state);
+	xsp_stacks_free(d->side);
 	xsp_merged_free(&d->stacks);
+	xsp_view_clear(&d->view);
 	free(d);
 }
 
@@ -238,8 +232,8 @@ int xsp_stack_difference_finish(struct xsp_stack_difference *d, const char *cons
 
 	if (rc == 0)
 		rc = d->svg ? write_svg(d, sides) : write_folded(d);
-	xsp_out_fail(d->x.out, rc);
-	rc = xsp_out_close(d->x.out, err);
+	xsp_out_fail(d->out, rc);
+	rc = xsp_out_close(d->out, err);
 	free_difference(d);
 	return rc;
 }
@@ -248,6 +242,6 @@ void xsp_stack_difference_cancel(struct xsp_stack_difference *d)
 {
 	if (d == NULL)
 		return;
-	xsp_out_cancel(d->x.out);
+	xsp_out_cancel(d->out);
 	free_difference(d);
 }

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "export/formats.h"
 #include "export/out.h"
+#include "model/stacks/stacks.h"
 #include "timeline/samples.h"
 #include "timeline/waits.h"
 
@@ -29,22 +30,6 @@ const struct xsp_export_format *const xsp_export_formats[] = {
 	&page,
 	&(const struct xsp_export_format){.suffix = NULL},
 };
-
-static const char *const weights[XSP_WEIGHTS] = {"usual", "wall", "cpu", "off-cpu", "samples"};
-
-const char *xsp_weight_name(enum xsp_weight weight)
-{
-	return weights[weight];
-}
-
-enum xsp_weight xsp_weight_of(const char *name)
-{
-	enum xsp_weight w = 0;
-
-	while (w < XSP_WEIGHTS && strcmp(name, weights[w]) != 0)
-		w++;
-	return w;
-}
 
 /* SCHEME://... or SCHEMEs://... */
 static bool has_scheme(const char *path, const char *scheme)
@@ -88,21 +73,27 @@ static int own_options(struct xsp_export *x, const struct xsp_export_options *op
 	return x->options.path && x->options.trace_name ? 0 : -ENOMEM;
 }
 
+/* Numbers of rows are given in the middle of writing, where nobody looks at errors. */
+static int first_error(int rc, const struct xsp_export *x)
+{
+	return rc < 0 ? rc : x->view.error;
+}
+
 void xsp_export_next(struct xsp_export *x, struct xsp_capture_reader *reader,
 		     struct xsp_timeline *timeline)
 {
 	if (xsp_out_error(x->out) == 0)
-		xsp_out_fail(x->out, x->format->end(x));
+		xsp_out_fail(x->out, first_error(x->format->end(x), x));
 	x->format->discard(x);
-	x->reader = reader;
-	x->timeline = timeline;
-	x->part++;
-	xsp_out_fail(x->out, x->format->begin(x));
+	x->view.reader = reader;
+	x->view.timeline = timeline;
+	x->view.part++;
+	xsp_out_fail(x->out, first_error(x->format->begin(x), x));
 }
 
 static void free_export(struct xsp_export *x)
 {
-	xsp_export_numbers_free(x);
+	xsp_view_clear(&x->view);
 	free((char *)x->options.path);
 	free((char *)x->options.trace_name);
 	free(x);
@@ -151,16 +142,13 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 				     options->path, format->title);
 	if (is_wrong_place(format, options->path, err))
 		return -ESPIPE;
-	const bool samples = options->weight == XSP_WEIGHT_SAMPLES,
-		   waits = options->weight == XSP_WEIGHT_CPU ||
-			   options->weight == XSP_WEIGHT_OFF_CPU;
-	if (format->stacks && ((samples && !xsp_timeline_has_samples(timeline)) ||
-			       (waits && !xsp_timeline_has_waits(timeline))))
+	if (format->stacks && !xsp_weight_recorded(options->weight, timeline))
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "cannot write %s with --weight %s: the capture does not have "
 				     "it; %s records it",
-				     options->path, weights[options->weight],
-				     samples ? "--sample" : "--waits");
+				     options->path, xsp_weight_name(options->weight),
+				     options->weight == XSP_WEIGHT_SAMPLES ? "--sample"
+									   : "--waits");
 	struct xsp_export *x = calloc(1, sizeof(*x));
 	if (x == NULL)
 		return xsp_out_of_memory(err);
@@ -169,11 +157,13 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 		free_export(x);
 		return xsp_out_of_memory(err);
 	}
-	x->reader = reader;
-	x->timeline = timeline;
-	if (x->options.weight == XSP_WEIGHT_USUAL)
-		x->options.weight =
-			xsp_timeline_samples_asked(timeline) ? XSP_WEIGHT_SAMPLES : XSP_WEIGHT_WALL;
+	x->view = (struct xsp_view){
+		.reader = reader,
+		.timeline = timeline,
+		.job = options->job,
+		.weight = xsp_weight_chosen(options->weight, timeline),
+		.by_thread = options->by_thread,
+	};
 	struct xsp_out_options how = {
 		/* what goes to a server goes by no file, but keeps its error there */
 		.path = format->scheme != NULL ? "/dev/null" : options->path,
@@ -188,7 +178,7 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 		free_export(x);
 		return rc;
 	}
-	rc = format->begin(x);
+	rc = first_error(format->begin(x), x);
 	if (rc < 0) {
 		say_error(x, rc, err);
 		xsp_export_cancel(x);
@@ -216,7 +206,7 @@ int xsp_export_check(const char *path, struct xsp_error *err)
 int xsp_export_finish(struct xsp_export *x, struct xsp_error *err)
 {
 	if (xsp_out_error(x->out) == 0)
-		xsp_out_fail(x->out, x->format->end(x));
+		xsp_out_fail(x->out, first_error(x->format->end(x), x));
 	x->format->discard(x);
 	if (x->format->scheme != NULL && xsp_out_error(x->out) < 0)
 		say_error(x, xsp_out_error(x->out), err);
@@ -239,7 +229,7 @@ bool xsp_export_is_empty(const struct xsp_export *x, char *why, size_t size)
 		"; samples are in .json, and with --weight samples" STACKS,
 		"; waits and samples are in .json, and with --weight off-cpu or samples" STACKS};
 #undef STACKS
-	const enum xsp_weight weight = x->format->stacks ? x->options.weight : XSP_WEIGHT_USUAL;
+	const enum xsp_weight weight = x->format->stacks ? x->view.weight : XSP_WEIGHT_USUAL;
 	const bool waits = weight == XSP_WEIGHT_OFF_CPU, samples = weight == XSP_WEIGHT_SAMPLES;
 
 	if (x->received || (!x->format->stacks && x->format->sample != NULL))
@@ -248,8 +238,8 @@ bool xsp_export_is_empty(const struct xsp_export *x, char *why, size_t size)
 		 waits	   ? "waits"
 		 : samples ? "samples"
 			   : "spans",
-		 elsewhere[(!waits && xsp_timeline_has_waits(x->timeline) ? 1 : 0) +
-			   (!samples && xsp_timeline_has_samples(x->timeline) ? 2 : 0)]);
+		 elsewhere[(!waits && xsp_timeline_has_waits(x->view.timeline) ? 1 : 0) +
+			   (!samples && xsp_timeline_has_samples(x->view.timeline) ? 2 : 0)]);
 	return true;
 }
 
@@ -276,7 +266,7 @@ int xsp_export_error(const struct xsp_export *x)
                                                                                                    \
 		x->received = true;                                                                \
 		if (xsp_out_error(x->out) == 0)                                                    \
-			xsp_out_fail(x->out, x->format->what(x, record));                          \
+			xsp_out_fail(x->out, first_error(x->format->what(x, record), x));          \
 		return 0;                                                                          \
 	}
 FORWARD(span, xsp_span)
@@ -288,29 +278,16 @@ FORWARD(wait, xsp_wait)
 FORWARD(sample, xsp_sample)
 FORWARD(value, xsp_value)
 
-/* As a span that has no other time than its own: the last function, in all the others. */
 static int on_sample_stack(void *ctx, const struct xsp_sample *s)
 {
-	const struct xsp_span span = {
-		.start_ns = s->time_ns,
-		.end_ns = s->time_ns,
-		.self_ns = s->period_ns,
-		.pid = s->pid,
-		.tid = s->tid,
-		.probe = UINT32_MAX,
-		.cpu_ns = XSP_CPU_UNKNOWN,
-		.self_cpu_ns = XSP_CPU_UNKNOWN,
-		.name = s->path[s->path_length - 1],
-		.path = s->path,
-		.path_length = s->path_length - 1,
-	};
+	const struct xsp_span span = xsp_sample_as_span(s);
 
 	return on_span(ctx, &span);
 }
 
 struct xsp_timeline_sink xsp_export_sink(struct xsp_export *x)
 {
-	const enum xsp_weight weight = x->format->stacks ? x->options.weight : XSP_WEIGHT_USUAL;
+	const enum xsp_weight weight = x->format->stacks ? x->view.weight : XSP_WEIGHT_USUAL;
 	const bool off = weight == XSP_WEIGHT_OFF_CPU;
 	const bool waits = x->format->wait != NULL && (!x->format->stacks || off);
 

@@ -12,37 +12,9 @@
 
 #include "base/error.h"
 #include "base/new_file.h"
-#include "timeline/timeline.h"
+#include "model/view.h"
 
 struct xsp_export; /* one open output */
-
-/* What stacks are weighed by. */
-enum xsp_weight {
-	XSP_WEIGHT_USUAL, /* not said: samples where there are any, else wall time */
-	XSP_WEIGHT_WALL, /* of spans */
-	XSP_WEIGHT_CPU, /* of spans, with --waits */
-	XSP_WEIGHT_OFF_CPU, /* waits */
-	XSP_WEIGHT_SAMPLES,
-	XSP_WEIGHTS
-};
-/* "wall", "cpu", "off-cpu", "samples". */
-const char *xsp_weight_name(enum xsp_weight weight);
-/* XSP_WEIGHTS: no such weight. */
-enum xsp_weight xsp_weight_of(const char *name);
-
-/* Several captures that become one output, one behind the other: xsp_export_next(). All times are real time. */
-struct xsp_export_named {
-	size_t capture;
-	uint32_t pid; /* root namespace */
-	uint32_t order; /* where its rows stand */
-	const char *name; /* "rank 3 (host)" */
-};
-struct xsp_export_job {
-	size_t captures;
-	const int64_t *shift_ns; /* by capture: added to its times */
-	const struct xsp_export_named *names;
-	size_t name_count;
-};
 
 struct xsp_export_options {
 	const char *path; /* final name; "-" is standard output (not for .json.gz on a terminal) */
@@ -55,7 +27,7 @@ struct xsp_export_options {
 	const struct xsp_standing *before; /* at `path`: see base/new_file.h; may be NULL */
 	char **elsewhere; /* at the end: the file's name, if it could not be `path`; may be NULL */
 	char **note; /* at the end: what is to be said of it (malloced), if anything; may be NULL */
-	const struct xsp_export_job *job; /* kept by reference; NULL: one capture */
+	const struct xsp_view_job *job; /* kept by reference; NULL: one capture */
 };
 
 /* A row of the table of formats. */

@@ -10,8 +10,9 @@
 #include "export/folded.h"
 #include "export/formats.h"
 #include "export/out.h"
-#include "export/stacks.h"
+#include "export/stack_format.h"
 #include "export/text.h"
+#include "model/stacks/stacks.h"
 
 int xsp_folded_frame(struct xsp_folded_line *l, uint32_t depth, const char *name)
 {
@@ -68,10 +69,10 @@ static int folded_end(struct xsp_export *x)
 const struct xsp_export_format xsp_format_folded = {
 	.suffix = ".folded",
 	.title = "folded stacks",
-	.begin = xsp_stacks_begin,
-	.span = xsp_stacks_span,
-	.wait = xsp_stacks_wait,
+	.begin = xsp_stack_format_begin,
+	.span = xsp_stack_format_span,
+	.wait = xsp_stack_format_wait,
 	.stacks = true,
 	.end = folded_end,
-	.discard = xsp_stacks_discard,
+	.discard = xsp_stack_format_discard,
 };

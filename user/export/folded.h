@@ -3,7 +3,7 @@
 #ifndef XSP_EXPORT_FOLDED_H
 #define XSP_EXPORT_FOLDED_H
 
-#include "export/stacks.h"
+#include "model/stacks/stacks.h"
 
 /* The path to the node at hand: text, not terminated, and where each of its frames ends. Zero-initialise; the text is
  * malloced. */

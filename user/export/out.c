@@ -493,19 +493,12 @@ fail:
 	return rc;
 }
 
-int xsp_out_nowhere(struct xsp_out **out)
+int xsp_out_memory(struct xsp_out **out)
 {
 	*out = calloc(1, sizeof(**out));
 	if (*out == NULL)
 		return -ENOMEM;
 	(*out)->fd = -1;
-	return 0;
-}
-
-int xsp_out_memory(struct xsp_out **out)
-{
-	if (xsp_out_nowhere(out) < 0)
-		return -ENOMEM;
 	(*out)->buffer = (*out)->pos = malloc(BUFFER_SIZE);
 	if ((*out)->buffer == NULL) {
 		xsp_out_cancel(*out);

@@ -39,9 +39,6 @@ bool xsp_out_is_file(const char *path);
  */
 int xsp_out_open(const struct xsp_out_options *options, struct xsp_out **out,
 		 struct xsp_error *err);
-/* No file at all, for what wants an output and writes nothing into it: it keeps errors. xsp_out_cancel() frees it. 0 or
- * -ENOMEM. */
-int xsp_out_nowhere(struct xsp_out **out);
 /* Into memory: take() hands out what was written since the last one (or 0 bytes of it, where that was more than 512 KiB),
  * valid until more is written. xsp_out_cancel() frees it. 0 or -ENOMEM. */
 int xsp_out_memory(struct xsp_out **out);

@@ -11,11 +11,11 @@
 
 #include "base/grow.h"
 #include "export/formats.h"
-#include "export/off_cpu.h"
-#include "export/rendered.h"
 #include "export/out.h"
-#include "export/thread_rows.h"
 #include "export/text.h"
+#include "model/rendered.h"
+#include "model/rows/thread_rows.h"
+#include "model/stacks/off_cpu.h"
 
 /* As many frames as perf itself keeps (kernel.perf_event_max_stack): deep recursion would
  * make the text grow with the square of its depth. */
@@ -141,17 +141,17 @@ static int perf_begin(struct xsp_export *x)
 	if (f == NULL)
 		return -ENOMEM;
 	x->state = f;
-	f->probe_count = xsp_capture_probes(x->reader, &f->probes);
-	f->module_count = xsp_capture_modules(x->reader, &f->modules);
+	f->probe_count = xsp_capture_probes(x->view.reader, &f->probes);
+	f->module_count = xsp_capture_modules(x->view.reader, &f->modules);
 	rc = index_probes(f);
 	if (rc == 0)
 		rc = name_modules(f);
 	if (rc == 0)
-		rc = xsp_renderer_new(x->timeline, render_frame, f, &f->names);
+		rc = xsp_renderer_new(x->view.timeline, render_frame, f, &f->names);
 	if (rc == 0)
-		rc = xsp_renderer_new(x->timeline, render_native, NULL, &f->frames);
+		rc = xsp_renderer_new(x->view.timeline, render_native, NULL, &f->frames);
 	if (rc == 0)
-		rc = xsp_thread_rows_new(x, &f->rows);
+		rc = xsp_thread_rows_new(&x->view, &f->rows);
 	return rc;
 }
 
@@ -194,7 +194,7 @@ static void write_row_text(struct xsp_thread_row *row, const char *name)
 static int prepare_row(struct xsp_export *x, struct xsp_thread_row *row)
 {
 	struct perf *f = x->state;
-	const char *now = xsp_thread_rows_comm(x, row->root_pid, row->root_tid);
+	const char *now = xsp_thread_rows_comm(&x->view, row->root_pid, row->root_tid);
 
 	if (xsp_grow(&f->comms, &f->comms_capacity, (size_t)row->index + 1) < 0)
 		return -ENOMEM;
@@ -232,7 +232,7 @@ static void put_head(struct xsp_export *x, const struct xsp_thread_row *row, uin
 	/* stackcollapse-perf.pl counts "0" as 1, and "00" as nothing */
 	p = ns > 0 ? xsp_put_u64(p, ns) : XSP_PUT(p, "00");
 	xsp_out_commit(x->out, p);
-	xsp_out_text(x->out, events[x->options.weight]);
+	xsp_out_text(x->out, events[x->view.weight]);
 }
 
 static int put_callers(struct xsp_export *x, const struct perf *f, const xsp_name_id *around,
@@ -262,7 +262,7 @@ static int perf_span(struct xsp_export *x, const struct xsp_span *span)
 	if (span->end_ns > row->last_ns)
 		row->last_ns = span->end_ns;
 
-	put_head(x, row, xsp_export_self_ns(x, span));
+	put_head(x, row, xsp_view_self_ns(&x->view, span));
 	int rc = put_frame(x, f, span->name);
 	return rc == 0 ? put_callers(x, f, around, depth) : rc;
 }
@@ -276,7 +276,7 @@ static int put_off(struct xsp_export *x, struct xsp_thread_row *row, uint64_t no
 		return -ENOMEM;
 	if (now_ns > row->last_ns)
 		row->last_ns = now_ns;
-	char *symbol = xsp_text_symbol(xsp_off_frame(x, part->why), &length);
+	char *symbol = xsp_text_symbol(xsp_off_frame(&x->view, part->why), &length);
 	if (symbol == NULL)
 		return -ENOMEM;
 	put_head(x, row, part->ns);
@@ -308,7 +308,7 @@ static int put_rest(void *ctx, const struct xsp_timeline_thread *t, uint64_t ns)
 	const struct xsp_off_part rest = {.why = XSP_OFF_REST, .ns = ns};
 	uint64_t start, end;
 
-	xsp_timeline_window(x->timeline, &start, &end);
+	xsp_timeline_window(x->view.timeline, &start, &end);
 	return row != NULL ? put_off(x, row, end, NULL, &rest) : -ENOMEM;
 }
 
@@ -316,8 +316,9 @@ static int perf_end(struct xsp_export *x)
 {
 	struct perf *f = x->state;
 
-	return x->options.weight == XSP_WEIGHT_OFF_CPU ? xsp_off_rest(x, &f->reported, put_rest, x)
-						       : 0;
+	return x->view.weight == XSP_WEIGHT_OFF_CPU
+		       ? xsp_off_rest(&x->view, &f->reported, put_rest, x)
+		       : 0;
 }
 
 const struct xsp_export_format xsp_format_perf_script = {

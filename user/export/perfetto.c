@@ -9,14 +9,14 @@
 #include <string.h>
 
 #include "catalog/wait_reasons.h"
-#include "export/run_stats.h"
 #include "export/formats.h"
-#include "export/span_kinds.h"
-#include "export/ordered.h"
 #include "export/out.h"
 #include "export/protobuf.h"
-#include "export/states.h"
 #include "export/text.h"
+#include "model/rows/ordered.h"
+#include "model/rows/states.h"
+#include "model/run_stats.h"
+#include "model/spans/kinds.h"
 #include "timeline/cut.h"
 
 /* Field numbers of the messages that are written. */
@@ -75,10 +75,10 @@ static int perfetto_begin(struct xsp_export *x)
 		return -ENOMEM;
 	x->state = p;
 	p->frames.cuts = true;
-	xsp_timeline_window(x->timeline, &p->start_ns, &end_ns);
-	int rc = xsp_thread_rows_new(x, &p->rows);
+	xsp_timeline_window(x->view.timeline, &p->start_ns, &end_ns);
+	int rc = xsp_thread_rows_new(&x->view, &p->rows);
 	if (rc == 0)
-		rc = xsp_span_kinds_init(&p->frames, x);
+		rc = xsp_span_kinds_init(&p->frames, &x->view);
 	return rc == 0 ? xsp_ordered_new(x->options.path, &p->spans) : rc;
 }
 
@@ -98,9 +98,9 @@ static int perfetto_span(struct xsp_export *x, const struct xsp_span *span)
 	return rc == 0 ? xsp_ordered_add(p->spans, row->index, &o, xsp_span_passed(span)) : rc;
 }
 
-static int add_state(struct xsp_export *x, struct xsp_thread_row *row,
-		     const struct xsp_state_slice *s)
+static int add_state(void *ctx, struct xsp_thread_row *row, const struct xsp_state_slice *s)
 {
+	struct xsp_export *x = ctx;
 	struct perfetto *p = x->state;
 	const struct xsp_ordered_span o = {
 		.start_ns = s->start_ns,
@@ -119,7 +119,7 @@ static int perfetto_wait(struct xsp_export *x, const struct xsp_wait *w)
 
 	if (row == NULL)
 		return -ENOMEM;
-	int rc = xsp_states_wait(x, row, w, p->start_ns, add_state);
+	int rc = xsp_states_wait(row, w, p->start_ns, add_state, x);
 	return rc < 0 ? rc : 0;
 }
 
@@ -166,7 +166,7 @@ static void put_head(struct xsp_export *x)
 	struct perfetto *p = x->state;
 
 	put_clock(p, MONOTONIC_CLOCK, p->start_ns);
-	put_clock(p, REALTIME_CLOCK, xsp_capture_realtime(x->reader, p->start_ns));
+	put_clock(p, REALTIME_CLOCK, xsp_capture_realtime(x->view.reader, p->start_ns));
 	xsp_message_number(&p->event, CLOCKS_PRIMARY, MONOTONIC_CLOCK);
 	xsp_message_put(&p->packet, PACKET_CLOCKS, &p->event);
 	xsp_message_number(&p->inner, DEFAULTS_CLOCK, MONOTONIC_CLOCK);
@@ -215,7 +215,7 @@ static void put_interned(struct xsp_export *x)
 		intern(x, INTERNED_NAMES, BLOCKED_NAMES + i, blocked);
 	}
 	for (size_t i = 0; i < p->frames.count; i++) {
-		const char *name = xsp_timeline_name(x->timeline, p->frames.list[i].name);
+		const char *name = xsp_timeline_name(x->view.timeline, p->frames.list[i].name);
 		intern(x, INTERNED_NAMES, i, xsp_text_short(name != NULL ? name : "", buffer));
 	}
 	flush_interned(x, 0);
@@ -228,7 +228,7 @@ static void put_process(struct xsp_export *x, const struct xsp_thread_row *row)
 	struct perfetto *p = x->state;
 	char name[256];
 
-	xsp_run_process_name(x, row->root_pid, name, sizeof(name));
+	xsp_run_process_name(x->view.reader, row->root_pid, name, sizeof(name));
 	xsp_message_number(&p->event, TRACK_UUID, row->root_pid);
 	xsp_message_number(&p->inner, PROCESS_PID, row->pid);
 	xsp_message_text(&p->inner, PROCESS_NAME, name);
@@ -241,7 +241,7 @@ static void put_process(struct xsp_export *x, const struct xsp_thread_row *row)
 static void put_track(struct xsp_export *x, const struct xsp_thread_row *row)
 {
 	struct perfetto *p = x->state;
-	const char *comm = xsp_thread_rows_comm(x, row->root_pid, row->root_tid);
+	const char *comm = xsp_thread_rows_comm(&x->view, row->root_pid, row->root_tid);
 	char name[128];
 
 	xsp_message_number(&p->event, TRACK_UUID, ROW_TRACKS + row->index);
@@ -307,7 +307,7 @@ static int put_event(void *ctx, bool begins, uint32_t name, uint64_t time_ns)
 static int perfetto_end(struct xsp_export *x)
 {
 	struct perfetto *p = x->state;
-	int rc = xsp_states_end(x, p->rows, add_state);
+	int rc = xsp_states_end(x->view.timeline, p->rows, add_state, x);
 
 	put_head(x);
 	put_interned(x);

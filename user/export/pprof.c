@@ -8,12 +8,12 @@
 
 #include "base/grow.h"
 #include "base/u64map.h"
-#include "export/run_stats.h"
 #include "export/formats.h"
 #include "export/out.h"
 #include "export/protobuf.h"
-#include "export/stacks.h"
 #include "export/text.h"
+#include "model/run_stats.h"
+#include "model/stacks/stacks.h"
 #include "timeline/cut.h"
 
 /* Field numbers of profile.proto. */
@@ -70,7 +70,7 @@ static int pprof_begin(struct xsp_export *x)
 	if (p == NULL)
 		return -ENOMEM;
 	x->state = p;
-	return xsp_stacks_new(x, &p->stacks);
+	return xsp_stacks_new(&x->view, &p->stacks);
 }
 
 static int pprof_span(struct xsp_export *x, const struct xsp_span *span)
@@ -143,7 +143,7 @@ struct values {
 
 static struct values values_of(const struct xsp_export *x)
 {
-	switch (x->options.weight) {
+	switch (x->view.weight) {
 	case XSP_WEIGHT_SAMPLES:
 		return (struct values){SAMPLES, CPU, false};
 	case XSP_WEIGHT_CPU:
@@ -151,7 +151,7 @@ static struct values values_of(const struct xsp_export *x)
 	case XSP_WEIGHT_OFF_CPU:
 		return (struct values){WAITS, OFF_CPU, false};
 	default:
-		return (struct values){CALLS, WALL, xsp_timeline_has_waits(x->timeline)};
+		return (struct values){CALLS, WALL, xsp_timeline_has_waits(x->view.timeline)};
 	}
 }
 
@@ -167,20 +167,21 @@ static void put_head(struct xsp_export *x, const struct values *v)
 	struct profile *p = x->state;
 	uint64_t start, end;
 
-	xsp_timeline_window(x->timeline, &start, &end);
+	xsp_timeline_window(x->view.timeline, &start, &end);
 	put_type(p, PROFILE_SAMPLE_TYPE, v->count, COUNT);
 	put_type(p, PROFILE_SAMPLE_TYPE, v->time, NANOSECONDS);
 	if (v->cpu)
 		put_type(p, PROFILE_SAMPLE_TYPE, CPU, NANOSECONDS);
 	xsp_message_number(&p->message, PROFILE_DEFAULT_TYPE, v->time);
-	xsp_message_number(&p->message, PROFILE_TIME_NANOS, xsp_capture_realtime(x->reader, start));
+	xsp_message_number(&p->message, PROFILE_TIME_NANOS,
+			   xsp_capture_realtime(x->view.reader, start));
 	xsp_message_number(&p->message, PROFILE_DURATION_NANOS, end > start ? end - start : 0);
-	if (v->count == SAMPLES && xsp_timeline_sample_hz(x->timeline) > 0) {
+	if (v->count == SAMPLES && xsp_timeline_sample_hz(x->view.timeline) > 0) {
 		put_type(p, PROFILE_PERIOD_TYPE, CPU, NANOSECONDS);
 		xsp_message_number(&p->message, PROFILE_PERIOD,
-				   1000000000 / xsp_timeline_sample_hz(x->timeline));
+				   1000000000 / xsp_timeline_sample_hz(x->view.timeline));
 	}
-	if (xsp_run_losses_line(x->reader, x->timeline, p->comment, sizeof(p->comment)))
+	if (xsp_run_losses_line(x->view.reader, x->view.timeline, p->comment, sizeof(p->comment)))
 		xsp_message_number(&p->message, PROFILE_COMMENT, COMMENT);
 	flush(x);
 }

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/run_stats.h"
 #include "export/formats.h"
-#include "export/span_kinds.h"
-#include "export/ordered.h"
 #include "export/out.h"
-#include "export/thread_rows.h"
 #include "export/text.h"
+#include "model/rows/ordered.h"
+#include "model/rows/thread_rows.h"
+#include "model/run_stats.h"
+#include "model/spans/kinds.h"
 #include "timeline/cut.h"
 
 struct speedscope {
@@ -33,11 +33,11 @@ static int speedscope_begin(struct xsp_export *x)
 	if (s == NULL)
 		return -ENOMEM;
 	x->state = s;
-	xsp_capture_window(x->reader, &s->start_ns, &s->end_ns);
-	xsp_timeline_window(x->timeline, &s->from_ns, &s->end_ns);
-	int rc = xsp_thread_rows_new(x, &s->rows);
+	xsp_capture_window(x->view.reader, &s->start_ns, &s->end_ns);
+	xsp_timeline_window(x->view.timeline, &s->from_ns, &s->end_ns);
+	int rc = xsp_thread_rows_new(&x->view, &s->rows);
 	if (rc == 0)
-		rc = xsp_span_kinds_init(&s->frames, x);
+		rc = xsp_span_kinds_init(&s->frames, &x->view);
 	return rc == 0 ? xsp_ordered_new(x->options.path, &s->spans) : rc;
 }
 
@@ -86,9 +86,9 @@ static void put_profile_name(struct xsp_export *x, const struct xsp_thread_row *
 	char process[256], name[400];
 	int n;
 
-	xsp_run_process_name(x, row->root_pid, process, sizeof(process));
+	xsp_run_process_name(x->view.reader, row->root_pid, process, sizeof(process));
 	n = snprintf(name, sizeof(name), "%s (pid %u) thread %u (%s)", process, row->pid,
-		     row->thread_tid, xsp_thread_rows_comm(x, row->root_pid, row->root_tid));
+		     row->thread_tid, xsp_thread_rows_comm(&x->view, row->root_pid, row->root_tid));
 	if (row->number > 0 && n > 0 && (size_t)n < sizeof(name))
 		snprintf(name + n, sizeof(name) - (size_t)n, " stack %u", row->number);
 	xsp_out_json(x->out, name);
@@ -116,7 +116,7 @@ static int put_profile(struct xsp_export *x, const struct xsp_thread_row *row)
 
 static void put_frame(struct xsp_export *x, const struct xsp_span_kind *frame, bool first)
 {
-	const char *name = xsp_timeline_name(x->timeline, frame->name);
+	const char *name = xsp_timeline_name(x->view.timeline, frame->name);
 	char buffer[XSP_TEXT_SHORT], *text = NULL;
 
 	xsp_out_text(x->out, first ? "{\"name\":" : ",\n{\"name\":");
@@ -135,7 +135,7 @@ static void put_name(struct xsp_export *x)
 {
 	char losses[160], *text = NULL;
 
-	if (!xsp_run_losses_line(x->reader, x->timeline, losses, sizeof(losses)))
+	if (!xsp_run_losses_line(x->view.reader, x->view.timeline, losses, sizeof(losses)))
 		xsp_out_json(x->out, x->options.trace_name);
 	else if (asprintf(&text, "%s (%s)", x->options.trace_name, losses) < 0)
 		xsp_out_fail(x->out, -ENOMEM);

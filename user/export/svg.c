@@ -3,11 +3,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "export/run_stats.h"
 #include "export/formats.h"
 #include "export/out.h"
-#include "export/stacks.h"
+#include "export/stack_format.h"
 #include "export/svg_draw.h"
+#include "model/run_stats.h"
+#include "model/stacks/stacks.h"
 
 /* ---- colours: the same name, the same colour, in every file ---- */
 
@@ -38,7 +39,7 @@ static const char *command_of(struct xsp_export *x)
 {
 	const struct xsp_capture_process *p = NULL;
 
-	if (xsp_capture_processes(x->reader, &p) == 0)
+	if (xsp_capture_processes(x->view.reader, &p) == 0)
 		return "";
 	return p[0].cmdline && *p[0].cmdline ? p[0].cmdline : p[0].comm ? p[0].comm : "";
 }
@@ -56,27 +57,27 @@ static const struct {
 static void write_subtitle(const struct xsp_export *x, char *line, size_t size)
 {
 	const struct xsp_timeline_thread *threads = NULL;
-	const struct xsp_timeline_counts *counts = xsp_timeline_counts(x->timeline);
-	const size_t n = xsp_timeline_threads(x->timeline, &threads);
+	const struct xsp_timeline_counts *counts = xsp_timeline_counts(x->view.timeline);
+	const size_t n = xsp_timeline_threads(x->view.timeline, &threads);
 	const uint64_t all = xsp_stacks_node(x->state, 0)->total_ns;
 	uint64_t start, end;
 	char window[32], spans[32], total[32];
 
-	xsp_timeline_window(x->timeline, &start, &end);
-	if (x->options.weight == XSP_WEIGHT_SAMPLES)
+	xsp_timeline_window(x->view.timeline, &start, &end);
+	if (x->view.weight == XSP_WEIGHT_SAMPLES)
 		snprintf(line, size,
 			 "Recorded for %s · width: time on a CPU, by samples (%s, %" PRIu64
 			 " a second of each thread), all threads added up, %s",
 			 xsp_svg_duration(window, end > start ? end - start : 0),
-			 xsp_timeline_sample_clock(x->timeline),
-			 xsp_timeline_sample_hz(x->timeline), xsp_svg_duration(total, all));
+			 xsp_timeline_sample_clock(x->view.timeline),
+			 xsp_timeline_sample_hz(x->view.timeline), xsp_svg_duration(total, all));
 	else
 		snprintf(line, size,
 			 "Recorded for %s · %s spans on %zu %s · width: %s, "
 			 "all threads added up, %s",
 			 xsp_svg_duration(window, end > start ? end - start : 0),
 			 xsp_svg_count(spans, counts->spans), n, n == 1 ? "thread" : "threads",
-			 labels[x->options.weight].width, xsp_svg_duration(total, all));
+			 labels[x->view.weight].width, xsp_svg_duration(total, all));
 }
 
 /* ---- frames ---- */
@@ -110,13 +111,13 @@ static void details_of(const void *tree, uint32_t index, struct xsp_out *out)
 		       xsp_svg_duration(self, n->self_ns), 100 * (double)n->self_ns / all);
 	if (n->depth >= 2)
 		xsp_out_printf(out, "\n%s %s", xsp_svg_count(calls, n->calls),
-			       n->calls == 1 ? labels[x->options.weight].one
-					     : labels[x->options.weight].many);
+			       n->calls == 1 ? labels[x->view.weight].one
+					     : labels[x->view.weight].many);
 }
 
 static int svg_end(struct xsp_export *x)
 {
-	struct xsp_svg_page page = {.title = labels[x->options.weight].title,
+	struct xsp_svg_page page = {.title = labels[x->view.weight].title,
 				    .of = command_of(x),
 				    .tree = x,
 				    .next = next_of,
@@ -131,8 +132,9 @@ static int svg_end(struct xsp_export *x)
 		return rc;
 	write_subtitle(x, subtitle, sizeof(subtitle));
 	page.subtitle = subtitle;
-	page.losses =
-		xsp_run_losses_line(x->reader, x->timeline, losses, sizeof(losses)) ? losses : NULL;
+	page.losses = xsp_run_losses_line(x->view.reader, x->view.timeline, losses, sizeof(losses))
+			      ? losses
+			      : NULL;
 	page.merged = xsp_stacks_merged(x->state);
 	return xsp_svg_draw(x->out, &page);
 }
@@ -140,10 +142,10 @@ static int svg_end(struct xsp_export *x)
 const struct xsp_export_format xsp_format_svg = {
 	.suffix = ".svg",
 	.title = "flame graph",
-	.begin = xsp_stacks_begin,
-	.span = xsp_stacks_span,
-	.wait = xsp_stacks_wait,
+	.begin = xsp_stack_format_begin,
+	.span = xsp_stack_format_span,
+	.wait = xsp_stack_format_wait,
 	.stacks = true,
 	.end = svg_end,
-	.discard = xsp_stacks_discard,
+	.discard = xsp_stack_format_discard,
 };

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "export/stacks.h"
 #include "export/svg_page.h"
+#include "model/stacks/stacks.h"
 
 #define WIDTH 1200 /* px; the script fits it to the window */
 #define PAD 12

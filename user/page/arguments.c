@@ -54,8 +54,8 @@ void xsp_arguments_free(struct xsp_arguments *a)
 void xsp_arguments_begin(struct xsp_arguments *a, struct xsp_capture_reader *reader,
 			 struct xsp_timeline *timeline)
 {
-	a->x.reader = reader;
-	a->x.timeline = timeline;
+	a->x.view.reader = reader;
+	a->x.view.timeline = timeline;
 }
 
 void xsp_arguments_end(struct xsp_arguments *a)
@@ -148,7 +148,7 @@ int xsp_arguments_sample(struct xsp_arguments *a, const struct xsp_sample *s, ui
 	xsp_out_text(a->x.out, "\"stack\":[");
 	for (uint32_t i = s->path_length; i > 0; i--) {
 		const char *name =
-			xsp_timeline_name(a->x.timeline, s->path[i - 1] & ~XSP_PATH_FRAME);
+			xsp_timeline_name(a->x.view.timeline, s->path[i - 1] & ~XSP_PATH_FRAME);
 		xsp_out_text(a->x.out, i < s->path_length ? "," : "");
 		xsp_out_json(a->x.out, name != NULL ? name : "");
 	}

@@ -6,7 +6,7 @@
 #ifndef XSP_REPORT_ARGUMENTS_H
 #define XSP_REPORT_ARGUMENTS_H
 
-#include "export/states.h"
+#include "model/rows/states.h"
 #include "page/texts.h"
 #include "timeline/gpu.h"
 

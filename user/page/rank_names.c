@@ -22,7 +22,7 @@ int xsp_rank_names_of(const struct xsp_ranks *ranks, size_t captures, struct xsp
 		if (asprintf(&name, k.host[0] != '\0' ? "rank %ld (%s)" : "rank %ld", k.rank,
 			     k.host) < 0)
 			return -ENOMEM;
-		out->names[out->job.name_count++] = (struct xsp_export_named){
+		out->names[out->job.name_count++] = (struct xsp_view_named){
 			.capture = k.capture, .pid = k.pid, .order = (uint32_t)i, .name = name};
 	}
 	out->job.captures = captures;

@@ -4,13 +4,13 @@
 #define XSP_REPORT_RANK_NAMES_H
 
 #include "analysis/ranks/ranks.h"
-#include "export/export.h"
+#include "model/view.h"
 
 /* Zero-initialise. */
 struct xsp_rank_names {
-	struct xsp_export_job job; /* of what follows */
+	struct xsp_view_job job; /* of what follows */
 	int64_t *shifts;
-	struct xsp_export_named *names;
+	struct xsp_view_named *names;
 };
 
 /* Of so many captures, which have been matched. 0 or -ENOMEM; xsp_rank_names_clear() in either case. */

@@ -12,12 +12,11 @@
 #include "base/grow.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "export/chrome/sequence.h"
-#include "export/counters.h"
-#include "export/run_stats.h"
-#include "export/memory_track.h"
-#include "export/out.h"
-#include "export/states.h"
+#include "model/rows/counters.h"
+#include "model/rows/memory_track.h"
+#include "model/rows/states.h"
+#include "model/run_stats.h"
+#include "model/spans/sequence.h"
 #include "page/arguments.h"
 #include "page/levels.h"
 #include "page/texts.h"
@@ -58,7 +57,7 @@ struct arrow {
 };
 
 struct xsp_tracks {
-	struct xsp_export x; /* no output: what numbers and names of rows need of one */
+	struct xsp_view view; /* of the capture at hand */
 	struct xsp_thread_rows *rows;
 	struct xsp_levels *levels;
 	struct xsp_arguments *arguments;
@@ -82,25 +81,19 @@ struct xsp_tracks {
 	uint64_t unseen_calls;
 };
 
-static const struct xsp_export_format listening;
-
 /* ---- life ---- */
 
-int xsp_tracks_new(size_t cells, const struct xsp_export_job *job, struct xsp_tracks **out)
+int xsp_tracks_new(size_t cells, const struct xsp_view_job *job, struct xsp_tracks **out)
 {
 	struct xsp_tracks *t = calloc(1, sizeof(*t));
 
 	*out = NULL;
 	if (t == NULL)
 		return -ENOMEM;
-	t->x.format = &listening;
-	t->x.options.job = job;
-	t->x.state = t;
+	t->view.job = job;
 	t->from_ns = INT64_MAX;
 	t->to_ns = INT64_MIN;
-	int rc = xsp_out_nowhere(&t->x.out);
-	if (rc == 0)
-		rc = xsp_levels_new(cells, &t->levels);
+	int rc = xsp_levels_new(cells, &t->levels);
 	if (rc == 0)
 		rc = xsp_arguments_new(&t->arguments);
 	if (rc < 0) {
@@ -117,8 +110,7 @@ void xsp_tracks_free(struct xsp_tracks *t)
 		return;
 	for (size_t i = 0; i < t->count; i++)
 		free(t->list[i].lanes);
-	xsp_out_cancel(t->x.out);
-	xsp_export_numbers_free(&t->x);
+	xsp_view_clear(&t->view);
 	xsp_fwdbwd_free(t->fwdbwd);
 	xsp_thread_rows_free(t->rows);
 	xsp_levels_free(t->levels);
@@ -135,46 +127,6 @@ void xsp_tracks_free(struct xsp_tracks *t)
 static int64_t page_time(const struct xsp_tracks *t, uint64_t ns)
 {
 	return (int64_t)(ns - t->origin_ns);
-}
-
-/* Of a job: pids and devices of several captures may be one number, and who meets it first keeps it. They are met in the
- * same order here, whatever part of the time is told: `view` lays a part over the whole. */
-static int number_processes(struct xsp_tracks *t)
-{
-	const struct xsp_capture_process *all;
-	const size_t count = xsp_capture_processes(t->x.reader, &all);
-
-	for (size_t i = 0; i < count; i++)
-		if (xsp_thread_rows_of(t->rows, all[i].pid, all[i].pid, 0) == NULL)
-			return -ENOMEM;
-	for (uint32_t device = 0; device < DEVICES_NUMBERED; device++)
-		xsp_export_gpu(&t->x, device, 0);
-	return 0;
-}
-
-int xsp_tracks_begin(struct xsp_tracks *t, struct xsp_capture_reader *reader,
-		     struct xsp_timeline *timeline, uint64_t origin_ns,
-		     struct xsp_timeline_sink *sink)
-{
-	uint64_t end_ns;
-
-	t->x.reader = reader;
-	t->x.timeline = timeline;
-	xsp_arguments_begin(t->arguments, reader, timeline);
-	t->origin_ns = origin_ns;
-	t->first = t->count;
-	t->first_arrow = t->arrow_count;
-	t->row_count = 0;
-	xsp_u64map_free(&t->others);
-	t->others = (struct xsp_u64map){0};
-	xsp_timeline_window(timeline, &t->start_ns, &end_ns);
-	if (page_time(t, t->start_ns) < t->from_ns)
-		t->from_ns = page_time(t, t->start_ns);
-	if (page_time(t, end_ns) > t->to_ns)
-		t->to_ns = page_time(t, end_ns);
-	*sink = xsp_export_sink(&t->x);
-	int rc = xsp_thread_rows_new(&t->x, &t->rows);
-	return rc == 0 && t->x.options.job != NULL ? number_processes(t) : rc;
 }
 
 /* ---- tracks and lanes ---- */
@@ -323,9 +275,9 @@ static int on_reading(void *ctx, const char *name, const struct xsp_perf_value *
 				  (double)end->counter);
 }
 
-static int on_span(struct xsp_export *x, const struct xsp_span *span)
+static int on_span(void *ctx, const struct xsp_span *span)
 {
-	struct xsp_tracks *t = x->state;
+	struct xsp_tracks *t = ctx;
 	const struct xsp_thread_row *row = xsp_thread_rows_get(t->rows, span);
 	struct track *track = row != NULL ? track_of(t, row) : NULL;
 	struct xsp_fwdbwd_operator from;
@@ -338,18 +290,17 @@ static int on_span(struct xsp_export *x, const struct xsp_span *span)
 		rc = put_span(t, track, span->depth, span->start_ns, span->end_ns, span->name,
 			      arguments);
 	if (rc == 0 && span->details != NULL)
-		rc = xsp_fwdbwd_span(&t->fwdbwd, x->timeline, row, span, &from);
+		rc = xsp_fwdbwd_span(&t->fwdbwd, t->view.timeline, row, span, &from);
 	if (rc == 1)
 		rc = put_arrow(t, from.row, from.start_ns, track, span->start_ns);
-	return rc == 0 && span->details != NULL
-		       ? xsp_counter_readings(x, span, on_reading, &(struct reading){t, span})
-		       : rc;
+	return rc == 0 && span->details != NULL ? xsp_counter_readings(&t->view, span, on_reading,
+								       &(struct reading){t, span})
+						: rc;
 }
 
-static int put_state(struct xsp_export *x, struct xsp_thread_row *row,
-		     const struct xsp_state_slice *s)
+static int put_state(void *ctx, struct xsp_thread_row *row, const struct xsp_state_slice *s)
 {
-	struct xsp_tracks *t = x->state;
+	struct xsp_tracks *t = ctx;
 	struct track *track = track_of(t, row);
 	char text[XSP_STATE_TEXT];
 	uint32_t name, arguments;
@@ -363,13 +314,13 @@ static int put_state(struct xsp_export *x, struct xsp_thread_row *row,
 	return rc < 0 ? rc : put_span(t, track, 0, s->start_ns, s->end_ns, name | TEXT, arguments);
 }
 
-static int on_wait(struct xsp_export *x, const struct xsp_wait *w)
+static int on_wait(void *ctx, const struct xsp_wait *w)
 {
-	struct xsp_tracks *t = x->state;
+	struct xsp_tracks *t = ctx;
 	struct xsp_thread_row *row = xsp_thread_rows_of(t->rows, w->pid, w->tid, XSP_STATES_ROW);
 	const struct xsp_timeline_thread *waker =
-		w->waker != w->tid ? xsp_timeline_thread(x->timeline, w->waker) : NULL;
-	int rc = row != NULL ? xsp_states_wait(x, row, w, t->start_ns, put_state) : -ENOMEM;
+		w->waker != w->tid ? xsp_timeline_thread(t->view.timeline, w->waker) : NULL;
+	int rc = row != NULL ? xsp_states_wait(row, w, t->start_ns, put_state, t) : -ENOMEM;
 
 	if (rc <= 0 || w->waker == 0 || waker == NULL || (w->flags & XSP_WAIT_OPEN))
 		return rc < 0 ? rc : 0;
@@ -382,9 +333,9 @@ static int on_wait(struct xsp_export *x, const struct xsp_wait *w)
 }
 
 /* A moment each: where the thread was. */
-static int on_sample(struct xsp_export *x, const struct xsp_sample *s)
+static int on_sample(void *ctx, const struct xsp_sample *s)
 {
-	struct xsp_tracks *t = x->state;
+	struct xsp_tracks *t = ctx;
 	const struct xsp_thread_row *row = xsp_thread_rows_of(t->rows, s->pid, s->tid, 0);
 
 	if (row == NULL)
@@ -408,9 +359,9 @@ static int on_sample(struct xsp_export *x, const struct xsp_sample *s)
 
 /* ---- GPU ---- */
 
-static int on_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
+static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 {
-	struct xsp_tracks *t = x->state;
+	struct xsp_tracks *t = ctx;
 	const bool waits = xsp_gpu_is_wait(a), overhead = a->kind == XSP_GPU_IS_OVERHEAD;
 	const bool stream = a->stream != XSP_GPU_NO_ID;
 	const struct track new = {.kind = STREAM,
@@ -479,45 +430,50 @@ static int put_counter(struct xsp_tracks *t, uint32_t pid, const char *name, enu
 	return put_point(t, pid, pid, name, unit, ns, value);
 }
 
-static int on_process_memory(struct xsp_export *x, const struct xsp_process_memory_at *at)
+static int on_process_memory(void *ctx, const struct xsp_process_memory_at *at)
 {
-	int rc = put_counter(x->state, at->pid, "resident memory", XSP_UNIT_BYTES, at->time_ns,
+	int rc = put_counter(ctx, at->pid, "resident memory", XSP_UNIT_BYTES, at->time_ns,
 			     (double)at->memory.resident);
 
 	return rc < 0 ? rc
-		      : put_counter(x->state, at->pid, "anonymous memory", XSP_UNIT_BYTES,
-				    at->time_ns, (double)at->memory.anonymous);
+		      : put_counter(ctx, at->pid, "anonymous memory", XSP_UNIT_BYTES, at->time_ns,
+				    (double)at->memory.anonymous);
 }
 
-static int on_memory(struct xsp_export *x, const struct xsp_memory_event *e)
+static int on_memory(void *ctx, const struct xsp_memory_event *e)
 {
+	struct xsp_tracks *t = ctx;
 	char name[XSP_MEMORY_TRACK];
 
-	if (!xsp_memory_track(x, e, name))
+	if (!xsp_memory_track(&t->view, e, name))
 		return 0;
-	return put_counter(x->state, e->pid, name, XSP_UNIT_BYTES, e->time_ns, (double)e->total);
+	return put_counter(t, e->pid, name, XSP_UNIT_BYTES, e->time_ns, (double)e->total);
 }
 
-static int on_value(struct xsp_export *x, const struct xsp_value *v)
+static int on_value(void *ctx, const struct xsp_value *v)
 {
-	struct xsp_tracks *t = x->state;
+	struct xsp_tracks *t = ctx;
 
 	if (!isfinite(v->value)) {
 		t->no_numbers++;
 		return 0;
 	}
-	return put_counter(t, v->pid, xsp_timeline_name(x->timeline, v->name), XSP_UNIT_NUMBER,
+	return put_counter(t, v->pid, xsp_timeline_name(t->view.timeline, v->name), XSP_UNIT_NUMBER,
 			   v->time_ns, v->value);
 }
 
 /* The others are spans. */
-static int on_call(struct xsp_export *x, const struct xsp_gpu_call *call)
+static int on_call(void *ctx, const struct xsp_gpu_call *call)
 {
-	((struct xsp_tracks *)x->state)->unseen_calls += call->span == NULL;
+	struct xsp_tracks *t = ctx;
+
+	t->unseen_calls += call->span == NULL;
 	return 0;
 }
 
-static const struct xsp_export_format listening = {
+/* ---- a capture ---- */
+
+static const struct xsp_timeline_sink listening = {
 	.span = on_span,
 	.call = on_call,
 	.gpu = on_activity,
@@ -528,7 +484,48 @@ static const struct xsp_export_format listening = {
 	.value = on_value,
 };
 
-/* ---- behind the run of a capture ---- */
+/* Of a job: pids and devices of several captures may be one number, and who meets it first keeps it. They are met in the
+ * same order here, whatever part of the time is told: `view` lays a part over the whole. */
+static int number_processes(struct xsp_tracks *t)
+{
+	const struct xsp_capture_process *all;
+	const size_t count = xsp_capture_processes(t->view.reader, &all);
+
+	for (size_t i = 0; i < count; i++)
+		if (xsp_thread_rows_of(t->rows, all[i].pid, all[i].pid, 0) == NULL)
+			return -ENOMEM;
+	for (uint32_t device = 0; device < DEVICES_NUMBERED; device++)
+		xsp_view_gpu(&t->view, device, 0);
+	return 0;
+}
+
+int xsp_tracks_begin(struct xsp_tracks *t, struct xsp_capture_reader *reader,
+		     struct xsp_timeline *timeline, uint64_t origin_ns,
+		     struct xsp_timeline_sink *sink)
+{
+	uint64_t end_ns;
+
+	t->view.reader = reader;
+	t->view.timeline = timeline;
+	xsp_arguments_begin(t->arguments, reader, timeline);
+	t->origin_ns = origin_ns;
+	t->first = t->count;
+	t->first_arrow = t->arrow_count;
+	t->row_count = 0;
+	xsp_u64map_free(&t->others);
+	t->others = (struct xsp_u64map){0};
+	xsp_timeline_window(timeline, &t->start_ns, &end_ns);
+	if (page_time(t, t->start_ns) < t->from_ns)
+		t->from_ns = page_time(t, t->start_ns);
+	if (page_time(t, end_ns) > t->to_ns)
+		t->to_ns = page_time(t, end_ns);
+	*sink = listening;
+	sink->ctx = t;
+	int rc = xsp_thread_rows_new(&t->view, &t->rows);
+	return rc == 0 && t->view.job != NULL ? number_processes(t) : rc;
+}
+
+/* ---- after its run ---- */
 
 static int copy(struct xsp_tracks *t, const char *text, const char **out)
 {
@@ -539,7 +536,7 @@ static int copy(struct xsp_tracks *t, const char *text, const char **out)
 static bool has_one_process(const struct xsp_tracks *t)
 {
 	const struct xsp_capture_process *all;
-	const size_t count = xsp_capture_processes(t->x.reader, &all);
+	const size_t count = xsp_capture_processes(t->view.reader, &all);
 	size_t i = 0;
 
 	while (i < count && all[i].pid == all[0].pid) /* which exec defines again */
@@ -549,12 +546,12 @@ static bool has_one_process(const struct xsp_tracks *t)
 
 static int name_track(struct xsp_tracks *t, struct track *track)
 {
-	const struct xsp_export_named *named = xsp_export_name(&t->x, track->root_pid);
+	const struct xsp_view_named *named = xsp_view_name(&t->view, track->root_pid);
 	const bool gpu = track->kind == STREAM;
 	char process[256], text[320];
 	int rc = 0;
 
-	xsp_run_process_name(&t->x, track->root_pid, process, sizeof(process));
+	xsp_run_process_name(t->view.reader, track->root_pid, process, sizeof(process));
 	if (named != NULL)
 		snprintf(process, sizeof(process), "%s", named->name);
 	if (gpu && (named != NULL || has_one_process(t)))
@@ -566,17 +563,18 @@ static int name_track(struct xsp_tracks *t, struct track *track)
 		snprintf(text, sizeof(text), "%s", process);
 	track->order = named != NULL ? named->order : track->pid;
 	if (gpu)
-		track->pid = xsp_export_gpu(&t->x, track->pid, track->root_pid);
+		track->pid = xsp_view_gpu(&t->view, track->pid, track->root_pid);
 	rc = copy(t, text, &track->process);
 	snprintf(text, sizeof(text), "stack %u", track->row);
 	if (rc == 0 && track->name == NULL)
 		rc = copy(t, track->row > 0 ? text : "", &track->name);
 	if (rc == 0)
-		rc = copy(t,
-			  gpu || (track->kind == COUNTER && !track->rate)
-				  ? ""
-				  : xsp_thread_rows_comm(&t->x, track->root_pid, track->root_tid),
-			  &track->thread);
+		rc = copy(
+			t,
+			gpu || (track->kind == COUNTER && !track->rate)
+				? ""
+				: xsp_thread_rows_comm(&t->view, track->root_pid, track->root_tid),
+			&track->thread);
 	return rc;
 }
 
@@ -590,7 +588,7 @@ static int name_cells(struct xsp_tracks *t, size_t lane)
 	for (size_t i = 0; i < count && rc == 0; i++) {
 		const char *text = cells[i].name & TEXT
 					   ? NULL
-					   : xsp_timeline_name(t->x.timeline, cells[i].name);
+					   : xsp_timeline_name(t->view.timeline, cells[i].name);
 		uint32_t number = cells[i].name & ~TEXT;
 		if (!(cells[i].name & TEXT))
 			rc = xsp_texts_number(&t->texts, text != NULL ? text : "", &number);
@@ -601,7 +599,7 @@ static int name_cells(struct xsp_tracks *t, size_t lane)
 
 int xsp_tracks_end(struct xsp_tracks *t)
 {
-	int rc = xsp_states_end(&t->x, t->rows, put_state);
+	int rc = xsp_states_end(t->view.timeline, t->rows, put_state, t);
 
 	end_arrows(t);
 	for (size_t i = t->first; i < t->count && rc >= 0; i++) {
@@ -616,8 +614,8 @@ int xsp_tracks_end(struct xsp_tracks *t)
 	t->fwdbwd = NULL;
 	xsp_thread_rows_free(t->rows);
 	t->rows = NULL;
-	t->x.part++;
-	return rc < 0 ? rc : xsp_out_error(t->x.out);
+	t->view.part++;
+	return rc < 0 ? rc : t->view.error;
 }
 
 /* ---- writing ---- */

@@ -6,12 +6,12 @@
 #include <stdio.h>
 
 #include "base/json_writer.h"
-#include "export/export.h"
+#include "model/view.h"
 
 struct xsp_tracks;
 
 /* `cells`: at most so many; `job` is kept by reference, NULL: one capture. 0 or a negative errno. */
-int xsp_tracks_new(size_t cells, const struct xsp_export_job *job, struct xsp_tracks **out);
+int xsp_tracks_new(size_t cells, const struct xsp_view_job *job, struct xsp_tracks **out);
 void xsp_tracks_free(struct xsp_tracks *t); /* NULL is allowed */
 
 /* Before a capture's run, what listens to it, and behind it, while the timeline is there. `origin_ns`: the capture's time

@@ -8,8 +8,7 @@
 
 #include "analysis/names/summary_python.h"
 #include "base/grow.h"
-#include "export/merged_stacks.h"
-#include "export/out.h"
+#include "model/stacks/merged_stacks.h"
 #include "page/peak.h"
 #include "page/texts.h"
 #include "timeline/gpu_category.h"
@@ -42,8 +41,8 @@ static const struct {
 struct xsp_trees {
 	struct xsp_merged_stacks trees[TREES];
 	bool used[TREES][2], compared; /* by side */
-	struct xsp_out *out; /* no output: the exports' errors */
-	struct xsp_export exports[WEIGHTS]; /* what stacks need of one */
+	struct xsp_view views[WEIGHTS]; /* of the capture at hand */
+	struct xsp_stacks *stacks[WEIGHTS]; /* its own; NULL: it does not have the weight */
 	struct xsp_summary_python *python;
 	struct xsp_peak peak;
 	struct xsp_timeline *timeline; /* at hand */
@@ -51,9 +50,6 @@ struct xsp_trees {
 	struct xsp_texts texts;
 	uint64_t small; /* branches that are told together */
 };
-
-static const struct xsp_export_format collecting = {
-	.span = xsp_stacks_span, .wait = xsp_stacks_wait, .stacks = true};
 
 int xsp_trees_new(bool compared, struct xsp_trees **out)
 {
@@ -65,11 +61,6 @@ int xsp_trees_new(bool compared, struct xsp_trees **out)
 	t->compared = compared;
 	for (size_t i = 0; i < TREES; i++)
 		t->trees[i].join_numbered = compared;
-	int rc = xsp_out_nowhere(&t->out);
-	if (rc < 0) {
-		free(t);
-		return rc;
-	}
 	*out = t;
 	return 0;
 }
@@ -77,8 +68,8 @@ int xsp_trees_new(bool compared, struct xsp_trees **out)
 static void free_listeners(struct xsp_trees *t)
 {
 	for (size_t i = 0; i < WEIGHTS; i++) {
-		xsp_stacks_free(t->exports[i].state);
-		t->exports[i].state = NULL;
+		xsp_stacks_free(t->stacks[i]);
+		t->stacks[i] = NULL;
 	}
 	xsp_summary_python_free(t->python);
 	t->python = NULL;
@@ -94,18 +85,10 @@ void xsp_trees_free(struct xsp_trees *t)
 	for (size_t i = 0; i < TREES; i++)
 		xsp_merged_free(&t->trees[i]);
 	xsp_texts_free(&t->texts);
-	xsp_out_cancel(t->out);
 	free(t);
 }
 
 /* ---- a capture ---- */
-
-static bool has_weight(const struct xsp_timeline *t, enum xsp_weight weight)
-{
-	return weight == XSP_WEIGHT_WALL ||
-	       (weight == XSP_WEIGHT_SAMPLES ? xsp_timeline_has_samples(t)
-					     : xsp_timeline_has_waits(t));
-}
 
 static int on_python(void *ctx, const struct xsp_span *span)
 {
@@ -156,19 +139,13 @@ int xsp_trees_begin(struct xsp_trees *t, struct xsp_capture_reader *reader,
 	if (xsp_timeline_has_gpu(timeline))
 		sinks[(*count)++] = (struct xsp_timeline_sink){.ctx = t, .gpu = on_activity};
 	for (size_t i = 0; i < WEIGHTS; i++) {
-		struct xsp_export *x = &t->exports[i];
-		struct xsp_stacks *s;
-		if (!has_weight(timeline, weights[i].weight))
+		if (!xsp_weight_recorded(weights[i].weight, timeline))
 			continue;
-		*x = (struct xsp_export){.format = &collecting,
-					 .options = {.weight = weights[i].weight},
-					 .reader = reader,
-					 .timeline = timeline,
-					 .out = t->out};
-		if (xsp_stacks_new(x, &s) < 0)
+		t->views[i] = (struct xsp_view){
+			.weight = weights[i].weight, .reader = reader, .timeline = timeline};
+		if (xsp_stacks_new(&t->views[i], &t->stacks[i]) < 0)
 			return -ENOMEM;
-		x->state = s;
-		sinks[(*count)++] = xsp_export_sink(x);
+		sinks[(*count)++] = xsp_stacks_sink(t->stacks[i]);
 	}
 	if (xsp_capture_pythons(reader, &stacks) > 0) {
 		if (xsp_summary_python_new(timeline, &t->python) < 0)
@@ -185,7 +162,7 @@ int xsp_trees_begin(struct xsp_trees *t, struct xsp_capture_reader *reader,
 
 static int merge_stacks(struct xsp_trees *t, size_t index, unsigned side)
 {
-	struct xsp_stacks *s = t->exports[index].state;
+	struct xsp_stacks *s = t->stacks[index];
 	const unsigned tree = weights[index].tree;
 
 	if (s == NULL)
@@ -269,7 +246,7 @@ int xsp_trees_end(struct xsp_trees *t)
 {
 	const unsigned side = t->side;
 	struct modules modules = {t, side};
-	int rc = xsp_out_error(t->out);
+	int rc = 0;
 
 	for (size_t i = 0; i < WEIGHTS && rc == 0; i++)
 		rc = merge_stacks(t, i, side);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/json_writer.h"
-#include "export/export.h"
+#include "model/view.h"
 
 struct xsp_trees;
 

@@ -462,7 +462,7 @@ int xsp_chrome_args(struct xsp_export *x, const struct xsp_span *span,
 	struct xsp_torch_values v;
 
 	if (*arguments == NULL) {
-		int rc = xsp_torch_args_new(x->reader, arguments);
+		int rc = xsp_torch_args_new(x->view.reader, arguments);
 		if (rc < 0)
 			return rc;
 	}

@@ -9,7 +9,7 @@
 
 bool xsp_chrome_is_call(const struct xsp_export *x, const struct xsp_span *span)
 {
-	return xsp_timeline_cuda(x->timeline, span->probe) != NULL;
+	return xsp_timeline_cuda(x->view.timeline, span->probe) != NULL;
 }
 
 static char *put_ids(struct xsp_export *x, char *p, const struct xsp_gpu_call *c)
@@ -64,7 +64,7 @@ int xsp_chrome_call(struct xsp_export *x, const struct xsp_gpu_call *c)
 
 int xsp_chrome_call_span(struct xsp_export *x, const struct xsp_span *span)
 {
-	const struct xsp_cuda_entry *e = xsp_timeline_cuda(x->timeline, span->probe);
+	const struct xsp_cuda_entry *e = xsp_timeline_cuda(x->view.timeline, span->probe);
 
 	if (e == NULL || span->call_follows)
 		return 0;

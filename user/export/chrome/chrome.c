@@ -22,11 +22,11 @@
 #include "export/chrome/sequence.h"
 #include "export/chrome/values.h"
 #include "export/chrome/waits.h"
-#include "export/run_stats.h"
 #include "export/formats.h"
-#include "export/scope.h"
-#include "export/states.h"
 #include "export/text.h"
+#include "model/rows/states.h"
+#include "model/run_stats.h"
+#include "model/spans/scope.h"
 #include "timeline/torch_args.h"
 
 /* Kineto's "three months": time stamps are relative to a multiple of this, which keeps them
@@ -79,7 +79,7 @@ static void put_info(struct xsp_export *x)
 
 	xsp_chrome_key(x->out, "xsptrace_capture");
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		const char *value = xsp_capture_info(x->reader, keys[i]);
+		const char *value = xsp_capture_info(x->view.reader, keys[i]);
 		if (value == NULL)
 			continue;
 		xsp_out_text(x->out, separator);
@@ -88,27 +88,27 @@ static void put_info(struct xsp_export *x)
 	}
 	for (unsigned i = 0; i < XSP_GAPS; i++) {
 		uint64_t count;
-		const char *value = xsp_capture_gap(x->reader, i, &count);
+		const char *value = xsp_capture_gap(x->view.reader, i, &count);
 		if (value == NULL)
 			continue;
 		xsp_out_text(x->out, separator);
 		xsp_chrome_text_pair(x->out, xsp_capture_gap_key(i), value);
 		separator = ",";
 	}
-	if (xsp_timeline_cut_text(x->timeline) != NULL) {
+	if (xsp_timeline_cut_text(x->view.timeline) != NULL) {
 		xsp_out_text(x->out, separator);
-		xsp_chrome_text_pair(x->out, "cut", xsp_timeline_cut_text(x->timeline));
+		xsp_chrome_text_pair(x->out, "cut", xsp_timeline_cut_text(x->view.timeline));
 		separator = ",";
 	}
 	xsp_out_text(x->out, separator);
-	xsp_chrome_text_pair(x->out, "end", xsp_run_how_ended(x->reader));
+	xsp_chrome_text_pair(x->out, "end", xsp_run_how_ended(x->view.reader));
 	xsp_out_text(x->out, "},\n");
 }
 
 static void put_window(struct xsp_export *x, const struct chrome *c)
 {
 	const struct xsp_capture_clock *clocks = NULL;
-	size_t n = xsp_capture_clocks(x->reader, &clocks);
+	size_t n = xsp_capture_clocks(x->view.reader, &clocks);
 	uint64_t offset = c->open.base_ns + c->open.shift; /* real time - monotonic */
 	const struct xsp_run_stat stats[] = {
 		{"start_ns", c->open.start_ns + offset},
@@ -116,7 +116,7 @@ static void put_window(struct xsp_export *x, const struct chrome *c)
 		{"duration_ns", c->open.end_ns - c->open.start_ns},
 		{"monotonic_start_ns", c->open.start_ns},
 		{"clock_uncertainty_ns", n ? clocks[0].uncertainty_ns : 0},
-		{"realtime_moved_ns", xsp_run_clock_step(x->reader)},
+		{"realtime_moved_ns", xsp_run_clock_step(x->view.reader)},
 	};
 
 	put_stats(x->out, "xsptrace_window", stats, sizeof(stats) / sizeof(stats[0]));
@@ -125,11 +125,11 @@ static void put_window(struct xsp_export *x, const struct chrome *c)
 static void put_brake(struct xsp_export *x, const struct chrome *c)
 {
 	const struct xsp_capture_let_go *l = NULL;
-	size_t n = xsp_capture_let_gos(x->reader, &l);
+	size_t n = xsp_capture_let_gos(x->view.reader, &l);
 	const struct xsp_capture_window *w = NULL;
 	const struct xsp_run_stat stats[] = {
-		{"windows", xsp_capture_windows(x->reader, &w)},
-		{"recorded_ns", xsp_timeline_recorded_ns(x->timeline)},
+		{"windows", xsp_capture_windows(x->view.reader, &w)},
+		{"recorded_ns", xsp_timeline_recorded_ns(x->view.timeline)},
 		{"of_ns", c->open.end_ns - c->open.start_ns},
 	};
 
@@ -160,7 +160,7 @@ static void put_version(struct xsp_export *x)
 static void put_recorded(struct xsp_export *x, const struct chrome *c)
 {
 	struct xsp_run_stats stats;
-	const char *host = xsp_capture_info(x->reader, "host");
+	const char *host = xsp_capture_info(x->view.reader, "host");
 
 	if (host) {
 		xsp_chrome_text_pair(x->out, "host_name", host);
@@ -170,9 +170,9 @@ static void put_recorded(struct xsp_export *x, const struct chrome *c)
 	put_version(x);
 	put_info(x);
 	put_window(x, c);
-	xsp_run_stats_losses(x->reader, &stats);
+	xsp_run_stats_losses(x->view.reader, &stats);
 	put_stats(x->out, "xsptrace_losses", stats.list, stats.count);
-	xsp_run_stats_overhead(x->reader, &stats);
+	xsp_run_stats_overhead(x->view.reader, &stats);
 	put_stats(x->out, "xsptrace_overhead", stats.list, stats.count);
 	put_brake(x, c);
 }
@@ -180,10 +180,10 @@ static void put_recorded(struct xsp_export *x, const struct chrome *c)
 static void put_head(struct xsp_export *x, const struct chrome *c)
 {
 	xsp_out_text(x->out, "{\"schemaVersion\":1,\n");
-	if (x->options.job != NULL ||
-	    !xsp_timeline_has_gpu(x->timeline)) /* else known at the end */
+	if (x->view.job != NULL ||
+	    !xsp_timeline_has_gpu(x->view.timeline)) /* else known at the end */
 		xsp_out_text(x->out, "\"deviceProperties\":[],\n");
-	if (x->options.job == NULL) /* of a job each capture says it: put_capture() */
+	if (x->view.job == NULL) /* of a job each capture says it: put_capture() */
 		put_recorded(x, c);
 	else
 		put_version(x);
@@ -216,19 +216,19 @@ static bool is_read(const struct xsp_capture_probe *probe)
 
 static void set_clock(struct xsp_export *x, struct chrome *c)
 {
-	xsp_capture_window(x->reader, &c->open.start_ns, &c->open.end_ns);
+	xsp_capture_window(x->view.reader, &c->open.start_ns, &c->open.end_ns);
 	if (c->open.end_ns < c->open.start_ns)
 		c->open.end_ns = c->open.start_ns;
-	uint64_t start = xsp_capture_realtime(x->reader, c->open.start_ns);
-	if (x->options.job != NULL)
-		start += (uint64_t)x->options.job->shift_ns[x->part];
-	if (x->part == 0)
+	uint64_t start = xsp_capture_realtime(x->view.reader, c->open.start_ns);
+	if (x->view.job != NULL)
+		start += (uint64_t)x->view.job->shift_ns[x->view.part];
+	if (x->view.part == 0)
 		x->base_ns = start / BASE_PERIOD_NS * BASE_PERIOD_NS;
 	c->open.base_ns = x->base_ns;
 	c->open.shift = start - c->open.base_ns - c->open.start_ns;
 	/* what is cut out has the times that it has in the whole */
-	c->open.start_ns = xsp_timeline_clip(x->timeline, c->open.start_ns);
-	c->open.end_ns = xsp_timeline_clip(x->timeline, c->open.end_ns);
+	c->open.start_ns = xsp_timeline_clip(x->view.timeline, c->open.start_ns);
+	c->open.end_ns = xsp_timeline_clip(x->view.timeline, c->open.end_ns);
 }
 
 static int chrome_begin(struct xsp_export *x)
@@ -239,18 +239,18 @@ static int chrome_begin(struct xsp_export *x)
 	if (c == NULL)
 		return -ENOMEM;
 	x->state = c;
-	rc = xsp_renderer_new(x->timeline, render_name, NULL, &c->open.names);
+	rc = xsp_renderer_new(x->view.timeline, render_name, NULL, &c->open.names);
 	if (rc == 0)
-		rc = xsp_thread_rows_new(x, &c->open.rows);
+		rc = xsp_thread_rows_new(&x->view, &c->open.rows);
 	if (rc == 0)
 		rc = xsp_chrome_gpu_new(&c->open.gpu);
 	if (rc < 0)
 		return rc;
-	c->probe_count = xsp_capture_probes(x->reader, &c->probes);
+	c->probe_count = xsp_capture_probes(x->view.reader, &c->probes);
 	for (size_t i = 0; i < c->probe_count && !c->has_read; i++)
 		c->has_read = is_read(&c->probes[i]);
 	set_clock(x, c);
-	if (x->part == 0)
+	if (x->view.part == 0)
 		put_head(x, c);
 	return 0;
 }
@@ -433,7 +433,9 @@ static int chrome_span(struct xsp_export *x, const struct xsp_span *span)
 	return holds ? hold(c, row, span) : put_slice(x, row, span, span->end_ns);
 }
 
-enum { STACK_MOST = 512 }; /* names of a sample's stack: beyond that those in its middle are a number */
+enum {
+	STACK_MOST = 512
+}; /* names of a sample's stack: beyond that those in its middle are a number */
 
 /*
  * A mark on the thread's row; its stack is text, outermost first, as the importers of stacks read either these or
@@ -480,9 +482,9 @@ static void put_process(struct xsp_export *x, const struct xsp_thread_row *row)
 {
 	char name[256];
 
-	const struct xsp_export_named *named = xsp_export_name(x, row->root_pid);
+	const struct xsp_view_named *named = xsp_view_name(&x->view, row->root_pid);
 
-	xsp_run_process_name(x, row->root_pid, name, sizeof(name));
+	xsp_run_process_name(x->view.reader, row->root_pid, name, sizeof(name));
 	xsp_chrome_put_text_meta(x, "process_name", row->pid, 0, "name",
 				 named != NULL ? named->name : name);
 	xsp_chrome_put_text_meta(
@@ -496,7 +498,7 @@ static void put_process(struct xsp_export *x, const struct xsp_thread_row *row)
 
 static void put_thread(struct xsp_export *x, const struct xsp_thread_row *row)
 {
-	const char *comm = xsp_thread_rows_comm(x, row->root_pid, row->root_tid);
+	const char *comm = xsp_thread_rows_comm(&x->view, row->root_pid, row->root_tid);
 
 	xsp_chrome_open_meta(x, "thread_name", row->pid, row->tid, "name");
 	/* the name inside is escaped by hand: it is put together here */
@@ -535,7 +537,7 @@ static void put_rows(struct xsp_export *x, const struct chrome *c)
 /* The rows of the captures themselves: two each. */
 static uint32_t spans_tid(const struct xsp_export *x)
 {
-	return SPANS_PID + 2 * (uint32_t)x->part;
+	return SPANS_PID + 2 * (uint32_t)x->view.part;
 }
 
 /* The recording itself as a slice, as Kineto has it, but under numbers. */
@@ -562,11 +564,11 @@ static void put_windows(struct xsp_export *x)
 {
 	char text[40];
 	const struct xsp_capture_window *w = NULL;
-	size_t n = xsp_capture_windows(x->reader, &w);
+	size_t n = xsp_capture_windows(x->view.reader, &w);
 
 	for (size_t i = 0; i < n; i++) {
-		const uint64_t start = xsp_timeline_clip(x->timeline, w[i].start_ns);
-		const uint64_t end = xsp_timeline_clip(x->timeline, w[i].end_ns);
+		const uint64_t start = xsp_timeline_clip(x->view.timeline, w[i].start_ns);
+		const uint64_t end = xsp_timeline_clip(x->view.timeline, w[i].end_ns);
 		if (end <= start)
 			continue;
 		xsp_out_printf(x->out,
@@ -601,11 +603,11 @@ static void put_read(struct xsp_export *x, const struct chrome *c)
 {
 	struct xsp_run_stats stats;
 
-	xsp_run_stats_timeline(x->reader, x->timeline, &stats);
+	xsp_run_stats_timeline(x->view.reader, x->view.timeline, &stats);
 	put_stats(x->out, "xsptrace_timeline", stats.list, stats.count);
 
 	const struct xsp_capture_lost *lost = NULL;
-	size_t n = xsp_capture_losts(x->reader, &lost);
+	size_t n = xsp_capture_losts(x->view.reader, &lost);
 	xsp_chrome_key(x->out, "xsptrace_lost_by_function");
 	xsp_out_text(x->out, "[");
 	for (size_t i = 0; i < n; i++) {
@@ -634,13 +636,13 @@ static void put_capture(struct xsp_export *x, const struct chrome *c)
 	xsp_out_text(x->out, ",\"args\":{\n");
 	put_recorded(x, c);
 	put_read(x, c);
-	xsp_out_printf(x->out, "\"capture\":%zu,\"clock_shift_ns\":%lld}},\n", x->part,
-		       (long long)x->options.job->shift_ns[x->part]);
+	xsp_out_printf(x->out, "\"capture\":%zu,\"clock_shift_ns\":%lld}},\n", x->view.part,
+		       (long long)x->view.job->shift_ns[x->view.part]);
 }
 
 static void put_tail(struct xsp_export *x, const struct chrome *c)
 {
-	if (x->options.job == NULL)
+	if (x->view.job == NULL)
 		put_read(x, c);
 	xsp_chrome_text_pair(x->out, "traceName", x->options.trace_name);
 	xsp_out_text(x->out, "}\n");
@@ -665,19 +667,19 @@ static int chrome_end(struct xsp_export *x)
 	xsp_chrome_gpu_rows(x);
 	put_trace_span(x, c);
 	put_windows(x);
-	if (x->part == 0) {
+	if (x->view.part == 0) {
 		put_mark(x, "Iteration Start: xsptrace", "Traces", "Trace xsptrace",
 			 c->open.start_ns);
 		xsp_out_text(x->out, ",\n");
 	}
 	/* losses where the eye falls, not only in keys that viewers hide */
-	if (xsp_run_losses_line(x->reader, x->timeline, text, sizeof(text))) {
+	if (xsp_run_losses_line(x->view.reader, x->view.timeline, text, sizeof(text))) {
 		put_mark(x, text, "", "", c->open.start_ns);
 		xsp_out_text(x->out, ",\n");
 	}
-	if (x->options.job != NULL)
+	if (x->view.job != NULL)
 		put_capture(x, c);
-	if (!xsp_export_is_last(x))
+	if (!xsp_view_is_last(&x->view))
 		return 0;
 	put_mark(x, "Record Window End", "", "", c->open.end_ns);
 	xsp_out_text(x->out, "],\n");

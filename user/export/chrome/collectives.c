@@ -53,7 +53,7 @@ int xsp_chrome_collective_arguments(struct xsp_export *x, const struct xsp_span 
 	size_t count = xsp_section_length(section) / 8;
 	uint32_t rank, size;
 
-	if (span->probe >= xsp_capture_probes(x->reader, &probes) ||
+	if (span->probe >= xsp_capture_probes(x->view.reader, &probes) ||
 	    !(xsp_provider_traits(probes[span->probe].provider) & XSP_PROVIDER_COLLECTIVES))
 		return 0;
 	const struct xsp_collective_symbol c = xsp_collective_of(probes[span->probe].symbol);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "export/chrome/counters.h"
 
-#include "export/counters.h"
 #include "export/out.h"
+#include "model/rows/counters.h"
 
 static int put_counter(void *ctx, const char *name, uint64_t value)
 {
@@ -19,5 +19,5 @@ int xsp_chrome_counters(struct xsp_export *x, const struct xsp_span *span,
 			const struct xsp_section *section)
 {
 	(void)section;
-	return xsp_counters_of(x, span, put_counter, x);
+	return xsp_counters_of(&x->view, span, put_counter, x);
 }

@@ -73,11 +73,11 @@ static void put_kernel(struct xsp_export *x, const struct xsp_span *span,
 	char unknown[40];
 
 	if (span->text != 0)
-		name = xsp_timeline_name(x->timeline, span->text - 1);
+		name = xsp_timeline_name(x->view.timeline, span->text - 1);
 	else if (e->kind != XSP_CUDA_LAUNCH || !XSP_CUDA_HAS(c, XSP_CUDA_FUNCTION))
 		return;
 	else
-		name = xsp_timeline_kernel(x->timeline, span->pid, c->function);
+		name = xsp_timeline_kernel(x->view.timeline, span->pid, c->function);
 	snprintf(unknown, sizeof(unknown), "function 0x%llx", (unsigned long long)c->function);
 	put_kernel_name(x, name != NULL ? name : unknown);
 }
@@ -85,7 +85,7 @@ static void put_kernel(struct xsp_export *x, const struct xsp_span *span,
 int xsp_chrome_cuda_arguments(struct xsp_export *x, const struct xsp_span *span,
 			      const struct xsp_section *section)
 {
-	const struct xsp_cuda_entry *e = xsp_timeline_cuda(x->timeline, span->probe);
+	const struct xsp_cuda_entry *e = xsp_timeline_cuda(x->view.timeline, span->probe);
 	struct xsp_cuda_call c;
 
 	if (e == NULL)
@@ -111,7 +111,7 @@ void xsp_chrome_cuda_error(struct xsp_export *x, enum xsp_cuda_api api, uint32_t
 int xsp_chrome_cuda_result(struct xsp_export *x, const struct xsp_span *span,
 			   const struct xsp_section *section)
 {
-	const struct xsp_cuda_entry *e = xsp_timeline_cuda(x->timeline, span->probe);
+	const struct xsp_cuda_entry *e = xsp_timeline_cuda(x->view.timeline, span->probe);
 	uint32_t code;
 
 	if (e == NULL || xsp_section_length(section) < 8)
@@ -125,7 +125,7 @@ int xsp_chrome_cuda_result(struct xsp_export *x, const struct xsp_span *span,
 int xsp_chrome_cuda_written(struct xsp_export *x, const struct xsp_span *span,
 			    const struct xsp_section *section)
 {
-	const struct xsp_cuda_entry *e = xsp_timeline_cuda(x->timeline, span->probe);
+	const struct xsp_cuda_entry *e = xsp_timeline_cuda(x->view.timeline, span->probe);
 	uint64_t word;
 
 	if (e == NULL || section->value != 0 || xsp_section_length(section) < 8)

@@ -12,7 +12,7 @@
 static int put_call_arguments(struct xsp_export *x, const struct xsp_span *span,
 			      const struct xsp_section *section)
 {
-	if (xsp_timeline_cuda(x->timeline, span->probe) != NULL)
+	if (xsp_timeline_cuda(x->view.timeline, span->probe) != NULL)
 		return xsp_chrome_cuda_arguments(x, span, section);
 	return xsp_chrome_collective_arguments(x, span, section);
 }

@@ -2,7 +2,7 @@
 /*
  * gpu.c - what the GPU did, as Kineto writes it: a process a device (pid: its number), a row a
  * stream (tid: its number). Waits for a stream are on rows of their own, for their times overlap the
- * kernels'. What a further process did on the device is a process of its own (xsp_export_gpu()).
+ * kernels'. What a further process did on the device is a process of its own (xsp_view_gpu()).
  */
 #include "export/chrome/gpu.h"
 
@@ -16,7 +16,7 @@
 #include "base/u64map.h"
 #include "catalog/occupancy.h"
 #include "export/chrome/json.h"
-#include "export/run_stats.h"
+#include "model/run_stats.h"
 #include "timeline/gpu_category.h"
 
 #define GPU_SORT_INDEX 5000000U
@@ -27,7 +27,7 @@
 
 struct row {
 	uint32_t pid; /* root pid of whose it is */
-	uint32_t device, stream; /* device: or XSP_EXPORT_OVERHEAD */
+	uint32_t device, stream; /* device: or XSP_VIEW_OVERHEAD */
 	bool sync;
 	bool names; /* the first one that tells of its device */
 };
@@ -59,7 +59,7 @@ void xsp_chrome_gpu_free(struct xsp_chrome_gpu *g)
 
 static uint32_t row_tid(const struct row *r)
 {
-	if (r->device == XSP_EXPORT_OVERHEAD)
+	if (r->device == XSP_VIEW_OVERHEAD)
 		return 0;
 	if (r->stream == XSP_GPU_NO_ID)
 		return NO_STREAM_TID;
@@ -89,7 +89,7 @@ static void put_label(struct xsp_export *x, uint32_t display_pid, uint32_t pid, 
 	const struct xsp_chrome *c = xsp_chrome_of(x);
 	char text[64];
 
-	if (pid != 0 && (c->gpu->several || x->options.job != NULL))
+	if (pid != 0 && (c->gpu->several || x->view.job != NULL))
 		snprintf(text, sizeof(text), "%s%sprocess %u%s", label, *label ? " (" : "",
 			 xsp_thread_rows_pid(c->rows, pid), *label ? ")" : "");
 	else
@@ -102,11 +102,11 @@ static void put_label(struct xsp_export *x, uint32_t display_pid, uint32_t pid, 
 static void put_device_row(struct xsp_export *x, uint32_t device, uint32_t pid)
 {
 	const uint32_t process = pid != 0 ? pid : xsp_chrome_of(x)->gpu->pid;
-	const uint32_t display_pid = xsp_export_gpu(x, device, pid);
-	const struct xsp_export_named *named = xsp_export_name(x, process);
+	const uint32_t display_pid = xsp_view_gpu(&x->view, device, pid);
+	const struct xsp_view_named *named = xsp_view_name(&x->view, process);
 	char name[256], label[32];
 
-	xsp_run_process_name(x, process, name, sizeof(name));
+	xsp_run_process_name(x->view.reader, process, name, sizeof(name));
 	snprintf(label, sizeof(label), "GPU %u", device);
 	xsp_chrome_put_text_meta(x, "process_name", display_pid, 0, "name",
 				 named != NULL ? named->name : name);
@@ -117,7 +117,7 @@ static void put_device_row(struct xsp_export *x, uint32_t device, uint32_t pid)
 
 static void put_overhead_row(struct xsp_export *x, uint32_t pid)
 {
-	const uint32_t display_pid = xsp_export_gpu(x, XSP_EXPORT_OVERHEAD, pid);
+	const uint32_t display_pid = xsp_view_gpu(&x->view, XSP_VIEW_OVERHEAD, pid);
 
 	xsp_chrome_put_text_meta(x, "process_name", display_pid, 0, "name", "CUPTI Overhead");
 	put_label(x, display_pid, pid, "");
@@ -127,7 +127,7 @@ static void put_overhead_row(struct xsp_export *x, uint32_t pid)
 static void put_stream_row(struct xsp_export *x, const struct row *r)
 {
 	char name[48];
-	uint32_t pid = xsp_export_gpu(x, r->device, r->pid), tid = row_tid(r);
+	uint32_t pid = xsp_view_gpu(&x->view, r->device, r->pid), tid = row_tid(r);
 
 	if (r->stream == XSP_GPU_NO_ID)
 		snprintf(name, sizeof(name), "context (sync)");
@@ -145,18 +145,18 @@ void xsp_chrome_gpu_rows(struct xsp_export *x)
 	if (g->count == 0)
 		return;
 	for (uint32_t device = 0; device < DEVICES; device++)
-		put_device_row(x, device, xsp_export_gpu_user(x, device));
+		put_device_row(x, device, xsp_view_gpu_user(&x->view, device));
 	for (size_t i = 0; i < g->count; i++) {
 		const struct row *r = &g->rows[i];
-		if (r->device == XSP_EXPORT_OVERHEAD)
+		if (r->device == XSP_VIEW_OVERHEAD)
 			continue;
 		if (r->names &&
-		    (r->device >= DEVICES || r->pid != xsp_export_gpu_user(x, r->device)))
+		    (r->device >= DEVICES || r->pid != xsp_view_gpu_user(&x->view, r->device)))
 			put_device_row(x, r->device, r->pid);
 		put_stream_row(x, r);
 	}
 	for (size_t i = 0; i < g->count; i++)
-		if (g->rows[i].device == XSP_EXPORT_OVERHEAD)
+		if (g->rows[i].device == XSP_VIEW_OVERHEAD)
 			put_overhead_row(x, g->rows[i].pid);
 }
 
@@ -347,7 +347,7 @@ static int find_row(struct xsp_export *x, const struct xsp_gpu_activity *a, uint
 {
 	struct xsp_chrome_gpu *g = xsp_chrome_of(x)->gpu;
 	const struct row r = {.pid = a->pid,
-			      .device = a->kind == XSP_GPU_IS_OVERHEAD ? XSP_EXPORT_OVERHEAD
+			      .device = a->kind == XSP_GPU_IS_OVERHEAD ? XSP_VIEW_OVERHEAD
 								       : a->device,
 			      .stream = a->stream,
 			      .sync = xsp_gpu_is_wait(a)};
@@ -355,7 +355,7 @@ static int find_row(struct xsp_export *x, const struct xsp_gpu_activity *a, uint
 	if (g->pid == 0)
 		g->pid = a->pid;
 	g->several |= g->pid != a->pid;
-	*pid = xsp_export_gpu(x, r.device, r.pid);
+	*pid = xsp_view_gpu(&x->view, r.device, r.pid);
 	*tid = row_tid(&r);
 	return meet_row(g, &r, *pid, *tid);
 }
@@ -441,9 +441,9 @@ static void put_device(struct xsp_out *o, const struct xsp_gpu_device_info *info
 
 void xsp_chrome_gpu_tail(struct xsp_export *x)
 {
-	const struct xsp_gpu_counts *c = xsp_timeline_gpu(x->timeline);
+	const struct xsp_gpu_counts *c = xsp_timeline_gpu(x->view.timeline);
 	const struct xsp_gpu_device_info *devices;
-	size_t n = xsp_timeline_gpu_devices(x->timeline, &devices);
+	size_t n = xsp_timeline_gpu_devices(x->view.timeline, &devices);
 
 	if (c == NULL)
 		return;

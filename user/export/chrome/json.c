@@ -136,7 +136,8 @@ void xsp_chrome_put_flow(struct xsp_export *x, const char *kind, bool ends, uint
 	p = XSP_PUT(p, "{\"ph\":\"");
 	*p++ = ends ? 'f' : 's';
 	p = XSP_PUT(p, "\",\"id\":");
-	p = xsp_put_u64(p, id + ((uint64_t)x->part << ID_BITS)); /* readers join them by id alone */
+	p = xsp_put_u64(
+		p, id + ((uint64_t)x->view.part << ID_BITS)); /* readers join them by id alone */
 	p = XSP_PUT(p, ",\"pid\":");
 	p = xsp_put_u64(p, pid);
 	p = XSP_PUT(p, ",\"tid\":");

@@ -8,8 +8,8 @@
 
 #include "export/export_private.h"
 #include "export/out.h"
-#include "export/rendered.h"
-#include "export/thread_rows.h"
+#include "model/rendered.h"
+#include "model/rows/thread_rows.h"
 
 /* xsp_export.state begins with it. */
 struct xsp_chrome {

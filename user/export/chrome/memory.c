@@ -8,7 +8,7 @@
 
 #include "catalog/allocators.h"
 #include "export/chrome/json.h"
-#include "export/memory_track.h"
+#include "model/rows/memory_track.h"
 
 static void put_counter(struct xsp_export *x, const char *name, uint32_t pid, uint64_t ns,
 			uint64_t bytes)
@@ -64,7 +64,7 @@ int xsp_chrome_memory(struct xsp_export *x, const struct xsp_memory_event *e)
 {
 	const struct xsp_thread_row *row = xsp_chrome_row(x, e->pid, e->tid, e->row);
 	char name[XSP_MEMORY_TRACK];
-	const bool known = xsp_memory_track(x, e, name);
+	const bool known = xsp_memory_track(&x->view, e, name);
 
 	if (row == NULL)
 		return -ENOMEM;

@@ -34,8 +34,8 @@ static bool has_modules(const struct xsp_capture_python *all, size_t count)
 static void put_features(struct xsp_export *x)
 {
 	const struct xsp_capture_python *stacks;
-	const size_t count = xsp_capture_pythons(x->reader, &stacks);
-	const unsigned parts = parts_read(x->reader);
+	const size_t count = xsp_capture_pythons(x->view.reader, &stacks);
+	const unsigned parts = parts_read(x->view.reader);
 	const struct {
 		const char *key;
 		bool on;
@@ -43,7 +43,7 @@ static void put_features(struct xsp_export *x)
 		{"record_shapes", parts & XSP_TORCH_PART_TENSORS},
 		{"with_stack", count > 0},
 		{"with_modules", has_modules(stacks, count)},
-		{"profile_memory", xsp_timeline_has_allocations(x->timeline)},
+		{"profile_memory", xsp_timeline_has_allocations(x->view.timeline)},
 		{"with_flops", parts & XSP_TORCH_PART_FLOPS},
 	};
 
@@ -128,10 +128,10 @@ static void put_job(struct xsp_export *x, const struct xsp_capture_process *all,
 void xsp_chrome_metadata(struct xsp_export *x)
 {
 	const struct xsp_capture_process *all;
-	const size_t count = xsp_capture_processes(x->reader, &all);
+	const size_t count = xsp_capture_processes(x->view.reader, &all);
 	char id[20];
 
-	snprintf(id, sizeof(id), "%016" PRIx64, xsp_capture_id(x->reader));
+	snprintf(id, sizeof(id), "%016" PRIx64, xsp_capture_id(x->view.reader));
 	xsp_chrome_text_pair(x->out, "trace_id", id);
 	xsp_out_text(x->out, ",\n");
 	put_features(x);

@@ -41,7 +41,7 @@ int xsp_chrome_python_line(struct xsp_export *x, const struct xsp_capture_python
 {
 	struct xsp_python_line l;
 
-	if (!xsp_timeline_python_line(x->timeline, frame, &l))
+	if (!xsp_timeline_python_line(x->view.timeline, frame, &l))
 		l = (struct xsp_python_line){.path = "", .function = "[not known]"};
 	return put_line(x, &l);
 }
@@ -51,7 +51,7 @@ static int put_module(struct xsp_export *x, const struct xsp_capture_python *sta
 	struct xsp_python_module m;
 	int rc = 0;
 
-	xsp_timeline_python_module(x->timeline, stack, 0, &m);
+	xsp_timeline_python_module(x->view.timeline, stack, 0, &m);
 	for (uint32_t i = 0; i < m.count && rc == 0; i++) {
 		xsp_out_text(x->out, i > 0 ? "." : ",\"Module Hierarchy\":\"");
 		rc = put_escaped(x, m.names[i]);
@@ -64,7 +64,7 @@ static int put_module(struct xsp_export *x, const struct xsp_capture_python *sta
 int xsp_chrome_python(struct xsp_export *x, const struct xsp_span *span,
 		      const struct xsp_section *section)
 {
-	const struct xsp_capture_python *stack = xsp_timeline_python(x->timeline, section);
+	const struct xsp_capture_python *stack = xsp_timeline_python(x->view.timeline, section);
 	int rc = 0;
 
 	(void)span;

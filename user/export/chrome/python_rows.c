@@ -114,9 +114,10 @@ int xsp_python_rows_span(struct xsp_export *x, struct xsp_python_rows **p,
 {
 	const struct xsp_section *section =
 		xsp_details_find(span->details, XSP_SECTION_PYTHON, NULL);
-	const struct xsp_capture_python *stack = section != NULL && xsp_span_has_duration(span)
-							 ? xsp_timeline_python(x->timeline, section)
-							 : NULL;
+	const struct xsp_capture_python *stack =
+		section != NULL && xsp_span_has_duration(span)
+			? xsp_timeline_python(x->view.timeline, section)
+			: NULL;
 
 	if (stack == NULL || stack->count == 0)
 		return 0;

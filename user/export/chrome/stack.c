@@ -30,8 +30,8 @@ int xsp_chrome_stack(struct xsp_export *x, const struct xsp_span *span,
 	int rc = 0;
 
 	for (i = 0; i < count && rc == 0; i++) {
-		const char *name =
-			xsp_timeline_frame(x->timeline, span->pid, XSP_FRAME_ADDRESS(frame[i]));
+		const char *name = xsp_timeline_frame(x->view.timeline, span->pid,
+						      XSP_FRAME_ADDRESS(frame[i]));
 		if (name == NULL || name[0] == '\0')
 			break;
 		xsp_out_text(x->out, i > 0    ? ";"

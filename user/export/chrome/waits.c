@@ -8,7 +8,7 @@
 #include "export/chrome/json.h"
 #include "export/chrome/python.h"
 #include "export/chrome/stack.h"
-#include "export/states.h"
+#include "model/rows/states.h"
 
 /* Colours are those of chrome://tracing; others make their own. The caller writes what else is in `args`, and
  * closes both. */
@@ -32,7 +32,7 @@ static void close_state(struct xsp_export *x)
 
 static uint32_t display_tid(const struct xsp_export *x, uint32_t tid)
 {
-	const struct xsp_timeline_thread *t = xsp_timeline_thread(x->timeline, tid);
+	const struct xsp_timeline_thread *t = xsp_timeline_thread(x->view.timeline, tid);
 
 	return t != NULL && t->ns_tid != 0 ? t->ns_tid : tid;
 }
@@ -118,9 +118,9 @@ int xsp_chrome_state_arguments(struct xsp_export *x, const struct xsp_state_slic
 	return rc;
 }
 
-static int put_state(struct xsp_export *x, struct xsp_thread_row *row,
-		     const struct xsp_state_slice *s)
+static int put_state(void *ctx, struct xsp_thread_row *row, const struct xsp_state_slice *s)
 {
+	struct xsp_export *x = ctx;
 	static const char *const colors[XSP_STATES] = {"running", "runnable", "runnable",
 						       "sleeping"};
 	const struct xsp_wait *w = s->wait;
@@ -139,7 +139,7 @@ static int put_state(struct xsp_export *x, struct xsp_thread_row *row,
 static int put_arrow(struct xsp_export *x, const struct xsp_thread_row *row,
 		     const struct xsp_wait *w)
 {
-	const struct xsp_timeline_thread *t = xsp_timeline_thread(x->timeline, w->waker);
+	const struct xsp_timeline_thread *t = xsp_timeline_thread(x->view.timeline, w->waker);
 	struct xsp_thread_row *from;
 
 	if (w->waker == 0 || w->waker == w->tid || t == NULL || (w->flags & XSP_WAIT_OPEN))
@@ -159,13 +159,13 @@ int xsp_chrome_wait(struct xsp_export *x, const struct xsp_wait *w)
 
 	if (row == NULL)
 		return -ENOMEM;
-	int rc = xsp_states_wait(x, row, w, xsp_chrome_of(x)->start_ns, put_state);
+	int rc = xsp_states_wait(row, w, xsp_chrome_of(x)->start_ns, put_state, x);
 	return rc > 0 ? put_arrow(x, row, w) : rc;
 }
 
 int xsp_chrome_last_states(struct xsp_export *x)
 {
-	return xsp_states_end(x, xsp_chrome_of(x)->rows, put_state);
+	return xsp_states_end(x->view.timeline, xsp_chrome_of(x)->rows, put_state, x);
 }
 
 static uint64_t switches_of(const struct xsp_thread_times *t)
@@ -180,9 +180,9 @@ static uint64_t switches_of(const struct xsp_thread_times *t)
 void xsp_chrome_threads(struct xsp_export *x)
 {
 	const struct xsp_thread_times *times;
-	const size_t count = xsp_timeline_times(x->timeline, &times);
+	const size_t count = xsp_timeline_times(x->view.timeline, &times);
 
-	if (!xsp_timeline_has_waits(x->timeline))
+	if (!xsp_timeline_has_waits(x->view.timeline))
 		return;
 	xsp_chrome_key(x->out, "xsptrace_threads");
 	xsp_out_text(x->out, "[");

@@ -4,7 +4,7 @@
 #define XSP_EXPORT_CHROME_WAITS_H
 
 #include "export/export_private.h"
-#include "export/states.h"
+#include "model/rows/states.h"
 
 int xsp_chrome_wait(struct xsp_export *x, const struct xsp_wait *wait);
 /* The arguments of a state: `"key":value` pairs. 0 or a negative errno. */

@@ -39,11 +39,12 @@ int xsp_sql_new(struct xsp_export *x, const struct xsp_sql_engine *engine, struc
 		return -ENOMEM;
 	q->x = x;
 	q->engine = engine;
-	int rc = xsp_stacks_new(x, &q->stacks);
+	int rc = xsp_stacks_new(&x->view, &q->stacks);
 	if (rc < 0)
 		return rc;
 	xsp_stacks_join_threads(q->stacks);
-	return engine->open(x, (int64_t)(xsp_capture_id(x->reader) >> (64 - RUN_BITS)), &q->store);
+	return engine->open(x, (int64_t)(xsp_capture_id(x->view.reader) >> (64 - RUN_BITS)),
+			    &q->store);
 }
 
 void xsp_sql_free(struct xsp_sql *q)
@@ -137,7 +138,7 @@ int xsp_sql_line(struct xsp_sql *q, const struct xsp_span *span, uint64_t *numbe
 	const struct xsp_section *section =
 		xsp_details_find(span->details, XSP_SECTION_PYTHON, NULL);
 	const struct xsp_capture_python *stack =
-		section != NULL ? xsp_timeline_python(q->x->timeline, section) : NULL;
+		section != NULL ? xsp_timeline_python(q->x->view.timeline, section) : NULL;
 	struct xsp_python_line line;
 
 	*number = 0;
@@ -148,7 +149,7 @@ int xsp_sql_line(struct xsp_sql *q, const struct xsp_span *span, uint64_t *numbe
 		*number = *known;
 		return 0;
 	}
-	if (!xsp_timeline_python_line(q->x->timeline, &stack->frames[0], &line))
+	if (!xsp_timeline_python_line(q->x->view.timeline, &stack->frames[0], &line))
 		return 0;
 	*number = q->lines.count + 1;
 	int rc = xsp_u64map_set(&q->lines, stack->frames[0].name, (uint32_t)*number);
@@ -181,7 +182,7 @@ static int put_names(struct xsp_sql *q)
 	for (size_t i = 0; rc == 0 && i < q->used_count; i++) {
 		char buffer[XSP_TEXT_SHORT];
 		const char *name =
-			q->used[i] ? xsp_timeline_name(q->x->timeline, (xsp_name_id)i) : NULL;
+			q->used[i] ? xsp_timeline_name(q->x->view.timeline, (xsp_name_id)i) : NULL;
 		if (q->used[i])
 			rc = XSP_SQL_PUT(
 				q, XSP_SQL_NAMES, xsp_sql_integer(i),

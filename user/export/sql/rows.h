@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "export/sql/engine.h"
-#include "export/stacks.h"
+#include "model/stacks/stacks.h"
 
 static inline struct xsp_sql_value xsp_sql_integer(uint64_t value)
 {

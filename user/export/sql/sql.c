@@ -7,13 +7,13 @@
 #include <stdlib.h>
 
 #include "catalog/wait_reasons.h"
-#include "export/counters.h"
-#include "export/run_stats.h"
 #include "export/formats.h"
-#include "export/memory_track.h"
-#include "export/span_category.h"
 #include "export/sql/rows.h"
-#include "export/states.h"
+#include "model/rows/counters.h"
+#include "model/rows/memory_track.h"
+#include "model/rows/states.h"
+#include "model/run_stats.h"
+#include "model/spans/category.h"
 #include "timeline/cut.h"
 #include "timeline/gpu_category.h"
 
@@ -73,7 +73,7 @@ static int thread_of(struct database *d, uint32_t pid, uint32_t tid, uint64_t *n
 static int other_thread(struct xsp_export *x, uint32_t tid, struct xsp_sql_value *out)
 {
 	const struct xsp_timeline_thread *t =
-		tid != 0 ? xsp_timeline_thread(x->timeline, tid) : NULL;
+		tid != 0 ? xsp_timeline_thread(x->view.timeline, tid) : NULL;
 	uint64_t number = 0;
 	int rc = t != NULL ? thread_of(x->state, t->pid, t->tid, &number) : 0;
 
@@ -124,7 +124,7 @@ static int put_counters(struct xsp_export *x, const struct xsp_span *s)
 	const struct database *d = x->state;
 	struct counting c = {.rows = d->rows, .span = s->serial + 1};
 
-	return s->details != NULL ? xsp_counters_of(x, s, put_counter, &c) : 0;
+	return s->details != NULL ? xsp_counters_of(&x->view, s, put_counter, &c) : 0;
 }
 
 /* What of a span is not in the span itself. */
@@ -290,9 +290,9 @@ static int put_running(struct database *d, uint64_t thread, const struct xsp_sta
 			   none);
 }
 
-static int put_state(struct xsp_export *x, struct xsp_thread_row *row,
-		     const struct xsp_state_slice *s)
+static int put_state(void *ctx, struct xsp_thread_row *row, const struct xsp_state_slice *s)
 {
+	struct xsp_export *x = ctx;
 	struct database *d = x->state;
 	const struct xsp_wait *w = s->wait;
 	struct xsp_sql_value holder, waker, inside, place;
@@ -337,7 +337,7 @@ static int sql_wait(struct xsp_export *x, const struct xsp_wait *w)
 
 	if (row == NULL)
 		return -ENOMEM;
-	int rc = xsp_states_wait(x, row, w, d->from_ns, put_state);
+	int rc = xsp_states_wait(row, w, d->from_ns, put_state, x);
 	return rc < 0 ? rc : 0;
 }
 
@@ -426,7 +426,7 @@ static int sql_memory(struct xsp_export *x, const struct xsp_memory_event *e)
 	};
 	struct database *d = x->state;
 	char track[XSP_MEMORY_TRACK];
-	const bool known = xsp_memory_track(x, e, track);
+	const bool known = xsp_memory_track(&x->view, e, track);
 	uint64_t thread;
 	int rc = thread_of(d, e->pid, e->tid, &thread);
 
@@ -444,7 +444,7 @@ static int put_processes(struct xsp_export *x)
 {
 	const struct database *d = x->state;
 	const struct xsp_capture_process *all = NULL;
-	const size_t count = xsp_capture_processes(x->reader, &all);
+	const size_t count = xsp_capture_processes(x->view.reader, &all);
 	struct xsp_u64map last = {0}; /* exec defines a process again */
 	int rc = 0;
 
@@ -455,7 +455,7 @@ static int put_processes(struct xsp_export *x)
 		char name[256];
 		if (*xsp_u64map_get(&last, p->pid) != i)
 			continue;
-		xsp_run_process_name(x, p->pid, name, sizeof(name));
+		xsp_run_process_name(x->view.reader, p->pid, name, sizeof(name));
 		rc = XSP_SQL_PUT(d->rows, XSP_SQL_PROCESSES, INTEGER(p->pid),
 				 INTEGER(p->ns_pid != 0 ? p->ns_pid : p->pid),
 				 IF(p->parent != 0, p->parent), TEXT(name), TEXT(p->cmdline),
@@ -482,7 +482,7 @@ static const struct xsp_thread_times *times_of(const struct xsp_export *x, uint3
 					       uint32_t tid)
 {
 	const struct xsp_thread_times *times = NULL, *found = NULL;
-	const size_t count = xsp_timeline_times(x->timeline, &times);
+	const size_t count = xsp_timeline_times(x->view.timeline, &times);
 
 	for (size_t i = 0; i < count && found == NULL; i++)
 		if (times[i].thread->tid == tid && times[i].thread->pid == pid)
@@ -504,7 +504,7 @@ static int put_threads(struct xsp_export *x)
 		rc = XSP_SQL_PUT(d->rows, XSP_SQL_THREADS, INTEGER(row->index + 1),
 				 INTEGER(row->root_pid), INTEGER(row->pid),
 				 INTEGER(row->thread_tid),
-				 TEXT(xsp_thread_rows_comm(x, row->root_pid, row->root_tid)),
+				 TEXT(xsp_thread_rows_comm(&x->view, row->root_pid, row->root_tid)),
 				 IF(t != NULL, t != NULL && t->ended),
 				 IF(t != NULL, t != NULL ? t->until_ns - t->since_ns : 0),
 				 IF(t != NULL, t != NULL ? t->running_ns : 0),
@@ -522,7 +522,7 @@ static int put_function(struct xsp_export *x, const struct xsp_capture_probe *p,
 {
 	struct database *d = x->state;
 	const struct xsp_capture_module *modules = NULL;
-	const size_t count = xsp_capture_modules(x->reader, &modules);
+	const size_t count = xsp_capture_modules(x->view.reader, &modules);
 	const bool in_module = p->module < count;
 	char build_id[2 * BUILD_ID_MAX + 1] = "";
 	uint64_t name;
@@ -547,8 +547,8 @@ static int put_functions(struct xsp_export *x)
 	const struct database *d = x->state;
 	const struct xsp_capture_lost *losts = NULL;
 	const struct xsp_capture_let_go *gone = NULL;
-	const size_t lost_count = xsp_capture_losts(x->reader, &losts),
-		     gone_count = xsp_capture_let_gos(x->reader, &gone);
+	const size_t lost_count = xsp_capture_losts(x->view.reader, &losts),
+		     gone_count = xsp_capture_let_gos(x->view.reader, &gone);
 	struct xsp_u64map lost_of = {0}, gone_of = {0};
 	int rc = 0;
 
@@ -581,15 +581,15 @@ static int put_stats(struct database *d, const char *part, const struct xsp_run_
 static int put_losses(struct xsp_export *x)
 {
 	struct database *d = x->state;
-	const struct xsp_gpu_counts *gpu = xsp_timeline_gpu(x->timeline);
+	const struct xsp_gpu_counts *gpu = xsp_timeline_gpu(x->view.timeline);
 	struct xsp_run_stats stats;
 
-	xsp_run_stats_losses(x->reader, &stats);
+	xsp_run_stats_losses(x->view.reader, &stats);
 	int rc = put_stats(d, "losses", &stats);
-	xsp_run_stats_timeline(x->reader, x->timeline, &stats);
+	xsp_run_stats_timeline(x->view.reader, x->view.timeline, &stats);
 	if (rc == 0)
 		rc = put_stats(d, "timeline", &stats);
-	xsp_run_stats_overhead(x->reader, &stats);
+	xsp_run_stats_overhead(x->view.reader, &stats);
 	if (rc == 0)
 		rc = put_stats(d, "overhead", &stats);
 	if (rc < 0 || gpu == NULL)
@@ -609,7 +609,7 @@ static int put_windows(struct xsp_export *x)
 {
 	struct database *d = x->state;
 	const struct xsp_capture_window *w = NULL;
-	const size_t count = xsp_capture_windows(x->reader, &w);
+	const size_t count = xsp_capture_windows(x->view.reader, &w);
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < count; i++)
@@ -643,23 +643,23 @@ static int put_meta(struct xsp_export *x)
 		rc = XSP_SQL_PUT(d->rows, XSP_SQL_META, TEXT("xsptrace_version"),
 				 TEXT(XSP_VERSION));
 	for (size_t i = 0; rc == 0 && i < sizeof(infos) / sizeof(infos[0]); i++) {
-		const char *value = xsp_capture_info(x->reader, infos[i]);
+		const char *value = xsp_capture_info(x->view.reader, infos[i]);
 		if (value != NULL)
 			rc = XSP_SQL_PUT(d->rows, XSP_SQL_META, TEXT(infos[i]), TEXT(value));
 	}
-	if (rc == 0 && xsp_timeline_cut_text(x->timeline) != NULL)
+	if (rc == 0 && xsp_timeline_cut_text(x->view.timeline) != NULL)
 		rc = XSP_SQL_PUT(d->rows, XSP_SQL_META, TEXT("cut"),
-				 TEXT(xsp_timeline_cut_text(x->timeline)));
+				 TEXT(xsp_timeline_cut_text(x->view.timeline)));
 	for (unsigned i = 0; rc == 0 && i < XSP_GAPS; i++) {
 		uint64_t count;
-		const char *value = xsp_capture_gap(x->reader, i, &count);
+		const char *value = xsp_capture_gap(x->view.reader, i, &count);
 		if (value != NULL)
 			rc = XSP_SQL_PUT(d->rows, XSP_SQL_META, TEXT(xsp_capture_gap_key(i)),
 					 TEXT(value));
 	}
 	if (rc == 0)
 		rc = XSP_SQL_PUT(d->rows, XSP_SQL_META, TEXT("end"),
-				 TEXT(xsp_run_how_ended(x->reader)));
+				 TEXT(xsp_run_how_ended(x->view.reader)));
 	return rc;
 }
 
@@ -667,11 +667,11 @@ static int put_run(struct xsp_export *x)
 {
 	struct database *d = x->state;
 
-	return XSP_SQL_PUT(d->rows, XSP_SQL_RUNS,
-			   INTEGER(xsp_capture_realtime(x->reader, d->start_ns)),
-			   INTEGER(d->length_ns), INTEGER(xsp_timeline_recorded_ns(x->timeline)),
-			   TEXT(xsp_capture_info(x->reader, "host")),
-			   INTEGER(xsp_capture_how_ended(x->reader) == XSP_CAPTURE_COMPLETE));
+	return XSP_SQL_PUT(
+		d->rows, XSP_SQL_RUNS, INTEGER(xsp_capture_realtime(x->view.reader, d->start_ns)),
+		INTEGER(d->length_ns), INTEGER(xsp_timeline_recorded_ns(x->view.timeline)),
+		TEXT(xsp_capture_info(x->view.reader, "host")),
+		INTEGER(xsp_capture_how_ended(x->view.reader) == XSP_CAPTURE_COMPLETE));
 }
 
 #ifdef XSP_WITHOUT_SQLITE
@@ -699,13 +699,13 @@ static int sql_begin(struct xsp_export *x)
 	if (d == NULL)
 		return -ENOMEM;
 	x->state = d;
-	d->probe_count = xsp_capture_probes(x->reader, &d->probes);
-	xsp_capture_window(x->reader, &d->start_ns, &end_ns);
-	xsp_timeline_window(x->timeline, &d->from_ns, &end_ns);
+	d->probe_count = xsp_capture_probes(x->view.reader, &d->probes);
+	xsp_capture_window(x->view.reader, &d->start_ns, &end_ns);
+	xsp_timeline_window(x->view.timeline, &d->from_ns, &end_ns);
 	d->length_ns = end_ns > d->from_ns ? end_ns - d->from_ns : 0;
-	int rc = xsp_thread_rows_new(x, &d->thread_rows);
+	int rc = xsp_thread_rows_new(&x->view, &d->thread_rows);
 	if (rc == 0)
-		rc = xsp_categories_init(&d->categories, x);
+		rc = xsp_categories_init(&d->categories, &x->view);
 	if (rc == 0)
 		rc = xsp_sql_new(x, x->format->scheme != NULL ? CLICKHOUSE : SQLITE, &d->rows);
 	if (rc == 0)
@@ -719,7 +719,7 @@ static int sql_end(struct xsp_export *x)
 		put_run, put_processes, put_threads, put_functions, put_losses, put_windows,
 	};
 	struct database *d = x->state;
-	int rc = xsp_states_end(x, d->thread_rows, put_state);
+	int rc = xsp_states_end(x->view.timeline, d->thread_rows, put_state, x);
 
 	for (size_t i = 0; rc == 0 && i < sizeof(parts) / sizeof(parts[0]); i++)
 		rc = parts[i](x);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* states.h - --waits as states that follow each other: when a thread ran, could have run, and was blocked. */
-#ifndef XSP_EXPORT_STATES_H
-#define XSP_EXPORT_STATES_H
+#ifndef XSP_MODEL_STATES_H
+#define XSP_MODEL_STATES_H
 
-#include "export/thread_rows.h"
+#include "model/rows/thread_rows.h"
 
 /* The number of the row of a thread's states (struct xsp_thread_row). */
 #define XSP_STATES_ROW UINT32_MAX
@@ -24,8 +24,7 @@ struct xsp_state_slice {
 	const struct xsp_wait *wait; /* NULL: RUNNING */
 };
 
-typedef int (*xsp_state_fn)(struct xsp_export *x, struct xsp_thread_row *row,
-			    const struct xsp_state_slice *s);
+typedef int (*xsp_state_fn)(void *ctx, struct xsp_thread_row *row, const struct xsp_state_slice *s);
 
 /* "Running", "Runnable", "Preempted", "Blocked". */
 const char *xsp_state_name(enum xsp_state state);
@@ -36,9 +35,10 @@ void xsp_state_text(const struct xsp_state_slice *s, char text[XSP_STATE_TEXT]);
 /* Tells `fn` what is known now that the wait is: in order of time on `row`, the thread's with the number
  * XSP_STATES_ROW, whose last_ns and short_ns are used. window_ns: the recording's start. 1, 0: it tells of
  * nothing (short ones, or made up), or what `fn` returned that was negative. */
-int xsp_states_wait(struct xsp_export *x, struct xsp_thread_row *row, const struct xsp_wait *w,
-		    uint64_t window_ns, xsp_state_fn fn);
+int xsp_states_wait(struct xsp_thread_row *row, const struct xsp_wait *w, uint64_t window_ns,
+		    xsp_state_fn fn, void *ctx);
 /* After the run: up to the end of each thread of `rows`. */
-int xsp_states_end(struct xsp_export *x, struct xsp_thread_rows *rows, xsp_state_fn fn);
+int xsp_states_end(const struct xsp_timeline *t, struct xsp_thread_rows *rows, xsp_state_fn fn,
+		   void *ctx);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/run_stats.h"
+#include "model/run_stats.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -153,9 +153,9 @@ static void program_part(const struct xsp_capture_process *p, const char **start
 		*length = exe;
 }
 
-void xsp_run_process_name(const struct xsp_export *x, uint32_t pid, char *out, size_t size)
+void xsp_run_process_name(const struct xsp_capture_reader *r, uint32_t pid, char *out, size_t size)
 {
-	const struct xsp_capture_process *found = xsp_capture_process_of(x->reader, pid);
+	const struct xsp_capture_process *found = xsp_capture_process_of(r, pid);
 	const char *name = "";
 	size_t length = 0;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* merged_stacks.h - the stacks of several captures in one tree, by their texts, on two sides that can be compared. */
-#ifndef XSP_EXPORT_MERGED_STACKS_H
-#define XSP_EXPORT_MERGED_STACKS_H
+#ifndef XSP_MODEL_MERGED_STACKS_H
+#define XSP_MODEL_MERGED_STACKS_H
 
 #include "base/arena.h"
 #include "base/u64map.h"
-#include "export/stacks.h"
+#include "model/stacks/stacks.h"
 
 struct xsp_merged_node {
 	uint32_t parent, first, next; /* as of struct xsp_stack_node */

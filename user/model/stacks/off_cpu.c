@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/off_cpu.h"
+#include "model/stacks/off_cpu.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,11 +24,11 @@ void xsp_off_reported_free(struct xsp_off_reported *reported)
 	free(reported->ns);
 }
 
-int xsp_off_rest(struct xsp_export *x, struct xsp_off_reported *reported, xsp_off_rest_fn add,
+int xsp_off_rest(struct xsp_view *v, struct xsp_off_reported *reported, xsp_off_rest_fn add,
 		 void *ctx)
 {
 	const struct xsp_thread_times *times;
-	const size_t count = xsp_timeline_times(x->timeline, &times);
+	const size_t count = xsp_timeline_times(v->timeline, &times);
 	int rc = 0;
 
 	for (size_t i = 0; i < count && rc == 0; i++) {
@@ -47,11 +47,11 @@ int xsp_off_rest(struct xsp_export *x, struct xsp_off_reported *reported, xsp_of
 	return rc;
 }
 
-const char *xsp_off_frame(const struct xsp_export *x, unsigned why)
+const char *xsp_off_frame(const struct xsp_view *v, unsigned why)
 {
 	if (why < XSP_WAIT_CLASSES)
 		return xsp_wait_class_frame(why);
-	return xsp_capture_stats(x->reader)->lost_other > 0 ? "[short and lost waits]"
+	return xsp_capture_stats(v->reader)->lost_other > 0 ? "[short and lost waits]"
 							    : "[short waits]";
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rendered.h - each name rendered once, in the form that a format writes it. */
-#ifndef XSP_EXPORT_RENDERED_H
-#define XSP_EXPORT_RENDERED_H
+#ifndef XSP_MODEL_RENDERED_H
+#define XSP_MODEL_RENDERED_H
 
-#include "export/export_private.h"
+#include "model/view.h"
 
 struct xsp_rendered {
 	const char *source; /* the raw name that `text` was made from */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/counters.h"
+#include "model/rows/counters.h"
 
 #include <string.h>
 
@@ -34,10 +34,10 @@ static bool difference(const struct xsp_perf_value *a, const struct xsp_perf_val
 	return true;
 }
 
-int xsp_counter_readings(const struct xsp_export *x, const struct xsp_span *span, xsp_reading_fn fn,
+int xsp_counter_readings(const struct xsp_view *v, const struct xsp_span *span, xsp_reading_fn fn,
 			 void *ctx)
 {
-	const char *names = xsp_capture_info(x->reader, "counters");
+	const char *names = xsp_capture_info(v->reader, "counters");
 	const struct xsp_section *begin =
 		xsp_details_find(span->details, XSP_SECTION_COUNTERS, NULL);
 	const struct xsp_section *end =
@@ -79,9 +79,9 @@ static int report_difference(void *ctx, const char *name, const struct xsp_perf_
 	return difference(begin, end, &value) ? t->fn(t->ctx, name, value) : 0;
 }
 
-int xsp_counters_of(const struct xsp_export *x, const struct xsp_span *span, xsp_counter_fn fn,
+int xsp_counters_of(const struct xsp_view *v, const struct xsp_span *span, xsp_counter_fn fn,
 		    void *ctx)
 {
-	return xsp_counter_readings(x, span, report_difference,
+	return xsp_counter_readings(v, span, report_difference,
 				    &(struct counter_consumer){fn, ctx});
 }

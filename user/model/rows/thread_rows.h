@@ -9,10 +9,10 @@
  * Ids are those that the target sees. Where two processes of different pid namespaces see
  * themselves under the same number, both are shown with their ids of the root namespace.
  */
-#ifndef XSP_EXPORT_THREAD_ROWS_H
-#define XSP_EXPORT_THREAD_ROWS_H
+#ifndef XSP_MODEL_THREAD_ROWS_H
+#define XSP_MODEL_THREAD_ROWS_H
 
-#include "export/export_private.h"
+#include "model/view.h"
 
 #define XSP_FIBER_TID 0x20000001U
 
@@ -30,7 +30,7 @@ struct xsp_thread_row {
 
 struct xsp_thread_rows;
 
-int xsp_thread_rows_new(struct xsp_export *x, struct xsp_thread_rows **out);
+int xsp_thread_rows_new(struct xsp_view *v, struct xsp_thread_rows **out);
 void xsp_thread_rows_free(struct xsp_thread_rows *r); /* NULL is allowed */
 
 /* The row that a span lies on, made at first sight; NULL: no memory. Valid until free. */
@@ -54,6 +54,6 @@ uint32_t xsp_thread_rows_pid(const struct xsp_thread_rows *r, uint32_t root_pid)
 bool xsp_thread_rows_uses_root_ids(const struct xsp_thread_rows *r, uint32_t root_pid);
 
 /* Last known name of a thread (root tid); "" if none. Valid until the timeline goes on. */
-const char *xsp_thread_rows_comm(const struct xsp_export *x, uint32_t pid, uint32_t tid);
+const char *xsp_thread_rows_comm(const struct xsp_view *v, uint32_t pid, uint32_t tid);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/merged_stacks.h"
+#include "model/stacks/merged_stacks.h"
 
 #include <errno.h>
 #include <math.h>

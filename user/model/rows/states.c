@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/states.h"
+#include "model/rows/states.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -27,14 +27,19 @@ void xsp_state_text(const struct xsp_state_slice *s, char text[XSP_STATE_TEXT])
 		 blocked ? xsp_wait_class_name(s->wait->why) : "");
 }
 
-static int emit_state(struct xsp_export *x, struct xsp_thread_row *row, xsp_state_fn fn,
+struct consumer {
+	xsp_state_fn fn;
+	void *ctx;
+};
+
+static int emit_state(const struct consumer *to, struct xsp_thread_row *row,
 		      struct xsp_state_slice s)
 {
-	return s.end_ns > s.start_ns ? fn(x, row, &s) : 0;
+	return s.end_ns > s.start_ns ? to->fn(to->ctx, row, &s) : 0;
 }
 
-static int emit_running(struct xsp_export *x, struct xsp_thread_row *row, xsp_state_fn fn,
-			uint64_t end_ns, bool finished)
+static int emit_running(const struct consumer *to, struct xsp_thread_row *row, uint64_t end_ns,
+			bool finished)
 {
 	const struct xsp_state_slice s = {
 		.state = XSP_STATE_RUNNING,
@@ -45,12 +50,13 @@ static int emit_running(struct xsp_export *x, struct xsp_thread_row *row, xsp_st
 	};
 
 	row->short_ns = 0;
-	return emit_state(x, row, fn, s);
+	return emit_state(to, row, s);
 }
 
-int xsp_states_wait(struct xsp_export *x, struct xsp_thread_row *row, const struct xsp_wait *w,
-		    uint64_t window_ns, xsp_state_fn fn)
+int xsp_states_wait(struct xsp_thread_row *row, const struct xsp_wait *w, uint64_t window_ns,
+		    xsp_state_fn fn, void *ctx)
 {
+	const struct consumer to = {fn, ctx};
 	const bool open = w->flags & XSP_WAIT_OPEN;
 	const bool preempted = w->why == XSP_WAIT_RUNNABLE && !(w->flags & XSP_WAIT_BORN);
 
@@ -62,17 +68,17 @@ int xsp_states_wait(struct xsp_export *x, struct xsp_thread_row *row, const stru
 	row->short_ns += w->short_ns;
 	if (w->flags & XSP_WAIT_SHORT)
 		return 0;
-	int rc = emit_running(x, row, fn, w->left_ns, true);
+	int rc = emit_running(&to, row, w->left_ns, true);
 	if (rc >= 0)
 		rc = emit_state(
-			x, row, fn,
+			&to, row,
 			(struct xsp_state_slice){.state = XSP_STATE_BLOCKED,
 						 .start_ns = w->left_ns,
 						 .end_ns = w->woken_ns,
 						 .finished = !open || w->woken_ns < w->back_ns,
 						 .wait = w});
 	if (rc >= 0)
-		rc = emit_state(x, row, fn,
+		rc = emit_state(&to, row,
 				(struct xsp_state_slice){.state = preempted ? XSP_STATE_PREEMPTED
 									    : XSP_STATE_RUNNABLE,
 							 .start_ns = w->woken_ns,
@@ -83,25 +89,27 @@ int xsp_states_wait(struct xsp_export *x, struct xsp_thread_row *row, const stru
 	return rc < 0 ? rc : 1;
 }
 
-int xsp_states_end(struct xsp_export *x, struct xsp_thread_rows *rows, xsp_state_fn fn)
+int xsp_states_end(const struct xsp_timeline *t, struct xsp_thread_rows *rows, xsp_state_fn fn,
+		   void *ctx)
 {
+	const struct consumer to = {fn, ctx};
 	const struct xsp_thread_times *times;
-	const size_t count = xsp_timeline_times(x->timeline, &times);
+	const size_t count = xsp_timeline_times(t, &times);
 	uint64_t start_ns, end_ns;
 	int rc = 0;
 
-	xsp_timeline_window(x->timeline, &start_ns, &end_ns);
+	xsp_timeline_window(t, &start_ns, &end_ns);
 	for (size_t i = 0; i < count && rc >= 0; i++) {
-		const struct xsp_timeline_thread *t = times[i].thread;
+		const struct xsp_timeline_thread *thread = times[i].thread;
 		struct xsp_thread_row *row =
-			xsp_thread_rows_of(rows, t->pid, t->tid, XSP_STATES_ROW);
+			xsp_thread_rows_of(rows, thread->pid, thread->tid, XSP_STATES_ROW);
 		if (row == NULL)
 			return -ENOMEM;
 		if (row->last_ns == NO_MORE)
 			continue;
 		if (row->last_ns == NEVER)
 			row->last_ns = times[i].since_ns;
-		rc = emit_running(x, row, fn, times[i].until_ns,
+		rc = emit_running(&to, row, times[i].until_ns,
 				  times[i].ended && times[i].until_ns < end_ns);
 		row->last_ns = NO_MORE;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/thread_rows.h"
+#include "model/rows/thread_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ struct process {
 };
 
 struct xsp_thread_rows {
-	struct xsp_export *x;
+	struct xsp_view *v;
 	struct xsp_thread_row **rows; /* in order */
 	size_t count, capacity;
 	struct xsp_thread_row **table; /* open addressing, size a power of two */
@@ -88,7 +88,7 @@ static void settle(struct process *p, size_t count)
 static int load_processes(struct xsp_thread_rows *r)
 {
 	const struct xsp_capture_process *defined = NULL;
-	size_t n = xsp_capture_processes(r->x->reader, &defined), kept = 0;
+	size_t n = xsp_capture_processes(r->v->reader, &defined), kept = 0;
 
 	if (n == 0)
 		return 0;
@@ -111,12 +111,12 @@ static int load_processes(struct xsp_thread_rows *r)
 	qsort(r->processes, kept, sizeof(*r->processes), by_pid);
 	r->sorted = kept;
 	/* before a GPU takes the number, which is as low as those in containers */
-	for (size_t i = 0; i < kept && r->x->options.job == NULL; i++)
-		xsp_export_pid(r->x, display_pid(&r->processes[i]));
+	for (size_t i = 0; i < kept && r->v->job == NULL; i++)
+		xsp_view_pid(r->v, display_pid(&r->processes[i]));
 	return 0;
 }
 
-int xsp_thread_rows_new(struct xsp_export *x, struct xsp_thread_rows **out)
+int xsp_thread_rows_new(struct xsp_view *v, struct xsp_thread_rows **out)
 {
 	struct xsp_thread_rows *r = calloc(1, sizeof(*r));
 	int rc = -ENOMEM;
@@ -124,7 +124,7 @@ int xsp_thread_rows_new(struct xsp_export *x, struct xsp_thread_rows **out)
 	*out = NULL;
 	if (r == NULL)
 		return rc;
-	r->x = x;
+	r->v = v;
 	r->mask = 255;
 	r->table = calloc(r->mask + 1, sizeof(struct xsp_thread_row *));
 	if (r->table)
@@ -196,13 +196,13 @@ static struct process *add_process(struct xsp_thread_rows *r, uint32_t pid, uint
 static void ns_ids(const struct xsp_thread_rows *r, uint32_t pid, uint32_t tid, uint32_t *ns_pid,
 		   uint32_t *ns_tid)
 {
-	const struct xsp_timeline_thread *t = xsp_timeline_thread(r->x->timeline, tid);
+	const struct xsp_timeline_thread *t = xsp_timeline_thread(r->v->timeline, tid);
 	const struct xsp_capture_thread *defined = NULL;
 
 	*ns_pid = t ? t->ns_pid : 0;
 	*ns_tid = t ? t->ns_tid : 0;
 	if (*ns_tid == 0) {
-		size_t n = xsp_capture_threads(r->x->reader, &defined);
+		size_t n = xsp_capture_threads(r->v->reader, &defined);
 		for (size_t i = 0; i < n; i++)
 			if (defined[i].tid == tid && defined[i].pid == pid)
 				*ns_tid = defined[i].ns_tid;
@@ -226,7 +226,7 @@ static struct xsp_thread_row *add_row(struct xsp_thread_rows *r, uint32_t pid, u
 	row->root_pid = pid;
 	row->root_tid = tid;
 	row->number = number;
-	row->pid = xsp_export_pid(r->x, display_pid(process));
+	row->pid = xsp_view_pid(r->v, display_pid(process));
 	row->thread_tid = process->root_ids || ns_tid == 0 ? tid : ns_tid;
 	if (tid == pid) /* main thread: same number as its process */
 		row->thread_tid = row->pid;
@@ -276,7 +276,7 @@ uint32_t xsp_thread_rows_pid(const struct xsp_thread_rows *r, uint32_t root_pid)
 {
 	const struct process *p = find_process(r, root_pid);
 
-	return xsp_export_pid(r->x, p != NULL ? display_pid(p) : root_pid);
+	return xsp_view_pid(r->v, p != NULL ? display_pid(p) : root_pid);
 }
 
 bool xsp_thread_rows_uses_root_ids(const struct xsp_thread_rows *r, uint32_t root_pid)
@@ -286,15 +286,15 @@ bool xsp_thread_rows_uses_root_ids(const struct xsp_thread_rows *r, uint32_t roo
 	return p && p->root_ids && p->pid != p->ns_pid;
 }
 
-const char *xsp_thread_rows_comm(const struct xsp_export *x, uint32_t pid, uint32_t tid)
+const char *xsp_thread_rows_comm(const struct xsp_view *v, uint32_t pid, uint32_t tid)
 {
-	const struct xsp_timeline_thread *t = xsp_timeline_thread(x->timeline, tid);
+	const struct xsp_timeline_thread *t = xsp_timeline_thread(v->timeline, tid);
 	const struct xsp_capture_thread *defined = NULL;
 	const char *comm = t && t->comm ? t->comm : "";
 
 	if (*comm || (t != NULL && t->pid == pid)) /* the timeline has looked there */
 		return comm;
-	size_t n = xsp_capture_threads(x->reader, &defined);
+	size_t n = xsp_capture_threads(v->reader, &defined);
 	for (size_t i = 0; i < n; i++)
 		if (defined[i].tid == tid && defined[i].pid == pid && defined[i].comm)
 			comm = defined[i].comm;

@@ -6,10 +6,10 @@
  * what would go beyond is added to the nearest frame that exists, and counted as merged, so that
  * the sums stay right.
  */
-#ifndef XSP_EXPORT_STACKS_H
-#define XSP_EXPORT_STACKS_H
+#ifndef XSP_MODEL_STACKS_H
+#define XSP_MODEL_STACKS_H
 
-#include "export/export_private.h"
+#include "model/view.h"
 
 #define XSP_STACKS_MAX (1U << 22)
 #define XSP_STACKS_DEPTH 1024U
@@ -27,13 +27,12 @@ struct xsp_stack_node {
 
 struct xsp_stacks;
 
-int xsp_stacks_new(struct xsp_export *x, struct xsp_stacks **out);
+int xsp_stacks_new(struct xsp_view *v, struct xsp_stacks **out);
 void xsp_stacks_free(struct xsp_stacks *s); /* NULL is allowed */
-/* Hooks of a format whose state is stacks and nothing else. */
-int xsp_stacks_begin(struct xsp_export *x);
-int xsp_stacks_span(struct xsp_export *x, const struct xsp_span *span);
-int xsp_stacks_wait(struct xsp_export *x, const struct xsp_wait *wait);
-void xsp_stacks_discard(struct xsp_export *x);
+/* Adds what the view's weight asks for: spans, waits or samples. */
+struct xsp_timeline_sink xsp_stacks_sink(struct xsp_stacks *s);
+/* A span that has no other time than its own: the sample's last function, in all the others. */
+struct xsp_span xsp_sample_as_span(const struct xsp_sample *s);
 int xsp_stacks_add(struct xsp_stacks *s, const struct xsp_span *span);
 /* The span's node, made at first sight, without adding anything to it: 0 where there is no room for it;
  * *nearest: then the nearest one further out, else the same. */

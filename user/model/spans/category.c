@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/span_category.h"
+#include "model/spans/category.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "catalog/providers.h"
-#include "export/scope.h"
+#include "model/spans/scope.h"
 
 /* The number of a category of a trace; a new one if need be. */
 static unsigned number_of(struct xsp_categories *c, const char *name)
@@ -22,18 +22,18 @@ static unsigned number_of(struct xsp_categories *c, const char *name)
 	return i;
 }
 
-int xsp_categories_init(struct xsp_categories *c, const struct xsp_export *x)
+int xsp_categories_init(struct xsp_categories *c, const struct xsp_view *v)
 {
 	*c = (struct xsp_categories){
 		.names = {"cpu_op", "user_annotation", "cuda_runtime", "cuda_driver"},
 		.count = XSP_CATEGORIES};
-	c->probe_count = xsp_capture_probes(x->reader, &c->probes);
+	c->probe_count = xsp_capture_probes(v->reader, &c->probes);
 	c->of = calloc(c->probe_count + 1, 1);
 	if (c->of == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < c->probe_count; i++) {
 		const struct xsp_capture_probe *p = &c->probes[i];
-		const struct xsp_cuda_entry *cuda = xsp_timeline_cuda(x->timeline, i);
+		const struct xsp_cuda_entry *cuda = xsp_timeline_cuda(v->timeline, i);
 		if (cuda != NULL)
 			c->of[i] = cuda->api == XSP_CUDA_DRIVER ? XSP_CUDA_DRIVER_CALL
 								: XSP_CUDA_RUNTIME_CALL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* span_category.h - what a span is and how it ended, in the same words in every format that is a table. */
-#ifndef XSP_EXPORT_SPAN_CATEGORY_H
-#define XSP_EXPORT_SPAN_CATEGORY_H
+#ifndef XSP_MODEL_SPAN_CATEGORY_H
+#define XSP_MODEL_SPAN_CATEGORY_H
 
-#include "export/export_private.h"
+#include "model/view.h"
 
 /* Numbers are those of databases: none ever becomes another one. */
 enum xsp_category {
@@ -25,7 +25,7 @@ struct xsp_categories {
 	unsigned count;
 };
 /* 0 or -ENOMEM. */
-int xsp_categories_init(struct xsp_categories *c, const struct xsp_export *x);
+int xsp_categories_init(struct xsp_categories *c, const struct xsp_view *v);
 void xsp_categories_clear(struct xsp_categories *c); /* zeros are allowed */
 unsigned xsp_category_of(const struct xsp_categories *c, const struct xsp_span *span);
 

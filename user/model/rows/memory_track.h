@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* memory_track.h - the track of a kind of memory: what had been allocated after each event. */
-#ifndef XSP_EXPORT_MEMORY_TRACK_H
-#define XSP_EXPORT_MEMORY_TRACK_H
+#ifndef XSP_MODEL_MEMORY_TRACK_H
+#define XSP_MODEL_MEMORY_TRACK_H
 
-#include "export/export_private.h"
+#include "model/view.h"
 
 #define XSP_MEMORY_TRACK 64
 
 /* "GPU memory 0". False: the total after the event is not known. */
-bool xsp_memory_track(const struct xsp_export *x, const struct xsp_memory_event *e,
+bool xsp_memory_track(const struct xsp_view *v, const struct xsp_memory_event *e,
 		      char name[XSP_MEMORY_TRACK]);
 
 #endif

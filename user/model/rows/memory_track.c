@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/memory_track.h"
+#include "model/rows/memory_track.h"
 
 #include <stdio.h>
 
@@ -20,7 +20,7 @@ static const char *track_of(const struct xsp_memory_event *e)
 	}
 }
 
-bool xsp_memory_track(const struct xsp_export *x, const struct xsp_memory_event *e,
+bool xsp_memory_track(const struct xsp_view *v, const struct xsp_memory_event *e,
 		      char name[XSP_MEMORY_TRACK])
 {
 	char number[16] = "";
@@ -30,5 +30,5 @@ bool xsp_memory_track(const struct xsp_export *x, const struct xsp_memory_event 
 	snprintf(name, XSP_MEMORY_TRACK, "%s%s", track_of(e), number);
 	/* between two windows of the brake much may have been freed */
 	return !xsp_memory_is_allocator(e->pool) || e->device_type != XSP_C10_CPU ||
-	       !xsp_timeline_allocations_in_windows(x->timeline);
+	       !xsp_timeline_allocations_in_windows(v->timeline);
 }

@@ -4,7 +4,7 @@
  * end, then what is inside it, the last first, then its begin. So each row is read backwards into a second file, and
  * that one backwards again.
  */
-#include "export/ordered.h"
+#include "model/rows/ordered.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,11 +5,11 @@
  * The sums of threads have all of it. What of that no event told of by itself is the rest: waits that were too short
  * for one, or whose event was lost.
  */
-#ifndef XSP_EXPORT_OFF_CPU_H
-#define XSP_EXPORT_OFF_CPU_H
+#ifndef XSP_MODEL_OFF_CPU_H
+#define XSP_MODEL_OFF_CPU_H
 
 #include "base/u64map.h"
-#include "export/export_private.h"
+#include "model/view.h"
 
 struct xsp_off_reported {
 	struct xsp_u64map threads; /* pid << 32 | tid → index */
@@ -23,12 +23,12 @@ void xsp_off_reported_free(struct xsp_off_reported *reported);
 
 /* At the end, once: of each thread with a rest. `add` returns 0 or a negative errno, which ends it. */
 typedef int (*xsp_off_rest_fn)(void *ctx, const struct xsp_timeline_thread *thread, uint64_t ns);
-int xsp_off_rest(struct xsp_export *x, struct xsp_off_reported *reported, xsp_off_rest_fn add,
+int xsp_off_rest(struct xsp_view *v, struct xsp_off_reported *reported, xsp_off_rest_fn add,
 		 void *ctx);
 
 /* The innermost frame: "[lock]". */
 #define XSP_OFF_REST XSP_WAIT_CLASSES
-const char *xsp_off_frame(const struct xsp_export *x, unsigned why);
+const char *xsp_off_frame(const struct xsp_view *v, unsigned why);
 
 /* A wait as stacks: the short ones before it, itself until it was woken, and from then on. */
 struct xsp_off_part {

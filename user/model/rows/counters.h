@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* counters.h - what a thread did in a span: its counters at the end less those at the beginning. */
-#ifndef XSP_EXPORT_COUNTERS_H
-#define XSP_EXPORT_COUNTERS_H
+#ifndef XSP_MODEL_COUNTERS_H
+#define XSP_MODEL_COUNTERS_H
 
-#include "export/export_private.h"
+#include "model/view.h"
 #include "xsptrace/event.h"
 
 #define XSP_COUNTER_NAME 64 /* with its terminator */
@@ -15,9 +15,9 @@ typedef int (*xsp_reading_fn)(void *ctx, const char *name, const struct xsp_perf
 			      const struct xsp_perf_value *end);
 
 /* Tells `fn` each one that is known, by perf's names. 0, or what `fn` returned that was not 0. */
-int xsp_counter_readings(const struct xsp_export *x, const struct xsp_span *span, xsp_reading_fn fn,
+int xsp_counter_readings(const struct xsp_view *v, const struct xsp_span *span, xsp_reading_fn fn,
 			 void *ctx);
-int xsp_counters_of(const struct xsp_export *x, const struct xsp_span *span, xsp_counter_fn fn,
+int xsp_counters_of(const struct xsp_view *v, const struct xsp_span *span, xsp_counter_fn fn,
 		    void *ctx);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/rendered.h"
+#include "model/rendered.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,10 +4,10 @@
  *
  * One table of counters for all formats, so that none forgets one. Keys: docs/formats.md.
  */
-#ifndef XSP_EXPORT_RUN_STATS_H
-#define XSP_EXPORT_RUN_STATS_H
+#ifndef XSP_MODEL_RUN_STATS_H
+#define XSP_MODEL_RUN_STATS_H
 
-#include "export/export_private.h"
+#include "model/view.h"
 
 struct xsp_run_stat {
 	const char *key;
@@ -35,7 +35,7 @@ const char *xsp_run_how_ended(const struct xsp_capture_reader *r);
 uint64_t xsp_run_clock_step(const struct xsp_capture_reader *r);
 
 /* Base name of the program of a process (root pid), or its comm, or "process". */
-void xsp_run_process_name(const struct xsp_export *x, uint32_t pid, char *out, size_t size);
+void xsp_run_process_name(const struct xsp_capture_reader *r, uint32_t pid, char *out, size_t size);
 
 /* One line (plain ASCII) if anything was lost or damaged; false and "" if nothing was. */
 bool xsp_run_losses_line(const struct xsp_capture_reader *r, const struct xsp_timeline *t,

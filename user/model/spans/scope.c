@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/scope.h"
+#include "model/spans/scope.h"
 
 #include "catalog/scope.h"
 

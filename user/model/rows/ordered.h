@@ -6,8 +6,8 @@
  * They are kept in nameless files beside the output until all have come: memory does not grow with them. What
  * came out of order (stacks that proved to be abandoned) is sorted, XSP_ORDERED_LATE of them at a time.
  */
-#ifndef XSP_EXPORT_ORDERED_H
-#define XSP_EXPORT_ORDERED_H
+#ifndef XSP_MODEL_ORDERED_H
+#define XSP_MODEL_ORDERED_H
 
 #include <stdbool.h>
 #include <stdint.h>

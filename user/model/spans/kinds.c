@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/span_kinds.h"
+#include "model/spans/kinds.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/grow.h"
 
-int xsp_span_kinds_init(struct xsp_span_kinds *f, const struct xsp_export *x)
+int xsp_span_kinds_init(struct xsp_span_kinds *f, const struct xsp_view *v)
 {
-	return xsp_categories_init(&f->categories, x);
+	return xsp_categories_init(&f->categories, v);
 }
 
 int xsp_span_kind_of(struct xsp_span_kinds *f, const struct xsp_span *span, uint32_t *number)

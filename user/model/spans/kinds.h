@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* span_kinds.h - what of spans is the same in many of them, under dense numbers: the name, the category, and whether
  * the end was seen. */
-#ifndef XSP_EXPORT_SPAN_KINDS_H
-#define XSP_EXPORT_SPAN_KINDS_H
+#ifndef XSP_MODEL_SPAN_KINDS_H
+#define XSP_MODEL_SPAN_KINDS_H
 
 #include "base/u64map.h"
-#include "export/span_category.h"
+#include "model/spans/category.h"
 
 struct xsp_span_kind {
 	xsp_name_id name;
@@ -23,7 +23,7 @@ struct xsp_span_kinds {
 };
 
 /* Of zeros. Each returns 0 or -ENOMEM. */
-int xsp_span_kinds_init(struct xsp_span_kinds *f, const struct xsp_export *x);
+int xsp_span_kinds_init(struct xsp_span_kinds *f, const struct xsp_view *v);
 int xsp_span_kind_of(struct xsp_span_kinds *f, const struct xsp_span *span, uint32_t *number);
 void xsp_span_kinds_free(struct xsp_span_kinds *f); /* zeros are allowed */
 

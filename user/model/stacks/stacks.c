@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/stacks.h"
+#include "model/stacks/stacks.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "export/off_cpu.h"
-#include "export/thread_rows.h"
+#include "model/rows/thread_rows.h"
+#include "model/stacks/off_cpu.h"
+#include "timeline/samples.h"
+#include "timeline/waits.h"
 
 #define ROOTS_MAX 4096
 #define MORE "[more commands]"
@@ -35,7 +37,7 @@ struct root {
 };
 
 struct xsp_stacks {
-	struct xsp_export *x;
+	struct xsp_view *v;
 	struct xsp_stack_node *nodes;
 	uint32_t count, capacity;
 	uint32_t *table; /* node by (parent, name); open addressing, 0: empty */
@@ -78,8 +80,8 @@ static uint32_t hash_text(const char *text)
 static const char *text_of(const struct xsp_stacks *s, xsp_name_id id)
 {
 	if (id >= REASONS)
-		return xsp_off_frame(s->x, id - REASONS);
-	const char *text = xsp_timeline_name(s->x->timeline, id);
+		return xsp_off_frame(s->v, id - REASONS);
+	const char *text = xsp_timeline_name(s->v->timeline, id);
 
 	return text ? text : "";
 }
@@ -236,7 +238,7 @@ static uint32_t find_root(const struct xsp_stacks *s, const struct root *r)
 static int root_node(struct xsp_stacks *s, uint32_t pid, uint32_t tid, const char *comm,
 		     uint32_t *out)
 {
-	const struct xsp_timeline_thread *t = xsp_timeline_thread(s->x->timeline, tid);
+	const struct xsp_timeline_thread *t = xsp_timeline_thread(s->v->timeline, tid);
 	struct root r = {.comm = comm};
 
 	if (s->rows != NULL && !s->joint) {
@@ -368,7 +370,7 @@ static int follow(struct xsp_stacks *s, struct path *p, const xsp_name_id *aroun
 
 static void comm_of(const struct xsp_stacks *s, uint32_t pid, uint32_t tid, char *out, size_t size)
 {
-	snprintf(out, size, "%s", s->joint ? "" : xsp_thread_rows_comm(s->x, pid, tid));
+	snprintf(out, size, "%s", s->joint ? "" : xsp_thread_rows_comm(s->v, pid, tid));
 }
 
 static int enter_root(struct xsp_stacks *s, struct path *p)
@@ -414,7 +416,7 @@ int xsp_stacks_find(struct xsp_stacks *s, const struct xsp_span *span, uint32_t 
 
 int xsp_stacks_add(struct xsp_stacks *s, const struct xsp_span *span)
 {
-	const uint64_t self_ns = xsp_export_self_ns(s->x, span);
+	const uint64_t self_ns = xsp_view_self_ns(s->v, span);
 	uint32_t node, nearest;
 	int rc = xsp_stacks_find(s, span, &node, &nearest);
 
@@ -487,9 +489,9 @@ static int add_rest(void *ctx, const struct xsp_timeline_thread *thread, uint64_
 
 int xsp_stacks_add_rest(struct xsp_stacks *s)
 {
-	if (s->x->options.weight != XSP_WEIGHT_OFF_CPU)
+	if (s->v->weight != XSP_WEIGHT_OFF_CPU)
 		return 0;
-	return xsp_off_rest(s->x, &s->reported, add_rest, s);
+	return xsp_off_rest(s->v, &s->reported, add_rest, s);
 }
 
 void xsp_stacks_join_threads(struct xsp_stacks *s)
@@ -504,20 +506,20 @@ int xsp_stacks_same_name(struct xsp_stacks *s, xsp_name_id id, xsp_name_id *firs
 
 /* ---- life ---- */
 
-int xsp_stacks_new(struct xsp_export *x, struct xsp_stacks **out)
+int xsp_stacks_new(struct xsp_view *v, struct xsp_stacks **out)
 {
 	struct xsp_stacks *s = calloc(1, sizeof(*s));
 
 	*out = NULL;
 	if (s == NULL)
 		return -ENOMEM;
-	s->x = x;
-	s->probe_count = xsp_capture_probes(x->reader, &s->probes);
+	s->v = v;
+	s->probe_count = xsp_capture_probes(v->reader, &s->probes);
 	s->count = 1;
 	s->text_mask = 255;
 	s->texts = calloc(256, sizeof(*s->texts));
 	if (s->texts == NULL || grow_nodes(s) < 0 || grow_paths(s) < 0 ||
-	    (x->options.by_thread && xsp_thread_rows_new(x, &s->rows) < 0)) {
+	    (v->by_thread && xsp_thread_rows_new(v, &s->rows) < 0)) {
 		xsp_stacks_free(s);
 		return -ENOMEM;
 	}
@@ -552,29 +554,52 @@ void xsp_stacks_free(struct xsp_stacks *s)
 	free(s);
 }
 
-int xsp_stacks_begin(struct xsp_export *x)
-{
-	struct xsp_stacks *s;
-	int rc = xsp_stacks_new(x, &s);
+/* ---- as a listener ---- */
 
-	x->state = s;
-	return rc;
+struct xsp_span xsp_sample_as_span(const struct xsp_sample *s)
+{
+	return (struct xsp_span){
+		.start_ns = s->time_ns,
+		.end_ns = s->time_ns,
+		.self_ns = s->period_ns,
+		.pid = s->pid,
+		.tid = s->tid,
+		.probe = UINT32_MAX,
+		.cpu_ns = XSP_CPU_UNKNOWN,
+		.self_cpu_ns = XSP_CPU_UNKNOWN,
+		.name = s->path[s->path_length - 1],
+		.path = s->path,
+		.path_length = s->path_length - 1,
+	};
 }
 
-int xsp_stacks_span(struct xsp_export *x, const struct xsp_span *span)
+static int on_span(void *ctx, const struct xsp_span *span)
 {
-	return xsp_stacks_add(x->state, span);
+	return xsp_stacks_add(ctx, span);
 }
 
-int xsp_stacks_wait(struct xsp_export *x, const struct xsp_wait *wait)
+static int on_wait(void *ctx, const struct xsp_wait *wait)
 {
-	return xsp_stacks_add_wait(x->state, wait);
+	return xsp_stacks_add_wait(ctx, wait);
 }
 
-void xsp_stacks_discard(struct xsp_export *x)
+static int on_sample(void *ctx, const struct xsp_sample *sample)
 {
-	xsp_stacks_free(x->state);
-	x->state = NULL;
+	const struct xsp_span span = xsp_sample_as_span(sample);
+
+	return xsp_stacks_add(ctx, &span);
+}
+
+struct xsp_timeline_sink xsp_stacks_sink(struct xsp_stacks *s)
+{
+	switch (s->v->weight) {
+	case XSP_WEIGHT_SAMPLES:
+		return (struct xsp_timeline_sink){.ctx = s, .sample = on_sample};
+	case XSP_WEIGHT_OFF_CPU:
+		return (struct xsp_timeline_sink){.ctx = s, .wait = on_wait};
+	default:
+		return (struct xsp_timeline_sink){.ctx = s, .span = on_span};
+	}
 }
 
 /* ---- seal ---- */

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * view.h - what formats and the page need to know of the capture that they show: its reader, its timeline, the job
+ * that it is a part of, and the numbers that processes and GPUs are shown under.
+ */
+#ifndef XSP_MODEL_VIEW_H
+#define XSP_MODEL_VIEW_H
+
+#include "base/u64map.h"
+#include "timeline/timeline.h"
+
+/* What stacks are weighed by. */
+enum xsp_weight {
+	XSP_WEIGHT_USUAL, /* not said: samples where there are any, else wall time */
+	XSP_WEIGHT_WALL, /* of spans */
+	XSP_WEIGHT_CPU, /* of spans, with --waits */
+	XSP_WEIGHT_OFF_CPU, /* waits */
+	XSP_WEIGHT_SAMPLES,
+	XSP_WEIGHTS
+};
+/* "wall", "cpu", "off-cpu", "samples". */
+const char *xsp_weight_name(enum xsp_weight weight);
+/* XSP_WEIGHTS: no such weight. */
+enum xsp_weight xsp_weight_of(const char *name);
+/* The weight itself, or the one that XSP_WEIGHT_USUAL stands for. */
+enum xsp_weight xsp_weight_chosen(enum xsp_weight weight, const struct xsp_timeline *t);
+/* Does the capture have what this weight needs? */
+bool xsp_weight_recorded(enum xsp_weight weight, const struct xsp_timeline *t);
+
+/* Several captures that become one output, one after the other. All times are real time. */
+struct xsp_view_named {
+	size_t capture;
+	uint32_t pid; /* root namespace */
+	uint32_t order; /* where its rows stand */
+	const char *name; /* "rank 3 (host)" */
+};
+struct xsp_view_job {
+	size_t captures;
+	const int64_t *shift_ns; /* by capture: added to its times */
+	const struct xsp_view_named *names;
+	size_t name_count;
+};
+
+/* Zero-initialise, then set what is known. The numbers stay valid from one capture of a job to the next. */
+struct xsp_view {
+	struct xsp_capture_reader *reader;
+	struct xsp_timeline *timeline;
+	const struct xsp_view_job *job; /* NULL: one capture */
+	size_t part; /* of the job: the capture at hand */
+	enum xsp_weight weight; /* of stacks */
+	bool by_thread; /* their outermost frame is the thread, not all threads of a name */
+	int error; /* -ENOMEM: there was no memory for a number; 0: there was */
+	struct xsp_u64map pids, pids_used, gpu_users; /* of xsp_view_pid() and xsp_view_gpu() */
+	uint32_t next_pid;
+};
+
+void xsp_view_clear(struct xsp_view *v);
+
+/* Is the capture at hand the last one? */
+static inline bool xsp_view_is_last(const struct xsp_view *v)
+{
+	return v->job == NULL || v->part + 1 >= v->job->captures;
+}
+
+/* The number that a process of this number is shown under: its own, unless a GPU or a process of another capture has
+ * it. */
+uint32_t xsp_view_pid(struct xsp_view *v, uint32_t number);
+/* As a device: CUPTI's own time, which Kineto has under -1. */
+#define XSP_VIEW_OVERHEAD 0x10000001U
+/* The same of a GPU's rows. Each process (root pid) has its own, as the streams of two have the same numbers: those of
+ * the first are the device's. pid 0: whoever's that is. */
+uint32_t xsp_view_gpu(struct xsp_view *v, uint32_t device, uint32_t pid);
+/* The first process that used it; 0: none so far. */
+uint32_t xsp_view_gpu_user(const struct xsp_view *v, uint32_t device);
+/* What the job calls a process (root pid); NULL: nothing. */
+const struct xsp_view_named *xsp_view_name(const struct xsp_view *v, uint32_t pid);
+
+/* What the span itself took, by the weight: 0 where that is not known. */
+static inline uint64_t xsp_view_self_ns(const struct xsp_view *v, const struct xsp_span *span)
+{
+	if (!xsp_span_has_duration(span))
+		return 0;
+	if (v->weight != XSP_WEIGHT_CPU)
+		return span->self_ns;
+	return span->self_cpu_ns != XSP_CPU_UNKNOWN ? span->self_cpu_ns : 0;
+}
+
+#endif
