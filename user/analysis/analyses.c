@@ -22,33 +22,32 @@ struct work {
 	const struct xsp_analyze_options *o;
 	struct xsp_capture_reader *reader;
 	struct xsp_timeline *timeline;
+	struct xsp_report *report;
 	void *states[ANALYSES];
-	struct xsp_timeline_sink sinks[ANALYSES + XSP_ANALYZE_BESIDE];
-	size_t sink_count;
 };
 
-static int begin_all(struct work *w, struct xsp_error *err)
+static int begin_all(void *ctx, struct xsp_capture_reader *r, struct xsp_timeline *t,
+		     struct xsp_sinks *sinks, struct xsp_error *err)
 {
-	const struct xsp_analyze_beside *beside = &w->o->beside;
-	size_t count = 0;
-	int rc = w->o->cut != NULL ? xsp_timeline_cut(w->timeline, w->o->cut) : 0;
+	struct work *w = ctx;
+	int rc = 0;
 
+	(void)err;
+	w->reader = r;
+	w->timeline = t;
 	for (size_t i = 0; i < ANALYSES && rc == 0; i++) {
 		const struct xsp_analysis *a = analyses[i];
-		rc = a->begin(w->timeline, w->reader, &w->states[i]);
+		rc = a->begin(t, r, &w->states[i]);
 		if (rc < 0 || w->states[i] == NULL)
 			continue;
 		if (a->configure != NULL)
 			a->configure(w->states[i], w->o);
-		w->sinks[w->sink_count++] = a->sink(w->states[i]);
+		rc = xsp_sinks_add(sinks, a->sink(w->states[i]));
 	}
 	const struct xsp_summary_analysis *summary = w->states[0];
 	for (size_t i = 0; i < ANALYSES && rc == 0; i++)
 		if (w->states[i] != NULL && analyses[i]->steps != NULL)
 			analyses[i]->steps(w->states[i], summary->summary->steps);
-	if (rc == 0 && beside->begin != NULL)
-		rc = beside->begin(beside->ctx, w->timeline, &w->sinks[w->sink_count], &count, err);
-	w->sink_count += count;
 	return rc;
 }
 
@@ -68,21 +67,24 @@ static int find_nearly(const struct work *w, struct xsp_rule_context *rules)
 	return rc == 0 && xsp_report_failed(w->o->nearly) ? -ENOMEM : rc;
 }
 
-static int report_all(struct work *w, struct xsp_report *report)
+static int report_all(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
 {
+	struct work *w = ctx;
+	struct xsp_report *report = w->report;
 	struct xsp_rule_context rules = {
-		.timeline = w->timeline,
+		.timeline = t,
 		.reader = w->reader,
 		.report = report,
-		.recorded_ns = xsp_timeline_recorded_ns(w->timeline),
+		.recorded_ns = xsp_timeline_recorded_ns(t),
 		.analyses = analyses,
 		.states = w->states,
 	};
 	uint64_t end_ns;
 	int rc = 0;
 
+	(void)err;
 	xsp_capture_window(w->reader, &rules.start_ns, &end_ns);
-	xsp_report_head(w->timeline, w->reader, report);
+	xsp_report_head(t, w->reader, report);
 	for (size_t i = 0; i < ANALYSES && rc == 0; i++)
 		if (w->states[i] != NULL)
 			rc = analyses[i]->report(w->states[i], report);
@@ -93,29 +95,29 @@ static int report_all(struct work *w, struct xsp_report *report)
 	return rc == 0 && xsp_report_failed(report) ? -ENOMEM : rc;
 }
 
+static void clear_all(void *ctx)
+{
+	struct work *w = ctx;
+
+	for (size_t i = 0; i < ANALYSES; i++)
+		if (w->states[i] != NULL)
+			analyses[i]->end(w->states[i]);
+}
+
 int xsp_analyze(struct xsp_capture_reader *r, const struct xsp_analyze_options *o,
 		struct xsp_report *report, struct xsp_error *err)
 {
 	struct xsp_analyze_options how = *o;
-	struct work w = {.o = &how, .reader = r};
+	struct work w = {.o = &how, .report = report};
+	const struct xsp_pass_listener listeners[] = {{&w, begin_all, report_all, clear_all},
+						      o->beside};
+	const struct xsp_pass pass = {r, o->cut, listeners, 2};
 	struct xsp_steps_guess *guess = NULL;
 	int rc = o->step == NULL ? xsp_steps_guess_new(r, o->cut, &guess, err) : 0;
 
 	how.guess = guess;
 	if (rc == 0)
-		rc = xsp_timeline_new(r, &w.timeline, err);
-	if (rc == 0)
-		rc = begin_all(&w, err);
-	if (rc == 0)
-		rc = xsp_timeline_run(w.timeline, w.sinks, w.sink_count, err);
-	if (rc == 0 && o->beside.end != NULL)
-		rc = o->beside.end(o->beside.ctx, w.timeline, err);
-	if (rc == 0)
-		rc = report_all(&w, report);
-	for (size_t i = 0; i < ANALYSES; i++)
-		if (w.states[i] != NULL)
-			analyses[i]->end(w.states[i]);
-	xsp_timeline_free(w.timeline);
+		rc = xsp_pass_run(&pass, err);
 	xsp_steps_guess_free(guess);
 	/* keeps the reason, if one was given */
 	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "cannot analyse: %s",

@@ -4,29 +4,18 @@
 #define XSP_ANALYSIS_ANALYSES_H
 
 #include "analysis/analysis.h"
-
-#define XSP_ANALYZE_BESIDE 16 /* sinks */
-/* What else listens to the same run; all zero: nothing does. */
-struct xsp_analyze_beside {
-	void *ctx;
-	/* Before the run, of what is left by the cut: fills at most XSP_ANALYZE_BESIDE sinks. Both return 0, or a negative
-	 * errno and *err. */
-	int (*begin)(void *ctx, struct xsp_timeline *t, struct xsp_timeline_sink *sinks,
-		     size_t *count, struct xsp_error *err);
-	/* Behind the run, while the timeline is there. */
-	int (*end)(void *ctx, struct xsp_timeline *t, struct xsp_error *err);
-};
+#include "model/pass.h"
 
 struct xsp_analyze_options {
 	const struct xsp_cut *cut; /* a part of it; NULL: all */
 	const char *step; /* what marks a step (analysis/names/steps.h); NULL: the known names */
 	const struct xsp_steps_guess *guess; /* else, where none is known; xsp_analyze() makes it */
 	const char *batch; /* the value that is the samples of a step; NULL: "batch_size" */
-	const double
-		*thresholds; /* by index of xsp_rules (analysis/rules/rules.h); NULL: their defaults */
+	const double *
+		thresholds; /* by index of xsp_rules (analysis/rules/rules.h); NULL: their defaults */
 	struct xsp_report
 		*nearly; /* gets what rules find from half of these on; NULL: not asked for */
-	struct xsp_analyze_beside beside;
+	struct xsp_pass_listener beside; /* who else listens to the same run; zeros: nobody */
 };
 
 struct xsp_ranks;

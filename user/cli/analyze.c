@@ -173,18 +173,21 @@ static int show_progress(void *ctx, const struct xsp_span *span)
 	return 0;
 }
 
-static int begin_reading(void *ctx, struct xsp_timeline *t, struct xsp_timeline_sink *sinks,
-			 size_t *count, struct xsp_error *err)
+static int begin_reading(void *ctx, struct xsp_capture_reader *reader, struct xsp_timeline *t,
+			 struct xsp_sinks *sinks, struct xsp_error *err)
 {
 	struct reading *r = ctx;
+	int rc = 0;
 
 	(void)t;
 	(void)err;
+	r->reader = reader;
 	if (r->options->cut.given)
-		sinks[(*count)++] = xsp_cut_left_sink(&r->left);
-	if (!r->options->output.quiet && isatty(STDERR_FILENO))
-		sinks[(*count)++] = (struct xsp_timeline_sink){.ctx = ctx, .span = show_progress};
-	return 0;
+		rc = xsp_sinks_add(sinks, xsp_cut_left_sink(&r->left));
+	if (rc == 0 && !r->options->output.quiet && isatty(STDERR_FILENO))
+		rc = xsp_sinks_add(sinks,
+				   (struct xsp_timeline_sink){.ctx = r, .span = show_progress});
+	return rc;
 }
 
 static int end_reading(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
@@ -215,13 +218,13 @@ static int analyze(struct options *o, const char *path, struct xsp_report *repor
 	if (rc == 0)
 		rc = xsp_cut_resolve(&o->cut, reader, err);
 	if (rc == 0) {
-		struct reading reading = {.options = o, .reader = reader};
+		struct reading reading = {.options = o};
 		const struct xsp_analyze_options how = {
 			.cut = o->cut.given ? &o->cut.cut : NULL,
 			.step = o->cut.step,
 			.batch = o->batch,
 			.thresholds = o->thresholds,
-			.beside = {&reading, begin_reading, end_reading},
+			.beside = {&reading, begin_reading, end_reading, NULL},
 		};
 		rc = xsp_analyze(reader, &how, report, err);
 		if (reading.progress_shown)

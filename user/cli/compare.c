@@ -20,7 +20,7 @@
 #include "export/difference.h"
 
 #define SIDES 26U /* A to Z */
-#define PICTURES XSP_COMPARE_SINKS /* -o .svg and .folded */
+#define PICTURES 8 /* -o .svg and .folded */
 
 static const char usage[] =
 	"Usage: xsptrace compare A.xspt B.xspt [C.xspt...] [-o OUT]... [OPTIONS]\n"
@@ -263,24 +263,31 @@ static int parse_arguments(struct comparing *c, int argc, char **argv, struct xs
 struct listening {
 	struct comparing *comparing;
 	unsigned side;
+	const struct xsp_compare_capture *capture;
 };
 
 static int begin_pictures(void *ctx, struct xsp_capture_reader *r, struct xsp_timeline *t,
-			  struct xsp_timeline_sink *sinks, size_t *count, struct xsp_error *err)
+			  struct xsp_sinks *sinks, struct xsp_error *err)
 {
 	struct comparing *c = ((struct listening *)ctx)->comparing;
+	struct xsp_timeline_sink sink;
 	int rc = 0;
 
-	for (size_t i = 0; i < c->picture_count && rc == 0; i++)
-		rc = xsp_stack_difference_begin(c->open[i], r, t, &sinks[(*count)++], err);
+	for (size_t i = 0; i < c->picture_count && rc == 0; i++) {
+		rc = xsp_stack_difference_begin(c->open[i], r, t, &sink, err);
+		if (rc == 0)
+			rc = xsp_sinks_add(sinks, sink);
+	}
 	return rc;
 }
 
-static int end_pictures(void *ctx, const struct xsp_series *series, struct xsp_error *err)
+static int end_pictures(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
 {
 	const struct listening *l = ctx;
+	const struct xsp_series *series = l->capture->series;
 	int rc = 0;
 
+	(void)t;
 	for (size_t i = 0; i < l->comparing->picture_count && rc == 0; i++)
 		rc = xsp_stack_difference_end(l->comparing->open[i], l->side,
 					      xsp_series_step_count(series),
@@ -292,7 +299,8 @@ static int read_capture(struct comparing *c, unsigned side, size_t index, struct
 {
 	const char *path = c->sides[side].paths[index];
 	struct xsp_capture_reader *reader = NULL;
-	struct listening listening = {c, side};
+	struct xsp_compare_capture *capture = &c->sides[side].captures[index];
+	struct listening listening = {c, side, capture};
 	const struct xsp_input_options input = {.progress =
 							!c->output.quiet && isatty(STDERR_FILENO)};
 	int rc = c->output.path == NULL ? 0 : xsp_refuse_input_as_output(path, c->output.path, err);
@@ -302,12 +310,11 @@ static int read_capture(struct comparing *c, unsigned side, size_t index, struct
 	if (rc == 0)
 		rc = xsp_cut_resolve(&c->cut, reader, err);
 	if (rc == 0) {
-		const struct xsp_compare_how how = {.cut = c->cut.given ? &c->cut.cut : NULL,
-						    .step = c->cut.step,
-						    .ctx = &listening,
-						    .begin = begin_pictures,
-						    .end = end_pictures};
-		rc = xsp_compare_read(reader, path, &how, &c->sides[side].captures[index], err);
+		const struct xsp_compare_how how = {
+			.cut = c->cut.given ? &c->cut.cut : NULL,
+			.step = c->cut.step,
+			.beside = {&listening, begin_pictures, end_pictures, NULL}};
+		rc = xsp_compare_read(reader, path, &how, capture, err);
 	}
 	xsp_capture_close(reader);
 	return rc;

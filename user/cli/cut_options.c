@@ -13,6 +13,7 @@
 #include "analysis/names/steps_guess.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "model/pass.h"
 #include "probes/probe.h"
 
 const char xsp_cut_help[] =
@@ -292,41 +293,66 @@ struct step_range {
 	bool none; /* there is no whole step, of whatever number */
 };
 
-/* Reads the capture once for it. */
+/* A capture is read once for it. */
+struct looking {
+	const struct xsp_cut_options *o;
+	const char *option, *value;
+	struct step_range *range;
+	struct xsp_steps_guess *guess;
+	struct xsp_steps *steps;
+};
+
+static int begin_looking(void *ctx, struct xsp_capture_reader *r, struct xsp_timeline *t,
+			 struct xsp_sinks *sinks, struct xsp_error *err)
+{
+	struct looking *l = ctx;
+
+	(void)r;
+	(void)err;
+	if (xsp_steps_new(t, &l->steps) < 0)
+		return -ENOMEM;
+	xsp_steps_mark(l->steps, l->o->step);
+	xsp_steps_mark_guess(l->steps, l->guess);
+	xsp_steps_want(l->steps, l->range->first, l->range->last);
+	return xsp_sinks_add(sinks, xsp_steps_sink(l->steps));
+}
+
+static int end_looking(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
+{
+	const struct looking *l = ctx;
+	struct step_range *range = l->range;
+	uint64_t least, most;
+
+	(void)t;
+	if (xsp_steps_wanted(l->steps, &range->start_ns, &range->end_ns, &least, &most))
+		return 0;
+	range->none = least > most;
+	return range->none
+		       ? no_step(l->o, l->steps, l->option, l->value, err)
+		       : xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				       "%s %.100s: the capture has steps %" PRIu64 " to %" PRIu64,
+				       l->option, l->value, least, most);
+}
+
+static void clear_looking(void *ctx)
+{
+	struct looking *l = ctx;
+
+	xsp_steps_free(l->steps);
+}
+
 static int find_steps_of(struct xsp_cut_options *o, const struct xsp_cut *threads,
 			 struct xsp_capture_reader *r, const char *option, const char *value,
 			 struct step_range *range, struct xsp_error *err)
 {
-	struct xsp_timeline *t = NULL;
-	struct xsp_steps *s = NULL;
-	struct xsp_steps_guess *guess = NULL;
-	uint64_t least, most;
-	int rc = xsp_timeline_new(r, &t, err);
+	struct looking looking = {.o = o, .option = option, .value = value, .range = range};
+	const struct xsp_pass_listener listener = {&looking, begin_looking, end_looking,
+						   clear_looking};
+	int rc = o->step == NULL ? xsp_steps_guess_new(r, NULL, &looking.guess, err) : 0;
 
-	if (rc == 0 && xsp_steps_new(t, &s) < 0)
-		rc = xsp_out_of_memory(err);
 	if (rc == 0)
-		rc = xsp_timeline_cut(t, threads);
-	if (rc == 0 && o->step == NULL)
-		rc = xsp_steps_guess_new(r, NULL, &guess, err);
-	if (rc == 0) {
-		xsp_steps_mark(s, o->step);
-		xsp_steps_mark_guess(s, guess);
-		xsp_steps_want(s, range->first, range->last);
-		const struct xsp_timeline_sink sink = xsp_steps_sink(s);
-		rc = xsp_timeline_run(t, &sink, 1, err);
-	}
-	if (rc == 0 && !xsp_steps_wanted(s, &range->start_ns, &range->end_ns, &least, &most)) {
-		range->none = least > most;
-		rc = range->none ? no_step(o, s, option, value, err)
-				 : xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-						 "%s %.100s: the capture has steps %" PRIu64
-						 " to %" PRIu64,
-						 option, value, least, most);
-	}
-	xsp_steps_free(s);
-	xsp_steps_guess_free(guess);
-	xsp_timeline_free(t);
+		rc = xsp_pass_run(&(struct xsp_pass){r, threads, &listener, 1}, err);
+	xsp_steps_guess_free(looking.guess);
 	return rc;
 }
 

@@ -13,7 +13,7 @@
 #include "cli/cli.h"
 #include "cli/cut_options.h"
 #include "cli/input.h"
-#include "timeline/timeline.h"
+#include "model/pass.h"
 
 static const char usage[] =
 	"Usage: xsptrace info FILE [A PART OF IT]\n"
@@ -209,25 +209,40 @@ static void print_part_counts(const struct xsp_timeline *t, const struct xsp_cut
 		  p->waits, p->samples, p->activities, p->memory);
 }
 
+struct part {
+	const struct xsp_cut_options *cut;
+	struct xsp_cut_left left;
+};
+
+static int begin_part(void *ctx, struct xsp_capture_reader *r, struct xsp_timeline *t,
+		      struct xsp_sinks *sinks, struct xsp_error *err)
+{
+	struct part *p = ctx;
+
+	(void)r;
+	(void)t;
+	(void)err;
+	return xsp_sinks_add(sinks, xsp_cut_left_sink(&p->left));
+}
+
+static int end_part(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
+{
+	const struct part *p = ctx;
+
+	print_part_counts(t, &p->left);
+	return xsp_cut_check_left(p->cut, xsp_timeline_counts(t), &p->left, err);
+}
+
 /* Reads the events for it. */
 static int print_part(struct xsp_capture_reader *r, const struct xsp_cut_options *o)
 {
-	struct xsp_cut_left left = {0};
-	const struct xsp_timeline_sink sink = xsp_cut_left_sink(&left);
-	struct xsp_timeline *t = NULL;
+	struct part part = {.cut = o};
+	const struct xsp_pass_listener listener = {&part, begin_part, end_part, NULL};
 	struct xsp_error err = {0};
-	int rc = xsp_timeline_new(r, &t, &err);
 
-	if (rc == 0 && xsp_timeline_cut(t, &o->cut) < 0)
-		rc = xsp_error_set(&err, -1, XSP_STATUS_FAILED, "out of memory");
-	if (rc == 0)
-		rc = xsp_timeline_run(t, &sink, 1, &err);
-	if (rc == 0) {
-		print_part_counts(t, &left);
-		rc = xsp_cut_check_left(o, xsp_timeline_counts(t), &left, &err);
-	}
-	xsp_timeline_free(t);
-	return rc < 0 ? xsp_say_error(&err) : XSP_STATUS_OK;
+	return xsp_pass_run(&(struct xsp_pass){r, &o->cut, &listener, 1}, &err) < 0
+		       ? xsp_say_error(&err)
+		       : XSP_STATUS_OK;
 }
 
 static int print_all(struct xsp_capture_reader *r, const struct xsp_cut_options *cut)

@@ -19,6 +19,7 @@
 #include "cli/job.h"
 #include "cli/page_output.h"
 #include "export/export.h"
+#include "model/pass.h"
 #include "model/run_stats.h"
 #include "timeline/timeline.h"
 
@@ -32,8 +33,8 @@ struct work {
 	char **elsewhere; /* the names of those that could not have theirs */
 	char **notes; /* what is to be said of them */
 	bool *pages; /* those that are pages, and can be written */
-	struct xsp_timeline_sink *sinks;
-	size_t sink_count;
+	size_t part; /* of a job: the capture at hand */
+	bool ended; /* it was read to its end */
 	int status;
 	double progress_at; /* time of the last progress line */
 	uint64_t spans;
@@ -111,63 +112,87 @@ static void say_weight(const struct xsp_outputs *o)
 			xsp_weight_name(o->weight));
 }
 
+static void open_export(struct work *w, size_t i)
+{
+	const struct xsp_outputs *o = w->o;
+	struct xsp_export_options options = {
+		.path = o->paths[i],
+		.weight = o->weight,
+		.by_thread = (o->by & XSP_BY_THREAD) != 0,
+		.python_rows = (o->by & XSP_BY_PYTHON) != 0,
+		.owner_uid = o->owner_uid,
+		.owner_gid = o->owner_gid,
+		.before = o->before != NULL ? &o->before[i] : NULL,
+		.elsewhere = &w->elsewhere[i],
+		.note = &w->notes[i],
+		.job = o->job != NULL ? &o->job->names.job : NULL,
+	};
+	struct xsp_error why = {0};
+
+	if (xsp_is_capture_name(o->paths[i]))
+		return;
+	if (is_page(o->paths[i])) {
+		w->pages[i] = xsp_page_output_check(o->paths[i], &why) == 0;
+		if (!w->pages[i])
+			failed(w, &why);
+	} else if (xsp_export_open(&options, w->reader, w->timeline, &w->exports[i], &why) < 0) {
+		w->exports[i] = NULL;
+		failed(w, &why);
+	}
+}
+
 static int open_all(struct work *w)
 {
 	const struct xsp_outputs *o = w->o;
-	struct xsp_error err = {0};
 
 	say_weight(o);
-
 	w->exports = calloc(o->count + 1, sizeof(struct xsp_export *));
 	w->elsewhere = calloc(o->count + 1, sizeof(char *));
 	w->notes = calloc(o->count + 1, sizeof(char *));
 	w->pages = calloc(o->count + 1, sizeof(*w->pages));
-	w->sinks = calloc(o->count + 3, sizeof(*w->sinks));
 	if (w->exports == NULL || w->elsewhere == NULL || w->notes == NULL || w->pages == NULL ||
-	    w->sinks == NULL || (o->summary && xsp_summary_new(w->timeline, &w->summary) < 0)) {
-		xsp_out_of_memory(&err);
-		failed(w, &err);
+	    (o->summary && xsp_summary_new(w->timeline, &w->summary) < 0))
 		return -ENOMEM;
-	}
-	if (w->summary != NULL) {
+	if (w->summary != NULL)
 		xsp_summary_mark_steps(w->summary, o->step, w->guess);
-		w->sinks[w->sink_count++] = xsp_summary_sink(w->summary);
-	}
-	for (size_t i = 0; i < o->count; i++) {
-		struct xsp_export_options options = {
-			.path = o->paths[i],
-			.weight = o->weight,
-			.by_thread = (o->by & XSP_BY_THREAD) != 0,
-			.python_rows = (o->by & XSP_BY_PYTHON) != 0,
-			.owner_uid = o->owner_uid,
-			.owner_gid = o->owner_gid,
-			.before = o->before != NULL ? &o->before[i] : NULL,
-			.elsewhere = &w->elsewhere[i],
-			.note = &w->notes[i],
-			.job = o->job != NULL ? &o->job->names.job : NULL,
-		};
-		struct xsp_error why = {0};
-		if (xsp_is_capture_name(o->paths[i]))
-			continue;
-		if (is_page(o->paths[i])) {
-			w->pages[i] = xsp_page_output_check(o->paths[i], &why) == 0;
-			if (!w->pages[i])
-				failed(w, &why);
-			continue;
-		}
-		if (xsp_export_open(&options, w->reader, w->timeline, &w->exports[i], &why) < 0) {
-			w->exports[i] = NULL;
-			failed(w, &why);
-			continue;
-		}
-		w->sinks[w->sink_count++] = xsp_export_sink(w->exports[i]);
-	}
-	if (o->beside != NULL)
-		w->sinks[w->sink_count++] = *o->beside;
-	if (o->progress && w->sink_count > 0)
-		w->sinks[w->sink_count++] =
-			(struct xsp_timeline_sink){.ctx = w, .span = show_progress};
+	for (size_t i = 0; i < o->count; i++)
+		open_export(w, i);
 	return 0;
+}
+
+/* A page reads by itself, later. */
+static int add_sinks(struct work *w, struct xsp_sinks *sinks)
+{
+	const struct xsp_outputs *o = w->o;
+	int rc = w->summary != NULL ? xsp_sinks_add(sinks, xsp_summary_sink(w->summary)) : 0;
+
+	for (size_t i = 0; i < o->count && rc == 0; i++)
+		if (w->exports[i] != NULL)
+			rc = xsp_sinks_add(sinks, xsp_export_sink(w->exports[i]));
+	if (rc == 0 && o->beside != NULL)
+		rc = xsp_sinks_add(sinks, *o->beside);
+	/* what is counted is counted also where nobody listens */
+	const bool shown = o->progress && sinks->count > 0;
+	const struct xsp_timeline_sink counting = {.ctx = w, .span = shown ? show_progress : NULL};
+	return rc == 0 && (shown || o->counts != NULL) ? xsp_sinks_add(sinks, counting) : rc;
+}
+
+static int begin_part(void *ctx, struct xsp_capture_reader *reader, struct xsp_timeline *timeline,
+		      struct xsp_sinks *sinks, struct xsp_error *err)
+{
+	struct work *w = ctx;
+	int rc = 0;
+
+	(void)err;
+	w->reader = reader;
+	w->timeline = timeline;
+	w->ended = false;
+	if (w->part == 0)
+		rc = open_all(w);
+	for (size_t i = 0; w->part > 0 && i < w->o->count; i++)
+		if (w->exports[i] != NULL)
+			xsp_export_next(w->exports[i], reader, timeline);
+	return rc == 0 ? add_sinks(w, sinks) : rc;
 }
 
 /* Behind the run, when all names are known. A job says it in its report. */
@@ -187,7 +212,7 @@ static void say_no_steps(const struct work *w)
 
 static void finish_all(struct work *w, bool complete)
 {
-	for (size_t i = 0; w->sinks != NULL && i < w->o->count; i++) {
+	for (size_t i = 0; w->exports != NULL && i < w->o->count; i++) {
 		struct xsp_error why = {0};
 		char size[XSP_UNITS_SIZE];
 		const char *name = w->o->paths[i];
@@ -229,7 +254,8 @@ static void finish_all(struct work *w, bool complete)
 	free(w->exports);
 	free(w->elsewhere);
 	free(w->notes);
-	free(w->sinks);
+	w->exports = NULL;
+	w->elsewhere = w->notes = NULL;
 }
 
 static void add_counts(struct xsp_summary_count *out, size_t *n, const char *group,
@@ -294,32 +320,6 @@ static void say_damage(struct work *w)
 			"shown");
 }
 
-/* The captures of the job behind the first one, each in its turn. What is at hand stays until outputs are finished. */
-static bool run_others(struct work *w, struct xsp_capture_reader **last, struct xsp_error *err)
-{
-	for (size_t i = 1; i < w->o->job->files.count; i++) {
-		struct xsp_capture_reader *reader = NULL;
-		struct xsp_timeline *timeline = NULL;
-		if (xsp_input_open(w->o->job->files.paths[i],
-				   &(struct xsp_input_options){.keep = NULL}, &reader, err) < 0 ||
-		    xsp_timeline_new(reader, &timeline, err) < 0) {
-			xsp_capture_close(reader);
-			return false;
-		}
-		for (size_t k = 0; k < w->o->count; k++)
-			if (w->exports[k] != NULL)
-				xsp_export_next(w->exports[k], reader, timeline);
-		say_damage(w);
-		xsp_timeline_free(w->timeline);
-		xsp_capture_close(*last);
-		w->reader = *last = reader;
-		w->timeline = timeline;
-		if (xsp_timeline_run(timeline, w->sinks, w->sink_count, err) < 0)
-			return false;
-	}
-	return true;
-}
-
 static void write_page(struct work *w, size_t index)
 {
 	const struct xsp_outputs *o = w->o;
@@ -349,52 +349,92 @@ static void write_page(struct work *w, size_t index)
 	xsp_page_sources_close(sources, several);
 }
 
+/* Between two captures of a job. */
+static void end_exports(struct work *w)
+{
+	for (size_t i = 0; i < w->o->count; i++)
+		if (w->exports[i] != NULL)
+			xsp_export_end_part(w->exports[i]);
+	say_damage(w);
+}
+
+static void end_progress(const struct work *w)
+{
+	if (w->spans >= 65536 && w->o->progress)
+		fputs("\r\033[K", stderr);
+}
+
+static int end_part(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
+{
+	struct work *w = ctx;
+
+	(void)err;
+	w->ended = true;
+	if (w->o->job != NULL && w->part + 1 < w->o->job->files.count) {
+		end_exports(w);
+		return 0;
+	}
+	end_progress(w);
+	finish_all(w, true);
+	for (size_t i = 0; i < w->o->count; i++)
+		if (w->pages[i])
+			write_page(w, i);
+	say_damage(w);
+	say_no_steps(w);
+	print_summary(w);
+	if (w->o->counts != NULL)
+		*w->o->counts = *xsp_timeline_counts(t);
+	return 0;
+}
+
+static void clear_part(void *ctx)
+{
+	struct work *w = ctx;
+
+	if (!w->ended) {
+		finish_all(w, false);
+		say_damage(w);
+	}
+	xsp_summary_free(w->summary);
+	w->summary = NULL;
+}
+
+/* The captures of a job, each in its turn. */
+static int run_others(struct work *w, const struct xsp_pass_listener *listener,
+		      struct xsp_error *err)
+{
+	int rc = 0;
+
+	while (rc == 0 && ++w->part < w->o->job->files.count) {
+		struct xsp_capture_reader *reader = NULL;
+		rc = xsp_input_open(w->o->job->files.paths[w->part],
+				    &(struct xsp_input_options){.keep = NULL}, &reader, err);
+		if (rc == 0)
+			rc = xsp_pass_run(&(struct xsp_pass){reader, w->o->cut, listener, 1}, err);
+		xsp_capture_close(reader);
+	}
+	return rc;
+}
+
 int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outputs *o)
 {
 	struct work w = {.o = o, .reader = capture, .progress_at = seconds()};
-	struct xsp_capture_reader *last = NULL; /* of a job */
+	const struct xsp_pass_listener listener = {&w, begin_part, end_part, clear_part};
 	struct xsp_error err = {0};
-	bool complete = false;
+	int rc = o->summary && o->step == NULL
+			 ? xsp_steps_guess_new(w.reader, o->cut, &w.guess, &err)
+			 : 0;
 
-	if ((o->summary && o->step == NULL &&
-	     xsp_steps_guess_new(w.reader, o->cut, &w.guess, &err) < 0) ||
-	    xsp_timeline_new(w.reader, &w.timeline, &err) < 0) {
+	if (rc == 0)
+		rc = xsp_pass_run(&(struct xsp_pass){capture, o->cut, &listener, 1}, &err);
+	if (rc == 0 && o->job != NULL)
+		rc = run_others(&w, &listener, &err);
+	if (rc < 0) {
+		end_progress(&w);
 		failed(&w, &err);
-		goto out;
 	}
-	if (o->cut != NULL && xsp_timeline_cut(w.timeline, o->cut) < 0) {
-		xsp_out_of_memory(&err);
-		failed(&w, &err);
-		goto out;
-	}
-	if (open_all(&w) == 0) {
-		/* a page reads by itself */
-		const bool listens = w.sink_count > 0 || o->counts != NULL;
-		complete =
-			!listens || xsp_timeline_run(w.timeline, w.sinks, w.sink_count, &err) == 0;
-		if (complete && listens && o->job != NULL)
-			complete = run_others(&w, &last, &err);
-		if (w.spans >= 65536 && o->progress)
-			fputs("\r\033[K", stderr);
-		if (!complete)
-			failed(&w, &err);
-	}
-	finish_all(&w, complete);
-	for (size_t i = 0; complete && i < o->count; i++)
-		if (w.pages[i])
-			write_page(&w, i);
-	say_damage(&w);
-	if (complete) {
-		say_no_steps(&w);
-		print_summary(&w);
-	}
-	if (complete && o->counts != NULL)
-		*o->counts = *xsp_timeline_counts(w.timeline);
-out:
+	finish_all(&w, false); /* of a job whose next capture could not be opened */
 	free(w.pages);
-	xsp_summary_free(w.summary);
 	xsp_steps_guess_free(w.guess);
-	xsp_timeline_free(w.timeline);
-	xsp_capture_close(last);
 	return w.status;
 }

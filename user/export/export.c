@@ -79,12 +79,16 @@ static int first_error(int rc, const struct xsp_export *x)
 	return rc < 0 ? rc : x->view.error;
 }
 
-void xsp_export_next(struct xsp_export *x, struct xsp_capture_reader *reader,
-		     struct xsp_timeline *timeline)
+void xsp_export_end_part(struct xsp_export *x)
 {
 	if (xsp_out_error(x->out) == 0)
 		xsp_out_fail(x->out, first_error(x->format->end(x), x));
 	x->format->discard(x);
+}
+
+void xsp_export_next(struct xsp_export *x, struct xsp_capture_reader *reader,
+		     struct xsp_timeline *timeline)
+{
 	x->view.reader = reader;
 	x->view.timeline = timeline;
 	x->view.part++;

@@ -72,7 +72,9 @@ const struct xsp_export_format *xsp_export_format_for(const char *path);
  */
 int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture_reader *reader,
 		    struct xsp_timeline *timeline, struct xsp_export **out, struct xsp_error *err);
-/* Behind the run of a capture of a job: the next one. */
+/* Of a job: at the end of a capture that is not the last one, while its timeline is there, then before the run of the next
+ * one. */
+void xsp_export_end_part(struct xsp_export *x);
 void xsp_export_next(struct xsp_export *x, struct xsp_capture_reader *reader,
 		     struct xsp_timeline *timeline);
 /* Could `path` be written, as it looks now? The folder of a file that is not there is tried. */

@@ -16,7 +16,7 @@
 #include "capture/capture.h"
 #include "catalog/wait_reasons.h"
 #include "import/open.h"
-#include "timeline/timeline.h"
+#include "model/pass.h"
 
 struct xsp_trace {
 	struct xsp_capture_reader *reader;
@@ -28,6 +28,7 @@ struct xsp_trace {
 
 /* One run. */
 struct run {
+	struct xsp_trace *trace;
 	struct xsp_timeline *timeline;
 	struct xsp_trace_callbacks callbacks;
 	const struct xsp_capture_probe *probes;
@@ -463,10 +464,38 @@ static int read_part(const struct xsp_trace *trace, const struct xsp_trace_part 
 	return 0;
 }
 
+static int begin_run(void *ctx, struct xsp_capture_reader *reader, struct xsp_timeline *t,
+		     struct xsp_sinks *sinks, struct xsp_error *err)
+{
+	struct run *r = ctx;
+	const struct xsp_timeline_sink sink = {
+		.ctx = r,
+		.span = r->callbacks.span != NULL ? on_span : NULL,
+		.gpu = r->callbacks.activity != NULL ? on_activity : NULL,
+		.sample = r->callbacks.sample != NULL ? on_sample : NULL,
+		.wait = r->callbacks.wait != NULL ? on_wait : NULL,
+		.process_memory = r->callbacks.counter != NULL ? on_process_memory : NULL,
+		.value = r->callbacks.counter != NULL ? on_value : NULL,
+	};
+
+	(void)err;
+	r->timeline = t;
+	r->probe_count = xsp_capture_probes(reader, &r->probes);
+	return xsp_sinks_add(sinks, sink);
+}
+
+static int end_run(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
+{
+	const struct run *r = ctx;
+
+	(void)err;
+	return keep_threads(r->trace, t);
+}
+
 int xsp_trace_run(struct xsp_trace *trace, const struct xsp_trace_callbacks *callbacks,
 		  const struct xsp_trace_part *part, char *why, size_t size)
 {
-	struct run r = {.timeline = NULL};
+	struct run r = {.trace = trace};
 	struct xsp_error err = {0};
 	struct part p;
 	int rc = trace->running ? -EBUSY : callbacks == NULL ? -EINVAL : 0;
@@ -477,25 +506,11 @@ int xsp_trace_run(struct xsp_trace *trace, const struct xsp_trace_callbacks *cal
 		rc = read_part(trace, part, &p);
 	if (rc < 0)
 		return fail(rc, &err, why, size);
+	const struct xsp_pass_listener listener = {&r, begin_run, end_run, NULL};
+	const struct xsp_pass pass = {trace->reader, p.cut.text != NULL ? &p.cut : NULL, &listener,
+				      1};
 	trace->running = true;
-	rc = xsp_timeline_new(trace->reader, &r.timeline, &err);
-	if (rc == 0 && p.cut.text != NULL)
-		rc = xsp_timeline_cut(r.timeline, &p.cut);
-	r.probe_count = xsp_capture_probes(trace->reader, &r.probes);
-	const struct xsp_timeline_sink sink = {
-		.ctx = &r,
-		.span = r.callbacks.span != NULL ? on_span : NULL,
-		.gpu = r.callbacks.activity != NULL ? on_activity : NULL,
-		.sample = r.callbacks.sample != NULL ? on_sample : NULL,
-		.wait = r.callbacks.wait != NULL ? on_wait : NULL,
-		.process_memory = r.callbacks.counter != NULL ? on_process_memory : NULL,
-		.value = r.callbacks.counter != NULL ? on_value : NULL,
-	};
-	if (rc == 0)
-		rc = xsp_timeline_run(r.timeline, &sink, 1, &err);
-	if (rc == 0)
-		rc = keep_threads(trace, r.timeline);
-	xsp_timeline_free(r.timeline);
+	rc = xsp_pass_run(&pass, &err);
 	free(r.names);
 	trace->running = false;
 	if (r.stopped != 0)

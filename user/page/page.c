@@ -117,69 +117,47 @@ static unsigned side_of(const struct xsp_page_options *o, size_t source)
 }
 
 static int listen(void *ctx, struct xsp_capture_reader *r, struct xsp_timeline *t,
-		  struct xsp_timeline_sink *sinks, size_t *count, struct xsp_error *err)
+		  struct xsp_sinks *sinks, struct xsp_error *err)
 {
 	const struct listening *l = ctx;
 	struct page *p = l->page;
+	struct xsp_timeline_sink sink;
 	int rc = 0;
 
 	(void)err;
-	if (is_visible(p->o, l->source))
-		rc = xsp_tracks_begin(p->tracks, r, t, origin_of(p, l->source), &sinks[(*count)++]);
+	if (is_visible(p->o, l->source)) {
+		rc = xsp_tracks_begin(p->tracks, r, t, origin_of(p, l->source), &sink);
+		if (rc == 0)
+			rc = xsp_sinks_add(sinks, sink);
+	}
 	return rc == 0 && p->trees != NULL
-		       ? xsp_trees_begin(p->trees, r, t, side_of(p->o, l->source), sinks, count)
+		       ? xsp_trees_begin(p->trees, r, t, side_of(p->o, l->source), sinks)
 		       : rc;
 }
 
-static int finish(void *ctx, const struct xsp_series *series, struct xsp_error *err)
+static int finish(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
 {
 	const struct listening *l = ctx;
 	struct page *p = l->page;
-	const unsigned side = side_of(p->o, l->source);
 	int rc = is_visible(p->o, l->source) ? xsp_tracks_end(p->tracks) : 0;
 
+	(void)t;
 	(void)err;
-	if (series != NULL) {
-		p->steps[side] += xsp_series_step_count(series);
-		p->recorded_ns[side] += xsp_series_recorded_ns(series);
-		p->without_steps = p->without_steps || xsp_series_step_count(series) == 0;
-	}
 	return rc == 0 && p->trees != NULL ? xsp_trees_end(p->trees) : rc;
+}
+
+static struct xsp_pass_listener listener_of(struct listening *listening)
+{
+	return (struct xsp_pass_listener){.ctx = listening, .begin = listen, .end = finish};
 }
 
 static int run(struct page *p, size_t source, const struct xsp_cut *cut)
 {
-	struct xsp_timeline_sink sinks[XSP_TREE_SINKS + 1];
 	struct listening listening = {p, source};
-	struct xsp_capture_reader *reader = p->o->sources[source].reader;
-	struct xsp_timeline *timeline = NULL;
-	size_t count = 0;
-	int rc = xsp_timeline_new(reader, &timeline, p->err);
+	const struct xsp_pass_listener listener = listener_of(&listening);
 
-	if (rc == 0 && cut != NULL)
-		rc = xsp_timeline_cut(timeline, cut);
-	if (rc == 0)
-		rc = listen(&listening, reader, timeline, sinks, &count, p->err);
-	if (rc == 0)
-		rc = xsp_timeline_run(timeline, sinks, count, p->err);
-	if (rc == 0)
-		rc = finish(&listening, NULL, p->err);
-	xsp_timeline_free(timeline);
-	return rc;
-}
-
-static int listen_beside(void *ctx, struct xsp_timeline *t, struct xsp_timeline_sink *sinks,
-			 size_t *count, struct xsp_error *err)
-{
-	const struct listening *l = ctx;
-
-	return listen(ctx, l->page->o->sources[l->source].reader, t, sinks, count, err);
-}
-
-static int finish_beside(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
-{
-	(void)t;
-	return finish(ctx, NULL, err);
+	return xsp_pass_run(&(struct xsp_pass){p->o->sources[source].reader, cut, &listener, 1},
+			    p->err);
 }
 
 /* A capture by itself: the page listens to the run of the analyses. */
@@ -187,9 +165,7 @@ static int analyze(struct page *p)
 {
 	struct listening listening = {p, 0};
 	const struct xsp_analyze_options how = {
-		.cut = p->o->cut,
-		.step = p->o->step,
-		.beside = {&listening, listen_beside, finish_beside}};
+		.cut = p->o->cut, .step = p->o->step, .beside = listener_of(&listening)};
 	int rc = xsp_report_new(&p->own);
 
 	return rc == 0 ? xsp_analyze(p->o->sources[0].reader, &how, p->own, p->err) : rc;
@@ -204,6 +180,17 @@ static int analyze_job(struct page *p)
 	return rc == 0 ? xsp_analyze_ranks(p->ranks, NULL, p->own) : rc;
 }
 
+/* How long one side is, which the other one's trees are set against. */
+static void add_steps(struct page *p, size_t source)
+{
+	const struct xsp_series *series = p->compared[source].series;
+	const unsigned side = side_of(p->o, source);
+
+	p->steps[side] += xsp_series_step_count(series);
+	p->recorded_ns[side] += xsp_series_recorded_ns(series);
+	p->without_steps = p->without_steps || xsp_series_step_count(series) == 0;
+}
+
 static int compare(struct page *p)
 {
 	const struct xsp_page_options *o = p->o;
@@ -215,13 +202,12 @@ static int compare(struct page *p)
 		return -ENOMEM;
 	for (size_t i = 0; i < o->source_count && rc == 0; i++) {
 		struct listening listening = {p, i};
-		const struct xsp_compare_how how = {.cut = o->cut,
-						    .step = o->step,
-						    .ctx = &listening,
-						    .begin = listen,
-						    .end = finish};
+		const struct xsp_compare_how how = {
+			.cut = o->cut, .step = o->step, .beside = listener_of(&listening)};
 		rc = xsp_compare_read(o->sources[i].reader, o->sources[i].name, &how,
 				      &p->compared[i], p->err);
+		if (rc == 0)
+			add_steps(p, i);
 	}
 	if (rc < 0)
 		return rc;

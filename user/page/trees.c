@@ -128,36 +128,44 @@ static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 	return 0;
 }
 
+static int begin_stacks(struct xsp_trees *t, size_t index, struct xsp_capture_reader *reader,
+			struct xsp_sinks *sinks)
+{
+	struct xsp_view *view = &t->views[index];
+
+	if (!xsp_weight_recorded(weights[index].weight, t->timeline))
+		return 0;
+	*view = (struct xsp_view){
+		.weight = weights[index].weight, .reader = reader, .timeline = t->timeline};
+	int rc = xsp_stacks_new(view, &t->stacks[index]);
+	return rc == 0 ? xsp_sinks_add(sinks, xsp_stacks_sink(t->stacks[index])) : rc;
+}
+
 int xsp_trees_begin(struct xsp_trees *t, struct xsp_capture_reader *reader,
-		    struct xsp_timeline *timeline, unsigned side, struct xsp_timeline_sink *sinks,
-		    size_t *count)
+		    struct xsp_timeline *timeline, unsigned side, struct xsp_sinks *sinks)
 {
 	const struct xsp_capture_python *stacks;
+	int rc = 0;
 
 	t->timeline = timeline;
 	t->side = side;
 	if (xsp_timeline_has_gpu(timeline))
-		sinks[(*count)++] = (struct xsp_timeline_sink){.ctx = t, .gpu = on_activity};
-	for (size_t i = 0; i < WEIGHTS; i++) {
-		if (!xsp_weight_recorded(weights[i].weight, timeline))
-			continue;
-		t->views[i] = (struct xsp_view){
-			.weight = weights[i].weight, .reader = reader, .timeline = timeline};
-		if (xsp_stacks_new(&t->views[i], &t->stacks[i]) < 0)
-			return -ENOMEM;
-		sinks[(*count)++] = xsp_stacks_sink(t->stacks[i]);
-	}
-	if (xsp_capture_pythons(reader, &stacks) > 0) {
-		if (xsp_summary_python_new(timeline, &t->python) < 0)
-			return -ENOMEM;
-		sinks[(*count)++] = (struct xsp_timeline_sink){.ctx = t->python, .span = on_python};
+		rc = xsp_sinks_add(sinks, (struct xsp_timeline_sink){.ctx = t, .gpu = on_activity});
+	for (size_t i = 0; i < WEIGHTS && rc == 0; i++)
+		rc = begin_stacks(t, i, reader, sinks);
+	if (rc == 0 && xsp_capture_pythons(reader, &stacks) > 0) {
+		rc = xsp_summary_python_new(timeline, &t->python);
+		if (rc == 0)
+			rc = xsp_sinks_add(sinks, (struct xsp_timeline_sink){.ctx = t->python,
+									     .span = on_python});
 	}
 	/* where not all was recorded, or is told, what was alive is not known */
-	if (xsp_timeline_has_allocations(timeline) && xsp_timeline_cut_text(timeline) == NULL &&
+	if (rc == 0 && xsp_timeline_has_allocations(timeline) &&
+	    xsp_timeline_cut_text(timeline) == NULL &&
 	    !xsp_timeline_allocations_in_windows(timeline))
-		sinks[(*count)++] =
-			(struct xsp_timeline_sink){.ctx = &t->peak, .memory = on_memory};
-	return 0;
+		rc = xsp_sinks_add(
+			sinks, (struct xsp_timeline_sink){.ctx = &t->peak, .memory = on_memory});
+	return rc;
 }
 
 static int merge_stacks(struct xsp_trees *t, size_t index, unsigned side)

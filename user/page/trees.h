@@ -6,21 +6,18 @@
 #include <stdio.h>
 
 #include "base/json_writer.h"
-#include "model/view.h"
+#include "model/pass.h"
 
 struct xsp_trees;
-
-#define XSP_TREE_SINKS 6U
 
 /* `compared`: two sides are set against each other, of which 0 is the one before. 0 or a negative errno. */
 int xsp_trees_new(bool compared, struct xsp_trees **out);
 void xsp_trees_free(struct xsp_trees *t); /* NULL is allowed */
 
-/* Before a capture's run, what listens to it: *count sinks are added to `sinks`; and behind it, while the timeline is
- * there. `side`: 1, or of compared ones 0 or 1. 0 or a negative errno. */
+/* Before a capture's run, what listens to it, and after the run, while the timeline is there. `side`: 1, or of compared
+ * ones 0 or 1. 0 or a negative errno. */
 int xsp_trees_begin(struct xsp_trees *t, struct xsp_capture_reader *reader,
-		    struct xsp_timeline *timeline, unsigned side, struct xsp_timeline_sink *sinks,
-		    size_t *count);
+		    struct xsp_timeline *timeline, unsigned side, struct xsp_sinks *sinks);
 int xsp_trees_end(struct xsp_trees *t);
 
 /* Behind the last one, once. `units`: steps (or time) of the two sides: the one before is made as long as the other;

@@ -7,13 +7,6 @@
 
 #include "analysis/analyses.h"
 
-_Static_assert(1 + XSP_COMPARE_SINKS <= XSP_ANALYZE_BESIDE, "all of them listen");
-
-static int out_of_memory(struct xsp_error *err)
-{
-	return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
-}
-
 /* Behind the run: damage is met while reading. */
 static int copy_description(const struct xsp_capture_reader *r, struct xsp_compare_capture *out)
 {
@@ -50,34 +43,35 @@ static int copy_description(const struct xsp_capture_reader *r, struct xsp_compa
 
 /* A capture being read. */
 struct reading {
-	struct xsp_capture_reader *reader;
 	const struct xsp_compare_how *how;
 	struct xsp_compare_capture *out;
 	struct xsp_series *series;
 };
 
-static int begin_reading(void *ctx, struct xsp_timeline *t, struct xsp_timeline_sink *sinks,
-			 size_t *count, struct xsp_error *err)
+static int begin_reading(void *ctx, struct xsp_capture_reader *reader, struct xsp_timeline *t,
+			 struct xsp_sinks *sinks, struct xsp_error *err)
 {
 	struct reading *r = ctx;
+	const struct xsp_pass_listener *beside = &r->how->beside;
 
 	if (xsp_series_new(t, &r->series) < 0)
-		return out_of_memory(err);
+		return -ENOMEM;
 	r->out->series = r->series;
 	xsp_series_mark_steps(r->series, r->how->step);
-	sinks[(*count)++] = xsp_series_sink(r->series);
-	return r->how->begin != NULL ? r->how->begin(r->how->ctx, r->reader, t, sinks, count, err)
-				     : 0;
+	if (xsp_sinks_add(sinks, xsp_series_sink(r->series)) < 0)
+		return -ENOMEM;
+	return beside->begin != NULL ? beside->begin(beside->ctx, reader, t, sinks, err) : 0;
 }
 
 static int end_reading(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
 {
 	const struct reading *r = ctx;
+	const struct xsp_pass_listener *beside = &r->how->beside;
 	const struct xsp_cut *cut = r->how->cut;
-	int rc = xsp_series_end(r->series) < 0 ? out_of_memory(err) : 0;
+	int rc = xsp_series_end(r->series);
 
-	if (rc == 0 && r->how->end != NULL)
-		rc = r->how->end(r->how->ctx, r->series, err);
+	if (rc == 0 && beside->end != NULL)
+		rc = beside->end(beside->ctx, t, err);
 	if (rc == 0 && cut != NULL && cut->pattern_count > 0 && xsp_timeline_counts(t)->spans == 0)
 		rc = xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
 				   "%.300s: no span of %.200s is left", cut->text, r->out->path);
@@ -88,12 +82,12 @@ int xsp_compare_read(struct xsp_capture_reader *r, const char *path,
 		     const struct xsp_compare_how *how, struct xsp_compare_capture *out,
 		     struct xsp_error *err)
 {
-	struct reading reading = {.reader = r, .how = how, .out = out};
+	struct reading reading = {.how = how, .out = out};
 	struct xsp_report *report = NULL, *nearly = NULL;
 
 	*out = (struct xsp_compare_capture){.path = strdup(path)};
 	int rc = out->path == NULL || xsp_report_new(&report) < 0 || xsp_report_new(&nearly) < 0
-			 ? out_of_memory(err)
+			 ? xsp_out_of_memory(err)
 			 : 0;
 	out->report = report;
 	out->nearly = nearly;
@@ -101,10 +95,10 @@ int xsp_compare_read(struct xsp_capture_reader *r, const char *path,
 		.cut = how->cut,
 		.step = how->step,
 		.nearly = nearly,
-		.beside = {&reading, begin_reading, end_reading}};
+		.beside = {&reading, begin_reading, end_reading, NULL}};
 	if (rc == 0)
 		rc = xsp_analyze(r, &analysis, report, err);
-	return rc == 0 && copy_description(r, out) < 0 ? out_of_memory(err) : rc;
+	return rc == 0 && copy_description(r, out) < 0 ? xsp_out_of_memory(err) : rc;
 }
 
 void xsp_compare_clear(struct xsp_compare_capture *c)

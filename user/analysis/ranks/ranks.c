@@ -11,6 +11,7 @@
 #include "catalog/gpu_kernels.h"
 #include "catalog/job_variables.h"
 #include "catalog/providers.h"
+#include "model/pass.h"
 #include "timeline/torch_args.h"
 
 /* The capture at hand. */
@@ -615,22 +616,36 @@ int xsp_ranks_end(struct xsp_ranks *j)
 	return rc;
 }
 
+struct reading {
+	struct xsp_ranks *ranks;
+	const char *path;
+};
+
+static int begin_reading(void *ctx, struct xsp_capture_reader *r, struct xsp_timeline *t,
+			 struct xsp_sinks *sinks, struct xsp_error *err)
+{
+	const struct reading *reading = ctx;
+	int rc = xsp_ranks_begin(reading->ranks, r, t, reading->path, err);
+
+	return rc == 0 ? xsp_sinks_add(sinks, xsp_ranks_sink(reading->ranks)) : rc;
+}
+
+static int end_reading(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
+{
+	const struct reading *reading = ctx;
+
+	(void)t;
+	(void)err;
+	return xsp_ranks_end(reading->ranks);
+}
+
 int xsp_ranks_read(struct xsp_ranks *j, struct xsp_capture_reader *r, const char *path,
 		   struct xsp_error *err)
 {
-	struct xsp_timeline *timeline = NULL;
-	int rc = xsp_timeline_new(r, &timeline, err);
+	struct reading reading = {j, path};
+	const struct xsp_pass_listener listener = {&reading, begin_reading, end_reading, NULL};
 
-	if (rc == 0)
-		rc = xsp_ranks_begin(j, r, timeline, path, err);
-	if (rc == 0) {
-		const struct xsp_timeline_sink sink = xsp_ranks_sink(j);
-		rc = xsp_timeline_run(timeline, &sink, 1, err);
-	}
-	if (rc == 0 && (rc = xsp_ranks_end(j)) < 0)
-		xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
-	xsp_timeline_free(timeline);
-	return rc;
+	return xsp_pass_run(&(struct xsp_pass){r, NULL, &listener, 1}, err);
 }
 
 /* ---- what is asked ---- */
