@@ -23,7 +23,8 @@ struct plan {
 	const char *host[RANKS]; /* NULL: "one" */
 	unsigned missed_from[RANKS],
 		missed_to[RANKS]; /* of these iterations nothing was recorded */
-	bool steps, lossy;
+	bool steps;
+	struct xsp_capture_stats lost;
 	bool windows; /* ... as not all of the time was */
 };
 
@@ -202,8 +203,9 @@ static void make_job(const struct plan *p, struct builder b[RANKS])
 		}
 	}
 	for (unsigned r = 0; r < RANKS; r++) {
-		const struct xsp_capture_stats lost = {.events = 1, .lost_entries = p->lossy};
+		struct xsp_capture_stats lost = p->lost;
 		const struct xsp_capture_window window = {START_NS, now};
+		lost.events = 1;
 		cr_assert_eq(xsp_capture_put_stats(b[r].w, &lost), 0);
 		if (p->windows)
 			cr_assert_eq(xsp_capture_put_window(b[r].w, &window), 0);
@@ -457,13 +459,21 @@ Test(ranks, clocks_are_corrected_by_collectives)
 /* Pitfall 8. */
 Test(ranks, losses_make_it_uncertain)
 {
-	const struct plan p = {.iterations = 10, .mm_ns = {0, 4 * MM_NS, 0, 0}, .lossy = true};
-	struct job job = read_job(&p);
-	const struct xsp_report_finding *slow = finding(&job, XSP_RULE_STRAGGLER);
+	static const struct xsp_capture_stats losses[] = {{.lost_entries = 1},
+							  {.lost_exits = 1},
+							  {.lost_other = 1},
+							  {.missed_hits = 1},
+							  {.untracked = 1}};
 
-	cr_assert_not_null(slow);
-	cr_expect_str_eq(slow->uncertain, "events were lost");
-	free_job(&job);
+	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
+		const struct plan p = {
+			.iterations = 10, .mm_ns = {0, 4 * MM_NS, 0, 0}, .lost = losses[i]};
+		struct job job = read_job(&p);
+		const struct xsp_report_finding *slow = finding(&job, XSP_RULE_STRAGGLER);
+		cr_assert_not_null(slow);
+		cr_expect_str_eq(slow->uncertain, "events were lost");
+		free_job(&job);
+	}
 }
 
 /* Collectives that were not recorded in the middle do not make those behind them others. */

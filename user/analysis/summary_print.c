@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "model/health.h"
 
 /* ---- the table ---- */
 
@@ -315,16 +316,6 @@ static void print_lost_probes(struct xsp_capture_reader *r, const struct note *n
 	warn(n, text);
 }
 
-static bool any_gap(const struct xsp_capture_reader *r)
-{
-	uint64_t count;
-
-	for (unsigned i = 0; i < XSP_GAPS; i++)
-		if (xsp_capture_gap(r, i, &count) != NULL)
-			return true;
-	return false;
-}
-
 static void print_gaps(const struct xsp_capture_reader *r, const struct note *n)
 {
 	char printable[1200], text[1300];
@@ -340,18 +331,15 @@ static void print_gaps(const struct xsp_capture_reader *r, const struct note *n)
 	}
 }
 
-static void print_losses(struct xsp_summary *s, struct xsp_capture_reader *r, const struct note *n)
+static void print_losses(struct xsp_summary *s, struct xsp_capture_reader *r,
+			 const struct xsp_health *h, const struct note *n)
 {
 	const struct xsp_capture_stats *st = xsp_capture_stats(r);
-	const bool complete = xsp_capture_how_ended(r) == XSP_CAPTURE_COMPLETE;
+	const bool complete = h->ended == XSP_CAPTURE_COMPLETE;
 	struct list l = {0};
 	char text[640], unseen[INFO_SIZE];
-	add(&l, st->lost_entries, "entry", "entries");
-	add(&l, st->lost_exits, "exit", "exits");
-	add(&l, st->lost_other, "other event", "other events");
-	add(&l, st->lost_names, "name", "names");
-	add(&l, st->missed_hits, "hit missed by the kernel", "hits missed by the kernel");
-	add(&l, st->untracked, "call not followed (table full)", "calls not followed (table full)");
+	for (unsigned i = 0; i < XSP_LOSSES; i++)
+		add(&l, h->lost[i], xsp_loss_words[i].one, xsp_loss_words[i].several);
 	if (l.used > 0) {
 		snprintf(text, sizeof(text), "lost: %s%s", l.text,
 			 complete ? "" : ", up to the last count in the capture");
@@ -365,15 +353,15 @@ static void print_losses(struct xsp_summary *s, struct xsp_capture_reader *r, co
 			"no event was lost; calls %s before their probes were there are missing\n",
 			info_or(r, "calls unseen", "", unseen));
 	} else if (complete && st->events > 0) {
-		fputs(any_gap(r) ? "no event was lost\n" : "nothing was lost\n", n->f);
+		fputs(h->gaps ? "no event was lost\n" : "nothing was lost\n", n->f);
 	} else if (st->events > 0) {
 		fputs("nothing was lost up to the last count in the capture\n", n->f);
-	} else if (complete && xsp_capture_stats_known(r)) {
+	} else if (complete && h->known) {
 		fputs("nothing was lost (no event was counted)\n", n->f);
 	} else {
 		warn(n, "whether events were lost is not known: the capture holds no counters");
 	}
-	const uint64_t filtered = st->filtered + xsp_timeline_counts(s->timeline)->filtered;
+	const uint64_t filtered = h->left_out + xsp_timeline_counts(s->timeline)->filtered;
 	if (filtered > 0)
 		fprintf(n->f, "held back by filters: %s\n", xsp_format_count(text, filtered));
 }
@@ -449,29 +437,13 @@ static void print_late(const struct xsp_capture_reader *r, const struct note *n)
 	}
 }
 
-static void print_damage(struct xsp_capture_reader *r, const struct note *n)
+static void print_damage(const struct xsp_health *h, const struct note *n)
 {
-	uint64_t torn, chunks, events;
-	char a[XSP_UNITS_SIZE], b[XSP_UNITS_SIZE], text[256];
-	xsp_capture_damage(r, &torn, &chunks, &events);
-	if (chunks + events > 0) {
-		snprintf(text, sizeof(text),
-			 "the capture is damaged: %s chunk%s broken or missing, %s event%s not "
-			 "readable",
-			 xsp_format_count(a, chunks), chunks == 1 ? "" : "s",
-			 xsp_format_count(b, events), events == 1 ? "" : "s");
-		warn(n, text);
-	}
-	if (torn > 0) {
-		snprintf(text, sizeof(text),
-			 "the capture is cut off: its last %s are no whole chunk",
-			 xsp_format_bytes(a, torn));
-		warn(n, text);
-	}
-	if (xsp_capture_how_ended(r) != XSP_CAPTURE_COMPLETE)
-		warn(n,
-		     "the capture has no end: xsptrace was stopped while it recorded, or could not "
-		     "write on; all that it had written is here");
+	char text[XSP_HEALTH_TEXT];
+
+	for (enum xsp_damage i = 0; i < XSP_DAMAGES; i++)
+		if (xsp_health_damage(h, i, text) != NULL)
+			warn(n, text);
 }
 
 static void print_cost(struct xsp_capture_reader *r, const struct note *n)
@@ -503,6 +475,7 @@ int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE 
 		      const struct xsp_summary_print *how)
 {
 	const struct note n = {.f = f, .color = how->color};
+	const struct xsp_health health = xsp_health_of(r);
 	int rc = how->by_line || how->by_module ? xsp_summary_python_write(s->python, f, how)
 						: print_table(s, r, f, how);
 	if (rc < 0)
@@ -527,13 +500,13 @@ int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE 
 		print_ends(s, &n);
 		fputs("what follows is of the whole recording:\n", f);
 	}
-	print_losses(s, r, &n);
+	print_losses(s, r, &health, &n);
 	print_gaps(r, &n);
 	if (xsp_timeline_cut_text(s->timeline) == NULL)
 		print_ends(s, &n);
 	print_counts(s, r, &n);
 	print_late(r, &n);
-	print_damage(r, &n);
+	print_damage(&health, &n);
 	print_cost(r, &n);
 	return ferror(f) ? -EIO : 0;
 }

@@ -318,6 +318,8 @@ size_t xsp_capture_names(const struct xsp_capture_reader *r, const struct xsp_ca
 /* The last counters that are in the file; all 0 if there are none, which _known tells. */
 const struct xsp_capture_stats *xsp_capture_stats(const struct xsp_capture_reader *r);
 bool xsp_capture_stats_known(const struct xsp_capture_reader *r);
+/* Events that were lost while it was recorded, of all kinds. What the file lost later is xsp_capture_damage(). */
+uint64_t xsp_capture_events_lost(const struct xsp_capture_reader *r);
 /* Events in the file's whole chunks: what the headers say, with those of wrong checksums. */
 uint64_t xsp_capture_events(const struct xsp_capture_reader *r);
 /* Recording window, CLOCK_MONOTONIC; of an unfinished file: first and last event seen. */

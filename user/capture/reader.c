@@ -381,6 +381,13 @@ bool xsp_capture_stats_known(const struct xsp_capture_reader *r)
 	return r->stats_known;
 }
 
+uint64_t xsp_capture_events_lost(const struct xsp_capture_reader *r)
+{
+	const struct xsp_capture_stats *s = &r->stats;
+
+	return s->lost_entries + s->lost_exits + s->lost_other + s->missed_hits + s->untracked;
+}
+
 const struct xsp_capture_stats *xsp_capture_stats(const struct xsp_capture_reader *r)
 {
 	return &r->stats;

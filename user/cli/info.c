@@ -13,6 +13,7 @@
 #include "cli/cli.h"
 #include "cli/cut_options.h"
 #include "cli/input.h"
+#include "model/health.h"
 #include "model/pass.h"
 
 static const char usage[] =
@@ -100,14 +101,18 @@ static void print_window(const struct xsp_capture_reader *r)
 /* What is known of it: that of events once they have been read. */
 static bool print_damage(const struct xsp_capture_reader *r)
 {
-	uint64_t torn, chunks, events;
+	const struct xsp_health health = xsp_health_of(r);
+	char text[XSP_HEALTH_TEXT];
+	bool any = false;
 
-	xsp_capture_damage(r, &torn, &chunks, &events);
-	if (torn + chunks + events > 0)
-		printf("%-16s %" PRIu64 " bytes torn off, %" PRIu64
-		       " chunks with a wrong checksum, %" PRIu64 " bad events\n",
-		       "damage", torn, chunks, events);
-	return torn + chunks + events > 0;
+	/* whether it has an end is said above, as `file` */
+	for (enum xsp_damage i = 0; i < XSP_DAMAGE_NO_END; i++) {
+		if (xsp_health_damage(&health, i, text) == NULL)
+			continue;
+		print_row(any ? "" : "damage", "%s", text);
+		any = true;
+	}
+	return any;
 }
 
 static void print_processes(const struct xsp_capture_reader *r)

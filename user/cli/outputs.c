@@ -19,6 +19,7 @@
 #include "cli/job.h"
 #include "cli/page_output.h"
 #include "export/export.h"
+#include "model/health.h"
 #include "model/pass.h"
 #include "model/run_stats.h"
 #include "timeline/timeline.h"
@@ -304,20 +305,12 @@ static void print_summary(struct work *w)
 
 static void say_damage(struct work *w)
 {
-	uint64_t torn, chunks, events;
+	const struct xsp_health health = xsp_health_of(w->reader);
+	char text[XSP_HEALTH_TEXT];
 
-	xsp_capture_damage(w->reader, &torn, &chunks, &events);
-	if (chunks + events > 0)
-		xsp_say("the capture is damaged: %llu chunks with a wrong checksum and %llu bad "
-			"events were left out",
-			(unsigned long long)chunks, (unsigned long long)events);
-	if (xsp_capture_how_ended(w->reader) == XSP_CAPTURE_TORN)
-		xsp_say("the capture was cut off: its last %llu bytes are no whole chunk and were "
-			"left out",
-			(unsigned long long)torn);
-	else if (xsp_capture_how_ended(w->reader) == XSP_CAPTURE_NO_END)
-		xsp_say("the recording was not ended properly: what was collected until then is "
-			"shown");
+	for (enum xsp_damage i = 0; i < XSP_DAMAGES; i++)
+		if (xsp_health_damage(&health, i, text) != NULL)
+			xsp_say("%s", text);
 }
 
 static void write_page(struct work *w, size_t index)

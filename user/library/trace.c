@@ -16,6 +16,7 @@
 #include "capture/capture.h"
 #include "catalog/wait_reasons.h"
 #include "import/open.h"
+#include "model/health.h"
 #include "model/pass.h"
 
 struct xsp_trace {
@@ -113,18 +114,14 @@ uint64_t xsp_trace_realtime(const struct xsp_trace *trace, uint64_t ns)
 
 uint64_t xsp_trace_events_lost(const struct xsp_trace *trace)
 {
-	const struct xsp_capture_stats *s = xsp_capture_stats(trace->reader);
-
-	return s->lost_entries + s->lost_exits + s->lost_other + s->missed_hits;
+	return xsp_health_of(trace->reader).events_lost;
 }
 
 bool xsp_trace_is_complete(const struct xsp_trace *trace)
 {
-	uint64_t torn, chunks, events;
+	const struct xsp_health health = xsp_health_of(trace->reader);
 
-	xsp_capture_damage(trace->reader, &torn, &chunks, &events);
-	return xsp_capture_how_ended(trace->reader) == XSP_CAPTURE_COMPLETE && torn == 0 &&
-	       chunks == 0 && events == 0 && xsp_trace_events_lost(trace) == 0;
+	return xsp_health_is_whole(&health);
 }
 
 const char *xsp_trace_info(const struct xsp_trace *trace, const char *key)

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/health.h"
+
 /* A counter that is a field of some struct. */
 struct field {
 	const char *key;
@@ -104,14 +106,13 @@ void xsp_run_stats_overhead(const struct xsp_capture_reader *r, struct xsp_run_s
 void xsp_run_stats_timeline(const struct xsp_capture_reader *r, const struct xsp_timeline *t,
 			    struct xsp_run_stats *out)
 {
-	uint64_t torn = 0, chunks = 0, events = 0;
+	const struct xsp_health h = xsp_health_of(r);
 
 	out->count = 0;
 	ADD_FIELDS(out, timeline_fields, xsp_timeline_counts(t));
-	xsp_capture_damage(r, &torn, &chunks, &events);
-	add(out, "torn_bytes", torn);
-	add(out, "bad_chunks", chunks);
-	add(out, "bad_events", events);
+	add(out, "torn_bytes", h.torn_bytes);
+	add(out, "bad_chunks", h.bad_chunks);
+	add(out, "bad_events", h.bad_events);
 }
 
 const char *xsp_run_how_ended(const struct xsp_capture_reader *r)
@@ -231,23 +232,18 @@ static void append_brake(struct line *l, const struct xsp_capture_reader *r,
 bool xsp_run_losses_line(const struct xsp_capture_reader *r, const struct xsp_timeline *t,
 			 char *out, size_t size)
 {
-	const struct xsp_capture_stats *s = xsp_capture_stats(r);
-	uint64_t torn = 0, chunks = 0, events = 0, lost = 0;
+	const struct xsp_health h = xsp_health_of(r);
 	const struct xsp_timeline_counts *counts = xsp_timeline_counts(t);
 	struct line l = {.out = out, .size = size};
 
 	out[0] = '\0';
-	xsp_capture_damage(r, &torn, &chunks, &events);
-	if (s)
-		lost = s->lost_entries + s->lost_exits + s->lost_other + s->missed_hits +
-		       s->untracked;
-	if (lost)
-		append(&l, "%" PRIu64 " events lost", lost);
+	if (h.events_lost)
+		append(&l, "%" PRIu64 " events lost", h.events_lost);
 	if (counts && counts->exit_lost)
 		append(&l, "%" PRIu64 " exits not seen", counts->exit_lost);
-	if (xsp_capture_how_ended(r) == XSP_CAPTURE_NO_END)
+	if (h.ended == XSP_CAPTURE_NO_END)
 		append(&l, "the recorder was killed: what came last is missing");
-	if (xsp_capture_how_ended(r) == XSP_CAPTURE_TORN || chunks || events)
+	if (h.ended == XSP_CAPTURE_TORN || h.bad_chunks || h.bad_events)
 		append(&l, "capture file damaged");
 	append_gaps(&l, r);
 	append_brake(&l, r, t);

@@ -70,12 +70,11 @@ static uint64_t number_of(const struct xsp_capture_reader *r, const char *key)
 /* What the capture defines; of one that is being written, so far. */
 static int load_definitions(struct xsp_timeline *t, struct xsp_error *err)
 {
-	const struct xsp_capture_stats *s = xsp_capture_stats(t->reader);
 	uint64_t torn, chunks, events;
 
 	t->probe_count = xsp_capture_probes(t->reader, &t->probes);
 	xsp_capture_damage(t->reader, &torn, &chunks, &events);
-	t->lossy = s->lost_entries + s->lost_exits + s->lost_other + s->missed_hits + chunks > 0;
+	t->lossy = xsp_capture_events_lost(t->reader) + chunks > 0;
 	int rc = xsp_names_begin(t, err);
 	if (rc < 0)
 		return rc;

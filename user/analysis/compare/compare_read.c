@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/analyses.h"
+#include "model/health.h"
 
 /* Behind the run: damage is met while reading. */
 static int copy_description(const struct xsp_capture_reader *r, struct xsp_compare_capture *out)
@@ -17,24 +18,20 @@ static int copy_description(const struct xsp_capture_reader *r, struct xsp_compa
 	const char *command = n == 0				? ""
 			      : processes[0].cmdline[0] != '\0' ? processes[0].cmdline
 								: processes[0].comm;
-	const struct xsp_capture_stats *st = xsp_capture_stats(r);
+	const struct xsp_health health = xsp_health_of(r);
 	const struct xsp_capture_window *windows;
-	uint64_t torn, chunks, events;
 
-	xsp_capture_damage(r, &torn, &chunks, &events);
 	out->command = strdup(command);
 	out->host = strdup(host != NULL ? host : "");
 	out->version = strdup(version != NULL ? version : "");
 	out->filters = strdup(filters != NULL ? filters : "");
-	out->lost = st->lost_entries + st->lost_exits + st->lost_other + st->missed_hits +
-		    st->untracked;
-	out->lost_known = xsp_capture_stats_known(r);
+	out->lost = health.events_lost;
+	out->lost_known = health.known;
 	out->late = xsp_capture_info(r, "libraries") != NULL ||
 		    xsp_capture_info(r, "changed code") != NULL ||
 		    xsp_capture_info(r, "calls unseen") != NULL;
 	out->windows = xsp_capture_windows(r, &windows);
-	out->damaged =
-		torn + chunks + events > 0 || xsp_capture_how_ended(r) != XSP_CAPTURE_COMPLETE;
+	out->damaged = xsp_health_is_damaged(&health);
 	return out->command != NULL && out->host != NULL && out->version != NULL &&
 			       out->filters != NULL
 		       ? 0

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "model/health.h"
 
 #define SLOWEST_SHOWN 3
 #define LONGER_SHARE 20 /* less than this part of what a step took more is not told */
@@ -67,9 +68,7 @@ size_t xsp_steps_longer(const struct xsp_steps *s, const struct step *step,
 
 bool xsp_steps_uncertain(const struct xsp_capture_reader *r)
 {
-	const struct xsp_capture_stats *st = xsp_capture_stats(r);
-
-	return st->lost_entries + st->lost_exits + st->lost_other + st->missed_hits > 0;
+	return xsp_health_of(r).events_lost > 0;
 }
 
 /* Less is in the estimate's own error. */

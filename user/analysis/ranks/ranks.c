@@ -11,6 +11,7 @@
 #include "catalog/gpu_kernels.h"
 #include "catalog/job_variables.h"
 #include "catalog/providers.h"
+#include "model/health.h"
 #include "model/pass.h"
 #include "timeline/torch_args.h"
 
@@ -136,7 +137,6 @@ static int64_t real(const struct collecting *c, uint64_t ns)
 static void describe(const struct collecting *c, struct rank *k)
 {
 	const struct xsp_capture_process *p = process_of(c, k->pid);
-	const struct xsp_capture_stats *s = xsp_capture_stats(c->reader);
 	const char *host = xsp_capture_info(c->reader, "host");
 	const struct xsp_capture_window *windows;
 	uint64_t from = 0, to = 0;
@@ -151,7 +151,7 @@ static void describe(const struct collecting *c, struct rank *k)
 	k->window_start_ns = real(c, from);
 	k->window_end_ns = real(c, to > from ? to : from);
 	k->recorded_ns = (int64_t)xsp_timeline_recorded_ns(c->timeline);
-	k->lossy = s->lost_entries + s->lost_exits + s->missed_hits + s->untracked > 0;
+	k->lossy = xsp_health_of(c->reader).events_lost > 0;
 	k->windows = xsp_capture_windows(c->reader, &windows) > 0;
 }
 
@@ -589,14 +589,12 @@ int xsp_ranks_end(struct xsp_ranks *j)
 {
 	struct collecting *c = j->now;
 	const struct xsp_gpu_counts *gpu = xsp_timeline_gpu(c->timeline);
-	uint64_t torn, chunks, events;
+	const struct xsp_health health = xsp_health_of(c->reader);
 	int rc = xsp_steps_end(c->steps);
 
-	xsp_capture_damage(c->reader, &torn, &chunks, &events);
 	for (size_t i = c->first_rank; i < j->count && rc == 0; i++) {
 		struct rank *k = &j->ranks[i];
-		k->damaged = torn + chunks + events > 0 ||
-			     xsp_capture_how_ended(c->reader) != XSP_CAPTURE_COMPLETE;
+		k->damaged = xsp_health_is_damaged(&health);
 		k->lossy = k->lossy || (gpu != NULL && gpu->lost + gpu->dropped > 0);
 		rc = join(k);
 		if (rc == 0)

@@ -11,6 +11,7 @@
 #include "analysis/summary_report.h"
 #include "analysis/waits/summary_waits_private.h"
 #include "base/units.h"
+#include "model/health.h"
 #include "timeline/samples.h"
 
 void *xsp_rule_state(const struct xsp_rule_context *c, const char *analysis)
@@ -109,16 +110,6 @@ static void add(struct doubts *d, const char *fmt, ...)
 	va_end(ap);
 }
 
-static uint64_t lost_events(const struct xsp_rule_context *c)
-{
-	const struct xsp_capture_stats *st = xsp_capture_stats(c->reader);
-	uint64_t torn, chunks, events;
-
-	xsp_capture_damage(c->reader, &torn, &chunks, &events);
-	return st->lost_entries + st->lost_exits + st->lost_other + st->missed_hits +
-	       st->untracked + chunks + events;
-}
-
 /* A hundredth of the time, and more: each library that is loaded while it is recorded has its probes a little later. */
 static void add_late(const struct xsp_rule_context *c, struct doubts *d)
 {
@@ -171,18 +162,18 @@ const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 {
 	const struct xsp_timeline_counts *counts = xsp_timeline_counts(c->timeline);
 	const struct xsp_capture_window *windows;
-	const uint64_t filtered = counts->filtered + xsp_capture_stats(c->reader)->filtered;
-	const uint64_t lost = lost_events(c);
+	const struct xsp_health health = xsp_health_of(c->reader);
+	const uint64_t filtered = counts->filtered + health.left_out;
 	struct doubts d = {.out = out};
-	char count[XSP_UNITS_SIZE];
+	char count[XSP_UNITS_SIZE], text[XSP_HEALTH_TEXT];
 	uint64_t start, end;
 
 	xsp_timeline_window(c->timeline, &start, &end);
-	if ((about & XSP_DOUBT_LOST) && lost > 0)
+	if ((about & XSP_DOUBT_LOST) && xsp_health_text(&health, text) != NULL)
 		add(&d,
-		    "%s events were lost or damaged: counts are lower bounds, and a call whose "
-		    "end was lost may be taken for a longer one",
-		    xsp_format_count(count, lost));
+		    "%s: counts are lower bounds, and a call whose end was lost may be taken for a "
+		    "longer one",
+		    text);
 	if ((about & XSP_DOUBT_ENDS) && counts->exit_lost > 0)
 		add(&d, "ends of %s calls were not seen: their time is in what called them",
 		    xsp_format_count(count, counts->exit_lost));
