@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/units.h"
+#include "model/health.h"
 
 struct count {
 	const char *key, *title;
@@ -65,34 +66,31 @@ static void put_times(struct xsp_report_section *s, struct xsp_timeline *t,
 static void put_losses(struct xsp_report_section *s, const struct xsp_timeline *t,
 		       const struct xsp_capture_reader *r)
 {
-	const struct xsp_capture_stats *st = xsp_capture_stats(r);
+	const struct xsp_health h = xsp_health_of(r);
 	const struct xsp_timeline_counts *c = xsp_timeline_counts(t);
-	uint64_t torn, chunks, events;
-
-	xsp_capture_damage(r, &torn, &chunks, &events);
 	const struct count lost[] = {
-		{"lost_entries", "lost entries", st->lost_entries, true},
-		{"lost_exits", "lost exits", st->lost_exits, true},
-		{"lost_other", "lost other events", st->lost_other, true},
+		{"lost_entries", "lost entries", h.lost[XSP_LOSS_ENTRIES], true},
+		{"lost_exits", "lost exits", h.lost[XSP_LOSS_EXITS], true},
+		{"lost_other", "lost other events", h.lost[XSP_LOSS_OTHER], true},
 	};
 	const struct count counts[] = {
-		{"lost_names", "lost names", st->lost_names, false},
-		{"missed_hits", "hits missed by the kernel", st->missed_hits, false},
-		{"untracked", "calls not followed (table full)", st->untracked, false},
+		{"lost_names", "lost names", h.lost[XSP_LOSS_NAMES], false},
+		{"missed_hits", "hits missed by the kernel", h.lost[XSP_LOSS_MISSED], false},
+		{"untracked", "calls not followed (table full)", h.lost[XSP_LOSS_UNTRACKED], false},
 		{"unfinished", "calls open at the end, in no total", c->unfinished, true},
 		{"exit_lost", "calls whose end was not seen, in no total", c->exit_lost, false},
 		{"orphan_exits", "ends without a beginning",
 		 c->orphan_exits > c->begun_before ? c->orphan_exits - c->begun_before : 0, false},
 		{"unwound", "calls left by an exception or longjmp", c->unwound, false},
-		{"filtered", "calls held back by filters", c->filtered + st->filtered, false},
+		{"filtered", "calls held back by filters", c->filtered + h.left_out, false},
 		{"cut", "calls left out by the cut", c->cut, false},
 		{"clipped", "calls that go beyond the cut, in no mean", c->clipped, false},
 		{"names_unresolved", "ranges whose name never came", c->names_unresolved, false},
-		{"bad_chunks", "damaged pieces of the file", chunks, false},
-		{"bad_events", "damaged events", events, false},
-		{"torn_bytes", "bytes cut off at the file's end", torn, false},
+		{"bad_chunks", "damaged pieces of the file", h.bad_chunks, false},
+		{"bad_events", "damaged events", h.bad_events, false},
+		{"torn_bytes", "bytes cut off at the file's end", h.torn_bytes, false},
 	};
-	put_counts(s, lost, sizeof(lost) / sizeof(lost[0]), xsp_capture_stats_known(r));
+	put_counts(s, lost, sizeof(lost) / sizeof(lost[0]), h.known);
 	put_counts(s, counts, sizeof(counts) / sizeof(counts[0]), true);
 }
 
@@ -101,7 +99,8 @@ static void put_gaps(struct xsp_report_section *s, const struct xsp_capture_read
 	const struct xsp_capture_probe *probes;
 	const struct xsp_capture_let_go *gone;
 	const size_t let_go = xsp_capture_let_gos(r, &gone);
-	char text[1400];
+	const struct xsp_health h = xsp_health_of(r);
+	char text[1400], damage[XSP_HEALTH_TEXT];
 	uint64_t count;
 
 	for (unsigned i = 0; i < XSP_GAPS; i++) {
@@ -130,11 +129,9 @@ static void put_gaps(struct xsp_report_section *s, const struct xsp_capture_read
 			 xsp_capture_info(r, "not as there"));
 		xsp_report_note(s, text);
 	}
-	if (xsp_capture_how_ended(r) != XSP_CAPTURE_COMPLETE)
-		xsp_report_note(s,
-				"the capture has no end: xsptrace was stopped while it recorded, "
-				"or could not write on; all that it had written is here");
-	if (!xsp_capture_stats_known(r))
+	if (xsp_health_damage(&h, XSP_DAMAGE_NO_END, damage) != NULL)
+		xsp_report_note(s, damage);
+	if (!h.known)
 		xsp_report_note(s, "whether events were lost is not known: the capture holds no "
 				   "counters");
 }
