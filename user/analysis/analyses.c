@@ -8,10 +8,9 @@
 #include "analysis/ranks/ranks.h"
 #include "analysis/report_head.h"
 #include "analysis/rules/rules.h"
-#include "analysis/names/steps_guess.h"
 #include "analysis/summary_report.h"
 
-/* In the order of their sections; the first one knows the steps. */
+/* In the order of their sections. */
 static const struct xsp_analysis *const analyses[] = {
 	&xsp_analysis_summary, &xsp_analysis_call_sites, &xsp_analysis_ranks,
 	&xsp_analysis_gpu,     &xsp_analysis_hot_code,	 NULL,
@@ -33,6 +32,7 @@ static int begin_all(struct work *w, struct xsp_error *err)
 	size_t count = 0;
 	int rc = w->o->cut != NULL ? xsp_timeline_cut(w->timeline, w->o->cut) : 0;
 
+	xsp_timeline_mark_steps(w->timeline, w->o->step);
 	for (size_t i = 0; i < ANALYSES && rc == 0; i++) {
 		const struct xsp_analysis *a = analyses[i];
 		rc = a->begin(w->timeline, w->reader, &w->states[i]);
@@ -42,10 +42,6 @@ static int begin_all(struct work *w, struct xsp_error *err)
 			a->configure(w->states[i], w->o);
 		w->sinks[w->sink_count++] = a->sink(w->states[i]);
 	}
-	const struct xsp_summary_analysis *summary = w->states[0];
-	for (size_t i = 0; i < ANALYSES && rc == 0; i++)
-		if (w->states[i] != NULL && analyses[i]->steps != NULL)
-			analyses[i]->steps(w->states[i], summary->summary->steps);
 	if (rc == 0 && beside->begin != NULL)
 		rc = beside->begin(beside->ctx, w->timeline, &w->sinks[w->sink_count], &count, err);
 	w->sink_count += count;
@@ -96,14 +92,9 @@ static int report_all(struct work *w, struct xsp_report *report)
 int xsp_analyze(struct xsp_capture_reader *r, const struct xsp_analyze_options *o,
 		struct xsp_report *report, struct xsp_error *err)
 {
-	struct xsp_analyze_options how = *o;
-	struct work w = {.o = &how, .reader = r};
-	struct xsp_steps_guess *guess = NULL;
-	int rc = o->step == NULL ? xsp_steps_guess_new(r, o->cut, &guess, err) : 0;
+	struct work w = {.o = o, .reader = r};
+	int rc = xsp_timeline_new(r, &w.timeline, err);
 
-	how.guess = guess;
-	if (rc == 0)
-		rc = xsp_timeline_new(r, &w.timeline, err);
 	if (rc == 0)
 		rc = begin_all(&w, err);
 	if (rc == 0)
@@ -116,7 +107,6 @@ int xsp_analyze(struct xsp_capture_reader *r, const struct xsp_analyze_options *
 		if (w.states[i] != NULL)
 			analyses[i]->end(w.states[i]);
 	xsp_timeline_free(w.timeline);
-	xsp_steps_guess_free(guess);
 	/* keeps the reason, if one was given */
 	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "cannot analyse: %s",
 				      strerror(-rc))

@@ -9,8 +9,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "analysis/names/steps.h"
-#include "analysis/names/steps_guess.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "probes/probe.h"
@@ -271,13 +269,13 @@ static bool is_steps(const char *value, uint64_t *first, uint64_t *last, bool *b
 }
 
 /* Why there is none. */
-static int no_step(const struct xsp_cut_options *o, struct xsp_steps *s, const char *option,
+static int no_step(const struct xsp_cut_options *o, struct xsp_timeline *t, const char *option,
 		   const char *value, struct xsp_error *err)
 {
 	char none[256];
 
-	xsp_steps_none(s, none, sizeof(none));
-	if (o->step != NULL && !xsp_steps_expected(s))
+	xsp_timeline_no_steps(t, none, sizeof(none));
+	if (o->step != NULL && !xsp_timeline_steps_expected(t))
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, "%s %.100s: %s", option, value,
 				     none);
 	return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
@@ -286,46 +284,54 @@ static int no_step(const struct xsp_cut_options *o, struct xsp_steps *s, const c
 			     o->step != NULL ? o->step : "");
 }
 
+/* Several threads: from the first one's beginning to the last one's end. */
 struct step_range {
 	uint64_t first, last; /* numbers, wanted */
-	uint64_t start_ns, end_ns;
-	bool none; /* there is no whole step, of whatever number */
+	uint64_t start_ns, end_ns; /* end_ns 0: there is none of them */
+	uint64_t least, most; /* numbers that there are; *least > *most: there is no whole step */
 };
+
+static int note_step(void *ctx, const struct xsp_step *step)
+{
+	struct step_range *r = ctx;
+
+	if (step->news == XSP_STEP_FORGET)
+		*r = (struct step_range){.first = r->first, .last = r->last, .least = UINT64_MAX};
+	if (step->news != XSP_STEP_ENDED)
+		return 0;
+	r->least = step->number < r->least ? step->number : r->least;
+	r->most = step->number > r->most ? step->number : r->most;
+	if (step->number < r->first || step->number > r->last)
+		return 0;
+	if (r->end_ns == 0 || step->start_ns < r->start_ns)
+		r->start_ns = step->start_ns;
+	r->end_ns = step->end_ns > r->end_ns ? step->end_ns : r->end_ns;
+	return 0;
+}
 
 /* Reads the capture once for it. */
 static int find_steps_of(struct xsp_cut_options *o, const struct xsp_cut *threads,
 			 struct xsp_capture_reader *r, const char *option, const char *value,
 			 struct step_range *range, struct xsp_error *err)
 {
+	const struct xsp_timeline_sink sink = {.ctx = range, .step = note_step};
 	struct xsp_timeline *t = NULL;
-	struct xsp_steps *s = NULL;
-	struct xsp_steps_guess *guess = NULL;
-	uint64_t least, most;
 	int rc = xsp_timeline_new(r, &t, err);
 
-	if (rc == 0 && xsp_steps_new(t, &s) < 0)
-		rc = xsp_out_of_memory(err);
+	*range = (struct step_range){
+		.first = range->first, .last = range->last, .least = UINT64_MAX};
 	if (rc == 0)
 		rc = xsp_timeline_cut(t, threads);
-	if (rc == 0 && o->step == NULL)
-		rc = xsp_steps_guess_new(r, NULL, &guess, err);
 	if (rc == 0) {
-		xsp_steps_mark(s, o->step);
-		xsp_steps_mark_guess(s, guess);
-		xsp_steps_want(s, range->first, range->last);
-		const struct xsp_timeline_sink sink = xsp_steps_sink(s);
+		xsp_timeline_mark_steps(t, o->step);
 		rc = xsp_timeline_run(t, &sink, 1, err);
 	}
-	if (rc == 0 && !xsp_steps_wanted(s, &range->start_ns, &range->end_ns, &least, &most)) {
-		range->none = least > most;
-		rc = range->none ? no_step(o, s, option, value, err)
-				 : xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-						 "%s %.100s: the capture has steps %" PRIu64
-						 " to %" PRIu64,
-						 option, value, least, most);
-	}
-	xsp_steps_free(s);
-	xsp_steps_guess_free(guess);
+	if (rc == 0 && range->least > range->most)
+		rc = no_step(o, t, option, value, err);
+	else if (rc == 0 && range->end_ns == 0)
+		rc = xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				   "%s %.100s: the capture has steps %" PRIu64 " to %" PRIu64,
+				   option, value, range->least, range->most);
 	xsp_timeline_free(t);
 	return rc;
 }
@@ -341,9 +347,8 @@ static int find_steps(struct xsp_cut_options *o, struct xsp_capture_reader *r, c
 				       .comms = o->comms,
 				       .comm_count = o->cut.comm_count};
 
-	range->none = false;
 	int rc = find_steps_of(o, &chosen, r, option, value, range, err);
-	if (!range->none || chosen.tid_count + chosen.comm_count == 0)
+	if (range->least <= range->most || chosen.tid_count + chosen.comm_count == 0)
 		return rc;
 	*err = (struct xsp_error){0};
 	return find_steps_of(o, &all, r, option, value, range, err);

@@ -9,8 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analysis/names/steps.h"
-#include "analysis/names/steps_guess.h"
 #include "analysis/names/summary.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -27,7 +25,6 @@ struct work {
 	struct xsp_capture_reader *reader;
 	struct xsp_timeline *timeline;
 	struct xsp_summary *summary;
-	struct xsp_steps_guess *guess; /* where nothing marks steps */
 	struct xsp_export **exports; /* NULL where it could not be opened */
 	char **elsewhere; /* the names of those that could not have theirs */
 	char **notes; /* what is to be said of them */
@@ -130,7 +127,6 @@ static int open_all(struct work *w)
 		return -ENOMEM;
 	}
 	if (w->summary != NULL) {
-		xsp_summary_mark_steps(w->summary, o->step, w->guess);
 		w->sinks[w->sink_count++] = xsp_summary_sink(w->summary);
 	}
 	for (size_t i = 0; i < o->count; i++) {
@@ -173,16 +169,12 @@ static int open_all(struct work *w)
 /* Behind the run, when all names are known. A job says it in its report. */
 static void say_no_steps(const struct work *w)
 {
-	struct xsp_steps *s = NULL;
 	char text[256];
 
-	if (w->o->step == NULL || w->o->job != NULL || xsp_steps_new(w->timeline, &s) < 0)
+	if (w->o->step == NULL || w->o->job != NULL || xsp_timeline_steps_expected(w->timeline))
 		return;
-	xsp_steps_mark(s, w->o->step);
-	xsp_steps_none(s, text, sizeof(text));
-	if (!xsp_steps_expected(s))
-		xsp_say("%s", text);
-	xsp_steps_free(s);
+	xsp_timeline_no_steps(w->timeline, text, sizeof(text));
+	xsp_say("%s", text);
 }
 
 static void finish_all(struct work *w, bool complete)
@@ -356,12 +348,11 @@ int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outpu
 	struct xsp_error err = {0};
 	bool complete = false;
 
-	if ((o->summary && o->step == NULL &&
-	     xsp_steps_guess_new(w.reader, o->cut, &w.guess, &err) < 0) ||
-	    xsp_timeline_new(w.reader, &w.timeline, &err) < 0) {
+	if (xsp_timeline_new(w.reader, &w.timeline, &err) < 0) {
 		failed(&w, &err);
 		goto out;
 	}
+	xsp_timeline_mark_steps(w.timeline, o->step);
 	if (o->cut != NULL && xsp_timeline_cut(w.timeline, o->cut) < 0) {
 		xsp_out_of_memory(&err);
 		failed(&w, &err);
@@ -393,7 +384,6 @@ int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outpu
 out:
 	free(w.pages);
 	xsp_summary_free(w.summary);
-	xsp_steps_guess_free(w.guess);
 	xsp_timeline_free(w.timeline);
 	xsp_capture_close(last);
 	return w.status;

@@ -64,7 +64,6 @@ static int begin_reading(void *ctx, struct xsp_timeline *t, struct xsp_timeline_
 	if (xsp_series_new(t, &r->series) < 0)
 		return out_of_memory(err);
 	r->out->series = r->series;
-	xsp_series_mark_steps(r->series, r->how->step);
 	sinks[(*count)++] = xsp_series_sink(r->series);
 	return r->how->begin != NULL ? r->how->begin(r->how->ctx, r->reader, t, sinks, count, err)
 				     : 0;
@@ -74,9 +73,10 @@ static int end_reading(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
 {
 	const struct reading *r = ctx;
 	const struct xsp_cut *cut = r->how->cut;
-	int rc = xsp_series_end(r->series) < 0 ? out_of_memory(err) : 0;
+	int rc = 0;
 
-	if (rc == 0 && r->how->end != NULL)
+	xsp_series_end(r->series);
+	if (r->how->end != NULL)
 		rc = r->how->end(r->how->ctx, r->series, err);
 	if (rc == 0 && cut != NULL && cut->pattern_count > 0 && xsp_timeline_counts(t)->spans == 0)
 		rc = xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
