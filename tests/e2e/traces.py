@@ -176,7 +176,7 @@ def summary(path):
     keys = ("calls", "measured", "total_ns", "self_ns", "mean_ns", "min_ns", "max_ns", "p50_ns", "p99_ns")
     names = {row["name"]: [row.get(k) for k in keys] for row in s["names"]}
     return {"names": names, "kernels": s.get("gpu", {}).get("kernels"), "allocations": s.get("allocations"),
-            **{k: s[k] for k in ("start_ns", "duration_ns", "recorded_ns", "spans", "threads_with_spans")}}
+            **{k: s[k] for k in ("duration_ns", "recorded_ns", "spans", "threads_with_spans")}}
 
 
 @case
