@@ -9,7 +9,7 @@ import statistics
 import subprocess
 
 import shared
-from harness import EXTRA, SCRIPTS, Recording, Skip, Trace, case, check, equal, main, start, workload, xsptrace
+from harness import EXTRA, SCRIPTS, Recording, Skip, Trace, case, check, equal, json_report, main, start, workload, xsptrace
 
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 
@@ -56,17 +56,13 @@ def check_figures(steps, lengths, text):
         rank = sorted(times)[max(0, -(-int(share * 100) * len(times) // 100) - 1)]
         check(abs(steps[key] - rank) <= rank / 100 + 4, f"{key}: {steps[key]}, expected {rank}")
     equal([s["time_ns"] for s in steps["slowest"]], sorted(times, reverse=True)[:5], "the slowest")
-    check(f"steps ({'guessed, each up to the end of ' if steps['guessed'] else ''}{steps['marker']}): {len(times)}, mean " in text, "the summary's line", text)
+    check(f"steps ({steps['marker']}): {len(times)}, mean " in text, "the summary's line", text)
     equal("left out as warm-up" in text, bool(warm_up), "is warm-up said?")
 
 
 def inside(spans, outer):
     return [e for e in spans if e is not outer and e["tid"] == outer["tid"] and outer["ts"] <= e["ts"] and
             e["ts"] + e["dur"] <= outer["ts"] + outer["dur"] + 0.002]
-
-
-def inside_of(trace, start, end):
-    return [e for e in trace.spans if start < ns(e["ts"]) + ns(e["dur"]) and ns(e["ts"]) < end]
 
 
 @case
@@ -102,7 +98,10 @@ def ranges_that_number(folder):
     # one row of the table; without --step these names are a row each, for nobody said that they are one
     check(re.search(rf"^turn \* +{2 * shared.STEPS} ", text, re.M), "one row", text)
     plain = xsptrace("export", path, "--rows", "all").stdout
-    check("turn 7 " in plain and "steps (turn" not in plain, "names that number", plain)
+    check("turn 7 " in plain and "steps (" not in plain, "names that number", plain)
+    # nothing marks steps: there are none, and it is said what would
+    check("steps" not in json.loads(xsptrace("export", path, "--summary=json").stdout), "steps that nobody marked")
+    equal(json_report("analyze", path)["sections"]["steps"]["notes"], ["no span marks steps: --step NAME says what one is"], "what is said")
     # six more parts than in the others: what was longer says so, where that step is among the slowest
     for s in steps["slowest"]:
         longer = {n["name"]: n["calls"] for n in s["longer"] if n["name"] in ("part", "clock_nanosleep")}
@@ -160,29 +159,6 @@ def torch_optimizer(folder):
     five = next((s for s in steps["slowest"] if s["number"] == 5), None)
     check(5 not in slow or five and any(n["name"] is None and n["self_ns"] > 19_000_000 for n in five["longer"]),
           "what was longer in step 5", steps["slowest"])
-
-
-@case
-def torch_inference(folder):
-    """Nothing marks steps: they are guessed from what repeats, not from layers, nor from what is logged each tenth time."""
-    trace, facts, steps, text = attached(folder, "inference", 60)
-    trace.check_nothing_lost()
-    ends = sorted(ns(e["ts"]) + ns(e["dur"]) for e in trace.spans if e["name"] == "aten::softmax")
-    equal(len(ends), 60, "calls of softmax")
-    lengths = {i: ends[i] - ends[i - 1] for i in range(1, 60)}
-    for i, length in lengths.items():
-        (before, after), (before_last, after_last) = facts[i], facts[i - 1]
-        check(before - after_last <= length <= after - before_last, f"step {i}: {length} ns", facts[i - 1:i + 1])
-    check_figures(steps, [lengths], text)
-    equal((steps["marker"], steps["guessed"]), ("aten::softmax", True), "what marks them")
-    # the planted one, 5, unless others hold up another one for as long
-    equal(steps["slowest"][0]["number"], max(set(lengths) - {s["number"] for s in steps["warm_up"]}, key=lengths.get), "the slowest")
-    report = json.loads(xsptrace("analyze", f"{folder}/run.xspt", "--format", "json").stdout)
-    equal(report["sections"]["steps"]["values"]["marker"], "aten::softmax", "the report's")
-    check(report["sections"]["steps"]["notes"][0].startswith("guessed: "), "it is said", report["sections"]["steps"])
-    # the number that is told is the one to cut by
-    part = xsptrace("info", f"{folder}/run.xspt", "--from", "step:5", "--to", "step:5").stdout
-    check(f"{len(inside_of(trace, ends[4], ends[5]))} spans in 1 thread" in part, "step 5, cut out", part)
 
 
 @case

@@ -14,9 +14,9 @@ struct bench {
 	struct builder b;
 	struct xsp_capture_reader *reader;
 	struct xsp_timeline *t;
-	struct xsp_steps *steps;
+	uint64_t steps; /* so far */
 	struct xsp_gpu_analysis *g;
-	struct xsp_timeline_sink sink, step_sink;
+	struct xsp_timeline_sink sink;
 };
 
 static void start_capture(struct builder *b)
@@ -46,13 +46,10 @@ static void open_bench(struct bench *x)
 	builder_end(&x->b);
 	cr_assert_eq(xsp_capture_open(x->b.path, &x->reader, &err), 0, "%s", err.text);
 	cr_assert_eq(xsp_timeline_new(x->reader, &x->t, &err), 0, "%s", err.text);
-	cr_assert_eq(xsp_steps_new(x->t, &x->steps), 0);
-	xsp_steps_mark(x->steps, "step");
+	xsp_timeline_mark_steps(x->t, "step");
 	cr_assert_eq(xsp_analysis_gpu.begin(x->t, x->reader, &state), 0);
-	xsp_analysis_gpu.steps(state, x->steps);
 	x->g = state;
 	x->sink = xsp_analysis_gpu.sink(state);
-	x->step_sink = xsp_steps_sink(x->steps);
 }
 
 static void begin_bench(struct bench *x)
@@ -64,7 +61,6 @@ static void begin_bench(struct bench *x)
 static void end_bench(struct bench *x)
 {
 	xsp_analysis_gpu.end(x->g);
-	xsp_steps_free(x->steps);
 	xsp_timeline_free(x->t);
 	xsp_capture_close(x->reader);
 	unlink(x->b.path);
@@ -74,6 +70,21 @@ static void end_bench(struct bench *x)
 
 static const char gemm[] = "gemm(float*)", add[] = "add(float*)",
 		  reduce[] = "ncclDevKernel_AllReduce_Sum_f32";
+
+static void tell_step(struct bench *x, enum xsp_step_news news, uint32_t tid, uint64_t from,
+		      uint64_t to)
+{
+	const struct xsp_step step = {.news = news,
+				      .pid = 100,
+				      .tid = tid,
+				      .number = x->steps,
+				      .start_ns = from,
+				      .end_ns = to,
+				      .first = x->steps < XSP_STEPS_FIRST};
+
+	x->steps += news == XSP_STEP_ENDED;
+	cr_assert_eq(x->sink.step(x->sink.ctx, &step), 0);
+}
 
 static void tell_span(struct bench *x, uint32_t tid, uint32_t probe, uint64_t from, uint64_t to)
 {
@@ -88,7 +99,8 @@ static void tell_span(struct bench *x, uint32_t tid, uint32_t probe, uint64_t fr
 				   .ancestors = &step};
 
 	cr_assert_eq(x->sink.span(x->sink.ctx, &s), 0);
-	cr_assert_eq(x->step_sink.every(x->step_sink.ctx, &s), 0);
+	if (probe == STEP)
+		tell_step(x, XSP_STEP_ENDED, tid, from, to);
 }
 
 struct call {
@@ -487,6 +499,7 @@ Test(gpu_path, warm_up)
 	tell_span(&x, HOME, STEP, 10000, 11000);
 	tell_span(&x, HOME, STEP, 11000, 12000);
 	tell_span(&x, HOME, STEP, 12000, 13000);
+	tell_step(&x, XSP_STEP_WARM_UP, HOME, 2000, 10000);
 	EXPECT(&x, HOST("step", 3000));
 	cr_expect_eq(x.g->path->counts.warm_up, 1);
 	end_bench(&x);

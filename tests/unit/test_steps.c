@@ -2,7 +2,6 @@
 /* Steps: what marks them, what counts, and what must not be told of them. Numbers are counted by hand. */
 #include <criterion/criterion.h>
 
-#include "analysis/names/steps_guess.h"
 #include "analysis/names/summary.h"
 #include "base/text.h"
 #include "capture_builder.h"
@@ -44,9 +43,8 @@ static void put_range(struct builder *b, const char *text, uint64_t start, uint6
 	end(b, 0, 9000);
 }
 
-static char *text_with(struct builder *b, const char *marker, bool guesses, bool json)
+static char *text_of(struct builder *b, const char *marker, bool json)
 {
-	struct xsp_steps_guess *guess = NULL;
 	struct xsp_capture_reader *r;
 	struct xsp_timeline *t;
 	struct xsp_summary *s;
@@ -56,11 +54,9 @@ static char *text_with(struct builder *b, const char *marker, bool guesses, bool
 
 	builder_end(b);
 	cr_assert_eq(xsp_capture_open(b->path, &r, &err), 0, "%s", err.text);
-	if (guesses)
-		cr_assert_eq(xsp_steps_guess_new(r, NULL, &guess, &err), 0, "%s", err.text);
 	cr_assert_eq(xsp_timeline_new(r, &t, &err), 0);
+	xsp_timeline_mark_steps(t, marker);
 	cr_assert_eq(xsp_summary_new(t, &s), 0);
-	xsp_summary_mark_steps(s, marker, guess);
 	const struct xsp_timeline_sink sink = xsp_summary_sink(s);
 	cr_assert_eq(xsp_timeline_run(t, &sink, 1, &err), 0);
 	FILE *f = open_memstream(&text, &size);
@@ -70,16 +66,10 @@ static char *text_with(struct builder *b, const char *marker, bool guesses, bool
 		cr_assert_eq(xsp_summary_write(s, r, f, &(struct xsp_summary_print){0}), 0);
 	fclose(f);
 	xsp_summary_free(s);
-	xsp_steps_guess_free(guess);
 	xsp_timeline_free(t);
 	xsp_capture_close(r);
 	unlink(b->path);
 	return text;
-}
-
-static char *text_of(struct builder *b, const char *marker, bool json)
-{
-	return text_with(b, marker, false, json);
 }
 
 static void expect(const char *text, const char *part)
@@ -323,128 +313,5 @@ Test(steps, marked_by_name)
 	expect(out, "layer 2  ");
 	expect(out, "job#*        2");
 	expect_none(out, "steps (");
-	free(out);
-}
-
-/* ---- where nothing marks them ---- */
-
-#define US 1000U
-/* Ranges of these names, of 10 us each, one behind the other; `at` is where the first begins, and then where the next would. */
-static void put_ranges(struct builder *b, uint64_t *at, const char *const *names, size_t count)
-{
-	for (size_t i = 0; i < count; i++, *at += 12 * US)
-		put_range(b, names[i], *at, *at + 10 * US, 0);
-}
-#define PUT(b, at, ...)                                                                            \
-	put_ranges(b, at, (const char *const[]){__VA_ARGS__},                                      \
-		   sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
-
-/* A model of four layers and a head, `count` times; each fourth time something is logged, and the 7th takes 500 us more. */
-static void put_model(struct builder *b, uint64_t at, int count)
-{
-	for (int i = 0; i < count; i++) {
-		for (int layer = 0; layer < 4; layer++)
-			PUT(b, &at, "linear", "relu");
-		at += i == 7 ? 500 * US : 0;
-		PUT(b, &at, "linear", "softmax");
-		if (i % 4 == 3)
-			PUT(b, &at, "sum", "item");
-	}
-}
-
-Test(steps, guessed_from_what_repeats)
-{
-	struct builder b;
-
-	open_capture(&b);
-	put_model(&b, 10 * US, 20);
-	char *out = text_with(&b, NULL, true, false);
-	/* 19 of 120 us, four of them with 24 us more, and one with 500 */
-	expect(out, "steps (guessed, each up to the end of softmax): 19, mean 151 us, ");
-	expect(out, ", min 120 us, p50 120 us, ");
-	expect(out, "slowest: step 7, 620 us, 469 us over the mean: outside of traced calls +4");
-	free(out);
-
-	open_capture(&b); /* twice as long, but not one of those in a pattern */
-	b.tid = 99;
-	put_model(&b, 10 * US, 20);
-	b.tid = 100;
-	uint64_t at = 10 * US;
-	for (int i = 0; i < 150; i++)
-		PUT(&b, &at, i * i % 7 < 3 ? "softmax" : "other", i % 3 == 0 ? "a" : "b", "c");
-	out = text_with(&b, NULL, true, true);
-	expect(out, "\"guessed\": true");
-	expect(out, "\"steps\": 19,");
-	free(out);
-}
-
-Test(steps, a_call_with_others_inside_is_guessed)
-{
-	struct builder b;
-
-	open_capture(&b);
-	for (uint64_t i = 0; i < 8; i++)
-		put_range(&b, "request", (i + 1) * 1000 * US, (i + 1) * 1000 * US + 300 * US,
-			  100 * US);
-	char *out = text_with(&b, NULL, true, false);
-	expect(out, "steps (guessed: request): 8, mean 300 us");
-	expect(out, "calls a step: 1\n");
-	free(out);
-}
-
-/* main() is around everything: what repeats is in it. */
-Test(steps, guessed_below_what_is_around_all)
-{
-	struct builder b;
-	const uint64_t hash = xsp_text_hash("main", 4);
-
-	open_capture(&b);
-	b.now = 5 * US;
-	name(&b, hash, "main", 0);
-	begin(&b, 0, 9500, hash);
-	put_model(&b, 10 * US, 20);
-	b.now = 10000 * US;
-	end(&b, 0, 9500);
-	char *out = text_with(&b, NULL, true, false);
-	expect(out, "steps (guessed, each up to the end of softmax): 19, mean 151 us, ");
-	free(out);
-}
-
-Test(steps, what_is_no_pattern_is_not_guessed)
-{
-	struct builder b;
-	uint64_t at = 10 * US;
-	char *out;
-
-	open_capture(&b); /* too few */
-	put_model(&b, at, 2);
-	out = text_with(&b, NULL, true, false);
-	expect_none(out, "steps (");
-	free(out);
-
-	open_capture(&b); /* nothing is in it */
-	for (uint64_t i = 0; i < 50; i++)
-		put_range(&b, "read", (i + 1) * 1000 * US, (i + 1) * 1000 * US + 300 * US, 0);
-	out = text_with(&b, NULL, true, false);
-	expect_none(out, "steps (");
-	free(out);
-
-	open_capture(&b); /* no two alike */
-	for (unsigned i = 1, last = 1; i < 400; i++) {
-		last = last * 1103515245 + 12345;
-		PUT(&b, &at,
-		    (last >> 16) % 3 == 0   ? "get"
-		    : (last >> 16) % 3 == 1 ? "put"
-					    : "scan");
-	}
-	out = text_with(&b, NULL, true, false);
-	expect_none(out, "steps (");
-	free(out);
-
-	open_capture(&b); /* marked */
-	put_model(&b, 10 * US, 20);
-	put_range(&b, "ProfilerStep#1", 50000 * US, 50100 * US, 0);
-	out = text_with(&b, NULL, true, false);
-	expect(out, "steps (ProfilerStep#*): 1");
 	free(out);
 }

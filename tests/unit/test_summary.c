@@ -2,7 +2,7 @@
 /* The summary: its numbers against numbers counted here, its text, and that it hides no loss. */
 #include "capture_builder.h"
 
-#include "analysis/names/histogram.h"
+#include "base/histogram.h"
 #include "analysis/names/summary.h"
 #include "base/units.h"
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""torch_steps.py optimizer|profiler|inference STEPS: a training loop whose steps are marked by torch.optim, or by torch.profiler's
-step() as well; or a loop that only infers, in which nothing marks them. Says "ready" and waits for a line; then prints what the clock said at each optimizer.step()'s end, or around both ends of each
-ProfilerStep#N, and how many linear layers each step called: one, step 5 four; of a loop that infers, around each softmax, its last call."""
+"""torch_steps.py optimizer|profiler STEPS: a training loop whose steps are marked by torch.optim, or by torch.profiler's step() as well.
+Says "ready" and waits for a line; then prints what the clock said at each optimizer.step()'s end, or around both ends of each
+ProfilerStep#N, and how many linear layers each step called: one, step 5 four."""
 import json
 import sys
 import time
@@ -34,31 +34,10 @@ def train(steps, stepped):
     return ends
 
 
-def infer(steps):
-    torch.set_num_threads(1)
-    net = nn.Sequential(*(nn.Sequential(nn.Linear(64, 64), nn.ReLU()) for _ in range(6)), nn.Linear(64, 8))
-    x = torch.ones(8, 64)
-    around, total = [], 0.0
-    with torch.no_grad():
-        for i in range(steps):
-            y = net(x)
-            if i == 5:
-                time.sleep(0.02)
-            before = clock()
-            y = torch.softmax(y, 1)
-            around.append([before, clock()])
-            if i % 10 == 9:
-                total += y.sum().item()
-    return around
-
-
 def main():
     steps = int(sys.argv[2])
     print("ready", flush=True)
     sys.stdin.readline()
-    if sys.argv[1] == "inference":
-        print(json.dumps(infer(steps)))
-        return
     if sys.argv[1] == "optimizer":
         print(json.dumps(train(steps, lambda: None)))
         return

@@ -8,10 +8,9 @@
 #include "analysis/ranks/ranks.h"
 #include "analysis/report_head.h"
 #include "analysis/rules/rules.h"
-#include "analysis/names/steps_guess.h"
 #include "analysis/summary_report.h"
 
-/* In the order of their sections; the first one knows the steps. */
+/* In the order of their sections. */
 static const struct xsp_analysis *const analyses[] = {
 	&xsp_analysis_summary, &xsp_analysis_call_sites, &xsp_analysis_ranks,
 	&xsp_analysis_gpu,     &xsp_analysis_hot_code,	 NULL,
@@ -44,10 +43,6 @@ static int begin_all(void *ctx, struct xsp_capture_reader *r, struct xsp_timelin
 			a->configure(w->states[i], w->o);
 		rc = xsp_sinks_add(sinks, a->sink(w->states[i]));
 	}
-	const struct xsp_summary_analysis *summary = w->states[0];
-	for (size_t i = 0; i < ANALYSES && rc == 0; i++)
-		if (w->states[i] != NULL && analyses[i]->steps != NULL)
-			analyses[i]->steps(w->states[i], summary->summary->steps);
 	return rc;
 }
 
@@ -107,18 +102,11 @@ static void clear_all(void *ctx)
 int xsp_analyze(struct xsp_capture_reader *r, const struct xsp_analyze_options *o,
 		struct xsp_report *report, struct xsp_error *err)
 {
-	struct xsp_analyze_options how = *o;
-	struct work w = {.o = &how, .report = report};
+	struct work w = {.o = o, .report = report};
 	const struct xsp_pass_listener listeners[] = {{&w, begin_all, report_all, clear_all},
 						      o->beside};
-	const struct xsp_pass pass = {r, o->cut, listeners, 2};
-	struct xsp_steps_guess *guess = NULL;
-	int rc = o->step == NULL ? xsp_steps_guess_new(r, o->cut, &guess, err) : 0;
+	const int rc = xsp_pass_run(&(struct xsp_pass){r, o->cut, o->step, listeners, 2}, err);
 
-	how.guess = guess;
-	if (rc == 0)
-		rc = xsp_pass_run(&pass, err);
-	xsp_steps_guess_free(guess);
 	/* keeps the reason, if one was given */
 	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "cannot analyse: %s",
 				      strerror(-rc))

@@ -8,8 +8,7 @@
 
 struct xsp_analyze_options {
 	const struct xsp_cut *cut; /* a part of it; NULL: all */
-	const char *step; /* what marks a step (analysis/names/steps.h); NULL: the known names */
-	const struct xsp_steps_guess *guess; /* else, where none is known; xsp_analyze() makes it */
+	const char *step; /* what marks a step (timeline/steps.h); NULL: the known names */
 	const char *batch; /* the value that is the samples of a step; NULL: "batch_size" */
 	const double *
 		thresholds; /* by index of xsp_rules (analysis/rules/rules.h); NULL: their defaults */

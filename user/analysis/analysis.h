@@ -12,7 +12,6 @@
 #include "timeline/timeline.h"
 
 struct xsp_analyze_options;
-struct xsp_steps;
 
 struct xsp_analysis {
 	const char *name;
@@ -23,8 +22,6 @@ struct xsp_analysis {
 	void (*end)(void *state);
 	/* Before the run; may be NULL. The options stay until the end. */
 	void (*configure)(void *state, const struct xsp_analyze_options *options);
-	/* Before the run, behind that; may be NULL: those that the summary finds. */
-	void (*steps)(void *state, struct xsp_steps *steps);
 };
 
 /* The rows of analysis/analyses.c. */

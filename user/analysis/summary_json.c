@@ -91,7 +91,7 @@ int xsp_summary_write_json(struct xsp_summary *s, struct xsp_capture_reader *r, 
 	if (rc == 0)
 		rc = xsp_summary_python_json(s->python, &j);
 	if (rc == 0)
-		rc = xsp_steps_json(s->steps, r, &j);
+		xsp_steps_json(s->steps, r, &j);
 	put_counts(&j, counts, count);
 	xsp_json_end(&j, '{');
 	fputc('\n', f);

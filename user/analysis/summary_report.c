@@ -27,7 +27,6 @@ static void configure(void *state, const struct xsp_analyze_options *options)
 {
 	struct xsp_summary_analysis *a = state;
 
-	xsp_summary_mark_steps(a->summary, options->step, options->guess);
 	a->batch = options->batch;
 }
 
@@ -114,11 +113,9 @@ static int report(void *state, struct xsp_report *out)
 	const struct xsp_summary_analysis *a = state;
 	struct xsp_summary *s = a->summary;
 	const char *stacks = xsp_capture_info(a->reader, "wait stacks");
-	struct xsp_steps_figures steps;
-	int rc = xsp_steps_figures(s->steps, &steps);
+	const struct xsp_steps_figures steps = xsp_steps_figures(s->steps);
+	int rc = xsp_steps_report(s->steps, a->reader, out);
 
-	if (rc == 0)
-		rc = xsp_steps_report(s->steps, a->reader, out);
 	xsp_summary_values_report(
 		&s->values, a->timeline, a->batch != NULL ? a->batch : "batch_size",
 		steps.steps > 0 ? (double)steps.sum_ns / (double)steps.steps : 0, out);

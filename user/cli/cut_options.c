@@ -9,8 +9,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "analysis/names/steps.h"
-#include "analysis/names/steps_guess.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "model/pass.h"
@@ -272,13 +270,13 @@ static bool is_steps(const char *value, uint64_t *first, uint64_t *last, bool *b
 }
 
 /* Why there is none. */
-static int no_step(const struct xsp_cut_options *o, struct xsp_steps *s, const char *option,
+static int no_step(const struct xsp_cut_options *o, struct xsp_timeline *t, const char *option,
 		   const char *value, struct xsp_error *err)
 {
 	char none[256];
 
-	xsp_steps_none(s, none, sizeof(none));
-	if (o->step != NULL && !xsp_steps_expected(s))
+	xsp_timeline_no_steps(t, none, sizeof(none));
+	if (o->step != NULL && !xsp_timeline_steps_expected(t))
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, "%s %.100s: %s", option, value,
 				     none);
 	return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
@@ -287,10 +285,11 @@ static int no_step(const struct xsp_cut_options *o, struct xsp_steps *s, const c
 			     o->step != NULL ? o->step : "");
 }
 
+/* Several threads: from the first one's beginning to the last one's end. */
 struct step_range {
 	uint64_t first, last; /* numbers, wanted */
-	uint64_t start_ns, end_ns;
-	bool none; /* there is no whole step, of whatever number */
+	uint64_t start_ns, end_ns; /* end_ns 0: there is none of them */
+	uint64_t least, most; /* numbers that there are; *least > *most: there is no whole step */
 };
 
 /* A capture is read once for it. */
@@ -298,47 +297,47 @@ struct looking {
 	const struct xsp_cut_options *o;
 	const char *option, *value;
 	struct step_range *range;
-	struct xsp_steps_guess *guess;
-	struct xsp_steps *steps;
 };
+
+static int note_step(void *ctx, const struct xsp_step *step)
+{
+	struct step_range *r = ((struct looking *)ctx)->range;
+
+	if (step->news == XSP_STEP_FORGET)
+		*r = (struct step_range){.first = r->first, .last = r->last, .least = UINT64_MAX};
+	if (step->news != XSP_STEP_ENDED)
+		return 0;
+	r->least = step->number < r->least ? step->number : r->least;
+	r->most = step->number > r->most ? step->number : r->most;
+	if (step->number < r->first || step->number > r->last)
+		return 0;
+	if (r->end_ns == 0 || step->start_ns < r->start_ns)
+		r->start_ns = step->start_ns;
+	r->end_ns = step->end_ns > r->end_ns ? step->end_ns : r->end_ns;
+	return 0;
+}
 
 static int begin_looking(void *ctx, struct xsp_capture_reader *r, struct xsp_timeline *t,
 			 struct xsp_sinks *sinks, struct xsp_error *err)
 {
-	struct looking *l = ctx;
-
 	(void)r;
+	(void)t;
 	(void)err;
-	if (xsp_steps_new(t, &l->steps) < 0)
-		return -ENOMEM;
-	xsp_steps_mark(l->steps, l->o->step);
-	xsp_steps_mark_guess(l->steps, l->guess);
-	xsp_steps_want(l->steps, l->range->first, l->range->last);
-	return xsp_sinks_add(sinks, xsp_steps_sink(l->steps));
+	return xsp_sinks_add(sinks, (struct xsp_timeline_sink){.ctx = ctx, .step = note_step});
 }
 
 static int end_looking(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
 {
 	const struct looking *l = ctx;
-	struct step_range *range = l->range;
-	uint64_t least, most;
+	const struct step_range *range = l->range;
 
-	(void)t;
-	if (xsp_steps_wanted(l->steps, &range->start_ns, &range->end_ns, &least, &most))
+	if (range->least > range->most)
+		return no_step(l->o, t, l->option, l->value, err);
+	if (range->end_ns > 0)
 		return 0;
-	range->none = least > most;
-	return range->none
-		       ? no_step(l->o, l->steps, l->option, l->value, err)
-		       : xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				       "%s %.100s: the capture has steps %" PRIu64 " to %" PRIu64,
-				       l->option, l->value, least, most);
-}
-
-static void clear_looking(void *ctx)
-{
-	struct looking *l = ctx;
-
-	xsp_steps_free(l->steps);
+	return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+			     "%s %.100s: the capture has steps %" PRIu64 " to %" PRIu64, l->option,
+			     l->value, range->least, range->most);
 }
 
 static int find_steps_of(struct xsp_cut_options *o, const struct xsp_cut *threads,
@@ -346,14 +345,11 @@ static int find_steps_of(struct xsp_cut_options *o, const struct xsp_cut *thread
 			 struct step_range *range, struct xsp_error *err)
 {
 	struct looking looking = {.o = o, .option = option, .value = value, .range = range};
-	const struct xsp_pass_listener listener = {&looking, begin_looking, end_looking,
-						   clear_looking};
-	int rc = o->step == NULL ? xsp_steps_guess_new(r, NULL, &looking.guess, err) : 0;
+	const struct xsp_pass_listener listener = {&looking, begin_looking, end_looking, NULL};
 
-	if (rc == 0)
-		rc = xsp_pass_run(&(struct xsp_pass){r, threads, &listener, 1}, err);
-	xsp_steps_guess_free(looking.guess);
-	return rc;
+	*range = (struct step_range){
+		.first = range->first, .last = range->last, .least = UINT64_MAX};
+	return xsp_pass_run(&(struct xsp_pass){r, threads, o->step, &listener, 1}, err);
 }
 
 /* Steps of the threads that are chosen, by the numbers that outputs of these show; where they have none, those of all. */
@@ -367,9 +363,8 @@ static int find_steps(struct xsp_cut_options *o, struct xsp_capture_reader *r, c
 				       .comms = o->comms,
 				       .comm_count = o->cut.comm_count};
 
-	range->none = false;
 	int rc = find_steps_of(o, &chosen, r, option, value, range, err);
-	if (!range->none || chosen.tid_count + chosen.comm_count == 0)
+	if (range->least <= range->most || chosen.tid_count + chosen.comm_count == 0)
 		return rc;
 	*err = (struct xsp_error){0};
 	return find_steps_of(o, &all, r, option, value, range, err);

@@ -245,7 +245,7 @@ static int print_part(struct xsp_capture_reader *r, const struct xsp_cut_options
 	const struct xsp_pass_listener listener = {&part, begin_part, end_part, NULL};
 	struct xsp_error err = {0};
 
-	return xsp_pass_run(&(struct xsp_pass){r, &o->cut, &listener, 1}, &err) < 0
+	return xsp_pass_run(&(struct xsp_pass){r, &o->cut, NULL, &listener, 1}, &err) < 0
 		       ? xsp_say_error(&err)
 		       : XSP_STATUS_OK;
 }

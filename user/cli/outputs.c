@@ -9,8 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analysis/names/steps.h"
-#include "analysis/names/steps_guess.h"
 #include "analysis/names/summary.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -29,7 +27,6 @@ struct work {
 	struct xsp_capture_reader *reader;
 	struct xsp_timeline *timeline;
 	struct xsp_summary *summary;
-	struct xsp_steps_guess *guess; /* where nothing marks steps */
 	struct xsp_export **exports; /* NULL where it could not be opened */
 	char **elsewhere; /* the names of those that could not have theirs */
 	char **notes; /* what is to be said of them */
@@ -154,8 +151,6 @@ static int open_all(struct work *w)
 	if (w->exports == NULL || w->elsewhere == NULL || w->notes == NULL || w->pages == NULL ||
 	    (o->summary && xsp_summary_new(w->timeline, &w->summary) < 0))
 		return -ENOMEM;
-	if (w->summary != NULL)
-		xsp_summary_mark_steps(w->summary, o->step, w->guess);
 	for (size_t i = 0; i < o->count; i++)
 		open_export(w, i);
 	return 0;
@@ -199,16 +194,12 @@ static int begin_part(void *ctx, struct xsp_capture_reader *reader, struct xsp_t
 /* Behind the run, when all names are known. A job says it in its report. */
 static void say_no_steps(const struct work *w)
 {
-	struct xsp_steps *s = NULL;
 	char text[256];
 
-	if (w->o->step == NULL || w->o->job != NULL || xsp_steps_new(w->timeline, &s) < 0)
+	if (w->o->step == NULL || w->o->job != NULL || xsp_timeline_steps_expected(w->timeline))
 		return;
-	xsp_steps_mark(s, w->o->step);
-	xsp_steps_none(s, text, sizeof(text));
-	if (!xsp_steps_expected(s))
-		xsp_say("%s", text);
-	xsp_steps_free(s);
+	xsp_timeline_no_steps(w->timeline, text, sizeof(text));
+	xsp_say("%s", text);
 }
 
 static void finish_all(struct work *w, bool complete)
@@ -403,7 +394,9 @@ static int run_others(struct work *w, const struct xsp_pass_listener *listener,
 		rc = xsp_input_open(w->o->job->files.paths[w->part],
 				    &(struct xsp_input_options){.keep = NULL}, &reader, err);
 		if (rc == 0)
-			rc = xsp_pass_run(&(struct xsp_pass){reader, w->o->cut, listener, 1}, err);
+			rc = xsp_pass_run(
+				&(struct xsp_pass){reader, w->o->cut, w->o->step, listener, 1},
+				err);
 		xsp_capture_close(reader);
 	}
 	return rc;
@@ -414,12 +407,8 @@ int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outpu
 	struct work w = {.o = o, .reader = capture, .progress_at = seconds()};
 	const struct xsp_pass_listener listener = {&w, begin_part, end_part, clear_part};
 	struct xsp_error err = {0};
-	int rc = o->summary && o->step == NULL
-			 ? xsp_steps_guess_new(w.reader, o->cut, &w.guess, &err)
-			 : 0;
+	int rc = xsp_pass_run(&(struct xsp_pass){capture, o->cut, o->step, &listener, 1}, &err);
 
-	if (rc == 0)
-		rc = xsp_pass_run(&(struct xsp_pass){capture, o->cut, &listener, 1}, &err);
 	if (rc == 0 && o->job != NULL)
 		rc = run_others(&w, &listener, &err);
 	if (rc < 0) {
@@ -428,6 +417,5 @@ int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outpu
 	}
 	finish_all(&w, false); /* of a job whose next capture could not be opened */
 	free(w.pages);
-	xsp_steps_guess_free(w.guess);
 	return w.status;
 }

@@ -41,7 +41,7 @@ struct xsp_outputs {
 	bool json; /* all that it says as JSON */
 	size_t rows;
 	const char *name; /* of what is read, for people; NULL: that of the output */
-	const char *step; /* what marks a step (analysis/names/steps.h); NULL: the known names */
+	const char *step; /* what marks a step (timeline/steps.h); NULL: the known names */
 	bool progress; /* a line on a terminal when it takes long */
 	bool quiet;
 	const struct xsp_cut *cut; /* a part of it; NULL: all */

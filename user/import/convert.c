@@ -179,13 +179,6 @@ static int add_span(struct xsp_import *m, const struct xsp_import_span *s)
 	return xsp_sorter_add(m->sorter, (const void *)s);
 }
 
-static int add_window(struct xsp_import *m, int64_t begin, int64_t end)
-{
-	const struct xsp_import_window w = {begin, end};
-
-	return XSP_APPEND(m->windows, m->window_capacity, m->window_count, w);
-}
-
 /* Waits and copies may be as long as their call, whose record comes at its end: the timeline keeps what came before it for
  * seconds only. */
 static bool told_at_end(const struct xsp_import_activity *a)
@@ -207,9 +200,7 @@ static int convert_complete(struct xsp_import *m, const struct xsp_import_event 
 		return 0;
 	if (xsp_import_is(e, XSP_TRACE_CAT, "Trace")) { /* the profiler's own time */
 		xsp_import_cover(m, begin, end);
-		return m->ours && xsp_import_is(e, XSP_TRACE_NAME, "recorded")
-			       ? add_window(m, begin, end)
-			       : 0;
+		return 0;
 	}
 	if (xsp_import_is(e, XSP_TRACE_CAT, "thread_state")) {
 		xsp_import_counted(m, XSP_IMPORT_STATES);
@@ -452,7 +443,7 @@ static const char *convert_series(void *ctx, const char *key, size_t length, con
 	return xsp_json_value(value, stopped, deep);
 }
 
-/* Each number of it is a series. Ours are only what programs tell: the others are made of what is carried otherwise, or not at all. */
+/* Each number of it is a series. */
 static int convert_counter(struct xsp_import *m, const struct xsp_import_event *e)
 {
 	struct counter c = {.m = m,
@@ -461,8 +452,7 @@ static int convert_counter(struct xsp_import *m, const struct xsp_import_event *
 	const char *stopped;
 	bool deep = false;
 
-	if (!xsp_import_has(e, XSP_TRACE_ARGUMENTS) || e->value[XSP_TRACE_ARGUMENTS][0] != '{' ||
-	    (m->ours && !xsp_import_is(e, XSP_TRACE_CAT, "value"))) {
+	if (!xsp_import_has(e, XSP_TRACE_ARGUMENTS) || e->value[XSP_TRACE_ARGUMENTS][0] != '{') {
 		xsp_import_counted(m, XSP_IMPORT_COUNTERS);
 		return 0;
 	}
@@ -515,9 +505,7 @@ int xsp_import_convert(struct xsp_import *m, const struct xsp_import_event *e)
 	case 'E':
 		return convert_edge(m, e, phase[1] == 'E');
 	case 'M':
-		return xsp_import_is(e, XSP_TRACE_NAME, "xsptrace_capture")
-			       ? xsp_import_told_event(m, e)
-			       : xsp_import_convert_metadata(m, e);
+		return xsp_import_convert_metadata(m, e);
 	case 'i':
 	case 'I':
 	case 'R':

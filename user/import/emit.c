@@ -52,7 +52,6 @@ struct emitter {
 	uint32_t *
 		heap; /* lanes with something open, the one whose innermost span ends first before the others */
 	size_t heap_count, heap_capacity;
-	size_t window; /* the first that ends behind what begins now */
 	/* the batch at hand */
 	struct {
 		struct xsp_event_gpu head;
@@ -515,16 +514,6 @@ static int lane_for(struct emitter *t, uint32_t thread, int64_t begin_ns, int64_
 	return 0;
 }
 
-/* No span goes beyond the window that it began in, or the next one: its end is not that of a call. */
-static bool outlives_window(struct emitter *t, int64_t begin_ns, int64_t end_ns)
-{
-	const struct xsp_import *m = t->m;
-
-	while (t->window < m->window_count && m->windows[t->window].end_ns < begin_ns)
-		t->window++;
-	return t->window < m->window_count && end_ns > m->windows[t->window].end_ns;
-}
-
 static int emit_span(struct emitter *t, const struct xsp_import_span *s)
 {
 	struct lane *l = NULL;
@@ -545,15 +534,14 @@ static int emit_span(struct emitter *t, const struct xsp_import_span *s)
 	if (s->head.ending == XSP_IMPORT_POINT)
 		return emit_event(t, l, s->probe, l->depth + 1, s->head.time_ns, XSP_EVENT_POINT,
 				  0);
-	l->open[l->depth++] = (struct open_span){
-		.end_ns = end_ns,
-		.begin_ns = s->head.time_ns,
-		.probe = s->probe,
-		.correlation = s->correlation,
-		.cbid = s->cbid,
-		.ending = outlives_window(t, s->head.time_ns, end_ns) ? XSP_IMPORT_NOT_SEEN
-								      : s->head.ending,
-		.api = (uint8_t)(s->head.api & ~XSP_IMPORT_BESIDE)};
+	l->open[l->depth++] =
+		(struct open_span){.end_ns = end_ns,
+				   .begin_ns = s->head.time_ns,
+				   .probe = s->probe,
+				   .correlation = s->correlation,
+				   .cbid = s->cbid,
+				   .ending = s->head.ending,
+				   .api = (uint8_t)(s->head.api & ~XSP_IMPORT_BESIDE)};
 	if (s->head.api & XSP_IMPORT_BESIDE)
 		t->asynchronous[s->correlation % ASYNC_CALLS] =
 			call_key(process_of(t, l), s->correlation);

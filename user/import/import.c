@@ -38,8 +38,29 @@ bool xsp_import_is_trace(int fd)
 
 /* ---- small values of the top level, read as a whole ---- */
 
+/* A number of an object: where it goes. */
+struct field {
+	const char *name;
+	uint32_t offset;
+	bool half; /* uint32_t, else int64_t */
+};
+
+/* Writes the number at `value` into the field of `into`; what is none stays away. */
+static void take_number(const struct field *field, const char *value, void *into)
+{
+	int64_t number;
+
+	if (!xsp_json_to_number(value, 0, &number) || number < 0)
+		return;
+	const uint32_t half = number <= UINT32_MAX ? (uint32_t)number : 0;
+	if (field->half)
+		memcpy((char *)into + field->offset, &half, sizeof(half));
+	else
+		memcpy((char *)into + field->offset, &number, sizeof(number));
+}
+
 struct object {
-	const struct xsp_import_field *fields;
+	const struct field *fields;
 	void *into; /* what they are in */
 };
 
@@ -49,9 +70,9 @@ static const char *read_field(void *ctx, const char *key, size_t length, const c
 	const struct object *o = ctx;
 	const char *end = xsp_json_value(value, stopped, deep);
 
-	for (const struct xsp_import_field *f = o->fields; end != NULL && f->name != NULL; f++)
+	for (const struct field *f = o->fields; end != NULL && f->name != NULL; f++)
 		if (strlen(f->name) == length && memcmp(f->name, key, length) == 0)
-			xsp_import_take_number(f, value, o->into);
+			take_number(f, value, o->into);
 	return end;
 }
 
@@ -60,8 +81,8 @@ static const char *parse_object(void *ctx, const char *text, const char **stoppe
 	return xsp_json_members(text, read_field, ctx, stopped, deep);
 }
 
-static enum xsp_json_state read_object(struct xsp_json_stream *s,
-				       const struct xsp_import_field *fields, void *into)
+static enum xsp_json_state read_object(struct xsp_json_stream *s, const struct field *fields,
+				       void *into)
 {
 	struct object o = {fields, into};
 	enum xsp_json_state state;
@@ -95,7 +116,7 @@ static enum xsp_json_state read_scalar(struct xsp_json_stream *s, const char **v
 	{                                                                                          \
 		key, offsetof(struct xsp_gpu_device, member), true                                 \
 	}
-static const struct xsp_import_field device_keys[] = {
+static const struct field device_keys[] = {
 	FIELD("id", id),
 	FIELD("computeMajor", compute_major),
 	FIELD("computeMinor", compute_minor),
@@ -265,7 +286,7 @@ static enum xsp_json_state read_runtime(struct xsp_import *m, struct xsp_json_st
 
 static enum xsp_json_state read_distributed(struct xsp_import *m, struct xsp_json_stream *s)
 {
-	static const struct xsp_import_field keys[] = {
+	static const struct field keys[] = {
 		{"rank", offsetof(struct xsp_import, rank), false},
 		{"world_size", offsetof(struct xsp_import, world_size), false},
 		{NULL, 0, false},
@@ -308,7 +329,7 @@ static enum xsp_json_state read_member(struct xsp_import *m, struct xsp_json_str
 	for (size_t i = 0; i < sizeof(top_level) / sizeof(top_level[0]); i++)
 		if (strcmp(key, top_level[i].key) == 0)
 			return top_level[i].read_member_value(m, s);
-	return xsp_import_told_key(m, key, s, &state) ? state : xsp_json_skip(s);
+	return xsp_json_skip(s);
 }
 
 static enum xsp_json_state read_top_level(struct xsp_import *m, struct xsp_json_stream *s)
@@ -421,27 +442,13 @@ struct clocks {
 	struct xsp_capture_clock clock;
 };
 
-/* Ours say what the clock was; others have real time only, which does for both unless it began at zero. */
+/* A trace has real time only, which does for both clocks unless it began at zero. */
 static struct clocks clocks_of(const struct xsp_import *m)
 {
 	const int64_t first = m->any ? m->first_ns : 0, last = m->any ? m->last_ns : 0;
 	const int64_t real = m->base_ns + first;
-	const struct xsp_import_told *t = &m->own;
-	const bool own = t->window_start >= 0 && t->window_duration >= 0 &&
-			 t->monotonic_start > 0 && t->window_start <= XSP_IMPORT_TIME_MAX &&
-			 t->window_duration <= XSP_IMPORT_TIME_MAX &&
-			 t->monotonic_start <= XSP_IMPORT_TIME_MAX;
 	struct clocks c = {.offset = m->base_ns};
 
-	if (own && real - t->window_start + t->monotonic_start > 0) {
-		c.offset = m->base_ns - t->window_start + t->monotonic_start;
-		c.start_ns = t->monotonic_start;
-		c.end_ns = c.start_ns + t->window_duration;
-		c.clock = (struct xsp_capture_clock){
-			(uint64_t)t->monotonic_start, (uint64_t)t->window_start,
-			t->uncertainty > 0 ? (uint64_t)t->uncertainty : 0};
-		return c;
-	}
 	if (real < 1)
 		c.offset += 1 - real;
 	c.start_ns = first + c.offset;
@@ -462,49 +469,8 @@ static int put_infos(struct xsp_import *m)
 	rc = xsp_capture_put_info(m->w, "read from", text);
 	if (rc == 0 && m->host != NULL)
 		rc = xsp_capture_put_info(m->w, "host", m->host);
-	if (rc == 0)
-		rc = xsp_import_told_put(m);
 	if (rc == 0 && xsp_import_line(r, rest, sizeof(rest)))
 		rc = xsp_capture_put_info(m->w, "not as there", rest);
-	return rc;
-}
-
-static int compare_windows(const void *x, const void *y)
-{
-	const struct xsp_import_window *a = x, *b = y;
-
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	return a->end_ns < b->end_ns ? -1 : a->end_ns > b->end_ns;
-}
-
-/* Those that lie in the recording, one behind the other: a file may claim others, and captures of a job had each its own. */
-static int put_windows(struct xsp_import *m, const struct clocks *c)
-{
-	const int64_t from = c->start_ns - c->offset, to = c->end_ns - c->offset;
-	size_t kept = 0;
-	int rc = xsp_import_told_windows(m);
-
-	if (m->window_count > 0)
-		qsort(m->windows, m->window_count, sizeof(*m->windows), compare_windows);
-	for (size_t i = 0; i < m->window_count; i++) {
-		struct xsp_import_window w = m->windows[i],
-					 *last = kept > 0 ? &m->windows[kept - 1] : NULL;
-		w.start_ns = w.start_ns > from ? w.start_ns : from;
-		w.end_ns = w.end_ns < to ? w.end_ns : to;
-		if (w.end_ns <= w.start_ns)
-			continue;
-		if (last == NULL || w.start_ns >= last->end_ns)
-			m->windows[kept++] = w;
-		else if (w.end_ns > last->end_ns)
-			last->end_ns = w.end_ns;
-	}
-	for (size_t i = 0; i < kept && rc == 0; i++)
-		rc = xsp_capture_put_window(
-			m->w,
-			&(struct xsp_capture_window){(uint64_t)(m->windows[i].start_ns + c->offset),
-						     (uint64_t)(m->windows[i].end_ns + c->offset)});
-	m->window_count = kept;
 	return rc;
 }
 
@@ -515,10 +481,6 @@ static int write_capture(struct xsp_import *m)
 
 	if (rc == 0)
 		rc = xsp_import_define(m);
-	if (rc == 0)
-		rc = put_windows(m, &c);
-	if (rc == 0)
-		rc = xsp_import_told_functions(m, c.offset, (uint64_t)c.start_ns);
 	if (rc == 0)
 		rc = xsp_import_emit(m, c.offset);
 	if (rc == 0)
@@ -546,7 +508,6 @@ static int begin(struct xsp_import *m, int out)
 	const size_t memory = o->memory != 0 ? o->memory : XSP_SORTER_MEMORY;
 	int own;
 
-	xsp_import_told_init(&m->own);
 	m->rank = m->world_size = -1;
 	xsp_import_event_init(&m->event);
 	m->locale = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
@@ -577,11 +538,6 @@ static void clear(struct xsp_import *m)
 	xsp_u64map_free(&m->cbids);
 	xsp_u64map_free(&m->apis);
 	xsp_import_tables_free(m);
-	free(m->windows);
-	xsp_import_told_clear(&m->own);
-	for (size_t i = 0; i < m->merged_count; i++)
-		xsp_import_told_clear(&m->merged[i]);
-	free(m->merged);
 	free(m->devices);
 	free(m->device_names);
 	free(m->text);
@@ -664,11 +620,6 @@ static const struct {
 	{XSP_IMPORT_LINES, not_carried, "lines of Python seen at spans"},
 	{XSP_IMPORT_ASYNC, not_carried, "asynchronous events"},
 	{XSP_IMPORT_OTHER, not_carried, "events of other kinds"},
-	{XSP_IMPORT_PROBE_TIME, not_carried,
-	 "spans' time of probes (own times, as in hot-operation, hold it here)"},
-	{XSP_IMPORT_CAPTURES, NULL,
-	 "captures are in it: its time, its windows of --max-overhead and its losses are those of "
-	 "all together"},
 	{XSP_IMPORT_OPEN, NULL, "spans (B) do not end"},
 	{XSP_IMPORT_OVERLAPPING, NULL,
 	 "spans overlap others of their thread: they are on rows of their own"},

@@ -28,7 +28,6 @@ enum xsp_import_count {
 	XSP_IMPORT_STATES,
 	XSP_IMPORT_LINES, /* of Python, as seen at spans: no calls */
 	XSP_IMPORT_ASYNC,
-	XSP_IMPORT_PROBE_TIME, /* spans whose time holds that of probes: of ours, where any is told */
 	XSP_IMPORT_OTHER,
 	/* which say nothing that could be believed */
 	XSP_IMPORT_NO_TIME,
@@ -41,7 +40,6 @@ enum xsp_import_count {
 	XSP_IMPORT_CLIPPED,
 	XSP_IMPORT_OVERLAPPING,
 	XSP_IMPORT_PARTS, /* of activities */
-	XSP_IMPORT_CAPTURES, /* that it was merged of */
 	XSP_IMPORT_COUNTS,
 };
 

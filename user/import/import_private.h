@@ -102,37 +102,6 @@ struct xsp_import_names {
 	size_t count, capacity;
 };
 
-/* A number of an object: where it goes. */
-struct xsp_import_field {
-	const char *name;
-	uint32_t offset;
-	bool half; /* uint32_t, else int64_t */
-};
-
-/* Let go of by the brake: after so many ns, and so many calls a second; or entries and exits that were lost. */
-struct xsp_import_told_function {
-	const char *name;
-	int64_t first, second;
-};
-
-/* Gaps, what came late (capture/capture.h), and others. */
-#define XSP_IMPORT_MORE_FACTS 9
-#define XSP_IMPORT_FACTS (XSP_GAPS + XSP_CAPTURE_LATES + XSP_IMPORT_MORE_FACTS)
-
-/* What a trace of xsptrace's own tells of a capture; told.c. */
-struct xsp_import_told {
-	int64_t window_start, window_duration, monotonic_start, uncertainty; /* -1: not told */
-	int64_t windows; /* of --max-overhead: they are events */
-	struct xsp_capture_stats stats;
-	int64_t filtered, bad_chunks, bad_events; /* when it was read */
-	int64_t gpu_lost, gpu_dropped;
-	const char *facts[XSP_IMPORT_FACTS]; /* NULL: not told */
-	struct xsp_import_told_functions {
-		struct xsp_import_told_function *list;
-		size_t count, capacity;
-	} let_go, lost;
-};
-
 struct xsp_import {
 	const struct xsp_import_options *options;
 	struct xsp_import_report *report;
@@ -167,17 +136,9 @@ struct xsp_import {
 	size_t gpu_row_count, gpu_row_capacity;
 	struct xsp_u64map gpu_row_of;
 
-	/* of --max-overhead: times of the trace; rising, once they are written */
-	struct xsp_import_window {
-		int64_t start_ns, end_ns;
-	} * windows;
-	size_t window_count, window_capacity;
-
 	/* top-level keys */
 	int64_t base_ns;
-	bool ours, has_events; /* ours: xsptrace wrote it */
-	struct xsp_import_told own, *merged; /* merged: of a job, a capture each */
-	size_t merged_count, merged_capacity;
+	bool has_events;
 	uint32_t versions[3]; /* CUPTI, driver, runtime */
 	const char *host;
 	int64_t rank, world_size; /* -1: not told */
@@ -230,22 +191,6 @@ int xsp_import_convert_metadata(struct xsp_import *m, const struct xsp_import_ev
 int xsp_import_define(struct xsp_import *m);
 const char *xsp_import_keep(struct xsp_import *m, const char *value); /* NULL: no memory */
 void xsp_import_tables_free(struct xsp_import *m);
-
-/* ---- told.c ---- */
-
-void xsp_import_told_init(struct xsp_import_told *t);
-void xsp_import_told_clear(struct xsp_import_told *t);
-/* A key of the top level: reads its value, if it is one of these. */
-bool xsp_import_told_key(struct xsp_import *m, const char *key, struct xsp_json_stream *s,
-			 enum xsp_json_state *state);
-/* The event of a job's trace that tells the same of one of its captures. */
-int xsp_import_told_event(struct xsp_import *m, const struct xsp_import_event *e);
-/* In front of the capture's windows, of its events, and behind them. `offset`, start_ns: of times of the capture. */
-int xsp_import_told_windows(struct xsp_import *m);
-int xsp_import_told_functions(struct xsp_import *m, int64_t offset, uint64_t start_ns);
-int xsp_import_told_put(struct xsp_import *m);
-/* Writes the number at `value` into the field of `into`; others stay away. */
-void xsp_import_take_number(const struct xsp_import_field *field, const char *value, void *into);
 
 /* ---- convert.c: from an event to what is sorted ---- */
 

@@ -504,8 +504,8 @@ int xsp_trace_run(struct xsp_trace *trace, const struct xsp_trace_callbacks *cal
 	if (rc < 0)
 		return fail(rc, &err, why, size);
 	const struct xsp_pass_listener listener = {&r, begin_run, end_run, NULL};
-	const struct xsp_pass pass = {trace->reader, p.cut.text != NULL ? &p.cut : NULL, &listener,
-				      1};
+	const struct xsp_pass pass = {trace->reader, p.cut.text != NULL ? &p.cut : NULL, NULL,
+				      &listener, 1};
 	trace->running = true;
 	rc = xsp_pass_run(&pass, &err);
 	free(r.names);

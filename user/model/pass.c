@@ -21,6 +21,8 @@ int xsp_pass_run(const struct xsp_pass *pass, struct xsp_error *err)
 
 	if (rc == 0 && pass->cut != NULL && xsp_timeline_cut(t, pass->cut) < 0)
 		rc = xsp_out_of_memory(err);
+	if (rc == 0)
+		xsp_timeline_mark_steps(t, pass->step);
 	for (; begun < pass->count && rc == 0; begun++)
 		if (l[begun].begin != NULL)
 			rc = l[begun].begin(l[begun].ctx, pass->reader, t, &sinks, err);

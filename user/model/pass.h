@@ -28,6 +28,7 @@ struct xsp_pass_listener {
 struct xsp_pass {
 	struct xsp_capture_reader *reader;
 	const struct xsp_cut *cut; /* NULL: all of it */
+	const char *step; /* what marks a step (timeline/steps.h); NULL: the known names */
 	const struct xsp_pass_listener *listeners;
 	size_t count;
 };

@@ -156,8 +156,9 @@ static int run(struct page *p, size_t source, const struct xsp_cut *cut)
 	struct listening listening = {p, source};
 	const struct xsp_pass_listener listener = listener_of(&listening);
 
-	return xsp_pass_run(&(struct xsp_pass){p->o->sources[source].reader, cut, &listener, 1},
-			    p->err);
+	return xsp_pass_run(
+		&(struct xsp_pass){p->o->sources[source].reader, cut, p->o->step, &listener, 1},
+		p->err);
 }
 
 /* A capture by itself: the page listens to the run of the analyses. */

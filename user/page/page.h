@@ -76,7 +76,7 @@ struct xsp_page_options {
 	size_t sides; /* 0: no comparison; else the first so many sources are the side "before" */
 	double threshold; /* of a comparison: what differs by less is the same; below 0: 5 % */
 	const struct xsp_cut *cut; /* NULL: all */
-	const char *step; /* what marks a step (analysis/names/steps.h); NULL: the known names */
+	const char *step; /* what marks a step (timeline/steps.h); NULL: the known names */
 	size_t cells; /* of the timeline, at most; 0: 1,000,000 */
 	bool served; /* by `view` */
 };

@@ -27,19 +27,20 @@ static struct xsp_span clipped(const struct xsp_timeline *t, const struct xsp_sp
 	return s;
 }
 
-int xsp_notify_every(struct xsp_timeline *t, const struct xsp_span *span)
+int xsp_notify_step(const struct xsp_timeline *t, const struct xsp_step *step)
 {
-	struct xsp_span whole;
 	int rc = 0;
 
-	if (span->left_out & XSP_LEFT_OUT_THREAD)
-		return 0;
-	if (t->probe_left_out != NULL) {
-		whole = *span;
-		rc = xsp_cut_ancestors(t, &whole, false);
-		span = &whole;
-	}
-	NOTIFY(t, every, span);
+	NOTIFY(t, step, step);
+	return rc;
+}
+
+int xsp_notify_in_step(const struct xsp_timeline *t, const struct xsp_span *span)
+{
+	int rc = 0;
+
+	if (span->left_out == 0)
+		NOTIFY(t, in_step, span);
 	return rc;
 }
 

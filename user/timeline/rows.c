@@ -28,8 +28,6 @@ static int notify(struct xsp_timeline *t, const struct thread *th, struct xsp_sp
 	for (size_t i = 0; i < t->listener_count && rc == 0; i++)
 		if (t->listeners[i]->note != NULL)
 			rc = t->listeners[i]->note(t, th->rows[span->row], span);
-	if (rc == 0 && t->every_wanted)
-		rc = xsp_notify_every(t, span);
 	if (rc == 0 && t->probe_left_out != NULL)
 		rc = xsp_cut_ancestors(t, span, true);
 	if (rc == 0)

@@ -11,7 +11,7 @@
 static const struct xsp_listener *const listeners[] = {
 	&xsp_listener_cuda,    &xsp_listener_kernels, &xsp_listener_memory_events,
 	&xsp_listener_memory,  &xsp_listener_gpu,     &xsp_listener_waits,
-	&xsp_listener_samples, &xsp_listener_values,
+	&xsp_listener_samples, &xsp_listener_values,  &xsp_listener_steps,
 };
 #define LISTENERS (sizeof(listeners) / sizeof(listeners[0]))
 _Static_assert(LISTENERS <= XSP_LISTENERS_MAX, "room for all");
@@ -181,9 +181,10 @@ static void set_sinks(struct xsp_timeline *t, const struct xsp_timeline_sink *si
 {
 	t->sinks = sinks;
 	t->sink_count = count;
-	t->every_wanted = false;
+	t->steps_wanted = false;
 	for (size_t i = 0; i < count; i++)
-		t->every_wanted = t->every_wanted || sinks[i].every != NULL;
+		t->steps_wanted = t->steps_wanted || sinks[i].step != NULL;
+	t->steps_wanted = t->steps_wanted && xsp_timeline_steps_expected(t);
 }
 
 int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sinks, size_t count,

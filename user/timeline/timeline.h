@@ -19,6 +19,7 @@
 #include "timeline/gpu_kernels.h"
 #include "timeline/memory.h"
 #include "timeline/samples.h"
+#include "timeline/steps.h"
 #include "timeline/values.h"
 #include "timeline/waits.h"
 
@@ -118,9 +119,10 @@ struct xsp_timeline_sink {
 	/* Called when a span closes: children before parents; end times rise per (tid, row),
 	 * except for spans of abandoned stacks, which come when they are known to be gone. */
 	int (*span)(void *ctx, const struct xsp_span *span);
-	/* Of all spans of the threads that are told of, also those that the cut leaves out (`left_out`), and
-	 * with their whole times: for what has to know where something began. */
-	int (*every)(void *ctx, const struct xsp_span *span);
+	/* Steps (timeline/steps.h), in order for each thread; and before each the spans in it, by their whole
+	 * times. */
+	int (*step)(void *ctx, const struct xsp_step *step);
+	int (*in_step)(void *ctx, const struct xsp_span *span);
 	/* Calls of CUDA's API and what the GPU did (timeline/gpu.h): seconds late, in no order. */
 	int (*call)(void *ctx, const struct xsp_gpu_call *call);
 	int (*gpu)(void *ctx, const struct xsp_gpu_activity *activity);

@@ -153,7 +153,7 @@ struct xsp_timeline {
 
 	const struct xsp_timeline_sink *sinks;
 	size_t sink_count;
-	bool every_wanted; /* by one of them */
+	bool steps_wanted; /* by one of them, and there may be some */
 	struct xsp_timeline_counts counts;
 	uint64_t serial;
 
@@ -209,6 +209,7 @@ struct xsp_timeline {
 	struct xsp_waits *waits;
 	uint64_t waits_until_ns; /* xsp_timeline_waits_until_ns() */
 	struct xsp_samples *samples;
+	struct xsp_steps_of_timeline *steps;
 
 	/* python.c */
 	const struct xsp_capture_python *pythons;
@@ -288,8 +289,9 @@ bool xsp_cut_chooses(const struct xsp_timeline *t);
 
 /* ---- notify.c: to the sinks, what is reported of it; each 0 or a negative errno ---- */
 
-int xsp_notify_every(struct xsp_timeline *t,
-		     const struct xsp_span *span); /* told or not, before that */
+int xsp_notify_step(const struct xsp_timeline *t, const struct xsp_step *step);
+/* Before the span itself; not of one that is left out. */
+int xsp_notify_in_step(const struct xsp_timeline *t, const struct xsp_span *span);
 int xsp_notify_span(struct xsp_timeline *t, const struct xsp_span *span);
 int xsp_notify_call(const struct xsp_timeline *t, const struct xsp_gpu_call *call);
 /* *reported: was it? */

@@ -54,7 +54,6 @@ static int begin_reading(void *ctx, struct xsp_capture_reader *reader, struct xs
 	if (xsp_series_new(t, &r->series) < 0)
 		return -ENOMEM;
 	r->out->series = r->series;
-	xsp_series_mark_steps(r->series, r->how->step);
 	if (xsp_sinks_add(sinks, xsp_series_sink(r->series)) < 0)
 		return -ENOMEM;
 	return beside->begin != NULL ? beside->begin(beside->ctx, reader, t, sinks, err) : 0;
@@ -65,9 +64,10 @@ static int end_reading(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
 	const struct reading *r = ctx;
 	const struct xsp_pass_listener *beside = &r->how->beside;
 	const struct xsp_cut *cut = r->how->cut;
-	int rc = xsp_series_end(r->series);
+	int rc = 0;
 
-	if (rc == 0 && beside->end != NULL)
+	xsp_series_end(r->series);
+	if (beside->end != NULL)
 		rc = beside->end(beside->ctx, t, err);
 	if (rc == 0 && cut != NULL && cut->pattern_count > 0 && xsp_timeline_counts(t)->spans == 0)
 		rc = xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/names/steps.h"
+#include "analysis/names/step_shares.h"
 #include "base/arena.h"
 #include "base/grow.h"
 #include "base/text.h"
@@ -58,7 +58,7 @@ struct holding {
 struct xsp_series {
 	struct xsp_timeline *timeline;
 	struct xsp_arena texts;
-	struct xsp_steps *steps;
+	struct xsp_step_shares *in_steps; /* by row */
 	struct rows rows[XSP_SERIES_KINDS];
 	uint64_t from_ns, to_ns, recorded_ns;
 	struct step kept[XSP_SERIES_STEPS];
@@ -75,8 +75,6 @@ struct xsp_series {
 	struct xsp_u64map holding_of;
 };
 
-static int on_step(void *ctx, const struct xsp_step *step);
-
 int xsp_series_new(struct xsp_timeline *t, struct xsp_series **out)
 {
 	struct xsp_series *s = calloc(1, sizeof(*s));
@@ -88,12 +86,11 @@ int xsp_series_new(struct xsp_timeline *t, struct xsp_series **out)
 	s->stride = 1;
 	xsp_timeline_window(t, &s->from_ns, &s->to_ns);
 	s->recorded_ns = xsp_timeline_recorded_ns(t);
-	if (xsp_steps_new(t, &s->steps) < 0) {
+	if (xsp_step_shares_new(&s->in_steps) < 0) {
 		xsp_series_free(s);
 		*out = NULL;
 		return -ENOMEM;
 	}
-	xsp_steps_each(s->steps, on_step, s);
 	return 0;
 }
 
@@ -119,7 +116,7 @@ void xsp_series_free(struct xsp_series *s)
 		xsp_u64map_free(&rows->index);
 		xsp_u64map_free(&rows->known);
 	}
-	xsp_steps_free(s->steps);
+	xsp_step_shares_free(s->in_steps);
 	xsp_u64map_free(&s->memory_index);
 	xsp_u64map_free(&s->place_of);
 	xsp_u64map_free(&s->holding_of);
@@ -127,11 +124,6 @@ void xsp_series_free(struct xsp_series *s)
 	free(s->memory);
 	free(s->holdings);
 	free(s);
-}
-
-void xsp_series_mark_steps(struct xsp_series *s, const char *marker)
-{
-	xsp_steps_mark(s->steps, marker);
 }
 
 /* In pieces: 2.5 is the middle of the third. */
@@ -246,7 +238,7 @@ bool xsp_series_call(const struct xsp_series_row *row, unsigned piece, double *n
 static int find_operator(struct xsp_series *s, const void *what, uint32_t *row)
 {
 	const char *name = xsp_timeline_name(s->timeline, *(const xsp_name_id *)what);
-	const size_t stem = xsp_steps_stem(s->steps, name);
+	const size_t stem = xsp_timeline_step_stem(s->timeline, name);
 
 	return row_named(s, &s->rows[XSP_SERIES_OPERATOR], name, stem > 0 ? stem : strlen(name),
 			 stem > 0 ? "*" : "", row);
@@ -344,13 +336,13 @@ static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 
 /* ---- steps ---- */
 
-static int on_every_span(void *ctx, const struct xsp_span *span)
+static int on_span_in_step(void *ctx, const struct xsp_span *span)
 {
 	struct xsp_series *s = ctx;
 	uint32_t row;
 	int rc = operator_of(s, span, &row);
 
-	return rc < 0 ? rc : xsp_steps_span(s->steps, span, row);
+	return rc < 0 ? rc : xsp_step_shares_add(s->in_steps, span, row, span->self_ns);
 }
 
 static void keep_every_second(struct xsp_series *s)
@@ -374,13 +366,29 @@ static void keep_every_second(struct xsp_series *s)
 	}
 }
 
+static void forget_steps(struct xsp_series *s)
+{
+	struct rows *rows = &s->rows[XSP_SERIES_OPERATOR];
+
+	for (size_t i = 0; i < rows->count; i++)
+		rows->list[i].share_count = 0;
+	memset(s->steps_in, 0, sizeof(s->steps_in));
+	s->kept_count = s->step_count = 0;
+	s->stride = 1;
+}
+
 static int on_step(void *ctx, const struct xsp_step *step)
 {
 	struct xsp_series *s = ctx;
+	const struct xsp_step_share *shares;
 	uint64_t inside = 0;
+	size_t count;
+	int rc = xsp_step_shares_step(s->in_steps, step, &shares, &count);
 
-	if (step->warm_up)
-		return 0;
+	if (step->news == XSP_STEP_FORGET)
+		forget_steps(s);
+	if (rc < 0 || step->news != XSP_STEP_COUNTS)
+		return rc;
 	s->steps_in[piece_at(s, step->end_ns)]++;
 	if (s->step_count++ % s->stride != 0)
 		return 0;
@@ -389,16 +397,16 @@ static int on_step(void *ctx, const struct xsp_step *step)
 		if ((s->step_count - 1) % s->stride != 0)
 			return 0;
 	}
-	for (size_t i = 0; i < step->share_count; i++) {
-		const struct xsp_step_share *share = &step->shares[i];
-		struct xsp_series_row *row = &s->rows[XSP_SERIES_OPERATOR].list[share->name];
+	for (size_t i = 0; i < count; i++) {
+		const struct xsp_step_share *share = &shares[i];
+		struct xsp_series_row *row = &s->rows[XSP_SERIES_OPERATOR].list[share->key];
 		if (xsp_grow(&row->shares, &row->share_capacity, row->share_count + 1) < 0)
 			return -ENOMEM;
 		row->shares[row->share_count++] =
 			(struct xsp_series_share){.step = (uint32_t)s->kept_count,
 						  .calls = (uint32_t)share->calls,
-						  .self_ns = share->self_ns};
-		inside += share->self_ns;
+						  .self_ns = share->ns};
+		inside += share->ns;
 	}
 	const uint64_t length = step->end_ns - step->start_ns;
 	s->kept[s->kept_count++] =
@@ -575,7 +583,7 @@ static int name_place(struct xsp_series *s, uint32_t index, uint32_t *out)
 		return 0;
 	const struct xsp_memory_site *site = &sites[index];
 	const char *span = site->in_span ? xsp_timeline_name(s->timeline, site->span) : "no span";
-	const size_t stem = xsp_steps_stem(s->steps, span);
+	const size_t stem = xsp_timeline_step_stem(s->timeline, span);
 	if (asprintf(&text, "%.*s%s%s%s", (int)(stem > 0 ? stem : strlen(span)), span,
 		     stem > 0 ? "*" : "", site->place != 0 ? " at " : "",
 		     site->place != 0 ? xsp_timeline_name(s->timeline, site->place - 1) : "") < 0)
@@ -629,23 +637,21 @@ struct xsp_timeline_sink xsp_series_sink(struct xsp_series *s)
 	return (struct xsp_timeline_sink){
 		.ctx = s,
 		.span = on_span,
-		.every = xsp_steps_expected(s->steps) ? on_every_span : NULL,
+		.step = on_step,
+		.in_step = on_span_in_step,
 		.gpu = on_activity,
 		.memory = on_memory,
 		.process_memory = on_process_memory,
 	};
 }
 
-int xsp_series_end(struct xsp_series *s)
+void xsp_series_end(struct xsp_series *s)
 {
-	int rc = xsp_steps_end(s->steps);
-
 	rank_steps(s);
 	for (size_t i = 0; i < s->memory_count; i++)
 		if (s->memory[i].first < XSP_SERIES_PIECES)
 			set_level(s, &s->memory[i], s->to_ns, s->memory[i].level);
 	s->timeline = NULL;
-	return rc;
 }
 
 size_t xsp_series_rows(const struct xsp_series *s, enum xsp_series_kind kind,

@@ -58,11 +58,9 @@ struct xsp_series;
 
 int xsp_series_new(struct xsp_timeline *t, struct xsp_series **out); /* 0 or -ENOMEM */
 void xsp_series_free(struct xsp_series *s); /* NULL is allowed */
-/* Before the run: what marks steps (xsp_steps_mark); NULL: the known names. */
-void xsp_series_mark_steps(struct xsp_series *s, const char *marker);
 struct xsp_timeline_sink xsp_series_sink(struct xsp_series *s);
 /* Behind the run, before anything of it is asked for. The timeline is not needed any more. 0 or -ENOMEM. */
-int xsp_series_end(struct xsp_series *s);
+void xsp_series_end(struct xsp_series *s);
 
 size_t xsp_series_rows(const struct xsp_series *s, enum xsp_series_kind kind,
 		       const struct xsp_series_row **rows);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analysis/names/steps.h"
+
 static void end_gpu(void *state)
 {
 	struct xsp_gpu_analysis *g = state;
@@ -129,13 +131,19 @@ static int on_wait(void *ctx, const struct xsp_wait *wait)
 	return rc < 0 ? rc : xsp_gpu_host_wait(g->host, wait);
 }
 
+static int on_step(void *ctx, const struct xsp_step *step)
+{
+	return xsp_gpu_path_step(((struct xsp_gpu_analysis *)ctx)->path, step);
+}
+
 static struct xsp_timeline_sink sink_of_gpu(void *state)
 {
 	return (struct xsp_timeline_sink){.ctx = state,
 					  .span = on_span,
 					  .call = on_call,
 					  .gpu = on_activity,
-					  .wait = on_wait};
+					  .wait = on_wait,
+					  .step = on_step};
 }
 
 static int report_gpu(void *state, struct xsp_report *report)
@@ -155,19 +163,10 @@ static int report_gpu(void *state, struct xsp_report *report)
 	return xsp_gpu_report(g, report);
 }
 
-static void set_steps(void *state, struct xsp_steps *steps)
-{
-	struct xsp_gpu_analysis *g = state;
-
-	xsp_gpu_path_steps(g->path, steps);
-	xsp_gpu_host_steps(g->host, steps);
-}
-
 const struct xsp_analysis xsp_analysis_gpu = {
 	.name = "gpu",
 	.begin = begin_gpu,
 	.sink = sink_of_gpu,
 	.report = report_gpu,
 	.end = end_gpu,
-	.steps = set_steps,
 };

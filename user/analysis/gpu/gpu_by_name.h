@@ -6,7 +6,7 @@
 #define XSP_ANALYSIS_GPU_BY_NAME_H
 
 #include "analysis/gpu/gpu_sweep.h"
-#include "analysis/names/histogram.h"
+#include "base/histogram.h"
 
 /* HTA's outliers. */
 #define XSP_GPU_LONG_CALL_NS 50000U

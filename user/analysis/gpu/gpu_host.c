@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/names/steps.h"
 #include "base/grow.h"
 #include "base/search.h"
 #include "base/text.h"
@@ -60,7 +59,6 @@ struct xsp_gpu_host {
 	size_t row_of_count, row_of_capacity;
 	struct xsp_u64map numbered; /* hash of what such names have in common → the first one */
 	struct xsp_u64map several; /* of those, the ones that are not alone */
-	const struct xsp_steps *steps;
 	size_t held; /* of threads that launch */
 	size_t before; /* of those that have not launched yet */
 	uint64_t early, idle_ns, span_ns;
@@ -338,15 +336,10 @@ static int hold(struct xsp_gpu_host *h, struct host_thread *th, const struct hel
 
 /* ---- names ---- */
 
-void xsp_gpu_host_steps(struct xsp_gpu_host *h, const struct xsp_steps *steps)
-{
-	h->steps = steps;
-}
-
 static int find_row(struct xsp_gpu_host *h, xsp_name_id id, xsp_name_id *row)
 {
 	const char *name = xsp_timeline_name(h->timeline, id);
-	const size_t stem = xsp_steps_stem(h->steps, name);
+	const size_t stem = xsp_timeline_step_stem(h->timeline, name);
 	const uint64_t hash = xsp_text_hash(name, stem);
 	const uint32_t *first = stem > 0 ? xsp_u64map_get(&h->numbered, hash) : NULL;
 
@@ -373,7 +366,7 @@ const char *xsp_gpu_host_name(const struct xsp_gpu_host *h, xsp_name_id id,
 			      char out[XSP_GPU_HOST_NAME_MAX])
 {
 	const char *name = xsp_timeline_name(h->timeline, id);
-	const size_t stem = xsp_steps_stem(h->steps, name);
+	const size_t stem = xsp_timeline_step_stem(h->timeline, name);
 
 	if (stem > XSP_NAME_MAX || xsp_u64map_get(&h->several, id) == NULL)
 		return name;

@@ -29,7 +29,6 @@ struct xsp_gpu_host_use {
 };
 
 struct xsp_gpu_host;
-struct xsp_steps;
 
 int xsp_gpu_host_new(const struct xsp_timeline *t, struct xsp_gpu_host **out); /* 0 or -ENOMEM */
 void xsp_gpu_host_free(struct xsp_gpu_host *h);
@@ -54,8 +53,6 @@ uint64_t xsp_gpu_host_span_ns(const struct xsp_gpu_host *h);
  * were forgotten by then, if a device was idle in the time of some. */
 uint64_t xsp_gpu_host_early(const struct xsp_gpu_host *h);
 
-/* Before the run: names that --step gives number, too. */
-void xsp_gpu_host_steps(struct xsp_gpu_host *h, const struct xsp_steps *steps);
 /* Names that only number have one row: the first one's. 0 or -ENOMEM. */
 int xsp_gpu_host_row(struct xsp_gpu_host *h, xsp_name_id id, xsp_name_id *row);
 

@@ -17,7 +17,7 @@ int xsp_gpu_path_new(struct xsp_timeline *t, struct xsp_gpu_sweep *sweep, struct
 	(*out)->timeline = t;
 	(*out)->sweep = sweep;
 	(*out)->host = host;
-	(*out)->by_ends = true;
+	(*out)->has_steps = xsp_timeline_steps_expected(t);
 	return 0;
 }
 
@@ -108,34 +108,21 @@ static int count_step(struct xsp_gpu_path *p, struct path_result *r)
 
 /* ---- steps ---- */
 
-static int on_step(void *ctx, const struct xsp_step *step, bool first, bool by_ends)
+static void forget_steps(struct xsp_gpu_path *p)
 {
-	struct xsp_gpu_path *p = ctx;
-	const struct path_result r = {.step = {.tid = step->tid,
-					       .number = step->number,
-					       .start_ns = step->start_ns,
-					       .end_ns = step->end_ns},
-				      .first = first};
-
-	if (p->by_ends && !by_ends) { /* those so far do not count */
-		clear_results(&p->pending);
-		clear_results(&p->firsts);
-		xsp_u64map_free(&p->use_of);
-		p->use_of = (struct xsp_u64map){0};
-		p->use_count = p->slowest_count = 0;
-		p->counts = (struct xsp_gpu_path_counts){.late = p->counts.late};
-		p->by_ends = false;
-	}
-	return XSP_APPEND(p->pending.list, p->pending.capacity, p->pending.count, r);
+	clear_results(&p->pending);
+	clear_results(&p->firsts);
+	xsp_u64map_free(&p->use_of);
+	p->use_of = (struct xsp_u64map){0};
+	p->use_count = p->slowest_count = 0;
+	p->counts = (struct xsp_gpu_path_counts){.late = p->counts.late};
 }
 
-/* A first one is now known to be warm-up. */
-static int on_warm_up(void *ctx, const struct xsp_step *step)
+static void leave_out_warm_up(struct xsp_gpu_path *p, const struct xsp_step *step)
 {
-	struct xsp_gpu_path *p = ctx;
 	struct path_results *const lists[] = {&p->pending, &p->firsts};
 
-	for (unsigned k = 0; k < 2 && step->warm_up; k++)
+	for (unsigned k = 0; k < 2; k++)
 		for (size_t i = 0; i < lists[k]->count; i++) {
 			struct path_result *r = &lists[k]->list[i];
 			if (r->step.tid != step->tid || r->step.start_ns != step->start_ns)
@@ -143,18 +130,25 @@ static int on_warm_up(void *ctx, const struct xsp_step *step)
 			free(r->shares);
 			*r = lists[k]->list[--lists[k]->count];
 			p->counts.warm_up++;
-			return 0;
+			return;
 		}
-	return 0;
 }
 
-void xsp_gpu_path_steps(struct xsp_gpu_path *p, struct xsp_steps *steps)
+int xsp_gpu_path_step(struct xsp_gpu_path *p, const struct xsp_step *step)
 {
-	if (!xsp_steps_expected(steps))
-		return;
-	p->steps = steps;
-	xsp_steps_ended(steps, on_step, p);
-	xsp_steps_each(steps, on_warm_up, p);
+	const struct path_result r = {.step = {.tid = step->tid,
+					       .number = step->number,
+					       .start_ns = step->start_ns,
+					       .end_ns = step->end_ns},
+				      .first = step->first};
+
+	if (step->news == XSP_STEP_FORGET)
+		forget_steps(p);
+	if (step->news == XSP_STEP_WARM_UP)
+		leave_out_warm_up(p, step);
+	return step->news == XSP_STEP_ENDED
+		       ? XSP_APPEND(p->pending.list, p->pending.capacity, p->pending.count, r)
+		       : 0;
 }
 
 static int make_path(struct xsp_gpu_path *p, struct path_result *r)
@@ -345,7 +339,7 @@ int xsp_gpu_path_span(struct xsp_gpu_path *p, const struct xsp_span *span)
 	struct path_span s = {span->start_ns, span->end_ns, 0, XSP_GPU_NOWHERE};
 	struct path_thread *th = NULL;
 
-	if (p->steps == NULL || span->row != 0 || !xsp_span_has_duration(span) ||
+	if (!p->has_steps || span->row != 0 || !xsp_span_has_duration(span) ||
 	    s.end_ns <= p->forgotten_ns)
 		return 0;
 	int rc = make_room_for_one(p, s.end_ns);
@@ -367,7 +361,7 @@ int xsp_gpu_path_wait(struct xsp_gpu_path *p, const struct xsp_wait *wait)
 {
 	struct path_thread *th = NULL;
 
-	if (p->steps == NULL || (wait->flags & XSP_WAIT_SHORT) || wait->back_ns <= p->forgotten_ns)
+	if (!p->has_steps || (wait->flags & XSP_WAIT_SHORT) || wait->back_ns <= p->forgotten_ns)
 		return 0;
 	int rc = make_room_for_one(p, wait->back_ns);
 	if (rc == 0)
@@ -427,7 +421,7 @@ int xsp_gpu_path_work(struct xsp_gpu_path *p, const struct xsp_gpu_activity *a,
 				 .call_end_ns = a->call_end_ns,
 				 .until_ns = work->end_ns};
 
-	if (p->steps == NULL)
+	if (!p->has_steps)
 		return 0;
 	p->counts.late += w.end_ns <= p->settled_ns;
 	if (w.end_ns <= p->forgotten_ns)
@@ -460,7 +454,7 @@ int xsp_gpu_path_sync(struct xsp_gpu_path *p, const struct xsp_gpu_activity *a)
 	const enum path_list which = record ? RECORDS : c.what == 2 ? STREAM_WAITS : BLOCKS;
 
 	/* a call that is not known may be anybody's */
-	if (p->steps == NULL || a->call_ns == 0 || a->call_end_ns <= p->forgotten_ns)
+	if (!p->has_steps || a->call_ns == 0 || a->call_end_ns <= p->forgotten_ns)
 		return 0;
 	const int rc = xsp_gpu_sweep_place(p->sweep, a, &c.device, &c.stream);
 	c.key = which == RECORDS ? c.event : which == BLOCKS ? a->call_tid : c.stream;
@@ -470,9 +464,9 @@ int xsp_gpu_path_sync(struct xsp_gpu_path *p, const struct xsp_gpu_activity *a)
 
 int xsp_gpu_path_end(struct xsp_gpu_path *p)
 {
-	int rc = p->steps != NULL ? xsp_steps_end(p->steps) : 0;
+	int rc = 0;
 
-	if (rc == 0 && p->pending.count > 0)
+	if (p->pending.count > 0)
 		rc = settle(p, UINT64_MAX);
 	for (size_t i = 0; i < p->firsts.count && rc == 0; i++)
 		rc = count_step(p, &p->firsts.list[i]);

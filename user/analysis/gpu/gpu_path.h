@@ -16,7 +16,6 @@
 #include "analysis/gpu/gpu_by_name.h"
 #include "analysis/gpu/gpu_host.h"
 #include "analysis/gpu/gpu_sweep.h"
-#include "analysis/names/steps.h"
 #include "base/search.h"
 #include "base/u64map.h"
 
@@ -126,7 +125,7 @@ struct xsp_gpu_path {
 	struct xsp_timeline *timeline;
 	struct xsp_gpu_sweep *sweep;
 	struct xsp_gpu_host *host;
-	struct xsp_steps *steps; /* NULL: there are none to be told of */
+	bool has_steps; /* there may be some; else nothing is held */
 	struct path_thread **threads;
 	size_t thread_count, thread_capacity;
 	struct xsp_u64map thread_of;
@@ -138,7 +137,6 @@ struct xsp_gpu_path {
 	uint64_t latest_ns;
 	uint64_t settled_ns; /* up to here paths have been made */
 	uint64_t forgotten_ns; /* what ended before is not held */
-	bool by_ends; /* steps so far */
 	struct path_results pending, firsts; /* without their path; with it, perhaps warm-up */
 	struct xsp_gpu_path_use *uses;
 	size_t use_count, use_capacity;
@@ -154,9 +152,8 @@ struct xsp_gpu_path {
 int xsp_gpu_path_new(struct xsp_timeline *t, struct xsp_gpu_sweep *sweep, struct xsp_gpu_host *host,
 		     struct xsp_gpu_path **out);
 void xsp_gpu_path_free(struct xsp_gpu_path *p);
-/* Before the run; without them nothing is held. They are told of what they ask for until the end. */
-void xsp_gpu_path_steps(struct xsp_gpu_path *p, struct xsp_steps *steps);
 
+int xsp_gpu_path_step(struct xsp_gpu_path *p, const struct xsp_step *step);
 int xsp_gpu_path_span(struct xsp_gpu_path *p, const struct xsp_span *span);
 int xsp_gpu_path_wait(struct xsp_gpu_path *p, const struct xsp_wait *wait);
 /* The activity of which the sweep made `work`. */

@@ -31,7 +31,6 @@ struct site {
 
 struct xsp_summary_allocations {
 	struct xsp_timeline *timeline;
-	const struct xsp_steps *steps;
 	struct site *sites;
 	size_t count, capacity, growths;
 	struct xsp_u64map site_of; /* what names it → index */
@@ -41,8 +40,7 @@ struct xsp_summary_allocations {
 	bool known; /* what is alive */
 };
 
-int xsp_summary_allocations_new(struct xsp_timeline *t, const struct xsp_steps *steps,
-				struct xsp_summary_allocations **out)
+int xsp_summary_allocations_new(struct xsp_timeline *t, struct xsp_summary_allocations **out)
 {
 	*out = NULL;
 	if (!xsp_timeline_has_allocations(t))
@@ -51,7 +49,6 @@ int xsp_summary_allocations_new(struct xsp_timeline *t, const struct xsp_steps *
 	if (*out == NULL)
 		return -ENOMEM;
 	(*out)->timeline = t;
-	(*out)->steps = steps;
 	(*out)->known = !xsp_timeline_allocations_in_windows(t);
 	return 0;
 }
@@ -75,7 +72,7 @@ static const char *span_of(const struct xsp_summary_allocations *a, const struct
 			   char common[SPAN_MAX])
 {
 	const char *name = s->in_span ? xsp_timeline_name(a->timeline, s->span) : "no span";
-	const size_t stem = xsp_steps_stem(a->steps, name);
+	const size_t stem = xsp_timeline_step_stem(a->timeline, name);
 
 	if (stem == 0)
 		return name;

@@ -10,15 +10,13 @@
 
 #include "analysis/memory/growth.h"
 #include "analysis/report.h"
-#include "analysis/names/steps.h"
 #include "analysis/names/summary.h"
 #include "base/json_writer.h"
 
 struct xsp_summary_allocations;
 
-/* *out NULL: the capture has none. The others take NULL. `steps` tell which names only number; used as long as it is. */
-int xsp_summary_allocations_new(struct xsp_timeline *t, const struct xsp_steps *steps,
-				struct xsp_summary_allocations **out);
+/* *out NULL: the capture has none. The others take NULL. */
+int xsp_summary_allocations_new(struct xsp_timeline *t, struct xsp_summary_allocations **out);
 void xsp_summary_allocations_free(struct xsp_summary_allocations *a);
 
 /* 0 or -ENOMEM. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analysis/analyses.h"
-#include "analysis/names/steps_private.h"
+#include "analysis/names/step_shares.h"
 #include "base/grow.h"
 #include "base/saturate.h"
 #include "base/search.h"
@@ -60,7 +60,7 @@ struct xsp_call_sites {
 	size_t count, capacity;
 	struct xsp_u64map site_of;
 	bool overflowed;
-	struct xsp_steps *steps; /* calls by site, 1 + its index */
+	struct xsp_step_shares *in_steps; /* calls by site */
 	uint64_t serial; /* 1 + that of the span that was looked at last */
 	uint32_t site; /* ... and 1 + its site; 0: none */
 	struct sync *syncs; /* by end */
@@ -91,16 +91,13 @@ struct xsp_call_sites {
 };
 
 /* Calls of a step in which lines ended are in the sums of their sites. */
-static int cut_off(struct xsp_call_sites *s, const struct xsp_step *step)
+static int cut_off(struct xsp_call_sites *s, const struct xsp_step_share *shares, size_t count)
 {
-	for (size_t i = 0; i < step->share_count; i++) {
-		const struct xsp_step_share *share = &step->shares[i];
-		if (share->name == 0) /* of no site */
-			continue;
-		if (xsp_grow_zeroed(&s->cut, &s->cut_capacity, share->name) < 0)
+	for (size_t i = 0; i < count; i++) {
+		if (xsp_grow_zeroed(&s->cut, &s->cut_capacity, (size_t)shares[i].key + 1) < 0)
 			return -ENOMEM;
-		s->cut[share->name - 1].calls += share->calls;
-		s->cut[share->name - 1].ns += share->self_ns;
+		s->cut[shares[i].key].calls += shares[i].calls;
+		s->cut[shares[i].key].ns += shares[i].ns;
 	}
 	return 0;
 }
@@ -108,11 +105,19 @@ static int cut_off(struct xsp_call_sites *s, const struct xsp_step *step)
 static int on_step(void *ctx, const struct xsp_step *step)
 {
 	struct xsp_call_sites *s = ctx;
+	const struct xsp_step_share *shares;
+	size_t count;
+	int rc = xsp_step_shares_step(s->in_steps, step, &shares, &count);
 
-	if (step->warm_up || step->start_ns >= s->lines_until_ns)
-		return 0;
+	if (step->news == XSP_STEP_FORGET) {
+		s->steps_with_lines = s->steps_with_lines_ns = s->steps_with_lines_probe_ns = 0;
+		if (s->cut != NULL)
+			memset(s->cut, 0, s->cut_capacity * sizeof(*s->cut));
+	}
+	if (rc < 0 || step->news != XSP_STEP_COUNTS || step->start_ns >= s->lines_until_ns)
+		return rc;
 	if (step->end_ns > s->lines_until_ns)
-		return cut_off(s, step);
+		return cut_off(s, shares, count);
 	s->steps_with_lines++;
 	s->steps_with_lines_ns += step->end_ns - step->start_ns;
 	s->steps_with_lines_probe_ns += step->probe_ns;
@@ -122,7 +127,7 @@ static int on_step(void *ctx, const struct xsp_step *step)
 static int begin(struct xsp_timeline *t, struct xsp_capture_reader *r, void **state)
 {
 	struct xsp_call_sites *s = calloc(1, sizeof(*s));
-	int rc = s != NULL ? xsp_steps_new(t, &s->steps) : -ENOMEM;
+	int rc = s != NULL ? xsp_step_shares_new(&s->in_steps) : -ENOMEM;
 
 	if (rc < 0) {
 		free(s);
@@ -131,18 +136,8 @@ static int begin(struct xsp_timeline *t, struct xsp_capture_reader *r, void **st
 	s->timeline = t;
 	s->reader = r;
 	s->lines_until_ns = xsp_timeline_python_until_ns(t);
-	if (s->lines_until_ns != 0)
-		xsp_steps_each(s->steps, on_step, s);
 	*state = s;
 	return 0;
-}
-
-static void configure(void *state, const struct xsp_analyze_options *options)
-{
-	struct xsp_call_sites *s = state;
-
-	xsp_steps_mark(s->steps, options->step);
-	xsp_steps_mark_guess(s->steps, options->guess);
 }
 
 static void end(void *state)
@@ -151,7 +146,7 @@ static void end(void *state)
 
 	if (s == NULL)
 		return;
-	xsp_steps_free(s->steps);
+	xsp_step_shares_free(s->in_steps);
 	free(s->cut);
 	xsp_u64map_free(&s->site_of);
 	xsp_u64map_free(&s->waited_of);
@@ -190,8 +185,8 @@ static int learn_loaders(struct xsp_call_sites *s, xsp_name_id name)
 /* The user's range around a call; not the step, nor one that numbers as well: that is no place. */
 static bool is_place(const struct xsp_call_sites *s, xsp_name_id range)
 {
-	return !xsp_steps_are(s->steps, range) &&
-	       xsp_steps_stem(s->steps, xsp_timeline_name(s->timeline, range)) == 0;
+	return !xsp_timeline_marks_steps(s->timeline, range) &&
+	       xsp_timeline_step_stem(s->timeline, xsp_timeline_name(s->timeline, range)) == 0;
 }
 
 static bool is_backward(const struct xsp_call_sites *s, const struct xsp_span *span)
@@ -297,20 +292,18 @@ static uint64_t probes_in(const struct xsp_span *span)
 	return span->probe_ns < ns ? span->probe_ns : ns;
 }
 
-/* Steps keep their numbers in a cut, whatever is left out of it. */
-static int on_every_span(void *ctx, const struct xsp_span *span)
+static int on_span_in_step(void *ctx, const struct xsp_span *span)
 {
 	struct xsp_call_sites *s = ctx;
 	int rc = find_site(s, span);
 
-	if (rc < 0 || (s->site == 0 && !xsp_steps_marked_by(s->steps, span->name)))
+	if (rc < 0 || s->site == 0)
 		return rc;
 	/* their whole times are added up, not only their own */
-	struct xsp_span whole = *span;
-	whole.self_ns = span->end_ns - span->start_ns;
-	if (s->site > 0 && s->sites[s->site - 1].kind == 0)
-		whole.self_ns -= probes_in(span);
-	return xsp_steps_span(s->steps, &whole, s->site);
+	const uint64_t ns = span->end_ns - span->start_ns;
+	const bool python = s->sites[s->site - 1].kind == 0;
+	return xsp_step_shares_add(s->in_steps, span, s->site - 1,
+				   python ? ns - probes_in(span) : ns);
 }
 
 /* ---- what calls waited for ---- */
@@ -520,7 +513,8 @@ static struct xsp_timeline_sink sink(void *state)
 	return (struct xsp_timeline_sink){
 		.ctx = s,
 		.span = on_span,
-		.every = xsp_steps_expected(s->steps) ? on_every_span : NULL,
+		.step = on_step,
+		.in_step = on_span_in_step,
 		.gpu = on_activity,
 		.wait = on_wait,
 	};
@@ -537,11 +531,9 @@ size_t xsp_call_sites_list(const struct xsp_call_sites *s, const struct xsp_call
 uint64_t xsp_call_site_in_steps(const struct xsp_call_sites *s, const struct xsp_call_site *site,
 				uint64_t *ns)
 {
-	*ns = 0;
-	if (xsp_steps_end(s->steps) < 0)
-		return 0;
 	const size_t at = (size_t)(site - s->sites);
-	uint64_t calls = xsp_steps_calls(s->steps, (xsp_name_id)at + 1, ns);
+	uint64_t calls = xsp_step_shares_calls(s->in_steps, (uint32_t)at, ns);
+
 	if (at < s->cut_capacity) {
 		calls -= s->cut[at].calls;
 		*ns -= s->cut[at].ns;
@@ -551,7 +543,7 @@ uint64_t xsp_call_site_in_steps(const struct xsp_call_sites *s, const struct xsp
 
 void xsp_call_sites_steps(const struct xsp_call_sites *s, struct xsp_steps_figures *steps)
 {
-	if (s->lines_until_ns == 0 || xsp_steps_end(s->steps) < 0)
+	if (s->lines_until_ns == 0)
 		return;
 	steps->steps = s->steps_with_lines;
 	steps->sum_ns = s->steps_with_lines_ns;
@@ -807,5 +799,4 @@ const struct xsp_analysis xsp_analysis_call_sites = {
 	.sink = sink,
 	.report = report,
 	.end = end,
-	.configure = configure,
 };

@@ -15,7 +15,7 @@
 
 static double more(const struct longer *l)
 {
-	return (double)l->share.self_ns - l->mean_ns;
+	return (double)l->share.ns - l->mean_ns;
 }
 
 static size_t put_in_order(struct longer *list, size_t count, const struct longer *new)
@@ -32,34 +32,35 @@ static size_t put_in_order(struct longer *list, size_t count, const struct longe
 	return count;
 }
 
-static uint64_t sum_of_entries(const struct track *k)
+static uint64_t sum_of_shares(const struct xsp_steps *s, size_t thread)
 {
+	const struct xsp_step_share *sums;
+	const size_t count = xsp_step_shares_sums(s->shares, thread, &sums);
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < k->entry_count; i++)
-		sum += k->entries[i].self_ns;
+	for (size_t i = 0; i < count; i++)
+		sum += sums[i].ns;
 	return sum;
 }
 
 size_t xsp_steps_longer(const struct xsp_steps *s, const struct step *step,
 			struct longer list[LONGER_SHOWN])
 {
-	const struct track *k = s->tracks[step->track];
+	const struct track *k = &s->tracks[step->track];
 	const double steps = (double)k->steps, mean = (double)k->sum_ns / steps;
 	const double least = ((double)step_length(step) - mean) / LONGER_SHARE;
-	struct longer rest = {.share = {.name = NO_SPAN, .self_ns = step_length(step)},
-			      .mean_ns = mean - (double)sum_of_entries(k) / steps};
+	struct longer rest = {.share = {.key = NO_SPAN, .ns = step_length(step)},
+			      .mean_ns = mean - (double)sum_of_shares(s, step->track) / steps};
 	size_t count = 0;
 
 	for (size_t i = 0; i < step->share_count; i++) {
 		const struct xsp_step_share *share = &step->shares[i];
-		const uint32_t *at = xsp_u64map_get(&k->entry_of, share->name);
-		const struct entry *e = &k->entries[at != NULL ? *at : 0];
+		const struct xsp_step_share *sum =
+			xsp_step_shares_sum(s->shares, step->track, share->key);
 		const struct longer l = {.share = *share,
-					 .mean_ns = (double)e->self_ns / steps,
-					 .mean_calls = (double)e->calls / steps};
-		rest.share.self_ns -=
-			share->self_ns <= rest.share.self_ns ? share->self_ns : rest.share.self_ns;
+					 .mean_ns = (double)sum->ns / steps,
+					 .mean_calls = (double)sum->calls / steps};
+		rest.share.ns -= share->ns <= rest.share.ns ? share->ns : rest.share.ns;
 		if (more(&l) > 0 && more(&l) >= least)
 			count = put_in_order(list, count, &l);
 	}
@@ -74,21 +75,21 @@ bool xsp_steps_uncertain(const struct xsp_capture_reader *r)
 /* Less is in the estimate's own error. */
 #define PROBES_TOLD 0.05
 
-bool xsp_steps_have_probes(const struct figures *f)
+bool xsp_steps_have_probes(const struct xsp_steps *s)
 {
-	return f->steps > 0 && (double)f->probe_ns > PROBES_TOLD * (double)f->sum_ns;
+	return s->steps > 0 && (double)s->probe_ns > PROBES_TOLD * (double)s->sum_ns;
 }
 
-double xsp_steps_deviation(const struct figures *f)
+double xsp_steps_deviation(const struct xsp_steps *s)
 {
-	return f->steps > 1 ? sqrt(f->squares / (double)(f->steps - 1)) : 0;
+	return s->steps > 1 ? sqrt(s->squares / (double)(s->steps - 1)) : 0;
 }
 
-uint64_t xsp_steps_quantile(const struct figures *f, double share)
+uint64_t xsp_steps_quantile(const struct xsp_steps *s, double share)
 {
-	const uint64_t ns = xsp_histogram_quantile(&f->times, share);
+	const uint64_t ns = xsp_histogram_quantile(&s->times, share);
 
-	return ns < f->min_ns ? f->min_ns : ns > f->max_ns ? f->max_ns : ns;
+	return ns < s->min_ns ? s->min_ns : ns > s->max_ns ? s->max_ns : ns;
 }
 
 /* ---- text ---- */
@@ -102,35 +103,31 @@ void xsp_steps_thread(const struct xsp_steps *s, const struct track *k, char *ou
 	snprintf(out, size, "%s (%" PRIu32 ")", name, t != NULL ? t->ns_tid : k->tid);
 }
 
-static void print_figures(const struct xsp_steps_guess *guess, const struct figures *f, FILE *out)
+static void print_figures(const struct xsp_steps *s, FILE *out)
 {
 	const struct {
 		const char *what;
 		uint64_t ns;
 	} times[] = {
-		{"mean", (uint64_t)llround(f->mean)},
-		{"std", (uint64_t)llround(xsp_steps_deviation(f))},
-		{"min", f->min_ns},
-		{"p50", xsp_steps_quantile(f, 0.5)},
-		{"p99", xsp_steps_quantile(f, 0.99)},
-		{"max", f->max_ns},
+		{"mean", (uint64_t)llround(s->mean)},
+		{"std", (uint64_t)llround(xsp_steps_deviation(s))},
+		{"min", s->min_ns},
+		{"p50", xsp_steps_quantile(s, 0.5)},
+		{"p99", xsp_steps_quantile(s, 0.99)},
+		{"max", s->max_ns},
 	};
-	char title[sizeof(f->title) + 4], text[XSP_UNITS_SIZE];
+	char title[sizeof(s->title) + 4], text[XSP_UNITS_SIZE];
 
-	xsp_printable(title, sizeof(title), f->title, 0);
-	fprintf(out, "steps (%s%s): %s",
-		guess == NULL ? ""
-		: guess->is   ? "guessed: "
-			      : "guessed, each up to the end of ",
-		title, xsp_format_count(text, f->steps));
-	for (size_t i = 0; f->steps > 0 && i < sizeof(times) / sizeof(times[0]); i++)
+	xsp_printable(title, sizeof(title), s->title, 0);
+	fprintf(out, "steps (%s): %s", title, xsp_format_count(text, s->steps));
+	for (size_t i = 0; s->steps > 0 && i < sizeof(times) / sizeof(times[0]); i++)
 		fprintf(out, ", %s %s", times[i].what,
-			f->steps == 1 && i == 1 ? "-" : xsp_format_ns(text, times[i].ns));
-	if (f->steps > 0)
-		fprintf(out, "; calls a step: %.4g", (double)f->calls / (double)f->steps);
-	if (xsp_steps_have_probes(f))
+			s->steps == 1 && i == 1 ? "-" : xsp_format_ns(text, times[i].ns));
+	if (s->steps > 0)
+		fprintf(out, "; calls a step: %.4g", (double)s->calls / (double)s->steps);
+	if (xsp_steps_have_probes(s))
 		fprintf(out, "; estimated %s a step of it in probes",
-			xsp_format_ns(text, f->probe_ns / f->steps));
+			xsp_format_ns(text, s->probe_ns / s->steps));
 	fputc('\n', out);
 }
 
@@ -138,25 +135,25 @@ static void print_longer(const struct xsp_steps *s, const struct longer *l, FILE
 {
 	char name[96], text[XSP_UNITS_SIZE], calls[XSP_UNITS_SIZE];
 
-	if (l->share.name == NO_SPAN) {
+	if (l->share.key == NO_SPAN) {
 		fprintf(f, "outside of traced calls +%s", xsp_format_ns(text, (uint64_t)more(l)));
 		return;
 	}
-	xsp_printable(name, sizeof(name), xsp_timeline_name(s->timeline, l->share.name), 48);
+	xsp_printable(name, sizeof(name), xsp_timeline_name(s->timeline, l->share.key), 48);
 	fprintf(f, "%s +%s", name, xsp_format_ns(text, (uint64_t)more(l)));
 	if (fabs((double)l->share.calls - l->mean_calls) >= 0.5)
 		fprintf(f, " (%s calls, in the mean %.4g)", xsp_format_count(calls, l->share.calls),
 			l->mean_calls);
 }
 
-static void print_slowest(const struct xsp_steps *s, const struct figures *f, FILE *out)
+static void print_slowest(const struct xsp_steps *s, FILE *out)
 {
 	struct longer list[LONGER_SHOWN + 1];
 	char time[XSP_UNITS_SIZE], over[XSP_UNITS_SIZE], thread[128] = "";
 
-	for (size_t i = 0; i < f->slowest_count && i < SLOWEST_SHOWN; i++) {
-		const struct step *step = &f->slowest[i];
-		const struct track *k = s->tracks[step->track];
+	for (size_t i = 0; i < s->slowest_count && i < SLOWEST_SHOWN; i++) {
+		const struct step *step = &s->slowest[i];
+		const struct track *k = &s->tracks[step->track];
 		const double mean = (double)k->sum_ns / (double)k->steps;
 		if ((double)step_length(step) <= mean)
 			return;
@@ -183,8 +180,8 @@ static void print_threads(const struct xsp_steps *s, FILE *f)
 	size_t count = 0;
 
 	for (size_t i = 0; i < s->track_count; i++) {
-		const struct track *k = s->tracks[i];
-		if (k->mark != xsp_steps_how(s) || k->steps == 0)
+		const struct track *k = &s->tracks[i];
+		if (k->steps == 0)
 			continue;
 		count++;
 		if (slow == NULL || k->sum_ns / k->steps > slow->sum_ns / slow->steps)
@@ -202,51 +199,37 @@ static void print_threads(const struct xsp_steps *s, FILE *f)
 		xsp_format_ns(time, fast->sum_ns / fast->steps));
 }
 
-static void print_left_out(const struct xsp_steps *s, const struct figures *f, FILE *out)
+static void print_left_out(const struct xsp_steps *s, FILE *out)
 {
 	char text[XSP_UNITS_SIZE];
-	size_t warm_up = 0;
 
-	for (size_t i = 0; i < s->track_count; i++)
-		for (size_t n = 0; n < s->tracks[i]->first_count; n++) {
-			const struct step *step = &s->tracks[i]->first[n];
-			if (!step->warm_up || s->tracks[i]->mark != xsp_steps_how(s))
-				continue;
-			warm_up++;
-			if (warm_up > SLOWEST_SHOWN)
-				continue;
-			fprintf(out, "%sstep %" PRIu64 " (%s)",
-				warm_up == 1 ? "      left out as warm-up: " : ", ", step->number,
-				xsp_format_ns(text, step_length(step)));
-		}
-	if (warm_up > SLOWEST_SHOWN)
-		fprintf(out, " and %zu more", warm_up - SLOWEST_SHOWN);
-	if (warm_up > 0)
+	for (size_t i = 0; i < s->warm_up_count && i < SLOWEST_SHOWN; i++)
+		fprintf(out, "%sstep %" PRIu64 " (%s)",
+			i == 0 ? "      left out as warm-up: " : ", ", s->warm_up[i].number,
+			xsp_format_ns(text, step_length(&s->warm_up[i])));
+	if (s->warm_up_count > SLOWEST_SHOWN)
+		fprintf(out, " and %zu more", s->warm_up_count - SLOWEST_SHOWN);
+	if (s->warm_up_count > 0)
 		fputs(": more than twice the median\n", out);
-	if (f->not_whole > 0)
+	if (s->not_whole > 0)
 		fprintf(out, "      left out as not recorded from beginning to end: %s step%s\n",
-			xsp_format_count(text, f->not_whole), f->not_whole == 1 ? "" : "s");
-	if (f->left_out > 0)
+			xsp_format_count(text, s->not_whole), s->not_whole == 1 ? "" : "s");
+	if (s->left_out > 0)
 		fprintf(out, "      left out as of more threads than are followed: %s step%s\n",
-			xsp_format_count(text, f->left_out), f->left_out == 1 ? "" : "s");
+			xsp_format_count(text, s->left_out), s->left_out == 1 ? "" : "s");
 }
 
-int xsp_steps_write(struct xsp_steps *s, const struct xsp_capture_reader *r, FILE *out)
+void xsp_steps_write(const struct xsp_steps *s, const struct xsp_capture_reader *r, FILE *out)
 {
-	int rc = xsp_steps_end(s);
-	const enum mark how = xsp_steps_how(s);
-	const struct figures *f = &s->figures[how];
-
-	if (rc < 0 || f->whole + f->not_whole == 0)
-		return rc;
-	print_figures(s->guess, f, out);
-	print_slowest(s, f, out);
+	if (s->whole + s->not_whole == 0)
+		return;
+	print_figures(s, out);
+	print_slowest(s, out);
 	print_threads(s, out);
-	print_left_out(s, f, out);
+	print_left_out(s, out);
 	if (xsp_steps_uncertain(r))
 		fprintf(out, "      uncertain: events were lost, calls a step are lower bounds%s\n",
-			how == MARK_ENDS ? ", and two steps may have been taken for one" : "");
-	return 0;
+			s->by_ends ? ", and two steps may have been taken for one" : "");
 }
 
 /* ---- JSON ---- */
@@ -260,11 +243,11 @@ static void put_longer(const struct xsp_steps *s, const struct step *step,
 	xsp_json_begin(j, "longer", '[');
 	for (size_t i = 0; i < count; i++) {
 		const struct longer *l = &list[i];
-		const bool span = l->share.name != NO_SPAN;
+		const bool span = l->share.key != NO_SPAN;
 		xsp_json_begin(j, NULL, '{');
 		xsp_json_text(j, "name",
-			      span ? xsp_timeline_name(s->timeline, l->share.name) : NULL);
-		xsp_json_number(j, "self_ns", l->share.self_ns);
+			      span ? xsp_timeline_name(s->timeline, l->share.key) : NULL);
+		xsp_json_number(j, "self_ns", l->share.ns);
 		xsp_json_number(j, "mean_self_ns", (uint64_t)llround(l->mean_ns));
 		if (span)
 			xsp_json_number(j, "calls", l->share.calls);
@@ -274,9 +257,9 @@ static void put_longer(const struct xsp_steps *s, const struct step *step,
 }
 
 static void put_step(const struct xsp_steps *s, const struct step *step, uint64_t from_ns,
-		     struct xsp_json_writer *j)
+		     bool warm_up, struct xsp_json_writer *j)
 {
-	const struct track *k = s->tracks[step->track];
+	const struct track *k = &s->tracks[step->track];
 	const struct xsp_timeline_thread *t = xsp_timeline_thread(s->timeline, k->tid);
 
 	xsp_json_begin(j, NULL, '{');
@@ -285,29 +268,20 @@ static void put_step(const struct xsp_steps *s, const struct step *step, uint64_
 	xsp_json_number(j, "start_ns", step->start_ns - from_ns);
 	xsp_json_number(j, "time_ns", step_length(step));
 	xsp_json_number(j, "calls", step->calls);
-	if (!step->warm_up)
+	if (!warm_up)
 		put_longer(s, step, j);
 	xsp_json_end(j, '{');
-}
-
-static void put_warm_up(const struct xsp_steps *s, uint64_t from_ns, struct xsp_json_writer *j)
-{
-	xsp_json_begin(j, "warm_up", '[');
-	for (size_t i = 0; i < s->track_count; i++)
-		for (size_t n = 0; n < s->tracks[i]->first_count; n++)
-			if (s->tracks[i]->first[n].warm_up &&
-			    s->tracks[i]->mark == xsp_steps_how(s))
-				put_step(s, &s->tracks[i]->first[n], from_ns, j);
-	xsp_json_end(j, '[');
 }
 
 static void put_threads(const struct xsp_steps *s, struct xsp_json_writer *j)
 {
 	xsp_json_begin(j, "threads", '[');
 	for (size_t i = 0; i < s->track_count; i++) {
-		const struct track *k = s->tracks[i];
+		const struct track *k = &s->tracks[i];
 		const struct xsp_timeline_thread *t = xsp_timeline_thread(s->timeline, k->tid);
-		if (k->mark != xsp_steps_how(s) || k->steps == 0)
+		const struct xsp_step_share *sums;
+		const size_t count = xsp_step_shares_sums(s->shares, i, &sums);
+		if (k->steps == 0)
 			continue;
 		xsp_json_begin(j, NULL, '{');
 		xsp_json_text(j, "name", t != NULL ? t->comm : "");
@@ -318,14 +292,13 @@ static void put_threads(const struct xsp_steps *s, struct xsp_json_writer *j)
 		xsp_json_number(j, "mean_ns", k->sum_ns / k->steps);
 		xsp_json_number(j, "max_ns", k->max_ns);
 		xsp_json_begin(j, "names", '[');
-		for (size_t n = 0; n < k->entry_count; n++) {
-			const struct entry *e = &k->entries[n];
-			if (e->calls == 0)
+		for (size_t n = 0; n < count; n++) {
+			if (sums[n].calls == 0)
 				continue;
 			xsp_json_begin(j, NULL, '{');
-			xsp_json_text(j, "name", xsp_timeline_name(s->timeline, e->now.name));
-			xsp_json_number(j, "calls", e->calls);
-			xsp_json_number(j, "self_ns", e->self_ns);
+			xsp_json_text(j, "name", xsp_timeline_name(s->timeline, sums[n].key));
+			xsp_json_number(j, "calls", sums[n].calls);
+			xsp_json_number(j, "self_ns", sums[n].ns);
 			xsp_json_end(j, '{');
 		}
 		xsp_json_end(j, '[');
@@ -334,46 +307,45 @@ static void put_threads(const struct xsp_steps *s, struct xsp_json_writer *j)
 	xsp_json_end(j, '[');
 }
 
-int xsp_steps_json(struct xsp_steps *s, const struct xsp_capture_reader *r,
-		   struct xsp_json_writer *j)
+void xsp_steps_json(const struct xsp_steps *s, const struct xsp_capture_reader *r,
+		    struct xsp_json_writer *j)
 {
-	int rc = xsp_steps_end(s);
-	const struct figures *f = &s->figures[xsp_steps_how(s)];
 	const struct {
 		const char *key;
 		bool known;
 		uint64_t value;
 	} pairs[] = {
-		{"steps", true, f->steps},
-		{"calls", true, f->calls},
-		{"not_whole", true, f->not_whole},
-		{"left_out", f->left_out > 0, f->left_out},
-		{"mean_ns", f->steps > 0, (uint64_t)llround(f->mean)},
-		{"std_ns", f->steps > 1, (uint64_t)llround(xsp_steps_deviation(f))},
-		{"min_ns", f->steps > 0, f->min_ns},
-		{"p50_ns", f->steps > 0, xsp_steps_quantile(f, 0.5)},
-		{"p99_ns", f->steps > 0, xsp_steps_quantile(f, 0.99)},
-		{"max_ns", f->steps > 0, f->max_ns},
-		{"probe_ns", f->steps > 0, f->steps > 0 ? f->probe_ns / f->steps : 0},
+		{"steps", true, s->steps},
+		{"calls", true, s->calls},
+		{"not_whole", true, s->not_whole},
+		{"left_out", s->left_out > 0, s->left_out},
+		{"mean_ns", s->steps > 0, (uint64_t)llround(s->mean)},
+		{"std_ns", s->steps > 1, (uint64_t)llround(xsp_steps_deviation(s))},
+		{"min_ns", s->steps > 0, s->min_ns},
+		{"p50_ns", s->steps > 0, xsp_steps_quantile(s, 0.5)},
+		{"p99_ns", s->steps > 0, xsp_steps_quantile(s, 0.99)},
+		{"max_ns", s->steps > 0, s->max_ns},
+		{"probe_ns", s->steps > 0, s->steps > 0 ? s->probe_ns / s->steps : 0},
 	};
 	uint64_t start, end;
 
-	if (rc < 0 || f->whole + f->not_whole == 0)
-		return rc;
+	if (s->whole + s->not_whole == 0)
+		return;
 	xsp_capture_window(r, &start, &end);
 	xsp_json_begin(j, "steps", '{');
-	xsp_json_text(j, "marker", f->title);
-	xsp_json_bool(j, "guessed", s->guess != NULL);
+	xsp_json_text(j, "marker", s->title);
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
 		if (pairs[i].known)
 			xsp_json_number(j, pairs[i].key, pairs[i].value);
 	xsp_json_bool(j, "uncertain", xsp_steps_uncertain(r));
 	xsp_json_begin(j, "slowest", '[');
-	for (size_t i = 0; i < f->slowest_count; i++)
-		put_step(s, &f->slowest[i], start, j);
+	for (size_t i = 0; i < s->slowest_count; i++)
+		put_step(s, &s->slowest[i], start, false, j);
 	xsp_json_end(j, '[');
-	put_warm_up(s, start, j);
+	xsp_json_begin(j, "warm_up", '[');
+	for (size_t i = 0; i < s->warm_up_count; i++)
+		put_step(s, &s->warm_up[i], start, true, j);
+	xsp_json_end(j, '[');
 	put_threads(s, j);
 	xsp_json_end(j, '{');
-	return 0;
 }

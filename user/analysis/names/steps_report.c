@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* steps_report.c - steps as a section of a report, and as figures for rules. */
+/* steps_report.c - steps as a section of a report. */
 #include "analysis/names/steps_private.h"
 
 #include <errno.h>
@@ -9,98 +9,41 @@
 
 #include "base/units.h"
 
-/* Of a thread's first steps, those that were left out as warm-up. */
-static void add_warm_up(const struct track *k, struct xsp_steps_figures *out)
-{
-	for (size_t i = 0; i < k->first_count; i++) {
-		const struct step *step = &k->first[i];
-		if (!step->warm_up)
-			continue;
-		if (out->warm_up == 0 || step->start_ns < out->warm_up_from_ns)
-			out->warm_up_from_ns = step->start_ns;
-		if (step->end_ns > out->warm_up_to_ns)
-			out->warm_up_to_ns = step->end_ns;
-		out->warm_up++;
-		out->warm_up_ns += step_length(step);
-	}
-}
-
-int xsp_steps_figures(struct xsp_steps *s, struct xsp_steps_figures *out)
-{
-	int rc = xsp_steps_end(s);
-	const enum mark how = xsp_steps_how(s);
-	const struct figures *f = &s->figures[how];
-
-	*out = (struct xsp_steps_figures){.steps = f->steps,
-					  .sum_ns = f->sum_ns,
-					  .mean_ns = f->steps > 0 ? f->sum_ns / f->steps : 0,
-					  .probe_ns = f->probe_ns,
-					  .median_ns = xsp_steps_quantile(f, 0.5),
-					  .not_whole = f->not_whole,
-					  .guessed = s->guess != NULL,
-					  .by_ends = how == MARK_ENDS};
-	for (size_t i = 0; i < s->track_count; i++)
-		if (s->tracks[i]->mark == how)
-			add_warm_up(s->tracks[i], out);
-	return rc;
-}
-
-uint64_t xsp_steps_calls(const struct xsp_steps *s, xsp_name_id name, uint64_t *self_ns)
-{
-	uint64_t calls = 0, ns = 0;
-
-	for (size_t i = 0; i < s->track_count; i++) {
-		const struct track *k = s->tracks[i];
-		const uint32_t *at =
-			k->mark == xsp_steps_how(s) ? xsp_u64map_get(&k->entry_of, name) : NULL;
-		calls += at != NULL ? k->entries[*at].calls : 0;
-		ns += at != NULL ? k->entries[*at].self_ns : 0;
-	}
-	if (self_ns != NULL)
-		*self_ns = ns;
-	return calls;
-}
-
-/* ---- the section ---- */
-
-static void put_values(struct xsp_steps *s, const struct xsp_capture_reader *r,
+static void put_values(const struct xsp_steps *s, const struct xsp_capture_reader *r,
 		       struct xsp_report_section *section)
 {
-	const struct figures *f = &s->figures[xsp_steps_how(s)];
-	const double count = (double)f->steps;
-	struct xsp_steps_figures all;
-
-	xsp_steps_figures(s, &all);
+	const double count = (double)s->steps;
+	const struct xsp_steps_figures all = xsp_steps_figures(s);
 	const struct {
 		const char *key, *title;
 		enum xsp_unit unit;
 		bool known;
 		struct xsp_cell cell;
 	} rows[] = {
-		{"marker", "marked by", XSP_UNIT_TEXT, true, xsp_cell_text(f->title)},
-		{"steps", "steps", XSP_UNIT_COUNT, true, xsp_cell_integer(f->steps)},
-		{"steps_per_second", "steps a second, a thread", XSP_UNIT_PER_SECOND, f->mean > 0,
-		 xsp_cell_real(1e9 / f->mean)},
-		{"calls_per_step", "calls a step", XSP_UNIT_COUNT, f->steps > 0,
-		 xsp_cell_real((double)f->calls / count)},
-		{"mean_ns", "mean", XSP_UNIT_NS, f->steps > 0, xsp_cell_real(f->mean)},
-		{"std_ns", "std", XSP_UNIT_NS, f->steps > 1, xsp_cell_real(xsp_steps_deviation(f))},
-		{"min_ns", "min", XSP_UNIT_NS, f->steps > 0, xsp_cell_integer(f->min_ns)},
-		{"p50_ns", "p50", XSP_UNIT_NS, f->steps > 0,
-		 xsp_cell_integer(xsp_steps_quantile(f, 0.5))},
-		{"p99_ns", "p99", XSP_UNIT_NS, f->steps > 0,
-		 xsp_cell_integer(xsp_steps_quantile(f, 0.99))},
-		{"max_ns", "max", XSP_UNIT_NS, f->steps > 0, xsp_cell_integer(f->max_ns)},
+		{"marker", "marked by", XSP_UNIT_TEXT, true, xsp_cell_text(s->title)},
+		{"steps", "steps", XSP_UNIT_COUNT, true, xsp_cell_integer(s->steps)},
+		{"steps_per_second", "steps a second, a thread", XSP_UNIT_PER_SECOND, s->mean > 0,
+		 xsp_cell_real(1e9 / s->mean)},
+		{"calls_per_step", "calls a step", XSP_UNIT_COUNT, s->steps > 0,
+		 xsp_cell_real((double)s->calls / count)},
+		{"mean_ns", "mean", XSP_UNIT_NS, s->steps > 0, xsp_cell_real(s->mean)},
+		{"std_ns", "std", XSP_UNIT_NS, s->steps > 1, xsp_cell_real(xsp_steps_deviation(s))},
+		{"min_ns", "min", XSP_UNIT_NS, s->steps > 0, xsp_cell_integer(s->min_ns)},
+		{"p50_ns", "p50", XSP_UNIT_NS, s->steps > 0,
+		 xsp_cell_integer(xsp_steps_quantile(s, 0.5))},
+		{"p99_ns", "p99", XSP_UNIT_NS, s->steps > 0,
+		 xsp_cell_integer(xsp_steps_quantile(s, 0.99))},
+		{"max_ns", "max", XSP_UNIT_NS, s->steps > 0, xsp_cell_integer(s->max_ns)},
 		{"probe_ns", "of it in probes, estimated, in the mean", XSP_UNIT_NS,
-		 xsp_steps_have_probes(f), xsp_cell_real((double)f->probe_ns / count)},
+		 xsp_steps_have_probes(s), xsp_cell_real((double)s->probe_ns / count)},
 		{"warm_up", "left out as warm-up", XSP_UNIT_COUNT, true,
 		 xsp_cell_integer(all.warm_up)},
 		{"warm_up_ns", "... which took", XSP_UNIT_NS, all.warm_up > 0,
 		 xsp_cell_integer(all.warm_up_ns)},
 		{"not_whole", "left out as not recorded from beginning to end", XSP_UNIT_COUNT,
-		 true, xsp_cell_integer(f->not_whole)},
+		 true, xsp_cell_integer(s->not_whole)},
 		{"left_out", "left out as of more threads than are followed", XSP_UNIT_COUNT,
-		 f->left_out > 0, xsp_cell_integer(f->left_out)},
+		 s->left_out > 0, xsp_cell_integer(s->left_out)},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].known)
@@ -127,11 +70,11 @@ static char *longer_text(const struct xsp_steps *s, const struct step *step)
 		return NULL;
 	for (size_t i = 0; i < count; i++)
 		fprintf(f, "%s%s +%s", i > 0 ? ", " : "",
-			list[i].share.name == NO_SPAN
+			list[i].share.key == NO_SPAN
 				? "outside of traced calls"
-				: xsp_timeline_name(s->timeline, list[i].share.name),
+				: xsp_timeline_name(s->timeline, list[i].share.key),
 			xsp_format_ns(time,
-				      (uint64_t)((double)list[i].share.self_ns - list[i].mean_ns)));
+				      (uint64_t)((double)list[i].share.ns - list[i].mean_ns)));
 	if (fclose(f) != 0) {
 		free(text);
 		return NULL;
@@ -150,15 +93,14 @@ static int put_slowest(const struct xsp_steps *s, uint64_t from_ns, struct xsp_r
 		{"longer", "what took longer than in the mean", XSP_UNIT_TEXT, false},
 	};
 	XSP_REPORT_SHAPE(analyze, shape, "steps", "slowest", "the slowest steps", columns);
-	const struct figures *f = &s->figures[xsp_steps_how(s)];
 	struct xsp_report_table *t = xsp_report_table(out, &shape);
 
-	for (size_t i = 0; i < f->slowest_count; i++) {
-		const struct step *step = &f->slowest[i];
+	for (size_t i = 0; i < s->slowest_count; i++) {
+		const struct step *step = &s->slowest[i];
 		char thread[128], *longer = longer_text(s, step);
 		if (longer == NULL)
 			return -ENOMEM;
-		xsp_steps_thread(s, s->tracks[step->track], thread, sizeof(thread));
+		xsp_steps_thread(s, &s->tracks[step->track], thread, sizeof(thread));
 		const struct xsp_cell cells[] = {
 			xsp_cell_integer(step->number),
 			xsp_cell_integer(step_length(step)),
@@ -186,9 +128,9 @@ static void put_threads(const struct xsp_steps *s, struct xsp_report_section *ou
 	struct xsp_report_table *t = xsp_report_table(out, &shape);
 
 	for (size_t i = 0; i < s->track_count; i++) {
-		const struct track *k = s->tracks[i];
+		const struct track *k = &s->tracks[i];
 		char thread[128];
-		if (k->mark != xsp_steps_how(s) || k->steps == 0)
+		if (k->steps == 0)
 			continue;
 		xsp_steps_thread(s, k, thread, sizeof(thread));
 		const struct xsp_cell cells[] = {
@@ -202,33 +144,21 @@ static void put_threads(const struct xsp_steps *s, struct xsp_report_section *ou
 	}
 }
 
-int xsp_steps_report(struct xsp_steps *s, const struct xsp_capture_reader *r,
+int xsp_steps_report(const struct xsp_steps *s, const struct xsp_capture_reader *r,
 		     struct xsp_report *report)
 {
 	struct xsp_report_section *section = xsp_report_section(report, "steps", "Steps");
-	int rc = xsp_steps_end(s);
-	const struct figures *f = &s->figures[xsp_steps_how(s)];
 	uint64_t start, end;
 
-	if (rc < 0)
-		return rc;
-	if (f->whole + f->not_whole == 0) {
+	if (s->whole + s->not_whole == 0) {
 		char text[256];
-		xsp_steps_none(s, text, sizeof(text));
+		xsp_timeline_no_steps(s->timeline, text, sizeof(text));
 		xsp_report_note(section, text);
 		return 0;
 	}
-	if (s->guess != NULL)
-		xsp_report_note(section, s->guess->is
-						 ? "guessed: nothing marks steps, and this is the "
-						   "outermost call that repeats; --step NAME says "
-						   "what one is"
-						 : "guessed: nothing marks steps, and this call "
-						   "ends the pattern of outermost calls that "
-						   "repeats; --step NAME says what one is");
 	xsp_capture_window(r, &start, &end);
 	put_values(s, r, section);
-	rc = put_slowest(s, start, section);
+	int rc = put_slowest(s, start, section);
 	put_threads(s, section);
 	return rc;
 }

@@ -35,7 +35,7 @@ int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out)
 	if (rc == 0 && whole)
 		rc = xsp_summary_memory_new(t, &(*out)->memory);
 	if (rc == 0 && whole)
-		rc = xsp_summary_allocations_new(t, (*out)->steps, &(*out)->allocations);
+		rc = xsp_summary_allocations_new(t, &(*out)->allocations);
 	if (rc == 0)
 		rc = xsp_summary_waits_new(t, &(*out)->waits);
 	if (rc == 0)
@@ -72,13 +72,6 @@ void xsp_summary_free(struct xsp_summary *s)
 	free(s);
 }
 
-void xsp_summary_mark_steps(struct xsp_summary *s, const char *marker,
-			    const struct xsp_steps_guess *guess)
-{
-	xsp_steps_mark(s->steps, marker);
-	xsp_steps_mark_guess(s->steps, guess);
-}
-
 static inline int name_of(struct xsp_summary *s, xsp_name_id id, struct summary_name **out)
 {
 	if (id >= s->name_count) {
@@ -95,7 +88,7 @@ static inline int name_of(struct xsp_summary *s, xsp_name_id id, struct summary_
 static int find_row(struct xsp_summary *s, xsp_name_id id, xsp_name_id *row)
 {
 	const char *name = xsp_timeline_name(s->timeline, id);
-	const size_t stem = xsp_steps_stem(s->steps, name);
+	const size_t stem = xsp_timeline_step_stem(s->timeline, name);
 	const uint64_t hash = xsp_text_hash(name, stem);
 	const uint32_t *first = stem > 0 ? xsp_u64map_get(&s->numbered, hash) : NULL;
 	struct summary_name *n;
@@ -190,14 +183,18 @@ static int on_span(void *ctx, const struct xsp_span *span)
 	return xsp_histogram_add(&n->durations, duration);
 }
 
-/* Steps keep their numbers in a cut, whatever is left out of it. */
-static int on_every_span(void *ctx, const struct xsp_span *span)
+static int on_step(void *ctx, const struct xsp_step *step)
+{
+	return xsp_steps_step(((struct xsp_summary *)ctx)->steps, step);
+}
+
+static int on_span_in_step(void *ctx, const struct xsp_span *span)
 {
 	struct xsp_summary *s = ctx;
 	xsp_name_id row;
 	int rc = row_of(s, span->name, &row);
 
-	return rc < 0 || s->steps == NULL ? rc : xsp_steps_span(s->steps, span, row);
+	return rc < 0 ? rc : xsp_steps_in_step(s->steps, span, row);
 }
 
 static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
@@ -238,7 +235,8 @@ struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s)
 	return (struct xsp_timeline_sink){
 		.ctx = s,
 		.span = on_span,
-		.every = s->steps != NULL && xsp_steps_expected(s->steps) ? on_every_span : NULL,
+		.step = s->steps != NULL ? on_step : NULL,
+		.in_step = s->steps != NULL ? on_span_in_step : NULL,
 		.gpu = on_activity,
 		.memory = on_memory,
 		.process_memory = on_process_memory,

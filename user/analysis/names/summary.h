@@ -7,7 +7,6 @@
 
 #include "timeline/timeline.h"
 
-struct xsp_steps_guess;
 struct xsp_summary;
 
 struct xsp_summary_row {
@@ -39,9 +38,6 @@ int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out);
 /* Of names alone, in bounded memory: no threads, no samples. */
 int xsp_summary_new_names(struct xsp_timeline *t, struct xsp_summary **out);
 void xsp_summary_free(struct xsp_summary *s);
-/* Before the run: what marks steps (xsp_steps_mark); NULL: the known names; and a guess where they are in no span, or NULL. */
-void xsp_summary_mark_steps(struct xsp_summary *s, const char *marker,
-			    const struct xsp_steps_guess *guess);
 struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s);
 /* Rows sorted by own_ns, descending; *rows is owned by the summary. */
 size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **rows);

@@ -3,7 +3,7 @@
 #ifndef XSP_ANALYSIS_SUMMARY_PRIVATE_H
 #define XSP_ANALYSIS_SUMMARY_PRIVATE_H
 
-#include "analysis/names/histogram.h"
+#include "base/histogram.h"
 #include "analysis/names/steps.h"
 #include "analysis/names/summary.h"
 #include "analysis/memory/summary_allocations.h"

@@ -21,7 +21,6 @@ struct collecting {
 	struct xsp_capture_reader *reader;
 	struct xsp_timeline *timeline;
 	bool gpu; /* there is activity of GPUs */
-	struct xsp_steps *steps;
 	struct xsp_torch_args *arguments;
 	struct xsp_torch_values *values;
 	const struct xsp_capture_probe *probes;
@@ -49,15 +48,12 @@ int xsp_ranks_new(struct xsp_ranks **out)
 void xsp_ranks_mark_steps(struct xsp_ranks *j, const char *marker)
 {
 	j->marker = marker;
-	if (j->now != NULL)
-		xsp_steps_mark(j->now->steps, marker);
 }
 
 static void free_collecting(struct collecting *c)
 {
 	if (c == NULL)
 		return;
-	xsp_steps_free(c->steps);
 	xsp_torch_args_free(c->arguments);
 	xsp_u64map_free(&c->call_of);
 	xsp_u64map_free(&c->rank_of);
@@ -418,23 +414,21 @@ static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 
 static int on_step(void *ctx, const struct xsp_step *step)
 {
-	struct collecting *c = ctx;
-	struct rank *k = rank_of(c, step->pid);
+	struct collecting *c = ((struct xsp_ranks *)ctx)->now;
 
+	if (step->news == XSP_STEP_FORGET)
+		for (size_t i = c->first_rank; i < c->job->count; i++)
+			c->job->ranks[i].step_count = 0;
+	if (step->news != XSP_STEP_COUNTS && step->news != XSP_STEP_WARM_UP)
+		return 0;
+	struct rank *k = rank_of(c, step->pid);
 	if (k == NULL || xsp_grow(&k->steps, &k->step_capacity, k->step_count + 1) < 0)
 		return -ENOMEM;
 	k->steps[k->step_count++] = (struct rank_step){.start_ns = real(c, step->start_ns),
 						       .end_ns = real(c, step->end_ns),
 						       .number = step->number,
-						       .warm_up = step->warm_up};
+						       .warm_up = step->news == XSP_STEP_WARM_UP};
 	return 0;
-}
-
-static int on_every_span(void *ctx, const struct xsp_span *span)
-{
-	struct collecting *c = ((struct xsp_ranks *)ctx)->now;
-
-	return xsp_steps_span(c->steps, span, span->name);
 }
 
 /* ---- a capture ---- */
@@ -494,19 +488,15 @@ int xsp_ranks_begin(struct xsp_ranks *j, struct xsp_capture_reader *r, struct xs
 	rc = c->values != NULL ? find_roles(c) : -ENOMEM;
 	if (rc == 0)
 		rc = xsp_torch_args_new(r, &c->arguments);
-	if (rc == 0)
-		rc = xsp_steps_new(t, &c->steps);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
-	xsp_steps_mark(c->steps, j->marker);
-	xsp_steps_each(c->steps, on_step, c);
 	return 0;
 }
 
 struct xsp_timeline_sink xsp_ranks_sink(struct xsp_ranks *j)
 {
 	return (struct xsp_timeline_sink){
-		.ctx = j, .span = on_span, .every = on_every_span, .gpu = on_activity};
+		.ctx = j, .span = on_span, .step = on_step, .gpu = on_activity};
 }
 
 /* ---- behind its run ---- */
@@ -590,7 +580,7 @@ int xsp_ranks_end(struct xsp_ranks *j)
 	struct collecting *c = j->now;
 	const struct xsp_gpu_counts *gpu = xsp_timeline_gpu(c->timeline);
 	const struct xsp_health health = xsp_health_of(c->reader);
-	int rc = xsp_steps_end(c->steps);
+	int rc = 0;
 
 	for (size_t i = c->first_rank; i < j->count && rc == 0; i++) {
 		struct rank *k = &j->ranks[i];
@@ -643,7 +633,7 @@ int xsp_ranks_read(struct xsp_ranks *j, struct xsp_capture_reader *r, const char
 	struct reading reading = {j, path};
 	const struct xsp_pass_listener listener = {&reading, begin_reading, end_reading, NULL};
 
-	return xsp_pass_run(&(struct xsp_pass){r, NULL, &listener, 1}, err);
+	return xsp_pass_run(&(struct xsp_pass){r, NULL, j->marker, &listener, 1}, err);
 }
 
 /* ---- what is asked ---- */

@@ -22,7 +22,7 @@ struct xsp_ranks;
 
 int xsp_ranks_new(struct xsp_ranks **out); /* 0 or -ENOMEM */
 void xsp_ranks_free(struct xsp_ranks *j); /* NULL is allowed */
-/* Before the run of the first capture: what marks steps (xsp_steps_mark); kept by reference. */
+/* Before the run of the first capture: what marks steps (xsp_timeline_mark_steps); kept by reference. */
 void xsp_ranks_mark_steps(struct xsp_ranks *j, const char *marker);
 
 /*

@@ -4,7 +4,6 @@
 #define XSP_ANALYSIS_RANKS_PRIVATE_H
 
 #include "analysis/ranks/ranks.h"
-#include "analysis/names/steps.h"
 #include "base/arena.h"
 #include "base/u64map.h"
 #include "catalog/collectives.h"

@@ -29,7 +29,7 @@ enum xsp_severity xsp_rule_severity(double share)
 					   : XSP_SEVERITY_LOW;
 }
 
-int xsp_rules_prepare(struct xsp_rule_context *c)
+void xsp_rules_prepare(struct xsp_rule_context *c)
 {
 	const struct xsp_summary_analysis *a = xsp_rule_state(c, "summary");
 	const struct xsp_summary_row *rows;
@@ -41,10 +41,7 @@ int xsp_rules_prepare(struct xsp_rule_context *c)
 	const bool more = in_calls > c->recorded_ns;
 	c->time_ns = more ? in_calls : c->recorded_ns;
 	c->time_of = more ? "the time that threads spent in calls" : "the recorded time";
-	const int rc = xsp_steps_figures(a->summary->steps, &c->steps);
-	if (c->steps.guessed) /* a share of the wrong time, a leak by the wrong step, is worse than none */
-		c->steps = (struct xsp_steps_figures){.guessed = true};
-	return rc;
+	c->steps = xsp_steps_figures(a->summary->steps);
 }
 
 struct xsp_rule_part xsp_rule_part(const struct xsp_rule_context *c, uint64_t ns,

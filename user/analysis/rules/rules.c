@@ -137,8 +137,9 @@ int xsp_rules_run(struct xsp_rule_context *c, const double *thresholds)
 	struct xsp_report_table *t =
 		xsp_report_table(xsp_report_section(c->report, "rules", "Rules"), &shape);
 	const struct xsp_report_found *all;
-	int rc = xsp_rules_prepare(c);
+	int rc = 0;
 
+	xsp_rules_prepare(c);
 	for (size_t i = 0; i < xsp_rule_count && rc >= 0; i++) {
 		const size_t before = xsp_report_findings(c->report, &all);
 		c->rule = &xsp_rules[i];

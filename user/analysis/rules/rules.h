@@ -27,7 +27,7 @@ struct xsp_rule_context {
 	uint64_t recorded_ns; /* time in which all was on, of the part that is told */
 	uint64_t time_ns; /* what shares are of: see xsp_rule_part() */
 	const char *time_of;
-	struct xsp_steps_figures steps; /* none where they are guessed */
+	struct xsp_steps_figures steps;
 	const struct xsp_analysis *const *analyses; /* those that there are, ended by NULL, and */
 	void *const *states; /* ... their states */
 	const char **
@@ -62,8 +62,8 @@ int xsp_rules_run(struct xsp_rule_context *c, const double *thresholds);
 
 /* ---- for rules ---- */
 
-/* Before the first of them: what all need. 0 or a negative errno. */
-int xsp_rules_prepare(struct xsp_rule_context *c);
+/* Before the first of them: what all need. */
+void xsp_rules_prepare(struct xsp_rule_context *c);
 
 /* For how long there were waits, samples: no window of --max-overhead interrupts them. */
 uint64_t xsp_rule_waits_ns(const struct xsp_rule_context *c);

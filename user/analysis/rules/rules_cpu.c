@@ -51,7 +51,7 @@ static bool is_operation(const struct xsp_rule_context *c, const struct xsp_summ
 	const struct xsp_summary_analysis *a = summary_of(c);
 	const struct xsp_cuda_entry *cuda = xsp_cuda_find(xsp_summary_text(a->summary, row));
 
-	return !xsp_steps_are(a->summary->steps, row->name) &&
+	return !xsp_timeline_marks_steps(c->timeline, row->name) &&
 	       !xsp_call_sites_is_loader(xsp_rule_state(c, "call_sites"), row->name) &&
 	       (cuda == NULL || (cuda->kind != XSP_CUDA_SYNC && cuda->kind != XSP_CUDA_CONTEXT)) &&
 	       !xsp_collective_is_waiting(xsp_summary_text(a->summary, row));
@@ -173,8 +173,6 @@ static void find_loop(const struct xsp_rule_context *c, const struct loop *l,
 		c, XSP_DOUBT_SITES | XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS | XSP_DOUBT_FILTERED,
 		doubt);
 
-	if (uncertain == NULL && c->steps.guessed)
-		uncertain = "nothing marks steps, they are guessed: --step NAME says what one is";
 	xsp_call_site_line(sites, l->most, line);
 	xsp_call_site_text(sites, l->most, subject);
 	if (l->operations > 1)
@@ -267,10 +265,6 @@ int xsp_rule_python_loop(const struct xsp_rule_context *c)
 	size_t count, found = 0;
 	bool any;
 
-	/* a guess is good enough for how often a line calls something: it repeats with them */
-	int rc = xsp_steps_figures(summary_of(c)->summary->steps, &with_lines.steps);
-	if (rc < 0)
-		return rc;
 	xsp_call_sites_steps(xsp_rule_state(c, "call_sites"), &with_lines.steps);
 	/* what probes take is no time of the program's, neither of the calls nor of the steps */
 	with_lines.steps.sum_ns -= with_lines.steps.probe_ns;
@@ -537,13 +531,9 @@ int xsp_rule_overhead(const struct xsp_rule_context *c)
 		 between ? "the whole time" : c->time_of, xsp_format_ns(time, cost));
 	snprintf(advice, sizeof(advice),
 		 "record less: most calls are those of %.300s (%s), which -e '!...' leaves out; or "
-		 "keep it small with --max-overhead%s",
+		 "keep it small with --max-overhead. Own times here are without the probes",
 		 most != NULL ? xsp_summary_text(a->summary, most) : "no name",
-		 xsp_format_count(calls, most != NULL ? most->calls : 0),
-		 /* a Chrome trace does not tell what of a span they are */
-		 xsp_capture_info(c->reader, "read from") == NULL
-			 ? ". Own times here are without the probes"
-			 : "");
+		 xsp_format_count(calls, most != NULL ? most->calls : 0));
 	struct xsp_report_section *f = xsp_rule_found(
 		c, (struct xsp_report_finding){.title = title, .advice = advice, .share = share},
 		true);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "analysis/names/histogram.h"
+#include "base/histogram.h"
 
 #include <errno.h>
 #include <math.h>
