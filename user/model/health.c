@@ -6,13 +6,12 @@
 #include "base/units.h"
 
 const struct xsp_loss_words xsp_loss_words[XSP_LOSSES] = {
-	[XSP_LOSS_ENTRIES] = {"lost_entries", "entry", "entries"},
-	[XSP_LOSS_EXITS] = {"lost_exits", "exit", "exits"},
-	[XSP_LOSS_OTHER] = {"lost_other", "other event", "other events"},
-	[XSP_LOSS_NAMES] = {"lost_names", "name", "names"},
-	[XSP_LOSS_MISSED] = {"missed_hits", "hit missed by the kernel",
-			     "hits missed by the kernel"},
-	[XSP_LOSS_UNTRACKED] = {"untracked", "call not followed (table full)",
+	[XSP_LOSS_ENTRIES] = {"entry", "entries"},
+	[XSP_LOSS_EXITS] = {"exit", "exits"},
+	[XSP_LOSS_OTHER] = {"other event", "other events"},
+	[XSP_LOSS_NAMES] = {"name", "names"},
+	[XSP_LOSS_MISSED] = {"hit missed by the kernel", "hits missed by the kernel"},
+	[XSP_LOSS_UNTRACKED] = {"call not followed (table full)",
 				"calls not followed (table full)"},
 };
 

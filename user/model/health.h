@@ -22,9 +22,9 @@ enum xsp_loss {
 	XSP_LOSSES
 };
 
-/* "lost_entries", "entry", "entries". */
+/* "entry", "entries". */
 struct xsp_loss_words {
-	const char *key, *one, *several;
+	const char *one, *several;
 };
 extern const struct xsp_loss_words xsp_loss_words[XSP_LOSSES];
 
