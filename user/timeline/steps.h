@@ -31,6 +31,8 @@ enum xsp_step_news {
 struct xsp_step {
 	enum xsp_step_news news;
 	uint32_t pid, tid;
+	uint32_t
+		thread; /* index among those that have steps, in the order in which they were met */
 	uint32_t name; /* xsp_name_id of the span that marks it */
 	uint64_t number, start_ns, end_ns;
 	uint64_t probe_ns; /* of its time, estimated, in probes of what was called in it */

@@ -31,7 +31,7 @@ static size_t put_in_order(struct longer *list, size_t count, const struct longe
 	return count;
 }
 
-static uint64_t sum_of_shares(const struct xsp_steps *s, size_t thread)
+static uint64_t sum_of_shares(const struct xsp_steps *s, uint32_t thread)
 {
 	const struct xsp_step_share *sums;
 	const size_t count = xsp_step_shares_sums(s->shares, thread, &sums);
@@ -277,7 +277,7 @@ static void put_step(const struct xsp_steps *s, const struct step *step, uint64_
 static void put_threads(const struct xsp_steps *s, struct xsp_json_writer *j)
 {
 	xsp_json_begin(j, "threads", '[');
-	for (size_t i = 0; i < s->track_count; i++) {
+	for (uint32_t i = 0; i < s->track_count; i++) {
 		const struct track *k = &s->tracks[i];
 		const struct xsp_timeline_thread *t = xsp_timeline_thread(s->timeline, k->tid);
 		const struct xsp_step_share *sums;
