@@ -312,12 +312,12 @@ static int add_in_span(struct xsp_timeline *t, const struct xsp_span *span)
 		return rc;
 	if (!inside)
 		return k != NULL ? add_marker(t, k, span) : report_unfollowed(t, span);
-	/* one of a stack that was given up may be closed behind the step's end */
+	/* one of a stack that was given up may close after the step's end */
 	return k != NULL && span->start_ns >= k->begin_ns ? xsp_notify_in_step(t, span, k->index)
 							  : 0;
 }
 
-/* Steps that a span ends: what is called in them comes behind the end of the one before. */
+/* Steps that a span ends: what is called in them comes after the end of the one before. */
 static int add_between(struct xsp_timeline *t, const struct xsp_span *span)
 {
 	const bool marker = t->steps->marks[span->name] == MARK_ENDS;
@@ -386,7 +386,7 @@ static int end(struct xsp_timeline *t)
 		struct track *k = s->tracks[i];
 		if (s->spans_are && k->mark == MARK_ENDS)
 			continue;
-		/* what came behind the last one was not seen to end */
+		/* what came after the last one was not seen to end */
 		if (k->mark == MARK_ENDS && k->begun && k->begin_ns < to)
 			rc = xsp_notify_step(t, &(struct xsp_step){.news = XSP_STEP_PARTIAL,
 								   .pid = k->pid,

@@ -115,23 +115,23 @@ static void count_step(struct xsp_steps *s, const struct step *step, uint64_t pr
 }
 
 /* It counts, or is warm-up. */
-static int add_judged(struct xsp_steps *s, const struct xsp_step *told,
+static int add_judged(struct xsp_steps *s, const struct xsp_step *judged,
 		      const struct xsp_step_share *shares, size_t share_count)
 {
-	struct step step = {.number = told->number,
-			    .start_ns = told->start_ns,
-			    .end_ns = told->end_ns,
-			    .track = told->thread,
+	struct step step = {.number = judged->number,
+			    .start_ns = judged->start_ns,
+			    .end_ns = judged->end_ns,
+			    .track = judged->thread,
 			    .shares = (struct xsp_step_share *)(uintptr_t)shares,
 			    .share_count = share_count};
 
 	for (size_t i = 0; i < share_count; i++)
 		step.calls += shares[i].calls;
-	if (told->news == XSP_STEP_WARM_UP) {
+	if (judged->news == XSP_STEP_WARM_UP) {
 		step.shares = NULL;
 		return XSP_APPEND(s->warm_up, s->warm_up_capacity, s->warm_up_count, step);
 	}
-	count_step(s, &step, told->probe_ns);
+	count_step(s, &step, judged->probe_ns);
 	int rc = xsp_histogram_add(&s->times, step_length(&step));
 	return rc < 0 ? rc : rank(s, &step);
 }

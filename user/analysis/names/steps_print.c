@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* steps_print.c - steps as lines behind the summary's table, and as JSON. */
+/* steps_print.c - steps as lines below the summary's table, and as JSON. */
 #include "analysis/names/steps_private.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "base/units.h"
 
 #define SLOWEST_SHOWN 3
-#define LONGER_SHARE 20 /* less than this part of what a step took more is not told */
+#define LONGER_SHARE 20 /* less than this part of what a step took more is left out */
 
 static double more(const struct longer *l)
 {
