@@ -219,6 +219,29 @@ Test(steps, between_the_ends_of_optimizer_steps)
 	free(out);
 }
 
+/* Where the profiler begins later than the recording: its steps count, what was between optimizer steps does not. */
+Test(steps, spans_that_are_steps_come_before_ends)
+{
+	struct builder b;
+
+	open_capture(&b);
+	for (uint64_t i = 0; i < 6; i++) {
+		put_call(&b, 10000 * i + 2000, 10000 * i + 2500);
+		put_range(&b, "Optimizer.step#SGD.step", 10000 * i + 8000, 10000 * i + 9000, 0);
+	}
+	for (uint64_t i = 0; i < 3; i++)
+		put_range(&b,
+			  i == 0   ? "ProfilerStep#7"
+			  : i == 1 ? "ProfilerStep#8"
+				   : "ProfilerStep#9",
+			  100000 + 5000 * i, 104000 + 5000 * i, 100);
+	char *out = text_of(&b, NULL, true);
+	expect(out, "\"marker\": \"ProfilerStep#*\"");
+	expect(out,
+	       "\"steps\": 3,\n    \"calls\": 3,\n    \"not_whole\": 0,\n    \"mean_ns\": 4000");
+	free(out);
+}
+
 /* Pitfall 7: windows that were not recorded, and what was open at an end. */
 Test(steps, only_what_was_recorded_whole_counts)
 {

@@ -35,13 +35,14 @@ int xsp_notify_step(const struct xsp_timeline *t, const struct xsp_step *step)
 	return rc;
 }
 
-int xsp_notify_in_step(const struct xsp_timeline *t, const struct xsp_span *span)
+int xsp_notify_in_step(const struct xsp_timeline *t, const struct xsp_span *span, uint32_t thread)
 {
 	int rc = 0;
 
-	if (span->left_out == 0)
-		NOTIFY(t, in_step, span);
-	return rc;
+	for (size_t i = 0; i < t->sink_count && rc >= 0 && span->left_out == 0; i++)
+		if (t->sinks[i].in_step != NULL)
+			rc = t->sinks[i].in_step(t->sinks[i].ctx, span, thread);
+	return rc < 0 ? rc : 0;
 }
 
 int xsp_notify_span(struct xsp_timeline *t, const struct xsp_span *span)

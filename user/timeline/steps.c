@@ -21,7 +21,7 @@ enum mark { MARK_NONE, MARK_IS, MARK_ENDS, MARKS };
 
 /* The steps of a thread. */
 struct track {
-	uint32_t pid, tid;
+	uint32_t pid, tid, index;
 	enum mark mark;
 	xsp_name_id name; /* of the last marker; of MARK_ENDS the others are no markers here */
 	bool begun; /* MARK_ENDS: the step at hand has a beginning */
@@ -200,7 +200,10 @@ static int track_of(struct xsp_steps_of_timeline *s, const struct xsp_span *span
 			free(k);
 			return -ENOMEM;
 		}
-		*k = (struct track){.pid = span->pid, .tid = span->tid, .mark = mark};
+		*k = (struct track){.pid = span->pid,
+				    .tid = span->tid,
+				    .index = (uint32_t)s->track_count,
+				    .mark = mark};
 		s->tracks[s->track_count++] = *out = k;
 	}
 	if (*out != NULL)
@@ -240,6 +243,7 @@ static struct xsp_step step_of(const struct xsp_timeline *t, const struct track 
 	const bool ends = k->mark == MARK_ENDS;
 	struct xsp_step step = {.pid = k->pid,
 				.tid = k->tid,
+				.thread = k->index,
 				.name = span->name,
 				.number = number_of(t->steps, k, xsp_timeline_name(t, span->name)),
 				.start_ns = ends ? k->begin_ns : span->start_ns,
@@ -308,11 +312,12 @@ static int add_in_span(struct xsp_timeline *t, const struct xsp_span *span)
 		return rc;
 	if (!inside)
 		return k != NULL ? add_marker(t, k, span) : report_unfollowed(t, span);
-	/* one of a stack that was given up may be closed behind the step's end */
-	return k != NULL && span->start_ns >= k->begin_ns ? xsp_notify_in_step(t, span) : 0;
+	/* one of a stack that was given up may close after the step's end */
+	return k != NULL && span->start_ns >= k->begin_ns ? xsp_notify_in_step(t, span, k->index)
+							  : 0;
 }
 
-/* Steps that a span ends: what is called in them comes behind the end of the one before. */
+/* Steps that a span ends: what is called in them comes after the end of the one before. */
 static int add_between(struct xsp_timeline *t, const struct xsp_span *span)
 {
 	const bool marker = t->steps->marks[span->name] == MARK_ENDS;
@@ -325,7 +330,7 @@ static int add_between(struct xsp_timeline *t, const struct xsp_span *span)
 		/* what is beside the marker, with all that is in it; what is around it is around steps as well */
 		if (span->depth == k->depth)
 			k->probe_ns += span->probe_ns;
-		rc = xsp_notify_in_step(t, span);
+		rc = xsp_notify_in_step(t, span, k->index);
 	}
 	return rc < 0 || !marker || (k->markers > 0 && k->name != span->name)
 		       ? rc
@@ -381,11 +386,12 @@ static int end(struct xsp_timeline *t)
 		struct track *k = s->tracks[i];
 		if (s->spans_are && k->mark == MARK_ENDS)
 			continue;
-		/* what came behind the last one was not seen to end */
+		/* what came after the last one was not seen to end */
 		if (k->mark == MARK_ENDS && k->begun && k->begin_ns < to)
 			rc = xsp_notify_step(t, &(struct xsp_step){.news = XSP_STEP_PARTIAL,
 								   .pid = k->pid,
 								   .tid = k->tid,
+								   .thread = k->index,
 								   .name = k->name,
 								   .start_ns = k->begin_ns,
 								   .end_ns = to,

@@ -18,7 +18,7 @@ struct xsp_timeline;
 #define XSP_STEPS_FIRST 10U /* of a thread, among which warm-up is looked for */
 
 enum xsp_step_news {
-	XSP_STEP_ENDED, /* it was recorded whole, and lies in the part that is told */
+	XSP_STEP_ENDED, /* it was recorded whole, and lies in the part that is asked for */
 	XSP_STEP_PARTIAL, /* it was not, or lies there in part only: it is in no figure */
 	XSP_STEP_OUTSIDE, /* it does not lie there */
 	XSP_STEP_UNFOLLOWED, /* there are more threads with steps than are followed */
@@ -31,6 +31,8 @@ enum xsp_step_news {
 struct xsp_step {
 	enum xsp_step_news news;
 	uint32_t pid, tid;
+	uint32_t
+		thread; /* index among those that have steps, in the order in which they were met */
 	uint32_t name; /* xsp_name_id of the span that marks it */
 	uint64_t number, start_ns, end_ns;
 	uint64_t probe_ns; /* of its time, estimated, in probes of what was called in it */

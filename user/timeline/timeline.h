@@ -120,9 +120,9 @@ struct xsp_timeline_sink {
 	 * except for spans of abandoned stacks, which come when they are known to be gone. */
 	int (*span)(void *ctx, const struct xsp_span *span);
 	/* Steps (timeline/steps.h), in order for each thread; and before each the spans in it, by their whole
-	 * times. */
+	 * times, with the index of the thread. */
 	int (*step)(void *ctx, const struct xsp_step *step);
-	int (*in_step)(void *ctx, const struct xsp_span *span);
+	int (*in_step)(void *ctx, const struct xsp_span *span, uint32_t thread);
 	/* Calls of CUDA's API and what the GPU did (timeline/gpu.h): seconds late, in no order. */
 	int (*call)(void *ctx, const struct xsp_gpu_call *call);
 	int (*gpu)(void *ctx, const struct xsp_gpu_activity *activity);

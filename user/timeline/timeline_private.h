@@ -291,7 +291,7 @@ bool xsp_cut_chooses(const struct xsp_timeline *t);
 
 int xsp_notify_step(const struct xsp_timeline *t, const struct xsp_step *step);
 /* Before the span itself; not of one that is left out. */
-int xsp_notify_in_step(const struct xsp_timeline *t, const struct xsp_span *span);
+int xsp_notify_in_step(const struct xsp_timeline *t, const struct xsp_span *span, uint32_t thread);
 int xsp_notify_span(struct xsp_timeline *t, const struct xsp_span *span);
 int xsp_notify_call(const struct xsp_timeline *t, const struct xsp_gpu_call *call);
 /* *reported: was it? */

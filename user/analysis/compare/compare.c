@@ -59,6 +59,12 @@ static const struct {
 
 /* ---- what makes it doubtful ---- */
 
+/* Of a trace that was imported neither version nor filters are known. */
+static bool are_known_to_differ(const char *a, const char *b)
+{
+	return *a != '\0' && *b != '\0' && strcmp(a, b) != 0;
+}
+
 /* The first reason, for findings; all of them are noted. NULL: none. */
 static const char *note_doubts(struct xsp_report_section *head,
 			       const struct xsp_compare_side *sides, size_t count)
@@ -90,10 +96,8 @@ static const char *note_doubts(struct xsp_report_section *head,
 			doubts[3] = doubts[3] || c->late;
 			doubts[4] = doubts[4] || strcmp(c->command, first->command) != 0;
 			doubts[5] = doubts[5] || strcmp(c->host, first->host) != 0;
-			doubts[6] = doubts[6] || strcmp(c->version, first->version) != 0;
-			/* those of a trace that was imported are not known */
-			doubts[7] = doubts[7] || (*c->filters != '\0' && *first->filters != '\0' &&
-						  strcmp(c->filters, first->filters) != 0);
+			doubts[6] = doubts[6] || are_known_to_differ(c->version, first->version);
+			doubts[7] = doubts[7] || are_known_to_differ(c->filters, first->filters);
 		}
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		if (!doubts[i])

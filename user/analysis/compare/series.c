@@ -336,13 +336,13 @@ static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 
 /* ---- steps ---- */
 
-static int on_span_in_step(void *ctx, const struct xsp_span *span)
+static int on_span_in_step(void *ctx, const struct xsp_span *span, uint32_t thread)
 {
 	struct xsp_series *s = ctx;
 	uint32_t row;
 	int rc = operator_of(s, span, &row);
 
-	return rc < 0 ? rc : xsp_step_shares_add(s->in_steps, span, row, span->self_ns);
+	return rc < 0 ? rc : xsp_step_shares_add(s->in_steps, span, thread, row, span->self_ns);
 }
 
 static void keep_every_second(struct xsp_series *s)

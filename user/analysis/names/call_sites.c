@@ -292,7 +292,7 @@ static uint64_t probes_in(const struct xsp_span *span)
 	return span->probe_ns < ns ? span->probe_ns : ns;
 }
 
-static int on_span_in_step(void *ctx, const struct xsp_span *span)
+static int on_span_in_step(void *ctx, const struct xsp_span *span, uint32_t thread)
 {
 	struct xsp_call_sites *s = ctx;
 	int rc = find_site(s, span);
@@ -302,7 +302,7 @@ static int on_span_in_step(void *ctx, const struct xsp_span *span)
 	/* their whole times are added up, not only their own */
 	const uint64_t ns = span->end_ns - span->start_ns;
 	const bool python = s->sites[s->site - 1].kind == 0;
-	return xsp_step_shares_add(s->in_steps, span, s->site - 1,
+	return xsp_step_shares_add(s->in_steps, span, thread, s->site - 1,
 				   python ? ns - probes_in(span) : ns);
 }
 

@@ -13,7 +13,6 @@ struct shares {
 };
 
 struct thread {
-	uint32_t pid, tid;
 	struct xsp_u64map index_of; /* key → index in both */
 	struct shares now; /* in the step at hand */
 	struct shares sums; /* in all that count */
@@ -24,10 +23,8 @@ struct thread {
 };
 
 struct xsp_step_shares {
-	struct thread **threads;
-	size_t count, capacity;
-	struct xsp_u64map thread_of; /* pid and tid → index */
-	struct thread *last; /* looked for */
+	struct thread *threads; /* by index */
+	size_t capacity;
 	struct shares step; /* of the last one that was judged */
 };
 
@@ -39,20 +36,18 @@ int xsp_step_shares_new(struct xsp_step_shares **out)
 
 static void clear(struct xsp_step_shares *s)
 {
-	for (size_t i = 0; i < s->count; i++) {
-		struct thread *t = s->threads[i];
+	for (size_t i = 0; i < s->capacity; i++) {
+		struct thread *t = &s->threads[i];
 		for (size_t n = 0; n < t->first_count; n++)
 			free(t->first[n].list);
 		xsp_u64map_free(&t->index_of);
 		free(t->now.list);
 		free(t->sums.list);
 		free(t->touched);
-		free(t);
 	}
-	xsp_u64map_free(&s->thread_of);
 	free(s->threads);
 	free(s->step.list);
-	*s = (struct xsp_step_shares){.count = 0};
+	*s = (struct xsp_step_shares){.capacity = 0};
 }
 
 void xsp_step_shares_free(struct xsp_step_shares *s)
@@ -62,30 +57,12 @@ void xsp_step_shares_free(struct xsp_step_shares *s)
 	free(s);
 }
 
-static uint64_t thread_key(uint32_t pid, uint32_t tid)
+/* NULL: out of memory. */
+static struct thread *thread_at(struct xsp_step_shares *s, uint32_t index)
 {
-	return xsp_u64_mix((uint64_t)pid << 32 | tid);
-}
-
-static int thread_of(struct xsp_step_shares *s, uint32_t pid, uint32_t tid, struct thread **out)
-{
-	*out = s->last;
-	if (s->last != NULL && s->last->tid == tid && s->last->pid == pid)
-		return 0;
-	const long at = xsp_u64map_index(&s->thread_of, thread_key(pid, tid), &s->threads,
-					 &s->capacity, s->count);
-	if (at < 0)
-		return -ENOMEM;
-	if ((size_t)at == s->count) {
-		struct thread *t = calloc(1, sizeof(*t));
-		if (t == NULL)
-			return -ENOMEM;
-		t->pid = pid;
-		t->tid = tid;
-		s->threads[s->count++] = t;
-	}
-	*out = s->last = s->threads[at];
-	return 0;
+	return xsp_grow_zeroed(&s->threads, &s->capacity, (size_t)index + 1) < 0
+		       ? NULL
+		       : &s->threads[index];
 }
 
 static int index_of(struct thread *t, uint32_t key, uint32_t *out)
@@ -102,17 +79,14 @@ static int index_of(struct thread *t, uint32_t key, uint32_t *out)
 	return XSP_APPEND(t->sums.list, t->sums.capacity, t->sums.count, none);
 }
 
-int xsp_step_shares_add(struct xsp_step_shares *s, const struct xsp_span *span, uint32_t key,
-			uint64_t ns)
+int xsp_step_shares_add(struct xsp_step_shares *s, const struct xsp_span *span, uint32_t thread,
+			uint32_t key, uint64_t ns)
 {
-	struct thread *t;
+	struct thread *t = thread_at(s, thread);
 	uint32_t at;
-	int rc = thread_of(s, span->pid, span->tid, &t);
 
-	if (rc == 0)
-		rc = index_of(t, key, &at);
-	if (rc < 0)
-		return rc;
+	if (t == NULL || index_of(t, key, &at) < 0)
+		return -ENOMEM;
 	struct xsp_step_share *now = &t->now.list[at];
 	now->ns += xsp_span_has_duration(span) ? ns : 0;
 	return now->calls++ > 0 ? 0
@@ -169,7 +143,6 @@ int xsp_step_shares_step(struct xsp_step_shares *s, const struct xsp_step *step,
 			 const struct xsp_step_share **out, size_t *count)
 {
 	struct shares shares = {.count = 0};
-	struct thread *t;
 	int rc = 0;
 
 	*out = NULL;
@@ -178,9 +151,9 @@ int xsp_step_shares_step(struct xsp_step_shares *s, const struct xsp_step *step,
 		clear(s);
 	if (step->news == XSP_STEP_FORGET || step->news == XSP_STEP_UNFOLLOWED)
 		return 0;
-	rc = thread_of(s, step->pid, step->tid, &t);
-	if (rc < 0)
-		return rc;
+	struct thread *t = thread_at(s, step->thread);
+	if (t == NULL)
+		return -ENOMEM;
 	if (step->news == XSP_STEP_COUNTS || step->news == XSP_STEP_WARM_UP) {
 		rc = judge(s, t, step, &shares);
 		*out = shares.list;
@@ -199,7 +172,7 @@ uint64_t xsp_step_shares_calls(const struct xsp_step_shares *s, uint32_t key, ui
 {
 	uint64_t calls = 0, sum_ns = 0;
 
-	for (size_t i = 0; i < s->count; i++) {
+	for (uint32_t i = 0; i < s->capacity; i++) {
 		const struct xsp_step_share *sum = xsp_step_shares_sum(s, i, key);
 		calls += sum != NULL ? sum->calls : 0;
 		sum_ns += sum != NULL ? sum->ns : 0;
@@ -209,30 +182,20 @@ uint64_t xsp_step_shares_calls(const struct xsp_step_shares *s, uint32_t key, ui
 	return calls;
 }
 
-size_t xsp_step_shares_threads(const struct xsp_step_shares *s)
-{
-	return s->count;
-}
-
-size_t xsp_step_shares_thread(const struct xsp_step_shares *s, uint32_t pid, uint32_t tid)
-{
-	const uint32_t *at = xsp_u64map_get(&s->thread_of, thread_key(pid, tid));
-
-	return at != NULL ? *at : 0;
-}
-
-size_t xsp_step_shares_sums(const struct xsp_step_shares *s, size_t thread,
+size_t xsp_step_shares_sums(const struct xsp_step_shares *s, uint32_t thread,
 			    const struct xsp_step_share **sums)
 {
-	*sums = s->threads[thread]->sums.list;
-	return s->threads[thread]->sums.count;
+	const struct shares none = {.count = 0};
+	const struct shares *all = thread < s->capacity ? &s->threads[thread].sums : &none;
+
+	*sums = all->list;
+	return all->count;
 }
 
-const struct xsp_step_share *xsp_step_shares_sum(const struct xsp_step_shares *s, size_t thread,
+const struct xsp_step_share *xsp_step_shares_sum(const struct xsp_step_shares *s, uint32_t thread,
 						 uint32_t key)
 {
-	const struct thread *t = s->threads[thread];
-	const uint32_t *at = xsp_u64map_get(&t->index_of, key);
+	const uint32_t *at = xsp_u64map_get(&s->threads[thread].index_of, key);
 
-	return at != NULL ? &t->sums.list[*at] : NULL;
+	return at != NULL ? &s->threads[thread].sums.list[*at] : NULL;
 }

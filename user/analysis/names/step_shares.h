@@ -16,8 +16,8 @@ int xsp_step_shares_new(struct xsp_step_shares **out);
 void xsp_step_shares_free(struct xsp_step_shares *s);
 
 /* A span of the step at hand, which counts under `key` with so much time. 0 or -ENOMEM. */
-int xsp_step_shares_add(struct xsp_step_shares *s, const struct xsp_span *span, uint32_t key,
-			uint64_t ns);
+int xsp_step_shares_add(struct xsp_step_shares *s, const struct xsp_span *span, uint32_t thread,
+			uint32_t key, uint64_t ns);
 /* To be called with all news. *shares: of one that counts or is warm-up, what was called in it; valid until the next call.
  * 0 or -ENOMEM. */
 int xsp_step_shares_step(struct xsp_step_shares *s, const struct xsp_step *step,
@@ -25,13 +25,10 @@ int xsp_step_shares_step(struct xsp_step_shares *s, const struct xsp_step *step,
 
 /* Sums over the steps that count: under one key, of all threads; *ns may be NULL. */
 uint64_t xsp_step_shares_calls(const struct xsp_step_shares *s, uint32_t key, uint64_t *ns);
-/* Threads, in the order in which they were met; the index of one that was. */
-size_t xsp_step_shares_threads(const struct xsp_step_shares *s);
-size_t xsp_step_shares_thread(const struct xsp_step_shares *s, uint32_t pid, uint32_t tid);
 /* Of a thread: under each key, and under one; NULL: there is none. */
-size_t xsp_step_shares_sums(const struct xsp_step_shares *s, size_t thread,
+size_t xsp_step_shares_sums(const struct xsp_step_shares *s, uint32_t thread,
 			    const struct xsp_step_share **sums);
-const struct xsp_step_share *xsp_step_shares_sum(const struct xsp_step_shares *s, size_t thread,
+const struct xsp_step_share *xsp_step_shares_sum(const struct xsp_step_shares *s, uint32_t thread,
 						 uint32_t key);
 
 #endif

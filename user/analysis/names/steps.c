@@ -115,34 +115,35 @@ static void count_step(struct xsp_steps *s, const struct step *step, uint64_t pr
 }
 
 /* It counts, or is warm-up. */
-static int add_judged(struct xsp_steps *s, const struct xsp_step *told,
+static int add_judged(struct xsp_steps *s, const struct xsp_step *judged,
 		      const struct xsp_step_share *shares, size_t share_count)
 {
-	struct step step = {.number = told->number,
-			    .start_ns = told->start_ns,
-			    .end_ns = told->end_ns,
-			    .track = xsp_step_shares_thread(s->shares, told->pid, told->tid),
+	struct step step = {.number = judged->number,
+			    .start_ns = judged->start_ns,
+			    .end_ns = judged->end_ns,
+			    .track = judged->thread,
 			    .shares = (struct xsp_step_share *)(uintptr_t)shares,
 			    .share_count = share_count};
 
 	for (size_t i = 0; i < share_count; i++)
 		step.calls += shares[i].calls;
-	if (told->news == XSP_STEP_WARM_UP) {
+	if (judged->news == XSP_STEP_WARM_UP) {
 		step.shares = NULL;
 		return XSP_APPEND(s->warm_up, s->warm_up_capacity, s->warm_up_count, step);
 	}
-	count_step(s, &step, told->probe_ns);
+	count_step(s, &step, judged->probe_ns);
 	int rc = xsp_histogram_add(&s->times, step_length(&step));
 	return rc < 0 ? rc : rank(s, &step);
 }
 
-static int note_threads(struct xsp_steps *s, uint32_t pid, uint32_t tid)
+static int note_thread(struct xsp_steps *s, uint32_t pid, uint32_t tid, uint32_t thread)
 {
-	const size_t count = xsp_step_shares_threads(s->shares);
-
-	return s->track_count == count ? 0
-				       : XSP_APPEND(s->tracks, s->track_capacity, s->track_count,
-						    (struct track){.pid = pid, .tid = tid});
+	if (xsp_grow_zeroed(&s->tracks, &s->track_capacity, (size_t)thread + 1) < 0)
+		return -ENOMEM;
+	s->track_count = s->track_count > thread ? s->track_count : thread + 1;
+	s->tracks[thread].pid = pid;
+	s->tracks[thread].tid = tid;
+	return 0;
 }
 
 int xsp_steps_step(struct xsp_steps *s, const struct xsp_step *step)
@@ -153,14 +154,12 @@ int xsp_steps_step(struct xsp_steps *s, const struct xsp_step *step)
 
 	if (step->news == XSP_STEP_FORGET)
 		clear(s);
-	if (rc == 0)
-		rc = note_threads(s, step->pid, step->tid);
-	if (rc < 0 || step->news == XSP_STEP_FORGET)
+	s->left_out += step->news == XSP_STEP_UNFOLLOWED;
+	if (rc < 0 || step->news == XSP_STEP_FORGET || step->news == XSP_STEP_UNFOLLOWED)
 		return rc;
-	if (step->news == XSP_STEP_UNFOLLOWED) {
-		s->left_out++;
-		return 0;
-	}
+	rc = note_thread(s, step->pid, step->tid, step->thread);
+	if (rc < 0)
+		return rc;
 	set_title(s, step->name);
 	s->by_ends = step->by_ends;
 	s->not_whole += step->news == XSP_STEP_PARTIAL;
@@ -171,11 +170,10 @@ int xsp_steps_step(struct xsp_steps *s, const struct xsp_step *step)
 		       : 0;
 }
 
-int xsp_steps_in_step(struct xsp_steps *s, const struct xsp_span *span, xsp_name_id name)
+int xsp_steps_in_step(struct xsp_steps *s, const struct xsp_span *span, uint32_t thread,
+		      xsp_name_id name)
 {
-	int rc = xsp_step_shares_add(s->shares, span, name, span->self_ns);
-
-	return rc < 0 ? rc : note_threads(s, span->pid, span->tid);
+	return xsp_step_shares_add(s->shares, span, thread, name, span->self_ns);
 }
 
 /* ---- what is asked ---- */

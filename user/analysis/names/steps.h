@@ -16,7 +16,8 @@ int xsp_steps_new(struct xsp_timeline *t, struct xsp_steps **out);
 void xsp_steps_free(struct xsp_steps *s);
 /* What the timeline tells of steps. `name`: what the span's calls are counted under. 0 or -ENOMEM. */
 int xsp_steps_step(struct xsp_steps *s, const struct xsp_step *step);
-int xsp_steps_in_step(struct xsp_steps *s, const struct xsp_span *span, xsp_name_id name);
+int xsp_steps_in_step(struct xsp_steps *s, const struct xsp_span *span, uint32_t thread,
+		      xsp_name_id name);
 
 /* Were events lost, which makes what steps hold uncertain? */
 bool xsp_steps_uncertain(const struct xsp_capture_reader *r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* steps_print.c - steps as lines behind the summary's table, and as JSON. */
+/* steps_print.c - steps as lines below the summary's table, and as JSON. */
 #include "analysis/names/steps_private.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "model/health.h"
 
 #define SLOWEST_SHOWN 3
-#define LONGER_SHARE 20 /* less than this part of what a step took more is not told */
+#define LONGER_SHARE 20 /* less than this part of what a step took more is left out */
 
 static double more(const struct longer *l)
 {
@@ -32,7 +32,7 @@ static size_t put_in_order(struct longer *list, size_t count, const struct longe
 	return count;
 }
 
-static uint64_t sum_of_shares(const struct xsp_steps *s, size_t thread)
+static uint64_t sum_of_shares(const struct xsp_steps *s, uint32_t thread)
 {
 	const struct xsp_step_share *sums;
 	const size_t count = xsp_step_shares_sums(s->shares, thread, &sums);
@@ -276,7 +276,7 @@ static void put_step(const struct xsp_steps *s, const struct step *step, uint64_
 static void put_threads(const struct xsp_steps *s, struct xsp_json_writer *j)
 {
 	xsp_json_begin(j, "threads", '[');
-	for (size_t i = 0; i < s->track_count; i++) {
+	for (uint32_t i = 0; i < s->track_count; i++) {
 		const struct track *k = &s->tracks[i];
 		const struct xsp_timeline_thread *t = xsp_timeline_thread(s->timeline, k->tid);
 		const struct xsp_step_share *sums;

@@ -13,7 +13,7 @@
 
 struct step {
 	uint64_t number, start_ns, end_ns;
-	size_t track;
+	uint32_t track;
 	uint64_t calls;
 	struct xsp_step_share *shares; /* owned; of the slowest only */
 	size_t share_count;
@@ -23,7 +23,7 @@ static inline uint64_t step_length(const struct step *step)
 	return step->end_ns - step->start_ns;
 }
 
-/* The steps of a thread that count; at the thread's index among the shares. */
+/* The steps of a thread that count; at the thread's index. */
 struct track {
 	uint32_t pid, tid;
 	uint64_t steps, calls, sum_ns, max_ns;
@@ -33,7 +33,8 @@ struct xsp_steps {
 	struct xsp_timeline *timeline;
 	struct xsp_step_shares *shares; /* by name */
 	struct track *tracks;
-	size_t track_count, track_capacity;
+	uint32_t track_count;
+	size_t track_capacity;
 	struct xsp_histogram times;
 	struct xsp_growth_steps over_time; /* warm-up as well */
 	struct xsp_u64map processes; /* that had them, by pid */

@@ -188,13 +188,13 @@ static int on_step(void *ctx, const struct xsp_step *step)
 	return xsp_steps_step(((struct xsp_summary *)ctx)->steps, step);
 }
 
-static int on_span_in_step(void *ctx, const struct xsp_span *span)
+static int on_span_in_step(void *ctx, const struct xsp_span *span, uint32_t thread)
 {
 	struct xsp_summary *s = ctx;
 	xsp_name_id row;
 	int rc = row_of(s, span->name, &row);
 
-	return rc < 0 ? rc : xsp_steps_in_step(s->steps, span, row);
+	return rc < 0 ? rc : xsp_steps_in_step(s->steps, span, thread, row);
 }
 
 static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
