@@ -10,7 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "attach/broker_private.h"
+#include "attach/attach.h"
+#include "broker/requests.h"
+#include "catalog/wait_reasons.h"
 
 #define WAIT_MS 20 /* how often it is asked whether to go on waiting */
 
@@ -334,6 +336,18 @@ static void open_ahead(const struct xsp_opener *o, pid_t pid, const struct xsp_m
 
 /* ---- life ---- */
 
+/* The broker itself knows no facts about other people's software: it gets them. */
+static _Noreturn void serve(int socket, const struct xsp_broker_options *options)
+{
+	struct xsp_broker_options o = *options;
+	uint8_t wait_classes[XSP_SYSCALLS_MAX];
+
+	for (unsigned i = 0; i < XSP_SYSCALLS_MAX; i++)
+		wait_classes[i] = (uint8_t)xsp_wait_class_of(i);
+	o.wait_classes = wait_classes;
+	xsp_broker_serve(socket, &o);
+}
+
 int xsp_broker_start(const struct xsp_broker_options *options, struct xsp_broker **out,
 		     struct xsp_error *err)
 {
@@ -351,7 +365,7 @@ int xsp_broker_start(const struct xsp_broker_options *options, struct xsp_broker
 	b->pid = fork();
 	if (b->pid == 0) {
 		close(sockets[0]);
-		xsp_broker_serve(sockets[1], options);
+		serve(sockets[1], options);
 	}
 	rc = b->pid < 0 ? -errno : 0;
 	close(sockets[1]);

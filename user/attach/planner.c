@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "attach/hint.h"
-#include "attach/plan_private.h"
-#include "attach/planner_private.h"
 #include "base/clock.h"
 #include "base/grow.h"
+#include "planner/requests.h"
+#include "planner/wire.h"
 #include "target/lines.h"
 
 #define READERS 4 /* owners whose files are read in turn, without a fork each time */

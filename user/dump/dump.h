@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "attach/broker.h"
+#include "attach/attach.h"
 #include "base/arena.h"
 #include "target/process.h"
 

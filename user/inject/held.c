@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "target/procfs.h"
+#include "procfs/procfs.h"
 
 #define STATUS_MAX 65536U
 #define AUXV_MAX 65536U

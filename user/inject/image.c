@@ -12,9 +12,9 @@
 #include "base/path.h"
 #include "base/search.h"
 #include "inject/stub.h"
-#include "target/maps.h"
+#include "procfs/map_line.h"
 #include "target/process.h"
-#include "target/procfs.h"
+#include "procfs/procfs.h"
 
 #define MAPS_MAX (256U << 20)
 #define PAGE 4096U

@@ -11,7 +11,7 @@
 
 #include "inject/stub.h"
 #include "target/process.h"
-#include "target/procfs.h"
+#include "procfs/procfs.h"
 
 #define STATUS_MAX 65536U
 #define PF_EXITING 0x4U /* include/linux/sched.h */

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "inject/stub.h"
-#include "target/procfs.h"
+#include "procfs/procfs.h"
 
 #define LOOK_NS (100U * 1000)
 #define END_NS (1000ULL * 1000000)

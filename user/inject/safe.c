@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 
 #include "inject/walk.h"
-#include "target/procfs.h"
+#include "procfs/procfs.h"
 
 #if defined(__x86_64__)
 

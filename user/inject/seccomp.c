@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 
 #include "inject/copy.h"
-#include "target/procfs.h"
+#include "procfs/procfs.h"
 
 #define FILTERS_MAX 64U
 #define GET_FILTER 0x420c /* PTRACE_SECCOMP_GET_FILTER, Linux 4.4 */

@@ -6,7 +6,7 @@
 #include "base/path.h"
 #include "base/units.h"
 #include "catalog/job_variables.h"
-#include "target/procfs.h"
+#include "procfs/procfs.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "broker/attachment.h"
 #include "attach/attach.h"
-#include "attach/broker.h"
 #include "attach/plan.h"
 #include "base/error.h"
 #include "base/new_file.h"
