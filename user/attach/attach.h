@@ -74,7 +74,8 @@ int xsp_broker_sites(struct xsp_broker *b, pid_t pid, uint32_t handle, enum xsp_
 
 int xsp_broker_withdraw(struct xsp_broker *b, pid_t pid, const uint32_t *probes, size_t count,
 			bool again);
-size_t xsp_broker_left_out(struct xsp_broker *b, struct xsp_left_out rows[XSP_LEFT_OUT_ROWS]);
+/* At most XSP_LEFT_OUT_ROWS: how many, or a negative errno. */
+long xsp_broker_left_out(struct xsp_broker *b, struct xsp_left_out *rows, size_t room);
 
 int xsp_broker_activate(struct xsp_broker *b, bool on);
 int xsp_broker_drop(struct xsp_broker *b, unsigned which);
@@ -106,7 +107,8 @@ struct xsp_attach_change xsp_broker_change(struct xsp_broker *b);
 /* --follow: family.h, of this machine's processes. */
 int xsp_broker_descendants(struct xsp_broker *b, pid_t pid, struct xsp_kin **kin, size_t *count);
 int xsp_broker_stop_at_exec(struct xsp_broker *b, pid_t pid);
-size_t xsp_broker_stopped(struct xsp_broker *b, pid_t *pids, size_t room);
+/* At most XSP_STOPPED_ROWS: how many, or a negative errno. */
+long xsp_broker_stopped(struct xsp_broker *b, pid_t *pids, size_t room);
 int xsp_broker_continue(struct xsp_broker *b, pid_t pid);
 
 /* Starts the process of thread_stop.h. Its socket, or -errno. */

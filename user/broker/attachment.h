@@ -180,6 +180,7 @@ struct xsp_left_out {
 	uint32_t probe;
 };
 #define XSP_LEFT_OUT_ROWS 1024 /* at a time */
+#define XSP_STOPPED_ROWS 256
 
 struct xsp_broker_options {
 	const struct xsp_attach_options *attach; /* loaded at once, for load(); NULL: nothing */

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "broker/requests.h"
+#include "broker/files.h"
 #include "broker/links/verify.h"
 #include "base/grow.h"
 #include "procfs/procfs.h"

@@ -11,55 +11,86 @@
 #include "base/message.h"
 #include "broker/attachment.h"
 
+/*
+ * All that the broker may be asked, a row each: anything else ends it.
+ *
+ *	X(kind, NAME, function, states in which it may be asked, bytes of the body, type of the answer)
+ *
+ * The kind says how plain the two ends are. Those of all but OWN are made from this table, in serve.c and in
+ * attach/client.c, where xsp_broker_FUNCTION() asks what xsp_attach_FUNCTION() does:
+ *	CALL	FUNCTION(a)
+ *	WORD	FUNCTION(a, number)
+ *	PID	FUNCTION(a, pid), of a process that may be asked for
+ *	GONE	FUNCTION(a, pid), also of one that has ended
+ *	FILE	FUNCTION(a, file): a descriptor of a file of rows, of which there may be more than a message has room for
+ *	ROWS	FUNCTION(a, rows, room): rows, at most so many as stands behind their type
+ *	OWN	handle_FUNCTION() does what it does
+ */
+/* clang-format off */
+#define XSP_BROKER_REQUESTS(X)                                                                                          \
+	/* files: a descriptor, but for the text of READ_LINK and the u32 handle beside MAPPED's */                     \
+	X(OWN, FILE, file, ANY, IS(struct xsp_ask_name), void)                                                          \
+	X(OWN, READ_LINK, read_link, ANY, IS(struct xsp_ask_name), char)                                                \
+	X(OWN, PIDFD, pidfd, ANY, IS(struct xsp_ask_pid), void)                                                         \
+	X(OWN, PERF_MAP, perf_map, ANY, IS(struct xsp_ask_pid), void)                                                   \
+	X(OWN, DEBUG_FILE, debug_file, ANY, IS(struct xsp_ask_name), void)                                              \
+	X(OWN, MAPPED, mapped, ANY, UP_TO(struct xsp_ask_mapped, path), uint32_t)                                       \
+	X(OWN, KEPT, kept, ANY, IS(uint32_t), void) /* that of MAPPED again */                                          \
+	/* programs */                                                                                                  \
+	X(OWN, LOAD, load, BEFORE_LOAD, NO_BODY, struct xsp_broker_loaded) /* and descriptors of the rings */           \
+	X(OWN, CALIBRATE, calibrate, LOADED, NO_BODY, struct xsp_site_costs)                                            \
+	X(OWN, SIDE_EVENTS, side_events, LOADED, NO_BODY, void) /* descriptors */                                       \
+	X(PID, PROCESS, process, LOADED, IS(struct xsp_ask_pid), void)                                                  \
+	X(GONE, FORGET_PROCESS, forget_process, RUNNING, IS(struct xsp_ask_pid), void)                                  \
+	X(PID, DISPATCH, uses_dispatch, LOADED, IS(struct xsp_ask_pid), void)                                           \
+	X(OWN, SPECS, specs, LOADED, ANY_BODY, void) /* struct xsp_ask_spec and its bytes, several */                   \
+	X(OWN, SEQUENCE, sequence, LOADED, IS(struct xsp_ask_sequence), void)                                           \
+	X(OWN, PYTHON, python, LOADED, IS(struct xsp_ask_python), void)                                                 \
+	/* links; struct xsp_attach_site[] follow in two of them */                                                     \
+	X(OWN, REPAIR, repair, LOADED, IS(struct xsp_ask_sites), int64_t) /* how many went */                           \
+	X(OWN, VERIFY, verify, LOADED, FROM(struct xsp_ask_sites), uint8_t) /* one for each site */                     \
+	X(OWN, SITES, sites, LOADED, FROM(struct xsp_ask_sites), uint64_t) /* how many the kernel refused */            \
+	/* the life of a recording */                                                                                   \
+	X(OWN, ACTIVATE, activate, RUNNING, IS(uint32_t), void)                                                         \
+	X(WORD, DROP, drop, LOADED, IS(uint32_t), void) /* enum xsp_default, several */                                 \
+	X(OWN, PROFILE, profile, LOADED, NO_BODY, void)                                                                 \
+	X(WORD, READY, ready, RUNNING, IS(uint32_t), void) /* probes */                                                 \
+	X(CALL, GPU_STOP, gpu_stop, RUNNING, NO_BODY, void)                                                             \
+	X(OWN, DETACH, detach, RUNNING, NO_BODY, void)                                                                  \
+	/* what was counted */                                                                                          \
+	X(OWN, COUNTERS, counters, RUNNING, IS(uint32_t), struct xsp_attach_counters) /* forgotten, too? */             \
+	X(OWN, LOST, lost, RUNNING, IS(uint32_t), uint64_t) /* probe; entries, exits */                                 \
+	X(FILE, HELD_BACK, held_back, RUNNING, NO_BODY, struct xsp_held_back)                                           \
+	X(FILE, KERNEL_FUNCTIONS, kernel_functions, LOADED, NO_BODY, struct xsp_kernel_function)                        \
+	X(FILE, TIMES, times, LOADED, NO_BODY, struct xsp_event_times)                                                  \
+	X(OWN, THREAD, thread, LOADED, IS(struct xsp_ask_pid), void)                                                    \
+	X(GONE, FORGET_THREAD, forget_thread, RUNNING, IS(struct xsp_ask_pid), void)                                    \
+	/* the brake */                                                                                                 \
+	X(OWN, PRICES, prices, LOADED, FROM(struct xsp_ask_prices), void) /* struct xsp_probe_price[] follow */         \
+	X(ROWS, UNSEEN, unseen, RUNNING, NO_BODY, struct xsp_attach_unseen, XSP_UNSEEN_MAX)                             \
+	X(OWN, RELEASE, release, LOADED, ANY_BODY, void) /* u32 probes[] */                                             \
+	X(OWN, WITHDRAW, withdraw, LOADED, FROM(struct xsp_ask_withdraw), void) /* u32 probes[] follow */               \
+	X(ROWS, LEFT_OUT, left_out, RUNNING, NO_BODY, struct xsp_left_out, XSP_LEFT_OUT_ROWS)                           \
+	X(CALL, PAUSE, pause, LOADED, NO_BODY, void)                                                                    \
+	X(CALL, RESUME, resume, LOADED, NO_BODY, void)                                                                  \
+	X(OWN, CHANGE, change, RUNNING, NO_BODY, struct xsp_attach_change)                                              \
+	/* --follow */                                                                                                  \
+	X(OWN, DESCENDANTS, descendants, ANY, IS(struct xsp_ask_pid), struct xsp_kin)                                 \
+	X(PID, STOP_AT_EXEC, stop_at_exec, LOADED, IS(struct xsp_ask_pid), void)                                        \
+	X(ROWS, STOPPED, stopped, RUNNING, NO_BODY, pid_t, XSP_STOPPED_ROWS)                                            \
+	X(GONE, CONTINUE, continue, RUNNING, IS(struct xsp_ask_pid), void) /* only what is stopped is known */          \
+	/* processes of its own */                                                                                      \
+	X(OWN, INJECT, inject, ANY, IS(struct xsp_ask_pid), struct xsp_broker_injected)                                 \
+	X(OWN, THREAD_STOPPER, thread_stopper, BEFORE_LOAD, IS(struct xsp_ask_pid), void) /* a descriptor: its socket */ \
+	X(OWN, NOTHING, nothing, ANY, NO_BODY, void) /* breaks off an injection; it is not answered */
+/* clang-format on */
+
 enum xsp_broker_op {
-	XSP_ASK_FILE = 1, /* struct xsp_ask_name → descriptor */
-	XSP_ASK_READ_LINK, /* struct xsp_ask_name → text */
-	XSP_ASK_PIDFD, /* struct xsp_ask_pid → descriptor */
-	XSP_ASK_PERF_MAP, /* struct xsp_ask_pid → descriptor */
-	XSP_ASK_DEBUG_FILE, /* struct xsp_ask_name → descriptor */
-	XSP_ASK_MAPPED, /* struct xsp_ask_mapped → u32 handle, descriptor */
-	XSP_ASK_KEPT, /* u32 handle → descriptor, that of ASK_MAPPED again */
-	XSP_ASK_LOAD, /* → struct xsp_broker_loaded, descriptors of the rings */
-	XSP_ASK_CALIBRATE, /* → struct xsp_site_costs */
-	XSP_ASK_SIDE_EVENTS, /* → descriptors */
-	XSP_ASK_PROCESS, /* struct xsp_ask_pid */
-	XSP_ASK_FORGET_PROCESS,
-	XSP_ASK_DISPATCH, /* struct xsp_ask_pid → result: xsp_attach_uses_dispatch() */
-	XSP_ASK_SPECS, /* struct xsp_ask_spec and its bytes, several */
-	XSP_ASK_SEQUENCE, /* struct xsp_ask_sequence */
-	XSP_ASK_PYTHON, /* struct xsp_ask_python */
-	XSP_ASK_REPAIR, /* struct xsp_ask_sites without sites → i64: how many went */
-	XSP_ASK_VERIFY, /* struct xsp_ask_sites and sites → a byte for each */
-	XSP_ASK_SITES, /* struct xsp_ask_sites and sites → u64: how many the kernel refused */
-	XSP_ASK_ACTIVATE, /* u32 on */
-	XSP_ASK_DROP, /* u32 enum xsp_default, several */
-	XSP_ASK_PROFILE,
-	XSP_ASK_READY, /* u32 probes */
-	XSP_ASK_GPU_STOP,
-	XSP_ASK_DETACH,
-	XSP_ASK_COUNTERS, /* u32 forgotten, too → struct xsp_attach_counters */
-	XSP_ASK_LOST, /* u32 probe → u64 entries, exits */
-	XSP_ASK_HELD_BACK, /* → descriptor of a file of struct xsp_held_back */
-	XSP_ASK_KERNEL_FUNCTIONS, /* → descriptor of a file of struct xsp_kernel_function */
-	XSP_ASK_TIMES, /* → descriptor of a file of struct xsp_event_times */
-	XSP_ASK_THREAD, /* struct xsp_ask_pid: a thread */
-	XSP_ASK_FORGET_THREAD,
-	XSP_ASK_PRICES, /* struct xsp_ask_prices and struct xsp_probe_price[] */
-	XSP_ASK_UNSEEN, /* → struct xsp_attach_unseen[] */
-	XSP_ASK_RELEASE, /* u32 probes[] */
-	XSP_ASK_WITHDRAW, /* struct xsp_ask_withdraw and u32 probes[] */
-	XSP_ASK_LEFT_OUT, /* → struct xsp_left_out[] */
-	XSP_ASK_PAUSE,
-	XSP_ASK_RESUME,
-	XSP_ASK_CHANGE, /* → struct xsp_attach_change */
-	XSP_ASK_DESCENDANTS, /* struct xsp_ask_pid → struct xsp_kin[] */
-	XSP_ASK_STOP_AT_EXEC, /* struct xsp_ask_pid */
-	XSP_ASK_STOPPED, /* → struct xsp_ask_pid[] */
-	XSP_ASK_CONTINUE, /* struct xsp_ask_pid */
-	XSP_ASK_INJECT, /* struct xsp_ask_pid → struct xsp_broker_injected */
-	XSP_ASK_THREAD_STOPPER, /* struct xsp_ask_pid → descriptor of its socket */
-	XSP_ASK_NOTHING, /* breaks off an injection; no reply */
-	XSP_BROKER_OPS,
+	XSP_ASK_NONE,
+#define X(kind, name, ...) XSP_ASK_##name,
+	XSP_BROKER_REQUESTS(X)
+#undef X
+		XSP_BROKER_OPS,
 };
 
 struct xsp_ask_pid {
@@ -135,30 +166,5 @@ size_t xsp_spec_bytes(uint32_t kind);
 
 /* The broker itself: serves until the other end closes or breaks the rules; never returns. */
 _Noreturn void xsp_broker_serve(int socket, const struct xsp_broker_options *options);
-
-/* ---- files.c: which processes it opens, and what it has opened ---- */
-
-struct xsp_broker_files;
-
-int xsp_broker_files_new(const pid_t *pids, size_t count, bool follow,
-			 struct xsp_broker_files **out);
-/* May the other end have this process? 0, -EACCES, or -ESRCH when it has ended. */
-int xsp_broker_files_allow(struct xsp_broker_files *f, pid_t pid);
-/* The same for its /proc file of that name: also of what the user named and is a zombie or no process at all,
- * so that it can be said what it is. */
-int xsp_broker_files_may_read(struct xsp_broker_files *f, pid_t pid, const char *name);
-/* To be asked after something was done to a process by its number: was it that of the one which is allowed?
- * False: it has ended, and its number may have been another's. */
-bool xsp_broker_files_is_it(const struct xsp_broker_files *f, pid_t pid);
-int xsp_broker_files_pidfd(const struct xsp_broker_files *f, pid_t pid); /* of an allowed one */
-/* What "PPid" or "Tgid" of a process or thread is, or a negative errno: it has ended, or cannot be asked. */
-pid_t xsp_broker_files_status_id(pid_t pid, const char *key);
-/* Keeps a mapped file and gives it a number; one for each inode and content. Takes the descriptor over. */
-int xsp_broker_files_keep(struct xsp_broker_files *f, int fd, const struct xsp_mapping *m,
-			  uint32_t *handle);
-struct xsp_verified_file;
-/* NULL: no such number. */
-const struct xsp_verified_file *xsp_broker_files_get(const struct xsp_broker_files *f,
-						     uint32_t handle, const char **display_path);
 
 #endif

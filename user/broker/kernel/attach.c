@@ -288,9 +288,10 @@ static bool is_want(const struct xsp_link *link, const void *ctx)
 	return link->program == XSP_PROGRAM_GPU_WANT;
 }
 
-void xsp_attach_gpu_stop(struct xsp_attach *a)
+int xsp_attach_gpu_stop(struct xsp_attach *a)
 {
 	xsp_links_close(a, is_want, NULL);
+	return 0;
 }
 
 /* ---- the set of recorded processes ---- */

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -37,8 +38,8 @@ int xsp_attach_forget_process(struct xsp_attach *a, pid_t pid);
  * waits for it may see that: for children of ours, or as the user asked. */
 int xsp_attach_stop_at_exec(struct xsp_attach *a, pid_t pid);
 /* Those that were stopped so and not resumed yet; at most `room` of them. */
-size_t xsp_attach_stopped(const struct xsp_attach *a, pid_t *pids, size_t room);
-void xsp_attach_continue(struct xsp_attach *a, pid_t pid);
+long xsp_attach_stopped(const struct xsp_attach *a, pid_t *pids, size_t room);
+int xsp_attach_continue(struct xsp_attach *a, pid_t pid);
 
 /* Tells the range programs what the probe's ranges take from the target. Before its sites. */
 int xsp_attach_range(struct xsp_attach *a, uint32_t probe, const struct xsp_range_spec *spec);
@@ -86,24 +87,22 @@ void xsp_attach_activate(struct xsp_attach *a, bool on);
 void xsp_attach_samples(struct xsp_attach *a, bool on);
 /* Do samples count cycles here? Else a clock. */
 bool xsp_attach_samples_cycles(const struct xsp_attach *a);
-/* "[unknown]" where that has none. An array that the caller frees. -EACCES: the kernel hides them (kernel.kptr_restrict), or
+/* struct xsp_kernel_function; "[unknown]" where that has none. -EACCES: the kernel hides them (kernel.kptr_restrict), or
  * another negative errno. */
-int xsp_attach_kernel_functions(const struct xsp_attach *a, struct xsp_kernel_function **out,
-				size_t *count);
+int xsp_attach_kernel_functions(const struct xsp_attach *a, FILE *out);
 /* With xsp_attach_options.waits: begins (again: nothing happens), or ends; detaching then brings an event for each
  * thread. Not for a pause. 0 or a negative errno. */
 int xsp_attach_waits(struct xsp_attach *a, bool on);
 /* Takes out what of these is on, for good: enum xsp_default. Before activate() as if they had never been. 0 or a negative
  * errno. */
 int xsp_attach_drop(struct xsp_attach *a, unsigned which);
-/* While they are on: an event XSP_EVENT_TIMES of each thread, of its time so far. fn: 0 or a negative errno. */
-typedef int (*xsp_attach_times_fn)(void *ctx, const struct xsp_event_times *e);
-int xsp_attach_times(const struct xsp_attach *a, xsp_attach_times_fn fn, void *ctx);
+/* While they are on: an event XSP_EVENT_TIMES of each thread, of its time so far. */
+int xsp_attach_times(const struct xsp_attach *a, FILE *out);
 /* Probes with a lower id than this report; the others' sites are still being put in, and a function of
  * which only the exits are there would lie. At first all do. */
-void xsp_attach_ready(struct xsp_attach *a, uint32_t probes);
+int xsp_attach_ready(struct xsp_attach *a, uint32_t probes);
 /* Takes the wishes away (XSP_PROGRAM_GPU_WANT): the agent hands over what it has and stops. */
-void xsp_attach_gpu_stop(struct xsp_attach *a);
+int xsp_attach_gpu_stop(struct xsp_attach *a);
 /* Takes all probes out of the targets; counters and rings stay readable. */
 void xsp_attach_detach(struct xsp_attach *a);
 
@@ -122,13 +121,12 @@ int xsp_attach_lost(const struct xsp_attach *a, uint32_t probe, uint64_t *entrie
 
 /* With --min-duration: entries still held back, oldest first by thread. -EBUSY while reporting is on,
  * when they change; call after pause() has taken everything out, or after detach(). */
-typedef int (*xsp_attach_held_fn)(void *ctx, const struct xsp_held_back *h);
-int xsp_attach_held_back(const struct xsp_attach *a, xsp_attach_held_fn fn, void *ctx);
+int xsp_attach_held_back(const struct xsp_attach *a, FILE *out);
 /* From now on the counters of this thread are read. Told when it is met: a thread's first moments go
  * uncounted. 0 or a negative errno. */
 int xsp_attach_thread(struct xsp_attach *a, pid_t tid);
 /* Forgets the counters of a thread that has exited. */
-void xsp_attach_forget_thread(struct xsp_attach *a, pid_t tid);
+int xsp_attach_forget_thread(struct xsp_attach *a, pid_t tid);
 
 /* ---- the brake: only with xsp_attach_options.brake ---- */
 
@@ -159,7 +157,7 @@ void xsp_attach_abandon(struct xsp_attach *a);
 struct xsp_attach_change xsp_attach_change(const struct xsp_attach *a);
 
 /* Those not told yet; at most `room`. */
-size_t xsp_attach_left_out(struct xsp_attach *a, struct xsp_left_out *rows, size_t room);
+long xsp_attach_left_out(struct xsp_attach *a, struct xsp_left_out *rows, size_t room);
 
 /*
  * Does the process have its system calls handed to itself (Syscall User Dispatch, Wine), by any

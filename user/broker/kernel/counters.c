@@ -110,7 +110,7 @@ int xsp_attach_lost(const struct xsp_attach *a, uint32_t probe, uint64_t *entrie
 	return bpf_map_lookup_elem(fd, &key, exits) != 0 ? -errno : 0;
 }
 
-int xsp_attach_held_back(const struct xsp_attach *a, xsp_attach_held_fn fn, void *ctx)
+int xsp_attach_held_back(const struct xsp_attach *a, FILE *out)
 {
 	int fd = bpf_map__fd(a->bpf->maps.xsp_thread_states), rc = 0;
 	uint32_t tid, *previous = NULL;
@@ -132,17 +132,18 @@ int xsp_attach_held_back(const struct xsp_attach *a, xsp_attach_held_fn fn, void
 							.tgid = state.tgid,
 							.probe = f->probe};
 			if (!f->emitted)
-				rc = fn(ctx, &h);
+				rc = fwrite(&h, sizeof(h), 1, out) == 1 ? 0 : -EIO;
 		}
 	}
 	return rc;
 }
 
-void xsp_attach_forget_thread(struct xsp_attach *a, pid_t tid)
+int xsp_attach_forget_thread(struct xsp_attach *a, pid_t tid)
 {
 	for (size_t i = 0; i < a->writer_count; i++) {
 		uint64_t pointer = XSP_POINTER_KEY((uint32_t)tid, a->writers[i]);
 		bpf_map_delete_elem(bpf_map__fd(a->bpf->maps.xsp_pointers), &pointer);
 	}
 	xsp_attach_forget_counters(a, tid);
+	return 0;
 }

@@ -107,27 +107,26 @@ static void name_all(struct frames *f, struct xsp_kernel_function *out)
 	}
 }
 
-int xsp_attach_kernel_functions(const struct xsp_attach *a, struct xsp_kernel_function **out,
-				size_t *count)
+int xsp_attach_kernel_functions(const struct xsp_attach *a, FILE *out)
 {
 	struct frames f = {0};
 	/* one entry: nobody was to write there */
 	int rc = bpf_map__max_entries(a->bpf->maps.xsp_kernel_stacks) > 1
 			 ? read_stacks(bpf_map__fd(a->bpf->maps.xsp_kernel_stacks), &f)
 			 : 0;
+	struct xsp_kernel_function *rows = calloc(f.count + 1, sizeof(*rows));
 
-	*count = 0;
-	*out = calloc(f.count + 1, sizeof(**out));
-	if (*out == NULL)
+	if (rows == NULL)
 		rc = -ENOMEM;
 	if (rc == 0 && f.count > 0) {
 		qsort(f.list, f.count, sizeof(*f.list), by_address);
 		rc = read_symbols(&f);
 	}
 	if (rc == 0) {
-		name_all(&f, *out);
-		*count = f.count;
+		name_all(&f, rows);
+		rc = fwrite(rows, sizeof(*rows), f.count, out) == f.count ? 0 : -EIO;
 	}
+	free(rows);
 	free(f.list);
 	return rc;
 }

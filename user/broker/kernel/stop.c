@@ -118,13 +118,15 @@ void xsp_stopper_end(struct xsp_attach *a)
 	a->stopper = NULL;
 }
 
-size_t xsp_attach_stopped(const struct xsp_attach *a, pid_t *pids, size_t room)
+long xsp_attach_stopped(const struct xsp_attach *a, pid_t *pids, size_t room)
 {
-	return a->stopper != NULL ? list_stopped(bpf_map__fd(a->bpf->maps.xsp_stopped), pids, room)
-				  : 0;
+	return a->stopper == NULL
+		       ? 0
+		       : (long)list_stopped(bpf_map__fd(a->bpf->maps.xsp_stopped), pids, room);
 }
 
-void xsp_attach_continue(struct xsp_attach *a, pid_t pid)
+int xsp_attach_continue(struct xsp_attach *a, pid_t pid)
 {
 	resume(bpf_map__fd(a->bpf->maps.xsp_stopped), pid);
+	return 0;
 }

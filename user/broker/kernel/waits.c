@@ -159,7 +159,7 @@ static void add_open(struct xsp_event_times *e, const struct xsp_thread_waits *t
 				    : XSP_NOW_WAITS + (blocked < off ? XSP_WAIT_RUNNABLE : why);
 }
 
-static int report_times(const struct xsp_thread_waits *t, xsp_attach_times_fn fn, void *ctx)
+static int report_times(const struct xsp_thread_waits *t, FILE *out)
 {
 	struct xsp_event_times e = {
 		.head = {.time_ns = xsp_now_ns(),
@@ -178,10 +178,10 @@ static int report_times(const struct xsp_thread_waits *t, xsp_attach_times_fn fn
 		e.waits[i] = t->waits[i];
 	}
 	add_open(&e, t, t->off ? ran_since(t) : 0);
-	return fn(ctx, &e);
+	return fwrite(&e, sizeof(e), 1, out) == 1 ? 0 : -EIO;
 }
 
-int xsp_attach_times(const struct xsp_attach *a, xsp_attach_times_fn fn, void *ctx)
+int xsp_attach_times(const struct xsp_attach *a, FILE *out)
 {
 	const int fd = bpf_map__fd(a->bpf->maps.xsp_thread_waits);
 	uint64_t *keys = calloc(XSP_WAITS_THREADS, sizeof(*keys)), batch;
@@ -200,7 +200,7 @@ int xsp_attach_times(const struct xsp_attach *a, xsp_attach_times_fn fn, void *c
 			whole = bpf_map_lookup_elem(fd, &keys[i], &rows[i]) == 0 &&
 				adds_up(&rows[i]);
 		if (whole && rows[i].named)
-			rc = report_times(&rows[i], fn, ctx);
+			rc = report_times(&rows[i], out);
 	}
 	free(keys);
 	free(rows);

@@ -78,12 +78,12 @@ int xsp_left_out_of(pid_t pid, const uint32_t *probes, size_t count, struct xsp_
 	return rc;
 }
 
-size_t xsp_attach_left_out(struct xsp_attach *a, struct xsp_left_out *rows, size_t room)
+long xsp_attach_left_out(struct xsp_attach *a, struct xsp_left_out *rows, size_t room)
 {
 	pthread_mutex_lock(&a->lock);
 	size_t n = a->left_out_count < room ? a->left_out_count : room;
 	a->left_out_count -= n;
 	memcpy(rows, a->left_out + a->left_out_count, n * sizeof(*rows));
 	pthread_mutex_unlock(&a->lock);
-	return n;
+	return (long)n;
 }

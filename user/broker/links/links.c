@@ -337,7 +337,8 @@ void xsp_attach_activate(struct xsp_attach *a, bool on)
 		__atomic_store_n(&a->bpf->bss->xsp_gpu_active, on, __ATOMIC_RELEASE);
 }
 
-void xsp_attach_ready(struct xsp_attach *a, uint32_t probes)
+int xsp_attach_ready(struct xsp_attach *a, uint32_t probes)
 {
 	__atomic_store_n(&a->bpf->data->xsp_ready, probes, __ATOMIC_RELEASE);
+	return 0;
 }
