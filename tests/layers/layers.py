@@ -28,7 +28,7 @@ MAY = {
     # with the rights of root: it reads /proc, and parses nothing of a target
     "broker": ["base", "procfs", "inject"],
     # without any rights: it parses
-    "planner": FACTS + ["target", "probes", "placement"],
+    "planner": FACTS + ["procfs", "target", "probes", "placement"],
     # the recorder's side of both
     "attach": FACTS + ["procfs", "target", "probes", "placement", "broker", "planner"],
     "capture": FACTS,

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/message.h"
 #include "broker/attachment.h"
+#include "xsptrace/brake.h"
 
 /*
  * All that the broker may be asked, a row each: anything else ends it.
