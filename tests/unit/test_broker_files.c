@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach/attach.h"
+#include "broker/files.h"
 #include "broker/requests.h"
 
 static _Noreturn void wait_for_the_end(void)
