@@ -11,7 +11,7 @@
 
 #if defined(__x86_64__)
 
-#define JUDGE_MS 200U /* the thread is stopped meanwhile */
+#define JUDGE_MS 50U /* the thread is stopped meanwhile */
 
 /* The kernel's own codes for "restart me" (include/linux/errno.h): a tracer sees them in rax. */
 enum { ERESTARTSYS = 512, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK = 516 };
