@@ -25,10 +25,11 @@ MAY = {
     "target": FACTS + ["procfs"],
     "probes": FACTS + ["target"],
     "placement": FACTS + ["target"],
-    # with the rights of root: it reads /proc, and parses nothing of a target
+    # with the rights of root: they read /proc, and parse nothing of a target
     "broker": ["base", "procfs", "inject"],
+    "inject": ["base", "procfs"],
     # without any rights: it parses
-    "planner": FACTS + ["procfs", "target", "probes", "placement"],
+    "planner": FACTS + ["procfs", "target", "probes", "placement", "inject"],
     # the recorder's side of both
     "attach": FACTS + ["procfs", "target", "probes", "placement", "broker", "planner"],
     "capture": FACTS,
@@ -40,7 +41,6 @@ MAY = {
     "import": FACTS + ["capture"],  # writes captures
     "page": FACTS + ["capture", "timeline", "analysis", "export"],
     "library": FACTS + ["capture", "timeline", "analysis", "import"],
-    "inject": ["base", "procfs", "target"],
     "dump": FACTS + ["procfs", "target", "broker", "attach"],
     "cli": LIVE + ["dump"] + ["capture", "record", "timeline", "analysis", "export", "import", "page", "inject"],
     "agent": [],  # lives in other people's processes: nothing of the tool

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "attach/planner.h"
 #include "planner/requests.h"
 #include "target/module_private.h"
 

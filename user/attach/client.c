@@ -9,8 +9,9 @@
 
 #include "attach/client_private.h"
 #include "catalog/wait_reasons.h"
+#include "planner/image_serve.h"
 
-/* The broker itself knows no facts about other people's software: it gets them. */
+/* What the broker may not include it gets: facts about other people's software, and who reads files of targets. */
 static _Noreturn void serve(int socket, const struct xsp_broker_options *options)
 {
 	struct xsp_broker_options o = *options;
@@ -19,6 +20,7 @@ static _Noreturn void serve(int socket, const struct xsp_broker_options *options
 	for (unsigned i = 0; i < XSP_SYSCALLS_MAX; i++)
 		wait_classes[i] = (uint8_t)xsp_wait_class_of(i);
 	o.wait_classes = wait_classes;
+	o.serve_image = xsp_image_serve;
 	xsp_broker_serve(socket, &o);
 }
 

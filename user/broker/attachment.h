@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "broker/kernel/perf_counters.h"
+#include "inject/questions.h"
 #include "xsptrace/details.h"
 #include "xsptrace/programs.h"
 
@@ -189,6 +190,8 @@ struct xsp_broker_options {
 			    * children */
 	size_t pid_count;
 	const char *agent; /* the library that inject() loads; NULL: none */
+	xsp_image_serve_fn
+		*serve_image; /* reads what a process has mapped for inject(), without rights */
 	const uint8_t *
 		wait_classes; /* XSP_SYSCALLS_MAX of enum xsp_wait_class: what each system call waits for */
 	bool stop_threads; /* thread_stopper() may be asked for */

@@ -56,6 +56,7 @@ static _Noreturn void inject_in_child(const struct broker *b, pid_t pid, int rep
 	struct xsp_inject_result result = {0};
 	struct xsp_inject_options o = {.library = b->options->agent,
 				       .entry = XSP_GPU_START_SYMBOL,
+				       .serve_image = b->options->serve_image,
 				       .pidfd = xsp_broker_files_pidfd(b->files, pid),
 				       .timeout_ms = INJECT_MS,
 				       .stop = is_broken_off,

@@ -70,9 +70,8 @@ static int write_blob(struct xsp_attempt *a, struct xsp_tracee *t)
 	memcpy(blob + sizeof(a->stub), code, size);
 	size += sizeof(a->stub);
 	a->code_written = true;
-	if (xsp_tracee_poke(t, &a->image->held, a->code, blob, size) < 0 ||
-	    xsp_held_load(&a->image->held, a->code, there, size) < 0 ||
-	    memcmp(blob, there, size) != 0)
+	if (xsp_tracee_poke(t, a->held, a->code, blob, size) < 0 ||
+	    xsp_held_load(a->held, a->code, there, size) < 0 || memcmp(blob, there, size) != 0)
 		return failed(a, -EPERM, "its code cannot be written to");
 	return 0;
 }
@@ -137,7 +136,7 @@ static int came_between(struct diverted *d)
 		a->code_free = false; /* who knows how far pthread_create was */
 		return failed(a, -EFAULT, "the injected code failed; undone");
 	}
-	xsp_held_load(&a->image->held, a->stub.area, &mail, sizeof(mail));
+	xsp_held_load(a->held, a->stub.area, &mail, sizeof(mail));
 	if (mail.stage == XSP_STAGE_LEFT) {
 		xsp_tracee_release(&d->t, signal_number);
 		return made(a, &mail);
@@ -206,7 +205,7 @@ static int watch(struct diverted *d)
 		if (ret == -ESRCH)
 			return failed(a, -ESRCH, "the thread ended, or started another program");
 		uint64_t waited = xsp_now_ns() - begun;
-		bool there = xsp_held_load(&a->image->held, a->stub.area, &mail, sizeof(mail)) == 0;
+		bool there = xsp_held_load(a->held, a->stub.area, &mail, sizeof(mail)) == 0;
 		if (there && mail.stage >= XSP_STAGE_MADE) {
 			ret = stop_and_restore(d, true);
 			return ret < 0 ? ret : made(a, &mail);
@@ -248,16 +247,15 @@ static int divert(struct diverted *d, const struct xsp_stub_registers *alone)
 	ret = watch(d);
 	uint32_t one = 1;
 	if (a->code_free)
-		xsp_held_store(&a->image->held,
-			       a->stub.area + offsetof(struct xsp_stub_mail, released), &one,
-			       sizeof(one));
+		xsp_held_store(a->held, a->stub.area + offsetof(struct xsp_stub_mail, released),
+			       &one, sizeof(one));
 	return ret;
 }
 
 /* The thread that was stopped: one of the process that was looked at, still in that program? */
 static int held(struct xsp_attempt *a)
 {
-	int ret = xsp_held_check(&a->image->held, a->tid);
+	int ret = xsp_held_check(a->held, a->tid);
 
 	if (ret == -ESRCH) {
 		a->danger = "the thread ended";
@@ -281,18 +279,15 @@ static int attempt(struct xsp_attempt *a)
 		return failed(a, ret, "it cannot be stopped");
 	uint64_t begun = xsp_now_ns();
 	ret = held(a);
-	if (ret == 0)
-		ret = xsp_image_refresh(a->image);
+	a->stub.area = a->stub.area_size;
 	if (ret == 0 && a->danger == NULL)
-		a->danger = xsp_safe_danger(a->image, &d.t);
+		ret = xsp_safe_danger(a->reader, a->held, &d.t, &a->stub.area, &a->danger);
 	if (ret == 0 && a->danger == NULL) {
-		a->failed = xsp_seccomp_danger(a->image->held.pid, a->tid);
+		a->failed = xsp_seccomp_danger(a->held->pid, a->tid);
 		ret = a->failed != NULL ? -ENOTSUP : 0;
 	}
-	if (ret == 0 && a->danger == NULL) {
-		a->stub.area = xsp_image_gap(a->image, a->stub.area_size);
+	if (ret == 0 && a->danger == NULL)
 		ret = a->stub.area == 0 ? -ENOMEM : 0;
-	}
 	/* before it is let go, too: a system call that failed because of our stop is restarted */
 	xsp_safe_way_on(&d.t, &alone);
 	if (ret < 0 || a->danger != NULL) {

@@ -3,11 +3,13 @@
 #ifndef XSP_INJECT_DIVERT_H
 #define XSP_INJECT_DIVERT_H
 
-#include "inject/image.h"
+#include "inject/held.h"
+#include "inject/reader.h"
 #include "inject/stub.h"
 
 struct xsp_attempt {
-	struct xsp_image *image;
+	const struct xsp_held *held;
+	struct xsp_reader *reader;
 	pid_t tid;
 	struct xsp_stub_data stub; /* filled in but for what depends on the thread */
 	uint64_t code; /* where the blob goes: struct xsp_stub_data, then code */

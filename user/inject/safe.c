@@ -7,10 +7,11 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "inject/walk.h"
 #include "procfs/procfs.h"
 
 #if defined(__x86_64__)
+
+#define JUDGE_MS 50U /* the thread is stopped meanwhile */
 
 /* The kernel's own codes for "restart me" (include/linux/errno.h): a tracer sees them in rax. */
 enum { ERESTARTSYS = 512, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK = 516 };
@@ -91,59 +92,64 @@ enum xsp_candidate xsp_safe_candidate(pid_t pid, pid_t tid)
 	return result;
 }
 
-static const char *danger_of_place(const struct xsp_image *image, const struct xsp_tracee *t)
+static const char *const dangers[XSP_DANGERS] = {
+	[XSP_DANGER_UNMAPPED] = "it runs code that is not mapped",
+	[XSP_DANGER_KERNEL_CODE] = "it is in the kernel's code for programs",
+	[XSP_DANGER_C_LIBRARY] = "it is in the C library",
+	[XSP_DANGER_LOADER] = "it is in the loader or an allocator",
+	[XSP_DANGER_SIGNAL] = "it runs a signal handler",
+	[XSP_DANGER_UNKNOWN] = "its stack cannot be followed, and has traces of the loader or an "
+			       "allocator",
+};
+
+/* What needs no file to be read. */
+static const char *danger_of_state(const struct xsp_held *held, const struct xsp_tracee *t)
 {
 	const struct user_regs_struct *r = &t->registers;
-	const struct xsp_image_map *map = xsp_image_map(image, r->rip);
+	uint64_t self = 0;
 	uint8_t code[2];
 
-	if (map == NULL || !map->executable)
-		return "it runs code that is not mapped";
 	if ((long)r->orig_rax >= 0) { /* in a system call, or just out of one */
 		if (find_wait((long)r->orig_rax) < 0)
 			return "it was in a system call that is not known to be harmless";
-		if (xsp_held_load(&image->held, r->rip - 2, code, 2) < 0 || code[0] != 0x0f ||
+		if (xsp_held_load(held, r->rip - 2, code, 2) < 0 || code[0] != 0x0f ||
 		    code[1] != 0x05)
 			return "it made its system call in an unusual way";
-	} else if (map->file < 0) {
-		/* [vdso] and code made at run time; the latter has a mapping of some size */
-		if (map->end - map->start <= 16384)
-			return "it is in the kernel's code for programs";
-	} else if (image->files[map->file].roles & XSP_ROLE_LIBC) {
-		return "it is in the C library";
 	}
-	return xsp_image_banned(image, map, r->rip) ? "it is in the loader or an allocator" : NULL;
-}
-
-static void start_walk(const struct user_regs_struct *r, struct xsp_walk *w)
-{
-	const uint64_t values[XSP_WALK_REGISTERS] = {r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi,
-						     r->rbp, r->rsp, r->r8,  r->r9,  r->r10, r->r11,
-						     r->r12, r->r13, r->r14, r->r15, r->rip};
-
-	*w = (struct xsp_walk){.known = (1U << XSP_WALK_REGISTERS) - 1};
-	memcpy(w->values, values, sizeof(values));
-}
-
-const char *xsp_safe_danger(const struct xsp_image *image, const struct xsp_tracee *t)
-{
-	uint64_t self = 0;
-	struct xsp_walk w;
-	const char *danger = danger_of_place(image, t);
-
-	if (danger != NULL)
-		return danger;
 	/* cs 0x33: 64-bit code (arch/x86/include/asm/segment.h) */
-	if (t->registers.cs != 0x33)
+	if (r->cs != 0x33)
 		return "it runs 32-bit code";
 	/* glibc and musl both begin a thread's control block with a pointer to itself */
-	if (xsp_held_load(&image->held, t->registers.fs_base, &self, 8) < 0 ||
-	    self != t->registers.fs_base)
+	if (xsp_held_load(held, r->fs_base, &self, 8) < 0 || self != r->fs_base)
 		return "it is not a thread of the C library";
-	if (xsp_tracee_in_rseq(t, &image->held))
+	if (xsp_tracee_in_rseq(t, held))
 		return "it is in a restartable sequence";
-	start_walk(&t->registers, &w);
-	return xsp_walk_danger(image, &w);
+	return NULL;
+}
+
+int xsp_safe_danger(struct xsp_reader *reader, const struct xsp_held *held,
+		    const struct xsp_tracee *t, uint64_t *gap, const char **danger)
+{
+	const struct user_regs_struct *r = &t->registers;
+	const struct xsp_image_thread thread = {
+		.registers = {r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp, r->rsp, r->r8,
+			      r->r9, r->r10, r->r11, r->r12, r->r13, r->r14, r->r15, r->rip},
+		.gap = *gap,
+		.in_call = (long)r->orig_rax >= 0};
+	struct xsp_image_verdict verdict = {0};
+
+	*gap = 0;
+	*danger = danger_of_state(held, t);
+	if (*danger != NULL)
+		return 0;
+	int rc = xsp_reader_judge(reader, &thread, JUDGE_MS, &verdict);
+	if (rc == -ETIMEDOUT)
+		*danger = "its stack could not be followed in time";
+	if (rc < 0)
+		return rc == -ETIMEDOUT ? 0 : rc;
+	*danger = dangers[verdict.danger];
+	*gap = verdict.gap;
+	return verdict.error;
 }
 
 void xsp_safe_way_on(struct xsp_tracee *t, struct xsp_stub_registers *alone)

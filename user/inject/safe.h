@@ -3,7 +3,7 @@
 #ifndef XSP_INJECT_SAFE_H
 #define XSP_INJECT_SAFE_H
 
-#include "inject/image.h"
+#include "inject/reader.h"
 #include "inject/stub.h"
 #include "inject/tracee.h"
 
@@ -17,8 +17,12 @@ enum xsp_candidate {
 };
 enum xsp_candidate xsp_safe_candidate(pid_t pid, pid_t tid);
 
-/* NULL: the stopped thread may be diverted; else why not, a constant text. */
-const char *xsp_safe_danger(const struct xsp_image *image, const struct xsp_tracee *t);
+/*
+ * *danger NULL: the stopped thread may be diverted; else why not, a constant text. *gap: bytes of free addresses that are
+ * looked for, and then where; 0: nowhere. 0, or a negative errno: nothing is known.
+ */
+int xsp_safe_danger(struct xsp_reader *reader, const struct xsp_held *held,
+		    const struct xsp_tracee *t, uint64_t *gap, const char **danger);
 
 /*
  * Prepares the way on of a thread that was stopped in a system call. t->registers get what the

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "procfs/procfs.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -10,20 +11,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/units.h"
 
 #define STAT_MAX 4096
 
-int xsp_procfs_read(const struct xsp_opener *o, pid_t pid, const char *name, size_t max, char **out,
-		    size_t *length)
+int xsp_procfs_read_whole(int fd, size_t max, char **out, size_t *length)
 {
 	size_t room = 4096, done = 0;
 	int ret = 0;
-
-	int fd = o->file(o, pid, name);
-	if (fd < 0)
-		return fd;
 	char *text = malloc(room);
+
 	if (text == NULL)
 		ret = -ENOMEM;
 	while (ret == 0 && done < max) {
@@ -46,7 +44,6 @@ int xsp_procfs_read(const struct xsp_opener *o, pid_t pid, const char *name, siz
 			break;
 		done += (size_t)n;
 	}
-	close(fd);
 	if (ret < 0) {
 		free(text);
 		return ret;
@@ -56,6 +53,46 @@ int xsp_procfs_read(const struct xsp_opener *o, pid_t pid, const char *name, siz
 	if (length != NULL)
 		*length = done;
 	return 0;
+}
+
+int xsp_procfs_read(const struct xsp_opener *o, pid_t pid, const char *name, size_t max, char **out,
+		    size_t *length)
+{
+	int fd = o->file(o, pid, name);
+
+	if (fd < 0)
+		return fd;
+	int ret = xsp_procfs_read_whole(fd, max, out, length);
+	close(fd);
+	return ret;
+}
+
+int xsp_procfs_load(int memory, uint64_t address, void *to, size_t size)
+{
+	ssize_t n = pread(memory, to, size, (off_t)address);
+
+	return n < 0 ? -errno : (size_t)n == size ? 0 : -EFAULT;
+}
+
+int xsp_procfs_threads(pid_t pid, pid_t **tids, size_t *count)
+{
+	char path[32];
+	size_t room = 0;
+	int rc = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	*tids = NULL;
+	*count = 0;
+	DIR *dir = opendir(path);
+	if (dir == NULL)
+		return -errno;
+	for (struct dirent *e; rc == 0 && (e = readdir(dir)) != NULL;) {
+		const pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
+		if (tid > 0)
+			rc = XSP_APPEND(*tids, room, *count, tid);
+	}
+	closedir(dir);
+	return rc;
 }
 
 int xsp_procfs_link(const struct xsp_opener *o, pid_t pid, const char *name, char **out)

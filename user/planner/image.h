@@ -3,22 +3,22 @@
  * image.h - what a target has mapped, as far as an injection must know it: which code belongs to the
  * loader, to libc and to allocators, where libc's functions are, and where bytes of code are unused.
  */
-#ifndef XSP_INJECT_IMAGE_H
-#define XSP_INJECT_IMAGE_H
+#ifndef XSP_PLANNER_IMAGE_H
+#define XSP_PLANNER_IMAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "inject/held.h"
+#include "inject/questions.h"
 #include "target/module.h"
 
-enum xsp_role {
-	XSP_ROLE_LOADER = 1 << 0, /* ld.so: running it means holding its locks, or resolving */
-	XSP_ROLE_LIBC = 1 << 1, /* libc, and libpthread before glibc 2.34; musl's is both */
-	XSP_ROLE_ALLOCATOR = 1 << 2, /* replaces malloc */
-	XSP_ROLE_STAYS = 1 << 3, /* never unmapped while the process lives */
+enum xsp_image_role {
+	XSP_IMAGE_LOADER = 1 << 0, /* ld.so: running it means holding its locks, or resolving */
+	XSP_IMAGE_LIBC = 1 << 1, /* libc, and libpthread before glibc 2.34; musl's is both */
+	XSP_IMAGE_ALLOCATOR = 1 << 2, /* replaces malloc */
+	XSP_IMAGE_STAYS = 1 << 3, /* never unmapped while the process lives */
 };
 
 /* A mapped file with code. */
@@ -39,18 +39,24 @@ struct xsp_image_map {
 };
 
 struct xsp_image {
-	struct xsp_held held;
+	const struct xsp_image_source *source;
 	struct xsp_image_map *maps; /* sorted by address */
 	size_t map_count;
 	struct xsp_image_file *files;
 	size_t file_count;
+	bool narrow; /* a 32-bit program */
 };
 
-/* Holds the process, and reads the maps and the files. 0 or a negative errno. */
-int xsp_image_read(struct xsp_image *image, pid_t pid, int pidfd);
+/* Reads the maps and the files of the source (borrowed), whose descriptors of files it takes over. 0 or a negative errno. */
+int xsp_image_read(struct xsp_image *image, const struct xsp_image_source *source);
+int xsp_image_load(const struct xsp_image *image, uint64_t address, void *to, size_t size);
 /* Reads the maps again; files that are known are not read again. Fast: a thread is waiting. */
 int xsp_image_refresh(struct xsp_image *image);
 void xsp_image_clear(struct xsp_image *image);
+
+/* The library that is to be loaded; its descriptor is taken over. 0 or a negative errno. */
+int xsp_image_library(const struct xsp_image_source *source, struct xsp_module **out,
+		      struct xsp_error *err);
 
 /* The mapping that holds the address; NULL: none. */
 const struct xsp_image_map *xsp_image_map(const struct xsp_image *image, uint64_t address);

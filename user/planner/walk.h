@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* walk.h - a stopped thread's stack: is anything on it that must not be interrupted? */
-#ifndef XSP_INJECT_WALK_H
-#define XSP_INJECT_WALK_H
+#ifndef XSP_PLANNER_WALK_H
+#define XSP_PLANNER_WALK_H
 
-#include "inject/image.h"
+#include "planner/image.h"
 #include "target/unwind.h"
 
 /*
@@ -12,10 +12,10 @@
 int xsp_walk_step(const struct xsp_image *image, struct xsp_walk *w, uint64_t pc);
 
 /*
- * NULL if the stack holds no frame of the loader, an allocator, a signal handler, or another banned
- * function; else what was found, a constant text. Follows the call frame information; from where
+ * Does the stack hold a frame of the loader, an allocator, a signal handler, or another banned
+ * function? Follows the call frame information; from where
  * that ends (code made at run time) every word of the rest that could be a return address counts.
  */
-const char *xsp_walk_danger(const struct xsp_image *image, const struct xsp_walk *start);
+enum xsp_danger xsp_walk_danger(const struct xsp_image *image, const struct xsp_walk *start);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "inject/walk.h"
+#include "planner/walk.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,11 +9,6 @@
 #define SCAN_MAX ((size_t)2 << 20)
 #define SCAN_PIECE 65536U
 
-static const char in_loader[] = "it is in the loader or an allocator";
-static const char in_signal[] = "it runs a signal handler";
-static const char perhaps[] = "its stack cannot be followed, and has traces of the loader or an "
-			      "allocator";
-
 /* mov $15,%rax (or %eax); syscall: what a signal handler returns to (glibc's and musl's restorer,
  * which debuggers know a signal frame by as well) */
 static bool is_restorer(const struct xsp_image *image, uint64_t address)
@@ -22,7 +17,7 @@ static bool is_restorer(const struct xsp_image *image, uint64_t address)
 	static const uint8_t musl[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
 	uint8_t code[sizeof(glibc)];
 
-	if (xsp_held_load(&image->held, address, code, sizeof(code)) < 0)
+	if (xsp_image_load(image, address, code, sizeof(code)) < 0)
 		return false;
 	return memcmp(code, glibc, sizeof(glibc)) == 0 || memcmp(code, musl, sizeof(musl)) == 0;
 }
@@ -32,7 +27,7 @@ static bool follows_call(const struct xsp_image *image, uint64_t address)
 {
 	uint8_t c[7];
 
-	if (xsp_held_load(&image->held, address - sizeof(c), c, sizeof(c)) < 0)
+	if (xsp_image_load(image, address - sizeof(c), c, sizeof(c)) < 0)
 		return false;
 	if (c[2] == 0xe8) /* call rel32 */
 		return true;
@@ -42,45 +37,45 @@ static bool follows_call(const struct xsp_image *image, uint64_t address)
 	return false;
 }
 
-static const char *judge(const struct xsp_image *image, uint64_t address)
+static enum xsp_danger judge(const struct xsp_image *image, uint64_t address)
 {
 	const struct xsp_image_map *map = xsp_image_map(image, address - 1);
 
 	if (map == NULL || !map->executable)
-		return NULL;
+		return XSP_DANGER_NONE;
 	if (is_restorer(image, address))
-		return in_signal;
-	return xsp_image_banned(image, map, address - 1) ? in_loader : NULL;
+		return XSP_DANGER_SIGNAL;
+	return xsp_image_banned(image, map, address - 1) ? XSP_DANGER_LOADER : XSP_DANGER_NONE;
 }
 
 /* Every word from `sp` to the end of its mapping that could be a return address. */
-static const char *scan(const struct xsp_image *image, uint64_t sp)
+static enum xsp_danger scan(const struct xsp_image *image, uint64_t sp)
 {
 	const struct xsp_image_map *map = xsp_image_map(image, sp);
-	const char *found = NULL;
+	enum xsp_danger found = XSP_DANGER_NONE;
 
 	if (map == NULL || !map->stack_like)
-		return perhaps;
+		return XSP_DANGER_UNKNOWN;
 	uint64_t end = map->end - sp > SCAN_MAX ? sp + SCAN_MAX : map->end;
 	uint64_t *words = malloc(SCAN_PIECE);
 	if (words == NULL)
-		return perhaps;
-	for (uint64_t at = sp & ~7ULL; at < end && found == NULL; at += SCAN_PIECE) {
+		return XSP_DANGER_UNKNOWN;
+	for (uint64_t at = sp & ~7ULL; at < end && found == XSP_DANGER_NONE; at += SCAN_PIECE) {
 		size_t size = end - at < SCAN_PIECE ? (size_t)(end - at) : SCAN_PIECE;
-		if (xsp_held_load(&image->held, at, words, size) < 0)
+		if (xsp_image_load(image, at, words, size) < 0)
 			break;
-		for (size_t i = 0; i < size / 8 && found == NULL; i++)
-			if (judge(image, words[i]) != NULL &&
+		for (size_t i = 0; i < size / 8 && found == XSP_DANGER_NONE; i++)
+			if (judge(image, words[i]) != XSP_DANGER_NONE &&
 			    (is_restorer(image, words[i]) || follows_call(image, words[i])))
-				found = perhaps;
+				found = XSP_DANGER_UNKNOWN;
 	}
 	free(words);
 	return found;
 }
 
-static int load(const void *held, uint64_t address, void *to, size_t size)
+static int load(const void *image, uint64_t address, void *to, size_t size)
 {
-	return xsp_held_load(held, address, to, size);
+	return xsp_image_load(image, address, to, size);
 }
 
 int xsp_walk_step(const struct xsp_image *image, struct xsp_walk *w, uint64_t pc)
@@ -90,10 +85,10 @@ int xsp_walk_step(const struct xsp_image *image, struct xsp_walk *w, uint64_t pc
 
 	if (map == NULL || !map->executable || xsp_image_file_address(image, map, pc, &addr) < 0)
 		return -ENOENT;
-	return xsp_walk_up(image->files[map->file].module, addr, load, &image->held, w);
+	return xsp_walk_up(image->files[map->file].module, addr, load, image, w);
 }
 
-const char *xsp_walk_danger(const struct xsp_image *image, const struct xsp_walk *start)
+enum xsp_danger xsp_walk_danger(const struct xsp_image *image, const struct xsp_walk *start)
 {
 	struct xsp_walk w = *start;
 	uint64_t pc = w.values[XSP_WALK_RA];
@@ -102,18 +97,18 @@ const char *xsp_walk_danger(const struct xsp_image *image, const struct xsp_walk
 		uint64_t sp = w.values[XSP_WALK_RSP];
 		int ret = xsp_walk_step(image, &w, pc);
 		if (ret == 1)
-			return NULL;
+			return XSP_DANGER_NONE;
 		if (ret < 0)
 			return scan(image, sp);
 		uint64_t up = w.values[XSP_WALK_RA];
 		if (up == 0)
-			return NULL;
-		const char *danger = judge(image, up);
-		if (danger != NULL)
+			return XSP_DANGER_NONE;
+		const enum xsp_danger danger = judge(image, up);
+		if (danger != XSP_DANGER_NONE)
 			return danger;
 		if (w.values[XSP_WALK_RSP] <= sp)
 			return scan(image, sp);
 		pc = up - 1;
 	}
-	return perhaps;
+	return XSP_DANGER_UNKNOWN;
 }

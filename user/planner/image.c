@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "inject/image.h"
+#include "planner/image.h"
 
+#include <elf.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
-#include "base/grow.h"
-#include "base/clock.h"
 #include "base/path.h"
 #include "base/search.h"
-#include "inject/stub.h"
+#include "inject/room.h"
 #include "procfs/map_line.h"
-#include "target/process.h"
+#include "procfs/mapped_files.h"
 #include "procfs/procfs.h"
 
-#define MAPS_MAX (256U << 20)
 #define PAGE 4096U
 
 /* ---- what a file is ---- */
@@ -27,28 +24,28 @@ static const struct {
 	bool anywhere;
 	unsigned roles;
 } known_files[] = {
-	{"ld-linux-x86-64.so", false, XSP_ROLE_LOADER | XSP_ROLE_STAYS},
-	{"ld-2.", false, XSP_ROLE_LOADER | XSP_ROLE_STAYS},
-	{"libc.so", false, XSP_ROLE_LIBC | XSP_ROLE_STAYS},
-	{"libc-2.", false, XSP_ROLE_LIBC | XSP_ROLE_STAYS},
-	{"libpthread.so.0", false, XSP_ROLE_LIBC | XSP_ROLE_STAYS},
-	{"libpthread-2.", false, XSP_ROLE_LIBC | XSP_ROLE_STAYS},
-	{"libdl.so.2", false, XSP_ROLE_LIBC | XSP_ROLE_STAYS},
-	{"libdl-2.", false, XSP_ROLE_LIBC | XSP_ROLE_STAYS},
+	{"ld-linux-x86-64.so", false, XSP_IMAGE_LOADER | XSP_IMAGE_STAYS},
+	{"ld-2.", false, XSP_IMAGE_LOADER | XSP_IMAGE_STAYS},
+	{"libc.so", false, XSP_IMAGE_LIBC | XSP_IMAGE_STAYS},
+	{"libc-2.", false, XSP_IMAGE_LIBC | XSP_IMAGE_STAYS},
+	{"libpthread.so.0", false, XSP_IMAGE_LIBC | XSP_IMAGE_STAYS},
+	{"libpthread-2.", false, XSP_IMAGE_LIBC | XSP_IMAGE_STAYS},
+	{"libdl.so.2", false, XSP_IMAGE_LIBC | XSP_IMAGE_STAYS},
+	{"libdl-2.", false, XSP_IMAGE_LIBC | XSP_IMAGE_STAYS},
 	/* libm and libgcc_s are needed by libraries that may come and go; libc holds on to libgcc_s
 	 * once it has loaded it, but who knows */
-	{"ld-musl-", false, XSP_ROLE_LIBC | XSP_ROLE_STAYS},
-	{"libc.musl-", false, XSP_ROLE_LIBC | XSP_ROLE_STAYS},
-	{"jemalloc", true, XSP_ROLE_ALLOCATOR},
-	{"tcmalloc", true, XSP_ROLE_ALLOCATOR},
-	{"mimalloc", true, XSP_ROLE_ALLOCATOR},
-	{"tbbmalloc", true, XSP_ROLE_ALLOCATOR},
-	{"snmalloc", true, XSP_ROLE_ALLOCATOR},
-	{"rpmalloc", true, XSP_ROLE_ALLOCATOR},
-	{"hoard", true, XSP_ROLE_ALLOCATOR},
-	{"libasan", true, XSP_ROLE_ALLOCATOR},
-	{"libtsan", true, XSP_ROLE_ALLOCATOR},
-	{"scudo", true, XSP_ROLE_ALLOCATOR},
+	{"ld-musl-", false, XSP_IMAGE_LIBC | XSP_IMAGE_STAYS},
+	{"libc.musl-", false, XSP_IMAGE_LIBC | XSP_IMAGE_STAYS},
+	{"jemalloc", true, XSP_IMAGE_ALLOCATOR},
+	{"tcmalloc", true, XSP_IMAGE_ALLOCATOR},
+	{"mimalloc", true, XSP_IMAGE_ALLOCATOR},
+	{"tbbmalloc", true, XSP_IMAGE_ALLOCATOR},
+	{"snmalloc", true, XSP_IMAGE_ALLOCATOR},
+	{"rpmalloc", true, XSP_IMAGE_ALLOCATOR},
+	{"hoard", true, XSP_IMAGE_ALLOCATOR},
+	{"libasan", true, XSP_IMAGE_ALLOCATOR},
+	{"libtsan", true, XSP_IMAGE_ALLOCATOR},
+	{"scudo", true, XSP_IMAGE_ALLOCATOR},
 };
 
 static unsigned roles_of(const char *path)
@@ -145,7 +142,7 @@ static int find_banned(struct xsp_image_file *f)
 		ban(f, banned_allocator, sizeof(banned_allocator) / sizeof(char *));
 		/* the executable is everybody's caller; libc has functions that are no allocator */
 	}
-	if (f->roles & XSP_ROLE_LIBC)
+	if (f->roles & XSP_IMAGE_LIBC)
 		ban(f, banned_libc, sizeof(banned_libc) / sizeof(char *));
 	return 0;
 }
@@ -190,59 +187,74 @@ static int add_maps(struct xsp_image *image, const char *text)
 int xsp_image_refresh(struct xsp_image *image)
 {
 	char *text = NULL;
-	int ret =
-		xsp_procfs_read(&xsp_open_directly, image->held.pid, "maps", MAPS_MAX, &text, NULL);
+	int ret = lseek(image->source->maps, 0, SEEK_SET) < 0 ? -errno : 0;
 
+	if (ret == 0)
+		ret = xsp_procfs_read_whole(image->source->maps, XSP_MAPS_MAX, &text, NULL);
 	if (ret == 0)
 		ret = add_maps(image, text);
 	free(text);
 	return ret;
 }
 
-static int add_file(struct xsp_image *image, const struct xsp_process *p,
-		    const struct xsp_mapped_file *mapped, bool executable)
+static int no_debug_file(const struct xsp_opener *o, const char *build_id)
+{
+	(void)o;
+	(void)build_id;
+	return -ENOENT;
+}
+
+/* What is looked for is exported: no separate debug file is needed. */
+static const struct xsp_opener opens_nothing = {.debug_file = no_debug_file};
+
+static int add_file(struct xsp_image *image, const struct xsp_mapped_file *mapped, int *fd)
 {
 	struct xsp_image_file *f = &image->files[image->file_count];
+	const bool program = mapped->inode == image->source->program;
 
 	*f = (struct xsp_image_file){
 		.dev = mapped->dev, .inode = mapped->inode, .path = strdup(mapped->display_path)};
 	if (f->path == NULL)
 		return -ENOMEM;
 	image->file_count++;
-	f->roles = roles_of(f->path) | (executable ? XSP_ROLE_STAYS : 0);
-	xsp_module_open_mapped(p, mapped, &f->module, NULL);
+	f->roles = roles_of(f->path) | (program ? XSP_IMAGE_STAYS : 0);
+	uint8_t ident[EI_NIDENT] = {0};
+	if (program && pread(*fd, ident, sizeof(ident), 0) == (ssize_t)sizeof(ident))
+		image->narrow = ident[EI_CLASS] == ELFCLASS32;
+	if (*fd >= 0)
+		xsp_module_adopt(&opens_nothing, *fd, f->path, &f->module, NULL);
+	*fd = -1;
 	return find_banned(f);
 }
 
-int xsp_image_read(struct xsp_image *image, pid_t pid, int pidfd)
+int xsp_image_read(struct xsp_image *image, const struct xsp_image_source *source)
 {
-	struct xsp_process *p = NULL;
-	struct xsp_mapped_files *mapped = NULL;
-	struct stat exe = {0};
-	char path[64];
+	const struct xsp_mapped_files *mapped = source->files;
+	int ret = 0;
 
-	*image = (struct xsp_image){0};
-	int ret = xsp_held_open(&image->held, pid, pidfd);
-	if (ret < 0)
-		return ret;
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	stat(path, &exe);
-	ret = xsp_process_open(&xsp_open_directly, pid, &p, NULL);
-	if (ret == 0)
-		ret = xsp_process_mapped_files(p, &mapped, NULL);
-	if (ret == 0) {
-		image->files = calloc(mapped->count + 1, sizeof(*image->files));
-		ret = image->files == NULL ? -ENOMEM : 0;
-	}
+	*image = (struct xsp_image){.source = source,
+				    .files = calloc(mapped->count + 1, sizeof(*image->files))};
+	if (image->files == NULL)
+		ret = -ENOMEM;
 	for (size_t i = 0; ret == 0 && i < mapped->count; i++)
-		ret = add_file(image, p, &mapped->files[i], mapped->files[i].inode == exe.st_ino);
-	xsp_mapped_files_free(mapped);
-	xsp_process_free(p);
+		ret = add_file(image, &mapped->files[i], &source->fds[i]);
 	if (ret == 0)
 		ret = xsp_image_refresh(image);
 	if (ret < 0)
 		xsp_image_clear(image);
 	return ret;
+}
+
+int xsp_image_load(const struct xsp_image *image, uint64_t address, void *to, size_t size)
+{
+	return xsp_procfs_load(image->source->memory, address, to, size);
+}
+
+int xsp_image_library(const struct xsp_image_source *source, struct xsp_module **out,
+		      struct xsp_error *err)
+{
+	*out = NULL;
+	return xsp_module_adopt(&opens_nothing, source->library, source->library_path, out, err);
 }
 
 void xsp_image_clear(struct xsp_image *image)
@@ -257,7 +269,6 @@ void xsp_image_clear(struct xsp_image *image)
 	image->files = NULL;
 	image->maps = NULL;
 	image->file_count = image->map_count = 0;
-	xsp_held_close(&image->held);
 }
 
 const struct xsp_image_map *xsp_image_map(const struct xsp_image *image, uint64_t address)
@@ -287,7 +298,7 @@ bool xsp_image_banned(const struct xsp_image *image, const struct xsp_image_map 
 	if (map->file < 0)
 		return false;
 	const struct xsp_image_file *f = &image->files[map->file];
-	if (f->roles & (XSP_ROLE_LOADER | XSP_ROLE_ALLOCATOR))
+	if (f->roles & (XSP_IMAGE_LOADER | XSP_IMAGE_ALLOCATOR))
 		return true;
 	if (f->banned_count == 0 || xsp_image_file_address(image, map, address, &addr) < 0)
 		return false;
@@ -316,7 +327,7 @@ uint64_t xsp_image_function(const struct xsp_image *image, const char *name)
 	for (size_t i = 0; i < image->file_count; i++) {
 		const struct xsp_image_file *f = &image->files[i];
 		struct xsp_symbol s;
-		if (!(f->roles & XSP_ROLE_LIBC) || f->module == NULL ||
+		if (!(f->roles & XSP_IMAGE_LIBC) || f->module == NULL ||
 		    xsp_module_find(f->module, name, &s) < 0 || s.ifunc ||
 		    !xsp_module_is_code(f->module, s.addr))
 			continue;
@@ -325,32 +336,6 @@ uint64_t xsp_image_function(const struct xsp_image *image, const char *name)
 			return address;
 	}
 	return 0;
-}
-
-/* Is the stub of an earlier injection, whose tracer was killed, certainly over? */
-static bool abandoned(const struct xsp_image *image, const struct xsp_stub_data *old)
-{
-	uint64_t now = xsp_now_ns();
-
-	return old->magic == XSP_STUB_MAGIC && old->time_ns < now &&
-	       now - old->time_ns > 6ULL * 1000000000 && xsp_image_map(image, old->area) == NULL;
-}
-
-/* The bytes there are zero, or of a stub that is over. */
-static bool unused(const struct xsp_image *image, uint64_t address, size_t size)
-{
-	uint8_t bytes[PAGE];
-	struct xsp_stub_data old;
-
-	if (size > sizeof(bytes) || xsp_held_load(&image->held, address, bytes, size) < 0)
-		return false;
-	memcpy(&old, bytes, sizeof(old));
-	if (abandoned(image, &old))
-		return true;
-	for (size_t i = 0; i < size; i++)
-		if (bytes[i] != 0)
-			return false;
-	return true;
 }
 
 /* Bytes between the end of a code segment and that of its last page: mapped, and nobody's. */
@@ -371,7 +356,7 @@ static uint64_t room_behind(const struct xsp_image *image, int file, size_t size
 		for (address = (address + 1 + 63) & ~63ULL;
 		     address < m->end && m->end - address >= size && m->end - address <= PAGE;
 		     address += (size + 63) & ~63ULL)
-			if (unused(image, address, size))
+			if (xsp_room_is_unused(image->source->memory, address, size))
 				return address;
 	}
 	return 0;
@@ -380,7 +365,7 @@ static uint64_t room_behind(const struct xsp_image *image, int file, size_t size
 uint64_t xsp_image_room(const struct xsp_image *image, size_t size)
 {
 	for (size_t i = 0; i < image->file_count; i++) {
-		if (!(image->files[i].roles & XSP_ROLE_STAYS) || image->files[i].module == NULL)
+		if (!(image->files[i].roles & XSP_IMAGE_STAYS) || image->files[i].module == NULL)
 			continue;
 		uint64_t address = room_behind(image, (int)i, size);
 		if (address != 0)
