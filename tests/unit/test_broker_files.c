@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach/attach.h"
+#include "attach/broker.h"
 #include "broker/files.h"
 #include "broker/requests.h"
 

@@ -16,8 +16,8 @@
 
 #include "inject/held.h"
 #include "inject/reader.h"
-#include "inject/seccomp.h"
-#include "inject/stub.h"
+#include "inject/thread/seccomp.h"
+#include "inject/thread/stub.h"
 #include "planner/image.h"
 #include "planner/walk.h"
 

@@ -1,120 +1,71 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * broker.h - the privileged process of a recording, as the others see it. It alone opens targets, loads
- * BPF programs and makes links; who asks has none of these rights. It is told what to do before any byte
- * of a target is read, serves a fixed set of requests (broker/requests.h), and takes everything out when
- * the other end is gone, however that happened; its guardian (journal.h) mends what its own death leaves.
- *
- * Each function asks and waits for the answer. What attach.h and opener.h say of its namesake holds; a
- * broker that has died is -EPIPE.
+ * attach.h - the life of an attachment, in the order in which it happens. The broker holds what is attached; a plan
+ * (plan.h) says what is to be. What else the broker can be asked stands in broker.h.
  */
 #ifndef XSP_ATTACH_ATTACH_H
 #define XSP_ATTACH_ATTACH_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "base/error.h"
-#include "base/site_costs.h"
 #include "broker/attachment.h"
-#include "procfs/family.h"
-#include "procfs/opener.h"
 
 struct xsp_broker;
+struct xsp_plan;
+struct xsp_plan_attached;
+struct xsp_planned_module;
+struct xsp_process;
+struct xsp_mapped_file;
+
+/* ---- new ---- */
 
 /* Forks the broker. Nothing of it outlives the calling process for longer than taking probes out needs. */
 int xsp_broker_start(const struct xsp_broker_options *options, struct xsp_broker **out,
 		     struct xsp_error *err);
-/* Has it take everything out and waits for that, at most `wait_ms`; it goes on by itself. */
-void xsp_broker_free(struct xsp_broker *b, int wait_ms);
-/* While an answer is waited for, `stopped` is asked now and then; true: the call returns -EINTR. */
-void xsp_broker_on_wait(struct xsp_broker *b, bool (*stopped)(void *ctx), void *ctx);
-/* It has died, or cannot be asked any more: nothing more will come. */
-bool xsp_broker_is_gone(const struct xsp_broker *b);
-const struct xsp_opener *xsp_broker_opener(const struct xsp_broker *b);
-
-/* The file that xsp_opener.mapped gave the number, also when nobody maps it any more. A descriptor or
- * -errno */
-int xsp_broker_kept(struct xsp_broker *b, uint32_t handle);
+/* The BPF programs. */
 int xsp_broker_load(struct xsp_broker *b, struct xsp_error *err);
-enum xsp_attach_method xsp_broker_method(const struct xsp_broker *b);
-size_t xsp_broker_rings(const struct xsp_broker *b, int *fds, size_t room);
-size_t xsp_broker_ring_bytes(const struct xsp_broker *b);
-size_t xsp_broker_detail_bytes(const struct xsp_broker *b);
-bool xsp_broker_samples_cycles(const struct xsp_broker *b);
-/* Which of xsp_attach_options.defaults the kernel would not have. */
-unsigned xsp_broker_without(const struct xsp_broker *b);
-int xsp_broker_calibrate(struct xsp_broker *b, struct xsp_site_costs *costs);
-/* As xsp_side_events_open(). */
-int xsp_broker_side_events(struct xsp_broker *b, int **fds, size_t *count);
 
+/* ---- plan, for each process and each of its modules ---- */
+
+/* To be called for each process before its modules are planned: none of their sites may be a nop5, nor a return probe, if
+ * it uses Syscall User Dispatch. -EOPNOTSUPP: it does, and some are planned already. */
+int xsp_plan_process(struct xsp_plan *plan, struct xsp_broker *b, pid_t pid, struct xsp_error *err);
+/* Looks at what a process has mapped (a file once): reads, finds, places. A file that cannot be read as
+ * ELF becomes a module without probes; its reason goes to err. *fresh (may be NULL): seen for the first
+ * time. -EINTR: the user does not want to wait; it is not looked at. */
+int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
+		    const struct xsp_mapped_file *file, struct xsp_planned_module **out,
+		    bool *fresh, struct xsp_error *err);
+
+/* ---- attach: nothing is reported yet ---- */
+
+/* The life of the process (threads, exec, exit) is recorded. */
 int xsp_broker_process(struct xsp_broker *b, pid_t pid);
-int xsp_broker_forget_process(struct xsp_broker *b, pid_t pid);
-int xsp_broker_uses_dispatch(struct xsp_broker *b, pid_t pid);
-/* These three are gathered, and sent by put_specs(), sites() and activate(). */
-int xsp_broker_range(struct xsp_broker *b, uint32_t probe, const struct xsp_range_spec *spec);
-int xsp_broker_detail(struct xsp_broker *b, uint32_t probe, const struct xsp_detail_spec *spec);
-int xsp_broker_arguments(struct xsp_broker *b, uint32_t probe, const struct xsp_args_spec *spec);
-int xsp_broker_put_specs(struct xsp_broker *b);
-int xsp_broker_sequence(struct xsp_broker *b, pid_t pid, const struct xsp_sequence_spec *spec);
-int xsp_broker_python(struct xsp_broker *b, pid_t pid, const struct xsp_python_spec *spec);
-
-/* Takes out what a killed tracer has left in the process's mapping of the file: how many, or -errno. */
-long xsp_broker_repair(struct xsp_broker *b, pid_t pid, uint32_t handle);
-/* verify.h, for the file that xsp_opener.mapped gave the number. */
-int xsp_broker_verify(struct xsp_broker *b, pid_t pid, uint32_t handle,
-		      const struct xsp_attach_site *sites, size_t count, enum xsp_verify question,
-		      uint8_t *differs);
-/* At most 2,048 of them, in one request. */
-int xsp_broker_sites(struct xsp_broker *b, pid_t pid, uint32_t handle, enum xsp_program program,
-		     const struct xsp_attach_site *sites, size_t count, size_t *refused,
-		     struct xsp_error *err);
-
-int xsp_broker_withdraw(struct xsp_broker *b, pid_t pid, const uint32_t *probes, size_t count,
-			bool again);
-/* At most XSP_LEFT_OUT_ROWS: how many, or a negative errno. */
-long xsp_broker_left_out(struct xsp_broker *b, struct xsp_left_out *rows, size_t room);
-
+/* Attaches every placed probe of a module to a process. -ESTALE: the file is not what was planned any more,
+ * and nothing of it is attached anywhere; `repair`: takes out first what a killed tracer has
+ * left there. */
+int xsp_plan_attach(struct xsp_plan *plan, struct xsp_broker *b, struct xsp_planned_module *m,
+		    pid_t pid, bool repair, struct xsp_plan_attached *done, struct xsp_error *err);
+/* Starts (or stops) reporting: one store. */
 int xsp_broker_activate(struct xsp_broker *b, bool on);
-int xsp_broker_drop(struct xsp_broker *b, unsigned which);
-/* Takes out what is in, and has load() load what xsp_broker_options.profile says. Nobody may use the rings any more. */
-int xsp_broker_profile(struct xsp_broker *b);
-int xsp_broker_ready(struct xsp_broker *b, uint32_t probes);
-int xsp_broker_gpu_stop(struct xsp_broker *b);
-int xsp_broker_detach(struct xsp_broker *b);
-/* `forgotten`: open ranges that the kernel has forgotten are among `untracked`, which takes a while. */
-int xsp_broker_counters(struct xsp_broker *b, bool forgotten, struct xsp_attach_counters *out);
-int xsp_broker_lost(struct xsp_broker *b, uint32_t probe, uint64_t *entries, uint64_t *exits);
-/* An array that the caller frees. */
-int xsp_broker_held_back(struct xsp_broker *b, struct xsp_held_back **out, size_t *count);
-int xsp_broker_kernel_functions(struct xsp_broker *b, struct xsp_kernel_function **out,
-				size_t *count);
-int xsp_broker_times(struct xsp_broker *b, struct xsp_event_times **out, size_t *count);
-int xsp_broker_thread(struct xsp_broker *b, pid_t tid);
-int xsp_broker_forget_thread(struct xsp_broker *b, pid_t tid);
 
-/* The brake, with xsp_attach_options.brake. */
-int xsp_broker_prices(struct xsp_broker *b, uint32_t first, const struct xsp_probe_price *prices,
-		      size_t count);
-long xsp_broker_unseen(struct xsp_broker *b, struct xsp_attach_unseen *rows, size_t room);
-int xsp_broker_release(struct xsp_broker *b, const uint32_t *probes, size_t count);
+/* ---- pause, release: each begins a change and returns at once; -EBUSY while another is under way ---- */
+
+/* All sites are taken out; put in again. */
 int xsp_broker_pause(struct xsp_broker *b);
 int xsp_broker_resume(struct xsp_broker *b);
+/* These probes' sites are taken out for good; in one process only (`again`: they are put in again at once). */
+int xsp_broker_release(struct xsp_broker *b, const uint32_t *probes, size_t count);
+int xsp_broker_withdraw(struct xsp_broker *b, pid_t pid, const uint32_t *probes, size_t count,
+			bool again);
 struct xsp_attach_change xsp_broker_change(struct xsp_broker *b);
 
-/* --follow: family.h, of this machine's processes. */
-int xsp_broker_descendants(struct xsp_broker *b, pid_t pid, struct xsp_kin **kin, size_t *count);
-int xsp_broker_stop_at_exec(struct xsp_broker *b, pid_t pid);
-/* At most XSP_STOPPED_ROWS: how many, or a negative errno. */
-long xsp_broker_stopped(struct xsp_broker *b, pid_t *pids, size_t room);
-int xsp_broker_continue(struct xsp_broker *b, pid_t pid);
+/* ---- free ---- */
 
-/* Starts the process of thread_stop.h. Its socket, or -errno. */
-int xsp_broker_thread_stopper(struct xsp_broker *b, pid_t pid);
-
-int xsp_broker_inject(struct xsp_broker *b, pid_t pid, struct xsp_broker_injected *out,
-		      struct xsp_error *err);
+/* A process has ended. */
+int xsp_broker_forget_process(struct xsp_broker *b, pid_t pid);
+/* Takes all probes out; counters and rings stay readable. */
+int xsp_broker_detach(struct xsp_broker *b);
+/* Has it take everything out and waits for that, at most `wait_ms`; it goes on by itself. */
+void xsp_broker_free(struct xsp_broker *b, int wait_ms);
 
 #endif

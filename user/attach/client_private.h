@@ -3,7 +3,7 @@
 #ifndef XSP_ATTACH_CLIENT_PRIVATE_H
 #define XSP_ATTACH_CLIENT_PRIVATE_H
 
-#include "attach/attach.h"
+#include "attach/broker.h"
 #include "broker/requests.h"
 
 /* A mapped file that was opened before it was asked for. */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "attach/attach.h"
+#include "attach/broker.h"
 #include "planner/plan.h"
 #include "target/process.h"
 
@@ -18,15 +18,6 @@
 void xsp_plan_progress(const struct xsp_plan *plan, const char *path, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* To be called for each process before its modules are planned: none of their sites may be a nop5, nor a return probe, if
- * it uses Syscall User Dispatch. -EOPNOTSUPP: it does, and some are planned already. */
-int xsp_plan_process(struct xsp_plan *plan, struct xsp_broker *b, pid_t pid, struct xsp_error *err);
-/* Looks at what a process has mapped (a file once): reads, finds, places. A file that cannot be read as
- * ELF becomes a module without probes; its reason goes to err. *fresh (may be NULL): seen for the first
- * time. -EINTR: the user does not want to wait; it is not looked at. */
-int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
-		    const struct xsp_mapped_file *file, struct xsp_planned_module **out,
-		    bool *fresh, struct xsp_error *err);
 /* Asks what the files hold that the process maps and that are not known, all at once and without waiting: for before
  * the costs are known. Of those that hold nothing xsp_plan_module() has nothing left to do. */
 void xsp_plan_look_ahead(struct xsp_plan *plan, const struct xsp_process *p);
@@ -71,11 +62,5 @@ struct xsp_plan_attached {
  */
 long xsp_plan_dropped(const struct xsp_planned_module *m, struct xsp_broker *b, pid_t pid,
 		      size_t *first);
-
-/* Attaches every placed probe of a module to a process. -ESTALE: the file is not what was planned any more,
- * and nothing of it is attached anywhere; `repair`: takes out first what a killed tracer has
- * left there. */
-int xsp_plan_attach(struct xsp_plan *plan, struct xsp_broker *b, struct xsp_planned_module *m,
-		    pid_t pid, bool repair, struct xsp_plan_attached *done, struct xsp_error *err);
 
 #endif

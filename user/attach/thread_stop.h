@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-#include "attach/attach.h"
+#include "attach/broker.h"
 #include "broker/thread_stop.h"
 
 struct xsp_thread_stopper;

@@ -21,7 +21,7 @@
 #include "base/message.h"
 #include "base/clock.h"
 #include "broker/broken_calls.h"
-#include "inject/tracee.h"
+#include "inject/thread/tracee.h"
 #include "procfs/procfs.h"
 
 _Static_assert(sizeof(struct xsp_stopped_thread) <= XSP_MESSAGE_MAX, "it fits into a message");

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "attach/attach.h"
+#include "attach/broker.h"
 #include "base/error.h"
 
 /*

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach/attach.h"
+#include "attach/broker.h"
 #include "attach/plan.h"
 #include "attach/planner.h"
 #include "base/path.h"

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "attach/attach.h"
+#include "attach/broker.h"
 #include "base/error.h"
 #include "cli/options.h"
 #include "record/recorder.h"

@@ -6,7 +6,7 @@
 #ifndef XSP_CLI_SESSION_H
 #define XSP_CLI_SESSION_H
 
-#include "attach/attach.h"
+#include "attach/broker.h"
 #include "cli/options.h"
 
 /* Who the command runs for: --user, else the user behind sudo, else who we are. */

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "attach/attach.h"
+#include "attach/broker.h"
 #include "base/arena.h"
 #include "target/process.h"
 

@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "inject/divert.h"
+#include "inject/thread/divert.h"
 #include "inject/load.h"
 #include "inject/reader.h"
 #include "inject/refuse.h"
 #include "inject/room.h"
-#include "inject/safe.h"
+#include "inject/thread/safe.h"
 #include "procfs/procfs.h"
 
 #if defined(__x86_64__)

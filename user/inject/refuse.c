@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "inject/stub.h"
+#include "inject/thread/stub.h"
 #include "procfs/procfs.h"
 
 #define STATUS_MAX 65536U

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "inject/stub.h"
+#include "inject/thread/stub.h"
 #include "procfs/procfs.h"
 
 #define LOOK_NS (100U * 1000)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "inject/stub.h"
+#include "inject/thread/stub.h"
 #include "procfs/procfs.h"
 
 #define PAGE 4096U

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "broker/attachment.h"
-#include "attach/attach.h"
+#include "attach/broker.h"
 #include "attach/plan.h"
 #include "base/error.h"
 #include "base/new_file.h"

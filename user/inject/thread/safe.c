@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "inject/safe.h"
+#include "inject/thread/safe.h"
 
 #include <errno.h>
 #include <stdio.h>

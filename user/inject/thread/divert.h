@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* divert.h - one attempt: stop a thread, look, and if it is safe have it make our thread. */
-#ifndef XSP_INJECT_DIVERT_H
-#define XSP_INJECT_DIVERT_H
+#ifndef XSP_INJECT_THREAD_DIVERT_H
+#define XSP_INJECT_THREAD_DIVERT_H
 
 #include "inject/held.h"
 #include "inject/reader.h"
-#include "inject/stub.h"
+#include "inject/thread/stub.h"
 
 struct xsp_attempt {
 	const struct xsp_held *held;

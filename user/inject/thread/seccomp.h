@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* seccomp.h - does a thread's filter of system calls (containers have one) allow an injection? */
-#ifndef XSP_INJECT_SECCOMP_H
-#define XSP_INJECT_SECCOMP_H
+#ifndef XSP_INJECT_THREAD_SECCOMP_H
+#define XSP_INJECT_THREAD_SECCOMP_H
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -3,7 +3,7 @@
  * seccomp.c - classic BPF as seccomp uses it (Documentation/networking/filter.rst of the kernel;
  * seccomp(2): 32-bit loads of struct seccomp_data only), run on the calls that we would make.
  */
-#include "inject/seccomp.h"
+#include "inject/thread/seccomp.h"
 
 #include <errno.h>
 #include <linux/audit.h>

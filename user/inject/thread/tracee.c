@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "inject/tracee.h"
+#include "inject/thread/tracee.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "inject/divert.h"
+#include "inject/thread/divert.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -10,9 +10,9 @@
 #include <sys/ptrace.h>
 
 #include "base/clock.h"
-#include "inject/safe.h"
-#include "inject/seccomp.h"
-#include "inject/tracee.h"
+#include "inject/thread/safe.h"
+#include "inject/thread/seccomp.h"
+#include "inject/thread/tracee.h"
 
 #define BLOB_MAX 2048U
 #define LOOK_NS 20000U

@@ -7,8 +7,8 @@
  * the registers of the thread included, is filled in beforehand. What has to be written lies in the
  * area, which the stub maps itself at an address that we chose.
  */
-#ifndef XSP_INJECT_STUB_H
-#define XSP_INJECT_STUB_H
+#ifndef XSP_INJECT_THREAD_STUB_H
+#define XSP_INJECT_THREAD_STUB_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * other thread of ours waits for children meanwhile; when that thread ends, the kernel lets go of
  * whatever it still holds.
  */
-#ifndef XSP_INJECT_TRACEE_H
-#define XSP_INJECT_TRACEE_H
+#ifndef XSP_INJECT_THREAD_TRACEE_H
+#define XSP_INJECT_THREAD_TRACEE_H
 
 #include <stdbool.h>
 #include <stdint.h>

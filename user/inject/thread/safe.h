@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* safe.h - which threads may be diverted, and how a thread goes on afterwards. */
-#ifndef XSP_INJECT_SAFE_H
-#define XSP_INJECT_SAFE_H
+#ifndef XSP_INJECT_THREAD_SAFE_H
+#define XSP_INJECT_THREAD_SAFE_H
 
 #include "inject/reader.h"
-#include "inject/stub.h"
-#include "inject/tracee.h"
+#include "inject/thread/stub.h"
+#include "inject/thread/tracee.h"
 
 /* How promising a thread looks from outside, without stopping it. */
 enum xsp_candidate {

@@ -10,7 +10,7 @@
  *   - at its end rsp may point into the (read-only) data for popfq, because no signal can come then;
  *   - every number is a syscall number or constant of the x86-64 Linux ABI.
  */
-#include "inject/stub.h"
+#include "inject/thread/stub.h"
 
 #if defined(__x86_64__)
 
