@@ -24,7 +24,7 @@ from harness import (EXTRA, KERNEL, Recording, Skip, Trace, alive, case, check, 
 RELEASE = tuple(int(x) for x in re.findall(r"\d+", platform.release())[:2])
 OLDEST = (5, 15)
 
-# Where a feature came (user/attach/kernel.h): doctor must find it by trying.
+# Where a feature came (user/broker/kernel/kernel.h): doctor must find it by trying.
 FEATURES = {
     "attach cookies": (5, 15),
     # 6.6 has them, but they filter by thread until 6.10

@@ -17,15 +17,21 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 # A folder of user/ and what it may include beside itself and include/xsptrace/.
 FACTS = ["base", "catalog"]
-LIVE = FACTS + ["target", "probes", "placement", "attach"]
+LIVE = FACTS + ["procfs", "target", "probes", "placement", "broker", "planner", "attach"]
 MAY = {
     "base": [],
     "catalog": ["base"],
-    "target": FACTS,
+    "procfs": ["base"],
+    "target": FACTS + ["procfs"],
     "probes": FACTS + ["target"],
     "placement": FACTS + ["target"],
-    # the broker injects as well
-    "attach": FACTS + ["target", "probes", "placement", "inject"],
+    # with the rights of root: they read /proc, and parse nothing of a target
+    "broker": ["base", "procfs", "inject"],
+    "inject": ["base", "procfs"],
+    # without any rights: it parses
+    "planner": FACTS + ["procfs", "target", "probes", "placement", "inject"],
+    # the recorder's side of both
+    "attach": FACTS + ["procfs", "target", "probes", "placement", "broker", "planner"],
     "capture": FACTS,
     "record": LIVE + ["capture"],
     # what reads a capture knows nothing of what made it; of target/ it takes demangling
@@ -36,8 +42,7 @@ MAY = {
     "import": FACTS + ["capture"],  # writes captures
     "page": FACTS + ["capture", "timeline", "model", "analysis", "export"],
     "library": FACTS + ["capture", "timeline", "model", "analysis", "import"],
-    "inject": FACTS + ["target"],
-    "dump": FACTS + ["target", "attach"],
+    "dump": FACTS + ["procfs", "target", "broker", "attach"],
     "cli": LIVE + ["dump"] + ["capture", "record", "timeline", "model", "analysis", "export", "import", "page", "inject"],
     "agent": [],  # lives in other people's processes: nothing of the tool
 }

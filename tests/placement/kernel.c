@@ -27,7 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach/kernel.h"
+#include "broker/kernel/kernel.h"
 #include "image.h"
 #include "placement/placement_private.h"
 

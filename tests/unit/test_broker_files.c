@@ -11,7 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach/broker_private.h"
+#include "attach/broker.h"
+#include "broker/files.h"
+#include "broker/requests.h"
 
 static _Noreturn void wait_for_the_end(void)
 {

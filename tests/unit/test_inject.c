@@ -15,10 +15,11 @@
 #include <unistd.h>
 
 #include "inject/held.h"
-#include "inject/image.h"
-#include "inject/seccomp.h"
-#include "inject/stub.h"
-#include "inject/walk.h"
+#include "inject/reader.h"
+#include "inject/thread/seccomp.h"
+#include "inject/thread/stub.h"
+#include "planner/image.h"
+#include "planner/walk.h"
 
 #if defined(__x86_64__)
 
@@ -30,11 +31,19 @@
 #define SANITIZED 0
 #endif
 
+static struct xsp_image_source source;
 static struct xsp_image image;
 
 static void read_image(void)
 {
-	cr_assert_eq(xsp_image_read(&image, getpid(), 0), 0);
+	cr_assert_eq(xsp_image_source_open(&source, getpid()), 0);
+	cr_assert_eq(xsp_image_read(&image, &source), 0);
+}
+
+static void clear_image(void)
+{
+	xsp_image_clear(&image);
+	xsp_image_source_close(&source);
 }
 
 static void from_context(const ucontext_t *u, struct xsp_walk *w)
@@ -102,10 +111,10 @@ Test(inject, the_walk_is_that_of_backtrace, .disabled = SANITIZED)
 	qsort(numbers, 3, sizeof(numbers[0]), by_value); /* through libc */
 	realigned(100, &v);
 	cr_assert_eq(compared, 3);
-	xsp_image_clear(&image);
+	clear_image();
 }
 
-static const char *in_handler;
+static enum xsp_danger in_handler;
 
 /* raised by the test itself, in a place of its choice */
 /* NOLINTNEXTLINE(bugprone-signal-handler,cert-sig30-c) */
@@ -129,11 +138,11 @@ Test(inject, handlers_and_banned_functions_are_seen_on_the_stack, .disabled = SA
 	read_image();
 	getcontext(&u);
 	from_context(&u, &w);
-	const char *danger = xsp_walk_danger(&image, &w);
-	cr_expect_null(danger, "here: %s", danger);
+	const enum xsp_danger danger = xsp_walk_danger(&image, &w);
+	cr_expect_eq(danger, XSP_DANGER_NONE, "here: %d", (int)danger);
 	signal(SIGUSR1, handle);
 	raise(SIGUSR1);
-	cr_expect_not_null(in_handler, "in a signal handler");
+	cr_expect_eq(in_handler, XSP_DANGER_SIGNAL, "in a signal handler");
 
 	uint64_t address = xsp_image_function(&image, "malloc");
 	cr_assert_neq(address, 0);
@@ -141,7 +150,7 @@ Test(inject, handlers_and_banned_functions_are_seen_on_the_stack, .disabled = SA
 	cr_expect(xsp_image_banned(&image, xsp_image_map(&image, address), address));
 	address = xsp_image_function(&image, "getpid");
 	cr_expect_not(xsp_image_banned(&image, xsp_image_map(&image, address), address));
-	xsp_image_clear(&image);
+	clear_image();
 }
 
 /* A thread of another process, another program, an ended process: none is taken for the one held. */
@@ -198,7 +207,7 @@ Test(inject, a_gap_is_free_and_room_is_code_that_nobody_uses)
 		cr_assert_not_null(m);
 		cr_expect(m->executable && room + 256 <= m->end);
 	}
-	xsp_image_clear(&image);
+	clear_image();
 }
 
 Test(inject, the_stub_fits)

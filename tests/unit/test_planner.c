@@ -14,7 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "attach/planner_private.h"
+#include "attach/planner.h"
+#include "planner/requests.h"
 #include "target/module_private.h"
 
 #define SOCKET 0

@@ -20,9 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "target/maps.h"
+#include "procfs/map_line.h"
 #include "target/process.h"
-#include "target/procfs.h"
+#include "procfs/procfs.h"
 
 /* 100 ms at a time until `condition` holds, 5 s at most. */
 #define WAIT_FOR(condition)                                                                        \

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "attach/verify.h"
+#include "broker/links/verify.h"
 
 #if defined(__x86_64__)
 

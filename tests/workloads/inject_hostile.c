@@ -24,7 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "inject/stub.h"
+#include "inject/thread/stub.h"
 
 static long number; /* what memfd_create answers */
 static const char *victim;

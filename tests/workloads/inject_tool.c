@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "inject/inject.h"
+#include "planner/image_serve.h"
 
 static volatile sig_atomic_t interrupted;
 
@@ -33,7 +34,7 @@ static void note(void *ctx, const char *text)
 
 int main(int argc, char **argv)
 {
-	struct xsp_inject_options o = {.stop = stop, .note = note};
+	struct xsp_inject_options o = {.serve_image = xsp_image_serve, .stop = stop, .note = note};
 	struct xsp_inject_result r;
 	struct xsp_error err = {0};
 

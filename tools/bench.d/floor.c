@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "attach/kernel.h" /* the layout of uprobe_multi's bpf_attr */
+#include "broker/kernel/kernel.h" /* the layout of uprobe_multi's bpf_attr */
 
 #define MAX_SITES 65536
 #define RING_BYTES (16 << 20)

@@ -1,321 +1,71 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * attach.h - the kernel side of a recording: BPF programs, their links, their counters.
- *
- * Order of use: new (load), process/sites (attach; nothing is reported yet), activate (one
- * store), ..., free. The kernel takes everything out with the file descriptors, so a
- * killed recorder leaves nothing behind.
+ * attach.h - the life of an attachment, in the order in which it happens. The broker holds what is attached; a plan
+ * (plan.h) says what is to be. What else the broker can be asked stands in broker.h.
  */
-#ifndef XSP_ATTACH_H
-#define XSP_ATTACH_H
+#ifndef XSP_ATTACH_ATTACH_H
+#define XSP_ATTACH_ATTACH_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "attach/perf_counters.h"
 #include "base/error.h"
-#include "placement/placement.h"
-#include "xsptrace/programs.h"
+#include "broker/attachment.h"
 
-struct xsp_attach;
-struct xsp_journal;
-struct xsp_verified_file;
+struct xsp_broker;
+struct xsp_plan;
+struct xsp_plan_attached;
+struct xsp_planned_module;
+struct xsp_process;
+struct xsp_mapped_file;
 
-/* Rows of the tables that are looked into by a probe's id. Losses and prices: 16 bytes each of the kernel's memory, for each
- * function. What is read of calls: up to 270 bytes, for few. */
-#define XSP_ATTACH_PROBES 524288U
-#define XSP_ATTACH_SPECS 65536U
+/* ---- new ---- */
 
-/* Which BPF program a site runs. */
-enum xsp_program { /* in the order in which they are attached: what ends calls first */
-		   XSP_PROGRAM_UNWIND = 0, /* landing of an exception */
-		   XSP_PROGRAM_LONGJMP, /* entry of longjmp */
-		   XSP_PROGRAM_RETURN, /* exits through return probes (--exit=return): they swap the return address
-			     * on the target's stack, and an exception through it kills the target */
-		   XSP_PROGRAM_DETAIL_RETURN, /* the same with sections */
-		   XSP_PROGRAM_SPAN, /* function entries and exits */
-		   XSP_PROGRAM_DETAIL, /* entries and exits whose events carry sections */
-		   XSP_PROGRAM_DETAIL_LARGE, /* the same with more room: xsp_args_spec.large */
-		   XSP_PROGRAM_RANGE_END,
-		   XSP_PROGRAM_RANGE_BEGIN, /* record_function: enter(name) */
-		   XSP_PROGRAM_GPU_BATCH, /* the agent's records */
-		   XSP_PROGRAM_GPU_WANT, /* what it is to collect: after the batches' probe */
-		   XSP_PROGRAM_HEAP, /* malloc and its kin */
-		   XSP_PROGRAM_HEAP_RETURN, /* their exits through return probes */
-		   XSP_PROGRAMS,
-};
+/* Forks the broker. Nothing of it outlives the calling process for longer than taking probes out needs. */
+int xsp_broker_start(const struct xsp_broker_options *options, struct xsp_broker **out,
+		     struct xsp_error *err);
+/* The BPF programs. */
+int xsp_broker_load(struct xsp_broker *b, struct xsp_error *err);
 
-static inline bool xsp_program_is_return(enum xsp_program program)
-{
-	return program == XSP_PROGRAM_RETURN || program == XSP_PROGRAM_DETAIL_RETURN ||
-	       program == XSP_PROGRAM_HEAP_RETURN;
-}
+/* ---- plan, for each process and each of its modules ---- */
 
-/* The mark of longjmp is of use on x86-64 only: where else it leads to is not known. */
-static inline bool xsp_program_exists(enum xsp_program program)
-{
-#if defined(__x86_64__)
-	(void)program;
-	return true;
-#else
-	return program != XSP_PROGRAM_LONGJMP;
-#endif
-}
+/* To be called for each process before its modules are planned: none of their sites may be a nop5, nor a return probe, if
+ * it uses Syscall User Dispatch. -EOPNOTSUPP: it does, and some are planned already. */
+int xsp_plan_process(struct xsp_plan *plan, struct xsp_broker *b, pid_t pid, struct xsp_error *err);
+/* Looks at what a process has mapped (a file once): reads, finds, places. A file that cannot be read as
+ * ELF becomes a module without probes; its reason goes to err. *fresh (may be NULL): seen for the first
+ * time. -EINTR: the user does not want to wait; it is not looked at. */
+int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
+		    const struct xsp_mapped_file *file, struct xsp_planned_module **out,
+		    bool *fresh, struct xsp_error *err);
 
-enum xsp_attach_method {
-	XSP_ATTACH_UPROBE_MULTI, /* one link a library and program (Linux 6.6) */
-	XSP_ATTACH_TRACEFS, /* a few dozen events of tracefs, with many sites each */
-	XSP_ATTACH_PERF_EVENT, /* one perf event a site: taking them out takes long */
-};
+/* ---- attach: nothing is reported yet ---- */
 
-/* What is on without being asked for, where something is traced: it is the first that goes when it costs too much. */
-enum xsp_default {
-	XSP_DEFAULT_WAITS = 1 << 0,
-	XSP_DEFAULT_PYTHON = 1 << 1, /* XSP_DETAIL_TORCH_PYTHON */
-	XSP_DEFAULT_SAMPLES = 1 << 2,
-};
+/* The life of the process (threads, exec, exit) is recorded. */
+int xsp_broker_process(struct xsp_broker *b, pid_t pid);
+/* Attaches every placed probe of a module to a process. -ESTALE: the file is not what was planned any more,
+ * and nothing of it is attached anywhere; `repair`: takes out first what a killed tracer has
+ * left there. */
+int xsp_plan_attach(struct xsp_plan *plan, struct xsp_broker *b, struct xsp_planned_module *m,
+		    pid_t pid, bool repair, struct xsp_plan_attached *done, struct xsp_error *err);
+/* Starts (or stops) reporting: one store. */
+int xsp_broker_activate(struct xsp_broker *b, bool on);
 
-struct xsp_attach_options {
-	size_t buffer_bytes; /* of all rings together; rounded up to powers of two of pages */
-	unsigned rings; /* 0: by the number of CPUs */
-	enum xsp_attach_method method; /* the best that may be used */
-	bool follow; /* children of recorded processes are recorded too */
-	bool stop; /* ... each stopped at its birth and at exec until xsp_attach_continue() */
-	uint64_t min_duration_ns;
-	uint32_t max_depth;
-	const pid_t *tids; /* only these threads; root namespace ids */
-	size_t tid_count;
-	const char *const *comms; /* only threads of these names; a trailing '*' matches a prefix */
-	size_t comm_count; /* at most XSP_MAX_COMM_FILTERS */
-	bool ranges; /* xsp_selection_has_ranges(); without it only functions can be probed */
-	unsigned details; /* what events may carry: enum xsp_detail (probes/probe.h) */
-	const struct xsp_counter *counters; /* of XSP_DETAIL_COUNTERS; borrowed while a lives */
-	size_t counter_count; /* at most XSP_COUNTERS_MAX */
-	uint32_t stack_frames; /* of XSP_DETAIL_STACKS and samples; at most XSP_STACK_MAX */
-	uint32_t python_frames; /* of XSP_DETAIL_PYTHON and samples; at most XSP_PYTHON_MAX */
-	bool waits; /* when threads run, and what they wait for: xsp_attach_waits() */
-	uint64_t wait_least_ns; /* of those with an event */
-	uint32_t sample_hz; /* of what threads do on their CPU, so often a second; 0: none */
-	bool wait_stacks; /* where the thread stood as it began to wait: */
-	bool wait_stacks_thinned; /* ... as often as costs little: xsptrace/programs.h */
-	uint64_t wait_stack_least_ns; /* of waits that lasted so long */
-	uint32_t
-		heap_period; /* of XSP_DETAIL_MALLOC: bytes that a block of the sample stands for at least */
-	struct xsp_journal *journal; /* of a guardian (journal.h), borrowed; NULL: none */
-	unsigned defaults; /* enum xsp_default: of what is on, what nobody asked for */
-	bool brake; /* probes can be let go of, and hits that no event tells of are counted */
-	bool verbose; /* libbpf's messages go to standard error */
-};
+/* ---- pause, release: each begins a change and returns at once; -EBUSY while another is under way ---- */
 
-/* These are to be as if they had been declined. */
-void xsp_attach_without(struct xsp_attach_options *o, unsigned defaults);
-
-/* Loads the programs. Every failure says what is missing and what to do. */
-int xsp_attach_new(const struct xsp_attach_options *options, struct xsp_attach **out,
-		   struct xsp_error *err);
-void xsp_attach_free(struct xsp_attach *a);
-enum xsp_attach_method xsp_attach_method(const struct xsp_attach *a);
-const char *xsp_attach_method_name(enum xsp_attach_method method); /* "uprobe_multi", … */
-
-/* Adds a process to the set whose life (threads, exec, exit) is recorded. */
-int xsp_attach_process(struct xsp_attach *a, pid_t pid);
-/* It has ended: its links go, in the background, as each waits for the kernel's grace periods. */
-int xsp_attach_forget_process(struct xsp_attach *a, pid_t pid);
-
-/* Stops the process at its next exec, before its first instruction, until xsp_attach_continue(). Whoever
- * waits for it may see that: for children of ours, or as the user asked. */
-int xsp_attach_stop_at_exec(struct xsp_attach *a, pid_t pid);
-/* Those that were stopped so and not resumed yet; at most `room` of them. */
-size_t xsp_attach_stopped(const struct xsp_attach *a, pid_t *pids, size_t room);
-void xsp_attach_continue(struct xsp_attach *a, pid_t pid);
-
-/* Tells the range programs what the probe's ranges take from the target. Before its sites. */
-int xsp_attach_range(struct xsp_attach *a, uint32_t probe, const struct xsp_range_spec *spec);
-
-/* The same for the sections of the probe's events. Only with xsp_attach_options.details. */
-int xsp_attach_detail(struct xsp_attach *a, uint32_t probe, const struct xsp_detail_spec *spec);
-
-/* What the sections ARGS and OUTPUTS of the probe take. Only with such details. */
-int xsp_attach_arguments(struct xsp_attach *a, uint32_t probe, const struct xsp_args_spec *spec);
-
-/* Where the threads of a process keep autograd's counters; addresses in the process. Replaces what was
- * said before (exec). */
-int xsp_attach_sequence(struct xsp_attach *a, pid_t pid, const struct xsp_sequence_spec *spec);
-
-/* Where the threads of a process keep their Python frames. Replaces what was said before. */
-int xsp_attach_python(struct xsp_attach *a, pid_t pid, const struct xsp_python_spec *spec);
-
-struct xsp_attach_site {
-	uint64_t offset; /* in the file */
-	uint64_t ref_ctr_offset; /* semaphore in the file; 0: none */
-	uint64_t cookie;
-	uint32_t length; /* of the instruction, bytes; 0: not known */
-	uint32_t reserved;
-};
-
-/*
- * Attaches `count` sites of `file` (its descriptor is the caller's, and must live as long
- * as `a`; `display_path` names it in messages) to one program, for the threads of process `pid` only.
- * Sites that the kernel refuses are left out and counted in *refused (may be NULL), their
- * indices in `refused_index` (room for `count`, may be NULL). Fails only if none can be attached.
- */
-int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const struct xsp_verified_file *file,
-		     const char *display_path, enum xsp_program program,
-		     const struct xsp_attach_site *sites, size_t count, size_t *refused,
-		     size_t *refused_index, struct xsp_error *err);
-
-/* The file at this descriptor was changed in place: its links go. Returns when they are out, as the kernel keeps
- * the old instructions for as long. */
-void xsp_attach_forget_file(struct xsp_attach *a, int file);
-
-/* Takes these probes' sites out of one process, whatever else is under way. Others in the same links are
- * not reported there for a moment. -EOPNOTSUPP: without uprobe_multi all of the process's went. `again`: they
- * are put in again at once; without uprobe_multi (-EOPNOTSUPP) nothing is done. What has changed by then stays out. */
-int xsp_attach_withdraw(struct xsp_attach *a, pid_t pid, const uint32_t *probes, size_t count,
+/* All sites are taken out; put in again. */
+int xsp_broker_pause(struct xsp_broker *b);
+int xsp_broker_resume(struct xsp_broker *b);
+/* These probes' sites are taken out for good; in one process only (`again`: they are put in again at once). */
+int xsp_broker_release(struct xsp_broker *b, const uint32_t *probes, size_t count);
+int xsp_broker_withdraw(struct xsp_broker *b, pid_t pid, const uint32_t *probes, size_t count,
 			bool again);
-/* Clears the answers to XSP_VERIFY_UNPROBED of sites that have been taken out on purpose. */
-void xsp_attach_skip_taken_out(struct xsp_attach *a, const struct xsp_attach_site *sites,
-			       size_t count, uint8_t *unprobed);
+struct xsp_attach_change xsp_broker_change(struct xsp_broker *b);
 
-/* Starts (or stops) reporting; the agent's records: starts only, until detach. */
-void xsp_attach_activate(struct xsp_attach *a, bool on);
-/* Samples begin, or end; not for a pause. */
-void xsp_attach_samples(struct xsp_attach *a, bool on);
-/* Do samples count cycles here? Else a clock. */
-bool xsp_attach_samples_cycles(const struct xsp_attach *a);
-/* A function of a stack of the kernel that samples have. Of its address nothing is told. */
-struct xsp_kernel_function {
-	uint32_t stack; /* XSP_SECTION_KERNEL */
-	uint32_t depth; /* 0: the innermost */
-	char name[120]; /* as /proc/kallsyms has it, cut */
-};
-/* "[unknown]" where that has none. An array that the caller frees. -EACCES: the kernel hides them (kernel.kptr_restrict), or
- * another negative errno. */
-int xsp_attach_kernel_functions(const struct xsp_attach *a, struct xsp_kernel_function **out,
-				size_t *count);
-/* With xsp_attach_options.waits: begins (again: nothing happens), or ends; detaching then brings an event for each
- * thread. Not for a pause. 0 or a negative errno. */
-int xsp_attach_waits(struct xsp_attach *a, bool on);
-/* Takes out what of these is on, for good: enum xsp_default. Before activate() as if they had never been. 0 or a negative
- * errno. */
-int xsp_attach_drop(struct xsp_attach *a, unsigned which);
-/* While they are on: an event XSP_EVENT_TIMES of each thread, of its time so far. fn: 0 or a negative errno. */
-typedef int (*xsp_attach_times_fn)(void *ctx, const struct xsp_event_times *e);
-int xsp_attach_times(const struct xsp_attach *a, xsp_attach_times_fn fn, void *ctx);
-/* Probes with a lower id than this report; the others' sites are still being put in, and a function of
- * which only the exits are there would lie. At first all do. */
-void xsp_attach_ready(struct xsp_attach *a, uint32_t probes);
-/* Takes the wishes away (XSP_PROGRAM_GPU_WANT): the agent hands over what it has and stops. */
-void xsp_attach_gpu_stop(struct xsp_attach *a);
-/* Takes all probes out of the targets; counters and rings stay readable. */
-void xsp_attach_detach(struct xsp_attach *a);
+/* ---- free ---- */
 
-/* File descriptors of the ring-buffer maps. */
-size_t xsp_attach_rings(const struct xsp_attach *a, int *fds, size_t room);
-size_t xsp_attach_ring_bytes(const struct xsp_attach *a); /* of each */
-/* An event with sections takes so much of a ring, however little it uses. 0: few have any. */
-size_t xsp_attach_detail_bytes(const struct xsp_attach *a);
-
-struct xsp_attach_counters {
-	uint64_t lost_entries, lost_exits, lost_other, lost_names, filtered, silent_hits, untracked;
-	uint64_t lost_gpu_records; /* of batches that are among lost_other */
-	uint64_t detail_hits,
-		detail_ns; /* time in the program of some of the hits that put sections */
-	uint64_t objects_opened, objects_closed; /* of the ranges that belong to one */
-	uint64_t unseen_ns; /* of what xsp_attach_unseen() tells: that which had no room there */
-	uint64_t python_torn; /* Python stacks of which not all that there is could be read */
-	uint64_t samples, samples_ns; /* taken or lost, and the time in their program */
-	uint64_t stacks_torn; /* of waits */
-	uint64_t heap_unseen; /* calls of --memory=malloc's sample whose end was not seen */
-	uint64_t missed; /* by the kernel: returns it does not probe, programs it did not run */
-};
-int xsp_attach_counters(const struct xsp_attach *a, struct xsp_attach_counters *out);
-/* Open ranges that the kernel has forgotten for want of room, whose ends will not be known as such: not
- * among the counters, as each range that is still open has to be looked at. `c`: read just now. */
-uint64_t xsp_attach_forgotten(const struct xsp_attach *a, const struct xsp_attach_counters *c);
-/* Losses of one probe. */
-int xsp_attach_lost(const struct xsp_attach *a, uint32_t probe, uint64_t *entries, uint64_t *exits);
-
-/* With --min-duration: entries still held back, oldest first by thread. -EBUSY while reporting is on,
- * when they change; call after pause() has taken everything out, or after detach(). */
-struct xsp_held_back {
-	uint64_t time_ns, sp;
-	uint32_t tid, tgid, probe, reserved;
-};
-typedef int (*xsp_attach_held_fn)(void *ctx, const struct xsp_held_back *h);
-int xsp_attach_held_back(const struct xsp_attach *a, xsp_attach_held_fn fn, void *ctx);
-/* From now on the counters of this thread are read. Told when it is met: a thread's first moments go
- * uncounted. 0 or a negative errno. */
-int xsp_attach_thread(struct xsp_attach *a, pid_t tid);
-/* Forgets the counters of a thread that has exited. */
-void xsp_attach_forget_thread(struct xsp_attach *a, pid_t tid);
-
-/* ---- the brake: only with xsp_attach_options.brake ---- */
-
-/* The price of entries and exits of a probe, ns. */
-struct xsp_probe_price {
-	uint32_t entry_ns, exit_ns;
-};
-/* Of `count` probes from `first` on, for the hits that no event tells of. 0 or a negative errno. */
-int xsp_attach_prices(struct xsp_attach *a, uint32_t first, const struct xsp_probe_price *prices,
-		      size_t count);
-
-/* Time spent in hits that no event tells of (lost, silent, filtered), since the last call. Returns how
- * many rows were written, or a negative errno. */
-struct xsp_attach_unseen {
-	uint32_t tid, probe;
-	uint64_t ns;
-};
-long xsp_attach_unseen(struct xsp_attach *a, struct xsp_attach_unseen *rows, size_t room);
-
-/*
- * Each of these begins a change and returns at once; the kernel's part takes some 100 ms and more, on a
- * thread. -EBUSY while another change is under way.
- *
- * release: nothing of these probes is reported from now on, and their sites are taken out. Every
- * other probe goes on being reported, each hit once.
- * pause: nothing is reported from now on, and all sites are taken out (those of the agent stay).
- * resume: they are put in again. When that is done activate() starts reporting.
- * abandon: whoever holds the brake says nothing any more: as pause, if there is a brake, a recording has begun, and the
- * sites can be put in again.
- */
-int xsp_attach_release(struct xsp_attach *a, const uint32_t *probes, size_t count);
-int xsp_attach_pause(struct xsp_attach *a);
-int xsp_attach_resume(struct xsp_attach *a);
-void xsp_attach_abandon(struct xsp_attach *a);
-
-struct xsp_attach_change {
-	bool busy;
-	int error; /* of the last change: negative errno; -EOPNOTSUPP: this way of attaching cannot do
-		    * all of it, the sites that could not be taken out stay and report nothing */
-	uint64_t took_ns; /* the last change */
-	uint64_t abandoned_ns; /* when, if that was the last pause; or 0 */
-	uint64_t left_out; /* that xsp_attach_left_out() tells */
-};
-struct xsp_attach_change xsp_attach_change(const struct xsp_attach *a);
-
-/* A probe whose code was found to be another one in a process, when a change was to put its sites in
- * again: they were left out. */
-struct xsp_left_out {
-	int32_t pid;
-	uint32_t probe;
-};
-/* Those not told yet; at most `room`. */
-size_t xsp_attach_left_out(struct xsp_attach *a, struct xsp_left_out *rows, size_t room);
-
-/*
- * Does the process have its system calls handed to itself (Syscall User Dispatch, Wine), by any
- * thread? There a nop5 site is one: Linux 6.18 makes a call of it to code that makes a system call,
- * which the process would take for its own. 1; 0 no, or not now; negative errno: not known.
- */
-int xsp_attach_uses_dispatch(const struct xsp_attach *a, pid_t pid);
-
-/*
- * Measures what a hit of each class costs on this machine, with an event delivered, by
- * hitting sites of our own: some 10 ms. Its events are in the rings then. Call before activate(). On failure the defaults stay.
- */
-int xsp_attach_calibrate(struct xsp_attach *a, struct xsp_site_costs *costs);
+/* A process has ended. */
+int xsp_broker_forget_process(struct xsp_broker *b, pid_t pid);
+/* Takes all probes out; counters and rings stay readable. */
+int xsp_broker_detach(struct xsp_broker *b);
+/* Has it take everything out and waits for that, at most `wait_ms`; it goes on by itself. */
+void xsp_broker_free(struct xsp_broker *b, int wait_ms);
 
 #endif

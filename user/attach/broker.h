@@ -2,7 +2,7 @@
 /*
  * broker.h - the privileged process of a recording, as the others see it. It alone opens targets, loads
  * BPF programs and makes links; who asks has none of these rights. It is told what to do before any byte
- * of a target is read, serves a fixed set of requests (broker_private.h), and takes everything out when
+ * of a target is read, serves a fixed set of requests (broker/requests.h), and takes everything out when
  * the other end is gone, however that happened; its guardian (journal.h) mends what its own death leaves.
  *
  * Each function asks and waits for the answer. What attach.h and opener.h say of its namesake holds; a
@@ -17,28 +17,10 @@
 #include <sys/types.h>
 
 #include "attach/attach.h"
-#include "attach/verify.h"
-#include "base/error.h"
-#include "target/family.h"
-#include "target/opener.h"
+#include "base/site_costs.h"
+#include "procfs/family.h"
+#include "procfs/opener.h"
 
-struct xsp_broker;
-
-struct xsp_broker_options {
-	const struct xsp_attach_options *attach; /* loaded at once, for load(); NULL: nothing */
-	const struct xsp_attach_options *profile; /* the same after profile(); NULL: not allowed */
-	const pid_t *pids; /* which processes may be asked for; with attach->follow also their
-			    * children */
-	size_t pid_count;
-	const char *agent; /* the library that inject() loads; NULL: none */
-	bool stop_threads; /* thread_stopper() may be asked for */
-};
-
-/* Forks the broker. Nothing of it outlives the calling process for longer than taking probes out needs. */
-int xsp_broker_start(const struct xsp_broker_options *options, struct xsp_broker **out,
-		     struct xsp_error *err);
-/* Has it take everything out and waits for that, at most `wait_ms`; it goes on by itself. */
-void xsp_broker_free(struct xsp_broker *b, int wait_ms);
 /* While an answer is waited for, `stopped` is asked now and then; true: the call returns -EINTR. */
 void xsp_broker_on_wait(struct xsp_broker *b, bool (*stopped)(void *ctx), void *ctx);
 /* It has died, or cannot be asked any more: nothing more will come. */
@@ -48,7 +30,6 @@ const struct xsp_opener *xsp_broker_opener(const struct xsp_broker *b);
 /* The file that xsp_opener.mapped gave the number, also when nobody maps it any more. A descriptor or
  * -errno */
 int xsp_broker_kept(struct xsp_broker *b, uint32_t handle);
-int xsp_broker_load(struct xsp_broker *b, struct xsp_error *err);
 enum xsp_attach_method xsp_broker_method(const struct xsp_broker *b);
 size_t xsp_broker_rings(const struct xsp_broker *b, int *fds, size_t room);
 size_t xsp_broker_ring_bytes(const struct xsp_broker *b);
@@ -60,8 +41,6 @@ int xsp_broker_calibrate(struct xsp_broker *b, struct xsp_site_costs *costs);
 /* As xsp_side_events_open(). */
 int xsp_broker_side_events(struct xsp_broker *b, int **fds, size_t *count);
 
-int xsp_broker_process(struct xsp_broker *b, pid_t pid);
-int xsp_broker_forget_process(struct xsp_broker *b, pid_t pid);
 int xsp_broker_uses_dispatch(struct xsp_broker *b, pid_t pid);
 /* These three are gathered, and sent by put_specs(), sites() and activate(). */
 int xsp_broker_range(struct xsp_broker *b, uint32_t probe, const struct xsp_range_spec *spec);
@@ -82,18 +61,14 @@ int xsp_broker_sites(struct xsp_broker *b, pid_t pid, uint32_t handle, enum xsp_
 		     const struct xsp_attach_site *sites, size_t count, size_t *refused,
 		     struct xsp_error *err);
 
-int xsp_broker_withdraw(struct xsp_broker *b, pid_t pid, const uint32_t *probes, size_t count,
-			bool again);
-#define XSP_LEFT_OUT_ROWS 1024 /* at a time */
-size_t xsp_broker_left_out(struct xsp_broker *b, struct xsp_left_out rows[XSP_LEFT_OUT_ROWS]);
+/* At most XSP_LEFT_OUT_ROWS: how many, or a negative errno. */
+long xsp_broker_left_out(struct xsp_broker *b, struct xsp_left_out *rows, size_t room);
 
-int xsp_broker_activate(struct xsp_broker *b, bool on);
 int xsp_broker_drop(struct xsp_broker *b, unsigned which);
 /* Takes out what is in, and has load() load what xsp_broker_options.profile says. Nobody may use the rings any more. */
 int xsp_broker_profile(struct xsp_broker *b);
 int xsp_broker_ready(struct xsp_broker *b, uint32_t probes);
 int xsp_broker_gpu_stop(struct xsp_broker *b);
-int xsp_broker_detach(struct xsp_broker *b);
 /* `forgotten`: open ranges that the kernel has forgotten are among `untracked`, which takes a while. */
 int xsp_broker_counters(struct xsp_broker *b, bool forgotten, struct xsp_attach_counters *out);
 int xsp_broker_lost(struct xsp_broker *b, uint32_t probe, uint64_t *entries, uint64_t *exits);
@@ -109,27 +84,17 @@ int xsp_broker_forget_thread(struct xsp_broker *b, pid_t tid);
 int xsp_broker_prices(struct xsp_broker *b, uint32_t first, const struct xsp_probe_price *prices,
 		      size_t count);
 long xsp_broker_unseen(struct xsp_broker *b, struct xsp_attach_unseen *rows, size_t room);
-int xsp_broker_release(struct xsp_broker *b, const uint32_t *probes, size_t count);
-int xsp_broker_pause(struct xsp_broker *b);
-int xsp_broker_resume(struct xsp_broker *b);
-struct xsp_attach_change xsp_broker_change(struct xsp_broker *b);
 
 /* --follow: family.h, of this machine's processes. */
 int xsp_broker_descendants(struct xsp_broker *b, pid_t pid, struct xsp_kin **kin, size_t *count);
 int xsp_broker_stop_at_exec(struct xsp_broker *b, pid_t pid);
-size_t xsp_broker_stopped(struct xsp_broker *b, pid_t *pids, size_t room);
+/* At most XSP_STOPPED_ROWS: how many, or a negative errno. */
+long xsp_broker_stopped(struct xsp_broker *b, pid_t *pids, size_t room);
 int xsp_broker_continue(struct xsp_broker *b, pid_t pid);
 
 /* Starts the process of thread_stop.h. Its socket, or -errno. */
 int xsp_broker_thread_stopper(struct xsp_broker *b, pid_t pid);
 
-struct xsp_broker_injected {
-	int64_t entry_value; /* what the agent's start function returned */
-	int64_t stopped_ns;
-	int32_t tid;
-	uint32_t cleaned;
-	char notes[1024]; /* lines */
-};
 int xsp_broker_inject(struct xsp_broker *b, pid_t pid, struct xsp_broker_injected *out,
 		      struct xsp_error *err);
 

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach/plan_private.h"
+#include "attach/plan.h"
 #include "attach/planner.h"
-#include "target/maps.h"
+#include "procfs/map_line.h"
 
 /* ---- modules of the recording ---- */
 

@@ -10,94 +10,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "attach/attach.h"
 #include "attach/broker.h"
-#include "base/error.h"
-#include "base/u64map.h"
-#include "placement/placement.h"
-#include "probes/probe.h"
+#include "planner/plan.h"
 #include "target/process.h"
-#include "target/python.h"
 
-struct xsp_planned_probe {
-	struct xsp_probe probe; /* strings owned by the module's list */
-	uint32_t id; /* of the recording, dense from 0 */
-	struct xsp_placement place;
-	bool by_return; /* its exits are seen by a return probe */
-	int error; /* negative errno: no site could be chosen; not attached */
-	char *note; /* what place.note points to, if the planner's process told it; else NULL */
-};
+/* Says what is being done; the file's name is put behind it. */
+void xsp_plan_progress(const struct xsp_plan *plan, const char *path, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
-struct xsp_planned_module {
-	uint32_t id; /* of the recording, dense from 0 */
-	uint64_t dev, inode;
-	char *display_path;
-	uint8_t build_id[64];
-	size_t build_id_length;
-	struct xsp_planned_probe *probes;
-	size_t count;
-	struct xsp_probe_list list;
-	bool unread; /* why was told when it was planned */
-	size_t symbols; /* 0: the file names no functions, it is stripped */
-	size_t wanted; /* probes the user asked for (internal marks left out) */
-	bool is_static; /* executable without a loader */
-	bool is_agent; /* GPU activity */
-	struct xsp_python_runtime python; /* --python: the interpreter that it is, or has */
-	uint32_t capture_id; /* for the recorder: dense over the announced ones */
-	bool announced; /* for the recorder: its definitions are in the capture */
-	uint32_t handle; /* by which the broker knows the file */
-	double read_ms, find_ms, place_ms;
-};
-
-struct xsp_planner;
-
-struct xsp_plan {
-	struct xsp_planner *planner; /* reads modules */
-	/* Told what is being done, as it may take seconds: one line. May be NULL */
-	void (*progress)(void *ctx, const char *text);
-	void *progress_ctx;
-	struct xsp_selection selection;
-	struct xsp_site_costs costs;
-	bool exit_by_return; /* --exit=return: return probes instead of exit sites */
-	bool exit_by_site; /* --exit=site: no return probes, not even where they do no harm */
-	uint32_t part, parts; /* sites are chosen for part + 1 of so many; parts 0: for all */
-	struct xsp_planned_module **modules;
-	size_t count;
-	struct xsp_u64map by_file; /* xsp_file_key() → index in modules */
-	uint32_t probes; /* ids given out */
-	size_t sites, sites_by_class[XSP_SITE_CLASSES];
-	size_t unplaced; /* wanted probes without a site */
-};
-
-/* To be called for each process before its modules are planned: none of their sites may be a nop5, nor a return probe, if
- * it uses Syscall User Dispatch. -EOPNOTSUPP: it does, and some are planned already. */
-int xsp_plan_process(struct xsp_plan *plan, struct xsp_broker *b, pid_t pid, struct xsp_error *err);
-/* Looks at what a process has mapped (a file once): reads, finds, places. A file that cannot be read as
- * ELF becomes a module without probes; its reason goes to err. *fresh (may be NULL): seen for the first
- * time. -EINTR: the user does not want to wait; it is not looked at. */
-int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
-		    const struct xsp_mapped_file *file, struct xsp_planned_module **out,
-		    bool *fresh, struct xsp_error *err);
-/* Of plan->parts equal parts of `count` probes the one that begins here; part == parts: the end. */
-size_t xsp_plan_part(size_t count, uint32_t part, uint32_t parts);
 /* Asks what the files hold that the process maps and that are not known, all at once and without waiting: for before
  * the costs are known. Of those that hold nothing xsp_plan_module() has nothing left to do. */
 void xsp_plan_look_ahead(struct xsp_plan *plan, const struct xsp_process *p);
-/* The part of it that reads the file at `fd`, which it takes over: fills everything of pm but ids and sites. *m, which
- * the caller frees (it may be NULL), is what sites are chosen in. */
-int xsp_plan_look(const struct xsp_plan *plan, const struct xsp_opener *o, int fd,
-		  struct xsp_planned_module *pm, struct xsp_module **m, struct xsp_error *err);
-/* ... and chooses sites. */
-int xsp_plan_place(const struct xsp_plan *plan, struct xsp_module *m, struct xsp_planned_module *pm,
-		   struct xsp_error *err);
 /* Its file was changed in place (-ESTALE): the next one that maps it is looked at anew. */
 void xsp_plan_forget(struct xsp_plan *plan, const struct xsp_mapped_file *file);
 /* Has nobody been asked to look at it yet? For xsp_mapped_files_open_ahead(); ctx: the plan. */
 bool xsp_plan_is_new(const void *ctx, const struct xsp_mapped_file *file);
 /* Does the pattern name a function of it? */
 bool xsp_plan_matches(const struct xsp_plan *plan, const struct xsp_pattern *p);
-void xsp_planned_module_empty(struct xsp_planned_module *m); /* of probes */
-void xsp_planned_module_clear(struct xsp_planned_module *m); /* not m itself */
 void xsp_plan_clear(struct xsp_plan *plan);
 
 /* Expected price of one call of the probe, ns: its entry, one exit of it (of a range: its end), both. */
@@ -133,11 +62,5 @@ struct xsp_plan_attached {
  */
 long xsp_plan_dropped(const struct xsp_planned_module *m, struct xsp_broker *b, pid_t pid,
 		      size_t *first);
-
-/* Attaches every placed probe of a module to a process. -ESTALE: the file is not what was planned any more,
- * and nothing of it is attached anywhere; `repair`: takes out first what a killed tracer has
- * left there. */
-int xsp_plan_attach(struct xsp_plan *plan, struct xsp_broker *b, struct xsp_planned_module *m,
-		    pid_t pid, bool repair, struct xsp_plan_attached *done, struct xsp_error *err);
 
 #endif

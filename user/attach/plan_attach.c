@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "attach/plan_private.h"
+#include "attach/plan.h"
 #include "xsptrace/event.h"
 
 /* ---- attaching ---- */

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "attach/plan.h"
+#include "planner/requests.h"
 
 struct xsp_planner;
 
@@ -53,25 +54,8 @@ void xsp_planner_hint(struct xsp_planner *p, int fd, const char *display_path,
 		      const struct xsp_hint_ask *ask, unsigned limit_ms, char *text);
 
 struct xsp_code_line;
-#define XSP_PLANNER_LINES 8192U
 /* target/lines.h, of at most so many instructions of the file at `fd` (taken over). What is not found in so much time stays. */
 void xsp_planner_lines(struct xsp_planner *p, int fd, const char *display_path,
 		       struct xsp_code_line *lines, size_t count, unsigned limit_ms);
-
-/* ---- the module as bytes; planner_wire.c ---- */
-
-/* Gathers bytes and hands them on a part at a time. */
-struct xsp_wire {
-	int (*send)(void *ctx, const void *data, size_t size); /* 0 or a negative errno */
-	void *ctx;
-	uint8_t *part; /* of `room` bytes */
-	size_t room, used;
-	int error;
-};
-/* With these of its probes. The last `used` bytes stay in `part`. */
-int xsp_wire_put(struct xsp_wire *out, const struct xsp_planned_module *m, size_t from, size_t to);
-/* The module has the probes that were put. Checks all that is used as an index or a length. -EPROTO: they are not a
- * module's, -ENOMEM. */
-int xsp_wire_get(const uint8_t *data, size_t size, struct xsp_planned_module *m);
 
 #endif

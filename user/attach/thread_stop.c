@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach/protocol.h"
+#include "base/message.h"
 
 struct xsp_thread_stopper {
 	struct xsp_broker *broker;

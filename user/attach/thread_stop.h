@@ -8,34 +8,10 @@
 #ifndef XSP_ATTACH_THREAD_STOP_H
 #define XSP_ATTACH_THREAD_STOP_H
 
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "attach/broker.h"
-#include "target/unwind.h"
-
-#define XSP_STOP_WAIT_MS 20U /* for a thread to stop: what sleeps in the kernel for good does not */
-#define XSP_STOP_RUNNABLE_NS 2000000000ULL /* the same if it waits for a processor only */
-#define XSP_STOP_LIMIT_MS 5U
-#define XSP_STOP_STACK (120U << 10)
-
-/* What the process is asked for, over its socket (attach/protocol.h). */
-enum xsp_thread_ask {
-	XSP_THREAD_STOP = 1, /* i32 tid → struct xsp_stopped_thread, as much as is filled */
-	XSP_THREAD_RELEASE, /* → struct xsp_released_thread */
-};
-
-struct xsp_stopped_thread {
-	uint64_t registers[XSP_WALK_REGISTERS]; /* by their DWARF numbers */
-	uint64_t thread_pointer;
-	uint64_t stack_bytes;
-	uint8_t stack[XSP_STOP_STACK]; /* `stack_bytes` from the stack pointer up */
-};
-
-struct xsp_released_thread {
-	uint64_t stopped_ns;
-	uint64_t late; /* it had been let go before it was asked for */
-};
+#include "broker/thread_stop.h"
 
 struct xsp_thread_stopper;
 
@@ -50,8 +26,5 @@ void xsp_thread_stopper_free(struct xsp_thread_stopper *s); /* NULL is allowed *
  */
 int xsp_thread_stop(struct xsp_thread_stopper *s, pid_t tid, const struct xsp_stopped_thread **out);
 int xsp_thread_release(struct xsp_thread_stopper *s, struct xsp_released_thread *out);
-
-/* The process itself: until the other end of the socket closes. */
-_Noreturn void xsp_thread_stopper_serve(int socket, pid_t pid, int pidfd);
 
 #endif

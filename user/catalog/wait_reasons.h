@@ -10,11 +10,6 @@
 
 /* Of this machine's numbers. XSP_WAIT_OTHER: not in the table. */
 enum xsp_wait_class xsp_wait_class_of(unsigned syscall);
-/* Does the kernel end it with EINTR when the thread is stopped for a moment, signal or not, instead of going on with it
- * (signal(7)), some on sockets with a timeout only; and is it the same when it is made once more? */
-bool xsp_wait_breaks(unsigned syscall);
-/* Which option of a socket, SO_RCVTIMEO or SO_SNDTIMEO, limits how long it waits; 0: none. */
-int xsp_wait_timeout_option(unsigned syscall);
 /* "futex"; NULL: not in the table. */
 const char *xsp_wait_syscall(unsigned syscall);
 /* "lock", "poll"; never NULL. */

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach/attach.h"
-#include "attach/kernel.h"
+#include "broker/kernel/attach.h"
+#include "broker/kernel/kernel.h"
 #include "cli/cli.h"
 #include "record/sideband.h"
 

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach/sandbox.h"
+#include "planner/sandbox.h"
 #include "base/wrap.h"
 #include "cli/cli.h"
 #include "cli/dump_recording.h"

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "capture/format.h"
-#include "target/procfs.h"
+#include "procfs/procfs.h"
 #include "timeline/timeline.h"
 
 #define RECORDINGS_MAX 16U

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach/sandbox.h"
+#include "planner/sandbox.h"
 #include "target/module.h"
 #include "target/process.h"
 

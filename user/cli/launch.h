@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "target/opener.h"
+#include "procfs/opener.h"
 
 struct xsp_launch;
 

@@ -2,7 +2,7 @@
 #include "cli/no_match.h"
 #include "attach/hint.h"
 #include "base/path.h"
-#include "target/procfs.h"
+#include "procfs/procfs.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attach/attach.h"
+#include "broker/attachment.h"
 #include "cli/cli.h"
 #include "cli/help.h"
 #include "cli/outputs.h"

@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "attach/attach.h"
-#include "attach/perf_counters.h"
+#include "broker/attachment.h"
+#include "broker/kernel/perf_counters.h"
 #include "base/error.h"
 #include "export/export.h"
 #include "probes/probe.h"

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "attach/sandbox.h"
+#include "planner/sandbox.h"
 #include "cli/cli.h"
 
 struct xsp_user xsp_session_user(const struct xsp_options *o)

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach/sandbox.h"
+#include "planner/sandbox.h"
 #include "cli/cli.h"
 #include "cli/cut_options.h"
 #include "cli/job.h"

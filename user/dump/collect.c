@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "attach/thread_stop.h"
+#include "broker/broken_calls.h"
 #include "base/clock.h"
 #include "catalog/wait_reasons.h"
 #include "dump/dump.h"
@@ -15,7 +16,7 @@
 #include "dump/native.h"
 #include "dump/python.h"
 #include "dump/waits.h"
-#include "target/procfs.h"
+#include "procfs/procfs.h"
 
 #define ATTEMPTS 3 /* to look at a thread that is not stopped without its having run meanwhile */
 /* Where processors are busy: after so long no more threads are stopped. */
@@ -140,6 +141,8 @@ static int keep_stack(struct snapshot *k, const uint8_t *stack, uint64_t size)
 	return 0;
 }
 
+_Static_assert(XSP_STOP_REGISTERS == XSP_WALK_REGISTERS, "a thread has what a frame has");
+
 static int read_stopped_once(struct run *r, struct xsp_dump_thread *t, struct snapshot *k)
 {
 	const struct xsp_stopped_thread *s;
@@ -261,10 +264,10 @@ static int64_t asleep_for(const struct run *r, const struct xsp_look *l)
 	return ns >= 0 ? ns : -1;
 }
 
-/* It would be mended (attach/thread_stop.c), but last longer than it should. */
+/* It would be mended (broker/thread_stop.c), but last longer than it should. */
 static bool begins_anew(const struct xsp_look *l)
 {
-	if (!l->call.placed || l->call.number < 0 || !xsp_wait_breaks((unsigned)l->call.number))
+	if (!l->call.placed || l->call.number < 0 || !xsp_call_breaks((unsigned)l->call.number))
 		return false;
 #ifdef SYS_epoll_wait
 	if (l->call.number == SYS_epoll_wait)

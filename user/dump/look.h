@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "target/procfs.h"
+#include "procfs/procfs.h"
 
 struct xsp_look {
 	char state; /* 0: the thread is gone */

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/search.h"
-#include "target/procfs.h"
+#include "procfs/procfs.h"
 
 #define VDSO_NAME "[vdso]"
 #define VDSO_MAX 65536

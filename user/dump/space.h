@@ -3,7 +3,7 @@
 #ifndef XSP_DUMP_SPACE_H
 #define XSP_DUMP_SPACE_H
 
-#include "target/maps.h"
+#include "procfs/map_line.h"
 #include "target/module.h"
 #include "target/perf_map.h"
 #include "target/process.h"

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "target/procfs.h"
+#include "procfs/procfs.h"
 
 #define STATUS_MAX 65536U
 #define AUXV_MAX 65536U
@@ -110,9 +110,7 @@ int xsp_held_check(const struct xsp_held *h, pid_t tid)
 
 int xsp_held_load(const struct xsp_held *h, uint64_t address, void *to, size_t size)
 {
-	ssize_t n = pread(h->memory, to, size, (off_t)address);
-
-	return n < 0 ? -errno : (size_t)n == size ? 0 : -EFAULT;
+	return xsp_procfs_load(h->memory, address, to, size);
 }
 
 int xsp_held_store(const struct xsp_held *h, uint64_t address, const void *from, size_t size)

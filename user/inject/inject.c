@@ -12,11 +12,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "inject/divert.h"
+#include "inject/thread/divert.h"
 #include "inject/load.h"
+#include "inject/reader.h"
 #include "inject/refuse.h"
-#include "inject/safe.h"
-#include "target/process.h"
+#include "inject/room.h"
+#include "inject/thread/safe.h"
+#include "procfs/procfs.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -26,13 +28,17 @@
 #define STACK_SIZE 65536U
 #define IDLE_TICKS 500U
 #define NAP_NS 200000U
+#define READ_MS 20000U /* files of gigabytes have many symbols */
 
 struct injection {
 	pid_t pid;
 	const struct xsp_inject_options *options;
 	struct xsp_inject_result *result;
 	struct xsp_error *err;
-	struct xsp_image image;
+	struct xsp_held held;
+	struct xsp_image_source source;
+	struct xsp_reader reader;
+	struct xsp_image_facts facts;
 	struct xsp_attempt attempt;
 	uint64_t begun_ns, deadline_ns;
 	const char *danger; /* of the thread tried last */
@@ -65,7 +71,7 @@ static int prepare_stub(struct injection *in)
 		return xsp_error_set(in->err, -ENOTSUP, XSP_STATUS_TARGET,
 				     "nothing is injected: this processor has no xsave, so "
 				     "registers could not be kept");
-	int ret = xsp_refuse_image(&in->image, s, in->err);
+	int ret = xsp_refuse_image(in->pid, &in->facts, s, in->err);
 	if (ret < 0)
 		return ret;
 	s->magic = XSP_STUB_MAGIC;
@@ -75,9 +81,10 @@ static int prepare_stub(struct injection *in)
 	s->mxcsr = 0x1f80; /* as at a program's start, psABI 3.4.1 */
 	s->nap[1] = NAP_NS;
 	s->idle_ticks = IDLE_TICKS;
-	in->attempt.image = &in->image;
+	in->attempt.held = &in->held;
+	in->attempt.reader = &in->reader;
 	in->attempt.die_at = in->options->die_at;
-	in->attempt.code = xsp_image_room(&in->image, xsp_divert_size());
+	in->attempt.code = in->facts.room;
 	if (in->attempt.code != 0)
 		return 0;
 	return xsp_error_set(in->err, -ENOTSUP, XSP_STATUS_TARGET,
@@ -105,25 +112,23 @@ static int compare(const void *a, const void *b)
 /* Threads worth trying, best first. Those whose calls can be disturbed only if `all`. */
 static int list(struct injection *in, bool all, struct candidate **out, size_t *count)
 {
-	struct xsp_process *p;
-	struct xsp_thread_info *threads = NULL;
-	size_t n = 0, kept = 0;
+	pid_t *threads;
+	size_t n, kept = 0;
+	const int ret = xsp_procfs_threads(in->pid, &threads, &n);
 
-	int ret = xsp_process_open(&xsp_open_directly, in->pid, &p, in->err);
-	if (ret < 0)
-		return ret;
-	ret = xsp_process_threads(p, &threads, &n);
-	xsp_process_free(p);
 	*out = ret == 0 ? calloc(n + 1, sizeof(**out)) : NULL;
 	for (size_t i = 0; *out != NULL && i < n; i++) {
-		enum xsp_candidate kind = xsp_safe_candidate(in->pid, threads[i].tid);
+		enum xsp_candidate kind = xsp_safe_candidate(in->pid, threads[i]);
 		pid_t only = in->options->only_tid;
-		if (kind == XSP_CANDIDATE_NO || (only != 0 && only != threads[i].tid) ||
+		if (kind == XSP_CANDIDATE_NO || (only != 0 && only != threads[i]) ||
 		    (kind == XSP_CANDIDATE_INTERRUPTIBLE && !all))
 			continue;
-		(*out)[kept++] = (struct candidate){threads[i].tid, kind};
+		(*out)[kept++] = (struct candidate){threads[i], kind};
 	}
 	free(threads);
+	if (*out == NULL && (ret == -ENOENT || ret == -ESRCH))
+		return xsp_error_set(in->err, -ESRCH, XSP_STATUS_NO_TARGET, "process %d has ended",
+				     in->pid);
 	if (*out == NULL)
 		return xsp_error_set(in->err, ret < 0 ? ret : -ENOMEM, XSP_STATUS_FAILED,
 				     "the threads of process %d cannot be listed", in->pid);
@@ -210,14 +215,14 @@ static void clean_up(struct injection *in, struct xsp_remote *r)
 	const struct xsp_attempt *a = &in->attempt;
 
 	if (xsp_remote_end(r) == 0 && a->code_free)
-		in->result->cleaned = xsp_divert_erase(&in->image.held, a->code) == 0;
+		in->result->cleaned = xsp_divert_erase(&in->held, a->code) == 0;
 }
 
 static int load(struct injection *in)
 {
 	const struct xsp_load_order order = {in->options->library, in->options->entry,
 					     in->options->force_memfd};
-	struct xsp_remote r = {.held = &in->image.held,
+	struct xsp_remote r = {.held = &in->held,
 			       .area = in->attempt.stub.area,
 			       .deadline_ns = in->deadline_ns,
 			       .stop = in->options->stop,
@@ -226,7 +231,7 @@ static int load(struct injection *in)
 	int ret = xsp_remote_begin(&r);
 
 	if (ret == 0)
-		ret = xsp_load(&r, &in->image, &order, &loaded, in->err);
+		ret = xsp_load(&r, &in->facts, in->source.files, &order, &loaded, in->err);
 	in->result->memfd = loaded.memfd;
 	in->result->entry_value = loaded.entry_value;
 	bool gone = ret == -ESRCH && !xsp_held_alive(r.held);
@@ -243,32 +248,74 @@ static int load(struct injection *in)
 	return ret;
 }
 
+static int unreadable(struct injection *in, int ret)
+{
+	return xsp_error_set(in->err, ret,
+			     ret == -EPERM || ret == -EACCES ? XSP_STATUS_PERMISSION
+							     : XSP_STATUS_FAILED,
+			     "the memory and mapped files of process %d cannot be read: %s",
+			     in->pid, strerror(-ret));
+}
+
+static int cannot_open_library(struct injection *in, int ret)
+{
+	return xsp_error_set(in->err, ret,
+			     ret == -EACCES || ret == -EPERM ? XSP_STATUS_PERMISSION
+							     : XSP_STATUS_FAILED,
+			     "cannot open %s: %s", in->options->library, strerror(-ret));
+}
+
+/* Has the process's files read by one without rights. What that says must be code of the process, and bytes that nobody
+ * uses, whoever says it. */
+static int read_image(struct injection *in)
+{
+	const struct xsp_image_ask ask = {.room = xsp_divert_size()};
+	int ret = xsp_held_open(&in->held, in->pid, in->options->pidfd);
+
+	if (ret == 0)
+		ret = xsp_image_source_open(&in->source, in->pid);
+	if (ret < 0)
+		return unreadable(in, ret);
+	in->source.library_path = in->options->library;
+	in->source.library = open(in->options->library, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (in->source.library < 0)
+		return cannot_open_library(in, -errno);
+	ret = xsp_reader_start(&in->reader, &in->source, in->options->serve_image);
+	if (ret == 0)
+		ret = xsp_reader_facts(&in->reader, &ask, READ_MS, &in->facts);
+	if (ret < 0)
+		return unreadable(in, ret);
+	in->facts.why[sizeof(in->facts.why) - 1] = '\0';
+	if (in->facts.library < 0)
+		return xsp_error_set(in->err, in->facts.library, XSP_STATUS_TARGET, "%s",
+				     in->facts.why);
+	for (size_t i = 0; i < XSP_FUNCTIONS; i++)
+		if (in->facts.functions[i] != 0 &&
+		    !xsp_image_is_code(in->pid, in->facts.functions[i]))
+			return unreadable(in, -EPROTO);
+	if (in->facts.room != 0 && (!xsp_image_is_code(in->pid, in->facts.room) ||
+				    !xsp_room_is_unused(in->held.memory, in->facts.room, ask.room)))
+		return unreadable(in, -EPROTO);
+	return in->facts.library > 0;
+}
+
 static int inject(struct injection *in)
 {
 	int ret = xsp_refuse_process(in->pid, in->err);
 
-	if (ret < 0)
-		return ret;
-	ret = xsp_image_read(&in->image, in->pid, in->options->pidfd);
-	if (ret < 0)
-		return xsp_error_set(in->err, ret,
-				     ret == -EPERM || ret == -EACCES ? XSP_STATUS_PERMISSION
-								     : XSP_STATUS_FAILED,
-				     "the memory and mapped files of process %d cannot be read: %s",
-				     in->pid, strerror(-ret));
-	ret = xsp_load_check(&in->image, in->options->library, in->err);
+	if (ret == 0)
+		ret = read_image(in);
 	if (ret == 0)
 		ret = prepare_stub(in);
-	if (ret == 0)
-		ret = choose(in);
-	else
+	if (ret != 0)
 		return ret;
+	ret = choose(in);
 	in->result->tid = in->attempt.tid;
 	in->result->stopped_ns = in->attempt.stopped_ns;
 	if (ret == 0)
 		return load(in);
 	if (in->attempt.code_written && in->attempt.code_free)
-		in->result->cleaned = xsp_divert_erase(&in->image.held, in->attempt.code) == 0;
+		in->result->cleaned = xsp_divert_erase(&in->held, in->attempt.code) == 0;
 	return ret;
 }
 
@@ -277,7 +324,9 @@ int xsp_inject(pid_t pid, const struct xsp_inject_options *options,
 {
 	struct xsp_inject_result unused = {0};
 	struct injection in = {.pid = pid,
-			       .image.held = {.pidfd = -1, .memory = -1},
+			       .held = {.pidfd = -1, .memory = -1},
+			       .source = {.memory = -1, .maps = -1, .library = -1},
+			       .reader = {.socket = -1},
 			       .options = options,
 			       .result = result ? result : &unused,
 			       .err = err,
@@ -287,7 +336,9 @@ int xsp_inject(pid_t pid, const struct xsp_inject_options *options,
 	unsigned timeout = options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
 	in.deadline_ns = in.begun_ns + timeout * 1000000ULL;
 	int ret = inject(&in);
-	xsp_image_clear(&in.image);
+	xsp_reader_end(&in.reader);
+	xsp_image_source_close(&in.source);
+	xsp_held_close(&in.held);
 	in.result->total_ns = xsp_now_ns() - in.begun_ns;
 	return ret;
 }

@@ -24,10 +24,13 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "inject/questions.h"
 
 struct xsp_inject_options {
 	const char *library; /* as we see it */
 	const char *entry; /* an exported `int f(void)`, called once; NULL: none */
+	xsp_image_serve_fn
+		*serve_image; /* reads the process's files, without rights: planner/image_serve.h */
 	int pidfd; /* the process: whoever else has its number is left alone; 0: whoever has it */
 	unsigned timeout_ms; /* for all of it; 0: 20 s */
 	/* Polled while waiting: true ends the injection as the timeout does (Ctrl-C). May be NULL. */

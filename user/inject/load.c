@@ -19,28 +19,6 @@
 #define ERRNO_MAX 4095
 #define INTERNAL_MODE 0x80000000U /* __RTLD_DLOPEN, for __libc_dlopen_mode */
 
-int xsp_load_check(const struct xsp_image *image, const char *library, struct xsp_error *err)
-{
-	struct xsp_module *m;
-	size_t length, other;
-	int ret = xsp_module_open(library, library, &m, err);
-
-	if (ret < 0)
-		return xsp_error_set(err, ret, XSP_STATUS_FAILED,
-				     "the library to inject, %.300s, cannot be read: %s", library,
-				     strerror(-ret));
-	const uint8_t *id = xsp_module_build_id(m, &length);
-	for (size_t i = 0; ret == 0 && length > 0 && i < image->file_count; i++) {
-		if (image->files[i].module == NULL)
-			continue;
-		const uint8_t *there = xsp_module_build_id(image->files[i].module, &other);
-		if (other == length && memcmp(id, there, length) == 0)
-			ret = 1;
-	}
-	xsp_module_free(m);
-	return ret;
-}
-
 /* The path under which the target opens the very file that we see; NULL: it does not. Links in the
  * target's folders are followed as the target follows them, and nothing is opened but the name. */
 static char *visible_path(pid_t pid, const char *library)
@@ -69,7 +47,8 @@ static char *visible_path(pid_t pid, const char *library)
 struct loader {
 	struct xsp_remote *r;
 	const struct xsp_load_order *order;
-	const struct xsp_image *image;
+	const struct xsp_image_facts *facts;
+	const struct xsp_mapped_files *files;
 	struct xsp_error *err;
 	uint64_t dlopen, dlsym, dlerror, dlclose, syscall;
 	uint64_t mode; /* added to dlopen's flags */
@@ -87,15 +66,15 @@ static int call(struct loader *l, uint64_t function, uint64_t a, uint64_t b, uin
 
 static int find_functions(struct loader *l)
 {
-	l->dlopen = xsp_image_function(l->image, "dlopen");
-	l->dlsym = xsp_image_function(l->image, "dlsym");
-	l->dlclose = xsp_image_function(l->image, "dlclose");
-	l->dlerror = xsp_image_function(l->image, "dlerror");
-	l->syscall = xsp_image_function(l->image, "syscall");
+	l->dlopen = l->facts->functions[XSP_FUNCTION_DLOPEN];
+	l->dlsym = l->facts->functions[XSP_FUNCTION_DLSYM];
+	l->dlclose = l->facts->functions[XSP_FUNCTION_DLCLOSE];
+	l->dlerror = l->facts->functions[XSP_FUNCTION_DLERROR];
+	l->syscall = l->facts->functions[XSP_FUNCTION_SYSCALL];
 	if (l->dlopen == 0 || l->dlsym == 0) { /* glibc before 2.34 without libdl */
-		l->dlopen = xsp_image_function(l->image, "__libc_dlopen_mode");
-		l->dlsym = xsp_image_function(l->image, "__libc_dlsym");
-		l->dlclose = xsp_image_function(l->image, "__libc_dlclose");
+		l->dlopen = l->facts->functions[XSP_FUNCTION_LIBC_DLOPEN];
+		l->dlsym = l->facts->functions[XSP_FUNCTION_LIBC_DLSYM];
+		l->dlclose = l->facts->functions[XSP_FUNCTION_LIBC_DLCLOSE];
 		l->dlerror = 0;
 		l->mode = INTERNAL_MODE;
 	}
@@ -175,8 +154,8 @@ static int open_any(struct loader *l, struct xsp_loaded *result)
 	int ret = 0;
 
 	/* another version has been loaded from there: the loader would take it for this one */
-	for (size_t i = 0; path != NULL && i < l->image->file_count; i++) {
-		if (strcmp(l->image->files[i].path, path) == 0) {
+	for (size_t i = 0; path != NULL && i < l->files->count; i++) {
+		if (strcmp(l->files->files[i].display_path, path) == 0) {
 			free(path);
 			path = NULL;
 		}
@@ -217,10 +196,11 @@ static int call_entry(struct loader *l, struct xsp_loaded *result)
 	return ret;
 }
 
-int xsp_load(struct xsp_remote *r, const struct xsp_image *image,
-	     const struct xsp_load_order *order, struct xsp_loaded *result, struct xsp_error *err)
+int xsp_load(struct xsp_remote *r, const struct xsp_image_facts *facts,
+	     const struct xsp_mapped_files *files, const struct xsp_load_order *order,
+	     struct xsp_loaded *result, struct xsp_error *err)
 {
-	struct loader l = {.r = r, .order = order, .image = image, .err = err};
+	struct loader l = {.r = r, .order = order, .facts = facts, .files = files, .err = err};
 	int ret = find_functions(&l);
 
 	if (ret == 0)

@@ -9,9 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "inject/stub.h"
-#include "target/process.h"
-#include "target/procfs.h"
+#include "inject/thread/stub.h"
+#include "procfs/procfs.h"
 
 #define STATUS_MAX 65536U
 #define PF_EXITING 0x4U /* include/linux/sched.h */
@@ -61,54 +60,58 @@ static int check_status(pid_t pid, const char *status, struct xsp_error *err)
 	return 0;
 }
 
+static int ended(pid_t pid, struct xsp_error *err)
+{
+	return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET, "process %d has ended", pid);
+}
+
 int xsp_refuse_process(pid_t pid, struct xsp_error *err)
 {
-	struct xsp_process *p = NULL;
 	char *status = NULL;
 
 	if (pid == getpid())
 		return refused(pid, err, "it is xsptrace itself");
-	int ret = xsp_process_open(&xsp_open_directly, pid, &p, err);
+	int ret = xsp_procfs_read(&xsp_open_directly, pid, "status", STATUS_MAX, &status, NULL);
 	if (ret < 0)
-		return ret;
-	xsp_process_free(p);
-	ret = xsp_procfs_read(&xsp_open_directly, pid, "status", STATUS_MAX, &status, NULL);
-	if (ret < 0)
-		return xsp_error_set(err, ret, XSP_STATUS_NO_TARGET, "process %d has ended", pid);
-	ret = check_status(pid, status, err);
+		return ended(pid, err);
+	const char *state = xsp_procfs_field(status, "State");
+	if (state != NULL && *state == 'Z')
+		ret = ended(pid, err);
+	else
+		ret = check_status(pid, status, err);
 	free(status);
 	return ret;
 }
 
-int xsp_refuse_image(const struct xsp_image *image, struct xsp_stub_data *stub,
+int xsp_refuse_image(pid_t pid, const struct xsp_image_facts *facts, struct xsp_stub_data *stub,
 		     struct xsp_error *err)
 {
 	const struct {
+		enum xsp_image_function function;
 		const char *name;
 		uint64_t *to;
 	} needed[] = {
-		{"__errno_location", &stub->errno_location},
-		{"pthread_create", &stub->pthread_create},
-		{"pthread_self", &stub->pthread_self},
-		{"pthread_detach", &stub->pthread_detach},
-		{"munmap", &stub->munmap},
+		{XSP_FUNCTION_ERRNO_LOCATION, "__errno_location", &stub->errno_location},
+		{XSP_FUNCTION_PTHREAD_CREATE, "pthread_create", &stub->pthread_create},
+		{XSP_FUNCTION_PTHREAD_SELF, "pthread_self", &stub->pthread_self},
+		{XSP_FUNCTION_PTHREAD_DETACH, "pthread_detach", &stub->pthread_detach},
+		{XSP_FUNCTION_MUNMAP, "munmap", &stub->munmap},
 	};
-	bool libc = false;
 
-	for (size_t i = 0; i < image->file_count; i++)
-		libc = libc || image->files[i].roles & XSP_ROLE_LIBC;
-	if (!libc)
-		return refused(image->held.pid, err,
+	if (facts->narrow)
+		return refused(pid, err, "it runs a 32-bit program");
+	if (!facts->libc)
+		return refused(pid, err,
 			       "it has no shared C library (glibc or musl): it is linked "
 			       "statically, and cannot load libraries");
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
-		*needed[i].to = xsp_image_function(image, needed[i].name);
+		*needed[i].to = facts->functions[needed[i].function];
 		if (*needed[i].to != 0)
 			continue;
 		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_TARGET,
 				     "nothing is injected into process %d: its C library has no "
 				     "%s%s",
-				     image->held.pid, needed[i].name, INSTEAD);
+				     pid, needed[i].name, INSTEAD);
 	}
 	return 0;
 }

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "inject/stub.h"
-#include "target/procfs.h"
+#include "inject/thread/stub.h"
+#include "procfs/procfs.h"
 
 #define LOOK_NS (100U * 1000)
 #define END_NS (1000ULL * 1000000)

@@ -18,6 +18,7 @@
 #include "target/glob.h"
 #include "target/module.h"
 #include "xsptrace/args.h"
+#include "xsptrace/details.h"
 #include "xsptrace/event.h"
 
 /* How the sections ARGS and OUTPUTS of a PyTorch operator are read, and understood later. */
@@ -96,26 +97,6 @@ struct xsp_probe_list {
 long xsp_probe_list_add(struct xsp_probe_list *list, const struct xsp_probe *p);
 void xsp_probe_list_clear(struct xsp_probe_list *list);
 void xsp_probe_clear(struct xsp_probe *p); /* frees what the list owns of it */
-
-/* What of a span is recorded beside its times: bits of xsp_selection.details. */
-enum xsp_detail {
-	XSP_DETAIL_SHAPES =
-		1 << 0, /* --shapes: dimensions, strides and types of tensor arguments */
-	XSP_DETAIL_OUTPUTS = 1 << 1, /* --shapes=all: ... of results as well */
-	XSP_DETAIL_INPUTS = 1 << 2, /* --inputs: arguments that are no tensors */
-	XSP_DETAIL_VALUES = 1 << 3, /* --inputs=values: first elements of small tensors */
-	XSP_DETAIL_SEQUENCE = 1 << 4, /* --sequence: autograd's numbers */
-	XSP_DETAIL_STACKS = 1 << 5, /* --stacks */
-	XSP_DETAIL_COUNTERS = 1 << 6, /* --counters */
-	XSP_DETAIL_CUDA = 1 << 7, /* arguments and results of CUDA calls */
-	XSP_DETAIL_FLOPS = 1 << 8, /* --flops: what operations are estimated from */
-	XSP_DETAIL_SCOPE = 1 << 9, /* of ranges that say their scope at each call */
-	XSP_DETAIL_PYTHON = 1 << 10, /* --python */
-	XSP_DETAIL_MEMORY = 1 << 11, /* --memory: allocations, which are no spans */
-	XSP_DETAIL_MALLOC = 1 << 12, /* --memory=malloc: the same of the heap, by a sample */
-	XSP_DETAIL_TORCH_PYTHON = 1 << 13, /* --python by default: of PyTorch's operators */
-	XSP_DETAIL_ALLOCATIONS = XSP_DETAIL_MEMORY | XSP_DETAIL_MALLOC,
-};
 
 /* What the user asked for with -e, and of what. */
 struct xsp_selection {

@@ -17,10 +17,10 @@
  * business of its launcher. */
 static void resume_stopped(struct xsp_recorder *r)
 {
-	pid_t pids[256];
-	size_t n = xsp_broker_stopped(r->broker, pids, 256);
+	pid_t pids[XSP_STOPPED_ROWS];
+	const long n = xsp_broker_stopped(r->broker, pids, XSP_STOPPED_ROWS);
 
-	for (size_t i = 0; i < n; i++) {
+	for (long i = 0; i < n; i++) {
 		struct recorded_process *p = xsp_recorder_find(r, pids[i]);
 		struct xsp_error why = {0};
 		if (pids[i] == r->launched)

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "attach/attach.h"
+#include "broker/attachment.h"
 #include "base/error.h"
 #include "capture/capture.h"
 #include "record/costs.h"

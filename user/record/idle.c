@@ -11,7 +11,7 @@
 #include "attach/hint.h"
 #include "base/clock.h"
 #include "catalog/wait_reasons.h"
-#include "target/procfs.h"
+#include "procfs/procfs.h"
 
 #define STACK_BYTES 65536 /* looked through for functions that were entered before */
 #define THREADS_MOST 64

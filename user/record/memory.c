@@ -5,7 +5,7 @@
  */
 #include "record/recorder_private.h"
 #include "base/clock.h"
-#include "target/procfs.h"
+#include "procfs/procfs.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -20,7 +20,7 @@
 #include "base/grow.h"
 #include "base/units.h"
 #include "record/brake.h"
-#include "target/procfs.h"
+#include "procfs/procfs.h"
 #include "xsptrace/brake.h"
 
 /* Figures are looked at so often. */

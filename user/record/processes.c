@@ -6,7 +6,7 @@
 #include "base/path.h"
 #include "base/units.h"
 #include "catalog/job_variables.h"
-#include "target/procfs.h"
+#include "procfs/procfs.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -597,10 +597,10 @@ int xsp_recorder_stop_at_exec(struct xsp_recorder *r, pid_t pid)
 
 bool xsp_recorder_is_stopped(const struct xsp_recorder *r, pid_t pid)
 {
-	pid_t pids[256];
-	size_t n = xsp_broker_stopped(r->broker, pids, 256);
+	pid_t pids[XSP_STOPPED_ROWS];
+	const long n = xsp_broker_stopped(r->broker, pids, XSP_STOPPED_ROWS);
 
-	for (size_t i = 0; i < n; i++)
+	for (long i = 0; i < n; i++)
 		if (pids[i] == pid)
 			return true;
 	return false;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "attach/attach.h"
+#include "broker/attachment.h"
 #include "attach/broker.h"
 #include "attach/plan.h"
 #include "base/error.h"

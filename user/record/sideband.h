@@ -17,7 +17,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "target/opener.h"
+#include "procfs/opener.h"
 
 struct xsp_sideband;
 
@@ -52,7 +52,7 @@ struct xsp_sideband_record {
 
 struct xsp_sideband_options {
 	const struct xsp_opener *opener; /* borrowed; NULL: we open by ourselves */
-	const int *events; /* of attach/side_events.h; taken over. NULL: opened by us */
+	const int *events; /* of broker/side_events.h; taken over. NULL: opened by us */
 	size_t event_count;
 	bool follow; /* watch the children of watched processes too */
 	bool force_poll; /* do not try perf (tests) */

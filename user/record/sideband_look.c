@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "target/maps.h"
-#include "target/procfs.h"
+#include "procfs/map_line.h"
+#include "procfs/procfs.h"
 #include "record/sideband_private.h"
 
 #define MAPS_MAX (64U << 20)

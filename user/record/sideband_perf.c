@@ -15,9 +15,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "attach/side_events.h"
+#include "broker/side_events.h"
 #include "base/clock.h"
-#include "target/procfs.h"
+#include "procfs/procfs.h"
 #include "record/sideband_private.h"
 
 #define RECORD_MAX 65536U /* perf_event_header.size has 16 bits */

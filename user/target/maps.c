@@ -1,154 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* maps.c - the files that a process has mapped for execution. */
-#include "target/maps.h"
+#include "target/process.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
-
-#include "target/process.h"
-#include "target/procfs.h"
-
-/* A number in `base` that ends at `stop`; moves *at behind it. */
-static bool number(const char **at, int base, char stop, uint64_t *out)
-{
-	char *end;
-
-	/* strtoull takes signs and blanks, the kernel writes none */
-	if (**at == '-' || **at == '+' || **at == ' ')
-		return false;
-	*out = strtoull(*at, &end, base);
-	if (end == *at || *end != stop)
-		return false;
-	*at = end + 1;
-	return true;
-}
-
-bool xsp_map_line_parse(const char *text, struct xsp_map_line *out)
-{
-	uint64_t major_number, minor_number;
-
-	if (!number(&text, 16, '-', &out->start) || !number(&text, 16, ' ', &out->end))
-		return false;
-	if (strcspn(text, " \n") != 4)
-		return false;
-	out->writable = text[1] == 'w';
-	out->executable = text[2] == 'x';
-	if (text[4] != ' ')
-		return false;
-	text += 5;
-	if (!number(&text, 16, ' ', &out->offset) || !number(&text, 16, ':', &major_number) ||
-	    !number(&text, 16, ' ', &minor_number))
-		return false;
-	out->dev = makedev((unsigned)major_number, (unsigned)minor_number);
-	char *end;
-	out->inode = strtoull(text, &end, 10);
-	if (end == text || out->end <= out->start)
-		return false;
-	out->path = end + strspn(end, " ");
-	out->path_length = strcspn(out->path, "\n");
-	return true;
-}
-
-/* A process may map tens of thousands. *key: where its place in the index is, or would be. */
-static bool is_known(const struct xsp_mapped_files *all, const struct xsp_u64map *index,
-		     const struct xsp_map_line *line, uint64_t *key)
-{
-	const uint32_t *at;
-
-	for (*key = xsp_file_key(line->dev, line->inode);
-	     (at = xsp_u64map_get(index, *key)) != NULL; ++*key)
-		if (all->files[*at].inode == line->inode && all->files[*at].dev == line->dev)
-			return true;
-	return false;
-}
-
-static void cut_deleted(struct xsp_mapped_file *f)
-{
-	static const char mark[] = " (deleted)";
-	size_t length = strlen(f->display_path), tail = sizeof(mark) - 1;
-
-	if (length > tail && strcmp(f->display_path + length - tail, mark) == 0) {
-		f->display_path[length - tail] = '\0';
-		f->deleted = true;
-	}
-}
-
-static int add_mapping(struct xsp_mapped_file **files, size_t *count,
-		       const struct xsp_map_line *line)
-{
-	if ((*count & (*count - 1)) == 0) { /* grow at powers of two */
-		size_t room = *count == 0 ? 1 : *count * 2;
-		void *grown = reallocarray(*files, room, sizeof(**files));
-		if (grown == NULL)
-			return -ENOMEM;
-		*files = grown;
-	}
-	struct xsp_mapped_file *f = &(*files)[*count];
-	*f = (struct xsp_mapped_file){
-		.display_path = strndup(line->path, line->path_length),
-		.dev = line->dev,
-		.inode = line->inode,
-		.start = line->start,
-		.end = line->end,
-		.offset = line->offset,
-	};
-	if (f->display_path == NULL)
-		return -ENOMEM;
-	++*count;
-	cut_deleted(f);
-	return 0;
-}
-
-static int collect(const char *text, struct xsp_mapped_files *all)
-{
-	struct xsp_u64map index = {0};
-	uint64_t key;
-	int ret = 0;
-
-	while (ret == 0 && *text != '\0') {
-		struct xsp_map_line line;
-		if (xsp_map_line_parse(text, &line) && line.executable && line.inode != 0 &&
-		    line.path_length > 0 && line.path[0] == '/') {
-			const bool again = is_known(all, &index, &line, &key);
-			if (!again)
-				ret = xsp_u64map_set(&index, key, (uint32_t)all->count);
-			if (ret == 0 && again)
-				ret = add_mapping(&all->further, &all->further_count, &line);
-			else if (ret == 0)
-				ret = add_mapping(&all->files, &all->count, &line);
-		}
-		text += strcspn(text, "\n");
-		text += *text == '\n';
-	}
-	xsp_u64map_free(&index);
-	return ret;
-}
 
 int xsp_process_mapped_files(const struct xsp_process *p, struct xsp_mapped_files **out,
 			     struct xsp_error *err)
 {
 	pid_t pid = xsp_process_pid(p);
-	char *text = NULL;
+	int ret = xsp_mapped_files_read(xsp_process_opener(p), pid, out);
 
-	*out = NULL;
-	struct xsp_mapped_files *all = calloc(1, sizeof(*all));
-	int ret = all == NULL ? -ENOMEM
-			      : xsp_procfs_read(xsp_process_opener(p), pid, "maps", XSP_MAPS_MAX,
-						&text, NULL);
-	if (ret == 0)
-		ret = collect(text, all);
-	free(text);
-	if (ret == 0 && !xsp_process_alive(p))
+	if (ret == 0 && !xsp_process_alive(p)) {
+		xsp_mapped_files_free(*out);
+		*out = NULL;
 		ret = -ESRCH; /* the pid may be another's by now */
-	if (ret == 0) {
-		*out = all;
-		return 0;
 	}
-	xsp_mapped_files_free(all);
+	if (ret == 0)
+		return 0;
 	if (ret == -ESRCH || ret == -ENOENT)
 		return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET, "process %d has ended",
 				     pid);
@@ -158,33 +27,11 @@ int xsp_process_mapped_files(const struct xsp_process *p, struct xsp_mapped_file
 			     "cannot read the mapped files of process %d: %s", pid, strerror(-ret));
 }
 
-void xsp_mapped_files_free(struct xsp_mapped_files *f)
-{
-	if (f == NULL)
-		return;
-	for (size_t i = 0; i < f->count; i++)
-		free(f->files[i].display_path);
-	for (size_t i = 0; i < f->further_count; i++)
-		free(f->further[i].display_path);
-	free(f->files);
-	free(f->further);
-	free(f);
-}
-
-static struct xsp_mapping mapping_of(const struct xsp_mapped_file *f)
-{
-	return (struct xsp_mapping){.start = f->start,
-				    .end = f->end,
-				    .dev = f->dev,
-				    .inode = f->inode,
-				    .path = f->display_path};
-}
-
 int xsp_mapped_file_open(const struct xsp_process *p, const struct xsp_mapped_file *f,
 			 uint32_t *handle)
 {
 	const struct xsp_opener *o = xsp_process_opener(p);
-	struct xsp_mapping m = mapping_of(f);
+	struct xsp_mapping m = xsp_mapping_of(f);
 
 	return o->mapped(o, xsp_process_pid(p), &m, handle);
 }
@@ -202,6 +49,6 @@ void xsp_mapped_files_open_ahead(const struct xsp_process *p, const struct xsp_m
 		return;
 	for (size_t i = index; i < f->count && i < index + XSP_OPEN_AHEAD; i++)
 		if (wanted(ctx, &f->files[i]))
-			m[count++] = mapping_of(&f->files[i]);
+			m[count++] = xsp_mapping_of(&f->files[i]);
 	o->ahead(o, xsp_process_pid(p), m, count);
 }

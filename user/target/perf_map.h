@@ -13,17 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "target/opener.h"
+#include "procfs/opener.h"
 
 /* So much may be read of maps, rewritten ones included, and kept of what was read. */
 #define XSP_PERF_MAP_BYTES ((size_t)64 << 20)
-
-/*
- * With this process's rights: the map, or the dump, of a process where that sees it, under the number that it has for
- * itself. A regular file of the process's effective user, last written since the process began, no link, not of FUSE,
- * where reading could take for ever. A descriptor or -errno; -ENOENT: it has none.
- */
-int xsp_perf_map_open(pid_t pid);
 
 struct xsp_perf_map;
 

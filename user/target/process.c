@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
-#include "target/procfs.h"
+#include "procfs/procfs.h"
 
 #define CMDLINE_MAX 65536U
 #define STATUS_MAX 65536U

@@ -9,7 +9,8 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "target/opener.h"
+#include "procfs/mapped_files.h"
+#include "procfs/opener.h"
 
 struct xsp_process;
 
@@ -51,24 +52,9 @@ struct xsp_thread_info {
 int xsp_process_threads(const struct xsp_process *p, struct xsp_thread_info **threads,
 			size_t *count);
 
-/* One mapped file with at least one executable mapping. */
-struct xsp_mapped_file {
-	char *display_path; /* path as in /proc/PID/maps, " (deleted)" removed */
-	bool deleted;
-	uint64_t dev, inode;
-	uint64_t start, end, offset; /* the first executable mapping */
-};
-struct xsp_mapped_files {
-	struct xsp_mapped_file *files;
-	size_t count;
-	struct xsp_mapped_file *
-		further; /* other executable mappings of these files: of node's second segment of code */
-	size_t further_count;
-};
 /* Executable file mappings by address, one per (dev, inode), [vdso] and anonymous ones left out. */
 int xsp_process_mapped_files(const struct xsp_process *p, struct xsp_mapped_files **out,
 			     struct xsp_error *err);
-void xsp_mapped_files_free(struct xsp_mapped_files *f);
 /* The file itself, by the process's opener: a descriptor, with which nothing else than this inode can
  * be read, or -errno. *handle as struct xsp_opener has it; may be NULL. */
 int xsp_mapped_file_open(const struct xsp_process *p, const struct xsp_mapped_file *f,

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "target/procfs.h"
+#include "procfs/procfs.h"
 #include "target/python.h"
 
 #define CODE_BYTES 256 /* of a code object, in which all its members lie */

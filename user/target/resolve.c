@@ -20,10 +20,10 @@
 #include "base/u64map.h"
 #include "catalog/compilers.h"
 #include "target/elf_file.h"
-#include "target/maps.h"
+#include "procfs/map_line.h"
 #include "target/module.h"
 #include "target/perf_map.h"
-#include "target/procfs.h"
+#include "procfs/procfs.h"
 
 struct known_file {
 	uint64_t dev, inode;

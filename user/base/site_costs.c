@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/site_costs.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const char *const class_names[XSP_SITE_CLASSES] = {
+	[XSP_SITE_NOP5] = "nop5",
+	[XSP_SITE_EMULATED] = "emulated",
+	[XSP_SITE_SINGLESTEP] = "single-stepped",
+};
+
+const char *xsp_site_class_name(enum xsp_site_class c)
+{
+	return (unsigned)c < XSP_SITE_CLASSES ? class_names[c] : "unknown";
+}
+
+/* DESIGN.md section 4: measured on Linux 6.18, in a VM. */
+struct xsp_site_costs xsp_site_costs_default(void)
+{
+	return (struct xsp_site_costs){.ns = {
+					       [XSP_SITE_NOP5] = 250,
+					       [XSP_SITE_EMULATED] = 550,
+					       [XSP_SITE_SINGLESTEP] = 19000,
+				       }};
+}
+
+void xsp_site_costs_text(const struct xsp_site_costs *costs, char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (int i = 0; i < XSP_SITE_CLASSES && used < size; i++) {
+		const char *name = xsp_site_class_name((enum xsp_site_class)i);
+		const char *comma = i > 0 ? ", " : "";
+		int n = isinf(costs->ns[i])
+				? snprintf(text + used, size - used, "%s%s not used", comma, name)
+				: snprintf(text + used, size - used, "%s%s %.0f ns", comma, name,
+					   costs->ns[i]);
+		used += n > 0 ? (size_t)n : 0;
+	}
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* handle_children.c - requests that a process of its own carries out: an injection, threads that are stopped. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "broker/broker.h"
+#include "broker/thread_stop.h"
+#include "inject/inject.h"
+#include "xsptrace/gpu.h"
+
+#define INJECT_MS 10000U /* events of the probes gather in the ring buffer meanwhile */
+
+struct injected {
+	int rc;
+	struct xsp_error err;
+	struct xsp_broker_injected result;
+};
+
+static void note_injection(void *ctx, const char *text)
+{
+	struct injected *i = ctx;
+	size_t used = strlen(i->result.notes);
+
+	snprintf(i->result.notes + used, sizeof(i->result.notes) - used, "%s%s",
+		 used > 0 ? "\n" : "", text);
+}
+
+struct injection {
+	struct injected out;
+	int socket;
+};
+
+static void note(void *ctx, const char *text)
+{
+	note_injection(&((struct injection *)ctx)->out, text);
+}
+
+/* The other end says something, or is gone: it does not wait any more. */
+static bool is_broken_off(void *ctx)
+{
+	struct pollfd fd = {.fd = ((struct injection *)ctx)->socket, .events = POLLIN};
+
+	return poll(&fd, 1, 0) > 0;
+}
+
+/* In a process of its own: it reads the target's files and memory. */
+static _Noreturn void inject_in_child(const struct broker *b, pid_t pid, int report)
+{
+	struct injection i = {.socket = b->socket};
+	struct xsp_inject_result result = {0};
+	struct xsp_inject_options o = {.library = b->options->agent,
+				       .entry = XSP_GPU_START_SYMBOL,
+				       .serve_image = b->options->serve_image,
+				       .pidfd = xsp_broker_files_pidfd(b->files, pid),
+				       .timeout_ms = INJECT_MS,
+				       .stop = is_broken_off,
+				       .note = note,
+				       .ctx = &i};
+
+	prctl(PR_SET_NAME, "xsp-injector");
+	i.out.rc = xsp_inject(pid, &o, &result, &i.out.err);
+	i.out.result.entry_value = result.entry_value;
+	i.out.result.stopped_ns = (int64_t)result.stopped_ns;
+	i.out.result.tid = result.tid;
+	i.out.result.cleaned = result.cleaned;
+	ssize_t n = write(report, &i.out, sizeof(i.out));
+	_exit(n == sizeof(i.out) ? 0 : 1);
+}
+
+int xsp_handle_inject(struct broker *b)
+{
+	const struct xsp_ask_pid *a = (const void *)b->in->body;
+	struct injected out = {.rc = -EIO};
+	int report[2], rc = xsp_allow(b, a->pid);
+
+	if (rc == 0 && b->options->agent == NULL)
+		rc = -EACCES;
+	if (rc == 0 && pipe2(report, O_CLOEXEC) != 0)
+		rc = -errno;
+	if (rc < 0)
+		return rc;
+	pid_t child = fork();
+	if (child == 0)
+		inject_in_child(b, a->pid, report[1]);
+	close(report[1]);
+	if (child < 0 || read(report[0], &out, sizeof(out)) != sizeof(out))
+		out.rc = xsp_error_set(&out.err, -EIO, XSP_STATUS_FAILED,
+				       "the injection into process %d was broken off", (int)a->pid);
+	close(report[0]);
+	if (child > 0)
+		waitpid(child, NULL, 0);
+	b->err = out.err;
+	xsp_answer(b, &out.result, sizeof(out.result));
+	return out.rc;
+}
+
+/* ---- threads that are looked at ---- */
+
+int xsp_handle_thread_stopper(struct broker *b)
+{
+	const struct xsp_ask_pid *a = (const void *)b->in->body;
+	int sockets[2], rc = xsp_allow(b, a->pid);
+
+	if (rc == 0 && !b->options->stop_threads)
+		rc = -EACCES;
+	if (rc == 0)
+		rc = xsp_message_pair(sockets);
+	if (rc < 0)
+		return rc;
+	pid_t child = fork();
+	if (child == 0) {
+		close(b->socket);
+		close(sockets[0]);
+		xsp_thread_stopper_serve(sockets[1], a->pid,
+					 xsp_broker_files_pidfd(b->files, a->pid));
+	}
+	close(sockets[1]);
+	rc = xsp_answer_fd(b, sockets[0]);
+	return child < 0 ? -EAGAIN : rc;
+}
+
+int xsp_handle_nothing(struct broker *b)
+{
+	(void)b;
+	return 0;
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* handle_programs.c - requests for BPF programs, links, and what was counted. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "broker/broker.h"
+#include "broker/kernel/kernel.h"
+#include "broker/links/verify.h"
+#include "broker/side_events.h"
+#include "procfs/family.h"
+#include "xsptrace/brake.h"
+
+/* What nobody asked for must not be what fails: then it is left out, the samples first, whose events some machines do not
+ * have. Lines of Python are in probes that are planned already, and stay. */
+static void *load_programs(void *broker)
+{
+	struct broker *b = broker;
+	struct xsp_attach_options o = b->profile ? *b->options->profile : *b->options->attach;
+	const unsigned wanted = o.defaults;
+	unsigned may_go;
+
+	o.journal = b->journal;
+	o.wait_classes = b->options->wait_classes;
+	b->loading.err = (struct xsp_error){0};
+	b->loading.attach = NULL;
+	b->loading.rc = xsp_attach_new(&o, &b->loading.attach, &b->loading.err);
+	while (b->loading.rc < 0 && (may_go = o.defaults & ~(unsigned)XSP_DEFAULT_PYTHON) != 0) {
+		xsp_attach_without(&o, 1U << (31 - __builtin_clz(may_go)));
+		b->loading.err = (struct xsp_error){0};
+		b->loading.rc = xsp_attach_new(&o, &b->loading.attach, &b->loading.err);
+	}
+	b->loading.without = wanted & ~o.defaults;
+	return NULL;
+}
+
+/* Before it is asked for: the planner starts and files are opened meanwhile. */
+void xsp_load_begin(struct broker *b)
+{
+	b->loading.begun = pthread_create(&b->loading.thread, NULL, load_programs, b) == 0;
+}
+
+/* Returns when no thread works at it any more. */
+void xsp_load_end(struct broker *b)
+{
+	if (b->loading.begun)
+		pthread_join(b->loading.thread, NULL);
+	else
+		load_programs(b);
+	b->loading.begun = false;
+	b->attach = b->loading.rc < 0 ? NULL : b->loading.attach;
+}
+
+int xsp_handle_load(struct broker *b)
+{
+	xsp_load_end(b);
+	if (b->loading.rc < 0) {
+		b->err = b->loading.err;
+		return b->loading.rc;
+	}
+	b->fd_count = xsp_attach_rings(b->attach, b->fds, XSP_MESSAGE_FDS);
+	b->keep_fds = true;
+	struct xsp_broker_loaded loaded = {
+		.method = xsp_attach_method(b->attach),
+		.rings = (uint32_t)b->fd_count,
+		.ring_bytes = xsp_attach_ring_bytes(b->attach),
+		.detail_bytes = xsp_attach_detail_bytes(b->attach),
+		.sample_cycles = xsp_attach_samples_cycles(b->attach),
+		.without = b->loading.without,
+	};
+	xsp_answer(b, &loaded, sizeof(loaded));
+	return 0;
+}
+
+int xsp_handle_calibrate(struct broker *b)
+{
+	struct xsp_site_costs costs;
+	int rc = xsp_attach_calibrate(b->attach, &costs);
+
+	xsp_answer(b, &costs, sizeof(costs));
+	return rc;
+}
+
+int xsp_handle_side_events(struct broker *b)
+{
+	int *fds;
+	size_t count;
+	int rc = xsp_side_events_open(&fds, &count);
+
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		if (b->fd_count < XSP_MESSAGE_FDS)
+			b->fds[b->fd_count++] = fds[i];
+		else
+			close(fds[i]);
+	}
+	if (rc == 0 && count > XSP_MESSAGE_FDS)
+		rc = -E2BIG; /* the other end looks into /proc instead */
+	free(fds);
+	return rc;
+}
+
+size_t xsp_spec_bytes(uint32_t kind)
+{
+	switch (kind) {
+	case XSP_SPEC_RANGE:
+		return sizeof(struct xsp_range_spec);
+	case XSP_SPEC_DETAIL:
+		return sizeof(struct xsp_detail_spec);
+	case XSP_SPEC_ARGUMENTS:
+		return sizeof(struct xsp_args_spec);
+	default:
+		return 0;
+	}
+}
+
+static int put_spec(struct broker *b, const struct xsp_ask_spec *s, const uint8_t *data)
+{
+	union {
+		struct xsp_range_spec range;
+		struct xsp_detail_spec detail;
+		struct xsp_args_spec arguments;
+	} spec;
+
+	memcpy(&spec, data, xsp_spec_bytes(s->kind));
+	switch (s->kind) {
+	case XSP_SPEC_RANGE:
+		return xsp_attach_range(b->attach, s->probe, &spec.range);
+	case XSP_SPEC_DETAIL:
+		return xsp_attach_detail(b->attach, s->probe, &spec.detail);
+	default:
+		return xsp_attach_arguments(b->attach, s->probe, &spec.arguments);
+	}
+}
+
+int xsp_handle_specs(struct broker *b)
+{
+	size_t at = 0, size = b->in->head.size;
+	int rc = 0;
+
+	while (rc == 0 && at < size) {
+		struct xsp_ask_spec s;
+		if (size - at < sizeof(s))
+			return -EPROTO;
+		memcpy(&s, b->in->body + at, sizeof(s));
+		at += sizeof(s);
+		size_t bytes = xsp_spec_bytes(s.kind);
+		if (bytes == 0 || size - at < bytes)
+			return -EPROTO;
+		rc = put_spec(b, &s, b->in->body + at);
+		at += (bytes + 7) & ~(size_t)7;
+	}
+	return rc;
+}
+
+int xsp_handle_sequence(struct broker *b)
+{
+	const struct xsp_ask_sequence *a = (const void *)b->in->body;
+	int rc = xsp_allow(b, a->pid);
+
+	return rc < 0 ? rc : xsp_attach_sequence(b->attach, a->pid, &a->spec);
+}
+
+int xsp_handle_python(struct broker *b)
+{
+	const struct xsp_ask_python *a = (const void *)b->in->body;
+	int rc = xsp_allow(b, a->pid);
+
+	return rc < 0 ? rc : xsp_attach_python(b->attach, a->pid, &a->spec);
+}
+
+struct asked_sites {
+	const struct xsp_ask_sites *head;
+	const struct xsp_attach_site *sites;
+	size_t count;
+	const struct xsp_verified_file *file;
+	const char *display_path;
+};
+
+static int asked_sites(struct broker *b, struct asked_sites *a)
+{
+	size_t bytes = b->in->head.size - sizeof(*a->head);
+
+	a->head = (const void *)b->in->body;
+	a->sites = (const void *)(a->head + 1);
+	a->count = bytes / sizeof(*a->sites);
+	a->file = xsp_broker_files_get(b->files, a->head->handle, &a->display_path);
+	if (bytes % sizeof(*a->sites) != 0 || a->count > XSP_ASK_SITES_MAX || a->file == NULL ||
+	    a->head->program >= XSP_PROGRAMS)
+		return -EPROTO;
+	int rc = xsp_verified_file_check(a->file);
+	if (rc == -ESTALE) /* what was put in there is for what it was */
+		xsp_attach_forget_file(b->attach, a->file->fd);
+	return rc < 0 ? rc : xsp_allow(b, a->head->pid);
+}
+
+int xsp_handle_repair(struct broker *b)
+{
+	struct asked_sites a;
+	int64_t gone = asked_sites(b, &a);
+
+	if (gone == 0 && b->trivial < 0)
+		b->trivial = xsp_kernel_load_trivial();
+	if (gone == 0 && xsp_attach_method(b->attach) == XSP_ATTACH_UPROBE_MULTI)
+		gone = b->trivial < 0 ? b->trivial
+				      : xsp_verify_repair(a.head->pid, a.file, b->trivial);
+	xsp_answer(b, &gone, sizeof(gone));
+	return gone < 0 ? (int)gone : 0;
+}
+
+int xsp_handle_verify(struct broker *b)
+{
+	struct asked_sites a;
+	int rc = asked_sites(b, &a);
+
+	if (rc == 0 && a.head->question >= XSP_VERIFY_QUESTIONS)
+		rc = -EPROTO;
+	if (rc == 0)
+		rc = xsp_verify_sites(a.head->pid, a.file, a.sites, a.count,
+				      (enum xsp_verify)a.head->question, b->body);
+	if (rc == 0 && a.head->question == XSP_VERIFY_UNPROBED)
+		xsp_attach_skip_taken_out(b->attach, a.sites, a.count, b->body);
+	if (rc == 0)
+		b->size = (uint32_t)a.count;
+	return rc;
+}
+
+int xsp_handle_sites(struct broker *b)
+{
+	struct asked_sites a;
+	size_t refused = 0;
+	int rc = asked_sites(b, &a);
+
+	if (rc == 0)
+		rc = xsp_attach_sites(b->attach, a.head->pid, a.file, a.display_path,
+				      (enum xsp_program)a.head->program, a.sites, a.count, &refused,
+				      NULL, &b->err);
+	uint64_t count = refused;
+	xsp_answer(b, &count, sizeof(count));
+	return rc;
+}
+
+int xsp_handle_activate(struct broker *b)
+{
+	uint32_t on;
+
+	memcpy(&on, b->in->body, sizeof(on));
+	xsp_attach_activate(b->attach, on != 0);
+	xsp_attach_samples(b->attach, on != 0);
+	return xsp_attach_waits(b->attach, on != 0);
+}
+
+int xsp_handle_profile(struct broker *b)
+{
+	if (b->options->profile == NULL)
+		return -EPERM;
+	xsp_attach_free(b->attach);
+	b->attach = NULL;
+	b->profile = true;
+	return 0;
+}
+
+int xsp_handle_detach(struct broker *b)
+{
+	xsp_attach_detach(b->attach);
+	b->detached = true;
+	return 0;
+}
+
+/* ---- what was counted ---- */
+
+int xsp_handle_counters(struct broker *b)
+{
+	struct xsp_attach_counters c = {0};
+	uint32_t forgotten;
+	int rc = xsp_attach_counters(b->attach, &c);
+
+	memcpy(&forgotten, b->in->body, sizeof(forgotten));
+	if (rc == 0 && forgotten)
+		c.untracked += xsp_attach_forgotten(b->attach, &c);
+	xsp_answer(b, &c, sizeof(c));
+	return rc;
+}
+
+int xsp_handle_lost(struct broker *b)
+{
+	uint64_t counts[2] = {0, 0};
+	uint32_t probe;
+
+	memcpy(&probe, b->in->body, sizeof(probe));
+	int rc = xsp_attach_lost(b->attach, probe, &counts[0], &counts[1]);
+	xsp_answer(b, counts, sizeof(counts));
+	return rc;
+}
+
+int xsp_handle_thread(struct broker *b)
+{
+	const pid_t tid = ((const struct xsp_ask_pid *)b->in->body)->pid;
+	int rc = 0;
+
+	if (b->options->attach->counter_count > 0)
+		rc = xsp_broker_files_status_id(tid, "Tgid");
+	if (rc > 0)
+		rc = xsp_allow(b, rc);
+	return rc < 0 ? rc : xsp_attach_thread(b->attach, tid);
+}
+
+/* ---- the brake ---- */
+
+int xsp_handle_prices(struct broker *b)
+{
+	const struct xsp_ask_prices *a = (const void *)b->in->body;
+	size_t bytes = b->in->head.size - sizeof(*a);
+
+	return xsp_attach_prices(b->attach, a->first, (const void *)(a + 1),
+				 bytes / sizeof(struct xsp_probe_price));
+}
+
+int xsp_handle_release(struct broker *b)
+{
+	return xsp_attach_release(b->attach, (const void *)b->in->body,
+				  b->in->head.size / sizeof(uint32_t));
+}
+
+int xsp_handle_withdraw(struct broker *b)
+{
+	const struct xsp_ask_withdraw *a = (const void *)b->in->body;
+	size_t bytes = b->in->head.size - sizeof(*a);
+
+	return xsp_attach_withdraw(b->attach, a->pid, (const void *)(a + 1),
+				   bytes / sizeof(uint32_t), a->again != 0);
+}
+
+int xsp_handle_change(struct broker *b)
+{
+	struct xsp_attach_change c = xsp_attach_change(b->attach);
+
+	xsp_answer(b, &c, sizeof(c));
+	return 0;
+}
+
+/* ---- --follow ---- */
+
+int xsp_handle_descendants(struct broker *b)
+{
+	const struct xsp_ask_pid *a = (const void *)b->in->body;
+	struct xsp_kin *kin;
+	size_t count, most = XSP_MESSAGE_MAX / sizeof(*kin);
+	int rc = xsp_allow(b, a->pid);
+
+	if (rc == 0)
+		rc = xsp_process_descendants(a->pid, &kin, &count);
+	if (rc < 0)
+		return rc;
+	xsp_answer(b, kin, (count < most ? count : most) * sizeof(*kin));
+	free(kin);
+	return 0;
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* attach.c - links: uprobe_multi where the kernel has it, perf events where not. */
+#include "broker/kernel/attach_private.h"
+#include "broker/links/tracefs.h"
+
+#include "base/grow.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- the sites of one file and program ---- */
+
+struct request {
+	struct xsp_attach *a;
+	pid_t pid;
+	const struct xsp_verified_file *file;
+	const char *display_path;
+	char path[32]; /* the same file, for what opens by name */
+	enum xsp_program program;
+	const struct xsp_attach_site *sites;
+	size_t refused;
+	size_t *refused_index;
+	int first_error;
+	bool *done; /* sites that need no event of their own; or NULL */
+};
+
+static void refuse(struct request *b, size_t index, int code)
+{
+	if (b->refused_index != NULL)
+		b->refused_index[b->refused] = index;
+	b->refused++;
+	if (b->first_error == 0)
+		b->first_error = code;
+}
+
+/* Errors that no other choice of sites would cure. */
+static bool is_hopeless(int code)
+{
+	return code == -EPERM || code == -EACCES || code == -ESRCH || code == -ENOENT ||
+	       code == -EBADF || code == -ENOMEM || code == -EMFILE || code == -ENFILE;
+}
+
+/* One bad site makes the kernel refuse the whole link: halve until it stands alone. */
+static int attach_batch(struct request *b, size_t from, size_t count)
+{
+	struct xsp_link link = {.program = b->program,
+				.returns = xsp_program_is_return(b->program),
+				.pid = b->pid,
+				.file = *b->file,
+				.count = count,
+				.sites = b->sites + from};
+	int rc = xsp_links_add(b->a, &link);
+
+	if (rc == 0 || is_hopeless(rc))
+		return rc;
+	if (count == 1) {
+		refuse(b, from, rc);
+		return 0;
+	}
+	rc = attach_batch(b, from, count / 2);
+	return rc < 0 ? rc : attach_batch(b, from + count / 2, count - count / 2);
+}
+
+static bool same_probe(const struct xsp_attach_site *x, const struct xsp_attach_site *y)
+{
+	return XSP_COOKIE_PROBE(x->cookie) == XSP_COOKIE_PROBE(y->cookie);
+}
+
+/* How many sites the next link takes. A probe's sites stay together, if they fit at all, so that
+ * it can be let go of without its neighbours. */
+static size_t batch_of(const struct xsp_attach_site *sites, size_t count)
+{
+	size_t n = XSP_LINK_SITES;
+
+	if (count <= n)
+		return count;
+	while (n > 1 && same_probe(&sites[n - 1], &sites[n]))
+		n--;
+	return same_probe(&sites[n - 1], &sites[n]) ? XSP_LINK_SITES : n;
+}
+
+static int attach_multi(struct request *b, size_t count)
+{
+	int rc = 0;
+
+	for (size_t from = 0, n; from < count && rc == 0; from += n) {
+		n = batch_of(b->sites + from, count - from);
+		rc = attach_batch(b, from, n);
+	}
+	return rc;
+}
+
+static int attach_perf_events(struct request *b, size_t count)
+{
+	struct bpf_program *program = xsp_attach_program(b->a, b->program);
+
+	for (size_t i = 0; i < count; i++) {
+		if (b->done != NULL && b->done[i])
+			continue;
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = b->sites[i].cookie,
+			    .ref_ctr_offset = b->sites[i].ref_ctr_offset,
+			    .retprobe = xsp_program_is_return(b->program));
+		struct bpf_link *link = bpf_program__attach_uprobe_opts(program, b->pid, b->path,
+									b->sites[i].offset, &opts);
+		if (link != NULL) {
+			int rc = xsp_links_keep_perf(b->a, link, b->program, b->pid, &b->sites[i]);
+			if (rc < 0)
+				return rc;
+			continue;
+		}
+		if (is_hopeless(-errno))
+			return -errno;
+		refuse(b, i, -errno);
+	}
+	return 0;
+}
+
+/* Return probes have no site of their own: where they return to says nothing. */
+static int attach_tracefs(struct request *b, size_t count)
+{
+	int rc = 0;
+
+	b->done = calloc(count, sizeof(*b->done));
+	if (b->done == NULL)
+		return -ENOMEM;
+	if (!xsp_program_is_return(b->program))
+		rc = xsp_tracefs_attach(b->a, b->pid, b->path, b->program, b->sites, count,
+					b->done);
+	if (rc == 0)
+		rc = attach_perf_events(b, count);
+	free(b->done);
+	b->done = NULL;
+	return rc;
+}
+
+static int explain(int code, const struct request *b, struct xsp_error *err)
+{
+	switch (code) {
+	case -ESRCH:
+		return xsp_error_set(err, code, XSP_STATUS_NO_TARGET, "process %d has exited",
+				     (int)b->pid);
+	case -EPERM:
+	case -EACCES:
+		return xsp_error_set(err, code, XSP_STATUS_PERMISSION,
+				     "the kernel refused the uprobes on %s (%s): run with sudo",
+				     b->display_path, strerror(-code));
+	case -EMFILE:
+	case -ENFILE:
+		return xsp_error_set(
+			err, code, XSP_STATUS_KERNEL,
+			"out of file descriptors: each process and 256 sites take one, and without "
+			"uprobe_multi (Linux 6.6) each site two; raise the limit (ulimit -n) or "
+			"trace fewer functions");
+	default:
+		return xsp_error_set(err, code, XSP_STATUS_KERNEL,
+				     "uprobes could not be attached to %s: %s", b->path,
+				     strerror(-code));
+	}
+}
+
+/* What was let go of stays so in processes and libraries that come later. */
+static int leave_out_released(struct request *b, size_t *count, struct xsp_attach_site **copy)
+{
+	if (b->a->states == NULL)
+		return 0;
+	*copy = malloc(*count * sizeof(**copy));
+	if (*copy == NULL)
+		return -ENOMEM;
+	memcpy(*copy, b->sites, *count * sizeof(**copy));
+	*count = xsp_release_sites(b->a, *copy, *count);
+	b->sites = *copy;
+	return 0;
+}
+
+static int attach_sites(struct request *b, size_t count)
+{
+	if (b->a->method == XSP_ATTACH_TRACEFS)
+		return attach_tracefs(b, count);
+	if (b->a->method == XSP_ATTACH_PERF_EVENT)
+		return attach_perf_events(b, count);
+	return attach_multi(b, count);
+}
+
+int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const struct xsp_verified_file *file,
+		     const char *display_path, enum xsp_program program,
+		     const struct xsp_attach_site *sites, size_t count, size_t *refused,
+		     /* NOLINTNEXTLINE(readability-non-const-parameter): filled through the batch */
+		     size_t *refused_index, struct xsp_error *err)
+{
+	struct request b = {.a = a,
+			    .pid = pid,
+			    .file = file,
+			    .display_path = display_path,
+			    .program = program,
+			    .sites = sites,
+			    .refused_index = refused_index};
+	int rc = 0;
+
+	struct xsp_attach_site *copy = NULL;
+
+	snprintf(b.path, sizeof(b.path), "/proc/self/fd/%d", file->fd);
+	if (refused != NULL)
+		*refused = 0;
+	if (count == 0 || xsp_attach_program(a, program) == NULL)
+		return 0;
+	if (count > UINT32_MAX / 32)
+		return xsp_error_set(err, -E2BIG, XSP_STATUS_FAILED, "too many sites: %zu", count);
+	pthread_mutex_lock(&a->lock);
+	size_t before = a->link_count;
+	rc = leave_out_released(&b, &count, &copy);
+	if (rc == 0 && count > 0)
+		rc = attach_sites(&b, count);
+	for (size_t i = before; i < a->link_count; i++)
+		a->links[i].file = *file;
+	pthread_mutex_unlock(&a->lock);
+	if (rc == 0 && b.refused == count)
+		rc = b.first_error;
+	if (refused != NULL)
+		*refused = b.refused;
+	free(copy);
+	return rc < 0 ? explain(rc, &b, err) : 0;
+}
+
+int xsp_attach_range(struct xsp_attach *a, uint32_t probe, const struct xsp_range_spec *spec)
+{
+	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_specs), &probe, spec, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
+int xsp_attach_detail(struct xsp_attach *a, uint32_t probe, const struct xsp_detail_spec *spec)
+{
+	if (spec->written) {
+		if (xsp_grow(&a->writers, &a->writer_room, a->writer_count + 1) < 0)
+			return -ENOMEM;
+		a->writers[a->writer_count++] = probe;
+	}
+	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_details), &probe, spec, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
+int xsp_attach_arguments(struct xsp_attach *a, uint32_t probe, const struct xsp_args_spec *spec)
+{
+	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_args), &probe, spec, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
+int xsp_attach_sequence(struct xsp_attach *a, pid_t pid, const struct xsp_sequence_spec *spec)
+{
+	uint32_t key = (uint32_t)pid;
+	struct xsp_sequence_spec new = *spec;
+
+	new.counter.generation = ++a->generation;
+	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_sequences), &key, &new, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
+int xsp_attach_python(struct xsp_attach *a, pid_t pid, const struct xsp_python_spec *spec)
+{
+	uint32_t key = (uint32_t)pid;
+
+	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_pythons), &key, spec, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
+static bool is_of_file(const struct xsp_link *link, const void *file)
+{
+	return link->file.fd == *(const int *)file;
+}
+
+void xsp_attach_forget_file(struct xsp_attach *a, int file)
+{
+	xsp_release_finish(a); /* what was on its way out is out */
+	xsp_links_close(a, is_of_file, &file);
+	xsp_links_wait(a);
+}
+
+static bool is_want(const struct xsp_link *link, const void *ctx)
+{
+	(void)ctx;
+	return link->program == XSP_PROGRAM_GPU_WANT;
+}
+
+int xsp_attach_gpu_stop(struct xsp_attach *a)
+{
+	xsp_links_close(a, is_want, NULL);
+	return 0;
+}
+
+/* ---- the set of recorded processes ---- */
+
+static int set_process(struct xsp_attach *a, pid_t pid, uint32_t value)
+{
+	uint32_t key = (uint32_t)pid;
+
+	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_tgids), &key, &value, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
+int xsp_attach_process(struct xsp_attach *a, pid_t pid)
+{
+	int rc = set_process(a, pid, XSP_TGID_RECORDED | (a->stop ? XSP_TGID_STOP_AT_EXEC : 0));
+
+	if (rc == 0 && a->waits && a->bpf->bss->xsp_waits_from_ns != 0)
+		rc = xsp_waits_meet(a); /* one that comes when others are recorded */
+	return rc;
+}
+
+int xsp_attach_stop_at_exec(struct xsp_attach *a, pid_t pid)
+{
+	int rc = xsp_stopper_start(a);
+
+	return rc < 0 ? rc : set_process(a, pid, XSP_TGID_RECORDED | XSP_TGID_STOP_AT_EXEC);
+}
+
+int xsp_attach_forget_process(struct xsp_attach *a, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+
+	xsp_links_retire(a, pid);
+	bpf_map_delete_elem(bpf_map__fd(a->bpf->maps.xsp_pythons), &key);
+	return bpf_map_delete_elem(bpf_map__fd(a->bpf->maps.xsp_tgids), &key) ? -errno : 0;
+}

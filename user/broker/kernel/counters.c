@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* counters.c - what the programs counted, and what they still hold back. */
+#include "broker/kernel/attach_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static uint64_t *counter_field(struct xsp_attach_counters *c, enum xsp_count i)
+{
+	uint64_t *const fields[] = {
+		[XSP_COUNT_LOST_ENTRY] = &c->lost_entries,
+		[XSP_COUNT_LOST_EXIT] = &c->lost_exits,
+		[XSP_COUNT_LOST_OTHER] = &c->lost_other,
+		[XSP_COUNT_LOST_NAME] = &c->lost_names,
+		[XSP_COUNT_FILTERED] = &c->filtered,
+		[XSP_COUNT_SILENT] = &c->silent_hits,
+		[XSP_COUNT_UNTRACKED] = &c->untracked,
+		[XSP_COUNT_LOST_GPU] = &c->lost_gpu_records,
+		[XSP_COUNT_DETAIL_HITS] = &c->detail_hits,
+		[XSP_COUNT_DETAIL_NS] = &c->detail_ns,
+		[XSP_COUNT_OBJECTS_OPENED] = &c->objects_opened,
+		[XSP_COUNT_OBJECTS_CLOSED] = &c->objects_closed,
+		[XSP_COUNT_MISSED] = &c->missed,
+		[XSP_COUNT_UNSEEN_NS] = &c->unseen_ns,
+		[XSP_COUNT_PYTHON_TORN] = &c->python_torn,
+		[XSP_COUNT_SAMPLES] = &c->samples,
+		[XSP_COUNT_SAMPLES_NS] = &c->samples_ns,
+		[XSP_COUNT_STACKS_TORN] = &c->stacks_torn,
+		[XSP_COUNT_HEAP_UNSEEN] = &c->heap_unseen,
+	};
+	_Static_assert(sizeof(fields) / sizeof(fields[0]) == XSP_COUNTS, "every counter");
+
+	return fields[i];
+}
+
+/* How often the kernel did not run one of our programs because it was running on the CPU (Linux 5.12). Those
+ * of uprobes are never left out for that (bpf_prog_run_array_uprobe() of Linux 6.0, uprobe_prog_run()). */
+static uint64_t recursion_misses(const struct xsp_attach *a)
+{
+	struct bpf_program *p;
+	uint64_t sum = 0;
+
+	bpf_object__for_each_program(p, a->bpf->obj)
+	{
+		struct bpf_prog_info info = {0};
+		uint32_t size = sizeof(info);
+		if (bpf_program__fd(p) >= 0 &&
+		    bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &size) == 0)
+			sum += info.recursion_misses;
+	}
+	return sum;
+}
+
+/* Of the open ranges in `c`, the kernel does not count those that it forgets: what is left is looked
+ * through, only if there may be some. */
+uint64_t xsp_attach_forgotten(const struct xsp_attach *a, const struct xsp_attach_counters *c)
+{
+	int fd = bpf_map__fd(a->bpf->maps.xsp_objects);
+	uint64_t gone = c->objects_closed + a->objects_dropped, open, left = 0;
+	unsigned char keys[2][64];
+	_Static_assert(sizeof(keys[0]) >= 16, "struct object_key");
+
+	if (c->objects_opened < gone || c->objects_opened < XSP_OBJECTS_MOST / 2)
+		return 0;
+	open = c->objects_opened - gone;
+	while (left < open && bpf_map_get_next_key(fd, left > 0 ? keys[left & 1] : NULL,
+						   keys[(left + 1) & 1]) == 0)
+		left++;
+	return open - left;
+}
+
+static int read_counters(const struct xsp_attach *a, struct xsp_attach_counters *out)
+{
+	uint64_t *values = calloc((size_t)a->cpus, sizeof(*values));
+
+	if (values == NULL)
+		return -ENOMEM;
+	*out = (struct xsp_attach_counters){0};
+	for (uint32_t i = 0; i < XSP_COUNTS; i++) {
+		if (bpf_map_lookup_elem(bpf_map__fd(a->bpf->maps.xsp_counters), &i, values) != 0) {
+			free(values);
+			return -errno;
+		}
+		for (int cpu = 0; cpu < a->cpus; cpu++)
+			*counter_field(out, i) += values[cpu];
+	}
+	free(values);
+	out->missed += recursion_misses(a);
+	return 0;
+}
+
+int xsp_attach_counters(const struct xsp_attach *a, struct xsp_attach_counters *out)
+{
+	struct xsp_attach_counters before = a->before;
+	int rc = read_counters(a, out);
+
+	for (unsigned i = 0; rc == 0 && i < XSP_COUNTS; i++)
+		*counter_field(out, i) -= *counter_field(&before, i);
+	return rc;
+}
+
+int xsp_attach_lost(const struct xsp_attach *a, uint32_t probe, uint64_t *entries, uint64_t *exits)
+{
+	int fd = bpf_map__fd(a->bpf->maps.xsp_lost);
+	uint32_t key = XSP_LOST_KEY(probe, false);
+
+	if (bpf_map_lookup_elem(fd, &key, entries) != 0)
+		return -errno;
+	key = XSP_LOST_KEY(probe, true);
+	return bpf_map_lookup_elem(fd, &key, exits) != 0 ? -errno : 0;
+}
+
+int xsp_attach_held_back(const struct xsp_attach *a, FILE *out)
+{
+	int fd = bpf_map__fd(a->bpf->maps.xsp_thread_states), rc = 0;
+	uint32_t tid, *previous = NULL;
+	struct xsp_thread_state state;
+
+	if (!a->held_back)
+		return 0;
+	if (a->bpf->bss->xsp_active)
+		return -EBUSY;
+	while (rc == 0 && bpf_map_get_next_key(fd, previous, &tid) == 0) {
+		previous = &tid;
+		if (bpf_map_lookup_elem(fd, &tid, &state) != 0)
+			continue;
+		for (uint32_t i = 0; rc == 0 && i < state.depth && i < XSP_FILTER_FRAMES; i++) {
+			const struct xsp_frame *f = &state.frames[i];
+			const struct xsp_held_back h = {.time_ns = f->time_ns,
+							.sp = f->sp,
+							.tid = tid,
+							.tgid = state.tgid,
+							.probe = f->probe};
+			if (!f->emitted)
+				rc = fwrite(&h, sizeof(h), 1, out) == 1 ? 0 : -EIO;
+		}
+	}
+	return rc;
+}
+
+int xsp_attach_forget_thread(struct xsp_attach *a, pid_t tid)
+{
+	for (size_t i = 0; i < a->writer_count; i++) {
+		uint64_t pointer = XSP_POINTER_KEY((uint32_t)tid, a->writers[i]);
+		bpf_map_delete_elem(bpf_map__fd(a->bpf->maps.xsp_pointers), &pointer);
+	}
+	xsp_attach_forget_counters(a, tid);
+	return 0;
+}

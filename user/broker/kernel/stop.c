@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * stop.c - processes that the kernel side has stopped, and a guardian that lets them go on if the
+ * recorder is killed before it does: a stopped child would wait for ever.
+ */
+#include "broker/kernel/attach_private.h"
+
+#include <bpf/btf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct xsp_stopper {
+	pid_t guardian;
+};
+
+bool xsp_kernel_can_stop(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool found = btf != NULL &&
+		     btf__find_by_name_kind(btf, "bpf_send_signal_task", BTF_KIND_FUNC) > 0;
+
+	btf__free(btf);
+	return found;
+}
+
+static size_t list_stopped(int map, pid_t *pids, size_t room)
+{
+	uint32_t key, *before = NULL;
+	size_t n = 0;
+
+	while (n < room && bpf_map_get_next_key(map, before, &key) == 0) {
+		pids[n++] = (pid_t)key;
+		before = &key;
+	}
+	return n;
+}
+
+static void resume(int map, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+
+	/* out of the table first: stopped again meanwhile, it is in there again */
+	if (bpf_map_delete_elem(map, &key) == 0)
+		kill(pid, SIGCONT);
+}
+
+static void resume_all(int map)
+{
+	pid_t pids[64];
+	size_t n;
+
+	while ((n = list_stopped(map, pids, 64)) > 0)
+		for (size_t i = 0; i < n; i++)
+			resume(map, pids[i]);
+}
+
+/*
+ * Holds the table and who is to be outlived, none of the links. These may stay for seconds after the
+ * broker's death, until the other guardian (journal.h) has mended what it left: what they stop must not
+ * wait for that, so nothing is recorded any more from here on, and with that nobody stopped.
+ */
+static void guard(struct xsp_attach *a, int map, int broker)
+{
+	struct pollfd ended = {.fd = 1001, .events = POLLIN};
+
+	setsid(); /* Ctrl-C is not for us */
+	if (dup3(map, 1000, O_CLOEXEC) < 0 || dup3(broker, 1001, O_CLOEXEC) < 0)
+		_exit(1);
+	syscall(SYS_close_range, 0, 999, 0);
+	syscall(SYS_close_range, 1002, ~0U, 0);
+	while (poll(&ended, 1, -1) < 0 && errno == EINTR)
+		;
+	xsp_attach_activate(a, false);
+	/* a program that runs now may still stop somebody */
+	for (int i = 0; i < 20; i++) {
+		resume_all(1000);
+		poll(NULL, 0, 50);
+	}
+	_exit(0);
+}
+
+int xsp_stopper_start(struct xsp_attach *a)
+{
+	if (a->stopper != NULL)
+		return 0;
+	struct xsp_stopper *s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		return -ENOMEM;
+	int broker = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	s->guardian = broker < 0 ? -1 : fork();
+	if (s->guardian == 0)
+		guard(a, bpf_map__fd(a->bpf->maps.xsp_stopped), broker);
+	int rc = s->guardian < 0 ? -errno : 0;
+	if (broker >= 0)
+		close(broker);
+	if (rc < 0) {
+		free(s);
+		return rc;
+	}
+	a->stopper = s;
+	return 0;
+}
+
+void xsp_stopper_end(struct xsp_attach *a)
+{
+	if (a->stopper == NULL)
+		return;
+	resume_all(bpf_map__fd(a->bpf->maps.xsp_stopped));
+	kill(a->stopper->guardian, SIGKILL);
+	waitpid(a->stopper->guardian, NULL, 0);
+	free(a->stopper);
+	a->stopper = NULL;
+}
+
+long xsp_attach_stopped(const struct xsp_attach *a, pid_t *pids, size_t room)
+{
+	return a->stopper == NULL
+		       ? 0
+		       : (long)list_stopped(bpf_map__fd(a->bpf->maps.xsp_stopped), pids, room);
+}
+
+int xsp_attach_continue(struct xsp_attach *a, pid_t pid)
+{
+	resume(bpf_map__fd(a->bpf->maps.xsp_stopped), pid);
+	return 0;
+}

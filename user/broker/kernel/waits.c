@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* waits.c - --waits: its beginning and its end. What lies between is the scheduler's programs' (bpf/sched.bpf.c). */
+#include "broker/kernel/attach_private.h"
+#include "base/clock.h"
+#include "procfs/procfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A program that has read the clock before the end has done its work by then. */
+#define LAST_NS 2000000
+
+/* Has the kernel walk over all tasks. */
+static int walk_tasks(struct bpf_program *program)
+{
+	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
+	char text[64]; /* it writes none */
+
+	if (link == NULL)
+		return -errno;
+	int fd = bpf_iter_create(bpf_link__fd(link)), rc = fd < 0 ? -errno : 0;
+	ssize_t n;
+	do
+		n = fd < 0 ? 0 : read(fd, text, sizeof(text));
+	while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	if (n < 0)
+		rc = -errno;
+	if (fd >= 0)
+		close(fd);
+	bpf_link__destroy(link);
+	return rc;
+}
+
+int xsp_attach_programs(const struct xsp_program_link *links, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!bpf_program__autoload(links[i].program))
+			continue;
+		*links[i].link = bpf_program__attach(links[i].program);
+		if (*links[i].link == NULL)
+			return -errno;
+	}
+	return 0;
+}
+
+#define SCHED_PROGRAMS 5
+static void sched_programs(struct xsp_bpf *b, struct xsp_program_link out[SCHED_PROGRAMS])
+{
+	const struct xsp_program_link all[SCHED_PROGRAMS] = {
+		{b->progs.xsp_sched_switch, &b->links.xsp_sched_switch},
+		{b->progs.xsp_sched_waking, &b->links.xsp_sched_waking},
+		{b->progs.xsp_sched_wakeup, &b->links.xsp_sched_wakeup},
+		{b->progs.xsp_sched_new, &b->links.xsp_sched_new},
+		{b->progs.xsp_sched_exec, &b->links.xsp_sched_exec},
+	};
+
+	memcpy(out, all, sizeof(all));
+}
+
+int xsp_attach_profile(struct xsp_attach *a)
+{
+	struct xsp_program_link sched[SCHED_PROGRAMS];
+
+	sched_programs(a->bpf, sched);
+	int rc = xsp_attach_programs(sched, SCHED_PROGRAMS);
+	return rc < 0 ? rc : xsp_samples_open(a);
+}
+
+int xsp_waits_drop(struct xsp_attach *a)
+{
+	struct xsp_program_link sched[SCHED_PROGRAMS];
+	int rc = xsp_attach_waits(a, false);
+
+	xsp_waits_part(a);
+	a->waits = false; /* also if they had not begun */
+	sched_programs(a->bpf, sched);
+	for (size_t i = 0; i < SCHED_PROGRAMS; i++) {
+		bpf_link__destroy(*sched[i].link);
+		*sched[i].link = NULL;
+	}
+	return rc;
+}
+
+int xsp_waits_meet(struct xsp_attach *a)
+{
+	__atomic_store_n(&a->bpf->bss->xsp_waits_from_ns, xsp_now_ns(), __ATOMIC_RELEASE);
+	return walk_tasks(a->bpf->progs.xsp_sched_meet);
+}
+
+int xsp_attach_waits(struct xsp_attach *a, bool on)
+{
+	if (!a->waits || a->bpf->bss->xsp_waits_until_ns != 0)
+		return 0;
+	if (on)
+		return a->bpf->bss->xsp_waits_from_ns == 0 ? xsp_waits_meet(a) : 0;
+	if (a->bpf->bss->xsp_waits_from_ns != 0)
+		__atomic_store_n(&a->bpf->bss->xsp_waits_until_ns, xsp_now_ns(), __ATOMIC_RELEASE);
+	return 0;
+}
+
+void xsp_waits_part(struct xsp_attach *a)
+{
+	if (!a->waits || a->bpf->bss->xsp_waits_until_ns == 0)
+		return;
+	LIBBPF_OPTS(bpf_test_run_opts, run);
+	nanosleep(&(struct timespec){.tv_nsec = LAST_NS}, NULL);
+	bpf_prog_test_run_opts(bpf_program__fd(a->bpf->progs.xsp_sched_part), &run);
+	a->waits = false;
+}
+
+/* ---- what threads have done so far ---- */
+
+/* The programs write while we read: not if all of its time is told. */
+static bool adds_up(const struct xsp_thread_waits *t)
+{
+	uint64_t sum = t->running_ns + t->runnable_ns;
+
+	for (unsigned i = 0; i < XSP_WAIT_CLASSES; i++)
+		sum += t->blocked_ns[i];
+	return t->at_ns != 0 && t->since_ns + sum == t->at_ns;
+}
+
+/* How long it has run since it was last seen to leave: the kernel does not tell of every return (bpf/sched.bpf.c). */
+static uint64_t ran_since(const struct xsp_thread_waits *t)
+{
+	char path[48];
+	uint64_t cpu_ns = 0, queued_ns;
+
+	snprintf(path, sizeof(path), "/proc/%u/schedstat", t->tid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	if (xsp_procfs_cpu_ns(fd, &cpu_ns, &queued_ns, NULL) < 0)
+		cpu_ns = 0;
+	close(fd);
+	return cpu_ns > t->ran_ns ? cpu_ns - t->ran_ns : 0;
+}
+
+/* What it does since its last switch: as if that ended now. */
+static void add_open(struct xsp_event_times *e, const struct xsp_thread_waits *t, uint64_t ran_ns)
+{
+	const uint64_t now = e->head.time_ns, all = now > t->at_ns ? now - t->at_ns : 0;
+	const unsigned why = t->why & (XSP_WAIT_CLASSES - 1);
+	const uint64_t ran = !t->off || ran_ns > all ? all : ran_ns, off = all - ran;
+	const bool waits = why != XSP_WAIT_RUNNABLE;
+	uint64_t blocked = !waits ? 0 : off;
+
+	if (waits && t->woken_ns >= t->at_ns && t->woken_ns - t->at_ns < off)
+		blocked = t->woken_ns - t->at_ns;
+	e->running_ns += ran;
+	e->blocked_ns[why] += blocked;
+	e->runnable_ns += off - blocked;
+	e->now = ran > 0 || !t->off ? XSP_NOW_RUNS
+				    : XSP_NOW_WAITS + (blocked < off ? XSP_WAIT_RUNNABLE : why);
+}
+
+static int report_times(const struct xsp_thread_waits *t, FILE *out)
+{
+	struct xsp_event_times e = {
+		.head = {.time_ns = xsp_now_ns(),
+			 .tid = t->tid,
+			 .tgid = t->tgid,
+			 .probe = UINT32_MAX,
+			 .kind = XSP_EVENT_TIMES,
+			 .size = sizeof(e)},
+		.since_ns = t->since_ns,
+		.running_ns = t->running_ns,
+		.runnable_ns = t->runnable_ns,
+	};
+
+	for (unsigned i = 0; i < XSP_WAIT_CLASSES; i++) {
+		e.blocked_ns[i] = t->blocked_ns[i];
+		e.waits[i] = t->waits[i];
+	}
+	add_open(&e, t, t->off ? ran_since(t) : 0);
+	return fwrite(&e, sizeof(e), 1, out) == 1 ? 0 : -EIO;
+}
+
+int xsp_attach_times(const struct xsp_attach *a, FILE *out)
+{
+	const int fd = bpf_map__fd(a->bpf->maps.xsp_thread_waits);
+	uint64_t *keys = calloc(XSP_WAITS_THREADS, sizeof(*keys)), batch;
+	struct xsp_thread_waits *rows = calloc(XSP_WAITS_THREADS, sizeof(*rows));
+	uint32_t count = XSP_WAITS_THREADS;
+	int rc = keys == NULL || rows == NULL ? -ENOMEM : 0;
+
+	if (!a->waits)
+		count = 0;
+	else if (rc == 0 && bpf_map_lookup_batch(fd, NULL, &batch, keys, rows, &count, NULL) != 0 &&
+		 errno != ENOENT) /* there are no more */
+		rc = -errno;
+	for (uint32_t i = 0; i < count && rc == 0; i++) {
+		bool whole = adds_up(&rows[i]);
+		for (unsigned tries = 0; !whole && tries < 3; tries++)
+			whole = bpf_map_lookup_elem(fd, &keys[i], &rows[i]) == 0 &&
+				adds_up(&rows[i]);
+		if (whole && rows[i].named)
+			rc = report_times(&rows[i], out);
+	}
+	free(keys);
+	free(rows);
+	return rc;
+}

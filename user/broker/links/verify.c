@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "broker/links/verify.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "broker/kernel/kernel.h"
+#include "broker/links/links.h"
+#include "base/grow.h"
+#include "procfs/map_line.h"
+#include "procfs/procfs.h"
+
+#define PAGE 4096U /* of pagemap; checked by open_memory() */
+#define ENTRIES 512U /* of pagemap that are read at once */
+
+struct range {
+	uint64_t start, end, offset; /* of the file */
+};
+
+struct memory {
+	int mem, pagemap, file;
+	struct range *ranges;
+	size_t count, room;
+	struct range trampolines[8]; /* where the kernel's 5-byte calls lead */
+	size_t trampoline_count;
+	/* the page looked at last: functions come in the order of their addresses */
+	uint64_t page; /* its address; 0: none yet */
+	bool private, readable;
+	ssize_t file_bytes;
+	uint8_t of_file[PAGE], of_memory[PAGE];
+};
+
+/* ---- the file ---- */
+
+int xsp_verified_file_note(struct xsp_verified_file *file)
+{
+	struct stat st;
+
+	if (fstat(file->fd, &st) != 0)
+		return -errno;
+	file->size = (uint64_t)st.st_size;
+	file->changed = st.st_ctim;
+	return 0;
+}
+
+int xsp_verified_file_check(const struct xsp_verified_file *file)
+{
+	struct xsp_verified_file now = *file;
+	int rc = xsp_verified_file_note(&now);
+
+	if (rc < 0)
+		return rc;
+	return now.size == file->size && now.changed.tv_sec == file->changed.tv_sec &&
+			       now.changed.tv_nsec == file->changed.tv_nsec
+		       ? 0
+		       : -ESTALE;
+}
+
+/* ---- what the process maps ---- */
+
+static int add_mapping(struct memory *m, const struct xsp_verified_file *file,
+		       const struct xsp_map_line *map)
+{
+	static const char trampoline[] = "[uprobes-trampoline]";
+
+	if (map->path_length == sizeof(trampoline) - 1 &&
+	    strncmp(map->path, trampoline, map->path_length) == 0 && m->trampoline_count < 8)
+		m->trampolines[m->trampoline_count++] = (struct range){map->start, map->end, 0};
+	if (!map->executable || map->inode != file->inode || map->dev != file->dev)
+		return 0;
+	return XSP_APPEND(m->ranges, m->room, m->count,
+			  (struct range){map->start, map->end, map->offset});
+}
+
+static int open_proc(pid_t pid, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 ? fd : errno == ENOENT ? -ESRCH : -errno;
+}
+
+static void close_memory(struct memory *m)
+{
+	if (m->mem >= 0)
+		close(m->mem);
+	if (m->pagemap >= 0)
+		close(m->pagemap);
+	free(m->ranges);
+}
+
+/* By its question to the kernel: the text takes 2 ms where 300 libraries are mapped, and it is asked for
+ * several times a library. The name is of use only where there is no file. -ENOTTY: before Linux 6.11. */
+static int query_mappings(int maps, const struct xsp_verified_file *file, struct memory *m)
+{
+	struct xsp_procmap_query q = {.size = sizeof(q)};
+	char name[64];
+	int rc = 0;
+
+	while (rc == 0) {
+		q.query_flags = XSP_PROCMAP_EXECUTABLE | XSP_PROCMAP_COVERING_OR_NEXT;
+		q.query_addr = q.vma_end;
+		q.vma_name_addr = 0; /* together with its size */
+		q.vma_name_size = 0;
+		if (ioctl(maps, XSP_PROCMAP_QUERY, &q) != 0)
+			return errno == ENOENT ? 0 : -errno;
+		if (q.inode == 0) {
+			q.vma_name_addr = (uintptr_t)name;
+			q.vma_name_size = sizeof(name);
+		}
+		if (q.inode == 0 && ioctl(maps, XSP_PROCMAP_QUERY, &q) != 0)
+			q.vma_name_size = 0; /* a longer one, or it has gone */
+		rc = add_mapping(m, file,
+				 &(struct xsp_map_line){
+					 .start = q.vma_start,
+					 .end = q.vma_end,
+					 .offset = q.vma_offset,
+					 .dev = makedev(q.dev_major, q.dev_minor),
+					 .inode = q.inode,
+					 .executable = true,
+					 .path = name,
+					 .path_length = q.vma_name_size > 0 ? strlen(name) : 0});
+	}
+	return rc;
+}
+
+static int read_mappings(pid_t pid, const struct xsp_verified_file *file, struct memory *m)
+{
+	char *text = NULL;
+	int rc = xsp_procfs_read(&xsp_open_directly, pid, "maps", XSP_MAPS_MAX, &text, NULL);
+
+	for (const char *at = text; rc == 0 && at != NULL && *at != '\0';) {
+		struct xsp_map_line line;
+		if (xsp_map_line_parse(at, &line))
+			rc = add_mapping(m, file, &line);
+		at += strcspn(at, "\n");
+		at += *at == '\n';
+	}
+	free(text);
+	return rc;
+}
+
+static int find_mappings(pid_t pid, const struct xsp_verified_file *file, struct memory *m)
+{
+	int maps = open_proc(pid, "maps");
+
+	if (maps < 0)
+		return maps;
+	int rc = query_mappings(maps, file, m);
+	close(maps);
+	return rc == -ENOTTY ? read_mappings(pid, file, m) : rc;
+}
+
+static int open_memory(pid_t pid, const struct xsp_verified_file *file, struct memory *m)
+{
+	*m = (struct memory){.mem = -1, .pagemap = -1, .file = file->fd};
+	int rc = xsp_verified_file_check(file);
+	if (rc == 0 && sysconf(_SC_PAGESIZE) != PAGE)
+		rc = -EOPNOTSUPP;
+	if (rc == 0)
+		rc = find_mappings(pid, file, m);
+	if (rc == 0)
+		rc = m->mem = open_proc(pid, "mem");
+	if (rc >= 0)
+		rc = m->pagemap = open_proc(pid, "pagemap");
+	if (rc < 0)
+		close_memory(m);
+	return rc < 0 ? rc : 0;
+}
+
+/* ---- pages that are the process's own ---- */
+
+/* Documentation/admin-guide/mm/pagemap.rst */
+#define PRESENT (1ULL << 63)
+#define SWAPPED (1ULL << 62)
+#define OF_FILE (1ULL << 61) /* file-mapped, or shared anonymous */
+
+/* A private copy: the only kind of page that can differ from the file. */
+static bool is_private(uint64_t entry)
+{
+	return (entry & SWAPPED) != 0 || (entry & (PRESENT | OF_FILE)) == PRESENT;
+}
+
+static bool is_private_at(const struct memory *m, uint64_t address)
+{
+	uint64_t entry;
+
+	return pread(m->pagemap, &entry, sizeof(entry), (off_t)(address / PAGE * 8)) !=
+		       sizeof(entry) ||
+	       is_private(entry);
+}
+
+/* `offset`: of the page in the file. */
+static void look_at_page(struct memory *m, uint64_t page, uint64_t offset)
+{
+	if (m->page == page)
+		return;
+	m->page = page;
+	m->private = is_private_at(m, page);
+	if (!m->private)
+		return;
+	m->file_bytes = pread(m->file, m->of_file, PAGE, (off_t)offset);
+	/* what is not readable any more cannot run either */
+	m->readable = pread(m->mem, m->of_memory, PAGE, (off_t)page) == PAGE;
+}
+
+/* ---- sites ---- */
+
+static bool is_kernels_call(const struct memory *m, const uint8_t *code, uint64_t address)
+{
+	int32_t distance;
+
+	memcpy(&distance, code + 1, sizeof(distance));
+	uint64_t to = address + 5 + (uint64_t)(int64_t)distance;
+	for (size_t i = 0; code[0] == 0xe8 && i < m->trampoline_count; i++)
+		if (to >= m->trampolines[i].start && to < m->trampolines[i].end)
+			return true;
+	return false;
+}
+
+#if defined(__x86_64__)
+#define BREAKPOINT_BYTES 1U
+
+static bool is_breakpoint(const uint8_t *code)
+{
+	return code[0] == 0xcc;
+}
+
+static bool is_nop5(const uint8_t *code)
+{
+	static const uint8_t nop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+
+	return memcmp(code, nop5, sizeof(nop5)) == 0;
+}
+#else
+#define BREAKPOINT_BYTES 4U
+
+/* arch/arm64/include/asm/brk-imm.h: UPROBES_BRK_IMM 5 */
+static bool is_breakpoint(const uint8_t *code)
+{
+	uint32_t word;
+
+	memcpy(&word, code, sizeof(word));
+	return word == (0xd4200000U | 5U << 5);
+}
+
+static bool is_nop5(const uint8_t *code)
+{
+	(void)code;
+	return false;
+}
+#endif
+
+/* Do the bytes differ, where no breakpoint of the kernel's explains it? */
+static bool is_other_code(const struct memory *m, const uint8_t *file, const uint8_t *memory,
+			  size_t length, uint64_t address, bool linked)
+{
+	for (size_t i = 0; i < length; i++) {
+		const size_t left = length - i;
+		if (file[i] == memory[i])
+			continue;
+		if (left >= 5 && is_nop5(file + i) && memory[i] == 0xe8 &&
+		    (linked || is_kernels_call(m, memory + i, address + i)))
+			i += 4;
+		else if (left >= BREAKPOINT_BYTES && is_breakpoint(memory + i))
+			i += BREAKPOINT_BYTES - 1;
+		else
+			return true;
+	}
+	return false;
+}
+
+/* `room`: bytes of the mapping from there on; a length that is not true may be gigabytes. */
+static bool is_changed(struct memory *m, const struct xsp_attach_site *s, uint64_t address,
+		       uint64_t room, bool linked)
+{
+	const uint64_t length = s->length < room ? s->length : room;
+
+	for (uint64_t at = 0, n; at < length; at += n) {
+		/* a page at a time: those that are not private cannot differ */
+		const uint64_t in_page = (address + at) % PAGE;
+		n = PAGE - in_page < length - at ? PAGE - in_page : length - at;
+		look_at_page(m, address + at - in_page, s->offset + at - in_page);
+		if (!m->private || !m->readable)
+			continue;
+		if (m->file_bytes < (ssize_t)(in_page + n) ||
+		    is_other_code(m, m->of_file + in_page, m->of_memory + in_page, n, address + at,
+				  linked))
+			return true;
+	}
+	return false;
+}
+
+static bool is_unprobed(struct memory *m, const struct xsp_attach_site *s, uint64_t address)
+{
+	const uint64_t in_page = address % PAGE;
+
+	look_at_page(m, address - in_page, s->offset - in_page);
+	if (!m->private || !m->readable)
+		return !m->private;
+	const uint8_t *code = m->of_memory + in_page;
+	if (PAGE - in_page < BREAKPOINT_BYTES || is_breakpoint(code))
+		return false;
+	if (PAGE - in_page < 5 || code[0] != 0xe8)
+		return true;
+	/* its trampoline may be younger than our list of them */
+	return !is_kernels_call(m, code, address) &&
+	       (m->file_bytes < (ssize_t)(in_page + 5) || !is_nop5(m->of_file + in_page));
+}
+
+static bool differs(struct memory *m, const struct xsp_attach_site *s, enum xsp_verify question)
+{
+	bool unprobed = false;
+
+	for (size_t i = 0; i < m->count; i++) {
+		const struct range *r = &m->ranges[i];
+		if (s->offset < r->offset || s->offset - r->offset >= r->end - r->start)
+			continue;
+		const uint64_t address = r->start + (s->offset - r->offset);
+		if (question == XSP_VERIFY_UNPROBED) {
+			unprobed = is_unprobed(m, s, address);
+			if (!unprobed)
+				return false;
+		} else if (is_changed(m, s, address, r->end - address,
+				      question == XSP_VERIFY_LINKED)) {
+			return true;
+		}
+	}
+	return unprobed;
+}
+
+int xsp_verify_sites(pid_t pid, const struct xsp_verified_file *file,
+		     const struct xsp_attach_site *sites, size_t count, enum xsp_verify question,
+		     uint8_t *answers)
+{
+	struct memory m;
+	int rc = open_memory(pid, file, &m);
+
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < count; i++)
+		answers[i] = differs(&m, &sites[i], question);
+	close_memory(&m);
+	return 0;
+}
+
+/* ---- leftovers ---- */
+
+struct leftovers {
+	uint64_t *offsets;
+	size_t count, room;
+};
+
+#define AROUND 8 /* bytes */
+
+/* Is what differs from the file around there nothing but breakpoints? Else somebody has put other code there, of which
+ * this may be an operand. */
+static bool stands_alone(const uint8_t *memory, const uint8_t *file, size_t i, size_t n)
+{
+	const size_t from = i > AROUND ? i - AROUND : 0, to = n - i > AROUND ? i + AROUND : n;
+
+	for (size_t k = from; k < to; k += BREAKPOINT_BYTES)
+		if (memcmp(memory + k, file + k, BREAKPOINT_BYTES) != 0 &&
+		    !is_breakpoint(memory + k))
+			return false;
+	return true;
+}
+
+/* Breakpoints on a private page, where the file has another instruction. */
+static int find_on_page(const struct memory *m, const struct range *r, uint64_t address,
+			struct leftovers *l)
+{
+	uint8_t file[PAGE], memory[PAGE];
+	uint64_t offset = address - r->start + r->offset;
+	ssize_t n = pread(m->file, file, PAGE, (off_t)offset);
+
+	if (n <= 0 || pread(m->mem, memory, (size_t)n, (off_t)address) != n)
+		return 0;
+	for (size_t i = 0; i + BREAKPOINT_BYTES <= (size_t)n; i += BREAKPOINT_BYTES) {
+		if (!is_breakpoint(memory + i) || is_breakpoint(file + i) ||
+		    !stands_alone(memory, file, i, (size_t)n))
+			continue;
+		if (xsp_grow(&l->offsets, &l->room, l->count + 1) < 0)
+			return -ENOMEM;
+		l->offsets[l->count++] = offset + i;
+	}
+	return 0;
+}
+
+static int find_in_range(const struct memory *m, const struct range *r, struct leftovers *l)
+{
+	uint64_t entries[ENTRIES];
+	int rc = 0;
+
+	for (uint64_t at = r->start; at < r->end && rc == 0; at += ENTRIES * PAGE) {
+		ssize_t n = pread(m->pagemap, entries, sizeof(entries), (off_t)(at / PAGE * 8));
+		for (size_t i = 0; n > 0 && i < (size_t)n / 8 && rc == 0; i++)
+			if (at + i * PAGE < r->end && is_private(entries[i]))
+				rc = find_on_page(m, r, at + i * PAGE, l);
+	}
+	return rc;
+}
+
+static int find_all(const struct memory *m, struct leftovers *l)
+{
+	int rc = 0;
+
+	l->count = 0;
+	for (size_t i = 0; i < m->count && rc == 0; i++)
+		rc = find_in_range(m, &m->ranges[i], l);
+	return rc;
+}
+
+/* Registers them and closes that in peace. One that the kernel refuses is no breakpoint of its own and
+ * makes it refuse all: halved until it stands alone. */
+static void register_and_close(pid_t pid, int file, int prog, const uint64_t *offsets, size_t count)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	struct xsp_link_create_uprobe_multi attr = {
+		.prog_fd = (uint32_t)prog,
+		.attach_type = XSP_BPF_TRACE_UPROBE_MULTI,
+		.path = (uintptr_t)path,
+		.offsets = (uintptr_t)offsets,
+		.count = (uint32_t)count,
+		.pid = (uint32_t)pid,
+	};
+	int link = xsp_link_create_uprobe_multi(&attr);
+	if (link >= 0) {
+		close(link);
+	} else if (count > 1) {
+		register_and_close(pid, file, prog, offsets, count / 2);
+		register_and_close(pid, file, prog, offsets + count / 2, count - count / 2);
+	}
+}
+
+static bool is_debugged(pid_t pid)
+{
+	char *status;
+	bool debugged = true;
+
+	if (xsp_procfs_read(&xsp_open_directly, pid, "status", 65536, &status, NULL) == 0) {
+		debugged = xsp_procfs_last_id(status, "TracerPid", 0) != 0;
+		free(status);
+	}
+	return debugged;
+}
+
+long xsp_verify_repair(pid_t pid, const struct xsp_verified_file *file, int prog)
+{
+	struct leftovers found = {0}, left = {0};
+	struct memory m;
+	int rc = open_memory(pid, file, &m);
+
+	if (rc < 0)
+		return rc;
+	rc = find_all(&m, &found);
+	left.count = found.count;
+	for (size_t at = 0; rc == 0 && at < found.count && !is_debugged(pid);
+	     at += XSP_LINK_SITES) {
+		size_t before = left.count, rest = found.count - at;
+		register_and_close(pid, file->fd, prog, found.offsets + at,
+				   rest < XSP_LINK_SITES ? rest : XSP_LINK_SITES);
+		rc = find_all(&m, &left);
+		if (left.count == before)
+			break; /* a living tracer's: each close of ours takes tens of ms */
+	}
+	long gone = (long)found.count - (long)left.count;
+	free(found.offsets);
+	free(left.offsets);
+	close_memory(&m);
+	return rc < 0 ? rc : gone;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "procfs/family.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/grow.h"
+#include "procfs/procfs.h"
+
+/* Calls `on_process` for each process of the machine until it returns a negative errno. */
+static int each_process(int (*on_process)(void *ctx, pid_t pid), void *ctx)
+{
+	DIR *dir = opendir("/proc");
+	int rc = 0;
+
+	if (dir == NULL)
+		return -errno;
+	for (struct dirent *e; rc == 0 && (e = readdir(dir)) != NULL;) {
+		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+		if (pid > 0)
+			rc = on_process(ctx, pid);
+	}
+	closedir(dir);
+	return rc;
+}
+
+struct kin_list {
+	struct xsp_kin *kin;
+	size_t count, room;
+};
+
+static int keep(struct kin_list *l, struct xsp_kin kin)
+{
+	return XSP_APPEND(l->kin, l->room, l->count, kin);
+}
+
+static int add_parent(void *ctx, pid_t pid)
+{
+	struct xsp_stat st;
+
+	if (xsp_procfs_stat(&xsp_open_directly, pid, &st) < 0)
+		return 0; /* it has ended */
+	return keep(ctx, (struct xsp_kin){pid, st.parent});
+}
+
+int xsp_process_descendants(pid_t pid, struct xsp_kin **kin, size_t *count)
+{
+	struct kin_list all = {0}, found = {0};
+	int rc = each_process(add_parent, &all);
+
+	/* those of `pid`, then those of each that was found */
+	for (size_t next = 0; rc == 0 && next <= found.count; next++) {
+		pid_t parent = next == 0 ? pid : found.kin[next - 1].pid;
+		for (size_t i = 0; i < all.count && rc == 0; i++)
+			if (all.kin[i].parent == parent)
+				rc = keep(&found, all.kin[i]);
+	}
+	free(all.kin);
+	if (rc < 0) {
+		free(found.kin);
+		return rc;
+	}
+	*kin = found.kin;
+	*count = found.count;
+	return 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "procfs/map_line.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+/* A number in `base` that ends at `stop`; moves *at behind it. */
+static bool number(const char **at, int base, char stop, uint64_t *out)
+{
+	char *end;
+
+	/* strtoull takes signs and blanks, the kernel writes none */
+	if (**at == '-' || **at == '+' || **at == ' ')
+		return false;
+	*out = strtoull(*at, &end, base);
+	if (end == *at || *end != stop)
+		return false;
+	*at = end + 1;
+	return true;
+}
+
+bool xsp_map_line_parse(const char *text, struct xsp_map_line *out)
+{
+	uint64_t major_number, minor_number;
+
+	if (!number(&text, 16, '-', &out->start) || !number(&text, 16, ' ', &out->end))
+		return false;
+	if (strcspn(text, " \n") != 4)
+		return false;
+	out->writable = text[1] == 'w';
+	out->executable = text[2] == 'x';
+	if (text[4] != ' ')
+		return false;
+	text += 5;
+	if (!number(&text, 16, ' ', &out->offset) || !number(&text, 16, ':', &major_number) ||
+	    !number(&text, 16, ' ', &minor_number))
+		return false;
+	out->dev = makedev((unsigned)major_number, (unsigned)minor_number);
+	char *end;
+	out->inode = strtoull(text, &end, 10);
+	if (end == text || out->end <= out->start)
+		return false;
+	out->path = end + strspn(end, " ");
+	out->path_length = strcspn(out->path, "\n");
+	return true;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* mapped_files.h - the files that a process has mapped for execution, as /proc/PID/maps shows them. */
+#ifndef XSP_PROCFS_MAPPED_FILES_H
+#define XSP_PROCFS_MAPPED_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "procfs/opener.h"
+
+/* One mapped file with at least one executable mapping. */
+struct xsp_mapped_file {
+	char *display_path; /* path as in /proc/PID/maps, " (deleted)" removed */
+	bool deleted;
+	uint64_t dev, inode;
+	uint64_t start, end, offset; /* the first executable mapping */
+};
+struct xsp_mapped_files {
+	struct xsp_mapped_file *files;
+	size_t count;
+	struct xsp_mapped_file *
+		further; /* other executable mappings of these files: of node's second segment of code */
+	size_t further_count;
+};
+
+/* By address, one per (dev, inode), [vdso] and anonymous ones left out. 0 or a negative errno. */
+int xsp_mapped_files_read(const struct xsp_opener *o, pid_t pid, struct xsp_mapped_files **out);
+void xsp_mapped_files_free(struct xsp_mapped_files *f);
+/* What the opener is asked for. */
+struct xsp_mapping xsp_mapping_of(const struct xsp_mapped_file *f);
+
+#endif

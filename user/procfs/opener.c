@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "procfs/opener.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#ifndef OVERLAYFS_SUPER_MAGIC
+#define OVERLAYFS_SUPER_MAGIC 0x794c7630
+#endif
+#ifndef BTRFS_SUPER_MAGIC
+#define BTRFS_SUPER_MAGIC 0x9123683E
+#endif
+
+#define FOLDER_SIZE 48 /* bytes of "/proc/PID/task/TID" */
+#define PATH_SIZE 96
+
+/* ---- what may be opened ---- */
+
+static bool is_among(const char *name, const char *const *names)
+{
+	while (*names != NULL && strcmp(name, *names) != 0)
+		names++;
+	return *names != NULL;
+}
+
+bool xsp_opener_allows(const char *name)
+{
+	static const char *const of_process[] = {"status",  "stat", "comm", "cmdline",
+						 "environ", "maps", "exe",  "mem",
+						 "task",    "auxv", NULL};
+	static const char *const of_thread[] = {"status",    "stat",	"comm",	 "children",
+						"schedstat", "syscall", "sched", NULL};
+
+	if (strncmp(name, "task/", 5) != 0)
+		return is_among(name, of_process);
+	size_t digits = strspn(name + 5, "0123456789");
+	return digits > 0 && digits < 10 && name[5 + digits] == '/' &&
+	       is_among(name + 5 + digits + 1, of_thread);
+}
+
+/* What a descriptor is of may be asked, not opened. */
+static bool is_descriptor(const char *name)
+{
+	size_t digits = strncmp(name, "fd/", 3) == 0 ? strspn(name + 3, "0123456789") : 0;
+
+	return digits > 0 && digits < 10 && name[3 + digits] == '\0';
+}
+
+static bool allows_build_id(const char *build_id)
+{
+	size_t length = strspn(build_id, "0123456789abcdef");
+
+	return build_id[length] == '\0' && length > 2 && length <= 128 && length % 2 == 0;
+}
+
+/* ---- directly ---- */
+
+/* A thread of the process that still has its memory: the main one may have ended before the others. */
+static pid_t living_thread(const char *folder)
+{
+	char name[96], byte;
+	struct dirent *e;
+	pid_t found = 0;
+
+	snprintf(name, sizeof(name), "%s/task", folder);
+	DIR *tasks = opendir(name);
+	while (found == 0 && tasks != NULL && (e = readdir(tasks)) != NULL) {
+		snprintf(name, sizeof(name), "%s/task/%.10s/exe", folder, e->d_name);
+		if (e->d_name[0] != '.' && readlink(name, &byte, 1) > 0)
+			found = (pid_t)strtol(e->d_name, NULL, 10);
+	}
+	if (tasks != NULL)
+		closedir(tasks);
+	return found;
+}
+
+/* Where /proc shows what the threads of a process have in common. */
+static void folder_of(pid_t pid, char folder[static FOLDER_SIZE])
+{
+	char exe[FOLDER_SIZE + 4], byte;
+
+	snprintf(folder, FOLDER_SIZE, "/proc/%d", (int)pid);
+	snprintf(exe, sizeof(exe), "%s/exe", folder);
+	if (readlink(exe, &byte, 1) > 0 || errno != ENOENT)
+		return;
+	const pid_t tid = living_thread(folder);
+	if (tid > 0)
+		snprintf(folder, FOLDER_SIZE, "/proc/%d/task/%d", (int)pid, (int)tid);
+}
+
+static void path_of(pid_t pid, const char *name, char path[static PATH_SIZE])
+{
+	static const char *const in_common[] = {"cmdline", "environ", "maps", "exe",
+						"mem",	   "auxv",    NULL};
+	char folder[FOLDER_SIZE];
+
+	if (is_among(name, in_common) || is_descriptor(name))
+		folder_of(pid, folder);
+	else
+		snprintf(folder, sizeof(folder), "/proc/%d", (int)pid);
+	snprintf(path, PATH_SIZE, "%s/%s", folder, name);
+}
+
+static int open_file(const struct xsp_opener *o, pid_t pid, const char *name)
+{
+	char path[PATH_SIZE];
+
+	(void)o;
+	if (!xsp_opener_allows(name))
+		return -EACCES;
+	path_of(pid, name, path);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+static long read_once(const struct xsp_opener *o, pid_t pid, const char *name, char *text,
+		      size_t size)
+{
+	int fd = o->file(o, pid, name);
+	ssize_t n = fd < 0 ? fd : read(fd, text, size - 1);
+	if (fd < 0)
+		return fd;
+	if (n < 0)
+		n = -errno;
+	else
+		text[n] = '\0';
+	close(fd);
+	return n;
+}
+
+static long read_link(const struct xsp_opener *o, pid_t pid, const char *name, char *text,
+		      size_t size)
+{
+	char path[PATH_SIZE];
+
+	(void)o;
+	if ((!xsp_opener_allows(name) && !is_descriptor(name)) || size == 0)
+		return -EACCES;
+	const char *last = strrchr(name, '/');
+	if (last != NULL && strcmp(last, "/syscall") == 0)
+		return read_once(o, pid, name, text, size);
+	path_of(pid, name, path);
+	ssize_t n = readlink(path, text, size - 1);
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	return n;
+}
+
+static int open_pidfd(const struct xsp_opener *o, pid_t pid)
+{
+	(void)o;
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+int xsp_open_in_root(pid_t pid, const char *path, int flags)
+{
+	char folder_name[FOLDER_SIZE], root[FOLDER_SIZE + 8];
+	struct open_how how = {.flags = (unsigned)(O_PATH | O_CLOEXEC | flags),
+			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+
+	folder_of(pid, folder_name);
+	snprintf(root, sizeof(root), "%s/root", folder_name);
+	int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (folder < 0)
+		return -errno;
+	int fd = (int)syscall(SYS_openat2, folder, path, &how, sizeof(how));
+	int code = errno;
+	close(folder);
+	return fd < 0 ? -code : fd;
+}
+
+/* overlay and btrfs show another device in stat(2) than in maps */
+static bool is_device_of(int fd, const struct stat *st, uint64_t dev)
+{
+	struct statfs fs;
+
+	if ((uint64_t)st->st_dev == dev)
+		return true;
+	return fstatfs(fd, &fs) == 0 &&
+	       (fs.f_type == OVERLAYFS_SUPER_MAGIC || (uint32_t)fs.f_type == BTRFS_SUPER_MAGIC);
+}
+
+int xsp_open_looked_at(int look)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", look);
+	/* who holds a lease on it would be waited for, 45 s by default (fcntl(2)) */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	return fd;
+}
+
+/* Without opening it first: opening the device or FIFO that a target names may do things. */
+static int open_if_it_is(int look, const struct xsp_mapping *m)
+{
+	struct stat st;
+
+	if (fstat(look, &st) != 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOEXEC;
+	if (st.st_ino != m->inode || !is_device_of(look, &st, m->dev))
+		return -ESTALE;
+	return xsp_open_looked_at(look);
+}
+
+int xsp_look_at_mapping(pid_t pid, const struct xsp_mapping *m, int flags)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start,
+		 m->end);
+	/* needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE */
+	int look = open(path, O_PATH | O_CLOEXEC);
+	return look >= 0 ? look : xsp_open_in_root(pid, m->path, flags);
+}
+
+static int open_mapped(const struct xsp_opener *o, pid_t pid, const struct xsp_mapping *m,
+		       uint32_t *handle)
+{
+	int look = xsp_look_at_mapping(pid, m, 0);
+
+	(void)o;
+	(void)handle;
+	if (look < 0)
+		return look;
+	int fd = open_if_it_is(look, m);
+	close(look);
+	return fd;
+}
+
+/* Under our own root: distributions' folder, GDB's documentation, "Debugging Information in Separate
+ * Files". */
+#define DEBUG_FILES "/usr/lib/debug/.build-id"
+
+static int debug_path(const char *build_id, char *path, size_t size)
+{
+	if (!allows_build_id(build_id))
+		return -EINVAL;
+	snprintf(path, size, DEBUG_FILES "/%.2s/%s.debug", build_id, build_id + 2);
+	return 0;
+}
+
+bool xsp_opener_lacks_debug_file(const char *build_id)
+{
+	char path[192] = DEBUG_FILES;
+
+	if (build_id != NULL && debug_path(build_id, path, sizeof(path)) < 0)
+		return true;
+	return access(path, F_OK) != 0 && errno == ENOENT;
+}
+
+static int open_debug_file(const struct xsp_opener *o, const char *build_id)
+{
+	char path[192];
+	int rc = debug_path(build_id, path, sizeof(path));
+
+	(void)o;
+	if (rc < 0)
+		return rc;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+const struct xsp_opener xsp_open_directly = {.file = open_file,
+					     .link = read_link,
+					     .pidfd = open_pidfd,
+					     .debug_file = open_debug_file,
+					     .mapped = open_mapped};
