@@ -483,9 +483,10 @@ def main(traces=True, declined=None):
             shutil.rmtree(folder, ignore_errors=True)
             os.unlink(log)
         seconds = time.monotonic() - begun
-        if word == "FAILED" and function.quiet:
+        quiet = function.quiet or os.environ.get("XSP_QUIET")
+        if word == "FAILED" and quiet:
             share = (cpu_of_others() - busy) / seconds / os.cpu_count()
-            print(f"NEEDS A QUIET MACHINE: {function.__name__} measures {function.quiet}; others had {share:.0%} of the CPUs")
+            print(f"NEEDS A QUIET MACHINE: {function.__name__} measures {quiet}; others had {share:.0%} of the CPUs")
         print(f"{function.__name__}: {word} ({seconds:.1f} s)", flush=True)
     if failed:
         print(f"{len(failed)} of {len(chosen)} failed: {' '.join(failed)}")
