@@ -13,7 +13,8 @@ import subprocess
 import sys
 import time
 
-from harness import (LONG, XSPTRACE, Recording, Skip, alive, case, check, equal, main, run, start, wait_for, workload, xsptrace)
+from harness import (LONG, XSPTRACE, Recording, Skip, alive, case, check, equal, main, need_torch, run, start, wait_for,
+                     workload, xsptrace)
 
 NO_TARGET, USAGE = 3, 2
 SLEEP = {"x86_64": "230", "aarch64": "115"}.get(os.uname().machine)  # clock_nanosleep
@@ -408,8 +409,7 @@ def python_of_all_versions(folder):
 
 @case(long="loads PyTorch")
 def python_with_torch(folder):
-    if run(["/usr/bin/python3", "-c", "import torch"], timeout=300).returncode:
-        raise Skip("no PyTorch")
+    need_torch()
     check_python(folder, "/usr/bin/python3", "import torch; torch.ones(2) @ torch.ones(2)")
 
 
