@@ -9,8 +9,8 @@ import resource
 import signal
 import time
 
-from harness import (SANITIZED, SCRIPTS, XSPTRACE, Recording, Skip, Trace, broker_of, case, check, check_calls, equal, finish, main, run,
-                     start_ready, total, truth, wait_for, workload, xsptrace, USAGE)
+from harness import (SANITIZED, SCRIPTS, USAGE, XSPTRACE, Recording, Skip, Trace, broker_of, case, check, check_calls,
+                     equal, finish, main, need_torch, run, start_ready, total, truth, wait_for, workload, xsptrace)
 
 # Of the target's CPU time, so that a busy machine does not matter much: the issue's 100 ms, and as much again.
 LET_GO_WITHIN, DETACHED_WITHIN = (1, 2) if SANITIZED else (0.2, 0.4)
@@ -434,8 +434,7 @@ def what_a_pause_takes_out_is_not_lost(folder):
 def what_is_read_has_its_price(folder):
     """Shapes and values of tensors cost several times what the calibration's section does (README, "What it
     costs"): it is the time that the programs take here that counts."""
-    if run(["/usr/bin/python3", "-c", "import torch"]).returncode != 0:
-        raise Skip("no torch (Debian: python3-torch)")
+    need_torch()
 
     def estimate(*flags):
         out = f"{folder}/t.xspt"

@@ -3,14 +3,13 @@
 with the real agent. The truth: what the simulated driver counted itself; and what the program puts
 into each launch (gpu_sim.c): the op's kernel, the thread in the grid's second dimension."""
 import collections
-import gzip
 import json
 import os
 import re
 import shutil
 import signal
 
-from harness import (EXTRA, OK, ROOT, WORKLOADS, XSPTRACE, Recording, Skip, Trace, case, check, equal,
+from harness import (EXTRA, ROOT, WORKLOADS, Recording, Skip, Trace, case, check, equal,
                      finish, main, run, start_ready, truth, wait_for, workload, xsptrace)
 
 AGENT = os.path.join(os.path.dirname(WORKLOADS), "libxsptrace_cupti.so")

@@ -12,8 +12,8 @@ import subprocess
 import sys
 import time
 
-from harness import (NO_BRAKE, NO_MATCH, OK, XSPTRACE, Skip, Trace, alive, case, check, equal, finish, main, run, start, start_ready, truth,
-                     wait_for, workload, xsptrace)
+from harness import (NO_BRAKE, NO_MATCH, OK, XSPTRACE, Skip, Trace, alive, case, check, equal, main, need_torch, run,
+                     start, start_ready, truth, wait_for, workload, xsptrace)
 
 OFF = ["--waits=off", "--python=off", "--sample=off"]
 
@@ -366,8 +366,7 @@ print(n)
 
 def small(folder, seconds, pause=None, options=()):
     """Records it from when it is ready on; what xsptrace said, and how many operators it called."""
-    if run([TORCH, "-c", "import torch"]).returncode != 0:
-        raise Skip("no torch (Debian: python3-torch)")
+    need_torch()
     with open(f"{folder}/small.py", "w", encoding="ascii") as f:
         f.write(SMALL)
     child = start([TORCH, f"{folder}/small.py", seconds, *([pause] if pause else [])], stdin=subprocess.PIPE,

@@ -14,6 +14,7 @@ import collections
 import ctypes
 import errno
 import fnmatch
+import functools
 import gzip
 import json
 import os
@@ -126,6 +127,20 @@ def start_32_bit():
         if error.errno == errno.ENOEXEC:
             raise Skip("this kernel runs no 32-bit programs") from error
         raise
+
+
+TORCH = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
+
+
+@functools.cache
+def has_torch():
+    """Has Debian's Python PyTorch? To import it would take seconds."""
+    return os.path.exists(TORCH) and run([TORCH, "-c", "import importlib.util as i; i.find_spec('torch').name"]).returncode == 0
+
+
+def need_torch():
+    if not has_torch():
+        raise Skip(f"{TORCH} has no torch (Debian: python3-torch)")
 
 
 def run(arguments, timeout=60, **options):
@@ -483,9 +498,10 @@ def main(traces=True, declined=None):
             shutil.rmtree(folder, ignore_errors=True)
             os.unlink(log)
         seconds = time.monotonic() - begun
-        if word == "FAILED" and function.quiet:
+        quiet = function.quiet or os.environ.get("XSP_QUIET")
+        if word == "FAILED" and quiet:
             share = (cpu_of_others() - busy) / seconds / os.cpu_count()
-            print(f"NEEDS A QUIET MACHINE: {function.__name__} measures {function.quiet}; others had {share:.0%} of the CPUs")
+            print(f"NEEDS A QUIET MACHINE: {function.__name__} measures {quiet}; others had {share:.0%} of the CPUs")
         print(f"{function.__name__}: {word} ({seconds:.1f} s)", flush=True)
     if failed:
         print(f"{len(failed)} of {len(chosen)} failed: {' '.join(failed)}")

@@ -13,7 +13,7 @@ import shutil
 import signal
 import time
 
-from harness import (NO_BRAKE, USAGE, Recording, Skip, case, check, equal, finish, json_report, main, start_ready, workload,
+from harness import (NO_BRAKE, USAGE, Recording, Skip, case, check, equal, json_report, main, start_ready, workload,
                      xsptrace)
 
 BLOCK = 1000

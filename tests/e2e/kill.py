@@ -279,7 +279,7 @@ def kill_everybody(tool):
     tool.wait_gone()
 
 
-@case(quiet="kills in the middle of an attachment")
+@case
 def leftovers_of_an_earlier_run(folder):
     """Everything of the tool is killed at once while it attaches or detaches. The next run
     recognises what was left, says so and takes it out."""
@@ -412,7 +412,7 @@ class InWindows:
         equal(semaphore(self.target.pid, self.semaphore), 0, f"the semaphore {what}")
 
 
-@case(quiet="the brake's windows")
+@case
 def killed_after_many_windows(folder):
     """What is forgotten in a window has added up: 20 of them and more after the start each process of the tool is killed, and its
     group. Some at a time, as windows take their time."""

@@ -8,8 +8,8 @@ import os
 import re
 import signal
 
-from harness import (SCRIPTS, USAGE, Recording, Skip, Trace, case, check, equal, finish, main, own_pages_of_code, run, start, start_ready,
-                     truth, xsptrace)
+from harness import (SCRIPTS, USAGE, Recording, Trace, case, check, equal, finish, main, need_torch, own_pages_of_code,
+                     run, start, start_ready, truth, xsptrace)
 
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 PROGRAM = f"{SCRIPTS}/torch_memory.py"
@@ -32,11 +32,6 @@ time.sleep(0.25)
 print("done", file=sys.stderr, flush=True)
 signal.pause()
 """
-
-
-def need_torch():
-    if not os.path.exists(PYTHON) or run([PYTHON, "-c", "import importlib.util as i; i.find_spec('torch').name"]).returncode != 0:
-        raise Skip(f"{PYTHON} has no torch (Debian: python3-torch)")
 
 
 def status_of(pid, key):

@@ -7,7 +7,7 @@ import shutil
 
 import shared
 from captures import ANNOTATION, Made
-from harness import ROOT, Skip, case, check, equal, main, run, xsptrace
+from harness import ROOT, Skip, case, check, equal, has_torch, main, run, xsptrace
 
 START = 10_000_000_000
 STEP = 50_000_000
@@ -65,7 +65,7 @@ def every_kind(folder):
         steps_of(f"{folder}/job/rank{rank}.xspt", rank, 200)
     captures = {"program": shared.capture("demo").path, "ranks": f"{folder}/job", "gpu": shared.capture("gpu").path}
     wanted = {"program": {"operations", "memory"}, "gpu": {"streams"}}
-    if shared.has_torch():
+    if has_torch():
         captures["torch"], wanted["torch"] = shared.capture("torch").path, {"flame", "modules", "memory"}
     tabs = tabs_of(folder, **captures)
     for name, some in wanted.items():

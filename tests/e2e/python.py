@@ -10,7 +10,7 @@ import os
 import re
 import signal
 
-from harness import (EXTRA, USAGE, Recording, Skip, Trace, case, check, equal, finish, main, run, start_ready,
+from harness import (EXTRA, USAGE, Recording, Trace, case, check, equal, finish, main, need_torch, run, start_ready,
                      truth, workload, xsptrace)
 
 TORCH = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
@@ -316,11 +316,6 @@ with torch.no_grad():
     torch.jit.script(lambda x: x) if False else None
 done()
 """
-
-
-def need_torch():
-    if not os.path.exists(TORCH) or run([TORCH, "-c", "import torch"]).returncode != 0:
-        raise Skip(f"{TORCH} has no torch (Debian: python3-torch)")
 
 
 @case(long="loads PyTorch often")

@@ -3,20 +3,14 @@
 """Ranges against the program's own clock: where exceptions are caught inside them, and where filters
 are on."""
 import collections
-import functools
 import json
 import os
 import re
 
-from harness import AS_ASKED, EXTRA, NO_BRAKE, SCRIPTS, Skip, Trace, case, check, check_as_shipped, equal, main, run, workload, xsptrace
+from harness import (AS_ASKED, EXTRA, NO_BRAKE, SCRIPTS, Trace, case, check, check_as_shipped, equal, main, need_torch,
+                     workload, xsptrace)
 
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
-
-
-@functools.lru_cache(maxsize=None)  # an import takes seconds
-def need_torch():
-    if not os.path.exists(PYTHON) or run([PYTHON, "-c", "import torch"]).returncode != 0:
-        raise Skip(f"{PYTHON} has no torch (Debian: python3-torch)")
 
 
 def named(trace, name):

@@ -9,7 +9,7 @@ import os
 import statistics
 
 from harness import (CAPTURE, EXTRA, SCRIPTS, USAGE, Recording, Skip, Trace, case, check, equal, json_report, main, run, start,
-                     wait_for, workload, xsptrace)
+                     workload, xsptrace)
 
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 BARRIER, ALLREDUCE = (f"c10d::ProcessGroupGloo::{n}" for n in ("barrier", "allreduce"))

@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 
 import shared
-from harness import EXTRA, ROOT, Skip, case, check, equal, json_report, main, run, workload, xsptrace
+from harness import EXTRA, ROOT, Skip, case, check, equal, has_torch, json_report, main, run, workload, xsptrace
 
 SPANS = ("cpu_op", "user_annotation", "cuda_runtime", "cuda_driver")
 ENDINGS = ("json", "json.gz", "pftrace", "perf", "folded", "pb.gz", "speedscope.json", "db", "csv", "svg")
@@ -190,7 +190,7 @@ def every_kind(folder):
     whole = Exported(f"{folder}/children", path)
     equal(sum(whole.calls.values()), calls, "calls of the leaves")
     exported = [whole, Exported(f"{folder}/part_of_children", path, "--from", "10ms", "--to", "99%"), Exported(f"{folder}/program", shared.capture("demo").path)]
-    if shared.has_torch():
+    if has_torch():
         exported += of_python(folder, shared.capture("torch").path)
     check_all(*exported)
 

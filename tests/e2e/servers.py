@@ -284,7 +284,7 @@ def redis_work(redis, requests):
 
 @case
 def redis(folder):
-    requests = 400
+    requests = 120
     plain = Redis(folder)
     (expected, errors), seconds = timed(redis_work, plain, requests)
     check(len(expected) > 5000, "answers of redis", expected)

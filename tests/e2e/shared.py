@@ -16,9 +16,10 @@ import signal
 import time
 import typing
 
-from harness import EXTRA, SCRIPTS, XSPTRACE, Recording, Skip, equal, finish, run, start_ready, truth, workload, xsptrace
+from harness import (EXTRA, SCRIPTS, TORCH, XSPTRACE, Recording, equal, finish, need_torch, start_ready, truth,
+                     workload, xsptrace)
 
-PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
+PYTHON = TORCH
 PLACE = os.path.abspath(os.environ.get("XSP_SHARED", os.path.join(os.path.dirname(XSPTRACE), "shared")))
 HOUR = 3600
 STEPS, TORCH_STEPS, GPU_STEPS = 12, 8, 40  # iterations of each thread, of the training loops
@@ -49,6 +50,25 @@ class Capture(typing.NamedTuple):
     truth: dict  # what the program wrote at its end
 
 
+def once(name, files, make):
+    """What make() returns, as JSON has it: made by the first test of a run that asks, for what these files say."""
+    key = hashlib.sha256(repr((name, PYTHON)).encode())
+    for path in (*files, __file__):
+        with open(path, "rb") as f:
+            key.update(f.read())
+    os.makedirs(PLACE, exist_ok=True)
+    path = f"{PLACE}/{name}-{key.hexdigest()[:16]}.json"
+    with open(f"{PLACE}/{name}.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not os.path.exists(path) or time.time() - os.path.getmtime(path) > HOUR:
+            made = make()
+            with open(f"{path}.part", "w", encoding="utf-8") as f:
+                json.dump(made, f)
+            os.rename(f"{path}.part", path)
+        with open(path, encoding="utf-8") as f:
+            return json.load(f)
+
+
 def path_of(kind):
     return f"{SCRIPTS}/{kind.program}" if kind.program.endswith(".py") else workload(kind.program)
 
@@ -60,10 +80,6 @@ def key_of(name):
         with open(path, "rb") as f:
             key.update(f.read())
     return key.hexdigest()[:16]
-
-
-def has_torch():
-    return os.path.exists(PYTHON) and run([PYTHON, "-c", "import importlib.util as i; i.find_spec('torch').name"]).returncode == 0
 
 
 def record(kind, folder):
@@ -112,8 +128,8 @@ def capture(name):
 
 def make(name):
     """With the lock. What others did not make to its end goes, and what no run reads any more."""
-    if KINDS[name].program.startswith("torch") and not has_torch():
-        raise Skip(f"{PYTHON} has no torch (Debian: python3-torch)")
+    if KINDS[name].program.startswith("torch"):
+        need_torch()
     begun = time.monotonic()
     for other in os.listdir(PLACE):
         if other.startswith(f"{name}-") and (other.endswith(".part") or age_of(other) > 4 * HOUR):

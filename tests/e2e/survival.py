@@ -5,12 +5,11 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 
-from harness import (AS_ASKED, LONG, NO_BRAKE, SCRIPTS, XSPTRACE, Recording, Skip, Trace, alive, case, check, check_as_shipped, check_calls,
-                     equal, finish, main, run, start, start_ready, truth, untraced, wait_for,
-                     workload, xsptrace)
+from harness import (AS_ASKED, LONG, NO_BRAKE, SCRIPTS, TORCH, XSPTRACE, Recording, Trace, alive, case, check,
+                     check_as_shipped, check_calls, equal, finish, main, need_torch, run, start, start_ready, truth,
+                     untraced, wait_for, workload, xsptrace)
 
 ROUNDS = 100 if LONG else 12
 
@@ -131,9 +130,8 @@ def allocator(folder):
 @case
 def python_exceptions_through_torch(folder):
     """A return probe on these functions kills the process: 'terminate called'."""
-    script = [sys.executable, f"{SCRIPTS}/torch_exceptions.py", "--rounds", "200"]
-    if run([sys.executable, "-c", "import torch"]).returncode:
-        raise Skip("no PyTorch for " + sys.executable)
+    need_torch()
+    script = [TORCH, f"{SCRIPTS}/torch_exceptions.py", "--rounds", "200"]
     expected = untraced(script)
     out, text = f"{folder}/torch.json", f"{folder}/stdout"
     with open(text, "wb") as stdout:

@@ -14,8 +14,9 @@ import os
 import re
 import tempfile
 
-from harness import (EXTRA, ROOT, SCRIPTS, Skip, Trace, case, check, equal, main, run, truth,
-                     xsptrace)
+import harness
+import shared
+from harness import EXTRA, ROOT, SCRIPTS, Trace, case, check, equal, main, run, truth, xsptrace
 
 INSIDE = os.environ.get("TORCH_ROOT")
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
@@ -43,25 +44,36 @@ def command(folder, *arguments):
 
 
 def need_torch():
-    if not INSIDE and (not os.path.exists(PYTHON) or run([PYTHON, "-c", "import torch"]).returncode != 0):
-        raise Skip(f"{PYTHON} has no torch (Debian: python3-torch)")
+    if not INSIDE:
+        harness.need_torch()
 
 
 @functools.cache
 def oracle():
     """PyTorch's own view, the same for every case (the_oracle_is_sound)."""
-    with tempfile.TemporaryDirectory(prefix="xsptrace-oracle-") as folder:
-        return profiled(folder, "profiled")
+    def make():
+        with tempfile.TemporaryDirectory(prefix="xsptrace-oracle-") as folder:
+            return profiler_says(folder, "profiled")
+
+    return profiles(make() if INSIDE else shared.once("torch_model", [f"{SCRIPTS}/{MODEL}"], make))
+
+
+def profiles(said):
+    """[trace of a thread], and the losses."""
+    traces, losses = said
+    return [Profile(trace, i) for i, trace in enumerate(traces)], losses
 
 
 def profiled(folder, name, steps=3):
-    """[trace of a thread], and the losses."""
+    return profiles(profiler_says(folder, name, steps))
+
+
+def profiler_says(folder, name, steps=3):
     os.mkdir(f"{folder}/{name}")
     done = run(command(folder, "--losses", f"@/{name}.losses", "--profile", f"@/{name}", "--steps",
                        str(steps)), timeout=240)
     equal(done.returncode, 0, f"status of {MODEL}\n{done.stderr}")
-    return ([Profile(truth(f"{folder}/{name}/{i}.json"), i) for i in range(THREADS)],
-            truth(f"{folder}/{name}.losses"))
+    return [truth(f"{folder}/{name}/{i}.json") for i in range(THREADS)], truth(f"{folder}/{name}.losses")
 
 
 def traced(folder, *options, name="traced", steps=3):

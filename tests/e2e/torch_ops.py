@@ -6,23 +6,16 @@ the last call; differences are named here one by one, and explained in docs/prov
 A traced run is one process, with its set-up; the profiler is started behind it. So a count is the
 difference of two runs, with steps and without; or it is what lies in a range."""
 import collections
-import functools
 import json
 import os
 import re
 
-from harness import (AS_ASKED, EXTRA, NO_BRAKE, NO_MATCH, SCRIPTS, USAGE, XSPTRACE, Skip, Trace, case, check, check_as_shipped,
-                     equal, main, run, start, truth, wait_for, xsptrace)
+from harness import (AS_ASKED, EXTRA, NO_BRAKE, NO_MATCH, SCRIPTS, USAGE, XSPTRACE, Skip, Trace, case, check,
+                     check_as_shipped, equal, main, need_torch, run, start, truth, wait_for, xsptrace)
 
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 TRAIN = f"{SCRIPTS}/torch_train.py"
 BOXED = f"{SCRIPTS}/torch_boxed.py"
-
-
-@functools.lru_cache(maxsize=None)  # an import takes seconds
-def need_torch():
-    if not os.path.exists(PYTHON) or run([PYTHON, "-c", "import torch"]).returncode != 0:
-        raise Skip(f"{PYTHON} has no torch (Debian: python3-torch)")
 
 
 def operators(counter):

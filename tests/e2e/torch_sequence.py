@@ -5,7 +5,7 @@ run shows is held against PyTorch's own profiler in torch_metadata.py."""
 import collections
 import os
 
-from harness import (EXTRA, USAGE, Skip, Trace, case, check, equal, main, run, truth, xsptrace)
+from harness import EXTRA, USAGE, Trace, case, check, equal, main, need_torch, truth, xsptrace
 
 PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 
@@ -32,11 +32,6 @@ for t in threads: t.join()
 for i in ready: ready[i].backward()
 json.dump({"made": made, "main": threading.get_native_id()}, open(sys.argv[1], "w"))
 """
-
-
-def need_torch():
-    if not os.path.exists(PYTHON) or run([PYTHON, "-c", "import torch"]).returncode != 0:
-        raise Skip(f"{PYTHON} has no torch (Debian: python3-torch)")
 
 
 def traced(folder, script, *options):

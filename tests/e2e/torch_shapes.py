@@ -4,7 +4,7 @@
 (torch_metadata.py)."""
 import json
 
-from harness import SCRIPTS, Skip, Trace, case, check, equal, main, run, xsptrace
+from harness import SCRIPTS, Trace, case, check, equal, main, need_torch, xsptrace
 
 PYTHON = "/usr/bin/python3"
 
@@ -12,8 +12,7 @@ PYTHON = "/usr/bin/python3"
 @case
 def results_values_and_flops(folder):
     """As PyTorch itself says them."""
-    if run([PYTHON, "-c", "import torch"]).returncode != 0:
-        raise Skip(f"{PYTHON} has no torch (Debian: python3-torch)")
+    need_torch()
     out, truth = f"{folder}/trace.json", f"{folder}/truth"
     xsptrace("--shapes=all", "--inputs=values", "--flops", "-o", out, "--", PYTHON,
              f"{SCRIPTS}/torch_shapes.py", truth, timeout=120)

@@ -9,7 +9,6 @@ import json
 import os
 import random
 import re
-import subprocess
 
 from captures import Made
 from harness import CAPTURE, OK, ROOT, USAGE, XSPTRACE, Skip, case, check, equal, json_report, main, run, xsptrace

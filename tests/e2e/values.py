@@ -14,7 +14,7 @@ import struct
 import subprocess
 
 from harness import (EXTRA, Recording, Trace, case, check, equal, finish, json_report, main, record_attached,
-                     record_launched, start_ready, truth, workload, xsptrace)
+                     record_launched, start_ready, workload, xsptrace)
 
 
 def double(bits):

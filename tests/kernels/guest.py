@@ -43,6 +43,13 @@ EXISTING = (
     ("counters", ("what_the_machine_cannot_count",), False),
     ("waits", ("threads_that_were_there_before", "stacks_of_waits"), False),
 )
+# Those of a minute, for a kernel that each run of tools/test boots.
+QUICK = (
+    ("exactness", ("demo_attached", "libraries_that_come_and_go"), False),
+    ("values", ("payloads_counters_and_metadata",), False),
+    ("survival", ("exceptions_longjmp_tail_calls",), False),
+    ("waits", ("stacks_of_waits",), False),
+)
 
 
 @case
@@ -101,6 +108,14 @@ def run_existing(extra, cases=EXISTING):
 def cases_of_e2e(_):
     if RELEASE >= OLDEST:
         run_existing("")
+
+
+@case
+def quick_cases_of_e2e(_):
+    """Only if it is named: cases_of_e2e has them too."""
+    if "quick_cases_of_e2e" not in sys.argv:
+        raise Skip("not named")
+    run_existing("", QUICK)
 
 
 @case

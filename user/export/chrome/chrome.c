@@ -433,9 +433,7 @@ static int chrome_span(struct xsp_export *x, const struct xsp_span *span)
 	return holds ? hold(c, row, span) : put_slice(x, row, span, span->end_ns);
 }
 
-enum {
-	STACK_MOST = 512
-}; /* names of a sample's stack: beyond that those in its middle are a number */
+#define STACK_MOST 512U /* names of a sample's stack: of more, those in its middle are a number */
 
 /*
  * A mark on the thread's row; its stack is text, outermost first, as the importers of stacks read either these or
