@@ -30,14 +30,15 @@ MAY = {
     "record": LIVE + ["capture"],
     # what reads a capture knows nothing of what made it; of target/ it takes demangling
     "timeline": FACTS + ["target", "capture"],
-    "analysis": FACTS + ["capture", "timeline"],
+    "report": FACTS,  # sections as data, and how they are written: it knows no capture
+    "analysis": FACTS + ["capture", "timeline", "report"],
     "export": FACTS + ["target", "capture", "timeline"],
     "import": FACTS + ["capture"],  # writes captures
-    "page": FACTS + ["capture", "timeline", "analysis", "export"],
-    "library": FACTS + ["capture", "timeline", "analysis", "import"],
+    "page": FACTS + ["capture", "timeline", "report", "analysis", "export"],
+    "library": FACTS + ["capture", "timeline", "report", "analysis", "import"],
     "inject": FACTS + ["target"],
     "dump": FACTS + ["target", "attach"],
-    "cli": LIVE + ["dump"] + ["capture", "record", "timeline", "analysis", "export", "import", "page", "inject"],
+    "cli": LIVE + ["dump"] + ["capture", "record", "timeline", "report", "analysis", "export", "import", "page", "inject"],
     "agent": [],  # lives in other people's processes: nothing of the tool
 }
 

@@ -87,6 +87,11 @@ const struct xsp_rule xsp_rules[] = {
 };
 const size_t xsp_rule_count = sizeof(xsp_rules) / sizeof(xsp_rules[0]);
 
+const char *xsp_rule_key(size_t index)
+{
+	return index < xsp_rule_count ? xsp_rules[index].key : NULL;
+}
+
 long xsp_rule_index(const char *key, size_t length)
 {
 	for (size_t i = 0; i < xsp_rule_count; i++)

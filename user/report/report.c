@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "analysis/report.h"
+#include "report/report.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* report_json.c - a report for programs: docs/analyze.md says what is in it. */
-#include "analysis/report.h"
+/* json.c - a report for programs: docs/analyze.md says what is in it. */
+#include "report/report.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* report_text.c - a report for people: the head, what was found, and the sections. */
-#include "analysis/report.h"
+/* text.c - a report for people: the head, what was found, and the sections. */
+#include "report/report.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -9,8 +9,8 @@
  * Functions that add copy what they are given. After one that ran out of memory the others do nothing, and
  * xsp_report_failed() says so: no check at each value.
  */
-#ifndef XSP_ANALYSIS_REPORT_H
-#define XSP_ANALYSIS_REPORT_H
+#ifndef XSP_REPORT_REPORT_H
+#define XSP_REPORT_REPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,7 +63,7 @@ struct xsp_report_column {
 
 /*
  * A table that a report may have. Its keys and its columns are part of the format: `--json-schema` tells of all of them
- * (report_schema.c), by what XSP_REPORT_SHAPE() puts on a list that the linker gathers.
+ * (schema.c), by what XSP_REPORT_SHAPE() puts on a list that the linker gathers.
  */
 struct xsp_report_shape {
 	const char *section, *key, *title; /* constants, as columns are */
@@ -183,8 +183,10 @@ struct xsp_report_how {
 int xsp_report_write_text(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
 int xsp_report_write_json(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
 int xsp_report_write_csv(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
-/* A JSON Schema (draft 2020-12) of what xsp_report_write_json() makes of the reports of a verb: analyze or compare. The
- * same. */
-int xsp_report_write_schema(const char *verb, FILE *f);
+/*
+ * A JSON Schema (draft 2020-12) of what xsp_report_write_json() makes of the reports of a verb: analyze or compare.
+ * `rule`: the key of each rule that may find something, then NULL. Returns as above.
+ */
+int xsp_report_write_schema(const char *verb, const char *(*rule)(size_t index), FILE *f);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* report_schema.c - a JSON Schema of a report, from the shapes of its tables. */
+/* schema.c - a JSON Schema of a report, from the shapes of its tables. */
 #include <errno.h>
 #include <string.h>
 
-#include "analysis/report.h"
-#include "analysis/rules/rules.h"
+#include "report/report.h"
 #include "base/json_writer.h"
 
 /* What XSP_REPORT_LISTED() put there. The names are the linker's. */
@@ -195,20 +194,20 @@ static void put_units(struct xsp_json_writer *j)
 }
 
 /* Those of compare are its own, and of analyze those that came. */
-static void put_rules(struct xsp_json_writer *j, bool all)
+static void put_rules(struct xsp_json_writer *j, const char *(*rule)(size_t index))
 {
 	xsp_json_begin(j, "rule", '{');
 	xsp_json_text(j, "type", "string");
-	if (all) {
+	if (rule != NULL) {
 		xsp_json_begin(j, "enum", '[');
-		for (size_t i = 0; i < xsp_rule_count; i++)
-			xsp_json_text(j, NULL, xsp_rules[i].key);
+		for (size_t i = 0; rule(i) != NULL; i++)
+			xsp_json_text(j, NULL, rule(i));
 		xsp_json_end(j, '[');
 	}
 	xsp_json_end(j, '{');
 }
 
-int xsp_report_write_schema(const char *verb, FILE *f)
+int xsp_report_write_schema(const char *verb, const char *(*rule)(size_t index), FILE *f)
 {
 	const struct list *list = strcmp(verb, lists[0].verb) == 0 ? &lists[0] : &lists[1];
 	struct xsp_json_writer j = {.f = f, .depth = 3};
@@ -218,7 +217,7 @@ int xsp_report_write_schema(const char *verb, FILE *f)
 	fputs(definitions, f);
 	j = (struct xsp_json_writer){.f = f, .depth = 2, .failed = j.failed};
 	put_units(&j);
-	put_rules(&j, list == &lists[0]);
+	put_rules(&j, list == &lists[0] ? rule : NULL);
 	fputs("\n  }\n}\n", f);
 	return j.failed ? -ENOMEM : ferror(f) ? -EIO : 0;
 }
