@@ -10,6 +10,7 @@
 #include "base/grow.h"
 #include "base/saturate.h"
 #include "base/u64map.h"
+#include "report/list.h"
 #include "base/units.h"
 
 #define KERNELS_SHOWN 10
@@ -213,30 +214,41 @@ static int by_total(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-#define NAME_COLUMNS 44
+#define KERNEL(member) XSP_FIELD(struct kernel, member)
+XSP_REPORT_CELL(kernel_mean, void, struct kernel,
+		row->whole > 0 && row->whole_ns != XSP_TOO_MUCH
+			? xsp_cell_integer(row->whole_ns / row->whole)
+			: xsp_cell_absent());
+
+static const struct xsp_report_column kernel_columns[] = {
+	{"name", "kernel", XSP_UNIT_TEXT, true, KERNEL(name)},
+	{"launches", "launches", XSP_UNIT_COUNT, false, KERNEL(calls)},
+	{"total_ns", "GPU time", XSP_UNIT_NS, false, KERNEL(total_ns)},
+	{"mean_ns", "mean", XSP_UNIT_NS, false, XSP_BY(kernel_mean)},
+	{"max_ns", "max", XSP_UNIT_NS, false, KERNEL(max_ns)},
+	{"whole_max_ns", "max", XSP_UNIT_NS, false, XSP_FIELD_IF(struct kernel, max_ns, whole)},
+};
+static const struct xsp_list kernel_list = XSP_LIST(kernel_columns);
 
 void xsp_summary_gpu_table(struct xsp_summary_gpu *g, FILE *f, const struct xsp_summary_print *how)
 {
+	static const struct xsp_list_column shown[] = {
+		{"name", NULL, -44, NULL, 0},	    {"launches", NULL, 12, NULL, 0},
+		{"total_ns", NULL, 9, NULL, 0},	    {"mean_ns", NULL, 9, NULL, 0},
+		{"whole_max_ns", NULL, 9, NULL, 0},
+	};
+	const struct xsp_list_text text = {&kernel_list, shown, sizeof(shown) / sizeof(shown[0]),
+					   0};
 	size_t shown_count =
 		how->limit > 0 && g->kernel_count > KERNELS_SHOWN ? KERNELS_SHOWN : g->kernel_count;
 
 	if (g->kernel_count == 0)
 		return;
 	qsort(g->kernels, g->kernel_count, sizeof(*g->kernels), by_total);
-	fprintf(f, "%s%-*s  %12s  %9s  %9s  %9s%s\n", how->color ? "\033[1m" : "", NAME_COLUMNS,
-		"kernel", "launches", "GPU time", "mean", "max", how->color ? "\033[0m" : "");
+	xsp_list_head(&text, f, how->color);
 	for (size_t i = 0; i < shown_count; i++) {
-		const struct kernel *k = &g->kernels[i];
-		char name[NAME_COLUMNS * 4 + 8], calls[XSP_UNITS_SIZE], total[XSP_UNITS_SIZE];
-		char mean[XSP_UNITS_SIZE], max[XSP_UNITS_SIZE];
-		size_t columns = xsp_printable(name, sizeof(name), k->name, NAME_COLUMNS);
-		fprintf(f, "%s%*s  %12s  %9s  %9s  %9s\n", name,
-			(int)(columns < NAME_COLUMNS ? NAME_COLUMNS - columns : 0), "",
-			xsp_format_count(calls, k->calls), xsp_format_ns(total, k->total_ns),
-			k->whole > 0 && k->whole_ns != XSP_TOO_MUCH
-				? xsp_format_ns(mean, k->whole_ns / k->whole)
-				: "-",
-			k->whole > 0 ? xsp_format_ns(max, k->max_ns) : "-");
+		xsp_list_row(&text, f, NULL, &g->kernels[i]);
+		fputc('\n', f);
 	}
 	if (shown_count < g->kernel_count)
 		fprintf(f, "... and %zu more kernels\n", g->kernel_count - shown_count);
@@ -349,21 +361,6 @@ static void put_sum(struct xsp_json_writer *j, const char *key, uint64_t sum)
 		xsp_json_number(j, key, sum);
 }
 
-static void put_kernels(const struct xsp_summary_gpu *g, struct xsp_json_writer *j)
-{
-	xsp_json_begin(j, "kernels", '[');
-	for (size_t i = 0; i < g->kernel_count; i++) {
-		const struct kernel *k = &g->kernels[i];
-		xsp_json_begin(j, NULL, '{');
-		xsp_json_text(j, "name", k->name);
-		xsp_json_number(j, "launches", k->calls);
-		put_sum(j, "total_ns", k->total_ns);
-		xsp_json_number(j, "max_ns", k->max_ns);
-		xsp_json_end(j, '{');
-	}
-	xsp_json_end(j, '[');
-}
-
 static void put_memory(const struct xsp_summary_gpu *g, struct xsp_json_writer *j)
 {
 	const struct xsp_memory_use *uses;
@@ -411,7 +408,8 @@ void xsp_summary_gpu_json(struct xsp_summary_gpu *g, struct xsp_json_writer *j)
 	put_sum(j, "copied_bytes", g->bytes);
 	xsp_json_number(j, "api_calls", g->calls);
 	xsp_json_number(j, "api_errors", g->failed);
-	put_kernels(g, j);
+	xsp_list_json_rows(j, "kernels", &kernel_list, "name launches total_ns max_ns", NULL,
+			   g->kernels, sizeof(*g->kernels), g->kernel_count);
 	put_memory(g, j);
 	xsp_json_end(j, '{');
 }

@@ -585,68 +585,96 @@ void xsp_summary_allocations_name(const struct xsp_summary_allocations *a,
 	join_names(is_bare(a, where) ? "" : span_of(a, where, common), place, module, out, size);
 }
 
+#define POOL(name, value)                                                                          \
+	XSP_REPORT_CELL(name, struct xsp_summary_allocations, struct xsp_memory_use, value)
+
+static struct xsp_cell pool_name(struct xsp_report_at *at)
+{
+	name_pool(at->of, at->row, at->text, sizeof(at->text));
+	return xsp_cell_text(at->text);
+}
+POOL(pool_peak, of->known ? xsp_cell_integer(row->peak) : xsp_cell_absent());
+POOL(pool_end, of->known ? xsp_cell_integer(row->now) : xsp_cell_absent());
+POOL(pool_allocations, xsp_cell_integer(whole(row->allocations)));
+POOL(pool_frees, xsp_cell_integer(whole(row->frees)));
+
+static const struct xsp_report_column pool_columns[] = {
+	{"name", "allocator's", XSP_UNIT_TEXT, true, XSP_BY(pool_name)},
+	{"peak_bytes", "at most", XSP_UNIT_BYTES, false, XSP_BY(pool_peak)},
+	{"end_bytes", "at the end", XSP_UNIT_BYTES, false, XSP_BY(pool_end)},
+	{"allocated_bytes", "allocated", XSP_UNIT_BYTES, false,
+	 XSP_FIELD(struct xsp_memory_use, allocated)},
+	{"allocations", "allocations", XSP_UNIT_COUNT, false, XSP_BY(pool_allocations)},
+	{"frees", "frees", XSP_UNIT_COUNT, false, XSP_BY(pool_frees)},
+};
+XSP_REPORT_SHAPE(analyze, pool_shape, "memory", "pools", "allocated since the recording began",
+		 pool_columns);
+
 static void report_pools(const struct xsp_summary_allocations *a,
 			 struct xsp_report_section *section)
 {
-	static const struct xsp_report_column columns[] = {
-		{"name", "allocator's", XSP_UNIT_TEXT, true},
-		{"peak_bytes", "at most", XSP_UNIT_BYTES, false},
-		{"end_bytes", "at the end", XSP_UNIT_BYTES, false},
-		{"allocated_bytes", "allocated", XSP_UNIT_BYTES, false},
-		{"allocations", "allocations", XSP_UNIT_COUNT, false},
-		{"frees", "frees", XSP_UNIT_COUNT, false},
-	};
-	XSP_REPORT_SHAPE(analyze, shape, "memory", "pools", "allocated since the recording began",
-			 columns);
-	const struct xsp_cell none = xsp_cell_text(NULL);
 	const struct xsp_memory_use *uses;
 	const size_t n = xsp_timeline_memory(a->timeline, &uses);
-	struct xsp_report_table *t = xsp_report_table(section, &shape);
+	struct xsp_report_table *t = xsp_report_table(section, &pool_shape);
 
-	for (size_t i = 0; i < n; i++) {
-		char pool[120];
-		if (!xsp_memory_is_allocator(uses[i].pool))
-			continue;
-		name_pool(a, &uses[i], pool, sizeof(pool));
-		const struct xsp_cell cells[] = {
-			xsp_cell_text(pool),
-			a->known ? xsp_cell_integer(uses[i].peak) : none,
-			a->known ? xsp_cell_integer(uses[i].now) : none,
-			xsp_cell_integer(uses[i].allocated),
-			xsp_cell_integer(whole(uses[i].allocations)),
-			xsp_cell_integer(whole(uses[i].frees)),
-		};
-		xsp_report_row(t, cells);
-	}
+	for (size_t i = 0; i < n; i++)
+		if (xsp_memory_is_allocator(uses[i].pool))
+			xsp_report_add(t, a, &uses[i]);
 }
+
+/* Does it grow or shrink for sure? Of most places all is given back again and again. */
+static bool changes(const struct xsp_slope *s)
+{
+	return s->known && (s->low > 0 || s->high < 0);
+}
+
+#define SITE(name, value)                                                                          \
+	XSP_REPORT_CELL(name, struct xsp_summary_allocations, struct xsp_allocation_site, value)
+
+static struct xsp_cell site_name(struct xsp_report_at *at)
+{
+	const struct xsp_allocation_site *site = at->row;
+
+	xsp_summary_allocations_name(at->of, site->where, at->text, 1300);
+	return xsp_cell_text(at->text);
+}
+SITE(site_alive_bytes, of->known ? xsp_cell_integer(row->alive_bytes) : xsp_cell_absent());
+SITE(site_alive, of->known ? xsp_cell_integer(row->alive) : xsp_cell_absent());
+SITE(site_growth, changes(&row->slope) ? xsp_cell_real(row->slope.slope) : xsp_cell_absent());
+SITE(site_low, changes(&row->slope) ? xsp_cell_real(row->slope.low) : xsp_cell_absent());
+SITE(site_high, changes(&row->slope) ? xsp_cell_real(row->slope.high) : xsp_cell_absent());
 
 /* "/src/grow.c:12" */
-static struct xsp_cell source_of(const struct xsp_summary_allocations *a,
-				 const struct xsp_memory_site *where, char *text, size_t size)
+static struct xsp_cell site_source(struct xsp_report_at *at)
 {
+	const struct xsp_summary_allocations *a = at->of;
+	const struct xsp_memory_site *where = ((const struct xsp_allocation_site *)at->row)->where;
+
 	if (where->file == 0)
-		return xsp_cell_text(NULL);
-	snprintf(text, size, "%s:%" PRIu32, xsp_timeline_name(a->timeline, where->file - 1),
+		return xsp_cell_absent();
+	snprintf(at->text, 1100, "%s:%" PRIu32, xsp_timeline_name(a->timeline, where->file - 1),
 		 where->line);
-	return xsp_cell_text(text);
+	return xsp_cell_text(at->text);
 }
+
+static const struct xsp_report_column site_columns[] = {
+	{"name", "where", XSP_UNIT_TEXT, true, XSP_BY(site_name)},
+	{"alive_bytes", "alive", XSP_UNIT_BYTES, false, XSP_BY(site_alive_bytes)},
+	{"alive", "blocks", XSP_UNIT_COUNT, false, XSP_BY(site_alive)},
+	{"allocated_bytes", "allocated", XSP_UNIT_BYTES, false,
+	 XSP_FIELD(struct xsp_allocation_site, bytes)},
+	{"allocations", "allocations", XSP_UNIT_COUNT, false,
+	 XSP_FIELD(struct xsp_allocation_site, allocations)},
+	{"growth", "grows by", XSP_UNIT_BYTES_PER_SECOND, false, XSP_BY(site_growth)},
+	{"growth_low", "at least (95%)", XSP_UNIT_BYTES_PER_SECOND, false, XSP_BY(site_low)},
+	{"growth_high", "at most", XSP_UNIT_BYTES_PER_SECOND, false, XSP_BY(site_high)},
+	{"source", "source", XSP_UNIT_TEXT, false, XSP_BY(site_source)},
+};
+XSP_REPORT_SHAPE(analyze, site_shape, "memory", "sites",
+		 "memory of the program's allocator, by where it was allocated", site_columns);
 
 int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp_report *report)
 {
-	static const struct xsp_report_column columns[] = {
-		{"name", "where", XSP_UNIT_TEXT, true},
-		{"alive_bytes", "alive", XSP_UNIT_BYTES, false},
-		{"alive", "blocks", XSP_UNIT_COUNT, false},
-		{"allocated_bytes", "allocated", XSP_UNIT_BYTES, false},
-		{"allocations", "allocations", XSP_UNIT_COUNT, false},
-		{"growth", "grows by", XSP_UNIT_BYTES_PER_SECOND, false},
-		{"growth_low", "at least (95%)", XSP_UNIT_BYTES_PER_SECOND, false},
-		{"growth_high", "at most", XSP_UNIT_BYTES_PER_SECOND, false},
-		{"source", "source", XSP_UNIT_TEXT, false},
-	};
-	XSP_REPORT_SHAPE(analyze, shape, "memory", "sites",
-			 "memory of the program's allocator, by where it was allocated", columns);
-	const struct xsp_cell none = xsp_cell_text(NULL);
 	struct xsp_allocation_site *all = a != NULL ? rank(a, NULL, by_alive) : NULL;
 	char text[160];
 
@@ -654,26 +682,9 @@ int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp
 		return a == NULL ? 0 : -ENOMEM;
 	struct xsp_report_section *section = xsp_report_section(report, "memory", "Memory");
 	report_pools(a, section);
-	struct xsp_report_table *t = xsp_report_table(section, &shape);
-	for (size_t i = 0; i < a->count; i++) {
-		const struct xsp_slope *slope = &all[i].slope;
-		/* of most places all is given back again and again */
-		const bool changes = slope->known && (slope->low > 0 || slope->high < 0);
-		char name[1300], source[1100];
-		xsp_summary_allocations_name(a, all[i].where, name, sizeof(name));
-		const struct xsp_cell cells[] = {
-			xsp_cell_text(name),
-			a->known ? xsp_cell_integer(all[i].alive_bytes) : none,
-			a->known ? xsp_cell_integer(all[i].alive) : none,
-			xsp_cell_integer(all[i].bytes),
-			xsp_cell_integer(all[i].allocations),
-			changes ? xsp_cell_real(slope->slope) : none,
-			changes ? xsp_cell_real(slope->low) : none,
-			changes ? xsp_cell_real(slope->high) : none,
-			source_of(a, all[i].where, source, sizeof(source)),
-		};
-		xsp_report_row(t, cells);
-	}
+	struct xsp_report_table *t = xsp_report_table(section, &site_shape);
+	for (size_t i = 0; i < a->count; i++)
+		xsp_report_add(t, a, &all[i]);
 	if (is_heap(a))
 		xsp_report_note(section, "bytes and blocks are estimates, from a sample "
 					 "(--memory=malloc)");
