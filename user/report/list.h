@@ -45,6 +45,7 @@ struct xsp_list_column {
 	int width; /* at least; < 0: a text from the left, cut at it; 0: the last one, a text as long as it is */
 	const char *format; /* of numbers; NULL: as in reports */
 	double times; /* ... of so many times the number; 0: 1 */
+	unsigned spare; /* what a narrow terminal does without: the highest first; 0: never */
 };
 
 struct xsp_list_text {
@@ -58,5 +59,22 @@ struct xsp_list_text {
 void xsp_list_head(const struct xsp_list_text *t, FILE *f, bool color);
 /* The cells of a row, without the end of the line. */
 void xsp_list_row(const struct xsp_list_text *t, FILE *f, const void *of, const void *row);
+
+/* Rows beside each other of which each column is as wide as it must be, as far as a terminal has room: then the first
+ * column, a name, is cut, and spare ones are not shown. */
+#define XSP_LIST_MOST 16 /* columns */
+struct xsp_list_fit {
+	int widths[XSP_LIST_MOST]; /* of the columns behind the first one; -1: not shown */
+	size_t name;
+	bool cut; /* names that are longer; else these push their line aside */
+	bool narrow; /* spare columns are not shown */
+};
+/* width: of a terminal; 0: it is none. */
+void xsp_list_fit(const struct xsp_list_text *t, const void *of, const void *rows, size_t size,
+		  size_t count, int width, struct xsp_list_fit *out);
+void xsp_list_fitted(const struct xsp_list_text *t, const struct xsp_list_fit *fit, FILE *f,
+		     const void *of, const void *rows, size_t size, size_t count, bool color);
+/* A line that names the columns that are not shown; nothing if all are. */
+void xsp_list_hidden(const struct xsp_list_text *t, const struct xsp_list_fit *fit, FILE *f);
 
 #endif

@@ -233,9 +233,9 @@ static const struct xsp_list kernel_list = XSP_LIST(kernel_columns);
 void xsp_summary_gpu_table(struct xsp_summary_gpu *g, FILE *f, const struct xsp_summary_print *how)
 {
 	static const struct xsp_list_column shown[] = {
-		{"name", NULL, -44, NULL, 0},	    {"launches", NULL, 12, NULL, 0},
-		{"total_ns", NULL, 9, NULL, 0},	    {"mean_ns", NULL, 9, NULL, 0},
-		{"whole_max_ns", NULL, 9, NULL, 0},
+		{.key = "name", .width = -44},	     {.key = "launches", .width = 12},
+		{.key = "total_ns", .width = 9},     {.key = "mean_ns", .width = 9},
+		{.key = "whole_max_ns", .width = 9},
 	};
 	const struct xsp_list_text text = {&kernel_list, shown, sizeof(shown) / sizeof(shown[0]),
 					   0};

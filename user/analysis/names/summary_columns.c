@@ -2,6 +2,10 @@
 /* summary_columns.c - what is known of a name, for reports and lists. */
 #include "analysis/names/summary_private.h"
 
+#include <string.h>
+
+#include "base/units.h"
+
 #define NAME(name, value)                                                                          \
 	XSP_REPORT_CELL(name, struct xsp_summary_names, struct xsp_summary_row, value)
 #define OF(member) XSP_FIELD(struct xsp_summary_row, member)
@@ -47,7 +51,48 @@ XSP_REPORT_LISTED(analyze) *const listed[] = {&xsp_summary_names_shape};
 NAME(name_cpu_least,
      row->cpu_known || row->cpu_ns > 0 ? xsp_cell_integer(row->cpu_ns) : xsp_cell_absent());
 
+/* Behind a name: that its time is not its own, or when its probes were taken out. */
+static struct xsp_cell name_shown(struct xsp_report_at *at)
+{
+	const struct xsp_summary_names *names = at->of;
+	const struct xsp_summary_row *row = at->row;
+	const char *name = xsp_summary_text(names->summary, row),
+		   *mark = row->mostly_probes ? " *" : "";
+	const struct xsp_capture_let_go *let_gos;
+	const struct xsp_capture_probe *probes;
+	const size_t count = xsp_capture_let_gos(names->reader, &let_gos);
+	uint64_t start, end;
+
+	xsp_capture_probes(names->reader, &probes);
+	xsp_capture_window(names->reader, &start, &end);
+	const struct xsp_capture_let_go *gone = NULL;
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(probes[let_gos[i].probe].name, name) == 0)
+			gone = &let_gos[i];
+	if (gone == NULL && !row->mostly_probes)
+		return xsp_cell_text(name);
+	const int used = snprintf(at->text, sizeof(at->text), "%.4000s%s", name, mark);
+	if (gone != NULL)
+		snprintf(at->text + used, sizeof(at->text) - (size_t)used, " (until %.2f s)",
+			 gone->time_ns > start ? (double)(gone->time_ns - start) * 1e-9 : 0.0);
+	return xsp_cell_text(at->text);
+}
+
+/* ">=1.20 ms": of some calls it is not known. */
+static struct xsp_cell name_cpu_shown(struct xsp_report_at *at)
+{
+	const struct xsp_summary_row *row = at->row;
+	char figure[XSP_UNITS_SIZE];
+
+	if (row->cpu_known || row->cpu_ns == 0)
+		return row->cpu_known ? xsp_cell_integer(row->cpu_ns) : xsp_cell_absent();
+	snprintf(at->text, sizeof(at->text), ">=%s", xsp_format_ns(figure, row->cpu_ns));
+	return xsp_cell_text(at->text);
+}
+
 static const struct xsp_report_column more_columns[] = {
+	{"shown", "name", XSP_UNIT_TEXT, false, XSP_BY(name_shown)},
+	{"cpu_shown", "on CPU", XSP_UNIT_NS, false, XSP_BY(name_cpu_shown)},
 	{"measured", "measured", XSP_UNIT_COUNT, false, OF(measured)},
 	{"cpu_least_ns", "on CPU, at least", XSP_UNIT_NS, false, XSP_BY(name_cpu_least)},
 	{"unfinished", "unfinished", XSP_UNIT_COUNT, false, OF(unfinished)},

@@ -54,6 +54,7 @@ struct xsp_summary {
 
 struct xsp_summary_names {
 	struct xsp_summary *summary;
+	const struct xsp_capture_reader *reader; /* of texts: what is said of a name */
 	uint64_t steps; /* 0: none are marked */
 };
 /* The table of names, of rows of struct xsp_summary_row and the above. */

@@ -366,9 +366,10 @@ static const struct xsp_list list = XSP_LIST_MORE(columns, more_columns);
 
 #define SHOWN(what)                                                                                \
 	{                                                                                          \
-		{"calls", NULL, 9, NULL, 0}, {"total_ns", NULL, 9, NULL, 0},                       \
-			{"self_ns", NULL, 9, NULL, 0}, {"share", NULL, 8, "%.2f %%", 100},         \
-			{"shown", what, 0, NULL, 0},                                               \
+		{.key = "calls", .width = 9}, {.key = "total_ns", .width = 9},                     \
+			{.key = "self_ns", .width = 9},                                            \
+			{.key = "share", .width = 8, .format = "%.2f %%", .times = 100},           \
+			{.key = "shown", .title = what},                                           \
 	}
 #define SHOWN_COUNT 5
 static const struct xsp_list_column lines_shown[SHOWN_COUNT] = SHOWN("line of Python");

@@ -207,9 +207,11 @@ static void print_places(const struct xsp_summary_samples *s, FILE *f, struct pl
 			 size_t most, const struct xsp_summary_print *how, const char *what)
 {
 	const struct xsp_list_column shown[] = {
-		{"samples", NULL, 8, NULL, 0},	    {"cpu_ns", NULL, 9, NULL, 0},
-		{"share", NULL, 8, "%.2f %%", 100}, {"share_off", NULL, 8, "%.2f", 100},
-		{"shown", what, 0, NULL, 0},
+		{.key = "samples", .width = 8},
+		{.key = "cpu_ns", .width = 9},
+		{.key = "share", .width = 8, .format = "%.2f %%", .times = 100},
+		{.key = "share_off", .width = 8, .format = "%.2f", .times = 100},
+		{.key = "shown", .title = what},
 	};
 	const struct xsp_list_text text = {&list, shown, sizeof(shown) / sizeof(shown[0]),
 					   how->width > 44 ? (size_t)how->width - 44 : 0};

@@ -38,9 +38,12 @@ void xsp_summary_values_write(const struct xsp_value_rows *r, const struct xsp_t
 			      const struct xsp_summary_print *how)
 {
 	static const struct xsp_list_column shown[] = {
-		{"name", NULL, -40, NULL, 0},  {"count", "values", 12, NULL, 0},
-		{"last", NULL, 12, "%.6g", 0}, {"min", NULL, 12, "%.6g", 0},
-		{"mean", NULL, 12, "%.6g", 0}, {"max", NULL, 12, "%.6g", 0},
+		{.key = "name", .width = -40},
+		{.key = "count", .title = "values", .width = 12},
+		{.key = "last", .width = 12, .format = "%.6g"},
+		{.key = "min", .width = 12, .format = "%.6g"},
+		{.key = "mean", .width = 12, .format = "%.6g"},
+		{.key = "max", .width = 12, .format = "%.6g"},
 	};
 	const struct xsp_list_text text = {&list, shown, sizeof(shown) / sizeof(shown[0]), 0};
 	const size_t shown_count = how->limit > 0 && how->limit < r->count ? how->limit : r->count;
