@@ -66,18 +66,10 @@ static void put_threads(struct xsp_json_writer *j, const struct xsp_summary_wait
 		const bool known = xsp_waits_member(w, t->thread, &at);
 		const size_t n = known ? xsp_waits_spots(w, at, false, &spots) : 0;
 		xsp_json_begin(j, NULL, '{');
-		xsp_json_text(j, "name", t->thread->comm);
-		xsp_json_number(j, "pid", t->thread->ns_pid);
-		xsp_json_number(j, "tid", t->thread->ns_tid);
-		xsp_json_bool(j, "ended", t->ended);
-		xsp_json_number(j, "spans", known ? w->members[at].spans : 0);
-		xsp_json_number(j, "time_ns", t->until_ns - t->since_ns);
-		xsp_json_number(j, "running_ns", t->running_ns);
-		xsp_json_number(j, "runnable_ns", t->runnable_ns);
-		if (t->faults_known) {
-			xsp_json_number(j, "minor_faults", t->minor_faults);
-			xsp_json_number(j, "major_faults", t->major_faults);
-		}
+		xsp_list_json(j, &xsp_waits_thread_list,
+			      "name pid tid ended spans time_ns running_ns runnable_ns "
+			      "minor_faults? major_faults?",
+			      w, t);
 		put_reasons(j, "blocked_ns", t->blocked_ns);
 		put_reasons(j, "waits", t->waits);
 		put_places(j, w, spots, n);
