@@ -59,6 +59,10 @@ static inline struct xsp_cell xsp_cell_bool(bool value)
 {
 	return (struct xsp_cell){XSP_CELL_BOOL, {.integer = value}};
 }
+static inline struct xsp_cell xsp_cell_if(bool known, uint64_t value)
+{
+	return known ? xsp_cell_integer(value) : xsp_cell_absent();
+}
 /* Absent where it is XSP_TOO_MUCH. */
 static inline struct xsp_cell xsp_cell_sum(uint64_t sum)
 {

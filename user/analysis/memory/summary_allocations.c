@@ -13,6 +13,7 @@
 #include "base/u64map.h"
 #include "base/units.h"
 #include "catalog/allocators.h"
+#include "report/list.h"
 
 #define SITES_SHOWN 10
 #define LEAKS_SHOWN 5
@@ -236,7 +237,7 @@ static struct xsp_allocation_site *rank(const struct xsp_summary_allocations *a,
 	return all;
 }
 
-/* ---- printing ---- */
+/* ---- names of places ---- */
 
 static void join_names(const char *span, const char *place, const char *module, char *out,
 		       size_t size)
@@ -267,50 +268,7 @@ static void name_site(const struct xsp_summary_allocations *a, const struct xsp_
 	join_names(is_bare(a, s) ? "" : span, place, module, out, size);
 }
 
-int xsp_summary_allocations_table(struct xsp_summary_allocations *a, FILE *f,
-				  const struct xsp_summary_print *how)
-{
-	/* "train.py:21 train_step" must be whole: what is longer than a line goes on in the next one */
-	const size_t columns = how->width > 130 ? ((size_t)how->width - 50) / 2
-			       : how->width > 0 ? 40
-						: 0;
-	struct xsp_allocation_site *all = a != NULL ? rank(a, NULL, by_alive) : NULL;
-	size_t shown_count = 0;
-
-	if (a == NULL || all == NULL)
-		return a == NULL ? 0 : -ENOMEM;
-	while (shown_count < a->count && (how->limit == 0 || shown_count < SITES_SHOWN))
-		shown_count++;
-	if (shown_count > 0)
-		fprintf(f, "%s%10s  %s%8s  %10s  %11s  %s%s\n", how->color ? "\033[1m" : "",
-			"alive", is_heap(a) ? " +- (95%)  " : "", "blocks", "allocated",
-			"allocations",
-			is_heap(a) ? "heap (estimated), by where" : "PyTorch's memory, by where",
-			how->color ? "\033[0m" : "");
-	for (size_t i = 0; i < shown_count; i++) {
-		const struct xsp_allocation_site *s = &all[i];
-		char alive[XSP_UNITS_SIZE] = "-", blocks[XSP_UNITS_SIZE] = "-";
-		char error[XSP_UNITS_SIZE] = "-", column[XSP_UNITS_SIZE + 16] = "";
-		char bytes[XSP_UNITS_SIZE], calls[XSP_UNITS_SIZE], where[1300];
-		if (a->known) {
-			xsp_format_bytes(alive, s->alive_bytes);
-			xsp_format_count(blocks, s->alive);
-			xsp_format_bytes(error, s->alive_error);
-		}
-		if (is_heap(a))
-			snprintf(column, sizeof(column), "%9s  ", error);
-		name_site(a, all[i].where, columns, where, sizeof(where));
-		fprintf(f, "%10s  %s%8s  %10s  %11s  %s\n", alive, column, blocks,
-			xsp_format_bytes(bytes, s->bytes), xsp_format_count(calls, s->allocations),
-			where);
-	}
-	if (shown_count > 0 && shown_count < a->count)
-		fprintf(f, "... and %zu more places\n", a->count - shown_count);
-	if (shown_count > 0)
-		fputc('\n', f);
-	free(all);
-	return 0;
-}
+/* ---- what is known of a pool, and of a place ---- */
 
 /* "host memory", and where there are several processes " of process 4242" */
 static void name_pool(const struct xsp_summary_allocations *a, const struct xsp_memory_use *u,
@@ -328,6 +286,200 @@ static void name_pool(const struct xsp_summary_allocations *a, const struct xsp_
 	else
 		snprintf(out, size, "memory of device %d (type %u)%s", (int)u->device,
 			 u->device_type, of);
+}
+
+#define POOL(name, value)                                                                          \
+	XSP_REPORT_CELL(name, struct xsp_summary_allocations, struct xsp_memory_use, value)
+
+static struct xsp_cell pool_name(struct xsp_report_at *at)
+{
+	name_pool(at->of, at->row, at->text, sizeof(at->text));
+	return xsp_cell_text(at->text);
+}
+POOL(pool_peak, xsp_cell_if(of->known, row->peak));
+POOL(pool_end, xsp_cell_if(of->known, row->now));
+POOL(pool_allocations, xsp_cell_integer(whole(row->allocations)));
+POOL(pool_frees, xsp_cell_integer(whole(row->frees)));
+
+static const struct xsp_report_column pool_columns[] = {
+	{"name", "allocator's", XSP_UNIT_TEXT, true, XSP_BY(pool_name)},
+	{"peak_bytes", "at most", XSP_UNIT_BYTES, false, XSP_BY(pool_peak)},
+	{"end_bytes", "at the end", XSP_UNIT_BYTES, false, XSP_BY(pool_end)},
+	{"allocated_bytes", "allocated", XSP_UNIT_BYTES, false,
+	 XSP_FIELD(struct xsp_memory_use, allocated)},
+	{"allocations", "allocations", XSP_UNIT_COUNT, false, XSP_BY(pool_allocations)},
+	{"frees", "frees", XSP_UNIT_COUNT, false, XSP_BY(pool_frees)},
+};
+XSP_REPORT_SHAPE(analyze, pool_shape, "memory", "pools", "allocated since the recording began",
+		 pool_columns);
+
+POOL(pool_pid, xsp_cell_integer(xsp_summary_memory_pid(of->timeline, row)));
+POOL(pool_type, xsp_cell_integer(row->device_type));
+POOL(pool_device, xsp_cell_if(row->device_type != XSP_C10_CPU, row->device));
+POOL(pool_peak_error, xsp_cell_if(is_heap(of) && of->known, error_of(row->peak_variance)));
+POOL(pool_end_error, xsp_cell_if(is_heap(of) && of->known, error_of(row->now_variance)));
+POOL(pool_error, xsp_cell_if(is_heap(of), error_of(row->allocated_variance)));
+
+static const struct xsp_report_column more_of_pools[] = {
+	{"pid", "pid", XSP_UNIT_NUMBER, false, XSP_BY(pool_pid)},
+	{"device_type", "type", XSP_UNIT_NUMBER, false, XSP_BY(pool_type)},
+	{"device", "device", XSP_UNIT_NUMBER, false, XSP_BY(pool_device)},
+	/* 95 % */
+	{"peak_error_bytes", "+-", XSP_UNIT_BYTES, false, XSP_BY(pool_peak_error)},
+	{"end_error_bytes", "+-", XSP_UNIT_BYTES, false, XSP_BY(pool_end_error)},
+	{"allocated_error_bytes", "+-", XSP_UNIT_BYTES, false, XSP_BY(pool_error)},
+	{"unknown_frees", "of what was there before", XSP_UNIT_COUNT, false,
+	 XSP_FIELD(struct xsp_memory_use, unknown_frees)},
+};
+static const struct xsp_list pool_list = XSP_LIST_MORE(pool_columns, more_of_pools);
+
+/* Does it grow or shrink for sure? Of most places all is given back again and again. */
+static bool changes(const struct xsp_slope *s)
+{
+	return s->known && (s->low > 0 || s->high < 0);
+}
+
+#define SITE(name, value)                                                                          \
+	XSP_REPORT_CELL(name, struct xsp_summary_allocations, struct xsp_allocation_site, value)
+
+static struct xsp_cell site_name(struct xsp_report_at *at)
+{
+	const struct xsp_allocation_site *site = at->row;
+
+	xsp_summary_allocations_name(at->of, site->where, at->text, 1300);
+	return xsp_cell_text(at->text);
+}
+SITE(site_alive_bytes, xsp_cell_if(of->known, row->alive_bytes));
+SITE(site_alive, xsp_cell_if(of->known, row->alive));
+SITE(site_growth, changes(&row->slope) ? xsp_cell_real(row->slope.slope) : xsp_cell_absent());
+SITE(site_low, changes(&row->slope) ? xsp_cell_real(row->slope.low) : xsp_cell_absent());
+SITE(site_high, changes(&row->slope) ? xsp_cell_real(row->slope.high) : xsp_cell_absent());
+
+/* "/src/grow.c:12" */
+static struct xsp_cell site_source(struct xsp_report_at *at)
+{
+	const struct xsp_summary_allocations *a = at->of;
+	const struct xsp_memory_site *where = ((const struct xsp_allocation_site *)at->row)->where;
+
+	if (where->file == 0)
+		return xsp_cell_absent();
+	snprintf(at->text, 1100, "%s:%" PRIu32, xsp_timeline_name(a->timeline, where->file - 1),
+		 where->line);
+	return xsp_cell_text(at->text);
+}
+
+static const struct xsp_report_column site_columns[] = {
+	{"name", "where", XSP_UNIT_TEXT, true, XSP_BY(site_name)},
+	{"alive_bytes", "alive", XSP_UNIT_BYTES, false, XSP_BY(site_alive_bytes)},
+	{"alive", "blocks", XSP_UNIT_COUNT, false, XSP_BY(site_alive)},
+	{"allocated_bytes", "allocated", XSP_UNIT_BYTES, false,
+	 XSP_FIELD(struct xsp_allocation_site, bytes)},
+	{"allocations", "allocations", XSP_UNIT_COUNT, false,
+	 XSP_FIELD(struct xsp_allocation_site, allocations)},
+	{"growth", "grows by", XSP_UNIT_BYTES_PER_SECOND, false, XSP_BY(site_growth)},
+	{"growth_low", "at least (95%)", XSP_UNIT_BYTES_PER_SECOND, false, XSP_BY(site_low)},
+	{"growth_high", "at most", XSP_UNIT_BYTES_PER_SECOND, false, XSP_BY(site_high)},
+	{"source", "source", XSP_UNIT_TEXT, false, XSP_BY(site_source)},
+};
+XSP_REPORT_SHAPE(analyze, site_shape, "memory", "sites",
+		 "memory of the program's allocator, by where it was allocated", site_columns);
+
+/* Of names that are there or not: 1 + the timeline's. */
+static struct xsp_cell name_cell(const struct xsp_summary_allocations *a, uint32_t name)
+{
+	return name != 0 ? xsp_cell_text(xsp_timeline_name(a->timeline, name - 1))
+			 : xsp_cell_absent();
+}
+
+static struct xsp_cell slope_cell(const struct xsp_slope *s, double value)
+{
+	return xsp_cell_if(s->known, (uint64_t)(int64_t)value);
+}
+
+static struct xsp_cell site_span(struct xsp_report_at *at)
+{
+	const struct xsp_memory_site *where = ((const struct xsp_allocation_site *)at->row)->where;
+
+	return where->in_span ? xsp_cell_text(span_of(at->of, where, at->text)) : xsp_cell_absent();
+}
+
+static struct xsp_cell site_shown(struct xsp_report_at *at)
+{
+	const struct xsp_allocation_site *site = at->row;
+
+	name_site(at->of, site->where, at->room, at->text, 1300);
+	return xsp_cell_text(at->text);
+}
+SITE(site_place, name_cell(of, row->where->place));
+SITE(site_file, name_cell(of, row->where->file));
+SITE(site_line, xsp_cell_if(row->where->file != 0, row->where->line));
+SITE(site_module, name_cell(of, row->where->module));
+SITE(site_error, xsp_cell_if(of->known &&is_heap(of), row->alive_error));
+SITE(site_slope, slope_cell(&row->slope, row->slope.slope));
+SITE(site_slope_low, slope_cell(&row->slope, row->slope.low));
+SITE(site_slope_high, slope_cell(&row->slope, row->slope.high));
+SITE(site_grows, xsp_cell_bool(row->slope.grows));
+
+static const struct xsp_report_column more_of_sites[] = {
+	{"name", "operator", XSP_UNIT_TEXT, false, XSP_BY(site_span)},
+	{"shown", "where", XSP_UNIT_TEXT, false, XSP_BY(site_shown)},
+	{"at", "line of Python", XSP_UNIT_TEXT, false, XSP_BY(site_place)},
+	{"file", "source", XSP_UNIT_TEXT, false, XSP_BY(site_file)},
+	{"line", "line", XSP_UNIT_NUMBER, false, XSP_BY(site_line)},
+	{"module", "module", XSP_UNIT_TEXT, false, XSP_BY(site_module)},
+	{"alive_error_bytes", "+- (95%)", XSP_UNIT_BYTES, false, XSP_BY(site_error)},
+	{"bytes_a_second", "grows by", XSP_UNIT_BYTES, false, XSP_BY(site_slope)},
+	{"bytes_a_second_low", "at least", XSP_UNIT_BYTES, false, XSP_BY(site_slope_low)},
+	{"bytes_a_second_high", "at most", XSP_UNIT_BYTES, false, XSP_BY(site_slope_high)},
+	{"only_grows", "only grows", XSP_UNIT_NUMBER, false, XSP_BY(site_grows)},
+};
+static const struct xsp_list site_list = XSP_LIST_MORE(site_columns, more_of_sites);
+
+/* ---- printing ---- */
+
+int xsp_summary_allocations_table(struct xsp_summary_allocations *a, FILE *f,
+				  const struct xsp_summary_print *how)
+{
+	static const struct xsp_list_column of_heap[] = {
+		{.key = "alive_bytes", .width = 10},
+		{.key = "alive_error_bytes", .width = 9},
+		{.key = "alive", .width = 8},
+		{.key = "allocated_bytes", .width = 10},
+		{.key = "allocations", .width = 11},
+		{.key = "shown", .title = "heap (estimated), by where"},
+	};
+	static const struct xsp_list_column of_pools[] = {
+		{.key = "alive_bytes", .width = 10},
+		{.key = "alive", .width = 8},
+		{.key = "allocated_bytes", .width = 10},
+		{.key = "allocations", .width = 11},
+		{.key = "shown", .title = "PyTorch's memory, by where"},
+	};
+	/* "train.py:21 train_step" must be whole: what is longer than a line goes on in the next one */
+	const size_t columns = how->width > 130 ? ((size_t)how->width - 50) / 2
+			       : how->width > 0 ? 40
+						: 0;
+	struct xsp_allocation_site *all = a != NULL ? rank(a, NULL, by_alive) : NULL;
+	size_t shown_count = 0;
+
+	if (a == NULL || all == NULL)
+		return a == NULL ? 0 : -ENOMEM;
+	while (shown_count < a->count && (how->limit == 0 || shown_count < SITES_SHOWN))
+		shown_count++;
+	const struct xsp_list_text text = {&site_list, is_heap(a) ? of_heap : of_pools,
+					   is_heap(a) ? 6 : 5, columns};
+	if (shown_count > 0)
+		xsp_list_head(&text, f, how->color);
+	for (size_t i = 0; i < shown_count; i++) {
+		xsp_list_row(&text, f, a, &all[i]);
+		fputc('\n', f);
+	}
+	if (shown_count > 0 && shown_count < a->count)
+		fprintf(f, "... and %zu more places\n", a->count - shown_count);
+	if (shown_count > 0)
+		fputc('\n', f);
+	free(all);
+	return 0;
 }
 
 #define ERROR_SIZE (XSP_UNITS_SIZE + 8)
@@ -471,68 +623,6 @@ void xsp_summary_allocations_print(struct xsp_summary_allocations *a,
 
 /* ---- JSON ---- */
 
-static void put_signed(struct xsp_json_writer *j, const char *key, double value)
-{
-	xsp_json_signed(j, key, (int64_t)value);
-}
-
-static void put_site(const struct xsp_summary_allocations *a, struct xsp_json_writer *j,
-		     const struct xsp_allocation_site *r)
-{
-	char common[SPAN_MAX];
-
-	xsp_json_begin(j, NULL, '{');
-	xsp_json_text(j, "name", r->where->in_span ? span_of(a, r->where, common) : NULL);
-	if (r->where->place != 0)
-		xsp_json_text(j, "at", xsp_timeline_name(a->timeline, r->where->place - 1));
-	if (r->where->file != 0) {
-		xsp_json_text(j, "file", xsp_timeline_name(a->timeline, r->where->file - 1));
-		xsp_json_number(j, "line", r->where->line);
-	}
-	if (r->where->module != 0)
-		xsp_json_text(j, "module", xsp_timeline_name(a->timeline, r->where->module - 1));
-	if (a->known) {
-		xsp_json_number(j, "alive_bytes", r->alive_bytes);
-		xsp_json_number(j, "alive", r->alive);
-	}
-	if (a->known && is_heap(a))
-		xsp_json_number(j, "alive_error_bytes", r->alive_error);
-	xsp_json_number(j, "allocated_bytes", r->bytes);
-	xsp_json_number(j, "allocations", r->allocations);
-	if (r->slope.known) {
-		put_signed(j, "bytes_a_second", r->slope.slope);
-		put_signed(j, "bytes_a_second_low", r->slope.low);
-		put_signed(j, "bytes_a_second_high", r->slope.high);
-	}
-	xsp_json_bool(j, "only_grows", r->slope.grows);
-	xsp_json_end(j, '{');
-}
-
-static void put_use(const struct xsp_summary_allocations *a, struct xsp_json_writer *j,
-		    const struct xsp_memory_use *u)
-{
-	xsp_json_begin(j, NULL, '{');
-	xsp_json_number(j, "pid", xsp_summary_memory_pid(a->timeline, u));
-	xsp_json_number(j, "device_type", u->device_type);
-	if (u->device_type != XSP_C10_CPU)
-		xsp_json_number(j, "device", u->device);
-	if (a->known) {
-		xsp_json_number(j, "peak_bytes", u->peak);
-		xsp_json_number(j, "end_bytes", u->now);
-	}
-	if (is_heap(a) && a->known) { /* 95 % */
-		xsp_json_number(j, "peak_error_bytes", error_of(u->peak_variance));
-		xsp_json_number(j, "end_error_bytes", error_of(u->now_variance));
-	}
-	if (is_heap(a))
-		xsp_json_number(j, "allocated_error_bytes", error_of(u->allocated_variance));
-	xsp_json_number(j, "allocated_bytes", u->allocated);
-	xsp_json_number(j, "allocations", whole(u->allocations));
-	xsp_json_number(j, "frees", whole(u->frees));
-	xsp_json_number(j, "unknown_frees", u->unknown_frees);
-	xsp_json_end(j, '{');
-}
-
 int xsp_summary_allocations_json(struct xsp_summary_allocations *a, struct xsp_json_writer *j)
 {
 	const struct xsp_memory_use *uses;
@@ -546,14 +636,23 @@ int xsp_summary_allocations_json(struct xsp_summary_allocations *a, struct xsp_j
 	if (is_heap(a)) /* estimates, from one sample in so many bytes */
 		xsp_json_number(j, "heap_sample_bytes", xsp_timeline_heap_period(a->timeline));
 	xsp_json_begin(j, "pools", '[');
-	for (size_t i = 0; i < n; i++)
-		if (xsp_memory_is_allocator(uses[i].pool))
-			put_use(a, j, &uses[i]);
+	for (size_t i = 0; i < n; i++) {
+		if (!xsp_memory_is_allocator(uses[i].pool))
+			continue;
+		xsp_json_begin(j, NULL, '{');
+		xsp_list_json(j, &pool_list,
+			      "pid device_type device? peak_bytes? end_bytes? peak_error_bytes? "
+			      "end_error_bytes? allocated_error_bytes? allocated_bytes allocations "
+			      "frees unknown_frees",
+			      a, &uses[i]);
+		xsp_json_end(j, '{');
+	}
 	xsp_json_end(j, '[');
-	xsp_json_begin(j, "sites", '[');
-	for (size_t i = 0; i < a->count; i++)
-		put_site(a, j, &all[i]);
-	xsp_json_end(j, '[');
+	xsp_list_json_rows(j, "sites", &site_list,
+			   "name at? file? line? module? alive_bytes? alive? alive_error_bytes? "
+			   "allocated_bytes allocations bytes_a_second? bytes_a_second_low? "
+			   "bytes_a_second_high? only_grows",
+			   a, all, sizeof(*all), a->count);
 	xsp_json_end(j, '{');
 	free(all);
 	return 0;
@@ -585,31 +684,6 @@ void xsp_summary_allocations_name(const struct xsp_summary_allocations *a,
 	join_names(is_bare(a, where) ? "" : span_of(a, where, common), place, module, out, size);
 }
 
-#define POOL(name, value)                                                                          \
-	XSP_REPORT_CELL(name, struct xsp_summary_allocations, struct xsp_memory_use, value)
-
-static struct xsp_cell pool_name(struct xsp_report_at *at)
-{
-	name_pool(at->of, at->row, at->text, sizeof(at->text));
-	return xsp_cell_text(at->text);
-}
-POOL(pool_peak, of->known ? xsp_cell_integer(row->peak) : xsp_cell_absent());
-POOL(pool_end, of->known ? xsp_cell_integer(row->now) : xsp_cell_absent());
-POOL(pool_allocations, xsp_cell_integer(whole(row->allocations)));
-POOL(pool_frees, xsp_cell_integer(whole(row->frees)));
-
-static const struct xsp_report_column pool_columns[] = {
-	{"name", "allocator's", XSP_UNIT_TEXT, true, XSP_BY(pool_name)},
-	{"peak_bytes", "at most", XSP_UNIT_BYTES, false, XSP_BY(pool_peak)},
-	{"end_bytes", "at the end", XSP_UNIT_BYTES, false, XSP_BY(pool_end)},
-	{"allocated_bytes", "allocated", XSP_UNIT_BYTES, false,
-	 XSP_FIELD(struct xsp_memory_use, allocated)},
-	{"allocations", "allocations", XSP_UNIT_COUNT, false, XSP_BY(pool_allocations)},
-	{"frees", "frees", XSP_UNIT_COUNT, false, XSP_BY(pool_frees)},
-};
-XSP_REPORT_SHAPE(analyze, pool_shape, "memory", "pools", "allocated since the recording began",
-		 pool_columns);
-
 static void report_pools(const struct xsp_summary_allocations *a,
 			 struct xsp_report_section *section)
 {
@@ -621,57 +695,6 @@ static void report_pools(const struct xsp_summary_allocations *a,
 		if (xsp_memory_is_allocator(uses[i].pool))
 			xsp_report_add(t, a, &uses[i]);
 }
-
-/* Does it grow or shrink for sure? Of most places all is given back again and again. */
-static bool changes(const struct xsp_slope *s)
-{
-	return s->known && (s->low > 0 || s->high < 0);
-}
-
-#define SITE(name, value)                                                                          \
-	XSP_REPORT_CELL(name, struct xsp_summary_allocations, struct xsp_allocation_site, value)
-
-static struct xsp_cell site_name(struct xsp_report_at *at)
-{
-	const struct xsp_allocation_site *site = at->row;
-
-	xsp_summary_allocations_name(at->of, site->where, at->text, 1300);
-	return xsp_cell_text(at->text);
-}
-SITE(site_alive_bytes, of->known ? xsp_cell_integer(row->alive_bytes) : xsp_cell_absent());
-SITE(site_alive, of->known ? xsp_cell_integer(row->alive) : xsp_cell_absent());
-SITE(site_growth, changes(&row->slope) ? xsp_cell_real(row->slope.slope) : xsp_cell_absent());
-SITE(site_low, changes(&row->slope) ? xsp_cell_real(row->slope.low) : xsp_cell_absent());
-SITE(site_high, changes(&row->slope) ? xsp_cell_real(row->slope.high) : xsp_cell_absent());
-
-/* "/src/grow.c:12" */
-static struct xsp_cell site_source(struct xsp_report_at *at)
-{
-	const struct xsp_summary_allocations *a = at->of;
-	const struct xsp_memory_site *where = ((const struct xsp_allocation_site *)at->row)->where;
-
-	if (where->file == 0)
-		return xsp_cell_absent();
-	snprintf(at->text, 1100, "%s:%" PRIu32, xsp_timeline_name(a->timeline, where->file - 1),
-		 where->line);
-	return xsp_cell_text(at->text);
-}
-
-static const struct xsp_report_column site_columns[] = {
-	{"name", "where", XSP_UNIT_TEXT, true, XSP_BY(site_name)},
-	{"alive_bytes", "alive", XSP_UNIT_BYTES, false, XSP_BY(site_alive_bytes)},
-	{"alive", "blocks", XSP_UNIT_COUNT, false, XSP_BY(site_alive)},
-	{"allocated_bytes", "allocated", XSP_UNIT_BYTES, false,
-	 XSP_FIELD(struct xsp_allocation_site, bytes)},
-	{"allocations", "allocations", XSP_UNIT_COUNT, false,
-	 XSP_FIELD(struct xsp_allocation_site, allocations)},
-	{"growth", "grows by", XSP_UNIT_BYTES_PER_SECOND, false, XSP_BY(site_growth)},
-	{"growth_low", "at least (95%)", XSP_UNIT_BYTES_PER_SECOND, false, XSP_BY(site_low)},
-	{"growth_high", "at most", XSP_UNIT_BYTES_PER_SECOND, false, XSP_BY(site_high)},
-	{"source", "source", XSP_UNIT_TEXT, false, XSP_BY(site_source)},
-};
-XSP_REPORT_SHAPE(analyze, site_shape, "memory", "sites",
-		 "memory of the program's allocator, by where it was allocated", site_columns);
 
 int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp_report *report)
 {
