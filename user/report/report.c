@@ -128,29 +128,6 @@ void xsp_report_value(struct xsp_report_section *s, const char *key, const char 
 					   .value = copy_cell(s->report, value)};
 }
 
-void xsp_report_note(struct xsp_report_section *s, const char *text)
-{
-	if (s != NULL && ROOM(s->report, &s->notes, &s->note_capacity, s->note_count))
-		s->notes[s->note_count++] = copy(s->report, text);
-}
-
-struct xsp_report_table *xsp_report_table(struct xsp_report_section *s,
-					  const struct xsp_report_shape *shape)
-{
-	for (size_t i = 0; s != NULL && i < s->table_count; i++)
-		if (s->tables[i]->shape == shape)
-			return s->tables[i];
-	if (s == NULL || !ROOM(s->report, &s->tables, &s->table_capacity, s->table_count))
-		return NULL;
-	struct xsp_report_table *t = xsp_arena_alloc(&s->report->arena, sizeof(*t));
-	s->report->failed = t == NULL;
-	if (t == NULL)
-		return NULL;
-	*t = (struct xsp_report_table){.report = s->report, .shape = shape};
-	s->tables[s->table_count++] = t;
-	return t;
-}
-
 static struct xsp_cell field_cell(enum xsp_field field, const char *at)
 {
 	switch (field) {
@@ -185,6 +162,47 @@ struct xsp_cell xsp_report_cell(const struct xsp_report_column *column, struct x
 	return field_cell(s->field, row + s->at);
 }
 
+static void look_at(struct xsp_report_at *at, const void *of, const void *row)
+{
+	at->of = of;
+	at->row = row;
+	at->room = 0;
+}
+
+void xsp_report_values_of(struct xsp_report_section *s, const struct xsp_report_column *columns,
+			  size_t count, const void *of, const void *row)
+{
+	struct xsp_report_at at;
+
+	look_at(&at, of, row);
+	for (size_t i = 0; i < count; i++)
+		xsp_report_value(s, columns[i].key, columns[i].title, columns[i].unit,
+				 xsp_report_cell(&columns[i], &at));
+}
+
+void xsp_report_note(struct xsp_report_section *s, const char *text)
+{
+	if (s != NULL && ROOM(s->report, &s->notes, &s->note_capacity, s->note_count))
+		s->notes[s->note_count++] = copy(s->report, text);
+}
+
+struct xsp_report_table *xsp_report_table(struct xsp_report_section *s,
+					  const struct xsp_report_shape *shape)
+{
+	for (size_t i = 0; s != NULL && i < s->table_count; i++)
+		if (s->tables[i]->shape == shape)
+			return s->tables[i];
+	if (s == NULL || !ROOM(s->report, &s->tables, &s->table_capacity, s->table_count))
+		return NULL;
+	struct xsp_report_table *t = xsp_arena_alloc(&s->report->arena, sizeof(*t));
+	s->report->failed = t == NULL;
+	if (t == NULL)
+		return NULL;
+	*t = (struct xsp_report_table){.report = s->report, .shape = shape};
+	s->tables[s->table_count++] = t;
+	return t;
+}
+
 /* Room for the cells of one more row, which counts when they are there. NULL: no memory. */
 static struct xsp_cell *new_row(struct xsp_report_table *t)
 {
@@ -200,9 +218,7 @@ void xsp_report_add(struct xsp_report_table *t, const void *of, const void *row)
 	struct xsp_cell *to = new_row(t);
 	struct xsp_report_at at;
 
-	at.of = of;
-	at.row = row;
-	at.room = 0;
+	look_at(&at, of, row);
 	for (size_t i = 0; to != NULL && i < t->shape->count; i++)
 		to[i] = copy_cell(t->report, xsp_report_cell(&t->shape->columns[i], &at));
 	if (to != NULL)

@@ -195,6 +195,9 @@ struct xsp_report_section *xsp_report_section(struct xsp_report *r, const char *
 					      const char *title);
 void xsp_report_value(struct xsp_report_section *s, const char *key, const char *title,
 		      enum xsp_unit unit, struct xsp_cell value);
+/* The same by columns: what they say of the row. */
+void xsp_report_values_of(struct xsp_report_section *s, const struct xsp_report_column *columns,
+			  size_t count, const void *of, const void *row);
 /* A line of text for people: what the figures leave out, and why. */
 void xsp_report_note(struct xsp_report_section *s, const char *text);
 /* That of the shape, which is made if need be. */

@@ -353,13 +353,34 @@ void xsp_summary_gpu_print(struct xsp_summary_gpu *g, struct xsp_capture_reader 
 
 /* ---- JSON ---- */
 
-static void put_sum(struct xsp_json_writer *j, const char *key, uint64_t sum)
-{
-	if (sum == XSP_TOO_MUCH)
-		xsp_json_text(j, key, NULL);
-	else
-		xsp_json_number(j, key, sum);
-}
+#define USE_CELL(name, value)                                                                      \
+	XSP_REPORT_CELL(use_##name, struct xsp_timeline, struct xsp_memory_use, value)
+
+USE_CELL(pid, xsp_cell_integer(xsp_summary_memory_pid(of, row)));
+USE_CELL(device, xsp_cell_if(row->device != XSP_GPU_NO_ID, row->device));
+USE_CELL(pinned, xsp_cell_bool(row->pool == XSP_MEMORY_PINNED));
+
+static const struct xsp_report_column use_columns[] = {
+	{"pid", "process", XSP_UNIT_NUMBER, true, XSP_BY(use_pid)},
+	{"device", "device", XSP_UNIT_NUMBER, true, XSP_BY(use_device)},
+	{"pinned_host", "pinned", XSP_UNIT_NUMBER, true, XSP_BY(use_pinned)},
+	{"peak_bytes", "at most", XSP_UNIT_BYTES, false, XSP_FIELD(struct xsp_memory_use, peak)},
+	{"bytes_at_end", "at the end", XSP_UNIT_BYTES, false,
+	 XSP_FIELD(struct xsp_memory_use, now)},
+	{"unknown_frees", "frees of what was there before", XSP_UNIT_COUNT, false,
+	 XSP_FIELD(struct xsp_memory_use, unknown_frees)},
+};
+static const struct xsp_list use_list = XSP_LIST(use_columns);
+
+XSP_REPORT_CELL(allocator_name, struct xsp_timeline, struct allocator,
+		row->any ? xsp_cell_text(xsp_timeline_name(of, row->name)) : xsp_cell_absent());
+
+static const struct xsp_report_column allocator_columns[] = {
+	{"name", "by", XSP_UNIT_TEXT, true, XSP_BY(allocator_name)},
+	{"bytes", "bytes", XSP_UNIT_BYTES, false, XSP_FIELD(struct allocator, bytes)},
+	{"calls", "calls", XSP_UNIT_COUNT, false, XSP_FIELD(struct allocator, calls)},
+};
+static const struct xsp_list allocator_list = XSP_LIST(allocator_columns);
 
 static void put_memory(const struct xsp_summary_gpu *g, struct xsp_json_writer *j)
 {
@@ -371,27 +392,35 @@ static void put_memory(const struct xsp_summary_gpu *g, struct xsp_json_writer *
 		if (xsp_memory_is_allocator(uses[i].pool))
 			continue;
 		xsp_json_begin(j, NULL, '{');
-		xsp_json_number(j, "pid", xsp_summary_memory_pid(g->timeline, &uses[i]));
-		if (uses[i].device != XSP_GPU_NO_ID)
-			xsp_json_number(j, "device", uses[i].device);
-		xsp_json_bool(j, "pinned_host", uses[i].pool == XSP_MEMORY_PINNED);
-		xsp_json_number(j, "peak_bytes", (uint64_t)uses[i].peak);
-		xsp_json_number(j, "bytes_at_end", (uint64_t)uses[i].now);
-		xsp_json_number(j, "unknown_frees", uses[i].unknown_frees);
+		xsp_list_json(j, &use_list,
+			      "pid device? pinned_host peak_bytes bytes_at_end unknown_frees",
+			      g->timeline, &uses[i]);
 		xsp_json_end(j, '{');
 	}
 	xsp_json_end(j, '[');
-	xsp_json_begin(j, "allocated_by", '[');
-	for (size_t i = 0; i < g->allocator_count; i++) {
-		const struct allocator *a = &g->allocators[i];
-		xsp_json_begin(j, NULL, '{');
-		xsp_json_text(j, "name", a->any ? xsp_timeline_name(g->timeline, a->name) : NULL);
-		put_sum(j, "bytes", a->bytes);
-		xsp_json_number(j, "calls", a->calls);
-		xsp_json_end(j, '{');
-	}
-	xsp_json_end(j, '[');
+	xsp_list_json_rows(j, "allocated_by", &allocator_list, "name bytes calls", g->timeline,
+			   g->allocators, sizeof(*g->allocators), g->allocator_count);
 }
+
+#define SUM(member) XSP_FIELD(struct xsp_summary_gpu, member)
+#define ACTIVITIES(name, kind)                                                                     \
+	XSP_REPORT_CELL(name, void, struct xsp_summary_gpu,                                        \
+			xsp_cell_integer(xsp_timeline_gpu(row->timeline)->activities[kind]))
+
+ACTIVITIES(sum_kernels, XSP_GPU_IS_KERNEL);
+ACTIVITIES(sum_copies, XSP_GPU_IS_MEMCPY);
+
+/* Calls, then what the GPU did. */
+#define CALLS 2
+static const struct xsp_report_column sums[] = {
+	{"api_calls", "calls of the API", XSP_UNIT_COUNT, false, SUM(calls)},
+	{"api_errors", "... that failed", XSP_UNIT_COUNT, false, SUM(failed)},
+	{"kernels", "kernels", XSP_UNIT_COUNT, false, XSP_BY(sum_kernels)},
+	{"kernels_ns", "... in all, of all streams", XSP_UNIT_NS, false, SUM(kernels_ns)},
+	{"copies", "copies", XSP_UNIT_COUNT, false, XSP_BY(sum_copies)},
+	{"copied_bytes", "... in all", XSP_UNIT_BYTES, false, SUM(bytes)},
+};
+static const struct xsp_list sum_list = XSP_LIST(sums);
 
 void xsp_summary_gpu_json(struct xsp_summary_gpu *g, struct xsp_json_writer *j)
 {
@@ -404,10 +433,7 @@ void xsp_summary_gpu_json(struct xsp_summary_gpu *g, struct xsp_json_writer *j)
 	if (g->allocator_count > 0)
 		qsort(g->allocators, g->allocator_count, sizeof(*g->allocators), by_bytes);
 	xsp_json_begin(j, "gpu", '{');
-	put_sum(j, "kernels_ns", g->kernels_ns);
-	put_sum(j, "copied_bytes", g->bytes);
-	xsp_json_number(j, "api_calls", g->calls);
-	xsp_json_number(j, "api_errors", g->failed);
+	xsp_list_json(j, &sum_list, "kernels_ns copied_bytes api_calls api_errors", NULL, g);
 	xsp_list_json_rows(j, "kernels", &kernel_list, "name launches total_ns max_ns", NULL,
 			   g->kernels, sizeof(*g->kernels), g->kernel_count);
 	put_memory(g, j);
@@ -430,20 +456,11 @@ void xsp_summary_gpu_report(struct xsp_summary_gpu *g, struct xsp_report *report
 		return;
 	struct xsp_report_section *section =
 		xsp_report_section(report, "cuda", "CUDA calls, kernels and copies");
-	xsp_report_value(section, "api_calls", "calls of the API", XSP_UNIT_COUNT,
-			 xsp_cell_integer(g->calls));
-	xsp_report_value(section, "api_errors", "... that failed", XSP_UNIT_COUNT,
-			 xsp_cell_integer(g->failed));
+	xsp_report_values_of(section, sums, CALLS, NULL, g);
 	if (!seen) {
 		xsp_report_note(section, "what the GPU did was not collected");
 		return;
 	}
-	xsp_report_value(section, "kernels", "kernels", XSP_UNIT_COUNT,
-			 xsp_cell_integer(c->activities[XSP_GPU_IS_KERNEL]));
-	xsp_report_value(section, "kernels_ns", "... in all, of all streams", XSP_UNIT_NS,
-			 xsp_cell_sum(g->kernels_ns));
-	xsp_report_value(section, "copies", "copies", XSP_UNIT_COUNT,
-			 xsp_cell_integer(c->activities[XSP_GPU_IS_MEMCPY]));
-	xsp_report_value(section, "copied_bytes", "... in all", XSP_UNIT_BYTES,
-			 xsp_cell_sum(g->bytes));
+	xsp_report_values_of(section, sums + CALLS, sizeof(sums) / sizeof(sums[0]) - CALLS, NULL,
+			     g);
 }

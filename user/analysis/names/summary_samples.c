@@ -409,20 +409,36 @@ static void put_places(const struct xsp_summary_samples *s, struct places *p, co
 			   p->count);
 }
 
+#define SUM(member) XSP_FIELD(struct xsp_summary_samples, member)
+#define SUM_CELL(name, value) XSP_REPORT_CELL(sum_##name, void, struct xsp_summary_samples, value)
+
+SUM_CELL(hz, xsp_cell_integer(xsp_timeline_sample_hz(row->timeline)));
+SUM_CELL(clock, xsp_cell_text(xsp_timeline_sample_clock(row->timeline)));
+SUM_CELL(until, xsp_cell_if(xsp_timeline_samples_until_ns(row->timeline) != 0,
+			    xsp_timeline_samples_until_ns(row->timeline)));
+
+static const struct xsp_report_column sums[] = {
+	{"samples", "samples", XSP_UNIT_COUNT, false, SUM(samples)},
+	{"cpu_ns", "of time on CPUs", XSP_UNIT_NS, false, SUM(ns)},
+	{"kernel_ns", "... in the kernel", XSP_UNIT_NS, false, SUM(kernel_ns)},
+};
+static const struct xsp_report_column more_sums[] = {
+	{"hz", "a second", XSP_UNIT_COUNT, false, XSP_BY(sum_hz)},
+	{"clock", "by", XSP_UNIT_TEXT, false, XSP_BY(sum_clock)},
+	{"without_caller", "without a known caller", XSP_UNIT_COUNT, false, SUM(short_samples)},
+	{"beyond_copy", "deeper than what is read", XSP_UNIT_COUNT, false, SUM(beyond)},
+	{"until_ns", "until", XSP_UNIT_TIME, false, XSP_BY(sum_until)},
+};
+static const struct xsp_list sum_list = XSP_LIST_MORE(sums, more_sums);
+
 void xsp_summary_samples_json(struct xsp_summary_samples *s, struct xsp_json_writer *j)
 {
 	if (s == NULL)
 		return;
 	xsp_json_begin(j, "samples", '{');
-	xsp_json_number(j, "samples", s->samples);
-	xsp_json_number(j, "cpu_ns", s->ns);
-	xsp_json_number(j, "kernel_ns", s->kernel_ns);
-	xsp_json_number(j, "hz", xsp_timeline_sample_hz(s->timeline));
-	xsp_json_text(j, "clock", xsp_timeline_sample_clock(s->timeline));
-	xsp_json_number(j, "without_caller", s->short_samples);
-	xsp_json_number(j, "beyond_copy", s->beyond);
-	if (xsp_timeline_samples_until_ns(s->timeline) != 0)
-		xsp_json_number(j, "until_ns", xsp_timeline_samples_until_ns(s->timeline));
+	xsp_list_json(j, &sum_list,
+		      "samples cpu_ns kernel_ns hz clock without_caller beyond_copy until_ns?",
+		      NULL, s);
 	put_places(s, &s->functions, "functions", j);
 	put_places(s, &s->lines, "lines", j);
 	xsp_json_end(j, '{');
@@ -446,12 +462,7 @@ void xsp_summary_samples_report(struct xsp_summary_samples *s, struct xsp_report
 	struct xsp_report_section *section =
 		xsp_report_section(report, "samples", "Samples: where the time on CPUs went");
 
-	xsp_report_value(section, "samples", "samples", XSP_UNIT_COUNT,
-			 xsp_cell_integer(s->samples));
-	xsp_report_value(section, "cpu_ns", "of time on CPUs", XSP_UNIT_NS,
-			 xsp_cell_integer(s->ns));
-	xsp_report_value(section, "kernel_ns", "... in the kernel", XSP_UNIT_NS,
-			 xsp_cell_integer(s->kernel_ns));
+	xsp_report_values_of(section, sums, sizeof(sums) / sizeof(sums[0]), NULL, s);
 	report_places(s, &s->functions, section, &of_functions);
 	report_places(s, &s->lines, section, &of_lines);
 }

@@ -179,3 +179,22 @@ static const struct xsp_report_column more_of_threads[] = {
 	{"reasons_shown", "in", XSP_UNIT_TEXT, false, XSP_BY(thread_reasons_shown)},
 };
 const struct xsp_list xsp_waits_thread_list = XSP_LIST_MORE(thread_columns, more_of_threads);
+
+#define SPOT_CELL(name, value) XSP_REPORT_CELL(name, struct xsp_summary_waits, struct spot, value)
+
+SPOT_CELL(spot_in, xsp_cell_text(xsp_wait_class_name(row->why)));
+SPOT_CELL(spot_at, xsp_cell_text(xsp_timeline_name(of->timeline, row->place - 1)));
+SPOT_CELL(spot_inside, xsp_cell_text(xsp_timeline_name(of->timeline, row->inside - 1)));
+SPOT_CELL(spot_kernel, row->kernel != 0
+			       ? xsp_cell_text(xsp_timeline_name(of->timeline, row->kernel - 1))
+			       : xsp_cell_absent());
+
+static const struct xsp_report_column spot_columns[] = {
+	{"in", "in", XSP_UNIT_TEXT, false, XSP_BY(spot_in)},
+	{"at", "at", XSP_UNIT_TEXT, true, XSP_BY(spot_at)},
+	{"inside", "inside", XSP_UNIT_TEXT, true, XSP_BY(spot_inside)},
+	{"kernel", "in the kernel", XSP_UNIT_TEXT, false, XSP_BY(spot_kernel)},
+	{"ns", "time", XSP_UNIT_NS, false, XSP_FIELD(struct spot, ns)},
+	{"waits", "waits", XSP_UNIT_COUNT, false, XSP_FIELD(struct spot, times)},
+};
+const struct xsp_list xsp_waits_spot_list = XSP_LIST(spot_columns);

@@ -29,28 +29,11 @@ static void put_reasons(struct xsp_json_writer *j, const char *key, const uint64
 	xsp_json_end(j, '{');
 }
 
-static void put_place(struct xsp_json_writer *j, const struct xsp_summary_waits *w,
-		      const struct spot *s)
-{
-	xsp_json_text(j, "at", xsp_timeline_name(w->timeline, s->place - 1));
-	xsp_json_text(j, "inside", xsp_timeline_name(w->timeline, s->inside - 1));
-}
-
 static void put_places(struct xsp_json_writer *j, const struct xsp_summary_waits *w,
 		       const struct spot *s, size_t count)
 {
-	xsp_json_begin(j, "places", '[');
-	for (size_t i = 0; i < count && i < PLACES_SHOWN; i++) {
-		xsp_json_begin(j, NULL, '{');
-		xsp_json_text(j, "in", xsp_wait_class_name(s[i].why));
-		put_place(j, w, &s[i]);
-		if (s[i].kernel != 0)
-			xsp_json_text(j, "kernel", xsp_timeline_name(w->timeline, s[i].kernel - 1));
-		xsp_json_number(j, "ns", s[i].ns);
-		xsp_json_number(j, "waits", s[i].times);
-		xsp_json_end(j, '{');
-	}
-	xsp_json_end(j, '[');
+	xsp_list_json_rows(j, "places", &xsp_waits_spot_list, "in at inside kernel? ns waits", w, s,
+			   sizeof(*s), count < PLACES_SHOWN ? count : PLACES_SHOWN);
 }
 
 static void put_threads(struct xsp_json_writer *j, const struct xsp_summary_waits *w)
@@ -181,7 +164,7 @@ static void put_gaps(struct xsp_json_writer *j, const struct xsp_summary_waits *
 		xsp_json_number(j, "runnable_ns", g->blocked_ns[XSP_WAIT_RUNNABLE]);
 		put_reasons(j, "blocked_ns", g->blocked_ns);
 		if (g->spot.place != 0)
-			put_place(j, w, &g->spot);
+			xsp_list_json(j, &xsp_waits_spot_list, "at inside", w, &g->spot);
 		xsp_json_end(j, '{');
 	}
 	xsp_json_end(j, '[');

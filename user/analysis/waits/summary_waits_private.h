@@ -96,6 +96,7 @@ uint64_t xsp_waits_spans(const struct xsp_summary_waits *w, const struct xsp_tim
 /* Rows of struct xsp_thread_times and struct lock, of struct xsp_summary_waits. */
 extern const struct xsp_report_shape xsp_waits_thread_shape, xsp_waits_lock_shape;
 extern const struct xsp_list xsp_waits_thread_list;
+extern const struct xsp_list xsp_waits_spot_list; /* of struct spot */
 /* After all spans and waits, before any of the others here. */
 void xsp_waits_end(struct xsp_summary_waits *w);
 /* Who had to do longest with it in that role; NULL: nobody is known. */
