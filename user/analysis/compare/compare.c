@@ -136,10 +136,9 @@ struct of_side {
 
 CAPTURE(path, xsp_cell_text(row->capture->path));
 CAPTURE(recorded, xsp_cell_integer(xsp_series_recorded_ns(row->capture->series)));
-CAPTURE(steps, xsp_series_step_count(row->capture->series) > 0
-		       ? xsp_cell_integer(xsp_series_step_count(row->capture->series))
-		       : xsp_cell_absent());
-CAPTURE(lost, row->capture->lost_known ? xsp_cell_integer(row->capture->lost) : xsp_cell_absent());
+CAPTURE(steps, xsp_cell_if(xsp_series_step_count(row->capture->series) > 0,
+			   xsp_series_step_count(row->capture->series)));
+CAPTURE(lost, xsp_cell_if(row->capture->lost_known, row->capture->lost));
 CAPTURE(command, xsp_cell_text(row->capture->command));
 
 static const struct xsp_report_column capture_columns[] = {

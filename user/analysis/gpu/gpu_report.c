@@ -39,26 +39,21 @@ struct writer {
 
 /* ---- cells ---- */
 
-static struct xsp_cell absent(void)
-{
-	return xsp_cell_text(NULL);
-}
-
 static struct xsp_cell ratio(double part, double whole)
 {
-	return whole > 0 ? xsp_cell_real(part / whole) : absent();
+	return whole > 0 ? xsp_cell_real(part / whole) : xsp_cell_absent();
 }
 
 static struct xsp_cell ratio_of_sums(uint64_t part, uint64_t whole, double times)
 {
 	return part == XSP_TOO_MUCH || whole == XSP_TOO_MUCH
-		       ? absent()
+		       ? xsp_cell_absent()
 		       : ratio((double)part * times, (double)whole);
 }
 
 static struct xsp_cell mean_cell(uint64_t sum, uint64_t count)
 {
-	return sum == XSP_TOO_MUCH ? absent() : xsp_cell_integer(sum / count);
+	return sum == XSP_TOO_MUCH ? xsp_cell_absent() : xsp_cell_integer(sum / count);
 }
 
 /* Never beyond the greatest, which is exact. */
@@ -124,7 +119,7 @@ DEVICE_CELL(compute, class_cell(row, BIT(COMPUTE), 0));
 DEVICE_CELL(communication, class_cell(row, BIT(COMMUNICATION), BIT(COMPUTE)));
 DEVICE_CELL(memory, class_cell(row, BIT(MEMORY), BIT(COMPUTE) | BIT(COMMUNICATION)));
 DEVICE_CELL(concurrency, ratio_of_sums(device_total_ns(row), xsp_gpu_device_busy_ns(row), 1));
-DEVICE_CELL(gap_at, row->gap_ns > 0 ? moment_cell(of->g, row->gap_from_ns) : absent());
+DEVICE_CELL(gap_at, row->gap_ns > 0 ? moment_cell(of->g, row->gap_from_ns) : xsp_cell_absent());
 
 static const struct xsp_report_column device_columns[] = {
 	IDENTITY("pid", "Process", NUMBER, BY(device_pid)),
@@ -332,11 +327,11 @@ static int by_idle(const void *a, const void *b)
 HOST_CELL(doing, xsp_cell_text(xsp_gpu_host_name(of->g->host, row->name, at->text)));
 HOST_CELL(inside, row->parent != 0
 			  ? xsp_cell_text(xsp_gpu_host_name(of->g->host, row->parent - 1, at->text))
-			  : absent());
+			  : xsp_cell_absent());
 HOST_CELL(share, ratio((double)row->idle_ns, (double)xsp_gpu_host_idle_ns(of->g->host)));
 HOST_CELL(reason, xsp_cell_text(xsp_wait_class_name(row->why)));
 HOST_CELL(place, row->place != 0 ? xsp_cell_text(xsp_timeline_name(of->g->timeline, row->place - 1))
-				 : absent());
+				 : xsp_cell_absent());
 
 static struct xsp_cell host_line(struct xsp_report_at *at)
 {
@@ -345,7 +340,7 @@ static struct xsp_cell host_line(struct xsp_report_at *at)
 	struct xsp_python_line line;
 
 	if (u->line == NULL || !xsp_timeline_python_line(w->g->timeline, u->line, &line))
-		return absent();
+		return xsp_cell_absent();
 	xsp_python_line_show(&line, at->text);
 	return xsp_cell_text(at->text);
 }
@@ -434,39 +429,34 @@ static void put_waits(const struct writer *w)
 struct launches {
 	const struct xsp_gpu_device_use *device;
 	const char *kind;
-	const struct xsp_gpu_launch_use *use;
+	struct xsp_gpu_launch_use use;
 };
 
+#define LAUNCH(member) XSP_FIELD(struct launches, member)
 #define LAUNCH_CELL(name, value) CELL(launch_##name, struct launches, value)
 
 LAUNCH_CELL(pid, pid_cell(of->g, row->device->pid));
 LAUNCH_CELL(device, xsp_cell_integer(row->device->device));
-LAUNCH_CELL(count, xsp_cell_integer(row->use->count));
-LAUNCH_CELL(call_mean, mean_cell(row->use->call_ns, row->use->count));
-LAUNCH_CELL(call_max, xsp_cell_integer(row->use->most_call_ns));
-LAUNCH_CELL(long_calls, xsp_cell_integer(row->use->long_calls));
-LAUNCH_CELL(delay_mean, mean_cell(row->use->delay_ns, row->use->count));
-LAUNCH_CELL(delay_p50, quantile(&row->use->delays, 0.5, row->use->most_delay_ns));
-LAUNCH_CELL(delay_p99, quantile(&row->use->delays, 0.99, row->use->most_delay_ns));
-LAUNCH_CELL(delay_max, xsp_cell_integer(row->use->most_delay_ns));
-LAUNCH_CELL(long_delays, xsp_cell_integer(row->use->long_delays));
-LAUNCH_CELL(shorter, xsp_cell_integer(row->use->shorter));
-LAUNCH_CELL(shorter_share, ratio((double)row->use->shorter, (double)row->use->count));
+LAUNCH_CELL(call_mean, mean_cell(row->use.call_ns, row->use.count));
+LAUNCH_CELL(delay_mean, mean_cell(row->use.delay_ns, row->use.count));
+LAUNCH_CELL(delay_p50, quantile(&row->use.delays, 0.5, row->use.most_delay_ns));
+LAUNCH_CELL(delay_p99, quantile(&row->use.delays, 0.99, row->use.most_delay_ns));
+LAUNCH_CELL(shorter_share, ratio((double)row->use.shorter, (double)row->use.count));
 
 static const struct xsp_report_column launch_columns[] = {
 	IDENTITY("pid", "Process", NUMBER, BY(launch_pid)),
 	IDENTITY("device", "GPU", NUMBER, BY(launch_device)),
-	IDENTITY("kind", "Launches of", TEXT, XSP_FIELD(struct launches, kind)),
-	COLUMN("count", "Launches", COUNT, BY(launch_count)),
+	IDENTITY("kind", "Launches of", TEXT, LAUNCH(kind)),
+	COLUMN("count", "Launches", COUNT, LAUNCH(use.count)),
 	COLUMN("call_mean_ns", "Call, mean", NS, BY(launch_call_mean)),
-	COLUMN("call_max_ns", "Call, longest", NS, BY(launch_call_max)),
-	COLUMN("long_calls", "Calls over 50 us", COUNT, BY(launch_long_calls)),
+	COLUMN("call_max_ns", "Call, longest", NS, LAUNCH(use.most_call_ns)),
+	COLUMN("long_calls", "Calls over 50 us", COUNT, LAUNCH(use.long_calls)),
 	COLUMN("delay_mean_ns", "Delay, mean", NS, BY(launch_delay_mean)),
 	COLUMN("delay_p50_ns", "Delay, p50", NS, BY(launch_delay_p50)),
 	COLUMN("delay_p99_ns", "Delay, p99", NS, BY(launch_delay_p99)),
-	COLUMN("delay_max_ns", "Delay, longest", NS, BY(launch_delay_max)),
-	COLUMN("long_delays", "Delays over 100 us", COUNT, BY(launch_long_delays)),
-	COLUMN("shorter", "Shorter than their call", COUNT, BY(launch_shorter)),
+	COLUMN("delay_max_ns", "Delay, longest", NS, LAUNCH(use.most_delay_ns)),
+	COLUMN("long_delays", "Delays over 100 us", COUNT, LAUNCH(use.long_delays)),
+	COLUMN("shorter", "Shorter than their call", COUNT, LAUNCH(use.shorter)),
 	COLUMN("shorter_share", "Shorter than their call", SHARE, BY(launch_shorter_share)),
 };
 XSP_REPORT_SHAPE(analyze, launches_shape, "gpu", "launches", "Launches", launch_columns);
@@ -478,13 +468,11 @@ static void put_launches(const struct writer *w)
 
 	for (size_t i = 0; i < w->device_count; i++)
 		for (unsigned k = 0; k < XSP_GPU_LAUNCH_KINDS; k++) {
-			const struct launches row = {
-				.device = &w->devices[i],
-				.kind = kinds[k],
-				.use = xsp_gpu_by_name_launches(w->g->names, (uint32_t)i,
-								(enum xsp_gpu_kind)k)};
-			if (row.use != NULL)
-				xsp_report_add(t, w, &row);
+			const struct xsp_gpu_launch_use *use = xsp_gpu_by_name_launches(
+				w->g->names, (uint32_t)i, (enum xsp_gpu_kind)k);
+			if (use != NULL)
+				xsp_report_add(t, w,
+					       &(struct launches){&w->devices[i], kinds[k], *use});
 		}
 }
 
@@ -498,12 +486,12 @@ static struct xsp_cell deviation(const struct xsp_gpu_name_use *u)
 
 	return n > 1 && u->whole_ns != XSP_TOO_MUCH
 		       ? xsp_cell_integer((uint64_t)sqrt(variance > 0 ? variance : 0))
-		       : absent();
+		       : xsp_cell_absent();
 }
 
 static struct xsp_cell work_quantile(const struct xsp_gpu_name_use *u, double share)
 {
-	return u->whole > 0 ? quantile(&u->durations, share, u->most_ns) : absent();
+	return u->whole > 0 ? quantile(&u->durations, share, u->most_ns) : xsp_cell_absent();
 }
 
 #define WORK(member) XSP_FIELD(struct xsp_gpu_name_use, member)
@@ -512,7 +500,7 @@ static struct xsp_cell work_quantile(const struct xsp_gpu_name_use *u, double sh
 
 WORK_CELL(class, xsp_cell_text(row->kind == XSP_GPU_IS_GRAPH ? "graph" : class_names[row->class]));
 WORK_CELL(share, ratio_of_sums(row->total_ns, of->kernels_ns, 1));
-WORK_CELL(mean, row->whole > 0 ? mean_cell(row->whole_ns, row->whole) : absent());
+WORK_CELL(mean, row->whole > 0 ? mean_cell(row->whole_ns, row->whole) : xsp_cell_absent());
 WORK_CELL(std, deviation(row));
 WORK_CELL(p50, work_quantile(row, 0.5));
 WORK_CELL(p99, work_quantile(row, 0.99));

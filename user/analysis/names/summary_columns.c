@@ -48,8 +48,7 @@ XSP_REPORT_LISTED(analyze) *const listed[] = {&xsp_summary_names_shape};
 
 /* ---- as lists ---- */
 
-NAME(name_cpu_least,
-     row->cpu_known || row->cpu_ns > 0 ? xsp_cell_integer(row->cpu_ns) : xsp_cell_absent());
+NAME(name_cpu_least, xsp_cell_if(row->cpu_known || row->cpu_ns > 0, row->cpu_ns));
 
 /* Behind a name: that its time is not its own, or when its probes were taken out. */
 static struct xsp_cell name_shown(struct xsp_report_at *at)

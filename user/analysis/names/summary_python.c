@@ -316,7 +316,7 @@ struct place {
 
 static struct xsp_cell time_cell(const struct sum *s)
 {
-	return s->measured > 0 ? xsp_cell_integer(s->ns) : xsp_cell_absent();
+	return xsp_cell_if(s->measured > 0, s->ns);
 }
 
 #define CELL(name, value) XSP_REPORT_CELL(name, struct xsp_summary_python, struct place, value)

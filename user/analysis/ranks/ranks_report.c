@@ -57,13 +57,12 @@ static enum unit unit_for(const struct xsp_ranks *j)
 
 static struct xsp_cell known(bool is, int64_t value)
 {
-	return is ? xsp_cell_integer((uint64_t)value) : (struct xsp_cell){XSP_CELL_ABSENT, {NULL}};
+	return is ? xsp_cell_integer((uint64_t)value) : xsp_cell_absent();
 }
 
 static struct xsp_cell share(int64_t part, int64_t all)
 {
-	return all > 0 ? xsp_cell_real((double)part / (double)all)
-		       : (struct xsp_cell){XSP_CELL_ABSENT, {NULL}};
+	return all > 0 ? xsp_cell_real((double)part / (double)all) : xsp_cell_absent();
 }
 
 /* ---- the job ---- */

@@ -124,7 +124,7 @@ struct outcome {
 #define OF(member) XSP_FIELD(struct outcome, member)
 XSP_REPORT_CELL(outcome_threshold, void, struct outcome, xsp_cell_text(row->threshold));
 XSP_REPORT_CELL(outcome_findings, void, struct outcome,
-		row->needs == NULL ? xsp_cell_integer(row->findings) : xsp_cell_absent());
+		xsp_cell_if(row->needs == NULL, row->findings));
 
 static const struct xsp_report_column columns[] = {
 	[XSP_RULES_KEY] = {"rule", "rule", XSP_UNIT_TEXT, true, OF(rule)},

@@ -151,8 +151,7 @@ XSP_REPORT_LISTED(analyze) *const listed[] = {&xsp_waits_thread_shape, &xsp_wait
 
 THREAD(thread_pid, xsp_cell_integer(row->thread->ns_pid));
 THREAD(thread_spans, xsp_cell_integer(xsp_waits_spans(of, row->thread)));
-THREAD(thread_faults, row->faults_known ? xsp_cell_integer(row->minor_faults + row->major_faults)
-					: xsp_cell_absent());
+THREAD(thread_faults, xsp_cell_if(row->faults_known, row->minor_faults + row->major_faults));
 
 static struct xsp_cell thread_shown(struct xsp_report_at *at)
 {
