@@ -25,7 +25,7 @@ static const struct xsp_report_column *find(const struct xsp_list *list, const c
 	return own != NULL ? own : find_in(list->columns, list->count, key, length);
 }
 
-static void put_json(struct xsp_json_writer *j, const char *key, const struct xsp_cell *cell)
+void xsp_cell_json(struct xsp_json_writer *j, const char *key, const struct xsp_cell *cell)
 {
 	if (cell->kind == XSP_CELL_BOOL)
 		xsp_json_bool(j, key, cell->integer != 0);
@@ -52,7 +52,7 @@ void xsp_list_json(struct xsp_json_writer *j, const struct xsp_list *list, const
 		const struct xsp_cell cell =
 			column != NULL ? xsp_report_cell(column, &at) : xsp_cell_absent();
 		if (column != NULL && (!optional || cell.kind != XSP_CELL_ABSENT))
-			put_json(j, column->key, &cell);
+			xsp_cell_json(j, column->key, &cell);
 		keys += length + optional;
 		keys += strspn(keys, " ");
 	}

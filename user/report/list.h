@@ -26,6 +26,8 @@ struct xsp_list {
 			sizeof(more) / sizeof((more)[0])                                           \
 	}
 
+/* A member of a JSON object; `key` NULL: of an array. What is not known is null. */
+void xsp_cell_json(struct xsp_json_writer *j, const char *key, const struct xsp_cell *cell);
 /*
  * Members of a JSON object, in the order of `keys`: "name calls total_ns?". Of a key with a question mark an absent value
  * is left out, else it is null.
