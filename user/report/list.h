@@ -66,7 +66,7 @@ void xsp_list_row(const struct xsp_list_text *t, FILE *f, const void *of, const 
  * column, a name, is cut, and spare ones are not shown. */
 #define XSP_LIST_MOST 16 /* columns */
 struct xsp_list_fit {
-	int widths[XSP_LIST_MOST]; /* of the columns behind the first one; -1: not shown */
+	int widths[XSP_LIST_MOST]; /* of all columns but the first one; -1: not shown */
 	size_t name;
 	bool cut; /* names that are longer; else these push their line aside */
 	bool narrow; /* spare columns are not shown */

@@ -50,7 +50,7 @@ XSP_REPORT_LISTED(analyze) *const listed[] = {&xsp_summary_names_shape};
 
 NAME(name_cpu_least, xsp_cell_if(row->cpu_known || row->cpu_ns > 0, row->cpu_ns));
 
-/* Behind a name: that its time is not its own, or when its probes were taken out. */
+/* A name, and what must be said with it: that its time is not its own, or when its probes were released. */
 static struct xsp_cell name_shown(struct xsp_report_at *at)
 {
 	const struct xsp_summary_names *names = at->of;
