@@ -37,13 +37,14 @@ MAY = {
     # what reads a capture knows nothing of what made it; of target/ it takes demangling
     "timeline": FACTS + ["target", "capture"],
     "model": FACTS + ["capture", "timeline"],
-    "analysis": FACTS + ["capture", "timeline", "model"],
+    "report": FACTS,  # sections as data, and how they are written: it knows no capture
+    "analysis": FACTS + ["capture", "timeline", "model", "report"],
     "export": FACTS + ["target", "capture", "timeline", "model"],
     "import": FACTS + ["capture"],  # writes captures
-    "page": FACTS + ["capture", "timeline", "model", "analysis", "export"],
-    "library": FACTS + ["capture", "timeline", "model", "analysis", "import"],
+    "page": FACTS + ["capture", "timeline", "model", "report", "analysis", "export"],
+    "library": FACTS + ["capture", "timeline", "model", "report", "analysis", "import"],
     "dump": FACTS + ["procfs", "target", "broker", "attach"],
-    "cli": LIVE + ["dump"] + ["capture", "record", "timeline", "model", "analysis", "export", "import", "page", "inject"],
+    "cli": LIVE + ["dump"] + ["capture", "record", "timeline", "model", "report", "analysis", "export", "import", "page", "inject"],
     "agent": [],  # lives in other people's processes: nothing of the tool
 }
 

@@ -152,9 +152,9 @@ static char *written(const struct xsp_report *r,
 static struct xsp_report *hand_made(const char *hostile)
 {
 	static const struct xsp_report_column columns[] = {
-		{"name", "name", XSP_UNIT_TEXT, true},
-		{"calls", "calls", XSP_UNIT_COUNT, false},
-		{"share", "share", XSP_UNIT_SHARE, false},
+		{"name", "name", XSP_UNIT_TEXT, true, XSP_BY_POSITION},
+		{"calls", "calls", XSP_UNIT_COUNT, false, XSP_BY_POSITION},
+		{"share", "share", XSP_UNIT_SHARE, false, XSP_BY_POSITION},
 	};
 	static const struct xsp_report_shape rows = {"head", "rows", "rows", columns, 3};
 	struct xsp_report *r;
@@ -220,8 +220,8 @@ Test(analyze, where_to_look_is_exact)
 Test(analyze, lines_do_not_wrap_on_a_terminal)
 {
 	static const struct xsp_report_column columns[] = {
-		{"rule", "rule", XSP_UNIT_TEXT, true},
-		{"title", "finding", XSP_UNIT_TEXT, false},
+		{"rule", "rule", XSP_UNIT_TEXT, true, XSP_BY_POSITION},
+		{"title", "finding", XSP_UNIT_TEXT, false, XSP_BY_POSITION},
 	};
 	static const struct xsp_report_shape rows = {"section", "rows", "rows", columns, 2};
 	char title[120];

@@ -910,10 +910,10 @@ Test(compare, findings_that_come_and_go)
 Test(compare, what_was_not_looked_for_has_not_come)
 {
 	static const struct xsp_report_column columns[] = {
-		{"rule", "rule", XSP_UNIT_TEXT, true},
-		{"threshold", "threshold", XSP_UNIT_TEXT, false},
-		{"findings", "findings", XSP_UNIT_COUNT, false},
-		{"needs", "needs", XSP_UNIT_TEXT, false},
+		{"rule", "rule", XSP_UNIT_TEXT, true, XSP_BY_POSITION},
+		{"threshold", "threshold", XSP_UNIT_TEXT, false, XSP_BY_POSITION},
+		{"findings", "findings", XSP_UNIT_COUNT, false, XSP_BY_POSITION},
+		{"needs", "needs", XSP_UNIT_TEXT, false, XSP_BY_POSITION},
 	};
 	const struct xsp_report_shape shape = {"rules", "rules", "rules", columns, 4};
 	struct xsp_report *a, *b = report_with("cudaMemcpy");

@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 
 #include "analysis/ranks/ranks.h"
-#include "analysis/report.h"
+#include "report/report.h"
 #include "capture_builder.h"
 
 #define RANKS 4

@@ -8,7 +8,7 @@
 #ifndef XSP_ANALYSIS_ANALYSIS_H
 #define XSP_ANALYSIS_ANALYSIS_H
 
-#include "analysis/report.h"
+#include "report/report.h"
 #include "timeline/timeline.h"
 
 struct xsp_analyze_options;

@@ -3,7 +3,7 @@
 #ifndef XSP_ANALYSIS_REPORT_HEAD_H
 #define XSP_ANALYSIS_REPORT_HEAD_H
 
-#include "analysis/report.h"
+#include "report/report.h"
 #include "timeline/timeline.h"
 
 /* Behind the run. */

@@ -6,39 +6,6 @@
 
 #include "base/json_writer.h"
 
-static void put_row(struct xsp_json_writer *j, const struct xsp_summary *s,
-		    const struct xsp_summary_row *row)
-{
-	const struct {
-		const char *key;
-		bool known;
-		uint64_t value;
-	} pairs[] = {
-		{"calls", true, row->calls},
-		{"measured", true, row->measured},
-		{"total_ns", row->outermost > 0, row->total_ns},
-		{"cpu_ns", row->cpu_known, row->cpu_ns},
-		{"cpu_least_ns", row->cpu_known || row->cpu_ns > 0, row->cpu_ns},
-		{"self_ns", row->timed > 0, row->self_ns},
-		{"mean_ns", row->measured > 0, row->mean_ns},
-		{"min_ns", row->measured > 0, row->min_ns},
-		{"p50_ns", row->measured > 0, row->p50_ns},
-		{"p99_ns", row->measured > 0, row->p99_ns},
-		{"max_ns", row->measured > 0, row->max_ns},
-		{"unfinished", true, row->unfinished},
-		{"unwound", true, row->unwound},
-		{"without_duration", true, row->points},
-	};
-
-	xsp_json_begin(j, NULL, '{');
-	xsp_json_text(j, "name", xsp_summary_text(s, row));
-	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
-		if (pairs[i].known)
-			xsp_json_number(j, pairs[i].key, pairs[i].value);
-	xsp_json_bool(j, "mostly_probes", row->mostly_probes);
-	xsp_json_end(j, '{');
-}
-
 static void put_head(struct xsp_json_writer *j, struct xsp_summary *s, struct xsp_capture_reader *r)
 {
 	const struct xsp_timeline_thread *threads;
@@ -77,10 +44,11 @@ int xsp_summary_write_json(struct xsp_summary *s, struct xsp_capture_reader *r, 
 
 	xsp_json_begin(&j, NULL, '{');
 	put_head(&j, s, r);
-	xsp_json_begin(&j, "names", '[');
-	for (size_t i = 0; i < n; i++)
-		put_row(&j, s, &rows[i]);
-	xsp_json_end(&j, '[');
+	xsp_list_json_rows(&j, "names", &xsp_summary_names_list,
+			   "name calls measured total_ns? cpu_ns? cpu_least_ns? self_ns? mean_ns? "
+			   "min_ns? p50_ns? p99_ns? max_ns? unfinished unwound without_duration "
+			   "mostly_probes",
+			   &(struct xsp_summary_names){.summary = s}, rows, sizeof(*rows), n);
 	xsp_summary_gpu_json(s->gpu, &j);
 	xsp_summary_memory_json(s->memory, r, &j);
 	xsp_summary_samples_json(s->samples, &j);

@@ -12,178 +12,55 @@
 
 /* ---- the table ---- */
 
-enum { CALLS, TOTAL, CPU, SELF, MEAN, P50, P99, MAX, COLUMNS };
-static const char *const titles[COLUMNS] = {"calls", "total", "on CPU", "self",
-					    "mean",  "p50",   "p99",	"max"};
-#define NAME_MIN 24 /* a name is not cut further than this */
-#define BEHIND_NAME 32 /* bytes of what name_of_row() adds */
-#define NAME_MAX_ALIGNED 64 /* in a pipe names are whole; longer ones push their numbers aside */
-
-struct cells {
-	char text[COLUMNS][XSP_UNITS_SIZE];
-};
-
-/* What is said of a name behind it: that its time is not its own, or not all of it is there. */
-static void name_of_row(const struct xsp_summary *s, struct xsp_capture_reader *r,
-			const struct xsp_summary_row *row, char *out, size_t size)
+static void print_table(struct xsp_summary *s, struct xsp_capture_reader *r, FILE *f,
+			const struct xsp_summary_print *how)
 {
-	const struct xsp_capture_let_go *let_gos;
-	const struct xsp_capture_probe *probes;
-	const char *name = xsp_summary_text(s, row);
-	size_t count = xsp_capture_let_gos(r, &let_gos);
-	uint64_t start, end;
-
-	xsp_capture_probes(r, &probes);
-	xsp_capture_window(r, &start, &end);
-	snprintf(out, size, "%s%s", name, row->mostly_probes ? " *" : "");
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(probes[let_gos[i].probe].name, name) == 0)
-			snprintf(out, size, "%s%s (until %.2f s)", name,
-				 row->mostly_probes ? " *" : "",
-				 let_gos[i].time_ns > start
-					 ? (double)(let_gos[i].time_ns - start) * 1e-9
-					 : 0.0);
-}
-
-static void fill_cells(const struct xsp_summary_row *r, struct cells *c)
-{
-	const uint64_t ns[COLUMNS] = {0,	  r->total_ns, r->cpu_ns, r->self_ns,
-				      r->mean_ns, r->p50_ns,   r->p99_ns, r->max_ns};
-	xsp_format_count(c->text[CALLS], r->calls);
-	for (int i = TOTAL; i < COLUMNS; i++) {
-		const bool least = i == CPU && !r->cpu_known && r->cpu_ns > 0;
-		if ((i == TOTAL	 ? r->outermost
-		     : i == CPU	 ? r->cpu_known || least
-		     : i == SELF ? r->timed
-				 : r->measured) == 0) {
-			snprintf(c->text[i], sizeof(c->text[i]), "-");
-			continue;
-		}
-		char figure[XSP_UNITS_SIZE];
-		snprintf(c->text[i], sizeof(c->text[i]), "%s%.28s", least ? ">=" : "",
-			 xsp_format_ns(figure, ns[i]));
-	}
-}
-
-/* What a narrow terminal does without, first what other columns tell of best. */
-static const int spare[] = {P50, MEAN, P99};
-
-struct layout {
-	int number[COLUMNS]; /* -1: not shown */
-	bool narrow; /* some of the spare ones are not shown */
-	size_t name; /* columns */
-	size_t longest;
-};
-
-static int max_int(int a, int b)
-{
-	return a > b ? a : b;
-}
-
-static int measure(const struct xsp_summary *s, struct xsp_capture_reader *reader,
-		   const struct xsp_summary_row *rows, size_t count, int width, struct layout *l)
-{
-	int numbers = 0;
-	struct cells c;
-	for (int i = 0; i < COLUMNS; i++)
-		l->number[i] = i == CPU && !xsp_timeline_has_waits(s->timeline)
-				       ? -1
-				       : (int)strlen(titles[i]);
-	l->name = 4;
-	l->narrow = false;
-	l->longest = 0;
-	for (size_t r = 0; r < count; r++) {
-		size_t length = strlen(xsp_summary_text(s, &rows[r])) + BEHIND_NAME;
-		if (length > l->longest)
-			l->longest = length;
-	}
-	char *name = malloc(l->longest + 1);
-	if (name == NULL)
-		return -ENOMEM;
-	for (size_t r = 0; r < count; r++) {
-		name_of_row(s, reader, &rows[r], name, l->longest + 1);
-		fill_cells(&rows[r], &c);
-		for (int i = 0; i < COLUMNS; i++)
-			if (l->number[i] >= 0)
-				l->number[i] = max_int(l->number[i], (int)strlen(c.text[i]));
-		size_t columns = xsp_printable(NULL, 0, name, 0);
-		if (columns > l->name)
-			l->name = columns;
-	}
-	free(name);
-	for (int i = 0; i < COLUMNS; i++)
-		numbers += l->number[i] >= 0 ? l->number[i] + 2 : 0;
-	const int name_least = l->name < NAME_MIN ? (int)l->name : NAME_MIN;
-	for (size_t i = 0; i < sizeof(spare) / sizeof(spare[0]); i++) {
-		if (width <= 0 || name_least + numbers <= width)
-			break;
-		numbers -= l->number[spare[i]] + 2;
-		l->number[spare[i]] = -1;
-		l->narrow = true;
-	}
-	if (width > 0 && (int)l->name + numbers > width)
-		l->name = (size_t)max_int(NAME_MIN, width - numbers);
-	if (width <= 0 && l->name > NAME_MAX_ALIGNED)
-		l->name = NAME_MAX_ALIGNED;
-	return 0;
-}
-
-static void print_cells(FILE *f, const struct layout *l, const char *name, size_t columns,
-			const struct cells *c)
-{
-	fputs(name, f);
-	fprintf(f, "%*s", (int)(l->name > columns ? l->name - columns : 0), "");
-	for (int i = 0; i < COLUMNS; i++)
-		if (l->number[i] >= 0)
-			fprintf(f, "  %*s", l->number[i], c == NULL ? titles[i] : c->text[i]);
-}
-
-static int print_table(struct xsp_summary *s, struct xsp_capture_reader *r, FILE *f,
-		       const struct xsp_summary_print *how)
-{
-	bool marked = false;
+	static const struct xsp_list_column columns[] = {
+		{.key = "shown"},
+		{.key = "calls"},
+		{.key = "total_ns"},
+		{.key = "self_ns"},
+		{.key = "mean_ns", .spare = 2},
+		{.key = "p50_ns", .spare = 3},
+		{.key = "p99_ns", .spare = 1},
+		{.key = "max_ns"},
+	};
+	static const struct xsp_list_column with_cpu[] = {
+		{.key = "shown"},
+		{.key = "calls"},
+		{.key = "total_ns"},
+		{.key = "cpu_shown"},
+		{.key = "self_ns"},
+		{.key = "mean_ns", .spare = 2},
+		{.key = "p50_ns", .spare = 3},
+		{.key = "p99_ns", .spare = 1},
+		{.key = "max_ns"},
+	};
+	const bool waits = xsp_timeline_has_waits(s->timeline);
+	const struct xsp_list_text text = {&xsp_summary_names_list, waits ? with_cpu : columns,
+					   waits ? 9 : 8, 0};
+	const struct xsp_summary_names names = {.summary = s, .reader = r};
 	const struct xsp_summary_row *rows;
-	struct layout l;
-	struct cells c;
 	const size_t all = xsp_summary_rows(s, &rows);
 	const size_t count = how->limit > 0 && how->limit < all ? how->limit : all;
+	struct xsp_list_fit fit;
+	bool marked = false;
+
 	if (all == 0)
-		return 0;
-	if (measure(s, r, rows, count, how->width, &l) < 0)
-		return -ENOMEM;
-	char *name = malloc(2 * (l.longest + 4));
-	if (name == NULL)
-		return -ENOMEM;
-	char *whole = name + l.longest + 4;
-	fputs(how->color ? "\033[1m" : "", f);
-	print_cells(f, &l, "name", 4, NULL);
-	fputs(how->color ? "\033[0m\n" : "\n", f);
-	for (size_t i = 0; i < count; i++) {
-		name_of_row(s, r, &rows[i], whole, l.longest + 1);
-		marked = marked || rows[i].mostly_probes;
-		size_t columns =
-			xsp_printable(name, l.longest + 4, whole, how->width > 0 ? l.name : 0);
-		fill_cells(&rows[i], &c);
-		print_cells(f, &l, name, columns, &c);
-		fputc('\n', f);
-	}
-	free(name);
+		return;
+	xsp_list_fit(&text, &names, rows, sizeof(*rows), count, how->width, &fit);
+	xsp_list_fitted(&text, &fit, f, &names, rows, sizeof(*rows), count, how->color);
 	if (count < all)
 		fprintf(f, "... and %zu more name%s\n", all - count, all - count == 1 ? "" : "s");
-	if (l.narrow) {
-		fputs("not shown, as the terminal is narrow:", f);
-		for (size_t i = 0; i < sizeof(spare) / sizeof(spare[0]); i++)
-			if (l.number[spare[i]] < 0)
-				fprintf(f, " %s", titles[spare[i]]);
-		fputc('\n', f);
-	}
+	xsp_list_hidden(&text, &fit, f);
+	for (size_t i = 0; i < count; i++)
+		marked = marked || rows[i].mostly_probes;
 	if (marked)
 		fputs("* in most calls most of the time is that of probes inside: without them it "
 		      "is "
 		      "less than half\n",
 		      f);
 	fputc('\n', f);
-	return 0;
 }
 
 /* ---- the lines after it ---- */
@@ -476,8 +353,12 @@ int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE 
 {
 	const struct note n = {.f = f, .color = how->color};
 	const struct xsp_health health = xsp_health_of(r);
-	int rc = how->by_line || how->by_module ? xsp_summary_python_write(s->python, f, how)
-						: print_table(s, r, f, how);
+	int rc = 0;
+
+	if (how->by_line || how->by_module)
+		rc = xsp_summary_python_write(s->python, f, how);
+	else
+		print_table(s, r, f, how);
 	if (rc < 0)
 		return rc;
 	xsp_summary_gpu_table(s->gpu, f, how);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/rules/rules.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "export/out.h"
@@ -128,7 +129,7 @@ int xsp_report_output_write(const struct xsp_report_output *o, const struct xsp_
 	size_t length = 0;
 	FILE *f = open_memstream(&text, &length);
 	int rc = f == NULL	     ? -ENOMEM
-		 : o->schema != NULL ? xsp_report_write_schema(o->schema, f)
+		 : o->schema != NULL ? xsp_report_write_schema(o->schema, xsp_rule_key, f)
 				     : o->format->write(report, f, &how);
 
 	if (f != NULL && fclose(f) != 0 && rc == 0)

@@ -3,7 +3,7 @@
 #ifndef XSP_CLI_REPORT_OUTPUT_H
 #define XSP_CLI_REPORT_OUTPUT_H
 
-#include "analysis/report.h"
+#include "report/report.h"
 #include "base/error.h"
 
 struct xsp_report_format;

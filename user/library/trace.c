@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "analysis/analyses.h"
-#include "analysis/report.h"
+#include "report/report.h"
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/u64map.h"

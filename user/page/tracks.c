@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report.h"
+#include "report/report.h"
 #include "base/arena.h"
 #include "base/grow.h"
 #include "base/text.h"

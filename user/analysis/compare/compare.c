@@ -131,50 +131,91 @@ static const char *side_name(size_t side)
 	return side < LABELS ? names[side] : "?";
 }
 
+struct of_side {
+	const char *side;
+	const struct xsp_compare_capture *capture;
+};
+
+#define CAPTURE(name, value) XSP_REPORT_CELL(capture_##name, void, struct of_side, value)
+
+CAPTURE(path, xsp_cell_text(row->capture->path));
+CAPTURE(recorded, xsp_cell_integer(xsp_series_recorded_ns(row->capture->series)));
+CAPTURE(steps, xsp_cell_if(xsp_series_step_count(row->capture->series) > 0,
+			   xsp_series_step_count(row->capture->series)));
+CAPTURE(lost, xsp_cell_if(row->capture->lost_known, row->capture->lost));
+CAPTURE(command, xsp_cell_text(row->capture->command));
+
+static const struct xsp_report_column capture_columns[] = {
+	{"side", "side", XSP_UNIT_TEXT, true, XSP_FIELD(struct of_side, side)},
+	{"capture", "capture", XSP_UNIT_TEXT, true, XSP_BY(capture_path)},
+	{"recorded", "recorded", XSP_UNIT_NS, false, XSP_BY(capture_recorded)},
+	{"steps", "steps", XSP_UNIT_COUNT, false, XSP_BY(capture_steps)},
+	{"lost", "lost", XSP_UNIT_COUNT, false, XSP_BY(capture_lost)},
+	{"command", "command", XSP_UNIT_TEXT, false, XSP_BY(capture_command)},
+};
+XSP_REPORT_SHAPE(compare, captures_shape, "compared", "captures", "Captures", capture_columns);
+
 static void put_captures(struct xsp_report_section *head, const struct xsp_compare_side *sides,
 			 size_t count)
 {
-	static const struct xsp_report_column columns[] = {
-		{"side", "side", XSP_UNIT_TEXT, true},
-		{"capture", "capture", XSP_UNIT_TEXT, true},
-		{"recorded", "recorded", XSP_UNIT_NS, false},
-		{"steps", "steps", XSP_UNIT_COUNT, false},
-		{"lost", "lost", XSP_UNIT_COUNT, false},
-		{"command", "command", XSP_UNIT_TEXT, false},
-	};
-	XSP_REPORT_SHAPE(compare, shape, "compared", "captures", "Captures", columns);
-	struct xsp_report_table *t = xsp_report_table(head, &shape);
+	struct xsp_report_table *t = xsp_report_table(head, &captures_shape);
 
 	for (size_t i = 0; i < count; i++)
-		for (size_t k = 0; k < sides[i].count; k++) {
-			const struct xsp_compare_capture *c = &sides[i].captures[k];
-			const uint64_t steps = xsp_series_step_count(c->series);
-			xsp_report_row(
-				t,
-				(const struct xsp_cell[]){
-					xsp_cell_text(side_name(i)),
-					xsp_cell_text(c->path),
-					xsp_cell_integer(xsp_series_recorded_ns(c->series)),
-					steps > 0 ? xsp_cell_integer(steps) : (struct xsp_cell){0},
-					c->lost_known ? xsp_cell_integer(c->lost)
-						      : (struct xsp_cell){0},
-					xsp_cell_text(c->command),
-				});
-		}
+		for (size_t k = 0; k < sides[i].count; k++)
+			xsp_report_add(t, NULL,
+				       &(struct of_side){side_name(i), &sides[i].captures[k]});
 }
 
 /* ---- tables ---- */
 
-/* `side` is absent where there are but two: then no column is shown for it. */
+/* A difference as it is shown: a share, or bytes. What is a thousand times as much says nothing but that it is not
+ * known. */
+static double display_value(const struct comparison *c, double difference)
+{
+	if (!c->d.known)
+		return NAN;
+	if (c->what == COMPARED_GROWTH)
+		return difference;
+	return fabs(difference) < log(1000) ? expm1(difference) : NAN;
+}
+
+static struct xsp_cell real(double value)
+{
+	return isfinite(value) ? xsp_cell_real(value) : xsp_cell_absent();
+}
+
+/* A row as it is shown. */
+struct verdict_row {
+	const struct comparison *c;
+	const char *name;
+	const char *side; /* NULL where there are but two: then no column is shown for it */
+	const char *verdict;
+	bool calls; /* are counted */
+};
+
+#define OF(member) XSP_FIELD(struct verdict_row, member)
+#define CELL(name, value) XSP_REPORT_CELL(compared_##name, void, struct verdict_row, value)
+
+CELL(change, real(display_value(row->c, row->c->d.by)));
+CELL(low, real(display_value(row->c, row->c->d.low)));
+CELL(high, real(display_value(row->c, row->c->d.high)));
+CELL(a, real(row->c->a));
+CELL(b, real(row->c->b));
+CELL(calls_a, real(row->calls ? row->c->calls_a : NAN));
+CELL(calls_b, real(row->calls ? row->c->calls_b : NAN));
+
 #define COLUMNS(value, difference)                                                                 \
 	{                                                                                          \
-		{"name", "name", XSP_UNIT_TEXT, true}, {"side", "side", XSP_UNIT_TEXT, true},      \
-			{"verdict", "verdict", XSP_UNIT_TEXT, false},                              \
-			{"change", "change", difference, false},                                   \
-			{"low", "from", difference, false}, {"high", "to", difference, false},     \
-			{"a", "A", value, false}, {"b", "B", value, false},                        \
-			{"calls_a", "calls A", XSP_UNIT_NUMBER, false},                            \
-			{"calls_b", "calls B", XSP_UNIT_NUMBER, false},                            \
+		{"name", "name", XSP_UNIT_TEXT, true, OF(name)},                                   \
+			{"side", "side", XSP_UNIT_TEXT, true, OF(side)},                           \
+			{"verdict", "verdict", XSP_UNIT_TEXT, false, OF(verdict)},                 \
+			{"change", "change", difference, false, XSP_BY(compared_change)},          \
+			{"low", "from", difference, false, XSP_BY(compared_low)},                  \
+			{"high", "to", difference, false, XSP_BY(compared_high)},                  \
+			{"a", "A", value, false, XSP_BY(compared_a)},                              \
+			{"b", "B", value, false, XSP_BY(compared_b)},                              \
+			{"calls_a", "calls A", XSP_UNIT_NUMBER, false, XSP_BY(compared_calls_a)},  \
+			{"calls_b", "calls B", XSP_UNIT_NUMBER, false, XSP_BY(compared_calls_b)},  \
 	}
 #define COLUMN_COUNT 10
 static const struct xsp_report_column of_times[COLUMN_COUNT] = COLUMNS(XSP_UNIT_NS, XSP_UNIT_SHARE);
@@ -242,22 +283,6 @@ struct writing {
 	unsigned found;
 };
 
-static struct xsp_cell real(double value)
-{
-	return isfinite(value) ? xsp_cell_real(value) : (struct xsp_cell){0};
-}
-
-/* A difference as it is shown: a share, or bytes. What is a thousand times as much says nothing but that it is not
- * known. */
-static double display_value(const struct comparison *c, double difference)
-{
-	if (!c->d.known)
-		return NAN;
-	if (c->what == COMPARED_GROWTH)
-		return difference;
-	return fabs(difference) < log(1000) ? expm1(difference) : NAN;
-}
-
 static double weight(const struct comparison *c)
 {
 	if (c->in_a != c->in_b)
@@ -292,19 +317,12 @@ static void put_row(struct writing *w, const struct comparison *c, const char *s
 	struct xsp_report_section *section = xsp_report_section(
 		w->report, kinds[c->what].shape.section, kinds[c->what].section_title);
 	struct xsp_report_table *table = xsp_report_table(section, &kinds[c->what].shape);
-	const bool calls = c->calls_a > 0 || c->calls_b > 0;
-	xsp_report_row(table, (const struct xsp_cell[COLUMN_COUNT]){
-				      xsp_cell_text(c->name),
-				      xsp_cell_text(side),
-				      xsp_cell_text(verdict_text),
-				      real(display_value(c, c->d.by)),
-				      real(display_value(c, c->d.low)),
-				      real(display_value(c, c->d.high)),
-				      real(c->a),
-				      real(c->b),
-				      real(calls ? c->calls_a : NAN),
-				      real(calls ? c->calls_b : NAN),
-			      });
+	const struct verdict_row row = {.c = c,
+					.name = c->name,
+					.side = side,
+					.verdict = verdict_text,
+					.calls = c->calls_a > 0 || c->calls_b > 0};
+	xsp_report_add(table, NULL, &row);
 	xsp_report_row_leads(table, sure);
 }
 
@@ -458,17 +476,26 @@ static bool is_of_machine(const struct pair *p, const struct xsp_report_finding 
 	return !p->repeats && rule >= 0 && xsp_rules[rule].machine;
 }
 
+/* A finding of one side. */
+struct side_finding {
+	const char *side; /* as in struct verdict_row */
+	struct xsp_report_finding finding;
+};
+
+#define FOUND(member) XSP_FIELD(struct side_finding, finding.member)
+
+static const struct xsp_report_column finding_columns[] = {
+	{"rule", "rule", XSP_UNIT_TEXT, true, FOUND(rule)},
+	{"subject", "of", XSP_UNIT_TEXT, true, FOUND(subject)},
+	{"side", "side", XSP_UNIT_TEXT, true, XSP_FIELD(struct side_finding, side)},
+	{"title", "finding", XSP_UNIT_TEXT, false, FOUND(title)},
+};
+XSP_REPORT_SHAPE(compare, came_shape, "bottlenecks", "came", "Came", finding_columns);
+XSP_REPORT_SHAPE(compare, went_shape, "bottlenecks", "went", "Went", finding_columns);
+
 /* Findings of all captures of one side, and none of the other. */
 static void put_findings(struct writing *w, const struct pair *p, bool came, const char *side)
 {
-	static const struct xsp_report_column columns[] = {
-		{"rule", "rule", XSP_UNIT_TEXT, true},
-		{"subject", "of", XSP_UNIT_TEXT, true},
-		{"side", "side", XSP_UNIT_TEXT, true},
-		{"title", "finding", XSP_UNIT_TEXT, false},
-	};
-	XSP_REPORT_SHAPE(compare, came_shape, "bottlenecks", "came", "Came", columns);
-	XSP_REPORT_SHAPE(compare, went_shape, "bottlenecks", "went", "Went", columns);
 	const struct xsp_compare_side *has = came ? p->b : p->a, *lacks = came ? p->a : p->b;
 	const struct xsp_report_found *all;
 	const size_t n = has->captures[0].report != NULL
@@ -485,9 +512,7 @@ static void put_findings(struct writing *w, const struct pair *p, bool came, con
 			xsp_report_section(w->report, "bottlenecks", "Bottlenecks");
 		struct xsp_report_table *t =
 			xsp_report_table(section, came ? &came_shape : &went_shape);
-		xsp_report_row(t, (const struct xsp_cell[]){
-					  xsp_cell_text(f->rule), xsp_cell_text(f->subject),
-					  xsp_cell_text(side), xsp_cell_text(f->title)});
+		xsp_report_add(t, NULL, &(struct side_finding){.side = side, .finding = *f});
 		if (!came)
 			continue;
 		struct xsp_report_finding copy = *f;

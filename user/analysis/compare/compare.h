@@ -10,7 +10,7 @@
 #ifndef XSP_ANALYSIS_COMPARE_H
 #define XSP_ANALYSIS_COMPARE_H
 
-#include "analysis/report.h"
+#include "report/report.h"
 #include "analysis/compare/series.h"
 
 struct xsp_compare_capture {

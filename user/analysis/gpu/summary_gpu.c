@@ -10,6 +10,7 @@
 #include "base/grow.h"
 #include "base/saturate.h"
 #include "base/u64map.h"
+#include "report/list.h"
 #include "base/units.h"
 
 #define KERNELS_SHOWN 10
@@ -213,30 +214,41 @@ static int by_total(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-#define NAME_COLUMNS 44
+#define KERNEL(member) XSP_FIELD(struct kernel, member)
+XSP_REPORT_CELL(kernel_mean, void, struct kernel,
+		row->whole > 0 && row->whole_ns != XSP_TOO_MUCH
+			? xsp_cell_integer(row->whole_ns / row->whole)
+			: xsp_cell_absent());
+
+static const struct xsp_report_column kernel_columns[] = {
+	{"name", "kernel", XSP_UNIT_TEXT, true, KERNEL(name)},
+	{"launches", "launches", XSP_UNIT_COUNT, false, KERNEL(calls)},
+	{"total_ns", "GPU time", XSP_UNIT_NS, false, KERNEL(total_ns)},
+	{"mean_ns", "mean", XSP_UNIT_NS, false, XSP_BY(kernel_mean)},
+	{"max_ns", "max", XSP_UNIT_NS, false, KERNEL(max_ns)},
+	{"whole_max_ns", "max", XSP_UNIT_NS, false, XSP_FIELD_IF(struct kernel, max_ns, whole)},
+};
+static const struct xsp_list kernel_list = XSP_LIST(kernel_columns);
 
 void xsp_summary_gpu_table(struct xsp_summary_gpu *g, FILE *f, const struct xsp_summary_print *how)
 {
+	static const struct xsp_list_column shown[] = {
+		{.key = "name", .width = -44},	     {.key = "launches", .width = 12},
+		{.key = "total_ns", .width = 9},     {.key = "mean_ns", .width = 9},
+		{.key = "whole_max_ns", .width = 9},
+	};
+	const struct xsp_list_text text = {&kernel_list, shown, sizeof(shown) / sizeof(shown[0]),
+					   0};
 	size_t shown_count =
 		how->limit > 0 && g->kernel_count > KERNELS_SHOWN ? KERNELS_SHOWN : g->kernel_count;
 
 	if (g->kernel_count == 0)
 		return;
 	qsort(g->kernels, g->kernel_count, sizeof(*g->kernels), by_total);
-	fprintf(f, "%s%-*s  %12s  %9s  %9s  %9s%s\n", how->color ? "\033[1m" : "", NAME_COLUMNS,
-		"kernel", "launches", "GPU time", "mean", "max", how->color ? "\033[0m" : "");
+	xsp_list_head(&text, f, how->color);
 	for (size_t i = 0; i < shown_count; i++) {
-		const struct kernel *k = &g->kernels[i];
-		char name[NAME_COLUMNS * 4 + 8], calls[XSP_UNITS_SIZE], total[XSP_UNITS_SIZE];
-		char mean[XSP_UNITS_SIZE], max[XSP_UNITS_SIZE];
-		size_t columns = xsp_printable(name, sizeof(name), k->name, NAME_COLUMNS);
-		fprintf(f, "%s%*s  %12s  %9s  %9s  %9s\n", name,
-			(int)(columns < NAME_COLUMNS ? NAME_COLUMNS - columns : 0), "",
-			xsp_format_count(calls, k->calls), xsp_format_ns(total, k->total_ns),
-			k->whole > 0 && k->whole_ns != XSP_TOO_MUCH
-				? xsp_format_ns(mean, k->whole_ns / k->whole)
-				: "-",
-			k->whole > 0 ? xsp_format_ns(max, k->max_ns) : "-");
+		xsp_list_row(&text, f, NULL, &g->kernels[i]);
+		fputc('\n', f);
 	}
 	if (shown_count < g->kernel_count)
 		fprintf(f, "... and %zu more kernels\n", g->kernel_count - shown_count);
@@ -341,28 +353,34 @@ void xsp_summary_gpu_print(struct xsp_summary_gpu *g, struct xsp_capture_reader 
 
 /* ---- JSON ---- */
 
-static void put_sum(struct xsp_json_writer *j, const char *key, uint64_t sum)
-{
-	if (sum == XSP_TOO_MUCH)
-		xsp_json_text(j, key, NULL);
-	else
-		xsp_json_number(j, key, sum);
-}
+#define USE_CELL(name, value)                                                                      \
+	XSP_REPORT_CELL(use_##name, struct xsp_timeline, struct xsp_memory_use, value)
 
-static void put_kernels(const struct xsp_summary_gpu *g, struct xsp_json_writer *j)
-{
-	xsp_json_begin(j, "kernels", '[');
-	for (size_t i = 0; i < g->kernel_count; i++) {
-		const struct kernel *k = &g->kernels[i];
-		xsp_json_begin(j, NULL, '{');
-		xsp_json_text(j, "name", k->name);
-		xsp_json_number(j, "launches", k->calls);
-		put_sum(j, "total_ns", k->total_ns);
-		xsp_json_number(j, "max_ns", k->max_ns);
-		xsp_json_end(j, '{');
-	}
-	xsp_json_end(j, '[');
-}
+USE_CELL(pid, xsp_cell_integer(xsp_summary_memory_pid(of, row)));
+USE_CELL(device, xsp_cell_if(row->device != XSP_GPU_NO_ID, row->device));
+USE_CELL(pinned, xsp_cell_bool(row->pool == XSP_MEMORY_PINNED));
+
+static const struct xsp_report_column use_columns[] = {
+	{"pid", "process", XSP_UNIT_NUMBER, true, XSP_BY(use_pid)},
+	{"device", "device", XSP_UNIT_NUMBER, true, XSP_BY(use_device)},
+	{"pinned_host", "pinned", XSP_UNIT_NUMBER, true, XSP_BY(use_pinned)},
+	{"peak_bytes", "at most", XSP_UNIT_BYTES, false, XSP_FIELD(struct xsp_memory_use, peak)},
+	{"bytes_at_end", "at the end", XSP_UNIT_BYTES, false,
+	 XSP_FIELD(struct xsp_memory_use, now)},
+	{"unknown_frees", "frees of what was there before", XSP_UNIT_COUNT, false,
+	 XSP_FIELD(struct xsp_memory_use, unknown_frees)},
+};
+static const struct xsp_list use_list = XSP_LIST(use_columns);
+
+XSP_REPORT_CELL(allocator_name, struct xsp_timeline, struct allocator,
+		row->any ? xsp_cell_text(xsp_timeline_name(of, row->name)) : xsp_cell_absent());
+
+static const struct xsp_report_column allocator_columns[] = {
+	{"name", "by", XSP_UNIT_TEXT, true, XSP_BY(allocator_name)},
+	{"bytes", "bytes", XSP_UNIT_BYTES, false, XSP_FIELD(struct allocator, bytes)},
+	{"calls", "calls", XSP_UNIT_COUNT, false, XSP_FIELD(struct allocator, calls)},
+};
+static const struct xsp_list allocator_list = XSP_LIST(allocator_columns);
 
 static void put_memory(const struct xsp_summary_gpu *g, struct xsp_json_writer *j)
 {
@@ -374,27 +392,35 @@ static void put_memory(const struct xsp_summary_gpu *g, struct xsp_json_writer *
 		if (xsp_memory_is_allocator(uses[i].pool))
 			continue;
 		xsp_json_begin(j, NULL, '{');
-		xsp_json_number(j, "pid", xsp_summary_memory_pid(g->timeline, &uses[i]));
-		if (uses[i].device != XSP_GPU_NO_ID)
-			xsp_json_number(j, "device", uses[i].device);
-		xsp_json_bool(j, "pinned_host", uses[i].pool == XSP_MEMORY_PINNED);
-		xsp_json_number(j, "peak_bytes", (uint64_t)uses[i].peak);
-		xsp_json_number(j, "bytes_at_end", (uint64_t)uses[i].now);
-		xsp_json_number(j, "unknown_frees", uses[i].unknown_frees);
+		xsp_list_json(j, &use_list,
+			      "pid device? pinned_host peak_bytes bytes_at_end unknown_frees",
+			      g->timeline, &uses[i]);
 		xsp_json_end(j, '{');
 	}
 	xsp_json_end(j, '[');
-	xsp_json_begin(j, "allocated_by", '[');
-	for (size_t i = 0; i < g->allocator_count; i++) {
-		const struct allocator *a = &g->allocators[i];
-		xsp_json_begin(j, NULL, '{');
-		xsp_json_text(j, "name", a->any ? xsp_timeline_name(g->timeline, a->name) : NULL);
-		put_sum(j, "bytes", a->bytes);
-		xsp_json_number(j, "calls", a->calls);
-		xsp_json_end(j, '{');
-	}
-	xsp_json_end(j, '[');
+	xsp_list_json_rows(j, "allocated_by", &allocator_list, "name bytes calls", g->timeline,
+			   g->allocators, sizeof(*g->allocators), g->allocator_count);
 }
+
+#define SUM(member) XSP_FIELD(struct xsp_summary_gpu, member)
+#define ACTIVITIES(name, kind)                                                                     \
+	XSP_REPORT_CELL(name, void, struct xsp_summary_gpu,                                        \
+			xsp_cell_integer(xsp_timeline_gpu(row->timeline)->activities[kind]))
+
+ACTIVITIES(sum_kernels, XSP_GPU_IS_KERNEL);
+ACTIVITIES(sum_copies, XSP_GPU_IS_MEMCPY);
+
+/* Calls, then what the GPU did. */
+#define CALLS 2
+static const struct xsp_report_column sums[] = {
+	{"api_calls", "calls of the API", XSP_UNIT_COUNT, false, SUM(calls)},
+	{"api_errors", "... that failed", XSP_UNIT_COUNT, false, SUM(failed)},
+	{"kernels", "kernels", XSP_UNIT_COUNT, false, XSP_BY(sum_kernels)},
+	{"kernels_ns", "... in all, of all streams", XSP_UNIT_NS, false, SUM(kernels_ns)},
+	{"copies", "copies", XSP_UNIT_COUNT, false, XSP_BY(sum_copies)},
+	{"copied_bytes", "... in all", XSP_UNIT_BYTES, false, SUM(bytes)},
+};
+static const struct xsp_list sum_list = XSP_LIST(sums);
 
 void xsp_summary_gpu_json(struct xsp_summary_gpu *g, struct xsp_json_writer *j)
 {
@@ -407,11 +433,9 @@ void xsp_summary_gpu_json(struct xsp_summary_gpu *g, struct xsp_json_writer *j)
 	if (g->allocator_count > 0)
 		qsort(g->allocators, g->allocator_count, sizeof(*g->allocators), by_bytes);
 	xsp_json_begin(j, "gpu", '{');
-	put_sum(j, "kernels_ns", g->kernels_ns);
-	put_sum(j, "copied_bytes", g->bytes);
-	xsp_json_number(j, "api_calls", g->calls);
-	xsp_json_number(j, "api_errors", g->failed);
-	put_kernels(g, j);
+	xsp_list_json(j, &sum_list, "kernels_ns copied_bytes api_calls api_errors", NULL, g);
+	xsp_list_json_rows(j, "kernels", &kernel_list, "name launches total_ns max_ns", NULL,
+			   g->kernels, sizeof(*g->kernels), g->kernel_count);
 	put_memory(g, j);
 	xsp_json_end(j, '{');
 }
@@ -432,20 +456,11 @@ void xsp_summary_gpu_report(struct xsp_summary_gpu *g, struct xsp_report *report
 		return;
 	struct xsp_report_section *section =
 		xsp_report_section(report, "cuda", "CUDA calls, kernels and copies");
-	xsp_report_value(section, "api_calls", "calls of the API", XSP_UNIT_COUNT,
-			 xsp_cell_integer(g->calls));
-	xsp_report_value(section, "api_errors", "... that failed", XSP_UNIT_COUNT,
-			 xsp_cell_integer(g->failed));
+	xsp_report_values_of(section, sums, CALLS, NULL, g);
 	if (!seen) {
 		xsp_report_note(section, "what the GPU did was not collected");
 		return;
 	}
-	xsp_report_value(section, "kernels", "kernels", XSP_UNIT_COUNT,
-			 xsp_cell_integer(c->activities[XSP_GPU_IS_KERNEL]));
-	xsp_report_value(section, "kernels_ns", "... in all, of all streams", XSP_UNIT_NS,
-			 xsp_cell_sum(g->kernels_ns));
-	xsp_report_value(section, "copies", "copies", XSP_UNIT_COUNT,
-			 xsp_cell_integer(c->activities[XSP_GPU_IS_MEMCPY]));
-	xsp_report_value(section, "copied_bytes", "... in all", XSP_UNIT_BYTES,
-			 xsp_cell_sum(g->bytes));
+	xsp_report_values_of(section, sums + CALLS, sizeof(sums) / sizeof(sums[0]) - CALLS, NULL,
+			     g);
 }

@@ -1,44 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "analysis/memory/summary_allocations.h"
+#include "analysis/memory/summary_allocations_private.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/memory/summary_memory.h"
 #include "base/grow.h"
 #include "base/text.h"
-#include "base/u64map.h"
-#include "base/units.h"
-#include "catalog/allocators.h"
 
-#define SITES_SHOWN 10
-#define LEAKS_SHOWN 5
-#define POOLS_SHOWN 16
 #define MAX_GROWTHS 16384U /* sites whose growth is followed: 600 bytes each */
-#define SPAN_MAX 400
-
-/* Those of the timeline whose spans only number ("ProfilerStep#17") are one. */
-struct site {
-	uint32_t where; /* index of the first one */
-	uint64_t alive_bytes, bytes;
-	double alive, allocations; /* blocks */
-	double variance; /* of alive_bytes */
-	struct xsp_growth *growth; /* of alive_bytes; NULL: too many sites */
-};
-
-struct xsp_summary_allocations {
-	struct xsp_timeline *timeline;
-	struct site *sites;
-	size_t count, capacity, growths;
-	struct xsp_u64map site_of; /* what names it → index */
-	uint32_t *index_of; /* by the timeline's index: 1 + index; 0: not met yet */
-	size_t index_of_count, index_of_capacity;
-	struct xsp_growth_clock clock;
-	bool known; /* what is alive */
-};
 
 int xsp_summary_allocations_new(struct xsp_timeline *t, struct xsp_summary_allocations **out)
 {
@@ -68,15 +38,16 @@ void xsp_summary_allocations_free(struct xsp_summary_allocations *a)
 /* ---- collecting ---- */
 
 /* The span's name; of those that only number what they have in common, in `common`. */
-static const char *span_of(const struct xsp_summary_allocations *a, const struct xsp_memory_site *s,
-			   char common[SPAN_MAX])
+const char *xsp_allocations_span(const struct xsp_summary_allocations *a,
+				 const struct xsp_memory_site *s, char common[XSP_ALLOCATIONS_SPAN])
 {
 	const char *name = s->in_span ? xsp_timeline_name(a->timeline, s->span) : "no span";
 	const size_t stem = xsp_timeline_step_stem(a->timeline, name);
 
 	if (stem == 0)
 		return name;
-	snprintf(common, SPAN_MAX, "%.*s*", (int)(stem < SPAN_MAX - 2 ? stem : SPAN_MAX - 2), name);
+	snprintf(common, XSP_ALLOCATIONS_SPAN, "%.*s*",
+		 (int)(stem < XSP_ALLOCATIONS_SPAN - 2 ? stem : XSP_ALLOCATIONS_SPAN - 2), name);
 	return common;
 }
 
@@ -84,10 +55,10 @@ static const char *span_of(const struct xsp_summary_allocations *a, const struct
 static int find_site(struct xsp_summary_allocations *a, uint32_t index)
 {
 	const struct xsp_memory_site *where;
-	char common[SPAN_MAX];
+	char common[XSP_ALLOCATIONS_SPAN];
 
 	xsp_timeline_memory_sites(a->timeline, &where);
-	const char *span = span_of(a, &where[index], common);
+	const char *span = xsp_allocations_span(a, &where[index], common);
 	const uint64_t key = span == common
 				     ? xsp_u64_mix(xsp_text_hash(span, strlen(span))) +
 					       xsp_u64_mix((uint64_t)where[index].module << 32 |
@@ -150,29 +121,12 @@ int xsp_summary_allocations_event(struct xsp_summary_allocations *a,
 
 /* ---- ranking ---- */
 
-static uint64_t whole(double blocks)
-{
-	return blocks > 0 ? (uint64_t)(blocks + 0.5) : 0;
-}
-
-#define NORMAL_95 1.96
-
-static uint64_t error_of(double variance)
-{
-	return variance > 0 ? (uint64_t)(NORMAL_95 * sqrt(variance)) : 0;
-}
-
-static bool is_heap(const struct xsp_summary_allocations *a)
-{
-	return xsp_timeline_heap_period(a->timeline) > 0;
-}
-
 bool xsp_summary_allocations_sure(const struct xsp_summary_allocations *a)
 {
 	return a->known && xsp_timeline_allocations_lost(a->timeline) == 0;
 }
 
-static int by_alive(const void *a, const void *b)
+int xsp_allocations_by_alive(const void *a, const void *b)
 {
 	const struct xsp_allocation_site *x = a, *y = b;
 
@@ -183,7 +137,7 @@ static int by_alive(const void *a, const void *b)
 	return x->where < y->where ? -1 : x->where > y->where;
 }
 
-static int by_slope(const void *a, const void *b)
+int xsp_allocations_by_slope(const void *a, const void *b)
 {
 	const struct xsp_allocation_site *x = a, *y = b;
 
@@ -191,7 +145,7 @@ static int by_slope(const void *a, const void *b)
 		return x->slope.grows ? -1 : 1;
 	if (x->slope.slope > y->slope.slope || x->slope.slope < y->slope.slope)
 		return x->slope.slope > y->slope.slope ? -1 : 1;
-	return by_alive(a, b);
+	return xsp_allocations_by_alive(a, b);
 }
 
 /* What is still alive was there to the recording's end, also if nobody has allocated since; what was given back was so
@@ -209,9 +163,9 @@ static struct xsp_slope slope_of(const struct xsp_summary_allocations *a, const 
 }
 
 /* All sites, the caller's to free; NULL: out of memory. steps: or NULL. */
-static struct xsp_allocation_site *rank(const struct xsp_summary_allocations *a,
-					const struct xsp_growth_steps *steps,
-					int (*order)(const void *, const void *))
+struct xsp_allocation_site *xsp_allocations_rank(const struct xsp_summary_allocations *a,
+						 const struct xsp_growth_steps *steps,
+						 int (*order)(const void *, const void *))
 {
 	const struct xsp_memory_site *where;
 	struct xsp_allocation_site *all = calloc(a->count + 1, sizeof(*all));
@@ -219,12 +173,13 @@ static struct xsp_allocation_site *rank(const struct xsp_summary_allocations *a,
 	xsp_timeline_memory_sites(a->timeline, &where);
 	for (size_t i = 0; all != NULL && i < a->count; i++) {
 		const struct site *s = &a->sites[i];
-		all[i] = (struct xsp_allocation_site){.where = &where[s->where],
-						      .alive = whole(s->alive),
-						      .alive_bytes = s->alive_bytes,
-						      .alive_error = error_of(s->variance),
-						      .allocations = whole(s->allocations),
-						      .bytes = s->bytes};
+		all[i] = (struct xsp_allocation_site){
+			.where = &where[s->where],
+			.alive = xsp_allocations_whole(s->alive),
+			.alive_bytes = s->alive_bytes,
+			.alive_error = xsp_allocations_error_of(s->variance),
+			.allocations = xsp_allocations_whole(s->allocations),
+			.bytes = s->bytes};
 		if (xsp_summary_allocations_sure(a) && s->growth != NULL)
 			all[i].slope = slope_of(a, s, steps);
 	}
@@ -233,453 +188,14 @@ static struct xsp_allocation_site *rank(const struct xsp_summary_allocations *a,
 	return all;
 }
 
-/* ---- printing ---- */
-
-static void join_names(const char *span, const char *place, const char *module, char *out,
-		       size_t size)
-{
-	snprintf(out, size, "%s%s%s%s%s", span, span[0] != '\0' && place[0] != '\0' ? " at " : "",
-		 place, module[0] != '\0' ? " in " : "", module);
-}
-
-/* Of the heap its functions say it all. */
-static bool is_bare(const struct xsp_summary_allocations *a, const struct xsp_memory_site *s)
-{
-	return is_heap(a) && !s->in_span && s->place != 0;
-}
-
-/* "aten::empty at train.py:21 train_step in Net_0.layers.0" */
-static void name_site(const struct xsp_summary_allocations *a, const struct xsp_memory_site *s,
-		      size_t columns, char *out, size_t size)
-{
-	char common[SPAN_MAX], span[400], place[400] = "", module[400] = "";
-
-	xsp_printable(span, sizeof(span), span_of(a, s, common), columns);
-	if (s->place != 0)
-		xsp_printable(place, sizeof(place), xsp_timeline_name(a->timeline, s->place - 1),
-			      columns * (is_bare(a, s) ? 2 : 1));
-	if (s->module != 0)
-		xsp_printable(module, sizeof(module), xsp_timeline_name(a->timeline, s->module - 1),
-			      columns);
-	join_names(is_bare(a, s) ? "" : span, place, module, out, size);
-}
-
-int xsp_summary_allocations_table(struct xsp_summary_allocations *a, FILE *f,
-				  const struct xsp_summary_print *how)
-{
-	/* "train.py:21 train_step" must be whole: what is longer than a line goes on in the next one */
-	const size_t columns = how->width > 130 ? ((size_t)how->width - 50) / 2
-			       : how->width > 0 ? 40
-						: 0;
-	struct xsp_allocation_site *all = a != NULL ? rank(a, NULL, by_alive) : NULL;
-	size_t shown_count = 0;
-
-	if (a == NULL || all == NULL)
-		return a == NULL ? 0 : -ENOMEM;
-	while (shown_count < a->count && (how->limit == 0 || shown_count < SITES_SHOWN))
-		shown_count++;
-	if (shown_count > 0)
-		fprintf(f, "%s%10s  %s%8s  %10s  %11s  %s%s\n", how->color ? "\033[1m" : "",
-			"alive", is_heap(a) ? " +- (95%)  " : "", "blocks", "allocated",
-			"allocations",
-			is_heap(a) ? "heap (estimated), by where" : "PyTorch's memory, by where",
-			how->color ? "\033[0m" : "");
-	for (size_t i = 0; i < shown_count; i++) {
-		const struct xsp_allocation_site *s = &all[i];
-		char alive[XSP_UNITS_SIZE] = "-", blocks[XSP_UNITS_SIZE] = "-";
-		char error[XSP_UNITS_SIZE] = "-", column[XSP_UNITS_SIZE + 16] = "";
-		char bytes[XSP_UNITS_SIZE], calls[XSP_UNITS_SIZE], where[1300];
-		if (a->known) {
-			xsp_format_bytes(alive, s->alive_bytes);
-			xsp_format_count(blocks, s->alive);
-			xsp_format_bytes(error, s->alive_error);
-		}
-		if (is_heap(a))
-			snprintf(column, sizeof(column), "%9s  ", error);
-		name_site(a, all[i].where, columns, where, sizeof(where));
-		fprintf(f, "%10s  %s%8s  %10s  %11s  %s\n", alive, column, blocks,
-			xsp_format_bytes(bytes, s->bytes), xsp_format_count(calls, s->allocations),
-			where);
-	}
-	if (shown_count > 0 && shown_count < a->count)
-		fprintf(f, "... and %zu more places\n", a->count - shown_count);
-	if (shown_count > 0)
-		fputc('\n', f);
-	free(all);
-	return 0;
-}
-
-/* "host memory", and where there are several processes " of process 4242" */
-static void name_pool(const struct xsp_summary_allocations *a, const struct xsp_memory_use *u,
-		      char *out, size_t size)
-{
-	char of[XSP_SUMMARY_MEMORY_OWNER];
-
-	xsp_summary_memory_owner(a->timeline, u, of);
-	if (u->pool == XSP_MEMORY_HEAP)
-		snprintf(out, size, "heap%s", of);
-	else if (u->device_type == XSP_C10_CPU)
-		snprintf(out, size, "host memory%s", of);
-	else if (u->device_type == XSP_C10_CUDA)
-		snprintf(out, size, "GPU memory of device %d%s", (int)u->device, of);
-	else
-		snprintf(out, size, "memory of device %d (type %u)%s", (int)u->device,
-			 u->device_type, of);
-}
-
-#define ERROR_SIZE (XSP_UNITS_SIZE + 8)
-
-/* " (+- 1.2 MiB)", or nothing. */
-static const char *format_error(char out[ERROR_SIZE], uint64_t bytes)
-{
-	char text[XSP_UNITS_SIZE];
-
-	out[0] = '\0';
-	if (bytes > 0)
-		snprintf(out, ERROR_SIZE, " (+- %s)", xsp_format_bytes(text, bytes));
-	return out;
-}
-
-static void print_use(const struct xsp_summary_allocations *a, const struct xsp_capture_reader *r,
-		      const struct xsp_memory_use *u, FILE *f)
-{
-	char pool[120], peak[XSP_UNITS_SIZE], now[XSP_UNITS_SIZE], bytes[XSP_UNITS_SIZE];
-	char calls[XSP_UNITS_SIZE], frees[XSP_UNITS_SIZE], when[XSP_UNITS_SIZE];
-	char error[3][ERROR_SIZE];
-	uint64_t start, end;
-
-	name_pool(a, u, pool, sizeof(pool));
-	xsp_capture_window(r, &start, &end);
-	fprintf(f, "%s%s, allocated since the recording began%s: ", is_heap(a) ? "" : "PyTorch's ",
-		pool, is_heap(a) ? ", as estimated from a sample" : "");
-	if (a->known)
-		fprintf(f, "%s%s at most (after %s), %s%s at the end; ",
-			xsp_format_bytes(peak, u->peak),
-			format_error(error[0], error_of(u->peak_variance)),
-			xsp_format_ns(when, u->peak_ns > start ? u->peak_ns - start : 0),
-			xsp_format_bytes(now, u->now),
-			format_error(error[1], error_of(u->now_variance)));
-	fprintf(f, "%s%s in %s allocations, %s frees", xsp_format_bytes(bytes, u->allocated),
-		format_error(error[2], error_of(u->allocated_variance)),
-		xsp_format_count(calls, whole(u->allocations)),
-		xsp_format_count(frees, whole(u->frees)));
-	if (u->unknown_frees > 0 && !is_heap(a)) /* what was sampled before is not known */
-		fprintf(f, ", and %s of what was there before",
-			xsp_format_count(calls, u->unknown_frees));
-	fputc('\n', f);
-}
-
-static void print_uses(const struct xsp_summary_allocations *a, const struct xsp_capture_reader *r,
-		       const struct xsp_memory_use *uses, size_t count, FILE *f)
-{
-	size_t pools = 0;
-
-	for (size_t i = 0; i < count; i++)
-		if (xsp_memory_is_allocator(uses[i].pool) && pools++ < POOLS_SHOWN)
-			print_use(a, r, &uses[i], f);
-	if (pools > POOLS_SHOWN)
-		fprintf(f, "... and that of %zu more devices or processes\n", pools - POOLS_SHOWN);
-}
-
-static void format_rate(char *out, size_t size, double bytes)
-{
-	char text[XSP_UNITS_SIZE];
-
-	snprintf(out, size, "%s%s", bytes < 0 ? "-" : "",
-		 xsp_format_bytes(text, (uint64_t)(bytes < 0 ? -bytes : bytes)));
-}
-
-/* "... of 12 places that came last it is not known whether they grow"; "": of none. */
-static const char *not_followed(const struct xsp_summary_allocations *a, char text[160])
-{
-	char count[XSP_UNITS_SIZE];
-
-	text[0] = '\0';
-	if (xsp_summary_allocations_sure(a) && a->count > a->growths)
-		snprintf(text, 160,
-			 "whether memory grows is followed at %s places: of the %s that "
-			 "came later it is not known",
-			 xsp_format_count(count, a->growths),
-			 xsp_format_count((char[XSP_UNITS_SIZE]){0}, a->count - a->growths));
-	return text;
-}
-
-static void print_leaks(const struct xsp_summary_allocations *a,
-			void (*warn)(void *ctx, const char *text), void *ctx)
-{
-	struct xsp_allocation_site *all = rank(a, NULL, by_slope);
-	size_t leaks = 0;
-
-	while (all != NULL && leaks < a->count && all[leaks].slope.grows)
-		leaks++;
-	for (size_t i = 0; i < leaks && i < LEAKS_SHOWN; i++) {
-		const struct xsp_allocation_site *r = &all[i];
-		char slope[40], low[40], high[40], alive[XSP_UNITS_SIZE], blocks[XSP_UNITS_SIZE];
-		char where[1300], text[1600];
-		format_rate(slope, sizeof(slope), r->slope.slope);
-		format_rate(low, sizeof(low), r->slope.low);
-		format_rate(high, sizeof(high), r->slope.high);
-		name_site(a, r->where, 0, where, sizeof(where));
-		snprintf(text, sizeof(text),
-			 "leak? only grows: %s, by %s a second (%s to %s): %s in %s blocks are "
-			 "alive",
-			 where, slope, low, high, xsp_format_bytes(alive, r->alive_bytes),
-			 xsp_format_count(blocks, r->alive));
-		warn(ctx, text);
-	}
-	if (leaks > LEAKS_SHOWN) {
-		char text[80];
-		snprintf(text, sizeof(text), "      and %zu more places that only grow",
-			 leaks - LEAKS_SHOWN);
-		warn(ctx, text);
-	}
-	free(all);
-}
-
-void xsp_summary_allocations_print(struct xsp_summary_allocations *a,
-				   const struct xsp_capture_reader *r, FILE *f,
-				   void (*warn)(void *ctx, const char *text), void *ctx)
-{
-	const struct xsp_memory_use *uses;
-	const size_t n = a != NULL ? xsp_timeline_memory(a->timeline, &uses) : 0;
-	const uint64_t lost = a != NULL ? xsp_timeline_allocations_lost(a->timeline) : 0;
-	char text[240], count[XSP_UNITS_SIZE];
-
-	if (a == NULL)
-		return;
-	print_uses(a, r, uses, n, f);
-	if (!a->known)
-		warn(ctx, "what is alive is not known: between the windows of --max-overhead "
-			  "allocations and frees were not seen; --max-overhead off sees all");
-	if (lost > 0) {
-		snprintf(
-			text, sizeof(text),
-			"allocations or frees that were not seen: %s: what is alive is wrong by as "
-			"many blocks, and what grows is not told%s",
-			xsp_format_count(count, lost),
-			xsp_capture_stats(r)->lost_entries > 0 ? "; a larger --buffer loses less"
-							       : "");
-		warn(ctx, text);
-	}
-	print_leaks(a, warn, ctx);
-	if (not_followed(a, text)[0] != '\0')
-		warn(ctx, text);
-}
-
-/* ---- JSON ---- */
-
-static void put_signed(struct xsp_json_writer *j, const char *key, double value)
-{
-	xsp_json_signed(j, key, (int64_t)value);
-}
-
-static void put_site(const struct xsp_summary_allocations *a, struct xsp_json_writer *j,
-		     const struct xsp_allocation_site *r)
-{
-	char common[SPAN_MAX];
-
-	xsp_json_begin(j, NULL, '{');
-	xsp_json_text(j, "name", r->where->in_span ? span_of(a, r->where, common) : NULL);
-	if (r->where->place != 0)
-		xsp_json_text(j, "at", xsp_timeline_name(a->timeline, r->where->place - 1));
-	if (r->where->file != 0) {
-		xsp_json_text(j, "file", xsp_timeline_name(a->timeline, r->where->file - 1));
-		xsp_json_number(j, "line", r->where->line);
-	}
-	if (r->where->module != 0)
-		xsp_json_text(j, "module", xsp_timeline_name(a->timeline, r->where->module - 1));
-	if (a->known) {
-		xsp_json_number(j, "alive_bytes", r->alive_bytes);
-		xsp_json_number(j, "alive", r->alive);
-	}
-	if (a->known && is_heap(a))
-		xsp_json_number(j, "alive_error_bytes", r->alive_error);
-	xsp_json_number(j, "allocated_bytes", r->bytes);
-	xsp_json_number(j, "allocations", r->allocations);
-	if (r->slope.known) {
-		put_signed(j, "bytes_a_second", r->slope.slope);
-		put_signed(j, "bytes_a_second_low", r->slope.low);
-		put_signed(j, "bytes_a_second_high", r->slope.high);
-	}
-	xsp_json_bool(j, "only_grows", r->slope.grows);
-	xsp_json_end(j, '{');
-}
-
-static void put_use(const struct xsp_summary_allocations *a, struct xsp_json_writer *j,
-		    const struct xsp_memory_use *u)
-{
-	xsp_json_begin(j, NULL, '{');
-	xsp_json_number(j, "pid", xsp_summary_memory_pid(a->timeline, u));
-	xsp_json_number(j, "device_type", u->device_type);
-	if (u->device_type != XSP_C10_CPU)
-		xsp_json_number(j, "device", u->device);
-	if (a->known) {
-		xsp_json_number(j, "peak_bytes", u->peak);
-		xsp_json_number(j, "end_bytes", u->now);
-	}
-	if (is_heap(a) && a->known) { /* 95 % */
-		xsp_json_number(j, "peak_error_bytes", error_of(u->peak_variance));
-		xsp_json_number(j, "end_error_bytes", error_of(u->now_variance));
-	}
-	if (is_heap(a))
-		xsp_json_number(j, "allocated_error_bytes", error_of(u->allocated_variance));
-	xsp_json_number(j, "allocated_bytes", u->allocated);
-	xsp_json_number(j, "allocations", whole(u->allocations));
-	xsp_json_number(j, "frees", whole(u->frees));
-	xsp_json_number(j, "unknown_frees", u->unknown_frees);
-	xsp_json_end(j, '{');
-}
-
-int xsp_summary_allocations_json(struct xsp_summary_allocations *a, struct xsp_json_writer *j)
-{
-	const struct xsp_memory_use *uses;
-	struct xsp_allocation_site *all = a != NULL ? rank(a, NULL, by_alive) : NULL;
-
-	if (a == NULL || all == NULL)
-		return a == NULL ? 0 : -ENOMEM;
-	const size_t n = xsp_timeline_memory(a->timeline, &uses);
-	xsp_json_begin(j, "allocations", '{');
-	xsp_json_number(j, "lost", xsp_timeline_allocations_lost(a->timeline));
-	if (is_heap(a)) /* estimates, from one sample in so many bytes */
-		xsp_json_number(j, "heap_sample_bytes", xsp_timeline_heap_period(a->timeline));
-	xsp_json_begin(j, "pools", '[');
-	for (size_t i = 0; i < n; i++)
-		if (xsp_memory_is_allocator(uses[i].pool))
-			put_use(a, j, &uses[i]);
-	xsp_json_end(j, '[');
-	xsp_json_begin(j, "sites", '[');
-	for (size_t i = 0; i < a->count; i++)
-		put_site(a, j, &all[i]);
-	xsp_json_end(j, '[');
-	xsp_json_end(j, '{');
-	free(all);
-	return 0;
-}
-
-/* ---- report ---- */
-
 struct xsp_allocation_site *xsp_summary_allocations_growing(const struct xsp_summary_allocations *a,
 							    const struct xsp_growth_steps *steps,
 							    size_t *count)
 {
-	struct xsp_allocation_site *all = rank(a, steps, by_slope);
+	struct xsp_allocation_site *all = xsp_allocations_rank(a, steps, xsp_allocations_by_slope);
 
 	*count = 0;
 	while (all != NULL && *count < a->count && all[*count].slope.grows)
 		(*count)++;
 	return all;
-}
-
-void xsp_summary_allocations_name(const struct xsp_summary_allocations *a,
-				  const struct xsp_memory_site *where, char *out, size_t size)
-{
-	const char *place =
-		where->place != 0 ? xsp_timeline_name(a->timeline, where->place - 1) : "";
-	const char *module =
-		where->module != 0 ? xsp_timeline_name(a->timeline, where->module - 1) : "";
-	char common[SPAN_MAX];
-
-	join_names(is_bare(a, where) ? "" : span_of(a, where, common), place, module, out, size);
-}
-
-static void report_pools(const struct xsp_summary_allocations *a,
-			 struct xsp_report_section *section)
-{
-	static const struct xsp_report_column columns[] = {
-		{"name", "allocator's", XSP_UNIT_TEXT, true},
-		{"peak_bytes", "at most", XSP_UNIT_BYTES, false},
-		{"end_bytes", "at the end", XSP_UNIT_BYTES, false},
-		{"allocated_bytes", "allocated", XSP_UNIT_BYTES, false},
-		{"allocations", "allocations", XSP_UNIT_COUNT, false},
-		{"frees", "frees", XSP_UNIT_COUNT, false},
-	};
-	XSP_REPORT_SHAPE(analyze, shape, "memory", "pools", "allocated since the recording began",
-			 columns);
-	const struct xsp_cell none = xsp_cell_text(NULL);
-	const struct xsp_memory_use *uses;
-	const size_t n = xsp_timeline_memory(a->timeline, &uses);
-	struct xsp_report_table *t = xsp_report_table(section, &shape);
-
-	for (size_t i = 0; i < n; i++) {
-		char pool[120];
-		if (!xsp_memory_is_allocator(uses[i].pool))
-			continue;
-		name_pool(a, &uses[i], pool, sizeof(pool));
-		const struct xsp_cell cells[] = {
-			xsp_cell_text(pool),
-			a->known ? xsp_cell_integer(uses[i].peak) : none,
-			a->known ? xsp_cell_integer(uses[i].now) : none,
-			xsp_cell_integer(uses[i].allocated),
-			xsp_cell_integer(whole(uses[i].allocations)),
-			xsp_cell_integer(whole(uses[i].frees)),
-		};
-		xsp_report_row(t, cells);
-	}
-}
-
-/* "/src/grow.c:12" */
-static struct xsp_cell source_of(const struct xsp_summary_allocations *a,
-				 const struct xsp_memory_site *where, char *text, size_t size)
-{
-	if (where->file == 0)
-		return xsp_cell_text(NULL);
-	snprintf(text, size, "%s:%" PRIu32, xsp_timeline_name(a->timeline, where->file - 1),
-		 where->line);
-	return xsp_cell_text(text);
-}
-
-int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp_report *report)
-{
-	static const struct xsp_report_column columns[] = {
-		{"name", "where", XSP_UNIT_TEXT, true},
-		{"alive_bytes", "alive", XSP_UNIT_BYTES, false},
-		{"alive", "blocks", XSP_UNIT_COUNT, false},
-		{"allocated_bytes", "allocated", XSP_UNIT_BYTES, false},
-		{"allocations", "allocations", XSP_UNIT_COUNT, false},
-		{"growth", "grows by", XSP_UNIT_BYTES_PER_SECOND, false},
-		{"growth_low", "at least (95%)", XSP_UNIT_BYTES_PER_SECOND, false},
-		{"growth_high", "at most", XSP_UNIT_BYTES_PER_SECOND, false},
-		{"source", "source", XSP_UNIT_TEXT, false},
-	};
-	XSP_REPORT_SHAPE(analyze, shape, "memory", "sites",
-			 "memory of the program's allocator, by where it was allocated", columns);
-	const struct xsp_cell none = xsp_cell_text(NULL);
-	struct xsp_allocation_site *all = a != NULL ? rank(a, NULL, by_alive) : NULL;
-	char text[160];
-
-	if (a == NULL || all == NULL)
-		return a == NULL ? 0 : -ENOMEM;
-	struct xsp_report_section *section = xsp_report_section(report, "memory", "Memory");
-	report_pools(a, section);
-	struct xsp_report_table *t = xsp_report_table(section, &shape);
-	for (size_t i = 0; i < a->count; i++) {
-		const struct xsp_slope *slope = &all[i].slope;
-		/* of most places all is given back again and again */
-		const bool changes = slope->known && (slope->low > 0 || slope->high < 0);
-		char name[1300], source[1100];
-		xsp_summary_allocations_name(a, all[i].where, name, sizeof(name));
-		const struct xsp_cell cells[] = {
-			xsp_cell_text(name),
-			a->known ? xsp_cell_integer(all[i].alive_bytes) : none,
-			a->known ? xsp_cell_integer(all[i].alive) : none,
-			xsp_cell_integer(all[i].bytes),
-			xsp_cell_integer(all[i].allocations),
-			changes ? xsp_cell_real(slope->slope) : none,
-			changes ? xsp_cell_real(slope->low) : none,
-			changes ? xsp_cell_real(slope->high) : none,
-			source_of(a, all[i].where, source, sizeof(source)),
-		};
-		xsp_report_row(t, cells);
-	}
-	if (is_heap(a))
-		xsp_report_note(section, "bytes and blocks are estimates, from a sample "
-					 "(--memory=malloc)");
-	if (not_followed(a, text)[0] != '\0')
-		xsp_report_note(section, text);
-	if (!xsp_summary_allocations_sure(a))
-		xsp_report_note(section, "what is alive is not known for sure, and what grows is "
-					 "not told: events were lost, or not all of the time was "
-					 "recorded");
-	free(all);
-	return 0;
 }

@@ -237,38 +237,38 @@ void xsp_summary_memory_json(struct xsp_summary_memory *m, const struct xsp_capt
 
 /* ---- report ---- */
 
+static const struct xsp_capture_process *described(const struct xsp_capture_reader *r,
+						   const struct process *p)
+{
+	return xsp_capture_process_of(r, p->pid);
+}
+
+#define CELL(name, value) XSP_REPORT_CELL(name, struct xsp_capture_reader, struct process, value)
+#define OF(member) XSP_FIELD(struct process, member)
+
+CELL(process_name, xsp_cell_text(described(of, row) != NULL ? described(of, row)->comm : NULL));
+CELL(process_pid,
+     xsp_cell_integer(described(of, row) != NULL ? described(of, row)->ns_pid : row->pid));
+
+static const struct xsp_report_column columns[] = {
+	{"name", "process", XSP_UNIT_TEXT, true, XSP_BY(process_name)},
+	{"pid", "pid", XSP_UNIT_NUMBER, false, XSP_BY(process_pid)},
+	{"start_bytes", "at the start", XSP_UNIT_BYTES, false, OF(first.resident)},
+	{"peak_bytes", "at most", XSP_UNIT_BYTES, false, OF(peak)},
+	{"end_bytes", "at the end", XSP_UNIT_BYTES, false, OF(last.resident)},
+	{"anonymous_bytes", "of it anonymous", XSP_UNIT_BYTES, false, OF(last.anonymous)},
+	{"swapped_bytes", "swapped out", XSP_UNIT_BYTES, false, OF(last.swapped)},
+};
+XSP_REPORT_SHAPE(analyze, shape, "memory", "processes", "resident memory of processes", columns);
+
 void xsp_summary_memory_report(struct xsp_summary_memory *m, const struct xsp_capture_reader *r,
 			       struct xsp_report *report)
 {
-	static const struct xsp_report_column columns[] = {
-		{"name", "process", XSP_UNIT_TEXT, true},
-		{"pid", "pid", XSP_UNIT_NUMBER, false},
-		{"start_bytes", "at the start", XSP_UNIT_BYTES, false},
-		{"peak_bytes", "at most", XSP_UNIT_BYTES, false},
-		{"end_bytes", "at the end", XSP_UNIT_BYTES, false},
-		{"anonymous_bytes", "of it anonymous", XSP_UNIT_BYTES, false},
-		{"swapped_bytes", "swapped out", XSP_UNIT_BYTES, false},
-	};
-	XSP_REPORT_SHAPE(analyze, shape, "memory", "processes", "resident memory of processes",
-			 columns);
-
 	if (m == NULL || m->count == 0)
 		return;
 	qsort(m->processes, m->count, sizeof(*m->processes), by_peak);
 	struct xsp_report_table *t =
 		xsp_report_table(xsp_report_section(report, "memory", "Memory"), &shape);
-	for (size_t i = 0; i < m->count; i++) {
-		const struct process *p = &m->processes[i];
-		const struct xsp_capture_process *d = xsp_capture_process_of(r, p->pid);
-		const struct xsp_cell cells[] = {
-			xsp_cell_text(d != NULL ? d->comm : NULL),
-			xsp_cell_integer(d != NULL ? d->ns_pid : p->pid),
-			xsp_cell_integer(p->first.resident),
-			xsp_cell_integer(p->peak),
-			xsp_cell_integer(p->last.resident),
-			xsp_cell_integer(p->last.anonymous),
-			xsp_cell_integer(p->last.swapped),
-		};
-		xsp_report_row(t, cells);
-	}
+	for (size_t i = 0; i < m->count; i++)
+		xsp_report_add(t, r, &m->processes[i]);
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "analysis/memory/growth.h"
-#include "analysis/report.h"
+#include "report/report.h"
 #include "analysis/names/summary.h"
 #include "base/json_writer.h"
 

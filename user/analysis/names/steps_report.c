@@ -85,12 +85,13 @@ static char *longer_text(const struct xsp_steps *s, const struct step *step)
 static int put_slowest(const struct xsp_steps *s, uint64_t from_ns, struct xsp_report_section *out)
 {
 	static const struct xsp_report_column columns[] = {
-		{"step", "step", XSP_UNIT_NUMBER, true},
-		{"time_ns", "time", XSP_UNIT_NS, false},
-		{"start_ns", "begins at", XSP_UNIT_TIME, false},
-		{"calls", "calls", XSP_UNIT_COUNT, false},
-		{"thread", "thread", XSP_UNIT_TEXT, false},
-		{"longer", "what took longer than in the mean", XSP_UNIT_TEXT, false},
+		{"step", "step", XSP_UNIT_NUMBER, true, XSP_BY_POSITION},
+		{"time_ns", "time", XSP_UNIT_NS, false, XSP_BY_POSITION},
+		{"start_ns", "begins at", XSP_UNIT_TIME, false, XSP_BY_POSITION},
+		{"calls", "calls", XSP_UNIT_COUNT, false, XSP_BY_POSITION},
+		{"thread", "thread", XSP_UNIT_TEXT, false, XSP_BY_POSITION},
+		{"longer", "what took longer than in the mean", XSP_UNIT_TEXT, false,
+		 XSP_BY_POSITION},
 	};
 	XSP_REPORT_SHAPE(analyze, shape, "steps", "slowest", "the slowest steps", columns);
 	struct xsp_report_table *t = xsp_report_table(out, &shape);
@@ -118,11 +119,11 @@ static int put_slowest(const struct xsp_steps *s, uint64_t from_ns, struct xsp_r
 static void put_threads(const struct xsp_steps *s, struct xsp_report_section *out)
 {
 	static const struct xsp_report_column columns[] = {
-		{"thread", "thread", XSP_UNIT_TEXT, true},
-		{"steps", "steps", XSP_UNIT_COUNT, false},
-		{"mean_ns", "mean", XSP_UNIT_NS, false},
-		{"max_ns", "max", XSP_UNIT_NS, false},
-		{"calls_per_step", "calls a step", XSP_UNIT_COUNT, false},
+		{"thread", "thread", XSP_UNIT_TEXT, true, XSP_BY_POSITION},
+		{"steps", "steps", XSP_UNIT_COUNT, false, XSP_BY_POSITION},
+		{"mean_ns", "mean", XSP_UNIT_NS, false, XSP_BY_POSITION},
+		{"max_ns", "max", XSP_UNIT_NS, false, XSP_BY_POSITION},
+		{"calls_per_step", "calls a step", XSP_UNIT_COUNT, false, XSP_BY_POSITION},
 	};
 	XSP_REPORT_SHAPE(analyze, shape, "steps", "threads", "steps by thread", columns);
 	struct xsp_report_table *t = xsp_report_table(out, &shape);

@@ -13,6 +13,7 @@
 #include "analysis/names/summary_samples.h"
 #include "analysis/names/summary_values.h"
 #include "analysis/waits/summary_waits.h"
+#include "report/list.h"
 
 struct summary_name {
 	char *text; /* of several names that only number: "ProfilerStep#*"; else NULL */
@@ -50,6 +51,15 @@ struct xsp_summary {
 	struct xsp_summary_python *python;
 	struct xsp_value_rows values;
 };
+
+struct xsp_summary_names {
+	struct xsp_summary *summary;
+	const struct xsp_capture_reader *reader; /* of texts: what is said of a name */
+	uint64_t steps; /* 0: none are marked */
+};
+/* The table of names, of rows of struct xsp_summary_row and the above. */
+extern const struct xsp_report_shape xsp_summary_names_shape;
+extern const struct xsp_list xsp_summary_names_list;
 
 /* What the row is called: raw bytes of the target's. */
 const char *xsp_summary_text(const struct xsp_summary *s, const struct xsp_summary_row *row);

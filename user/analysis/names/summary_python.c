@@ -16,8 +16,10 @@
 #include "base/text.h"
 #include "base/u64map.h"
 #include "base/units.h"
+#include "report/list.h"
 #include "timeline/python.h"
 
+#define INDENT_MAX 2000 /* of a module, as text */
 #define PATH_MAX_BYTES 2048 /* of a module's path; a longer one is cut there */
 
 struct sum {
@@ -291,64 +293,119 @@ int xsp_summary_python_modules(struct xsp_summary_python *s,
 
 /* ---- printing ---- */
 
-static void print_head(FILE *f, const struct xsp_summary_print *how, const char *what)
+static const char *line_text(const struct xsp_summary_python *s, const struct line *line,
+			     char out[XSP_PYTHON_LINE_MAX])
 {
-	fprintf(f, "%s%9s  %9s  %9s  %8s  %s%s\n", how->color ? "\033[1m" : "", "calls", "total",
-		"self", "share", what, how->color ? "\033[0m" : "");
+	struct xsp_python_line l;
+
+	if (!xsp_timeline_python_line(s->timeline, line->frame, &l))
+		return "[not known]";
+	xsp_python_line_show(&l, out);
+	return out;
 }
 
-static const char *time_of(char text[XSP_UNITS_SIZE], const struct sum *s)
+/* A line, a module, or what is in none. */
+struct place {
+	const char *name;
+	const struct sum *self, *total;
+	uint32_t indent; /* in a tree of modules */
+	/* of a line, apart */
+	const char *function, *file;
+	uint32_t line;
+};
+
+static struct xsp_cell time_cell(const struct sum *s)
 {
-	return s->measured > 0 ? xsp_format_ns(text, s->ns) : "-";
+	return xsp_cell_if(s->measured > 0, s->ns);
 }
 
-static void print_row(const struct xsp_summary_python *s, FILE *f,
-		      const struct xsp_summary_print *how, const struct sum *self,
-		      const struct sum *total, uint32_t indent, const char *name)
-{
-	char calls[XSP_UNITS_SIZE], all[XSP_UNITS_SIZE], own[XSP_UNITS_SIZE], share[XSP_UNITS_SIZE];
-	char text[PATH_MAX_BYTES + 4];
-	const uint32_t left = 43 + indent;
-	const size_t room = how->width > 0 && (uint32_t)how->width > left + 8
-				    ? (size_t)how->width - left
-			    : how->width > 0 ? 8
-					     : 0;
+#define CELL(name, value) XSP_REPORT_CELL(name, struct xsp_summary_python, struct place, value)
 
-	snprintf(share, sizeof(share), "%.2f %%",
-		 s->all.ns > 0 ? 100.0 * (double)self->ns / (double)s->all.ns : 0.0);
-	xsp_printable(text, sizeof(text), name, room);
-	fprintf(f, "%9s  %9s  %9s  %8s  %*s%s\n", xsp_format_count(calls, self->calls),
-		time_of(all, total), time_of(own, self), self->measured > 0 ? share : "-",
-		(int)indent, "", text);
+CELL(place_calls, xsp_cell_integer(row->self->calls));
+CELL(place_total, time_cell(row->total));
+CELL(place_self, time_cell(row->self));
+CELL(place_share, row->self->measured > 0 && of->all.ns > 0
+			  ? xsp_cell_real((double)row->self->ns / (double)of->all.ns)
+			  : xsp_cell_absent());
+
+static const struct xsp_report_column columns[] = {
+	{"name", "where", XSP_UNIT_TEXT, true, XSP_FIELD(struct place, name)},
+	{"calls", "calls", XSP_UNIT_COUNT, false, XSP_BY(place_calls)},
+	{"total_ns", "total", XSP_UNIT_NS, false, XSP_BY(place_total)},
+	{"self_ns", "self", XSP_UNIT_NS, false, XSP_BY(place_self)},
+	{"share", "share of self", XSP_UNIT_SHARE, false, XSP_BY(place_share)},
+};
+XSP_REPORT_SHAPE(analyze, modules_shape, "python", "modules", "by torch.nn.Module", columns);
+XSP_REPORT_SHAPE(analyze, lines_shape, "python", "lines", "by line that called", columns);
+
+static struct xsp_cell place_shown(struct xsp_report_at *at)
+{
+	const struct place *place = at->row;
+	const size_t left = 43 + (size_t)place->indent;
+	const size_t room = at->room > left + 8 ? at->room - left : at->room > 0 ? 8 : 0;
+
+	const size_t indent = place->indent < INDENT_MAX ? place->indent : INDENT_MAX;
+	memset(at->text, ' ', indent);
+	xsp_printable(at->text + indent, sizeof(at->text) - indent, place->name, room);
+	return xsp_cell_text(at->text);
+}
+
+/* Of no time at all it is nothing. */
+CELL(place_share_shown,
+     row->self->measured > 0 && of->all.ns == 0 ? xsp_cell_real(0) : place_share(at));
+
+static const struct xsp_report_column more_columns[] = {
+	{"share", "share", XSP_UNIT_SHARE, false, XSP_BY(place_share_shown)},
+	{"shown", "module", XSP_UNIT_TEXT, false, XSP_BY(place_shown)},
+	{"path", "path", XSP_UNIT_TEXT, false, XSP_FIELD(struct place, name)},
+	{"function", "function", XSP_UNIT_TEXT, false, XSP_FIELD(struct place, function)},
+	{"file", "file", XSP_UNIT_TEXT, false, XSP_FIELD(struct place, file)},
+	{"line", "line", XSP_UNIT_NUMBER, false, XSP_FIELD(struct place, line)},
+};
+static const struct xsp_list list = XSP_LIST_MORE(columns, more_columns);
+
+#define SHOWN(what)                                                                                \
+	{                                                                                          \
+		{.key = "calls", .width = 9}, {.key = "total_ns", .width = 9},                     \
+			{.key = "self_ns", .width = 9},                                            \
+			{.key = "share", .width = 8, .format = "%.2f %%", .times = 100},           \
+			{.key = "shown", .title = what},                                           \
+	}
+#define SHOWN_COUNT 5
+static const struct xsp_list_column lines_shown[SHOWN_COUNT] = SHOWN("line of Python");
+static const struct xsp_list_column modules_shown[SHOWN_COUNT] = SHOWN("module");
+
+static void print_row(const struct xsp_summary_python *s, FILE *f, const struct xsp_list_text *text,
+		      const struct place *place)
+{
+	xsp_list_row(text, f, s, place);
+	fputc('\n', f);
 }
 
 /* Spans that are in no row. */
 static void print_rest(const struct xsp_summary_python *s, FILE *f,
-		       const struct xsp_summary_print *how, const struct sum *rest,
-		       const char *name)
+		       const struct xsp_list_text *text, const struct sum *rest, const char *name)
 {
 	if (rest->calls + rest->measured > 0)
-		print_row(s, f, how, rest, rest, 0, name);
+		print_row(s, f, text, &(struct place){.name = name, .self = rest, .total = rest});
 }
 
 static void print_lines(const struct xsp_summary_python *s, FILE *f,
 			const struct xsp_summary_print *how)
 {
+	const struct xsp_list_text text = {&list, lines_shown, SHOWN_COUNT, (size_t)how->width};
 	const size_t shown_count =
 		how->limit > 0 && how->limit < s->line_count ? how->limit : s->line_count;
-	char text[XSP_PYTHON_LINE_MAX];
-	struct xsp_python_line l;
 
-	print_head(f, how, "line of Python");
+	xsp_list_head(&text, f, how->color);
 	for (size_t i = 0; i < shown_count; i++) {
-		const struct line *line = &s->lines[i];
-		if (xsp_timeline_python_line(s->timeline, line->frame, &l))
-			xsp_python_line_show(&l, text);
-		else
-			snprintf(text, sizeof(text), "[not known]");
-		print_row(s, f, how, &line->self, &line->total, 0, text);
+		char name[XSP_PYTHON_LINE_MAX];
+		print_row(s, f, &text,
+			  &(struct place){.name = line_text(s, &s->lines[i], name),
+					  .self = &s->lines[i].self,
+					  .total = &s->lines[i].total});
 	}
-	print_rest(s, f, how, &s->lineless, "[no line of Python]");
+	print_rest(s, f, &text, &s->lineless, "[no line of Python]");
 	if (shown_count < s->line_count)
 		fprintf(f, "... and %zu more line%s\n", s->line_count - shown_count,
 			s->line_count - shown_count == 1 ? "" : "s");
@@ -358,17 +415,22 @@ static void print_lines(const struct xsp_summary_python *s, FILE *f,
 static void print_modules(struct xsp_summary_python *s, FILE *f,
 			  const struct xsp_summary_print *how)
 {
+	const struct xsp_list_text text = {&list, modules_shown, SHOWN_COUNT, (size_t)how->width};
 	size_t hidden = 0;
 
 	sort(s, how->limit);
-	print_head(f, how, "module");
+	xsp_list_head(&text, f, how->color);
 	for (size_t i = 0; i < s->module_count; i++) {
 		const struct module *m = s->modules[i];
 		hidden += !m->is_shown;
 		if (m->is_shown)
-			print_row(s, f, how, &m->self, &m->total, 2 * m->depth, m->name);
+			print_row(s, f, &text,
+				  &(struct place){.name = m->name,
+						  .self = &m->self,
+						  .total = &m->total,
+						  .indent = 2 * m->depth});
 	}
-	print_rest(s, f, how, &s->moduleless, "[no module]");
+	print_rest(s, f, &text, &s->moduleless, "[no module]");
 	if (hidden > 0)
 		fprintf(f, "... and %zu more module%s\n", hidden, hidden == 1 ? "" : "s");
 	fputc('\n', f);
@@ -399,19 +461,12 @@ int xsp_summary_python_write(struct xsp_summary_python *s, FILE *f,
 	return rc;
 }
 
-static void put_sums(struct xsp_json_writer *j, const struct sum *self, const struct sum *total)
-{
-	xsp_json_number(j, "calls", self->calls);
-	if (total->measured > 0)
-		xsp_json_number(j, "total_ns", total->ns);
-	if (self->measured > 0)
-		xsp_json_number(j, "self_ns", self->ns);
-}
+#define SUMS "calls total_ns? self_ns?"
 
 static void put_rest(struct xsp_json_writer *j, const char *key, const struct sum *rest)
 {
 	xsp_json_begin(j, key, '{');
-	put_sums(j, rest, rest);
+	xsp_list_json(j, &list, SUMS, NULL, &(struct place){.self = rest, .total = rest});
 	xsp_json_end(j, '{');
 }
 
@@ -425,10 +480,12 @@ static int put_line(const struct xsp_summary_python *s, struct xsp_json_writer *
 	if (file == NULL)
 		return -ENOMEM;
 	xsp_json_begin(j, NULL, '{');
-	xsp_json_text(j, "function", l.function);
-	xsp_json_text(j, "file", file);
-	xsp_json_number(j, "line", l.line);
-	put_sums(j, &line->self, &line->total);
+	xsp_list_json(j, &list, "function file line " SUMS, s,
+		      &(struct place){.self = &line->self,
+				      .total = &line->total,
+				      .function = l.function,
+				      .file = file,
+				      .line = l.line});
 	xsp_json_end(j, '{');
 	free(file);
 	return 0;
@@ -451,8 +508,10 @@ int xsp_summary_python_json(struct xsp_summary_python *s, struct xsp_json_writer
 	xsp_json_begin(j, "modules", '[');
 	for (size_t i = 0; i < s->module_count; i++) {
 		xsp_json_begin(j, NULL, '{');
-		xsp_json_text(j, "path", s->modules[i]->path);
-		put_sums(j, &s->modules[i]->self, &s->modules[i]->total);
+		xsp_list_json(j, &list, "path " SUMS, s,
+			      &(struct place){.name = s->modules[i]->path,
+					      .self = &s->modules[i]->self,
+					      .total = &s->modules[i]->total});
 		xsp_json_end(j, '{');
 	}
 	xsp_json_end(j, '[');
@@ -460,45 +519,15 @@ int xsp_summary_python_json(struct xsp_summary_python *s, struct xsp_json_writer
 	return rc;
 }
 
-static struct xsp_cell time_cell(const struct sum *s)
-{
-	return s->measured > 0 ? xsp_cell_integer(s->ns) : xsp_cell_text(NULL);
-}
-
-static void report_row(const struct xsp_summary_python *s, struct xsp_report_table *t,
-		       const struct sum *self, const struct sum *total, const char *name)
-{
-	const struct xsp_cell cells[] = {
-		xsp_cell_text(name),
-		xsp_cell_integer(self->calls),
-		time_cell(total),
-		time_cell(self),
-		self->measured > 0 && s->all.ns > 0
-			? xsp_cell_real((double)self->ns / (double)s->all.ns)
-			: xsp_cell_text(NULL),
-	};
-
-	xsp_report_row(t, cells);
-}
-
 static void report_rest(const struct xsp_summary_python *s, struct xsp_report_table *t,
 			const struct sum *rest, const char *name)
 {
 	if (rest->calls + rest->measured > 0)
-		report_row(s, t, rest, rest, name);
+		xsp_report_add(t, s, &(struct place){.name = name, .self = rest, .total = rest});
 }
 
 int xsp_summary_python_report(struct xsp_summary_python *s, struct xsp_report *report)
 {
-	static const struct xsp_report_column columns[] = {
-		{"name", "where", XSP_UNIT_TEXT, true},
-		{"calls", "calls", XSP_UNIT_COUNT, false},
-		{"total_ns", "total", XSP_UNIT_NS, false},
-		{"self_ns", "self", XSP_UNIT_NS, false},
-		{"share", "share of self", XSP_UNIT_SHARE, false},
-	};
-	XSP_REPORT_SHAPE(analyze, modules, "python", "modules", "by torch.nn.Module", columns);
-	XSP_REPORT_SHAPE(analyze, lines, "python", "lines", "by line that called", columns);
 	int rc = s != NULL ? end(s) : 0;
 
 	if (rc < 0 || s == NULL || s->count == 0)
@@ -510,19 +539,22 @@ int xsp_summary_python_report(struct xsp_summary_python *s, struct xsp_report *r
 		snprintf(note, sizeof(note), "of the first %s", time);
 		xsp_report_note(section, note);
 	}
-	struct xsp_report_table *t = xsp_report_table(section, &lines);
+	struct xsp_report_table *t = xsp_report_table(section, &lines_shape);
 	for (size_t i = 0; i < s->line_count; i++) {
-		char text[XSP_PYTHON_LINE_MAX] = "[not known]";
-		struct xsp_python_line l;
-		if (xsp_timeline_python_line(s->timeline, s->lines[i].frame, &l))
-			xsp_python_line_show(&l, text);
-		report_row(s, t, &s->lines[i].self, &s->lines[i].total, text);
+		char text[XSP_PYTHON_LINE_MAX];
+		xsp_report_add(t, s,
+			       &(struct place){.name = line_text(s, &s->lines[i], text),
+					       .self = &s->lines[i].self,
+					       .total = &s->lines[i].total});
 	}
 	report_rest(s, t, &s->lineless, "[no line of Python]");
 	sort(s, 0);
-	t = xsp_report_table(section, &modules);
+	t = xsp_report_table(section, &modules_shape);
 	for (size_t i = 0; i < s->module_count; i++)
-		report_row(s, t, &s->modules[i]->self, &s->modules[i]->total, s->modules[i]->path);
+		xsp_report_add(t, s,
+			       &(struct place){.name = s->modules[i]->path,
+					       .self = &s->modules[i]->self,
+					       .total = &s->modules[i]->total});
 	if (s->module_count > 0)
 		report_rest(s, t, &s->moduleless, "[no module]");
 	return 0;

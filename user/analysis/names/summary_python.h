@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "analysis/report.h"
+#include "report/report.h"
 #include "analysis/names/summary.h"
 #include "base/json_writer.h"
 

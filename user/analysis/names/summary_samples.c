@@ -13,6 +13,7 @@
 #include "base/u64map.h"
 #include "base/units.h"
 #include "catalog/compilers.h"
+#include "report/list.h"
 
 #define SHORT_FILES_SHOWN 4
 #define LINES_SHOWN 10
@@ -158,39 +159,72 @@ static double uncertainty(uint64_t part, uint64_t all)
 	return 100 * fmax(share - low, high - share);
 }
 
-static void print_row(const struct xsp_summary_samples *s, FILE *f, const struct place *p,
-		      const struct xsp_summary_print *how, xsp_name_id name, xsp_name_id file)
+static xsp_name_id file_of(const struct place *p)
 {
-	char time[XSP_UNITS_SIZE], count[XSP_UNITS_SIZE], text[512], in[160] = "";
-	const size_t room = how->width > 44 ? (size_t)how->width - 44 : 0;
-
-	xsp_printable(text, sizeof(text), xsp_timeline_name(s->timeline, name), room);
-	if (file != 0)
-		xsp_printable(in, sizeof(in), xsp_timeline_name(s->timeline, file), 40);
-	fprintf(f, "%8s  %9s  %6.2f %%  %8.2f  %s%s%s%s\n", xsp_format_count(count, p->samples),
-		xsp_format_ns(time, p->ns), percent(p->ns, s->ns),
-		uncertainty(p->samples, s->samples), text, in[0] != '\0' ? " (" : "", in,
-		in[0] != '\0' ? ")" : "");
+	return (xsp_name_id)(p->key >> 32);
 }
 
-static void print_head(FILE *f, const struct xsp_summary_print *how, const char *what)
+#define CELL(name, value) XSP_REPORT_CELL(name, struct xsp_summary_samples, struct place, value)
+
+CELL(place_name, xsp_cell_text(xsp_timeline_name(of->timeline, (xsp_name_id)row->key)));
+CELL(place_share, xsp_cell_real(percent(row->ns, of->ns) / 100));
+CELL(place_off, xsp_cell_real(uncertainty(row->samples, of->samples) / 100));
+CELL(place_file,
+     xsp_cell_text(file_of(row) != 0 ? xsp_timeline_name(of->timeline, file_of(row)) : NULL));
+
+static const struct xsp_report_column columns[] = {
+	{"name", "where", XSP_UNIT_TEXT, true, XSP_BY(place_name)},
+	{"samples", "samples", XSP_UNIT_COUNT, false, XSP_FIELD(struct place, samples)},
+	{"cpu_ns", "on CPU", XSP_UNIT_NS, false, XSP_FIELD(struct place, ns)},
+	{"share", "share", XSP_UNIT_SHARE, false, XSP_BY(place_share)},
+	{"share_off", "+- (95%)", XSP_UNIT_SHARE, false, XSP_BY(place_off)},
+	{"file", "in", XSP_UNIT_TEXT, true, XSP_BY(place_file)},
+};
+XSP_REPORT_SHAPE(analyze, of_functions, "samples", "functions", "functions", columns);
+XSP_REPORT_SHAPE(analyze, of_lines, "samples", "lines", "lines of Python", columns);
+
+/* "name (file)", each not longer than there is room for it. */
+static struct xsp_cell place_shown(struct xsp_report_at *at)
 {
-	fprintf(f, "%s%8s  %9s  %8s  %8s  %s%s\n", how->color ? "\033[1m" : "", "samples", "on CPU",
-		"share", "+- (95%)", what, how->color ? "\033[0m" : "");
+	const struct xsp_summary_samples *s = at->of;
+	const struct place *p = at->row;
+	char in[160];
+
+	xsp_printable(at->text, 512, xsp_timeline_name(s->timeline, (xsp_name_id)p->key), at->room);
+	if (file_of(p) != 0) {
+		xsp_printable(in, sizeof(in), xsp_timeline_name(s->timeline, file_of(p)), 40);
+		snprintf(at->text + strlen(at->text), sizeof(in) + 4, " (%s)", in);
+	}
+	return xsp_cell_text(at->text);
 }
+
+static const struct xsp_report_column more_columns[] = {
+	{"shown", "function", XSP_UNIT_TEXT, false, XSP_BY(place_shown)},
+};
+static const struct xsp_list list = XSP_LIST_MORE(columns, more_columns);
 
 static void print_places(const struct xsp_summary_samples *s, FILE *f, struct places *p,
 			 size_t most, const struct xsp_summary_print *how, const char *what)
 {
+	const struct xsp_list_column shown[] = {
+		{.key = "samples", .width = 8},
+		{.key = "cpu_ns", .width = 9},
+		{.key = "share", .width = 8, .format = "%.2f %%", .times = 100},
+		{.key = "share_off", .width = 8, .format = "%.2f", .times = 100},
+		{.key = "shown", .title = what},
+	};
+	const struct xsp_list_text text = {&list, shown, sizeof(shown) / sizeof(shown[0]),
+					   how->width > 44 ? (size_t)how->width - 44 : 0};
 	const size_t shown_count = most > 0 && most < p->count ? most : p->count;
 
 	if (p->count == 0)
 		return;
 	qsort(p->list, p->count, sizeof(*p->list), by_time);
-	print_head(f, how, what);
-	for (size_t i = 0; i < shown_count; i++)
-		print_row(s, f, &p->list[i], how, (xsp_name_id)p->list[i].key,
-			  (xsp_name_id)(p->list[i].key >> 32));
+	xsp_list_head(&text, f, how->color);
+	for (size_t i = 0; i < shown_count; i++) {
+		xsp_list_row(&text, f, s, &p->list[i]);
+		fputc('\n', f);
+	}
 	if (shown_count < p->count)
 		fprintf(f, "... and %zu more\n", p->count - shown_count);
 	fputc('\n', f);
@@ -371,71 +405,54 @@ static void put_places(const struct xsp_summary_samples *s, struct places *p, co
 {
 	if (p->count > 0)
 		qsort(p->list, p->count, sizeof(*p->list), by_time);
-	xsp_json_begin(j, key, '[');
-	for (size_t i = 0; i < p->count; i++) {
-		const struct place *at = &p->list[i];
-		const xsp_name_id file = (xsp_name_id)(at->key >> 32);
-		xsp_json_begin(j, NULL, '{');
-		xsp_json_text(j, "name", xsp_timeline_name(s->timeline, (xsp_name_id)at->key));
-		if (file != 0)
-			xsp_json_text(j, "file", xsp_timeline_name(s->timeline, file));
-		xsp_json_number(j, "samples", at->samples);
-		xsp_json_number(j, "cpu_ns", at->ns);
-		xsp_json_end(j, '{');
-	}
-	xsp_json_end(j, '[');
+	xsp_list_json_rows(j, key, &list, "name file? samples cpu_ns", s, p->list, sizeof(*p->list),
+			   p->count);
 }
+
+#define SUM(member) XSP_FIELD(struct xsp_summary_samples, member)
+#define SUM_CELL(name, value) XSP_REPORT_CELL(sum_##name, void, struct xsp_summary_samples, value)
+
+SUM_CELL(hz, xsp_cell_integer(xsp_timeline_sample_hz(row->timeline)));
+SUM_CELL(clock, xsp_cell_text(xsp_timeline_sample_clock(row->timeline)));
+SUM_CELL(until, xsp_cell_if(xsp_timeline_samples_until_ns(row->timeline) != 0,
+			    xsp_timeline_samples_until_ns(row->timeline)));
+
+static const struct xsp_report_column sums[] = {
+	{"samples", "samples", XSP_UNIT_COUNT, false, SUM(samples)},
+	{"cpu_ns", "of time on CPUs", XSP_UNIT_NS, false, SUM(ns)},
+	{"kernel_ns", "... in the kernel", XSP_UNIT_NS, false, SUM(kernel_ns)},
+};
+static const struct xsp_report_column more_sums[] = {
+	{"hz", "a second", XSP_UNIT_COUNT, false, XSP_BY(sum_hz)},
+	{"clock", "by", XSP_UNIT_TEXT, false, XSP_BY(sum_clock)},
+	{"without_caller", "without a known caller", XSP_UNIT_COUNT, false, SUM(short_samples)},
+	{"beyond_copy", "deeper than what is read", XSP_UNIT_COUNT, false, SUM(beyond)},
+	{"until_ns", "until", XSP_UNIT_TIME, false, XSP_BY(sum_until)},
+};
+static const struct xsp_list sum_list = XSP_LIST_MORE(sums, more_sums);
 
 void xsp_summary_samples_json(struct xsp_summary_samples *s, struct xsp_json_writer *j)
 {
 	if (s == NULL)
 		return;
 	xsp_json_begin(j, "samples", '{');
-	xsp_json_number(j, "samples", s->samples);
-	xsp_json_number(j, "cpu_ns", s->ns);
-	xsp_json_number(j, "kernel_ns", s->kernel_ns);
-	xsp_json_number(j, "hz", xsp_timeline_sample_hz(s->timeline));
-	xsp_json_text(j, "clock", xsp_timeline_sample_clock(s->timeline));
-	xsp_json_number(j, "without_caller", s->short_samples);
-	xsp_json_number(j, "beyond_copy", s->beyond);
-	if (xsp_timeline_samples_until_ns(s->timeline) != 0)
-		xsp_json_number(j, "until_ns", xsp_timeline_samples_until_ns(s->timeline));
+	xsp_list_json(j, &sum_list,
+		      "samples cpu_ns kernel_ns hz clock without_caller beyond_copy until_ns?",
+		      NULL, s);
 	put_places(s, &s->functions, "functions", j);
 	put_places(s, &s->lines, "lines", j);
 	xsp_json_end(j, '{');
 }
 
 static void report_places(const struct xsp_summary_samples *s, struct places *p,
-			  struct xsp_report_section *section, bool functions)
+			  struct xsp_report_section *section, const struct xsp_report_shape *shape)
 {
-	static const struct xsp_report_column columns[] = {
-		{"name", "where", XSP_UNIT_TEXT, true},
-		{"samples", "samples", XSP_UNIT_COUNT, false},
-		{"cpu_ns", "on CPU", XSP_UNIT_NS, false},
-		{"share", "share", XSP_UNIT_SHARE, false},
-		{"share_off", "+- (95%)", XSP_UNIT_SHARE, false},
-		{"file", "in", XSP_UNIT_TEXT, true},
-	};
-	XSP_REPORT_SHAPE(analyze, of_functions, "samples", "functions", "functions", columns);
-	XSP_REPORT_SHAPE(analyze, of_lines, "samples", "lines", "lines of Python", columns);
-	struct xsp_report_table *t =
-		xsp_report_table(section, functions ? &of_functions : &of_lines);
+	struct xsp_report_table *t = xsp_report_table(section, shape);
 
 	if (p->count > 0)
 		qsort(p->list, p->count, sizeof(*p->list), by_time);
-	for (size_t i = 0; i < p->count; i++) {
-		const struct place *at = &p->list[i];
-		const xsp_name_id file = (xsp_name_id)(at->key >> 32);
-		const struct xsp_cell cells[] = {
-			xsp_cell_text(xsp_timeline_name(s->timeline, (xsp_name_id)at->key)),
-			xsp_cell_integer(at->samples),
-			xsp_cell_integer(at->ns),
-			xsp_cell_real(percent(at->ns, s->ns) / 100),
-			xsp_cell_real(uncertainty(at->samples, s->samples) / 100),
-			xsp_cell_text(file != 0 ? xsp_timeline_name(s->timeline, file) : NULL),
-		};
-		xsp_report_row(t, cells);
-	}
+	for (size_t i = 0; i < p->count; i++)
+		xsp_report_add(t, s, &p->list[i]);
 }
 
 void xsp_summary_samples_report(struct xsp_summary_samples *s, struct xsp_report *report)
@@ -445,12 +462,7 @@ void xsp_summary_samples_report(struct xsp_summary_samples *s, struct xsp_report
 	struct xsp_report_section *section =
 		xsp_report_section(report, "samples", "Samples: where the time on CPUs went");
 
-	xsp_report_value(section, "samples", "samples", XSP_UNIT_COUNT,
-			 xsp_cell_integer(s->samples));
-	xsp_report_value(section, "cpu_ns", "of time on CPUs", XSP_UNIT_NS,
-			 xsp_cell_integer(s->ns));
-	xsp_report_value(section, "kernel_ns", "... in the kernel", XSP_UNIT_NS,
-			 xsp_cell_integer(s->kernel_ns));
-	report_places(s, &s->functions, section, true);
-	report_places(s, &s->lines, section, false);
+	xsp_report_values_of(section, sums, sizeof(sums) / sizeof(sums[0]), NULL, s);
+	report_places(s, &s->functions, section, &of_functions);
+	report_places(s, &s->lines, section, &of_lines);
 }

@@ -5,55 +5,61 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "report/list.h"
 
-#define NAME_COLUMNS 40
-
-static const char *const titles[] = {"values", "last", "min", "mean", "max"};
-#define COLUMNS (sizeof(titles) / sizeof(titles[0]))
-
-/* What is not known is "-". */
-static void put_real(char out[XSP_UNITS_SIZE], bool known, double value)
+static struct xsp_cell real_if(bool known, double value)
 {
-	if (known)
-		snprintf(out, XSP_UNITS_SIZE, "%.6g", value);
-	else
-		snprintf(out, XSP_UNITS_SIZE, "-");
+	return known && isfinite(value) ? xsp_cell_real(value) : xsp_cell_absent();
 }
 
-static void print_row(const struct xsp_value_row *row, const char *name, FILE *f)
-{
-	char cells[COLUMNS][XSP_UNITS_SIZE], printable[4 * NAME_COLUMNS + 4];
-	const bool known = row->finite > 0;
-	const size_t columns = xsp_printable(printable, sizeof(printable), name, NAME_COLUMNS);
+#define CELL(name, value) XSP_REPORT_CELL(name, struct xsp_timeline, struct xsp_value_row, value)
 
-	xsp_format_count(cells[0], row->count);
-	put_real(cells[1], true, row->last);
-	put_real(cells[2], known, row->min);
-	put_real(cells[3], known, row->mean);
-	put_real(cells[4], known, row->max);
-	fprintf(f, "%s%*s", printable, (int)(NAME_COLUMNS - columns), "");
-	for (size_t i = 0; i < COLUMNS; i++)
-		fprintf(f, "  %12s", cells[i]);
-	if (row->finite < row->count)
-		fprintf(f, "  %s not finite, in no figure but the last",
-			xsp_format_count(cells[0], row->count - row->finite));
-	fputc('\n', f);
-}
+CELL(value_name, xsp_cell_text(xsp_timeline_name(of, row->name)));
+CELL(value_last, xsp_cell_real(row->last)); /* also where it is no number */
+CELL(value_min, real_if(row->finite > 0, row->min));
+CELL(value_mean, real_if(row->finite > 0, row->mean));
+CELL(value_max, real_if(row->finite > 0, row->max));
+CELL(value_not_finite, xsp_cell_integer(row->count - row->finite));
+
+static const struct xsp_report_column columns[] = {
+	{"name", "value", XSP_UNIT_TEXT, true, XSP_BY(value_name)},
+	{"count", "told", XSP_UNIT_COUNT, false, XSP_FIELD(struct xsp_value_row, count)},
+	{"last", "last", XSP_UNIT_NUMBER, false, XSP_BY(value_last)},
+	{"min", "min", XSP_UNIT_NUMBER, false, XSP_BY(value_min)},
+	{"mean", "mean", XSP_UNIT_NUMBER, false, XSP_BY(value_mean)},
+	{"max", "max", XSP_UNIT_NUMBER, false, XSP_BY(value_max)},
+	{"not_finite", "not finite", XSP_UNIT_COUNT, false, XSP_BY(value_not_finite)},
+};
+XSP_REPORT_SHAPE(analyze, shape, "values", "values", "values", columns);
+
+static const struct xsp_list list = XSP_LIST(columns);
 
 void xsp_summary_values_write(const struct xsp_value_rows *r, const struct xsp_timeline *t, FILE *f,
 			      const struct xsp_summary_print *how)
 {
+	static const struct xsp_list_column shown[] = {
+		{.key = "name", .width = -40},
+		{.key = "count", .title = "values", .width = 12},
+		{.key = "last", .width = 12, .format = "%.6g"},
+		{.key = "min", .width = 12, .format = "%.6g"},
+		{.key = "mean", .width = 12, .format = "%.6g"},
+		{.key = "max", .width = 12, .format = "%.6g"},
+	};
+	const struct xsp_list_text text = {&list, shown, sizeof(shown) / sizeof(shown[0]), 0};
 	const size_t shown_count = how->limit > 0 && how->limit < r->count ? how->limit : r->count;
+	char count[XSP_UNITS_SIZE];
 
 	if (r->count == 0)
 		return;
-	fputs(how->color ? "\033[1m" : "", f);
-	fprintf(f, "%-*s", NAME_COLUMNS, "value");
-	for (size_t i = 0; i < COLUMNS; i++)
-		fprintf(f, "  %12s", titles[i]);
-	fputs(how->color ? "\033[0m\n" : "\n", f);
-	for (size_t i = 0; i < shown_count; i++)
-		print_row(&r->rows[i], xsp_timeline_name(t, r->rows[i].name), f);
+	xsp_list_head(&text, f, how->color);
+	for (size_t i = 0; i < shown_count; i++) {
+		const struct xsp_value_row *row = &r->rows[i];
+		xsp_list_row(&text, f, t, row);
+		if (row->finite < row->count)
+			fprintf(f, "  %s not finite, in no figure but the last",
+				xsp_format_count(count, row->count - row->finite));
+		fputc('\n', f);
+	}
 	if (shown_count < r->count)
 		fprintf(f, "... and %zu more\n", r->count - shown_count);
 	fputc('\n', f);
@@ -62,62 +68,21 @@ void xsp_summary_values_write(const struct xsp_value_rows *r, const struct xsp_t
 void xsp_summary_values_json(const struct xsp_value_rows *r, const struct xsp_timeline *t,
 			     struct xsp_json_writer *j)
 {
-	if (r->count == 0)
-		return;
-	xsp_json_begin(j, "values", '[');
-	for (size_t i = 0; i < r->count; i++) {
-		const struct xsp_value_row *row = &r->rows[i];
-		const bool known = row->finite > 0;
-		xsp_json_begin(j, NULL, '{');
-		xsp_json_text(j, "name", xsp_timeline_name(t, row->name));
-		xsp_json_number(j, "count", row->count);
-		xsp_json_number(j, "not_finite", row->count - row->finite);
-		xsp_json_real(j, "last", row->last);
-		xsp_json_real(j, "min", known ? row->min : (double)NAN);
-		xsp_json_real(j, "mean", known ? row->mean : (double)NAN);
-		xsp_json_real(j, "max", known ? row->max : (double)NAN);
-		xsp_json_end(j, '{');
-	}
-	xsp_json_end(j, '[');
+	if (r->count > 0)
+		xsp_list_json_rows(j, "values", &list, "name count not_finite last min mean max", t,
+				   r->rows, sizeof(*r->rows), r->count);
 }
 
 /* ---- a report ---- */
 
-static struct xsp_cell real_if(bool known, double value)
-{
-	return known && isfinite(value) ? xsp_cell_real(value) : xsp_cell_text(NULL);
-}
-
 static void report_rows(const struct xsp_value_rows *r, const struct xsp_timeline *t,
 			struct xsp_report *report)
 {
-	static const struct xsp_report_column columns[] = {
-		{"name", "value", XSP_UNIT_TEXT, true},
-		{"count", "told", XSP_UNIT_COUNT, false},
-		{"last", "last", XSP_UNIT_NUMBER, false},
-		{"min", "min", XSP_UNIT_NUMBER, false},
-		{"mean", "mean", XSP_UNIT_NUMBER, false},
-		{"max", "max", XSP_UNIT_NUMBER, false},
-		{"not_finite", "not finite", XSP_UNIT_COUNT, false},
-	};
-	XSP_REPORT_SHAPE(analyze, shape, "values", "values", "values", columns);
 	struct xsp_report_table *table = xsp_report_table(
 		xsp_report_section(report, "values", "Values that the program tells"), &shape);
 
-	for (size_t i = 0; i < r->count; i++) {
-		const struct xsp_value_row *row = &r->rows[i];
-		const bool known = row->finite > 0;
-		const struct xsp_cell cells[] = {
-			xsp_cell_text(xsp_timeline_name(t, row->name)),
-			xsp_cell_integer(row->count),
-			real_if(true, row->last),
-			real_if(known, row->min),
-			real_if(known, row->mean),
-			real_if(known, row->max),
-			xsp_cell_integer(row->count - row->finite),
-		};
-		xsp_report_row(table, cells);
-	}
+	for (size_t i = 0; i < r->count; i++)
+		xsp_report_add(table, t, &r->rows[i]);
 }
 
 void xsp_summary_values_report(const struct xsp_value_rows *r, const struct xsp_timeline *t,

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/report.h"
+#include "report/report.h"
 #include "base/error.h"
 #include "timeline/timeline.h"
 

@@ -57,13 +57,12 @@ static enum unit unit_for(const struct xsp_ranks *j)
 
 static struct xsp_cell known(bool is, int64_t value)
 {
-	return is ? xsp_cell_integer((uint64_t)value) : (struct xsp_cell){XSP_CELL_ABSENT, {NULL}};
+	return is ? xsp_cell_integer((uint64_t)value) : xsp_cell_absent();
 }
 
 static struct xsp_cell share(int64_t part, int64_t all)
 {
-	return all > 0 ? xsp_cell_real((double)part / (double)all)
-		       : (struct xsp_cell){XSP_CELL_ABSENT, {NULL}};
+	return all > 0 ? xsp_cell_real((double)part / (double)all) : xsp_cell_absent();
 }
 
 /* ---- the job ---- */
@@ -200,49 +199,44 @@ static int64_t mean_step(const struct rank *k, bool own)
 	return count > 0 ? sum / count : 0;
 }
 
+#define RANK(member) XSP_FIELD(struct rank, member)
+#define RANK_MET(member) XSP_FIELD_IF(struct rank, member, matched)
+#define RANK_CELL(name, value) XSP_REPORT_CELL(rank_##name, struct xsp_ranks, struct rank, value)
+
+RANK_CELL(number, known(row->number >= 0, row->number));
+RANK_CELL(host, xsp_cell_text(row->host[0] != '\0' ? row->host : NULL));
+RANK_CELL(blocked_share,
+	  row->matched > 0 ? share(row->blocked_ns, row->recorded_ns) : known(false, 0));
+RANK_CELL(transfer, known(row->matched > 0, row->in_ns - row->waited_ns));
+RANK_CELL(step, known(row->step_count > 0, mean_step(row, false)));
+RANK_CELL(own_step, known(row->step_count > 0, mean_step(row, true)));
+RANK_CELL(shift, known(of->hosts > 1, row->shift_ns));
+
+static const struct xsp_report_column rank_columns[] = {
+	{"rank", "rank", XSP_UNIT_COUNT, true, XSP_BY(rank_number)},
+	{"host", "host", XSP_UNIT_TEXT, false, XSP_BY(rank_host)},
+	{"process", "process", XSP_UNIT_NUMBER, false, RANK(display_pid)},
+	{"collectives", "collectives", XSP_UNIT_COUNT, false, RANK(matched)},
+	{"last", "last to come", XSP_UNIT_COUNT, false, RANK_MET(times_last)},
+	{"late_ns", "late by", XSP_UNIT_NS, false, RANK_MET(late_ns)},
+	{"waited_ns", "waited for others", XSP_UNIT_NS, false, RANK_MET(waited_ns)},
+	{"blocked_ns", "of that blocked", XSP_UNIT_NS, false, RANK_MET(blocked_ns)},
+	{"blocked_share", "of its time", XSP_UNIT_SHARE, false, XSP_BY(rank_blocked_share)},
+	{"transfer_ns", "in transfers", XSP_UNIT_NS, false, XSP_BY(rank_transfer)},
+	{"steps", "steps", XSP_UNIT_COUNT, false, RANK(step_count)},
+	{"step_ns", "a step", XSP_UNIT_NS, false, XSP_BY(rank_step)},
+	{"own_step_ns", "without waiting", XSP_UNIT_NS, false, XSP_BY(rank_own_step)},
+	{"clock_shift_ns", "clock moved by, ns", XSP_UNIT_NUMBER, false, XSP_BY(rank_shift)},
+};
+XSP_REPORT_SHAPE(analyze, ranks_shape, "ranks", "ranks", "Ranks", rank_columns);
+
 static void report_ranks(struct found *f)
 {
-	static const struct xsp_report_column columns[] = {
-		{"rank", "rank", XSP_UNIT_COUNT, true},
-		{"host", "host", XSP_UNIT_TEXT, false},
-		{"process", "process", XSP_UNIT_NUMBER, false},
-		{"collectives", "collectives", XSP_UNIT_COUNT, false},
-		{"last", "last to come", XSP_UNIT_COUNT, false},
-		{"late_ns", "late by", XSP_UNIT_NS, false},
-		{"waited_ns", "waited for others", XSP_UNIT_NS, false},
-		{"blocked_ns", "of that blocked", XSP_UNIT_NS, false},
-		{"blocked_share", "of its time", XSP_UNIT_SHARE, false},
-		{"transfer_ns", "in transfers", XSP_UNIT_NS, false},
-		{"steps", "steps", XSP_UNIT_COUNT, false},
-		{"step_ns", "a step", XSP_UNIT_NS, false},
-		{"own_step_ns", "without waiting", XSP_UNIT_NS, false},
-		{"clock_shift_ns", "clock moved by, ns", XSP_UNIT_NUMBER, false},
-	};
-	XSP_REPORT_SHAPE(analyze, shape, "ranks", "ranks", "Ranks", columns);
 	struct xsp_report_section *s = xsp_report_section(f->report, "ranks", "Ranks");
-	struct xsp_report_table *t = xsp_report_table(s, &shape);
+	struct xsp_report_table *t = xsp_report_table(s, &ranks_shape);
 
-	for (size_t i = 0; i < f->job->count; i++) {
-		const struct rank *k = &f->job->ranks[i];
-		const bool met = k->matched > 0, stepped = k->step_count > 0;
-		const struct xsp_cell cells[] = {
-			known(k->number >= 0, k->number),
-			xsp_cell_text(k->host[0] != '\0' ? k->host : NULL),
-			xsp_cell_integer(k->display_pid),
-			xsp_cell_integer(k->matched),
-			known(met, (int64_t)k->times_last),
-			known(met, k->late_ns),
-			known(met, k->waited_ns),
-			known(met, k->blocked_ns),
-			met ? share(k->blocked_ns, k->recorded_ns) : known(false, 0),
-			known(met, k->in_ns - k->waited_ns),
-			xsp_cell_integer(k->step_count),
-			known(stepped, mean_step(k, false)),
-			known(stepped, mean_step(k, true)),
-			known(f->job->hosts > 1, k->shift_ns),
-		};
-		xsp_report_row(t, cells);
-	}
+	for (size_t i = 0; i < f->job->count; i++)
+		xsp_report_add(t, f->job, &f->job->ranks[i]);
 	xsp_report_note(s,
 			"late by: in all, after the others' median, where it was more than what "
 			"ends lie apart; waited: from its own arrival to the last one's; blocked: "
@@ -252,7 +246,8 @@ static void report_ranks(struct found *f)
 /* ---- steps ---- */
 
 struct step_row {
-	size_t slowest;
+	uint64_t number;
+	const struct rank *slowest;
 	int64_t time_ns, own_ns, median_ns;
 	size_t ranks;
 };
@@ -262,7 +257,7 @@ static struct step_row step_row(const struct xsp_ranks *j, const struct rank *fi
 				const struct rank_step *at, int64_t *scratch)
 {
 	const int64_t middle = at->start_ns + (at->end_ns - at->start_ns) / 2 + first->shift_ns;
-	struct step_row row = {.slowest = 0, .own_ns = -1};
+	struct step_row row = {.number = at->number, .slowest = &j->ranks[0], .own_ns = -1};
 
 	for (size_t i = 0; i < j->count; i++) {
 		const struct rank *k = &j->ranks[i];
@@ -275,43 +270,40 @@ static struct step_row step_row(const struct xsp_ranks *j, const struct rank *fi
 		if (own <= row.own_ns)
 			continue;
 		row.own_ns = own;
-		row.slowest = i;
+		row.slowest = k;
 	}
 	row.median_ns = xsp_ranks_median(scratch, row.ranks);
 	return row;
 }
 
+#define STEP(member) XSP_FIELD(struct step_row, member)
+#define STEP_CELL(name, value) XSP_REPORT_CELL(name, struct found, struct step_row, value)
+
+STEP_CELL(slowest_rank, known(row->slowest->number >= 0, row->slowest->number));
+STEP_CELL(step_ranks, xsp_cell_integer(row->ranks));
+
+static const struct xsp_report_column step_columns[] = {
+	{"step", "step", XSP_UNIT_COUNT, true, STEP(number)},
+	{"time_ns", "time", XSP_UNIT_NS, false, STEP(time_ns)},
+	{"rank", "slowest rank", XSP_UNIT_COUNT, false, XSP_BY(slowest_rank)},
+	{"own_ns", "its own time", XSP_UNIT_NS, false, STEP(own_ns)},
+	{"median_own_ns", "median of the ranks", XSP_UNIT_NS, false, STEP(median_ns)},
+	{"ranks", "ranks", XSP_UNIT_COUNT, false, XSP_BY(step_ranks)},
+};
+XSP_REPORT_SHAPE(analyze, steps_shape, "rank_steps", "rank_steps", "Steps by rank", step_columns);
+
 static void put_steps(struct found *f, struct xsp_report_section *s, const struct rank *first)
 {
-	static const struct xsp_report_column columns[] = {
-		{"step", "step", XSP_UNIT_COUNT, true},
-		{"time_ns", "time", XSP_UNIT_NS, false},
-		{"rank", "slowest rank", XSP_UNIT_COUNT, false},
-		{"own_ns", "its own time", XSP_UNIT_NS, false},
-		{"median_own_ns", "median of the ranks", XSP_UNIT_NS, false},
-		{"ranks", "ranks", XSP_UNIT_COUNT, false},
-	};
-	XSP_REPORT_SHAPE(analyze, shape, "rank_steps", "rank_steps", "Steps by rank", columns);
-	struct xsp_report_table *t = xsp_report_table(s, &shape);
+	struct xsp_report_table *t = xsp_report_table(s, &steps_shape);
 	int64_t sum = 0, count = 0;
 	char text[128];
 
 	for (size_t i = 0; i < first->step_count; i++) {
 		const struct step_row row = step_row(f->job, first, &first->steps[i], f->scratch);
-		const struct rank *slowest = &f->job->ranks[row.slowest];
 		sum += first->steps[i].warm_up ? 0 : row.time_ns;
 		count += !first->steps[i].warm_up;
-		if (i >= STEPS_SHOWN)
-			continue;
-		const struct xsp_cell cells[] = {
-			xsp_cell_integer(first->steps[i].number),
-			xsp_cell_integer((uint64_t)row.time_ns),
-			known(slowest->number >= 0, slowest->number),
-			xsp_cell_integer((uint64_t)row.own_ns),
-			xsp_cell_integer((uint64_t)row.median_ns),
-			xsp_cell_integer(row.ranks),
-		};
-		xsp_report_row(t, cells);
+		if (i < STEPS_SHOWN)
+			xsp_report_add(t, f, &row);
 	}
 	xsp_report_value(s, "steps", "steps", XSP_UNIT_COUNT, xsp_cell_integer(first->step_count));
 	xsp_report_value(s, "mean_ns", "mean, of each step its slowest rank's", XSP_UNIT_NS,
@@ -388,47 +380,63 @@ static int by_waited(const void *a, const void *b)
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
+#define COLLECTIVE(member) XSP_FIELD(struct collective_sum, member)
+#define COLLECTIVE_CELL(name, value)                                                               \
+	XSP_REPORT_CELL(collective_##name, struct xsp_ranks, struct collective_sum, value)
+
+COLLECTIVE_CELL(name, xsp_cell_text(of->names[row->name]));
+COLLECTIVE_CELL(transfer, known(true, row->transfer_ns / (int64_t)row->calls));
+
+static struct xsp_cell collective_bytes(struct xsp_report_at *at)
+{
+	const uint64_t bytes = mean_bytes(at->of, ((const struct collective_sum *)at->row)->name);
+
+	return known(bytes > 0, (int64_t)bytes);
+}
+
+static struct xsp_cell collective_rank(struct xsp_report_at *at)
+{
+	int64_t late_ns;
+	const struct rank *latest =
+		latest_at(at->of, ((const struct collective_sum *)at->row)->name, &late_ns);
+
+	return latest != NULL ? known(latest->number >= 0, latest->number) : known(false, 0);
+}
+
+static struct xsp_cell collective_late(struct xsp_report_at *at)
+{
+	int64_t late_ns;
+	const struct rank *latest =
+		latest_at(at->of, ((const struct collective_sum *)at->row)->name, &late_ns);
+
+	return known(latest != NULL, late_ns);
+}
+
+static const struct xsp_report_column collective_columns[] = {
+	{"operator", "collective", XSP_UNIT_TEXT, true, XSP_BY(collective_name)},
+	{"calls", "calls", XSP_UNIT_COUNT, false, COLLECTIVE(calls)},
+	{"ranks", "ranks", XSP_UNIT_COUNT, false, COLLECTIVE(ranks)},
+	{"time_ns", "time in it", XSP_UNIT_NS, false, COLLECTIVE(in_ns)},
+	{"waited_ns", "for late ranks", XSP_UNIT_NS, false, COLLECTIVE(waited_ns)},
+	{"max_waited_ns", "at most", XSP_UNIT_NS, false, COLLECTIVE(most_waited_ns)},
+	{"transfer_ns", "transfer, mean", XSP_UNIT_NS, false, XSP_BY(collective_transfer)},
+	{"bytes", "bytes, mean", XSP_UNIT_BYTES, false, XSP_BY(collective_bytes)},
+	{"rank", "latest rank", XSP_UNIT_COUNT, false, XSP_BY(collective_rank)},
+	{"late_ns", "late by", XSP_UNIT_NS, false, XSP_BY(collective_late)},
+};
+XSP_REPORT_SHAPE(analyze, collectives_shape, "collectives", "collectives", "Collectives",
+		 collective_columns);
+
 static void report_collectives(struct found *f)
 {
-	static const struct xsp_report_column columns[] = {
-		{"operator", "collective", XSP_UNIT_TEXT, true},
-		{"calls", "calls", XSP_UNIT_COUNT, false},
-		{"ranks", "ranks", XSP_UNIT_COUNT, false},
-		{"time_ns", "time in it", XSP_UNIT_NS, false},
-		{"waited_ns", "for late ranks", XSP_UNIT_NS, false},
-		{"max_waited_ns", "at most", XSP_UNIT_NS, false},
-		{"transfer_ns", "transfer, mean", XSP_UNIT_NS, false},
-		{"bytes", "bytes, mean", XSP_UNIT_BYTES, false},
-		{"rank", "latest rank", XSP_UNIT_COUNT, false},
-		{"late_ns", "late by", XSP_UNIT_NS, false},
-	};
-	XSP_REPORT_SHAPE(analyze, shape, "collectives", "collectives", "Collectives", columns);
 	struct xsp_ranks *j = f->job;
 	struct xsp_report_section *s = xsp_report_section(f->report, "collectives", "Collectives");
-	struct xsp_report_table *t = xsp_report_table(s, &shape);
+	struct xsp_report_table *t = xsp_report_table(s, &collectives_shape);
 
 	if (j->collective_count > 0)
 		qsort(j->collectives, j->collective_count, sizeof(*j->collectives), by_waited);
-	for (size_t i = 0; i < j->collective_count; i++) {
-		const struct collective_sum *c = &j->collectives[i];
-		const uint64_t bytes = mean_bytes(j, c->name);
-		int64_t late_ns;
-		const struct rank *latest = latest_at(j, c->name, &late_ns);
-		const struct xsp_cell cells[] = {
-			xsp_cell_text(j->names[c->name]),
-			xsp_cell_integer(c->calls),
-			xsp_cell_integer(c->ranks),
-			known(true, c->in_ns),
-			known(true, c->waited_ns),
-			known(true, c->most_waited_ns),
-			known(true, c->transfer_ns / (int64_t)c->calls),
-			known(bytes > 0, (int64_t)bytes),
-			known(latest != NULL && latest->number >= 0,
-			      latest != NULL ? latest->number : 0),
-			known(latest != NULL, late_ns),
-		};
-		xsp_report_row(t, cells);
-	}
+	for (size_t i = 0; i < j->collective_count; i++)
+		xsp_report_add(t, j, &j->collectives[i]);
 	xsp_report_note(
 		s, "times are sums over the ranks; for late ranks: until the last one had come; "
 		   "transfer: what the last one to come took");

@@ -87,6 +87,11 @@ const struct xsp_rule xsp_rules[] = {
 };
 const size_t xsp_rule_count = sizeof(xsp_rules) / sizeof(xsp_rules[0]);
 
+const char *xsp_rule_key(size_t index)
+{
+	return index < xsp_rule_count ? xsp_rules[index].key : NULL;
+}
+
 long xsp_rule_index(const char *key, size_t length)
 {
 	for (size_t i = 0; i < xsp_rule_count; i++)
@@ -108,32 +113,29 @@ void xsp_rule_value(const struct xsp_rule *rule, double value, char out[XSP_RULE
 		snprintf(out, XSP_RULE_VALUE, "%g", value);
 }
 
-/* needs: NULL: it had what it needs. */
-static void put_row(struct xsp_report_table *t, const struct xsp_rule_context *c, size_t findings,
-		    const char *needs)
-{
-	char from[XSP_RULE_VALUE];
+/* What became of a rule. */
+struct outcome {
+	const char *rule;
+	char threshold[XSP_RULE_VALUE];
+	uint64_t findings;
+	const char *needs; /* NULL: it had what it needs */
+};
 
-	xsp_rule_value(c->rule, c->threshold, from);
-	const struct xsp_cell cells[] = {
-		[XSP_RULES_KEY] = xsp_cell_text(c->rule->key),
-		xsp_cell_text(from),
-		needs == NULL ? xsp_cell_integer(findings) : xsp_cell_text(NULL),
-		[XSP_RULES_NEEDS] = xsp_cell_text(needs),
-	};
+#define OF(member) XSP_FIELD(struct outcome, member)
+XSP_REPORT_CELL(outcome_threshold, void, struct outcome, xsp_cell_text(row->threshold));
+XSP_REPORT_CELL(outcome_findings, void, struct outcome,
+		xsp_cell_if(row->needs == NULL, row->findings));
 
-	xsp_report_row(t, cells);
-}
+static const struct xsp_report_column columns[] = {
+	[XSP_RULES_KEY] = {"rule", "rule", XSP_UNIT_TEXT, true, OF(rule)},
+	{"threshold", "threshold", XSP_UNIT_TEXT, false, XSP_BY(outcome_threshold)},
+	{"findings", "findings", XSP_UNIT_COUNT, false, XSP_BY(outcome_findings)},
+	[XSP_RULES_NEEDS] = {"needs", "no data: it needs", XSP_UNIT_TEXT, false, OF(needs)},
+};
+XSP_REPORT_SHAPE(analyze, shape, "rules", "rules", "what was looked for", columns);
 
 int xsp_rules_run(struct xsp_rule_context *c, const double *thresholds)
 {
-	static const struct xsp_report_column columns[] = {
-		{"rule", "rule", XSP_UNIT_TEXT, true},
-		{"threshold", "threshold", XSP_UNIT_TEXT, false},
-		{"findings", "findings", XSP_UNIT_COUNT, false},
-		{"needs", "no data: it needs", XSP_UNIT_TEXT, false},
-	};
-	XSP_REPORT_SHAPE(analyze, shape, "rules", "rules", "what was looked for", columns);
 	struct xsp_report_table *t =
 		xsp_report_table(xsp_report_section(c->report, "rules", "Rules"), &shape);
 	const struct xsp_report_found *all;
@@ -148,8 +150,11 @@ int xsp_rules_run(struct xsp_rule_context *c, const double *thresholds)
 		c->needs = &needs;
 		rc = c->rule->find(c);
 		c->needs = NULL;
-		put_row(t, c, xsp_report_findings(c->report, &all) - before,
-			rc == XSP_RULE_NO_DATA ? needs : NULL);
+		struct outcome outcome = {.rule = c->rule->key,
+					  .findings = xsp_report_findings(c->report, &all) - before,
+					  .needs = rc == XSP_RULE_NO_DATA ? needs : NULL};
+		xsp_rule_value(c->rule, c->threshold, outcome.threshold);
+		xsp_report_add(t, NULL, &outcome);
 	}
 	return rc < 0 ? rc : 0;
 }

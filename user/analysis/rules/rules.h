@@ -9,7 +9,7 @@
 #define XSP_ANALYSIS_RULES_H
 
 #include "analysis/analysis.h"
-#include "analysis/report.h"
+#include "report/report.h"
 #include "analysis/names/steps.h"
 #include "timeline/timeline.h"
 
@@ -48,6 +48,7 @@ struct xsp_rule {
 };
 extern const struct xsp_rule xsp_rules[];
 extern const size_t xsp_rule_count;
+const char *xsp_rule_key(size_t index); /* NULL: there are not that many */
 /* By key; -1: there is no such. */
 long xsp_rule_index(const char *key, size_t length);
 

@@ -29,28 +29,11 @@ static void put_reasons(struct xsp_json_writer *j, const char *key, const uint64
 	xsp_json_end(j, '{');
 }
 
-static void put_place(struct xsp_json_writer *j, const struct xsp_summary_waits *w,
-		      const struct spot *s)
-{
-	xsp_json_text(j, "at", xsp_timeline_name(w->timeline, s->place - 1));
-	xsp_json_text(j, "inside", xsp_timeline_name(w->timeline, s->inside - 1));
-}
-
 static void put_places(struct xsp_json_writer *j, const struct xsp_summary_waits *w,
 		       const struct spot *s, size_t count)
 {
-	xsp_json_begin(j, "places", '[');
-	for (size_t i = 0; i < count && i < PLACES_SHOWN; i++) {
-		xsp_json_begin(j, NULL, '{');
-		xsp_json_text(j, "in", xsp_wait_class_name(s[i].why));
-		put_place(j, w, &s[i]);
-		if (s[i].kernel != 0)
-			xsp_json_text(j, "kernel", xsp_timeline_name(w->timeline, s[i].kernel - 1));
-		xsp_json_number(j, "ns", s[i].ns);
-		xsp_json_number(j, "waits", s[i].times);
-		xsp_json_end(j, '{');
-	}
-	xsp_json_end(j, '[');
+	xsp_list_json_rows(j, "places", &xsp_waits_spot_list, "in at inside kernel? ns waits", w, s,
+			   sizeof(*s), count < PLACES_SHOWN ? count : PLACES_SHOWN);
 }
 
 static void put_threads(struct xsp_json_writer *j, const struct xsp_summary_waits *w)
@@ -66,18 +49,10 @@ static void put_threads(struct xsp_json_writer *j, const struct xsp_summary_wait
 		const bool known = xsp_waits_member(w, t->thread, &at);
 		const size_t n = known ? xsp_waits_spots(w, at, false, &spots) : 0;
 		xsp_json_begin(j, NULL, '{');
-		xsp_json_text(j, "name", t->thread->comm);
-		xsp_json_number(j, "pid", t->thread->ns_pid);
-		xsp_json_number(j, "tid", t->thread->ns_tid);
-		xsp_json_bool(j, "ended", t->ended);
-		xsp_json_number(j, "spans", known ? w->members[at].spans : 0);
-		xsp_json_number(j, "time_ns", t->until_ns - t->since_ns);
-		xsp_json_number(j, "running_ns", t->running_ns);
-		xsp_json_number(j, "runnable_ns", t->runnable_ns);
-		if (t->faults_known) {
-			xsp_json_number(j, "minor_faults", t->minor_faults);
-			xsp_json_number(j, "major_faults", t->major_faults);
-		}
+		xsp_list_json(j, &xsp_waits_thread_list,
+			      "name pid tid ended spans time_ns running_ns runnable_ns "
+			      "minor_faults? major_faults?",
+			      w, t);
 		put_reasons(j, "blocked_ns", t->blocked_ns);
 		put_reasons(j, "waits", t->waits);
 		put_places(j, w, spots, n);
@@ -189,7 +164,7 @@ static void put_gaps(struct xsp_json_writer *j, const struct xsp_summary_waits *
 		xsp_json_number(j, "runnable_ns", g->blocked_ns[XSP_WAIT_RUNNABLE]);
 		put_reasons(j, "blocked_ns", g->blocked_ns);
 		if (g->spot.place != 0)
-			put_place(j, w, &g->spot);
+			xsp_list_json(j, &xsp_waits_spot_list, "at inside", w, &g->spot);
 		xsp_json_end(j, '{');
 	}
 	xsp_json_end(j, '[');

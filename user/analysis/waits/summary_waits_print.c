@@ -28,47 +28,6 @@ static bool is_narrow(const struct xsp_summary_print *how)
 	return how->width > 0 && how->width < 100;
 }
 
-#define THREAD_COLUMNS 26
-
-static size_t thread_text(const struct xsp_timeline_thread *t, uint32_t tid, char *out, size_t size)
-{
-	char name[64];
-
-	xsp_printable(name, sizeof(name), t != NULL ? t->comm : "", 0);
-	snprintf(out, size, "%s%s(%" PRIu32 ")", name, name[0] != '\0' ? " " : "",
-		 t != NULL ? t->ns_tid : tid);
-	return xsp_printable(NULL, 0, out, 0);
-}
-
-size_t xsp_waits_thread(const struct xsp_summary_waits *w, uint32_t tid, char *out, size_t size)
-{
-	return thread_text(xsp_timeline_thread(w->timeline, tid), tid, out, size);
-}
-
-void xsp_waits_reasons(const uint64_t *ns, const uint64_t *counts, size_t most, char *out,
-		       size_t size)
-{
-	bool printed[XSP_WAIT_CLASSES] = {[XSP_WAIT_RUNNABLE] = true};
-	size_t at = 0;
-
-	out[0] = '\0';
-	for (size_t n = 0; n < most && at < size; n++) {
-		char time[XSP_UNITS_SIZE], count[XSP_UNITS_SIZE];
-		unsigned best = XSP_WAIT_RUNNABLE;
-		for (unsigned i = 0; i < XSP_WAIT_CLASSES; i++)
-			if (!printed[i] && ns[i] > 0 && (printed[best] || ns[i] > ns[best]))
-				best = i;
-		if (printed[best])
-			return;
-		printed[best] = true;
-		at += (size_t)snprintf(out + at, size - at, "%s%s %s", at > 0 ? ", " : "",
-				       xsp_wait_class_name(best), xsp_format_ns(time, ns[best]));
-		if (counts != NULL && at < size)
-			at += (size_t)snprintf(out + at, size - at, " (%s)",
-					       xsp_format_count(count, counts[best]));
-	}
-}
-
 /* Reasons of which the kernel's function says what it was. */
 #define TELLS_LITTLE                                                                               \
 	(1U << XSP_WAIT_OTHER | 1U << XSP_WAIT_FILE | 1U << XSP_WAIT_DISK | 1U << XSP_WAIT_FAULT | \
@@ -106,43 +65,35 @@ static int by_cpu(const void *a, const void *b)
 	return (*x)->thread->tid < (*y)->thread->tid ? -1 : (*x)->thread->tid > (*y)->thread->tid;
 }
 
-static uint64_t spans_of(const struct xsp_summary_waits *w, const struct xsp_timeline_thread *t)
-{
-	uint32_t at;
-
-	return xsp_waits_member(w, t, &at) ? w->members[at].spans : 0;
-}
-
 /* One without a span that waits has nothing to do. */
 static bool is_notable(const struct xsp_summary_waits *w, const struct xsp_thread_times *t)
 {
 	const double least = NOTABLE_SHARE * (double)(t->until_ns - t->since_ns);
 
 	return (double)t->runnable_ns > least ||
-	       (spans_of(w, t->thread) > 0 &&
+	       (xsp_waits_spans(w, t->thread) > 0 &&
 		(double)(t->runnable_ns + xsp_thread_blocked_ns(t)) > least);
 }
 
-static void print_row(const struct xsp_summary_waits *w, FILE *f, const struct xsp_thread_times *t,
-		      bool narrow)
-{
-	char whole[128], name[136], all[XSP_UNITS_SIZE], running[XSP_UNITS_SIZE];
-	char runnable[XSP_UNITS_SIZE], blocked[XSP_UNITS_SIZE], spans[XSP_UNITS_SIZE];
-	char reasons[256], faults[XSP_UNITS_SIZE];
-	const uint64_t all_faults = t->minor_faults + t->major_faults;
+/* Of a thread; `last`: the reasons, which a narrow terminal has below. */
+#define FIGURES 6
+static const struct xsp_list_column thread_row[FIGURES + 2] = {
+	{.key = "shown", .width = -26},	   {.key = "time_ns", .width = 8},
+	{.key = "running_ns", .width = 8}, {.key = "runnable_ns", .width = 8},
+	{.key = "blocked_ns", .width = 8}, {.key = "spans", .width = 9},
+	{.key = "faults", .width = 9},	   {.key = "reasons_shown"},
+};
 
-	thread_text(t->thread, 0, whole, sizeof(whole));
-	const int columns = (int)xsp_printable(name, sizeof(name), whole, THREAD_COLUMNS);
+static void print_row(const struct xsp_summary_waits *w, FILE *f, const struct xsp_thread_times *t,
+		      const struct xsp_list_text *text)
+{
+	const bool narrow = text->count == FIGURES;
+	const uint64_t all_faults = t->minor_faults + t->major_faults;
+	char reasons[256], faults[XSP_UNITS_SIZE];
+
 	xsp_waits_reasons(t->blocked_ns, t->waits, 4, reasons, sizeof(reasons));
-	fprintf(f, "%s%*s  %8s  %8s  %8s  %8s  %9s", name, THREAD_COLUMNS - columns, "",
-		xsp_format_ns(all, t->until_ns - t->since_ns),
-		xsp_format_ns(running, t->running_ns), xsp_format_ns(runnable, t->runnable_ns),
-		xsp_format_ns(blocked, xsp_thread_blocked_ns(t)),
-		xsp_format_count(spans, spans_of(w, t->thread)));
-	if (!narrow)
-		fprintf(f, "  %9s  %s",
-			t->faults_known ? xsp_format_count(faults, all_faults) : "-", reasons);
-	else if (reasons[0] != '\0')
+	xsp_list_row(text, f, w, t);
+	if (narrow && reasons[0] != '\0')
 		fprintf(f, "\n    in %s", reasons);
 	if (narrow && all_faults > 0)
 		fprintf(f, "\n    page faults: %s", xsp_format_count(faults, all_faults));
@@ -208,11 +159,11 @@ static int print_table(const struct xsp_summary_waits *w, FILE *f,
 	}
 	qsort(sorted, count, sizeof(*sorted), by_cpu);
 	print_until(w, f);
-	fprintf(f, "%s%-*s  %8s  %8s  %8s  %8s  %9s%s%s\n", how->color ? "\033[1m" : "",
-		THREAD_COLUMNS, "thread", "time", "on CPU", "runnable", "blocked", "spans",
-		is_narrow(how) ? "" : "     faults  in", how->color ? "\033[0m" : "");
+	const struct xsp_list_text text = {&xsp_waits_thread_list, thread_row,
+					   is_narrow(how) ? FIGURES : FIGURES + 2, 0};
+	xsp_list_head(&text, f, how->color);
 	for (size_t i = 0; i < shown_count; i++) {
-		print_row(w, f, sorted[i], is_narrow(how));
+		print_row(w, f, sorted[i], &text);
 		if (i < SPOT_THREADS)
 			print_spots(w, f, sorted[i]);
 	}

@@ -5,6 +5,7 @@
 
 #include "analysis/waits/summary_waits.h"
 #include "base/u64map.h"
+#include "report/list.h"
 
 #define GAP_SPOTS 4
 #define GAPS_SHOWN 3
@@ -90,6 +91,12 @@ size_t xsp_waits_thread_spots(const struct xsp_summary_waits *w,
 /* Index of the member; false: it showed no span, and no wait of its own. */
 bool xsp_waits_member(const struct xsp_summary_waits *w, const struct xsp_timeline_thread *t,
 		      uint32_t *out);
+/* Spans that a thread showed. */
+uint64_t xsp_waits_spans(const struct xsp_summary_waits *w, const struct xsp_timeline_thread *t);
+/* Rows of struct xsp_thread_times and struct lock, of struct xsp_summary_waits. */
+extern const struct xsp_report_shape xsp_waits_thread_shape, xsp_waits_lock_shape;
+extern const struct xsp_list xsp_waits_thread_list;
+extern const struct xsp_list xsp_waits_spot_list; /* of struct spot */
 /* After all spans and waits, before any of the others here. */
 void xsp_waits_end(struct xsp_summary_waits *w);
 /* Who had to do longest with it in that role; NULL: nobody is known. */

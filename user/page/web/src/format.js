@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Figures as the tool's own text has them: user/base/units.c and analysis/report_text.c.
+// Figures as the tool's own text has them: user/base/units.c and user/report/text.c.
 
 const TIMES = [
   [1, 'ns'],

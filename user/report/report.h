@@ -9,8 +9,8 @@
  * Functions that add copy what they are given. After one that ran out of memory the others do nothing, and
  * xsp_report_failed() says so: no check at each value.
  */
-#ifndef XSP_ANALYSIS_REPORT_H
-#define XSP_ANALYSIS_REPORT_H
+#ifndef XSP_REPORT_REPORT_H
+#define XSP_REPORT_REPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,7 +30,13 @@ enum xsp_unit {
 };
 
 struct xsp_cell {
-	enum { XSP_CELL_ABSENT, XSP_CELL_TEXT, XSP_CELL_INTEGER, XSP_CELL_REAL } kind;
+	enum {
+		XSP_CELL_ABSENT,
+		XSP_CELL_TEXT,
+		XSP_CELL_INTEGER,
+		XSP_CELL_REAL,
+		XSP_CELL_BOOL, /* in lists alone */
+	} kind;
 	union {
 		const char *text;
 		int64_t integer;
@@ -45,6 +51,18 @@ static inline struct xsp_cell xsp_cell_integer(uint64_t value)
 {
 	return (struct xsp_cell){XSP_CELL_INTEGER, {.integer = (int64_t)value}};
 }
+static inline struct xsp_cell xsp_cell_absent(void)
+{
+	return (struct xsp_cell){.kind = XSP_CELL_ABSENT};
+}
+static inline struct xsp_cell xsp_cell_bool(bool value)
+{
+	return (struct xsp_cell){XSP_CELL_BOOL, {.integer = value}};
+}
+static inline struct xsp_cell xsp_cell_if(bool known, uint64_t value)
+{
+	return known ? xsp_cell_integer(value) : xsp_cell_absent();
+}
 /* Absent where it is XSP_TOO_MUCH. */
 static inline struct xsp_cell xsp_cell_sum(uint64_t sum)
 {
@@ -55,15 +73,81 @@ static inline struct xsp_cell xsp_cell_real(double value)
 	return (struct xsp_cell){XSP_CELL_REAL, {.real = value}};
 }
 
+#define XSP_REPORT_TEXT 4096
+/* What a function sees that gives a cell's value. */
+struct xsp_report_at {
+	const void *of; /* whose rows they are: the analysis */
+	const void *row;
+	size_t room; /* in lists: columns that a text has; 0: as many as it likes */
+	char text[XSP_REPORT_TEXT]; /* room for a text that stands nowhere else */
+};
+
+/* Where a column's value comes from: XSP_BY(), XSP_FIELD(), XSP_FIELD_IF(). */
+struct xsp_report_source {
+	struct xsp_cell (*cell)(struct xsp_report_at *at); /* NULL: a member of the row */
+	enum xsp_field {
+		XSP_FIELD_NONE,
+		XSP_FIELD_U64, /* absent where it is XSP_TOO_MUCH */
+		XSP_FIELD_U32,
+		XSP_FIELD_I64,
+		XSP_FIELD_BOOL,
+		XSP_FIELD_REAL,
+		XSP_FIELD_TEXT,
+	} field;
+	enum xsp_field known_field;
+	unsigned short at, known_at; /* offsets */
+};
+/* What members can be: others need a function. */
+#define XSP_FIELD_OF(type, member)                                                                 \
+	_Generic(((type *)0)->member,                                                              \
+		 uint64_t: XSP_FIELD_U64,                                                          \
+		 unsigned long long: XSP_FIELD_U64,                                                \
+		 uint32_t: XSP_FIELD_U32,                                                          \
+		 int64_t: XSP_FIELD_I64,                                                           \
+		 bool: XSP_FIELD_BOOL,                                                             \
+		 double: XSP_FIELD_REAL,                                                           \
+		 const char *: XSP_FIELD_TEXT)
+/* That member of the row's type. */
+#define XSP_FIELD(type, member)                                                                    \
+	{                                                                                          \
+		.field = XSP_FIELD_OF(type, member), .at = offsetof(type, member)                  \
+	}
+/* The same where another member is not 0, else absent. */
+#define XSP_FIELD_IF(type, member, known)                                                          \
+	{                                                                                          \
+		.field = XSP_FIELD_OF(type, member), .at = offsetof(type, member),                 \
+		.known_field = XSP_FIELD_OF(type, known), .known_at = offsetof(type, known)        \
+	}
+#define XSP_BY(function)                                                                           \
+	{                                                                                          \
+		.cell = (function)                                                                 \
+	}
+#define XSP_BY_POSITION                                                                            \
+	{                                                                                          \
+		.cell = NULL                                                                       \
+	} /* rows are given as cells: xsp_report_row() */
+/* Defines such a function: an expression of `of`, `row`, and `at->text`. */
+#define XSP_REPORT_CELL(name, of_type, row_type, value)                                            \
+	static struct xsp_cell name(struct xsp_report_at *at)                                      \
+	{                                                                                          \
+		const of_type *of = at->of;                                                        \
+		const row_type *row = at->row;                                                     \
+		(void)of;                                                                          \
+		(void)row;                                                                         \
+		return value;                                                                      \
+	}                                                                                          \
+	static struct xsp_cell name(struct xsp_report_at *at)
+
 struct xsp_report_column {
 	const char *key, *title; /* not copied: constants */
 	enum xsp_unit unit;
 	bool identity; /* names the row: `compare` joins rows by these */
+	struct xsp_report_source source;
 };
 
 /*
  * A table that a report may have. Its keys and its columns are part of the format: `--json-schema` tells of all of them
- * (report_schema.c), by what XSP_REPORT_SHAPE() puts on a list that the linker gathers.
+ * (schema.c), by what XSP_REPORT_SHAPE() puts on a list that the linker gathers.
  */
 struct xsp_report_shape {
 	const char *section, *key, *title; /* constants, as columns are */
@@ -111,11 +195,17 @@ struct xsp_report_section *xsp_report_section(struct xsp_report *r, const char *
 					      const char *title);
 void xsp_report_value(struct xsp_report_section *s, const char *key, const char *title,
 		      enum xsp_unit unit, struct xsp_cell value);
+/* The same by columns: what they say of the row. */
+void xsp_report_values_of(struct xsp_report_section *s, const struct xsp_report_column *columns,
+			  size_t count, const void *of, const void *row);
 /* A line of text for people: what the figures leave out, and why. */
 void xsp_report_note(struct xsp_report_section *s, const char *text);
 /* That of the shape, which is made if need be. */
 struct xsp_report_table *xsp_report_table(struct xsp_report_section *s,
 					  const struct xsp_report_shape *shape);
+/* A row of the type that the columns' sources are of; `of`: what their functions get beside it. */
+void xsp_report_add(struct xsp_report_table *t, const void *of, const void *row);
+/* A row by its cells, of columns without sources. */
 void xsp_report_row(struct xsp_report_table *t, const struct xsp_cell *cells);
 /* Is the last row one of those that the table is for? Where it is said, a text has few of the others (xsp_report_how). */
 void xsp_report_row_leads(struct xsp_report_table *t, bool leads);
@@ -151,6 +241,7 @@ const struct xsp_report_table *xsp_report_table_at(const struct xsp_report_secti
 const char *xsp_report_table_key(const struct xsp_report_table *t);
 const char *xsp_report_table_title(const struct xsp_report_table *t);
 size_t xsp_report_columns(const struct xsp_report_table *t, const struct xsp_report_column **out);
+struct xsp_cell xsp_report_cell(const struct xsp_report_column *column, struct xsp_report_at *at);
 size_t xsp_report_row_count(const struct xsp_report_table *t);
 /* Was that said? Of so many rows, then, the last one leads. */
 bool xsp_report_leading(const struct xsp_report_table *t, size_t *rows);
@@ -179,12 +270,18 @@ struct xsp_report_how {
 	int width; /* of a terminal; 0: it is none, names are never cut */
 	bool color;
 };
+/* A figure as texts show it: "12.3 ms", "-". Not of texts. Returns out. */
+#define XSP_REPORT_FIGURE 72
+char *xsp_report_figure_text(const struct xsp_cell *cell, enum xsp_unit unit,
+			     char out[XSP_REPORT_FIGURE]);
 /* 0, -ENOMEM, or -EIO. What is the target's is escaped. */
 int xsp_report_write_text(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
 int xsp_report_write_json(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
 int xsp_report_write_csv(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
-/* A JSON Schema (draft 2020-12) of what xsp_report_write_json() makes of the reports of a verb: analyze or compare. The
- * same. */
-int xsp_report_write_schema(const char *verb, FILE *f);
+/*
+ * A JSON Schema (draft 2020-12) of what xsp_report_write_json() makes of the reports of a verb: analyze or compare.
+ * `rule`: the key of each rule that may find something, then NULL. Returns as above.
+ */
+int xsp_report_write_schema(const char *verb, const char *(*rule)(size_t index), FILE *f);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* report_schema.c - a JSON Schema of a report, from the shapes of its tables. */
+/* schema.c - a JSON Schema of a report, from the shapes of its tables. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report.h"
-#include "analysis/rules/rules.h"
+#include "report/report.h"
 #include "base/json_writer.h"
 
 /* What XSP_REPORT_LISTED() put there. The names are the linker's. */
@@ -145,33 +145,48 @@ static void put_table(struct xsp_json_writer *j, const struct xsp_report_shape *
 		xsp_json_end(j, '{');
 }
 
-/* Its tables stand in the list where their files are. */
-static void put_section(struct xsp_json_writer *j, const struct list *list, const char *key)
+static void put_section(struct xsp_json_writer *j, const struct xsp_report_shape *const *shapes,
+			size_t count)
 {
-	xsp_json_begin(j, key, '{');
+	xsp_json_begin(j, shapes[0]->section, '{');
 	put_reference(j, "section");
 	xsp_json_begin(j, "properties", '{');
 	xsp_json_begin(j, "tables", '{');
 	xsp_json_bool(j, "additionalProperties", false);
 	xsp_json_begin(j, "properties", '{');
-	for (const struct xsp_report_shape *const *at = list->first; at < list->end; at++)
-		if (strcmp((*at)->section, key) == 0)
-			put_table(j, *at);
+	for (size_t i = 0; i < count; i++)
+		put_table(j, shapes[i]);
 	for (unsigned open = 0; open < 4; open++)
 		xsp_json_end(j, '{');
 }
 
+static int by_section(const void *a, const void *b)
+{
+	const struct xsp_report_shape *const *x = a, *const *y = b;
+	const int sections = strcmp((*x)->section, (*y)->section);
+
+	return sections != 0 ? sections : strcmp((*x)->key, (*y)->key);
+}
+
+/* Sorted: in the list they stand as their files were linked. */
 static void put_sections(struct xsp_json_writer *j, const struct list *list)
 {
+	const size_t count = (size_t)(list->end - list->first);
+	const struct xsp_report_shape **shapes = calloc(count + 1, sizeof(*shapes));
+
 	xsp_json_begin(j, "properties", '{');
-	for (const struct xsp_report_shape *const *at = list->first; at < list->end; at++) {
-		const struct xsp_report_shape *const *before = list->first;
-		while (before < at && strcmp((*before)->section, (*at)->section) != 0)
-			before++;
-		if (before == at)
-			put_section(j, list, (*at)->section);
+	for (size_t i = 0; shapes != NULL && i < count; i++)
+		shapes[i] = list->first[i];
+	if (shapes != NULL)
+		qsort(shapes, count, sizeof(*shapes), by_section);
+	for (size_t i = 0, end = 0; shapes != NULL && i < count; i = end) {
+		while (end < count && strcmp(shapes[end]->section, shapes[i]->section) == 0)
+			end++;
+		put_section(j, shapes + i, end - i);
 	}
 	xsp_json_end(j, '{');
+	j->failed = j->failed || shapes == NULL;
+	free(shapes);
 }
 
 /* One definition a unit, then which there are. */
@@ -195,20 +210,20 @@ static void put_units(struct xsp_json_writer *j)
 }
 
 /* Those of compare are its own, and of analyze those that came. */
-static void put_rules(struct xsp_json_writer *j, bool all)
+static void put_rules(struct xsp_json_writer *j, const char *(*rule)(size_t index))
 {
 	xsp_json_begin(j, "rule", '{');
 	xsp_json_text(j, "type", "string");
-	if (all) {
+	if (rule != NULL) {
 		xsp_json_begin(j, "enum", '[');
-		for (size_t i = 0; i < xsp_rule_count; i++)
-			xsp_json_text(j, NULL, xsp_rules[i].key);
+		for (size_t i = 0; rule(i) != NULL; i++)
+			xsp_json_text(j, NULL, rule(i));
 		xsp_json_end(j, '[');
 	}
 	xsp_json_end(j, '{');
 }
 
-int xsp_report_write_schema(const char *verb, FILE *f)
+int xsp_report_write_schema(const char *verb, const char *(*rule)(size_t index), FILE *f)
 {
 	const struct list *list = strcmp(verb, lists[0].verb) == 0 ? &lists[0] : &lists[1];
 	struct xsp_json_writer j = {.f = f, .depth = 3};
@@ -218,7 +233,7 @@ int xsp_report_write_schema(const char *verb, FILE *f)
 	fputs(definitions, f);
 	j = (struct xsp_json_writer){.f = f, .depth = 2, .failed = j.failed};
 	put_units(&j);
-	put_rules(&j, list == &lists[0]);
+	put_rules(&j, list == &lists[0] ? rule : NULL);
 	fputs("\n  }\n}\n", f);
 	return j.failed ? -ENOMEM : ferror(f) ? -EIO : 0;
 }

@@ -1,20 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* report_json.c - a report for programs: docs/analyze.md says what is in it. */
-#include "analysis/report.h"
-
+/* json.c - a report for programs: docs/analyze.md says what is in it. */
 #include <errno.h>
 
-#include "base/json_writer.h"
-
-static void put_cell(struct xsp_json_writer *j, const char *key, const struct xsp_cell *cell)
-{
-	if (cell->kind == XSP_CELL_INTEGER)
-		xsp_json_signed(j, key, cell->integer);
-	else if (cell->kind == XSP_CELL_REAL)
-		xsp_json_real(j, key, cell->real);
-	else
-		xsp_json_text(j, key, cell->kind == XSP_CELL_TEXT ? cell->text : NULL);
-}
+#include "report/list.h"
 
 static void put_values(struct xsp_json_writer *j, const struct xsp_report_section *s)
 {
@@ -23,7 +11,7 @@ static void put_values(struct xsp_json_writer *j, const struct xsp_report_sectio
 
 	xsp_json_begin(j, "values", '{');
 	for (size_t i = 0; i < count; i++)
-		put_cell(j, values[i].key, &values[i].value);
+		xsp_cell_json(j, values[i].key, &values[i].value);
 	xsp_json_end(j, '{');
 	xsp_json_begin(j, "about", '{');
 	for (size_t i = 0; i < count; i++) {
@@ -57,7 +45,7 @@ static void put_table(struct xsp_json_writer *j, const struct xsp_report_table *
 	for (size_t i = 0; i < rows && (top == 0 || i < top); i++) {
 		xsp_json_begin(j, NULL, '{');
 		for (size_t k = 0; k < count; k++)
-			put_cell(j, columns[k].key, &xsp_report_row_at(t, i)[k]);
+			xsp_cell_json(j, columns[k].key, &xsp_report_row_at(t, i)[k]);
 		xsp_json_end(j, '{');
 	}
 	xsp_json_end(j, '[');

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * report_csv.c - a report as one table that says one thing a line: where it stands (section, table, row), which figure
+ * csv.c - a report as one table that says one thing a line: where it stands (section, table, row), which figure
  * it is (key, unit), and its value. The tables of a report have columns of their own, which one CSV cannot have.
  */
-#include "analysis/report.h"
+#include "report/report.h"
 
 #include <errno.h>
 #include <inttypes.h>

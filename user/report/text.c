@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* report_text.c - a report for people: the head, what was found, and the sections. */
-#include "analysis/report.h"
+/* text.c - a report for people: the head, what was found, and the sections. */
+#include "report/report.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -73,49 +73,56 @@ static void put_paragraph(struct text *t, const char *text, size_t indent, size_
 
 /* ---- figures ---- */
 
-static char *real_text(double value, enum xsp_unit unit)
+static char *real_text(double value, enum xsp_unit unit, char out[XSP_REPORT_FIGURE])
 {
-	char text[XSP_UNITS_SIZE], out[2 * XSP_UNITS_SIZE];
+	char text[XSP_UNITS_SIZE];
 	const double size = fabs(value);
 	const char *sign = value < 0 ? "-" : "";
 	const bool large = !(size < 1.8e19); /* no integer of ours */
 
 	if (!isfinite(value))
-		return strdup("-");
-	if (unit == XSP_UNIT_NS && !large)
-		snprintf(out, sizeof(out), "%s%s", sign,
+		snprintf(out, XSP_REPORT_FIGURE, "-");
+	else if (unit == XSP_UNIT_NS && !large)
+		snprintf(out, XSP_REPORT_FIGURE, "%s%s", sign,
 			 xsp_format_ns(text, (uint64_t)llround(size)));
 	else if (unit == XSP_UNIT_TIME)
-		snprintf(out, sizeof(out), "%.3f s", value * 1e-9);
+		snprintf(out, XSP_REPORT_FIGURE, "%.3f s", value * 1e-9);
 	else if ((unit == XSP_UNIT_BYTES || unit == XSP_UNIT_BYTES_PER_SECOND) && !large)
-		snprintf(out, sizeof(out), "%s%s%s", sign,
+		snprintf(out, XSP_REPORT_FIGURE, "%s%s%s", sign,
 			 xsp_format_bytes(text, (uint64_t)llround(size)),
 			 unit == XSP_UNIT_BYTES ? "" : "/s");
 	else if (unit == XSP_UNIT_SHARE)
-		snprintf(out, sizeof(out), "%.1f %%", 100 * value);
+		snprintf(out, XSP_REPORT_FIGURE, "%.1f %%", 100 * value);
 	else if (unit == XSP_UNIT_PER_SECOND)
-		snprintf(out, sizeof(out), "%.4g/s", value);
+		snprintf(out, XSP_REPORT_FIGURE, "%.4g/s", value);
 	else
-		snprintf(out, sizeof(out), "%.4g", value);
-	return strdup(out);
+		snprintf(out, XSP_REPORT_FIGURE, "%.4g", value);
+	return out;
+}
+
+char *xsp_report_figure_text(const struct xsp_cell *cell, enum xsp_unit unit,
+			     char out[XSP_REPORT_FIGURE])
+{
+	const bool whole = cell->kind == XSP_CELL_INTEGER || cell->kind == XSP_CELL_BOOL;
+
+	if (cell->kind == XSP_CELL_ABSENT)
+		snprintf(out, XSP_REPORT_FIGURE, "-");
+	else if (whole && unit == XSP_UNIT_NUMBER)
+		snprintf(out, XSP_REPORT_FIGURE, "%" PRId64, cell->integer);
+	else if (whole && unit == XSP_UNIT_COUNT && cell->integer >= 0)
+		xsp_format_count(out, (uint64_t)cell->integer);
+	else
+		real_text(whole ? (double)cell->integer : cell->real, unit, out);
+	return out;
 }
 
 /* Malloc'd. */
 static char *cell_text(const struct xsp_cell *cell, enum xsp_unit unit)
 {
-	char text[XSP_UNITS_SIZE];
+	char text[XSP_REPORT_FIGURE];
 
-	if (cell->kind == XSP_CELL_ABSENT)
-		return strdup("-");
-	if (cell->kind == XSP_CELL_TEXT)
-		return printable(cell->text, 0);
-	if (cell->kind == XSP_CELL_INTEGER && unit == XSP_UNIT_NUMBER) {
-		snprintf(text, sizeof(text), "%" PRId64, cell->integer);
-		return strdup(text);
-	}
-	if (cell->kind == XSP_CELL_INTEGER && unit == XSP_UNIT_COUNT && cell->integer >= 0)
-		return strdup(xsp_format_count(text, (uint64_t)cell->integer));
-	return real_text(cell->kind == XSP_CELL_REAL ? cell->real : (double)cell->integer, unit);
+	return cell->kind == XSP_CELL_TEXT ? printable(cell->text, 0)
+					   : strdup(xsp_report_figure_text(cell, unit, text));
 }
 
 /* "title value", one behind the other. */

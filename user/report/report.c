@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "analysis/report.h"
+#include "report/report.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -128,6 +128,58 @@ void xsp_report_value(struct xsp_report_section *s, const char *key, const char 
 					   .value = copy_cell(s->report, value)};
 }
 
+static struct xsp_cell field_cell(enum xsp_field field, const char *at)
+{
+	switch (field) {
+	case XSP_FIELD_U64:
+		return xsp_cell_sum(*(const uint64_t *)(const void *)at);
+	case XSP_FIELD_U32:
+		return xsp_cell_integer(*(const uint32_t *)(const void *)at);
+	case XSP_FIELD_I64:
+		return xsp_cell_integer((uint64_t) * (const int64_t *)(const void *)at);
+	case XSP_FIELD_BOOL:
+		return xsp_cell_bool(*(const bool *)(const void *)at);
+	case XSP_FIELD_REAL:
+		return xsp_cell_real(*(const double *)(const void *)at);
+	case XSP_FIELD_TEXT:
+		return xsp_cell_text(*(const char *const *)(const void *)at);
+	case XSP_FIELD_NONE:
+		break;
+	}
+	return xsp_cell_absent();
+}
+
+struct xsp_cell xsp_report_cell(const struct xsp_report_column *column, struct xsp_report_at *at)
+{
+	const struct xsp_report_source *s = &column->source;
+	const char *row = at->row;
+
+	if (s->cell != NULL)
+		return s->cell(at);
+	if (s->known_field != XSP_FIELD_NONE &&
+	    field_cell(s->known_field, row + s->known_at).integer == 0)
+		return xsp_cell_absent();
+	return field_cell(s->field, row + s->at);
+}
+
+static void look_at(struct xsp_report_at *at, const void *of, const void *row)
+{
+	at->of = of;
+	at->row = row;
+	at->room = 0;
+}
+
+void xsp_report_values_of(struct xsp_report_section *s, const struct xsp_report_column *columns,
+			  size_t count, const void *of, const void *row)
+{
+	struct xsp_report_at at;
+
+	look_at(&at, of, row);
+	for (size_t i = 0; i < count; i++)
+		xsp_report_value(s, columns[i].key, columns[i].title, columns[i].unit,
+				 xsp_report_cell(&columns[i], &at));
+}
+
 void xsp_report_note(struct xsp_report_section *s, const char *text)
 {
 	if (s != NULL && ROOM(s->report, &s->notes, &s->note_capacity, s->note_count))
@@ -151,15 +203,36 @@ struct xsp_report_table *xsp_report_table(struct xsp_report_section *s,
 	return t;
 }
 
-void xsp_report_row(struct xsp_report_table *t, const struct xsp_cell *cells)
+/* Room for the cells of one more row, which counts when they are there. NULL: no memory. */
+static struct xsp_cell *new_row(struct xsp_report_table *t)
 {
 	if (t == NULL || t->report->failed)
-		return;
+		return NULL;
 	const size_t used = t->row_count * t->shape->count;
 	t->report->failed = xsp_grow(&t->cells, &t->capacity, used + t->shape->count) < 0;
-	for (size_t i = 0; i < t->shape->count && !t->report->failed; i++)
-		t->cells[used + i] = copy_cell(t->report, cells[i]);
-	t->row_count += !t->report->failed;
+	return t->report->failed ? NULL : t->cells + used;
+}
+
+void xsp_report_add(struct xsp_report_table *t, const void *of, const void *row)
+{
+	struct xsp_cell *to = new_row(t);
+	struct xsp_report_at at;
+
+	look_at(&at, of, row);
+	for (size_t i = 0; to != NULL && i < t->shape->count; i++)
+		to[i] = copy_cell(t->report, xsp_report_cell(&t->shape->columns[i], &at));
+	if (to != NULL)
+		t->row_count += !t->report->failed;
+}
+
+void xsp_report_row(struct xsp_report_table *t, const struct xsp_cell *cells)
+{
+	struct xsp_cell *to = new_row(t);
+
+	for (size_t i = 0; to != NULL && i < t->shape->count; i++)
+		to[i] = copy_cell(t->report, cells[i]);
+	if (to != NULL)
+		t->row_count += !t->report->failed;
 }
 
 void xsp_report_row_leads(struct xsp_report_table *t, bool leads)

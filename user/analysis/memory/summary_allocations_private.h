@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* summary_allocations_private.h - what collecting memory of allocators and showing it share. */
+#ifndef XSP_ANALYSIS_SUMMARY_ALLOCATIONS_PRIVATE_H
+#define XSP_ANALYSIS_SUMMARY_ALLOCATIONS_PRIVATE_H
+
+#include <math.h>
+
+#include "analysis/memory/summary_allocations.h"
+#include "base/u64map.h"
+#include "report/list.h"
+
+/* Those of the timeline whose spans only number ("ProfilerStep#17") are one. */
+struct site {
+	uint32_t where; /* index of the first one */
+	uint64_t alive_bytes, bytes;
+	double alive, allocations; /* blocks */
+	double variance; /* of alive_bytes */
+	struct xsp_growth *growth; /* of alive_bytes; NULL: too many sites */
+};
+
+struct xsp_summary_allocations {
+	struct xsp_timeline *timeline;
+	struct site *sites;
+	size_t count, capacity, growths;
+	struct xsp_u64map site_of; /* what names it → index */
+	uint32_t *index_of; /* by the timeline's index: 1 + index; 0: not met yet */
+	size_t index_of_count, index_of_capacity;
+	struct xsp_growth_clock clock;
+	bool known; /* what is alive */
+};
+
+static inline uint64_t xsp_allocations_whole(double blocks)
+{
+	return blocks > 0 ? (uint64_t)(blocks + 0.5) : 0;
+}
+
+#define NORMAL_95 1.96
+
+static inline uint64_t xsp_allocations_error_of(double variance)
+{
+	return variance > 0 ? (uint64_t)(NORMAL_95 * sqrt(variance)) : 0;
+}
+
+static inline bool xsp_allocations_is_heap(const struct xsp_summary_allocations *a)
+{
+	return xsp_timeline_heap_period(a->timeline) > 0;
+}
+
+/* The span's name; of those that only number what they have in common, in `common`. */
+#define XSP_ALLOCATIONS_SPAN 400
+const char *xsp_allocations_span(const struct xsp_summary_allocations *a,
+				 const struct xsp_memory_site *s,
+				 char common[XSP_ALLOCATIONS_SPAN]);
+
+/* All places, sorted by one of the two; an empty one ends them. NULL: out of memory. The caller frees them. */
+int xsp_allocations_by_alive(const void *a, const void *b);
+int xsp_allocations_by_slope(const void *a, const void *b);
+struct xsp_allocation_site *xsp_allocations_rank(const struct xsp_summary_allocations *a,
+						 const struct xsp_growth_steps *steps,
+						 int (*order)(const void *, const void *));
+
+/* Rows of struct xsp_memory_use and struct xsp_allocation_site. */
+extern const struct xsp_report_shape xsp_allocations_pool_shape, xsp_allocations_site_shape;
+extern const struct xsp_list xsp_allocations_pool_list, xsp_allocations_site_list;
+/* "host memory", and where there are several processes " of process 4242" */
+void xsp_allocations_pool_name(const struct xsp_summary_allocations *a,
+			       const struct xsp_memory_use *u, char *out, size_t size);
+/* "aten::empty at train.py:21 train_step in Net_0.layers.0", each part of so many columns at most; 0: whole. */
+void xsp_allocations_site_name(const struct xsp_summary_allocations *a,
+			       const struct xsp_memory_site *s, size_t columns, char *out,
+			       size_t size);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* summary_columns.c - what is known of a name, for reports and lists. */
+#include "analysis/names/summary_private.h"
+
+#include <string.h>
+
+#include "base/units.h"
+
+#define NAME(name, value)                                                                          \
+	XSP_REPORT_CELL(name, struct xsp_summary_names, struct xsp_summary_row, value)
+#define OF(member) XSP_FIELD(struct xsp_summary_row, member)
+#define IF(known, member) XSP_FIELD_IF(struct xsp_summary_row, member, known)
+
+NAME(name_text, xsp_cell_text(xsp_summary_text(of->summary, row)));
+NAME(name_std, row->measured > 1 ? xsp_cell_real(row->std_ns) : xsp_cell_absent());
+
+static struct xsp_cell name_calls_per_step(struct xsp_report_at *at)
+{
+	const struct xsp_summary_names *names = at->of;
+	const struct xsp_summary_row *row = at->row;
+	const uint64_t calls =
+		names->steps > 0 ? xsp_steps_calls(names->summary->steps, row->name, NULL) : 0;
+
+	return calls > 0 ? xsp_cell_real((double)calls / (double)names->steps) : xsp_cell_absent();
+}
+
+static const struct xsp_report_column name_columns[] = {
+	{"name", "name", XSP_UNIT_TEXT, true, XSP_BY(name_text)},
+	{"calls", "calls", XSP_UNIT_COUNT, false, OF(calls)},
+	{"calls_per_step", "a step", XSP_UNIT_COUNT, false, XSP_BY(name_calls_per_step)},
+	{"total_ns", "total", XSP_UNIT_NS, false, IF(outermost, total_ns)},
+	{"self_ns", "self", XSP_UNIT_NS, false, IF(timed, self_ns)},
+	{"cpu_ns", "on CPU", XSP_UNIT_NS, false, IF(cpu_known, cpu_ns)},
+	{"mean_ns", "mean", XSP_UNIT_NS, false, IF(measured, mean_ns)},
+	{"std_ns", "std", XSP_UNIT_NS, false, XSP_BY(name_std)},
+	{"min_ns", "min", XSP_UNIT_NS, false, IF(measured, min_ns)},
+	{"p50_ns", "p50", XSP_UNIT_NS, false, IF(measured, p50_ns)},
+	{"p99_ns", "p99", XSP_UNIT_NS, false, IF(measured, p99_ns)},
+	{"max_ns", "max", XSP_UNIT_NS, false, IF(measured, max_ns)},
+	{"unfinished", "unfinished", XSP_UNIT_COUNT, false, IF(unfinished, unfinished)},
+	{"unwound", "unwound", XSP_UNIT_COUNT, false, IF(unwound, unwound)},
+};
+const struct xsp_report_shape xsp_summary_names_shape = {
+	"operations", "operations",
+	"by self time; totals count recursion once, calls without an end are in no time",
+	name_columns, sizeof(name_columns) / sizeof(name_columns[0])};
+XSP_REPORT_LISTED(analyze) *const listed[] = {&xsp_summary_names_shape};
+
+/* ---- as lists ---- */
+
+NAME(name_cpu_least, xsp_cell_if(row->cpu_known || row->cpu_ns > 0, row->cpu_ns));
+
+/* A name, and what must be said with it: that its time is not its own, or when its probes were released. */
+static struct xsp_cell name_shown(struct xsp_report_at *at)
+{
+	const struct xsp_summary_names *names = at->of;
+	const struct xsp_summary_row *row = at->row;
+	const char *name = xsp_summary_text(names->summary, row),
+		   *mark = row->mostly_probes ? " *" : "";
+	const struct xsp_capture_let_go *let_gos;
+	const struct xsp_capture_probe *probes;
+	const size_t count = xsp_capture_let_gos(names->reader, &let_gos);
+	uint64_t start, end;
+
+	xsp_capture_probes(names->reader, &probes);
+	xsp_capture_window(names->reader, &start, &end);
+	const struct xsp_capture_let_go *gone = NULL;
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(probes[let_gos[i].probe].name, name) == 0)
+			gone = &let_gos[i];
+	if (gone == NULL && !row->mostly_probes)
+		return xsp_cell_text(name);
+	const int used = snprintf(at->text, sizeof(at->text), "%.4000s%s", name, mark);
+	if (gone != NULL)
+		snprintf(at->text + used, sizeof(at->text) - (size_t)used, " (until %.2f s)",
+			 gone->time_ns > start ? (double)(gone->time_ns - start) * 1e-9 : 0.0);
+	return xsp_cell_text(at->text);
+}
+
+/* ">=1.20 ms": of some calls it is not known. */
+static struct xsp_cell name_cpu_shown(struct xsp_report_at *at)
+{
+	const struct xsp_summary_row *row = at->row;
+	char figure[XSP_UNITS_SIZE];
+
+	if (row->cpu_known || row->cpu_ns == 0)
+		return row->cpu_known ? xsp_cell_integer(row->cpu_ns) : xsp_cell_absent();
+	snprintf(at->text, sizeof(at->text), ">=%s", xsp_format_ns(figure, row->cpu_ns));
+	return xsp_cell_text(at->text);
+}
+
+static const struct xsp_report_column more_columns[] = {
+	{"shown", "name", XSP_UNIT_TEXT, false, XSP_BY(name_shown)},
+	{"cpu_shown", "on CPU", XSP_UNIT_NS, false, XSP_BY(name_cpu_shown)},
+	{"measured", "measured", XSP_UNIT_COUNT, false, OF(measured)},
+	{"cpu_least_ns", "on CPU, at least", XSP_UNIT_NS, false, XSP_BY(name_cpu_least)},
+	{"unfinished", "unfinished", XSP_UNIT_COUNT, false, OF(unfinished)},
+	{"unwound", "unwound", XSP_UNIT_COUNT, false, OF(unwound)},
+	{"without_duration", "without a duration", XSP_UNIT_COUNT, false, OF(points)},
+	{"mostly_probes", "mostly probes", XSP_UNIT_NUMBER, false, OF(mostly_probes)},
+};
+const struct xsp_list xsp_summary_names_list = XSP_LIST_MORE(name_columns, more_columns);
