@@ -195,7 +195,7 @@ def born_between_windows(folder):
     equal(wrong, {}, f"names of {len(seen)} threads")
 
 
-@case
+@case(quiet="when the next window begins")
 def a_window_that_cannot_begin(folder):
     """The kernel refuses to put the sites in again: that ends the recording's windows, and is said in the capture."""
     child = start_ready([workload("brake"), "--wait", "--threads", "1", "--seconds", "30", "ranges", "500"])

@@ -456,6 +456,16 @@ static bool names_are_addresses(const struct xsp_plan *plan)
 	return false;
 }
 
+/* It may end at any moment: that is no error of the kernel's. */
+static int cannot_record(pid_t pid, int rc, struct xsp_error *err)
+{
+	if (rc == -ESRCH)
+		return xsp_error_set(err, rc, XSP_STATUS_NO_TARGET, "process %d has ended",
+				     (int)pid);
+	return xsp_error_set(err, rc, XSP_STATUS_FAILED, "process %d cannot be recorded: %s",
+			     (int)pid, strerror(-rc));
+}
+
 int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct xsp_error *err)
 {
 	struct xsp_mapped_files *files;
@@ -480,8 +490,7 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 	for (size_t i = 0; i < files->count && rc == 0; i++)
 		rc = add_file(r, p, &files->files[i], err);
 	if (rc < 0 && err->text[0] == '\0')
-		xsp_error_set(err, rc, XSP_STATUS_FAILED, "process %d cannot be recorded: %s",
-			      (int)p->pid, strerror(-rc));
+		cannot_record(p->pid, rc, err);
 	if (r->started && r->plan.probes > known)
 		xsp_broker_ready(r->broker, r->plan.probes);
 	if (rc == 0 && (r->frames != NULL || xsp_host_functions_any(r->host_functions) ||
@@ -582,8 +591,7 @@ int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, stru
 	if (rc == 0)
 		rc = announce_process(r, p);
 	if (rc < 0)
-		return xsp_error_set(err, rc, XSP_STATUS_FAILED,
-				     "process %d cannot be recorded: %s", (int)pid, strerror(-rc));
+		return cannot_record(pid, rc, err);
 	return scan_first(r, pid, err);
 }
 
