@@ -3,7 +3,7 @@
 """What tools/test asks of ctest's results and of the tables in this folder.
 
     times.py slowest JUNIT...           the twenty slowest tests
-    times.py over JUNIT...              names of quick tests that took longer than tests/budgets allows, a line each
+    times.py over FACTOR JUNIT...       names of tests that took longer than FACTOR times what tests/budgets allows
     times.py count JUNIT...             how many passed, failed and were skipped
     times.py changed BASE               a regular expression: tests that tests/paths names for what changed since BASE
     times.py paths PATH...              the same for these paths
@@ -48,10 +48,10 @@ def slowest(*files):
         print(f"  {seconds:7.1f} s  {test}")
 
 
-def over(*files):
+def over(factor, *files):
     budgets = {row[1]: float(row[0]) for row in rows("budgets")}
     for seconds, test in times(files):
-        if seconds > budgets.get(test, BUDGET):
+        if seconds > float(factor) * budgets.get(test, BUDGET):
             print(test)
 
 
