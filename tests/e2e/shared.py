@@ -5,6 +5,7 @@ whichever test process comes first, and then is there for all of them. Nobody ch
 They lie in the folder `shared` beside the binary of xsptrace (or in XSP_SHARED), under a name that changes with that binary, the
 program that is recorded and this file, so that what was built anew is recorded anew, as is what is more than an hour old.
 """
+import contextlib
 import fcntl
 import functools
 import hashlib
@@ -50,16 +51,28 @@ class Capture(typing.NamedTuple):
     truth: dict  # what the program wrote at its end
 
 
-def once(name, files, make):
-    """What make() returns, as JSON has it: made by the first test of a run that asks, for what these files say."""
-    key = hashlib.sha256(repr((name, PYTHON)).encode())
+def key_of(parts, files):
+    """Another one for other parts, and for other contents of the files, or of this one."""
+    key = hashlib.sha256(repr(parts).encode())
     for path in (*files, __file__):
         with open(path, "rb") as f:
             key.update(f.read())
+    return key.hexdigest()[:16]
+
+
+@contextlib.contextmanager
+def locked(name):
+    """Whoever waits here finds it made; if its maker died, the kernel has released it."""
     os.makedirs(PLACE, exist_ok=True)
-    path = f"{PLACE}/{name}-{key.hexdigest()[:16]}.json"
     with open(f"{PLACE}/{name}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def once(name, files, make):
+    """What make() returns, as JSON has it: made by the first test of a run that asks, for what these files say."""
+    path = f"{PLACE}/{name}-{key_of((name, PYTHON), files)}.json"
+    with locked(name):
         if not os.path.exists(path) or time.time() - os.path.getmtime(path) > HOUR:
             made = make()
             with open(f"{path}.part", "w", encoding="utf-8") as f:
@@ -74,12 +87,8 @@ def path_of(kind):
 
 
 @functools.cache
-def key_of(name):
-    key = hashlib.sha256(repr((name, EXTRA, PYTHON)).encode())
-    for path in (XSPTRACE, path_of(KINDS[name]), __file__):
-        with open(path, "rb") as f:
-            key.update(f.read())
-    return key.hexdigest()[:16]
+def key_of_kind(name):
+    return key_of((name, EXTRA, PYTHON), (XSPTRACE, path_of(KINDS[name])))
 
 
 def record(kind, folder):
@@ -104,7 +113,7 @@ def record(kind, folder):
 
 def there_is(name):
     """The folder of one that was made in this hour: if chance has it that there is something wrong with one, that is not for ever."""
-    made = [f for f in os.listdir(PLACE) if re.fullmatch(rf"{name}-{key_of(name)}-\d+", f) and age_of(f) < HOUR]
+    made = [f for f in os.listdir(PLACE) if re.fullmatch(rf"{name}-{key_of_kind(name)}-\d+", f) and age_of(f) < HOUR]
     return f"{PLACE}/{min(made, key=age_of)}" if made else None
 
 
@@ -120,8 +129,7 @@ def capture(name):
     os.makedirs(PLACE, exist_ok=True)
     folder = there_is(name)
     if folder is None:
-        with open(f"{PLACE}/{name}.lock", "w", encoding="ascii") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # whoever waited here finds it made; if its maker died, the kernel has let go
+        with locked(name):
             folder = there_is(name) or make(name)
     return Capture(f"{folder}/capture.xspt", truth(f"{folder}/truth.json"))
 
@@ -134,7 +142,7 @@ def make(name):
     for other in os.listdir(PLACE):
         if other.startswith(f"{name}-") and (other.endswith(".part") or age_of(other) > 4 * HOUR):
             shutil.rmtree(f"{PLACE}/{other}", ignore_errors=True)
-    folder = f"{PLACE}/{name}-{key_of(name)}-{int(time.time())}"
+    folder = f"{PLACE}/{name}-{key_of_kind(name)}-{int(time.time())}"
     part = f"{folder}.part"
     os.mkdir(part)
     record(KINDS[name], part)
