@@ -52,7 +52,7 @@ class Capture(typing.NamedTuple):
 
 
 def key_of(parts, files):
-    """Another one for other parts, and for other contents of the files, or of this one."""
+    """Changes with the parts, the contents of the files, and this file."""
     key = hashlib.sha256(repr(parts).encode())
     for path in (*files, __file__):
         with open(path, "rb") as f:
@@ -62,7 +62,7 @@ def key_of(parts, files):
 
 @contextlib.contextmanager
 def locked(name):
-    """Whoever waits here finds it made; if its maker died, the kernel has released it."""
+    """One process makes it; others wait, and find it made. The kernel releases the lock if the maker dies."""
     os.makedirs(PLACE, exist_ok=True)
     with open(f"{PLACE}/{name}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -70,7 +70,7 @@ def locked(name):
 
 
 def once(name, files, make):
-    """What make() returns, as JSON has it: made by the first test of a run that asks, for what these files say."""
+    """The result of make(), kept as JSON: only the first test that asks calls it, as long as these files stay the same."""
     path = f"{PLACE}/{name}-{key_of((name, PYTHON), files)}.json"
     with locked(name):
         if not os.path.exists(path) or time.time() - os.path.getmtime(path) > HOUR:
@@ -112,7 +112,7 @@ def record(kind, folder):
 
 
 def there_is(name):
-    """The folder of one that was made in this hour: if chance has it that there is something wrong with one, that is not for ever."""
+    """The folder of a recording of the last hour. A bad recording is thus not kept for ever."""
     made = [f for f in os.listdir(PLACE) if re.fullmatch(rf"{name}-{key_of_kind(name)}-\d+", f) and age_of(f) < HOUR]
     return f"{PLACE}/{min(made, key=age_of)}" if made else None
 
@@ -135,7 +135,7 @@ def capture(name):
 
 
 def make(name):
-    """With the lock. What others did not make to its end goes, and what no run reads any more."""
+    """Records, with the lock held. Removes unfinished recordings, and those that no run reads any more."""
     if KINDS[name].program.startswith("torch"):
         need_torch()
     begun = time.monotonic()
