@@ -8,10 +8,10 @@ import json
 import os
 import subprocess
 
-from harness import (EXTRA, SCRIPTS, Recording, Skip, case, check, equal, json_report, main, record_attached, start,
-                     workload, xsptrace)
+from harness import (EXTRA, SCRIPTS, TORCH, Recording, Skip, case, check, equal, json_report, main, record_attached,
+                     start, workload, xsptrace)
 
-PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
+PYTHON = TORCH
 FOUND = 10
 MS = 1_000_000
 

@@ -32,16 +32,16 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 XSPTRACE = os.path.abspath(os.environ.get("XSPTRACE", os.path.join(ROOT, "build/release/xsptrace")))
 WORKLOADS = os.path.abspath(os.environ.get("WORKLOADS", os.path.join(os.path.dirname(XSPTRACE), "workloads")))
 SCRIPTS = os.path.join(ROOT, "tests/workloads")
-# What is on by default, and the options that decline it. The brake: what is counted must be all there, and it has a file of its own, brake.py.
+# Options that turn off what is on by default. The brake drops calls, so cases that count turn it off; brake.py tests it.
 NO_BRAKE = ["--max-overhead", "off"]
-# The rest has one, too, defaults.py: most files ask for what they look at. Those that hold xsptrace to what it promises of each
-# program do that as it ships: main(declined=...); a case of such a file that wants it bare has AS_ASKED among its options.
+# defaults.py tests the rest; most other files turn on only what they look at. A file that checks what xsptrace promises for every
+# program keeps the shipped defaults, by main(declined=...). A case there that wants them off passes AS_ASKED.
 AS_ASKED = ["--waits=off", "--python=off", "--sample=off"]
 DECLINED = [*NO_BRAKE, *AS_ASKED]
-# Options for every recording; CI runs the cases a second time with the perf-event fallback.
+# Options for every recording. XSPTRACE_EXTRA chooses another way to attach, with which some cases run again.
 ATTACH = os.environ.get("XSPTRACE_EXTRA", "").split()
 EXTRA = [*DECLINED, *ATTACH]
-# What else is on by default with an option is asked for by it: what was declined stays off.
+# An option turns on more than itself: these are the --X=off that must then go.
 TAKES = {"--profile": set(AS_ASKED), "--sample": {"--python=off"}, "--waits": {"--python=off"}, "--wait-stacks": {"--waits=off", "--python=off"}}
 
 LONG = "XSP_LONG" in os.environ  # tools/test --all: as often and as long as the issues ask
@@ -57,7 +57,7 @@ _schemas = {}
 
 
 def case(function=None, *, quiet="", long=""):
-    """Marks a case. CMakeLists.txt reads these lines too: the name of each argument and its text stand on the line of @case."""
+    """Marks a case. CMakeLists.txt reads these lines too, so the arguments stand on the line of @case."""
     if function is None:
         return lambda f: case(f, quiet=quiet, long=long)
     function.quiet, function.long = quiet, long
@@ -402,13 +402,14 @@ def record_attached(folder, command, *options, name="attached", seconds=60, **pr
 
 
 def check_as_shipped(trace, declined=()):
-    """What is on by default was recorded, or was not where the case declines it. (Waits are not where others would pay for them.)"""
+    """The recording has the shipped defaults, or none if the case declined them. (xsptrace itself turns waits off where they cost other
+    programs too much.)"""
     said = trace.json["xsptrace_capture"]
     equal(said["waits"] == said["samples"] == "off", bool(declined), "--waits and --sample are off")
 
 
 def says_no_loss(summary):
-    """Every call is there: a stack of a wait, or of Python, may be torn for all that, and then it does not say `nothing`."""
+    """No call was lost. The summary says "nothing" if no stack was torn either, else "no event"."""
     return bool(re.search("^(nothing|no event) was lost$", summary, re.M))
 
 
@@ -450,10 +451,10 @@ def cpu_of_others():
 
 
 def main(traces=True, declined=None):
-    """Runs the cases of this file. traces=False: they need neither a kernel nor xsptrace. declined: what its recordings do not have
-    of what is on by default, where that is not all of it."""
+    """Runs the cases of this file. traces=False: they need neither a kernel nor xsptrace. declined: the options that turn defaults
+    off in its recordings, if not all of DECLINED."""
     if declined is not None:
-        # in place: the files have these by their names
+        # in place, as the files have imported these lists
         DECLINED[:] = declined
         EXTRA[:] = [*declined, *ATTACH]
     if traces:

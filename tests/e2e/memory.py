@@ -8,10 +8,10 @@ import os
 import re
 import signal
 
-from harness import (SCRIPTS, USAGE, Recording, Trace, case, check, equal, finish, main, need_torch, own_pages_of_code,
-                     run, start, start_ready, truth, xsptrace)
+from harness import (SCRIPTS, TORCH, USAGE, Recording, Trace, case, check, equal, finish, main, need_torch,
+                     own_pages_of_code, run, start, start_ready, truth, xsptrace)
 
-PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
+PYTHON = TORCH
 PROGRAM = f"{SCRIPTS}/torch_memory.py"
 MIB = 1 << 20
 

@@ -10,10 +10,9 @@ import os
 import re
 import signal
 
-from harness import (EXTRA, USAGE, Recording, Trace, case, check, equal, finish, main, need_torch, run, start_ready,
-                     truth, workload, xsptrace)
+from harness import (EXTRA, TORCH, USAGE, Recording, Trace, case, check, equal, finish, main, need_torch, run,
+                     start_ready, truth, workload, xsptrace)
 
-TORCH = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
 
 
 def pythons():

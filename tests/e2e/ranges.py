@@ -4,13 +4,12 @@
 are on."""
 import collections
 import json
-import os
 import re
 
-from harness import (AS_ASKED, EXTRA, NO_BRAKE, SCRIPTS, Trace, case, check, check_as_shipped, equal, main, need_torch,
-                     workload, xsptrace)
+from harness import (AS_ASKED, EXTRA, NO_BRAKE, SCRIPTS, TORCH, Trace, case, check, check_as_shipped, equal, main,
+                     need_torch, workload, xsptrace)
 
-PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
+PYTHON = TORCH
 
 
 def named(trace, name):

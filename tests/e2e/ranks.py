@@ -8,10 +8,10 @@ import json
 import os
 import statistics
 
-from harness import (CAPTURE, EXTRA, SCRIPTS, USAGE, Recording, Skip, Trace, case, check, equal, json_report, main, run, start,
-                     workload, xsptrace)
+from harness import (CAPTURE, EXTRA, SCRIPTS, TORCH, USAGE, Recording, Skip, Trace, case, check, equal, json_report,
+                     main, run, start, workload, xsptrace)
 
-PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
+PYTHON = TORCH
 BARRIER, ALLREDUCE = (f"c10d::ProcessGroupGloo::{n}" for n in ("barrier", "allreduce"))
 
 

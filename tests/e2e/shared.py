@@ -5,6 +5,7 @@ whichever test process comes first, and then is there for all of them. Nobody ch
 They lie in the folder `shared` beside the binary of xsptrace (or in XSP_SHARED), under a name that changes with that binary, the
 program that is recorded and this file, so that what was built anew is recorded anew, as is what is more than an hour old.
 """
+import contextlib
 import fcntl
 import functools
 import hashlib
@@ -50,16 +51,28 @@ class Capture(typing.NamedTuple):
     truth: dict  # what the program wrote at its end
 
 
-def once(name, files, make):
-    """What make() returns, as JSON has it: made by the first test of a run that asks, for what these files say."""
-    key = hashlib.sha256(repr((name, PYTHON)).encode())
+def key_of(parts, files):
+    """Changes with the parts, the contents of the files, and this file."""
+    key = hashlib.sha256(repr(parts).encode())
     for path in (*files, __file__):
         with open(path, "rb") as f:
             key.update(f.read())
+    return key.hexdigest()[:16]
+
+
+@contextlib.contextmanager
+def locked(name):
+    """One process makes it; others wait, and find it made. The kernel releases the lock if the maker dies."""
     os.makedirs(PLACE, exist_ok=True)
-    path = f"{PLACE}/{name}-{key.hexdigest()[:16]}.json"
     with open(f"{PLACE}/{name}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def once(name, files, make):
+    """The result of make(), kept as JSON: only the first test that asks calls it, as long as these files stay the same."""
+    path = f"{PLACE}/{name}-{key_of((name, PYTHON), files)}.json"
+    with locked(name):
         if not os.path.exists(path) or time.time() - os.path.getmtime(path) > HOUR:
             made = make()
             with open(f"{path}.part", "w", encoding="utf-8") as f:
@@ -74,12 +87,8 @@ def path_of(kind):
 
 
 @functools.cache
-def key_of(name):
-    key = hashlib.sha256(repr((name, EXTRA, PYTHON)).encode())
-    for path in (XSPTRACE, path_of(KINDS[name]), __file__):
-        with open(path, "rb") as f:
-            key.update(f.read())
-    return key.hexdigest()[:16]
+def key_of_kind(name):
+    return key_of((name, EXTRA, PYTHON), (XSPTRACE, path_of(KINDS[name])))
 
 
 def record(kind, folder):
@@ -103,8 +112,8 @@ def record(kind, folder):
 
 
 def there_is(name):
-    """The folder of one that was made in this hour: if chance has it that there is something wrong with one, that is not for ever."""
-    made = [f for f in os.listdir(PLACE) if re.fullmatch(rf"{name}-{key_of(name)}-\d+", f) and age_of(f) < HOUR]
+    """The folder of a recording of the last hour. A bad recording is thus not kept for ever."""
+    made = [f for f in os.listdir(PLACE) if re.fullmatch(rf"{name}-{key_of_kind(name)}-\d+", f) and age_of(f) < HOUR]
     return f"{PLACE}/{min(made, key=age_of)}" if made else None
 
 
@@ -120,21 +129,20 @@ def capture(name):
     os.makedirs(PLACE, exist_ok=True)
     folder = there_is(name)
     if folder is None:
-        with open(f"{PLACE}/{name}.lock", "w", encoding="ascii") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # whoever waited here finds it made; if its maker died, the kernel has let go
+        with locked(name):
             folder = there_is(name) or make(name)
     return Capture(f"{folder}/capture.xspt", truth(f"{folder}/truth.json"))
 
 
 def make(name):
-    """With the lock. What others did not make to its end goes, and what no run reads any more."""
+    """Records, with the lock held. Removes unfinished recordings, and those that no run reads any more."""
     if KINDS[name].program.startswith("torch"):
         need_torch()
     begun = time.monotonic()
     for other in os.listdir(PLACE):
         if other.startswith(f"{name}-") and (other.endswith(".part") or age_of(other) > 4 * HOUR):
             shutil.rmtree(f"{PLACE}/{other}", ignore_errors=True)
-    folder = f"{PLACE}/{name}-{key_of(name)}-{int(time.time())}"
+    folder = f"{PLACE}/{name}-{key_of_kind(name)}-{int(time.time())}"
     part = f"{folder}.part"
     os.mkdir(part)
     record(KINDS[name], part)

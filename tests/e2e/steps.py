@@ -9,9 +9,9 @@ import statistics
 import subprocess
 
 import shared
-from harness import EXTRA, SCRIPTS, Recording, Skip, Trace, case, check, equal, json_report, main, start, workload, xsptrace
+from harness import EXTRA, SCRIPTS, TORCH, Recording, Skip, Trace, case, check, equal, json_report, main, start, workload, xsptrace
 
-PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
+PYTHON = TORCH
 
 
 def ns(us):

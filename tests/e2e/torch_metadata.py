@@ -16,10 +16,10 @@ import tempfile
 
 import harness
 import shared
-from harness import EXTRA, ROOT, SCRIPTS, Trace, case, check, equal, main, run, truth, xsptrace
+from harness import EXTRA, ROOT, SCRIPTS, TORCH, Trace, case, check, equal, main, run, truth, xsptrace
 
 INSIDE = os.environ.get("TORCH_ROOT")
-PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
+PYTHON = TORCH
 MODEL = "torch_model.py"
 THREADS = 2
 

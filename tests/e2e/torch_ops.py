@@ -10,10 +10,10 @@ import json
 import os
 import re
 
-from harness import (AS_ASKED, EXTRA, NO_BRAKE, NO_MATCH, SCRIPTS, USAGE, XSPTRACE, Skip, Trace, case, check,
+from harness import (AS_ASKED, EXTRA, NO_BRAKE, NO_MATCH, SCRIPTS, TORCH, USAGE, XSPTRACE, Skip, Trace, case, check,
                      check_as_shipped, equal, main, need_torch, run, start, truth, wait_for, xsptrace)
 
-PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
+PYTHON = TORCH
 TRAIN = f"{SCRIPTS}/torch_train.py"
 BOXED = f"{SCRIPTS}/torch_boxed.py"
 

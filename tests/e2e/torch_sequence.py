@@ -3,11 +3,10 @@
 """--sequence where forward and backward pass run on different threads, and --scopes. What a training
 run shows is held against PyTorch's own profiler in torch_metadata.py."""
 import collections
-import os
 
-from harness import EXTRA, USAGE, Trace, case, check, equal, main, need_torch, truth, xsptrace
+from harness import EXTRA, TORCH, USAGE, Trace, case, check, equal, main, need_torch, truth, xsptrace
 
-PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
+PYTHON = TORCH
 
 # Each thread builds a graph of its own kind; the main thread runs all of them backward. Numbers count
 # the nodes that a thread has made, so they are known: i, i + 1, i + 2 after i others.

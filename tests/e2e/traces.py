@@ -11,9 +11,10 @@ import random
 import re
 
 from captures import Made
-from harness import CAPTURE, OK, ROOT, USAGE, XSPTRACE, Skip, case, check, equal, json_report, main, run, xsptrace
+from harness import (CAPTURE, OK, ROOT, TORCH, USAGE, XSPTRACE, Skip, case, check, equal, json_report, main, run,
+                     xsptrace)
 
-PYTHON = os.environ.get("TORCH_PYTHON", "/usr/bin/python3")
+PYTHON = TORCH
 SPANS = ("cpu_op", "user_annotation", "python_function", "cuda_runtime", "cuda_driver")
 GPU = ("kernel", "gpu_memcpy", "gpu_memset", "cuda_sync")
 BASE = 1751410836000000000

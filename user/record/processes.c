@@ -352,6 +352,11 @@ static int number_operators(struct xsp_recorder *r, struct recorded_process *p,
 	return xsp_plan_sequence(m, r->broker, p->pid, f);
 }
 
+static int has_ended(pid_t pid, struct xsp_error *err)
+{
+	return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET, "process %d has ended", (int)pid);
+}
+
 /* What is traced in the file; what cannot be read of it is said, and it has nothing then. */
 static int plan_file(struct xsp_recorder *r, struct recorded_process *p,
 		     const struct xsp_mapped_file *f, struct xsp_planned_module **m,
@@ -366,8 +371,7 @@ static int plan_file(struct xsp_recorder *r, struct recorded_process *p,
 	if (rc == -EINTR)
 		return xsp_error_set(err, rc, XSP_STATUS_FAILED, "interrupted");
 	if (rc == -ESRCH)
-		return xsp_error_set(err, rc, XSP_STATUS_NO_TARGET, "process %d has ended",
-				     (int)p->pid);
+		return has_ended(p->pid, err);
 	if (rc < 0) {
 		if (r->gaps[XSP_GAP_FILES].count < FILES_NAMED)
 			xsp_recorder_note(r, "%s is left out: %s%s", f->display_path,
@@ -460,8 +464,7 @@ static bool names_are_addresses(const struct xsp_plan *plan)
 static int cannot_record(pid_t pid, int rc, struct xsp_error *err)
 {
 	if (rc == -ESRCH)
-		return xsp_error_set(err, rc, XSP_STATUS_NO_TARGET, "process %d has ended",
-				     (int)pid);
+		return has_ended(pid, err);
 	return xsp_error_set(err, rc, XSP_STATUS_FAILED, "process %d cannot be recorded: %s",
 			     (int)pid, strerror(-rc));
 }
@@ -474,8 +477,7 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 	if (rc < 0)
 		return rc;
 	if (files->count == 0 && r->started) /* what is about to end has no memory any more */
-		rc = xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET, "process %d has ended",
-				   (int)p->pid);
+		rc = has_ended(p->pid, err);
 	p->dirty = false;
 	p->mapped_ns = 0; /* also what was mapped before the first look: nothing of it is late */
 	const uint32_t known = r->plan.probes;
@@ -510,8 +512,7 @@ static int scan_first(struct xsp_recorder *r, pid_t pid, struct xsp_error *err)
 	if (rc == 0 || rc == -EINTR)
 		return rc;
 	if (!xsp_process_alive(p->process))
-		return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET, "process %d has ended",
-				     (int)pid);
+		return has_ended(pid, err);
 	xsp_sideband_drain(r->sideband, 0, on_record, r);
 	p = xsp_recorder_find(r, pid);
 	if (p != NULL && p->program_ns != program_ns)

@@ -435,43 +435,44 @@ static int chrome_span(struct xsp_export *x, const struct xsp_span *span)
 
 #define STACK_MOST 512U /* names of a sample's stack: of more, those in its middle are a number */
 
+static int put_name(struct xsp_export *x, uint32_t id)
+{
+	struct chrome *c = x->state;
+	const struct xsp_rendered *name = xsp_renderer_get(c->open.names, id & ~XSP_PATH_FRAME);
+
+	if (name == NULL)
+		return -ENOMEM;
+	xsp_out_write(x->out, name->text, name->length);
+	return 0;
+}
+
 /*
  * A mark on the thread's row; its stack is text, outermost first, as the importers of stacks read either these or
  * slices.
  */
 static int chrome_sample(struct xsp_export *x, const struct xsp_sample *s)
 {
-	struct chrome *c = x->state;
 	struct xsp_thread_row *row = xsp_chrome_row(x, s->pid, s->tid, 0);
-	const char *before = "\",\"pid\":";
 
 	if (row == NULL)
 		return -ENOMEM;
 	xsp_out_text(x->out, "{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"sample\",\"name\":\"");
-	for (uint32_t i = 0; i <= s->path_length; i++) {
-		const uint32_t at = i == 0 ? s->path_length - 1 : i - 1;
-		if (s->path_length > STACK_MOST && i == STACK_MOST / 2 + 1) {
-			const uint32_t elided = s->path_length - STACK_MOST;
-			xsp_out_printf(x->out, "[%u more];", elided);
-			i += elided - 1;
-			continue;
+	int rc = put_name(x, s->path[s->path_length - 1]);
+	xsp_out_printf(x->out, "\",\"pid\":%u,\"tid\":%u,\"ts\":", row->pid, row->tid);
+	xsp_chrome_time(x, s->time_ns);
+	xsp_out_printf(x->out, ",\"args\":{\"weight (ns)\":%llu%s,\"stack\":\"",
+		       (unsigned long long)s->period_ns, s->kernel ? ",\"kernel\":true" : "");
+	for (uint32_t i = 0; i < s->path_length && rc == 0; i++) {
+		if (i > 0)
+			xsp_out_text(x->out, ";");
+		if (i == STACK_MOST / 2 && s->path_length > STACK_MOST) {
+			i = s->path_length - STACK_MOST / 2;
+			xsp_out_printf(x->out, "[%u more];", s->path_length - STACK_MOST);
 		}
-		const struct xsp_rendered *name =
-			xsp_renderer_get(c->open.names, s->path[at] & ~XSP_PATH_FRAME);
-		if (name == NULL)
-			return -ENOMEM;
-		xsp_out_write(x->out, name->text, name->length);
-		if (i > 0) {
-			xsp_out_text(x->out, i < s->path_length ? ";" : "\"}},\n");
-			continue;
-		}
-		xsp_out_printf(x->out, "%s%u,\"tid\":%u,\"ts\":", before, row->pid, row->tid);
-		xsp_chrome_time(x, s->time_ns);
-		xsp_out_printf(x->out, ",\"args\":{\"weight (ns)\":%llu%s,\"stack\":\"",
-			       (unsigned long long)s->period_ns,
-			       s->kernel ? ",\"kernel\":true" : "");
+		rc = put_name(x, s->path[i]);
 	}
-	return 0;
+	xsp_out_text(x->out, "\"}},\n");
+	return rc;
 }
 
 /* ---- rows and marks, known when all spans are written ---- */
