@@ -15,6 +15,7 @@ import ctypes
 import errno
 import fnmatch
 import functools
+import glob
 import gzip
 import json
 import os
@@ -450,6 +451,13 @@ def cpu_of_others():
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK") - sum(own[:4])
 
 
+def show_logs(folder):
+    """What recordings said: a failure that a busy machine alone shows cannot be had again."""
+    for path in sorted(glob.glob(f"{folder}/*.log")):
+        with open(path, encoding="utf-8", errors="replace") as f:
+            sys.stdout.write(f"--- {os.path.basename(path)}\n{f.read()[-4000:]}\n")
+
+
 def main(traces=True, declined=None):
     """Runs the cases of this file. traces=False: they need neither a kernel nor xsptrace. declined: the options that turn defaults
     off in its recordings, if not all of DECLINED."""
@@ -493,6 +501,7 @@ def main(traces=True, declined=None):
         except Exception:  # a case may fail in any way; the others run
             word = "FAILED"
             traceback.print_exc(limit=-4, file=sys.stdout)
+            show_logs(folder)
             failed.append(function.__name__)
         finally:
             kill_all()
