@@ -53,7 +53,8 @@ static void learn(char *path, uint64_t inode)
 		file_at(PLACE, path, inode),
 		file_at(PLACE + SIZE, (char[]){"/nowhere/behind.so"}, 2),
 	};
-	const struct xsp_mapped_files mapped = {.files = all, .count = sizeof(all) / sizeof(all[0])};
+	const struct xsp_mapped_files mapped = {.files = all,
+						.count = sizeof(all) / sizeof(all[0])};
 
 	cr_assert_eq(xsp_resolver_learn(resolver, process, &mapped), 0);
 }
@@ -139,7 +140,9 @@ static pid_t learn_another(struct xsp_resolver *r, bool has_map)
 	if (has_map)
 		with_map = pid;
 	cr_assert_eq(xsp_process_open(&xsp_open_directly, pid, &p, &err), 0, "%s", err.text);
-	cr_assert_eq(xsp_resolver_learn(r, p, &(struct xsp_mapped_files){.files = &file, .count = 1}), 0);
+	cr_assert_eq(
+		xsp_resolver_learn(r, p, &(struct xsp_mapped_files){.files = &file, .count = 1}),
+		0);
 	xsp_process_free(p);
 	kill(pid, SIGKILL);
 	cr_assert_eq(waitpid(pid, NULL, 0), pid);
