@@ -657,7 +657,10 @@ def steps_that_nothing_is_called(folder):
     said = xsptrace("analyze", capture, "--step", "nosuch").stdout
     check(words in " ".join(said.split()), "analyze", said)
     for outputs in ([], ["-o", f"{folder}/s.json"], ["--summary", "json"], ["-o", f"{folder}/s.html"]):
-        done = xsptrace("export", "-q", capture, "--step", "nosuch", *outputs)
+        done = xsptrace("export", "-q", capture, "--step", "nosuch", *outputs, status=None)
+        if "built without it" in done.stderr:  # the page, where Node was missing
+            continue
+        equal(done.returncode, 0, f"export {outputs}")
         check(words in done.stderr, f"export {outputs}", done.stderr)
         check("--step" not in xsptrace("export", "-q", capture, "--step", "ProfilerStep", *outputs).stderr, "of one that is there")
     check(words in xsptrace("export", capture, "--step", "nosuch", "--from", "step:3", status=2).stderr, "--from")

@@ -640,7 +640,7 @@ def shares_of_node(folder, script, *flags):
         if os.path.exists(f"/tmp/perf-{child.pid}.map"):
             os.remove(f"/tmp/perf-{child.pid}.map")
     stacks = stacks_of(f"{folder}/n.folded")
-    got = {name: sum(ns for s, ns in stacks.items() if re.search(rf"^JS:.{name} ", s[-1])) for name in spent}
+    got = {name: sum(ns for s, ns in stacks.items() if re.search(rf"^(JS|LazyCompile|Function):.{name} ", s[-1])) for name in spent}
     shares_are(got, spent, sum(got.values()) * 499e-9)
     check(sum(got.values()) > 0.8 * sum(stacks.values()), "of all", stacks)
     return child.pid
