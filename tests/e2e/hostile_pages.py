@@ -29,7 +29,7 @@ def ranges(folder, name="trace.json"):
     return trace, dict(trace.calls)
 
 
-@case
+@case(quiet="a third of a second, which is what the small buffer holds")
 def others_lose_nothing(folder):
     """A small buffer is full after the fraction of a second that nobody may empty it."""
     child = faulting(folder)
