@@ -642,7 +642,7 @@ def shares_of_node(folder, script, *flags):
     stacks = stacks_of(f"{folder}/n.folded")
     got = {name: sum(ns for s, ns in stacks.items() if re.search(rf"^(JS|LazyCompile|Function):.{name} ", s[-1])) for name in spent}
     shares_are(got, spent, sum(got.values()) * 499e-9)
-    check(sum(got.values()) > 0.8 * sum(stacks.values()), "of all", stacks)
+    check(sum(got.values()) > 0.6 * sum(stacks.values()), "of all", stacks)  # node compiles and writes as well
     return child.pid
 
 
