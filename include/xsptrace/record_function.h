@@ -91,8 +91,8 @@
 #endif
 
 #if defined(__x86_64__)
-/* The body is the assembly and nothing else, at every optimisation level. A weak C function, not a
- * top-level asm: link-time optimisation then sees copies of one symbol, not two labels. */
+/* The body is the assembly and nothing else, at every optimisation level. It is a weak C function,
+ * not a top-level asm: link-time optimisation then sees copies of one symbol, not two labels. */
 #if defined(__CET__) && (__CET__ & 1)
 /* Without endbr64. Linux has no indirect-branch tracking for user space. */
 #define XSP_RF_TYPE_ __attribute__((nocf_check))
@@ -102,8 +102,8 @@
 #define XSP_RF_NAKED_ __attribute__((naked, patchable_function_entry(0)))
 #define XSP_RF_BODY_ __asm__ volatile(".byte 0x0f, 0x1f, 0x44, 0x00, 0x00, 0x90\n\tret")
 #else
-/* aarch64: gcc has no naked functions there, but puts the nop first by itself; with
- * -mbranch-protection a `bti c` must and does precede it. */
+/* aarch64: gcc has no naked functions there, but puts the nop first by itself. With
+ * -mbranch-protection, a `bti c` must precede it, and does. */
 #define XSP_RF_TYPE_
 #define XSP_RF_NAKED_ __attribute__((patchable_function_entry(1)))
 #define XSP_RF_BODY_ __asm__ volatile("" ::: "memory")
@@ -119,7 +119,7 @@
 extern "C" {
 #endif
 
-/* Above 0 while somebody traces. Only the kernel writes it. */
+/* Above 0 while a tracer listens. Only the kernel writes it. */
 extern volatile unsigned short xsp_record_function_semaphore;
 __attribute__((weak, used, visibility("default"),
 	       section(".probes"))) volatile unsigned short xsp_record_function_semaphore = 0;
@@ -150,8 +150,8 @@ XSP_RF_SITE_ void xsp_record_function_value(const char *name XSP_RF_UNUSED_,
 }
 #endif
 
-/* 1 if the entry was reported, so that a scope which began before somebody traced does not report
- * an end without a beginning. */
+/* 1 if the entry was reported. So a scope that began before the tracer came does not report an end
+ * without a beginning. */
 static inline XSP_RF_UNUSED_ int xsp_rf_enter_(const char *name, size_t length)
 {
 	if (__builtin_expect(xsp_record_function_semaphore == 0, 1))
@@ -184,7 +184,7 @@ static inline XSP_RF_UNUSED_ void xsp_rf_value_(const char *name, double value)
 }
 #define XSP_RECORD_VALUE(name, value) xsp_rf_value_((name), (value))
 
-/* The calls to write in a program: the functions of the same names, behind the semaphore. */
+/* The calls to write in a program: the functions of the same names, guarded by the semaphore. */
 #define xsp_record_function_enter(name) ((void)xsp_rf_enter_((name), SIZE_MAX))
 #define xsp_record_function_enter_n(name, length) ((void)xsp_rf_enter_((name), (length)))
 #define xsp_record_function_exit() xsp_rf_exit_()

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What may follow a lead byte: how many bytes, and the bounds of the first of them (they
- * shut out overlong forms, surrogates and what lies above U+10FFFF). */
+/* How many bytes may follow a lead byte, and the bounds of the first of them. The bounds exclude
+ * overlong forms, surrogates and what lies above U+10FFFF. */
 struct lead {
 	uint8_t first, last, length, low, high;
 };
@@ -63,7 +63,7 @@ char *xsp_utf8_put(char *out, uint32_t p)
 	return out;
 }
 
-/* `put` for each character. */
+/* Calls `put` for each character. */
 static inline char *put_each(char *out, const char *text, size_t length,
 			     char *(*put)(char *out, uint32_t point))
 {
@@ -77,7 +77,7 @@ static inline char *put_each(char *out, const char *text, size_t length,
 static char *put_text(char *out, const char *text)
 {
 	size_t n = strlen(text);
-	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the caller writes on from here */
+	/* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the caller continues here */
 	memcpy(out, text, n);
 	return out + n;
 }
@@ -168,7 +168,7 @@ static char *escaped(char *(*escape)(char *, const char *, size_t), const char *
 	n = (size_t)(end - out);
 	if (length)
 		*length = n;
-	/* most text needs no escape: give the spare room back */
+	/* most text needs no escape: free the spare room */
 	char *shrunk = realloc(out, n + 1);
 	return shrunk != NULL ? shrunk : out; // cppcheck-suppress memleak
 }

@@ -13,7 +13,7 @@ int xsp_late_library_load(const struct xsp_late_library *library, void *pointers
 
 	for (size_t i = 0; i < library->count && !missing; i++) {
 		void *function = dlsym(handle, library->functions[i]);
-		/* a pointer to a function is none to an object in C: copied, not converted */
+		/* C has no conversion between pointers to functions and to objects: copy */
 		memcpy((char *)pointers + i * sizeof(function), &function, sizeof(function));
 		missing = function == NULL;
 	}

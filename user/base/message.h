@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * protocol.h - messages between xsptrace's processes: a head, a body whose length is checked against it,
- * and descriptors, over a SOCK_SEQPACKET socket pair, which keeps them whole. Both ends are the same
- * program, so structs travel as they are in memory; what they hold is checked by whoever receives them.
+ * message.h - messages between xsptrace's processes: a head, a body whose length is checked against
+ * it, and descriptors. They travel over a SOCK_SEQPACKET socket pair, which keeps them whole. Both
+ * ends are the same program, so structs travel as they are in memory. The receiver checks what they
+ * hold.
  */
 #ifndef XSP_BASE_MESSAGE_H
 #define XSP_BASE_MESSAGE_H
@@ -15,8 +16,8 @@
 #define XSP_MESSAGE_FDS 250 /* SCM_MAX_FD is 253 */
 
 struct xsp_message {
-	uint32_t op; /* of the request; its reply has the same */
-	uint32_t sequence; /* of the request; its reply has the same */
+	uint32_t op; /* of the request; the reply repeats it */
+	uint32_t sequence; /* of the request; the reply repeats it */
 	int32_t result; /* of a reply: 0 or a negative errno */
 	uint32_t size; /* bytes that follow */
 };
@@ -31,14 +32,15 @@ struct xsp_parcel {
 /* A pair of sockets, close-on-exec. 0 or a negative errno. */
 int xsp_message_pair(int sockets[2]);
 
-/* The descriptors stay the caller's. 0 or a negative errno; -EPIPE: the other end is gone. */
+/* The caller keeps the descriptors. 0 or a negative errno; -EPIPE: the other end is gone. */
 int xsp_message_send(int socket, const struct xsp_message *head, const void *body, const int *fds,
 		     size_t fd_count);
 
-/* Waits for one. Its descriptors, close-on-exec, become the caller's. 0; -EPIPE: the other end is gone;
- * -EPROTO: not a message, nothing is kept of it; -EINTR; or another negative errno. */
+/* Waits for a message. The caller gets its descriptors, which are close-on-exec. 0; -EPIPE: the
+ * other end is gone; -EPROTO: not a message, and nothing of it is kept; -EINTR; or another
+ * errno. */
 int xsp_message_receive(int socket, struct xsp_parcel *p);
 
-void xsp_parcel_close(struct xsp_parcel *p); /* the descriptors that it still has */
+void xsp_parcel_close(struct xsp_parcel *p); /* closes the descriptors that it still has */
 
 #endif

@@ -15,16 +15,16 @@
 #include <unistd.h>
 
 #define MODE 0600
-#define OTHERS 1000 /* names tried if the one that was asked for cannot be had */
+#define OTHERS 1000 /* how many other names are tried if the wanted one is taken */
 
 struct xsp_new_file {
 	int fd;
-	bool hidden; /* it has its hidden name */
-	const char *name; /* the name it was given; NULL: none yet */
+	bool hidden; /* its hidden name is in the folder */
+	const char *name; /* the name that it got; NULL: none yet */
 	struct xsp_standing before;
-	/* made at the start: a signal handler allocates nothing */
+	/* allocated at the start: a signal handler may not */
 	char *path, *temp;
-	char *other; /* room for a number before the ending */
+	char *other; /* has room for a number before the ending */
 	size_t split; /* where the ending of `path` begins */
 	char proc[32]; /* the descriptor as a path */
 };
@@ -55,7 +55,7 @@ static int choose_names(struct xsp_new_file *f, const char *path)
 		return -errno;
 	f->path = strdup(path);
 	f->other = malloc(strlen(path) + 8);
-	/* a name of its own, not the final one with an ending: that may be 255 long */
+	/* not derived from the final name, which may be 255 bytes long already */
 	if (asprintf(&f->temp, "%.*s.xsptrace-%016llx.tmp", folder, path,
 		     (unsigned long long)number) < 0) {
 		f->temp = NULL;
@@ -99,7 +99,8 @@ int xsp_new_file_open(const char *path, const struct xsp_standing *before,
 		f->before = before != NULL ? *before : xsp_standing_at(path);
 		f->fd = open_unnamed(path);
 		if (f->fd < 0 &&
-		    f->temp != NULL) { /* EOPNOTSUPP, EISDIR, EINVAL; any other says so again */
+		    /* EOPNOTSUPP, EISDIR, EINVAL; other errors occur again here */
+		    f->temp != NULL) {
 			f->fd = open(f->temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 				     MODE);
 			f->hidden = f->fd >= 0;
@@ -111,7 +112,7 @@ int xsp_new_file_open(const char *path, const struct xsp_standing *before,
 		return rc;
 	}
 	snprintf(f->proc, sizeof(f->proc), "/proc/self/fd/%d", f->fd);
-	/* held as long as the file is being written, by all who have the descriptor */
+	/* locked while it is written, by every process that has the descriptor */
 	(void)flock(f->fd, LOCK_EX | LOCK_NB);
 	*out = f;
 	return 0;
@@ -138,7 +139,7 @@ int xsp_new_file_descriptor(const struct xsp_new_file *f)
 	return f->fd;
 }
 
-/* ---- giving it a name; nothing here that a signal handler must not call ---- */
+/* ---- giving it a name: only calls that a signal handler may make ---- */
 
 static bool is_being_written(const char *path)
 {
@@ -151,7 +152,7 @@ static bool is_being_written(const char *path)
 	return locked;
 }
 
-/* Is what stands under the name somebody else's, come since we were opened? */
+/* Has another program put a file under that name since this one was opened? */
 static bool is_anothers(const struct xsp_new_file *f)
 {
 	const struct xsp_standing now = xsp_standing_at(f->path);
@@ -169,7 +170,7 @@ static int link_unnamed(const struct xsp_new_file *f, const char *name)
 	return linkat(AT_FDCWD, f->proc, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0 ? 0 : -errno;
 }
 
-/* -EEXIST if something has that name. */
+/* -EEXIST if the name is taken. */
 static int link_if_free(struct xsp_new_file *f, const char *name)
 {
 	if (!f->hidden)
@@ -178,11 +179,11 @@ static int link_if_free(struct xsp_new_file *f, const char *name)
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	if (link(f->temp, name) == 0) /* a file system that cannot rename so */
+	if (link(f->temp, name) == 0) /* for file systems that cannot rename like this */
 		return unlink(f->temp) == 0 ? 0 : -errno;
 	if (errno != EPERM && errno != EOPNOTSUPP)
 		return -errno;
-	/* nor link: those have one user at a time */
+	/* nor link: only one user at a time mounts such a file system */
 	struct stat st;
 	if (lstat(name, &st) == 0)
 		return -EEXIST;
@@ -223,7 +224,7 @@ int xsp_new_file_place(struct xsp_new_file *f, bool replace)
 		return 0;
 	if (f->path == NULL)
 		return -EOPNOTSUPP;
-	/* network file systems tell of a failed write when a descriptor is closed */
+	/* network file systems report a failed write when a descriptor is closed */
 	int again = dup(f->fd);
 	if (again >= 0 && close(again) < 0 && errno != EINTR)
 		return -errno;

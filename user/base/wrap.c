@@ -5,13 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FAR_IN                                                                                     \
-	16 /* a line that begins there is the rest of another one: what follows stands below it */
+#define FAR_IN 16 /* a line that begins here or later continues another one */
 
 struct wrap {
 	FILE *to;
 	size_t width, column;
-	bool status; /* the cursor stands behind a status line */
+	bool status; /* the cursor is at the end of a status line */
 };
 
 static bool continues_character(char c)
@@ -19,7 +18,7 @@ static bool continues_character(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Bytes of what takes no column of its own there: an escape sequence, or a control character. */
+/* The length of what takes no column: an escape sequence or a control character. */
 static size_t bytes_without_column(const char *text, size_t length)
 {
 	size_t n = 1;
@@ -45,7 +44,8 @@ static size_t columns_of(const char *text, size_t length)
 	return columns;
 }
 
-/* Where the rest of a line goes on: below its last column of text, unless that leaves little room. */
+/* The column where the rest of a line continues: that of its last column of text, unless little
+ * room is left there. */
 static size_t indent_of(const char *line, size_t length, size_t width)
 {
 	size_t begin = 0, column = 0;
@@ -150,6 +150,6 @@ FILE *xsp_wrap_open(FILE *to, size_t width)
 	if (f == NULL)
 		free(w);
 	else
-		setvbuf(f, NULL, _IOLBF, 0); /* lines come whole */
+		setvbuf(f, NULL, _IOLBF, 0); /* lines arrive whole */
 	return f;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const struct {
-	const char *program; /* how its name begins */
+	const char *program; /* the beginning of its name */
 	const char *advice;
 } programs[] = {
 	{"node",
@@ -18,7 +18,7 @@ static const struct {
 
 bool xsp_is_generated(const char *name)
 {
-	/* "[anon:v8]": memory that the program has given a name (PR_SET_VMA_ANON_NAME) */
+	/* "[anon:v8]": memory that the program has named (PR_SET_VMA_ANON_NAME) */
 	return strcmp(name, XSP_GENERATED) == 0 || strncmp(name, "[anon", 5) == 0;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cuda_table.c - the rows: one an entry point. */
+/* cuda_table.c - one row for each entry point. */
 #include "catalog/cuda_table.h"
 
 #include <string.h>
 
-/* Short for the rows below. */
+/* Abbreviations for the rows below. */
 #define D(of, symbol) .name = (symbol), .api = XSP_CUDA_DRIVER, .kind = XSP_CUDA_##of
 #define R(of, symbol) .name = (symbol), .api = XSP_CUDA_RUNTIME, .kind = XSP_CUDA_##of
 #define F_ADDRESS XSP_CUDA_ADDRESS
@@ -366,7 +366,8 @@ const struct xsp_cuda_entry *xsp_cuda_any(enum xsp_cuda_api api)
 
 /* ---- decoding ---- */
 
-/* Where a field's word goes: `at` of the struct, from the word's bits [shift, shift + 32), or all. */
+/* Where the word of a field goes: to offset `at` of the struct, from bits [shift, shift + 32) of
+ * the word, or from all of them. */
 struct target {
 	uint16_t at;
 	uint8_t half; /* 0: 64 bits; 1: the low 32 */
@@ -433,7 +434,7 @@ static void store_word(struct xsp_cuda_call *c, const struct target *t, uint64_t
 	}
 }
 
-/* What a row's width, height and depth make. */
+/* The product of a row's width, height and depth. */
 struct extent {
 	uint64_t bytes;
 	bool any, whole;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* A product that knows when it is too large or not known. */
+/* A product that notices when it is too large, or when a factor is unknown. */
 struct product {
 	uint64_t value;
 	bool bad;
@@ -49,7 +49,7 @@ static const struct xsp_torch_tensor *tensor_at(const struct xsp_torch_values *v
 	return &a->tensors[0];
 }
 
-/* Element `index` of a list of integers; a list of one serves all. */
+/* Element `index` of a list of integers. A list of one element stands for all. */
 static bool list_number(const struct xsp_torch_values *v, const char *name, size_t index,
 			int64_t *number)
 {
@@ -64,7 +64,7 @@ static bool list_number(const struct xsp_torch_values *v, const char *name, size
 
 /* ---- products of matrices ---- */
 
-/* (..., n, m) x (..., m, p): every element of the first with p of the second's. */
+/* (..., n, m) x (..., m, p): each element of the first with p of the second. */
 static bool matrices(const struct xsp_torch_values *v, size_t first, uint64_t *flops)
 {
 	const struct xsp_torch_tensor *a = tensor_at(v, first), *b = tensor_at(v, first + 1);
@@ -113,7 +113,8 @@ static bool vector_behind_sum(const struct xsp_torch_values *v, uint64_t *flops)
 
 /* ---- convolutions ---- */
 
-/* How many places the kernel takes along dimension `d`: of the image without its first two. */
+/* The number of positions of the kernel along dimension `d` of the image, not counting its first
+ * two. */
 static bool places(const struct xsp_torch_values *v, const struct xsp_torch_tensor *input,
 		   const struct xsp_torch_tensor *weight, size_t d, int64_t *out)
 {
@@ -149,7 +150,7 @@ static bool convolution(const struct xsp_torch_values *v, uint64_t *flops)
 	if (input == NULL || weight == NULL || weight->dims < 3 || input->dims != weight->dims)
 		return false;
 	times(&p, input->sizes[0]);
-	for (size_t i = 0; i < weight->dims; i++) /* its second one is in channels / groups */
+	for (size_t i = 0; i < weight->dims; i++) /* its second dimension is in channels / groups */
 		times(&p, weight->sizes[i]);
 	for (size_t d = 0; d + 2 < weight->dims; d++) {
 		if (!places(v, input, weight, d, &n))
@@ -173,7 +174,7 @@ static bool transposed(const struct xsp_torch_values *v, uint64_t *flops)
 	return finish(p, flops);
 }
 
-/* The forward pass's work for the gradient of the input, and again for that of the weight. */
+/* The work of the forward pass for the gradient of the input, and again for that of the weight. */
 static bool convolution_backward(const struct xsp_torch_values *v, uint64_t *flops)
 {
 	const struct xsp_torch_tensor *out = tensor_at(v, 0), *input = tensor_at(v, 1);
@@ -196,8 +197,8 @@ static bool convolution_backward(const struct xsp_torch_values *v, uint64_t *flo
 
 /* ---- attention ---- */
 
-/* Queries (b, h, q, d), keys (b, h, k, d), values (b, h, k, e): `by_d` products over or of d, `by_e`
- * over or of e, each of b * h matrices. */
+/* Queries (b, h, q, d), keys (b, h, k, d), values (b, h, k, e): `by_d` matrix products with the
+ * dimension d, `by_e` with e, for each of b * h. */
 static bool attention(const struct xsp_torch_values *v, size_t first, int64_t by_d, int64_t by_e,
 		      uint64_t *flops)
 {
@@ -233,7 +234,7 @@ static bool attention_backward(const struct xsp_torch_values *v, uint64_t *flops
 
 /* ---- elementwise ---- */
 
-/* One operation for each element of the result: the arguments' sizes, broadcast. */
+/* One operation for each element of the result: the sizes of the arguments, broadcast. */
 static bool elementwise(const struct xsp_torch_values *v, uint64_t *flops)
 {
 	const struct xsp_torch_tensor *a = tensor_at(v, 0), *b = tensor_at(v, 1);
@@ -252,7 +253,7 @@ static bool elementwise(const struct xsp_torch_values *v, uint64_t *flops)
 	return finish(p, flops);
 }
 
-/* ---- which operator has which ---- */
+/* ---- which operator uses which ---- */
 
 static const struct {
 	const char *name;

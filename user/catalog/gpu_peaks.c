@@ -3,7 +3,8 @@
 
 #include <stddef.h>
 
-/* Units a multiprocessor, by compute capability: CUDA C++ Programming Guide, "Arithmetic Instructions". */
+/* Units a multiprocessor, by compute capability: CUDA C++ Programming Guide, "Arithmetic
+ * Instructions". */
 static unsigned units(const struct xsp_gpu_device *d)
 {
 	static const struct {
@@ -23,7 +24,7 @@ static unsigned units(const struct xsp_gpu_device *d)
 
 bool xsp_gpu_peaks(const struct xsp_gpu_device *d, double *flops, double *bytes)
 {
-	/* a unit multiplies and adds once a clock; memory moves its bits twice a clock */
+	/* a unit multiplies and adds once a clock; memory transfers twice a clock */
 	*flops = 2.0 * units(d) * d->multiprocessors * d->clock_khz * 1e3;
 	*bytes = 2.0 * d->memory_clock_khz * 1e3 * d->memory_bus_bits / 8;
 	return *flops > 0 && *bytes > 0;

@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <stddef.h>
 
-#define REGISTER_UNIT 256U /* of a warp's allocation */
+#define REGISTER_UNIT 256U /* allocated for a warp at a time */
 
 static uint64_t round_up(uint64_t n, uint64_t unit)
 {
@@ -31,7 +31,7 @@ static int limit_by_registers(const struct xsp_gpu_device *d, uint64_t registers
 {
 	uint64_t a_warp = round_up(registers * d->warp_size, REGISTER_UNIT);
 	uint64_t most = d->compute_major >= 7 ? 256 : 255, parts = partitions(d);
-	/* GP100 also holds the kernel to what the other Pascals could run */
+	/* GP100 also limits the kernel to what the other Pascals could run */
 	uint64_t assumed = a_warp * round_up(warps, d->compute_major == 6 ? 4 : parts);
 
 	*allocated = a_warp * warps;
@@ -61,7 +61,7 @@ static int least(int a, int b)
 	return a < b ? a : b;
 }
 
-/* By bits: warps, registers, shared memory, blocks; in the order in which Kineto joins them. */
+/* Indexed by bits: warps, registers, shared memory, blocks. The order is Kineto's. */
 static const char *factors(const struct xsp_occupancy *o)
 {
 	static const char *const texts[16] = {

@@ -10,7 +10,7 @@ enum how {
 	IN_REGISTERS, /* `words` integer registers, all or none of them */
 	IN_VECTOR, /* one vector register */
 	IN_BOTH, /* a vector register, then an integer one */
-	ON_STACK, /* class MEMORY: always */
+	ON_STACK, /* class MEMORY */
 };
 
 struct type {
@@ -34,7 +34,7 @@ struct type {
 #define SMALL_OPTIONAL(form, value, flag) IN_REGISTERS, 1, form, false, 3, value, 0, flag, false
 #define PAIR(form, value, flag) IN_REGISTERS, 2, form, false, 16, value, 0, flag, false
 
-/* As demangled, without the blank between two '>'. Sizes and offsets: see torch_abi.h. */
+/* Demangled names, without the blank between two '>'. Sizes and offsets: see torch_abi.h. */
 static const struct type common[] = {
 	{"at::Tensor const&", BEHIND(XSP_TORCH_FORM_TENSOR, 8, 0, NONE)},
 	{"at::Tensor&", BEHIND(XSP_TORCH_FORM_TENSOR, 8, 0, NONE)},
@@ -73,7 +73,7 @@ static const struct type common[] = {
 	{"c10::List<c10::optional<at::Tensor>> const&", SMALL(XSP_TORCH_FORM_OPTIONAL_TENSORS, 8)},
 	{"c10::List<std::optional<at::Tensor>> const&", SMALL(XSP_TORCH_FORM_OPTIONAL_TENSORS, 8)},
 
-	/* c10::optional: {flag, value}; of an ArrayRef: {NULL, not 0} is none */
+	/* c10::optional: {flag, value}. An optional ArrayRef without value is {NULL, not 0} */
 	{"c10::optional<at::Tensor> const&", BEHIND(XSP_TORCH_FORM_TENSOR, 16, 8, 0)},
 	{"c10::optional<c10::Scalar> const&", BEHIND(XSP_TORCH_FORM_SCALAR, 48, 16, 0)},
 	{"c10::optional<long>", PAIR(XSP_TORCH_FORM_INT, 8, 0)},
@@ -108,7 +108,7 @@ static const struct type common[] = {
 	{"std::optional<c10::ArrayRef<at::Dimname>>", ARRAY_AND_FLAG(XSP_TORCH_FORM_NONE)},
 };
 
-/* Members of one name whose inside changed with the optional. By enum xsp_torch_flavor. */
+/* Types that keep their name but changed inside when the optional did. By enum xsp_torch_flavor. */
 static const struct type by_flavor[2][2] = {
 	{
 		{"c10::OptionalArrayRef<long>", ARRAY_OR_NULL(XSP_TORCH_FORM_INTS)},
@@ -120,7 +120,8 @@ static const struct type by_flavor[2][2] = {
 	},
 };
 
-/* Schemas of ours (collectives.h) have parameters that are not looked at: a reference, a pointer, an int. */
+/* Our own schemas (collectives.h) have parameters that nobody reads: a reference, a pointer, an
+ * int. */
 static const struct type other = {"Other", SMALL(XSP_TORCH_FORM_NONE, 8)};
 
 static bool is_of(const struct xsp_torch_schema *s, size_t argument, const char *type)
@@ -138,7 +139,7 @@ static const struct type *look(const struct type *types, size_t count, const cha
 
 #define TYPE_MAX 128
 
-/* "c10::List<c10::optional<at::Tensor> > const&" without the blank between the two '>'. */
+/* Looks up `text` without the blanks between two '>'. */
 static const struct type *find_type(const char *text, size_t length, enum xsp_torch_flavor flavor)
 {
 	char name[TYPE_MAX];
@@ -201,9 +202,9 @@ static void place(struct cursor *c, const struct type *t, struct xsp_torch_place
 }
 
 /*
- * Results that come in registers; every other one has a slot (torchgen/api/cpp.py: returns by value
- * of classes that are not trivial, and tuples). What the operator itself was given is returned by
- * reference. -ENOTSUP: not known.
+ * Results in registers have no slot, all others have one (torchgen/api/cpp.py: values of classes
+ * that are not trivial, and tuples). An operator that returns its own argument returns a reference.
+ * -ENOTSUP: unknown.
  */
 static int has_result_slot(const char *returns, bool *slot)
 {
@@ -228,7 +229,7 @@ static int has_result_slot(const char *returns, bool *slot)
 	return -ENOTSUP;
 }
 
-/* The next parameter of a list; `*p` moves behind it. False: the list ends. */
+/* The next parameter of a list; moves *p past it. False: the list ends. */
 static bool next_parameter(const char **p, const char **text, size_t *length)
 {
 	int depth = 0;
@@ -252,7 +253,7 @@ int xsp_torch_place(const struct xsp_torch_schema *s, const char *demangled,
 	if (p == NULL || has_result_slot(s->returns, &out->result_slot) < 0)
 		return -ENOTSUP;
 	struct cursor c = {.registers = out->result_slot};
-	if (is_of(s, 0, "This")) /* stands in no list of parameters */
+	if (is_of(s, 0, "This")) /* it is in no list of parameters */
 		place(&c, &other, &out->places[out->count++]);
 	for (p++; next_parameter(&p, &text, &length);) {
 		const struct type *t =
@@ -280,7 +281,7 @@ static uint8_t element_size(enum xsp_torch_form form)
 	return form == XSP_TORCH_FORM_STRING ? 1 : form == XSP_TORCH_FORM_SCALARS ? 32 : 8;
 }
 
-/* The item that reads what an argument points to; kind NONE: nothing is wanted of it. */
+/* The item that reads what an argument points to; kind NONE: nothing of it is wanted. */
 static struct xsp_args_item item_of(const struct xsp_torch_place *p, unsigned parts)
 {
 	struct xsp_args_item i = {.slot = p->word[0], .second = p->word[1]};
@@ -311,7 +312,7 @@ static struct xsp_args_item item_of(const struct xsp_torch_place *p, unsigned pa
 			i.second = p->word[p->length / 8];
 		}
 		break;
-	default: /* an object; without its value, is there one? */
+	default: /* an object: without reading its value, is there one? */
 		if (p->behind && (inputs || p->flag != NONE)) {
 			i.kind = XSP_ARGS_MEMORY;
 			i.element = p->size;
@@ -336,7 +337,7 @@ static void add_outputs(const struct xsp_torch_schema *s, struct xsp_args_spec *
 	out->outputs = (uint8_t)n;
 }
 
-/* May its records need more than the smaller reservation has? */
+/* Might its records need more room than the smaller reservation has? */
 static bool is_large(const struct xsp_args_spec *s)
 {
 	/* the event, sections before, the words */

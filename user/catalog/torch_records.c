@@ -31,7 +31,7 @@ const struct xsp_args_record *xsp_torch_next_record(const struct xsp_section *s,
 
 uint64_t xsp_torch_vtable_hash(uint64_t vtable, uint32_t tgid)
 {
-	/* apart from the hashes of names, which are those of texts */
+	/* differs from the hashes of names, which are hashes of texts */
 	uint64_t h = xsp_u64_mix(vtable ^ 0x7461626c65730000ULL) ^ tgid;
 
 	h = xsp_u64_mix(h);
@@ -88,8 +88,8 @@ const int64_t *xsp_torch_strides(const struct xsp_args_tensor *t)
 /* c10/core/ScalarType.h, as of 2.14: 47 and Undefined. */
 #define TYPES_MAX 64U
 
-/* An optional<Device> has a value in every tensor but the undefined one. With a wrong layout the word
- * is often 0, and a word beside it the number of elements of a tensor without dimensions. */
+/* Every tensor except the undefined one has a device. With a wrong layout this word is often 0, and
+ * one beside it the number of elements of a tensor without dimensions. */
 static bool device_good(uint64_t type, bool flag_first)
 {
 	uint8_t flag = (uint8_t)(type >> (flag_first ? 16 : 32));

@@ -7,10 +7,8 @@
 
 /* ---- types ---- */
 
-/*
- * BASE in a schema, and the C++ type that torchgen passes for it (torchgen/api/cpp.py and
- * dispatcher.py). Some have two: by the version of PyTorch and of the compiler.
- */
+/* BASE in a schema, and the C++ type that torchgen passes for it (torchgen/api/cpp.py and
+ * dispatcher.py). Some have two, depending on PyTorch and the compiler. */
 static const struct {
 	const char *schema;
 	const char *cxx;
@@ -62,7 +60,7 @@ static uint8_t cxx_base(const char *text, size_t length)
 	return XSP_TORCH_OTHER;
 }
 
-/* BASE, an alias annotation, then suffixes from the inside out. False: not a type. */
+/* Reads BASE, an alias annotation, then suffixes from the inside out. False: not a type. */
 static bool read_type(const char *text, struct xsp_torch_argument *a)
 {
 	size_t base = strcspn(text, "([?");
@@ -87,7 +85,7 @@ static bool read_type(const char *text, struct xsp_torch_argument *a)
 		} else if (*p == '?') {
 			a->kind.optional = true;
 		} else {
-			/* Dict(K, V)(a!), t(b -> *), classes: none of these is an operator's */
+			/* no operator has Dict(K, V)(a!), t(b -> *) or classes */
 			a->kind = (struct xsp_torch_kind){.base = XSP_TORCH_OTHER};
 			return true;
 		}
@@ -103,7 +101,7 @@ static bool is_word(char c)
 	       c == '_';
 }
 
-/* `p` stands at a quote; the one that closes it, or NULL. A backslash takes the next byte along. */
+/* `p` is at a quote. Returns the closing one, or NULL. A backslash escapes the next byte. */
 static char *end_of_quote(char *p)
 {
 	for (char quote = *p++; *p != '\0' && *p != quote; p++)
@@ -112,8 +110,7 @@ static char *end_of_quote(char *p)
 	return *p != '\0' ? p : NULL;
 }
 
-/* The end of a run in which brackets and quotes are closed: at a top-level ',' or ')'. NULL: none.
- */
+/* The end of an item: a ',' or ')' outside brackets and quotes. NULL: none. */
 static char *end_of_item(char *p)
 {
 	int depth = 0;
@@ -140,7 +137,7 @@ static bool read_argument(char *item, struct xsp_torch_argument *a)
 	int depth = 0;
 	char *end = item;
 
-	/* an '=' inside brackets would be no default */
+	/* an '=' inside brackets begins no default */
 	for (; *end != '\0' && !(depth == 0 && *end == '='); end++)
 		depth += *end == '(' || *end == '[' ? 1 : *end == ')' || *end == ']' ? -1 : 0;
 	while (end > item && end[-1] == ' ')
@@ -157,7 +154,7 @@ static bool read_argument(char *item, struct xsp_torch_argument *a)
 	return read_type(item, a);
 }
 
-/* `p` stands behind the '('. Returns what stands behind the ')', or NULL. */
+/* `p` is after the '('. Returns what follows the ')', or NULL. */
 static char *read_arguments(char *p, struct xsp_torch_schema *s)
 {
 	bool keyword_only = false;
@@ -239,7 +236,7 @@ int xsp_torch_schema_parse(const char *text, size_t length, struct xsp_torch_sch
 	bool named = memmem(text, (size_t)(open - text), "::", 2) != NULL;
 	size_t prefix = named ? 0 : strlen(DEFAULT_NAMESPACE);
 
-	/* no more arguments than commas, plus one */
+	/* at most one argument more than commas */
 	size_t room = 1;
 	for (size_t i = 0; i < length; i++)
 		room += text[i] == ',';
@@ -311,7 +308,7 @@ static bool unwrap_any(const char **text, size_t *length, const char *const *nam
 	return false;
 }
 
-/* std::array<bool, 3ul> is how bool[3] is passed. */
+/* bool[3] is passed as std::array<bool, 3ul>. */
 static bool unwrap_array(const char **text, size_t *length)
 {
 	if (!unwrap(text, length, "std::array"))

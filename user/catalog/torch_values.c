@@ -22,7 +22,8 @@ static enum xsp_torch_number scalar_number(enum xsp_torch_flavor flavor, const u
 	return XSP_TORCH_TRUTH;
 }
 
-/* A symbol's bits: 1.13: the top two are 10, 2.x: the top three are 101 (c10/core/SymInt.h). */
+/* A symbol's top bits: in 1.13 the top two are 10, in 2.x the top three are 101
+ * (c10/core/SymInt.h). */
 static bool is_symbol(enum xsp_torch_flavor flavor, int64_t value)
 {
 	uint64_t v = (uint64_t)value;

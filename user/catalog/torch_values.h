@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * torch_values.h - the arguments or results of one call of a PyTorch operator, as far as they are known.
- * What does not check out is unknown, never a guess.
+ * torch_values.h - the arguments or results of one call of a PyTorch operator, as far as they are
+ * known. What is not plausible is unknown, never guessed.
  */
 #ifndef XSP_CATALOG_TORCH_VALUES_H
 #define XSP_CATALOG_TORCH_VALUES_H
@@ -27,23 +27,23 @@ struct xsp_torch_tensor {
 	bool on_host;
 	const int64_t *sizes, *strides;
 	int64_t numel;
-	const uint8_t *elements; /* the first ones, in the order of memory; NULL: not read */
+	const uint8_t *elements; /* the first ones, in memory order; NULL: not read */
 	size_t element_bytes; /* of all of them */
 };
 
 struct xsp_torch_value {
-	const char *name; /* in the schema; of results "" */
+	const char *name; /* in the schema; "" for results */
 	uint8_t form; /* enum xsp_torch_form */
 	uint8_t base; /* enum xsp_torch_base */
 	enum xsp_torch_presence presence;
-	bool known; /* its value is there; of tensors: all that is needed to show them */
-	/* TENSOR: one; TENSORS: those that were read, and how long the list is */
+	bool known; /* its value is there; of tensors, all that is needed to show them */
+	/* TENSOR: one; TENSORS: the ones that were read. `length` is that of the whole list */
 	struct xsp_torch_tensor tensors[XSP_ARGS_LIST_MAX];
 	size_t tensor_count;
 	uint64_t length; /* of a list; BOOLS too */
-	bool cut; /* there are more elements than are here */
-	uint8_t object[32]; /* what is no list: its bytes */
-	const uint8_t *bytes; /* of a list, and of a string */
+	bool cut; /* there are more elements than here */
+	uint8_t object[32]; /* its bytes, if it is no list */
+	const uint8_t *bytes; /* the bytes of a list or a string */
 	size_t size;
 };
 
@@ -52,12 +52,12 @@ struct xsp_torch_values {
 	unsigned parts; /* enum xsp_torch_parts */
 	enum xsp_torch_flavor flavor;
 	bool doubtful;
-	bool tensors_known; /* of no argument is it unknown what the profiler would show */
+	bool tensors_known; /* all that the profiler would show of the arguments is known */
 	struct xsp_torch_value items[XSP_TORCH_ARGUMENTS_MAX];
 	size_t count;
 };
 
-/* An integer or a double that a value or an element of a list is. */
+/* An integer or a double that a value, or an element of a list, is. */
 enum xsp_torch_number { XSP_TORCH_NO_NUMBER, XSP_TORCH_INTEGER, XSP_TORCH_REAL, XSP_TORCH_TRUTH };
 enum xsp_torch_number xsp_torch_number(const struct xsp_torch_values *all,
 				       const struct xsp_torch_value *v, size_t index,

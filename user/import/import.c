@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* import.c - the trace as a whole: its top-level keys, its events, and the capture that is made of them. */
+/* import.c - the trace as a whole: its top-level keys, its events, and the capture that is made
+ * from them. */
 #include "import/import.h"
 
 #include <errno.h>
@@ -38,14 +39,14 @@ bool xsp_import_is_trace(int fd)
 
 /* ---- small values of the top level, read as a whole ---- */
 
-/* A number of an object: where it goes. */
+/* A number in an object, and where it goes. */
 struct field {
 	const char *name;
 	uint32_t offset;
 	bool half; /* uint32_t, else int64_t */
 };
 
-/* Writes the number at `value` into the field of `into`; what is none stays away. */
+/* Stores the number at `value` in its field of `into`; anything else is ignored. */
 static void take_number(const struct field *field, const char *value, void *into)
 {
 	int64_t number;
@@ -61,7 +62,7 @@ static void take_number(const struct field *field, const char *value, void *into
 
 struct object {
 	const struct field *fields;
-	void *into; /* what they are in */
+	void *into; /* the struct that they are in */
 };
 
 static const char *read_field(void *ctx, const char *key, size_t length, const char *value,
@@ -98,7 +99,7 @@ static const char *parse_scalar(void *ctx, const char *text, const char **stoppe
 	return xsp_json_value(text, stopped, deep);
 }
 
-/* *value: NULL: it is none, and has been passed over. */
+/* *value NULL: it is not a scalar, and was passed over. */
 static enum xsp_json_state read_scalar(struct xsp_json_stream *s, const char **value)
 {
 	enum xsp_json_state state;
@@ -135,7 +136,7 @@ static const struct field device_keys[] = {
 };
 
 struct device {
-	struct object object; /* first: read_field() */
+	struct object object; /* first: read_field() casts it */
 	const char *name;
 };
 
@@ -173,7 +174,7 @@ static enum xsp_json_state read_device(struct xsp_import *m, struct xsp_json_str
 
 /* ---- arrays ---- */
 
-/* Each element that is an object to `read_element`. */
+/* Passes each element that is an object to `read_element`. */
 static enum xsp_json_state
 read_array(struct xsp_import *m, struct xsp_json_stream *s,
 	   enum xsp_json_state (*read_element)(struct xsp_import *m, struct xsp_json_stream *s))
@@ -192,7 +193,7 @@ read_array(struct xsp_import *m, struct xsp_json_stream *s,
 			xsp_json_advance(s);
 			return XSP_JSON_OK;
 		}
-		if (c == ',') { /* one too many does no harm */
+		if (c == ',') { /* an extra comma does no harm */
 			xsp_json_advance(s);
 			continue;
 		}
@@ -365,7 +366,7 @@ static enum xsp_json_state read_top_level(struct xsp_import *m, struct xsp_json_
 	}
 }
 
-/* ---- reading it ---- */
+/* ---- reading the trace ---- */
 
 static int failed(struct xsp_error *err, int rc, const char *display_path)
 {
@@ -394,7 +395,8 @@ static const char *why_not(enum xsp_json_state state, int error)
 	}
 }
 
-/* Behind the trace there should be nothing; that tells whether the packed data were right. */
+/* Nothing should follow the trace: reading to the end shows whether the compressed data were
+ * intact. */
 static const char *why_not_to_the_end(struct xsp_json_stream *s)
 {
 	enum xsp_json_state state;
@@ -434,7 +436,7 @@ static int read_trace(struct xsp_import *m, struct xsp_json_stream *s, struct xs
 	return 0;
 }
 
-/* ---- writing it ---- */
+/* ---- writing the capture ---- */
 
 struct clocks {
 	int64_t offset; /* from times of the trace to those of the capture */
@@ -442,7 +444,7 @@ struct clocks {
 	struct xsp_capture_clock clock;
 };
 
-/* A trace has real time only, which does for both clocks unless it began at zero. */
+/* A trace has only real time, which serves for both clocks unless it began at zero. */
 static struct clocks clocks_of(const struct xsp_import *m)
 {
 	const int64_t first = m->any ? m->first_ns : 0, last = m->any ? m->last_ns : 0;
@@ -494,7 +496,7 @@ static int write_capture(struct xsp_import *m)
 
 /* ---- all of it ---- */
 
-/* B and E events of one moment stay in the order of the trace. */
+/* B and E events of the same moment keep the order of the trace. */
 static int as_they_came(const struct xsp_sorted *a, const struct xsp_sorted *b)
 {
 	(void)a;
@@ -579,7 +581,7 @@ out:
 	return rc;
 }
 
-/* ---- what there is to say ---- */
+/* ---- the report ---- */
 
 struct line {
 	char *out;
@@ -605,7 +607,7 @@ static const char left_out[] = "left out", not_carried[] = "not carried over";
 
 static const struct {
 	enum xsp_import_count what;
-	const char *group; /* said once, before the first of it */
+	const char *group; /* printed once, before its first row */
 	const char *text;
 } sayings[] = {
 	{XSP_IMPORT_NO_EVENT, left_out, "array elements that are no events"},

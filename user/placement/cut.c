@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cut.c - the exit sites: the cheapest set that every way out crosses exactly once,
- * with no call behind it.
+ * cut.c - the exit sites: the cheapest set that every way out crosses exactly once, with no call
+ * after it.
  *
- * 1. The region: instructions from which the return is certain - no call, no loop, no
- *    way that ends elsewhere - and at most TAIL_MAX instructions away. It is closed: what
- *    follows an instruction of the region is in it.
- * 2. A minimum cut between the edges that lead into the region and the instructions
- *    that leave. An instruction has the price of its class times how often it is
- *    expected to run; the two edges of a conditional jump can be cut one by one, since
- *    the event's condition tells them apart. Arcs of infinite capacity against the flow
- *    keep the far side closed, so that no path crosses twice.
- * 3. Among the cheapest cuts the one nearest to the return.
+ * 1. The region: instructions from which the return is certain - no call, no loop, no path that
+ * ends elsewhere - and at most TAIL_MAX instructions away. It is closed: the successors of an
+ * instruction in the region are in the region.
+ * 2. A minimum cut between the edges that lead into the region and the instructions that leave. The
+ * price of an instruction is that of its class times the number of times it probably runs. The two
+ * edges of a conditional jump can be cut separately, as the event's condition distinguishes them.
+ * Arcs of infinite capacity against the flow keep the far side closed, so that no path crosses
+ * twice.
+ * 3. Among the cheapest cuts, the one nearest to the return.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,13 +19,14 @@
 
 #include "placement/placement_private.h"
 
-#define TAIL_MAX 40 /* instructions after an exit site, at most */
-#define POINT_MAX 16 /* the same, for a span of one hit */
-/* How often a loop is taken to run. More than what a single-stepped hit costs beside an emulated one on any machine seen:
- * a site behind the loop costs that once, one in it may be hit any number of times. */
+#define TAIL_MAX 40 /* most instructions after an exit site */
+#define POINT_MAX 16 /* the same for a span of one hit */
+/* How often a loop is assumed to run. It is more than the price of a single-stepped hit divided by
+ * that of an emulated one on any known machine. A site after the loop costs that once; one in the
+ * loop may be hit any number of times. */
 #define LOOP_FACTOR 64
 #define UNLIKELY 0.02
-#define NO_SITE (INT64_C(1) << 40) /* must leave here, but no site is possible */
+#define NO_SITE (INT64_C(1) << 40) /* it must leave here, but no site is possible */
 #define NEVER (INT64_C(1) << 60)
 #define SCALE 64.0
 
@@ -33,14 +34,15 @@ struct arc {
 	uint32_t to;
 	uint32_t next; /* index + 1 */
 	int64_t room;
-	uint32_t insn; /* site this arc stands for, UINT32_MAX none */
+	uint32_t insn; /* the site that this arc stands for; UINT32_MAX: none */
 	uint8_t how; /* enum crossing */
 	bool forward;
 };
 
 enum crossing { CROSS_ANY, CROSS_FALL, CROSS_TAKEN };
 
-/* What is known of the stack pointer before an instruction; a later one is true of more ways. */
+/* What is known of the stack pointer before an instruction; each holds for more paths than the one
+ * before. */
 enum depth_known { DEPTH_UNSEEN, DEPTH_CERTAIN, DEPTH_BEHIND_CALLS, DEPTH_UNKNOWN };
 
 struct depth {
@@ -51,19 +53,20 @@ struct depth {
 struct cut {
 	struct xsp_graph *g;
 	const struct xsp_site_costs *costs;
-	uint32_t entry; /* the entry site's instruction: no exit */
-	uint16_t *far; /* by instruction: 1 + most instructions to the way out; 0 not in
-			    * the region */
-	double *often; /* expected runs a call */
+	uint32_t entry; /* the instruction of the entry site, which is no exit */
+	/* by instruction: 1 + most instructions to the way out; 0: not in the region */
+	uint16_t *far;
+	double *often; /* expected number of runs in a call */
 	uint32_t *node; /* by instruction: its node, or UINT32_MAX */
 	uint32_t *work; /* scratch, 2 a instruction */
 	uint8_t *mark; /* scratch */
-	uint8_t *result; /* by instruction of the region: where the result is before it */
+	uint8_t *result; /* by instruction of the region: where the result is before it runs */
 	struct depth *depth; /* by instruction */
-	bool lifted; /* a way out's stack pointer may not be that of the entry */
-	bool described; /* ... and .eh_frame says where it stands */
-	bool pushes_returns; /* it has a return to what it has pushed */
-	/* the flow network: node 0 source, 1 sink, then in and out of each instruction */
+	bool lifted; /* at a way out, the stack pointer may differ from that at entry */
+	bool described; /* then: .eh_frame says where it is */
+	bool pushes_returns; /* it may return to an address that it has pushed */
+	/* the flow network: node 0 is the source, 1 the sink, then in and out of each
+	 * instruction */
 	struct arc *arcs;
 	uint32_t arc_count, arc_capacity;
 	uint32_t *head; /* index + 1 of a node's first arc */
@@ -83,7 +86,7 @@ static bool leaves(const struct xsp_insn *i)
 	       (i->flags & XSP_INSN_FALLS);
 }
 
-/* A conditional jump that is a tail call when taken. */
+/* A conditional jump that is a tail call if taken. */
 static bool leaves_taken(const struct xsp_insn *i)
 {
 	return i->kind == XSP_INSN_BRANCH && (i->flags & XSP_INSN_LEAVES) && !leaves(i);
@@ -97,7 +100,8 @@ static bool quick(const struct xsp_insn *i)
 		i->kind == XSP_INSN_INDIRECT);
 }
 
-/* Where the result is before an instruction, when it is known behind it: what follows agrees. */
+/* Where the result is before an instruction, from where it is after it: all successors must
+ * agree. */
 static uint8_t result_before(struct cut *c, uint32_t at)
 {
 	const struct xsp_insn *i = &c->g->insns[at];
@@ -119,7 +123,7 @@ static uint8_t result_before(struct cut *c, uint32_t at)
 	return c->g->result(c->g, at, after);
 }
 
-/* Enters an instruction when everything that follows it is in. */
+/* Adds an instruction to the region if all its successors are in it. */
 static bool try_region(struct cut *c, uint32_t at)
 {
 	const struct xsp_insn *i = &c->g->insns[at];
@@ -137,7 +141,7 @@ static bool try_region(struct cut *c, uint32_t at)
 		if (far > most)
 			most = far;
 	}
-	/* falls out of the function on one side */
+	/* one side leaves the function */
 	if (i->kind == XSP_INSN_BRANCH && !(i->flags & XSP_INSN_LEAVES) &&
 	    !c->g->edges[i->succ - 1].next_succ)
 		return false;
@@ -159,9 +163,9 @@ static void find_region(struct cut *c)
 		c->work[depth++] = i;
 	}
 	if (g->hidden || (g->at_return && !g->result))
-		return; /* hidden: unseen jumps may lead behind any earlier site */
+		return; /* hidden: unseen jumps may lead past any earlier site */
 	for (uint32_t i = 0; i < g->count; i++) {
-		/* a jump and the next instruction may be the same, which is one edge each */
+		/* the jump may go to the next instruction: two edges with the same end */
 		if (leaves_taken(&g->insns[i]) && try_region(c, i))
 			c->work[depth++] = i;
 	}
@@ -177,8 +181,8 @@ static void find_region(struct cut *c)
 
 /* ---- how often ------------------------------------------------------------------- */
 
-/* mark: 1 on the depth-first stack, 2 done; work: the order, last first. Loops are taken
- * to be what lies between the target and the source of a backward edge. */
+/* mark: 1: on the depth-first stack, 2: done; work: the order, last first. A loop is assumed to be
+ * what lies between the target and the source of a backward edge. */
 static uint32_t depth_first(struct cut *c, uint32_t start, uint32_t *order, uint32_t ordered,
 			    int32_t *loops)
 {
@@ -214,7 +218,7 @@ static uint32_t depth_first(struct cut *c, uint32_t start, uint32_t *order, uint
 	return ordered;
 }
 
-/* mark |= 4 for what can reach a way out at all. */
+/* Sets mark |= 4 for all that can reach a way out. */
 static void mark_returning(struct cut *c)
 {
 	struct xsp_graph *g = c->g;
@@ -281,8 +285,8 @@ static int estimate(struct cut *c)
 	}
 	mark_returning(c);
 	c->often[start] = 1;
-	/* Reverse finishing order; back edges only add to what is done already, their
-	 * share is in the loop factor. */
+	/* Reverse finishing order. A back edge only adds to what is done: the loop factor includes
+	 * its share. */
 	while (ordered)
 		spread(c, order[--ordered]);
 	for (uint32_t i = 0; i < g->count; i++) {
@@ -319,13 +323,13 @@ static int add_arc(struct cut *c, uint32_t from, uint32_t to, int64_t room, uint
 			  .forward = true};
 	c->head[from] = c->arc_count;
 	a = &c->arcs[c->arc_count++];
-	/* the way back is free: a set that is not closed would cut it */
+	/* the way back is free: the cut would have to sever it if the far side were not closed */
 	*a = (struct arc){.to = from, .next = c->head[to], .room = NEVER, .insn = UINT32_MAX};
 	c->head[to] = c->arc_count;
 	return 0;
 }
 
-/* From the start of the function to the entry site, a straight line: an exit there would
+/* Is it on the straight line from the start of the function to the entry site? An exit there would
  * come before the entry. */
 static bool before_entry(const struct cut *c, uint32_t at)
 {
@@ -344,14 +348,14 @@ static int64_t price(const struct cut *c, uint32_t at)
 	return ns < (double)NO_SITE / 4 ? (int64_t)ns + 1 : NO_SITE / 4;
 }
 
-/* What it costs to stop at the instruction itself, whatever way it goes on. */
+/* The price of stopping at the instruction itself, whatever path follows. */
 static int64_t node_price(const struct cut *c, uint32_t at)
 {
 	const struct xsp_insn *i = &c->g->insns[at];
 
-	if (leaves(i)) /* the last chance: even if no site is possible, it is a way out */
+	if (leaves(i)) /* the last chance: it is a way out even if no site is possible */
 		return price(c, at);
-	/* single-stepped ones count too: what leaves may be refused (notrack jmp, retaa) */
+	/* also those that are single-stepped: what leaves may be refused (notrack jmp, retaa) */
 	if (i->kind == XSP_INSN_INDIRECT || i->kind == XSP_INSN_FORK || before_entry(c, at) ||
 	    !(i->flags & XSP_INSN_PROBE) || c->result[at] == XSP_RESULT_NONE)
 		return NEVER;
@@ -365,7 +369,7 @@ static int64_t edge_price(const struct cut *c, const struct xsp_edge *e)
 	if (c->g->hidden || i->kind != XSP_INSN_BRANCH || !(i->flags & XSP_INSN_PROBE) ||
 	    e->from == c->entry || i->cls == XSP_SITE_SINGLESTEP)
 		return NEVER;
-	/* of a jump in the region both ways may become one site */
+	/* both edges of a jump in the region may become one site */
 	if (c->result[e->to] == XSP_RESULT_NONE ||
 	    (c->far[e->from] && c->result[e->from] == XSP_RESULT_NONE))
 		return NEVER;
@@ -447,7 +451,7 @@ static bool find_levels(struct cut *c)
 	return c->level[1] != 0;
 }
 
-/* Pushes along one shortest path; 0 when there is none left. `path` in c->queue. */
+/* Pushes along one shortest path; 0: there is none left. `path` is in c->queue. */
 static int64_t augment(struct cut *c)
 {
 	uint32_t *path = c->queue, depth = 0, at = 0;
@@ -493,7 +497,7 @@ static void maximum_flow(struct cut *c)
 
 /* ---- 3. the sites ---------------------------------------------------------------- */
 
-/* level[n] = 1 for what still reaches the sink: the far side of the latest cut. */
+/* Sets level[n] = 1 for what can still reach the sink: the far side of the latest cut. */
 static void find_far_side(struct cut *c)
 {
 	uint32_t first = 0, last = 0;
@@ -515,7 +519,7 @@ static void find_far_side(struct cut *c)
 	}
 }
 
-/* Do all ways out behind `at` go by tail call? */
+/* Do all ways out after `at` leave by tail call? */
 static bool all_tail(struct cut *c, uint32_t at, enum crossing how)
 {
 	struct xsp_graph *g = c->g;
@@ -547,9 +551,9 @@ static bool all_tail(struct cut *c, uint32_t at, enum crossing how)
 }
 
 /*
- * Entry sp - sp at the site, added up along one way out: at its end the stack pointer is
- * what it was at entry, whatever .eh_frame says (assembly often says nothing, or wrong).
- * False: something on the way sets it in a manner that is not followed.
+ * The entry sp - sp at the site, summed along one way out. At its end, the stack pointer is what it
+ * was at entry, whatever .eh_frame says (for assembly often nothing, or wrong). False: an
+ * instruction on the way sets it in a way that cannot be followed.
  */
 static bool add_up(struct cut *c, uint32_t at, enum crossing how, int64_t *delta)
 {
@@ -576,14 +580,14 @@ static bool add_up(struct cut *c, uint32_t at, enum crossing how, int64_t *delta
 				continue;
 			next = g->edges[e - 1].to;
 		}
-		if (next == UINT32_MAX) /* a conditional tail call behind the site */
+		if (next == UINT32_MAX) /* a conditional tail call after the site */
 			return leaves_taken(i);
 		at = next;
 	}
 	return false;
 }
 
-/* Joins what is known on one more way; true: that is less than before. */
+/* Merges what is known from another path; true: less is known than before. */
 static bool join_depth(struct depth *to, struct depth from)
 {
 	uint8_t known = to->known > from.known ? to->known : from.known;
@@ -600,8 +604,8 @@ static bool join_depth(struct depth *to, struct depth from)
 	return true;
 }
 
-/* Where the stack pointer stands, counted from the entry: until a call, whatever .eh_frame says. A call is
- * taken to leave it where it was; Swift's and V8's functions take their arguments off. */
+/* The position of the stack pointer relative to the entry, up to a call whatever .eh_frame says. A
+ * call is assumed to leave it unchanged; functions of Swift and V8 pop their arguments. */
 static void find_depths(struct cut *c)
 {
 	struct xsp_graph *g = c->g;
@@ -638,9 +642,9 @@ static void find_depths(struct cut *c)
 }
 
 /*
- * The function takes its return address off the stack, before it can branch: V8's ContinueTo... builtins
- * throw a frame of their caller away, CallApiGetter puts arguments above the address. Then only .eh_frame
- * knows where the stack pointer stands at a way out (vfork, which puts it back, has one).
+ * The function pops its return address before it can branch. V8's ContinueTo... builtins discard a
+ * frame of their caller, and CallApiGetter puts arguments above the address. Then only .eh_frame
+ * knows the stack pointer at a way out (vfork, which pushes it again, has one).
  */
 static bool lifts_stack(struct xsp_graph *g, bool *described)
 {
@@ -658,13 +662,13 @@ static bool lifts_stack(struct xsp_graph *g, bool *described)
 		last = i->addr;
 		at = g->edges[i->succ - 1].to;
 	}
-	/* of the arguments that Swift's take off it says nothing */
+	/* it says nothing of the arguments that Swift's pop */
 	*described = above > 0 && (xsp_graph_at_entry_sp(g, last) != 1 ||
 				   xsp_graph_at_entry_sp(g, g->insns[at].addr) != 1);
 	return above > 0;
 }
 
-/* ... at a site that counts on the way `how`. */
+/* Where the result is at a site that counts when control leaves it by `how`. */
 static uint8_t result_behind(const struct cut *c, uint32_t at, enum crossing how)
 {
 	const struct xsp_graph *g = c->g;
@@ -695,7 +699,7 @@ static void describe(struct cut *c, uint32_t at, enum crossing how, struct xsp_s
 		s->delta = d->down;
 		return;
 	}
-	/* Swift's asynchronous functions jump on with their arguments off the stack, or more of them on it */
+	/* Swift's asynchronous functions jump on with fewer or more arguments on the stack */
 	if (s->exact && s->tail && d->down != s->delta &&
 	    (d->known == DEPTH_CERTAIN || d->known == DEPTH_BEHIND_CALLS)) {
 		s->exact = false;
@@ -704,7 +708,7 @@ static void describe(struct cut *c, uint32_t at, enum crossing how, struct xsp_s
 	}
 	if (s->exact && s->delta >= 0)
 		return;
-	if (s->exact) { /* V8's builtins take the address off and push it again, elsewhere */
+	if (s->exact) { /* V8's builtins pop the address and push it again elsewhere */
 		xsp_graph_incomplete(c->g, "a return to what the function has pushed");
 		c->pushes_returns = true;
 		s->exact = false;
@@ -734,7 +738,7 @@ static int add_site(struct cut *c, uint32_t at, enum crossing how, struct xsp_pl
 		xsp_graph_incomplete(c->g, "the kernel takes no uprobe on a way out");
 		return 0;
 	}
-	/* both edges of one jump: it counts whichever way it goes */
+	/* both edges of a jump: it counts whichever way it goes */
 	for (size_t k = 1; k < out->count; k++) {
 		if (out->sites[k].addr != i->addr)
 			continue;
@@ -766,7 +770,7 @@ static int collect(struct cut *c, struct xsp_placement *out)
 				error = add_site(c, arc->insn, (enum crossing)arc->how, out);
 		}
 	}
-	/* then its other returns may be to such an address as well */
+	/* then its other returns may go to such an address as well */
 	for (size_t k = 1; c->pushes_returns && !c->g->described && k < out->count; k++) {
 		out->sites[k].exact = false;
 		out->sites[k].delta = 0;
@@ -774,10 +778,8 @@ static int collect(struct cut *c, struct xsp_placement *out)
 	return error;
 }
 
-/*
- * A short leaf that is left by single-stepped sites only: one hit that says entry and
- * exit costs a fraction, and the time between the two would be less than either.
- */
+/* A short leaf with only single-stepped exits: one hit that says both entry and exit costs a
+ * fraction. The time between two hits would be less than either takes. */
 static bool is_point(struct cut *c, const struct xsp_placement *out)
 {
 	uint32_t start = xsp_graph_find(c->g, c->g->entry);
@@ -842,7 +844,7 @@ int xsp_cut(struct xsp_graph *g, uint32_t entry, const struct xsp_site_costs *co
 		find_region(&c);
 		error = build_network(&c);
 	}
-	if (!error && c.arcs != NULL) { /* none: no way out */
+	if (!error && c.arcs != NULL) { /* none: there is no way out */
 		maximum_flow(&c);
 		find_depths(&c);
 		error = collect(&c, out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * graph.c - the instruction graph of one function: storage, reachability, and the
- * question whether a jump out of it is a tail call or goes to its own cold part.
+ * graph.c - the instruction graph of one function: storage, reachability, and whether a jump out of
+ * it is a tail call or goes to its own cold part.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ uint32_t xsp_graph_find(struct xsp_graph *g, uint64_t addr)
 	return p ? p->at[addr - p->addr] - 1 : UINT32_MAX;
 }
 
-/* Doubles an array; the old one stays valid when memory is short. */
+/* Doubles an array; the old one stays valid if there is no memory. */
 static int grow(void **array, uint32_t *capacity, size_t item)
 {
 	uint32_t more = *capacity ? *capacity * 2 : 256;
@@ -153,13 +153,13 @@ void xsp_graph_walk(struct xsp_graph *g, uint32_t start, uint32_t *stack)
 	}
 }
 
-/* Padding between blocks, and traps that stand where nothing should come. */
+/* Padding between blocks, and traps where control should not arrive. */
 static bool is_filler(const struct xsp_insn *i)
 {
 	return i->kind == XSP_INSN_NOP || i->kind == XSP_INSN_TRAP;
 }
 
-/* Other function symbols inside the parts: code that is entered there as well. */
+/* Other function symbols inside the parts: callers may enter there. */
 static void mark_symbols(struct xsp_graph *g)
 {
 	const struct xsp_symbol *symbols;
@@ -175,7 +175,7 @@ static void mark_symbols(struct xsp_graph *g)
 		for (; low < count && symbols[low].addr - p->addr < p->size; low++) {
 			uint32_t at = p->at[symbols[low].addr - p->addr];
 
-			/* the start of a cold part is no second way in */
+			/* the start of a cold part is no second entry */
 			if (at && symbols[low].addr != g->entry &&
 			    (k == 0 || symbols[low].addr != p->addr))
 				g->insns[at - 1].flags |= XSP_INSN_ROOT;
@@ -183,7 +183,7 @@ static void mark_symbols(struct xsp_graph *g)
 	}
 }
 
-/* Where an exception goes on, which another way may lead to as well. */
+/* Where an exception continues; other paths may lead there, too. */
 static void mark_landing_pad(void *ctx, uint64_t addr)
 {
 	struct xsp_graph *g = ctx;
@@ -278,8 +278,8 @@ static int add_cold(struct xsp_graph *g, const struct xsp_code_range *range, enu
 }
 
 /*
- * No frame stands at the jump, so the stack does not tell. A function does not jump into the middle of
- * another one, which is certain where no name stands in between (assembly with names does), and code
+ * There is no frame at the jump, so the stack does not decide. A function does not jump into the
+ * middle of another one: certain if no symbol lies in between (assembly with symbols does). Code
  * that jumps back into the middle of this function is a part of it, whatever its name.
  */
 static enum xsp_leave without_frame(struct xsp_graph *g, uint64_t target,
@@ -315,7 +315,7 @@ int xsp_graph_leave(struct xsp_graph *g, uint64_t site, uint64_t target,
 		return at_entry;
 	if (described && target - g->entry < g->symbol_size)
 		return add_cold(g, &range, how);
-	if (at_entry == 0) /* a frame stands: only the function's own code may run on it */
+	if (at_entry == 0) /* there is a frame: only the function's own code may run on it */
 		return described ? add_cold(g, &range, how) : 0;
 	symbol = symbol_at(g, target);
 	if (symbol && symbol->name && strstr(symbol->name, ".cold"))
@@ -346,7 +346,7 @@ uint32_t xsp_instruction_length(struct xsp_module *m, uint64_t addr)
 	return insn.length;
 }
 
-#define COVERED_MAX (1U << 20) /* bytes that are decoded to find out */
+#define COVERED_MAX (1U << 20) /* the most bytes that are decoded to find out */
 
 int xsp_instruction_begins(struct xsp_module *m, uint64_t from, uint64_t addr)
 {

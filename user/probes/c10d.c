@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * c10d.c - collectives of torch.distributed: what the program asks a process group for (any backend), when gloo runs it
- * on a thread of its own, and where a thread waits for it. catalog/collectives.h knows the functions.
+ * c10d.c - collectives of torch.distributed: those that the program asks a process group for (any
+ * backend), those that gloo runs on a thread of its own, and waits for them. catalog/collectives.h
+ * lists the functions.
  *
- * All are methods. A call returns an intrusive_ptr<Work> through a hidden slot, so that the group is argument 1; of
- * enqueue(), which returns nothing, it is argument 0. What is queued travels as the address of an intrusive_ptr.
+ * All are methods. A call returns an intrusive_ptr<Work> through a hidden slot, so the group is
+ * argument 1. enqueue() returns nothing, so its group is argument 0. What is queued is passed as
+ * the address of an intrusive_ptr.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -90,7 +92,7 @@ static int add(const struct xsp_provider *self, const struct xsp_symbol *s,
 	return rc < 0 ? (int)rc : 0;
 }
 
-/* Only of a module that has collectives: looking for its operators takes some time. */
+/* Only in a module with collectives: the search for its operators takes some time. */
 static int look(struct xsp_module *m, const struct xsp_selection *selection,
 		struct xsp_torch_module *out, struct xsp_error *err)
 {

@@ -62,6 +62,6 @@ static int find_functions(const struct xsp_provider *self, struct xsp_module *m,
 const struct xsp_provider xsp_provider_function = {
 	.name = "function",
 	.help = "functions that match -e 'LIBRARY:GLOB'",
-	.internal = true, /* on whenever there are patterns */
+	.internal = true, /* on if there are patterns */
 	.find = find_functions,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gpu.c - the agent in the target (user/agent/, include/xsptrace/gpu.h): its batches of records, and
- * the functions whose semaphores tell it what to collect.
+ * gpu.c - the agent in the target (user/agent/, include/xsptrace/gpu.h): its batches of records,
+ * and the functions whose semaphores say what to collect.
  */
 #include "probes/probe.h"
 #include "base/path.h"
@@ -11,7 +11,7 @@
 
 #include "xsptrace/gpu.h"
 
-/* The wish for activity stands last: it makes the agent read the others. */
+/* The wish for activity comes last: it makes the agent read the others. */
 static const struct request {
 	unsigned bit; /* enum xsp_gpu_request */
 	const char *symbol;
@@ -43,7 +43,7 @@ static long add(const struct xsp_provider *self, struct xsp_module *m, const cha
 					});
 }
 
-/* By its file's name; a copy that --inject made in memory is mapped as "/memfd:NAME". */
+/* By the file's name. A copy that --inject made in memory is mapped as "/memfd:NAME". */
 static bool is_agent(const char *display_path)
 {
 	static const char in_memory[] = "/memfd:";
@@ -72,6 +72,6 @@ static int find_agent(const struct xsp_provider *self, struct xsp_module *m,
 const struct xsp_provider xsp_provider_gpu = {
 	.name = "gpu",
 	.help = "GPU activity from the agent in the target",
-	.internal = true, /* by xsp_selection.gpu */
+	.internal = true, /* xsp_selection.gpu turns it on */
 	.find = find_agent,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * itt.c - tasks, counters and metadata of Intel's Instrumentation and Tracing Technology, where a library exports
- * the functions: the collector that INTEL_LIBITTNOTIFY64 names. The part that is linked into programs
- * calls them through pointers, and not at all while there is no collector.
+ * itt.c - tasks, counters and metadata of Intel's Instrumentation and Tracing Technology. A
+ * collector exports the functions: the library that INTEL_LIBITTNOTIFY64 names. Programs call them
+ * through pointers, and not at all without a collector.
  */
 #include "probes/ranges.h"
 
@@ -11,8 +11,8 @@
 /*
  * void __itt_task_begin(const __itt_domain *domain, __itt_id taskid, __itt_id parentid,
  *                       __itt_string_handle *name)      (ittapi, include/ittnotify.h)
- * __itt_id is a struct of 24 bytes, passed in memory: `name` is the second register. Its
- * first member is strA, a C string.
+ * __itt_id is a struct of 24 bytes, passed in memory: so `name` is the second register. Its first
+ * member is strA, a C string.
  */
 static const struct xsp_range_row task = {
 	.name = "__itt_task",
@@ -32,9 +32,9 @@ static const struct xsp_range_row task = {
 };
 
 /*
- * What a counter is, the collector decides. The part in programs and Intel's reference collector (ittapi,
- * src/ittnotify_refcol) both make it a struct __itt_counter_info: 0 char *nameA; 32 int type. That of another
- * collector has no type of values there, and is passed over.
+ * The collector decides what a counter is. The part in programs and Intel's reference collector
+ * (ittapi, src/ittnotify_refcol) both use a struct __itt_counter_info: 0 char *nameA; 32 int type.
+ * That of another collector has no valid type there, and is not reported.
  */
 #define NAME_OF_COUNTER                                                                            \
 	.flags = XSP_RANGE_CONDITION | XSP_RANGE_MASK, .text = {.deref = 1},                       \
@@ -42,11 +42,11 @@ static const struct xsp_range_row task = {
 #define VALUE_OF_COUNTER(n)                                                                        \
 	.value = {.base = (n), .deref = 1}, .value_type = {.deref = 1, .offset = 32},              \
 	.value_types = XSP_VALUE_ITT_TYPES
-/* A string handle, as of tasks. */
+/* A string handle, as for tasks. */
 #define NAME_OF_HANDLE(n) .text = {.base = (n), .deref = 1}
-/* By how much: an argument, or by one. */
+/* The change: an argument, or one. */
 #define CHANGE(n) .value = {.base = (n)}, .value_type = {.base = XSP_OPERAND_NONE}, .value_types = 1
-/* The only element of an array of `type`: more of them are no one value. */
+/* The only element of an array of `type`: several elements are not one value. */
 #define ELEMENT(type, count, data)                                                                 \
 	.flags = XSP_RANGE_CONDITION, .condition = {.base = (count)}, .condition_value = 1,        \
 	.value = {.base = (data), .deref = 1}, .value_type = {.base = (type)},                     \
@@ -76,7 +76,7 @@ static const struct xsp_range_row values[] = {
 	VALUE("counter", "counter_dec_v3", NAME_OF_HANDLE(1), CHANGE(XSP_OPERAND_NONE)),
 	VALUE("counter", "counter_inc_delta_v3", NAME_OF_HANDLE(1), CHANGE(2)),
 	VALUE("counter", "counter_dec_delta_v3", NAME_OF_HANDLE(1), CHANGE(2)),
-	/* its id is passed in memory */
+	/* the id is passed in memory */
 	VALUE("metadata", "metadata_add", NAME_OF_HANDLE(1), ELEMENT(2, 3, 4)),
 	VALUE("metadata", "metadata_add_with_scope", NAME_OF_HANDLE(2), ELEMENT(3, 4, 5)),
 };

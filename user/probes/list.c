@@ -63,7 +63,7 @@ long xsp_probe_list_add(struct xsp_probe_list *list, const struct xsp_probe *p)
 	if (new->symbol == NULL || new->name == NULL) {
 		free(new->symbol);
 		free(new->name);
-		return -ENOMEM; /* p->arguments stays the caller's */
+		return -ENOMEM; /* the caller keeps p->arguments */
 	}
 	if (p->action != XSP_ACTION_RANGE_END && p->action != XSP_ACTION_RANGE_LABEL &&
 	    !(p->range.flags & XSP_RANGE_SHARED))

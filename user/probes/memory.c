@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * memory.c - --memory: the functions of catalog/allocators.c. PyTorch's: an event a call, with its arguments; the heap's
- * (--memory=malloc): events of a sample (bpf/heap.bpf.c).
+ * memory.c - --memory: the functions of catalog/allocators.c. Each call of PyTorch's is an event
+ * with its arguments. Of the heap's (--memory=malloc), a sample has events (bpf/heap.bpf.c).
  *
- * The ends of the heap's calls are seen by return probes only in libraries that are known to let no exception pass. Any program
- * may have a malloc() of its own, which throws.
+ * Return probes see the ends of the heap's calls only in libraries through which certainly no
+ * exception passes. Any program may have a malloc() of its own that throws.
  */
 #include "probes/probe.h"
 
@@ -30,7 +30,7 @@ static struct xsp_probe probe_of(const struct xsp_provider *self,
 		p.detail.word[i] = (struct xsp_operand){.base = (uint8_t)(f->first + i)};
 		p.args_read |= 1U << (f->first + i);
 	}
-	/* who frees is of no interest */
+	/* it does not matter who frees */
 	if ((details & XSP_DETAIL_PYTHON) && f->call != XSP_ALLOCATOR_FREES)
 		p.detail.exit |= 1U << XSP_SECTION_PYTHON;
 	return p;
@@ -96,7 +96,7 @@ static bool is_listed(const struct xsp_probe_list *list, const struct xsp_symbol
 	return false;
 }
 
-/* Other libraries' operator new calls malloc. */
+/* In other libraries, operator new calls malloc. */
 static long find_heap(const struct xsp_provider *self, struct xsp_module *m,
 		      struct xsp_probe_list *list)
 {
@@ -135,6 +135,6 @@ static int find_allocators(const struct xsp_provider *self, struct xsp_module *m
 const struct xsp_provider xsp_provider_memory = {
 	.name = "memory",
 	.help = "allocations, by --memory",
-	.internal = true, /* by xsp_selection.details */
+	.internal = true, /* xsp_selection.details turns it on */
 	.find = find_allocators,
 };

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nccl.c - NCCL's C calls, where a library exports them (libnccl.so.2): count, type and communicator of each, and the
- * size and rank of communicators that are made while it is recorded. A call returns when the work is on its stream;
- * what the GPU did is the kernel's.
+ * nccl.c - NCCL's C calls, where a library exports them (libnccl.so.2): count, type and
+ * communicator of each, and the size and rank of communicators made during the recording. A call
+ * returns when the work is in its stream; the time on the GPU is the kernel's.
  */
 #include <errno.h>
 
 #include "catalog/collectives.h"
 #include "probes/probe.h"
 
-/* The n-th integer argument: in a register, or on the stack behind the return address. */
+/* Integer argument n: in a register, or on the stack after the return address. */
 static struct xsp_operand operand(uint8_t n)
 {
 #if defined(__x86_64__)
@@ -39,7 +39,8 @@ static void capture_arguments(struct xsp_probe *p, const struct xsp_collective_s
 		capture_argument(p, c->what->comm);
 		capture_argument(p, c->what->peer);
 	} else if (c->role == XSP_COLLECTIVE_JOIN) {
-		/* (ncclComm_t *comm, int nranks, ncclUniqueId id, int rank): the id, 128 bytes, is on the stack */
+		/* (ncclComm_t *comm, int nranks, ncclUniqueId id, int rank): the id, 128 bytes, is
+		 * on the stack */
 		capture_argument(p, 0);
 		capture_argument(p, 1);
 		capture_argument(p, 2);

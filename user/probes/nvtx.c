@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nvtx.c - ranges, marks and payloads of NVIDIA's Tools Extension, where a library exports its functions
- * (libnvToolsExt.so.1). NVTX 3 is a header: its functions are inlined and have no symbols.
+ * nvtx.c - ranges, marks and payloads of NVIDIA's Tools Extension, where a library exports its
+ * functions (libnvToolsExt.so.1). NVTX 3 is a header: its functions are inlined and have no
+ * symbols.
  */
 #include "probes/ranges.h"
 
@@ -12,8 +13,8 @@
  *   0 u16 version, u16 size;  4 u32 category;  8 i32 colorType;  12 u32 color;
  *   16 i32 payloadType;  20 i32 reserved0;  24 union of 8 bytes payload;
  *   32 i32 messageType;  40 union of pointers message.
- * Other messages than ASCII (wide characters, registered strings) stay unnamed. A payload is a value of the
- * message's name; a mark without one is not shown.
+ * Messages other than ASCII (wide characters, registered strings) stay unnamed. A payload is a
+ * value with the name of the message. A mark without a payload is not shown.
  */
 #define PAYLOAD_TYPE 16
 #define PAYLOAD 24
@@ -21,7 +22,7 @@
 #define MESSAGE 40
 #define MESSAGE_TYPE_ASCII 1
 
-/* The message of the attributes at argument n. */
+/* The message in the attributes that are argument n. */
 #define ATTRIBUTES_MESSAGE(n, also)                                                                \
 	{                                                                                          \
 		.name = XSP_RANGE_NAME_TEXT,                                                       \
@@ -63,7 +64,7 @@ static const struct xsp_range_row rows[] = {
 			  }},
 	},
 	{
-		/* each domain has a stack of its own; here they share one */
+		/* each domain has its own stack; here they share one */
 		.name = "nvtxDomainRange",
 		.parts = {{
 				  .action = XSP_ACTION_RANGE_BEGIN,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "probes/ranges.h"
 
-/* A part's functions in a module. */
+/* The functions of a part in a module. */
 struct found {
 	struct xsp_symbol symbols[XSP_RANGE_SYMBOLS];
 	const char *names[XSP_RANGE_SYMBOLS];
@@ -42,7 +42,7 @@ static unsigned argument(struct xsp_operand o)
 	return o.base < XSP_OPERAND_SP ? 1U << o.base : 0;
 }
 
-/* The arguments that a spec takes its values from: they must be intact where the probe sits. */
+/* The arguments that a spec reads: they must be intact at the site of the probe. */
 static unsigned args_read(const struct xsp_range_spec *s)
 {
 	unsigned args = s->flags & (XSP_RANGE_KEYED | XSP_RANGE_LABEL) ? 1U << 0 : 0;
@@ -58,7 +58,7 @@ static unsigned args_read(const struct xsp_range_spec *s)
 	return args;
 }
 
-/* Adds the functions of one part; `begin`: of the row's last RANGE_BEGIN. */
+/* Adds the functions of one part; `begin`: the row's last RANGE_BEGIN. */
 static long add_part(const struct xsp_provider *self, const struct xsp_range_row *row,
 		     const struct xsp_range_part *part, const struct found *f, uint64_t semaphore,
 		     bool keyed, bool relays, long begin, struct xsp_probe_list *list)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * record_function.c - regions and values that a program names itself through include/xsptrace/
- * record_function.h: functions that begin with the 5-byte nop, behind a semaphore.
+ * record_function.c - regions and values that a program names itself through
+ * include/xsptrace/record_function.h: functions that begin with the 5-byte nop, guarded by a
+ * semaphore.
  */
 #include "probes/ranges.h"
 
@@ -10,7 +11,7 @@
 static const struct xsp_range_row rows[] = {
 	{
 		.name = "record_function",
-		/* without it raised the program never calls them */
+		/* until it is raised, the program never calls them */
 		.semaphore = "xsp_record_function_semaphore",
 		.parts = {{
 				  .action = XSP_ACTION_RANGE_BEGIN,

@@ -9,12 +9,12 @@
 #define BYTES_MAX 96
 #define STEPS_MAX 12
 
-/* What the code has said so far. */
+/* What the code has done so far. */
 struct state {
-	uint64_t argument; /* of __tls_get_addr: an address in the file; 0: none yet */
-	uint64_t loaded; /* slot whose content rax (or another register) holds; 0: none */
+	uint64_t argument; /* of __tls_get_addr: an address in the file; 0: not set yet */
+	uint64_t loaded; /* the slot whose content a register holds; 0: none */
 	ZydisRegister in; /* that register */
-	bool called; /* rax: where the variable, or its module's block, begins */
+	bool called; /* rax holds the address of the variable, or of its module's block */
 };
 
 enum verdict { GO_ON, FOUND, NOT_UNDERSTOOD };
@@ -32,7 +32,7 @@ static uint64_t rip_relative(const ZydisDecodedOperand *o, uint64_t next)
 		       : 0;
 }
 
-/* mov reg, fs:...: initial exec by a register, local exec by a constant */
+/* mov reg, fs:...: initial exec has a register, local exec a constant. */
 static enum verdict from_thread_pointer(const struct state *s, const ZydisDecodedOperand *o,
 					struct xsp_tls_place *place)
 {
@@ -56,7 +56,7 @@ static enum verdict follow_load(struct state *s, const ZydisDecodedInstruction *
 	    !is_memory(&ops[1]) || ops[0].size != 64)
 		return GO_ON;
 	if (ops[1].mem.segment == ZYDIS_REGISTER_FS) {
-		/* variables lie below the thread pointer; above it the stack protector's word */
+		/* variables are below the thread pointer; above it is the stack protector's word */
 		if (ops[1].mem.base == ZYDIS_REGISTER_NONE && ops[1].mem.disp.value >= 0)
 			return GO_ON;
 		return from_thread_pointer(s, &ops[1], place);
@@ -88,7 +88,7 @@ static enum verdict step(struct state *s, const ZydisDecodedInstruction *d,
 {
 	switch (d->meta.category) {
 	case ZYDIS_CATEGORY_CALL:
-		/* the only call that takes a module and an offset is __tls_get_addr's */
+		/* only __tls_get_addr takes a module and an offset */
 		if (s->argument == 0 || s->called)
 			return NOT_UNDERSTOOD;
 		s->called = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * torch.c - PyTorch's operators: at::_ops::NAME_OVERLOAD::call, shown as profilers show them
- * (aten::NAME). They are called whether or not a profiler is on. Backward nodes and the user's
- * ranges: torch_autograd.c.
+ * (aten::NAME). They are called with or without a profiler. Backward nodes and ranges of the user:
+ * torch_autograd.c.
  */
 #include "probes/probe.h"
 
@@ -15,10 +15,8 @@
 #include "probes/torch_ops.h"
 #include "probes/torch_sequence.h"
 
-/*
- * PyTorch's dispatcher shows these to no profiler (ObservedOperators.cpp: getters, called all the
- * time), so neither do we. -e 'libtorch_cpu.so:at::_ops::size_int::call' traces them all the same.
- */
+/* PyTorch's dispatcher shows these to no profiler (ObservedOperators.cpp: getters, called all the
+ * time), so neither do we. -e 'libtorch_cpu.so:at::_ops::size_int::call' still traces them. */
 static const char *const unobserved[] = {"aten::size", "aten::is_leaf", "aten::output_nr",
 					 "aten::_version", "aten::is_complex"};
 
@@ -30,7 +28,7 @@ static bool is_observed(const struct xsp_torch_op *op)
 	return true;
 }
 
-/* An operator without a schema keeps its function's name: never a guess. */
+/* An operator without a schema keeps the name of its function: never a guess. */
 static int add_operator(const struct xsp_provider *self, const struct xsp_torch_op *op,
 			const struct xsp_torch_module *t, const struct xsp_selection *selection,
 			struct xsp_probe_list *list)

@@ -9,7 +9,7 @@
 /* Mangled: a parameter of std::optional<T> and c10::optional<T>. */
 #define STD_OPTIONAL "St8optionalI"
 #define C10_OPTIONAL "N3c108optionalI"
-/* torch::autograd::Node is an intrusive_ptr_target since the layout changed last. */
+/* torch::autograd::Node has been an intrusive_ptr_target since the last change of the layout. */
 #define NEWEST "_ZN5torch8autograd4Node17release_resourcesEv"
 
 static unsigned wanted(unsigned details)
@@ -38,7 +38,7 @@ struct xsp_torch_module xsp_torch_look(struct xsp_module *m, const struct xsp_to
 	struct xsp_symbol s;
 	bool found = false;
 
-	/* what is read on arm64 and elsewhere has not been worked out */
+	/* other architectures pass arguments differently */
 	if (xsp_module_arch(m) != XSP_ARCH_X86_64)
 		t.parts = 0;
 	for (size_t i = 0; t.parts != 0 && i < ops->count && !found; i++) {
@@ -54,7 +54,7 @@ struct xsp_torch_module xsp_torch_look(struct xsp_module *m, const struct xsp_to
 	return t;
 }
 
-/* The schema as text again, without defaults; NULL: no memory. */
+/* The schema as text, without defaults; NULL: out of memory. */
 static char *schema_text(const struct xsp_torch_schema *s, size_t *length)
 {
 	char *text = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * torch_autograd.c - what is executed in a PyTorch process with no profiler on, beside the
- * operators: each node of a backward pass, and the regions that Python code names.
+ * torch_autograd.c - what a PyTorch process without a profiler executes beside operators: the nodes
+ * of a backward pass, and the regions that Python code names.
  */
 #include "probes/torch_autograd.h"
 
@@ -13,14 +13,14 @@
 
 /*
  * torch::autograd::Engine::evaluate_function(shared_ptr<GraphTask>&, Node *, ...): an ordinary
- * member, so the node is argument 2 (this, graph task, node); its first word is the vtable
- * pointer. The rest of the mangled name differs between versions.
+ * member, so the node is argument 2 (this, graph task, node). The first word of the node is the
+ * vtable pointer. The rest of the mangled name differs between versions.
  */
 #define EVALUATE_FUNCTION "_ZN5torch8autograd6Engine17evaluate_functionE"
 #define NODE_ARGUMENT 2
 
-/* The nodes that PyTorch generates name themselves without their namespaces (name() in
- * torch/csrc/autograd/generated/Functions.h), the others by their C++ type. */
+/* Nodes that PyTorch generates name themselves without their namespaces (name() in
+ * torch/csrc/autograd/generated/Functions.h), others by their C++ type. */
 void xsp_torch_name_node(char *text, size_t size)
 {
 	static const char generated[] = "torch::autograd::generated::";
@@ -74,20 +74,21 @@ int xsp_torch_find_backward(const struct xsp_provider *self, struct xsp_module *
 }
 
 /*
- * record_function("name") in Python calls the operator profiler::_record_function_enter_new. The
- * name becomes an IValue (ConstantString::create(std::string), a static member that returns
- * through a hidden slot, so the string is argument 1), and right after it on the same thread
- * a RecordFunction of scope 7 (RecordScope::USER_SCOPE, ATen/record_function.h) is made. It
- * is over at end(), which its destructor calls as well.
+ * record_function("name") in Python calls the operator profiler::_record_function_enter_new. First,
+ * the name becomes an IValue. ConstantString::create(std::string) is a static member that returns
+ * through a hidden slot, so the string is argument 1. Then the same thread makes a RecordFunction
+ * of scope 7 (RecordScope::USER_SCOPE, ATen/record_function.h). It is over at end(), which its
+ * destructor calls as well.
  *
- * Other operators get strings as well, and so may this one, behind the name: a call of an operator from Python
- * begins anew, and its first string is kept. TorchScript has its strings from when it was compiled: its ranges
- * have no name that could be read, and get nobody else's.
+ * Other operators get strings too, and this one may get more after the name. A call of an operator
+ * from Python clears what was remembered, and of its strings the first one is kept. TorchScript
+ * makes its strings when it is compiled: its ranges have no readable name, and must not get that of
+ * another.
  */
-#define USER_SCOPE 7 /* a byte: what the rest of its register holds is nobody's */
+#define USER_SCOPE 7 /* a byte: the rest of its register is undefined */
 
-/* What makes such a range of a title that it was given, over at once with no profiler on: c10d::Work, and gloo's
- * AsyncWork, which gives its base class none. */
+/* What makes a range of a title, and ends it at once if no profiler is on: c10d::Work, and gloo's
+ * AsyncWork, which gives its base class no title. */
 #define TITLE(operand, ...)                                                                        \
 	{                                                                                          \
 		.action = XSP_ACTION_RANGE_BEGIN, .symbols = {__VA_ARGS__},                        \
@@ -105,7 +106,7 @@ int xsp_torch_find_backward(const struct xsp_provider *self, struct xsp_module *
 	{                                                                                          \
 		.base = XSP_OPERAND_SP, .deref = 1, .offset = 8                                    \
 	}
-/* optional<vector<Tensor>> is c10's, or std's */
+/* the type is c10::optional<vector<Tensor>>, or std's */
 #define WORK "_ZN4c10d4WorkC1EiNS_6OpTypeEPKcRK"
 #define GLOO_WORK                                                                                  \
 	"_ZN4c10d16ProcessGroupGloo9AsyncWorkC1ESt6vectorIS2_IN2at6TensorESaIS4_EESaIS6_EE"
@@ -119,7 +120,7 @@ int xsp_torch_find_backward(const struct xsp_provider *self, struct xsp_module *
 #define OPERATORS "ERKSt6vectorISt10shared_ptrINS0_8OperatorEESaIS4_EE"
 #define INVOKE "_ZN5torch3jit24invokeOperatorFromPython" OPERATORS
 
-/* In libtorch_python; of 2.x the first is what others call, and of some alone. */
+/* In libtorch_python. In 2.x the others call the first one, and some code calls only that. */
 static const struct xsp_range_row user_calls = {
 	.name = "record_function",
 	.parts = {FORGET(XSP_RANGE_FIRST,
@@ -138,8 +139,9 @@ static const struct xsp_range_row user_ranges = {
 		{/* (int, OpType, const char *title, ...) */
 		 TITLE(ARGUMENT(3), WORK "N3c108optionalISt6vectorIN2at6TensorESaIS8_EEEE",
 		       WORK "St8optionalISt6vectorIN2at6TensorESaIS7_EEE"),
-		 /* (outputs, title, ...) of 1.x and 2.0; (outputs, OpType, uint64_t, title, ...); and since the group's
-		  * context comes first and the time before the title, behind the six registers */
+		 /* (outputs, title, ...) in 1.x and 2.0; (outputs, OpType, uint64_t, title, ...)
+		  * later. In the newest, the group's context comes first and the time before the
+		  * title, which is then on the stack */
 		 TITLE(ARGUMENT(2), GLOO_WORK "PKcRKN3c108optionalIS6_EE"),
 		 TITLE(ARGUMENT(4), GLOO_WORK "NS_6OpTypeEmPKcRKN3c108optionalIS6_EE",
 		       GLOO_WORK "NS_6OpTypeEmPKcRKSt8optionalIS6_E"),

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * torch_ops.c - functions by symbol, schemas by scanning read-only data, and who belongs to whom.
+ * torch_ops.c - finds functions by symbol, schemas by scanning read-only data, and matches them.
  *
- * A library holds a schema more than once: as registered ("add.Tensor(...)"), in tables of the
- * JIT ("aten::add.Tensor(...)", sometimes with older arguments), and, since linkers let strings
- * share their tails, as the end of another one ("special_erfinv.out(...)" holds "erfinv.out(...)").
- * So every tail of the text before the '(' is looked up, and a candidate counts only when its
- * arguments are those of the C++ function.
+ * A library holds a schema more than once: as registered ("add.Tensor(...)"), and in tables of the
+ * JIT ("aten::add.Tensor(...)", sometimes with older arguments). Since linkers let strings share
+ * their ends, it may also be the end of another one ("special_erfinv.out(...)" holds
+ * "erfinv.out(...)"). So every tail of the text before the '(' is looked up, and a candidate counts
+ * only if its arguments are those of the C++ function.
  */
 #include "probes/torch_ops.h"
 
@@ -21,13 +21,13 @@
 #define SUFFIX "4callE"
 #define NAMESPACE "aten::"
 
-/* Strings are looked at in blocks that overlap by two schemas: one that ends behind the block is
+/* Strings are read in blocks that overlap by two schemas: one that continues after the block is
  * whole in the next. */
 #define BLOCK_SIZE ((size_t)4 << 20)
 #define OVERLAP (2 * (size_t)XSP_TORCH_SCHEMA_MAX)
 /* Overlapping segments of a hostile file must not be read for ever. */
 #define SCAN_MAX ((uint64_t)1 << 30)
-/* "special_erfinv.out" is two names; more than this is no library of operators. */
+/* "special_erfinv.out" is two names; no library of operators has more than this. */
 #define NAMES_OF_ONE_STRING 8
 
 /* Where a candidate was found, best first. */
@@ -42,7 +42,7 @@ struct function {
 	struct xsp_torch_schema schema;
 	enum rank rank;
 	bool ambiguous; /* candidates disagree on the name */
-	bool doubtful; /* only on arguments */
+	bool doubtful; /* only about arguments */
 };
 
 struct search {
@@ -62,7 +62,8 @@ static bool is_word(char c)
 	       c == '_';
 }
 
-/* Of a text from its end to its start, so that every tail's hash comes by the way. The map mixes. */
+/* Extends the hash of a text from its end to its start: so the hashes of all tails come along the
+ * way. */
 static uint64_t extend_hash(uint64_t hash, char c)
 {
 	return (hash + (uint8_t)c + 1) * 0x9e3779b97f4a7c15ULL;
@@ -148,13 +149,13 @@ static bool same_name(const struct xsp_torch_schema *a, const struct xsp_torch_s
 	return strcmp(a->name, b->name) == 0 && strcmp(a->overload, b->overload) == 0;
 }
 
-/* torchgen writes one result without brackets; "-> (Tensor)" comes from other tables. */
+/* torchgen writes a single result without brackets; "-> (Tensor)" comes from other tables. */
 static bool is_canonical(const struct xsp_torch_schema *s)
 {
 	return s->returns[0] != '(' || s->returns[1] == ')' || strchr(s->returns, ',') != NULL;
 }
 
-/* Keeps the better one of two that both fit. Takes over or frees `s`. */
+/* Keeps the better one of two candidates that fit. Owns or frees `s`. */
 static void choose(struct function *f, struct xsp_torch_schema *s, enum rank rank)
 {
 	bool better = f->rank == RANK_NONE || (rank < RANK_TAIL && f->rank == RANK_TAIL);
@@ -201,7 +202,7 @@ static int try_candidate(struct function *f, const char *text, size_t length, en
 	return 0;
 }
 
-/* One string of the library; looks up all the tails of what stands before its '('. */
+/* Looks at one string of the library: looks up all tails of what precedes its '('. */
 static int look_at_string(struct search *s, const char *text, size_t length)
 {
 	const char *open = memchr(text, '(', length);
@@ -233,7 +234,7 @@ static int look_at_string(struct search *s, const char *text, size_t length)
 
 /* ---- the scan ---- */
 
-/* Every string of block[0, size) whose first "->" stands in [from, to). */
+/* Every string of block[0, size) whose first "->" lies in [from, to). */
 static int look_at_block(struct search *s, size_t size, size_t from, size_t to)
 {
 	const char *block = s->block, *p = block + from, *stop = block + to;
@@ -270,7 +271,7 @@ static int scan(struct search *s, const struct xsp_load *load)
 		long n = want > 0 ? xsp_module_read(s->module, at, s->block + kept, want) : 0;
 		bool last = n <= 0 || (uint64_t)n == left;
 		size_t size = kept + (n > 0 ? (size_t)n : 0);
-		/* the tail of what was there is looked at with what comes behind it */
+		/* the end of the last block is looked at again, with what follows it */
 		size_t from = at == load->addr ? 0 : kept < OVERLAP / 2 ? kept : OVERLAP / 2;
 		size_t to = last ? size : size > OVERLAP / 2 ? size - OVERLAP / 2 : 0;
 		if (to > from)
@@ -293,8 +294,8 @@ static bool all_found(const struct search *s)
 	return true;
 }
 
-/* The sections first, for speed. Where they do not tell all: read-only segments, then those of
- * code, which older linkers put read-only data into. */
+/* Scans the sections first, which is faster. If they lack something: read-only segments, then those
+ * of code, into which older linkers put read-only data. */
 static int scan_all(struct search *s)
 {
 	struct xsp_load load;

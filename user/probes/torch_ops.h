@@ -2,9 +2,9 @@
 /*
  * torch_ops.h - the operators that a module defines, each with its schema.
  *
- * at::_ops::NAME_OVERLOAD::call is the function through which every C++ call of an operator goes
- * (torchgen/gen.py, ComputeOperators). Which "_" separates name and overload cannot be seen from
- * the symbol; the schema string in the library's read-only data decides.
+ * Every C++ call of an operator passes at::_ops::NAME_OVERLOAD::call (torchgen/gen.py,
+ * ComputeOperators). The symbol does not show which "_" separates name and overload; the schema
+ * string in the library's read-only data does.
  */
 #ifndef XSP_PROBES_TORCH_OPS_H
 #define XSP_PROBES_TORCH_OPS_H
@@ -14,8 +14,9 @@
 
 struct xsp_torch_op {
 	const struct xsp_symbol *symbol; /* owned by the module */
-	struct xsp_torch_schema schema; /* .name is NULL: no schema could be matched */
-	bool doubtful; /* several fit, with this name, but with other names or aliases of arguments */
+	struct xsp_torch_schema schema; /* .name is NULL: no schema matched */
+	/* several schemas fit, with this name but with different names or aliases of arguments */
+	bool doubtful;
 };
 
 struct xsp_torch_ops {
@@ -23,7 +24,8 @@ struct xsp_torch_ops {
 	size_t count, matched;
 };
 
-/* Finds them; none is no error. Freed by xsp_torch_ops_clear. The module must outlive `out`. */
+/* Finds them; having none is no error. Free `out` with xsp_torch_ops_clear. The module must outlive
+ * it. */
 int xsp_torch_ops_find(struct xsp_module *m, struct xsp_torch_ops *out, struct xsp_error *err);
 void xsp_torch_ops_clear(struct xsp_torch_ops *ops);
 

@@ -6,24 +6,26 @@
 #include "probes/tls_variable.h"
 
 /*
- * at::sequence_number::peek() returns a thread-local counter (ATen/SequenceNumber.cpp) that each new
- * node of the graph takes a number from; at::RecordFunction::currentThreadId() one that numbers the
- * threads from 1 (ATen/record_function.cpp). Both variables are static: the code says where they are.
+ * at::sequence_number::peek() returns a thread-local counter, from which each new node of the graph
+ * takes a number (ATen/SequenceNumber.cpp). at::RecordFunction::currentThreadId() returns a number
+ * of the thread, counted from 1 (ATen/record_function.cpp). Both variables are static: only the
+ * code says where they are.
  */
 #define PEEK "_ZN2at15sequence_number4peekEv"
 #define THREAD_ID "_ZN2at14RecordFunction15currentThreadIdEv"
 
 /*
- * torch::autograd::Node (torch/csrc/autograd/function.h): vtable, the base's members, sequence_nr_,
- * topological_nr_, a bool, thread_id_. The base was std::enable_shared_from_this (16 bytes; 1.13.1 and
- * 2.6.0 measured) and is c10::intrusive_ptr_target (8 bytes; 2.14.1 measured).
+ * torch::autograd::Node (torch/csrc/autograd/function.h): vtable, members of the base,
+ * sequence_nr_, topological_nr_, a bool, thread_id_. The base was std::enable_shared_from_this (16
+ * bytes, measured in 1.13.1 and 2.6.0), and is c10::intrusive_ptr_target (8 bytes, measured in
+ * 2.14.1).
  */
 #define SHARED_BASE "_ZTISt23enable_shared_from_thisIN5torch8autograd4NodeEE"
 #define INTRUSIVE_MEMBER "_ZN5torch8autograd4Node17release_resourcesEv"
 #define SHARED_BASE_BYTES 16
 #define INTRUSIVE_BASE_BYTES 8
 
-/* The offset of sequence_nr_; 0: not known. */
+/* The offset of sequence_nr_; 0: unknown. */
 static uint16_t number_offset(struct xsp_module *m)
 {
 	struct xsp_symbol s;
@@ -60,7 +62,7 @@ void xsp_torch_capture_sequence(const struct xsp_provider *self, struct xsp_modu
 			p->detail.entry |= 1U << XSP_SECTION_SEQUENCE;
 			p->detail.exit |= 1U << XSP_SECTION_SEQUENCE;
 		} else if (p->action == XSP_ACTION_NAMED_SPAN) {
-			/* the node is what the name is taken from */
+			/* the name is read from the node */
 			struct xsp_operand node = p->range.text;
 			p->detail.entry |= 1U << XSP_SECTION_NODE;
 			p->detail.word[0] = node;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind.c - marks that pairing needs: where exceptions and longjmps land. They are hit
- * only when something is thrown, and tell exactly which open spans are gone.
+ * unwind.c - marks that pairing needs: where exceptions and longjmps land. They are hit only when
+ * something is thrown, and show exactly which open spans are gone.
  */
 #include "probes/probe.h"
 #include "base/path.h"
@@ -9,9 +9,9 @@
 #include <string.h>
 
 /*
- * _Unwind_Resume is called by a landing pad that has run destructors and goes on unwinding;
- * __cxa_begin_catch by one that catches (Itanium C++ ABI, 2.5.3). At their entry the stack
- * pointer is that of the frame in which the exception has landed.
+ * A landing pad that has run destructors and continues unwinding calls _Unwind_Resume; one that
+ * catches calls __cxa_begin_catch (Itanium C++ ABI, 2.5.3). At their entry, the stack pointer is
+ * that of the frame in which the exception has landed.
  */
 static const struct {
 	const char *symbol;
@@ -24,7 +24,7 @@ static const struct {
 	{"__longjmp_chk", XSP_ACTION_LONGJMP, true},
 };
 
-/* Whose jmp_buf the BPF program can read. */
+/* Is it a library whose jmp_buf the BPF program can read? */
 static bool is_libc(struct xsp_module *m)
 {
 	static const char *const libraries[] = {"libc.so", "ld-musl-"};
@@ -40,8 +40,9 @@ static bool is_libc(struct xsp_module *m)
 }
 
 /*
- * Rust calls neither to end a panic, but std::panicking::catch_unwind's (once called try) own do_catch(), or
- * where that is inlined its cleanup(); mangled in the new way, or in the old one.
+ * Rust calls neither of them to end a panic. It calls do_catch() of std::panicking::catch_unwind
+ * (formerly try) or, where that is inlined, its cleanup(). Both exist in the old and the new
+ * mangling.
  */
 static bool is_rust_landing(const char *symbol)
 {

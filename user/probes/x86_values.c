@@ -33,7 +33,7 @@ void xsp_values_begin(struct xsp_values *v)
 
 /* ---- memory ---- */
 
-/* Whose is the nearest address at or below it that is in other hands? */
+/* Who has the nearest escaped address at or below it? */
 bool xsp_is_within_reach(const struct xsp_escaped *escaped, struct xsp_value at)
 {
 	bool reached = escaped == NULL || escaped->all || at.kind != XSP_VALUE_REGISTER;
@@ -52,7 +52,7 @@ bool xsp_is_within_reach(const struct xsp_escaped *escaped, struct xsp_value at)
 	return reached;
 }
 
-/* What others may have written is not known any more. */
+/* Others may have written: their memory is unknown now. */
 static void forget_memory(struct xsp_values *v)
 {
 	for (size_t i = 0; i < XSP_VALUE_SLOTS; i++)
@@ -60,7 +60,7 @@ static void forget_memory(struct xsp_values *v)
 			v->slots[i] = (struct xsp_value_slot){0};
 }
 
-/* `size` bytes at `at` are written with something: slots that they touch, or may touch, are gone. */
+/* `size` bytes at `at` are written: slots that they touch, or may touch, are unknown. */
 static void forget_at(struct xsp_values *v, struct xsp_value at, int64_t size)
 {
 	for (size_t i = 0; i < XSP_VALUE_SLOTS; i++) {
@@ -137,7 +137,7 @@ static int vector(ZydisRegister r)
 	return -1;
 }
 
-/* In the thread's or another segment: not the stack. */
+/* Is it in a segment of the thread or another one? Then it is not on the stack. */
 static bool elsewhere(const ZydisDecodedOperand *o)
 {
 	return o->mem.segment == ZYDIS_REGISTER_FS || o->mem.segment == ZYDIS_REGISTER_GS ||
@@ -160,7 +160,7 @@ struct xsp_value xsp_values_address(const struct xsp_values *v, const ZydisDecod
 	return plus(v->reg[base], o->mem.disp.has_displacement ? o->mem.disp.value : 0);
 }
 
-/* The 8 bytes that an operand gives (a 32-bit register clears the upper half when written). */
+/* The 8 bytes of an operand (writing a 32-bit register clears its upper half). */
 static struct xsp_value read_operand(const struct xsp_values *v, const ZydisDecodedOperand *o,
 				     uint64_t next)
 {
@@ -184,12 +184,12 @@ static struct xsp_value read_operand(const struct xsp_values *v, const ZydisDeco
 
 /* ---- instructions ---- */
 
-/* What an instruction that is not understood writes is unknown. */
+/* What an instruction that is not understood writes becomes unknown. */
 static void forget_written(struct xsp_values *v, const ZydisDecodedInstruction *d,
 			   const ZydisDecodedOperand *ops, uint64_t next)
 {
 	if (d->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPZ | ZYDIS_ATTRIB_HAS_REPNZ))
-		forget_memory(v); /* how much it writes is not known */
+		forget_memory(v); /* how much it writes is unknown */
 	for (unsigned i = 0; i < d->operand_count; i++) {
 		const ZydisDecodedOperand *o = &ops[i];
 		if (!(o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
@@ -213,7 +213,7 @@ static bool is_word_register(const ZydisDecodedOperand *o)
 	       (o->size == 64 || o->size == 32);
 }
 
-/* mov and lea into a register, mov into memory. False: not one of these. */
+/* mov and lea into a register, mov into memory. False: another instruction. */
 static bool step_move(struct xsp_values *v, const ZydisDecodedInstruction *d,
 		      const ZydisDecodedOperand *ops, uint64_t next)
 {
@@ -259,7 +259,8 @@ static bool step_stack(struct xsp_values *v, const ZydisDecodedInstruction *d,
 	return true;
 }
 
-/* Far below whatever is addressed by the stack pointer as it was before it was aligned. */
+/* Stands for an aligned stack pointer: far below all addresses relative to the one before it was
+ * aligned. */
 #define ALIGNED_STACK (-((int64_t)1 << 40))
 
 static bool step_arithmetic(struct xsp_values *v, const ZydisDecodedInstruction *d,
@@ -278,7 +279,7 @@ static bool step_arithmetic(struct xsp_values *v, const ZydisDecodedInstruction 
 	}
 	if (ops[0].size != 64 || ops[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
 		return false;
-	if (d->mnemonic == ZYDIS_MNEMONIC_AND) { /* an aligned stack: a place of its own */
+	if (d->mnemonic == ZYDIS_MNEMONIC_AND) { /* an aligned stack: an address of its own */
 		if (to == XSP_REG_RSP)
 			v->reg[to] = (struct xsp_value){.kind = XSP_VALUE_REGISTER,
 							.base = XSP_REG_RSP,
@@ -290,7 +291,7 @@ static bool step_arithmetic(struct xsp_values *v, const ZydisDecodedInstruction 
 	return true;
 }
 
-/* 16 bytes between a vector register and memory or another one. */
+/* Moves 16 bytes between a vector register and memory or another one. */
 static bool step_vector(struct xsp_values *v, const ZydisDecodedInstruction *d,
 			const ZydisDecodedOperand *ops, uint64_t next)
 {
@@ -318,7 +319,7 @@ static bool step_vector(struct xsp_values *v, const ZydisDecodedInstruction *d,
 	return true;
 }
 
-/* movq: the low half; into a vector register it clears the high one. */
+/* movq: the low half; it clears the high one of a vector register. */
 static bool step_half(struct xsp_values *v, const ZydisDecodedInstruction *d,
 		      const ZydisDecodedOperand *ops, uint64_t next)
 {

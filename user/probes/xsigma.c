@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * xsigma.c - the scopes of XSigma, in the four forms that its branches have. What is probed here
- * is executed whether or not a profiler is on.
+ * xsigma.c - the scopes of XSigma, in the four forms that its branches have. The functions probed
+ * here run with or without a profiler.
  */
 #include "probes/ranges.h"
 
@@ -28,7 +28,7 @@
 #define SP XSP_OPERAND_SP
 #define C_STRING REGISTER(XSP_OPERAND_NONE)
 
-/* Scope guards: the object tells which range ends, and that it ends once. */
+/* Scope guards: the object identifies the range that ends, and that it ends once. */
 #define GUARD_ENDS(class)                                                                          \
 	{                                                                                          \
 		.action = XSP_ACTION_RANGE_END, .symbols = {                                       \
@@ -41,9 +41,9 @@
 static const struct xsp_range_row rows[] = {
 	{
 		/* branch graph, Library/Core/profiler/common/record_function.h. The name comes by
-		 * before(), if at all: string_view (word 0 length, 1 pointer) or FunctionSchema in
-		 * a variant passed in memory, above the return address; its index is byte 16.
-		 * before() calls observers: that of ITT calls itt_range_push. */
+		 * before(), if at all: a string_view (word 0 length, 1 pointer) or a
+		 * FunctionSchema, in a variant passed in memory above the return address; its index
+		 * is byte 16. before() calls observers: that of ITT calls itt_range_push. */
 		.name = "xsigma::RecordFunction",
 		.relay = XSP_RELAY_LABEL,
 		.relay_by = ITT "EPKc",
@@ -76,7 +76,8 @@ static const struct xsp_range_row rows[] = {
 			  }},
 	},
 	{
-		/* branch main and older, profiler_guard.h; built with ITT, guards are tasks as well */
+		/* branch main and older, profiler_guard.h; built with ITT, guards are tasks as
+		 * well */
 		.name = "xsigma::profiler::RecordFunction",
 		.relay = XSP_RELAY_BEGIN,
 		.relay_by = ITT "EPKc",
@@ -152,8 +153,8 @@ static const struct xsp_range_row rows[] = {
 			  }},
 	},
 	{
-		/* Branch main's guards call these themselves: one scope would be two ranges, which
-		 * do not nest, because a guard's pop comes inside its destructor. */
+		/* Guards of branch main call these themselves. One scope would become two ranges
+		 * that do not nest, because the pop is inside the guard's destructor. */
 		.name = "xsigma::profiler::itt_range",
 		.relay = XSP_RELAY_BEGIN,
 		.unless = MAIN_RECORD "C1EPKc",

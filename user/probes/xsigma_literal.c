@@ -8,11 +8,11 @@
 #include "xsptrace/event.h"
 
 /*
- * The function is followed twice, on all paths, with what is known of registers and stack. From its
- * first instruction: what holds where the constructor is called, which addresses of the stack go to
- * others. From the constructor's return: before() reached for the same object must get the same literal
- * on every path, or there is no name; another object's before() is passed by only if it is proven to
- * be another's.
+ * The function is followed twice, on all paths, with what is known of registers and the stack. The
+ * first time from its first instruction: what holds where the constructor is called, and which
+ * addresses of the stack escape. The second time from the constructor's return. Wherever before()
+ * is reached for the same object, it must get the same literal on every path, or there is no name.
+ * A before() of another object is passed over only if it provably is another's.
  */
 
 #define MAX_ROLES 256U
@@ -45,7 +45,7 @@ static const struct {
 	enum role role;
 } role_names[] = {
 	/* The helpers of the macros take (guard, descriptor, ...), before() takes (this,
-	 * descriptor, ...): a descriptor is passed in memory, so it stands at [rsp] at the call. */
+	 * descriptor, ...). A descriptor is passed in memory, so it is at [rsp] at the call. */
 	{RECORD "6beforeE" DESCRIPTOR, "", false, ROLE_BEFORE},
 	{"_ZN6xsigma6detail26record_function_with_scopeI", "vRNS_14RecordFunctionE" DESCRIPTOR,
 	 false, ROLE_BEFORE},
@@ -54,7 +54,8 @@ static const struct {
 	{RECORD "C", "", false, ROLE_BEGIN},
 	{RECORD "D", "", false, ROLE_END},
 	{RECORD "3endEv", "", true, ROLE_END},
-	/* string_view(const char *), and a descriptor of a literal, where they are not inlined */
+	/* string_view(const char *), and a descriptor made from a literal, where they are not
+	 * inlined */
 	{VIEW "C1EPKc", "", true, ROLE_VIEW},
 	{VIEW "C2EPKc", "", true, ROLE_VIEW},
 	{VIEW "C4EPKc", "", true, ROLE_VIEW},
@@ -83,11 +84,11 @@ static enum role role_of(const char *name)
 	return ROLE_NONE;
 }
 
-/* A place that code arrives at: an instruction where paths meet. */
+/* An instruction where paths meet. */
 struct leader {
 	uint64_t addr;
 	bool waits;
-	struct xsp_values values; /* what holds on all paths that arrive */
+	struct xsp_values values; /* what holds on all paths to it */
 };
 
 struct search {
@@ -101,20 +102,22 @@ struct search {
 		bool slot;
 	} roles[MAX_ROLES];
 	size_t role_count;
-	uint64_t cases[MAX_CASES]; /* where tables of jumps lead */
+	uint64_t cases[MAX_CASES]; /* targets of jump tables */
 	size_t case_count;
-	uint16_t *leader_at; /* of each byte of the function: index of its leader, SEEN, or 0 */
+	/* for each byte of the function: the index of its leader, SEEN, or 0 */
+	uint16_t *leader_at;
 	struct leader *leaders;
 	size_t leader_count, steps;
-	bool searches; /* the second time */
-	bool reached; /* the constructor's call */
-	bool lands; /* `landing` is somewhat known */
-	struct xsp_values at_call, landing; /* what holds there; and wherever an exception lands */
+	bool searches; /* it is the second time */
+	bool reached; /* the constructor's call was reached */
+	bool lands; /* `landing` is partly known */
+	/* what holds at the call, and wherever an exception lands */
+	struct xsp_values at_call, landing;
 	struct xsp_escaped escaped;
-	bool took; /* something new */
+	bool took; /* found something new */
 	struct {
 		struct xsp_value what, where;
-	} stores[MAX_STORES]; /* of addresses of the stack, in the stack */
+	} stores[MAX_STORES]; /* of addresses of the stack, on the stack */
 	size_t store_count;
 	struct xsp_value object;
 	bool failed, several, found;
@@ -173,9 +176,9 @@ struct insn {
 	ZydisDecodedInstruction d;
 	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
 	uint64_t addr, next;
-	bool direct; /* the flow goes to `target` */
+	bool direct; /* the flow continues at `target` */
 	uint64_t target;
-	bool slot; /* ... to where the word at `target` points */
+	bool slot; /* the flow continues where the word at `target` points */
 };
 
 static bool decode(struct search *s, uint64_t addr, struct insn *i)
@@ -239,9 +242,9 @@ static void add_case(struct search *s, uint64_t target)
 }
 
 /*
- * A table whose address the function loads: 32-bit distances from it, or (in files that are not relocated)
- * 64-bit addresses, as long as they lead into the function. Other data may look like one: a path too many
- * takes names away, and gives none.
+ * Reads a table whose address the function loads: 32-bit distances from it or, in files that are
+ * not relocated, 64-bit addresses, as long as they lead into the function. Other data may look like
+ * one. An extra path can remove names but never adds one.
  */
 static void read_cases(struct search *s, uint64_t table)
 {
@@ -272,7 +275,7 @@ static void note_table(struct search *s, const struct insn *i)
 	}
 }
 
-/* ---- whose addresses go to others ---- */
+/* ---- whose addresses escape ---- */
 
 static bool is_frame_address(struct xsp_value v)
 {
@@ -303,7 +306,7 @@ static void add_escaped(struct search *s, struct xsp_value at, bool guard, bool 
 	t->items[i].other |= other;
 }
 
-/* An address that is stored is in other hands if where it is stored is, which the end tells. */
+/* A stored address escapes if the place where it is stored does, which is known only at the end. */
 static void add_store(struct search *s, struct xsp_value what, struct xsp_value where)
 {
 	if (!is_frame_address(what) || s->searches)
@@ -336,7 +339,7 @@ static void add_escaped_arguments(struct search *s, enum role role, const struct
 		add_escaped(s, v->reg[arguments[k]], guards && k == 0, !guards);
 }
 
-/* An instruction that is no jump and no call: computes an address of the stack, or stores it? */
+/* An instruction that is no jump and no call: does it compute or store an address of the stack? */
 static void follow_computed(struct search *s, const struct insn *i, const struct xsp_values *v)
 {
 	int to = xsp_values_register(&i->ops[0]);
@@ -367,7 +370,7 @@ static void arrive(struct search *s, uint64_t addr, const struct xsp_values *v)
 	struct leader *l = &s->leaders[i];
 
 	if (i > 0) {
-		/* which of two addresses it is will not be known, and so not who gets it */
+		/* it will be unknown which of two addresses it is, and so which of them escapes */
 		for (unsigned r = 0; r < 16; r++)
 			if (!xsp_value_same(l->values.reg[r], v->reg[r])) {
 				add_escaped(s, l->values.reg[r], false, r != XSP_REG_RBP);
@@ -404,7 +407,8 @@ static void go_to(struct search *s, uint64_t target, const struct xsp_values *v)
 		arrive(s, target, v);
 }
 
-/* An indirect jump, with the stack as at the function's entry: a tail call. Else through a table. */
+/* An indirect jump with the stack as at the function's entry is a tail call. Otherwise it goes
+ * through a table. */
 static void go_to_cases(struct search *s, const struct xsp_values *v)
 {
 	struct xsp_value sp = v->reg[XSP_REG_RSP];
@@ -430,7 +434,7 @@ static void set_literal(struct search *s, const struct xsp_values *v)
 	s->found = true;
 }
 
-/* string_view(const char *): its two words, if it is made of a literal. */
+/* string_view(const char *): sets its two words, if it is made from a literal. */
 static void make_view(struct search *s, struct xsp_values *v)
 {
 	struct xsp_value view = v->reg[XSP_REG_RDI], text = v->reg[XSP_REG_RSI];
@@ -449,7 +453,8 @@ static void make_view(struct search *s, struct xsp_values *v)
 	xsp_values_write(v, view, 8, text);
 }
 
-/* After a call that threw. The stack is then as without what was pushed for the call. */
+/* The state after a call that threw: the stack is as before the arguments of the call were
+ * pushed. */
 static void land(struct search *s, struct xsp_values v)
 {
 	struct xsp_value *sp = &v.reg[XSP_REG_RSP], *known = &s->landing.reg[XSP_REG_RSP];
@@ -465,7 +470,7 @@ static void land(struct search *s, struct xsp_values v)
 	s->lands = true;
 }
 
-/* One call of the first time. False: the path ends here. */
+/* One call in the first pass. False: the path ends here. */
 static bool pass_call(struct search *s, const struct insn *i, enum role role, struct xsp_values *v)
 {
 	add_escaped_arguments(s, role, v);
@@ -609,7 +614,8 @@ static void find_tables(struct search *s, uint64_t from, uint64_t to)
 		note_table(s, &i);
 }
 
-/* Where nothing else leads, exceptions may land, with what calls keep as it was at some call. */
+/* Exceptions may land where nothing else leads, with the registers that calls preserve as they were
+ * at some call. */
 static void find_landings(struct search *s, uint64_t from, uint64_t to)
 {
 	struct insn i;
@@ -624,7 +630,7 @@ static void find_landings(struct search *s, uint64_t from, uint64_t to)
 	}
 }
 
-/* The function, and gcc's NAME.cold: parts of it that stand elsewhere. */
+/* Visits the function, and gcc's NAME.cold: parts of it that are elsewhere. */
 static void each_part(struct search *s, void (*visit)(struct search *, uint64_t, uint64_t))
 {
 	const struct xsp_symbol *symbols, *self = NULL;
@@ -649,7 +655,7 @@ static void each_part(struct search *s, void (*visit)(struct search *, uint64_t,
 static bool find_object(struct search *s, struct xsp_values *v)
 {
 	each_part(s, find_tables);
-	do { /* until nothing more is seen to go to others: less does as less is kept over calls */
+	do { /* until nothing more escapes: the more escapes, the less is known across calls */
 		s->took = s->reached = s->lands = false;
 		xsp_values_begin(v);
 		v->escaped = &s->escaped;
@@ -671,7 +677,7 @@ static bool find_object(struct search *s, struct xsp_values *v)
 
 /* ---- the literal ---- */
 
-/* In read-only data? A plain number is an address only in a file that is not relocated. */
+/* Is it read-only data? A plain number is an address only in a file that is not relocated. */
 static bool is_constant_data(struct search *s)
 {
 	struct xsp_load load;
@@ -694,7 +700,7 @@ static bool read_literal(struct search *s, char *text, size_t size)
 
 	if (s->length.n < 0 || s->length.n > MAX_LITERAL || !is_constant_data(s) ||
 	    xsp_module_read(s->module, (uint64_t)s->text.n + length, &end, 1) != 1 || end != '\0')
-		return false; /* not all of a literal, or something behind it */
+		return false; /* not the whole literal, or more than it */
 	if (length >= size)
 		length = size - 1;
 	if (xsp_module_read(s->module, (uint64_t)s->text.n, text, length) != (long)length)
@@ -706,7 +712,7 @@ static bool read_literal(struct search *s, char *text, size_t size)
 	return true;
 }
 
-/* NULL: written to `text`. */
+/* NULL: the name is in `text`. */
 static const char *search_literal(struct search *s, char *text, size_t size)
 {
 	static const char not_followed[] = "the code there could not be followed";

@@ -3,7 +3,7 @@
  * xsigma_literal.h - the name of a RecordFunction that no profiler has named, from the code.
  *
  * RECORD_FUNCTION("name", ...) is `RecordFunction guard(scope); if (guard.isActive())
- * guard.before("name")`: the literal stands on the path to before(), which is not taken.
+ * guard.before("name")`: the literal is on the path to before(), which is not taken.
  */
 #ifndef XSP_PROBES_XSIGMA_LITERAL_H
 #define XSP_PROBES_XSIGMA_LITERAL_H
@@ -15,14 +15,14 @@
 	"St17reference_wrapperIKNS_14FunctionSchemaEEEEl"
 
 /*
- * `addr`: where the constructor's call in module `m` returns to. Writes the one literal that
- * before() gets for that object, cut to `size` if it is longer, and returns NULL; or why that is not
- * proven, a static text.
+ * `addr` is where the constructor's call in module `m` returns to. Writes the single literal that
+ * before() gets for that object, shortened to `size`, and returns NULL. Otherwise returns a static
+ * text that says why it is not proven.
  */
 const char *xsp_xsigma_literal(struct xsp_module *m, uint64_t addr, char *text, size_t size);
 
-/* Does a destructor or end() pass its object to another one of them on every way through it? (gcc's
- * destructor calls end().) */
+/* Does a destructor or end() pass its object on to another one of them, whatever path it takes?
+ * (gcc's destructor calls end().) */
 bool xsp_xsigma_hands_on(struct xsp_module *m, const struct xsp_symbol *function);
 
 #endif

@@ -5,12 +5,12 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-/* A number in `base` that ends at `stop`; moves *at behind it. */
+/* A number in `base` that ends with `stop`; moves *at past it. */
 static bool number(const char **at, int base, char stop, uint64_t *out)
 {
 	char *end;
 
-	/* strtoull takes signs and blanks, the kernel writes none */
+	/* strtoull accepts signs and blanks; the kernel writes none */
 	if (**at == '-' || **at == '+' || **at == ' ')
 		return false;
 	*out = strtoull(*at, &end, base);

@@ -8,7 +8,8 @@
 #include "procfs/map_line.h"
 #include "procfs/procfs.h"
 
-/* A process may map tens of thousands. *key: where its place in the index is, or would be. */
+/* A process may map tens of thousands of files. *key: where the file is in the index, or would
+ * be. */
 static bool is_known(const struct xsp_mapped_files *all, const struct xsp_u64map *index,
 		     const struct xsp_map_line *line, uint64_t *key)
 {

@@ -21,14 +21,16 @@ struct xsp_mapped_files {
 	struct xsp_mapped_file *files;
 	size_t count;
 	struct xsp_mapped_file *
-		further; /* other executable mappings of these files: of node's second segment of code */
+		/* the other executable mappings of these files, as node's second code segment */
+		further;
 	size_t further_count;
 };
 
-/* By address, one per (dev, inode), [vdso] and anonymous ones left out. 0 or a negative errno. */
+/* Sorted by address, one for each (dev, inode), without [vdso] and anonymous mappings. 0 or a
+ * negative errno. */
 int xsp_mapped_files_read(const struct xsp_opener *o, pid_t pid, struct xsp_mapped_files **out);
 void xsp_mapped_files_free(struct xsp_mapped_files *f);
-/* What the opener is asked for. */
+/* What an opener needs to know. */
 struct xsp_mapping xsp_mapping_of(const struct xsp_mapped_file *f);
 
 #endif

@@ -110,7 +110,7 @@ const char *xsp_procfs_field(const char *status, const char *key)
 {
 	size_t length = strlen(key);
 
-	/* Name comes first and has its newlines escaped, so no name can fake a line */
+	/* Name comes first, with its newlines escaped, so no name can forge a line */
 	for (const char *line = status; line != NULL && *line != '\0';) {
 		if (strncmp(line, key, length) == 0 && line[length] == ':')
 			return line + length + 1 + strspn(line + length + 1, " \t");

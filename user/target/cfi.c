@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cfi.c - the call frame instructions of DWARF 5, section 6.4.2: the CFA, and the rules for x86-64's registers. Of other
- * machines only the CFA means something.
+ * cfi.c - the call frame instructions of DWARF 5, section 6.4.2: the CFA, and the rules for
+ * x86-64's registers. On other machines only the CFA is valid.
  *
- * Bounded by the length of the programs: every instruction takes at least one byte.
+ * The length of the programs bounds the work: every instruction takes at least one byte.
  */
 #include <errno.h>
 
 #include "target/dwarf_cursor.h"
 #include "target/eh_frame.h"
 
-/* The two high bits of an opcode, and what the low six then mean. */
+/* The two high bits of an opcode; the low six are then an operand. */
 enum { HIGH_ADVANCE = 1, HIGH_OFFSET = 2, HIGH_RESTORE = 3 };
 
 #define REMEMBER_MAX 8
 
 struct machine {
 	const struct xsp_fde *fde;
-	uint64_t loc; /* address that the next row begins at */
+	uint64_t loc; /* the address at which the next row begins */
 	uint64_t pc;
 	struct xsp_cfi_row now, initial, kept[REMEMBER_MAX];
 	unsigned depth, remembered;
@@ -41,7 +41,7 @@ static void advance(struct machine *m, const struct operand *v)
 	m->done = m->loc > m->pc;
 }
 
-/* Encoded like the FDE's own address; no compiler emits it in .eh_frame. */
+/* Encoded like the address of the FDE. No compiler emits it in .eh_frame. */
 static void set_loc(struct machine *m, const struct operand *v)
 {
 	(void)v;
@@ -231,7 +231,7 @@ static void step(struct machine *m, struct xsp_cursor *c)
 		opcodes[low].run(m, v);
 }
 
-/* Runs until the row that covers pc is complete: advancing beyond it changes nothing of the row. */
+/* Runs until the row that covers pc is complete: an advance past pc no longer changes it. */
 static int run(struct machine *m, const uint8_t *at, const uint8_t *end, uint64_t pc)
 {
 	struct xsp_cursor c = {at, end, false};

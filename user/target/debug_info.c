@@ -33,7 +33,7 @@ bool xsp_line_of_call(Dwarf_Die *unit, Dwarf_Die *inlined, const char **path, in
 	return *path != NULL;
 }
 
-/* Is there debug information in the file, and not more than can be read? */
+/* Is there debug information in the file, and not more than may be read? */
 static bool is_readable(const struct xsp_elf *elf)
 {
 	uint64_t size = 0;
@@ -53,7 +53,8 @@ static bool is_readable(const struct xsp_elf *elf)
 	return found;
 }
 
-/* So that the last text of a section ends there: libdw does not look, and hands out what lies behind. It is our copy. */
+/* Terminates the last text of each section in our copy: libdw does not check, and would read beyond
+ * it. */
 static void end_texts(Elf *elf)
 {
 	size_t names = 0;
@@ -74,7 +75,7 @@ static void end_texts(Elf *elf)
 static void look_at(const struct xsp_elf *file, void (*look)(void *ctx, Dwarf *dwarf), void *ctx)
 {
 	elf_version(EV_CURRENT);
-	Elf *elf = elf_begin(file->fd, ELF_C_READ, NULL); /* without mapping it */
+	Elf *elf = elf_begin(file->fd, ELF_C_READ, NULL); /* reads without mapping the file */
 	Dwarf *dwarf = elf != NULL ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
 
 	if (dwarf != NULL) {

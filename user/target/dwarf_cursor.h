@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * dwarf_cursor.h - bounded reads of DWARF's encodings. Reading past the end gives zero and
- * sets `bad`, so that a parser checks once, at its end.
+ * dwarf_cursor.h - bounded reads of DWARF's encodings. Reading past the end gives zero and sets
+ * `bad`, so a parser checks only once, at the end.
  */
 #ifndef XSP_TARGET_DWARF_CURSOR_H
 #define XSP_TARGET_DWARF_CURSOR_H

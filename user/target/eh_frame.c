@@ -18,7 +18,7 @@
 #define PE_OMIT 0xff
 
 #define CHUNK 65536U
-/* Bytes of a list of calls in an exception table; libtorch 1.13's largest has 31,600. */
+/* Most bytes of the list of calls in an exception table; libtorch 1.13's largest has 31,600. */
 #define CALLS_MAX (256U << 10)
 
 void xsp_eh_frame_clear(struct xsp_eh_frame *eh)
@@ -60,7 +60,7 @@ static const struct {
 	[0xa] = {2, true, true},  [0xb] = {4, true, true},  [0xc] = {8, true, true},
 };
 
-/* The bare number of an encoded pointer. */
+/* The plain number of an encoded pointer. */
 static uint64_t read_format(struct xsp_cursor *c, uint8_t encoding)
 {
 	uint8_t f = encoding & PE_FORMAT;
@@ -93,8 +93,8 @@ static uint64_t read_pointer(struct xsp_cursor *c, uint8_t encoding, uint64_t he
 }
 
 /*
- * The entry (CIE or FDE) at `at`: its body as a cursor behind the length field. *id_at is the
- * offset of the id field, *next of the following entry. -ENOENT at the end or when broken.
+ * Opens the entry (CIE or FDE) at `at`: a cursor over its body after the length field. *id_at is
+ * the offset of the id field, *next that of the next entry. -ENOENT at the end, or if it is broken.
  */
 static int open_entry(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_t at,
 		      struct xsp_cursor *c, uint64_t *id_at, uint64_t *next)
@@ -125,7 +125,7 @@ static int open_entry(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64
 	return 0;
 }
 
-/* What a letter of the augmentation string says about the augmentation data. */
+/* Reads the augmentation data as the letters of the augmentation string describe it. */
 static void read_augmentation(struct xsp_cursor *c, const char *letters, struct xsp_cie *cie)
 {
 	for (const char *l = letters; *l != '\0' && !c->bad; l++) {
@@ -148,7 +148,7 @@ static void read_augmentation(struct xsp_cursor *c, const char *letters, struct 
 		case 'G': /* aarch64: memory tagging */
 			break;
 		default:
-			return; /* what follows is unknown; the data length still tells its end */
+			return; /* the rest is unknown; its length is known */
 		}
 	}
 }
@@ -202,7 +202,7 @@ static int parse_cie(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_
 	return 0;
 }
 
-/* The CIE at `at`, from the cache or parsed. The pointer holds until the next call. */
+/* The CIE at `at`, from the cache or parsed. The pointer is valid until the next call. */
 static int get_cie(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_t at,
 		   const struct xsp_cie **out)
 {
@@ -219,7 +219,7 @@ static int get_cie(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_t 
 	return 0;
 }
 
-/* The address of an FDE's exception table; 0: it has none, or it cannot be told. */
+/* The address of an FDE's exception table; 0: it has none, or it is unknown. */
 static uint64_t read_table(struct xsp_cursor *c, uint8_t encoding, uint64_t here)
 {
 	struct xsp_cursor bare = *c;
@@ -240,7 +240,7 @@ int64_t xsp_eh_frame_landing_pads(const struct xsp_fde *fde, const uint8_t *byte
 		start = read_pointer(&c, encoding, fde->table + 1, 0);
 	encoding = (uint8_t)xsp_cursor_uint(&c, 1);
 	if (encoding != PE_OMIT)
-		xsp_cursor_uleb(&c); /* where the table of types ends */
+		xsp_cursor_uleb(&c); /* the end of the table of types */
 	encoding = (uint8_t)xsp_cursor_uint(&c, 1);
 	const uint64_t length = xsp_cursor_uleb(&c);
 	if (c.bad || length > CALLS_MAX)
@@ -249,7 +249,7 @@ int64_t xsp_eh_frame_landing_pads(const struct xsp_fde *fde, const uint8_t *byte
 		return (int64_t)((uint64_t)(c.at - bytes) + length);
 	c.end = c.at + length;
 	while (c.at < c.end && !c.bad) {
-		read_format(&c, encoding); /* the first byte of the calls, and how many */
+		read_format(&c, encoding); /* the first byte of the list of calls, and its length */
 		read_format(&c, encoding);
 		const uint64_t pad = read_format(&c, encoding);
 		xsp_cursor_uleb(&c);
@@ -259,7 +259,7 @@ int64_t xsp_eh_frame_landing_pads(const struct xsp_fde *fde, const uint8_t *byte
 	return c.bad ? -EINVAL : (int64_t)(c.end - bytes);
 }
 
-/* -EAGAIN: the entry at `at` is a CIE. *next is set whenever the length could be read. */
+/* -EAGAIN: the entry at `at` is a CIE. *next is set whenever its length could be read. */
 static int parse_fde(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_t at,
 		     struct xsp_fde *out, uint64_t *next)
 {
@@ -302,8 +302,8 @@ static int parse_fde(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_
 
 /* ---- finding the tables ---- */
 
-/* Where .eh_frame lies: by section, else from the pointer in the header up to the segment's
- * end (the terminator or a broken length ends the walk). */
+/* Finds .eh_frame: by its section, else from the header's pointer to the end of the segment, where
+ * the terminator or a broken length ends the walk. */
 static int locate(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_t frame_addr)
 {
 	const Elf64_Shdr *s = xsp_elf_section(elf, ".eh_frame", SHT_NULL);
@@ -330,8 +330,8 @@ static int locate(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_t f
 	return eh->data == NULL || eh->loaded == NULL ? -ENOMEM : 0;
 }
 
-/* Takes .eh_frame_hdr's table where it has the form that every linker writes (0x3b). Leaves
- * *frame_addr 0 when the header says nothing about it. */
+/* Uses the table of .eh_frame_hdr if it has the form that every linker writes (0x3b). Leaves
+ * *frame_addr 0 if there is no usable header. */
 static int read_header(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint64_t *frame_addr)
 {
 	const Elf64_Phdr *ph = xsp_elf_header(elf, PT_GNU_EH_FRAME);
@@ -363,7 +363,7 @@ static int read_header(struct xsp_eh_frame *eh, const struct xsp_elf *elf, uint6
 		goto out;
 	eh->header_addr = ph->p_vaddr;
 	eh->count = count;
-	/* the table moves to the front of its own buffer, which aligns it */
+	/* the table moves to the start of its own buffer, which aligns it */
 	memmove(data, c.at, count * 8);
 	eh->table = data;
 	return 0;
@@ -381,7 +381,7 @@ static int compare_index(const void *a, const void *b)
 	return (x->at > y->at) - (x->at < y->at);
 }
 
-/* No table: walk all of .eh_frame once. */
+/* Without a table: walks all of .eh_frame once. */
 static int build_index(struct xsp_eh_frame *eh, const struct xsp_elf *elf)
 {
 	size_t room = 0;
@@ -430,7 +430,7 @@ static struct xsp_fde_index entry(const struct xsp_eh_frame *eh, size_t i)
 	uint64_t fde = eh->header_addr + (uint64_t)(int64_t)eh->table[2 * i + 1];
 	return (struct xsp_fde_index){
 		.addr = eh->header_addr + (uint64_t)(int64_t)eh->table[2 * i],
-		.at = fde - eh->addr, /* out of range is refused by ensure() */
+		.at = fde - eh->addr, /* ensure() refuses what is out of range */
 	};
 }
 

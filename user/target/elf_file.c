@@ -18,7 +18,7 @@
 #error "xsptrace knows x86-64 and aarch64"
 #endif
 
-/* Notes are small; more, in one table or in many, is not worth reading to learn a build id. */
+/* Notes are small: nothing larger is worth reading for a build id. */
 #define NOTES_MAX (1U << 20)
 #define DYNAMIC_MAX (1U << 20)
 
@@ -63,7 +63,7 @@ int xsp_elf_load(const struct xsp_elf *elf, uint64_t offset, uint64_t size, void
 	return 0;
 }
 
-/* Why a file is not for us, or NULL. */
+/* Why xsptrace cannot use the file, or NULL. */
 static const char *refuse(const Elf64_Ehdr *eh)
 {
 	if (memcmp(eh->e_ident, ELFMAG, SELFMAG) != 0)
@@ -81,7 +81,7 @@ static const char *refuse(const Elf64_Ehdr *eh)
 	return NULL;
 }
 
-/* Keeps the PT_LOADs, each cut to what the file really holds. */
+/* Keeps the PT_LOADs, each shortened to what the file really holds. */
 static int collect_segments(struct xsp_elf *elf)
 {
 	elf->segments = calloc(elf->header_count + 1, sizeof(*elf->segments));
@@ -110,10 +110,8 @@ static int collect_segments(struct xsp_elf *elf)
 	return 0;
 }
 
-/*
- * Section headers are a help, not a need: a file without them, or with broken ones, can still
- * be traced by offset. Only want of memory is an error here.
- */
+/* Section headers help but are not needed: a file without them, or with broken ones, can still be
+ * traced by offset. Only a lack of memory is an error here. */
 static int read_sections(struct xsp_elf *elf, const Elf64_Ehdr *eh)
 {
 	uint64_t count = eh->e_shnum, names = eh->e_shstrndx;
@@ -122,7 +120,7 @@ static int read_sections(struct xsp_elf *elf, const Elf64_Ehdr *eh)
 	if (eh->e_shoff == 0 || eh->e_shentsize != sizeof(Elf64_Shdr))
 		return 0;
 	if (count == 0 || names == SHN_XINDEX) {
-		/* more than 65279 sections: the real numbers stand in section 0 */
+		/* more than 65279 sections: section 0 has the real numbers */
 		Elf64_Shdr zero;
 		if (xsp_elf_read(elf, eh->e_shoff, &zero, sizeof(zero)) < 0)
 			return 0;
@@ -153,7 +151,7 @@ static int read_headers(struct xsp_elf *elf, const char *display_path, struct xs
 	void *data = NULL;
 
 	memset(&eh, 0, sizeof(eh));
-	/* short files: enough for the magic is enough to say what they are */
+	/* short files: the magic is enough to say what they are */
 	ssize_t n = pread(elf->fd, &eh, sizeof(eh), 0);
 	if (n < 0)
 		return xsp_error_set(err, -errno, XSP_STATUS_FAILED, "cannot read %s: %s",
@@ -254,8 +252,8 @@ const struct xsp_segment *xsp_elf_segment(const struct xsp_elf *elf, uint64_t ad
 	return NULL;
 }
 
-/* Walks one block of notes. Layout: Elf64_Nhdr, name and descriptor each padded to 4 (the
- * alignment that every linker uses for the build id, also in 8-aligned note segments). */
+/* Walks one block of notes. Layout: Elf64_Nhdr, then name and descriptor, each padded to 4. Every
+ * linker aligns the build id so, also in note segments aligned to 8. */
 static size_t build_id_in_notes(const uint8_t *notes, size_t size, uint8_t *id)
 {
 	size_t at = 0;
@@ -302,7 +300,8 @@ size_t xsp_elf_build_id(const struct xsp_elf *elf, uint8_t id[static XSP_BUILD_I
 	size_t length = 0;
 	uint64_t left = NOTES_MAX;
 
-	/* sections first: in a separate debug file the segments point at bytes that moved */
+	/* sections first: in a separate debug file the segments describe bytes that are not
+	 * there */
 	for (size_t i = 0; i < elf->section_count && length == 0; i++) {
 		const Elf64_Shdr *s = &elf->sections[i];
 		if (s->sh_type == SHT_NOTE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* elf_symbols.c - function symbols of a module, sorted by address, and look-up by name. */
+/* elf_symbols.c - the function symbols of a module, sorted by address, and look-up by name. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,26 +9,24 @@
 #include "base/u64map.h"
 #include "target/module_private.h"
 
-/* Bounds on the work that a hostile file can make: names may overlap in the string table, so
- * that their lengths add up to far more than its size. Real tables stay below twice. */
+/* Bounds the work that a hostile file can cause: names may overlap in the string table, and so add
+ * up to far more than its size. Real tables stay below twice that. */
 #define NAME_MAX_LENGTH 65536U
 #define NAMES_PER_STRINGS 16U
 #define PROBES_MAX 1024U
 
-/* How .gnu.hash begins; words of the filter (of 64 bits), buckets and chains follow. */
+/* The beginning of .gnu.hash; words of the filter (64 bits each), buckets and chains follow. */
 struct gnu_hash {
 	uint32_t buckets;
-	uint32_t first; /* symbol that is in it */
+	uint32_t first; /* the first symbol in it */
 	uint32_t filter;
 	uint32_t shift;
 };
 
 /* ---- reading the tables ---- */
 
-/*
- * Names in .symtab may carry their version ("memcpy@@GLIBC_2.14"); it is cut off. Strings that
- * share their tail are cut alike, so no other name is hurt.
- */
+/* Names in .symtab may have a version ("memcpy@@GLIBC_2.14"), which is cut off. Strings that share
+ * an end share its version, so no other name suffers. */
 static void cut_versions(struct xsp_symbol_table *t)
 {
 	char *end = t->strings + t->strings_size;
@@ -39,7 +37,7 @@ static void cut_versions(struct xsp_symbol_table *t)
 	}
 }
 
-/* Reads one table. A broken one counts as absent; only -ENOMEM and -EFBIG are errors. */
+/* Reads one table. A broken one counts as absent: only -ENOMEM and -EFBIG are errors. */
 static int read_table(const struct xsp_elf *elf, uint32_t type, struct xsp_symbol_table *t)
 {
 	const Elf64_Shdr *s = xsp_elf_section(elf, NULL, type);
@@ -65,7 +63,7 @@ static int read_table(const struct xsp_elf *elf, uint32_t type, struct xsp_symbo
 	return 0;
 }
 
-/* Of this build id, if it is installed and really of this build. */
+/* The debug file of this build id, if it is installed and really has that id. */
 bool xsp_module_debug_file(const struct xsp_module *m, struct xsp_elf *elf)
 {
 	char hex[2 * XSP_BUILD_ID_MAX + 1];
@@ -109,7 +107,7 @@ static int load_tables(struct xsp_module *m, struct xsp_error *err)
 		ret = read_debug_file(m, &c->tables[XSP_TABLE_DEBUG]);
 	if (ret < 0) {
 		xsp_symbol_cache_clear(c);
-		c->too_large = ret == -EFBIG; /* it is asked for again and again */
+		c->too_large = ret == -EFBIG; /* as it is asked for again and again */
 		xsp_error_set(err, ret, XSP_STATUS_FAILED, "cannot read the symbols of %s: %s",
 			      m->display_path, strerror(-ret));
 		return ret;
@@ -137,7 +135,7 @@ static const char *key_name(const struct xsp_symbol_cache *c, const struct key *
 	return c->tables[k->table].strings + key_symbol(c, k)->st_name;
 }
 
-/* Length of a symbol's name; 0: it has none, or one that no compiler writes. */
+/* The length of a symbol's name; 0: it has none, or one that no compiler writes. */
 static size_t name_length(const struct xsp_symbol_table *t, const Elf64_Sym *s)
 {
 	if (s->st_name >= t->strings_size)
@@ -182,8 +180,8 @@ static size_t collect(const struct xsp_module *m, struct key *keys)
 	return count;
 }
 
-/* Least significant digit first, skipping bytes that are the same in all addresses: three or
- * four passes for a library, several times faster than qsort. Returns where the result is. */
+/* Least significant digit first. It skips bytes that are the same in all addresses. So a library
+ * takes three or four passes: several times faster than qsort. Returns where the result is. */
 static struct key *radix_sort(struct key *keys, struct key *spare, size_t count)
 {
 	for (unsigned shift = 0; shift < 64; shift += 8) {
@@ -215,7 +213,7 @@ static int compare_aliases(const void *a, const void *b, void *cache)
 	return strcmp(key_name(cache, x), key_name(cache, y));
 }
 
-/* Puts the aliases of each address in order: global ones first, then by name. */
+/* Sorts the aliases of each address: global ones first, then by name. */
 static void sort_aliases(struct xsp_symbol_cache *c, struct key *keys, size_t count)
 {
 	for (size_t i = 0, j; i < count; i = j) {
@@ -226,7 +224,7 @@ static void sort_aliases(struct xsp_symbol_cache *c, struct key *keys, size_t co
 	}
 }
 
-/* Without a size of its own, a function ends where its FDE ends. */
+/* A function without a size of its own ends where its FDE ends. */
 static uint64_t size_from_unwind(struct xsp_module *m, uint64_t addr)
 {
 	struct xsp_code_range range;
@@ -236,15 +234,15 @@ static uint64_t size_from_unwind(struct xsp_module *m, uint64_t addr)
 	return range.size - (addr - range.addr);
 }
 
-/* .dynsym and .symtab hold the same symbol twice: once is enough. The neighbours in `all` with
- * this address are searched from the end. */
+/* .dynsym and .symtab may hold the same symbol: one is enough. Searches the symbols with this
+ * address, from the end of `all`. */
 static bool is_repeated(const struct xsp_symbol_cache *c, uint64_t addr, const char *name)
 {
 	for (size_t i = c->all_count; i > 0 && c->all[i - 1].addr == addr; i--) {
 		if (strcmp(c->all[i - 1].name, name) == 0)
 			return true;
 		if (c->all_count - i >= 4)
-			break; /* equal names are neighbours but for local twins */
+			break; /* equal names are adjacent, apart from local duplicates */
 	}
 	return false;
 }
@@ -398,7 +396,7 @@ static const Elf64_Sym *symbol_at(const struct xsp_symbol_cache *c, size_t posit
 	return &c->tables[i].symbols[position];
 }
 
-/* Mangled names are long and many: eight bytes at a time. */
+/* Mangled names are long and many: takes eight bytes at a time. */
 static uint64_t hash_name(const char *name, size_t length)
 {
 	uint64_t hash = length, word;
@@ -412,8 +410,8 @@ static uint64_t hash_name(const char *name, size_t length)
 	return xsp_u64_mix(hash ^ word);
 }
 
-/* The slot of `name`: where it stands or an empty one; SIZE_MAX when the chain is too long, which
- * only names made for that achieve. */
+/* The slot of `name`, or an empty one; SIZE_MAX if the chain is too long, as only names made for
+ * that purpose can achieve. */
 static size_t find_slot(const struct xsp_symbol_cache *c, const char *name, uint64_t hash)
 {
 	size_t slot = hash & (c->hash_size - 1);
@@ -431,7 +429,7 @@ static size_t find_slot(const struct xsp_symbol_cache *c, const char *name, uint
 	return SIZE_MAX;
 }
 
-/* Of several symbols of one name the first counts, but a global one before a local one. */
+/* Of several symbols with one name, the first counts; a global one precedes local ones. */
 static void add_to_hash(struct xsp_symbol_cache *c, const Elf64_Sym *s, const char *name,
 			size_t length, size_t position)
 {
@@ -481,10 +479,8 @@ static int build_hash(struct xsp_symbol_cache *c)
 	return 0;
 }
 
-/*
- * The loader's own table (DT_GNU_HASH) answers what a file without other symbols exports: nothing has to be built to look a
- * few names up in each of hundreds of libraries. A table of our own is for the others.
- */
+/* The loader's own table (DT_GNU_HASH) finds what a file exports. So a few names can be sought in
+ * each of hundreds of libraries without building a table. Our own table is for other symbols. */
 static bool load_gnu_hash(struct xsp_module *m)
 {
 	struct xsp_symbol_cache *c = &m->symbols;
@@ -612,8 +608,9 @@ int xsp_module_find_at(struct xsp_module *m, uint64_t addr, const char *prefix,
 }
 
 /*
- * Go's linker puts all of Go between two symbols. OCaml's functions are named after their module (camlStdlib...),
- * the runtime's own in C caml_...; what makes their stacks larger came with OCaml 5 (runtime/amd64.S).
+ * Go's linker puts all of Go's code between two symbols. OCaml's functions are named after their
+ * module (camlStdlib...), its runtime's C functions caml_... The function that enlarges stacks came
+ * with OCaml 5 (runtime/amd64.S).
  */
 enum xsp_runtime xsp_module_runtime(struct xsp_module *m, uint64_t addr)
 {

@@ -11,12 +11,12 @@
 
 /* ---- the matcher ---- */
 
-/* End of the set that begins at glob[0] == '[', behind its ']'; NULL: a plain '['. */
+/* The end of the set that begins at glob[0] == '[', after its ']'; NULL: a plain '['. */
 static const char *set_end(const char *glob)
 {
 	const char *p = glob + 1;
 
-	/* "[]" and gcc's "[abi:cxx11]" stand for themselves */
+	/* "[]" and gcc's "[abi:cxx11]" are literal */
 	if (*p == ']' || strncmp(glob, ABI_TAG, strlen(ABI_TAG)) == 0)
 		return NULL;
 	if (*p == '!' || *p == '^')
@@ -43,7 +43,7 @@ static bool set_has(const char *glob, const char *end, unsigned char c)
 	return hit != negated;
 }
 
-/* Matches one byte against the element at *glob (not '*') and moves behind it. */
+/* Matches one byte against the element at *glob (not '*') and moves past it. */
 static bool match_one(const char **glob, char c)
 {
 	const char *p = *glob, *end;
@@ -64,8 +64,8 @@ static bool match_one(const char **glob, char c)
 
 bool xsp_glob_match(const char *glob, const char *text)
 {
-	/* where to go back to: behind the last '*', and what it has swallowed so far. An earlier
-	 * star never needs another try, so this is all the memory there is. */
+	/* where to retry: after the last '*', and what it has matched so far. Earlier stars never
+	 * need another try */
 	const char *star = NULL, *star_text = NULL;
 
 	while (*text != '\0') {
@@ -93,9 +93,9 @@ bool xsp_glob_match(const char *glob, const char *text)
 /* ---- the prefilter ---- */
 
 /*
- * Words that a demangled name may hold though its mangled one does not spell them: the ABI's
- * abbreviations (Itanium C++ ABI 5.1, Rust RFC 2603), and the demangler's own phrases. A piece of
- * a glob that may be part of one of them says nothing about the mangled name.
+ * Words that a demangled name may contain although its mangled name does not spell them: the ABI's
+ * abbreviations (Itanium C++ ABI 5.1, Rust RFC 2603), and the demangler's own phrases. A piece of a
+ * glob that may be part of one says nothing about the mangled name.
  */
 static const char *const unspelled[] = {
 	"std",
@@ -265,7 +265,7 @@ static bool is_word_byte(char c)
 
 static bool is_spelled(const char *piece)
 {
-	/* numbers are printed with other signs and suffixes than they are mangled with */
+	/* numbers are mangled with other signs and suffixes than they are printed with */
 	if (strlen(piece) < 3 || (piece[0] >= '0' && piece[0] <= '9'))
 		return false;
 	for (size_t i = 0; i < sizeof(unspelled) / sizeof(unspelled[0]); i++) {
@@ -275,7 +275,7 @@ static bool is_spelled(const char *piece)
 	return true;
 }
 
-/* Cuts the glob into runs of word bytes that stand for themselves, and keeps the telling ones. */
+/* Splits the glob into runs of literal word bytes, and keeps the useful ones. */
 static int collect_pieces(struct xsp_pattern *p)
 {
 	const char *at = p->glob, *end;
@@ -286,7 +286,7 @@ static int collect_pieces(struct xsp_pattern *p)
 			continue;
 		}
 		if (!is_word_byte(*at)) {
-			/* an escaped byte stands for itself, but is not worth the trouble */
+			/* an escaped byte is literal too, but not worth the trouble */
 			at += *at == '\\' && at[1] != '\0' ? 2 : 1;
 			continue;
 		}
@@ -306,7 +306,7 @@ static int collect_pieces(struct xsp_pattern *p)
 
 /* ---- the grammar ---- */
 
-/* The ':' that ends the library: the first run of one or of three colons (LIBRARY:::name). */
+/* The ':' that ends the library: the first run of one or three colons (LIBRARY:::name). */
 static const char *find_separator(const char *text)
 {
 	for (const char *p = text; *p != '\0'; p++) {
@@ -343,7 +343,7 @@ static int invalid(struct xsp_error *err, const char *text, const char *why)
 	return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, "-e '%.200s': %s", text, why);
 }
 
-/* A path is compared with what /proc shows, where all links are resolved. */
+/* A path is compared with what /proc shows, which has all links resolved. */
 static int set_library(struct xsp_pattern *p, const char *text, size_t length)
 {
 	p->library = strndup(text, length);
@@ -425,7 +425,7 @@ void xsp_pattern_clear(struct xsp_pattern *p)
 
 /* ---- libraries ---- */
 
-/* Cuts the last ".NUMBER" off a name in which ".so" stands before it. */
+/* Removes the last ".NUMBER" of a name that has ".so" before it. */
 static bool cut_version(char *name)
 {
 	char *dot = strrchr(name, '.');

@@ -42,7 +42,7 @@ int xsp_module_imports(struct xsp_module *m, xsp_import_fn fn, void *ctx)
 			continue;
 		ret = xsp_elf_load(&m->elf, s->sh_offset, s->sh_size, &relocations);
 		if (ret == -ENOEXEC) {
-			ret = 0; /* a broken section is none */
+			ret = 0; /* a broken section counts as none */
 			continue;
 		}
 		if (ret < 0)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * inbound.c - which code leads to the first instructions of functions that it is no part of.
+ * inbound.c - code that leads to the first instructions of functions to which it does not belong.
  *
- * Nothing is decoded: every byte that could be the opcode of a direct jump, of a call or of a lea is taken
- * for one. What stays is what points a little behind the start of a function from outside of it; that is
- * seldom. It is assembly that does so, within its own object file: in a large file only what is near counts.
- * There the surroundings of each function that is asked for are searched, until that comes to an eighth of all
- * of the code. Then all of it is searched once (`heads`: one bit a byte of code), for displacements of four
- * bytes; those of one byte stand so close to their target that they are looked for with each question.
+ * Nothing is decoded. Every byte that could be the opcode of a direct jump, a call or a lea counts
+ * as one. What remains points slightly past the start of a function from outside it, which is rare.
+ * Assembly does so, within its own object file. So in a large file only what is near counts. There
+ * the surroundings of each requested function are searched, until that adds up to an eighth of the
+ * code. Then all of it is searched once for displacements of four bytes (`heads`: one bit for each
+ * byte of code). Those of one byte are so close to their target that each request searches for
+ * them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,11 +20,11 @@
 
 #define SPAN_MAX (UINT64_C(1) << 30) /* bytes of code */
 #define BLOCK 16384U /* bytes that are read at once */
-#define AHEAD 8 /* bytes that are looked at behind an opcode */
-#define REACH (UINT64_C(64) << 10) /* so far around a function is near it */
-/* A jump of one byte to the first XSP_INBOUND_MAX bytes comes from no further. */
+#define AHEAD 8 /* bytes that are read after an opcode */
+#define REACH (UINT64_C(64) << 10) /* this far around a function is near it */
+/* A one-byte jump to the first XSP_INBOUND_MAX bytes comes from at most this far. */
 #define SHORT_REACH 256U
-#define WHOLE_MAX (UINT64_C(8) << 20) /* bytes of code that are searched whole at once */
+#define WHOLE_MAX (UINT64_C(8) << 20) /* this much code is searched whole at once */
 
 struct search {
 	struct xsp_module *m;
@@ -34,7 +35,7 @@ struct search {
 	uint64_t *starts; /* of functions and FDEs, ascending, each once; then UINT64_MAX */
 	size_t start_count;
 	uint8_t *heads;
-	size_t current; /* the start at or before the byte at hand */
+	size_t current; /* the start at or before the current byte */
 };
 
 static int compare_addresses(const void *a, const void *b)
@@ -97,8 +98,8 @@ static int mark_heads(struct search *s)
 }
 
 /*
- * Whether each byte of a block could be the first of an opcode of interest. The compiler makes vector instructions of
- * these loops; looking at each byte in turn was most of the time that reading a large library took.
+ * Marks the bytes of a block that could begin an opcode of interest. The compiler vectorises these
+ * loops: before that, a check of each byte in turn took most of the time to read a large library.
  */
 static void mark_opcodes(const uint8_t *restrict b, uint8_t *restrict marks)
 {
@@ -107,7 +108,7 @@ static void mark_opcodes(const uint8_t *restrict b, uint8_t *restrict marks)
 			   ((b[i] & 0xfc) == 0xe0) | (b[i] == 0x0f) | (b[i] == 0x8d);
 }
 
-/* Only those with four bytes of displacement, of which the upper two are all sign: no more than REACH. */
+/* Only opcodes with four-byte displacements whose upper two bytes are all sign: within REACH. */
 static void mark_near_opcodes(const uint8_t *restrict b, uint8_t *restrict marks)
 {
 	for (size_t i = 0; i < BLOCK; i++)
@@ -117,7 +118,7 @@ static void mark_near_opcodes(const uint8_t *restrict b, uint8_t *restrict marks
 			    ((uint8_t)(b[i + 5] + 1) < 2));
 }
 
-/* Bytes of the displacement, and behind how many others it stands; 0: no opcode of interest. */
+/* The size of the displacement, and the number of bytes before it; 0: no opcode of interest. */
 static unsigned displacement(const uint8_t *b, unsigned *at)
 {
 	*at = 1;
@@ -136,7 +137,7 @@ static int add(struct xsp_inbound_list *into, struct xsp_inbound one)
 	return XSP_APPEND(into->list, into->capacity, into->count, one);
 }
 
-/* Where it would lead, and where it would end; false: no opcode of interest. */
+/* The target, and the end of the instruction; false: no opcode of interest. */
 static bool leads(const uint8_t *b, uint64_t addr, uint64_t *target, uint64_t *end)
 {
 	unsigned at, size = displacement(b, &at);
@@ -169,7 +170,7 @@ static int look_at(struct search *s, const uint8_t *b, uint64_t addr)
 	return add(s->into, (struct xsp_inbound){target, addr, end, start});
 }
 
-/* The code from `at` to `end`, of one segment. */
+/* Searches the code from `at` to `end`, within one segment. */
 static int search_code(struct search *s, uint64_t at, uint64_t end)
 {
 	uint8_t bytes[BLOCK + AHEAD], marks[BLOCK];
@@ -212,7 +213,7 @@ static uint64_t code_size(const struct xsp_module *m)
 	return size;
 }
 
-/* All of the code, from its first to its last byte. Files whose segments overlap are refused. */
+/* Searches all of the code. Files whose segments overlap are refused. */
 static int search_all(struct search *s)
 {
 	struct xsp_load load;
@@ -238,7 +239,8 @@ static int search_all(struct search *s)
 
 /* ---- near one function ---- */
 
-/* The last start of a function or of an FDE at or before the address; itself if nothing is known. */
+/* The last start of a function or of an FDE at or before the address; the address if none is
+ * known. */
 static uint64_t start_before(struct xsp_module *m, uint64_t addr)
 {
 	const struct xsp_symbol *symbols;
@@ -255,7 +257,7 @@ static uint64_t start_before(struct xsp_module *m, uint64_t addr)
 	return start;
 }
 
-/* `low` and `high` are those of the question, `starts` is where the function begins. */
+/* `low` and `high` are those of the request, `starts` is where the function begins. */
 static int look_near(struct search *s, const uint8_t *b, uint64_t addr)
 {
 	uint64_t target, end;

@@ -11,7 +11,7 @@
 #include "target/debug_info.h"
 #include "target/module_private.h"
 
-#define DEPTH_MAX 64 /* of entries in each other; what lies deeper is not looked at */
+#define DEPTH_MAX 64 /* entries nested deeper are not searched */
 #define LOOK_AT_CLOCK 1024U
 
 struct search {
@@ -19,9 +19,9 @@ struct search {
 	struct xsp_inlined *out;
 	uint64_t end_ns;
 	size_t seen;
-	Dwarf_Off *named; /* entries of functions that the pattern names; ascending */
+	Dwarf_Off *named; /* the entries of functions that the pattern names; ascending */
 	size_t count, room;
-	char scope[1024]; /* "shop::detail::" around the entry at hand */
+	char scope[1024]; /* the scope of the current entry, as "shop::detail::" */
 };
 
 static bool out_of_time(struct search *s)
@@ -43,7 +43,7 @@ static const char *linkage_name(Dwarf_Die *die)
 		       : dwarf_formstring(dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &a));
 }
 
-/* As a pattern would name it; "" if it has no name. */
+/* The name as a pattern would write it; "" if there is none. */
 static void show_name(Dwarf_Die *die, const char *scope, char *text, size_t size)
 {
 	const char *linkage = linkage_name(die), *name = dwarf_diename(die);
@@ -63,7 +63,7 @@ static int by_offset(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Does that attribute of the entry lead to one that the pattern names? */
+/* Does this attribute refer to an entry that the pattern names? */
 static bool leads_to_named(const struct search *s, Dwarf_Die *die, unsigned attribute)
 {
 	Dwarf_Attribute a;
@@ -75,7 +75,8 @@ static bool leads_to_named(const struct search *s, Dwarf_Die *die, unsigned attr
 	return s->count > 0 && bsearch(&at, s->named, s->count, sizeof(at), by_offset) != NULL;
 }
 
-/* gcc describes what is inlined outside its scope, with a reference to what is declared inside. */
+/* gcc describes an inlined function outside its scope, with a reference to its declaration
+ * inside. */
 static bool is_named(const struct search *s, Dwarf_Die *die)
 {
 	const char *linkage = linkage_name(die), *name = dwarf_diename(die);
@@ -121,10 +122,10 @@ static enum level_kind kind_of(int tag)
 
 struct level {
 	Dwarf_Die die;
-	size_t scope; /* bytes of search.scope that belong to what is around it */
+	size_t scope; /* the length of search.scope outside this level */
 };
 
-/* The next entry at that level; a file may say that it lies before the one at hand. */
+/* The next entry of the level. A file may claim that it comes before the current one. */
 static bool next_sibling(struct level *l)
 {
 	Dwarf_Off here = dwarf_dieoffset(&l->die);
@@ -145,7 +146,7 @@ static void enter_scope(struct search *s, struct level *l)
 
 typedef void visit_fn(struct search *s, struct level *levels, size_t depth);
 
-/* Calls visit for every entry of a unit that may hold others, down to code or into it. */
+/* Calls visit for every entry of a unit that may have children, down to code or into it. */
 static void walk(struct search *s, Dwarf_Die *unit, bool into_code, visit_fn *visit)
 {
 	struct level levels[DEPTH_MAX];
@@ -180,7 +181,7 @@ static void walk_all(struct search *s, Dwarf *dwarf, bool into_code, visit_fn *v
 	Dwarf_Die die;
 	uint8_t type;
 
-	/* without a place for it, libdw does not look for a unit's split part */
+	/* without a location, libdw does not search for the split part of a unit */
 	while (!s->out->partial &&
 	       dwarf_get_units(dwarf, unit, &unit, &version, &type, &die, NULL) == 0)
 		if ((type == DW_UT_compile || type == DW_UT_partial) &&
@@ -188,7 +189,7 @@ static void walk_all(struct search *s, Dwarf *dwarf, bool into_code, visit_fn *v
 			walk(s, &die, into_code, visit);
 }
 
-/* ---- what is looked for ---- */
+/* ---- what is searched for ---- */
 
 static void collect_named(struct search *s, struct level *levels, size_t depth)
 {
@@ -233,7 +234,8 @@ static void count_place(struct search *s, struct level *levels, size_t depth)
 	for (size_t i = depth; i > 0 && function == NULL; i--)
 		if (dwarf_tag(&levels[i - 1].die) == DW_TAG_subprogram)
 			function = &levels[i - 1].die;
-	/* in the description of a function that was inlined itself: where that went, it comes again */
+	/* in the description of an inlined function: it is seen again at the place where that
+	 * went */
 	if (function == NULL ||
 	    (!dwarf_hasattr(function, DW_AT_low_pc) && !dwarf_hasattr(function, DW_AT_ranges)))
 		return;

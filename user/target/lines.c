@@ -9,7 +9,7 @@
 #include "catalog/compilers.h"
 #include "target/debug_info.h"
 
-#define RANGES_MAX 65536 /* of a unit; a file may say that there is no end of them */
+#define RANGES_MAX 65536 /* of a unit; a file may claim endlessly many */
 
 struct search {
 	struct xsp_code_line *lines;
@@ -17,11 +17,11 @@ struct search {
 	uint64_t end_ns;
 };
 
-/* Out of what was inlined, as long as that is the system's. */
+/* Leaves inlined functions, as long as they come from headers of the system. */
 static void go_out(Dwarf_Die *unit, uint64_t addr, const char **path, int *line)
 {
 	Dwarf_Die *innermost = NULL, *around = NULL;
-	/* what lies around an inlined function by its own scope is where it was written */
+	/* the scopes around an inlined function are where it was written */
 	const int n = dwarf_getscopes(unit, addr, &innermost) > 0
 			      ? dwarf_getscopes_die(&innermost[0], &around)
 			      : 0;
@@ -68,7 +68,7 @@ static void look_at(void *ctx, Dwarf *dwarf)
 	Dwarf_Die die;
 	uint8_t type;
 
-	/* without a place for it, libdw does not look for a unit's split part */
+	/* without a location, libdw does not search for the split part of a unit */
 	while (xsp_thread_cpu_ns() < s->end_ns &&
 	       dwarf_get_units(dwarf, unit, &unit, &version, &type, &die, NULL) == 0)
 		if (type == DW_UT_compile || type == DW_UT_skeleton)

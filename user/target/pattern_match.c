@@ -7,7 +7,7 @@
 #include "base/search.h"
 #include "target/glob.h"
 
-/* A symbol's names; the demangled ones are made when they are first needed, once for all
+/* The names of a symbol. The demangled ones are made when they are first needed, once for all
  * patterns. */
 struct names {
 	const char *mangled;
@@ -39,7 +39,7 @@ static const char *full(struct names *n)
 	return n->full;
 }
 
-/* The cold part of a function is reached by a jump, out of the middle of it. */
+/* The cold part of a function is reached by a jump from the middle of it. */
 static bool is_cold_part(const char *name)
 {
 	const char *cold = strstr(name, ".cold");
@@ -100,7 +100,7 @@ static int start(struct search *s, const struct xsp_pattern *patterns, size_t co
 	return 0;
 }
 
-/* Is there a pattern of this kind for just that address? */
+/* Is there a pattern of this kind for exactly that address? */
 static bool has_address(const struct search *s, uint64_t addr, bool exclude)
 {
 	for (size_t i = 0; i < s->active_count; i++) {
@@ -122,7 +122,7 @@ static int report(struct search *s, const struct xsp_symbol *symbol, struct name
 				});
 }
 
-/* The symbol at an address that was given as such, or one without a name. */
+/* The symbol at an address that the user gave, or one without a name. */
 static struct xsp_symbol symbol_at(struct search *s, uint64_t addr,
 				   const struct xsp_symbol *symbols, size_t count)
 {
@@ -168,7 +168,7 @@ static int search_addresses(struct search *s, const struct xsp_symbol *symbols, 
 	return ret;
 }
 
-/* First pattern of that kind that matches; SIZE_MAX if none. */
+/* The first pattern of that kind that matches; SIZE_MAX if none. */
 static size_t first_match(const struct search *s, struct names *n, bool exclude)
 {
 	for (size_t i = 0; i < s->active_count; i++) {
@@ -204,7 +204,7 @@ static int search_group(struct search *s, const struct xsp_symbol *aliases, size
 		bool hit = pattern != SIZE_MAX && !aliases[i].ifunc;
 		ifunc = ifunc || (pattern != SIZE_MAX && aliases[i].ifunc);
 		if (hit && has_address(s, aliases[i].addr, false))
-			; /* was reported as an address */
+			; /* already reported as an address */
 		else if (hit && is_excluded(s, aliases, count))
 			s->counts.excluded++;
 		else if (hit)
@@ -241,7 +241,7 @@ int xsp_pattern_match_symbols(const struct xsp_pattern *patterns, size_t count,
 	int ret = start(&s, patterns, count);
 	if (ret < 0)
 		xsp_error_set(err, ret, XSP_STATUS_FAILED, "out of memory");
-	/* most libraries of a process are named by no pattern: not even their symbols are read */
+	/* no pattern names most libraries of a process: then their symbols are not even read */
 	if (ret == 0 && s.includes > 0) {
 		ret = xsp_module_all_symbols(m, &symbols, &symbol_count, err);
 		if (ret == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pattern_suggest.c - what the user may have meant, when a pattern matched nothing. */
+/* pattern_suggest.c - what the user may have meant when a pattern matched nothing. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 #include "target/glob.h"
 #include "base/path.h"
 
-#define WORD_MAX 48U /* longer words are compared by their heads */
+#define WORD_MAX 48U /* longer words are compared by their beginnings */
 #define WORDS_MAX 8U
-#define OTHER_WORD_MAX 4U /* what a missing word costs */
+#define OTHER_WORD_MAX 4U /* the cost of a missing word */
 #define MAX_SUGGESTIONS 16U
 
 /* The runs of word bytes in the glob, in lower case: what the user surely meant. */
@@ -67,7 +67,7 @@ static unsigned distance(const char *a, const char *b, size_t b_length)
 	return row[b_length];
 }
 
-/* Distance of `word` to the nearest word in `text`; 0 when it is contained in one. */
+/* The distance from `word` to the nearest word in `text`; 0 if one contains it. */
 static unsigned nearest(const char *word, const char *text)
 {
 	unsigned best = UINT32_MAX;
@@ -110,8 +110,8 @@ static void keep(struct best *list, size_t *used, size_t max, uint64_t score, si
 	list[i] = (struct best){score, index};
 }
 
-/* Lower is better; UINT64_MAX: nothing in common. The longest word must nearly be there, the
- * others help. */
+/* Lower is better; UINT64_MAX: nothing in common. The longest word must nearly match; the others
+ * help. */
 static uint64_t score(const struct words *w, const char *text)
 {
 	unsigned sum = nearest(w->text[w->longest], text);
@@ -125,12 +125,12 @@ static uint64_t score(const struct words *w, const char *text)
 	return (uint64_t)sum << 32 | (strlen(text) & UINT32_MAX);
 }
 
-/* What may have been meant. */
+/* The texts that may have been meant. */
 struct offers {
 	char *(*text)(const void *list, size_t index); /* malloc'd */
 	const void *list;
 	size_t count;
-	bool once; /* of those with the same text only one is told */
+	bool once; /* texts that are equal are suggested once */
 };
 
 static char *display_name(const void *symbols, size_t index)
@@ -151,7 +151,7 @@ static char *base_name_at(const void *paths, size_t index)
 	return strdup(xsp_base_name(((const char *const *)paths)[index]));
 }
 
-/* Overloads show the same name; what shows the same has the same score. */
+/* Overloads show the same name, and the same name has the same score. */
 static bool is_kept(const struct best *list, size_t used, uint64_t score, const struct offers *o,
 		    const char *text)
 {
@@ -183,7 +183,7 @@ static size_t find_best(const char *meant, const struct offers *o, struct best *
 	return used;
 }
 
-/* How many texts, or -ENOMEM. */
+/* Returns the number of texts, or -ENOMEM. */
 static int suggest(const struct xsp_pattern *p, const struct offers *o, char **out, size_t max)
 {
 	struct best best[MAX_SUGGESTIONS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* process.c - a live process: who it is and whether it can be traced. */
+/* process.c - a live process: its identity, and whether it can be traced. */
 #include "target/process.h"
 
 #include <dirent.h>
@@ -25,7 +25,7 @@ struct xsp_process {
 	const struct xsp_opener *opener;
 	pid_t pid, ns_pid;
 	bool namespaced; /* its threads have other ids inside */
-	bool to_read; /* and nothing more: its main thread may have ended */
+	bool to_read; /* it is only read: its main thread may have ended */
 	int pidfd;
 	uid_t uid;
 	char comm[16];
@@ -43,8 +43,8 @@ static const char *way_out(const struct xsp_opener *o)
 
 static int no_such_process(const struct xsp_opener *o, pid_t pid, struct xsp_error *err)
 {
-	/* with hidepid a foreign process has no folder in /proc, but a signal tells. Root sees them all: there it is a
-	 * foreign process that has ended, which we have no right to signal either */
+	/* with hidepid another user's process has no folder in /proc, but a signal reveals it. Root
+	 * sees all folders: there EPERM means a process that has ended, which we may not signal */
 	if (!o->root && kill(pid, 0) < 0 && errno == EPERM)
 		return xsp_error_set(err, -EACCES, XSP_STATUS_PERMISSION,
 				     "no permission to look at process %d; %s", pid, way_out(o));
@@ -63,7 +63,7 @@ static int no_permission(const struct xsp_process *p, struct xsp_error *err)
 			     comm, p->uid, way_out(p->opener));
 }
 
-/* Process or thread, and of which kind: what /proc/PID/stat and status tell. */
+/* Process or thread, and which kind: from /proc/PID/stat and status. */
 static int check_kind(const struct xsp_process *p, const char *status, struct xsp_error *err)
 {
 	struct xsp_stat st;
@@ -100,7 +100,7 @@ static int check_kind(const struct xsp_process *p, const char *status, struct xs
 	return 0;
 }
 
-/* The program must be readable for us and of 64 bits. */
+/* We must be able to read the program, and it must be 64-bit. */
 static int check_program(const struct xsp_process *p, struct xsp_error *err)
 {
 	unsigned char ident[EI_NIDENT] = {0};
@@ -218,7 +218,7 @@ static int look_at(struct xsp_process *p, struct xsp_error *err)
 	const char *uid = xsp_procfs_field(status, "Uid");
 	p->uid = uid != NULL ? (uid_t)strtoul(uid, NULL, 10) : (uid_t)-1;
 	p->ns_pid = xsp_procfs_last_id(status, "NSpid", p->pid);
-	/* more than one number: it lives in a pid namespace below ours */
+	/* more than one number: it is in a pid namespace below ours */
 	const char *ids = xsp_procfs_field(status, "NSpid");
 	size_t digits = ids != NULL ? strspn(ids, "0123456789") : 0;
 	p->namespaced = ids != NULL && ids[digits] == '\t';
@@ -334,7 +334,7 @@ const char *xsp_process_exe(const struct xsp_process *p)
 
 /* ---- its environment ---- */
 
-/* The value in a block of "NAME=value", each ended by a zero. NULL: not there, or not whole. */
+/* The value in a block of zero-terminated "NAME=value". NULL: absent or incomplete. */
 static const char *find_variable(const char *block, size_t size, const char *name)
 {
 	const size_t length = strlen(name);
@@ -357,7 +357,7 @@ char *xsp_process_environment(const struct xsp_process *p, const char *const *na
 	if (out == NULL)
 		return NULL;
 	int rc = xsp_procfs_read(p->opener, p->pid, "environ", ENVIRONMENT_MAX, &block, &size);
-	if (rc == 0 && !xsp_process_alive(p)) /* it may have been another's */
+	if (rc == 0 && !xsp_process_alive(p)) /* it may have come from another process */
 		rc = -ESRCH;
 	for (size_t i = 0; rc == 0 && names[i] != NULL; i++) {
 		char value[VARIABLE_MAX];
@@ -378,7 +378,7 @@ char *xsp_process_environment(const struct xsp_process *p, const char *const *na
 
 /* ---- threads ---- */
 
-/* -ENOENT, -ESRCH: the thread ended meanwhile. */
+/* -ENOENT, -ESRCH: the thread has ended meanwhile. */
 static int read_thread(const struct xsp_process *p, pid_t tid, struct xsp_thread_info *out)
 {
 	char name[64], *status;

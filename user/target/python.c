@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* python.c - where an interpreter is, and which one. */
+/* python.c - where an interpreter is, and its version. */
 #include "target/python.h"
 
 #include <errno.h>
@@ -10,10 +10,8 @@
 
 /* ---- in the file ---- */
 
-/*
- * From 3.11 on a constant says it (PY_VERSION_HEX). Before, functions do that a version has brought:
- * PyIter_Send 3.10, PyThreadState_GetFrame 3.9.
- */
+/* From 3.11 on a constant says it (PY_VERSION_HEX). For older ones, functions show it that came
+ * with a version: PyIter_Send in 3.10, PyThreadState_GetFrame in 3.9. */
 static uint32_t version_of(struct xsp_module *m)
 {
 	struct xsp_symbol s;

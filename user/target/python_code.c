@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* python_code.c - code objects of an interpreter: what they are called, and the lines of their instructions. */
+/* python_code.c - code objects of an interpreter: their names, and the lines of their
+ * instructions. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "procfs/procfs.h"
 #include "target/python.h"
 
-#define CODE_BYTES 256 /* of a code object, in which all its members lie */
+#define CODE_BYTES 256 /* of a code object; all its members are within */
 #define LINES_MAX (1U << 20)
 
 /* ---- texts ---- */
@@ -29,7 +30,7 @@ static uint32_t point_at(const uint8_t *data, size_t i, unsigned kind)
 	return four;
 }
 
-/* The last `count` code points, as many of them as fit behind "…" if they are not all. */
+/* The last `count` code points, or as many of them as fit after "…". */
 static void put_points(const uint8_t *data, size_t count, unsigned kind, bool cut, char *text,
 		       size_t size)
 {
@@ -50,7 +51,7 @@ static void put_points(const uint8_t *data, size_t count, unsigned kind, bool cu
 	for (size_t i = first; i < count; i++)
 		at = (size_t)(xsp_utf8_put(text + at, point_at(data, i, kind)) - text);
 	text[at] = '\0';
-	/* what was a zero or a control character, or never UTF-8 */
+	/* a zero or a control character, or never UTF-8 */
 	for (size_t i = 0; i < at; i++)
 		if (text[i] == '\0')
 			text[i] = '?';
@@ -93,8 +94,8 @@ static uint64_t word_at(const uint8_t *bytes, uint16_t offset)
 	return word;
 }
 
-/* The count of references to an object that lives: a freed one has the address of the next free block there, or
- * 0. Of its upper half 3.14 uses the upper half. */
+/* The reference count of a live object. A freed one has the address of the next free block there,
+ * or 0. 3.14 uses the upper half of the count's upper half otherwise. */
 static bool lives(const uint8_t *bytes)
 {
 	uint64_t count = word_at(bytes, 0);
@@ -102,7 +103,7 @@ static bool lives(const uint8_t *bytes)
 	return (uint32_t)count != 0 && (uint16_t)(count >> 32) == 0;
 }
 
-/* Is that the type of code objects? It is known by its name, and from then on by its address. */
+/* Is it the type of code objects? The first time it is recognised by name, then by address. */
 static bool is_code_type(struct xsp_python *p, uint64_t type)
 {
 	uint64_t name;
@@ -149,7 +150,7 @@ int xsp_python_code_read(struct xsp_python *p, uint64_t address, struct xsp_pyth
 	uint8_t bytes[CODE_BYTES];
 
 	*out = (struct xsp_python_code){.address = address, .version = l->version};
-	/* its instructions follow: a short one at the end of what is mapped has less */
+	/* instructions follow it: at the end of a mapping there may be fewer bytes */
 	ssize_t n = address > INT64_MAX ? -1 : pread(p->mem, bytes, sizeof(bytes), (off_t)address);
 	if (n < (ssize_t)l->code_lines + 8)
 		return -EIO;
@@ -166,7 +167,7 @@ int xsp_python_code_read(struct xsp_python *p, uint64_t address, struct xsp_pyth
 		rc = xsp_python_text(p, out->identity[1], out->function, sizeof(out->function));
 	if (rc == 0)
 		rc = read_lines(p, out->identity[2], out);
-	/* while it was read it may have become another one */
+	/* while it was read, another may have replaced it */
 	if (rc == 0 && xsp_python_code_is_there(p, out) != 1)
 		rc = -EIO;
 	if (rc < 0)
@@ -202,7 +203,7 @@ int xsp_python_code_is_there(const struct xsp_python *p, const struct xsp_python
 
 /* ---- classes ---- */
 
-/* PyTypeObject.tp_mro; its members have stood where they are since 3.8 (Include/cpython/object.h). */
+/* PyTypeObject.tp_mro; its members have not moved since 3.8 (Include/cpython/object.h). */
 #define TYPE_MRO 344
 /* PyTupleObject */
 #define TUPLE_SIZE 16
@@ -218,7 +219,7 @@ uint64_t xsp_python_type(const struct xsp_python *p, uint64_t object)
 	return word_at(head, p->layout.object_type);
 }
 
-/* Is it a class? The class of classes is that of code objects' type, or is made from it. */
+/* Is it a class? Then its class is that of the type of code objects, or derives from it. */
 static bool is_class(const struct xsp_python *p, uint64_t type)
 {
 	const uint64_t of_all = p->code_type != 0 ? xsp_python_type(p, p->code_type) : 0,
@@ -239,7 +240,7 @@ static ssize_t read_class_name(const struct xsp_python *p, uint64_t type, char *
 	return n;
 }
 
-/* Is `base` the name of one of its ancestors? */
+/* Is an ancestor named `base`? */
 static bool has_ancestor(const struct xsp_python *p, uint64_t type, const char *base)
 {
 	uint64_t mro, count, items[MRO_MAX];
@@ -261,7 +262,7 @@ int xsp_python_class(const struct xsp_python *p, uint64_t object, const char *ba
 {
 	const uint64_t type = xsp_python_type(p, object);
 
-	/* when it is asked for, the object may have gone, and another one stand there */
+	/* by now the object may be gone, and another in its place */
 	if (type == 0 || !is_class(p, type) || !has_ancestor(p, type, base))
 		return -EIO;
 	ssize_t n = read_class_name(p, type, text, size);
@@ -306,8 +307,8 @@ static int32_t next_signed(struct cursor *c)
 	return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
 }
 
-/* Objects/locations.md of CPython 3.11: entries that begin with a byte with bit 7, which has the form and how
- * many code units they are for. */
+/* Objects/locations.md of CPython 3.11: each entry begins with a byte that has bit 7 set, its form,
+ * and the number of code units that it covers. */
 static int32_t line_of_locations(int32_t line, struct cursor c, uint64_t offset)
 {
 	enum { ONE_LINE_0 = 10, ONE_LINE_2 = 12, NO_COLUMNS = 13, LONG = 14, NONE = 15 };
@@ -328,8 +329,8 @@ static int32_t line_of_locations(int32_t line, struct cursor c, uint64_t offset)
 	return 0;
 }
 
-/* Objects/lnotab_notes.txt of CPython 3.10: pairs of how far an entry reaches, and how the line changes before
- * it; -128: no line. */
+/* Objects/lnotab_notes.txt of CPython 3.10: pairs of the length of an entry, and the change of the
+ * line before it; -128: no line. */
 static int32_t line_of_deltas(int32_t line, struct cursor c, uint64_t offset)
 {
 	uint64_t end = 0;
@@ -345,7 +346,7 @@ static int32_t line_of_deltas(int32_t line, struct cursor c, uint64_t offset)
 	return 0;
 }
 
-/* The same of CPython 3.9 (co_lnotab): pairs of how far on the next line begins, and how it changes. */
+/* The same of CPython 3.9 (co_lnotab): pairs of the distance to the next line, and its change. */
 static int32_t line_of_increments(int32_t line, struct cursor c, uint64_t offset)
 {
 	uint64_t at = 0;
@@ -376,7 +377,7 @@ int32_t xsp_python_code_line(const struct xsp_python_code *c, uint64_t instructi
 
 	if (c->version == 0x30a)
 		offset *= 2; /* f_lasti counts instructions */
-	/* a frame that has not begun stands before the first */
+	/* a frame that has not begun is before the first one */
 	if (offset > INT64_MAX || (c->version < 0x30b && instruction > INT32_MAX))
 		offset = 0;
 	return xsp_python_line(c->version, c->first_line, c->lines, c->lines_size, offset);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* python_layout.c - how the objects of each version of CPython are laid out. */
+/* python_layout.c - the layout of objects in each version of CPython. */
 #include <errno.h>
 #include <string.h>
 
@@ -7,12 +7,12 @@
 
 #define VERSION(major, minor) ((uint32_t)(major) << 8 | (minor))
 
-/* Up to 3.11 PyASCIIObject ends in wstr; behind it utf8_length, utf8, and there wstr_length. */
+/* Up to 3.11 PyASCIIObject ends with wstr; utf8_length, utf8 and wstr_length follow. */
 #define OLD_TEXT .text_length = 16, .text_state = 32, .text_ascii = 48, .text_data = 72
 #define NEW_TEXT .text_length = 16, .text_state = 32, .text_ascii = 40, .text_data = 56
 #define OBJECTS .object_type = 8, .type_name = 24, .bytes_size = 16, .bytes_data = 32
 
-/* Held against the headers of each version: tests/e2e/python_layouts.py. */
+/* Checked against the headers of each version: tests/e2e/python_layouts.py. */
 static const struct xsp_python_layout layouts[] = {
 	{.version = VERSION(3, 9),
 	 .frames = {.thread_id = 176,
@@ -121,22 +121,23 @@ const struct xsp_python_layout *xsp_python_layout_of(uint32_t version)
 	return NULL;
 }
 
-/* Where in _Py_DebugOffsets, in 64-bit words, the groups begin: their order is that of pycore_runtime.h of 3.13
- * and pycore_debug_offsets.h of 3.14 and 3.15, which have a few members more. */
+/* Where the groups of _Py_DebugOffsets begin, in 64-bit words. Their order is that of
+ * pycore_runtime.h of 3.13 and pycore_debug_offsets.h of 3.14 and 3.15, which have a few more
+ * members. */
 static const struct groups {
 	uint32_t version;
 	uint16_t interpreter, thread, frame, code, object, type, bytes, text;
-	uint16_t key; /* autoTSSkey, which it does not tell; 0: to be found */
+	uint16_t key; /* autoTSSkey, which is not in it; 0: unknown, must be found */
 	uint8_t owners; /* the first kind of frame without code */
-	uint8_t gil; /* ceval.gil, behind the beginning of `interpreter` */
-	uint8_t thread_id; /* behind that of `thread` */
+	uint8_t gil; /* ceval.gil, from the beginning of `interpreter` */
+	uint8_t thread_id; /* from the beginning of `thread` */
 } groups[] = {
 	{VERSION(3, 13), 6, 19, 28, 34, 44, 46, 64, 67, 0, 3, 8, 5},
 	{VERSION(3, 14), 6, 22, 31, 39, 50, 52, 74, 77, 0, 3, 9, 5},
 	{VERSION(3, 15), 6, 22, 39, 47, 58, 60, 86, 89, 0, 3, 9, 8},
 };
 
-/* Takes an offset, if it is a possible one. */
+/* Copies an offset if it is plausible. */
 static void copy_offset(const uint64_t words[XSP_PYTHON_OFFSETS], size_t at, uint16_t *out,
 			bool *bad)
 {
@@ -146,7 +147,7 @@ static void copy_offset(const uint64_t words[XSP_PYTHON_OFFSETS], size_t at, uin
 		*out = (uint16_t)words[at];
 }
 
-/* The frame's members that are read lie in one piece of it. */
+/* The members of a frame that are read are close together. */
 static void copy_frame(const uint64_t words[XSP_PYTHON_OFFSETS], size_t at,
 		       struct xsp_python_spec *s, bool *bad)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * python_module.c - which attribute of a torch.nn.Module another one is: `_modules` in the instance's attributes is a
- * dictionary from names to children.
+ * python_module.c - which attribute of a torch.nn.Module another one is. `_modules`, among the
+ * attributes of the instance, is a dictionary from names to children.
  *
- * Where these lie, by version: pycore_dict.h, pycore_object.h, Objects/dict-common.h of 3.9 and 3.10; held against the
- * headers by tests/e2e/python_layouts.py.
+ * Its layout by version: pycore_dict.h, pycore_object.h, Objects/dict-common.h of 3.9 and 3.10;
+ * tests/e2e/python_layouts.py checks it against the headers.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,14 +14,14 @@
 
 #define VERSION(major, minor) ((uint32_t)(major) << 8 | (minor))
 
-/* Bytes; the same in all versions. */
+/* In bytes; the same in all versions. */
 enum {
 	TYPE_BASIC_SIZE = 32,
 	TYPE_FLAGS = 168,
 	TYPE_DICT_OFFSET = 288,
 	TYPE_BYTES = TYPE_DICT_OFFSET + 8,
-	DICT_KEYS = 32, /* PyDictObject; behind it ma_values */
-	KEYS_BYTES = 40, /* of PyDictKeysObject, what is read */
+	DICT_KEYS = 32, /* PyDictObject; ma_values follows */
+	KEYS_BYTES = 40, /* the part of PyDictKeysObject that is read */
 	MANAGED_DICT = -24, /* before the object */
 };
 #define INLINE_VALUES (1ULL << 2) /* Py_TPFLAGS_ */
@@ -29,13 +29,13 @@ enum {
 #define DICT_SUBCLASS (1ULL << 29)
 
 #define ENTRIES_MAX 4096 /* of a dictionary */
-#define VISITS_MAX 256 /* modules on the way to one */
+#define VISITS_MAX 256 /* modules visited on the way to one */
 
-/* Where an object keeps its attributes while nobody has asked for its __dict__. */
+/* Where an object keeps its attributes until somebody asks for its __dict__. */
 enum values_place {
 	VALUES_NOWHERE,
 	VALUES_BEFORE_DICT, /* behind a pointer before that to the dictionary */
-	VALUES_FOR_DICT, /* behind the same pointer, less 1 */
+	VALUES_FOR_DICT, /* the same pointer, less 1 */
 	VALUES_INLINE, /* in the object */
 };
 
@@ -44,7 +44,7 @@ static const struct dict_layout {
 	enum values_place values;
 	uint16_t cached_keys; /* in PyHeapTypeObject */
 	uint8_t values_first; /* in PyDictValues */
-	bool old_keys; /* their size is told as a number, and each entry has its hash */
+	bool old_keys; /* their size is a plain number, and each entry has its hash */
 } layouts[] = {
 	{VERSION(3, 9), VALUES_NOWHERE, 864, 0, true},
 	{VERSION(3, 10), VALUES_NOWHERE, 872, 0, true},
@@ -74,14 +74,15 @@ struct entry {
 	uint64_t key, value; /* objects; 0: it is empty */
 };
 
-/* Room for a dictionary, used again for each. */
+/* Room for a dictionary, reused for each. */
 struct entries {
 	struct entry list[ENTRIES_MAX];
 	size_t count;
 	uint64_t raw[3 * ENTRIES_MAX];
 };
 
-/* The entries behind their keys' head: how many, their size in words, and where. -EIO: it cannot be. */
+/* The entries that follow the head of the keys: their number, their size in words, and their
+ * address. -EIO: impossible. */
 static int find_entries(const struct dict_layout *l, uint64_t keys, const uint64_t *head,
 			size_t *count, size_t *words, uint64_t *at)
 {
@@ -100,14 +101,14 @@ static int find_entries(const struct dict_layout *l, uint64_t keys, const uint64
 			return -EIO;
 		room = 1ULL << log2_size;
 		n = head[3];
-		*words = kind == 0 ? 3 : 2; /* with the hash where not all keys are str */
+		*words = kind == 0 ? 3 : 2; /* with the hash unless all keys are str */
 		*at = keys + 32 + (1ULL << log2_indices);
 	}
 	*count = (size_t)n;
 	return room > 1U << 16 || n > room || n > ENTRIES_MAX ? -EIO : 0;
 }
 
-/* values: 0, or where the values of keys lie that several dictionaries share. */
+/* values: 0, or the address of the values, if several dictionaries share the keys. */
 static int read_table(const struct xsp_python *p, const struct dict_layout *l, uint64_t keys,
 		      uint64_t values, struct entries *out)
 {
@@ -151,7 +152,7 @@ static int read_dict(const struct xsp_python *p, const struct dict_layout *l, ui
 	return read_table(p, l, keys_values[0], keys_values[1], out);
 }
 
-/* Attributes that lie in no dictionary yet: *values; or in *dict. Both 0: there are none. */
+/* Attributes that are not in a dictionary yet: *values; else in *dict. Both 0: there are none. */
 static int find_managed(const struct xsp_python *p, const struct dict_layout *l, uint64_t object,
 			const uint64_t *type, uint64_t *dict, uint64_t *values)
 {
@@ -223,7 +224,7 @@ static int read_children(struct xsp_python *p, const struct dict_layout *l, uint
 }
 
 struct visit {
-	uint64_t module, key; /* under which the one before has it */
+	uint64_t module, key; /* the name under which the previous module has it */
 	size_t before;
 };
 
@@ -235,8 +236,8 @@ static bool visited(const struct visit *v, size_t count, uint64_t module)
 	return false;
 }
 
-/* The nearest first, as attributes of attributes are rarer. What was visited: its number, the last one found. 0: not
- * found. */
+/* The nearest first, as attributes of attributes are rarer. Returns how many were visited; the last
+ * one is the module. 0: not found. */
 static size_t find_module(struct xsp_python *p, const struct dict_layout *l, uint64_t from,
 			  uint64_t to, struct visit v[VISITS_MAX + 1], struct entries *entries,
 			  size_t *reads)
@@ -264,7 +265,7 @@ static size_t find_module(struct xsp_python *p, const struct dict_layout *l, uin
 	return 0;
 }
 
-/* From the last part to the first. A name with a dot would be two. */
+/* From the last part to the first. A name with a dot would look like two. */
 static int put_path(const struct xsp_python *p, const struct visit *v, size_t at, char *text,
 		    size_t size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* python_stack.c - the threads of an interpreter, and the frames that each is in: bpf/python.h does the same
- * inside the kernel, for the thread that runs. */
+/* python_stack.c - the threads of an interpreter, and the frames of each. Inside the kernel,
+ * bpf/python.h does the same for the thread that runs. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "target/python.h"
 
 #define INTERPRETERS_MAX 256
-#define UNKNOWN_MAX 4096 /* states of threads that are gone, or of no thread yet */
+#define UNKNOWN_MAX 4096 /* states of threads that are gone, or not there yet */
 
 static bool read_thread(const struct xsp_python *p, uint64_t state, struct xsp_python_thread *out)
 {
@@ -61,7 +61,8 @@ long xsp_python_threads(const struct xsp_python *p, struct xsp_python_thread *ou
 #define SPECIFIC_FIRST 0x310
 #define SPECIFIC_COUNT 32
 
-/* The key under which glibc keeps a thread's state, by a thread that has one: its slots are looked through. */
+/* The key under which glibc keeps a thread's state: found by searching the slots of a thread that
+ * has one. */
 static int find_key(const struct xsp_python *p, uint32_t *key)
 {
 	const struct xsp_python_layout *l = &p->layout;
@@ -80,13 +81,14 @@ static int find_key(const struct xsp_python *p, uint32_t *key)
 	return -EAGAIN;
 }
 
-/* Variables of threads that the linker places stand below the thread's pointer. */
+/* The thread-local variables that the linker places are below the thread pointer. */
 #define VARIABLES_BYTES 4096
 
 /*
- * From 3.15 on a thread keeps its state in two variables (Python/pystate.c): _Py_tss_tstate while it has the lock, and
- * _Py_tss_gilstate always, which is the one that is wanted. So where just one has it, that is it. Looked for in the
- * oldest thread, the main one: others' variables lie at the top of their stacks, where copies of the state are.
+ * From 3.15 on, a thread keeps its state in two variables (Python/pystate.c): in _Py_tss_tstate
+ * while it has the lock, and always in _Py_tss_gilstate, the one that is wanted. So if only one
+ * holds it, that is the one. The search uses the oldest thread, the main one. Others have their
+ * variables at the top of their stacks, where copies of the state are.
  */
 static int find_variable(const struct xsp_python *p, int32_t *out)
 {
@@ -120,15 +122,15 @@ int xsp_python_frames(const struct xsp_python *p, struct xsp_python_spec *out)
 
 /* ---- the lock ---- */
 
-/* struct _gil_runtime_state (pycore_gil.h; the same from 3.9 to 3.15): interval, last_holder, locked, switch_number,
- * cond. */
+/* struct _gil_runtime_state (pycore_gil.h; the same from 3.9 to 3.15): interval, last_holder,
+ * locked, switch_number, cond. */
 enum { GIL_HOLDER = 1, GIL_LOCKED = 2, GIL_CONDITION = 32 };
 
 int xsp_python_gil(const struct xsp_python *p, struct xsp_python_gil *out)
 {
 	uint64_t gil = p->runtime + p->layout.gil, interpreter, words[3];
 
-	/* behind interpreters.head there is interpreters.main */
+	/* interpreters.main follows interpreters.head */
 	if (p->layout.gil == 0)
 		return -ENOENT;
 	if (p->layout.gil_pointer &&
@@ -145,7 +147,7 @@ int xsp_python_gil(const struct xsp_python *p, struct xsp_python_gil *out)
 
 /* ---- frames ---- */
 
-/* The innermost. 0: there is none. -EIO */
+/* The innermost frame; 0: there is none. -EIO */
 static int first_frame(const struct xsp_python *p, const struct xsp_python_thread *t,
 		       uint64_t *frame)
 {
@@ -160,7 +162,8 @@ static int first_frame(const struct xsp_python *p, const struct xsp_python_threa
 	return xsp_python_read(p, *frame + s->cframe_frame, frame, sizeof(*frame));
 }
 
-/* Reads one frame; `frame` becomes the next one further out. 1: it has code, 0: it is one of C's, or -EIO. */
+/* Reads one frame; `frame` becomes the next outer one. 1: it has code; 0: it is one of C's; or
+ * -EIO. */
 static int read_frame(const struct xsp_python *p, uint64_t *frame, struct xsp_python_frame *out)
 {
 	const struct xsp_python_spec *s = &p->layout.frames;
@@ -187,7 +190,7 @@ size_t xsp_python_stack(const struct xsp_python *p, const struct xsp_python_thre
 			struct xsp_python_frame *out, size_t room, uint32_t *flags)
 {
 	uint64_t frame,
-		seen = 0; /* who comes back to a frame seen some time before runs in a circle */
+		seen = 0; /* reading a frame again that was read a while ago means a circle */
 	size_t n = 0;
 
 	*flags = 0;
@@ -196,7 +199,7 @@ size_t xsp_python_stack(const struct xsp_python *p, const struct xsp_python_thre
 		return 0;
 	}
 	for (size_t i = 1; frame != 0; i++) {
-		/* there is a frame of C's at most for each of Python's */
+		/* each Python frame has at most one C frame */
 		if (n == room || i > 2 * room) {
 			*flags = XSP_PYTHON_CUT;
 			break;

@@ -28,13 +28,13 @@
 struct known_file {
 	uint64_t dev, inode;
 	struct xsp_module *module; /* NULL: cannot be read */
-	bool prompt; /* reading waits for no other process */
+	bool prompt; /* reading does not wait for another process */
 };
 
-/* Code of a process, remembered while it lived. */
+/* A mapping of code of a process, remembered while it lived. */
 struct remembered {
 	pid_t pid;
-	uint32_t before; /* 1 + index of the process's one before it; 0: there is none */
+	uint32_t before; /* 1 + index of the process's previous one; 0: none */
 	uint64_t dev, inode, start, end, offset;
 	char *path;
 	bool covered; /* another mapping was there since */
@@ -48,18 +48,19 @@ struct constant {
 /* Those of a process, by address. */
 struct constants {
 	pid_t pid;
-	uint64_t time_ns; /* they are not older than this */
+	uint64_t time_ns; /* they are at least as new as this */
 	bool alive;
 	struct constant *maps;
 	size_t count, room;
 };
 
-/* Code that no file holds, such as a compiler's in the process. It comes at any time; to look costs the reading
- * of /proc/PID/maps, for a process with thousands of mappings milliseconds. */
+/* Code that no file holds, such as that of a compiler in the process. It may appear at any time.
+ * Each look reads /proc/PID/maps, which takes milliseconds for a process with thousands of
+ * mappings. */
 #define GENERATED_NS 20000000ULL
 struct generated {
 	pid_t pid;
-	uint64_t time_ns; /* of the look */
+	uint64_t time_ns; /* of the last look */
 	struct {
 		uint64_t start, end;
 		char name[24];
@@ -68,8 +69,8 @@ struct generated {
 };
 
 /* The perf map of a process. */
-#define MAP_FIRST_NS 1000000000ULL /* reading it for the first time takes at most */
-#define MAP_AGAIN_NS 2000000ULL /* ... and when an address is not in it */
+#define MAP_FIRST_NS 1000000000ULL /* the most time for its first read */
+#define MAP_AGAIN_NS 2000000ULL /* the same for reads that look for an address */
 struct named_code {
 	struct xsp_perf_map *map;
 	uint64_t time_ns; /* of the last look */
@@ -85,13 +86,14 @@ struct xsp_resolver {
 	size_t map_count, map_room;
 	struct xsp_u64map remembered; /* key → 1 + index of the latest of it */
 	struct xsp_u64map latest; /* process → 1 + index of its latest */
-	struct constants constants; /* of the process that was asked for last */
-	struct generated generated; /* the same */
+	struct constants constants; /* of the process that was asked about last */
+	struct generated generated; /* likewise */
 	struct named_code *named;
 	size_t named_count, named_room;
-	size_t named_left; /* bytes that may yet be read of all of them */
+	size_t named_left; /* bytes that may still be read of all of them */
 	bool left_mappings, left_processes; /* there was no room for more */
-	struct xsp_elf_budget tables; /* of files: whose they are may have made them large */
+	/* for the tables of files, whose owners may have made them large */
+	struct xsp_elf_budget tables;
 };
 
 /* Where an address lies. */
@@ -139,7 +141,7 @@ void xsp_resolver_free(struct xsp_resolver *r)
 	free(r);
 }
 
-/* The line of /proc/PID/maps that covers an address; *line holds its text. False: none does. */
+/* The line of /proc/PID/maps that covers an address; *line holds its text. False: there is none. */
 static bool find_line(const struct xsp_opener *o, pid_t pid, uint64_t address, char *line,
 		      size_t size, struct xsp_map_line *map)
 {
@@ -157,7 +159,7 @@ static bool find_line(const struct xsp_opener *o, pid_t pid, uint64_t address, c
 	return found;
 }
 
-/* The mapping of a file, executable or not: vtables lie in data. */
+/* The mapping of a file, executable or not: vtables are in data. */
 static void find_mapping(const struct xsp_process *p, uint64_t address, struct place *at)
 {
 	char line[4352];
@@ -203,7 +205,7 @@ static void open_file(struct xsp_resolver *r, struct known_file *k, const struct
 {
 	struct statfs fs;
 
-	/* each has a descriptor, as long as the recording lasts */
+	/* each needs a descriptor for the whole recording */
 	if (r->open == r->open_most) {
 		r->tables.refused = true;
 		return;
@@ -245,7 +247,7 @@ static uint64_t key_of(pid_t pid, const struct xsp_mapped_file *f)
 			   xsp_u64_mix(f->inode ^ xsp_u64_mix(f->dev ^ (uint64_t)pid << 32)));
 }
 
-/* The process's latest mapping, or the one before `m`. NULL: that was the first */
+/* The process's latest mapping, or the one before `m`. NULL: there are no more. */
 static const struct remembered *before(const struct xsp_resolver *r, pid_t pid,
 				       const struct remembered *m)
 {
@@ -279,7 +281,7 @@ static int remember(struct xsp_resolver *r, pid_t pid, const struct xsp_mapped_f
 	return 0;
 }
 
-/* Does another mapping lie there now? `f` is by address, as /proc/PID/maps is. */
+/* Does another mapping cover it now? `f` is sorted by address, as /proc/PID/maps is. */
 static bool is_covered(const struct remembered *m, const struct xsp_mapped_file *f, size_t count)
 {
 	size_t low = 0;
@@ -302,7 +304,7 @@ static void cover_remembered(struct xsp_resolver *r, pid_t pid,
 	}
 }
 
-/* ... so that what came back to its place is remembered again: the latest that was there is looked for. */
+/* Is the latest mapping there this one? What came back to its address is remembered again. */
 static bool is_remembered(const struct xsp_resolver *r, pid_t pid, const struct xsp_mapped_file *f)
 {
 	const uint32_t *at = xsp_u64map_get(&r->remembered, key_of(pid, f));
@@ -331,7 +333,7 @@ static void read_map(struct named_code *n, uint64_t for_ns)
 	xsp_perf_map_read(n->map, n->time_ns + for_ns);
 }
 
-/* Of those without a map, which most are, the one that is known longest gives way. */
+/* The map that is known longest makes room, if its process has none: most have none. */
 static bool make_room(struct xsp_resolver *r)
 {
 	for (size_t i = 0; i < r->named_count; i++) {
@@ -397,7 +399,7 @@ bool xsp_resolver_left_tables(const struct xsp_resolver *r)
 	return r->tables.refused;
 }
 
-/* `compiled`: it is code that may be in the map, which is then read on where it is not yet. */
+/* `compiled`: it is code that the map may name, so the map is read further if needed. */
 static bool name_by_map(const struct xsp_resolver *r, pid_t pid, uint64_t address, bool compiled,
 			char *text, size_t size)
 {
@@ -446,7 +448,7 @@ int xsp_resolver_learn(struct xsp_resolver *r, const struct xsp_process *p,
 	return rc;
 }
 
-/* The process is gone, or has unmapped it: the latest that was there. */
+/* The process is gone, or has unmapped it: finds the latest mapping that was there. */
 static void find_remembered(const struct xsp_resolver *r, pid_t pid, uint64_t address,
 			    struct place *at)
 {
@@ -544,7 +546,7 @@ static const char *name_in(const struct generated *g, uint64_t address)
 	return NULL;
 }
 
-/* "[vdso]", or what a compiler has made in the process. */
+/* "[vdso]", or code that a compiler made in the process. */
 static void add_generated(struct generated *g, const struct xsp_map_line *map)
 {
 	const bool named = map->path_length > 0 && map->path[0] == '[';
@@ -559,7 +561,7 @@ static void add_generated(struct generated *g, const struct xsp_map_line *map)
 	g->count++;
 }
 
-/* What cannot be read has none. */
+/* A process that cannot be read has none. */
 static void look_for_generated(struct xsp_resolver *r, pid_t pid)
 {
 	struct generated *g = &r->generated;
@@ -580,7 +582,7 @@ static void look_for_generated(struct xsp_resolver *r, pid_t pid)
 	g->time_ns = xsp_now_ns();
 }
 
-/* Code that no file holds; nothing: no code is there. */
+/* Code that no file holds; "": there is no code. */
 static void name_generated(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
 			   size_t size)
 {
@@ -597,7 +599,7 @@ static void name_generated(struct xsp_resolver *r, pid_t pid, uint64_t address, 
 		snprintf(text, size, "%s", name);
 }
 
-/* The place in code that was learned. */
+/* Where the address lies in code that was learned. */
 static void find_remembered_code(const struct xsp_resolver *r, pid_t pid, uint64_t address,
 				 struct place *at)
 {
@@ -609,8 +611,8 @@ static void find_remembered_code(const struct xsp_resolver *r, pid_t pid, uint64
 		at->module = k->module;
 }
 
-/* ... 0; or, in code that a compiler has made, how that is called: XSP_RESOLVED_GENERATED. Elsewhere -ENOENT, and the
- * text of the kernel's own code. */
+/* 0; XSP_RESOLVED_GENERATED with the name of code that a compiler made; or else -ENOENT with the
+ * text for the kernel's own code. */
 static int find_code(struct xsp_resolver *r, pid_t pid, uint64_t address, struct place *at,
 		     char *text, size_t size)
 {
@@ -639,8 +641,8 @@ int xsp_resolve_learned(const struct xsp_resolver *r, pid_t pid, uint64_t addres
 	return at.module != NULL ? 0 : -ENOENT;
 }
 
-/* The function around `addr`, which is `address` or right before it. One without a symbol is called by its beginning,
- * as .eh_frame has it. */
+/* The function around `addr`, which is `address` or right before it. One without a symbol is named
+ * by its start, which .eh_frame says. */
 static void name_code(const struct place *at, uint64_t addr, uint64_t address, char *text,
 		      size_t size)
 {
@@ -668,7 +670,7 @@ int xsp_resolve_return(struct xsp_resolver *r, pid_t pid, uint64_t address, char
 
 	if (rc != 0 || !follows_call(at.module, at.addr))
 		return rc > 0 ? rc : 0;
-	/* the call itself: of one that never returns nothing need follow in the function */
+	/* look at the call itself: if it never returns, it may end the function */
 	name_code(&at, at.addr - 1, address, text, size);
 	return 0;
 }
@@ -713,10 +715,8 @@ int xsp_resolve_module(struct xsp_resolver *r, const struct xsp_process *p, uint
 	return rc == 0 && at.module == NULL ? -ENOENT : rc;
 }
 
-/*
- * The process is gone: a vtable that stands where one of the modules that it had would have it. What is
- * remembered are mappings of code; they tell how far the loader has moved the file.
- */
+/* The process is gone: finds the vtable of a module that it had. The remembered mappings are of
+ * code; they show how far the loader has moved the file. */
 static bool find_remembered_vtable(const struct xsp_resolver *r, pid_t pid, uint64_t pointer,
 				   struct xsp_symbol *out)
 {
@@ -758,7 +758,7 @@ static int look_for_constants(struct constants *c, const struct xsp_process *p)
 	c->pid = xsp_process_pid(p);
 	c->time_ns = xsp_now_ns();
 	c->count = 0;
-	/* asked afterwards: another process may have got its id */
+	/* checked afterwards: another process may have got its id */
 	if (xsp_procfs_read(xsp_process_opener(p), c->pid, "maps", XSP_MAPS_MAX, &text, &length) <
 		    0 ||
 	    !xsp_process_alive(p))
@@ -799,7 +799,7 @@ static bool is_constant(const struct xsp_module *m, uint64_t addr)
 	return false;
 }
 
-/* The process is gone: the latest that was there. See find_remembered_vtable(). */
+/* The process is gone: the latest mapping that was there. See find_remembered_vtable(). */
 static void find_remembered_constant(const struct xsp_resolver *r, pid_t pid, uint64_t address,
 				     struct place *at)
 {
