@@ -264,8 +264,7 @@ static void print(const char *path, const struct tally *t, double seconds)
 {
 	const char *name = strrchr(path, '/');
 
-	printf("%-24s functions %u placed %u complete %u (%.1f%%); no code %u refused %u "
-	       "undecodable %u\n",
+	printf("%-24s functions %u placed %u complete %u (%.1f%%); no code %u refused %u undecodable %u\n",
 	       name ? name + 1 : path, t->functions, t->placed, t->complete,
 	       100.0 * t->complete / (t->placed ? t->placed : 1), t->no_code, t->refused,
 	       t->undecodable);

@@ -25,8 +25,7 @@ static const struct xsp_collective methods[] = {
 	{"_reduce_scatter_base", "Tensor(a!) output, Tensor(b!) input, Other options", true, NO, NO,
 	 NO, NO},
 	{"alltoall_base",
-	 "Tensor(a!) output, Tensor(b!) input, Other output_sizes, Other input_sizes, Other "
-	 "options",
+	 "Tensor(a!) output, Tensor(b!) input, Other output_sizes, Other input_sizes, Other options",
 	 true, NO, NO, NO, NO},
 	{"alltoall", "Tensor[] outputs, Tensor[] inputs, Other options", true, NO, NO, NO, NO},
 	{"send", "Tensor[] tensors, Other destination, Other tag", false, NO, NO, NO, NO},

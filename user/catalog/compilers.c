@@ -10,8 +10,8 @@ static const struct {
 } programs[] = {
 	{"node",
 	 "start node with --perf-basic-prof-only-functions --interpreted-frames-native-stack"},
-	{"java", "start java with -XX:+PreserveFramePointer, and run `jcmd PID Compiler.perfmap` "
-		 "(JDK 17 and later) while it is recorded"},
+	{"java",
+	 "start java with -XX:+PreserveFramePointer, and run `jcmd PID Compiler.perfmap` (JDK 17 and later) while it is recorded"},
 	{"python", "start python (3.12 and later) with -X perf"},
 	{"dotnet", "start dotnet with DOTNET_PerfMapEnabled=1 in its environment"},
 };

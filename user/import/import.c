@@ -421,13 +421,12 @@ static int read_trace(struct xsp_import *m, struct xsp_json_stream *s, struct xs
 		return xsp_error_set(err, error, XSP_STATUS_CAPTURE, "cannot read %s: %s",
 				     display_path, strerror(-error));
 	if (!m->has_events || (state != XSP_JSON_OK && m->report->counts[XSP_IMPORT_EVENTS] == 0))
-		return xsp_error_set(err, -EILSEQ, XSP_STATUS_CAPTURE,
-				     "%s is no Chrome trace (as torch.profiler and xsptrace write "
-				     "it): %s%s",
-				     display_path,
-				     state != XSP_JSON_OK ? why_not(state, error)
-							  : "it has no traceEvents",
-				     state != XSP_JSON_OK ? ", in front of its first event" : "");
+		return xsp_error_set(
+			err, -EILSEQ, XSP_STATUS_CAPTURE,
+			"%s is no Chrome trace (as torch.profiler and xsptrace write it): %s%s",
+			display_path,
+			state != XSP_JSON_OK ? why_not(state, error) : "it has no traceEvents",
+			state != XSP_JSON_OK ? ", in front of its first event" : "");
 	m->report->why = why_not(state, error);
 	if (state == XSP_JSON_OK)
 		m->report->why = why_not_to_the_end(s);

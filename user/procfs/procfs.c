@@ -146,8 +146,7 @@ int xsp_procfs_stat(const struct xsp_opener *o, pid_t pid, struct xsp_stat *out)
 	ret = -EINVAL;
 	if (at != NULL &&
 	    sscanf(at,
-		   ") %c %d %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s "
-		   "%*s %*s %ld %*s %" SCNu64,
+		   ") %c %d %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld %*s %" SCNu64,
 		   &out->state, &out->parent, &out->flags, &out->threads, &out->start_ticks) == 5)
 		ret = 0;
 	free(text);

@@ -36,8 +36,7 @@ struct xsp_process {
 
 static const char *way_out(const struct xsp_opener *o)
 {
-	return o->root ? "root may not either: it belongs to another container, or a security "
-			 "module protects it"
+	return o->root ? "root may not either: it belongs to another container, or a security module protects it"
 		       : "run xsptrace with sudo";
 }
 
@@ -73,10 +72,10 @@ static int check_kind(const struct xsp_process *p, const char *status, struct xs
 	memcpy(comm, p->comm, sizeof(comm));
 	xsp_text_clean(comm);
 	if (tgid != p->pid)
-		return xsp_error_set(err, -EINVAL, XSP_STATUS_NO_TARGET,
-				     "%d is a thread (%s) of process %d; use -p %d, with -t %d for "
-				     "this thread alone",
-				     p->pid, comm, tgid, tgid, p->pid);
+		return xsp_error_set(
+			err, -EINVAL, XSP_STATUS_NO_TARGET,
+			"%d is a thread (%s) of process %d; use -p %d, with -t %d for this thread alone",
+			p->pid, comm, tgid, tgid, p->pid);
 	int ret = xsp_procfs_stat(p->opener, p->pid, &st);
 	if (ret < 0)
 		return no_such_process(p->opener, p->pid, err);
@@ -87,16 +86,15 @@ static int check_kind(const struct xsp_process *p, const char *status, struct xs
 	if (st.state == 'Z' && st.threads > 1 && p->to_read)
 		return 0;
 	if (st.state == 'Z' && st.threads > 1)
-		return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET,
-				     "the main thread of process %d (%s) has ended; the kernel "
-				     "lets nobody probe what is left of it. What its other "
-				     "threads do: xsptrace dump -p %d",
-				     p->pid, comm, p->pid);
+		return xsp_error_set(
+			err, -ESRCH, XSP_STATUS_NO_TARGET,
+			"the main thread of process %d (%s) has ended; the kernel lets nobody probe what is left of it. What its other threads do: xsptrace dump -p %d",
+			p->pid, comm, p->pid);
 	if (st.state == 'Z' || st.state == 'X')
-		return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET,
-				     "process %d (%s) has ended and is a zombie until its parent "
-				     "collects it",
-				     p->pid, comm);
+		return xsp_error_set(
+			err, -ESRCH, XSP_STATUS_NO_TARGET,
+			"process %d (%s) has ended and is a zombie until its parent collects it",
+			p->pid, comm);
 	return 0;
 }
 
@@ -114,10 +112,10 @@ static int check_program(const struct xsp_process *p, struct xsp_error *err)
 	close(fd);
 	if (n == (ssize_t)sizeof(ident) && memcmp(ident, ELFMAG, SELFMAG) == 0 &&
 	    ident[EI_CLASS] == ELFCLASS32)
-		return xsp_error_set(err, -ENOEXEC, XSP_STATUS_TARGET,
-				     "process %d runs a 32-bit program (%s); xsptrace traces "
-				     "64-bit programs only",
-				     p->pid, p->exe != NULL ? p->exe : "?");
+		return xsp_error_set(
+			err, -ENOEXEC, XSP_STATUS_TARGET,
+			"process %d runs a 32-bit program (%s); xsptrace traces 64-bit programs only",
+			p->pid, p->exe != NULL ? p->exe : "?");
 	return 0;
 }
 

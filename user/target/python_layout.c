@@ -183,9 +183,9 @@ int xsp_python_layout_from_offsets(const uint64_t words[XSP_PYTHON_OFFSETS], uin
 				     "Python %u.%u is not known here", version >> 8,
 				     version & 0xff);
 	if (!bad && words[2] != 0)
-		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_TARGET,
-				     "its Python runs without the GIL, whose objects are laid out "
-				     "in another way");
+		return xsp_error_set(
+			err, -ENOTSUP, XSP_STATUS_TARGET,
+			"its Python runs without the GIL, whose objects are laid out in another way");
 	*out = (struct xsp_python_layout){
 		.version = version,
 		.key = t->key,
