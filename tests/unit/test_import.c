@@ -305,7 +305,7 @@ Test(import, lines_that_were_seen_at_spans_are_no_calls)
 	cr_assert_str_eq(i.result.spans[0].name, "op");
 	cr_assert_eq(i.report.counts[XSP_IMPORT_LINES], 1);
 	cr_assert(xsp_import_line(&i.report, line, sizeof(line)));
-	cr_assert_str_eq(line, "not carried over: 1 lines of Python seen at spans");
+	cr_assert_str_eq(line, "not imported: 1 lines of Python seen at spans");
 	import_free(&i);
 }
 

@@ -426,7 +426,7 @@ static int read_trace(struct xsp_import *m, struct xsp_json_stream *s, struct xs
 			"%s is no Chrome trace (as torch.profiler and xsptrace write it): %s%s",
 			display_path,
 			state != XSP_JSON_OK ? why_not(state, error) : "it has no traceEvents",
-			state != XSP_JSON_OK ? ", in front of its first event" : "");
+			state != XSP_JSON_OK ? ", before its first event" : "");
 	m->report->why = why_not(state, error);
 	if (state == XSP_JSON_OK)
 		m->report->why = why_not_to_the_end(s);
@@ -602,31 +602,31 @@ static void append(struct line *l, const char *between, const char *fmt, ...)
 		l->used = l->size - 1;
 }
 
-static const char left_out[] = "left out", not_carried[] = "not carried over";
+static const char dropped[] = "dropped", not_imported[] = "not imported";
 
 static const struct {
 	enum xsp_import_count what;
 	const char *group; /* printed once, before its first row */
 	const char *text;
 } sayings[] = {
-	{XSP_IMPORT_NO_EVENT, left_out, "array elements that are no events"},
-	{XSP_IMPORT_NO_TIME, left_out, "events without a time that is a number"},
-	{XSP_IMPORT_NEGATIVE, left_out, "spans of negative length"},
-	{XSP_IMPORT_UNPAIRED, left_out, "ends (E) of nothing that began"},
-	{XSP_IMPORT_DEEP, left_out, "spans inside or beside too many others"},
-	{XSP_IMPORT_FLOWS, not_carried, "arrows"},
-	{XSP_IMPORT_COUNTERS, not_carried, "counter values"},
-	{XSP_IMPORT_INSTANTS, not_carried, "marks"},
-	{XSP_IMPORT_STATES, not_carried, "states of threads"},
-	{XSP_IMPORT_LINES, not_carried, "lines of Python seen at spans"},
-	{XSP_IMPORT_ASYNC, not_carried, "asynchronous events"},
-	{XSP_IMPORT_OTHER, not_carried, "events of other kinds"},
+	{XSP_IMPORT_NO_EVENT, dropped, "array elements that are not events"},
+	{XSP_IMPORT_NO_TIME, dropped, "events without a time that is a number"},
+	{XSP_IMPORT_NEGATIVE, dropped, "spans of negative length"},
+	{XSP_IMPORT_UNPAIRED, dropped, "ends (E) without a begin"},
+	{XSP_IMPORT_DEEP, dropped, "spans that are nested in, or overlap, too many others"},
+	{XSP_IMPORT_FLOWS, not_imported, "arrows"},
+	{XSP_IMPORT_COUNTERS, not_imported, "counter values"},
+	{XSP_IMPORT_INSTANTS, not_imported, "marks"},
+	{XSP_IMPORT_STATES, not_imported, "states of threads"},
+	{XSP_IMPORT_LINES, not_imported, "lines of Python seen at spans"},
+	{XSP_IMPORT_ASYNC, not_imported, "asynchronous events"},
+	{XSP_IMPORT_OTHER, not_imported, "events of other kinds"},
 	{XSP_IMPORT_OPEN, NULL, "spans (B) do not end"},
 	{XSP_IMPORT_OVERLAPPING, NULL,
 	 "spans overlap others of their thread: they are on rows of their own"},
 	{XSP_IMPORT_PARTS, NULL, "GPU activities are parts of longer ones: they count as whole"},
 	{XSP_IMPORT_CLIPPED, NULL,
-	 "spans went up to 1 us beyond what is around them, or into the next one: they end there"},
+	 "spans went up to 1 us beyond the span around them, or into the next one: they end there"},
 };
 
 bool xsp_import_line(const struct xsp_import_report *report, char *out, size_t size)

@@ -46,11 +46,9 @@ void xsp_torch_capture_sequence(const struct xsp_provider *self, struct xsp_modu
 	if (number == 0 || xsp_tls_variable_find(m, PEEK, &s.counter) < 0 ||
 	    xsp_tls_variable_find(m, THREAD_ID, &s.thread) < 0) {
 		if (list->count > 0)
-			snprintf(
-				list->note, sizeof(list->note), "--sequence is off for it: %s",
-				number == 0
-					? "autograd's nodes are laid out in a way not known here"
-					: "where its threads keep autograd's counter was not understood");
+			snprintf(list->note, sizeof(list->note), "--sequence is off for it: %s",
+				 number == 0 ? "the layout of autograd's nodes is unknown"
+					     : "autograd's counter was not found in its threads");
 		return;
 	}
 	list->sequence = s;

@@ -158,7 +158,7 @@ static int read_headers(struct xsp_elf *elf, const char *display_path, struct xs
 				     display_path, strerror(errno));
 	const char *why = refuse(&eh);
 	if (why == NULL && (size_t)n < sizeof(eh))
-		why = "is corrupt (cut off in its first header)";
+		why = "is corrupt (truncated in its first header)";
 	if (why != NULL)
 		return xsp_error_set(err, -ENOEXEC, XSP_STATUS_TARGET, "%s %s", display_path, why);
 	elf->type = eh.e_type;

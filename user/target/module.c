@@ -60,8 +60,7 @@ static int cannot_open(int code, const char *display_path, struct xsp_error *err
 				     display_path);
 	if (code == -ESTALE)
 		return xsp_error_set(err, code, XSP_STATUS_FAILED,
-				     "another file lies at %s than the one that is mapped",
-				     display_path);
+				     "the file at %s is not the one that is mapped", display_path);
 	return xsp_error_set(err, code,
 			     code == -EACCES || code == -EPERM ? XSP_STATUS_PERMISSION
 							       : XSP_STATUS_FAILED,

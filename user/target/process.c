@@ -46,7 +46,7 @@ static int no_such_process(const struct xsp_opener *o, pid_t pid, struct xsp_err
 	 * sees all folders: there EPERM means a process that has ended, which we may not signal */
 	if (!o->root && kill(pid, 0) < 0 && errno == EPERM)
 		return xsp_error_set(err, -EACCES, XSP_STATUS_PERMISSION,
-				     "no permission to look at process %d; %s", pid, way_out(o));
+				     "no permission to inspect process %d; %s", pid, way_out(o));
 	return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET,
 			     "there is no process %d (it may have ended)", pid);
 }
@@ -58,7 +58,7 @@ static int no_permission(const struct xsp_process *p, struct xsp_error *err)
 	memcpy(comm, p->comm, sizeof(comm));
 	xsp_text_clean(comm);
 	return xsp_error_set(err, -EACCES, XSP_STATUS_PERMISSION,
-			     "no permission to look at process %d (%s, of uid %u); %s", p->pid,
+			     "no permission to inspect process %d (%s, of uid %u); %s", p->pid,
 			     comm, p->uid, way_out(p->opener));
 }
 
@@ -88,7 +88,7 @@ static int check_kind(const struct xsp_process *p, const char *status, struct xs
 	if (st.state == 'Z' && st.threads > 1)
 		return xsp_error_set(
 			err, -ESRCH, XSP_STATUS_NO_TARGET,
-			"the main thread of process %d (%s) has ended; the kernel lets nobody probe what is left of it. What its other threads do: xsptrace dump -p %d",
+			"the main thread of process %d (%s) has ended; the kernel refuses probes on the rest of it. See what its other threads do: xsptrace dump -p %d",
 			p->pid, comm, p->pid);
 	if (st.state == 'Z' || st.state == 'X')
 		return xsp_error_set(

@@ -185,7 +185,7 @@ int xsp_python_layout_from_offsets(const uint64_t words[XSP_PYTHON_OFFSETS], uin
 	if (!bad && words[2] != 0)
 		return xsp_error_set(
 			err, -ENOTSUP, XSP_STATUS_TARGET,
-			"its Python runs without the GIL, whose objects are laid out in another way");
+			"its Python runs without the GIL, where objects have another layout");
 	*out = (struct xsp_python_layout){
 		.version = version,
 		.key = t->key,
@@ -222,6 +222,6 @@ int xsp_python_layout_from_offsets(const uint64_t words[XSP_PYTHON_OFFSETS], uin
 	out->text_ascii = ascii;
 	out->text_data = (uint16_t)(ascii + 16); /* utf8_length, utf8 */
 	return bad ? xsp_error_set(err, -ENOTSUP, XSP_STATUS_TARGET,
-				   "its Python does not say how it is laid out")
+				   "its Python does not describe its layout")
 		   : 0;
 }
