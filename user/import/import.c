@@ -609,7 +609,7 @@ static const struct {
 	const char *group; /* printed once, before its first row */
 	const char *text;
 } sayings[] = {
-	{XSP_IMPORT_NO_EVENT, dropped, "array elements that are not events"},
+	{XSP_IMPORT_NO_EVENT, dropped, "array elements that are no events"},
 	{XSP_IMPORT_NO_TIME, dropped, "events without a time that is a number"},
 	{XSP_IMPORT_NEGATIVE, dropped, "spans of negative length"},
 	{XSP_IMPORT_UNPAIRED, dropped, "ends (E) without a begin"},
