@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "target/glob.h"
+#include "target/patterns/glob.h"
 
 #if defined(__x86_64__)
 #define LIBS "/usr/lib/x86_64-linux-gnu/"

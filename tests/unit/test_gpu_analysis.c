@@ -9,7 +9,7 @@
 #include "analysis/rules/rules.h"
 #include "analysis/gpu/summary_gpu.h"
 #include "capture_builder.h"
-#include "catalog/gpu_peaks.h"
+#include "catalog/gpu/peaks.h"
 #include "export/export.h"
 
 enum { OP, STEP, LAUNCH, BATCH, DRIVER, PROBES };

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "target/python.h"
+#include "target/python/python.h"
 
 /* ---- lines ---- */
 

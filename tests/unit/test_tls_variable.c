@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/tls_variable.h"
+#include "probes/torch/tls_variable.h"
 
 #define LIBRARY XSP_WORKLOADS "/libtls.so"
 

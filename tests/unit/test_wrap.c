@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/wrap.h"
+#include "base/format/wrap.h"
 
 static char *wrapped(const char *text, size_t width)
 {

@@ -25,7 +25,7 @@ enum xsp_collective_role {
 struct xsp_collective {
 	const char *name; /* of the function: "allreduce", "ncclAllReduce" */
 	const char *
-		/* c10d: the parameters of the method, as in a schema (torch_schema.h); NULL:
+		/* c10d: the parameters of the method, as in a schema (catalog/torch/schema.h); NULL:
 		 * NCCL */
 		arguments;
 	/* no rank leaves it before all have entered it: it ends everywhere at the same moment */

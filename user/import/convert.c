@@ -8,7 +8,7 @@
 
 #include "base/grow.h"
 #include "catalog/allocators.h"
-#include "catalog/cuda_table.h"
+#include "catalog/gpu/cuda_table.h"
 
 /* A span, or the begin (B) or end (E) of one. */
 struct pair {

@@ -15,7 +15,7 @@
 
 #include "base/grow.h"
 #include "base/search.h"
-#include "catalog/cuda_table.h"
+#include "catalog/gpu/cuda_table.h"
 
 #define STACK_TOP 0x7fff00000000ULL
 #define FRAME 16U

@@ -13,7 +13,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "base/file_io.h"
+#include "base/files/file_io.h"
 #include "base/grow.h"
 #include "import/import_private.h"
 

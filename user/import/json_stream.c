@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 
 #define WINDOW_FIRST ((size_t)1 << 20)
 

@@ -4,7 +4,7 @@
 #ifndef XSP_IMPORT_OPEN_H
 #define XSP_IMPORT_OPEN_H
 
-#include "base/new_file.h"
+#include "base/files/new_file.h"
 #include "capture/capture.h"
 #include "import/import.h"
 

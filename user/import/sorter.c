@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file_io.h"
+#include "base/files/file_io.h"
 #include "base/grow.h"
-#include "base/new_file.h"
+#include "base/files/new_file.h"
 
 #define UNIT 8U /* records are at multiples of it */
 #define OUT_SIZE ((size_t)1 << 20)

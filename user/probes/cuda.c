@@ -8,7 +8,7 @@
  * calls that may run the user's own code, and for functions of these names outside NVIDIA's
  * libraries: a wrapper may throw.
  */
-#include "catalog/cuda_table.h"
+#include "catalog/gpu/cuda_table.h"
 #include "base/path.h"
 #include "probes/probe.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/glob.h"
+#include "target/patterns/glob.h"
 
 bool xsp_selection_includes(const struct xsp_selection *selection,
 			    const struct xsp_provider *provider, const char *name)

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "catalog/relay.h"
 #include "catalog/scope.h"
-#include "target/glob.h"
+#include "target/patterns/glob.h"
 #include "target/module.h"
 #include "xsptrace/args.h"
 #include "xsptrace/details.h"

@@ -173,7 +173,7 @@ long xsp_module_inbound(struct xsp_module *m, uint64_t low, uint64_t high,
 			const struct xsp_inbound **out);
 
 /* For unwinding: the FDE that covers addr, and the bytes of .eh_frame in which it is (the next call
- * may change both). Types: target/eh_frame.h. -ENOENT if there is none. */
+ * may change both). Types: target/elf/eh_frame.h. -ENOENT if there is none. */
 struct xsp_fde;
 int xsp_module_fde(struct xsp_module *m, uint64_t addr, struct xsp_fde *out, const uint8_t **data);
 

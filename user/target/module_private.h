@@ -3,8 +3,8 @@
 #ifndef XSP_TARGET_MODULE_PRIVATE_H
 #define XSP_TARGET_MODULE_PRIVATE_H
 
-#include "target/eh_frame.h"
-#include "target/elf_file.h"
+#include "target/elf/eh_frame.h"
+#include "target/elf/file.h"
 #include "target/module.h"
 
 /* Code is read through direct-mapped blocks. Functions are small and come in address order, so one
@@ -76,7 +76,7 @@ struct xsp_module {
 void xsp_symbol_cache_clear(struct xsp_symbol_cache *c);
 
 /* Opens the separate debug file of exactly the module's build id, if there is one;
- * elf_symbols.c. */
+ * target/elf/symbols.c. */
 bool xsp_module_debug_file(const struct xsp_module *m, struct xsp_elf *elf);
 
 #endif

@@ -19,7 +19,7 @@
 #include "base/search.h"
 #include "base/u64map.h"
 #include "catalog/compilers.h"
-#include "target/elf_file.h"
+#include "target/elf/file.h"
 #include "procfs/map_line.h"
 #include "target/module.h"
 #include "target/perf_map.h"

@@ -5,8 +5,8 @@
  */
 #include <errno.h>
 
-#include "target/dwarf_cursor.h"
-#include "target/eh_frame.h"
+#include "target/elf/dwarf_cursor.h"
+#include "target/elf/eh_frame.h"
 #include "target/unwind.h"
 
 /* Others wait while programs run. So there are limits: the bytes of one program (node has one of
