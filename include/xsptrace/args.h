@@ -38,13 +38,13 @@ enum xsp_args_kind {
 	XSP_ARGS_TENSOR = 2, /* at::Tensor at the address in the slot */
 	/* optional<at::Tensor> at that address; `flag`: the offset of its flag */
 	XSP_ARGS_OPTIONAL_TENSOR = 3,
-	XSP_ARGS_TENSORS =
-		4, /* ArrayRef<Tensor>: address of the first in `slot`, length in `second` */
+	/* ArrayRef<Tensor>: address of the first in `slot`, length in `second` */
+	XSP_ARGS_TENSORS = 4,
 	XSP_ARGS_TENSORS_BEHIND = 5, /* IListRef<Tensor> at the address in the slot */
 	XSP_ARGS_VECTOR = 6, /* std::vector<Tensor> at the address in the slot */
 	XSP_ARGS_ARRAY = 7, /* elements of `element` bytes: address in `slot`, length in `second` */
-	XSP_ARGS_ARRAY_BEHIND =
-		8, /* {?, address, length} at the address in the slot, 8 bytes each */
+	/* {?, address, length} at the address in the slot, 8 bytes each */
+	XSP_ARGS_ARRAY_BEHIND = 8,
 	XSP_ARGS_VALUES = 9, /* only in records: the first elements of the tensor before */
 };
 

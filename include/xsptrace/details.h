@@ -5,8 +5,8 @@
 
 /* What is recorded of a span beside its times: bits of xsp_selection.details. */
 enum xsp_detail {
-	XSP_DETAIL_SHAPES =
-		1 << 0, /* --shapes: dimensions, strides and types of tensor arguments */
+	/* --shapes: dimensions, strides and types of tensor arguments */
+	XSP_DETAIL_SHAPES = 1 << 0,
 	XSP_DETAIL_OUTPUTS = 1 << 1, /* --shapes=all: the same for results */
 	XSP_DETAIL_INPUTS = 1 << 2, /* --inputs: arguments that are no tensors */
 	XSP_DETAIL_VALUES = 1 << 3, /* --inputs=values: first elements of small tensors */

@@ -146,8 +146,8 @@ enum xsp_section_type {
 	/* SAMPLE, WAIT, only up to the recorder, which makes a STACK of it: struct
 	 * xsp_stack_copy */
 	XSP_SECTION_COPY = 14,
-	XSP_SECTION_PROCESS_MEMORY =
-		15, /* MEMORY, added by the recorder: struct xsp_process_memory */
+	/* MEMORY, added by the recorder: struct xsp_process_memory */
+	XSP_SECTION_PROCESS_MEMORY = 15,
 	/* SAMPLE, WAIT; value: the number of the kernel's own stack. The capture has the
 	 * functions */
 	XSP_SECTION_KERNEL = 16,
@@ -256,8 +256,8 @@ enum xsp_wait_class {
 	XSP_WAIT_CLASSES = 16, /* a power of two */
 };
 enum xsp_wait_flag {
-	XSP_WAIT_BEFORE =
-		1 << 0, /* it had left before it was watched: left_ns is when that began */
+	/* it had left before it was watched: left_ns is when that began */
+	XSP_WAIT_BEFORE = 1 << 0,
 	XSP_WAIT_OPEN = 1 << 1, /* it had not run again when the recording ended: head.time_ns */
 	XSP_WAIT_INTERRUPT = 1 << 2, /* the kernel woke it: a timer, a device */
 	XSP_WAIT_IO = 1 << 3, /* the kernel counts it as waiting for input or output */

@@ -328,8 +328,8 @@ enum xsp_gpu_failure {
 	XSP_GPU_FAIL_OLD_CUPTI = 2, /* libcupti lacks a function that is needed; text: which */
 	XSP_GPU_FAIL_CALL = 3, /* a CUPTI call failed; text: "cuptiX: message" */
 	XSP_GPU_FAIL_HELD = 4, /* another profiler holds CUPTI; text: its name, if CUPTI says it */
-	XSP_GPU_FAIL_TAKEN =
-		5, /* another profiler started during the window: records may be missing */
+	/* another profiler started during the window: records may be missing */
+	XSP_GPU_FAIL_TAKEN = 5,
 	XSP_GPU_FAIL_CLOCK = 6, /* CUPTI cannot use our clock */
 	XSP_GPU_FAIL_MEMORY = 7, /* no memory for buffers */
 };

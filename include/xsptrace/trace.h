@@ -148,8 +148,8 @@ struct xsp_trace_wait {
 	uint32_t pid, tid;
 	/* threads: the one that held the lock, the one that woke it; 0: unknown */
 	uint32_t owner, waker;
-	const char *
-		reason; /* until it was woken: "lock", "disk", "sleep" ...; "runnable": it was not waiting */
+	/* until it was woken: "lock", "disk", "sleep" ...; "runnable": it was not waiting */
+	const char *reason;
 	const char *place; /* line of the program: "train.py:21 train_step"; NULL: unknown */
 };
 

@@ -24,10 +24,9 @@ enum xsp_collective_role {
 #define XSP_COLLECTIVE_NO_WORD 0xff
 struct xsp_collective {
 	const char *name; /* of the function: "allreduce", "ncclAllReduce" */
-	const char *
-		/* c10d: the parameters of the method, as in a schema (catalog/torch/schema.h); NULL:
-		 * NCCL */
-		arguments;
+	/* c10d: the parameters of the method, as in a schema (torch/schema.h); NULL:
+	 * NCCL */
+	const char *arguments;
 	/* no rank leaves it before all have entered it: it ends everywhere at the same moment */
 	bool meets;
 	/* NCCL: the numbers of these arguments, from 0, or XSP_COLLECTIVE_NO_WORD */

@@ -8,10 +8,10 @@
 
 /* Most providers have none: their probes are functions or named ranges. */
 enum xsp_provider_trait {
-	XSP_PROVIDER_CUDA_CALLS = 1 << 0, /* symbols are calls of CUDA's API: cuda_table.h */
+	XSP_PROVIDER_CUDA_CALLS = 1 << 0, /* symbols are calls of CUDA's API: gpu/cuda_table.h */
 	XSP_PROVIDER_GPU_RECORDS = 1 << 1, /* passes on the agent's records: xsptrace/gpu.h */
-	XSP_PROVIDER_OPERATORS =
-		1 << 2, /* functions are operators with a schema: catalog/torch/schema.h */
+	/* functions are operators with a schema: torch/schema.h */
+	XSP_PROVIDER_OPERATORS = 1 << 2,
 	XSP_PROVIDER_SCOPES = 1 << 3, /* each call says its scope: XSP_SCOPE_OWN */
 	/* it has no probes: read from a Chrome trace, where symbols of functions and ranges were
 	 * categories */

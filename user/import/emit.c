@@ -50,9 +50,8 @@ struct emitter {
 	int64_t offset; /* from times of the trace to those of the capture */
 	struct lane *lanes;
 	size_t lane_count, lane_capacity;
-	uint32_t *
-		/* lanes with open spans; the first one is that whose innermost span ends first */
-		heap;
+	/* lanes with open spans; the first one is that whose innermost span ends first */
+	uint32_t *heap;
 	size_t heap_count, heap_capacity;
 	/* the batch at hand */
 	struct {

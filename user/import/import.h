@@ -46,9 +46,8 @@ enum xsp_import_count {
 
 struct xsp_import_report {
 	uint64_t counts[XSP_IMPORT_COUNTS];
-	uint64_t
-		/* the byte of the (unpacked) text at which reading ended early; 0: it did not */
-		read_to;
+	/* the byte of the (unpacked) text at which reading ended early; 0: it did not */
+	uint64_t read_to;
 	const char *why; /* then the reason: "it ends there", ... */
 };
 

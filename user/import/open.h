@@ -9,10 +9,9 @@
 #include "import/import.h"
 
 struct xsp_open_options {
-	struct xsp_new_file *
-		/* the capture to make from a trace; NULL: a file without a name, which goes with
-		 * the reader */
-		into;
+	/* the capture to make from a trace; NULL: a file without a name, which goes with the
+	 * reader */
+	struct xsp_new_file *into;
 	void (*progress)(void *ctx,
 			 double share); /* called now and then while a trace is read; may be NULL */
 	void *ctx;

@@ -69,13 +69,11 @@ struct xsp_probe {
 	 * else its own */
 	uint32_t pair;
 	uint32_t order; /* used by the plan */
-	struct xsp_range_spec
-		/* RANGE_BEGIN, RANGE_LABEL, NAMED_SPAN, VALUE: what it reads from the target */
-		range;
-	struct xsp_detail_spec
-		/* SPAN, NAMED_SPAN, RANGE_BEGIN: sections of its events. With RESULT or OUTPUTS the
-		 * exits are `ret`s */
-		detail;
+	/* RANGE_BEGIN, RANGE_LABEL, NAMED_SPAN, VALUE: what it reads from the target */
+	struct xsp_range_spec range;
+	/* SPAN, NAMED_SPAN, RANGE_BEGIN: sections of its events. With RESULT or OUTPUTS the
+	 * exits are `ret`s */
+	struct xsp_detail_spec detail;
 	/* for names that are addresses: turns the resolved text into what outputs show; or NULL */
 	void (*rename)(char *text, size_t size);
 	/* with ARGS or OUTPUTS; else NULL. The list owns it */

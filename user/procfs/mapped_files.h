@@ -20,9 +20,8 @@ struct xsp_mapped_file {
 struct xsp_mapped_files {
 	struct xsp_mapped_file *files;
 	size_t count;
-	struct xsp_mapped_file *
-		/* the other executable mappings of these files, as node's second code segment */
-		further;
+	/* the other executable mappings of these files, as node's second code segment */
+	struct xsp_mapped_file *further;
 	size_t further_count;
 };
 
