@@ -95,19 +95,10 @@ static int add_entry(const struct xsp_provider *self, struct xsp_module *m,
 {
 	struct xsp_symbol s;
 
-	if (xsp_module_find(m, name, &s) < 0 || s.ifunc || !xsp_module_is_code(m, s.addr) ||
-	    !xsp_selection_includes(selection, self, name))
+	if (!xsp_probe_function(m, name, &s) || !xsp_selection_includes(selection, self, name))
 		return 0;
-	struct xsp_probe p = {
-		.provider = self->name,
-		.action = XSP_ACTION_SPAN,
-		.addr = s.addr,
-		.size = s.size,
-		.offset = s.offset,
-		.no_exceptions = !e->calls_back && is_nvidias(m),
-		.symbol = (char *)(uintptr_t)name,
-		.name = (char *)(uintptr_t)name,
-	};
+	struct xsp_probe p = xsp_probe_on(self, XSP_ACTION_SPAN, &s, NULL);
+	p.no_exceptions = !e->calls_back && is_nvidias(m);
 	if (selection->details & XSP_DETAIL_CUDA) {
 		p.detail = detail(e, &p.args_read);
 		capture_name(e, &p);
@@ -127,6 +118,7 @@ static int find_cuda(const struct xsp_provider *self, struct xsp_module *m,
 {
 	int rc = 0;
 
+	(void)err;
 	for (size_t i = 0; i < xsp_cuda_entry_count && rc == 0; i++) {
 		const struct xsp_cuda_entry *e = &xsp_cuda_entries[i];
 		char name[96];
@@ -137,7 +129,7 @@ static int find_cuda(const struct xsp_provider *self, struct xsp_module *m,
 			rc = add_entry(self, m, e, name, selection, list);
 		}
 	}
-	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory") : 0;
+	return rc;
 }
 
 const struct xsp_provider xsp_provider_cuda = {

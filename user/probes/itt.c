@@ -9,29 +9,6 @@
 #include "catalog/values.h"
 
 /*
- * void __itt_task_begin(const __itt_domain *domain, __itt_id taskid, __itt_id parentid,
- *                       __itt_string_handle *name)      (ittapi, include/ittnotify.h)
- * __itt_id is a struct of 24 bytes, passed in memory: so `name` is the second register. Its first
- * member is strA, a C string.
- */
-static const struct xsp_range_row task = {
-	.name = "__itt_task",
-	.nests = true,
-	.relay = XSP_RELAY_COLLECTOR,
-	.parts = {{
-			  .action = XSP_ACTION_RANGE_BEGIN,
-			  .symbols = {"__itt_task_begin"},
-			  .spec = {.name = XSP_RANGE_NAME_TEXT,
-				   .text = {.base = 1, .deref = 1},
-				   .length = {.base = XSP_OPERAND_NONE}},
-		  },
-		  {
-			  .action = XSP_ACTION_RANGE_END,
-			  .symbols = {"__itt_task_end"},
-		  }},
-};
-
-/*
  * The collector decides what a counter is. The part in programs and Intel's reference collector
  * (ittapi, src/ittnotify_refcol) both use a struct __itt_counter_info: 0 char *nameA; 32 int type.
  * That of another collector has no valid type there, and is not reported.
@@ -64,7 +41,29 @@ static const struct xsp_range_row task = {
 		}},                                                                                \
 	}
 
-static const struct xsp_range_row values[] = {
+static const struct xsp_range_row rows[] = {
+	/*
+	 * void __itt_task_begin(const __itt_domain *domain, __itt_id taskid, __itt_id parentid,
+	 *                       __itt_string_handle *name)      (ittapi, include/ittnotify.h)
+	 * __itt_id is a struct of 24 bytes, passed in memory: so `name` is the second register. Its first
+	 * member is strA, a C string.
+	 */
+	{
+		.name = "__itt_task",
+		.nests = true,
+		.relay = XSP_RELAY_COLLECTOR,
+		.parts = {{
+				  .action = XSP_ACTION_RANGE_BEGIN,
+				  .symbols = {"__itt_task_begin"},
+				  .spec = {.name = XSP_RANGE_NAME_TEXT,
+					   .text = {.base = 1, .deref = 1},
+					   .length = {.base = XSP_OPERAND_NONE}},
+			  },
+			  {
+				  .action = XSP_ACTION_RANGE_END,
+				  .symbols = {"__itt_task_end"},
+			  }},
+	},
 	VALUE("counter", "counter_set_value", NAME_OF_COUNTER, VALUE_OF_COUNTER(1)),
 	VALUE("counter", "counter_set_value_ex", NAME_OF_COUNTER, VALUE_OF_COUNTER(3)),
 	VALUE("counter", "counter_set_value_v3", NAME_OF_COUNTER, VALUE_OF_COUNTER(1)),
@@ -81,20 +80,10 @@ static const struct xsp_range_row values[] = {
 	VALUE("metadata", "metadata_add_with_scope", NAME_OF_HANDLE(2), ELEMENT(3, 4, 5)),
 };
 
-static int find_itt(const struct xsp_provider *self, struct xsp_module *m,
-		    const struct xsp_selection *selection, struct xsp_probe_list *list,
-		    struct xsp_error *err)
-{
-	(void)selection;
-	int rc = xsp_ranges_add(self, m, &task, 1, list, err);
-	return rc < 0 ? rc
-		      : xsp_ranges_add(self, m, values, sizeof(values) / sizeof(values[0]), list,
-				       err);
-}
-
 const struct xsp_provider xsp_provider_itt = {
 	.name = "itt",
 	.help = "ITT tasks, counters and metadata, where a collector library is loaded",
 	.by_default = true,
-	.find = find_itt,
+	.ranges = rows,
+	.range_count = sizeof(rows) / sizeof(rows[0]),
 };

@@ -15,17 +15,10 @@ static struct xsp_probe probe_of(const struct xsp_provider *self,
 				 const struct xsp_allocator_function *f, const struct xsp_symbol *s,
 				 unsigned details)
 {
-	struct xsp_probe p = {
-		.provider = self->name,
-		.action = XSP_ACTION_MEMORY,
-		.addr = s->addr,
-		.size = s->size,
-		.offset = s->offset,
-		.detail = {.exit = 1U << XSP_SECTION_WORDS, .words = (uint8_t)f->count},
-		.symbol = (char *)(uintptr_t)f->symbol,
-		.name = (char *)(uintptr_t)f->name,
-	};
+	struct xsp_probe p = xsp_probe_on(self, XSP_ACTION_MEMORY, s, f->name);
 
+	p.detail.exit = 1U << XSP_SECTION_WORDS;
+	p.detail.words = (uint8_t)f->count;
 	for (unsigned i = 0; i < f->count; i++) {
 		p.detail.word[i] = (struct xsp_operand){.base = (uint8_t)(f->first + i)};
 		p.args_read |= 1U << (f->first + i);
@@ -36,11 +29,6 @@ static struct xsp_probe probe_of(const struct xsp_provider *self,
 	return p;
 }
 
-static bool find(struct xsp_module *m, const char *symbol, struct xsp_symbol *s)
-{
-	return xsp_module_find(m, symbol, s) >= 0 && !s->ifunc && xsp_module_is_code(m, s->addr);
-}
-
 static long find_torch(const struct xsp_provider *self, struct xsp_module *m, unsigned details,
 		       struct xsp_probe_list *list)
 {
@@ -49,7 +37,7 @@ static long find_torch(const struct xsp_provider *self, struct xsp_module *m, un
 	for (size_t i = 0; i < xsp_allocator_function_count && rc >= 0; i++) {
 		const struct xsp_allocator_function *f = &xsp_allocator_functions[i];
 		struct xsp_symbol s;
-		if (!find(m, f->symbol, &s))
+		if (!xsp_probe_function(m, f->symbol, &s))
 			continue;
 		const struct xsp_probe p = probe_of(self, f, &s, details);
 		rc = xsp_probe_list_add(list, &p);
@@ -65,18 +53,11 @@ static struct xsp_probe heap_probe(const struct xsp_provider *self,
 					       [XSP_HEAP_FACTOR] = f->factor,
 					       [XSP_HEAP_OLD] = f->old,
 					       [XSP_HEAP_RESULT] = f->result};
-	struct xsp_probe p = {
-		.provider = self->name,
-		.action = XSP_ACTION_HEAP,
-		.addr = s->addr,
-		.size = s->size,
-		.offset = s->offset,
-		.no_exceptions = never_throws && !f->throws,
-		.detail = {.entry = 1U << XSP_SECTION_WORDS, .words = XSP_HEAP_WORDS},
-		.symbol = (char *)(uintptr_t)f->symbol,
-		.name = (char *)(uintptr_t)f->name,
-	};
+	struct xsp_probe p = xsp_probe_on(self, XSP_ACTION_HEAP, s, f->name);
 
+	p.no_exceptions = never_throws && !f->throws;
+	p.detail.entry = 1U << XSP_SECTION_WORDS;
+	p.detail.words = XSP_HEAP_WORDS;
 	if (f->bytes != XSP_HEAP_NONE)
 		p.detail.exit = 1U << XSP_SECTION_RESULT;
 	for (unsigned i = 0; i < XSP_HEAP_WORDS; i++) {
@@ -108,7 +89,7 @@ static long find_heap(const struct xsp_provider *self, struct xsp_module *m,
 	const bool never_throws = xsp_heap_never_throws(soname);
 	for (size_t i = 0; i < xsp_heap_function_count && rc >= 0; i++) {
 		const struct xsp_heap_function *f = &xsp_heap_functions[i];
-		const bool found = find(m, f->symbol, &s);
+		const bool found = xsp_probe_function(m, f->symbol, &s);
 		if (!found && i == 0)
 			return 0;
 		if (!found || is_listed(list, &s))
@@ -125,11 +106,12 @@ static int find_allocators(const struct xsp_provider *self, struct xsp_module *m
 {
 	long rc = 0;
 
+	(void)err;
 	if (selection->details & XSP_DETAIL_MEMORY)
 		rc = find_torch(self, m, selection->details, list);
 	if (rc >= 0 && (selection->details & XSP_DETAIL_MALLOC))
 		rc = find_heap(self, m, list);
-	return rc < 0 ? xsp_error_set(err, (int)rc, XSP_STATUS_FAILED, "out of memory") : 0;
+	return rc < 0 ? (int)rc : 0;
 }
 
 const struct xsp_provider xsp_provider_memory = {

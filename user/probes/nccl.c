@@ -61,24 +61,17 @@ static int find_nccl(const struct xsp_provider *self, struct xsp_module *m,
 	const struct xsp_collective *call = xsp_nccl_calls;
 	struct xsp_symbol s;
 
+	(void)err;
 	for (size_t i = 0; i < other_count || call->name != NULL; i++) {
 		const char *name = i < other_count ? others[i] : call++->name;
-		if (xsp_module_find(m, name, &s) < 0 || s.ifunc || !xsp_module_is_code(m, s.addr) ||
+		if (!xsp_probe_function(m, name, &s) ||
 		    !xsp_selection_includes(selection, self, name))
 			continue;
 		const struct xsp_collective_symbol c = xsp_collective_of(name);
-		struct xsp_probe p = {
-			.provider = self->name,
-			.action = XSP_ACTION_SPAN,
-			.addr = s.addr,
-			.size = s.size,
-			.offset = s.offset,
-			.symbol = (char *)(uintptr_t)name,
-			.name = (char *)(uintptr_t)name,
-		};
+		struct xsp_probe p = xsp_probe_on(self, XSP_ACTION_SPAN, &s, NULL);
 		capture_arguments(&p, &c);
 		if (xsp_probe_list_add(list, &p) < 0)
-			return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+			return -ENOMEM;
 	}
 	return 0;
 }

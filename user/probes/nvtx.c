@@ -94,17 +94,10 @@ static const struct xsp_range_row rows[] = {
 	},
 };
 
-static int find_ranges(const struct xsp_provider *self, struct xsp_module *m,
-		       const struct xsp_selection *selection, struct xsp_probe_list *list,
-		       struct xsp_error *err)
-{
-	(void)selection;
-	return xsp_ranges_add(self, m, rows, sizeof(rows) / sizeof(rows[0]), list, err);
-}
-
 const struct xsp_provider xsp_provider_nvtx = {
 	.name = "nvtx",
 	.help = "NVTX ranges and payloads, where libnvToolsExt is loaded",
 	.by_default = true,
-	.find = find_ranges,
+	.ranges = rows,
+	.range_count = sizeof(rows) / sizeof(rows[0]),
 };

@@ -31,6 +31,9 @@ struct xsp_probe_arguments {
 	char schema[];
 };
 
+struct xsp_provider;
+struct xsp_range_row;
+
 /* What happens at a function. */
 enum xsp_probe_action {
 	XSP_ACTION_SPAN = 0, /* entry and every exit: a span */
@@ -97,6 +100,11 @@ struct xsp_probe_list {
 	struct xsp_sequence_spec sequence;
 };
 
+/* Does the module have this function, in its code and not as a resolver of it? */
+bool xsp_probe_function(struct xsp_module *m, const char *symbol, struct xsp_symbol *out);
+/* A probe on a function with what every probe needs. `name`: what outputs show; NULL: the symbol. */
+struct xsp_probe xsp_probe_on(const struct xsp_provider *self, enum xsp_probe_action action,
+			      const struct xsp_symbol *function, const char *name);
 /* Adds a copy of `p` with its strings. Returns its index, or a negative errno. */
 long xsp_probe_list_add(struct xsp_probe_list *list, const struct xsp_probe *p);
 void xsp_probe_list_clear(struct xsp_probe_list *list);
@@ -136,9 +144,13 @@ struct xsp_provider {
 	/* shown names are known before attach: -e NAME:GLOB selects by them, and its find() asks
 	 * xsp_selection_includes() */
 	bool names_known;
+	/* Adds probes to the list. A negative errno without *err is a lack of memory. NULL: adds
+	 * the rows of `ranges` (probes/ranges.h) */
 	int (*find)(const struct xsp_provider *self, struct xsp_module *m,
 		    const struct xsp_selection *selection, struct xsp_probe_list *list,
 		    struct xsp_error *err);
+	const struct xsp_range_row *ranges;
+	size_t range_count;
 };
 
 /* Does the user want what this provider shows as `name`? */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "catalog/providers.h"
+#include "probes/ranges.h"
 
 /* clang-format off */
 const struct xsp_provider *const xsp_providers[] = {
@@ -44,10 +45,9 @@ const struct xsp_provider *xsp_provider_at(int row)
 
 int xsp_provider_index(const char *name)
 {
-	for (int i = 0; xsp_providers[i] != NULL; i++)
-		if (!xsp_providers[i]->internal && strcmp(xsp_providers[i]->name, name) == 0)
-			return i;
-	return -1;
+	const int row = xsp_provider_row(name);
+
+	return row >= 0 && !xsp_providers[row]->internal ? row : -1;
 }
 
 /* As a whole, or for some of its names? */
@@ -145,11 +145,14 @@ int xsp_find_probes(struct xsp_module *m, const struct xsp_selection *selection,
 			continue;
 		struct xsp_selection its = *selection;
 		its.whole = (selection->providers & 1ULL << i) != 0;
-		int rc = p->find(p, m, &its, list, err);
-		if (rc < 0)
+		int rc = p->find != NULL ? p->find(p, m, &its, list, err)
+					 : xsp_ranges_add(p, m, p->ranges, p->range_count, list);
+		if (rc < 0) {
+			xsp_out_of_memory(err);
 			return rc;
+		}
 	}
-	if (selection->scopes != 0 && keep_scopes(list, selection->scopes) < 0)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
-	return 0;
+	return selection->scopes != 0 && keep_scopes(list, selection->scopes) < 0
+		       ? xsp_out_of_memory(err)
+		       : 0;
 }

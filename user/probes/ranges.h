@@ -41,10 +41,8 @@ struct xsp_range_row {
 	struct xsp_range_part parts[XSP_RANGE_PARTS];
 };
 
-/* Adds the rows of which the module has all parts (optional ones may be missing). Returns 0, or a
- * negative errno with err set. */
+/* Adds the rows of which the module has all parts (optional ones may be missing). 0 or -ENOMEM. */
 int xsp_ranges_add(const struct xsp_provider *self, struct xsp_module *m,
-		   const struct xsp_range_row *rows, size_t count, struct xsp_probe_list *list,
-		   struct xsp_error *err);
+		   const struct xsp_range_row *rows, size_t count, struct xsp_probe_list *list);
 
 #endif

@@ -41,17 +41,10 @@ static const struct xsp_range_row rows[] = {
 	},
 };
 
-static int find_record_function(const struct xsp_provider *self, struct xsp_module *m,
-				const struct xsp_selection *selection, struct xsp_probe_list *list,
-				struct xsp_error *err)
-{
-	(void)selection;
-	return xsp_ranges_add(self, m, rows, sizeof(rows) / sizeof(rows[0]), list, err);
-}
-
 const struct xsp_provider xsp_provider_record_function = {
 	.name = "record_function",
 	.help = "regions and values named with <xsptrace/record_function.h>",
 	.by_default = true,
-	.find = find_record_function,
+	.ranges = rows,
+	.range_count = sizeof(rows) / sizeof(rows[0]),
 };

@@ -60,24 +60,16 @@ static bool is_rust_landing(const char *symbol)
 }
 
 static int add_mark(const struct xsp_provider *self, struct xsp_module *m,
-		    const struct xsp_symbol *s, const char *name, enum xsp_probe_action action,
-		    struct xsp_probe_list *list, struct xsp_error *err)
+		    const struct xsp_symbol *s, enum xsp_probe_action action,
+		    struct xsp_probe_list *list)
 {
-	struct xsp_probe p = {
-		.provider = self->name,
-		.action = action,
-		.args_read = action == XSP_ACTION_LONGJMP,
-		.addr = s->addr,
-		.size = s->size,
-		.offset = s->offset,
-		.symbol = (char *)(uintptr_t)name,
-		.name = (char *)(uintptr_t)name,
-	};
+	struct xsp_probe p = xsp_probe_on(self, action, s, NULL);
 
+	p.args_read = action == XSP_ACTION_LONGJMP;
 	if (s->offset == 0 || !xsp_module_is_code(m, s->addr))
 		return 0;
 	long rc = xsp_probe_list_add(list, &p);
-	return rc < 0 ? xsp_error_set(err, (int)rc, XSP_STATUS_FAILED, "out of memory") : 0;
+	return rc < 0 ? (int)rc : 0;
 }
 
 static int find_marks(const struct xsp_provider *self, struct xsp_module *m,
@@ -90,18 +82,18 @@ static int find_marks(const struct xsp_provider *self, struct xsp_module *m,
 	int rc = 0;
 
 	(void)selection;
+	(void)err;
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]) && rc == 0; i++) {
 		struct xsp_symbol s;
 		if ((libc || !marks[i].of_libc) && xsp_module_find(m, marks[i].symbol, &s) == 0)
-			rc = add_mark(self, m, &s, marks[i].symbol, marks[i].action, list, err);
+			rc = add_mark(self, m, &s, marks[i].action, list);
 	}
 	if (rc < 0 || !xsp_module_may_name(m, "std9panicking") ||
 	    xsp_module_symbols(m, &symbols, &count, NULL) < 0)
 		return rc;
 	for (size_t i = 0; i < count && rc == 0; i++)
 		if (is_rust_landing(symbols[i].name))
-			rc = add_mark(self, m, &symbols[i], symbols[i].name, XSP_ACTION_UNWIND,
-				      list, err);
+			rc = add_mark(self, m, &symbols[i], XSP_ACTION_UNWIND, list);
 	return rc;
 }
 

@@ -422,29 +422,15 @@ unsigned xsp_torch_outputs(const struct xsp_torch_schema *s, bool *list)
 
 /* ---- c10::TensorImpl ---- */
 
-const struct xsp_tensor_layout xsp_torch_layouts[XSP_TORCH_LAYOUTS] = {
-	{.words = 23,
-	 .sizes = 9,
-	 .numel = 21,
-	 .type = 22,
-	 .storage = 3,
-	 .storage_offset = 20,
-	 .data = 3},
-	{.words = 22,
-	 .sizes = 8,
-	 .numel = 20,
-	 .type = 21,
-	 .storage = 2,
-	 .storage_offset = 19,
-	 .data = 2},
-	{.words = 21,
-	 .sizes = 7,
-	 .numel = 19,
-	 .type = 20,
-	 .storage = 2,
-	 .storage_offset = 18,
-	 .data = 2},
-};
+/* From the sizes on, all versions are alike. */
+#define LAYOUT(at_sizes, at_storage)                                                               \
+	{                                                                                          \
+		.words = (at_sizes) + 14, .sizes = (at_sizes), .numel = (at_sizes) + 12,           \
+		.type = (at_sizes) + 13, .storage = (at_storage),                                  \
+		.storage_offset = (at_sizes) + 11, .data = (at_storage)                            \
+	}
+const struct xsp_tensor_layout xsp_torch_layouts[XSP_TORCH_LAYOUTS] = {LAYOUT(9, 3), LAYOUT(8, 2),
+								       LAYOUT(7, 2)};
 
 /* c10/core/ScalarType.h, AT_FORALL_SCALAR_TYPES_WITH_COMPLEX_AND_QINTS: the index of a TypeMeta is
  * that of its ScalarType. From 18 on they are those of 2.x; 1.13 ends there. */

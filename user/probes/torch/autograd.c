@@ -48,29 +48,21 @@ static const struct xsp_symbol *find_prefix(struct xsp_module *m, const char *pr
 }
 
 int xsp_torch_find_backward(const struct xsp_provider *self, struct xsp_module *m,
-			    struct xsp_probe_list *list, struct xsp_error *err)
+			    struct xsp_probe_list *list)
 {
 	const struct xsp_symbol *s = find_prefix(m, EVALUATE_FUNCTION);
 
 	if (s == NULL)
 		return 0;
-	struct xsp_probe p = {
-		.provider = self->name,
-		.action = XSP_ACTION_NAMED_SPAN,
-		.scope = XSP_SCOPE_BACKWARD,
-		.args_read = 1U << NODE_ARGUMENT,
-		.addr = s->addr,
-		.size = s->size,
-		.offset = s->offset,
-		.range = {.name = XSP_RANGE_NAME_VTABLE,
-			  .text = {.base = NODE_ARGUMENT, .deref = 1},
-			  .length = {.base = XSP_OPERAND_NONE}},
-		.rename = xsp_torch_name_node,
-		.symbol = (char *)(uintptr_t)s->name,
-		.name = (char *)(uintptr_t) "autograd::engine::evaluate_function",
-	};
+	struct xsp_probe p = xsp_probe_on(self, XSP_ACTION_NAMED_SPAN, s, XSP_TORCH_BACKWARD);
+	p.scope = XSP_SCOPE_BACKWARD;
+	p.args_read = 1U << NODE_ARGUMENT;
+	p.range = (struct xsp_range_spec){.name = XSP_RANGE_NAME_VTABLE,
+					  .text = {.base = NODE_ARGUMENT, .deref = 1},
+					  .length = {.base = XSP_OPERAND_NONE}};
+	p.rename = xsp_torch_name_node;
 	long rc = xsp_probe_list_add(list, &p);
-	return rc < 0 ? xsp_error_set(err, (int)rc, XSP_STATUS_FAILED, "out of memory") : 0;
+	return rc < 0 ? (int)rc : 0;
 }
 
 /*
@@ -174,9 +166,9 @@ static const struct xsp_range_row user_ranges = {
 };
 
 int xsp_torch_find_user_ranges(const struct xsp_provider *self, struct xsp_module *m,
-			       struct xsp_probe_list *list, struct xsp_error *err)
+			       struct xsp_probe_list *list)
 {
-	int rc = xsp_ranges_add(self, m, &user_ranges, 1, list, err);
+	int rc = xsp_ranges_add(self, m, &user_ranges, 1, list);
 
-	return rc == 0 ? xsp_ranges_add(self, m, &user_calls, 1, list, err) : rc;
+	return rc == 0 ? xsp_ranges_add(self, m, &user_calls, 1, list) : rc;
 }

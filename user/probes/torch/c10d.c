@@ -62,15 +62,7 @@ static int add(const struct xsp_provider *self, const struct xsp_symbol *s,
 	       const struct xsp_selection *selection, struct xsp_probe_list *list)
 {
 	char *name = xsp_demangle(s->name, false);
-	struct xsp_probe p = {
-		.provider = self->name,
-		.action = XSP_ACTION_SPAN,
-		.addr = s->addr,
-		.size = s->size,
-		.offset = s->offset,
-		.symbol = (char *)(uintptr_t)s->name,
-		.name = name != NULL ? name : (char *)(uintptr_t)s->name,
-	};
+	struct xsp_probe p = xsp_probe_on(self, XSP_ACTION_SPAN, s, name);
 	long rc = 0;
 
 	if (xsp_selection_includes(selection, self, p.name)) {
@@ -128,8 +120,8 @@ static int find_c10d(const struct xsp_provider *self, struct xsp_module *m,
 			looked = true;
 			rc = look(m, selection, &t, err);
 		}
-		if (rc == 0 && add(self, &symbols[i], &c, &t, selection, list) < 0)
-			rc = xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		if (rc == 0)
+			rc = add(self, &symbols[i], &c, &t, selection, list);
 	}
 	return rc;
 }

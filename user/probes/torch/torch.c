@@ -37,19 +37,11 @@ static int add_operator(const struct xsp_provider *self, const struct xsp_torch_
 	const char *name = op->schema.name != NULL ? op->schema.name
 			   : demangled != NULL	   ? demangled
 						   : op->symbol->name;
-	struct xsp_probe p = {
-		.provider = self->name,
-		.action = XSP_ACTION_SPAN,
-		.scope = XSP_SCOPE_FUNCTION,
-		.addr = op->symbol->addr,
-		.size = op->symbol->size,
-		.offset = op->symbol->offset,
-		.symbol = (char *)(uintptr_t)op->symbol->name,
-		.name = (char *)(uintptr_t)name,
-	};
+	struct xsp_probe p = xsp_probe_on(self, XSP_ACTION_SPAN, op->symbol, name);
 	long rc = 0;
 
 	if (xsp_selection_includes(selection, self, name)) {
+		p.scope = XSP_SCOPE_FUNCTION;
 		rc = xsp_torch_capture_arguments(t, op, &p);
 		if (rc == 0)
 			rc = xsp_probe_list_add(list, &p);
@@ -68,13 +60,9 @@ static int find_operators(const struct xsp_provider *self, struct xsp_module *m,
 	int ret = xsp_torch_ops_find(m, &ops, err);
 	struct xsp_torch_module t = xsp_torch_look(m, &ops, selection->details);
 
-	for (size_t i = 0; ret == 0 && i < ops.count; i++) {
-		if (ops.items[i].symbol->ifunc || !is_observed(&ops.items[i]))
-			continue;
-		ret = add_operator(self, &ops.items[i], &t, selection, list);
-		if (ret < 0)
-			xsp_error_set(err, ret, XSP_STATUS_FAILED, "out of memory");
-	}
+	for (size_t i = 0; ret == 0 && i < ops.count; i++)
+		if (!ops.items[i].symbol->ifunc && is_observed(&ops.items[i]))
+			ret = add_operator(self, &ops.items[i], &t, selection, list);
 	xsp_torch_ops_clear(&ops);
 	return ret;
 }
@@ -86,9 +74,9 @@ static int find_torch(const struct xsp_provider *self, struct xsp_module *m,
 	int ret = find_operators(self, m, selection, list, err);
 
 	if (ret == 0 && xsp_selection_includes(selection, self, XSP_TORCH_BACKWARD))
-		ret = xsp_torch_find_backward(self, m, list, err);
+		ret = xsp_torch_find_backward(self, m, list);
 	if (ret == 0 && xsp_selection_includes(selection, self, XSP_TORCH_USER_RANGE))
-		ret = xsp_torch_find_user_ranges(self, m, list, err);
+		ret = xsp_torch_find_user_ranges(self, m, list);
 	if (ret == 0 && (selection->details & XSP_DETAIL_SEQUENCE))
 		xsp_torch_capture_sequence(self, m, list);
 	return ret;

@@ -172,17 +172,10 @@ static const struct xsp_range_row rows[] = {
 	},
 };
 
-static int find_scopes(const struct xsp_provider *self, struct xsp_module *m,
-		       const struct xsp_selection *selection, struct xsp_probe_list *list,
-		       struct xsp_error *err)
-{
-	(void)selection;
-	return xsp_ranges_add(self, m, rows, sizeof(rows) / sizeof(rows[0]), list, err);
-}
-
 const struct xsp_provider xsp_provider_xsigma = {
 	.name = "xsigma",
 	.help = "XSigma's scopes: RecordFunction, profiler_scope, scoped_region, annotations",
 	.by_default = true,
-	.find = find_scopes,
+	.ranges = rows,
+	.range_count = sizeof(rows) / sizeof(rows[0]),
 };

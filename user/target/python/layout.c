@@ -12,54 +12,30 @@
 #define NEW_TEXT .text_length = 16, .text_state = 32, .text_ascii = 40, .text_data = 56
 #define OBJECTS .object_type = 8, .type_name = 24, .bytes_size = 16, .bytes_data = 32
 
+/* Up to 3.10, threads lead to frames that are objects. */
+#define FRAME_OBJECTS(bytes, local, number)                                                        \
+	.frames = {.thread_id = 176,                                                               \
+		   .thread_frame = 24,                                                             \
+		   .cframe_frame = XSP_PYTHON_NO_CFRAME,                                           \
+		   .read_from = 24,                                                                \
+		   .read_bytes = (bytes),                                                          \
+		   .first_local = (local),                                                         \
+		   .code = 1,                                                                      \
+		   .instruction = (number),                                                        \
+		   .number_bits = 32},                                                             \
+	.key = 584, .interpreters_head = 32, .threads_head = 8, .gil = 352, OLD_TEXT,              \
+	.code_file = 104, .code_name = 112, .code_qualname = 112, .code_first_line = 40,           \
+	.code_lines = 120
+
+/* From 3.11 on, the first line moved within code objects that are otherwise alike. */
+#define NEW_CODE(line, instructions)                                                               \
+	.code_file = 112, .code_name = 120, .code_qualname = 128, .code_first_line = (line),       \
+	.code_lines = 136, .code_first = (instructions)
+
 /* Checked against the headers of each version: tests/e2e/python_layouts.py. */
 static const struct xsp_python_layout layouts[] = {
-	{.version = VERSION(3, 9),
-	 .frames = {.thread_id = 176,
-		    .thread_frame = 24,
-		    .cframe_frame = XSP_PYTHON_NO_CFRAME,
-		    .read_from = 24,
-		    .read_bytes = 88,
-		    .first_local = 360,
-		    .previous = 0,
-		    .code = 1,
-		    .instruction = 10,
-		    .number_bits = 32},
-	 .key = 584,
-	 .interpreters_head = 32,
-	 .threads_head = 8,
-	 .thread_next = 8,
-	 .gil = 352,
-	 OBJECTS,
-	 OLD_TEXT,
-	 .code_file = 104,
-	 .code_name = 112,
-	 .code_qualname = 112,
-	 .code_first_line = 40,
-	 .code_lines = 120},
-	{.version = VERSION(3, 10),
-	 .frames = {.thread_id = 176,
-		    .thread_frame = 24,
-		    .cframe_frame = XSP_PYTHON_NO_CFRAME,
-		    .read_from = 24,
-		    .read_bytes = 80,
-		    .first_local = 352,
-		    .previous = 0,
-		    .code = 1,
-		    .instruction = 9,
-		    .number_bits = 32},
-	 .key = 584,
-	 .interpreters_head = 32,
-	 .threads_head = 8,
-	 .thread_next = 8,
-	 .gil = 352,
-	 OBJECTS,
-	 OLD_TEXT,
-	 .code_file = 104,
-	 .code_name = 112,
-	 .code_qualname = 112,
-	 .code_first_line = 40,
-	 .code_lines = 120},
+	{.version = VERSION(3, 9), .thread_next = 8, OBJECTS, FRAME_OBJECTS(88, 360, 10)},
+	{.version = VERSION(3, 10), .thread_next = 8, OBJECTS, FRAME_OBJECTS(80, 352, 9)},
 	{.version = VERSION(3, 11),
 	 .frames = {.thread_id = 152,
 		    .thread_frame = 56,
@@ -67,7 +43,6 @@ static const struct xsp_python_layout layouts[] = {
 		    .read_from = 32,
 		    .read_bytes = 32,
 		    .first_local = 72,
-		    .code = 0,
 		    .previous = 2,
 		    .instruction = 3,
 		    .number_bits = 64},
@@ -78,20 +53,12 @@ static const struct xsp_python_layout layouts[] = {
 	 .gil = 360,
 	 OBJECTS,
 	 OLD_TEXT,
-	 .code_file = 112,
-	 .code_name = 120,
-	 .code_qualname = 128,
-	 .code_first_line = 72,
-	 .code_lines = 136,
-	 .code_first = 184},
+	 NEW_CODE(72, 184)},
 	{.version = VERSION(3, 12),
 	 .frames = {.thread_id = 136,
 		    .thread_frame = 56,
-		    .cframe_frame = 0,
-		    .read_from = 0,
 		    .read_bytes = 72,
 		    .first_local = 72,
-		    .code = 0,
 		    .previous = 1,
 		    .instruction = 7,
 		    .owner = 70,
@@ -105,12 +72,7 @@ static const struct xsp_python_layout layouts[] = {
 	 .gil_pointer = true,
 	 OBJECTS,
 	 NEW_TEXT,
-	 .code_file = 112,
-	 .code_name = 120,
-	 .code_qualname = 128,
-	 .code_first_line = 68,
-	 .code_lines = 136,
-	 .code_first = 192},
+	 NEW_CODE(68, 192)},
 };
 
 const struct xsp_python_layout *xsp_python_layout_of(uint32_t version)
