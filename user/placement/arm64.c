@@ -193,6 +193,8 @@ static int resolve_jump(struct xsp_graph *g, uint32_t at)
 	enum xsp_leave how = XSP_LEAVE_UNKNOWN;
 	int error;
 
+	if (!is_jump && g->insns[at].kind != XSP_INSN_FORK)
+		return 0;
 	g->insns[at].flags &= (uint16_t) ~(XSP_INSN_LEAVES | XSP_INSN_LOST);
 	if (xsp_graph_part(g, target) &&
 	    !(target == g->entry && xsp_graph_at_entry_sp(g, site) == 1 && is_jump))
@@ -270,23 +272,6 @@ static int connect(struct xsp_graph *g, uint32_t at)
 	return xsp_graph_add_edge(g, at, to, XSP_EDGE_TAKEN);
 }
 
-/* Repeats until no part is added: a jump that looked like a tail call may lead into a part found
- * later. */
-static int resolve_jumps(struct xsp_graph *g)
-{
-	unsigned parts;
-	int error = 0;
-
-	do {
-		parts = g->part_count;
-		for (uint32_t i = 0; !error && i < g->count; i++) {
-			if (g->insns[i].kind == XSP_INSN_JUMP || g->insns[i].kind == XSP_INSN_FORK)
-				error = resolve_jump(g, i);
-		}
-	} while (!error && g->part_count != parts);
-	return error;
-}
-
 static int build(struct xsp_graph *g)
 {
 	int error;
@@ -295,7 +280,7 @@ static int build(struct xsp_graph *g)
 		return -EILSEQ;
 	error = sweep(g, 0);
 	if (!error)
-		error = resolve_jumps(g);
+		error = xsp_graph_resolve(g, resolve_jump);
 	for (uint32_t i = 0; !error && i < g->count; i++)
 		error = connect(g, i);
 	if (!error)
@@ -305,10 +290,8 @@ static int build(struct xsp_graph *g)
 
 		if ((x->flags & XSP_INSN_SEEN) &&
 		    ((x->flags & XSP_INSN_LOST) || x->kind == XSP_INSN_BAD) &&
-		    x->kind != XSP_INSN_INDIRECT) {
-			xsp_graph_hidden(g, "a jump whose target is not known");
-			xsp_graph_incomplete(g, "a jump whose target is not known");
-		}
+		    x->kind != XSP_INSN_INDIRECT)
+			xsp_graph_unknown(g, "a jump whose target is not known");
 	}
 	return error;
 }

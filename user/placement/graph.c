@@ -131,7 +131,27 @@ void xsp_graph_incomplete(struct xsp_graph *g, const char *note)
 		g->note = note;
 }
 
-void xsp_graph_walk(struct xsp_graph *g, uint32_t start, uint32_t *stack)
+void xsp_graph_unknown(struct xsp_graph *g, const char *note)
+{
+	xsp_graph_hidden(g, note);
+	xsp_graph_incomplete(g, note);
+}
+
+int xsp_graph_resolve(struct xsp_graph *g, int (*resolve)(struct xsp_graph *g, uint32_t at))
+{
+	unsigned parts;
+	int error = 0;
+
+	do {
+		parts = g->part_count;
+		for (uint32_t i = 0; !error && i < g->count; i++)
+			error = resolve(g, i);
+	} while (!error && g->part_count != parts);
+	return error;
+}
+
+/* Sets XSP_INSN_SEEN from `start` on; *stack is scratch of at least g->count entries. */
+static void walk(struct xsp_graph *g, uint32_t start, uint32_t *stack)
 {
 	uint32_t depth = 0;
 
@@ -212,16 +232,16 @@ int xsp_graph_find_roots(struct xsp_graph *g)
 		free(stack);
 		return error;
 	}
-	xsp_graph_walk(g, entry, stack);
+	walk(g, entry, stack);
 	for (uint32_t i = 0; i < g->count; i++) {
 		if (g->insns[i].flags & XSP_INSN_ROOT)
-			xsp_graph_walk(g, i, stack);
+			walk(g, i, stack);
 	}
 	for (uint32_t i = 0; i < g->count; i++) {
 		if ((g->insns[i].flags & XSP_INSN_SEEN) || is_filler(&g->insns[i]))
 			continue;
 		g->insns[i].flags |= XSP_INSN_ROOT;
-		xsp_graph_walk(g, i, stack);
+		walk(g, i, stack);
 	}
 	free(stack);
 	return 0;

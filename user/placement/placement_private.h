@@ -110,8 +110,10 @@ int xsp_graph_add_edge(struct xsp_graph *g, uint32_t from, uint32_t to, enum xsp
 /* Notes that there is control flow which the graph does not show; keeps the first reason. */
 void xsp_graph_hidden(struct xsp_graph *g, const char *note);
 void xsp_graph_incomplete(struct xsp_graph *g, const char *note);
-/* Sets XSP_INSN_SEEN from `start` on; *stack is scratch of at least g->count entries. */
-void xsp_graph_walk(struct xsp_graph *g, uint32_t start, uint32_t *stack);
+void xsp_graph_unknown(struct xsp_graph *g, const char *note); /* both */
+/* Calls `resolve` for all instructions, and again if that added a part: a jump that looked like a
+ * tail call may lead into it. */
+int xsp_graph_resolve(struct xsp_graph *g, int (*resolve)(struct xsp_graph *g, uint32_t at));
 /* Makes roots of what nothing reaches (landing pads, unresolved tables). */
 int xsp_graph_find_roots(struct xsp_graph *g);
 
@@ -136,6 +138,24 @@ int xsp_graph_at_entry_sp(struct xsp_graph *g, uint64_t pc);
 /* Does an instruction begin at `addr` when one decodes from `from` on? 1: yes, 0: no, -ENOENT:
  * unknown. */
 int xsp_instruction_begins(struct xsp_module *m, uint64_t from, uint64_t addr);
+
+/* Does control leave the function there, whatever happens? */
+static inline bool xsp_insn_leaves(const struct xsp_insn *i)
+{
+	return i->kind == XSP_INSN_RETURN ||
+	       ((i->flags & XSP_INSN_LEAVES) &&
+		(i->kind == XSP_INSN_JUMP || i->kind == XSP_INSN_INDIRECT)) ||
+	       (i->flags & XSP_INSN_FALLS);
+}
+
+/* A conditional jump that is a tail call if taken. */
+static inline bool xsp_insn_leaves_taken(const struct xsp_insn *i)
+{
+	return i->kind == XSP_INSN_BRANCH && (i->flags & XSP_INSN_LEAVES) && !xsp_insn_leaves(i);
+}
+
+/* often.c: how often each instruction probably runs in a call; `often` is zeros. 0 or -ENOMEM. */
+int xsp_graph_estimate(struct xsp_graph *g, double *often);
 
 /* cut.c: appends the exit sites to out->sites. `entry` is the index of the entry site's
  * instruction. Exits may not use it unless it leaves itself (then it becomes BOTH). */

@@ -335,10 +335,8 @@ static void judge(struct xsp_graph *g)
 
 		if (!(x->flags & XSP_INSN_SEEN))
 			continue;
-		if (x->kind == XSP_INSN_BAD) {
-			xsp_graph_hidden(g, "bytes that could not be decoded");
-			xsp_graph_incomplete(g, "bytes that could not be decoded");
-		}
+		if (x->kind == XSP_INSN_BAD)
+			xsp_graph_unknown(g, "bytes that could not be decoded");
 		if (!(x->flags & XSP_INSN_LOST))
 			continue;
 		xsp_graph_hidden(g, "a jump whose target is not known");
@@ -347,26 +345,14 @@ static void judge(struct xsp_graph *g)
 	}
 }
 
-/* Finds all parts. Repeats after each round that found one: a jump that looked like a tail call may
- * lead into it. */
-static int resolve_jumps(struct xsp_graph *g)
+static int resolve(struct xsp_graph *g, uint32_t at)
 {
-	unsigned parts;
-	int error = 0;
+	const uint64_t next = g->insns[at].addr + g->insns[at].length;
+	const int error = jumps(&g->insns[at]) ? resolve_jump(g, at) : 0;
 
-	do {
-		parts = g->part_count;
-		for (uint32_t i = 0; !error && i < g->count; i++) {
-			uint64_t next = g->insns[i].addr + g->insns[i].length;
-
-			if (jumps(&g->insns[i]))
-				error = resolve_jump(g, i);
-			if (!error && goes_on(&g->insns[i]) &&
-			    xsp_graph_find(g, next) == UINT32_MAX)
-				error = run_on(g, i);
-		}
-	} while (!error && g->part_count != parts);
-	return error;
+	return !error && goes_on(&g->insns[at]) && xsp_graph_find(g, next) == UINT32_MAX
+		       ? run_on(g, at)
+		       : error;
 }
 
 static int build(struct xsp_graph *g)
@@ -377,7 +363,7 @@ static int build(struct xsp_graph *g)
 	if (!error)
 		error = sweep(g, 0, g->entry - g->parts[0].addr, g->parts[0].size);
 	if (!error)
-		error = resolve_jumps(g);
+		error = xsp_graph_resolve(g, resolve);
 	for (uint32_t i = 0; !error && i < g->count; i++)
 		error = connect(g, i);
 	guard_overlaps(g);
