@@ -22,6 +22,8 @@ struct xsp_map_line {
 /* Parses the line at `text`, up to the newline or the end. False if it is malformed. The layout is
  * that of proc_pid_maps(5); all numbers but the inode are hexadecimal. */
 bool xsp_map_line_parse(const char *text, struct xsp_map_line *out);
+/* The next well-formed line from *at on, which then points past it. False: there is none. */
+bool xsp_map_line_next(const char **at, struct xsp_map_line *out);
 
 /* The key of a file in an xsp_u64map. If another file has it (file systems in user space choose
  * their inodes), try the next key. */

@@ -84,13 +84,10 @@ static int open_dump(const struct owner *o)
 		return rc;
 	const size_t length = (size_t)snprintf(name, sizeof(name), "/jit-%d.dump", o->number);
 	rc = -ENOENT;
-	for (const char *line = maps; line != NULL && *line != '\0' && rc == -ENOENT;) {
-		if (xsp_map_line_parse(line, &map) && map.executable && map.path_length > length &&
+	for (const char *line = maps; rc == -ENOENT && xsp_map_line_next(&line, &map);)
+		if (map.executable && map.path_length > length &&
 		    memcmp(map.path + map.path_length - length, name, length) == 0)
 			rc = open_mapping(o, &map);
-		line = strchr(line, '\n');
-		line = line != NULL ? line + 1 : NULL;
-	}
 	free(maps);
 	return rc;
 }
