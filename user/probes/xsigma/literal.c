@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probes/xsigma/code.h"
 #include "probes/xsigma/x86_values.h"
 #include "xsptrace/event.h"
 
@@ -15,74 +16,12 @@
  * A before() of another object is passed over only if it provably is another's.
  */
 
-#define MAX_ROLES 256U
 #define MAX_LEADERS 2048U /* 0 is none */
 #define MAX_STEPS 300000U
 #define MAX_FUNCTION (1U << 20) /* bytes */
 #define MAX_CASES 512U
 #define MAX_STORES 64U
 #define MAX_LITERAL 4096 /* bytes */
-
-/* ---- which functions matter ---- */
-
-enum role {
-	ROLE_NONE = 0,
-	ROLE_BEFORE,
-	ROLE_BEGIN,
-	ROLE_END,
-	ROLE_VIEW,
-	ROLE_CHECK, /* writes nothing */
-	ROLE_NO_RETURN
-};
-
-#define RECORD "_ZN6xsigma14RecordFunction"
-#define VIEW "_ZNSt17basic_string_viewIcSt11char_traitsIcEE"
-#define DESCRIPTOR "St7variantIJSt17basic_string_viewIcSt11char_traitsIcEE"
-
-static const struct {
-	const char *prefix, *contains;
-	bool whole;
-	enum role role;
-} role_names[] = {
-	/* The helpers of the macros take (guard, descriptor, ...), before() takes (this,
-	 * descriptor, ...). A descriptor is passed in memory, so it is at [rsp] at the call. */
-	{RECORD "6beforeE" DESCRIPTOR, "", false, ROLE_BEFORE},
-	{"_ZN6xsigma6detail26record_function_with_scopeI", "vRNS_14RecordFunctionE" DESCRIPTOR,
-	 false, ROLE_BEFORE},
-	{"_ZN6xsigma6detail43record_function_with_scope_and_debug_handleI",
-	 "vRNS_14RecordFunctionE" DESCRIPTOR, false, ROLE_BEFORE},
-	{RECORD "C", "", false, ROLE_BEGIN},
-	{RECORD "D", "", false, ROLE_END},
-	{RECORD "3endEv", "", true, ROLE_END},
-	/* string_view(const char *), and a descriptor made from a literal, where they are not
-	 * inlined */
-	{VIEW "C1EPKc", "", true, ROLE_VIEW},
-	{VIEW "C2EPKc", "", true, ROLE_VIEW},
-	{VIEW "C4EPKc", "", true, ROLE_VIEW},
-	{"_ZN" DESCRIPTOR, "C1IRA", false, ROLE_VIEW},
-	{"_ZN" DESCRIPTOR, "C2IRA", false, ROLE_VIEW},
-	{"_ZN6xsigma9array_refI", "debugCheckNullptrInvariant", false, ROLE_CHECK},
-	{"_Unwind_Resume", "", true, ROLE_NO_RETURN},
-	{"__cxa_throw", "", true, ROLE_NO_RETURN},
-	{"__cxa_rethrow", "", true, ROLE_NO_RETURN},
-	{"__stack_chk_fail", "", true, ROLE_NO_RETURN},
-	{"_ZSt9terminatev", "", true, ROLE_NO_RETURN},
-	{"__clang_call_terminate", "", true, ROLE_NO_RETURN},
-	{"_ZSt", "__throw_", false, ROLE_NO_RETURN},
-	{"abort", "", true, ROLE_NO_RETURN},
-};
-
-static enum role role_of(const char *name)
-{
-	for (size_t i = 0; i < sizeof(role_names) / sizeof(role_names[0]); i++) {
-		const char *prefix = role_names[i].prefix;
-		if (role_names[i].whole ? strcmp(name, prefix) == 0
-					: strncmp(name, prefix, strlen(prefix)) == 0 &&
-						  strstr(name, role_names[i].contains) != NULL)
-			return role_names[i].role;
-	}
-	return ROLE_NONE;
-}
 
 /* An instruction where paths meet. */
 struct leader {
@@ -92,16 +31,9 @@ struct leader {
 };
 
 struct search {
-	struct xsp_module *module;
-	ZydisDecoder decoder;
+	struct xsp_xsigma_code code;
 	uint64_t begin, end; /* the function */
 	uint64_t return_addr; /* of the constructor's call */
-	struct {
-		uint64_t at;
-		enum role role;
-		bool slot;
-	} roles[MAX_ROLES];
-	size_t role_count;
 	uint64_t cases[MAX_CASES]; /* targets of jump tables */
 	size_t case_count;
 	/* for each byte of the function: the index of its leader, SEEN, or 0 */
@@ -130,104 +62,6 @@ static bool is_inside(const struct search *s, uint64_t addr)
 	return addr >= s->begin && addr < s->end;
 }
 
-static void add_role(struct search *s, uint64_t at, bool slot, enum role role)
-{
-	if (role == ROLE_NONE)
-		return;
-	if (s->role_count == MAX_ROLES) {
-		s->failed = true;
-		return;
-	}
-	s->roles[s->role_count].at = at;
-	s->roles[s->role_count].slot = slot;
-	s->roles[s->role_count++].role = role;
-}
-
-static int add_import(void *ctx, uint64_t slot, const char *name)
-{
-	add_role(ctx, slot, true, role_of(name));
-	return 0;
-}
-
-static bool find_roles(struct search *s)
-{
-	const struct xsp_symbol *symbols;
-	size_t count;
-
-	if (xsp_module_symbols(s->module, &symbols, &count, NULL) < 0 ||
-	    xsp_module_imports(s->module, add_import, s) < 0)
-		return false;
-	for (size_t i = 0; i < count; i++)
-		add_role(s, symbols[i].addr, false, role_of(symbols[i].name));
-	return !s->failed;
-}
-
-static enum role role_at(const struct search *s, uint64_t at, bool slot)
-{
-	for (size_t i = 0; i < s->role_count; i++)
-		if (s->roles[i].at == at && s->roles[i].slot == slot)
-			return s->roles[i].role;
-	return ROLE_NONE;
-}
-
-/* ---- instructions ---- */
-
-struct insn {
-	ZydisDecodedInstruction d;
-	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
-	uint64_t addr, next;
-	bool direct; /* the flow continues at `target` */
-	uint64_t target;
-	bool slot; /* the flow continues where the word at `target` points */
-};
-
-static bool decode(struct search *s, uint64_t addr, struct insn *i)
-{
-	uint8_t bytes[ZYDIS_MAX_INSTRUCTION_LENGTH];
-	long got = xsp_module_read(s->module, addr, bytes, sizeof(bytes));
-
-	if (got <= 0 ||
-	    ZYAN_FAILED(ZydisDecoderDecodeFull(&s->decoder, bytes, (size_t)got, &i->d, i->ops)))
-		return false;
-	i->addr = addr;
-	i->next = addr + i->d.length;
-	i->direct = i->slot = false;
-	const ZydisDecodedOperand *o = &i->ops[0];
-	if (i->d.operand_count == 0)
-		return true;
-	if (o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && o->imm.is_relative) {
-		i->direct = true;
-		i->target = i->next + (uint64_t)o->imm.value.s;
-	} else if (o->type == ZYDIS_OPERAND_TYPE_MEMORY && o->mem.base == ZYDIS_REGISTER_RIP) {
-		i->slot = true;
-		i->target = i->next + (uint64_t)o->mem.disp.value;
-	}
-	return true;
-}
-
-/* A call through the procedure linkage table: [endbr64] [bnd] jmp *slot. */
-static enum role role_of_stub(struct search *s, uint64_t addr)
-{
-	struct insn i;
-
-	if (!decode(s, addr, &i))
-		return ROLE_NONE;
-	if (i.d.mnemonic == ZYDIS_MNEMONIC_ENDBR64 && !decode(s, i.next, &i))
-		return ROLE_NONE;
-	return i.d.mnemonic == ZYDIS_MNEMONIC_JMP && i.slot ? role_at(s, i.target, true)
-							    : ROLE_NONE;
-}
-
-static enum role role_of_call(struct search *s, const struct insn *i)
-{
-	if (i->slot)
-		return role_at(s, i->target, true);
-	if (!i->direct)
-		return ROLE_NONE;
-	enum role role = role_at(s, i->target, false);
-	return role != ROLE_NONE ? role : role_of_stub(s, i->target);
-}
-
 /* ---- tables of jumps ---- */
 
 static void add_case(struct search *s, uint64_t target)
@@ -251,18 +85,18 @@ static void read_cases(struct search *s, uint64_t table)
 	int32_t distance;
 	uint64_t target;
 
-	if (xsp_module_is_code(s->module, table))
+	if (xsp_module_is_code(s->code.module, table))
 		return;
-	for (uint64_t at = table; xsp_module_read(s->module, at, &distance, 4) == 4 &&
+	for (uint64_t at = table; xsp_module_read(s->code.module, at, &distance, 4) == 4 &&
 				  is_inside(s, table + (uint64_t)(int64_t)distance);
 	     at += 4)
 		add_case(s, table + (uint64_t)(int64_t)distance);
 	for (uint64_t at = table;
-	     xsp_module_read(s->module, at, &target, 8) == 8 && is_inside(s, target); at += 8)
+	     xsp_module_read(s->code.module, at, &target, 8) == 8 && is_inside(s, target); at += 8)
 		add_case(s, target);
 }
 
-static void note_table(struct search *s, const struct insn *i)
+static void note_table(struct search *s, const struct xsp_xsigma_insn *i)
 {
 	for (unsigned k = 0; k < i->d.operand_count; k++) {
 		const ZydisDecodedOperand *o = &i->ops[k];
@@ -330,17 +164,19 @@ static void add_escaped_stores(struct search *s)
 			add_escaped(s, s->stores[i].what, false, true);
 }
 
-static void add_escaped_arguments(struct search *s, enum role role, const struct xsp_values *v)
+static void add_escaped_arguments(struct search *s, enum xsp_xsigma_role role,
+				  const struct xsp_values *v)
 {
 	static const unsigned arguments[] = {7, 6, 2, 1, 8, 9}; /* rdi, rsi, rdx, rcx, r8, r9 */
-	bool guards = role == ROLE_BEFORE || role == ROLE_BEGIN || role == ROLE_END;
+	bool guards = role == XSP_CODE_BEFORE || role == XSP_CODE_BEGIN || role == XSP_CODE_END;
 
 	for (unsigned k = 0; k < sizeof(arguments) / sizeof(arguments[0]); k++)
 		add_escaped(s, v->reg[arguments[k]], guards && k == 0, !guards);
 }
 
 /* An instruction that is no jump and no call: does it compute or store an address of the stack? */
-static void follow_computed(struct search *s, const struct insn *i, const struct xsp_values *v)
+static void follow_computed(struct search *s, const struct xsp_xsigma_insn *i,
+			    const struct xsp_values *v)
 {
 	int to = xsp_values_register(&i->ops[0]);
 	int from = i->d.operand_count > 1 ? xsp_values_register(&i->ops[1]) : -1;
@@ -398,10 +234,11 @@ static void go_to(struct search *s, uint64_t target, const struct xsp_values *v)
 		arrive(s, target, v);
 		return;
 	}
-	bool named = xsp_module_find_at(s->module, target, "", &symbol) == 0;
+	bool named = xsp_module_find_at(s->code.module, target, "", &symbol) == 0;
 	if (named && strstr(symbol.name, ".cold") == NULL)
 		return;
-	if (!xsp_module_is_code(s->module, target) || role_of_stub(s, target) != ROLE_NONE)
+	if (!xsp_module_is_code(s->code.module, target) ||
+	    xsp_xsigma_role_of_stub(&s->code, target) != XSP_CODE_NONE)
 		s->failed = true;
 	else
 		arrive(s, target, v);
@@ -442,7 +279,8 @@ static void make_view(struct search *s, struct xsp_values *v)
 
 	xsp_values_call(v);
 	long got = text.kind == XSP_VALUE_ADDRESS || text.kind == XSP_VALUE_CONSTANT
-			   ? xsp_module_read(s->module, (uint64_t)text.n, literal, sizeof(literal))
+			   ? xsp_module_read(s->code.module, (uint64_t)text.n, literal,
+					     sizeof(literal))
 			   : 0;
 	const char *end = got > 0 ? memchr(literal, 0, (size_t)got) : NULL;
 	struct xsp_value length = {.kind = XSP_VALUE_CONSTANT,
@@ -471,7 +309,8 @@ static void land(struct search *s, struct xsp_values v)
 }
 
 /* One call in the first pass. False: the path ends here. */
-static bool pass_call(struct search *s, const struct insn *i, enum role role, struct xsp_values *v)
+static bool pass_call(struct search *s, const struct xsp_xsigma_insn *i, enum xsp_xsigma_role role,
+		      struct xsp_values *v)
 {
 	add_escaped_arguments(s, role, v);
 	if (i->next == s->return_addr) {
@@ -483,25 +322,25 @@ static bool pass_call(struct search *s, const struct insn *i, enum role role, st
 	}
 	xsp_values_call(v);
 	land(s, *v);
-	return role != ROLE_NO_RETURN;
+	return role != XSP_CODE_NO_RETURN;
 }
 
 /* One call. False: the path ends here. */
-static bool follow_call(struct search *s, const struct insn *i, struct xsp_values *v)
+static bool follow_call(struct search *s, const struct xsp_xsigma_insn *i, struct xsp_values *v)
 {
-	enum role role = role_of_call(s, i);
+	enum xsp_xsigma_role role = xsp_xsigma_role_of_call(&s->code, i);
 	struct xsp_value object = v->reg[XSP_REG_RDI];
 	bool same = xsp_value_same(object, s->object);
 	bool other = object.kind == XSP_VALUE_REGISTER && object.base == s->object.base &&
 		     object.n != s->object.n;
 
-	if (role == ROLE_VIEW) {
+	if (role == XSP_CODE_VIEW) {
 		if (!s->searches)
 			add_escaped_arguments(s, role, v);
 		make_view(s, v);
 		return true;
 	}
-	if (role == ROLE_CHECK) {
+	if (role == XSP_CODE_CHECK) {
 		struct xsp_escaped none = {0};
 		const struct xsp_escaped *escaped = v->escaped;
 		v->escaped = &none;
@@ -511,13 +350,14 @@ static bool follow_call(struct search *s, const struct insn *i, struct xsp_value
 	}
 	if (!s->searches)
 		return pass_call(s, i, role, v);
-	if (role == ROLE_NO_RETURN || (same && (role == ROLE_BEGIN || role == ROLE_END)))
+	if (role == XSP_CODE_NO_RETURN ||
+	    (same && (role == XSP_CODE_BEGIN || role == XSP_CODE_END)))
 		return false;
-	if (role == ROLE_BEFORE && same) {
+	if (role == XSP_CODE_BEFORE && same) {
 		set_literal(s, v);
 		return false;
 	}
-	if (role != ROLE_NONE && role != ROLE_END && !other) {
+	if (role != XSP_CODE_NONE && role != XSP_CODE_END && !other) {
 		s->failed = true;
 		return false;
 	}
@@ -527,7 +367,7 @@ static bool follow_call(struct search *s, const struct insn *i, struct xsp_value
 
 static void follow(struct search *s, uint64_t addr, struct xsp_values v)
 {
-	struct insn i = {.next = addr};
+	struct xsp_xsigma_insn i = {.next = addr};
 	bool first = true;
 
 	while (!s->failed) {
@@ -539,7 +379,7 @@ static void follow(struct search *s, uint64_t addr, struct xsp_values v)
 		first = false;
 		if (is_inside(s, i.next) && s->leader_at[i.next - s->begin] == 0)
 			s->leader_at[i.next - s->begin] = SEEN;
-		if (!decode(s, i.next, &i)) {
+		if (!xsp_xsigma_decode(&s->code, i.next, &i)) {
 			s->failed = true;
 			return;
 		}
@@ -594,23 +434,24 @@ static void follow_all(struct search *s)
 }
 /* ---- the first time ---- */
 
-static bool is_padding(const struct insn *i)
+static bool is_padding(const struct xsp_xsigma_insn *i)
 {
 	return i->d.mnemonic == ZYDIS_MNEMONIC_NOP || i->d.mnemonic == ZYDIS_MNEMONIC_INT3;
 }
 
-static bool ends_path(struct search *s, const struct insn *i)
+static bool ends_path(struct search *s, const struct xsp_xsigma_insn *i)
 {
 	return i->d.meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
 	       i->d.meta.category == ZYDIS_CATEGORY_RET ||
-	       (i->d.meta.category == ZYDIS_CATEGORY_CALL && role_of_call(s, i) == ROLE_NO_RETURN);
+	       (i->d.meta.category == ZYDIS_CATEGORY_CALL &&
+		xsp_xsigma_role_of_call(&s->code, i) == XSP_CODE_NO_RETURN);
 }
 
 static void find_tables(struct search *s, uint64_t from, uint64_t to)
 {
-	struct insn i;
+	struct xsp_xsigma_insn i;
 
-	for (uint64_t at = from; at < to && decode(s, at, &i); at = i.next)
+	for (uint64_t at = from; at < to && xsp_xsigma_decode(&s->code, at, &i); at = i.next)
 		note_table(s, &i);
 }
 
@@ -618,10 +459,10 @@ static void find_tables(struct search *s, uint64_t from, uint64_t to)
  * at some call. */
 static void find_landings(struct search *s, uint64_t from, uint64_t to)
 {
-	struct insn i;
+	struct xsp_xsigma_insn i;
 	bool starts = true;
 
-	for (uint64_t at = from; at < to && decode(s, at, &i); at = i.next) {
+	for (uint64_t at = from; at < to && xsp_xsigma_decode(&s->code, at, &i); at = i.next) {
 		if (starts && is_padding(&i))
 			continue;
 		if (starts && !(is_inside(s, at) && s->leader_at[at - s->begin] != 0))
@@ -637,7 +478,7 @@ static void each_part(struct search *s, void (*visit)(struct search *, uint64_t,
 	size_t count;
 
 	visit(s, s->begin, s->end);
-	if (xsp_module_symbols(s->module, &symbols, &count, NULL) < 0)
+	if (xsp_module_symbols(s->code.module, &symbols, &count, NULL) < 0)
 		return;
 	for (size_t i = 0; i < count; i++)
 		if (symbols[i].addr == s->begin)
@@ -684,7 +525,7 @@ static bool is_constant_data(struct search *s)
 	uint64_t lowest = UINT64_MAX, at = (uint64_t)s->text.n;
 	bool inside = false;
 
-	for (size_t i = 0; xsp_module_load(s->module, i, &load) == 0; i++) {
+	for (size_t i = 0; xsp_module_load(s->code.module, i, &load) == 0; i++) {
 		if (load.addr < lowest)
 			lowest = load.addr;
 		if (at >= load.addr && at - load.addr < load.size)
@@ -699,11 +540,12 @@ static bool read_literal(struct search *s, char *text, size_t size)
 	char end = 1;
 
 	if (s->length.n < 0 || s->length.n > MAX_LITERAL || !is_constant_data(s) ||
-	    xsp_module_read(s->module, (uint64_t)s->text.n + length, &end, 1) != 1 || end != '\0')
+	    xsp_module_read(s->code.module, (uint64_t)s->text.n + length, &end, 1) != 1 ||
+	    end != '\0')
 		return false; /* not the whole literal, or more than it */
 	if (length >= size)
 		length = size - 1;
-	if (xsp_module_read(s->module, (uint64_t)s->text.n, text, length) != (long)length)
+	if (xsp_module_read(s->code.module, (uint64_t)s->text.n, text, length) != (long)length)
 		return false;
 	text[length] = '\0';
 	for (size_t i = 0; i < length; i++)
@@ -712,15 +554,14 @@ static bool read_literal(struct search *s, char *text, size_t size)
 	return true;
 }
 
+static const char not_followed[] = "the code there could not be followed";
+
 /* NULL: the name is in `text`. */
 static const char *search_literal(struct search *s, char *text, size_t size)
 {
-	static const char not_followed[] = "the code there could not be followed";
 	struct xsp_values v;
 
-	if (ZYAN_FAILED(ZydisDecoderInit(&s->decoder, ZYDIS_MACHINE_MODE_LONG_64,
-					 ZYDIS_STACK_WIDTH_64)) ||
-	    !find_roles(s) || !find_object(s, &v))
+	if (!find_object(s, &v))
 		return not_followed;
 	s->searches = true;
 	s->steps = 0;
@@ -746,46 +587,16 @@ const char *xsp_xsigma_literal(struct xsp_module *m, uint64_t addr, char *text, 
 	struct search *s = calloc(1, sizeof(*s));
 	if (s == NULL)
 		return why;
-	s->module = m;
 	s->begin = range.addr;
 	s->end = range.addr + range.size;
 	s->return_addr = addr;
 	s->leader_at = calloc(range.size, sizeof(*s->leader_at));
 	s->leaders = calloc(MAX_LEADERS, sizeof(*s->leaders));
 	if (s->leader_at != NULL && s->leaders != NULL)
-		why = search_literal(s, text, size);
+		why = xsp_xsigma_code_init(&s->code, m) ? search_literal(s, text, size)
+							: not_followed;
 	free(s->leader_at);
 	free(s->leaders);
 	free(s);
 	return why;
-}
-
-bool xsp_xsigma_hands_on(struct xsp_module *m, const struct xsp_symbol *function)
-{
-	struct search *s = calloc(1, sizeof(*s));
-	struct insn i = {.next = function->addr};
-	struct xsp_values v;
-	bool hands_on = false;
-
-	if (s == NULL)
-		return false;
-	s->module = m;
-	xsp_values_begin(&v);
-	bool goes_on = xsp_module_arch(m) == XSP_ARCH_X86_64 &&
-		       ZYAN_SUCCESS(ZydisDecoderInit(&s->decoder, ZYDIS_MACHINE_MODE_LONG_64,
-						     ZYDIS_STACK_WIDTH_64)) &&
-		       find_roles(s);
-	while (goes_on && i.next - function->addr < function->size && decode(s, i.next, &i)) {
-		bool calls = i.d.meta.category == ZYDIS_CATEGORY_CALL ||
-			     i.d.meta.category == ZYDIS_CATEGORY_UNCOND_BR;
-		struct xsp_value object = v.reg[XSP_REG_RDI];
-		hands_on = calls && role_of_call(s, &i) == ROLE_END && i.target != function->addr &&
-			   object.kind == XSP_VALUE_REGISTER && object.base == XSP_REG_RDI &&
-			   object.n == 0;
-		goes_on = !calls && i.d.meta.category != ZYDIS_CATEGORY_COND_BR &&
-			  i.d.meta.category != ZYDIS_CATEGORY_RET;
-		xsp_values_step(&v, &i.d, i.ops, i.next);
-	}
-	free(s);
-	return hands_on;
 }
