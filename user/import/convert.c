@@ -45,7 +45,7 @@ static const struct category *category_of(const struct xsp_import_event *e)
 	return &any_category;
 }
 
-void xsp_import_cover(struct xsp_import *m, int64_t start_ns, int64_t end_ns)
+static void cover(struct xsp_import *m, int64_t start_ns, int64_t end_ns)
 {
 	if (!m->any || start_ns < m->first_ns)
 		m->first_ns = start_ns;
@@ -54,7 +54,7 @@ void xsp_import_cover(struct xsp_import *m, int64_t start_ns, int64_t end_ns)
 	m->any = true;
 }
 
-int xsp_import_need_gpu(struct xsp_import *m)
+static int need_gpu(struct xsp_import *m)
 {
 	static const struct xsp_capture_probe probe = {
 		.kind = XSP_PROBE_MARK, .provider = "gpu", .symbol = "", .name = "GPU records"};
@@ -140,7 +140,7 @@ static int convert_call(struct xsp_import *m, const struct xsp_import_event *e,
 	s->correlation = xsp_import_id(e, XSP_ARG_CORRELATION, 0);
 	m->processes[m->threads[s->thread].process].calls++;
 	int rc = cbid_of(m, e, s->head.api, s->probe, &s->cbid);
-	return rc == 0 && s->correlation != 0 ? xsp_import_need_gpu(m) : rc;
+	return rc == 0 && s->correlation != 0 ? need_gpu(m) : rc;
 }
 
 /* Everything but its end. */
@@ -176,7 +176,7 @@ static int add_span(struct xsp_import *m, const struct xsp_import_span *s)
 
 	th->used = m->processes[th->process].used = true;
 	xsp_import_counted(m, XSP_IMPORT_SPANS);
-	xsp_import_cover(m, s->head.time_ns, s->end_ns);
+	cover(m, s->head.time_ns, s->end_ns);
 	return xsp_sorter_add(m->sorter, (const void *)s);
 }
 
@@ -200,7 +200,7 @@ static int convert_complete(struct xsp_import *m, const struct xsp_import_event 
 	if (!interval_of(m, e, &begin, &end))
 		return 0;
 	if (xsp_import_is(e, XSP_TRACE_CAT, "Trace")) { /* the profiler's own time */
-		xsp_import_cover(m, begin, end);
+		cover(m, begin, end);
 		return 0;
 	}
 	if (xsp_import_is(e, XSP_TRACE_CAT, "thread_state")) {
@@ -227,8 +227,8 @@ static int convert_complete(struct xsp_import *m, const struct xsp_import_event 
 	xsp_import_counted(m, XSP_IMPORT_GPU);
 	if (xsp_import_is_literal(e, XSP_ARG_CUT, "true"))
 		xsp_import_counted(m, XSP_IMPORT_PARTS);
-	xsp_import_cover(m, begin, end);
-	rc = xsp_import_need_gpu(m);
+	cover(m, begin, end);
+	rc = need_gpu(m);
 	if (rc == 0)
 		rc = xsp_sorter_add(m->sorter, (const void *)&a);
 	if (rc < 0 || !xsp_import_waited_record(e, &a))
@@ -334,7 +334,7 @@ int xsp_import_convert_pairs(struct xsp_import *m)
 
 	while (rc == 0 && (rc = xsp_sorter_next(m->pairs, &record)) > 0) {
 		const struct pair *p = (const void *)record;
-		xsp_import_cover(m, record->time_ns, record->time_ns);
+		cover(m, record->time_ns, record->time_ns);
 		rc = p->ends ? close_pair(m, &o, p->span.thread, record->time_ns,
 					  XSP_IMPORT_RETURNED)
 			     : open_pair(&o, &p->span);
@@ -406,7 +406,7 @@ static int convert_allocation(struct xsp_import *m, const struct xsp_import_even
 	struct xsp_import_thread *th = &m->threads[a.thread];
 	th->used = m->processes[th->process].used = true;
 	xsp_import_counted(m, XSP_IMPORT_MEMORY);
-	xsp_import_cover(m, a.head.time_ns, a.head.time_ns);
+	cover(m, a.head.time_ns, a.head.time_ns);
 	return xsp_sorter_add(m->sorter, (const void *)&a);
 }
 
@@ -429,7 +429,7 @@ static int add_value(struct counter *c, const char *key, size_t length)
 		return rc;
 	th->used = m->processes[th->process].used = true;
 	xsp_import_counted(m, XSP_IMPORT_VALUES);
-	xsp_import_cover(m, c->value.head.time_ns, c->value.head.time_ns);
+	cover(m, c->value.head.time_ns, c->value.head.time_ns);
 	return xsp_sorter_add(m->sorter, (const void *)&c->value);
 }
 
@@ -477,7 +477,7 @@ static int convert_instant(struct xsp_import *m, const struct xsp_import_event *
 		return convert_allocation(m, e);
 	if (xsp_import_is(e, XSP_TRACE_NAME, "Record Window End")) {
 		if (time_of(e, XSP_TRACE_TS, &ns))
-			xsp_import_cover(m, ns, ns);
+			cover(m, ns, ns);
 		return 0;
 	}
 	if (!xsp_import_is(e, XSP_TRACE_PID, "Traces")) /* "Iteration Start" */

@@ -199,8 +199,6 @@ int xsp_import_convert(struct xsp_import *m, const struct xsp_import_event *e);
 /* Converts B and E events, once all are known. */
 int xsp_import_convert_pairs(struct xsp_import *m);
 int xsp_import_compare(const struct xsp_sorted *a, const struct xsp_sorted *b);
-void xsp_import_cover(struct xsp_import *m, int64_t start_ns, int64_t end_ns);
-int xsp_import_need_gpu(struct xsp_import *m);
 
 /* ---- activity.c ---- */
 

@@ -34,7 +34,7 @@ static bool is_among(const char *name, const char *const *names)
 	return *names != NULL;
 }
 
-bool xsp_opener_allows(const char *name)
+static bool is_read(const char *name)
 {
 	static const char *const of_process[] = {"status",  "stat", "comm", "cmdline",
 						 "environ", "maps", "exe",  "mem",
@@ -117,7 +117,7 @@ static int open_file(const struct xsp_opener *o, pid_t pid, const char *name)
 	char path[PATH_SIZE];
 
 	(void)o;
-	if (!xsp_opener_allows(name))
+	if (!is_read(name))
 		return -EACCES;
 	path_of(pid, name, path);
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -145,7 +145,7 @@ static long read_link(const struct xsp_opener *o, pid_t pid, const char *name, c
 	char path[PATH_SIZE];
 
 	(void)o;
-	if ((!xsp_opener_allows(name) && !is_descriptor(name)) || size == 0)
+	if ((!is_read(name) && !is_descriptor(name)) || size == 0)
 		return -EACCES;
 	const char *last = strrchr(name, '/');
 	if (last != NULL && strcmp(last, "/syscall") == 0)

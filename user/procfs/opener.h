@@ -20,7 +20,8 @@ struct xsp_mapping {
 
 struct xsp_opener {
 	bool root; /* it opens as root: sudo would not give it more rights */
-	/* Opens /proc/PID/NAME for reading, if xsp_opener_allows(NAME). A descriptor or -errno */
+	/* Opens /proc/PID/NAME for reading, if xsptrace ever reads it (opener.c). A descriptor or
+	 * -errno */
 	int (*file)(const struct xsp_opener *o, pid_t pid, const char *name);
 	/* Reads the link /proc/PID/NAME, also "fd/N", into text, terminated. For "task/TID/syscall"
 	 * it reads the content, which the kernel shows only to those who may trace the thread at
@@ -49,9 +50,6 @@ struct xsp_opener {
 /* Opens in this process, with its own rights. */
 extern const struct xsp_opener xsp_open_directly;
 
-/* Is NAME one of the files and links of /proc/PID that xsptrace ever reads: "maps", "task/TID/comm"
- * and so on? */
-bool xsp_opener_allows(const char *name);
 /* Looks a path of the target up as the target would, without leaving its root or following a magic
  * link. Nothing is opened. `flags` are those of open(2), such as O_NOFOLLOW. A descriptor with
  * O_PATH, or -errno */
