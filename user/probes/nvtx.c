@@ -36,16 +36,18 @@
 		.value_types = XSP_VALUE_NVTX_TYPES,                                               \
 	}
 
+#define MARK(function, n)                                                                          \
+	{                                                                                          \
+		.name = function,                                                                  \
+		.parts = {{.action = XSP_ACTION_VALUE,                                             \
+			   .symbols = {function "Ex"},                                             \
+			   .spec = ATTRIBUTES_MESSAGE(n, 0)}},                                     \
+	}
+
 static const struct xsp_range_row rows[] = {
 	{
 		.name = "nvtxRange",
-		.parts = {{
-				  .action = XSP_ACTION_RANGE_BEGIN,
-				  .symbols = {"nvtxRangePushA"},
-				  .spec = {.name = XSP_RANGE_NAME_TEXT,
-					   .text = {.base = 0},
-					   .length = {.base = XSP_OPERAND_NONE}},
-			  },
+		.parts = {XSP_RANGE_BEGINS(0, XSP_REGISTER(0), XSP_C_STRING, "nvtxRangePushA"),
 			  {
 				  .action = XSP_ACTION_RANGE_BEGIN,
 				  .symbols = {"nvtxRangePushEx"},
@@ -58,10 +60,7 @@ static const struct xsp_range_row rows[] = {
 				  .spec = {.flags = XSP_RANGE_SHARED},
 				  .optional = true,
 			  },
-			  {
-				  .action = XSP_ACTION_RANGE_END,
-				  .symbols = {"nvtxRangePop"},
-			  }},
+			  XSP_RANGE_ENDS("nvtxRangePop")},
 	},
 	{
 		/* each domain has its own stack; here they share one */
@@ -71,27 +70,10 @@ static const struct xsp_range_row rows[] = {
 				  .symbols = {"nvtxDomainRangePushEx"},
 				  .spec = ATTRIBUTES_MESSAGE(1, 0),
 			  },
-			  {
-				  .action = XSP_ACTION_RANGE_END,
-				  .symbols = {"nvtxDomainRangePop"},
-			  }},
+			  XSP_RANGE_ENDS("nvtxDomainRangePop")},
 	},
-	{
-		.name = "nvtxMark",
-		.parts = {{
-			.action = XSP_ACTION_VALUE,
-			.symbols = {"nvtxMarkEx"},
-			.spec = ATTRIBUTES_MESSAGE(0, 0),
-		}},
-	},
-	{
-		.name = "nvtxDomainMark",
-		.parts = {{
-			.action = XSP_ACTION_VALUE,
-			.symbols = {"nvtxDomainMarkEx"},
-			.spec = ATTRIBUTES_MESSAGE(1, 0),
-		}},
-	},
+	MARK("nvtxMark", 0),
+	MARK("nvtxDomainMark", 1),
 };
 
 const struct xsp_provider xsp_provider_nvtx = {

@@ -41,6 +41,32 @@ struct xsp_range_row {
 	struct xsp_range_part parts[XSP_RANGE_PARTS];
 };
 
+/* Operands; a word in memory at register + offset. */
+#define XSP_REGISTER(n)                                                                            \
+	{                                                                                          \
+		.base = (n)                                                                        \
+	}
+#define XSP_WORD(n, at)                                                                            \
+	{                                                                                          \
+		.base = (n), .deref = 1, .offset = (at)                                            \
+	}
+#define XSP_C_STRING XSP_REGISTER(XSP_OPERAND_NONE) /* in place of a length */
+
+/* A begin that has the name as a text; `how`: enum xsp_range_flag. The symbols follow. */
+#define XSP_RANGE_BEGINS(how, name_text, name_length, ...)                                         \
+	{                                                                                          \
+		.action = XSP_ACTION_RANGE_BEGIN, .symbols = {__VA_ARGS__}, .spec = {              \
+			.name = XSP_RANGE_NAME_TEXT,                                               \
+			.flags = (how),                                                            \
+			.text = name_text,                                                         \
+			.length = name_length                                                      \
+		}                                                                                  \
+	}
+#define XSP_RANGE_ENDS(...)                                                                        \
+	{                                                                                          \
+		.action = XSP_ACTION_RANGE_END, .symbols = { __VA_ARGS__ }                         \
+	}
+
 /* Adds the rows of which the module has all parts (optional ones may be missing). 0 or -ENOMEM. */
 int xsp_ranges_add(const struct xsp_provider *self, struct xsp_module *m,
 		   const struct xsp_range_row *rows, size_t count, struct xsp_probe_list *list);

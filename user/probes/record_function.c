@@ -13,17 +13,9 @@ static const struct xsp_range_row rows[] = {
 		.name = "record_function",
 		/* until it is raised, the program never calls them */
 		.semaphore = "xsp_record_function_semaphore",
-		.parts = {{
-				  .action = XSP_ACTION_RANGE_BEGIN,
-				  .symbols = {"xsp_record_function_enter"},
-				  .spec = {.name = XSP_RANGE_NAME_TEXT,
-					   .text = {.base = 0},
-					   .length = {.base = 1}},
-			  },
-			  {
-				  .action = XSP_ACTION_RANGE_END,
-				  .symbols = {"xsp_record_function_exit"},
-			  }},
+		.parts = {XSP_RANGE_BEGINS(0, XSP_REGISTER(0), XSP_REGISTER(1),
+					   "xsp_record_function_enter"),
+			  XSP_RANGE_ENDS("xsp_record_function_exit")},
 	},
 	{
 		.name = "record_function value",

@@ -87,16 +87,8 @@ int xsp_torch_find_backward(const struct xsp_provider *self, struct xsp_module *
 		.spec = {.name = XSP_RANGE_NAME_TEXT,                                              \
 			 .flags = XSP_RANGE_REMEMBER,                                              \
 			 .text = operand,                                                          \
-			 .length = {.base = XSP_OPERAND_NONE}},                                    \
+			 .length = XSP_C_STRING},                                                  \
 		.optional = true                                                                   \
-	}
-#define ARGUMENT(number)                                                                           \
-	{                                                                                          \
-		.base = (number)                                                                   \
-	}
-#define FIRST_ON_STACK                                                                             \
-	{                                                                                          \
-		.base = XSP_OPERAND_SP, .deref = 1, .offset = 8                                    \
 	}
 /* the type is c10::optional<vector<Tensor>>, or std's */
 #define WORK "_ZN4c10d4WorkC1EiNS_6OpTypeEPKcRK"
@@ -129,28 +121,23 @@ static const struct xsp_range_row user_ranges = {
 	.name = "record_function",
 	.parts =
 		{/* (int, OpType, const char *title, ...) */
-		 TITLE(ARGUMENT(3), WORK "N3c108optionalISt6vectorIN2at6TensorESaIS8_EEEE",
+		 TITLE(XSP_REGISTER(3), WORK "N3c108optionalISt6vectorIN2at6TensorESaIS8_EEEE",
 		       WORK "St8optionalISt6vectorIN2at6TensorESaIS7_EEE"),
 		 /* (outputs, title, ...) in 1.x and 2.0; (outputs, OpType, uint64_t, title, ...)
 		  * later. In the newest, the group's context comes first and the time before the
 		  * title, which is then on the stack */
-		 TITLE(ARGUMENT(2), GLOO_WORK "PKcRKN3c108optionalIS6_EE"),
-		 TITLE(ARGUMENT(4), GLOO_WORK "NS_6OpTypeEmPKcRKN3c108optionalIS6_EE",
+		 TITLE(XSP_REGISTER(2), GLOO_WORK "PKcRKN3c108optionalIS6_EE"),
+		 TITLE(XSP_REGISTER(4), GLOO_WORK "NS_6OpTypeEmPKcRKN3c108optionalIS6_EE",
 		       GLOO_WORK "NS_6OpTypeEmPKcRKSt8optionalIS6_E"),
-		 TITLE(FIRST_ON_STACK,
+		 TITLE(XSP_WORD(XSP_OPERAND_SP, 8),
 		       "_ZN4c10d16ProcessGroupGloo9AsyncWorkC1ESt10shared_ptrIN4gloo7ContextEESt6"
 		       "vectorIS6_IN2at6TensorESaIS8_EESaISA_EENS_6OpTypeEmNSt6chrono8durationIlSt"
 		       "5ratioILl1ELl1000EEEEPKcRKSt8optionalISA_E"),
 		 FORGET(0, "_ZN5torch3jit16InterpreterState3runERSt6vectorIN3c106IValueESaIS4_EE"),
-		 {
-			 .action = XSP_ACTION_RANGE_BEGIN,
-			 .symbols = {"_ZN3c106ivalue14ConstantString6createENSt7__cxx1112basic_"
-				     "stringIcSt11char_traitsIcESaIcEEE"},
-			 .spec = {.name = XSP_RANGE_NAME_TEXT,
-				  .flags = XSP_RANGE_REMEMBER | XSP_RANGE_FIRST,
-				  .text = {.base = 1, .deref = 1},
-				  .length = {.base = 1, .deref = 1, .offset = 8}},
-		 },
+		 XSP_RANGE_BEGINS(XSP_RANGE_REMEMBER | XSP_RANGE_FIRST, XSP_WORD(1, 0),
+				  XSP_WORD(1, 8),
+				  "_ZN3c106ivalue14ConstantString6createENSt7__cxx1112basic_"
+				  "stringIcSt11char_traitsIcESaIcEEE"),
 		 {
 			 .action = XSP_ACTION_RANGE_BEGIN,
 			 .symbols = {"_ZN2at14RecordFunctionC1ENS_11RecordScopeE"},
@@ -159,10 +146,7 @@ static const struct xsp_range_row user_ranges = {
 				  .condition = {.base = 1},
 				  .condition_value = USER_SCOPE},
 		 },
-		 {
-			 .action = XSP_ACTION_RANGE_END,
-			 .symbols = {"_ZN2at14RecordFunction3endEv"},
-		 }},
+		 XSP_RANGE_ENDS("_ZN2at14RecordFunction3endEv")},
 };
 
 int xsp_torch_find_user_ranges(const struct xsp_provider *self, struct xsp_module *m,

@@ -16,26 +16,18 @@
 #define ANNOTATION "_ZN6xsigma8profiler16annotation_stack"
 #define ITT "_ZN6xsigma8profiler14itt_range_push"
 
-/* Operands; a word in memory at register + offset. */
-#define REGISTER(n)                                                                                \
-	{                                                                                          \
-		.base = (n)                                                                        \
-	}
-#define WORD(n, at)                                                                                \
-	{                                                                                          \
-		.base = (n), .deref = 1, .offset = (at)                                            \
-	}
 #define SP XSP_OPERAND_SP
-#define C_STRING REGISTER(XSP_OPERAND_NONE)
 
 /* Scope guards: the object identifies the range that ends, and that it ends once. */
-#define GUARD_ENDS(class)                                                                          \
+#define GUARD_ENDS(class) XSP_RANGE_ENDS(class "D1Ev", class "D2Ev", class "D0Ev")
+#define GUARD_BEGINS(name_text, name_length, class, arguments)                                     \
 	{                                                                                          \
-		.action = XSP_ACTION_RANGE_END, .symbols = {                                       \
-			class "D1Ev",                                                              \
-			class "D2Ev",                                                              \
-			class "D0Ev",                                                              \
-		}                                                                                  \
+		.action = XSP_ACTION_RANGE_BEGIN,                                                  \
+		.symbols = {class "C1" arguments, class "C2" arguments},                           \
+		.spec = {.name = XSP_RANGE_NAME_TEXT,                                              \
+			 .flags = XSP_RANGE_KEYED,                                                 \
+			 .text = name_text,                                                        \
+			 .length = name_length},                                                   \
 	}
 
 static const struct xsp_range_row rows[] = {
@@ -54,7 +46,7 @@ static const struct xsp_range_row rows[] = {
 					      GRAPH "C2ENS_11RecordScopeE"},
 				  .spec = {.name = XSP_RANGE_NAME_CODE,
 					   .flags = XSP_RANGE_KEYED,
-					   .text = WORD(SP, 0)},
+					   .text = XSP_WORD(SP, 0)},
 				  .call_site = xsp_xsigma_literal,
 			  },
 			  {
@@ -63,9 +55,9 @@ static const struct xsp_range_row rows[] = {
 				  .spec = {.name = XSP_RANGE_NAME_TEXT,
 					   .flags = XSP_RANGE_LABEL | XSP_RANGE_CONDITION |
 						    XSP_RANGE_BYTE,
-					   .text = WORD(SP, 16),
-					   .length = WORD(SP, 8),
-					   .condition = WORD(SP, 24)},
+					   .text = XSP_WORD(SP, 16),
+					   .length = XSP_WORD(SP, 8),
+					   .condition = XSP_WORD(SP, 24)},
 				  .optional = true,
 			  },
 			  {
@@ -81,76 +73,37 @@ static const struct xsp_range_row rows[] = {
 		.name = "xsigma::profiler::RecordFunction",
 		.relay = XSP_RELAY_BEGIN,
 		.relay_by = ITT "EPKc",
-		.parts = {{
-				  .action = XSP_ACTION_RANGE_BEGIN,
-				  .symbols = {MAIN_RECORD "C1EPKc", MAIN_RECORD "C2EPKc"},
-				  .spec = {.name = XSP_RANGE_NAME_TEXT,
-					   .flags = XSP_RANGE_KEYED,
-					   .text = REGISTER(1),
-					   .length = C_STRING},
-			  },
+		.parts = {GUARD_BEGINS(XSP_REGISTER(1), XSP_C_STRING, MAIN_RECORD, "EPKc"),
 			  GUARD_ENDS(MAIN_RECORD)},
 	},
 	{
 		.name = "xsigma::profiler::ScopedActivity",
 		.relay = XSP_RELAY_BEGIN,
 		.relay_by = ITT "EPKc",
-		.parts = {{
-				  .action = XSP_ACTION_RANGE_BEGIN,
-				  .symbols = {MAIN_SCOPED "C1EPKc", MAIN_SCOPED "C2EPKc"},
-				  .spec = {.name = XSP_RANGE_NAME_TEXT,
-					   .flags = XSP_RANGE_KEYED,
-					   .text = REGISTER(1),
-					   .length = C_STRING},
-			  },
+		.parts = {GUARD_BEGINS(XSP_REGISTER(1), XSP_C_STRING, MAIN_SCOPED, "EPKc"),
 			  GUARD_ENDS(MAIN_SCOPED)},
 	},
 	{
 		/* branch graph, native/session/profiler.h; std::string: pointer, length */
 		.name = "xsigma::profiler_scope",
-		.parts = {{
-				  .action = XSP_ACTION_RANGE_BEGIN,
-				  .symbols = {PROFILER_SCOPE
-					      "C1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESa"
-					      "IcEEEPNS_16profiler_sessionE",
-					      PROFILER_SCOPE
-					      "C2ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESa"
-					      "IcEEEPNS_16profiler_sessionE"},
-				  .spec = {.name = XSP_RANGE_NAME_TEXT,
-					   .flags = XSP_RANGE_KEYED,
-					   .text = WORD(1, 0),
-					   .length = WORD(1, 8)},
-			  },
+		.parts = {GUARD_BEGINS(XSP_WORD(1, 0), XSP_WORD(1, 8), PROFILER_SCOPE,
+				       "ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEPNS_"
+				       "16profiler_sessionE"),
 			  GUARD_ENDS(PROFILER_SCOPE)},
 	},
 	{
 		/* branch graph, native/tracing/tracing.h: this, category, length, pointer */
 		.name = "xsigma::tracing::scoped_region",
-		.parts = {{
-				  .action = XSP_ACTION_RANGE_BEGIN,
-				  .symbols = {SCOPED_REGION "C1ENS0_14event_categoryE" STRING_VIEW,
-					      SCOPED_REGION "C2ENS0_14event_categoryE" STRING_VIEW},
-				  .spec = {.name = XSP_RANGE_NAME_TEXT,
-					   .flags = XSP_RANGE_KEYED,
-					   .text = REGISTER(3),
-					   .length = REGISTER(2)},
-			  },
+		.parts = {GUARD_BEGINS(XSP_REGISTER(3), XSP_REGISTER(2), SCOPED_REGION,
+				       "ENS0_14event_categoryE" STRING_VIEW),
 			  GUARD_ENDS(SCOPED_REGION)},
 	},
 	{
 		/* native/cpu/annotation_stack.h: static functions, a stack per thread */
 		.name = "xsigma::profiler::annotation_stack",
-		.parts = {{
-				  .action = XSP_ACTION_RANGE_BEGIN,
-				  .symbols = {ANNOTATION "15push_annotationE" STRING_VIEW},
-				  .spec = {.name = XSP_RANGE_NAME_TEXT,
-					   .text = REGISTER(1),
-					   .length = REGISTER(0)},
-			  },
-			  {
-				  .action = XSP_ACTION_RANGE_END,
-				  .symbols = {ANNOTATION "14pop_annotationEv"},
-			  }},
+		.parts = {XSP_RANGE_BEGINS(0, XSP_REGISTER(1), XSP_REGISTER(0),
+					   ANNOTATION "15push_annotationE" STRING_VIEW),
+			  XSP_RANGE_ENDS(ANNOTATION "14pop_annotationEv")},
 	},
 	{
 		/* Guards of branch main call these themselves. One scope would become two ranges
@@ -158,17 +111,8 @@ static const struct xsp_range_row rows[] = {
 		.name = "xsigma::profiler::itt_range",
 		.relay = XSP_RELAY_BEGIN,
 		.unless = MAIN_RECORD "C1EPKc",
-		.parts = {{
-				  .action = XSP_ACTION_RANGE_BEGIN,
-				  .symbols = {ITT "EPKc"},
-				  .spec = {.name = XSP_RANGE_NAME_TEXT,
-					   .text = REGISTER(0),
-					   .length = C_STRING},
-			  },
-			  {
-				  .action = XSP_ACTION_RANGE_END,
-				  .symbols = {"_ZN6xsigma8profiler13itt_range_popEv"},
-			  }},
+		.parts = {XSP_RANGE_BEGINS(0, XSP_REGISTER(0), XSP_C_STRING, ITT "EPKc"),
+			  XSP_RANGE_ENDS("_ZN6xsigma8profiler13itt_range_popEv")},
 	},
 };
 
