@@ -18,8 +18,8 @@
 #define PIECE ((size_t)65536)
 #define PAGE_BITS 12
 #define PAGES_MOST 1024 /* of one entry */
-#define PAGE_BYTES                                                                                 \
-	(4 * sizeof(struct xsp_u64map_slot)) /* the cost of a page's first entry, beside the link */
+/* the cost of a page's first entry, beside the link */
+#define PAGE_BYTES (4 * sizeof(struct xsp_u64map_slot))
 #define STEPS_MOST 256 /* a search tries this many of the latest entries of a page */
 /* the last bytes that were read: they are still there unless the file was rewritten */
 #define TAIL 64
