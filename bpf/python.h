@@ -6,8 +6,8 @@
  * the GIL, which another thread holds. Each frame takes one read. Frames are hashed as they come. A
  * stack that was sent before, as nearly every one was, takes 8 bytes in the event.
  *
- * All of it is the target's, and may lie. Reads do not sleep, their number is bounded, a state that
- * does not name its thread is not believed, and a chain that runs in a circle is dropped.
+ * All of it is the target's, and may lie. Reads do not sleep, and their number is bounded. A state
+ * that does not name its thread is not believed, and a chain that runs in a circle is dropped.
  */
 #ifndef XSP_BPF_PYTHON_H
 #define XSP_BPF_PYTHON_H

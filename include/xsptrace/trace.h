@@ -3,8 +3,8 @@
  * trace.h - libxsptrace: reads captures of xsptrace from a C or C++ program. `pkg-config --cflags
  * --libs xsptrace`.
  *
- * Open a trace, then run it. In one pass, the library calls back for each span, call of CUDA's API,
- * activity of a GPU, sample, wait and amount of memory, as soon as it is known to be over. Memory
+ * Open a trace, then run it. In one pass, the library calls back for each span, call of
+ * CUDA's API, activity of a GPU, sample, wait and amount of memory, once it is over. Memory
  * does not grow with the length of the capture. A trace may be run again. Neither root nor anything
  * of the recorded process is needed.
  *

@@ -376,7 +376,8 @@ static bool is_boundary(struct walk *w, uint64_t addr)
 	return w->boundary[addr - w->low[0]];
 }
 
-/* jmp *table(,%reg,8), or mov table(,%reg,8),%reg, which may stand before a jmp *%reg: the table; or 0 */
+/* jmp *table(,%reg,8), or mov table(,%reg,8),%reg, which may come before a jmp *%reg: the table; or
+ * 0 */
 static uint64_t table_read(const ZydisDecodedInstruction *d, const ZydisDecodedOperand *ops)
 {
 	const ZydisDecodedOperand *op = &ops[d->mnemonic == ZYDIS_MNEMONIC_MOV];
@@ -418,7 +419,8 @@ static uint64_t next_table(struct walk *w, uint64_t table)
 	return nearest;
 }
 
-/* The table whose entry the last instruction from `from` to `at` that writes `reg` puts there, or 0. */
+/* The table from which the last instruction from `from` to `at` that writes `reg` loads it, or
+ * 0. */
 static uint64_t table_in_register(struct walk *w, uint64_t from, uint64_t at, ZydisRegister reg)
 {
 	uint64_t table = 0;
@@ -438,7 +440,8 @@ static uint64_t table_in_register(struct walk *w, uint64_t from, uint64_t at, Zy
 	return table;
 }
 
-/* Offsets in 4-byte tables that some lea before `at` points to, and absolute ones. */
+/* The targets in tables of 4-byte offsets to which a lea before `at` points, and in absolute
+ * ones. */
 static bool table_targets(struct walk *w, uint64_t table, uint64_t end, bool absolute,
 			  struct state s)
 {
@@ -464,7 +467,7 @@ static bool table_targets(struct walk *w, uint64_t table, uint64_t end, bool abs
 	return any;
 }
 
-/* Not image_is_code(): code and the tables behind it may share a segment. */
+/* Not image_is_code(): code and the tables after it may share a segment. */
 static bool among_functions(const struct image *im, uint64_t addr)
 {
 	uint64_t first = im->fde_count ? image_fde_start(im, 0) : UINT64_MAX;
@@ -472,7 +475,7 @@ static bool among_functions(const struct image *im, uint64_t addr)
 	return addr >= first && addr <= image_fde_start(im, im->fde_count - 1);
 }
 
-/* The first of them behind `address`; UINT64_MAX: there is none. */
+/* The first address after `address`; UINT64_MAX: there is none. */
 static uint64_t next_address(const struct addresses *a, uint64_t address)
 {
 	size_t low = 0;
@@ -494,7 +497,7 @@ static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op,
 	const uint8_t *b;
 	size_t left;
 
-	/* of an incomplete one not each has an exit */
+	/* an incomplete placement has exits for some ways out only */
 	if ((s.sp == 0 && !w->p->complete) ||
 	    (s.left && (s.sp == 0 || s.sp == UNKNOWN || holds(w, at | LEAVES)))) {
 		if (s.sp == 0)
@@ -538,7 +541,8 @@ static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op,
 		way_out(w, &s, at);
 }
 
-/* Whose cold part is the code at `target`? Into whose middle it jumps, directly. */
+/* The function to which the code at `target` belongs as a cold part: that into whose middle it jumps
+ * directly. */
 enum part_of { PART_OF_NONE, PART_OF_THIS, PART_OF_ANOTHER };
 static enum part_of part_of(struct walk *w, uint64_t target)
 {
@@ -569,7 +573,8 @@ static enum part_of part_of(struct walk *w, uint64_t target)
 	return found;
 }
 
-/* With a frame standing nobody jumps to what others call: such a jump is left of code that cannot be reached. */
+/* With a frame, code does not jump to functions that others call: such a jump is left from
+ * unreachable code. */
 static bool is_called(const struct walk *w, uint64_t target)
 {
 	size_t left = 0;
@@ -579,7 +584,7 @@ static bool is_called(const struct walk *w, uint64_t target)
 	       (b && left >= 4 && !memcmp(b, "\xf3\x0f\x1e\xfa", 4));
 }
 
-/* Does what stands there make a frame: push %rbp, sub $n,%rsp? */
+/* Does the code there make a frame: push %rbp, sub $n,%rsp? */
 static bool makes_frame(const struct walk *w, uint64_t target)
 {
 	size_t left = 0;
@@ -596,16 +601,17 @@ static void direct(struct walk *w, uint64_t target, uint64_t at, struct state s)
 		way_out(w, &s, at);
 		return;
 	}
-	/* V8's builtins jump to each other, and back, with arguments put under the return address; who
-	 * knows no exits of a function claims nothing about its being called so */
+	/* V8's builtins jump to each other, and back, with arguments put under the return address.
+	 * A placement that is not complete does not claim to see such calls */
 	if (target == w->entry && !w->p->complete)
 		return;
-	/* Swift's asynchronous functions go on with another stack pointer */
+	/* Swift's asynchronous functions continue with another stack pointer */
 	if (outside && s.left && s.sp != 0 && makes_frame(w, target)) {
 		way_out(w, &s, at);
 		return;
 	}
-	/* of an incomplete one not each jump out has an exit: where it leads is another function all the same */
+	/* in an incomplete placement not every jump out has an exit; its target is another function
+	 * nevertheless */
 	if (outside && (s.sp == 0 || (s.left && s.sp == UNKNOWN)) && (s.left || !w->p->complete) &&
 	    part_of(w, target) != PART_OF_THIS) {
 		way_out(w, &s, at);

@@ -5,9 +5,9 @@
  *
  * The command is single-stepped under ptrace while it is inside a window (between two getpriority()
  * calls with the marks below; a command written as @COMMAND is stepped from its entry point
- * instead). A shadow stack of calls knows, independently of any placement, when a function is
- * entered (call, or a jump to a function with the stack pointer back at the frame's start) and left
- * (ret, or such a jump). For each such activation, the sites of the function must fire exactly so:
+ * instead). A shadow stack of calls knows, independently
+ * of any placement, when a function is entered and left. Entered: by a call, or a jump to a function
+ * with the stack pointer back at the start of the frame. Left: by a ret, or such a jump. For each such activation, the sites of the function must fire exactly so:
  * the entry once, then one exit, each with the entry stack pointer of its rule, and conditions
  * evaluated on the flags of that moment. Frames that an exception or longjmp unwinds must show no
  * exit.

@@ -8,8 +8,9 @@
 /*
  * Opens the perf map or jit dump of a process, with the rights of this process. It is looked up
  * where the process sees it, under the number by which the process knows itself. It must be a
- * regular file of the process's effective user, written since the process began, no link, and not
- * on FUSE, where reading could take for ever. A descriptor or -errno; -ENOENT: there is none.
+ * regular file of the process's effective user, written since the process began, and no link. It
+ * must not be on FUSE, where reading could take for ever. A descriptor or -errno; -ENOENT: there is
+ * none.
  */
 int xsp_perf_map_open(pid_t pid);
 

@@ -15,8 +15,8 @@ struct xsp_resolver;
 int xsp_resolver_new(const struct xsp_opener *o, struct xsp_resolver **out);
 void xsp_resolver_free(struct xsp_resolver *r);
 
-/* Remembers what a process has mapped, and opens the files and its perf map (perf_map.h), so that
- * its addresses can be resolved when it is gone. 0 or -ENOMEM. */
+/* Remembers what a process has mapped, and opens the files and its perf map (perf_map.h). So its
+ * addresses can be resolved when it is gone. 0 or -ENOMEM. */
 int xsp_resolver_learn(struct xsp_resolver *r, const struct xsp_process *p,
 		       const struct xsp_mapped_files *mapped);
 

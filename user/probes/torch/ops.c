@@ -5,8 +5,9 @@
  * A library holds a schema more than once: as registered ("add.Tensor(...)"), and in tables of the
  * JIT ("aten::add.Tensor(...)", sometimes with older arguments). Since linkers let strings share
  * their ends, it may also be the end of another one ("special_erfinv.out(...)" holds
- * "erfinv.out(...)"). So every tail of the text before the '(' is looked up, and a candidate counts
- * only if its arguments are those of the C++ function.
+ * "erfinv.out(...)"). So every tail of
+ * the text before the '(' is looked up. A candidate counts only if its arguments are those of the
+ * C++ function.
  */
 #include "probes/torch/ops.h"
 

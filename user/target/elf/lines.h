@@ -13,8 +13,8 @@ struct xsp_code_line {
 
 /*
  * Fills in the lines of these instructions, which are in ascending order, within `limit_ms` of CPU
- * time. Code from a header of the system (such as the allocator of a container) gets the line that
- * called it, in the first file that is no such header.
+ * time. Code from a header of the system (such as the allocator of a container) gets
+ * the line that called it, in the first other file.
  */
 void xsp_module_lines(struct xsp_module *m, struct xsp_code_line *lines, size_t count,
 		      unsigned limit_ms);
