@@ -83,7 +83,8 @@ struct xsp_args_spec {
 	__u8 stack; /* number of words of the stack that ARGS holds */
 	__u8 items, outputs;
 	__u8 values; /* read elements of small tensors in host memory */
-	__u8 optional_flag_first; /* of optional<Device>: {flag, type, index}, else {type, index, flag} */
+	/* of optional<Device>: {flag, type, index}, else {type, index, flag} */
+	__u8 optional_flag_first;
 	__u8 large; /* use the program with the larger reservation */
 	__u8 reserved[2];
 	struct xsp_args_item item[XSP_ARGS_ITEMS];

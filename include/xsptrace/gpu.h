@@ -186,8 +186,9 @@ struct xsp_gpu_memset {
 struct xsp_gpu_sync {
 	struct xsp_gpu_record head;
 	__u64 start_ns, end_ns;
-	__u32 what; /* CUpti_ActivitySynchronizationType: 1 event, 2 stream waits for event, 3 stream,
-		     * 4 context */
+	/* CUpti_ActivitySynchronizationType: 1 event, 2 stream waits for event, 3 stream, 4
+	 * context */
+	__u32 what;
 	__u32 context;
 	__u32 stream; /* XSP_GPU_NO_ID: none */
 	__u32 event; /* XSP_GPU_NO_ID: none */

@@ -43,8 +43,8 @@ struct xsp_event_python {
 
 /*
  * Where the threads of a process keep their frames: by process in the map xsp_pythons. The
- * interpreter says its version, or has a table of offsets (target/python/python.h). Any of it may be
- * wrong: reads that follow it are bounded, and a thread state is believed only if it names the
+ * interpreter says its version, or has a table of offsets (target/python/python.h). Any of it may
+ * be wrong: reads that follow it are bounded, and a thread state is believed only if it names the
  * thread.
  */
 #define XSP_PYTHON_NO_CFRAME 0xffff

@@ -21,8 +21,8 @@
  * scope around it. An end does not say which scope it ends. So scopes that do not nest on their
  * thread, are held across co_await or move to another thread are mistaken for each other.
  *
- * Numbers that change with time, as the loss, the batch size or the length of a queue; C and C++, on
- * any thread:
+ * Numbers that change with time, as the loss, the batch size or the length of a queue; in C and C++,
+ * on any thread:
  *	XSP_RECORD_VALUE("loss", loss);
  * The value is a double and is recorded exactly, including infinities and not-a-number.
  *

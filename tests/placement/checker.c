@@ -541,8 +541,7 @@ static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op,
 		way_out(w, &s, at);
 }
 
-/* The function to which the code at `target` belongs as a cold part: that into whose middle it jumps
- * directly. */
+/* The function that the code at `target` is a cold part of: that into whose middle it jumps. */
 enum part_of { PART_OF_NONE, PART_OF_THIS, PART_OF_ANOTHER };
 static enum part_of part_of(struct walk *w, uint64_t target)
 {

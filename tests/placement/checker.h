@@ -2,9 +2,9 @@
 /*
  * checker.h - walks a function's control flow on its own and judges a placement.
  *
- * It shares nothing with user/placement. It decodes every instruction with its operands. It
- * follows the stack pointer through the code instead of .eh_frame's rules, and takes landing pads
- * from the exception tables. It walks paths with their state (entered? left?) instead of cutting them.
+ * It shares nothing with user/placement. It decodes every instruction with its operands. It follows
+ * the stack pointer through the code instead of .eh_frame's rules, and takes landing pads from the
+ * exception tables. It walks paths with their state (entered? left?) instead of cutting them.
  */
 #ifndef XSP_TEST_CHECKER_H
 #define XSP_TEST_CHECKER_H

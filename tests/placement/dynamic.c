@@ -5,12 +5,12 @@
  *
  * The command is single-stepped under ptrace while it is inside a window (between two getpriority()
  * calls with the marks below; a command written as @COMMAND is stepped from its entry point
- * instead). A shadow stack of calls knows, independently
- * of any placement, when a function is entered and left. Entered: by a call, or a jump to a function
- * with the stack pointer back at the start of the frame. Left: by a ret, or such a jump. For each such activation, the sites of the function must fire exactly so:
- * the entry once, then one exit, each with the entry stack pointer of its rule, and conditions
- * evaluated on the flags of that moment. Frames that an exception or longjmp unwinds must show no
- * exit.
+ * instead). A shadow stack of calls knows, independently of any placement, when a function is
+ * entered and left. It is entered by a call, or by a jump with the stack pointer back at the start
+ * of the frame. It is left by a ret, or by such a jump. For each such activation, the sites of the
+ * function must fire exactly so: the entry once, then one exit. Each must have the entry stack
+ * pointer of its rule, and conditions are evaluated on the flags of that moment. Frames that an
+ * exception or longjmp unwinds must show no exit.
  *
  * A step may take 40 us in a virtual machine. So a function that was checked a few times, and under
  * which no new function turned up any more, runs at full speed up to a breakpoint at its return

@@ -71,7 +71,8 @@ __asm__(".text\n"
 	"12:	call once\n"
 	"	jmp 6b\n"
 	"	.cfi_endproc\n"
-	/* Touches eight pages of its frame in a loop (-fstack-clash-protection), and leaves from a cold part. */
+	/* Touches eight pages of its frame in a loop (-fstack-clash-protection); leaves from a cold
+	 * part. */
 	"large_frame:\n"
 	"	.cfi_startproc\n"
 	"	lea -0x8000(%rsp), %r11\n"

@@ -13,7 +13,8 @@
 enum xsp_allocator_call {
 	XSP_ALLOCATOR_ALLOCATES, /* address, bytes */
 	XSP_ALLOCATOR_FREES, /* address */
-	XSP_ALLOCATOR_REPORTS, /* address, bytes (negative: taken), allocated, reserved, c10::Device */
+	/* address, bytes (negative: freed), allocated, reserved, c10::Device */
+	XSP_ALLOCATOR_REPORTS,
 	XSP_ALLOCATOR_HEAP, /* of malloc's table below: its events say everything */
 };
 

@@ -102,7 +102,8 @@ struct xsp_probe_list {
 
 /* Does the module have this function, in its code and not as a resolver of it? */
 bool xsp_probe_function(struct xsp_module *m, const char *symbol, struct xsp_symbol *out);
-/* A probe on a function with what every probe needs. `name`: what outputs show; NULL: the symbol. */
+/* A probe on a function with what every probe needs. `name`: what outputs show; NULL: the
+ * symbol. */
 struct xsp_probe xsp_probe_on(const struct xsp_provider *self, enum xsp_probe_action action,
 			      const struct xsp_symbol *function, const char *name);
 /* Adds a copy of `p` with its strings. Returns its index, or a negative errno. */

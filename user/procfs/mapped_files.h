@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* mapped_files.h - the files that a process has mapped for execution, as /proc/PID/maps shows them. */
+/* mapped_files.h - the files that a process has mapped as code, as /proc/PID/maps shows them. */
 #ifndef XSP_PROCFS_MAPPED_FILES_H
 #define XSP_PROCFS_MAPPED_FILES_H
 

@@ -290,8 +290,8 @@ int xsp_resolve_module(struct xsp_resolver *r, const struct xsp_process *p, uint
 	return rc == 0 && at.module == NULL ? -ENOENT : rc;
 }
 
-/* The process is gone: where it had the address in a mapping's file, or NULL. The remembered mappings
- * are of code; they show how far the loader has moved the file. */
+/* The process is gone: the module and address that it had there by this mapping, or NULL. The
+ * remembered mappings are of code; they show how far the loader has moved the file. */
 static struct xsp_module *moved(const struct xsp_resolver *r, const struct xsp_remembered *m,
 				uint64_t address, uint64_t *addr)
 {

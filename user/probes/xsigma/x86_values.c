@@ -177,7 +177,8 @@ static struct xsp_value read_operand(const struct xsp_values *v, const ZydisDeco
 	if (o->type == ZYDIS_OPERAND_TYPE_REGISTER && o->size == 32)
 		value = value.kind == XSP_VALUE_CONSTANT
 				? constant((int64_t)(uint32_t)value.n)
-				/* non-PIC code loads addresses into 32-bit registers as immediates */
+				/* non-PIC code loads addresses into 32-bit registers as
+				 * immediates */
 				: unknown;
 	return value;
 }
