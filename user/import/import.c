@@ -234,18 +234,6 @@ static enum xsp_json_state read_devices(struct xsp_import *m, struct xsp_json_st
 
 /* ---- other top-level keys ---- */
 
-static enum xsp_json_state read_base(struct xsp_import *m, struct xsp_json_stream *s)
-{
-	const char *value;
-	int64_t base;
-	const enum xsp_json_state state = read_scalar(s, &value);
-
-	if (value != NULL && state == XSP_JSON_OK && xsp_json_to_number(value, 0, &base) &&
-	    base >= 0 && base <= XSP_IMPORT_TIME_MAX)
-		m->base_ns = base;
-	return state;
-}
-
 static enum xsp_json_state read_host(struct xsp_import *m, struct xsp_json_stream *s)
 {
 	const char *value;
@@ -257,33 +245,26 @@ static enum xsp_json_state read_host(struct xsp_import *m, struct xsp_json_strea
 	return m->host != NULL ? XSP_JSON_OK : XSP_JSON_FAILED;
 }
 
-static enum xsp_json_state read_version(struct xsp_import *m, struct xsp_json_stream *s,
-					unsigned which)
+/* A number of the top level; one that it cannot be counts as missing. */
+static enum xsp_json_state read_number(struct xsp_import *m, struct xsp_json_stream *s,
+				       const struct field *field)
 {
 	const char *value;
-	int64_t version;
 	const enum xsp_json_state state = read_scalar(s, &value);
 
-	if (value != NULL && state == XSP_JSON_OK && xsp_json_to_number(value, 0, &version) &&
-	    version >= 0 && version <= UINT32_MAX)
-		m->versions[which] = (uint32_t)version;
+	if (value != NULL && state == XSP_JSON_OK)
+		take_number(field, value, m);
+	if (m->base_ns > XSP_IMPORT_TIME_MAX)
+		m->base_ns = 0;
 	return state;
 }
 
-static enum xsp_json_state read_cupti(struct xsp_import *m, struct xsp_json_stream *s)
-{
-	return read_version(m, s, 0);
-}
-
-static enum xsp_json_state read_driver(struct xsp_import *m, struct xsp_json_stream *s)
-{
-	return read_version(m, s, 1);
-}
-
-static enum xsp_json_state read_runtime(struct xsp_import *m, struct xsp_json_stream *s)
-{
-	return read_version(m, s, 2);
-}
+static const struct field top_numbers[] = {
+	{"baseTimeNanoseconds", offsetof(struct xsp_import, base_ns), false},
+	{"cupti_version", offsetof(struct xsp_import, versions[0]), true},
+	{"cuda_driver_version", offsetof(struct xsp_import, versions[1]), true},
+	{"cuda_runtime_version", offsetof(struct xsp_import, versions[2]), true},
+};
 
 static enum xsp_json_state read_distributed(struct xsp_import *m, struct xsp_json_stream *s)
 {
@@ -300,10 +281,10 @@ static const struct {
 	const char *key;
 	enum xsp_json_state (*read_member_value)(struct xsp_import *m, struct xsp_json_stream *s);
 } top_level[] = {
-	{"traceEvents", read_events},		{"baseTimeNanoseconds", read_base},
-	{"deviceProperties", read_devices},	{"host_name", read_host},
-	{"cupti_version", read_cupti},		{"cuda_driver_version", read_driver},
-	{"cuda_runtime_version", read_runtime}, {"distributedInfo", read_distributed},
+	{"traceEvents", read_events},
+	{"deviceProperties", read_devices},
+	{"host_name", read_host},
+	{"distributedInfo", read_distributed},
 };
 
 static const char *parse_key(void *ctx, const char *text, const char **stopped, bool *deep)
@@ -330,6 +311,9 @@ static enum xsp_json_state read_member(struct xsp_import *m, struct xsp_json_str
 	for (size_t i = 0; i < sizeof(top_level) / sizeof(top_level[0]); i++)
 		if (strcmp(key, top_level[i].key) == 0)
 			return top_level[i].read_member_value(m, s);
+	for (size_t i = 0; i < sizeof(top_numbers) / sizeof(top_numbers[0]); i++)
+		if (strcmp(key, top_numbers[i].name) == 0)
+			return read_number(m, s, &top_numbers[i]);
 	return xsp_json_skip(s);
 }
 
