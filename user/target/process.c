@@ -288,46 +288,24 @@ void xsp_process_free(struct xsp_process *p)
 	free(p);
 }
 
-const struct xsp_opener *xsp_process_opener(const struct xsp_process *p)
-{
-	return p->opener;
-}
-
-pid_t xsp_process_pid(const struct xsp_process *p)
-{
-	return p->pid;
-}
-
-pid_t xsp_process_ns_pid(const struct xsp_process *p)
-{
-	return p->ns_pid;
-}
-
-int xsp_process_pidfd(const struct xsp_process *p)
-{
-	return p->pidfd;
-}
+#define GET(type, member)                                                                          \
+	type xsp_process_##member(const struct xsp_process *p)                                     \
+	{                                                                                          \
+		return p->member;                                                                  \
+	}
+GET(const struct xsp_opener *, opener)
+GET(pid_t, pid)
+GET(pid_t, ns_pid)
+GET(int, pidfd)
+GET(const char *, comm)
+GET(const char *, cmdline)
+GET(const char *, exe)
 
 bool xsp_process_alive(const struct xsp_process *p)
 {
 	struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
 
 	return poll(&fd, 1, 0) == 0;
-}
-
-const char *xsp_process_comm(const struct xsp_process *p)
-{
-	return p->comm;
-}
-
-const char *xsp_process_cmdline(const struct xsp_process *p)
-{
-	return p->cmdline;
-}
-
-const char *xsp_process_exe(const struct xsp_process *p)
-{
-	return p->exe;
 }
 
 /* ---- its environment ---- */

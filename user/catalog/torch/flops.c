@@ -78,16 +78,6 @@ static bool matrices(const struct xsp_torch_values *v, size_t first, uint64_t *f
 	return finish(p, flops);
 }
 
-static bool product_first(const struct xsp_torch_values *v, uint64_t *flops)
-{
-	return matrices(v, 0, flops);
-}
-
-static bool product_behind_sum(const struct xsp_torch_values *v, uint64_t *flops)
-{
-	return matrices(v, 1, flops);
-}
-
 /* A matrix, or a vector, and a vector. */
 static bool vectors(const struct xsp_torch_values *v, size_t first, uint64_t *flops)
 {
@@ -99,16 +89,6 @@ static bool vectors(const struct xsp_torch_values *v, size_t first, uint64_t *fl
 	struct product p = product_of(a->sizes, 0, a->dims);
 	times(&p, 2);
 	return finish(p, flops);
-}
-
-static bool vector_first(const struct xsp_torch_values *v, uint64_t *flops)
-{
-	return vectors(v, 0, flops);
-}
-
-static bool vector_behind_sum(const struct xsp_torch_values *v, uint64_t *flops)
-{
-	return vectors(v, 1, flops);
 }
 
 /* ---- convolutions ---- */
@@ -141,9 +121,10 @@ static bool places(const struct xsp_torch_values *v, const struct xsp_torch_tens
 	return true;
 }
 
-static bool convolution(const struct xsp_torch_values *v, uint64_t *flops)
+static bool convolution(const struct xsp_torch_values *v, size_t first, uint64_t *flops)
 {
-	const struct xsp_torch_tensor *input = tensor_at(v, 0), *weight = tensor_at(v, 1);
+	const struct xsp_torch_tensor *input = tensor_at(v, first),
+				      *weight = tensor_at(v, first + 1);
 	struct product p = {.value = 2};
 	int64_t n;
 
@@ -161,9 +142,10 @@ static bool convolution(const struct xsp_torch_values *v, uint64_t *flops)
 }
 
 /* Each element of the input meets the kernels of its channel once. */
-static bool transposed(const struct xsp_torch_values *v, uint64_t *flops)
+static bool transposed(const struct xsp_torch_values *v, size_t first, uint64_t *flops)
 {
-	const struct xsp_torch_tensor *input = tensor_at(v, 0), *weight = tensor_at(v, 1);
+	const struct xsp_torch_tensor *input = tensor_at(v, first),
+				      *weight = tensor_at(v, first + 1);
 
 	if (input == NULL || weight == NULL || weight->dims < 3 || input->dims != weight->dims)
 		return false;
@@ -175,10 +157,10 @@ static bool transposed(const struct xsp_torch_values *v, uint64_t *flops)
 }
 
 /* The work of the forward pass for the gradient of the input, and again for that of the weight. */
-static bool convolution_backward(const struct xsp_torch_values *v, uint64_t *flops)
+static bool convolution_backward(const struct xsp_torch_values *v, size_t first, uint64_t *flops)
 {
-	const struct xsp_torch_tensor *out = tensor_at(v, 0), *input = tensor_at(v, 1);
-	const struct xsp_torch_tensor *weight = tensor_at(v, 2);
+	const struct xsp_torch_tensor *out = tensor_at(v, first), *input = tensor_at(v, first + 1);
+	const struct xsp_torch_tensor *weight = tensor_at(v, first + 2);
 	const struct xsp_torch_value *mask = find(v, "output_mask"), *t = find(v, "transposed");
 	int64_t is_transposed;
 	double unused;
@@ -197,11 +179,12 @@ static bool convolution_backward(const struct xsp_torch_values *v, uint64_t *flo
 
 /* ---- attention ---- */
 
-/* Queries (b, h, q, d), keys (b, h, k, d), values (b, h, k, e): `by_d` matrix products with the
- * dimension d, `by_e` with e, for each of b * h. */
-static bool attention(const struct xsp_torch_values *v, size_t first, int64_t by_d, int64_t by_e,
-		      uint64_t *flops)
+/* Queries (b, h, q, d), keys (b, h, k, d), values (b, h, k, e): a matrix product with the dimension d
+ * and one with e, for each of b * h. The backward pass, whose first argument is a gradient, computes
+ * the scores again, then the gradients of scores, values, queries, keys: 3 with d, 2 with e. */
+static bool attention(const struct xsp_torch_values *v, size_t first, uint64_t *flops)
 {
+	const bool backward = first > 0;
 	const struct xsp_torch_tensor *query = tensor_at(v, first), *key = tensor_at(v, first + 1);
 	const struct xsp_torch_tensor *value = tensor_at(v, first + 2);
 
@@ -211,9 +194,9 @@ static bool attention(const struct xsp_torch_values *v, size_t first, int64_t by
 	struct product p = product_of(query->sizes, 0, 3), d = {.value = 2}, e = {.value = 2};
 	times(&p, key->sizes[2]);
 	times(&d, query->sizes[3]);
-	times(&d, by_d);
+	times(&d, backward ? 3 : 1);
 	times(&e, value->sizes[3]);
-	times(&e, by_e);
+	times(&e, backward ? 2 : 1);
 	uint64_t both;
 	if (d.bad || e.bad || __builtin_add_overflow(d.value, e.value, &both) || both > INT64_MAX)
 		return false;
@@ -221,23 +204,12 @@ static bool attention(const struct xsp_torch_values *v, size_t first, int64_t by
 	return finish(p, flops);
 }
 
-static bool attention_forward(const struct xsp_torch_values *v, uint64_t *flops)
-{
-	return attention(v, 0, 1, 1, flops);
-}
-
-/* The scores again, then the gradients of scores, values, queries, keys. */
-static bool attention_backward(const struct xsp_torch_values *v, uint64_t *flops)
-{
-	return attention(v, 1, 3, 2, flops);
-}
-
 /* ---- elementwise ---- */
 
 /* One operation for each element of the result: the sizes of the arguments, broadcast. */
-static bool elementwise(const struct xsp_torch_values *v, uint64_t *flops)
+static bool elementwise(const struct xsp_torch_values *v, size_t first, uint64_t *flops)
 {
-	const struct xsp_torch_tensor *a = tensor_at(v, 0), *b = tensor_at(v, 1);
+	const struct xsp_torch_tensor *a = tensor_at(v, first), *b = tensor_at(v, first + 1);
 	struct product p = {.value = 1};
 
 	if (a == NULL)
@@ -257,51 +229,52 @@ static bool elementwise(const struct xsp_torch_values *v, uint64_t *flops)
 
 static const struct {
 	const char *name;
-	bool (*count)(const struct xsp_torch_values *v, uint64_t *flops);
+	bool (*count)(const struct xsp_torch_values *v, size_t first, uint64_t *flops);
+	size_t first; /* the first argument that counts */
 } formulas[] = {
-	{"aten::mm", product_first},
-	{"aten::bmm", product_first},
-	{"aten::addmm", product_behind_sum},
-	{"aten::addmm_", product_behind_sum},
-	{"aten::baddbmm", product_behind_sum},
-	{"aten::baddbmm_", product_behind_sum},
-	{"aten::_addmm_activation", product_behind_sum},
-	{"aten::_int_mm", product_first},
-	{"aten::_scaled_mm", product_first},
-	{"aten::mv", vector_first},
-	{"aten::dot", vector_first},
-	{"aten::vdot", vector_first},
-	{"aten::addmv", vector_behind_sum},
-	{"aten::addmv_", vector_behind_sum},
-	{"aten::conv1d", convolution},
-	{"aten::conv2d", convolution},
-	{"aten::conv3d", convolution},
-	{"aten::conv_transpose1d", transposed},
-	{"aten::conv_transpose2d", transposed},
-	{"aten::conv_transpose3d", transposed},
-	{"aten::convolution_backward", convolution_backward},
-	{"aten::_scaled_dot_product_flash_attention", attention_forward},
-	{"aten::_scaled_dot_product_flash_attention_for_cpu", attention_forward},
-	{"aten::_scaled_dot_product_efficient_attention", attention_forward},
-	{"aten::_scaled_dot_product_cudnn_attention", attention_forward},
-	{"aten::_scaled_dot_product_flash_attention_backward", attention_backward},
-	{"aten::_scaled_dot_product_flash_attention_for_cpu_backward", attention_backward},
-	{"aten::_scaled_dot_product_efficient_attention_backward", attention_backward},
-	{"aten::_scaled_dot_product_cudnn_attention_backward", attention_backward},
-	{"aten::add", elementwise},
-	{"aten::add_", elementwise},
-	{"aten::sub", elementwise},
-	{"aten::sub_", elementwise},
-	{"aten::mul", elementwise},
-	{"aten::mul_", elementwise},
-	{"aten::div", elementwise},
-	{"aten::div_", elementwise},
+	{"aten::mm", matrices, 0},
+	{"aten::bmm", matrices, 0},
+	{"aten::addmm", matrices, 1},
+	{"aten::addmm_", matrices, 1},
+	{"aten::baddbmm", matrices, 1},
+	{"aten::baddbmm_", matrices, 1},
+	{"aten::_addmm_activation", matrices, 1},
+	{"aten::_int_mm", matrices, 0},
+	{"aten::_scaled_mm", matrices, 0},
+	{"aten::mv", vectors, 0},
+	{"aten::dot", vectors, 0},
+	{"aten::vdot", vectors, 0},
+	{"aten::addmv", vectors, 1},
+	{"aten::addmv_", vectors, 1},
+	{"aten::conv1d", convolution, 0},
+	{"aten::conv2d", convolution, 0},
+	{"aten::conv3d", convolution, 0},
+	{"aten::conv_transpose1d", transposed, 0},
+	{"aten::conv_transpose2d", transposed, 0},
+	{"aten::conv_transpose3d", transposed, 0},
+	{"aten::convolution_backward", convolution_backward, 0},
+	{"aten::_scaled_dot_product_flash_attention", attention, 0},
+	{"aten::_scaled_dot_product_flash_attention_for_cpu", attention, 0},
+	{"aten::_scaled_dot_product_efficient_attention", attention, 0},
+	{"aten::_scaled_dot_product_cudnn_attention", attention, 0},
+	{"aten::_scaled_dot_product_flash_attention, 1", attention, 1},
+	{"aten::_scaled_dot_product_flash_attention_for_cpu_backward", attention, 1},
+	{"aten::_scaled_dot_product_efficient_attention, 1", attention, 1},
+	{"aten::_scaled_dot_product_cudnn_attention, 1", attention, 1},
+	{"aten::add", elementwise, 0},
+	{"aten::add_", elementwise, 0},
+	{"aten::sub", elementwise, 0},
+	{"aten::sub_", elementwise, 0},
+	{"aten::mul", elementwise, 0},
+	{"aten::mul_", elementwise, 0},
+	{"aten::div", elementwise, 0},
+	{"aten::div_", elementwise, 0},
 };
 
 bool xsp_flops(const struct xsp_torch_values *v, uint64_t *flops)
 {
 	for (size_t i = 0; i < sizeof(formulas) / sizeof(formulas[0]); i++)
 		if (strcmp(formulas[i].name, v->schema->name) == 0)
-			return formulas[i].count(v, flops);
+			return formulas[i].count(v, formulas[i].first, flops);
 	return false;
 }
