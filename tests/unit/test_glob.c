@@ -192,7 +192,7 @@ Test(glob, libraries)
 		{"torch_cpu.so:x", "/usr/lib/libtorch_cpu.so", false},
 		{"libtorch*:x", "/usr/lib/libtorch_cpu.so.1.13.0", true},
 		{"python3*:x", "/usr/bin/python3.11", true},
-		{"python3:x", "/usr/bin/python3.11", false}, /* no library version */
+		{"python3:x", "/usr/bin/python3.11", false}, /* not a library's version */
 		{"/usr/lib/*/libz.so:x", "/usr/lib/x/libz.so.1.2", true},
 		{"/opt/libz.so:x", "/usr/lib/libz.so", false},
 		{"lib[mz].so:x", "/usr/lib/libz.so", true},

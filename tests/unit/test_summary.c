@@ -54,7 +54,7 @@ Test(summary, extreme_values)
 	xsp_histogram_clear(&h);
 }
 
-/* Steps of the histogram are wide; what is told of a quantile lies among the values all the same. */
+/* Steps of the histogram are wide; a quantile still lies among the values. */
 Test(summary, percentiles_within_least_and_greatest)
 {
 	struct xsp_histogram h = {0};
