@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where a thread's variable is, by the code of a function that returns it, against the address that the
- * library itself has for it (tests/workloads/libtls.c), in two threads.
+ * Where a thread's variable is, by the code of a function that returns it, compared with the
+ * address that the library itself has for it (tests/workloads/libtls.c), in two threads.
  */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
