@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/search.h"
 #include "placement/placement_private.h"
 
@@ -66,30 +67,11 @@ uint32_t xsp_graph_find(struct xsp_graph *g, uint64_t addr)
 	return p ? p->at[addr - p->addr] - 1 : UINT32_MAX;
 }
 
-/* Doubles an array; the old one stays valid if there is no memory. */
-static int grow(void **array, uint32_t *capacity, size_t item)
-{
-	uint32_t more = *capacity ? *capacity * 2 : 256;
-	void *bigger;
-
-	if (more < *capacity)
-		return -ENOMEM;
-	bigger = realloc(*array, more * item);
-	if (!bigger)
-		return -ENOMEM;
-	*array = bigger;
-	*capacity = more;
-	return 0;
-}
-
 uint32_t xsp_graph_add_insn(struct xsp_graph *g, const struct xsp_insn *insn)
 {
 	struct xsp_part *p = xsp_graph_part(g, insn->addr);
 
-	if (!p)
-		return UINT32_MAX;
-	if (g->count == g->capacity &&
-	    grow((void **)&g->insns, &g->capacity, sizeof(*g->insns)) != 0)
+	if (!p || xsp_grow(&g->insns, &g->capacity, (size_t)g->count + 1) < 0)
 		return UINT32_MAX;
 	g->insns[g->count] = *insn;
 	g->insns[g->count].part = (uint8_t)(p - g->parts);
@@ -101,8 +83,7 @@ int xsp_graph_add_edge(struct xsp_graph *g, uint32_t from, uint32_t to, enum xsp
 {
 	struct xsp_edge *e;
 
-	if (g->edge_count == g->edge_capacity &&
-	    grow((void **)&g->edges, &g->edge_capacity, sizeof(*g->edges)) != 0)
+	if (xsp_grow(&g->edges, &g->edge_capacity, (size_t)g->edge_count + 1) < 0)
 		return -ENOMEM;
 	e = &g->edges[g->edge_count++];
 	*e = (struct xsp_edge){.from = from,

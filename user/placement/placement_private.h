@@ -81,9 +81,11 @@ struct xsp_graph {
 	struct xsp_part parts[XSP_MAX_PARTS];
 	unsigned part_count;
 	struct xsp_insn *insns;
-	uint32_t count, capacity;
+	uint32_t count;
+	size_t capacity;
 	struct xsp_edge *edges;
-	uint32_t edge_count, edge_capacity;
+	uint32_t edge_count;
+	size_t edge_capacity;
 	uint64_t searched; /* bytes searched for jumps back, and for jumps into the entry */
 	bool described; /* .eh_frame covers the entry */
 	/* the graph does not show all control flow: only instructions that leave may be exits */
