@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the events of a ring are reckoned to have cost. The ring is a file laid out like the kernel's. */
+/* The estimated cost of the events of a ring. The ring is a file laid out like the kernel's. */
 #include <criterion/criterion.h>
 
 #include <sys/mman.h>
@@ -52,7 +52,7 @@ struct ring {
 	struct xsp_drain *d;
 };
 
-/* `r->fd` is what its callbacks get. */
+/* Callbacks get `r->fd`. */
 static void ring_begin(struct ring *r)
 {
 	struct xsp_error err = {0};
@@ -87,8 +87,8 @@ static uint64_t cost_of(const struct hit *hit)
 	return cost;
 }
 
-/* The kernel side times the program for functions' sections, and neither that for ranges nor that for spans
- * with names of their own (bpf/detail.bpf.c, time_detail). */
+/* The kernel side times the program for the sections of functions, but neither that for ranges nor
+ * that for spans with names of their own (bpf/detail.bpf.c, time_detail). */
 Test(drain, what_sections_cost_is_added_where_it_was_measured)
 {
 	static const struct {
@@ -120,7 +120,7 @@ Test(drain, what_sections_cost_is_added_where_it_was_measured)
 		cr_expect_eq(cost_of(&rows[i].hit), rows[i].cost, "%s", rows[i].what);
 }
 
-/* Who writes as fast as it is read must not keep the reader. */
+/* A writer as fast as the reader must not keep the reader busy for ever. */
 static int write_one_more(void *ctx, const struct xsp_event *e)
 {
 	const int *fd = ctx;
@@ -139,7 +139,7 @@ static int write_one_more(void *ctx, const struct xsp_event *e)
 	return 0;
 }
 
-/* ... but what a quick reader can still react to is read at once: a ringful. */
+/* What a fast reader can still react to is read at once: a whole ring. */
 Test(drain, a_ringful_of_what_comes_meanwhile_is_read_at_once)
 {
 	const struct hit hit = {XSP_EVENT_EXIT, XSP_EVENT_SECTIONS, 0, 0};

@@ -38,7 +38,7 @@ static void end(void)
 
 TestSuite(resolve, .init = begin, .fini = end);
 
-/* Of files that cannot be opened the names are known all the same. */
+/* The names of files that cannot be opened are known nevertheless. */
 static struct xsp_mapped_file file_at(uint64_t start, char *path, uint64_t inode)
 {
 	return (struct xsp_mapped_file){

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a child does, step by step and counted, against what the sideband tells of it. */
+/* What a child does, step by step and counted, against what the sideband reports of it. */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -200,7 +200,8 @@ Test(sideband, perf_says_nothing_of_others)
 Test(sideband, perf_counts_what_a_tiny_ring_loses)
 {
 	struct xsp_sideband_options options = {.pages = 1};
-	/* Every processor has a ring of its own: those that come after the loss must go to the same. */
+	/* Every processor has a ring of its own: the records after the loss must go to the same
+	 * one. */
 	cpu_set_t one;
 	CPU_ZERO(&one);
 	CPU_SET((unsigned)sched_getcpu(), &one);
@@ -219,7 +220,7 @@ Test(sideband, perf_counts_what_a_tiny_ring_loses)
 	let_go(&c);
 	waitpid(c.pid, NULL, 0);
 	xsp_sideband_drain(s, XSP_SIDEBAND_ALL, record, &seen);
-	/* a LOST record is written when the next one finds room again */
+	/* a LOST record is written when the next record finds room */
 	for (int i = 0; i < 20; i++) {
 		pid_t pid = fork();
 		if (pid == 0)
@@ -242,7 +243,7 @@ Test(sideband, perf_follows_children)
 	let_go(&c);
 	waitpid(c.pid, NULL, 0);
 	xsp_sideband_drain(s, XSP_SIDEBAND_ALL, record, &seen);
-	/* with the exits of the children, which are of other processes */
+	/* with the exits of the children, which are other processes */
 	cr_expect_eq(seen.counts[XSP_SIDEBAND_EXIT], THREADS + 1 + FORKS);
 	xsp_sideband_free(s);
 }

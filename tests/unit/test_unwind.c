@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Callers of a sample from a copy of its stack, where no file tells how to go up: by frame pointers, and never
- * anywhere but up. */
+/* Callers of a sample from a copy of its stack, where no file says how to unwind: by frame
+ * pointers, and only ever upwards. */
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "planner/hint.h"
-#include "target/lines.h"
+#include "target/elf/lines.h"
 
 #define WAIT_MS 20
 #define ANSWER_MAX (128ULL << 20) /* node has 80,000 functions, 55 MB */

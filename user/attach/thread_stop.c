@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/message.h"
+#include "base/files/message.h"
 
 struct xsp_thread_stopper {
 	struct xsp_broker *broker;

@@ -26,7 +26,7 @@ int xsp_grow_zeroed_raw(void **array, size_t *capacity, size_t need, size_t size
 		 ? 0                                                                               \
 		 : xsp_grow_zeroed_raw((void **)(array), (capacity), (need), sizeof(**(array))))
 
-/* One more element behind the others: 0 or -ENOMEM. */
+/* Appends one element. 0 or -ENOMEM. */
 #define XSP_APPEND(list, capacity, count, ...)                                                     \
 	(xsp_grow(&(list), &(capacity), (size_t)(count) + 1) < 0                                   \
 		 ? -ENOMEM                                                                         \

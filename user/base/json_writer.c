@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "base/units.h"
 
 static void put_key(struct xsp_json_writer *j, const char *key)

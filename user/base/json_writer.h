@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* json_writer.h - JSON value by value, two blanks a level. Keys are NULL in arrays. */
+/* json_writer.h - writes JSON value by value, with two blanks a level. In arrays, keys are NULL. */
 #ifndef XSP_BASE_JSON_WRITER_H
 #define XSP_BASE_JSON_WRITER_H
 
@@ -10,18 +10,19 @@
 struct xsp_json_writer {
 	FILE *f;
 	unsigned depth;
-	bool more; /* something stands before it on its level */
+	bool more; /* this level already has a value */
 	bool failed; /* out of memory */
 };
 
-/* `with`: '{' or '['; the same for both. */
+/* `with` is '{' or '[', the same in both. */
 void xsp_json_begin(struct xsp_json_writer *j, const char *key, char with);
 void xsp_json_end(struct xsp_json_writer *j, char with);
-/* Raw bytes of the target's; keys are ours. NULL: null. */
+/* `value` is raw bytes of the target, NULL for null; `key` is ours. */
 void xsp_json_text(struct xsp_json_writer *j, const char *key, const char *value);
 void xsp_json_number(struct xsp_json_writer *j, const char *key, uint64_t value);
 void xsp_json_signed(struct xsp_json_writer *j, const char *key, int64_t value);
-void xsp_json_real(struct xsp_json_writer *j, const char *key, double value); /* not finite: null */
+/* null if not finite */
+void xsp_json_real(struct xsp_json_writer *j, const char *key, double value);
 void xsp_json_bool(struct xsp_json_writer *j, const char *key, bool value);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* search.h - where something begins in an array that is in order. */
+/* search.h - binary search in a sorted array. */
 #ifndef XSP_BASE_SEARCH_H
 #define XSP_BASE_SEARCH_H
 
@@ -7,8 +7,9 @@
 #include <stddef.h>
 
 /*
- * A statement: `low` becomes the first index from itself up to `end` for which `before` (an expression of the index `i`,
- * which is declared by it) is false; `end` if there is none. What is true for one index must be for all before it.
+ * A statement. `low` becomes the first index from `low` to `end` for which `before` is false, or
+ * `end`. `before` is an expression of the index `i`, which this declares. It must be true up to
+ * some index and false from there on.
  */
 #define XSP_LOWER_BOUND(low, end, i, before)                                                       \
 	for (size_t i, high_##i = (end);                                                           \

@@ -84,7 +84,7 @@ bool xsp_u64map_remove(struct xsp_u64map *m, uint64_t key)
 		if (!m->slots[hole].used)
 			return false;
 	}
-	/* close the gap: move back what would no longer be found */
+	/* close the gap: move back the entries that a search would no longer find */
 	for (size_t i = (hole + 1) & m->mask; m->slots[i].used; i = (i + 1) & m->mask) {
 		size_t home = xsp_u64map_home(m, m->slots[i].key);
 		if (((i - home) & m->mask) >= ((i - hole) & m->mask)) {

@@ -15,7 +15,8 @@ struct xsp_u64map_slot {
 
 struct xsp_u64map {
 	struct xsp_u64map_slot *slots;
-	size_t count, mask; /* mask: slots - 1, a power of two; 0 with slots NULL: empty */
+	/* mask: slots - 1, where slots is a power of two. 0 with slots NULL: empty */
+	size_t count, mask;
 };
 
 /* A full 64-bit mix. */
@@ -28,13 +29,14 @@ static inline uint64_t xsp_u64_mix(uint64_t x)
 	return x ^ (x >> 32);
 }
 
-/* Where a key's run begins. Hostile keys must not be able to make long runs: where our memory lies is not known to them. */
+/* Where the run of a key begins. The address of our memory is in it, so that hostile keys cannot
+ * make long runs. */
 static inline size_t xsp_u64map_home(const struct xsp_u64map *m, uint64_t key)
 {
 	return (size_t)xsp_u64_mix(key ^ (uintptr_t)m->slots) & m->mask;
 }
 
-/* The value's address (valid until the next set), or NULL. */
+/* The address of the value (valid until the next set), or NULL. */
 static inline uint32_t *xsp_u64map_get(const struct xsp_u64map *m, uint64_t key)
 {
 	if (m->slots == NULL)
@@ -51,17 +53,16 @@ static inline uint32_t *xsp_u64map_get(const struct xsp_u64map *m, uint64_t key)
 /* Sets or replaces. 0 or -ENOMEM. */
 int xsp_u64map_set(struct xsp_u64map *m, uint64_t key, uint32_t value);
 /*
- * The key's index in an array of `count` elements whose capacity is *capacity: the known one; or `count` itself, where
- * there is now room for an element that the caller fills and counts. -ENOMEM: nothing has changed but the room.
+ * The index of the key in an array of `count` elements with capacity *capacity. For a new key it is
+ * `count`: the array then has room for one more element, which the caller fills and counts.
+ * -ENOMEM: the array is unchanged.
  */
 #define xsp_u64map_index(m, key, array, capacity, count)                                           \
 	xsp_u64map_index_raw(m, key, (void **)(array), capacity, count, sizeof(**(array)))
 long xsp_u64map_index_raw(struct xsp_u64map *m, uint64_t key, void **array, size_t *capacity,
 			  size_t count, size_t size);
-/*
- * The key's element in such an array: the known one, or a new one behind the others, which is a copy of *first and
- * counted. NULL: out of memory.
- */
+/* The element of the key in such an array. A new one is appended as a copy of *first, and counted.
+ * NULL: out of memory. */
 #define xsp_u64map_element(m, key, array, capacity, count, ...)                                    \
 	xsp_u64map_element_raw(m, key, (void **)(array), capacity, count, sizeof(**(array)),       \
 			       __VA_ARGS__)

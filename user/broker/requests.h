@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/message.h"
+#include "base/files/message.h"
 #include "broker/attachment.h"
 #include "xsptrace/brake.h"
 

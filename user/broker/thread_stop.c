@@ -18,7 +18,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "base/message.h"
+#include "base/files/message.h"
 #include "base/clock.h"
 #include "broker/broken_calls.h"
 #include "inject/thread/tracee.h"

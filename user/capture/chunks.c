@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file_io.h"
+#include "base/files/file_io.h"
 #include "base/grow.h"
 
 #define SEARCH_SIZE ((size_t)1 << 18)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* reader.c - opening a capture, its definitions, and the stream of its events. */
 #include "capture/reader.h"
-#include "base/file_io.h"
+#include "base/files/file_io.h"
 #include "base/units.h"
 
 #include <errno.h>

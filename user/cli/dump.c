@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "planner/sandbox.h"
-#include "base/wrap.h"
+#include "base/format/wrap.h"
 #include "cli/cli.h"
 #include "cli/dump_recording.h"
 #include "cli/session.h"

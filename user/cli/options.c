@@ -15,7 +15,7 @@
 #include "cli/outputs.h"
 #include "cli/top_page.h"
 #include "export/export.h"
-#include "catalog/cuda_table.h"
+#include "catalog/gpu/cuda_table.h"
 #include "catalog/providers.h"
 
 #define DEFAULT_BUFFER ((size_t)64 << 20)

@@ -8,7 +8,7 @@
 
 #include "base/units.h"
 #include "catalog/wait_reasons.h"
-#include "target/glob.h"
+#include "target/patterns/glob.h"
 
 #define CELL 128 /* bytes; names have more */
 #define NAME_LEAST 24 /* columns are left out before a name has less */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "catalog/wait_reasons.h"
 #include "dump/dump.h"
 

@@ -5,7 +5,7 @@
 
 #include "dump/dump.h"
 #include "dump/space.h"
-#include "target/python.h"
+#include "target/python/python.h"
 
 struct xsp_dump_interpreter;
 

@@ -31,21 +31,17 @@ static int read_maps(struct xsp_space *s)
 		room += *c == '\n';
 	if (rc == 0 && (s->maps = calloc(room + 1, sizeof(*s->maps))) == NULL)
 		rc = -ENOMEM;
-	for (const char *at = text; rc == 0 && *at != '\0' && s->count < room;) {
-		struct xsp_map_line line;
-		if (xsp_map_line_parse(at, &line))
-			s->maps[s->count++] = (struct xsp_space_map){
-				.start = line.start,
-				.end = line.end,
-				.offset = line.offset,
-				.dev = line.dev,
-				.inode = line.inode,
-				.executable = line.executable,
-				.vdso = is_vdso(&line),
-			};
-		at += strcspn(at, "\n");
-		at += *at == '\n';
-	}
+	const char *at = text;
+	for (struct xsp_map_line line; rc == 0 && s->count < room && xsp_map_line_next(&at, &line);)
+		s->maps[s->count++] = (struct xsp_space_map){
+			.start = line.start,
+			.end = line.end,
+			.offset = line.offset,
+			.dev = line.dev,
+			.inode = line.inode,
+			.executable = line.executable,
+			.vdso = is_vdso(&line),
+		};
 	free(text);
 	return rc;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "base/units.h"
 #include "export/formats.h"
 #include "export/out.h"

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "base/new_file.h"
+#include "base/files/new_file.h"
 #include "model/view.h"
 
 struct xsp_export; /* one open output */
@@ -24,7 +24,7 @@ struct xsp_export_options {
 	bool by_thread; /* their outermost frame is the thread, not all threads of a name */
 	bool python_rows; /* .json, .json.gz: export/chrome/python_rows.h */
 	const char *trace_name; /* traceName key; NULL: path */
-	const struct xsp_standing *before; /* at `path`: see base/new_file.h; may be NULL */
+	const struct xsp_standing *before; /* at `path`: see base/files/new_file.h; may be NULL */
 	char **elsewhere; /* at the end: the file's name, if it could not be `path`; may be NULL */
 	char **note; /* at the end: what is to be said of it (malloced), if anything; may be NULL */
 	const struct xsp_view_job *job; /* kept by reference; NULL: one capture */
@@ -67,7 +67,7 @@ extern const struct xsp_export_format *const xsp_export_formats[];
 const struct xsp_export_format *xsp_export_format_for(const char *path);
 
 /*
- * Opens a new file (base/new_file.h; a link is replaced, never followed), begins the format. finish()
+ * Opens a new file (base/files/new_file.h; a link is replaced, never followed), begins the format. finish()
  * completes it, fsyncs nothing, sets the owner, gives it the name. cancel() drops it. Both free x.
  */
 int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture_reader *reader,

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 
 #define BUFFER_SIZE (512U << 10)
 /* Chrome JSON, zlib 1.2.13: level 1 takes 2.5 ns a byte and leaves 8.2 %; level 6 takes 6.4 ns

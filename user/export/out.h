@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "base/new_file.h"
+#include "base/files/new_file.h"
 
 struct xsp_out;
 
@@ -34,7 +34,7 @@ bool xsp_out_is_file(const char *path);
 
 /*
  * Opens the output. A regular file, a symbolic link (which is replaced, never followed) or
- * nothing at `path`: a new file (base/new_file.h). A device, FIFO or socket: itself.
+ * nothing at `path`: a new file (base/files/new_file.h). A device, FIFO or socket: itself.
  * Errors: XSP_STATUS_OUTPUT with one line that names the path.
  */
 int xsp_out_open(const struct xsp_out_options *options, struct xsp_out **out,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/json.h"
+#include "base/format/json.h"
 
 #define VARINT_MAX 10U
 enum wire { WIRE_VARINT = 0, WIRE_BYTES = 2 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* activity.c - what a GPU did, as the agent's records have it (xsptrace/gpu.h). */
+/* activity.c - the activities of a GPU as records of the agent (xsptrace/gpu.h). */
 #include "import/import_private.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Where a word of a list stands in the name: "Memcpy HtoD (Pinned -> Device)". */
+/* Finds the word of a list in the name: "Memcpy HtoD (Pinned -> Device)". */
 static uint32_t index_in(const char *text, size_t length, const char *const *names, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -16,7 +16,7 @@ static uint32_t index_in(const char *text, size_t length, const char *const *nam
 #define INDEX_IN(text, length, names)                                                              \
 	index_in(text, length, names, sizeof(names) / sizeof(*(names)))
 
-/* In the order of CUPTI's numbers: user/export/gpu_category.c writes them. */
+/* In the order of CUPTI's numbers, as user/export/gpu_category.c writes them. */
 static const char *const copy_kinds[] = {"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
 					 "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
 static const char *const memory_kinds[] = {"Unknown",	    "Pageable",	     "Pinned",
@@ -75,9 +75,9 @@ static uint8_t channel_type(const struct xsp_import_event *e)
 	return length > 0 ? (uint8_t)INDEX_IN(raw, length, channel_types) : 0;
 }
 
-/* ---- one a category ---- */
+/* ---- one function a category ---- */
 
-/* Where a kernel, a copy or a set ran, which their records have at different places. */
+/* Where a kernel, a copy or a set ran: each record has it at another offset. */
 #define FILL_PLACE(record, e)                                                                      \
 	do {                                                                                       \
 		(record)->device = device_of(e);                                                   \
@@ -201,7 +201,7 @@ static void fill_overhead(const struct xsp_import_event *e, void *record)
 	}
 static const struct activity {
 	const char *category;
-	void (*fill)(const struct xsp_import_event *e, void *record); /* NULL: not carried */
+	void (*fill)(const struct xsp_import_event *e, void *record); /* NULL: not imported */
 	struct {
 		uint16_t type, size;
 	} record;
@@ -213,7 +213,7 @@ static const struct activity {
 	{"cuda_event", fill_event, SHAPE(CUDA_EVENT, xsp_gpu_cuda_event)},
 	{"gpu_graph", fill_graph, SHAPE(GRAPH, xsp_gpu_graph)},
 	{"overhead", fill_overhead, SHAPE(OVERHEAD, xsp_gpu_overhead)},
-	/* made anew, from the calls and the users' ranges around them */
+	/* derived from the calls and the user's ranges around them */
 	{"gpu_user_annotation", NULL, {0, 0}},
 	/* before PyTorch 1.12 */
 	{"Kernel", fill_kernel, SHAPE(KERNEL, xsp_gpu_kernel)},
@@ -223,7 +223,7 @@ static const struct activity {
 _Static_assert(sizeof(struct xsp_gpu_kernel) <= sizeof(((struct xsp_import_activity *)0)->record),
 	       "the largest record has room");
 
-/* Waits tell their context only, and that of the others tells its device. */
+/* Waits say only their context. Other activities say which device that belongs to. */
 static int note_context(struct xsp_import *m, const struct xsp_import_event *e, uint32_t row)
 {
 	if (!xsp_import_has(e, XSP_ARG_CONTEXT) || !xsp_import_has(e, XSP_ARG_DEVICE))

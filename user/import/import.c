@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* import.c - the trace as a whole: its top-level keys, its events, and the capture that is made of them. */
+/* import.c - the trace as a whole: its top-level keys, its events, and the capture that is made
+ * from them. */
 #include "import/import.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "base/file_io.h"
+#include "base/files/file_io.h"
 #include "base/grow.h"
 #include "import/import_private.h"
 
@@ -38,14 +39,14 @@ bool xsp_import_is_trace(int fd)
 
 /* ---- small values of the top level, read as a whole ---- */
 
-/* A number of an object: where it goes. */
+/* A number in an object, and where it goes. */
 struct field {
 	const char *name;
 	uint32_t offset;
 	bool half; /* uint32_t, else int64_t */
 };
 
-/* Writes the number at `value` into the field of `into`; what is none stays away. */
+/* Stores the number at `value` in its field of `into`; anything else is ignored. */
 static void take_number(const struct field *field, const char *value, void *into)
 {
 	int64_t number;
@@ -61,7 +62,7 @@ static void take_number(const struct field *field, const char *value, void *into
 
 struct object {
 	const struct field *fields;
-	void *into; /* what they are in */
+	void *into; /* the struct that they are in */
 };
 
 static const char *read_field(void *ctx, const char *key, size_t length, const char *value,
@@ -98,7 +99,7 @@ static const char *parse_scalar(void *ctx, const char *text, const char **stoppe
 	return xsp_json_value(text, stopped, deep);
 }
 
-/* *value: NULL: it is none, and has been passed over. */
+/* *value NULL: it is not a scalar, and was passed over. */
 static enum xsp_json_state read_scalar(struct xsp_json_stream *s, const char **value)
 {
 	enum xsp_json_state state;
@@ -135,7 +136,7 @@ static const struct field device_keys[] = {
 };
 
 struct device {
-	struct object object; /* first: read_field() */
+	struct object object; /* first: read_field() casts it */
 	const char *name;
 };
 
@@ -173,7 +174,7 @@ static enum xsp_json_state read_device(struct xsp_import *m, struct xsp_json_str
 
 /* ---- arrays ---- */
 
-/* Each element that is an object to `read_element`. */
+/* Passes each element that is an object to `read_element`. */
 static enum xsp_json_state
 read_array(struct xsp_import *m, struct xsp_json_stream *s,
 	   enum xsp_json_state (*read_element)(struct xsp_import *m, struct xsp_json_stream *s))
@@ -192,7 +193,7 @@ read_array(struct xsp_import *m, struct xsp_json_stream *s,
 			xsp_json_advance(s);
 			return XSP_JSON_OK;
 		}
-		if (c == ',') { /* one too many does no harm */
+		if (c == ',') { /* an extra comma does no harm */
 			xsp_json_advance(s);
 			continue;
 		}
@@ -233,18 +234,6 @@ static enum xsp_json_state read_devices(struct xsp_import *m, struct xsp_json_st
 
 /* ---- other top-level keys ---- */
 
-static enum xsp_json_state read_base(struct xsp_import *m, struct xsp_json_stream *s)
-{
-	const char *value;
-	int64_t base;
-	const enum xsp_json_state state = read_scalar(s, &value);
-
-	if (value != NULL && state == XSP_JSON_OK && xsp_json_to_number(value, 0, &base) &&
-	    base >= 0 && base <= XSP_IMPORT_TIME_MAX)
-		m->base_ns = base;
-	return state;
-}
-
 static enum xsp_json_state read_host(struct xsp_import *m, struct xsp_json_stream *s)
 {
 	const char *value;
@@ -256,33 +245,26 @@ static enum xsp_json_state read_host(struct xsp_import *m, struct xsp_json_strea
 	return m->host != NULL ? XSP_JSON_OK : XSP_JSON_FAILED;
 }
 
-static enum xsp_json_state read_version(struct xsp_import *m, struct xsp_json_stream *s,
-					unsigned which)
+/* A number of the top level; one that it cannot be counts as missing. */
+static enum xsp_json_state read_number(struct xsp_import *m, struct xsp_json_stream *s,
+				       const struct field *field)
 {
 	const char *value;
-	int64_t version;
 	const enum xsp_json_state state = read_scalar(s, &value);
 
-	if (value != NULL && state == XSP_JSON_OK && xsp_json_to_number(value, 0, &version) &&
-	    version >= 0 && version <= UINT32_MAX)
-		m->versions[which] = (uint32_t)version;
+	if (value != NULL && state == XSP_JSON_OK)
+		take_number(field, value, m);
+	if (m->base_ns > XSP_IMPORT_TIME_MAX)
+		m->base_ns = 0;
 	return state;
 }
 
-static enum xsp_json_state read_cupti(struct xsp_import *m, struct xsp_json_stream *s)
-{
-	return read_version(m, s, 0);
-}
-
-static enum xsp_json_state read_driver(struct xsp_import *m, struct xsp_json_stream *s)
-{
-	return read_version(m, s, 1);
-}
-
-static enum xsp_json_state read_runtime(struct xsp_import *m, struct xsp_json_stream *s)
-{
-	return read_version(m, s, 2);
-}
+static const struct field top_numbers[] = {
+	{"baseTimeNanoseconds", offsetof(struct xsp_import, base_ns), false},
+	{"cupti_version", offsetof(struct xsp_import, versions[0]), true},
+	{"cuda_driver_version", offsetof(struct xsp_import, versions[1]), true},
+	{"cuda_runtime_version", offsetof(struct xsp_import, versions[2]), true},
+};
 
 static enum xsp_json_state read_distributed(struct xsp_import *m, struct xsp_json_stream *s)
 {
@@ -299,10 +281,10 @@ static const struct {
 	const char *key;
 	enum xsp_json_state (*read_member_value)(struct xsp_import *m, struct xsp_json_stream *s);
 } top_level[] = {
-	{"traceEvents", read_events},		{"baseTimeNanoseconds", read_base},
-	{"deviceProperties", read_devices},	{"host_name", read_host},
-	{"cupti_version", read_cupti},		{"cuda_driver_version", read_driver},
-	{"cuda_runtime_version", read_runtime}, {"distributedInfo", read_distributed},
+	{"traceEvents", read_events},
+	{"deviceProperties", read_devices},
+	{"host_name", read_host},
+	{"distributedInfo", read_distributed},
 };
 
 static const char *parse_key(void *ctx, const char *text, const char **stopped, bool *deep)
@@ -329,6 +311,9 @@ static enum xsp_json_state read_member(struct xsp_import *m, struct xsp_json_str
 	for (size_t i = 0; i < sizeof(top_level) / sizeof(top_level[0]); i++)
 		if (strcmp(key, top_level[i].key) == 0)
 			return top_level[i].read_member_value(m, s);
+	for (size_t i = 0; i < sizeof(top_numbers) / sizeof(top_numbers[0]); i++)
+		if (strcmp(key, top_numbers[i].name) == 0)
+			return read_number(m, s, &top_numbers[i]);
 	return xsp_json_skip(s);
 }
 
@@ -365,7 +350,7 @@ static enum xsp_json_state read_top_level(struct xsp_import *m, struct xsp_json_
 	}
 }
 
-/* ---- reading it ---- */
+/* ---- reading the trace ---- */
 
 static int failed(struct xsp_error *err, int rc, const char *display_path)
 {
@@ -394,7 +379,8 @@ static const char *why_not(enum xsp_json_state state, int error)
 	}
 }
 
-/* Behind the trace there should be nothing; that tells whether the packed data were right. */
+/* Nothing should follow the trace: reading to the end shows whether the compressed data were
+ * intact. */
 static const char *why_not_to_the_end(struct xsp_json_stream *s)
 {
 	enum xsp_json_state state;
@@ -419,13 +405,12 @@ static int read_trace(struct xsp_import *m, struct xsp_json_stream *s, struct xs
 		return xsp_error_set(err, error, XSP_STATUS_CAPTURE, "cannot read %s: %s",
 				     display_path, strerror(-error));
 	if (!m->has_events || (state != XSP_JSON_OK && m->report->counts[XSP_IMPORT_EVENTS] == 0))
-		return xsp_error_set(err, -EILSEQ, XSP_STATUS_CAPTURE,
-				     "%s is no Chrome trace (as torch.profiler and xsptrace write "
-				     "it): %s%s",
-				     display_path,
-				     state != XSP_JSON_OK ? why_not(state, error)
-							  : "it has no traceEvents",
-				     state != XSP_JSON_OK ? ", in front of its first event" : "");
+		return xsp_error_set(
+			err, -EILSEQ, XSP_STATUS_CAPTURE,
+			"%s is no Chrome trace (as torch.profiler and xsptrace write it): %s%s",
+			display_path,
+			state != XSP_JSON_OK ? why_not(state, error) : "it has no traceEvents",
+			state != XSP_JSON_OK ? ", before its first event" : "");
 	m->report->why = why_not(state, error);
 	if (state == XSP_JSON_OK)
 		m->report->why = why_not_to_the_end(s);
@@ -434,7 +419,7 @@ static int read_trace(struct xsp_import *m, struct xsp_json_stream *s, struct xs
 	return 0;
 }
 
-/* ---- writing it ---- */
+/* ---- writing the capture ---- */
 
 struct clocks {
 	int64_t offset; /* from times of the trace to those of the capture */
@@ -442,7 +427,7 @@ struct clocks {
 	struct xsp_capture_clock clock;
 };
 
-/* A trace has real time only, which does for both clocks unless it began at zero. */
+/* A trace has only real time, which serves for both clocks unless it began at zero. */
 static struct clocks clocks_of(const struct xsp_import *m)
 {
 	const int64_t first = m->any ? m->first_ns : 0, last = m->any ? m->last_ns : 0;
@@ -494,7 +479,7 @@ static int write_capture(struct xsp_import *m)
 
 /* ---- all of it ---- */
 
-/* B and E events of one moment stay in the order of the trace. */
+/* B and E events of the same moment keep the order of the trace. */
 static int as_they_came(const struct xsp_sorted *a, const struct xsp_sorted *b)
 {
 	(void)a;
@@ -579,7 +564,7 @@ out:
 	return rc;
 }
 
-/* ---- what there is to say ---- */
+/* ---- the report ---- */
 
 struct line {
 	char *out;
@@ -601,31 +586,31 @@ static void append(struct line *l, const char *between, const char *fmt, ...)
 		l->used = l->size - 1;
 }
 
-static const char left_out[] = "left out", not_carried[] = "not carried over";
+static const char dropped[] = "dropped", not_imported[] = "not imported";
 
 static const struct {
 	enum xsp_import_count what;
-	const char *group; /* said once, before the first of it */
+	const char *group; /* printed once, before its first row */
 	const char *text;
 } sayings[] = {
-	{XSP_IMPORT_NO_EVENT, left_out, "array elements that are no events"},
-	{XSP_IMPORT_NO_TIME, left_out, "events without a time that is a number"},
-	{XSP_IMPORT_NEGATIVE, left_out, "spans of negative length"},
-	{XSP_IMPORT_UNPAIRED, left_out, "ends (E) of nothing that began"},
-	{XSP_IMPORT_DEEP, left_out, "spans inside or beside too many others"},
-	{XSP_IMPORT_FLOWS, not_carried, "arrows"},
-	{XSP_IMPORT_COUNTERS, not_carried, "counter values"},
-	{XSP_IMPORT_INSTANTS, not_carried, "marks"},
-	{XSP_IMPORT_STATES, not_carried, "states of threads"},
-	{XSP_IMPORT_LINES, not_carried, "lines of Python seen at spans"},
-	{XSP_IMPORT_ASYNC, not_carried, "asynchronous events"},
-	{XSP_IMPORT_OTHER, not_carried, "events of other kinds"},
+	{XSP_IMPORT_NO_EVENT, dropped, "array elements that are no events"},
+	{XSP_IMPORT_NO_TIME, dropped, "events without a time that is a number"},
+	{XSP_IMPORT_NEGATIVE, dropped, "spans of negative length"},
+	{XSP_IMPORT_UNPAIRED, dropped, "ends (E) without a begin"},
+	{XSP_IMPORT_DEEP, dropped, "spans that are nested in, or overlap, too many others"},
+	{XSP_IMPORT_FLOWS, not_imported, "arrows"},
+	{XSP_IMPORT_COUNTERS, not_imported, "counter values"},
+	{XSP_IMPORT_INSTANTS, not_imported, "marks"},
+	{XSP_IMPORT_STATES, not_imported, "states of threads"},
+	{XSP_IMPORT_LINES, not_imported, "lines of Python seen at spans"},
+	{XSP_IMPORT_ASYNC, not_imported, "asynchronous events"},
+	{XSP_IMPORT_OTHER, not_imported, "events of other kinds"},
 	{XSP_IMPORT_OPEN, NULL, "spans (B) do not end"},
 	{XSP_IMPORT_OVERLAPPING, NULL,
 	 "spans overlap others of their thread: they are on rows of their own"},
 	{XSP_IMPORT_PARTS, NULL, "GPU activities are parts of longer ones: they count as whole"},
 	{XSP_IMPORT_CLIPPED, NULL,
-	 "spans went up to 1 us beyond what is around them, or into the next one: they end there"},
+	 "spans went up to 1 us beyond the span around them, or into the next one: they end there"},
 };
 
 bool xsp_import_line(const struct xsp_import_report *report, char *out, size_t size)

@@ -57,7 +57,7 @@ static const char *const keys[XSP_TRACE_KEYS] = {
 };
 _Static_assert(XSP_TRACE_KEYS <= 64, "a bit each");
 
-#define MEMBERS ((1ULL << XSP_TRACE_ARGS) - 1) /* the others are of "args" */
+#define MEMBERS ((1ULL << XSP_TRACE_ARGS) - 1) /* the others are members of "args" */
 
 void xsp_import_event_init(struct xsp_import_event *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* trace_event.h - one event of a Chrome trace: where in its text the values are that mean something to us. */
+/* trace_event.h - one event of a Chrome trace: where in its text the values are that we need. */
 #ifndef XSP_IMPORT_TRACE_EVENT_H
 #define XSP_IMPORT_TRACE_EVENT_H
 
@@ -73,20 +73,21 @@ struct xsp_import_event {
 };
 void xsp_import_event_init(struct xsp_import_event *e);
 
-/* An xsp_json_parse_fn; ctx: struct xsp_import_event. Of a key that comes twice the last one counts. */
+/* An xsp_json_parse_fn; ctx: struct xsp_import_event. If a key occurs twice, the last value
+ * counts. */
 const char *xsp_import_event_parse(void *ctx, const char *text, const char **stopped, bool *deep);
 
 static inline bool xsp_import_has(const struct xsp_import_event *e, enum xsp_import_key key)
 {
 	return e->has >> key & 1;
 }
-/* The value, or `otherwise` where there is no such number. */
+/* The value; `otherwise` if there is no such number. */
 int64_t xsp_import_number(const struct xsp_import_event *e, enum xsp_import_key key,
 			  int64_t otherwise);
-/* The same, for ids of 32 bits: what does not fit is `otherwise`. */
+/* The same for 32-bit ids; `otherwise` also if it does not fit. */
 uint32_t xsp_import_id(const struct xsp_import_event *e, enum xsp_import_key key,
 		       uint32_t otherwise);
-/* Is it that word, without escapes? Of at most 32 letters (XSP_JSON_PAD). */
+/* Is it this word, without escapes? Words have at most 32 letters (XSP_JSON_PAD). */
 static inline bool xsp_import_is(const struct xsp_import_event *e, enum xsp_import_key key,
 				 const char *word)
 {

@@ -2,7 +2,7 @@
 /*
  * questions.h - what an injection must know of a target's files, and asks a process without rights that reads them
  * (reader.h starts it): where functions are, and whether a stopped thread may be diverted. The messages are those of
- * base/message.h.
+ * base/files/message.h.
  */
 #ifndef XSP_INJECT_QUESTIONS_H
 #define XSP_INJECT_QUESTIONS_H

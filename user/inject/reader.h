@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "base/message.h"
+#include "base/files/message.h"
 #include "inject/questions.h"
 #include "procfs/mapped_files.h"
 

@@ -9,7 +9,7 @@
 
 #include "analysis/analyses.h"
 #include "analysis/compare/compare_read.h"
-#include "base/json.h"
+#include "base/format/json.h"
 #include "base/json_writer.h"
 #include "page/block.h"
 #include "page/rank_names.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/inlined.h"
+#include "target/elf/inlined.h"
 
 #define NAMES 3
 #define INLINED_CPU_MS 1000

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/message.h"
+#include "base/files/message.h"
 #include "planner/sandbox.h"
 #include "planner/walk.h"
 #include "procfs/mapped_files.h"

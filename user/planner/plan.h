@@ -14,7 +14,7 @@
 #include "base/u64map.h"
 #include "placement/placement.h"
 #include "probes/probe.h"
-#include "target/python.h"
+#include "target/python/python.h"
 
 struct xsp_planned_probe {
 	struct xsp_probe probe; /* strings owned by the module's list */

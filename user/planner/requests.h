@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "base/message.h"
+#include "base/files/message.h"
 #include "planner/plan.h"
 
 enum xsp_planner_op {

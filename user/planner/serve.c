@@ -14,7 +14,7 @@
 #include "planner/requests.h"
 #include "planner/sandbox.h"
 #include "planner/wire.h"
-#include "target/lines.h"
+#include "target/elf/lines.h"
 
 #define SOCKET 0 /* the first of its descriptors; the others are of files that it is asked about */
 /* For each module, and what was looked at ahead; the rest is forgotten before the next. */

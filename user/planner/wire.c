@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "planner/wire.h"
-#include "probes/torch_autograd.h"
-#include "probes/xsigma_literal.h"
+#include "probes/torch/autograd.h"
+#include "probes/xsigma/literal.h"
 
 #define TEXT_MAX (1U << 20) /* a symbol's name */
 #define PROBES_MAX (1U << 22)

@@ -49,7 +49,7 @@ int xsp_process_descendants(pid_t pid, struct xsp_kin **kin, size_t *count)
 	struct kin_list all = {0}, found = {0};
 	int rc = each_process(add_parent, &all);
 
-	/* those of `pid`, then those of each that was found */
+	/* first the children of `pid`, then those of each process found */
 	for (size_t next = 0; rc == 0 && next <= found.count; next++) {
 		pid_t parent = next == 0 ? pid : found.kin[next - 1].pid;
 		for (size_t i = 0; i < all.count && rc == 0; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* family.h - who descends from whom. */
+/* family.h - which processes descend from a process. */
 #ifndef XSP_PROCFS_FAMILY_H
 #define XSP_PROCFS_FAMILY_H
 
@@ -10,7 +10,7 @@ struct xsp_kin {
 	pid_t pid, parent;
 };
 
-/* All processes that descend from `pid` now, parents before their children; *kin is malloc'd. */
+/* All processes that descend from `pid` now, parents before children; *kin is malloc'd. */
 int xsp_process_descendants(pid_t pid, struct xsp_kin **kin, size_t *count);
 
 #endif

@@ -110,7 +110,7 @@ const char *xsp_procfs_field(const char *status, const char *key)
 {
 	size_t length = strlen(key);
 
-	/* Name comes first and has its newlines escaped, so no name can fake a line */
+	/* Name comes first, with its newlines escaped, so no name can forge a line */
 	for (const char *line = status; line != NULL && *line != '\0';) {
 		if (strncmp(line, key, length) == 0 && line[length] == ':')
 			return line + length + 1 + strspn(line + length + 1, " \t");
@@ -146,8 +146,7 @@ int xsp_procfs_stat(const struct xsp_opener *o, pid_t pid, struct xsp_stat *out)
 	ret = -EINVAL;
 	if (at != NULL &&
 	    sscanf(at,
-		   ") %c %d %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s "
-		   "%*s %*s %ld %*s %" SCNu64,
+		   ") %c %d %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld %*s %" SCNu64,
 		   &out->state, &out->parent, &out->flags, &out->threads, &out->start_ticks) == 5)
 		ret = 0;
 	free(text);

@@ -16,8 +16,8 @@
 
 #include "base/u64map.h"
 #include "catalog/providers.h"
-#include "catalog/torch_abi.h"
-#include "catalog/torch_records.h"
+#include "catalog/torch/abi.h"
+#include "catalog/torch/records.h"
 
 /* So many objects of a tensor's class that are no tensors, and few that are: the layout is another. A
  * target may well pass garbage, but not mostly. */

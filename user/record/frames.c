@@ -10,7 +10,7 @@
 #include "base/grow.h"
 #include "base/text.h"
 #include "capture/capture.h"
-#include "target/lines.h"
+#include "target/elf/lines.h"
 #include "xsptrace/programs.h"
 
 struct pending {

@@ -7,7 +7,7 @@
 
 #include "base/grow.h"
 #include "base/search.h"
-#include "catalog/cuda_table.h"
+#include "catalog/gpu/cuda_table.h"
 #include "catalog/providers.h"
 
 #define MAX_SEEN (1U << 20)

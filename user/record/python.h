@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "target/process.h"
-#include "target/python.h"
+#include "target/python/python.h"
 
 struct xsp_pythons;
 struct xsp_recorder;

@@ -15,7 +15,7 @@
 #include "attach/broker.h"
 #include "attach/plan.h"
 #include "base/error.h"
-#include "base/new_file.h"
+#include "base/files/new_file.h"
 
 struct xsp_recorder;
 

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "target/glob.h"
+#include "target/patterns/glob.h"
 
 struct xsp_timeline;
 

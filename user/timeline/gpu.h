@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "catalog/cuda_table.h"
+#include "catalog/gpu/cuda_table.h"
 #include "xsptrace/gpu.h"
 
 struct xsp_span;

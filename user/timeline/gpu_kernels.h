@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "catalog/cuda_table.h"
+#include "catalog/gpu/cuda_table.h"
 
 struct xsp_timeline;
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "catalog/cuda_table.h"
+#include "catalog/gpu/cuda_table.h"
 #include "xsptrace/event.h"
 
 struct xsp_timeline;

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "catalog/torch_records.h"
-#include "catalog/torch_values.h"
+#include "catalog/torch/records.h"
+#include "catalog/torch/values.h"
 #include "timeline/timeline.h"
 
 struct xsp_torch_args;

@@ -8,7 +8,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/names/steps.h"
-#include "catalog/cuda_table.h"
+#include "catalog/gpu/cuda_table.h"
 
 struct xsp_call_sites;
 

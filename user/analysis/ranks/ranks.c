@@ -8,7 +8,7 @@
 #include "base/grow.h"
 #include "base/saturate.h"
 #include "base/text.h"
-#include "catalog/gpu_kernels.h"
+#include "catalog/gpu/kernels.h"
 #include "catalog/job_variables.h"
 #include "catalog/providers.h"
 #include "model/health.h"

@@ -13,7 +13,7 @@
 #include "base/u64map.h"
 #include "base/units.h"
 #include "catalog/collectives.h"
-#include "catalog/cuda_table.h"
+#include "catalog/gpu/cuda_table.h"
 #include "catalog/wait_reasons.h"
 
 #define FINDINGS_MAX 20 /* of one rule, with whatever threshold */

@@ -6,7 +6,7 @@
 #include "analysis/rules/rules_private.h"
 #include "base/saturate.h"
 #include "base/units.h"
-#include "catalog/gpu_peaks.h"
+#include "catalog/gpu/peaks.h"
 #include "catalog/wait_reasons.h"
 #include "timeline/python.h"
 

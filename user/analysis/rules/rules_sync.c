@@ -9,7 +9,7 @@
 #include "analysis/names/call_sites.h"
 #include "analysis/summary_report.h"
 #include "base/units.h"
-#include "catalog/gpu_kernels.h"
+#include "catalog/gpu/kernels.h"
 
 #define ACTIVITIES_SHOWN 3 /* of what the GPU did meanwhile */
 #define PLACE_SHARE 4 /* a place with less than this part of all waiting is not told of */

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "catalog/flops.h"
+#include "base/format/json.h"
+#include "catalog/torch/flops.h"
 #include "export/chrome/json.h"
 #include "timeline/torch_args.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/json.h"
+#include "base/format/json.h"
 #include "catalog/providers.h"
 #include "export/chrome/calls.h"
 #include "export/chrome/details.h"

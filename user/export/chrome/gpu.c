@@ -14,7 +14,7 @@
 
 #include "base/grow.h"
 #include "base/u64map.h"
-#include "catalog/occupancy.h"
+#include "catalog/gpu/occupancy.h"
 #include "export/chrome/json.h"
 #include "model/run_stats.h"
 #include "timeline/gpu_category.h"

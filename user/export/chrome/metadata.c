@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "catalog/job_variables.h"
-#include "catalog/torch_abi.h"
+#include "catalog/torch/abi.h"
 #include "export/chrome/json.h"
 
 /* ---- what was recorded, by what the capture holds of it ---- */

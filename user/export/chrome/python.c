@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "export/out.h"
 #include "timeline/python.h"
 

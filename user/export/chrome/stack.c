@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "export/out.h"
 
 /* The text of one frame, escaped. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/json.h"
+#include "base/format/json.h"
 
 #define LONGEST 16 /* bytes of a value, but for its text: one that says NULL, ten of a length */
 

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file_io.h"
-#include "base/new_file.h"
+#include "base/files/file_io.h"
+#include "base/files/new_file.h"
 
 struct xsp_sql_file {
 	sqlite3_vfs vfs;

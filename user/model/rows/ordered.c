@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file_io.h"
+#include "base/files/file_io.h"
 #include "base/grow.h"
-#include "base/new_file.h"
+#include "base/files/new_file.h"
 
 #define BLOCK_SPANS 170U /* 4 KiB: each row has one in memory */
 #define NO_BLOCK UINT64_MAX
