@@ -10,14 +10,18 @@
 #define ORIGIN(r)                                                                                  \
 	.channel = (r)->channel, .channel_type = (r)->channel_type, .graph = (r)->graph,           \
 	.graph_node = (r)->graph_node
+#define COPY(r)                                                                                    \
+	TIMES(r), PLACE(r), ORIGIN(r),                                                             \
+		.bytes = (r)->bytes, .copy_kind = (r)->copy_kind, .source_kind = (r)->source_kind, \
+		.destination_kind = (r)->destination_kind, .flags = (r)->flags
 
 static void kernel(struct batch *b, const void *record)
 {
 	const struct cupti_kernel *k = record;
 	struct xsp_gpu_kernel out = {
 		TIMES(k),
-		.name = batch_name(b, k->name),
 		PLACE(k),
+		.name = batch_name(b, k->name),
 		.registers = k->registers,
 		.channel_type = (uint8_t)k->channel_type,
 		.launch_type = k->launch_type,
@@ -45,17 +49,7 @@ static void kernel(struct batch *b, const void *record)
 static void copy(struct batch *b, const void *record)
 {
 	const struct cupti_memcpy *m = record;
-	struct xsp_gpu_memcpy out = {
-		TIMES(m),
-		.bytes = m->bytes,
-		PLACE(m),
-		.copy_kind = m->copy_kind,
-		.source_kind = m->source_kind,
-		.destination_kind = m->destination_kind,
-		.flags = m->flags,
-		ORIGIN(m),
-		.copies = m->copies,
-	};
+	struct xsp_gpu_memcpy out = {COPY(m), .copies = m->copies};
 
 	batch_put(b, &out, sizeof(out), XSP_GPU_MEMCPY);
 }
@@ -64,14 +58,7 @@ static void copy_p2p(struct batch *b, const void *record)
 {
 	const struct cupti_memcpy2 *m = record;
 	struct xsp_gpu_memcpy out = {
-		TIMES(m),
-		.bytes = m->bytes,
-		PLACE(m),
-		.copy_kind = m->copy_kind,
-		.source_kind = m->source_kind,
-		.destination_kind = m->destination_kind,
-		.flags = m->flags,
-		ORIGIN(m),
+		COPY(m),
 		.source_device = m->source_device,
 		.source_context = m->source_context,
 		.destination_device = m->destination_device,

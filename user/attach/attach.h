@@ -55,8 +55,8 @@ int xsp_broker_pause(struct xsp_broker *b);
 int xsp_broker_resume(struct xsp_broker *b);
 /* These probes' sites are taken out for good; in one process only (`again`: they are put in again at once). */
 int xsp_broker_release(struct xsp_broker *b, const uint32_t *probes, size_t count);
-int xsp_broker_withdraw(struct xsp_broker *b, pid_t pid, const uint32_t *probes, size_t count,
-			bool again);
+int xsp_broker_release_from(struct xsp_broker *b, pid_t pid, const uint32_t *probes, size_t count,
+			    bool again);
 struct xsp_attach_change xsp_broker_change(struct xsp_broker *b);
 
 /* ---- free ---- */

@@ -61,8 +61,8 @@ int xsp_broker_sites(struct xsp_broker *b, pid_t pid, uint32_t handle, enum xsp_
 		     const struct xsp_attach_site *sites, size_t count, size_t *refused,
 		     struct xsp_error *err);
 
-/* At most XSP_LEFT_OUT_ROWS: how many, or a negative errno. */
-long xsp_broker_left_out(struct xsp_broker *b, struct xsp_left_out *rows, size_t room);
+/* At most XSP_CHANGED_CODE_ROWS: how many, or a negative errno. */
+long xsp_broker_changed_code(struct xsp_broker *b, struct xsp_changed_code *rows, size_t room);
 
 int xsp_broker_drop(struct xsp_broker *b, unsigned which);
 /* Takes out what is in, and has load() load what xsp_broker_options.profile says. Nobody may use the rings any more. */

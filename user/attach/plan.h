@@ -46,7 +46,7 @@ size_t xsp_plan_pages(const struct xsp_planned_module *m);
 #define XSP_PLAN_NAMED 10
 struct xsp_plan_attached {
 	size_t refused; /* by the kernel */
-	struct xsp_plan_left_out {
+	struct xsp_plan_unattached {
 		size_t count; /* functions */
 		char names[700]; /* of the first XSP_PLAN_NAMED */
 	} changed, /* their code in memory is not the file's */

@@ -61,9 +61,9 @@ static enum xsp_program site_program(const struct xsp_planned_probe *p, size_t s
 	return actions[p->probe.action].program;
 }
 
-static bool is_attached(const struct xsp_planned_probe *p, const uint8_t *left_out, size_t index)
+static bool is_attached(const struct xsp_planned_probe *p, const uint8_t *dropped, size_t index)
 {
-	return p->error == 0 && !left_out[index];
+	return p->error == 0 && !dropped[index];
 }
 
 /*
@@ -91,7 +91,7 @@ static bool has_semaphores(const struct xsp_planned_module *m)
 	return false;
 }
 
-static size_t collect_role(const struct xsp_planned_module *m, const uint8_t *left_out,
+static size_t collect_role(const struct xsp_planned_module *m, const uint8_t *dropped,
 			   enum xsp_program program, bool exits, struct xsp_attach_site *sites)
 {
 	const bool any = has_semaphores(m);
@@ -99,7 +99,7 @@ static size_t collect_role(const struct xsp_planned_module *m, const uint8_t *le
 
 	for (size_t i = 0; i < m->count; i++) {
 		const struct xsp_planned_probe *p = &m->probes[i];
-		for (size_t j = 0; is_attached(p, left_out, i) && j < p->place.count; j++) {
+		for (size_t j = 0; is_attached(p, dropped, i) && j < p->place.count; j++) {
 			const struct xsp_site *s = &p->place.sites[j];
 			if (site_program(p, j) != program || (s->role == XSP_ROLE_EXIT) != exits)
 				continue;
@@ -117,12 +117,12 @@ static size_t collect_role(const struct xsp_planned_module *m, const uint8_t *le
 
 /* The kernel puts them in one by one, in this order, into a process that may run: no call is seen to begin of which the end
  * is not seen yet. */
-static size_t collect_sites(const struct xsp_planned_module *m, const uint8_t *left_out,
+static size_t collect_sites(const struct xsp_planned_module *m, const uint8_t *dropped,
 			    enum xsp_program program, struct xsp_attach_site *sites)
 {
-	const size_t exits = collect_role(m, left_out, program, true, sites);
+	const size_t exits = collect_role(m, dropped, program, true, sites);
 
-	return exits + collect_role(m, left_out, program, false, sites + exits);
+	return exits + collect_role(m, dropped, program, false, sites + exits);
 }
 
 static enum xsp_program return_program(const struct xsp_planned_probe *p)
@@ -132,7 +132,7 @@ static enum xsp_program return_program(const struct xsp_planned_probe *p)
 						  : XSP_PROGRAM_RETURN;
 }
 
-static size_t collect_returns(const struct xsp_planned_module *m, const uint8_t *left_out,
+static size_t collect_returns(const struct xsp_planned_module *m, const uint8_t *dropped,
 			      enum xsp_program program, struct xsp_attach_site *sites)
 {
 	const bool any = has_semaphores(m);
@@ -143,7 +143,7 @@ static size_t collect_returns(const struct xsp_planned_module *m, const uint8_t 
 		/* the return address is gone from the stack */
 		const struct xsp_site s = {
 			.role = XSP_ROLE_EXIT, .exact = true, .delta = -XSP_RETURN_SLOT};
-		if (!is_attached(p, left_out, i) || !p->by_return || return_program(p) != program)
+		if (!is_attached(p, dropped, i) || !p->by_return || return_program(p) != program)
 			continue;
 		uint64_t offset = xsp_plan_allows_return_probe(p) ? p->place.sites[0].offset
 								  : p->probe.offset;
@@ -244,16 +244,16 @@ struct attaching {
 	struct xsp_attach_site *sites;
 	uint32_t *owner;
 	uint8_t *differs;
-	uint8_t *left_out; /* by probe */
+	uint8_t *dropped; /* by probe */
 	size_t all, attached; /* sites */
 	struct xsp_plan_attached *done;
 };
 
-static void leave_out(struct attaching *a, uint32_t index, struct xsp_plan_left_out *out)
+static void drop(struct attaching *a, uint32_t index, struct xsp_plan_unattached *out)
 {
 	size_t used = strlen(out->names);
 
-	a->left_out[index] = 1;
+	a->dropped[index] = 1;
 	if (out->count++ < XSP_PLAN_NAMED)
 		snprintf(out->names + used, sizeof(out->names) - used, "%s%.60s",
 			 used > 0 ? ", " : "", a->m->probes[index].probe.name);
@@ -261,16 +261,16 @@ static void leave_out(struct attaching *a, uint32_t index, struct xsp_plan_left_
 
 /* A function any of whose instructions is another one in memory is left out as a whole. Returns how many
  * are left out anew, or a negative errno. */
-static int leave_out_changed(struct attaching *a, enum xsp_verify question)
+static int drop_changed(struct attaching *a, enum xsp_verify question)
 {
 	size_t n = collect_code(a->m, a->sites, a->owner);
 	int count = 0, rc = xsp_broker_verify(a->broker, a->pid, a->m->handle, a->sites, n,
 					      question, a->differs);
 
 	for (size_t i = 0; rc == 0 && i < n; i++) {
-		if (!a->differs[i] || a->left_out[a->owner[i]])
+		if (!a->differs[i] || a->dropped[a->owner[i]])
 			continue;
-		leave_out(a, a->owner[i], &a->done->changed);
+		drop(a, a->owner[i], &a->done->changed);
 		count++;
 	}
 	return rc < 0 ? rc : count;
@@ -281,9 +281,8 @@ static int leave_out_changed(struct attaching *a, enum xsp_verify question)
 
 static size_t collect(struct attaching *a, enum xsp_program program)
 {
-	return xsp_program_is_return(program)
-		       ? collect_returns(a->m, a->left_out, program, a->sites)
-		       : collect_sites(a->m, a->left_out, program, a->sites);
+	return xsp_program_is_return(program) ? collect_returns(a->m, a->dropped, program, a->sites)
+					      : collect_sites(a->m, a->dropped, program, a->sites);
 }
 
 static int attach_program(struct attaching *a, enum xsp_program program, struct xsp_error *err)
@@ -322,7 +321,7 @@ static int find_unprobed(struct attaching *a, uint8_t *missing)
 			return rc;
 		for (size_t i = 0; i < n; i++) {
 			const uint32_t index = XSP_COOKIE_PROBE(a->sites[i].cookie) - first;
-			if (!a->differs[i] || missing[index] || a->left_out[index])
+			if (!a->differs[i] || missing[index] || a->dropped[index])
 				continue;
 			missing[index] = 1;
 			count++;
@@ -332,7 +331,7 @@ static int find_unprobed(struct attaching *a, uint8_t *missing)
 }
 
 /* Takes the marked functions' sites out; `again`: and puts them in again (-EOPNOTSUPP: not on this kernel). */
-static int withdraw(struct attaching *a, const uint8_t *marked, bool again)
+static int release(struct attaching *a, const uint8_t *marked, bool again)
 {
 	uint32_t *probes = calloc(a->m->count, sizeof(*probes));
 	size_t n = 0;
@@ -342,7 +341,7 @@ static int withdraw(struct attaching *a, const uint8_t *marked, bool again)
 	for (size_t i = 0; i < a->m->count; i++)
 		if (marked[i])
 			probes[n++] = event_probe(a->m, &a->m->probes[i]);
-	int rc = n > 0 ? xsp_broker_withdraw(a->broker, a->pid, probes, n, again) : 0;
+	int rc = n > 0 ? xsp_broker_release_from(a->broker, a->pid, probes, n, again) : 0;
 	free(probes);
 	if (rc != -EOPNOTSUPP || again)
 		return rc;
@@ -352,44 +351,44 @@ static int withdraw(struct attaching *a, const uint8_t *marked, bool again)
 
 /* Code that has changed since it was attached to is left alone at once. What went with it, other halves of ranges, is not
  * asked about any more. Once more, as neighbours were put in anew. */
-static int withdraw_changed(struct attaching *a, uint8_t *marked)
+static int release_changed(struct attaching *a, uint8_t *marked)
 {
 	int rc = 1;
 
 	for (int round = 0; rc > 0 && round < 4 && !a->done->all_out; round++) {
-		memcpy(marked, a->left_out, a->m->count);
-		rc = leave_out_changed(a, XSP_VERIFY_LINKED);
+		memcpy(marked, a->dropped, a->m->count);
+		rc = drop_changed(a, XSP_VERIFY_LINKED);
 		for (size_t i = 0; i < a->m->count; i++)
-			marked[i] = a->left_out[i] && !marked[i];
+			marked[i] = a->dropped[i] && !marked[i];
 		if (rc > 0) {
-			const int failed = withdraw(a, marked, false);
+			const int failed = release(a, marked, false);
 			rc = failed < 0 ? failed : rc;
 		}
 	}
 	for (size_t i = 0; i < a->m->count; i++)
-		if (a->left_out[i])
-			a->left_out[event_probe(a->m, &a->m->probes[i]) - a->m->probes[0].id] = 1;
+		if (a->dropped[i])
+			a->dropped[event_probe(a->m, &a->m->probes[i]) - a->m->probes[0].id] = 1;
 	return rc < 0 ? rc : 0;
 }
 
 /* The kernel puts none into code that can be written while it is asked, and says nothing. A live patch is soon done, and what
  * it was of has changed then. */
-static int leave_out_unprobed(struct attaching *a, uint8_t *missing)
+static int drop_unprobed(struct attaching *a, uint8_t *missing)
 {
 	int n = find_unprobed(a, missing), rc = n;
 
 	if (n > 0) {
-		rc = withdraw(a, missing, true);
+		rc = release(a, missing, true);
 		if (rc == 0)
-			rc = withdraw_changed(a, missing);
+			rc = release_changed(a, missing);
 		if (rc == 0 || rc == -EOPNOTSUPP)
 			n = find_unprobed(a, missing);
 	}
 	for (size_t i = 0; i < a->m->count && n > 0; i++)
 		if (missing[i])
-			leave_out(a, (uint32_t)i, &a->done->unprobed);
+			drop(a, (uint32_t)i, &a->done->unprobed);
 	if (rc == 0 && n > 0) /* without uprobe_multi it would take others along */
-		rc = withdraw(a, missing, false);
+		rc = release(a, missing, false);
 	return n < 0 ? n : rc == -EOPNOTSUPP ? 0 : rc;
 }
 
@@ -397,10 +396,10 @@ static int leave_out_unprobed(struct attaching *a, uint8_t *missing)
 static int look_again(struct attaching *a)
 {
 	uint8_t *marked = calloc(a->m->count, sizeof(*marked));
-	int rc = marked == NULL ? -ENOMEM : withdraw_changed(a, marked);
+	int rc = marked == NULL ? -ENOMEM : release_changed(a, marked);
 
 	if (rc == 0 && !a->done->all_out)
-		rc = leave_out_unprobed(a, marked);
+		rc = drop_unprobed(a, marked);
 	free(marked);
 	return rc;
 }
@@ -420,7 +419,7 @@ static int explain(struct attaching *a, int rc, struct xsp_error *err)
 static int attach_all(struct attaching *a, struct xsp_error *err)
 {
 	long repaired = a->repair ? xsp_broker_repair(a->broker, a->pid, a->m->handle) : 0;
-	int rc = explain(a, leave_out_changed(a, XSP_VERIFY_CODE), err);
+	int rc = explain(a, drop_changed(a, XSP_VERIFY_CODE), err);
 
 	if (repaired > 0)
 		a->done->repaired = (size_t)repaired;
@@ -455,15 +454,15 @@ int xsp_plan_attach(struct xsp_plan *plan, struct xsp_broker *b, struct xsp_plan
 	a.sites = calloc(pieces, sizeof(*a.sites));
 	a.owner = calloc(pieces, sizeof(*a.owner));
 	a.differs = calloc(pieces, sizeof(*a.differs));
-	a.left_out = calloc(m->count, sizeof(*a.left_out));
-	if (a.sites == NULL || a.owner == NULL || a.differs == NULL || a.left_out == NULL)
+	a.dropped = calloc(m->count, sizeof(*a.dropped));
+	if (a.sites == NULL || a.owner == NULL || a.differs == NULL || a.dropped == NULL)
 		rc = xsp_out_of_memory(err);
 	else
 		rc = attach_all(&a, err);
 	free(a.sites);
 	free(a.owner);
 	free(a.differs);
-	free(a.left_out);
+	free(a.dropped);
 	return rc;
 }
 

@@ -170,17 +170,17 @@ struct xsp_attach_change {
 	int error; /* of the last change: negative errno; -EOPNOTSUPP: this way of attaching cannot do
 		    * all of it, the sites that could not be taken out stay and report nothing */
 	uint64_t took_ns; /* the last change */
-	uint64_t abandoned_ns; /* when, if that was the last pause; or 0 */
-	uint64_t left_out; /* that xsp_attach_left_out() tells */
+	uint64_t unasked_ns; /* when, if that was the last pause; or 0 */
+	uint64_t changed; /* that xsp_attach_changed_code() tells */
 };
 
 /* A probe whose code was found to be another one in a process, when a change was to put its sites in
  * again: they were left out. */
-struct xsp_left_out {
+struct xsp_changed_code {
 	int32_t pid;
 	uint32_t probe;
 };
-#define XSP_LEFT_OUT_ROWS 1024 /* at a time */
+#define XSP_CHANGED_CODE_ROWS 1024 /* at a time */
 #define XSP_STOPPED_ROWS 256
 
 struct xsp_broker_options {
@@ -195,6 +195,16 @@ struct xsp_broker_options {
 	const uint8_t *
 		wait_classes; /* XSP_SYSCALLS_MAX of enum xsp_wait_class: what each system call waits for */
 	bool stop_threads; /* thread_stopper() may be asked for */
+};
+
+/* What load() answers, beside the descriptors of the rings. */
+struct xsp_broker_loaded {
+	uint32_t method, rings;
+	uint64_t ring_bytes; /* of each */
+	uint64_t
+		detail_bytes; /* of a ring, for each event with sections, however few it uses; 0: few events have any */
+	uint64_t sample_cycles; /* samples count cycles here, else a clock */
+	uint64_t without; /* enum xsp_default: what the kernel refused */
 };
 
 struct xsp_broker_injected {

@@ -59,16 +59,10 @@ int xsp_handle_load(struct broker *b)
 		b->err = b->loading.err;
 		return b->loading.rc;
 	}
-	b->fd_count = xsp_attach_rings(b->attach, b->fds, XSP_MESSAGE_FDS);
+	struct xsp_broker_loaded loaded = xsp_attach_loaded(b->attach, b->fds, XSP_MESSAGE_FDS);
+	loaded.without = b->loading.without;
+	b->fd_count = loaded.rings;
 	b->keep_fds = true;
-	struct xsp_broker_loaded loaded = {
-		.method = xsp_attach_method(b->attach),
-		.rings = (uint32_t)b->fd_count,
-		.ring_bytes = xsp_attach_ring_bytes(b->attach),
-		.detail_bytes = xsp_attach_detail_bytes(b->attach),
-		.sample_cycles = xsp_attach_samples_cycles(b->attach),
-		.without = b->loading.without,
-	};
 	xsp_answer(b, &loaded, sizeof(loaded));
 	return 0;
 }
@@ -153,22 +147,6 @@ int xsp_handle_specs(struct broker *b)
 	return rc;
 }
 
-int xsp_handle_sequence(struct broker *b)
-{
-	const struct xsp_ask_sequence *a = (const void *)b->in->body;
-	int rc = xsp_allow(b, a->pid);
-
-	return rc < 0 ? rc : xsp_attach_sequence(b->attach, a->pid, &a->spec);
-}
-
-int xsp_handle_python(struct broker *b)
-{
-	const struct xsp_ask_python *a = (const void *)b->in->body;
-	int rc = xsp_allow(b, a->pid);
-
-	return rc < 0 ? rc : xsp_attach_python(b->attach, a->pid, &a->spec);
-}
-
 struct asked_sites {
 	const struct xsp_ask_sites *head;
 	const struct xsp_attach_site *sites;
@@ -190,7 +168,7 @@ static int asked_sites(struct broker *b, struct asked_sites *a)
 		return -EPROTO;
 	int rc = xsp_verified_file_check(a->file);
 	if (rc == -ESTALE) /* what was put in there is for what it was */
-		xsp_attach_forget_file(b->attach, a->file->fd);
+		xsp_attach_release_file(b->attach, a->file->fd);
 	return rc < 0 ? rc : xsp_allow(b, a->head->pid);
 }
 
@@ -219,7 +197,7 @@ int xsp_handle_verify(struct broker *b)
 		rc = xsp_verify_sites(a.head->pid, a.file, a.sites, a.count,
 				      (enum xsp_verify)a.head->question, b->body);
 	if (rc == 0 && a.head->question == XSP_VERIFY_UNPROBED)
-		xsp_attach_skip_taken_out(b->attach, a.sites, a.count, b->body);
+		xsp_attach_clear_released(b->attach, a.sites, a.count, b->body);
 	if (rc == 0)
 		b->size = (uint32_t)a.count;
 	return rc;
@@ -322,13 +300,13 @@ int xsp_handle_release(struct broker *b)
 				  b->in->head.size / sizeof(uint32_t));
 }
 
-int xsp_handle_withdraw(struct broker *b)
+int xsp_handle_release_from(struct broker *b)
 {
-	const struct xsp_ask_withdraw *a = (const void *)b->in->body;
+	const struct xsp_ask_release_from *a = (const void *)b->in->body;
 	size_t bytes = b->in->head.size - sizeof(*a);
 
-	return xsp_attach_withdraw(b->attach, a->pid, (const void *)(a + 1),
-				   bytes / sizeof(uint32_t), a->again != 0);
+	return xsp_attach_release_from(b->attach, a->pid, (const void *)(a + 1),
+				       bytes / sizeof(uint32_t), a->again != 0);
 }
 
 int xsp_handle_change(struct broker *b)

@@ -24,6 +24,7 @@
  *	PID	FUNCTION(a, pid), of a process that may be asked for
  *	GONE	FUNCTION(a, pid), also of one that has ended
  *	FILE	FUNCTION(a, file): a descriptor of a file of rows, of which there may be more than a message has room for
+ *	SPEC	FUNCTION(a, pid, spec), of a process that may be asked for; the body is struct xsp_ask_FUNCTION
  *	ROWS	FUNCTION(a, rows, room): rows, at most so many as stands behind their type
  *	OWN	handle_FUNCTION() does what it does
  */
@@ -45,8 +46,8 @@
 	X(GONE, FORGET_PROCESS, forget_process, RUNNING, IS(struct xsp_ask_pid), void)                                  \
 	X(PID, DISPATCH, uses_dispatch, LOADED, IS(struct xsp_ask_pid), void)                                           \
 	X(OWN, SPECS, specs, LOADED, ANY_BODY, void) /* struct xsp_ask_spec and its bytes, several */                   \
-	X(OWN, SEQUENCE, sequence, LOADED, IS(struct xsp_ask_sequence), void)                                           \
-	X(OWN, PYTHON, python, LOADED, IS(struct xsp_ask_python), void)                                                 \
+	X(SPEC, SEQUENCE, sequence, LOADED, IS(struct xsp_ask_sequence), void)                                          \
+	X(SPEC, PYTHON, python, LOADED, IS(struct xsp_ask_python), void)                                                \
 	/* links; struct xsp_attach_site[] follow in two of them */                                                     \
 	X(OWN, REPAIR, repair, LOADED, IS(struct xsp_ask_sites), int64_t) /* how many went */                           \
 	X(OWN, VERIFY, verify, LOADED, FROM(struct xsp_ask_sites), uint8_t) /* one for each site */                     \
@@ -70,8 +71,8 @@
 	X(OWN, PRICES, prices, LOADED, FROM(struct xsp_ask_prices), void) /* struct xsp_probe_price[] follow */         \
 	X(ROWS, UNSEEN, unseen, RUNNING, NO_BODY, struct xsp_attach_unseen, XSP_UNSEEN_MAX)                             \
 	X(OWN, RELEASE, release, LOADED, ANY_BODY, void) /* u32 probes[] */                                             \
-	X(OWN, WITHDRAW, withdraw, LOADED, FROM(struct xsp_ask_withdraw), void) /* u32 probes[] follow */               \
-	X(ROWS, LEFT_OUT, left_out, RUNNING, NO_BODY, struct xsp_left_out, XSP_LEFT_OUT_ROWS)                           \
+	X(OWN, RELEASE_FROM, release_from, LOADED, FROM(struct xsp_ask_release_from), void) /* u32 probes[] follow */               \
+	X(ROWS, CHANGED_CODE, changed_code, RUNNING, NO_BODY, struct xsp_changed_code, XSP_CHANGED_CODE_ROWS)                           \
 	X(CALL, PAUSE, pause, LOADED, NO_BODY, void)                                                                    \
 	X(CALL, RESUME, resume, LOADED, NO_BODY, void)                                                                  \
 	X(OWN, CHANGE, change, RUNNING, NO_BODY, struct xsp_attach_change)                                              \
@@ -98,7 +99,7 @@ struct xsp_ask_pid {
 	int32_t pid;
 };
 
-struct xsp_ask_withdraw {
+struct xsp_ask_release_from {
 	int32_t pid; /* first, as in struct xsp_ask_pid */
 	uint32_t again;
 };
@@ -147,13 +148,6 @@ struct xsp_ask_sites {
 struct xsp_ask_prices {
 	uint32_t first, reserved;
 	/* struct xsp_probe_price[] */
-};
-
-struct xsp_broker_loaded {
-	uint32_t method, rings;
-	uint64_t ring_bytes, detail_bytes;
-	uint64_t sample_cycles; /* xsp_attach_samples_cycles() */
-	uint64_t without; /* enum xsp_default: those that the kernel would not have */
 };
 
 /* What follows a reply's head when its result is negative. */

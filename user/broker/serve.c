@@ -103,6 +103,14 @@ static int answer_rows(struct broker *b, long count, size_t size)
 	{                                                                                          \
 		return xsp_attach_##function(b->attach, asked_pid(b));                             \
 	}
+#define HANDLE_SPEC(function, ...)                                                                 \
+	int xsp_handle_##function(struct broker *b)                                                \
+	{                                                                                          \
+		const struct xsp_ask_##function *a = (const void *)b->in->body;                    \
+		int rc = xsp_allow(b, a->pid);                                                     \
+                                                                                                   \
+		return rc < 0 ? rc : xsp_attach_##function(b->attach, a->pid, &a->spec);           \
+	}
 #define HANDLE_FILE(function, type)                                                                \
 	int xsp_handle_##function(struct broker *b)                                                \
 	{                                                                                          \
@@ -160,7 +168,7 @@ static void wait_for_request(struct broker *b)
 	struct pollfd fd = {.fd = b->socket, .events = POLLIN};
 
 	while (state(b) == LOADED && poll(&fd, 1, SILENT_MS) == 0)
-		xsp_attach_abandon(b->attach);
+		xsp_attach_pause_unasked(b->attach);
 }
 
 static int serve_one(struct broker *b)

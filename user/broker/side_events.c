@@ -6,18 +6,17 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/grow.h"
+#include "broker/kernel/kernel.h"
 
 #define CPUS_MAX 8192
 
 static int open_event(int cpu)
 {
 	struct perf_event_attr attr = {
-		.size = sizeof(attr),
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
@@ -34,8 +33,7 @@ static int open_event(int cpu)
 		.exclude_kernel = 1,
 	};
 
-	long fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	return fd < 0 ? -errno : (int)fd;
+	return xsp_perf_event_open(&attr, -1, cpu);
 }
 
 /* An event for each CPU of a list like "0-3,7". */

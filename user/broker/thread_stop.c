@@ -48,7 +48,7 @@ static bool is_its_thread(const struct process *p, pid_t tid)
 	       (syscall(SYS_pidfd_send_signal, p->pidfd, 0, NULL, 0) == 0 || errno == EPERM);
 }
 
-static void let_go(struct process *p)
+static void release_thread(struct process *p)
 {
 	/* a signal that has come meanwhile goes on its way */
 	xsp_tracee_release(&p->tracee, xsp_tracee_signal(&p->tracee));
@@ -153,7 +153,7 @@ static int stop(struct process *p)
 	p->held = true;
 	rc = is_its_thread(p, tid) ? read_thread(p) : -ESRCH;
 	if (rc < 0)
-		let_go(p);
+		release_thread(p);
 	return rc;
 }
 
@@ -182,7 +182,7 @@ static int serve_one(struct process *p)
 	if (p->in.head.op != XSP_THREAD_RELEASE)
 		return -EPROTO;
 	if (p->held)
-		let_go(p);
+		release_thread(p);
 	struct xsp_released_thread r = {p->stopped_ns, p->late};
 	return reply(p, 0, &r, sizeof(r));
 }
@@ -205,7 +205,7 @@ _Noreturn void xsp_thread_stopper_serve(int socket, pid_t pid, int pidfd)
 		struct pollfd fd = {.fd = socket, .events = POLLIN};
 		int n = poll(&fd, 1, p->held ? (int)XSP_STOP_LIMIT_MS : -1);
 		if (n == 0) {
-			let_go(p);
+			release_thread(p);
 			p->late = true;
 		} else if (n > 0) {
 			rc = serve_one(p);

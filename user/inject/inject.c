@@ -248,21 +248,16 @@ static int load(struct injection *in)
 	return ret;
 }
 
-static int unreadable(struct injection *in, int ret)
+static enum xsp_status status_of(int ret)
 {
-	return xsp_error_set(in->err, ret,
-			     ret == -EPERM || ret == -EACCES ? XSP_STATUS_PERMISSION
-							     : XSP_STATUS_FAILED,
-			     "the memory and mapped files of process %d cannot be read: %s",
-			     in->pid, strerror(-ret));
+	return ret == -EPERM || ret == -EACCES ? XSP_STATUS_PERMISSION : XSP_STATUS_FAILED;
 }
 
-static int cannot_open_library(struct injection *in, int ret)
+static int unreadable(struct injection *in, int ret)
 {
-	return xsp_error_set(in->err, ret,
-			     ret == -EACCES || ret == -EPERM ? XSP_STATUS_PERMISSION
-							     : XSP_STATUS_FAILED,
-			     "cannot open %s: %s", in->options->library, strerror(-ret));
+	return xsp_error_set(in->err, ret, status_of(ret),
+			     "the memory and mapped files of process %d cannot be read: %s",
+			     in->pid, strerror(-ret));
 }
 
 /* Has the process's files read by one without rights. What that says must be code of the process, and bytes that nobody
@@ -278,8 +273,11 @@ static int read_image(struct injection *in)
 		return unreadable(in, ret);
 	in->source.library_path = in->options->library;
 	in->source.library = open(in->options->library, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (in->source.library < 0)
-		return cannot_open_library(in, -errno);
+	if (in->source.library < 0) {
+		ret = -errno;
+		return xsp_error_set(in->err, ret, status_of(ret), "cannot open %s: %s",
+				     in->options->library, strerror(-ret));
+	}
 	ret = xsp_reader_start(&in->reader, &in->source, in->options->serve_image);
 	if (ret == 0)
 		ret = xsp_reader_facts(&in->reader, &ask, READ_MS, &in->facts);

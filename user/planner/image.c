@@ -169,17 +169,17 @@ static int add_maps(struct xsp_image *image, const char *text)
 	free(image->maps);
 	image->maps = maps;
 	image->map_count = 0;
-	while (*text != '\0' && image->map_count < room) {
-		struct xsp_map_line line;
-		if (xsp_map_line_parse(text, &line)) {
-			struct xsp_image_map *m = &maps[image->map_count++];
-			*m = (struct xsp_image_map){line.start,	     line.end,	      line.offset,
-						    line.executable, line.inode == 0, -1};
-			if (line.inode != 0)
-				m->file = find_file(image, line.dev, line.inode);
-		}
-		text += strcspn(text, "\n");
-		text += *text == '\n';
+	for (struct xsp_map_line line;
+	     image->map_count < room && xsp_map_line_next(&text, &line);) {
+		const bool has_file = line.inode != 0;
+		maps[image->map_count++] = (struct xsp_image_map){
+			.start = line.start,
+			.end = line.end,
+			.offset = line.offset,
+			.executable = line.executable,
+			.stack_like = !has_file,
+			.file = has_file ? find_file(image, line.dev, line.inode) : -1,
+		};
 	}
 	return 0;
 }

@@ -45,3 +45,15 @@ bool xsp_map_line_parse(const char *text, struct xsp_map_line *out)
 	out->path_length = strcspn(out->path, "\n");
 	return true;
 }
+
+bool xsp_map_line_next(const char **at, struct xsp_map_line *out)
+{
+	bool found = false;
+
+	while (!found && **at != '\0') {
+		found = xsp_map_line_parse(*at, out);
+		*at += strcspn(*at, "\n");
+		*at += **at == '\n';
+	}
+	return found;
+}

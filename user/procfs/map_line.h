@@ -22,6 +22,8 @@ struct xsp_map_line {
 /* Parses the line at `text` (up to the newline or the end). False if it is malformed. Layout:
  * proc_pid_maps(5); numbers are hexadecimal but for the inode. */
 bool xsp_map_line_parse(const char *text, struct xsp_map_line *out);
+/* The next well-formed line from *at on, which then points past it. False: there is none. */
+bool xsp_map_line_next(const char **at, struct xsp_map_line *out);
 
 /* Where a file's place in an xsp_u64map is; if another one has it, the next one behind it (whoever serves a file system
  * chooses inodes). */

@@ -754,7 +754,7 @@ static int go_on(struct xsp_recorder *r, uint64_t now)
 
 	if (change.busy)
 		return 0;
-	if (change.left_out > 0)
+	if (change.changed > 0)
 		xsp_recorder_note_left_out(r);
 	if (o->releasing) {
 		o->releasing = false;
@@ -787,7 +787,7 @@ int xsp_overhead_turn(struct xsp_recorder *r)
 	const uint64_t turned_ns = o->turn_ns;
 	o->turn_ns = now;
 	if (turned_ns != 0 && now - turned_ns >= SILENT_NS) {
-		const uint64_t since_ns = xsp_broker_change(r->broker).abandoned_ns;
+		const uint64_t since_ns = xsp_broker_change(r->broker).unasked_ns;
 		if (since_ns != 0)
 			return was_abandoned(r, since_ns, now);
 	}

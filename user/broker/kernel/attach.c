@@ -162,7 +162,7 @@ static int explain(int code, const struct request *b, struct xsp_error *err)
 }
 
 /* What was let go of stays so in processes and libraries that come later. */
-static int leave_out_released(struct request *b, size_t *count, struct xsp_attach_site **copy)
+static int drop_released(struct request *b, size_t *count, struct xsp_attach_site **copy)
 {
 	if (b->a->states == NULL)
 		return 0;
@@ -210,7 +210,7 @@ int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const struct xsp_verified_
 		return xsp_error_set(err, -E2BIG, XSP_STATUS_FAILED, "too many sites: %zu", count);
 	pthread_mutex_lock(&a->lock);
 	size_t before = a->link_count;
-	rc = leave_out_released(&b, &count, &copy);
+	rc = drop_released(&b, &count, &copy);
 	if (rc == 0 && count > 0)
 		rc = attach_sites(&b, count);
 	for (size_t i = before; i < a->link_count; i++)
@@ -226,9 +226,7 @@ int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const struct xsp_verified_
 
 int xsp_attach_range(struct xsp_attach *a, uint32_t probe, const struct xsp_range_spec *spec)
 {
-	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_specs), &probe, spec, BPF_ANY)
-		       ? -errno
-		       : 0;
+	return xsp_map_put(a->bpf->maps.xsp_specs, &probe, spec);
 }
 
 int xsp_attach_detail(struct xsp_attach *a, uint32_t probe, const struct xsp_detail_spec *spec)
@@ -238,16 +236,12 @@ int xsp_attach_detail(struct xsp_attach *a, uint32_t probe, const struct xsp_det
 			return -ENOMEM;
 		a->writers[a->writer_count++] = probe;
 	}
-	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_details), &probe, spec, BPF_ANY)
-		       ? -errno
-		       : 0;
+	return xsp_map_put(a->bpf->maps.xsp_details, &probe, spec);
 }
 
 int xsp_attach_arguments(struct xsp_attach *a, uint32_t probe, const struct xsp_args_spec *spec)
 {
-	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_args), &probe, spec, BPF_ANY)
-		       ? -errno
-		       : 0;
+	return xsp_map_put(a->bpf->maps.xsp_args, &probe, spec);
 }
 
 int xsp_attach_sequence(struct xsp_attach *a, pid_t pid, const struct xsp_sequence_spec *spec)
@@ -256,18 +250,14 @@ int xsp_attach_sequence(struct xsp_attach *a, pid_t pid, const struct xsp_sequen
 	struct xsp_sequence_spec new = *spec;
 
 	new.counter.generation = ++a->generation;
-	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_sequences), &key, &new, BPF_ANY)
-		       ? -errno
-		       : 0;
+	return xsp_map_put(a->bpf->maps.xsp_sequences, &key, &new);
 }
 
 int xsp_attach_python(struct xsp_attach *a, pid_t pid, const struct xsp_python_spec *spec)
 {
 	uint32_t key = (uint32_t)pid;
 
-	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_pythons), &key, spec, BPF_ANY)
-		       ? -errno
-		       : 0;
+	return xsp_map_put(a->bpf->maps.xsp_pythons, &key, spec);
 }
 
 static bool is_of_file(const struct xsp_link *link, const void *file)
@@ -275,7 +265,7 @@ static bool is_of_file(const struct xsp_link *link, const void *file)
 	return link->file.fd == *(const int *)file;
 }
 
-void xsp_attach_forget_file(struct xsp_attach *a, int file)
+void xsp_attach_release_file(struct xsp_attach *a, int file)
 {
 	xsp_release_finish(a); /* what was on its way out is out */
 	xsp_links_close(a, is_of_file, &file);
@@ -300,9 +290,7 @@ static int set_process(struct xsp_attach *a, pid_t pid, uint32_t value)
 {
 	uint32_t key = (uint32_t)pid;
 
-	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_tgids), &key, &value, BPF_ANY)
-		       ? -errno
-		       : 0;
+	return xsp_map_put(a->bpf->maps.xsp_tgids, &key, &value);
 }
 
 int xsp_attach_process(struct xsp_attach *a, pid_t pid)

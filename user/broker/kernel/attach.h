@@ -70,23 +70,21 @@ int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const struct xsp_verified_
 
 /* The file at this descriptor was changed in place: its links go. Returns when they are out, as the kernel keeps
  * the old instructions for as long. */
-void xsp_attach_forget_file(struct xsp_attach *a, int file);
+void xsp_attach_release_file(struct xsp_attach *a, int file);
 
 /* Takes these probes' sites out of one process, whatever else is under way. Others in the same links are
  * not reported there for a moment. -EOPNOTSUPP: without uprobe_multi all of the process's went. `again`: they
  * are put in again at once; without uprobe_multi (-EOPNOTSUPP) nothing is done. What has changed by then stays out. */
-int xsp_attach_withdraw(struct xsp_attach *a, pid_t pid, const uint32_t *probes, size_t count,
-			bool again);
+int xsp_attach_release_from(struct xsp_attach *a, pid_t pid, const uint32_t *probes, size_t count,
+			    bool again);
 /* Clears the answers to XSP_VERIFY_UNPROBED of sites that have been taken out on purpose. */
-void xsp_attach_skip_taken_out(struct xsp_attach *a, const struct xsp_attach_site *sites,
+void xsp_attach_clear_released(struct xsp_attach *a, const struct xsp_attach_site *sites,
 			       size_t count, uint8_t *unprobed);
 
 /* Starts (or stops) reporting; the agent's records: starts only, until detach. */
 void xsp_attach_activate(struct xsp_attach *a, bool on);
 /* Samples begin, or end; not for a pause. */
 void xsp_attach_samples(struct xsp_attach *a, bool on);
-/* Do samples count cycles here? Else a clock. */
-bool xsp_attach_samples_cycles(const struct xsp_attach *a);
 /* struct xsp_kernel_function; "[unknown]" where that has none. -EACCES: the kernel hides them (kernel.kptr_restrict), or
  * another negative errno. */
 int xsp_attach_kernel_functions(const struct xsp_attach *a, FILE *out);
@@ -106,11 +104,8 @@ int xsp_attach_gpu_stop(struct xsp_attach *a);
 /* Takes all probes out of the targets; counters and rings stay readable. */
 void xsp_attach_detach(struct xsp_attach *a);
 
-/* File descriptors of the ring-buffer maps. */
-size_t xsp_attach_rings(const struct xsp_attach *a, int *fds, size_t room);
-size_t xsp_attach_ring_bytes(const struct xsp_attach *a); /* of each */
-/* An event with sections takes so much of a ring, however little it uses. 0: few have any. */
-size_t xsp_attach_detail_bytes(const struct xsp_attach *a);
+/* Fills `fds` with the descriptors of the rings. `without` is left to the caller. */
+struct xsp_broker_loaded xsp_attach_loaded(const struct xsp_attach *a, int *fds, size_t room);
 
 int xsp_attach_counters(const struct xsp_attach *a, struct xsp_attach_counters *out);
 /* Open ranges that the kernel has forgotten for want of room, whose ends will not be known as such: not
@@ -152,12 +147,12 @@ long xsp_attach_unseen(struct xsp_attach *a, struct xsp_attach_unseen *rows, siz
 int xsp_attach_release(struct xsp_attach *a, const uint32_t *probes, size_t count);
 int xsp_attach_pause(struct xsp_attach *a);
 int xsp_attach_resume(struct xsp_attach *a);
-void xsp_attach_abandon(struct xsp_attach *a);
+void xsp_attach_pause_unasked(struct xsp_attach *a);
 
 struct xsp_attach_change xsp_attach_change(const struct xsp_attach *a);
 
 /* Those not told yet; at most `room`. */
-long xsp_attach_left_out(struct xsp_attach *a, struct xsp_left_out *rows, size_t room);
+long xsp_attach_changed_code(struct xsp_attach *a, struct xsp_changed_code *rows, size_t room);
 
 /*
  * Does the process have its system calls handed to itself (Syscall User Dispatch, Wine), by any

@@ -6,6 +6,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include <errno.h>
 #include <pthread.h>
 
 #include "broker/kernel/attach.h"
@@ -62,11 +63,17 @@ struct xsp_attach {
 	struct xsp_probe_state *states; /* what the kernel has; NULL: no brake */
 	uint32_t state_count;
 	struct xsp_release *release; /* release.c */
-	struct xsp_left_out *left_out; /* not told yet */
-	size_t left_out_count, left_out_room;
+	struct xsp_changed_code *changed; /* not told yet */
+	size_t changed_count, changed_room;
 	struct xsp_closer *closer; /* of links of processes that have ended; NULL: none yet */
 	size_t open_links, most_links; /* uprobe_multi: a descriptor each */
 };
+
+/* 0 or a negative errno. */
+static inline int xsp_map_put(const struct bpf_map *map, const void *key, const void *value)
+{
+	return bpf_map_update_elem(bpf_map__fd(map), key, value, BPF_ANY) != 0 ? -errno : 0;
+}
 
 /* programs.c; NULL: not loaded */
 struct bpf_program *xsp_attach_program(const struct xsp_attach *a, enum xsp_program program);
@@ -86,15 +93,15 @@ void xsp_release_free(struct xsp_attach *a);
  * many are left. With the lock. */
 size_t xsp_release_sites(const struct xsp_attach *a, struct xsp_attach_site *sites, size_t count);
 
-/* left_out.c: sets of a process and a probe. With the lock. look: adds those of the link whose code has
- * changed, and notes them for xsp_attach_left_out(). of: adds these. sites: leaves them out, and returns how
+/* changed_code.c: sets of a process and a probe. With the lock. look: adds those of the link whose code has
+ * changed, and notes them for xsp_attach_changed_code(). of: adds these. sites: leaves them out, and returns how
  * many are left. */
-int xsp_left_out_look(struct xsp_attach *a, const struct xsp_link *link, enum xsp_verify question,
-		      struct xsp_u64map *set);
-int xsp_left_out_of(pid_t pid, const uint32_t *probes, size_t count, struct xsp_u64map *set);
-bool xsp_left_out_any(const struct xsp_u64map *set, const struct xsp_link *link);
-size_t xsp_left_out_sites(const struct xsp_u64map *set, pid_t pid, struct xsp_attach_site *sites,
-			  size_t count);
+int xsp_changed_code_look(struct xsp_attach *a, const struct xsp_link *link,
+			  enum xsp_verify question, struct xsp_u64map *set);
+int xsp_changed_code_set(pid_t pid, const uint32_t *probes, size_t count, struct xsp_u64map *set);
+bool xsp_changed_code_any(const struct xsp_u64map *set, const struct xsp_link *link);
+size_t xsp_changed_code_drop(const struct xsp_u64map *set, pid_t pid, struct xsp_attach_site *sites,
+			     size_t count);
 
 /* waits.c. Those that are loaded. meet: the threads that are there and not watched yet. */
 struct xsp_program_link {
@@ -108,8 +115,6 @@ int xsp_waits_meet(struct xsp_attach *a);
 /* After the end, once: the times of those that are still there. The rings should have been emptied: what they had no
  * room for is lost. */
 void xsp_waits_part(struct xsp_attach *a);
-/* Ends them now, with the times of all threads. */
-int xsp_waits_drop(struct xsp_attach *a);
 
 /* samples.c. open: an event on each CPU. */
 bool xsp_samples_count_cycles(void);

@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -12,6 +13,14 @@
 int xsp_link_create_uprobe_multi(const struct xsp_link_create_uprobe_multi *attr)
 {
 	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, attr, sizeof(*attr));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int xsp_perf_event_open(struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	attr->size = sizeof(*attr);
+	long fd = syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : (int)fd;
 }

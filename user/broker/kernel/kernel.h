@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
+#include <sys/types.h>
 
 struct xsp_kernel {
 	char release[64];
@@ -38,6 +39,9 @@ struct xsp_link_create_uprobe_multi {
 #define XSP_BPF_TRACE_UPROBE_MULTI 48
 #define XSP_BPF_TRACE_UPROBE_SESSION 57
 #define XSP_UPROBE_MULTI_RETURN 1U /* BPF_F_UPROBE_MULTI_RETURN */
+struct perf_event_attr;
+/* pid -1: every process on that CPU; cpu -1: that thread on every CPU. A descriptor or a negative errno. */
+int xsp_perf_event_open(struct perf_event_attr *attr, pid_t pid, int cpu);
 int xsp_link_create_uprobe_multi(
 	const struct xsp_link_create_uprobe_multi *attr); /* fd or -errno */
 

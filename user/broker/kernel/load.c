@@ -348,42 +348,38 @@ static void choose_programs(struct xsp_attach *a)
 	}
 }
 
-/* The inner map of the ring table is a template for the verifier and dies after loading. */
-static int make_inner_template(struct xsp_attach *a)
+static int make_ring(size_t bytes)
 {
-	/* with one ring the table stays empty, and a ring's memory is not had for nothing */
-	size_t bytes = a->rings == 1 ? (size_t)sysconf(_SC_PAGESIZE) : a->ring_bytes;
-
 	return bpf_map_create(BPF_MAP_TYPE_RINGBUF, "xsp_ring", 0, 0, (uint32_t)bytes, NULL);
 }
 
 static int fill_ring_table(struct xsp_attach *a)
 {
+	int rc = 0;
+
 	if (a->rings == 1) {
 		a->ring_fds[0] = bpf_map__fd(a->bpf->maps.xsp_ring0);
 		return 0;
 	}
-	for (uint32_t i = 0; i < a->rings; i++) {
-		int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "xsp_ring", 0, 0,
-					(uint32_t)a->ring_bytes, NULL);
+	for (uint32_t i = 0; i < a->rings && rc == 0; i++) {
+		int fd = make_ring(a->ring_bytes);
 		if (fd < 0)
 			return -errno;
 		a->ring_fds[i] = fd;
-		if (bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_rings), &i, &fd, BPF_ANY) != 0)
-			return -errno;
+		rc = xsp_map_put(a->bpf->maps.xsp_rings, &i, &fd);
 	}
-	return 0;
+	return rc;
 }
 
 static int fill_tids(struct xsp_attach *a, const struct xsp_attach_options *o)
 {
-	for (size_t i = 0; i < o->tid_count; i++) {
+	int rc = 0;
+
+	for (size_t i = 0; i < o->tid_count && rc == 0; i++) {
 		uint32_t key = (uint32_t)o->tids[i], one = 1;
-		if (bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_tids), &key, &one, BPF_ANY) !=
-		    0)
-			return -errno;
+		rc = xsp_map_put(a->bpf->maps.xsp_tids, &key, &one);
 	}
-	return 0;
+	return rc;
 }
 
 static int load_failed(int code, const struct xsp_attach *a, struct xsp_error *err)
@@ -416,7 +412,8 @@ static int open_and_load(struct xsp_attach *a, const struct xsp_attach_options *
 		return -errno;
 	configure(a, o);
 	choose_programs(a);
-	int inner = make_inner_template(a);
+	/* the verifier's template of the table of rings; one ring alone needs no table, and it stays empty */
+	int inner = make_ring(a->rings == 1 ? (size_t)sysconf(_SC_PAGESIZE) : a->ring_bytes);
 	if (inner < 0)
 		return -errno;
 	int rc = bpf_map__set_inner_map_fd(a->bpf->maps.xsp_rings, inner);
@@ -537,7 +534,7 @@ void xsp_attach_free(struct xsp_attach *a)
 	xsp_attach_detach(a);
 	xsp_release_free(a);
 	xsp_links_free(a);
-	free(a->left_out);
+	free(a->changed);
 	if (a->self >= 0)
 		close(a->self);
 	pthread_mutex_destroy(&a->lock);
@@ -556,19 +553,15 @@ enum xsp_attach_method xsp_attach_method(const struct xsp_attach *a)
 	return a->method;
 }
 
-size_t xsp_attach_rings(const struct xsp_attach *a, int *fds, size_t room)
+struct xsp_broker_loaded xsp_attach_loaded(const struct xsp_attach *a, int *fds, size_t room)
 {
 	for (size_t i = 0; i < a->rings && i < room; i++)
 		fds[i] = a->ring_fds[i];
-	return a->rings;
-}
-
-size_t xsp_attach_ring_bytes(const struct xsp_attach *a)
-{
-	return a->ring_bytes;
-}
-
-size_t xsp_attach_detail_bytes(const struct xsp_attach *a)
-{
-	return a->many_details ? a->bpf->rodata->xsp_detail_bytes : 0;
+	return (struct xsp_broker_loaded){
+		.method = a->method,
+		.rings = (uint32_t)a->rings,
+		.ring_bytes = a->ring_bytes,
+		.detail_bytes = a->many_details ? a->bpf->rodata->xsp_detail_bytes : 0,
+		.sample_cycles = a->sample_cycles,
+	};
 }

@@ -6,14 +6,12 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Both leave out the idle loop: a clock by being asked to, cycles as they stop there. */
 static int open_event(int cpu, bool cycles, uint32_t hz)
 {
 	struct perf_event_attr attr = {
-		.size = sizeof(attr),
 		.type = cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
 		.config = cycles ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK,
 		.freq = 1,
@@ -22,8 +20,7 @@ static int open_event(int cpu, bool cycles, uint32_t hz)
 		.exclude_hv = cycles,
 	};
 
-	long fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	return fd < 0 ? -errno : (int)fd;
+	return xsp_perf_event_open(&attr, -1, cpu);
 }
 
 bool xsp_samples_count_cycles(void)
@@ -78,9 +75,4 @@ void xsp_attach_samples(struct xsp_attach *a, bool on)
 {
 	if (a->sample_hz > 0)
 		__atomic_store_n(&a->bpf->bss->xsp_sampling, on, __ATOMIC_RELEASE);
-}
-
-bool xsp_attach_samples_cycles(const struct xsp_attach *a)
-{
-	return a->sample_cycles;
 }

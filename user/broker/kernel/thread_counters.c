@@ -38,10 +38,7 @@ static int put_event(const struct xsp_attach *a, const struct xsp_counter *c, pi
 
 	if (fd < 0)
 		return fd;
-	int rc = bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_counter_events), &key, &fd,
-				     BPF_ANY)
-			 ? -errno
-			 : 0;
+	int rc = xsp_map_put(a->bpf->maps.xsp_counter_events, &key, &fd);
 	close(fd);
 	return rc;
 }
@@ -73,14 +70,12 @@ int xsp_attach_thread(struct xsp_attach *a, pid_t tid)
 			return rc;
 		}
 	}
-	if (bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_counter_slots), &key, &first,
-				BPF_ANY)) {
-		int rc = -errno;
+	int rc = xsp_map_put(a->bpf->maps.xsp_counter_slots, &key, &first);
+	if (rc < 0)
 		drop_events(a, first, events);
-		return rc;
-	}
-	a->counter_tids[slot] = tid;
-	return 0;
+	else
+		a->counter_tids[slot] = tid;
+	return rc;
 }
 
 void xsp_attach_forget_counters(struct xsp_attach *a, pid_t tid)

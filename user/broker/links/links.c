@@ -228,21 +228,27 @@ static void *close_waiting(void *argument)
 	return NULL;
 }
 
+bool xsp_links_thread(pthread_t *thread, void *(*run)(void *argument), void *argument)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	const int rc = pthread_create(thread, NULL, run, argument);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc == 0;
+}
+
 static struct xsp_closer *start_closer(struct xsp_attach *a)
 {
 	struct xsp_closer *c = calloc(1, sizeof(*c));
-	sigset_t all, before;
 
 	if (c == NULL)
 		return NULL;
 	c->a = a;
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->changed, NULL);
-	sigfillset(&all); /* signals are for the thread that waits for them */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int rc = pthread_create(&c->thread, NULL, close_waiting, c);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (rc == 0)
+	if (xsp_links_thread(&c->thread, close_waiting, c))
 		return c;
 	free(c);
 	return NULL;

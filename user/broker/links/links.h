@@ -6,6 +6,7 @@
 #ifndef XSP_BROKER_LINKS_LINKS_H
 #define XSP_BROKER_LINKS_LINKS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -52,6 +53,8 @@ void xsp_links_wait(struct xsp_attach *a);
 size_t xsp_links_most(void);
 /* The same for links that nobody else knows any more. */
 void xsp_links_close_these(struct xsp_attach *a, struct xsp_link *links, size_t count);
+/* Starts a thread that blocks all signals: they are for the thread that waits for them. */
+bool xsp_links_thread(pthread_t *thread, void *(*run)(void *argument), void *argument);
 /* Closes what is left. */
 void xsp_links_free(struct xsp_attach *a);
 

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,7 @@ struct xsp_release {
 	size_t count;
 	uint64_t began_ns;
 	_Atomic uint64_t took_ns;
-	uint64_t abandoned_ns; /* 0: the last pause was asked for */
+	uint64_t unasked_ns; /* 0: the last pause was asked for */
 	_Atomic int error;
 	_Atomic bool busy;
 };
@@ -31,10 +30,7 @@ struct xsp_release {
 
 static int update_kernel(const struct xsp_attach *a, uint32_t probe)
 {
-	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_probe_states), &probe,
-				   &a->states[probe], BPF_ANY)
-		       ? -errno
-		       : 0;
+	return xsp_map_put(a->bpf->maps.xsp_probe_states, &probe, &a->states[probe]);
 }
 
 static void set_flags(struct xsp_attach *a, uint32_t probe, uint32_t flags)
@@ -80,7 +76,7 @@ size_t xsp_release_sites(const struct xsp_attach *a, struct xsp_attach_site *sit
 	return kept;
 }
 
-void xsp_attach_skip_taken_out(struct xsp_attach *a, const struct xsp_attach_site *sites,
+void xsp_attach_clear_released(struct xsp_attach *a, const struct xsp_attach_site *sites,
 			       size_t count, uint8_t *unprobed)
 {
 	pthread_mutex_lock(&a->lock);
@@ -164,7 +160,7 @@ static void mark(const struct xsp_attach *a, bool *links, bool *probes)
 }
 
 /* The link once more, with the other phase and without the sites that are let go, or left out. */
-static int add_twin(struct xsp_attach *a, size_t index, const struct xsp_u64map *left_out)
+static int add_twin(struct xsp_attach *a, size_t index, const struct xsp_u64map *changed)
 {
 	struct xsp_attach_site sites[XSP_LINK_SITES];
 	struct xsp_link twin = a->links[index];
@@ -173,7 +169,7 @@ static int add_twin(struct xsp_attach *a, size_t index, const struct xsp_u64map 
 		return 0;
 	memcpy(sites, twin.sites, twin.count * sizeof(*sites));
 	twin.count = xsp_release_sites(a, sites, twin.count);
-	twin.count = xsp_left_out_sites(left_out, twin.pid, sites, twin.count);
+	twin.count = xsp_changed_code_drop(changed, twin.pid, sites, twin.count);
 	for (size_t i = 0; i < twin.count; i++)
 		sites[i].cookie ^= XSP_COOKIE_PHASE;
 	twin.sites = sites;
@@ -268,18 +264,18 @@ static size_t remove_marked(struct xsp_attach *a, const bool *marked, size_t old
 /* The twins of all marked links, once it is known which code has changed. */
 static int add_twins(struct xsp_attach *a, const bool *links, size_t count)
 {
-	struct xsp_u64map left_out = {0};
+	struct xsp_u64map changed = {0};
 	int rc = 0;
 
 	for (size_t i = 0; i < count && rc == 0; i++)
 		if (links[i])
-			rc = xsp_left_out_look(a, &a->links[i],
-					       a->paused ? XSP_VERIFY_CODE : XSP_VERIFY_LINKED,
-					       &left_out);
+			rc = xsp_changed_code_look(a, &a->links[i],
+						   a->paused ? XSP_VERIFY_CODE : XSP_VERIFY_LINKED,
+						   &changed);
 	for (size_t i = 0; i < count && rc == 0; i++)
 		if (links[i])
-			rc = add_twin(a, i, &left_out);
-	xsp_u64map_free(&left_out);
+			rc = add_twin(a, i, &changed);
+	xsp_u64map_free(&changed);
 	return rc;
 }
 
@@ -372,18 +368,18 @@ static int detach_links(struct xsp_attach *a,
 
 /* Code of what is out, of this process or of any (0), may have become another one meanwhile. With the lock. */
 static int look_at_what_is_out(struct xsp_attach *a, pid_t pid, enum xsp_verify question,
-			       struct xsp_u64map *left_out)
+			       struct xsp_u64map *changed)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < a->link_count && rc == 0; i++)
 		if (is_out(&a->links[i]) && (pid == 0 || a->links[i].pid == pid))
-			rc = xsp_left_out_look(a, &a->links[i], question, left_out);
+			rc = xsp_changed_code_look(a, &a->links[i], question, changed);
 	return rc;
 }
 
 /* Whatever is out. With the lock. */
-static int put_in(struct xsp_attach *a, const struct xsp_u64map *left_out)
+static int put_in(struct xsp_attach *a, const struct xsp_u64map *changed)
 {
 	int rc = 0;
 
@@ -391,8 +387,8 @@ static int put_in(struct xsp_attach *a, const struct xsp_u64map *left_out)
 		struct xsp_link *l = &a->links[i];
 		if (!is_out(l) || l->sites == NULL)
 			continue;
-		l->count = xsp_left_out_sites(
-			left_out, l->pid, (struct xsp_attach_site *)(uintptr_t)l->sites, l->count);
+		l->count = xsp_changed_code_drop(
+			changed, l->pid, (struct xsp_attach_site *)(uintptr_t)l->sites, l->count);
 		if (l->count == 0 || a->paused)
 			continue;
 		l->fd = xsp_links_make(a, l);
@@ -409,45 +405,47 @@ static int put_in(struct xsp_attach *a, const struct xsp_u64map *left_out)
 
 /* ---- from one process ---- */
 
-struct cut {
+struct from_process {
 	pid_t pid;
-	struct xsp_u64map left_out;
+	struct xsp_u64map changed;
 };
 
 /* A perf event of many sites has them all. */
-static bool is_to_be_cut(const struct xsp_link *link, const void *ctx)
+static bool is_to_go(const struct xsp_link *link, const void *ctx)
 {
-	const struct cut *c = ctx;
+	const struct from_process *c = ctx;
 
-	return link->pid == c->pid && (link->sites == NULL || xsp_left_out_any(&c->left_out, link));
+	return link->pid == c->pid &&
+	       (link->sites == NULL || xsp_changed_code_any(&c->changed, link));
 }
 
-int xsp_attach_withdraw(struct xsp_attach *a, pid_t pid, const uint32_t *probes, size_t count,
-			bool again)
+int xsp_attach_release_from(struct xsp_attach *a, pid_t pid, const uint32_t *probes, size_t count,
+			    bool again)
 {
-	struct xsp_u64map left_out = {0};
-	struct cut c = {.pid = pid};
+	struct xsp_u64map changed = {0};
+	struct from_process c = {.pid = pid};
 
 	if (again && a->method != XSP_ATTACH_UPROBE_MULTI)
 		return -EOPNOTSUPP;
-	int rc = xsp_left_out_of(pid, probes, count, &c.left_out);
+	int rc = xsp_changed_code_set(pid, probes, count, &c.changed);
 	xsp_release_finish(a); /* it works on the same links */
 	if (rc == 0 && !again)
-		rc = xsp_left_out_of(pid, probes, count, &left_out);
+		rc = xsp_changed_code_set(pid, probes, count, &changed);
 	if (rc == 0)
-		rc = detach_links(a, is_to_be_cut, &c);
+		rc = detach_links(a, is_to_go, &c);
 	if (rc == -EOPNOTSUPP && a->method == XSP_ATTACH_PERF_EVENT)
 		rc = 0; /* each had one site, which was to go */
 	pthread_mutex_lock(&a->lock);
-	const size_t told = a->left_out_count; /* who withdraws looks again, too, and tells */
+	const size_t told =
+		a->changed_count; /* the caller compares the code again, and reports it */
 	if (rc == 0)
-		rc = look_at_what_is_out(a, pid, XSP_VERIFY_LINKED, &left_out);
-	a->left_out_count = told;
+		rc = look_at_what_is_out(a, pid, XSP_VERIFY_LINKED, &changed);
+	a->changed_count = told;
 	if (rc == 0)
-		rc = put_in(a, &left_out);
+		rc = put_in(a, &changed);
 	pthread_mutex_unlock(&a->lock);
-	xsp_u64map_free(&c.left_out);
-	xsp_u64map_free(&left_out);
+	xsp_u64map_free(&c.changed);
+	xsp_u64map_free(&changed);
 	return rc;
 }
 
@@ -481,15 +479,15 @@ static int work_pause(struct xsp_attach *a)
 /* The code may have become another one since it was compared. */
 static int work_resume(struct xsp_attach *a)
 {
-	struct xsp_u64map left_out = {0};
+	struct xsp_u64map changed = {0};
 
 	forget_threads(a);
 	pthread_mutex_lock(&a->lock);
-	int rc = look_at_what_is_out(a, 0, XSP_VERIFY_CODE, &left_out);
+	int rc = look_at_what_is_out(a, 0, XSP_VERIFY_CODE, &changed);
 	a->paused = rc < 0; /* nothing is put in that was not compared */
-	rc = rc < 0 ? rc : put_in(a, &left_out);
+	rc = rc < 0 ? rc : put_in(a, &changed);
 	pthread_mutex_unlock(&a->lock);
-	xsp_u64map_free(&left_out);
+	xsp_u64map_free(&changed);
 	return rc;
 }
 
@@ -510,16 +508,12 @@ static void *run(void *argument)
 static void begin(struct xsp_attach *a, int (*work)(struct xsp_attach *a))
 {
 	struct xsp_release *r = a->release;
-	sigset_t all, before;
 
 	xsp_release_finish(a);
 	r->work = work;
 	r->began_ns = xsp_now_ns();
 	r->busy = true;
-	sigfillset(&all); /* signals are for the thread that waits for them */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r->started = pthread_create(&r->thread, NULL, run, a) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	r->started = xsp_links_thread(&r->thread, run, a);
 	if (!r->started)
 		run(a);
 }
@@ -556,7 +550,7 @@ int xsp_attach_pause(struct xsp_attach *a)
 {
 	if (is_busy(a))
 		return -EBUSY;
-	a->release->abandoned_ns = 0;
+	a->release->unasked_ns = 0;
 	/* never neither of them: births are told all the time */
 	__atomic_store_n(&a->bpf->bss->xsp_paused, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&a->bpf->bss->xsp_active, 0, __ATOMIC_RELEASE);
@@ -567,7 +561,7 @@ int xsp_attach_pause(struct xsp_attach *a)
 	return 0;
 }
 
-void xsp_attach_abandon(struct xsp_attach *a)
+void xsp_attach_pause_unasked(struct xsp_attach *a)
 {
 	const uint32_t probes = a->bpf->data->xsp_ready; /* ~0: it has not begun */
 
@@ -575,7 +569,7 @@ void xsp_attach_abandon(struct xsp_attach *a)
 	    a->method != XSP_ATTACH_UPROBE_MULTI)
 		return;
 	if (xsp_attach_pause(a) == 0) /* nothing is recorded from then on, and all was until then */
-		a->release->abandoned_ns = a->release->began_ns;
+		a->release->unasked_ns = a->release->began_ns;
 }
 
 int xsp_attach_resume(struct xsp_attach *a)
@@ -595,8 +589,8 @@ struct xsp_attach_change xsp_attach_change(const struct xsp_attach *a)
 	return (struct xsp_attach_change){.busy = r->busy,
 					  .error = r->error,
 					  .took_ns = r->took_ns,
-					  .abandoned_ns = r->abandoned_ns,
-					  .left_out = r->busy ? 0 : a->left_out_count};
+					  .unasked_ns = r->unasked_ns,
+					  .changed = r->busy ? 0 : a->changed_count};
 }
 
 int xsp_release_new(struct xsp_attach *a, uint32_t probes)

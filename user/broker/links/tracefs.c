@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define GROUP_PREFIX "xsptrace_" /* and the recorder's process id */
@@ -136,35 +135,33 @@ static int define(int control, int file, unsigned number, const struct xsp_attac
 
 static int set_cookies(struct xsp_attach *a, unsigned number, const struct group *g)
 {
-	int map = bpf_map__fd(a->bpf->maps.xsp_cookies), rc = 0;
+	int rc = 0;
 
 	for (size_t i = 0; i < g->count && rc == 0; i++) {
 		const struct xsp_attach_site *s = &g->sites[g->members[i]];
 		uint32_t key = XSP_COOKIE_KEY(number, s->offset);
-		uint64_t cookie = s->cookie;
-		if (bpf_map_update_elem(map, &key, &cookie, BPF_ANY) != 0)
-			rc = -errno;
+		rc = xsp_map_put(a->bpf->maps.xsp_cookies, &key, &s->cookie);
 	}
 	return rc;
 }
 
 static int open_event(struct xsp_attach *a, pid_t pid, enum xsp_program program, unsigned number)
 {
-	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr)};
+	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT};
 	int id = event_id(a->tracefs, number);
 
 	if (id < 0)
 		return id;
 	attr.config = (unsigned)id;
-	long fd = syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	int fd = xsp_perf_event_open(&attr, pid, -1);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = XSP_COOKIE_PAGES | (__u64)number);
 	struct bpf_link *link =
-		bpf_program__attach_perf_event_opts(xsp_attach_program(a, program), (int)fd, &opts);
+		bpf_program__attach_perf_event_opts(xsp_attach_program(a, program), fd, &opts);
 	if (link == NULL) {
 		int rc = -errno;
-		close((int)fd);
+		close(fd);
 		return rc;
 	}
 	return xsp_links_keep_perf(a, link, program, pid, NULL);

@@ -136,13 +136,9 @@ static int read_mappings(pid_t pid, const struct xsp_verified_file *file, struct
 	char *text = NULL;
 	int rc = xsp_procfs_read(&xsp_open_directly, pid, "maps", XSP_MAPS_MAX, &text, NULL);
 
-	for (const char *at = text; rc == 0 && at != NULL && *at != '\0';) {
-		struct xsp_map_line line;
-		if (xsp_map_line_parse(at, &line))
-			rc = add_mapping(m, file, &line);
-		at += strcspn(at, "\n");
-		at += *at == '\n';
-	}
+	const char *at = text;
+	for (struct xsp_map_line line; rc == 0 && xsp_map_line_next(&at, &line);)
+		rc = add_mapping(m, file, &line);
 	free(text);
 	return rc;
 }
