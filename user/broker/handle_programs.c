@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* handle_programs.c - requests for BPF programs, links, and what was counted. */
+/* handle_programs.c - requests about BPF programs, links and counters. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,9 @@
 #include "procfs/family.h"
 #include "xsptrace/brake.h"
 
-/* What nobody asked for must not be what fails: then it is left out, the samples first, whose events some machines do not
- * have. Lines of Python are in probes that are planned already, and stay. */
+/* If loading fails, drops one default after the other and tries again: what nobody asked for must not make the
+ * recording fail. Samples go first, as some machines lack their events. Lines of Python stay: their probes are planned
+ * already. */
 static void *load_programs(void *broker)
 {
 	struct broker *b = broker;
@@ -35,13 +36,12 @@ static void *load_programs(void *broker)
 	return NULL;
 }
 
-/* Before it is asked for: the planner starts and files are opened meanwhile. */
+/* Begins before the recorder asks: meanwhile the planner starts and files are opened. */
 void xsp_load_begin(struct broker *b)
 {
 	b->loading.begun = pthread_create(&b->loading.thread, NULL, load_programs, b) == 0;
 }
 
-/* Returns when no thread works at it any more. */
 void xsp_load_end(struct broker *b)
 {
 	if (b->loading.begun)
@@ -89,7 +89,7 @@ int xsp_handle_side_events(struct broker *b)
 			close(fds[i]);
 	}
 	if (rc == 0 && count > XSP_MESSAGE_FDS)
-		rc = -E2BIG; /* the other end looks into /proc instead */
+		rc = -E2BIG; /* the recorder looks into /proc instead */
 	free(fds);
 	return rc;
 }
@@ -167,7 +167,7 @@ static int asked_sites(struct broker *b, struct asked_sites *a)
 	    a->head->program >= XSP_PROGRAMS)
 		return -EPROTO;
 	int rc = xsp_verified_file_check(a->file);
-	if (rc == -ESTALE) /* what was put in there is for what it was */
+	if (rc == -ESTALE) /* the probes were chosen for what the file was */
 		xsp_attach_release_file(b->attach, a->file->fd);
 	return rc < 0 ? rc : xsp_allow(b, a->head->pid);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* requests.h - what is asked of the broker, and how: for both ends. */
+/* requests.h - what the broker may be asked, for both ends. */
 #ifndef XSP_BROKER_REQUESTS_H
 #define XSP_BROKER_REQUESTS_H
 
@@ -113,12 +113,12 @@ struct xsp_ask_mapped {
 	int32_t pid;
 	uint32_t length; /* of the path */
 	uint64_t start, end, dev, inode;
-	char path[PATH_MAX]; /* only so much of it is sent; not terminated */
+	char path[PATH_MAX]; /* `length` bytes are sent, not terminated */
 };
 
 enum xsp_spec_kind { XSP_SPEC_RANGE = 1, XSP_SPEC_DETAIL, XSP_SPEC_ARGUMENTS };
 
-/* One after another; each begins at a multiple of 8. */
+/* Several follow each other; each begins at a multiple of 8. */
 struct xsp_ask_spec {
 	uint32_t kind; /* enum xsp_spec_kind */
 	uint32_t probe;
@@ -150,13 +150,13 @@ struct xsp_ask_prices {
 	/* struct xsp_probe_price[] */
 };
 
-/* What follows a reply's head when its result is negative. */
+/* The body of an answer whose result is negative. */
 struct xsp_broker_refusal {
 	uint32_t status; /* enum xsp_status; 0: there is no text */
 	char text[sizeof(((struct xsp_error *)NULL)->text)];
 };
 
-/* Bytes of a spec, 0: no such kind. */
+/* Bytes of a spec; 0: there is no such kind. */
 size_t xsp_spec_bytes(uint32_t kind);
 
 /* The broker itself: serves until the other end closes or breaks the rules; never returns. */

@@ -29,8 +29,8 @@
 struct xsp_inject_options {
 	const char *library; /* as we see it */
 	const char *entry; /* an exported `int f(void)`, called once; NULL: none */
-	xsp_image_serve_fn
-		*serve_image; /* reads the process's files, without rights: planner/image_serve.h */
+	/* reads the process's files, without rights: planner/image_serve.h */
+	xsp_image_serve_fn *serve_image;
 	int pidfd; /* the process: whoever else has its number is left alone; 0: whoever has it */
 	unsigned timeout_ms; /* for all of it; 0: 20 s */
 	/* Polled while waiting: true ends the injection as the timeout does (Ctrl-C). May be NULL. */

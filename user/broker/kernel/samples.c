@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* samples.c - --sample: an event on each CPU that runs our program so many times a second (bpf/sample.bpf.c). The kernel
- * takes them out with their descriptors. */
+/* samples.c - --sample: one event on each CPU runs our program so many times a second (bpf/sample.bpf.c). The kernel
+ * takes the events out with their descriptors. */
 #include "broker/kernel/attach_private.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Both leave out the idle loop: a clock by being asked to, cycles as they stop there. */
+/* Neither counts the idle loop: the clock is asked not to, cycles stop there. */
 static int open_event(int cpu, bool cycles, uint32_t hz)
 {
 	struct perf_event_attr attr = {
@@ -37,14 +37,14 @@ static int open_one(struct xsp_attach *a, int cpu)
 	int fd = open_event(cpu, a->sample_cycles, a->sample_hz);
 
 	if (fd < 0)
-		return fd == -ENODEV ? 0 : fd; /* it is offline */
+		return fd == -ENODEV ? 0 : fd; /* that CPU is offline */
 	struct bpf_link *link = bpf_program__attach_perf_event(a->bpf->progs.xsp_sample, fd);
 	if (link == NULL) {
 		int rc = -errno;
 		close(fd);
 		return rc;
 	}
-	a->sample_links[a->sample_count++] = link; /* which owns the event */
+	a->sample_links[a->sample_count++] = link; /* it owns the event */
 	return 0;
 }
 

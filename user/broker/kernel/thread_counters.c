@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* thread_counters.c - the perf events of --counters, a set for each thread. */
+/* thread_counters.c - the perf events of --counters: a set for each thread. */
 #include "broker/kernel/attach_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Threads that have events at one time; each event is a descriptor, kept by the map. */
+/* At most so many threads have events at a time; the map keeps a descriptor for each event. */
 #define THREADS_MAX 4096U
 
 size_t xsp_attach_counter_threads(const struct xsp_attach_options *o)
@@ -30,7 +30,7 @@ static void drop_events(const struct xsp_attach *a, uint32_t first, size_t count
 	}
 }
 
-/* The descriptor may go: the map holds the event. */
+/* The map keeps the event, so its descriptor can be closed. */
 static int put_event(const struct xsp_attach *a, const struct xsp_counter *c, pid_t tid,
 		     uint32_t key)
 {

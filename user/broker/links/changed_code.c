@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * changed_code.c - functions of a process whose code has become another one than their file's: sites of theirs
- * are not made there, as the kernel would put the file's instruction in the place of another one.
+ * changed_code.c - functions whose code in a process is no longer the file's. Their sites are not put in again: the
+ * kernel would run the file's instruction in place of another one.
  */
 #include "broker/kernel/attach_private.h"
 
@@ -26,8 +26,8 @@ static int add(struct xsp_attach *a, struct xsp_u64map *set, pid_t pid, uint32_t
 	return xsp_u64map_set(set, pair(pid, probe), 1);
 }
 
-int xsp_changed_code_look(struct xsp_attach *a, const struct xsp_link *link, enum xsp_verify question,
-		      struct xsp_u64map *set)
+int xsp_changed_code_look(struct xsp_attach *a, const struct xsp_link *link,
+			  enum xsp_verify question, struct xsp_u64map *set)
 {
 	uint8_t differs[XSP_LINK_SITES];
 
@@ -35,9 +35,10 @@ int xsp_changed_code_look(struct xsp_attach *a, const struct xsp_link *link, enu
 		return 0;
 	int rc = xsp_verify_sites(link->pid, &link->file, link->sites, link->count, question,
 				  differs);
-	if (rc == -EOPNOTSUPP || rc == -ESRCH) /* it is not known here; it has ended */
+	/* it cannot be known here, or the process has ended */
+	if (rc == -EOPNOTSUPP || rc == -ESRCH)
 		return 0;
-	if (rc == -ESTALE) /* all of its sites are another file's */
+	if (rc == -ESTALE) /* the file was changed: so were all of its sites */
 		memset(differs, 1, link->count);
 	else if (rc < 0)
 		return rc;
@@ -51,7 +52,7 @@ int xsp_changed_code_look(struct xsp_attach *a, const struct xsp_link *link, enu
 }
 
 size_t xsp_changed_code_drop(const struct xsp_u64map *set, pid_t pid, struct xsp_attach_site *sites,
-			  size_t count)
+			     size_t count)
 {
 	size_t kept = 0;
 
