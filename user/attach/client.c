@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client.c - the broker, asked by the recorder: its start and end, and a function a request. */
+/* client.c - the recorder's side of the broker: starts and ends it, and has a function for each request. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -11,7 +11,8 @@
 #include "catalog/wait_reasons.h"
 #include "planner/image_serve.h"
 
-/* What the broker may not include it gets: facts about other people's software, and who reads files of targets. */
+/* The broker may not include these, so it is given them: facts about other people's software, and the function that
+ * reads targets' files. */
 static _Noreturn void serve(int socket, const struct xsp_broker_options *options)
 {
 	struct xsp_broker_options o = *options;
@@ -98,7 +99,7 @@ const struct xsp_opener *xsp_broker_opener(const struct xsp_broker *b)
 	return &b->opener;
 }
 
-/* ---- those that only ask ---- */
+/* ---- functions made from the table of requests ---- */
 
 #define ASK_OWN(op, function, ...)
 #define ASK_CALL(op, function, ...)                                                                \
@@ -220,7 +221,7 @@ int xsp_broker_side_events(struct xsp_broker *b, int **fds, size_t *count)
 	return 0;
 }
 
-/* ---- what probes take: gathered, as there are thousands ---- */
+/* ---- what probes read: gathered, as there are thousands ---- */
 
 int xsp_broker_put_specs(struct xsp_broker *b)
 {
@@ -434,7 +435,7 @@ int xsp_broker_inject(struct xsp_broker *b, pid_t pid, struct xsp_broker_injecte
 
 	memset(out, 0, sizeof(*out));
 	int rc = xsp_ask(b, XSP_ASK_INJECT, &a, sizeof(a), err);
-	if (rc == -EINTR) /* it polls for this */
+	if (rc == -EINTR) /* the broker polls for this message */
 		xsp_message_send(b->socket, &nothing, NULL, NULL, 0);
 	if (rc >= 0 && b->in->head.size == sizeof(*out))
 		memcpy(out, b->in->body, sizeof(*out));

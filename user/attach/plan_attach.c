@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* plan_attach.c - a planned module into a process: its code is compared, told of, and attached to. */
+/* plan_attach.c - attaches a planned module to a process: compares its code, sends what probes read, attaches its
+ * sites, and looks again. */
 #include <errno.h>
 #include <stdlib.h>
 #include <stdio.h>
@@ -8,15 +9,15 @@
 #include "attach/plan.h"
 #include "xsptrace/event.h"
 
-/* ---- attaching ---- */
+/* ---- which program, which event ---- */
 
-/* Which program, and which kind of event its entry is. */
 static const struct {
 	enum xsp_program program;
-	enum xsp_event_kind kind; /* INVALID: by the site's role */
+	enum xsp_event_kind kind; /* INVALID: the role of the site says */
 } actions[] = {
 	[XSP_ACTION_SPAN] = {XSP_PROGRAM_SPAN, XSP_EVENT_INVALID},
-	[XSP_ACTION_NAMED_SPAN] = {XSP_PROGRAM_SPAN, XSP_EVENT_INVALID}, /* its entry: below */
+	/* its entry: site_program() */
+	[XSP_ACTION_NAMED_SPAN] = {XSP_PROGRAM_SPAN, XSP_EVENT_INVALID},
 	[XSP_ACTION_RANGE_BEGIN] = {XSP_PROGRAM_RANGE_BEGIN, XSP_EVENT_BEGIN},
 	[XSP_ACTION_RANGE_END] = {XSP_PROGRAM_RANGE_END, XSP_EVENT_END},
 	[XSP_ACTION_RANGE_LABEL] = {XSP_PROGRAM_RANGE_BEGIN, XSP_EVENT_LABEL},
@@ -26,7 +27,7 @@ static const struct {
 	[XSP_ACTION_GPU_WANT] = {XSP_PROGRAM_GPU_WANT, XSP_EVENT_GPU},
 	[XSP_ACTION_MEMORY] = {XSP_PROGRAM_DETAIL, XSP_EVENT_MEMORY},
 	[XSP_ACTION_HEAP] = {XSP_PROGRAM_HEAP, XSP_EVENT_INVALID},
-	/* that it is a value, its range's spec says */
+	/* the spec of the range says that it is a value */
 	[XSP_ACTION_VALUE] = {XSP_PROGRAM_RANGE_BEGIN, XSP_EVENT_BEGIN},
 };
 
@@ -40,14 +41,14 @@ static uint64_t with_kind(uint64_t cookie, enum xsp_event_kind kind)
 
 static uint32_t event_probe(const struct xsp_planned_module *m, const struct xsp_planned_probe *p)
 {
-	/* both halves of a range are events of the one that opens it */
+	/* both ends of a range are events of the probe that opens it */
 	if (p->probe.action == XSP_ACTION_RANGE_END && p->probe.pair < m->count)
 		return m->probes[p->probe.pair].id;
 	return p->id;
 }
 
-/* The entry of a named span runs the program that reads names, which puts sections as well; its
- * exits are like any other's. */
+/* The entry of a named span runs the program that reads names, which can write sections as well. Its exits are like any
+ * other's. */
 static enum xsp_program site_program(const struct xsp_planned_probe *p, size_t site)
 {
 	const struct xsp_detail_spec *d = &p->probe.detail;
@@ -67,9 +68,9 @@ static bool is_attached(const struct xsp_planned_probe *p, const uint8_t *droppe
 }
 
 /*
- * The kernel has one reference counter for an instruction, whoever probes it, and refuses another. So a
- * function that two probes are asked for (a range's, and a span by the user's pattern) gets it from
- * both. 0: none. `any`: the module has some.
+ * The kernel keeps one reference counter for each instruction and refuses another. If two probes have the same function
+ * (a range's, and a span by the user's pattern), both give the same counter. 0: there is none. `any`: the module has
+ * some.
  */
 static uint64_t semaphore_at(const struct xsp_planned_module *m, bool any,
 			     const struct xsp_planned_probe *p, uint64_t offset)
@@ -115,8 +116,8 @@ static size_t collect_role(const struct xsp_planned_module *m, const uint8_t *dr
 	return n;
 }
 
-/* The kernel puts them in one by one, in this order, into a process that may run: no call is seen to begin of which the end
- * is not seen yet. */
+/* Exits first: the kernel puts sites in one by one, in this order, while the process may run. So no call is seen to
+ * begin whose end would not be seen. */
 static size_t collect_sites(const struct xsp_planned_module *m, const uint8_t *dropped,
 			    enum xsp_program program, struct xsp_attach_site *sites)
 {
@@ -140,7 +141,7 @@ static size_t collect_returns(const struct xsp_planned_module *m, const uint8_t 
 
 	for (size_t i = 0; i < m->count; i++) {
 		const struct xsp_planned_probe *p = &m->probes[i];
-		/* the return address is gone from the stack */
+		/* a return probe has taken the return address off the stack */
 		const struct xsp_site s = {
 			.role = XSP_ROLE_EXIT, .exact = true, .delta = -XSP_RETURN_SLOT};
 		if (!is_attached(p, dropped, i) || !p->by_return || return_program(p) != program)
@@ -168,7 +169,8 @@ static int set_ranges(struct xsp_broker *b, const struct xsp_planned_module *m)
 			continue;
 		if (p->action == XSP_ACTION_VALUE)
 			spec.flags |= XSP_RANGE_VALUE;
-		if (p->pair < m->count) /* its own, or the one whose ranges it names or opens */
+		/* its own index, or the probe whose ranges it names or opens */
+		if (p->pair < m->count)
 			spec.opener = m->probes[p->pair].id;
 		rc = xsp_broker_range(b, m->probes[i].id, &spec);
 	}
@@ -197,7 +199,7 @@ int xsp_plan_sequence(const struct xsp_planned_module *m, struct xsp_broker *b, 
 
 	if (s.counter.kind == XSP_TLS_NONE || m->count == 0)
 		return 0;
-	/* how far the loader has moved the file: told by its code, as any probe knows it */
+	/* how far the loader has moved the file: its code is moved as far */
 	const struct xsp_probe *p = &m->probes[0].probe;
 	uint64_t moved = file->start - file->offset - (p->addr - p->offset);
 	s.counter.slot += moved;
@@ -205,10 +207,10 @@ int xsp_plan_sequence(const struct xsp_planned_module *m, struct xsp_broker *b, 
 	return xsp_broker_sequence(b, pid, &s);
 }
 
-#define CODE_MAX (1U << 20) /* bytes of a function that are compared */
+#define CODE_MAX (1U << 20) /* bytes of a function that are compared, at most */
 
-/* What of the module's code must be as in the file: of each function the whole, and its sites elsewhere.
- * owner[i]: the probe of piece i. */
+/* Lists the code that must be the file's: each function, and those of its sites that lie elsewhere. owner[i]: the probe
+ * of piece i. */
 static size_t collect_code(const struct xsp_planned_module *m, struct xsp_attach_site *pieces,
 			   uint32_t *owner)
 {
@@ -234,7 +236,7 @@ static size_t collect_code(const struct xsp_planned_module *m, struct xsp_attach
 	return n;
 }
 
-/* What one attaching of a module works on; all arrays have room for its sites. */
+/* What xsp_plan_attach() works on. All arrays have room for all pieces. */
 struct attaching {
 	struct xsp_plan *plan;
 	struct xsp_broker *broker;
@@ -259,8 +261,8 @@ static void drop(struct attaching *a, uint32_t index, struct xsp_plan_unattached
 			 used > 0 ? ", " : "", a->m->probes[index].probe.name);
 }
 
-/* A function any of whose instructions is another one in memory is left out as a whole. Returns how many
- * are left out anew, or a negative errno. */
+/* Drops every function that has another instruction in memory than in the file. Returns how many it dropped, or a
+ * negative errno. */
 static int drop_changed(struct attaching *a, enum xsp_verify question)
 {
 	size_t n = collect_code(a->m, a->sites, a->owner);
@@ -276,7 +278,7 @@ static int drop_changed(struct attaching *a, enum xsp_verify question)
 	return rc < 0 ? rc : count;
 }
 
-/* Sites in one request: so often the user can break off, and hears how far it is. */
+/* The user can break off, and sees the progress, after each request. */
 #define SITES_A_REQUEST 2048
 
 static size_t collect(struct attaching *a, enum xsp_program program)
@@ -302,8 +304,8 @@ static int attach_program(struct attaching *a, enum xsp_program program, struct 
 	return rc;
 }
 
-/* Marks the functions that lack a breakpoint. Their number, or a negative errno. Where the kernel has refused sites, those of
- * them that are missing have been told. */
+/* Marks functions that lack a breakpoint. Returns how many, or a negative errno. If the kernel has refused sites, none
+ * is marked: they were reported then. */
 static int find_unprobed(struct attaching *a, uint8_t *missing)
 {
 	const uint32_t first = a->m->probes[0].id;
@@ -330,7 +332,7 @@ static int find_unprobed(struct attaching *a, uint8_t *missing)
 	return count;
 }
 
-/* Takes the marked functions' sites out; `again`: and puts them in again (-EOPNOTSUPP: not on this kernel). */
+/* Takes the sites of marked functions out; `again`: and puts them in again (-EOPNOTSUPP: not on this kernel). */
 static int release(struct attaching *a, const uint8_t *marked, bool again)
 {
 	uint32_t *probes = calloc(a->m->count, sizeof(*probes));
@@ -349,8 +351,8 @@ static int release(struct attaching *a, const uint8_t *marked, bool again)
 	return 0;
 }
 
-/* Code that has changed since it was attached to is left alone at once. What went with it, other halves of ranges, is not
- * asked about any more. Once more, as neighbours were put in anew. */
+/* Releases functions whose code has changed since it was attached to, and drops the other ends of their ranges. Looks
+ * several times, as neighbours were put in again. */
 static int release_changed(struct attaching *a, uint8_t *marked)
 {
 	int rc = 1;
@@ -371,8 +373,9 @@ static int release_changed(struct attaching *a, uint8_t *marked)
 	return rc < 0 ? rc : 0;
 }
 
-/* The kernel puts none into code that can be written while it is asked, and says nothing. A live patch is soon done, and what
- * it was of has changed then. */
+/* The kernel puts no breakpoint into code that is writable at that moment, and does not say so. A live patch is soon
+ * over: puts the sites in again, drops code that has changed by then, and releases functions that still lack a
+ * breakpoint. */
 static int drop_unprobed(struct attaching *a, uint8_t *missing)
 {
 	int n = find_unprobed(a, missing), rc = n;
@@ -387,12 +390,12 @@ static int drop_unprobed(struct attaching *a, uint8_t *missing)
 	for (size_t i = 0; i < a->m->count && n > 0; i++)
 		if (missing[i])
 			drop(a, (uint32_t)i, &a->done->unprobed);
-	if (rc == 0 && n > 0) /* without uprobe_multi it would take others along */
+	if (rc == 0 && n > 0) /* without uprobe_multi all other sites would go too */
 		rc = release(a, missing, false);
 	return n < 0 ? n : rc == -EOPNOTSUPP ? 0 : rc;
 }
 
-/* Asked again once the probes are in. */
+/* Compares again, with the probes in. */
 static int look_again(struct attaching *a)
 {
 	uint8_t *marked = calloc(a->m->count, sizeof(*marked));
@@ -404,7 +407,7 @@ static int look_again(struct attaching *a)
 	return rc;
 }
 
-/* Where nothing can be known (-EOPNOTSUPP) it is said, and the file believed. */
+/* If the code cannot be compared (-EOPNOTSUPP), attaches and reports that. */
 static int explain(struct attaching *a, int rc, struct xsp_error *err)
 {
 	if (rc >= 0 || rc == -EOPNOTSUPP) {
@@ -466,7 +469,7 @@ int xsp_plan_attach(struct xsp_plan *plan, struct xsp_broker *b, struct xsp_plan
 	return rc;
 }
 
-/* The first site of each function: a page that is dropped takes all on it along. */
+/* The first site of each function is enough: a dropped page loses all of its breakpoints. */
 static size_t collect_entries(const struct xsp_planned_module *m, struct xsp_attach_site *sites,
 			      uint32_t *owner)
 {

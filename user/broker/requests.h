@@ -13,31 +13,31 @@
 #include "xsptrace/brake.h"
 
 /*
- * All that the broker may be asked, a row each: anything else ends it.
+ * All requests to the broker, a row each. Anything else ends it.
  *
  *	X(kind, NAME, function, states in which it may be asked, bytes of the body, type of the answer)
  *
- * The kind says how plain the two ends are. Those of all but OWN are made from this table, in serve.c and in
- * attach/client.c, where xsp_broker_FUNCTION() asks what xsp_attach_FUNCTION() does:
+ * serve.c and attach/client.c make both ends of a request from its row, unless its kind is OWN: there the recorder's
+ * xsp_broker_FUNCTION() asks, and the broker calls xsp_attach_FUNCTION(). The kind says with which arguments:
  *	CALL	FUNCTION(a)
  *	WORD	FUNCTION(a, number)
- *	PID	FUNCTION(a, pid), of a process that may be asked for
- *	GONE	FUNCTION(a, pid), also of one that has ended
- *	FILE	FUNCTION(a, file): a descriptor of a file of rows, of which there may be more than a message has room for
- *	SPEC	FUNCTION(a, pid, spec), of a process that may be asked for; the body is struct xsp_ask_FUNCTION
- *	ROWS	FUNCTION(a, rows, room): rows, at most so many as stands behind their type
- *	OWN	handle_FUNCTION() does what it does
+ *	PID	FUNCTION(a, pid), for a process that may be asked for
+ *	GONE	FUNCTION(a, pid), also for one that has ended
+ *	FILE	FUNCTION(a, file): writes rows to a file, as a message may be too small; the answer is its descriptor
+ *	SPEC	FUNCTION(a, pid, spec), for a process that may be asked for; the body is struct xsp_ask_FUNCTION
+ *	ROWS	FUNCTION(a, rows, room): answers with rows; the number after their type is the room
+ *	OWN	xsp_handle_FUNCTION() is written by hand, and so is xsp_broker_FUNCTION()
  */
 /* clang-format off */
 #define XSP_BROKER_REQUESTS(X)                                                                                          \
-	/* files: a descriptor, but for the text of READ_LINK and the u32 handle beside MAPPED's */                     \
+	/* files: all answer with a descriptor, but READ_LINK with text; MAPPED adds a u32 handle */                    \
 	X(OWN, FILE, file, ANY, IS(struct xsp_ask_name), void)                                                          \
 	X(OWN, READ_LINK, read_link, ANY, IS(struct xsp_ask_name), char)                                                \
 	X(OWN, PIDFD, pidfd, ANY, IS(struct xsp_ask_pid), void)                                                         \
 	X(OWN, PERF_MAP, perf_map, ANY, IS(struct xsp_ask_pid), void)                                                   \
 	X(OWN, DEBUG_FILE, debug_file, ANY, IS(struct xsp_ask_name), void)                                              \
 	X(OWN, MAPPED, mapped, ANY, UP_TO(struct xsp_ask_mapped, path), uint32_t)                                       \
-	X(OWN, KEPT, kept, ANY, IS(uint32_t), void) /* that of MAPPED again */                                          \
+	X(OWN, KEPT, kept, ANY, IS(uint32_t), void) /* MAPPED's descriptor again */                                     \
 	/* programs */                                                                                                  \
 	X(OWN, LOAD, load, BEFORE_LOAD, NO_BODY, struct xsp_broker_loaded) /* and descriptors of the rings */           \
 	X(OWN, CALIBRATE, calibrate, LOADED, NO_BODY, struct xsp_site_costs)                                            \
@@ -48,7 +48,7 @@
 	X(OWN, SPECS, specs, LOADED, ANY_BODY, void) /* struct xsp_ask_spec and its bytes, several */                   \
 	X(SPEC, SEQUENCE, sequence, LOADED, IS(struct xsp_ask_sequence), void)                                          \
 	X(SPEC, PYTHON, python, LOADED, IS(struct xsp_ask_python), void)                                                \
-	/* links; struct xsp_attach_site[] follow in two of them */                                                     \
+	/* links; in VERIFY and SITES struct xsp_attach_site[] follow */                                                \
 	X(OWN, REPAIR, repair, LOADED, IS(struct xsp_ask_sites), int64_t) /* how many went */                           \
 	X(OWN, VERIFY, verify, LOADED, FROM(struct xsp_ask_sites), uint8_t) /* one for each site */                     \
 	X(OWN, SITES, sites, LOADED, FROM(struct xsp_ask_sites), uint64_t) /* how many the kernel refused */            \
@@ -60,7 +60,7 @@
 	X(CALL, GPU_STOP, gpu_stop, RUNNING, NO_BODY, void)                                                             \
 	X(OWN, DETACH, detach, RUNNING, NO_BODY, void)                                                                  \
 	/* what was counted */                                                                                          \
-	X(OWN, COUNTERS, counters, RUNNING, IS(uint32_t), struct xsp_attach_counters) /* forgotten, too? */             \
+	X(OWN, COUNTERS, counters, RUNNING, IS(uint32_t), struct xsp_attach_counters) /* also xsp_attach_forgotten()? */ \
 	X(OWN, LOST, lost, RUNNING, IS(uint32_t), uint64_t) /* probe; entries, exits */                                 \
 	X(FILE, HELD_BACK, held_back, RUNNING, NO_BODY, struct xsp_held_back)                                           \
 	X(FILE, KERNEL_FUNCTIONS, kernel_functions, LOADED, NO_BODY, struct xsp_kernel_function)                        \
@@ -71,20 +71,20 @@
 	X(OWN, PRICES, prices, LOADED, FROM(struct xsp_ask_prices), void) /* struct xsp_probe_price[] follow */         \
 	X(ROWS, UNSEEN, unseen, RUNNING, NO_BODY, struct xsp_attach_unseen, XSP_UNSEEN_MAX)                             \
 	X(OWN, RELEASE, release, LOADED, ANY_BODY, void) /* u32 probes[] */                                             \
-	X(OWN, RELEASE_FROM, release_from, LOADED, FROM(struct xsp_ask_release_from), void) /* u32 probes[] follow */               \
-	X(ROWS, CHANGED_CODE, changed_code, RUNNING, NO_BODY, struct xsp_changed_code, XSP_CHANGED_CODE_ROWS)                           \
+	X(OWN, RELEASE_FROM, release_from, LOADED, FROM(struct xsp_ask_release_from), void) /* u32 probes[] follow */   \
+	X(ROWS, CHANGED_CODE, changed_code, RUNNING, NO_BODY, struct xsp_changed_code, XSP_CHANGED_CODE_ROWS)           \
 	X(CALL, PAUSE, pause, LOADED, NO_BODY, void)                                                                    \
 	X(CALL, RESUME, resume, LOADED, NO_BODY, void)                                                                  \
 	X(OWN, CHANGE, change, RUNNING, NO_BODY, struct xsp_attach_change)                                              \
 	/* --follow */                                                                                                  \
-	X(OWN, DESCENDANTS, descendants, ANY, IS(struct xsp_ask_pid), struct xsp_kin)                                 \
+	X(OWN, DESCENDANTS, descendants, ANY, IS(struct xsp_ask_pid), struct xsp_kin)                                   \
 	X(PID, STOP_AT_EXEC, stop_at_exec, LOADED, IS(struct xsp_ask_pid), void)                                        \
 	X(ROWS, STOPPED, stopped, RUNNING, NO_BODY, pid_t, XSP_STOPPED_ROWS)                                            \
-	X(GONE, CONTINUE, continue, RUNNING, IS(struct xsp_ask_pid), void) /* only what is stopped is known */          \
-	/* processes of its own */                                                                                      \
+	X(GONE, CONTINUE, continue, RUNNING, IS(struct xsp_ask_pid), void) /* the broker knows what is stopped */       \
+	/* done by child processes */                                                                                   \
 	X(OWN, INJECT, inject, ANY, IS(struct xsp_ask_pid), struct xsp_broker_injected)                                 \
 	X(OWN, THREAD_STOPPER, thread_stopper, BEFORE_LOAD, IS(struct xsp_ask_pid), void) /* a descriptor: its socket */ \
-	X(OWN, NOTHING, nothing, ANY, NO_BODY, void) /* breaks off an injection; it is not answered */
+	X(OWN, NOTHING, nothing, ANY, NO_BODY, void) /* breaks off an injection; has no answer */
 /* clang-format on */
 
 enum xsp_broker_op {
