@@ -94,7 +94,7 @@ void xsp_reader_end(struct xsp_reader *r)
 	*r = (struct xsp_reader){.socket = -1};
 }
 
-/* Its next message. Bytes of an answer that came too late are passed over by who asks. */
+/* Receives its next message. ask() passes over answers that came too late. */
 static int receive(struct xsp_reader *r, uint64_t end_ns)
 {
 	struct pollfd fd = {.fd = r->socket, .events = POLLIN};
