@@ -117,6 +117,8 @@ int xsp_waits_meet(struct xsp_attach *a);
 /* Once, after the end: writes the times of the threads that are still there. Empty the rings first: what finds no room
  * is lost. */
 void xsp_waits_part(struct xsp_attach *a);
+/* Ends --waits now, with the times of all threads. */
+int xsp_waits_drop(struct xsp_attach *a);
 
 /* samples.c. open: one event on each CPU. */
 bool xsp_samples_count_cycles(void);

@@ -71,8 +71,7 @@ int xsp_attach_profile(struct xsp_attach *a)
 	return rc < 0 ? rc : xsp_samples_open(a);
 }
 
-/* Ends --waits now, with the times of all threads. */
-static int drop_waits(struct xsp_attach *a)
+int xsp_waits_drop(struct xsp_attach *a)
 {
 	struct xsp_program_link sched[SCHED_PROGRAMS];
 	int rc = xsp_attach_waits(a, false);
@@ -85,17 +84,6 @@ static int drop_waits(struct xsp_attach *a)
 		*sched[i].link = NULL;
 	}
 	return rc;
-}
-
-int xsp_attach_drop(struct xsp_attach *a, unsigned which)
-{
-	if (which & XSP_DEFAULT_PYTHON)
-		__atomic_store_n(&a->bpf->bss->xsp_python_off, 1, __ATOMIC_RELEASE);
-	if (which & XSP_DEFAULT_SAMPLES) {
-		xsp_attach_samples(a, false);
-		xsp_samples_close(a);
-	}
-	return which & XSP_DEFAULT_WAITS ? drop_waits(a) : 0;
 }
 
 int xsp_waits_meet(struct xsp_attach *a)
