@@ -218,7 +218,7 @@ def waits_go_before_functions(folder):
         raise Skip(f"a traced call takes {price[1]} us here: the functions alone do not fit into the budget")
     said = done.stderr.find("--waits, which is on by default, ends after")
     check(said >= 0, "not said", done.stderr)
-    check("let go" not in done.stderr[:said], "a function went before", done.stderr)
+    check("released after" not in done.stderr[:said], "a function went before", done.stderr)
     info = info_of(f"{folder}/t.xspt")
     check(re.match(r"after [\d.]+ m?s, as thread \d+ was slowed by (about|more than) [\d.]+ %.*--waits asks for it", info["waits ended early"]),
           "what the capture says", info)

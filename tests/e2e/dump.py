@@ -140,7 +140,7 @@ def check_stuck(found, truth):
 def deadlock_and_waits(_):
     child, truth = stuck()
     check_stuck(dump(child.pid), truth)
-    check(not is_traced(child.pid), "it is let go of")
+    check(not is_traced(child.pid), "it is released")
 
 
 @case
@@ -213,7 +213,7 @@ def calls_go_on_as_if_nothing_had_been(_):
         found = dump(pid)
         equal(len(found["threads"]), 9, "threads")
         times += 1
-    check(not is_traced(pid), "it is let go of")
+    check(not is_traced(pid), "it is released")
     check_counts(counts_of(child, pid), 10)
 
 
@@ -257,7 +257,7 @@ def killed_in_the_middle(_):
         time.sleep(0.003 * i)
         tracer.kill()
         tracer.wait()
-    wait_for(lambda: not is_traced(pid), 2, "all threads to be let go of")
+    wait_for(lambda: not is_traced(pid), 2, "all threads to be released")
     check(alive(pid), "it lives")
     before = time.monotonic()
     while time.monotonic() - before < 0.3:
@@ -287,7 +287,7 @@ def the_stopper_killed_alone(_):
                     pass
         shown = tracer.communicate(timeout=20)[0]
         equal(len(json.loads(shown)["processes"]), 2, "processes shown")
-    check(not is_traced(pid), "it is let go of")
+    check(not is_traced(pid), "it is released")
     time.sleep(max(0.3, begun + 1.7 - time.monotonic()))  # it goes on
     check_counts(counts_of(child, pid), 5, mended=False)
 
@@ -508,7 +508,7 @@ def python_frames_that_lie(folder):
         begun = time.monotonic()
         thread = dump(child.pid)["threads"][0]
         check(time.monotonic() - begun < 5, f"{lie}: in a bounded time")
-        check(alive(child.pid) and not is_traced(child.pid), f"{lie}: it lives, and is let go of")
+        check(alive(child.pid) and not is_traced(child.pid), f"{lie}: it lives, and is released")
         names[lie] = [(f["function"], f["file"]) for f in thread["python"] or []]
         torn += thread["python_end"] is not None
         child.kill()
@@ -537,7 +537,7 @@ def stacks_that_lie(_):
         check(time.monotonic() - begun < 5, "in a bounded time")
         check(len(threads["circle"]["native"]) <= 2, threads["circle"])
         check(len(threads["nowhere"]["native"]) <= 2, threads["nowhere"])
-    check(alive(pid) and not is_traced(pid), "it lives and is let go of")
+    check(alive(pid) and not is_traced(pid), "it lives and is released")
     child.kill()
 
 
@@ -549,7 +549,7 @@ def asleep_in_the_kernel(_):
     thread = dump(pid)["threads"][0]
     equal(thread["state"], "D", "state")
     check("uninterruptible" in functions(thread) or "vfork" in str(functions(thread)), thread)
-    check(alive(pid) and not is_traced(pid), "it lives and is let go of")
+    check(alive(pid) and not is_traced(pid), "it lives and is released")
     child.kill()
 
 
@@ -763,7 +763,7 @@ def node(_):
     first = found["threads"][0]
     check(first["running"] and len(first["native"]) > 5, "where it runs", first)
     check(any("node::Start" in (f or "") for f in functions(first)), "through generated code", functions(first))
-    check(not is_traced(child.pid), "it is let go of")
+    check(not is_traced(child.pid), "it is released")
 
 
 if __name__ == "__main__":

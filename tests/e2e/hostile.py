@@ -221,10 +221,10 @@ def code_changed_beside_what_is_let_go(folder):
     tool.start("-p", witness.pid, "-e", "patcher:hooked_*", "-e", "patcher:untouched",
                "--max-overhead", "10", "-o", f"{folder}/n.json")
     wait_for(lambda: tool.process.poll() is not None or witness.counts()[1]
-             or "has been changed" in tool.output(), 10, "the function to be let go of")
-    check("untouched: " in tool.output(), "not let go", tool.output())
+             or "has been changed" in tool.output(), 10, "the function to be released")
+    check("untouched: " in tool.output(), "not released", tool.output())
     time.sleep(0.3)
-    witness.check_right("after a neighbour was let go of")
+    witness.check_right("after a neighbour was released")
     tool.process.send_signal(signal.SIGINT)
     equal(tool.process.wait(20), 0, "status")
     check(re.search(r"functions left out: \d .*hooked_plain", tool.output()), "summary", tool.output())

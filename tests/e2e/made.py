@@ -350,7 +350,7 @@ def every_fact_of_a_capture_is_told(folder):
         check(re.search(rf"^{key} +{value}$", said, re.M), f"info does not tell {key}", said)
     for row in ("recorded +2023.*, 3.000 s", "windows +2 of --max-overhead, 0.750 s together", "file +complete .*",
                 r"processes +7 \(7 in its namespace\) shop: shop", "threads +1 known at the start",
-                "modules +/lib/libshop.so 010203", "let go +gone_fn, 4321 calls/s", "probes +2 functions, 0 internal", "events +3",
+                "modules +/lib/libshop.so 010203", "released +gone_fn, 4321 calls/s", "probes +2 functions, 0 internal", "events +3",
                 "lost entries +11", "lost exits +12", "lost other +13", "lost names +14", "filtered +15", "silent hits +16",
                 "missed hits +17", "untracked +18", "cost +1.500 s of the target's threads, 0.250 s of xsptrace"):
         check(re.search(f"^{row}$", said, re.M), f"info: {row}", said)
@@ -358,14 +358,14 @@ def every_fact_of_a_capture_is_told(folder):
     for key in GAPS + ["children", "execs", "libraries", "changed code"]:
         check(f"\n{key}: {values[key]}\n" in said, f"the summary does not tell {key}", said)
     for line in ("to keep the target within 5 % all was on for 750 ms of it, in 2 windows: the totals are of 25 % of the time",
-                 "let go: gone_fn, at least 4,321 calls/s even under the probe; --max-overhead off keeps it",
-                 "let go: jumped_fn, its exits are hit by those who jump behind its entry; --max-overhead off keeps it",
+                 "released: gone_fn, at least 4,321 calls/s even under the probe; --max-overhead off keeps it",
+                 "released: jumped_fn, its exits are hit by those who jump behind its entry; --max-overhead off keeps it",
                  "lost: 11 entries, 12 exits, 13 other events, 14 names, 17 hits missed by the kernel, 18 calls not followed (table full)",
                  "      what is left may lie on another stack, or last too long: a larger --buffer loses less",
                  "held back by filters: 15", "overhead of the target, estimated: 1.50 s in probes, 50.00 % of one core",
                  "slowed most, estimated: 4.5 %, of at most 5 %", "xsptrace itself: 250 ms of CPU time"):
         check(f"\n{line}\n" in said, f"the summary: {line}", said)
-    check(re.search(r"^gone_fn \(until 0.25 s\) +3 ", said, re.M), "the row of what was let go", said)
+    check(re.search(r"^gone_fn \(until 0.25 s\) +3 ", said, re.M), "the row of what was released", said)
     with open(path, "rb") as f:
         whole = f.read()
     for size, how in ((len(whole) - 96, "not ended properly"), (len(whole) - 68, "cut off inside its last chunk")):

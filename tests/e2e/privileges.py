@@ -142,7 +142,7 @@ def file_capabilities(folder):
 
 @case
 def brake_without_another_thread(folder):
-    """The user has come to have more processes than the tool may have, so that no thread can be had: what is hot is let go of
+    """The user has come to have more processes than the tool may have, so that no thread can be had: hot functions are released
     all the same."""
     tool, most = tool_with_capabilities(folder), 40
     user = {"user": 54321, "group": 54321, "extra_groups": []}  # who has no others
@@ -154,7 +154,7 @@ def brake_without_another_thread(folder):
     for _ in range(most):
         start(["sleep", "60"], **user)
     hot.send_signal(signal.SIGUSR1)
-    wait_for(lambda: "let go after" in tool.output(), 2, f"hot_leaf to be let go of\n{tool.output()}")
+    wait_for(lambda: "released after" in tool.output(), 2, f"hot_leaf to be released\n{tool.output()}")
     end(tool)
     check(hot.poll() is None, "the target ended")
 

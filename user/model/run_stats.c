@@ -226,7 +226,7 @@ static void append_brake(struct line *l, const struct xsp_capture_reader *r,
 			       ? 100.0 * (double)xsp_timeline_recorded_ns(t) / (double)(end - start)
 			       : 0);
 	if (let_go)
-		append(l, "%zu functions let go of", let_go);
+		append(l, "%zu functions released", let_go);
 }
 
 bool xsp_run_losses_line(const struct xsp_capture_reader *r, const struct xsp_timeline *t,
