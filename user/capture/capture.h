@@ -219,7 +219,7 @@ int xsp_capture_put_let_go(struct xsp_capture_writer *w, const struct xsp_captur
 int xsp_capture_put_python(struct xsp_capture_writer *w, const struct xsp_capture_python *p);
 /* The text of a hash; a text longer than XSP_NAME_MAX is cut and marked. */
 int xsp_capture_put_name(struct xsp_capture_writer *w, uint64_t hash, const char *text);
-/* The key for hashes of addresses, whose texts xsp_capture_put_name() writes. */
+/* The text of an address; xsp_capture_writer_key() is the key of its hash. */
 uint64_t xsp_capture_writer_key(const struct xsp_capture_writer *w);
 int xsp_capture_put_address_name(struct xsp_capture_writer *w, enum xsp_address_name what,
 				 uint32_t pid, uint64_t address, const char *text);
@@ -270,7 +270,7 @@ int xsp_capture_adopt(int fd, const char *display_path, struct xsp_capture_reade
 void xsp_capture_close(struct xsp_capture_reader *r);
 
 const char *xsp_capture_info(const struct xsp_capture_reader *r, const char *key); /* or NULL */
-/* Was `which` ("waits", ...) on by default? until_ns: when it was dropped before the end (CLOCK_MONOTONIC), or 0. */
+/* Was `what` ("waits", ...) on by default? And when was it dropped before the end (CLOCK_MONOTONIC; 0: never)? */
 bool xsp_capture_by_default(const struct xsp_capture_reader *r, const char *what);
 uint64_t xsp_capture_until_ns(const struct xsp_capture_reader *r, const char *what);
 /* A random number for this capture. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * children.c - --follow: children get links of their own as they are born.
- *
- * A link is for one process, so that nobody else who maps the library pays for it.
+ * children.c - --follow: new children get links of their own. A link is for one process, so that others who map the
+ * library do not pay for it.
  */
 #include "record/recorder_private.h"
 #include "base/clock.h"
@@ -10,11 +9,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* A turn attaches to new children for so long; the rings must not wait for it. */
+/* A turn attaches to new children for so long; the rings must not wait. */
 #define ATTACH_NS 20000000ULL
 
-/* Those that the kernel side has stopped for us: at their birth, or at exec. The launched one is the
- * business of its launcher. */
+/* Resumes processes that the kernel side stopped for us, at their birth or exec. The launched one waits for its
+ * launcher. */
 static void resume_stopped(struct xsp_recorder *r)
 {
 	pid_t pids[XSP_STOPPED_ROWS];
@@ -31,7 +30,7 @@ static void resume_stopped(struct xsp_recorder *r)
 			xsp_children_exec_attached(r, p);
 			p->exec_ns = 0;
 		}
-		if (rc < 0 && rc != -ESRCH && rc != -EINTR) /* it has ended; we are to end */
+		if (rc < 0 && rc != -ESRCH && rc != -EINTR) /* it has ended; or we are to end */
 			xsp_recorder_note(r, "child %d is not followed: %s", (int)pids[i],
 					  why.text);
 		xsp_broker_continue(r->broker, pids[i]);
@@ -61,13 +60,13 @@ void xsp_children_attach(struct xsp_recorder *r)
 	resume_stopped(r);
 }
 
-/* ---- those that are there already ---- */
+/* ---- existing children ---- */
 
 static int adopt(struct xsp_recorder *r, pid_t pid)
 {
 	size_t fresh;
 
-	/* until nobody is found who was born while we looked at the others */
+	/* until a round finds no child born in the round before */
 	do {
 		struct xsp_kin *kin;
 		size_t count;
@@ -90,7 +89,7 @@ static int adopt(struct xsp_recorder *r, pid_t pid)
 	return 0;
 }
 
-/* Of `pid`, without those that descend from another one that is recorded: they are its own. */
+/* Children of `pid`, without those of another recorded process. */
 static size_t count_own(struct xsp_recorder *r, pid_t pid)
 {
 	struct xsp_kin *kin;

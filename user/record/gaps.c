@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gaps.c - what the recording lacks beside lost events: said at once, and written into the capture. */
+/* gaps.c - what the recording lacks beside lost events: reports it at once, and writes it into the capture. */
 #include "record/recorder_private.h"
 
 #include <inttypes.h>
