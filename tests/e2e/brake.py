@@ -80,7 +80,7 @@ def hot_leaf_is_let_go(folder):
             time.sleep(0.005)
         detached = time.monotonic() - begun
         check(code_of(child.pid, workload("hot")), "others were taken out as well")
-        time.sleep(0.5)  # of calls that nobody sees
+        time.sleep(0.5)  # of calls without a probe
         child.terminate()
         equal(finish(child), 0, "status")
         output = recording.wait()
@@ -125,7 +125,7 @@ def off_keeps_everything(folder):
     equal(trace.json["xsptrace_let_go"], [], "released")
     equal(trace.json["xsptrace_windows"]["windows"], 0, "windows")
     check_calls(trace, truth(facts))
-    # a function of some nanoseconds: what is seen of it is the probes
+    # a function of some nanoseconds: nearly all its time is the probes'
     marked = sum("mostly probes (us)" in e["args"] for e in trace.spans)
     check(marked > len(trace.spans) / 2, f"{marked} of {len(trace.spans)} are marked as mostly probes")
     check(re.search(r"^hot_frame \*", done.stdout + done.stderr, re.M), "no mark in the table", done.stdout)
@@ -145,7 +145,7 @@ def what_to_expect_is_said(folder):
 
 
 def in_windows(folder, count, *arguments):
-    """Recorded from its first moment on, until there were so many windows: what it counted, and what was said."""
+    """Records it from its first moment on, until there were so many windows: its counts, and the output."""
     child = start_ready([workload("brake"), "--wait", "--threads", "1", "--seconds", "60", "--out", f"{folder}/truth", *arguments])
     clean = code_of(child.pid, workload("brake"))
     with Recording(folder, "-p", child.pid, "--max-overhead", "20", "-o", f"{folder}/t.json") as recording:
@@ -197,7 +197,7 @@ def born_between_windows(folder):
 
 @case(quiet="when the next window begins")
 def a_window_that_cannot_begin(folder):
-    """The kernel refuses to put the sites in again: that ends the recording's windows, and is said in the capture."""
+    """The kernel refuses to put the sites in again: that ends the recording's windows, and the capture says so."""
     child = start_ready([workload("brake"), "--wait", "--threads", "1", "--seconds", "30", "ranges", "500"])
     clean = code_of(child.pid, workload("brake"))
     with Recording(folder, "-p", child.pid, "--max-overhead", "20", "-o", f"{folder}/t.json",
@@ -404,7 +404,7 @@ def more_hits_without_events_than_there_is_room_for(folder):
 
 @case
 def without_uprobe_multi(folder):
-    """One event of many sites cannot lose one of them: everything is taken out, and that is said."""
+    """One event of many sites cannot lose one of them: the brake releases everything, and says so."""
     child = start_ready([workload("hot"), "--wait", "--threads", "1", "--seconds", "30", "leaf"])
     clean = code_of(child.pid, workload("hot"))
     with Recording(folder, "--attach=tracefs", "-p", child.pid, "-e", "hot:hot_*", "--max-overhead", "20",

@@ -96,7 +96,7 @@ def check_counts(truth, rounds, mended=True):
     equal(truth["status"], 0, "status of the child")
     for name in ("nanosleep", "poll", "futex", "epoll_wait", "read", "select", "write", "timed_futex"):
         done, interrupted, wrong = truth[name]
-        if name in ("futex", "read"):  # they wait for the same words, which go to whoever is quicker
+        if name in ("futex", "read"):  # they wait for the same words, which the quicker one gets
             done = (truth["futex"][0] + truth["read"][0]) / 2
         check(done >= rounds, f"{name}: {done} rounds")
         if name == "epoll_wait" and not mended:
@@ -157,7 +157,7 @@ def main_thread_has_ended(folder):
 
 @case
 def deadlock_whoever_was_stopped(_):
-    """Who was stopped to be looked at may stand in line for a processor before it waits again, one dump in ten."""
+    """A thread that was stopped for a look may wait for a processor before it sleeps again, one dump in ten."""
     for _ in range(12):
         child, truth = stuck()
         equal([set(d) for d in dump(child.pid)["deadlocks"]], [{truth["alpha"], truth["beta"]}], "deadlocks")
@@ -269,7 +269,7 @@ def killed_in_the_middle(_):
 
 @case
 def the_stopper_killed_alone(_):
-    """What holds a thread dies: the dump says so, and the thread goes on."""
+    """The stopper dies: the dump says so, and the thread goes on."""
     child, pid = start_stuck("count")
     begun = time.monotonic()
     for _ in range(5):
@@ -326,7 +326,7 @@ for work in (builds, w.lock, w.through_a_generator, lambda: recursive(20), in_a_
     threading.Thread(target=work, daemon=True).start()
 %s
 def clocks():
-    """None while a thread runs, or stands in line for a processor."""
+    """None while a thread runs, or waits for a processor."""
     found = {}
     for tid in map(int, os.listdir("/proc/self/task")):
         with open(f"/proc/self/task/{tid}/stat") as f:
@@ -498,7 +498,7 @@ def deadlock_with_the_gil(_):
 
 @case
 def python_frames_that_lie(folder):
-    """tests/workloads/python_liar.c stands with each of its lies: a bounded time, nothing made up."""
+    """tests/workloads/python_liar.c with each of its lies: a bounded time, nothing false."""
     program = workload("python_liar")
     honest = [("honest_name.py", "honest_name.py")] * 3
     torn, names = 0, {}
@@ -686,7 +686,7 @@ with record_function("step"):
 
 @case
 def open_spans_of_a_recording(folder):
-    """Of PyTorch's ranges those that are open, with when they began; of a process that nobody records none."""
+    """PyTorch's open ranges, with their beginnings; a process that is not recorded has none."""
     child = start(["/usr/bin/python3", "-c", RANGES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     if child.stdout.readline() != b"ready\n":
         raise Skip("no PyTorch")

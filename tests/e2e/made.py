@@ -21,7 +21,7 @@ from harness import case, check, equal, main, xsptrace
 FORMATS = ("json", "csv", "db", "speedscope.json", "folded")
 SEEDS = range(int(os.environ.get("XSP_MADE_FROM", 1)), int(os.environ.get("XSP_MADE_TO", 9)))
 
-# ---- what is read of them ----
+# ---- readings ----
 
 
 class Read:
@@ -56,7 +56,7 @@ class Read:
         self.check_database(what)
         self.check_trace(what)
         self.check_speedscope(what)
-        if not self.many_stacks():  # what was around a span may be on another stack then
+        if not self.many_stacks():  # a span's ancestors may be on another stack then
             self.check_sums(what)
 
     def many_stacks(self):
@@ -136,7 +136,7 @@ class Read:
 
 
 def part_of(whole, low, high, tid=None, keep=None, least=0, depth=0):
-    """{id: span} of what is to be left. Self time only where all time of children is on one stack."""
+    """{id: span} of the part. Self time only if all time of children is on one stack."""
     left, inside = {}, collections.Counter()
     for s in whole.spans.values():
         outside = s["start_ns"] >= high or (s["start_ns"] < low and s["end_ns"] <= low)
@@ -222,7 +222,7 @@ def twenty_steps(folder):
 
 @case
 def steps_of_chosen_names(folder):
-    """Names that are left out are steps all the same, and what is left is in them."""
+    """Dropped names are steps all the same, with the kept spans in them."""
     capture = twenty_steps(folder)
     for options in ([], ["-e", "work"], ["-e", "!record_function"]):
         steps = json.loads(xsptrace("export", capture, *options, "--summary", "json").stdout)["steps"]
@@ -260,7 +260,7 @@ def allocations_of_chosen_threads_and_names(folder):
 
 @case
 def totals_that_are_not_known(folder):
-    """Between two windows memory may have been given back: what is in use after an allocation, the database does not say then."""
+    """Memory may have been freed between two windows: the database then has no total after an allocation."""
     for windows, known in ([], [100, 300]), ([(0, 500), (600, 1000)], [None, None]):
         made = Made()
         made.clock(START)
@@ -328,7 +328,7 @@ GAPS = ["sites refused", "breakpoints gone", "functions left out", "files left o
 
 @case
 def every_fact_of_a_capture_is_told(folder):
-    """Each row of info, and each line of the summary that tells of the recording, of a capture in which none has its usual value."""
+    """Each row of info, and each line of the summary about the recording, for a capture in which none has its usual value."""
     made, thread = Made(), (7, 8)
     values = {key: f"{i + 3} of {key.upper()}" for i, key in enumerate(FACTS + GAPS)}
     for key, value in {**values, "max overhead": "5 %", "worst slowdown": "4.5 %"}.items():
@@ -568,7 +568,7 @@ def names_of_modules_that_no_recorder_writes(folder):
 
 @case
 def ends_in_a_part_are_told_as_of_it(folder):
-    """Two calls that nobody saw return, one of them in the part: it stands before what is of the whole recording."""
+    """Two calls without a seen return, one of them in the part: its line comes before those of the whole recording."""
     made, threads = Made(), [(500, 500 + i) for i in range(2)]
     inside = made.probe("inside")
     for i, thread in enumerate(threads):

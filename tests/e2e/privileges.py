@@ -103,7 +103,7 @@ def recording_behind_sudo(folder):
 
 @case
 def recording_as_plain_root(folder):
-    """No user behind it: the same without capabilities."""
+    """Root itself, not by sudo: the same without capabilities."""
     tool = Tool(folder)
     env = {k: v for k, v in os.environ.items() if not k.startswith("SUDO_")}
     capture = recording(folder, tool, env=env)
@@ -239,7 +239,7 @@ def said(tool, *command, options=(), **how):
 
 @case
 def command_runs_as_the_user(folder):
-    """sudo xsptrace -- COMMAND: COMMAND runs as the user behind sudo."""
+    """sudo xsptrace -- COMMAND: COMMAND runs as the user who called sudo."""
     tool = Tool(callers_folder(folder))
     for flag in ("-u", "-g", "-ru", "-rg", "-G"):
         equal(said(tool, "id", flag, env=BEHIND_SUDO), str(NOBODY), f"id {flag}")
