@@ -483,7 +483,7 @@ static int work_resume(struct xsp_attach *a)
 	forget_threads(a);
 	pthread_mutex_lock(&a->lock);
 	int rc = look_at_what_is_out(a, 0, XSP_VERIFY_CODE, &changed);
-	a->paused = rc < 0;
+	a->paused = rc < 0; /* puts nothing in that was not compared */
 	rc = rc < 0 ? rc : put_in(a, &changed);
 	pthread_mutex_unlock(&a->lock);
 	xsp_u64map_free(&changed);
