@@ -11,8 +11,8 @@
 #include "catalog/wait_reasons.h"
 #include "planner/image_serve.h"
 
-/* The broker may not include these, so it is given them: facts about other people's software, and the function that
- * reads targets' files. */
+/* The broker may not include these, so we pass them to it: facts about other software, and the function that reads
+ * targets' files. */
 static _Noreturn void serve(int socket, const struct xsp_broker_options *options)
 {
 	struct xsp_broker_options o = *options;

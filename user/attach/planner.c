@@ -175,8 +175,8 @@ int xsp_planner_choose(struct xsp_planner *p, int fd, uint32_t number)
 	return rc;
 }
 
-/* Which process has sent a message; -1: none. Of later answers only the first bytes are received: two whole answers
- * would take twice the memory. */
+/* Which process has sent a message; -1: none. Receives only the first bytes of later answers: two whole ones would
+ * take twice the memory. */
 static int poll_answers(const struct answer *a, size_t count, size_t wanted)
 {
 	struct pollfd fds[PROCESSES];
