@@ -87,7 +87,8 @@ int xsp_broker_prices(struct xsp_broker *b, uint32_t first, const struct xsp_pro
 long xsp_broker_unseen(struct xsp_broker *b, struct xsp_attach_unseen *rows, size_t room);
 
 /* For --follow: as xsp_process_descendants() of procfs/family.h. */
-int xsp_broker_descendants(struct xsp_broker *b, pid_t pid, struct xsp_kin **kin, size_t *count);
+int xsp_broker_descendants(struct xsp_broker *b, pid_t pid, struct xsp_descendant **found,
+			   size_t *count);
 int xsp_broker_stop_at_exec(struct xsp_broker *b, pid_t pid);
 /* At most XSP_STOPPED_ROWS. Returns how many, or a negative errno. */
 long xsp_broker_stopped(struct xsp_broker *b, pid_t *pids, size_t room);

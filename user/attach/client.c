@@ -411,19 +411,20 @@ struct xsp_attach_change xsp_broker_change(struct xsp_broker *b)
 
 /* ---- --follow ---- */
 
-int xsp_broker_descendants(struct xsp_broker *b, pid_t pid, struct xsp_kin **kin, size_t *count)
+int xsp_broker_descendants(struct xsp_broker *b, pid_t pid, struct xsp_descendant **found,
+			   size_t *count)
 {
 	int rc = xsp_ask_about(b, XSP_ASK_DESCENDANTS, pid);
 
-	*kin = NULL;
+	*found = NULL;
 	*count = 0;
 	if (rc < 0)
 		return rc;
-	*kin = malloc(b->in->head.size + 1);
-	if (*kin == NULL)
+	*found = malloc(b->in->head.size + 1);
+	if (*found == NULL)
 		return -ENOMEM;
-	memcpy(*kin, b->in->body, b->in->head.size);
-	*count = b->in->head.size / sizeof(**kin);
+	memcpy(*found, b->in->body, b->in->head.size);
+	*count = b->in->head.size / sizeof(**found);
 	return 0;
 }
 

@@ -322,15 +322,15 @@ int xsp_handle_change(struct broker *b)
 int xsp_handle_descendants(struct broker *b)
 {
 	const struct xsp_ask_pid *a = (const void *)b->in->body;
-	struct xsp_kin *kin;
-	size_t count, most = XSP_MESSAGE_MAX / sizeof(*kin);
+	struct xsp_descendant *found;
+	size_t count, most = XSP_MESSAGE_MAX / sizeof(*found);
 	int rc = xsp_allow(b, a->pid);
 
 	if (rc == 0)
-		rc = xsp_process_descendants(a->pid, &kin, &count);
+		rc = xsp_process_descendants(a->pid, &found, &count);
 	if (rc < 0)
 		return rc;
-	xsp_answer(b, kin, (count < most ? count : most) * sizeof(*kin));
-	free(kin);
+	xsp_answer(b, found, (count < most ? count : most) * sizeof(*found));
+	free(found);
 	return 0;
 }

@@ -68,23 +68,23 @@ static int adopt(struct xsp_recorder *r, pid_t pid)
 
 	/* until a round finds no child born in the round before */
 	do {
-		struct xsp_kin *kin;
+		struct xsp_descendant *found;
 		size_t count;
-		int rc = xsp_broker_descendants(r->broker, pid, &kin, &count);
+		int rc = xsp_broker_descendants(r->broker, pid, &found, &count);
 		if (rc < 0)
 			return rc;
 		fresh = 0;
 		for (size_t i = 0; i < count; i++) {
 			struct xsp_error why = {0};
-			if (xsp_recorder_find(r, kin[i].pid) != NULL)
+			if (xsp_recorder_find(r, found[i].pid) != NULL)
 				continue;
-			rc = xsp_recorder_add_child(r, kin[i].pid, kin[i].parent, &why);
+			rc = xsp_recorder_add_child(r, found[i].pid, found[i].parent, &why);
 			fresh += rc == 0;
 			if (rc < 0 && rc != -ESRCH)
 				xsp_recorder_note(r, "child %d is not followed: %s",
-						  (int)kin[i].pid, why.text);
+						  (int)found[i].pid, why.text);
 		}
-		free(kin);
+		free(found);
 	} while (fresh > 0);
 	return 0;
 }
@@ -92,19 +92,19 @@ static int adopt(struct xsp_recorder *r, pid_t pid)
 /* Children of `pid`, without those of another recorded process. */
 static size_t count_own(struct xsp_recorder *r, pid_t pid)
 {
-	struct xsp_kin *kin;
+	struct xsp_descendant *found;
 	size_t count, own = 0;
 
-	if (xsp_broker_descendants(r->broker, pid, &kin, &count) < 0)
+	if (xsp_broker_descendants(r->broker, pid, &found, &count) < 0)
 		return 0;
 	for (size_t i = 0; i < count; i++) { /* parents before their children */
-		bool is_own = kin[i].parent == pid;
+		bool is_own = found[i].parent == pid;
 		for (size_t k = 0; k < own && !is_own; k++)
-			is_own = kin[k].pid == kin[i].parent;
-		if (is_own && xsp_recorder_find(r, kin[i].pid) == NULL)
-			kin[own++] = kin[i];
+			is_own = found[k].pid == found[i].parent;
+		if (is_own && xsp_recorder_find(r, found[i].pid) == NULL)
+			found[own++] = found[i];
 	}
-	free(kin);
+	free(found);
 	return own;
 }
 
