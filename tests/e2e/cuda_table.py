@@ -61,7 +61,7 @@ def prototypes():
             parameters = re.sub(r"__dv\([^)]*\)|__dparm\([^)]*\)", "", m.group(2))
             parameters = [re.sub(r"\s*=.*", "", re.sub(r"\s*\* *", " *", re.sub(r"\s+", " ", p)))
                           .replace("* *", "**").strip() for p in parameters.split(",")]
-            # a name that stands for a newer form: its own symbol is the older one, not told here
+            # a name for a newer form: its own symbol is the older one, not in this table
             found.setdefault(names.get(m.group(1), m.group(1)), parameters)
     return found
 

@@ -153,7 +153,7 @@ def run(arguments, timeout=60, **options):
 
 
 def as_asked(arguments):
-    """Without what of AS_ASKED would take from the other options what is theirs."""
+    """Without the options of AS_ASKED that contradict the others."""
     words = [str(a) for a in arguments]
     own = [w.partition("=")[0] for w in words[:words.index("--") if "--" in words else None] if w not in AS_ASKED]
     taken = set().union(*(TAKES.get(w, set()) for w in own))
@@ -415,7 +415,7 @@ def says_no_loss(summary):
 
 
 def untraced(command, **options):
-    """Standard output of a run nobody traces."""
+    """Standard output of a run without a tracer."""
     done = run(command, **options)
     equal(done.returncode, options.get("status", 0), f"status of {command[0]} untraced")
     return done.stdout

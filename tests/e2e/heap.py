@@ -220,7 +220,7 @@ def the_target_survives_killed_tracers(folder):
 
 @case
 def a_hot_allocator_goes_on_in_windows(folder):
-    """What it costs is the brake's affair; then nobody knows what is alive, and that is said."""
+    """The brake limits its cost; then it is not known what is alive, and the output says so."""
     child = start_ready([workload("heap"), 10 ** 9, 1, 64, "--wait"])
     with Recording(folder, "-p", child.pid, "--memory=malloc", "--max-overhead", "20%", "-d", "2.5", "-o",
                    f"{folder}/heap.xspt") as recording:

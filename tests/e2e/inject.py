@@ -65,7 +65,7 @@ def check_end(child, folder, what, seconds=60):
     return truth
 
 
-# ---- it works, and nobody notices ----------------------------------------------------
+# ---- it works, unnoticed ----------------------------------------------------
 
 
 @h.case
@@ -104,7 +104,7 @@ def busy_process(folder):
 
 @h.case
 def fresh_processes(folder):
-    """The output of a fixed amount of work is that of a process nobody touched."""
+    """The output of a fixed amount of work is that of an untouched process."""
     arguments = ["--calls", "400"]
     alone = busy(folder, *arguments)
     expected = check_end(alone, folder, "alone")

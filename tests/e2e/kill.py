@@ -240,7 +240,7 @@ def one_role_killed(folder, role, *options):
 
 
 def end_of_the_others(tool):
-    """Whoever is left may go on until it is told to stop."""
+    """Survivors may go on until they are told to stop."""
     time.sleep(0.5)
     if tool.process.poll() is None:
         tool.process.send_signal(signal.SIGINT)

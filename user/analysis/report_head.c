@@ -120,7 +120,7 @@ static void put_gaps(struct xsp_report_section *s, const struct xsp_capture_read
 	xsp_capture_probes(r, &probes);
 	for (size_t i = 0; i < let_go; i++) {
 		snprintf(text, sizeof(text),
-			 "let go, to keep the target fast: %s (%" PRIu64 " calls a second)",
+			 "released to keep the target fast: %s (%" PRIu64 " calls a second)",
 			 probes[gone[i].probe].name, gone[i].calls_per_second);
 		xsp_report_note(s, text);
 	}

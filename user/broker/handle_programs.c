@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* handle_programs.c - requests for BPF programs, links, and what was counted. */
+/* handle_programs.c - requests about BPF programs, links and counters. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,9 @@
 #include "procfs/family.h"
 #include "xsptrace/brake.h"
 
-/* What nobody asked for must not be what fails: then it is left out, the samples first, whose events some machines do not
- * have. Lines of Python are in probes that are planned already, and stay. */
+/* If loading fails, drops one default after the other and tries again: what nobody asked for must not make the
+ * recording fail. Samples go first, as some machines lack their events. Lines of Python stay: their probes are planned
+ * already. */
 static void *load_programs(void *broker)
 {
 	struct broker *b = broker;
@@ -35,13 +36,12 @@ static void *load_programs(void *broker)
 	return NULL;
 }
 
-/* Before it is asked for: the planner starts and files are opened meanwhile. */
+/* Begins before the recorder asks: meanwhile the planner starts and files are opened. */
 void xsp_load_begin(struct broker *b)
 {
 	b->loading.begun = pthread_create(&b->loading.thread, NULL, load_programs, b) == 0;
 }
 
-/* Returns when no thread works at it any more. */
 void xsp_load_end(struct broker *b)
 {
 	if (b->loading.begun)
@@ -59,16 +59,10 @@ int xsp_handle_load(struct broker *b)
 		b->err = b->loading.err;
 		return b->loading.rc;
 	}
-	b->fd_count = xsp_attach_rings(b->attach, b->fds, XSP_MESSAGE_FDS);
+	struct xsp_broker_loaded loaded = xsp_attach_loaded(b->attach, b->fds, XSP_MESSAGE_FDS);
+	loaded.without = b->loading.without;
+	b->fd_count = loaded.rings;
 	b->keep_fds = true;
-	struct xsp_broker_loaded loaded = {
-		.method = xsp_attach_method(b->attach),
-		.rings = (uint32_t)b->fd_count,
-		.ring_bytes = xsp_attach_ring_bytes(b->attach),
-		.detail_bytes = xsp_attach_detail_bytes(b->attach),
-		.sample_cycles = xsp_attach_samples_cycles(b->attach),
-		.without = b->loading.without,
-	};
 	xsp_answer(b, &loaded, sizeof(loaded));
 	return 0;
 }
@@ -95,7 +89,7 @@ int xsp_handle_side_events(struct broker *b)
 			close(fds[i]);
 	}
 	if (rc == 0 && count > XSP_MESSAGE_FDS)
-		rc = -E2BIG; /* the other end looks into /proc instead */
+		rc = -E2BIG; /* the recorder looks into /proc instead */
 	free(fds);
 	return rc;
 }
@@ -153,22 +147,6 @@ int xsp_handle_specs(struct broker *b)
 	return rc;
 }
 
-int xsp_handle_sequence(struct broker *b)
-{
-	const struct xsp_ask_sequence *a = (const void *)b->in->body;
-	int rc = xsp_allow(b, a->pid);
-
-	return rc < 0 ? rc : xsp_attach_sequence(b->attach, a->pid, &a->spec);
-}
-
-int xsp_handle_python(struct broker *b)
-{
-	const struct xsp_ask_python *a = (const void *)b->in->body;
-	int rc = xsp_allow(b, a->pid);
-
-	return rc < 0 ? rc : xsp_attach_python(b->attach, a->pid, &a->spec);
-}
-
 struct asked_sites {
 	const struct xsp_ask_sites *head;
 	const struct xsp_attach_site *sites;
@@ -189,8 +167,8 @@ static int asked_sites(struct broker *b, struct asked_sites *a)
 	    a->head->program >= XSP_PROGRAMS)
 		return -EPROTO;
 	int rc = xsp_verified_file_check(a->file);
-	if (rc == -ESTALE) /* what was put in there is for what it was */
-		xsp_attach_forget_file(b->attach, a->file->fd);
+	if (rc == -ESTALE) /* the probes were chosen for what the file was */
+		xsp_attach_release_file(b->attach, a->file->fd);
 	return rc < 0 ? rc : xsp_allow(b, a->head->pid);
 }
 
@@ -219,7 +197,7 @@ int xsp_handle_verify(struct broker *b)
 		rc = xsp_verify_sites(a.head->pid, a.file, a.sites, a.count,
 				      (enum xsp_verify)a.head->question, b->body);
 	if (rc == 0 && a.head->question == XSP_VERIFY_UNPROBED)
-		xsp_attach_skip_taken_out(b->attach, a.sites, a.count, b->body);
+		xsp_attach_clear_released(b->attach, a.sites, a.count, b->body);
 	if (rc == 0)
 		b->size = (uint32_t)a.count;
 	return rc;
@@ -322,13 +300,13 @@ int xsp_handle_release(struct broker *b)
 				  b->in->head.size / sizeof(uint32_t));
 }
 
-int xsp_handle_withdraw(struct broker *b)
+int xsp_handle_release_from(struct broker *b)
 {
-	const struct xsp_ask_withdraw *a = (const void *)b->in->body;
+	const struct xsp_ask_release_from *a = (const void *)b->in->body;
 	size_t bytes = b->in->head.size - sizeof(*a);
 
-	return xsp_attach_withdraw(b->attach, a->pid, (const void *)(a + 1),
-				   bytes / sizeof(uint32_t), a->again != 0);
+	return xsp_attach_release_from(b->attach, a->pid, (const void *)(a + 1),
+				       bytes / sizeof(uint32_t), a->again != 0);
 }
 
 int xsp_handle_change(struct broker *b)
@@ -344,15 +322,15 @@ int xsp_handle_change(struct broker *b)
 int xsp_handle_descendants(struct broker *b)
 {
 	const struct xsp_ask_pid *a = (const void *)b->in->body;
-	struct xsp_kin *kin;
-	size_t count, most = XSP_MESSAGE_MAX / sizeof(*kin);
+	struct xsp_descendant *found;
+	size_t count, most = XSP_MESSAGE_MAX / sizeof(*found);
 	int rc = xsp_allow(b, a->pid);
 
 	if (rc == 0)
-		rc = xsp_process_descendants(a->pid, &kin, &count);
+		rc = xsp_process_descendants(a->pid, &found, &count);
 	if (rc < 0)
 		return rc;
-	xsp_answer(b, kin, (count < most ? count : most) * sizeof(*kin));
-	free(kin);
+	xsp_answer(b, found, (count < most ? count : most) * sizeof(*found));
+	free(found);
 	return 0;
 }

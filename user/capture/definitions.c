@@ -12,7 +12,7 @@ struct string {
 	uint32_t length;
 };
 
-/* Ids are dense; a hole is believed only as far as lost chunks can explain it. */
+/* Ids are dense; lost chunks explain a hole of at most this size. */
 #define HOLES_PER_CHUNK 16384U
 
 static const char *keep(struct xsp_capture_reader *r, struct string s)
@@ -69,13 +69,13 @@ static int add_process(struct xsp_capture_reader *r, const void *data, const str
 	return 0;
 }
 
-/* After an exec there may be less of it. */
+/* After an exec the text may be shorter. */
 static int add_environment(struct xsp_capture_reader *r, const void *data, const struct string *s)
 {
 	const struct xsp_disk_environment *d = data;
 	const uint32_t *at = xsp_u64map_get(&r->process_index, d->pid);
 	if (at == NULL)
-		return 0; /* its process was in a damaged chunk */
+		return 0; /* a damaged chunk had its process */
 	r->processes[*at].environment = keep_passing(r, s[0]);
 	return r->processes[*at].environment == NULL ? -ENOMEM : 0;
 }
@@ -134,7 +134,7 @@ static int add_mapping(struct xsp_capture_reader *r, const void *data, const str
 
 static const char *provider(struct xsp_capture_reader *r, struct string s)
 {
-	/* thousands of probes in a row bear the same one */
+	/* thousands of probes in a row share one */
 	if (r->last_provider == NULL || strcmp(r->last_provider, s.text) != 0)
 		r->last_provider = keep(r, s);
 	return r->last_provider;
@@ -182,7 +182,7 @@ static int add_clock(struct xsp_capture_reader *r, const void *data, const struc
 {
 	(void)s;
 	const struct xsp_disk_clock *d = data;
-	/* rising, so that the conversion can search and never divides by zero */
+	/* rising: the conversion searches, and must not divide by zero */
 	if (r->clock_count > 0 && d->monotonic_ns <= r->clocks[r->clock_count - 1].monotonic_ns)
 		return 0;
 	return XSP_APPEND(r->clocks, r->clock_capacity, r->clock_count,
@@ -222,7 +222,7 @@ static int add_name(struct xsp_capture_reader *r, const void *data, const struct
 				     .text = keep_passing(r, s[0]),
 				     .cut = d->flags & XSP_EVENT_NAME_CUT};
 	if (n.text != NULL && at != NULL) {
-		r->names[*at] = n; /* code that a compiler made, which has got another name */
+		r->names[*at] = n; /* code that a compiler made has another name now */
 		return 0;
 	}
 	if (n.text == NULL || xsp_grow(&r->names, &r->name_capacity, r->name_count + 1) < 0 ||
@@ -253,7 +253,7 @@ static int add_window(struct xsp_capture_reader *r, const void *data, const stru
 {
 	(void)s;
 	const struct xsp_disk_window *d = data;
-	/* rising: they are searched */
+	/* rising: readers search */
 	if (d->end_ns < d->start_ns ||
 	    (r->window_count > 0 && d->start_ns < r->windows[r->window_count - 1].end_ns))
 		return -EILSEQ;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* events.c - where the sections of an event begin, for all who read them. */
+/* events.c - finds the sections of an event, for all readers. */
 #include "capture/capture.h"
 #include "xsptrace/event.h"
 
-/* Kinds that are not here have none, or have them behind struct xsp_event. */
+/* Other kinds have no sections, or have them right after struct xsp_event. */
 static const uint16_t fixed_parts[XSP_EVENT_KINDS] = {
 	[XSP_EVENT_ENTRY] = sizeof(struct xsp_event_range),
 	[XSP_EVENT_POINT] = sizeof(struct xsp_event_range),

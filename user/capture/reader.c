@@ -65,7 +65,7 @@ static int read_file_header(struct xsp_capture_reader *r, struct xsp_error *err)
 				     r->path, sizeof(h));
 	r->first_chunk = sizeof(h);
 	if (h.crc != xsp_capture_crc(&h, offsetof(struct xsp_file_header, crc))) {
-		r->bad_structure++; /* the version cannot be believed: try with ours */
+		r->bad_structure++; /* the version may be wrong: try ours */
 		return 0;
 	}
 	r->file_id = h.file_id;
@@ -138,7 +138,7 @@ static int scan(struct xsp_capture_reader *r)
 	const uint64_t before = r->bad_structure;
 	int rc;
 	while ((rc = xsp_chunk_next(r, &w, &h, &payload)) > 0) {
-		r->bad_structure = before + w.bad; /* definitions look at it */
+		r->bad_structure = before + w.bad; /* xsp_chunk_index() looks at it */
 		rc = xsp_chunk_index(r, &h, payload);
 		if (rc < 0)
 			break;
@@ -153,7 +153,7 @@ static int scan(struct xsp_capture_reader *r)
 	return rc;
 }
 
-/* `fd` is taken over. */
+/* Owns `fd`. */
 static int open_reader(int fd, const char *display_path, struct xsp_capture_reader **out,
 		       struct xsp_error *err)
 {
@@ -184,7 +184,7 @@ static int open_reader(int fd, const char *display_path, struct xsp_capture_read
 
 int xsp_capture_open(const char *path, struct xsp_capture_reader **out, struct xsp_error *err)
 {
-	/* O_NONBLOCK: a FIFO must not hang us; it is refused later */
+	/* O_NONBLOCK: a FIFO must not block us; a later check refuses it */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	*out = NULL;
@@ -462,11 +462,11 @@ uint64_t xsp_capture_realtime(const struct xsp_capture_reader *r, uint64_t monot
 	uint64_t since = monotonic_ns - a->monotonic_ns, length = b->monotonic_ns - a->monotonic_ns;
 	int64_t step = (int64_t)(b->realtime_ns - a->realtime_ns);
 	if (length > INT64_MAX)
-		return a->realtime_ns + since; /* no clock says that: a made-up file */
+		return a->realtime_ns + since; /* no clock shows that: a made-up file */
 	return a->realtime_ns + (uint64_t)((__int128)since * step / (__int128)length);
 }
 
-/* 2000-01-01: earlier, nobody recorded. */
+/* 2000-01-01: no recording is older. */
 #define REALTIME_LEAST 946684800000000000ULL
 
 bool xsp_capture_realtime_known(const struct xsp_capture_reader *r)
@@ -481,7 +481,7 @@ double xsp_capture_progress(const struct xsp_capture_reader *r)
 
 /* ---- events ---- */
 
-/* Bytes an event of each kind must have; 0: not a kind. */
+/* The least size of an event of each kind; 0: no such kind. */
 static const uint16_t smallest[XSP_EVENT_KINDS] = {
 	[XSP_EVENT_ENTRY] = sizeof(struct xsp_event),
 	[XSP_EVENT_EXIT] = sizeof(struct xsp_event),
@@ -531,7 +531,7 @@ int xsp_chunk_walk(struct xsp_capture_reader *r, const struct xsp_chunk_header *
 		size_t left = h->length - at;
 		if (left < sizeof(*e) || e->size < sizeof(*e) || e->size % 8 != 0 ||
 		    e->size > left) {
-			/* no way to know where the next one begins */
+			/* nobody knows where the next one begins */
 			r->bad_events += h->count > seen ? h->count - seen : 1;
 			return 0;
 		}

@@ -53,7 +53,7 @@ void xsp_status_line_show(struct xsp_status_line *line, const struct xsp_recorde
 	if (s->paused)
 		snprintf(brake, sizeof(brake), "  off until the next window");
 	if (s->let_go > 0)
-		snprintf(brake + strlen(brake), sizeof(brake) - strlen(brake), "  %zu let go",
+		snprintf(brake + strlen(brake), sizeof(brake) - strlen(brake), "  %zu released",
 			 s->let_go);
 	snprintf(lost, sizeof(lost), "%s lost", xsp_format_count(count, s->lost));
 	/* what samples and waits cost is not estimated: without probes nothing is known */

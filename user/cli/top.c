@@ -126,7 +126,7 @@ static void print_state(struct top *t, FILE *f)
 	if (t->filter[0] != '\0')
 		fprintf(f, "; like %s", t->filter);
 	if (s->let_go > 0)
-		fprintf(f, "; %zu let go", s->let_go);
+		fprintf(f, "; %zu released", s->let_go);
 	if (s->paused)
 		fputs("; off until the next window", f);
 	if (t->paused)

@@ -446,7 +446,7 @@ static char *cell_text(const struct xsp_top_page *p, const struct column *c, con
 	if (c->cell == name_cell) {
 		const struct xsp_live_name *n = row;
 		text = xsp_timeline_name(p->timeline, n->all.name);
-		behind = is_let_go(p, text) ? " (let go)" : n->all.mostly_probes ? " *" : "";
+		behind = is_let_go(p, text) ? " (released)" : n->all.mostly_probes ? " *" : "";
 	} else {
 		c->cell(p, row, cell);
 	}
@@ -597,7 +597,7 @@ void xsp_top_print_help(struct xsp_top_page *p)
 		"  calls, total, self, mean, p50, p99, max",
 		"  open     have begun and not ended",
 		"  *        most of its time is that of probes inside",
-		"  (let go) its probe cost too much: --max-overhead",
+		"  (released) its probe cost too much: --max-overhead",
 		"Threads: running, runnable (it lacks a processor), or what they wait for;",
 		"  shares of the last interval, blocked in what; the innermost open name",
 		"First line: CPU time of the process; events; those that were lost; what probes",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* json.c - a dump for programs; docs/formats.md tells its keys. */
+/* json.c - a dump for programs; docs/formats.md lists the keys. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 
 #define VDSO_NAME "[vdso]"
 #define VDSO_MAX 65536
-#define PERF_MAP_NS 2000000000ULL /* reading it takes at most */
+#define PERF_MAP_NS 2000000000ULL /* reading it may take so long */
 
 static bool is_vdso(const struct xsp_map_line *line)
 {
@@ -84,7 +84,7 @@ const struct xsp_space_map *xsp_space_map(const struct xsp_space *s, uint64_t ad
 	return low < s->count && s->maps[low].start <= address ? &s->maps[low] : NULL;
 }
 
-/* Ours is the target's too, unless it was started by another kernel and moved here. */
+/* Ours is the target's too, unless another kernel started the target and moved it here. */
 static bool has_our_vdso(const struct xsp_space *s, const struct xsp_space_map *m)
 {
 	static const size_t chunk = 4096;

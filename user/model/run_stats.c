@@ -40,7 +40,7 @@ static const struct field timeline_fields[] = {
 	COUNTS(values_unread),
 };
 
-/* Those that are counted. */
+/* Gaps with a number. */
 static const char *const gap_fields[] = {
 	[XSP_GAP_SITES] = "sites_refused",
 	[XSP_GAP_FUNCTIONS] = "functions_left_out",
@@ -141,8 +141,8 @@ uint64_t xsp_run_clock_step(const struct xsp_capture_reader *r)
 	return greatest;
 }
 
-/* The command line is one text, arguments joined by blanks: its first word, unless it starts
- * with the known path of the program, which may hold blanks. */
+/* The command line is one text, arguments joined by blanks. Takes its first word, unless it starts with the known path
+ * of the program, which may hold blanks. */
 static void program_part(const struct xsp_capture_process *p, const char **start, size_t *length)
 {
 	const char *line = p->cmdline ? p->cmdline : "";
@@ -226,7 +226,7 @@ static void append_brake(struct line *l, const struct xsp_capture_reader *r,
 			       ? 100.0 * (double)xsp_timeline_recorded_ns(t) / (double)(end - start)
 			       : 0);
 	if (let_go)
-		append(l, "%zu functions let go of", let_go);
+		append(l, "%zu functions released", let_go);
 }
 
 bool xsp_run_losses_line(const struct xsp_capture_reader *r, const struct xsp_timeline *t,

@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-struct xsp_kin {
+struct xsp_descendant {
 	pid_t pid, parent;
 };
 
-/* All processes that descend from `pid` now, parents before children; *kin is malloc'd. */
-int xsp_process_descendants(pid_t pid, struct xsp_kin **kin, size_t *count);
+/* All processes that descend from `pid` now, parents before their children; *found is malloc'd. */
+int xsp_process_descendants(pid_t pid, struct xsp_descendant **found, size_t *count);
 
 #endif

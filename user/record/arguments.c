@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * arguments.c - what the sections ARGS and OUTPUTS need beside themselves to be understood later:
- * each operator's schema and each tensor class's name, once. And the layout of tensors is held
- * against what is read: the likely one is tried first, then the others; if none is right nothing
- * more is read.
+ * arguments.c - what a reader needs to understand the sections ARGS and OUTPUTS: each operator's schema and each tensor
+ * class's name, once. It also checks the layout of tensors against what is read: the likely one first, then the others;
+ * if none is right nothing more is read.
  */
 #include "record/recorder_private.h"
 #include "base/clock.h"
@@ -19,25 +18,25 @@
 #include "catalog/torch/abi.h"
 #include "catalog/torch/records.h"
 
-/* So many objects of a tensor's class that are no tensors, and few that are: the layout is another. A
- * target may well pass garbage, but not mostly. */
+/* After so many non-tensors where tensors should be, and few tensors, the layout is another. A target may pass garbage,
+ * but not mostly. */
 #define ENOUGH 8U
 #define FEW(l) ((l)->bad >= 4 * (l)->good)
-/* So many objects of no class that we can name, and not one: none of it can be believed. */
+/* After so many objects without a class that we can name, and none with one, nothing of it counts. */
 #define NAMELESS 256U
 
-/* Of a planned module with operators. */
+/* A planned module with operators. */
 struct layout {
 	const struct xsp_planned_module *module;
 	unsigned tried; /* bit n: layout n */
 	unsigned good, bad, nameless;
-	uint64_t since_ns; /* events before were read with another one */
+	uint64_t since_ns; /* earlier events were read with another one */
 	bool off;
 };
 
 struct xsp_recorder_arguments {
 	struct xsp_u64map vtables; /* xsp_torch_vtable_hash → enum xsp_torch_impl */
-	uint8_t *has_schema; /* bit by probe: its schema is in the capture */
+	uint8_t *has_schema; /* bit by probe: the capture has its schema */
 	size_t schema_bytes;
 	struct layout *layouts;
 	size_t layout_count;
@@ -69,7 +68,7 @@ int xsp_recorder_write_unread(struct xsp_recorder *r, const struct xsp_planned_m
 	if (read == all || read == 0)
 		return 0;
 	snprintf(text, sizeof(text), "%zu of %zu", all - read, all);
-	if (all - read > all / 100) /* a handful are of types that nobody passes */
+	if (all - read > all / 100) /* a handful have types that nobody passes */
 		xsp_recorder_note(r,
 				  "%s: of %s operators no arguments are shown: their types are "
 				  "not known",
@@ -90,7 +89,7 @@ static enum xsp_torch_impl class_of(struct xsp_recorder *r, uint32_t tgid, uint6
 
 	if (known != NULL)
 		return (enum xsp_torch_impl) * known;
-	/* garbage must not make us look at the process's maps for ever */
+	/* garbage must not make us read the process's maps for ever */
 	if (p == NULL || vtable % 8 != 0 || a->vtables.count >= 4096)
 		return impl;
 	if (xsp_resolve_vtable(r->resolver, p->process, vtable, text, sizeof(text)) == 0)
@@ -135,7 +134,7 @@ static int layout_index(const struct xsp_tensor_layout *l)
 	return -1;
 }
 
-/* Gives every operator of the module another layout; -1: none, and no more sections. */
+/* Sets another layout for every operator of the module; -1: none, and no more sections. */
 static void use_layout(struct xsp_recorder *r, const struct xsp_planned_module *m, int index)
 {
 	for (size_t i = 0; i < m->count; i++) {

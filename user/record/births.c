@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * births.c - --follow: who is born, and how long each went without probes.
- *
- * The kernel side tells of a birth (and of an exec) by an event that wakes us; children.c attaches, and what a child calls
- * before that is not seen: how long it was is measured and said.
+ * births.c - --follow: new children, and how long each ran without probes. The kernel side reports a birth (and an
+ * exec) by an event that wakes us; children.c attaches. Calls before that are not seen: we measure how long that was,
+ * and report it.
  */
 #include "record/recorder_private.h"
 #include "base/clock.h"
@@ -19,12 +18,12 @@
 #include "base/grow.h"
 #include "base/u64map.h"
 
-/* After a birth or an exec libraries come: for so long turns are short. */
+/* Libraries load after a birth or an exec: turns are short for so long. */
 #define HURRY_NS 50000000ULL
 #define GAPS_MAX 65536U
 #define RINGS_MAX 64
 
-/* Times without links, us: the first ones, of which the median is told. */
+/* Times without links, us: the first ones, for their median. */
 struct gaps {
 	uint32_t *us;
 	size_t count, room;
@@ -33,9 +32,9 @@ struct gaps {
 };
 
 struct xsp_children {
-	struct xsp_birth *born; /* since there was nobody to attach to */
+	struct xsp_birth *born; /* since there was no process to attach to */
 	size_t count, room;
-	size_t next; /* of them, whom nobody has attached to yet */
+	size_t next; /* first one that is not attached to yet */
 	struct xsp_u64map seen; /* pid to the time of its birth, in units of about 1 ms */
 	struct gaps birth, exec;
 	uint64_t births, ended, failed;
@@ -51,7 +50,7 @@ static int watch_rings(const struct xsp_recorder *r, int epoll)
 	size_t count = xsp_broker_rings(r->broker, fds, RINGS_MAX);
 
 	for (size_t i = 0; i < count; i++) {
-		/* by edge: that there are events is no reason to wake up */
+		/* by edge: pending events are no reason to wake up */
 		struct epoll_event e = {.events = EPOLLIN | EPOLLET};
 		if (epoll_ctl(epoll, EPOLL_CTL_ADD, fds[i], &e) != 0)
 			return -errno;
@@ -88,7 +87,7 @@ void xsp_children_free(struct xsp_recorder *r)
 
 /* ---- births ---- */
 
-/* Two tell of each birth; pids come again only much later. */
+/* Each birth is reported twice; pids come again only much later. */
 static bool is_known(struct xsp_children *c, const struct xsp_birth *b)
 {
 	const uint32_t when = (uint32_t)(b->time_ns >> 20), second = 1000;
@@ -96,7 +95,8 @@ static bool is_known(struct xsp_children *c, const struct xsp_birth *b)
 
 	if (before != NULL && when - *before + second < 2 * second)
 		return true;
-	xsp_u64map_set(&c->seen, (uint64_t)b->pid, when); /* unknown: told twice, found once */
+	/* no memory: reported twice, attached to once */
+	xsp_u64map_set(&c->seen, (uint64_t)b->pid, when);
 	return false;
 }
 
@@ -126,7 +126,7 @@ void xsp_children_task(void *ctx, const struct xsp_event_task *task)
 		xsp_overhead_meet(r, (pid_t)task->head.tgid, (pid_t)task->head.tid);
 	if (task->what != XSP_TASK_EXEC)
 		return;
-	/* the sideband tells the same a little later, with what else belongs to it */
+	/* the sideband reports the same a little later, with the rest */
 	p = xsp_recorder_find(r, (pid_t)task->head.tgid);
 	if (p != NULL) {
 		p->dirty = true;
@@ -147,7 +147,7 @@ static void add_gap(struct gaps *g, uint64_t since_ns)
 
 void xsp_children_exec_attached(struct xsp_recorder *r, const struct recorded_process *p)
 {
-	/* the launched one stands at its exec until its launcher has it go on: it calls nothing meanwhile */
+	/* the launched process waits at its exec for its launcher: it calls nothing meanwhile */
 	if (p->exec_ns != 0 && p->pid != r->launched)
 		add_gap(&r->children->exec, p->exec_ns);
 }
@@ -173,7 +173,7 @@ void xsp_children_attached(struct xsp_recorder *r, const struct xsp_birth *b, in
 	if (rc == 0)
 		add_gap(&c->birth, b->time_ns);
 	else if (rc == -ESRCH)
-		c->ended++; /* it has no row of its own, but the events of its life are there */
+		c->ended++; /* it has no row of its own, but its events are recorded */
 	else if (c->failed++ == 0 && rc != -EINTR)
 		xsp_recorder_note(r, "child %d and perhaps others are not followed: %s",
 				  (int)b->pid, why);
@@ -196,7 +196,7 @@ void xsp_children_wait(struct xsp_recorder *r, int wait_ms)
 		epoll_wait(r->children->wakeups, woken, RINGS_MAX, 0);
 }
 
-/* ---- what is told of it ---- */
+/* ---- what we report ---- */
 
 static int by_size(const void *a, const void *b)
 {

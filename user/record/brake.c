@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* What is let go of brings a thread this far below its budget, so that the next look finds it there. */
+/* A release brings the thread this far below its budget, so that the next look finds it there. */
 #define AIM 0.8
-/* The estimate may come out above all the time that there was. */
+/* The estimate may exceed all the time that there was. */
 #define LEAST_OWN 0.002
-/* Where probes take nearly all the time, what is left for the thread itself is mostly error: so much of
- * its CPU time is granted to it, and the next look will know better. */
+/* If probes take nearly all the time, the rest is mostly error. The thread then gets at least this part of its CPU time
+ * as its own, and the next look knows more. */
 #define GRANTED_OWN 0.1
 
 double xsp_brake_slowdown(uint64_t probe_ns, uint64_t cpu_ns)
@@ -25,7 +25,7 @@ double xsp_brake_slowdown(uint64_t probe_ns, uint64_t cpu_ns)
 
 uint64_t xsp_brake_off_ns(double budget, double share, uint64_t on_ns)
 {
-	/* work done in a cycle, of what an untraced thread does: off + on * (1 - share) */
+	/* work done in a cycle, compared with an untraced thread: off + on * (1 - share) */
 	double lost = budget / (1 + budget);
 
 	return share > lost ? (uint64_t)((double)on_ns * (share / lost - 1)) : 0;
@@ -46,8 +46,8 @@ static bool is_let_go(const struct xsp_brake_plan *plan, uint32_t probe)
 	return false;
 }
 
-/* A thread's costs that may go and have not yet, the greatest first. Returns how many; *others: the sum
- * of those that may not go. */
+/* A thread's costs that may still be released, the greatest first. Returns how many; *others: the sum of those that may
+ * not. */
 static size_t collect(const struct xsp_brake_input *in, const struct xsp_brake_plan *plan,
 		      uint32_t tid, struct xsp_cost *out, uint64_t *others)
 {
@@ -91,7 +91,8 @@ static void judge(const struct xsp_brake_input *in, const struct xsp_brake_threa
 		plan->pause = true;
 		if (share > plan->paused_share)
 			plan->paused_share = share;
-		others = 0; /* what stays when everything is off half the time is not theirs */
+		/* costs that stay when everything is off half the time are not the probes' */
+		others = 0;
 	}
 	for (size_t i = 0; i < n; i++)
 		left += scratch[i].ns;
@@ -126,7 +127,7 @@ void xsp_brake_plan_clear(struct xsp_brake_plan *plan)
 	*plan = (struct xsp_brake_plan){0};
 }
 
-/* So many hits are taken to have cost what is usual before any was timed. */
+/* Before any hit is timed, so many count at the usual price. */
 #define PRIOR_HITS 64.0
 
 double xsp_brake_price_beyond(uint64_t ns, uint64_t hits, double usual_ns)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * breakpoints.c - are they still there at the end? A program that drops pages of its code (madvise), or maps the file over
- * them again, takes them out, and what is called there is missing without a word.
+ * breakpoints.c - are they still there at the end? A program that drops pages of its code (madvise), or maps the file
+ * over them again, removes them silently, and we miss the calls.
  */
 #include "record/recorder_private.h"
 #include "base/clock.h"
 #include "base/units.h"
 
-#define LOOK_NS 300000000ULL /* for all processes: who waits for the end has the rest unlooked at */
+#define LOOK_NS 300000000ULL /* for all processes: the user waits, so the rest is not checked */
 
 static void look_at(struct xsp_recorder *r, const struct recorded_process *p,
 		    const struct xsp_planned_module *m)
@@ -39,7 +39,7 @@ void xsp_recorder_look_for_dropped(struct xsp_recorder *r)
 	struct xsp_recorder_status s = {0};
 	const uint64_t start = xsp_now_ns();
 
-	/* where sites were taken out on purpose, or were refused, pages are the file's again */
+	/* sites that are released or were refused have the file's pages again */
 	xsp_overhead_status(r, &s);
 	if (s.let_go > 0 || s.paused || r->gaps[XSP_GAP_SITES].count > 0 ||
 	    r->gaps[XSP_GAP_FUNCTIONS].count > 0)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* call_sites.c - names that stand in the code of the caller, and how many do not. */
+/* call_sites.c - names in the code of the caller, and how many sites have none. */
 #include "record/recorder_private.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Reasons are few and static; what is beyond them is counted with the last. */
+/* Reasons are few and static; further ones count as the last. */
 static void count_unnamed(struct xsp_call_sites *c, const char *why)
 {
 	size_t i = 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * children.c - --follow: children get links of their own as they are born.
- *
- * A link is for one process, so that nobody else who maps the library pays for it.
+ * children.c - --follow: new children get links of their own. A link is for one process, so that others who map the
+ * library do not pay for it.
  */
 #include "record/recorder_private.h"
 #include "base/clock.h"
@@ -10,11 +9,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* A turn attaches to new children for so long; the rings must not wait for it. */
+/* A turn attaches to new children for so long; the rings must not wait. */
 #define ATTACH_NS 20000000ULL
 
-/* Those that the kernel side has stopped for us: at their birth, or at exec. The launched one is the
- * business of its launcher. */
+/* Resumes processes that the kernel side stopped for us, at their birth or exec. The launched one waits for its
+ * launcher. */
 static void resume_stopped(struct xsp_recorder *r)
 {
 	pid_t pids[XSP_STOPPED_ROWS];
@@ -31,7 +30,7 @@ static void resume_stopped(struct xsp_recorder *r)
 			xsp_children_exec_attached(r, p);
 			p->exec_ns = 0;
 		}
-		if (rc < 0 && rc != -ESRCH && rc != -EINTR) /* it has ended; we are to end */
+		if (rc < 0 && rc != -ESRCH && rc != -EINTR) /* it has ended; or we are to end */
 			xsp_recorder_note(r, "child %d is not followed: %s", (int)pids[i],
 					  why.text);
 		xsp_broker_continue(r->broker, pids[i]);
@@ -61,51 +60,51 @@ void xsp_children_attach(struct xsp_recorder *r)
 	resume_stopped(r);
 }
 
-/* ---- those that are there already ---- */
+/* ---- existing children ---- */
 
 static int adopt(struct xsp_recorder *r, pid_t pid)
 {
 	size_t fresh;
 
-	/* until nobody is found who was born while we looked at the others */
+	/* until a round finds no child born in the round before */
 	do {
-		struct xsp_kin *kin;
+		struct xsp_descendant *found;
 		size_t count;
-		int rc = xsp_broker_descendants(r->broker, pid, &kin, &count);
+		int rc = xsp_broker_descendants(r->broker, pid, &found, &count);
 		if (rc < 0)
 			return rc;
 		fresh = 0;
 		for (size_t i = 0; i < count; i++) {
 			struct xsp_error why = {0};
-			if (xsp_recorder_find(r, kin[i].pid) != NULL)
+			if (xsp_recorder_find(r, found[i].pid) != NULL)
 				continue;
-			rc = xsp_recorder_add_child(r, kin[i].pid, kin[i].parent, &why);
+			rc = xsp_recorder_add_child(r, found[i].pid, found[i].parent, &why);
 			fresh += rc == 0;
 			if (rc < 0 && rc != -ESRCH)
 				xsp_recorder_note(r, "child %d is not followed: %s",
-						  (int)kin[i].pid, why.text);
+						  (int)found[i].pid, why.text);
 		}
-		free(kin);
+		free(found);
 	} while (fresh > 0);
 	return 0;
 }
 
-/* Of `pid`, without those that descend from another one that is recorded: they are its own. */
+/* Children of `pid`, without those of another recorded process. */
 static size_t count_own(struct xsp_recorder *r, pid_t pid)
 {
-	struct xsp_kin *kin;
+	struct xsp_descendant *found;
 	size_t count, own = 0;
 
-	if (xsp_broker_descendants(r->broker, pid, &kin, &count) < 0)
+	if (xsp_broker_descendants(r->broker, pid, &found, &count) < 0)
 		return 0;
 	for (size_t i = 0; i < count; i++) { /* parents before their children */
-		bool is_own = kin[i].parent == pid;
+		bool is_own = found[i].parent == pid;
 		for (size_t k = 0; k < own && !is_own; k++)
-			is_own = kin[k].pid == kin[i].parent;
-		if (is_own && xsp_recorder_find(r, kin[i].pid) == NULL)
-			kin[own++] = kin[i];
+			is_own = found[k].pid == found[i].parent;
+		if (is_own && xsp_recorder_find(r, found[i].pid) == NULL)
+			found[own++] = found[i];
 	}
-	free(kin);
+	free(found);
 	return own;
 }
 

@@ -14,13 +14,13 @@ struct xsp_cost {
 };
 
 struct xsp_costs {
-	struct xsp_cost *rows; /* in the order in which they came */
+	struct xsp_cost *rows; /* in order of arrival */
 	size_t count, room;
-	size_t last; /* the row that was added to last */
+	size_t last; /* the row of the last addition */
 	struct xsp_u64map index;
 };
 
-/* Out of memory: not added, an estimate can do without. */
+/* Drops it without memory: it is an estimate. */
 void xsp_costs_add_new(struct xsp_costs *c, uint32_t tid, uint32_t probe, uint64_t ns,
 		       uint64_t calls);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* defaults.c - what is recorded without being asked for (xsp_attach_options.defaults): told in the capture, and taken out. */
+/* defaults.c - what is recorded by default (xsp_attach_options.defaults): writes that into the capture, and drops
+ * it. */
 #include "record/recorder_private.h"
 #include "base/clock.h"
 #include "base/units.h"
@@ -19,7 +20,7 @@ static const struct {
 };
 #define DEFAULTS (sizeof(defaults) / sizeof(defaults[0]))
 
-/* "waits, python" of those that are on. */
+/* "waits, python": those that are on. */
 static void list(unsigned which, bool options, char *text, size_t size)
 {
 	size_t at = 0;
@@ -69,7 +70,7 @@ int xsp_recorder_decline(struct xsp_recorder *r, unsigned which)
 	return rc < 0 ? rc : xsp_defaults_put_info(r);
 }
 
-/* One of them, that was on until now. */
+/* Drops one of them, which was on until now. */
 static int note_dropped(struct xsp_recorder *r, size_t row, const char *why, uint64_t now)
 {
 	char text[256], after[XSP_UNITS_SIZE], key[32], ns[24];
@@ -88,13 +89,13 @@ static int note_dropped(struct xsp_recorder *r, size_t row, const char *why, uin
 
 int xsp_recorder_drop(struct xsp_recorder *r, unsigned which, const char *why)
 {
-	const uint64_t now = xsp_now_ns(); /* what is told later is left out by who reads it */
+	const uint64_t now = xsp_now_ns(); /* readers ignore what is reported later */
 
 	which &= r->options.attach.defaults;
 	int rc = which != 0 ? xsp_broker_drop(r->broker, which) : 0;
 	if (rc < 0)
-		return 0; /* it is seen elsewhere that the broker has gone */
-	r->options.attach.defaults &= ~which; /* the rest stays: of what was there until now */
+		return 0; /* others see that the broker is gone */
+	r->options.attach.defaults &= ~which; /* the rest stays: it is about the time until now */
 	for (size_t i = 0; i < DEFAULTS && rc == 0; i++)
 		if (defaults[i].which & which)
 			rc = note_dropped(r, i, why, now);

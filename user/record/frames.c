@@ -17,42 +17,43 @@ struct pending {
 	uint64_t address;
 	uint32_t pid;
 	enum xsp_address_name what;
-	bool standing; /* no return address: where the thread itself stood, perhaps XSP_FRAME_INTERRUPTED */
+	/* no return address: where the thread itself was, perhaps XSP_FRAME_INTERRUPTED */
+	bool standing;
 };
 
-/* In code of no file, and how it was called last. */
+/* In code of no file, with its latest name. */
 struct generated {
 	struct pending frame;
 	uint64_t text; /* hash */
 };
-/* How often it is looked whether the maps of such code have grown. */
+/* How often to check whether the maps of such code have grown. */
 #define GENERATED_NS 1000000000ULL
 
-/* Of an allocation's callers so many are asked for their lines, from the innermost on: what lies around an allocator is
- * soon the program's own. */
+/* Looks up the lines of so many callers of an allocation, from the innermost on: an allocator's caller is soon the
+ * program's own. */
 #define LINE_FRAMES 8
 #define LINES_MS 5000U /* all together */
 struct wanted_line {
 	uint32_t pid;
 	uint64_t address; /* as in the stack */
-	struct xsp_module *module; /* NULL: no file's */
-	uint64_t addr; /* in it, of the call */
+	struct xsp_module *module; /* NULL: of no file */
+	uint64_t addr; /* in it: the call */
 };
 
 struct xsp_frames {
 	struct xsp_capture_writer *writer;
 	struct xsp_resolver *resolver;
 	struct xsp_u64map seen; /* by hash */
-	bool left; /* there was no room for more */
+	bool left; /* no room for more */
 	struct pending *pending;
 	size_t count, room, next;
-	size_t unnamed; /* for which the last time was too short */
+	size_t unnamed; /* not named: the last time was too short */
 	struct generated *generated;
 	size_t generated_count, generated_room;
-	size_t again, again_left; /* the next one to be named anew, and how many are to be */
+	size_t again, again_left; /* the next one to name again, and how many are left */
 	struct wanted_line *lines;
 	size_t line_count, line_room;
-	size_t names; /* of maps when they were named */
+	size_t names; /* names in the maps at the last naming */
 	uint64_t looked_ns;
 };
 
@@ -183,7 +184,7 @@ static int name_anew(struct xsp_frames *f, uint64_t end)
 		struct generated *g = &f->generated[f->again++ % f->generated_count];
 		rc = resolve(f, &g->frame, text, sizeof(text));
 		const uint64_t hash = xsp_text_hash(text, strlen(text));
-		/* that of code which was unmapped since stays */
+		/* the name of unmapped code stays */
 		if (rc != XSP_RESOLVED_GENERATED || hash == g->text)
 			continue;
 		g->text = hash;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * frames.h - names for the return addresses in stacks. An address means nothing once its process is
- * gone, so its function's name goes into the capture, once, like a range's.
+ * frames.h - names for the return addresses in stacks. An address means nothing once its process is gone, so its
+ * function's name goes into the capture, once, like a range's.
  */
 #ifndef XSP_RECORD_FRAMES_H
 #define XSP_RECORD_FRAMES_H
@@ -12,29 +12,29 @@
 
 struct xsp_frames;
 
-/* Different addresses: a program's code has some hundred thousand call sites at most; garbage
- * where there are no frame pointers must not fill the memory. */
+/* Different addresses. A program's code has some hundred thousand call sites at most; garbage, without frame pointers,
+ * must not fill the memory. */
 #define XSP_FRAMES_MAX (1U << 20)
 
 int xsp_frames_new(struct xsp_capture_writer *writer, struct xsp_resolver *resolver,
 		   struct xsp_frames **out);
 void xsp_frames_free(struct xsp_frames *f); /* NULL is allowed */
 
-/* Remembers the addresses of an event's stack that are new. 0 or -ENOMEM. The hot path. */
+/* Remembers the new addresses of an event's stack. 0 or -ENOMEM. The hot path. */
 int xsp_frames_see(struct xsp_frames *f, const struct xsp_event *e);
 
 /*
- * Names what was remembered, for at most `budget_ns`; and, now and then and at the `last` time, what lies in code that a
- * compiler has made, once more: the name that is written last holds. 0 or a negative errno.
+ * Names the remembered ones, for at most `budget_ns`. Now and then, and the `last` time, also names addresses in
+ * compiler-made code again: the last name counts. 0 or a negative errno.
  */
 int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns, bool last);
 
-/* There were more than XSP_FRAMES_MAX of them: the others are not named. */
+/* There were more than XSP_FRAMES_MAX: the others have no names. */
 bool xsp_frames_left(const struct xsp_frames *f);
-/* For so many the `last` budget was too short. */
+/* So many found no time in the `last` budget. */
 size_t xsp_frames_unnamed(const struct xsp_frames *f);
 
-/* The lines of what allocates, as far as debug information tells them in some seconds. 0 or a negative errno. */
+/* The lines of allocating code, as far as debug information yields them in some seconds. 0 or a negative errno. */
 int xsp_frames_put_lines(struct xsp_frames *f, struct xsp_planner *planner);
 
 #endif

@@ -84,7 +84,7 @@ int xsp_host_functions_learn(struct xsp_host_functions *s, const struct xsp_plan
 	return 0;
 }
 
-/* The word of the section WORDS, the first one of an entry; false: not there. */
+/* The word of the section WORDS, the first one of an entry; false: none. */
 static bool word_at(const struct xsp_event *e, unsigned index, uint64_t *out)
 {
 	const struct xsp_section *s = (const void *)((const struct xsp_event_range *)e + 1);

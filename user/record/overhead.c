@@ -483,7 +483,7 @@ static int note_let_go(struct xsp_recorder *r, uint32_t probe, uint64_t now)
 	o->let_go_count++;
 	xsp_broker_counters(r->broker, false, &c); /* what was lost was not counted */
 	xsp_printable(name, sizeof(name), p != NULL ? p->name : "", 160);
-	xsp_recorder_note(r, "%s: %s, let go after %s; --max-overhead off keeps it", name,
+	xsp_recorder_note(r, "%s: %s, released after %s; --max-overhead off keeps it", name,
 			  xsp_capture_let_go_reason(l.calls_per_second, c.lost_entries > 0, why),
 			  xsp_format_ns(after, now - r->start_ns));
 	return xsp_capture_put_let_go(r->writer, &l);
@@ -754,14 +754,14 @@ static int go_on(struct xsp_recorder *r, uint64_t now)
 
 	if (change.busy)
 		return 0;
-	if (change.left_out > 0)
+	if (change.changed > 0)
 		xsp_recorder_note_left_out(r);
 	if (o->releasing) {
 		o->releasing = false;
 		begin_anew(r, now);
 		if (change.error == 0)
 			return 0;
-		return give_up(r, "what was let go cannot be taken out by itself",
+		return give_up(r, "a function cannot be released by itself",
 			       change.error == -EOPNOTSUPP ? "uprobe_multi can, Linux 6.6"
 							   : strerror(-change.error));
 	}
@@ -787,7 +787,7 @@ int xsp_overhead_turn(struct xsp_recorder *r)
 	const uint64_t turned_ns = o->turn_ns;
 	o->turn_ns = now;
 	if (turned_ns != 0 && now - turned_ns >= SILENT_NS) {
-		const uint64_t since_ns = xsp_broker_change(r->broker).abandoned_ns;
+		const uint64_t since_ns = xsp_broker_change(r->broker).unasked_ns;
 		if (since_ns != 0)
 			return was_abandoned(r, since_ns, now);
 	}

@@ -257,7 +257,7 @@ int xsp_recorder_put_changed(struct xsp_recorder *r)
 }
 
 static void note_left_out(struct xsp_recorder *r, const struct recorded_process *p,
-			  const char *display_path, const struct xsp_plan_left_out *out,
+			  const char *display_path, const struct xsp_plan_unattached *out,
 			  const char *why)
 {
 	char names[sizeof(out->names) + 8];

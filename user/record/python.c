@@ -14,25 +14,25 @@
 
 #define CODES_MAX (1U << 15) /* of a process */
 #define STACKS_MAX (1U << 20) /* written */
-#define CHECKED_NS 10000000ULL /* a code object that was there so lately is there */
+#define CHECKED_NS 10000000ULL /* a code object checked so recently still exists */
 #define CHECKS_A_TURN 64
 #define MODULES_MAX (1U << 16) /* of a process */
-#define CHILD_CHECKED_NS 1000000000ULL /* a module that was there so lately is there */
+#define CHILD_CHECKED_NS 1000000000ULL /* a module checked so recently still exists */
 #define CHILD_CHECKS_A_TURN 2
-#define UNNAMED_NS 5000000000ULL /* and then those that could not be named are tried again */
+#define UNNAMED_NS 5000000000ULL /* after which it tries those without a name again */
 /*
- * A program that has many of them, or lies about them, must not hold up what else is to be read: so many a second. New code
- * objects, with one more for each 4 KiB of a table of lines that is read or gone through, and what could not be read
- * to its end counted several times; modules that are looked at for names.
+ * So many a second: a program with many of them, or with lies about them, must not delay other reads. It counts new
+ * code objects, one more for each 4 KiB of a table of lines, incomplete reads several times, and modules whose names it
+ * looks up.
  */
 #define CODES_A_SECOND 10000
 #define FAILED_READS 16
 #define CHILDREN_A_SECOND 5000
 #define LINES_BYTES (64U << 20) /* of a process's tables of lines */
-#define NAMES_MAX (1U << 20) /* known to be in the capture; others are put again and again */
-#define OUTWARD_MAX 16 /* modules around one of which it may be a child */
+#define NAMES_MAX (1U << 20) /* known to be in the capture; others may come twice */
+#define OUTWARD_MAX 16 /* modules around one that may have it as a child */
 #define CHILD_PATH_MAX 128
-#define PUBLISH_NS 100000000ULL /* and no more often: all stacks are sent again */
+#define PUBLISH_NS 100000000ULL /* at least between two: every stack comes again */
 
 struct known_code {
 	struct xsp_python_code code;
@@ -42,38 +42,38 @@ struct known_code {
 /* A torch.nn.Module and one that is called inside it. */
 struct known_child {
 	uint64_t from, to;
-	char *path; /* "layers.0"; NULL: it does not lead there */
+	char *path; /* "layers.0"; NULL: no path */
 	uint64_t checked_ns;
 };
 
-/* So many a second. */
+/* A rate: so many a second. */
 struct allowance {
 	uint64_t left, since_ns;
 };
 
 struct interpreter {
 	pid_t pid;
-	struct xsp_python python; /* mem -1: it is not one that can be read */
+	struct xsp_python python; /* mem -1: not readable */
 	struct xsp_python_spec spec;
 	bool published; /* to the kernel side */
-	bool lock_put; /* in the capture: where its lock lies */
-	bool stale; /* a code object has gone, and another one may take its place */
+	bool lock_put; /* in the capture: the position of its lock */
+	bool stale; /* a code object is gone, and another one may take its place */
 	uint64_t published_ns;
-	uint32_t since; /* generation that it began with */
+	uint32_t since; /* its first generation */
 	struct known_code *codes;
-	size_t count, room, next; /* next: to be checked */
+	size_t count, room, next; /* next: the one to check */
 	struct xsp_u64map by_address; /* → index in codes */
 	size_t lines_bytes;
 	struct allowance code_reads;
 	/* torch.nn.Module */
-	bool wrapper; /* spec.method is the one around the method that does it */
+	bool wrapper; /* spec.method is the wrapper around the method that works */
 	struct xsp_u64map numbers; /* object and class → number */
 	struct xsp_u64map classes; /* → how many */
 	struct known_child *children;
 	size_t child_count, child_room, child_next;
 	struct xsp_u64map child_of; /* both objects → index in children */
 	struct allowance reads;
-	bool unnamed; /* a module's name was not looked for, as there had been too many */
+	bool unnamed; /* too many modules: some names were not looked up */
 };
 
 struct xsp_pythons {
@@ -81,8 +81,8 @@ struct xsp_pythons {
 	struct interpreter *all;
 	size_t count, room;
 	uint32_t generation;
-	bool any; /* there was an interpreter that can be read */
-	struct xsp_u64map names; /* hashes of those that are in the capture */
+	bool any; /* some interpreter is readable */
+	struct xsp_u64map names; /* hashes of the names in the capture */
 	uint64_t stacks, codes, gone, torn;
 };
 
@@ -141,7 +141,7 @@ void xsp_pythons_forget(struct xsp_pythons *s, pid_t pid)
 	*i = s->all[--s->count];
 }
 
-/* With another generation all of its stacks are new ones. */
+/* With another generation all of its stacks count as new. */
 static void publish(struct xsp_pythons *s, struct interpreter *i)
 {
 	if (!i->published && xsp_python_frames(&i->python, &i->spec) < 0)
@@ -203,8 +203,8 @@ static void count_reads(struct allowance *a, uint64_t reads)
 /* ---- code objects ---- */
 
 /*
- * The code object has gone. Where another one takes its place, frames of the same form are others: that is why
- * all stacks are sent anew some time later, or at once if it is seen.
+ * The code object is gone. Another one in its place makes frames with the same numbers others: so all stacks are new
+ * some time later, or at once if we see it.
  */
 static void drop(struct xsp_pythons *s, struct interpreter *i, uint32_t index)
 {
@@ -227,7 +227,7 @@ static void drop(struct xsp_pythons *s, struct interpreter *i, uint32_t index)
 
 /*
  * What each torch.nn.Module goes through when it is called: from now on its `self` is read. Since PyTorch 2.1 that is
- * _wrapped_call_impl, and the `self` of the _call_impl inside is, since 2.4, in a cell: a function in there uses it.
+ * _wrapped_call_impl. The `self` of the _call_impl inside is, since 2.4, in a cell: a function in there uses it.
  */
 static void look_for_modules(struct interpreter *i, const struct xsp_python_code *c)
 {
@@ -242,7 +242,7 @@ static void look_for_modules(struct interpreter *i, const struct xsp_python_code
 	i->stale = true;
 }
 
-/* -ENOENT: it is no code object; -EIO: it cannot be read. */
+/* -ENOENT: no code object; -EIO: not readable. */
 static int code_at(struct xsp_pythons *s, struct interpreter *i, uint64_t address,
 		   const struct xsp_python_code **out)
 {
@@ -298,7 +298,7 @@ static uint64_t hash_of(const char *text)
 	return h != 0 ? h : 1;
 }
 
-/* The end of a text, which fits into `size` bytes. */
+/* The end of a text, as much as fits into `size` bytes. */
 static const char *tail(const char *text, size_t size, const char **before)
 {
 	size_t length = strlen(text);
@@ -327,7 +327,7 @@ static int put_text(struct xsp_pythons *s, const char *text, uint64_t *hash)
 #define FUNCTION_MAX 80U
 #define FILE_MAX (XSP_NAME_MAX - FUNCTION_MAX - 14) /* two ends of lines, a number */
 
-/* Three lines; each is without control characters. */
+/* Three lines without control characters. */
 static int put_name(struct xsp_pythons *s, const char *file, int32_t line, const char *function,
 		    uint64_t *hash)
 {
@@ -341,7 +341,7 @@ static int put_name(struct xsp_pythons *s, const char *file, int32_t line, const
 	return put_text(s, text, hash);
 }
 
-/* *path: that of one module inside another one, to be freed; NULL: it does not lead there. -EAGAIN: later. */
+/* *path: from one module to one inside it, to be freed; NULL: there is none. -EAGAIN: later. */
 static int read_path(struct interpreter *i, uint64_t from, uint64_t to, char **path)
 {
 	char text[CHILD_PATH_MAX];
@@ -362,7 +362,7 @@ static uint64_t child_key(uint64_t from, uint64_t to)
 	return xsp_u64_mix(from) + to;
 }
 
-/* 1: it is not what it was. 0, -EAGAIN, -ENOMEM */
+/* 1: it has changed. 0, -EAGAIN, -ENOMEM */
 static int check_child(struct interpreter *i, struct known_child *c)
 {
 	char *path;
@@ -377,7 +377,7 @@ static int check_child(struct interpreter *i, struct known_child *c)
 	return rc;
 }
 
-/* What leads from one module to another one: *path, valid until the next call. 0, -EAGAIN, -ENOMEM */
+/* The path from one module to another: *path, valid until the next call. 0, -EAGAIN, -ENOMEM */
 static int path_between(struct interpreter *i, uint64_t from, uint64_t to, const char **path)
 {
 	const uint32_t *at = xsp_u64map_get(&i->child_of, child_key(from, to));
@@ -394,7 +394,7 @@ static int path_between(struct interpreter *i, uint64_t from, uint64_t to, const
 		int rc = check_child(i, c);
 		if (rc < 0)
 			return rc;
-		/* it was read while the program ran: what is twice the same was there */
+		/* it was read while the program ran: two equal reads are true */
 		if (c->path != NULL && check_child(i, c) > 0)
 			i->unnamed = true;
 		if (xsp_u64map_set(&i->child_of, child_key(from, to), (uint32_t)i->child_count) <
@@ -411,8 +411,8 @@ static int path_between(struct interpreter *i, uint64_t from, uint64_t to, const
 }
 
 /*
- * As which attribute of the modules that are called around it the module is known: "layers.0", with a dot before it
- * for each module further out. 0: as none. 1, -ENOMEM
+ * The module's name as an attribute of the modules called around it: "layers.0", with a dot before it for each module
+ * further out. 0: none. 1, -ENOMEM
  */
 static int name_child(struct interpreter *i, const uint64_t *around, uint32_t count,
 		      uint64_t object, char *text, size_t size)
@@ -433,7 +433,7 @@ static int name_child(struct interpreter *i, const uint64_t *around, uint32_t co
 	return 0;
 }
 
-/* Each object is numbered among those of its class, as they are first called. 0; -ENOENT: there are too many */
+/* Numbers each object among those of its class, in the order of their first calls. 0; -ENOENT: too many */
 static int number_module(struct interpreter *i, const char *class, uint64_t object, uint32_t *n)
 {
 	const uint64_t of_class = hash_of(class), key = xsp_u64_mix(object) ^ of_class;
@@ -451,7 +451,7 @@ static int number_module(struct interpreter *i, const char *class, uint64_t obje
 		       : 0;
 }
 
-/* Its name in the modules around it, or "Linear_0": the class, and which of its objects. */
+/* Its name in the modules around it, or "Linear_0": the class, and the number of its object. */
 static int name_module(struct xsp_pythons *s, struct interpreter *i, const uint64_t *around,
 		       uint32_t count, uint64_t object, uint64_t *hash)
 {
@@ -470,7 +470,7 @@ static int name_module(struct xsp_pythons *s, struct interpreter *i, const uint6
 	return put_text(s, text, hash);
 }
 
-/* 1: it has no name, as it is no frame of Python. */
+/* 1: no name, as it is no frame of Python. */
 static int name_frame(struct xsp_pythons *s, struct interpreter *i,
 		      const struct xsp_python_frame *f, uint64_t *hash)
 {
@@ -491,8 +491,7 @@ static int name_frame(struct xsp_pythons *s, struct interpreter *i,
 
 /* ---- stacks ---- */
 
-/* The names of a stack's frames, 0 for those of which there is none. 0, -EIO: some could not be read, or what the
- * writer says. */
+/* The names of a stack's frames, 0 for those without. 0, -EIO: some could not be read, or the writer's value. */
 static int name_frames(struct xsp_pythons *s, struct interpreter *i,
 		       const struct xsp_python_frame *f, uint32_t count,
 		       uint64_t names[XSP_PYTHON_MAX])
@@ -511,7 +510,7 @@ static int name_frames(struct xsp_pythons *s, struct interpreter *i,
 	return result;
 }
 
-/* 0, -EIO: some frame could not be read, or what the writer says. */
+/* 0, -EIO: some frame could not be read, or the writer's value. */
 static int name_all(struct xsp_pythons *s, struct interpreter *i, const struct xsp_event_python *e,
 		    struct xsp_capture_python_frame frames[XSP_PYTHON_MAX], uint32_t *count)
 {
@@ -552,7 +551,7 @@ int xsp_pythons_see(void *ctx, const struct xsp_event_python *e)
 		xsp_recorder_gap(r, XSP_GAP_PYTHON_CODE, 1, "beyond the first million of them");
 		return 0;
 	}
-	/* of the program before an exec nothing can be read */
+	/* the program before an exec is gone: nothing is readable */
 	if (i != NULL && (i->python.mem < 0 || e->generation < i->since))
 		i = NULL;
 	int rc = name_all(s, i, e, frames, &stack.count);
@@ -584,7 +583,7 @@ static void drop_child(struct interpreter *i, uint32_t index)
 	*xsp_u64map_get(&i->child_of, child_key(c->from, c->to)) = index;
 }
 
-/* A module with another name is worth that all stacks come again; one that is gone is not. */
+/* A changed name is worth sending all stacks again; a module that is gone is not. */
 static void check_children(struct interpreter *i)
 {
 	const uint64_t now = xsp_now_ns();
@@ -617,7 +616,7 @@ static void check_some(struct xsp_pythons *s, struct interpreter *i)
 		if (now - i->codes[at].checked_ns < CHECKED_NS)
 			continue;
 		i->codes[at].checked_ns = now;
-		/* of a process that has just ended nothing can be read */
+		/* a process that has just ended is not readable */
 		if (xsp_python_code_is_there(&i->python, &i->codes[at].code) == 0)
 			drop(s, i, at);
 	}
@@ -625,7 +624,7 @@ static void check_some(struct xsp_pythons *s, struct interpreter *i)
 		publish(s, i);
 }
 
-/* By where it lies waits for it are told from others. 0, or what the writer says */
+/* Its position identifies waits for it. 0, or the writer's value */
 static int put_lock(struct xsp_pythons *s, struct interpreter *i)
 {
 	struct xsp_python_gil gil;

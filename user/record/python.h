@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * python.h - names for the Python frames in stacks. A code object means nothing once its process is gone, or
- * the object, so file, line and function of each frame go into the capture, once.
+ * python.h - names for the Python frames in stacks. A code object means nothing once its process or it is gone, so
+ * file, line and function of each frame go into the capture, once.
  */
 #ifndef XSP_RECORD_PYTHON_H
 #define XSP_RECORD_PYTHON_H
@@ -18,8 +18,8 @@ struct xsp_recorder;
 int xsp_pythons_new(struct xsp_recorder *r, struct xsp_pythons **out);
 void xsp_pythons_free(struct xsp_pythons *s); /* NULL is allowed */
 
-/* The process maps a file that has an interpreter: from now on its frames are read. Again is nothing. 0 or -ENOMEM;
- * what cannot be done is said. */
+/* The process maps a file with an interpreter: its frames are read from now on. Repeated calls do nothing. 0 or
+ * -ENOMEM; reports what it cannot do. */
 int xsp_pythons_found(struct xsp_pythons *s, pid_t pid, const struct xsp_python_runtime *runtime,
 		      const struct xsp_mapped_file *file);
 /* It has ended, or become another program. */
@@ -27,9 +27,9 @@ void xsp_pythons_forget(struct xsp_pythons *s, pid_t pid);
 
 /* xsp_drain_python_fn; ctx: the recorder. */
 int xsp_pythons_see(void *ctx, const struct xsp_event_python *e);
-/* Asks interpreters that have not begun, and whether code objects are still there: some each time. */
+/* Publishes interpreters that have begun meanwhile, and checks whether code objects still exist: some each time. */
 int xsp_pythons_turn(struct xsp_pythons *s);
-/* So many stacks the kernel side could not read, in all. */
+/* How many stacks the kernel side could not read, in all. */
 void xsp_pythons_count_torn(struct xsp_pythons *s, uint64_t torn);
 int xsp_pythons_put_info(struct xsp_pythons *s);
 

@@ -14,7 +14,7 @@ static size_t page(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Not a planner's, which is forked later. */
+/* Not for a planner, which is forked later. */
 static void *map_alone(int fd, size_t size, int protection, off_t offset)
 {
 	void *map = mmap(NULL, size, protection, MAP_SHARED, fd, offset);
@@ -61,7 +61,7 @@ int xsp_ring_consume(struct xsp_ring_buffer *r, int (*on_event)(void *ctx, void 
 	uint64_t at = begin;
 	int rc = 0;
 
-	/* what comes meanwhile, too, but no more than a ringful: who writes as fast as it is read would keep us here */
+	/* also what comes meanwhile, but no more than a ringful: a writer as fast as us would keep us here */
 	while (rc == 0 && at - begin < r->size) {
 		if (at >= __atomic_load_n(r->producer, __ATOMIC_ACQUIRE))
 			break;

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sideband.h - what happens to the watched processes beside their events: libraries mapped, exec,
- * fork, threads, exit, renaming.
- *
- * The kernel tells: one perf "dummy" software event a CPU, which counts nothing and only carries
- * the side records of perf_event_open(2), so a target pays for no stop and no probe. Where the
- * kernel refuses it, /proc is polled every 100 ms instead; that costs the target nothing either,
- * but sees only what still holds when it looks.
+ * sideband.h - what happens to the watched processes beside their events: libraries mapped, exec, fork, threads, exit,
+ * renaming. One perf "dummy" software event a CPU counts nothing and only carries the side records of
+ * perf_event_open(2), so a target pays for no stop and no probe. If the kernel refuses it, /proc is polled every 100 ms
+ * instead. That costs the target nothing either, but misses what comes and goes between two looks.
  */
 #ifndef XSP_RECORD_SIDEBAND_H
 #define XSP_RECORD_SIDEBAND_H
@@ -23,7 +20,7 @@ struct xsp_sideband;
 
 enum xsp_sideband_mode {
 	XSP_SIDEBAND_PERF, /* records of the kernel, complete unless LOST says otherwise */
-	XSP_SIDEBAND_POLL, /* /proc: no thread starts or ends, no short-lived children */
+	XSP_SIDEBAND_POLL, /* /proc: no threads' starts or ends, no short-lived children */
 };
 
 enum xsp_sideband_kind {
@@ -32,27 +29,28 @@ enum xsp_sideband_kind {
 	XSP_SIDEBAND_RENAME, /* a thread renamed itself; text: its comm */
 	XSP_SIDEBAND_FORK, /* a process (pid != parent_pid) or a thread (equal) was born */
 	XSP_SIDEBAND_EXIT, /* a thread ended; the process with its last one */
-	XSP_SIDEBAND_LOST, /* the kernel dropped `lost` records, of whatever process: look at
-			      * /proc again. pid and tid are 0 */
+	/* the kernel dropped `lost` records, of any process: look at /proc again. pid and tid are 0 */
+	XSP_SIDEBAND_LOST,
 	XSP_SIDEBAND_KINDS,
 };
 
 /* Ids are those of the pid namespace that xsptrace lives in. */
 struct xsp_sideband_record {
 	enum xsp_sideband_kind kind;
-	uint64_t time_ns; /* CLOCK_MONOTONIC; POLL: when it was noticed */
+	uint64_t time_ns; /* CLOCK_MONOTONIC; POLL: when we noticed */
 	pid_t pid, tid;
 	pid_t parent_pid; /* FORK */
 	uint64_t start, length, offset; /* MMAP: addresses; offset in the file, bytes */
 	uint64_t dev, inode; /* MMAP: as /proc/PID/maps shows them, makedev(3) */
-	const char *text; /* MMAP: path as the target sees it, may end in " (deleted)"; EXEC,
-			   * RENAME: comm. Raw bytes. Valid during the call; NULL otherwise */
+	/* MMAP: path as the target sees it, may end in " (deleted)"; EXEC, RENAME: comm. Raw bytes. Valid during the
+	 * call; otherwise NULL */
+	const char *text;
 	uint64_t lost;
 };
 
 struct xsp_sideband_options {
-	const struct xsp_opener *opener; /* borrowed; NULL: we open by ourselves */
-	const int *events; /* of broker/side_events.h; taken over. NULL: opened by us */
+	const struct xsp_opener *opener; /* borrowed; NULL: opens by itself */
+	const int *events; /* of broker/side_events.h, owned. NULL: opens its own */
 	size_t event_count;
 	bool follow; /* watch the children of watched processes too */
 	bool force_poll; /* do not try perf (tests) */
@@ -60,8 +58,8 @@ struct xsp_sideband_options {
 };
 
 /*
- * Begins to listen (nothing is watched yet). Falls back to polling by itself; `err` is only set,
- * and a negative errno only returned, when not even that works (-ENOMEM). options may be NULL.
+ * Begins to listen; nothing is watched yet. Falls back to polling. Sets `err` and returns a negative errno (-ENOMEM)
+ * only if that fails, too. options may be NULL.
  */
 int xsp_sideband_new(const struct xsp_sideband_options *options, struct xsp_sideband **out,
 		     struct xsp_error *err);
@@ -71,24 +69,22 @@ enum xsp_sideband_mode xsp_sideband_mode(const struct xsp_sideband *s);
 const char *xsp_sideband_reason(const struct xsp_sideband *s);
 
 /*
- * Watches a process. Look at its maps after this call, not before: then nothing falls between.
- * Watching twice is no error. -ENOMEM. A watched process is forgotten by itself when it has ended,
- * behind its last EXIT.
+ * Watches a process. Look at its maps after this call, not before: then nothing falls between. Watching twice is no
+ * error. -ENOMEM. It ends by itself after the process's last EXIT.
  */
 int xsp_sideband_watch(struct xsp_sideband *s, pid_t pid);
 void xsp_sideband_unwatch(struct xsp_sideband *s, pid_t pid);
 bool xsp_sideband_watches(const struct xsp_sideband *s, pid_t pid);
 
 #define XSP_SIDEBAND_ALL UINT64_MAX
-/* A record is visible a little later than its time says. Waiting so long before it is handed on lets those of other
- * CPUs come that belong before it. */
+/* A record becomes visible a little later than its time says. Waiting so long lets earlier records of other CPUs
+ * come. */
 #define XSP_SIDEBAND_KEPT_NS 1000000U
 /*
- * Hands over what has come since the last call, in order of time over all CPUs. Call about every
- * 20 ms; there is no thread inside. Records younger than `until_ns` are kept for the next call;
- * 0: than XSP_SIDEBAND_KEPT_NS, which is what keeps the order right; XSP_SIDEBAND_ALL at the end.
- * The callback may watch and unwatch. It returns 0 or a negative errno, which ends the call (the
- * record counts as delivered). Returns the number of records delivered or that errno.
+ * Hands over what has come since the last call, in order of time over all CPUs. Call it about every 20 ms; there is no
+ * thread inside. Keeps records younger than `until_ns` for the next call; 0: than XSP_SIDEBAND_KEPT_NS, which keeps the
+ * order right; XSP_SIDEBAND_ALL at the end. The callback may watch and unwatch. It returns 0 or a negative errno, which
+ * ends the call (the record counts as delivered). Returns the number of delivered records or that errno.
  */
 long xsp_sideband_drain(struct xsp_sideband *s, uint64_t until_ns,
 			int (*record)(void *ctx, const struct xsp_sideband_record *r), void *ctx);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sideband_look.c - what /proc tells of a process, and what of it is new. */
+/* sideband_look.c - what /proc shows of a process, and what of it is new. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>

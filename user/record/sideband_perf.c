@@ -25,7 +25,7 @@
 
 /* ---- opening ---- */
 
-/* Takes the descriptor over. */
+/* Owns the descriptor. */
 static int add_ring(struct xsp_sideband *s, int fd)
 {
 	long page = sysconf(_SC_PAGESIZE);
@@ -108,7 +108,7 @@ void xsp_sideband_perf_close(struct xsp_sideband *s)
 
 /* ---- records ---- */
 
-/* The part of a record that is not the header and not the sample id. */
+/* A record without its header and sample id. */
 struct body {
 	const uint8_t *data;
 	size_t size;
@@ -201,7 +201,7 @@ static bool parse_lost(const struct body *b, struct xsp_sideband_record *r)
 	r->kind = XSP_SIDEBAND_LOST;
 	if (b->size < 16)
 		return false;
-	memcpy(&r->lost, b->data + 8, 8); /* behind the event's id */
+	memcpy(&r->lost, b->data + 8, 8); /* after the event's id */
 	return true;
 }
 
@@ -240,7 +240,7 @@ static bool peek(const struct xsp_ring *r, struct perf_event_header *h, uint64_t
 		return false;
 	copy_out(r, tail, h, sizeof(*h));
 	if (h->size < sizeof(*h) + 16 || h->size > left) {
-		/* cannot be, unless the kernel broke its contract: skip all there is */
+		/* impossible, unless the kernel is broken: skips everything */
 		__atomic_store_n(&control(r)->data_tail, r->head, __ATOMIC_RELEASE);
 		return false;
 	}
@@ -248,7 +248,7 @@ static bool peek(const struct xsp_ring *r, struct perf_event_header *h, uint64_t
 	return true;
 }
 
-/* The ring whose next record is the oldest, if that is not younger than until_ns. */
+/* The ring with the oldest next record, unless that is younger than until_ns. */
 static struct xsp_ring *oldest(const struct xsp_sideband *s, uint64_t until_ns,
 			       struct perf_event_header *header, uint64_t *time_ns)
 {
@@ -290,7 +290,7 @@ static bool read_record(struct xsp_sideband *s, struct xsp_ring *ring,
 	       (r->kind == XSP_SIDEBAND_FORK && xsp_sideband_watches(s, r->parent_pid));
 }
 
-/* Keeps the watched set up to date around a record that is handed on. */
+/* Keeps the watched set up to date while it hands on a record. */
 static int deliver(struct xsp_sideband *s, const struct xsp_sideband_record *r,
 		   xsp_sideband_callback record, void *ctx)
 {
@@ -308,7 +308,7 @@ static int deliver(struct xsp_sideband *s, const struct xsp_sideband_record *r,
 	return ret;
 }
 
-/* Forgets the processes whose last thread has ended, so that a reused pid is not watched. */
+/* Drops processes whose last thread has ended, so that a reused pid is not watched. */
 static void forget_ended(struct xsp_sideband *s)
 {
 	for (size_t i = s->watch_count; i > 0; i--) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sideband_poll.c - the same news from /proc, for kernels that refuse perf events. */
+/* sideband_poll.c - the same from /proc, for kernels that refuse perf events. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ static int poll_one(struct xsp_sideband *s, pid_t pid, struct xsp_look *l)
 
 	if (w == NULL)
 		return 0;
-	struct xsp_watch before = *w; /* takes over the arrays */
+	struct xsp_watch before = *w; /* has the arrays meanwhile */
 	*w = (struct xsp_watch){.pid = pid};
 	/* cppcheck-suppress autoVariables ; taken back below */
 	l->before = &before;
@@ -28,7 +28,7 @@ static int poll_one(struct xsp_sideband *s, pid_t pid, struct xsp_look *l)
 		ret = xsp_sideband_deliver(l, &r);
 		xsp_sideband_unwatch(s, pid);
 	}
-	/* children come into the set behind the report, with what they have mapped by then */
+	/* children enter the set after the report, with all mappings they have by then */
 	for (size_t i = 0; ret == 0 && s->options.follow && i < l->now.child_count; i++)
 		ret = xsp_sideband_watch(s, l->now.children[i]);
 	w = xsp_sideband_find(s, pid);

@@ -14,9 +14,9 @@ struct xsp_seen_map {
 
 struct xsp_watch {
 	pid_t pid;
-	bool main_ended; /* PERF: its main thread has; the process may live on without, or be
-			  * in the middle of an exec by another thread */
-	/* POLL only: what it looked like the last time */
+	/* PERF: its main thread has ended; the process may live on without it, or be in an exec by another thread */
+	bool main_ended;
+	/* POLL only: the process at the last look */
 	struct xsp_seen_map *maps;
 	size_t map_count;
 	pid_t *children;
@@ -46,23 +46,23 @@ struct xsp_sideband {
 };
 
 /* sideband_look.c */
-/* What one look at a process needs to tell its news. */
+/* What a look at a process needs to report its changes. */
 struct xsp_look {
 	const struct xsp_opener *opener;
-	const struct xsp_watch *before; /* NULL: a baseline, nothing is told */
+	const struct xsp_watch *before; /* NULL: a baseline, without reports */
 	struct xsp_watch now;
 	bool is_exec;
 	uint64_t time_ns;
 	xsp_sideband_callback record;
 	void *ctx;
 	long delivered;
-	int stopped; /* what the callback returned, if not 0 */
+	int stopped; /* the callback's value, if not 0 */
 };
-/* All of it: 0, what the callback returned, or a negative errno (-ESRCH: it has ended). */
+/* A whole look: 0, the callback's value, or a negative errno (-ESRCH: it has ended). */
 int xsp_sideband_look(struct xsp_look *l);
-/* Hands a record over; what the callback returned. */
+/* Hands a record over; the callback's value. */
 int xsp_sideband_deliver(struct xsp_look *l, struct xsp_sideband_record *r);
-/* Remembers what the process looks like now. */
+/* Remembers the present state of the process. */
 int xsp_sideband_baseline(const struct xsp_sideband *s, struct xsp_watch *w);
 void xsp_sideband_forget_look(struct xsp_watch *w);
 

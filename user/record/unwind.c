@@ -18,15 +18,15 @@ struct xsp_unwinder {
 	} out;
 };
 
-/* What the kernel side has copied. */
+/* The kernel side's copy of a stack. */
 struct copy {
 	uint64_t from;
 	const uint8_t *bytes;
 	size_t size;
-	bool *beyond; /* set when what is wanted lies further out */
+	bool *beyond; /* set if a read lies further out */
 };
 
-/* An event's sections, and where they begin; 0: it is of another kind. */
+/* An event's sections, and their offset; 0: another kind of event. */
 struct parts {
 	size_t begin;
 	const struct xsp_section *kernel, *words, *python, *stack, *copy; /* NULL: there is none */
@@ -110,7 +110,7 @@ static int up(const struct xsp_unwinder *u, pid_t pid, const struct copy *c, str
 struct stack {
 	uint64_t *words;
 	size_t count;
-	uint64_t above; /* where the last one's caller goes on: its stack pointer */
+	uint64_t above; /* the stack pointer of the last frame's caller */
 	bool more; /* further out than the copy reaches */
 };
 
@@ -126,8 +126,7 @@ static bool push(struct stack *s, uint64_t address, uint64_t above)
 	return true;
 }
 
-/* What a handler of a signal returns to was never called, and is no function of anybody's: the one that was interrupted
- * stands in its place. */
+/* A signal handler returns to code that nobody called and that is no function: the interrupted frame replaces it. */
 static bool push_caller(struct stack *s, const struct xsp_walk *w)
 {
 	if (w->interrupted && s->count > 0 && XSP_FRAME_WORDS(s->words[s->count - 1]) > 0)
@@ -136,13 +135,13 @@ static bool push_caller(struct stack *s, const struct xsp_walk *w)
 		    w->values[XSP_WALK_RSP]);
 }
 
-/* What a section holds, words of 64 bits. */
+/* Its length in words of 64 bits. */
 static size_t words_of(const struct xsp_section *s)
 {
 	return s != NULL ? (s->size - sizeof(*s)) / 8 : 0;
 }
 
-/* Where the thread stood: of a wait its stack begins with it. */
+/* Where the thread was: the first frame of a wait's stack. */
 static uint64_t stood_at(const struct xsp_event *e, const struct parts *p)
 {
 	switch (e->kind) {
@@ -155,7 +154,7 @@ static uint64_t stood_at(const struct xsp_event *e, const struct parts *p)
 	}
 }
 
-/* Is that a frame of the stack, too? What calls malloc() is, once that has returned. */
+/* Is that a frame of the stack, too? malloc()'s caller is one, once malloc() has returned. */
 static bool is_frame(const struct xsp_event *e, const struct parts *p)
 {
 	return e->kind == XSP_EVENT_WAIT ||
@@ -183,8 +182,8 @@ static void start(const struct xsp_event *e, const struct parts *p, struct xsp_w
 	}
 }
 
-/* Callers that lie beyond the copy: those that the kernel side found, by frame pointers, from stack pointer `above` on.
- * Are there any? */
+/* Callers beyond the copy, from stack pointer `above` on: the kernel side found them by frame pointers. Are there
+ * any? */
 static bool push_rest(struct stack *s, uint64_t above, const struct xsp_section *found)
 {
 	const uint64_t *words = (const void *)(found + 1);

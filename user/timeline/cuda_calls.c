@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cuda_calls.c - which spans are calls of CUDA's API, and what of the program is around them. */
+/* cuda_calls.c - which spans are CUDA calls, and which operator and range are around them. */
 #include "timeline/timeline_private.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ static bool is_users(const struct xsp_timeline *t, const struct open_span *s)
 	       (own == NULL || own->value == XSP_RECORD_SCOPE_USER);
 }
 
-/* An operator, or a function that was traced; of a trace that was read there are also Python's. */
+/* An operator, or a traced function; an imported trace also has Python's. */
 static bool is_operator(const struct xsp_timeline *t, const struct open_span *s)
 {
 	const struct xsp_capture_probe *p = &t->probes[s->probe];

@@ -14,7 +14,7 @@ struct xsp_details {
 	uint64_t data[]; /* sections are aligned to 8 */
 };
 
-/* A span gets a handful of events with sections; notes of a long one do not grow without end. */
+/* A span gets a handful of events with sections. Notes of a long one are bounded. */
 #define DETAILS_MAX ((size_t)1 << 20)
 
 struct ended {
@@ -35,7 +35,7 @@ bool xsp_event_ends(const struct xsp_event *e, uint64_t *begin_ns, uint32_t *tid
 	return true;
 }
 
-/* Bytes of the event before the sections that are of interest to who sees the span. */
+/* Bytes of the event before the sections that readers of the span need. */
 static size_t before_sections(const struct xsp_event *e)
 {
 	uint64_t begin_ns;
@@ -44,7 +44,7 @@ static size_t before_sections(const struct xsp_event *e)
 	return xsp_event_ends(e, &begin_ns, &tid) ? sizeof(struct ended) : xsp_event_fixed_part(e);
 }
 
-/* How many bytes of whole sections stand there. */
+/* How many bytes of whole sections there are. */
 static size_t well_formed(const uint8_t *data, size_t size)
 {
 	size_t at = 0;

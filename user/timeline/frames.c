@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * frames.c - stacks: the functions between a span and the one around it, those of Python before the native
- * ones: which of them called which is not known.
- *
- * Paths are kept by row, and made anew only as far as the row has changed.
+ * frames.c - stacks: the functions between a span and the one around it, those of Python before the native ones, as
+ * nobody knows which called which. Each row keeps its path; a change renews only what follows it.
  */
 #include "timeline/timeline_private.h"
 
@@ -49,11 +47,10 @@ size_t xsp_kernel_functions(const struct xsp_timeline *t, const struct xsp_detai
 }
 
 /*
- * How many frames of `s`, from the innermost on, lie between it and the span around it: the return
- * addresses that stand below that one's entry stack pointer. The outermost of them returns into the function
- * around, which is there as a span: certainly if the next one stands at that stack pointer, as the function's own;
- * else its name tells. Where no frame pointer is kept some are missing; what is no return address ends the
- * stack.
+ * How many frames of `s`, from the innermost on, lie between it and the span around it: the return addresses below that
+ * one's entry stack pointer. The outermost of them returns into the function around, which is a span already. That is
+ * certain if the next one is at that stack pointer, as the function's own; otherwise its name decides. Without frame
+ * pointers some are missing; what is no return address ends the stack.
  */
 size_t xsp_frames_between(const struct xsp_timeline *t, uint32_t pid, const struct open_span *s,
 			  const struct open_span *around)

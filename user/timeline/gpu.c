@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gpu.c - batches of the agent's records: taken apart, accounted for, swept when they are old. */
+/* gpu.c - batches of the agent's records: unpacks and counts them, and drops what is too old. */
 #include "timeline/gpu_private.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static int process_of(struct xsp_gpu *g, uint32_t pid, struct gpu_process **out)
 	return 0;
 }
 
-/* What the agent handed over in the window and the capture does not have. */
+/* The records that the agent handed over in the window and the capture lacks. */
 static void close_window(struct xsp_gpu *g, struct gpu_process *p)
 {
 	uint64_t handed = p->window_end - p->window_first;
@@ -147,7 +147,7 @@ static int on_batch(struct xsp_timeline *t, const struct xsp_event *event)
 	rc = process_of(g, event->tgid, &p);
 	if (rc < 0)
 		return rc == -E2BIG ? 0 : rc;
-	/* names first: a batch may refer to what it tells only later */
+	/* names first: a batch may use a name before its record */
 	while (rc == 0 && (record = xsp_gpu_record_next(e + 1, e->bytes, &at)) != NULL)
 		if (record->type == XSP_GPU_NAME || record->type == XSP_GPU_CONTEXT)
 			rc = on_record(g, p, record);
@@ -191,7 +191,7 @@ static int end(struct xsp_timeline *t)
 		rc = xsp_gpu_sweep_activities(g, true);
 	for (size_t i = 0; i < g->process_count; i++)
 		close_window(g, &g->processes[i]);
-	/* the kernel's own count knows of the last batches too, behind which none came */
+	/* the kernel's own count includes the last batches */
 	const char *lost = xsp_capture_info(g->t->reader, "gpu records lost");
 	uint64_t agent_lost = lost != NULL ? strtoull(lost, NULL, 10) : 0;
 	g->counts.lost = xsp_max_u64(g->counts.lost, agent_lost);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gpu_calls.c - calls of CUDA's API: the probes' spans and CUPTI's records of them, brought together
- * by thread and time. The record of a call lies inside its span; a runtime call encloses driver calls.
+ * gpu_calls.c - CUDA calls: joins the probes' spans and CUPTI's records of them, by thread and time. The record of a
+ * call lies inside its span; a runtime call encloses driver calls.
  */
 #include "timeline/gpu_private.h"
 
@@ -45,7 +45,7 @@ static int root_tid(struct xsp_gpu *g, uint32_t pid, uint32_t ns_tid, uint32_t *
 		return 0;
 	}
 	if (!xsp_threads_by_ns(g->t, pid, ns_tid, out)) {
-		*out = ns_tid; /* perhaps it is seen later; never kept */
+		*out = ns_tid; /* it may appear later; never stored */
 		return 0;
 	}
 	return xsp_u64map_set(&g->tids, xsp_gpu_key(pid, ns_tid), *out);
@@ -116,7 +116,7 @@ static double alike(const struct xsp_span *s, const struct api_record *r)
 	return from > to ? 0 : (double)(to - from + 1) / (double)(last - first + 1);
 }
 
-/* How far behind the record's end is looked; calls that close so late enclose it. */
+/* How far after the record's end to look; calls that end so late enclose it. */
 #define CANDIDATES 64
 
 /* The span of the record's call; *inside: another one that it encloses, or NULL. */
@@ -143,7 +143,7 @@ static struct held *find_span(struct gpu_thread *th, const struct api_record *r,
 	return best;
 }
 
-/* The outermost call around it, if there is one and it has closed; else NULL. */
+/* The outermost call around it, if there is one and it has ended; otherwise NULL. */
 static const struct held *outermost(const struct gpu_thread *th, const struct held *h)
 {
 	const struct held *end = th->held + th->held_count;
@@ -154,10 +154,10 @@ static const struct held *outermost(const struct gpu_thread *th, const struct he
 	return NULL;
 }
 
-/* The record of the call around a driver call comes behind that call's own; so many records later it is waited for no more. */
+/* The record of the call around a driver call comes after the driver call's own. Waits for so many records at most. */
 #define AROUND_WITHIN 8U
 
-/* Whose correlation id a call has that lies in another one. */
+/* Whose correlation id a call inside another one has. */
 enum whose_id { ID_ITS_OWN, ID_OF_THE_CALL_AROUND, ID_NOT_KNOWN };
 
 static bool encloses(uint64_t start_ns, uint64_t end_ns, const struct api_record *r)
@@ -165,8 +165,8 @@ static bool encloses(uint64_t start_ns, uint64_t end_ns, const struct api_record
 	return start_ns <= r->start_ns && r->end_ns <= end_ns;
 }
 
-/* CUPTI gives a driver call the id of the runtime call around it. Others, and those of a trace that was read, have their own.
- * `next`: the first record behind this one. */
+/* CUPTI gives a driver call the id of the runtime call around it. Others, and calls of imported traces, have their own.
+ * `next`: the record after this one. */
 static enum whose_id whose_id(const struct xsp_gpu *g, const struct gpu_thread *th,
 			      const struct held *h, const struct api_record *r, size_t next)
 {
@@ -227,7 +227,7 @@ static int without_span(struct xsp_gpu *g, const struct gpu_thread *th, const st
 	return xsp_notify_call(g->t, &call);
 }
 
-/* `next`: the first record behind it. */
+/* `next`: the record after it. */
 static int match_record(struct xsp_gpu *g, struct gpu_thread *th, const struct api_record *r,
 			size_t next)
 {
@@ -254,7 +254,7 @@ static int match_record(struct xsp_gpu *g, struct gpu_thread *th, const struct a
 				      .op_name = s->op_name,
 				      .user_name = s->user_name};
 		measure_clock(g, s, r);
-		/* whoever is told of the call takes one that lies in no other for the only one of its id */
+		/* readers of the call take one inside no other for the only one with its id */
 		if (s->outer_ns != 0 && whose_id(g, th, h, r, next) == ID_ITS_OWN)
 			h->span.outer_ns = 0;
 		rc = finish_held(g, h, r);
@@ -264,7 +264,7 @@ static int match_record(struct xsp_gpu *g, struct gpu_thread *th, const struct a
 	return xsp_gpu_call_known(g, &found);
 }
 
-/* May the record of the call around it still come, and tell whose id this is? */
+/* May the record of the call around it still come, and settle whose id this is? */
 static bool waits_for_call_around(const struct xsp_gpu *g, struct gpu_thread *th,
 				  const struct api_record *r, size_t next)
 {
@@ -276,7 +276,7 @@ static bool waits_for_call_around(const struct xsp_gpu *g, struct gpu_thread *th
 	return h != NULL && h->span.outer_ns != 0 && whose_id(g, th, h, r, next) == ID_NOT_KNOWN;
 }
 
-/* `next`: the first record behind it. */
+/* `next`: the record after it. */
 static bool is_due(const struct xsp_gpu *g, struct gpu_thread *th, const struct api_record *r,
 		   size_t next)
 {
@@ -285,7 +285,7 @@ static bool is_due(const struct xsp_gpu *g, struct gpu_thread *th, const struct 
 	       (th->closed_ns >= r->end_ns && !waits_for_call_around(g, th, r, next));
 }
 
-/* Those whose span must have been seen by now, or all. */
+/* Those whose span must have ended by now, or all. */
 static int match_records(struct xsp_gpu *g, struct gpu_thread *th, bool all)
 {
 	size_t kept = 0;

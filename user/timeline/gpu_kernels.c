@@ -11,10 +11,11 @@
 #define MAX_HANDLES (1U << 20)
 
 struct xsp_kernels {
-	struct xsp_u64map name_of; /* process and handle → name id; that of a host function → too */
+	/* process and handle → name id, also for a host function's handle */
+	struct xsp_u64map name_of;
 	struct xsp_u64map last_of; /* thread → index in last */
 	struct last {
-		uint64_t function, start_ns; /* the driver's launch that ended last */
+		uint64_t function, start_ns; /* the driver's last launch to end */
 	} * last;
 	size_t count, capacity;
 };
@@ -59,7 +60,7 @@ static int last_of(struct xsp_kernels *k, const struct xsp_span *span, struct la
 	return *out != NULL ? 0 : -ENOMEM;
 }
 
-/* A runtime launch names a host function, the driver launch inside it the handle of the same. */
+/* A runtime launch has a host function, the driver launch inside it the handle of the same kernel. */
 static int learn_from_launch(struct xsp_timeline *t, const struct xsp_cuda_entry *e,
 			     const struct xsp_span *span, uint64_t function)
 {
@@ -80,7 +81,7 @@ static int learn_from_launch(struct xsp_timeline *t, const struct xsp_cuda_entry
 	return rc;
 }
 
-/* The handle that the call gave out. */
+/* The handle that the call returned. */
 static bool written(const struct xsp_span *span, uint64_t *out)
 {
 	const struct xsp_section *s = xsp_details_find(span->details, XSP_SECTION_WRITTEN, NULL);
@@ -95,7 +96,7 @@ static bool written(const struct xsp_span *span, uint64_t *out)
 	return (uint32_t)result == 0;
 }
 
-/* Handles of an unloaded module may come again for other kernels. */
+/* Other kernels may get the handles of an unloaded module. */
 static void forget_handles(struct xsp_kernels *k)
 {
 	xsp_u64map_free(&k->name_of);
@@ -119,7 +120,7 @@ static int learn_from_module(struct xsp_timeline *t, const struct xsp_span *span
 	return 0;
 }
 
-/* Before the sinks: they ask for the names of what a call launched. */
+/* Before the sinks: they ask for the names of launched kernels. */
 static int on_call(struct xsp_timeline *t, const struct row *row, struct xsp_span *span)
 {
 	const struct xsp_cuda_entry *e = xsp_timeline_cuda(t, span->probe);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gpu_kernels.h - names of kernels without CUPTI: of host functions by their symbols, of handles by the
- * calls that gave them out. What no call has told stays without a name.
+ * gpu_kernels.h - names of kernels without CUPTI: host functions by their symbols, handles by the calls that returned
+ * them. Others have no name.
  */
 #ifndef XSP_TIMELINE_GPU_KERNELS_H
 #define XSP_TIMELINE_GPU_KERNELS_H
@@ -12,7 +12,7 @@
 
 struct xsp_timeline;
 
-/* The kernel that a launch of process `pid` names by `function`; NULL: not known. */
+/* The kernel behind `function` in a launch of process `pid`; NULL: not known. */
 const char *xsp_timeline_kernel(const struct xsp_timeline *t, uint32_t pid, uint64_t function);
 
 #endif

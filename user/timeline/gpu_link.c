@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gpu_link.c - activities, joined to their calls by correlation id, and the ranges that they make on
- * the GPU's streams. Either side may come first; a graph's launch has many activities.
+ * gpu_link.c - joins activities to their calls by correlation id, and makes the ranges on the GPU's streams. Either
+ * side may come first; a graph's launch has many activities.
  */
 #include "timeline/gpu_private.h"
 
@@ -31,7 +31,7 @@ static void pool_begin(struct pool *p)
 	p->free = p->oldest = p->youngest = XSP_NOWHERE;
 }
 
-/* Takes an element at the young end; the array has room for one more. */
+/* Takes an element for the young end; the array has room for one more. */
 static uint32_t pool_allocate(struct xsp_gpu *g, struct pool *p, next_fn next)
 {
 	uint32_t i = p->free;
@@ -62,11 +62,11 @@ static void pool_drop_oldest(struct xsp_gpu *g, struct pool *p, next_fn next)
 	p->used--;
 }
 
-/* ---- what activities have in common ---- */
+/* ---- what activities share ---- */
 
-/* Where a record's fields stand. */
+/* Offsets of a record's fields. */
 static const struct shape {
-	uint16_t size, start, device, stream; /* offsets; 0: has none */
+	uint16_t size, start, device, stream; /* 0: none */
 } shapes[XSP_GPU_KINDS] = {
 	[XSP_GPU_IS_KERNEL] = {sizeof(struct xsp_gpu_kernel),
 			       offsetof(struct xsp_gpu_kernel, start_ns),
@@ -136,8 +136,7 @@ static void place(const struct xsp_gpu *g, const struct waiting *w, struct xsp_g
 	}
 	if (w->kind == XSP_GPU_IS_EVENT)
 		a->start_ns = a->end_ns = r->event.device_ns;
-	if (a->start_ns > INT64_MAX ||
-	    a->end_ns > INT64_MAX) /* no clock says so: as of what was not timed */
+	if (a->start_ns > INT64_MAX || a->end_ns > INT64_MAX) /* no clock shows that: not timed */
 		a->start_ns = a->end_ns = 0;
 	if (a->end_ns < a->start_ns)
 		a->end_ns = a->start_ns;
@@ -154,7 +153,7 @@ static int hand_on(struct xsp_gpu *g, const struct xsp_gpu_activity *a)
 	return rc;
 }
 
-/* Ids of arrows are correlation ids, as in Kineto; further processes have theirs above 2^32. */
+/* Arrows have correlation ids, as in Kineto; those of further processes are above 2^32. */
 static uint64_t arrow_id(const struct xsp_gpu *g, uint32_t pid, uint32_t correlation)
 {
 	size_t i = 0;
@@ -213,7 +212,7 @@ static int widen_range(struct xsp_gpu *g, const struct call *c, const struct xsp
 		r->touched_ns = g->now;
 		return 0;
 	}
-	if (g->range_count >= XSP_MAX_USER_RANGES) { /* some may be written in two pieces then */
+	if (g->range_count >= XSP_MAX_USER_RANGES) { /* some ranges may come in two pieces then */
 		int rc = sweep_ranges(g, XSP_RANGE_NS / 10);
 		if (rc == 0 && g->range_count >= XSP_MAX_USER_RANGES)
 			rc = sweep_ranges(g, 0);
@@ -236,7 +235,7 @@ static int widen_range(struct xsp_gpu *g, const struct call *c, const struct xsp
 	return 0;
 }
 
-/* Hands on those to which nothing came for `age` ns (0: all); the map is made anew. */
+/* Hands on those without news for `age` ns (0: all) and renews the map. */
 static int sweep_ranges(struct xsp_gpu *g, uint64_t age)
 {
 	size_t kept = 0;
@@ -267,8 +266,7 @@ static int sweep_ranges(struct xsp_gpu *g, uint64_t age)
 
 /* ---- joining ---- */
 
-/* A call that is not told lends its activity nothing; where threads or names are chosen, they are those of
- * calls. */
+/* A dropped call gives its activity nothing. Chosen threads or names are those of calls. */
 static void join(const struct xsp_gpu *g, struct call *c, struct xsp_gpu_activity *a)
 {
 	a->left_out = (c->left_out & (XSP_LEFT_OUT_THREAD | XSP_LEFT_OUT_NAME)) != 0;
@@ -343,7 +341,7 @@ static void forget_oldest_call(struct xsp_gpu *g)
 	pool_drop_oldest(g, &g->call_pool, next_call);
 }
 
-/* The call of the id, made if need be (then not known). */
+/* The call with the id, made if needed (then not known yet). */
 static int call_at(struct xsp_gpu *g, uint32_t pid, uint32_t correlation, struct call **out)
 {
 	const uint32_t *at = xsp_u64map_get(&g->call_of, xsp_gpu_key(pid, correlation));
@@ -396,8 +394,8 @@ int xsp_gpu_call_known(struct xsp_gpu *g, const struct call *found)
 
 	if (rc < 0)
 		return rc;
-	/* a runtime call and the driver call inside it may share an id: the outer one has the arrow,
-	 * unless that has been drawn */
+	/* a runtime call and the driver call inside it may share an id: the outer one has the arrow, unless it exists
+	 * already */
 	if (!c->known || (!c->arrow && found->end_ns - found->start_ns > c->end_ns - c->start_ns)) {
 		c->tid = found->tid;
 		c->row = found->row;
@@ -429,7 +427,7 @@ static void remove_from_list(struct xsp_gpu *g, struct call *c, uint32_t which)
 		*at = g->waiting[which].next;
 }
 
-/* The oldest one waits no longer. */
+/* The oldest one stops waiting. */
 static int drop_oldest_waiting(struct xsp_gpu *g)
 {
 	uint32_t i = g->waiting_pool.oldest;
@@ -486,7 +484,7 @@ int xsp_gpu_activity_record(struct xsp_gpu *g, uint32_t pid, const struct xsp_gp
 
 /* ---- ages ---- */
 
-/* Waiting ones whose time is over go on as they are. */
+/* Those whose time is over go on as they are. */
 static int sweep_call(struct xsp_gpu *g, struct call *c, bool all)
 {
 	uint32_t i = c->waiting, kept = XSP_NOWHERE;

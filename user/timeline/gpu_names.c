@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gpu_names.c - what the agent tells once and refers to later: names, devices, contexts. */
+/* gpu_names.c - names, devices and contexts, which the agent sends once and refers to later. */
 #include "timeline/gpu_private.h"
 
 #include <errno.h>

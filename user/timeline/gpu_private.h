@@ -8,14 +8,13 @@
 #include "timeline/gpu.h"
 #include "timeline/timeline_private.h"
 
-/* Ages are in time of the recording. A call waits so long for its record: the agent flushes once a
- * second. */
+/* Ages are in the recording's time. A call waits so long for its record: the agent flushes once a second. */
 #define XSP_HELD_NS (10 * 1000000000ULL)
-/* A matched call stays so long on its thread, for calls around it that have no span. */
+/* A matched call stays so long on its thread, for calls around it without spans. */
 #define XSP_DONE_NS (1 * 1000000000ULL)
 /* A record of a call waits so long for its span's exit: rings are written a second apart at most. */
 #define XSP_RECORD_NS (3 * 1000000000ULL)
-/* Activities wait so long for their call or name; calls stay so long for their activities. */
+/* Activities wait so long for their call or name; calls so long for their activities. */
 #define XSP_WAIT_NS (10 * 1000000000ULL)
 #define XSP_CALL_NS (60 * 1000000000ULL)
 #define XSP_RANGE_NS (10 * 1000000000ULL)
@@ -36,7 +35,7 @@ struct held {
 	bool done; /* handed on */
 };
 
-/* A record of a call whose span is not closed yet. */
+/* A record of a call whose span has not ended yet. */
 struct api_record {
 	uint64_t start_ns, end_ns, came_ns;
 	uint32_t correlation, cbid, result;
@@ -49,7 +48,7 @@ struct gpu_thread {
 	size_t held_from, held_count, held_capacity;
 	struct api_record *records;
 	size_t record_count, record_capacity;
-	uint64_t closed_ns; /* end of the span that closed last */
+	uint64_t closed_ns; /* end of the last span to end */
 };
 
 /* A call with a correlation id. */
@@ -61,10 +60,10 @@ struct call {
 	uint64_t came_ns;
 	unsigned left_out; /* enum xsp_left_out */
 	xsp_name_id op_name, user_name;
-	bool known; /* it stands for a call; false: only waiting activities */
-	bool arrow; /* an activity was joined to it */
+	bool known; /* a real call; false: only waiting activities */
+	bool arrow; /* an activity has its arrow */
 	uint32_t waiting; /* first activity that waits for it, or XSP_NOWHERE */
-	uint32_t next; /* in the order they came */
+	uint32_t next; /* in order of arrival */
 };
 
 union activity_record {
@@ -78,7 +77,7 @@ union activity_record {
 	struct xsp_gpu_overhead overhead;
 };
 
-/* An activity that waits for its call, or for its name. */
+/* An activity that waits for its call or name. */
 struct waiting {
 	union activity_record record;
 	uint64_t came_ns;
@@ -86,10 +85,10 @@ struct waiting {
 	uint8_t kind;
 	bool gone; /* joined */
 	uint32_t next; /* of the same call */
-	uint32_t younger; /* in the order they came */
+	uint32_t younger; /* in order of arrival */
 };
 
-/* A pool with a free list; `oldest`, `youngest`: in the order they came. */
+/* A pool with a free list; `oldest`, `youngest`: in order of arrival. */
 struct pool {
 	size_t count, capacity;
 	uint32_t free, oldest, youngest;
@@ -163,7 +162,7 @@ int xsp_gpu_sweep_calls(struct xsp_gpu *g, bool all);
 void xsp_gpu_calls_free(struct xsp_gpu *g);
 
 /* gpu_link.c */
-/* A call with this correlation id has been found. */
+/* A call with this correlation id is known. */
 int xsp_gpu_call_known(struct xsp_gpu *g, const struct call *found);
 int xsp_gpu_activity_record(struct xsp_gpu *g, uint32_t pid, const struct xsp_gpu_record *record);
 int xsp_gpu_sweep_activities(struct xsp_gpu *g, bool all);
@@ -172,7 +171,7 @@ void xsp_gpu_link_free(struct xsp_gpu *g);
 
 /* gpu_names.c */
 int xsp_gpu_add_name(struct xsp_gpu *g, const struct xsp_gpu_record *record);
-/* NULL: not told yet. Kernels' names are demangled. */
+/* NULL: not known yet. Kernels' names are demangled. */
 const char *xsp_gpu_name(const struct xsp_gpu *g, uint32_t space, uint64_t id);
 int xsp_gpu_add_device(struct xsp_gpu *g, const struct xsp_gpu_record *record);
 int xsp_gpu_add_context(struct xsp_gpu *g, uint32_t pid, const struct xsp_gpu_record *record);

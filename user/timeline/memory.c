@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * memory.c - allocations in the order of time, whatever thread made them: each waits until nothing earlier can come.
- * A call of CUDA's runtime that encloses the driver call for the same address is the same allocation.
+ * memory.c - allocations in the order of time, of all threads: each waits until nothing earlier can come. If a CUDA
+ * runtime call encloses the driver call for the same address, both are one allocation.
  */
 #include "timeline/memory.h"
 
@@ -32,7 +32,7 @@ struct live {
 	bool allocator;
 };
 
-/* What a thread did last. */
+/* A thread's last action. */
 struct last {
 	uint64_t address, time_ns;
 	uint32_t device;
@@ -110,7 +110,7 @@ static bool of_allocator(const struct xsp_memory_event *e)
 	return xsp_memory_is_allocator(e->pool);
 }
 
-/* 1: of too many processes, and not followed. */
+/* 1: too many processes; this one is not followed. */
 static int use_of(struct xsp_memory *m, const struct xsp_memory_event *e, uint32_t *out)
 {
 	const uint64_t key = xsp_u64_mix((uint64_t)e->pid << 32 | e->device) +
@@ -132,7 +132,7 @@ static int use_of(struct xsp_memory *m, const struct xsp_memory_event *e, uint32
 	return 0;
 }
 
-/* PyTorch hands out pieces of what CUDA gave, the first of which has the same address. */
+/* PyTorch hands out pieces of CUDA's memory; the first has the same address. */
 static uint64_t live_key(uint32_t pid, uint64_t address, bool allocator)
 {
 	return xsp_u64_mix(address) ^ ((uint64_t)pid << 1 | allocator);
@@ -143,7 +143,7 @@ static const uint32_t *position_of(const struct xsp_memory *m, const struct xsp_
 	return xsp_u64map_get(&m->live_of, live_key(e->pid, e->address, of_allocator(e)));
 }
 
-/* NULL: it is not known, or has the key of another's: a program chooses the addresses that its allocator gives. */
+/* NULL: not known, or another one has its key: a program chooses its allocator's addresses. */
 static const struct live *live_at(const struct xsp_memory *m, const struct xsp_memory_event *e)
 {
 	const uint32_t *at = position_of(m, e);
@@ -154,7 +154,7 @@ static const struct live *live_at(const struct xsp_memory *m, const struct xsp_m
 	return &m->live[*at];
 }
 
-/* What was in use when the cut begins is the least that its peak can be. */
+/* The peak is at least what was in use when the cut begins. */
 static bool is_before(const struct xsp_memory *m, const struct xsp_memory_event *e,
 		      struct xsp_memory_use *u)
 {
@@ -246,7 +246,7 @@ static int allocate(struct xsp_memory *m, struct xsp_memory_event *e)
 	if (rc > 0)
 		return 0;
 	if (rc == 0 && live_at(m, e) != NULL) {
-		struct xsp_memory_event freed = *e; /* but by whom, and when, is not known */
+		struct xsp_memory_event freed = *e; /* nobody knows who freed it, and when */
 		freed.unseen = true;
 		freed.op = freed.total = 0;
 		rc = release(m, &freed);
@@ -281,7 +281,7 @@ static int release_all(struct xsp_memory *m, const struct xsp_memory_event *exec
 
 	for (size_t i = 0; i < m->use_count; i++)
 		any = any || (m->uses[i].pid == exec->pid && m->uses[i].now > 0);
-	/* from behind: the last one takes the place of one that goes */
+	/* from the end: the last one moves to a released place */
 	for (size_t i = any ? m->live_count : 0; i > 0 && rc == 0; i--) {
 		const struct live *l = &m->live[i - 1];
 		if (l->pid != exec->pid)
@@ -302,7 +302,7 @@ int xsp_memory_exec(struct xsp_timeline *t, const struct xsp_event *e)
 	return t->memory != NULL ? put(t->memory, &exec) : 0;
 }
 
-/* What was freed between two windows was not seen: what is alive is not known in the next one. */
+/* Frees between two windows were not seen, so the next one does not know what is alive. */
 static void pass_windows(struct xsp_memory *m, uint64_t now)
 {
 	const struct xsp_timeline *t = m->t;
@@ -361,7 +361,7 @@ static bool word_of(const struct xsp_details *d, unsigned type, uint64_t *out)
 	return true;
 }
 
-/* What the call did, if it did it; false: nothing, or not known. */
+/* What the call did, if it succeeded; false: nothing, or not known. */
 static bool read_call(const struct xsp_cuda_entry *e, const struct xsp_span *span,
 		      struct xsp_cuda_call *c, uint64_t *address)
 {
@@ -379,7 +379,7 @@ static bool read_call(const struct xsp_cuda_entry *e, const struct xsp_span *spa
 	return true;
 }
 
-/* The call around the one that has just told the same. */
+/* The call around the last one, which has reported the same. */
 static bool is_repeated(const struct last *last, const struct xsp_span *span, uint64_t address,
 			bool free)
 {

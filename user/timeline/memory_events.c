@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * memory_events.c - what events tell of memory: what a process has, handed on as it comes; and each allocation and free
- * of the program's allocators, with where it was.
+ * memory_events.c - what events say about memory: a process's memory, handed on as it comes; and each allocation and
+ * free of the program's allocators, with its place.
  */
 #include "timeline/timeline_private.h"
 
@@ -80,7 +80,7 @@ static void free_events(struct xsp_timeline *t)
 	free(m);
 }
 
-/* What the probe tells of an allocator, or NULL. */
+/* What the probe's function does in an allocator, or NULL. */
 static const struct xsp_allocator_function *function_of(const struct xsp_timeline *t,
 							uint32_t probe)
 {
@@ -168,7 +168,7 @@ static int module_of(struct xsp_timeline *t, const struct xsp_capture_python *st
 	return add_name(t, text, used < sizeof(text) ? used : sizeof(text) - 1, module);
 }
 
-/* The line of the program that it came from, and the module. */
+/* The program's line behind it, and the module. */
 static int python_place(struct xsp_timeline *t, const struct xsp_capture_python *stack,
 			struct xsp_memory_site *site)
 {
@@ -190,7 +190,7 @@ static int python_place(struct xsp_timeline *t, const struct xsp_capture_python 
 	return rc < 0 ? rc : xsp_u64map_set(&m->module_of, stack->id, site->module);
 }
 
-/* The line of a return address, if it is in a source of the program's own: into the site, as " (grow.c:12)" into the text. */
+/* The line of a return address, if the source is the program's own: to the site, and as " (grow.c:12)" to the text. */
 static size_t format_line(struct xsp_timeline *t, uint32_t pid, uint64_t address,
 			  struct xsp_memory_site *site, char *text, size_t size)
 {
@@ -209,7 +209,7 @@ static size_t format_line(struct xsp_timeline *t, uint32_t pid, uint64_t address
 
 #define PLACE_FRAMES 4
 
-/* "grow (grow.c:12) <- load <- main": the innermost functions that are the program's own, or of all if none is. */
+/* "grow (grow.c:12) <- load <- main": the program's own innermost functions, or the innermost of all if it has none. */
 static size_t name_functions(struct xsp_timeline *t, uint32_t pid, const uint64_t *frame,
 			     size_t count, struct xsp_memory_site *site, char *text, size_t size)
 {
@@ -303,7 +303,7 @@ static int site_of(struct xsp_timeline *t, const struct xsp_event *e, struct xsp
 	return 0;
 }
 
-/* A block of the sample: bpf/heap.bpf.c says how likely it was to be taken. */
+/* A block of the sample: bpf/heap.bpf.c knows how likely it was to be taken. */
 static bool decode_heap(const struct xsp_timeline *t, const uint64_t *word, size_t count,
 			struct xsp_memory_event *out)
 {
@@ -350,7 +350,7 @@ static bool decode(const struct xsp_timeline *t, const struct xsp_allocator_func
 		if (XSP_C10_DEVICE_INDEX(word[4]) >= 0)
 			out->device = (uint32_t)XSP_C10_DEVICE_INDEX(word[4]);
 		if (out->device_type == XSP_C10_CPU)
-			return false; /* told by its own functions, listened to or not */
+			return false; /* its own functions report that, recorded or not */
 	}
 	return out->address != 0 && out->bytes != 0 &&
 	       (f->call == XSP_ALLOCATOR_REPORTS || out->bytes >= -1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* names.c - ids and texts of span names: one id a distinct probe name, one a distinct range name. */
+/* names.c - ids and texts of span names: one id for each distinct probe name and range name. */
 #include "timeline/timeline_private.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static int append(struct xsp_timeline *t, const char *text, xsp_name_id *out)
 	return 0;
 }
 
-/* The id that a text was given, or NULL; *h is its place in `seen`. */
+/* The id of a text, or NULL; *h is its key in `seen`. */
 static const uint32_t *find_text(const struct xsp_timeline *t, const struct xsp_u64map *seen,
 				 const char *text, uint64_t *h)
 {
@@ -45,7 +45,7 @@ static int probe_name(struct xsp_timeline *t, struct xsp_u64map *seen, const cha
 	return rc < 0 ? rc : xsp_u64map_set(seen, h, *out);
 }
 
-/* Ids of ranges' names have their hashes; where probes come behind them, those have none. */
+/* Ids of ranges' names have their hashes; later probes have none. */
 static int cover_hashes(struct xsp_timeline *t, size_t before)
 {
 	if (before < t->first_range_name || before == t->name_count)
@@ -116,7 +116,7 @@ int xsp_names_of_hash(struct xsp_timeline *t, uint64_t hash, xsp_name_id *out)
 	}
 	size_t ranges = t->name_count - t->first_range_name;
 	if (is_full(t))
-		hash = 0; /* shared by all that come too late: no wrong name */
+		hash = 0; /* all later ones share it: no wrong name */
 	if (hash == 0 && (at = xsp_u64map_get(&t->range_names, 0)) != NULL) {
 		*out = *at;
 		return 0;
@@ -130,7 +130,7 @@ int xsp_names_of_hash(struct xsp_timeline *t, uint64_t hash, xsp_name_id *out)
 	return xsp_u64map_set(&t->range_names, hash, *out);
 }
 
-/* Without the incomplete character that a cut may leave at the end of UTF-8. */
+/* Without an incomplete UTF-8 character that a cut left at the end. */
 static size_t whole_characters(const char *text, size_t length)
 {
 	size_t back = 0;
@@ -149,7 +149,7 @@ int xsp_names_add(struct xsp_timeline *t, uint64_t hash, const char *text, size_
 	xsp_name_id id;
 	const uint32_t *at = xsp_u64map_get(&t->range_names, hash);
 	if (hash == 0 || (at != NULL ? t->names[*at] != NULL : is_full(t)))
-		return 0; /* 0 stands for "not readable" */
+		return 0; /* 0 means "not readable" */
 	length = strnlen(text, length);
 	if (cut)
 		length = whole_characters(text, length);
@@ -158,7 +158,7 @@ int xsp_names_add(struct xsp_timeline *t, uint64_t hash, const char *text, size_
 		return -ENOMEM;
 	memcpy(copy, text, length);
 	memcpy(copy + length, cut ? ellipsis : "", cut ? sizeof(ellipsis) : 1);
-	/* a text that was not always in memory has another hash then */
+	/* then a text that was not always in memory has another hash */
 	uint64_t h;
 	const uint32_t *same = at == NULL ? find_text(t, &t->range_texts, copy, &h) : NULL;
 	if (same != NULL)
@@ -187,7 +187,7 @@ const char *xsp_timeline_name(const struct xsp_timeline *t, xsp_name_id id)
 	uint64_t hash = t->range_hashes[id - t->first_range_name];
 	if (hash == 0)
 		return "[name not readable]";
-	/* rare; a few buffers in turn, so that a caller may hold more than one at a time */
+	/* rare; a few buffers in turn, so that a caller may hold several */
 	struct xsp_timeline *mutable = (struct xsp_timeline *)(uintptr_t)t;
 	char *text = mutable->unresolved[mutable->unresolved_next++ % 4];
 	snprintf(text, sizeof(t->unresolved[0]), "[name 0x%016llx]", (unsigned long long)hash);

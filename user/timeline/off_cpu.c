@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * off_cpu.c - how long a thread was off its CPU: a running sum, of which each open span keeps what it was at its
- * beginning. An event may have been written after a wait that came in its probe: so the sum is asked for by time,
- * and the last waits are kept for that.
+ * off_cpu.c - how long a thread was off its CPU: a running sum, whose value at its beginning each open span keeps. An
+ * event may follow a wait in its own probe, so callers ask for the sum at a time; the last waits are kept for that.
  */
 #include "timeline/timeline_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* With --min-duration an entry comes behind what happened in its span: so many waits may lie in between. */
+/* With --min-duration an entry comes after the events in its span: so many waits may lie between. */
 #define RECENT 64U
 
 struct xsp_off {
 	uint64_t sum_ns; /* of all waits so far */
 	uint64_t cut_ns[2]; /* before the cut's beginning and end */
-	bool passed[2]; /* the first wait behind that has come */
+	bool passed[2]; /* the first wait after it has come */
 	uint64_t count;
-	bool unknown; /* a wait is over of which the event is still to come */
+	bool unknown; /* a wait is over, but its event has not come yet */
 	struct {
 		uint64_t left_ns, back_ns;
 		uint64_t sum_ns, left_sum_ns; /* before it; and with the short ones before it */

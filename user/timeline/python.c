@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* python.c - Python stacks: their frames as names, and those between a span and the one around it. */
+/* python.c - Python stacks: their frames as names, and the frames between a span and the one around it. */
 #include "timeline/python.h"
 
 #include <errno.h>
@@ -68,8 +68,7 @@ static const char *module_name(const struct xsp_timeline *t, uint64_t hash)
 	return id != NULL && t->names[*id] != NULL ? t->names[*id] : "[not known]";
 }
 
-/* A name is that of a child of the module called around it; each dot that it begins with leads one
- * further out. */
+/* A name is that of a child of the module called around it; each dot at its beginning leads one module further out. */
 void xsp_timeline_python_module(const struct xsp_timeline *t,
 				const struct xsp_capture_python *stack, uint32_t first,
 				struct xsp_python_module *out)
@@ -117,7 +116,7 @@ static int show(struct xsp_timeline *t, const struct xsp_capture_python_frame *f
 	if (!xsp_timeline_python_line(t, frame, &l))
 		return xsp_names_of_hash(t, frame->name, out);
 	xsp_python_line_show(&l, text);
-	/* under a hash of its own: the three lines stay */
+	/* a hash of its own: the three lines stay */
 	uint64_t hash = xsp_u64_mix(frame->name + 1);
 	int rc = xsp_names_add(t, hash, text, strlen(text), false);
 	return rc < 0 ? rc : xsp_names_of_hash(t, hash, out);
@@ -143,7 +142,7 @@ static const struct xsp_capture_python *stack_of(const struct xsp_timeline *t,
 	return xsp_timeline_python(t, xsp_details_find(s->details, XSP_SECTION_PYTHON, NULL));
 }
 
-/* How many of the outermost frames of `s` are those of `around`, if that has `without` outermost ones more. */
+/* How many of the outermost frames of `s` are also those of `around`, if `around` has `without` more outermost ones. */
 static uint32_t same(const struct xsp_capture_python *s, const struct xsp_capture_python *around,
 		     uint32_t without)
 {
@@ -157,9 +156,8 @@ static uint32_t same(const struct xsp_capture_python *s, const struct xsp_captur
 }
 
 /*
- * Frames that both have, the outermost ones, are callers of the span around. Where stacks were cut at the limit
- * the inner one lacks more of its outermost frames: its first is looked for in the other one, all of which
- * must then follow.
+ * The outermost frames that both share are callers of the span around. If the limit cut the stacks, the inner one lacks
+ * more outermost frames: then looks for its first frame in the other, all of which must follow.
  */
 static uint32_t shared(const struct xsp_capture_python *s, const struct xsp_capture_python *around)
 {
@@ -172,7 +170,7 @@ static uint32_t shared(const struct xsp_capture_python *s, const struct xsp_capt
 	return n;
 }
 
-/* Whose functions open ranges: they have returned while the range lasts, and called nothing that is in it. */
+/* Functions of these files open ranges: they return while the range lasts, and call nothing in it. */
 static const char *const openers[] = {"torch/autograd/profiler.py", "torch/_ops.py",
 				      "torch/cuda/nvtx.py", "nvtx/nvtx.py", "contextlib.py"};
 
@@ -188,7 +186,7 @@ static bool is_opener(const struct xsp_timeline *t, const struct xsp_capture_pyt
 	return false;
 }
 
-/* The frames that neither the spans around it have, nor only opened it: *first and how many. */
+/* The frames that are not in the spans around it and did not only open it: *first and how many. */
 static uint32_t between(const struct xsp_timeline *t, const struct row *row, size_t depth,
 			const struct open_span *s, const struct xsp_capture_python *own,
 			uint32_t *first, bool *any)

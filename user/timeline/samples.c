@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * samples.c - samples as they are told: the spans that are open on the thread, with the functions of Python
- * around or between them, and below them the native ones.
+ * samples.c - hands on samples: the thread's open spans, with the functions of Python around or between them, and below
+ * them the native ones.
  */
 #include "timeline/samples.h"
 
@@ -15,7 +15,7 @@
 #include "catalog/wait_reasons.h"
 #include "timeline/timeline_private.h"
 
-/* What an instruction's two lines are shown as. */
+/* The two lines that an instruction becomes. */
 struct place {
 	xsp_name_id function, file;
 };
@@ -106,7 +106,7 @@ static int make_place(struct xsp_timeline *t, uint64_t hash, struct place *out)
 	int rc = 0;
 
 	if (function == NULL)
-		function = "\n"; /* made up */
+		function = "\n"; /* damaged */
 	snprintf(file, sizeof(file), "%.*s", (int)(function - text), text);
 	rc = name_id(t, function[1] != '\0' ? function + 1 : "[unknown]", &out->function);
 	if (rc == 0 && file[0] != '\0')
@@ -173,8 +173,8 @@ static int line_of(struct xsp_timeline *t, const struct xsp_capture_python_frame
 	return rc;
 }
 
-/* Functions of Python stand where spans tell between which of them; else before all spans, as operators rarely call
- * Python. */
+/* Functions of Python come between spans if these say between which; otherwise before all spans, as operators rarely
+ * call Python. */
 static int push_spans(struct xsp_timeline *t, struct thread *th, struct row *row,
 		      const struct open_span *at, struct xsp_sample *s)
 {
@@ -197,13 +197,13 @@ static int push_spans(struct xsp_timeline *t, struct thread *th, struct row *row
 	return own < n ? line_of(t, &frames[own], &s->own_line) : rc;
 }
 
-/* The interpreter's own function: what called it is what Python's functions stand for. */
+/* The interpreter's own function: Python's functions replace its callers. */
 static bool is_evaluator(const char *name)
 {
 	return strncmp(name, "_PyEval_EvalFrameDefault", 24) == 0;
 }
 
-/* Callers, the innermost first, that are told: up to the span around, or to the interpreter. */
+/* The callers to show, the innermost first: up to the span around, or to the interpreter. */
 static size_t callers(const struct xsp_timeline *t, uint32_t pid, const struct stack_frames *stack,
 		      size_t between, bool python)
 {
@@ -241,7 +241,7 @@ static int push_native(struct xsp_timeline *t, struct thread *th, struct row *ro
 		if (rc == 0)
 			rc = push(t->samples, id | XSP_PATH_FRAME);
 	}
-	/* the function of the span itself is there already */
+	/* the span's own function is there already */
 	if (n == 0 && around != NULL && !around->range &&
 	    strcmp(xsp_timeline_name(t, place->function),
 		   xsp_timeline_name(t, t->probe_names[around->probe])) == 0)
@@ -261,7 +261,7 @@ static bool is_page_fault(const char *function)
 	return false;
 }
 
-/* The kernel's own functions, where it tells them. 0 or a negative errno. */
+/* The kernel's own functions, if known. 0 or a negative errno. */
 static int push_kernel_functions(struct xsp_timeline *t, const struct open_span *at,
 				 struct xsp_sample *s)
 {
@@ -340,7 +340,7 @@ static int on_sample(struct xsp_timeline *t, struct thread *th, const struct xsp
 
 static int on_event(struct xsp_timeline *t, const struct xsp_event *e)
 {
-	struct open_span at = {.sp = e->sp - 8}; /* as if a return address stood there */
+	struct open_span at = {.sp = e->sp - 8}; /* as if a return address were there */
 	struct thread *th;
 
 	if (e->kind != XSP_EVENT_SAMPLE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* threads.c - threads: found by tid, kept while they live; of the dead only a small record. */
+/* threads.c - threads: found by tid, kept while they live, and then as a small record. */
 #include "timeline/timeline_private.h"
 
 #include <errno.h>
@@ -174,7 +174,7 @@ static int begin_thread(struct xsp_timeline *t, uint32_t pid, uint32_t tid, stru
 	return 0;
 }
 
-/* Closes what is open and forgets the thread; its memory serves the next one. */
+/* Closes the open spans and releases the thread; the next one gets its memory. */
 static int end_thread(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, uint32_t flags)
 {
 	int rc = xsp_pair_far_ends(t, th, end_ns);
@@ -213,7 +213,7 @@ int xsp_threads_get(struct xsp_timeline *t, const struct xsp_event *e, struct th
 	int rc = 0;
 	th = at == NULL ? NULL : t->alive[*at];
 	if (th != NULL && th->pid != e->tgid) {
-		/* the id was given to a thread of another process; the exit was not seen */
+		/* another process's thread has the id now; this one's exit was not seen */
 		rc = end_thread(t, th, e->time_ns, XSP_SPAN_UNFINISHED);
 		th = NULL;
 	}
@@ -256,7 +256,7 @@ int xsp_threads_forget(struct xsp_timeline *t)
 	for (size_t i = 0; i < t->record_count; i++)
 		if (xsp_u64map_set(&t->record_of, kept[i]->thread_info.tid, (uint32_t)i) < 0)
 			return -ENOMEM;
-	/* what the capture has forgotten */
+	/* the capture has released them */
 	xsp_u64map_free(&t->definitions);
 	xsp_u64map_free(&t->processes);
 	return xsp_threads_begin(t);
@@ -272,7 +272,7 @@ uint64_t xsp_timeline_open_since(const struct xsp_timeline *t, const struct xsp_
 		       : s->start_ns;
 }
 
-/* Spans on a row that a window's end has cut: the thread has had no event since, by which they would have been closed. */
+/* Spans on a row that a window's end has cut: the thread has had no event since, which would have closed them. */
 static size_t cut_by_windows(const struct xsp_timeline *t, const struct row *row)
 {
 	size_t n = 0;
@@ -314,7 +314,7 @@ int xsp_threads_info(struct xsp_timeline *t, const struct xsp_event *e, bool end
 	uint32_t fresh = record != NULL ? *record : 0;
 	int rc = 0;
 
-	if (t->live && !ended) { /* it is there: what is known of it must not be forgotten */
+	if (t->live && !ended) { /* it lives: its record must stay */
 		struct thread *th;
 		rc = xsp_threads_get(t, e, &th);
 		if (rc == 0)
@@ -335,7 +335,7 @@ bool xsp_threads_by_ns(const struct xsp_timeline *t, uint32_t pid, uint32_t ns_t
 	const struct xsp_capture_thread *threads;
 	size_t count = xsp_capture_threads(t->reader, &threads);
 
-	/* a number that came again: its latest bearer */
+	/* a number that came again: its latest thread */
 	for (size_t i = t->record_count; i > 0; i--) {
 		const struct xsp_timeline_thread *thread_info = &t->records[i - 1]->thread_info;
 		if (thread_info->pid == pid && thread_info->ns_tid == ns_tid) {
@@ -370,7 +370,7 @@ static int task_exec(struct xsp_timeline *t, struct thread *th, uint64_t now)
 	return 0;
 }
 
-/* A task known to have a name and an id of its own: reuse of a tid shows as another name. */
+/* A task with a known name and an id of its own: another name shows that a tid was reused. */
 static int task_fork(struct xsp_timeline *t, const struct xsp_event_task *k)
 {
 	const uint32_t *at = xsp_u64map_get(&t->by_tid, k->head.tid);

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the order in which they are told. The first one says which spans are calls of CUDA's API; that of events of
- * memory comes before memory itself, which takes part if there are any. */
+/* In calling order. The first one decides which spans are CUDA calls. Memory events come before memory itself, which
+ * takes part if there are any. */
 static const struct xsp_listener *const listeners[] = {
 	&xsp_listener_cuda,    &xsp_listener_kernels, &xsp_listener_memory_events,
 	&xsp_listener_memory,  &xsp_listener_gpu,     &xsp_listener_waits,
@@ -67,7 +67,7 @@ static uint64_t number_of(const struct xsp_capture_reader *r, const char *key)
 	return text != NULL ? strtoull(text, NULL, 10) : 0;
 }
 
-/* What the capture defines; of one that is being written, so far. */
+/* The capture's definitions; for one that is being written, those so far. */
 static int load_definitions(struct xsp_timeline *t, struct xsp_error *err)
 {
 	uint64_t torn, chunks, events;
@@ -83,7 +83,7 @@ static int load_definitions(struct xsp_timeline *t, struct xsp_error *err)
 		rc = xsp_windows_begin(t);
 	if (rc == 0)
 		rc = xsp_python_begin(t);
-	if (rc == 0 && t->live) /* no listener, but waits in CUDA's calls are the GPU's */
+	if (rc == 0 && t->live) /* no listener, but waits in CUDA calls are the GPU's */
 		rc = xsp_listener_cuda.begin(t);
 	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory") : 0;
 }
@@ -222,7 +222,7 @@ int xsp_timeline_follow(struct xsp_timeline *t, const struct xsp_timeline_sink *
 	return rc;
 }
 
-/* A thread that is not described yet may need what the capture says of it; a process's threads, as long as it has any. */
+/* A thread without a description may need the capture's; so may a process's threads while it has any. */
 static bool is_wanted(void *ctx, uint32_t pid, uint32_t tid)
 {
 	const struct xsp_timeline *t = ctx;

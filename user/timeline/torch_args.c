@@ -21,8 +21,8 @@ struct xsp_torch_args {
 	size_t count;
 	struct xsp_u64map by_probe; /* → index of an operator */
 	struct xsp_u64map classes; /* xsp_torch_vtable_hash → enum xsp_torch_impl */
-	bool off; /* the recorder found that the layout is another */
-	uint64_t from_ns; /* ... or took another one then: what was read before is not right */
+	bool off; /* the recorder found another layout */
+	uint64_t from_ns; /* from then on it used another one: what was read before is wrong */
 };
 
 /* ---- what the capture defines ---- */
@@ -188,7 +188,7 @@ static void finish_tensors(struct xsp_torch_value *v)
 
 /* ---- the other arguments ---- */
 
-/* An argument's bytes: in the words, or in a record. `seen`: bit n, byte n is known. */
+/* An argument's bytes: in the words, or in a record. `seen`: bit n: byte n is known. */
 struct object {
 	uint8_t bytes[48];
 	uint64_t seen;
@@ -250,7 +250,7 @@ static bool is_list(uint8_t form)
 static enum xsp_torch_presence presence_of(const struct xsp_torch_place *p, const struct object *o,
 					   const struct xsp_args_record *r)
 {
-	if (p->behind && is_list(p->form)) { /* ARRAY_BEHIND has looked at the flag itself */
+	if (p->behind && is_list(p->form)) { /* ARRAY_BEHIND has checked the flag itself */
 		if (r == NULL)
 			return XSP_TORCH_UNKNOWN;
 		return r->status == XSP_ARGS_ABSENT ? XSP_TORCH_NOTHING : XSP_TORCH_PRESENT;
@@ -356,14 +356,14 @@ static void read_results(const struct xsp_torch_args *a, const struct known_oper
 		finish_tensors(&out->items[i]);
 }
 
-/* Is what the profiler shows of its type and dimensions known? */
+/* Does it know what the profiler shows of its type and dimensions? */
 static bool shows(const struct xsp_torch_value *v)
 {
 	switch (v->form) {
 	case XSP_TORCH_FORM_TENSOR:
 	case XSP_TORCH_FORM_TENSORS:
 		return v->known;
-	case XSP_TORCH_FORM_NONE: /* nothing, whether there is one or not */
+	case XSP_TORCH_FORM_NONE: /* nothing, present or not */
 	case XSP_TORCH_FORM_OPTIONAL_TENSORS:
 	case XSP_TORCH_FORM_DEVICE:
 	case XSP_TORCH_FORM_STRING:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* values.c - what events of values mean: numbers, and changes that add up to one (of a process and name, from 0 on). */
+/* values.c - what events of values mean: numbers, and changes that add up to one (by process and name, from 0 on). */
 #include "timeline/timeline_private.h"
 
 #include <errno.h>
@@ -8,9 +8,9 @@
 #include "catalog/values.h"
 
 struct xsp_values {
-	const struct xsp_value_function **functions; /* by probe; NULL: it tells none */
-	bool changes; /* some functions tell changes */
-	double *now; /* what a name of a process is by then */
+	const struct xsp_value_function **functions; /* by probe; NULL: it reports none */
+	bool changes; /* some functions report changes */
+	double *now; /* the present sum of a name of a process */
 	size_t now_count, now_capacity;
 	struct xsp_u64map now_of; /* process << 32 | name → index */
 };
@@ -40,7 +40,7 @@ static void free_values(struct xsp_timeline *t)
 	free(t->values);
 }
 
-/* *value: what it is by now. */
+/* *value: the present sum. */
 static int add_up(struct xsp_values *v, const struct xsp_value_function *f,
 		  const struct xsp_value *reading, double *value)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* values.h - numbers that programs tell: XSP_RECORD_VALUE, counters and metadata of ITT, payloads of NVTX. */
+/* values.h - a program's own numbers: XSP_RECORD_VALUE, counters and metadata of ITT, payloads of NVTX. */
 #ifndef XSP_TIMELINE_VALUES_H
 #define XSP_TIMELINE_VALUES_H
 
@@ -9,7 +9,7 @@ struct xsp_value {
 	uint64_t time_ns;
 	uint32_t pid, tid; /* root namespace */
 	uint32_t name; /* xsp_name_id */
-	double value; /* any: infinite, or not a number, too. Integers beyond 2^53 are rounded */
+	double value; /* any, also infinite or not a number. Integers beyond 2^53 are rounded */
 };
 
 #endif

@@ -7,7 +7,7 @@
 #include "catalog/wait_reasons.h"
 #include "timeline/python.h"
 
-/* Files that came with the interpreter or a package: who waits there was sent by somebody else. */
+/* Files of the interpreter or a package: a wait there has its cause in a caller. */
 static bool is_installed(const struct xsp_python_line *l)
 {
 	static const char *const folders[] = {"/lib/python", "/lib64/python", "site-packages/",
@@ -80,7 +80,7 @@ static int native_place(struct xsp_timeline *t, const struct xsp_section *sectio
 }
 
 #define LOCK_FRAMES 8
-/* What all of the interpreter's locks but its own (GIL) wait in; CPython exports it (3.9 to 3.13). */
+/* All of the interpreter's locks but its own (GIL) wait in this function; CPython exports it (3.9 to 3.13). */
 static bool takes_lock(const struct xsp_timeline *t, const struct xsp_section *section,
 		       uint32_t pid)
 {
@@ -95,7 +95,7 @@ static bool takes_lock(const struct xsp_timeline *t, const struct xsp_section *s
 	return false;
 }
 
-/* Its conditions, events and joins are locks of which another thread lets go. */
+/* Its conditions, events and joins are locks that another thread releases. */
 static bool in_threading(const struct xsp_timeline *t, uint32_t place)
 {
 	static const char file[] = "threading.py:";

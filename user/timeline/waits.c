@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* waits.c - waits as they are told, the sums of threads, and the CPU time of spans. */
+/* waits.c - hands on waits, the sums of threads, and the CPU time of spans. */
 #include "timeline/timeline_private.h"
 
 #include <errno.h>
@@ -11,8 +11,8 @@
 #include "base/grow.h"
 #include "catalog/wait_reasons.h"
 
-/* Of a thread, what the kernel side counts under another name: waits inside calls of CUDA's API. With a cut, of
- * which it knows nothing: all waits that are told; XSP_WAIT_RUNNABLE: how long it was that. */
+/* What the kernel side counts for a thread under another name: waits inside CUDA calls. With a cut, unknown to the
+ * kernel side: all kept waits. XSP_WAIT_RUNNABLE: the runnable time. */
 struct sums {
 	uint64_t blocked_ns[XSP_WAIT_CLASSES], waits[XSP_WAIT_CLASSES];
 };
@@ -150,7 +150,7 @@ static void move_in_cuda(struct xsp_waits *w, const struct xsp_event *e,
 		if (i == XSP_WAIT_RUNNABLE)
 			continue;
 		if (c->blocked_ns[i] > times->blocked_ns[i] || c->waits[i] > times->waits[i])
-			continue; /* made up */
+			continue; /* not a real wait */
 		times->blocked_ns[i] -= c->blocked_ns[i];
 		times->waits[i] -= c->waits[i];
 		times->blocked_ns[XSP_WAIT_GPU] += c->blocked_ns[i];
@@ -158,7 +158,7 @@ static void move_in_cuda(struct xsp_waits *w, const struct xsp_event *e,
 	}
 }
 
-/* The thread's time in the cut, by the waits that were told; shorter ones count as running. */
+/* The thread's time in the cut, by the kept waits; shorter ones count as running. */
 static void cut_times(const struct xsp_timeline *t, const struct xsp_event *e,
 		      struct xsp_thread_times *times)
 {
@@ -186,7 +186,7 @@ static const struct open_span *innermost(const struct thread *th)
 	return row->count > 0 ? &row->spans[row->count - 1] : NULL;
 }
 
-/* What the kernel was called for, behind the rest of the path; not how the scheduler was told of. */
+/* The kernel's functions, after the rest of the path, without the scheduler's. */
 static int push_kernel(struct xsp_timeline *t, struct row *row, const struct xsp_details *details,
 		       struct xsp_wait *w)
 {
@@ -206,7 +206,7 @@ static int push_kernel(struct xsp_timeline *t, struct row *row, const struct xsp
 	return 0;
 }
 
-/* As if a span of no name began there. */
+/* As if a span without a name began there. */
 static int notify_with_path(struct xsp_timeline *t, struct thread *th,
 			    const struct xsp_event_wait *e, struct xsp_wait *w)
 {
@@ -238,7 +238,7 @@ static int on_wait(struct xsp_timeline *t, const struct xsp_event_wait *e)
 	int rc = xsp_threads_get(t, &e->head, &th);
 
 	if (rc < 0 || e->left_ns > e->head.time_ns)
-		return rc; /* made up */
+		return rc; /* not a real wait */
 	rc = xsp_off_add(t, th, e);
 	if (rc < 0)
 		return rc;
@@ -315,7 +315,7 @@ static int on_times(struct xsp_timeline *t, const struct xsp_event_times *e)
 	else
 		move_in_cuda(w, &e->head, times);
 	times->now = e->now <= XSP_NOW_WAITS + XSP_WAIT_CLASSES - 1 ? e->now : XSP_NOW_UNKNOWN;
-	if (e->ended) /* the next one of this number is another */
+	if (e->ended) /* the next one with this number is another */
 		xsp_u64map_remove(&w->sums_of, key_of(&e->head));
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * windows.c - what --max-overhead left out. No span goes beyond the window that it began in. One of a function that
- * was let go of ends in that moment, or with the last that was open in it then. How they ended was not seen.
+ * windows.c - pauses of --max-overhead, and released functions. No span reaches beyond the window that it began in. A
+ * span of a released function ends at that moment, or with the last span that was open in it then. Its real end was not
+ * seen.
  */
 #include "timeline/timeline_private.h"
 
@@ -35,7 +36,7 @@ static void mark_spans(struct open_span *spans, size_t count, uint32_t probe)
 			spans[i].let_go = true;
 }
 
-/* All that is open of the probe, on stacks that sleep as well. */
+/* All open spans of the probe, also on sleeping stacks. */
 static void mark_let_go(const struct xsp_timeline *t, const struct thread *th, uint32_t probe)
 {
 	if (probe >= t->probe_count)
@@ -47,9 +48,9 @@ static void mark_let_go(const struct xsp_timeline *t, const struct thread *th, u
 }
 
 /*
- * Closes what was let go of and has nothing open in it any more. Others stay where they are: a callee that is still
- * recorded proves that its caller is running, and without the caller it would lie in the wrong place. Where one has
- * ended since, that was the last event of its row, and is the end of the caller as well.
+ * Closes released spans that have nothing open in them any more. Others stay: a callee that is still recorded proves
+ * that its caller is running, and would lie in the wrong place without it. If one ended since, that was the last event
+ * of its row, and is the caller's end as well.
  */
 static int close_let_go(struct xsp_timeline *t, struct thread *th)
 {

@@ -22,7 +22,7 @@ struct xsp_thread_rows {
 	struct xsp_thread_row *last;
 	struct process *processes;
 	size_t process_count, process_capacity;
-	size_t sorted; /* the first so many processes are those defined, sorted by pid */
+	size_t sorted; /* the first so many come from definitions, sorted by pid */
 	uint32_t fibers;
 };
 
@@ -60,8 +60,8 @@ static int by_ns_pid(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-/* Marks processes whose number is another's too, and goes on while the root ids so brought
- * in collide with somebody. Ends: each round marks at least one. */
+/* Marks processes that share their number with another, until the root ids that this adds collide with none. It ends:
+ * each round marks at least one. */
 static void settle(struct process *p, size_t count)
 {
 	bool changed = true;
@@ -101,7 +101,7 @@ static int load_processes(struct xsp_thread_rows *r)
 			.pid = defined[i].pid,
 			.ns_pid = defined[i].ns_pid ? defined[i].ns_pid : defined[i].pid,
 		};
-	/* a process may be defined again (exec): once is enough */
+	/* exec defines a process again: keeps one */
 	qsort(r->processes, n, sizeof(*r->processes), by_pid);
 	for (size_t i = 0; i < n; i++)
 		if (kept == 0 || r->processes[i].pid != r->processes[kept - 1].pid)
@@ -110,7 +110,7 @@ static int load_processes(struct xsp_thread_rows *r)
 	settle(r->processes, kept);
 	qsort(r->processes, kept, sizeof(*r->processes), by_pid);
 	r->sorted = kept;
-	/* before a GPU takes the number, which is as low as those in containers */
+	/* before a GPU takes the number: it is as low as those in containers */
 	for (size_t i = 0; i < kept && r->v->job == NULL; i++)
 		xsp_view_pid(r->v, display_pid(&r->processes[i]));
 	return 0;
@@ -178,7 +178,7 @@ static int grow_table(struct xsp_thread_rows *r)
 	return 0;
 }
 
-/* A process that the capture defines nowhere: known by its first thread. */
+/* A process without a definition: its first thread makes it known. */
 static struct process *add_process(struct xsp_thread_rows *r, uint32_t pid, uint32_t ns_pid)
 {
 	if (xsp_grow(&r->processes, &r->process_capacity, r->process_count + 1) < 0)
@@ -191,8 +191,7 @@ static struct process *add_process(struct xsp_thread_rows *r, uint32_t pid, uint
 	return &r->processes[r->process_count++];
 }
 
-/* Namespace ids of a thread: from the timeline, which follows renames and forks, or from the
- * capture's definitions. */
+/* Namespace ids of a thread: from the timeline, which follows renames and forks, or from the capture's definitions. */
 static void ns_ids(const struct xsp_thread_rows *r, uint32_t pid, uint32_t tid, uint32_t *ns_pid,
 		   uint32_t *ns_tid)
 {
@@ -228,7 +227,7 @@ static struct xsp_thread_row *add_row(struct xsp_thread_rows *r, uint32_t pid, u
 	row->number = number;
 	row->pid = xsp_view_pid(r->v, display_pid(process));
 	row->thread_tid = process->root_ids || ns_tid == 0 ? tid : ns_tid;
-	if (tid == pid) /* main thread: same number as its process */
+	if (tid == pid) /* the main thread has its process's number */
 		row->thread_tid = row->pid;
 	row->first_of_process = !process->seen;
 	process->seen = true;
@@ -292,7 +291,7 @@ const char *xsp_thread_rows_comm(const struct xsp_view *v, uint32_t pid, uint32_
 	const struct xsp_capture_thread *defined = NULL;
 	const char *comm = t && t->comm ? t->comm : "";
 
-	if (*comm || (t != NULL && t->pid == pid)) /* the timeline has looked there */
+	if (*comm || (t != NULL && t->pid == pid)) /* the timeline has looked in the definitions */
 		return comm;
 	size_t n = xsp_capture_threads(v->reader, &defined);
 	for (size_t i = 0; i < n; i++)

@@ -8,11 +8,11 @@
 #include "base/grow.h"
 #include "base/u64map.h"
 
-/* Beyond any real number, and what garbage mostly is. */
+/* Above any real number; garbage mostly is higher. */
 #define NUMBER_MAX (1ULL << 48)
 #define THREAD_MAX (1U << 24)
 
-/* ---- what the sections say ---- */
+/* ---- what the sections have ---- */
 
 static uint64_t word(const struct xsp_section *s, size_t i)
 {
@@ -23,8 +23,8 @@ static uint64_t word(const struct xsp_section *s, size_t i)
 	return value;
 }
 
-/* Its class is known: a node, and not whatever else had numbers where a node has its own. A vtable
- * that lies in no file is named by its address. */
+/* Its class is known: it is a node, not something else with numbers at that place. A vtable of no file has its address
+ * as name. */
 static bool is_node(const struct xsp_timeline *t, const struct xsp_span *span)
 {
 	const char *name = xsp_timeline_name(t, span->name);
@@ -69,8 +69,8 @@ struct operator
 	const struct xsp_thread_row *row;
 };
 
-/* The operators of a thread, each at number & mask: numbers rise, and those of a graph that was never
- * used backward are overwritten in the end. */
+/* The operators of a thread, each at number & mask. Numbers rise: in the end they overwrite operators of graphs that
+ * never ran backward. */
 struct thread {
 	struct operator* ops;
 	size_t mask;
@@ -157,14 +157,14 @@ static int remember(struct xsp_fwdbwd *f, const struct xsp_thread_row *row,
 		rc = grow_ring(f, t);
 		o = &t->ops[n->number & t->mask];
 	}
-	/* of several with one number the one that began last made the node */
+	/* of several with one number the last to begin made the node */
 	if (rc == 0 && (o->number != n->number + 1 || o->start_ns <= span->start_ns))
 		*o = (struct operator){
 			.number = n->number + 1, .start_ns = span->start_ns, .row = row};
 	return rc;
 }
 
-/* Made before the recording, or by what is not traced: of no operator. */
+/* 0: its operator was made before the recording, or is not traced. */
 static int find(struct xsp_fwdbwd *f, const struct xsp_span *span, const struct xsp_sequence *n,
 		struct xsp_fwdbwd_operator *from)
 {

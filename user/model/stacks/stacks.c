@@ -15,25 +15,25 @@
 #define ROOTS_MAX 4096
 #define MORE "[more commands]"
 #define REASONS (UINT32_MAX - XSP_OFF_REST) /* names from here on: xsp_off_frame() */
-#define WAITS_ROW UINT32_MAX /* where a thread's waits were last */
+#define WAITS_ROW UINT32_MAX /* the row of a thread's last waits */
 
-/* Where a row was last: the next span of the row mostly shares its ancestors. */
+/* The last position of a row: the next span of the row mostly shares its ancestors. */
 struct path {
 	uint32_t pid, tid, row;
 	bool used;
 	char comm[48];
 	uint32_t depth; /* ancestors that `names` and `nodes` hold */
 	uint32_t capacity;
-	xsp_name_id *names; /* as the spans give them */
+	xsp_name_id *names; /* as in the spans */
 	uint32_t *nodes; /* nodes[0]: the comm's; nodes[i + 1]: of names[i] */
 };
 
-/* What stands outermost. */
+/* An outermost frame. */
 struct root {
 	const char *comm; /* its own */
-	bool thread; /* of one thread, not of all with this name */
+	bool thread; /* one thread, not all with this name */
 	uint32_t pid, tid, ns_tid;
-	char *text; /* of a thread, as it is shown */
+	char *text; /* of a thread, as outputs show it */
 };
 
 struct xsp_stacks {
@@ -48,7 +48,7 @@ struct xsp_stacks {
 	struct root *roots;
 	uint32_t root_count;
 	size_t root_capacity;
-	struct xsp_thread_rows *rows; /* if each thread is to stand for itself */
+	struct xsp_thread_rows *rows; /* if each thread has a root of its own */
 	uint32_t *same; /* name id → the first id with the same text, + 1; 0: not looked up */
 	size_t same_count;
 	xsp_name_id *texts; /* ids by text; open addressing, id + 1 */
@@ -66,7 +66,7 @@ static uint32_t mix(uint64_t v)
 	return (uint32_t)(v >> 32 ^ v >> 12);
 }
 
-/* ---- names that differ in id only (two overloads) are one frame ---- */
+/* ---- names with different ids and one text (two overloads) are one frame ---- */
 
 static uint32_t hash_text(const char *text)
 {
@@ -163,7 +163,7 @@ static int grow_nodes(struct xsp_stacks *s)
 	return 0;
 }
 
-/* The child of `parent` with this name; *out 0 when there is no room for one more. */
+/* The child of `parent` with this name; *out 0: no room for one more. */
 static int child(struct xsp_stacks *s, uint32_t parent, uint32_t name, uint32_t *out)
 {
 	uint32_t slot = node_slot(s, parent, name);
@@ -207,7 +207,7 @@ static int set_text(const struct xsp_stacks *s, struct root *r, bool alone)
 	return 0;
 }
 
-/* Threads of two processes may see themselves under one number: they are shown with their processes. */
+/* Threads of two processes may have the same number: then their processes are shown, too. */
 static int tell_apart(const struct xsp_stacks *s, struct root *new)
 {
 	bool alone = true;
@@ -248,7 +248,7 @@ static int root_node(struct xsp_stacks *s, uint32_t pid, uint32_t tid, const cha
 		r.ns_tid = t != NULL ? t->ns_tid : tid;
 	}
 	uint32_t i = find_root(s, &r);
-	/* a program can rename its threads as often as it likes */
+	/* a program can rename its threads without end */
 	if (i == s->root_count && s->root_count >= ROOTS_MAX) {
 		r = (struct root){.comm = MORE};
 		i = find_root(s, &r);
@@ -343,7 +343,7 @@ static int reserve_path(struct path *p, uint32_t depth)
 	return 0;
 }
 
-/* Brings the path to what is around the span; where the tree is full it stays shorter. */
+/* Brings the path to the span's ancestors; if the tree is full it stays shorter. */
 static int follow(struct xsp_stacks *s, struct path *p, const xsp_name_id *around, uint32_t depth)
 {
 	uint32_t same = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * left_out.c - functions of a process whose code has become another one than their file's: sites of theirs
- * are not made there, as the kernel would put the file's instruction in the place of another one.
+ * changed_code.c - functions whose code in a process is no longer the file's. Their sites are not put in again: the
+ * kernel would run the file's instruction in place of another one.
  */
 #include "broker/kernel/attach_private.h"
 
@@ -20,14 +20,14 @@ static int add(struct xsp_attach *a, struct xsp_u64map *set, pid_t pid, uint32_t
 {
 	if (xsp_u64map_get(set, pair(pid, probe)) != NULL)
 		return 0;
-	if (xsp_grow(&a->left_out, &a->left_out_room, a->left_out_count + 1) < 0)
+	if (xsp_grow(&a->changed, &a->changed_room, a->changed_count + 1) < 0)
 		return -ENOMEM;
-	a->left_out[a->left_out_count++] = (struct xsp_left_out){pid, probe};
+	a->changed[a->changed_count++] = (struct xsp_changed_code){pid, probe};
 	return xsp_u64map_set(set, pair(pid, probe), 1);
 }
 
-int xsp_left_out_look(struct xsp_attach *a, const struct xsp_link *link, enum xsp_verify question,
-		      struct xsp_u64map *set)
+int xsp_changed_code_look(struct xsp_attach *a, const struct xsp_link *link,
+			  enum xsp_verify question, struct xsp_u64map *set)
 {
 	uint8_t differs[XSP_LINK_SITES];
 
@@ -35,9 +35,10 @@ int xsp_left_out_look(struct xsp_attach *a, const struct xsp_link *link, enum xs
 		return 0;
 	int rc = xsp_verify_sites(link->pid, &link->file, link->sites, link->count, question,
 				  differs);
-	if (rc == -EOPNOTSUPP || rc == -ESRCH) /* it is not known here; it has ended */
+	/* it cannot be known here, or the process has ended */
+	if (rc == -EOPNOTSUPP || rc == -ESRCH)
 		return 0;
-	if (rc == -ESTALE) /* all of its sites are another file's */
+	if (rc == -ESTALE) /* the file was changed: so were all of its sites */
 		memset(differs, 1, link->count);
 	else if (rc < 0)
 		return rc;
@@ -50,8 +51,8 @@ int xsp_left_out_look(struct xsp_attach *a, const struct xsp_link *link, enum xs
 	return 0;
 }
 
-size_t xsp_left_out_sites(const struct xsp_u64map *set, pid_t pid, struct xsp_attach_site *sites,
-			  size_t count)
+size_t xsp_changed_code_drop(const struct xsp_u64map *set, pid_t pid, struct xsp_attach_site *sites,
+			     size_t count)
 {
 	size_t kept = 0;
 
@@ -61,7 +62,7 @@ size_t xsp_left_out_sites(const struct xsp_u64map *set, pid_t pid, struct xsp_at
 	return kept;
 }
 
-bool xsp_left_out_any(const struct xsp_u64map *set, const struct xsp_link *link)
+bool xsp_changed_code_any(const struct xsp_u64map *set, const struct xsp_link *link)
 {
 	for (size_t i = 0; i < link->count; i++)
 		if (xsp_u64map_get(set, pair(link->pid, XSP_COOKIE_PROBE(link->sites[i].cookie))))
@@ -69,7 +70,7 @@ bool xsp_left_out_any(const struct xsp_u64map *set, const struct xsp_link *link)
 	return false;
 }
 
-int xsp_left_out_of(pid_t pid, const uint32_t *probes, size_t count, struct xsp_u64map *set)
+int xsp_changed_code_set(pid_t pid, const uint32_t *probes, size_t count, struct xsp_u64map *set)
 {
 	int rc = 0;
 
@@ -78,12 +79,12 @@ int xsp_left_out_of(pid_t pid, const uint32_t *probes, size_t count, struct xsp_
 	return rc;
 }
 
-long xsp_attach_left_out(struct xsp_attach *a, struct xsp_left_out *rows, size_t room)
+long xsp_attach_changed_code(struct xsp_attach *a, struct xsp_changed_code *rows, size_t room)
 {
 	pthread_mutex_lock(&a->lock);
-	size_t n = a->left_out_count < room ? a->left_out_count : room;
-	a->left_out_count -= n;
-	memcpy(rows, a->left_out + a->left_out_count, n * sizeof(*rows));
+	size_t n = a->changed_count < room ? a->changed_count : room;
+	a->changed_count -= n;
+	memcpy(rows, a->changed + a->changed_count, n * sizeof(*rows));
 	pthread_mutex_unlock(&a->lock);
 	return (long)n;
 }
