@@ -54,7 +54,7 @@ void xsp_planner_hint(struct xsp_planner *p, int fd, const char *display_path,
 		      const struct xsp_hint_ask *ask, unsigned limit_ms, char *text);
 
 struct xsp_code_line;
-/* Finds the lines (target/lines.h) of at most XSP_PLANNER_LINES instructions of the file at `fd` (taken over). Those
+/* Finds the lines (target/elf/lines.h) of at most XSP_PLANNER_LINES instructions of the file at `fd` (taken over). Those
  * not found in this time stay as they are. */
 void xsp_planner_lines(struct xsp_planner *p, int fd, const char *display_path,
 		       struct xsp_code_line *lines, size_t count, unsigned limit_ms);

@@ -15,7 +15,7 @@
 #define XSP_STOP_LIMIT_MS 5U
 #define XSP_STOP_STACK (120U << 10)
 
-/* Requests to the process, over its socket (base/message.h). */
+/* Requests to the process, over its socket (base/files/message.h). */
 enum xsp_thread_ask {
 	XSP_THREAD_STOP = 1, /* i32 tid → struct xsp_stopped_thread, as far as it is filled */
 	XSP_THREAD_RELEASE, /* → struct xsp_released_thread */

@@ -2,7 +2,7 @@
 /*
  * questions.h - what an injection asks about a target's files: where functions are, and whether a stopped thread may be
  * diverted. A process without rights reads the files and answers (reader.h starts it), in messages of
- * base/message.h.
+ * base/files/message.h.
  */
 #ifndef XSP_INJECT_QUESTIONS_H
 #define XSP_INJECT_QUESTIONS_H
