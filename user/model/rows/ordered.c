@@ -14,6 +14,7 @@
 #include "base/file_io.h"
 #include "base/grow.h"
 #include "base/new_file.h"
+#include "base/order.h"
 
 #define BLOCK_SPANS 170U /* 4 KiB: each row has one in memory */
 #define NO_BLOCK UINT64_MAX
@@ -132,16 +133,8 @@ static int row_at(struct xsp_ordered *o, uint32_t index, struct row **out)
 
 /* So that the last one is the first to be taken: the later end; of equal ones, what lies around, else what began
  * later. */
-static int by_end(const void *a, const void *b)
-{
-	const struct xsp_ordered_span *x = a, *y = b;
-
-	if (x->end_ns != y->end_ns)
-		return x->end_ns < y->end_ns ? -1 : 1;
-	if (x->depth != y->depth)
-		return x->depth > y->depth ? -1 : 1;
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
-}
+static XSP_ORDER(by_end, struct xsp_ordered_span,
+		 XSP_RISING(end_ns) ?: XSP_FALLING(depth) ?: XSP_RISING(start_ns));
 
 /* Those in memory become a run, which has them. */
 static int end_run(struct row *r)
