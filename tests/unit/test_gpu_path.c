@@ -177,10 +177,10 @@ static const char *name_of(const struct bench *x, const struct xsp_gpu_path_use 
 
 static uint64_t on_path(const struct bench *x, enum xsp_gpu_path_kind kind, const char *name)
 {
-	const struct xsp_gpu_path_use *u = x->g->path->uses;
+	const struct xsp_gpu_path_use *u = x->g->path->uses.rows;
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < x->g->path->use_count; i++)
+	for (size_t i = 0; i < x->g->path->uses.count; i++)
 		if (u[i].kind == kind && (name == NULL || strcmp(name_of(x, &u[i]), name) == 0))
 			sum += u[i].ns;
 	return sum;

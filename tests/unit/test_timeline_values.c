@@ -91,7 +91,7 @@ static void told_free(struct told *told)
 {
 	xsp_timeline_free(told->t);
 	xsp_capture_close(told->r);
-	xsp_value_rows_clear(&told->rows);
+	xsp_tally_free(&told->rows);
 }
 
 Test(timeline_values, each_type)

@@ -214,8 +214,8 @@ static int by_path_time(const void *a, const void *b)
 static int put_path_names(const struct writer *w)
 {
 	struct xsp_report_table *t = xsp_report_table(w->section, &path_names_shape);
-	const struct xsp_gpu_path_use *uses = w->g->path->uses, **sorted;
-	const size_t n = w->g->path->use_count;
+	const struct xsp_gpu_path_use *uses = w->g->path->uses.rows, **sorted;
+	const size_t n = w->g->path->uses.count;
 
 	sorted = calloc(n + 1, sizeof(*sorted));
 	if (sorted == NULL)
@@ -310,7 +310,7 @@ int xsp_gpu_report_path(const struct writer *w)
 	if (gpu->activities[XSP_GPU_IS_SYNC] == 0)
 		xsp_report_note(w->section, "no synchronisation was recorded: a critical path "
 					    "enters the GPU through copies alone");
-	if (w->g->path->thread_count > 1 && !xsp_timeline_has_waits(w->g->timeline))
+	if (w->g->path->threads.count > 1 && !xsp_timeline_has_waits(w->g->timeline))
 		xsp_report_note(w->section,
 				"which thread waits for which is not known (--waits): on the "
 				"critical path that is the time of the one that waits");

@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "analysis/memory/summary_memory.h"
-#include "base/grow.h"
 #include "base/saturate.h"
-#include "base/u64map.h"
+#include "base/tally.h"
 #include "report/list.h"
 #include "base/units.h"
 
@@ -38,19 +37,13 @@ struct allocator {
 
 struct xsp_summary_gpu {
 	struct xsp_timeline *timeline;
-	struct allocator *allocators;
-	size_t allocator_count, allocator_capacity;
-	struct xsp_u64map allocator_of;
-	struct kernel *kernels;
-	size_t kernel_count, kernel_capacity;
-	struct xsp_u64map kernel_of; /* name's address → index */
+	XSP_TALLY(struct allocator) allocators; /* by operator */
+	XSP_TALLY(struct kernel) kernels; /* by the name's address */
 	uint64_t
 		kernels_ns; /* their durations, summed: more than the time of a device where streams run beside each other */
 	uint64_t bytes;
-	struct api_error *errors;
-	size_t error_count, error_capacity;
+	XSP_TALLY(struct api_error) errors; /* by probe and code */
 	uint64_t calls, failed;
-	uint64_t error_calls_left_out; /* of further kinds */
 };
 
 int xsp_summary_gpu_new(struct xsp_timeline *t, struct xsp_summary_gpu **out)
@@ -59,6 +52,7 @@ int xsp_summary_gpu_new(struct xsp_timeline *t, struct xsp_summary_gpu **out)
 	if (*out == NULL)
 		return -ENOMEM;
 	(*out)->timeline = t;
+	(*out)->errors.tally.most = MAX_ERRORS;
 	return 0;
 }
 
@@ -66,11 +60,9 @@ void xsp_summary_gpu_free(struct xsp_summary_gpu *g)
 {
 	if (g == NULL)
 		return;
-	xsp_u64map_free(&g->kernel_of);
-	xsp_u64map_free(&g->allocator_of);
-	free(g->allocators);
-	free(g->kernels);
-	free(g->errors);
+	xsp_tally_free(&g->allocators);
+	xsp_tally_free(&g->kernels);
+	xsp_tally_free(&g->errors);
 	free(g);
 }
 
@@ -78,19 +70,14 @@ void xsp_summary_gpu_free(struct xsp_summary_gpu *g)
 
 static int count_error(struct xsp_summary_gpu *g, uint32_t probe, uint32_t code)
 {
+	struct api_error *e = xsp_tally_row(&g->errors, (uint64_t)probe << 32 | code,
+					    &(struct api_error){probe, code, 0});
+
 	g->failed++;
-	for (size_t i = 0; i < g->error_count; i++) {
-		if (g->errors[i].probe != probe || g->errors[i].code != code)
-			continue;
-		g->errors[i].count++;
-		return 0;
-	}
-	if (g->error_count >= MAX_ERRORS) {
-		g->error_calls_left_out++;
-		return 0;
-	}
-	return XSP_APPEND(g->errors, g->error_capacity, g->error_count,
-			  (struct api_error){probe, code, 1});
+	if (e == NULL)
+		return g->errors.tally.error;
+	e->count++;
+	return 0;
 }
 
 int xsp_summary_gpu_span(struct xsp_summary_gpu *g, const struct xsp_span *span)
@@ -111,8 +98,7 @@ int xsp_summary_gpu_span(struct xsp_summary_gpu *g, const struct xsp_span *span)
 static int count_kernel(struct xsp_summary_gpu *g, const struct xsp_gpu_activity *a)
 {
 	uint64_t key = (uintptr_t)a->name, duration = a->end_ns - a->start_ns;
-	struct kernel *k = xsp_u64map_element(&g->kernel_of, key, &g->kernels, &g->kernel_capacity,
-					      &g->kernel_count, &(struct kernel){.name = a->name});
+	struct kernel *k = xsp_tally_row(&g->kernels, key, &(struct kernel){.name = a->name});
 
 	if (k == NULL)
 		return -ENOMEM;
@@ -140,9 +126,8 @@ int xsp_summary_gpu_memory(struct xsp_summary_gpu *g, const struct xsp_memory_ev
 
 	if (e->bytes <= 0 || e->pool != XSP_MEMORY_GPU)
 		return 0;
-	struct allocator *a = xsp_u64map_element(
-		&g->allocator_of, key, &g->allocators, &g->allocator_capacity, &g->allocator_count,
-		&(struct allocator){.name = e->op_name, .any = e->op != 0});
+	struct allocator *a = xsp_tally_row(
+		&g->allocators, key, &(struct allocator){.name = e->op_name, .any = e->op != 0});
 	if (a == NULL)
 		return -ENOMEM;
 	xsp_add_saturated(&a->bytes, (uint64_t)e->bytes);
@@ -152,23 +137,18 @@ int xsp_summary_gpu_memory(struct xsp_summary_gpu *g, const struct xsp_memory_ev
 
 /* ---- printing ---- */
 
-static int by_bytes(const void *a, const void *b)
-{
-	const struct allocator *x = a, *y = b;
-
-	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
-}
+static XSP_ORDER(by_bytes, struct allocator, XSP_FALLING(bytes));
 
 #define ALLOCATORS_SHOWN 5
 
 static void print_allocators(struct xsp_summary_gpu *g, FILE *f)
 {
-	if (g->allocator_count == 0)
+	if (g->allocators.count == 0)
 		return;
-	qsort(g->allocators, g->allocator_count, sizeof(*g->allocators), by_bytes);
+	xsp_tally_sort(&g->allocators, by_bytes);
 	fputs("      allocated by", f);
-	for (size_t i = 0; i < g->allocator_count && i < ALLOCATORS_SHOWN; i++) {
-		const struct allocator *a = &g->allocators[i];
+	for (size_t i = 0; i < g->allocators.count && i < ALLOCATORS_SHOWN; i++) {
+		const struct allocator *a = &g->allocators.rows[i];
 		char name[200], bytes[XSP_UNITS_SIZE], calls[XSP_UNITS_SIZE];
 		xsp_printable(name, sizeof(name),
 			      a->any ? xsp_timeline_name(g->timeline, a->name) : "no operator", 40);
@@ -205,14 +185,7 @@ static void print_memory(struct xsp_summary_gpu *g, FILE *f)
 	print_allocators(g, f);
 }
 
-static int by_total(const void *a, const void *b)
-{
-	const struct kernel *x = a, *y = b;
-
-	if (x->total_ns != y->total_ns)
-		return x->total_ns > y->total_ns ? -1 : 1;
-	return strcmp(x->name, y->name);
-}
+static XSP_ORDER(by_total, struct kernel, XSP_FALLING(total_ns) ?: strcmp(x->name, y->name));
 
 #define KERNEL(member) XSP_FIELD(struct kernel, member)
 XSP_REPORT_CELL(kernel_mean, void, struct kernel,
@@ -239,19 +212,19 @@ void xsp_summary_gpu_table(struct xsp_summary_gpu *g, FILE *f, const struct xsp_
 	};
 	const struct xsp_list_text text = {&kernel_list, shown, sizeof(shown) / sizeof(shown[0]),
 					   0};
-	size_t shown_count =
-		how->limit > 0 && g->kernel_count > KERNELS_SHOWN ? KERNELS_SHOWN : g->kernel_count;
+	size_t shown_count = how->limit > 0 && g->kernels.count > KERNELS_SHOWN ? KERNELS_SHOWN
+										: g->kernels.count;
 
-	if (g->kernel_count == 0)
+	if (g->kernels.count == 0)
 		return;
-	qsort(g->kernels, g->kernel_count, sizeof(*g->kernels), by_total);
+	xsp_tally_sort(&g->kernels, by_total);
 	xsp_list_head(&text, f, how->color);
 	for (size_t i = 0; i < shown_count; i++) {
-		xsp_list_row(&text, f, NULL, &g->kernels[i]);
+		xsp_list_row(&text, f, NULL, &g->kernels.rows[i]);
 		fputc('\n', f);
 	}
-	if (shown_count < g->kernel_count)
-		fprintf(f, "... and %zu more kernels\n", g->kernel_count - shown_count);
+	if (shown_count < g->kernels.count)
+		fprintf(f, "... and %zu more kernels\n", g->kernels.count - shown_count);
 	fputc('\n', f);
 }
 
@@ -298,36 +271,31 @@ static void print_losses(const struct xsp_gpu_counts *c, void (*warn)(void *ctx,
 	}
 }
 
-static int by_count(const void *a, const void *b)
-{
-	const struct api_error *x = a, *y = b;
-
-	return x->count > y->count ? -1 : x->count < y->count;
-}
+static XSP_ORDER(by_count, struct api_error, XSP_FALLING(count));
 
 static void print_errors(struct xsp_summary_gpu *g, struct xsp_capture_reader *r, FILE *f)
 {
 	const struct xsp_capture_probe *probes;
 	char count[XSP_UNITS_SIZE], call[96];
 
-	if (g->error_count == 0)
+	if (g->errors.count == 0)
 		return;
 	xsp_capture_probes(r, &probes);
-	qsort(g->errors, g->error_count, sizeof(*g->errors), by_count);
+	xsp_tally_sort(&g->errors, by_count);
 	fprintf(f, "CUDA calls that returned an error: %s\n", xsp_format_count(count, g->failed));
-	for (size_t i = 0; i < g->error_count && i < ERRORS_SHOWN; i++) {
-		const struct api_error *e = &g->errors[i];
+	for (size_t i = 0; i < g->errors.count && i < ERRORS_SHOWN; i++) {
+		const struct api_error *e = &g->errors.rows[i];
 		const struct xsp_cuda_entry *entry = xsp_timeline_cuda(g->timeline, e->probe);
 		const char *name = xsp_cuda_error((enum xsp_cuda_api)entry->api, e->code);
 		xsp_printable(call, sizeof(call), probes[e->probe].name, 0);
 		fprintf(f, "      %s: %s %" PRIu32 ", %s times\n", call,
 			name != NULL ? name : "error", e->code, xsp_format_count(count, e->count));
 	}
-	if (g->error_count > ERRORS_SHOWN)
-		fprintf(f, "      and %zu other kinds\n", g->error_count - ERRORS_SHOWN);
-	if (g->error_calls_left_out > 0)
+	if (g->errors.count > ERRORS_SHOWN)
+		fprintf(f, "      and %zu other kinds\n", g->errors.count - ERRORS_SHOWN);
+	if (g->errors.tally.left_out > 0)
 		fprintf(f, "      and %s calls of more kinds than are told apart\n",
-			xsp_format_count(count, g->error_calls_left_out));
+			xsp_format_count(count, g->errors.tally.left_out));
 }
 
 void xsp_summary_gpu_print(struct xsp_summary_gpu *g, struct xsp_capture_reader *r, FILE *f,
@@ -399,7 +367,7 @@ static void put_memory(const struct xsp_summary_gpu *g, struct xsp_json_writer *
 	}
 	xsp_json_end(j, '[');
 	xsp_list_json_rows(j, "allocated_by", &allocator_list, "name bytes calls", g->timeline,
-			   g->allocators, sizeof(*g->allocators), g->allocator_count);
+			   g->allocators.rows, sizeof(*g->allocators.rows), g->allocators.count);
 }
 
 #define SUM(member) XSP_FIELD(struct xsp_summary_gpu, member)
@@ -426,16 +394,14 @@ void xsp_summary_gpu_json(struct xsp_summary_gpu *g, struct xsp_json_writer *j)
 {
 	const struct xsp_gpu_counts *c = xsp_timeline_gpu(g->timeline);
 
-	if (g->calls == 0 && g->kernel_count == 0 && (c == NULL || c->records == 0))
+	if (g->calls == 0 && g->kernels.count == 0 && (c == NULL || c->records == 0))
 		return;
-	if (g->kernel_count > 0)
-		qsort(g->kernels, g->kernel_count, sizeof(*g->kernels), by_total);
-	if (g->allocator_count > 0)
-		qsort(g->allocators, g->allocator_count, sizeof(*g->allocators), by_bytes);
+	xsp_tally_sort(&g->kernels, by_total);
+	xsp_tally_sort(&g->allocators, by_bytes);
 	xsp_json_begin(j, "gpu", '{');
 	xsp_list_json(j, &sum_list, "kernels_ns copied_bytes api_calls api_errors", NULL, g);
 	xsp_list_json_rows(j, "kernels", &kernel_list, "name launches total_ns max_ns", NULL,
-			   g->kernels, sizeof(*g->kernels), g->kernel_count);
+			   g->kernels.rows, sizeof(*g->kernels.rows), g->kernels.count);
 	put_memory(g, j);
 	xsp_json_end(j, '{');
 }

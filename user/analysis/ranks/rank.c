@@ -6,99 +6,79 @@
 #include <string.h>
 
 #include "analysis/ranks/ranks_private.h"
-#include "base/grow.h"
 #include "base/search.h"
 #include "base/text.h"
 
 void xsp_ranks_free_gpu(struct rank *k)
 {
-	for (size_t i = 0; i < k->stream_count; i++)
-		free(k->streams[i].stretches);
-	free(k->streams);
-	free(k->gpu_calls);
-	free(k->gpu_kernels);
-	k->streams = NULL;
-	k->gpu_calls = NULL;
-	k->gpu_kernels = NULL;
-	k->stream_count = k->gpu_call_count = k->gpu_kernel_count = 0;
+	for (size_t i = 0; i < k->streams.count; i++)
+		free(k->streams.rows[i].stretches.rows);
+	XSP_FREE(&k->streams);
+	XSP_FREE(&k->gpu_calls);
+	XSP_FREE(&k->gpu_kernels);
 }
 
 void xsp_ranks_free_rank(struct rank *k)
 {
-	for (size_t i = 0; i < k->group_count; i++)
-		free(k->groups[i].seq);
-	xsp_u64map_free(&k->sum_of);
-	free(k->queued);
-	free(k->runs);
+	for (size_t i = 0; i < k->groups.count; i++)
+		free(k->groups.rows[i].seq);
+	free(k->queued.rows);
+	free(k->runs.rows);
 	xsp_ranks_free_gpu(k);
-	free(k->stood);
-	free(k->blocked);
-	free(k->early);
-	free(k->held);
-	free(k->groups);
-	free(k->sums);
+	free(k->stood.rows);
+	free(k->blocked.rows);
+	free(k->early.rows);
+	free(k->held.rows);
+	free(k->groups.rows);
+	xsp_tally_free(&k->sums);
 	free(k->steps);
-	free(k->late);
+	xsp_tally_free(&k->late);
 }
 
 long xsp_ranks_name(struct xsp_ranks *j, const char *text)
 {
 	const size_t length = strlen(text);
 	uint64_t key = xsp_text_hash(text, length);
-	const uint32_t *at;
+	const char *const *known;
 
 	/* another text of the same hash has the next free key */
-	while ((at = xsp_u64map_get(&j->name_of, key)) != NULL && strcmp(j->names[*at], text) != 0)
+	while ((known = xsp_tally_find(&j->names, key)) != NULL && strcmp(*known, text) != 0)
 		key++;
-	if (at != NULL)
-		return *at;
-	char *copy = xsp_arena_copy(&j->text, text, length);
-	if (copy == NULL || xsp_grow(&j->names, &j->name_capacity, j->name_count + 1) < 0 ||
-	    xsp_u64map_set(&j->name_of, key, (uint32_t)j->name_count) < 0)
-		return -ENOMEM;
-	j->names[j->name_count] = copy;
-	return (long)j->name_count++;
+	if (known == NULL) {
+		const char *copy = xsp_arena_copy(&j->text, text, length);
+		known = copy != NULL ? xsp_tally_row(&j->names, key, &copy) : NULL;
+	}
+	return known != NULL ? (long)xsp_tally_index(&j->names, known) : -ENOMEM;
 }
 
 struct operator_sum *xsp_ranks_sum(struct rank *k, uint32_t name, bool make)
 {
-	if (!make) {
-		const uint32_t *at = xsp_u64map_get(&k->sum_of, name);
-		return at != NULL ? &k->sums[*at] : NULL;
-	}
-	return xsp_u64map_element(&k->sum_of, name, &k->sums, &k->sum_capacity, &k->sum_count,
-				  &(struct operator_sum){.name = name});
+	return make ? xsp_tally_row(&k->sums, name, &(struct operator_sum){.name = name})
+		    : xsp_tally_find(&k->sums, name);
 }
 
 int xsp_ranks_add_instance(struct rank *k, uint32_t group, const struct instance *i)
 {
-	struct group *g = &k->groups[group];
+	struct group *g = &k->groups.rows[group];
 
 	return XSP_APPEND(g->seq, g->capacity, g->count, *i);
 }
 
-static int order_intervals(const void *a, const void *b)
-{
-	const struct interval *x = a, *y = b;
+static XSP_ORDER(order_intervals, struct interval, XSP_RISING(start_ns));
 
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
-}
-
-size_t xsp_ranks_merge(struct interval *all, size_t count)
+void xsp_ranks_merge(struct intervals *all)
 {
 	size_t kept = 0;
 
-	if (count == 0)
-		return 0;
-	qsort(all, count, sizeof(*all), order_intervals);
-	for (size_t i = 1; i < count; i++) {
-		struct interval *last = &all[kept];
-		if (all[i].start_ns > last->end_ns)
-			all[++kept] = all[i];
-		else if (all[i].end_ns > last->end_ns)
-			last->end_ns = all[i].end_ns;
+	XSP_SORT(all->rows, all->count, order_intervals);
+	for (size_t i = 1; i < all->count; i++) {
+		struct interval *last = &all->rows[kept], *next = &all->rows[i];
+		if (next->start_ns > last->end_ns)
+			all->rows[++kept] = *next;
+		else if (next->end_ns > last->end_ns)
+			last->end_ns = next->end_ns;
 	}
-	return kept + 1;
+	all->count = all->count > 0 ? kept + 1 : 0;
 }
 
 struct rank_step *xsp_ranks_step_at(const struct rank *k, int64_t ns)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analysis/ranks/ranks_private.h"
-#include "base/grow.h"
 #include "base/saturate.h"
 #include "base/text.h"
 #include "catalog/gpu/kernels.h"
@@ -14,6 +13,11 @@
 #include "model/health.h"
 #include "model/pass.h"
 #include "timeline/torch_args.h"
+
+struct kernel_name {
+	uint32_t name;
+	bool communicates;
+};
 
 /* The capture at hand. */
 struct collecting {
@@ -30,12 +34,7 @@ struct collecting {
 	uint32_t *names; /* by name id: the job's, or NO_INDEX */
 	size_t name_count, name_capacity;
 	struct xsp_u64map rank_of; /* pid → index of the job's ranks */
-	struct xsp_u64map kernel_of; /* address of a kernel's name → index of kernels */
-	struct kernel_name {
-		uint32_t name;
-		bool communicates;
-	} * kernels;
-	size_t kernel_count, kernel_capacity;
+	XSP_TALLY(struct kernel_name) kernels; /* by the address of a kernel's name */
 	size_t first_rank;
 };
 
@@ -57,8 +56,7 @@ static void free_collecting(struct collecting *c)
 	xsp_torch_args_free(c->arguments);
 	xsp_u64map_free(&c->call_of);
 	xsp_u64map_free(&c->rank_of);
-	xsp_u64map_free(&c->kernel_of);
-	free(c->kernels);
+	xsp_tally_free(&c->kernels);
 	free(c->values);
 	free(c->roles);
 	free(c->names);
@@ -74,15 +72,14 @@ void xsp_ranks_free(struct xsp_ranks *j)
 		xsp_ranks_free_rank(&j->ranks[i]);
 	for (size_t i = 0; i < j->group_count; i++)
 		free(j->groups[i].members);
-	xsp_u64map_free(&j->name_of);
+	xsp_tally_free(&j->names);
 	xsp_arena_free(&j->text);
 	free(j->ranks);
-	free(j->names);
 	free(j->ids);
 	free(j->clocks);
 	free(j->turns);
 	free(j->groups);
-	free(j->collectives);
+	xsp_tally_free(&j->collectives);
 	free(j);
 }
 
@@ -188,16 +185,14 @@ static long group_of(struct rank *k, const uint64_t *words, size_t count, uint32
 
 	if (!xsp_c10d_group(words, count, unreadable, &g.rank, &g.size))
 		g.rank = g.size = 0;
-	for (size_t i = 0; i < k->group_count; i++) /* an address may be used anew */
-		if (k->groups[i].address == g.address && k->groups[i].rank == g.rank &&
-		    k->groups[i].size == g.size)
+	for (size_t i = 0; i < k->groups.count; i++) { /* an address may be used anew */
+		const struct group *its = &k->groups.rows[i];
+		if (its->address == g.address && its->rank == g.rank && its->size == g.size)
 			return (long)i;
-	if (k->group_count == GROUPS_MAX)
+	}
+	if (k->groups.count == GROUPS_MAX)
 		return -ENOSPC;
-	if (xsp_grow(&k->groups, &k->group_capacity, k->group_count + 1) < 0)
-		return -ENOMEM;
-	k->groups[k->group_count] = g;
-	return (long)k->group_count++;
+	return XSP_PUT(&k->groups, g) < 0 ? -ENOMEM : (long)k->groups.count - 1;
 }
 
 /* The innermost call around it says what it is. */
@@ -231,14 +226,12 @@ static int add_queued(struct collecting *c, struct rank *k, const struct xsp_spa
 		return 0;
 	}
 	const long name = name_of_queued(c, span, &q.meets);
-	if (group < 0 || name < 0 ||
-	    xsp_grow(&k->queued, &k->queued_capacity, k->queued_count + 1) < 0)
+	if (group < 0 || name < 0)
 		return -ENOMEM;
 	q.work = words[XSP_C10D_WORK];
 	q.group = (uint32_t)group;
 	q.name = (uint32_t)name;
-	k->queued[k->queued_count++] = q;
-	return 0;
+	return XSP_PUT(&k->queued, q);
 }
 
 static int add_run(struct collecting *c, struct rank *k, const struct xsp_span *span)
@@ -249,8 +242,8 @@ static int add_run(struct collecting *c, struct rank *k, const struct xsp_span *
 	if (words_of(span, &work, 1, &unreadable) < 1 || (unreadable & 1) ||
 	    !xsp_span_has_duration(span))
 		return 0;
-	return XSP_APPEND(k->runs, k->run_capacity, k->run_count,
-			  (struct run){work, real(c, span->start_ns), real(c, span->end_ns)});
+	return XSP_PUT(&k->runs,
+		       (struct run){work, real(c, span->start_ns), real(c, span->end_ns)});
 }
 
 /* What its kernels on a GPU are of. Pairs of ranks that send and receive are no collective. */
@@ -271,21 +264,20 @@ static int add_gpu_call(struct collecting *c, struct rank *k, const struct xsp_s
 		group = GROUP_LEFT_OUT;
 	if (group < 0 || name < 0)
 		return -ENOMEM;
-	return XSP_APPEND(k->gpu_calls, k->gpu_call_capacity, k->gpu_call_count,
-			  (struct gpu_call){.tid = span->tid,
-					    .group = (uint32_t)group,
-					    .name = (uint32_t)name,
-					    .start_ns = real(c, span->start_ns),
-					    .end_ns = real(c, span->end_ns),
-					    .meets = what->meets});
+	return XSP_PUT(&k->gpu_calls, (struct gpu_call){.tid = span->tid,
+							.group = (uint32_t)group,
+							.name = (uint32_t)name,
+							.start_ns = real(c, span->start_ns),
+							.end_ns = real(c, span->end_ns),
+							.meets = what->meets});
 }
 
 static int add_blocked(struct collecting *c, struct rank *k, const struct xsp_span *span)
 {
 	if (!xsp_span_has_duration(span))
 		return 0;
-	return XSP_APPEND(k->blocked, k->blocked_capacity, k->blocked_count,
-			  (struct interval){real(c, span->start_ns), real(c, span->end_ns)});
+	return XSP_PUT(&k->blocked,
+		       (struct interval){real(c, span->start_ns), real(c, span->end_ns)});
 }
 
 /* Bytes of the tensors that the call is given: --shapes. 0: they are not known, or more than there can be. */
@@ -366,15 +358,13 @@ static int on_span(void *ctx, const struct xsp_span *span)
 
 static struct kernel_name *kernel_name(struct collecting *c, const char *text)
 {
-	const uint32_t *at = xsp_u64map_get(&c->kernel_of, (uintptr_t)text);
+	struct kernel_name *known = xsp_tally_find(&c->kernels, (uintptr_t)text);
 
-	if (at != NULL)
-		return &c->kernels[*at];
+	if (known != NULL)
+		return known;
 	const long name = xsp_ranks_name(c->job, text);
 	const struct kernel_name first = {(uint32_t)name, xsp_kernel_communicates(text)};
-	return name < 0 ? NULL
-			: xsp_u64map_element(&c->kernel_of, (uintptr_t)text, &c->kernels,
-					     &c->kernel_capacity, &c->kernel_count, &first);
+	return name < 0 ? NULL : xsp_tally_row(&c->kernels, (uintptr_t)text, &first);
 }
 
 /* CUPTI could not time it, or no clock says so: nothing is recorded for months. */
@@ -422,13 +412,13 @@ static int on_step(void *ctx, const struct xsp_step *step)
 	if (step->news != XSP_STEP_COUNTS && step->news != XSP_STEP_WARM_UP)
 		return 0;
 	struct rank *k = rank_of(c, step->pid);
-	if (k == NULL || xsp_grow(&k->steps, &k->step_capacity, k->step_count + 1) < 0)
+	if (k == NULL)
 		return -ENOMEM;
-	k->steps[k->step_count++] = (struct rank_step){.start_ns = real(c, step->start_ns),
-						       .end_ns = real(c, step->end_ns),
-						       .number = step->number,
-						       .warm_up = step->news == XSP_STEP_WARM_UP};
-	return 0;
+	return XSP_APPEND(k->steps, k->step_capacity, k->step_count,
+			  (struct rank_step){.start_ns = real(c, step->start_ns),
+					     .end_ns = real(c, step->end_ns),
+					     .number = step->number,
+					     .warm_up = step->news == XSP_STEP_WARM_UP});
 }
 
 /* ---- a capture ---- */
@@ -462,10 +452,7 @@ static int note_capture(struct xsp_ranks *j, const struct xsp_capture_reader *r,
 					     "%s is the same capture as the one given as number "
 					     "%zu: name each once",
 					     path, i + 1);
-	if (xsp_grow(&j->ids, &j->id_capacity, j->captures + 1) < 0)
-		return xsp_out_of_memory(err);
-	j->ids[j->captures++] = id;
-	return 0;
+	return XSP_APPEND(j->ids, j->id_capacity, j->captures, id) < 0 ? xsp_out_of_memory(err) : 0;
 }
 
 int xsp_ranks_begin(struct xsp_ranks *j, struct xsp_capture_reader *r, struct xsp_timeline *t,
@@ -501,40 +488,10 @@ struct xsp_timeline_sink xsp_ranks_sink(struct xsp_ranks *j)
 
 /* ---- behind its run ---- */
 
-static int by_work(uint64_t a_work, int64_t a_ns, uint64_t b_work, int64_t b_ns)
-{
-	if (a_work != b_work)
-		return a_work < b_work ? -1 : 1;
-	return a_ns < b_ns ? -1 : a_ns > b_ns;
-}
-
-static int order_queued(const void *a, const void *b)
-{
-	const struct queued *x = a, *y = b;
-
-	return by_work(x->work, x->start_ns, y->work, y->start_ns);
-}
-
-static int order_runs(const void *a, const void *b)
-{
-	const struct run *x = a, *y = b;
-
-	return by_work(x->work, x->start_ns, y->work, y->start_ns);
-}
-
-static int order_instances(const void *a, const void *b)
-{
-	const struct instance *x = a, *y = b;
-
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
-}
-
-static int order_steps(const void *a, const void *b)
-{
-	const struct rank_step *x = a, *y = b;
-
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
-}
+static XSP_ORDER(order_queued, struct queued, XSP_RISING(work) ?: XSP_RISING(start_ns));
+static XSP_ORDER(order_runs, struct run, XSP_RISING(work) ?: XSP_RISING(start_ns));
+static XSP_ORDER(order_instances, struct instance, XSP_RISING(start_ns));
+static XSP_ORDER(order_steps, struct rank_step, XSP_RISING(start_ns));
 
 /* An address serves one work after the other: a run is of the last that was queued under it before. */
 static int join(struct rank *k)
@@ -542,37 +499,34 @@ static int join(struct rank *k)
 	size_t q = 0;
 	int rc = 0;
 
-	if (k->queued_count > 0)
-		qsort(k->queued, k->queued_count, sizeof(*k->queued), order_queued);
-	if (k->run_count > 0)
-		qsort(k->runs, k->run_count, sizeof(*k->runs), order_runs);
-	for (size_t r = 0; r < k->run_count && rc == 0; r++) {
-		const struct run *run = &k->runs[r];
-		const struct queued *found = NULL;
-		while (q < k->queued_count && by_work(k->queued[q].work, k->queued[q].start_ns,
-						      run->work, run->start_ns) <= 0)
-			found = &k->queued[q++];
+	XSP_SORT(k->queued.rows, k->queued.count, order_queued);
+	XSP_SORT(k->runs.rows, k->runs.count, order_runs);
+	for (size_t r = 0; r < k->runs.count && rc == 0; r++) {
+		const struct run *run = &k->runs.rows[r];
+		const struct queued last = {.work = run->work, .start_ns = run->start_ns},
+				    *found = NULL;
+		while (q < k->queued.count && order_queued(&k->queued.rows[q], &last) <= 0)
+			found = &k->queued.rows[q++];
 		if (found != NULL && found->work == run->work)
 			rc = xsp_ranks_add_instance(k, found->group,
 						    &(struct instance){found->start_ns, run->end_ns,
 								       found->name, found->meets});
 	}
-	free(k->queued);
-	free(k->runs);
-	k->queued = NULL;
-	k->runs = NULL;
-	k->queued_count = k->run_count = 0;
+	XSP_FREE(&k->queued);
+	XSP_FREE(&k->runs);
 	return rc;
 }
 
 /* Where its environment does not say which rank it is, its largest group does. */
 static void number_by_group(struct rank *k)
 {
-	for (size_t i = 0; i < k->group_count; i++)
-		if (!k->named && k->groups[i].size > 0 && (long)k->groups[i].size >= k->world) {
-			k->world = k->groups[i].size;
-			k->number = k->groups[i].rank;
+	for (size_t i = 0; i < k->groups.count; i++) {
+		const struct group *g = &k->groups.rows[i];
+		if (!k->named && g->size > 0 && (long)g->size >= k->world) {
+			k->world = g->size;
+			k->number = g->rank;
 		}
+	}
 }
 
 int xsp_ranks_end(struct xsp_ranks *j)
@@ -590,14 +544,11 @@ int xsp_ranks_end(struct xsp_ranks *j)
 		if (rc == 0)
 			rc = xsp_ranks_gpu_join(k);
 		/* threads that wait at the same time are one wait of the rank */
-		k->blocked_count = xsp_ranks_merge(k->blocked, k->blocked_count);
+		xsp_ranks_merge(&k->blocked);
 		number_by_group(k);
-		if (k->step_count > 0)
-			qsort(k->steps, k->step_count, sizeof(*k->steps), order_steps);
-		for (size_t g = 0; g < k->group_count; g++)
-			if (k->groups[g].count > 0)
-				qsort(k->groups[g].seq, k->groups[g].count,
-				      sizeof(*k->groups[g].seq), order_instances);
+		XSP_SORT(k->steps, k->step_count, order_steps);
+		for (size_t g = 0; g < k->groups.count; g++)
+			XSP_SORT(k->groups.rows[g].seq, k->groups.rows[g].count, order_instances);
 	}
 	free_collecting(c);
 	j->now = NULL;

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "analysis/ranks/ranks_private.h"
-#include "base/grow.h"
 #include "base/search.h"
 
 static struct interval overlap(struct interval a, struct interval b)
@@ -33,7 +32,7 @@ static int add_blocked(struct rank *k, struct interval in)
 {
 	k->blocked_ns += in.end_ns - in.start_ns;
 	block_steps(k, in);
-	return XSP_APPEND(k->stood, k->stood_capacity, k->stood_count, in);
+	return XSP_PUT(&k->stood, in);
 }
 
 /* When it was blocked for others that were late: once, however many collectives were under way meanwhile. */
@@ -43,20 +42,19 @@ static int find_held(struct rank *k)
 	size_t b = 0;
 	int rc = 0;
 
-	k->early_count = xsp_ranks_merge(k->early, k->early_count);
-	for (size_t e = 0; e < k->early_count && rc == 0; e++) {
-		while (b < k->blocked_count && k->blocked[b].end_ns <= k->early[e].start_ns)
+	xsp_ranks_merge(&k->early);
+	for (size_t e = 0; e < k->early.count && rc == 0; e++) {
+		const struct interval early = k->early.rows[e], *blocked = k->blocked.rows;
+		while (b < k->blocked.count && blocked[b].end_ns <= early.start_ns)
 			b++;
 		for (size_t i = b;
-		     i < k->blocked_count && rc == 0 && k->blocked[i].start_ns < k->early[e].end_ns;
-		     i++)
-			rc = add_blocked(k, overlap(k->early[e], k->blocked[i]));
+		     i < k->blocked.count && rc == 0 && blocked[i].start_ns < early.end_ns; i++)
+			rc = add_blocked(k, overlap(early, blocked[i]));
 	}
-	k->stood_count = xsp_ranks_merge(k->stood, k->stood_count);
-	for (size_t i = 0; i < k->stood_count && rc == 0; i++) {
-		const struct interval *in = &k->stood[i];
-		rc = XSP_APPEND(k->held, k->held_capacity, k->held_count,
-				(struct held){in->start_ns, in->end_ns, before});
+	xsp_ranks_merge(&k->stood);
+	for (size_t i = 0; i < k->stood.count && rc == 0; i++) {
+		const struct interval *in = &k->stood.rows[i];
+		rc = XSP_PUT(&k->held, (struct held){in->start_ns, in->end_ns, before});
 		before += in->end_ns - in->start_ns;
 	}
 	return rc;
@@ -66,33 +64,11 @@ static int64_t held_until(const struct rank *k, int64_t ns)
 {
 	size_t low = 0;
 
-	XSP_LOWER_BOUND(low, k->held_count, i, k->held[i].start_ns < ns);
+	XSP_LOWER_BOUND(low, k->held.count, i, k->held.rows[i].start_ns < ns);
 	if (low == 0)
 		return 0;
-	const struct held *h = &k->held[low - 1];
+	const struct held *h = &k->held.rows[low - 1];
 	return h->before_ns + (h->end_ns < ns ? h->end_ns : ns) - h->start_ns;
-}
-
-static struct lateness *lateness_of(struct rank *k, uint32_t name)
-{
-	for (size_t i = 0; i < k->late_count; i++)
-		if (k->late[i].name == name)
-			return &k->late[i];
-	if (xsp_grow(&k->late, &k->late_capacity, k->late_count + 1) < 0)
-		return NULL;
-	k->late[k->late_count] = (struct lateness){.name = name};
-	return &k->late[k->late_count++];
-}
-
-static struct collective_sum *sum_of(struct xsp_ranks *j, uint32_t name)
-{
-	for (size_t i = 0; i < j->collective_count; i++)
-		if (j->collectives[i].name == name)
-			return &j->collectives[i];
-	if (xsp_grow(&j->collectives, &j->collective_capacity, j->collective_count + 1) < 0)
-		return NULL;
-	j->collectives[j->collective_count] = (struct collective_sum){.name = name};
-	return &j->collectives[j->collective_count++];
 }
 
 /* A figure of each of them set against the median of the others'. */
@@ -154,7 +130,8 @@ static int64_t own_lateness(const struct met *met, size_t count, size_t which, u
 static int note_lateness(struct xsp_ranks *j, const struct met *met, int64_t by_ns)
 {
 	struct rank *k = met->rank;
-	struct lateness *l = lateness_of(k, met->at->name);
+	struct lateness *l =
+		xsp_tally_row(&k->late, met->at->name, &(struct lateness){.name = met->at->name});
 
 	if (l == NULL)
 		return -ENOMEM;
@@ -188,13 +165,14 @@ static int share_out(struct collective_sum *sum, const struct met *met, int64_t 
 		sum->most_waited_ns = waited;
 	if (waited <= 0)
 		return 0;
-	return XSP_APPEND(k->early, k->early_capacity, k->early_count,
-			  (struct interval){met->at->start_ns, met->at->start_ns + waited});
+	return XSP_PUT(&k->early, (struct interval){met->at->start_ns, met->at->start_ns + waited});
 }
 
 static int judge(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
 {
-	struct collective_sum *sum = sum_of(j, met[0].at->name);
+	const uint32_t name = met[0].at->name;
+	struct collective_sum *sum =
+		xsp_tally_row(&j->collectives, name, &(struct collective_sum){.name = name});
 	size_t last = 0;
 
 	(void)ctx;
@@ -244,8 +222,8 @@ static int judge_all(struct xsp_ranks *j)
 
 	for (size_t i = 0; i < j->count && rc == 0; i++) {
 		uint64_t all = j->ranks[i].left_out;
-		for (size_t g = 0; g < j->ranks[i].group_count; g++)
-			all += j->ranks[i].groups[g].count;
+		for (size_t g = 0; g < j->ranks[i].groups.count; g++)
+			all += j->ranks[i].groups.rows[g].count;
 		j->ranks[i].unmatched = all - j->ranks[i].matched;
 		rc = find_held(&j->ranks[i]);
 	}

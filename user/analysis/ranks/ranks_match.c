@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analysis/ranks/ranks_private.h"
-#include "base/grow.h"
 #include "base/search.h"
 
 /* Collectives that are held against each other to find how two sequences lie: spread over all. */
@@ -20,12 +19,7 @@
 #define LATE_LEAST_NS 100000
 #define LATE_SPREADS 2
 
-static int order_numbers(const void *a, const void *b)
-{
-	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
+static XSP_ORDER(order_numbers, int64_t, XSP_COMPARE(*x, *y));
 
 int64_t xsp_ranks_median(int64_t *values, size_t count)
 {
@@ -40,8 +34,8 @@ int64_t xsp_ranks_median(int64_t *values, size_t count)
 
 static bool is_rank(const struct rank *k)
 {
-	for (size_t i = 0; i < k->group_count; i++)
-		if (k->groups[i].count > 0)
+	for (size_t i = 0; i < k->groups.count; i++)
+		if (k->groups.rows[i].count > 0)
 			return true;
 	return k->named;
 }
@@ -55,18 +49,10 @@ bool xsp_ranks_known(const struct xsp_ranks *j)
 	return i < j->count;
 }
 
-static int order_ranks(const void *a, const void *b)
-{
-	const struct rank *x = a, *y = b;
-	const unsigned long m = (unsigned long)x->number,
-			    n = (unsigned long)y->number; /* -1: last */
-
-	if (m != n)
-		return m < n ? -1 : 1;
-	if (x->capture != y->capture)
-		return x->capture < y->capture ? -1 : 1;
-	return x->pid < y->pid ? -1 : x->pid > y->pid;
-}
+/* -1: last */
+static XSP_ORDER(order_ranks, struct rank,
+		 XSP_COMPARE((unsigned long)x->number, (unsigned long)y->number)
+				 ?: XSP_RISING(capture) ?: XSP_RISING(pid));
 
 /* A launcher that was recorded with its ranks is none of them; where nobody is a rank all processes are compared. */
 static void keep_ranks(struct xsp_ranks *j)
@@ -81,8 +67,7 @@ static void keep_ranks(struct xsp_ranks *j)
 			j->ranks[kept++] = j->ranks[i];
 	}
 	j->count = kept;
-	if (kept > 0)
-		qsort(j->ranks, kept, sizeof(*j->ranks), order_ranks);
+	XSP_SORT(j->ranks, kept, order_ranks);
 }
 
 /* ---- hosts ---- */
@@ -253,8 +238,8 @@ static int find_member(struct xsp_ranks *j, struct joint_group *joint, uint32_t 
 	for (size_t i = 0; i < j->count; i++) {
 		if (has_process(joint, i))
 			continue;
-		for (size_t g = 0; g < j->ranks[i].group_count; g++) {
-			const struct group *other = &j->ranks[i].groups[g];
+		for (size_t g = 0; g < j->ranks[i].groups.count; g++) {
+			const struct group *other = &j->ranks[i].groups.rows[g];
 			const struct pair pair = pair_of(j, first, first_rank, other, i);
 			if (other->joint != NO_INDEX || other->count == 0 ||
 			    other->size != first->size || other->rank != wanted)
@@ -270,7 +255,7 @@ static int find_member(struct xsp_ranks *j, struct joint_group *joint, uint32_t 
 	if (!best.good)
 		return 0;
 	note_clock(j, first_rank, rank, &best);
-	j->ranks[rank].groups[group].joint = index;
+	j->ranks[rank].groups.rows[group].joint = index;
 	return add_member(joint, rank, group, best.shift);
 }
 
@@ -282,8 +267,8 @@ static int find_members(struct xsp_ranks *j, struct joint_group *joint, uint32_t
 	int rc = xsp_u64map_set(&looked_for, first->rank, 1);
 
 	for (size_t i = 0; i < j->count; i++)
-		for (size_t g = 0; rc == 0 && g < j->ranks[i].group_count; g++) {
-			const struct group *other = &j->ranks[i].groups[g];
+		for (size_t g = 0; rc == 0 && g < j->ranks[i].groups.count; g++) {
+			const struct group *other = &j->ranks[i].groups.rows[g];
 			if (other->joint != NO_INDEX || other->size != first->size ||
 			    xsp_u64map_get(&looked_for, other->rank) != NULL)
 				continue;
@@ -297,7 +282,7 @@ static int find_members(struct xsp_ranks *j, struct joint_group *joint, uint32_t
 
 static int join_group(struct xsp_ranks *j, size_t rank, size_t group)
 {
-	struct group *first = &j->ranks[rank].groups[group];
+	struct group *first = &j->ranks[rank].groups.rows[group];
 	const uint32_t index = (uint32_t)j->group_count;
 	struct joint_group joint = {0};
 	int rc = add_member(&joint, rank, group, 0);
@@ -305,14 +290,11 @@ static int join_group(struct xsp_ranks *j, size_t rank, size_t group)
 	first->joint = index;
 	if (rc == 0)
 		rc = find_members(j, &joint, index, first, rank);
-	if (rc == 0 && xsp_grow(&j->groups, &j->group_capacity, j->group_count + 1) < 0)
-		rc = -ENOMEM;
-	if (rc < 0) {
+	if (rc == 0)
+		rc = XSP_APPEND(j->groups, j->group_capacity, j->group_count, joint);
+	if (rc < 0)
 		free(joint.members);
-		return rc;
-	}
-	j->groups[j->group_count++] = joint;
-	return 0;
+	return rc;
 }
 
 struct candidate {
@@ -320,43 +302,33 @@ struct candidate {
 	size_t count;
 };
 
-static int order_candidates(const void *a, const void *b)
-{
-	const struct candidate *x = a, *y = b;
-
-	if (x->size != y->size)
-		return x->size > y->size ? -1 : 1;
-	if (x->count != y->count)
-		return x->count > y->count ? -1 : 1;
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return x->group < y->group ? -1 : x->group > y->group;
-}
+static XSP_ORDER(order_candidates, struct candidate,
+		 XSP_FALLING(size) ?: XSP_FALLING(count) ?: XSP_RISING(rank) ?: XSP_RISING(group));
 
 /* The largest first, as fewest others are like them and they tell how far clocks are apart; of those the longest: what the first
  * member was not recorded in is told of nobody. */
 static int join_groups(struct xsp_ranks *j)
 {
-	struct candidate *all = NULL;
-	size_t count = 0, capacity = 0;
+	XSP_ARRAY(struct candidate) all = {.count = 0};
 	int rc = 0;
 
 	j->clocks = calloc(j->hosts + 1, sizeof(*j->clocks));
 	if (j->clocks == NULL)
 		return -ENOMEM;
 	j->clocks[0].known = true;
-	for (uint32_t i = 0; i < j->count && rc == 0; i++)
-		for (uint32_t g = 0; g < j->ranks[i].group_count && rc == 0; g++)
-			if (j->ranks[i].groups[g].count > 0 && j->ranks[i].groups[g].size > 0)
-				rc = XSP_APPEND(all, capacity, count,
-						(struct candidate){i, g, j->ranks[i].groups[g].size,
-								   j->ranks[i].groups[g].count});
-	if (count > 0)
-		qsort(all, count, sizeof(*all), order_candidates);
-	for (size_t i = 0; i < count && rc == 0; i++)
-		if (j->ranks[all[i].rank].groups[all[i].group].joint == NO_INDEX)
-			rc = join_group(j, all[i].rank, all[i].group);
-	free(all);
+	for (uint32_t i = 0; i < j->count; i++)
+		for (uint32_t n = 0; n < j->ranks[i].groups.count && rc == 0; n++) {
+			const struct group *g = &j->ranks[i].groups.rows[n];
+			if (g->count > 0 && g->size > 0)
+				rc = XSP_PUT(&all, (struct candidate){i, n, g->size, g->count});
+		}
+	XSP_SORT(all.rows, all.count, order_candidates);
+	for (size_t i = 0; i < all.count && rc == 0; i++) {
+		const struct candidate *c = &all.rows[i];
+		if (j->ranks[c->rank].groups.rows[c->group].joint == NO_INDEX)
+			rc = join_group(j, c->rank, c->group);
+	}
+	free(all.rows);
 	return rc;
 }
 
@@ -364,7 +336,7 @@ static int join_groups(struct xsp_ranks *j)
 
 static struct met met_at(struct rank *k, struct member *m, long n)
 {
-	const struct instance *i = &k->groups[m->group].seq[n];
+	const struct instance *i = &k->groups.rows[m->group].seq[n];
 
 	return (struct met){.rank = k,
 			    .at = i,
@@ -392,7 +364,7 @@ static bool find_met(struct xsp_ranks *j, struct member *m, long n, const struct
 		     struct met *out)
 {
 	struct rank *k = &j->ranks[m->rank];
-	const struct group *its = &k->groups[m->group];
+	const struct group *its = &k->groups.rows[m->group];
 	long at = n + m->now;
 
 	if (at >= 0 && at < (long)its->count) {
@@ -429,7 +401,7 @@ static size_t meet(struct xsp_ranks *j, struct joint_group *g, long n, struct me
 
 static long calls_of(const struct xsp_ranks *j, const struct joint_group *g)
 {
-	return (long)j->ranks[g->members[0].rank].groups[g->members[0].group].count;
+	return (long)j->ranks[g->members[0].rank].groups.rows[g->members[0].group].count;
 }
 
 struct turn {
@@ -438,16 +410,8 @@ struct turn {
 	long n;
 };
 
-static int order_turns(const void *a, const void *b)
-{
-	const struct turn *x = a, *y = b;
-
-	if (x->last_ns != y->last_ns)
-		return x->last_ns < y->last_ns ? -1 : 1;
-	if (x->group != y->group)
-		return x->group < y->group ? -1 : 1;
-	return x->n < y->n ? -1 : x->n > y->n;
-}
+static XSP_ORDER(order_turns, struct turn,
+		 XSP_RISING(last_ns) ?: XSP_RISING(group) ?: XSP_RISING(n));
 
 /* The collectives of all groups that at least two ranks were recorded in, in the order in which their last rank came. */
 static int find_turns(struct xsp_ranks *j, struct met *met)
@@ -492,14 +456,8 @@ int xsp_ranks_each_met(struct xsp_ranks *j,
 /* ---- clocks ---- */
 
 struct numbers {
-	int64_t *values;
-	size_t count, capacity;
+	XSP_ARRAY(int64_t);
 };
-
-static int put(struct numbers *n, int64_t value)
-{
-	return XSP_APPEND(n->values, n->capacity, n->count, value);
-}
 
 /* Of each host how far its ends lie behind those of the first one. */
 static int compare_hosts(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
@@ -522,7 +480,7 @@ static int compare_hosts(struct xsp_ranks *j, void *ctx, struct met *met, size_t
 	first = met[0].end_ns + first / (int64_t)n;
 	for (size_t i = 0; i < count && rc == 0; i++)
 		if (met[i].rank->host_index != 0)
-			rc = put(&apart[met[i].rank->host_index], met[i].end_ns - first);
+			rc = XSP_PUT(&apart[met[i].rank->host_index], met[i].end_ns - first);
 	return rc;
 }
 
@@ -534,14 +492,14 @@ static int align_clocks(struct xsp_ranks *j)
 	if (rc == 0 && j->hosts > 1)
 		rc = xsp_ranks_each_met(j, compare_hosts, apart);
 	for (size_t h = 1; rc == 0 && h < j->hosts; h++) {
-		const int64_t behind = xsp_ranks_median(apart[h].values, apart[h].count);
+		const int64_t behind = xsp_ranks_median(apart[h].rows, apart[h].count);
 		j->hosts_not_aligned += apart[h].count == 0;
 		for (size_t i = 0; i < j->count; i++)
 			if (j->ranks[i].host_index == h)
 				j->ranks[i].shift_ns = -behind;
 	}
 	for (size_t h = 0; apart != NULL && h < j->hosts; h++)
-		free(apart[h].values);
+		free(apart[h].rows);
 	free(j->turns); /* they are in the order of the clocks as they were */
 	j->turns = NULL;
 	free(apart);
@@ -551,6 +509,7 @@ static int align_clocks(struct xsp_ranks *j)
 /* How far apart the ends are that should be one moment. */
 static int measure_spread(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
 {
+	struct numbers *spreads = ctx;
 	int64_t least = met[0].end_ns, most = met[0].end_ns;
 
 	(void)j;
@@ -560,21 +519,21 @@ static int measure_spread(struct xsp_ranks *j, void *ctx, struct met *met, size_
 		least = met[i].end_ns < least ? met[i].end_ns : least;
 		most = met[i].end_ns > most ? met[i].end_ns : most;
 	}
-	return put(ctx, most - least);
+	return XSP_PUT(spreads, most - least);
 }
 
 static int measure_spreads(struct xsp_ranks *j)
 {
-	struct numbers spreads = {0};
+	struct numbers spreads = {.count = 0};
 	int rc = xsp_ranks_each_met(j, measure_spread, &spreads);
 
 	j->spreads = spreads.count;
-	j->spread_median_ns = xsp_ranks_median(spreads.values, spreads.count);
-	j->spread_most_ns = spreads.count > 0 ? spreads.values[spreads.count - 1] : 0;
+	j->spread_median_ns = xsp_ranks_median(spreads.rows, spreads.count);
+	j->spread_most_ns = spreads.count > 0 ? spreads.rows[spreads.count - 1] : 0;
 	j->late_least_ns = LATE_SPREADS * j->spread_median_ns;
 	if (j->late_least_ns < LATE_LEAST_NS)
 		j->late_least_ns = LATE_LEAST_NS;
-	free(spreads.values);
+	free(spreads.rows);
 	return rc;
 }
 

@@ -5,7 +5,8 @@
 
 #include "analysis/ranks/ranks.h"
 #include "base/arena.h"
-#include "base/u64map.h"
+#include "base/array.h"
+#include "base/tally.h"
 #include "catalog/collectives.h"
 
 #define NO_INDEX UINT32_MAX
@@ -33,6 +34,9 @@ struct run {
 struct interval {
 	int64_t start_ns, end_ns;
 };
+struct intervals {
+	XSP_ARRAY(struct interval);
+};
 
 /* The rank was blocked in a collective for others that were late, or by another rank that it sent to or received from. */
 struct held {
@@ -58,8 +62,7 @@ struct gpu_kernel {
 struct stream_work {
 	uint32_t device, stream;
 	int64_t sum_ns;
-	struct interval *stretches;
-	size_t count, capacity;
+	struct intervals stretches;
 	int64_t apart_ns; /* less than that between two of them is not told */
 };
 
@@ -107,35 +110,22 @@ struct rank {
 	bool windows; /* not all of the time was recorded */
 	bool damaged; /* its capture, or it has no end */
 	int64_t shift_ns;
-	struct queued *queued;
-	size_t queued_count, queued_capacity;
-	struct run *runs;
-	size_t run_count, run_capacity;
-	struct gpu_call *gpu_calls;
-	size_t gpu_call_count, gpu_call_capacity;
-	struct gpu_kernel *gpu_kernels;
-	size_t gpu_kernel_count, gpu_kernel_capacity;
-	struct stream_work *streams;
-	size_t stream_count, stream_capacity;
+	XSP_ARRAY(struct queued) queued;
+	XSP_ARRAY(struct run) runs;
+	XSP_ARRAY(struct gpu_call) gpu_calls;
+	XSP_ARRAY(struct gpu_kernel) gpu_kernels;
+	XSP_ARRAY(struct stream_work) streams;
 	/* it stood still for others: for one that it sent to or received from, or in a collective for late ones */
-	struct interval *stood;
-	size_t stood_count, stood_capacity;
+	struct intervals stood;
 	uint64_t gpu_of_no_group; /* kernels of collectives that no known call launched */
-	struct interval *blocked; /* in a wait for a collective; sorted, apart */
-	size_t blocked_count, blocked_capacity;
-	struct interval *early; /* from its own arrival at a collective to the last one's */
-	size_t early_count, early_capacity;
-	struct held *held; /* those, in order, apart */
-	size_t held_count, held_capacity;
-	struct group *groups;
-	size_t group_count, group_capacity;
-	struct xsp_u64map sum_of; /* name → index of sums */
-	struct operator_sum *sums;
-	size_t sum_count, sum_capacity;
+	struct intervals blocked; /* in a wait for a collective; sorted, apart */
+	struct intervals early; /* from its own arrival at a collective to the last one's */
+	XSP_ARRAY(struct held) held; /* those, in order, apart */
+	XSP_ARRAY(struct group) groups;
+	XSP_TALLY(struct operator_sum) sums; /* by name */
 	struct rank_step *steps;
 	size_t step_count, step_capacity;
-	struct lateness *late; /* few names: searched */
-	size_t late_count, late_capacity;
+	XSP_TALLY(struct lateness) late; /* by name */
 	/* over all matched collectives */
 	uint64_t left_out; /* collectives of groups beyond GROUPS_MAX */
 	uint64_t matched, unmatched, times_last;
@@ -169,11 +159,8 @@ struct xsp_ranks {
 	const char *marker;
 	struct rank *ranks;
 	size_t count, capacity;
-	/* names of all captures */
 	struct xsp_arena text;
-	const char **names;
-	size_t name_count, name_capacity;
-	struct xsp_u64map name_of;
+	XSP_TALLY(const char *) names; /* of all captures */
 	uint64_t *ids; /* of the captures so far */
 	size_t captures, id_capacity;
 	/* the capture at hand */
@@ -183,8 +170,7 @@ struct xsp_ranks {
 	size_t group_count, group_capacity;
 	struct turn *turns; /* ranks_match.c; NULL: not known yet */
 	size_t turn_count;
-	struct collective_sum *collectives;
-	size_t collective_count, collective_capacity;
+	XSP_TALLY(struct collective_sum) collectives; /* by name */
 	size_t hosts, hosts_not_aligned;
 	struct host_clock {
 		bool known;
@@ -200,8 +186,8 @@ struct xsp_ranks {
 
 void xsp_ranks_free_rank(struct rank *k); /* what it owns */
 void xsp_ranks_free_gpu(struct rank *k); /* of that what ranks_gpu.c alone needs */
-/* Sorts them and makes one of those that overlap or touch. How many are left. */
-size_t xsp_ranks_merge(struct interval *all, size_t count);
+/* Sorts them and makes one of those that overlap or touch. */
+void xsp_ranks_merge(struct intervals *all);
 /* Median; sorts `values`. 0 of none. */
 int64_t xsp_ranks_median(int64_t *values, size_t count); /* ranks_match.c */
 /* The job's index of a name. -ENOMEM. */

@@ -143,7 +143,7 @@ static void note_job(struct xsp_ranks *j, struct xsp_report_section *s)
 			 xsp_format_count(a, of_no_group));
 		xsp_report_note(s, text);
 	}
-	if (j->collective_count == 0)
+	if (j->collectives.count == 0)
 		xsp_report_note(s, "no collective was recorded on two ranks: what waits for whom "
 				   "is not known, and clocks are as the hosts have them");
 	if (j->hosts_not_aligned > 0) {
@@ -164,8 +164,8 @@ static void report_job(struct found *f)
 
 	for (size_t i = 0; i < j->count; i++)
 		world = j->ranks[i].world > world ? j->ranks[i].world : world;
-	for (size_t i = 0; i < j->collective_count; i++)
-		calls += j->collectives[i].calls;
+	for (size_t i = 0; i < j->collectives.count; i++)
+		calls += j->collectives.rows[i].calls;
 	xsp_report_value(s, "captures", "captures", XSP_UNIT_COUNT, xsp_cell_integer(j->captures));
 	xsp_report_value(s, "ranks", "ranks recorded", XSP_UNIT_COUNT, xsp_cell_integer(j->count));
 	xsp_report_value(s, "world_size", "ranks of the job", XSP_UNIT_COUNT,
@@ -362,10 +362,10 @@ static const struct rank *latest_at(const struct xsp_ranks *j, uint32_t name, in
 
 	*sum_ns = 0;
 	for (size_t i = 0; i < j->count; i++)
-		for (size_t l = 0; l < j->ranks[i].late_count; l++)
-			if (j->ranks[i].late[l].name == name &&
-			    j->ranks[i].late[l].sum_ns > *sum_ns) {
-				*sum_ns = j->ranks[i].late[l].sum_ns;
+		for (size_t l = 0; l < j->ranks[i].late.count; l++)
+			if (j->ranks[i].late.rows[l].name == name &&
+			    j->ranks[i].late.rows[l].sum_ns > *sum_ns) {
+				*sum_ns = j->ranks[i].late.rows[l].sum_ns;
 				found = &j->ranks[i];
 			}
 	return found;
@@ -384,7 +384,7 @@ static int by_waited(const void *a, const void *b)
 #define COLLECTIVE_CELL(name, value)                                                               \
 	XSP_REPORT_CELL(collective_##name, struct xsp_ranks, struct collective_sum, value)
 
-COLLECTIVE_CELL(name, xsp_cell_text(of->names[row->name]));
+COLLECTIVE_CELL(name, xsp_cell_text(of->names.rows[row->name]));
 COLLECTIVE_CELL(transfer, known(true, row->transfer_ns / (int64_t)row->calls));
 
 static struct xsp_cell collective_bytes(struct xsp_report_at *at)
@@ -433,10 +433,11 @@ static void report_collectives(struct found *f)
 	struct xsp_report_section *s = xsp_report_section(f->report, "collectives", "Collectives");
 	struct xsp_report_table *t = xsp_report_table(s, &collectives_shape);
 
-	if (j->collective_count > 0)
-		qsort(j->collectives, j->collective_count, sizeof(*j->collectives), by_waited);
-	for (size_t i = 0; i < j->collective_count; i++)
-		xsp_report_add(t, j, &j->collectives[i]);
+	if (j->collectives.count > 0)
+		qsort(j->collectives.rows, j->collectives.count, sizeof(*j->collectives.rows),
+		      by_waited);
+	for (size_t i = 0; i < j->collectives.count; i++)
+		xsp_report_add(t, j, &j->collectives.rows[i]);
 	xsp_report_note(
 		s, "times are sums over the ranks; for late ranks: until the last one had come; "
 		   "transfer: what the last one to come took");
@@ -533,7 +534,7 @@ static void put_rank_values(struct xsp_report_section *s, const struct rank *k, 
 static void report_straggler(struct found *f, const struct rank *k, const struct lateness *l,
 			     const struct excess *e, double part)
 {
-	const char *name = f->job->names[e->name];
+	const char *name = f->job->names.rows[e->name];
 	char who[96], subject[320], title[512], advice[512], a[XSP_UNITS_SIZE], b[XSP_UNITS_SIZE],
 		c[XSP_UNITS_SIZE];
 	struct xsp_report_finding finding;
@@ -562,7 +563,7 @@ static void report_straggler(struct found *f, const struct rank *k, const struct
 	finding.title = title;
 	finding.advice = advice;
 	struct xsp_report_section *s = xsp_report_finding(f->report, &finding);
-	put_rank_values(s, k, k->late_ns, l, f->job->names[l->name]);
+	put_rank_values(s, k, k->late_ns, l, f->job->names.rows[l->name]);
 	xsp_report_value(s, "operator", "operator", XSP_UNIT_TEXT, xsp_cell_text(name));
 	xsp_report_value(s, "operator_ns", "its self time by unit", XSP_UNIT_NS,
 			 xsp_cell_integer((uint64_t)e->own));
@@ -574,7 +575,7 @@ static void report_straggler(struct found *f, const struct rank *k, const struct
 static void report_late(struct found *f, const struct rank *k, const struct lateness *l,
 			double part)
 {
-	const char *name = f->job->names[l->name];
+	const char *name = f->job->names.rows[l->name];
 	char who[96], subject[320], title[512], advice[512], a[XSP_UNITS_SIZE], b[XSP_UNITS_SIZE];
 	struct xsp_report_finding finding;
 
@@ -606,8 +607,8 @@ static bool is_late(struct found *f, size_t rank, double *part)
 	uint64_t times = 0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < k->late_count; i++)
-		times += k->late[i].times;
+	for (size_t i = 0; i < k->late.count; i++)
+		times += k->late.rows[i].times;
 	for (size_t i = 0; i < f->job->count; i++)
 		if (i != rank)
 			f->scratch[n++] = f->job->ranks[i].late_ns;
@@ -625,13 +626,13 @@ static void judge_rank(struct found *f, size_t rank)
 		[2] = {0, 0},
        part; /* by the thread, by the GPU: a call that waits for a kernel is no other time */
 
-	for (size_t i = 0; i < k->late_count; i++)
-		if (worst == NULL || k->late[i].sum_ns > worst->sum_ns)
-			worst = &k->late[i];
+	for (size_t i = 0; i < k->late.count; i++)
+		if (worst == NULL || k->late.rows[i].sum_ns > worst->sum_ns)
+			worst = &k->late.rows[i];
 	if (worst == NULL || !is_late(f, rank, &part))
 		return;
-	for (size_t i = 0; i < k->sum_count; i++) {
-		const struct excess e = excess_of(f, rank, &k->sums[i]);
+	for (size_t i = 0; i < k->sums.count; i++) {
+		const struct excess e = excess_of(f, rank, &k->sums.rows[i]);
 		explained[e.gpu] += e.ns > 0 ? e.ns : 0;
 		if (e.ns > most.ns)
 			most = e;

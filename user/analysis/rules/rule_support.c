@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/names/call_sites.h"
+#include "analysis/calls/call_sites.h"
 #include "analysis/summary_report.h"
 #include "analysis/waits/summary_waits_private.h"
 #include "base/units.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/names/call_sites.h"
+#include "analysis/calls/call_sites.h"
 #include "analysis/summary_report.h"
 #include "base/u64map.h"
 #include "base/units.h"

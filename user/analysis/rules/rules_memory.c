@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analysis/names/call_sites.h"
+#include "analysis/calls/call_sites.h"
 #include "analysis/gpu/gpu.h"
 #include "analysis/memory/summary_memory.h"
 #include "analysis/summary_report.h"

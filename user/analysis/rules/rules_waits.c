@@ -33,9 +33,10 @@ static uint64_t held_ns(const struct xsp_summary_waits *w, const struct lock *lo
 {
 	uint64_t ns = 0;
 
-	for (size_t i = 0; i < w->people_count; i++)
-		if (&w->locks[w->people[i].lock] == lock && w->people[i].role == HOLDER)
-			ns += w->people[i].ns;
+	for (size_t i = 0; i < w->people.count; i++)
+		if (&w->locks.rows[w->people.rows[i].lock] == lock &&
+		    w->people.rows[i].role == HOLDER)
+			ns += w->people.rows[i].ns;
 	return ns;
 }
 
@@ -67,7 +68,7 @@ static void find_lock(const struct xsp_rule_context *c, const struct lock *lock,
 	const struct xsp_summary_waits *w = waits_of(c);
 	const struct person *holder = xsp_waits_person(w, lock, lock->owned ? HOLDER : WAKER);
 	const struct spot *spots;
-	const bool placed = xsp_waits_spots(w, (uint32_t)(lock - w->locks), true, &spots) > 0;
+	const bool placed = xsp_waits_spots(w, (uint32_t)(lock - w->locks.rows), true, &spots) > 0;
 	char who[128], by[128], place[420], title[900], advice[900], address[40];
 	char doubt[XSP_DOUBT_SIZE];
 
@@ -120,14 +121,14 @@ static bool is_fought_for(const struct xsp_summary_waits *w, const struct lock *
 
 	if ((double)lock->python_ns < PYTHON_LOCK_PART * (double)lock->placed_ns)
 		return false;
-	for (size_t i = 0; i < w->people_count; i++) {
-		const struct person *p = &w->people[i];
-		if (&w->locks[p->lock] != lock || p->role != WAKER)
+	for (size_t i = 0; i < w->people.count; i++) {
+		const struct person *p = &w->people.rows[i];
+		if (&w->locks.rows[p->lock] != lock || p->role != WAKER)
 			continue;
 		all += p->times;
-		for (size_t j = 0; j < w->people_count; j++)
-			if (w->people[j].lock == p->lock && w->people[j].role == WAITER &&
-			    w->people[j].tid == p->tid)
+		for (size_t j = 0; j < w->people.count; j++)
+			if (w->people.rows[j].lock == p->lock && w->people.rows[j].role == WAITER &&
+			    w->people.rows[j].tid == p->tid)
 				both += p->times;
 	}
 	return 2 * both > all;
@@ -147,7 +148,7 @@ int xsp_rule_lock(const struct xsp_rule_context *c)
 
 	if (w == NULL || locks == NULL)
 		return w == NULL ? XSP_RULE_NO_DATA : -ENOMEM;
-	for (size_t i = 0; i < w->lock_count && i < LOCKS_LOOKED_AT; i++) {
+	for (size_t i = 0; i < w->locks.count && i < LOCKS_LOOKED_AT; i++) {
 		const struct person *waiter = xsp_waits_person(w, locks[i], WAITER);
 		bool its_own = true;
 		const double share =
@@ -179,9 +180,9 @@ static struct waiters waiters_of(const struct xsp_rule_context *c, const struct 
 	const struct xsp_summary_waits *w = waits_of(c);
 	struct waiters sum = {.their_own = true};
 
-	for (size_t i = 0; i < w->people_count; i++) {
-		const struct person *p = &w->people[i];
-		if (&w->locks[p->lock] != lock || p->role != WAITER)
+	for (size_t i = 0; i < w->people.count; i++) {
+		const struct person *p = &w->people.rows[i];
+		if (&w->locks.rows[p->lock] != lock || p->role != WAITER)
 			continue;
 		bool its_own;
 		const uint64_t time = time_compared(c, p->tid, &its_own);
@@ -214,9 +215,9 @@ static bool holder_of(const struct xsp_rule_context *c, const struct lock *lock,
 
 	if (holder == NULL)
 		return false;
-	for (size_t i = 0; i < w->people_count; i++)
-		if (w->people[i].lock == holder->lock && w->people[i].role == WAKER)
-			all += w->people[i].times;
+	for (size_t i = 0; i < w->people.count; i++)
+		if (w->people.rows[i].lock == holder->lock && w->people.rows[i].role == WAKER)
+			all += w->people.rows[i].times;
 	xsp_waits_thread(w, holder->tid, who, sizeof(who));
 	snprintf(out, HOLDER_TEXT, "%s, %.0f %% of the times%s%.280s", who,
 		 100 * xsp_rule_share(holder->times, all), line != NULL ? "; it runs most at " : "",
@@ -292,12 +293,12 @@ int xsp_rule_gil(const struct xsp_rule_context *c)
 
 	for (size_t i = 0; w != NULL && i < count; i++)
 		known = known || xsp_timeline_python_lock(c->timeline, processes[i].pid, &gil);
-	for (size_t i = 0; w != NULL && i < w->lock_count; i++) {
-		if (w->locks[i].python == 0)
+	for (size_t i = 0; w != NULL && i < w->locks.count; i++) {
+		if (w->locks.rows[i].python == 0)
 			continue;
-		const struct waiters sum = waiters_of(c, &w->locks[i]);
+		const struct waiters sum = waiters_of(c, &w->locks.rows[i]);
 		if (sum.ns > 0)
-			find_gil(c, &w->locks[i], &sum);
+			find_gil(c, &w->locks.rows[i], &sum);
 	}
 	return known ? 0 : XSP_RULE_NO_DATA;
 }
@@ -436,12 +437,12 @@ static void add_place(const struct xsp_rule_context *c, const struct group *g,
 	char family[FAMILY_SIZE], other[FAMILY_SIZE];
 
 	family_of(g->name, family);
-	for (size_t i = 0; i < w->spot_count; i++) {
-		const struct spot *s = &w->spots[i];
+	for (size_t i = 0; i < w->spots.count; i++) {
+		const struct spot *s = &w->spots.rows[i];
 		if (s->of_lock || s->why != why || (longest != NULL && s->ns <= longest->ns))
 			continue;
 		const struct xsp_timeline_thread *t =
-			xsp_timeline_thread(c->timeline, w->members[s->owner].tid);
+			xsp_timeline_thread(c->timeline, w->members.rows[s->owner].tid);
 		family_of(t != NULL ? t->comm : "", other);
 		if (strcmp(family, other) == 0)
 			longest = s;

@@ -92,27 +92,27 @@ static int by_lock(const void *a, const void *b)
 
 static const struct person **sort_people(const struct xsp_summary_waits *w)
 {
-	const struct person **sorted = calloc(w->people_count + 1, sizeof(void *));
+	const struct person **sorted = calloc(w->people.count + 1, sizeof(void *));
 
-	for (size_t i = 0; sorted != NULL && i < w->people_count; i++)
-		sorted[i] = &w->people[i];
+	for (size_t i = 0; sorted != NULL && i < w->people.count; i++)
+		sorted[i] = &w->people.rows[i];
 	if (sorted != NULL)
-		qsort(sorted, w->people_count, sizeof(*sorted), by_lock);
+		qsort(sorted, w->people.count, sizeof(*sorted), by_lock);
 	return sorted;
 }
 
 static void put_lock(struct xsp_json_writer *j, const struct xsp_summary_waits *w,
 		     const struct lock *l, const struct person *const *people)
 {
-	const uint32_t index = (uint32_t)(l - w->locks);
+	const uint32_t index = (uint32_t)(l - w->locks.rows);
 	const struct spot *spots;
 	const size_t n = xsp_waits_spots(w, index, true, &spots);
 	size_t first = 0, last;
 	const struct xsp_timeline_thread *t = xsp_timeline_thread(w->timeline, l->pid);
 	char address[24];
 
-	XSP_LOWER_BOUND(first, w->people_count, i, people[i]->lock < index);
-	for (last = first; last < w->people_count && people[last]->lock == index; last++)
+	XSP_LOWER_BOUND(first, w->people.count, i, people[i]->lock < index);
+	for (last = first; last < w->people.count && people[last]->lock == index; last++)
 		;
 	snprintf(address, sizeof(address), "0x%" PRIx64, l->address);
 	xsp_json_begin(j, NULL, '{');
@@ -132,15 +132,15 @@ static int put_locks(struct xsp_json_writer *j, const struct xsp_summary_waits *
 	const struct person **people = sort_people(w);
 
 	xsp_json_begin(j, "locks", '[');
-	for (size_t i = 0; locks != NULL && people != NULL && i < w->lock_count; i++)
+	for (size_t i = 0; locks != NULL && people != NULL && i < w->locks.count; i++)
 		put_lock(j, w, locks[i], people);
 	xsp_json_end(j, '[');
-	if (w->locks_left_out > 0)
-		xsp_json_number(j, "lock_waits_left_out", w->locks_left_out);
-	if (w->people_left_out > 0)
-		xsp_json_number(j, "lock_people_left_out", w->people_left_out);
-	if (w->spots_left_out > 0)
-		xsp_json_number(j, "wait_places_left_out", w->spots_left_out);
+	if (w->locks.tally.left_out > 0)
+		xsp_json_number(j, "lock_waits_left_out", w->locks.tally.left_out);
+	if (w->people.tally.left_out > 0)
+		xsp_json_number(j, "lock_people_left_out", w->people.tally.left_out);
+	if (w->spots.tally.left_out > 0)
+		xsp_json_number(j, "wait_places_left_out", w->spots.tally.left_out);
 	free(locks);
 	free(people);
 	return locks != NULL && people != NULL ? 0 : -ENOMEM;

@@ -187,7 +187,7 @@ static int print_table(const struct xsp_summary_waits *w, FILE *f,
 
 static void print_lock(const struct xsp_summary_waits *w, FILE *f, const struct lock *lock)
 {
-	const size_t index = (size_t)(lock - w->locks);
+	const size_t index = (size_t)(lock - w->locks.rows);
 	const struct person *holder = xsp_waits_person(w, lock, HOLDER),
 			    *waker = xsp_waits_person(w, lock, WAKER);
 	char time[XSP_UNITS_SIZE], count[XSP_UNITS_SIZE], who[128];
@@ -227,7 +227,7 @@ static int print_locks(const struct xsp_summary_waits *w, FILE *f, bool all, uin
 	if (sorted == NULL)
 		return -ENOMEM;
 	size_t shown_count[2] = {0, 0};
-	for (size_t i = 0; i < w->lock_count; i++) {
+	for (size_t i = 0; i < w->locks.count; i++) {
 		if (least_ns > 0 && (!sorted[i]->owned || sorted[i]->ns < least_ns))
 			continue;
 		if (shown_count[sorted[i]->owned]++ < LOCKS_SHOWN || all)

@@ -24,12 +24,12 @@ static int put_locks(const struct xsp_summary_waits *w, struct xsp_report_sectio
 
 	if (locks == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < w->lock_count && i < LOCKS_SHOWN; i++)
+	for (size_t i = 0; i < w->locks.count && i < LOCKS_SHOWN; i++)
 		xsp_report_add(t, w, locks[i]);
-	if (w->lock_count > LOCKS_SHOWN) {
+	if (w->locks.count > LOCKS_SHOWN) {
 		char text[80];
 		snprintf(text, sizeof(text), "of %zu locks those are shown that took longest",
-			 w->lock_count);
+			 w->locks.count);
 		xsp_report_note(section, text);
 	}
 	char left_out[XSP_WAITS_LEFT_OUT];

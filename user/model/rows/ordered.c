@@ -13,7 +13,8 @@
 
 #include "base/files/file_io.h"
 #include "base/grow.h"
-#include "base/files/new_file.h"
+#include "base/new_file.h"
+#include "base/order.h"
 
 #define BLOCK_SPANS 170U /* 4 KiB: each row has one in memory */
 #define NO_BLOCK UINT64_MAX
@@ -130,17 +131,10 @@ static int row_at(struct xsp_ordered *o, uint32_t index, struct row **out)
 	return 0;
 }
 
-/* Last one first: by the later end; if equal, the outer span, else the later begin. */
-static int by_end(const void *a, const void *b)
-{
-	const struct xsp_ordered_span *x = a, *y = b;
-
-	if (x->end_ns != y->end_ns)
-		return x->end_ns < y->end_ns ? -1 : 1;
-	if (x->depth != y->depth)
-		return x->depth > y->depth ? -1 : 1;
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
-}
+/* So that the last one is the first to be taken: the later end; of equal ones, what lies around, else what began
+ * later. */
+static XSP_ORDER(by_end, struct xsp_ordered_span,
+		 XSP_RISING(end_ns) ?: XSP_FALLING(depth) ?: XSP_RISING(start_ns));
 
 /* The late spans in memory become a run. */
 static int end_run(struct row *r)

@@ -6,6 +6,7 @@
 
 #include "base/grow.h"
 #include "base/search.h"
+#include "base/tally.h"
 
 struct process {
 	uint32_t pid, ns_pid;
@@ -15,10 +16,7 @@ struct process {
 
 struct xsp_thread_rows {
 	struct xsp_view *v;
-	struct xsp_thread_row **rows; /* in order */
-	size_t count, capacity;
-	struct xsp_thread_row **table; /* open addressing, size a power of two */
-	size_t mask;
+	XSP_TALLY(struct xsp_thread_row *) rows; /* by pid, tid and number, mixed */
 	struct xsp_thread_row *last;
 	struct process *processes;
 	size_t process_count, process_capacity;
@@ -31,12 +29,8 @@ static uint32_t display_pid(const struct process *p)
 	return p->root_ids ? p->pid : p->ns_pid;
 }
 
-static int by_pid(const void *a, const void *b)
-{
-	const struct process *x = a, *y = b;
-
-	return x->pid < y->pid ? -1 : x->pid > y->pid;
-}
+static XSP_ORDER(by_pid, struct process, XSP_RISING(pid));
+static XSP_ORDER(by_ns_pid, struct process, XSP_RISING(ns_pid) ?: XSP_RISING(pid));
 
 static struct process *find_process(const struct xsp_thread_rows *r, uint32_t pid)
 {
@@ -51,17 +45,8 @@ static struct process *find_process(const struct xsp_thread_rows *r, uint32_t pi
 	return found;
 }
 
-static int by_ns_pid(const void *a, const void *b)
-{
-	const struct process *x = a, *y = b;
-
-	if (x->ns_pid != y->ns_pid)
-		return x->ns_pid < y->ns_pid ? -1 : 1;
-	return x->pid < y->pid ? -1 : x->pid > y->pid;
-}
-
-/* Marks processes that share their number with another, until the root ids that this adds collide with none. It ends:
- * each round marks at least one. */
+/* Marks processes whose number is another's too, and goes on while the root ids so brought
+ * in collide with somebody. Ends: each round marks at least one. */
 static void settle(struct process *p, size_t count)
 {
 	bool changed = true;
@@ -119,16 +104,12 @@ static int load_processes(struct xsp_thread_rows *r)
 int xsp_thread_rows_new(struct xsp_view *v, struct xsp_thread_rows **out)
 {
 	struct xsp_thread_rows *r = calloc(1, sizeof(*r));
-	int rc = -ENOMEM;
 
 	*out = NULL;
 	if (r == NULL)
-		return rc;
+		return -ENOMEM;
 	r->v = v;
-	r->mask = 255;
-	r->table = calloc(r->mask + 1, sizeof(struct xsp_thread_row *));
-	if (r->table)
-		rc = load_processes(r);
+	const int rc = load_processes(r);
 	if (rc < 0) {
 		xsp_thread_rows_free(r);
 		return rc;
@@ -141,44 +122,14 @@ void xsp_thread_rows_free(struct xsp_thread_rows *r)
 {
 	if (r == NULL)
 		return;
-	for (size_t i = 0; i < r->count; i++)
-		free(r->rows[i]);
-	free(r->rows);
-	free(r->table);
+	for (size_t i = 0; i < r->rows.count; i++)
+		free(r->rows.rows[i]);
+	xsp_tally_free(&r->rows);
 	free(r->processes);
 	free(r);
 }
 
-static size_t slot_of(const struct xsp_thread_rows *r, uint32_t pid, uint32_t tid, uint32_t number)
-{
-	uint64_t h = ((uint64_t)pid << 32 | tid) * 0x9E3779B97F4A7C15ULL;
-
-	h = (h ^ number) * 0xD6E8FEB86659FD93ULL;
-	size_t i = (size_t)(h >> 32) & r->mask;
-	while (r->table[i] && (r->table[i]->root_tid != tid || r->table[i]->root_pid != pid ||
-			       r->table[i]->number != number))
-		i = (i + 1) & r->mask;
-	return i;
-}
-
-static int grow_table(struct xsp_thread_rows *r)
-{
-	struct xsp_thread_row **old = r->table;
-	struct xsp_thread_row **table = calloc((r->mask + 1) * 2, sizeof(struct xsp_thread_row *));
-
-	if (table == NULL)
-		return -ENOMEM;
-	r->table = table;
-	r->mask = r->mask * 2 + 1;
-	for (size_t i = 0; i < r->count; i++) {
-		struct xsp_thread_row *row = r->rows[i];
-		table[slot_of(r, row->root_pid, row->root_tid, row->number)] = row;
-	}
-	free(old);
-	return 0;
-}
-
-/* A process without a definition: its first thread makes it known. */
+/* A process that the capture defines nowhere: known by its first thread. */
 static struct process *add_process(struct xsp_thread_rows *r, uint32_t pid, uint32_t ns_pid)
 {
 	if (xsp_grow(&r->processes, &r->process_capacity, r->process_count + 1) < 0)
@@ -208,13 +159,11 @@ static void ns_ids(const struct xsp_thread_rows *r, uint32_t pid, uint32_t tid, 
 	}
 }
 
-static struct xsp_thread_row *add_row(struct xsp_thread_rows *r, uint32_t pid, uint32_t tid,
-				      uint32_t number)
+static struct xsp_thread_row *make_row(struct xsp_thread_rows *r, uint32_t pid, uint32_t tid,
+				       uint32_t number)
 {
 	uint32_t ns_pid, ns_tid;
 
-	if (xsp_grow(&r->rows, &r->capacity, r->count + 1) < 0)
-		return NULL;
 	ns_ids(r, pid, tid, &ns_pid, &ns_tid);
 	struct process *process = find_process(r, pid);
 	if (process == NULL)
@@ -232,8 +181,7 @@ static struct xsp_thread_row *add_row(struct xsp_thread_rows *r, uint32_t pid, u
 	row->first_of_process = !process->seen;
 	process->seen = true;
 	row->tid = number == 0 ? row->thread_tid : XSP_FIBER_TID + r->fibers++;
-	row->index = (uint32_t)r->count;
-	r->rows[r->count++] = row;
+	row->index = (uint32_t)r->rows.count;
 	return row;
 }
 
@@ -244,18 +192,17 @@ struct xsp_thread_row *xsp_thread_rows_get(struct xsp_thread_rows *r, const stru
 
 	if (row && row->root_tid == tid && row->number == number && row->root_pid == pid)
 		return row;
-	size_t slot = slot_of(r, pid, tid, number);
-	row = r->table[slot];
-	if (row == NULL) {
-		if ((r->count + 1) * 2 > r->mask + 1) {
-			if (grow_table(r) < 0)
-				return NULL;
-			slot = slot_of(r, pid, tid, number);
-		}
-		row = add_row(r, pid, tid, number);
-		if (row == NULL)
-			return NULL;
-		r->table[slot] = row;
+	uint64_t key = xsp_u64_mix((uint64_t)pid << 32 | tid) + number;
+	struct xsp_thread_row **known;
+	/* the key is a hash: whoever has it already may be another one */
+	while ((known = xsp_tally_find(&r->rows, key)) != NULL &&
+	       ((*known)->root_tid != tid || (*known)->root_pid != pid ||
+		(*known)->number != number))
+		key++;
+	row = known != NULL ? *known : make_row(r, pid, tid, number);
+	if (known == NULL && (row == NULL || xsp_tally_row(&r->rows, key, &row) == NULL)) {
+		free(row);
+		return NULL;
 	}
 	r->last = row;
 	return row;
@@ -263,12 +210,12 @@ struct xsp_thread_row *xsp_thread_rows_get(struct xsp_thread_rows *r, const stru
 
 size_t xsp_thread_rows_count(const struct xsp_thread_rows *r)
 {
-	return r->count;
+	return r->rows.count;
 }
 
 struct xsp_thread_row *xsp_thread_rows_at(const struct xsp_thread_rows *r, size_t index)
 {
-	return r->rows[index];
+	return r->rows.rows[index];
 }
 
 uint32_t xsp_thread_rows_pid(const struct xsp_thread_rows *r, uint32_t root_pid)

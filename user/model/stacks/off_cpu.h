@@ -6,13 +6,11 @@
 #ifndef XSP_MODEL_OFF_CPU_H
 #define XSP_MODEL_OFF_CPU_H
 
-#include "base/u64map.h"
+#include "base/tally.h"
 #include "model/view.h"
 
 struct xsp_off_reported {
-	struct xsp_u64map threads; /* pid << 32 | tid → index */
-	uint64_t *ns;
-	size_t count, capacity;
+	XSP_TALLY(uint64_t) ns; /* by pid << 32 | tid */
 };
 
 /* 0 or -ENOMEM. */

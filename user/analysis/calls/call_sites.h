@@ -7,6 +7,7 @@
 #define XSP_ANALYSIS_CALL_SITES_H
 
 #include "analysis/analysis.h"
+#include "analysis/calls/copies.h"
 #include "analysis/names/steps.h"
 #include "catalog/gpu/cuda_table.h"
 
@@ -81,15 +82,6 @@ struct xsp_waited_for *xsp_call_sites_waited_for(const struct xsp_call_sites *s,
 /* Calls that waited, and activities, that may have met what was not held any more: what the GPU did is more than that. */
 uint64_t xsp_call_sites_not_compared(const struct xsp_call_sites *s);
 
-/* Copies between host and device, by size. */
-struct xsp_copies {
-	uint64_t count, bytes, ns;
-	uint64_t cut, pageable_cut; /* of them; bytes are those of all of such a copy */
-	uint64_t pageable, pageable_bytes, pageable_ns; /* from or to memory that is not pinned */
-	uint64_t pageable_longest_ns, pageable_longest_start_ns;
-	uint64_t count_below[64],
-		ns_below[64]; /* [n]: of less than 2^n bytes, and of no less than the half of that */
-};
 const struct xsp_copies *xsp_call_sites_copies(const struct xsp_call_sites *s);
 
 #endif
