@@ -10,8 +10,8 @@
 #include "base/saturate.h"
 #include "base/text.h"
 #include "base/tally.h"
-#include "catalog/gpu_kernels.h"
-#include "catalog/occupancy.h"
+#include "catalog/gpu/kernels.h"
+#include "catalog/gpu/occupancy.h"
 #include "timeline/gpu_category.h"
 
 struct xsp_gpu_by_name {
