@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 
 #include "analysis/ranks/ranks.h"
+#include "analysis/rules/rules.h"
 #include "report/report.h"
 #include "capture_builder.h"
 
@@ -236,6 +237,18 @@ struct job {
 	struct xsp_report *report;
 };
 
+static void find_late_ranks(const struct job *job)
+{
+	static const char *const rules[] = {XSP_RULE_STRAGGLER, XSP_RULE_LATE_RANK};
+
+	for (size_t i = 0; i < 2; i++) {
+		const long index = xsp_rule_index(rules[i], strlen(rules[i]));
+		const struct xsp_rule_context c = {
+			.rule = &xsp_rules[index], .threshold = 0.02, .report = job->report};
+		cr_assert_eq(xsp_ranks_find(job->ranks, &c), 0);
+	}
+}
+
 static struct job read_ranks(struct builder b[RANKS])
 {
 	struct job job;
@@ -248,8 +261,7 @@ static struct job read_ranks(struct builder b[RANKS])
 	cr_assert_eq(xsp_ranks_match(job.ranks), 0);
 	cr_assert_eq(xsp_report_new(&job.report), 0);
 	cr_assert_eq(xsp_ranks_report(job.ranks, job.report), 0);
-	cr_assert_eq(xsp_ranks_find(job.ranks, XSP_RULE_STRAGGLER, 0.02, job.report), 0);
-	cr_assert_eq(xsp_ranks_find(job.ranks, XSP_RULE_LATE_RANK, 0.02, job.report), 0);
+	find_late_ranks(&job);
 	return job;
 }
 
@@ -540,8 +552,7 @@ Test(ranks, one_rank_alone)
 	cr_assert_eq(xsp_ranks_match(job.ranks), 0);
 	cr_assert_eq(xsp_report_new(&job.report), 0);
 	cr_assert_eq(xsp_ranks_report(job.ranks, job.report), 0);
-	cr_assert_eq(xsp_ranks_find(job.ranks, XSP_RULE_STRAGGLER, 0.02, job.report), 0);
-	cr_assert_eq(xsp_ranks_find(job.ranks, XSP_RULE_LATE_RANK, 0.02, job.report), 0);
+	find_late_ranks(&job);
 	cr_expect_eq(xsp_report_findings(job.report, &found), 0);
 	cr_expect_eq(cell(&job, "ranks", 1, "waited_ns").kind, XSP_CELL_ABSENT);
 	cr_expect_eq(value(&job, "job", "collectives"), 0);

@@ -3,6 +3,9 @@
 
 #include "analyze_check.h"
 
+#include "analysis/rules/rules_private.h"
+#include "analysis/waits/summary_waits_private.h"
+
 /* Of 10 ms thread 101 waits 8 times for `ns`. */
 static struct xsp_report *waiting(uint64_t ns, uint32_t owner)
 {
@@ -92,6 +95,33 @@ Test(rules_waits, more_locks_than_are_followed)
 	cr_assert_geq(n, 1);
 	cr_expect_str_eq(notes[n - 1], said);
 	xsp_report_free(r);
+}
+
+/* As many threads as are followed wait for a lock and wake each other: their number squared is more than a machine has time for. */
+Test(rules_waits, lock_that_many_threads_fight_for)
+{
+	const uint32_t threads = 131072;
+	struct lock locks[2] = {{.python_ns = 10, .placed_ns = 10}, {.python_ns = 1}};
+	struct xsp_summary_waits w = {.locks = locks, .lock_count = 2, .people_count = 2 * threads};
+	struct xsp_u64map waiters = {0};
+
+	w.people = calloc(w.people_count, sizeof(*w.people));
+	cr_assert_not_null(w.people);
+	for (uint32_t i = 0; i < threads; i++) {
+		w.people[i] = (struct person){.tid = i + 1, .role = WAITER, .times = 1};
+		w.people[threads + i] = (struct person){.tid = i + 1, .role = WAKER, .times = 1};
+	}
+	cr_assert_eq(xsp_rule_waiters(&w, &waiters), 0);
+	cr_expect(xsp_rule_is_fought_for(&w, &locks[0], &waiters));
+	cr_expect(!xsp_rule_is_fought_for(&w, &locks[1], &waiters));
+	/* half of them have only ever waited for another lock */
+	for (uint32_t i = 0; i < threads / 2; i++)
+		w.people[i].lock = 1;
+	xsp_u64map_free(&waiters);
+	cr_assert_eq(xsp_rule_waiters(&w, &waiters), 0);
+	cr_expect(!xsp_rule_is_fought_for(&w, &locks[0], &waiters));
+	xsp_u64map_free(&waiters);
+	free(w.people);
 }
 
 /* A worker on a condition variable waits as long, and for nobody. */

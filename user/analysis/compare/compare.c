@@ -12,8 +12,6 @@
 #include "analysis/rules/rules.h"
 #include "base/units.h"
 
-#define HIGH 0.3
-#define MEDIUM 0.1
 #define LABELS 26U
 
 /* ---- words ---- */
@@ -199,10 +197,10 @@ struct verdict_row {
 CELL(change, real(display_value(row->c, row->c->d.by)));
 CELL(low, real(display_value(row->c, row->c->d.low)));
 CELL(high, real(display_value(row->c, row->c->d.high)));
-CELL(a, real(row->c->a));
-CELL(b, real(row->c->b));
-CELL(calls_a, real(row->calls ? row->c->calls_a : NAN));
-CELL(calls_b, real(row->calls ? row->c->calls_b : NAN));
+CELL(a, real(row->c->typical[0]));
+CELL(b, real(row->c->typical[1]));
+CELL(calls_a, real(row->calls ? row->c->calls[0] : NAN));
+CELL(calls_b, real(row->calls ? row->c->calls[1] : NAN));
 
 #define COLUMNS(value, difference)                                                                 \
 	{                                                                                          \
@@ -285,7 +283,7 @@ struct writing {
 
 static double weight(const struct comparison *c)
 {
-	if (c->in_a != c->in_b)
+	if (c->in[0] != c->in[1])
 		return c->share;
 	if (!c->d.known)
 		return 0;
@@ -321,19 +319,12 @@ static void put_row(struct writing *w, const struct comparison *c, const char *s
 					.name = c->name,
 					.side = side,
 					.verdict = verdict_text,
-					.calls = c->calls_a > 0 || c->calls_b > 0};
+					.calls = c->calls[0] > 0 || c->calls[1] > 0};
 	xsp_report_add(table, NULL, &row);
 	xsp_report_row_leads(table, sure);
 }
 
 /* ---- what has changed, as findings ---- */
-
-static enum xsp_severity severity_of(double share)
-{
-	return share > HIGH	 ? XSP_SEVERITY_HIGH
-	       : share >= MEDIUM ? XSP_SEVERITY_MEDIUM
-				 : XSP_SEVERITY_LOW;
-}
 
 /* What of a step, or of the time, it makes more. */
 static double effect(const struct pair *p, const struct comparison *c)
@@ -344,8 +335,8 @@ static double effect(const struct pair *p, const struct comparison *c)
 		return expm1(c->d.by);
 	if (c->what == COMPARED_GROWTH)
 		return 1;
-	if (c->what == COMPARED_IN_STEP && step->what == COMPARED_STEP && step->a > 0)
-		return (c->b - c->a) / step->a;
+	if (c->what == COMPARED_IN_STEP && step->what == COMPARED_STEP && step->typical[0] > 0)
+		return (c->typical[1] - c->typical[0]) / step->typical[0];
 	return c->share * expm1(c->d.by);
 }
 
@@ -367,28 +358,29 @@ static void put_slower(struct writing *w, const struct pair *p, const struct com
 
 	if (growth)
 		rc = asprintf(&title, "%s grows by %s a %s in %s, by %s%s in A", c->name,
-			      quantity(b, c, c->b), p->steps ? "step" : "second", side,
-			      c->a < 0 ? "-" : "", quantity(a, c, c->a));
-	else if (!isfinite(c->a)) /* of all kernels */
+			      quantity(b, c, c->typical[1]), p->steps ? "step" : "second", side,
+			      c->typical[0] < 0 ? "-" : "", quantity(a, c, c->typical[0]));
+	else if (!isfinite(c->typical[0])) /* of all kernels */
 		rc = asprintf(&title, "%s: %.1f %% %s in %s (%.1f %% to %.1f %%)", c->name,
 			      100 * expm1(c->d.by), kinds[c->what].more, side,
 			      100 * expm1(c->d.low), 100 * expm1(c->d.high));
 	else
 		rc = asprintf(&title, "%s: %.1f %% %s in %s (%.1f %% to %.1f %%), %s after %s",
 			      c->name, 100 * expm1(c->d.by), kinds[c->what].more, side,
-			      100 * expm1(c->d.low), 100 * expm1(c->d.high), quantity(b, c, c->b),
-			      quantity(a, c, c->a));
+			      100 * expm1(c->d.low), 100 * expm1(c->d.high),
+			      quantity(b, c, c->typical[1]), quantity(a, c, c->typical[0]));
 	if (rc < 0)
 		return;
 	const double share = effect(p, c);
 	struct xsp_report_section *figures = xsp_report_finding(
-		w->report, &(struct xsp_report_finding){.rule = kinds[c->what].rule,
-							.severity = growth ? XSP_SEVERITY_HIGH
-									   : severity_of(share),
-							.subject = c->name,
-							.title = title,
-							.uncertain = w->doubt,
-							.share = share});
+		w->report,
+		&(struct xsp_report_finding){.rule = kinds[c->what].rule,
+					     .severity = growth ? XSP_SEVERITY_HIGH
+								: xsp_rule_severity(share),
+					     .subject = c->name,
+					     .title = title,
+					     .uncertain = w->doubt,
+					     .share = share});
 	xsp_report_value(figures, "p", "chance (corrected)", XSP_UNIT_NUMBER, real(c->p));
 	free(title);
 }
@@ -535,7 +527,8 @@ static void put_verdicts(struct writing *w, const struct pair *p, const char *na
 			continue;
 		const struct comparison *step = in_step(p, c);
 		/* fewer and larger calls: each takes longer, and all of them less */
-		if (step != NULL && step->verdict == VERDICT_LESS && step->calls_b < step->calls_a)
+		if (step != NULL && step->verdict == VERDICT_LESS &&
+		    step->calls[1] < step->calls[0])
 			continue;
 		w->found |= c->what >= COMPARED_PEAK ? XSP_COMPARE_MEMORY : XSP_COMPARE_SLOWER;
 		if (step == NULL || step->verdict != VERDICT_MORE)
@@ -604,6 +597,7 @@ static int compare_pair(struct writing *w, struct xsp_report_section *head, stru
 		put_findings(w, p, false, side);
 	}
 	free(p->rows);
+	free(p->series);
 	free(p->devices);
 	return rc;
 }

@@ -41,9 +41,9 @@ static bool is_exact(const struct pair *p, const struct comparison *c)
 
 static bool is_judged(const struct pair *p, struct comparison *c)
 {
-	if (!c->in_a || !c->in_b) {
+	if (!c->in[0] || !c->in[1]) {
 		c->why = WHY_RARE;
-		c->verdict = c->seldom ? VERDICT_NONE : c->in_a ? VERDICT_GONE : VERDICT_NEW;
+		c->verdict = c->seldom ? VERDICT_NONE : c->in[0] ? VERDICT_GONE : VERDICT_NEW;
 		return false;
 	}
 	if (c->share < (p->repeats ? SMALL_WITH_REPEATS : SMALL))
@@ -75,7 +75,7 @@ static bool may_be_another(const struct pair *p, struct comparison *c, bool more
 
 	if (c->what == COMPARED_GROWTH) {
 		c->why = WHY_NO_GROWTH;
-		return more && c->b < c->beyond;
+		return more && c->typical[1] < c->beyond;
 	}
 	if (is_memory(c))
 		return false;

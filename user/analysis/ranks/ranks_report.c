@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ranks_report.c - a job as sections of a report, and which rank holds the others up, where. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +29,11 @@ struct found {
 	struct xsp_report *report;
 	enum unit unit;
 	int64_t *scratch;
-	double least; /* share of the time from which on a rank is late */
 	bool in_operators; /* stragglers are looked for; else those that are late without a reason in operators */
+	struct xsp_rule_context
+		rules; /* without the capture that is at hand: moments are of the job */
+	struct xsp_rule_finding finding; /* the one at hand */
+	char who[96], subject[320];
 };
 
 static double units_of(const struct rank *k, enum unit unit)
@@ -486,118 +488,65 @@ static struct excess excess_of(struct found *f, size_t rank, const struct operat
 	return e;
 }
 
-static enum xsp_severity severity_of(double part)
-{
-	return part > XSP_SHARE_HIGH	  ? XSP_SEVERITY_HIGH
-	       : part >= XSP_SHARE_MEDIUM ? XSP_SEVERITY_MEDIUM
-					  : XSP_SEVERITY_LOW;
-}
-
-/* The finding's name of the rank, without its host: the same in every run of the job. */
-static void subject_of(const struct rank *k, const char *operator_name, char *out, size_t size)
-{
-	if (k->number >= 0)
-		snprintf(out, size, "rank %ld: %s", k->number, operator_name);
-	else
-		snprintf(out, size, "process %u: %s", k->display_pid, operator_name);
-}
-
-/* What both findings have: how much, and a place to look at. */
-static void begin_finding(struct found *f, const struct lateness *l, double part,
-			  struct xsp_report_finding *out)
+/* What both findings have: whose they are, how much, and a place to look at. `what`: an operator, or a collective. */
+static void begin_finding(struct found *f, const struct rank *k, const struct lateness *l,
+			  double part, const char *what)
 {
 	const int64_t at = l->most_at_ns - f->job->start_ns;
+	struct xsp_rule_finding *g = &f->finding;
 
-	*out = (struct xsp_report_finding){
-		.severity = severity_of(part),
-		.share = part < 1 ? part : 1,
-		.uncertain = doubt(f->job),
-		.from_ns = at > l->most_ns ? (uint64_t)(at - l->most_ns) : 0,
-		.to_ns = at > 0 ? (uint64_t)at : 0,
-	};
-}
-
-static void put_rank_values(struct xsp_report_section *s, const struct rank *k, int64_t late_ns,
-			    const struct lateness *l, const char *collective)
-{
-	xsp_report_value(s, "rank", "rank", XSP_UNIT_COUNT, known(k->number >= 0, k->number));
-	xsp_report_value(s, "host", "host", XSP_UNIT_TEXT,
-			 xsp_cell_text(k->host[0] != '\0' ? k->host : NULL));
-	xsp_report_value(s, "late_ns", "late by, in all", XSP_UNIT_NS, known(true, late_ns));
-	xsp_report_value(s, "collective", "most at", XSP_UNIT_TEXT, xsp_cell_text(collective));
-	xsp_report_value(s, "late_times", "times late there", XSP_UNIT_COUNT,
-			 xsp_cell_integer(l->times));
-	xsp_report_value(s, "late_calls", "of", XSP_UNIT_COUNT, xsp_cell_integer(l->calls));
-	xsp_report_value(s, "late_max_ns", "at most by", XSP_UNIT_NS, known(true, l->most_ns));
+	*g = (struct xsp_rule_finding){.subject = f->subject,
+				       .part.share = part < 1 ? part : 1,
+				       .uncertain = doubt(f->job)};
+	if (at > 0) {
+		g->at_ns = at > l->most_ns ? (uint64_t)(at - l->most_ns) : 0;
+		g->for_ns = (uint64_t)at - g->at_ns;
+	}
+	xsp_ranks_title(k, f->who, sizeof(f->who));
+	/* without its host: the same in every run of the job */
+	if (k->number >= 0)
+		snprintf(f->subject, sizeof(f->subject), "rank %ld: %s", k->number, what);
+	else
+		snprintf(f->subject, sizeof(f->subject), "process %u: %s", k->display_pid, what);
+	xsp_finding_text(g, "who", NULL, f->who);
+	xsp_finding_figure(g, "rank", "rank", XSP_UNIT_COUNT, known(k->number >= 0, k->number));
+	xsp_finding_figure(g, "host", "host", XSP_UNIT_TEXT,
+			   xsp_cell_text(k->host[0] != '\0' ? k->host : NULL));
+	xsp_finding_ns(g, "late_ns", "late by, in all", (uint64_t)k->late_ns);
+	xsp_finding_text(g, "collective", "most at", f->job->names[l->name]);
+	xsp_finding_count(g, "late_times", "times late there", l->times);
+	xsp_finding_count(g, "late_calls", "of", l->calls);
+	xsp_finding_ns(g, "late_max_ns", "at most by", (uint64_t)l->most_ns);
 }
 
 static void report_straggler(struct found *f, const struct rank *k, const struct lateness *l,
 			     const struct excess *e, double part)
 {
-	const char *name = f->job->names.rows[e->name];
-	char who[96], subject[320], title[512], advice[512], a[XSP_UNITS_SIZE], b[XSP_UNITS_SIZE],
-		c[XSP_UNITS_SIZE];
-	struct xsp_report_finding finding;
+	const char *name = f->job->names[e->name];
+	const bool more = e->calls > 1.1 * e->others_calls;
+	struct xsp_rule_finding *g = &f->finding;
 
-	begin_finding(f, l, part, &finding);
-	xsp_ranks_title(k, who, sizeof(who));
-	subject_of(k, name, subject, sizeof(subject));
-	snprintf(title, sizeof(title),
-		 "%s is slow in %.200s: %s %s, %s on the others; it comes to collectives %s late "
-		 "in all",
-		 who, name, xsp_format_ns(a, (uint64_t)e->own), unit_names[f->unit],
-		 xsp_format_ns(b, (uint64_t)e->others), xsp_format_ns(c, (uint64_t)k->late_ns));
-	if (e->calls > 1.1 * e->others_calls)
-		snprintf(advice, sizeof(advice),
-			 "it calls %.200s %.3g times %s, the others %.3g times: give the ranks the "
-			 "same work",
-			 name, e->calls, unit_names[f->unit], e->others_calls);
-	else
-		snprintf(advice, sizeof(advice),
-			 "%.200s is called as often as on the others (%.3g times %s; %.3g): look "
-			 "at what it is given there, and at that host's %s",
-			 name, e->calls, unit_names[f->unit], e->others_calls,
-			 e->gpu ? "GPU (clocks, temperature, who else uses it)" : "processors");
-	finding.rule = XSP_RULE_STRAGGLER;
-	finding.subject = subject;
-	finding.title = title;
-	finding.advice = advice;
-	struct xsp_report_section *s = xsp_report_finding(f->report, &finding);
-	put_rank_values(s, k, k->late_ns, l, f->job->names.rows[l->name]);
-	xsp_report_value(s, "operator", "operator", XSP_UNIT_TEXT, xsp_cell_text(name));
-	xsp_report_value(s, "operator_ns", "its self time by unit", XSP_UNIT_NS,
-			 xsp_cell_integer((uint64_t)e->own));
-	xsp_report_value(s, "others_ns", "median of the others", XSP_UNIT_NS,
-			 xsp_cell_integer((uint64_t)e->others));
-	xsp_report_value(s, "unit", "unit", XSP_UNIT_TEXT, xsp_cell_text(unit_names[f->unit]));
+	begin_finding(f, k, l, part, name);
+	xsp_finding_text(g, "operator", "operator", name);
+	xsp_finding_ns(g, "operator_ns", "its self time by unit", (uint64_t)e->own);
+	xsp_finding_ns(g, "others_ns", "median of the others", (uint64_t)e->others);
+	xsp_finding_text(g, "unit", "unit", unit_names[f->unit]);
+	xsp_finding_figure(g, "calls", NULL, XSP_UNIT_NUMBER, xsp_cell_real(e->calls));
+	xsp_finding_figure(g, "others_calls", NULL, XSP_UNIT_NUMBER,
+			   xsp_cell_real(e->others_calls));
+	xsp_finding_flag(g, "calls_more", more);
+	xsp_finding_flag(g, "on_gpu", !more && e->gpu);
+	xsp_finding_flag(g, "on_cpu", !more && !e->gpu);
+	xsp_rule_found(&f->rules, g);
 }
 
 static void report_late(struct found *f, const struct rank *k, const struct lateness *l,
 			double part)
 {
-	const char *name = f->job->names.rows[l->name];
-	char who[96], subject[320], title[512], advice[512], a[XSP_UNITS_SIZE], b[XSP_UNITS_SIZE];
-	struct xsp_report_finding finding;
-
-	begin_finding(f, l, part, &finding);
-	xsp_ranks_title(k, who, sizeof(who));
-	subject_of(k, name, subject, sizeof(subject));
-	snprintf(title, sizeof(title),
-		 "%s comes late to %.200s: %" PRIu64 " of %" PRIu64
-		 " times, by %s in the mean, %s at most",
-		 who, name, l->times, l->calls,
-		 xsp_format_ns(a, (uint64_t)(l->sum_ns / (int64_t)l->times)),
-		 xsp_format_ns(b, (uint64_t)l->most_ns));
-	snprintf(advice, sizeof(advice),
-		 "no operator takes so much longer there: look at what that process does before "
-		 "%.200s outside of operators (input, Python, other programs on its processors; "
-		 "--waits and --python tell)",
-		 name);
-	finding.rule = XSP_RULE_LATE_RANK;
-	finding.subject = subject;
-	finding.title = title;
-	finding.advice = advice;
-	put_rank_values(xsp_report_finding(f->report, &finding), k, k->late_ns, l, name);
+	begin_finding(f, k, l, part, f->job->names[l->name]);
+	xsp_finding_ns(&f->finding, "late_mean_ns", NULL,
+		       (uint64_t)(l->sum_ns / (int64_t)l->times));
+	xsp_rule_found(&f->rules, &f->finding);
 }
 
 static bool is_late(struct found *f, size_t rank, double *part)
@@ -613,7 +562,7 @@ static bool is_late(struct found *f, size_t rank, double *part)
 		if (i != rank)
 			f->scratch[n++] = f->job->ranks[i].late_ns;
 	*part = time > 0 ? (double)k->late_ns / (double)time : 0;
-	return times >= LATE_TIMES && *part >= f->least &&
+	return times >= LATE_TIMES && *part >= f->rules.threshold &&
 	       k->late_ns > LATE_FACTOR * xsp_ranks_median(f->scratch, n);
 }
 
@@ -667,13 +616,13 @@ int xsp_ranks_report(struct xsp_ranks *j, struct xsp_report *report)
 	return xsp_report_failed(report) ? -ENOMEM : 0;
 }
 
-int xsp_ranks_find(struct xsp_ranks *j, const char *rule, double least, struct xsp_report *report)
+int xsp_ranks_find(struct xsp_ranks *j, const struct xsp_rule_context *c)
 {
-	struct found f = {.job = j,
-			  .report = report,
-			  .unit = unit_for(j),
-			  .least = least,
-			  .in_operators = strcmp(rule, XSP_RULE_STRAGGLER) == 0};
+	struct found f = {
+		.job = j,
+		.unit = unit_for(j),
+		.in_operators = strcmp(c->rule->key, XSP_RULE_STRAGGLER) == 0,
+		.rules = {.rule = c->rule, .threshold = c->threshold, .report = c->report}};
 
 	f.scratch = calloc(j->count + 1, sizeof(*f.scratch));
 	if (f.scratch == NULL)
@@ -681,5 +630,5 @@ int xsp_ranks_find(struct xsp_ranks *j, const char *rule, double least, struct x
 	for (size_t i = 0; i < j->count; i++)
 		judge_rank(&f, i);
 	free(f.scratch);
-	return xsp_report_failed(report) ? -ENOMEM : 0;
+	return xsp_report_failed(c->report) ? -ENOMEM : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rule_support.c - what rules share: other analyses' states, doubts, findings. */
+/* rule_support.c - what rules share: other analyses' states, shares, doubts. Findings: rule_finding.c. */
 #include "analysis/rules/rules.h"
 
 #include <stdarg.h>
@@ -20,13 +20,6 @@ void *xsp_rule_state(const struct xsp_rule_context *c, const char *analysis)
 		if (strcmp(c->analyses[i]->name, analysis) == 0)
 			return c->states[i];
 	return NULL;
-}
-
-enum xsp_severity xsp_rule_severity(double share)
-{
-	return share > XSP_SHARE_HIGH	   ? XSP_SEVERITY_HIGH
-	       : share >= XSP_SHARE_MEDIUM ? XSP_SEVERITY_MEDIUM
-					   : XSP_SEVERITY_LOW;
 }
 
 void xsp_rules_prepare(struct xsp_rule_context *c)
@@ -197,24 +190,4 @@ const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 	if (about & XSP_DOUBT_SAMPLES)
 		add_ended(c, &d, "samples", xsp_timeline_samples_until_ns(c->timeline));
 	return d.used > 0 ? out : NULL;
-}
-
-/* ---- findings ---- */
-
-static uint64_t since(const struct xsp_rule_context *c, uint64_t ns)
-{
-	return ns > c->start_ns ? ns - c->start_ns : 0;
-}
-
-struct xsp_report_section *xsp_rule_found(const struct xsp_rule_context *c,
-					  struct xsp_report_finding finding, bool by_share)
-{
-	finding.rule = c->rule->key;
-	if (by_share)
-		finding.severity = xsp_rule_severity(finding.share);
-	if (finding.to_ns > 0) {
-		finding.from_ns = since(c, finding.from_ns);
-		finding.to_ns = since(c, finding.to_ns);
-	}
-	return xsp_report_finding(c->report, &finding);
 }
