@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/names/call_sites.h"
+#include "analysis/calls/call_sites.h"
 #include "base/u64map.h"
 #include "catalog/collectives.h"
-#include "catalog/cuda_table.h"
+#include "catalog/gpu/cuda_table.h"
 
 #define MANY_CALLS 20
 #define LOOP_LEAST_SHARE 0.05 /* of the time: shorter loops are nobody's question */

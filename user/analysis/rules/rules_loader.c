@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analysis/names/call_sites.h"
+#include "analysis/calls/call_sites.h"
 #include "catalog/wait_reasons.h"
 
 /* All ranges of the DataLoader: of one process there is one, by its class. */
