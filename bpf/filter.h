@@ -8,7 +8,7 @@
  *
  * Named ranges and spans with names of their own are not held back, since their names are in the target
  * now; what is open around them goes before them. So more is emitted than is asked for: the
- * reader leaves out the rest (timeline/rows.c).
+ * reader leaves out the rest (timeline/spans/rows.c).
  */
 #ifndef XSP_BPF_FILTER_H
 #define XSP_BPF_FILTER_H

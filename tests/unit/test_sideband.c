@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record/sideband.h"
+#include "record/sideband/sideband.h"
 
 /* A library that neither the tests nor /bin/true have loaded. */
 #define LIBRARY "libBrokenLocale.so.1"

@@ -4,15 +4,15 @@
 #define XSP_RECORD_RECORDER_PRIVATE_H
 
 #include "capture/capture.h"
-#include "record/drain.h"
-#include "record/frames.h"
+#include "record/drain/drain.h"
+#include "record/names/frames.h"
 #include "record/recorder.h"
-#include "record/host_functions.h"
-#include "record/python.h"
+#include "record/names/host_functions.h"
+#include "record/names/python.h"
 #include "target/process.h"
 #include "target/resolve.h"
-#include "record/sideband.h"
-#include "record/unwind.h"
+#include "record/sideband/sideband.h"
+#include "record/names/unwind.h"
 
 struct recorded_process {
 	struct xsp_process *process;
@@ -113,6 +113,10 @@ struct xsp_recorder {
 /* state.c */
 void xsp_recorder_note(struct xsp_recorder *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The capture, in messages. */
+const char *xsp_recorder_display_path(const struct xsp_recorder *r);
+/* The error that ends the recording then. */
+int xsp_recorder_broker_gone(struct xsp_error *err);
 /* NULL: not recorded, or over. */
 struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid);
 /* The probe of an id, or NULL. */
@@ -166,19 +170,24 @@ bool xsp_call_site_name(struct xsp_recorder *r, const struct recorded_process *p
 /* Says once, to the user and in the capture, how many sites have no name and why. */
 int xsp_call_sites_put_info(struct xsp_recorder *r);
 
-/* processes.c */
+/* finish.c */
+/* The counters into the capture. */
+int xsp_recorder_put_stats(struct xsp_recorder *r);
+
+/* modules.c */
 /* Attaches to what it maps now. */
 int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct xsp_error *err);
+/* It may end at any moment: that is no error of the kernel's. */
+int xsp_recorder_cannot_record(pid_t pid, int rc, struct xsp_error *err);
+int xsp_recorder_put_late(struct xsp_recorder *r);
+int xsp_recorder_put_changed(struct xsp_recorder *r);
+
+/* processes.c */
 /* The same of one that stands, at an exec or in its loader: an exec is told of while it can be asked about. */
 int xsp_recorder_scan_standing(struct xsp_recorder *r, pid_t pid, struct xsp_error *err);
 int xsp_recorder_follow_sideband(struct xsp_recorder *r);
 /* A process that is not recorded yet. parent: 0: nobody whose children are followed; -1: as its status tells. */
 int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, struct xsp_error *err);
-/* The counters into the capture, and the same from them. */
-int xsp_recorder_put_stats(struct xsp_recorder *r);
-int xsp_recorder_put_late(struct xsp_recorder *r);
-int xsp_recorder_put_changed(struct xsp_recorder *r);
-int xsp_recorder_put_losses(struct xsp_recorder *r);
 
 /* names.c: ctx is the recorder */
 void xsp_recorder_resolve(void *ctx, const struct xsp_event_name *name, char *text, size_t size);
@@ -219,6 +228,8 @@ bool xsp_recorder_agents_stopped(const struct xsp_recorder *r, uint64_t waited_n
 /* overhead.c: keeps the target within its budget. Each is nothing where there is none. */
 int xsp_overhead_new(struct xsp_recorder *r);
 void xsp_overhead_free(struct xsp_recorder *r);
+/* Where the price of each event is added up, or NULL. */
+struct xsp_costs *xsp_overhead_costs(const struct xsp_recorder *r);
 void xsp_overhead_start(struct xsp_recorder *r);
 /* A thread that may never hit a probe: what is on by default takes of it all the same. */
 void xsp_overhead_meet(struct xsp_recorder *r, pid_t pid, pid_t tid);

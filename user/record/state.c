@@ -2,8 +2,9 @@
 /* state.c - what every file of the recorder asks for: a process, a probe, the price of a section; and how it speaks. */
 #include "record/recorder_private.h"
 #include "base/clock.h"
-#include "record/brake.h"
+#include "record/brake/brake.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -20,6 +21,19 @@ void xsp_recorder_note(struct xsp_recorder *r, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	r->options.note(r->options.note_ctx, text);
+}
+
+const char *xsp_recorder_display_path(const struct xsp_recorder *r)
+{
+	return r->options.capture_path != NULL ? r->options.capture_path : "the capture in memory";
+}
+
+int xsp_recorder_broker_gone(struct xsp_error *err)
+{
+	return xsp_error_set(
+		err, -EPIPE, XSP_STATUS_FAILED,
+		"xsptrace's privileged process has ended unexpectedly: the recording ends "
+		"here, its guardian takes the probes out");
 }
 
 struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid)

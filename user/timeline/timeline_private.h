@@ -17,16 +17,6 @@
 #include "timeline/listener.h"
 #include "timeline/timeline.h"
 
-/* Two stack pointers farther apart are taken for different stacks where nothing else tells. */
-#define XSP_FAR ((uint64_t)256 << 10)
-/* An unwind mark reaches so far below itself: a whole default stack. */
-#define XSP_UNWIND_REACH ((uint64_t)8 << 20)
-
-#define XSP_MAX_ROWS 1024U /* of a thread */
-#define XSP_MAX_DEPTH (1U << 20) /* open spans on a row */
-#define XSP_MAX_PARKED 64U /* runs of a thread that shows one stack */
-#define XSP_MAX_PARKED_MANY 512U /* ... several stacks */
-#define XSP_MAX_FAR_ENDS 4096U
 #define XSP_MAX_RANGE_NAMES (1U << 22)
 #define XSP_MAX_LIVE_NAMES (1U << 17) /* where memory is to be bounded for ever */
 
@@ -120,7 +110,7 @@ struct thread {
 	bool many_stacks; /* a parked run has come back */
 	struct xsp_off *off; /* off_cpu.c; NULL: it has not waited yet */
 	size_t windows, let_gos; /* windows.c: those that it has passed */
-	/* pairing.c */
+	/* calls.c, ranges.c */
 	uint64_t
 		top_sp; /* highest stack pointer of an event since the thread, or the window, began */
 	enum last_exit exit;
@@ -157,7 +147,7 @@ struct xsp_timeline {
 	struct xsp_timeline_counts counts;
 	uint64_t serial;
 
-	struct far_end *far_ends; /* pairing.c: of ranges that are still open */
+	struct far_end *far_ends; /* ranges.c: of ranges that are still open */
 	size_t far_end_count, far_end_capacity;
 
 	/* names.c */
@@ -346,48 +336,10 @@ int xsp_windows_pass(struct xsp_timeline *t, struct thread *th, uint64_t now);
 /* Is it of a function that was let go of before? Some hits come while that is being done. */
 bool xsp_windows_leave_out(const struct xsp_timeline *t, const struct xsp_event *e);
 
-/* ---- rows.c: the mechanics; each 0 or a negative errno ---- */
+/* ---- rows.c ---- */
 
-/* What a span lies in. Of the outermost `prefix` ones the names are all that is known. */
-struct around {
-	struct open_span *spans; /* the others */
-	const xsp_name_id *names; /* of all, outermost first, and then the span's own */
-	size_t prefix, depth;
-	uint64_t
-		kept_parent; /* id of the innermost of the prefix that -e does not leave out; 0: none */
-};
-/* Hands a span to the sinks and counts it; its details are given up. */
-int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
-	     const struct open_span *s, uint64_t end_ns, uint32_t flags, const struct around *a);
-int xsp_row_get(struct xsp_timeline *t, struct thread *th, uint32_t index, struct row **out);
 /* The innermost open span that -e does not leave out, or NULL. */
 const struct open_span *xsp_row_innermost_kept(const struct row *row);
-/* An empty row on which nothing happened after start_ns; -E2BIG if there are too many rows. */
-int xsp_row_free_since(struct xsp_timeline *t, struct thread *th, uint64_t start_ns,
-		       struct row **out);
-int xsp_row_push(struct xsp_timeline *t, struct row *row, const struct open_span *s);
-/* Closes the innermost span. */
-int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint64_t end_ns,
-		uint32_t flags);
-/* Closes the span at `i`. If there are others above it, or were later than its end, it is shown on a row of
- * its own. */
-int xsp_row_remove(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
-		   uint64_t end_ns, uint32_t flags);
-/* Index of the outermost span with limit <= x (count if none). */
-size_t xsp_row_below(const struct row *row, uint64_t x);
-/* Moves spans [from, count) of the row to a parked run. */
-int xsp_park(struct xsp_timeline *t, struct thread *th, struct row *row, size_t from, uint64_t now,
-	     bool far, bool marked);
-/* Parked run `which`: its spans from `i` on are gone. The rest stays; nothing left: removed. */
-int xsp_parked_gone(struct xsp_timeline *t, struct thread *th, size_t which, size_t i);
-/* Its spans from `from` on become a parked run of their own. */
-int xsp_parked_split(struct xsp_timeline *t, struct thread *th, size_t which, size_t from);
-/* Puts the run back on its row, or on a free one, and makes that one current. */
-int xsp_parked_resume(struct xsp_timeline *t, struct thread *th, size_t which, struct row **out);
-/* Closes everything that is open or parked in a thread: thread exit, exec, end of the run. */
-int xsp_thread_close(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, uint32_t flags);
-
-void xsp_path_cut(struct row *row, size_t level);
 
 /* ---- frames.c ---- */
 
@@ -429,7 +381,7 @@ uint32_t xsp_python_own(const struct xsp_timeline *t, const struct xsp_capture_p
 int xsp_python_name(struct xsp_timeline *t, const struct xsp_capture_python_frame *frame,
 		    xsp_name_id *out);
 
-/* ---- pairing.c: the rules ---- */
+/* ---- spans/: the rules ---- */
 
 int xsp_pair(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e);
 /* What it is called: its probe's own name, unless the event, one with a name_hash, brings another. 0 or -ENOMEM. */

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sideband_private.h - shared by the files of the sideband. */
+#ifndef XSP_RECORD_SIDEBAND_PRIVATE_H
+#define XSP_RECORD_SIDEBAND_PRIVATE_H
+
+#include "record/sideband/sideband.h"
+
+typedef int (*xsp_sideband_callback)(void *ctx, const struct xsp_sideband_record *r);
+
+/* An executable mapping that was seen (POLL). */
+struct xsp_seen_map {
+	uint64_t start, length, offset, dev, inode;
+};
+
+struct xsp_watch {
+	pid_t pid;
+	bool main_ended; /* PERF: its main thread has; the process may live on without, or be
+			  * in the middle of an exec by another thread */
+	/* POLL only: what it looked like the last time */
+	struct xsp_seen_map *maps;
+	size_t map_count;
+	pid_t *children;
+	size_t child_count;
+	uint64_t exe_dev, exe_inode;
+	char comm[16];
+};
+
+/* One CPU's ring. */
+struct xsp_ring {
+	int fd;
+	void *map; /* control page, then `size` bytes */
+	uint64_t size;
+	uint64_t head; /* of this drain */
+};
+
+struct xsp_sideband {
+	enum xsp_sideband_mode mode;
+	struct xsp_sideband_options options;
+	char reason[256];
+	struct xsp_watch *watches; /* sorted by pid */
+	size_t watch_count, watch_room;
+	struct xsp_ring *rings;
+	size_t ring_count;
+	uint8_t *scratch; /* one record, 64 KiB */
+	uint64_t next_poll_ns;
+};
+
+/* sideband_look.c */
+/* What one look at a process needs to tell its news. */
+struct xsp_look {
+	const struct xsp_opener *opener;
+	const struct xsp_watch *before; /* NULL: a baseline, nothing is told */
+	struct xsp_watch now;
+	bool is_exec;
+	uint64_t time_ns;
+	xsp_sideband_callback record;
+	void *ctx;
+	long delivered;
+	int stopped; /* what the callback returned, if not 0 */
+};
+/* All of it: 0, what the callback returned, or a negative errno (-ESRCH: it has ended). */
+int xsp_sideband_look(struct xsp_look *l);
+/* Hands a record over; what the callback returned. */
+int xsp_sideband_deliver(struct xsp_look *l, struct xsp_sideband_record *r);
+/* Remembers what the process looks like now. */
+int xsp_sideband_baseline(const struct xsp_sideband *s, struct xsp_watch *w);
+void xsp_sideband_forget_look(struct xsp_watch *w);
+
+/* sideband_watches.c */
+struct xsp_watch *xsp_sideband_find(const struct xsp_sideband *s, pid_t pid);
+
+/* sideband_perf.c. open: -errno and `reason` when the kernel refuses. */
+int xsp_sideband_perf_open(struct xsp_sideband *s);
+void xsp_sideband_perf_close(struct xsp_sideband *s);
+long xsp_sideband_perf_drain(struct xsp_sideband *s, uint64_t until_ns,
+			     xsp_sideband_callback record, void *ctx);
+
+/* sideband_poll.c */
+long xsp_sideband_poll_drain(struct xsp_sideband *s, uint64_t until_ns,
+			     xsp_sideband_callback record, void *ctx);
+
+#endif
