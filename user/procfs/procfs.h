@@ -19,7 +19,9 @@ int xsp_procfs_read_whole(int fd, size_t max, char **out, size_t *length);
 /* Bytes of a process's memory, by a descriptor of its "mem" file. 0, or a negative errno if not all. */
 int xsp_procfs_load(int memory, uint64_t address, void *to, size_t size);
 /* The threads of a process now; *tids is the caller's to free, also on failure. 0 or a negative errno. */
-int xsp_procfs_threads(pid_t pid, pid_t **tids, size_t *count);
+int xsp_procfs_threads(const struct xsp_opener *o, pid_t pid, pid_t **tids, size_t *count);
+/* The descriptor of a thread's schedstat file, for xsp_procfs_cpu_ns(); or a negative errno. */
+int xsp_procfs_schedstat(const struct xsp_opener *o, pid_t pid, pid_t tid);
 /* The target of a link there, malloc'd. */
 int xsp_procfs_link(const struct xsp_opener *o, pid_t pid, const char *name, char **out);
 /* The value behind "KEY:" in the text of a status file, blanks skipped; NULL if not there. */

@@ -2,6 +2,7 @@
 /* finish.c - the end of a recording, and its counters: probes out, rings empty, and what was missed said. */
 #include "record/recorder_private.h"
 
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -96,29 +97,20 @@ static int stop_agents(struct xsp_recorder *r)
 	return rc;
 }
 
-static int put_samples(struct xsp_recorder *r)
+/* What the kernel side has counted that is not in the stats. */
+static int put_counted(struct xsp_recorder *r)
 {
 	struct xsp_attach_counters c;
 	char text[64];
-	int rc = r->frames != NULL ? xsp_broker_counters(r->broker, false, &c) : 0;
-
-	if (rc < 0 || r->options.attach.sample_hz == 0 || r->frames == NULL)
-		return rc;
-	snprintf(text, sizeof(text), "%llu %llu", (unsigned long long)c.samples,
-		 (unsigned long long)c.samples_ns);
-	return xsp_capture_put_info(r->writer, "sample costs", text);
-}
-
-static int put_gpu_losses(struct xsp_recorder *r)
-{
-	struct xsp_attach_counters c;
-	char text[32];
 	int rc = xsp_broker_counters(r->broker, false, &c);
 
-	if (rc < 0 || c.lost_gpu_records == 0)
-		return rc;
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)c.lost_gpu_records);
-	return xsp_capture_put_info(r->writer, "gpu records lost", text);
+	if (rc == 0 && r->options.attach.sample_hz > 0 && r->frames != NULL) {
+		snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64, c.samples, c.samples_ns);
+		rc = xsp_capture_put_info(r->writer, "sample costs", text);
+	}
+	if (rc == 0 && c.lost_gpu_records > 0)
+		rc = xsp_capture_put_number(r->writer, "gpu records lost", c.lost_gpu_records);
+	return rc;
 }
 
 void xsp_recorder_end(struct xsp_recorder *r)
@@ -179,11 +171,15 @@ static void note_unnamed(struct xsp_recorder *r)
 int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 {
 	static int (*const last[])(struct xsp_recorder * r) = {
-		xsp_overhead_finish,	put_losses,
-		xsp_recorder_put_stats, put_samples,
-		put_gpu_losses,		xsp_call_sites_put_info,
-		xsp_children_put_infos, put_pythons,
-		xsp_recorder_put_late,	xsp_recorder_put_changed,
+		xsp_overhead_finish,
+		put_losses,
+		xsp_recorder_put_stats,
+		put_counted,
+		xsp_call_sites_put_info,
+		xsp_children_put_infos,
+		put_pythons,
+		xsp_recorder_put_late,
+		xsp_recorder_put_changed,
 		xsp_recorder_put_gaps,
 	};
 

@@ -301,7 +301,7 @@ void xsp_recorder_free(struct xsp_recorder *r)
 	xsp_new_file_free(r->file);
 	for (size_t i = 0; i < r->process_count; i++) {
 		xsp_process_free(r->processes[i].process);
-		free(r->processes[i].attached);
+		free(r->processes[i].modules);
 		if (r->processes[i].status >= 0)
 			close(r->processes[i].status);
 	}

@@ -23,9 +23,11 @@ struct recorded_process {
 	uint64_t ended_ns; /* when it was found to have ended; 0: it was not */
 	uint64_t mapped_ns; /* when it first did so; 0: it did not */
 	uint64_t exec_ns; /* when it became another program that we have not looked at; 0: never */
-	bool *attached; /* by module id: links are there */
-	bool *mapped; /* by module id: its mapping is in the capture */
-	size_t room; /* of both */
+	struct {
+		bool attached; /* links are there */
+		bool mapped; /* its mapping is in the capture */
+	} * modules; /* by id */
+	size_t room;
 	uint64_t probed_pages; /* of code, which are its own while probes are in */
 	const struct xsp_planned_module *numbered; /* whose sequence numbers are read, or NULL */
 	uint64_t program_ns; /* it runs its program since; 0: since before we came */
@@ -119,7 +121,13 @@ const char *xsp_recorder_display_path(const struct xsp_recorder *r);
 int xsp_recorder_broker_gone(struct xsp_error *err);
 /* NULL: not recorded, or over. */
 struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid);
-/* The probe of an id, or NULL. */
+/* Is the probe the module's? Its ids follow one another. */
+static inline bool xsp_planned_has(const struct xsp_planned_module *m, uint32_t probe)
+{
+	return m->count > 0 && probe >= m->probes[0].id && probe - m->probes[0].id < m->count;
+}
+/* Whose probe it is, or NULL; and the probe of an id, or NULL. */
+const struct xsp_planned_module *xsp_recorder_module(const struct xsp_recorder *r, uint32_t probe);
 const struct xsp_probe *xsp_recorder_probe(const struct xsp_recorder *r, uint32_t id);
 #define XSP_STATUS_SIZE 16384 /* the list of groups stands before what is read */
 /* memory.c: /proc/PID/status. -ESRCH: it has ended, or that cannot be read. */
@@ -151,6 +159,8 @@ int xsp_defaults_put_info(struct xsp_recorder *r);
 void xsp_recorder_look_for_dropped(struct xsp_recorder *r);
 
 /* put.c */
+/* An event that is made up here, in the ring that the thread's other events come through. */
+int xsp_recorder_put_event(struct xsp_recorder *r, const struct xsp_event *e);
 /* --waits: where each thread's time went so far. */
 int xsp_recorder_put_times(struct xsp_recorder *r);
 /* --sample, --wait-stacks: names of the kernel's functions in their stacks. */

@@ -44,16 +44,19 @@ struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid)
 	return NULL;
 }
 
+const struct xsp_planned_module *xsp_recorder_module(const struct xsp_recorder *r, uint32_t probe)
+{
+	for (size_t i = 0; i < r->plan.count; i++)
+		if (xsp_planned_has(r->plan.modules[i], probe))
+			return r->plan.modules[i];
+	return NULL;
+}
+
 const struct xsp_probe *xsp_recorder_probe(const struct xsp_recorder *r, uint32_t id)
 {
-	const struct xsp_plan *plan = &r->plan;
+	const struct xsp_planned_module *m = xsp_recorder_module(r, id);
 
-	for (size_t i = 0; i < plan->count; i++) {
-		const struct xsp_planned_module *m = plan->modules[i];
-		if (m->count > 0 && id >= m->probes[0].id && id - m->probes[0].id < m->count)
-			return &m->probes[id - m->probes[0].id].probe;
-	}
-	return NULL;
+	return m != NULL ? &m->probes[id - m->probes[0].id].probe : NULL;
 }
 
 void xsp_recorder_update_price(struct xsp_recorder *r, const struct xsp_attach_counters *c)

@@ -8,10 +8,9 @@
 #define XSP_TIMELINE_DETAILS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include "xsptrace/event.h"
+#include "capture/capture.h"
 
 struct xsp_details;
 
@@ -36,9 +35,6 @@ const struct xsp_section *xsp_details_next(const struct xsp_details *d,
 /* What a call itself says that it is (enum xsp_record_scope), where its probe's scope (enum xsp_scope) is XSP_SCOPE_OWN: the
  * section SCOPE. NULL: it is what the probe says. */
 const struct xsp_section *xsp_details_own_scope(const struct xsp_details *d, unsigned probe_scope);
-/* Bytes behind the section's head. */
-size_t xsp_section_length(const struct xsp_section *s);
-const void *xsp_section_data(const struct xsp_section *s);
 
 /* NULL is allowed. */
 struct xsp_details *xsp_details_ref(struct xsp_details *d);

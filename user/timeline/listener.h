@@ -20,9 +20,9 @@ struct xsp_listener {
 	/* 1: it takes part; 0: the capture has nothing for it; or -ENOMEM. */
 	int (*begin)(struct xsp_timeline *t);
 	int (*time)(struct xsp_timeline *t, uint64_t ns); /* it is at least so late */
-	int (*event)(
-		struct xsp_timeline *t,
-		const struct xsp_event *e); /* XSP_EVENT_GPU, WAIT, TIMES, SAMPLE, MEMORY, VALUE */
+	/* Events that open and close no spans: bit n of `events`: kind n. */
+	unsigned events;
+	int (*event)(struct xsp_timeline *t, const struct xsp_event *e);
 	/* A span closes. note: before the sinks see it, to add what is known; its ancestors are still on
 	 * the row. listen: when they have seen it. */
 	int (*note)(struct xsp_timeline *t, const struct row *row, struct xsp_span *span);

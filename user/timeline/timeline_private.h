@@ -52,6 +52,13 @@ struct open_span {
 	struct xsp_details *details; /* owned; moves with the span */
 };
 
+/* As xsp_span.path. Zero-initialise. */
+struct name_path {
+	xsp_name_id *ids;
+	uint32_t length;
+	size_t capacity;
+};
+
 struct row {
 	struct open_span *spans; /* outermost first */
 	xsp_name_id *names; /* of the same */
@@ -61,9 +68,9 @@ struct row {
 	uint64_t base; /* sp of the function that lay here last with no other around it */
 	uint32_t index;
 	/* frames.c: names of the open spans and of the functions between them */
-	xsp_name_id *path;
+	struct name_path path;
 	uint32_t *path_ends; /* of each level: length of the path with its span */
-	size_t path_capacity, ends_capacity;
+	size_t ends_capacity;
 	size_t path_levels; /* spans that the path has already */
 };
 
@@ -188,8 +195,8 @@ struct xsp_timeline {
 	const struct xsp_listener *listeners[XSP_LISTENERS_MAX]; /* that take part */
 	size_t listener_count;
 	/* each its listener's own; NULL: it takes no part */
-	const struct xsp_cuda_entry **cuda_probes; /* by probe */
-	size_t cuda_room; /* of them, those that were looked at */
+	const struct xsp_cuda_entry **cuda_probes; /* by probe; NULL: there is none */
+	size_t cuda_room, cuda_looked; /* probes that were looked at */
 	struct xsp_gpu *gpu;
 	struct xsp_memory *memory;
 	const struct xsp_allocator_function **allocators; /* by probe */
@@ -228,6 +235,10 @@ int xsp_names_begin(struct xsp_timeline *t, struct xsp_error *err);
 void xsp_names_free(struct xsp_timeline *t);
 /* The id of a range's name; allocates one for a hash not met before. */
 int xsp_names_of_hash(struct xsp_timeline *t, uint64_t hash, xsp_name_id *out);
+/* The text of a hash, or NULL: it has not come. */
+const char *xsp_names_text(const struct xsp_timeline *t, uint64_t hash);
+/* The id of a text that is made here. */
+int xsp_names_of_text(struct xsp_timeline *t, const char *text, size_t length, xsp_name_id *out);
 int xsp_names_add(struct xsp_timeline *t, uint64_t hash, const char *text, size_t length, bool cut);
 uint64_t xsp_names_unresolved(const struct xsp_timeline *t);
 
@@ -309,7 +320,7 @@ uint64_t xsp_off_at_cut(const struct xsp_timeline *t, const struct thread *th, i
 int xsp_off_add(const struct xsp_timeline *t, struct thread *th, const struct xsp_event_wait *e);
 void xsp_off_forget(struct thread *th);
 
-/* ---- wait_place.c ---- */
+/* ---- waits/place.c ---- */
 
 /* Fills in `inside` and `place`. 0 or -ENOMEM. */
 int xsp_wait_place(struct xsp_timeline *t, struct xsp_wait *w);
@@ -327,6 +338,13 @@ int xsp_memory_exec(struct xsp_timeline *t, const struct xsp_event *e);
 /* Allocations of --memory that it had no room for. */
 uint64_t xsp_memory_untracked(const struct xsp_timeline *t);
 
+/* ---- gpu/cuda_calls.c ---- */
+
+/* Is it known of a call of CUDA's API that it did what it was called for? */
+bool xsp_cuda_succeeded(const struct xsp_details *d);
+/* What it wrote to where its argument points: a handle, an address. False: that is not known. */
+bool xsp_cuda_written(const struct xsp_details *d, uint64_t *out);
+
 /* ---- windows.c ---- */
 
 /* 0 or -ENOMEM. */
@@ -343,9 +361,18 @@ const struct open_span *xsp_row_innermost_kept(const struct row *row);
 
 /* ---- frames.c ---- */
 
-/* The path to the span `s` of process pid at depth `depth` of the row: span->path. 0 or -ENOMEM. */
+/* row->path becomes that to the span `s` of process pid at depth `depth` of the row. This and the next ones: 0 or
+ * -ENOMEM. */
 int xsp_path_to(struct xsp_timeline *t, uint32_t pid, struct row *row, size_t depth,
-		const struct open_span *s, uint32_t *length);
+		const struct open_span *s);
+/* Functions at the end of a path, given innermost first: frames of Python; return addresses; or functions by name. */
+int xsp_path_push_python(struct xsp_timeline *t, struct name_path *path,
+			 const struct xsp_capture_python_frame *frames, uint32_t count);
+int xsp_path_push_frames(struct xsp_timeline *t, struct name_path *path, uint32_t pid,
+			 const uint64_t *frames, size_t count);
+int xsp_path_push(struct name_path *path, const xsp_name_id *functions, size_t count);
+/* The name of the function that a frame of a stack returns into. 0 or -ENOMEM. */
+int xsp_frame_name(struct xsp_timeline *t, uint32_t pid, uint64_t frame, xsp_name_id *out);
 
 /* The section STACK of a span, or of a sample, which is at hand as one. */
 struct stack_frames {
@@ -373,11 +400,11 @@ uint32_t xsp_python_between(const struct xsp_timeline *t, const struct row *row,
 			    const struct xsp_capture_python_frame **frames);
 /* The span begins inside those that are on the row: who of Python called it. */
 void xsp_python_note(const struct xsp_timeline *t, const struct row *row, struct open_span *s);
-/* What the frame is shown as. 0 or -ENOMEM. */
 /* Of frames, the innermost first, the first one of the program's own, not of the interpreter's files nor a package's; `count`:
  * none is. */
 uint32_t xsp_python_own(const struct xsp_timeline *t, const struct xsp_capture_python_frame *frames,
 			uint32_t count);
+/* What the frame is shown as. 0 or -ENOMEM. */
 int xsp_python_name(struct xsp_timeline *t, const struct xsp_capture_python_frame *frame,
 		    xsp_name_id *out);
 

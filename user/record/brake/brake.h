@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * brake.h - how the target is kept from being slowed by more than it may: what to let go of, and how
- * long to stay off. Decides on figures alone; overhead.c gathers them and does what is decided.
+ * long to stay off. Decides on figures alone; watched.c gathers them, changes.c does what is decided.
  *
  * The slowdown of a thread is its time in probes over the CPU time that it had without them: 0.2 says
  * that its work took 1.2 times as long. Its budget is the most of that.

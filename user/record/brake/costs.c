@@ -4,25 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-
 void xsp_costs_add_new(struct xsp_costs *c, uint32_t tid, uint32_t probe, uint64_t ns,
 		       uint64_t calls)
 {
-	uint64_t key = (uint64_t)tid << 32 | probe;
-	const uint32_t *at = xsp_u64map_get(&c->index, key);
+	uint64_t key = xsp_u64_pair(tid, probe);
+	struct xsp_cost *row = xsp_u64map_element(&c->index, key, &c->rows, &c->room, &c->count,
+						  &(struct xsp_cost){.tid = tid, .probe = probe});
 
-	if (at == NULL) {
-		if (xsp_grow(&c->rows, &c->room, c->count + 1) < 0 ||
-		    xsp_u64map_set(&c->index, key, (uint32_t)c->count) < 0)
-			return;
-		c->rows[c->count] = (struct xsp_cost){.tid = tid, .probe = probe};
-		c->last = c->count++;
-	} else {
-		c->last = *at;
-	}
-	c->rows[c->last].ns += ns;
-	c->rows[c->last].calls += calls;
+	if (row == NULL)
+		return;
+	c->last = (size_t)(row - c->rows);
+	row->ns += ns;
+	row->calls += calls;
 }
 
 void xsp_costs_clear(struct xsp_costs *c)

@@ -95,7 +95,7 @@ int xsp_brake_put_window(struct xsp_recorder *r, uint64_t end_ns);
 int xsp_brake_pause(struct xsp_recorder *r, const struct xsp_brake_plan *plan);
 /* Everything is taken out, for good. */
 int xsp_brake_detach_all(struct xsp_recorder *r);
-/* ... as `what` cannot be done, for the reason `why`: the user is told. */
+/* ... as `what` cannot be done, for the reason `why`, which it says. */
 int xsp_brake_give_up(struct xsp_recorder *r, const char *what, const char *why);
 /* Between two windows: how long, so that what the sites cost on their way in and out is in it. */
 int xsp_brake_begin_off(struct xsp_recorder *r, const struct xsp_attach_change *change);

@@ -5,12 +5,9 @@
  */
 #include "record/brake/overhead.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/grow.h"
 #include "procfs/procfs.h"
 #include "xsptrace/brake.h"
 
@@ -46,15 +43,9 @@ static struct watched met(const struct xsp_overhead *o, uint32_t tid)
 
 static struct watched *watch(struct xsp_overhead *o, uint32_t tid)
 {
-	const uint32_t *at = xsp_u64map_get(&o->by_tid, tid);
+	const struct watched first = met(o, tid);
 
-	if (at != NULL)
-		return &o->threads[*at];
-	if (xsp_grow(&o->threads, &o->room, o->count + 1) < 0 ||
-	    xsp_u64map_set(&o->by_tid, tid, (uint32_t)o->count) < 0)
-		return NULL;
-	o->threads[o->count] = met(o, tid);
-	return &o->threads[o->count++];
+	return xsp_u64map_element(&o->by_tid, tid, &o->threads, &o->room, &o->count, &first);
 }
 
 void xsp_overhead_meet(struct xsp_recorder *r, pid_t pid, pid_t tid)
@@ -115,16 +106,10 @@ void xsp_watched_drop_ended(struct xsp_overhead *o)
 static void open_schedstat(const struct xsp_recorder *r, struct watched *w)
 {
 	const struct xsp_opener *o = xsp_broker_opener(r->broker);
-	char name[64];
 
-	snprintf(name, sizeof(name), "task/%" PRIu32 "/schedstat", w->tid);
-	for (size_t i = 0; i < r->process_count && w->schedstat < 0; i++) {
-		int fd = w->pid == 0 || w->pid == r->processes[i].pid
-				 ? o->file(o, r->processes[i].pid, name)
-				 : -1;
-		if (fd >= 0)
-			w->schedstat = fd;
-	}
+	for (size_t i = 0; i < r->process_count && w->schedstat < 0; i++)
+		if (w->pid == 0 || w->pid == r->processes[i].pid)
+			w->schedstat = xsp_procfs_schedstat(o, r->processes[i].pid, (pid_t)w->tid);
 }
 
 /* What is on by default takes of a thread beside its probes. */

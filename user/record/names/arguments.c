@@ -9,11 +9,11 @@
 #include "base/clock.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/u64map.h"
 #include "catalog/providers.h"
 #include "catalog/torch_abi.h"
@@ -40,7 +40,7 @@ struct xsp_recorder_arguments {
 	uint8_t *has_schema; /* bit by probe: its schema is in the capture */
 	size_t schema_bytes;
 	struct layout *layouts;
-	size_t layout_count;
+	size_t layout_count, layout_room;
 };
 
 void xsp_recorder_arguments_free(struct xsp_recorder_arguments *a)
@@ -105,26 +105,16 @@ static enum xsp_torch_impl class_of(struct xsp_recorder *r, uint32_t tgid, uint6
 static struct layout *layout_of(struct xsp_recorder *r, uint32_t probe)
 {
 	struct xsp_recorder_arguments *a = r->arguments;
-	const struct xsp_planned_module *m = NULL;
+	const struct xsp_planned_module *m;
 
-	for (size_t i = 0; i < a->layout_count; i++) {
-		m = a->layouts[i].module;
-		if (probe >= m->probes[0].id && probe - m->probes[0].id < m->count)
+	for (size_t i = 0; i < a->layout_count; i++)
+		if (xsp_planned_has(a->layouts[i].module, probe))
 			return &a->layouts[i];
-	}
-	for (size_t i = 0; i < r->plan.count; i++) {
-		m = r->plan.modules[i];
-		if (m->count > 0 && probe >= m->probes[0].id && probe - m->probes[0].id < m->count)
-			break;
-		m = NULL;
-	}
-	struct layout *grown =
-		m != NULL ? reallocarray(a->layouts, a->layout_count + 1, sizeof(*grown)) : NULL;
-	if (grown == NULL)
+	m = xsp_recorder_module(r, probe);
+	if (m == NULL || XSP_APPEND(a->layouts, a->layout_room, a->layout_count,
+				    (struct layout){.module = m}) < 0)
 		return NULL;
-	a->layouts = grown;
-	grown[a->layout_count] = (struct layout){.module = m};
-	return &grown[a->layout_count++];
+	return &a->layouts[a->layout_count - 1];
 }
 
 static int layout_index(const struct xsp_tensor_layout *l)
@@ -168,7 +158,6 @@ static void give_up(struct xsp_recorder *r, struct layout *l)
 static void try_another(struct xsp_recorder *r, struct layout *l, const struct xsp_probe *p)
 {
 	int now = layout_index(&p->arguments->spec.layout);
-	char from[24];
 
 	if (now >= 0)
 		l->tried |= 1U << now;
@@ -178,8 +167,7 @@ static void try_another(struct xsp_recorder *r, struct layout *l, const struct x
 		use_layout(r, l->module, i);
 		*l = (struct layout){
 			.module = l->module, .tried = l->tried, .since_ns = xsp_now_ns()};
-		snprintf(from, sizeof(from), "%" PRIu64, l->since_ns);
-		xsp_capture_put_info(r->writer, "tensor layout from", from);
+		xsp_capture_put_number(r->writer, "tensor layout from", l->since_ns);
 		return;
 	}
 	give_up(r, l);
@@ -227,15 +215,8 @@ static int write_schema(struct xsp_recorder *r, uint32_t probe, const struct xsp
 {
 	struct xsp_recorder_arguments *a = r->arguments;
 
-	if (probe / 8 >= a->schema_bytes) {
-		size_t bytes = 2 * (size_t)(probe / 8) + 512;
-		uint8_t *grown = realloc(a->has_schema, bytes);
-		if (grown == NULL)
-			return -ENOMEM;
-		memset(grown + a->schema_bytes, 0, bytes - a->schema_bytes);
-		a->has_schema = grown;
-		a->schema_bytes = bytes;
-	}
+	if (xsp_grow_zeroed(&a->has_schema, &a->schema_bytes, (size_t)probe / 8 + 1) < 0)
+		return -ENOMEM;
 	if (a->has_schema[probe / 8] & 1U << probe % 8)
 		return 0;
 	a->has_schema[probe / 8] |= (uint8_t)(1U << probe % 8);
@@ -250,7 +231,7 @@ static int write_schema(struct xsp_recorder *r, uint32_t probe, const struct xsp
 int xsp_recorder_sections(void *ctx, const struct xsp_event *e)
 {
 	struct xsp_recorder *r = ctx;
-	size_t at = xsp_event_fixed_part(e);
+	const struct xsp_section *s = NULL;
 	int rc = 0;
 
 	if (r->host_functions != NULL && xsp_host_functions_wants(r->host_functions, e->probe)) {
@@ -259,11 +240,7 @@ int xsp_recorder_sections(void *ctx, const struct xsp_event *e)
 	}
 	if (r->arguments == NULL && (r->arguments = calloc(1, sizeof(*r->arguments))) == NULL)
 		return -ENOMEM;
-	while (rc == 0 && at + sizeof(struct xsp_section) <= e->size) {
-		const struct xsp_section *s = (const void *)((const uint8_t *)e + at);
-		if (s->size < sizeof(*s) || s->size > e->size - at)
-			break;
-		at += s->size;
+	while (rc == 0 && (s = xsp_event_next_section(e, s)) != NULL) {
 		if (s->type != XSP_SECTION_ARGS && s->type != XSP_SECTION_OUTPUTS)
 			continue;
 		const struct xsp_probe *p = xsp_recorder_probe(r, e->probe);

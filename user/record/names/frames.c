@@ -97,11 +97,10 @@ static int see(struct xsp_frames *f, enum xsp_address_name what, uint32_t pid, u
 	if (what == XSP_NAME_OF_LINE)
 		return XSP_APPEND(f->lines, f->line_room, f->line_count,
 				  (struct wanted_line){.pid = pid, .address = address});
-	if (xsp_grow(&f->pending, &f->room, f->count + 1) < 0)
-		return -ENOMEM;
-	f->pending[f->count++] = (struct pending){
-		.pid = pid, .address = address, .what = what, .standing = standing};
-	return 0;
+	return XSP_APPEND(
+		f->pending, f->room, f->count,
+		(struct pending){
+			.pid = pid, .address = address, .what = what, .standing = standing});
 }
 
 /* ---- names ---- */
@@ -119,28 +118,23 @@ static bool is_standing(const struct xsp_event *e, uint64_t frame, size_t index)
 
 int xsp_frames_see(struct xsp_frames *f, const struct xsp_event *e)
 {
-	size_t at = xsp_event_fixed_part(e);
-	const uint8_t *data = (const uint8_t *)e;
+	const struct xsp_section *s = NULL;
 	int rc = 0;
 
 	if (!(e->flags & XSP_EVENT_SECTIONS))
 		return 0;
-	if (e->kind == XSP_EVENT_SAMPLE && e->size >= at)
+	if (e->kind == XSP_EVENT_SAMPLE && e->size >= xsp_event_fixed_part(e))
 		rc = see(f, XSP_NAME_OF_CODE, e->tgid,
 			 ((const struct xsp_event_sample *)e)->address, false);
-	while (rc == 0 && e->size >= at + sizeof(struct xsp_section)) {
-		const struct xsp_section *s = (const void *)(data + at);
-		if (s->size < sizeof(*s) || s->size % 8 != 0 || s->size > e->size - at)
-			break;
-		const uint64_t *frame = (const void *)(s + 1);
-		size_t n = s->type == XSP_SECTION_STACK ? (s->size - sizeof(*s)) / 8 : 0;
+	while (rc == 0 && (s = xsp_event_next_section(e, s)) != NULL) {
+		const uint64_t *frame = xsp_section_data(s);
+		size_t n = s->type == XSP_SECTION_STACK ? xsp_section_length(s) / 8 : 0;
 		for (size_t i = 0; i < n && rc == 0; i++)
 			rc = see(f, XSP_NAME_OF_RETURN, e->tgid, XSP_FRAME_ADDRESS(frame[i]),
 				 is_standing(e, frame[i], i));
 		for (size_t i = 0;
 		     e->kind == XSP_EVENT_MEMORY && i < n && i < LINE_FRAMES && rc == 0; i++)
 			rc = see(f, XSP_NAME_OF_LINE, e->tgid, XSP_FRAME_ADDRESS(frame[i]), false);
-		at += s->size;
 	}
 	return rc;
 }
@@ -165,12 +159,10 @@ static int name(struct xsp_frames *f, const struct pending *p)
 	char text[1024];
 	int rc = resolve(f, p, text, sizeof(text));
 
-	if (rc == XSP_RESOLVED_GENERATED) {
-		if (xsp_grow(&f->generated, &f->generated_room, f->generated_count + 1) < 0)
-			return -ENOMEM;
-		f->generated[f->generated_count++] =
-			(struct generated){*p, xsp_text_hash(text, strlen(text))};
-	}
+	if (rc == XSP_RESOLVED_GENERATED &&
+	    XSP_APPEND(f->generated, f->generated_room, f->generated_count,
+		       (struct generated){*p, xsp_text_hash(text, strlen(text))}) < 0)
+		return -ENOMEM;
 	return rc < 0 ? rc : put(f, p, text);
 }
 

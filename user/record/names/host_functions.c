@@ -16,7 +16,7 @@ struct xsp_host_functions {
 	struct xsp_capture_writer *writer;
 	struct xsp_resolver *resolver;
 	uint8_t *word_of; /* by probe: 1 + index of the word, 0: none */
-	size_t count, capacity;
+	size_t capacity;
 	bool any;
 	struct xsp_u64map seen; /* hashes */
 };
@@ -48,7 +48,7 @@ bool xsp_host_functions_any(const struct xsp_host_functions *s)
 
 bool xsp_host_functions_wants(const struct xsp_host_functions *s, uint32_t probe)
 {
-	return probe < s->count && s->word_of[probe] != 0;
+	return probe < s->capacity && s->word_of[probe] != 0;
 }
 
 /* Which of the call's words is a host function: 1 + index, or 0. */
@@ -72,12 +72,8 @@ int xsp_host_functions_learn(struct xsp_host_functions *s, const struct xsp_plan
 		size_t need = (size_t)m->probes[i].id + 1;
 		if (word == 0)
 			continue;
-		if (xsp_grow(&s->word_of, &s->capacity, need) < 0)
+		if (xsp_grow_zeroed(&s->word_of, &s->capacity, need) < 0)
 			return -ENOMEM;
-		if (need > s->count) {
-			memset(s->word_of + s->count, 0, need - s->count);
-			s->count = need;
-		}
 		s->word_of[need - 1] = word;
 		s->any = true;
 	}
@@ -87,20 +83,14 @@ int xsp_host_functions_learn(struct xsp_host_functions *s, const struct xsp_plan
 /* The word of the section WORDS, the first one of an entry; false: not there. */
 static bool word_at(const struct xsp_event *e, unsigned index, uint64_t *out)
 {
-	const struct xsp_section *s = (const void *)((const struct xsp_event_range *)e + 1);
-	size_t left = e->size - sizeof(struct xsp_event_range);
+	const struct xsp_section *s = NULL;
 
-	while (left >= sizeof(*s) && s->size >= sizeof(*s) && s->size <= left) {
-		if (s->type == XSP_SECTION_WORDS) {
-			if (s->size < sizeof(*s) + 8 * ((size_t)index + 1))
-				return false;
-			memcpy(out, (const char *)(s + 1) + 8 * (size_t)index, sizeof(*out));
-			return true;
-		}
-		left -= s->size;
-		s = (const void *)((const char *)s + s->size);
-	}
-	return false;
+	while ((s = xsp_event_next_section(e, s)) != NULL && s->type != XSP_SECTION_WORDS)
+		;
+	if (s == NULL || xsp_section_length(s) < 8 * ((size_t)index + 1))
+		return false;
+	memcpy(out, (const char *)xsp_section_data(s) + 8 * (size_t)index, sizeof(*out));
+	return true;
 }
 
 /* The symbol that begins exactly there; NULL: none. */

@@ -10,13 +10,10 @@
 static void resolve_text(struct xsp_recorder *r, const struct xsp_event_name *name, char *text,
 			 size_t size)
 {
-	const struct recorded_process *p = NULL;
+	const struct recorded_process *p = xsp_recorder_find(r, (pid_t)name->head.tgid);
 	uint64_t place[2]; /* address, length */
 
 	memcpy(place, name + 1, sizeof(place));
-	for (size_t i = r->process_count; i > 0 && p == NULL; i--)
-		if (r->processes[i - 1].pid == (pid_t)name->head.tgid)
-			p = &r->processes[i - 1];
 	if (p != NULL && name->head.time_ns >= p->program_ns &&
 	    xsp_resolve_text(r->resolver, p->process, name->head.time_ns, place[0], place[1], text,
 			     size) == 0)

@@ -48,18 +48,12 @@ void xsp_unwinder_free(struct xsp_unwinder *u)
 
 static struct parts find_parts(const struct xsp_event *e)
 {
-	const uint8_t *data = (const uint8_t *)e;
 	struct parts p = {0};
 
-	if ((e->kind != XSP_EVENT_SAMPLE && e->kind != XSP_EVENT_WAIT &&
-	     e->kind != XSP_EVENT_MEMORY) ||
-	    !(e->flags & XSP_EVENT_SECTIONS))
+	if (e->kind != XSP_EVENT_SAMPLE && e->kind != XSP_EVENT_WAIT && e->kind != XSP_EVENT_MEMORY)
 		return p;
 	p.begin = xsp_event_fixed_part(e);
-	for (size_t at = p.begin; at + sizeof(struct xsp_section) <= e->size;) {
-		const struct xsp_section *s = (const void *)(data + at);
-		if (s->size < sizeof(*s) || s->size % 8 != 0 || s->size > e->size - at)
-			break;
+	for (const struct xsp_section *s = NULL; (s = xsp_event_next_section(e, s)) != NULL;)
 		if (s->type == XSP_SECTION_KERNEL)
 			p.kernel = s;
 		else if (s->type == XSP_SECTION_WORDS)
@@ -69,10 +63,8 @@ static struct parts find_parts(const struct xsp_event *e)
 		else if (s->type == XSP_SECTION_STACK)
 			p.stack = s;
 		else if (s->type == XSP_SECTION_COPY &&
-			 s->size >= sizeof(*s) + sizeof(struct xsp_stack_copy))
+			 xsp_section_length(s) >= sizeof(struct xsp_stack_copy))
 			p.copy = s;
-		at += s->size;
-	}
 	return p;
 }
 
@@ -139,7 +131,7 @@ static bool push_caller(struct stack *s, const struct xsp_walk *w)
 /* What a section holds, words of 64 bits. */
 static size_t words_of(const struct xsp_section *s)
 {
-	return s != NULL ? (s->size - sizeof(*s)) / 8 : 0;
+	return s != NULL ? xsp_section_length(s) / 8 : 0;
 }
 
 /* Where the thread stood: of a wait its stack begins with it. */
@@ -227,6 +219,13 @@ static void walk(const struct xsp_unwinder *u, const struct xsp_event *e, const 
 		s->more = beyond;
 }
 
+/* Where what follows it goes. */
+static uint8_t *copy_section(uint8_t *to, const struct xsp_section *s)
+{
+	memcpy(to, s, s->size);
+	return to + s->size;
+}
+
 const struct xsp_event *xsp_unwind(struct xsp_unwinder *u, const struct xsp_event *e)
 {
 	const struct parts p = find_parts(e);
@@ -237,18 +236,12 @@ const struct xsp_event *xsp_unwind(struct xsp_unwinder *u, const struct xsp_even
 	    (e->kind == XSP_EVENT_MEMORY && words_of(p.words) != XSP_MEMORY_WORDS))
 		return e;
 	memcpy(u->out.bytes, e, p.begin);
-	if (p.kernel != NULL && words_of(p.kernel) == 0) {
-		memcpy(at, p.kernel, p.kernel->size);
-		at += p.kernel->size;
-	}
-	if (e->kind == XSP_EVENT_MEMORY) {
-		memcpy(at, p.words, p.words->size);
-		at += p.words->size;
-	}
-	if (p.python != NULL && words_of(p.python) == 1) {
-		memcpy(at, p.python, p.python->size);
-		at += p.python->size;
-	}
+	if (p.kernel != NULL && words_of(p.kernel) == 0)
+		at = copy_section(at, p.kernel);
+	if (e->kind == XSP_EVENT_MEMORY)
+		at = copy_section(at, p.words);
+	if (p.python != NULL && words_of(p.python) == 1)
+		at = copy_section(at, p.python);
 	struct xsp_section *head = (void *)at;
 	struct stack s = {.words = (void *)(head + 1)};
 	walk(u, e, &p, &s);

@@ -13,7 +13,7 @@ static void look_at(struct xsp_recorder *r, const struct recorded_process *p,
 		    const struct xsp_planned_module *m)
 {
 	size_t first = 0;
-	long n = p->attached != NULL && m->id < p->room && p->attached[m->id]
+	long n = m->id < p->room && p->modules[m->id].attached
 			 ? xsp_plan_dropped(m, r->broker, p->pid, &first)
 			 : 0;
 	char name[128];

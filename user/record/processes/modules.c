@@ -3,9 +3,7 @@
 #include "record/recorder_private.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -33,10 +31,10 @@ static enum xsp_probe_kind probe_kind(enum xsp_probe_action action)
 static int keep_price(struct xsp_recorder *r, const struct xsp_planned_probe *p, uint32_t entry,
 		      uint32_t leave)
 {
-	if (xsp_grow(&r->prices, &r->price_room, (size_t)p->id + 1) < 0)
+	if (xsp_grow_zeroed(&r->prices, &r->price_room, (size_t)p->id + 1) < 0)
 		return -ENOMEM;
-	while (r->price_count <= p->id)
-		r->prices[r->price_count++] = (struct xsp_probe_price){0};
+	if (r->price_count <= p->id)
+		r->price_count = (size_t)p->id + 1;
 	r->prices[p->id] = (struct xsp_probe_price){entry, leave};
 	if (r->drain != NULL)
 		xsp_drain_set_prices(r->drain, r->prices, r->price_count);
@@ -101,25 +99,6 @@ static int announce_module(struct xsp_recorder *r, struct xsp_planned_module *m)
 
 /* ---- mappings ---- */
 
-static int make_room(struct recorded_process *p, size_t modules)
-{
-	if (modules <= p->room)
-		return 0;
-	size_t room = 2 * modules + 64;
-	bool *attached = calloc(2 * room, sizeof(*attached));
-	if (attached == NULL)
-		return -ENOMEM;
-	if (p->room > 0) {
-		memcpy(attached, p->attached, p->room * sizeof(*attached));
-		memcpy(attached + room, p->mapped, p->room * sizeof(*attached));
-	}
-	free(p->attached);
-	p->attached = attached;
-	p->mapped = attached + room;
-	p->room = room;
-	return 0;
-}
-
 static int put_mapping(struct xsp_recorder *r, struct recorded_process *p,
 		       const struct xsp_planned_module *m, const struct xsp_mapped_file *f)
 {
@@ -132,9 +111,9 @@ static int put_mapping(struct xsp_recorder *r, struct recorded_process *p,
 		.time_ns = xsp_now_ns(),
 	};
 
-	if (p->mapped[m->id])
+	if (p->modules[m->id].mapped)
 		return 0;
-	p->mapped[m->id] = true;
+	p->modules[m->id].mapped = true;
 	return xsp_capture_put_mapping(r->writer, &definition);
 }
 
@@ -174,13 +153,13 @@ bool xsp_recorder_describe_late(const struct xsp_recorder *r, char *text, size_t
 
 int xsp_recorder_put_late(struct xsp_recorder *r)
 {
-	char text[320], ns[24];
+	char text[320];
 
 	if (!xsp_recorder_describe_late(r, text, sizeof(text)))
 		return 0;
-	snprintf(ns, sizeof(ns), "%" PRIu64, r->late.longest_ns);
 	int rc = xsp_capture_put_info(r->writer, "libraries", text);
-	return rc < 0 ? rc : xsp_capture_put_info(r->writer, "libraries late ns", ns);
+	return rc < 0 ? rc
+		      : xsp_capture_put_number(r->writer, "libraries late ns", r->late.longest_ns);
 }
 
 /* ---- code that is not its file's ---- */
@@ -243,7 +222,7 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 			 struct xsp_error *err)
 {
 	struct xsp_plan_attached done;
-	bool *attached = &p->attached[m->id];
+	bool *attached = &p->modules[m->id].attached;
 
 	if (*attached)
 		return 0;
@@ -344,12 +323,12 @@ static int add_module(struct xsp_recorder *r, struct recorded_process *p,
 	int rc = plan_file(r, p, f, &m, err);
 
 	if (rc == 0)
-		rc = make_room(p, r->plan.count);
+		rc = xsp_grow_zeroed(&p->modules, &p->room, r->plan.count);
 	if (rc == 0 && r->pythons != NULL && m->python.version != 0)
 		rc = xsp_pythons_found(r->pythons, p->pid, &m->python, f);
 	if (rc < 0 || m->count == 0 || r->profiling)
 		return rc;
-	const bool mapped = p->mapped[m->id]; /* since it became this program */
+	const bool mapped = p->modules[m->id].mapped; /* since it became this program */
 	rc = announce_module(r, m);
 	if (rc == 0 && !mapped)
 		rc = number_operators(r, p, m, f);
@@ -359,7 +338,7 @@ static int add_module(struct xsp_recorder *r, struct recorded_process *p,
 	const bool marks_only = m->wanted == 0 && !m->is_agent;
 	if (rc == 0 && (r->has_wanted || !marks_only))
 		rc = attach_module(r, p, m, f, err);
-	if (rc == 0 && !mapped && p->attached[m->id])
+	if (rc == 0 && !mapped && p->modules[m->id].attached)
 		p->probed_pages += xsp_plan_pages(m);
 	return rc;
 }

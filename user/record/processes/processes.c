@@ -80,7 +80,7 @@ static int process_has_gone(struct xsp_recorder *r, struct recorded_process *p)
 	if (r->pythons != NULL)
 		xsp_pythons_forget(r->pythons, p->pid);
 	xsp_process_free(p->process);
-	free(p->attached);
+	free(p->modules);
 	if (p->status >= 0)
 		close(p->status);
 	*p = r->processes[--r->process_count];
@@ -96,8 +96,8 @@ static int on_exec(struct xsp_recorder *r, struct recorded_process *p, uint64_t 
 	if (r->pythons != NULL)
 		xsp_pythons_forget(r->pythons, p->pid);
 	p->probed_pages = 0;
-	if (p->mapped != NULL)
-		memset(p->mapped, 0, p->room * sizeof(*p->mapped));
+	for (size_t i = 0; i < p->room; i++)
+		p->modules[i].mapped = false;
 	return announce_process(r, p);
 }
 
@@ -173,12 +173,9 @@ int xsp_recorder_scan_standing(struct xsp_recorder *r, pid_t pid, struct xsp_err
 }
 
 /* What a debugger finds in the place of its breakpoint it puts back there: ours, if the breakpoint outlives us. */
-static void note_debugger(struct xsp_recorder *r, const struct recorded_process *p)
+static void note_debugger(struct xsp_recorder *r, const struct recorded_process *p,
+			  const char *status)
 {
-	char status[XSP_STATUS_SIZE];
-
-	if (xsp_recorder_read_status(p, status) < 0)
-		return;
 	const pid_t tracer = xsp_procfs_last_id(status, "TracerPid", 0);
 	if (tracer != 0 && tracer != getpid())
 		xsp_recorder_note(
@@ -189,16 +186,9 @@ static void note_debugger(struct xsp_recorder *r, const struct recorded_process 
 			(int)p->pid, (int)tracer);
 }
 
-/* 0: not known. */
-static pid_t parent_of(const struct recorded_process *p)
-{
-	char status[XSP_STATUS_SIZE];
-
-	return xsp_recorder_read_status(p, status) < 0 ? 0 : xsp_procfs_last_id(status, "PPid", 0);
-}
-
 int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, struct xsp_error *err)
 {
+	char status[XSP_STATUS_SIZE];
 	struct xsp_process *process;
 	int rc = xsp_process_open(xsp_broker_opener(r->broker), pid, &process, err);
 
@@ -218,8 +208,10 @@ int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, stru
 	*p = (struct recorded_process){.process = process, .pid = pid, .child = parent != 0};
 	const struct xsp_opener *o = xsp_broker_opener(r->broker);
 	p->status = o->file(o, pid, "status");
-	p->parent = parent < 0 ? parent_of(p) : parent;
-	note_debugger(r, p);
+	if (xsp_recorder_read_status(p, status) < 0)
+		status[0] = '\0';
+	p->parent = parent < 0 ? xsp_procfs_last_id(status, "PPid", 0) : parent;
+	note_debugger(r, p, status);
 	rc = xsp_plan_process(&r->plan, r->broker, pid, err);
 	if (rc < 0)
 		return rc;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sideband_look.c - what /proc tells of a process, and what of it is new. */
-#include <dirent.h>
+/* look.c - what /proc tells of a process, and what of it is new. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "procfs/map_line.h"
 #include "procfs/procfs.h"
 #include "record/sideband/sideband_private.h"
@@ -20,18 +20,6 @@ void xsp_sideband_forget_look(struct xsp_watch *w)
 	free(w->maps);
 	free(w->children);
 	*w = (struct xsp_watch){.pid = w->pid};
-}
-
-/* Appends to an array that grows at powers of two; NULL: no memory (the array stays). */
-static void *append(void **array, size_t *count, size_t size)
-{
-	if ((*count & (*count - 1)) == 0) {
-		void *grown = reallocarray(*array, *count == 0 ? 1 : *count * 2, size);
-		if (grown == NULL)
-			return NULL;
-		*array = grown;
-	}
-	return (char *)*array + size * (*count)++;
 }
 
 static bool had_map(const struct xsp_watch *w, const struct xsp_seen_map *map)
@@ -58,7 +46,6 @@ int xsp_sideband_deliver(struct xsp_look *l, struct xsp_sideband_record *r)
 static int look_at_exe(struct xsp_look *l)
 {
 	struct stat st;
-	char *comm;
 
 	int fd = l->opener->file(l->opener, l->now.pid, "exe");
 	if (fd < 0)
@@ -69,22 +56,10 @@ static int look_at_exe(struct xsp_look *l)
 		return failed;
 	l->now.exe_dev = st.st_dev;
 	l->now.exe_inode = st.st_ino;
-	int ret = xsp_procfs_read(l->opener, l->now.pid, "comm", 64, &comm, NULL);
-	if (ret < 0)
-		return ret;
-	comm[strcspn(comm, "\n")] = '\0';
-	snprintf(l->now.comm, sizeof(l->now.comm), "%.15s", comm);
-	free(comm);
-	if (l->before == NULL)
-		return 0;
-	l->is_exec = st.st_dev != l->before->exe_dev || st.st_ino != l->before->exe_inode;
-	if (!l->is_exec && strcmp(l->now.comm, l->before->comm) == 0)
-		return 0;
-	struct xsp_sideband_record r = {
-		.kind = l->is_exec ? XSP_SIDEBAND_EXEC : XSP_SIDEBAND_RENAME,
-		.text = l->now.comm,
-	};
-	return xsp_sideband_deliver(l, &r);
+	l->is_exec = l->before != NULL &&
+		     (st.st_dev != l->before->exe_dev || st.st_ino != l->before->exe_inode);
+	struct xsp_sideband_record r = {.kind = XSP_SIDEBAND_EXEC};
+	return l->is_exec ? xsp_sideband_deliver(l, &r) : 0;
 }
 
 static int look_at_map(struct xsp_look *l, const struct xsp_map_line *line)
@@ -96,29 +71,13 @@ static int look_at_map(struct xsp_look *l, const struct xsp_map_line *line)
 		.dev = line->dev,
 		.inode = line->inode,
 	};
-	struct xsp_seen_map *slot =
-		append((void **)&l->now.maps, &l->now.map_count, sizeof(*l->now.maps));
 
-	if (slot == NULL)
+	if (XSP_APPEND(l->now.maps, l->now.map_room, l->now.map_count, map) < 0)
 		return -ENOMEM;
-	*slot = map;
 	if (!l->is_exec && had_map(l->before, &map))
 		return 0;
-	char *path = strndup(line->path, line->path_length);
-	if (path == NULL)
-		return -ENOMEM;
-	struct xsp_sideband_record r = {
-		.kind = XSP_SIDEBAND_MMAP,
-		.start = map.start,
-		.length = map.length,
-		.offset = map.offset,
-		.dev = map.dev,
-		.inode = map.inode,
-		.text = path,
-	};
-	int ret = xsp_sideband_deliver(l, &r);
-	free(path);
-	return ret;
+	struct xsp_sideband_record r = {.kind = XSP_SIDEBAND_MMAP};
+	return xsp_sideband_deliver(l, &r);
 }
 
 static int look_at_maps(struct xsp_look *l)
@@ -161,19 +120,14 @@ static int look_at_children_of(struct xsp_look *l, pid_t tid)
 		pid_t child = (pid_t)strtol(p, &end, 10);
 		if (end == p)
 			break;
-		pid_t *slot = append((void **)&l->now.children, &l->now.child_count, sizeof(*slot));
-		if (slot == NULL) {
-			ret = -ENOMEM;
-			break;
-		}
-		*slot = child;
+		ret = XSP_APPEND(l->now.children, l->now.child_room, l->now.child_count, child);
 		struct xsp_sideband_record r = {
 			.kind = XSP_SIDEBAND_FORK,
 			.pid = child,
 			.tid = child,
 			.parent_pid = l->now.pid,
 		};
-		if (!had_child(l->before, child))
+		if (ret == 0 && !had_child(l->before, child))
 			ret = xsp_sideband_deliver(l, &r);
 	}
 	free(text);
@@ -182,23 +136,13 @@ static int look_at_children_of(struct xsp_look *l, pid_t tid)
 
 static int look_at_children(struct xsp_look *l)
 {
-	int ret = 0;
+	pid_t *tids;
+	size_t count;
+	int ret = xsp_procfs_threads(l->opener, l->now.pid, &tids, &count);
 
-	int fd = l->opener->file(l->opener, l->now.pid, "task");
-	if (fd < 0)
-		return fd;
-	DIR *dir = fdopendir(fd);
-	if (dir == NULL) {
-		ret = -errno;
-		close(fd);
-		return ret;
-	}
-	for (struct dirent *e; ret == 0 && (e = readdir(dir)) != NULL;) {
-		pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
-		if (tid > 0)
-			ret = look_at_children_of(l, tid);
-	}
-	closedir(dir);
+	for (size_t i = 0; i < count && ret == 0; i++)
+		ret = look_at_children_of(l, tids[i]);
+	free(tids);
 	return ret;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sideband_perf.c - side records of perf dummy events, one ring a CPU.
+ * perf.c - side records of perf dummy events, one ring a CPU.
  *
  * Layouts: perf_event_open(2), "MMAP layout" and the PERF_RECORD_* structs. Every record ends in
  * the sample id that sample_id_all adds: {u32 pid, tid; u64 time}.
@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "broker/side_events.h"
@@ -143,14 +142,9 @@ static bool parse_mmap2(const struct body *b, struct xsp_sideband_record *r)
 	r->kind = XSP_SIDEBAND_MMAP;
 	r->pid = (pid_t)raw.who.pid;
 	r->tid = (pid_t)raw.who.tid;
-	r->start = raw.addr;
-	r->length = raw.len;
-	r->offset = raw.pgoff;
-	r->dev = makedev(raw.major, raw.minor);
-	r->inode = raw.inode;
-	r->text = text_at(b, sizeof(raw));
 	/* "//anon", "[vdso]" and the like are no files */
-	return r->text != NULL && r->inode != 0 && r->text[0] == '/' && r->text[1] != '/' &&
+	const char *path = text_at(b, sizeof(raw));
+	return path != NULL && raw.inode != 0 && path[0] == '/' && path[1] != '/' &&
 	       (raw.prot & PROT_EXEC) != 0;
 }
 
@@ -161,11 +155,10 @@ static bool parse_comm(const struct body *b, struct xsp_sideband_record *r)
 	if (b->size < sizeof(who))
 		return false;
 	memcpy(&who, b->data, sizeof(who));
-	r->kind = b->misc & PERF_RECORD_MISC_COMM_EXEC ? XSP_SIDEBAND_EXEC : XSP_SIDEBAND_RENAME;
+	r->kind = XSP_SIDEBAND_EXEC;
 	r->pid = (pid_t)who.pid;
 	r->tid = (pid_t)who.tid;
-	r->text = text_at(b, sizeof(who));
-	return r->text != NULL;
+	return b->misc & PERF_RECORD_MISC_COMM_EXEC; /* else a thread has renamed itself */
 }
 
 static bool parse_task(const struct body *b, struct xsp_sideband_record *r)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * sideband.h - what happens to the watched processes beside their events: libraries mapped, exec,
- * fork, threads, exit, renaming.
+ * fork, threads, exit.
  *
  * The kernel tells: one perf "dummy" software event a CPU, which counts nothing and only carries
  * the side records of perf_event_open(2), so a target pays for no stop and no probe. Where the
@@ -28,8 +28,7 @@ enum xsp_sideband_mode {
 
 enum xsp_sideband_kind {
 	XSP_SIDEBAND_MMAP, /* a file was mapped executable */
-	XSP_SIDEBAND_EXEC, /* the process runs another program now; text: its comm */
-	XSP_SIDEBAND_RENAME, /* a thread renamed itself; text: its comm */
+	XSP_SIDEBAND_EXEC, /* the process runs another program now */
 	XSP_SIDEBAND_FORK, /* a process (pid != parent_pid) or a thread (equal) was born */
 	XSP_SIDEBAND_EXIT, /* a thread ended; the process with its last one */
 	XSP_SIDEBAND_LOST, /* the kernel dropped `lost` records, of whatever process: look at
@@ -43,10 +42,6 @@ struct xsp_sideband_record {
 	uint64_t time_ns; /* CLOCK_MONOTONIC; POLL: when it was noticed */
 	pid_t pid, tid;
 	pid_t parent_pid; /* FORK */
-	uint64_t start, length, offset; /* MMAP: addresses; offset in the file, bytes */
-	uint64_t dev, inode; /* MMAP: as /proc/PID/maps shows them, makedev(3) */
-	const char *text; /* MMAP: path as the target sees it, may end in " (deleted)"; EXEC,
-			   * RENAME: comm. Raw bytes. Valid during the call; NULL otherwise */
 	uint64_t lost;
 };
 

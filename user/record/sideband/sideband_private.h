@@ -18,11 +18,10 @@ struct xsp_watch {
 			  * in the middle of an exec by another thread */
 	/* POLL only: what it looked like the last time */
 	struct xsp_seen_map *maps;
-	size_t map_count;
+	size_t map_count, map_room;
 	pid_t *children;
-	size_t child_count;
+	size_t child_count, child_room;
 	uint64_t exe_dev, exe_inode;
-	char comm[16];
 };
 
 /* One CPU's ring. */
@@ -45,7 +44,7 @@ struct xsp_sideband {
 	uint64_t next_poll_ns;
 };
 
-/* sideband_look.c */
+/* look.c */
 /* What one look at a process needs to tell its news. */
 struct xsp_look {
 	const struct xsp_opener *opener;
@@ -66,16 +65,16 @@ int xsp_sideband_deliver(struct xsp_look *l, struct xsp_sideband_record *r);
 int xsp_sideband_baseline(const struct xsp_sideband *s, struct xsp_watch *w);
 void xsp_sideband_forget_look(struct xsp_watch *w);
 
-/* sideband_watches.c */
+/* watches.c */
 struct xsp_watch *xsp_sideband_find(const struct xsp_sideband *s, pid_t pid);
 
-/* sideband_perf.c. open: -errno and `reason` when the kernel refuses. */
+/* perf.c. open: -errno and `reason` when the kernel refuses. */
 int xsp_sideband_perf_open(struct xsp_sideband *s);
 void xsp_sideband_perf_close(struct xsp_sideband *s);
 long xsp_sideband_perf_drain(struct xsp_sideband *s, uint64_t until_ns,
 			     xsp_sideband_callback record, void *ctx);
 
-/* sideband_poll.c */
+/* poll.c */
 long xsp_sideband_poll_drain(struct xsp_sideband *s, uint64_t until_ns,
 			     xsp_sideband_callback record, void *ctx);
 

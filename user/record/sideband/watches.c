@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sideband_watches.c - the set of watched processes. */
+/* watches.c - the set of watched processes. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gpu_calls.c - calls of CUDA's API: the probes' spans and CUPTI's records of them, brought together
+ * calls.c - calls of CUDA's API: the probes' spans and CUPTI's records of them, brought together
  * by thread and time. The record of a call lies inside its span; a runtime call encloses driver calls.
  */
 #include "timeline/gpu/gpu_private.h"
@@ -14,31 +14,18 @@
 
 /* ---- threads ---- */
 
-int xsp_gpu_thread(struct xsp_gpu *g, uint32_t pid, uint32_t tid, struct gpu_thread **out)
+/* Until another one is met. NULL: out of memory. */
+static struct gpu_thread *thread_of(struct xsp_gpu *g, uint32_t pid, uint32_t tid)
 {
-	const uint32_t *at = xsp_u64map_get(&g->thread_of, xsp_gpu_key(pid, tid));
-
-	if (at != NULL) {
-		*out = g->threads[*at];
-		return 0;
-	}
-	struct gpu_thread *th = calloc(1, sizeof(*th));
-	if (th == NULL || xsp_grow(&g->threads, &g->thread_capacity, g->thread_count + 1) < 0 ||
-	    xsp_u64map_set(&g->thread_of, xsp_gpu_key(pid, tid), (uint32_t)g->thread_count) < 0) {
-		free(th);
-		return -ENOMEM;
-	}
-	th->pid = pid;
-	th->tid = tid;
-	g->threads[g->thread_count++] = th;
-	*out = th;
-	return 0;
+	return xsp_u64map_element(&g->thread_of, xsp_u64_pair(pid, tid), &g->threads,
+				  &g->thread_capacity, &g->thread_count,
+				  &(struct gpu_thread){.pid = pid, .tid = tid});
 }
 
 /* The agent knows threads by their ids in the process's own namespace. */
 static int root_tid(struct xsp_gpu *g, uint32_t pid, uint32_t ns_tid, uint32_t *out)
 {
-	const uint32_t *at = xsp_u64map_get(&g->tids, xsp_gpu_key(pid, ns_tid));
+	const uint32_t *at = xsp_u64map_get(&g->tids, xsp_u64_pair(pid, ns_tid));
 
 	if (at != NULL) {
 		*out = *at;
@@ -48,7 +35,7 @@ static int root_tid(struct xsp_gpu *g, uint32_t pid, uint32_t ns_tid, uint32_t *
 		*out = ns_tid; /* perhaps it is seen later; never kept */
 		return 0;
 	}
-	return xsp_u64map_set(&g->tids, xsp_gpu_key(pid, ns_tid), *out);
+	return xsp_u64map_set(&g->tids, xsp_u64_pair(pid, ns_tid), *out);
 }
 
 /* ---- handing on ---- */
@@ -67,6 +54,12 @@ static void measure_clock(struct xsp_gpu *g, const struct xsp_span *s, const str
 	c->start_sum += start > 0 ? (uint64_t)start : 0;
 	c->end_sum += end > 0 ? (uint64_t)end : 0;
 	c->api_matched++;
+}
+
+static struct around_call around_of(const struct xsp_span *s)
+{
+	return (struct around_call){
+		.op = s->op, .user = s->user, .op_name = s->op_name, .user_name = s->user_name};
 }
 
 static int finish_held(struct xsp_gpu *g, struct held *h, const struct api_record *r)
@@ -170,7 +163,7 @@ static bool encloses(uint64_t start_ns, uint64_t end_ns, const struct api_record
 static enum whose_id whose_id(const struct xsp_gpu *g, const struct gpu_thread *th,
 			      const struct held *h, const struct api_record *r, size_t next)
 {
-	const uint32_t *at = xsp_u64map_get(&g->call_of, xsp_gpu_key(th->pid, r->correlation));
+	const uint32_t *at = xsp_u64map_get(&g->call_of, xsp_u64_pair(th->pid, r->correlation));
 	const struct call *c = at != NULL ? &g->calls[*at] : NULL;
 	const struct held *o;
 
@@ -206,10 +199,7 @@ static int without_span(struct xsp_gpu *g, const struct gpu_thread *th, const st
 						    : 0)};
 	if (inside != NULL) {
 		found->row = inside->span.row;
-		found->op = inside->span.op;
-		found->user = inside->span.user;
-		found->op_name = inside->span.op_name;
-		found->user_name = inside->span.user_name;
+		found->around = around_of(&inside->span);
 	}
 	const struct xsp_gpu_call call = {
 		.pid = th->pid,
@@ -222,7 +212,7 @@ static int without_span(struct xsp_gpu *g, const struct gpu_thread *th, const st
 		.correlation = r->correlation,
 		.cbid = r->cbid,
 		.result = r->result,
-		.external = found->op != 0 ? found->op : found->user,
+		.external = xsp_gpu_launcher(&found->around),
 	};
 	return xsp_notify_call(g->t, &call);
 }
@@ -249,10 +239,7 @@ static int match_record(struct xsp_gpu *g, struct gpu_thread *th, const struct a
 				      .start_ns = s->outer_ns != 0 ? s->outer_ns : s->start_ns,
 				      .end_ns = o != NULL ? o->span.end_ns : s->end_ns,
 				      .left_out = s->left_out,
-				      .op = s->op,
-				      .user = s->user,
-				      .op_name = s->op_name,
-				      .user_name = s->user_name};
+				      .around = around_of(s)};
 		measure_clock(g, s, r);
 		/* whoever is told of the call takes one that lies in no other for the only one of its id */
 		if (s->outer_ns != 0 && whose_id(g, th, h, r, next) == ID_ITS_OWN)
@@ -306,15 +293,15 @@ int xsp_gpu_api_record(struct xsp_gpu *g, uint32_t pid, const struct xsp_gpu_rec
 		       enum xsp_cuda_api api)
 {
 	struct xsp_gpu_api a;
-	struct gpu_thread *th = NULL;
 	uint32_t tid;
 
 	xsp_gpu_record_read(record, &a, sizeof(a));
 	int rc = root_tid(g, pid, a.tid, &tid);
-	if (rc == 0)
-		rc = xsp_gpu_thread(g, pid, tid, &th);
 	if (rc != 0)
 		return rc;
+	struct gpu_thread *th = thread_of(g, pid, tid);
+	if (th == NULL)
+		return -ENOMEM;
 	g->counts.api_records++;
 	const struct api_record r = {.start_ns = a.start_ns,
 				     .end_ns = a.end_ns < a.start_ns ? a.start_ns : a.end_ns,
@@ -325,9 +312,8 @@ int xsp_gpu_api_record(struct xsp_gpu *g, uint32_t pid, const struct xsp_gpu_rec
 				     .api = (uint8_t)api};
 	if (th->record_count == 0 && is_due(g, th, &r, 0))
 		return match_record(g, th, &r, 0);
-	if (xsp_grow(&th->records, &th->record_capacity, th->record_count + 1) < 0)
+	if (XSP_APPEND(th->records, th->record_capacity, th->record_count, r) < 0)
 		return -ENOMEM;
-	th->records[th->record_count++] = r;
 	return match_records(g, th, false);
 }
 
@@ -349,8 +335,8 @@ static int drop_first(struct xsp_gpu *g, struct gpu_thread *th)
 
 int xsp_gpu_span(struct xsp_gpu *g, const struct xsp_span *span, enum xsp_cuda_api api)
 {
-	struct gpu_thread *th;
-	int rc = xsp_gpu_thread(g, span->pid, span->tid, &th);
+	struct gpu_thread *th = thread_of(g, span->pid, span->tid);
+	int rc = th == NULL ? -ENOMEM : 0;
 
 	if (rc == 0 && th->held_count - th->held_from >= XSP_MAX_HELD)
 		rc = drop_first(g, th);
@@ -379,7 +365,7 @@ int xsp_gpu_sweep_calls(struct xsp_gpu *g, bool all)
 	int rc = 0;
 
 	for (size_t i = 0; i < g->thread_count && rc == 0; i++) {
-		struct gpu_thread *th = g->threads[i];
+		struct gpu_thread *th = &g->threads[i];
 		if (th->record_count > 0)
 			rc = match_records(g, th, all);
 		while (rc == 0 && th->held_from < th->held_count &&
@@ -392,12 +378,11 @@ int xsp_gpu_sweep_calls(struct xsp_gpu *g, bool all)
 void xsp_gpu_calls_free(struct xsp_gpu *g)
 {
 	for (size_t i = 0; i < g->thread_count; i++) {
-		struct gpu_thread *th = g->threads[i];
+		struct gpu_thread *th = &g->threads[i];
 		for (size_t k = th->held_from; k < th->held_count; k++)
 			xsp_details_unref(th->held[k].span.details);
 		free(th->held);
 		free(th->records);
-		free(th);
 	}
 	free(g->threads);
 	xsp_u64map_free(&g->tids);

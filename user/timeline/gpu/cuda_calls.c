@@ -6,42 +6,55 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "catalog/providers.h"
 #include "catalog/scope.h"
 
 static int find_probes(struct xsp_timeline *t)
 {
-	if (t->cuda_probes != NULL && t->cuda_room < t->probe_count) {
-		const struct xsp_cuda_entry **grown =
-			reallocarray(t->cuda_probes, t->probe_count, sizeof(const void *));
-		if (grown == NULL)
-			return -ENOMEM;
-		memset(grown + t->cuda_room, 0, (t->probe_count - t->cuda_room) * sizeof(*grown));
-		t->cuda_probes = grown;
-	}
-	const size_t known = t->cuda_room;
-	t->cuda_room = t->probe_count;
-	for (size_t i = known; i < t->probe_count; i++) {
-		const struct xsp_cuda_entry *e = NULL;
-		const unsigned traits = xsp_provider_traits(t->probes[i].provider);
-		if (traits & XSP_PROVIDER_CUDA_CALLS)
-			e = xsp_cuda_find(t->probes[i].symbol);
-		if (e == NULL && (traits & XSP_PROVIDER_CUDA_CALLS) && (traits & XSP_PROVIDER_READ))
-			e = xsp_cuda_any(xsp_cuda_api_of(t->probes[i].symbol));
+	for (; t->cuda_looked < t->probe_count; t->cuda_looked++) {
+		const struct xsp_capture_probe *p = &t->probes[t->cuda_looked];
+		const unsigned traits = xsp_provider_traits(p->provider);
+		if (!(traits & XSP_PROVIDER_CUDA_CALLS))
+			continue;
+		const struct xsp_cuda_entry *e = xsp_cuda_find(p->symbol);
+		if (e == NULL && (traits & XSP_PROVIDER_READ))
+			e = xsp_cuda_any(xsp_cuda_api_of(p->symbol));
 		if (e == NULL)
 			continue;
-		if (t->cuda_probes == NULL)
-			t->cuda_probes = calloc(t->probe_count, sizeof(const void *));
-		if (t->cuda_probes == NULL)
+		if (xsp_grow_zeroed(&t->cuda_probes, &t->cuda_room, t->probe_count) < 0)
 			return -ENOMEM;
-		t->cuda_probes[i] = e;
+		t->cuda_probes[t->cuda_looked] = e;
 	}
 	return t->cuda_probes != NULL;
 }
 
 const struct xsp_cuda_entry *xsp_timeline_cuda(const struct xsp_timeline *t, uint32_t probe)
 {
-	return t->cuda_probes != NULL && probe < t->probe_count ? t->cuda_probes[probe] : NULL;
+	return probe < t->cuda_room ? t->cuda_probes[probe] : NULL;
+}
+
+static bool word_of(const struct xsp_section *s, uint64_t *out)
+{
+	if (s == NULL || xsp_section_length(s) < sizeof(*out))
+		return false;
+	memcpy(out, xsp_section_data(s), sizeof(*out));
+	return true;
+}
+
+bool xsp_cuda_succeeded(const struct xsp_details *d)
+{
+	uint64_t result;
+
+	return word_of(xsp_details_find(d, XSP_SECTION_RESULT, NULL), &result) &&
+	       (uint32_t)result == 0;
+}
+
+bool xsp_cuda_written(const struct xsp_details *d, uint64_t *out)
+{
+	const struct xsp_section *s = xsp_details_find(d, XSP_SECTION_WRITTEN, NULL);
+
+	return s != NULL && s->value == 0 && word_of(s, out);
 }
 
 static bool is_users(const struct xsp_timeline *t, const struct open_span *s)

@@ -23,10 +23,10 @@ static int process_of(struct xsp_gpu *g, uint32_t pid, struct gpu_process **out)
 	}
 	if (g->process_count >= MAX_PROCESSES)
 		return -E2BIG;
-	if (xsp_grow(&g->processes, &g->process_capacity, g->process_count + 1) < 0)
+	if (XSP_APPEND(g->processes, g->process_capacity, g->process_count,
+		       (struct gpu_process){.pid = pid}) < 0)
 		return -ENOMEM;
-	*out = &g->processes[g->process_count++];
-	**out = (struct gpu_process){.pid = pid};
+	*out = &g->processes[g->process_count - 1];
 	return 0;
 }
 
@@ -142,8 +142,6 @@ static int on_batch(struct xsp_timeline *t, const struct xsp_event *event)
 	size_t at = 0;
 	int rc;
 
-	if (event->kind != XSP_EVENT_GPU)
-		return 0;
 	rc = process_of(g, event->tgid, &p);
 	if (rc < 0)
 		return rc == -E2BIG ? 0 : rc;
@@ -192,9 +190,8 @@ static int end(struct xsp_timeline *t)
 	for (size_t i = 0; i < g->process_count; i++)
 		close_window(g, &g->processes[i]);
 	/* the kernel's own count knows of the last batches too, behind which none came */
-	const char *lost = xsp_capture_info(g->t->reader, "gpu records lost");
-	uint64_t agent_lost = lost != NULL ? strtoull(lost, NULL, 10) : 0;
-	g->counts.lost = xsp_max_u64(g->counts.lost, agent_lost);
+	g->counts.lost =
+		xsp_max_u64(g->counts.lost, xsp_capture_number(g->t->reader, "gpu records lost"));
 	return rc;
 }
 
@@ -253,6 +250,7 @@ const struct xsp_listener xsp_listener_gpu = {
 	.name = "GPU activity",
 	.begin = begin,
 	.time = on_time,
+	.events = 1U << XSP_EVENT_GPU,
 	.event = on_batch,
 	.note = promise_call,
 	.listen = on_call,

@@ -52,15 +52,20 @@ struct gpu_thread {
 	uint64_t closed_ns; /* end of the span that closed last */
 };
 
+/* What of the program is around a call: ids of the operator and the user's range (0: none), and their names. */
+struct around_call {
+	uint64_t op, user;
+	xsp_name_id op_name, user_name;
+};
+
 /* A call with a correlation id. */
 struct call {
 	uint32_t pid, correlation;
 	uint32_t tid, row;
 	uint64_t start_ns, end_ns;
-	uint64_t op, user; /* ids of the operator and the user's range; 0: none */
+	struct around_call around;
 	uint64_t came_ns;
 	unsigned left_out; /* enum xsp_left_out */
-	xsp_name_id op_name, user_name;
 	bool known; /* it stands for a call; false: only waiting activities */
 	bool arrow; /* an activity was joined to it */
 	uint32_t waiting; /* first activity that waits for it, or XSP_NOWHERE */
@@ -134,7 +139,7 @@ struct xsp_gpu {
 
 	struct xsp_u64map tids; /* pid << 32 | tid in its namespace → root tid */
 	struct xsp_u64map thread_of; /* pid << 32 | tid → index in threads */
-	struct gpu_thread **threads;
+	struct gpu_thread *threads;
 	size_t thread_count, thread_capacity;
 
 	struct call *calls;
@@ -148,21 +153,21 @@ struct xsp_gpu {
 	struct xsp_u64map range_of;
 };
 
-static inline uint64_t xsp_gpu_key(uint32_t pid, uint32_t id)
+/* The operator, or the range where there is none; 0: neither is there. */
+static inline uint64_t xsp_gpu_launcher(const struct around_call *a)
 {
-	return (uint64_t)pid << 32 | id;
+	return a->op != 0 ? a->op : a->user;
 }
 
-/* gpu_calls.c */
+/* calls.c */
 /* A call of CUDA's API has ended. */
 int xsp_gpu_span(struct xsp_gpu *g, const struct xsp_span *span, enum xsp_cuda_api api);
-int xsp_gpu_thread(struct xsp_gpu *g, uint32_t pid, uint32_t tid, struct gpu_thread **out);
 int xsp_gpu_api_record(struct xsp_gpu *g, uint32_t pid, const struct xsp_gpu_record *record,
 		       enum xsp_cuda_api api);
 int xsp_gpu_sweep_calls(struct xsp_gpu *g, bool all);
 void xsp_gpu_calls_free(struct xsp_gpu *g);
 
-/* gpu_link.c */
+/* link.c */
 /* A call with this correlation id has been found. */
 int xsp_gpu_call_known(struct xsp_gpu *g, const struct call *found);
 int xsp_gpu_activity_record(struct xsp_gpu *g, uint32_t pid, const struct xsp_gpu_record *record);
@@ -170,7 +175,7 @@ int xsp_gpu_sweep_activities(struct xsp_gpu *g, bool all);
 void xsp_gpu_link_begin(struct xsp_gpu *g);
 void xsp_gpu_link_free(struct xsp_gpu *g);
 
-/* gpu_names.c */
+/* names.c */
 int xsp_gpu_add_name(struct xsp_gpu *g, const struct xsp_gpu_record *record);
 /* NULL: not told yet. Kernels' names are demangled. */
 const char *xsp_gpu_name(const struct xsp_gpu *g, uint32_t space, uint64_t id);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "timeline/gpu_kernels.h"
+/* kernels.c - names of kernels without CUPTI: what no call has named stays without a name. */
+#include "timeline/timeline_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "timeline/timeline_private.h"
 
 #define MAX_HANDLES (1U << 20)
 
@@ -51,24 +51,19 @@ static int learn(struct xsp_timeline *t, uint32_t pid, uint64_t handle, xsp_name
 	return xsp_u64map_set(&k->name_of, xsp_pair_hash(pid, handle), name);
 }
 
-static int last_of(struct xsp_kernels *k, const struct xsp_span *span, struct last **out)
-{
-	uint64_t key = (uint64_t)span->pid << 32 | span->tid;
-	*out = xsp_u64map_element(&k->last_of, key, &k->last, &k->capacity, &k->count,
-				  &(struct last){0});
-	return *out != NULL ? 0 : -ENOMEM;
-}
-
 /* A runtime launch names a host function, the driver launch inside it the handle of the same. */
 static int learn_from_launch(struct xsp_timeline *t, const struct xsp_cuda_entry *e,
 			     const struct xsp_span *span, uint64_t function)
 {
-	struct last *last;
+	struct xsp_kernels *k = t->kernels;
+	struct last *last =
+		xsp_u64map_element(&k->last_of, xsp_u64_pair(span->pid, span->tid), &k->last,
+				   &k->capacity, &k->count, &(struct last){0});
 	xsp_name_id name;
-	int rc = last_of(t->kernels, span, &last);
+	int rc = 0;
 
-	if (rc < 0)
-		return rc;
+	if (last == NULL)
+		return -ENOMEM;
 	if (e->api == XSP_CUDA_DRIVER) {
 		*last = (struct last){function, span->start_ns};
 		return 0;
@@ -78,21 +73,6 @@ static int learn_from_launch(struct xsp_timeline *t, const struct xsp_cuda_entry
 		rc = learn(t, span->pid, last->function, name);
 	last->function = 0;
 	return rc;
-}
-
-/* The handle that the call gave out. */
-static bool written(const struct xsp_span *span, uint64_t *out)
-{
-	const struct xsp_section *s = xsp_details_find(span->details, XSP_SECTION_WRITTEN, NULL);
-	const struct xsp_section *r = xsp_details_find(span->details, XSP_SECTION_RESULT, NULL);
-	uint64_t result = 0;
-
-	if (s == NULL || s->value != 0 || xsp_section_length(s) < 8 || r == NULL ||
-	    xsp_section_length(r) < 8)
-		return false;
-	memcpy(&result, xsp_section_data(r), sizeof(result));
-	memcpy(out, xsp_section_data(s), sizeof(*out));
-	return (uint32_t)result == 0;
 }
 
 /* Handles of an unloaded module may come again for other kernels. */
@@ -108,7 +88,7 @@ static int learn_from_module(struct xsp_timeline *t, const struct xsp_span *span
 	uint64_t handle;
 	xsp_name_id name;
 
-	if (!written(span, &handle))
+	if (!xsp_cuda_succeeded(span->details) || !xsp_cuda_written(span->details, &handle))
 		return 0;
 	if (span->text != 0) /* cuModuleGetFunction, cuLibraryGetKernel: by name */
 		return learn(t, span->pid, handle, span->text - 1);

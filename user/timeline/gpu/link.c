@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gpu_link.c - activities, joined to their calls by correlation id, and the ranges that they make on
+ * link.c - activities, joined to their calls by correlation id, and the ranges that they make on
  * the GPU's streams. Either side may come first; a graph's launch has many activities.
  */
 #include "timeline/gpu/gpu_private.h"
@@ -199,11 +199,12 @@ static int sweep_ranges(struct xsp_gpu *g, uint64_t age);
 
 static int widen_range(struct xsp_gpu *g, const struct call *c, const struct xsp_gpu_activity *a)
 {
-	uint64_t key = range_key(c->user, a);
+	const uint64_t user = c->around.user;
+	uint64_t key = range_key(user, a);
 	const uint32_t *at;
 
 	while ((at = xsp_u64map_get(&g->range_of, key)) != NULL &&
-	       !same_range(&g->ranges[*at], c->user, a))
+	       !same_range(&g->ranges[*at], user, a))
 		key++;
 	if (at != NULL) {
 		struct user_range *r = &g->ranges[*at];
@@ -221,19 +222,19 @@ static int widen_range(struct xsp_gpu *g, const struct call *c, const struct xsp
 			return rc;
 		return widen_range(g, c, a);
 	}
-	if (xsp_grow(&g->ranges, &g->range_capacity, g->range_count + 1) < 0 ||
-	    xsp_u64map_set(&g->range_of, key, (uint32_t)g->range_count) < 0)
-		return -ENOMEM;
-	g->ranges[g->range_count++] = (struct user_range){.user = c->user,
-							  .start_ns = a->start_ns,
-							  .end_ns = a->end_ns,
-							  .touched_ns = g->now,
-							  .name = c->user_name,
-							  .pid = a->pid,
-							  .device = a->device,
-							  .context = a->context,
-							  .stream = a->stream};
-	return 0;
+	const struct user_range fresh = {.user = user,
+					 .start_ns = a->start_ns,
+					 .end_ns = a->end_ns,
+					 .touched_ns = g->now,
+					 .name = c->around.user_name,
+					 .pid = a->pid,
+					 .device = a->device,
+					 .context = a->context,
+					 .stream = a->stream};
+	return xsp_u64map_element(&g->range_of, key, &g->ranges, &g->range_capacity,
+				  &g->range_count, &fresh) == NULL
+		       ? -ENOMEM
+		       : 0;
 }
 
 /* Hands on those to which nothing came for `age` ns (0: all); the map is made anew. */
@@ -274,9 +275,9 @@ static void join(const struct xsp_gpu *g, struct call *c, struct xsp_gpu_activit
 	a->left_out = (c->left_out & (XSP_LEFT_OUT_THREAD | XSP_LEFT_OUT_NAME)) != 0;
 	if (c->left_out != 0)
 		return;
-	a->external = c->op != 0 ? c->op : c->user;
+	a->external = xsp_gpu_launcher(&c->around);
 	if (a->external != 0)
-		a->launcher = 1 + (c->op != 0 ? c->op_name : c->user_name);
+		a->launcher = 1 + (c->around.op != 0 ? c->around.op_name : c->around.user_name);
 	const bool event = a->kind == XSP_GPU_IS_EVENT; /* without times of its own */
 	if (!event && xsp_cut_time(g->t, a->start_ns, a->end_ns) != 0)
 		return;
@@ -320,7 +321,8 @@ static int emit(struct xsp_gpu *g, const struct waiting *w, struct call *c)
 		   (w->kind != XSP_GPU_IS_EVENT || w->record.event.device_ns != 0)) {
 		g->counts.unlinked++;
 	}
-	if (c != NULL && c->user != 0 && xsp_gpu_is_work((enum xsp_gpu_kind)w->kind) && !a.left_out)
+	if (c != NULL && c->around.user != 0 && xsp_gpu_is_work((enum xsp_gpu_kind)w->kind) &&
+	    !a.left_out)
 		rc = widen_range(g, c, &a);
 	return rc < 0 ? rc : hand_on(g, &a);
 }
@@ -336,17 +338,17 @@ static bool is_named(const struct xsp_gpu *g, const struct waiting *w)
 static void forget_oldest_call(struct xsp_gpu *g)
 {
 	const struct call *c = &g->calls[g->call_pool.oldest];
-	uint32_t *at = xsp_u64map_get(&g->call_of, xsp_gpu_key(c->pid, c->correlation));
+	uint32_t *at = xsp_u64map_get(&g->call_of, xsp_u64_pair(c->pid, c->correlation));
 
 	if (at != NULL && *at == g->call_pool.oldest)
-		xsp_u64map_remove(&g->call_of, xsp_gpu_key(c->pid, c->correlation));
+		xsp_u64map_remove(&g->call_of, xsp_u64_pair(c->pid, c->correlation));
 	pool_drop_oldest(g, &g->call_pool, next_call);
 }
 
 /* The call of the id, made if need be (then not known). */
 static int call_at(struct xsp_gpu *g, uint32_t pid, uint32_t correlation, struct call **out)
 {
-	const uint32_t *at = xsp_u64map_get(&g->call_of, xsp_gpu_key(pid, correlation));
+	const uint32_t *at = xsp_u64map_get(&g->call_of, xsp_u64_pair(pid, correlation));
 
 	if (at != NULL) {
 		*out = &g->calls[*at];
@@ -365,7 +367,7 @@ static int call_at(struct xsp_gpu *g, uint32_t pid, uint32_t correlation, struct
 				    .waiting = XSP_NOWHERE,
 				    .next = next};
 	*out = &g->calls[i];
-	return xsp_u64map_set(&g->call_of, xsp_gpu_key(pid, correlation), i);
+	return xsp_u64map_set(&g->call_of, xsp_u64_pair(pid, correlation), i);
 }
 
 static int release(struct xsp_gpu *g, struct call *c)
@@ -405,13 +407,13 @@ int xsp_gpu_call_known(struct xsp_gpu *g, const struct call *found)
 		c->end_ns = found->end_ns;
 		c->left_out = found->left_out;
 	}
-	if (c->op == 0) {
-		c->op = found->op;
-		c->op_name = found->op_name;
+	if (c->around.op == 0) {
+		c->around.op = found->around.op;
+		c->around.op_name = found->around.op_name;
 	}
-	if (c->user == 0) {
-		c->user = found->user;
-		c->user_name = found->user_name;
+	if (c->around.user == 0) {
+		c->around.user = found->around.user;
+		c->around.user_name = found->around.user_name;
 	}
 	c->known = true;
 	return release(g, c);
@@ -435,7 +437,7 @@ static int drop_oldest_waiting(struct xsp_gpu *g)
 	uint32_t i = g->waiting_pool.oldest;
 	struct waiting *w = &g->waiting[i];
 	const uint32_t *at =
-		xsp_u64map_get(&g->call_of, xsp_gpu_key(w->pid, w->record.head.correlation));
+		xsp_u64map_get(&g->call_of, xsp_u64_pair(w->pid, w->record.head.correlation));
 	struct call *c = at != NULL ? &g->calls[*at] : NULL;
 	int rc = 0;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gpu_names.c - what the agent tells once and refers to later: names, devices, contexts. */
+/* names.c - what the agent tells once and refers to later: names, devices, contexts. */
 #include "timeline/gpu/gpu_private.h"
 
 #include <errno.h>
@@ -69,11 +69,10 @@ int xsp_gpu_add_name(struct xsp_gpu *g, const struct xsp_gpu_record *record)
 	if (xsp_u64map_get(&g->names, key) != NULL || g->name_count >= XSP_MAX_GPU_NAMES)
 		return 0;
 	const char *kept = keep_text(g, n.space, text, n.length);
-	if (kept == NULL || xsp_grow(&g->name_texts, &g->name_capacity, g->name_count + 1) < 0 ||
-	    xsp_u64map_set(&g->names, key, (uint32_t)g->name_count) < 0)
-		return -ENOMEM;
-	g->name_texts[g->name_count++] = kept;
-	return 0;
+	return kept == NULL || xsp_u64map_element(&g->names, key, &g->name_texts, &g->name_capacity,
+						  &g->name_count, &kept) == NULL
+		       ? -ENOMEM
+		       : 0;
 }
 
 const char *xsp_gpu_name(const struct xsp_gpu *g, uint32_t space, uint64_t id)
@@ -112,9 +111,8 @@ int xsp_gpu_add_device(struct xsp_gpu *g, const struct xsp_gpu_record *record)
 	const char *text = text_of(record, d.device.text_at, d.device.length);
 	if (text != NULL)
 		d.name = xsp_arena_copy(&g->texts, text, strnlen(text, d.device.length));
-	if (d.name == NULL || xsp_grow(&g->devices, &g->device_capacity, g->device_count + 1) < 0)
+	if (d.name == NULL || XSP_APPEND(g->devices, g->device_capacity, g->device_count, d) < 0)
 		return -ENOMEM;
-	g->devices[g->device_count++] = d;
 	qsort(g->devices, g->device_count, sizeof(d), by_device);
 	return 0;
 }
@@ -149,12 +147,10 @@ int xsp_gpu_add_context(struct xsp_gpu *g, uint32_t pid, const struct xsp_gpu_re
 	struct gpu_context *known = find_context(g, pid, c.context);
 	if (known == NULL && g->context_count >= MAX_CONTEXTS)
 		return 0;
-	if (known == NULL) {
-		if (xsp_grow(&g->contexts, &g->context_capacity, g->context_count + 1) < 0)
-			return -ENOMEM;
-		known = &g->contexts[g->context_count++];
-	}
-	*known = (struct gpu_context){pid, c.context, c.device, c.null_stream};
+	const struct gpu_context context = {pid, c.context, c.device, c.null_stream};
+	if (known == NULL)
+		return XSP_APPEND(g->contexts, g->context_capacity, g->context_count, context);
+	*known = context;
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * memory_events.c - what events tell of memory: what a process has, handed on as it comes; and each allocation and free
+ * events.c - what events tell of memory: what a process has, handed on as it comes; and each allocation and free
  * of the program's allocators, with where it was.
  */
 #include "timeline/timeline_private.h"
@@ -23,11 +23,9 @@ struct xsp_memory_events {
 	struct xsp_memory_site *sites;
 	size_t site_count, site_capacity;
 	struct xsp_u64map site_of; /* its names → index */
-	struct xsp_u64map place_of; /* id of a Python stack → place */
-	struct xsp_u64map native_of; /* hash of a native one → index */
-	struct xsp_memory_site *natives; /* place, file and line of each */
-	size_t native_count, native_capacity;
-	struct xsp_u64map module_of; /* id of a Python stack → module */
+	struct xsp_memory_site *places; /* of stacks: without a span */
+	size_t place_count, place_capacity;
+	struct xsp_u64map python_of, native_of; /* id, or hash, of a stack → index in places */
 	uint64_t heap_period;
 };
 
@@ -53,13 +51,12 @@ static int find_functions(struct xsp_timeline *t)
 
 static int begin(struct xsp_timeline *t)
 {
-	const char *period = xsp_capture_info(t->reader, "heap sample");
+	const uint64_t bytes = xsp_capture_number(t->reader, "heap sample");
 
 	if (t->memory_events == NULL)
 		t->memory_events = calloc(1, sizeof(*t->memory_events));
 	if (t->memory_events == NULL)
 		return -ENOMEM;
-	const uint64_t bytes = period != NULL ? strtoull(period, NULL, 10) : 0;
 	t->memory_events->heap_period = bytes <= XSP_HEAP_PERIOD_MAX ? bytes : 0;
 	return find_functions(t);
 }
@@ -72,10 +69,9 @@ static void free_events(struct xsp_timeline *t)
 	if (m == NULL)
 		return;
 	xsp_u64map_free(&m->site_of);
-	xsp_u64map_free(&m->place_of);
-	xsp_u64map_free(&m->module_of);
+	xsp_u64map_free(&m->python_of);
 	xsp_u64map_free(&m->native_of);
-	free(m->natives);
+	free(m->places);
 	free(m->sites);
 	free(m);
 }
@@ -141,12 +137,9 @@ static int on_process(struct xsp_timeline *t, const struct xsp_event *e)
 
 static int add_name(struct xsp_timeline *t, const char *text, size_t length, uint32_t *name)
 {
-	const uint64_t hash = xsp_text_hash(text, length);
 	xsp_name_id id;
-	int rc = xsp_names_add(t, hash, text, length, false);
+	int rc = xsp_names_of_text(t, text, length, &id);
 
-	if (rc == 0)
-		rc = xsp_names_of_hash(t, hash, &id);
 	if (rc == 0)
 		*name = id + 1;
 	return rc;
@@ -169,34 +162,21 @@ static int module_of(struct xsp_timeline *t, const struct xsp_capture_python *st
 }
 
 /* The line of the program that it came from, and the module. */
-static int python_place(struct xsp_timeline *t, const struct xsp_capture_python *stack,
-			struct xsp_memory_site *site)
+static int add_python(struct xsp_timeline *t, const struct xsp_capture_python *stack,
+		      struct xsp_memory_site *site)
 {
-	struct xsp_memory_events *m = t->memory_events;
 	uint32_t inside;
-	const uint32_t *known = xsp_u64map_get(&m->place_of, stack->id);
-	const uint32_t *module = xsp_u64map_get(&m->module_of, stack->id);
-
-	if (known != NULL && module != NULL) {
-		site->place = *known;
-		site->module = *module;
-		return 0;
-	}
 	int rc = xsp_python_place(t, stack, &inside, &site->place);
-	if (rc == 0)
-		rc = module_of(t, stack, &site->module);
-	if (rc == 0)
-		rc = xsp_u64map_set(&m->place_of, stack->id, site->place);
-	return rc < 0 ? rc : xsp_u64map_set(&m->module_of, stack->id, site->module);
+
+	return rc < 0 ? rc : module_of(t, stack, &site->module);
 }
 
 /* The line of a return address, if it is in a source of the program's own: into the site, as " (grow.c:12)" into the text. */
 static size_t format_line(struct xsp_timeline *t, uint32_t pid, uint64_t address,
 			  struct xsp_memory_site *site, char *text, size_t size)
 {
-	const uint32_t *id = xsp_u64map_get(
-		&t->range_names, xsp_timeline_address_hash(t, XSP_NAME_OF_LINE, pid, address));
-	const char *path = id != NULL ? t->names[*id] : NULL;
+	const char *path =
+		xsp_names_text(t, xsp_timeline_address_hash(t, XSP_NAME_OF_LINE, pid, address));
 	const char *end = path != NULL ? strchr(path, '\n') : NULL;
 
 	if (end == NULL || xsp_is_system_header(path) ||
@@ -237,56 +217,62 @@ static size_t name_functions(struct xsp_timeline *t, uint32_t pid, const uint64_
 	return used < size ? used : size - 1;
 }
 
-static int add_native(struct xsp_timeline *t, const struct xsp_event *e, const uint64_t *frame,
-		      size_t count, struct xsp_memory_site *site)
+static int add_native(struct xsp_timeline *t, uint32_t pid, const struct xsp_section *stack,
+		      struct xsp_memory_site *site)
 {
 	char text[1000] = "";
-	const size_t length = name_functions(t, e->tgid, frame, count, site, text, sizeof(text));
+	const size_t length = name_functions(t, pid, xsp_section_data(stack),
+					     xsp_section_length(stack) / sizeof(uint64_t), site,
+					     text, sizeof(text));
 
 	return length > 0 ? add_name(t, text, length, &site->place) : 0;
 }
 
-static int native_place(struct xsp_timeline *t, const struct xsp_event *e,
-			const struct xsp_section *stack, struct xsp_memory_site *site)
+static uint64_t hash_of_native(const struct xsp_timeline *t, uint32_t pid,
+			       const struct xsp_section *stack)
 {
-	struct xsp_memory_events *m = t->memory_events;
 	const uint64_t *frame = xsp_section_data(stack);
-	const size_t count = xsp_section_length(stack) / sizeof(*frame);
-	uint64_t hash = xsp_u64_mix(e->tgid ^ xsp_capture_address_key(t->reader));
-	int rc = 0;
+	uint64_t hash = xsp_u64_mix(pid ^ xsp_capture_address_key(t->reader));
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < xsp_section_length(stack) / sizeof(*frame); i++)
 		hash = xsp_u64_mix(hash ^ XSP_FRAME_ADDRESS(frame[i]));
-	const long at = xsp_u64map_index(&m->native_of, hash, &m->natives, &m->native_capacity,
-					 m->native_count);
-	if (at < 0)
-		return -ENOMEM;
-	if ((size_t)at == m->native_count) {
-		m->natives[m->native_count] = (struct xsp_memory_site){.place = 0};
-		rc = add_native(t, e, frame, count, &m->natives[m->native_count++]);
-	}
-	site->place = m->natives[at].place;
-	site->file = m->natives[at].file;
-	site->line = m->natives[at].line;
-	return rc;
+	return hash;
 }
 
+/* By the stack of Python, or else by the native one; each is looked at once. */
 static int place_of(struct xsp_timeline *t, const struct xsp_event *e, struct xsp_memory_site *site)
 {
+	struct xsp_memory_events *m = t->memory_events;
 	const struct xsp_capture_python *python =
 		xsp_timeline_python(t, xsp_event_section(e, XSP_SECTION_PYTHON));
 	const struct xsp_section *native = xsp_event_section(e, XSP_SECTION_STACK);
+	const bool in_python = python != NULL && python->count > 0;
+	int rc = 0;
 
-	if (python != NULL && python->count > 0)
-		return python_place(t, python, site);
-	return native != NULL ? native_place(t, e, native, site) : 0;
+	if (!in_python && native == NULL)
+		return 0;
+	const long at =
+		xsp_u64map_index(in_python ? &m->python_of : &m->native_of,
+				 in_python ? python->id : hash_of_native(t, e->tgid, native),
+				 &m->places, &m->place_capacity, m->place_count);
+	if (at < 0)
+		return -ENOMEM;
+	if ((size_t)at == m->place_count) {
+		m->places[m->place_count++] = (struct xsp_memory_site){.place = 0};
+		rc = in_python ? add_python(t, python, &m->places[at])
+			       : add_native(t, e->tgid, native, &m->places[at]);
+	}
+	*site = m->places[at];
+	return rc;
 }
 
 static int site_of(struct xsp_timeline *t, const struct xsp_event *e, struct xsp_memory_event *out)
 {
 	struct xsp_memory_events *m = t->memory_events;
-	struct xsp_memory_site site = {.in_span = out->op != 0, .span = out->op_name};
+	struct xsp_memory_site site = {.place = 0};
 	int rc = place_of(t, e, &site);
+	site.in_span = out->op != 0;
+	site.span = out->op_name;
 	const uint64_t key =
 		xsp_u64_mix((uint64_t)(site.in_span ? site.span : UINT32_MAX) << 32 | site.place) +
 		site.module;
@@ -388,14 +374,13 @@ static int on_allocation(struct xsp_timeline *t, const struct xsp_event *e)
 
 static int on_event(struct xsp_timeline *t, const struct xsp_event *e)
 {
-	if (e->kind != XSP_EVENT_MEMORY)
-		return 0;
 	return e->probe == UINT32_MAX ? on_process(t, e) : on_allocation(t, e);
 }
 
 const struct xsp_listener xsp_listener_memory_events = {
 	.name = "events of memory",
 	.begin = begin,
+	.events = 1U << XSP_EVENT_MEMORY,
 	.event = on_event,
 	.free = free_events,
 };

@@ -113,7 +113,7 @@ static bool of_allocator(const struct xsp_memory_event *e)
 /* 1: of too many processes, and not followed. */
 static int use_of(struct xsp_memory *m, const struct xsp_memory_event *e, uint32_t *out)
 {
-	const uint64_t key = xsp_u64_mix((uint64_t)e->pid << 32 | e->device) +
+	const uint64_t key = xsp_u64_mix(xsp_u64_pair(e->pid, e->device)) +
 			     ((uint64_t)e->pool << 8 | e->device_type);
 
 	if (m->use_count >= MAX_USES && xsp_u64map_get(&m->use_at, key) == NULL) {
@@ -223,19 +223,18 @@ static int keep(struct xsp_memory *m, const struct xsp_memory_event *e, uint32_t
 		m->untracked += of_allocator(e);
 		return 0;
 	}
-	if (xsp_grow(&m->live, &m->live_capacity, m->live_count + 1) < 0 ||
-	    xsp_u64map_set(&m->live_of, live_key(e->pid, e->address, of_allocator(e)),
-			   (uint32_t)m->live_count) < 0)
-		return -ENOMEM;
-	m->live[m->live_count++] = (struct live){.address = e->address,
-						 .bytes = (uint64_t)e->bytes,
-						 .blocks = e->blocks,
-						 .variance = e->variance,
-						 .use = use,
-						 .pid = e->pid,
-						 .site = e->site,
-						 .allocator = of_allocator(e)};
-	return 0;
+	const struct live l = {.address = e->address,
+			       .bytes = (uint64_t)e->bytes,
+			       .blocks = e->blocks,
+			       .variance = e->variance,
+			       .use = use,
+			       .pid = e->pid,
+			       .site = e->site,
+			       .allocator = of_allocator(e)};
+	return xsp_u64map_element(&m->live_of, live_key(e->pid, e->address, l.allocator), &m->live,
+				  &m->live_capacity, &m->live_count, &l) == NULL
+		       ? -ENOMEM
+		       : 0;
 }
 
 static int allocate(struct xsp_memory *m, struct xsp_memory_event *e)
@@ -342,39 +341,18 @@ int xsp_memory_put(struct xsp_timeline *t, const struct xsp_memory_event *e)
 
 /* ---- calls ---- */
 
-static int thread_of(struct xsp_memory *m, const struct xsp_span *span, struct last **out)
-{
-	uint64_t key = (uint64_t)span->pid << 32 | span->tid;
-	*out = xsp_u64map_element(&m->thread_of, key, &m->threads, &m->thread_capacity,
-				  &m->thread_count, &(struct last){.device = XSP_GPU_NO_ID});
-	return *out != NULL ? 0 : -ENOMEM;
-}
-
-static bool word_of(const struct xsp_details *d, unsigned type, uint64_t *out)
-{
-	const struct xsp_section *s = xsp_details_find(d, type, NULL);
-
-	if (s == NULL || xsp_section_length(s) < sizeof(*out) ||
-	    (type == XSP_SECTION_WRITTEN && s->value != 0))
-		return false;
-	memcpy(out, xsp_section_data(s), sizeof(*out));
-	return true;
-}
-
 /* What the call did, if it did it; false: nothing, or not known. */
 static bool read_call(const struct xsp_cuda_entry *e, const struct xsp_span *span,
 		      struct xsp_cuda_call *c, uint64_t *address)
 {
 	const struct xsp_section *s = xsp_details_find(span->details, XSP_SECTION_WORDS, NULL);
-	uint64_t result;
 
-	if (s == NULL || !word_of(span->details, XSP_SECTION_RESULT, &result) ||
-	    (uint32_t)result != 0)
+	if (s == NULL || !xsp_cuda_succeeded(span->details))
 		return false;
 	xsp_cuda_decode(e, xsp_section_data(s), xsp_section_length(s) / 8, s->value, c);
 	*address = c->address;
 	if (e->kind == XSP_CUDA_ALLOC && XSP_CUDA_HAS(c, XSP_CUDA_OUT) &&
-	    !word_of(span->details, XSP_SECTION_WRITTEN, address))
+	    !xsp_cuda_written(span->details, address))
 		return false;
 	return true;
 }
@@ -391,16 +369,17 @@ static int follow(struct xsp_memory *m, const struct xsp_cuda_entry *e, const st
 {
 	bool free = e->kind == XSP_CUDA_FREE;
 	struct xsp_cuda_call c;
-	struct last *last;
 	uint64_t address;
 
 	if (e->kind != XSP_CUDA_ALLOC && !free && e->kind != XSP_CUDA_CONTEXT)
 		return 0;
 	if (!read_call(e, span, &c, &address))
 		return 0;
-	int rc = thread_of(m, span, &last);
-	if (rc < 0)
-		return rc;
+	struct last *last = xsp_u64map_element(&m->thread_of, xsp_u64_pair(span->pid, span->tid),
+					       &m->threads, &m->thread_capacity, &m->thread_count,
+					       &(struct last){.device = XSP_GPU_NO_ID});
+	if (last == NULL)
+		return -ENOMEM;
 	if (strcmp(e->name, "cudaSetDevice") == 0 && XSP_CUDA_HAS(&c, XSP_CUDA_DEVICE_NUMBER))
 		last->device = (uint32_t)c.device;
 	if (e->kind == XSP_CUDA_CONTEXT || address == 0 || is_repeated(last, span, address, free) ||

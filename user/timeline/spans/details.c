@@ -35,52 +35,32 @@ bool xsp_event_ends(const struct xsp_event *e, uint64_t *begin_ns, uint32_t *tid
 	return true;
 }
 
-/* Bytes of the event before the sections that are of interest to who sees the span. */
-static size_t before_sections(const struct xsp_event *e)
-{
-	uint64_t begin_ns;
-	uint32_t tid;
-
-	return xsp_event_ends(e, &begin_ns, &tid) ? sizeof(struct ended) : xsp_event_fixed_part(e);
-}
-
-/* How many bytes of whole sections stand there. */
-static size_t well_formed(const uint8_t *data, size_t size)
-{
-	size_t at = 0;
-
-	while (size - at >= sizeof(struct xsp_section)) {
-		const struct xsp_section *s = (const void *)(data + at);
-		if (s->size < sizeof(*s) || s->size % 8 != 0 || s->size > size - at)
-			break;
-		at += s->size;
-	}
-	return at;
-}
-
 const struct xsp_section *xsp_event_section(const struct xsp_event *e, unsigned type)
 {
-	const size_t fixed = before_sections(e);
-	const uint8_t *at = (const uint8_t *)e + fixed;
+	const struct xsp_section *s = NULL;
 
-	if (!(e->flags & XSP_EVENT_SECTIONS) || e->size <= fixed)
-		return NULL;
-	const uint8_t *end = at + well_formed(at, e->size - fixed);
-	for (; at < end; at += ((const struct xsp_section *)(const void *)at)->size)
-		if (((const struct xsp_section *)(const void *)at)->type == type)
-			return (const void *)at;
-	return NULL;
+	while ((s = xsp_event_next_section(e, s)) != NULL && s->type != type)
+		;
+	return s;
 }
 
 int xsp_details_add(struct xsp_details **details, const struct xsp_event *e)
 {
-	size_t fixed = before_sections(e), old = *details != NULL ? (*details)->bytes : 0;
+	const struct xsp_section *first = xsp_event_next_section(e, NULL), *last = NULL;
+	const size_t old = *details != NULL ? (*details)->bytes : 0;
+	uint64_t begin_ns;
+	uint32_t tid;
 
-	if (!(e->flags & XSP_EVENT_SECTIONS) || e->size <= fixed)
+	if (first != NULL &&
+	    xsp_event_ends(e, &begin_ns, &tid)) /* of no interest to who sees the span */
+		first = xsp_event_next_section(e, first);
+	for (const struct xsp_section *s = first; s != NULL; s = xsp_event_next_section(e, s))
+		last = s;
+	if (last == NULL)
 		return 0;
-	const uint8_t *sections = (const uint8_t *)e + fixed;
-	size_t size = well_formed(sections, e->size - fixed);
-	if (size == 0 || old + size > DETAILS_MAX)
+	const uint8_t *sections = (const uint8_t *)first;
+	const size_t size = (size_t)((const uint8_t *)last - sections) + last->size;
+	if (old + size > DETAILS_MAX)
 		return 0;
 	struct xsp_details *d = realloc(*details, sizeof(*d) + old + size);
 	if (d == NULL)
@@ -117,16 +97,6 @@ const struct xsp_section *xsp_details_find(const struct xsp_details *d, unsigned
 const struct xsp_section *xsp_details_own_scope(const struct xsp_details *d, unsigned probe_scope)
 {
 	return probe_scope == XSP_SCOPE_OWN ? xsp_details_find(d, XSP_SECTION_SCOPE, NULL) : NULL;
-}
-
-size_t xsp_section_length(const struct xsp_section *s)
-{
-	return s->size - sizeof(*s);
-}
-
-const void *xsp_section_data(const struct xsp_section *s)
-{
-	return s + 1;
 }
 
 struct xsp_details *xsp_details_ref(struct xsp_details *d)

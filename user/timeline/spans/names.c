@@ -170,6 +170,21 @@ int xsp_names_add(struct xsp_timeline *t, uint64_t hash, const char *text, size_
 	return at == NULL ? xsp_u64map_set(&t->range_texts, h, id) : 0;
 }
 
+const char *xsp_names_text(const struct xsp_timeline *t, uint64_t hash)
+{
+	const uint32_t *id = xsp_u64map_get(&t->range_names, hash);
+
+	return id != NULL ? t->names[*id] : NULL;
+}
+
+int xsp_names_of_text(struct xsp_timeline *t, const char *text, size_t length, xsp_name_id *out)
+{
+	const uint64_t hash = xsp_u64_mix(xsp_text_hash(text, length) + 1);
+	int rc = xsp_names_add(t, hash, text, length, false);
+
+	return rc < 0 ? rc : xsp_names_of_hash(t, hash, out);
+}
+
 uint64_t xsp_names_unresolved(const struct xsp_timeline *t)
 {
 	uint64_t n = 0;

@@ -14,7 +14,6 @@
 #include "timeline/spans/spans.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
@@ -217,13 +216,10 @@ int xsp_row_get(struct xsp_timeline *t, struct thread *th, uint32_t index, struc
 	if (index >= XSP_MAX_ROWS)
 		return -E2BIG;
 	while (th->row_count <= index) {
-		if (xsp_grow(&th->rows, &th->row_capacity, th->row_count + 1) < 0)
-			return -ENOMEM;
-		struct row *row = calloc(1, sizeof(*row));
+		struct row *row = XSP_APPEND_ZEROED(th->rows, th->row_capacity, th->row_count);
 		if (row == NULL)
 			return -ENOMEM;
-		row->index = (uint32_t)th->row_count;
-		th->rows[th->row_count++] = row;
+		row->index = (uint32_t)th->row_count - 1;
 	}
 	struct xsp_timeline_thread *thread_info = &t->records[th->record]->thread_info;
 	for (; th->used_rows <= index; th->used_rows++)
@@ -338,10 +334,11 @@ int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint
 	drop_last(row);
 	/* s stays valid: nothing is pushed before it was handed on */
 	if (t->stacks) {
-		int rc = xsp_path_to(t, th->pid, row, depth, s, &t->path_length);
+		int rc = xsp_path_to(t, th->pid, row, depth, s);
 		if (rc < 0)
 			return rc;
-		t->path = row->path;
+		t->path = row->path.ids;
+		t->path_length = row->path.length;
 	}
 	const struct around around = {.spans = row->spans, .names = row->names, .depth = depth};
 	int rc = xsp_emit(t, th, row->index, s, end_ns, flags, &around);
@@ -396,14 +393,9 @@ size_t xsp_row_below(const struct row *row, uint64_t x)
 
 static int new_parked(struct thread *th, struct parked **out)
 {
-	if (th->parked_count == th->parked_made) {
-		if (xsp_grow(&th->parked, &th->parked_capacity, th->parked_made + 1) < 0)
-			return -ENOMEM;
-		struct parked *p = calloc(1, sizeof(*p));
-		if (p == NULL)
-			return -ENOMEM;
-		th->parked[th->parked_made++] = p;
-	}
+	if (th->parked_count == th->parked_made &&
+	    XSP_APPEND_ZEROED(th->parked, th->parked_capacity, th->parked_made) == NULL)
+		return -ENOMEM;
 	*out = th->parked[th->parked_count++];
 	return 0;
 }

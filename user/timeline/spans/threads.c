@@ -8,18 +8,13 @@
 
 #include "base/grow.h"
 
-static uint64_t key_of(uint32_t pid, uint32_t tid)
-{
-	return (uint64_t)pid << 32 | tid;
-}
-
 int xsp_threads_begin(struct xsp_timeline *t)
 {
 	const struct xsp_capture_thread *threads;
 	const struct xsp_capture_process *processes;
 	size_t count = xsp_capture_threads(t->reader, &threads);
 	for (size_t i = 0; i < count; i++) {
-		if (xsp_u64map_set(&t->definitions, key_of(threads[i].pid, threads[i].tid),
+		if (xsp_u64map_set(&t->definitions, xsp_u64_pair(threads[i].pid, threads[i].tid),
 				   (uint32_t)i) < 0)
 			return -ENOMEM;
 	}
@@ -43,7 +38,7 @@ static void free_thread(struct thread *th)
 		drop_details(th->rows[i]->spans, th->rows[i]->count);
 		free(th->rows[i]->spans);
 		free(th->rows[i]->names);
-		free(th->rows[i]->path);
+		free(th->rows[i]->path.ids);
 		free(th->rows[i]->path_ends);
 		free(th->rows[i]);
 	}
@@ -89,8 +84,8 @@ static void describe(const struct xsp_timeline *t, struct thread_record *r)
 	const struct xsp_capture_process *processes;
 	xsp_capture_threads(t->reader, &threads);
 	xsp_capture_processes(t->reader, &processes);
-	const uint32_t *d =
-		xsp_u64map_get(&t->definitions, key_of(r->thread_info.pid, r->thread_info.tid));
+	const uint32_t *d = xsp_u64map_get(&t->definitions,
+					   xsp_u64_pair(r->thread_info.pid, r->thread_info.tid));
 	const uint32_t *p = xsp_u64map_get(&t->processes, r->thread_info.pid);
 	r->thread_info.ns_pid =
 		p != NULL && processes[*p].ns_pid != 0 ? processes[*p].ns_pid : r->thread_info.pid;
@@ -107,21 +102,20 @@ static void describe(const struct xsp_timeline *t, struct thread_record *r)
 
 static int new_record(struct xsp_timeline *t, uint32_t pid, uint32_t tid, uint32_t *out)
 {
-	struct thread_record *r = calloc(1, sizeof(*r));
 	const uint32_t *before = xsp_u64map_get(&t->record_of, tid);
 	const uint64_t last_ns = before == NULL ? 0 : t->records[*before]->last_ns;
-	if (r == NULL || t->record_count >= UINT32_MAX ||
-	    xsp_grow(&t->records, &t->record_capacity, t->record_count + 1) < 0 ||
-	    xsp_u64map_set(&t->record_of, tid, (uint32_t)t->record_count) < 0) {
-		free(r);
+	const size_t index = t->record_count;
+	struct thread_record *r =
+		index < UINT32_MAX
+			? XSP_APPEND_ZEROED(t->records, t->record_capacity, t->record_count)
+			: NULL;
+	if (r == NULL || xsp_u64map_set(&t->record_of, tid, (uint32_t)index) < 0)
 		return -ENOMEM;
-	}
 	r->thread_info = (struct xsp_timeline_thread){.pid = pid, .tid = tid, .rows = 1};
 	r->thread_info.comm = r->comm;
 	r->last_ns = last_ns;
 	describe(t, r);
-	*out = (uint32_t)t->record_count;
-	t->records[t->record_count++] = r;
+	*out = (uint32_t)index;
 	return 0;
 }
 
@@ -129,14 +123,9 @@ static int new_record(struct xsp_timeline *t, uint32_t pid, uint32_t tid, uint32
 
 static int spare_thread(struct xsp_timeline *t, struct thread **out)
 {
-	if (t->alive_count == t->alive_made) {
-		if (xsp_grow(&t->alive, &t->alive_capacity, t->alive_made + 1) < 0)
-			return -ENOMEM;
-		struct thread *th = calloc(1, sizeof(*th));
-		if (th == NULL)
-			return -ENOMEM;
-		t->alive[t->alive_made++] = th;
-	}
+	if (t->alive_count == t->alive_made &&
+	    XSP_APPEND_ZEROED(t->alive, t->alive_capacity, t->alive_made) == NULL)
+		return -ENOMEM;
 	*out = t->alive[t->alive_count];
 	return 0;
 }

@@ -27,10 +27,7 @@ struct stack_frames xsp_stack_frames_of(const struct open_span *s)
 
 const char *xsp_timeline_frame(const struct xsp_timeline *t, uint32_t pid, uint64_t address)
 {
-	const uint32_t *id = xsp_u64map_get(
-		&t->range_names, xsp_timeline_address_hash(t, XSP_NAME_OF_RETURN, pid, address));
-
-	return id != NULL ? t->names[*id] : NULL;
+	return xsp_names_text(t, xsp_timeline_address_hash(t, XSP_NAME_OF_RETURN, pid, address));
 }
 
 size_t xsp_kernel_functions(const struct xsp_timeline *t, const struct xsp_details *details,
@@ -78,71 +75,87 @@ size_t xsp_frames_between(const struct xsp_timeline *t, uint32_t pid, const stru
 	return own || strcmp(last, t->names[t->probe_names[around->probe]]) == 0 ? n - 1 : n;
 }
 
-static int append_python(struct xsp_timeline *t, struct row *row, uint32_t *length, size_t depth,
-			 const struct open_span *s)
+int xsp_frame_name(struct xsp_timeline *t, uint32_t pid, uint64_t frame, xsp_name_id *out)
 {
-	const struct xsp_capture_python_frame *frames;
-	uint32_t n = xsp_python_between(t, row, depth, s, &frames);
+	return xsp_names_of_hash(
+		t, xsp_timeline_address_hash(t, XSP_NAME_OF_RETURN, pid, XSP_FRAME_ADDRESS(frame)),
+		out);
+}
 
-	if (xsp_grow(&row->path, &row->path_capacity, *length + n + 1) < 0)
+/* ---- paths ---- */
+
+int xsp_path_push(struct name_path *path, const xsp_name_id *functions, size_t count)
+{
+	if (xsp_grow(&path->ids, &path->capacity, path->length + count) < 0)
 		return -ENOMEM;
-	for (uint32_t i = n; i > 0; i--) {
-		xsp_name_id id;
-		int rc = xsp_python_name(t, &frames[i - 1], &id);
-		if (rc < 0)
-			return rc;
-		row->path[(*length)++] = id | XSP_PATH_FRAME;
-	}
+	for (size_t i = count; i > 0; i--)
+		path->ids[path->length++] = functions[i - 1] | XSP_PATH_FRAME;
 	return 0;
 }
 
-/* `s` at that depth of the row. */
-static int append(struct xsp_timeline *t, struct row *row, uint32_t *length, uint32_t pid,
-		  size_t depth, const struct open_span *s)
+int xsp_path_push_python(struct xsp_timeline *t, struct name_path *path,
+			 const struct xsp_capture_python_frame *frames, uint32_t count)
+{
+	xsp_name_id id;
+	int rc = 0;
+
+	for (uint32_t i = count; i > 0 && rc == 0; i--) {
+		rc = xsp_python_name(t, &frames[i - 1], &id);
+		if (rc == 0)
+			rc = xsp_path_push(path, &id, 1);
+	}
+	return rc;
+}
+
+int xsp_path_push_frames(struct xsp_timeline *t, struct name_path *path, uint32_t pid,
+			 const uint64_t *frames, size_t count)
+{
+	xsp_name_id id;
+	int rc = 0;
+
+	for (size_t i = count; i > 0 && rc == 0; i--) {
+		rc = xsp_frame_name(t, pid, frames[i - 1], &id);
+		if (rc == 0)
+			rc = xsp_path_push(path, &id, 1);
+	}
+	return rc;
+}
+
+/* `s` at that depth of the row: what lies between it and the span around it. */
+static int append(struct xsp_timeline *t, struct row *row, uint32_t pid, size_t depth,
+		  const struct open_span *s)
 {
 	const struct open_span *around = depth > 0 ? &row->spans[depth - 1] : NULL;
-	struct stack_frames own = xsp_stack_frames_of(s);
-	size_t n = xsp_frames_between(t, pid, s, around);
-	int failed = append_python(t, row, length, depth, s);
+	const struct xsp_capture_python_frame *python;
+	const uint32_t n = xsp_python_between(t, row, depth, s, &python);
+	int rc = xsp_path_push_python(t, &row->path, python, n);
 
-	if (failed < 0)
-		return failed;
-	if (xsp_grow(&row->path, &row->path_capacity, *length + n + 1) < 0)
-		return -ENOMEM;
-	for (size_t i = n; i > 0 && own.frames != NULL; i--) {
-		xsp_name_id id;
-		uint64_t address = XSP_FRAME_ADDRESS(own.frames[i - 1]);
-		int rc = xsp_names_of_hash(
-			t, xsp_timeline_address_hash(t, XSP_NAME_OF_RETURN, pid, address), &id);
-		if (rc < 0)
-			return rc;
-		row->path[(*length)++] = id | XSP_PATH_FRAME;
-	}
-	return 0;
+	return rc < 0 ? rc
+		      : xsp_path_push_frames(t, &row->path, pid, xsp_stack_frames_of(s).frames,
+					     xsp_frames_between(t, pid, s, around));
 }
 
 int xsp_path_to(struct xsp_timeline *t, uint32_t pid, struct row *row, size_t depth,
-		const struct open_span *s, uint32_t *length)
+		const struct open_span *s)
 {
-	int rc = 0;
+	struct name_path *path = &row->path;
 
 	if (xsp_grow(&row->path_ends, &row->ends_capacity, depth + 1) < 0)
 		return -ENOMEM;
 	if (row->path_levels > depth)
 		row->path_levels = depth;
-	*length = row->path_levels > 0 ? row->path_ends[row->path_levels - 1] : 0;
-	while (row->path_levels < depth) {
-		size_t i = row->path_levels;
-		rc = append(t, row, length, pid, i, &row->spans[i]);
+	path->length = row->path_levels > 0 ? row->path_ends[row->path_levels - 1] : 0;
+	for (; row->path_levels < depth; row->path_levels++) {
+		const size_t i = row->path_levels;
+		const xsp_name_id name = row->names[i];
+		int rc = append(t, row, pid, i, &row->spans[i]);
+		if (rc == 0 && !(name & XSP_NAME_LEFT_OUT))
+			rc = XSP_APPEND(path->ids, path->capacity, path->length, name);
+		else if (rc == 0 && !row->spans[i].range) /* still a function that was called */
+			rc = xsp_path_push(path, &(xsp_name_id){name & ~XSP_NAME_LEFT_OUT}, 1);
 		if (rc < 0)
 			return rc;
-		if (!(row->names[i] & XSP_NAME_LEFT_OUT))
-			row->path[(*length)++] = row->names[i];
-		else if (!row->spans[i].range) /* still a function that was called */
-			row->path[(*length)++] =
-				(row->names[i] & ~XSP_NAME_LEFT_OUT) | XSP_PATH_FRAME;
-		row->path_ends[i] = *length;
-		row->path_levels++;
+		row->path_ends[i] = path->length;
 	}
-	return append(t, row, length, pid, depth, s);
+	return append(t, row, pid, depth, s);
 }

@@ -47,8 +47,7 @@ bool xsp_timeline_python_line(const struct xsp_timeline *t,
 			      const struct xsp_capture_python_frame *frame,
 			      struct xsp_python_line *out)
 {
-	const uint32_t *id = xsp_u64map_get(&t->range_names, frame->name);
-	const char *text = id != NULL ? t->names[*id] : NULL;
+	const char *text = xsp_names_text(t, frame->name);
 	const char *number = text != NULL ? strchr(text, '\n') : NULL;
 	const char *function = number != NULL ? strchr(number + 1, '\n') : NULL;
 
@@ -63,9 +62,9 @@ bool xsp_timeline_python_line(const struct xsp_timeline *t,
 
 static const char *module_name(const struct xsp_timeline *t, uint64_t hash)
 {
-	const uint32_t *id = xsp_u64map_get(&t->range_names, hash);
+	const char *text = xsp_names_text(t, hash);
 
-	return id != NULL && t->names[*id] != NULL ? t->names[*id] : "[not known]";
+	return text != NULL ? text : "[not known]";
 }
 
 /* A name is that of a child of the module called around it; each dot that it begins with leads one
@@ -118,9 +117,7 @@ static int show(struct xsp_timeline *t, const struct xsp_capture_python_frame *f
 		return xsp_names_of_hash(t, frame->name, out);
 	xsp_python_line_show(&l, text);
 	/* under a hash of its own: the three lines stay */
-	uint64_t hash = xsp_u64_mix(frame->name + 1);
-	int rc = xsp_names_add(t, hash, text, strlen(text), false);
-	return rc < 0 ? rc : xsp_names_of_hash(t, hash, out);
+	return xsp_names_of_text(t, text, strlen(text), out);
 }
 
 int xsp_python_name(struct xsp_timeline *t, const struct xsp_capture_python_frame *frame,

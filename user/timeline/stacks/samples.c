@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/text.h"
 #include "catalog/wait_reasons.h"
 #include "timeline/timeline_private.h"
 
@@ -22,9 +21,7 @@ struct place {
 
 struct xsp_samples {
 	const char *clock; /* "cpu-clock 99" */
-	xsp_name_id *path;
-	size_t capacity;
-	uint32_t length;
+	struct name_path path;
 	struct place *places;
 	size_t place_count, place_capacity;
 	struct xsp_u64map place_of; /* hash of an instruction → index */
@@ -49,7 +46,7 @@ static void free_samples(struct xsp_timeline *t)
 		return;
 	xsp_u64map_free(&t->samples->place_of);
 	free(t->samples->places);
-	free(t->samples->path);
+	free(t->samples->path.ids);
 	free(t->samples);
 }
 
@@ -91,16 +88,12 @@ uint32_t xsp_sample_place(const struct xsp_sample *s)
 
 static int name_id(struct xsp_timeline *t, const char *text, xsp_name_id *out)
 {
-	const uint64_t hash = xsp_u64_mix(xsp_text_hash(text, strlen(text)) + 1);
-	int rc = xsp_names_add(t, hash, text, strlen(text), false);
-
-	return rc < 0 ? rc : xsp_names_of_hash(t, hash, out);
+	return xsp_names_of_text(t, text, strlen(text), out);
 }
 
 static int make_place(struct xsp_timeline *t, uint64_t hash, struct place *out)
 {
-	const uint32_t *id = xsp_u64map_get(&t->range_names, hash);
-	const char *text = id != NULL && t->names[*id] != NULL ? t->names[*id] : "\n";
+	const char *known = xsp_names_text(t, hash), *text = known != NULL ? known : "\n";
 	const char *function = strchr(text, '\n');
 	char file[72];
 	int rc = 0;
@@ -128,32 +121,25 @@ static int place_of(struct xsp_timeline *t, uint32_t pid, uint64_t address, stru
 	int rc = make_place(t, hash, out);
 	if (rc < 0 || s->place_count >= XSP_MAX_RANGE_NAMES)
 		return rc;
-	if (xsp_grow(&s->places, &s->place_capacity, s->place_count + 1) < 0 ||
-	    xsp_u64map_set(&s->place_of, hash, (uint32_t)s->place_count) < 0)
-		return -ENOMEM;
-	s->places[s->place_count++] = *out;
-	return 0;
+	return xsp_u64map_element(&s->place_of, hash, &s->places, &s->place_capacity,
+				  &s->place_count, out) == NULL
+		       ? -ENOMEM
+		       : 0;
 }
 
 /* ---- the path ---- */
 
-static int push(struct xsp_samples *s, xsp_name_id id)
+static int push(struct xsp_samples *s, xsp_name_id function)
 {
-	return XSP_APPEND(s->path, s->capacity, s->length, id);
+	return xsp_path_push(&s->path, &function, 1);
 }
 
-static int push_python(struct xsp_timeline *t, const struct xsp_capture_python_frame *frames,
-		       uint32_t n)
+static int push_named(struct xsp_timeline *t, const char *text)
 {
-	int rc = 0;
+	xsp_name_id id;
+	int rc = name_id(t, text, &id);
 
-	for (uint32_t i = n; i > 0 && rc == 0; i--) {
-		xsp_name_id id;
-		rc = xsp_python_name(t, &frames[i - 1], &id);
-		if (rc == 0)
-			rc = push(t->samples, id | XSP_PATH_FRAME);
-	}
-	return rc;
+	return rc < 0 ? rc : push(t->samples, id);
 }
 
 static bool spans_have_python(const struct row *row)
@@ -182,15 +168,15 @@ static int push_spans(struct xsp_timeline *t, struct thread *th, struct row *row
 	const uint32_t n = xsp_python_between(t, row, row->count, at, &frames);
 	const struct open_span bare = {.sp = at->sp};
 	const bool inside = spans_have_python(row);
-	uint32_t length;
-	int rc = inside ? 0 : push_python(t, frames, n);
+	struct name_path *path = &t->samples->path;
+	int rc = inside ? 0 : xsp_path_push_python(t, path, frames, n);
 
 	if (rc == 0)
-		rc = xsp_path_to(t, th->pid, row, row->count, &bare, &length);
-	for (uint32_t i = 0; rc == 0 && i < length; i++)
-		rc = push(t->samples, row->path[i]);
+		rc = xsp_path_to(t, th->pid, row, row->count, &bare);
+	for (uint32_t i = 0; rc == 0 && i < row->path.length; i++)
+		rc = XSP_APPEND(path->ids, path->capacity, path->length, row->path.ids[i]);
 	if (rc == 0 && inside)
-		rc = push_python(t, frames, n);
+		rc = xsp_path_push_python(t, path, frames, n);
 	if (rc == 0 && n > 0)
 		rc = line_of(t, &frames[0], &s->line);
 	const uint32_t own = rc == 0 ? xsp_python_own(t, frames, n) : n;
@@ -226,27 +212,17 @@ static int push_native(struct xsp_timeline *t, struct thread *th, struct row *ro
 	const size_t between = xsp_frames_between(t, th->pid, at, around);
 	const bool leaf = python && is_evaluator(xsp_timeline_name(t, place->function));
 	const size_t n = leaf ? 0 : callers(t, th->pid, &stack, between, python);
-	xsp_name_id id;
-	int rc = 0;
+	int rc = stack.more && n == stack.count ? push_named(t, "[stack beyond what is read of it]")
+						: 0;
 
-	if (stack.more && n == stack.count) {
-		rc = name_id(t, "[stack beyond what is read of it]", &id);
-		if (rc == 0)
-			rc = push(t->samples, id | XSP_PATH_FRAME);
-	}
-	for (size_t i = n; i > 0 && rc == 0; i--) {
-		uint64_t address = XSP_FRAME_ADDRESS(stack.frames[i - 1]);
-		rc = xsp_names_of_hash(
-			t, xsp_timeline_address_hash(t, XSP_NAME_OF_RETURN, th->pid, address), &id);
-		if (rc == 0)
-			rc = push(t->samples, id | XSP_PATH_FRAME);
-	}
+	if (rc == 0)
+		rc = xsp_path_push_frames(t, &t->samples->path, th->pid, stack.frames, n);
 	/* the function of the span itself is there already */
 	if (n == 0 && around != NULL && !around->range &&
 	    strcmp(xsp_timeline_name(t, place->function),
 		   xsp_timeline_name(t, t->probe_names[around->probe])) == 0)
 		return rc;
-	return rc < 0 ? rc : push(t->samples, place->function | XSP_PATH_FRAME);
+	return rc < 0 ? rc : push(t->samples, place->function);
 }
 
 /* What x86-64, arm64 and both go through for a page. */
@@ -267,14 +243,11 @@ static int push_kernel_functions(struct xsp_timeline *t, const struct open_span 
 {
 	xsp_name_id ids[XSP_KERNEL_FRAMES];
 	const size_t n = xsp_kernel_functions(t, at->details, ids);
-	int rc = 0;
 
-	for (size_t i = n; i > 0 && rc == 0; i--) {
-		s->page_fault |= is_page_fault(xsp_timeline_name(t, ids[i - 1]));
-		rc = push(t->samples, ids[i - 1] | XSP_PATH_FRAME);
-	}
+	for (size_t i = 0; i < n; i++)
+		s->page_fault |= is_page_fault(xsp_timeline_name(t, ids[i]));
 	s->kernel_length = (uint32_t)n;
-	return rc;
+	return xsp_path_push(&t->samples->path, ids, n);
 }
 
 static int push_kernel(struct xsp_timeline *t, const struct xsp_event_sample *e,
@@ -282,7 +255,6 @@ static int push_kernel(struct xsp_timeline *t, const struct xsp_event_sample *e,
 {
 	const char *call = e->syscall >= 0 ? xsp_wait_syscall((unsigned)e->syscall) : NULL;
 	char text[64];
-	xsp_name_id id;
 
 	if (call != NULL)
 		snprintf(text, sizeof(text), "[kernel] %s", call);
@@ -290,9 +262,7 @@ static int push_kernel(struct xsp_timeline *t, const struct xsp_event_sample *e,
 		snprintf(text, sizeof(text), "[kernel] system call %d", e->syscall);
 	else
 		snprintf(text, sizeof(text), "[kernel]");
-	int rc = name_id(t, text, &id);
-	if (rc == 0)
-		rc = push(t->samples, id | XSP_PATH_FRAME);
+	int rc = push_named(t, text);
 	return rc < 0 ? rc : push_kernel_functions(t, at, s);
 }
 
@@ -322,7 +292,7 @@ static int on_sample(struct xsp_timeline *t, struct thread *th, const struct xsp
 			       .beyond = xsp_stack_frames_of(at).more};
 	int rc = place_of(t, th->pid, e->address, &place);
 
-	t->samples->length = 0;
+	t->samples->path.length = 0;
 	if (rc == 0)
 		rc = push_spans(t, th, row, at, &s);
 	if (rc == 0)
@@ -333,8 +303,8 @@ static int on_sample(struct xsp_timeline *t, struct thread *th, const struct xsp
 		return rc;
 	s.function = place.function;
 	s.file = place.file;
-	s.path = t->samples->path;
-	s.path_length = t->samples->length;
+	s.path = t->samples->path.ids;
+	s.path_length = t->samples->path.length;
 	return xsp_notify_sample(t, &s);
 }
 
@@ -343,8 +313,6 @@ static int on_event(struct xsp_timeline *t, const struct xsp_event *e)
 	struct open_span at = {.sp = e->sp - 8}; /* as if a return address stood there */
 	struct thread *th;
 
-	if (e->kind != XSP_EVENT_SAMPLE)
-		return 0;
 	int rc = xsp_threads_get(t, e, &th);
 	if (rc == 0)
 		rc = xsp_details_add(&at.details, e);
@@ -357,6 +325,7 @@ static int on_event(struct xsp_timeline *t, const struct xsp_event *e)
 const struct xsp_listener xsp_listener_samples = {
 	.name = "samples",
 	.begin = begin,
+	.events = 1U << XSP_EVENT_SAMPLE,
 	.event = on_event,
 	.free = free_samples,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* wait_place.c - --wait-stacks: the stack of a wait, and which of its frames answers "where does it wait?". */
+/* place.c - --wait-stacks: the stack of a wait, and which of its frames answers "where does it wait?". */
 #include "timeline/timeline_private.h"
 
 #include <string.h>
@@ -60,13 +60,11 @@ static int native_place(struct xsp_timeline *t, const struct xsp_section *sectio
 	const size_t count = xsp_section_length(section) / sizeof(*frame);
 
 	for (size_t i = 0; i < count; i++) {
-		const uint64_t address = XSP_FRAME_ADDRESS(frame[i]);
-		const char *name = xsp_timeline_frame(t, w->pid, address);
+		const char *name = xsp_timeline_frame(t, w->pid, XSP_FRAME_ADDRESS(frame[i]));
 		xsp_name_id id;
 		if (name == NULL || name[0] == '\0')
 			break;
-		int rc = xsp_names_of_hash(
-			t, xsp_timeline_address_hash(t, XSP_NAME_OF_RETURN, w->pid, address), &id);
+		int rc = xsp_frame_name(t, w->pid, frame[i], &id);
 		if (rc < 0)
 			return rc;
 		if (i == 0)

@@ -122,15 +122,11 @@ static int note_cpu_time(struct xsp_timeline *t, const struct row *row, struct x
 
 /* ---- events ---- */
 
-static uint64_t key_of(const struct xsp_event *e)
-{
-	return (uint64_t)e->tgid << 32 | e->tid;
-}
-
 static int add_sums(struct xsp_waits *w, const struct xsp_event *e, const struct xsp_wait *wait)
 {
-	struct sums *s = xsp_u64map_element(&w->sums_of, key_of(e), &w->sums, &w->sums_capacity,
-					    &w->sums_count, &(struct sums){.waits = {0}});
+	struct sums *s =
+		xsp_u64map_element(&w->sums_of, xsp_u64_pair(e->tgid, e->tid), &w->sums,
+				   &w->sums_capacity, &w->sums_count, &(struct sums){.waits = {0}});
 
 	if (s == NULL)
 		return -ENOMEM;
@@ -143,7 +139,7 @@ static int add_sums(struct xsp_waits *w, const struct xsp_event *e, const struct
 static void move_in_cuda(struct xsp_waits *w, const struct xsp_event *e,
 			 struct xsp_thread_times *times)
 {
-	const uint32_t *at = xsp_u64map_get(&w->sums_of, key_of(e));
+	const uint32_t *at = xsp_u64map_get(&w->sums_of, xsp_u64_pair(e->tgid, e->tid));
 
 	for (size_t i = 0; at != NULL && i < XSP_WAIT_CLASSES; i++) {
 		const struct sums *c = &w->sums[*at];
@@ -163,7 +159,7 @@ static void cut_times(const struct xsp_timeline *t, const struct xsp_event *e,
 		      struct xsp_thread_times *times)
 {
 	struct xsp_waits *w = t->waits;
-	const uint32_t *at = xsp_u64map_get(&w->sums_of, key_of(e));
+	const uint32_t *at = xsp_u64map_get(&w->sums_of, xsp_u64_pair(e->tgid, e->tid));
 	const struct sums none = {.waits = {0}}, *s = at != NULL ? &w->sums[*at] : &none;
 	uint64_t off = 0;
 
@@ -198,12 +194,8 @@ static int push_kernel(struct xsp_timeline *t, struct row *row, const struct xsp
 		first++;
 	if (first == n)
 		return 0;
-	if (xsp_grow(&row->path, &row->path_capacity, w->path_length + n) < 0)
-		return -ENOMEM;
-	for (size_t i = n; i > first; i--)
-		row->path[w->path_length++] = ids[i - 1] | XSP_PATH_FRAME;
 	w->kernel = ids[first] + 1;
-	return 0;
+	return xsp_path_push(&row->path, ids + first, n - first);
 }
 
 /* As if a span of no name began there. */
@@ -216,10 +208,11 @@ static int notify_with_path(struct xsp_timeline *t, struct thread *th,
 	bool was_reported = false;
 
 	if (rc == 0)
-		rc = xsp_path_to(t, th->pid, row, row->count, &here, &w->path_length);
+		rc = xsp_path_to(t, th->pid, row, row->count, &here);
 	if (rc == 0)
 		rc = push_kernel(t, row, here.details, w);
-	w->path = row->path;
+	w->path = row->path.ids;
+	w->path_length = row->path.length;
 	w->spans_length = row->count > 0 ? row->path_ends[row->count - 1] : 0;
 	w->details = here.details;
 	if (rc == 0)
@@ -316,7 +309,7 @@ static int on_times(struct xsp_timeline *t, const struct xsp_event_times *e)
 		move_in_cuda(w, &e->head, times);
 	times->now = e->now <= XSP_NOW_WAITS + XSP_WAIT_CLASSES - 1 ? e->now : XSP_NOW_UNKNOWN;
 	if (e->ended) /* the next one of this number is another */
-		xsp_u64map_remove(&w->sums_of, key_of(&e->head));
+		xsp_u64map_remove(&w->sums_of, xsp_u64_pair(e->head.tgid, e->head.tid));
 	return 0;
 }
 
@@ -324,13 +317,14 @@ static int on_event(struct xsp_timeline *t, const struct xsp_event *e)
 {
 	if (e->kind == XSP_EVENT_WAIT)
 		return on_wait(t, (const void *)e);
-	return e->kind == XSP_EVENT_TIMES ? on_times(t, (const void *)e) : 0;
+	return on_times(t, (const void *)e);
 }
 
 const struct xsp_listener xsp_listener_waits = {
 	.name = "waits",
 	.live = true,
 	.begin = begin,
+	.events = 1U << XSP_EVENT_WAIT | 1U << XSP_EVENT_TIMES,
 	.event = on_event,
 	.note = note_cpu_time,
 	.free = free_waits,
