@@ -6,9 +6,9 @@
  * of its ancestors that are still held back, with their original times. So the reader sees a
  * well-nested sequence.
  *
- * Named ranges, and spans with names of their own, are not held back: their names are in the target
- * now. Spans open around them are emitted before them. So more is emitted than was asked for, and
- * the reader drops the rest (timeline/rows.c).
+ * Named ranges and spans with names of their own are not held back, since their names are in the target
+ * now; what is open around them goes before them. So more is emitted than is asked for: the
+ * reader leaves out the rest (timeline/spans/rows.c).
  */
 #ifndef XSP_BPF_FILTER_H
 #define XSP_BPF_FILTER_H

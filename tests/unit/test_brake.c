@@ -2,7 +2,7 @@
 /* What the brake decides from given figures. */
 #include <criterion/criterion.h>
 
-#include "record/brake.h"
+#include "record/brake/brake.h"
 
 #define MS 1000000ULL
 #define GOES 100U /* probes from here on may be released */

@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "capture_builder.h"
-#include "record/frames.h"
+#include "record/names/frames.h"
 
 #define FRAMES 64U
 

@@ -2,7 +2,7 @@
 /* Stacks: the functions, and lines of Python, between two spans, as span->path has them. */
 #include <criterion/criterion.h>
 
-#include "record/frames.h"
+#include "record/names/frames.h"
 #include "capture_builder.h"
 
 #define SP 0x7ffc00001000ULL

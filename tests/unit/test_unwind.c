@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "record/unwind.h"
+#include "record/names/unwind.h"
 #include "xsptrace/programs.h"
 
 #define SP 0x7ff000000000ULL

@@ -32,3 +32,16 @@ int xsp_grow_zeroed_raw(void **array, size_t *capacity, size_t need, size_t size
 		memset((char *)*array + before * size, 0, (*capacity - before) * size);
 	return rc;
 }
+
+void *xsp_append_zeroed_raw(void **array, size_t *capacity, size_t *count, size_t size)
+{
+	void *element = calloc(1, size);
+
+	if (element == NULL || (*count >= *capacity &&
+				xsp_grow_raw(array, capacity, *count + 1, sizeof(element)) < 0)) {
+		free(element);
+		return NULL;
+	}
+	memcpy((char *)*array + (*count)++ * sizeof(element), &element, sizeof(element));
+	return element;
+}

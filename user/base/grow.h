@@ -32,4 +32,9 @@ int xsp_grow_zeroed_raw(void **array, size_t *capacity, size_t need, size_t size
 		 ? -ENOMEM                                                                         \
 		 : ((list)[(count)++] = __VA_ARGS__, 0))
 
+/* The same of an array of pointers, to an element of zeros that is made: it, or NULL. */
+void *xsp_append_zeroed_raw(void **array, size_t *capacity, size_t *count, size_t size);
+#define XSP_APPEND_ZEROED(list, capacity, count)                                                   \
+	xsp_append_zeroed_raw((void **)&(list), &(capacity), &(count), sizeof(**(list)))
+
 #endif

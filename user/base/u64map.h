@@ -29,8 +29,13 @@ static inline uint64_t xsp_u64_mix(uint64_t x)
 	return x ^ (x >> 32);
 }
 
-/* Where the run of a key begins. The address of our memory is in it, so that hostile keys cannot
- * make long runs. */
+/* Two ids as one key. */
+static inline uint64_t xsp_u64_pair(uint32_t high, uint32_t low)
+{
+	return (uint64_t)high << 32 | low;
+}
+
+/* Where a key's run begins. Hostile keys must not be able to make long runs: where our memory lies is not known to them. */
 static inline size_t xsp_u64map_home(const struct xsp_u64map *m, uint64_t key)
 {
 	return (size_t)xsp_u64_mix(key ^ (uintptr_t)m->slots) & m->mask;

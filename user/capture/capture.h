@@ -195,6 +195,24 @@ const char *xsp_capture_gap_key(enum xsp_capture_gap gap);
 #define XSP_CAPTURE_LATES 4
 const char *xsp_capture_late_key(size_t index);
 
+/* ---- sections of events ---- */
+
+/* Bytes of the event before its sections, if it has any (XSP_EVENT_SECTIONS). */
+size_t xsp_event_fixed_part(const struct xsp_event *e);
+/* The event's next section after that one (NULL: its first), with its size checked. NULL: there is none that is well
+ * formed. */
+const struct xsp_section *xsp_event_next_section(const struct xsp_event *e,
+						 const struct xsp_section *after);
+/* Bytes behind the section's head. */
+static inline size_t xsp_section_length(const struct xsp_section *s)
+{
+	return s->size - sizeof(*s);
+}
+static inline const void *xsp_section_data(const struct xsp_section *s)
+{
+	return s + 1;
+}
+
 /* ---- writer: one thread at a time ---- */
 
 struct xsp_capture_writer;
@@ -206,6 +224,7 @@ int xsp_capture_create(int fd, const char *display_path, struct xsp_capture_writ
 
 /* Free text facts: "host", "kernel", "version", "arguments", "filters", ... */
 int xsp_capture_put_info(struct xsp_capture_writer *w, const char *key, const char *value);
+int xsp_capture_put_number(struct xsp_capture_writer *w, const char *key, uint64_t value);
 int xsp_capture_put_process(struct xsp_capture_writer *w, const struct xsp_capture_process *p);
 int xsp_capture_put_thread(struct xsp_capture_writer *w, const struct xsp_capture_thread *t);
 int xsp_capture_put_module(struct xsp_capture_writer *w, const struct xsp_capture_module *m);
@@ -227,8 +246,6 @@ int xsp_capture_put_address_name(struct xsp_capture_writer *w, enum xsp_address_
 int xsp_capture_put_clock(struct xsp_capture_writer *w);
 int xsp_capture_put_clock_pair(struct xsp_capture_writer *w, const struct xsp_capture_clock *c);
 
-/* Bytes of the event before its sections, if it has any (XSP_EVENT_SECTIONS). */
-size_t xsp_event_fixed_part(const struct xsp_event *e);
 /*
  * Copies one event (struct xsp_event and its payload), as in the ring buffer, into the open chunk of ring `ring`
  * (0-based, < 64). Writes a full chunk (1 MiB) with its checksum. The hot path: no allocation, no system call but that
@@ -270,7 +287,10 @@ int xsp_capture_adopt(int fd, const char *display_path, struct xsp_capture_reade
 void xsp_capture_close(struct xsp_capture_reader *r);
 
 const char *xsp_capture_info(const struct xsp_capture_reader *r, const char *key); /* or NULL */
-/* Was `what` ("waits", ...) on by default? And when was it dropped before the end (CLOCK_MONOTONIC; 0: never)? */
+/* The number that it begins with; 0 where there is none. */
+uint64_t xsp_capture_number(const struct xsp_capture_reader *r, const char *key);
+/* Was that ("waits", ...) on without being asked for? And until when, if it was taken out before the end, CLOCK_MONOTONIC;
+ * 0: it was not. */
 bool xsp_capture_by_default(const struct xsp_capture_reader *r, const char *what);
 uint64_t xsp_capture_until_ns(const struct xsp_capture_reader *r, const char *what);
 /* A random number for this capture. */

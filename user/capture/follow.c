@@ -91,7 +91,7 @@ static int keep_threads(struct xsp_capture_reader *r, struct xsp_arena *to,
 			continue;
 		*t = r->threads[i];
 		if (move(to, &t->comm) < 0 ||
-		    xsp_u64map_set(&r->thread_index, (uint64_t)t->pid << 32 | t->tid,
+		    xsp_u64map_set(&r->thread_index, xsp_u64_pair(t->pid, t->tid),
 				   (uint32_t)kept++) < 0)
 			return -ENOMEM;
 	}

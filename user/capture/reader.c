@@ -221,18 +221,9 @@ void xsp_capture_close(struct xsp_capture_reader *r)
 		close(r->fd);
 	free(r->buffer);
 	free(r->infos);
-	free(r->processes);
-	free(r->threads);
-	free(r->modules);
-	free(r->mappings);
-	free(r->probes);
-	free(r->clocks);
-	free(r->losts);
-	free(r->operators);
-	free(r->windows);
-	free(r->let_gos);
-	free(r->pythons);
-	free(r->names);
+#define FREE_LIST(one, many) free(r->many);
+	CAPTURE_LISTS(FREE_LIST)
+#undef FREE_LIST
 	xsp_u64map_free(&r->process_index);
 	xsp_u64map_free(&r->thread_index);
 	xsp_u64map_free(&r->name_index);
@@ -265,6 +256,13 @@ const char *xsp_capture_info(const struct xsp_capture_reader *r, const char *key
 	return NULL;
 }
 
+uint64_t xsp_capture_number(const struct xsp_capture_reader *r, const char *key)
+{
+	const char *text = xsp_capture_info(r, key);
+
+	return text != NULL ? strtoull(text, NULL, 10) : 0;
+}
+
 bool xsp_capture_by_default(const struct xsp_capture_reader *r, const char *what)
 {
 	const char *all = xsp_capture_info(r, "by default");
@@ -277,8 +275,7 @@ uint64_t xsp_capture_until_ns(const struct xsp_capture_reader *r, const char *wh
 	char key[32];
 
 	snprintf(key, sizeof(key), "%s until ns", what);
-	const char *text = xsp_capture_info(r, key);
-	return text != NULL ? strtoull(text, NULL, 10) : 0;
+	return xsp_capture_number(r, key);
 }
 
 const char *xsp_capture_gap_key(enum xsp_capture_gap gap)
@@ -326,31 +323,18 @@ const char *xsp_capture_let_go_reason(uint64_t calls_per_second, bool least,
 const char *xsp_capture_gap(const struct xsp_capture_reader *r, enum xsp_capture_gap gap,
 			    uint64_t *count)
 {
-	const char *text = xsp_capture_info(r, xsp_capture_gap_key(gap));
-
-	*count = text != NULL ? strtoull(text, NULL, 10) : 0;
-	return text;
+	*count = xsp_capture_number(r, xsp_capture_gap_key(gap));
+	return xsp_capture_info(r, xsp_capture_gap_key(gap));
 }
 
-#define LIST(type, what, whats)                                                                    \
-	size_t xsp_capture_##whats(const struct xsp_capture_reader *r,                             \
-				   const struct xsp_capture_##what **out)                          \
+#define LIST(one, many)                                                                            \
+	size_t xsp_capture_##many(const struct xsp_capture_reader *r,                              \
+				  const struct xsp_capture_##one **out)                            \
 	{                                                                                          \
-		*out = r->type;                                                                    \
-		return r->what##_count;                                                            \
+		*out = r->many;                                                                    \
+		return r->one##_count;                                                             \
 	}
-LIST(processes, process, processes)
-LIST(threads, thread, threads)
-LIST(modules, module, modules)
-LIST(mappings, mapping, mappings)
-LIST(probes, probe, probes)
-LIST(clocks, clock, clocks)
-LIST(losts, lost, losts)
-LIST(operators, operator, operators)
-LIST(names, name, names)
-LIST(windows, window, windows)
-LIST(let_gos, let_go, let_gos)
-LIST(pythons, python, pythons)
+CAPTURE_LISTS(LIST)
 #undef LIST
 
 const struct xsp_capture_process *xsp_capture_process_of(const struct xsp_capture_reader *r,

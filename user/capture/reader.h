@@ -18,6 +18,21 @@ struct info {
 	const char *key, *value;
 };
 
+/* What is kept as a list: of struct xsp_capture_<one>, handed out by xsp_capture_<many>(). */
+#define CAPTURE_LISTS(X)                                                                           \
+	X(process, processes)                                                                      \
+	X(thread, threads)                                                                         \
+	X(module, modules)                                                                         \
+	X(mapping, mappings)                                                                       \
+	X(probe, probes)                                                                           \
+	X(clock, clocks)                                                                           \
+	X(lost, losts)                                                                             \
+	X(name, names)                                                                             \
+	X(operator, operators)                                                                     \
+	X(window, windows)                                                                         \
+	X(let_go, let_gos)                                                                         \
+	X(python, pythons)
+
 struct xsp_capture_reader {
 	int fd;
 	char *path;
@@ -36,31 +51,12 @@ struct xsp_capture_reader {
 	struct xsp_arena passing;
 	const char *last_provider;
 	struct info *infos;
-	struct xsp_capture_process *processes;
-	struct xsp_capture_thread *threads;
-	struct xsp_capture_module *modules;
-	struct xsp_capture_mapping *mappings;
-	struct xsp_capture_probe *probes;
-	struct xsp_capture_clock *clocks;
-	struct xsp_capture_lost *losts;
-	struct xsp_capture_name *names;
-	struct xsp_capture_operator *operators;
-	struct xsp_capture_window *windows;
-	struct xsp_capture_let_go *let_gos;
-	struct xsp_capture_python *pythons;
 	size_t info_count, info_capacity;
-	size_t process_count, process_capacity;
-	size_t thread_count, thread_capacity;
-	size_t module_count, module_capacity;
-	size_t mapping_count, mapping_capacity;
-	size_t probe_count, probe_capacity;
-	size_t clock_count, clock_capacity;
-	size_t lost_count, lost_capacity;
-	size_t window_count, window_capacity;
-	size_t let_go_count, let_go_capacity;
-	size_t name_count, name_capacity;
-	size_t operator_count, operator_capacity;
-	size_t python_count, python_capacity;
+#define LIST_FIELDS(one, many)                                                                     \
+	struct xsp_capture_##one *many;                                                            \
+	size_t one##_count, one##_capacity;
+	CAPTURE_LISTS(LIST_FIELDS)
+#undef LIST_FIELDS
 	struct xsp_u64map process_index, thread_index, name_index, python_index;
 	struct xsp_capture_stats stats;
 	bool stats_known;

@@ -7,6 +7,8 @@
 #include "capture/format.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -307,6 +309,13 @@ int xsp_capture_put_info(struct xsp_capture_writer *w, const char *key, const ch
 	struct xsp_disk_info d = {0};
 	struct piece s[] = {text(key), text(value)};
 	return put_record(w, XSP_RECORD_INFO, &d.head, sizeof(d), s, 2);
+}
+
+int xsp_capture_put_number(struct xsp_capture_writer *w, const char *key, uint64_t value)
+{
+	char text[24];
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	return xsp_capture_put_info(w, key, text);
 }
 
 int xsp_capture_put_process(struct xsp_capture_writer *w, const struct xsp_capture_process *p)

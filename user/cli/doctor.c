@@ -8,7 +8,7 @@
 #include "broker/kernel/attach.h"
 #include "broker/kernel/kernel.h"
 #include "cli/cli.h"
-#include "record/sideband.h"
+#include "record/sideband/sideband.h"
 
 static void row(const char *what, bool good, const char *detail)
 {

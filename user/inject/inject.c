@@ -114,7 +114,7 @@ static int list(struct injection *in, bool all, struct candidate **out, size_t *
 {
 	pid_t *threads;
 	size_t n, kept = 0;
-	const int ret = xsp_procfs_threads(in->pid, &threads, &n);
+	const int ret = xsp_procfs_threads(&xsp_open_directly, in->pid, &threads, &n);
 
 	*out = ret == 0 ? calloc(n + 1, sizeof(**out)) : NULL;
 	for (size_t i = 0; *out != NULL && i < n; i++) {

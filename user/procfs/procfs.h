@@ -19,10 +19,11 @@ int xsp_procfs_read_whole(int fd, size_t max, char **out, size_t *length);
 /* Reads bytes of a process's memory through its open "mem" file. 0, or a negative errno if not all
  * could be read. */
 int xsp_procfs_load(int memory, uint64_t address, void *to, size_t size);
-/* The threads that a process has now. The caller frees *tids, also on failure. 0 or a negative
- * errno. */
-int xsp_procfs_threads(pid_t pid, pid_t **tids, size_t *count);
-/* The target of a link in /proc/PID, malloc'd. */
+/* The threads of a process now; *tids is the caller's to free, also on failure. 0 or a negative errno. */
+int xsp_procfs_threads(const struct xsp_opener *o, pid_t pid, pid_t **tids, size_t *count);
+/* The descriptor of a thread's schedstat file, for xsp_procfs_cpu_ns(); or a negative errno. */
+int xsp_procfs_schedstat(const struct xsp_opener *o, pid_t pid, pid_t tid);
+/* The target of a link there, malloc'd. */
 int xsp_procfs_link(const struct xsp_opener *o, pid_t pid, const char *name, char **out);
 /* The value after "KEY:" in the text of a status file, without leading blanks; NULL if there is
  * none. */

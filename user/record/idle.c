@@ -107,10 +107,8 @@ static uint64_t cpu_ns(const struct look *l, const struct xsp_thread_info *threa
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < count && i < THREADS_MOST; i++) {
-		char name[64];
 		uint64_t ns = 0, queued;
-		snprintf(name, sizeof(name), "task/%d/schedstat", (int)threads[i].tid);
-		int fd = o->file(o, l->p->pid, name);
+		const int fd = xsp_procfs_schedstat(o, l->p->pid, threads[i].tid);
 		if (fd >= 0 && xsp_procfs_cpu_ns(fd, &ns, &queued, NULL) == 0)
 			sum += ns;
 		if (fd >= 0)

@@ -91,8 +91,7 @@ static int measure(struct xsp_recorder *r, struct recorded_process *p, uint64_t 
 	if (memcmp(&e.memory, &p->memory, sizeof(e.memory)) == 0)
 		return 0;
 	p->memory = e.memory;
-	size_t rings = xsp_broker_rings(r->broker, NULL, 0);
-	return xsp_capture_put_event(r->writer, e.head.tid & (unsigned)(rings - 1), &e, sizeof(e));
+	return xsp_recorder_put_event(r, &e.head);
 }
 
 int xsp_recorder_measure(struct xsp_recorder *r, bool now)

@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* To the ring with the thread's other events. */
-static int put_in_ring(struct xsp_recorder *r, const struct xsp_event *e)
+int xsp_recorder_put_event(struct xsp_recorder *r, const struct xsp_event *e)
 {
 	const size_t rings = xsp_broker_rings(r->broker, NULL, 0);
 
@@ -21,7 +20,7 @@ int xsp_recorder_put_times(struct xsp_recorder *r)
 	int rc = xsp_broker_times(r->broker, &times, &count);
 
 	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = put_in_ring(r, &times[i].head);
+		rc = xsp_recorder_put_event(r, &times[i].head);
 	free(times);
 	return rc;
 }
@@ -61,7 +60,7 @@ static int put_held_back(struct xsp_recorder *r, const struct xsp_held_back *h)
 		.flags = XSP_EVENT_SP_EXACT | XSP_EVENT_REPLAYED,
 		.size = sizeof(e),
 	};
-	return put_in_ring(r, &e);
+	return xsp_recorder_put_event(r, &e);
 }
 
 int xsp_recorder_put_held_back(struct xsp_recorder *r)

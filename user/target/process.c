@@ -2,7 +2,6 @@
 /* process.c - a live process: its identity, and whether it can be traced. */
 #include "target/process.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <poll.h>
@@ -378,34 +377,22 @@ int xsp_process_threads(const struct xsp_process *p, struct xsp_thread_info **th
 			size_t *count)
 {
 	struct xsp_thread_info *list = NULL;
-	size_t used = 0, room = 0;
-	int ret = 0;
+	pid_t *tids;
+	size_t used = 0, room = 0, n;
+	int ret = xsp_procfs_threads(p->opener, p->pid, &tids, &n);
 
 	*threads = NULL;
 	*count = 0;
-	int fd = p->opener->file(p->opener, p->pid, "task");
-	if (fd < 0)
-		return fd == -ENOENT ? -ESRCH : fd;
-	DIR *dir = fdopendir(fd);
-	if (dir == NULL) {
-		ret = -errno;
-		close(fd);
-		return ret;
-	}
-	for (struct dirent *e; ret == 0 && (e = readdir(dir)) != NULL;) {
+	for (size_t i = 0; i < n && ret == 0; i++) {
 		struct xsp_thread_info info;
-		pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
-		if (tid <= 0)
-			continue;
-		ret = read_thread(p, tid, &info);
-		if (ret < 0) {
-			ret = ret == -ENOMEM ? ret : 0;
-			continue;
-		}
-		ret = XSP_APPEND(list, room, used, info);
+		ret = read_thread(p, tids[i], &info);
+		if (ret == 0)
+			ret = XSP_APPEND(list, room, used, info);
+		else if (ret != -ENOMEM)
+			ret = 0;
 	}
-	closedir(dir);
-	if (ret == 0 && used == 0)
+	free(tids);
+	if (ret == -ENOENT || (ret == 0 && used == 0))
 		ret = -ESRCH;
 	if (ret < 0) {
 		free(list);

@@ -73,7 +73,7 @@ xsp_name_id xsp_cut_name(struct xsp_timeline *t, uint32_t probe, xsp_name_id nam
 		return name;
 	if (name == t->probe_names[probe])
 		return name | (t->probe_left_out[probe] ? XSP_NAME_LEFT_OUT : 0);
-	const uint64_t key = (uint64_t)probe << 32 | name;
+	const uint64_t key = xsp_u64_pair(probe, name);
 	const uint32_t *at = xsp_u64map_get(&t->range_left_out, key);
 	if (at != NULL)
 		return name | *at;

@@ -7,10 +7,9 @@
 #define XSP_TIMELINE_DETAILS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include "xsptrace/event.h"
+#include "capture/capture.h"
 
 struct xsp_details;
 
@@ -34,9 +33,6 @@ const struct xsp_section *xsp_details_next(const struct xsp_details *d,
 /* If its probe's scope (enum xsp_scope) is XSP_SCOPE_OWN, a call has a section SCOPE (enum xsp_record_scope). NULL: the
  * probe's scope counts. */
 const struct xsp_section *xsp_details_own_scope(const struct xsp_details *d, unsigned probe_scope);
-/* Bytes after the section's head. */
-size_t xsp_section_length(const struct xsp_section *s);
-const void *xsp_section_data(const struct xsp_section *s);
 
 /* NULL is allowed. */
 struct xsp_details *xsp_details_ref(struct xsp_details *d);

@@ -101,7 +101,11 @@ const struct xsp_gpu_counts *xsp_timeline_gpu(const struct xsp_timeline *t);
 size_t xsp_timeline_gpu_devices(const struct xsp_timeline *t,
 				const struct xsp_gpu_device_info **devices);
 
-/* The table's row of a probe of the cuda provider; NULL: another provider's. */
+/* Names of kernels without CUPTI: of host functions by their symbols, of handles by the calls that gave them out. The kernel
+ * that a launch of process `pid` names by `function`; NULL: it is not known. */
+const char *xsp_timeline_kernel(const struct xsp_timeline *t, uint32_t pid, uint64_t function);
+
+/* The table's row of a probe of the cuda provider; NULL: another probe. */
 const struct xsp_cuda_entry *xsp_timeline_cuda(const struct xsp_timeline *t, uint32_t probe);
 
 #endif

@@ -4,7 +4,6 @@
 #define XSP_TIMELINE_SAMPLES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct xsp_timeline;

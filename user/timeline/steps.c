@@ -185,7 +185,7 @@ void xsp_timeline_no_steps(struct xsp_timeline *t, char *out, size_t size)
 static int track_of(struct xsp_steps_of_timeline *s, const struct xsp_span *span, enum mark mark,
 		    bool make, struct track **out)
 {
-	const uint64_t key = xsp_u64_mix((uint64_t)span->pid << 32 | span->tid) + mark;
+	const uint64_t key = xsp_u64_mix(xsp_u64_pair(span->pid, span->tid)) + mark;
 	struct track *k = s->last[mark];
 
 	*out = k;
@@ -194,17 +194,13 @@ static int track_of(struct xsp_steps_of_timeline *s, const struct xsp_span *span
 	const uint32_t *at = xsp_u64map_get(&s->track_of, key);
 	*out = at != NULL ? s->tracks[*at] : NULL;
 	if (at == NULL && make && s->track_count < MAX_TRACKS) {
-		k = calloc(1, sizeof(*k));
-		if (k == NULL || xsp_grow(&s->tracks, &s->track_capacity, s->track_count + 1) < 0 ||
-		    xsp_u64map_set(&s->track_of, key, (uint32_t)s->track_count) < 0) {
-			free(k);
+		const uint32_t index = (uint32_t)s->track_count;
+		k = XSP_APPEND_ZEROED(s->tracks, s->track_capacity, s->track_count);
+		if (k == NULL || xsp_u64map_set(&s->track_of, key, index) < 0)
 			return -ENOMEM;
-		}
-		*k = (struct track){.pid = span->pid,
-				    .tid = span->tid,
-				    .index = (uint32_t)s->track_count,
-				    .mark = mark};
-		s->tracks[s->track_count++] = *out = k;
+		*k = (struct track){
+			.pid = span->pid, .tid = span->tid, .index = index, .mark = mark};
+		*out = k;
 	}
 	if (*out != NULL)
 		s->last[mark] = *out;

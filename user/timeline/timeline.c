@@ -2,7 +2,6 @@
 /* timeline.c - the run: every event of the capture once, through the rules, to the sinks. */
 #include "timeline/timeline_private.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +44,7 @@ static int notify_event(struct xsp_timeline *t, const struct xsp_event *e)
 	int rc = 0;
 
 	for (size_t i = 0; i < t->listener_count && rc == 0; i++)
-		if (t->listeners[i]->event != NULL)
+		if (t->listeners[i]->events >> e->kind & 1)
 			rc = t->listeners[i]->event(t, e);
 	return rc;
 }
@@ -60,14 +59,7 @@ static int end_listeners(struct xsp_timeline *t)
 	return rc;
 }
 
-static uint64_t number_of(const struct xsp_capture_reader *r, const char *key)
-{
-	const char *text = xsp_capture_info(r, key);
-
-	return text != NULL ? strtoull(text, NULL, 10) : 0;
-}
-
-/* The capture's definitions; for one that is being written, those so far. */
+/* What the capture defines; of one that is being written, so far. */
 static int load_definitions(struct xsp_timeline *t, struct xsp_error *err)
 {
 	uint64_t torn, chunks, events;
@@ -99,8 +91,8 @@ static int new_timeline(struct xsp_capture_reader *r, bool live, struct xsp_time
 	t->cut.to_ns = UINT64_MAX;
 	t->live = live;
 	xsp_capture_window(r, &t->start_ns, &t->end_ns);
-	t->min_duration_ns = number_of(r, "min duration ns");
-	t->max_depth = number_of(r, "max depth");
+	t->min_duration_ns = xsp_capture_number(r, "min duration ns");
+	t->max_depth = xsp_capture_number(r, "max depth");
 	int rc = load_definitions(t, err);
 	if (rc == 0) {
 		rc = begin_listeners(t);

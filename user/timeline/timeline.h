@@ -16,11 +16,9 @@
 #include "timeline/cut.h"
 #include "timeline/details.h"
 #include "timeline/gpu.h"
-#include "timeline/gpu_kernels.h"
 #include "timeline/memory.h"
 #include "timeline/samples.h"
 #include "timeline/steps.h"
-#include "timeline/values.h"
 #include "timeline/waits.h"
 
 /* Names of spans: a probe's name, or the text of a range. Ids are dense from 0. */
@@ -108,8 +106,16 @@ static inline bool xsp_span_is_mostly_probes(const struct xsp_span *s)
 	return !(s->flags & XSP_SPAN_POINT) && 2 * s->probe_ns > s->end_ns - s->start_ns;
 }
 
-/* What a consumer (exporter, summary) gets. NULL members are skipped. Each returns 0 to go on or a negative errno,
- * which ends the run. */
+/* A number that the program tells: XSP_RECORD_VALUE, counters and metadata of ITT, payloads of NVTX. */
+struct xsp_value {
+	uint64_t time_ns;
+	uint32_t pid, tid; /* root namespace */
+	xsp_name_id name;
+	double value; /* any: infinite, or not a number, too. Integers beyond 2^53 are rounded */
+};
+
+/* What a consumer (exporter, summary) wants to be told. NULL members are skipped. Each
+ * returns 0 to go on or a negative errno, which ends the run. */
 struct xsp_timeline_sink {
 	void *ctx;
 	/* A span has closed: children before parents. End times rise per (tid, row), except for spans of abandoned
@@ -130,7 +136,7 @@ struct xsp_timeline_sink {
 	int (*wait)(void *ctx, const struct xsp_wait *wait);
 	/* --sample (timeline/samples.h), in order for each thread. */
 	int (*sample)(void *ctx, const struct xsp_sample *sample);
-	/* The program's values (timeline/values.h), in order for each thread. */
+	/* Values that the program tells, in order for each thread. */
 	int (*value)(void *ctx, const struct xsp_value *value);
 };
 

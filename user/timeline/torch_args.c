@@ -75,8 +75,7 @@ int xsp_torch_args_new(const struct xsp_capture_reader *r, struct xsp_torch_args
 
 	if (a == NULL)
 		return -ENOMEM;
-	const char *from = xsp_capture_info(r, "tensor layout from");
-	a->from_ns = from != NULL ? strtoull(from, NULL, 10) : 0;
+	a->from_ns = xsp_capture_number(r, "tensor layout from");
 	a->off = xsp_capture_info(r, "tensor layout") != NULL;
 	a->operators = calloc(count + 1, sizeof(*a->operators));
 	if (a->operators == NULL)

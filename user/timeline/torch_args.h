@@ -8,8 +8,6 @@
 #define XSP_TIMELINE_TORCH_ARGS_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "catalog/torch/records.h"
 #include "catalog/torch/values.h"

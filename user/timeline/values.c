@@ -44,7 +44,7 @@ static void free_values(struct xsp_timeline *t)
 static int add_up(struct xsp_values *v, const struct xsp_value_function *f,
 		  const struct xsp_value *reading, double *value)
 {
-	const uint64_t key = (uint64_t)reading->pid << 32 | reading->name;
+	const uint64_t key = xsp_u64_pair(reading->pid, reading->name);
 	double *now = xsp_u64map_element(&v->now_of, key, &v->now, &v->now_capacity, &v->now_count,
 					 &(double){0});
 
@@ -60,8 +60,6 @@ static int on_event(struct xsp_timeline *t, const struct xsp_event *e)
 	const struct xsp_event_value *x = (const void *)e;
 	struct xsp_value reading = {.time_ns = e->time_ns, .pid = e->tgid, .tid = e->tid};
 
-	if (e->kind != XSP_EVENT_VALUE)
-		return 0;
 	const struct xsp_value_function *f = t->values->functions[e->probe];
 	if (f == NULL || (x->flags & XSP_VALUE_UNREAD) ||
 	    !xsp_value_decode(f, x->type, x->bits, &reading.value)) {
@@ -77,6 +75,7 @@ static int on_event(struct xsp_timeline *t, const struct xsp_event *e)
 const struct xsp_listener xsp_listener_values = {
 	.name = "values",
 	.begin = begin,
+	.events = 1U << XSP_EVENT_VALUE,
 	.event = on_event,
 	.free = free_values,
 };
