@@ -19,7 +19,7 @@
 
 #include "base/grow.h"
 #include "base/units.h"
-#include "record/brake.h"
+#include "record/brake/brake.h"
 #include "procfs/procfs.h"
 #include "xsptrace/brake.h"
 
