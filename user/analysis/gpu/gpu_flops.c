@@ -7,7 +7,7 @@
 #include "base/grow.h"
 #include "base/saturate.h"
 #include "base/tally.h"
-#include "catalog/flops.h"
+#include "catalog/torch/flops.h"
 #include "timeline/torch_args.h"
 
 struct op {

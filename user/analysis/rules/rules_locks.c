@@ -20,9 +20,9 @@ static uint64_t held_ns(const struct xsp_summary_waits *w, const struct lock *lo
 {
 	uint64_t ns = 0;
 
-	for (size_t i = 0; i < w->people_count; i++)
-		if (&w->locks[w->people[i].lock] == lock && w->people[i].role == HOLDER)
-			ns += w->people[i].ns;
+	for (size_t i = 0; i < w->people.count; i++)
+		if (&w->locks.rows[w->people.rows[i].lock] == lock && w->people.rows[i].role == HOLDER)
+			ns += w->people.rows[i].ns;
 	return ns;
 }
 
@@ -47,7 +47,7 @@ static void find_lock(const struct xsp_rule_context *c, const struct lock *lock,
 	const struct xsp_summary_waits *w = xsp_rule_summary(c)->waits;
 	const struct person *holder = xsp_waits_person(w, lock, lock->owned ? HOLDER : WAKER);
 	const struct spot *spot;
-	const bool placed = xsp_waits_spots(w, (uint32_t)(lock - w->locks), true, &spot) > 0;
+	const bool placed = xsp_waits_spots(w, (uint32_t)(lock - w->locks.rows), true, &spot) > 0;
 	char who[128], by[128], place[420], address[40];
 	struct xsp_rule_finding f = {.subject = placed ? place : NULL,
 				     .part.share = share,
@@ -85,9 +85,9 @@ int xsp_rule_waiters(const struct xsp_summary_waits *w, struct xsp_u64map *out)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < w->people_count && rc == 0; i++)
-		if (w->people[i].role == WAITER)
-			rc = xsp_u64map_set(out, key_of(&w->people[i]), 1);
+	for (size_t i = 0; i < w->people.count && rc == 0; i++)
+		if (w->people.rows[i].role == WAITER)
+			rc = xsp_u64map_set(out, key_of(&w->people.rows[i]), 1);
 	return rc;
 }
 
@@ -99,9 +99,9 @@ bool xsp_rule_is_fought_for(const struct xsp_summary_waits *w, const struct lock
 
 	if ((double)lock->python_ns < PYTHON_LOCK_PART * (double)lock->placed_ns)
 		return false;
-	for (size_t i = 0; i < w->people_count; i++) {
-		const struct person *p = &w->people[i];
-		if (&w->locks[p->lock] != lock || p->role != WAKER)
+	for (size_t i = 0; i < w->people.count; i++) {
+		const struct person *p = &w->people.rows[i];
+		if (&w->locks.rows[p->lock] != lock || p->role != WAKER)
 			continue;
 		all += p->times;
 		both += xsp_u64map_get(waiters, key_of(p)) != NULL ? p->times : 0;
@@ -126,7 +126,7 @@ int xsp_rule_lock(const struct xsp_rule_context *c)
 		 : locks == NULL ? -ENOMEM
 				 : xsp_rule_waiters(w, &waiters);
 
-	for (size_t i = 0; rc == 0 && i < w->lock_count && i < LOCKS_LOOKED_AT; i++) {
+	for (size_t i = 0; rc == 0 && i < w->locks.count && i < LOCKS_LOOKED_AT; i++) {
 		const struct person *waiter = xsp_waits_person(w, locks[i], WAITER);
 		bool its_own = true;
 		const double share =
@@ -159,9 +159,9 @@ static struct waiters waiters_of(const struct xsp_rule_context *c, const struct 
 	const struct xsp_summary_waits *w = xsp_rule_summary(c)->waits;
 	struct waiters sum = {.their_own = true};
 
-	for (size_t i = 0; i < w->people_count; i++) {
-		const struct person *p = &w->people[i];
-		if (&w->locks[p->lock] != lock || p->role != WAITER)
+	for (size_t i = 0; i < w->people.count; i++) {
+		const struct person *p = &w->people.rows[i];
+		if (&w->locks.rows[p->lock] != lock || p->role != WAITER)
 			continue;
 		bool its_own;
 		const uint64_t time = time_compared(c, p->tid, &its_own);
@@ -194,9 +194,9 @@ static bool holder_of(const struct xsp_rule_context *c, const struct lock *lock,
 
 	if (holder == NULL)
 		return false;
-	for (size_t i = 0; i < w->people_count; i++)
-		if (w->people[i].lock == holder->lock && w->people[i].role == WAKER)
-			all += w->people[i].times;
+	for (size_t i = 0; i < w->people.count; i++)
+		if (w->people.rows[i].lock == holder->lock && w->people.rows[i].role == WAKER)
+			all += w->people.rows[i].times;
 	xsp_waits_thread(w, holder->tid, who, sizeof(who));
 	snprintf(out, HOLDER_TEXT, "%s, %.0f %% of the times%s%.280s", who,
 		 100 * xsp_rule_share(holder->times, all), line != NULL ? "; it runs most at " : "",
@@ -253,12 +253,12 @@ int xsp_rule_gil(const struct xsp_rule_context *c)
 
 	for (size_t i = 0; w != NULL && i < count; i++)
 		known = known || xsp_timeline_python_lock(c->timeline, processes[i].pid, &gil);
-	for (size_t i = 0; w != NULL && i < w->lock_count; i++) {
-		if (w->locks[i].python == 0)
+	for (size_t i = 0; w != NULL && i < w->locks.count; i++) {
+		if (w->locks.rows[i].python == 0)
 			continue;
-		const struct waiters sum = waiters_of(c, &w->locks[i]);
+		const struct waiters sum = waiters_of(c, &w->locks.rows[i]);
 		if (sum.ns > 0)
-			find_gil(c, &w->locks[i], &sum);
+			find_gil(c, &w->locks.rows[i], &sum);
 	}
 	return known ? 0 : XSP_RULE_NO_DATA;
 }

@@ -80,12 +80,12 @@ static const char *place_of(const struct xsp_rule_context *c, const struct group
 	char family[FAMILY_SIZE], other[FAMILY_SIZE];
 
 	family_of(g->name, family);
-	for (size_t i = 0; i < w->spot_count; i++) {
-		const struct spot *s = &w->spots[i];
+	for (size_t i = 0; i < w->spots.count; i++) {
+		const struct spot *s = &w->spots.rows[i];
 		if (s->of_lock || s->why != why || (longest != NULL && s->ns <= longest->ns))
 			continue;
 		const struct xsp_timeline_thread *t =
-			xsp_timeline_thread(c->timeline, w->members[s->owner].tid);
+			xsp_timeline_thread(c->timeline, w->members.rows[s->owner].tid);
 		family_of(t != NULL ? t->comm : "", other);
 		if (strcmp(family, other) == 0)
 			longest = s;

@@ -13,7 +13,7 @@
 
 #include "base/files/file_io.h"
 #include "base/grow.h"
-#include "base/new_file.h"
+#include "base/files/new_file.h"
 #include "base/order.h"
 
 #define BLOCK_SPANS 170U /* 4 KiB: each row has one in memory */

@@ -56,7 +56,7 @@ static int note_let_go(struct xsp_recorder *r, uint32_t probe, uint64_t now)
 	o->let_go_count++;
 	xsp_broker_counters(r->broker, false, &c); /* what was lost was not counted */
 	xsp_printable(name, sizeof(name), p != NULL ? p->name : "", 160);
-	xsp_recorder_note(r, "%s: %s, let go after %s; --max-overhead off keeps it", name,
+	xsp_recorder_note(r, "%s: %s, released after %s; --max-overhead off keeps it", name,
 			  xsp_capture_let_go_reason(l.calls_per_second, c.lost_entries > 0, why),
 			  xsp_format_ns(after, now - r->start_ns));
 	return xsp_capture_put_let_go(r->writer, &l);

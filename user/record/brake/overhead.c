@@ -222,14 +222,14 @@ static int go_on(struct xsp_recorder *r, uint64_t now)
 
 	if (change.busy)
 		return 0;
-	if (change.left_out > 0)
+	if (change.changed > 0)
 		xsp_recorder_note_left_out(r);
 	if (o->releasing) {
 		o->releasing = false;
 		xsp_watched_begin_anew(r, now);
 		if (change.error == 0)
 			return 0;
-		return xsp_brake_give_up(r, "what was let go cannot be taken out by itself",
+		return xsp_brake_give_up(r, "a function cannot be released by itself",
 					 change.error == -EOPNOTSUPP ? "uprobe_multi can, Linux 6.6"
 								     : strerror(-change.error));
 	}
@@ -255,7 +255,7 @@ int xsp_overhead_turn(struct xsp_recorder *r)
 	const uint64_t turned_ns = o->turn_ns;
 	o->turn_ns = now;
 	if (turned_ns != 0 && now - turned_ns >= SILENT_NS) {
-		const uint64_t since_ns = xsp_broker_change(r->broker).abandoned_ns;
+		const uint64_t since_ns = xsp_broker_change(r->broker).unasked_ns;
 		if (since_ns != 0)
 			return xsp_brake_was_abandoned(r, since_ns, now);
 	}
