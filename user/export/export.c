@@ -79,11 +79,31 @@ static int first_error(int rc, const struct xsp_export *x)
 	return rc < 0 ? rc : x->view.error;
 }
 
+/* 0 or a negative errno. */
+static int begin(struct xsp_export *x)
+{
+	if (x->format->state_size > 0) {
+		x->state = calloc(1, x->format->state_size);
+		if (x->state == NULL)
+			return -ENOMEM;
+	}
+	return first_error(x->format->begin(x), x);
+}
+
+static void discard(struct xsp_export *x)
+{
+	if (x->state != NULL)
+		x->format->discard(x);
+	if (x->format->state_size > 0)
+		free(x->state);
+	x->state = NULL;
+}
+
 void xsp_export_end_part(struct xsp_export *x)
 {
 	if (xsp_out_error(x->out) == 0)
 		xsp_out_fail(x->out, first_error(x->format->end(x), x));
-	x->format->discard(x);
+	discard(x);
 }
 
 void xsp_export_next(struct xsp_export *x, struct xsp_capture_reader *reader,
@@ -92,7 +112,7 @@ void xsp_export_next(struct xsp_export *x, struct xsp_capture_reader *reader,
 	x->view.reader = reader;
 	x->view.timeline = timeline;
 	x->view.part++;
-	xsp_out_fail(x->out, first_error(x->format->begin(x), x));
+	xsp_out_fail(x->out, begin(x));
 }
 
 static void free_export(struct xsp_export *x)
@@ -182,7 +202,7 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 		free_export(x);
 		return rc;
 	}
-	rc = first_error(format->begin(x), x);
+	rc = begin(x);
 	if (rc < 0) {
 		say_error(x, rc, err);
 		xsp_export_cancel(x);
@@ -209,9 +229,7 @@ int xsp_export_check(const char *path, struct xsp_error *err)
 
 int xsp_export_finish(struct xsp_export *x, struct xsp_error *err)
 {
-	if (xsp_out_error(x->out) == 0)
-		xsp_out_fail(x->out, first_error(x->format->end(x), x));
-	x->format->discard(x);
+	xsp_export_end_part(x);
 	if (x->format->scheme != NULL && xsp_out_error(x->out) < 0)
 		say_error(x, xsp_out_error(x->out), err);
 	int rc = xsp_out_close(x->out, err);
@@ -251,7 +269,7 @@ void xsp_export_cancel(struct xsp_export *x)
 {
 	if (x == NULL)
 		return;
-	x->format->discard(x);
+	discard(x);
 	xsp_out_cancel(x->out);
 	free_export(x);
 }

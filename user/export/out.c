@@ -278,13 +278,18 @@ static void write_escaped(struct xsp_out *o, char *text, size_t length)
 	free(text);
 }
 
-void xsp_out_json(struct xsp_out *o, const char *text)
+void xsp_out_json_part(struct xsp_out *o, const char *text)
 {
 	size_t length = 0;
-
-	xsp_out_text(o, "\"");
 	char *safe = xsp_json_escaped(text, &length);
+
 	write_escaped(o, safe, length);
+}
+
+void xsp_out_json(struct xsp_out *o, const char *text)
+{
+	xsp_out_text(o, "\"");
+	xsp_out_json_part(o, text);
 	xsp_out_text(o, "\"");
 }
 

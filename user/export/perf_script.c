@@ -135,12 +135,9 @@ static char *render_native(void *ctx, const char *name, size_t *length)
 
 static int perf_begin(struct xsp_export *x)
 {
-	struct perf *f = calloc(1, sizeof(*f));
+	struct perf *f = x->state;
 	int rc;
 
-	if (f == NULL)
-		return -ENOMEM;
-	x->state = f;
 	f->probe_count = xsp_capture_probes(x->view.reader, &f->probes);
 	f->module_count = xsp_capture_modules(x->view.reader, &f->modules);
 	rc = index_probes(f);
@@ -159,8 +156,6 @@ static void perf_discard(struct xsp_export *x)
 {
 	struct perf *f = x->state;
 
-	if (f == NULL)
-		return;
 	xsp_renderer_free(f->names);
 	xsp_renderer_free(f->frames);
 	xsp_thread_rows_free(f->rows);
@@ -170,8 +165,6 @@ static void perf_discard(struct xsp_export *x)
 	free(f->places);
 	free(f->comms);
 	xsp_off_reported_free(&f->reported);
-	free(f);
-	x->state = NULL;
 }
 
 /* "comm pid/tid " */
@@ -324,6 +317,7 @@ static int perf_end(struct xsp_export *x)
 const struct xsp_export_format xsp_format_perf_script = {
 	.suffix = ".perf",
 	.title = "perf-script text",
+	.state_size = sizeof(struct perf),
 	.begin = perf_begin,
 	.span = perf_span,
 	.wait = perf_wait,

@@ -14,6 +14,7 @@
 
 #include "base/file_io.h"
 #include "base/grow.h"
+#include "catalog/gpu_words.h"
 #include "import/import_private.h"
 
 #define PROGRESS_EVENTS 65536U
@@ -38,58 +39,42 @@ bool xsp_import_is_trace(int fd)
 
 /* ---- small values of the top level, read as a whole ---- */
 
-/* A number of an object: where it goes. */
-struct field {
-	const char *name;
-	uint32_t offset;
-	bool half; /* uint32_t, else int64_t */
-};
-
-/* Writes the number at `value` into the field of `into`; what is none stays away. */
-static void take_number(const struct field *field, const char *value, void *into)
+/* Writes the number at `value` to `to`; what is none, or goes beyond what there may be, stays away. */
+static void take_number(const char *value, size_t size, void *to)
 {
 	int64_t number;
 
-	if (!xsp_json_to_number(value, 0, &number) || number < 0)
+	if (!xsp_json_to_number(value, 0, &number) || number < 0 ||
+	    number > (size == sizeof(uint32_t) ? (int64_t)UINT32_MAX : XSP_IMPORT_TIME_MAX))
 		return;
-	const uint32_t half = number <= UINT32_MAX ? (uint32_t)number : 0;
-	if (field->half)
-		memcpy((char *)into + field->offset, &half, sizeof(half));
-	else
-		memcpy((char *)into + field->offset, &number, sizeof(number));
+	const uint32_t half = (uint32_t)number;
+	memcpy(to, size == sizeof(half) ? (const void *)&half : (const void *)&number, size);
 }
 
+/* An object: where its numbers go, and its name, if it is asked for. */
 struct object {
-	const struct field *fields;
-	void *into; /* what they are in */
+	const struct xsp_number_at *keys; /* NULL ends */
+	void *into;
+	const char *name; /* as the JSON has it */
 };
 
 static const char *read_field(void *ctx, const char *key, size_t length, const char *value,
 			      const char **stopped, bool *deep)
 {
-	const struct object *o = ctx;
+	struct object *o = ctx;
 	const char *end = xsp_json_value(value, stopped, deep);
 
-	for (const struct field *f = o->fields; end != NULL && f->name != NULL; f++)
-		if (strlen(f->name) == length && memcmp(f->name, key, length) == 0)
-			take_number(f, value, o->into);
+	for (const struct xsp_number_at *k = o->keys; end != NULL && k->key != NULL; k++)
+		if (strlen(k->key) == length && memcmp(k->key, key, length) == 0)
+			take_number(value, k->size, (char *)o->into + k->at);
+	if (length == 4 && memcmp(key, "name", 4) == 0)
+		o->name = value;
 	return end;
 }
 
 static const char *parse_object(void *ctx, const char *text, const char **stopped, bool *deep)
 {
 	return xsp_json_members(text, read_field, ctx, stopped, deep);
-}
-
-static enum xsp_json_state read_object(struct xsp_json_stream *s, const struct field *fields,
-				       void *into)
-{
-	struct object o = {fields, into};
-	enum xsp_json_state state;
-
-	if (xsp_json_peek(s, &state) != '{')
-		return state == XSP_JSON_OK ? xsp_json_skip(s) : state;
-	return xsp_json_parse(s, parse_object, &o);
 }
 
 static const char *parse_scalar(void *ctx, const char *text, const char **stopped, bool *deep)
@@ -112,53 +97,11 @@ static enum xsp_json_state read_scalar(struct xsp_json_stream *s, const char **v
 
 /* ---- deviceProperties ---- */
 
-#define FIELD(key, member)                                                                         \
-	{                                                                                          \
-		key, offsetof(struct xsp_gpu_device, member), true                                 \
-	}
-static const struct field device_keys[] = {
-	FIELD("id", id),
-	FIELD("computeMajor", compute_major),
-	FIELD("computeMinor", compute_minor),
-	FIELD("numSms", multiprocessors),
-	{"totalGlobalMem", offsetof(struct xsp_gpu_device, total_memory), false},
-	FIELD("maxThreadsPerBlock", max_threads_per_block),
-	FIELD("maxThreadsPerMultiprocessor", max_threads_per_multiprocessor),
-	FIELD("regsPerBlock", registers_per_block),
-	FIELD("regsPerMultiprocessor", registers_per_multiprocessor),
-	FIELD("warpSize", warp_size),
-	FIELD("sharedMemPerBlock", shared_per_block),
-	FIELD("sharedMemPerBlockOptin", shared_per_block_optin),
-	FIELD("sharedMemPerMultiprocessor", shared_per_multiprocessor),
-	FIELD("maxBlocksPerMultiprocessor", max_blocks_per_multiprocessor), /* ours */
-	{NULL, 0, false},
-};
-
-struct device {
-	struct object object; /* first: read_field() */
-	const char *name;
-};
-
-static const char *read_device_field(void *ctx, const char *key, size_t length, const char *value,
-				     const char **stopped, bool *deep)
-{
-	struct device *d = ctx;
-
-	if (length == 4 && memcmp(key, "name", 4) == 0)
-		d->name = value;
-	return read_field(&d->object, key, length, value, stopped, deep);
-}
-
-static const char *parse_device(void *ctx, const char *text, const char **stopped, bool *deep)
-{
-	return xsp_json_members(text, read_device_field, ctx, stopped, deep);
-}
-
 static enum xsp_json_state read_device(struct xsp_import *m, struct xsp_json_stream *s)
 {
 	struct xsp_gpu_device properties = {.id = 0};
-	struct device d = {.object = {device_keys, &properties}};
-	const enum xsp_json_state state = xsp_json_parse(s, parse_device, &d);
+	struct object d = {.keys = xsp_gpu_device_keys, .into = &properties};
+	const enum xsp_json_state state = xsp_json_parse(s, parse_object, &d);
 
 	if (state != XSP_JSON_OK || m->device_count >= DEVICES_MAX)
 		return state;
@@ -233,18 +176,6 @@ static enum xsp_json_state read_devices(struct xsp_import *m, struct xsp_json_st
 
 /* ---- other top-level keys ---- */
 
-static enum xsp_json_state read_base(struct xsp_import *m, struct xsp_json_stream *s)
-{
-	const char *value;
-	int64_t base;
-	const enum xsp_json_state state = read_scalar(s, &value);
-
-	if (value != NULL && state == XSP_JSON_OK && xsp_json_to_number(value, 0, &base) &&
-	    base >= 0 && base <= XSP_IMPORT_TIME_MAX)
-		m->base_ns = base;
-	return state;
-}
-
 static enum xsp_json_state read_host(struct xsp_import *m, struct xsp_json_stream *s)
 {
 	const char *value;
@@ -256,54 +187,51 @@ static enum xsp_json_state read_host(struct xsp_import *m, struct xsp_json_strea
 	return m->host != NULL ? XSP_JSON_OK : XSP_JSON_FAILED;
 }
 
-static enum xsp_json_state read_version(struct xsp_import *m, struct xsp_json_stream *s,
-					unsigned which)
-{
-	const char *value;
-	int64_t version;
-	const enum xsp_json_state state = read_scalar(s, &value);
-
-	if (value != NULL && state == XSP_JSON_OK && xsp_json_to_number(value, 0, &version) &&
-	    version >= 0 && version <= UINT32_MAX)
-		m->versions[which] = (uint32_t)version;
-	return state;
-}
-
-static enum xsp_json_state read_cupti(struct xsp_import *m, struct xsp_json_stream *s)
-{
-	return read_version(m, s, 0);
-}
-
-static enum xsp_json_state read_driver(struct xsp_import *m, struct xsp_json_stream *s)
-{
-	return read_version(m, s, 1);
-}
-
-static enum xsp_json_state read_runtime(struct xsp_import *m, struct xsp_json_stream *s)
-{
-	return read_version(m, s, 2);
-}
+#define NUMBER(key, member)                                                                        \
+	{                                                                                          \
+		key, offsetof(struct xsp_import, member),                                          \
+			sizeof(((struct xsp_import *)NULL)->member)                                \
+	}
 
 static enum xsp_json_state read_distributed(struct xsp_import *m, struct xsp_json_stream *s)
 {
-	static const struct field keys[] = {
-		{"rank", offsetof(struct xsp_import, rank), false},
-		{"world_size", offsetof(struct xsp_import, world_size), false},
-		{NULL, 0, false},
-	};
+	static const struct xsp_number_at keys[] = {
+		NUMBER("rank", rank), NUMBER("world_size", world_size), {NULL, 0, 0}};
+	struct object o = {.keys = keys, .into = m};
+	enum xsp_json_state state;
 
-	return read_object(s, keys, m);
+	if (xsp_json_peek(s, &state) != '{')
+		return state == XSP_JSON_OK ? xsp_json_skip(s) : state;
+	return xsp_json_parse(s, parse_object, &o);
 }
+
+static const struct xsp_number_at numbers[] = {
+	NUMBER("baseTimeNanoseconds", base_ns),
+	NUMBER("cupti_version", versions[0]),
+	NUMBER("cuda_driver_version", versions[1]),
+	NUMBER("cuda_runtime_version", versions[2]),
+};
 
 static const struct {
 	const char *key;
 	enum xsp_json_state (*read_member_value)(struct xsp_import *m, struct xsp_json_stream *s);
-} top_level[] = {
-	{"traceEvents", read_events},		{"baseTimeNanoseconds", read_base},
-	{"deviceProperties", read_devices},	{"host_name", read_host},
-	{"cupti_version", read_cupti},		{"cuda_driver_version", read_driver},
-	{"cuda_runtime_version", read_runtime}, {"distributedInfo", read_distributed},
+} others[] = {
+	{"traceEvents", read_events},
+	{"deviceProperties", read_devices},
+	{"host_name", read_host},
+	{"distributedInfo", read_distributed},
 };
+
+static enum xsp_json_state read_number(struct xsp_import *m, struct xsp_json_stream *s,
+				       const struct xsp_number_at *k)
+{
+	const char *value;
+	const enum xsp_json_state state = read_scalar(s, &value);
+
+	if (value != NULL && state == XSP_JSON_OK)
+		take_number(value, k->size, (char *)m + k->at);
+	return state;
+}
 
 static const char *parse_key(void *ctx, const char *text, const char **stopped, bool *deep)
 {
@@ -326,9 +254,12 @@ static enum xsp_json_state read_member(struct xsp_import *m, struct xsp_json_str
 	if (xsp_json_peek(s, &state) != ':')
 		return state == XSP_JSON_OK ? XSP_JSON_WRONG : state;
 	xsp_json_advance(s);
-	for (size_t i = 0; i < sizeof(top_level) / sizeof(top_level[0]); i++)
-		if (strcmp(key, top_level[i].key) == 0)
-			return top_level[i].read_member_value(m, s);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (strcmp(key, numbers[i].key) == 0)
+			return read_number(m, s, &numbers[i]);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(key, others[i].key) == 0)
+			return others[i].read_member_value(m, s);
 	return xsp_json_skip(s);
 }
 

@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/chrome/details.h"
-#include "export/chrome/gpu.h"
 #include "export/chrome/json.h"
-#include "export/chrome/waits.h"
+#include "export/chrome/parts.h"
 #include "export/out.h"
 #include "timeline/torch_args.h"
 

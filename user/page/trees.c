@@ -175,9 +175,7 @@ static int merge_stacks(struct xsp_trees *t, size_t index, unsigned side)
 
 	if (s == NULL)
 		return 0;
-	int rc = xsp_stacks_add_rest(s);
-	if (rc == 0)
-		rc = xsp_stacks_seal(s, XSP_STACKS_BY_NAME);
+	int rc = xsp_stacks_seal(s, XSP_STACKS_BY_NAME);
 	if (rc == 0)
 		rc = xsp_merged_add(&t->trees[tree], s, side, false);
 	t->used[tree][side] = true;

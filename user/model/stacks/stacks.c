@@ -487,13 +487,6 @@ static int add_rest(void *ctx, const struct xsp_timeline_thread *thread, uint64_
 	return 0;
 }
 
-int xsp_stacks_add_rest(struct xsp_stacks *s)
-{
-	if (s->v->weight != XSP_WEIGHT_OFF_CPU)
-		return 0;
-	return xsp_off_rest(s->v, &s->reported, add_rest, s);
-}
-
 void xsp_stacks_join_threads(struct xsp_stacks *s)
 {
 	s->joint = true;
@@ -638,8 +631,12 @@ static void sort_children(struct xsp_stacks *s, uint32_t parent, uint32_t *scrat
 int xsp_stacks_seal(struct xsp_stacks *s, enum xsp_stacks_order how)
 {
 	struct order order = {s, how};
-	uint32_t *scratch = calloc(s->count, sizeof(*scratch));
+	int rc = s->v->weight == XSP_WEIGHT_OFF_CPU ? xsp_off_rest(s->v, &s->reported, add_rest, s)
+						    : 0;
 
+	if (rc < 0)
+		return rc;
+	uint32_t *scratch = calloc(s->count, sizeof(*scratch));
 	if (scratch == NULL)
 		return -ENOMEM;
 	/* children have higher indexes than their parents */

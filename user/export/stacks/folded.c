@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/folded.h"
+#include "base/grow.h"
+#include "export/stacks/folded.h"
 #include "export/formats.h"
 #include "export/out.h"
-#include "export/stack_format.h"
+#include "export/stacks/format.h"
 #include "export/text.h"
 #include "model/stacks/stacks.h"
 
@@ -21,15 +22,9 @@ int xsp_folded_frame(struct xsp_folded_line *l, uint32_t depth, const char *name
 
 	if (frame == NULL)
 		return -ENOMEM;
-	if (l->text == NULL || start + n + 2 > l->capacity) {
-		size_t wanted = (start + n + 2) * 2;
-		char *text = realloc(l->text, wanted);
-		if (text == NULL) {
-			free(frame);
-			return -ENOMEM;
-		}
-		l->text = text;
-		l->capacity = wanted;
+	if (xsp_grow(&l->text, &l->capacity, start + n + 2) < 0) {
+		free(frame);
+		return -ENOMEM;
 	}
 	if (depth > 1)
 		l->text[start++] = ';';
@@ -42,37 +37,28 @@ int xsp_folded_frame(struct xsp_folded_line *l, uint32_t depth, const char *name
 static int folded_end(struct xsp_export *x)
 {
 	struct xsp_stacks *s = x->state;
-	struct xsp_folded_line *line = calloc(1, sizeof(*line));
-	int rc = line ? xsp_stacks_add_rest(s) : -ENOMEM;
-
-	if (rc == 0)
-		rc = xsp_stacks_seal(s, XSP_STACKS_BY_NAME);
+	struct xsp_folded_line line = {.text = NULL};
+	int rc = xsp_stacks_seal(s, XSP_STACKS_BY_NAME);
 
 	for (uint32_t i = 0; rc == 0 && (i = xsp_stacks_next(s, i)) != 0;) {
 		const struct xsp_stack_node *n = xsp_stacks_node(s, i);
-		rc = xsp_folded_frame(line, n->depth, xsp_stacks_name(s, i));
+		rc = xsp_folded_frame(&line, n->depth, xsp_stacks_name(s, i));
 		/* a frame without calls of its own is only a path */
 		if (rc < 0 || (n->calls == 0 && n->self_ns == 0))
 			continue;
-		xsp_out_write(x->out, line->text, line->ends[n->depth]);
+		xsp_out_write(x->out, line.text, line.ends[n->depth]);
 		/* a comm alone is no stack; it has time of its own when the tree was full */
 		xsp_out_text(x->out, n->depth < 2 ? ";[merged] " : " ");
 		xsp_out_u64(x->out, n->self_ns);
 		xsp_out_write(x->out, "\n", 1);
 	}
-	if (line)
-		free(line->text);
-	free(line);
+	free(line.text);
 	return rc;
 }
 
 const struct xsp_export_format xsp_format_folded = {
 	.suffix = ".folded",
 	.title = "folded stacks",
-	.begin = xsp_stack_format_begin,
-	.span = xsp_stack_format_span,
-	.wait = xsp_stack_format_wait,
-	.stacks = true,
 	.end = folded_end,
-	.discard = xsp_stack_format_discard,
+	XSP_STACK_FORMAT,
 };

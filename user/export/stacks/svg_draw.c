@@ -3,7 +3,7 @@
  * svg_draw.c - one self-contained SVG, root on top. The width of a frame is that of itself and its children together,
  * so a row never sticks out of the one above.
  */
-#include "export/svg_draw.h"
+#include "export/stacks/svg_draw.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "export/svg_page.h"
+#include "export/stacks/svg_page.h"
 #include "model/stacks/stacks.h"
 
 #define WIDTH 1200 /* px; the script fits it to the window */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/stack_format.h"
+#include "export/stacks/format.h"
 
 #include "model/stacks/stacks.h"
 
@@ -25,5 +25,4 @@ int xsp_stack_format_wait(struct xsp_export *x, const struct xsp_wait *wait)
 void xsp_stack_format_discard(struct xsp_export *x)
 {
 	xsp_stacks_free(x->state);
-	x->state = NULL;
 }

@@ -5,8 +5,8 @@
 
 #include "export/formats.h"
 #include "export/out.h"
-#include "export/stack_format.h"
-#include "export/svg_draw.h"
+#include "export/stacks/format.h"
+#include "export/stacks/svg_draw.h"
 #include "model/run_stats.h"
 #include "model/stacks/stacks.h"
 
@@ -124,10 +124,8 @@ static int svg_end(struct xsp_export *x)
 				    .frame = frame_of,
 				    .details_of = details_of};
 	char subtitle[256], losses[160];
-	int rc = xsp_stacks_add_rest(x->state);
+	int rc = xsp_stacks_seal(x->state, XSP_STACKS_BY_TOTAL);
 
-	if (rc == 0)
-		rc = xsp_stacks_seal(x->state, XSP_STACKS_BY_TOTAL);
 	if (rc < 0)
 		return rc;
 	write_subtitle(x, subtitle, sizeof(subtitle));
@@ -142,10 +140,6 @@ static int svg_end(struct xsp_export *x)
 const struct xsp_export_format xsp_format_svg = {
 	.suffix = ".svg",
 	.title = "flame graph",
-	.begin = xsp_stack_format_begin,
-	.span = xsp_stack_format_span,
-	.wait = xsp_stack_format_wait,
-	.stacks = true,
 	.end = svg_end,
-	.discard = xsp_stack_format_discard,
+	XSP_STACK_FORMAT,
 };
