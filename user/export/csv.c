@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/units.h"
-#include "export/formats.h"
+#include "export/export_private.h"
 #include "export/out.h"
 #include "export/text.h"
 #include "model/rendered.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "export/formats.h"
+#include "export/export_private.h"
 #include "export/out.h"
 #include "model/stacks/stacks.h"
 #include "timeline/samples.h"

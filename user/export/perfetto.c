@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "catalog/wait_reasons.h"
-#include "export/formats.h"
+#include "export/export_private.h"
 #include "export/out.h"
 #include "export/protobuf.h"
 #include "export/text.h"

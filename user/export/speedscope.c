@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/formats.h"
+#include "export/export_private.h"
 #include "export/out.h"
 #include "export/text.h"
 #include "model/rows/nested.h"

@@ -300,7 +300,7 @@ static enum xsp_json_state read_top_level(struct xsp_import *m, struct xsp_json_
 
 static int failed(struct xsp_error *err, int rc, const char *display_path)
 {
-	return rc == -ENOMEM ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory")
+	return rc == -ENOMEM ? xsp_out_of_memory(err)
 			     : xsp_error_set(err, rc, XSP_STATUS_OUTPUT,
 					     "cannot write the capture of %s: %s", display_path,
 					     strerror(-rc));

@@ -14,7 +14,7 @@
 #include "catalog/providers.h"
 #include "export/chrome/json.h"
 #include "export/chrome/parts.h"
-#include "export/formats.h"
+#include "export/export_private.h"
 #include "export/text.h"
 #include "model/spans/scope.h"
 #include "model/spans/sequence.h"

@@ -280,6 +280,13 @@ static char *put_memset(char *p, const struct xsp_gpu_activity *a)
 	return put_channel(p, m->graph, m->graph_node, m->channel, m->channel_type);
 }
 
+static char *put_call(char *p, const struct xsp_gpu_activity *a)
+{
+	p = xsp_chrome_put_number(p, "correlation", a->correlation);
+	p = xsp_chrome_put_number(p, "device", a->device);
+	return xsp_chrome_put_number(p, "context", a->context);
+}
+
 static char *put_sync(char *p, const struct xsp_gpu_activity *a)
 {
 	const struct xsp_gpu_sync *s = a->record;
@@ -295,9 +302,7 @@ static char *put_sync(char *p, const struct xsp_gpu_activity *a)
 		p = XSP_PUT(p, ",\"stream\":-1");
 	else
 		p = xsp_chrome_put_number(p, "stream", a->stream);
-	p = xsp_chrome_put_number(p, "correlation", a->correlation);
-	p = xsp_chrome_put_number(p, "device", a->device);
-	return xsp_chrome_put_number(p, "context", a->context);
+	return put_call(p, a);
 }
 
 static char *put_event(char *p, const struct xsp_gpu_activity *a)
@@ -305,10 +310,7 @@ static char *put_event(char *p, const struct xsp_gpu_activity *a)
 	const struct xsp_gpu_cuda_event *e = a->record;
 
 	p = xsp_chrome_put_number(p, "event_id", e->event);
-	p = xsp_chrome_put_number(p, "stream", a->stream);
-	p = xsp_chrome_put_number(p, "correlation", a->correlation);
-	p = xsp_chrome_put_number(p, "device", a->device);
-	return xsp_chrome_put_number(p, "context", a->context);
+	return put_call(xsp_chrome_put_number(p, "stream", a->stream), a);
 }
 
 static char *put_graph(char *p, const struct xsp_gpu_activity *a)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "catalog/wait_reasons.h"
-#include "export/formats.h"
+#include "export/export_private.h"
 #include "export/sql/tables.h"
 #include "model/rows/counters.h"
 #include "model/rows/memory_track.h"

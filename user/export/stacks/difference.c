@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "export/stacks/folded.h"
+#include "export/stacks/format.h"
 #include "export/out.h"
 #include "export/stacks/svg_draw.h"
 #include "model/stacks/merged_stacks.h"

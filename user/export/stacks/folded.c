@@ -3,36 +3,12 @@
  * folded.c - folded stacks: "comm;outer;...;leaf SELF", in ns of --weight, one line a distinct
  * stack, sorted. Always two frames or more and an integer: Perfetto recognises the file by it.
  */
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/grow.h"
-#include "export/stacks/folded.h"
-#include "export/formats.h"
+#include "export/export_private.h"
 #include "export/out.h"
 #include "export/stacks/format.h"
-#include "export/text.h"
 #include "model/stacks/stacks.h"
-
-int xsp_folded_frame(struct xsp_folded_line *l, uint32_t depth, const char *name)
-{
-	size_t n, start = l->ends[depth - 1];
-	char *frame = xsp_text_folded(name, &n);
-
-	if (frame == NULL)
-		return -ENOMEM;
-	if (xsp_grow(&l->text, &l->capacity, start + n + 2) < 0) {
-		free(frame);
-		return -ENOMEM;
-	}
-	if (depth > 1)
-		l->text[start++] = ';';
-	memcpy(l->text + start, frame, n);
-	l->ends[depth] = start + n;
-	free(frame);
-	return 0;
-}
 
 static int folded_end(struct xsp_export *x)
 {

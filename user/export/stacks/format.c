@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "export/stacks/format.h"
 
-#include "model/stacks/stacks.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "export/text.h"
 
 int xsp_stack_format_begin(struct xsp_export *x)
 {
@@ -25,4 +30,23 @@ int xsp_stack_format_wait(struct xsp_export *x, const struct xsp_wait *wait)
 void xsp_stack_format_discard(struct xsp_export *x)
 {
 	xsp_stacks_free(x->state);
+}
+
+int xsp_folded_frame(struct xsp_folded_line *l, uint32_t depth, const char *name)
+{
+	size_t n, start = l->ends[depth - 1];
+	char *frame = xsp_text_folded(name, &n);
+
+	if (frame == NULL)
+		return -ENOMEM;
+	if (xsp_grow(&l->text, &l->capacity, start + n + 2) < 0) {
+		free(frame);
+		return -ENOMEM;
+	}
+	if (depth > 1)
+		l->text[start++] = ';';
+	memcpy(l->text + start, frame, n);
+	l->ends[depth] = start + n;
+	free(frame);
+	return 0;
 }

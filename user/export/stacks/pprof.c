@@ -8,7 +8,7 @@
 
 #include "base/grow.h"
 #include "base/u64map.h"
-#include "export/formats.h"
+#include "export/export_private.h"
 #include "export/out.h"
 #include "export/protobuf.h"
 #include "export/stacks/format.h"

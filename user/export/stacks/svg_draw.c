@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "export/stacks/svg_page.h"
+#include "base/units.h"
 #include "model/stacks/stacks.h"
 
 #define WIDTH 1200 /* px; the script fits it to the window */
@@ -33,20 +33,6 @@ struct picture {
 };
 
 /* ---- words ---- */
-
-const char *xsp_svg_count(char *out, uint64_t v)
-{
-	char digits[24];
-	int n = snprintf(digits, sizeof(digits), "%" PRIu64, v), o = 0;
-
-	for (int i = 0; i < n; i++) {
-		if (i > 0 && (n - i) % 3 == 0)
-			out[o++] = ',';
-		out[o++] = digits[i];
-	}
-	out[o] = '\0';
-	return out;
-}
 
 const char *xsp_svg_duration(char *out, uint64_t ns)
 {
@@ -221,15 +207,15 @@ static void put_foot(struct picture *p, int height)
 	if (p->narrow)
 		n += snprintf(line + n, sizeof(line) - (size_t)n,
 			      "%s frames narrower than %.1f px are not drawn. ",
-			      xsp_svg_count(narrow, p->narrow), NARROWEST);
+			      xsp_format_count(narrow, p->narrow), NARROWEST);
 	if (p->deep)
 		n += snprintf(line + n, sizeof(line) - (size_t)n,
 			      "%s frames deeper than %d are not drawn. ",
-			      xsp_svg_count(deep, p->deep), DRAWN_DEPTH);
+			      xsp_format_count(deep, p->deep), DRAWN_DEPTH);
 	if (more)
 		n += snprintf(line + n, sizeof(line) - (size_t)n,
 			      "%s spans are counted in a frame further out. ",
-			      xsp_svg_count(merged, more));
+			      xsp_format_count(merged, more));
 	snprintf(line + n, sizeof(line) - (size_t)n, "xsptrace " XSP_VERSION);
 	put_line(p, "sans quiet", height - 16, line);
 }

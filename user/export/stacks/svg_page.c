@@ -5,7 +5,7 @@
  * The page works without the script too (as an image in a document): svg.c lays it out.
  * Neither text may contain "]]>".
  */
-#include "export/stacks/svg_page.h"
+#include "export/stacks/svg_draw.h"
 
 /* clang-format off */
 const char xsp_svg_style[] =

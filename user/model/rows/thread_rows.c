@@ -17,8 +17,7 @@ struct xsp_thread_rows {
 	struct xsp_view *v;
 	struct xsp_thread_row **rows; /* in order */
 	size_t count, capacity;
-	struct xsp_thread_row **table; /* open addressing, size a power of two */
-	size_t mask;
+	struct xsp_u64map index; /* xsp_row_key() → index of `rows` */
 	struct xsp_thread_row *last;
 	struct process *processes;
 	size_t process_count, process_capacity;
@@ -119,16 +118,12 @@ static int load_processes(struct xsp_thread_rows *r)
 int xsp_thread_rows_new(struct xsp_view *v, struct xsp_thread_rows **out)
 {
 	struct xsp_thread_rows *r = calloc(1, sizeof(*r));
-	int rc = -ENOMEM;
 
 	*out = NULL;
 	if (r == NULL)
-		return rc;
+		return -ENOMEM;
 	r->v = v;
-	r->mask = 255;
-	r->table = calloc(r->mask + 1, sizeof(struct xsp_thread_row *));
-	if (r->table)
-		rc = load_processes(r);
+	int rc = load_processes(r);
 	if (rc < 0) {
 		xsp_thread_rows_free(r);
 		return rc;
@@ -144,38 +139,9 @@ void xsp_thread_rows_free(struct xsp_thread_rows *r)
 	for (size_t i = 0; i < r->count; i++)
 		free(r->rows[i]);
 	free(r->rows);
-	free(r->table);
+	xsp_u64map_free(&r->index);
 	free(r->processes);
 	free(r);
-}
-
-static size_t slot_of(const struct xsp_thread_rows *r, uint32_t pid, uint32_t tid, uint32_t number)
-{
-	uint64_t h = ((uint64_t)pid << 32 | tid) * 0x9E3779B97F4A7C15ULL;
-
-	h = (h ^ number) * 0xD6E8FEB86659FD93ULL;
-	size_t i = (size_t)(h >> 32) & r->mask;
-	while (r->table[i] && (r->table[i]->root_tid != tid || r->table[i]->root_pid != pid ||
-			       r->table[i]->number != number))
-		i = (i + 1) & r->mask;
-	return i;
-}
-
-static int grow_table(struct xsp_thread_rows *r)
-{
-	struct xsp_thread_row **old = r->table;
-	struct xsp_thread_row **table = calloc((r->mask + 1) * 2, sizeof(struct xsp_thread_row *));
-
-	if (table == NULL)
-		return -ENOMEM;
-	r->table = table;
-	r->mask = r->mask * 2 + 1;
-	for (size_t i = 0; i < r->count; i++) {
-		struct xsp_thread_row *row = r->rows[i];
-		table[slot_of(r, row->root_pid, row->root_tid, row->number)] = row;
-	}
-	free(old);
-	return 0;
 }
 
 /* A process that the capture defines nowhere: known by its first thread. */
@@ -245,19 +211,11 @@ struct xsp_thread_row *xsp_thread_rows_get(struct xsp_thread_rows *r, const stru
 
 	if (row && row->root_tid == tid && row->number == number && row->root_pid == pid)
 		return row;
-	size_t slot = slot_of(r, pid, tid, number);
-	row = r->table[slot];
-	if (row == NULL) {
-		if ((r->count + 1) * 2 > r->mask + 1) {
-			if (grow_table(r) < 0)
-				return NULL;
-			slot = slot_of(r, pid, tid, number);
-		}
-		row = add_row(r, pid, tid, number);
-		if (row == NULL)
-			return NULL;
-		r->table[slot] = row;
-	}
+	const uint64_t key = xsp_row_key(pid, tid, number);
+	const uint32_t *index = xsp_u64map_get(&r->index, key);
+	row = index != NULL ? r->rows[*index] : add_row(r, pid, tid, number);
+	if (row == NULL || (index == NULL && xsp_u64map_set(&r->index, key, row->index) < 0))
+		return NULL;
 	r->last = row;
 	return row;
 }

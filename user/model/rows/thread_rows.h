@@ -28,6 +28,12 @@ struct xsp_thread_row {
 	uint64_t short_ns; /* of the format: 0 at first */
 };
 
+/* A stack in maps. */
+static inline uint64_t xsp_row_key(uint32_t pid, uint32_t tid, uint32_t number)
+{
+	return xsp_u64_mix((uint64_t)pid << 32 | tid) + number;
+}
+
 struct xsp_thread_rows;
 
 int xsp_thread_rows_new(struct xsp_view *v, struct xsp_thread_rows **out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "page/arguments.h"
+#include "page/timeline/arguments.h"
 
 #include <errno.h>
 #include <stdlib.h>
