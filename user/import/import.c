@@ -95,66 +95,57 @@ static enum xsp_json_state read_scalar(struct xsp_json_stream *s, const char **v
 	return c == '{' || c == '[' ? xsp_json_skip(s) : xsp_json_parse(s, parse_scalar, value);
 }
 
-/* ---- deviceProperties ---- */
+/* ---- what is in brackets ---- */
 
-static enum xsp_json_state read_device(struct xsp_import *m, struct xsp_json_stream *s)
-{
-	struct xsp_gpu_device properties = {.id = 0};
-	struct object d = {.keys = xsp_gpu_device_keys, .into = &properties};
-	const enum xsp_json_state state = xsp_json_parse(s, parse_object, &d);
+typedef enum xsp_json_state (*read_fn)(struct xsp_import *m, struct xsp_json_stream *s, char first);
 
-	if (state != XSP_JSON_OK || m->device_count >= DEVICES_MAX)
-		return state;
-	const char *name = d.name != NULL ? xsp_import_keep(m, d.name) : "";
-	if (name == NULL || xsp_grow(&m->devices, &m->device_capacity, m->device_count + 1) < 0 ||
-	    xsp_grow(&m->device_names, &m->device_name_capacity, m->device_count + 1) < 0)
-		return XSP_JSON_FAILED;
-	m->device_names[m->device_count] = name;
-	m->devices[m->device_count++] = properties;
-	return XSP_JSON_OK;
-}
-
-/* ---- arrays ---- */
-
-/* Each element that is an object to `read_element`. */
-static enum xsp_json_state
-read_array(struct xsp_import *m, struct xsp_json_stream *s,
-	   enum xsp_json_state (*read_element)(struct xsp_import *m, struct xsp_json_stream *s))
+/* All up to `close`; `first` is the first character of each. One comma too many does no harm. */
+static enum xsp_json_state read_each(struct xsp_import *m, struct xsp_json_stream *s, char close,
+				     read_fn read_one)
 {
 	enum xsp_json_state state;
-	char c = xsp_json_peek(s, &state);
 
-	if (state != XSP_JSON_OK || c != '[')
-		return state == XSP_JSON_OK ? xsp_json_skip(s) : state;
 	xsp_json_advance(s);
 	for (;;) {
-		c = xsp_json_peek(s, &state);
+		const char c = xsp_json_peek(s, &state);
 		if (state != XSP_JSON_OK)
 			return state;
-		if (c == ']') {
+		if (c == close || c == ',')
 			xsp_json_advance(s);
+		if (c == close)
 			return XSP_JSON_OK;
-		}
-		if (c == ',') { /* one too many does no harm */
-			xsp_json_advance(s);
-			continue;
-		}
-		if (c == '{') {
-			state = read_element(m, s);
-		} else {
-			xsp_import_counted(m, XSP_IMPORT_NO_EVENT);
-			state = xsp_json_skip(s);
-		}
+		if (c != ',')
+			state = read_one(m, s, c);
 		if (state != XSP_JSON_OK)
 			return state;
 	}
 }
 
-static enum xsp_json_state read_event(struct xsp_import *m, struct xsp_json_stream *s)
+static enum xsp_json_state read_array(struct xsp_import *m, struct xsp_json_stream *s,
+				      read_fn read_one)
+{
+	enum xsp_json_state state;
+	const char c = xsp_json_peek(s, &state);
+
+	if (state != XSP_JSON_OK || c != '[')
+		return state == XSP_JSON_OK ? xsp_json_skip(s) : state;
+	return read_each(m, s, ']', read_one);
+}
+
+/* An element that is no object. */
+static enum xsp_json_state skip_element(struct xsp_import *m, struct xsp_json_stream *s)
+{
+	xsp_import_counted(m, XSP_IMPORT_NO_EVENT);
+	return xsp_json_skip(s);
+}
+
+static enum xsp_json_state read_event(struct xsp_import *m, struct xsp_json_stream *s, char first)
 {
 	const struct xsp_import_options *o = m->options;
-	enum xsp_json_state state = xsp_json_parse(s, xsp_import_event_parse, &m->event);
 
+	if (first != '{')
+		return skip_element(m, s);
+	const enum xsp_json_state state = xsp_json_parse(s, xsp_import_event_parse, &m->event);
 	if (state != XSP_JSON_OK)
 		return state;
 	m->error = xsp_import_convert(m, &m->event);
@@ -167,6 +158,25 @@ static enum xsp_json_state read_events(struct xsp_import *m, struct xsp_json_str
 {
 	m->has_events = true;
 	return read_array(m, s, read_event);
+}
+
+static enum xsp_json_state read_device(struct xsp_import *m, struct xsp_json_stream *s, char first)
+{
+	struct xsp_gpu_device properties = {.id = 0};
+	struct object d = {.keys = xsp_gpu_device_keys, .into = &properties};
+
+	if (first != '{')
+		return skip_element(m, s);
+	const enum xsp_json_state state = xsp_json_parse(s, parse_object, &d);
+	if (state != XSP_JSON_OK || m->device_count >= DEVICES_MAX)
+		return state;
+	const char *name = d.name != NULL ? xsp_import_keep(m, d.name) : "";
+	if (name == NULL || xsp_grow(&m->devices, &m->device_capacity, m->device_count + 1) < 0 ||
+	    xsp_grow(&m->device_names, &m->device_name_capacity, m->device_count + 1) < 0)
+		return XSP_JSON_FAILED;
+	m->device_names[m->device_count] = name;
+	m->devices[m->device_count++] = properties;
+	return XSP_JSON_OK;
 }
 
 static enum xsp_json_state read_devices(struct xsp_import *m, struct xsp_json_stream *s)
@@ -244,11 +254,13 @@ static const char *parse_key(void *ctx, const char *text, const char **stopped, 
 	return end;
 }
 
-static enum xsp_json_state read_member(struct xsp_import *m, struct xsp_json_stream *s)
+static enum xsp_json_state read_member(struct xsp_import *m, struct xsp_json_stream *s, char first)
 {
 	char key[KEY_MAX];
-	enum xsp_json_state state = xsp_json_parse(s, parse_key, key);
 
+	if (first != '"')
+		return XSP_JSON_WRONG;
+	enum xsp_json_state state = xsp_json_parse(s, parse_key, key);
 	if (state != XSP_JSON_OK)
 		return state;
 	if (xsp_json_peek(s, &state) != ':')
@@ -277,23 +289,7 @@ static enum xsp_json_state read_top_level(struct xsp_import *m, struct xsp_json_
 	}
 	if (c == '[')
 		return read_events(m, s);
-	if (c != '{')
-		return XSP_JSON_WRONG;
-	xsp_json_advance(s);
-	for (;;) {
-		c = xsp_json_peek(s, &state);
-		if (state != XSP_JSON_OK)
-			return state;
-		if (c == '}' || c == ',')
-			xsp_json_advance(s);
-		if (c == '}')
-			return XSP_JSON_OK;
-		if (c == ',')
-			continue;
-		state = c == '"' ? read_member(m, s) : XSP_JSON_WRONG;
-		if (state != XSP_JSON_OK)
-			return state;
-	}
+	return c == '{' ? read_each(m, s, '}', read_member) : XSP_JSON_WRONG;
 }
 
 /* ---- reading it ---- */

@@ -26,6 +26,8 @@ void xsp_run_stats_overhead(const struct xsp_capture_reader *r, struct xsp_run_s
 /* Known after: pairing, and damage met while reading. */
 void xsp_run_stats_timeline(const struct xsp_capture_reader *r, const struct xsp_timeline *t,
 			    struct xsp_run_stats *out);
+/* Of the GPU's records, or what of them is missing or wrong; none without GPU activity. */
+void xsp_run_stats_gpu(const struct xsp_timeline *t, bool losses, struct xsp_run_stats *out);
 
 /* "complete", "no end" (the recorder was killed) or "torn" (and its last chunk is missing). */
 const char *xsp_run_how_ended(const struct xsp_capture_reader *r);

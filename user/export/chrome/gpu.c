@@ -431,6 +431,7 @@ void xsp_chrome_gpu_tail(struct xsp_export *x)
 	const struct xsp_gpu_counts *c = xsp_timeline_gpu(x->view.timeline);
 	const struct xsp_gpu_device_info *devices;
 	size_t n = xsp_timeline_gpu_devices(x->view.timeline, &devices);
+	struct xsp_run_stats stats;
 
 	if (c == NULL)
 		return;
@@ -443,14 +444,8 @@ void xsp_chrome_gpu_tail(struct xsp_export *x)
 		       "],\n\"cupti_version\":%u,\n\"cuda_driver_version\":%u,\n"
 		       "\"cuda_runtime_version\":%u,\n",
 		       c->api_version, c->driver_version, c->runtime_version);
-	xsp_out_printf(x->out,
-		       "\"xsptrace_gpu\":{\"records\":%" PRIu64 ",\"lost_records\":%" PRIu64
-		       ",\"dropped_records\":%" PRIu64 ",\"malformed\":%" PRIu64
-		       ",\"linked\":%" PRIu64 ",\"unlinked\":%" PRIu64
-		       ",\"kernels_without_name\":%" PRIu64 ",\"windows\":%" PRIu64
-		       ",\"windows_without_end\":%" PRIu64 ",\"errors\":%" PRIu64 "},\n",
-		       c->records, c->lost, c->dropped, c->malformed, c->linked, c->unlinked,
-		       c->unnamed, c->windows, c->unfinished, c->errors);
+	xsp_run_stats_gpu(x->view.timeline, false, &stats);
+	xsp_chrome_stats(x->out, "xsptrace_gpu", stats.list, stats.count);
 	xsp_out_printf(x->out,
 		       "\"xsptrace_gpu_clock\":{\"calls_compared\":%" PRIu64
 		       ",\"calls_without_span\":%" PRIu64 ",\"start_after_entry_least_ns\":%" PRId64

@@ -110,6 +110,17 @@ void xsp_chrome_number_pair(struct xsp_out *o, const char **before, const char *
 	xsp_out_u64(o, value);
 }
 
+void xsp_chrome_stats(struct xsp_out *o, const char *key, const struct xsp_run_stat *stats,
+		      size_t n)
+{
+	const char *before = "{";
+
+	xsp_chrome_key(o, key);
+	for (size_t i = 0; i < n; i++)
+		xsp_chrome_number_pair(o, &before, stats[i].key, stats[i].value);
+	xsp_out_text(o, n > 0 ? "},\n" : "{},\n");
+}
+
 /* ---- slices and arrows ---- */
 
 char *xsp_chrome_put_place(const struct xsp_export *x, char *p, uint32_t pid, uint32_t tid,

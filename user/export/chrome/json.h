@@ -10,6 +10,7 @@
 #include "export/out.h"
 #include "model/rendered.h"
 #include "model/rows/thread_rows.h"
+#include "model/run_stats.h"
 
 /* xsp_export.state begins with it. */
 struct xsp_chrome {
@@ -79,6 +80,9 @@ void xsp_chrome_text_pair(struct xsp_out *o, const char **before, const char *ke
 			  const char *value); /* NULL: nothing is written */
 void xsp_chrome_number_pair(struct xsp_out *o, const char **before, const char *key,
 			    uint64_t value);
+/* A top-level key with an object of numbers. */
+void xsp_chrome_stats(struct xsp_out *o, const char *key, const struct xsp_run_stat *stats,
+		      size_t n);
 
 /* ---- slices and arrows ---- */
 

@@ -129,17 +129,6 @@ static void put_job(struct xsp_export *x, const struct xsp_capture_process *all,
 
 /* ---- our own keys ---- */
 
-static void put_stats(struct xsp_export *x, const char *key, const struct xsp_run_stat *stats,
-		      size_t n)
-{
-	const char *before = "{";
-
-	xsp_chrome_key(x->out, key);
-	for (size_t i = 0; i < n; i++)
-		xsp_chrome_number_pair(x->out, &before, stats[i].key, stats[i].value);
-	xsp_out_text(x->out, n > 0 ? "},\n" : "{},\n");
-}
-
 /* What the capture says of its own making. */
 static void put_info(struct xsp_export *x)
 {
@@ -178,7 +167,7 @@ static void put_window(struct xsp_export *x, const struct xsp_chrome *c)
 		{"realtime_moved_ns", xsp_run_clock_step(x->view.reader)},
 	};
 
-	put_stats(x, "xsptrace_window", stats, sizeof(stats) / sizeof(stats[0]));
+	xsp_chrome_stats(x->out, "xsptrace_window", stats, sizeof(stats) / sizeof(stats[0]));
 }
 
 static const char *function_name(const struct xsp_export *x, uint32_t probe)
@@ -199,7 +188,7 @@ static void put_brake(struct xsp_export *x, const struct xsp_chrome *c)
 		{"of_ns", c->end_ns - c->start_ns},
 	};
 
-	put_stats(x, "xsptrace_windows", stats, sizeof(stats) / sizeof(stats[0]));
+	xsp_chrome_stats(x->out, "xsptrace_windows", stats, sizeof(stats) / sizeof(stats[0]));
 	xsp_chrome_key(x->out, "xsptrace_let_go");
 	xsp_out_text(x->out, "[");
 	for (size_t i = 0; i < n; i++) {
@@ -250,9 +239,9 @@ void xsp_chrome_recorded(struct xsp_export *x)
 	put_info(x);
 	put_window(x, c);
 	xsp_run_stats_losses(x->view.reader, &stats);
-	put_stats(x, "xsptrace_losses", stats.list, stats.count);
+	xsp_chrome_stats(x->out, "xsptrace_losses", stats.list, stats.count);
 	xsp_run_stats_overhead(x->view.reader, &stats);
-	put_stats(x, "xsptrace_overhead", stats.list, stats.count);
+	xsp_chrome_stats(x->out, "xsptrace_overhead", stats.list, stats.count);
 	put_brake(x, c);
 }
 
@@ -261,7 +250,7 @@ void xsp_chrome_read(struct xsp_export *x)
 	struct xsp_run_stats stats;
 
 	xsp_run_stats_timeline(x->view.reader, x->view.timeline, &stats);
-	put_stats(x, "xsptrace_timeline", stats.list, stats.count);
+	xsp_chrome_stats(x->out, "xsptrace_timeline", stats.list, stats.count);
 	put_losses(x);
 	xsp_chrome_gpu_tail(x);
 	xsp_chrome_threads(x);

@@ -196,7 +196,6 @@ static void put_stats(struct xsp_export *x, const char *part, const struct xsp_r
 
 static void put_losses(struct xsp_export *x)
 {
-	const struct xsp_gpu_counts *gpu = xsp_timeline_gpu(x->view.timeline);
 	struct xsp_run_stats stats;
 
 	xsp_run_stats_losses(x->view.reader, &stats);
@@ -205,16 +204,7 @@ static void put_losses(struct xsp_export *x)
 	put_stats(x, "timeline", &stats);
 	xsp_run_stats_overhead(x->view.reader, &stats);
 	put_stats(x, "overhead", &stats);
-	if (gpu == NULL)
-		return;
-	stats = (struct xsp_run_stats){.list = {{"lost_records", gpu->lost},
-						{"dropped_records", gpu->dropped},
-						{"malformed", gpu->malformed},
-						{"unlinked", gpu->unlinked},
-						{"kernels_without_name", gpu->unnamed},
-						{"windows_without_end", gpu->unfinished},
-						{"errors", gpu->errors}},
-				       .count = 7};
+	xsp_run_stats_gpu(x->view.timeline, true, &stats);
 	put_stats(x, "gpu", &stats);
 }
 

@@ -187,7 +187,7 @@ static void put_head(struct picture *p, int height)
 	xsp_out_printf(o, "<title>%s of ", p->page->title);
 	xsp_out_xml(o, p->page->of);
 	xsp_out_text(o, "</title>\n<style><![CDATA[\n");
-	xsp_out_text(o, xsp_svg_style);
+	xsp_out_text(o, (const char *)xsp_svg_style);
 	xsp_out_text(o, "]]></style>\n");
 	put_line(p, "sans title", 32, p->page->title);
 	put_line(p, "quiet", 54, p->page->of);
@@ -301,7 +301,7 @@ int xsp_svg_draw(struct xsp_out *out, const struct xsp_svg_page *page)
 	int rc = put_frames(&p);
 	put_foot(&p, height);
 	xsp_out_text(out, "<script><![CDATA[\n");
-	xsp_out_text(out, xsp_svg_script);
+	xsp_out_text(out, (const char *)xsp_svg_script);
 	xsp_out_text(out, "]]></script>\n</svg>\n");
 	return rc;
 }
