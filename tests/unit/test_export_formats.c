@@ -13,7 +13,7 @@
 #include "catalog/wait_reasons.h"
 #include "export/export.h"
 #include "model/stacks/stacks.h"
-#include "page/tracks.h"
+#include "page/timeline/tracks.h"
 
 #define PERIOD_NS (7889238ULL * 1000000000ULL) /* kineto-trace.md section 2 */
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "page/levels.h"
+#include "page/timeline/levels.h"
 
 #define SPANS 20000U
 

@@ -17,7 +17,7 @@
 #include "cli/input.h"
 #include "cli/page_output.h"
 #include "cli/report_output.h"
-#include "export/difference.h"
+#include "export/stacks/difference.h"
 
 #define SIDES 26U /* A to Z */
 #define PICTURES 8 /* -o .svg and .folded */

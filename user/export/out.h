@@ -70,6 +70,7 @@ void xsp_out_write(struct xsp_out *o, const void *data, size_t length); /* any l
 void xsp_out_text(struct xsp_out *o, const char *text);
 void xsp_out_u64(struct xsp_out *o, uint64_t value);
 void xsp_out_json(struct xsp_out *o, const char *text); /* quoted and escaped */
+void xsp_out_json_part(struct xsp_out *o, const char *text); /* without the quotes */
 void xsp_out_xml(struct xsp_out *o, const char *text); /* escaped */
 void xsp_out_printf(struct xsp_out *o, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3))); /* at most 1 KiB; not for hot paths */

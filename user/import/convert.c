@@ -170,14 +170,21 @@ static int fill_span(struct xsp_import *m, const struct xsp_import_event *e, int
 	return rc == 0 && c->class == XSP_IMPORT_CALL ? convert_call(m, e, s) : rc;
 }
 
-static int add_span(struct xsp_import *m, const struct xsp_import_span *s)
+/* Something of a thread's, as it is sorted. */
+static int add(struct xsp_import *m, uint32_t thread, enum xsp_import_count what,
+	       const struct xsp_import_head *head, int64_t end_ns)
 {
-	struct xsp_import_thread *th = &m->threads[s->thread];
+	struct xsp_import_thread *th = &m->threads[thread];
 
 	th->used = m->processes[th->process].used = true;
-	xsp_import_counted(m, XSP_IMPORT_SPANS);
-	cover(m, s->head.time_ns, s->end_ns);
-	return xsp_sorter_add(m->sorter, (const void *)s);
+	xsp_import_counted(m, what);
+	xsp_import_cover(m, head->time_ns, end_ns);
+	return xsp_sorter_add(m->sorter, (const void *)head);
+}
+
+static int add_span(struct xsp_import *m, const struct xsp_import_span *s)
+{
+	return add(m, s->thread, XSP_IMPORT_SPANS, &s->head, s->end_ns);
 }
 
 /* Waits and copies may be as long as their call, whose record comes at its end. The timeline keeps
@@ -401,13 +408,7 @@ static int convert_allocation(struct xsp_import *m, const struct xsp_import_even
 	int rc = xsp_import_thread(m, e, &a.thread);
 	if (rc == 0)
 		rc = allocator_probe(m, call, &a.probe);
-	if (rc < 0)
-		return rc;
-	struct xsp_import_thread *th = &m->threads[a.thread];
-	th->used = m->processes[th->process].used = true;
-	xsp_import_counted(m, XSP_IMPORT_MEMORY);
-	cover(m, a.head.time_ns, a.head.time_ns);
-	return xsp_sorter_add(m->sorter, (const void *)&a);
+	return rc < 0 ? rc : add(m, a.thread, XSP_IMPORT_MEMORY, &a.head, a.head.time_ns);
 }
 
 /* ---- counters ---- */
@@ -421,16 +422,11 @@ struct counter {
 
 static int add_value(struct counter *c, const char *key, size_t length)
 {
-	struct xsp_import *m = c->m;
-	struct xsp_import_thread *th = &m->threads[c->value.thread];
-	const int rc = xsp_import_series(m, c->e, key, length, &c->value.probe);
+	const int rc = xsp_import_series(c->m, c->e, key, length, &c->value.probe);
 
-	if (rc < 0)
-		return rc;
-	th->used = m->processes[th->process].used = true;
-	xsp_import_counted(m, XSP_IMPORT_VALUES);
-	cover(m, c->value.head.time_ns, c->value.head.time_ns);
-	return xsp_sorter_add(m->sorter, (const void *)&c->value);
+	return rc < 0 ? rc
+		      : add(c->m, c->value.thread, XSP_IMPORT_VALUES, &c->value.head,
+			    c->value.head.time_ns);
 }
 
 static const char *convert_series(void *ctx, const char *key, size_t length, const char *value,

@@ -40,7 +40,24 @@ static const struct field timeline_fields[] = {
 	COUNTS(values_unread),
 };
 
-/* Gaps with a number. */
+static const struct {
+	const char *key;
+	size_t offset;
+	bool loss;
+} gpu_fields[] = {
+	{"records", offsetof(struct xsp_gpu_counts, records), false},
+	{"lost_records", offsetof(struct xsp_gpu_counts, lost), true},
+	{"dropped_records", offsetof(struct xsp_gpu_counts, dropped), true},
+	{"malformed", offsetof(struct xsp_gpu_counts, malformed), true},
+	{"linked", offsetof(struct xsp_gpu_counts, linked), false},
+	{"unlinked", offsetof(struct xsp_gpu_counts, unlinked), true},
+	{"kernels_without_name", offsetof(struct xsp_gpu_counts, unnamed), true},
+	{"windows", offsetof(struct xsp_gpu_counts, windows), false},
+	{"windows_without_end", offsetof(struct xsp_gpu_counts, unfinished), true},
+	{"errors", offsetof(struct xsp_gpu_counts, errors), true},
+};
+
+/* Those that are counted. */
 static const char *const gap_fields[] = {
 	[XSP_GAP_SITES] = "sites_refused",
 	[XSP_GAP_FUNCTIONS] = "functions_left_out",
@@ -113,6 +130,18 @@ void xsp_run_stats_timeline(const struct xsp_capture_reader *r, const struct xsp
 	add(out, "torn_bytes", h.torn_bytes);
 	add(out, "bad_chunks", h.bad_chunks);
 	add(out, "bad_events", h.bad_events);
+}
+
+void xsp_run_stats_gpu(const struct xsp_timeline *t, bool losses, struct xsp_run_stats *out)
+{
+	const struct xsp_gpu_counts *c = xsp_timeline_gpu(t);
+
+	out->count = 0;
+	for (size_t i = 0; i < sizeof(gpu_fields) / sizeof(gpu_fields[0]); i++) {
+		const struct field field = {gpu_fields[i].key, gpu_fields[i].offset};
+		if (!losses || gpu_fields[i].loss)
+			add_fields(out, &field, 1, c);
+	}
 }
 
 const char *xsp_run_how_ended(const struct xsp_capture_reader *r)

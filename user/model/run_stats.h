@@ -25,6 +25,8 @@ void xsp_run_stats_overhead(const struct xsp_capture_reader *r, struct xsp_run_s
 /* After: pairing, and damage found while reading. */
 void xsp_run_stats_timeline(const struct xsp_capture_reader *r, const struct xsp_timeline *t,
 			    struct xsp_run_stats *out);
+/* Of the GPU's records, or what of them is missing or wrong; none without GPU activity. */
+void xsp_run_stats_gpu(const struct xsp_timeline *t, bool losses, struct xsp_run_stats *out);
 
 /* "complete", "no end" (the recorder was killed) or "torn" (and the last chunk is missing). */
 const char *xsp_run_how_ended(const struct xsp_capture_reader *r);

@@ -40,12 +40,12 @@ int xsp_stacks_find(struct xsp_stacks *s, const struct xsp_span *span, uint32_t 
 void xsp_stacks_join_threads(struct xsp_stacks *s);
 /* The first id with the text of `id`; nodes have that as their name. */
 int xsp_stacks_same_name(struct xsp_stacks *s, xsp_name_id id, xsp_name_id *first);
-/* With XSP_WEIGHT_OFF_CPU; rest: of all threads, before seal(). Other weights ignore it. */
+/* With XSP_WEIGHT_OFF_CPU. */
 int xsp_stacks_add_wait(struct xsp_stacks *s, const struct xsp_wait *wait);
-int xsp_stacks_add_rest(struct xsp_stacks *s);
 
 enum xsp_stacks_order { XSP_STACKS_BY_NAME, XSP_STACKS_BY_TOTAL };
-/* Adds up and sorts all children (ties of total by name). No add() after it. */
+/* Adds what no wait told of (off_cpu.h), sums up and sorts all children (ties of total by name). No more add() after
+ * it. */
 int xsp_stacks_seal(struct xsp_stacks *s, enum xsp_stacks_order how);
 
 const struct xsp_stack_node *xsp_stacks_node(const struct xsp_stacks *s, uint32_t index);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "page/levels.h"
+#include "page/timeline/levels.h"
 
 #include <errno.h>
 #include <stdbool.h>

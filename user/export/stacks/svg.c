@@ -3,10 +3,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "export/formats.h"
+#include "base/units.h"
+#include "export/export_private.h"
 #include "export/out.h"
-#include "export/stack_format.h"
-#include "export/svg_draw.h"
+#include "export/stacks/format.h"
+#include "export/stacks/svg_draw.h"
 #include "model/run_stats.h"
 #include "model/stacks/stacks.h"
 
@@ -76,7 +77,7 @@ static void write_subtitle(const struct xsp_export *x, char *line, size_t size)
 			 "Recorded for %s · %s spans on %zu %s · width: %s, "
 			 "all threads added up, %s",
 			 xsp_svg_duration(window, end > start ? end - start : 0),
-			 xsp_svg_count(spans, counts->spans), n, n == 1 ? "thread" : "threads",
+			 xsp_format_count(spans, counts->spans), n, n == 1 ? "thread" : "threads",
 			 labels[x->view.weight].width, xsp_svg_duration(total, all));
 }
 
@@ -110,7 +111,7 @@ static void details_of(const void *tree, uint32_t index, struct xsp_out *out)
 		       xsp_svg_duration(total, n->total_ns), 100 * (double)n->total_ns / all,
 		       xsp_svg_duration(self, n->self_ns), 100 * (double)n->self_ns / all);
 	if (n->depth >= 2)
-		xsp_out_printf(out, "\n%s %s", xsp_svg_count(calls, n->calls),
+		xsp_out_printf(out, "\n%s %s", xsp_format_count(calls, n->calls),
 			       n->calls == 1 ? labels[x->view.weight].one
 					     : labels[x->view.weight].many);
 }
@@ -124,10 +125,8 @@ static int svg_end(struct xsp_export *x)
 				    .frame = frame_of,
 				    .details_of = details_of};
 	char subtitle[256], losses[160];
-	int rc = xsp_stacks_add_rest(x->state);
+	int rc = xsp_stacks_seal(x->state, XSP_STACKS_BY_TOTAL);
 
-	if (rc == 0)
-		rc = xsp_stacks_seal(x->state, XSP_STACKS_BY_TOTAL);
 	if (rc < 0)
 		return rc;
 	write_subtitle(x, subtitle, sizeof(subtitle));
@@ -142,10 +141,6 @@ static int svg_end(struct xsp_export *x)
 const struct xsp_export_format xsp_format_svg = {
 	.suffix = ".svg",
 	.title = "flame graph",
-	.begin = xsp_stack_format_begin,
-	.span = xsp_stack_format_span,
-	.wait = xsp_stack_format_wait,
-	.stacks = true,
 	.end = svg_end,
-	.discard = xsp_stack_format_discard,
+	XSP_STACK_FORMAT,
 };

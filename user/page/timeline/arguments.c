@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "page/arguments.h"
+#include "page/timeline/arguments.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/chrome/details.h"
-#include "export/chrome/gpu.h"
 #include "export/chrome/json.h"
-#include "export/chrome/waits.h"
+#include "export/chrome/parts.h"
 #include "export/out.h"
 #include "timeline/torch_args.h"
 

@@ -31,8 +31,11 @@ int xsp_svg_draw(struct xsp_out *out, const struct xsp_svg_page *page);
 
 /* hue 0 to 360, the others 0 to 1 */
 unsigned xsp_svg_colour(double hue, double saturation, double light);
-/* 1234567 → "1,234,567"; and a duration with three or four digits and its unit. Return `out`, of 32 bytes. */
-const char *xsp_svg_count(char *out, uint64_t value);
+/* A duration with three or four digits and its unit. Returns `out`, of 32 bytes. */
 const char *xsp_svg_duration(char *out, uint64_t ns);
+
+/* Style sheet and script (svg_page.c), terminated. The script reads the frames from the document: data-s, data-t (ns), data-d
+ * (depth), and <title>, whose first line is the name. */
+extern const unsigned char xsp_svg_style[], xsp_svg_script[];
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/difference.h"
+#include "export/stacks/difference.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "export/folded.h"
+#include "export/stacks/format.h"
 #include "export/out.h"
-#include "export/svg_draw.h"
+#include "export/stacks/svg_draw.h"
 #include "model/stacks/merged_stacks.h"
 
 struct xsp_stack_difference {
@@ -93,10 +93,8 @@ int xsp_stack_difference_end(struct xsp_stack_difference *d, unsigned side, uint
 			     uint64_t recorded_ns, struct xsp_error *err)
 {
 	struct xsp_stacks *s = d->side;
-	int rc = xsp_stacks_add_rest(s);
+	int rc = xsp_stacks_seal(s, XSP_STACKS_BY_NAME);
 
-	if (rc == 0)
-		rc = xsp_stacks_seal(s, XSP_STACKS_BY_NAME);
 	if (rc == 0)
 		rc = xsp_merged_add(&d->stacks, s, side, false);
 	d->steps[side] += steps;
@@ -199,21 +197,19 @@ static int write_svg(struct xsp_stack_difference *d, const char *const sides[2])
 
 static int write_folded(struct xsp_stack_difference *d)
 {
-	struct xsp_folded_line *line = calloc(1, sizeof(*line));
-	int rc = line != NULL ? 0 : -ENOMEM;
+	struct xsp_folded_line line = {.text = NULL};
+	int rc = 0;
 
 	for (uint32_t i = 0; rc == 0 && (i = next_of(d, i)) != 0;) {
 		const struct xsp_merged_node *n = &d->stacks.nodes[i];
-		rc = xsp_folded_frame(line, n->depth, n->name);
+		rc = xsp_folded_frame(&line, n->depth, n->name);
 		if (rc < 0 || n->self[0] + n->self[1] == 0)
 			continue;
-		xsp_out_write(d->out, line->text, line->ends[n->depth]);
+		xsp_out_write(d->out, line.text, line.ends[n->depth]);
 		xsp_out_printf(d->out, "%s%" PRIu64 " %" PRIu64 "\n",
 			       n->depth < 2 ? ";[merged] " : " ", n->self[0], n->self[1]);
 	}
-	if (line != NULL)
-		free(line->text);
-	free(line);
+	free(line.text);
 	return rc;
 }
 

@@ -8,13 +8,13 @@
 
 #include "base/grow.h"
 #include "base/u64map.h"
-#include "export/formats.h"
+#include "export/export_private.h"
 #include "export/out.h"
 #include "export/protobuf.h"
+#include "export/stacks/format.h"
 #include "export/text.h"
 #include "model/run_stats.h"
 #include "model/stacks/stacks.h"
-#include "timeline/cut.h"
 
 /* Field numbers of profile.proto. */
 enum {
@@ -53,6 +53,7 @@ enum text {
 };
 
 struct profile {
+	struct xsp_export *x;
 	struct xsp_stacks *stacks;
 	struct xsp_message message, inner, packed, label; /* on their way out */
 	const char **strings; /* behind the first ones */
@@ -62,43 +63,6 @@ struct profile {
 	uint64_t thread; /* string of the thread at hand */
 	char comment[160];
 };
-
-static int pprof_begin(struct xsp_export *x)
-{
-	struct profile *p = calloc(1, sizeof(*p));
-
-	if (p == NULL)
-		return -ENOMEM;
-	x->state = p;
-	return xsp_stacks_new(&x->view, &p->stacks);
-}
-
-static int pprof_span(struct xsp_export *x, const struct xsp_span *span)
-{
-	return xsp_stacks_add(((struct profile *)x->state)->stacks, span);
-}
-
-static int pprof_wait(struct xsp_export *x, const struct xsp_wait *wait)
-{
-	return xsp_stacks_add_wait(((struct profile *)x->state)->stacks, wait);
-}
-
-static void pprof_discard(struct xsp_export *x)
-{
-	struct profile *p = x->state;
-
-	if (p == NULL)
-		return;
-	xsp_stacks_free(p->stacks);
-	xsp_message_free(&p->message);
-	xsp_message_free(&p->inner);
-	xsp_message_free(&p->packed);
-	xsp_message_free(&p->label);
-	xsp_u64map_free(&p->locations);
-	free(p->strings);
-	free(p);
-	x->state = NULL;
-}
 
 /* ---- strings and locations ---- */
 
@@ -124,13 +88,11 @@ static int location_of(struct profile *p, uint32_t node, uint64_t *id)
 	return rc == 0 ? xsp_u64map_set(&p->locations, name, (uint32_t)*id) : rc;
 }
 
-static void flush(struct xsp_export *x)
+static void flush(struct profile *p)
 {
-	struct profile *p = x->state;
-
 	if (p->message.failed)
-		xsp_out_fail(x->out, -ENOMEM);
-	xsp_out_write(x->out, p->message.data, p->message.length);
+		xsp_out_fail(p->x->out, -ENOMEM);
+	xsp_out_write(p->x->out, p->message.data, p->message.length);
 	xsp_message_clear(&p->message);
 }
 
@@ -162,9 +124,9 @@ static void put_type(struct profile *p, unsigned field, enum text type, enum tex
 	xsp_message_put(&p->message, field, &p->inner);
 }
 
-static void put_head(struct xsp_export *x, const struct values *v)
+static void put_head(struct profile *p, const struct values *v)
 {
-	struct profile *p = x->state;
+	const struct xsp_export *x = p->x;
 	uint64_t start, end;
 
 	xsp_timeline_window(x->view.timeline, &start, &end);
@@ -183,15 +145,13 @@ static void put_head(struct xsp_export *x, const struct values *v)
 	}
 	if (xsp_run_losses_line(x->view.reader, x->view.timeline, p->comment, sizeof(p->comment)))
 		xsp_message_number(&p->message, PROFILE_COMMENT, COMMENT);
-	flush(x);
+	flush(p);
 }
 
 /* ---- samples ---- */
 
-static void put_sample(struct xsp_export *x, const struct xsp_stack_node *n, const struct values *v)
+static void put_sample(struct profile *p, const struct xsp_stack_node *n, const struct values *v)
 {
-	struct profile *p = x->state;
-
 	for (uint32_t d = n->depth > 1 ? n->depth : 2; d >= 2; d--) /* the leaf first */
 		xsp_message_varint(&p->packed, p->path[d]);
 	xsp_message_put(&p->inner, SAMPLE_LOCATIONS, &p->packed);
@@ -204,12 +164,11 @@ static void put_sample(struct xsp_export *x, const struct xsp_stack_node *n, con
 	xsp_message_number(&p->label, LABEL_TEXT, p->thread);
 	xsp_message_put(&p->inner, SAMPLE_LABEL, &p->label);
 	xsp_message_put(&p->message, PROFILE_SAMPLE, &p->inner);
-	flush(x);
+	flush(p);
 }
 
-static int put_samples(struct xsp_export *x, const struct values *v)
+static int put_samples(struct profile *p, const struct values *v)
 {
-	struct profile *p = x->state;
 	int rc = 0;
 
 	for (uint32_t i = 0; rc == 0 && (i = xsp_stacks_next(p->stacks, i)) != 0;) {
@@ -224,17 +183,15 @@ static int put_samples(struct xsp_export *x, const struct values *v)
 		    1) /* a stack needs a frame; it has time of its own when the tree was full */
 			rc = add_string(p, "[merged]", &p->path[2]);
 		if (rc == 0)
-			put_sample(x, n, v);
+			put_sample(p, n, v);
 	}
 	return rc;
 }
 
 /* All strings behind the first are locations, too, with a function each: those of threads and the rest are of no
  * sample. */
-static void put_locations(struct xsp_export *x)
+static void put_locations(struct profile *p)
 {
-	struct profile *p = x->state;
-
 	for (uint64_t id = TEXTS; id < TEXTS + p->string_count; id++) {
 		xsp_message_number(&p->inner, FUNCTION_ID, id);
 		xsp_message_number(&p->inner, FUNCTION_NAME, id);
@@ -244,13 +201,12 @@ static void put_locations(struct xsp_export *x)
 		xsp_message_number(&p->inner, LOCATION_ID, id);
 		xsp_message_put(&p->inner, LOCATION_LINE, &p->packed);
 		xsp_message_put(&p->message, PROFILE_LOCATION, &p->inner);
-		flush(x);
+		flush(p);
 	}
 }
 
-static void put_strings(struct xsp_export *x)
+static void put_strings(struct profile *p)
 {
-	struct profile *p = x->state;
 	const char *const first[TEXTS] = {
 		[NONE] = "",	       [COUNT] = "count",      [NANOSECONDS] = "nanoseconds",
 		[THREAD] = "thread",   [CALLS] = "calls",      [WALL] = "wall",
@@ -264,37 +220,37 @@ static void put_strings(struct xsp_export *x)
 	for (size_t i = 0; i < p->string_count; i++) {
 		xsp_message_text(&p->message, PROFILE_STRING,
 				 xsp_text_short(p->strings[i], buffer));
-		flush(x);
+		flush(p);
 	}
-	flush(x);
+	flush(p);
 }
 
 static int pprof_end(struct xsp_export *x)
 {
-	struct profile *p = x->state;
+	struct profile p = {.x = x, .stacks = x->state};
 	const struct values v = values_of(x);
-	int rc = xsp_stacks_add_rest(p->stacks);
+	int rc = xsp_stacks_seal(p.stacks, XSP_STACKS_BY_NAME);
 
-	if (rc == 0)
-		rc = xsp_stacks_seal(p->stacks, XSP_STACKS_BY_NAME);
-	if (rc < 0)
-		return rc;
-	put_head(x, &v);
-	rc = put_samples(x, &v);
-	if (rc < 0)
-		return rc;
-	put_locations(x);
-	put_strings(x);
-	return 0;
+	if (rc == 0) {
+		put_head(&p, &v);
+		rc = put_samples(&p, &v);
+	}
+	if (rc == 0) {
+		put_locations(&p);
+		put_strings(&p);
+	}
+	xsp_message_free(&p.message);
+	xsp_message_free(&p.inner);
+	xsp_message_free(&p.packed);
+	xsp_message_free(&p.label);
+	xsp_u64map_free(&p.locations);
+	free(p.strings);
+	return rc;
 }
 
 const struct xsp_export_format xsp_format_pprof = {
 	.suffix = ".pb.gz",
 	.title = "pprof",
-	.begin = pprof_begin,
-	.span = pprof_span,
-	.wait = pprof_wait,
-	.stacks = true,
 	.end = pprof_end,
-	.discard = pprof_discard,
+	XSP_STACK_FORMAT,
 };

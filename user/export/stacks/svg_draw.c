@@ -3,7 +3,7 @@
  * svg_draw.c - one self-contained SVG, root on top. The width of a frame is that of itself and its children together,
  * so a row never sticks out of the one above.
  */
-#include "export/svg_draw.h"
+#include "export/stacks/svg_draw.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/format/json.h"
-#include "export/svg_page.h"
+#include "base/json.h"
+#include "base/units.h"
 #include "model/stacks/stacks.h"
 
 #define WIDTH 1200 /* px; the script fits it to the window */
@@ -33,20 +33,6 @@ struct picture {
 };
 
 /* ---- words ---- */
-
-const char *xsp_svg_count(char *out, uint64_t v)
-{
-	char digits[24];
-	int n = snprintf(digits, sizeof(digits), "%" PRIu64, v), o = 0;
-
-	for (int i = 0; i < n; i++) {
-		if (i > 0 && (n - i) % 3 == 0)
-			out[o++] = ',';
-		out[o++] = digits[i];
-	}
-	out[o] = '\0';
-	return out;
-}
 
 const char *xsp_svg_duration(char *out, uint64_t ns)
 {
@@ -201,7 +187,7 @@ static void put_head(struct picture *p, int height)
 	xsp_out_printf(o, "<title>%s of ", p->page->title);
 	xsp_out_xml(o, p->page->of);
 	xsp_out_text(o, "</title>\n<style><![CDATA[\n");
-	xsp_out_text(o, xsp_svg_style);
+	xsp_out_text(o, (const char *)xsp_svg_style);
 	xsp_out_text(o, "]]></style>\n");
 	put_line(p, "sans title", 32, p->page->title);
 	put_line(p, "quiet", 54, p->page->of);
@@ -221,15 +207,15 @@ static void put_foot(struct picture *p, int height)
 	if (p->narrow)
 		n += snprintf(line + n, sizeof(line) - (size_t)n,
 			      "%s frames narrower than %.1f px are not drawn. ",
-			      xsp_svg_count(narrow, p->narrow), NARROWEST);
+			      xsp_format_count(narrow, p->narrow), NARROWEST);
 	if (p->deep)
 		n += snprintf(line + n, sizeof(line) - (size_t)n,
 			      "%s frames deeper than %d are not drawn. ",
-			      xsp_svg_count(deep, p->deep), DRAWN_DEPTH);
+			      xsp_format_count(deep, p->deep), DRAWN_DEPTH);
 	if (more)
 		n += snprintf(line + n, sizeof(line) - (size_t)n,
 			      "%s spans are counted in a frame further out. ",
-			      xsp_svg_count(merged, more));
+			      xsp_format_count(merged, more));
 	snprintf(line + n, sizeof(line) - (size_t)n, "xsptrace " XSP_VERSION);
 	put_line(p, "sans quiet", height - 16, line);
 }
@@ -315,7 +301,7 @@ int xsp_svg_draw(struct xsp_out *out, const struct xsp_svg_page *page)
 	int rc = put_frames(&p);
 	put_foot(&p, height);
 	xsp_out_text(out, "<script><![CDATA[\n");
-	xsp_out_text(out, xsp_svg_script);
+	xsp_out_text(out, (const char *)xsp_svg_script);
 	xsp_out_text(out, "]]></script>\n</svg>\n");
 	return rc;
 }
