@@ -55,7 +55,7 @@ void xsp_server_stop(struct xsp_server *s)
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/late_library.h"
+#include "base/files/late_library.h"
 
 #define TOKEN_BYTES 16U
 #define TOKEN_LENGTH (2 * TOKEN_BYTES)

@@ -13,7 +13,7 @@
 #include "base/grow.h"
 #include "base/u64map.h"
 #include "catalog/gpu_words.h"
-#include "catalog/occupancy.h"
+#include "catalog/gpu/occupancy.h"
 #include "export/chrome/json.h"
 #include "export/chrome/parts.h"
 #include "model/run_stats.h"
