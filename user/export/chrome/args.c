@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "catalog/flops.h"
+#include "catalog/torch/flops.h"
 #include "export/chrome/json.h"
 #include "export/chrome/parts.h"
 #include "timeline/torch_args.h"

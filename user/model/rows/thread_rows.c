@@ -16,9 +16,7 @@ struct process {
 
 struct xsp_thread_rows {
 	struct xsp_view *v;
-	struct xsp_thread_row **rows; /* in order */
-	size_t count, capacity;
-	struct xsp_u64map index; /* xsp_row_key() → index of `rows` */
+	XSP_TALLY(struct xsp_thread_row *) rows; /* by pid, tid and number, mixed */
 	struct xsp_thread_row *last;
 	struct process *processes;
 	size_t process_count, process_capacity;
@@ -111,7 +109,7 @@ int xsp_thread_rows_new(struct xsp_view *v, struct xsp_thread_rows **out)
 	if (r == NULL)
 		return -ENOMEM;
 	r->v = v;
-	int rc = load_processes(r);
+	const int rc = load_processes(r);
 	if (rc < 0) {
 		xsp_thread_rows_free(r);
 		return rc;
@@ -124,10 +122,9 @@ void xsp_thread_rows_free(struct xsp_thread_rows *r)
 {
 	if (r == NULL)
 		return;
-	for (size_t i = 0; i < r->count; i++)
-		free(r->rows[i]);
-	free(r->rows);
-	xsp_u64map_free(&r->index);
+	for (size_t i = 0; i < r->rows.count; i++)
+		free(r->rows.rows[i]);
+	xsp_tally_free(&r->rows);
 	free(r->processes);
 	free(r);
 }
@@ -195,11 +192,18 @@ struct xsp_thread_row *xsp_thread_rows_get(struct xsp_thread_rows *r, const stru
 
 	if (row && row->root_tid == tid && row->number == number && row->root_pid == pid)
 		return row;
-	const uint64_t key = xsp_row_key(pid, tid, number);
-	const uint32_t *index = xsp_u64map_get(&r->index, key);
-	row = index != NULL ? r->rows[*index] : add_row(r, pid, tid, number);
-	if (row == NULL || (index == NULL && xsp_u64map_set(&r->index, key, row->index) < 0))
+	uint64_t key = xsp_u64_mix((uint64_t)pid << 32 | tid) + number;
+	struct xsp_thread_row **known;
+	/* the key is a hash: whoever has it already may be another one */
+	while ((known = xsp_tally_find(&r->rows, key)) != NULL &&
+	       ((*known)->root_tid != tid || (*known)->root_pid != pid ||
+		(*known)->number != number))
+		key++;
+	row = known != NULL ? *known : make_row(r, pid, tid, number);
+	if (known == NULL && (row == NULL || xsp_tally_row(&r->rows, key, &row) == NULL)) {
+		free(row);
 		return NULL;
+	}
 	r->last = row;
 	return row;
 }
