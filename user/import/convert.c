@@ -178,7 +178,7 @@ static int add(struct xsp_import *m, uint32_t thread, enum xsp_import_count what
 
 	th->used = m->processes[th->process].used = true;
 	xsp_import_counted(m, what);
-	xsp_import_cover(m, head->time_ns, end_ns);
+	cover(m, head->time_ns, end_ns);
 	return xsp_sorter_add(m->sorter, (const void *)head);
 }
 
