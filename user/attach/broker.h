@@ -65,8 +65,6 @@ int xsp_broker_sites(struct xsp_broker *b, pid_t pid, uint32_t handle, enum xsp_
 long xsp_broker_left_out(struct xsp_broker *b, struct xsp_left_out *rows, size_t room);
 
 int xsp_broker_drop(struct xsp_broker *b, unsigned which);
-/* Takes out what is in, and has load() load what xsp_broker_options.profile says. Nobody may use the rings any more. */
-int xsp_broker_profile(struct xsp_broker *b);
 int xsp_broker_ready(struct xsp_broker *b, uint32_t probes);
 int xsp_broker_gpu_stop(struct xsp_broker *b);
 /* `forgotten`: open ranges that the kernel has forgotten are among `untracked`, which takes a while. */

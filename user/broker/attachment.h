@@ -109,6 +109,8 @@ struct xsp_attach_options {
 
 /* These are to be as if they had been declined. */
 void xsp_attach_without(struct xsp_attach_options *o, unsigned defaults);
+/* The same with nothing attached to code: what was on by default beside that is all that there is. */
+void xsp_attach_bare(struct xsp_attach_options *o);
 
 struct xsp_attach_site {
 	uint64_t offset; /* in the file */
@@ -185,7 +187,6 @@ struct xsp_left_out {
 
 struct xsp_broker_options {
 	const struct xsp_attach_options *attach; /* loaded at once, for load(); NULL: nothing */
-	const struct xsp_attach_options *profile; /* the same after profile(); NULL: not allowed */
 	const pid_t *pids; /* which processes may be asked for; with attach->follow also their
 			    * children */
 	size_t pid_count;

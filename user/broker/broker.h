@@ -24,7 +24,7 @@ struct broker {
 		unsigned without; /* enum xsp_default */
 	} loading; /* while files are opened */
 	bool detached;
-	bool profile; /* that is loaded now */
+	bool bare; /* of what is loaded nothing is attached to code */
 	pid_t permitted; /* whom the request is about; 0: none */
 	int trivial; /* a program that does nothing, for repairs; -1: none yet */
 	struct xsp_parcel *in;

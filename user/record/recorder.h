@@ -30,7 +30,8 @@ struct xsp_recorder_options {
 	struct xsp_attach_options attach; /* what the broker was started with */
 	bool exit_by_return; /* return probes instead of exit sites */
 	bool exit_by_site; /* no return probes at all */
-	bool profile; /* nothing is attached to code */
+	bool profile; /* nothing is attached to code, and */
+	bool again; /* the programs of another recording that found nothing are loaded: instead of those */
 	double budget; /* how much a thread may be slowed: 0.2 is 20 %. 0: as much as it is */
 	/* The user does not want to wait any more: while it starts. May be NULL */
 	bool (*stopped)(void *ctx);

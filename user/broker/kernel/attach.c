@@ -329,3 +329,14 @@ int xsp_attach_forget_process(struct xsp_attach *a, pid_t pid)
 	bpf_map_delete_elem(bpf_map__fd(a->bpf->maps.xsp_pythons), &key);
 	return bpf_map_delete_elem(bpf_map__fd(a->bpf->maps.xsp_tgids), &key) ? -errno : 0;
 }
+
+int xsp_attach_drop(struct xsp_attach *a, unsigned which)
+{
+	if (which & XSP_DEFAULT_PYTHON)
+		__atomic_store_n(&a->bpf->bss->xsp_python_off, 1, __ATOMIC_RELEASE);
+	if (which & XSP_DEFAULT_SAMPLES) {
+		xsp_attach_samples(a, false);
+		xsp_samples_close(a);
+	}
+	return which & XSP_DEFAULT_WAITS ? xsp_waits_drop(a) : 0;
+}
