@@ -37,7 +37,7 @@ static void raise_limits(void)
 
 static int restrict_files(const struct xsp_session *s)
 {
-	char **folders = calloc(s->output_count + 1, sizeof(*folders));
+	char **folders = calloc(s->output_count + 2, sizeof(*folders));
 	size_t count = 0;
 	int rc = folders == NULL ? -ENOMEM : 0;
 
@@ -47,6 +47,11 @@ static int restrict_files(const struct xsp_session *s)
 				 : slash == s->outputs[i]
 					 ? strdup("/")
 					 : strndup(s->outputs[i], (size_t)(slash - s->outputs[i]));
+		rc = folders[count] == NULL ? -ENOMEM : 0;
+		count += rc == 0;
+	}
+	if (rc == 0 && s->work != NULL) {
+		folders[count] = strdup(s->work);
 		rc = folders[count] == NULL ? -ENOMEM : 0;
 		count += rc == 0;
 	}

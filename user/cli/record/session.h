@@ -25,6 +25,7 @@ struct xsp_session {
 	bool stop_threads; /* for a moment each, to be looked at */
 	const char *const *outputs; /* files that will be written: their folders stay open */
 	size_t output_count;
+	const char *work; /* a folder more that stays open; NULL: none */
 };
 
 /* Nothing of a target may have been read before. 0 or a negative errno. */

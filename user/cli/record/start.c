@@ -115,35 +115,24 @@ int xsp_record_make_recorder(struct recording *r, bool again, struct xsp_error *
 int xsp_record_start_session(struct recording *r, const char *agent, struct xsp_error *err)
 {
 	pid_t launched = r->launch != NULL ? xsp_launch_pid(r->launch) : 0;
-	const size_t count = r->o.outputs.count;
 	const bool in_work = xsp_record_first_file(&r->o) == NULL && r->view == NULL;
-	const char **outputs = calloc(count + 1, sizeof(*outputs));
-	char *work = NULL;
-
-	if (outputs == NULL || asprintf(&work, "%s/", r->work != NULL ? r->work : ".") < 0) {
-		free(outputs);
-		return xsp_out_of_memory(err);
-	}
-	for (size_t i = 0; i < count; i++)
-		outputs[i] = r->o.outputs.words[i];
-	outputs[count] = work;
 	const struct xsp_session s = {
 		.options = &r->o,
 		.attach = &r->attach,
 		.pids = r->launch != NULL ? &launched : r->o.pids,
 		.pid_count = r->launch != NULL ? 1 : r->o.pid_count,
 		.agent = agent,
-		.outputs = outputs,
-		.output_count = count + in_work,
+		.outputs = r->o.outputs.words,
+		.output_count = r->o.outputs.count,
+		.work = !in_work	  ? NULL
+			: r->work != NULL ? r->work
+					  : ".",
 	};
 
 	drop_counters(r);
 	decide(r);
 	r->attach = attach_options(r);
-	int rc = xsp_session_start(&s, &r->broker, err);
-	free(outputs);
-	free(work);
-	return rc;
+	return xsp_session_start(&s, &r->broker, err);
 }
 
 /* ---- targets ---- */
