@@ -99,7 +99,7 @@ def not_where_nothing_matches(folder):
     check("by default" not in done.stderr, "said", done.stderr)
 
 
-PAYS = 36000  # switches a second of each CPU from which on others would pay: --waits stays off (user/cli/record.c)
+PAYS = 36000  # switches a second of each CPU from which on others would pay: --waits stays off (user/record/recording.c)
 
 
 def switching(cpu):

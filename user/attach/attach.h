@@ -21,8 +21,9 @@ struct xsp_mapped_file;
 /* Forks the broker. It outlives us only until all probes are out. */
 int xsp_broker_start(const struct xsp_broker_options *options, struct xsp_broker **out,
 		     struct xsp_error *err);
-/* Loads the BPF programs. */
-int xsp_broker_load(struct xsp_broker *b, struct xsp_error *err);
+/* The BPF programs. Once more, `bare`: instead of them those that need nothing attached to code; nobody may use the rings
+ * any more. */
+int xsp_broker_load(struct xsp_broker *b, bool bare, struct xsp_error *err);
 
 /* ---- plan, for each process and each of its modules ---- */
 

@@ -66,8 +66,6 @@ int xsp_broker_sites(struct xsp_broker *b, pid_t pid, uint32_t handle, enum xsp_
 long xsp_broker_changed_code(struct xsp_broker *b, struct xsp_changed_code *rows, size_t room);
 
 int xsp_broker_drop(struct xsp_broker *b, unsigned which);
-/* Takes everything out; load() then loads xsp_broker_options.profile. The rings are closed. */
-int xsp_broker_profile(struct xsp_broker *b);
 int xsp_broker_ready(struct xsp_broker *b, uint32_t probes);
 int xsp_broker_gpu_stop(struct xsp_broker *b);
 /* `forgotten`: also counts, in `untracked`, open ranges that the kernel has dropped, which takes a while. */

@@ -156,10 +156,14 @@ int xsp_broker_thread_stopper(struct xsp_broker *b, pid_t pid)
 
 /* ---- programs ---- */
 
-int xsp_broker_load(struct xsp_broker *b, struct xsp_error *err)
+int xsp_broker_load(struct xsp_broker *b, bool bare, struct xsp_error *err)
 {
-	int rc = xsp_ask(b, XSP_ASK_LOAD, NULL, 0, err);
+	const uint32_t word = bare;
 
+	for (uint32_t i = 0; i < b->loaded.rings; i++)
+		close(b->rings[i]);
+	b->loaded.rings = 0;
+	int rc = xsp_ask(b, XSP_ASK_LOAD, &word, sizeof(word), err);
 	if (rc < 0)
 		return rc;
 	if (b->in->head.size != sizeof(b->loaded))
@@ -320,17 +324,6 @@ int xsp_broker_activate(struct xsp_broker *b, bool on)
 	int rc = xsp_broker_put_specs(b);
 
 	return rc < 0 ? rc : xsp_ask(b, XSP_ASK_ACTIVATE, &word, sizeof(word), NULL);
-}
-
-int xsp_broker_profile(struct xsp_broker *b)
-{
-	int rc = xsp_ask(b, XSP_ASK_PROFILE, NULL, 0, NULL);
-
-	for (uint32_t i = 0; rc == 0 && i < b->loaded.rings; i++)
-		close(b->rings[i]);
-	if (rc == 0)
-		b->loaded.rings = 0;
-	return rc;
 }
 
 int xsp_broker_detach(struct xsp_broker *b)

@@ -110,6 +110,8 @@ struct xsp_attach_options {
 
 /* Turns these defaults off, as if the user had. */
 void xsp_attach_without(struct xsp_attach_options *o, unsigned defaults);
+/* The same with nothing attached to code: what was on by default beside that is all that there is. */
+void xsp_attach_bare(struct xsp_attach_options *o);
 
 struct xsp_attach_site {
 	uint64_t offset; /* in the file */
@@ -188,12 +190,9 @@ struct xsp_changed_code {
 #define XSP_STOPPED_ROWS 256
 
 struct xsp_broker_options {
-	/* loaded at once, for load(); NULL: nothing is loaded */
-	const struct xsp_attach_options *attach;
-	/* loaded instead after profile(); NULL: profile() is not allowed */
-	const struct xsp_attach_options *profile;
-	/* the processes that may be asked for; with attach->follow also their children */
-	const pid_t *pids;
+	const struct xsp_attach_options *attach; /* loaded at once, for load(); NULL: nothing */
+	const pid_t *pids; /* which processes may be asked for; with attach->follow also their
+			    * children */
 	size_t pid_count;
 	const char *agent; /* the library that inject() loads; NULL: inject() is not allowed */
 	/* without rights, reads for inject() what a process has mapped */

@@ -24,8 +24,8 @@ struct broker {
 		unsigned without; /* enum xsp_default */
 	} loading; /* on a thread, while files are opened */
 	bool detached;
-	bool profile; /* the profile is loaded */
-	pid_t permitted; /* the process that the request is about; 0: none */
+	bool bare; /* of what is loaded nothing is attached to code */
+	pid_t permitted; /* whom the request is about; 0: none */
 	int trivial; /* a program that does nothing, for repairs; -1: none yet */
 	struct xsp_parcel *in;
 	/* the reply */

@@ -18,10 +18,12 @@
 static void *load_programs(void *broker)
 {
 	struct broker *b = broker;
-	struct xsp_attach_options o = b->profile ? *b->options->profile : *b->options->attach;
-	const unsigned wanted = o.defaults;
+	struct xsp_attach_options o = *b->options->attach;
 	unsigned may_go;
 
+	if (b->bare)
+		xsp_attach_bare(&o);
+	const unsigned wanted = o.defaults;
 	o.journal = b->journal;
 	o.wait_classes = b->options->wait_classes;
 	b->loading.err = (struct xsp_error){0};
@@ -52,8 +54,17 @@ void xsp_load_end(struct broker *b)
 	b->attach = b->loading.rc < 0 ? NULL : b->loading.attach;
 }
 
+/* The body: not what was begun, but the same with nothing attached to code, instead of what is loaded. */
 int xsp_handle_load(struct broker *b)
 {
+	uint32_t bare;
+
+	memcpy(&bare, b->in->body, sizeof(bare));
+	if (b->options->attach == NULL || (bare != 0) != (b->attach != NULL))
+		return -EPROTO;
+	b->bare = bare != 0;
+	xsp_attach_free(b->attach);
+	b->attach = NULL;
 	xsp_load_end(b);
 	if (b->loading.rc < 0) {
 		b->err = b->loading.err;
@@ -226,16 +237,6 @@ int xsp_handle_activate(struct broker *b)
 	xsp_attach_activate(b->attach, on != 0);
 	xsp_attach_samples(b->attach, on != 0);
 	return xsp_attach_waits(b->attach, on != 0);
-}
-
-int xsp_handle_profile(struct broker *b)
-{
-	if (b->options->profile == NULL)
-		return -EPERM;
-	xsp_attach_free(b->attach);
-	b->attach = NULL;
-	b->profile = true;
-	return 0;
 }
 
 int xsp_handle_detach(struct broker *b)

@@ -39,7 +39,7 @@
 	X(OWN, MAPPED, mapped, ANY, UP_TO(struct xsp_ask_mapped, path), uint32_t)                                       \
 	X(OWN, KEPT, kept, ANY, IS(uint32_t), void) /* MAPPED's descriptor again */                                     \
 	/* programs */                                                                                                  \
-	X(OWN, LOAD, load, BEFORE_LOAD, NO_BODY, struct xsp_broker_loaded) /* and descriptors of the rings */           \
+	X(OWN, LOAD, load, BEFORE_LOAD | LOADED, IS(uint32_t), struct xsp_broker_loaded) /* and descriptors of the rings */ \
 	X(OWN, CALIBRATE, calibrate, LOADED, NO_BODY, struct xsp_site_costs)                                            \
 	X(OWN, SIDE_EVENTS, side_events, LOADED, NO_BODY, void) /* descriptors */                                       \
 	X(PID, PROCESS, process, LOADED, IS(struct xsp_ask_pid), void)                                                  \
@@ -55,7 +55,6 @@
 	/* the life of a recording */                                                                                   \
 	X(OWN, ACTIVATE, activate, RUNNING, IS(uint32_t), void)                                                         \
 	X(WORD, DROP, drop, LOADED, IS(uint32_t), void) /* enum xsp_default, several */                                 \
-	X(OWN, PROFILE, profile, LOADED, NO_BODY, void)                                                                 \
 	X(WORD, READY, ready, RUNNING, IS(uint32_t), void) /* probes */                                                 \
 	X(CALL, GPU_STOP, gpu_stop, RUNNING, NO_BODY, void)                                                             \
 	X(OWN, DETACH, detach, RUNNING, NO_BODY, void)                                                                  \

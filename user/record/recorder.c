@@ -234,7 +234,7 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 	int rc = start_planner(r, err);
 	if (rc == 0) {
 		look_ahead(r);
-		rc = xsp_broker_load(r->broker, err);
+		rc = xsp_broker_load(r->broker, options->again, err);
 	}
 	r->times.load_ms = since_ms(start);
 	if (rc == 0) {

@@ -149,7 +149,7 @@ void xsp_recorder_gap(struct xsp_recorder *r, enum xsp_capture_gap gap, uint64_t
 /* Those that are new since the last call, into the capture. */
 int xsp_recorder_put_gaps(struct xsp_recorder *r);
 
-/* defaults.c */
+/* drop.c */
 /* Those that the kernel would not have are as if they had been declined. */
 void xsp_defaults_loaded(struct xsp_recorder *r);
 int xsp_defaults_put_info(struct xsp_recorder *r);
