@@ -12,7 +12,7 @@
 #include "analysis/compare/compare_read.h"
 #include "base/grow.h"
 #include "cli/cli.h"
-#include "cli/cut_options.h"
+#include "cli/options/part.h"
 #include "base/text.h"
 #include "cli/input.h"
 #include "cli/page_output.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/help.h"
+#include "cli/options/help.h"
 
 #include "probes/probe.h"
 

@@ -11,9 +11,9 @@
 
 #include "broker/attachment.h"
 #include "cli/cli.h"
-#include "cli/help.h"
+#include "cli/options/help.h"
 #include "cli/outputs.h"
-#include "cli/top_page.h"
+#include "cli/screen/top_page.h"
 #include "export/export.h"
 #include "catalog/gpu/cuda_table.h"
 #include "catalog/providers.h"

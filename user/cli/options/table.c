@@ -3,7 +3,7 @@
 #include "cli/options/private.h"
 
 #include "analysis/compare/compare.h"
-#include "catalog/cuda_table.h"
+#include "catalog/gpu/cuda_table.h"
 #include "cli/outputs.h"
 
 enum {

@@ -15,7 +15,7 @@
 #include "cli/input.h"
 #include "cli/options/options.h"
 #include "cli/page_output.h"
-#include "export/difference.h"
+#include "export/stacks/difference.h"
 
 #define PICTURES 8 /* -o .svg and .folded */
 

@@ -9,7 +9,7 @@
 #include "broker/kernel/kernel.h"
 #include "cli/cli.h"
 #include "cli/options/options.h"
-#include "record/sideband.h"
+#include "record/sideband/sideband.h"
 
 static void row(const char *what, bool good, const char *detail)
 {
