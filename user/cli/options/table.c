@@ -402,8 +402,8 @@ const struct xsp_option xsp_option_table[] = {
 	 .wanted = "a number of percent, at least 0.1 (20, 5), or off",
 	 .help = "no thread is slowed by more than P percent (default\n"
 		 "20; 1 to 5 for critical services): functions named\n"
-		 "by -e that cost most are let go of, providers go on\n"
-		 "in windows, and both are said. off: all is recorded,\n"
+		 "by -e that cost most are released, providers go on\n"
+		 "in windows, and a line says so. off: record all,\n"
 		 "whatever it costs"},
 	{"buffer", 0, RECORD, TOP, "SIZE", xsp_take_buffer, .wanted = "a size (64M, 1G)",
 	 .help = "memory for events on their way (default 64M)"},
