@@ -256,21 +256,13 @@ XSP_REPORT_LISTED(compare) *const listed[] = {
 
 static const char *verdict_name(const struct comparison *c)
 {
-	switch (c->verdict) {
-	case VERDICT_NONE:
-		return reasons[c->why].keyword;
-	case VERDICT_SAME:
-		return "same";
-	case VERDICT_LESS:
-		return kinds[c->what].less;
-	case VERDICT_MORE:
-		return kinds[c->what].more;
-	case VERDICT_NEW:
-		return "new";
-	case VERDICT_GONE:
-		return "gone";
-	}
-	return "";
+	static const char *const of_all[] = {
+		[VERDICT_SAME] = "same", [VERDICT_NEW] = "new", [VERDICT_GONE] = "gone"};
+
+	return c->verdict == VERDICT_NONE   ? reasons[c->why].keyword
+	       : c->verdict == VERDICT_LESS ? kinds[c->what].less
+	       : c->verdict == VERDICT_MORE ? kinds[c->what].more
+					    : of_all[c->verdict];
 }
 
 /* One report being written. */

@@ -77,11 +77,29 @@ int xsp_ranks_add_instance(struct rank *k, uint32_t group, const struct instance
 	return XSP_APPEND(g->seq, g->capacity, g->count, *i);
 }
 
-static int order_intervals(const void *a, const void *b)
+int xsp_ranks_order(const void *a, const void *b)
 {
-	const struct interval *x = a, *y = b;
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+	return x < y ? -1 : x > y;
+}
+
+int xsp_ranks_order_keys(const void *a, const void *b)
+{
+	const struct keyed *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return xsp_ranks_order(&x->ns, &y->ns);
+}
+
+int64_t xsp_ranks_median(int64_t *values, size_t count)
+{
+	if (count == 0)
+		return 0;
+	qsort(values, count, sizeof(*values), xsp_ranks_order);
+	const int64_t low = values[(count - 1) / 2], high = values[count / 2];
+	return low + (high - low) / 2;
 }
 
 size_t xsp_ranks_merge(struct interval *all, size_t count)
@@ -90,7 +108,7 @@ size_t xsp_ranks_merge(struct interval *all, size_t count)
 
 	if (count == 0)
 		return 0;
-	qsort(all, count, sizeof(*all), order_intervals);
+	qsort(all, count, sizeof(*all), xsp_ranks_order);
 	for (size_t i = 1; i < count; i++) {
 		struct interval *last = &all[kept];
 		if (all[i].start_ns > last->end_ns)

@@ -78,10 +78,10 @@ static struct lateness *lateness_of(struct rank *k, uint32_t name)
 	for (size_t i = 0; i < k->late_count; i++)
 		if (k->late[i].name == name)
 			return &k->late[i];
-	if (xsp_grow(&k->late, &k->late_capacity, k->late_count + 1) < 0)
-		return NULL;
-	k->late[k->late_count] = (struct lateness){.name = name};
-	return &k->late[k->late_count++];
+	return XSP_APPEND(k->late, k->late_capacity, k->late_count,
+			  (struct lateness){.name = name}) == 0
+		       ? &k->late[k->late_count - 1]
+		       : NULL;
 }
 
 static struct collective_sum *sum_of(struct xsp_ranks *j, uint32_t name)
@@ -89,10 +89,10 @@ static struct collective_sum *sum_of(struct xsp_ranks *j, uint32_t name)
 	for (size_t i = 0; i < j->collective_count; i++)
 		if (j->collectives[i].name == name)
 			return &j->collectives[i];
-	if (xsp_grow(&j->collectives, &j->collective_capacity, j->collective_count + 1) < 0)
-		return NULL;
-	j->collectives[j->collective_count] = (struct collective_sum){.name = name};
-	return &j->collectives[j->collective_count++];
+	return XSP_APPEND(j->collectives, j->collective_capacity, j->collective_count,
+			  (struct collective_sum){.name = name}) == 0
+		       ? &j->collectives[j->collective_count - 1]
+		       : NULL;
 }
 
 /* A figure of each of them set against the median of the others'. */

@@ -129,33 +129,13 @@ static int add_idle(struct rank *k, const struct gpu_kernel *kernel, bool with_o
 
 /* ---- which call a kernel is of ---- */
 
-static int by_thread(uint32_t a_tid, int64_t a_ns, uint32_t b_tid, int64_t b_ns)
-{
-	if (a_tid != b_tid)
-		return a_tid < b_tid ? -1 : 1;
-	return a_ns < b_ns ? -1 : a_ns > b_ns;
-}
-
-static int order_calls(const void *a, const void *b)
-{
-	const struct gpu_call *x = a, *y = b;
-
-	return by_thread(x->tid, x->start_ns, y->tid, y->start_ns);
-}
-
-static int order_launches(const void *a, const void *b)
-{
-	const struct gpu_kernel *x = a, *y = b;
-
-	return by_thread(x->tid, x->launch_ns, y->tid, y->launch_ns);
-}
-
 /* The innermost of those around the launch; `behind`: index of the first call that begins later. */
 static const struct gpu_call *call_around(const struct rank *k, size_t behind,
 					  const struct gpu_kernel *kernel)
 {
-	for (size_t i = behind; i > 0 && k->gpu_calls[i - 1].tid == kernel->tid; i--) {
-		if (k->gpu_calls[i - 1].end_ns >= kernel->launch_ns)
+	for (size_t i = behind; i > 0 && k->gpu_calls[i - 1].thread.key == kernel->thread.key;
+	     i--) {
+		if (k->gpu_calls[i - 1].end_ns >= kernel->thread.ns)
 			return &k->gpu_calls[i - 1];
 		/* calls of c10d contain each other two or three deep: allreduce in allreduce_coalesced */
 		if (behind - i >= 4)
@@ -169,15 +149,12 @@ static int name_kernels(struct rank *k)
 	size_t behind = 0;
 	int rc = 0;
 
-	if (k->gpu_call_count > 0)
-		qsort(k->gpu_calls, k->gpu_call_count, sizeof(*k->gpu_calls), order_calls);
-	if (k->gpu_kernel_count > 0)
-		qsort(k->gpu_kernels, k->gpu_kernel_count, sizeof(*k->gpu_kernels), order_launches);
+	XSP_RANKS_SORT(k->gpu_calls, k->gpu_call_count, xsp_ranks_order_keys);
+	XSP_RANKS_SORT(k->gpu_kernels, k->gpu_kernel_count, xsp_ranks_order_keys);
 	for (size_t i = 0; i < k->gpu_kernel_count && rc == 0; i++) {
 		const struct gpu_kernel *kernel = &k->gpu_kernels[i];
 		while (behind < k->gpu_call_count &&
-		       by_thread(k->gpu_calls[behind].tid, k->gpu_calls[behind].start_ns,
-				 kernel->tid, kernel->launch_ns) <= 0)
+		       xsp_ranks_order_keys(&k->gpu_calls[behind].thread, &kernel->thread) <= 0)
 			behind++;
 		const struct gpu_call *call = call_around(k, behind, kernel);
 		const bool of_two = call != NULL && call->group == GROUP_OF_TWO;

@@ -20,22 +20,6 @@
 #define LATE_LEAST_NS 100000
 #define LATE_SPREADS 2
 
-static int order_numbers(const void *a, const void *b)
-{
-	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-int64_t xsp_ranks_median(int64_t *values, size_t count)
-{
-	if (count == 0)
-		return 0;
-	qsort(values, count, sizeof(*values), order_numbers);
-	const int64_t low = values[(count - 1) / 2], high = values[count / 2];
-	return low + (high - low) / 2;
-}
-
 /* ---- which processes are ranks ---- */
 
 static bool is_rank(const struct rank *k)
@@ -81,8 +65,7 @@ static void keep_ranks(struct xsp_ranks *j)
 			j->ranks[kept++] = j->ranks[i];
 	}
 	j->count = kept;
-	if (kept > 0)
-		qsort(j->ranks, kept, sizeof(*j->ranks), order_ranks);
+	XSP_RANKS_SORT(j->ranks, kept, order_ranks);
 }
 
 /* ---- hosts ---- */
@@ -351,8 +334,7 @@ static int join_groups(struct xsp_ranks *j)
 				rc = XSP_APPEND(all, capacity, count,
 						(struct candidate){i, g, j->ranks[i].groups[g].size,
 								   j->ranks[i].groups[g].count});
-	if (count > 0)
-		qsort(all, count, sizeof(*all), order_candidates);
+	XSP_RANKS_SORT(all, count, order_candidates);
 	for (size_t i = 0; i < count && rc == 0; i++)
 		if (j->ranks[all[i].rank].groups[all[i].group].joint == NO_INDEX)
 			rc = join_group(j, all[i].rank, all[i].group);

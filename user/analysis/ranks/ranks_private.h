@@ -11,6 +11,15 @@
 #define NO_INDEX UINT32_MAX
 #define GROUPS_MAX 256 /* of a rank; collectives of more are not matched */
 
+/*
+ * What is put in order by its time begins with that (xsp_ranks_order()), what is by something else first with both: the
+ * address of a work, a thread (xsp_ranks_order_keys()).
+ */
+struct keyed {
+	uint64_t key;
+	int64_t ns;
+};
+
 /* A collective on one rank. */
 struct instance {
 	int64_t start_ns, end_ns; /* it was asked for; it was over */
@@ -20,14 +29,13 @@ struct instance {
 
 /* What was queued, and what ran: joined by the address of the work. */
 struct queued {
-	uint64_t work;
-	int64_t start_ns;
+	struct keyed work;
 	uint32_t group, name;
 	bool meets;
 };
 struct run {
-	uint64_t work;
-	int64_t start_ns, end_ns;
+	struct keyed work;
+	int64_t end_ns;
 };
 
 struct interval {
@@ -42,13 +50,15 @@ struct held {
 
 /* A collective whose kernels run on a GPU: the call that launched them, and each kernel with the moment of its launch. */
 struct gpu_call {
-	uint32_t tid, group, name;
-	int64_t start_ns, end_ns;
+	struct keyed thread;
+	uint32_t group, name;
+	int64_t end_ns;
 	bool meets;
 };
 struct gpu_kernel {
-	uint32_t tid, device, stream;
-	int64_t launch_ns, start_ns, end_ns;
+	struct keyed thread; /* that launched it, when */
+	uint32_t device, stream;
+	int64_t start_ns, end_ns;
 };
 /* Calls whose kernels are in no sequence: of groups beyond GROUPS_MAX, and from one rank to another. */
 #define GROUP_LEFT_OUT (NO_INDEX - 1)
@@ -163,6 +173,10 @@ struct collective_sum {
 	int64_t in_ns, waited_ns, most_waited_ns; /* over all ranks */
 	int64_t transfer_ns; /* what the last one to come took, over the calls */
 	uint32_t ranks; /* at most, in one of them */
+	/* as it is reported */
+	uint64_t mean_bytes; /* of a call; 0: not known */
+	const struct rank *latest; /* who was late at it most, in all by so much; NULL: nobody */
+	int64_t late_ns;
 };
 
 struct xsp_ranks {
@@ -200,10 +214,15 @@ struct xsp_ranks {
 
 void xsp_ranks_free_rank(struct rank *k); /* what it owns */
 void xsp_ranks_free_gpu(struct rank *k); /* of that what ranks_gpu.c alone needs */
+/* For qsort(): of what begins with its time in ns, and with a struct keyed. */
+int xsp_ranks_order(const void *a, const void *b);
+int xsp_ranks_order_keys(const void *a, const void *b);
+#define XSP_RANKS_SORT(list, count, order)                                                         \
+	((count) > 0 ? qsort(list, count, sizeof(*(list)), order) : (void)0)
 /* Sorts them and makes one of those that overlap or touch. How many are left. */
 size_t xsp_ranks_merge(struct interval *all, size_t count);
 /* Median; sorts `values`. 0 of none. */
-int64_t xsp_ranks_median(int64_t *values, size_t count); /* ranks_match.c */
+int64_t xsp_ranks_median(int64_t *values, size_t count);
 /* The job's index of a name. -ENOMEM. */
 long xsp_ranks_name(struct xsp_ranks *j, const char *text);
 struct operator_sum *xsp_ranks_sum(struct rank *k, uint32_t name, bool make);

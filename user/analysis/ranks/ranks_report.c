@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ranks_report.c - a job as sections of a report, and which rank holds the others up, where. */
 #include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,92 +71,86 @@ static struct xsp_cell share(int64_t part, int64_t all)
 
 /* ---- the job ---- */
 
-static bool is_lossy(const struct rank *k)
-{
-	return k->lossy;
-}
-
-static bool has_windows(const struct rank *k)
-{
-	return k->windows;
-}
-
-static bool is_damaged(const struct rank *k)
-{
-	return k->damaged;
-}
-
 /* What makes figures doubtful. */
 static const struct {
-	bool (*of)(const struct rank *k);
+	size_t at; /* of a flag of struct rank */
 	const char *text;
 } doubts[] = {
-	{is_lossy, "events were lost"},
-	{has_windows, "not all of the time was recorded (windows of --max-overhead)"},
-	{is_damaged, "its capture is damaged, or was not ended"},
+	{offsetof(struct rank, lossy), "events were lost"},
+	{offsetof(struct rank, windows),
+	 "not all of the time was recorded (windows of --max-overhead)"},
+	{offsetof(struct rank, damaged), "its capture is damaged, or was not ended"},
 };
 #define DOUBTS (sizeof(doubts) / sizeof(doubts[0]))
+
+static bool is_doubtful(const struct rank *k, size_t doubt)
+{
+	return *(const bool *)((const char *)k + doubts[doubt].at);
+}
 
 /* The first that is there on any rank; NULL: none. */
 static const char *doubt(const struct xsp_ranks *j)
 {
 	for (size_t d = 0; d < DOUBTS; d++)
 		for (size_t i = 0; i < j->count; i++)
-			if (doubts[d].of(&j->ranks[i]))
+			if (is_doubtful(&j->ranks[i], d))
 				return doubts[d].text;
 	return NULL;
 }
 
-static void note_job(struct xsp_ranks *j, struct xsp_report_section *s)
+__attribute__((format(printf, 2, 3))) static void note(struct xsp_report_section *s,
+						       const char *format, ...)
 {
-	char text[256], a[XSP_UNITS_SIZE];
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	xsp_report_note(s, text);
+}
+
+static void note_rank(const struct xsp_ranks *j, size_t rank, struct xsp_report_section *s)
+{
+	const struct rank *k = &j->ranks[rank];
+	char title[96];
+
+	xsp_ranks_title(k, title, sizeof(title));
+	for (size_t d = 0; d < DOUBTS; d++)
+		if (is_doubtful(k, d))
+			note(s, "%s: %s: its figures are lower bounds", title, doubts[d].text);
+	for (size_t before = 0; before < rank && k->number >= 0; before++)
+		if (j->ranks[before].number == k->number)
+			note(s, "%s is there more than once: are these captures of one job?",
+			     title);
+}
+
+static void note_job(const struct xsp_ranks *j, struct xsp_report_section *s)
+{
+	char count[XSP_UNITS_SIZE];
 	uint64_t unmatched = 0, of_no_group = 0;
 
 	for (size_t i = 0; i < j->count; i++) {
-		char title[96];
-		xsp_ranks_title(&j->ranks[i], title, sizeof(title));
 		unmatched += j->ranks[i].unmatched;
 		of_no_group += j->ranks[i].gpu_of_no_group;
-		for (size_t d = 0; d < DOUBTS; d++) {
-			snprintf(text, sizeof(text), "%s: %s: its figures are lower bounds", title,
-				 doubts[d].text);
-			if (doubts[d].of(&j->ranks[i]))
-				xsp_report_note(s, text);
-		}
-		for (size_t before = 0; before < i; before++)
-			if (j->ranks[i].number >= 0 &&
-			    j->ranks[before].number == j->ranks[i].number) {
-				snprintf(text, sizeof(text),
-					 "%s is there more than once: are these captures of one "
-					 "job?",
-					 title);
-				xsp_report_note(s, text);
-			}
+		note_rank(j, i, s);
 	}
-	if (unmatched > 0) {
-		snprintf(
-			text, sizeof(text),
-			"collectives that were recorded on one rank only, or whose group could not "
-			"be told: %s",
-			xsp_format_count(a, unmatched));
-		xsp_report_note(s, text);
-	}
-	if (of_no_group > 0) {
-		snprintf(text, sizeof(text),
-			 "kernels of collectives that no recorded call of c10d launched: %s",
-			 xsp_format_count(a, of_no_group));
-		xsp_report_note(s, text);
-	}
+	if (unmatched > 0)
+		note(s,
+		     "collectives that were recorded on one rank only, or whose group could not "
+		     "be told: %s",
+		     xsp_format_count(count, unmatched));
+	if (of_no_group > 0)
+		note(s, "kernels of collectives that no recorded call of c10d launched: %s",
+		     xsp_format_count(count, of_no_group));
 	if (j->collective_count == 0)
-		xsp_report_note(s, "no collective was recorded on two ranks: what waits for whom "
-				   "is not known, and clocks are as the hosts have them");
-	if (j->hosts_not_aligned > 0) {
-		snprintf(text, sizeof(text),
-			 "clocks of %zu hosts are as they have them: no collective that all leave "
-			 "together was recorded on them and on the first rank's host",
-			 j->hosts_not_aligned);
-		xsp_report_note(s, text);
-	}
+		note(s, "no collective was recorded on two ranks: what waits for whom is not "
+			"known, and clocks are as the hosts have them");
+	if (j->hosts_not_aligned > 0)
+		note(s,
+		     "clocks of %zu hosts are as they have them: no collective that all leave "
+		     "together was recorded on them and on the first rank's host",
+		     j->hosts_not_aligned);
 }
 
 static void report_job(struct found *f)
@@ -298,7 +294,6 @@ static void put_steps(struct found *f, struct xsp_report_section *s, const struc
 {
 	struct xsp_report_table *t = xsp_report_table(s, &steps_shape);
 	int64_t sum = 0, count = 0;
-	char text[128];
 
 	for (size_t i = 0; i < first->step_count; i++) {
 		const struct step_row row = step_row(f->job, first, &first->steps[i], f->scratch);
@@ -310,12 +305,9 @@ static void put_steps(struct found *f, struct xsp_report_section *s, const struc
 	xsp_report_value(s, "steps", "steps", XSP_UNIT_COUNT, xsp_cell_integer(first->step_count));
 	xsp_report_value(s, "mean_ns", "mean, of each step its slowest rank's", XSP_UNIT_NS,
 			 known(count > 0, count > 0 ? sum / count : 0));
-	if ((size_t)count < first->step_count) {
-		snprintf(text, sizeof(text),
-			 "the first %zu are warm-up: they are in the table, and in no mean",
-			 first->step_count - (size_t)count);
-		xsp_report_note(s, text);
-	}
+	if ((size_t)count < first->step_count)
+		note(s, "the first %zu are warm-up: they are in the table, and in no mean",
+		     first->step_count - (size_t)count);
 	if (first->step_count > STEPS_SHOWN)
 		xsp_report_note(s, "the table has the first 10,000 steps");
 	xsp_report_note(s, "a step takes as long as its slowest rank; own time: without what the "
@@ -330,47 +322,33 @@ static void report_steps(struct found *f)
 	for (size_t i = 0; i < f->job->count; i++)
 		if (first == NULL || f->job->ranks[i].step_count > first->step_count)
 			first = &f->job->ranks[i];
-	if ((first == NULL || first->step_count == 0) && f->job->marker != NULL) {
-		char text[160];
-		snprintf(text, sizeof(text), "no whole span is called %.100s (--step)",
-			 f->job->marker);
-		xsp_report_note(s, text);
-	} else if (first == NULL || first->step_count == 0)
-		xsp_report_note(
-			s, "nothing marks steps: ProfilerStep#N, Optimizer.step, or --step NAME");
-	else
+	if (first != NULL && first->step_count > 0)
 		put_steps(f, s, first);
+	else if (f->job->marker != NULL)
+		note(s, "no whole span is called %.100s (--step)", f->job->marker);
+	else
+		note(s, "nothing marks steps: ProfilerStep#N, Optimizer.step, or --step NAME");
 }
 
 /* ---- collectives ---- */
 
-/* Mean bytes of a call, over all ranks; 0: not known. */
-static uint64_t mean_bytes(const struct xsp_ranks *j, uint32_t name)
+/* Of all ranks: the mean bytes of a call, and who was late at it most. */
+static void sum_up(const struct xsp_ranks *j, struct collective_sum *c)
 {
 	uint64_t bytes = 0, calls = 0;
 
 	for (size_t i = 0; i < j->count; i++) {
-		const struct operator_sum *sum = xsp_ranks_sum(&j->ranks[i], name, false);
+		struct rank *k = &j->ranks[i];
+		const struct operator_sum *sum = xsp_ranks_sum(k, c->name, false);
 		xsp_add_saturated(&bytes, sum != NULL ? sum->bytes : 0);
 		calls += sum != NULL ? sum->sized : 0;
-	}
-	return calls > 0 && bytes != XSP_TOO_MUCH ? bytes / calls : 0;
-}
-
-/* Who was late at it most, and how long; NULL: nobody. */
-static const struct rank *latest_at(const struct xsp_ranks *j, uint32_t name, int64_t *sum_ns)
-{
-	const struct rank *found = NULL;
-
-	*sum_ns = 0;
-	for (size_t i = 0; i < j->count; i++)
-		for (size_t l = 0; l < j->ranks[i].late_count; l++)
-			if (j->ranks[i].late[l].name == name &&
-			    j->ranks[i].late[l].sum_ns > *sum_ns) {
-				*sum_ns = j->ranks[i].late[l].sum_ns;
-				found = &j->ranks[i];
+		for (size_t l = 0; l < k->late_count; l++)
+			if (k->late[l].name == c->name && k->late[l].sum_ns > c->late_ns) {
+				c->late_ns = k->late[l].sum_ns;
+				c->latest = k;
 			}
-	return found;
+	}
+	c->mean_bytes = calls > 0 && bytes != XSP_TOO_MUCH ? bytes / calls : 0;
 }
 
 static int by_waited(const void *a, const void *b)
@@ -389,30 +367,8 @@ static int by_waited(const void *a, const void *b)
 COLLECTIVE_CELL(name, xsp_cell_text(of->names[row->name]));
 COLLECTIVE_CELL(transfer, known(true, row->transfer_ns / (int64_t)row->calls));
 
-static struct xsp_cell collective_bytes(struct xsp_report_at *at)
-{
-	const uint64_t bytes = mean_bytes(at->of, ((const struct collective_sum *)at->row)->name);
-
-	return known(bytes > 0, (int64_t)bytes);
-}
-
-static struct xsp_cell collective_rank(struct xsp_report_at *at)
-{
-	int64_t late_ns;
-	const struct rank *latest =
-		latest_at(at->of, ((const struct collective_sum *)at->row)->name, &late_ns);
-
-	return latest != NULL ? known(latest->number >= 0, latest->number) : known(false, 0);
-}
-
-static struct xsp_cell collective_late(struct xsp_report_at *at)
-{
-	int64_t late_ns;
-	const struct rank *latest =
-		latest_at(at->of, ((const struct collective_sum *)at->row)->name, &late_ns);
-
-	return known(latest != NULL, late_ns);
-}
+COLLECTIVE_CELL(rank, known(row->latest != NULL && row->latest->number >= 0,
+			    row->latest != NULL ? row->latest->number : 0));
 
 static const struct xsp_report_column collective_columns[] = {
 	{"operator", "collective", XSP_UNIT_TEXT, true, XSP_BY(collective_name)},
@@ -422,9 +378,11 @@ static const struct xsp_report_column collective_columns[] = {
 	{"waited_ns", "for late ranks", XSP_UNIT_NS, false, COLLECTIVE(waited_ns)},
 	{"max_waited_ns", "at most", XSP_UNIT_NS, false, COLLECTIVE(most_waited_ns)},
 	{"transfer_ns", "transfer, mean", XSP_UNIT_NS, false, XSP_BY(collective_transfer)},
-	{"bytes", "bytes, mean", XSP_UNIT_BYTES, false, XSP_BY(collective_bytes)},
+	{"bytes", "bytes, mean", XSP_UNIT_BYTES, false,
+	 XSP_FIELD_IF(struct collective_sum, mean_bytes, mean_bytes)},
 	{"rank", "latest rank", XSP_UNIT_COUNT, false, XSP_BY(collective_rank)},
-	{"late_ns", "late by", XSP_UNIT_NS, false, XSP_BY(collective_late)},
+	{"late_ns", "late by", XSP_UNIT_NS, false,
+	 XSP_FIELD_IF(struct collective_sum, late_ns, late_ns)},
 };
 XSP_REPORT_SHAPE(analyze, collectives_shape, "collectives", "collectives", "Collectives",
 		 collective_columns);
@@ -435,10 +393,11 @@ static void report_collectives(struct found *f)
 	struct xsp_report_section *s = xsp_report_section(f->report, "collectives", "Collectives");
 	struct xsp_report_table *t = xsp_report_table(s, &collectives_shape);
 
-	if (j->collective_count > 0)
-		qsort(j->collectives, j->collective_count, sizeof(*j->collectives), by_waited);
-	for (size_t i = 0; i < j->collective_count; i++)
+	XSP_RANKS_SORT(j->collectives, j->collective_count, by_waited);
+	for (size_t i = 0; i < j->collective_count; i++) {
+		sum_up(j, &j->collectives[i]);
 		xsp_report_add(t, j, &j->collectives[i]);
+	}
 	xsp_report_note(
 		s, "times are sums over the ranks; for late ranks: until the last one had come; "
 		   "transfer: what the last one to come took");

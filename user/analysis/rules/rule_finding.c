@@ -14,6 +14,13 @@ void xsp_finding_figure(struct xsp_rule_finding *f, const char *key, const char 
 		f->figures[f->count++] = (struct xsp_report_figure){key, title, unit, value};
 }
 
+void xsp_finding_calls(struct xsp_rule_finding *f, uint64_t calls, double per_step)
+{
+	xsp_finding_count(f, "calls", "calls", calls);
+	xsp_finding_figure(f, "calls_per_step", per_step > 0 ? "calls a step" : NULL,
+			   XSP_UNIT_COUNT, xsp_cell_real(per_step));
+}
+
 /* ---- sentences ---- */
 
 struct sentence {

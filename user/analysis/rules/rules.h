@@ -124,6 +124,8 @@ enum xsp_rule_doubt {
 	XSP_DOUBT_WAITS = 1 << 6, /* they were on by default, and taken out */
 	XSP_DOUBT_SAMPLES = 1 << 7,
 	XSP_DOUBT_MEANWHILE = 1 << 8, /* what the GPU did during waits is a lower bound */
+	XSP_DOUBT_GPU =
+		1 << 10, /* records of the GPU's that are missing: said instead of all others */
 	XSP_DOUBT_LOCKS = 1 << 9, /* more locks, or threads at them, than are followed */
 };
 #define XSP_DOUBT_SIZE 1024
@@ -180,6 +182,8 @@ static inline void xsp_finding_flag(struct xsp_rule_finding *f, const char *key,
 {
 	xsp_finding_figure(f, key, NULL, XSP_UNIT_TEXT, xsp_cell_bool(holds));
 }
+/* How often something is called, in all and a step; 0: that is not known. */
+void xsp_finding_calls(struct xsp_rule_finding *f, uint64_t calls, double per_step);
 void xsp_rule_found(const struct xsp_rule_context *c, const struct xsp_rule_finding *f);
 /* "1.20 s in calls, of train.py" of "{time_ns} in calls[, of {place}]". Returns out. */
 #define XSP_RULE_SENTENCE 4096
