@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analysis/ranks/ranks_private.h"
-#include "base/grow.h"
 #include "base/saturate.h"
 #include "base/text.h"
 #include "catalog/gpu_kernels.h"
@@ -72,8 +71,8 @@ void xsp_ranks_free(struct xsp_ranks *j)
 	free_collecting(j->now);
 	for (size_t i = 0; i < j->count; i++)
 		xsp_ranks_free_rank(&j->ranks[i]);
-	for (size_t i = 0; i < j->group_count; i++)
-		free(j->groups[i].members);
+	for (size_t i = 0; i < j->groups.count; i++)
+		free(j->groups.at[i].members);
 	xsp_u64map_free(&j->name_of);
 	xsp_arena_free(&j->text);
 	free(j->ranks);
@@ -81,8 +80,8 @@ void xsp_ranks_free(struct xsp_ranks *j)
 	free(j->ids);
 	free(j->clocks);
 	free(j->turns);
-	free(j->groups);
-	free(j->collectives);
+	free(j->groups.at);
+	free(j->collectives.at);
 	free(j);
 }
 
@@ -188,15 +187,15 @@ static long group_of(struct rank *k, const uint64_t *words, size_t count, uint32
 
 	if (!xsp_c10d_group(words, count, unreadable, &g.rank, &g.size))
 		g.rank = g.size = 0;
-	for (size_t i = 0; i < k->group_count; i++) /* an address may be used anew */
-		if (k->groups[i].address == g.address && k->groups[i].rank == g.rank &&
-		    k->groups[i].size == g.size)
+	for (size_t i = 0; i < k->groups.count; i++) /* an address may be used anew */
+		if (k->groups.at[i].address == g.address && k->groups.at[i].rank == g.rank &&
+		    k->groups.at[i].size == g.size)
 			return (long)i;
-	if (k->group_count == GROUPS_MAX)
+	if (k->groups.count == GROUPS_MAX)
 		return -ENOSPC;
-	if (XSP_APPEND(k->groups, k->group_capacity, k->group_count, g) < 0)
+	if (PUT(k->groups, g) < 0)
 		return -ENOMEM;
-	return (long)k->group_count - 1;
+	return (long)k->groups.count - 1;
 }
 
 /* The innermost call around it says what it is. */
@@ -235,7 +234,7 @@ static int add_queued(struct collecting *c, struct rank *k, const struct xsp_spa
 	q.work.key = words[XSP_C10D_WORK];
 	q.group = (uint32_t)group;
 	q.name = (uint32_t)name;
-	return XSP_APPEND(k->queued, k->queued_capacity, k->queued_count, q);
+	return PUT(k->queued, q);
 }
 
 static int add_run(struct collecting *c, struct rank *k, const struct xsp_span *span)
@@ -246,8 +245,7 @@ static int add_run(struct collecting *c, struct rank *k, const struct xsp_span *
 	if (words_of(span, &work, 1, &unreadable) < 1 || (unreadable & 1) ||
 	    !xsp_span_has_duration(span))
 		return 0;
-	return XSP_APPEND(k->runs, k->run_capacity, k->run_count,
-			  (struct run){{work, real(c, span->start_ns)}, real(c, span->end_ns)});
+	return PUT(k->runs, (struct run){{work, real(c, span->start_ns)}, real(c, span->end_ns)});
 }
 
 /* What its kernels on a GPU are of. Pairs of ranks that send and receive are no collective. */
@@ -268,20 +266,18 @@ static int add_gpu_call(struct collecting *c, struct rank *k, const struct xsp_s
 		group = GROUP_LEFT_OUT;
 	if (group < 0 || name < 0)
 		return -ENOMEM;
-	return XSP_APPEND(k->gpu_calls, k->gpu_call_capacity, k->gpu_call_count,
-			  (struct gpu_call){.thread = {span->tid, real(c, span->start_ns)},
-					    .group = (uint32_t)group,
-					    .name = (uint32_t)name,
-					    .end_ns = real(c, span->end_ns),
-					    .meets = what->meets});
+	return PUT(k->gpu_calls, (struct gpu_call){.thread = {span->tid, real(c, span->start_ns)},
+						   .group = (uint32_t)group,
+						   .name = (uint32_t)name,
+						   .end_ns = real(c, span->end_ns),
+						   .meets = what->meets});
 }
 
 static int add_blocked(struct collecting *c, struct rank *k, const struct xsp_span *span)
 {
 	if (!xsp_span_has_duration(span))
 		return 0;
-	return XSP_APPEND(k->blocked, k->blocked_capacity, k->blocked_count,
-			  (struct interval){real(c, span->start_ns), real(c, span->end_ns)});
+	return PUT(k->blocked, (struct interval){real(c, span->start_ns), real(c, span->end_ns)});
 }
 
 /* Bytes of the tensors that the call is given: --shapes. 0: they are not known, or more than there can be. */
@@ -414,17 +410,16 @@ static int on_step(void *ctx, const struct xsp_step *step)
 
 	if (step->news == XSP_STEP_FORGET)
 		for (size_t i = c->first_rank; i < c->job->count; i++)
-			c->job->ranks[i].step_count = 0;
+			c->job->ranks[i].steps.count = 0;
 	if (step->news != XSP_STEP_COUNTS && step->news != XSP_STEP_WARM_UP)
 		return 0;
 	struct rank *k = rank_of(c, step->pid);
 	if (k == NULL)
 		return -ENOMEM;
-	return XSP_APPEND(k->steps, k->step_capacity, k->step_count,
-			  (struct rank_step){.start_ns = real(c, step->start_ns),
-					     .end_ns = real(c, step->end_ns),
-					     .number = step->number,
-					     .warm_up = step->news == XSP_STEP_WARM_UP});
+	return PUT(k->steps, (struct rank_step){.start_ns = real(c, step->start_ns),
+						.end_ns = real(c, step->end_ns),
+						.number = step->number,
+						.warm_up = step->news == XSP_STEP_WARM_UP});
 }
 
 /* ---- a capture ---- */
@@ -500,34 +495,35 @@ static int join(struct rank *k)
 	size_t q = 0;
 	int rc = 0;
 
-	XSP_RANKS_SORT(k->queued, k->queued_count, xsp_ranks_order_keys);
-	XSP_RANKS_SORT(k->runs, k->run_count, xsp_ranks_order_keys);
-	for (size_t r = 0; r < k->run_count && rc == 0; r++) {
-		const struct run *run = &k->runs[r];
+	SORT(k->queued, xsp_ranks_order_keys);
+	SORT(k->runs, xsp_ranks_order_keys);
+	for (size_t r = 0; r < k->runs.count && rc == 0; r++) {
+		const struct run *run = &k->runs.at[r];
 		const struct queued *found = NULL;
-		while (q < k->queued_count &&
-		       xsp_ranks_order_keys(&k->queued[q].work, &run->work) <= 0)
-			found = &k->queued[q++];
+		while (q < k->queued.count &&
+		       xsp_ranks_order_keys(&k->queued.at[q].work, &run->work) <= 0)
+			found = &k->queued.at[q++];
 		if (found != NULL && found->work.key == run->work.key)
 			rc = xsp_ranks_add_instance(k, found->group,
 						    &(struct instance){found->work.ns, run->end_ns,
 								       found->name, found->meets});
 	}
-	free(k->queued);
-	free(k->runs);
-	k->queued = NULL;
-	k->runs = NULL;
-	k->queued_count = k->run_count = 0;
+	free(k->queued.at);
+	free(k->runs.at);
+	k->queued.at = NULL;
+	k->runs.at = NULL;
+	k->queued.count = k->runs.count = 0;
 	return rc;
 }
 
 /* Where its environment does not say which rank it is, its largest group does. */
 static void number_by_group(struct rank *k)
 {
-	for (size_t i = 0; i < k->group_count; i++)
-		if (!k->named && k->groups[i].size > 0 && (long)k->groups[i].size >= k->world) {
-			k->world = k->groups[i].size;
-			k->number = k->groups[i].rank;
+	for (size_t i = 0; i < k->groups.count; i++)
+		if (!k->named && k->groups.at[i].size > 0 &&
+		    (long)k->groups.at[i].size >= k->world) {
+			k->world = k->groups.at[i].size;
+			k->number = k->groups.at[i].rank;
 		}
 }
 
@@ -546,11 +542,11 @@ int xsp_ranks_end(struct xsp_ranks *j)
 		if (rc == 0)
 			rc = xsp_ranks_gpu_join(k);
 		/* threads that wait at the same time are one wait of the rank */
-		k->blocked_count = xsp_ranks_merge(k->blocked, k->blocked_count);
+		k->blocked.count = xsp_ranks_merge(k->blocked.at, k->blocked.count);
 		number_by_group(k);
-		XSP_RANKS_SORT(k->steps, k->step_count, xsp_ranks_order);
-		for (size_t g = 0; g < k->group_count; g++)
-			XSP_RANKS_SORT(k->groups[g].seq, k->groups[g].count, xsp_ranks_order);
+		SORT(k->steps, xsp_ranks_order);
+		for (size_t g = 0; g < k->groups.count; g++)
+			SORT_ARRAY(k->groups.at[g].seq, k->groups.at[g].count, xsp_ranks_order);
 	}
 	free_collecting(c);
 	j->now = NULL;

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "analysis/ranks/ranks_private.h"
-#include "base/grow.h"
 #include "base/search.h"
 
 /* Kernels follow each other closely: what is nearer is one stretch of work, and where there are more stretches than that, what is
@@ -37,14 +36,14 @@ static struct stream_work *stream_of(struct rank *k, const struct gpu_kernel *ke
 	const struct stream_work first = {
 		.device = kernel->device, .stream = kernel->stream, .apart_ns = APART_NS};
 
-	for (size_t i = 0; i < k->stream_count; i++)
-		if ((k->streams[i].device == first.device &&
-		     k->streams[i].stream == first.stream) ||
+	for (size_t i = 0; i < k->streams.count; i++)
+		if ((k->streams.at[i].device == first.device &&
+		     k->streams.at[i].stream == first.stream) ||
 		    i + 1 == STREAMS_MAX)
-			return &k->streams[i];
-	if (XSP_APPEND(k->streams, k->stream_capacity, k->stream_count, first) < 0)
+			return &k->streams.at[i];
+	if (PUT(k->streams, first) < 0)
 		return NULL;
-	return &k->streams[k->stream_count - 1];
+	return &k->streams.at[k->streams.count - 1];
 }
 
 static int add_work(struct rank *k, const struct gpu_kernel *kernel)
@@ -74,8 +73,7 @@ int xsp_ranks_gpu_kernel(struct rank *k, uint32_t name, bool communicates,
 	struct operator_sum *sum;
 
 	if (communicates)
-		return XSP_APPEND(k->gpu_kernels, k->gpu_kernel_capacity, k->gpu_kernel_count,
-				  *kernel);
+		return PUT(k->gpu_kernels, *kernel);
 	sum = xsp_ranks_sum(k, name, true);
 	if (sum == NULL)
 		return -ENOMEM;
@@ -92,10 +90,8 @@ static int add_blocked(struct rank *k, bool with_one, int64_t from, int64_t to)
 	if (to <= from)
 		return 0;
 	if (with_one)
-		return XSP_APPEND(k->stood, k->stood_capacity, k->stood_count,
-				  (struct interval){from, to});
-	return XSP_APPEND(k->blocked, k->blocked_capacity, k->blocked_count,
-			  (struct interval){from, to});
+		return PUT(k->stood, (struct interval){from, to});
+	return PUT(k->blocked, (struct interval){from, to});
 }
 
 /* The stream that has most to do on the device. What runs on others, as copies of what comes next, does not make the rank go on. */
@@ -103,10 +99,10 @@ static const struct stream_work *main_stream(const struct rank *k, uint32_t devi
 {
 	const struct stream_work *most = NULL;
 
-	for (size_t i = 0; i < k->stream_count; i++)
-		if (k->streams[i].device == device &&
-		    (most == NULL || k->streams[i].sum_ns > most->sum_ns))
-			most = &k->streams[i];
+	for (size_t i = 0; i < k->streams.count; i++)
+		if (k->streams.at[i].device == device &&
+		    (most == NULL || k->streams.at[i].sum_ns > most->sum_ns))
+			most = &k->streams.at[i];
 	return most;
 }
 
@@ -133,10 +129,10 @@ static int add_idle(struct rank *k, const struct gpu_kernel *kernel, bool with_o
 static const struct gpu_call *call_around(const struct rank *k, size_t behind,
 					  const struct gpu_kernel *kernel)
 {
-	for (size_t i = behind; i > 0 && k->gpu_calls[i - 1].thread.key == kernel->thread.key;
+	for (size_t i = behind; i > 0 && k->gpu_calls.at[i - 1].thread.key == kernel->thread.key;
 	     i--) {
-		if (k->gpu_calls[i - 1].end_ns >= kernel->thread.ns)
-			return &k->gpu_calls[i - 1];
+		if (k->gpu_calls.at[i - 1].end_ns >= kernel->thread.ns)
+			return &k->gpu_calls.at[i - 1];
 		/* calls of c10d contain each other two or three deep: allreduce in allreduce_coalesced */
 		if (behind - i >= 4)
 			break;
@@ -149,12 +145,12 @@ static int name_kernels(struct rank *k)
 	size_t behind = 0;
 	int rc = 0;
 
-	XSP_RANKS_SORT(k->gpu_calls, k->gpu_call_count, xsp_ranks_order_keys);
-	XSP_RANKS_SORT(k->gpu_kernels, k->gpu_kernel_count, xsp_ranks_order_keys);
-	for (size_t i = 0; i < k->gpu_kernel_count && rc == 0; i++) {
-		const struct gpu_kernel *kernel = &k->gpu_kernels[i];
-		while (behind < k->gpu_call_count &&
-		       xsp_ranks_order_keys(&k->gpu_calls[behind].thread, &kernel->thread) <= 0)
+	SORT(k->gpu_calls, xsp_ranks_order_keys);
+	SORT(k->gpu_kernels, xsp_ranks_order_keys);
+	for (size_t i = 0; i < k->gpu_kernels.count && rc == 0; i++) {
+		const struct gpu_kernel *kernel = &k->gpu_kernels.at[i];
+		while (behind < k->gpu_calls.count &&
+		       xsp_ranks_order_keys(&k->gpu_calls.at[behind].thread, &kernel->thread) <= 0)
 			behind++;
 		const struct gpu_call *call = call_around(k, behind, kernel);
 		const bool of_two = call != NULL && call->group == GROUP_OF_TWO;
@@ -175,8 +171,8 @@ static int name_kernels(struct rank *k)
 
 int xsp_ranks_gpu_join(struct rank *k)
 {
-	for (size_t i = 0; i < k->stream_count; i++)
-		join_stretches(&k->streams[i]);
+	for (size_t i = 0; i < k->streams.count; i++)
+		join_stretches(&k->streams.at[i]);
 	const int rc = name_kernels(k);
 	xsp_ranks_free_gpu(k);
 	return rc;

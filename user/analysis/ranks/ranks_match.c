@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analysis/ranks/ranks_private.h"
-#include "base/grow.h"
 #include "base/search.h"
 
 /* Collectives that are held against each other to find how two sequences lie: spread over all. */
@@ -24,8 +23,8 @@
 
 static bool is_rank(const struct rank *k)
 {
-	for (size_t i = 0; i < k->group_count; i++)
-		if (k->groups[i].count > 0)
+	for (size_t i = 0; i < k->groups.count; i++)
+		if (k->groups.at[i].count > 0)
 			return true;
 	return k->named;
 }
@@ -65,7 +64,7 @@ static void keep_ranks(struct xsp_ranks *j)
 			j->ranks[kept++] = j->ranks[i];
 	}
 	j->count = kept;
-	XSP_RANKS_SORT(j->ranks, kept, order_ranks);
+	SORT_ARRAY(j->ranks, kept, order_ranks);
 }
 
 /* ---- hosts ---- */
@@ -236,8 +235,8 @@ static int find_member(struct xsp_ranks *j, struct joint_group *joint, uint32_t 
 	for (size_t i = 0; i < j->count; i++) {
 		if (has_process(joint, i))
 			continue;
-		for (size_t g = 0; g < j->ranks[i].group_count; g++) {
-			const struct group *other = &j->ranks[i].groups[g];
+		for (size_t g = 0; g < j->ranks[i].groups.count; g++) {
+			const struct group *other = &j->ranks[i].groups.at[g];
 			const struct pair pair = pair_of(j, first, first_rank, other, i);
 			if (other->joint != NO_INDEX || other->count == 0 ||
 			    other->size != first->size || other->rank != wanted)
@@ -253,7 +252,7 @@ static int find_member(struct xsp_ranks *j, struct joint_group *joint, uint32_t 
 	if (!best.good)
 		return 0;
 	note_clock(j, first_rank, rank, &best);
-	j->ranks[rank].groups[group].joint = index;
+	j->ranks[rank].groups.at[group].joint = index;
 	return add_member(joint, rank, group, best.shift);
 }
 
@@ -265,8 +264,8 @@ static int find_members(struct xsp_ranks *j, struct joint_group *joint, uint32_t
 	int rc = xsp_u64map_set(&looked_for, first->rank, 1);
 
 	for (size_t i = 0; i < j->count; i++)
-		for (size_t g = 0; rc == 0 && g < j->ranks[i].group_count; g++) {
-			const struct group *other = &j->ranks[i].groups[g];
+		for (size_t g = 0; rc == 0 && g < j->ranks[i].groups.count; g++) {
+			const struct group *other = &j->ranks[i].groups.at[g];
 			if (other->joint != NO_INDEX || other->size != first->size ||
 			    xsp_u64map_get(&looked_for, other->rank) != NULL)
 				continue;
@@ -280,21 +279,21 @@ static int find_members(struct xsp_ranks *j, struct joint_group *joint, uint32_t
 
 static int join_group(struct xsp_ranks *j, size_t rank, size_t group)
 {
-	struct group *first = &j->ranks[rank].groups[group];
-	const uint32_t index = (uint32_t)j->group_count;
+	struct group *first = &j->ranks[rank].groups.at[group];
+	const uint32_t index = (uint32_t)j->groups.count;
 	struct joint_group joint = {0};
 	int rc = add_member(&joint, rank, group, 0);
 
 	first->joint = index;
 	if (rc == 0)
 		rc = find_members(j, &joint, index, first, rank);
-	if (rc == 0 && xsp_grow(&j->groups, &j->group_capacity, j->group_count + 1) < 0)
+	if (rc == 0 && xsp_grow(&j->groups.at, &j->groups.capacity, j->groups.count + 1) < 0)
 		rc = -ENOMEM;
 	if (rc < 0) {
 		free(joint.members);
 		return rc;
 	}
-	j->groups[j->group_count++] = joint;
+	j->groups.at[j->groups.count++] = joint;
 	return 0;
 }
 
@@ -329,14 +328,15 @@ static int join_groups(struct xsp_ranks *j)
 		return -ENOMEM;
 	j->clocks[0].known = true;
 	for (uint32_t i = 0; i < j->count && rc == 0; i++)
-		for (uint32_t g = 0; g < j->ranks[i].group_count && rc == 0; g++)
-			if (j->ranks[i].groups[g].count > 0 && j->ranks[i].groups[g].size > 0)
+		for (uint32_t g = 0; g < j->ranks[i].groups.count && rc == 0; g++)
+			if (j->ranks[i].groups.at[g].count > 0 && j->ranks[i].groups.at[g].size > 0)
 				rc = XSP_APPEND(all, capacity, count,
-						(struct candidate){i, g, j->ranks[i].groups[g].size,
-								   j->ranks[i].groups[g].count});
-	XSP_RANKS_SORT(all, count, order_candidates);
+						(struct candidate){i, g,
+								   j->ranks[i].groups.at[g].size,
+								   j->ranks[i].groups.at[g].count});
+	SORT_ARRAY(all, count, order_candidates);
 	for (size_t i = 0; i < count && rc == 0; i++)
-		if (j->ranks[all[i].rank].groups[all[i].group].joint == NO_INDEX)
+		if (j->ranks[all[i].rank].groups.at[all[i].group].joint == NO_INDEX)
 			rc = join_group(j, all[i].rank, all[i].group);
 	free(all);
 	return rc;
@@ -346,7 +346,7 @@ static int join_groups(struct xsp_ranks *j)
 
 static struct met met_at(struct rank *k, struct member *m, long n)
 {
-	const struct instance *i = &k->groups[m->group].seq[n];
+	const struct instance *i = &k->groups.at[m->group].seq[n];
 
 	return (struct met){.rank = k,
 			    .at = i,
@@ -374,7 +374,7 @@ static bool find_met(struct xsp_ranks *j, struct member *m, long n, const struct
 		     struct met *out)
 {
 	struct rank *k = &j->ranks[m->rank];
-	const struct group *its = &k->groups[m->group];
+	const struct group *its = &k->groups.at[m->group];
 	long at = n + m->now;
 
 	if (at >= 0 && at < (long)its->count) {
@@ -411,7 +411,7 @@ static size_t meet(struct xsp_ranks *j, struct joint_group *g, long n, struct me
 
 static long calls_of(const struct xsp_ranks *j, const struct joint_group *g)
 {
-	return (long)j->ranks[g->members[0].rank].groups[g->members[0].group].count;
+	return (long)j->ranks[g->members[0].rank].groups.at[g->members[0].group].count;
 }
 
 struct turn {
@@ -436,15 +436,15 @@ static int find_turns(struct xsp_ranks *j, struct met *met)
 {
 	size_t n = 0;
 
-	for (size_t g = 0; g < j->group_count; g++)
-		n += (size_t)calls_of(j, &j->groups[g]);
+	for (size_t g = 0; g < j->groups.count; g++)
+		n += (size_t)calls_of(j, &j->groups.at[g]);
 	j->turn_count = 0;
 	j->turns = calloc(n + 1, sizeof(*j->turns));
 	if (j->turns == NULL)
 		return -ENOMEM;
-	for (uint32_t g = 0; g < j->group_count; g++)
-		for (long i = 0; i < calls_of(j, &j->groups[g]); i++) {
-			const size_t ranks = meet(j, &j->groups[g], i, met);
+	for (uint32_t g = 0; g < j->groups.count; g++)
+		for (long i = 0; i < calls_of(j, &j->groups.at[g]); i++) {
+			const size_t ranks = meet(j, &j->groups.at[g], i, met);
 			int64_t last = met[0].start_ns;
 			for (size_t m = 1; m < ranks; m++)
 				last = met[m].start_ns > last ? met[m].start_ns : last;
@@ -463,7 +463,7 @@ int xsp_ranks_each_met(struct xsp_ranks *j,
 	int rc = met == NULL ? -ENOMEM : j->turns == NULL ? find_turns(j, met) : 0;
 
 	for (size_t i = 0; i < j->turn_count && rc == 0; i++) {
-		const size_t count = meet(j, &j->groups[j->turns[i].group], j->turns[i].n, met);
+		const size_t count = meet(j, &j->groups.at[j->turns[i].group], j->turns[i].n, met);
 		if (count >= 2)
 			rc = fn(j, ctx, met, count);
 	}

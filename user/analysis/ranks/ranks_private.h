@@ -3,10 +3,23 @@
 #ifndef XSP_ANALYSIS_RANKS_PRIVATE_H
 #define XSP_ANALYSIS_RANKS_PRIVATE_H
 
+#include <stdlib.h>
+
 #include "analysis/ranks/ranks.h"
 #include "base/arena.h"
+#include "base/grow.h"
 #include "base/u64map.h"
 #include "catalog/collectives.h"
+
+/* A list that grows: PUT() adds one behind the others, 0 or -ENOMEM. */
+#define LIST(type)                                                                                 \
+	struct {                                                                                   \
+		type *at;                                                                          \
+		size_t count, capacity;                                                            \
+	}
+#define PUT(list, ...) XSP_APPEND((list).at, (list).capacity, (list).count, __VA_ARGS__)
+#define SORT(list, order) SORT_ARRAY((list).at, (list).count, order)
+#define SORT_ARRAY(array, n, order) ((n) > 0 ? qsort(array, n, sizeof(*(array)), order) : (void)0)
 
 #define NO_INDEX UINT32_MAX
 #define GROUPS_MAX 256 /* of a rank; collectives of more are not matched */
@@ -117,35 +130,22 @@ struct rank {
 	bool windows; /* not all of the time was recorded */
 	bool damaged; /* its capture, or it has no end */
 	int64_t shift_ns;
-	struct queued *queued;
-	size_t queued_count, queued_capacity;
-	struct run *runs;
-	size_t run_count, run_capacity;
-	struct gpu_call *gpu_calls;
-	size_t gpu_call_count, gpu_call_capacity;
-	struct gpu_kernel *gpu_kernels;
-	size_t gpu_kernel_count, gpu_kernel_capacity;
-	struct stream_work *streams;
-	size_t stream_count, stream_capacity;
+	LIST(struct queued) queued;
+	LIST(struct run) runs;
+	LIST(struct gpu_call) gpu_calls;
+	LIST(struct gpu_kernel) gpu_kernels;
+	LIST(struct stream_work) streams;
 	/* it stood still for others: for one that it sent to or received from, or in a collective for late ones */
-	struct interval *stood;
-	size_t stood_count, stood_capacity;
+	LIST(struct interval) stood;
 	uint64_t gpu_of_no_group; /* kernels of collectives that no known call launched */
-	struct interval *blocked; /* in a wait for a collective; sorted, apart */
-	size_t blocked_count, blocked_capacity;
-	struct interval *early; /* from its own arrival at a collective to the last one's */
-	size_t early_count, early_capacity;
-	struct held *held; /* those, in order, apart */
-	size_t held_count, held_capacity;
-	struct group *groups;
-	size_t group_count, group_capacity;
+	LIST(struct interval) blocked; /* in a wait for a collective; sorted, apart */
+	LIST(struct interval) early; /* from its own arrival at a collective to the last one's */
+	LIST(struct held) held; /* those, in order, apart */
+	LIST(struct group) groups;
 	struct xsp_u64map sum_of; /* name → index of sums */
-	struct operator_sum *sums;
-	size_t sum_count, sum_capacity;
-	struct rank_step *steps;
-	size_t step_count, step_capacity;
-	struct lateness *late; /* few names: searched */
-	size_t late_count, late_capacity;
+	LIST(struct operator_sum) sums;
+	LIST(struct rank_step) steps;
+	LIST(struct lateness) late; /* few names: searched */
 	/* over all matched collectives */
 	uint64_t left_out; /* collectives of groups beyond GROUPS_MAX */
 	uint64_t matched, unmatched, times_last;
@@ -193,12 +193,10 @@ struct xsp_ranks {
 	/* the capture at hand */
 	struct collecting *now;
 	/* matched */
-	struct joint_group *groups;
-	size_t group_count, group_capacity;
+	LIST(struct joint_group) groups;
 	struct turn *turns; /* ranks_match.c; NULL: not known yet */
 	size_t turn_count;
-	struct collective_sum *collectives;
-	size_t collective_count, collective_capacity;
+	LIST(struct collective_sum) collectives;
 	size_t hosts, hosts_not_aligned;
 	struct host_clock {
 		bool known;
@@ -217,8 +215,6 @@ void xsp_ranks_free_gpu(struct rank *k); /* of that what ranks_gpu.c alone needs
 /* For qsort(): of what begins with its time in ns, and with a struct keyed. */
 int xsp_ranks_order(const void *a, const void *b);
 int xsp_ranks_order_keys(const void *a, const void *b);
-#define XSP_RANKS_SORT(list, count, order)                                                         \
-	((count) > 0 ? qsort(list, count, sizeof(*(list)), order) : (void)0)
 /* Sorts them and makes one of those that overlap or touch. How many are left. */
 size_t xsp_ranks_merge(struct interval *all, size_t count);
 /* Median; sorts `values`. 0 of none. */

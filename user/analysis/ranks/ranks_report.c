@@ -41,7 +41,7 @@ struct found {
 static double units_of(const struct rank *k, enum unit unit)
 {
 	if (unit == A_STEP)
-		return (double)k->step_count;
+		return (double)k->steps.count;
 	return unit == A_COLLECTIVE ? (double)k->matched : (double)k->recorded_ns * 1e-9;
 }
 
@@ -143,7 +143,7 @@ static void note_job(const struct xsp_ranks *j, struct xsp_report_section *s)
 	if (of_no_group > 0)
 		note(s, "kernels of collectives that no recorded call of c10d launched: %s",
 		     xsp_format_count(count, of_no_group));
-	if (j->collective_count == 0)
+	if (j->collectives.count == 0)
 		note(s, "no collective was recorded on two ranks: what waits for whom is not "
 			"known, and clocks are as the hosts have them");
 	if (j->hosts_not_aligned > 0)
@@ -162,8 +162,8 @@ static void report_job(struct found *f)
 
 	for (size_t i = 0; i < j->count; i++)
 		world = j->ranks[i].world > world ? j->ranks[i].world : world;
-	for (size_t i = 0; i < j->collective_count; i++)
-		calls += j->collectives[i].calls;
+	for (size_t i = 0; i < j->collectives.count; i++)
+		calls += j->collectives.at[i].calls;
 	xsp_report_value(s, "captures", "captures", XSP_UNIT_COUNT, xsp_cell_integer(j->captures));
 	xsp_report_value(s, "ranks", "ranks recorded", XSP_UNIT_COUNT, xsp_cell_integer(j->count));
 	xsp_report_value(s, "world_size", "ranks of the job", XSP_UNIT_COUNT,
@@ -187,8 +187,8 @@ static int64_t mean_step(const struct rank *k, bool own)
 {
 	int64_t sum = 0, count = 0;
 
-	for (size_t i = 0; i < k->step_count; i++) {
-		const struct rank_step *s = &k->steps[i];
+	for (size_t i = 0; i < k->steps.count; i++) {
+		const struct rank_step *s = &k->steps.at[i];
 		if (s->warm_up)
 			continue;
 		sum += s->end_ns - s->start_ns - (own ? s->waited_ns : 0);
@@ -206,8 +206,8 @@ RANK_CELL(host, xsp_cell_text(row->host[0] != '\0' ? row->host : NULL));
 RANK_CELL(blocked_share,
 	  row->matched > 0 ? share(row->blocked_ns, row->recorded_ns) : known(false, 0));
 RANK_CELL(transfer, known(row->matched > 0, row->in_ns - row->waited_ns));
-RANK_CELL(step, known(row->step_count > 0, mean_step(row, false)));
-RANK_CELL(own_step, known(row->step_count > 0, mean_step(row, true)));
+RANK_CELL(step, known(row->steps.count > 0, mean_step(row, false)));
+RANK_CELL(own_step, known(row->steps.count > 0, mean_step(row, true)));
 RANK_CELL(shift, known(of->hosts > 1, row->shift_ns));
 
 static const struct xsp_report_column rank_columns[] = {
@@ -221,7 +221,7 @@ static const struct xsp_report_column rank_columns[] = {
 	{"blocked_ns", "of that blocked", XSP_UNIT_NS, false, RANK_MET(blocked_ns)},
 	{"blocked_share", "of its time", XSP_UNIT_SHARE, false, XSP_BY(rank_blocked_share)},
 	{"transfer_ns", "in transfers", XSP_UNIT_NS, false, XSP_BY(rank_transfer)},
-	{"steps", "steps", XSP_UNIT_COUNT, false, RANK(step_count)},
+	{"steps", "steps", XSP_UNIT_COUNT, false, RANK(steps.count)},
 	{"step_ns", "a step", XSP_UNIT_NS, false, XSP_BY(rank_step)},
 	{"own_step_ns", "without waiting", XSP_UNIT_NS, false, XSP_BY(rank_own_step)},
 	{"clock_shift_ns", "clock moved by, ns", XSP_UNIT_NUMBER, false, XSP_BY(rank_shift)},
@@ -295,20 +295,21 @@ static void put_steps(struct found *f, struct xsp_report_section *s, const struc
 	struct xsp_report_table *t = xsp_report_table(s, &steps_shape);
 	int64_t sum = 0, count = 0;
 
-	for (size_t i = 0; i < first->step_count; i++) {
-		const struct step_row row = step_row(f->job, first, &first->steps[i], f->scratch);
-		sum += first->steps[i].warm_up ? 0 : row.time_ns;
-		count += !first->steps[i].warm_up;
+	for (size_t i = 0; i < first->steps.count; i++) {
+		const struct step_row row =
+			step_row(f->job, first, &first->steps.at[i], f->scratch);
+		sum += first->steps.at[i].warm_up ? 0 : row.time_ns;
+		count += !first->steps.at[i].warm_up;
 		if (i < STEPS_SHOWN)
 			xsp_report_add(t, f, &row);
 	}
-	xsp_report_value(s, "steps", "steps", XSP_UNIT_COUNT, xsp_cell_integer(first->step_count));
+	xsp_report_value(s, "steps", "steps", XSP_UNIT_COUNT, xsp_cell_integer(first->steps.count));
 	xsp_report_value(s, "mean_ns", "mean, of each step its slowest rank's", XSP_UNIT_NS,
 			 known(count > 0, count > 0 ? sum / count : 0));
-	if ((size_t)count < first->step_count)
+	if ((size_t)count < first->steps.count)
 		note(s, "the first %zu are warm-up: they are in the table, and in no mean",
-		     first->step_count - (size_t)count);
-	if (first->step_count > STEPS_SHOWN)
+		     first->steps.count - (size_t)count);
+	if (first->steps.count > STEPS_SHOWN)
 		xsp_report_note(s, "the table has the first 10,000 steps");
 	xsp_report_note(s, "a step takes as long as its slowest rank; own time: without what the "
 			   "rank was blocked for others that were late");
@@ -320,9 +321,9 @@ static void report_steps(struct found *f)
 	struct xsp_report_section *s = xsp_report_section(f->report, "rank_steps", "Steps by rank");
 
 	for (size_t i = 0; i < f->job->count; i++)
-		if (first == NULL || f->job->ranks[i].step_count > first->step_count)
+		if (first == NULL || f->job->ranks[i].steps.count > first->steps.count)
 			first = &f->job->ranks[i];
-	if (first != NULL && first->step_count > 0)
+	if (first != NULL && first->steps.count > 0)
 		put_steps(f, s, first);
 	else if (f->job->marker != NULL)
 		note(s, "no whole span is called %.100s (--step)", f->job->marker);
@@ -342,9 +343,9 @@ static void sum_up(const struct xsp_ranks *j, struct collective_sum *c)
 		const struct operator_sum *sum = xsp_ranks_sum(k, c->name, false);
 		xsp_add_saturated(&bytes, sum != NULL ? sum->bytes : 0);
 		calls += sum != NULL ? sum->sized : 0;
-		for (size_t l = 0; l < k->late_count; l++)
-			if (k->late[l].name == c->name && k->late[l].sum_ns > c->late_ns) {
-				c->late_ns = k->late[l].sum_ns;
+		for (size_t l = 0; l < k->late.count; l++)
+			if (k->late.at[l].name == c->name && k->late.at[l].sum_ns > c->late_ns) {
+				c->late_ns = k->late.at[l].sum_ns;
 				c->latest = k;
 			}
 	}
@@ -393,10 +394,10 @@ static void report_collectives(struct found *f)
 	struct xsp_report_section *s = xsp_report_section(f->report, "collectives", "Collectives");
 	struct xsp_report_table *t = xsp_report_table(s, &collectives_shape);
 
-	XSP_RANKS_SORT(j->collectives, j->collective_count, by_waited);
-	for (size_t i = 0; i < j->collective_count; i++) {
-		sum_up(j, &j->collectives[i]);
-		xsp_report_add(t, j, &j->collectives[i]);
+	SORT(j->collectives, by_waited);
+	for (size_t i = 0; i < j->collectives.count; i++) {
+		sum_up(j, &j->collectives.at[i]);
+		xsp_report_add(t, j, &j->collectives.at[i]);
 	}
 	xsp_report_note(
 		s, "times are sums over the ranks; for late ranks: until the last one had come; "
@@ -489,9 +490,8 @@ static void report_straggler(struct found *f, const struct rank *k, const struct
 	xsp_finding_ns(g, "operator_ns", "its self time by unit", (uint64_t)e->own);
 	xsp_finding_ns(g, "others_ns", "median of the others", (uint64_t)e->others);
 	xsp_finding_text(g, "unit", "unit", unit_names[f->unit]);
-	xsp_finding_figure(g, "calls", NULL, XSP_UNIT_NUMBER, xsp_cell_real(e->calls));
-	xsp_finding_figure(g, "others_calls", NULL, XSP_UNIT_NUMBER,
-			   xsp_cell_real(e->others_calls));
+	xsp_finding_number(g, "calls", NULL, e->calls);
+	xsp_finding_number(g, "others_calls", NULL, e->others_calls);
 	xsp_finding_flag(g, "calls_more", more);
 	xsp_finding_flag(g, "on_gpu", !more && e->gpu);
 	xsp_finding_flag(g, "on_cpu", !more && !e->gpu);
@@ -514,8 +514,8 @@ static bool is_late(struct found *f, size_t rank, double *part)
 	uint64_t times = 0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < k->late_count; i++)
-		times += k->late[i].times;
+	for (size_t i = 0; i < k->late.count; i++)
+		times += k->late.at[i].times;
 	for (size_t i = 0; i < f->job->count; i++)
 		if (i != rank)
 			f->scratch[n++] = f->job->ranks[i].late_ns;
@@ -533,13 +533,13 @@ static void judge_rank(struct found *f, size_t rank)
 		[2] = {0, 0},
        part; /* by the thread, by the GPU: a call that waits for a kernel is no other time */
 
-	for (size_t i = 0; i < k->late_count; i++)
-		if (worst == NULL || k->late[i].sum_ns > worst->sum_ns)
-			worst = &k->late[i];
+	for (size_t i = 0; i < k->late.count; i++)
+		if (worst == NULL || k->late.at[i].sum_ns > worst->sum_ns)
+			worst = &k->late.at[i];
 	if (worst == NULL || !is_late(f, rank, &part))
 		return;
-	for (size_t i = 0; i < k->sum_count; i++) {
-		const struct excess e = excess_of(f, rank, &k->sums[i]);
+	for (size_t i = 0; i < k->sums.count; i++) {
+		const struct excess e = excess_of(f, rank, &k->sums.at[i]);
 		explained[e.gpu] += e.ns > 0 ? e.ns : 0;
 		if (e.ns > most.ns)
 			most = e;

@@ -186,3 +186,17 @@ void xsp_rule_found(const struct xsp_rule_context *c, const struct xsp_rule_find
 			xsp_report_value(evidence, g->key, g->title, g->unit, g->value);
 	}
 }
+
+bool xsp_rule_has_found(const struct xsp_report *r, const char *rule, const char *subject)
+{
+	const struct xsp_report_found *all;
+	const size_t count = r != NULL ? xsp_report_findings(r, &all) : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct xsp_report_finding *f = &all[i].finding;
+		if (strcmp(f->rule, rule) == 0 && strcmp(f->subject != NULL ? f->subject : "",
+							 subject != NULL ? subject : "") == 0)
+			return true;
+	}
+	return false;
+}

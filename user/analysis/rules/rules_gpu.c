@@ -283,10 +283,8 @@ int xsp_rule_memory_bound(const struct xsp_rule_context *c)
 			continue;
 		struct xsp_rule_finding f = {.subject = name, .part.share = share};
 		xsp_printable(printable, sizeof(printable), name, 60);
-		xsp_finding_figure(&f, "flops_per_byte", "FLOPs per byte", XSP_UNIT_NUMBER,
-				   xsp_cell_real(intensity));
-		xsp_finding_figure(&f, "balance", "FLOPs per byte of the GPU", XSP_UNIT_NUMBER,
-				   xsp_cell_real(balance));
+		xsp_finding_number(&f, "flops_per_byte", "FLOPs per byte", intensity);
+		xsp_finding_number(&f, "balance", "FLOPs per byte of the GPU", balance);
 		xsp_finding_share(&f, "bandwidth_share", "Bytes, of what memory can move", used);
 		xsp_finding_ns(&f, "gpu_ns", "Time of its kernels", u->gpu_ns);
 		xsp_finding_text(&f, "name", NULL, printable);

@@ -120,7 +120,7 @@ static void find_group(const struct xsp_rule_context *c, const struct group *g, 
 		xsp_finding_text(&f, "place", "longest at", place_of(c, g, why));
 	xsp_finding_flag(&f, "held_back", cpus < ONE_CPU);
 	xsp_finding_flag(&f, "many_held_back", cpus < ONE_CPU && g->threads > 1);
-	xsp_finding_figure(&f, "cpus", NULL, XSP_UNIT_NUMBER, xsp_cell_real(cpus));
+	xsp_finding_number(&f, "cpus", NULL, cpus);
 	xsp_finding_count(&f, "first", NULL, g->first);
 	xsp_rule_found(c, &f);
 }
