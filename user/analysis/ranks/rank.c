@@ -12,7 +12,7 @@
 void xsp_ranks_free_gpu(struct rank *k)
 {
 	for (size_t i = 0; i < k->streams.count; i++)
-		free(k->streams.at[i].stretches);
+		free(k->streams.at[i].stretches.at);
 	free(k->streams.at);
 	free(k->gpu_calls.at);
 	free(k->gpu_kernels.at);
@@ -25,7 +25,7 @@ void xsp_ranks_free_gpu(struct rank *k)
 void xsp_ranks_free_rank(struct rank *k)
 {
 	for (size_t i = 0; i < k->groups.count; i++)
-		free(k->groups.at[i].seq);
+		free(k->groups.at[i].seq.at);
 	xsp_u64map_free(&k->sum_of);
 	free(k->queued.at);
 	free(k->runs.at);
@@ -73,7 +73,7 @@ int xsp_ranks_add_instance(struct rank *k, uint32_t group, const struct instance
 {
 	struct group *g = &k->groups.at[group];
 
-	return XSP_APPEND(g->seq, g->capacity, g->count, *i);
+	return PUT(g->seq, *i);
 }
 
 int xsp_ranks_order(const void *a, const void *b)

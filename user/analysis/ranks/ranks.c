@@ -72,7 +72,7 @@ void xsp_ranks_free(struct xsp_ranks *j)
 	for (size_t i = 0; i < j->count; i++)
 		xsp_ranks_free_rank(&j->ranks[i]);
 	for (size_t i = 0; i < j->groups.count; i++)
-		free(j->groups.at[i].members);
+		free(j->groups.at[i].members.at);
 	xsp_u64map_free(&j->name_of);
 	xsp_arena_free(&j->text);
 	free(j->ranks);
@@ -546,7 +546,7 @@ int xsp_ranks_end(struct xsp_ranks *j)
 		number_by_group(k);
 		SORT(k->steps, xsp_ranks_order);
 		for (size_t g = 0; g < k->groups.count; g++)
-			SORT_ARRAY(k->groups.at[g].seq, k->groups.at[g].count, xsp_ranks_order);
+			SORT(k->groups.at[g].seq, xsp_ranks_order);
 	}
 	free_collecting(c);
 	j->now = NULL;

@@ -240,7 +240,7 @@ static int judge_all(struct xsp_ranks *j)
 	for (size_t i = 0; i < j->count && rc == 0; i++) {
 		uint64_t all = j->ranks[i].left_out;
 		for (size_t g = 0; g < j->ranks[i].groups.count; g++)
-			all += j->ranks[i].groups.at[g].count;
+			all += j->ranks[i].groups.at[g].seq.count;
 		j->ranks[i].unmatched = all - j->ranks[i].matched;
 		rc = find_held(&j->ranks[i]);
 	}

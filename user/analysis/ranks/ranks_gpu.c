@@ -21,14 +21,14 @@ static void join_stretches(struct stream_work *w)
 {
 	size_t kept = 0;
 
-	w->count = xsp_ranks_merge(w->stretches, w->count);
-	for (size_t i = 1; i < w->count; i++) {
-		if (w->stretches[i].start_ns - w->stretches[kept].end_ns < w->apart_ns)
-			w->stretches[kept].end_ns = w->stretches[i].end_ns;
+	w->stretches.count = xsp_ranks_merge(w->stretches.at, w->stretches.count);
+	for (size_t i = 1; i < w->stretches.count; i++) {
+		if (w->stretches.at[i].start_ns - w->stretches.at[kept].end_ns < w->apart_ns)
+			w->stretches.at[kept].end_ns = w->stretches.at[i].end_ns;
 		else
-			w->stretches[++kept] = w->stretches[i];
+			w->stretches.at[++kept] = w->stretches.at[i];
 	}
-	w->count = w->count > 0 ? kept + 1 : 0;
+	w->stretches.count = w->stretches.count > 0 ? kept + 1 : 0;
 }
 
 static struct stream_work *stream_of(struct rank *k, const struct gpu_kernel *kernel)
@@ -49,7 +49,9 @@ static struct stream_work *stream_of(struct rank *k, const struct gpu_kernel *ke
 static int add_work(struct rank *k, const struct gpu_kernel *kernel)
 {
 	struct stream_work *w = stream_of(k, kernel);
-	struct interval *last = w != NULL && w->count > 0 ? &w->stretches[w->count - 1] : NULL;
+	struct interval *last = w != NULL && w->stretches.count > 0
+					? &w->stretches.at[w->stretches.count - 1]
+					: NULL;
 
 	if (w == NULL)
 		return -ENOMEM;
@@ -59,12 +61,11 @@ static int add_work(struct rank *k, const struct gpu_kernel *kernel)
 		last->end_ns = kernel->end_ns > last->end_ns ? kernel->end_ns : last->end_ns;
 		return 0;
 	}
-	while (w->count >= STRETCHES_MAX) {
+	while (w->stretches.count >= STRETCHES_MAX) {
 		join_stretches(w);
 		w->apart_ns *= 2;
 	}
-	return XSP_APPEND(w->stretches, w->capacity, w->count,
-			  (struct interval){kernel->start_ns, kernel->end_ns});
+	return PUT(w->stretches, (struct interval){kernel->start_ns, kernel->end_ns});
 }
 
 int xsp_ranks_gpu_kernel(struct rank *k, uint32_t name, bool communicates,
@@ -110,15 +111,15 @@ static const struct stream_work *main_stream(const struct rank *k, uint32_t devi
 static int add_idle(struct rank *k, const struct gpu_kernel *kernel, bool with_one)
 {
 	const struct stream_work *w = main_stream(k, kernel->device);
-	const size_t count = w != NULL ? w->count : 0;
+	const size_t count = w != NULL ? w->stretches.count : 0;
 	int64_t from = kernel->start_ns;
 	size_t at = 0;
 	int rc = 0;
 
-	XSP_LOWER_BOUND(at, count, i, w->stretches[i].end_ns <= kernel->start_ns);
-	for (; at < count && w->stretches[at].start_ns < kernel->end_ns && rc == 0; at++) {
-		rc = add_blocked(k, with_one, from, w->stretches[at].start_ns);
-		from = w->stretches[at].end_ns > from ? w->stretches[at].end_ns : from;
+	XSP_LOWER_BOUND(at, count, i, w->stretches.at[i].end_ns <= kernel->start_ns);
+	for (; at < count && w->stretches.at[at].start_ns < kernel->end_ns && rc == 0; at++) {
+		rc = add_blocked(k, with_one, from, w->stretches.at[at].start_ns);
+		from = w->stretches.at[at].end_ns > from ? w->stretches.at[at].end_ns : from;
 	}
 	return rc == 0 ? add_blocked(k, with_one, from, kernel->end_ns) : rc;
 }

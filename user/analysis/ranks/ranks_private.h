@@ -81,8 +81,7 @@ struct gpu_kernel {
 struct stream_work {
 	uint32_t device, stream;
 	int64_t sum_ns;
-	struct interval *stretches;
-	size_t count, capacity;
+	LIST(struct interval) stretches;
 	int64_t apart_ns; /* less than that between two of them is not told */
 };
 
@@ -90,8 +89,7 @@ struct stream_work {
 struct group {
 	uint64_t address;
 	uint32_t rank, size; /* in the group; size 0: not known */
-	struct instance *seq; /* in the order in which they were asked for */
-	size_t count, capacity;
+	LIST(struct instance) seq; /* in the order in which they were asked for */
 	uint32_t joint; /* index of the job's group, or NO_INDEX */
 };
 
@@ -162,8 +160,7 @@ struct member {
 	int64_t ahead_ns, blamed_ns;
 };
 struct joint_group {
-	struct member *members;
-	size_t count, capacity;
+	LIST(struct member) members;
 };
 
 /* Collectives of one name over the job. */
