@@ -66,8 +66,6 @@ Test(rules_sentences, names_are_not_read)
 /* Every rule says what is slow; what its sentences hold is closed. */
 Test(rules_sentences, of_all_rules)
 {
-	const struct xsp_rule_finding f = {.subject = "it"};
-
 	for (size_t i = 0; i < xsp_rule_count; i++) {
 		const char *sentences[] = {xsp_rules[i].title, xsp_rules[i].advice};
 		cr_expect_not_null(xsp_rules[i].title, "%s", xsp_rules[i].key);
@@ -82,8 +80,6 @@ Test(rules_sentences, of_all_rules)
 			}
 			cr_expect_eq(open, 0, "%s", xsp_rules[i].key);
 			cr_expect_leq(most, 2, "%s", xsp_rules[i].key);
-			if (sentences[k] != NULL)
-				cr_expect_gt(strlen(say(&f, sentences[k])), 0);
 		}
 	}
 }
