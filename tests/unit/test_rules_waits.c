@@ -102,26 +102,27 @@ Test(rules_waits, lock_that_many_threads_fight_for)
 {
 	const uint32_t threads = 131072;
 	struct lock locks[2] = {{.python_ns = 10, .placed_ns = 10}, {.python_ns = 1}};
-	struct xsp_summary_waits w = {.locks = locks, .lock_count = 2, .people_count = 2 * threads};
+	struct xsp_summary_waits w = {.locks = {.tally = {.rows = locks, .count = 2}},
+				      .people = {.tally = {.count = 2 * threads}}};
 	struct xsp_u64map waiters = {0};
 
-	w.people = calloc(w.people_count, sizeof(*w.people));
-	cr_assert_not_null(w.people);
+	w.people.rows = calloc(w.people.count, sizeof(*w.people.rows));
+	cr_assert_not_null(w.people.rows);
 	for (uint32_t i = 0; i < threads; i++) {
-		w.people[i] = (struct person){.tid = i + 1, .role = WAITER, .times = 1};
-		w.people[threads + i] = (struct person){.tid = i + 1, .role = WAKER, .times = 1};
+		w.people.rows[i] = (struct person){.tid = i + 1, .role = WAITER, .times = 1};
+		w.people.rows[threads + i] = (struct person){.tid = i + 1, .role = WAKER, .times = 1};
 	}
 	cr_assert_eq(xsp_rule_waiters(&w, &waiters), 0);
 	cr_expect(xsp_rule_is_fought_for(&w, &locks[0], &waiters));
 	cr_expect(!xsp_rule_is_fought_for(&w, &locks[1], &waiters));
 	/* half of them have only ever waited for another lock */
 	for (uint32_t i = 0; i < threads / 2; i++)
-		w.people[i].lock = 1;
+		w.people.rows[i].lock = 1;
 	xsp_u64map_free(&waiters);
 	cr_assert_eq(xsp_rule_waiters(&w, &waiters), 0);
 	cr_expect(!xsp_rule_is_fought_for(&w, &locks[0], &waiters));
 	xsp_u64map_free(&waiters);
-	free(w.people);
+	free(w.people.rows);
 }
 
 /* A worker on a condition variable waits as long, and for nobody. */

@@ -3,7 +3,7 @@
  * compare_judge.c - which of the differences are none of chance.
  *
  * A difference counts if its interval lies beyond the threshold after Holm's correction over all that is judged. What most
- * of the operators did at a time is taken out of what each of them did (compare_measure.c), and of kernels what most of
+ * of the operators did at a time is taken out of what each of them did (compare_names.c), and of kernels what most of
  * their device's did: a machine that is slower or busier does it to all of them. One recording a side says nothing else of what differs from one run to the next, so then
  * the fastest steps or calls must have changed as well.
  */

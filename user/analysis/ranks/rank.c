@@ -12,27 +12,32 @@
 void xsp_ranks_free_gpu(struct rank *k)
 {
 	for (size_t i = 0; i < k->streams.count; i++)
-		free(k->streams.rows[i].stretches.rows);
-	XSP_FREE(&k->streams);
-	XSP_FREE(&k->gpu_calls);
-	XSP_FREE(&k->gpu_kernels);
+		free(k->streams.at[i].stretches.at);
+	free(k->streams.at);
+	free(k->gpu_calls.at);
+	free(k->gpu_kernels.at);
+	k->streams.at = NULL;
+	k->gpu_calls.at = NULL;
+	k->gpu_kernels.at = NULL;
+	k->streams.count = k->gpu_calls.count = k->gpu_kernels.count = 0;
 }
 
 void xsp_ranks_free_rank(struct rank *k)
 {
 	for (size_t i = 0; i < k->groups.count; i++)
-		free(k->groups.rows[i].seq);
-	free(k->queued.rows);
-	free(k->runs.rows);
+		free(k->groups.at[i].seq.at);
+	xsp_u64map_free(&k->sum_of);
+	free(k->queued.at);
+	free(k->runs.at);
 	xsp_ranks_free_gpu(k);
-	free(k->stood.rows);
-	free(k->blocked.rows);
-	free(k->early.rows);
-	free(k->held.rows);
-	free(k->groups.rows);
-	xsp_tally_free(&k->sums);
-	free(k->steps);
-	xsp_tally_free(&k->late);
+	free(k->stood.at);
+	free(k->blocked.at);
+	free(k->early.at);
+	free(k->held.at);
+	free(k->groups.at);
+	free(k->sums.at);
+	free(k->steps.at);
+	free(k->late.at);
 }
 
 long xsp_ranks_name(struct xsp_ranks *j, const char *text)
@@ -53,30 +58,59 @@ long xsp_ranks_name(struct xsp_ranks *j, const char *text)
 
 struct operator_sum *xsp_ranks_sum(struct rank *k, uint32_t name, bool make)
 {
-	return make ? xsp_tally_row(&k->sums, name, &(struct operator_sum){.name = name})
-		    : xsp_tally_find(&k->sums, name);
+	if (!make) {
+		const uint32_t *at = xsp_u64map_get(&k->sum_of, name);
+		return at != NULL ? &k->sums.at[*at] : NULL;
+	}
+	return xsp_u64map_element(&k->sum_of, name, &k->sums.at, &k->sums.capacity, &k->sums.count,
+				  &(struct operator_sum){.name = name});
 }
 
 int xsp_ranks_add_instance(struct rank *k, uint32_t group, const struct instance *i)
 {
-	struct group *g = &k->groups.rows[group];
+	struct group *g = &k->groups.at[group];
 
-	return XSP_APPEND(g->seq, g->capacity, g->count, *i);
+	return PUT(g->seq, *i);
 }
 
-static XSP_ORDER(order_intervals, struct interval, XSP_RISING(start_ns));
+int xsp_ranks_order(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
-void xsp_ranks_merge(struct intervals *all)
+	return x < y ? -1 : x > y;
+}
+
+int xsp_ranks_order_keys(const void *a, const void *b)
+{
+	const struct keyed *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return xsp_ranks_order(&x->ns, &y->ns);
+}
+
+int64_t xsp_ranks_median(int64_t *values, size_t count)
+{
+	if (count == 0)
+		return 0;
+	qsort(values, count, sizeof(*values), xsp_ranks_order);
+	const int64_t low = values[(count - 1) / 2], high = values[count / 2];
+	return low + (high - low) / 2;
+}
+
+size_t xsp_ranks_merge(struct interval *all, size_t count)
 {
 	size_t kept = 0;
 
-	XSP_SORT(all->rows, all->count, order_intervals);
-	for (size_t i = 1; i < all->count; i++) {
-		struct interval *last = &all->rows[kept], *next = &all->rows[i];
-		if (next->start_ns > last->end_ns)
-			all->rows[++kept] = *next;
-		else if (next->end_ns > last->end_ns)
-			last->end_ns = next->end_ns;
+	if (count == 0)
+		return 0;
+	qsort(all, count, sizeof(*all), xsp_ranks_order);
+	for (size_t i = 1; i < count; i++) {
+		struct interval *last = &all[kept];
+		if (all[i].start_ns > last->end_ns)
+			all[++kept] = all[i];
+		else if (all[i].end_ns > last->end_ns)
+			last->end_ns = all[i].end_ns;
 	}
 	all->count = all->count > 0 ? kept + 1 : 0;
 }
@@ -85,9 +119,9 @@ struct rank_step *xsp_ranks_step_at(const struct rank *k, int64_t ns)
 {
 	size_t low = 0;
 
-	XSP_LOWER_BOUND(low, k->step_count, i,
-			k->steps[i].start_ns <= ns); /* the first that begins later */
-	return low > 0 && ns < k->steps[low - 1].end_ns ? &k->steps[low - 1] : NULL;
+	XSP_LOWER_BOUND(low, k->steps.count, i,
+			k->steps.at[i].start_ns <= ns); /* the first that begins later */
+	return low > 0 && ns < k->steps.at[low - 1].end_ns ? &k->steps.at[low - 1] : NULL;
 }
 
 void xsp_ranks_title(const struct rank *k, char *out, size_t size)

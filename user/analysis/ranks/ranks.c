@@ -70,16 +70,16 @@ void xsp_ranks_free(struct xsp_ranks *j)
 	free_collecting(j->now);
 	for (size_t i = 0; i < j->count; i++)
 		xsp_ranks_free_rank(&j->ranks[i]);
-	for (size_t i = 0; i < j->group_count; i++)
-		free(j->groups[i].members);
-	xsp_tally_free(&j->names);
+	for (size_t i = 0; i < j->groups.count; i++)
+		free(j->groups.at[i].members.at);
+	xsp_u64map_free(&j->name_of);
 	xsp_arena_free(&j->text);
 	free(j->ranks);
 	free(j->ids);
 	free(j->clocks);
 	free(j->turns);
-	free(j->groups);
-	xsp_tally_free(&j->collectives);
+	free(j->groups.at);
+	free(j->collectives.at);
 	free(j);
 }
 
@@ -185,14 +185,15 @@ static long group_of(struct rank *k, const uint64_t *words, size_t count, uint32
 
 	if (!xsp_c10d_group(words, count, unreadable, &g.rank, &g.size))
 		g.rank = g.size = 0;
-	for (size_t i = 0; i < k->groups.count; i++) { /* an address may be used anew */
-		const struct group *its = &k->groups.rows[i];
-		if (its->address == g.address && its->rank == g.rank && its->size == g.size)
+	for (size_t i = 0; i < k->groups.count; i++) /* an address may be used anew */
+		if (k->groups.at[i].address == g.address && k->groups.at[i].rank == g.rank &&
+		    k->groups.at[i].size == g.size)
 			return (long)i;
-	}
 	if (k->groups.count == GROUPS_MAX)
 		return -ENOSPC;
-	return XSP_PUT(&k->groups, g) < 0 ? -ENOMEM : (long)k->groups.count - 1;
+	if (PUT(k->groups, g) < 0)
+		return -ENOMEM;
+	return (long)k->groups.count - 1;
 }
 
 /* The innermost call around it says what it is. */
@@ -216,7 +217,7 @@ static int add_queued(struct collecting *c, struct rank *k, const struct xsp_spa
 	uint64_t words[XSP_C10D_WORK + 1];
 	uint32_t unreadable;
 	const size_t n = words_of(span, words, XSP_C10D_WORK + 1, &unreadable);
-	struct queued q = {.start_ns = real(c, span->start_ns)};
+	struct queued q = {.work.ns = real(c, span->start_ns)};
 
 	if (n <= XSP_C10D_WORK || (unreadable & 1U << XSP_C10D_WORK))
 		return 0;
@@ -228,10 +229,10 @@ static int add_queued(struct collecting *c, struct rank *k, const struct xsp_spa
 	const long name = name_of_queued(c, span, &q.meets);
 	if (group < 0 || name < 0)
 		return -ENOMEM;
-	q.work = words[XSP_C10D_WORK];
+	q.work.key = words[XSP_C10D_WORK];
 	q.group = (uint32_t)group;
 	q.name = (uint32_t)name;
-	return XSP_PUT(&k->queued, q);
+	return PUT(k->queued, q);
 }
 
 static int add_run(struct collecting *c, struct rank *k, const struct xsp_span *span)
@@ -242,8 +243,7 @@ static int add_run(struct collecting *c, struct rank *k, const struct xsp_span *
 	if (words_of(span, &work, 1, &unreadable) < 1 || (unreadable & 1) ||
 	    !xsp_span_has_duration(span))
 		return 0;
-	return XSP_PUT(&k->runs,
-		       (struct run){work, real(c, span->start_ns), real(c, span->end_ns)});
+	return PUT(k->runs, (struct run){{work, real(c, span->start_ns)}, real(c, span->end_ns)});
 }
 
 /* What its kernels on a GPU are of. Pairs of ranks that send and receive are no collective. */
@@ -264,20 +264,18 @@ static int add_gpu_call(struct collecting *c, struct rank *k, const struct xsp_s
 		group = GROUP_LEFT_OUT;
 	if (group < 0 || name < 0)
 		return -ENOMEM;
-	return XSP_PUT(&k->gpu_calls, (struct gpu_call){.tid = span->tid,
-							.group = (uint32_t)group,
-							.name = (uint32_t)name,
-							.start_ns = real(c, span->start_ns),
-							.end_ns = real(c, span->end_ns),
-							.meets = what->meets});
+	return PUT(k->gpu_calls, (struct gpu_call){.thread = {span->tid, real(c, span->start_ns)},
+						   .group = (uint32_t)group,
+						   .name = (uint32_t)name,
+						   .end_ns = real(c, span->end_ns),
+						   .meets = what->meets});
 }
 
 static int add_blocked(struct collecting *c, struct rank *k, const struct xsp_span *span)
 {
 	if (!xsp_span_has_duration(span))
 		return 0;
-	return XSP_PUT(&k->blocked,
-		       (struct interval){real(c, span->start_ns), real(c, span->end_ns)});
+	return PUT(k->blocked, (struct interval){real(c, span->start_ns), real(c, span->end_ns)});
 }
 
 /* Bytes of the tensors that the call is given: --shapes. 0: they are not known, or more than there can be. */
@@ -391,13 +389,13 @@ static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 		k->lossy = k->lossy || name->communicates;
 		return 0;
 	}
-	return xsp_ranks_gpu_kernel(k, name->name, name->communicates,
-				    &(struct gpu_kernel){.tid = a->call_tid,
-							 .device = a->device,
-							 .stream = a->stream,
-							 .launch_ns = real(c, a->call_ns),
-							 .start_ns = real(c, a->start_ns),
-							 .end_ns = real(c, a->end_ns)});
+	return xsp_ranks_gpu_kernel(
+		k, name->name, name->communicates,
+		&(struct gpu_kernel){.thread = {a->call_tid, real(c, a->call_ns)},
+				     .device = a->device,
+				     .stream = a->stream,
+				     .start_ns = real(c, a->start_ns),
+				     .end_ns = real(c, a->end_ns)});
 }
 
 /* ---- steps ---- */
@@ -408,17 +406,16 @@ static int on_step(void *ctx, const struct xsp_step *step)
 
 	if (step->news == XSP_STEP_FORGET)
 		for (size_t i = c->first_rank; i < c->job->count; i++)
-			c->job->ranks[i].step_count = 0;
+			c->job->ranks[i].steps.count = 0;
 	if (step->news != XSP_STEP_COUNTS && step->news != XSP_STEP_WARM_UP)
 		return 0;
 	struct rank *k = rank_of(c, step->pid);
 	if (k == NULL)
 		return -ENOMEM;
-	return XSP_APPEND(k->steps, k->step_capacity, k->step_count,
-			  (struct rank_step){.start_ns = real(c, step->start_ns),
-					     .end_ns = real(c, step->end_ns),
-					     .number = step->number,
-					     .warm_up = step->news == XSP_STEP_WARM_UP});
+	return PUT(k->steps, (struct rank_step){.start_ns = real(c, step->start_ns),
+						.end_ns = real(c, step->end_ns),
+						.number = step->number,
+						.warm_up = step->news == XSP_STEP_WARM_UP});
 }
 
 /* ---- a capture ---- */
@@ -488,43 +485,41 @@ struct xsp_timeline_sink xsp_ranks_sink(struct xsp_ranks *j)
 
 /* ---- behind its run ---- */
 
-static XSP_ORDER(order_queued, struct queued, XSP_RISING(work) ?: XSP_RISING(start_ns));
-static XSP_ORDER(order_runs, struct run, XSP_RISING(work) ?: XSP_RISING(start_ns));
-static XSP_ORDER(order_instances, struct instance, XSP_RISING(start_ns));
-static XSP_ORDER(order_steps, struct rank_step, XSP_RISING(start_ns));
-
 /* An address serves one work after the other: a run is of the last that was queued under it before. */
 static int join(struct rank *k)
 {
 	size_t q = 0;
 	int rc = 0;
 
-	XSP_SORT(k->queued.rows, k->queued.count, order_queued);
-	XSP_SORT(k->runs.rows, k->runs.count, order_runs);
+	SORT(k->queued, xsp_ranks_order_keys);
+	SORT(k->runs, xsp_ranks_order_keys);
 	for (size_t r = 0; r < k->runs.count && rc == 0; r++) {
-		const struct run *run = &k->runs.rows[r];
-		const struct queued last = {.work = run->work, .start_ns = run->start_ns},
-				    *found = NULL;
-		while (q < k->queued.count && order_queued(&k->queued.rows[q], &last) <= 0)
-			found = &k->queued.rows[q++];
-		if (found != NULL && found->work == run->work)
+		const struct run *run = &k->runs.at[r];
+		const struct queued *found = NULL;
+		while (q < k->queued.count &&
+		       xsp_ranks_order_keys(&k->queued.at[q].work, &run->work) <= 0)
+			found = &k->queued.at[q++];
+		if (found != NULL && found->work.key == run->work.key)
 			rc = xsp_ranks_add_instance(k, found->group,
-						    &(struct instance){found->start_ns, run->end_ns,
+						    &(struct instance){found->work.ns, run->end_ns,
 								       found->name, found->meets});
 	}
-	XSP_FREE(&k->queued);
-	XSP_FREE(&k->runs);
+	free(k->queued.at);
+	free(k->runs.at);
+	k->queued.at = NULL;
+	k->runs.at = NULL;
+	k->queued.count = k->runs.count = 0;
 	return rc;
 }
 
 /* Where its environment does not say which rank it is, its largest group does. */
 static void number_by_group(struct rank *k)
 {
-	for (size_t i = 0; i < k->groups.count; i++) {
-		const struct group *g = &k->groups.rows[i];
-		if (!k->named && g->size > 0 && (long)g->size >= k->world) {
-			k->world = g->size;
-			k->number = g->rank;
+	for (size_t i = 0; i < k->groups.count; i++)
+		if (!k->named && k->groups.at[i].size > 0 &&
+		    (long)k->groups.at[i].size >= k->world) {
+			k->world = k->groups.at[i].size;
+			k->number = k->groups.at[i].rank;
 		}
 	}
 }
@@ -544,11 +539,11 @@ int xsp_ranks_end(struct xsp_ranks *j)
 		if (rc == 0)
 			rc = xsp_ranks_gpu_join(k);
 		/* threads that wait at the same time are one wait of the rank */
-		xsp_ranks_merge(&k->blocked);
+		k->blocked.count = xsp_ranks_merge(k->blocked.at, k->blocked.count);
 		number_by_group(k);
-		XSP_SORT(k->steps, k->step_count, order_steps);
+		SORT(k->steps, xsp_ranks_order);
 		for (size_t g = 0; g < k->groups.count; g++)
-			XSP_SORT(k->groups.rows[g].seq, k->groups.rows[g].count, order_instances);
+			SORT(k->groups.at[g].seq, xsp_ranks_order);
 	}
 	free_collecting(c);
 	j->now = NULL;

@@ -21,13 +21,12 @@ static void join_stretches(struct stream_work *w)
 {
 	size_t kept = 0;
 
-	xsp_ranks_merge(&w->stretches);
-	struct interval *all = w->stretches.rows;
+	w->stretches.count = xsp_ranks_merge(w->stretches.at, w->stretches.count);
 	for (size_t i = 1; i < w->stretches.count; i++) {
-		if (all[i].start_ns - all[kept].end_ns < w->apart_ns)
-			all[kept].end_ns = all[i].end_ns;
+		if (w->stretches.at[i].start_ns - w->stretches.at[kept].end_ns < w->apart_ns)
+			w->stretches.at[kept].end_ns = w->stretches.at[i].end_ns;
 		else
-			all[++kept] = all[i];
+			w->stretches.at[++kept] = w->stretches.at[i];
 	}
 	w->stretches.count = w->stretches.count > 0 ? kept + 1 : 0;
 }
@@ -37,18 +36,22 @@ static struct stream_work *stream_of(struct rank *k, const struct gpu_kernel *ke
 	const struct stream_work first = {
 		.device = kernel->device, .stream = kernel->stream, .apart_ns = APART_NS};
 
-	for (size_t i = 0; i < k->streams.count; i++) {
-		struct stream_work *w = &k->streams.rows[i];
-		if ((w->device == first.device && w->stream == first.stream) ||
+	for (size_t i = 0; i < k->streams.count; i++)
+		if ((k->streams.at[i].device == first.device &&
+		     k->streams.at[i].stream == first.stream) ||
 		    i + 1 == STREAMS_MAX)
-			return w;
-	}
-	return XSP_PUT(&k->streams, first) < 0 ? NULL : &k->streams.rows[k->streams.count - 1];
+			return &k->streams.at[i];
+	if (PUT(k->streams, first) < 0)
+		return NULL;
+	return &k->streams.at[k->streams.count - 1];
 }
 
 static int add_work(struct rank *k, const struct gpu_kernel *kernel)
 {
 	struct stream_work *w = stream_of(k, kernel);
+	struct interval *last = w != NULL && w->stretches.count > 0
+					? &w->stretches.at[w->stretches.count - 1]
+					: NULL;
 
 	if (w == NULL)
 		return -ENOMEM;
@@ -60,11 +63,11 @@ static int add_work(struct rank *k, const struct gpu_kernel *kernel)
 		last->end_ns = kernel->end_ns > last->end_ns ? kernel->end_ns : last->end_ns;
 		return 0;
 	}
-	while (all->count >= STRETCHES_MAX) {
+	while (w->stretches.count >= STRETCHES_MAX) {
 		join_stretches(w);
 		w->apart_ns *= 2;
 	}
-	return XSP_PUT(all, (struct interval){kernel->start_ns, kernel->end_ns});
+	return PUT(w->stretches, (struct interval){kernel->start_ns, kernel->end_ns});
 }
 
 int xsp_ranks_gpu_kernel(struct rank *k, uint32_t name, bool communicates,
@@ -73,7 +76,7 @@ int xsp_ranks_gpu_kernel(struct rank *k, uint32_t name, bool communicates,
 	struct operator_sum *sum;
 
 	if (communicates)
-		return XSP_PUT(&k->gpu_kernels, *kernel);
+		return PUT(k->gpu_kernels, *kernel);
 	sum = xsp_ranks_sum(k, name, true);
 	if (sum == NULL)
 		return -ENOMEM;
@@ -87,9 +90,11 @@ int xsp_ranks_gpu_kernel(struct rank *k, uint32_t name, bool communicates,
 
 static int add_blocked(struct rank *k, bool with_one, int64_t from, int64_t to)
 {
-	return to <= from
-		       ? 0
-		       : XSP_PUT(with_one ? &k->stood : &k->blocked, (struct interval){from, to});
+	if (to <= from)
+		return 0;
+	if (with_one)
+		return PUT(k->stood, (struct interval){from, to});
+	return PUT(k->blocked, (struct interval){from, to});
 }
 
 /* The stream that has most to do on the device. What runs on others, as copies of what comes next, does not make the rank go on. */
@@ -97,11 +102,10 @@ static const struct stream_work *main_stream(const struct rank *k, uint32_t devi
 {
 	const struct stream_work *most = NULL;
 
-	for (size_t i = 0; i < k->streams.count; i++) {
-		const struct stream_work *w = &k->streams.rows[i];
-		if (w->device == device && (most == NULL || w->sum_ns > most->sum_ns))
-			most = w;
-	}
+	for (size_t i = 0; i < k->streams.count; i++)
+		if (k->streams.at[i].device == device &&
+		    (most == NULL || k->streams.at[i].sum_ns > most->sum_ns))
+			most = &k->streams.at[i];
 	return most;
 }
 
@@ -109,32 +113,29 @@ static const struct stream_work *main_stream(const struct rank *k, uint32_t devi
 static int add_idle(struct rank *k, const struct gpu_kernel *kernel, bool with_one)
 {
 	const struct stream_work *w = main_stream(k, kernel->device);
-	const struct interval *work = w != NULL ? w->stretches.rows : NULL;
 	const size_t count = w != NULL ? w->stretches.count : 0;
 	int64_t from = kernel->start_ns;
 	size_t at = 0;
 	int rc = 0;
 
-	XSP_LOWER_BOUND(at, count, i, work[i].end_ns <= kernel->start_ns);
-	for (; at < count && work[at].start_ns < kernel->end_ns && rc == 0; at++) {
-		rc = add_blocked(k, with_one, from, work[at].start_ns);
-		from = work[at].end_ns > from ? work[at].end_ns : from;
+	XSP_LOWER_BOUND(at, count, i, w->stretches.at[i].end_ns <= kernel->start_ns);
+	for (; at < count && w->stretches.at[at].start_ns < kernel->end_ns && rc == 0; at++) {
+		rc = add_blocked(k, with_one, from, w->stretches.at[at].start_ns);
+		from = w->stretches.at[at].end_ns > from ? w->stretches.at[at].end_ns : from;
 	}
 	return rc == 0 ? add_blocked(k, with_one, from, kernel->end_ns) : rc;
 }
 
 /* ---- which call a kernel is of ---- */
 
-static XSP_ORDER(order_calls, struct gpu_call, XSP_RISING(tid) ?: XSP_RISING(start_ns));
-static XSP_ORDER(order_launches, struct gpu_kernel, XSP_RISING(tid) ?: XSP_RISING(launch_ns));
-
 /* The innermost of those around the launch; `behind`: index of the first call that begins later. */
 static const struct gpu_call *call_around(const struct rank *k, size_t behind,
 					  const struct gpu_kernel *kernel)
 {
-	for (size_t i = behind; i > 0 && k->gpu_calls.rows[i - 1].tid == kernel->tid; i--) {
-		if (k->gpu_calls.rows[i - 1].end_ns >= kernel->launch_ns)
-			return &k->gpu_calls.rows[i - 1];
+	for (size_t i = behind; i > 0 && k->gpu_calls.at[i - 1].thread.key == kernel->thread.key;
+	     i--) {
+		if (k->gpu_calls.at[i - 1].end_ns >= kernel->thread.ns)
+			return &k->gpu_calls.at[i - 1];
 		/* calls of c10d contain each other two or three deep: allreduce in allreduce_coalesced */
 		if (behind - i >= 4)
 			break;
@@ -147,13 +148,12 @@ static int name_kernels(struct rank *k)
 	size_t behind = 0;
 	int rc = 0;
 
-	XSP_SORT(k->gpu_calls.rows, k->gpu_calls.count, order_calls);
-	XSP_SORT(k->gpu_kernels.rows, k->gpu_kernels.count, order_launches);
+	SORT(k->gpu_calls, xsp_ranks_order_keys);
+	SORT(k->gpu_kernels, xsp_ranks_order_keys);
 	for (size_t i = 0; i < k->gpu_kernels.count && rc == 0; i++) {
-		const struct gpu_kernel *kernel = &k->gpu_kernels.rows[i];
-		const struct gpu_call launch = {.tid = kernel->tid, .start_ns = kernel->launch_ns};
+		const struct gpu_kernel *kernel = &k->gpu_kernels.at[i];
 		while (behind < k->gpu_calls.count &&
-		       order_calls(&k->gpu_calls.rows[behind], &launch) <= 0)
+		       xsp_ranks_order_keys(&k->gpu_calls.at[behind].thread, &kernel->thread) <= 0)
 			behind++;
 		const struct gpu_call *call = call_around(k, behind, kernel);
 		const bool of_two = call != NULL && call->group == GROUP_OF_TWO;
@@ -175,7 +175,7 @@ static int name_kernels(struct rank *k)
 int xsp_ranks_gpu_join(struct rank *k)
 {
 	for (size_t i = 0; i < k->streams.count; i++)
-		join_stretches(&k->streams.rows[i]);
+		join_stretches(&k->streams.at[i]);
 	const int rc = name_kernels(k);
 	xsp_ranks_free_gpu(k);
 	return rc;

@@ -19,23 +19,12 @@
 #define LATE_LEAST_NS 100000
 #define LATE_SPREADS 2
 
-static XSP_ORDER(order_numbers, int64_t, XSP_COMPARE(*x, *y));
-
-int64_t xsp_ranks_median(int64_t *values, size_t count)
-{
-	if (count == 0)
-		return 0;
-	qsort(values, count, sizeof(*values), order_numbers);
-	const int64_t low = values[(count - 1) / 2], high = values[count / 2];
-	return low + (high - low) / 2;
-}
-
 /* ---- which processes are ranks ---- */
 
 static bool is_rank(const struct rank *k)
 {
 	for (size_t i = 0; i < k->groups.count; i++)
-		if (k->groups.rows[i].count > 0)
+		if (k->groups.at[i].seq.count > 0)
 			return true;
 	return k->named;
 }
@@ -67,7 +56,7 @@ static void keep_ranks(struct xsp_ranks *j)
 			j->ranks[kept++] = j->ranks[i];
 	}
 	j->count = kept;
-	XSP_SORT(j->ranks, kept, order_ranks);
+	SORT_ARRAY(j->ranks, kept, order_ranks);
 }
 
 /* ---- hosts ---- */
@@ -106,7 +95,7 @@ static size_t ended_before(const struct group *g, int64_t ns)
 {
 	size_t low = 0;
 
-	XSP_LOWER_BOUND(low, g->count, i, g->seq[i].end_ns <= ns);
+	XSP_LOWER_BOUND(low, g->seq.count, i, g->seq.at[i].end_ns <= ns);
 	return low;
 }
 
@@ -122,9 +111,9 @@ static bool try_shift(const struct pair *p, long shift, size_t samples, int64_t 
 		      struct fit *out)
 {
 	const struct group *a = p->a, *b = p->b;
-	const long from = shift < 0 ? -shift : 0, end_b = (long)b->count - shift;
-	const long to = end_b < (long)a->count ? end_b : (long)a->count;
-	const size_t least = a->count < b->count ? a->count : b->count;
+	const long from = shift < 0 ? -shift : 0, end_b = (long)b->seq.count - shift;
+	const long to = end_b < (long)a->seq.count ? end_b : (long)a->seq.count;
+	const size_t least = a->seq.count < b->seq.count ? a->seq.count : b->seq.count;
 	size_t n = 0, others = 0;
 	double sum = 0;
 
@@ -132,7 +121,7 @@ static bool try_shift(const struct pair *p, long shift, size_t samples, int64_t 
 		return false;
 	const long step = (to - from + (long)samples - 1) / (long)samples;
 	for (long i = from; i < to; i += step) {
-		const struct instance *x = &a->seq[i], *y = &b->seq[i + shift];
+		const struct instance *x = &a->seq.at[i], *y = &b->seq.at[i + shift];
 		if (x->name == y->name)
 			apart[n++] = y->end_ns - x->end_ns;
 		else
@@ -171,9 +160,9 @@ static struct fit fit_groups(const struct pair *p, const struct fit *worse_than)
 {
 	int64_t apart[SAMPLES];
 	struct fit few = {.good = false}, best = {.good = false};
-	const size_t middle = p->a->count / 2;
+	const size_t middle = p->a->seq.count / 2;
 	const long guess =
-		(long)ended_before(p->b, p->a->seq[middle].end_ns + p->ahead_ns) - (long)middle;
+		(long)ended_before(p->b, p->a->seq.at[middle].end_ns + p->ahead_ns) - (long)middle;
 	const long shifts = p->trust == 1 ? 2 : SHIFTS;
 
 	fit_shifts(p, 0, 0, FEW, apart, &few);
@@ -189,18 +178,17 @@ static struct fit fit_groups(const struct pair *p, const struct fit *worse_than)
 
 static int add_member(struct joint_group *g, size_t rank, size_t group, long shift)
 {
-	return XSP_APPEND(g->members, g->capacity, g->count,
-			  (struct member){.rank = (uint32_t)rank,
-					  .group = (uint32_t)group,
-					  .shift = shift,
-					  .now = shift});
+	return PUT(g->members, (struct member){.rank = (uint32_t)rank,
+					       .group = (uint32_t)group,
+					       .shift = shift,
+					       .now = shift});
 }
 
 /* Is that process in it already? One cannot be two ranks of a group. */
 static bool has_process(const struct joint_group *joint, size_t rank)
 {
-	for (size_t m = 0; m < joint->count; m++)
-		if (joint->members[m].rank == rank)
+	for (size_t m = 0; m < joint->members.count; m++)
+		if (joint->members.at[m].rank == rank)
 			return true;
 	return false;
 }
@@ -239,9 +227,9 @@ static int find_member(struct xsp_ranks *j, struct joint_group *joint, uint32_t 
 		if (has_process(joint, i))
 			continue;
 		for (size_t g = 0; g < j->ranks[i].groups.count; g++) {
-			const struct group *other = &j->ranks[i].groups.rows[g];
+			const struct group *other = &j->ranks[i].groups.at[g];
 			const struct pair pair = pair_of(j, first, first_rank, other, i);
-			if (other->joint != NO_INDEX || other->count == 0 ||
+			if (other->joint != NO_INDEX || other->seq.count == 0 ||
 			    other->size != first->size || other->rank != wanted)
 				continue;
 			const struct fit fit = fit_groups(&pair, &best);
@@ -255,7 +243,7 @@ static int find_member(struct xsp_ranks *j, struct joint_group *joint, uint32_t 
 	if (!best.good)
 		return 0;
 	note_clock(j, first_rank, rank, &best);
-	j->ranks[rank].groups.rows[group].joint = index;
+	j->ranks[rank].groups.at[group].joint = index;
 	return add_member(joint, rank, group, best.shift);
 }
 
@@ -268,7 +256,7 @@ static int find_members(struct xsp_ranks *j, struct joint_group *joint, uint32_t
 
 	for (size_t i = 0; i < j->count; i++)
 		for (size_t g = 0; rc == 0 && g < j->ranks[i].groups.count; g++) {
-			const struct group *other = &j->ranks[i].groups.rows[g];
+			const struct group *other = &j->ranks[i].groups.at[g];
 			if (other->joint != NO_INDEX || other->size != first->size ||
 			    xsp_u64map_get(&looked_for, other->rank) != NULL)
 				continue;
@@ -282,19 +270,22 @@ static int find_members(struct xsp_ranks *j, struct joint_group *joint, uint32_t
 
 static int join_group(struct xsp_ranks *j, size_t rank, size_t group)
 {
-	struct group *first = &j->ranks[rank].groups.rows[group];
-	const uint32_t index = (uint32_t)j->group_count;
+	struct group *first = &j->ranks[rank].groups.at[group];
+	const uint32_t index = (uint32_t)j->groups.count;
 	struct joint_group joint = {0};
 	int rc = add_member(&joint, rank, group, 0);
 
 	first->joint = index;
 	if (rc == 0)
 		rc = find_members(j, &joint, index, first, rank);
-	if (rc == 0)
-		rc = XSP_APPEND(j->groups, j->group_capacity, j->group_count, joint);
-	if (rc < 0)
-		free(joint.members);
-	return rc;
+	if (rc == 0 && xsp_grow(&j->groups.at, &j->groups.capacity, j->groups.count + 1) < 0)
+		rc = -ENOMEM;
+	if (rc < 0) {
+		free(joint.members.at);
+		return rc;
+	}
+	j->groups.at[j->groups.count++] = joint;
+	return 0;
 }
 
 struct candidate {
@@ -316,19 +307,19 @@ static int join_groups(struct xsp_ranks *j)
 	if (j->clocks == NULL)
 		return -ENOMEM;
 	j->clocks[0].known = true;
-	for (uint32_t i = 0; i < j->count; i++)
-		for (uint32_t n = 0; n < j->ranks[i].groups.count && rc == 0; n++) {
-			const struct group *g = &j->ranks[i].groups.rows[n];
-			if (g->count > 0 && g->size > 0)
-				rc = XSP_PUT(&all, (struct candidate){i, n, g->size, g->count});
-		}
-	XSP_SORT(all.rows, all.count, order_candidates);
-	for (size_t i = 0; i < all.count && rc == 0; i++) {
-		const struct candidate *c = &all.rows[i];
-		if (j->ranks[c->rank].groups.rows[c->group].joint == NO_INDEX)
-			rc = join_group(j, c->rank, c->group);
-	}
-	free(all.rows);
+	for (uint32_t i = 0; i < j->count && rc == 0; i++)
+		for (uint32_t g = 0; g < j->ranks[i].groups.count && rc == 0; g++)
+			if (j->ranks[i].groups.at[g].seq.count > 0 &&
+			    j->ranks[i].groups.at[g].size > 0)
+				rc = XSP_APPEND(
+					all, capacity, count,
+					(struct candidate){i, g, j->ranks[i].groups.at[g].size,
+							   j->ranks[i].groups.at[g].seq.count});
+	SORT_ARRAY(all, count, order_candidates);
+	for (size_t i = 0; i < count && rc == 0; i++)
+		if (j->ranks[all[i].rank].groups.at[all[i].group].joint == NO_INDEX)
+			rc = join_group(j, all[i].rank, all[i].group);
+	free(all);
 	return rc;
 }
 
@@ -336,7 +327,7 @@ static int join_groups(struct xsp_ranks *j)
 
 static struct met met_at(struct rank *k, struct member *m, long n)
 {
-	const struct instance *i = &k->groups.rows[m->group].seq[n];
+	const struct instance *i = &k->groups.at[m->group].seq.at[n];
 
 	return (struct met){.rank = k,
 			    .at = i,
@@ -364,10 +355,10 @@ static bool find_met(struct xsp_ranks *j, struct member *m, long n, const struct
 		     struct met *out)
 {
 	struct rank *k = &j->ranks[m->rank];
-	const struct group *its = &k->groups.rows[m->group];
+	const struct group *its = &k->groups.at[m->group];
 	long at = n + m->now;
 
-	if (at >= 0 && at < (long)its->count) {
+	if (at >= 0 && at < (long)its->seq.count) {
 		*out = met_at(k, m, at);
 		if (can_meet(first, out))
 			return true;
@@ -375,7 +366,7 @@ static bool find_met(struct xsp_ranks *j, struct member *m, long n, const struct
 	if (!clocks_comparable(first, k))
 		return false;
 	at = (long)ended_before(its, first->start_ns - k->shift_ns);
-	if (at >= (long)its->count)
+	if (at >= (long)its->seq.count)
 		return false;
 	*out = met_at(k, m, at);
 	if (!can_meet(first, out))
@@ -387,21 +378,21 @@ static bool find_met(struct xsp_ranks *j, struct member *m, long n, const struct
 /* Those of collective n of the group that were recorded; how many. */
 static size_t meet(struct xsp_ranks *j, struct joint_group *g, long n, struct met *out)
 {
-	struct rank *k = &j->ranks[g->members[0].rank];
+	struct rank *k = &j->ranks[g->members.at[0].rank];
 	size_t count = 1;
 
-	out[0] = met_at(k, &g->members[0], n);
-	for (size_t m = 1; m < g->count; m++) {
+	out[0] = met_at(k, &g->members.at[0], n);
+	for (size_t m = 1; m < g->members.count; m++) {
 		if (n == 0)
-			g->members[m].now = g->members[m].shift;
-		count += find_met(j, &g->members[m], n, &out[0], &out[count]);
+			g->members.at[m].now = g->members.at[m].shift;
+		count += find_met(j, &g->members.at[m], n, &out[0], &out[count]);
 	}
 	return count;
 }
 
 static long calls_of(const struct xsp_ranks *j, const struct joint_group *g)
 {
-	return (long)j->ranks[g->members[0].rank].groups.rows[g->members[0].group].count;
+	return (long)j->ranks[g->members.at[0].rank].groups.at[g->members.at[0].group].seq.count;
 }
 
 struct turn {
@@ -418,15 +409,15 @@ static int find_turns(struct xsp_ranks *j, struct met *met)
 {
 	size_t n = 0;
 
-	for (size_t g = 0; g < j->group_count; g++)
-		n += (size_t)calls_of(j, &j->groups[g]);
+	for (size_t g = 0; g < j->groups.count; g++)
+		n += (size_t)calls_of(j, &j->groups.at[g]);
 	j->turn_count = 0;
 	j->turns = calloc(n + 1, sizeof(*j->turns));
 	if (j->turns == NULL)
 		return -ENOMEM;
-	for (uint32_t g = 0; g < j->group_count; g++)
-		for (long i = 0; i < calls_of(j, &j->groups[g]); i++) {
-			const size_t ranks = meet(j, &j->groups[g], i, met);
+	for (uint32_t g = 0; g < j->groups.count; g++)
+		for (long i = 0; i < calls_of(j, &j->groups.at[g]); i++) {
+			const size_t ranks = meet(j, &j->groups.at[g], i, met);
 			int64_t last = met[0].start_ns;
 			for (size_t m = 1; m < ranks; m++)
 				last = met[m].start_ns > last ? met[m].start_ns : last;
@@ -445,7 +436,7 @@ int xsp_ranks_each_met(struct xsp_ranks *j,
 	int rc = met == NULL ? -ENOMEM : j->turns == NULL ? find_turns(j, met) : 0;
 
 	for (size_t i = 0; i < j->turn_count && rc == 0; i++) {
-		const size_t count = meet(j, &j->groups[j->turns[i].group], j->turns[i].n, met);
+		const size_t count = meet(j, &j->groups.at[j->turns[i].group], j->turns[i].n, met);
 		if (count >= 2)
 			rc = fn(j, ctx, met, count);
 	}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ranks_report.c - a job as sections of a report, and which rank holds the others up, where. */
 #include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +41,7 @@ struct found {
 static double units_of(const struct rank *k, enum unit unit)
 {
 	if (unit == A_STEP)
-		return (double)k->step_count;
+		return (double)k->steps.count;
 	return unit == A_COLLECTIVE ? (double)k->matched : (double)k->recorded_ns * 1e-9;
 }
 
@@ -69,92 +71,86 @@ static struct xsp_cell share(int64_t part, int64_t all)
 
 /* ---- the job ---- */
 
-static bool is_lossy(const struct rank *k)
-{
-	return k->lossy;
-}
-
-static bool has_windows(const struct rank *k)
-{
-	return k->windows;
-}
-
-static bool is_damaged(const struct rank *k)
-{
-	return k->damaged;
-}
-
 /* What makes figures doubtful. */
 static const struct {
-	bool (*of)(const struct rank *k);
+	size_t at; /* of a flag of struct rank */
 	const char *text;
 } doubts[] = {
-	{is_lossy, "events were lost"},
-	{has_windows, "not all of the time was recorded (windows of --max-overhead)"},
-	{is_damaged, "its capture is damaged, or was not ended"},
+	{offsetof(struct rank, lossy), "events were lost"},
+	{offsetof(struct rank, windows),
+	 "not all of the time was recorded (windows of --max-overhead)"},
+	{offsetof(struct rank, damaged), "its capture is damaged, or was not ended"},
 };
 #define DOUBTS (sizeof(doubts) / sizeof(doubts[0]))
+
+static bool is_doubtful(const struct rank *k, size_t doubt)
+{
+	return *(const bool *)((const char *)k + doubts[doubt].at);
+}
 
 /* The first that is there on any rank; NULL: none. */
 static const char *doubt(const struct xsp_ranks *j)
 {
 	for (size_t d = 0; d < DOUBTS; d++)
 		for (size_t i = 0; i < j->count; i++)
-			if (doubts[d].of(&j->ranks[i]))
+			if (is_doubtful(&j->ranks[i], d))
 				return doubts[d].text;
 	return NULL;
 }
 
-static void note_job(struct xsp_ranks *j, struct xsp_report_section *s)
+__attribute__((format(printf, 2, 3))) static void note(struct xsp_report_section *s,
+						       const char *format, ...)
 {
-	char text[256], a[XSP_UNITS_SIZE];
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	xsp_report_note(s, text);
+}
+
+static void note_rank(const struct xsp_ranks *j, size_t rank, struct xsp_report_section *s)
+{
+	const struct rank *k = &j->ranks[rank];
+	char title[96];
+
+	xsp_ranks_title(k, title, sizeof(title));
+	for (size_t d = 0; d < DOUBTS; d++)
+		if (is_doubtful(k, d))
+			note(s, "%s: %s: its figures are lower bounds", title, doubts[d].text);
+	for (size_t before = 0; before < rank && k->number >= 0; before++)
+		if (j->ranks[before].number == k->number)
+			note(s, "%s is there more than once: are these captures of one job?",
+			     title);
+}
+
+static void note_job(const struct xsp_ranks *j, struct xsp_report_section *s)
+{
+	char count[XSP_UNITS_SIZE];
 	uint64_t unmatched = 0, of_no_group = 0;
 
 	for (size_t i = 0; i < j->count; i++) {
-		char title[96];
-		xsp_ranks_title(&j->ranks[i], title, sizeof(title));
 		unmatched += j->ranks[i].unmatched;
 		of_no_group += j->ranks[i].gpu_of_no_group;
-		for (size_t d = 0; d < DOUBTS; d++) {
-			snprintf(text, sizeof(text), "%s: %s: its figures are lower bounds", title,
-				 doubts[d].text);
-			if (doubts[d].of(&j->ranks[i]))
-				xsp_report_note(s, text);
-		}
-		for (size_t before = 0; before < i; before++)
-			if (j->ranks[i].number >= 0 &&
-			    j->ranks[before].number == j->ranks[i].number) {
-				snprintf(text, sizeof(text),
-					 "%s is there more than once: are these captures of one "
-					 "job?",
-					 title);
-				xsp_report_note(s, text);
-			}
+		note_rank(j, i, s);
 	}
-	if (unmatched > 0) {
-		snprintf(
-			text, sizeof(text),
-			"collectives that were recorded on one rank only, or whose group could not "
-			"be told: %s",
-			xsp_format_count(a, unmatched));
-		xsp_report_note(s, text);
-	}
-	if (of_no_group > 0) {
-		snprintf(text, sizeof(text),
-			 "kernels of collectives that no recorded call of c10d launched: %s",
-			 xsp_format_count(a, of_no_group));
-		xsp_report_note(s, text);
-	}
+	if (unmatched > 0)
+		note(s,
+		     "collectives that were recorded on one rank only, or whose group could not "
+		     "be told: %s",
+		     xsp_format_count(count, unmatched));
+	if (of_no_group > 0)
+		note(s, "kernels of collectives that no recorded call of c10d launched: %s",
+		     xsp_format_count(count, of_no_group));
 	if (j->collectives.count == 0)
-		xsp_report_note(s, "no collective was recorded on two ranks: what waits for whom "
-				   "is not known, and clocks are as the hosts have them");
-	if (j->hosts_not_aligned > 0) {
-		snprintf(text, sizeof(text),
-			 "clocks of %zu hosts are as they have them: no collective that all leave "
-			 "together was recorded on them and on the first rank's host",
-			 j->hosts_not_aligned);
-		xsp_report_note(s, text);
-	}
+		note(s, "no collective was recorded on two ranks: what waits for whom is not "
+			"known, and clocks are as the hosts have them");
+	if (j->hosts_not_aligned > 0)
+		note(s,
+		     "clocks of %zu hosts are as they have them: no collective that all leave "
+		     "together was recorded on them and on the first rank's host",
+		     j->hosts_not_aligned);
 }
 
 static void report_job(struct found *f)
@@ -167,7 +163,7 @@ static void report_job(struct found *f)
 	for (size_t i = 0; i < j->count; i++)
 		world = j->ranks[i].world > world ? j->ranks[i].world : world;
 	for (size_t i = 0; i < j->collectives.count; i++)
-		calls += j->collectives.rows[i].calls;
+		calls += j->collectives.at[i].calls;
 	xsp_report_value(s, "captures", "captures", XSP_UNIT_COUNT, xsp_cell_integer(j->captures));
 	xsp_report_value(s, "ranks", "ranks recorded", XSP_UNIT_COUNT, xsp_cell_integer(j->count));
 	xsp_report_value(s, "world_size", "ranks of the job", XSP_UNIT_COUNT,
@@ -191,8 +187,8 @@ static int64_t mean_step(const struct rank *k, bool own)
 {
 	int64_t sum = 0, count = 0;
 
-	for (size_t i = 0; i < k->step_count; i++) {
-		const struct rank_step *s = &k->steps[i];
+	for (size_t i = 0; i < k->steps.count; i++) {
+		const struct rank_step *s = &k->steps.at[i];
 		if (s->warm_up)
 			continue;
 		sum += s->end_ns - s->start_ns - (own ? s->waited_ns : 0);
@@ -210,8 +206,8 @@ RANK_CELL(host, xsp_cell_text(row->host[0] != '\0' ? row->host : NULL));
 RANK_CELL(blocked_share,
 	  row->matched > 0 ? share(row->blocked_ns, row->recorded_ns) : known(false, 0));
 RANK_CELL(transfer, known(row->matched > 0, row->in_ns - row->waited_ns));
-RANK_CELL(step, known(row->step_count > 0, mean_step(row, false)));
-RANK_CELL(own_step, known(row->step_count > 0, mean_step(row, true)));
+RANK_CELL(step, known(row->steps.count > 0, mean_step(row, false)));
+RANK_CELL(own_step, known(row->steps.count > 0, mean_step(row, true)));
 RANK_CELL(shift, known(of->hosts > 1, row->shift_ns));
 
 static const struct xsp_report_column rank_columns[] = {
@@ -225,7 +221,7 @@ static const struct xsp_report_column rank_columns[] = {
 	{"blocked_ns", "of that blocked", XSP_UNIT_NS, false, RANK_MET(blocked_ns)},
 	{"blocked_share", "of its time", XSP_UNIT_SHARE, false, XSP_BY(rank_blocked_share)},
 	{"transfer_ns", "in transfers", XSP_UNIT_NS, false, XSP_BY(rank_transfer)},
-	{"steps", "steps", XSP_UNIT_COUNT, false, RANK(step_count)},
+	{"steps", "steps", XSP_UNIT_COUNT, false, RANK(steps.count)},
 	{"step_ns", "a step", XSP_UNIT_NS, false, XSP_BY(rank_step)},
 	{"own_step_ns", "without waiting", XSP_UNIT_NS, false, XSP_BY(rank_own_step)},
 	{"clock_shift_ns", "clock moved by, ns", XSP_UNIT_NUMBER, false, XSP_BY(rank_shift)},
@@ -298,25 +294,22 @@ static void put_steps(struct found *f, struct xsp_report_section *s, const struc
 {
 	struct xsp_report_table *t = xsp_report_table(s, &steps_shape);
 	int64_t sum = 0, count = 0;
-	char text[128];
 
-	for (size_t i = 0; i < first->step_count; i++) {
-		const struct step_row row = step_row(f->job, first, &first->steps[i], f->scratch);
-		sum += first->steps[i].warm_up ? 0 : row.time_ns;
-		count += !first->steps[i].warm_up;
+	for (size_t i = 0; i < first->steps.count; i++) {
+		const struct step_row row =
+			step_row(f->job, first, &first->steps.at[i], f->scratch);
+		sum += first->steps.at[i].warm_up ? 0 : row.time_ns;
+		count += !first->steps.at[i].warm_up;
 		if (i < STEPS_SHOWN)
 			xsp_report_add(t, f, &row);
 	}
-	xsp_report_value(s, "steps", "steps", XSP_UNIT_COUNT, xsp_cell_integer(first->step_count));
+	xsp_report_value(s, "steps", "steps", XSP_UNIT_COUNT, xsp_cell_integer(first->steps.count));
 	xsp_report_value(s, "mean_ns", "mean, of each step its slowest rank's", XSP_UNIT_NS,
 			 known(count > 0, count > 0 ? sum / count : 0));
-	if ((size_t)count < first->step_count) {
-		snprintf(text, sizeof(text),
-			 "the first %zu are warm-up: they are in the table, and in no mean",
-			 first->step_count - (size_t)count);
-		xsp_report_note(s, text);
-	}
-	if (first->step_count > STEPS_SHOWN)
+	if ((size_t)count < first->steps.count)
+		note(s, "the first %zu are warm-up: they are in the table, and in no mean",
+		     first->steps.count - (size_t)count);
+	if (first->steps.count > STEPS_SHOWN)
 		xsp_report_note(s, "the table has the first 10,000 steps");
 	xsp_report_note(s, "a step takes as long as its slowest rank; own time: without what the "
 			   "rank was blocked for others that were late");
@@ -328,49 +321,35 @@ static void report_steps(struct found *f)
 	struct xsp_report_section *s = xsp_report_section(f->report, "rank_steps", "Steps by rank");
 
 	for (size_t i = 0; i < f->job->count; i++)
-		if (first == NULL || f->job->ranks[i].step_count > first->step_count)
+		if (first == NULL || f->job->ranks[i].steps.count > first->steps.count)
 			first = &f->job->ranks[i];
-	if ((first == NULL || first->step_count == 0) && f->job->marker != NULL) {
-		char text[160];
-		snprintf(text, sizeof(text), "no whole span is called %.100s (--step)",
-			 f->job->marker);
-		xsp_report_note(s, text);
-	} else if (first == NULL || first->step_count == 0)
-		xsp_report_note(
-			s, "nothing marks steps: ProfilerStep#N, Optimizer.step, or --step NAME");
-	else
+	if (first != NULL && first->steps.count > 0)
 		put_steps(f, s, first);
+	else if (f->job->marker != NULL)
+		note(s, "no whole span is called %.100s (--step)", f->job->marker);
+	else
+		note(s, "nothing marks steps: ProfilerStep#N, Optimizer.step, or --step NAME");
 }
 
 /* ---- collectives ---- */
 
-/* Mean bytes of a call, over all ranks; 0: not known. */
-static uint64_t mean_bytes(const struct xsp_ranks *j, uint32_t name)
+/* Of all ranks: the mean bytes of a call, and who was late at it most. */
+static void sum_up(const struct xsp_ranks *j, struct collective_sum *c)
 {
 	uint64_t bytes = 0, calls = 0;
 
 	for (size_t i = 0; i < j->count; i++) {
-		const struct operator_sum *sum = xsp_ranks_sum(&j->ranks[i], name, false);
+		struct rank *k = &j->ranks[i];
+		const struct operator_sum *sum = xsp_ranks_sum(k, c->name, false);
 		xsp_add_saturated(&bytes, sum != NULL ? sum->bytes : 0);
 		calls += sum != NULL ? sum->sized : 0;
-	}
-	return calls > 0 && bytes != XSP_TOO_MUCH ? bytes / calls : 0;
-}
-
-/* Who was late at it most, and how long; NULL: nobody. */
-static const struct rank *latest_at(const struct xsp_ranks *j, uint32_t name, int64_t *sum_ns)
-{
-	const struct rank *found = NULL;
-
-	*sum_ns = 0;
-	for (size_t i = 0; i < j->count; i++)
-		for (size_t l = 0; l < j->ranks[i].late.count; l++)
-			if (j->ranks[i].late.rows[l].name == name &&
-			    j->ranks[i].late.rows[l].sum_ns > *sum_ns) {
-				*sum_ns = j->ranks[i].late.rows[l].sum_ns;
-				found = &j->ranks[i];
+		for (size_t l = 0; l < k->late.count; l++)
+			if (k->late.at[l].name == c->name && k->late.at[l].sum_ns > c->late_ns) {
+				c->late_ns = k->late.at[l].sum_ns;
+				c->latest = k;
 			}
-	return found;
+	}
+	c->mean_bytes = calls > 0 && bytes != XSP_TOO_MUCH ? bytes / calls : 0;
 }
 
 static int by_waited(const void *a, const void *b)
@@ -389,30 +368,8 @@ static int by_waited(const void *a, const void *b)
 COLLECTIVE_CELL(name, xsp_cell_text(of->names.rows[row->name]));
 COLLECTIVE_CELL(transfer, known(true, row->transfer_ns / (int64_t)row->calls));
 
-static struct xsp_cell collective_bytes(struct xsp_report_at *at)
-{
-	const uint64_t bytes = mean_bytes(at->of, ((const struct collective_sum *)at->row)->name);
-
-	return known(bytes > 0, (int64_t)bytes);
-}
-
-static struct xsp_cell collective_rank(struct xsp_report_at *at)
-{
-	int64_t late_ns;
-	const struct rank *latest =
-		latest_at(at->of, ((const struct collective_sum *)at->row)->name, &late_ns);
-
-	return latest != NULL ? known(latest->number >= 0, latest->number) : known(false, 0);
-}
-
-static struct xsp_cell collective_late(struct xsp_report_at *at)
-{
-	int64_t late_ns;
-	const struct rank *latest =
-		latest_at(at->of, ((const struct collective_sum *)at->row)->name, &late_ns);
-
-	return known(latest != NULL, late_ns);
-}
+COLLECTIVE_CELL(rank, known(row->latest != NULL && row->latest->number >= 0,
+			    row->latest != NULL ? row->latest->number : 0));
 
 static const struct xsp_report_column collective_columns[] = {
 	{"operator", "collective", XSP_UNIT_TEXT, true, XSP_BY(collective_name)},
@@ -422,9 +379,11 @@ static const struct xsp_report_column collective_columns[] = {
 	{"waited_ns", "for late ranks", XSP_UNIT_NS, false, COLLECTIVE(waited_ns)},
 	{"max_waited_ns", "at most", XSP_UNIT_NS, false, COLLECTIVE(most_waited_ns)},
 	{"transfer_ns", "transfer, mean", XSP_UNIT_NS, false, XSP_BY(collective_transfer)},
-	{"bytes", "bytes, mean", XSP_UNIT_BYTES, false, XSP_BY(collective_bytes)},
+	{"bytes", "bytes, mean", XSP_UNIT_BYTES, false,
+	 XSP_FIELD_IF(struct collective_sum, mean_bytes, mean_bytes)},
 	{"rank", "latest rank", XSP_UNIT_COUNT, false, XSP_BY(collective_rank)},
-	{"late_ns", "late by", XSP_UNIT_NS, false, XSP_BY(collective_late)},
+	{"late_ns", "late by", XSP_UNIT_NS, false,
+	 XSP_FIELD_IF(struct collective_sum, late_ns, late_ns)},
 };
 XSP_REPORT_SHAPE(analyze, collectives_shape, "collectives", "collectives", "Collectives",
 		 collective_columns);
@@ -435,11 +394,11 @@ static void report_collectives(struct found *f)
 	struct xsp_report_section *s = xsp_report_section(f->report, "collectives", "Collectives");
 	struct xsp_report_table *t = xsp_report_table(s, &collectives_shape);
 
-	if (j->collectives.count > 0)
-		qsort(j->collectives.rows, j->collectives.count, sizeof(*j->collectives.rows),
-		      by_waited);
-	for (size_t i = 0; i < j->collectives.count; i++)
-		xsp_report_add(t, j, &j->collectives.rows[i]);
+	SORT(j->collectives, by_waited);
+	for (size_t i = 0; i < j->collectives.count; i++) {
+		sum_up(j, &j->collectives.at[i]);
+		xsp_report_add(t, j, &j->collectives.at[i]);
+	}
 	xsp_report_note(
 		s, "times are sums over the ranks; for late ranks: until the last one had come; "
 		   "transfer: what the last one to come took");
@@ -531,9 +490,8 @@ static void report_straggler(struct found *f, const struct rank *k, const struct
 	xsp_finding_ns(g, "operator_ns", "its self time by unit", (uint64_t)e->own);
 	xsp_finding_ns(g, "others_ns", "median of the others", (uint64_t)e->others);
 	xsp_finding_text(g, "unit", "unit", unit_names[f->unit]);
-	xsp_finding_figure(g, "calls", NULL, XSP_UNIT_NUMBER, xsp_cell_real(e->calls));
-	xsp_finding_figure(g, "others_calls", NULL, XSP_UNIT_NUMBER,
-			   xsp_cell_real(e->others_calls));
+	xsp_finding_number(g, "calls", NULL, e->calls);
+	xsp_finding_number(g, "others_calls", NULL, e->others_calls);
 	xsp_finding_flag(g, "calls_more", more);
 	xsp_finding_flag(g, "on_gpu", !more && e->gpu);
 	xsp_finding_flag(g, "on_cpu", !more && !e->gpu);
@@ -557,7 +515,7 @@ static bool is_late(struct found *f, size_t rank, double *part)
 	size_t n = 0;
 
 	for (size_t i = 0; i < k->late.count; i++)
-		times += k->late.rows[i].times;
+		times += k->late.at[i].times;
 	for (size_t i = 0; i < f->job->count; i++)
 		if (i != rank)
 			f->scratch[n++] = f->job->ranks[i].late_ns;
@@ -576,12 +534,12 @@ static void judge_rank(struct found *f, size_t rank)
        part; /* by the thread, by the GPU: a call that waits for a kernel is no other time */
 
 	for (size_t i = 0; i < k->late.count; i++)
-		if (worst == NULL || k->late.rows[i].sum_ns > worst->sum_ns)
-			worst = &k->late.rows[i];
+		if (worst == NULL || k->late.at[i].sum_ns > worst->sum_ns)
+			worst = &k->late.at[i];
 	if (worst == NULL || !is_late(f, rank, &part))
 		return;
 	for (size_t i = 0; i < k->sums.count; i++) {
-		const struct excess e = excess_of(f, rank, &k->sums.rows[i]);
+		const struct excess e = excess_of(f, rank, &k->sums.at[i]);
 		explained[e.gpu] += e.ns > 0 ? e.ns : 0;
 		if (e.ns > most.ns)
 			most = e;

@@ -14,6 +14,13 @@ void xsp_finding_figure(struct xsp_rule_finding *f, const char *key, const char 
 		f->figures[f->count++] = (struct xsp_report_figure){key, title, unit, value};
 }
 
+void xsp_finding_calls(struct xsp_rule_finding *f, uint64_t calls, double per_step)
+{
+	xsp_finding_count(f, "calls", "calls", calls);
+	xsp_finding_figure(f, "calls_per_step", per_step > 0 ? "calls a step" : NULL,
+			   XSP_UNIT_COUNT, xsp_cell_real(per_step));
+}
+
 /* ---- sentences ---- */
 
 struct sentence {
@@ -178,4 +185,18 @@ void xsp_rule_found(const struct xsp_rule_context *c, const struct xsp_rule_find
 		if (g->title != NULL)
 			xsp_report_value(evidence, g->key, g->title, g->unit, g->value);
 	}
+}
+
+bool xsp_rule_has_found(const struct xsp_report *r, const char *rule, const char *subject)
+{
+	const struct xsp_report_found *all;
+	const size_t count = r != NULL ? xsp_report_findings(r, &all) : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct xsp_report_finding *f = &all[i].finding;
+		if (strcmp(f->rule, rule) == 0 && strcmp(f->subject != NULL ? f->subject : "",
+							 subject != NULL ? subject : "") == 0)
+			return true;
+	}
+	return false;
 }

@@ -172,7 +172,8 @@ const struct xsp_rule xsp_rules[] = {
 		   "on its processors; --waits and --python tell)"},
 	{"gpu-idle", 0.10, XSP_UNIT_SHARE,
 	 "a GPU is idle for at least that share of the time from its first to its last work",
-	 "GPU activity", xsp_rule_gpu_idle, false, .doubts = XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS,
+	 "GPU activity", xsp_rule_gpu_idle, false,
+	 .doubts = XSP_DOUBT_GPU | XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS,
 	 .title = "{subject} is idle for {share:3g} of the time ({idle_ns})",
 	 .advice = "launches come too late. Meanwhile the launching thread is in {in}[ at {line}] "
 		   "({in_ns}[several|, of all GPUs together])[; for {wait_ns} of the time it is "
@@ -181,7 +182,7 @@ const struct xsp_rule xsp_rules[] = {
 	{"launch-bound", 0.10, XSP_UNIT_SHARE,
 	 "a GPU waits for late launches of short kernels for at least that share of its time",
 	 "GPU activity, and calls of CUDA (-e cuda)", xsp_rule_launch_bound, false,
-	 .doubts = XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS,
+	 .doubts = XSP_DOUBT_GPU | XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS,
 	 .title = "{subject} waits for launches for {share:3g} of the time: {short:3g} of its "
 		  "kernels are shorter than the call that launches them ({call_ns})",
 	 .advice = "launch less: larger batches, fused operators (torch.compile), or CUDA graphs "
@@ -189,13 +190,14 @@ const struct xsp_rule xsp_rules[] = {
 	{"short-kernels", 0.10, XSP_UNIT_SHARE,
 	 "a kernel that is shorter than its launch makes at least that share of all launches",
 	 "GPU activity, and calls of CUDA (-e cuda)", xsp_rule_short_kernels, false,
-	 .doubts = XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS,
+	 .doubts = XSP_DOUBT_GPU | XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS,
 	 .title = "{name} is over before its launch is in {short:3g} of its runs, and {share:3g} "
 		  "of all launches (mean {mean})",
 	 .advice = "give it more work at a time, or fuse it with what runs before and behind it"},
 	{"serial-streams", 0.05, XSP_UNIT_SHARE,
 	 "of a second stream's work less than that share runs beside other work", "GPU activity",
-	 xsp_rule_serial_streams, false, .doubts = XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS,
+	 xsp_rule_serial_streams, false,
+	 .doubts = XSP_DOUBT_GPU | XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS,
 	 .title = "{subject} has {streams:d} streams that do not run at the same time: of what "
 		  "the second one does ({second_ns}), {beside:3g} is beside other work",
 	 .advice = "see what orders them: the default stream, events, copies from memory that is "
@@ -204,7 +206,7 @@ const struct xsp_rule xsp_rules[] = {
 	{"memory-bound", 0.10, XSP_UNIT_SHARE,
 	 "an operator with fewer FLOPs per byte than the GPU can do takes that share of its time",
 	 "GPU activity, and shapes of PyTorch's operators (--shapes)", xsp_rule_memory_bound, false,
-	 .doubts = XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS,
+	 .doubts = XSP_DOUBT_GPU | XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS,
 	 .title = "{name} does {flops_per_byte:3g} FLOPs per byte where the GPU can do "
 		  "{balance:3g}, and moves {bandwidth_share:3g} of what memory can ({share:3g} of "
 		  "busy time)",

@@ -124,6 +124,8 @@ enum xsp_rule_doubt {
 	XSP_DOUBT_WAITS = 1 << 6, /* they were on by default, and taken out */
 	XSP_DOUBT_SAMPLES = 1 << 7,
 	XSP_DOUBT_MEANWHILE = 1 << 8, /* what the GPU did during waits is a lower bound */
+	XSP_DOUBT_GPU =
+		1 << 10, /* records of the GPU's that are missing: said instead of all others */
 	XSP_DOUBT_LOCKS = 1 << 9, /* more locks, or threads at them, than are followed */
 };
 #define XSP_DOUBT_SIZE 1024
@@ -150,26 +152,17 @@ struct xsp_rule_finding {
  * false, sentences say nothing. */
 void xsp_finding_figure(struct xsp_rule_finding *f, const char *key, const char *title,
 			enum xsp_unit unit, struct xsp_cell value);
-static inline void xsp_finding_ns(struct xsp_rule_finding *f, const char *key, const char *title,
-				  uint64_t ns)
-{
-	xsp_finding_figure(f, key, title, XSP_UNIT_NS, xsp_cell_integer(ns));
-}
-static inline void xsp_finding_count(struct xsp_rule_finding *f, const char *key, const char *title,
-				     uint64_t count)
-{
-	xsp_finding_figure(f, key, title, XSP_UNIT_COUNT, xsp_cell_integer(count));
-}
-static inline void xsp_finding_bytes(struct xsp_rule_finding *f, const char *key, const char *title,
-				     uint64_t bytes)
-{
-	xsp_finding_figure(f, key, title, XSP_UNIT_BYTES, xsp_cell_integer(bytes));
-}
-static inline void xsp_finding_share(struct xsp_rule_finding *f, const char *key, const char *title,
-				     double share)
-{
-	xsp_finding_figure(f, key, title, XSP_UNIT_SHARE, xsp_cell_real(share));
-}
+#define XSP_FINDING_ADDS(kind, type, unit, cell)                                                   \
+	static inline void xsp_finding_##kind(struct xsp_rule_finding *f, const char *key,         \
+					      const char *title, type value)                       \
+	{                                                                                          \
+		xsp_finding_figure(f, key, title, unit, cell(value));                              \
+	}
+XSP_FINDING_ADDS(ns, uint64_t, XSP_UNIT_NS, xsp_cell_integer)
+XSP_FINDING_ADDS(count, uint64_t, XSP_UNIT_COUNT, xsp_cell_integer)
+XSP_FINDING_ADDS(bytes, uint64_t, XSP_UNIT_BYTES, xsp_cell_integer)
+XSP_FINDING_ADDS(share, double, XSP_UNIT_SHARE, xsp_cell_real)
+XSP_FINDING_ADDS(number, double, XSP_UNIT_NUMBER, xsp_cell_real)
 /* NULL: it is not known, and no evidence. */
 static inline void xsp_finding_text(struct xsp_rule_finding *f, const char *key, const char *title,
 				    const char *text)
@@ -180,7 +173,11 @@ static inline void xsp_finding_flag(struct xsp_rule_finding *f, const char *key,
 {
 	xsp_finding_figure(f, key, NULL, XSP_UNIT_TEXT, xsp_cell_bool(holds));
 }
+/* How often something is called, in all and a step; 0: that is not known. */
+void xsp_finding_calls(struct xsp_rule_finding *f, uint64_t calls, double per_step);
 void xsp_rule_found(const struct xsp_rule_context *c, const struct xsp_rule_finding *f);
+/* Is there such a finding? NULL: of the whole run; no report: none. */
+bool xsp_rule_has_found(const struct xsp_report *r, const char *rule, const char *subject);
 /* "1.20 s in calls, of train.py" of "{time_ns} in calls[, of {place}]". Returns out. */
 #define XSP_RULE_SENTENCE 4096
 const char *xsp_rule_sentence(const struct xsp_rule_finding *f, const char *sentence,

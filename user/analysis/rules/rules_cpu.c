@@ -44,13 +44,6 @@ static bool is_operation(const struct xsp_rule_context *c, const struct xsp_summ
 	       !xsp_collective_is_waiting(name);
 }
 
-static void put_calls(struct xsp_rule_finding *f, uint64_t calls, double per_step)
-{
-	xsp_finding_count(f, "calls", "calls", calls);
-	xsp_finding_figure(f, "calls_per_step", per_step > 0 ? "calls a step" : NULL,
-			   XSP_UNIT_COUNT, xsp_cell_real(per_step));
-}
-
 /* In steps it is known with the probes and with waiting: as much less as in the whole. */
 static struct xsp_rule_part part_of(const struct xsp_rule_context *c,
 				    const struct xsp_summary_row *row)
@@ -96,8 +89,9 @@ static void find_hot(const struct xsp_rule_context *c, const struct xsp_summary_
 				     .for_ns = measured ? row->max_ns : 0};
 
 	xsp_finding_ns(&f, "self_ns", "own time", own_of(row));
-	put_calls(&f, row->calls,
-		  xsp_rule_share(xsp_steps_calls(s->steps, row->name, NULL), c->steps.steps));
+	xsp_finding_calls(
+		&f, row->calls,
+		xsp_rule_share(xsp_steps_calls(s->steps, row->name, NULL), c->steps.steps));
 	xsp_finding_ns(&f, "p50_ns", measured ? "p50" : NULL, row->p50_ns);
 	xsp_finding_ns(&f, "max_ns", measured ? "longest" : NULL, row->max_ns);
 	xsp_finding_text(&f, "inside", "on CPU in",
@@ -147,7 +141,7 @@ static void find_loop(const struct xsp_rule_context *c, const struct loop *l,
 	xsp_call_site_line(sites, l->most, line);
 	xsp_call_site_text(sites, l->most, subject);
 	xsp_finding_ns(&f, "total_ns", "in all, without probes", l->total_ns);
-	put_calls(&f, l->calls, l->per_step);
+	xsp_finding_calls(&f, l->calls, l->per_step);
 	xsp_finding_text(&f, "name", NULL, xsp_timeline_name(c->timeline, l->most->name));
 	xsp_finding_text(&f, "line", NULL, line);
 	xsp_finding_flag(&f, "with_others", l->operations > 1);

@@ -12,32 +12,6 @@
 
 #define LAUNCHES_LEAST 100U /* fewer launches prove nothing */
 
-/* Fewer activities whose launch is not known than this part are those of before the recording. */
-#define UNLAUNCHED_LEAST 0.01
-
-/* What came of the GPU's own records stands before all other doubts: what is not there looks like idle time. */
-static const char *doubt(const struct xsp_rule_context *c, char out[XSP_DOUBT_SIZE])
-{
-	const struct xsp_gpu_counts *n = xsp_timeline_gpu(c->timeline);
-	const struct xsp_gpu_analysis *g = xsp_rule_state(c, "gpu");
-	char count[XSP_UNITS_SIZE];
-
-	if (n->lost + n->dropped > 0)
-		snprintf(out, XSP_DOUBT_SIZE,
-			 "%s GPU records were lost: work that is not known looks idle",
-			 xsp_format_count(count, n->lost + n->dropped));
-	else if (g->untimed > 0)
-		snprintf(out, XSP_DOUBT_SIZE,
-			 "CUPTI could not time %s kernels: work that is not known looks idle",
-			 xsp_format_count(count, g->untimed));
-	else if ((double)g->unlaunched > UNLAUNCHED_LEAST * (double)n->records)
-		snprintf(out, XSP_DOUBT_SIZE, "the launches of %s activities are not known",
-			 xsp_format_count(count, g->unlaunched));
-	else
-		return NULL;
-	return out;
-}
-
 static size_t devices_of(const struct xsp_rule_context *c, const struct xsp_gpu_device_use **out)
 {
 	const struct xsp_gpu_analysis *g = xsp_rule_state(c, "gpu");
@@ -82,12 +56,11 @@ static void find_idle(const struct xsp_rule_context *c, const struct xsp_gpu_dev
 	const struct xsp_gpu_host_use *u = most_idle(g, false), *wait = most_idle(g, true);
 	const bool late = u != NULL && d->host_ns * 2 >= d->in_ns[0];
 	const bool waits = wait != NULL && wait->idle_ns * 2 >= xsp_gpu_host_idle_ns(g->host);
-	char line[XSP_PYTHON_LINE_MAX], name[XSP_GPU_HOST_NAME_MAX], why[XSP_DOUBT_SIZE];
+	char line[XSP_PYTHON_LINE_MAX], name[XSP_GPU_HOST_NAME_MAX];
 	struct xsp_python_line at;
 	struct xsp_rule_finding f = {
 		.subject = subject,
 		.part.share = xsp_rule_share(d->in_ns[0], d->recorded_ns),
-		.uncertain = doubt(c, why),
 		.at_ns = d->gap_from_ns,
 		.for_ns = d->gap_ns,
 		.advice = late ? NULL
@@ -146,13 +119,12 @@ int xsp_rule_launch_bound(const struct xsp_rule_context *c)
 		const struct xsp_gpu_launch_use *l =
 			xsp_gpu_by_name_launches(g->names, i, XSP_GPU_IS_KERNEL);
 		const double share = xsp_rule_share(d->host_ns, d->recorded_ns);
-		char subject[GPU_NAME], why[XSP_DOUBT_SIZE];
+		char subject[GPU_NAME];
 		known = known || l != NULL;
 		if (l == NULL || l->count < LAUNCHES_LEAST || l->shorter * 2 < l->count ||
 		    share < c->threshold)
 			continue;
-		struct xsp_rule_finding f = {
-			.subject = subject, .part.share = share, .uncertain = doubt(c, why)};
+		struct xsp_rule_finding f = {.subject = subject, .part.share = share};
 		name_device(devices, n, d, subject);
 		xsp_finding_count(&f, "launches", "Launches of kernels", l->count);
 		xsp_finding_count(&f, "shorter", "of them shorter than their call", l->shorter);
@@ -167,10 +139,9 @@ int xsp_rule_launch_bound(const struct xsp_rule_context *c)
 static void find_short_kernel(const struct xsp_rule_context *c, const struct xsp_gpu_name_use *u,
 			      uint64_t launches)
 {
-	char name[120], why[XSP_DOUBT_SIZE];
+	char name[120];
 	struct xsp_rule_finding f = {.subject = u->name,
-				     .part.share = xsp_rule_share(u->launched, launches),
-				     .uncertain = doubt(c, why)};
+				     .part.share = xsp_rule_share(u->launched, launches)};
 
 	xsp_printable(name, sizeof(name), u->name, 60);
 	xsp_finding_count(&f, "launches", "Launches", u->launched);
@@ -235,11 +206,10 @@ int xsp_rule_serial_streams(const struct xsp_rule_context *c)
 		const uint64_t second = d->activities >= LAUNCHES_LEAST ? second_busiest(g, i) : 0;
 		const double share = xsp_rule_share(second, d->recorded_ns);
 		const double beside = xsp_rule_share(d->several_ns, second);
-		char subject[GPU_NAME], why[XSP_DOUBT_SIZE];
+		char subject[GPU_NAME];
 		if (share < XSP_SHARE_MEDIUM || beside >= c->threshold)
 			continue;
-		struct xsp_rule_finding f = {
-			.subject = subject, .part.share = share, .uncertain = doubt(c, why)};
+		struct xsp_rule_finding f = {.subject = subject, .part.share = share};
 		name_device(devices, n, d, subject);
 		xsp_finding_ns(&f, "second_ns", "Busy time of the second stream", second);
 		xsp_finding_ns(&f, "several_ns", "Two streams or more at work", d->several_ns);
@@ -306,18 +276,15 @@ int xsp_rule_memory_bound(const struct xsp_rule_context *c)
 			     intensity = xsp_rule_share(u->flops, u->bytes),
 			     used = xsp_rule_share(u->bytes, u->gpu_ns) * 1e9 / bandwidth;
 		const char *name = xsp_timeline_name(c->timeline, u->name);
-		char printable[120], why[XSP_DOUBT_SIZE];
+		char printable[120];
 		if (u->flops == XSP_TOO_MUCH || u->bytes == XSP_TOO_MUCH ||
 		    u->gpu_ns == XSP_TOO_MUCH || share < c->threshold || intensity >= balance ||
 		    used < BANDWIDTH_LEAST)
 			continue;
-		struct xsp_rule_finding f = {
-			.subject = name, .part.share = share, .uncertain = doubt(c, why)};
+		struct xsp_rule_finding f = {.subject = name, .part.share = share};
 		xsp_printable(printable, sizeof(printable), name, 60);
-		xsp_finding_figure(&f, "flops_per_byte", "FLOPs per byte", XSP_UNIT_NUMBER,
-				   xsp_cell_real(intensity));
-		xsp_finding_figure(&f, "balance", "FLOPs per byte of the GPU", XSP_UNIT_NUMBER,
-				   xsp_cell_real(balance));
+		xsp_finding_number(&f, "flops_per_byte", "FLOPs per byte", intensity);
+		xsp_finding_number(&f, "balance", "FLOPs per byte of the GPU", balance);
 		xsp_finding_share(&f, "bandwidth_share", "Bytes, of what memory can move", used);
 		xsp_finding_ns(&f, "gpu_ns", "Time of its kernels", u->gpu_ns);
 		xsp_finding_text(&f, "name", NULL, printable);

@@ -50,18 +50,6 @@ static bool share_of(const struct xsp_rule_context *c, const struct xsp_hot_func
 
 /* ---- what is told already ---- */
 
-static bool is_found(const struct xsp_rule_context *c, const char *rule, const char *subject)
-{
-	const struct xsp_report_found *all;
-	const size_t count = xsp_report_findings(c->report, &all);
-
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(all[i].finding.rule, rule) == 0 && all[i].finding.subject != NULL &&
-		    strcmp(all[i].finding.subject, subject) == 0)
-			return true;
-	return false;
-}
-
 /* Are most of its samples in operations that are hot, or of Python's in native functions that are? */
 static bool is_reported(const struct xsp_rule_context *c, const struct xsp_hot_function *f,
 			const bool *found)
@@ -77,7 +65,8 @@ static bool is_reported(const struct xsp_rule_context *c, const struct xsp_hot_f
 		if (d->function != (size_t)(f - all))
 			continue;
 		if (d->what == XSP_HOT_SPAN &&
-		    is_found(c, "hot-operation", xsp_timeline_name(c->timeline, d->value)))
+		    xsp_rule_has_found(c->report, "hot-operation",
+				       xsp_timeline_name(c->timeline, d->value)))
 			in_operations += d->samples;
 		if (d->what == XSP_HOT_INSIDE && found[d->value])
 			in_functions += d->samples;
@@ -284,7 +273,7 @@ int xsp_rule_hot_function(const struct xsp_rule_context *c)
 			continue;
 		name_of(c, sorted[i], name);
 		found[sorted[i] - all] = true;
-		if (is_found(c, c->rule->key, name)) /* of another process */
+		if (xsp_rule_has_found(c->report, c->rule->key, name)) /* of another process */
 			continue;
 		find_function(c, sorted[i], &share, name);
 		findings++;

@@ -172,9 +172,7 @@ static void find_allocation(const struct xsp_rule_context *c, const struct xsp_c
 
 	xsp_call_site_text(xsp_rule_state(c, "call_sites"), &p->site, text);
 	xsp_finding_ns(&f, "total_ns", "in all", p->site.total_ns);
-	xsp_finding_count(&f, "calls", "calls", p->site.calls);
-	xsp_finding_figure(&f, "calls_per_step", "calls a step", XSP_UNIT_COUNT,
-			   xsp_cell_real(per_step));
+	xsp_finding_calls(&f, p->site.calls, per_step);
 	xsp_rule_found(c, &f);
 }
 

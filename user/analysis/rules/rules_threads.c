@@ -34,41 +34,36 @@ static void family_of(const char *name, char out[FAMILY_SIZE])
 		 numbered ? "*" : "");
 }
 
-/* By name: threads that come and go are one, and so are those of a pool. The caller's to free; NULL: out of memory. */
-static struct group *group(const struct xsp_rule_context *c, enum xsp_wait_class why, size_t *count)
+/* By name: threads that come and go are one, and so are those of a pool. 0 or -ENOMEM; *out is the caller's to free. */
+static int group(const struct xsp_rule_context *c, enum xsp_wait_class why, struct group **out,
+		 size_t *count)
 {
-	const struct xsp_thread_times *times;
-	const size_t n = xsp_timeline_times(c->timeline, &times);
-	struct group *groups = calloc(n + 1, sizeof(*groups));
+	const struct xsp_thread_times *t;
+	const size_t n = xsp_timeline_times(c->timeline, &t);
 	struct xsp_u64map index = {0};
+	size_t capacity = 0, i = 0;
 
-	*count = 0;
-	for (size_t i = 0; groups != NULL && i < n; i++) {
+	for (; i < n; i++, t++) {
+		struct group first = {.threads = 0};
 		char family[FAMILY_SIZE];
-		family_of(times[i].thread->comm, family);
-		const uint64_t hash = xsp_u64_mix(xsp_text_hash(family, strlen(family)));
-		const uint32_t *known = xsp_u64map_get(&index, hash);
-		const size_t at = known != NULL ? *known : *count;
-		if (known == NULL && xsp_u64map_set(&index, hash, (uint32_t)at) < 0) {
-			free(groups);
-			groups = NULL;
+		snprintf(first.name, FAMILY_SIZE, "%s", t->thread->comm);
+		family_of(first.name, family);
+		struct group *g = xsp_u64map_element(
+			&index, xsp_u64_mix(xsp_text_hash(family, strlen(family))), out, &capacity,
+			count, &first);
+		if (g == NULL)
 			break;
-		}
-		*count += known == NULL;
 		/* python3 is a name of many threads as well */
-		if (groups[at].threads == 0)
-			snprintf(groups[at].name, FAMILY_SIZE, "%s", times[i].thread->comm);
-		else if (strcmp(groups[at].name, times[i].thread->comm) != 0)
-			snprintf(groups[at].name, FAMILY_SIZE, "%s", family);
-		groups[at].first = times[i].thread->ns_tid;
-		groups[at].threads++;
-		groups[at].time_ns += times[i].until_ns - times[i].since_ns;
-		groups[at].running_ns += times[i].running_ns;
-		groups[at].ns +=
-			why == XSP_WAIT_RUNNABLE ? times[i].runnable_ns : times[i].blocked_ns[why];
+		if (strcmp(g->name, first.name) != 0)
+			snprintf(g->name, FAMILY_SIZE, "%s", family);
+		g->first = t->thread->ns_tid;
+		g->threads++;
+		g->time_ns += t->until_ns - t->since_ns;
+		g->running_ns += t->running_ns;
+		g->ns += why == XSP_WAIT_RUNNABLE ? t->runnable_ns : t->blocked_ns[why];
 	}
 	xsp_u64map_free(&index);
-	return groups;
+	return i == n ? 0 : -ENOMEM;
 }
 
 /* Where one of them waited so for longest; NULL: it is not known. */
@@ -125,7 +120,7 @@ static void find_group(const struct xsp_rule_context *c, const struct group *g, 
 		xsp_finding_text(&f, "place", "longest at", place_of(c, g, why));
 	xsp_finding_flag(&f, "held_back", cpus < ONE_CPU);
 	xsp_finding_flag(&f, "many_held_back", cpus < ONE_CPU && g->threads > 1);
-	xsp_finding_figure(&f, "cpus", NULL, XSP_UNIT_NUMBER, xsp_cell_real(cpus));
+	xsp_finding_number(&f, "cpus", NULL, cpus);
 	xsp_finding_count(&f, "first", NULL, g->first);
 	xsp_rule_found(c, &f);
 }
@@ -133,20 +128,20 @@ static void find_group(const struct xsp_rule_context *c, const struct group *g, 
 /* Threads that waited for that, or could run, for that share of their time. */
 static int find_groups(const struct xsp_rule_context *c, enum xsp_wait_class why)
 {
-	const bool waits = xsp_rule_summary(c)->waits != NULL;
-	size_t count = 0;
-	struct group *groups = waits ? group(c, why, &count) : NULL;
 	const uint64_t watched = xsp_rule_waits_ns(c);
+	struct group *groups = NULL;
+	size_t count = 0;
+	int rc = XSP_RULE_NO_DATA;
 
-	for (size_t i = 0; groups != NULL && i < count; i++) {
-		const struct group *g = &groups[i];
+	if (xsp_rule_summary(c)->waits != NULL)
+		rc = group(c, why, &groups, &count);
+	for (size_t i = 0; i < count && rc == 0; i++) {
 		/* threads that were there for a moment only are compared with all of the time */
-		const uint64_t time = g->time_ns > watched ? g->time_ns : watched;
-		const double share = xsp_rule_share(g->ns, time);
+		const uint64_t time = groups[i].time_ns > watched ? groups[i].time_ns : watched;
+		const double share = xsp_rule_share(groups[i].ns, time);
 		if (share > 0 && share >= c->threshold)
-			find_group(c, g, share, why);
+			find_group(c, &groups[i], share, why);
 	}
-	const int rc = !waits ? XSP_RULE_NO_DATA : groups == NULL ? -ENOMEM : 0;
 	free(groups);
 	return rc;
 }
