@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analysis/gpu/gpu.h"
-#include "analysis/names/call_sites.h"
+#include "analysis/calls/call_sites.h"
 #include "analysis/summary_report.h"
 #include "analysis/waits/summary_waits_private.h"
 #include "base/units.h"
