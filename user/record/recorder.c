@@ -214,6 +214,23 @@ static bool names_frames(const struct xsp_recorder *r)
 	return (o->details & XSP_DETAIL_STACKS) || copies_stacks(o);
 }
 
+static int make_parts(struct xsp_recorder *r, const struct xsp_recorder_options *o)
+{
+	int rc = xsp_resolver_new(xsp_broker_opener(r->broker), &r->resolver);
+
+	if (rc == 0 && names_frames(r))
+		rc = xsp_frames_new(r->writer, r->resolver, &r->frames);
+	if (rc == 0 && copies_stacks(&o->attach))
+		rc = xsp_unwinder_new(r->resolver, &r->unwinder);
+	if (rc == 0 && o->selection.python)
+		rc = xsp_pythons_new(r, &r->pythons);
+	if (rc == 0)
+		rc = xsp_host_functions_new(r->writer, r->resolver, &r->host_functions);
+	if (rc == 0)
+		rc = xsp_children_new(r);
+	return rc < 0 ? rc : xsp_overhead_new(r);
+}
+
 int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_recorder **out,
 		     struct xsp_error *err)
 {
@@ -251,23 +268,10 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 		if (rc == 0)
 			rc = create_capture(r, err);
 	}
-	if (rc == 0 && xsp_resolver_new(xsp_broker_opener(r->broker), &r->resolver) < 0)
-		rc = xsp_out_of_memory(err);
-	if (rc == 0 && names_frames(r) && xsp_frames_new(r->writer, r->resolver, &r->frames) < 0)
-		rc = xsp_out_of_memory(err);
-	if (rc == 0 && copies_stacks(&options->attach) &&
-	    xsp_unwinder_new(r->resolver, &r->unwinder) < 0)
-		rc = xsp_out_of_memory(err);
-	if (rc == 0 && options->selection.python && xsp_pythons_new(r, &r->pythons) < 0)
-		rc = xsp_out_of_memory(err);
-	if (rc == 0 && xsp_host_functions_new(r->writer, r->resolver, &r->host_functions) < 0)
-		rc = xsp_out_of_memory(err);
-	if (rc == 0 && xsp_overhead_new(r) < 0)
+	if (rc == 0 && make_parts(r, options) < 0)
 		rc = xsp_out_of_memory(err);
 	if (rc == 0)
 		rc = open_rings(r, err);
-	if (rc == 0 && xsp_children_new(r) < 0)
-		rc = xsp_out_of_memory(err);
 	if (rc == 0)
 		rc = open_sideband(r, err);
 	if (rc < 0) {

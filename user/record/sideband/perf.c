@@ -139,7 +139,6 @@ static bool parse_mmap2(const struct body *b, struct xsp_sideband_record *r)
 	if (b->size < sizeof(raw))
 		return false;
 	memcpy(&raw, b->data, sizeof(raw));
-	r->kind = XSP_SIDEBAND_MMAP;
 	r->pid = (pid_t)raw.who.pid;
 	r->tid = (pid_t)raw.who.tid;
 	/* "//anon", "[vdso]" and the like are no files */
@@ -155,7 +154,6 @@ static bool parse_comm(const struct body *b, struct xsp_sideband_record *r)
 	if (b->size < sizeof(who))
 		return false;
 	memcpy(&who, b->data, sizeof(who));
-	r->kind = XSP_SIDEBAND_EXEC;
 	r->pid = (pid_t)who.pid;
 	r->tid = (pid_t)who.tid;
 	return b->misc & PERF_RECORD_MISC_COMM_EXEC; /* else a thread has renamed itself */
@@ -177,21 +175,8 @@ static bool parse_task(const struct body *b, struct xsp_sideband_record *r)
 	return true;
 }
 
-static bool parse_fork(const struct body *b, struct xsp_sideband_record *r)
-{
-	r->kind = XSP_SIDEBAND_FORK;
-	return parse_task(b, r);
-}
-
-static bool parse_exit(const struct body *b, struct xsp_sideband_record *r)
-{
-	r->kind = XSP_SIDEBAND_EXIT;
-	return parse_task(b, r);
-}
-
 static bool parse_lost(const struct body *b, struct xsp_sideband_record *r)
 {
-	r->kind = XSP_SIDEBAND_LOST;
 	if (b->size < 16)
 		return false;
 	memcpy(&r->lost, b->data + 8, 8); /* after the event's id */
@@ -200,11 +185,14 @@ static bool parse_lost(const struct body *b, struct xsp_sideband_record *r)
 
 static const struct {
 	uint32_t type;
-	bool (*parse)(const struct body *b, struct xsp_sideband_record *r);
+	enum xsp_sideband_kind kind;
+	bool (*parse)(const struct body *b, struct xsp_sideband_record *r); /* of that kind */
 } parsers[] = {
-	{PERF_RECORD_MMAP2, parse_mmap2}, {PERF_RECORD_COMM, parse_comm},
-	{PERF_RECORD_FORK, parse_fork},	  {PERF_RECORD_EXIT, parse_exit},
-	{PERF_RECORD_LOST, parse_lost},
+	{PERF_RECORD_MMAP2, XSP_SIDEBAND_MMAP, parse_mmap2},
+	{PERF_RECORD_COMM, XSP_SIDEBAND_EXEC, parse_comm},
+	{PERF_RECORD_FORK, XSP_SIDEBAND_FORK, parse_task},
+	{PERF_RECORD_EXIT, XSP_SIDEBAND_EXIT, parse_task},
+	{PERF_RECORD_LOST, XSP_SIDEBAND_LOST, parse_lost},
 };
 
 /* ---- rings ---- */
@@ -275,8 +263,10 @@ static bool read_record(struct xsp_sideband *s, struct xsp_ring *ring,
 		.size = h->size - sizeof(*h) - 16U,
 		.misc = h->misc,
 	};
-	for (size_t i = 0; i < sizeof(parsers) / sizeof(parsers[0]) && !known; i++)
+	for (size_t i = 0; i < sizeof(parsers) / sizeof(parsers[0]) && !known; i++) {
+		r->kind = parsers[i].kind;
 		known = parsers[i].type == h->type && parsers[i].parse(&b, r);
+	}
 	if (!known)
 		return false;
 	return r->kind == XSP_SIDEBAND_LOST || xsp_sideband_watches(s, r->pid) ||
