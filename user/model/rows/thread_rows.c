@@ -7,6 +7,8 @@
 #include "base/grow.h"
 #include "base/search.h"
 
+#define RECENT 64U
+
 struct process {
 	uint32_t pid, ns_pid;
 	bool root_ids;
@@ -18,7 +20,7 @@ struct xsp_thread_rows {
 	struct xsp_thread_row **rows; /* in order */
 	size_t count, capacity;
 	struct xsp_u64map index; /* xsp_row_key() → index of `rows` */
-	struct xsp_thread_row *last;
+	struct xsp_thread_row *recent[RECENT]; /* by thread: most are asked for again */
 	struct process *processes;
 	size_t process_count, process_capacity;
 	size_t sorted; /* the first so many processes are those defined, sorted by pid */
@@ -206,17 +208,17 @@ static struct xsp_thread_row *add_row(struct xsp_thread_rows *r, uint32_t pid, u
 
 struct xsp_thread_row *xsp_thread_rows_get(struct xsp_thread_rows *r, const struct xsp_span *span)
 {
-	uint32_t pid = span->pid, tid = span->tid, number = span->row;
-	struct xsp_thread_row *row = r->last;
+	const uint32_t pid = span->pid, tid = span->tid, number = span->row;
+	struct xsp_thread_row **recent = &r->recent[(tid + number) % RECENT], *row = *recent;
 
-	if (row && row->root_tid == tid && row->number == number && row->root_pid == pid)
+	if (row != NULL && row->root_tid == tid && row->number == number && row->root_pid == pid)
 		return row;
 	const uint64_t key = xsp_row_key(pid, tid, number);
 	const uint32_t *index = xsp_u64map_get(&r->index, key);
 	row = index != NULL ? r->rows[*index] : add_row(r, pid, tid, number);
 	if (row == NULL || (index == NULL && xsp_u64map_set(&r->index, key, row->index) < 0))
 		return NULL;
-	r->last = row;
+	*recent = row;
 	return row;
 }
 
