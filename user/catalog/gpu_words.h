@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gpu_words.h - the words of Kineto's traces for numbers of CUPTI's, and their keys of a device: what the Chrome trace is
- * written with, and read with.
+ * gpu_words.h - the words of Kineto's traces for numbers of CUPTI's, and their keys of a device. The Chrome trace is
+ * written with them, and read.
  */
 #ifndef XSP_CATALOG_GPU_WORDS_H
 #define XSP_CATALOG_GPU_WORDS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* counters.c - tracks of counters: what a process has, what was allocated, and each allocation; values that programs tell. */
+/* counters.c - tracks of counters: memory of a process, what was allocated, values of programs; and each allocation. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

@@ -171,8 +171,10 @@ void xsp_chrome_put_flow(struct xsp_export *x, const char *kind, bool ends, uint
 	p = XSP_PUT(p, "\",\"id\":");
 	p = xsp_put_u64(
 		p, id + ((uint64_t)x->view.part << ID_BITS)); /* readers join them by id alone */
-	p = xsp_chrome_put_number(p, "pid", pid);
-	p = xsp_chrome_put_number(p, "tid", tid);
+	p = XSP_PUT(p, ",\"pid\":");
+	p = xsp_put_u64(p, pid);
+	p = XSP_PUT(p, ",\"tid\":");
+	p = xsp_put_u64(p, tid);
 	p = XSP_PUT(p, ",\"ts\":");
 	p = xsp_chrome_put_ts(x, p, ns);
 	p = XSP_PUT(p, ",\"cat\":\"");

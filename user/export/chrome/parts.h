@@ -94,7 +94,7 @@ int xsp_python_rows_span(struct xsp_export *x, struct xsp_python_rows **p,
 /* After the last span: what is open. */
 void xsp_python_rows_end(struct xsp_export *x, struct xsp_python_rows *p);
 
-/* ---- counters.c: tracks of numbers: memory and each allocation as PyTorch's profiler shows it, values of programs ---- */
+/* ---- counters.c: memory, each allocation as PyTorch's profiler shows it, values of programs ---- */
 
 int xsp_chrome_process_memory(struct xsp_export *x, const struct xsp_process_memory_at *at);
 int xsp_chrome_memory(struct xsp_export *x, const struct xsp_memory_event *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* format.h - what formats of stacks share: their hooks, as their state is stacks and nothing else, and lines of folded stacks. */
+/* format.h - what formats of stacks share: hooks (their state is stacks and nothing else), and lines of folded stacks. */
 #ifndef XSP_EXPORT_STACK_FORMAT_H
 #define XSP_EXPORT_STACK_FORMAT_H
 

@@ -47,7 +47,6 @@ struct xsp_stacks {
 	struct xsp_u64map path_of; /* xsp_row_key() → index */
 	struct path *paths;
 	size_t path_count, path_capacity;
-	struct path *last;
 	struct root *roots;
 	uint32_t root_count;
 	size_t root_capacity;
@@ -239,15 +238,14 @@ static int root_node(struct xsp_stacks *s, uint32_t pid, uint32_t tid, const cha
 /* Valid until the next one. */
 static struct path *get_path(struct xsp_stacks *s, const struct xsp_span *span)
 {
-	const struct path *last = s->last;
+	const uint64_t key = xsp_row_key(span->pid, span->tid, span->row);
+	const uint32_t *known = xsp_u64map_get(&s->path_of, key);
 
-	if (last == NULL || last->tid != span->tid || last->row != span->row ||
-	    last->pid != span->pid)
-		s->last = xsp_u64map_element(
-			&s->path_of, xsp_row_key(span->pid, span->tid, span->row), &s->paths,
-			&s->path_capacity, &s->path_count,
-			&((struct path){.pid = span->pid, .tid = span->tid, .row = span->row}));
-	return s->last;
+	if (known != NULL)
+		return &s->paths[*known];
+	const struct path new = {.pid = span->pid, .tid = span->tid, .row = span->row};
+	return xsp_u64map_element(&s->path_of, key, &s->paths, &s->path_capacity, &s->path_count,
+				  &new);
 }
 
 static int reserve_path(struct path *p, uint32_t depth)
