@@ -24,14 +24,6 @@ static struct xsp_wishes bare(void)
 		.details = XSP_DETAIL_CUDA, .recording = true, .bare = true, .operators = true};
 }
 
-static struct xsp_recording decide(const struct xsp_wishes *w, const struct xsp_facts *f)
-{
-	struct xsp_recording r;
-
-	xsp_recording_decide(w, f, &r);
-	return r;
-}
-
 /* ---- each feature, alone ---- */
 
 struct expected {
@@ -66,7 +58,7 @@ Test(recording, each_feature_has_a_row)
 Test(recording, each_feature_unsaid)
 {
 	const struct xsp_wishes w = of_operators();
-	const struct xsp_recording r = decide(&w, &nothing_known);
+	const struct xsp_recording r = xsp_recording_decide(&w, &nothing_known);
 
 	for (unsigned i = 0; i < XSP_FEATURES; i++) {
 		cr_assert_eq(r.of[i].on, all[i].unsaid, "%s", xsp_feature_option(i));
@@ -85,7 +77,7 @@ Test(recording, each_feature_asked_for)
 	for (unsigned i = 0; i < XSP_FEATURES; i++) {
 		struct xsp_wishes w = of_operators();
 		w.of[i] = (struct xsp_wish){XSP_SAID_ON, true, 77};
-		const struct xsp_recording r = decide(&w, &nothing_known);
+		const struct xsp_recording r = xsp_recording_decide(&w, &nothing_known);
 		cr_assert_eq(r.of[i].on, XSP_ASKED, "%s", xsp_feature_option(i));
 		if (i != XSP_FEATURE_WAIT_STACKS)
 			cr_assert_eq(r.of[i].value, 77, "%s", xsp_feature_option(i));
@@ -101,7 +93,7 @@ Test(recording, each_feature_refused)
 	for (unsigned i = 0; i < XSP_FEATURES; i++) {
 		struct xsp_wishes w = of_operators();
 		w.of[i].said = XSP_SAID_OFF;
-		const struct xsp_recording r = decide(&w, &nothing_known);
+		const struct xsp_recording r = xsp_recording_decide(&w, &nothing_known);
 		cr_assert_eq(r.of[i].on, XSP_OFF, "%s", xsp_feature_option(i));
 		cr_assert_eq(r.of[i].why, XSP_WHY_REFUSED, "%s", xsp_feature_option(i));
 		cr_assert_eq(r.details & (all[i].detail | all[i].unsaid_detail), 0);
@@ -114,12 +106,12 @@ Test(recording, each_feature_that_the_machine_lacks)
 	for (unsigned i = 0; i < XSP_FEATURES; i++) {
 		struct xsp_wishes w = of_operators();
 		const struct xsp_facts f = {.lacking = 1U << i};
-		struct xsp_recording r = decide(&w, &f);
+		struct xsp_recording r = xsp_recording_decide(&w, &f);
 		cr_assert_eq(r.of[i].on, all[i].lacking, "%s", xsp_feature_option(i));
 		if (all[i].unsaid != all[i].lacking)
 			cr_assert_eq(r.of[i].why, XSP_WHY_MACHINE);
 		w.of[i].said = XSP_SAID_ON;
-		r = decide(&w, &f);
+		r = xsp_recording_decide(&w, &f);
 		cr_assert_eq(r.of[i].on, all[i].asked_lacking, "%s", xsp_feature_option(i));
 		if (r.of[i].on == XSP_OFF) {
 			cr_assert_eq(r.of[i].why, XSP_WHY_MACHINE);
@@ -136,21 +128,21 @@ Test(recording, nothing_is_on_by_default_but_in_a_recording)
 
 	w.recording = false;
 	cr_assert_eq(xsp_recording_defaults(&(struct xsp_recording){0}), 0);
-	struct xsp_recording r = decide(&w, &nothing_known);
+	struct xsp_recording r = xsp_recording_decide(&w, &nothing_known);
 	cr_assert_eq(xsp_recording_defaults(&r), 0);
 	w.live = true; /* top: waits without stacks */
-	r = decide(&w, &nothing_known);
+	r = xsp_recording_decide(&w, &nothing_known);
 	cr_assert_eq(r.of[XSP_FEATURE_WAITS].on, XSP_ASKED);
 	cr_assert_eq(r.of[XSP_FEATURE_WAIT_STACKS].on, XSP_OFF);
 	cr_assert_eq(r.of[XSP_FEATURE_SAMPLES].on, XSP_OFF);
 	cr_assert_not(r.needs_no_probes, "it names probes");
 	w.names_probes = false;
-	cr_assert(decide(&w, &nothing_known).needs_no_probes);
+	cr_assert(xsp_recording_decide(&w, &nothing_known).needs_no_probes);
 	w.of[XSP_FEATURE_WAITS].said = XSP_SAID_OFF;
-	cr_assert_not(decide(&w, &nothing_known).needs_no_probes);
+	cr_assert_not(xsp_recording_decide(&w, &nothing_known).needs_no_probes);
 	w = of_operators();
 	w.gpu_only = true;
-	r = decide(&w, &nothing_known);
+	r = xsp_recording_decide(&w, &nothing_known);
 	cr_assert_eq(xsp_recording_defaults(&r), 0);
 }
 
@@ -158,40 +150,41 @@ Test(recording, lines_of_python)
 {
 	struct xsp_wishes w = of_operators();
 
-	cr_assert_eq(decide(&w, &nothing_known).python_frames, 64);
+	cr_assert_eq(xsp_recording_decide(&w, &nothing_known).python_frames, 64);
 	w.operators = false;
-	struct xsp_recording r = decide(&w, &nothing_known);
+	struct xsp_recording r = xsp_recording_decide(&w, &nothing_known);
 	cr_assert_eq(r.of[XSP_FEATURE_PYTHON].why, XSP_WHY_NO_OPERATORS);
 	cr_assert_eq(r.python_frames, XSP_PYTHON_MAX, "samples have lines");
 	w = of_operators();
 	w.filtered = true;
-	r = decide(&w, &nothing_known);
+	r = xsp_recording_decide(&w, &nothing_known);
 	cr_assert_eq(r.of[XSP_FEATURE_PYTHON].why, XSP_WHY_FILTERED);
 	w = of_operators();
 	w.of[XSP_FEATURE_HEAP].said = XSP_SAID_ON;
-	r = decide(&w, &nothing_known);
+	r = xsp_recording_decide(&w, &nothing_known);
 	cr_assert_eq(r.of[XSP_FEATURE_PYTHON].why, XSP_WHY_HEAP);
 	/* what is asked for beside it has the depth of all */
 	w = of_operators();
 	w.of[XSP_FEATURE_SAMPLES].said = XSP_SAID_ON;
-	cr_assert_eq(decide(&w, &nothing_known).python_frames, XSP_PYTHON_MAX);
+	cr_assert_eq(xsp_recording_decide(&w, &nothing_known).python_frames, XSP_PYTHON_MAX);
 	/* refused, samples and waits have none either */
 	w.of[XSP_FEATURE_PYTHON].said = XSP_SAID_OFF;
-	cr_assert_eq(decide(&w, &nothing_known).python_frames, 0);
+	cr_assert_eq(xsp_recording_decide(&w, &nothing_known).python_frames, 0);
 }
 
 Test(recording, stacks)
 {
 	struct xsp_wishes w = of_operators();
 
-	cr_assert_eq(decide(&w, &nothing_known).stack_frames, XSP_STACK_MAX, "of samples");
+	cr_assert_eq(xsp_recording_decide(&w, &nothing_known).stack_frames, XSP_STACK_MAX,
+		     "of samples");
 	w.of[XSP_FEATURE_STACKS] = (struct xsp_wish){XSP_SAID_ON, true, 5};
-	cr_assert_eq(decide(&w, &nothing_known).stack_frames, 5);
+	cr_assert_eq(xsp_recording_decide(&w, &nothing_known).stack_frames, 5);
 	w = of_operators();
 	w.of[XSP_FEATURE_SAMPLES].said = XSP_SAID_OFF;
-	cr_assert_eq(decide(&w, &nothing_known).stack_frames, 0);
+	cr_assert_eq(xsp_recording_decide(&w, &nothing_known).stack_frames, 0);
 	w.of[XSP_FEATURE_HEAP].said = XSP_SAID_ON;
-	cr_assert_eq(decide(&w, &nothing_known).stack_frames, XSP_STACK_MAX);
+	cr_assert_eq(xsp_recording_decide(&w, &nothing_known).stack_frames, XSP_STACK_MAX);
 }
 
 /* A stack comes with its wait. */
@@ -213,7 +206,7 @@ Test(recording, least_times_of_waits)
 		if (cases[i].stacks > 0)
 			w.of[XSP_FEATURE_WAIT_STACKS] =
 				(struct xsp_wish){XSP_SAID_ON, true, cases[i].stacks};
-		const struct xsp_recording r = decide(&w, &nothing_known);
+		const struct xsp_recording r = xsp_recording_decide(&w, &nothing_known);
 		cr_assert_eq(r.of[XSP_FEATURE_WAITS].value, cases[i].told, "%zu", i);
 		cr_assert_eq(r.of[XSP_FEATURE_WAIT_STACKS].value, cases[i].with_stack, "%zu", i);
 	}
@@ -224,20 +217,20 @@ Test(recording, bystanders)
 {
 	const struct xsp_facts busy = {.switches = 40000}, quiet = {.switches = 30000};
 	struct xsp_wishes w = of_operators();
-	struct xsp_recording r = decide(&w, &busy);
+	struct xsp_recording r = xsp_recording_decide(&w, &busy);
 
 	cr_assert_eq(r.of[XSP_FEATURE_WAITS].why, XSP_WHY_BYSTANDERS);
 	cr_assert_not(xsp_records(&r, XSP_FEATURE_WAITS) ||
 		      xsp_records(&r, XSP_FEATURE_WAIT_STACKS));
 	cr_assert(xsp_records(&r, XSP_FEATURE_SAMPLES));
-	r = decide(&w, &quiet);
+	r = xsp_recording_decide(&w, &quiet);
 	cr_assert(xsp_records(&r, XSP_FEATURE_WAITS));
 	w.of[XSP_FEATURE_WAITS].said = XSP_SAID_ON;
-	r = decide(&w, &busy);
+	r = xsp_recording_decide(&w, &busy);
 	cr_assert(xsp_records(&r, XSP_FEATURE_WAITS));
 	w = of_operators();
 	w.profile = true; /* asked for */
-	r = decide(&w, &busy);
+	r = xsp_recording_decide(&w, &busy);
 	cr_assert(xsp_records(&r, XSP_FEATURE_WAITS));
 }
 
@@ -248,7 +241,7 @@ Test(recording, nothing_beside)
 	struct xsp_wishes w = of_operators();
 
 	w.of[XSP_FEATURE_SAMPLES].said = XSP_SAID_ON;
-	const struct xsp_recording r = decide(&w, &f);
+	const struct xsp_recording r = xsp_recording_decide(&w, &f);
 	cr_assert_eq(r.of[XSP_FEATURE_WAITS].why, XSP_WHY_NOTHING_BESIDE);
 	cr_assert_eq(r.of[XSP_FEATURE_SAMPLES].on, XSP_ASKED);
 	cr_assert_eq(xsp_recording_defaults(&r), 0);
@@ -263,26 +256,26 @@ Test(recording, a_bare_process_with_nothing_to_trace_is_a_profile)
 			       busy = {.nothing_found = true, .switches = 40000};
 	struct xsp_wishes w = bare();
 
-	cr_assert_not(decide(&w, &nothing_known).profile, "something may be found");
-	struct xsp_recording r = decide(&w, &f);
+	cr_assert_not(xsp_recording_decide(&w, &nothing_known).profile, "something may be found");
+	struct xsp_recording r = xsp_recording_decide(&w, &f);
 	cr_assert(r.profile && r.needs_no_probes && !r.refused);
 	cr_assert_eq(r.of[XSP_FEATURE_WAITS].on, XSP_ASKED);
 	cr_assert_eq(r.of[XSP_FEATURE_SAMPLES].on, XSP_ASKED);
 	cr_assert_eq(r.details & XSP_DETAIL_TORCH_PYTHON, 0);
-	r = decide(&w, &busy); /* nobody asked for it */
+	r = xsp_recording_decide(&w, &busy); /* nobody asked for it */
 	cr_assert_eq(r.of[XSP_FEATURE_WAITS].why, XSP_WHY_BYSTANDERS);
 	cr_assert(r.profile && r.needs_no_probes);
 	w.of[XSP_FEATURE_SAMPLES].said = XSP_SAID_OFF;
-	r = decide(&w, &busy); /* but all of it are waits */
+	r = xsp_recording_decide(&w, &busy); /* but all of it are waits */
 	cr_assert(r.profile && xsp_records(&r, XSP_FEATURE_WAITS));
 	w.of[XSP_FEATURE_WAITS].said = XSP_SAID_OFF;
-	r = decide(&w, &f);
+	r = xsp_recording_decide(&w, &f);
 	cr_assert(!r.profile && r.refused && !r.needs_no_probes);
 	w = bare();
 	w.of[XSP_FEATURE_MEMORY].said = XSP_SAID_ON;
-	cr_assert_not(decide(&w, &f).profile, "it takes probes");
+	cr_assert_not(xsp_recording_decide(&w, &f).profile, "it takes probes");
 	w = of_operators();
-	cr_assert_not(decide(&w, &f).profile, "it was to be something else");
+	cr_assert_not(xsp_recording_decide(&w, &f).profile, "it was to be something else");
 }
 
 /* What the broker loads instead is what was decided anew. */
@@ -306,7 +299,8 @@ Test(recording, a_profile_instead_is_what_was_asked_of_the_broker)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct xsp_wishes w = bare();
 		w.of[cases[i].feature] = cases[i].wish;
-		const struct xsp_recording first = decide(&w, &nothing_known), r = decide(&w, &f);
+		const struct xsp_recording first = xsp_recording_decide(&w, &nothing_known),
+					   r = xsp_recording_decide(&w, &f);
 		struct xsp_attach_options a = {.details = first.details, .ranges = true},
 					  b = {.details = r.details & ~(unsigned)XSP_DETAIL_CUDA};
 		xsp_recording_attach(&first, &a);

@@ -202,12 +202,11 @@ static void sum_up(struct deciding *d)
 		r->stack_frames = XSP_STACK_MAX;
 }
 
-void xsp_recording_decide(const struct xsp_wishes *w, const struct xsp_facts *f,
-			  struct xsp_recording *out)
+struct xsp_recording xsp_recording_decide(const struct xsp_wishes *w, const struct xsp_facts *f)
 {
-	struct deciding d = {w, f, out};
+	struct xsp_recording r = {.details = w->details};
+	struct deciding d = {w, f, &r};
 
-	*out = (struct xsp_recording){.details = w->details};
 	take_wishes(&d);
 	align_least_times(&d);
 	decide_profile(&d);
@@ -215,6 +214,7 @@ void xsp_recording_decide(const struct xsp_wishes *w, const struct xsp_facts *f,
 	add_defaults(&d);
 	add_wait_stacks(&d);
 	sum_up(&d);
+	return r;
 }
 
 void xsp_recording_attach(const struct xsp_recording *r, struct xsp_attach_options *o)

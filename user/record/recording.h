@@ -94,8 +94,7 @@ struct xsp_recording {
 };
 
 /* From nothing found to a profile is a decision as well: of the same wishes, with more facts. */
-void xsp_recording_decide(const struct xsp_wishes *w, const struct xsp_facts *f,
-			  struct xsp_recording *out);
+struct xsp_recording xsp_recording_decide(const struct xsp_wishes *w, const struct xsp_facts *f);
 
 static inline bool xsp_records(const struct xsp_recording *r, enum xsp_feature feature)
 {

@@ -120,18 +120,20 @@ static int take_all(struct xsp_parse *p)
 {
 	struct option *longs = calloc(xsp_option_count + 1, sizeof(*longs));
 	char *shorts = malloc(2 * xsp_option_count + 3);
-	int code, rc = longs == NULL || shorts == NULL ? xsp_out_of_memory(p->err) : 0;
+	int code, rc = -ENOMEM;
 
-	if (rc == 0)
-		make_getopt_tables(p->verb, longs, shorts);
 	optind = 1;
 	opterr = 0;
+	if (longs != NULL && shorts != NULL) {
+		make_getopt_tables(p->verb, longs, shorts);
+		rc = 0;
+	}
 	while (rc == 0 && !p->o->help && !p->o->version &&
 	       (code = getopt_long(p->argc, p->argv, shorts, longs, NULL)) != -1)
 		rc = take_one(p, code);
 	free(longs);
 	free(shorts);
-	return rc;
+	return rc == -ENOMEM ? xsp_out_of_memory(p->err) : rc;
 }
 
 /* Of the other verbs: the words after the options. */

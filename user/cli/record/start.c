@@ -18,7 +18,7 @@
 
 static void decide(struct recording *r)
 {
-	xsp_recording_decide(&r->o.wishes, &r->facts, &r->what);
+	r->what = xsp_recording_decide(&r->o.wishes, &r->facts);
 }
 
 /* Counters that this machine does not have are dropped, with a line each, and not shown as zeros. */

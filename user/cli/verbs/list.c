@@ -214,7 +214,6 @@ static int print_without_match(const struct xsp_options *o, const struct xsp_rec
 			       const struct xsp_plan *plan, struct xsp_broker *b, pid_t pid,
 			       bool dry, struct xsp_error *err)
 {
-	struct xsp_recording instead;
 	struct xsp_error none = {0};
 
 	if (dry && what->needs_no_probes) {
@@ -223,7 +222,8 @@ static int print_without_match(const struct xsp_options *o, const struct xsp_rec
 	}
 	const int rc =
 		xsp_no_match(what, plan, b, pid, o->rest_count > 0 ? o->rest[0] : NULL, &none);
-	xsp_recording_decide(&o->wishes, &(struct xsp_facts){.nothing_found = true}, &instead);
+	const struct xsp_recording instead =
+		xsp_recording_decide(&o->wishes, &(struct xsp_facts){.nothing_found = true});
 	if (dry && instead.profile) {
 		xsp_say("%s; so this would be --profile", none.text);
 		print_recorded(&instead);
@@ -280,8 +280,8 @@ static int plan_all(const struct xsp_options *o, const struct xsp_recording *wha
 
 int xsp_list_run(const struct xsp_options *o, bool load)
 {
-	struct xsp_recording what;
-	xsp_recording_decide(&o->wishes, &(struct xsp_facts){.nothing_found = false}, &what);
+	const struct xsp_recording what =
+		xsp_recording_decide(&o->wishes, &(struct xsp_facts){.nothing_found = false});
 	struct xsp_plan plan = {.selection = xsp_options_selection(o, &what),
 				.costs = xsp_site_costs_default()};
 	struct xsp_attach_options attach = {.buffer_bytes = 1 << 20,
