@@ -44,16 +44,19 @@ long xsp_ranks_name(struct xsp_ranks *j, const char *text)
 {
 	const size_t length = strlen(text);
 	uint64_t key = xsp_text_hash(text, length);
-	const char *const *known;
+	const uint32_t *at;
 
 	/* another text of the same hash has the next free key */
-	while ((known = xsp_tally_find(&j->names, key)) != NULL && strcmp(*known, text) != 0)
+	while ((at = xsp_u64map_get(&j->name_of, key)) != NULL && strcmp(j->names[*at], text) != 0)
 		key++;
-	if (known == NULL) {
-		const char *copy = xsp_arena_copy(&j->text, text, length);
-		known = copy != NULL ? xsp_tally_row(&j->names, key, &copy) : NULL;
-	}
-	return known != NULL ? (long)xsp_tally_index(&j->names, known) : -ENOMEM;
+	if (at != NULL)
+		return *at;
+	char *copy = xsp_arena_copy(&j->text, text, length);
+	if (copy == NULL || xsp_grow(&j->names, &j->name_capacity, j->name_count + 1) < 0 ||
+	    xsp_u64map_set(&j->name_of, key, (uint32_t)j->name_count) < 0)
+		return -ENOMEM;
+	j->names[j->name_count] = copy;
+	return (long)j->name_count++;
 }
 
 struct operator_sum *xsp_ranks_sum(struct rank *k, uint32_t name, bool make)
@@ -112,7 +115,7 @@ size_t xsp_ranks_merge(struct interval *all, size_t count)
 		else if (all[i].end_ns > last->end_ns)
 			last->end_ns = all[i].end_ns;
 	}
-	all->count = all->count > 0 ? kept + 1 : 0;
+	return kept + 1;
 }
 
 struct rank_step *xsp_ranks_step_at(const struct rank *k, int64_t ns)

@@ -14,11 +14,6 @@
 #include "model/pass.h"
 #include "timeline/torch_args.h"
 
-struct kernel_name {
-	uint32_t name;
-	bool communicates;
-};
-
 /* The capture at hand. */
 struct collecting {
 	struct xsp_ranks *job;
@@ -34,7 +29,12 @@ struct collecting {
 	uint32_t *names; /* by name id: the job's, or NO_INDEX */
 	size_t name_count, name_capacity;
 	struct xsp_u64map rank_of; /* pid → index of the job's ranks */
-	XSP_TALLY(struct kernel_name) kernels; /* by the address of a kernel's name */
+	struct xsp_u64map kernel_of; /* address of a kernel's name → index of kernels */
+	struct kernel_name {
+		uint32_t name;
+		bool communicates;
+	} * kernels;
+	size_t kernel_count, kernel_capacity;
 	size_t first_rank;
 };
 
@@ -56,7 +56,8 @@ static void free_collecting(struct collecting *c)
 	xsp_torch_args_free(c->arguments);
 	xsp_u64map_free(&c->call_of);
 	xsp_u64map_free(&c->rank_of);
-	xsp_tally_free(&c->kernels);
+	xsp_u64map_free(&c->kernel_of);
+	free(c->kernels);
 	free(c->values);
 	free(c->roles);
 	free(c->names);
@@ -75,6 +76,7 @@ void xsp_ranks_free(struct xsp_ranks *j)
 	xsp_u64map_free(&j->name_of);
 	xsp_arena_free(&j->text);
 	free(j->ranks);
+	free(j->names);
 	free(j->ids);
 	free(j->clocks);
 	free(j->turns);
@@ -356,13 +358,15 @@ static int on_span(void *ctx, const struct xsp_span *span)
 
 static struct kernel_name *kernel_name(struct collecting *c, const char *text)
 {
-	struct kernel_name *known = xsp_tally_find(&c->kernels, (uintptr_t)text);
+	const uint32_t *at = xsp_u64map_get(&c->kernel_of, (uintptr_t)text);
 
-	if (known != NULL)
-		return known;
+	if (at != NULL)
+		return &c->kernels[*at];
 	const long name = xsp_ranks_name(c->job, text);
 	const struct kernel_name first = {(uint32_t)name, xsp_kernel_communicates(text)};
-	return name < 0 ? NULL : xsp_tally_row(&c->kernels, (uintptr_t)text, &first);
+	return name < 0 ? NULL
+			: xsp_u64map_element(&c->kernel_of, (uintptr_t)text, &c->kernels,
+					     &c->kernel_capacity, &c->kernel_count, &first);
 }
 
 /* CUPTI could not time it, or no clock says so: nothing is recorded for months. */
@@ -521,7 +525,6 @@ static void number_by_group(struct rank *k)
 			k->world = k->groups.at[i].size;
 			k->number = k->groups.at[i].rank;
 		}
-	}
 }
 
 int xsp_ranks_end(struct xsp_ranks *j)

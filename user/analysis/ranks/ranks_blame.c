@@ -150,8 +150,7 @@ static int64_t own_lateness(const struct met *met, size_t count, size_t which, u
 static int note_lateness(struct xsp_ranks *j, const struct met *met, int64_t by_ns)
 {
 	struct rank *k = met->rank;
-	struct lateness *l =
-		xsp_tally_row(&k->late, met->at->name, &(struct lateness){.name = met->at->name});
+	struct lateness *l = lateness_of(k, met->at->name);
 
 	if (l == NULL)
 		return -ENOMEM;
@@ -190,9 +189,7 @@ static int share_out(struct collective_sum *sum, const struct met *met, int64_t 
 
 static int judge(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
 {
-	const uint32_t name = met[0].at->name;
-	struct collective_sum *sum =
-		xsp_tally_row(&j->collectives, name, &(struct collective_sum){.name = name});
+	struct collective_sum *sum = sum_of(j, met[0].at->name);
 	size_t last = 0;
 
 	(void)ctx;

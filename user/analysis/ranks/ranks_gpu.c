@@ -55,8 +55,6 @@ static int add_work(struct rank *k, const struct gpu_kernel *kernel)
 
 	if (w == NULL)
 		return -ENOMEM;
-	struct intervals *all = &w->stretches;
-	struct interval *last = all->count > 0 ? &all->rows[all->count - 1] : NULL;
 	w->sum_ns += kernel->end_ns - kernel->start_ns;
 	if (last != NULL && kernel->start_ns >= last->start_ns &&
 	    kernel->start_ns - last->end_ns < w->apart_ns) {

@@ -38,10 +38,18 @@ bool xsp_ranks_known(const struct xsp_ranks *j)
 	return i < j->count;
 }
 
-/* -1: last */
-static XSP_ORDER(order_ranks, struct rank,
-		 XSP_COMPARE((unsigned long)x->number, (unsigned long)y->number)
-				 ?: XSP_RISING(capture) ?: XSP_RISING(pid));
+static int order_ranks(const void *a, const void *b)
+{
+	const struct rank *x = a, *y = b;
+	const unsigned long m = (unsigned long)x->number,
+			    n = (unsigned long)y->number; /* -1: last */
+
+	if (m != n)
+		return m < n ? -1 : 1;
+	if (x->capture != y->capture)
+		return x->capture < y->capture ? -1 : 1;
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
 
 /* A launcher that was recorded with its ranks is none of them; where nobody is a rank all processes are compared. */
 static void keep_ranks(struct xsp_ranks *j)
@@ -293,14 +301,25 @@ struct candidate {
 	size_t count;
 };
 
-static XSP_ORDER(order_candidates, struct candidate,
-		 XSP_FALLING(size) ?: XSP_FALLING(count) ?: XSP_RISING(rank) ?: XSP_RISING(group));
+static int order_candidates(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->size != y->size)
+		return x->size > y->size ? -1 : 1;
+	if (x->count != y->count)
+		return x->count > y->count ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return x->group < y->group ? -1 : x->group > y->group;
+}
 
 /* The largest first, as fewest others are like them and they tell how far clocks are apart; of those the longest: what the first
  * member was not recorded in is told of nobody. */
 static int join_groups(struct xsp_ranks *j)
 {
-	XSP_ARRAY(struct candidate) all = {.count = 0};
+	struct candidate *all = NULL;
+	size_t count = 0, capacity = 0;
 	int rc = 0;
 
 	j->clocks = calloc(j->hosts + 1, sizeof(*j->clocks));
@@ -401,8 +420,16 @@ struct turn {
 	long n;
 };
 
-static XSP_ORDER(order_turns, struct turn,
-		 XSP_RISING(last_ns) ?: XSP_RISING(group) ?: XSP_RISING(n));
+static int order_turns(const void *a, const void *b)
+{
+	const struct turn *x = a, *y = b;
+
+	if (x->last_ns != y->last_ns)
+		return x->last_ns < y->last_ns ? -1 : 1;
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
+	return x->n < y->n ? -1 : x->n > y->n;
+}
 
 /* The collectives of all groups that at least two ranks were recorded in, in the order in which their last rank came. */
 static int find_turns(struct xsp_ranks *j, struct met *met)
@@ -447,8 +474,14 @@ int xsp_ranks_each_met(struct xsp_ranks *j,
 /* ---- clocks ---- */
 
 struct numbers {
-	XSP_ARRAY(int64_t);
+	int64_t *values;
+	size_t count, capacity;
 };
+
+static int put(struct numbers *n, int64_t value)
+{
+	return XSP_APPEND(n->values, n->capacity, n->count, value);
+}
 
 /* Of each host how far its ends lie behind those of the first one. */
 static int compare_hosts(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
@@ -471,7 +504,7 @@ static int compare_hosts(struct xsp_ranks *j, void *ctx, struct met *met, size_t
 	first = met[0].end_ns + first / (int64_t)n;
 	for (size_t i = 0; i < count && rc == 0; i++)
 		if (met[i].rank->host_index != 0)
-			rc = XSP_PUT(&apart[met[i].rank->host_index], met[i].end_ns - first);
+			rc = put(&apart[met[i].rank->host_index], met[i].end_ns - first);
 	return rc;
 }
 
@@ -483,14 +516,14 @@ static int align_clocks(struct xsp_ranks *j)
 	if (rc == 0 && j->hosts > 1)
 		rc = xsp_ranks_each_met(j, compare_hosts, apart);
 	for (size_t h = 1; rc == 0 && h < j->hosts; h++) {
-		const int64_t behind = xsp_ranks_median(apart[h].rows, apart[h].count);
+		const int64_t behind = xsp_ranks_median(apart[h].values, apart[h].count);
 		j->hosts_not_aligned += apart[h].count == 0;
 		for (size_t i = 0; i < j->count; i++)
 			if (j->ranks[i].host_index == h)
 				j->ranks[i].shift_ns = -behind;
 	}
 	for (size_t h = 0; apart != NULL && h < j->hosts; h++)
-		free(apart[h].rows);
+		free(apart[h].values);
 	free(j->turns); /* they are in the order of the clocks as they were */
 	j->turns = NULL;
 	free(apart);
@@ -500,7 +533,6 @@ static int align_clocks(struct xsp_ranks *j)
 /* How far apart the ends are that should be one moment. */
 static int measure_spread(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
 {
-	struct numbers *spreads = ctx;
 	int64_t least = met[0].end_ns, most = met[0].end_ns;
 
 	(void)j;
@@ -510,21 +542,21 @@ static int measure_spread(struct xsp_ranks *j, void *ctx, struct met *met, size_
 		least = met[i].end_ns < least ? met[i].end_ns : least;
 		most = met[i].end_ns > most ? met[i].end_ns : most;
 	}
-	return XSP_PUT(spreads, most - least);
+	return put(ctx, most - least);
 }
 
 static int measure_spreads(struct xsp_ranks *j)
 {
-	struct numbers spreads = {.count = 0};
+	struct numbers spreads = {0};
 	int rc = xsp_ranks_each_met(j, measure_spread, &spreads);
 
 	j->spreads = spreads.count;
-	j->spread_median_ns = xsp_ranks_median(spreads.rows, spreads.count);
-	j->spread_most_ns = spreads.count > 0 ? spreads.rows[spreads.count - 1] : 0;
+	j->spread_median_ns = xsp_ranks_median(spreads.values, spreads.count);
+	j->spread_most_ns = spreads.count > 0 ? spreads.values[spreads.count - 1] : 0;
 	j->late_least_ns = LATE_SPREADS * j->spread_median_ns;
 	if (j->late_least_ns < LATE_LEAST_NS)
 		j->late_least_ns = LATE_LEAST_NS;
-	free(spreads.rows);
+	free(spreads.values);
 	return rc;
 }
 

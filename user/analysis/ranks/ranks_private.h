@@ -54,9 +54,6 @@ struct run {
 struct interval {
 	int64_t start_ns, end_ns;
 };
-struct intervals {
-	XSP_ARRAY(struct interval);
-};
 
 /* The rank was blocked in a collective for others that were late, or by another rank that it sent to or received from. */
 struct held {
@@ -183,8 +180,11 @@ struct xsp_ranks {
 	const char *marker;
 	struct rank *ranks;
 	size_t count, capacity;
+	/* names of all captures */
 	struct xsp_arena text;
-	XSP_TALLY(const char *) names; /* of all captures */
+	const char **names;
+	size_t name_count, name_capacity;
+	struct xsp_u64map name_of;
 	uint64_t *ids; /* of the captures so far */
 	size_t captures, id_capacity;
 	/* the capture at hand */

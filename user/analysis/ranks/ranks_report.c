@@ -365,7 +365,7 @@ static int by_waited(const void *a, const void *b)
 #define COLLECTIVE_CELL(name, value)                                                               \
 	XSP_REPORT_CELL(collective_##name, struct xsp_ranks, struct collective_sum, value)
 
-COLLECTIVE_CELL(name, xsp_cell_text(of->names.rows[row->name]));
+COLLECTIVE_CELL(name, xsp_cell_text(of->names[row->name]));
 COLLECTIVE_CELL(transfer, known(true, row->transfer_ns / (int64_t)row->calls));
 
 COLLECTIVE_CELL(rank, known(row->latest != NULL && row->latest->number >= 0,
@@ -472,7 +472,7 @@ static void begin_finding(struct found *f, const struct rank *k, const struct la
 	xsp_finding_figure(g, "host", "host", XSP_UNIT_TEXT,
 			   xsp_cell_text(k->host[0] != '\0' ? k->host : NULL));
 	xsp_finding_ns(g, "late_ns", "late by, in all", (uint64_t)k->late_ns);
-	xsp_finding_text(g, "collective", "most at", f->job->names.rows[l->name]);
+	xsp_finding_text(g, "collective", "most at", f->job->names[l->name]);
 	xsp_finding_count(g, "late_times", "times late there", l->times);
 	xsp_finding_count(g, "late_calls", "of", l->calls);
 	xsp_finding_ns(g, "late_max_ns", "at most by", (uint64_t)l->most_ns);
@@ -481,7 +481,7 @@ static void begin_finding(struct found *f, const struct rank *k, const struct la
 static void report_straggler(struct found *f, const struct rank *k, const struct lateness *l,
 			     const struct excess *e, double part)
 {
-	const char *name = f->job->names.rows[e->name];
+	const char *name = f->job->names[e->name];
 	const bool more = e->calls > 1.1 * e->others_calls;
 	struct xsp_rule_finding *g = &f->finding;
 
@@ -501,7 +501,7 @@ static void report_straggler(struct found *f, const struct rank *k, const struct
 static void report_late(struct found *f, const struct rank *k, const struct lateness *l,
 			double part)
 {
-	begin_finding(f, k, l, part, f->job->names.rows[l->name]);
+	begin_finding(f, k, l, part, f->job->names[l->name]);
 	xsp_finding_ns(&f->finding, "late_mean_ns", NULL,
 		       (uint64_t)(l->sum_ns / (int64_t)l->times));
 	xsp_rule_found(&f->rules, &f->finding);

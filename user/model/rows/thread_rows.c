@@ -8,8 +8,6 @@
 #include "base/search.h"
 #include "base/tally.h"
 
-#define RECENT 64U
-
 struct process {
 	uint32_t pid, ns_pid;
 	bool root_ids;
@@ -18,10 +16,8 @@ struct process {
 
 struct xsp_thread_rows {
 	struct xsp_view *v;
-	struct xsp_thread_row **rows; /* in order */
-	size_t count, capacity;
-	struct xsp_u64map index; /* xsp_row_key() → index of `rows` */
-	struct xsp_thread_row *recent[RECENT]; /* by thread: most are asked for again */
+	XSP_TALLY(struct xsp_thread_row *) rows; /* by pid, tid and number, mixed */
+	struct xsp_thread_row *last;
 	struct process *processes;
 	size_t process_count, process_capacity;
 	size_t sorted; /* the first so many come from definitions, sorted by pid */
@@ -191,10 +187,10 @@ static struct xsp_thread_row *make_row(struct xsp_thread_rows *r, uint32_t pid, 
 
 struct xsp_thread_row *xsp_thread_rows_get(struct xsp_thread_rows *r, const struct xsp_span *span)
 {
-	const uint32_t pid = span->pid, tid = span->tid, number = span->row;
-	struct xsp_thread_row **recent = &r->recent[(tid + number) % RECENT], *row = *recent;
+	uint32_t pid = span->pid, tid = span->tid, number = span->row;
+	struct xsp_thread_row *row = r->last;
 
-	if (row != NULL && row->root_tid == tid && row->number == number && row->root_pid == pid)
+	if (row && row->root_tid == tid && row->number == number && row->root_pid == pid)
 		return row;
 	uint64_t key = xsp_u64_mix((uint64_t)pid << 32 | tid) + number;
 	struct xsp_thread_row **known;
@@ -207,7 +203,8 @@ struct xsp_thread_row *xsp_thread_rows_get(struct xsp_thread_rows *r, const stru
 	if (known == NULL && (row == NULL || xsp_tally_row(&r->rows, key, &row) == NULL)) {
 		free(row);
 		return NULL;
-	*recent = row;
+	}
+	r->last = row;
 	return row;
 }
 
