@@ -24,6 +24,11 @@ int xsp_cut_resolve(struct xsp_cut_options *o, struct xsp_capture_reader *r, str
 /* Several captures are taken whole: -EINVAL where a part is asked for. */
 int xsp_cut_refuse_several(const struct xsp_cut_options *o, const char *verb,
 			   struct xsp_error *err);
+/* NULL: no part is asked for. */
+static inline const struct xsp_cut *xsp_cut_of(const struct xsp_cut_options *o)
+{
+	return o->given ? &o->cut : NULL;
+}
 void xsp_cut_clear(struct xsp_cut_options *o);
 
 /* What is left of a capture beside spans and values, as a sink counts it. */

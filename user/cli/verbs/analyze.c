@@ -128,7 +128,7 @@ static int analyze(struct analyzing *a, const char *path, struct xsp_report *rep
 	if (rc == 0) {
 		struct reading reading = {.options = o};
 		const struct xsp_analyze_options how = {
-			.cut = o->part.given ? &o->part.cut : NULL,
+			.cut = xsp_cut_of(&o->part),
 			.step = o->part.step,
 			.batch = o->batch,
 			.thresholds = a->thresholds,

@@ -146,7 +146,7 @@ static int read_capture(struct comparing *c, size_t index, struct xsp_error *err
 		rc = xsp_cut_resolve(&c->o.part, reader, err);
 	if (rc == 0) {
 		const struct xsp_compare_how how = {
-			.cut = c->o.part.given ? &c->o.part.cut : NULL,
+			.cut = xsp_cut_of(&c->o.part),
 			.step = c->o.part.step,
 			.beside = {&listening, begin_pictures, end_pictures, NULL}};
 		rc = xsp_compare_read(reader, path, &how, &c->captures[index], err);
@@ -177,8 +177,7 @@ static int read_all(struct comparing *c, struct xsp_error *err)
 
 static int open_pictures(struct comparing *c, struct xsp_error *err)
 {
-	struct xsp_export_options options = {
-		.weight = c->o.weight, .owner_uid = (uid_t)-1, .owner_gid = (gid_t)-1};
+	struct xsp_export_options options = {.weight = c->o.weight};
 	int rc = 0;
 
 	xsp_sudo_user(&options.owner_uid, &options.owner_gid);
@@ -204,10 +203,7 @@ static int finish_pictures(struct comparing *c, struct xsp_error *err)
 static int write_page(struct comparing *c, struct xsp_error *err)
 {
 	struct xsp_page_source *sources = NULL;
-	struct xsp_page_output file = {.path = c->page,
-				       .owner_uid = (uid_t)-1,
-				       .owner_gid = (gid_t)-1,
-				       .quiet = c->o.quiet};
+	struct xsp_page_output file = {.path = c->page, .quiet = c->o.quiet};
 	int rc = xsp_page_sources_open(c->files.paths, c->files.count, false, &sources, err);
 
 	if (rc == 0) {
@@ -215,8 +211,7 @@ static int write_page(struct comparing *c, struct xsp_error *err)
 						      .source_count = c->files.count,
 						      .sides = c->files.ends[0],
 						      .threshold = c->o.threshold,
-						      .cut = c->o.part.given ? &c->o.part.cut
-									     : NULL,
+						      .cut = xsp_cut_of(&c->o.part),
 						      .step = c->o.part.step};
 		xsp_sudo_user(&file.owner_uid, &file.owner_gid);
 		rc = xsp_page_output_write(&file, &page, err);

@@ -23,8 +23,6 @@ static struct xsp_outputs outputs_of(const struct xsp_options *o)
 {
 	struct xsp_outputs outputs = {.paths = o->outputs.words,
 				      .count = o->outputs.count,
-				      .owner_uid = (uid_t)-1,
-				      .owner_gid = (gid_t)-1,
 				      .weight = o->weight,
 				      .by = o->by,
 				      .summary = o->summary,
@@ -93,7 +91,7 @@ static int export_one(struct xsp_options *o)
 	    xsp_cut_resolve(&o->part, reader, &err) < 0) {
 		status = xsp_say_error(&err);
 	} else if (outputs.count > 0 || outputs.summary) {
-		outputs.cut = o->part.given ? &o->part.cut : NULL;
+		outputs.cut = xsp_cut_of(&o->part);
 		outputs.counts = o->part.given ? &counts : NULL;
 		outputs.beside = o->part.given ? &beside : NULL;
 		outputs.name = path;

@@ -68,7 +68,7 @@ static int open_captures(struct viewing *v, struct xsp_error *err)
 		.source_count = v->files.count,
 		.sides = v->files.side_count > 1 ? v->files.ends[0] : 0,
 		.threshold = -1,
-		.cut = v->o.part.given ? &v->o.part.cut : NULL,
+		.cut = xsp_cut_of(&v->o.part),
 		.step = v->o.part.step,
 		.served = true,
 	};
