@@ -385,7 +385,7 @@ def what_does_not_end(folder):
     marks = {e["name"]: {k for k in ("finished", "unwound") if k in e["args"]} for e in events(again, SPANS)}
     equal(marks["open"], {"finished"}, "a B without its E")
     equal((marks["left"], marks["a"]), ({"unwound"}, set()), "how they ended")
-    check(number(said, "ends .E. of nothing") == 1 and number(said, "spans .B. do not end") == 1, "not said", said)
+    check(number(said, "ends .E. without a begin") == 1 and number(said, "spans .B. do not end") == 1, "not said", said)
 
 
 # ---- bad input -------------------------------------------------------------------------------------------------------

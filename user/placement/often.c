@@ -133,8 +133,9 @@ static void estimate(struct often *c)
 int xsp_graph_estimate(struct xsp_graph *g, double *often)
 {
 	const size_t n = (size_t)g->count + 1;
-	struct often c = {.g = g, .often = often};
+	struct often c = {.g = g};
 
+	c.often = often;
 	c.mark = calloc(n, sizeof(*c.mark));
 	c.order = calloc(3 * n, sizeof(*c.order));
 	c.loops = calloc(n, sizeof(*c.loops));

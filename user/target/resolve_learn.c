@@ -111,26 +111,24 @@ const struct xsp_remembered *xsp_resolver_before(const struct xsp_resolver *r, p
 
 static int remember(struct xsp_resolver *r, pid_t pid, const struct xsp_mapped_file *f)
 {
-	if (xsp_grow(&r->maps, &r->map_room, r->map_count + 1) < 0)
-		return -ENOMEM;
-	struct xsp_remembered *m = &r->maps[r->map_count];
-	const struct xsp_remembered *last = xsp_resolver_before(r, pid, NULL);
-	*m = (struct xsp_remembered){.pid = pid,
-				     .before = last != NULL ? (uint32_t)(last - r->maps) + 1 : 0,
-				     .dev = f->dev,
-				     .inode = f->inode,
-				     .start = f->start,
-				     .end = f->end,
-				     .offset = f->offset,
-				     .path = strdup(f->display_path)};
-	if (m->path == NULL ||
-	    xsp_u64map_set(&r->remembered, key_of(pid, f), (uint32_t)r->map_count + 1) < 0 ||
-	    xsp_u64map_set(&r->latest, (uint64_t)pid, (uint32_t)r->map_count + 1) < 0) {
-		free(m->path);
+	const uint32_t *latest = xsp_u64map_get(&r->latest, (uint64_t)pid);
+	const struct xsp_remembered m = {.pid = pid,
+					 .before = latest != NULL ? *latest : 0,
+					 .dev = f->dev,
+					 .inode = f->inode,
+					 .start = f->start,
+					 .end = f->end,
+					 .offset = f->offset,
+					 .path = strdup(f->display_path)};
+
+	if (m.path == NULL || XSP_APPEND(r->maps, r->map_room, r->map_count, m) < 0) {
+		free(m.path);
 		return -ENOMEM;
 	}
-	r->map_count++;
-	return 0;
+	return xsp_u64map_set(&r->remembered, key_of(pid, f), (uint32_t)r->map_count) < 0 ||
+			       xsp_u64map_set(&r->latest, (uint64_t)pid, (uint32_t)r->map_count) < 0
+		       ? -ENOMEM
+		       : 0;
 }
 
 /* Does another mapping cover it now? `f` is sorted by address, as /proc/PID/maps is. */
@@ -147,9 +145,9 @@ static bool is_covered(const struct xsp_remembered *m, const struct xsp_mapped_f
 static void cover_remembered(struct xsp_resolver *r, pid_t pid,
 			     const struct xsp_mapped_files *mapped)
 {
-	const struct xsp_remembered *last = xsp_resolver_before(r, pid, NULL);
+	const uint32_t *latest = xsp_u64map_get(&r->latest, (uint64_t)pid);
 
-	for (uint32_t at = last != NULL ? (uint32_t)(last - r->maps) + 1 : 0; at != 0;) {
+	for (uint32_t at = latest != NULL ? *latest : 0; at != 0;) {
 		struct xsp_remembered *m = &r->maps[at - 1];
 		m->covered |= is_covered(m, mapped->files, mapped->count) ||
 			      is_covered(m, mapped->further, mapped->further_count);
