@@ -203,7 +203,7 @@ size_t xsp_event_fixed_part(const struct xsp_event *e);
  * formed. */
 const struct xsp_section *xsp_event_next_section(const struct xsp_event *e,
 						 const struct xsp_section *after);
-/* Bytes behind the section's head. */
+/* Bytes after the section's head. */
 static inline size_t xsp_section_length(const struct xsp_section *s)
 {
 	return s->size - sizeof(*s);
@@ -289,8 +289,7 @@ void xsp_capture_close(struct xsp_capture_reader *r);
 const char *xsp_capture_info(const struct xsp_capture_reader *r, const char *key); /* or NULL */
 /* The number that it begins with; 0 where there is none. */
 uint64_t xsp_capture_number(const struct xsp_capture_reader *r, const char *key);
-/* Was that ("waits", ...) on without being asked for? And until when, if it was taken out before the end, CLOCK_MONOTONIC;
- * 0: it was not. */
+/* Was `what` ("waits", ...) on by default? And when was it dropped before the end (CLOCK_MONOTONIC; 0: never)? */
 bool xsp_capture_by_default(const struct xsp_capture_reader *r, const char *what);
 uint64_t xsp_capture_until_ns(const struct xsp_capture_reader *r, const char *what);
 /* A random number for this capture. */

@@ -57,7 +57,7 @@ static const struct {
 	{"errors", offsetof(struct xsp_gpu_counts, errors), true},
 };
 
-/* Those that are counted. */
+/* Gaps with a number. */
 static const char *const gap_fields[] = {
 	[XSP_GAP_SITES] = "sites_refused",
 	[XSP_GAP_FUNCTIONS] = "functions_left_out",

@@ -25,7 +25,7 @@ static bool is_in(unsigned which, size_t row)
 	return which & 1U << defaults[row].feature;
 }
 
-/* "waits, python" of those that are on. */
+/* "waits, python": those that are on. */
 static void list(unsigned which, const char *(*name)(enum xsp_feature feature), char *text,
 		 size_t size)
 {

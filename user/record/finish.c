@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* finish.c - the end of a recording, and its counters: probes out, rings empty, and what was missed said. */
+/* finish.c - the end of a recording, and its counters: removes probes, empties rings, and reports what was missed. */
 #include "record/recorder_private.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "target/perf_map.h"
 
-#define FRAMES_LAST_NS 3000000000ULL /* addresses are named for so long, at the end */
+#define FRAMES_LAST_NS 3000000000ULL /* naming addresses at the end takes at most so long */
 
 int xsp_recorder_put_stats(struct xsp_recorder *r)
 {
@@ -83,7 +83,7 @@ static int drain_all(struct xsp_recorder *r)
 	return (int)moved;
 }
 
-/* The agents hand over what they have while the probe that takes it is still there. */
+/* The agents hand over their records while the probe that takes them is still there. */
 static int stop_agents(struct xsp_recorder *r)
 {
 	uint64_t asked = xsp_now_ns();
@@ -120,7 +120,7 @@ void xsp_recorder_end(struct xsp_recorder *r)
 	r->ended = true;
 	xsp_planner_on_wait(r->planner, NULL, NULL);
 	xsp_broker_activate(r->broker, false);
-	xsp_recorder_measure(r, true); /* what cannot be written is told of at the finish */
+	xsp_recorder_measure(r, true); /* the finish reports write errors */
 	r->end_ns = xsp_now_ns();
 }
 
@@ -129,7 +129,7 @@ static int put_pythons(struct xsp_recorder *r)
 	return r->pythons != NULL ? xsp_pythons_put_info(r->pythons) : 0;
 }
 
-/* What there was no room or no time for. */
+/* What found no room or no time. */
 static void note_unnamed(struct xsp_recorder *r)
 {
 	if (r->frames != NULL && xsp_resolver_left_maps(r->resolver))

@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #define FLUSH_NS 1000000000ULL
-/* A turn names addresses for so long; the rings must not wait for it. */
+/* A turn names addresses for so long; the rings must not wait. */
 #define FRAMES_NS 2000000ULL
 /* A turn moves at most so many events of each ring, so that signals and the clock get their turn. */
 #define EVENTS_A_TURN 500000
-#define EVENTS_A_TURN_BRAKED 100000 /* ... and the brake its look */
+#define EVENTS_A_TURN_BRAKED 100000 /* the same with a brake, for its looks */
 
 static double since_ms(uint64_t start)
 {
@@ -27,7 +27,7 @@ static double since_ms(uint64_t start)
 
 /* ---- setting up ---- */
 
-/* "name,name": those that are perf events have an '*' behind them. */
+/* "name,name": perf events get an '*'. */
 static void list_counters(const struct xsp_recorder *r, char *text, size_t size)
 {
 	const struct xsp_attach_options *o = &r->options.attach;
@@ -40,13 +40,13 @@ static void list_counters(const struct xsp_recorder *r, char *text, size_t size)
 				       o->counters[i].kind == XSP_COUNTER_PERF ? "*" : "");
 }
 
-/* "cpu-clock 99": what is counted between two, and how many a second. */
+/* "cpu-clock 99": the clock, and how many samples a second. */
 static int put_profile_infos(struct xsp_recorder *r)
 {
 	const struct xsp_attach_options *o = &r->options.attach;
 	char waits[24] = "off", stacks[32] = "off", samples[40] = "off", heap[24] = "off";
 
-	if (o->waits) /* ns: the least of one with an event */
+	if (o->waits) /* ns: the shortest with an event */
 		snprintf(waits, sizeof(waits), "%llu", (unsigned long long)o->wait_least_ns);
 	if (o->wait_stacks)
 		snprintf(stacks, sizeof(stacks), "%llu%s",
@@ -176,7 +176,7 @@ static int start_planner(struct xsp_recorder *r, struct xsp_error *err)
 		      : 0;
 }
 
-/* While the programs are loaded, which takes one processor as long as this others. */
+/* While the programs load, which takes one processor as long as this takes others. */
 static void look_ahead(struct xsp_recorder *r)
 {
 	for (size_t i = 0; i < r->options.pid_count; i++) {
@@ -258,8 +258,7 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 		xsp_defaults_loaded(r);
 		start = xsp_now_ns();
 		int failed = xsp_broker_calibrate(r->broker, &r->plan.costs);
-		if (failed ==
-		    -EINTR) /* it goes on, and its events would be taken for the target's */
+		if (failed == -EINTR) /* it goes on, and its events would look like the target's */
 			rc = xsp_error_set(err, failed, XSP_STATUS_FAILED, "interrupted");
 		else if (failed < 0)
 			xsp_recorder_note(r, "the price of a probe could not be measured here; "
@@ -324,7 +323,7 @@ int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err)
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "%s cannot be written: %s",
 				     xsp_recorder_display_path(r), strerror(-rc));
-	/* from here on the end of a recording is waited for, whoever wants it to end; not for files that come late */
+	/* from here on the user waits for the end of a recording, but not for late files */
 	xsp_broker_on_wait(r->broker, NULL, NULL);
 	xsp_planner_forget_looks(r->planner);
 	r->plan.progress = NULL;
@@ -341,10 +340,10 @@ int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err)
 
 /* ---- turning ---- */
 
-/* So short that the rings fill to no more than an eighth at the rate seen last. */
+/* So short that the rings fill to at most an eighth at the last rate. */
 static int nap_ms(const struct xsp_recorder *r, int wait_ms)
 {
-	/* as many as fit of those with most room: 32 + 8 bytes, or what is reserved for sections */
+	/* as many as fit at their largest: 32 + 8 bytes, or the reserved size of sections */
 	double room = (double)xsp_broker_ring_bytes(r->broker) / 8 /
 		      (double)(40 + xsp_broker_detail_bytes(r->broker));
 
@@ -373,7 +372,7 @@ static size_t events_a_turn(const struct xsp_recorder *r)
 	return r->overheads != NULL ? EVENTS_A_TURN_BRAKED : EVENTS_A_TURN;
 }
 
-/* What has come, and those that it says are born. The number of events or a negative errno. */
+/* Moves pending events, and adds born processes. The number of events or a negative errno. */
 static long read_events(struct xsp_recorder *r)
 {
 	long moved = xsp_drain_run(r->drain, events_a_turn(r));
@@ -426,7 +425,7 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 	if (rc == 0)
 		rc = xsp_recorder_follow_sideband(r);
 
-	if (rc == 0 && r->process_count == 0) { /* the last one may have left children */
+	if (rc == 0 && r->process_count == 0) { /* the last one may have children */
 		moved = read_events(r);
 		rc = moved < 0 ? (int)moved : 0;
 	}
@@ -438,7 +437,7 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 	if (rc == 0 && r->pythons != NULL)
 		rc = xsp_pythons_turn(r->pythons);
 	update_rate(r);
-	/* the first events at once: from then on there is something to keep */
+	/* the first events at once: from then on the capture is worth keeping */
 	bool first = !r->flushed_events && xsp_drain_totals(r->drain)->events > 0;
 	r->flushed_events |= first;
 	if (rc == 0 && (first || xsp_now_ns() - r->last_flush_ns >= FLUSH_NS))
@@ -450,7 +449,7 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 	return (int)r->process_count;
 }
 
-/* ---- what it knows ---- */
+/* ---- queries ---- */
 
 struct xsp_new_file *xsp_recorder_file(const struct xsp_recorder *r)
 {

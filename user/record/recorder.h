@@ -29,8 +29,8 @@ struct xsp_recorder_options {
 	bool exit_by_site; /* no return probes at all */
 	bool profile; /* nothing is attached to code, and */
 	bool again; /* the programs of another recording that found nothing are loaded: instead of those */
-	double budget; /* how much a thread may be slowed: 0.2 is 20 %. 0: as much as it is */
-	/* The user does not want to wait any more: while it starts. May be NULL */
+	double budget; /* how much a thread may be slowed: 0.2 is 20 %. 0: no limit */
+	/* Does the user want to stop? While it starts. May be NULL */
 	bool (*stopped)(void *ctx);
 	/* What it does while it starts: one line. May be NULL */
 	void (*progress)(void *ctx, const char *text);

@@ -17,34 +17,35 @@
 struct recorded_process {
 	struct xsp_process *process;
 	pid_t pid;
-	pid_t parent; /* when it was born, or found; 0: not known */
-	bool child; /* born of a recorded one, whose breakpoints it has inherited */
-	bool dirty; /* it has mapped code since we last looked */
-	uint64_t ended_ns; /* when it was found to have ended; 0: it was not */
+	pid_t parent; /* at its birth, or when found; 0: not known */
+	bool child; /* of a recorded process, whose breakpoints it has inherited */
+	bool dirty; /* it has mapped code since our last look */
+	uint64_t ended_ns; /* when we noticed its end; 0: it lives */
 	uint64_t mapped_ns; /* when it first did so; 0: it did not */
-	uint64_t exec_ns; /* when it became another program that we have not looked at; 0: never */
+	uint64_t exec_ns; /* when it became another program that we have not examined; 0: never */
 	struct {
 		bool attached; /* links are there */
 		bool mapped; /* its mapping is in the capture */
 	} * modules; /* by id */
 	size_t room;
-	uint64_t probed_pages; /* of code, which are its own while probes are in */
-	const struct xsp_planned_module *numbered; /* whose sequence numbers are read, or NULL */
-	uint64_t program_ns; /* it runs its program since; 0: since before we came */
-	bool agent; /* it has the agent, and our probes are in it */
-	uint32_t agent_state; /* enum xsp_gpu_what_state, last told; 0: nothing yet */
-	uint32_t agent_failure; /* enum xsp_gpu_failure, last told of */
+	uint64_t probed_pages; /* of code; they are its own copies while probes are in */
+	/* module whose sequence numbers are read, or NULL */
+	const struct xsp_planned_module *numbered;
+	uint64_t program_ns; /* when it began its program; 0: before us */
+	bool agent; /* it has the agent, with our probes */
+	uint32_t agent_state; /* enum xsp_gpu_what_state, the last report; 0: none yet */
+	uint32_t agent_failure; /* enum xsp_gpu_failure, the last report */
 	/* memory.c */
-	int status; /* its file of /proc, in which nobody else is once it has ended; negative: none */
+	int status; /* its file of /proc, which no later process gets; negative: none */
 	uint64_t measured_ns;
-	struct xsp_process_memory memory; /* last told */
+	struct xsp_process_memory memory; /* the last report */
 };
 
 struct xsp_recorder_arguments;
 struct xsp_children;
 struct xsp_overhead;
 
-/* Places whose name stands in their code, or not: probes/probe.h, call_site. */
+/* Reasons why code at a call site has no name: probes/probe.h, call_site. */
 #define XSP_CALL_SITE_REASONS 6
 struct xsp_call_sites {
 	unsigned sites;
@@ -76,7 +77,7 @@ struct xsp_recorder {
 	struct xsp_sideband *sideband;
 	struct recorded_process *processes;
 	size_t process_count;
-	size_t measured; /* memory.c: whose turn it is */
+	size_t measured; /* memory.c: the next process */
 	struct xsp_probe_price *prices;
 	size_t price_count, price_room;
 	uint32_t announced_modules;
@@ -84,42 +85,43 @@ struct xsp_recorder {
 	struct xsp_children *children; /* children.c */
 	struct xsp_overhead *overheads; /* overhead.c; NULL: no budget */
 	struct xsp_recorder_times times;
-	bool started, ended, finished; /* ended: what happens is not recorded any more */
-	bool profiling; /* nothing is attached to code */
-	bool has_wanted; /* a module has something that was asked for, and not only marks that help it */
+	bool started, ended, finished; /* ended: nothing more is recorded */
+	bool profiling; /* no probes in code */
+	bool has_wanted; /* a module has something wanted, not only marks that help it */
 	bool flushed_events; /* the first of them: the file may have its name */
 	uint64_t start_ns, end_ns;
 	uint64_t last_flush_ns;
-	uint64_t priced_ns; /* when the price of sections and samples was last looked at */
+	uint64_t priced_ns; /* when the price of sections and samples was last checked */
 	double sample_ns; /* of one */
 	/* for the status line */
 	uint64_t rate_time_ns, rate_events, rate_cost_ns;
 	double rate, overhead;
 	struct xsp_recorder_gap gaps[XSP_GAPS];
-	uint64_t unread_names; /* that stood nowhere we could read */
+	uint64_t unread_names; /* not readable anywhere */
 	struct xsp_call_sites call_sites;
 	struct {
-		uint64_t since_ns; /* of those that are attached to now; 0: nothing was running */
+		uint64_t since_ns; /* of those being attached to; 0: nothing was running */
 		uint64_t longest_ns, count;
-		char name[128]; /* of the one that took longest */
-		bool missed; /* something had gone before it was attached to */
-		uint64_t unlooked_ns; /* before a process's end that it mapped code, at most */
-	} late; /* libraries that were loaded while their process was recorded */
+		char name[128]; /* the slowest one */
+		bool missed; /* one was gone before it was attached to */
+		/* time before a process's end since it mapped code, at most */
+		uint64_t unlooked_ns;
+	} late; /* libraries that loaded while their process was recorded */
 	struct {
-		size_t reread; /* files that were written while they were recorded */
-		bool unverified; /* nobody can tell here */
+		size_t reread; /* files that changed while they were recorded */
+		bool unverified; /* this machine cannot check it */
 	} changed; /* code in memory that is not its file's */
-	pid_t launched; /* stops at exec until its launcher has it go on; 0: none */
+	pid_t launched; /* waits at exec for its launcher; 0: none */
 };
 
 /* state.c */
 void xsp_recorder_note(struct xsp_recorder *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The capture, in messages. */
+/* The capture's name in messages. */
 const char *xsp_recorder_display_path(const struct xsp_recorder *r);
-/* The error that ends the recording then. */
+/* The error that ends a recording without its broker. */
 int xsp_recorder_broker_gone(struct xsp_error *err);
-/* NULL: not recorded, or over. */
+/* NULL: not recorded, or ended. */
 struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid);
 /* Is the probe the module's? Its ids follow one another. */
 static inline bool xsp_planned_has(const struct xsp_planned_module *m, uint32_t probe)
@@ -129,59 +131,58 @@ static inline bool xsp_planned_has(const struct xsp_planned_module *m, uint32_t 
 /* Whose probe it is, or NULL; and the probe of an id, or NULL. */
 const struct xsp_planned_module *xsp_recorder_module(const struct xsp_recorder *r, uint32_t probe);
 const struct xsp_probe *xsp_recorder_probe(const struct xsp_recorder *r, uint32_t id);
-#define XSP_STATUS_SIZE 16384 /* the list of groups stands before what is read */
-/* memory.c: /proc/PID/status. -ESRCH: it has ended, or that cannot be read. */
+#define XSP_STATUS_SIZE 16384 /* the list of groups comes before what we read */
+/* memory.c: /proc/PID/status. -ESRCH: it has ended, or its status is not readable. */
 int xsp_recorder_read_status(const struct recorded_process *p, char text[XSP_STATUS_SIZE]);
-/* What the sections that are read cost here: from now on events have that price; as counted, or asked for now. */
+/* The present price of sections on this machine, for later events; as counted, or read now. */
 void xsp_recorder_update_price(struct xsp_recorder *r, const struct xsp_attach_counters *c);
 int xsp_recorder_price_details(struct xsp_recorder *r);
 
 /* gaps.c */
 #define XSP_CHANGED_CODE "is not what the file says (a hook or a live patch)"
-/* Functions whose code is something else; `names`: joined by commas. */
+/* Functions with other code; `names`: joined by commas. */
 void xsp_recorder_count_left_out(struct xsp_recorder *r, size_t count, const char *names,
 				 const char *why);
-/* Those that were found changed when their sites were to be put in again: said. */
+/* Reports those that had changed when their sites returned. */
 void xsp_recorder_note_left_out(struct xsp_recorder *r);
-/* So many more are missing; the words say what the first of them is. */
+/* So many more are missing; `fmt` describes the first of them. */
 void xsp_recorder_gap(struct xsp_recorder *r, enum xsp_capture_gap gap, uint64_t more,
 		      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* Those that are new since the last call, into the capture. */
+/* Writes those that are new since the last call to the capture. */
 int xsp_recorder_put_gaps(struct xsp_recorder *r);
 
 /* drop.c */
-/* Those that the kernel would not have are as if they had been declined. */
+/* Defaults that the kernel refuses count as turned off. */
 void xsp_defaults_loaded(struct xsp_recorder *r);
 int xsp_defaults_put_info(struct xsp_recorder *r);
 
 /* breakpoints.c */
-/* Before they are taken out. What is gone is a gap. */
+/* Before they are removed. Missing ones are a gap. */
 void xsp_recorder_look_for_dropped(struct xsp_recorder *r);
 
 /* put.c */
 /* An event that is made up here, in the ring that the thread's other events come through. */
 int xsp_recorder_put_event(struct xsp_recorder *r, const struct xsp_event *e);
-/* --waits: where each thread's time went so far. */
+/* --waits: how each thread has spent its time so far. */
 int xsp_recorder_put_times(struct xsp_recorder *r);
 /* --sample, --wait-stacks: names of the kernel's functions in their stacks. */
 int xsp_recorder_put_kernel_functions(struct xsp_recorder *r);
-/* --min-duration: entries of spans that are open, and long enough already. */
+/* --min-duration: entries of open spans that are long enough already. */
 int xsp_recorder_put_held_back(struct xsp_recorder *r);
 
 /* memory.c */
-/* Tells of the memory of processes, of each ten times a second, if it has changed; `now`: at once. 0 or a negative
- * errno. */
+/* Writes each process's memory, ten times a second, if it has changed; `now`: at once. 0 or a negative errno. */
 int xsp_recorder_measure(struct xsp_recorder *r, bool now);
 
 /* call_sites.c */
-/* What the code at a return address tells about the name, if the probe can read it. */
+/* The name in the code at a return address, if the probe can read it. */
 bool xsp_call_site_name(struct xsp_recorder *r, const struct recorded_process *p,
 			const struct xsp_probe *probe, uint64_t address, char *text, size_t size);
-/* Says once, to the user and in the capture, how many sites have no name and why. */
+/* Reports once, to the user and in the capture, how many sites have no name and why. */
 int xsp_call_sites_put_info(struct xsp_recorder *r);
 
 /* finish.c */
-/* The counters into the capture. */
+/* Writes the counters to the capture. */
 int xsp_recorder_put_stats(struct xsp_recorder *r);
 
 /* modules.c */
@@ -193,10 +194,10 @@ int xsp_recorder_put_late(struct xsp_recorder *r);
 int xsp_recorder_put_changed(struct xsp_recorder *r);
 
 /* processes.c */
-/* The same of one that stands, at an exec or in its loader: an exec is told of while it can be asked about. */
+/* The same for a process stopped at an exec or in its loader: reports an exec while its process can be examined. */
 int xsp_recorder_scan_standing(struct xsp_recorder *r, pid_t pid, struct xsp_error *err);
 int xsp_recorder_follow_sideband(struct xsp_recorder *r);
-/* A process that is not recorded yet. parent: 0: nobody whose children are followed; -1: as its status tells. */
+/* A new process. parent: 0: none whose children are followed; -1: by its status. */
 int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, struct xsp_error *err);
 
 /* names.c: ctx is the recorder */
@@ -209,57 +210,57 @@ struct xsp_birth {
 };
 int xsp_children_new(struct xsp_recorder *r);
 void xsp_children_free(struct xsp_recorder *r);
-/* Births and execs as the kernel side tells them, soonest. */
+/* Births and execs as reported by the kernel side, at once. */
 void xsp_children_task(void *ctx, const struct xsp_event_task *task);
-/* The same birth as the sideband tells it: for those whose event was lost. */
+/* The same birth as reported by the sideband: for lost events. */
 void xsp_children_born(struct xsp_recorder *r, pid_t pid, pid_t parent, uint64_t time_ns);
-/* Of those that nobody has attached to yet the oldest, which is none of them any more; false: there is none. */
+/* Takes the oldest one that is not attached to; false: none is left. */
 bool xsp_children_next(struct xsp_recorder *r, struct xsp_birth *b);
-/* How attaching to it went: 0 or a negative errno, and why. */
+/* The result of attaching to it: 0 or a negative errno, and why. */
 void xsp_children_attached(struct xsp_recorder *r, const struct xsp_birth *b, int rc,
 			   const char *why);
 /* Sleeps until the time is over, a signal comes, a process ends, or one is born. */
 void xsp_children_wait(struct xsp_recorder *r, int wait_ms);
-/* What it execed has its probes. */
+/* Its new program after an exec has its probes. */
 void xsp_children_exec_attached(struct xsp_recorder *r, const struct recorded_process *p);
 int xsp_children_put_infos(struct xsp_recorder *r);
 
 /* children.c */
-/* Attaches to those that were born since the last call, for some milliseconds at most. */
+/* Attaches to those born since the last call, for some milliseconds at most. */
 void xsp_children_attach(struct xsp_recorder *r);
 
 /* agent.c */
 void xsp_recorder_agent_found(struct xsp_recorder *r, struct recorded_process *p);
-/* What the agent says of itself. */
+/* What the agent reports about itself. */
 void xsp_recorder_gpu_event(void *ctx, const struct xsp_event_gpu *e);
-/* Has the agent stopped collecting everywhere, or will it never say so? `waited_ns`: since asked. */
+/* Has every agent stopped collecting, or will it never report that? `waited_ns`: since we asked. */
 bool xsp_recorder_agents_stopped(const struct xsp_recorder *r, uint64_t waited_ns);
 
-/* overhead.c: keeps the target within its budget. Each is nothing where there is none. */
+/* overhead.c: keeps the target within its budget. Without one these do nothing. */
 int xsp_overhead_new(struct xsp_recorder *r);
 void xsp_overhead_free(struct xsp_recorder *r);
-/* Where the price of each event is added up, or NULL. */
+/* Gets the price of each event, or NULL. */
 struct xsp_costs *xsp_overhead_costs(const struct xsp_recorder *r);
 void xsp_overhead_start(struct xsp_recorder *r);
-/* A thread that may never hit a probe: what is on by default takes of it all the same. */
+/* A thread that may never hit a probe: the defaults cost it time all the same. */
 void xsp_overhead_meet(struct xsp_recorder *r, pid_t pid, pid_t tid);
-/* In each turn, behind the rings. 0, or the writer's negative errno. */
+/* In each turn, after the rings. 0, or the writer's negative errno. */
 int xsp_overhead_turn(struct xsp_recorder *r);
-/* Reporting has stopped at r->end_ns; the rings are not empty yet. */
+/* Reporting has stopped at r->end_ns; the rings still have events. */
 int xsp_overhead_stop(struct xsp_recorder *r);
-/* Everything is drained: what it came to goes into the capture. */
+/* The rings are empty: writes the results to the capture. */
 int xsp_overhead_finish(struct xsp_recorder *r);
-/* Time in hits that no event tells of, ns. */
+/* Time in hits without an event, ns. */
 uint64_t xsp_overhead_unseen_ns(const struct xsp_recorder *r);
 void xsp_overhead_status(const struct xsp_recorder *r, struct xsp_recorder_status *s);
-/* Is everything reported at the moment? Not between two windows. */
+/* Is everything recorded at the moment? Not in a pause. */
 bool xsp_overhead_is_on(const struct xsp_recorder *r);
 /* Are some of the probes in, and others not? */
 bool xsp_overhead_is_changing(const struct xsp_recorder *r);
 
-/* arguments.c: shown each event with sections before it goes into the capture. 0 or -errno. */
+/* arguments.c: gets each event with sections before the capture does. 0 or -errno. */
 int xsp_recorder_sections(void *ctx, const struct xsp_event *e);
-/* A module's operators of which nothing can be read, if any: into the capture. */
+/* Writes a module's operators whose arguments are not readable, if any. */
 int xsp_recorder_write_unread(struct xsp_recorder *r, const struct xsp_planned_module *m);
 void xsp_recorder_arguments_free(struct xsp_recorder_arguments *a);
 

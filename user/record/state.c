@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* state.c - what every file of the recorder asks for: a process, a probe, the price of a section; and how it speaks. */
+/* state.c - what every file of the recorder needs: a process, a probe, the price of a section, and its messages. */
 #include "record/recorder_private.h"
 #include "base/clock.h"
 #include "record/brake/brake.h"
@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define PRICE_NS 50000000ULL /* between looks at what sections cost */
+#define PRICE_NS 50000000ULL /* between two looks at the price of sections */
 
 void xsp_recorder_note(struct xsp_recorder *r, const char *fmt, ...)
 {

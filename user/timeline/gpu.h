@@ -105,7 +105,7 @@ size_t xsp_timeline_gpu_devices(const struct xsp_timeline *t,
  * that a launch of process `pid` names by `function`; NULL: it is not known. */
 const char *xsp_timeline_kernel(const struct xsp_timeline *t, uint32_t pid, uint64_t function);
 
-/* The table's row of a probe of the cuda provider; NULL: another probe. */
+/* The table's row of a probe of the cuda provider; NULL: another provider's. */
 const struct xsp_cuda_entry *xsp_timeline_cuda(const struct xsp_timeline *t, uint32_t probe);
 
 #endif

@@ -18,12 +18,12 @@ struct xsp_listener {
 	bool live; /* it also takes part in a timeline that follows its capture */
 	/* 1: it takes part; 0: the capture has nothing for it; or -ENOMEM. */
 	int (*begin)(struct xsp_timeline *t);
-	int (*time)(struct xsp_timeline *t, uint64_t ns); /* it is at least so late */
+	int (*time)(struct xsp_timeline *t, uint64_t ns); /* it is at least this time */
 	/* Events that open and close no spans: bit n of `events`: kind n. */
 	unsigned events;
 	int (*event)(struct xsp_timeline *t, const struct xsp_event *e);
-	/* A span closes. note: before the sinks see it, to add what is known; its ancestors are still on
-	 * the row. listen: when they have seen it. */
+	/* A span closes. note: before the sinks get it, to add what is known; its ancestors are still on the row.
+	 * listen: after the sinks. */
 	int (*note)(struct xsp_timeline *t, const struct row *row, struct xsp_span *span);
 	int (*listen)(struct xsp_timeline *t, const struct xsp_span *span);
 	int (*end)(struct xsp_timeline *t); /* no more events; the last row first */

@@ -2,7 +2,7 @@
 /* notify.c - hands to the sinks what the cut keeps. */
 #include "timeline/timeline_private.h"
 
-/* To each sink that wants it; `rc` is what the last one has returned. */
+/* To each sink that wants it; `rc` is the last one's value. */
 #define NOTIFY(t, member, ...)                                                                     \
 	do {                                                                                       \
 		for (size_t i = 0; i < (t)->sink_count && rc >= 0; i++)                            \

@@ -59,7 +59,7 @@ static int end_listeners(struct xsp_timeline *t)
 	return rc;
 }
 
-/* What the capture defines; of one that is being written, so far. */
+/* The capture's definitions; for one that is being written, those so far. */
 static int load_definitions(struct xsp_timeline *t, struct xsp_error *err)
 {
 	uint64_t torn, chunks, events;

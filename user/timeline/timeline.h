@@ -111,11 +111,11 @@ struct xsp_value {
 	uint64_t time_ns;
 	uint32_t pid, tid; /* root namespace */
 	xsp_name_id name;
-	double value; /* any: infinite, or not a number, too. Integers beyond 2^53 are rounded */
+	double value; /* any, also infinite or not a number. Integers beyond 2^53 are rounded */
 };
 
-/* What a consumer (exporter, summary) wants to be told. NULL members are skipped. Each
- * returns 0 to go on or a negative errno, which ends the run. */
+/* What a consumer (exporter, summary) gets. NULL members are skipped. Each returns 0 to go on or a negative errno,
+ * which ends the run. */
 struct xsp_timeline_sink {
 	void *ctx;
 	/* A span has closed: children before parents. End times rise per (tid, row), except for spans of abandoned

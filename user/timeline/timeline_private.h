@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * timeline_private.h - what the parts of the timeline share.
- *
- * Words used here beside DESIGN.md's: a row is a set of open spans that lie properly
- * nested in time (a stack, as far as we can tell). A parked run is a piece of a row that an
- * event at a higher stack pointer has passed over: its spans are gone (exit not seen) or
- * belong to another stack that sleeps (fiber). Until that is known it lies beside the rows.
+ * timeline_private.h - shared by the parts of the timeline. Words beside DESIGN.md's: a row is a set of open spans that
+ * are properly nested in time (a stack, as far as we know). A parked run is a piece of a row that an event at a higher
+ * stack pointer has passed over: its spans are gone (exit not seen) or belong to another stack that sleeps (fiber).
+ * Until that is known it lies beside the rows.
  */
 #ifndef XSP_TIMELINE_PRIVATE_H
 #define XSP_TIMELINE_PRIVATE_H
@@ -18,34 +16,36 @@
 #include "timeline/timeline.h"
 
 #define XSP_MAX_RANGE_NAMES (1U << 22)
-#define XSP_MAX_LIVE_NAMES (1U << 17) /* where memory is to be bounded for ever */
+#define XSP_MAX_LIVE_NAMES (1U << 17) /* for a timeline that runs for ever */
 
-/* A length of time, and how much of it its thread was off its CPU. */
+/* A length of time, and the part of it that its thread was off its CPU. */
 struct length {
 	uint64_t ns, off_ns; /* off_ns: or XSP_OFF_UNKNOWN */
 };
 
 struct open_span {
 	uint64_t sp;
-	uint64_t limit; /* an event above this has left the span: sp; of a range the sp of the
-			 * function beneath it, so that limits never rise along a row */
+	/* an event above this has left the span: sp; for a range the sp of the function beneath it, so that limits
+	 * never rise along a row */
+	uint64_t limit;
 	uint64_t start_ns;
-	uint64_t event_ns; /* of a range: time of its BEGIN, before it was put in order */
+	uint64_t event_ns; /* of a range: time of its BEGIN, before it was ordered */
 	struct length child; /* of closed direct children */
-	struct length
-		same; /* has_same: of closed calls of its name inside, the outermost that had an end */
+	/* has_same: of closed calls of its name inside, the outermost with a seen end */
+	struct length same;
 	bool has_same;
 	uint64_t probe_ns; /* estimated, of the probes of all closed spans inside */
-	uint64_t self_probe_ns; /* ... of direct children */
+	uint64_t self_probe_ns; /* the part of direct children */
 	uint64_t off_ns; /* of its thread when it began: xsp_off_at() */
 	uint64_t serial;
 	uint32_t probe;
 	xsp_name_id name;
 	xsp_name_id text; /* see struct xsp_span */
 	bool range;
-	uint8_t relay; /* a range: enum xsp_relay, how far it has been passed on */
-	bool passed; /* a range: an exception has landed above where it was begun */
-	bool let_go; /* windows.c: its function was; it ends with the last that is open in it */
+	uint8_t relay; /* a range: enum xsp_relay, how far it was passed on */
+	bool passed; /* a range: an exception has landed above its beginning */
+	/* windows.c: its function was released; it ends with the last span that is open in it */
+	bool let_go;
 	const struct xsp_capture_python *python; /* these: see struct xsp_span */
 	uint32_t python_first;
 	bool python_calls;
@@ -64,27 +64,27 @@ struct row {
 	xsp_name_id *names; /* of the same */
 	size_t count, spans_capacity, names_capacity;
 	uint64_t last_ns; /* nothing on this row began or ended later */
-	struct length child; /* of closed spans that had nothing beneath them */
-	uint64_t base; /* sp of the function that lay here last with no other around it */
+	struct length child; /* of closed spans with nothing beneath them */
+	uint64_t base; /* sp of the last function here with no other around it */
 	uint32_t index;
 	/* frames.c: names of the open spans and of the functions between them */
 	struct name_path path;
-	uint32_t *path_ends; /* of each level: length of the path with its span */
+	uint32_t *path_ends; /* by level: length of the path with its span */
 	size_t ends_capacity;
 	size_t path_levels; /* spans that the path has already */
 };
 
 struct parked {
 	struct open_span *spans;
-	xsp_name_id *names; /* of the ancestors at the time, then of the spans */
+	xsp_name_id *names; /* of its ancestors then, and of the spans */
 	size_t count, prefix, spans_capacity, names_capacity;
 	uint64_t park_ns;
-	uint64_t park_off_ns; /* xsp_off_at() then */
+	uint64_t park_off_ns; /* xsp_off_at() at that time */
 	uint64_t parent_serial; /* of the innermost ancestor, if prefix > 0 */
-	uint64_t kept_parent; /* id of the innermost that -e does not leave out; 0: none */
+	uint64_t kept_parent; /* id of the innermost one that -e keeps; 0: none */
 	struct length parent_child; /* of the parent (or the row), before this run was parked */
-	struct length charged; /* ... and with it */
-	uint32_t row; /* where it lay */
+	struct length charged; /* the same with it */
+	uint32_t row; /* its row before */
 	bool far; /* passed over by more than XSP_FAR */
 	bool marked; /* an unwind mark explains it */
 	bool homeless; /* an older run has come back to the row: this one cannot */
@@ -93,12 +93,12 @@ struct parked {
 struct thread_record {
 	struct xsp_timeline_thread thread_info;
 	char comm[32];
-	uint64_t last_ns; /* of the thread that had this record and has exited */
+	uint64_t last_ns; /* of the ended thread with this record */
 };
 
-/* What the exit was that a thread's last event told of. */
+/* Which exit a thread's last event was. */
 enum last_exit {
-	EXIT_NONE = 0, /* it was no exit, or not with its exact stack pointer */
+	EXIT_NONE = 0, /* no exit, or not with its exact stack pointer */
 	EXIT_PAIRED,
 	EXIT_ORPHAN,
 	EXIT_BEGUN_BEFORE,
@@ -115,7 +115,7 @@ struct thread {
 	size_t parked_count, parked_capacity, parked_made;
 	uint64_t born_ns; /* nothing on its rows is earlier */
 	bool many_stacks; /* a parked run has come back */
-	struct xsp_off *off; /* off_cpu.c; NULL: it has not waited yet */
+	struct xsp_off *off; /* off_cpu.c; NULL: no waits yet */
 	size_t windows, let_gos; /* windows.c: those that it has passed */
 	/* calls.c, ranges.c */
 	uint64_t
@@ -123,10 +123,11 @@ struct thread {
 	enum last_exit exit;
 	uint64_t exit_sp, exit_ns;
 	uint32_t exit_probe;
-	uint64_t relaying; /* 1 + serial of the range begun or named last; 0: one ended since */
-	/* the range that ended last was passed on so far, and this much of that has ended as well */
+	/* 1 + serial of the last range to begin or get a name; 0: one ended since */
+	uint64_t relaying;
+	/* how far the last range to end was passed on so far, and how much of that has ended as well */
 	uint8_t relayed, relayed_ended;
-	uint64_t relay_sp; /* of what ended it */
+	uint64_t relay_sp; /* of the event that ended it */
 };
 
 /* The end of a range that another thread began. */
@@ -140,17 +141,17 @@ struct xsp_timeline {
 	struct xsp_capture_reader *reader;
 	const struct xsp_capture_probe *probes;
 	size_t probe_count;
-	bool stacks; /* some span had one */
-	const xsp_name_id *path; /* of the span about to be handed on, or NULL */
+	bool stacks; /* some spans have them */
+	const xsp_name_id *path; /* of the span that is handed on next, or NULL */
 	uint32_t path_length;
 	bool live; /* the capture is being written */
-	bool lossy; /* the capture says that events were lost */
+	bool lossy; /* the capture reports lost events */
 	uint64_t start_ns, end_ns;
-	uint64_t min_duration_ns, max_depth; /* what spans are asked for; 0: all */
+	uint64_t min_duration_ns, max_depth; /* the recording's limits for spans; 0: all */
 
 	const struct xsp_timeline_sink *sinks;
 	size_t sink_count;
-	bool steps_wanted; /* by one of them, and there may be some */
+	bool steps_wanted; /* by a sink, and there may be some */
 	struct xsp_timeline_counts counts;
 	uint64_t serial;
 
@@ -187,9 +188,9 @@ struct xsp_timeline {
 	/* cut.c */
 	struct xsp_cut cut; /* nothing is cut: 0 and UINT64_MAX */
 	bool is_cut;
-	bool *probe_left_out; /* by probe, of its own name; NULL: no patterns */
+	bool *probe_left_out; /* by probe, by its own name; NULL: no patterns */
 	struct xsp_u64map range_left_out; /* probe << 32 | name of a range → the same */
-	xsp_name_id *ancestors; /* of the span at hand, those that are told */
+	xsp_name_id *ancestors; /* of the present span, the kept ones */
 	size_t ancestors_capacity;
 
 	const struct xsp_listener *listeners[XSP_LISTENERS_MAX]; /* that take part */
@@ -211,13 +212,13 @@ struct xsp_timeline {
 	/* python.c */
 	const struct xsp_capture_python *pythons;
 	struct xsp_u64map python_index; /* id of a stack → index in pythons */
-	struct xsp_u64map python_names; /* hash of a frame's name → id of what is shown */
+	struct xsp_u64map python_names; /* hash of a frame's name → id of the shown text */
 
 	/* windows.c */
 	const struct xsp_capture_window *windows;
 	const struct xsp_capture_let_go *let_gos;
 	size_t window_count, let_go_count;
-	uint64_t *gone_ns; /* by probe: when it was let go of; NULL: none was */
+	uint64_t *gone_ns; /* by probe: when it was released; NULL: none was */
 };
 
 static inline uint64_t xsp_timeline_address_hash(const struct xsp_timeline *t,
@@ -227,13 +228,13 @@ static inline uint64_t xsp_timeline_address_hash(const struct xsp_timeline *t,
 	return xsp_address_name_hash(xsp_capture_address_key(t->reader), what, pid, address);
 }
 
-/* Those that begin may be called again when more has come. */
+/* begin() functions may be called again when more has come. */
 
 /* ---- names.c ---- */
 
 int xsp_names_begin(struct xsp_timeline *t, struct xsp_error *err);
 void xsp_names_free(struct xsp_timeline *t);
-/* The id of a range's name; allocates one for a hash not met before. */
+/* The id of a range's name, new if the hash is. */
 int xsp_names_of_hash(struct xsp_timeline *t, uint64_t hash, xsp_name_id *out);
 /* The text of a hash, or NULL: it has not come. */
 const char *xsp_names_text(const struct xsp_timeline *t, uint64_t hash);
@@ -248,21 +249,21 @@ int xsp_threads_begin(struct xsp_timeline *t);
 void xsp_threads_free(struct xsp_timeline *t);
 int xsp_threads_get(struct xsp_timeline *t, const struct xsp_event *e, struct thread **out);
 int xsp_threads_task(struct xsp_timeline *t, const struct xsp_event *e);
-/* Forgets those that have ended, but for those that `times` tells of. 0 or -ENOMEM. */
+/* Drops ended threads, except those in `times`. 0 or -ENOMEM. */
 int xsp_threads_forget(struct xsp_timeline *t);
-/* Closes what is open in every thread, at the end of the run. */
+/* Closes the open spans of every thread, at the end of the run. */
 int xsp_threads_end(struct xsp_timeline *t, uint64_t end_ns);
 
-/* Root tid of a thread as its process sees it; false: not seen yet. */
+/* Root tid of a thread by its process's numbers; false: not seen yet. */
 bool xsp_threads_by_ns(const struct xsp_timeline *t, uint32_t pid, uint32_t ns_tid, uint32_t *out);
 
-/* What outputs show of the event's thread, known to live or not; with `ended` it does not any more. */
+/* The outputs' data of the event's thread, known to live or not; `ended`: it lives no more. */
 int xsp_threads_info(struct xsp_timeline *t, const struct xsp_event *e, bool ended,
 		     const struct xsp_timeline_thread **out);
 
 /* ---- cut.c ---- */
 
-/* Why something is not told: bits. */
+/* Why something is dropped: bits. */
 enum xsp_left_out {
 	XSP_LEFT_OUT_TIME = 1 << 0,
 	XSP_LEFT_OUT_THREAD = 1 << 1,
@@ -283,15 +284,15 @@ unsigned xsp_cut_span(struct xsp_timeline *t, const struct open_span *s, uint64_
 		      const xsp_name_id *ancestors, size_t depth);
 unsigned xsp_cut_time(const struct xsp_timeline *t, uint64_t start_ns, uint64_t end_ns);
 unsigned xsp_cut_thread(const struct xsp_timeline *t, uint32_t tid);
-/* With patterns: their plain names, with `kept_only` of those only that are reported. 0 or -ENOMEM. */
+/* With patterns: their plain names; `kept_only`: only of kept ones. 0 or -ENOMEM. */
 int xsp_cut_ancestors(struct xsp_timeline *t, struct xsp_span *span, bool kept_only);
-/* Are calls chosen by thread or name? What belongs to none of them is not told then. */
+/* Does the cut choose calls by thread or name? It then drops what belongs to none of them. */
 bool xsp_cut_chooses(const struct xsp_timeline *t);
 
-/* ---- notify.c: to the sinks, what is reported of it; each 0 or a negative errno ---- */
+/* ---- notify.c: hands the kept part to the sinks; each 0 or a negative errno ---- */
 
 int xsp_notify_step(const struct xsp_timeline *t, const struct xsp_step *step);
-/* Before the span itself; not of one that is left out. */
+/* Before the span itself; not for a dropped one. */
 int xsp_notify_in_step(const struct xsp_timeline *t, const struct xsp_span *span, uint32_t thread);
 int xsp_notify_span(struct xsp_timeline *t, const struct xsp_span *span);
 int xsp_notify_call(const struct xsp_timeline *t, const struct xsp_gpu_call *call);
@@ -300,10 +301,10 @@ int xsp_notify_activity(const struct xsp_timeline *t, const struct xsp_gpu_activ
 			bool *reported);
 int xsp_notify_memory(const struct xsp_timeline *t, const struct xsp_memory_event *e);
 int xsp_notify_process_memory(const struct xsp_timeline *t, const struct xsp_process_memory_at *at);
-/* `probe`: whose it is, for patterns. */
+/* `probe`: the value's, for patterns. */
 int xsp_notify_value(struct xsp_timeline *t, uint32_t probe, const struct xsp_value *v);
 int xsp_notify_sample(const struct xsp_timeline *t, const struct xsp_sample *s);
-/* *w becomes what is told of it, with XSP_WAIT_BEFORE and XSP_WAIT_OPEN where it goes beyond. */
+/* *w becomes the kept part, with XSP_WAIT_BEFORE and XSP_WAIT_OPEN if it reaches beyond. */
 int xsp_notify_wait(const struct xsp_timeline *t, struct xsp_wait *w, bool *reported);
 /* ---- waits.c ---- */
 
@@ -314,7 +315,7 @@ void xsp_waits_forget(struct xsp_timeline *t); /* the times that came */
 /* How long the thread was off its CPU before `ns`, since it is watched. */
 #define XSP_OFF_UNKNOWN UINT64_MAX
 uint64_t xsp_off_at(const struct xsp_timeline *t, const struct thread *th, uint64_t ns);
-/* ... before the beginning (0) and the end (1) of the cut, as far as waits have been told. */
+/* The same before the beginning (0) and the end (1) of the cut, as far as waits are known. */
 uint64_t xsp_off_at_cut(const struct xsp_timeline *t, const struct thread *th, int end);
 /* 0 or -ENOMEM. */
 int xsp_off_add(const struct xsp_timeline *t, struct thread *th, const struct xsp_event_wait *e);
@@ -330,12 +331,12 @@ int xsp_python_place(struct xsp_timeline *t, const struct xsp_capture_python *st
 
 /* ---- memory.c ---- */
 
-/* An allocation, or with bytes -1 a free; in any order within seconds. Where xsp_listener_memory takes part. 0 or
+/* An allocation, or with bytes -1 a free; in any order within seconds. Only if xsp_listener_memory takes part. 0 or
  * -ENOMEM. */
 int xsp_memory_put(struct xsp_timeline *t, const struct xsp_memory_event *e);
-/* The process has become another program: nothing of what it had is left. */
+/* The process has become another program: all that it had is gone. */
 int xsp_memory_exec(struct xsp_timeline *t, const struct xsp_event *e);
-/* Allocations of --memory that it had no room for. */
+/* Allocations of --memory without room. */
 uint64_t xsp_memory_untracked(const struct xsp_timeline *t);
 
 /* ---- gpu/cuda_calls.c ---- */
@@ -349,14 +350,14 @@ bool xsp_cuda_written(const struct xsp_details *d, uint64_t *out);
 
 /* 0 or -ENOMEM. */
 int xsp_windows_begin(struct xsp_timeline *t);
-/* The thread does something at `now`: what was cut off before is closed. 0 or a negative errno. */
+/* The thread does something at `now`: closes what a window's end or a release has cut. 0 or a negative errno. */
 int xsp_windows_pass(struct xsp_timeline *t, struct thread *th, uint64_t now);
-/* Is it of a function that was let go of before? Some hits come while that is being done. */
+/* Was its function released before? Some hits come during the release. */
 bool xsp_windows_leave_out(const struct xsp_timeline *t, const struct xsp_event *e);
 
 /* ---- rows.c ---- */
 
-/* The innermost open span that -e does not leave out, or NULL. */
+/* The innermost open span that -e keeps, or NULL. */
 const struct open_span *xsp_row_innermost_kept(const struct row *row);
 
 /* ---- frames.c ---- */
@@ -374,7 +375,7 @@ int xsp_path_push(struct name_path *path, const xsp_name_id *functions, size_t c
 /* The name of the function that a frame of a stack returns into. 0 or -ENOMEM. */
 int xsp_frame_name(struct xsp_timeline *t, uint32_t pid, uint64_t frame, xsp_name_id *out);
 
-/* The section STACK of a span, or of a sample, which is at hand as one. */
+/* The section STACK of a span, or of a sample in a span's form. */
 struct stack_frames {
 	const uint64_t *frames; /* XSP_FRAME_*, innermost first */
 	size_t count;
@@ -385,7 +386,7 @@ struct stack_frames xsp_stack_frames_of(const struct open_span *s);
 size_t xsp_frames_between(const struct xsp_timeline *t, uint32_t pid, const struct open_span *s,
 			  const struct open_span *around);
 
-/* The kernel's own functions there, the innermost first: how many. */
+/* The kernel's own functions in it, the innermost first: how many. */
 size_t xsp_kernel_functions(const struct xsp_timeline *t, const struct xsp_details *details,
 			    xsp_name_id ids[XSP_KERNEL_FRAMES]);
 
@@ -393,29 +394,29 @@ size_t xsp_kernel_functions(const struct xsp_timeline *t, const struct xsp_detai
 
 int xsp_python_begin(struct xsp_timeline *t);
 void xsp_python_free(struct xsp_timeline *t);
-/* The frames of the span's Python stack that lie between it and the spans around it, the `depth` outermost
- * ones of the row: their number; *frames: the innermost of them. */
+/* How many frames of the span's Python stack lie between it and the spans around it, the `depth` outermost ones of the
+ * row; *frames: the innermost of them. */
 uint32_t xsp_python_between(const struct xsp_timeline *t, const struct row *row, size_t depth,
 			    const struct open_span *s,
 			    const struct xsp_capture_python_frame **frames);
-/* The span begins inside those that are on the row: who of Python called it. */
+/* The span begins inside those on the row: notes which of Python's functions called it. */
 void xsp_python_note(const struct xsp_timeline *t, const struct row *row, struct open_span *s);
-/* Of frames, the innermost first, the first one of the program's own, not of the interpreter's files nor a package's; `count`:
- * none is. */
+/* The first of these frames (the innermost first) that is the program's own, not the interpreter's nor a package's;
+ * `count`: none is. */
 uint32_t xsp_python_own(const struct xsp_timeline *t, const struct xsp_capture_python_frame *frames,
 			uint32_t count);
-/* What the frame is shown as. 0 or -ENOMEM. */
+/* The frame's shown text. 0 or -ENOMEM. */
 int xsp_python_name(struct xsp_timeline *t, const struct xsp_capture_python_frame *frame,
 		    xsp_name_id *out);
 
 /* ---- spans/: the rules ---- */
 
 int xsp_pair(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e);
-/* What it is called: its probe's own name, unless the event, one with a name_hash, brings another. 0 or -ENOMEM. */
+/* Its probe's own name, or another one if the event has a name_hash. 0 or -ENOMEM. */
 int xsp_event_name(struct xsp_timeline *t, const struct xsp_event *e, xsp_name_id *name);
-/* xsp_thread_close(), and what the last event left to be decided by the next one. */
+/* xsp_thread_close(), and what the last event left open. */
 int xsp_pair_close(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, uint32_t flags);
-/* The thread has come to `now`: ranges of it that others have ended are closed. 0 or a negative errno. */
+/* The thread has come to `now`: closes its ranges that other threads have ended. 0 or a negative errno. */
 int xsp_pair_far_ends(struct xsp_timeline *t, struct thread *th, uint64_t now);
 
 /* xsp_timeline_clip() */

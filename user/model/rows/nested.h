@@ -15,7 +15,7 @@ struct xsp_span_kind {
 	xsp_name_id name;
 	unsigned category; /* of struct xsp_categories */
 	enum xsp_ending ending; /* XSP_UNFINISHED, XSP_EXIT_LOST; the others are XSP_RETURNED */
-	bool cut; /* XSP_SPAN_CUT, if that is wanted */
+	bool cut; /* XSP_SPAN_CUT, if the caller wants that */
 };
 
 /* Of zeros. */
@@ -26,7 +26,7 @@ struct xsp_nested {
 	struct xsp_span_kind *kinds;
 	size_t kind_count, kind_capacity;
 	struct xsp_u64map kind_of;
-	bool cuts; /* what a part cuts is of a kind of its own */
+	bool cuts; /* cut spans are a kind of their own */
 };
 
 /* `path`: the output's name. Both return 0 or a negative errno. */

@@ -131,8 +131,7 @@ static int row_at(struct xsp_ordered *o, uint32_t index, struct row **out)
 	return 0;
 }
 
-/* So that the last one is the first to be taken: the later end; of equal ones, what lies around, else what began
- * later. */
+/* Last one first: by the later end; if equal, the outer span, else the later begin. */
 static XSP_ORDER(by_end, struct xsp_ordered_span,
 		 XSP_RISING(end_ns) ?: XSP_FALLING(depth) ?: XSP_RISING(start_ns));
 

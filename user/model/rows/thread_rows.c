@@ -45,8 +45,8 @@ static struct process *find_process(const struct xsp_thread_rows *r, uint32_t pi
 	return found;
 }
 
-/* Marks processes whose number is another's too, and goes on while the root ids so brought
- * in collide with somebody. Ends: each round marks at least one. */
+/* Marks processes that share their number with another, until the root ids that this adds collide with none. It ends:
+ * each round marks at least one. */
 static void settle(struct process *p, size_t count)
 {
 	bool changed = true;
@@ -129,7 +129,7 @@ void xsp_thread_rows_free(struct xsp_thread_rows *r)
 	free(r);
 }
 
-/* A process that the capture defines nowhere: known by its first thread. */
+/* A process without a definition: its first thread makes it known. */
 static struct process *add_process(struct xsp_thread_rows *r, uint32_t pid, uint32_t ns_pid)
 {
 	if (xsp_grow(&r->processes, &r->process_capacity, r->process_count + 1) < 0)

@@ -33,7 +33,7 @@ int xsp_off_rest(struct xsp_view *v, struct xsp_off_reported *reported, xsp_off_
 		uint64_t *its = xsp_tally_find(&reported->ns, (uint64_t)t->pid << 32 | t->tid);
 		uint64_t ns = times[i].runnable_ns + xsp_thread_blocked_ns(&times[i]);
 		uint64_t less = its != NULL ? *its : 0;
-		/* a number may have been that of two threads, one after the other */
+		/* two threads may have had the number, one after the other */
 		less = less < ns ? less : ns;
 		if (its != NULL)
 			*its -= less;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* changes.c - what the brake has decided is done: probes are let go, all of them paused for a while, or taken out for good. */
+/* changes.c - does what the brake has decided: releases probes, pauses all of them, or ends them for good. */
 #include "record/brake/overhead.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 /* Windows are so short that the budget would hold if the estimate were a sixth too low. */
 #define WINDOW_AIM 0.85
 #define OFF_MOST_NS 120000000000ULL
-/* A site that reports nothing still stops the thread: share of its price, where it is not known yet. */
+/* A site that reports nothing still stops the thread: share of its price, until that is known. */
 #define SILENT_SHARE 0.85
 
 const char *xsp_format_slowdown(char text[SLOWDOWN_SIZE], double slowdown)
@@ -34,7 +34,7 @@ static double calls_per_second(const struct xsp_overhead *o, uint32_t probe, uin
 		const uint32_t *at = xsp_u64map_get(&o->by_tid, c->tid);
 		if (at == NULL || c->probe != probe)
 			continue;
-		/* what it stood in line for does not count, but it had the time that its probes took */
+		/* its time in line does not count, but its probes had that time */
 		uint64_t since = xsp_passed(now, o->threads[*at].since_ns);
 		calls += (double)c->calls * 1e9 / ((double)(since > c->ns ? since : c->ns) + 1);
 	}
@@ -54,7 +54,7 @@ static int note_let_go(struct xsp_recorder *r, uint32_t probe, uint64_t now)
 	struct xsp_attach_counters c = {0};
 
 	o->let_go_count++;
-	xsp_broker_counters(r->broker, false, &c); /* what was lost was not counted */
+	xsp_broker_counters(r->broker, false, &c); /* lost events were not counted */
 	xsp_printable(name, sizeof(name), p != NULL ? p->name : "", 160);
 	xsp_recorder_note(r, "%s: %s, released after %s; --max-overhead off keeps it", name,
 			  xsp_capture_let_go_reason(l.calls_per_second, c.lost_entries > 0, why),
@@ -64,7 +64,7 @@ static int note_let_go(struct xsp_recorder *r, uint32_t probe, uint64_t now)
 
 int xsp_brake_release(struct xsp_recorder *r, const struct xsp_brake_plan *plan)
 {
-	uint64_t now = xsp_now_ns(); /* what is reported later is left out by who reads it */
+	uint64_t now = xsp_now_ns(); /* readers ignore what is reported later */
 	int rc = xsp_broker_release(r->broker, plan->let_go, plan->let_go_count);
 
 	if (rc < 0)
@@ -150,7 +150,7 @@ int xsp_brake_begin_off(struct xsp_recorder *r, const struct xsp_attach_change *
 	uint64_t ways = (uint64_t)(SILENT_SHARE *
 				   ((double)o->pause_took_ns + 0.5 * (double)o->resume_took_ns));
 	on += ways;
-	/* once, the window to come is paid for as well: from then on each is before it begins */
+	/* once, also pays for the next window: from then on each window is paid in advance */
 	if (!o->prepaid)
 		on += WINDOW_NS + ways;
 	o->prepaid = true;
@@ -192,7 +192,7 @@ int xsp_brake_begin_window(struct xsp_recorder *r, const struct xsp_attach_chang
 	struct xsp_overhead *o = r->overheads;
 	uint64_t now = xsp_now_ns();
 
-	if (change->error < 0) { /* some are in: what they see is not all there is */
+	if (change->error < 0) { /* only some are in: what they see is incomplete */
 		o->window_ns = now;
 		return xsp_brake_give_up(r, "the sites cannot be put in again",
 					 strerror(-change->error));

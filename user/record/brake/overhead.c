@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * overhead.c - what the probes cost each thread, and what follows from it: brake.c decides, watched.c gathers the figures,
- * changes.c has it done.
+ * overhead.c - what the probes cost each thread, and what follows: brake.c decides, watched.c gathers the figures,
+ * changes.c acts.
  */
 #include "record/brake/overhead.h"
 
@@ -14,17 +14,17 @@
 #include "base/clock.h"
 #include "xsptrace/brake.h"
 
-/* Figures are looked at so often. */
+/* Time between two looks at the figures. */
 #define LOOK_NS 40000000ULL
-/* ... or sooner, when it is far over even if its CPU time is so much behind. */
+/* Judged sooner if it is far over even with so much unreported CPU time. */
 #define TICK_NS 10000000ULL
-/* What is so far over is acted upon at once; else it must be over twice in a row. */
+/* So far over, we act at once; otherwise only after two looks over the budget in a row. */
 #define FAR_OVER 2.0
-/* What is on by default goes before anything else if it has at least this part in what costs a thread too much. */
+/* Defaults go first if they have at least this part in what costs a thread too much. */
 #define DEFAULT_PART 0.1
-/* After so long without a turn nobody held the brake, and the broker may have taken everything out. */
+/* After so long without a turn the broker may have paused everything, as we did not hold the brake. */
 #define SILENT_NS 1000000000ULL
-/* Of threads that hit no probe so many are watched, or a quarter of the descriptors: each takes one. */
+/* Watches so many threads without hits, or a quarter of the descriptors: each takes one. */
 #define MET_MAX 512
 
 int xsp_overhead_new(struct xsp_recorder *r)
@@ -102,7 +102,7 @@ static bool may_go(void *ctx, uint32_t probe)
 	return p != NULL && strcmp(p->provider, xsp_provider_function.name) == 0;
 }
 
-/* Those that have run long enough to be judged; of them, those that are over the budget for certain. */
+/* Chooses the threads that have run long enough to be judged; among them, those that are surely over the budget. */
 static size_t choose(const struct xsp_recorder *r, uint64_t now, struct xsp_brake_thread *out)
 {
 	struct xsp_overhead *o = r->overheads;
@@ -122,7 +122,7 @@ static size_t choose(const struct xsp_recorder *r, uint64_t now, struct xsp_brak
 		double slowdown = xsp_brake_slowdown(w->probe_ns, cpu_ns);
 		if (slowdown > o->slowdown)
 			o->slowdown = slowdown;
-		/* what --waits has in it is known at its second look only, and that goes first */
+		/* the second look shows the cost of --waits, and --waits goes first */
 		if (!w->counted && (r->options.attach.defaults & XSP_DEFAULT_WAITS))
 			continue;
 		w->over = slowdown > o->budget ? w->over + 1 : 0;
@@ -133,7 +133,8 @@ static size_t choose(const struct xsp_recorder *r, uint64_t now, struct xsp_brak
 	return n;
 }
 
-/* What the hits have cost the thread that read its lines of Python: how much of that the reading is, few hits tell badly. */
+/* What the hits have cost the thread that read its lines of Python. Few hits do not show how much of that is the
+ * reading. */
 static double python_ns(struct xsp_recorder *r, uint32_t tid)
 {
 	const struct xsp_overhead *o = r->overheads;
@@ -148,7 +149,7 @@ static double python_ns(struct xsp_recorder *r, uint32_t tid)
 	return (double)ns;
 }
 
-/* Of what is on by default, that which has a part in what these threads are slowed by. */
+/* The defaults that have a part in these threads' slowdown. */
 static unsigned defaults_in(struct xsp_recorder *r, const struct xsp_brake_thread *threads,
 			    size_t count)
 {
@@ -214,7 +215,7 @@ static int look(struct xsp_recorder *r, uint64_t now)
 	return rc;
 }
 
-/* A change is under way, or everything is off: only the sums go on. */
+/* During a change or a pause: only the sums go on. */
 static int go_on(struct xsp_recorder *r, uint64_t now)
 {
 	struct xsp_overhead *o = r->overheads;
@@ -234,7 +235,7 @@ static int go_on(struct xsp_recorder *r, uint64_t now)
 								     : strerror(-change.error));
 	}
 	if (o->phase == PAUSING) {
-		r->end_ns = o->pause_ns; /* of what --min-duration holds back */
+		r->end_ns = o->pause_ns; /* entries that --min-duration still keeps */
 		int rc = xsp_brake_begin_off(r, &change);
 		return rc < 0 ? rc : xsp_recorder_put_held_back(r);
 	}
@@ -270,7 +271,7 @@ int xsp_overhead_turn(struct xsp_recorder *r)
 	return look(r, now);
 }
 
-/* ---- what it came to ---- */
+/* ---- results ---- */
 
 int xsp_overhead_stop(struct xsp_recorder *r)
 {
@@ -295,7 +296,7 @@ static const struct watched *worst_of(const struct xsp_overhead *o)
 	return worst;
 }
 
-/* What the estimate were if all hits had met warm caches, or cold ones: factors. */
+/* Factors: the estimate if all hits had met warm caches, or cold ones. */
 static void error_of(const struct xsp_recorder *r, double *warm, double *cold)
 {
 	const struct xsp_drain_totals *sum = xsp_drain_totals(r->drain);
@@ -312,7 +313,7 @@ static double percent(double probe_ns, uint64_t cpu_ns)
 	return 100 * (slowdown < DISPLAY_MAX ? slowdown : DISPLAY_MAX);
 }
 
-/* What stands before the worst thread's figure. */
+/* Words before the worst thread's figure. */
 static const char *at_least(const struct xsp_recorder *r, double display_value)
 {
 	struct xsp_attach_counters c = {0};
@@ -320,7 +321,7 @@ static const char *at_least(const struct xsp_recorder *r, double display_value)
 	if (display_value >= 100 * DISPLAY_MAX)
 		return "more than ";
 	xsp_broker_counters(r->broker, false, &c);
-	/* some of it may be this thread's; one that is not watched may be slowed more */
+	/* some may be this thread's; an unwatched thread may be slower still */
 	return c.unseen_ns > 0 || r->overheads->unmet ? "at least " : "";
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * watched.c - what the probes cost each thread: the price of each hit is known from calibration, the hits from the events
- * and from the kernel's own count of those that no event tells of, and the CPU time of the threads from /proc.
+ * watched.c - what the probes cost each thread: the price of each hit comes from calibration, the hits from events and
+ * from the kernel's count of those without one, CPU times from /proc.
  */
 #include "record/brake/overhead.h"
 
@@ -11,13 +11,13 @@
 #include "procfs/procfs.h"
 #include "xsptrace/brake.h"
 
-/* A thread that waits has time to spare: so much of its waiting counts as its own work, of which probes may
- * take the budget's share. */
+/* A waiting thread has time to spare: this part of its waiting counts as its own work, of which probes may take the
+ * budget's share. */
 #define SPARE 0.25
-/* What --waits takes of a thread each time that it is given a CPU: the switch, the wakeup, and what the kernel does around
- * them (docs/usage.md). */
+/* What --waits costs a thread each time that it gets a CPU: the switch, the wakeup, and the kernel's work around them
+ * (docs/usage.md). */
 #define WAITS_NS 700
-/* CPU times are read so often at least. */
+/* CPU times are read at least this often. */
 #define QUIET_NS 200000000ULL
 
 static void forget_schedstat(struct watched *w)
@@ -112,7 +112,7 @@ static void open_schedstat(const struct xsp_recorder *r, struct watched *w)
 			w->schedstat = xsp_procfs_schedstat(o, r->processes[i].pid, (pid_t)w->tid);
 }
 
-/* What is on by default takes of a thread beside its probes. */
+/* What the defaults cost a thread beside its probes. */
 static void add_defaults(const struct xsp_recorder *r, struct watched *w, uint64_t times,
 			 uint64_t cpu_ns)
 {
@@ -129,7 +129,7 @@ static void add_defaults(const struct xsp_recorder *r, struct watched *w, uint64
 	w->all_probe_ns += waits + samples;
 }
 
-/* CPU time since the last reading; of a thread met now, no more than there was of the look. */
+/* CPU time since the last reading; for a new thread, no more than since the last look. */
 static void read_cpu(const struct xsp_recorder *r, struct watched *w, uint64_t now)
 {
 	const uint64_t before = w->read_ns != 0 ? w->read_ns : r->overheads->look_ns;
@@ -147,7 +147,7 @@ static void read_cpu(const struct xsp_recorder *r, struct watched *w, uint64_t n
 	if (delta > wall)
 		delta = wall;
 	w->cpu_ns = cpu;
-	/* standing in line for a CPU is no time to spare: as if it had not passed */
+	/* time in line for a CPU is no time to spare: as if it had not passed */
 	if (w->read_ns != 0 && queued > w->queued_ns) {
 		w->since_ns += queued - w->queued_ns;
 		w->met_ns += queued - w->queued_ns;
@@ -201,7 +201,7 @@ void xsp_watched_add_figures(struct xsp_recorder *r, uint64_t now)
 	struct xsp_overhead *o = r->overheads;
 
 	add_unseen(r);
-	/* for the events to come; that the broker has gone is seen elsewhere */
+	/* for later events; others see that the broker is gone */
 	xsp_recorder_price_details(r);
 	for (size_t i = 0; i < o->fresh.count; i++) {
 		const struct xsp_cost *c = &o->fresh.rows[i];

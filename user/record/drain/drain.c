@@ -11,7 +11,7 @@
 
 #define MAX_RINGS 64
 
-/* Each ring is consumed by itself, so that a busy one cannot starve the others. */
+/* Each ring is read alone, so that a busy one cannot starve the others. */
 struct ring {
 	struct xsp_drain *drain;
 	unsigned index;
@@ -44,14 +44,14 @@ static bool is_entry(uint8_t kind)
 	       kind == XSP_EVENT_MEMORY || kind == XSP_EVENT_VALUE;
 }
 
-/* Of one hit the other event tells. */
+/* The other event of the same hit counts. */
 static bool is_half(const struct xsp_event *e)
 {
 	return e->kind == XSP_EVENT_VALUE && e->size >= sizeof(struct xsp_event_value) &&
 	       (((const struct xsp_event_value *)(const void *)e)->flags & XSP_VALUE_OF_RANGE);
 }
 
-/* What the thread did since its last hit has taken the caches over, the more the longer it was. */
+/* What the thread did since its last hit has taken its caches, the more the longer it was. */
 #define WARM_NS 2000.0
 #define COLD_NS 50000.0
 
@@ -68,8 +68,8 @@ static uint32_t cold_price(struct xsp_drain *d, const struct xsp_event *e)
 	return (uint32_t)(gap < COLD_NS ? cold_ns * gap / COLD_NS : cold_ns);
 }
 
-/* Is the hit one of those whose time in the program the kernel side measures (XSP_COUNT_DETAIL_NS)? Ranges
- * and named spans get their sections from the program that reads names, which is not timed. */
+/* Does the kernel side measure this hit's time in the program (XSP_COUNT_DETAIL_NS)? Ranges and named spans get their
+ * sections from the program that reads names, which is not timed. */
 static bool is_timed(const struct xsp_event *e)
 {
 	const struct xsp_event_range *entry = (const void *)e;
@@ -109,7 +109,7 @@ static int put_resolved(struct xsp_drain *d, const struct xsp_event_name *name)
 	return xsp_capture_put_name(d->options.writer, name->name_hash, text);
 }
 
-/* It is no hit: whose stack it is stands in an event of its own. */
+/* No hit: an event of its own has the stack's owner. */
 static int on_python(struct xsp_drain *d, const struct xsp_event *e)
 {
 	const struct xsp_event_python *p = (const void *)e;
@@ -131,7 +131,7 @@ static int on_event(void *ctx, void *data, size_t size)
 	if (d->discard)
 		return 0;
 	if (size < sizeof(*e) || e->size > size || e->size < sizeof(*e))
-		return 0; /* not ours: the kernel side writes whole events only */
+		return 0; /* damage: the kernel side writes whole events only */
 	if (e->kind == XSP_EVENT_PYTHON)
 		return on_python(d, e);
 	if (o->unwinder != NULL)
@@ -150,7 +150,7 @@ static int on_event(void *ctx, void *data, size_t size)
 	}
 	d->totals.events++;
 	d->totals.calls += is_entry(e->kind) && !is_half(e);
-	/* births and ends of threads are no hits of the first probe */
+	/* starts and ends of threads are no hits of the first probe */
 	if (e->probe < d->price_count && !is_half(e) && e->kind != XSP_EVENT_TASK)
 		add_price(d, e);
 	if (e->kind == XSP_EVENT_TASK && o->task != NULL &&

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* modules.c - the libraries of a process: planned, defined in the capture, attached to, and how late that was. */
+/* modules.c - the libraries of a process: plans them, defines them in the capture, attaches to them, and measures how
+ * late that was. */
 #include "record/recorder_private.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 #include "base/path.h"
 #include "base/units.h"
 
-#define FILES_NAMED 20 /* of those that are left out */
+#define FILES_NAMED 20 /* of the dropped ones */
 
 /* ---- definitions ---- */
 
@@ -235,7 +236,7 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 	r->late.missed = r->late.missed || ((rc == -ESRCH || rc == -ENOENT) && m->wanted > 0);
 	if (rc == -ESTALE)
 		return rc;
-	if (rc == -ENOENT) { /* unmapped or exec meanwhile: what is there now is told of */
+	if (rc == -ENOENT) { /* unmapped or exec meanwhile: an event reports what is there now */
 		*attached = false;
 		return 0;
 	}
@@ -263,8 +264,8 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 	return rc;
 }
 
-/* --sequence: where the numbers are. One place a process: with two PyTorch libraries in it nothing
- * tells whose operators a number would be of, so neither gets one. */
+/* --sequence: where the numbers are. One place a process: with two PyTorch libraries a number could be of either's
+ * operators, so neither gets one. */
 static int number_operators(struct xsp_recorder *r, struct recorded_process *p,
 			    const struct xsp_planned_module *m, const struct xsp_mapped_file *f)
 {
@@ -286,7 +287,7 @@ static int has_ended(pid_t pid, struct xsp_error *err)
 	return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET, "process %d has ended", (int)pid);
 }
 
-/* What is traced in the file; what cannot be read of it is said, and it has nothing then. */
+/* What to trace in the file. Reports an unreadable part, which then has no probes. */
 static int plan_file(struct xsp_recorder *r, struct recorded_process *p,
 		     const struct xsp_mapped_file *f, struct xsp_planned_module **m,
 		     struct xsp_error *err)
@@ -334,7 +335,7 @@ static int add_module(struct xsp_recorder *r, struct recorded_process *p,
 		rc = number_operators(r, p, m, f);
 	if (rc == 0)
 		rc = put_mapping(r, p, m, f);
-	/* where exceptions land is of use to spans only, and each that is thrown pays for it */
+	/* landings of exceptions only help spans, and cost each exception */
 	const bool marks_only = m->wanted == 0 && !m->is_agent;
 	if (rc == 0 && (r->has_wanted || !marks_only))
 		rc = attach_module(r, p, m, f, err);
@@ -350,7 +351,7 @@ static int add_file(struct xsp_recorder *r, struct recorded_process *p,
 
 	if (rc != -ESTALE)
 		return rc;
-	/* its links are out everywhere: whoever maps it is looked at again */
+	/* its links are out everywhere: examines again every process that maps it */
 	xsp_recorder_note(r, "%s has been changed since it was read: it is read again",
 			  f->display_path);
 	r->changed.reread++;
@@ -365,7 +366,7 @@ static int add_file(struct xsp_recorder *r, struct recorded_process *p,
 	return 0;
 }
 
-/* The first module with something that was asked for: what only helps it is wanted everywhere from now on. */
+/* The first module with something wanted: its helpers are wanted everywhere from now on. */
 static void note_wanted(struct xsp_recorder *r)
 {
 	for (size_t i = 0; i < r->plan.count && !r->has_wanted; i++) {
@@ -377,7 +378,7 @@ static void note_wanted(struct xsp_recorder *r)
 	}
 }
 
-/* Are there names that are addresses? Of a text that is not in memory nothing else is known. */
+/* Are some names addresses? They are all that is known of a text outside of memory. */
 static bool names_are_addresses(const struct xsp_plan *plan)
 {
 	for (size_t i = 0; i < plan->count; i++)
@@ -404,13 +405,14 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 
 	if (rc < 0)
 		return rc;
-	if (files->count == 0 && r->started) /* what is about to end has no memory any more */
+	/* a process that is about to end has no memory any more */
+	if (files->count == 0 && r->started)
 		rc = has_ended(p->pid, err);
 	p->dirty = false;
-	p->mapped_ns = 0; /* also what was mapped before the first look: nothing of it is late */
+	p->mapped_ns = 0; /* also what was mapped before the first look: none of it is late */
 	const uint32_t known = r->plan.probes;
-	/* All are read before the first is attached to: the kernel makes the first link after a pause wait for
-	 * a grace period, some 10 ms, and those right behind it not. */
+	/* Reads all before it attaches to the first: the kernel makes the first link after a pause wait for a grace
+	 * period, some 10 ms, but not the next ones. */
 	for (size_t i = 0; i < files->count && rc == 0; i++) {
 		struct xsp_planned_module *m;
 		xsp_mapped_files_open_ahead(p->process, files, i, xsp_plan_is_new, &r->plan);

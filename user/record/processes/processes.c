@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* processes.c - the recorded processes, as they come, become other programs, and end. */
+/* processes.c - the recorded processes: how they come, become other programs, and end. */
 #include "record/recorder_private.h"
 
 #include <errno.h>
@@ -59,9 +59,9 @@ static int announce_process(struct xsp_recorder *r, const struct recorded_proces
 	return rc;
 }
 
-/* ---- what the sideband says ---- */
+/* ---- reports of the sideband ---- */
 
-/* What was loaded then, at the end of a process or of the recording. 0: nothing was */
+/* What loaded then, at the end of a process or of the recording. 0: nothing */
 static void count_unlooked(struct xsp_recorder *r, uint64_t since_ns)
 {
 	const uint64_t now = xsp_now_ns();
@@ -70,7 +70,7 @@ static void count_unlooked(struct xsp_recorder *r, uint64_t since_ns)
 		r->late.unlooked_ns = now - since_ns;
 }
 
-/* All of its events are in the rings now; what names them is known as long as it is. */
+/* All of its events are in the rings now; their names are known while it exists. */
 static int process_has_gone(struct xsp_recorder *r, struct recorded_process *p)
 {
 	long moved = xsp_drain_run(r->drain, SIZE_MAX);
@@ -142,7 +142,7 @@ static int on_record(void *ctx, const struct xsp_sideband_record *record)
 
 /* ---- processes ---- */
 
-/* Whatever fails with a process that ends, or becomes another program, fails by that. */
+/* If a process ends or becomes another program, any failure is due to that. */
 static int scan_first(struct xsp_recorder *r, pid_t pid, struct xsp_error *err)
 {
 	struct recorded_process *p = xsp_recorder_find(r, pid);
@@ -172,7 +172,7 @@ int xsp_recorder_scan_standing(struct xsp_recorder *r, pid_t pid, struct xsp_err
 	return xsp_recorder_scan(r, p, err);
 }
 
-/* What a debugger finds in the place of its breakpoint it puts back there: ours, if the breakpoint outlives us. */
+/* A debugger puts back what it finds at the place of its breakpoint: ours, if that breakpoint outlives us. */
 static void note_debugger(struct xsp_recorder *r, const struct recorded_process *p,
 			  const char *status)
 {
@@ -193,7 +193,7 @@ int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, stru
 	int rc = xsp_process_open(xsp_broker_opener(r->broker), pid, &process, err);
 
 	if (rc < 0) {
-		if (rc == -ESRCH) /* the kernel side has taken it into its set */
+		if (rc == -ESRCH) /* the kernel side has added it to its set */
 			xsp_broker_forget_process(r->broker, pid);
 		return rc;
 	}
@@ -216,7 +216,7 @@ int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, stru
 	if (rc < 0)
 		return rc;
 	rc = xsp_sideband_watch(r->sideband,
-				pid); /* before looking at its maps: nothing falls between */
+				pid); /* before the look at its maps: nothing falls between */
 	if (rc == 0)
 		rc = xsp_broker_process(r->broker, pid);
 	if (rc == 0)
@@ -252,7 +252,7 @@ void xsp_recorder_go_on(struct xsp_recorder *r, pid_t pid)
 
 int xsp_recorder_follow_sideband(struct xsp_recorder *r)
 {
-	/* asked before the records are read: what has ended by then writes no more of them */
+	/* asks before it reads the records: an ended process writes no more of them */
 	for (size_t i = 0; i < r->process_count; i++) {
 		struct recorded_process *p = &r->processes[i];
 		if (p->ended_ns == 0 && !xsp_process_alive(p->process))
@@ -261,7 +261,7 @@ int xsp_recorder_follow_sideband(struct xsp_recorder *r)
 	const uint64_t now_ns = xsp_now_ns();
 	long rc = xsp_sideband_drain(r->sideband, 0, on_record, r);
 
-	/* from behind: the last one takes the place of one that has gone */
+	/* from the end: the last one moves to a removed one's place */
 	for (size_t i = r->process_count; i > 0 && rc >= 0; i--) {
 		struct recorded_process *p = &r->processes[i - 1];
 		struct xsp_error why = {0};
@@ -271,17 +271,17 @@ int xsp_recorder_follow_sideband(struct xsp_recorder *r)
 		}
 		if (!p->dirty)
 			continue;
-		/* what follows an exec is told of with it */
+		/* the exec's report includes what follows it */
 		const uint64_t mapped_ns = p->mapped_ns;
 		r->late.since_ns = p->exec_ns == 0 ? mapped_ns : 0;
 		r->late.missed = false;
 		int failed = xsp_recorder_scan(r, p, &why);
 		r->late.since_ns = 0;
-		/* a process that was gone before all was attached to: what it had loaded was not looked at */
+		/* a process was gone before all was attached to: its libraries were not examined */
 		if (failed == -ESRCH ||
 		    ((failed < 0 || r->late.missed) && !xsp_process_alive(p->process)))
 			p->mapped_ns = mapped_ns;
-		if (failed == -EINTR) /* the user does not want to wait for what is in it */
+		if (failed == -EINTR) /* the user does not want to wait for its files */
 			count_unlooked(r, mapped_ns);
 		if (failed == 0)
 			xsp_children_exec_attached(r, p);

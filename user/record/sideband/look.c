@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* look.c - what /proc tells of a process, and what of it is new. */
+/* look.c - what /proc shows of a process, and what of it is new. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* poll.c - the same news from /proc, for kernels that refuse perf events. */
+/* poll.c - the same from /proc, for kernels that refuse perf events. */
 #include <errno.h>
 #include <stdlib.h>
 

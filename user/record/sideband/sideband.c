@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sideband.c - the choice of the way to hear of the watched processes. */
+/* sideband.c - chooses how to follow the watched processes. */
 #include "record/sideband/sideband.h"
 
 #include <errno.h>

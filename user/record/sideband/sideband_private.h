@@ -45,7 +45,7 @@ struct xsp_sideband {
 };
 
 /* look.c */
-/* What one look at a process needs to tell its news. */
+/* What a look at a process needs to report its changes. */
 struct xsp_look {
 	const struct xsp_opener *opener;
 	const struct xsp_watch *before; /* NULL: a baseline, without reports */

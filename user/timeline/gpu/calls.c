@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * calls.c - calls of CUDA's API: the probes' spans and CUPTI's records of them, brought together
- * by thread and time. The record of a call lies inside its span; a runtime call encloses driver calls.
+ * calls.c - CUDA calls: joins the probes' spans and CUPTI's records of them, by thread and time. The record of a call
+ * lies inside its span; a runtime call encloses driver calls.
  */
 #include "timeline/gpu/gpu_private.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gpu.c - batches of the agent's records: taken apart, accounted for, swept when they are old. */
+/* gpu.c - batches of the agent's records: unpacks and counts them, and drops what is too old. */
 #include "timeline/gpu/gpu_private.h"
 
 #include <errno.h>
@@ -189,7 +189,7 @@ static int end(struct xsp_timeline *t)
 		rc = xsp_gpu_sweep_activities(g, true);
 	for (size_t i = 0; i < g->process_count; i++)
 		close_window(g, &g->processes[i]);
-	/* the kernel's own count knows of the last batches too, behind which none came */
+	/* the kernel's own count includes the last batches */
 	g->counts.lost =
 		xsp_max_u64(g->counts.lost, xsp_capture_number(g->t->reader, "gpu records lost"));
 	return rc;

@@ -65,8 +65,8 @@ struct call {
 	struct around_call around;
 	uint64_t came_ns;
 	unsigned left_out; /* enum xsp_left_out */
-	bool known; /* it stands for a call; false: only waiting activities */
-	bool arrow; /* an activity was joined to it */
+	bool known; /* a real call; false: only waiting activities */
+	bool arrow; /* an activity has its arrow */
 	uint32_t waiting; /* first activity that waits for it, or XSP_NOWHERE */
 	uint32_t next; /* in order of arrival */
 };
@@ -167,7 +167,7 @@ int xsp_gpu_sweep_calls(struct xsp_gpu *g, bool all);
 void xsp_gpu_calls_free(struct xsp_gpu *g);
 
 /* link.c */
-/* A call with this correlation id has been found. */
+/* A call with this correlation id is known. */
 int xsp_gpu_call_known(struct xsp_gpu *g, const struct call *found);
 int xsp_gpu_activity_record(struct xsp_gpu *g, uint32_t pid, const struct xsp_gpu_record *record);
 int xsp_gpu_sweep_activities(struct xsp_gpu *g, bool all);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link.c - activities, joined to their calls by correlation id, and the ranges that they make on
- * the GPU's streams. Either side may come first; a graph's launch has many activities.
+ * link.c - joins activities to their calls by correlation id, and makes the ranges on the GPU's streams. Either side
+ * may come first; a graph's launch has many activities.
  */
 #include "timeline/gpu/gpu_private.h"
 

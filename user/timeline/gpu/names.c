@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* names.c - what the agent tells once and refers to later: names, devices, contexts. */
+/* names.c - names, devices and contexts, which the agent sends once and refers to later. */
 #include "timeline/gpu/gpu_private.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * events.c - what events tell of memory: what a process has, handed on as it comes; and each allocation and free
- * of the program's allocators, with where it was.
+ * events.c - what events say about memory: a process's memory, handed on as it comes; and each allocation and free of
+ * the program's allocators, with its place.
  */
 #include "timeline/timeline_private.h"
 
@@ -161,7 +161,7 @@ static int module_of(struct xsp_timeline *t, const struct xsp_capture_python *st
 	return add_name(t, text, used < sizeof(text) ? used : sizeof(text) - 1, module);
 }
 
-/* The line of the program that it came from, and the module. */
+/* The program's line behind it, and the module. */
 static int add_python(struct xsp_timeline *t, const struct xsp_capture_python *stack,
 		      struct xsp_memory_site *site)
 {

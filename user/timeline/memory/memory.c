@@ -341,7 +341,7 @@ int xsp_memory_put(struct xsp_timeline *t, const struct xsp_memory_event *e)
 
 /* ---- calls ---- */
 
-/* What the call did, if it did it; false: nothing, or not known. */
+/* What the call did, if it succeeded; false: nothing, or not known. */
 static bool read_call(const struct xsp_cuda_entry *e, const struct xsp_span *span,
 		      struct xsp_cuda_call *c, uint64_t *address)
 {

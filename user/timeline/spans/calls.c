@@ -17,7 +17,7 @@ int xsp_event_name(struct xsp_timeline *t, const struct xsp_event *e, xsp_name_i
 	return xsp_names_of_hash(t, named->name_hash, name);
 }
 
-/* What the event brings beside its fixed part; most bring nothing. */
+/* The sections of the event; most have none. */
 static int add_details(struct xsp_timeline *t, struct open_span *s, const struct xsp_event *e)
 {
 	if (!(e->flags & XSP_EVENT_SECTIONS))
@@ -46,7 +46,7 @@ int xsp_open_span(struct xsp_timeline *t, struct thread *th, struct row *row,
 			xsp_details_unref(s->details);
 		return rc;
 	}
-	/* deeper than any stack: kept out of memory, but not out of the counts */
+	/* deeper than any stack: dropped from memory, but counted */
 	row->last_ns = s->start_ns;
 	const struct around around = {
 		.spans = row->spans, .names = row->names, .depth = row->count};
@@ -83,7 +83,7 @@ int xsp_pair_point(struct xsp_timeline *t, struct thread *th, const struct xsp_e
 	struct row *row = th->rows[th->current];
 	t->counts.exits++;
 	if (row->count == 0 || row->spans[row->count - 1].serial != t->serial - 1)
-		return 0; /* too deep to be kept */
+		return 0; /* too deep to keep */
 	t->counts.points++;
 	return xsp_row_pop(t, th, row, e->time_ns,
 			   XSP_SPAN_POINT | (e->flags & XSP_EVENT_TAIL ? XSP_SPAN_TAIL : 0));
@@ -107,8 +107,7 @@ static int move_under(struct xsp_timeline *t, struct row *row, struct row *other
 	return 0;
 }
 
-/* What lies above a function that returns: ranges go on, on a row of their own; functions are
- * passed over. */
+/* What lies above a returning function: ranges go on, on a row of their own; functions are passed over. */
 static int clear_above(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
 		       uint64_t now)
 {
@@ -136,10 +135,9 @@ static int clear_above(struct xsp_timeline *t, struct thread *th, struct row *ro
 }
 
 /*
- * An instruction at which several functions return (one falls or jumps into the other) tells of an exit of
- * each of them, one right behind the other and from the same stack pointer. The frame is
- * that of one; the others were not left, since they were not entered. Where events were lost it may as well be
- * another call from the same place.
+ * If several functions return at one instruction (one falls or jumps into the other), it reports an exit of each, one
+ * right after the other and from the same stack pointer. The frame belongs to one; the others were never entered, so
+ * they have not ended. If events were lost it may be another call from the same place.
  */
 static bool same_hit(const struct xsp_timeline *t, const struct thread *th,
 		     const struct xsp_event *e)
@@ -156,7 +154,7 @@ static int orphan_exit(struct xsp_timeline *t, struct thread *th, const struct x
 		return 0;
 	}
 	t->counts.orphan_exits++;
-	/* whatever was entered since the thread is watched lies further down */
+	/* everything entered since we watch the thread lies further down */
 	if (e->sp > th->top_sp)
 		t->counts.begun_before++;
 	if (!(e->flags & XSP_EVENT_SP_EXACT))
@@ -168,7 +166,7 @@ static int orphan_exit(struct xsp_timeline *t, struct thread *th, const struct x
 	return 0;
 }
 
-/* The hit was that of an exit after all. */
+/* The hit was an exit after all. */
 static void note_exit(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
 {
 	if (same_hit(t, th, e) && th->exit != EXIT_PAIRED) {
@@ -191,7 +189,7 @@ int xsp_pair_last_exit(struct xsp_timeline *t, struct thread *th, const struct x
 	th->exit = EXIT_NONE;
 	if (!orphan)
 		return 0;
-	/* its slot was given back: another function that lay there is gone for certain */
+	/* its slot was released: another function there is surely gone */
 	size_t i = xsp_row_below(row, th->exit_sp);
 	if (i < row->count && row->spans[i].sp == th->exit_sp && !row->spans[i].range)
 		return xsp_slot_reused(t, th, row, i, th->exit_ns);

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * choose.c - the stack of a thread that an event is on, by its stack pointer, and which open spans there it proves to be
- * gone.
- *
- * Stacks grow down. What is certain: an entry at the very stack pointer of an open span means
- * that this span is gone. What is only likely: an event at a higher stack pointer means that the
- * open spans below it are gone, for they may belong to another stack of the thread (fiber,
- * ucontext, sigaltstack). Such spans are parked (rows.c): shown as ended at that time unless they
- * come back.
+ * choose.c - which stack of a thread an event is on, by its stack pointer, and which open spans there are gone. Stacks
+ * grow down. It is certain that a span is gone when an entry has its very stack pointer. It is only likely that spans
+ * are gone below an event with a higher stack pointer: they may belong to another stack of the thread (fiber, ucontext,
+ * sigaltstack). Such spans are parked (rows.c): shown as ended at that time unless they come back.
  */
 #include "timeline/spans/spans.h"
 
@@ -15,8 +11,7 @@
 
 /* ---- which row ---- */
 
-/* Distance from x up to the innermost span of the row that lies above it; on a row without
- * functions, to where the last one lay. */
+/* Distance from x up to the innermost span above it on the row; without functions, to where the last one was. */
 static uint64_t distance(const struct row *row, uint64_t x)
 {
 	size_t below = xsp_row_below(row, x);
@@ -27,8 +22,8 @@ static uint64_t distance(const struct row *row, uint64_t x)
 	return row->base > x ? row->base - x : x - row->base;
 }
 
-/* For the row that is current a little above its functions is near as well: exits are lost
- * more often than stacks are switched. */
+/* On the current row, a place a little above its functions is near, too: lost exits are more frequent than stack
+ * switches. */
 static uint64_t distance_current(const struct row *row, uint64_t x)
 {
 	uint64_t d = distance(row, x);
@@ -38,7 +33,7 @@ static uint64_t distance_current(const struct row *row, uint64_t x)
 	return d;
 }
 
-/* Of the parked runs, the one whose innermost span above x is nearest, within `most`. */
+/* The parked run whose innermost span above x is nearest, within `most`. */
 static bool nearest_parked(const struct thread *th, uint64_t x, uint64_t most, bool far_only,
 			   size_t *which, size_t *below)
 {
@@ -96,7 +91,7 @@ int xsp_choose_row(struct xsp_timeline *t, struct thread *th, uint64_t x, struct
 	return 0;
 }
 
-/* ---- what an event at stack pointer x says about open spans ---- */
+/* ---- what an event at stack pointer x proves about open spans ---- */
 
 int xsp_slot_reused(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
 		    uint64_t now)

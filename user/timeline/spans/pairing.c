@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pairing.c - which rule an event goes by, and the rule for what an exception or longjmp has unwound. */
+/* pairing.c - the rule for each event, and the rule for what an exception or longjmp has unwound. */
 #include "timeline/spans/spans.h"
 
 /* ---- unwinding ---- */
@@ -13,9 +13,9 @@ static bool below_landing(const struct open_span *s, uint64_t mark)
 }
 
 /*
- * The stack pointer at a range's beginning does not tell whose range it is: an interpreter, or a guard's
- * constructor, has returned from there long ago. A range goes with the function around it; else it
- * ends when its end comes, which the destructors that an exception runs see to.
+ * The stack pointer at a range's beginning does not show its owner: an interpreter, or a guard's constructor, has
+ * returned from there long ago. A range goes with the function around it. Otherwise it ends with its own end, which the
+ * destructors that an exception runs bring about.
  */
 static bool unwound(const struct open_span *s, uint64_t mark)
 {

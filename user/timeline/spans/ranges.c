@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ranges.c - what a program marks itself: a range begins and ends by events of its own, and perhaps on another stack. */
+/* ranges.c - a program's own marks: a range begins and ends by events of its own, perhaps on another stack. */
 #include "timeline/spans/spans.h"
 
 #include <errno.h>
@@ -9,8 +9,8 @@
 
 /* ---- begins ---- */
 
-/* At a range's beginning a function with the very stack pointer of the call is gone, unless it is
- * the called function itself, traced as well. */
+/* At a range's beginning a function with the call's very stack pointer is gone, unless it is the called function
+ * itself, also traced. */
 static uint64_t passed_by_begin(const struct xsp_timeline *t, const struct row *row,
 				const struct xsp_event *e)
 {
@@ -21,7 +21,7 @@ static uint64_t passed_by_begin(const struct xsp_timeline *t, const struct row *
 	return f->module == enter->module && f->addr == enter->addr ? e->sp - 1 : e->sp;
 }
 
-/* A range that is shown already costs what is around it a hit, and nothing else. */
+/* A range that is shown already only costs the spans around it a hit. */
 static void pay_for_relayed(const struct thread *th, uint32_t ns)
 {
 	struct row *row = th->rows[th->current];
@@ -32,8 +32,8 @@ static void pay_for_relayed(const struct thread *th, uint32_t ns)
 	row->spans[row->count - 1].self_probe_ns += ns;
 }
 
-/* Is it the range that was begun or named last, passed on? The function that did so is still running: this one
- * lies deeper, and no other range has begun or ended since. */
+/* Does this pass on the range begun or named last? The function that did so is still running: this one lies deeper, and
+ * no other range has begun or ended since. */
 static bool begin_relayed(struct xsp_timeline *t, const struct thread *th, struct row *row,
 			  const struct xsp_event *e, xsp_name_id name)
 {
@@ -78,9 +78,9 @@ int xsp_pair_begin(struct xsp_timeline *t, struct thread *th, const struct xsp_e
 	return xsp_open_span(t, th, row, e, &s);
 }
 
-/* ---- which one is meant ---- */
+/* ---- which range ---- */
 
-/* Where the range is that an END closes: on a row or in a parked run. */
+/* The range that an END closes: on a row or in a parked run. */
 struct range_at {
 	struct row *row;
 	size_t parked; /* if row is NULL */
@@ -109,8 +109,8 @@ static void look(const struct open_span *spans, size_t count, const struct xsp_e
 	}
 }
 
-/* An exception has landed above where the range was begun: perhaps it is gone, and one further out ends. That
- * one was begun nearer to where it ends. */
+/* An exception has landed above the range's beginning: perhaps it is gone, and one further out ends, which began nearer
+ * to its end. */
 static struct range_at nearest_out(const struct thread *th, struct range_at r,
 				   const struct xsp_event *e)
 {
@@ -133,10 +133,10 @@ static struct range_at nearest_out(const struct thread *th, struct range_at r,
 }
 
 /*
- * A scope guard begins and ends its range with calls from one frame, at one stack pointer: that
- * tells ranges of different fibers apart, and holds when an END was lost. Otherwise (begun and
- * ended in different functions) it is the range begun last, on the stack at hand if it has one. Where the
- * API says that a thread's ranges nest, the stack pointer is for those whose events were lost.
+ * A scope guard begins and ends its range from one frame, at one stack pointer. That separates ranges of different
+ * fibers, and holds after a lost END. Otherwise (begun and ended in different functions) it is the last range to begin,
+ * on the present stack if it has one. If the API says that a thread's ranges nest, the stack pointer only serves after
+ * lost events.
  */
 static struct range_at find_range(const struct xsp_timeline *t, struct thread *th, struct row *row,
 				  const struct xsp_event *e)
@@ -153,7 +153,7 @@ static struct range_at find_range(const struct xsp_timeline *t, struct thread *t
 		     (struct range_at){.row = th->rows[i]}, &same_sp, &latest);
 	if (nests && latest.found)
 		return latest;
-	/* one that a longjmp has left is gone, unless nothing else can be meant */
+	/* one left by a longjmp is gone, unless no other fits */
 	struct range_at latest_open = latest, jumped = {0};
 	for (size_t i = 0; i < th->parked_count; i++) {
 		const struct parked *p = th->parked[i];
@@ -229,8 +229,7 @@ int xsp_pair_label(struct xsp_timeline *t, struct thread *th, const struct xsp_e
 
 /* ---- ends ---- */
 
-/* Ranges of deeper frames above the one that ends: their ENDs were lost, if any event was, or did not come
- * because an exception left them. */
+/* Ranges of deeper frames above the ending one: their ENDs were lost, if any event was, or an exception left them. */
 static int drop_inner_ranges(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
 			     const struct xsp_event *e)
 {
@@ -255,7 +254,7 @@ static int end_on_row(struct xsp_timeline *t, struct thread *th, struct row *row
 		rc = xsp_row_remove(t, th, row, i, e->time_ns, 0);
 	if (rc != -E2BIG)
 		return rc;
-	/* no row left to show it on: what lies above it cannot stay */
+	/* no row is left for it: the spans above it cannot stay */
 	rc = xsp_row_pop_to(t, th, row, i + 1, e->time_ns, XSP_SPAN_EXIT_LOST);
 	return rc < 0 ? rc : xsp_row_pop(t, th, row, e->time_ns, 0);
 }
@@ -302,8 +301,7 @@ static int end_range(struct xsp_timeline *t, struct thread *th, const struct ran
 			      : end_parked(t, th, r->parked, r->index, e);
 }
 
-/* The range of another thread. That one's events may not have been read up to this time, or even up to
- * its BEGIN. */
+/* A range of another thread, whose events may not be read up to this time, or even up to its BEGIN. */
 static int keep_far_end(struct xsp_timeline *t, const struct xsp_event *e, uint64_t begin_ns,
 			uint32_t tid)
 {

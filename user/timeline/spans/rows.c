@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rows.c - the mechanics of rows and parked runs.
- *
- * Why a row never holds overlapping spans:
- *  - a span opens on a row at or after row.last_ns, and only the innermost one closes;
- *  - a parked run that proves to be gone is shown where it lay, ended at the time it was
- *    parked; row.last_ns was raised to that time, and its parents were open then;
- *  - a run that comes back returns to its row only if that holds exactly the spans that lay
- *    beneath it and no older run has come back there, so that all that happened there in
- *    between lies inside its spans; otherwise it goes to an empty row on which nothing happened
- *    since its outermost span began.
+ * rows.c - the mechanics of rows and parked runs. Why a row never holds overlapping spans:
+ * - a span opens on a row at or after row.last_ns, and only the innermost one closes;
+ * - a parked run that is gone is shown where it was, ended at the time of its parking; row.last_ns was raised to that
+ * time, and its parents were open then;
+ * - a run returns to its row only if that holds exactly the spans that were beneath it and no older run has come back
+ * there, so that everything there in between lies inside its spans; otherwise it goes to an empty row on which nothing
+ * happened since its outermost span began.
  */
 #include "timeline/spans/spans.h"
 
@@ -19,7 +16,7 @@
 #include "base/grow.h"
 #include "base/search.h"
 
-/* The sinks, and around them those that know more, or want to. */
+/* Calls the sinks, and before and after them the listeners that add or want something. */
 static int notify(struct xsp_timeline *t, const struct thread *th, struct xsp_span *span)
 {
 	int rc = 0;
@@ -37,7 +34,7 @@ static int notify(struct xsp_timeline *t, const struct thread *th, struct xsp_sp
 	return rc;
 }
 
-/* The kernel's filters are for functions, and let pass what they cannot decide. */
+/* The kernel's filters are for functions, and pass what they cannot decide. */
 static bool left_out(const struct xsp_timeline *t, uint64_t duration, size_t depth)
 {
 	return duration < t->min_duration_ns || (t->max_depth > 0 && depth >= t->max_depth);
@@ -56,7 +53,7 @@ static void count(struct xsp_timeline *t, const struct thread *th, const struct 
 	t->counts.exit_lost += (span->flags & XSP_SPAN_EXIT_LOST) != 0;
 }
 
-/* Of a thread's sums at two times; XSP_OFF_UNKNOWN if one of them is. */
+/* Between a thread's sums at two times; XSP_OFF_UNKNOWN if one of them is. */
 static uint64_t off_between(uint64_t start_ns, uint64_t end_ns)
 {
 	if (start_ns == XSP_OFF_UNKNOWN || end_ns == XSP_OFF_UNKNOWN)
@@ -69,7 +66,7 @@ static uint64_t sum_of_off(uint64_t a, uint64_t b)
 	return a == XSP_OFF_UNKNOWN || b == XSP_OFF_UNKNOWN ? XSP_OFF_UNKNOWN : a + b;
 }
 
-/* As much of it as is told, up to a time before which its thread was off its CPU for off_ns. */
+/* The part of it in the cut, up to a time before which its thread was off its CPU for off_ns. */
 static struct length length_in_cut(const struct xsp_timeline *t, const struct thread *th,
 				   const struct open_span *s, uint64_t end_ns, uint64_t off_ns)
 {
@@ -82,7 +79,7 @@ static struct length length_in_cut(const struct xsp_timeline *t, const struct th
 	return l;
 }
 
-/* The innermost of `count` spans that -e does not leave out, or NULL. */
+/* The innermost of `count` spans that -e keeps, or NULL. */
 static const struct open_span *innermost_kept(const struct open_span *spans,
 					      const xsp_name_id *names, size_t count)
 {
@@ -91,7 +88,7 @@ static const struct open_span *innermost_kept(const struct open_span *spans,
 	return count > 0 ? &spans[count - 1] : NULL;
 }
 
-/* Its id; 0: there is none. */
+/* Its id; 0: none. */
 static uint64_t parent_of(const struct open_span *spans, const xsp_name_id *names, size_t count)
 {
 	const struct open_span *s = innermost_kept(spans, names, count);
@@ -104,7 +101,7 @@ const struct open_span *xsp_row_innermost_kept(const struct row *row)
 	return innermost_kept(row->spans, row->names, row->count);
 }
 
-/* Its id, or that of the innermost that is told and lies around all of them; 0: there is none. */
+/* Its id, or that of the innermost kept one around all of them; 0: none. */
 static uint64_t parent_around(const struct around *a)
 {
 	const uint64_t parent = parent_of(a->spans, a->names + a->prefix, a->depth - a->prefix);
@@ -113,8 +110,8 @@ static uint64_t parent_around(const struct around *a)
 }
 
 /*
- * Totals count recursion once. What a call adds to that of its name is kept by the next one of that name around it,
- * until that one ends: if its end is seen it is in the total with its own time, else with this.
+ * Totals count recursion once. The next call of the same name around it keeps a call's part until its own end. If that
+ * end is seen, the total gets its own time, otherwise that part.
  */
 static void add_to_total(const struct xsp_timeline *t, const struct around *a,
 			 const struct open_span *s, struct xsp_span *span)
@@ -156,7 +153,7 @@ int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
 	uint64_t exit_ns = s->probe < t->probe_count ? t->probes[s->probe].exit_cost_ns : 0;
 	const uint64_t ns_in_cut = xsp_cut_clip(t, end_ns) - xsp_cut_clip(t, s->start_ns);
 	struct xsp_span span = {
-		/* all members: else all of it is set to 0 first, which takes longer */
+		/* all members: otherwise all of it is set to 0 first, which takes longer */
 		.start_ns = s->start_ns,
 		.end_ns = end_ns,
 		.self_ns = ns_in_cut > s->child.ns ? ns_in_cut - s->child.ns : 0,
@@ -254,14 +251,14 @@ int xsp_row_push(struct xsp_timeline *t, struct row *row, const struct open_span
 	return 0;
 }
 
-/* Where the durations of spans with `depth` others beneath them add up. */
+/* The total time of spans with `depth` others beneath them. */
 static struct length *children_under(struct row *row, size_t depth)
 {
 	return depth > 0 ? &row->spans[depth - 1].child : &row->child;
 }
 
-/* `s` is one of them, until then; `names` are those of what is around it, and behind them its own. What is left out is
- * time of what is around it, but for what is told inside of one that -e leaves out. */
+/* `s` is one of them, until then; `names` are those of its ancestors, and then its own. The time of a dropped span
+ * belongs to the span around it, but not the time of kept ones inside a span that -e drops. */
 static void add_child(struct xsp_timeline *t, const struct thread *th, struct length *children,
 		      const struct open_span *s, const xsp_name_id *names, size_t depth,
 		      uint64_t end_ns, uint64_t off_ns)
@@ -295,7 +292,7 @@ static void add_run(struct xsp_timeline *t, const struct thread *th, struct leng
 	p->charged = *children;
 }
 
-/* Spans from `level` on are not those that the path was made of. */
+/* The path was not made of the spans from `level` on. */
 void xsp_path_cut(struct row *row, size_t level)
 {
 	if (row->path_levels > level)
@@ -310,7 +307,7 @@ static void drop_last(struct row *row)
 		row->base = s->sp;
 }
 
-/* What its own hits cost, ns. */
+/* The price of its own hits, ns. */
 static uint64_t probes_of(const struct xsp_timeline *t, const struct open_span *s)
 {
 	if (s->probe >= t->probe_count)
@@ -332,7 +329,7 @@ int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint
 		row->spans[depth - 1].self_probe_ns += probes_of(t, s);
 	}
 	drop_last(row);
-	/* s stays valid: nothing is pushed before it was handed on */
+	/* s stays valid: no span is pushed before it is handed on */
 	if (t->stacks) {
 		int rc = xsp_path_to(t, th->pid, row, depth, s);
 		if (rc < 0)
@@ -446,7 +443,7 @@ int xsp_park(struct xsp_timeline *t, struct thread *th, struct row *row, size_t 
 	p->kept_parent = parent_of(row->spans, row->names, from);
 	p->park_off_ns = xsp_off_at(t, th, now);
 	p->parent_child = *children_under(row, from);
-	/* as if it were gone; come_home() takes it back */
+	/* as if it were gone; come_home() undoes that */
 	add_run(t, th, children_under(row, from), p);
 	while (row->count > from)
 		drop_last(row);
@@ -454,7 +451,7 @@ int xsp_park(struct xsp_timeline *t, struct thread *th, struct row *row, size_t 
 	return th->parked_count > most ? xsp_parked_gone(t, th, 0, 0) : 0;
 }
 
-/* What is around its span at `i`. */
+/* The ancestors of its span at `i`. */
 static struct around around_parked(const struct parked *p, size_t i)
 {
 	return (struct around){.spans = p->spans,
@@ -511,10 +508,9 @@ int xsp_parked_split(struct xsp_timeline *t, struct thread *th, size_t which, si
 }
 
 /*
- * A run returns to its row. What its parent was charged since then is taken back: the run will
- * charge it when it closes, and what happened on the row meanwhile was not the parent's time but
- * the innermost span's of the run, which waited for it. Runs that began later lie inside this one
- * as far as they are known; if they went on after it has closed they would overlap with it.
+ * A run returns to its row. Its parent gets back what it was charged since then. The run will charge it when it closes.
+ * Meanwhile the row's time was not the parent's but the innermost span's of the run, which waited for it. As far as is
+ * known, runs that began later lie inside this one; if they went on after its end they would overlap with it.
  */
 static void come_home(struct thread *th, struct row *row, struct parked *p)
 {
@@ -547,7 +543,7 @@ int xsp_parked_resume(struct xsp_timeline *t, struct thread *th, size_t which, s
 		rc = xsp_row_free_since(t, th, p->spans[0].start_ns, &row);
 		if (rc < 0)
 			return rc;
-		/* ranges whose function stays behind */
+		/* ranges whose function stays */
 		for (size_t i = 0; i < p->count && p->spans[i].range; i++)
 			p->spans[i].limit = UINT64_MAX;
 	}
@@ -556,7 +552,7 @@ int xsp_parked_resume(struct xsp_timeline *t, struct thread *th, size_t which, s
 		if (rc < 0)
 			return rc;
 	}
-	/* a range that a longjmp did not end after all says nothing of stacks */
+	/* a range that a longjmp did not end after all proves nothing about stacks */
 	if (!p->marked || th->many_stacks) {
 		th->many_stacks = true;
 		t->counts.stack_switches++;
@@ -570,8 +566,7 @@ int xsp_parked_resume(struct xsp_timeline *t, struct thread *th, size_t which, s
 int xsp_thread_close(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, uint32_t flags)
 {
 	int rc;
-	/* A sleeping stack far away is one, where stacks were seen to come back; the rest is
-	 * taken for gone. */
+	/* A sleeping stack far away is another stack, if stacks have come back before; the rest counts as gone. */
 	for (size_t i = th->parked_count; i > 0; i--) {
 		const struct parked *p = th->parked[i - 1];
 		struct row *row;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* threads.c - threads: found by tid, kept while they live; of the dead only a small record. */
+/* threads.c - threads: found by tid, kept while they live, and then as a small record. */
 #include "timeline/spans/spans.h"
 
 #include <errno.h>

@@ -115,7 +115,7 @@ static int show(struct xsp_timeline *t, const struct xsp_capture_python_frame *f
 	if (!xsp_timeline_python_line(t, frame, &l))
 		return xsp_names_of_hash(t, frame->name, out);
 	xsp_python_line_show(&l, text);
-	/* under a hash of its own: the three lines stay */
+	/* a hash of its own: the three lines stay */
 	return xsp_names_of_text(t, text, strlen(text), out);
 }
 

@@ -217,7 +217,7 @@ static int push_native(struct xsp_timeline *t, struct thread *th, struct row *ro
 
 	if (rc == 0)
 		rc = xsp_path_push_frames(t, &t->samples->path, th->pid, stack.frames, n);
-	/* the function of the span itself is there already */
+	/* the span's own function is there already */
 	if (n == 0 && around != NULL && !around->range &&
 	    strcmp(xsp_timeline_name(t, place->function),
 		   xsp_timeline_name(t, t->probe_names[around->probe])) == 0)

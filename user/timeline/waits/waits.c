@@ -308,7 +308,7 @@ static int on_times(struct xsp_timeline *t, const struct xsp_event_times *e)
 	else
 		move_in_cuda(w, &e->head, times);
 	times->now = e->now <= XSP_NOW_WAITS + XSP_WAIT_CLASSES - 1 ? e->now : XSP_NOW_UNKNOWN;
-	if (e->ended) /* the next one of this number is another */
+	if (e->ended) /* the next one with this number is another */
 		xsp_u64map_remove(&w->sums_of, xsp_u64_pair(e->head.tgid, e->head.tid));
 	return 0;
 }
