@@ -39,7 +39,7 @@ typedef int (*xsp_order_fn)(const void *a, const void *b);
 #define XSP_SORT(list, count, order) xsp_sort_raw(list, count, sizeof(*(list)), order)
 static inline void xsp_sort_raw(void *list, size_t count, size_t size, xsp_order_fn order)
 {
-	if (count > 1)
+	if (list != NULL && count > 1)
 		qsort(list, count, size, order);
 }
 

@@ -53,9 +53,9 @@ struct xsp_tally {
 #define xsp_tally_sort(t, order) xsp_tally_sort_raw(&(t)->tally, sizeof(*(t)->rows), order)
 /* Defines a function that gives an owner's rows, and returns how many they are. */
 #define XSP_TALLY_ROWS(name, owner, type, member)                                                  \
-	size_t name(const struct owner *o, const struct type **out)                                \
+	size_t name(const struct owner *o, const struct type **rows)                               \
 	{                                                                                          \
-		*out = o->member.rows;                                                             \
+		*rows = o->member.rows;                                                            \
 		return o->member.count;                                                            \
 	}
 

@@ -27,7 +27,7 @@ struct xsp_call_site {
 	uint64_t longest_ns, longest_start_ns;
 };
 
-size_t xsp_call_sites_list(const struct xsp_call_sites *s, const struct xsp_call_site **out);
+size_t xsp_call_sites_list(const struct xsp_call_sites *o, const struct xsp_call_site **rows);
 /* Behind the run: calls of it in steps that count (analysis/names/steps.h), without the one in which lines of Python ended, and their
  * time; of a call of Python's without that of probes. */
 uint64_t xsp_call_site_in_steps(const struct xsp_call_sites *s, const struct xsp_call_site *site,

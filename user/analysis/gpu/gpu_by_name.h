@@ -59,7 +59,7 @@ int xsp_gpu_by_name_add(struct xsp_gpu_by_name *n, const struct xsp_gpu_activity
 int xsp_gpu_by_name_launch(struct xsp_gpu_by_name *n, const struct xsp_gpu_activity *a,
 			   uint32_t device);
 
-size_t xsp_gpu_by_name_uses(const struct xsp_gpu_by_name *n, const struct xsp_gpu_name_use **out);
+size_t xsp_gpu_by_name_uses(const struct xsp_gpu_by_name *o, const struct xsp_gpu_name_use **rows);
 /* NULL: none on this device. */
 const struct xsp_gpu_launch_use *xsp_gpu_by_name_launches(const struct xsp_gpu_by_name *n,
 							  uint32_t device, enum xsp_gpu_kind kind);

@@ -36,6 +36,6 @@ void xsp_gpu_flops_work(struct xsp_gpu_flops *f, uint64_t id, uint64_t ns);
 /* Nothing more comes. */
 int xsp_gpu_flops_end(struct xsp_gpu_flops *f);
 
-size_t xsp_gpu_flops_uses(const struct xsp_gpu_flops *f, const struct xsp_gpu_flops_use **out);
+size_t xsp_gpu_flops_uses(const struct xsp_gpu_flops *o, const struct xsp_gpu_flops_use **rows);
 
 #endif

@@ -46,7 +46,7 @@ int xsp_gpu_host_gap(struct xsp_gpu_host *h, uint32_t tid, uint32_t device, uint
 int xsp_gpu_host_pass(struct xsp_gpu_host *h, uint64_t ns);
 
 /* Valid until the next call. */
-size_t xsp_gpu_host_uses(const struct xsp_gpu_host *h, const struct xsp_gpu_host_use **out);
+size_t xsp_gpu_host_uses(const struct xsp_gpu_host *o, const struct xsp_gpu_host_use **rows);
 /* All idle time that was told of; in spans; of the rest, the threads were in none. */
 uint64_t xsp_gpu_host_idle_ns(const struct xsp_gpu_host *h);
 uint64_t xsp_gpu_host_span_ns(const struct xsp_gpu_host *h);

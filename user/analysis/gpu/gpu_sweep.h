@@ -130,9 +130,9 @@ int xsp_gpu_sweep_place(struct xsp_gpu_sweep *s, const struct xsp_gpu_activity *
 int xsp_gpu_sweep_end(struct xsp_gpu_sweep *s);
 
 /* Complete after the end, in the order in which they were met. */
-size_t xsp_gpu_sweep_devices(const struct xsp_gpu_sweep *s, const struct xsp_gpu_device_use **out);
-size_t xsp_gpu_sweep_streams(const struct xsp_gpu_sweep *s, const struct xsp_gpu_stream_use **out);
-size_t xsp_gpu_sweep_waits(const struct xsp_gpu_sweep *s, const struct xsp_gpu_wait_use **out);
+size_t xsp_gpu_sweep_devices(const struct xsp_gpu_sweep *o, const struct xsp_gpu_device_use **rows);
+size_t xsp_gpu_sweep_streams(const struct xsp_gpu_sweep *o, const struct xsp_gpu_stream_use **rows);
+size_t xsp_gpu_sweep_waits(const struct xsp_gpu_sweep *o, const struct xsp_gpu_wait_use **rows);
 const struct xsp_gpu_sweep_counts *xsp_gpu_sweep_counts(const struct xsp_gpu_sweep *s);
 
 /* ---- figures of a device ---- */

@@ -28,7 +28,7 @@ struct xsp_hot_function {
 	uint64_t second_ns; /* while they are counted: where the last second began, and */
 	uint64_t in_second, most_in_second;
 };
-size_t xsp_hot_functions(const struct xsp_hot_code *h, const struct xsp_hot_function **out);
+size_t xsp_hot_functions(const struct xsp_hot_code *o, const struct xsp_hot_function **rows);
 const struct xsp_hot_process *xsp_hot_process(const struct xsp_hot_code *h,
 					      const struct xsp_hot_function *f);
 
@@ -47,7 +47,7 @@ struct xsp_hot_detail {
 	uint32_t value;
 	uint64_t samples;
 };
-size_t xsp_hot_details(const struct xsp_hot_code *h, const struct xsp_hot_detail **out);
+size_t xsp_hot_details(const struct xsp_hot_code *o, const struct xsp_hot_detail **rows);
 /* That of most of the function's samples, or NULL; *count (may be NULL): how many there are. */
 const struct xsp_hot_detail *xsp_hot_most(const struct xsp_hot_code *h,
 					  const struct xsp_hot_function *f, enum xsp_hot_what what,
