@@ -1,41 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report/report.h"
+#include "report/report_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/grow.h"
-
-struct xsp_report_table {
-	struct xsp_report *report;
-	const struct xsp_report_shape *shape;
-	struct xsp_cell *cells; /* row behind row */
-	size_t row_count, capacity;
-	size_t leading; /* up to the last one that leads */
-	bool led; /* some do, or might have */
-};
-
-struct xsp_report_section {
-	struct xsp_report *report;
-	const char *key, *title;
-	struct xsp_report_figure *values;
-	size_t value_count, value_capacity;
-	const char **notes;
-	size_t note_count, note_capacity;
-	struct xsp_report_table **tables;
-	size_t table_count, table_capacity;
-};
-
-struct xsp_report {
-	struct xsp_arena arena; /* of texts, sections and tables */
-	struct xsp_report_section **sections;
-	size_t section_count, section_capacity;
-	struct xsp_report_found *findings;
-	size_t finding_count, finding_capacity;
-	bool failed;
-};
 
 int xsp_report_new(struct xsp_report **out)
 {
@@ -62,6 +32,7 @@ void xsp_report_free(struct xsp_report *r)
 		clear_section(r->findings[i].figures);
 	free(r->sections);
 	free(r->findings);
+	xsp_report_clear_summary(r);
 	xsp_arena_free(&r->arena);
 	free(r);
 }
@@ -162,22 +133,11 @@ struct xsp_cell xsp_report_cell(const struct xsp_report_column *column, struct x
 	return field_cell(s->field, row + s->at);
 }
 
-static void look_at(struct xsp_report_at *at, const void *of, const void *row)
+void xsp_report_look_at(struct xsp_report_at *at, const void *of, const void *row)
 {
 	at->of = of;
 	at->row = row;
 	at->room = 0;
-}
-
-void xsp_report_values_of(struct xsp_report_section *s, const struct xsp_report_column *columns,
-			  size_t count, const void *of, const void *row)
-{
-	struct xsp_report_at at;
-
-	look_at(&at, of, row);
-	for (size_t i = 0; i < count; i++)
-		xsp_report_value(s, columns[i].key, columns[i].title, columns[i].unit,
-				 xsp_report_cell(&columns[i], &at));
 }
 
 void xsp_report_note(struct xsp_report_section *s, const char *text)
@@ -215,10 +175,14 @@ static struct xsp_cell *new_row(struct xsp_report_table *t)
 
 void xsp_report_add(struct xsp_report_table *t, const void *of, const void *row)
 {
+	if (t != NULL && t->list != NULL) {
+		xsp_report_add_to_summary(t, of, row);
+		return;
+	}
 	struct xsp_cell *to = new_row(t);
 	struct xsp_report_at at;
 
-	look_at(&at, of, row);
+	xsp_report_look_at(&at, of, row);
 	for (size_t i = 0; to != NULL && i < t->shape->count; i++)
 		to[i] = copy_cell(t->report, xsp_report_cell(&t->shape->columns[i], &at));
 	if (to != NULL)
@@ -233,6 +197,13 @@ void xsp_report_row(struct xsp_report_table *t, const struct xsp_cell *cells)
 		to[i] = copy_cell(t->report, cells[i]);
 	if (to != NULL)
 		t->row_count += !t->report->failed;
+}
+
+void xsp_report_rows(struct xsp_report_table *t, const void *of, const void *rows, size_t size,
+		     size_t count)
+{
+	for (size_t i = 0; t != NULL && i < count; i++)
+		xsp_report_add(t, of, (const char *)rows + i * size);
 }
 
 void xsp_report_row_leads(struct xsp_report_table *t, bool leads)

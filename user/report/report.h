@@ -195,9 +195,6 @@ struct xsp_report_section *xsp_report_section(struct xsp_report *r, const char *
 					      const char *title);
 void xsp_report_value(struct xsp_report_section *s, const char *key, const char *title,
 		      enum xsp_unit unit, struct xsp_cell value);
-/* The same by columns: what they say of the row. */
-void xsp_report_values_of(struct xsp_report_section *s, const struct xsp_report_column *columns,
-			  size_t count, const void *of, const void *row);
 /* A line of text for people: what the figures leave out, and why. */
 void xsp_report_note(struct xsp_report_section *s, const char *text);
 /* That of the shape, which is made if need be. */
@@ -205,6 +202,9 @@ struct xsp_report_table *xsp_report_table(struct xsp_report_section *s,
 					  const struct xsp_report_shape *shape);
 /* A row of the type that the columns' sources are of; `of`: what their functions get beside it. */
 void xsp_report_add(struct xsp_report_table *t, const void *of, const void *row);
+/* `count` rows of `size` bytes each. */
+void xsp_report_rows(struct xsp_report_table *t, const void *of, const void *rows, size_t size,
+		     size_t count);
 /* A row by its cells, of columns without sources. */
 void xsp_report_row(struct xsp_report_table *t, const struct xsp_cell *cells);
 /* Is the last row one of those that the table is for? Where it is said, a text has few of the others (xsp_report_how). */

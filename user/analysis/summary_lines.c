@@ -1,69 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* summary_print.c - the table, and after it everything that the reader must know of it. */
-#include "analysis/names/summary_private.h"
+/* summary_lines.c - what a summary says of the recording: its head, and what of it was lost. */
+#include "analysis/summary_report.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/units.h"
 #include "model/health.h"
-
-/* ---- the table ---- */
-
-static void print_table(struct xsp_summary *s, struct xsp_capture_reader *r, FILE *f,
-			const struct xsp_summary_print *how)
-{
-	static const struct xsp_list_column columns[] = {
-		{.key = "shown"},
-		{.key = "calls"},
-		{.key = "total_ns"},
-		{.key = "self_ns"},
-		{.key = "mean_ns", .spare = 2},
-		{.key = "p50_ns", .spare = 3},
-		{.key = "p99_ns", .spare = 1},
-		{.key = "max_ns"},
-	};
-	static const struct xsp_list_column with_cpu[] = {
-		{.key = "shown"},
-		{.key = "calls"},
-		{.key = "total_ns"},
-		{.key = "cpu_shown"},
-		{.key = "self_ns"},
-		{.key = "mean_ns", .spare = 2},
-		{.key = "p50_ns", .spare = 3},
-		{.key = "p99_ns", .spare = 1},
-		{.key = "max_ns"},
-	};
-	const bool waits = xsp_timeline_has_waits(s->timeline);
-	const struct xsp_list_text text = {&xsp_summary_names_list, waits ? with_cpu : columns,
-					   waits ? 9 : 8, 0};
-	const struct xsp_summary_names names = {.summary = s, .reader = r};
-	const struct xsp_summary_row *rows;
-	const size_t all = xsp_summary_rows(s, &rows);
-	const size_t count = how->limit > 0 && how->limit < all ? how->limit : all;
-	struct xsp_list_fit fit;
-	bool marked = false;
-
-	if (all == 0)
-		return;
-	xsp_list_fit(&text, &names, rows, sizeof(*rows), count, how->width, &fit);
-	xsp_list_fitted(&text, &fit, f, &names, rows, sizeof(*rows), count, how->color);
-	if (count < all)
-		fprintf(f, "... and %zu more name%s\n", all - count, all - count == 1 ? "" : "s");
-	xsp_list_hidden(&text, &fit, f);
-	for (size_t i = 0; i < count; i++)
-		marked = marked || rows[i].mostly_probes;
-	if (marked)
-		fputs("* in most calls most of the time is that of probes inside: without them it "
-		      "is "
-		      "less than half\n",
-		      f);
-	fputc('\n', f);
-}
-
-/* ---- the lines after it ---- */
+#include "model/run_stats.h"
 
 #define INFO_SIZE 256
 
@@ -75,17 +20,6 @@ static const char *info_or(const struct xsp_capture_reader *r, const char *key, 
 
 	xsp_printable(printable, INFO_SIZE, text != NULL ? text : other, 0);
 	return printable;
-}
-
-struct note {
-	FILE *f;
-	bool color;
-};
-
-/* Something that makes the numbers above less than the whole truth. */
-static void warn(const struct note *n, const char *text)
-{
-	fprintf(n->f, "%s%s%s\n", n->color ? "\033[33m" : "", text, n->color ? "\033[0m" : "");
 }
 
 /* "a, b, c" of those counters that are not 0. */
@@ -171,7 +105,7 @@ static void print_head(struct xsp_summary *s, struct xsp_capture_reader *r, FILE
 	print_cut(s->timeline, f);
 }
 
-static void print_lost_probes(struct xsp_capture_reader *r, const struct note *n)
+static void print_lost_probes(struct xsp_capture_reader *r, struct xsp_report *report)
 {
 	const struct xsp_capture_lost *losts;
 	const struct xsp_capture_probe *probes;
@@ -190,10 +124,10 @@ static void print_lost_probes(struct xsp_capture_reader *r, const struct note *n
 		 "      most of %s: entries %s, exits %s (%zu function%s have losses)", name,
 		 xsp_format_count(entries, most->entries), xsp_format_count(exits, most->exits),
 		 count, count == 1 ? "" : "s");
-	warn(n, text);
+	xsp_list_warn(report, text);
 }
 
-static void print_gaps(const struct xsp_capture_reader *r, const struct note *n)
+static void print_gaps(const struct xsp_capture_reader *r, struct xsp_report *report)
 {
 	char printable[1200], text[1300];
 	uint64_t count;
@@ -204,12 +138,12 @@ static void print_gaps(const struct xsp_capture_reader *r, const struct note *n)
 			continue;
 		xsp_printable(printable, sizeof(printable), value, 0);
 		snprintf(text, sizeof(text), "%s: %s", xsp_capture_gap_key(i), printable);
-		warn(n, text);
+		xsp_list_warn(report, text);
 	}
 }
 
 static void print_losses(struct xsp_summary *s, struct xsp_capture_reader *r,
-			 const struct xsp_health *h, const struct note *n)
+			 const struct xsp_health *h, struct xsp_report *report)
 {
 	const struct xsp_capture_stats *st = xsp_capture_stats(r);
 	const bool complete = h->ended == XSP_CAPTURE_COMPLETE;
@@ -220,57 +154,66 @@ static void print_losses(struct xsp_summary *s, struct xsp_capture_reader *r,
 	if (l.used > 0) {
 		snprintf(text, sizeof(text), "lost: %s%s", l.text,
 			 complete ? "" : ", up to the last count in the capture");
-		warn(n, text);
-		print_lost_probes(r, n);
+		xsp_list_warn(report, text);
+		print_lost_probes(r, report);
 		if (st->lost_entries + st->lost_exits > 0)
-			warn(n, "      what is left may lie on another stack, or last too long: a "
+			xsp_list_warn(
+				report,
+				"      what is left may lie on another stack, or last too long: a "
 				"larger --buffer loses less");
 	} else if (complete && xsp_capture_info(r, "calls unseen") != NULL) {
-		fprintf(n->f,
+		fprintf(xsp_list_lines(report),
 			"no event was lost; calls %s before their probes were there are missing\n",
 			info_or(r, "calls unseen", "", unseen));
 	} else if (complete && st->events > 0) {
-		fputs(h->gaps ? "no event was lost\n" : "nothing was lost\n", n->f);
+		fputs(h->gaps ? "no event was lost\n" : "nothing was lost\n",
+		      xsp_list_lines(report));
 	} else if (st->events > 0) {
-		fputs("nothing was lost up to the last count in the capture\n", n->f);
+		fputs("nothing was lost up to the last count in the capture\n",
+		      xsp_list_lines(report));
 	} else if (complete && h->known) {
-		fputs("nothing was lost (no event was counted)\n", n->f);
+		fputs("nothing was lost (no event was counted)\n", xsp_list_lines(report));
 	} else {
-		warn(n, "whether events were lost is not known: the capture holds no counters");
+		xsp_list_warn(
+			report,
+			"whether events were lost is not known: the capture holds no counters");
 	}
 	const uint64_t filtered = h->left_out + xsp_timeline_counts(s->timeline)->filtered;
 	if (filtered > 0)
-		fprintf(n->f, "held back by filters: %s\n", xsp_format_count(text, filtered));
+		fprintf(xsp_list_lines(report), "held back by filters: %s\n",
+			xsp_format_count(text, filtered));
 }
 
 /* How spans that are told of ended, where it was not by a return: of a part, those in it. */
-static void print_ends(const struct xsp_summary *s, const struct note *n)
+static void print_ends(const struct xsp_summary *s, struct xsp_report *report)
 {
 	const struct xsp_timeline_counts *c = xsp_timeline_counts(s->timeline);
 	char count[XSP_UNITS_SIZE];
 	if (c->unfinished > 0)
-		fprintf(n->f, "still open at the end of the recording or of their thread: %s\n",
+		fprintf(xsp_list_lines(report),
+			"still open at the end of the recording or of their thread: %s\n",
 			xsp_format_count(count, c->unfinished));
 	if (c->unwound > 0)
-		fprintf(n->f, "left by an exception, longjmp or exec: %s\n",
+		fprintf(xsp_list_lines(report), "left by an exception, longjmp or exec: %s\n",
 			xsp_format_count(count, c->unwound));
 	char text[256];
 	if (c->exit_lost > 0) {
 		snprintf(text, sizeof(text),
 			 "end not seen, closed when the stack showed that they were gone: %s",
 			 xsp_format_count(count, c->exit_lost));
-		warn(n, text);
+		xsp_list_warn(report, text);
 	}
 }
 
 static void print_counts(const struct xsp_summary *s, struct xsp_capture_reader *r,
-			 const struct note *n)
+			 struct xsp_report *report)
 {
 	const struct xsp_capture_stats *st = xsp_capture_stats(r);
 	const struct xsp_timeline_counts *c = xsp_timeline_counts(s->timeline);
 	char count[XSP_UNITS_SIZE], text[256];
 	if (c->begun_before > 0)
-		fprintf(n->f, "calls that had begun before they were recorded, not shown: %s\n",
+		fprintf(xsp_list_lines(report),
+			"calls that had begun before they were recorded, not shown: %s\n",
 			xsp_format_count(count, c->begun_before));
 	if (c->orphan_exits > c->begun_before) {
 		snprintf(text, sizeof(text), "exits without an entry (%s): %s",
@@ -279,30 +222,30 @@ static void print_counts(const struct xsp_summary *s, struct xsp_capture_reader 
 				 : "functions entered in another way than from their beginning, or "
 				   "while their probes were attached",
 			 xsp_format_count(count, c->orphan_exits - c->begun_before));
-		warn(n, text);
+		xsp_list_warn(report, text);
 	}
 	if (c->points > 0)
-		fprintf(n->f,
+		fprintf(xsp_list_lines(report),
 			"calls seen at a single instruction, counted without a duration: %s\n",
 			xsp_format_count(count, c->points));
 	if (c->stack_switches > 0)
-		fprintf(n->f, "switches between stacks of a thread: %s\n",
+		fprintf(xsp_list_lines(report), "switches between stacks of a thread: %s\n",
 			xsp_format_count(count, c->stack_switches));
 	if (c->values_unread > 0) {
 		snprintf(text, sizeof(text),
 			 "values that were not in memory, or of no known type: %s",
 			 xsp_format_count(count, c->values_unread));
-		warn(n, text);
+		xsp_list_warn(report, text);
 	}
 	if (c->names_unresolved > 0) {
 		snprintf(text, sizeof(text), "names that never arrived: %s",
 			 xsp_format_count(count, c->names_unresolved));
-		warn(n, text);
+		xsp_list_warn(report, text);
 	}
 }
 
 /* What came late: --follow, and libraries. */
-static void print_late(const struct xsp_capture_reader *r, const struct note *n)
+static void print_late(const struct xsp_capture_reader *r, struct xsp_report *report)
 {
 	for (size_t i = 0; i < XSP_CAPTURE_LATES; i++) {
 		const char *text = xsp_capture_info(r, xsp_capture_late_key(i));
@@ -310,82 +253,116 @@ static void print_late(const struct xsp_capture_reader *r, const struct note *n)
 		if (text == NULL)
 			continue;
 		xsp_printable(printable, sizeof(printable), text, 0);
-		fprintf(n->f, "%s: %s\n", xsp_capture_late_key(i), printable);
+		fprintf(xsp_list_lines(report), "%s: %s\n", xsp_capture_late_key(i), printable);
 	}
 }
 
-static void print_damage(const struct xsp_health *h, const struct note *n)
+static void print_damage(const struct xsp_health *h, struct xsp_report *report)
 {
 	char text[XSP_HEALTH_TEXT];
 
 	for (enum xsp_damage i = 0; i < XSP_DAMAGES; i++)
 		if (xsp_health_damage(h, i, text) != NULL)
-			warn(n, text);
+			xsp_list_warn(report, text);
 }
 
-static void print_cost(struct xsp_capture_reader *r, const struct note *n)
+static void print_cost(struct xsp_capture_reader *r, struct xsp_report *report)
 {
 	const struct xsp_capture_stats *st = xsp_capture_stats(r);
 	char probes[XSP_UNITS_SIZE], cpu[XSP_UNITS_SIZE], worst[INFO_SIZE], most[INFO_SIZE];
 	uint64_t start, end;
 	xsp_capture_window(r, &start, &end);
 	if (end > start && st->probes_cost_ns > 0)
-		fprintf(n->f,
+		fprintf(xsp_list_lines(report),
 			"overhead of the target, estimated: %s in probes, %.2f %% of one core\n",
 			xsp_format_ns(probes, st->probes_cost_ns),
 			100.0 * (double)st->probes_cost_ns / (double)(end - start));
 	if (xsp_capture_info(r, "worst slowdown") != NULL)
-		fprintf(n->f, "slowed most, estimated: %s, of at most %s\n",
+		fprintf(xsp_list_lines(report), "slowed most, estimated: %s, of at most %s\n",
 			info_or(r, "worst slowdown", "", worst),
 			info_or(r, "max overhead", "any", most));
 	if (st->recorder_cpu_ns > 0)
-		fprintf(n->f, "xsptrace itself: %s of CPU time\n",
+		fprintf(xsp_list_lines(report), "xsptrace itself: %s of CPU time\n",
 			xsp_format_ns(cpu, st->recorder_cpu_ns));
 }
 
-static void warn_of(void *ctx, const char *text)
+/* ---- JSON ---- */
+
+static void put_head(struct xsp_summary *s, struct xsp_capture_reader *r, struct xsp_report *report)
 {
-	warn(ctx, text);
+	const struct xsp_timeline_thread *threads;
+	uint64_t start, end;
+
+	xsp_timeline_window(s->timeline, &start, &end);
+	xsp_list_member(report, "version", xsp_cell_text(xsp_capture_info(r, "version")));
+	xsp_list_member(report, "start_ns", xsp_cell_integer(start));
+	xsp_list_member(report, "duration_ns", xsp_cell_integer(end > start ? end - start : 0));
+	xsp_list_member(report, "recorded_ns",
+			xsp_cell_integer(xsp_timeline_recorded_ns(s->timeline)));
+	if (xsp_timeline_cut_text(s->timeline) != NULL)
+		xsp_list_member(report, "cut", xsp_cell_text(xsp_timeline_cut_text(s->timeline)));
+	xsp_list_member(report, "complete",
+			xsp_cell_bool(xsp_capture_how_ended(r) == XSP_CAPTURE_COMPLETE));
+	xsp_list_member(report, "spans", xsp_cell_integer(xsp_timeline_counts(s->timeline)->spans));
+	xsp_list_member(report, "threads_with_spans",
+			xsp_cell_integer(xsp_timeline_threads(s->timeline, &threads)));
 }
 
-int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE *f,
-		      const struct xsp_summary_print *how)
+static void put_counts(struct xsp_report *report, const char *group,
+		       const struct xsp_run_stats *stats)
 {
-	const struct note n = {.f = f, .color = how->color};
-	const struct xsp_health health = xsp_health_of(r);
-	int rc = 0;
+	char path[64];
 
-	if (how->by_line || how->by_module)
-		rc = xsp_summary_python_write(s->python, f, how);
-	else
-		print_table(s, r, f, how);
-	if (rc < 0)
-		return rc;
-	xsp_summary_gpu_table(s->gpu, f, how);
-	xsp_summary_values_write(&s->values, s->timeline, f, how);
-	rc = xsp_summary_samples_write(s->samples, r, f, how);
-	if (rc == 0)
-		rc = xsp_summary_allocations_table(s->allocations, f, how);
-	if (rc == 0)
-		rc = xsp_summary_waits_write(s->waits, r, f, how);
-	if (rc < 0)
-		return rc;
-	print_head(s, r, f);
-	xsp_steps_write(s->steps, r, f);
-	xsp_summary_gpu_print(s->gpu, r, f, warn_of, (void *)(uintptr_t)&n);
-	xsp_summary_memory_print(s->memory, r, f, how);
-	xsp_summary_allocations_print(s->allocations, r, f, warn_of, (void *)(uintptr_t)&n);
-	if (xsp_timeline_cut_text(s->timeline) != NULL) {
-		print_ends(s, &n);
-		fputs("what follows is of the whole recording:\n", f);
+	for (size_t i = 0; i < stats->count; i++) {
+		snprintf(path, sizeof(path), "%s.%s", group, stats->list[i].key);
+		xsp_list_member(report, path, xsp_cell_integer(stats->list[i].value));
 	}
-	print_losses(s, r, &health, &n);
-	print_gaps(r, &n);
-	if (xsp_timeline_cut_text(s->timeline) == NULL)
-		print_ends(s, &n);
-	print_counts(s, r, &n);
-	print_late(r, &n);
-	print_damage(&health, &n);
-	print_cost(r, &n);
-	return ferror(f) ? -EIO : 0;
+}
+
+/* ---- both ---- */
+
+void xsp_summary_head(struct xsp_summary *s, struct xsp_capture_reader *r,
+		      struct xsp_report *report)
+{
+	if (xsp_report_form(report) == XSP_FORM_TEXT)
+		print_head(s, r, xsp_list_lines(report));
+	else
+		put_head(s, r, report);
+}
+
+static void put_all_counts(struct xsp_summary *s, struct xsp_capture_reader *r,
+			   struct xsp_report *report)
+{
+	struct xsp_run_stats stats;
+
+	xsp_run_stats_losses(r, &stats);
+	put_counts(report, "losses", &stats);
+	xsp_run_stats_timeline(r, s->timeline, &stats);
+	put_counts(report, "timeline", &stats);
+	xsp_run_stats_overhead(r, &stats);
+	put_counts(report, "overhead", &stats);
+}
+
+void xsp_summary_tail(struct xsp_summary *s, struct xsp_capture_reader *r,
+		      struct xsp_report *report)
+{
+	const struct xsp_health health = xsp_health_of(r);
+	const bool cut = xsp_timeline_cut_text(s->timeline) != NULL;
+
+	if (xsp_report_form(report) != XSP_FORM_TEXT) {
+		put_all_counts(s, r, report);
+		return;
+	}
+	if (cut) {
+		print_ends(s, report);
+		fputs("what follows is of the whole recording:\n", xsp_list_lines(report));
+	}
+	print_losses(s, r, &health, report);
+	print_gaps(r, report);
+	if (!cut)
+		print_ends(s, report);
+	print_counts(s, r, report);
+	print_late(r, report);
+	print_damage(&health, report);
+	print_cost(r, report);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* summary_allocations_print.c - memory of allocators as text, JSON and sections of a report. */
+/* summary_allocations_report.c - memory of allocators in reports. */
 #include "analysis/memory/summary_allocations_private.h"
 
 #include <errno.h>
@@ -12,55 +12,6 @@
 #define SITES_SHOWN 10
 #define LEAKS_SHOWN 5
 #define POOLS_SHOWN 16
-
-/* ---- printing ---- */
-
-int xsp_summary_allocations_table(struct xsp_summary_allocations *a, FILE *f,
-				  const struct xsp_summary_print *how)
-{
-	static const struct xsp_list_column of_heap[] = {
-		{.key = "alive_bytes", .width = 10},
-		{.key = "alive_error_bytes", .width = 9},
-		{.key = "alive", .width = 8},
-		{.key = "allocated_bytes", .width = 10},
-		{.key = "allocations", .width = 11},
-		{.key = "shown", .title = "heap (estimated), by where"},
-	};
-	static const struct xsp_list_column of_pools[] = {
-		{.key = "alive_bytes", .width = 10},
-		{.key = "alive", .width = 8},
-		{.key = "allocated_bytes", .width = 10},
-		{.key = "allocations", .width = 11},
-		{.key = "shown", .title = "PyTorch's memory, by where"},
-	};
-	/* "train.py:21 train_step" must be whole: what is longer than a line goes on in the next one */
-	const size_t columns = how->width > 130 ? ((size_t)how->width - 50) / 2
-			       : how->width > 0 ? 40
-						: 0;
-	struct xsp_allocation_site *all =
-		a != NULL ? xsp_allocations_rank(a, NULL, xsp_allocations_by_alive) : NULL;
-	size_t shown_count = 0;
-
-	if (a == NULL || all == NULL)
-		return a == NULL ? 0 : -ENOMEM;
-	while (shown_count < a->count && (how->limit == 0 || shown_count < SITES_SHOWN))
-		shown_count++;
-	const struct xsp_list_text text = {&xsp_allocations_site_list,
-					   xsp_allocations_is_heap(a) ? of_heap : of_pools,
-					   xsp_allocations_is_heap(a) ? 6 : 5, columns};
-	if (shown_count > 0)
-		xsp_list_head(&text, f, how->color);
-	for (size_t i = 0; i < shown_count; i++) {
-		xsp_list_row(&text, f, a, &all[i]);
-		fputc('\n', f);
-	}
-	if (shown_count > 0 && shown_count < a->count)
-		fprintf(f, "... and %zu more places\n", a->count - shown_count);
-	if (shown_count > 0)
-		fputc('\n', f);
-	free(all);
-	return 0;
-}
 
 #define ERROR_SIZE (XSP_UNITS_SIZE + 8)
 
@@ -107,8 +58,10 @@ static void print_use(const struct xsp_summary_allocations *a, const struct xsp_
 }
 
 static void print_uses(const struct xsp_summary_allocations *a, const struct xsp_capture_reader *r,
-		       const struct xsp_memory_use *uses, size_t count, FILE *f)
+		       FILE *f)
 {
+	const struct xsp_memory_use *uses;
+	const size_t count = xsp_timeline_memory(a->timeline, &uses);
 	size_t pools = 0;
 
 	for (size_t i = 0; i < count; i++)
@@ -141,8 +94,7 @@ static const char *not_followed(const struct xsp_summary_allocations *a, char te
 	return text;
 }
 
-static void print_leaks(const struct xsp_summary_allocations *a,
-			void (*warn)(void *ctx, const char *text), void *ctx)
+static void print_leaks(const struct xsp_summary_allocations *a, struct xsp_report *report)
 {
 	struct xsp_allocation_site *all = xsp_allocations_rank(a, NULL, xsp_allocations_by_slope);
 	size_t leaks = 0;
@@ -162,32 +114,28 @@ static void print_leaks(const struct xsp_summary_allocations *a,
 			 "alive",
 			 where, slope, low, high, xsp_format_bytes(alive, r->alive_bytes),
 			 xsp_format_count(blocks, r->alive));
-		warn(ctx, text);
+		xsp_list_warn(report, text);
 	}
 	if (leaks > LEAKS_SHOWN) {
 		char text[80];
 		snprintf(text, sizeof(text), "      and %zu more places that only grow",
 			 leaks - LEAKS_SHOWN);
-		warn(ctx, text);
+		xsp_list_warn(report, text);
 	}
 	free(all);
 }
 
-void xsp_summary_allocations_print(struct xsp_summary_allocations *a,
-				   const struct xsp_capture_reader *r, FILE *f,
-				   void (*warn)(void *ctx, const char *text), void *ctx)
+static void print_lines(const struct xsp_summary_allocations *a, const struct xsp_capture_reader *r,
+			struct xsp_report *report)
 {
-	const struct xsp_memory_use *uses;
-	const size_t n = a != NULL ? xsp_timeline_memory(a->timeline, &uses) : 0;
-	const uint64_t lost = a != NULL ? xsp_timeline_allocations_lost(a->timeline) : 0;
+	const uint64_t lost = xsp_timeline_allocations_lost(a->timeline);
 	char text[240], count[XSP_UNITS_SIZE];
 
-	if (a == NULL)
-		return;
-	print_uses(a, r, uses, n, f);
+	print_uses(a, r, xsp_list_lines(report));
 	if (!a->known)
-		warn(ctx, "what is alive is not known: between the windows of --max-overhead "
-			  "allocations and frees were not seen; --max-overhead off sees all");
+		xsp_list_warn(report,
+			      "what is alive is not known: between the windows of --max-overhead "
+			      "allocations and frees were not seen; --max-overhead off sees all");
 	if (lost > 0) {
 		snprintf(
 			text, sizeof(text),
@@ -196,78 +144,17 @@ void xsp_summary_allocations_print(struct xsp_summary_allocations *a,
 			xsp_format_count(count, lost),
 			xsp_capture_stats(r)->lost_entries > 0 ? "; a larger --buffer loses less"
 							       : "");
-		warn(ctx, text);
+		xsp_list_warn(report, text);
 	}
-	print_leaks(a, warn, ctx);
+	print_leaks(a, report);
 	if (not_followed(a, text)[0] != '\0')
-		warn(ctx, text);
+		xsp_list_warn(report, text);
 }
 
-/* ---- JSON ---- */
-
-int xsp_summary_allocations_json(struct xsp_summary_allocations *a, struct xsp_json_writer *j)
+static void put_notes(const struct xsp_summary_allocations *a, struct xsp_report_section *section)
 {
-	const struct xsp_memory_use *uses;
-	struct xsp_allocation_site *all =
-		a != NULL ? xsp_allocations_rank(a, NULL, xsp_allocations_by_alive) : NULL;
-
-	if (a == NULL || all == NULL)
-		return a == NULL ? 0 : -ENOMEM;
-	const size_t n = xsp_timeline_memory(a->timeline, &uses);
-	xsp_json_begin(j, "allocations", '{');
-	xsp_json_number(j, "lost", xsp_timeline_allocations_lost(a->timeline));
-	if (xsp_allocations_is_heap(a)) /* estimates, from one sample in so many bytes */
-		xsp_json_number(j, "heap_sample_bytes", xsp_timeline_heap_period(a->timeline));
-	xsp_json_begin(j, "pools", '[');
-	for (size_t i = 0; i < n; i++) {
-		if (!xsp_memory_is_allocator(uses[i].pool))
-			continue;
-		xsp_json_begin(j, NULL, '{');
-		xsp_list_json(j, &xsp_allocations_pool_list,
-			      "pid device_type device? peak_bytes? end_bytes? peak_error_bytes? "
-			      "end_error_bytes? allocated_error_bytes? allocated_bytes allocations "
-			      "frees unknown_frees",
-			      a, &uses[i]);
-		xsp_json_end(j, '{');
-	}
-	xsp_json_end(j, '[');
-	xsp_list_json_rows(j, "sites", &xsp_allocations_site_list,
-			   "name at? file? line? module? alive_bytes? alive? alive_error_bytes? "
-			   "allocated_bytes allocations bytes_a_second? bytes_a_second_low? "
-			   "bytes_a_second_high? only_grows",
-			   a, all, sizeof(*all), a->count);
-	xsp_json_end(j, '{');
-	free(all);
-	return 0;
-}
-
-/* ---- report ---- */
-
-static void report_pools(const struct xsp_summary_allocations *a,
-			 struct xsp_report_section *section)
-{
-	const struct xsp_memory_use *uses;
-	const size_t n = xsp_timeline_memory(a->timeline, &uses);
-	struct xsp_report_table *t = xsp_report_table(section, &xsp_allocations_pool_shape);
-
-	for (size_t i = 0; i < n; i++)
-		if (xsp_memory_is_allocator(uses[i].pool))
-			xsp_report_add(t, a, &uses[i]);
-}
-
-int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp_report *report)
-{
-	struct xsp_allocation_site *all =
-		a != NULL ? xsp_allocations_rank(a, NULL, xsp_allocations_by_alive) : NULL;
 	char text[160];
 
-	if (a == NULL || all == NULL)
-		return a == NULL ? 0 : -ENOMEM;
-	struct xsp_report_section *section = xsp_report_section(report, "memory", "Memory");
-	report_pools(a, section);
-	struct xsp_report_table *t = xsp_report_table(section, &xsp_allocations_site_shape);
-	for (size_t i = 0; i < a->count; i++)
-		xsp_report_add(t, a, &all[i]);
 	if (xsp_allocations_is_heap(a))
 		xsp_report_note(section, "bytes and blocks are estimates, from a sample "
 					 "(--memory=malloc)");
@@ -277,6 +164,43 @@ int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp
 		xsp_report_note(section, "what is alive is not known for sure, and what grows is "
 					 "not told: events were lost, or not all of the time was "
 					 "recorded");
+}
+
+static void put_pools(const struct xsp_summary_allocations *a, struct xsp_report_section *section)
+{
+	const struct xsp_memory_use *uses;
+	const size_t n = xsp_timeline_memory(a->timeline, &uses);
+	struct xsp_report_table *t = xsp_list_table(section, &xsp_allocations_pools);
+
+	for (size_t i = 0; i < n; i++)
+		if (xsp_memory_is_allocator(uses[i].pool))
+			xsp_report_add(t, a, &uses[i]);
+}
+
+int xsp_summary_allocations_report(struct xsp_summary_allocations *a,
+				   const struct xsp_capture_reader *r, struct xsp_report *report)
+{
+	struct xsp_allocation_site *all =
+		a != NULL ? xsp_allocations_rank(a, NULL, xsp_allocations_by_alive) : NULL;
+
+	if (a == NULL || all == NULL)
+		return a == NULL ? 0 : -ENOMEM;
+	const bool heap = xsp_allocations_is_heap(a);
+	struct xsp_report_section *section = xsp_report_section(report, "memory", "Memory");
+	xsp_list_member(report, "allocations.lost",
+			xsp_cell_integer(xsp_timeline_allocations_lost(a->timeline)));
+	if (heap) /* estimates, from one sample in so many bytes */
+		xsp_list_member(report, "allocations.heap_sample_bytes",
+				xsp_cell_integer(xsp_timeline_heap_period(a->timeline)));
+	put_pools(a, section);
+	xsp_list_rows(section, heap ? &xsp_allocations_heap_sites : &xsp_allocations_pool_sites, a,
+		      all, sizeof(*all), a->count,
+		      xsp_report_how(report)->top > 0 ? SITES_SHOWN : 0);
+	if (a->count > 0)
+		xsp_list_gap(report);
 	free(all);
+	put_notes(a, section);
+	if (xsp_report_form(report) == XSP_FORM_TEXT)
+		print_lines(a, r, report);
 	return 0;
 }
