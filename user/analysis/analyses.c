@@ -81,7 +81,7 @@ static int report_all(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
 	xsp_capture_window(w->reader, &rules.start_ns, &end_ns);
 	xsp_report_head(t, w->reader, report);
 	for (size_t i = 0; i < ANALYSES && rc == 0; i++)
-		if (w->states[i] != NULL)
+		if (w->states[i] != NULL && analyses[i]->report != NULL)
 			rc = analyses[i]->report(w->states[i], report);
 	if (rc == 0)
 		rc = xsp_rules_run(&rules, w->o->thresholds);

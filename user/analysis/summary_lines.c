@@ -118,18 +118,16 @@ static void print_lost_probes(struct xsp_capture_reader *r, struct xsp_report *r
 	}
 	if (most == NULL || most->entries + most->exits == 0)
 		return;
-	char name[128], entries[XSP_UNITS_SIZE], exits[XSP_UNITS_SIZE], text[320];
+	char name[128], entries[XSP_UNITS_SIZE], exits[XSP_UNITS_SIZE];
 	xsp_printable(name, sizeof(name), probes[most->probe].name, 40);
-	snprintf(text, sizeof(text),
-		 "      most of %s: entries %s, exits %s (%zu function%s have losses)", name,
-		 xsp_format_count(entries, most->entries), xsp_format_count(exits, most->exits),
-		 count, count == 1 ? "" : "s");
-	xsp_list_warn(report, text);
+	xsp_list_warn(report, "      most of %s: entries %s, exits %s (%zu function%s have losses)",
+		      name, xsp_format_count(entries, most->entries),
+		      xsp_format_count(exits, most->exits), count, count == 1 ? "" : "s");
 }
 
 static void print_gaps(const struct xsp_capture_reader *r, struct xsp_report *report)
 {
-	char printable[1200], text[1300];
+	char printable[1200];
 	uint64_t count;
 
 	for (unsigned i = 0; i < XSP_GAPS; i++) {
@@ -137,8 +135,7 @@ static void print_gaps(const struct xsp_capture_reader *r, struct xsp_report *re
 		if (value == NULL)
 			continue;
 		xsp_printable(printable, sizeof(printable), value, 0);
-		snprintf(text, sizeof(text), "%s: %s", xsp_capture_gap_key(i), printable);
-		xsp_list_warn(report, text);
+		xsp_list_warn(report, "%s: %s", xsp_capture_gap_key(i), printable);
 	}
 }
 
@@ -147,14 +144,14 @@ static void print_losses(struct xsp_summary *s, struct xsp_capture_reader *r,
 {
 	const struct xsp_capture_stats *st = xsp_capture_stats(r);
 	const bool complete = h->ended == XSP_CAPTURE_COMPLETE;
+	FILE *f = xsp_list_lines(report);
 	struct list l = {0};
-	char text[640], unseen[INFO_SIZE];
+	char unseen[INFO_SIZE];
 	for (unsigned i = 0; i < XSP_LOSSES; i++)
 		add(&l, h->lost[i], xsp_loss_words[i].one, xsp_loss_words[i].several);
 	if (l.used > 0) {
-		snprintf(text, sizeof(text), "lost: %s%s", l.text,
-			 complete ? "" : ", up to the last count in the capture");
-		xsp_list_warn(report, text);
+		xsp_list_warn(report, "lost: %s%s", l.text,
+			      complete ? "" : ", up to the last count in the capture");
 		print_lost_probes(r, report);
 		if (st->lost_entries + st->lost_exits > 0)
 			xsp_list_warn(
@@ -162,47 +159,35 @@ static void print_losses(struct xsp_summary *s, struct xsp_capture_reader *r,
 				"      what is left may lie on another stack, or last too long: a "
 				"larger --buffer loses less");
 	} else if (complete && xsp_capture_info(r, "calls unseen") != NULL) {
-		fprintf(xsp_list_lines(report),
+		fprintf(f,
 			"no event was lost; calls %s before their probes were there are missing\n",
 			info_or(r, "calls unseen", "", unseen));
 	} else if (complete && st->events > 0) {
-		fputs(h->gaps ? "no event was lost\n" : "nothing was lost\n",
-		      xsp_list_lines(report));
+		fputs(h->gaps ? "no event was lost\n" : "nothing was lost\n", f);
 	} else if (st->events > 0) {
-		fputs("nothing was lost up to the last count in the capture\n",
-		      xsp_list_lines(report));
+		fputs("nothing was lost up to the last count in the capture\n", f);
 	} else if (complete && h->known) {
-		fputs("nothing was lost (no event was counted)\n", xsp_list_lines(report));
+		fputs("nothing was lost (no event was counted)\n", f);
 	} else {
 		xsp_list_warn(
 			report,
 			"whether events were lost is not known: the capture holds no counters");
 	}
-	const uint64_t filtered = h->left_out + xsp_timeline_counts(s->timeline)->filtered;
-	if (filtered > 0)
-		fprintf(xsp_list_lines(report), "held back by filters: %s\n",
-			xsp_format_count(text, filtered));
+	xsp_list_count(report, false, "held back by filters",
+		       h->left_out + xsp_timeline_counts(s->timeline)->filtered);
 }
 
-/* How spans that are told of ended, where it was not by a return: of a part, those in it. */
+/* How spans ended, where it was not by a return: of a part, those in it. */
 static void print_ends(const struct xsp_summary *s, struct xsp_report *report)
 {
 	const struct xsp_timeline_counts *c = xsp_timeline_counts(s->timeline);
-	char count[XSP_UNITS_SIZE];
-	if (c->unfinished > 0)
-		fprintf(xsp_list_lines(report),
-			"still open at the end of the recording or of their thread: %s\n",
-			xsp_format_count(count, c->unfinished));
-	if (c->unwound > 0)
-		fprintf(xsp_list_lines(report), "left by an exception, longjmp or exec: %s\n",
-			xsp_format_count(count, c->unwound));
-	char text[256];
-	if (c->exit_lost > 0) {
-		snprintf(text, sizeof(text),
-			 "end not seen, closed when the stack showed that they were gone: %s",
-			 xsp_format_count(count, c->exit_lost));
-		xsp_list_warn(report, text);
-	}
+
+	xsp_list_count(report, false, "still open at the end of the recording or of their thread",
+		       c->unfinished);
+	xsp_list_count(report, false, "left by an exception, longjmp or exec", c->unwound);
+	xsp_list_count(report, true,
+		       "end not seen, closed when the stack showed that they were gone",
+		       c->exit_lost);
 }
 
 static void print_counts(const struct xsp_summary *s, struct xsp_capture_reader *r,
@@ -210,38 +195,21 @@ static void print_counts(const struct xsp_summary *s, struct xsp_capture_reader 
 {
 	const struct xsp_capture_stats *st = xsp_capture_stats(r);
 	const struct xsp_timeline_counts *c = xsp_timeline_counts(s->timeline);
-	char count[XSP_UNITS_SIZE], text[256];
-	if (c->begun_before > 0)
-		fprintf(xsp_list_lines(report),
-			"calls that had begun before they were recorded, not shown: %s\n",
-			xsp_format_count(count, c->begun_before));
-	if (c->orphan_exits > c->begun_before) {
-		snprintf(text, sizeof(text), "exits without an entry (%s): %s",
-			 st->lost_entries + st->missed_hits > 0
-				 ? "lost entries"
-				 : "functions entered in another way than from their beginning, or "
-				   "while their probes were attached",
-			 xsp_format_count(count, c->orphan_exits - c->begun_before));
-		xsp_list_warn(report, text);
-	}
-	if (c->points > 0)
-		fprintf(xsp_list_lines(report),
-			"calls seen at a single instruction, counted without a duration: %s\n",
-			xsp_format_count(count, c->points));
-	if (c->stack_switches > 0)
-		fprintf(xsp_list_lines(report), "switches between stacks of a thread: %s\n",
-			xsp_format_count(count, c->stack_switches));
-	if (c->values_unread > 0) {
-		snprintf(text, sizeof(text),
-			 "values that were not in memory, or of no known type: %s",
-			 xsp_format_count(count, c->values_unread));
-		xsp_list_warn(report, text);
-	}
-	if (c->names_unresolved > 0) {
-		snprintf(text, sizeof(text), "names that never arrived: %s",
-			 xsp_format_count(count, c->names_unresolved));
-		xsp_list_warn(report, text);
-	}
+
+	xsp_list_count(report, false, "calls that had begun before they were recorded, not shown",
+		       c->begun_before);
+	xsp_list_count(report, true,
+		       st->lost_entries + st->missed_hits > 0
+			       ? "exits without an entry (lost entries)"
+			       : "exits without an entry (functions entered in another way than "
+				 "from their beginning, or while their probes were attached)",
+		       c->orphan_exits > c->begun_before ? c->orphan_exits - c->begun_before : 0);
+	xsp_list_count(report, false,
+		       "calls seen at a single instruction, counted without a duration", c->points);
+	xsp_list_count(report, false, "switches between stacks of a thread", c->stack_switches);
+	xsp_list_count(report, true, "values that were not in memory, or of no known type",
+		       c->values_unread);
+	xsp_list_count(report, true, "names that never arrived", c->names_unresolved);
 }
 
 /* What came late: --follow, and libraries. */
@@ -263,26 +231,27 @@ static void print_damage(const struct xsp_health *h, struct xsp_report *report)
 
 	for (enum xsp_damage i = 0; i < XSP_DAMAGES; i++)
 		if (xsp_health_damage(h, i, text) != NULL)
-			xsp_list_warn(report, text);
+			xsp_list_warn(report, "%s", text);
 }
 
 static void print_cost(struct xsp_capture_reader *r, struct xsp_report *report)
 {
 	const struct xsp_capture_stats *st = xsp_capture_stats(r);
 	char probes[XSP_UNITS_SIZE], cpu[XSP_UNITS_SIZE], worst[INFO_SIZE], most[INFO_SIZE];
+	FILE *f = xsp_list_lines(report);
 	uint64_t start, end;
+
 	xsp_capture_window(r, &start, &end);
 	if (end > start && st->probes_cost_ns > 0)
-		fprintf(xsp_list_lines(report),
-			"overhead of the target, estimated: %s in probes, %.2f %% of one core\n",
+		fprintf(f, "overhead of the target, estimated: %s in probes, %.2f %% of one core\n",
 			xsp_format_ns(probes, st->probes_cost_ns),
 			100.0 * (double)st->probes_cost_ns / (double)(end - start));
 	if (xsp_capture_info(r, "worst slowdown") != NULL)
-		fprintf(xsp_list_lines(report), "slowed most, estimated: %s, of at most %s\n",
+		fprintf(f, "slowed most, estimated: %s, of at most %s\n",
 			info_or(r, "worst slowdown", "", worst),
 			info_or(r, "max overhead", "any", most));
 	if (st->recorder_cpu_ns > 0)
-		fprintf(xsp_list_lines(report), "xsptrace itself: %s of CPU time\n",
+		fprintf(f, "xsptrace itself: %s of CPU time\n",
 			xsp_format_ns(cpu, st->recorder_cpu_ns));
 }
 

@@ -112,21 +112,44 @@ void xsp_json_put_text(struct xsp_json_work *w, cJSON *to, const char *key, cons
 	xsp_json_put(w, to, key, xsp_json_of_text(text));
 }
 
-static int put(char *text, FILE *f)
+/* Two blanks a level, a member a line: cJSON's own layout has tabs, and objects behind each other's ends. */
+static bool print_item(const cJSON *item, unsigned depth, FILE *f)
 {
+	const bool object = cJSON_IsObject(item);
+	bool whole = true;
+
+	if (!object && !cJSON_IsArray(item)) {
+		char *text = cJSON_PrintUnformatted(item);
+		if (text != NULL)
+			fputs(text, f);
+		cJSON_free(text);
+		return text != NULL;
+	}
+	fputc(object ? '{' : '[', f);
+	for (const cJSON *member = item->child; member != NULL; member = member->next) {
+		fprintf(f, "%s\n%*s", member != item->child ? "," : "", (int)(2 * depth + 2), "");
+		if (object)
+			fprintf(f, "\"%s\": ", member->string); /* keys are ours */
+		whole = print_item(member, depth + 1, f) && whole;
+	}
+	if (item->child != NULL)
+		fprintf(f, "\n%*s", (int)(2 * depth), "");
+	fputc(object ? '}' : ']', f);
+	return whole;
+}
+
+int xsp_json_print(const cJSON *tree, FILE *f)
+{
+	return tree != NULL && print_item(tree, 0, f) ? 0 : -ENOMEM;
+}
+
+int xsp_json_print_compact(const cJSON *tree, FILE *f)
+{
+	char *text = tree != NULL ? cJSON_PrintUnformatted(tree) : NULL;
+
 	if (text == NULL)
 		return -ENOMEM;
 	fputs(text, f);
 	cJSON_free(text);
 	return 0;
-}
-
-int xsp_json_print(const cJSON *tree, FILE *f)
-{
-	return put(cJSON_Print(tree), f);
-}
-
-int xsp_json_print_compact(const cJSON *tree, FILE *f)
-{
-	return put(cJSON_PrintUnformatted(tree), f);
 }

@@ -7,28 +7,27 @@
 
 static void put_values(struct xsp_json_work *w, cJSON *to, const struct xsp_report_section *s)
 {
-	const struct xsp_report_figure *figures;
-	const size_t count = xsp_report_values(s, &figures);
 	cJSON *values = xsp_json_put_object(w, to, "values");
 	cJSON *about = xsp_json_put_object(w, to, "about");
 
-	for (size_t i = 0; i < count; i++) {
-		xsp_json_put(w, values, figures[i].key, xsp_report_json_cell(&figures[i].value));
-		cJSON *one = xsp_json_put_object(w, about, figures[i].key);
-		xsp_json_put_text(w, one, "title", figures[i].title);
-		xsp_json_put_text(w, one, "unit", xsp_unit_name(figures[i].unit));
+	for (size_t i = 0; i < s->value_count; i++) {
+		const struct xsp_report_figure *figure = &s->values[i];
+		xsp_json_put(w, values, figure->key, xsp_report_json_cell(&figure->value));
+		cJSON *one = xsp_json_put_object(w, about, figure->key);
+		xsp_json_put_text(w, one, "title", figure->title);
+		xsp_json_put_text(w, one, "unit", xsp_unit_name(figure->unit));
 	}
 }
 
 static void put_table(struct xsp_json_work *w, cJSON *tables, const struct xsp_report_table *t,
 		      size_t top)
 {
-	const struct xsp_report_column *columns;
-	const size_t count = xsp_report_columns(t, &columns), rows = xsp_report_row_count(t);
-	cJSON *table = xsp_json_put_object(w, tables, xsp_report_table_key(t));
+	const struct xsp_report_column *columns = t->shape->columns;
+	const size_t count = t->shape->count;
+	cJSON *table = xsp_json_put_object(w, tables, t->shape->key);
 
-	xsp_json_put_text(w, table, "title", xsp_report_table_title(t));
-	xsp_json_put(w, table, "row_count", xsp_json_of_number(rows));
+	xsp_json_put_text(w, table, "title", t->shape->title);
+	xsp_json_put(w, table, "row_count", xsp_json_of_number(t->row_count));
 	cJSON *list = xsp_json_put_array(w, table, "columns");
 	for (size_t i = 0; i < count; i++) {
 		cJSON *column = xsp_json_put_object(w, list, NULL);
@@ -38,7 +37,7 @@ static void put_table(struct xsp_json_work *w, cJSON *tables, const struct xsp_r
 		xsp_json_put(w, column, "identity", cJSON_CreateBool(columns[i].identity));
 	}
 	list = xsp_json_put_array(w, table, "rows");
-	for (size_t i = 0; i < rows && (top == 0 || i < top); i++) {
+	for (size_t i = 0; i < t->row_count && (top == 0 || i < top); i++) {
 		cJSON *row = xsp_json_put_object(w, list, NULL);
 		for (size_t k = 0; k < count; k++)
 			xsp_json_put(w, row, columns[k].key,
@@ -49,18 +48,16 @@ static void put_table(struct xsp_json_work *w, cJSON *tables, const struct xsp_r
 static void put_section(struct xsp_json_work *w, cJSON *sections,
 			const struct xsp_report_section *s, size_t top)
 {
-	const char *const *notes;
-	const size_t count = xsp_report_notes(s, &notes);
-	cJSON *section = xsp_json_put_object(w, sections, xsp_report_section_key(s));
+	cJSON *section = xsp_json_put_object(w, sections, s->key);
 
-	xsp_json_put_text(w, section, "title", xsp_report_section_title(s));
+	xsp_json_put_text(w, section, "title", s->title);
 	put_values(w, section, s);
 	cJSON *list = xsp_json_put_array(w, section, "notes");
-	for (size_t i = 0; i < count; i++)
-		xsp_json_put_text(w, list, NULL, notes[i]);
+	for (size_t i = 0; i < s->note_count; i++)
+		xsp_json_put_text(w, list, NULL, s->notes[i]);
 	cJSON *tables = xsp_json_put_object(w, section, "tables");
-	for (size_t i = 0; i < xsp_report_table_count(s); i++)
-		put_table(w, tables, xsp_report_table_at(s, i), top);
+	for (size_t i = 0; i < s->table_count; i++)
+		put_table(w, tables, s->tables[i], top);
 }
 
 static void put_finding(struct xsp_json_work *w, cJSON *findings,
@@ -86,20 +83,18 @@ static void put_finding(struct xsp_json_work *w, cJSON *findings,
 int xsp_report_write_json(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how)
 {
 	struct xsp_json_work w = {.failed = false};
-	const struct xsp_report_found *found;
-	const size_t count = xsp_report_findings(r, &found);
 	cJSON *root = cJSON_CreateObject();
 
 	xsp_json_put_text(&w, root, "format", XSP_REPORT_JSON);
 	xsp_json_put(&w, root, "version", xsp_json_of_number(XSP_REPORT_VERSION));
 	cJSON *findings = xsp_json_put_array(&w, root, "findings");
-	for (size_t i = 0; i < count; i++)
-		put_finding(&w, findings, &found[i]);
+	for (size_t i = 0; i < r->finding_count; i++)
+		put_finding(&w, findings, &r->findings[i]);
 	cJSON *sections = xsp_json_put_object(&w, root, "sections");
-	for (size_t i = 0; i < xsp_report_section_count(r); i++)
-		put_section(&w, sections, xsp_report_section_at(r, i), how->top);
+	for (size_t i = 0; i < r->section_count; i++)
+		put_section(&w, sections, r->sections[i], how->top);
 	w.failed = w.failed || xsp_json_print(root, f) < 0;
 	cJSON_Delete(root);
 	fputc('\n', f);
-	return w.failed || xsp_report_failed(r) ? -ENOMEM : ferror(f) ? -EIO : 0;
+	return w.failed || r->failed ? -ENOMEM : ferror(f) ? -EIO : 0;
 }

@@ -2,6 +2,8 @@
 #include "report/report_private.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,20 +52,6 @@ int xsp_report_new_summary(enum xsp_report_form form, const struct xsp_report_ho
 	return -ENOMEM;
 }
 
-static void clear_text(struct xsp_report_text *t)
-{
-	if (t->f != NULL)
-		fclose(t->f);
-	free(t->text);
-}
-
-void xsp_report_clear_summary(struct xsp_report *r)
-{
-	cJSON_Delete(r->json);
-	clear_text(&r->tables);
-	clear_text(&r->lines);
-}
-
 enum xsp_report_form xsp_report_form(const struct xsp_report *r)
 {
 	return r->form;
@@ -85,6 +73,7 @@ static bool put(struct xsp_report_text *t, FILE *f)
 int xsp_report_write_summary(struct xsp_report *r, FILE *f)
 {
 	if (r->form == XSP_FORM_TEXT) {
+		xsp_list_below(r);
 		r->failed = !put(&r->tables, f) || r->failed;
 		r->failed = !put(&r->lines, f) || r->failed;
 	} else {
@@ -284,48 +273,78 @@ static const char *shown(const struct xsp_list *list, size_t i, struct xsp_repor
 	return room->text;
 }
 
-/* The line of titles. */
-static void put_head(const struct xsp_list *list, FILE *f, bool color)
+#define MOST_COLUMNS 16
+#define HIDDEN INT_MIN
+
+/* How wide columns are. */
+struct layout {
+	int widths[MOST_COLUMNS]; /* as those of struct xsp_list_column; HIDDEN: not shown */
+	bool cut; /* what is longer, in columns that begin at the left; else it pushes its line aside */
+	bool narrow; /* spare columns are not shown */
+};
+
+static struct layout fixed_layout(const struct xsp_list *list)
 {
-	fputs(color ? "\033[1m" : "", f);
-	for (size_t i = 0; i < list->text_count; i++) {
-		fputs(i > 0 ? "  " : "", f);
-		put_text(f, title_of(list, i), list->text[i].width);
-	}
-	fputs(color ? "\033[0m\n" : "\n", f);
+	struct layout out = {.cut = true};
+
+	for (size_t i = 0; i < list->text_count; i++)
+		out.widths[i] = list->text[i].width;
+	return out;
 }
 
-/* Without the end of its line. */
-static void put_row(const struct xsp_report_table *t, FILE *f, const void *of, const void *row)
+/* A row, or with `at` NULL the titles; without the end of its line. */
+static void put_line(const struct xsp_list *list, const struct layout *layout, FILE *f,
+		     struct xsp_report_at *at, bool color)
 {
 	struct room room = {.longer = NULL};
-	struct xsp_report_at at;
 
-	xsp_report_look_at(&at, of, row);
-	at.room = (size_t)t->report->how.width;
-	for (size_t i = 0; i < t->list->text_count; i++) {
-		const int width = t->list->text[i].width;
+	fputs(color && at == NULL ? "\033[1m" : "", f);
+	for (size_t i = 0; i < list->text_count; i++) {
+		const int width = layout->widths[i];
+		if (width == HIDDEN)
+			continue;
 		fputs(i > 0 ? "  " : "", f);
-		put_text(f, shown(t->list, i, &at, width < 0 ? (size_t)-width : 0, &room), width);
+		put_text(f,
+			 at == NULL ? title_of(list, i)
+				    : shown(list, i, at,
+					    layout->cut && width < 0 ? (size_t)-width : 0, &room),
+			 width);
 	}
+	fputs(color && at == NULL ? "\033[0m" : "", f);
 	free(room.longer);
 }
 
-void xsp_report_add_to_summary(struct xsp_report_table *t, const void *of, const void *row)
+void xsp_report_add(struct xsp_report_table *t, const void *of, const void *row)
 {
+	if (t == NULL || t->list == NULL) {
+		xsp_report_keep(t, of, row);
+		return;
+	}
 	struct xsp_report *r = t->report;
-
 	if (t->rows != NULL) {
 		t->last = xsp_json_add(t->rows, NULL, cJSON_CreateObject());
 		r->failed = r->failed || t->last == NULL;
 		put_members(r, t->last, t->list, of, row);
 		return;
 	}
+	const struct layout layout = fixed_layout(t->list);
+	struct xsp_report_at at;
+	xsp_report_look_at(&at, of, row);
+	at.room = (size_t)r->how.width;
 	FILE *f = xsp_list_below(r);
-	if (t->row_count++ == 0)
-		put_head(t->list, f, r->how.color);
-	put_row(t, f, of, row);
+	if (t->row_count++ == 0) {
+		put_line(t->list, &layout, f, NULL, r->how.color);
+		fputc('\n', f);
+	}
+	put_line(t->list, &layout, f, &at, r->how.color);
 	r->row_open = true;
+}
+
+void xsp_report_rows(struct xsp_report_table *t, const void *of, const void *rows, size_t size,
+		     size_t count)
+{
+	for (size_t i = 0; t != NULL && i < count; i++)
+		xsp_report_add(t, of, (const char *)rows + i * size);
 }
 
 FILE *xsp_list_below(struct xsp_report *r)
@@ -352,118 +371,99 @@ FILE *xsp_list_lines(struct xsp_report *r)
 	return r->lines.f;
 }
 
-void xsp_list_warn(struct xsp_report *r, const char *text)
+void xsp_list_warn(struct xsp_report *r, const char *fmt, ...)
 {
-	if (r->form == XSP_FORM_TEXT)
-		fprintf(r->lines.f, "%s%s%s\n", r->how.color ? "\033[33m" : "", text,
-			r->how.color ? "\033[0m" : "");
+	va_list ap;
+
+	if (r->form != XSP_FORM_TEXT)
+		return;
+	fputs(r->how.color ? "\033[33m" : "", r->lines.f);
+	va_start(ap, fmt);
+	vfprintf(r->lines.f, fmt, ap);
+	va_end(ap);
+	fputs(r->how.color ? "\033[0m\n" : "\n", r->lines.f);
+}
+
+void xsp_list_count(struct xsp_report *r, bool warn, const char *what, uint64_t count)
+{
+	char text[XSP_UNITS_SIZE];
+
+	if (count == 0 || r->form != XSP_FORM_TEXT)
+		return;
+	if (warn)
+		xsp_list_warn(r, "%s: %s", what, xsp_format_count(text, count));
+	else
+		fprintf(r->lines.f, "%s: %s\n", what, xsp_format_count(text, count));
 }
 
 /* ---- columns as wide as they must be ---- */
 
-#define MOST_COLUMNS 16
 #define NAME_MIN 24 /* a name is not cut further than this */
 #define NAME_MAX_ALIGNED 64 /* in a pipe names are whole; longer ones push their numbers aside */
 
-struct fit {
-	int widths[MOST_COLUMNS]; /* of all columns but the first one; -1: not shown */
-	size_t name;
-	bool cut; /* names that are longer; else these push their line aside */
-	bool narrow; /* spare columns are not shown */
-};
-
-static size_t columns_of(const char *text)
-{
-	return xsp_printable(NULL, 0, text, 0);
-}
-
 /* The spare one to go next; 0: there is none. */
-static size_t next_spare(const struct xsp_list *list, const struct fit *fit)
+static size_t next_spare(const struct xsp_list *list, const struct layout *l)
 {
 	size_t found = 0;
 
 	for (size_t i = 1; i < list->text_count; i++)
-		if (fit->widths[i] >= 0 && list->text[i].spare > list->text[found].spare)
+		if (l->widths[i] != HIDDEN && list->text[i].spare > list->text[found].spare)
 			found = i;
 	return found;
 }
 
-static void make_fit(const struct xsp_list *list, int width, struct fit *fit)
+/* `name`: the columns of the longest one. */
+static void fit(const struct xsp_list *list, int width, int name, struct layout *l)
 {
 	int numbers = 0;
 	size_t spare;
 
 	for (size_t i = 1; i < list->text_count; i++)
-		numbers += fit->widths[i] + 2;
-	const int name_least = fit->name < NAME_MIN ? (int)fit->name : NAME_MIN;
-	while (width > 0 && name_least + numbers > width && (spare = next_spare(list, fit)) > 0) {
-		numbers -= fit->widths[spare] + 2;
-		fit->widths[spare] = -1;
-		fit->narrow = true;
+		numbers += l->widths[i] + 2;
+	const int name_least = name < NAME_MIN ? name : NAME_MIN;
+	while (width > 0 && name_least + numbers > width && (spare = next_spare(list, l)) > 0) {
+		numbers -= l->widths[spare] + 2;
+		l->widths[spare] = HIDDEN;
+		l->narrow = true;
 	}
-	if (width > 0 && (int)fit->name + numbers > width)
-		fit->name = width - numbers > NAME_MIN ? (size_t)(width - numbers) : NAME_MIN;
-	if (width <= 0 && fit->name > NAME_MAX_ALIGNED)
-		fit->name = NAME_MAX_ALIGNED;
+	if (width > 0 && name + numbers > width)
+		name = width - numbers > NAME_MIN ? width - numbers : NAME_MIN;
+	if (width <= 0 && name > NAME_MAX_ALIGNED)
+		name = NAME_MAX_ALIGNED;
+	l->widths[0] = -name;
 }
 
-static void fit(const struct xsp_list *list, const void *of, const void *rows, size_t size,
-		size_t count, int width, struct fit *out)
+/* Each column as wide as it must be. width: of a terminal; 0: it is none. */
+static struct layout fitted_layout(const struct xsp_list *list, const void *of, const void *rows,
+				   size_t size, size_t count, int width)
 {
-	struct room room = {.longer = NULL};
-	struct xsp_report_at at;
-
-	*out = (struct fit){.name = columns_of(title_of(list, 0)), .cut = width > 0};
-	for (size_t i = 1; i < list->text_count; i++)
-		out->widths[i] = (int)columns_of(title_of(list, i));
-	for (size_t r = 0; r < count; r++) {
-		xsp_report_look_at(&at, of, (const char *)rows + r * size);
-		const size_t name = columns_of(shown(list, 0, &at, 0, &room));
-		out->name = name > out->name ? name : out->name;
-		for (size_t i = 1; i < list->text_count; i++) {
-			const int columns = (int)columns_of(shown(list, i, &at, 0, &room));
-			out->widths[i] = columns > out->widths[i] ? columns : out->widths[i];
-		}
-	}
-	free(room.longer);
-	make_fit(list, width, out);
-}
-
-static void put_fitted(const struct xsp_list *list, const struct fit *fit, FILE *f, const void *of,
-		       const void *rows, size_t size, size_t count, bool color)
-{
+	struct layout out = {.cut = width > 0};
 	struct room room = {.longer = NULL};
 	struct xsp_report_at at;
 
 	for (size_t r = 0; r <= count; r++) { /* the titles, then the rows */
-		if (r > 0)
-			xsp_report_look_at(&at, of, (const char *)rows + (r - 1) * size);
-		fputs(color && r == 0 ? "\033[1m" : "", f);
-		put_text(f,
-			 r == 0 ? title_of(list, 0)
-				: shown(list, 0, &at, fit->cut ? fit->name : 0, &room),
-			 -(int)fit->name);
-		for (size_t i = 1; i < list->text_count; i++) {
-			if (fit->widths[i] < 0)
-				continue;
-			fputs("  ", f);
-			put_text(f, r == 0 ? title_of(list, i) : shown(list, i, &at, 0, &room),
-				 fit->widths[i]);
+		xsp_report_look_at(&at, of, (const char *)rows + (r > 0 ? r - 1 : 0) * size);
+		for (size_t i = 0; i < list->text_count; i++) {
+			const int columns = (int)xsp_printable(
+				NULL, 0, r == 0 ? title_of(list, i) : shown(list, i, &at, 0, &room),
+				0);
+			out.widths[i] = columns > out.widths[i] ? columns : out.widths[i];
 		}
-		fputs(color && r == 0 ? "\033[0m\n" : "\n", f);
 	}
 	free(room.longer);
+	fit(list, width, out.widths[0], &out);
+	return out;
 }
 
 /* A line that names the columns that are not shown; nothing if all are. */
-static void put_hidden(const struct xsp_list *list, const struct fit *fit, FILE *f)
+static void put_hidden(const struct xsp_list *list, const struct layout *l, FILE *f)
 {
-	if (!fit->narrow)
+	if (!l->narrow)
 		return;
 	fputs("not shown, as the terminal is narrow:", f);
 	for (unsigned spare = MOST_COLUMNS; spare > 0; spare--)
 		for (size_t i = 1; i < list->text_count; i++)
-			if (fit->widths[i] < 0 && list->text[i].spare == spare)
+			if (l->widths[i] == HIDDEN && list->text[i].spare == spare)
 				fprintf(f, " %s", title_of(list, i));
 	fputc('\n', f);
 }
@@ -486,25 +486,34 @@ void xsp_list_more(struct xsp_report *r, const struct xsp_list *list, size_t mor
 	fputc('\n', f);
 }
 
+static void put_fitted(struct xsp_report *r, const struct xsp_list *list, const void *of,
+		       const void *rows, size_t size, size_t count, size_t more)
+{
+	const struct layout layout = fitted_layout(list, of, rows, size, count, r->how.width);
+	FILE *f = xsp_list_below(r);
+	struct xsp_report_at at;
+
+	for (size_t i = 0; i <= count; i++) {
+		xsp_report_look_at(&at, of, (const char *)rows + (i > 0 ? i - 1 : 0) * size);
+		put_line(list, &layout, f, i > 0 ? &at : NULL, r->how.color);
+		fputc('\n', f);
+	}
+	xsp_list_more(r, list, more);
+	put_hidden(list, &layout, f);
+}
+
 void xsp_list_rows(struct xsp_report_section *s, const struct xsp_list *list, const void *of,
 		   const void *rows, size_t size, size_t count, size_t most)
 {
 	struct xsp_report_table *t = xsp_list_table(s, list);
-	struct fit widths;
 
-	if (t == NULL)
+	if (t == NULL || count == 0)
 		return;
-	const struct xsp_report_how *how = &s->report->how;
 	const size_t shown_count = xsp_list_most(s->report, most, count);
-	const bool fitted = s->report->form == XSP_FORM_TEXT && list->text[0].width == 0;
-	if (fitted && count > 0) {
-		fit(list, of, rows, size, shown_count, how->width, &widths);
-		put_fitted(list, &widths, xsp_list_below(s->report), of, rows, size, shown_count,
-			   how->color);
-	} else if (!fitted) {
-		xsp_report_rows(t, of, rows, size, shown_count);
+	if (s->report->form == XSP_FORM_TEXT && list->text[0].width == 0) {
+		put_fitted(s->report, list, of, rows, size, shown_count, count - shown_count);
+		return;
 	}
+	xsp_report_rows(t, of, rows, size, shown_count);
 	xsp_list_more(s->report, list, count - shown_count);
-	if (fitted && count > 0)
-		put_hidden(list, &widths, xsp_list_below(s->report));
 }

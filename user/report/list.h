@@ -84,7 +84,10 @@ FILE *xsp_list_in_line(struct xsp_report *r);
 /* After all tables. */
 FILE *xsp_list_lines(struct xsp_report *r);
 /* Such a line that the reader must not miss. */
-void xsp_list_warn(struct xsp_report *r, const char *text);
+void xsp_list_warn(struct xsp_report *r, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* "what: 12", and nothing where the count is 0. */
+void xsp_list_count(struct xsp_report *r, bool warn, const char *what, uint64_t count);
 /* How many of `count` rows a text shows, `most` at most, 0: all; other forms have all of them. */
 size_t xsp_list_most(const struct xsp_report *r, size_t most, size_t count);
 /* "... and 12 more kernels". */

@@ -2,6 +2,7 @@
 #include "report/report_private.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,13 @@ static void clear_section(struct xsp_report_section *s)
 	free(s->notes);
 }
 
+static void clear_text(struct xsp_report_text *t)
+{
+	if (t->f != NULL)
+		fclose(t->f);
+	free(t->text);
+}
+
 void xsp_report_free(struct xsp_report *r)
 {
 	if (r == NULL)
@@ -32,7 +40,9 @@ void xsp_report_free(struct xsp_report *r)
 		clear_section(r->findings[i].figures);
 	free(r->sections);
 	free(r->findings);
-	xsp_report_clear_summary(r);
+	cJSON_Delete(r->json);
+	clear_text(&r->tables);
+	clear_text(&r->lines);
 	xsp_arena_free(&r->arena);
 	free(r);
 }
@@ -146,6 +156,17 @@ void xsp_report_note(struct xsp_report_section *s, const char *text)
 		s->notes[s->note_count++] = copy(s->report, text);
 }
 
+void xsp_report_notef(struct xsp_report_section *s, const char *fmt, ...)
+{
+	char text[1400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	xsp_report_note(s, text);
+}
+
 struct xsp_report_table *xsp_report_table(struct xsp_report_section *s,
 					  const struct xsp_report_shape *shape)
 {
@@ -163,47 +184,19 @@ struct xsp_report_table *xsp_report_table(struct xsp_report_section *s,
 	return t;
 }
 
-/* Room for the cells of one more row, which counts when they are there. NULL: no memory. */
-static struct xsp_cell *new_row(struct xsp_report_table *t)
+void xsp_report_keep(struct xsp_report_table *t, const void *of, const void *row)
 {
-	if (t == NULL || t->report->failed)
-		return NULL;
-	const size_t used = t->row_count * t->shape->count;
-	t->report->failed = xsp_grow(&t->cells, &t->capacity, used + t->shape->count) < 0;
-	return t->report->failed ? NULL : t->cells + used;
-}
-
-void xsp_report_add(struct xsp_report_table *t, const void *of, const void *row)
-{
-	if (t != NULL && t->list != NULL) {
-		xsp_report_add_to_summary(t, of, row);
-		return;
-	}
-	struct xsp_cell *to = new_row(t);
 	struct xsp_report_at at;
 
+	if (t == NULL || t->report->failed)
+		return;
+	const size_t used = t->row_count * t->shape->count;
+	t->report->failed = xsp_grow(&t->cells, &t->capacity, used + t->shape->count) < 0;
 	xsp_report_look_at(&at, of, row);
-	for (size_t i = 0; to != NULL && i < t->shape->count; i++)
-		to[i] = copy_cell(t->report, xsp_report_cell(&t->shape->columns[i], &at));
-	if (to != NULL)
-		t->row_count += !t->report->failed;
-}
-
-void xsp_report_row(struct xsp_report_table *t, const struct xsp_cell *cells)
-{
-	struct xsp_cell *to = new_row(t);
-
-	for (size_t i = 0; to != NULL && i < t->shape->count; i++)
-		to[i] = copy_cell(t->report, cells[i]);
-	if (to != NULL)
-		t->row_count += !t->report->failed;
-}
-
-void xsp_report_rows(struct xsp_report_table *t, const void *of, const void *rows, size_t size,
-		     size_t count)
-{
-	for (size_t i = 0; t != NULL && i < count; i++)
-		xsp_report_add(t, of, (const char *)rows + i * size);
+	for (size_t i = 0; !t->report->failed && i < t->shape->count; i++)
+		t->cells[used + i] =
+			copy_cell(t->report, xsp_report_cell(&t->shape->columns[i], &at));
+	t->row_count += !t->report->failed;
 }
 
 void xsp_report_row_leads(struct xsp_report_table *t, bool leads)
@@ -213,12 +206,6 @@ void xsp_report_row_leads(struct xsp_report_table *t, bool leads)
 	t->led = true;
 	if (leads)
 		t->leading = t->row_count;
-}
-
-bool xsp_report_leading(const struct xsp_report_table *t, size_t *rows)
-{
-	*rows = t->leading;
-	return t->led;
 }
 
 static bool comes_before(const struct xsp_report_finding *a, const struct xsp_report_finding *b)
@@ -253,16 +240,6 @@ struct xsp_report_section *xsp_report_finding(struct xsp_report *r,
 
 /* ---- reading ---- */
 
-size_t xsp_report_section_count(const struct xsp_report *r)
-{
-	return r->section_count;
-}
-
-const struct xsp_report_section *xsp_report_section_at(const struct xsp_report *r, size_t index)
-{
-	return r->sections[index];
-}
-
 const struct xsp_report_section *xsp_report_find_section(const struct xsp_report *r,
 							 const char *key)
 {
@@ -281,16 +258,6 @@ const struct xsp_report_table *xsp_report_find_table(const struct xsp_report_sec
 	return NULL;
 }
 
-const char *xsp_report_section_key(const struct xsp_report_section *s)
-{
-	return s->key;
-}
-
-const char *xsp_report_section_title(const struct xsp_report_section *s)
-{
-	return s->title;
-}
-
 size_t xsp_report_values(const struct xsp_report_section *s, const struct xsp_report_figure **out)
 {
 	*out = s->values;
@@ -301,32 +268,6 @@ size_t xsp_report_notes(const struct xsp_report_section *s, const char *const **
 {
 	*out = s->notes;
 	return s->note_count;
-}
-
-size_t xsp_report_table_count(const struct xsp_report_section *s)
-{
-	return s->table_count;
-}
-
-const struct xsp_report_table *xsp_report_table_at(const struct xsp_report_section *s, size_t index)
-{
-	return s->tables[index];
-}
-
-const char *xsp_report_table_key(const struct xsp_report_table *t)
-{
-	return t->shape->key;
-}
-
-const char *xsp_report_table_title(const struct xsp_report_table *t)
-{
-	return t->shape->title;
-}
-
-size_t xsp_report_columns(const struct xsp_report_table *t, const struct xsp_report_column **out)
-{
-	*out = t->shape->columns;
-	return t->shape->count;
 }
 
 size_t xsp_report_row_count(const struct xsp_report_table *t)

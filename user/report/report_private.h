@@ -40,7 +40,8 @@ struct xsp_report_text {
 
 struct xsp_report {
 	struct xsp_arena arena; /* of texts, sections and tables */
-	struct xsp_report_section **sections;
+	struct xsp_report_section *
+		*sections; /* the first one is the head: what was recorded, and lost */
 	size_t section_count, section_capacity;
 	struct xsp_report_found *findings;
 	size_t finding_count, finding_capacity;
@@ -54,8 +55,8 @@ struct xsp_report {
 };
 
 void xsp_report_look_at(struct xsp_report_at *at, const void *of, const void *row);
-void xsp_report_add_to_summary(struct xsp_report_table *t, const void *of, const void *row);
+/* A row of a full report. */
+void xsp_report_keep(struct xsp_report_table *t, const void *of, const void *row);
 cJSON *xsp_report_json_cell(const struct xsp_cell *cell);
-void xsp_report_clear_summary(struct xsp_report *r);
 
 #endif

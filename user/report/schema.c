@@ -39,104 +39,68 @@ static const struct {
 };
 #define UNITS (sizeof(units) / sizeof(units[0]))
 
-#define STRING(value) #value
-#define STRING_OF(macro) STRING(macro)
-
-/* What is the same for all of them. */
+/* What is the same for all of them; with ' for ". */
 static const char fixed[] =
-	"{\n"
-	"  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
-	"  \"description\": \"What is not known is null. Keys are stable, titles and texts are "
-	"not. "
-	"A section or a table for which a capture has nothing may be missing.\",\n"
-	"  \"type\": \"object\",\n"
-	"  \"required\": [\"format\", \"version\", \"findings\", \"sections\"],\n"
-	"  \"additionalProperties\": false,\n"
-	"  \"properties\": {\n"
-	"    \"format\": {\"const\": \"" XSP_REPORT_JSON "\"},\n"
-	"    \"version\": {\"const\": " STRING_OF(
-		XSP_REPORT_VERSION) "},\n"
-				    "    \"findings\": {\"type\": \"array\", \"items\": {\"$ref\": "
-				    "\"#/$defs/finding\"}},\n"
-				    "    \"sections\": {\n"
-				    "      \"type\": \"object\",\n"
-				    "      \"additionalProperties\": {\"$ref\": "
-				    "\"#/$defs/section\",\n"
-				    "        \"properties\": {\"tables\": {\"maxProperties\": "
-				    "0}}}\n"
-				    "    }\n"
-				    "  },\n"
-				    "  \"$defs\": {\n"
-				    "    \"values\": {\"type\": \"object\",\n"
-				    "      \"additionalProperties\": {\"type\": [\"number\", "
-				    "\"string\", \"null\"]}},\n"
-				    "    \"about\": {\"description\": \"of the values: the same "
-				    "keys\", \"type\": \"object\",\n"
-				    "      \"additionalProperties\": {\"type\": \"object\",\n"
-				    "        \"required\": [\"title\", \"unit\"], "
-				    "\"additionalProperties\": false,\n"
-				    "        \"properties\": {\"title\": {\"type\": \"string\"},\n"
-				    "          \"unit\": {\"$ref\": \"#/$defs/unit\"}}}},\n"
-				    "    \"column\": {\"type\": \"object\",\n"
-				    "      \"required\": [\"key\", \"title\", \"unit\", "
-				    "\"identity\"],\n"
-				    "      \"additionalProperties\": false,\n"
-				    "      \"properties\": {\"key\": {\"type\": \"string\"}, "
-				    "\"title\": {\"type\": "
-				    "\"string\"},\n"
-				    "        \"unit\": {\"$ref\": \"#/$defs/unit\"},\n"
-				    "        \"identity\": {\"description\": \"it names the row\", "
-				    "\"type\": \"boolean\"}}},\n"
-				    "    \"table\": {\"type\": \"object\",\n"
-				    "      \"required\": [\"title\", \"row_count\", \"columns\", "
-				    "\"rows\"],\n"
-				    "      \"additionalProperties\": false,\n"
-				    "      \"properties\": {\"title\": {\"type\": \"string\"},\n"
-				    "        \"row_count\": {\"description\": \"of all rows, also "
-				    "where --top leaves some "
-				    "out\",\n"
-				    "          \"type\": \"integer\", \"minimum\": 0},\n"
-				    "        \"columns\": {\"type\": \"array\", \"items\": "
-				    "{\"$ref\": \"#/$defs/column\"}},\n"
-				    "        \"rows\": {\"type\": \"array\", \"items\": {\"type\": "
-				    "\"object\"}}}},\n"
-				    "    \"section\": {\"type\": \"object\",\n"
-				    "      \"required\": [\"title\", \"values\", \"about\", "
-				    "\"notes\", \"tables\"],\n"
-				    "      \"additionalProperties\": false,\n"
-				    "      \"properties\": {\"title\": {\"type\": \"string\"},\n"
-				    "        \"values\": {\"$ref\": \"#/$defs/values\"}, "
-				    "\"about\": {\"$ref\": "
-				    "\"#/$defs/about\"},\n"
-				    "        \"notes\": {\"type\": \"array\", \"items\": "
-				    "{\"type\": \"string\"}},\n"
-				    "        \"tables\": {\"type\": \"object\",\n"
-				    "          \"additionalProperties\": {\"$ref\": "
-				    "\"#/$defs/table\"}}}},\n"
-				    "    \"finding\": {\"type\": \"object\",\n"
-				    "      \"required\": [\"rule\", \"severity\", \"subject\", "
-				    "\"title\", \"advice\", "
-				    "\"uncertain\",\n"
-				    "        \"share\", \"values\", \"about\"],\n"
-				    "      \"dependentRequired\": {\"from_ns\": [\"to_ns\"], "
-				    "\"to_ns\": [\"from_ns\"]},\n"
-				    "      \"additionalProperties\": false,\n"
-				    "      \"properties\": {\"rule\": {\"$ref\": "
-				    "\"#/$defs/rule\"},\n"
-				    "        \"severity\": {\"enum\": [\"low\", \"medium\", "
-				    "\"high\"]},\n"
-				    "        \"subject\": {\"$ref\": \"#/$defs/text\"}, \"title\": "
-				    "{\"type\": \"string\"},\n"
-				    "        \"advice\": {\"$ref\": \"#/$defs/text\"}, "
-				    "\"uncertain\": {\"$ref\": "
-				    "\"#/$defs/text\"},\n"
-				    "        \"share\": {\"$ref\": \"#/$defs/share\"},\n"
-				    "        \"from_ns\": {\"$ref\": \"#/$defs/time_ns\"}, "
-				    "\"to_ns\": {\"$ref\": "
-				    "\"#/$defs/time_ns\"},\n"
-				    "        \"values\": {\"$ref\": \"#/$defs/values\"}, "
-				    "\"about\": {\"$ref\": "
-				    "\"#/$defs/about\"}}},";
+	"{'$schema': 'https://json-schema.org/draft/2020-12/schema',"
+	" 'description': 'What is not known is null. Keys are stable, titles and texts are not. "
+	"A section or a table for which a capture has nothing may be missing.',"
+	" 'type': 'object',"
+	" 'required': ['format', 'version', 'findings', 'sections'],"
+	" 'additionalProperties': false,"
+	" 'properties': {"
+	"  'format': {}, 'version': {},"
+	"  'findings': {'type': 'array', 'items': {'$ref': '#/$defs/finding'}},"
+	"  'sections': {'type': 'object',"
+	"   'additionalProperties': {'$ref': '#/$defs/section',"
+	"    'properties': {'tables': {'maxProperties': 0}}}}},"
+	" '$defs': {"
+	"  'values': {'type': 'object',"
+	"   'additionalProperties': {'type': ['number', 'string', 'null']}},"
+	"  'about': {'description': 'of the values: the same keys', 'type': 'object',"
+	"   'additionalProperties': {'type': 'object',"
+	"    'required': ['title', 'unit'], 'additionalProperties': false,"
+	"    'properties': {'title': {'type': 'string'}, 'unit': {'$ref': '#/$defs/unit'}}}},"
+	"  'column': {'type': 'object',"
+	"   'required': ['key', 'title', 'unit', 'identity'], 'additionalProperties': false,"
+	"   'properties': {'key': {'type': 'string'}, 'title': {'type': 'string'},"
+	"    'unit': {'$ref': '#/$defs/unit'},"
+	"    'identity': {'description': 'it names the row', 'type': 'boolean'}}},"
+	"  'table': {'type': 'object',"
+	"   'required': ['title', 'row_count', 'columns', 'rows'], 'additionalProperties': false,"
+	"   'properties': {'title': {'type': 'string'},"
+	"    'row_count': {'description': 'of all rows, also where --top leaves some out',"
+	"     'type': 'integer', 'minimum': 0},"
+	"    'columns': {'type': 'array', 'items': {'$ref': '#/$defs/column'}},"
+	"    'rows': {'type': 'array', 'items': {'type': 'object'}}}},"
+	"  'section': {'type': 'object',"
+	"   'required': ['title', 'values', 'about', 'notes', 'tables'],"
+	"   'additionalProperties': false,"
+	"   'properties': {'title': {'type': 'string'},"
+	"    'values': {'$ref': '#/$defs/values'}, 'about': {'$ref': '#/$defs/about'},"
+	"    'notes': {'type': 'array', 'items': {'type': 'string'}},"
+	"    'tables': {'type': 'object', 'additionalProperties': {'$ref': '#/$defs/table'}}}},"
+	"  'finding': {'type': 'object',"
+	"   'required': ['rule', 'severity', 'subject', 'title', 'advice', 'uncertain', 'share',"
+	"    'values', 'about'],"
+	"   'dependentRequired': {'from_ns': ['to_ns'], 'to_ns': ['from_ns']},"
+	"   'additionalProperties': false,"
+	"   'properties': {'rule': {'$ref': '#/$defs/rule'},"
+	"    'severity': {'enum': ['low', 'medium', 'high']},"
+	"    'subject': {'$ref': '#/$defs/text'}, 'title': {'type': 'string'},"
+	"    'advice': {'$ref': '#/$defs/text'}, 'uncertain': {'$ref': '#/$defs/text'},"
+	"    'share': {'$ref': '#/$defs/share'},"
+	"    'from_ns': {'$ref': '#/$defs/time_ns'}, 'to_ns': {'$ref': '#/$defs/time_ns'},"
+	"    'values': {'$ref': '#/$defs/values'}, 'about': {'$ref': '#/$defs/about'}}}}}";
+
+/* NULL: no memory. */
+static cJSON *parse_fixed(void)
+{
+	char text[sizeof(fixed)];
+
+	for (size_t i = 0; i < sizeof(fixed); i++)
+		text[i] = fixed[i] == '\'' ? '"' : fixed[i];
+	return cJSON_Parse(text);
+}
 
 static void put_reference(struct xsp_json_work *w, cJSON *to, const char *definition,
 			  const char *title)
@@ -245,11 +209,15 @@ int xsp_report_write_schema(const char *verb, const char *(*rule)(size_t index),
 {
 	const struct list *list = strcmp(verb, lists[0].verb) == 0 ? &lists[0] : &lists[1];
 	struct xsp_json_work w = {.failed = false};
-	cJSON *root = cJSON_Parse(fixed), *definitions = xsp_json_find_at(root, "$defs");
+	cJSON *root = parse_fixed(), *definitions = xsp_json_find_at(root, "$defs");
 	char title[64];
 
 	snprintf(title, sizeof(title), "xsptrace %s --format json", list->verb);
 	xsp_json_put_text(&w, root, "title", title);
+	xsp_json_put_text(&w, xsp_json_find_at(root, "properties.format"), "const",
+			  XSP_REPORT_JSON);
+	xsp_json_put(&w, xsp_json_find_at(root, "properties.version"), "const",
+		     xsp_json_of_number(XSP_REPORT_VERSION));
 	put_sections(&w, xsp_json_find_at(root, "properties.sections"), list);
 	put_units(&w, definitions);
 	put_rules(&w, definitions, list == &lists[0] ? rule : NULL);

@@ -9,6 +9,7 @@
 #include "analysis/memory/summary_memory.h"
 #include "base/grow.h"
 #include "base/saturate.h"
+#include "base/sort.h"
 #include "base/u64map.h"
 #include "base/units.h"
 #include "report/list.h"
@@ -267,19 +268,11 @@ static void print_losses(const struct xsp_gpu_counts *c, struct xsp_report *repo
 		{c->malformed, "GPU records not understood"},
 		{c->unfinished, "processes whose agent did not say that it had handed over all"},
 	};
-	char text[200], count[XSP_UNITS_SIZE];
 
-	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
-		if (losses[i].count == 0)
-			continue;
-		snprintf(text, sizeof(text), "%s: %s", losses[i].what,
-			 xsp_format_count(count, losses[i].count));
-		xsp_list_warn(report, text);
-	}
-	if (c->errors > 0 && c->error[0] != '\0') {
-		snprintf(text, sizeof(text), "the agent said: %s", c->error);
-		xsp_list_warn(report, text);
-	}
+	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
+		xsp_list_count(report, true, losses[i].what, losses[i].count);
+	if (c->errors > 0 && c->error[0] != '\0')
+		xsp_list_warn(report, "the agent said: %s", c->error);
 }
 
 static int by_count(const void *a, const void *b)
@@ -434,10 +427,8 @@ void xsp_summary_gpu_report(struct xsp_summary_gpu *g, struct xsp_capture_reader
 	const struct xsp_gpu_counts *c = xsp_timeline_gpu(g->timeline);
 	const bool seen = c != NULL && c->records > 0;
 
-	if (g->kernel_count > 0)
-		qsort(g->kernels, g->kernel_count, sizeof(*g->kernels), by_total);
-	if (g->allocator_count > 0)
-		qsort(g->allocators, g->allocator_count, sizeof(*g->allocators), by_bytes);
+	XSP_SORT(g->kernels, g->kernel_count, by_total);
+	XSP_SORT(g->allocators, g->allocator_count, by_bytes);
 	if (seen || g->calls > 0 || g->kernel_count > 0)
 		put_section(g, seen, report);
 	if (xsp_report_form(report) == XSP_FORM_TEXT)

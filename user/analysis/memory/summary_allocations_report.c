@@ -104,24 +104,20 @@ static void print_leaks(const struct xsp_summary_allocations *a, struct xsp_repo
 	for (size_t i = 0; i < leaks && i < LEAKS_SHOWN; i++) {
 		const struct xsp_allocation_site *r = &all[i];
 		char slope[40], low[40], high[40], alive[XSP_UNITS_SIZE], blocks[XSP_UNITS_SIZE];
-		char where[1300], text[1600];
+		char where[1300];
 		format_rate(slope, sizeof(slope), r->slope.slope);
 		format_rate(low, sizeof(low), r->slope.low);
 		format_rate(high, sizeof(high), r->slope.high);
 		xsp_allocations_site_name(a, r->where, 0, where, sizeof(where));
-		snprintf(text, sizeof(text),
-			 "leak? only grows: %s, by %s a second (%s to %s): %s in %s blocks are "
-			 "alive",
-			 where, slope, low, high, xsp_format_bytes(alive, r->alive_bytes),
-			 xsp_format_count(blocks, r->alive));
-		xsp_list_warn(report, text);
+		xsp_list_warn(report,
+			      "leak? only grows: %s, by %s a second (%s to %s): %s in %s blocks "
+			      "are alive",
+			      where, slope, low, high, xsp_format_bytes(alive, r->alive_bytes),
+			      xsp_format_count(blocks, r->alive));
 	}
-	if (leaks > LEAKS_SHOWN) {
-		char text[80];
-		snprintf(text, sizeof(text), "      and %zu more places that only grow",
-			 leaks - LEAKS_SHOWN);
-		xsp_list_warn(report, text);
-	}
+	if (leaks > LEAKS_SHOWN)
+		xsp_list_warn(report, "      and %zu more places that only grow",
+			      leaks - LEAKS_SHOWN);
 	free(all);
 }
 
@@ -129,26 +125,24 @@ static void print_lines(const struct xsp_summary_allocations *a, const struct xs
 			struct xsp_report *report)
 {
 	const uint64_t lost = xsp_timeline_allocations_lost(a->timeline);
-	char text[240], count[XSP_UNITS_SIZE];
+	char text[160], count[XSP_UNITS_SIZE];
 
 	print_uses(a, r, xsp_list_lines(report));
 	if (!a->known)
 		xsp_list_warn(report,
 			      "what is alive is not known: between the windows of --max-overhead "
 			      "allocations and frees were not seen; --max-overhead off sees all");
-	if (lost > 0) {
-		snprintf(
-			text, sizeof(text),
-			"allocations or frees that were not seen: %s: what is alive is wrong by as "
-			"many blocks, and what grows is not told%s",
-			xsp_format_count(count, lost),
-			xsp_capture_stats(r)->lost_entries > 0 ? "; a larger --buffer loses less"
-							       : "");
-		xsp_list_warn(report, text);
-	}
+	if (lost > 0)
+		xsp_list_warn(report,
+			      "allocations or frees that were not seen: %s: what is alive is wrong "
+			      "by as many blocks, and what grows is not told%s",
+			      xsp_format_count(count, lost),
+			      xsp_capture_stats(r)->lost_entries > 0
+				      ? "; a larger --buffer loses less"
+				      : "");
 	print_leaks(a, report);
 	if (not_followed(a, text)[0] != '\0')
-		xsp_list_warn(report, text);
+		xsp_list_warn(report, "%s", text);
 }
 
 static void put_notes(const struct xsp_summary_allocations *a, struct xsp_report_section *section)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "base/u64map.h"
 #include "base/units.h"
 #include "report/list.h"
@@ -233,8 +234,7 @@ void xsp_summary_memory_report(struct xsp_summary_memory *m, const struct xsp_ca
 
 	if (m == NULL || (m->count == 0 && xsp_report_form(report) != XSP_FORM_JSON))
 		return;
-	if (m->count > 0)
-		qsort(m->processes, m->count, sizeof(*m->processes), by_peak);
+	XSP_SORT(m->processes, m->count, by_peak);
 	xsp_list_rows(xsp_report_section(report, "memory", "Memory"), &list, r, m->processes,
 		      sizeof(*m->processes), m->count, 0);
 	if (f == NULL)

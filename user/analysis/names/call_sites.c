@@ -785,18 +785,10 @@ const struct xsp_copies *xsp_call_sites_copies(const struct xsp_call_sites *s)
 	return &s->copies;
 }
 
-/* Nothing of its own: rules name what is in it. */
-static int report(void *state, struct xsp_report *out)
-{
-	(void)state;
-	(void)out;
-	return 0;
-}
-
 const struct xsp_analysis xsp_analysis_call_sites = {
 	.name = "call_sites",
 	.begin = begin,
 	.sink = sink,
-	.report = report,
+	/* no report: rules name what is in it */
 	.end = end,
 };

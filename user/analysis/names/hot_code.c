@@ -331,18 +331,10 @@ const char *xsp_hot_line_of(const struct xsp_hot_code *h, uint32_t tid)
 	return line != NULL ? xsp_timeline_name(h->timeline, line->value) : NULL;
 }
 
-/* Nothing of its own: rules name what is in it. */
-static int report(void *state, struct xsp_report *out)
-{
-	(void)state;
-	(void)out;
-	return 0;
-}
-
 const struct xsp_analysis xsp_analysis_hot_code = {
 	.name = "hot_code",
 	.begin = begin,
 	.sink = sink,
-	.report = report,
+	/* no report: rules name what is in it */
 	.end = end,
 };

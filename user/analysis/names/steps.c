@@ -193,6 +193,13 @@ uint64_t xsp_steps_calls(const struct xsp_steps *s, xsp_name_id name, uint64_t *
 	return xsp_step_shares_calls(s->shares, name, self_ns);
 }
 
+uint64_t xsp_steps_quantile(const struct xsp_steps *s, double share)
+{
+	const uint64_t ns = xsp_histogram_quantile(&s->times, share);
+
+	return ns < s->min_ns ? s->min_ns : ns > s->max_ns ? s->max_ns : ns;
+}
+
 struct xsp_steps_figures xsp_steps_figures(const struct xsp_steps *s)
 {
 	struct xsp_steps_figures out = {.steps = s->steps,

@@ -100,13 +100,6 @@ static double deviation(const struct xsp_steps *s)
 	return s->steps > 1 ? sqrt(s->squares / (double)(s->steps - 1)) : 0;
 }
 
-uint64_t xsp_steps_quantile(const struct xsp_steps *s, double share)
-{
-	const uint64_t ns = xsp_histogram_quantile(&s->times, share);
-
-	return ns < s->min_ns ? s->min_ns : ns > s->max_ns ? s->max_ns : ns;
-}
-
 /* "python (4242)" */
 static void thread_text(const struct xsp_steps *s, const struct track *k, char *out, size_t size)
 {

@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/grow.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "base/u64map.h"
 #include "base/units.h"
@@ -274,8 +275,7 @@ static int end(struct xsp_summary_python *s)
 	xsp_u64map_free(&modules);
 	if (!s->ended)
 		add(&s->moduleless, &s->lineless);
-	if (s->line_count > 0)
-		qsort(s->lines, s->line_count, sizeof(*s->lines), by_self);
+	XSP_SORT(s->lines, s->line_count, by_self);
 	s->ended = true;
 	return rc;
 }
@@ -475,17 +475,16 @@ static const char *until_text(const struct xsp_summary_python *s, char out[XSP_U
 
 static void put_until(const struct xsp_summary_python *s, struct xsp_report_section *section)
 {
-	char time[XSP_UNITS_SIZE], note[64];
+	char time[XSP_UNITS_SIZE];
 	FILE *f = xsp_list_below(s->report);
 
 	if (s->until_ns != 0)
 		xsp_list_member(s->report, "lines_until_ns", xsp_cell_integer(s->until_ns));
 	if (until_text(s, time) == NULL)
 		return;
-	snprintf(note, sizeof(note), "of the first %s", time);
-	xsp_report_note(section, note);
+	xsp_report_notef(section, "of the first %s", time);
 	if (f != NULL)
-		fprintf(f, "%s:\n", note);
+		fprintf(f, "of the first %s:\n", time);
 }
 
 int xsp_summary_python_report(struct xsp_summary_python *s, bool by_line, bool by_module,

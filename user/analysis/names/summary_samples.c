@@ -9,6 +9,7 @@
 
 #include "analysis/compare/statistics.h"
 #include "base/path.h"
+#include "base/sort.h"
 #include "base/u64map.h"
 #include "base/units.h"
 #include "catalog/compilers.h"
@@ -226,8 +227,7 @@ static const struct xsp_list lines_list = PLACES(of_lines, "samples.lines", line
 static void put_places(const struct xsp_summary_samples *s, struct xsp_report_section *section,
 		       const struct xsp_list *list, struct places *p, size_t most)
 {
-	if (p->count > 0)
-		qsort(p->list, p->count, sizeof(*p->list), by_time);
+	XSP_SORT(p->list, p->count, by_time);
 	xsp_list_rows(section, list, s, p->list, sizeof(*p->list), p->count, most);
 }
 
@@ -287,8 +287,7 @@ static void print_faulting(struct xsp_summary_samples *s, FILE *f, struct places
 {
 	char name[128];
 
-	if (p->count > 0)
-		qsort(p->list, p->count, sizeof(*p->list), by_time);
+	XSP_SORT(p->list, p->count, by_time);
 	for (size_t i = 0; i < p->count && i < FAULTS_SHOWN; i++) {
 		if (percent(p->list[i].ns, s->faults.ns) < 1)
 			break;
@@ -317,12 +316,10 @@ struct xsp_fault_samples xsp_summary_samples_faults(struct xsp_summary_samples *
 		.ns = s->faults.ns, .all_ns = s->ns, .samples = s->samples};
 	if (s->faults.functions.count == 0)
 		return out;
-	qsort(s->faults.functions.list, s->faults.functions.count,
-	      sizeof(*s->faults.functions.list), by_time);
+	XSP_SORT(s->faults.functions.list, s->faults.functions.count, by_time);
 	const struct place *most = &s->faults.functions.list[0];
 	if (s->faults.lines.count > 0) {
-		qsort(s->faults.lines.list, s->faults.lines.count, sizeof(*s->faults.lines.list),
-		      by_time);
+		XSP_SORT(s->faults.lines.list, s->faults.lines.count, by_time);
 		if (2 * s->faults.lines.list[0].ns > most->ns)
 			most = &s->faults.lines.list[0];
 	}

@@ -67,45 +67,36 @@ static struct xsp_cell share(int64_t part, int64_t all)
 
 /* ---- the job ---- */
 
-static bool is_lossy(const struct rank *k)
-{
-	return k->lossy;
-}
-
-static bool has_windows(const struct rank *k)
-{
-	return k->windows;
-}
-
-static bool is_damaged(const struct rank *k)
-{
-	return k->damaged;
-}
-
 /* What makes figures doubtful. */
 static const struct {
-	bool (*of)(const struct rank *k);
+	size_t at; /* offset of a bool */
 	const char *text;
 } doubts[] = {
-	{is_lossy, "events were lost"},
-	{has_windows, "not all of the time was recorded (windows of --max-overhead)"},
-	{is_damaged, "its capture is damaged, or was not ended"},
+	{offsetof(struct rank, lossy), "events were lost"},
+	{offsetof(struct rank, windows),
+	 "not all of the time was recorded (windows of --max-overhead)"},
+	{offsetof(struct rank, damaged), "its capture is damaged, or was not ended"},
 };
 #define DOUBTS (sizeof(doubts) / sizeof(doubts[0]))
+
+static bool is_doubtful(const struct rank *k, size_t doubt)
+{
+	return *((const bool *)((const char *)k + doubts[doubt].at));
+}
 
 /* The first that is there on any rank; NULL: none. */
 static const char *doubt(const struct xsp_ranks *j)
 {
 	for (size_t d = 0; d < DOUBTS; d++)
 		for (size_t i = 0; i < j->count; i++)
-			if (doubts[d].of(&j->ranks[i]))
+			if (is_doubtful(&j->ranks[i], d))
 				return doubts[d].text;
 	return NULL;
 }
 
 static void note_job(struct xsp_ranks *j, struct xsp_report_section *s)
 {
-	char text[256], a[XSP_UNITS_SIZE];
+	char a[XSP_UNITS_SIZE];
 	uint64_t unmatched = 0, of_no_group = 0;
 
 	for (size_t i = 0; i < j->count; i++) {
@@ -113,46 +104,36 @@ static void note_job(struct xsp_ranks *j, struct xsp_report_section *s)
 		xsp_ranks_title(&j->ranks[i], title, sizeof(title));
 		unmatched += j->ranks[i].unmatched;
 		of_no_group += j->ranks[i].gpu_of_no_group;
-		for (size_t d = 0; d < DOUBTS; d++) {
-			snprintf(text, sizeof(text), "%s: %s: its figures are lower bounds", title,
-				 doubts[d].text);
-			if (doubts[d].of(&j->ranks[i]))
-				xsp_report_note(s, text);
-		}
+		for (size_t d = 0; d < DOUBTS; d++)
+			if (is_doubtful(&j->ranks[i], d))
+				xsp_report_notef(s, "%s: %s: its figures are lower bounds", title,
+						 doubts[d].text);
 		for (size_t before = 0; before < i; before++)
 			if (j->ranks[i].number >= 0 &&
-			    j->ranks[before].number == j->ranks[i].number) {
-				snprintf(text, sizeof(text),
-					 "%s is there more than once: are these captures of one "
-					 "job?",
-					 title);
-				xsp_report_note(s, text);
-			}
+			    j->ranks[before].number == j->ranks[i].number)
+				xsp_report_notef(s,
+						 "%s is there more than once: are these captures "
+						 "of one job?",
+						 title);
 	}
-	if (unmatched > 0) {
-		snprintf(
-			text, sizeof(text),
-			"collectives that were recorded on one rank only, or whose group could not "
-			"be told: %s",
-			xsp_format_count(a, unmatched));
-		xsp_report_note(s, text);
-	}
-	if (of_no_group > 0) {
-		snprintf(text, sizeof(text),
-			 "kernels of collectives that no recorded call of c10d launched: %s",
-			 xsp_format_count(a, of_no_group));
-		xsp_report_note(s, text);
-	}
+	if (unmatched > 0)
+		xsp_report_notef(s,
+				 "collectives that were recorded on one rank only, or whose group "
+				 "could not be told: %s",
+				 xsp_format_count(a, unmatched));
+	if (of_no_group > 0)
+		xsp_report_notef(
+			s, "kernels of collectives that no recorded call of c10d launched: %s",
+			xsp_format_count(a, of_no_group));
 	if (j->collective_count == 0)
 		xsp_report_note(s, "no collective was recorded on two ranks: what waits for whom "
 				   "is not known, and clocks are as the hosts have them");
-	if (j->hosts_not_aligned > 0) {
-		snprintf(text, sizeof(text),
-			 "clocks of %zu hosts are as they have them: no collective that all leave "
-			 "together was recorded on them and on the first rank's host",
-			 j->hosts_not_aligned);
-		xsp_report_note(s, text);
-	}
+	if (j->hosts_not_aligned > 0)
+		xsp_report_notef(s,
+				 "clocks of %zu hosts are as they have them: no collective that "
+				 "all leave together was recorded on them and on the first rank's "
+				 "host",
+				 j->hosts_not_aligned);
 }
 
 static void report_job(struct found *f)
@@ -235,8 +216,7 @@ static void report_ranks(struct found *f)
 	struct xsp_report_section *s = xsp_report_section(f->report, "ranks", "Ranks");
 	struct xsp_report_table *t = xsp_report_table(s, &ranks_shape);
 
-	for (size_t i = 0; i < f->job->count; i++)
-		xsp_report_add(t, f->job, &f->job->ranks[i]);
+	xsp_report_rows(t, f->job, f->job->ranks, sizeof(*f->job->ranks), f->job->count);
 	xsp_report_note(s,
 			"late by: in all, after the others' median, where it was more than what "
 			"ends lie apart; waited: from its own arrival to the last one's; blocked: "
@@ -296,7 +276,6 @@ static void put_steps(struct found *f, struct xsp_report_section *s, const struc
 {
 	struct xsp_report_table *t = xsp_report_table(s, &steps_shape);
 	int64_t sum = 0, count = 0;
-	char text[128];
 
 	for (size_t i = 0; i < first->step_count; i++) {
 		const struct step_row row = step_row(f->job, first, &first->steps[i], f->scratch);
@@ -308,12 +287,10 @@ static void put_steps(struct found *f, struct xsp_report_section *s, const struc
 	xsp_report_value(s, "steps", "steps", XSP_UNIT_COUNT, xsp_cell_integer(first->step_count));
 	xsp_report_value(s, "mean_ns", "mean, of each step its slowest rank's", XSP_UNIT_NS,
 			 known(count > 0, count > 0 ? sum / count : 0));
-	if ((size_t)count < first->step_count) {
-		snprintf(text, sizeof(text),
-			 "the first %zu are warm-up: they are in the table, and in no mean",
-			 first->step_count - (size_t)count);
-		xsp_report_note(s, text);
-	}
+	if ((size_t)count < first->step_count)
+		xsp_report_notef(s,
+				 "the first %zu are warm-up: they are in the table, and in no mean",
+				 first->step_count - (size_t)count);
 	if (first->step_count > STEPS_SHOWN)
 		xsp_report_note(s, "the table has the first 10,000 steps");
 	xsp_report_note(s, "a step takes as long as its slowest rank; own time: without what the "
@@ -328,12 +305,9 @@ static void report_steps(struct found *f)
 	for (size_t i = 0; i < f->job->count; i++)
 		if (first == NULL || f->job->ranks[i].step_count > first->step_count)
 			first = &f->job->ranks[i];
-	if ((first == NULL || first->step_count == 0) && f->job->marker != NULL) {
-		char text[160];
-		snprintf(text, sizeof(text), "no whole span is called %.100s (--step)",
-			 f->job->marker);
-		xsp_report_note(s, text);
-	} else if (first == NULL || first->step_count == 0)
+	if ((first == NULL || first->step_count == 0) && f->job->marker != NULL)
+		xsp_report_notef(s, "no whole span is called %.100s (--step)", f->job->marker);
+	else if (first == NULL || first->step_count == 0)
 		xsp_report_note(
 			s, "nothing marks steps: ProfilerStep#N, Optimizer.step, or --step NAME");
 	else
@@ -435,8 +409,7 @@ static void report_collectives(struct found *f)
 
 	if (j->collective_count > 0)
 		qsort(j->collectives, j->collective_count, sizeof(*j->collectives), by_waited);
-	for (size_t i = 0; i < j->collective_count; i++)
-		xsp_report_add(t, j, &j->collectives[i]);
+	xsp_report_rows(t, j, j->collectives, sizeof(*j->collectives), j->collective_count);
 	xsp_report_note(
 		s, "times are sums over the ranks; for late ranks: until the last one had come; "
 		   "transfer: what the last one to come took");

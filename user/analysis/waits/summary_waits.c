@@ -8,6 +8,7 @@
 
 #include "base/grow.h"
 #include "base/search.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "base/u64map.h"
 #include "base/units.h"
@@ -410,11 +411,5 @@ static int by_ns(const void *a, const void *b)
 
 const struct lock **xsp_waits_locks(const struct xsp_summary_waits *w)
 {
-	const struct lock **sorted = calloc(w->lock_count + 1, sizeof(void *));
-
-	for (size_t i = 0; sorted != NULL && i < w->lock_count; i++)
-		sorted[i] = &w->locks[i];
-	if (sorted != NULL)
-		qsort(sorted, w->lock_count, sizeof(*sorted), by_ns);
-	return sorted;
+	return xsp_sorted(w->locks, sizeof(*w->locks), w->lock_count, by_ns);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/search.h"
+#include "base/sort.h"
 #include "base/units.h"
 #include "catalog/wait_reasons.h"
 
@@ -155,7 +156,7 @@ static void put_thread(const struct xsp_summary_waits *w, struct xsp_report *rep
 		       struct xsp_report_table *table, const struct xsp_thread_times *t,
 		       bool with_spots)
 {
-	const struct spot *spots;
+	const struct spot *spots = NULL;
 	const size_t count = xsp_waits_thread_spots(w, t->thread, &spots);
 
 	xsp_report_add(table, w, t);
@@ -170,7 +171,7 @@ static void put_thread(const struct xsp_summary_waits *w, struct xsp_report *rep
 		print_spots(w, xsp_list_below(report), t);
 }
 
-/* Of `all` threads so many were shown. */
+/* `more`: threads that are not shown. */
 static void print_left_out(const struct xsp_summary_waits *w, FILE *f, size_t more, bool notable)
 {
 	char least[XSP_UNITS_SIZE];
@@ -285,17 +286,6 @@ static int by_lock(const void *a, const void *b)
 	return (*x)->ns > (*y)->ns ? -1 : (*x)->ns < (*y)->ns;
 }
 
-static const struct person **sort_people(const struct xsp_summary_waits *w)
-{
-	const struct person **sorted = calloc(w->people_count + 1, sizeof(void *));
-
-	for (size_t i = 0; sorted != NULL && i < w->people_count; i++)
-		sorted[i] = &w->people[i];
-	if (sorted != NULL)
-		qsort(sorted, w->people_count, sizeof(*sorted), by_lock);
-	return sorted;
-}
-
 /* As JSON: who held the lock, who let others go on, where it was waited for. */
 static void put_lock_rows(struct xsp_report_table *t, const struct xsp_summary_waits *w,
 			  const struct lock *lock, const struct person *const *people)
@@ -320,7 +310,10 @@ static int put_locks(const struct xsp_summary_waits *w, struct xsp_report_sectio
 		     const struct lock **locks, enum xsp_report_form form)
 {
 	const bool cut = form == XSP_FORM_FULL && w->lock_count > FULL_LOCKS;
-	const struct person **people = form == XSP_FORM_JSON ? sort_people(w) : NULL;
+	const struct person **people =
+		form == XSP_FORM_JSON
+			? xsp_sorted(w->people, sizeof(*w->people), w->people_count, by_lock)
+			: NULL;
 	struct xsp_report_table *t = xsp_list_table(section, &xsp_waits_lock_list);
 	char text[XSP_WAITS_LEFT_OUT];
 
@@ -332,11 +325,9 @@ static int put_locks(const struct xsp_summary_waits *w, struct xsp_report_sectio
 			put_lock_rows(t, w, locks[i], people);
 	}
 	free(people);
-	if (cut) {
-		snprintf(text, sizeof(text), "of %zu locks those are shown that took longest",
-			 w->lock_count);
-		xsp_report_note(section, text);
-	}
+	if (cut)
+		xsp_report_notef(section, "of %zu locks those are shown that took longest",
+				 w->lock_count);
 	if (xsp_waits_left_out(w, text))
 		xsp_report_note(section, text);
 	return 0;
