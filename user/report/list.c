@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
 #include "base/json_tree.h"
 #include "base/units.h"
 
@@ -122,6 +121,7 @@ static void put_members(struct xsp_report *r, cJSON *to, const struct xsp_list *
 {
 	struct xsp_report_at at;
 
+	r->failed = r->failed || to == NULL;
 	xsp_report_look_at(&at, of, row);
 	for (const char *keys = list->keys; *keys != '\0';) {
 		const size_t length = strcspn(keys, " ?");
@@ -234,43 +234,26 @@ static const char *title_of(const struct xsp_list *list, size_t i)
 	return c->title != NULL ? c->title : column != NULL ? column->title : c->key;
 }
 
-/* Room for a cell: names of the target's may be as long as it likes. */
-struct room {
-	char text[XSP_REPORT_TEXT];
-	char *longer;
-	size_t capacity;
-};
-
-static const char *printable(struct room *room, const char *text, size_t most)
-{
-	const size_t size = strlen(text) + 4;
-
-	if (size > sizeof(room->text) && xsp_grow(&room->longer, &room->capacity, size) == 0) {
-		xsp_printable(room->longer, size, text, most);
-		return room->longer;
-	}
-	xsp_printable(room->text, sizeof(room->text), text, most);
-	return room->text;
-}
-
-/* What stands in the column `i` of the row, until the next one is asked for. */
-static const char *shown(const struct xsp_list *list, size_t i, struct xsp_report_at *at,
-			 size_t most, struct room *room)
+/* What stands in the column `i` of a row, or with `at` NULL its title, in `most` columns, 0: whole; malloc'd. */
+static char *shown(struct xsp_report *r, const struct xsp_list *list, size_t i,
+		   struct xsp_report_at *at, size_t most)
 {
 	const struct xsp_list_column *c = &list->text[i];
 	const struct xsp_report_column *column = find(list, c->key, strlen(c->key));
-	const struct xsp_cell cell =
-		column != NULL ? xsp_report_cell(column, at) : xsp_cell_absent();
+	const struct xsp_cell cell = at == NULL	      ? xsp_cell_text(title_of(list, i))
+				     : column != NULL ? xsp_report_cell(column, at)
+						      : xsp_cell_absent();
+	char *text = NULL;
 
-	if (cell.kind == XSP_CELL_TEXT)
-		return printable(room, cell.text, most);
-	if (cell.kind == XSP_CELL_ABSENT || c->format == NULL)
-		return xsp_report_figure_text(&cell, column != NULL ? column->unit : XSP_UNIT_TEXT,
-					      room->text);
-	snprintf(room->text, sizeof(room->text), c->format,
-		 (cell.kind == XSP_CELL_REAL ? cell.real : (double)cell.integer) *
-			 (c->times > 0 ? c->times : 1));
-	return room->text;
+	if (c->format == NULL || cell.kind == XSP_CELL_TEXT || cell.kind == XSP_CELL_ABSENT)
+		text = xsp_report_cell_text(&cell, column != NULL ? column->unit : XSP_UNIT_TEXT,
+					    most);
+	else if (asprintf(&text, c->format,
+			  (cell.kind == XSP_CELL_REAL ? cell.real : (double)cell.integer) *
+				  (c->times > 0 ? c->times : 1)) < 0)
+		text = NULL;
+	r->failed = r->failed || text == NULL;
+	return text;
 }
 
 #define MOST_COLUMNS 16
@@ -293,25 +276,24 @@ static struct layout fixed_layout(const struct xsp_list *list)
 }
 
 /* A row, or with `at` NULL the titles; without the end of its line. */
-static void put_line(const struct xsp_list *list, const struct layout *layout, FILE *f,
-		     struct xsp_report_at *at, bool color)
+static void put_line(struct xsp_report *r, const struct xsp_list *list, const struct layout *layout,
+		     struct xsp_report_at *at)
 {
-	struct room room = {.longer = NULL};
+	const bool bold = at == NULL && r->how.color;
+	FILE *f = r->tables.f;
 
-	fputs(color && at == NULL ? "\033[1m" : "", f);
+	fputs(bold ? "\033[1m" : "", f);
 	for (size_t i = 0; i < list->text_count; i++) {
 		const int width = layout->widths[i];
 		if (width == HIDDEN)
 			continue;
+		char *text = shown(r, list, i, at,
+				   at != NULL && layout->cut && width < 0 ? (size_t)-width : 0);
 		fputs(i > 0 ? "  " : "", f);
-		put_text(f,
-			 at == NULL ? title_of(list, i)
-				    : shown(list, i, at,
-					    layout->cut && width < 0 ? (size_t)-width : 0, &room),
-			 width);
+		put_text(f, text != NULL ? text : "", width);
+		free(text);
 	}
-	fputs(color && at == NULL ? "\033[0m" : "", f);
-	free(room.longer);
+	fputs(bold ? "\033[0m" : "", f);
 }
 
 void xsp_report_add(struct xsp_report_table *t, const void *of, const void *row)
@@ -321,9 +303,8 @@ void xsp_report_add(struct xsp_report_table *t, const void *of, const void *row)
 		return;
 	}
 	struct xsp_report *r = t->report;
-	if (t->rows != NULL) {
+	if (r->form == XSP_FORM_JSON) {
 		t->last = xsp_json_add(t->rows, NULL, cJSON_CreateObject());
-		r->failed = r->failed || t->last == NULL;
 		put_members(r, t->last, t->list, of, row);
 		return;
 	}
@@ -333,10 +314,10 @@ void xsp_report_add(struct xsp_report_table *t, const void *of, const void *row)
 	at.room = (size_t)r->how.width;
 	FILE *f = xsp_list_below(r);
 	if (t->row_count++ == 0) {
-		put_line(t->list, &layout, f, NULL, r->how.color);
+		put_line(r, t->list, &layout, NULL);
 		fputc('\n', f);
 	}
-	put_line(t->list, &layout, f, &at, r->how.color);
+	put_line(r, t->list, &layout, &at);
 	r->row_open = true;
 }
 
@@ -433,25 +414,23 @@ static void fit(const struct xsp_list *list, int width, int name, struct layout 
 	l->widths[0] = -name;
 }
 
-/* Each column as wide as it must be. width: of a terminal; 0: it is none. */
-static struct layout fitted_layout(const struct xsp_list *list, const void *of, const void *rows,
-				   size_t size, size_t count, int width)
+/* Each column as wide as it must be. */
+static struct layout fitted_layout(struct xsp_report *r, const struct xsp_list *list,
+				   const void *of, const void *rows, size_t size, size_t count)
 {
-	struct layout out = {.cut = width > 0};
-	struct room room = {.longer = NULL};
+	struct layout out = {.cut = r->how.width > 0};
 	struct xsp_report_at at;
 
-	for (size_t r = 0; r <= count; r++) { /* the titles, then the rows */
-		xsp_report_look_at(&at, of, (const char *)rows + (r > 0 ? r - 1 : 0) * size);
+	for (size_t k = 0; k <= count; k++) { /* the titles, then the rows */
+		xsp_report_look_at(&at, of, (const char *)rows + (k > 0 ? k - 1 : 0) * size);
 		for (size_t i = 0; i < list->text_count; i++) {
-			const int columns = (int)xsp_printable(
-				NULL, 0, r == 0 ? title_of(list, i) : shown(list, i, &at, 0, &room),
-				0);
+			char *text = shown(r, list, i, k > 0 ? &at : NULL, 0);
+			const int columns = text != NULL ? (int)xsp_printable(NULL, 0, text, 0) : 0;
 			out.widths[i] = columns > out.widths[i] ? columns : out.widths[i];
+			free(text);
 		}
 	}
-	free(room.longer);
-	fit(list, width, out.widths[0], &out);
+	fit(list, r->how.width, out.widths[0], &out);
 	return out;
 }
 
@@ -489,13 +468,13 @@ void xsp_list_more(struct xsp_report *r, const struct xsp_list *list, size_t mor
 static void put_fitted(struct xsp_report *r, const struct xsp_list *list, const void *of,
 		       const void *rows, size_t size, size_t count, size_t more)
 {
-	const struct layout layout = fitted_layout(list, of, rows, size, count, r->how.width);
+	const struct layout layout = fitted_layout(r, list, of, rows, size, count);
 	FILE *f = xsp_list_below(r);
 	struct xsp_report_at at;
 
 	for (size_t i = 0; i <= count; i++) {
 		xsp_report_look_at(&at, of, (const char *)rows + (i > 0 ? i - 1 : 0) * size);
-		put_line(list, &layout, f, i > 0 ? &at : NULL, r->how.color);
+		put_line(r, list, &layout, i > 0 ? &at : NULL);
 		fputc('\n', f);
 	}
 	xsp_list_more(r, list, more);

@@ -57,6 +57,8 @@ struct xsp_report {
 void xsp_report_look_at(struct xsp_report_at *at, const void *of, const void *row);
 /* A row of a full report. */
 void xsp_report_keep(struct xsp_report_table *t, const void *of, const void *row);
+/* As a terminal may show it, a text in so many columns, 0: whole; malloc'd. NULL: no memory. */
+char *xsp_report_cell_text(const struct xsp_cell *cell, enum xsp_unit unit, size_t columns);
 cJSON *xsp_report_json_cell(const struct xsp_cell *cell);
 
 #endif

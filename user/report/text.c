@@ -116,12 +116,11 @@ char *xsp_report_figure_text(const struct xsp_cell *cell, enum xsp_unit unit,
 	return out;
 }
 
-/* Malloc'd. */
-static char *cell_text(const struct xsp_cell *cell, enum xsp_unit unit)
+char *xsp_report_cell_text(const struct xsp_cell *cell, enum xsp_unit unit, size_t columns)
 {
 	char text[XSP_REPORT_FIGURE];
 
-	return cell->kind == XSP_CELL_TEXT ? printable(cell->text, 0)
+	return cell->kind == XSP_CELL_TEXT ? printable(cell->text, columns)
 					   : strdup(xsp_report_figure_text(cell, unit, text));
 }
 
@@ -134,7 +133,7 @@ static void put_evidence(struct text *t, const struct xsp_report_section *figure
 
 	for (size_t i = 0; i < figures->value_count && f != NULL; i++) {
 		const struct xsp_report_figure *value = &figures->values[i];
-		char *text = cell_text(&value->value, value->unit);
+		char *text = xsp_report_cell_text(&value->value, value->unit, 0);
 		t->failed = t->failed || text == NULL;
 		fprintf(f, "%s%s %s", i > 0 ? "; " : "", value->title, text != NULL ? text : "");
 		free(text);
@@ -239,7 +238,7 @@ static bool fill_grid(const struct xsp_report_table *table, size_t rows, struct 
 		const struct xsp_cell *cell =
 			row > 0 ? &xsp_report_row_at(table, row - 1)[k] : NULL;
 		g->texts[i] = row == 0 ? strdup(g->columns[k].title)
-				       : cell_text(cell, g->columns[k].unit);
+				       : xsp_report_cell_text(cell, g->columns[k].unit, 0);
 		if (g->texts[i] == NULL)
 			return false;
 		const size_t columns = columns_of(g->texts[i]);
@@ -360,7 +359,7 @@ static void put_values(struct text *t, const struct xsp_report_section *s)
 	for (size_t i = 0; i < count; i++) {
 		if (values[i].value.kind == XSP_CELL_ABSENT)
 			continue;
-		char *text = cell_text(&values[i].value, values[i].unit);
+		char *text = xsp_report_cell_text(&values[i].value, values[i].unit, 0);
 		t->failed = t->failed || text == NULL;
 		fprintf(t->f, "  %s%*s  ", values[i].title,
 			(int)(widest - columns_of(values[i].title)), "");
