@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * args.h - the sections ARGS and OUTPUTS (xsptrace/args.h): bounded copies, by a table that user
- * space made for the probe. Everything is read straight into the reservation, and a tensor is then
- * moved together in place: a function of its own for each form keeps the stack small (slots.h).
+ * args.h - the sections ARGS and OUTPUTS (xsptrace/args.h): bounded copies, directed by a table
+ * that user space made for the probe. Everything is read straight into the reservation, and a
+ * tensor is then compacted in place. Each form has a function of its own, which keeps the stack
+ * small (slots.h).
  *
- * How much of the event is used stands in its head meanwhile (xsp_event.size), and each form loads it
- * anew: a number from memory is one state to the verifier, where one that the code knows would be
- * a path of its own for each form that may have come before.
+ * Meanwhile the event's head holds how much of the event is used (xsp_event.size), and each form
+ * loads it again. To the verifier a number from memory is one state. A number that the code
+ * computed would be a path of its own for each form that may have come before.
  */
 #ifndef XSP_BPF_ARGS_H
 #define XSP_BPF_ARGS_H
@@ -24,16 +25,17 @@
 #define XSP_ARGS_ITEM_ROOM (sizeof(struct xsp_args_record) + XSP_ARGS_BYTES_MAX + 24)
 #define XSP_ARGS_START_ROOM (sizeof(struct xsp_section) + XSP_ARGS_WORDS * 8)
 
-/* Where the work stands: at the end of the reservation, for the same reason. */
+/* The state of the work: at the end of the reservation, for the same reason. */
 struct xsp_args_work {
-	__u64 impl; /* the tensor that is next */
-	__u64 first; /* of a list: its next element, how many are left, are they addresses */
+	__u64 impl; /* the next tensor */
+	/* of a list: its next element, the number left, and whether elements are addresses */
+	__u64 first;
 	__u32 left, references;
-	__u32 item, end; /* the next item, and behind the last */
+	__u32 item, end; /* the next item, and the end of the items */
 	__u32 argument, in_list;
 };
 
-/* What a tensor of five dimensions takes while it is moved, beyond its record. */
+/* What a tensor of five dimensions needs while it is compacted, beyond its record. */
 #define XSP_ARGS_MOVING                                                                            \
 	(XSP_ARGS_TENSOR_ROOM - sizeof(struct xsp_args_record) - sizeof(struct xsp_args_tensor) -  \
 	 5 * 16)
@@ -63,7 +65,8 @@ static __always_inline void xsp_args_use(char *e, __u32 end)
 	((volatile struct xsp_event *)e)->size = end;
 }
 
-/* The head of a record of `bytes` at `at`, which is then the last one. `status`: enum xsp_args_status */
+/* Writes the head of a record of `bytes` at `at`, which ends the event. `status`: enum
+ * xsp_args_status */
 static __always_inline void xsp_args_head(char *e, __u32 at, __u32 argument, __u32 kind,
 					  __u32 status, __u32 bytes, __u32 count)
 {
@@ -77,7 +80,7 @@ static __always_inline void xsp_args_head(char *e, __u32 at, __u32 argument, __u
 	xsp_args_use(e, at + bytes);
 }
 
-/* A record of its head only: why there is nothing, or how long a list is. */
+/* Writes a record without data: why there is none, or the length of a list. */
 static __noinline void xsp_args_put_head(char *e, __u32 argument, __u32 kind, __u32 status,
 					 __u32 count)
 {
@@ -90,11 +93,11 @@ static __noinline void xsp_args_put_head(char *e, __u32 argument, __u32 kind, __
 
 /* ---- elements of tensors ---- */
 
-/* Bytes of an element, by dtype (c10/core/ScalarType.h); 0: not shown. */
+/* Bytes of an element, by dtype (c10/core/ScalarType.h); 0: its elements are not shown. */
 static const __u8 xsp_args_itemsize[64] = {1, 1, 2, 4, 8, 2, 4, 8, 0, 8, 16, 1, 0, 0, 0, 2};
 
-/* Where the first element lies: the address and, in the top byte, the bytes of an element. 0: not
- * in host memory, or not known. `w`: the TensorImpl as it is in the target. */
+/* The address of the first element, with the bytes of an element in its top byte. 0: it is not in
+ * host memory, or unknown. `w`: the TensorImpl as the target has it. */
 static __noinline __u64 xsp_args_data(const struct xsp_args_spec *s, const __u64 *w)
 {
 	__u64 type = w[s->layout.type & (XSP_ARGS_IMPL_WORDS - 1)];
@@ -131,9 +134,9 @@ static __noinline void xsp_args_put_values(char *e, __u64 data, __u64 numel, __u
 /* ---- tensors ---- */
 
 /*
- * Moves sizes and strides behind the four words of struct xsp_args_tensor. Returns the number of
- * dimensions moved; 0 where there are too many. Without branches by their number, which would be
- * so many paths: what is moved too much lies behind the record.
+ * Moves sizes and strides after the four words of struct xsp_args_tensor. Returns the number of
+ * dimensions moved; 0: there are too many. Branches by their number would be as many paths to the
+ * verifier. So it moves too much, and the surplus lies after the record.
  */
 static __noinline __u32 xsp_args_move_dims(const struct xsp_args_spec *s, __u64 *w)
 {
@@ -142,7 +145,7 @@ static __noinline __u32 xsp_args_move_dims(const struct xsp_args_spec *s, __u64 
 	barrier_var(dims);
 	if (dims > XSP_ARGS_DIMS_MAX)
 		return 0;
-	if (dims > 5) /* kept apart: sizes, then strides */
+	if (dims > 5) /* stored elsewhere: sizes, then strides */
 		return bpf_probe_read_user(&w[4], dims * 16,
 					   (void *)w[(from + 1) & (XSP_ARGS_IMPL_WORDS - 1)])
 			       ? 0
@@ -172,7 +175,7 @@ static __noinline void xsp_args_put_tensor(const struct xsp_args_spec *s, char *
 			      sizeof(struct xsp_args_record), 0);
 		return;
 	}
-	if (s->values && !xsp_args_work(e)->in_list) /* there would be no room for them */
+	if (s->values && !xsp_args_work(e)->in_list) /* a list leaves no room for them */
 		data = xsp_args_data(s, w);
 	w[1] = w[s->layout.sizes & (XSP_ARGS_IMPL_WORDS - 1)];
 	w[2] = w[s->layout.numel & (XSP_ARGS_IMPL_WORDS - 1)];
@@ -187,7 +190,7 @@ static __noinline void xsp_args_put_tensor(const struct xsp_args_spec *s, char *
 
 /* ---- the other forms ---- */
 
-/* `what`: argument, bytes of an element, kind, in the low three bytes. */
+/* `what`: argument, bytes of an element, and kind, in the low three bytes. */
 static __noinline void xsp_args_put_bytes(char *e, __u64 address, __u64 length, __u32 what)
 {
 	__u32 size = length > XSP_ARGS_BYTES_MAX ? XSP_ARGS_BYTES_MAX : length;
@@ -198,7 +201,8 @@ static __noinline void xsp_args_put_bytes(char *e, __u64 address, __u64 length, 
 	size *= (what >> 8) & 63;
 	if (size > XSP_ARGS_BYTES_MAX)
 		status = XSP_ARGS_CUT;
-	/* the comparison above may be of a copy in another register, which says nothing of this one to older verifiers */
+	/* the compiler may have compared a copy in another register, which tells older verifiers
+	 * nothing about this one */
 	barrier_var(size);
 	if (size > XSP_ARGS_BYTES_MAX)
 		size = XSP_ARGS_BYTES_MAX;
@@ -210,10 +214,8 @@ static __noinline void xsp_args_put_bytes(char *e, __u64 address, __u64 length, 
 		      (size + sizeof(struct xsp_args_record) + 7) & ~7U, length);
 }
 
-/*
- * Reads the list object at `address` to where its record will be, and leaves there where its elements
- * are, and how many. Returns XSP_ARGS_READ, or why not.
- */
+/* Reads the list object at `address` to where its record will be, and puts the address and the
+ * number of its elements there. Returns XSP_ARGS_READ, or why not. */
 static __noinline __u32 xsp_args_unwrap(char *e, __u64 address, __u32 kind)
 {
 	__u32 at = xsp_args_used(e);
@@ -242,7 +244,7 @@ static __noinline __u32 xsp_args_unwrap(char *e, __u64 address, __u32 kind)
 	return XSP_ARGS_READ;
 }
 
-/* ---- all of them ---- */
+/* ---- all forms ---- */
 
 static __always_inline __u64 xsp_args_word(const char *e, __u32 start, __u32 slot)
 {
@@ -256,8 +258,8 @@ static __always_inline bool xsp_args_is_behind(__u32 kind)
 	       kind == XSP_ARGS_ARRAY_BEHIND;
 }
 
-/* A Tensor at an address, if the byte at `flag` says that there is one (0: always). True: its impl is
- * next; else its record is there. */
+/* Takes the Tensor at an address, if the byte at `flag` says that there is one (0: always). True:
+ * its impl is next; else it wrote a record. */
 static __noinline bool xsp_args_at_tensor(char *e, __u64 tensor, __u64 flag, __u32 argument)
 {
 	__u32 status = XSP_ARGS_READ;
@@ -288,7 +290,7 @@ static __noinline void xsp_args_begin_list(char *e, __u64 first, __u64 length, _
 			  length > XSP_ARGS_LIST_MAX ? XSP_ARGS_CUT : XSP_ARGS_READ, length);
 }
 
-/* Puts an item, or the beginning of it. True: a tensor is next. */
+/* Puts an item, or its beginning. True: a tensor is next. */
 static __noinline bool xsp_args_put_item(const struct xsp_args_item *item, char *e, __u32 start)
 {
 	__u32 kind = item->kind, argument = item->argument;
@@ -321,7 +323,7 @@ static __noinline bool xsp_args_put_item(const struct xsp_args_item *item, char 
 	return false;
 }
 
-/* The next tensor of the list at hand. False: it cannot be read, and the list ends. */
+/* The next tensor of the current list. False: it cannot be read, and the list ends. */
 static __noinline bool xsp_args_next_of_list(char *e)
 {
 	volatile struct xsp_args_work *work = xsp_args_work(e);
@@ -358,7 +360,7 @@ static __noinline __u32 xsp_args_step(const struct xsp_args_spec *s, char *e, __
 	return xsp_args_put_item(&s->item[i], e, start) ? XSP_ARGS_PUT_TENSOR : XSP_ARGS_GO_ON;
 }
 
-/* The items from `first` to `end` of the section that begins at `start`. */
+/* Puts the items from `first` to `end` into the section that begins at `start`. */
 static __noinline void xsp_args_put_items(const struct xsp_args_spec *s, char *e, __u32 start,
 					  __u32 first, __u32 end)
 {
@@ -376,7 +378,7 @@ static __noinline void xsp_args_put_items(const struct xsp_args_spec *s, char *e
 	}
 }
 
-/* The words of ARGS. */
+/* Puts the words of ARGS. */
 static __noinline void xsp_args_put_words(struct pt_regs *ctx, const struct xsp_args_spec *s,
 					  char *e, __u32 at)
 {
@@ -407,7 +409,7 @@ static __noinline void xsp_args_put_words(struct pt_regs *ctx, const struct xsp_
 	xsp_args_use(e, at + sizeof(*section) + XSP_ARGS_REGISTERS * 8 + size);
 }
 
-/* Puts ARGS or OUTPUTS for a probe; returns where it ends. Inlined: a kernel allows eight frames. */
+/* Puts ARGS or OUTPUTS for a probe; returns its end. Inlined: a kernel allows eight frames. */
 static __always_inline __u32 xsp_put_args(struct pt_regs *ctx, __u32 probe, char *e, __u32 at,
 					  __u32 type)
 {

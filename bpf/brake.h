@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* brake.h - functions that are let go of, and the price of hits that no event tells of. */
+/* brake.h - released functions, and the price of hits that write no event. */
 #ifndef XSP_BPF_BRAKE_H
 #define XSP_BPF_BRAKE_H
 
 #include "xsptrace/brake.h"
 
-__weak const volatile bool xsp_brake = false; /* else none of this is loaded */
+__weak const volatile bool xsp_brake = false; /* else nothing of this is loaded */
 
 /* By probe id; resized before loading. */
 struct {
@@ -15,7 +15,8 @@ struct {
 	__type(value, struct xsp_probe_state);
 } xsp_probe_states __weak SEC(".maps");
 
-/* Emptied by the recorder at each of its looks. What has no room is counted without thread and probe. */
+/* The recorder empties it each time it looks. What does not fit is counted without thread and
+ * probe. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, XSP_UNSEEN_MAX);
@@ -23,7 +24,7 @@ struct {
 	__type(value, __u64);
 } xsp_unseen __weak SEC(".maps");
 
-/* Notes of hits that the new link has reported, by thread id: their cookies. */
+/* Hits that the new link has reported: cookies by thread id. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, XSP_SWAPS_MAX);
@@ -31,7 +32,7 @@ struct {
 	__type(value, __u64);
 } xsp_swaps __weak SEC(".maps");
 
-/* A hit that costs its thread something, but of which no event tells. */
+/* Counts a hit that costs its thread time but writes no event. */
 static __always_inline void xsp_count_some(__u32 which, __u64 some);
 
 static __noinline void xsp_count_unseen(__u32 probe, bool is_exit)
@@ -48,7 +49,7 @@ static __noinline void xsp_count_unseen(__u32 probe, bool is_exit)
 	key = XSP_UNSEEN_KEY((__u32)bpf_get_current_pid_tgid(), probe);
 	sum = bpf_map_lookup_elem(&xsp_unseen, &key);
 	if (sum)
-		*sum += ns; /* nobody else counts for this thread */
+		*sum += ns; /* only this thread counts here */
 	else if (bpf_map_update_elem(&xsp_unseen, &key, &ns, BPF_ANY))
 		xsp_count_some(XSP_COUNT_UNSEEN_NS, ns);
 }
@@ -73,8 +74,8 @@ static __noinline bool xsp_serves_in_swap(__u64 cookie, __u32 flags)
 	return false;
 }
 
-/* A library that comes later is silent until all of its sites are in: entries without their exits, and the
- * other way round, would be told for as long as that takes. */
+/* Probes of a library that was loaded later report nothing until all of their sites are in. Else
+ * entries would come without exits, and exits without entries, for that long. */
 __weak volatile __u32 xsp_ready = ~0U;
 
 static __always_inline bool xsp_is_ready(__u64 cookie)
@@ -82,7 +83,7 @@ static __always_inline bool xsp_is_ready(__u64 cookie)
 	return XSP_COOKIE_PROBE(cookie) < xsp_ready;
 }
 
-/* Is the hit to be reported, and by the link whose cookie this is? */
+/* Should the link with this cookie report the hit? */
 static __always_inline bool xsp_serves(__u64 cookie)
 {
 	__u32 probe = XSP_COOKIE_PROBE(cookie), flags;
@@ -94,7 +95,7 @@ static __always_inline bool xsp_serves(__u64 cookie)
 		return true;
 	state = bpf_map_lookup_elem(&xsp_probe_states, &probe);
 	if (!state)
-		return true; /* calibration has an id beyond all */
+		return true; /* calibration uses an id beyond the table */
 	flags = state->flags;
 	if (flags == !!(cookie & XSP_COOKIE_PHASE))
 		return true;

@@ -2,8 +2,8 @@
 /*
  * common.h - what the programs share: configuration, maps, and the way into the ring buffer.
  *
- * Everything is defined weak, so that each program file can be compiled by itself and
- * bpftool links them into one object with one set of maps.
+ * Everything is defined weak: each program file compiles by itself, and bpftool links all of them
+ * into one object with one set of maps.
  */
 #ifndef XSP_BPF_COMMON_H
 #define XSP_BPF_COMMON_H
@@ -18,8 +18,8 @@
 
 #include "brake.h"
 
-/* ---- configuration: constants, so that the verifier drops what is off ---- */
-__weak const volatile __u32 xsp_ring_mask = 0; /* rings - 1; a power of two */
+/* ---- configuration: constants, so that the verifier removes what is off ---- */
+__weak const volatile __u32 xsp_ring_mask = 0; /* number of rings - 1; a power of two - 1 */
 __weak const volatile bool xsp_filter_tgid =
 	false; /* links are bound to address spaces, not to processes */
 __weak const volatile bool xsp_filter_tid = false;
@@ -30,11 +30,12 @@ __weak const volatile __u64 xsp_min_duration_ns = 0;
 __weak const volatile __u32 xsp_max_depth = 0; /* 0: no limit */
 __weak const volatile __u64 xsp_jmpbuf_sp_offset = 0; /* of the saved sp in jmp_buf */
 
-__weak const volatile bool xsp_cookie_pages = false; /* cookies may be those of whole events */
+/* cookies may be numbers of events that serve many sites */
+__weak const volatile bool xsp_cookie_pages = false;
 
-/* Set once everything is attached, so that a half-attached recorder reports nothing. */
+/* Set once everything is attached: a half-attached recorder reports nothing. */
 __weak volatile __u32 xsp_active = 0;
-/* Not active between two windows: what hits cost is counted all the same. */
+/* Paused between two windows. The cost of hits is counted then, too. */
 __weak volatile __u32 xsp_paused = 0;
 
 /* ---- maps ---- */
@@ -44,7 +45,7 @@ struct xsp_ring {
 };
 struct xsp_ring xsp_ring0 __weak SEC(".maps");
 
-/* A thread always uses the same ring, so its events stay in order. */
+/* Each thread always uses the same ring, so its events stay in order. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, XSP_MAX_RINGS);
@@ -67,8 +68,8 @@ struct {
 	__type(value, __u64);
 } xsp_lost __weak SEC(".maps");
 
-/* Processes that are recorded; kept by the recorder and, with --follow, by sched_process_fork.
- * Value: enum xsp_tgid_flag. */
+/* The recorded processes; kept by the recorder and, with --follow, by sched_process_fork. Value:
+ * enum xsp_tgid_flag. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -83,7 +84,7 @@ struct {
 	__type(value, __u32);
 } xsp_tids __weak SEC(".maps");
 
-/* Of those with Python; kept by the recorder, and gone with the program (exec). */
+/* For recorded processes with Python. Kept by the recorder; exec deletes the entry. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -91,7 +92,7 @@ struct {
 	__type(value, struct xsp_python_spec);
 } xsp_pythons __weak SEC(".maps");
 
-/* Cookies of sites whose event serves many: see XSP_COOKIE_PAGES. Resized before loading. */
+/* Cookies of sites that share an event: see XSP_COOKIE_PAGES. Resized before loading. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -102,7 +103,7 @@ struct {
 static __always_inline void xsp_count_some(__u32 which, __u64 some)
 {
 	__u64 *value = bpf_map_lookup_elem(&xsp_counters, &which);
-	if (value) /* the kernel may take the CPU away for a thread that counts as well */
+	if (value) /* atomically: the kernel may give the CPU to another thread that counts here */
 		__sync_fetch_and_add(value, some);
 }
 
@@ -111,8 +112,8 @@ static __always_inline void xsp_count(__u32 which)
 	xsp_count_some(which, 1);
 }
 
-/* The time that something has taken until now, and how often it was timed. What took more than `most` does not
- * count: somebody else had the CPU meanwhile. */
+/* Adds the time since `begun`, and one to the number of times. What took more than `most` is
+ * ignored: another thread had the CPU meanwhile. */
 static __always_inline void xsp_count_timed(__u32 times, __u32 ns, __u64 begun, __u64 most)
 {
 	__u64 took = bpf_ktime_get_ns() - begun;
@@ -134,18 +135,18 @@ static __always_inline void xsp_count_lost(__u32 which, __u32 probe)
 	xsp_count_unseen(probe, which == XSP_COUNT_LOST_EXIT);
 }
 
-/* The ring of the current thread, reserved. Sizes are constants at each call. */
+/* Reserves in the ring of the current thread. Sizes are constants at each call. */
 static __always_inline void *xsp_reserve(__u32 tid, __u64 size)
 {
 	if (xsp_ring_mask == 0)
 		return bpf_ringbuf_reserve(&xsp_ring0, size, 0);
-	/* Spread by the low bits: thread ids are handed out in sequence. */
+	/* Spread over the rings by the low bits: thread ids are given out in sequence. */
 	__u32 key = tid & xsp_ring_mask & (XSP_MAX_RINGS - 1);
 	void *ring = bpf_map_lookup_elem(&xsp_rings, &key);
 	return ring ? bpf_ringbuf_reserve(ring, size, 0) : 0;
 }
 
-/* For events of which one lost is no more than one lost. */
+/* For events whose loss affects no others. */
 static __always_inline void *xsp_reserve_or_count(__u32 tid, __u64 size)
 {
 	void *event = xsp_reserve(tid, size);
@@ -155,7 +156,8 @@ static __always_inline void *xsp_reserve_or_count(__u32 tid, __u64 size)
 	return event;
 }
 
-/* As xsp_reserve() for what is gathered before its size is known, and looked at at once. 0, or why there is no room. */
+/* As xsp_reserve(), for an event whose size is known late and which the recorder reads at once. 0,
+ * or why there is no room. */
 static __always_inline long xsp_output(__u32 tid, void *event, __u64 size)
 {
 	if (xsp_ring_mask == 0)
@@ -165,7 +167,7 @@ static __always_inline long xsp_output(__u32 tid, void *event, __u64 size)
 	return ring ? bpf_ringbuf_output(ring, event, size, BPF_RB_FORCE_WAKEUP) : -1;
 }
 
-/* No wakeup: the recorder looks every few milliseconds, a wakeup costs the target far more. */
+/* No wakeup: the recorder looks every few milliseconds, and a wakeup costs the target far more. */
 static __always_inline void xsp_submit(void *event)
 {
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
@@ -220,7 +222,8 @@ static __always_inline bool xsp_wanted_thread(__u64 pid_tgid)
 	return !xsp_comm_filters || xsp_comm_wanted();
 }
 
-/* Is the current thread recorded? `begins`: the hit would begin a span, which counts as left out then. */
+/* Is the current thread recorded? `begins`: the hit would begin a span, which then counts as
+ * filtered. */
 static __always_inline bool xsp_wanted(__u64 pid_tgid, bool begins)
 {
 	if (!xsp_wanted_process(pid_tgid))
@@ -264,7 +267,7 @@ static __noinline __u64 xsp_page_cookie(__u64 number, __u64 ip)
 	return cookie ? *cookie : 0;
 }
 
-/* The site's attach cookie (event.h). 0: none is known, which cannot be. */
+/* The site's attach cookie (event.h); 0 if there is none, which should not happen. */
 static __always_inline __u64 xsp_cookie(struct pt_regs *ctx)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx);
@@ -284,7 +287,7 @@ static __noinline __attribute__((unused)) void xsp_count_inactive(struct pt_regs
 				 kind == XSP_EVENT_EXIT || kind == XSP_EVENT_END);
 }
 
-/* Are hits told? Sites on their way out after a window, or in before the next, only cost their thread. */
+/* Are hits reported? Before and after a window, sites that are still attached only cost time. */
 static __always_inline bool xsp_is_active(struct pt_regs *ctx)
 {
 	if (xsp_active)
@@ -294,7 +297,7 @@ static __always_inline bool xsp_is_active(struct pt_regs *ctx)
 	return false;
 }
 
-/* What the function is going to return, at an exit whose probe reads it (event.h, cookie). */
+/* The value that the function will return, at an exit whose probe reads it (event.h, cookie). */
 #if defined(__TARGET_ARCH_x86)
 static __noinline __attribute__((unused)) __u64 xsp_result(struct pt_regs *ctx)
 {
@@ -302,7 +305,7 @@ static __noinline __attribute__((unused)) __u64 xsp_result(struct pt_regs *ctx)
 	__u64 result = ctx->ax, other;
 
 	barrier_var(result);
-	/* one load at a constant offset each: see xsp_entry_sp */
+	/* one load each, at a constant offset: see xsp_entry_sp */
 #define XSP_RESULT_IN(which, member)                                                               \
 	other = ctx->member;                                                                       \
 	barrier_var(other);                                                                        \
@@ -324,7 +327,7 @@ static __always_inline __u64 xsp_result(struct pt_regs *ctx)
 }
 #endif
 
-/* The entry stack pointer of the function that the site belongs to (event.h, cookie). */
+/* The entry stack pointer of the site's function (event.h, cookie). */
 static __always_inline __u64 xsp_entry_sp(struct pt_regs *ctx, __u64 cookie)
 {
 	__u64 sp = XSP_REG_SP(ctx), fp = XSP_REG_FP(ctx);

@@ -2,9 +2,9 @@
 /*
  * counters.h - the sections COUNTERS and COUNTERS_END.
  *
- * What the kernel counts for each thread anyway is read from its task. Everything else is a perf
- * event that belongs to the thread: the kernel takes it along from CPU to CPU and stops it while others
- * run, so that a difference of two readings is the thread's own wherever it ran.
+ * Counters that the kernel keeps for each thread anyway are read from its task. Every other one is
+ * a perf event of the thread. The kernel moves it from CPU to CPU with the thread, and stops it
+ * while others run. So the difference of two readings belongs to the thread, wherever it ran.
  */
 #ifndef XSP_BPF_COUNTERS_H
 #define XSP_BPF_COUNTERS_H
@@ -13,9 +13,9 @@
 
 /* Set before loading. */
 __weak const volatile __u8 xsp_counter_kinds[XSP_COUNTERS_MAX] = {}; /* enum xsp_counter_kind */
-__weak const volatile __u32 xsp_counter_bytes = 0; /* of a section; 0: no counters */
+__weak const volatile __u32 xsp_counter_bytes = 0; /* bytes of a section; 0: no counters */
 
-/* Where the events of a thread are: the first of them. */
+/* The number of the first perf event of each thread. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* resized before loading */
@@ -47,7 +47,7 @@ static __noinline __u64 task_counter(__u8 kind)
 	}
 }
 
-/* The thread's first event; beyond all of them if it has none. */
+/* The first event of this thread; a number beyond all of them if it has none. */
 static __noinline __u32 first_event(void)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
@@ -56,7 +56,7 @@ static __noinline __u32 first_event(void)
 	return slot ? *slot : ~0U;
 }
 
-/* One reading; writes its 24 bytes. */
+/* Reads one event into the 24 bytes of *v. */
 static __noinline void put_perf(struct xsp_perf_value *v, volatile __u32 *there, __u32 event,
 				__u32 i)
 {

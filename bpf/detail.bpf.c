@@ -3,7 +3,8 @@
 #include "detail.h"
 #include "site.h"
 
-/* How long it takes depends on what there is to read; one hit in eight tells, by its time's low bits. */
+/* The time depends on what there is to read. One hit in eight is timed, chosen by the low bits of
+ * its time. */
 static __always_inline void time_detail(__u64 begun)
 {
 	if (!(begun & 7))

@@ -2,9 +2,9 @@
 /*
  * detail.h - events with sections (event.h): a span's operands, arguments, stack, counters.
  *
- * One reservation of a constant size, of which the event says how much it uses; the recorder
- * writes no more than that. Each kind of section is put by a file of its own: a function that
- * gets the reservation and the place where the section begins, and returns where it ends.
+ * Each reservation has one constant size. The event says how much of it is used, and the recorder
+ * writes no more than that. Each kind of section has a file and a function of its own, which gets
+ * the reservation and the section's offset, and returns its end.
  */
 #ifndef XSP_BPF_DETAIL_H
 #define XSP_BPF_DETAIL_H
@@ -26,13 +26,13 @@ struct {
 	__type(value, struct xsp_detail_spec);
 } xsp_details __weak SEC(".maps");
 
-/* A BPF function takes five arguments: these three travel as one. */
+/* Packs three values into one: a BPF function takes only five arguments. */
 static __always_inline __u64 xsp_detail_what(__u32 probe, __u8 kind, __u8 flags)
 {
 	return probe | (__u64)kind << 32 | (__u64)flags << 40;
 }
 
-/* Kinds whose sections are those of an entry, behind struct xsp_event_range. */
+/* Kinds that have the sections of an entry, after struct xsp_event_range. */
 static __always_inline bool xsp_kind_enters(__u8 kind)
 {
 	return kind == XSP_EVENT_ENTRY || kind == XSP_EVENT_BEGIN || kind == XSP_EVENT_POINT;
@@ -46,7 +46,7 @@ static __noinline void xsp_count_lost_kind(__u32 probe, __u8 kind)
 		xsp_count_lost(XSP_COUNT_LOST_EXIT, probe);
 }
 
-/* Do entries of the probe carry any? */
+/* Do entries of this probe carry any sections? */
 static __always_inline bool xsp_has_sections(__u32 probe)
 {
 	const struct xsp_detail_spec *spec;
@@ -57,11 +57,11 @@ static __always_inline bool xsp_has_sections(__u32 probe)
 	return spec && spec->entry;
 }
 
-/* Bit n: sections of type n are recorded at all. A constant for the verifier, which would otherwise
- * walk through every combination of them. */
+/* Bit n: sections of type n are recorded at all. A constant, or the verifier would walk through
+ * every combination of them. */
 __weak const volatile __u32 xsp_detail_types = 0;
 
-/* What a program file's probes never carry is left out when it is compiled. */
+/* A program file excludes, when it is compiled, sections that its probes never carry. */
 #if !defined(XSP_SECTIONS_HERE)
 #define XSP_SECTIONS_HERE ~0U
 #endif
@@ -73,11 +73,11 @@ __weak const volatile __u32 xsp_detail_types = 0;
 	((XSP_SECTIONS_HERE & 1U << (type)) && (xsp_detail_types & 1U << (type)) &&                \
 	 ((sections)&1U << (type)))
 
-/* Puts the wanted sections; returns where they end. `at`: bytes used so far. */
+/* Puts the wanted sections; returns their end. `at`: bytes used so far. */
 static __noinline __u32 xsp_put_sections(struct pt_regs *ctx, const struct xsp_detail_spec *spec,
 					 char *e, __u32 at, __u32 wanted)
 {
-	/* read last at entry and first at exit, so that they count little of this */
+	/* read last at entry and first at exit, so that they count little of this code */
 	if (XSP_HAS(wanted, XSP_SECTION_COUNTERS_END))
 		at = xsp_put_counters(e, at, XSP_SECTION_COUNTERS_END);
 	if (XSP_HAS(wanted, XSP_SECTION_SEQUENCE))
@@ -101,7 +101,7 @@ static __noinline __u32 xsp_put_sections(struct pt_regs *ctx, const struct xsp_d
 	if (XSP_HAS(wanted, XSP_SECTION_RESULT))
 		at = xsp_put_result(ctx, e, at);
 #if !defined(XSP_NO_ARGS)
-	/* large ones last: the others ask for little room */
+	/* large ones last: the others need little room */
 	if ((wanted & (1U << XSP_SECTION_ARGS | 1U << XSP_SECTION_OUTPUTS)) &&
 	    xsp_detail_bytes >= XSP_ARGS_BYTES)
 		at = xsp_put_args(ctx, probe, e, at,
@@ -128,7 +128,7 @@ static __noinline void xsp_emit_detailed(struct pt_regs *ctx, __u64 time, __u64 
 	}
 	xsp_fill_head(&e->head, time, xsp_entry_sp(ctx, xsp_cookie(ctx)), pid_tgid, probe, kind,
 		      what >> 40, 0);
-	e->name_hash = hash; /* of an exit: overwritten by its first section */
+	e->name_hash = hash; /* at an exit, its first section overwrites this */
 	const struct xsp_detail_spec *spec = bpf_map_lookup_elem(&xsp_details, &probe);
 	__u32 begin = xsp_kind_enters(kind) ? sizeof(*e) : sizeof(e->head);
 	wanted = !spec ? 0 : xsp_kind_enters(kind) ? spec->entry : spec->exit;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * detail_large.bpf.c - the program of detail.bpf.c once more, for probes that read more of their
- * arguments: lists of tensors, many tensors, texts. A reservation has one size in all of a program,
- * and one for the largest would fill the ring with nothing.
+ * detail_large.bpf.c - the program of detail.bpf.c again, for probes that read large arguments:
+ * lists of tensors, many tensors, texts. All reservations of a program have the same size, and the
+ * largest would waste the ring.
  */
 #define xsp_detail_bytes xsp_detail_large_bytes
 #define XSP_ARGS_BYTES XSP_ARGS_LARGE

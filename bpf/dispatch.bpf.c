@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * dispatch.bpf.c - which processes have Syscall User Dispatch on (Wine): reading the iterator gives
- * the process id of each such thread. No file of /proc tells, and ptrace would stop the thread.
+ * dispatch.bpf.c - which processes have Syscall User Dispatch on (Wine). Reading the iterator gives
+ * the process id of each such thread. No file of /proc says so, and ptrace would stop the thread.
  */
 #include "common.h"
 

@@ -2,13 +2,13 @@
 /*
  * filter.h - --min-duration and --max-depth: the open functions of each thread, kept in the kernel.
  *
- * An entry is held back until its span turns out to be long enough; then it and its
- * ancestors that are still held back are emitted in order with their original
- * times, so that the reader sees a well-nested sequence.
+ * An entry is held back until its span turns out to be long enough. Then it is emitted, after those
+ * of its ancestors that are still held back, with their original times. So the reader sees a
+ * well-nested sequence.
  *
  * Named ranges and spans with names of their own are not held back, since their names are in the target
  * now; what is open around them goes before them. So more is emitted than is asked for: the
- * reader leaves out the rest (timeline/rows.c).
+ * reader leaves out the rest (timeline/spans/rows.c).
  */
 #ifndef XSP_BPF_FILTER_H
 #define XSP_BPF_FILTER_H
@@ -31,7 +31,7 @@ static __always_inline bool emit(__u64 pid_tgid, __u64 time, __u64 sp, __u32 pro
 	if (!e) {
 		xsp_count_lost(kind == XSP_EVENT_EXIT ? XSP_COUNT_LOST_EXIT : XSP_COUNT_LOST_ENTRY,
 			       probe);
-		if (kind == XSP_EVENT_POINT) /* both halves are gone */
+		if (kind == XSP_EVENT_POINT) /* both ends are gone */
 			xsp_count_lost(XSP_COUNT_LOST_EXIT, probe);
 		return false;
 	}
@@ -57,8 +57,8 @@ static __always_inline struct xsp_thread_state *thread_state(void)
 	return s;
 }
 
-/* The mask is what the verifier wants to see on every path to the pointer; the barrier keeps
- * the compiler from dropping it as redundant. */
+/* The verifier wants the mask on every path to the pointer; the barrier keeps the compiler from
+ * removing it as redundant. */
 static __always_inline struct xsp_frame *frame_at(struct xsp_thread_state *s, __u32 i)
 {
 	if (i >= XSP_FILTER_FRAMES)
@@ -67,7 +67,7 @@ static __always_inline struct xsp_frame *frame_at(struct xsp_thread_state *s, __
 	return &s->frames[i & (XSP_FILTER_FRAMES - 1)];
 }
 
-/* Forgets frames that the stack pointer shows to be gone: entry sp below `sp`. */
+/* Drops frames that are gone, by the stack pointer: their entry sp is below `sp`. */
 static __always_inline void pop_below(struct xsp_thread_state *s, __u64 sp)
 {
 	for (int i = 0; i < XSP_FILTER_FRAMES; i++) {
@@ -86,11 +86,11 @@ static __always_inline void left_out(__u32 which, __u32 probe)
 	xsp_count_unseen(probe, false);
 }
 
-/* A frame for a span that is entered now; NULL: it is left out, and counted. */
+/* A frame for a span that is entered now; NULL: the span is filtered, and counted. */
 static __always_inline struct xsp_frame *push_frame(struct xsp_thread_state *s, __u64 time,
 						    __u64 sp, __u32 probe)
 {
-	pop_below(s, sp + 1); /* the same slot is reused: gone as well */
+	pop_below(s, sp + 1); /* the same slot is used again: its frame is gone as well */
 	__u32 depth = s->depth;
 	if (xsp_max_depth && depth >= xsp_max_depth) {
 		left_out(XSP_COUNT_FILTERED, probe);
@@ -109,7 +109,7 @@ static __always_inline struct xsp_frame *push_frame(struct xsp_thread_state *s, 
 	return f;
 }
 
-/* A copy of its own for programs that are short of stack. */
+/* Not inlined, for programs that are short of stack. */
 static __noinline __attribute__((unused)) bool emit_apart(__u64 time, __u64 sp, __u32 probe,
 							  __u8 kind, __u8 flags)
 {
@@ -141,7 +141,7 @@ static __always_inline void emit_held_back(struct xsp_thread_state *s, __u32 dep
 	emit_held_back_of(s, depth, bpf_get_current_pid_tgid());
 }
 
-/* Frames below `sp` have ended now, without exits of their own: those long enough are shown. */
+/* Frames below `sp` have ended now without an exit: emits those that lasted long enough. */
 static __noinline __attribute__((unused)) void pop_unwound(struct xsp_thread_state *s, __u64 sp,
 							   __u64 now, __u64 pid_tgid)
 {
@@ -153,7 +153,7 @@ static __noinline __attribute__((unused)) void pop_unwound(struct xsp_thread_sta
 			break;
 		held_back = s->depth - i + 1;
 		if (now - f->time_ns >= xsp_min_duration_ns)
-			break; /* and all around it */
+			break; /* so did all frames around it */
 		held_back = 0;
 	}
 	emit_held_back_of(s, held_back, pid_tgid);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * gpu.bpf.c - batches of records from the agent in the target (gpu.h): copied whole into the ring,
+ * gpu.bpf.c - batches of records from the agent in the target (gpu.h), copied whole into the ring,
  * or counted as lost.
  */
 #include "common.h"
 
-/* Goes on when the span programs have been stopped: the agent flushes what it has at the end. */
+/* Stays on after the span programs were stopped: the agent flushes at the end. */
 __weak volatile __u32 xsp_gpu_active = 0;
 
 struct batch_event {
@@ -20,7 +20,7 @@ static __always_inline bool is_recorded(void)
 	return !xsp_filter_tgid || bpf_map_lookup_elem(&xsp_tgids, &tgid);
 }
 
-/* A batch and the records in it, which its head tells. */
+/* Counts the batch and the records in it, whose number its head says. */
 static __noinline void count_lost(const struct xsp_gpu_batch_head *head)
 {
 	__u32 which = XSP_COUNT_LOST_GPU, records = 0;
@@ -48,7 +48,7 @@ int xsp_gpu_batch(struct pt_regs *ctx)
 		count_lost((void *)XSP_REG_ARG1(ctx));
 		return 0;
 	}
-	/* once more on the register that is used: older verifiers do not carry the bound over */
+	/* again for the register that is used: older verifiers do not carry the bound over */
 	barrier_var(bytes);
 	if (bytes > XSP_GPU_BATCH_MAX)
 		bytes = XSP_GPU_BATCH_MAX;
@@ -65,7 +65,7 @@ int xsp_gpu_batch(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Sits on functions that are never called: its semaphores tell the agent what to do. */
+/* For functions that are never called: their semaphores tell the agent what to do. */
 SEC("uprobe")
 int xsp_gpu_want(struct pt_regs *ctx)
 {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * heap.bpf.c - --memory=malloc: blocks of malloc and its kin, by a sample of them.
+ * heap.bpf.c - --memory=malloc: a sample of the blocks of malloc and similar functions.
  *
- * Of `bytes` asked for a block is taken with the probability bytes / xsp_heap_period, and for certain from that size on:
- * one that was taken stands for max(bytes, period) bytes, whatever the order in which a program allocates. No state
- * is kept for it. Those that were taken and are alive stand in a table: a free of any other costs a look into it.
+ * A block of `bytes` is in the sample with the probability bytes / xsp_heap_period, and for certain
+ * from that size on. It then stands for max(bytes, period) bytes, whatever the order in which a
+ * program allocates, and no state is needed for it. Sampled blocks that are alive are in a table.
+ * Freeing any other block costs one look-up.
  */
-/* of what these share only some is needed here */
+/* of these headers, only some functions are used here */
 #pragma clang diagnostic ignored "-Wunused-function"
 #include "detail.h"
 #include "heap.h"
@@ -21,7 +22,7 @@ struct heap_free {
 	__u64 address;
 };
 struct heap_allocation {
-	struct xsp_event head; /* sp: as it was at the site */
+	struct xsp_event head; /* sp: the stack pointer at the site */
 	struct xsp_section section;
 	__u64 address, bytes;
 	__u64 ip;
@@ -30,7 +31,7 @@ struct heap_allocation {
 
 /* ---- frees ---- */
 
-/* Takes it out of the table. Returns its bytes; 0: it is not in there. */
+/* Takes a block out of the table. Returns its bytes; 0: it was not there. */
 static __noinline __u64 forget(__u64 address)
 {
 	struct heap_block key = {.address = address, .tgid = bpf_get_current_pid_tgid() >> 32};
@@ -40,7 +41,7 @@ static __noinline __u64 forget(__u64 address)
 	return bytes && !bpf_map_delete_elem(&xsp_heap_blocks, &key) ? bytes : 0;
 }
 
-/* `time`: before anybody else could have got the address. 1: an event tells of it. */
+/* `time`: before any other thread could get the address. 1: an event reports it. */
 static __noinline int emit_free(__u64 address, __u64 time, __u32 probe)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
@@ -72,21 +73,24 @@ static __noinline struct heap_call *call_of_thread(void)
 	return bpf_map_lookup_elem(&xsp_heap_calls, &tid);
 }
 
-/* An allocator's functions call each other: the outermost counts. One whose end was missed is so for a moment only. */
+/* Functions of an allocator call each other: the outermost call counts. A call whose end was missed
+ * blocks others only this long. */
 #define NESTS_NS 1000000000ULL
 static __always_inline bool is_inside(const struct heap_call *c, __u64 sp, __u64 now)
 {
 	return c->sp > sp && now - c->time_ns < NESTS_NS;
 }
 
-/* It is called in one whose return address is swapped, also by a signal's handler on a stack of its own. */
+/* Was it called within a call whose return address is swapped? That may be on the stack of a signal
+ * handler. */
 static __always_inline bool is_in_swapped(const struct heap_call *c, __u64 sp, __u64 now)
 {
 	return c->swapped && c->swapped != sp && now - c->swapped_ns < NESTS_NS;
 }
 
-/* How many bytes it asks for; 0: it only gives back, as free() and a realloc() to nothing do. Who asks for none gets a block all
- * the same: it counts as one byte, as no sample has a block of none. */
+/* The number of bytes that it asks for; 0: it only frees, as free() and realloc() to nothing do.
+ * Asking for no bytes gives a block, too, and counts as one byte: a sample cannot hold a block of
+ * none. */
 static __noinline __u64 bytes_asked(struct pt_regs *ctx, const struct xsp_detail_spec *spec)
 {
 	if (spec->word[XSP_HEAP_BYTES].base == XSP_OPERAND_NONE)
@@ -111,8 +115,9 @@ static __noinline void begin_call(struct pt_regs *ctx, const struct xsp_detail_s
 	c->sp = xsp_entry_sp(ctx, xsp_cookie(ctx));
 }
 
-/* What the call takes back. Of realloc(), `may_fail`, it is told at its end; one that another has handed on to it is out of
- * the table already. 1: an event tells of it. */
+/* Handles the block that the call takes back. realloc() (`may_fail`) reports it at its end. If
+ * another function passed the call on, the block is out of the table already. 1: an event reports
+ * it. */
 static __noinline int end_block(struct pt_regs *ctx, const struct xsp_detail_spec *spec,
 				struct heap_call *c, bool may_fail)
 {
@@ -128,7 +133,7 @@ static __noinline int end_block(struct pt_regs *ctx, const struct xsp_detail_spe
 	return bytes && !may_fail ? emit_free(old, now, XSP_COOKIE_PROBE(xsp_cookie(ctx))) : 0;
 }
 
-/* Where the function at whose entry or end the thread is returns to; `sp`: at its entry. */
+/* The return address of the function that the thread enters or leaves; `sp`: that at its entry. */
 static __noinline __u64 returns_to(struct pt_regs *ctx, __u64 sp)
 {
 	__u64 address = XSP_REG_LINK(ctx);
@@ -139,8 +144,9 @@ static __noinline __u64 returns_to(struct pt_regs *ctx, __u64 sp)
 }
 
 /*
- * The call before this one was handed on by a jump to code of which the placement knows nothing. Another of these functions that
- * returns to the same place: it went on there. Else nobody has seen its end.
+ * The call before this one was passed on by a jump to code that the placement does not know. If
+ * this is another of the functions and returns to the same address, the call went on here.
+ * Otherwise its end was missed.
  */
 static __noinline void end_handed_on(struct pt_regs *ctx, struct heap_call *c, __u64 sp,
 				     __u32 probe)
@@ -171,7 +177,7 @@ static __noinline void enter(struct pt_regs *ctx, const struct xsp_detail_spec *
 	__u64 bytes = bytes_asked(ctx, spec);
 	const __u64 sp = xsp_entry_sp(ctx, cookie);
 	if (is_inside(c, sp, now) || is_in_swapped(c, sp, now))
-		bytes = 0; /* the call around it tells */
+		bytes = 0; /* the outer call reports it */
 	int has_event = end_block(ctx, spec, c, bytes > 0);
 	if (bytes) {
 		c->time_ns = now;
@@ -201,7 +207,8 @@ static __noinline void emit_allocation(struct pt_regs *ctx, __u64 address, __u64
 	e->address = address;
 	e->bytes = bytes;
 	e->ip = XSP_REG_IP(ctx);
-	/* where its sites are instructions of its own, the return address stands above the stack pointer yet */
+	/* if its sites are ordinary instructions, the return address is still above the stack
+	 * pointer */
 	e->returned = xsp_entry_sp(ctx, xsp_cookie(ctx)) + XSP_RETURN_SLOT == XSP_REG_SP(ctx);
 	if (xsp_python_frames)
 		at = xsp_put_python((char *)e, at);
@@ -212,7 +219,7 @@ static __noinline void emit_allocation(struct pt_regs *ctx, __u64 address, __u64
 	xsp_count_timed(XSP_COUNT_DETAIL_HITS, XSP_COUNT_DETAIL_NS, begun, 500000);
 }
 
-/* 0: it gave none. */
+/* 0: it returned none. */
 static __noinline __u64 address_given(struct pt_regs *ctx, const struct heap_call *c)
 {
 	__u64 result = xsp_result(ctx), address = 0;
@@ -233,7 +240,7 @@ static __noinline void leave(struct pt_regs *ctx)
 	xsp_count_unseen(probe, true);
 	if (!c || !c->sp || c->sp != xsp_entry_sp(ctx, cookie))
 		return;
-	if (cookie & XSP_COOKIE_TAIL) { /* whoever it hands over to returns the address */
+	if (cookie & XSP_COOKIE_TAIL) { /* the function that it jumps to returns the address */
 		c->handed = probe + 1ULL;
 		c->returns_to = returns_to(ctx, c->sp);
 		return;
@@ -242,7 +249,7 @@ static __noinline void leave(struct pt_regs *ctx)
 	const __u64 address = address_given(ctx, c);
 	if (c->old_bytes && address)
 		emit_free(c->old, c->time_ns, probe);
-	else if (c->old_bytes) /* realloc() has failed, and left it */
+	else if (c->old_bytes) /* realloc() has failed, and kept the block */
 		xsp_heap_put(c->old, c->old_bytes);
 	c->old_bytes = 0;
 	if (c->sampled && address && xsp_heap_put(address, c->bytes))
@@ -266,7 +273,7 @@ static __always_inline int take(struct pt_regs *ctx)
 	const struct xsp_detail_spec *spec = bpf_map_lookup_elem(&xsp_details, &probe);
 	if (spec)
 		enter(ctx, spec, now);
-	if (XSP_COOKIE_KIND(cookie) == XSP_EVENT_POINT) /* all of it is a jump */
+	if (XSP_COOKIE_KIND(cookie) == XSP_EVENT_POINT) /* the function consists of one jump */
 		leave(ctx);
 	return 0;
 }
@@ -278,8 +285,9 @@ int xsp_heap(struct pt_regs *ctx)
 }
 
 /*
- * May the return address be swapped (0), or not (1)? On a stack that lies above, that of a signal's handler, it must not:
- * the kernel would think that the calls below were left by longjmp(), and forget where they return to.
+ * May the return address be swapped (0), or not (1)? Not on a stack that lies above, which is that
+ * of a signal handler: the kernel would think that longjmp() has left the calls below, and lose
+ * their return addresses.
  */
 static __noinline int may_swap(struct pt_regs *ctx)
 {
@@ -298,7 +306,7 @@ static __noinline int may_swap(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Sessions (Linux 6.13), at entry and end: instead of xsp_heap at return probes. */
+/* Sessions (Linux 6.13) run at entry and at the end: used instead of xsp_heap at return probes. */
 SEC("uprobe")
 int xsp_heap_session(struct pt_regs *ctx)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* heap.h - --memory=malloc: the call that each thread is in, and those blocks of the sample that are alive. */
+/* heap.h - --memory=malloc: the call that each thread is in, and the sampled blocks that are
+ * alive. */
 #ifndef XSP_BPF_HEAP_H
 #define XSP_BPF_HEAP_H
 
 #include "common.h"
 
 /* Set before loading. */
-__weak const volatile __u32 xsp_heap_period = 0; /* bytes; 0: none of this is loaded */
+__weak const volatile __u32 xsp_heap_period = 0; /* bytes; 0: nothing of this is loaded */
 
 struct heap_block {
 	__u64 address;
@@ -21,17 +22,18 @@ struct {
 	__type(value, __u64);
 } xsp_heap_blocks __weak SEC(".maps");
 
-/* What a thread is in. Only its own thread writes there. */
+/* The call that a thread is in. Only this thread writes here. */
 struct heap_call {
-	__u64 sp; /* at entry; 0: it is in none */
+	__u64 sp; /* at entry; 0: in no call */
 	__u64 time_ns;
 	__u64 bytes; /* asked for */
 	__u64 result; /* where the address is written to; 0: it is returned */
-	__u64 old, old_bytes; /* what realloc() has taken back, if that was a block of the table */
-	__u64 sampled; /* 1: by the sample */
-	__u64 handed; /* 1 + the probe that has handed it on by a jump to unknown code; 0: none has */
-	__u64 returns_to; /* then: the address */
-	/* Of the outermost whose return address the kernel has swapped: sp at entry, and when. 0: there is none. */
+	__u64 old, old_bytes; /* the block that realloc() takes back, if the table had it */
+	__u64 sampled; /* 1: in the sample */
+	__u64 handed; /* 1 + the probe that passed it on by a jump to unknown code; 0: none */
+	__u64 returns_to; /* then: the return address */
+	/* The outermost call whose return address the kernel has swapped: sp at entry, and the
+	 * time. 0: none. */
 	__u64 swapped, swapped_ns;
 };
 struct {
@@ -41,7 +43,7 @@ struct {
 	__type(value, struct heap_call);
 } xsp_heap_calls __weak SEC(".maps");
 
-/* Into the table, before anybody can give it back. */
+/* Adds a block to the table, before any thread can free it. */
 static __noinline __attribute__((unused)) bool xsp_heap_put(__u64 address, __u64 bytes)
 {
 	struct heap_block key = {.address = address, .tgid = bpf_get_current_pid_tgid() >> 32};
@@ -52,7 +54,8 @@ static __noinline __attribute__((unused)) bool xsp_heap_put(__u64 address, __u64
 	return false;
 }
 
-/* An exception or a longjmp has landed where the stack pointer is `sp`: a call below it is gone, and gave nothing. */
+/* An exception or a longjmp has landed where the stack pointer is `sp`: a call below it is gone,
+ * and returned nothing. */
 static __always_inline void xsp_heap_unwound(__u32 tid, __u64 sp)
 {
 	struct heap_call *c = xsp_heap_period ? bpf_map_lookup_elem(&xsp_heap_calls, &tid) : 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* operand.h - a word that a probe takes from the target: struct xsp_operand. */
+/* operand.h - reads a word of the target: struct xsp_operand. */
 #ifndef XSP_BPF_OPERAND_H
 #define XSP_BPF_OPERAND_H
 
 #include "common.h"
 
-/* The texts differ so that the compiler keeps the loads apart: one load at a computed offset into
- * the context is refused by the verifier. */
+/* The texts differ so that the compiler keeps the loads apart. It would else make one load at a
+ * computed offset into the context, which the verifier refuses. */
 #define REGISTER_CASE(number, load)                                                                \
 	case number:                                                                               \
 		value = load;                                                                      \
@@ -31,14 +31,14 @@ static __always_inline __u64 operand_register(struct pt_regs *ctx, const struct 
 	return value;
 }
 
-/* The register alone. Neither of the two is inlined: each copy would take stack of the program's own
- * (slots.h); and neither calls the other: a kernel allows eight frames. */
+/* The register alone. Neither function is inlined, as each copy would need stack of the program
+ * (slots.h). Neither calls the other, as a kernel allows eight frames. */
 static __noinline __u64 xsp_operand_base(struct pt_regs *ctx, const struct xsp_operand *o)
 {
 	return operand_register(ctx, o);
 }
 
-/* 0 when the word cannot be read. */
+/* 0 if the word cannot be read. */
 static __noinline __u64 xsp_operand(struct pt_regs *ctx, const struct xsp_operand *o)
 {
 	__u64 value = operand_register(ctx, o);

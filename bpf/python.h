@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * python.h - the section PYTHON: which Python frames the thread is in (xsptrace/python.h).
+ * python.h - the section PYTHON: the Python frames of the thread (xsptrace/python.h).
  *
- * The thread's own state is in its thread-specific storage: operators run without the GIL, and whoever holds
- * that is another thread. From there one read a frame. Frames are hashed as they come; a stack that
- * was seen before, which is nearly every one, costs its 8 bytes in the event.
+ * The walk starts from the thread's own state in its thread-specific storage: operators run without
+ * the GIL, which another thread holds. Each frame takes one read. Frames are hashed as they come. A
+ * stack that was sent before, as nearly every one was, takes 8 bytes in the event.
  *
- * What is read is the target's, and it may lie: reads do not sleep, their number is bounded, a state that does
- * not name its thread is not believed, and a chain that leads in a circle is dropped.
+ * All of it is the target's, and may lie. Reads do not sleep, and their number is bounded. A state
+ * that does not name its thread is not believed, and a chain that runs in a circle is dropped.
  */
 #ifndef XSP_BPF_PYTHON_H
 #define XSP_BPF_PYTHON_H
@@ -17,16 +17,16 @@
 #include "slots.h"
 #include "words.h"
 
-/* Frames to keep; 0: no Python. Set before loading. */
+/* Most frames of a stack; 0: no Python. Set before loading. */
 __weak const volatile __u32 xsp_python_frames = 0;
 
-/* Ranges have their lines, too: if they are asked for, as the verifier takes its time over it. */
+/* Ranges have the section, too. Only if asked for: it takes the verifier long. */
 __weak const volatile bool xsp_python_ranges = false;
 
-/* Spans go without from now on: it was on by default, and cost too much. */
+/* From now on spans have no Python: it was on by default, and cost too much. */
 __weak volatile __u32 xsp_python_off = 0;
 
-/* Stacks that were sent. LRU: one that has gone for want of room is sent again. */
+/* The stacks that were sent. LRU: a stack that was evicted is sent again. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1); /* resized before loading */
@@ -34,13 +34,13 @@ struct {
 	__type(value, __u32);
 } xsp_python_stacks __weak SEC(".maps");
 
-/* Where a stack is gathered. All that changes on the way stands here, so
- * that the verifier has one way on behind the loop and not one for each frame. */
+/* Where a stack is gathered. All that changes in the loop is here: so the verifier sees one path
+ * after the loop, not one for each frame. */
 struct python_slot {
 	__u32 in_use;
-	__u32 walks; /* there was a frame, and not the last one */
-	__u64 next; /* frame that is read next; 0: there is none */
-	__u64 seen; /* one that was read some time before: who comes back to it runs in a circle */
+	__u32 walks; /* there was a frame, and it was not the last */
+	__u64 next; /* the next frame to read; 0: none */
+	__u64 seen; /* a frame that was read a while ago: reading it again means a circle */
 	__u64 raw[XSP_PYTHON_READ / 8];
 	struct xsp_event_python event;
 	struct xsp_python_frame frame[XSP_PYTHON_MAX];
@@ -53,8 +53,9 @@ static __noinline struct python_slot *acquire_python_slot(void)
 }
 
 /*
- * Where glibc keeps the thread's value of a key (struct pthread, nptl/descr.h; the same since 2.11): 32 pairs of
- * words at 0x310, and behind them 32 pointers to such blocks. The value is the second word of a pair.
+ * Where glibc keeps the thread's value of a key (struct pthread, nptl/descr.h; the same since
+ * 2.11): 32 pairs of words at 0x310, followed by 32 pointers to more such blocks. The value is the
+ * second word of a pair.
  */
 #define SPECIFIC_FIRST 0x310
 #define SPECIFIC_BLOCKS (SPECIFIC_FIRST + 32 * 16)
@@ -83,7 +84,7 @@ static __noinline __u64 python_key_slot(const struct xsp_python_spec *spec)
 	return block + key % 32 * 16 + 8;
 }
 
-/* The innermost frame; 0: none; UNKNOWN: it cannot be known. */
+/* The innermost frame; 0: none; UNKNOWN: it could not be read. */
 static __noinline __u64 python_first(const struct xsp_python_spec *spec)
 {
 	__u64 slot = python_key_slot(spec), state, frame;
@@ -101,7 +102,7 @@ static __noinline __u64 python_first(const struct xsp_python_spec *spec)
 	return frame;
 }
 
-/* Kernels without it lack the value. */
+/* Kernels without bpf_loop() lack the value. */
 enum bpf_func_id___loop {
 	BPF_FUNC_loop___loop = 181,
 };
@@ -111,7 +112,7 @@ static __always_inline __u64 python_word(const struct python_slot *p, __u8 index
 	return p->raw[index & (XSP_PYTHON_READ / 8 - 1)];
 }
 
-/* The frame's `self`. It tells stacks apart as well. */
+/* Reads the frame's `self`, which is part of the stack's identity. */
 static __noinline void python_self(const struct xsp_python_spec *spec, struct python_slot *p,
 				   struct xsp_python_frame *f, __u64 frame)
 {
@@ -121,7 +122,7 @@ static __noinline void python_self(const struct xsp_python_spec *spec, struct py
 	p->event.id = hash_word(p->event.id, f->self);
 }
 
-/* One frame; false: it was the last. */
+/* Takes one frame; false: it was the last. */
 static __always_inline bool python_step(const struct xsp_python_spec *spec, struct python_slot *p)
 {
 	__u64 frame = p->next, code;
@@ -143,7 +144,7 @@ static __always_inline bool python_step(const struct xsp_python_spec *spec, stru
 		p->event.flags |= XSP_PYTHON_CUT;
 		return false;
 	}
-	code = python_word(p, spec->code) & ~7ULL; /* from 3.14 the low bits are tags */
+	code = python_word(p, spec->code) & ~7ULL; /* from 3.14 on, the low bits are tags */
 	struct xsp_python_frame *f = &p->frame[n & (XSP_PYTHON_MAX - 1)];
 	f->code = code;
 	f->instruction = python_word(p, spec->instruction);
@@ -162,7 +163,7 @@ struct python_way {
 	struct python_slot *slot;
 };
 
-/* One frame; 1: the walk has ended. */
+/* Takes one frame; 1: the walk has ended. */
 static __noinline long python_visit(__u32 index, void *at)
 {
 	const struct python_way *way = at;
@@ -183,13 +184,14 @@ static __noinline long python_visit(__u32 index, void *at)
 	return 0;
 }
 
-/* The verifier looks once at what bpf_loop() calls (Linux 5.17), and at each turn of a loop: with 128 of them 5.15 took
- * minutes in an emulator. So before 5.17 fewer frames are read, and stacks that have more are marked as cut. */
+/* The verifier walks once through what bpf_loop() calls (Linux 5.17), but through each turn of a
+ * loop: with 128 turns, 5.15 took minutes in an emulator. So before 5.17 fewer frames are read, and
+ * longer stacks are marked as cut. */
 #define PYTHON_TURNS 24
 static __always_inline void python_walk(const struct xsp_python_spec *spec, struct python_slot *p)
 {
 	struct python_way way = {.spec = spec, .slot = p};
-	/* there is a frame of C's at most for each of Python's */
+	/* each Python frame has at most one C frame */
 	__u32 most = 2 * xsp_python_frames + 1;
 
 	if (most > 2 * XSP_PYTHON_MAX)
@@ -243,7 +245,7 @@ static __noinline void python_gather(const struct xsp_python_spec *spec, struct 
 		python_send(p);
 }
 
-/* The id of the current thread's stack, and what is said of it (xsp_section.value); false: it has none. */
+/* The id of the current thread's stack, and its xsp_section.value; false: no stack. */
 static __always_inline bool python_stack_id(__u32 tgid, __u64 time, __u64 *id, __u32 *value)
 {
 	const struct xsp_python_spec *spec = bpf_map_lookup_elem(&xsp_pythons, &tgid);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * range.bpf.c - named ranges: record_function.h's enter and exit, and whatever else opens and
- * closes regions by calls. A table row (struct xsp_range_spec) says where the name stands. The
- * name's bytes are hashed; a name travels once, as an XSP_EVENT_NAME of its own.
+ * range.bpf.c - named ranges: enter and exit of record_function.h, and all other calls that open
+ * and close ranges. A table row (struct xsp_range_spec) says where the name is. The bytes of a name
+ * are hashed; the name itself is sent once, as an XSP_EVENT_NAME.
  *
- * Nothing here sleeps. A page of the target may never arrive (userfaultfd, FUSE): a program that waits
- * for it holds up whoever detaches, and with a reservation in hand every event behind it. What is not
- * in memory the recorder looks up in the file that is mapped there.
+ * Nothing here sleeps. A page of the target may never arrive (userfaultfd, FUSE). A program that
+ * waited for it would hold up everyone who detaches, and with a reservation in hand every later
+ * event. If a name is not in memory, the recorder looks it up in the mapped file.
  */
-/* Ranges are no calls whose arguments and results are words */
+/* Ranges have neither words nor a result */
 #define XSP_SECTIONS_HERE                                                                          \
 	(~(1U << XSP_SECTION_RESULT | 1U << XSP_SECTION_WRITTEN | 1U << XSP_SECTION_SEQUENCE))
 #define XSP_PYTHON_HERE xsp_python_ranges
-#define XSP_NO_ARGS /* nor operators; and a kernel allows eight frames */
+#define XSP_NO_ARGS /* nor arguments of operators; and a kernel allows eight frames */
 #include "detail.h"
 #include "filter.h"
 #include "hash.h"
@@ -37,11 +37,11 @@ struct {
 
 struct pending {
 	__u64 hash; /* 0: none yet */
-	__u64 keeps_first; /* XSP_RANGE_FIRST */
+	__u64 keeps_first; /* see XSP_RANGE_FIRST */
 };
 
-/* Names that threads remembered, by thread id. LRU: a thread that ends takes nothing back, and a name
- * that has gone for want of room is counted as lost when its range begins. */
+/* Names that threads remembered, by thread id. LRU: a thread that ends deletes nothing. If a name
+ * was evicted, it is counted as lost when its range begins. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
@@ -49,8 +49,8 @@ struct {
 	__type(value, struct pending);
 } xsp_pending __weak SEC(".maps");
 
-/* Objects whose ranges are open. LRU: one that is never closed takes nothing back; those that have gone for
- * want of room are counted by what is missing (xsp_attach_forgotten()). */
+/* Objects whose ranges are open. LRU: an object that is never closed deletes nothing. Evictions are
+ * counted by what is missing at the end (xsp_attach_forgotten()). */
 struct object_key {
 	__u64 object;
 	__u32 tgid;
@@ -58,7 +58,7 @@ struct object_key {
 };
 struct open_range {
 	__u64 begin_ns; /* time of its BEGIN */
-	__u32 tid; /* that wrote it */
+	__u32 tid; /* thread of its BEGIN */
 	__u32 reserved;
 };
 struct {
@@ -68,11 +68,11 @@ struct {
 	__type(value, struct open_range);
 } xsp_objects __weak SEC(".maps");
 
-/* Where a text is read to and hashed: a known name, which is nearly every one, reserves nothing. */
+/* Where a text is read and hashed. A known name, as nearly every one is, needs no reservation. */
 struct text_slot {
 	__u32 in_use;
 	__u32 reserved;
-	char text[XSP_NAME_MAX + 8]; /* and the zero behind the longest */
+	char text[XSP_NAME_MAX + 8]; /* and the zero after the longest */
 };
 XSP_SLOTS_MAP(xsp_texts, struct text_slot);
 
@@ -103,18 +103,18 @@ static __always_inline __u64 hash_text(const char *text, __u32 length)
 	return hash_end(h);
 }
 
-/* nearly always: a look-up is cheaper than an update that fails */
+/* nearly always so: a look-up is cheaper than an update that fails */
 static __always_inline bool is_known(__u64 hash)
 {
 	return bpf_map_lookup_elem(&xsp_names, &hash);
 }
 
-/* The name is on its way: nobody else need send it. */
+/* The name was sent: no other thread need send it. */
 static __always_inline void know(__u64 hash)
 {
 	__u32 one = 1;
 
-	/* where the table is full it is sent every time: nothing is lost */
+	/* if the table is full, the name is sent every time, and nothing is lost */
 	bpf_map_update_elem(&xsp_names, &hash, &one, BPF_NOEXIST);
 }
 
@@ -128,7 +128,7 @@ static __always_inline void fill_name(struct xsp_event_name *e, __u64 hash, __u3
 	e->reserved = 0;
 }
 
-/* The hash, or 0 if there was no room. */
+/* The hash; 0 if there was no room. */
 static __noinline __u64 send_text(const struct text_slot *s, __u64 hash, __u32 length, __u32 probe,
 				  __u8 flags)
 {
@@ -158,7 +158,7 @@ static __noinline __u64 send_address(__u64 address, __u64 length, __u64 hash, __
 	return hash;
 }
 
-/* A name that is an address in the process: the recorder knows what lies there. The same address in
+/* A name that is an address in the process, where the recorder will look. The same address in
  * another process is another name. */
 static __noinline __u64 intern_address(__u64 address, __u32 probe, __u8 flags)
 {
@@ -177,7 +177,7 @@ static __noinline __u64 exec_id(void)
 	return BPF_CORE_READ(task, self_exec_id);
 }
 
-/* The address may mean something else after an exec. */
+/* After an exec, the address may be that of something else. */
 static __noinline __u64 hash_of_unread(__u64 address, __u64 length)
 {
 	__u64 hash = hash_begin(HASH_OF_ADDRESS + 1);
@@ -198,15 +198,16 @@ static __noinline __u64 intern_unread(__u64 address, __u64 length, __u32 probe)
 			      : send_address(address, length, hash, probe, XSP_EVENT_NAME_LOST);
 }
 
-/* Reads a text of `wanted` bytes, ~0: until the first zero. Returns its length, with the flag
- * XSP_EVENT_NAME_CUT above it; negative: not in memory. */
+/* Reads a text of `wanted` bytes; ~0: up to the first zero. Returns its length, with the flag
+ * XSP_EVENT_NAME_CUT above it; negative: it is not in memory. */
 static __always_inline long read_text(struct text_slot *s, const char *text, __u64 wanted)
 {
 	__u32 length = wanted > XSP_NAME_MAX ? XSP_NAME_MAX : (__u32)wanted;
 
 	__builtin_memset(s->text, 0, sizeof(s->text)); /* the hash covers whole words */
 	if (wanted != ~0ULL) {
-		/* once more on the register that is used: older verifiers do not carry it over */
+		/* again for the register that is used: older verifiers do not carry the bound
+		 * over */
 		barrier_var(length);
 		if (length > XSP_NAME_MAX)
 			length = XSP_NAME_MAX;
@@ -216,12 +217,12 @@ static __always_inline long read_text(struct text_slot *s, const char *text, __u
 	}
 	char after = 0;
 	long n = bpf_probe_read_user_str(s->text, XSP_NAME_MAX + 1, text) - 1;
-	if (n == XSP_NAME_MAX) /* full: perhaps there is more */
+	if (n == XSP_NAME_MAX) /* full: there may be more */
 		bpf_probe_read_user(&after, 1, text + XSP_NAME_MAX);
 	return after ? n | XSP_EVENT_NAME_CUT << 16 : n;
 }
 
-/* Returns the hash of a text; 0 when there is none or no room for it. */
+/* Returns the hash of a text; 0: there is none, or no room for it. */
 static __noinline __u64 intern_text(const char *text, __u64 wanted, __u32 probe)
 {
 	struct text_slot *s = acquire_slot();
@@ -249,7 +250,7 @@ static __always_inline __u64 pop_pending(__u32 tid)
 	return hash;
 }
 
-/* The range's name as a hash; 0: none, or not readable. */
+/* The hash of the range's name; 0: none, or unreadable. */
 static __always_inline __u64 range_name(struct pt_regs *ctx, const struct xsp_range_spec *spec,
 					__u32 probe)
 {
@@ -265,8 +266,8 @@ static __always_inline __u64 range_name(struct pt_regs *ctx, const struct xsp_ra
 	return 0;
 }
 
-/* A null pointer: what is remembered is for the range to come. gloo gives a title to its own kind of work, and none
- * to the base class that looks for one as well. */
+/* With a null pointer, the name remembered before is for the next range. gloo titles its own kind
+ * of work, but not the base class, which looks for a title as well. */
 static __noinline bool names_nothing(struct pt_regs *ctx, const struct xsp_range_spec *spec)
 {
 	return !spec->text.deref && !xsp_operand(ctx, &spec->text);
@@ -282,7 +283,7 @@ static __noinline void remember_name(__u64 hash, bool first)
 		return;
 	if (hash || first)
 		bpf_map_update_elem(&xsp_pending, &tid, &new, BPF_ANY);
-	else /* not an older one instead */
+	else /* rather than an older one */
 		bpf_map_delete_elem(&xsp_pending, &tid);
 }
 
@@ -298,7 +299,7 @@ static __noinline void open_object(__u64 object, __u32 probe, __u64 time)
 		xsp_count(XSP_COUNT_UNTRACKED);
 }
 
-/* A name for the open range of an object, if there is one. */
+/* Names the open range of an object, if there is one. */
 static __noinline void label_object(__u64 object, __u32 opener, __u64 hash)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
@@ -321,8 +322,8 @@ static __noinline void label_object(__u64 object, __u32 opener, __u64 hash)
 
 #define NO_VALUE 32U
 
-/* How the program numbers the type of the value that it tells here; NO_VALUE: it tells none. By itself, as the stack of
- * its caller is full. */
+/* The number of the value's type; NO_VALUE: there is no value. Not inlined, as the caller's stack
+ * is full. */
 static __noinline __u32 value_type(struct pt_regs *ctx, const struct xsp_range_spec *spec)
 {
 	__u32 type = 0;
@@ -377,7 +378,7 @@ static __noinline void emit_begin(struct pt_regs *ctx, __u64 time, __u32 probe, 
 	xsp_submit(e);
 }
 
-/* With --min-duration or --max-depth; false: the span is left out. */
+/* For --min-duration and --max-depth; false: the span is dropped. */
 static __noinline bool passes_filters(__u64 time, __u64 sp, __u32 probe, bool is_function)
 {
 	struct xsp_thread_state *s = thread_state();
@@ -473,15 +474,15 @@ int xsp_range_begin(struct pt_regs *ctx)
 	return 0;
 }
 
-/* What an END's reservation holds at most, without counters. */
+/* The most that the reservation of an END holds, without counters. */
 struct end_event {
 	struct xsp_event head;
 	struct xsp_section section;
 	__u64 begin_ns;
 };
 
-/* Which range it was that the object opened; false: none is open (any more). Its place in the table may be
- * another range's before it is read, so it counts only if it could be taken out. */
+/* The range that the object opened; false: none is open now. Before it is read, its slot in the
+ * table may go to another range. So it counts only if this program deleted it. */
 static __noinline bool put_range(struct end_event *e, __u64 object, __u32 probe)
 {
 	struct object_key key = {
@@ -500,7 +501,8 @@ static __noinline bool put_range(struct end_event *e, __u64 object, __u32 probe)
 	return true;
 }
 
-/* Its end was lost: a later one must not be taken for it. False: another thread took it out. */
+/* The end was lost: a later end must not be taken for it. False: another thread deleted the
+ * entry. */
 static __noinline bool close_object(__u64 object, __u32 probe)
 {
 	struct object_key key = {
@@ -563,7 +565,7 @@ int xsp_range_end(struct pt_regs *ctx)
 	const struct xsp_range_spec *spec = bpf_map_lookup_elem(&xsp_specs, &probe);
 	bool keyed = spec && (spec->flags & XSP_RANGE_KEYED);
 	if (keyed && !is_open(XSP_REG_ARG1(ctx), probe)) {
-		xsp_count(XSP_COUNT_SILENT); /* not a range of ours, or closed already */
+		xsp_count(XSP_COUNT_SILENT); /* not one of our ranges, or closed already */
 		xsp_count_unseen(probe, true);
 		return 0;
 	}

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * sample.bpf.c - --sample: what the recorded threads do on their CPUs, so many times a second.
+ * sample.bpf.c - --sample: what the recorded threads do on their CPUs, at a fixed rate.
  *
- * An event of each CPU's clock, whoever runs there: what decides is one look into the table of recorded processes.
- * It comes as an interrupt, perhaps one that nothing masks, in the middle of the program or of the kernel: what is
- * read must be in memory.
+ * Each CPU's clock fires, whatever runs there: one look-up in the table of recorded processes
+ * decides. It comes as an interrupt, possibly one that cannot be masked, in the middle of the
+ * program or the kernel. So what is read must be in memory.
  */
-/* of what these share only some is needed here */
+/* of these headers, only some functions are used here */
 #pragma clang diagnostic ignored "-Wunused-function"
 #include "kernel_stack.h"
 #include "python.h"
 #include "stack_copy.h"
 
 /* Set before loading. */
-const volatile __u32 xsp_sample_ns = 0; /* between two */
-const volatile bool xsp_sample_cycles = false; /* it counts cycles, else ns */
+const volatile __u32 xsp_sample_ns = 0; /* between two samples */
+const volatile bool xsp_sample_cycles = false; /* the clock counts cycles, else ns */
 
-/* include/uapi/linux/bpf_perf_event.h; the registers are read in whole words. */
+/* include/uapi/linux/bpf_perf_event.h; registers must be read as whole words. */
 #if defined(__TARGET_ARCH_x86)
 #define CONTEXT_REGS 21
 #define IS_KERNEL(regs) (!((regs)[17] & 3)) /* cs */
@@ -41,8 +41,9 @@ struct {
 } xsp_sampled_at SEC(".maps");
 
 /*
- * A clock's period is its time. Of cycles the kernel chooses how many make one, by the time between the last two,
- * and comes from far too few: until then it is that time. While a CPU idles it counts none.
+ * The period of a clock is its time. For cycles, the kernel chooses how many make one period, by
+ * the time between the last two samples, starting from far too few. Until it has settled, the
+ * period is that time. A CPU that idles counts no cycles.
  */
 static __always_inline __u32 period_of(const struct bpf_perf_event_data *ctx, __u64 now)
 {
@@ -59,7 +60,7 @@ static __always_inline __u32 period_of(const struct bpf_perf_event_data *ctx, __
 	return period < xsp_sample_ns ? period : xsp_sample_ns;
 }
 
-/* `stack`: number of the kernel's, or negative. */
+/* `stack`: the number of the kernel's stack, or negative. */
 static __noinline void send_sample(struct pt_regs *regs, __u64 now, __u64 pid_tgid, __u64 what,
 				   long stack)
 {

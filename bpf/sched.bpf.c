@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * sched.bpf.c - --waits: when the recorded threads run, when they could, and what they wait for else.
+ * sched.bpf.c - --waits: when recorded threads run, when they could run, and what they wait for.
  *
- * The scheduler's tracepoints fire for every thread of the machine, so what decides is one look into a table
- * of those that are recorded, by their task's address: it stays the same through exec, where ids move. A
- * thread is put there at its birth, or by a walk over all tasks when the recording begins, and taken out at
- * its last switch.
+ * The scheduler's tracepoints fire for every thread of the machine, so one look-up decides: in a
+ * table of recorded threads, by the address of their task. Unlike the ids, it stays the same
+ * through exec. A thread is added at its birth, or by a walk over all tasks when the recording
+ * begins. It is removed at its last switch.
  */
 #include "wait_stack.h"
 #include "waits.h"
@@ -44,15 +44,15 @@
 #define ARG3(regs) ((regs)->user_regs.regs[2])
 #endif
 
-/* Calls that may wait for a disk instead. */
+/* Calls that may wait for a disk. */
 #define IO_CLASSES                                                                                 \
 	(1U << XSP_WAIT_FILE | 1U << XSP_WAIT_OTHER | 1U << XSP_WAIT_PIPE | 1U << XSP_WAIT_NETWORK)
 
 /* Set before loading. */
 const volatile __u8 xsp_wait_classes[XSP_SYSCALLS_MAX] = {}; /* by system call */
-const volatile __u64 xsp_wait_least_ns = 0; /* of a wait with an event */
+const volatile __u64 xsp_wait_least_ns = 0; /* the shortest wait that has an event */
 
-/* Threads met by the walk are watched since then; 0: nothing is recorded yet. */
+/* When the watch of threads found by the walk begins; 0: nothing is recorded yet. */
 volatile __u64 xsp_waits_from_ns = 0;
 
 struct {
@@ -71,7 +71,7 @@ static __always_inline bool is_recorded(__u64 now)
 	return xsp_waits_from_ns && (!until || now <= until);
 }
 
-/* ---- what it waits for ---- */
+/* ---- what a thread waits for ---- */
 
 static __noinline __u32 file_class(struct task_struct *task, __u64 descriptor)
 {
@@ -93,11 +93,11 @@ static __noinline __u32 file_class(struct task_struct *task, __u64 descriptor)
 	}
 }
 
-/* One that inherits priority has its owner in the lock, as the kernel wants it. */
+/* A mutex with priority inheritance has its owner in the lock word, for the kernel. */
 static __noinline __u32 lock_owner(__u64 address, __u32 command, __u32 expected)
 {
 	const bool inherits = command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2;
-	struct xsp_mutex m = {}; /* the size of what is read is a variable to some verifiers */
+	struct xsp_mutex m = {}; /* to some verifiers the size of what is read is a variable */
 
 	if (bpf_probe_read_user(&m, inherits ? sizeof(m.lock) : sizeof(m), (void *)address))
 		return 0;
@@ -108,14 +108,14 @@ static __always_inline __s32 system_call(struct task_struct *task, struct pt_reg
 {
 #if defined(__TARGET_ARCH_x86)
 	if (task->thread_info.status & TS_COMPAT)
-		return XSP_SYSCALLS_MAX; /* numbers of its own */
+		return XSP_SYSCALLS_MAX; /* its numbers are its own */
 	return (__s32)regs->orig_ax;
 #else
 	return regs->syscallno;
 #endif
 }
 
-/* `current`: the task is, so that its memory can be read. */
+/* `current`: the task is the current one, so its memory can be read. */
 static __always_inline void read_reason(struct xsp_thread_waits *t, struct task_struct *task,
 					__u32 state, bool current)
 {
@@ -125,7 +125,7 @@ static __always_inline void read_reason(struct xsp_thread_waits *t, struct task_
 
 	t->state = state;
 	t->owner = 0;
-	/* after a stop it goes on with the call that it was in, of which this has neither number nor arguments */
+	/* after a stop, it goes on with the same call, whose number and arguments this one lacks */
 	if (number == RESTART_NUMBER && t->syscall >= 0) {
 		number = t->syscall;
 	} else {
@@ -140,10 +140,10 @@ static __always_inline void read_reason(struct xsp_thread_waits *t, struct task_
 		why = xsp_wait_classes[number & (XSP_SYSCALLS_MAX - 1)];
 	if (why == XSP_WAIT_FILE)
 		why = file_class(task, t->argument);
-	/* what is sent or spliced may have to be read first */
+	/* sent or spliced data may have to be read first */
 	if ((t->flags & XSP_WAIT_IO) && (IO_CLASSES >> why & 1))
 		why = XSP_WAIT_DISK;
-	/* open() of a FIFO, until another has opened it: disks are not waited for so */
+	/* open() of a FIFO waits for another to open it: waits for disks cannot be interrupted */
 	else if (why == XSP_WAIT_DISK && (state & TASK_INTERRUPTIBLE) && !(t->flags & XSP_WAIT_IO))
 		why = XSP_WAIT_FILE;
 	if (state & TASK_STOPPED_OR_TRACED)
@@ -198,7 +198,7 @@ static __noinline bool emit_wait_with_stack(const struct xsp_thread_waits *t, __
 {
 	struct xsp_event_wait *e = xsp_reserve(t->tid, sizeof(*e) + WAIT_STACK_BYTES);
 
-	if (!e) /* it is large: without */
+	if (!e) /* a large one: report it without the stack */
 		return emit_wait(t, now, flags);
 	fill_wait(e, t, now, flags);
 	e->head.sp = s->sp;
@@ -217,7 +217,7 @@ static __always_inline struct xsp_short_waits *short_waits(void)
 	return bpf_map_lookup_elem(&xsp_short_waits, &key);
 }
 
-/* The recorder follows its frames. */
+/* Each stack costs the recorder time for its frames. */
 static __noinline bool may_submit_stack(__u64 now)
 {
 	struct xsp_short_waits *s = short_waits();
@@ -232,7 +232,7 @@ static __noinline bool may_submit_stack(__u64 now)
 	return s->stacks <= XSP_WAIT_STACKS_A_SECOND;
 }
 
-/* How much the thread may be slowed by them goes by how long it has waited. */
+/* Stacks may slow the thread in proportion to how long it has waited. */
 static __noinline bool may_read_stack(struct xsp_thread_waits *t)
 {
 	if (!xsp_wait_stacks_thinned)
@@ -262,7 +262,7 @@ struct times_and_faults {
 	__u64 minor, major;
 };
 
-/* task NULL: it has gone, and its page faults are not known. */
+/* task NULL: it is gone, and its page faults are unknown. */
 static __noinline void emit_times(const struct xsp_thread_waits *t, struct task_struct *task,
 				  __u64 now, __u32 ended)
 {
@@ -290,7 +290,7 @@ static __noinline void emit_times(const struct xsp_thread_waits *t, struct task_
 
 /* ---- switches ---- */
 
-/* From at_ns to `now` it was off its CPU. `flags`: XSP_WAIT_OPEN, or 0: it runs again. */
+/* It was off its CPU from at_ns to `now`. `flags`: XSP_WAIT_OPEN, or 0: it runs again. */
 static __always_inline void end_wait(struct xsp_thread_waits *t, __u64 key, __u64 now, __u8 flags)
 {
 	__u32 why = t->why & (XSP_WAIT_CLASSES - 1);
@@ -317,10 +317,8 @@ static __always_inline void end_wait(struct xsp_thread_waits *t, __u64 key, __u6
 		t->short_ns += off;
 }
 
-/*
- * Its return was not told: the kernel of the development machine runs no program at switches away from some tasks of
- * its own. How long it ran since, the kernel knows.
- */
+/* Its return was not reported: the kernel of the development machine runs no program at switches
+ * away from some of its own tasks. The kernel knows how long it has run since. */
 static __noinline void return_late(struct xsp_thread_waits *t, __u64 key, __u64 now, __u64 ran_ns)
 {
 	__u64 ran = ran_ns - t->ran_ns, most = now - t->at_ns;
@@ -395,7 +393,7 @@ static __always_inline struct xsp_thread_waits *waits_of(__u64 key)
 	return t && t->at_ns ? t : 0;
 }
 
-/* (preempt, prev, next, since 5.18 prev_state): the current task leaves for another one. */
+/* (preempt, prev, next, since 5.18 prev_state): the current task switches to another. */
 SEC("raw_tp/sched_switch")
 int xsp_sched_switch(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -432,8 +430,9 @@ static __always_inline void begin_waits(struct xsp_thread_waits *t, struct task_
 /* ---- exec ---- */
 
 /*
- * (task, the id that it had before, ...). A thread that is not its process's first one takes that one's id: what it did
- * until now is told under its own. The first one has ended by then, and was told of under its id, whatever it has now.
+ * (task, the id that it had before, ...). A thread that is not the first of its process takes over
+ * the id of the first. Its times until now are reported under its old id. The first thread ended
+ * before this, and was reported under its own id.
  */
 SEC("raw_tp/sched_process_exec")
 int xsp_sched_exec(struct bpf_raw_tracepoint_args *ctx)
@@ -470,16 +469,17 @@ int xsp_sched_exec(struct bpf_raw_tracepoint_args *ctx)
 /* ---- wakeups ---- */
 
 /*
- * In an interrupt the current task is whoever was interrupted, and wakes nobody. Interrupts of hardware, and
- * soft ones, run on a stack of their own, except those that come while a program runs, not the kernel: but then
- * it is in no system call.
+ * In an interrupt, the current task is the interrupted one, and wakes nobody. Interrupts of
+ * hardware, and soft ones, run on their own stacks, unless they interrupt user code: then the task
+ * is in no system call.
  */
 static __always_inline bool is_waker(struct task_struct *task, volatile __u64 *number)
 {
 	volatile __u32 here = 0;
 
 	*number =
-		(__u64)&here; /* read back it is a number, with which the verifier lets us reckon */
+		/* read back, it is a number, with which the verifier allows arithmetic */
+		(__u64)&here;
 	__u64 depth = *number - (__u64)task->stack;
 
 	return depth < KERNEL_STACK && !(task->flags & PF_KTHREAD) &&
@@ -494,7 +494,7 @@ static __always_inline struct xsp_thread_waits *sleeper(__u64 task)
 	return t && t->off && !t->woken_ns && t->why != XSP_WAIT_RUNNABLE ? t : 0;
 }
 
-/* On the CPU of whoever wakes it. */
+/* Runs on the CPU of the waker. */
 SEC("raw_tp/sched_waking")
 int xsp_sched_waking(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -510,7 +510,8 @@ int xsp_sched_waking(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Those that were about to leave when they were being woken: their waking came before the switch. */
+/* For threads that were about to leave their CPU when they were woken: the wakeup came before the
+ * switch. */
 SEC("raw_tp/sched_wakeup")
 int xsp_sched_wakeup(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -521,7 +522,7 @@ int xsp_sched_wakeup(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* ---- threads that come, and those that are there ---- */
+/* ---- threads that start, and those that exist ---- */
 
 static __noinline struct xsp_thread_waits *make_waits(struct task_struct *task, __u64 flags)
 {
@@ -561,7 +562,7 @@ int xsp_sched_new(struct bpf_raw_tracepoint_args *ctx)
 	if (!t)
 		return 0;
 	t->flags = XSP_WAIT_BORN;
-	t->off = 1; /* and could run */
+	t->off = 1; /* runnable */
 	begin_waits(t, (void *)ctx->args[0], now);
 	return 0;
 }
@@ -571,7 +572,7 @@ static __noinline void meet(struct task_struct *task)
 	__u32 state = task->__state;
 	struct xsp_thread_waits *t;
 
-	if (task->exit_state || (state & TASK_NEW)) /* gone; or its birth is told in a moment */
+	if (task->exit_state || (state & TASK_NEW)) /* gone, or its birth will be reported soon */
 		return;
 	t = make_waits(task, BPF_NOEXIST);
 	if (!t)
@@ -587,7 +588,7 @@ static __noinline void meet(struct task_struct *task)
 	begin_waits(t, task, xsp_waits_from_ns);
 }
 
-/* Run by the broker over all tasks: those of recorded processes are met. */
+/* The broker runs it over all tasks: it adds those of recorded processes. */
 SEC("?iter/task")
 int xsp_sched_meet(struct bpf_iter__task *ctx)
 {
@@ -598,10 +599,8 @@ int xsp_sched_meet(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/*
- * Its entry goes with its last switch; but who ended behind `until` has none by now, and its memory may be another's, who has
- * another number: that one's page faults were told as its own.
- */
+/* An entry is removed with its last switch. A thread that ended after `until` has none. Its memory
+ * may belong to another thread by now, with another number: then its page faults are unknown. */
 static __noinline void part(struct xsp_thread_waits *t, __u64 key, __u64 until)
 {
 	struct task_struct *task = (struct task_struct *)key;
@@ -619,15 +618,16 @@ static __noinline void part(struct xsp_thread_waits *t, __u64 key, __u64 until)
 
 static long part_one(struct bpf_map *map, const __u64 *key, struct xsp_thread_waits *t, void *ctx)
 {
-	if (t->at_ns) /* as waits_of() */
+	if (t->at_ns) /* as in waits_of() */
 		part(t, *key, xsp_waits_until_ns);
 	return 0;
 }
 
 /*
- * Run by the broker at the end, over those that are in the table: also such as are no tasks any more to others, but
- * have not switched for the last time. Not as an iterator of the table's elements, whose programs some kernels refuse
- * to root (-EPERM): those could write to what is read-only.
+ * The broker runs it at the end for the threads in the table. Some of them are not listed as tasks
+ * any more but have not switched for the last time. It is no iterator over the elements of the
+ * table: some kernels refuse such programs to root (-EPERM), as those could write to what is
+ * read-only.
  */
 SEC("?raw_tp")
 int xsp_sched_part(void *ctx)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * sequence.h - the sections SEQUENCE (how far autograd's counter of this thread is) and NODE (the
- * number that a node of the graph was given).
+ * sequence.h - the sections SEQUENCE (this thread's counter of autograd) and NODE (the number of a
+ * node of the graph).
  */
 #ifndef XSP_BPF_SEQUENCE_H
 #define XSP_BPF_SEQUENCE_H
 
 #include "words.h"
 
-/* By process; kept by the recorder. */
+/* By process; the recorder fills it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -34,10 +34,10 @@ static __always_inline __u64 thread_pointer(void)
 }
 
 /*
- * Where the thread has the variables of a module; 0: it has not used any. glibc: the second word of
- * the thread's control block (tcbhead_t.dtv, sysdeps/x86_64/nptl/tls.h) is a table of pairs of words,
- * by module from 1 (dtv_t, sysdeps/generic/dl-dtv.h); the pair before it says how many there are; a
- * block that is made on first use is ~0 until then (TLS_DTV_UNALLOCATED).
+ * The address of a module's variables in this thread; 0: it has not used any. glibc: the second
+ * word of the thread's control block (tcbhead_t.dtv, sysdeps/x86_64/nptl/tls.h) points to a table
+ * of pairs of words, by module from 1 (dtv_t, sysdeps/generic/dl-dtv.h). The pair before it holds
+ * their number. A block that is made on first use is ~0 until then (TLS_DTV_UNALLOCATED).
  */
 static __noinline __u64 module_block(__u64 thread, __u64 module)
 {
@@ -55,7 +55,7 @@ static __noinline __u64 module_block(__u64 thread, __u64 module)
 #else
 static __always_inline __u64 thread_pointer(void)
 {
-	return UNKNOWN; /* the provider finds no places on other machines */
+	return UNKNOWN; /* the provider finds no variables on other machines */
 }
 
 static __always_inline __u64 module_block(__u64 thread, __u64 module)
@@ -64,7 +64,7 @@ static __always_inline __u64 module_block(__u64 thread, __u64 module)
 }
 #endif
 
-/* Where the variable is in this thread; 0 where it has not been used: its value is then 0. */
+/* The address of the variable in this thread; 0: it was never used, so its value is 0. */
 static __noinline __u64 variable_address(const struct xsp_tls_place *p)
 {
 	__u64 base = thread_pointer(), offset = p->displacement, word = 0;
@@ -80,14 +80,14 @@ static __noinline __u64 variable_address(const struct xsp_tls_place *p)
 	return base + offset;
 }
 
-/* What was found out of a thread. It is that of another thread, or of another program, unless the start
- * of the thread and the process's generation are the same. */
+/* What was found out about a thread. It is valid only if the thread's start and the process's
+ * generation are the same: else it is that of another thread or program. */
 struct thread_place {
 	__u64 start, counter;
 	__u32 generation, thread;
 };
-/* LRU: a thread that ends takes nothing back, and a place that has gone for want of room is found out anew at
- * the thread's next hit. */
+/* LRU: a thread that ends deletes nothing. What was evicted is found out again at the thread's next
+ * hit. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
@@ -95,7 +95,7 @@ struct {
 	__type(value, struct thread_place);
 } xsp_thread_places __weak SEC(".maps");
 
-/* The thread's place, found out now if it is not known yet; 0: there is no room. */
+/* The thread's entry, made now if it is missing; 0: there is no room. */
 static __noinline struct thread_place *place_of(const struct xsp_sequence_spec *spec)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
@@ -110,20 +110,20 @@ static __noinline struct thread_place *place_of(const struct xsp_sequence_spec *
 	return bpf_map_lookup_elem(&xsp_thread_places, &tid);
 }
 
-/* Looked for again until it is there. */
+/* Searched for again until it is found. */
 static __always_inline __u64 read_counter(const struct xsp_sequence_spec *spec,
 					  struct thread_place *place)
 {
 	volatile __u64 *known = &place->counter;
 
-	/* read anew: for the verifier one way on, not one for each way that it was found out */
+	/* read again: one path for the verifier, not one for each way to find it */
 	if (*known == 0 || *known == UNKNOWN)
 		*known = variable_address(&spec->counter);
 	__u64 address = *known;
 	return address == 0 || address == UNKNOWN ? address : read_word(address);
 }
 
-/* Torch's number of the thread: it has one when it has made a node. */
+/* Torch's number of the thread, which it gets with its first node. */
 static __noinline __u32 thread_number(const struct xsp_sequence_spec *spec,
 				      struct thread_place *place)
 {
@@ -138,7 +138,7 @@ static __noinline __u32 thread_number(const struct xsp_sequence_spec *spec,
 	return *known;
 }
 
-/* The thread's number is asked for at exit only, where it is needed. */
+/* The thread's number is needed at exit only. */
 static __noinline __u32 xsp_put_sequence(char *e, __u32 at)
 {
 	__u32 tgid = ((struct xsp_event *)e)->tgid;
@@ -159,7 +159,7 @@ static __noinline __u32 xsp_put_sequence(char *e, __u32 at)
 	return at + sizeof(struct xsp_section) + 8;
 }
 
-/* The node's number and the thread that made it: the first two operands. */
+/* The number of the node and the thread that made it: the first two operands. */
 static __noinline __u32 xsp_put_node(struct pt_regs *ctx, const struct xsp_detail_spec *spec,
 				     char *e, __u32 at)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* site.h - what a site's cookie says about a hit: does it count, and as what. */
+/* site.h - what a site's cookie says about a hit: whether it counts, and as what. */
 #ifndef XSP_BPF_SITE_H
 #define XSP_BPF_SITE_H
 
@@ -55,7 +55,7 @@ static __always_inline bool passes_condition(struct pt_regs *ctx, __u64 cookie)
 #else
 static __always_inline bool passes_condition(struct pt_regs *ctx, __u64 cookie)
 {
-	return true; /* the placement chooses no conditional sites here */
+	return true; /* here the placement chooses no conditional sites */
 }
 #endif
 

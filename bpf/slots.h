@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * slots.h - memory in which a program gathers what has no room on its stack. With 64 bytes and more Linux 6.13
- * gives a uprobe program one private stack a CPU (PRIV_STACK_ADAPTIVE, kernel/bpf/verifier.c), and
- * nothing keeps two threads from running it there at once when the kernel preempts. For that reason a CPU has a
- * few of these as well, and each is taken before it is used.
+ * slots.h - memory for what does not fit on a program's stack. A program that uses 64 bytes or more
+ * gets one private stack a CPU from Linux 6.13 (PRIV_STACK_ADAPTIVE, kernel/bpf/verifier.c).
+ * Nothing keeps two threads from running it there at once when the kernel preempts one. For the
+ * same reason each CPU has a few of these slots, and a program acquires one before it uses it.
  */
 #ifndef XSP_BPF_SLOTS_H
 #define XSP_BPF_SLOTS_H
@@ -12,7 +12,7 @@
 
 #define XSP_SLOTS 4
 
-/* A map of them; what is in a slot begins with a __u32, in which it is noted that it is taken. */
+/* A map of slots. Each slot begins with a __u32 that says whether it is taken. */
 #define XSP_SLOTS_MAP(name, slot)                                                                  \
 	struct {                                                                                   \
 		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);                                           \
@@ -33,7 +33,7 @@ static __always_inline void *xsp_acquire_slot(void *map)
 	return 0;
 }
 
-/* Who waits for it runs on the same CPU. */
+/* The waiter runs on the same CPU. */
 static __always_inline void xsp_give_slot_back(void *slot)
 {
 	barrier();

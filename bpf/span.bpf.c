@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * span.bpf.c - entries and exits of functions. One program serves all sites of all
- * functions: the attach cookie says which probe, entry or exit, under which condition.
+ * span.bpf.c - entries and exits of functions. One program serves all sites of all functions: the
+ * attach cookie says which probe it is, entry or exit, and under which condition.
  */
 #include "filter.h"
 #include "heap.h"
@@ -32,11 +32,11 @@ static __noinline void filtered_exit(__u64 time, __u64 sp, __u32 probe, __u8 fla
 	__u32 top = s->depth - 1;
 	struct xsp_frame *f = frame_at(s, top);
 	if (!f || f->probe != probe || ((flags & XSP_EVENT_SP_EXACT) && f->sp != sp))
-		goto unseen; /* its entry was filtered, or was before the recording */
+		goto unseen; /* its entry was filtered, or came before the recording */
 	s->depth = top;
 	if (!f->emitted) {
 		if (time - f->time_ns < xsp_min_duration_ns) {
-			left_out(XSP_COUNT_FILTERED, probe); /* its entry as well */
+			left_out(XSP_COUNT_FILTERED, probe); /* and so was its entry */
 			goto unseen;
 		}
 		emit_held_back(s, top + 1);
@@ -47,7 +47,7 @@ unseen:
 	xsp_count_unseen(probe, true);
 }
 
-/* Without a duration: shorter than any. */
+/* It has no duration, so it is shorter than any. */
 static __noinline void filtered_point(__u64 time, __u64 sp, __u32 probe, __u8 flags)
 {
 	struct xsp_thread_state *s = xsp_min_duration_ns ? 0 : thread_state();
@@ -62,10 +62,11 @@ static __noinline void filtered_point(__u64 time, __u64 sp, __u32 probe, __u8 fl
 		emit_apart(time, sp, probe, XSP_EVENT_POINT, flags);
 }
 
-#define RETURNS_MOST 64 /* MAX_URETPROBE_DEPTH, kernel/events/uprobes.c: beyond it none is probed */
+/* MAX_URETPROBE_DEPTH, kernel/events/uprobes.c: deeper calls are not probed */
+#define RETURNS_MOST 64
 
-/* An entry whose exit is seen by a return probe: will the kernel see to it? The call's own may be noted
- * already, or be about to. */
+/* At an entry whose exit is seen by a return probe: will the kernel probe the return? It may have
+ * noted this call already, or be about to. */
 static __noinline void count_missed_return(__u64 sp)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -100,8 +101,8 @@ int xsp_span(struct pt_regs *ctx)
 	return 0;
 }
 
-/* The same with --min-duration or --max-depth. A program of its own, in pieces with little stack each:
- * see range.bpf.c on private stacks. */
+/* The same with --min-duration or --max-depth. A program of its own, in functions with little stack
+ * each: see slots.h on private stacks. */
 SEC("uprobe")
 int xsp_span_filtered(struct pt_regs *ctx)
 {
@@ -154,28 +155,29 @@ static __always_inline void unwound_to(__u64 sp, __u64 cookie, __u8 flags)
 }
 
 /* At the first instruction of a function that the landing frame calls (__cxa_begin_catch,
- * _Unwind_Resume): every frame below this one's is gone. */
+ * _Unwind_Resume): every frame below the landing frame is gone. */
 SEC("uprobe")
 int xsp_unwind(struct pt_regs *ctx)
 {
 	if (!xsp_active)
 		return 0;
 	__u64 cookie = xsp_cookie(ctx);
-	/* the landing frame's own stack pointer, before it pushed the return address */
+	/* the stack pointer of the landing frame before it pushed the return address */
 	unwound_to(xsp_entry_sp(ctx, cookie) + XSP_RETURN_SLOT, cookie, 0);
 	return 0;
 }
 
 #if defined(__TARGET_ARCH_x86)
-/* Only upwards on the same stack: some libraries switch stacks with longjmp. */
+/* Only upwards on the same stack: some libraries use longjmp to switch stacks. */
 static __always_inline bool is_jump_up(__u64 sp, __u64 to)
 {
 	return to > sp && to - sp <= 8 << 20;
 }
 
-/* At the entry of longjmp(jmp_buf): the stack pointer it will jump to stands in jmp_buf, in musl as it
- * is. glibc mangles it: rol(sp ^ fs:0x30, 17), sysdeps/unix/sysv/linux/x86_64/pointer_guard.h; the slot
- * is JB_RSP, 6, sysdeps/x86_64/jmpbuf-offsets.h, and the same in musl, src/setjmp/x86_64/setjmp.s. */
+/* At the entry of longjmp(jmp_buf). The stack pointer that it will jump to is in jmp_buf: plain in
+ * musl, mangled in glibc as rol(sp ^ fs:0x30, 17), sysdeps/unix/sysv/linux/x86_64/pointer_guard.h.
+ * The slot is JB_RSP, 6, sysdeps/x86_64/jmpbuf-offsets.h, and the same in musl,
+ * src/setjmp/x86_64/setjmp.s. */
 SEC("uprobe")
 int xsp_longjmp(struct pt_regs *ctx)
 {

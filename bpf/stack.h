@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * stack.h - the section STACK: who called, by frame pointers.
+ * stack.h - the section STACK: the callers, by frame pointers.
  *
- * The return address is known without them: it stands at the entry stack pointer. From there on each
- * frame that keeps one says where the next is. A walk of our own instead of bpf_get_stack():
- * that begins at the site, where the frame pointer may be the function's own or its caller's (kernels differ in
- * what they make of it), and it hands over a buffer of the CPU's that a preempting thread may fill.
+ * The return address is at the entry stack pointer, so it needs no frame pointer. From there on,
+ * each frame that keeps one leads to the next. bpf_get_stack() will not do. It begins at the site,
+ * where the frame pointer may be the function's or its caller's, and kernels differ in what they
+ * make of it. It also returns a buffer of the CPU, which a preempting thread may overwrite.
  */
 #ifndef XSP_BPF_STACK_H
 #define XSP_BPF_STACK_H
 
 #include "words.h"
 
-/* The next frame is no farther away: what XSP_FRAME_WORDS can say. Else the register was no frame pointer,
- * or a function has half a megabyte of variables. */
+/* The next frame is at most this far away: the most that XSP_FRAME_WORDS can hold. Otherwise the
+ * register was no frame pointer, or a function has half a megabyte of variables. */
 #define XSP_FRAME_REACH (0xffffULL * 8 - 16)
 
-/* Addresses to keep; 0: no stacks. Set before loading, with room for them in xsp_detail_bytes. */
+/* Most addresses of a stack; 0: no stacks. Set before loading, with room for them in
+ * xsp_detail_bytes. */
 __weak const volatile __u32 xsp_stack_frames = 0;
 #define XSP_STACK_ROOM XSP_STACK_BYTES(xsp_stack_frames)
 
-/* For call frame information, which is known of x86-64 only. */
+/* The registers that call frame information needs; only x86-64 has support for it. */
 static __always_inline void xsp_copy_registers(struct xsp_stack_copy *copy,
 					       const struct pt_regs *regs)
 {
@@ -34,18 +35,19 @@ static __always_inline void xsp_copy_registers(struct xsp_stack_copy *copy,
 #endif
 }
 
-/* How much was put stands in the reservation, not in a register: the verifier then sees one way on
- * behind the loop, however it is left, and not one for each frame. */
+/* The size is kept in the reservation, not in a register. So the verifier sees one path after the
+ * loop, not one for each frame. */
 static __noinline void xsp_walk(__u64 *slot, volatile __u16 *size, __u64 frame, __u64 above)
 {
 	for (__u32 i = 1; i < XSP_STACK_MAX; i++) {
 		__u64 distance = frame - above;
 		if (i >= xsp_stack_frames)
 			return;
-		/* in reach and a multiple of 8, in one comparison: each one doubles the ways */
+		/* within reach and a multiple of 8, in one comparison: each comparison doubles the
+		 * paths */
 		if ((distance >> 3 | distance << 61) > XSP_FRAME_REACH / 8)
 			return;
-		/* {the caller's frame pointer, return address}; zeros if it cannot be read */
+		/* {the caller's frame pointer, the return address}; zeros if they cannot be read */
 		bpf_probe_read_user(slot + i, 16, (void *)frame);
 		above = frame + 16;
 		frame = slot[i];
@@ -60,7 +62,7 @@ static __noinline __u32 xsp_put_stack(struct pt_regs *ctx, char *e, __u32 at)
 {
 	__u64 above = ((struct xsp_event *)e)->sp + XSP_RETURN_SLOT, frame = XSP_REG_FP(ctx);
 
-	/* through the reservation: whatever was put before, the verifier goes through this once */
+	/* through the reservation: whatever was put before, the verifier walks through this once */
 	*(volatile __u16 *)&((struct xsp_event *)e)->size = at;
 	at = *(volatile __u16 *)&((struct xsp_event *)e)->size;
 	if (xsp_detail_bytes < XSP_STACK_ROOM || at > xsp_detail_bytes - XSP_STACK_ROOM)
@@ -71,7 +73,7 @@ static __noinline __u32 xsp_put_stack(struct pt_regs *ctx, char *e, __u32 at)
 #if defined(__TARGET_ARCH_x86)
 	if (bpf_probe_read_user(slot, 8, (void *)(above - XSP_RETURN_SLOT)))
 		*slot = 0;
-	/* the function has made its own frame already, and its return address is taken */
+	/* the function has made its frame already, and its return address is in the list */
 	if (frame == above - 2 * XSP_RETURN_SLOT &&
 	    bpf_probe_read_user(&frame, sizeof(frame), (void *)frame))
 		frame = 0;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* stack_copy.h - stacks whose frames need not keep frame pointers: what those lead to, and a copy of the stack's bytes. */
+/* stack_copy.h - stacks of code that may keep no frame pointers: the callers that frame pointers
+ * lead to, and a copy of the stack. */
 #ifndef XSP_BPF_STACK_COPY_H
 #define XSP_BPF_STACK_COPY_H
 
 #include "stack.h"
 
-/* The return addresses that frame pointers lead to. The section stands where the event ends so far. */
+/* Puts the return addresses that frame pointers lead to. The section begins where the event ends so
+ * far. */
 static __noinline __u32 xsp_put_callers(struct pt_regs *regs, char *e, __u32 at)
 {
 	at = xsp_forget(e, at);
@@ -13,7 +15,7 @@ static __noinline __u32 xsp_put_callers(struct pt_regs *regs, char *e, __u32 at)
 		return at;
 	struct xsp_section *s = (struct xsp_section *)(e + at);
 	xsp_put_section_head(e, at, XSP_SECTION_STACK, sizeof(*s), 0);
-	/* the walk begins with the second of its slots: here, with the first return address */
+	/* the walk starts with the second slot: here, with the first return address */
 	xsp_walk((__u64 *)s, &s->size, XSP_REG_FP(regs), ((struct xsp_event *)e)->sp);
 	__u32 size = *(volatile __u16 *)&s->size;
 	if (size > XSP_STACK_BYTES(XSP_STACK_MAX))
@@ -22,8 +24,8 @@ static __noinline __u32 xsp_put_callers(struct pt_regs *regs, char *e, __u32 at)
 }
 
 #if defined(__TARGET_ARCH_x86)
-/* Where no frame pointers are kept callers are found later, by the files' call frame information. `pieces`: a constant, at most
- * XSP_STACK_COPY_PIECES. */
+/* Copies the stack, from which the recorder finds callers without frame pointers by call frame
+ * information. `pieces`: a constant, at most XSP_STACK_COPY_PIECES. */
 static __noinline __u32 xsp_put_copy(struct pt_regs *regs, char *e, __u32 at, __u32 pieces)
 {
 	const __u64 from = ((struct xsp_event *)e)->sp;

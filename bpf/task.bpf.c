@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * task.bpf.c - the life of the recorded processes and their threads: fork, exec, exit,
- * rename. In the same ring as the thread's spans, so that their order is certain.
+ * task.bpf.c - the life of the recorded processes and their threads: fork, exec, exit, rename. The
+ * events use the same ring as the thread's spans, so that their order is certain.
  */
 #include "filter.h"
 
@@ -13,10 +13,9 @@ enum pid_type { /* include/linux/pid_types.h */
 };
 
 __weak const volatile bool xsp_follow = false; /* children are recorded too */
-__weak const volatile bool xsp_follow_stop =
-	false; /* ... and stopped until they have their probes */
+__weak const volatile bool xsp_follow_stop = false; /* and stopped until they have their probes */
 
-/* Processes that were stopped here and not resumed yet. */
+/* Processes that were stopped here and not yet resumed. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -30,14 +29,14 @@ static __always_inline __u32 task_ns_tid(struct task_struct *task)
 	unsigned int level = BPF_CORE_READ(pid, level);
 	struct upid upid = {};
 
-	/* numbers[] holds one upid a level, the task's own namespace last (kernel/pid.c) */
+	/* numbers[] has one upid for each level, the task's own namespace last (kernel/pid.c) */
 	bpf_core_read(&upid, bpf_core_type_size(struct upid),
 		      (void *)pid + bpf_core_field_offset(struct pid, numbers) +
 			      level * bpf_core_type_size(struct upid));
 	return upid.nr;
 }
 
-/* `wakeup`: 0, or BPF_RB_FORCE_WAKEUP for what the recorder should act upon at once. */
+/* `wakeup`: 0, or BPF_RB_FORCE_WAKEUP if the recorder should act at once. */
 static __always_inline void emit_task(struct task_struct *task, __u32 what, __u32 other_tgid,
 				      __u32 other_tid, const char *comm, __u64 wakeup)
 {
@@ -61,13 +60,13 @@ static __always_inline void emit_task(struct task_struct *task, __u32 what, __u3
 	bpf_ringbuf_submit(e, wakeup ? wakeup : BPF_RB_NO_WAKEUP);
 }
 
-/* Also between two windows: who is born or renamed there is seen in the next one. */
+/* Also between two windows: the next window then knows new threads and names. */
 static __always_inline bool is_told(void)
 {
 	return xsp_active || xsp_paused;
 }
 
-/* Of its process, enum xsp_tgid_flag; 0: not recorded. */
+/* The flags of its process, enum xsp_tgid_flag; 0: not recorded. */
 static __always_inline __u32 flags_of(struct task_struct *task)
 {
 	__u32 tgid = BPF_CORE_READ(task, tgid);
@@ -100,7 +99,8 @@ int xsp_task_fork(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* What is stopped stands in the table before: whoever reads that resumes it, whatever happens to us. */
+/* A process is listed before it is stopped. So whoever reads the table resumes it, whatever happens
+ * to us. */
 static __always_inline bool note_stopped(struct task_struct *task)
 {
 	__u32 tgid = BPF_CORE_READ(task, tgid), one = 1;
@@ -116,7 +116,7 @@ static __always_inline bool note_stopped(struct task_struct *task)
 extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type,
 				__u64 value) __ksym __weak;
 
-/* --follow=stop: not one instruction of the child before its probes are there. Linux 6.13. */
+/* --follow=stop: the child runs no instruction before its probes are in. Linux 6.13. */
 SEC("?tp_btf/sched_process_fork")
 int BPF_PROG(xsp_task_stop, struct task_struct *parent, struct task_struct *child)
 {
@@ -127,12 +127,12 @@ int BPF_PROG(xsp_task_stop, struct task_struct *parent, struct task_struct *chil
 	return 0;
 }
 
-/* --min-duration: what the thread has open does not return any more. Those long enough are shown. */
+/* --min-duration: what the thread has open will not return. Emits those that lasted long enough. */
 static __always_inline void end_frames(__u32 tid)
 {
 	struct xsp_thread_state *s;
 
-	/* between two windows the recorder asks for what is held back */
+	/* between two windows, the recorder asks for what is held back */
 	if (!xsp_active || (!xsp_min_duration_ns && !xsp_max_depth))
 		return;
 	s = bpf_map_lookup_elem(&xsp_thread_states, &tid);

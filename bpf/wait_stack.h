@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * wait_stack.h - --wait-stacks: where a thread stood when it left its CPU.
+ * wait_stack.h - --wait-stacks: where a thread was when it left its CPU.
  *
- * It is read as it leaves, as afterwards its memory is not at hand, and kept until it is known how long the wait was.
- * Frame pointers tell of frames that keep one. The C library's often keep none, and waits begin in it, so registers
- * and the words at the stack pointer go along: from them the recorder makes the frames in between, by the files' call
- * frame information.
+ * The stack is read as the thread leaves, since its memory cannot be reached later. It is kept
+ * until the length of the wait is known. Waits begin in the C library, which often keeps no frame
+ * pointers. So the registers and the words at the stack pointer are copied, too: the recorder finds
+ * the missing frames with call frame information.
  */
 #ifndef XSP_BPF_WAIT_STACK_H
 #define XSP_BPF_WAIT_STACK_H
 
-/* of what they put into events of spans nothing is used here */
+/* of what these headers do for spans, nothing is used here */
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wunused-function"
 #include "kernel_stack.h"
@@ -20,24 +20,24 @@
 
 /* Set before loading. */
 __weak const volatile bool xsp_wait_stacks_on = false;
-__weak const volatile bool xsp_wait_stacks_thinned = false; /* else each is read */
+__weak const volatile bool xsp_wait_stacks_thinned = false; /* else each stack is read */
 __weak const volatile __u64 xsp_wait_stack_least_ns = 0;
 
 struct wait_stack {
-	__u64 sp; /* of what it would call next, at its entry; 0: there is no stack */
-	__u64 python; /* id */
+	__u64 sp; /* the entry stack pointer of what it would call next; 0: no stack */
+	__u64 python; /* the id of its stack */
 	__u32 python_value;
 	__u32 has_python;
-	__u32 words; /* bytes of them */
-	__u16 size; /* bytes of `frame` */
+	__u32 words; /* the number of bytes copied */
+	__u16 size; /* the number of bytes in `frame` */
 	__u16 torn;
-	__s64 kernel; /* number of the kernel's own stack; negative: there is none */
+	__s64 kernel; /* the number of the kernel's own stack; negative: none */
 	__u64 frame[XSP_WAIT_FRAMES];
-	struct xsp_stack_copy registers; /* behind it what they lead to: as in XSP_SECTION_COPY */
+	struct xsp_stack_copy registers; /* the callers follow, as in XSP_SECTION_COPY */
 	__u64 word[XSP_WAIT_WORDS];
 };
 
-/* As xsp_thread_waits; resized before loading. */
+/* The same threads as in xsp_thread_waits; resized before loading. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -67,7 +67,7 @@ static __always_inline void copy_words(struct wait_stack *s, __u64 sp)
 	}
 }
 
-/* {the caller's frame pointer, return address}: most lie in what was read already. */
+/* {the caller's frame pointer, the return address}: most were copied already. */
 static __always_inline bool frame_at(struct wait_stack *s, __u64 sp, __u64 frame, __u64 *pair)
 {
 	__u64 word = (frame - sp) / 8;
@@ -101,7 +101,7 @@ static __noinline void walk_from(struct wait_stack *s, __u64 sp, __u64 frame)
 	}
 }
 
-/* Of the current task. */
+/* The stack of the current task. */
 static __noinline void copy_stack(__u64 key, struct pt_regs *regs, __u64 now, long kernel)
 {
 	struct wait_stack *s = bpf_map_lookup_elem(&xsp_wait_stacks, &key);
@@ -113,7 +113,7 @@ static __noinline void copy_stack(__u64 key, struct pt_regs *regs, __u64 now, lo
 	s->has_python = 0;
 	s->torn = 0;
 	s->kernel = kernel;
-	if (!ip || ip >> XSP_FRAME_SHIFT) /* a thread of the kernel's */
+	if (!ip || ip >> XSP_FRAME_SHIFT) /* a kernel thread */
 		return;
 	s->frame[0] = ip;
 	s->size = 8;
@@ -126,12 +126,12 @@ static __noinline void copy_stack(__u64 key, struct pt_regs *regs, __u64 now, lo
 	s->sp = sp - XSP_RETURN_SLOT;
 }
 
-/* What an event with a stack takes at most. */
+/* The most that an event with a stack takes. */
 #define WAIT_STACK_BYTES                                                                           \
 	(4 * sizeof(struct xsp_section) + 8 + sizeof(struct xsp_stack_copy) +                      \
 	 8 * (XSP_WAIT_FRAMES + XSP_WAIT_WORDS))
 
-/* Puts the sections behind the event; returns where they end. */
+/* Appends the sections to the event; returns their end. */
 static __noinline __u32 put_wait_stack(struct xsp_event_wait *e, const struct wait_stack *s)
 {
 	__u32 at = sizeof(*e), bytes = s->size, words = s->words;

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * waits.h - --waits: waits that are too short for an event of their own, and the events of spans.
+ * waits.h - --waits: waits too short for events of their own, and the events of spans.
  *
- * What a span was off its CPU is known to the last of them, because they are told before any event of its
- * thread: the scheduler's programs (sched.bpf.c) leave the sum of the thread that runs on a CPU where this finds it.
+ * A span's time off the CPU is complete, because short waits are written before each event of their
+ * thread. The scheduler's programs (sched.bpf.c) keep, for each CPU, the sum of the thread that
+ * runs there.
  */
 #ifndef XSP_BPF_WAITS_H
 #define XSP_BPF_WAITS_H
 
 #include "common.h"
 
-__weak const volatile bool xsp_waits = false; /* else none of this is loaded */
-__weak volatile __u64 xsp_waits_until_ns = 0; /* 0: it goes on */
+__weak const volatile bool xsp_waits = false; /* else nothing of this is loaded */
+__weak volatile __u64 xsp_waits_until_ns = 0; /* 0: until it is stopped */
 
 struct xsp_short_waits {
 	__u64 ns;
 	__u64 back_ns; /* when the last of them ended */
-	__u32 tid; /* who runs here, as far as was told; 0: nothing was, XSP_NOBODY: no recorded thread */
-	__u32 stacks; /* of waits that ended here in the second from second_ns on */
+	/* the thread that runs here, if known; 0: unknown; XSP_NOBODY: none that is recorded */
+	__u32 tid;
+	__u32 stacks; /* stacks of waits that ended here in the second from second_ns on */
 	__u64 second_ns;
 };
 #define XSP_NOBODY ~0U
@@ -35,7 +37,7 @@ static __noinline __attribute__((unused)) bool xsp_emit_short_waits(const struct
 	struct xsp_event_wait *e = xsp_reserve((__u32)pid_tgid, sizeof(*e));
 
 	if (!e)
-		return false; /* the next one tells of them */
+		return false; /* the next event will report them */
 	__builtin_memset(e, 0, sizeof(*e));
 	xsp_fill_head(&e->head, time, 0, pid_tgid, ~0U, XSP_EVENT_WAIT, 0, sizeof(*e));
 	e->left_ns = time;
@@ -46,10 +48,8 @@ static __noinline __attribute__((unused)) bool xsp_emit_short_waits(const struct
 	return true;
 }
 
-/*
- * Where the thread runs here without its return having been told (return_late() in sched.bpf.c), how long it was off
- * its CPU is known later only.
- */
+/* If the thread's return to this CPU was not reported (return_late() in sched.bpf.c), the length of
+ * its wait is known only later. */
 static __noinline __attribute__((unused)) void xsp_submit_waits(struct xsp_short_waits *s)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
@@ -64,7 +64,7 @@ static __noinline __attribute__((unused)) void xsp_submit_waits(struct xsp_short
 		s->ns = 0;
 }
 
-/* Before any event of a span. Nobody else uses the place while the thread runs on its CPU. */
+/* Called before each event of a span. Only the running thread uses the CPU's sum. */
 static __always_inline void xsp_flush_short_waits(void)
 {
 	__u32 key = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * words.h - the sections WORDS (operands at entry), RESULT (the return register at exit) and
- * WRITTEN (what the call wrote to where an operand pointed).
+ * WRITTEN (what the call wrote where an operand pointed).
  */
 #ifndef XSP_BPF_WORDS_H
 #define XSP_BPF_WORDS_H
@@ -11,11 +11,12 @@
 /* Bytes reserved for an event with sections; 0: no probe has any. Set before loading. */
 __weak const volatile __u32 xsp_detail_bytes = 0;
 
-/* The reservation holds at least XSP_DETAIL_LEAST; what is larger asks xsp_detail_bytes itself. */
+/* The reservation has at least XSP_DETAIL_LEAST bytes; sections that need more check
+ * xsp_detail_bytes. */
 #define XSP_WORDS_BYTES (sizeof(struct xsp_section) + XSP_WORDS_MAX * 8)
 
-/* Pointers kept from entry to exit, by thread and probe. The recorder takes out those of
- * threads that have ended in a call; a call for which there is no room is counted. */
+/* Pointers kept from entry to exit, by thread and probe. The recorder deletes those of threads that
+ * ended in a call. A call for which there is no room is counted. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
@@ -28,7 +29,7 @@ static __always_inline __u64 xsp_pointer_key(__u32 probe)
 	return XSP_POINTER_KEY(bpf_get_current_pid_tgid(), probe);
 }
 
-/* Written head last, so that few values live across the loop. */
+/* The head is written last, so that few values live across the loop. */
 static __always_inline void xsp_put_section_head(char *e, __u32 at, __u16 type, __u16 size,
 						 __u32 value)
 {
@@ -39,10 +40,8 @@ static __always_inline void xsp_put_section_head(char *e, __u32 at, __u16 type, 
 	s->value = value;
 }
 
-/*
- * The same number, of which the verifier does not know how it came about: else it walks through all
- * that follows once for each length that what came before may have. The event's size is put last.
- */
+/* Returns `at`, but hides from the verifier how it came about. Else the verifier would walk through
+ * all that follows once for each length of what came before. The event's size is put last. */
 static __always_inline __u32 xsp_forget(char *e, __u32 at)
 {
 	volatile __u16 *size = &((struct xsp_event *)e)->size;
@@ -51,8 +50,8 @@ static __always_inline __u32 xsp_forget(char *e, __u32 at)
 	return *size;
 }
 
-/* One word. What cannot be read is 0 and marked in the section's head: in memory, and without a
- * branch, so that the verifier has one way on and not one for each word. */
+/* One word. If it cannot be read, it is 0 and marked in the section's head. The mark is in memory
+ * and set without a branch: one path for the verifier, not one for each word. */
 static __noinline void xsp_put_word(struct pt_regs *ctx, const struct xsp_operand *o, __u64 *word,
 				    __u32 *unread, __u32 bit)
 {
@@ -112,7 +111,7 @@ static __noinline __u32 xsp_put_written(char *e, __u32 at, __u32 probe)
 	return at + sizeof(struct xsp_section) + 8;
 }
 
-/* A byte, the first operand: callers leave the rest of its register as it is. */
+/* A byte, the first operand: callers do not clear the rest of its register. */
 static __noinline __u32 xsp_put_scope(struct pt_regs *ctx, const struct xsp_detail_spec *spec,
 				      char *e, __u32 at)
 {

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * gpu.h - what the agent in the target (libxsptrace_cupti.so) hands to the tracer.
+ * gpu.h - what the agent in the target (libxsptrace_cupti.so) passes to the tracer.
  *
- * The agent turns CUPTI's activity records into the records below and packs them into batches. A
- * batch is handed over by a call of the exported function
+ * The agent turns CUPTI's activity records into the records below and packs them into batches. It
+ * passes on a batch by calling the exported function
  *
- *	void xsp_gpu_batch(const void *records, size_t bytes)
+ * 	void xsp_gpu_batch(const void *records, size_t bytes)
  *
  * which consists of a 5-byte nop and a return. A probe on it copies the batch into the ring buffer
- * (XSP_EVENT_GPU); from there it goes unchanged into the capture file. So this is also the layout
- * on disk: little endian, every record 8-byte aligned and a multiple of 8 bytes long, whole
+ * (XSP_EVENT_GPU), and the recorder writes it unchanged into the capture file. So this is also the
+ * layout on disk: little endian, every record 8-byte aligned and a multiple of 8 bytes long, whole
  * records only.
  *
- * Promises of the agent about a batch, for the program that copies it:
- *   - bytes is a multiple of 8, at most XSP_GPU_BATCH_MAX, and the first record is
- *     XSP_GPU_BATCH_HEAD;
- *   - memory from `records` (8-byte aligned) on is readable for XSP_GPU_BATCH_ROOM bytes whatever
- *     `bytes` is, so that it can be copied in pieces of constant size, and was just written (its
- *     pages are resident);
- *   - batches may come from several threads at once.
+ * The program that copies a batch relies on this:
+ *   - bytes is a multiple of 8, at most XSP_GPU_BATCH_MAX, and the first record is an
+ *     XSP_GPU_BATCH_HEAD.
+ *   - `records` is 8-byte aligned, and XSP_GPU_BATCH_ROOM bytes from there are readable whatever
+ *     `bytes` is, so that they can be copied in pieces of constant size. They were just written, so
+ *     their pages are resident.
+ *   - Several threads may pass batches at once.
  *
- * How the agent is told what to do, without a channel of its own: by probes that are never hit. Each
- * symbol xsp_gpu_want_X is such a function, and xsp_gpu_want_X_semaphore a 16-bit counter that the
- * kernel counts up while a probe with that reference counter sits on it. The agent does nothing
- * until xsp_gpu_want_activity_semaphore rises (it looks 10 times a second); the others say what to
- * collect beside the default and are read when activity rises.
+ * The agent learns what to do from probes that are never hit. Each symbol xsp_gpu_want_X is such a
+ * function. xsp_gpu_want_X_semaphore is a 16-bit counter, which the kernel raises while a probe
+ * with that reference counter is on the function. The agent does nothing until
+ * xsp_gpu_want_activity_semaphore rises; it looks 10 times a second. The others say what to collect
+ * beside the default, and are read at that moment.
  *
  * A tracer attaches in this order: xsp_gpu_batch (with xsp_gpu_batch_semaphore), the wishes, and
- * last want_activity. To end, it takes want_activity away first and keeps the batch probe until
- * XSP_GPU_STATE says XSP_GPU_STOPPED (with a limit: a hung driver may never answer). If it is
- * killed, both go, and the agent stops and drops what is left.
+ * want_activity last. To end, it first detaches want_activity. It keeps the batch probe until
+ * XSP_GPU_STATE says XSP_GPU_STOPPED, for a limited time: a driver that hangs may never answer. If
+ * the tracer is killed, all probes go, and the agent stops and drops what is left.
  *
  * Time is CLOCK_MONOTONIC in ns. Process and thread ids are those of the target's own pid namespace
  * (getpid, gettid). Correlation, context and stream ids are CUPTI's; device ids are CUDA ordinals.
@@ -49,33 +49,31 @@
 #define XSP_GPU_BATCH_ROOM 8192
 #define XSP_GPU_BATCH_MAX (XSP_GPU_BATCH_ROOM - 40)
 
-/* The agent's file and symbols. Semaphore of symbol S: S "_semaphore". */
+/* The agent's file and symbols. The semaphore of symbol S is S "_semaphore". */
 #define XSP_GPU_AGENT "libxsptrace_cupti.so"
 #define XSP_GPU_BATCH_SYMBOL "xsp_gpu_batch"
 #define XSP_GPU_WANT_ACTIVITY "xsp_gpu_want_activity" /* kernels, copies, sets, syncs, API calls */
 #define XSP_GPU_WANT_MEMORY "xsp_gpu_want_memory" /* XSP_GPU_MEMORY */
 #define XSP_GPU_WANT_EVENTS "xsp_gpu_want_events" /* XSP_GPU_CUDA_EVENT */
 #define XSP_GPU_WANT_MARKERS "xsp_gpu_want_markers" /* XSP_GPU_MARKER (NVTX) */
-#define XSP_GPU_WANT_GRAPHS                                                                        \
-	"xsp_gpu_want_graphs" /* XSP_GPU_GRAPH, one a launch, and no graph ids
-						    * on kernels (CUPTI's GRAPH_TRACE) */
+/* XSP_GPU_GRAPH, one for each launch, and no graph ids on kernels (CUPTI's GRAPH_TRACE) */
+#define XSP_GPU_WANT_GRAPHS "xsp_gpu_want_graphs"
 #define XSP_GPU_WANT_LATENCY "xsp_gpu_want_latency" /* kernels: queued and submitted */
-#define XSP_GPU_WANT_ALL_API                                                                       \
-	"xsp_gpu_want_all_api" /* every API call; else those that start GPU
-						      * work, wait for it, or allocate */
-#define XSP_GPU_WANT_SHARED                                                                        \
-	"xsp_gpu_want_shared" /* collect even if another profiler holds CUPTI's
-						    * subscription: it may lose its records */
+/* every API call; else those that start GPU work, wait for it, or allocate */
+#define XSP_GPU_WANT_ALL_API "xsp_gpu_want_all_api"
+/* collect even if another profiler holds CUPTI's subscription, which may then lose records */
+#define XSP_GPU_WANT_SHARED "xsp_gpu_want_shared"
 #define XSP_GPU_SEMAPHORE_SUFFIX "_semaphore"
-/* int xsp_gpu_start(void): starts the agent in a process that it was loaded into later (--inject).
- * 0 or a negative errno (-EALREADY: another copy of the agent is at work); more calls are harmless.
+/* int xsp_gpu_start(void): starts the agent in a process that loaded it later (--inject). 0 or a
+ * negative errno (-EALREADY: another copy of the agent is at work). More calls do no harm.
  * InitializeInjection does the same for the driver. */
 #define XSP_GPU_START_SYMBOL "xsp_gpu_start"
 
 /*
- * Environment of the target, read when the agent starts. WAIT: milliseconds (at most 30,000) that the
- * driver's start waits for want_activity to rise, so that a launched program's first kernels are not
- * missed while the tracer is still putting its probes on the agent; it ends as soon as it rises.
+ * Environment of the target, read when the agent starts.
+ * WAIT: milliseconds (at most 30,000) that the start of the driver waits for want_activity to rise.
+ * So a launched program's first kernels are not missed while the tracer puts its probes on the
+ * agent.
  * BUFFER: most memory for CUPTI's buffers in MiB (default 256).
  */
 #define XSP_GPU_WAIT_VARIABLE "XSPTRACE_GPU_WAIT_MS"
@@ -105,12 +103,11 @@ enum xsp_gpu_type {
 };
 
 /*
- * Head of every record. A type that the reader does not know is skipped by its size.
+ * The head of every record. A reader passes over a type that it does not know by its size.
  *
- * Records of fixed layout grow at the end only, and the agent leaves out whole 8-byte words of zeros
- * at their end: a reader takes what is there and zeros for the rest (xsp_gpu_record_read). Records
- * with text end in it: `length` bytes, not terminated, from `text_at` bytes after the record's
- * start.
+ * Records of fixed layout grow only at the end, and the agent omits whole 8-byte words of zeros
+ * there. A reader takes what is there, and zeros for the rest (xsp_gpu_record_read). Records with
+ * text end with it: `length` bytes, unterminated, `text_at` bytes after the start of the record.
  */
 struct xsp_gpu_record {
 	__u16 type; /* enum xsp_gpu_type */
@@ -120,17 +117,18 @@ struct xsp_gpu_record {
 
 /*
  * A window is one stretch of collection in one process, from the rise of want_activity to its fall.
- * Record numbers run on over all windows of a process; no batch head has one. So of the window's
- * records up to the latest batch seen, (first + records - window_first) were handed over, and what
- * a tracer that was there from the start does not have of them was lost on the way.
+ * Records are numbered over all windows of a process; batch heads have no number. So (first +
+ * records - window_first) records of the window were passed on up to the latest batch. If a tracer
+ * that was there from the start has fewer, the rest was lost.
  */
 struct xsp_gpu_batch_head {
 	struct xsp_gpu_record head; /* correlation: XSP_GPU_VERSION */
 	__u32 pid;
 	__u32 records; /* in this batch after this one */
-	__u64 first; /* number of the first of them. Batches of two threads may come in either order */
+	/* number of the first of them. Batches of two threads may come in either order */
+	__u64 first;
 	__u64 window_first; /* number of the window's first record */
-	__u64 window_ns; /* when the window began: identifies it within the process */
+	__u64 window_ns; /* when the window began: its identity within the process */
 };
 
 struct xsp_gpu_kernel {
@@ -168,7 +166,7 @@ struct xsp_gpu_memcpy {
 	__u32 graph, reserved;
 	__u64 graph_node;
 	__u32 source_device, source_context, destination_device, destination_context; /* P2P */
-	__u64 copies; /* of a batched copy */
+	__u64 copies; /* number of copies in a batched copy */
 };
 
 struct xsp_gpu_memset {
@@ -184,17 +182,18 @@ struct xsp_gpu_memset {
 	__u64 graph_node;
 };
 
-/* Device: that of the context; see struct xsp_gpu_context. */
+/* The device is that of the context; see struct xsp_gpu_context. */
 struct xsp_gpu_sync {
 	struct xsp_gpu_record head;
 	__u64 start_ns, end_ns;
-	__u32 what; /* CUpti_ActivitySynchronizationType: 1 event, 2 stream waits for event, 3 stream,
-		     * 4 context */
+	/* CUpti_ActivitySynchronizationType: 1 event, 2 stream waits for event, 3 stream, 4
+	 * context */
+	__u32 what;
 	__u32 context;
 	__u32 stream; /* XSP_GPU_NO_ID: none */
 	__u32 event; /* XSP_GPU_NO_ID: none */
-	__u64 event_sync; /* joins struct xsp_gpu_cuda_event.event_sync (CUDA 12.9); 0: unknown */
-	__u32 result; /* CUresult, where CUPTI says it */
+	__u64 event_sync; /* matches struct xsp_gpu_cuda_event.event_sync (CUDA 12.9); 0: unknown */
+	__u32 result; /* CUresult, if CUPTI says it */
 	__u32 reserved;
 };
 #define XSP_GPU_NO_ID 0xffffffffU
@@ -243,7 +242,7 @@ struct xsp_gpu_cuda_event {
 struct xsp_gpu_marker {
 	struct xsp_gpu_record head;
 	__u64 time_ns;
-	__u32 id; /* the start and the end of a range have the same */
+	__u32 id; /* the same for the start and the end of a range */
 	__u32 flags; /* CUpti_ActivityFlag: 1 instant, 2 start, 4 end */
 	__u64 name; /* XSP_GPU_NAME_STRING; 0: none (an end) */
 	__u64 domain; /* XSP_GPU_NAME_STRING; 0: the default one */
@@ -260,20 +259,20 @@ struct xsp_gpu_graph {
 };
 
 /*
- * A name, before or after the record that refers to it. It is told again in every second in which it
- * is used, so that one that was lost, or came before a second tracer, is missing for a second at
- * most. Ids of strings are a hash of the text: the same in every process and window.
+ * A name, before or after the record that refers to it. It is repeated in every second in which it
+ * is used. So if it was lost, or came before a second tracer did, it is missing for a second at
+ * most. The id of a string is a hash of the text: the same in every process and window.
  */
 enum xsp_gpu_name_space {
 	XSP_GPU_NAME_STRING = 0,
-	XSP_GPU_NAME_DRIVER = 1, /* id: cbid; text: as CUPTI says it ("cuLaunchKernel") */
+	XSP_GPU_NAME_DRIVER = 1, /* id: cbid; text: CUPTI's name ("cuLaunchKernel") */
 	XSP_GPU_NAME_RUNTIME = 2, /* id: cbid; text: "cudaLaunchKernel_v7000" */
 };
 struct xsp_gpu_name {
 	struct xsp_gpu_record head;
 	__u64 id;
 	__u32 space; /* enum xsp_gpu_name_space */
-	__u32 whole; /* bytes of the whole name; more than length: it was cut */
+	__u32 whole; /* bytes of the whole name; more than length: the text is shortened */
 	__u16 text_at;
 	__u16 length;
 	__u32 reserved;
@@ -281,7 +280,7 @@ struct xsp_gpu_name {
 };
 #define XSP_GPU_NAME_MAX 7936 /* longest text; a batch holds it */
 
-/* In every window at its start and about once a second. 0 where the driver does not say. */
+/* At the start of each window, and about once a second. 0: the driver does not say. */
 struct xsp_gpu_device {
 	struct xsp_gpu_record head;
 	__u32 id;
@@ -311,27 +310,27 @@ struct xsp_gpu_context {
 
 enum xsp_gpu_drop {
 	XSP_GPU_DROP_CUPTI = 1, /* CUPTI had no room (cuptiActivityGetNumDroppedRecords) */
-	XSP_GPU_DROP_CAP = 2, /* the agent's buffers were at their limit: read by nobody */
-	XSP_GPU_DROP_MALFORMED = 3, /* a record that does not fit its kind, or an incomplete one */
+	XSP_GPU_DROP_CAP = 2, /* the agent's buffers were at their limit, and nobody read them */
+	XSP_GPU_DROP_MALFORMED = 3, /* a record that does not fit its kind, or is incomplete */
 };
 struct xsp_gpu_dropped {
 	struct xsp_gpu_record head;
 	__u64 time_ns;
-	__u64 count; /* since the last such record of this reason */
+	__u64 count; /* since the last such record with this reason */
 	__u64 total; /* in this window */
 	__u32 reason; /* enum xsp_gpu_drop */
 	__u32 reserved;
 };
 
 enum xsp_gpu_failure {
-	XSP_GPU_FAIL_NO_CUPTI = 1, /* libcupti was not found or does not load; text: where it was
-				    * looked for, or the loader's words */
+	/* libcupti was not found or does not load; text: the places where it was sought, or the
+	 * loader's message */
+	XSP_GPU_FAIL_NO_CUPTI = 1,
 	XSP_GPU_FAIL_OLD_CUPTI = 2, /* libcupti lacks a function that is needed; text: which */
 	XSP_GPU_FAIL_CALL = 3, /* a CUPTI call failed; text: "cuptiX: message" */
-	XSP_GPU_FAIL_HELD =
-		4, /* another profiler holds CUPTI; text: its name, where CUPTI says it */
-	XSP_GPU_FAIL_TAKEN =
-		5, /* another profiler came during the window: records may be missing */
+	XSP_GPU_FAIL_HELD = 4, /* another profiler holds CUPTI; text: its name, if CUPTI says it */
+	/* another profiler started during the window: records may be missing */
+	XSP_GPU_FAIL_TAKEN = 5,
 	XSP_GPU_FAIL_CLOCK = 6, /* CUPTI cannot use our clock */
 	XSP_GPU_FAIL_MEMORY = 7, /* no memory for buffers */
 };
@@ -342,16 +341,17 @@ struct xsp_gpu_error {
 	__u32 code; /* CUptiResult, 0: none */
 	__u16 text_at;
 	__u16 length;
-	__u32 fatal; /* 1: nothing is collected; 0: what the text names is missing, the rest goes on */
+	/* 1: nothing is collected; 0: what the text names is missing, the rest goes on */
+	__u32 fatal;
 	/* char text[] */
 };
 
 enum xsp_gpu_what_state {
 	XSP_GPU_STARTING = 1, /* CUPTI is being loaded and enabled: up to 15 s the first time */
-	XSP_GPU_ACTIVE = 2, /* collecting; about once a second */
-	XSP_GPU_STOPPED = 3, /* last record of a window */
+	XSP_GPU_ACTIVE = 2, /* collecting; reported about once a second */
+	XSP_GPU_STOPPED = 3, /* the last record of a window */
 	XSP_GPU_FAILED = 4, /* nothing is collected in this window; an XSP_GPU_ERROR says why */
-	XSP_GPU_EXITING = 5, /* last record of a window: the process exits */
+	XSP_GPU_EXITING = 5, /* the last record of a window: the process exits */
 };
 struct xsp_gpu_state {
 	struct xsp_gpu_record head;
@@ -359,20 +359,20 @@ struct xsp_gpu_state {
 	__u32 state; /* enum xsp_gpu_what_state */
 	__u32 api_version; /* cuptiGetVersion: 28, 130001, …; 0: not loaded yet */
 	__u32 driver_version; /* cuDriverGetVersion: 13000 */
-	__u32 runtime_version; /* cudaRuntimeGetVersion where libcudart is a shared library; 0: none */
+	__u32 runtime_version; /* cudaRuntimeGetVersion if libcudart is a shared library; 0: none */
 	__u64 kinds; /* bit k: CUpti_ActivityKind k is enabled */
 	__u64 records; /* CUPTI records handed over in this window */
 	__u64 dropped; /* in this window, all reasons */
-	__u64 start_cost_ns; /* what loading and enabling took */
-	__u64 buffer_bytes; /* most memory in activity buffers at one time */
+	__u64 start_cost_ns; /* the time that loading and enabling took */
+	__u64 buffer_bytes; /* the most memory that activity buffers have had */
 	__u64 batches; /* in this window */
 };
 
 #ifndef __bpf__
 /*
- * The record at *at in a batch of `bytes` bytes, *at then moved behind it; NULL at the end, or where
- * what follows is no record (*at is then not bytes). Nothing in the batch is trusted; `batch` is
- * 8-byte aligned.
+ * Returns the record at *at in a batch of `bytes` bytes, and moves *at to its end. NULL: the end,
+ * or what follows is no record (*at is then not `bytes`). Nothing in the batch is trusted. `batch`
+ * is 8-byte aligned.
  */
 static inline const struct xsp_gpu_record *xsp_gpu_record_next(const void *batch, size_t bytes,
 							       size_t *at)
@@ -388,7 +388,7 @@ static inline const struct xsp_gpu_record *xsp_gpu_record_next(const void *batch
 	return record;
 }
 
-/* Copies a record of fixed layout into a struct of its type, with zeros for what was left out. */
+/* Copies a record of fixed layout into a struct of its type, with zeros for what was omitted. */
 static inline void xsp_gpu_record_read(const struct xsp_gpu_record *record, void *out, size_t size)
 {
 	size_t have = record->size < size ? record->size : size;

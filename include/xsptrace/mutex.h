@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * mutex.h - whose a mutex of glibc's is, by what stands at the address that its waiters wait at.
+ * mutex.h - which thread holds a mutex of glibc, from the bytes at the address where its waiters
+ * wait.
  *
- * Other locks are 2, too, while somebody waits (Rust's, Go's), and behind them stands data of the program's, which may look like
- * a thread's number: so all of what glibc keeps there has to be as glibc keeps it.
+ * Other locks (Rust's, Go's) are 2, too, while a thread waits. Their program's own data follows,
+ * and may look like a thread id. So all the bytes have to be as glibc keeps them.
  */
 #ifndef XSPTRACE_MUTEX_H
 #define XSPTRACE_MUTEX_H
@@ -22,11 +23,11 @@ struct xsp_mutex {
 #define XSP_MUTEX_ROBUST 16U
 #define XSP_MUTEX_KINDS                                                                            \
 	(XSP_MUTEX_TYPE | XSP_MUTEX_ROBUST | 128U | 256U | 512U) /* shared; elision */
-#define XSP_MUTEX_USERS 65536U /* with those that wait at a condition variable */
+#define XSP_MUTEX_USERS 65536U /* including those that wait at a condition variable */
 /* include/uapi/linux/futex.h */
 #define XSP_MUTEX_WAITERS 0x80000000U
 
-/* `expected`: what the waiter expects at its address. 0: it does not tell. */
+/* `expected`: the value that the waiter expects at its address. 0: the bytes name no owner. */
 static inline __u32 xsp_mutex_owner(const struct xsp_mutex *m, __u32 expected)
 {
 	const __u32 type = m->kind & XSP_MUTEX_TYPE;
@@ -34,7 +35,7 @@ static inline __u32 xsp_mutex_owner(const struct xsp_mutex *m, __u32 expected)
 	if (m->lock != expected || m->users == 0 || m->users > XSP_MUTEX_USERS ||
 	    (m->kind & ~XSP_MUTEX_KINDS))
 		return 0;
-	/* its lock is its owner */
+	/* its lock word is its owner */
 	if (m->kind & XSP_MUTEX_ROBUST)
 		return expected == (m->owner | XSP_MUTEX_WAITERS) ? m->owner : 0;
 	if (expected != 2 || m->list[0] != 0 || m->list[1] != 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * programs.h - what the BPF programs and the side that loads them and reads their maps both know:
- * limits, keys and values of maps. What travels in events stands in event.h, args.h and gpu.h.
+ * programs.h - what the BPF programs share with the side that loads them and reads their maps:
+ * limits, keys and values of maps. event.h, args.h and gpu.h have what is in events.
  */
 #ifndef XSPTRACE_PROGRAMS_H
 #define XSPTRACE_PROGRAMS_H
@@ -11,7 +11,7 @@
 #include "xsptrace/gpu.h"
 #include "xsptrace/python.h"
 
-#define XSP_MAX_RINGS 64 /* a mask takes the thread's bits: a power of two */
+#define XSP_MAX_RINGS 64 /* masks the thread id: a power of two */
 #define XSP_MAX_COMM_FILTERS 4
 #define XSP_COMM_BYTES 16 /* TASK_COMM_LEN */
 _Static_assert((XSP_MAX_RINGS & (XSP_MAX_RINGS - 1)) == 0, "a power of two");
@@ -23,7 +23,7 @@ _Static_assert(XSP_COMM_BYTES == sizeof(((struct xsp_event_task *)0)->comm), "na
 #define XSP_RETURN_SLOT 0
 #endif
 
-/* What is counted, a number for each CPU: the map xsp_counters. */
+/* What is counted, for each CPU: the map xsp_counters. */
 enum xsp_count {
 	XSP_COUNT_LOST_ENTRY,
 	XSP_COUNT_LOST_EXIT,
@@ -33,29 +33,33 @@ enum xsp_count {
 	XSP_COUNT_SILENT,
 	XSP_COUNT_UNTRACKED,
 	XSP_COUNT_LOST_GPU, /* records of lost batches */
-	XSP_COUNT_DETAIL_HITS, /* of one hit in eight that puts sections: how many, and the time it took */
+	/* one hit in eight that puts sections: how many, and the time that they took */
+	XSP_COUNT_DETAIL_HITS,
 	XSP_COUNT_DETAIL_NS,
-	XSP_COUNT_OBJECTS_OPENED, /* put into the map xsp_objects */
-	XSP_COUNT_OBJECTS_CLOSED, /* ... and taken out by us, not by the kernel for want of room */
-	XSP_COUNT_MISSED, /* returns that the kernel does not probe: it follows 64 nested calls of a thread */
-	XSP_COUNT_UNSEEN_NS, /* time in hits that no event tells of, for which xsp_unseen had no room */
-	XSP_COUNT_PYTHON_TORN, /* Python stacks of which not all that there is could be read */
-	XSP_COUNT_SAMPLES, /* --sample: how often its program looked at a recorded thread, and the time it took */
+	XSP_COUNT_OBJECTS_OPENED, /* added to the map xsp_objects */
+	XSP_COUNT_OBJECTS_CLOSED, /* deleted by us; the kernel evicts others for lack of room */
+	/* returns that the kernel does not probe: it follows 64 nested calls of a thread */
+	XSP_COUNT_MISSED,
+	XSP_COUNT_UNSEEN_NS, /* time in hits without an event, for which xsp_unseen had no room */
+	XSP_COUNT_PYTHON_TORN, /* Python stacks of which a part could not be read */
+	/* --sample: how often its program looked at a recorded thread, and the time it took */
+	XSP_COUNT_SAMPLES,
 	XSP_COUNT_SAMPLES_NS,
-	XSP_COUNT_STACKS_TORN, /* stacks of waits that lay in pages that were not there */
-	XSP_COUNT_HEAP_UNSEEN, /* --memory=malloc: calls of the sample that ended in code of which nothing is known */
+	XSP_COUNT_STACKS_TORN, /* stacks of waits that were partly in pages not in memory */
+	XSP_COUNT_HEAP_UNSEEN, /* --memory=malloc: calls in the sample that ended in unknown code */
 	XSP_COUNTS,
 };
 
-#define XSP_OBJECTS_MOST 65536 /* in the map xsp_objects */
+#define XSP_OBJECTS_MOST 65536 /* entries of the map xsp_objects */
 
-/* The map xsp_lost: lost entries and lost exits by probe. For n probes it has XSP_LOST_KEY(n, 0) keys. */
+/* The map xsp_lost: lost entries and lost exits by probe. n probes have XSP_LOST_KEY(n, 0) keys. */
 #define XSP_LOST_KEY(probe, exits) ((probe)*2 + ((exits) ? 1 : 0))
 
 /* The map xsp_pointers. */
 #define XSP_POINTER_KEY(tid, probe) ((__u64)(tid) << 32 | (probe))
 
-/* The map xsp_cookies: the cookie of a site whose event, of this number, serves many (XSP_COOKIE_PAGES). */
+/* The map xsp_cookies: the cookie of a site whose event, `number`, serves many
+ * (XSP_COOKIE_PAGES). */
 #define XSP_COOKIE_KEY(number, address)                                                            \
 	((__u32)(number)*XSP_PAGE_SLOTS + ((__u32)(address) & (XSP_PAGE_SLOTS - 1)))
 _Static_assert((XSP_PAGE_SLOTS & (XSP_PAGE_SLOTS - 1)) == 0, "a power of two");
@@ -76,12 +80,13 @@ struct xsp_thread_state {
 _Static_assert((XSP_FILTER_FRAMES & (XSP_FILTER_FRAMES - 1)) == 0, "a power of two");
 _Static_assert(sizeof(struct xsp_thread_state) == 8 + 24 * XSP_FILTER_FRAMES, "no padding");
 
-/* --waits: a number for each system call, and threads that are followed. */
+/* --waits: system calls that have a class, and threads that are followed. */
 #define XSP_SYSCALLS_MAX 512
 #define XSP_WAITS_THREADS 16384
-/* The map xsp_thread_waits, by the address of the task. From since_ns to at_ns, running, runnable and blocked are all of it. */
+/* The map xsp_thread_waits, by the address of the task. From since_ns to at_ns: running, runnable
+ * and blocked add up to all of it. */
 struct xsp_thread_waits {
-	__u64 at_ns; /* of its last switch; 0: the rest is not filled yet */
+	__u64 at_ns; /* its last switch; 0: the rest is not filled yet */
 	__u64 since_ns, woken_ns, argument, short_ns;
 	__u64 running_ns, runnable_ns, blocked_ns[XSP_WAIT_CLASSES];
 	__u32 waits[XSP_WAIT_CLASSES];
@@ -89,59 +94,62 @@ struct xsp_thread_waits {
 	__s32 syscall;
 	__u16 state;
 	__u8 why, flags;
-	__u32 off; /* it does not run */
-	__u32 named; /* as asked for: --comm */
-	__u64 ran_ns; /* as the kernel had added up when it left last */
+	__u32 off; /* the thread does not run */
+	__u32 named; /* its name was asked for: --comm */
+	__u64 ran_ns; /* the kernel's sum when it left last */
 	__u64 scratch;
-	__u64 minor_faults, major_faults; /* as the kernel had counted at since_ns */
-	__u64 credit_ns; /* that it has waited, and no stack was read for: XSP_WAIT_STACK_EVERY_NS */
-	__u32 without; /* stacks not read since, as there was no credit */
-	__u32 has_stack; /* of where it is */
+	__u64 minor_faults, major_faults; /* the kernel's counts at since_ns */
+	/* time that it waited without a stack being read: XSP_WAIT_STACK_EVERY_NS */
+	__u64 credit_ns;
+	__u32 without; /* stacks not read since then, for lack of credit */
+	__u32 has_stack; /* the stack of the current wait was read */
 };
 /* --wait-stacks: of a thread that leaves its CPU. */
 #define XSP_WAIT_FRAMES 64
-#define XSP_WAIT_WORDS 128 /* of its stack; a power of two */
+#define XSP_WAIT_WORDS 128 /* bytes of its stack in words; a power of two */
 /*
- * On by default, they are thinned out. Reading one takes up to 0.8 us: one for so much time that the thread has waited is
- * about 1 % of that. Without credit every so manieth is read. And the recorder takes 10 us for each.
+ * By default, stacks are thinned out. Reading one takes up to 0.8 us; one for this much waiting is
+ * about 1 % of it. Without credit, one in so many is still read. The recorder needs another 10 us
+ * for each.
  */
 #define XSP_WAIT_STACK_EVERY_NS 65536ULL
 #define XSP_WAIT_CREDIT_FIRST_NS (64 * XSP_WAIT_STACK_EVERY_NS)
 #define XSP_WAIT_CREDIT_MOST_NS (4096 * XSP_WAIT_STACK_EVERY_NS)
 #define XSP_WAIT_STACK_OF 16
-#define XSP_WAIT_STACKS_A_SECOND 500 /* of each CPU */
-#define XSP_WAIT_STACKS_THREADS 2048 /* that have a place for one */
+#define XSP_WAIT_STACKS_A_SECOND 500 /* on each CPU */
+#define XSP_WAIT_STACKS_THREADS 2048 /* threads that have room for one */
 /* --memory=malloc: blocks of the sample that are alive, and threads. */
 #define XSP_HEAP_BLOCKS 262144
 #define XSP_HEAP_THREADS 16384
 #define XSP_HEAP_PERIOD_MAX (1U << 30) /* bytes a sample, of --memory=malloc:BYTES */
-/* Which of xsp_detail_spec.word says what of such a call; base XSP_OPERAND_NONE: it has none. */
+/* Which of xsp_detail_spec.word says what about such a call; with base XSP_OPERAND_NONE, none
+ * does. */
 enum xsp_heap_word {
 	XSP_HEAP_BYTES,
-	XSP_HEAP_FACTOR, /* times so many */
-	XSP_HEAP_OLD, /* address of what it takes back */
-	XSP_HEAP_RESULT, /* where the address is written to, else it is returned */
+	XSP_HEAP_FACTOR, /* times this number */
+	XSP_HEAP_OLD, /* address of the block that it takes back */
+	XSP_HEAP_RESULT, /* where it writes the address; else it returns it */
 	XSP_HEAP_WORDS,
 };
 _Static_assert((XSP_SYSCALLS_MAX & (XSP_SYSCALLS_MAX - 1)) == 0, "a power of two");
 _Static_assert((XSP_WAIT_CLASSES & (XSP_WAIT_CLASSES - 1)) == 0, "a power of two");
 
-/* Bytes of the reservation for an event with sections: at least this, for those that ask for little
- * room; XSP_ARGS_SMALL or XSP_ARGS_LARGE where there are arguments; and what these two need more. */
+/* The reservation for an event with sections: at least this, if they need little room;
+ * XSP_ARGS_SMALL or XSP_ARGS_LARGE if there are arguments, plus what these two need. */
 #define XSP_DETAIL_LEAST 256
-#define XSP_STACK_MAX 127 /* as many as the kernel itself walks: kernel.perf_event_max_stack */
+#define XSP_STACK_MAX 127 /* the kernel's own limit: kernel.perf_event_max_stack */
 /* A frame is read as two words: one more than is kept. */
 #define XSP_STACK_BYTES(frames) (sizeof(struct xsp_section) + 8 * ((frames) + 1))
-/* Different stacks of the kernel in samples. */
+/* Distinct stacks of the kernel in samples. */
 #define XSP_KERNEL_STACKS 8192
-/* An event of a sample, or of a block (--memory=malloc): where its STACK and its COPY may begin at most, and what is
- * reserved. */
+/* An event of a sample or of a block (--memory=malloc): the latest offsets of its STACK and its
+ * COPY, and the size of its reservation. */
 #define XSP_SAMPLE_STACK_AT (sizeof(struct xsp_event_sample) + sizeof(struct xsp_section) + 32)
 #define XSP_SAMPLE_COPY_AT (XSP_SAMPLE_STACK_AT + XSP_STACK_BYTES(XSP_STACK_MAX))
 #define XSP_SAMPLE_BYTES                                                                           \
 	(XSP_SAMPLE_COPY_AT + sizeof(struct xsp_section) + sizeof(struct xsp_stack_copy) +         \
 	 XSP_STACK_COPY_PIECE * XSP_STACK_COPY_PIECES)
-#define XSP_HEAP_COPY_PIECES 3 /* its innermost callers are what is asked for */
+#define XSP_HEAP_COPY_PIECES 3 /* only its innermost callers are wanted */
 #define XSP_HEAP_EVENT_BYTES                                                                       \
 	(XSP_SAMPLE_BYTES - XSP_STACK_COPY_PIECE * (XSP_STACK_COPY_PIECES - XSP_HEAP_COPY_PIECES))
 _Static_assert(XSP_SAMPLE_BYTES % 8 == 0 && XSP_SAMPLE_BYTES < 1 << 14, "fits into a __u16");
@@ -151,7 +159,7 @@ _Static_assert(sizeof(struct xsp_event_range) + sizeof(struct xsp_section) + 8 *
 _Static_assert(XSP_ARGS_SMALL >= XSP_DETAIL_LEAST && XSP_ARGS_LARGE >= XSP_ARGS_SMALL,
 	       "more room, not less");
 
-/* Values of maps, written by one compiler and read by the other. */
+/* Values of maps: one compiler writes them, the other reads them. */
 _Static_assert(sizeof(struct xsp_range_spec) == 36, "xsp_specs");
 _Static_assert(sizeof(struct xsp_thread_waits) ==
 		       8 * (7 + XSP_WAIT_CLASSES) + 4 * XSP_WAIT_CLASSES + 80,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * python.h - the Python frames of a thread, as the BPF programs read them and hand them over.
+ * python.h - the Python frames of a thread, as the BPF programs read and report them.
  *
- * The kernel side follows pointers and knows no names: a frame is the address of its code object and how far
- * it has come in that. A stack has an id, made of its frames, its process and the program that runs there;
- * it travels once, as an XSP_EVENT_PYTHON, and spans carry the id (XSP_SECTION_PYTHON).
+ * The kernel side follows pointers and knows no names: a frame is the address of its code object,
+ * and the position in that. The id of a stack is made from its frames, its process and the program
+ * that runs there. The stack is sent once, as an XSP_EVENT_PYTHON, and spans carry the id
+ * (XSP_SECTION_PYTHON).
  */
 #ifndef XSPTRACE_PYTHON_H
 #define XSPTRACE_PYTHON_H
@@ -12,19 +13,20 @@
 #include "xsptrace/event.h"
 
 #define XSP_PYTHON_MAX 128 /* frames of a stack; a power of two */
-#define XSP_PYTHON_STACKS 65536 /* that the kernel side remembers */
+#define XSP_PYTHON_STACKS 65536 /* remembered by the kernel side */
 
 /* Of a stack: above the number of frames in xsp_section.value, and in xsp_event_python.flags. */
 enum xsp_python_flag {
 	XSP_PYTHON_CUT = 1 << 16, /* there are more, further out */
-	XSP_PYTHON_TORN = 1 << 17, /* what is further out could not be read, or leads in a circle */
+	XSP_PYTHON_TORN = 1 << 17, /* outer frames could not be read, or lead in a circle */
 };
 #define XSP_PYTHON_COUNT(value) ((value)&0xffff)
 
 struct xsp_python_frame {
 	__u64 code; /* the code object, or whatever else the frame executes */
-	__u64 instruction; /* from Python 3.11 the address of the instruction at hand (or of what
-			    * caches for it); before, its number */
+	/* from Python 3.11 on, the address of the current instruction (or of its cache); before,
+	 * its number */
+	__u64 instruction;
 	__u64 self; /* the first local variable, where the code is xsp_python_spec.method */
 };
 
@@ -40,26 +42,32 @@ struct xsp_event_python {
 };
 
 /*
- * Where a process's threads keep their frames: by process in the map xsp_pythons. Its interpreter says which
- * version it is, or has a table of offsets (target/python.h). Nothing in it need be right: what is
- * read by it is bounded, and a thread state is believed if it names the thread.
+ * Where the threads of a process keep their frames: by process in the map xsp_pythons. The
+ * interpreter says its version, or has a table of offsets (target/python/python.h). Any of it may
+ * be wrong: reads that follow it are bounded, and a thread state is believed only if it names the
+ * thread.
  */
 #define XSP_PYTHON_NO_CFRAME 0xffff
 struct xsp_python_spec {
-	__u64 key_address; /* of a Py_tss_t: whether it is made, and its number; 0: `key` */
+	/* of a Py_tss_t: whether the key was made, and its number; 0: use `key` */
+	__u64 key_address;
 	__u32 key; /* under which glibc keeps the thread's PyThreadState */
-	__u32 generation; /* of what was told of the process; an exec or an address used anew is
-			   * another one */
+	/* of what is known about the process; it changes with an exec, or when an address is used
+	 * anew */
+	__u32 generation;
 	__u16 thread_id, thread_frame; /* in PyThreadState: pthread_self(); frame, or _PyCFrame */
 	__u16 cframe_frame; /* in _PyCFrame, or XSP_PYTHON_NO_CFRAME */
-	__u16 read_from, read_bytes; /* what is read of a frame: at most XSP_PYTHON_READ bytes */
+	/* the part of a frame that is read: at most XSP_PYTHON_READ bytes */
+	__u16 read_from, read_bytes;
 	__u16 first_local; /* in the frame */
-	__u8 code, previous, instruction; /* in 64-bit words of what is read */
-	__u8 owner; /* in bytes of it; 0: there is none */
-	__u8 owners; /* frames with such an owner or a higher one are C's, without code */
-	__u8 number_bits; /* 64: of the instruction; 32: it is an int */
+	__u8 code, previous, instruction; /* offsets in that part, in 64-bit words */
+	__u8 owner; /* in bytes of it; 0: none */
+	__u8 owners; /* frames with this owner or a higher one are C's, without code */
+	__u8 number_bits; /* of the instruction: 64, or 32 if it is an int */
 	__u8 reserved[2];
-	__s32 variable; /* of the thread, from its pointer on: its PyThreadState stands there; 0: under a key */
+	/* offset of the thread's variable that holds its PyThreadState, from the thread pointer; 0:
+	 * it is under a key */
+	__s32 variable;
 	__u64 method; /* the code object whose first local is wanted; 0: none */
 };
 #define XSP_PYTHON_READ 128

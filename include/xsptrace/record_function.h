@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * record_function.h - name the regions of your own program for xsptrace, and tell it numbers. Optional, header-only.
+ * record_function.h - names regions of your own program for xsptrace, and reports numbers to it.
+ * Optional, header-only.
  *
  * C++:	void step(const batch &b)
  *	{
@@ -14,35 +15,38 @@
  *		...
  *	}
  *
- * By hand, where a scope does not fit (calls must balance on each thread; a scope object that is never
- * destroyed takes the end of the scope around it as its own). An end does not say whose it is: scopes that do not nest on
- * their thread, held across co_await or handed to another thread, are taken for each other:
+ * By hand, where a scope does not fit:
  *	xsp_record_function_enter("load");  ...  xsp_record_function_exit();
+ * Calls must balance on each thread. A scope object that is never destroyed gets the end of the
+ * scope around it. An end does not say which scope it ends. So scopes that do not nest on their
+ * thread, are held across co_await or move to another thread are mistaken for each other.
  *
- * Numbers that change with time, as loss, batch size or the length of a queue; C and C++, any thread:
+ * Numbers that change with time, as the loss, the batch size or the length of a queue; in C and C++,
+ * on any thread:
  *	XSP_RECORD_VALUE("loss", loss);
- * The value is a double, and arrives to the bit: not a number and infinities too.
+ * The value is a double and is recorded exactly, including infinities and not-a-number.
  *
- * Nothing is linked, started, allocated or written by this header. While nobody traces, a scope
- * (or a value) costs one load of a 16-bit variable and one branch that is never taken. xsptrace raises that
- * variable (a semaphore, which the kernel counts up and down with the probe) and puts a probe on
- * the functions below; they consist of a 5-byte nop, a 1-byte nop and a return. Linux from 6.18 on
- * turns a probe on the first into a plain call; where forked children would not survive that, the
- * probe goes to the second, which the kernel emulates.
+ * This header links, starts, allocates and writes nothing. Without a tracer, a scope (or a value)
+ * costs one load of a 16-bit variable and one branch that is never taken. xsptrace raises that
+ * variable (a semaphore, which the kernel counts up and down with the probe) and puts a probe on the
+ * functions below. They consist of a 5-byte nop, a 1-byte nop and a return. From Linux 6.18 on, the
+ * kernel turns a probe on the first nop into a plain call. If forked children would not survive
+ * that, the probe goes to the second nop, which the kernel emulates.
  *
- * Names are read when the scope is entered and are not kept: any storage will do. xsptrace keeps
- * the first XSP_NAME_MAX bytes (event.h). Nobody waits for a page: a name that is not in memory then
- * is read in the file, if it is a constant of a program or library, and else counted as lost. Use few distinct names, and put numbers elsewhere.
+ * Names are read when the scope is entered and are not kept: any storage will do. xsptrace keeps the
+ * first XSP_NAME_MAX bytes (event.h). It does not wait for a page of memory. If a name is not in
+ * memory, xsptrace reads it from the file of the program or library, if it is a constant there;
+ * otherwise it is counted as lost. Use few distinct names, and put numbers elsewhere.
  *
- * Finding the functions: each executable and each shared library that includes this header has
- * its own (or, by the dynamic linker's rules, the first one loaded serves several); xsptrace
- * looks for `xsp_record_function_enter` and `xsp_record_function_semaphore` in the dynamic symbol
- * table and, where it is there, in the full one. So:
+ * How xsptrace finds the functions: each executable and each shared library that includes this
+ * header has its own (or, by the dynamic linker's rules, the first one loaded serves several).
+ * xsptrace searches the dynamic symbol table, and the full one if there is one, for
+ * `xsp_record_function_enter` and `xsp_record_function_semaphore`. So:
  *   - a shared library needs nothing, -fvisibility=hidden included; a linker version script that
  *     ends in `local: *;` must list xsp_record_function_* as global;
  *   - an executable that is not stripped needs nothing;
  *   - a stripped executable needs -rdynamic, or -Wl,--export-dynamic-symbol=xsp_record_function_*
- *     at its link (binutils 2.35 or lld 11);
+ *     when it is linked (binutils 2.35 or lld 11);
  *   - a stripped static executable has no symbols left and cannot be traced.
  *
  * C99 and later, C++11 and later, gcc 8 and later, clang 10 and later, x86-64 and aarch64 Linux.
@@ -53,9 +57,9 @@
  *		length SIZE_MAX: name is a C string; else its bytes, which need no terminator
  *	void xsp_record_function_exit(void)
  *	void xsp_record_function_value(const char *name, size_t length, uint64_t bits)
- *		those of a double: floating-point registers are not seen from outside
+ *		bits are those of a double: floating-point registers cannot be read from outside
  *	unsigned short xsp_record_function_semaphore
- *		in a section with file contents: the kernel knows it by its file offset
+ *		in a section with file contents: the kernel finds it by its file offset
  */
 #ifndef XSPTRACE_RECORD_FUNCTION_H
 #define XSPTRACE_RECORD_FUNCTION_H
@@ -91,8 +95,8 @@
 #endif
 
 #if defined(__x86_64__)
-/* The body is the assembly and nothing else, at every optimisation level. A weak C function, not a
- * top-level asm: link-time optimisation then sees copies of one symbol, not two labels. */
+/* The body is the assembly and nothing else, at every optimisation level. It is a weak C function,
+ * not a top-level asm: link-time optimisation then sees copies of one symbol, not two labels. */
 #if defined(__CET__) && (__CET__ & 1)
 /* Without endbr64. Linux has no indirect-branch tracking for user space. */
 #define XSP_RF_TYPE_ __attribute__((nocf_check))
@@ -102,8 +106,8 @@
 #define XSP_RF_NAKED_ __attribute__((naked, patchable_function_entry(0)))
 #define XSP_RF_BODY_ __asm__ volatile(".byte 0x0f, 0x1f, 0x44, 0x00, 0x00, 0x90\n\tret")
 #else
-/* aarch64: gcc has no naked functions there, but puts the nop first by itself; with
- * -mbranch-protection a `bti c` must and does precede it. */
+/* aarch64: gcc has no naked functions there, but puts the nop first by itself. With
+ * -mbranch-protection, a `bti c` must precede it, and does. */
 #define XSP_RF_TYPE_
 #define XSP_RF_NAKED_ __attribute__((patchable_function_entry(1)))
 #define XSP_RF_BODY_ __asm__ volatile("" ::: "memory")
@@ -119,7 +123,7 @@
 extern "C" {
 #endif
 
-/* Above 0 while somebody traces. Only the kernel writes it. */
+/* Above 0 while a tracer listens. Only the kernel writes it. */
 extern volatile unsigned short xsp_record_function_semaphore;
 __attribute__((weak, used, visibility("default"),
 	       section(".probes"))) volatile unsigned short xsp_record_function_semaphore = 0;
@@ -150,8 +154,8 @@ XSP_RF_SITE_ void xsp_record_function_value(const char *name XSP_RF_UNUSED_,
 }
 #endif
 
-/* 1 if the entry was reported, so that a scope which began before somebody traced does not report
- * an end without a beginning. */
+/* 1 if the entry was reported. So a scope that began before the tracer came does not report an end
+ * without a beginning. */
 static inline XSP_RF_UNUSED_ int xsp_rf_enter_(const char *name, size_t length)
 {
 	if (__builtin_expect(xsp_record_function_semaphore == 0, 1))
@@ -184,7 +188,7 @@ static inline XSP_RF_UNUSED_ void xsp_rf_value_(const char *name, double value)
 }
 #define XSP_RECORD_VALUE(name, value) xsp_rf_value_((name), (value))
 
-/* The calls to write in a program: the functions of the same names, behind the semaphore. */
+/* The calls to write in a program: the functions of the same names, guarded by the semaphore. */
 #define xsp_record_function_enter(name) ((void)xsp_rf_enter_((name), SIZE_MAX))
 #define xsp_record_function_enter_n(name, length) ((void)xsp_rf_enter_((name), (length)))
 #define xsp_record_function_exit() xsp_rf_exit_()

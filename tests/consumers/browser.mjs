@@ -15,7 +15,7 @@ export function chromiumPath() {
 /** webgl: software rendering, as speedscope needs it. */
 export async function launch({webgl = false} = {}) {
   const require = createRequire(import.meta.url);
-  const {chromium} = require(path.join(cache(), 'playwright-core-1.65.1/package'));
+  const {chromium} = require(path.join(cache(), 'playwright-core-1.61.0/package'));
   const graphics = webgl
     ? ['--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--ignore-gpu-blocklist']
     : ['--disable-gpu'];

@@ -34,7 +34,7 @@ await withBrowser(async (open) => {
           const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
           assert.ok(beyond <= 0, `${tab} is ${beyond} pixels too wide`);
           const shares = await page.$$eval(`#panel-${tab} ul[aria-label="operations by self time"] .part`, (parts) => parts.map((part) => Number(part.style.getPropertyValue('--share'))));
-          assert.deepEqual(shares, shares.toSorted((a, b) => b - a), 'the longest stand first');
+          assert.deepEqual(shares, [...shares].sort((a, b) => b - a), 'the longest stand first');
           if (looks) await page.screenshot({path: path.join(looks, `${name}-${scheme}-${tab}.png`)});
         }
       });

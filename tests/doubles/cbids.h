@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * cbids.h - the API functions that the doubles have, and CUPTI's numbers for them. Numbers and names
- * from cupti_driver_cbid.h and cupti_runtime_cbid.h of CUDA 13.0; check_headers.c holds them against
- * the real ones where they are.
+ * from cupti_driver_cbid.h and cupti_runtime_cbid.h of CUDA 13.0; check_headers.c compares them with
+ * the real headers, if those are installed.
  */
 #ifndef XSP_DOUBLE_CBIDS_H
 #define XSP_DOUBLE_CBIDS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * check_headers.c - compiled only, where NVIDIA's headers are (tests/e2e/agent.py, real_headers):
- * the agent's and the doubles' idea of CUPTI and CUDA against the real thing.
+ * check_headers.c - only compiled, with NVIDIA's headers (tests/e2e/agent.py, real_headers):
+ * compares the agent's and the doubles' declarations of CUPTI and CUDA with the real ones.
  */
 #include <cupti.h>
 #include "agent/records.h"
@@ -211,7 +211,7 @@ SAME(struct cupti_subscriber_params, size, CUpti_SubscriberParams, structSize);
 SAME(struct cupti_subscriber_params, name, CUpti_SubscriberParams, subscriberName);
 SAME(struct cupti_subscriber_params, old_name, CUpti_SubscriberParams, oldSubscriberName);
 SAME(struct cupti_subscriber_params, old_size, CUpti_SubscriberParams, oldSubscriberSize);
-/* what the real macro says, and what cuptiSubscribe_v2 is given */
+/* the real macro's value, and the one passed to cuptiSubscribe_v2 */
 _Static_assert(sizeof(struct cupti_subscriber_params) == CUpti_SubscriberParams_STRUCT_SIZE,
 	       "size");
 
@@ -246,7 +246,7 @@ XD_DRIVER_CBIDS(ONE)
 XD_RUNTIME_CBIDS(ONE)
 #undef ONE
 
-/* what devices.c asks for */
+/* attributes that devices.c reads */
 VALUE(1, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
 VALUE(8, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
 VALUE(10, CU_DEVICE_ATTRIBUTE_WARP_SIZE);

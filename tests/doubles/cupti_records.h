@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * cupti_records.h - CUPTI's activity records as the CUPTI double writes them: layouts of
- * cupti_activity.h of CUDA 13.0. check_headers.c holds them against the real header where there is
- * one; the offsets below are those of the project's notes on CUPTI.
+ * cupti_activity.h of CUDA 13.0. check_headers.c compares them with the real header, if it is
+ * installed; the offsets below come from the project's notes on CUPTI.
  */
 #ifndef XSP_DOUBLE_CUPTI_RECORDS_H
 #define XSP_DOUBLE_CUPTI_RECORDS_H

@@ -47,7 +47,7 @@ static struct {
 	_Atomic(const struct xd_hooks *) hooks;
 	_Atomic uint32_t correlation, contexts, streams, graphs;
 	_Atomic uint64_t nodes;
-	pthread_mutex_t lock; /* what follows */
+	pthread_mutex_t lock; /* for all that follows */
 	CUcontext context[MAX_CONTEXTS];
 	CUcontext primary[XD_MAX_DEVICES];
 	CUstream null_stream[MAX_CONTEXTS];
@@ -192,7 +192,7 @@ void xd_wait_until(uint64_t ns)
 		;
 }
 
-/* Those at the head of the queue whose time has come; under the lock. */
+/* Takes due operations from the head of the queue; under the lock. */
 static unsigned dequeue(struct xd_worker *w, struct xd_op *out, uint64_t now)
 {
 	unsigned n = 0;
@@ -448,7 +448,7 @@ bool xd_stream_idle(CUstream stream)
 	return idle;
 }
 
-/* All work of all workers that was queued before. */
+/* Waits for all work that any worker has queued. */
 void xd_wait_context(CUcontext context)
 {
 	(void)context;
@@ -545,7 +545,7 @@ void xd_graph_exec_free(CUgraphExec exec)
 	free(exec);
 }
 
-/* ---- what CUPTI hears, and the counts -------------------------------------------- */
+/* ---- reports to CUPTI, and the counts -------------------------------------------- */
 
 void xd_report_sync(const struct xd_sync *sync)
 {

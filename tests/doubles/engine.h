@@ -4,8 +4,8 @@
  *
  * It lives in the libcuda double, which exports the xd_ functions to the others. Streams are queues;
  * worker threads take operations off them when their simulated time has come and tell CUPTI's double.
- * The engine counts all it does and writes the counts as JSON when the process exits: the truth that
- * a trace is held against.
+ * The engine counts all it does and writes the counts as JSON when the process exits: the truth, which
+ * tests compare with a trace.
  *
  * Environment:
  *   XSP_DOUBLE_TRUTH=FILE     the counts, at exit; what CUPTI's double counts goes to FILE.cupti
@@ -98,7 +98,7 @@ struct xd_event_record {
 	uint64_t sync_id;
 };
 
-/* What CUPTI's double is told. Times are CLOCK_MONOTONIC. Any thread. */
+/* Reports to CUPTI's double. Times are CLOCK_MONOTONIC. Any thread. */
 struct xd_hooks {
 	void (*api)(enum xd_domain domain, uint32_t cbid, uint64_t start, uint64_t end,
 		    uint32_t correlation, int result);
@@ -126,7 +126,7 @@ XD_EXPORT int xd_leave(struct xd_call *call, int result);
 XD_EXPORT uint64_t xd_now(void);
 XD_EXPORT uint64_t xd_env(const char *name, uint64_t otherwise);
 XD_EXPORT const char *xd_name(enum xd_domain domain, uint32_t cbid);
-/* Calls f for each context there is. */
+/* Calls f for each context. */
 XD_EXPORT void xd_contexts(void (*f)(CUcontext context));
 /* False in a child of the process that initialised the driver: CUDA does not survive fork. */
 XD_EXPORT bool xd_alive(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gpu_check - reads what gpu_collect wrote and prints, as JSON, what is in it and what is wrong with
- * it: counts by type and kernel name, kernels without a call, records lost between batches, drops,
+ * gpu_check - reads gpu_collect's file and prints, as JSON, its contents and its faults:
+ * counts by type and kernel name, kernels without a call, records lost between batches, drops,
  * states, errors, devices.
  */
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gpu_collect - stands in for the kernel and the tracer where neither is at hand: preloaded, it has
- * the agent's probed functions and counters under the same names, so the agent uses these. It raises
- * and lowers the counters and writes each batch to a file, behind its length (u32).
+ * gpu_collect - replaces the kernel and the tracer: a preloaded library with the agent's probed
+ * functions and counters under the same names, so the agent uses these. It raises and lowers the
+ * counters and writes each batch to a file, after its length (u32).
  *
  * Environment:
  *   XSP_COLLECT_OUT=FILE

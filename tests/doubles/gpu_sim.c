@@ -3,7 +3,7 @@
  * gpu_sim - a program that keeps the simulated GPU busy: --threads threads, each with --calls
  * rounds. A round is an op (a range of record_function.h) with a launch in one of its forms, or a
  * graph launch; now and then copies, sets, waits. Each op launches its own kernel, so that a trace
- * tells whether a kernel was given to the right op: op "sim::<k>" launches kernels named <k>; the
+ * shows whether each kernel is with its op: op "sim::<k>" launches kernels named <k>; the
  * grid of a launch is (round % 1000 + 1, thread + 1, 1).
  *
  * Further arguments:
@@ -63,7 +63,7 @@ struct thread {
 	CUgraphExec exec;
 };
 
-/* What nvcc makes of a kernel on the host's side. */
+/* A kernel's host function, as nvcc makes it. */
 #define STUB(n)                                                                                    \
 	static void stub_##n(void)                                                                 \
 	{                                                                                          \
@@ -299,7 +299,7 @@ static void fork_child(void)
 	pid_t child = fork();
 
 	if (child == 0) {
-		/* CUDA does not work in it, and an agent must not either */
+		/* CUDA does not work in it, so an agent must not run there */
 		int result = cuCtxSynchronize();
 
 		_exit(result ? 0 : 1);

@@ -46,7 +46,7 @@ static void ready(void)
 	xd_enter(&call, XD_RUNTIME, XD_##name);                                                    \
 	if (call.fail)                                                                             \
 	return finish(&call, CUDA_ERROR_OUT_OF_MEMORY)
-/* driver and runtime error codes are the same for those that the doubles give */
+/* the errors of the doubles have the same codes in driver and runtime */
 #define RT_RETURN(result) return finish(&call, (result))
 #define RT_SIMPLE(name, parameters, driver)                                                        \
 	cudaError_t name parameters                                                                \

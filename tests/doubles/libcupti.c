@@ -3,9 +3,8 @@
  * libcupti.c - the activity API of a simulated CUPTI, over the engine in libcuda's double. Built
  * twice, as libcupti.so.12 and .13 (XD_CUPTI_API: the API version).
  *
- * It gives out what was enabled and nothing else, and it watches its user: what the real CUPTI
- * answers with a crash, a hang or a wrong trace is counted here as a violation and named in the
- * truth file.
+ * It delivers what was enabled and nothing else, and it checks its user: a call that makes the real
+ * CUPTI crash, hang or write a wrong trace counts as a violation, and the truth file names it.
  *
  * Environment:
  *   XSP_DOUBLE_TRUTH=FILE      counts go to FILE.cupti at exit; FILE.on is made when its user has enabled
@@ -250,7 +249,7 @@ static void append(const void *record, size_t size)
 	}
 }
 
-/* Holds a record back and lets another go. */
+/* Keeps a record and delivers another one. */
 static void shuffle(const void *record, size_t size)
 {
 	uint8_t out[MAX_RECORD];
@@ -316,7 +315,7 @@ static void make(const void *record, size_t size)
 		append(record, size);
 }
 
-/* ---- what the engine tells ------------------------------------------------------- */
+/* ---- reports of the engine ------------------------------------------------------- */
 
 static bool on(unsigned kind)
 {
@@ -731,7 +730,7 @@ CUptiResult cuptiActivityRegisterTimestampCallback(time_fn time)
 	return OK;
 }
 
-/* While nothing is enabled the driver is as it was. (The real CUPTI leaves something behind until
+/* While nothing is enabled the driver is unchanged. (With the real CUPTI only after
  * cuptiFinalize.) */
 static void count_on(bool more)
 {
@@ -827,7 +826,7 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
 
 		pthread_mutex_lock(&s->lock);
 		if (flag && c.incomplete && s->buffer && s->valid && s->size - s->valid >= 216) {
-			/* kind 0, and what a reader of a whole kernel record would trip over */
+			/* kind 0, and values that break a reader of a whole kernel record */
 			memset(s->buffer + s->valid, 0xee, 216);
 			memset(s->buffer + s->valid, 0, 4);
 			s->valid += 216;

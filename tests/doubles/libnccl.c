@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* libnccl - NCCL's calls, which move nothing: they check what they are given, and add it up in the communicator. */
+/* libnccl - NCCL's calls, which move nothing: they check their arguments, and add them up in the communicator. */
 #include "nccl_double.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nccl_job N - rank 2 of 8: calls each collective, the i-th round with 1000 + i elements, N rounds; prints how often it
- * called what with how many elements in all, and its communicator. */
+/* nccl_job N - rank 2 of 8: calls each collective, the i-th round with 1000 + i elements, N rounds; prints for
+ * each the number of calls and of elements, and its communicator. */
 #include "nccl_double.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stubs.c - what the real libcuda.so.1 exports is not the function that does the work: it is a stub
- * that looks whether the driver is alive and jumps through a table to the function, which returns to
- * the stub's caller. So are these, on x86-64: a tracer that looks for a `ret` in them finds the one
- * that is hardly ever taken. The functions themselves are in libcuda.c, under the names of stubs.h.
+ * stubs.c - the real libcuda.so.1 exports stubs, not the functions that do the work. A stub checks
+ * that the driver is alive and jumps through a table to the function, which returns to the stub's
+ * caller. These do the same, on x86-64: a tracer that looks for a `ret` in them finds one that hardly
+ * ever runs. The functions themselves are in libcuda.c, under the names of stubs.h.
  */
 #include <stdint.h>
 #include "cbids.h"

@@ -100,7 +100,7 @@ def million(folder, api):
         equal(count, ran["calls"][name], f"calls of {name}")
     equal(got["malformed"], 0, "malformed")
     equal(got["states"], ["active", "exiting"], "states")
-    # names are told once a second, not with each kernel
+    # the agent sends names once a second, not with each kernel
     check(got["names"] < 400, "names told", got["names"])
     equal(got["first_ns"] > time.monotonic_ns() - 200e9, True, "the clock is CLOCK_MONOTONIC")
     check(got["last_ns"] < time.monotonic_ns(), "the clock is CLOCK_MONOTONIC")
@@ -141,7 +141,7 @@ def record_versions(folder):
     for api, size in ((24, 144), (26, 176), (27, 208), (130001, 216), (139999, 248)):
         r = Run(folder, sim(*PLAIN), tag=f"v{size}", XSP_DOUBLE_CUPTI_API=api,
                 XSP_DOUBLE_KERNEL_SIZE=size).ended_well()
-        # the graph's id lies behind the end of the oldest
+        # the graph's id comes after the end of the oldest record
         got, _, _ = check_all_there(r, graphs=size > 144)
         equal(got["graph_nodes"] > 0, size > 144, f"graph ids in records of {size} bytes")
 
@@ -371,7 +371,7 @@ def cupti_says_no(folder):
 
 @case
 def no_cupti(folder):
-    """The process has no libcupti (and the machine's own, where it has one, is no help: it is loaded, and its end told)."""
+    """The process has no libcupti (the machine's own does not help: it is loaded, and reports its end)."""
     for name in ("gpu_sim", "cuda13/libcuda.so.1", "cuda13/libcudart.so.13"):
         target = os.path.join(folder, name)
         os.makedirs(os.path.dirname(target), exist_ok=True)

@@ -112,7 +112,7 @@ def as_fast_as_before(folder):
     child.terminate()
     out, _ = child.communicate(timeout=60)
     rates = json.loads(out)["rates"]
-    # CPU time a round, ten times a second: other work of this machine is not what is measured
+    # CPU time a round, ten times a second: without other work of this machine
     before, after = (statistics.median(part) for part in (rates[3:13], rates[-14:-2]))
     print(f"CPU time a round: before {before} ns, traced up to {max(rates)} ns, after {after} ns")
     check(after < before * 1.5, "slower than before", rates)  # a trap that stays is five times as much
@@ -202,7 +202,7 @@ def forks_throws_and_signals(folder):
 
 @case
 def slow_cold_start(folder):
-    """CUPTI takes its time: the tracer says so and the kernels after it are there."""
+    """CUPTI is slow: the tracer reports it, and has the kernels that come later."""
     environment, path = with_agent(folder)
     environment["XSP_DOUBLE_COLD_MS"] = "1500"
     child = start_ready([workload("gpu_sim"), "--wait", "--threads", "2", "--seconds", "3.5",

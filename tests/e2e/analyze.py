@@ -131,7 +131,7 @@ import os; os._exit(0)
 
 
 def locked(folder, name, text, *arguments):
-    """By what is on by default where nothing is traced."""
+    """With the defaults, and without traced functions."""
     script = f"{folder}/{name}.py"
     with open(script, "w", encoding="utf-8") as f:
         f.write(text)
@@ -224,7 +224,7 @@ def waits_for_others(folder):
         check(words in waiting["title"], how, waiting)
         equal(waiting["severity"], "low", "nobody knows whether it should")
         near(waiting["share"], waited, f"its share ({how})", 0.2)
-        # subprocess.run() waits in lines of its own; the program's is told
+        # subprocess.run() waits in lines of its own; the report has the program's
         equal(waiting["subject"], f"ask.py:{lines[function]} {function}", f"where ({how})")
         rows = report["sections"]["threads"]["tables"]["threads"]["rows"]
         check(any((row["longest_at"] or "").endswith(waiting["subject"]) for row in rows), "in the table", rows)
@@ -234,7 +234,7 @@ def waits_for_others(folder):
 
 @case
 def hot_operation(folder):
-    """Time on a CPU by the thread's own clock; sleeping as long is no hot operation where --waits tells it."""
+    """Time on a CPU by the thread's own clock; as long a sleep is no hot operation with --waits."""
     report, found, truth = recorded(folder, "hot", "-e", "faults:burn", "-e", "faults:rest", "--waits")
     hot = found.get("hot-operation")
     share = truth["cpu_ns"] / truth["ns"]  # little, where other programs have the CPUs
@@ -323,7 +323,7 @@ print(json.dumps(asked / (time.thread_time() - begun)))
 
 @case
 def work_of_packages(folder):
-    """No function of logging has much of it: the program's line that asks for it is told, with its share by the thread's own clock."""
+    """No function of logging takes much: the report has the program's line that calls it, with its share by the thread's own clock."""
     line = next(i for i, text in enumerate(PACKAGES.split("\n"), 1) if "# here" in text)
     report, found, asked = locked(folder, "packages", PACKAGES, "logging")
     hot = [f for f in report["findings"] if f["rule"] == "hot-function" and f["title"].startswith("what packages do for ")]
@@ -372,7 +372,7 @@ def lock_of_python(folder):
 
 @case
 def formats_and_statuses(folder):
-    """The ending says which; all three say the same; wrong use is told in one line."""
+    """The ending chooses; all three say the same; wrong use gets one line."""
     path = f"{folder}/cool.xspt"
     recorded(folder, "cool", "-e", "faults:rest")
     made, _ = analyzed(path)

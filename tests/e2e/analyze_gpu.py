@@ -194,7 +194,7 @@ def critical_path(folder):
 
 @case
 def critical_path_of_the_host(folder):
-    """Short kernels, without --waits and --gpu events: what is not known is said."""
+    """Short kernels, without --waits and --gpu events: the report says what is not known."""
     report, steps, kinds = path_of_steps(folder, recorded(folder, "--calls", "10"))
     check(kinds["host"] > sum(steps.values()) / 2, "the host's", kinds)
     check(any("--waits" in n for n in report["sections"]["gpu"]["notes"]), "threads that wait for each other",

@@ -26,7 +26,7 @@ def depths(listing):
             continue
         used = [int(n, 0) for n in re.findall(r"r10 - (0x[0-9a-f]+|\d+)", line)]
         used += [int(n, 0) for n in re.findall(r"r\d+ \+= -(0x[0-9a-f]+|\d+)\b", line)]
-        # what is beyond the whole stack is a number that is subtracted
+        # an offset beyond the whole stack is a subtracted number
         found[function] = max([found.get(function, 0), *(n for n in used if n <= 512)])
     return found
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """--max-overhead: no thread of the target is slowed by more than it may be. Functions that cost most are
-let go of, everything else in their library stays exact; providers go on in windows."""
+released, everything else in their library stays exact; providers go on in windows."""
 import json
 import os
 import re
@@ -70,21 +70,21 @@ def hot_leaf_is_let_go(folder):
         before = code_of(child.pid, workload("hot"))
         child.send_signal(signal.SIGUSR1)
         begun, used = time.monotonic(), cpu_seconds(child.pid)
-        while "let go" not in recording.output():
-            check(time.monotonic() - begun < 4, "not let go", recording.output())
+        while "released after" not in recording.output():
+            check(time.monotonic() - begun < 4, "not released", recording.output())
             time.sleep(0.005)
         named, cpu = time.monotonic() - begun, cpu_seconds(child.pid) - used
-        check(cpu < LET_GO_WITHIN, f"let go after {cpu:.3f} s of CPU time")
+        check(cpu < LET_GO_WITHIN, f"released after {cpu:.3f} s of CPU time")
         while len(code_of(child.pid, workload("hot"))) == len(before):  # hot_frame and hot_nested keep theirs
             check(cpu_seconds(child.pid) - used < DETACHED_WITHIN, "sites are still there", before)
             time.sleep(0.005)
         detached = time.monotonic() - begun
         check(code_of(child.pid, workload("hot")), "others were taken out as well")
-        time.sleep(0.5)  # of calls that nobody sees
+        time.sleep(0.5)  # of calls without a probe
         child.terminate()
         equal(finish(child), 0, "status")
         output = recording.wait()
-    check(re.search(r"hot_leaf: [\d,]+ calls/s even under the probe, let go after \d.*--max-overhead off", output),
+    check(re.search(r"hot_leaf: [\d,]+ calls/s even under the probe, released after \d.*--max-overhead off", output),
           "not named", output)
     check(re.search(r"hot_leaf.*\(until \d+\.\d\d s\)", output), "its totals are not marked as partial", output)
     trace = Trace(f"{folder}/t.json")
@@ -106,14 +106,14 @@ def others_stay_exact(folder):
     trace, expected = Trace(f"{folder}/t.json"), truth(facts)
     gone = let_go_of(trace)
     steady = {n: c for n, c in expected["calls"].items() if n.startswith("brake_steady") and n not in gone}
-    check(any(n.startswith("brake_hot") for n in gone), "nothing was let go", done.stderr)
-    check(len(steady) > 8, "too many were let go", gone)
+    check(any(n.startswith("brake_hot") for n in gone), "nothing was released", done.stderr)
+    check(len(steady) > 8, "too many were released", gone)
     check_calls(trace, {"calls": steady})
     check_calls(trace, {"calls": {n: trace.calls[n] for n in steady}})
     trace.check_nesting()
     for name in gone:
-        check(trace.calls[name] < expected["calls"][name], f"{name} was not let go", trace.calls[name])
-    print(f"  {len(gone)} let go; {sum(steady.values())} calls of {len(steady)} others, all there once")
+        check(trace.calls[name] < expected["calls"][name], f"{name} was not released", trace.calls[name])
+    print(f"  {len(gone)} released; {sum(steady.values())} calls of {len(steady)} others, all there once")
 
 
 @case
@@ -122,10 +122,10 @@ def off_keeps_everything(folder):
     done = xsptrace("--max-overhead", "off", "--buffer", "256M", "-e", "hot:hot_*", "-o", f"{folder}/t.json", "--",
              workload("hot"), "--threads", "1", "--calls", "300000", "--out", facts, "frame")
     trace = Trace(f"{folder}/t.json")
-    equal(trace.json["xsptrace_let_go"], [], "let go")
+    equal(trace.json["xsptrace_let_go"], [], "released")
     equal(trace.json["xsptrace_windows"]["windows"], 0, "windows")
     check_calls(trace, truth(facts))
-    # a function of some nanoseconds: what is seen of it is the probes
+    # a function of some nanoseconds: nearly all its time is the probes'
     marked = sum("mostly probes (us)" in e["args"] for e in trace.spans)
     check(marked > len(trace.spans) / 2, f"{marked} of {len(trace.spans)} are marked as mostly probes")
     check(re.search(r"^hot_frame \*", done.stdout + done.stderr, re.M), "no mark in the table", done.stdout)
@@ -145,7 +145,7 @@ def what_to_expect_is_said(folder):
 
 
 def in_windows(folder, count, *arguments):
-    """Recorded from its first moment on, until there were so many windows: what it counted, and what was said."""
+    """Records it from its first moment on, until there were so many windows: its counts, and the output."""
     child = start_ready([workload("brake"), "--wait", "--threads", "1", "--seconds", "60", "--out", f"{folder}/truth", *arguments])
     clean = code_of(child.pid, workload("brake"))
     with Recording(folder, "-p", child.pid, "--max-overhead", "20", "-o", f"{folder}/t.json") as recording:
@@ -197,7 +197,7 @@ def born_between_windows(folder):
 
 @case(quiet="when the next window begins")
 def a_window_that_cannot_begin(folder):
-    """The kernel refuses to put the sites in again: that ends the recording's windows, and is said in the capture."""
+    """The kernel refuses to put the sites in again: that ends the recording's windows, and the capture says so."""
     child = start_ready([workload("brake"), "--wait", "--threads", "1", "--seconds", "30", "ranges", "500"])
     clean = code_of(child.pid, workload("brake"))
     with Recording(folder, "-p", child.pid, "--max-overhead", "20", "-o", f"{folder}/t.json",
@@ -245,7 +245,7 @@ def nobody_holds_the_brake(folder):
         recording.stop()
         output = recording.wait()
     check(re.search(r"did not hold the brake: its probes were out of the target for \d", output), "not said", output)
-    check("hot_leaf: " in output and "let go after" in output, "the hot one", output)
+    check("hot_leaf: " in output and "released after" in output, "the hot one", output)
     trace = Trace(f"{folder}/t.json")
     windows = [(e["ts"], e["ts"] + e["dur"]) for e in trace.json["traceEvents"] if e["ph"] == "X" and e["name"] == "recorded"]
     equal(len(windows), 2, f"windows: {windows}")
@@ -349,7 +349,7 @@ def what_filters_drop_costs_as_well(folder):
     """No event ever comes: the kernel's own count of such hits finds the function."""
     done = xsptrace("--max-overhead", "20", "--min-duration", "10s", "-e", "hot:hot_*", "-o", f"{folder}/t.json",
                     "--", workload("hot"), "--threads", "1", "--seconds", "2", "frame")
-    check("hot_frame" in let_go_of(Trace(f"{folder}/t.json")), "not let go", done.stderr)
+    check("hot_frame" in let_go_of(Trace(f"{folder}/t.json")), "not released", done.stderr)
 
 
 @case
@@ -383,7 +383,7 @@ def silent_sites_cost_as_well(folder):
     """Threads that are not recorded hit the sites all the same."""
     done = xsptrace("--max-overhead", "20", "--comm", "nobody", "-e", "hot:hot_*", "-o", f"{folder}/t.json",
                     "--", workload("hot"), "--threads", "1", "--seconds", "2", "frame")
-    check("hot_frame" in let_go_of(Trace(f"{folder}/t.json")), "not let go", done.stderr)
+    check("hot_frame" in let_go_of(Trace(f"{folder}/t.json")), "not released", done.stderr)
 
 
 @case
@@ -404,7 +404,7 @@ def more_hits_without_events_than_there_is_room_for(folder):
 
 @case
 def without_uprobe_multi(folder):
-    """One event of many sites cannot lose one of them: everything is taken out, and that is said."""
+    """One event of many sites cannot lose one of them: the brake releases everything, and says so."""
     child = start_ready([workload("hot"), "--wait", "--threads", "1", "--seconds", "30", "leaf"])
     clean = code_of(child.pid, workload("hot"))
     with Recording(folder, "--attach=tracefs", "-p", child.pid, "-e", "hot:hot_*", "--max-overhead", "20",

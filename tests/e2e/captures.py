@@ -129,7 +129,7 @@ class Made:
         self.definitions, self.records, self.open, self.count, self.times = b"", 0, bytearray(), 0, []
 
     def finish(self, path, start, end, stats=bytes(10)):
-        """stats: those behind the number of events, in the order of struct xsp_capture_stats."""
+        """stats: those after the number of events, in the order of struct xsp_capture_stats."""
         self.record(8, struct.pack("<11Q", self.events + self.count, *stats))
         self.flush()
         self.chunk(3, struct.pack("<4Q", start, end, self.events, self.chunks), 0, 0, 1)

@@ -55,7 +55,7 @@ class Thread:
             self.made.exit(self.now, self.id, probe, sp, TAIL if self.dice.random() < 0.1 else 0)
 
     def throw(self):
-        """An exception, or calls that nobody sees return: the next event shows that they are gone."""
+        """An exception, or calls without a seen return: the next event shows that they are gone."""
         here = self.stacks[self.current]
         landing = [i for i, (probe, _) in enumerate(here[:-1]) if probe != self.ranges]
         if not landing:

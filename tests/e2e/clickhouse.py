@@ -139,7 +139,7 @@ def same_rows(theirs, ours, what):
 
 
 def same_as_sqlite(server, database):
-    """Tables, views, and what is asked in docs/sql.md, without a limit to the rows."""
+    """Tables, views, and the queries of docs/sql.md, without a limit to the rows."""
     db = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
     db.text_factory = lambda b: b.decode("utf-8")
     counted = 0
@@ -202,7 +202,7 @@ def slower_runs(db, server):
 
 @case
 def answers_over_runs(folder):
-    """Regressions since a date, versions of what was run, and stragglers: by how much is known here."""
+    """Regressions since a date, versions of what was run, and stragglers, all of known size."""
     server = ClickHouse(folder)
     capture, _ = made(folder)
     export(capture, f"{folder}/made.db", server.url())
@@ -268,7 +268,7 @@ def server_killed_in_mid_load(folder):
     equal(loading.wait(timeout=300), 0, "status")
     equal([int(n) for n in server.query("SELECT count(), uniqExact(id), min(id), max(id) FROM spans").split()],
           [spans, spans, 1, spans], "spans")
-    server.kill()  # and what was answered outlives the server
+    server.kill()  # acknowledged rows outlive the server
     server.start()
     equal(server.number("SELECT count() FROM spans"), spans, "spans after another end")
 
@@ -284,7 +284,7 @@ def refused(capture, output, status, *words, **environment):
 
 @case
 def refusals(folder):
-    """Each has one line, and a status that tells what it is."""
+    """Each has one line, and a status of its own."""
     server = ClickHouse(folder)
     capture, _ = made(folder)
     refused(capture, server.url(), ACCESS, "assword", XSPTRACE_CLICKHOUSE_PASSWORD="wrong")
@@ -520,7 +520,7 @@ def words_that_are_wrong(folder):
 
 
 def raw_server(answer):
-    """What accepts connections and, behind each request, has `answer` do what it likes with the connection."""
+    """Accepts connections and, after each request, gives the connection to `answer`."""
     listener = socket.create_server(("127.0.0.1", 0))
     def serve():
         while True:
@@ -529,7 +529,7 @@ def raw_server(answer):
                 with connection:
                     connection.recv(1 << 16)
                     answer(connection)
-            except OSError:  # whoever asked has hung up; or we have, and the next accept() says so
+            except OSError:  # the client has hung up; or we have, and the next accept() fails
                 if listener.fileno() < 0:
                     return
     threading.Thread(target=serve, daemon=True).start()
@@ -538,7 +538,7 @@ def raw_server(answer):
 
 @case
 def server_that_lies(folder):
-    """Answers without end, redirections, and what is no HTTP: a line and a status, soon."""
+    """Endless answers, redirections, and no HTTP at all: a line and a status, soon."""
     capture, _ = made(folder)
     def endless(connection):
         connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")

@@ -41,7 +41,7 @@ def verdicts(report):
 
 @case(quiet="a planted fifth of wall time")
 def a_slower_operator(folder):
-    """One of four ranges has a fifth more to do: it is named, and the others are not. The command line differs, which is said."""
+    """One of four ranges does a fifth more: the output names it, and no other. It also says that the command lines differ."""
     a, b = record(folder, "a", steps=300), record(folder, "b", "beta=20", steps=300)
     report = compare(a, b, "--fail-on", "slower", status=None)
     row = rows(report, "operators", "in_step")["beta"]

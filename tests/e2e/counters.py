@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""--counters against what the kernel tells the program itself of its threads (tests/workloads/counted.c).
+"""--counters against the kernel's own figures for the threads, read by the program (tests/workloads/counted.c).
 Hardware counters are read in the same way as task-clock; where the machine has none, they are left
 out, and that is said."""
 import collections

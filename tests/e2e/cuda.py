@@ -106,7 +106,7 @@ def check_links(gpu):
         for call in calls:
             check(inside(call, op), "the call lies in the op", call, op)
             equal(call["args"]["External id"], args["External id"], "the call's op")
-        # the launching thread stands in the grid
+        # the grid has the launching thread
         equal(thread_of.setdefault(args["grid"][1], op["tid"]), op["tid"], "thread of a launch")
         if op["name"] != "sim::graph":
             equal({tuple(c["args"]["grid"]) for c in calls}, {tuple(args["grid"])}, "grid")
@@ -137,7 +137,7 @@ def check_arrows(gpu, all_there=True):
 
 
 def check_rows(gpu):
-    """Each range on the GPU encloses what was launched in it; streams have names."""
+    """Each range on the GPU encloses its launches; streams have names."""
     ranges = {(e["args"]["External id"], e["pid"], e["tid"]): e
               for e in gpu.by["gpu_user_annotation"]}
     for c in WORK:
@@ -277,7 +277,7 @@ def unordered_records(folder):
 
 @case
 def drops_are_told(folder):
-    """CUPTI drops each 50th record: told to the last one; what is there is right."""
+    """CUPTI drops each 50th record: each is counted; the others are right."""
     trace, made, said = launched(folder, "--threads", "4", "--calls", "1000",
                                  env={"XSP_DOUBLE_DROP": "50"})
     cupti = truth(f"{folder}/run.truth.cupti")

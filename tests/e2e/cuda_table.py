@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""user/catalog/cuda_table.c against NVIDIA's headers, where they are installed: each entry point's
+"""user/catalog/gpu/cuda_table.c against NVIDIA's headers, where they are installed: each entry point's
 arguments stand where its prototype has them; offsets and error codes are the compiler's."""
 import os
 import re
@@ -36,7 +36,7 @@ WANTED = {
 
 
 def rows():
-    with open(os.path.join(ROOT, "user/catalog/cuda_table.c"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "user/catalog/gpu/cuda_table.c"), encoding="utf-8") as f:
         for line in f:
             m = re.match(r'\t\{([DR])\((\w+), "(\w+)"\)(.*)', line)
             if m:
@@ -61,7 +61,7 @@ def prototypes():
             parameters = re.sub(r"__dv\([^)]*\)|__dparm\([^)]*\)", "", m.group(2))
             parameters = [re.sub(r"\s*=.*", "", re.sub(r"\s*\* *", " *", re.sub(r"\s+", " ", p)))
                           .replace("* *", "**").strip() for p in parameters.split(",")]
-            # a name that stands for a newer form: its own symbol is the older one, not told here
+            # a name for a newer form: its own symbol is the older one, not in this table
             found.setdefault(names.get(m.group(1), m.group(1)), parameters)
     return found
 
@@ -109,7 +109,7 @@ def offsets_and_errors(_):
                 member = member[1 if struct.startswith("cudaLaunch") else 0]
             lines.append(f'_Static_assert(offsetof({struct}, {member}) == {offset}, "{name} {field}");')
     check(len(lines) > 20, "offsets", len(lines))
-    with open(os.path.join(ROOT, "user/catalog/cuda_errors.c"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "user/catalog/gpu/cuda_errors.c"), encoding="utf-8") as f:
         table = re.findall(r'\t\{(\d+), (?:"(\w+)"|NULL), (?:"(\w+)"|NULL)\}', f.read())
     for code, driver, runtime in table:
         for word in (driver, runtime):

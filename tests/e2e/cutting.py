@@ -27,7 +27,7 @@ def recorded():
 
 
 def export(*options, name="part", status=0, suffix=".json"):
-    """The trace of what is left, and what was said."""
+    """The trace of the rest, and the output."""
     out = f"{recorded()[0]}/{name}{suffix}"
     done = xsptrace("export", shared.capture("demo").path, *options, "-o", out, status=status)
     return (Trace(out) if suffix == ".json" else open(out, encoding="utf-8").read()), done
@@ -77,7 +77,7 @@ class Whole(Trace):
 
 
 def nest(slices):
-    """depth and what is around each, of those that there are."""
+    """depth and ancestors of each."""
     rows = collections.defaultdict(list)
     for s in sorted(slices, key=lambda s: (s.start, -s.end, s.id)):
         stack = rows[s.thread]
@@ -98,14 +98,14 @@ def check_slices(trace, expected, what):
     equal(sorted(got), sorted(s.id for s in expected), f"{what}: spans")
     for s in expected:
         name, start, end, marks = got[s.id]
-        # readers of the file compute with doubles; what is cut off together ends 2 ns before what is around it
+        # readers of the file compute with doubles; spans cut together end 2 ns before the one around them
         near = 12 if "cut" in marks else 3
         check(name == s.name and abs(start - s.start) <= 3 and abs(end - s.end) <= near and marks == s.marks,
               f"{what}: {name} [{start}, {end}] {marks}, expected {s.name} [{s.start}, {s.end}] {s.marks}")
 
 
 def within(slices, low, high):
-    """Clipped copies of those that overlap."""
+    """Clipped copies of overlapping ones."""
     out = []
     for s in slices:
         if s.start >= high or (s.end <= low and s.start < low):
@@ -278,7 +278,7 @@ def steps_as_a_range(folder):
     equal(steps["calls"], sum(facts["steps"][str(tid)][i][5] for i in (4, 5, 6)), "calls, as the program counts them")
 
 
-# ---- what is chosen ----
+# ---- choices ----
 
 
 @case
@@ -328,7 +328,7 @@ def names(folder):
 
 @case
 def duration_and_depth(folder):
-    """Pitfall: self time of what is left holds the time of what is not."""
+    """Pitfall: self time of kept spans includes the time of dropped ones."""
     _, whole, _ = recorded()
     nest(whole.slices)
     durations = sorted(s.end - s.start for s in whole.slices)
@@ -343,7 +343,7 @@ def duration_and_depth(folder):
     trace, _ = export("--max-depth", 2)
     check_slices(trace, outer, "--max-depth")
     check_folded(outer, "--max-depth", 2)
-    # depth is that of what is left: parts stand at the top where nothing else is
+    # depth counts kept spans: parts are at the top if nothing else is there
     parts = [s for s in whole.slices if s.name == "part"]
     trace, _ = export("--max-depth", 1, "-e", "part", "-e", "libc.so:*")
     nest(chosen := [s for s in whole.slices if s.name == "part" or "nanosleep" in s.name])
@@ -486,7 +486,7 @@ def gpu_activities_and_memory(folder):
     check(kernels and all(e["args"]["correlation"] in launched for e in kernels), "kernels of other threads")
 
 
-# ---- what is wrong ----
+# ---- errors ----
 
 
 @case

@@ -46,7 +46,7 @@ def states_of(trace):
 
 @case(quiet="what is on where nothing else switches threads")
 def waits_are_on(folder):
-    """Where a function matches; what they tell is what each thread knows of itself. Asked for or declined, that holds."""
+    """With a matching function; their figures are those of each thread itself. Options turn them on or off."""
     def waits(*options):
         facts = f"{folder}/facts"
         done = record(*NO_BRAKE, *options, "-e", "waits:waits_call", "-o", f"{folder}/t.json", "-o", f"{folder}/t.xspt", "--",
@@ -66,7 +66,7 @@ def waits_are_on(folder):
         equal(info_of(f"{folder}/t.xspt")["waits"], "off", "what the capture says")
     done, trace, _ = waits("--waits=1s")
     check("also --waits" not in done.stderr and "xsptrace_threads" in trace.json, "what was asked for", done.stderr)
-    # stacks of each wait that is told, but of no shorter ones; but for those that threads began and ended with, none is that long
+    # each wait with an event has a stack, shorter ones have none; apart from threads' first and last, none is that long
     _, trace, facts = waits("--waits=1s", "--wait-stacks")
     told = [s for s in states_of(trace) if s["name"].startswith("Blocked")]
     check(len(told) <= 2 * len(facts["threads"]), "shorter waits than were asked for", len(told))
@@ -74,7 +74,7 @@ def waits_are_on(folder):
 
 @case(quiet="what is on where nothing else switches threads")
 def short_by_default(folder):
-    """Of threads that have nothing to say nothing is said; of one with spans that waits most of its time one row."""
+    """Threads without news have no row; one with spans that mostly waits has one."""
     def summary(*options):
         return record(*NO_BRAKE, *options, "-e", "hot:hot_*", "-o", f"{folder}/t.json", "--", workload("hot"), "--threads", 1,
                       "--calls", 300, "--rate", 1000, "frame").stdout
@@ -99,7 +99,7 @@ def not_where_nothing_matches(folder):
     check("by default" not in done.stderr, "said", done.stderr)
 
 
-PAYS = 36000  # switches a second of each CPU from which on others would pay: --waits stays off (user/cli/record.c)
+PAYS = 36000  # switches a second of each CPU from which on others would pay: --waits stays off (user/record/recording.c)
 
 
 def switching(cpu):
@@ -165,7 +165,7 @@ def not_where_bystanders_pay(folder):
 
 @case(quiet="the price of waits with 60,000 switches a second")
 def where_bystanders_begin_to_pay(folder):
-    """They switch all the time from some moment of the recording on: then it ends, and that is said; if asked for it stays."""
+    """They switch all the time from some moment of the recording on: then --waits ends, and the output says so; if asked for it stays."""
     child = start_ready([workload("hot"), "--wait", "--threads", 1, "--calls", 100000, "--rate", 100])
     child.send_signal(signal.SIGUSR1)
     others = []
@@ -218,7 +218,7 @@ def waits_go_before_functions(folder):
         raise Skip(f"a traced call takes {price[1]} us here: the functions alone do not fit into the budget")
     said = done.stderr.find("--waits, which is on by default, ends after")
     check(said >= 0, "not said", done.stderr)
-    check("let go" not in done.stderr[:said], "a function went before", done.stderr)
+    check("released after" not in done.stderr[:said], "a function went before", done.stderr)
     info = info_of(f"{folder}/t.xspt")
     check(re.match(r"after [\d.]+ m?s, as thread \d+ was slowed by (about|more than) [\d.]+ %.*--waits asks for it", info["waits ended early"]),
           "what the capture says", info)
@@ -241,7 +241,7 @@ def waits_go_before_functions(folder):
 
 
 def switchers(folder, budget, *options, mode=()):
-    """Records it, whose threads were there before and hit nothing, to its end; what was said, and they by number."""
+    """Records it to its end; its threads existed before and hit nothing. Returns the output, and the threads by number."""
     child = start_ready([workload("switchers"), "--wait", "--seconds", 2.5, "--rate", 10, "--out", f"{folder}/facts", *mode])
     with open(f"{folder}/said", "wb") as log:
         tracer = start([XSPTRACE, "-p", child.pid, "-e", "switchers:switchers_call", "--max-overhead", budget, *options,

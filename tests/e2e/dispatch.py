@@ -39,7 +39,7 @@ def recorded_exactly(folder):
 
 @h.case
 def without_return_probes(folder):
-    """Ends of malloc() have such where nobody minds; here those of 1,000 calls are seen otherwise, or counted as lost."""
+    """Ends of malloc() have such sites, harmlessly; here the ends of 1,000 calls are seen elsewhere, or counted as lost."""
     trace, facts = h.record_attached(folder, command("dispatch"), "--memory=malloc:1", "-o", f"{folder}/heap.xspt")
     h.equal(facts["caught"], 0, "system calls that the process did not make")
     del trace
@@ -60,7 +60,7 @@ def listed_without_nop5(folder):
 
 @h.case
 def beside_another_process(folder):
-    """Two processes share their sites: refused if those are chosen already, and nobody is harmed."""
+    """Two processes share their sites: refused if those are chosen already, without harm."""
     needs_calls_for_nops()
     for first, second, status in (("dispatch", "none", h.OK), ("none", "dispatch", h.TARGET)):
         children = [h.start_ready(command("--wait", "--out", f"{folder}/{what}", what))

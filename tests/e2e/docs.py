@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""README and docs/: what they link is there, what they tell to type exists, and pictures are small."""
+"""README and docs/: their links lead somewhere, their commands exist, and their pictures are small."""
 import glob
 import os
 import re

@@ -96,7 +96,7 @@ def check_counts(truth, rounds, mended=True):
     equal(truth["status"], 0, "status of the child")
     for name in ("nanosleep", "poll", "futex", "epoll_wait", "read", "select", "write", "timed_futex"):
         done, interrupted, wrong = truth[name]
-        if name in ("futex", "read"):  # they wait for the same words, which go to whoever is quicker
+        if name in ("futex", "read"):  # they wait for the same words, which the quicker one gets
             done = (truth["futex"][0] + truth["read"][0]) / 2
         check(done >= rounds, f"{name}: {done} rounds")
         if name == "epoll_wait" and not mended:
@@ -140,7 +140,7 @@ def check_stuck(found, truth):
 def deadlock_and_waits(_):
     child, truth = stuck()
     check_stuck(dump(child.pid), truth)
-    check(not is_traced(child.pid), "it is let go of")
+    check(not is_traced(child.pid), "it is released")
 
 
 @case
@@ -157,7 +157,7 @@ def main_thread_has_ended(folder):
 
 @case
 def deadlock_whoever_was_stopped(_):
-    """Who was stopped to be looked at may stand in line for a processor before it waits again, one dump in ten."""
+    """A thread that was stopped for a look may wait for a processor before it sleeps again, one dump in ten."""
     for _ in range(12):
         child, truth = stuck()
         equal([set(d) for d in dump(child.pid)["deadlocks"]], [{truth["alpha"], truth["beta"]}], "deadlocks")
@@ -213,7 +213,7 @@ def calls_go_on_as_if_nothing_had_been(_):
         found = dump(pid)
         equal(len(found["threads"]), 9, "threads")
         times += 1
-    check(not is_traced(pid), "it is let go of")
+    check(not is_traced(pid), "it is released")
     check_counts(counts_of(child, pid), 10)
 
 
@@ -257,7 +257,7 @@ def killed_in_the_middle(_):
         time.sleep(0.003 * i)
         tracer.kill()
         tracer.wait()
-    wait_for(lambda: not is_traced(pid), 2, "all threads to be let go of")
+    wait_for(lambda: not is_traced(pid), 2, "all threads to be released")
     check(alive(pid), "it lives")
     before = time.monotonic()
     while time.monotonic() - before < 0.3:
@@ -269,7 +269,7 @@ def killed_in_the_middle(_):
 
 @case
 def the_stopper_killed_alone(_):
-    """What holds a thread dies: the dump says so, and the thread goes on."""
+    """The stopper dies: the dump says so, and the thread goes on."""
     child, pid = start_stuck("count")
     begun = time.monotonic()
     for _ in range(5):
@@ -287,7 +287,7 @@ def the_stopper_killed_alone(_):
                     pass
         shown = tracer.communicate(timeout=20)[0]
         equal(len(json.loads(shown)["processes"]), 2, "processes shown")
-    check(not is_traced(pid), "it is let go of")
+    check(not is_traced(pid), "it is released")
     time.sleep(max(0.3, begun + 1.7 - time.monotonic()))  # it goes on
     check_counts(counts_of(child, pid), 5, mended=False)
 
@@ -326,7 +326,7 @@ for work in (builds, w.lock, w.through_a_generator, lambda: recursive(20), in_a_
     threading.Thread(target=work, daemon=True).start()
 %s
 def clocks():
-    """None while a thread runs, or stands in line for a processor."""
+    """None while a thread runs, or waits for a processor."""
     found = {}
     for tid in map(int, os.listdir("/proc/self/task")):
         with open(f"/proc/self/task/{tid}/stat") as f:
@@ -498,7 +498,7 @@ def deadlock_with_the_gil(_):
 
 @case
 def python_frames_that_lie(folder):
-    """tests/workloads/python_liar.c stands with each of its lies: a bounded time, nothing made up."""
+    """tests/workloads/python_liar.c with each of its lies: a bounded time, nothing false."""
     program = workload("python_liar")
     honest = [("honest_name.py", "honest_name.py")] * 3
     torn, names = 0, {}
@@ -508,7 +508,7 @@ def python_frames_that_lie(folder):
         begun = time.monotonic()
         thread = dump(child.pid)["threads"][0]
         check(time.monotonic() - begun < 5, f"{lie}: in a bounded time")
-        check(alive(child.pid) and not is_traced(child.pid), f"{lie}: it lives, and is let go of")
+        check(alive(child.pid) and not is_traced(child.pid), f"{lie}: it lives, and is released")
         names[lie] = [(f["function"], f["file"]) for f in thread["python"] or []]
         torn += thread["python_end"] is not None
         child.kill()
@@ -537,7 +537,7 @@ def stacks_that_lie(_):
         check(time.monotonic() - begun < 5, "in a bounded time")
         check(len(threads["circle"]["native"]) <= 2, threads["circle"])
         check(len(threads["nowhere"]["native"]) <= 2, threads["nowhere"])
-    check(alive(pid) and not is_traced(pid), "it lives and is let go of")
+    check(alive(pid) and not is_traced(pid), "it lives and is released")
     child.kill()
 
 
@@ -549,7 +549,7 @@ def asleep_in_the_kernel(_):
     thread = dump(pid)["threads"][0]
     equal(thread["state"], "D", "state")
     check("uninterruptible" in functions(thread) or "vfork" in str(functions(thread)), thread)
-    check(alive(pid) and not is_traced(pid), "it lives and is let go of")
+    check(alive(pid) and not is_traced(pid), "it lives and is released")
     child.kill()
 
 
@@ -686,7 +686,7 @@ with record_function("step"):
 
 @case
 def open_spans_of_a_recording(folder):
-    """Of PyTorch's ranges those that are open, with when they began; of a process that nobody records none."""
+    """PyTorch's open ranges, with their beginnings; a process that is not recorded has none."""
     child = start(["/usr/bin/python3", "-c", RANGES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     if child.stdout.readline() != b"ready\n":
         raise Skip("no PyTorch")
@@ -763,7 +763,7 @@ def node(_):
     first = found["threads"][0]
     check(first["running"] and len(first["native"]) > 5, "where it runs", first)
     check(any("node::Start" in (f or "") for f in functions(first)), "through generated code", functions(first))
-    check(not is_traced(child.pid), "it is let go of")
+    check(not is_traced(child.pid), "it is released")
 
 
 if __name__ == "__main__":

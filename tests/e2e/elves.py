@@ -120,6 +120,6 @@ def live(name=b"live", **lies):
 
 
 def large(count, name=lambda i: b"ordinary_%06d" % i, **more):
-    """Many functions that nobody calls."""
+    """Many functions without calls."""
     return Elf(pad(ORDINARY, SLOT) * count,
                [(name(i), TEXT + i * SLOT, len(ORDINARY)) for i in range(count)], **more)

@@ -73,7 +73,7 @@ def zombie(folder):
 
 @case
 def no_permission(folder):
-    # where nobody can run it
+    # not executable
     binary = f"{folder}/xsptrace"
     shutil.copy(XSPTRACE, binary)
     os.chmod(binary, 0o755)
@@ -112,7 +112,7 @@ def pattern_that_matches_nothing(folder):
     child = idle()
     refused(NO_MATCH, ["no_such_function_*"], "-p", child.pid, "-e", "no_such_function_*")
     refused(NO_MATCH, ["libnothere.so"], "-p", child.pid, "-e", "libnothere.so:*")
-    # no provider fits either: the line names what is there and suggests -e. (A bare -p is --profile: samples.py)
+    # no provider fits either: the line names the present ones and suggests -e. (A bare -p is --profile: samples.py)
     refused(NO_MATCH, ["-e", "libc.so"], "-p", child.pid, "-e", "!cuda")
 
 
@@ -193,7 +193,7 @@ def standard_descriptors_that_are_closed(folder):
 
 @case
 def no_spans_say_why(folder):
-    """With a program that nobody here wrote: Debian's Python."""
+    """With a program from elsewhere: Debian's Python."""
     python = "/usr/bin/python3"
     if not os.path.exists(python):
         raise Skip(f"there is no {python}")
@@ -378,7 +378,7 @@ def outputs_are_not_written_through_links(folder):
 
 @case
 def full_device(folder):
-    """The output's file system is full: its own status, and what was collected can be read."""
+    """The output's file system is full: its own status, and the events so far are readable."""
     child = start([workload("hot"), "--threads", 2, "--seconds", 60, "--out", "/dev/null"])
     small = f"{folder}/small"
     os.mkdir(small)
@@ -389,7 +389,7 @@ def full_device(folder):
                         status=OUTPUT)
         check("full.xspt" in done.stderr, "the file is not named", done.stderr)
         check(child.poll() is None, "the target ended")
-        # what was collected stays readable
+        # the events so far stay readable
         done = xsptrace("export", f"{small}/full.xspt", "-o", f"{folder}/kept.json", status=None)
         check(os.path.exists(f"{folder}/kept.json"), "not exported", done.stderr)
         check(len(Trace(f"{folder}/kept.json").spans) > 1000, "too few spans were kept")
@@ -460,7 +460,7 @@ def damaged_captures(folder):
     trace = Trace(out)
     check(trace.json["xsptrace_capture"]["end"] != "complete", "torn: called complete")
 
-    # one wrong byte in the middle: that chunk is missing, the rest is there, and it is said
+    # one wrong byte in the middle: that chunk is missing, the rest is there, and the output says so
     middle = len(good) // 2
     done, out = export(folder, "corrupt", good[:middle] + bytes([good[middle] ^ 0x55])
                        + good[middle + 1:], [0, CAPTURE])
@@ -518,7 +518,7 @@ def info_of_a_cut_capture(folder):
         f.write(good[:256])
     said = xsptrace("info", path, status=None).stdout
     check("not known" in said and "lost entries" not in said, "it knows what it cannot know", said)
-    # what is seen only once events are read
+    # damage that shows only when events are read
     path = f"{folder}/flipped.xspt"
     with open(path, "wb") as f:
         f.write(good[:len(good) // 2] + bytes([good[len(good) // 2] ^ 0xff]) + good[len(good) // 2 + 1:])

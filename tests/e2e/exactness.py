@@ -102,7 +102,7 @@ def many_functions(folder):
 
 @case
 def forks(folder):
-    """Without --follow: the process itself and nobody else."""
+    """Without --follow: the process alone."""
     trace, facts = record_attached(folder, [workload("forker"), "--calls", 20], "-e", "forker_*")
     trace.check_nothing_lost()
     check_calls(trace, facts)
@@ -110,7 +110,7 @@ def forks(folder):
 
 @case
 def forks_followed(folder):
-    """The children call at once, and stand still until their probes are there."""
+    """The children call at once, and are stopped until their probes are in place."""
     if tuple(int(x) for x in re.findall(r"\d+", platform.release())[:2]) < (6, 13):
         raise Skip("--follow=stop needs Linux 6.13")
     trace, facts = record_attached(folder, [workload("forker"), "--calls", 20], "--follow=stop",

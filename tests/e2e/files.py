@@ -103,7 +103,7 @@ def runs_that_fail_keep_what_is_there(folder):
         tracer.kill()
         tracer.wait()
         check_old(folder, names, f"a kill after {moment} s")
-    # one that works replaces what was named, and nothing else
+    # one that works replaces the named file, and nothing else
     for how in BOTH:
         xsptrace("-q", "-p", child.pid, "-d", "0.2", "-e", "hot_*", "-o", f"{folder}/run.json", **how)
         check(Trace(f"{folder}/run.json").spans, "no spans")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""--follow: children are recorded, bystanders are left alone, and nothing stays behind."""
+"""--follow: records children, leaves bystanders alone, and leaves nothing in place."""
 import os
 import re
 import shutil
@@ -24,7 +24,7 @@ def spans_by_process(path):
 
 
 def leaves(path, count):
-    """{pid: calls}, once so many leaves have told of themselves."""
+    """{pid: calls}, once so many leaves have reported."""
     def read():
         with open(path, encoding="ascii") as f:
             lines = f.read().splitlines()
@@ -60,7 +60,7 @@ def changed_text(pid, path):
 
 
 def program(folder):
-    """A copy that nobody else maps."""
+    """A copy that no other process maps."""
     path = f"{folder}/family"
     shutil.copy(workload("family"), path)
     return path
@@ -138,9 +138,9 @@ def stopped_children_miss_nothing(folder):
 
 @case
 def ended_while_a_child_is_stopped(folder):
-    """The recording ends while a program that was never seen before stands at its exec and is looked at."""
+    """The recording ends while a new program is stopped at its exec and examined."""
     program = os.path.realpath("/usr/bin/python3")
-    # it lets go of our pipes, whose end is waited for
+    # it closes our pipes, for whose end we wait
     loop = (f"exec >/dev/null 2>&1; i=0; while [ -e {folder}/on ]; do i=$((i+1)); cp {program} {folder}/fresh$i; {folder}/fresh$i -Sc pass; "
             f"rm {folder}/fresh$i; done")
     for seconds in (0.3, 0.35, 0.4, 0.45, 0.5, 0.55):
@@ -203,7 +203,7 @@ def those_that_were_there_before(folder):
 
 @case
 def ended_children_of_another_user(folder):
-    """Nobody has collected them yet: they have ended, and nobody forbids to look at them."""
+    """Zombies: they have ended, and the kernel still allows a look."""
     script = f"{folder}/parent.py"
     with open(script, "w", encoding="ascii") as f:
         f.write("import os, time\nfor _ in range(3):\n    if os.fork() == 0:\n        os.setuid(65534)\n        os._exit(0)\n"
@@ -281,7 +281,7 @@ def fork_storm(folder):
             check(f.read().split()[2] != "Z", "xsptrace ended")
         folder_of_it = f"/proc/{r.process.pid}/fd"
         most = len(os.listdir(folder_of_it))
-        # each closes behind a grace period of the kernel's
+        # each closes after a grace period of the kernel's
         wait_for(lambda: len(os.listdir(folder_of_it)) < 150, 20, f"links of the dead to go: {most}")
         r.stop()
         r.wait()

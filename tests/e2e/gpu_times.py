@@ -136,7 +136,7 @@ class Times:
         return {"queued_most": most, "queue_full_ns": full}
 
     def launches(self):
-        """{(device, kind): figures}, of those that do not go beyond the part that is shown."""
+        """{(device, kind): figures}, without those that reach beyond the part."""
         out = collections.defaultdict(collections.Counter)
         kinds = {"kernel": "kernels", "gpu_memcpy": "copies", "gpu_memset": "sets"}
         for w in self.work:

@@ -15,6 +15,7 @@ import ctypes
 import errno
 import fnmatch
 import functools
+import glob
 import gzip
 import json
 import os
@@ -152,7 +153,7 @@ def run(arguments, timeout=60, **options):
 
 
 def as_asked(arguments):
-    """Without what of AS_ASKED would take from the other options what is theirs."""
+    """Without the options of AS_ASKED that contradict the others."""
     words = [str(a) for a in arguments]
     own = [w.partition("=")[0] for w in words[:words.index("--") if "--" in words else None] if w not in AS_ASKED]
     taken = set().union(*(TAKES.get(w, set()) for w in own))
@@ -414,7 +415,7 @@ def says_no_loss(summary):
 
 
 def untraced(command, **options):
-    """Standard output of a run nobody traces."""
+    """Standard output of a run without a tracer."""
     done = run(command, **options)
     equal(done.returncode, options.get("status", 0), f"status of {command[0]} untraced")
     return done.stdout
@@ -448,6 +449,13 @@ def cpu_of_others():
         user, nice, system, _, _, irq, softirq, steal = (int(x) for x in f.readline().split()[1:9])
     own = os.times()
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK") - sum(own[:4])
+
+
+def show_logs(folder):
+    """What recordings said: a failure that a busy machine alone shows cannot be had again."""
+    for path in sorted(glob.glob(f"{folder}/*.log")):
+        with open(path, encoding="utf-8", errors="replace") as f:
+            sys.stdout.write(f"--- {os.path.basename(path)}\n{f.read()[-4000:]}\n")
 
 
 def main(traces=True, declined=None):
@@ -493,6 +501,7 @@ def main(traces=True, declined=None):
         except Exception:  # a case may fail in any way; the others run
             word = "FAILED"
             traceback.print_exc(limit=-4, file=sys.stdout)
+            show_logs(folder)
             failed.append(function.__name__)
         finally:
             kill_all()

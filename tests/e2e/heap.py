@@ -25,9 +25,20 @@ def summary_of(capture):
     return json.loads(xsptrace("export", "--summary", "json", capture).stdout)
 
 
+def own_libraries(folder):
+    """An environment in which a program has malloc() and new for itself. Where another process's malloc() has a return probe, the
+    kernel puts its trampoline on the stacks of all that have a probe of any kind there, and their callers are [uprobes]."""
+    with open("/proc/self/maps", encoding="utf-8") as f:
+        libc = next(l.split()[-1] for l in f if l.rstrip().endswith("/libc.so.6"))
+    for path in (libc, os.path.join(os.path.dirname(libc), "libstdc++.so.6")):
+        if os.path.exists(path):
+            shutil.copy(path, folder)
+    return {"LD_LIBRARY_PATH": folder}
+
+
 def attached(folder, command, *options, **environment):
     """The summary's allocations, and what the program prints."""
-    child = start_ready(command, stdout=-1, env={**os.environ, **environment})
+    child = start_ready(command, stdout=-1, env={**os.environ, **own_libraries(folder), **environment})
     with Recording(folder, "-p", child.pid, *options, "-o", f"{folder}/heap.xspt") as recording:
         child.send_signal(signal.SIGUSR1)
         printed = child.communicate(timeout=120)[0]
@@ -191,7 +202,8 @@ def the_target_survives_killed_tracers(folder):
     """SIGKILL at a random moment of attaching, recording or writing: the program, which aborts where an allocation or a
     failing realloc() is not what it must be, ends with its own sums; and a tracer after those sees all there is."""
     rounds = 100000
-    child = start_ready([workload("heap"), rounds, 2, 500, "--wait", "--pause", 50], stdout=-1)
+    child = start_ready([workload("heap"), rounds, 2, 500, "--wait", "--pause", 50], stdout=-1,
+                        env={**os.environ, **own_libraries(folder)})
     child.send_signal(signal.SIGUSR1)
     for i in range(6):
         r = Recording(folder, "-p", child.pid, "--memory=malloc:4K", "-o", f"{folder}/{i}.xspt", name=f"r{i}")
@@ -208,7 +220,7 @@ def the_target_survives_killed_tracers(folder):
 
 @case
 def a_hot_allocator_goes_on_in_windows(folder):
-    """What it costs is the brake's affair; then nobody knows what is alive, and that is said."""
+    """The brake limits its cost; then it is not known what is alive, and the output says so."""
     child = start_ready([workload("heap"), 10 ** 9, 1, 64, "--wait"])
     with Recording(folder, "-p", child.pid, "--memory=malloc", "--max-overhead", "20%", "-d", "2.5", "-o",
                    f"{folder}/heap.xspt") as recording:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is said where a pattern finds nothing: why, and what was meant. XSP_LONG: every compiler."""
+"""The line for a pattern without a match: why, and what the user may have meant. XSP_LONG: every compiler."""
 import os
 import re
 import shutil
@@ -95,7 +95,7 @@ def inlined_places(program, name):
 
 @case
 def functions_that_were_inlined(folder):
-    """What is proved by debug information of any kind is said, and nothing where there is none."""
+    """The line says what debug information of any kind proves, and nothing without any."""
     ways = [["gcc", "-gdwarf-5"], ["clang", "-gdwarf-4", "-gz"], ["gcc", "-g", "-flto"], ["gcc", "-gdwarf-4"],
             ["clang", "-gdwarf-5"], ["clang", "-g", "-flto", "-fuse-ld=lld"]]
     for command in ways if LONG else ways[:3]:
@@ -130,7 +130,7 @@ def names_of_what_was_inlined(folder):
 
 @case(long="all of libc's debug information")
 def functions_of_a_debug_file(folder):
-    """Of a file that nobody here made: Debian's libc, whose debug information lies beside it."""
+    """A file from elsewhere: Debian's libc, with its debug information beside it."""
     libc = run(["ldd", workload("sleeper")]).stdout.split("libc.so.6 => ")[1].split()[0]
     build_id = run(["readelf", "-n", libc]).stdout.split("Build ID: ")[1].split()[0]
     debug = f"/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
@@ -143,7 +143,7 @@ def functions_of_a_debug_file(folder):
 
 @case
 def no_spans_of_what_was_inlined(folder):
-    """There is an out-of-line copy, which nobody calls."""
+    """An out-of-line copy exists, but is never called."""
     for compiler in ("gcc", "clang") if LONG else ("clang",):
         program = compiled(folder, PRICING % "", compiler, "-g")
         if program is None:
@@ -214,7 +214,7 @@ time.sleep(600)
 
 @case
 def children_that_are_not_recorded(folder):
-    """A process that waits for its workers looks idle: how many there are is told, each once."""
+    """A process that waits for its workers looks idle: the line counts them, each once."""
     parent = start([sys.executable, "-c", FAMILY], stdout=subprocess.PIPE)
     family = [int(pid) for pid in parent.stdout.readline().split()]
     child = family[0]
@@ -231,7 +231,7 @@ def children_that_are_not_recorded(folder):
 
 @case
 def a_program_that_hangs(folder):
-    """Where nothing ran, dump is what tells why; of one that runs it is not spoken."""
+    """If nothing ran, the line suggests dump; for a process that runs it does not."""
     asleep, busy = start(["sleep", "600"]), start(["sh", "-c", "while :; do :; done"])
     for pid, spoken in ((asleep.pid, True), (busy.pid, False)):
         done = xsptrace("--profile", "-p", pid, "-d", "0.5", "-o", f"{folder}/{pid}.xspt")

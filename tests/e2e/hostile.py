@@ -122,13 +122,13 @@ def code_changed(folder, *modes):
 
 @case
 def code_changed_in_memory(folder):
-    """A hooking library has been there: the function is left out and named."""
+    """A library has hooked the function: it is dropped and named."""
     code_changed(folder, [])
 
 
 @case
 def code_changed_to_what_looks_like_breakpoints(folder):
-    """A constant in a hook is no breakpoint that somebody has left behind."""
+    """A constant in a hook is no forgotten breakpoint."""
     only_x86()
     t = target(folder, "patcher", "operand", program="patcher")
     done = record(Tool(folder), "-p", t.pid, "-d", "0.7", "-e", "patcher:hooked_*", "-e", "patcher:untouched",
@@ -221,10 +221,10 @@ def code_changed_beside_what_is_let_go(folder):
     tool.start("-p", witness.pid, "-e", "patcher:hooked_*", "-e", "patcher:untouched",
                "--max-overhead", "10", "-o", f"{folder}/n.json")
     wait_for(lambda: tool.process.poll() is not None or witness.counts()[1]
-             or "has been changed" in tool.output(), 10, "the function to be let go of")
-    check("untouched: " in tool.output(), "not let go", tool.output())
+             or "has been changed" in tool.output(), 10, "the function to be released")
+    check("untouched: " in tool.output(), "not released", tool.output())
     time.sleep(0.3)
-    witness.check_right("after a neighbour was let go of")
+    witness.check_right("after a neighbour was released")
     tool.process.send_signal(signal.SIGINT)
     equal(tool.process.wait(20), 0, "status")
     check(re.search(r"functions left out: \d .*hooked_plain", tool.output()), "summary", tool.output())
@@ -251,7 +251,7 @@ def code_changed_between_windows(folder):
 
 @case
 def code_changed_far_into_a_function(folder):
-    """A megabyte and more behind its beginning."""
+    """A megabyte and more after its beginning."""
     only_x86()
     size = (1 << 20) + 4096
     code = b"\x53" + b"\x90" * (size - 3) + b"\x5b\xc3"
@@ -650,7 +650,7 @@ def on_a_terminal(tool, command, seconds=12):
     while time.monotonic() < end:
         try:
             data = os.read(ours, 65536)
-        except OSError:  # nobody has it open any more
+        except OSError:  # all writers have closed it
             break
         said += data
     os.close(ours)
@@ -1177,7 +1177,7 @@ def says_what_it_does(folder):
 
 @case
 def more_functions_than_a_recording_can_have(folder):
-    """What is too much is left out with its reason: of one library, and of two together."""
+    """Too many functions are dropped with a reason: of one library, and of two together."""
     only_x86()
     for count, libraries, why in ((530000, 1, "takes more than 128 MiB: give a narrower -e"),
                                   (265000, 2, "265000 of its functions match, beside 26500[0-9]+ of others; "

@@ -53,7 +53,7 @@ def check_refused(got, words):
 
 @h.case
 def honest_process(folder):
-    """The way that the attacks below take works, for nobody's processes too."""
+    """Injection works as the attacks below use it, also for processes of user nobody."""
     child = h.start([copy_for_others(folder, "sleeper"), "--seconds", "30"], stderr=subprocess.DEVNULL, **as_nobody())
     time.sleep(0.2)
     h.equal(inject(child.pid, library(), memfd=True)["memfd"], 1, "a copy in memory")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Names on pages that are not there: whoever waits for one that never arrives would hold up everybody.
+"""Names on missing pages: a reader that waits for one that never arrives would hold up all others.
 The truth is the program's own counts, and the clock."""
 import os
 import signal
@@ -29,9 +29,9 @@ def ranges(folder, name="trace.json"):
     return trace, dict(trace.calls)
 
 
-@case
+@case(quiet="a third of a second, which is what the small buffer holds")
 def others_lose_nothing(folder):
-    """A small buffer is full after the fraction of a second that nobody may empty it."""
+    """A small buffer is full after a fraction of a second without a reader."""
     child = faulting(folder)
     with Recording(folder, "-p", child.pid, "--buffer", "1m", "-o", "trace.json") as recording:
         child.send_signal(signal.SIGUSR1)

@@ -31,7 +31,7 @@ for file in "$prefix"/bin/* "$prefix"/lib/*.so*; do
 done
 [[ -e $prefix/lib/libxsptrace_cupti.so ]] || fail "the agent is not installed"
 
-# Libraries that few runs need are not part of every start, and where they are not the run that needs one says so.
+# Not every start loads the libraries that few runs need; a run that lacks one says so.
 "$prefix/bin/xsptrace" -e nanosleep -o "$prefix/run.xspt" -- sleep 0.1 >/dev/null 2>&1 || true
 for name in curl microhttpd; do
 	[[ $(readelf -dW "$prefix/bin/xsptrace") != *"NEEDED"*"lib$name."* ]] || fail "every start loads lib$name"
@@ -46,7 +46,7 @@ for name in curl microhttpd; do
 	[[ $said == *"takes $soname, which cannot be loaded here"*"install it" ]] || fail "without $soname it says: $said"
 done
 
-# A program in C and one in C++ find the library by what is installed, and what they may use of it.
+# A program in C and one in C++ find the installed library, and its public functions.
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 if command -v pkg-config >/dev/null; then
 	# shellcheck disable=SC2046

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which part of a job a process is: what captures and Kineto's keys tell of its environment, and what they do not.
+"""A process's part in a job: what captures and Kineto's keys contain of its environment, and what not.
 The truth is the environment that the test gives."""
 import json
 import os

@@ -240,7 +240,7 @@ def one_role_killed(folder, role, *options):
 
 
 def end_of_the_others(tool):
-    """Whoever is left may go on until it is told to stop."""
+    """Survivors may go on until they are told to stop."""
     time.sleep(0.5)
     if tool.process.poll() is None:
         tool.process.send_signal(signal.SIGINT)
@@ -412,7 +412,7 @@ class InWindows:
         equal(semaphore(self.target.pid, self.semaphore), 0, f"the semaphore {what}")
 
 
-@case
+@case(quiet="windows of four targets that never rest: beside others it takes four times as long, and so do they")
 def killed_after_many_windows(folder):
     """What is forgotten in a window has added up: 20 of them and more after the start each process of the tool is killed, and its
     group. Some at a time, as windows take their time."""

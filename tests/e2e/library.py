@@ -16,7 +16,7 @@ READ_TRACE = os.path.join(os.path.dirname(XSPTRACE), "read_trace")
 
 
 def read(*arguments, status=0):
-    """Lines of read_trace by what they are; the first word is left out."""
+    """Lines of read_trace by kind, without their first words."""
     done = subprocess.run([READ_TRACE, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           timeout=30, check=False, text=True)
     equal(done.returncode, status, f"status of read_trace: {done.stderr}")
@@ -111,7 +111,7 @@ def what_analyze_says(folder):
 
 @case
 def what_the_program_tells(_):
-    """Each number of each thread, in the order in which the thread told it."""
+    """Each number of each thread, in the thread's order."""
     path, facts = shared.capture("demo")
     counted = {tid: {name: [f"{struct.unpack('>d', bytes.fromhex(b))[0]:.0f}" for b in bits] for name, bits in values.items()}
                for tid, values in facts["values"].items()}
@@ -142,7 +142,7 @@ def arguments_that_are_none(folder):
     with open(f"{folder}/t.json", "w", encoding="ascii") as f:
         json.dump([{"ph": "X", "name": "f", "pid": 1, "tid": 1, "ts": 10 * i, "dur": 5} for i in range(3)], f)
     told = read(f"{folder}/t.json", "misuse")
-    # seven and five members of 8 bytes each; what is behind them is a later version's
+    # seven and five members of 8 bytes each; further ones are a later version's
     for what, known in ("callbacks", 56), ("part", 40):
         equal(told[what], [[str(size), "0"] for size in [*range(8, known + 1, 8), *range(known + 1, 4097)]], what)
     equal((len(told["span"]), told["old"]), (3, [["0"]]), "spans of an older program's struct")

@@ -21,7 +21,7 @@ from harness import case, check, equal, main, xsptrace
 FORMATS = ("json", "csv", "db", "speedscope.json", "folded")
 SEEDS = range(int(os.environ.get("XSP_MADE_FROM", 1)), int(os.environ.get("XSP_MADE_TO", 9)))
 
-# ---- what is read of them ----
+# ---- readings ----
 
 
 class Read:
@@ -56,7 +56,7 @@ class Read:
         self.check_database(what)
         self.check_trace(what)
         self.check_speedscope(what)
-        if not self.many_stacks():  # what was around a span may be on another stack then
+        if not self.many_stacks():  # a span's ancestors may be on another stack then
             self.check_sums(what)
 
     def many_stacks(self):
@@ -136,7 +136,7 @@ class Read:
 
 
 def part_of(whole, low, high, tid=None, keep=None, least=0, depth=0):
-    """{id: span} of what is to be left. Self time only where all time of children is on one stack."""
+    """{id: span} of the part. Self time only if all time of children is on one stack."""
     left, inside = {}, collections.Counter()
     for s in whole.spans.values():
         outside = s["start_ns"] >= high or (s["start_ns"] < low and s["end_ns"] <= low)
@@ -222,7 +222,7 @@ def twenty_steps(folder):
 
 @case
 def steps_of_chosen_names(folder):
-    """Names that are left out are steps all the same, and what is left is in them."""
+    """Dropped names are steps all the same, with the kept spans in them."""
     capture = twenty_steps(folder)
     for options in ([], ["-e", "work"], ["-e", "!record_function"]):
         steps = json.loads(xsptrace("export", capture, *options, "--summary", "json").stdout)["steps"]
@@ -260,7 +260,7 @@ def allocations_of_chosen_threads_and_names(folder):
 
 @case
 def totals_that_are_not_known(folder):
-    """Between two windows memory may have been given back: what is in use after an allocation, the database does not say then."""
+    """Memory may have been freed between two windows: the database then has no total after an allocation."""
     for windows, known in ([], [100, 300]), ([(0, 500), (600, 1000)], [None, None]):
         made = Made()
         made.clock(START)
@@ -328,7 +328,7 @@ GAPS = ["sites refused", "breakpoints gone", "functions left out", "files left o
 
 @case
 def every_fact_of_a_capture_is_told(folder):
-    """Each row of info, and each line of the summary that tells of the recording, of a capture in which none has its usual value."""
+    """Each row of info, and each line of the summary about the recording, for a capture in which none has its usual value."""
     made, thread = Made(), (7, 8)
     values = {key: f"{i + 3} of {key.upper()}" for i, key in enumerate(FACTS + GAPS)}
     for key, value in {**values, "max overhead": "5 %", "worst slowdown": "4.5 %"}.items():
@@ -350,7 +350,7 @@ def every_fact_of_a_capture_is_told(folder):
         check(re.search(rf"^{key} +{value}$", said, re.M), f"info does not tell {key}", said)
     for row in ("recorded +2023.*, 3.000 s", "windows +2 of --max-overhead, 0.750 s together", "file +complete .*",
                 r"processes +7 \(7 in its namespace\) shop: shop", "threads +1 known at the start",
-                "modules +/lib/libshop.so 010203", "let go +gone_fn, 4321 calls/s", "probes +2 functions, 0 internal", "events +3",
+                "modules +/lib/libshop.so 010203", "released +gone_fn, 4321 calls/s", "probes +2 functions, 0 internal", "events +3",
                 "lost entries +11", "lost exits +12", "lost other +13", "lost names +14", "filtered +15", "silent hits +16",
                 "missed hits +17", "untracked +18", "cost +1.500 s of the target's threads, 0.250 s of xsptrace"):
         check(re.search(f"^{row}$", said, re.M), f"info: {row}", said)
@@ -358,14 +358,14 @@ def every_fact_of_a_capture_is_told(folder):
     for key in GAPS + ["children", "execs", "libraries", "changed code"]:
         check(f"\n{key}: {values[key]}\n" in said, f"the summary does not tell {key}", said)
     for line in ("to keep the target within 5 % all was on for 750 ms of it, in 2 windows: the totals are of 25 % of the time",
-                 "let go: gone_fn, at least 4,321 calls/s even under the probe; --max-overhead off keeps it",
-                 "let go: jumped_fn, its exits are hit by those who jump behind its entry; --max-overhead off keeps it",
+                 "released: gone_fn, at least 4,321 calls/s even under the probe; --max-overhead off keeps it",
+                 "released: jumped_fn, its exits are hit by those who jump behind its entry; --max-overhead off keeps it",
                  "lost: 11 entries, 12 exits, 13 other events, 14 names, 17 hits missed by the kernel, 18 calls not followed (table full)",
                  "      what is left may lie on another stack, or last too long: a larger --buffer loses less",
                  "held back by filters: 15", "overhead of the target, estimated: 1.50 s in probes, 50.00 % of one core",
                  "slowed most, estimated: 4.5 %, of at most 5 %", "xsptrace itself: 250 ms of CPU time"):
         check(f"\n{line}\n" in said, f"the summary: {line}", said)
-    check(re.search(r"^gone_fn \(until 0.25 s\) +3 ", said, re.M), "the row of what was let go", said)
+    check(re.search(r"^gone_fn \(until 0.25 s\) +3 ", said, re.M), "the row of what was released", said)
     with open(path, "rb") as f:
         whole = f.read()
     for size, how in ((len(whole) - 96, "not ended properly"), (len(whole) - 68, "cut off inside its last chunk")):
@@ -568,7 +568,7 @@ def names_of_modules_that_no_recorder_writes(folder):
 
 @case
 def ends_in_a_part_are_told_as_of_it(folder):
-    """Two calls that nobody saw return, one of them in the part: it stands before what is of the whole recording."""
+    """Two calls without a seen return, one of them in the part: its line comes before those of the whole recording."""
     made, threads = Made(), [(500, 500 + i) for i in range(2)]
     inside = made.probe("inside")
     for i, thread in enumerate(threads):
@@ -657,7 +657,10 @@ def steps_that_nothing_is_called(folder):
     said = xsptrace("analyze", capture, "--step", "nosuch").stdout
     check(words in " ".join(said.split()), "analyze", said)
     for outputs in ([], ["-o", f"{folder}/s.json"], ["--summary", "json"], ["-o", f"{folder}/s.html"]):
-        done = xsptrace("export", "-q", capture, "--step", "nosuch", *outputs)
+        done = xsptrace("export", "-q", capture, "--step", "nosuch", *outputs, status=None)
+        if "built without it" in done.stderr:  # the page, where Node was missing
+            continue
+        equal(done.returncode, 0, f"export {outputs}")
         check(words in done.stderr, f"export {outputs}", done.stderr)
         check("--step" not in xsptrace("export", "-q", capture, "--step", "ProfilerStep", *outputs).stderr, "of one that is there")
     check(words in xsptrace("export", capture, "--step", "nosuch", "--from", "step:3", status=2).stderr, "--from")

@@ -125,7 +125,7 @@ def allocations_as_the_program_counts_them(folder):
         equal(site["name"], "aten::empty", "operator")
         check("make_here" in site["at"], "line", site)
         equal(site["only_grows"], False, site)
-    # the tracks and Kineto's events tell the same
+    # the tracks and Kineto's events agree
     events = instants(trace)
     equal(len(events), facts["allocations"] + facts["frees"], "events")
     equal(sum(e["args"]["Bytes"] for e in events), facts["alive"], "bytes in all events")
@@ -201,7 +201,7 @@ def memory_of_devices_by_what_their_allocator_reports(folder):
 
 @case
 def what_is_not_known_is_not_told(folder):
-    """Events that were lost, and windows of the brake, make what is alive unknown: it is said."""
+    """With lost events, and with windows of the brake, the output says that it is not known what is alive."""
     need_torch()
     child = start_ready([PYTHON, PROGRAM, "leak", "--wait", "--out", f"{folder}/facts", "--seconds", 3])
     with Recording(folder, "-p", child.pid, "--memory", "--max-overhead", "1", "-o", f"{folder}/w.xspt") as r:

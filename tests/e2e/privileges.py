@@ -103,7 +103,7 @@ def recording_behind_sudo(folder):
 
 @case
 def recording_as_plain_root(folder):
-    """No user behind it: the same without capabilities."""
+    """Root itself, not by sudo: the same without capabilities."""
     tool = Tool(folder)
     env = {k: v for k, v in os.environ.items() if not k.startswith("SUDO_")}
     capture = recording(folder, tool, env=env)
@@ -142,7 +142,7 @@ def file_capabilities(folder):
 
 @case
 def brake_without_another_thread(folder):
-    """The user has come to have more processes than the tool may have, so that no thread can be had: what is hot is let go of
+    """The user has come to have more processes than the tool may have, so that no thread can be had: hot functions are released
     all the same."""
     tool, most = tool_with_capabilities(folder), 40
     user = {"user": 54321, "group": 54321, "extra_groups": []}  # who has no others
@@ -154,7 +154,7 @@ def brake_without_another_thread(folder):
     for _ in range(most):
         start(["sleep", "60"], **user)
     hot.send_signal(signal.SIGUSR1)
-    wait_for(lambda: "let go after" in tool.output(), 2, f"hot_leaf to be let go of\n{tool.output()}")
+    wait_for(lambda: "released after" in tool.output(), 2, f"hot_leaf to be released\n{tool.output()}")
     end(tool)
     check(hot.poll() is None, "the target ended")
 
@@ -239,7 +239,7 @@ def said(tool, *command, options=(), **how):
 
 @case
 def command_runs_as_the_user(folder):
-    """sudo xsptrace -- COMMAND: COMMAND runs as the user behind sudo."""
+    """sudo xsptrace -- COMMAND: COMMAND runs as the user who called sudo."""
     tool = Tool(callers_folder(folder))
     for flag in ("-u", "-g", "-ru", "-rg", "-G"):
         equal(said(tool, "id", flag, env=BEHIND_SUDO), str(NOBODY), f"id {flag}")

@@ -138,7 +138,7 @@ def threads(pid):
 
 
 def kernel_stacks(pid):
-    """Where its threads wait, so that what is slow is told from what hangs."""
+    """Where its threads wait: distinguishes slow from hanging."""
     found = []
     for tid in threads(pid):
         try:

@@ -42,10 +42,10 @@ def mark():
 def done():
     with open(sys.argv[1], "w") as f:
         json.dump(marks, f)
-    time.sleep(0.1)  # the recorder reads what is new every 10 ms
+    time.sleep(0.1)  # the recorder reads new objects every 10 ms
 """
 
-# Frames of every kind that stand between a program and what it calls.
+# Frames of every kind between a program and its callees.
 SHAPES = HEAD + """
 def leaf(): mark(); op()
 def recursion(n):
@@ -105,7 +105,7 @@ def run_all():
     eval(SMALL)
     n\u00e4me = lambda: (mark(), op()); n\u00e4me()
     del thing
-# what is gone at once cannot be read: kept
+# short-lived objects cannot be read: keep it
 MADE = compile("def made():\\n\\n    mark(); op()\\nmade()", "<made>", "exec")
 SMALL = compile("(mark(), op())", "<small>", "eval")
 time.sleep(0.05)
@@ -497,7 +497,7 @@ def module_paths(folder):
 
 @case(long="every PyTorch that can be had")
 def module_paths_of_every_version(folder):
-    """With a class that stands for PyTorch's; with and without an instance's dictionary; as it was, and as it is."""
+    """With a replacement of PyTorch's class; with and without an instance's dictionary; in its old and new form."""
     for version, python in {version[:2]: python for version, python in pythons()}.items():
         instances = (True,) if version < (3, 11) else (False,) if version < (3, 13) else (True, False)
         for touched, wrapped in [(t, w) for t in instances for w in (False, True)]:
@@ -671,7 +671,7 @@ if len(sys.argv) == 3:
 
 @case
 def another_program_after_exec(folder):
-    """Of another version, if there is one: what was known of the first is of no use."""
+    """Another version, if there is one: what is known of the first does not apply."""
     out, script = f"{folder}/t.json", write(folder, EXECS)
     other = pythons()[-1][1]
     xsptrace(*EXTRA, "-q", "--python", "-e", "libc.so.6:getppid", "-o", out, "--", TORCH, script,
@@ -714,7 +714,7 @@ def addresses_used_anew(folder):
 
 @case
 def frames_that_lie(folder):
-    """tests/workloads/python_liar.c: nothing is harmed, nothing is believed, what is torn is counted."""
+    """tests/workloads/python_liar.c: does no harm, is not believed, and torn stacks are counted."""
     program, calls = workload("python_liar"), 20
     plain = run([program, f"{folder}/truth", calls]).stdout
     done = xsptrace(*EXTRA, "--no-summary", "--python", "-e", "python_liar:leaf", "-o", f"{folder}/t.json", "-o",
@@ -744,7 +744,7 @@ def no_interpreter(folder):
 
 @case(long="each flag is a recording")
 def with_every_flag(folder):
-    """The programs load with all that they can do, and what is read of a span stays right."""
+    """The BPF programs load with everything on, and a span's sections stay right."""
     need_torch()
     trace = record(folder, TORCH, OPERATORS, "--stacks=127", "--shapes=all", "--inputs=values", "--sequence",
                    "--flops", "--counters", "page-faults,task-clock")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The tables of user/target/python_layout.c and python_module.c against CPython's own headers: Debian's, and those of whatever pyenv has
+"""The tables of user/target/python/layout.c and target/python/module_path.c against CPython's own headers: Debian's, and those of whatever pyenv has
 built here, and in folders that XSP_PYTHON_HEADERS names (separated by `:`; .../include/python3.15). A C program
 includes both.
 """
@@ -28,10 +28,10 @@ PROGRAM = r"""
 #include "frameobject.h"
 #endif
 #undef VERSION
-#include "target/python_layout.c"
+#include "target/python/layout.c"
 #define layouts dict_layouts
 #define layout_of dict_layout_of
-#include "target/python_module.c"
+#include "target/python/module_path.c"
 #include "base/error.c"
 
 int xsp_python_read(const struct xsp_python *p, uint64_t address, void *to, size_t size) { return -1; }

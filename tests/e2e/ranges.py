@@ -112,7 +112,7 @@ def shorter_than_min_duration(folder):
 
 @case
 def deeper_than_max_depth(folder):
-    """Ranges and nodes are levels like any other: what is there is what a run without has so far out."""
+    """Ranges and nodes are levels like any other: a run with --max-depth has the outermost levels of a run without."""
     need_torch()
 
     def levels(trace):

@@ -22,7 +22,7 @@ def need_gloo():
 
 
 class Job:
-    """A job that waits to be let go, and what its ranks' clocks said."""
+    """A job that waits for a signal to begin, and its ranks' clock readings."""
 
     def __init__(self, folder, ranks, steps, *slow_and_late):
         self.folder, self.ranks = folder, ranks
@@ -52,7 +52,7 @@ class Job:
         return sum(max(came) - came[rank] for _, came, _ in self.collectives())
 
     def late(self, rank, which):
-        """By how much it came behind the others' median, in all."""
+        """Its delays after the others' median, added up."""
         return sum(max(0, came[rank] - statistics.median(c for r, c in enumerate(came) if r != rank))
                    for name, came, _ in self.collectives() if name == which)
 
@@ -64,7 +64,7 @@ class Job:
 
 
 def as_planned(folder, ranks, steps, slow, late, record):
-    """The job, run and recorded by record(job, folder), as often as it takes until nobody but those two was late."""
+    """The job, run and recorded by record(job, folder), again and again until only those two were late."""
     for attempt in range(3):
         here = f"{folder}/{attempt}"
         os.mkdir(here)
@@ -174,7 +174,7 @@ def check_trace(folder, job, captures, files):
     ranks = {int(n.split()[1]): p for p, n in names.items() if n.startswith("rank ")}
     equal(ranks, dict(enumerate(job.pids)), "processes by rank")
     equal(sum(e["name"] == "xsptrace_capture" for e in events), 8, "what is said of each capture")
-    # nobody leaves a barrier before all have come
+    # no rank leaves a barrier before all have come
     begun = collections.defaultdict(list)
     for e in sorted((e for e in spans if e["name"] == BARRIER), key=lambda e: e["ts"]):
         begun[e["pid"]].append(e["ts"])

@@ -73,7 +73,7 @@ class Rank:
 
 
 def meet(ranks, group, name="allreduce", wait=True, lost=()):
-    """One collective of these ranks: when each comes, by its streams. `wait`: what is computed next follows it."""
+    """One collective of these ranks: when each comes, by its streams. `wait`: the next computation follows it."""
     come = [max(r.now + 30 * US, *r.free) for r in ranks]
     for i, r in enumerate(ranks):
         r.collective(group + r.number, i, len(ranks), come[i], max(come) + TRANSFER + i * 50, name, r.number in lost)

@@ -29,7 +29,7 @@ def consumer(script, *arguments):
 
 
 def sections(said, paths, mark=""):
-    """{path: lines}: what a consumer says of each, behind a line with its path."""
+    """{path: lines}: a consumer's lines for each, after a line with its path."""
     found, lines = {}, None
     for line in said.splitlines():
         path = line.removeprefix(mark)
@@ -68,7 +68,7 @@ class Exported:
     """A capture, or a part of one, in all formats, and what analyze says of it."""
 
     def __init__(self, folder, capture, *cut, weight="wall"):
-        """The folder is made: paths of several are told apart."""
+        """Makes the folder: several have different paths."""
         os.mkdir(folder)
         self.name, self.weight = os.path.basename(folder), weight
         self.path = {e: f"{folder}/out.{e}" for e in ENDINGS}

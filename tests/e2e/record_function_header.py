@@ -124,7 +124,7 @@ def check_binary(path, dynamic=False):
     symbols = tool("nm", *(["-D"] if dynamic else []), path)
     address = {}
     for name in (*FUNCTIONS, "xsp_record_function_semaphore"):
-        # link-time optimisation makes them local where nobody outside can ask for them
+        # link-time optimisation makes them local if no other module can use them
         found = re.findall(rf"^([0-9a-f]+) [VWDTdt] {name}$", symbols, re.M)
         equal(len(found), 1, f"symbols {name}")
         address[name] = int(found[0], 16)

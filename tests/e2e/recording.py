@@ -27,7 +27,7 @@ def looping(*options, path=None, **how):
 
 @case
 def default_outputs(folder):
-    """The capture and a Chrome trace in the current folder, owned by the user behind sudo."""
+    """The capture and a Chrome trace in the current folder, owned by the user who called sudo."""
     child = looping()
     os.chown(folder, 65534, 65534)
     xsptrace("-p", child.pid, "-d", "0.5", "-e", "hot_*", cwd=folder,
@@ -181,7 +181,7 @@ def late_library(folder):
 
 @case
 def library_called_at_once(folder):
-    """What a library is called before it is attached to is not seen, and that is said."""
+    """Calls of a library before it is attached to are not seen, and the output says so."""
     facts, out = f"{folder}/truth", f"{folder}/late.json"
     child = start_ready([workload("dlopener"), "--wait", "--out", facts, "--seconds", 1])
     with Recording(folder, "-p", child.pid, "-e", "plugin_*", "-e", "dlopener:main", "-o", out) as r:
@@ -197,7 +197,7 @@ def library_called_at_once(folder):
 
 @case
 def library_of_a_short_life(folder):
-    """A program that loads a library, calls it and ends: what was not seen of it is said, wherever the end met xsptrace."""
+    """A program loads a library, calls it and ends: the output says what was not seen, whenever the end came."""
     program = "import ctypes\nplugin = ctypes.CDLL({!r})\nfor _ in range({}): plugin.plugin_work(1)"
     for calls in (10, 1000):
         out = f"{folder}/{calls}.json"
@@ -210,7 +210,7 @@ def library_of_a_short_life(folder):
 
 @case
 def breakpoints_that_the_program_drops(folder):
-    """A page of code that the program gives back comes again without its breakpoints: calls are missing, and that is said."""
+    """A page of code that the program drops comes back without its breakpoints: calls are missing, and the output says so."""
     facts, out = f"{folder}/truth", f"{folder}/t.json"
     child = start_ready([workload("drops_code"), "--wait", "--hold", "--out", facts])
     with Recording(folder, "-p", child.pid, "-e", "drops_code:*_work", "-o", out) as r:
@@ -232,7 +232,7 @@ def breakpoints_that_the_program_drops(folder):
 
 @case
 def what_is_missing_is_in_the_capture(folder):
-    """A file that could not be read, and threads without counters: the trace tells of them."""
+    """An unreadable file, and threads without counters: the trace reports them."""
     bad = f"{folder}/bad.so"
     with open(bad, "wb") as f:
         f.write(b"\x7fELF" + bytes(8188))
@@ -264,7 +264,7 @@ def what_is_missing_is_in_the_capture(folder):
 
 @case
 def side_records_that_are_lost(folder):
-    """While the recorder stands still more files are mapped on one CPU than its ring, of 256 KiB, has room for."""
+    """While the recorder is stopped, one CPU maps more files than its ring of 256 KiB has room for."""
     def map_files(count):
         for _ in range(count):
             mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC).close()

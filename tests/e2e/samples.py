@@ -194,7 +194,7 @@ def only_the_threads_that_were_asked_for(folder):
 
 @case
 def callers_of_what_a_signal_interrupted(folder):
-    """It stands at its instruction, not behind a call: rules of the one before are others where a register was pushed."""
+    """It is at its own instruction, not after a call: after a push the rules of the instruction before differ."""
     record_attached(folder, [workload("samples"), "--seconds", 1.5, "--threads", 1, "SIGNALS"], "--sample=499", "-o",
                     f"{folder}/s.folded")
     stacks = {stack: ns for stack, ns in stacks_of(f"{folder}/s.folded").items() if "samples_handler" in stack}
@@ -230,7 +230,7 @@ def recorded(*arguments, status=OK):
 
 @case
 def profile_declined_in_part(folder):
-    """With --profile, and where it comes of itself; what is left without both is told before anything is loaded."""
+    """With --profile, and when it is the default; a recording without both fails before anything is loaded."""
     child = spinning()
     for profile in (["--profile"], []):
         for options, waits, samples in ((["--waits=off"], "off", " 99"), (["--sample=off"], "10000", "off"),
@@ -440,7 +440,7 @@ def storm_of_page_faults(folder):
     line = re.search(r"^page faults: .* on CPUs, ([\d.]+) % of it all; in (.*); from (.*); thread (.*)$", said, re.M)
     check(line, "they are named", said)
     share = spent / whole
-    # on its way back from a page fault the kernel cannot be interrupted: what is due then is counted for the program
+    # on its way back from a page fault the kernel cannot be interrupted: a sample due then counts for the program
     error = DEVIATIONS * math.sqrt(share * (1 - share) / (hz * whole * 1e-9)) + 0.2 * share
     check(abs(float(line[1]) / 100 - share) < error, f"{100 * share:.1f} +- {100 * error:.1f} % expected", said)
     place = f"storm.py:{STORM.split(chr(10)).index('    memory[::4096] = block') + 1} fills"
@@ -454,7 +454,7 @@ def storm_of_page_faults(folder):
 
 # ---- names of code that a compiler in the process makes: its perf map ----
 
-# Three functions of machine code, each a loop of so many turns; told by their addresses.
+# Three functions of machine code, each a loop of so many turns; known by their addresses.
 SCRIPT = """
 import ctypes, json, mmap, os, sys, time
 code = mmap.mmap(-1, 8192, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
@@ -521,7 +521,7 @@ def leaves(path):
 
 @case
 def compiled_code_by_its_names(folder):
-    """And what it is to be told where nothing names the code."""
+    """The program's options that name its code, if nothing names it."""
     with Compiled() as c:
         c.write(BEFORE + MAP)
         with Recording(folder, "-p", c.child.pid, "--sample=499", "-o", f"{folder}/s.folded") as recording:
@@ -540,7 +540,7 @@ def compiled_code_by_its_names(folder):
 
 @case
 def compiled_code_that_is_replaced(folder):
-    """One address cannot be told from the other by when it was sampled: both names are said."""
+    """The time of a sample does not decide which name an address had: outputs have both."""
     with Compiled() as c:
         with Recording(folder, "-p", c.child.pid, "--sample=499", "-o", f"{folder}/s.folded") as recording:
             c.ask(0.5)
@@ -640,9 +640,9 @@ def shares_of_node(folder, script, *flags):
         if os.path.exists(f"/tmp/perf-{child.pid}.map"):
             os.remove(f"/tmp/perf-{child.pid}.map")
     stacks = stacks_of(f"{folder}/n.folded")
-    got = {name: sum(ns for s, ns in stacks.items() if re.search(rf"^JS:.{name} ", s[-1])) for name in spent}
+    got = {name: sum(ns for s, ns in stacks.items() if re.search(rf"^(JS|LazyCompile|Function):.{name} ", s[-1])) for name in spent}
     shares_are(got, spent, sum(got.values()) * 499e-9)
-    check(sum(got.values()) > 0.8 * sum(stacks.values()), "of all", stacks)
+    check(sum(got.values()) > 0.6 * sum(stacks.values()), "of all", stacks)  # node compiles and writes as well
     return child.pid
 
 
@@ -656,7 +656,7 @@ def compiled_by_node(folder):
     shares_of_node(folder, script, "--perf-basic-prof-only-functions")
     pid = shares_of_node(folder, script, "--perf-prof")
     check(os.path.exists(f"{folder}/jit-{pid}.dump"), "node has written no dump", os.listdir(folder))
-    # without the flags it is said what they are
+    # without the flags the output names them
     said = run(["sh", "-c", f"echo 0.5 | {XSPTRACE} --sample=199 -o {folder}/w.folded -- node {script}"]).stdout
     check("--perf-basic-prof-only-functions --interpreted-frames-native-stack" in said, said)
 

@@ -33,7 +33,7 @@ from harness import (LONG, ROOT, XSPTRACE, Recording, Skip, Trace, alive, case, 
 
 PROGRAMS = os.path.join(ROOT, "tests/servers")
 NOBODY = 65534
-# A hot function may be let go to keep a budget; here every call is counted.
+# The brake may release a hot function; here every call counts.
 NO_BRAKE = (["--max-overhead", "off"]
             if "--max-overhead" in run([XSPTRACE, "--help"]).stdout else [])
 
@@ -68,7 +68,7 @@ def program(name):
 
 
 def environment(**more):
-    """That of the tests, with the libraries of what was fetched."""
+    """The tests' own environment, with the fetched packages' libraries."""
     libraries = f"{fetched()}/usr/lib/x86_64-linux-gnu" if fetched() else ""
     return {**os.environ, "LD_LIBRARY_PATH": libraries, "LC_ALL": "C.UTF-8", **more}
 
@@ -146,7 +146,7 @@ class Counts:
             self.calls[function] += int(calls.replace(",", ""))
 
     def check(self, what, pairs, untraced_seconds):
-        """pairs: (function, calls that the program counted). The lines are for whoever reads the log."""
+        """pairs: (function, calls that the program counted). The lines are for the log."""
         print(f"  {what}: {self.probed[1] if self.probed else '?'} functions, "
               f"{self.probed[2] if self.probed else '?'} sites, {sum(self.calls.values()):,} calls; "
               f"{untraced_seconds:.2f} s untraced, {self.seconds:.2f} s traced")
@@ -302,7 +302,7 @@ def redis(folder):
 
     counted = {name[len("cmdstat_"):]: int(re.match(r"calls=(\d+)", value)[1])
                for name, value in stats.items()}
-    # the last INFO, and the ECHO behind it, are not yet in the figures that it gives
+    # its figures lack the last INFO, and the ECHO after it
     counted["echo"] += 1
     commands = sum(counted.values()) + 1
     # GEOADD is ZADD underneath, unless the compiler has put that into it
@@ -351,7 +351,7 @@ def nothing_amiss(folder, *patterns):
     check(traced.counts.calls, "nothing was traced", traced.counts.tail)
     for words in ("begun before", "end not seen"):
         check(words not in traced.counts.tail, words, traced.counts.tail)
-    # mempcpy jumps into the middle of memmove, whose exits it then passes: that is no loss, and is said so
+    # mempcpy jumps into the middle of memmove, whose exits it then passes: no loss, and the output says so
     tail = traced.counts.tail.replace("exits without an entry (functions entered in another way", "")
     check("exits without an entry" not in tail, "exits without an entry", traced.counts.tail)
 
@@ -371,7 +371,7 @@ def functions_that_return_together(folder):
 
 # ---- postgres ------------------------------------------------------------------------
 
-# pgbench's own TPC-B, behind a gate that opens when the connections are there and traced
+# pgbench's own TPC-B, after a gate that opens when the connections exist and are traced
 PGBENCH = r"""
 \if :gate
 \else

@@ -43,7 +43,7 @@ def with_frame_pointers(folder):
     equal(got[-1][:CALLS + 2], ["recursion"] * (CALLS + 1) + ["main"], "who called leaf in the recursion")
     for stack in stacks(trace, "outer"):
         equal(stack[0], "main", "who called outer")
-    # below the span around it, which is there once; what is around that one, above it
+    # below the span around it, which comes once; that one's ancestors, above it
     lines = folded(folder)
     chain = [line for line in lines if line.endswith(";outer;middle;inner;leaf")]
     check(len(chain) == 1 and "main;outer;middle" in chain[0], "the chain in the folded stacks", lines)

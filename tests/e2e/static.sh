@@ -59,7 +59,7 @@ fi
 cp "$build/xsptrace" "$cage/xsptrace"
 mkdir "$cage/proc" "$cage/sys" "$cage/out"
 [[ $(chroot "$cage" /xsptrace --version) == xsptrace* ]]
-# without /proc and /sys it says what is missing, in its own words
+# without /proc and /sys it says what is missing
 status=0
 chroot "$cage" /xsptrace doctor >"$log" 2>&1 || status=$?
 if [[ $status -ge 126 || ! -s $log ]]; then

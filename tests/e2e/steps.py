@@ -95,14 +95,14 @@ def ranges_that_number(folder):
     told = {t["tid"]: {n["name"]: n["calls"] for n in t["names"]} for t in steps["threads"]}
     equal({tid: names.get("part") for tid, names in told.items()}, {tid: sum(r[4] for r in rows) for tid, rows in counted.items()}, "what is called")
     check("of 2 threads; the slowest, everything (" in text, "threads", text)
-    # one row of the table; without --step these names are a row each, for nobody said that they are one
+    # one row of the table; without --step each of these names has a row
     check(re.search(rf"^turn \* +{2 * shared.STEPS} ", text, re.M), "one row", text)
     plain = xsptrace("export", path, "--rows", "all").stdout
     check("turn 7 " in plain and "steps (" not in plain, "names that number", plain)
-    # nothing marks steps: there are none, and it is said what would
+    # nothing marks steps: there are none, and the output says how to mark them
     check("steps" not in json.loads(xsptrace("export", path, "--summary=json").stdout), "steps that nobody marked")
     equal(json_report("analyze", path)["sections"]["steps"]["notes"], ["no span marks steps: --step NAME says what one is"], "what is said")
-    # six more parts than in the others: what was longer says so, where that step is among the slowest
+    # six more parts than in the others: "what was longer" shows them, if that step is among the slowest
     for s in steps["slowest"]:
         longer = {n["name"]: n["calls"] for n in s["longer"] if n["name"] in ("part", "clock_nanosleep")}
         if s["number"] == 6:
@@ -169,7 +169,7 @@ def torch_profiler(folder):
     whole = [e for e in markers if "finished" not in e["args"]]
     equal(steps["marker"], "ProfilerStep#*", "marker")
     equal(steps["steps"] + len(steps["warm_up"]), len(whole), "steps")
-    # behind the first step() all are a loop's turn: by the clock around both ends
+    # after the first step() each is a turn of the loop: by the clock around both ends
     for around in facts[1:]:
         begin_before, begin_after, end_before, end_after = around
         near = [e for e in whole if end_before - begin_after <= ns(e["dur"]) + 2 and

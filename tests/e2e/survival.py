@@ -13,7 +13,7 @@ from harness import (AS_ASKED, LONG, NO_BRAKE, SCRIPTS, TORCH, XSPTRACE, Recordi
 
 ROUNDS = 100 if LONG else 12
 
-# Everything in the program itself, not only what is named for tracing.
+# Everything in the program itself, not only functions named for tracing.
 COMMANDS = {
     "demo": ["demo", "--calls", "200"],
     "fibers": ["fibers", "--calls", "500"],

@@ -118,7 +118,7 @@ def check_operators(b, found):
 
 
 def check_stacks(b, found):
-    """A span's stack are the names of what is around it; without other functions between them."""
+    """A span's stack has the names of its ancestors, without other functions between them."""
     stacks = {r["stack_id"]: r for r in b.rows("SELECT s.*, n.name FROM stacks s JOIN names n USING (run, name_id)")}
     for r in found.values():
         by_parents, up = [], r

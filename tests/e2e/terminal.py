@@ -26,7 +26,7 @@ def on_a_terminal(rows, columns, *arguments, **environment):
     while True:
         try:
             more = os.read(ours, 65536)
-        except OSError:  # nobody has it open any more
+        except OSError:  # all writers have closed it
             break
         said += more
     os.close(ours)
@@ -35,7 +35,7 @@ def on_a_terminal(rows, columns, *arguments, **environment):
 
 
 def shown(said):
-    """Lines; of those that were drawn over, each picture."""
+    """Lines; of overwritten ones, each picture."""
     plain = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", said)
     return [part for line in plain.split("\n") for part in line.split("\r")]
 

@@ -36,7 +36,7 @@ def cells(titles, line):
 
 
 class Table:
-    """One of those that are printed each second."""
+    """One of the tables printed each second."""
 
     def __init__(self, text):
         lines = text.rstrip("\n").split("\n")
@@ -90,7 +90,7 @@ def rates_and_calls(folder):
     equal(last.lost(), 0, "lost")
     calls = [number(t.names["hot_frame"]["calls"]) for t in seen if "hot_frame" in t.names]
     equal(calls, sorted(calls), "calls so far")
-    # what is between two tables is their rate: those of half a second, not the last piece
+    # the rate between two tables is of half a second, not of the last piece
     rates = [number(t.names["hot_frame"]["calls/s"]) for t in seen[:-1] if "hot_frame" in t.names]
     check(rates and 0.7 * 1000 / took <= max(rates) <= 2.5 * 1000 / took, f"1000 calls in {took:.1f} s", rates)
 
@@ -112,7 +112,7 @@ def order_of_rows(folder):
 
 @case
 def what_threads_do(_):
-    """A program that says of each of its threads where it stands; no provider knows it."""
+    """A program that names the function of each of its threads; no provider knows it."""
     child = start([workload("stuck")], stdout=subprocess.PIPE)
     facts = json.loads(child.stdout.readline())
     time.sleep(0.2)

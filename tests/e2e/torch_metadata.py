@@ -168,7 +168,7 @@ def frozen(x):
     return json.dumps(x)
 
 
-# What torch 1.13's own profiler leaves out, so that nothing can be held against it: the type of
+# Torch 1.13's own profiler lacks this, so there is nothing to compare: the type of
 # scalar lists, the shapes inside of tensor lists.
 def as_before_2(dims, types):
     types = ["" if t == "ScalarList" else t for t in types]

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Chrome traces as captures: what is read of a trace is what Python's json module reads of it."""
+"""Chrome traces as captures: xsptrace reads from a trace what Python's json module reads."""
 import collections
 import decimal
 import glob
@@ -64,7 +64,7 @@ def figures(trace, categories=SPANS):
 
 
 def reread(folder, source, name="again", *options):
-    """The trace that is written of the one that was read, and what was said of it."""
+    """The trace written from the one that was read, and the output."""
     done = xsptrace("export", "-q", source, *options, "-o", f"{folder}/{name}.json")
     return load(f"{folder}/{name}.json"), done.stderr
 
@@ -87,14 +87,14 @@ def number(said, words):
 
 
 def same_figures(got, expected, clipped=0):
-    """Exact; spans that were cut to what is around them lack up to a microsecond each."""
+    """Exact; spans cut to the ones around them lack up to a microsecond each."""
     equal({k: v[0] for k, v in got.items()}, {k: v[0] for k, v in expected.items()}, "counts")
     short = {k: expected[k][1] - v[1] for k, v in got.items()}
     check(all(0 <= s <= 1000 * expected[k][0] for k, s in short.items()), "totals", short)
     check(sum(s > 0 for s in short.values()) <= clipped, "totals that differ", short, clipped)
 
 
-# ---- what is written by others ----------------------------------------------------------------------------
+# ---- traces of other tools ----------------------------------------------------------------------------
 
 
 TORCH = """
@@ -286,10 +286,10 @@ def what_is_read_is_not_written(folder):
 
 @case
 def out_of_order(folder):
-    """Whatever order they stand in, and whether by X or by B and E: the same spans."""
+    """In any order, and as X or as B and E: the same spans."""
     for seed in range(6):
         groups = random_trace(seed)
-        # an E and the next B of a moment stand as they happened: only X may go anywhere
+        # an E and the next B of a moment keep their order: only X may go anywhere
         flat = [e for g in groups for e in g]
         complete, edges = [e for e in flat if e["ph"] == "X"], [e for e in flat if e["ph"] != "X"]
         random.Random(seed).shuffle(complete)
@@ -347,7 +347,7 @@ def forms(folder):
 
 @case
 def ranks(folder):
-    """Which rank it is of: a job of traces is told by these numbers."""
+    """The rank: these numbers identify a job of traces."""
     for rank in (0, 11):
         trace = {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 12, "pg_count": 1}, "traceEvents": [span("a", 1, 5)]}
         again, said = reread(folder, write(folder, trace, f"rank{rank}.json"))
@@ -360,7 +360,7 @@ def ranks(folder):
 
 @case
 def overlapping(folder):
-    """Spans of a thread that do not nest are all there, each row nests, and it is said."""
+    """Spans of a thread that do not nest are all there, each row nests, and the output says so."""
     spans = [span(f"o{i}", 10 * i, 25) for i in range(50)]
     again, said = reread(folder, write(folder, spans))
     same_figures(figures(again), figures(spans))
@@ -407,7 +407,7 @@ def events_that_lie(folder):
         again, said = reread(folder, write(folder, text))
         equal(sorted(e["name"] for e in events(again, SPANS)), sorted(e["name"] for e in good), bad)
         check(words in said and len(said.strip().splitlines()) == 1, f"{bad} is not said", said)
-    # what is given twice
+    # traces given twice
     twice = '{"traceEvents":[{"ph":"X","cat":"cpu_op","name":"a","name":"b","pid":1,"tid":1,"ts":1,"dur":2,"dur":3}]}'
     equal([(e["name"], ns(e["dur"])) for e in events(reread(folder, write(folder, twice))[0], SPANS)], [("b", 3000)],
           "keys given twice: the last one counts, as for Python")
@@ -420,7 +420,7 @@ def events_that_lie(folder):
 
 @case
 def cut_off(folder):
-    """At any byte: what is before it is read, and how far is said."""
+    """At any byte: the part before it is read, and the output says how far."""
     each = [json.dumps(span(f"s{i}", 10 * i, 5, args={"a": [1, {"b": "\\}"}]})) for i in range(30)]
     whole = '{"schemaVersion": 1, "traceEvents": [' + ", ".join(each) + '], "traceName": "x"}'
     first, last = whole.index(each[0]) + len(each[0]) - 1, whole.rindex('], "traceName')

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Numbers that programs tell: record_function.h's XSP_RECORD_VALUE, NVTX's payloads, ITT's counters and metadata.
-The truth is what the programs say they told, bit by bit."""
+"""A program's own numbers: record_function.h's XSP_RECORD_VALUE, NVTX's payloads, ITT's counters and metadata.
+The truth is the programs' own output, bit by bit."""
 import collections
 import contextlib
 import csv
@@ -77,7 +77,7 @@ def figures(facts):
 
 @case
 def figures_of_the_summary(folder):
-    """One thread, so that the last one told is known."""
+    """One thread, so that the last value is known."""
     command = [workload("valued"), "--threads", 1, "--calls", 100]
     _, facts = record_launched(folder, command, "-o", f"{folder}/run.xspt")
     wanted = figures(facts)
@@ -167,7 +167,7 @@ def semaphore(pid, path):
 
 @case
 def nobody_traces_it(folder):
-    """Other functions of the program are traced: it tells nothing, and then everything."""
+    """Other functions of the program are traced: no values, and then all of them."""
     program = workload("valued")
     child = start_ready([program, "--wait", "--seconds", 60, "--rate", 200, "--out", f"{folder}/truth"])
     equal(semaphore(child.pid, program), 0, "semaphore")

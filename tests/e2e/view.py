@@ -68,14 +68,14 @@ def timeline_of(block):
 
 @case
 def the_browser_is_told_in_private(folder):
-    """Arguments are for everybody to see: the address, with its token, stands in a file of the user's, until the end."""
+    """All users can see arguments: the address, with its token, is in a file of the user's, until the end."""
     os.chmod(folder, 0o777)
     path, opener = capture(folder), f"{folder}/xdg-open"
     os.chmod(path, 0o644)
     with open(opener, "w", encoding="ascii") as f:
         f.write(f'#!/bin/sh\nprintf "%s\\n" "$@" >{folder}/part && mv {folder}/part {folder}/arguments\n')
     os.chmod(opener, 0o755)
-    binary = f"{folder}/xsptrace"  # one that nobody may run where it was built
+    binary = f"{folder}/xsptrace"  # not executable where it was built
     shutil.copy(XSPTRACE, binary)
     child = start([binary, "view", "-q", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, user=65534,
                   group=65534, extra_groups=[], cwd="/",

@@ -40,13 +40,13 @@ def near(got, wanted, what, share=0.03, ns=3 * MS):
 
 
 def stolen():
-    """By a hypervisor, of all CPUs, ns: the kernel takes it off a thread's time, whoever looks at a clock does not."""
+    """By a hypervisor, of all CPUs, ns: the kernel subtracts it from a thread's time; a clock does not."""
     with open("/proc/stat", encoding="ascii") as f:
         return int(f.readline().split()[8]) * 10 * MS
 
 
 def noise(switches, stolen_before):
-    """What two clocks may differ by: the kernel reads its own some us before and after a switch is told."""
+    """The most that two clocks may differ: the kernel reads its own some us before and after it reports a switch."""
     return 3 * MS + 15_000 * switches + (stolen() - stolen_before) + 10 * MS
 
 
@@ -141,7 +141,7 @@ def cpu_time_of_spans(folder):
         own = truth["threads"]["w_calls"]
         spans = trace.spans
         equal(len(spans), own["calls"], "spans")
-        # absent where the kernel had not told the thread's return yet
+        # absent if the kernel had not reported the thread's return yet
         known = [e for e in spans if "cpu_time (us)" in e["args"]]
         for e in known:
             check(e["args"]["cpu_time (us)"] <= e["dur"] + 0.001, "more CPU time than time", e)
@@ -150,7 +150,7 @@ def cpu_time_of_spans(folder):
             near(sum(e["args"]["cpu_time (us)"] for e in spans) * 1000, own["cpu_ns"], f"CPU time, least {least}",
                  ns=noise(threads_of(trace)["w_calls"]["switches"], before))
         states = states_of(trace)[own["tid"]]
-        if least == "1s":  # each of them is too short, and told before an event of a span
+        if least == "1s":  # each is too short, and comes before an event of a span
             t = threads_of(trace)["w_calls"]
             near(sum(s[3].get("short waits (us)", 0) for s in states) * 1000, t["time_ns"] - t["running_ns"],
                  "short waits", share=0.1, ns=10 * MS)
@@ -172,7 +172,7 @@ def threads_that_were_there_before(folder):
     for t in threads:
         near(t["time_ns"], trace.json["xsptrace_window"]["duration_ns"], "time", ns=50 * MS)
         check(not t["ended"], "it has not ended")
-        # woken, they may stand in line for a CPU
+        # woken, they may wait for a CPU
         near(sum(t["blocked_ns"].values()) + t["runnable_ns"], t["time_ns"], "asleep", share=0.2)
 
 
@@ -318,7 +318,7 @@ def stacks_of_waits(folder):
             # the C library's own functions, as it likes; then the program's
             check(stack.index(name) >= 1 and stack[stack.index(name) + 1] == "run", f"stack of {name}", s)
             equal(stack.count(name), 1, f"{name} in its stack")
-    if os.uname().machine == "x86_64":  # stacks that lie: nothing is made of them, and what is not there is counted
+    if os.uname().machine == "x86_64":  # stacks that lie: they yield nothing, and missing ones are counted
         lies = [s for s in states[truth["threads"]["w_lies"]["tid"]] if s[2] == "Blocked: sleep"]
         equal([s[3]["Call stack"] for s in lies], ["w_lies", "w_lies"], "stacks of w_lies")
         check(trace.losses["wait_stacks_torn"] >= 1, "torn stacks", trace.losses)
@@ -328,7 +328,7 @@ def stacks_of_waits(folder):
             check(end - s[0] > 19 * MS or "Call stack" not in s[3], "a short wait with a stack", s)
     table = xsptrace("export", f"{folder}/s.xspt").stdout
     check(re.search(r"lock 0x.* held by w_holds .*; waited for at w_locks \(in ", table), "the lock's line", table)
-    # of those that had most CPU time
+    # of the threads with most CPU time
     check(re.search(r"\n    [a-z]+ .* at w_[a-z]+ \(in ", table), "where threads waited", table)
 
 
@@ -374,7 +374,7 @@ for t in threads: t.join()
 
 @case
 def what_its_call_and_descriptor_do_not_tell(folder):
-    """open() of a FIFO waits for whoever opens its other end, sendfile() to a socket for the disk first: the kernel's function says so."""
+    """open() of a FIFO waits for its other end, sendfile() to a socket for the disk first: the kernel's function says so."""
     with open(f"{folder}/sends.py", "w", encoding="ascii") as f:
         f.write(SENDS)
     xsptrace(*EXTRA, "-q", "--waits", "--wait-stacks=0.05ms", "-e", "libc.so.6:sendfile*", "-o", f"{folder}/t.xspt", "--", "/usr/bin/python3", f"{folder}/sends.py",
@@ -528,7 +528,7 @@ threads = [threading.Thread(target=f) for f in (hold, want)]
 
 @case
 def a_lock_of_python(folder):
-    """A semaphore: it tells of no holder, so none is named; who woke, and on which line it is waited for, is known."""
+    """A semaphore records no holder, so none is named; the waker, and the line of the wait, are known."""
     child = start([sys.executable, "-c", LOCKS], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     check(b"ready" in child.stderr.readline(), "not ready")
     trace = recorded_to_its_end(folder, child, "--wait-stacks", "--python", table=f"{folder}/table")
@@ -557,7 +557,7 @@ while os.read(0, 1):
 
 @case
 def functions_of_the_kernel(folder):
-    """Of a wait, as /proc/PID/stack has them while it lasts: behind the native ones and before the reason."""
+    """Of a wait, as in /proc/PID/stack while it lasts: after the native ones and before the reason."""
     child = start_ready([sys.executable, "-c", READER], stdin=subprocess.PIPE)
     with Recording(folder, "--wait-stacks", "-p", child.pid, "-o", f"{folder}/k.xspt") as recording:
         for _ in range(5):
@@ -645,7 +645,7 @@ while True:
 
 @case
 def page_faults_of_who_has_just_ended(folder):
-    """Behind the recording its threads go on ending: what is told of one is not of whoever has its memory by then."""
+    """Its threads go on ending after the recording: a thread's figures are not those of a later one in its memory."""
     children = [start(["/usr/bin/python3", "-c", script]) for script in (COMERS, BYSTANDERS)]
     try:
         for i in range(4):

@@ -39,7 +39,7 @@ def edges(trace):
     return count
 
 
-# RecordScope as the program (xsigma_scopes.cc) passes it; what is not named here is a range
+# RecordScope as the program (xsigma_scopes.cc) passes it; any other is a range
 OPERATORS = ("one literal", "first", "second, longer", "even", "either odd", "either even", "crossed a",
              "crossed b", "dirty function")
 
@@ -144,7 +144,7 @@ def names_of_a_process_that_is_gone(folder):
 
 @case
 def scopes_that_a_collector_is_told_of(folder):
-    """XSigma tells ITT of its scopes: they are shown once, and so are tasks that the program opens itself."""
+    """XSigma reports its scopes to ITT: they are shown once, and so are the program's own tasks."""
     for build in BUILDS[::2]:
         for program, *mode in (("main",), ("graph", "armed"), ("graph", "observed")):
             trace, facts = record(folder, f"xsigma_{program}_{build}", *mode, env=COLLECTOR)
@@ -154,7 +154,7 @@ def scopes_that_a_collector_is_told_of(folder):
 
 @case
 def tasks_in_scopes_that_no_collector_is_told_of(folder):
-    """With no observer branch graph's RecordFunction tells nobody: a task of its name is another one."""
+    """Without an observer branch graph's RecordFunction reports nothing: a task of its name is another one."""
     for build in BUILDS[::2]:
         trace, facts = record(folder, f"xsigma_graph_{build}", env=COLLECTOR)
         trace.check_nothing_lost()
@@ -164,7 +164,7 @@ def tasks_in_scopes_that_no_collector_is_told_of(folder):
 
 @case
 def collector_alone(folder):
-    """-e itt shows what the collector is told, of whoever tells it."""
+    """-e itt shows all calls of the collector, from any caller."""
     trace, facts = record(folder, "xsigma_main_gcc", options=("-e", "itt"), env=COLLECTOR)
     trace.check_nothing_lost()
     equal(dict(trace.calls), facts["calls"], "tasks")
@@ -209,7 +209,7 @@ for i in range(30):
 
 @case
 def library_that_comes_later(folder):
-    """-e xsigma waits for it, as what is launched is waited for."""
+    """-e xsigma waits for it, as for a launched program."""
     child = start([sys.executable, "-c", LATE, f"{WORKLOADS}/libxsigma_main_gcc.so"],
                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     child.stdout.readline()

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/glob.h"
-#include "target/inlined.h"
+#include "target/patterns/glob.h"
+#include "target/elf/inlined.h"
 #include "target/module.h"
 
 #define EXERCISE_LOOKUPS 256U

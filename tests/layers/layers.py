@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Do the folders include only what stands below them, and do the files of a folder go in circles?
+"""Do the folders include only what stands below them, do the files of a folder go in circles, and is any too large?
 
     layers.py BUILD         this checkout, as built in BUILD
     layers.py --self-test   does it find what it should?
@@ -47,6 +47,9 @@ MAY = {
     "cli": LIVE + ["dump"] + ["capture", "record", "timeline", "model", "report", "analysis", "export", "import", "page", "inject"],
     "agent": [],  # lives in other people's processes: nothing of the tool
 }
+
+MOST_LINES = 700
+MOST_FILES = 24  # .c and .h
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
@@ -128,6 +131,15 @@ def wrong_uses(objects, may):
     return wrong
 
 
+def too_large(files):
+    """files: {path: text}. Files that are not read at one sitting, folders that are not taken in at one look."""
+    wrong = [f"{path} has {text.count(chr(10))} lines: {MOST_LINES} at most" for path, text in sorted(files.items())
+             if text.count("\n") > MOST_LINES]
+    folders = collections.Counter(os.path.dirname(path) for path in files)
+    return wrong + [f"{folder}/ has {n} files beside each other: {MOST_FILES} at most" for folder, n in sorted(folders.items())
+                    if n > MOST_FILES]
+
+
 # ---- what there is -------------------------------------------------------------------
 
 
@@ -143,14 +155,14 @@ def read_sources():
     return files
 
 
-def symbols(path):
-    defined, used = set(), set()
-    lines = subprocess.run(["nm", "-g", path], stdout=subprocess.PIPE, check=True,
-                           text=True).stdout.splitlines()
-    for line in lines:
+def symbols(paths):
+    """{object file: (symbols defined, symbols used)}, by one nm for all of them."""
+    found = {path: (set(), set()) for path in paths}
+    lines = subprocess.run(["nm", "-gA", *paths], stdout=subprocess.PIPE, check=True, text=True).stdout if paths else ""
+    for line in lines.splitlines():
         kind, name = line.split()[-2:]
-        (used if kind in "Uwv" else defined).add(name)
-    return defined, used
+        found[line.partition(":")[0]][kind in "Uwv"].add(name)
+    return found
 
 
 def read_objects(build):
@@ -164,8 +176,9 @@ def read_objects(build):
                 for f in found:
                     source = os.path.relpath(os.path.join(folder, f), top)[:-len(".o")]
                     if f.endswith(".c.o") and os.path.exists(os.path.join(ROOT, source)):
-                        objects[source] = symbols(os.path.join(folder, f))
-        programs.append(objects)
+                        objects[source] = os.path.join(folder, f)
+        of = symbols(list(objects.values()))
+        programs.append({source: of[path] for source, path in objects.items()})
     return programs
 
 
@@ -183,6 +196,10 @@ def self_test():
     assert any("circle" in w for w in wrong_includes(ring, may))
     assert len(wrong_includes({"user/new/a.c": ""}, may)) == 1
     assert wrong_includes({"bpf/a.bpf.c": '#include "low/a.h"\n', "user/low/a.h": ""}, may)
+
+    assert too_large({"user/a.c": "\n" * MOST_LINES, "user/b.c": "\n" * (MOST_LINES + 1)}) == \
+        [f"user/b.c has {MOST_LINES + 1} lines: {MOST_LINES} at most"]
+    assert len(too_large({f"user/{i}.c": "" for i in range(MOST_FILES + 1)})) == 1
 
     a, b, c = "user/low/a.c", "user/low/b.c", "user/high/c.c"
     assert wrong_uses({a: ({"fa"}, {"fb", "malloc"}), b: ({"fb"}, set()),
@@ -202,7 +219,8 @@ def main():
     if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
         return 2
-    wrong = wrong_includes(read_sources(), MAY)
+    sources = read_sources()
+    wrong = wrong_includes(sources, MAY) + too_large({p: t for p, t in sources.items() if p.startswith("user/")})
     programs = read_objects(sys.argv[1])
     if not all(programs):
         wrong.append(f"{sys.argv[1]} is not built")

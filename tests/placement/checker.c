@@ -14,9 +14,9 @@ const char *const verdict_names[CHECK_VERDICTS] = {
 
 #define SLOTS (1U << 18) /* insert() takes the top 18 bits of a product */
 #define VARIANTS 6
-#define CALLEES 6 /* how deep functions are looked for that never return */
+#define CALLEES 6 /* how deep calls are followed to find functions that never return */
 #define UNKNOWN INT64_MIN
-/* In a key of `seen`: met without any call before; a jump through a pointer at which no frame stands. */
+/* In a key of `seen`: met without any call before; a jump through a pointer without a frame. */
 #define CERTAIN (UINT64_C(1) << 62)
 #define LEAVES (UINT64_C(1) << 61)
 
@@ -24,14 +24,15 @@ const char *const verdict_names[CHECK_VERDICTS] = {
 struct state {
 	int64_t sp; /* rsp - entry rsp, or UNKNOWN */
 	int64_t fp; /* rbp - entry rsp, or UNKNOWN */
-	int64_t r11; /* r11 - entry rsp, or UNKNOWN: up to where a loop touches a large frame */
+	/* r11 - entry rsp, or UNKNOWN: the address down to which a loop touches a large frame */
+	int64_t r11;
 	int64_t equal; /* rsp - entry rsp where the flags say "equal", or UNKNOWN */
 	bool entered; /* the entry site was hit */
 	uint8_t left; /* exit sites crossed */
 	bool cheap; /* ... and the last was no single-stepped one */
 	uint64_t left_at; /* ... and where that is */
-	bool called; /* a call came before, which is taken to return */
-	bool pushed; /* nothing but pushes moved the stack pointer last: arguments, perhaps */
+	bool called; /* a call came before, which is assumed to return */
+	bool pushed; /* the stack pointer last moved by pushes only: perhaps of arguments */
 };
 
 struct job {
@@ -54,8 +55,8 @@ struct walk {
 	uint64_t *seen; /* hash of addr*8 + entered*2 + left + 1; 0 empty */
 	uint32_t used;
 	uint32_t *touched;
-	/* what follows a call comes last, in the order in which it was met: the call may be one that
-	 * does not return, and ways that are certain must not find the variants used up */
+	/* what follows a call comes last, in the order in which it was met: the call may not
+	 * return, and paths that are certain must still find free variants */
 	struct jobs {
 		struct job *list;
 		size_t first, count, capacity;
@@ -63,7 +64,7 @@ struct walk {
 	unsigned depth; /* of never_returns() */
 	uint64_t low[16], high[16]; /* ranges that belong to the function so far */
 	unsigned ranges;
-	uint8_t *stack_good, *stack_bad; /* by site: its rule held, did not hold, on some path */
+	uint8_t *stack_good, *stack_bad; /* by site: its rule held, or did not hold, on some path */
 	uint8_t *boundary; /* of the first range, by offset: instruction start */
 	struct memo *memos; /* 65536, by hash of the callee */
 	struct check_result r;
@@ -87,7 +88,7 @@ static bool holds(const struct walk *w, uint64_t key)
 	return w->seen[at] == key;
 }
 
-/* Inserts a key; false when it was there. */
+/* Inserts a key; false if it was there. */
 static bool insert(struct walk *w, uint64_t key)
 {
 	uint32_t at = (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 46);
@@ -118,9 +119,9 @@ static void push_to(struct walk *w, struct jobs *to, uint64_t addr, struct state
 	uint64_t key = key_of(addr, &s);
 	const uint64_t certain = key | CERTAIN, variant = variant_of(key, &s);
 
-	/* The code behind a call that does not return may be met with another stack
-	 * pointer than by its own paths: a few are walked, then it counts as unknown. What was met
-	 * without any call before is certain. */
+	/* Code after a call that does not return may be met with another stack pointer than by its
+	 * own paths. A few such pointers are walked; then the pointer counts as unknown. What was
+	 * met without any call before is certain. */
 	if (!s.called)
 		insert(w, certain);
 	else if (holds(w, certain) && !holds(w, variant))
@@ -216,7 +217,7 @@ static int64_t value(const struct state *s, const ZydisDecodedOperand *o)
 	return base == UNKNOWN ? UNKNOWN : base + o->mem.disp.value;
 }
 
-/* What the first operand becomes, which was `own`. */
+/* The new value of the first operand, which was `own`. */
 static int64_t assigned(const struct state *s, int64_t own, const ZydisDecodedInstruction *d,
 			const ZydisDecodedOperand *ops)
 {
@@ -271,8 +272,9 @@ static void follow_stack(struct state *s, const ZydisDecodedInstruction *d,
 }
 
 /*
- * Before a large frame is used, a loop moves the stack pointer down page by page until it equals r11
- * (-fstack-clash-protection). More rounds than are walked may be needed; behind the loop it is known.
+ * Before a large frame is used, a loop moves the stack pointer down page by page until it equals
+ * r11 (-fstack-clash-protection). It may take more rounds than are walked; after the loop it is
+ * known.
  */
 static void when_equal(struct state *s)
 {
@@ -291,7 +293,7 @@ static const struct xsp_site *site_at(struct walk *w, uint64_t addr)
 	return NULL;
 }
 
-/* The bytes that the kernel emulates, from its source, spelled out again. */
+/* The bytes that the kernel emulates: written again from its source. */
 static enum xsp_site_class class_of(const uint8_t *b, unsigned length)
 {
 	unsigned skip = b[0] == 0xf2;
@@ -346,8 +348,8 @@ static bool way_out(struct walk *w, const struct state *s, uint64_t at)
 
 /* ---- control flow ---------------------------------------------------------------- */
 
-/* Decodes the first range from end to end, once: a table ends at the first entry that is
- * no instruction. */
+/* Decodes the first range from end to end, once: a table ends at the first entry that is no
+ * instruction. */
 static bool is_boundary(struct walk *w, uint64_t addr)
 {
 	uint64_t size = w->high[0] - w->low[0];
@@ -374,7 +376,8 @@ static bool is_boundary(struct walk *w, uint64_t addr)
 	return w->boundary[addr - w->low[0]];
 }
 
-/* jmp *table(,%reg,8), or mov table(,%reg,8),%reg, which may stand before a jmp *%reg: the table; or 0 */
+/* jmp *table(,%reg,8), or mov table(,%reg,8),%reg, which may come before a jmp *%reg: the table; or
+ * 0 */
 static uint64_t table_read(const ZydisDecodedInstruction *d, const ZydisDecodedOperand *ops)
 {
 	const ZydisDecodedOperand *op = &ops[d->mnemonic == ZYDIS_MNEMONIC_MOV];
@@ -387,8 +390,9 @@ static uint64_t table_read(const ZydisDecodedInstruction *d, const ZydisDecodedO
 }
 
 /*
- * Where the table behind `table` starts that another such instruction of the function reads: compilers
- * lay the tables of a function end to end, and what the next one holds is no target of this jump.
+ * Where the next table after `table` starts that another such instruction of the function reads.
+ * Compilers place the tables of a function end to end, and entries of the next one are no targets
+ * of this jump.
  */
 static uint64_t next_table(struct walk *w, uint64_t table)
 {
@@ -415,7 +419,8 @@ static uint64_t next_table(struct walk *w, uint64_t table)
 	return nearest;
 }
 
-/* The table whose entry the last instruction from `from` to `at` that writes `reg` puts there, or 0. */
+/* The table from which the last instruction from `from` to `at` that writes `reg` loads it, or
+ * 0. */
 static uint64_t table_in_register(struct walk *w, uint64_t from, uint64_t at, ZydisRegister reg)
 {
 	uint64_t table = 0;
@@ -435,7 +440,8 @@ static uint64_t table_in_register(struct walk *w, uint64_t from, uint64_t at, Zy
 	return table;
 }
 
-/* Offsets in 4-byte tables that some lea before `at` points to, and absolute ones. */
+/* The targets in tables of 4-byte offsets to which a lea before `at` points, and in absolute
+ * ones. */
 static bool table_targets(struct walk *w, uint64_t table, uint64_t end, bool absolute,
 			  struct state s)
 {
@@ -461,7 +467,7 @@ static bool table_targets(struct walk *w, uint64_t table, uint64_t end, bool abs
 	return any;
 }
 
-/* Not image_is_code(): code and the tables behind it may share a segment. */
+/* Not image_is_code(): code and the tables after it may share a segment. */
 static bool among_functions(const struct image *im, uint64_t addr)
 {
 	uint64_t first = im->fde_count ? image_fde_start(im, 0) : UINT64_MAX;
@@ -469,7 +475,7 @@ static bool among_functions(const struct image *im, uint64_t addr)
 	return addr >= first && addr <= image_fde_start(im, im->fde_count - 1);
 }
 
-/* The first of them behind `address`; UINT64_MAX: there is none. */
+/* The first address after `address`; UINT64_MAX: there is none. */
 static uint64_t next_address(const struct addresses *a, uint64_t address)
 {
 	size_t low = 0;
@@ -491,7 +497,7 @@ static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op,
 	const uint8_t *b;
 	size_t left;
 
-	/* of an incomplete one not each has an exit */
+	/* an incomplete placement has exits for some ways out only */
 	if ((s.sp == 0 && !w->p->complete) ||
 	    (s.left && (s.sp == 0 || s.sp == UNKNOWN || holds(w, at | LEAVES)))) {
 		if (s.sp == 0)
@@ -535,7 +541,7 @@ static void indirect(struct walk *w, uint64_t at, const ZydisDecodedOperand *op,
 		way_out(w, &s, at);
 }
 
-/* Whose cold part is the code at `target`? Into whose middle it jumps, directly. */
+/* The function that the code at `target` is a cold part of: that into whose middle it jumps. */
 enum part_of { PART_OF_NONE, PART_OF_THIS, PART_OF_ANOTHER };
 static enum part_of part_of(struct walk *w, uint64_t target)
 {
@@ -566,7 +572,8 @@ static enum part_of part_of(struct walk *w, uint64_t target)
 	return found;
 }
 
-/* With a frame standing nobody jumps to what others call: such a jump is left of code that cannot be reached. */
+/* With a frame, code does not jump to functions that others call: such a jump is left from
+ * unreachable code. */
 static bool is_called(const struct walk *w, uint64_t target)
 {
 	size_t left = 0;
@@ -576,7 +583,7 @@ static bool is_called(const struct walk *w, uint64_t target)
 	       (b && left >= 4 && !memcmp(b, "\xf3\x0f\x1e\xfa", 4));
 }
 
-/* Does what stands there make a frame: push %rbp, sub $n,%rsp? */
+/* Does the code there make a frame: push %rbp, sub $n,%rsp? */
 static bool makes_frame(const struct walk *w, uint64_t target)
 {
 	size_t left = 0;
@@ -593,16 +600,17 @@ static void direct(struct walk *w, uint64_t target, uint64_t at, struct state s)
 		way_out(w, &s, at);
 		return;
 	}
-	/* V8's builtins jump to each other, and back, with arguments put under the return address; who
-	 * knows no exits of a function claims nothing about its being called so */
+	/* V8's builtins jump to each other, and back, with arguments put under the return address.
+	 * A placement that is not complete does not claim to see such calls */
 	if (target == w->entry && !w->p->complete)
 		return;
-	/* Swift's asynchronous functions go on with another stack pointer */
+	/* Swift's asynchronous functions continue with another stack pointer */
 	if (outside && s.left && s.sp != 0 && makes_frame(w, target)) {
 		way_out(w, &s, at);
 		return;
 	}
-	/* of an incomplete one not each jump out has an exit: where it leads is another function all the same */
+	/* in an incomplete placement not every jump out has an exit; its target is another function
+	 * nevertheless */
 	if (outside && (s.sp == 0 || (s.left && s.sp == UNKNOWN)) && (s.left || !w->p->complete) &&
 	    part_of(w, target) != PART_OF_THIS) {
 		way_out(w, &s, at);
@@ -611,7 +619,7 @@ static void direct(struct walk *w, uint64_t target, uint64_t at, struct state s)
 	if (outside && (!image_is_code(w->im, target) ||
 			(s.sp != 0 && s.sp != UNKNOWN && is_called(w, target))))
 		return;
-	/* a label that was left of what a call that never returns would have come back to */
+	/* a label that is left from code to which a call that never returns would have returned */
 	for (unsigned i = 0; outside && s.sp != 0 && i < w->ranges; i++) {
 		if (target == w->high[i] || part_of(w, target) == PART_OF_ANOTHER)
 			return;
@@ -656,7 +664,7 @@ static bool noreturn_name(const char *name)
 
 static bool never_returns(struct walk *w, uint64_t target);
 
-/* Looks through a function, its cold parts and whom it calls for any way out. */
+/* Searches a function, its cold parts and its callees for any way out. */
 static bool search_way_out(struct walk *w, uint64_t target)
 {
 	uint64_t todo[256], seen[256];
@@ -717,7 +725,8 @@ static bool search_way_out(struct walk *w, uint64_t target)
 	return false;
 }
 
-/* Whom `d`, which ends at `next`, calls: its address, or that of the pointer to it (call *disp(%rip)); or 0. */
+/* The callee of `d`, which ends at `next`: its address, or that of the pointer to it (call
+ * *disp(%rip)); or 0. */
 static uint64_t callee(uint64_t next, const ZydisDecodedInstruction *d)
 {
 	if (d->mnemonic != ZYDIS_MNEMONIC_CALL)
@@ -734,7 +743,7 @@ static bool is_last_call(const struct walk *w, uint64_t callee)
 	return callee && next_address(&w->in->last_calls, callee - 1) == callee;
 }
 
-/* A call whose callee has no way out; remembered by callee. */
+/* Does the callee have no way out? Remembered by callee. */
 static bool never_returns(struct walk *w, uint64_t target)
 {
 	const char *name;
@@ -746,7 +755,7 @@ static bool never_returns(struct walk *w, uint64_t target)
 		return m->noreturn;
 	if (w->depth == CALLEES)
 		return false;
-	*m = (struct memo){w->im, target, false}; /* who comes by again on the way */
+	*m = (struct memo){w->im, target, false}; /* found if the search comes back to it */
 	name = image_import(w->im, target);
 	w->depth++;
 	never = is_last_call(w, target) ||
@@ -763,7 +772,7 @@ static void after_call(struct walk *w, uint64_t at, unsigned length, uint64_t ta
 
 	s.called = true;
 	s.r11 = s.equal = UNKNOWN;
-	/* what is behind the last instruction is somebody else's */
+	/* what follows the last instruction belongs to another function */
 	if (inside(w, at + length) && !(target && never_returns(w, target)) &&
 	    !is_last_call(w, pointer))
 		push_to(w, &w->late, at + length, s);
@@ -771,7 +780,8 @@ static void after_call(struct walk *w, uint64_t at, unsigned length, uint64_t ta
 		uint64_t pad = image_landing_pad(w->im, &f, at + length - 1);
 
 		if (pad) {
-			if (s.pushed) /* who comes from below takes arguments off (DW_CFA_GNU_args_size) */
+			/* whoever comes from below pops arguments (DW_CFA_GNU_args_size) */
+			if (s.pushed)
 				s.sp = UNKNOWN;
 			add_range(w, pad);
 			push(w, pad, s);
@@ -779,21 +789,20 @@ static void after_call(struct walk *w, uint64_t at, unsigned length, uint64_t ta
 	}
 }
 
-/* What is left goes on into the next function: a tail call without a jump. */
+/* Control runs on into the next function: a tail call without a jump. */
 static void fall(struct walk *w, uint64_t next, uint64_t at, struct state s)
 {
 	if (!inside(w, next) && s.left && (s.sp == 0 || s.sp == UNKNOWN)) {
 		way_out(w, &s, at);
 		return;
 	}
-	if (s.sp == 0) /* with a frame standing the compiler knew that nothing comes so far */
+	if (s.sp == 0) /* with a frame, the compiler knew that control does not get here */
 		add_range(w, next);
 	push(w, next, s);
 }
 
-/*
- * Is a nop what fills up to a place to which others jump with another stack pointer? Then the call before it does not return.
- */
+/* Is it a nop that pads up to a place to which others jump with another stack pointer? Then the
+ * call before it does not return. */
 static bool is_behind_the_last(struct walk *w, uint64_t at, const struct state *s)
 {
 	ZydisDecodedInstruction d = {.mnemonic = ZYDIS_MNEMONIC_NOP};
@@ -831,7 +840,7 @@ static void step(struct walk *w, struct job j)
 
 	b = image_at(w->im, j.addr, &left);
 	if (!b || ZYAN_FAILED(ZydisDecoderDecodeFull(&w->decoder, b, left, &d, ops)))
-		return; /* such a function must be marked incomplete; way_out() tells */
+		return; /* such a function must be marked incomplete; way_out() checks that */
 	if (d.mnemonic == ZYDIS_MNEMONIC_NOP && is_behind_the_last(w, j.addr, &j.s))
 		return;
 	if (site) {
@@ -863,7 +872,7 @@ static void step(struct walk *w, struct job j)
 	    ops[0].imm.is_relative)
 		target = j.addr + d.length + (uint64_t)ops[0].imm.value.s;
 	switch (d.mnemonic == ZYDIS_MNEMONIC_XABORT ? ZYDIS_CATEGORY_NOP : d.meta.category) {
-	case ZYDIS_CATEGORY_RET: /* with a frame standing: nobody comes here this way */
+	case ZYDIS_CATEGORY_RET: /* with a frame: control does not come here this way */
 		if (taken.sp == 0 || taken.sp == UNKNOWN)
 			way_out(w, &taken, j.addr);
 		return;
@@ -930,7 +939,7 @@ static void add_address(struct addresses *to, uint64_t address)
 	to->list[to->count++] = address;
 }
 
-/* What `d`, which ends at `next`, takes the address of: lea disp(%rip). */
+/* The address that `d`, which ends at `next`, takes: lea disp(%rip). */
 static void note_data(struct intrusions *in, uint64_t next, const ZydisDecodedInstruction *d)
 {
 	if (d->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && d->opcode == 0x8d &&
@@ -1006,7 +1015,7 @@ struct intrusions find_intrusions(const struct image *im)
 	return in;
 }
 
-/* Is what begins at the entry the cold part of `from`, which jumps there on a condition, too? */
+/* Is the code at the entry also the cold part of `from`, which jumps there conditionally? */
 static bool is_cold_part(const struct intrusions *in, size_t at, uint64_t entry, uint64_t from)
 {
 	for (; at < in->count && in->list[at].target == entry; at++)
@@ -1015,7 +1024,8 @@ static bool is_cold_part(const struct intrusions *in, size_t at, uint64_t entry,
 	return false;
 }
 
-/* Does any lead behind the entry, up to its site? Not counted: the function's own cold parts. */
+/* Does any of them lead past the entry, up to its site? The function's own cold parts do not
+ * count. */
 static void check_intrusions(struct walk *w)
 {
 	const struct intrusions *in = w->in;
@@ -1041,7 +1051,7 @@ static void check_intrusions(struct walk *w)
 struct check_result check_placement(const struct image *im, uint64_t addr,
 				    const struct intrusions *in, const struct xsp_placement *p)
 {
-	/* kept between calls: clearing 2 MiB for each function would be the whole cost */
+	/* kept between calls: clearing 2 MiB for each function would take most of the time */
 	static struct walk w;
 
 	if (!w.seen) {

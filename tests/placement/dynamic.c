@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * dynamic [-n STEPS] [-m FUNCTIONS] [-v] -- COMMAND [ARGS] [-- COMMAND [ARGS]]...: counts what placement promises, in a running
- * program, without a kernel probe.
+ * dynamic [-n STEPS] [-m FUNCTIONS] [-v] -- COMMAND [ARGS] [-- COMMAND [ARGS]]...: counts what
+ * placement promises, in a running program, without a kernel probe.
  *
- * The command is single-stepped under ptrace while it is inside a window (between two
- * getpriority() calls with the marks below; a command written as @COMMAND is stepped from
- * its entry point instead). A shadow stack of calls knows independently
- * of any placement when a function is entered (call, or jump to a function with its stack
- * pointer back at the frame's start) and left (ret, or such a jump). For each such
- * activation the sites of its function must fire exactly so: the entry once, then one
- * exit, each with the entry stack pointer that its rule says, conditions evaluated on the
- * flags of that moment. Frames that an exception or longjmp unwinds must show no exit.
+ * The command is single-stepped under ptrace while it is inside a window (between two getpriority()
+ * calls with the marks below; a command written as @COMMAND is stepped from its entry point
+ * instead). A shadow stack of calls knows, independently of any placement, when a function is
+ * entered and left. It is entered by a call, or by a jump with the stack pointer back at the start
+ * of the frame. It is left by a ret, or by such a jump. For each such activation, the sites of the
+ * function must fire exactly so: the entry once, then one exit. Each must have the entry stack
+ * pointer of its rule, and conditions are evaluated on the flags of that moment. Frames that an
+ * exception or longjmp unwinds must show no exit.
  *
- * A step may cost 40 us in a virtual machine. So a function that was checked a few times,
- * and under which nothing new turned up any more, is run over at full speed, up to a
- * breakpoint at its return address; those activations are not counted.
+ * A step may take 40 us in a virtual machine. So a function that was checked a few times, and under
+ * which no new function turned up any more, runs at full speed up to a breakpoint at its return
+ * address. Those activations are not counted.
  *
- * Somebody else may have probes in the same files just now, and a breakpoint of ours where one of
- * theirs is would not be heard; nor may a byte of theirs be written back when they are gone. So one byte
- * is written at a time, and only over what the file has there.
+ * Others may have probes in the same files at the same time. A breakpoint of ours on top of theirs
+ * would not be reported, and their byte must not be written back when they are gone. So one byte is
+ * written at a time, and only over what the file has there.
  */
 #include <elf.h>
 #include <errno.h>
@@ -47,7 +47,7 @@
 #define MAX_FRAMES 65536
 #define SHOWN 20
 #define BARREN 2
-#define BARREN_DISPATCH 6 /* anything may be behind a pointer */
+#define BARREN_DISPATCH 6 /* a pointer may lead anywhere */
 
 enum { I_UNKNOWN, I_PLAIN, I_CALL, I_RET, I_JUMP, I_INDIRECT = 0x40, I_SITE = 0x80 };
 
@@ -205,7 +205,7 @@ static void add_sites(struct tracer *t, uint32_t index)
 	}
 }
 
-/* Index + 1 of the function that starts at addr; places it when it is new. */
+/* Index + 1 of the function that starts at addr; places it if it is new. */
 static uint32_t function_at(struct tracer *t, struct file *f, uint64_t addr)
 {
 	uint32_t slot = hash(addr);
@@ -254,7 +254,7 @@ static bool starts_function(struct file *f, uint64_t addr)
 /* Enough of x86 to tell calls, returns and jumps: prefixes, then the opcode. */
 static uint8_t kind_of(const struct file *f, uint64_t addr)
 {
-	uint8_t b[16] = {0}; /* .fini is the last of the code */
+	uint8_t b[16] = {0}; /* .fini is the last code */
 	size_t left = 0, k = 0;
 	const uint8_t *there = image_at(&f->im, addr - f->bias, &left);
 
@@ -434,7 +434,7 @@ static bool is_disturbed(struct tracer *t, const struct file *f, uint64_t addr)
 	return b && pread(t->memory, &there, 1, (off_t)addr) == 1 && there != *b;
 }
 
-/* One byte and no more: the next ones may be in the hands of others. */
+/* One byte only: others may have breakpoints on the next ones. */
 static void put_byte(struct tracer *t, uint64_t addr, uint8_t byte)
 {
 	if (pwrite(t->memory, &byte, 1, (off_t)addr) != 1)
@@ -473,7 +473,7 @@ static bool run_over(struct tracer *t, struct user_regs_struct *r)
 		done = r->rsp > sp;
 		if (done)
 			continue;
-		/* an inner call that returns to the same place */
+		/* an inner call that returns to the same address */
 		put_byte(t, back, byte);
 		ptrace(PTRACE_SINGLESTEP, t->pid, 0, 0);
 		alive = waitpid(t->pid, &t->status, 0) > 0 && WIFSTOPPED(t->status);
@@ -488,7 +488,7 @@ static bool run_over(struct tracer *t, struct user_regs_struct *r)
 	return alive;
 }
 
-/* Nothing new is to be expected from the frame that was just entered. */
+/* Probably nothing new is called from the frame that was just entered. */
 static bool is_barren(const struct tracer *t)
 {
 	const struct frame *top = t->depth ? &t->frames[t->depth - 1] : NULL;
@@ -519,7 +519,7 @@ static bool step(struct tracer *t, struct user_regs_struct *r)
 		if (*k & I_SITE)
 			hit(t, r);
 	}
-	do { /* a child that ended is not told: a handler would be no call */
+	do { /* a child that has ended is not reported: a handler would be no call */
 		if (ptrace(PTRACE_SINGLESTEP, t->pid, 0, 0) != 0 ||
 		    waitpid(t->pid, &t->status, 0) < 0 || !WIFSTOPPED(t->status))
 			return false;
@@ -582,7 +582,7 @@ static bool run_window(struct tracer *t, struct user_regs_struct *r, unsigned nu
 	return alive;
 }
 
-/* Over the dynamic linker's work, to AT_ENTRY. */
+/* Runs the dynamic linker, up to AT_ENTRY. */
 static bool run_to_entry(struct tracer *t, struct user_regs_struct *r)
 {
 	uint64_t pair[2] = {0}, entry = 0;
@@ -644,7 +644,7 @@ static int run(struct tracer *t)
 		ptrace(PTRACE_GETREGS, t->pid, 0, &r);
 		if (!is_mark(&r, MARK_BEGIN) || r.rax != (unsigned long long)-ENOSYS)
 			continue;
-		/* out of the system call first */
+		/* leave the system call first */
 		ptrace(PTRACE_SYSCALL, t->pid, 0, 0);
 		waitpid(t->pid, &t->status, 0);
 		ptrace(PTRACE_GETREGS, t->pid, 0, &r);
@@ -733,7 +733,7 @@ static int trace(struct tracer *t, char **argv)
 	t->pid = fork();
 	if (t->pid == 0) {
 		personality(ADDR_NO_RANDOMIZE);
-		setenv("LD_BIND_NOW", "1", 1); /* no steps for looking up symbols */
+		setenv("LD_BIND_NOW", "1", 1); /* no steps for symbol look-ups */
 		ptrace(PTRACE_TRACEME, 0, 0, 0);
 		execvp(argv[0], argv);
 		_exit(127);

@@ -376,8 +376,8 @@ bool image_open(struct image *im, const char *path)
 		close(fd);
 		return false;
 	}
-	/* shared: into a private mapping the kernel would put the breakpoints of whoever
-	 * else probes this file just now */
+	/* shared: into a private mapping, the kernel would put breakpoints of others that probe
+	 * this file */
 	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	close(fd);
 	if (data == MAP_FAILED)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * image.h - the tests' own view of an ELF file: mapped whole, .eh_frame_hdr's table (or .eh_frame) and
- * the landing pads of .gcc_except_table. Shares no code with user/target on purpose.
+ * image.h - the tests' own view of an ELF file: mapped whole, with .eh_frame_hdr's table (or
+ * .eh_frame) and the landing pads of .gcc_except_table. It shares no code with user/target on
+ * purpose.
  */
 #ifndef XSP_TEST_IMAGE_H
 #define XSP_TEST_IMAGE_H

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * kernel FILE...: asks the running kernel whether what placement believes about it holds.
+ * kernel FILE...: checks against the running kernel what placement believes about it.
  *
- * 1. Instruction by instruction: a uprobe is attached to each sample and the sample is
- *    executed. What x86_decode.c calls fit for a site must be accepted; what it calls
- *    emulated must leave no trace of single-stepping (the [uprobes] mapping, which the
- *    kernel makes for the first instruction that it steps out of line); an optimised
- *    nop5 shows by its trampoline.
- * 2. Every site of every function of each FILE is attached through uprobe_multi: not one
- *    may be refused.
+ * 1. Instruction by instruction: a uprobe is attached to each sample, and the sample is executed.
+ * The kernel must accept what x86_decode.c calls fit for a site. What it calls emulated must leave
+ * no trace of single-stepping (the [uprobes] mapping, which the kernel makes for the first
+ * instruction that it steps out of line). An optimised nop5 shows by its trampoline.
+ * 2. Every site of every function of each FILE is attached through uprobe_multi: none may be
+ * refused.
  *
- * Exits with 77 where the kernel or the privileges do not allow uprobes.
+ * Exits with 77 if the kernel or the privileges do not allow uprobes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +34,7 @@
 
 struct sample {
 	const char *name;
-	uint8_t code[24]; /* a function: called when the instruction may be executed */
+	uint8_t code[24]; /* a function: called if the instruction may be executed */
 	uint8_t at; /* offset of the instruction that is probed */
 	bool run;
 };
@@ -143,7 +142,7 @@ enum outcome { REFUSED, ACCEPTED, EMULATED, STEPPED, TRAMPOLINE, FAILED };
 static const char *const outcome_names[] = {"refused",	      "accepted",   "emulated",
 					    "single-stepped", "trampoline", "failed"};
 
-/* In a process of its own, so that the mappings show this sample only. */
+/* In a process of its own, so that the mappings show only this sample. */
 static int try_sample(int type, const char *path, const struct sample *s)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), event;
@@ -181,7 +180,7 @@ static bool write_sample(const char *path, const struct sample *s)
 	return ok;
 }
 
-/* Is what decode says about it no better than what the kernel does? */
+/* Does decode promise no more than the kernel does? */
 static bool judge(const struct xsp_insn *i, enum outcome o)
 {
 	if (!(i->flags & XSP_INSN_PROBE))
@@ -207,7 +206,7 @@ static unsigned check_samples(int type)
 		bool good;
 		pid_t pid;
 
-		unlink(path); /* a new inode: nothing of the last sample is kept */
+		unlink(path); /* a new inode: nothing of the last sample remains */
 		if (!write_sample(path, s))
 			return wrong + 1;
 		fflush(stdout);
@@ -342,7 +341,7 @@ static int link_sites(int prog, const char *path, const uint64_t *offsets, size_
 	return xsp_link_create_uprobe_multi(&attr);
 }
 
-/* Halves the list until the refused ones stand alone. */
+/* Halves the list until single refused sites remain. */
 static unsigned bisect(int prog, const char *path, const uint64_t *offsets, size_t count, pid_t pid)
 {
 	int fd = link_sites(prog, path, offsets, count, pid);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * property [-m] [-v] [-s SUBSTRING] FILE...: places every function of each file (of those whose
- * symbol holds SUBSTRING) and has checker.c judge the result; prints a table. Fails if one
+ * property [-m] [-v] [-s SUBSTRING] FILE...: places every function of each file (or those whose
+ * symbol contains SUBSTRING), has checker.c judge the result, and prints a table. Fails if one
  * placement breaks a rule.
- * -v prints the sites of what breaks a rule.
- * -m judges the judge: each placement is spoilt in several ways, and the checker has to
- * find nearly all of them.
+ * -v prints the sites of placements that break a rule.
+ * -m judges the judge: each placement is spoilt in several ways, and the checker has to find nearly
+ * all of them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -38,7 +38,7 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* CPU time: others may run as well. */
+/* CPU time: other programs may run as well. */
 static double cpu(void)
 {
 	struct timespec t;
@@ -54,8 +54,8 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* gcc puts a nop in front of a cold part so that its landing pads have an offset; the
- * rule at the nop is that of a function. */
+/* gcc puts a nop in front of a cold part so that its landing pads have an offset; the rule at the
+ * nop is that of a function. */
 static bool is_cold_nop(struct xsp_module *m, const struct image *im, uint64_t addr)
 {
 	size_t left;
@@ -168,8 +168,9 @@ static bool exit_at_entry(struct xsp_placement *p, size_t k)
 static const struct spoiler {
 	const char *name;
 	bool (*apply)(struct xsp_placement *p, size_t exit);
-	unsigned least; /* percent that has to be found: some exits are on ways that only
-			 * an exception takes, some stack pointers are not followed */
+	/* percent that must be found: only an exception reaches some exits, and some stack pointers
+	 * are not followed */
+	unsigned least;
 } spoilers[] = {
 	{"an exit dropped", drop_exit, 97},	  {"condition flipped", flip_condition, 97},
 	{"condition lost", lose_condition, 60}, /* the other way may end in abort() */
@@ -263,8 +264,7 @@ static void print(const char *path, const struct tally *t, double seconds)
 {
 	const char *name = strrchr(path, '/');
 
-	printf("%-24s functions %u placed %u complete %u (%.1f%%); no code %u refused %u "
-	       "undecodable %u\n",
+	printf("%-24s functions %u placed %u complete %u (%.1f%%); no code %u refused %u undecodable %u\n",
 	       name ? name + 1 : path, t->functions, t->placed, t->complete,
 	       100.0 * t->complete / (t->placed ? t->placed : 1), t->no_code, t->refused,
 	       t->undecodable);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stripped.c - functions for placement.property as gcc made them in Debian's python3.11 and python3.13,
- * clang in the LLVM that is linked into libtorch 2.6, and others, so that they are judged whatever is installed:
- * linked at a fixed position and without names, never run.
+ * stripped.c - functions for placement.property as gcc made them in Debian's python3.11 and
+ * python3.13, clang in the LLVM that libtorch 2.6 contains, and others. So they are judged whatever
+ * is installed: linked at a fixed position, without names, never run.
  */
 __asm__(".text\n"
 	/* No frame; its cold part is entered at its start and, later on, in its middle. */
@@ -71,7 +71,8 @@ __asm__(".text\n"
 	"12:	call once\n"
 	"	jmp 6b\n"
 	"	.cfi_endproc\n"
-	/* Touches eight pages of its frame in a loop (-fstack-clash-protection), and leaves from a cold part. */
+	/* Touches eight pages of its frame in a loop (-fstack-clash-protection); leaves from a cold
+	 * part. */
 	"large_frame:\n"
 	"	.cfi_startproc\n"
 	"	lea -0x8000(%rsp), %r11\n"
@@ -113,7 +114,7 @@ __asm__(".text\n"
 	"	.cfi_def_cfa_offset 8\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
-	/* Swift's asynchronous functions take their arguments off the stack, behind a call and without one. */
+	/* Swift's asynchronous functions pop their arguments, after a call and without one. */
 	"takes_arguments_off:\n"
 	"	.cfi_startproc\n"
 	"	push %rbx\n"
@@ -146,7 +147,7 @@ __asm__(".text\n"
 	"	pop %rbx\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
-	/* OCaml 5: C is called on another stack, and the function begins again. */
+	/* OCaml 5: C is called on another stack, and the function starts over. */
 	"begins_again:\n"
 	"	.cfi_startproc\n"
 	"	mov %rax, %r12\n"
@@ -163,7 +164,7 @@ __asm__(".text\n"
 	"0:	mov %r12, %rax\n"
 	"	jmp begins_again\n"
 	"	.cfi_endproc\n"
-	/* Crystal: an exception goes on where other ways leave. */
+	/* Crystal: an exception continues where other paths leave. */
 	"catches_on_its_way_out:\n"
 	"	.cfi_startproc\n"
 	"	.cfi_personality 0x1b, personality\n"
@@ -179,7 +180,8 @@ __asm__(".text\n"
 	"	ret\n"
 	"personality:\n"
 	"	.cfi_endproc\n"
-	/* Taken for a part of its table, what the table of another function holds would lead to the ret. */
+	/* If the table of another function counted as a part of this one's, it would lead to the
+	 * ret. */
 	"bounded:\n"
 	"	.cfi_startproc\n"
 	"	push %rbx\n"
@@ -204,7 +206,7 @@ __asm__(".text\n"
 	"	.cfi_def_cfa_offset 8\n"
 	"21:	ret\n"
 	"	.cfi_endproc\n"
-	/* What clang leaves of a function that nobody may call: it runs into the next one. */
+	/* What clang leaves of a function that must not be called: it runs into the next one. */
 	"empty:\n"
 	"	.cfi_startproc\n"
 	"	endbr64\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * analyze_check.h - captures with faults of a known size for tests of analyze, and what its report says of them. Every
- * step asserts. Sizes are counted by hand; a step takes 1 ms of the capture's clock.
+ * analyze_check.h - captures with faults of a known size, and checks of what analyze reports on
+ * them. Every step asserts. Sizes are counted by hand; a step takes 1 ms of the capture's clock.
  */
 #ifndef XSP_TESTS_ANALYZE_CHECK_H
 #define XSP_TESTS_ANALYZE_CHECK_H
@@ -36,7 +36,7 @@ enum {
 
 /* ---- captures ---- */
 
-/* Up to which probe: allocators make a capture one with --memory. */
+/* The last probe that it has: allocators make a capture one with --memory. */
 static inline void open_capture(struct builder *b, uint32_t count)
 {
 	static const struct {
@@ -96,7 +96,7 @@ static inline void leave_range(struct builder *b, uint64_t at, uint64_t sp)
 	end(b, RANGE, sp);
 }
 
-/* Steps one behind the other, of `ns` each; `inside` makes what is in one of them. */
+/* Consecutive steps of `ns` each; `inside` makes what is in one of them. */
 typedef void inside_fn(struct builder *b, uint64_t at, unsigned step);
 static inline void put_steps(struct builder *b, unsigned count, uint64_t ns, inside_fn *inside)
 {
@@ -151,7 +151,7 @@ static inline void put_times(struct builder *b, uint32_t tid, uint64_t since, ui
 	b->tid = 100;
 }
 
-/* Of what is not given: a futex of no waker. */
+/* The rest: a futex without a known waker. */
 static inline void put_wait_of(struct builder *b, uint32_t tid, uint64_t at, uint64_t ns,
 			       struct xsp_event_wait e)
 {
@@ -279,7 +279,7 @@ static inline void expect_clean(const struct xsp_report *r)
 		     n > 0 ? all[0].finding.title : "");
 }
 
-/* What the table of rules says that it needs; NULL: it had data. */
+/* What the table of rules says that the rule lacks; NULL: it had data. */
 static inline const char *needs_of(const struct xsp_report *r, const char *rule)
 {
 	const struct xsp_report_table *t =
@@ -299,7 +299,7 @@ static inline bool had_no_data(const struct xsp_report *r, const char *rule)
 	return needs_of(r, rule) != NULL;
 }
 
-/* The summary's text: of a capture that has been ended. */
+/* The summary's text of a capture that has ended. */
 static inline char *summary_of(const char *path)
 {
 	struct xsp_error err = {0};

@@ -96,7 +96,7 @@ static inline void end(struct builder *b, uint32_t probe, uint64_t sp)
 	builder_event(b, XSP_EVENT_END, probe, sp, XSP_EVENT_SP_EXACT);
 }
 
-/* ... of the range that thread `tid` began then */
+/* The same for the range that thread `tid` began at that time. */
 static inline void end_of(struct builder *b, uint32_t probe, uint64_t sp, uint64_t begin_ns,
 			  uint32_t tid)
 {
@@ -223,7 +223,7 @@ static inline const struct seen *span_named(const struct result *r, const char *
 
 /* ---- what always holds ---- */
 
-/* Returns NULL, or what is wrong. */
+/* Returns NULL, or says what is wrong. */
 static inline const char *broken_invariant(struct result *r)
 {
 	struct xsp_span *spans = calloc(r->count + 1, sizeof(*spans));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* span_check.h - what holds of the spans of any capture, however damaged or made up. */
+/* span_check.h - what holds for the spans of any capture, however damaged or invented. */
 #ifndef XSP_TESTS_SPAN_CHECK_H
 #define XSP_TESTS_SPAN_CHECK_H
 
@@ -32,7 +32,7 @@ static inline const char *span_check_counts(const struct xsp_timeline_counts *c,
 	return NULL;
 }
 
-/* Returns NULL, or what is wrong. Sorts the spans. */
+/* Returns NULL, or says what is wrong. Sorts the spans. */
 static inline const char *span_check(struct xsp_span *spans, size_t count,
 				     const struct xsp_timeline_counts *c)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The agent's packing (user/agent/batch.c, compiled in) against gpu.h's promises: whole records, no
- * batch too long, what is left out comes back as zeros, numbers without gaps, names told once a
+ * batch too long, omitted words come back as zeros, numbers without gaps, names repeated once a
  * second. What is packed is remembered here and compared when it comes out.
  */
 #include <criterion/criterion.h>
@@ -70,7 +70,7 @@ static uint64_t random_word(void)
 	return x;
 }
 
-/* Filled up to a random word, so that ends of all lengths are left out. */
+/* Filled up to a random word, so that ends of all lengths are omitted. */
 static void random_kernel(struct xsp_gpu_kernel *k)
 {
 	uint64_t *words = (uint64_t *)(void *)k;
@@ -153,7 +153,7 @@ Test(agent_batch, more_names_than_the_table_holds)
 			batch_name(&b, text);
 		}
 	batch_send(&b);
-	/* each at least once; those that found no place, at each use */
+	/* each at least once; names for which there was no room, at each use */
 	cr_assert_geq(t.names, 100000);
 	cr_assert_lt(t.names, 200000);
 }

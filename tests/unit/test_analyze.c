@@ -29,7 +29,8 @@ Test(analyze, threshold_of_a_rule)
 
 /* ---- pitfalls ---- */
 
-/* Pitfall 7: rates are of the time that was recorded, 4 of 10 ms; and what was open at its ends is in no total. */
+/* Pitfall 7: rates are relative to the recorded time, 4 of 10 ms. What was open at its ends is in
+ * no total. */
 Test(analyze, windows_and_open_spans)
 {
 	struct builder b;
@@ -72,7 +73,7 @@ Test(analyze, losses_are_said)
 	xsp_report_free(r);
 }
 
-/* Of another profiler's trace nobody knows. */
+/* The trace of another profiler does not say what it lost. */
 Test(analyze, losses_that_are_not_known_are_not_said_to_be_none)
 {
 	struct builder b;
@@ -88,7 +89,7 @@ Test(analyze, losses_that_are_not_known_are_not_said_to_be_none)
 	xsp_report_free(r);
 }
 
-/* What was called before probes were there is missing as well. */
+/* Calls before the probes were there are missing as well. */
 Test(analyze, probes_that_came_late_are_said)
 {
 	struct builder b;
@@ -222,7 +223,7 @@ Test(analyze, where_to_look_is_exact)
 	xsp_report_free(r);
 }
 
-/* A text behind another one is cut, too: names are whole where there is no terminal. */
+/* A text that follows another one is wrapped, too. Names are whole if there is no terminal. */
 Test(analyze, lines_do_not_wrap_on_a_terminal)
 {
 	static const struct xsp_report_column columns[] = {
@@ -288,7 +289,7 @@ Test(analyze, json_and_csv_escape)
 	xsp_report_free(r);
 }
 
-/* Where names allow, 80 columns: what does not fit stands below. */
+/* Where names allow it, lines have at most 80 columns: the rest goes on the next line. */
 Test(analyze, text_is_80_columns_wide)
 {
 	struct builder b;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is told of children that were attached to: of all of them, however many there are. */
+/* What is reported of children that were attached to: it counts all of them, however many there
+ * are. */
 #include <criterion/criterion.h>
 
 #include <stdlib.h>
@@ -8,12 +9,12 @@
 #include "capture_builder.h"
 #include "record/recorder_private.h"
 
-#define KEPT 65536U /* times, for the median */
+#define KEPT 65536U /* times that are kept for the median */
 #define LATE_NS 5000000000ULL
 
-static uint64_t no_rings[8192]; /* a broker that has none: all of it is 0 */
+static uint64_t no_rings[8192]; /* of a broker that has no rings: all zeros */
 
-/* That many, and the last one is attached to late. */
+/* This many children, of which the last one is attached to late. */
 static void attach_to(struct xsp_recorder *r, unsigned count)
 {
 	struct xsp_birth b;

@@ -2,10 +2,10 @@
 /* What the brake decides from given figures. */
 #include <criterion/criterion.h>
 
-#include "record/brake.h"
+#include "record/brake/brake.h"
 
 #define MS 1000000ULL
-#define GOES 100U /* probes from here on may be let go of */
+#define GOES 100U /* probes from here on may be released */
 
 static bool may_go(void *ctx, uint32_t probe)
 {
@@ -34,7 +34,7 @@ Test(brake, slowdown_is_of_the_time_without_probes)
 	cr_expect_float_eq(xsp_brake_slowdown(20 * MS, 120 * MS), 0.2, 1e-9);
 	cr_expect_float_eq(xsp_brake_slowdown(50 * MS, 100 * MS), 1.0, 1e-9);
 	cr_expect_eq(xsp_brake_slowdown(0, 0), 0);
-	/* an estimate above all the time that there was is very slow, not fast */
+	/* an estimate above all the time there was is very slow, not fast */
 	cr_expect_gt(xsp_brake_slowdown(120 * MS, 100 * MS), 100);
 	cr_expect_gt(xsp_brake_slowdown(MS, 0), 100);
 }
@@ -66,7 +66,7 @@ Test(brake, the_costliest_go_first_and_only_as_many_as_needed)
 
 Test(brake, where_hardly_any_time_is_left_one_goes_and_the_rest_waits_for_the_next_look)
 {
-	/* what is left of the thread's own time is an error of the estimate */
+	/* the rest of the thread's own time is an error of the estimate */
 	struct xsp_brake_thread t = {1, 100 * MS, 100 * MS};
 	struct xsp_cost c[] = {{1, GOES, 99500000, 1}, {1, GOES + 1, 500000, 1}};
 	struct xsp_brake_plan p = decide(0.2, &t, 1, c, 2);
@@ -152,7 +152,7 @@ Test(brake, a_price_is_what_many_hits_took)
 	cr_assert_eq(xsp_brake_price_beyond(100000 * 90ULL, 100000, 100), 0);
 }
 
-/* Seen: one cold hit of 44 us, and 500 operators were reckoned to have cost more than they took. */
+/* Seen: because of one cold hit of 44 us, 500 operators seemed to have cost more than they took. */
 Test(brake, the_first_hits_do_not_make_a_price)
 {
 	cr_assert(xsp_brake_price_beyond(44000, 1, 70) < 1000);

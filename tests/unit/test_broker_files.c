@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which processes the broker opens for others, when a number becomes another process's. */
+/* Which processes the broker opens for others when a process number is used again. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,8 @@ static _Noreturn void wait_for_the_end(void)
 		pause();
 }
 
-/* A child that waits to be killed, with that number or (0) any; -1: the number is taken, or not allowed. */
+/* A child that waits to be killed, with this number or (0) any; -1: the number is taken, or not
+ * allowed. */
 static pid_t a_child(pid_t pid)
 {
 	struct clone_args args = {.exit_signal = SIGCHLD,
@@ -83,7 +84,7 @@ Test(broker_files, nobody_else_with_the_number_is_opened)
 	xsp_broker_free(b, 1000);
 }
 
-/* What it was can be said. */
+/* It can still be said what it was. */
 Test(broker_files, a_zombie_that_was_named_is_opened)
 {
 	pid_t named = a_child(0);
@@ -100,7 +101,7 @@ Test(broker_files, a_zombie_that_was_named_is_opened)
 	xsp_broker_free(b, 1000);
 }
 
-/* A number that was nobody's when the user gave it. */
+/* No process had the number when the user gave it. */
 Test(broker_files, who_comes_later_is_not_who_was_named)
 {
 	pid_t later = a_child(0);
@@ -114,7 +115,7 @@ Test(broker_files, who_comes_later_is_not_who_was_named)
 	xsp_broker_free(b, 1000);
 }
 
-/* The end of a process between the look whether it is allowed and what is done to it. */
+/* A process ends after it was allowed and before something is done to it. */
 Test(broker_files, it_is_asked_again_afterwards)
 {
 	struct xsp_broker_files *f;
@@ -141,8 +142,8 @@ Test(broker_files, children_and_theirs_are_allowed_if_they_are_followed)
 	pid_t child = fork();
 	if (child == 0) {
 		if (fork() == 0) {
-			/* Told only once it ends with its parent: else it may outlive the test, and hold
-			 * the pipe whose end the test's caller waits for. */
+			/* Ready only when it is sure to end with its parent. Else it may outlive
+			 * the test, and hold the pipe whose end the test's caller waits for. */
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			grandchild = getpid();
 			if (write(told[1], &grandchild, sizeof(grandchild)) < 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The capture file: what is written is read; damage of every kind is found, counted and passed. */
+/* The capture file: what is written is read; damage of every kind is found, counted and passed
+ * over. */
 #include "capture_builder.h"
 
 #include <errno.h>
@@ -73,7 +74,7 @@ static void save(const char *path, const unsigned char *data, size_t size)
 	fclose(f);
 }
 
-/* The same file, as if of that version; its bytes are the caller's. */
+/* The same file with another version; the caller frees the bytes. */
 static unsigned char *save_as_version(const char *path, uint16_t major, uint16_t minor,
 				      size_t *size)
 {
@@ -104,7 +105,7 @@ static size_t chunks_of(const unsigned char *data, size_t size, size_t *offsets,
 	return n;
 }
 
-/* `rounds` event chunks of 100 events each, a definitions chunk before, an end behind. */
+/* `rounds` event chunks of 100 events each, between a definitions chunk and an end. */
 static void make(struct builder *b, int rounds)
 {
 	builder_begin(b, 3);
@@ -363,7 +364,7 @@ Test(capture, one_wrong_byte_anywhere)
 		save(b.path, data, size);
 		struct reading r = read_file(b.path);
 		cr_assert_eq(r.rc, 0, "byte %zu: %s", at, r.err.text);
-		/* nothing but the chunk that was hit is missing, and that is told */
+		/* only the damaged chunk is missing, and that is reported */
 		if (at >= offsets[1] && at < offsets[4]) {
 			cr_assert_eq(r.tally.events, 200, "byte %zu", at);
 			cr_assert_eq(r.chunks, 1, "byte %zu: %lu", at, r.chunks);
@@ -447,7 +448,7 @@ Test(capture, lost_definitions_do_not_shift_the_rest)
 
 Test(capture, an_id_out_of_nowhere)
 {
-	/* nothing is damaged: a made-up id must not make room for a million probes */
+	/* nothing is damaged: an invented id must not reserve room for a million probes */
 	struct builder b;
 	builder_begin(&b, 2);
 	struct xsp_capture_probe p = {.id = 1000000, .module = UINT32_MAX, .name = "x"};
@@ -504,7 +505,7 @@ Test(capture, strings_stay_inside_their_record)
 
 Test(capture, holes_of_every_size)
 {
-	/* the search goes by windows of 256 KiB: a header may lie across any of their seams */
+	/* the search uses windows of 256 KiB: a header may lie across any of their boundaries */
 	struct builder b;
 	size_t size, offsets[16];
 	make(&b, 2);
@@ -530,7 +531,7 @@ Test(capture, holes_of_every_size)
 
 Test(capture, a_chunk_inside_a_name_is_not_a_chunk)
 {
-	/* the target writes what looks like a chunk into a name; the chunk around it is damaged */
+	/* the target puts something like a chunk into a name; the chunk around it is damaged */
 	struct builder b;
 	size_t size, offsets[16] = {0};
 	make(&b, 1);
@@ -567,7 +568,8 @@ static uint64_t address_key(const char *path, size_t *names)
 
 Test(capture, no_process_can_take_the_names_of_anothers_addresses)
 {
-	/* without a key, who has process number 200 can work out which address of its own to be called from */
+	/* without a key, process number 200 can compute an address of its own that has the same
+	 * id */
 	const enum xsp_address_name what = XSP_NAME_OF_RETURN;
 	const uint64_t victim = 0x4000, attacker = victim ^ xsp_u64_mix(100ULL << 32 | what) ^
 						   xsp_u64_mix(200ULL << 32 | what);
@@ -583,7 +585,7 @@ Test(capture, no_process_can_take_the_names_of_anothers_addresses)
 	cr_expect_neq(address_key(b.path, &names), 0);
 	cr_expect_eq(names, 2);
 
-	/* a capture of the format before has none */
+	/* a capture of the previous version has none */
 	free(save_as_version(b.path, 1, 1, &size));
 	cr_expect_eq(address_key(b.path, &names), 0);
 	unlink(b.path);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Comparing: a planted change is found and named; chance, a busy machine and drift are not taken for one. */
+/* Comparing: a planted change is found and named. Chance, a busy machine and drift are not mistaken
+ * for one. */
 #include <criterion/criterion.h>
 #include <math.h>
 
@@ -16,23 +17,25 @@
 struct plan {
 	uint64_t seed;
 	unsigned steps;
-	double factor[OPERATORS + 1]; /* by probe, 0: 1; [0]: of all of them */
+	double factor[OPERATORS + 1]; /* by probe, 0 means 1; [0]: of all of them */
 	double noise; /* standard deviation of a call's logarithm */
-	double busy; /* share of steps that another program takes as much of */
+	/* share of the steps during which another program takes the CPU, as much again */
+	double busy;
 	double drift; /* of all, over the run */
 	int64_t leak; /* bytes a step */
-	uint64_t spike; /* bytes more, in four steps in the middle */
-	uint64_t worker; /* bytes of a process that lives for ten steps, then of the next one */
+	uint64_t spike; /* additional bytes, in four steps in the middle */
+	uint64_t worker; /* bytes of a process that lives for ten steps; then the next one starts */
 	uint64_t base; /* resident bytes */
 	uint64_t
-		exact; /* resident bytes, instead: so many in each step, and half of them behind it */
-	bool once; /* ... or from the first step on all the time */
+		/* resident bytes, instead: this many in each step, and half of them after it */
+		exact;
+	bool once; /* or from the first step on all the time */
 	uint64_t lost; /* events */
 	unsigned only_from; /* f5 is called from this step on; 0: from the first */
 	bool without_5;
 	unsigned calls; /* of f4, a step; 0: one */
 	unsigned kernels; /* how many there are */
-	unsigned on_device_1; /* ... the last so many of them there */
+	unsigned on_device_1; /* this many of them, from the last one on, run on device 1 */
 	double kernel[KERNELS]; /* factor of each, 0: 1 */
 	double clock[2]; /* of each device: factor of all its kernels, 0: 1 */
 };
@@ -111,7 +114,8 @@ static void put_step(struct builder *b, const struct plan *p, unsigned i, uint64
 	}
 }
 
-/* Of 400 launches each, by turns over all of the recording. The GPU is timed more evenly than the CPU. */
+/* 400 launches of each, in turn over the whole recording. The GPU is timed more evenly than the
+ * CPU. */
 static void put_kernels(const struct xsp_timeline_sink *sink, const struct plan *p, uint64_t to_ns)
 {
 	static const char *const names[KERNELS] = {"k1", "k2", "k3", "k4", "k5", "k6"};
@@ -132,7 +136,7 @@ static void put_kernels(const struct xsp_timeline_sink *sink, const struct plan 
 	}
 }
 
-/* Ends the capture, and reads it. p: of the kernels, or NULL. */
+/* Ends the capture and reads it. p: the plan of the kernels, or NULL. */
 static struct xsp_series *read_series(struct builder *b, const struct plan *p)
 {
 	struct xsp_capture_reader *r;
@@ -217,7 +221,7 @@ static void clear(struct setting *s)
 	xsp_report_free(s->report);
 }
 
-/* The cell of a column in the row of that name; absent: there is no such. */
+/* The cell of a column in the row with that name; absent: there is no such row. */
 static struct xsp_cell cell(const struct setting *s, const char *section, const char *table,
 			    const char *row, const char *key)
 {
@@ -242,7 +246,7 @@ static const char *verdict(const struct setting *s, const char *section, const c
 	return c.kind == XSP_CELL_TEXT ? c.text : "no row";
 }
 
-/* How many rows say slower, faster, more, less, new or gone. */
+/* The number of rows with a verdict: slower, faster, more, less, new or gone. */
 static unsigned verdicts(const struct setting *s)
 {
 	static const char *const words[] = {"slower",	  "faster",	"more", "less",
@@ -317,7 +321,7 @@ Test(compare, a_slower_step)
 	clear(&s);
 }
 
-/* Called twice: a step is longer by it, a call is not. */
+/* Called twice: the step becomes longer, the call does not. */
 Test(compare, more_calls)
 {
 	struct plan b = usual;
@@ -333,7 +337,8 @@ Test(compare, more_calls)
 }
 
 /* 100 comparisons of one program with itself, on machines of all kinds: not more than 5 may have any verdict. */
-/* The loop is gone, and one call does what eight did: it is longer, and nothing is slower. */
+/* The loop is gone, and one call does the work of eight: the call is longer, and nothing is
+ * slower. */
 Test(compare, fewer_and_larger_calls)
 {
 	const struct xsp_report_found *found;
@@ -349,7 +354,7 @@ Test(compare, fewer_and_larger_calls)
 	cr_expect_eq(findings(&s, &found), 0);
 	cr_expect_eq(s.found, 0, "nothing for --fail-on");
 	clear(&s);
-	compare_plans(&s, &b, &a); /* the other way round a step is slower */
+	compare_plans(&s, &b, &a); /* the other way round, a step is slower */
 	cr_expect_eq(s.found, XSP_COMPARE_SLOWER);
 	clear(&s);
 }
@@ -378,7 +383,7 @@ Test(compare, no_verdict_between_repeats)
 	cr_expect_leq(wrong, 5);
 }
 
-/* One recording a side cannot tell a busier machine from a slower program; three can. */
+/* One recording on each side cannot tell a busier machine from a slower program; three can. */
 Test(compare, a_slower_machine)
 {
 	struct plan b = usual;
@@ -405,7 +410,7 @@ Test(compare, a_slower_machine)
 	clear(&s);
 }
 
-/* Repeats differ from each other by more than their steps do: the interval is over repeats. */
+/* Repeats differ more than their steps do: the interval is over repeats. */
 Test(compare, repeats_that_differ)
 {
 	struct setting s = {0};
@@ -422,7 +427,7 @@ Test(compare, repeats_that_differ)
 	clear(&s);
 }
 
-/* Three runs a side of a machine that is slower in one than in the next. */
+/* Three runs on each side, on a machine that is slower in some runs. */
 static void three_a_side(struct setting *s, uint64_t seed, double f2)
 {
 	uint64_t state = seed * 104729 + 1;
@@ -438,7 +443,8 @@ static void three_a_side(struct setting *s, uint64_t seed, double f2)
 	compare(s);
 }
 
-/* By itself, a tenth is within what runs differ by: beside the other operators it is not, and they are not slower for that. */
+/* Alone, a tenth is within the differences between runs. Next to the other operators it is not, and
+ * those do not count as slower for it. */
 Test(compare, few_repeats_of_a_restless_machine)
 {
 	unsigned found = 0, wrong = 0;
@@ -491,7 +497,7 @@ Test(compare, too_little_to_tell)
 	cr_expect_str_eq(verdict(&s, "steps", "step", "step"), "none: few");
 	clear(&s);
 
-	a = b = (struct plan){.steps = 60, .base = 1 << 20}; /* every step as long as the other */
+	a = b = (struct plan){.steps = 60, .base = 1 << 20}; /* all steps are equally long */
 	b.factor[1] = 1.2;
 	compare_plans(&s, &a, &b);
 	cr_expect_str_eq(verdict(&s, "steps", "step", "step"), "none: no spread");
@@ -521,7 +527,8 @@ Test(compare, a_leak)
 	clear(&s);
 }
 
-/* Every step allocates as much at "same". Where that is met first it is followed, behind 4,096 other places it is not. */
+/* Every step allocates the same amount at "same". If that place is met first, it is followed; after
+ * 4,096 other places it is not. */
 static struct xsp_series *series_of_places(bool first)
 {
 	struct builder b;
@@ -561,7 +568,7 @@ static struct xsp_series *series_of_places(bool first)
 	return read_series(&b, NULL);
 }
 
-/* A place that is not followed on one side has not stopped to grow there. */
+/* A place that is not followed on one side has not stopped growing there. */
 Test(compare, more_places_than_are_followed)
 {
 	struct setting s = {0};
@@ -589,7 +596,7 @@ Test(compare, more_places_than_are_followed)
 	clear(&s);
 }
 
-/* What runs out of memory does so at its most, however short that is. */
+/* A process runs out of memory at its maximum, however short that lasts. */
 Test(compare, the_most_memory_is_the_most_that_there_was)
 {
 	struct plan b = usual;
@@ -606,7 +613,8 @@ Test(compare, the_most_memory_is_the_most_that_there_was)
 	clear(&s);
 }
 
-/* Every step needs as much as the one before it: that is as many repeats. What was allocated once is one. */
+/* If every step needs as much as the one before, these are as many repeats. An allocation made once
+ * is one. */
 Test(compare, memory_that_is_the_same_in_every_step)
 {
 	struct plan a = usual, b = usual;
@@ -642,7 +650,7 @@ Test(compare, memory_that_is_the_same_in_every_step)
 	clear(&s);
 }
 
-/* Workers that come one after the other are not there all at once. */
+/* Workers that follow each other are not there at the same time. */
 Test(compare, memory_of_what_has_ended_is_over)
 {
 	struct plan b = usual;
@@ -658,7 +666,7 @@ Test(compare, memory_of_what_has_ended_is_over)
 	clear(&s);
 }
 
-/* What gave memory back before, and has none to give back now, leaks nothing. */
+/* A program that freed memory before, and has nothing to free now, leaks nothing. */
 Test(compare, no_leak_where_nothing_grows)
 {
 	const struct xsp_report_found *found;
@@ -677,8 +685,8 @@ Test(compare, no_leak_where_nothing_grows)
 
 /* ---- kernels ---- */
 
-/* The change that the note on what most kernels did tells, in %; NAN: there is no such note. `whose`: what follows
- * "most kernels" in it. */
+/* The change in % that the note on what most kernels did states; NAN: there is no such note.
+ * `whose`: what follows "most kernels" in it. */
 static double told_of_kernels(const struct setting *s, const char *whose)
 {
 	const char *const *notes;
@@ -703,7 +711,8 @@ static struct plan with_kernels(uint64_t seed, unsigned kernels)
 	return p;
 }
 
-/* A GPU with another clock does it to all of its kernels, which one recording a side cannot tell from slower kernels. */
+/* A GPU with another clock changes all of its kernels. One recording on each side cannot tell that
+ * from slower kernels. */
 Test(compare, kernels_of_another_clock)
 {
 	struct plan a = with_kernels(1, 3), b = with_kernels(2, 3);
@@ -733,7 +742,8 @@ Test(compare, kernels_of_another_clock)
 	clear(&s);
 }
 
-/* Runs differ by their clocks: 40 pairs of one recording a side, none of which may have a kernel that is slower. */
+/* Runs differ by their clocks. None of 40 pairs with one recording on each side may have a slower
+ * kernel. */
 Test(compare, no_kernel_is_slower_between_runs)
 {
 	uint64_t state = 5;
@@ -771,7 +781,7 @@ Test(compare, a_slower_kernel)
 	}
 }
 
-/* Of two kernels none says what the GPU did to the other. */
+/* With two kernels, neither shows what the GPU did to the other. */
 Test(compare, too_few_kernels_to_tell_the_clock)
 {
 	struct plan a = with_kernels(1, 2), b = with_kernels(2, 2);
@@ -834,7 +844,7 @@ Test(compare, losses_are_said)
 	clear(&s);
 }
 
-/* Pitfall 9: what a filter leaves out is in its caller's own time. */
+/* Pitfall 9: what a filter drops is in its caller's own time. */
 Test(compare, other_filters_make_it_uncertain)
 {
 	struct setting s = {0};
@@ -889,7 +899,7 @@ Test(compare, findings_that_come_and_go)
 	cr_expect_str_eq(xsp_report_row_at(xsp_report_find_table(in, "went"), 0)[1].text,
 			 "aten::item");
 	clear(&s);
-	/* what was nearly found before has not come, nor has what was found gone that nearly is */
+	/* what was nearly found before is not new, and what is nearly found now is not gone */
 	s = (struct setting){0};
 	add(&s, 0, &usual);
 	add(&s, 1, &other);
@@ -910,7 +920,7 @@ struct rule_row {
 	const char *rule, *threshold, *findings, *needs;
 };
 
-/* A recording that a rule has nothing to look at does not say that there was nothing. */
+/* A recording in which a rule finds no data does not say that there was no problem. */
 Test(compare, what_was_not_looked_for_has_not_come)
 {
 	static const struct xsp_report_column columns[] = {
@@ -932,7 +942,7 @@ Test(compare, what_was_not_looked_for_has_not_come)
 	xsp_report_add(xsp_report_table(xsp_report_section(a, "rules", "Rules"), &shape), NULL,
 		       &(struct rule_row){"sync", "5 %", NULL, "CUDA calls"});
 	other.seed = 2;
-	for (unsigned side = 0; side < 2; side++) { /* it came, and it went */
+	for (unsigned side = 0; side < 2; side++) { /* new on one side, gone on the other */
 		s = (struct setting){0};
 		add(&s, 0, &usual);
 		add(&s, 1, &other);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the events of a ring are reckoned to have cost. The ring is a file laid out like the kernel's. */
+/* The estimated cost of the events of a ring. The ring is a file laid out like the kernel's. */
 #include <criterion/criterion.h>
 
 #include <sys/mman.h>
 
 #include "capture_builder.h"
-#include "record/drain.h"
+#include "record/drain/drain.h"
 
 #define PAGE 4096U
 #define ENTRY_NS 1000U
@@ -52,16 +52,21 @@ struct ring {
 	struct xsp_drain *d;
 };
 
-/* `r->fd` is what its callbacks get. */
-static void ring_begin(struct ring *r)
+/* `sections` gets &r->fd. */
+static void ring_begin(struct ring *r, int (*sections)(void *ctx, const struct xsp_event *e))
 {
 	struct xsp_error err = {0};
 
 	r->fd = memfd_create("ring", 0);
 	cr_assert_eq(ftruncate(r->fd, 4 * PAGE), 0);
 	builder_begin(&r->b, 1);
-	cr_assert_eq(xsp_drain_new(&r->fd, 1, PAGE, r->b.w, NULL, NULL, &r->fd, &r->d, &err), 0,
-		     "%s", err.text);
+	const struct xsp_drain_options options = {.rings = &r->fd,
+						  .ring_count = 1,
+						  .ring_bytes = PAGE,
+						  .writer = r->b.w,
+						  .sections = sections,
+						  .ctx = &r->fd};
+	cr_assert_eq(xsp_drain_new(&options, &r->d, &err), 0, "%s", err.text);
 }
 
 static void ring_end(struct ring *r)
@@ -77,18 +82,18 @@ static uint64_t cost_of(const struct hit *hit)
 	const struct xsp_probe_price prices[] = {{.entry_ns = ENTRY_NS, .exit_ns = EXIT_NS}};
 	struct ring r;
 
-	ring_begin(&r);
+	ring_begin(&r, NULL);
 	xsp_drain_set_prices(r.d, prices, 1);
 	xsp_drain_set_detail(r.d, DETAIL_NS);
 	put_record(r.fd, hit);
 	cr_assert_eq(xsp_drain_run(r.d, 10), 1);
-	uint64_t cost = xsp_drain_cost_ns(r.d);
+	uint64_t cost = xsp_drain_totals(r.d)->cost_ns;
 	ring_end(&r);
 	return cost;
 }
 
-/* The kernel side times the program for functions' sections, and neither that for ranges nor that for spans
- * with names of their own (bpf/detail.bpf.c, time_detail). */
+/* The kernel side times the program for the sections of functions, but neither that for ranges nor
+ * that for spans with names of their own (bpf/detail.bpf.c, time_detail). */
 Test(drain, what_sections_cost_is_added_where_it_was_measured)
 {
 	static const struct {
@@ -120,7 +125,7 @@ Test(drain, what_sections_cost_is_added_where_it_was_measured)
 		cr_expect_eq(cost_of(&rows[i].hit), rows[i].cost, "%s", rows[i].what);
 }
 
-/* Who writes as fast as it is read must not keep the reader. */
+/* A writer as fast as the reader must not keep the reader busy for ever. */
 static int write_one_more(void *ctx, const struct xsp_event *e)
 {
 	const int *fd = ctx;
@@ -139,14 +144,13 @@ static int write_one_more(void *ctx, const struct xsp_event *e)
 	return 0;
 }
 
-/* ... but what a quick reader can still react to is read at once: a ringful. */
+/* What a fast reader can still react to is read at once: a whole ring. */
 Test(drain, a_ringful_of_what_comes_meanwhile_is_read_at_once)
 {
 	const struct hit hit = {XSP_EVENT_EXIT, XSP_EVENT_SECTIONS, 0, 0};
 	struct ring r;
 
-	ring_begin(&r);
-	xsp_drain_set_sections(r.d, write_one_more);
+	ring_begin(&r, write_one_more);
 	put_record(r.fd, &hit);
 	for (int i = 0; i < 2; i++) {
 		const long n = xsp_drain_run(r.d, SIZE_MAX),

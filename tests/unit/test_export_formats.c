@@ -13,7 +13,7 @@
 #include "catalog/wait_reasons.h"
 #include "export/export.h"
 #include "model/stacks/stacks.h"
-#include "page/tracks.h"
+#include "page/timeline/tracks.h"
 
 #define PERIOD_NS (7889238ULL * 1000000000ULL) /* kineto-trace.md section 2 */
 
@@ -21,14 +21,15 @@ static char folder[] = "/tmp/xsp-formats-XXXXXX";
 static char capture[256], output[256];
 static struct xsp_capture_reader *reader;
 static struct xsp_timeline *timeline;
-static char *note; /* what is to be said of the output */
+static char *note; /* expected in the output */
 
 static const char *const function_names[] = {"outer", "inner", "twin", "twin",
 					     "a;b \"\x01\xff<&>]]>"};
 static const struct xsp_capture_process processes[] = {
 	{.pid = 10, .ns_pid = 1, .comm = "first"},
 	{.pid = 11, .ns_pid = 1, .comm = "second"},
-	{.pid = 20, .ns_pid = 10, .comm = "third"}, /* sees itself as what the first is to us */
+	/* it knows itself by the number that the first has for us */
+	{.pid = 20, .ns_pid = 10, .comm = "third"},
 	{.pid = 30, .ns_pid = 5, .comm = "fourth"},
 };
 
@@ -215,7 +216,7 @@ Test(export_formats, pids_of_several_namespaces_do_not_collide)
 					  .start_ns = 2000,
 					  .end_ns = 3000});
 	}
-	/* never defined, and its number is that of a process already shown */
+	/* never defined, with the number of a process that is shown already */
 	feed(x, (struct xsp_span){.pid = 5, .tid = 5, .start_ns = 2000, .end_ns = 3000});
 	const char *text = finish(x);
 	expect_text(text, "\"pid\":10,\"tid\":10,", true);
@@ -224,7 +225,8 @@ Test(export_formats, pids_of_several_namespaces_do_not_collide)
 	expect_text(text, "\"pid\":11,\"tid\":511,", true);
 	expect_text(text, "\"pid\":20,\"tid\":20,", true);
 	expect_text(text, "\"pid\":20,\"tid\":520,", true);
-	expect_text(text, "\"pid\":5,\"tid\":5,", true); /* the fourth: ids of its own namespace */
+	/* the fourth, by the numbers of its own namespace */
+	expect_text(text, "\"pid\":5,\"tid\":5,", true);
 	expect_text(text, "\"pid\":5,\"tid\":55,", true);
 	expect_text(text, "\"pid\":1,", false);
 	expect_text(text,
@@ -257,7 +259,7 @@ static void feed_kernel(struct xsp_export *x, uint32_t pid, uint32_t device)
 #define KERNEL_AT(pid) "\"cat\":\"kernel\",\"name\":\"k\",\"pid\":" #pid ",\"tid\":7,"
 #define LABEL_OF(pid, label) "\"pid\":" #pid ",\"tid\":0,\"args\":{\"labels\":\"" label "\"}"
 
-/* In a container, in which the fourth process sees itself as 5. */
+/* In a container, where the fourth process knows itself as 5. */
 Test(export_formats, gpus_are_not_processes_of_their_number)
 {
 	define(1000, 100000);
@@ -309,7 +311,7 @@ Test(export_formats, a_gpu_of_two_processes_has_tracks_of_each)
 	cr_assert_eq(xsp_tracks_write(t, f), 0);
 	fclose(f);
 	xsp_tracks_free(t);
-	const char *json = text + 8; /* behind its length */
+	const char *json = text + 8; /* after its length */
 	expect_text(json, "\"process\": \"GPU 0 (fourth, process 5)\"", true);
 	expect_text(json, "\"process\": \"GPU 0 (third, process 20)\"", true);
 }
@@ -362,7 +364,7 @@ Test(export_formats, fibers_get_rows_of_their_own)
 	expect_text(text, "\"tid\":536870914,\"args\":{\"sort_index\":55}", true);
 }
 
-/* What began before the recording, or lasted to its end, is the one state that did. */
+/* A state that began before the recording, or lasted to its end, is marked as such. */
 Test(export_formats, states_tell_what_is_not_of_the_recording)
 {
 	define(0, 1000000);
@@ -673,7 +675,7 @@ Test(export_formats, empty_traces_are_well_formed)
 }
 
 /* A gigabyte of JSON is said to be too much for viewers; stacks of as many spans are not. */
-/* 70,000 scopes that were open made 370 KB of each sample. */
+/* 70,000 open scopes made each sample 370 KB large. */
 Test(export_formats, a_deep_stack_of_a_sample_is_elided_in_its_middle)
 {
 	uint32_t path[1000];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names made safe: base/json.h and export/text.h. Expected values: RFC 8259, XML 1.0, the
+/* Names made safe: base/format/json.h and export/text.h. Expected values: RFC 8259, XML 1.0, the
  * Unicode standard's table 3-8 (U+FFFD for maximal subparts), and the table of consumers.md. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "export/text.h"
 
 static void check(char *got, const char *want, const char *in)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Numbers worked out by hand; against PyTorch's own: tests/e2e/torch_metadata.py. */
-#include "catalog/flops.h"
+#include "catalog/torch/flops.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

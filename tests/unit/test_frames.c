@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses in stacks: those that get no name are told. */
+/* Addresses in stacks: those without a name are reported. */
 #include <criterion/criterion.h>
 
 #include <errno.h>
 
 #include "capture_builder.h"
-#include "record/frames.h"
+#include "record/names/frames.h"
 
 #define FRAMES 64U
 
@@ -13,7 +13,7 @@ static struct builder b;
 static struct xsp_resolver *resolver;
 static struct xsp_frames *frames;
 
-/* A process of no files: all its addresses are looked up, none is found. */
+/* A process without files: all its addresses are looked up, and none is found. */
 static int no_file(const struct xsp_opener *o, pid_t pid, const char *name)
 {
 	(void)o;
@@ -41,7 +41,7 @@ static void tear_down(void)
 
 TestSuite(frames, .init = set_up, .fini = tear_down);
 
-/* An event whose stack is FRAMES addresses from that one on. */
+/* An event whose stack consists of FRAMES addresses, from this one on. */
 static void see(uint64_t address)
 {
 	struct {

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "target/glob.h"
+#include "target/patterns/glob.h"
 
 #if defined(__x86_64__)
 #define LIBS "/usr/lib/x86_64-linux-gnu/"
@@ -192,7 +192,7 @@ Test(glob, libraries)
 		{"torch_cpu.so:x", "/usr/lib/libtorch_cpu.so", false},
 		{"libtorch*:x", "/usr/lib/libtorch_cpu.so.1.13.0", true},
 		{"python3*:x", "/usr/bin/python3.11", true},
-		{"python3:x", "/usr/bin/python3.11", false}, /* no library version */
+		{"python3:x", "/usr/bin/python3.11", false}, /* not a library's version */
 		{"/usr/lib/*/libz.so:x", "/usr/lib/x/libz.so.1.2", true},
 		{"/opt/libz.so:x", "/usr/lib/libz.so", false},
 		{"lib[mz].so:x", "/usr/lib/libz.so", true},

@@ -9,7 +9,7 @@
 #include "analysis/rules/rules.h"
 #include "analysis/gpu/summary_gpu.h"
 #include "capture_builder.h"
-#include "catalog/gpu_peaks.h"
+#include "catalog/gpu/peaks.h"
 #include "export/export.h"
 #include "report/list.h"
 
@@ -63,7 +63,7 @@ static void open_bench(struct bench *x)
 	x->sink = xsp_analysis_gpu.sink(state);
 }
 
-/* Between 3,000 and 8,000 not all was recorded. */
+/* Between 3,000 and 8,000 not everything was recorded. */
 static void open_with_windows(struct bench *x)
 {
 	start_capture(&x->b);
@@ -86,7 +86,7 @@ static void end_bench(struct bench *x)
 	unlink(x->b.path);
 }
 
-/* All has been told. */
+/* Everything has been reported. */
 static void settle(struct bench *x)
 {
 	cr_assert_eq(xsp_gpu_sweep_end(x->g->sweep), 0);
@@ -199,7 +199,8 @@ Test(gpu_analysis, overlapping_streams)
 	end_bench(&x);
 }
 
-/* The summary has no device's time, but the sum, and calls it by no other name: of 10 us each, 5 at once. */
+/* The summary knows no device time, only the sum, and calls it nothing else: 10 us each, 5 at
+ * once. */
 Test(gpu_analysis, the_summary_sums_kernels)
 {
 	struct xsp_summary_gpu *g;
@@ -302,7 +303,8 @@ Test(gpu_analysis, any_order)
 	end_bench(&x);
 }
 
-/* Ten times as many as are held: memory does not grow, figures are right, and one that comes too late is said. */
+/* Ten times as many as are held: memory does not grow, the figures are right, and one that comes
+ * too late is reported. */
 Test(gpu_analysis, more_than_is_held)
 {
 	const uint64_t n = 10 * XSP_GPU_HELD_MOST / 3;
@@ -336,9 +338,9 @@ Test(gpu_analysis, why_a_stream_is_idle)
 		{0, 1, compute, 10000, 10100, 9000, 9050, 0, false, false},
 		/* its launch began at 10150: the host was late */
 		{0, 1, compute, 10300, 10400, 10150, 10200, 0, false, false},
-		/* launched long ago, 20 ns later */
+		/* launched long before, 20 ns later */
 		{0, 1, compute, 10420, 10500, 10210, 10220, 0, false, false},
-		/* launched long ago, 40 us later: something else */
+		/* launched long before, 40 us later: for another reason */
 		{0, 1, compute, 50500, 50600, 10230, 10240, 0, false, false},
 		{0, 1, compute, 50700, 50800, 0, 0, 0, false, false},
 	};
@@ -359,7 +361,7 @@ Test(gpu_analysis, why_a_stream_is_idle)
 	end_bench(&x);
 }
 
-/* Pitfall 7: what was not recorded is neither busy nor idle. */
+/* Pitfall 7: unrecorded time is neither busy nor idle. */
 Test(gpu_analysis, time_that_was_not_recorded)
 {
 	static const struct activity all[] = {
@@ -407,14 +409,14 @@ Test(gpu_analysis, launches)
 {
 	static const struct activity all[] = {
 		{0, 1, compute, 300000, 301000, 100000, 102000, 0, false,
-		 false}, /* delay 198 us; shorter */
+		 false}, /* delay 198 us; the kernel is shorter */
 		{0, 1, compute, 400000, 500000, 310000, 370001, 0, false,
 		 false}, /* call 60.001 us, delay 30 us */
 		{0, 1, NULL, 500000, 502000, 499000, 501000, 0, false,
 		 false}, /* begins in its call: delay 0 */
 		{0, 1, compute, 510000, 511000, 505000, 506000, 3, false,
 		 false}, /* of a graph: not counted */
-		/* of what is cut off nobody knows how long it took */
+		/* nobody knows how long a kernel took that is cut off */
 		{0, 1, compute, 520000, 521000, 515000, 519000, 0, .cut = true},
 		{0, 1, compute, 530000, 531000, 525000, 529000, 0, .call_cut = true},
 	};
@@ -462,7 +464,7 @@ static void tell_wait(struct bench *x, uint32_t what, uint32_t on, uint64_t from
 	cr_assert_eq(x->sink.gpu(x->sink.ctx, &a), 0);
 }
 
-/* Pitfall 4: a wait's cause is the work waited for. */
+/* Pitfall 4: the cause of a wait is the work waited for. */
 Test(gpu_analysis, waits_name_the_work)
 {
 	static const struct activity all[] = {
@@ -496,7 +498,7 @@ Test(gpu_analysis, waits_name_the_work)
 	end_bench(&x);
 }
 
-/* Its record comes when later times have been gone through: it lasted no longer for that. */
+/* Its record comes after later times have been processed: that does not make it longer. */
 Test(gpu_analysis, a_wait_that_is_told_late)
 {
 	const struct xsp_gpu_wait_use *w;
@@ -522,7 +524,7 @@ Test(gpu_analysis, a_wait_that_is_told_late)
 	end_bench(&x);
 }
 
-/* Pitfall 5: communication begins when the last device has come. */
+/* Pitfall 5: communication begins when the last device has arrived. */
 Test(gpu_analysis, late_devices)
 {
 	static const struct activity all[] = {
@@ -546,7 +548,8 @@ Test(gpu_analysis, late_devices)
 	end_bench(&x);
 }
 
-/* 64 operations at a time are followed: of the 65th and 66th the first two are not told apart any more. */
+/* 64 operations are followed at a time: of the 65th and 66th, the first two are no longer
+ * distinguished. */
 Test(gpu_analysis, more_communication_at_a_time_than_is_followed)
 {
 	static char names[66][40];
@@ -624,7 +627,8 @@ Test(gpu_analysis, what_the_thread_did)
 	end_bench(&x);
 }
 
-/* What a thread did before its first launch is what that was late for: the device is idle from 3000 to 3900 because of it. */
+/* A launch is late because of what its thread did before: so the device is idle from 3000 to
+ * 3900. */
 Test(gpu_analysis, what_the_thread_did_before_its_first_launch)
 {
 	static const struct activity all[] = {
@@ -654,8 +658,8 @@ Test(gpu_analysis, what_the_thread_did_before_its_first_launch)
 	end_bench(&x);
 }
 
-/* Before a first launch more than is kept, one span each 10 ns, and the last one is 1,000 long: the oldest are forgotten, which
- * is said where a device was idle then, and only there. */
+/* More happens before a first launch than is kept: one span every 10 ns, and a last one of 1,000
+ * ns. The oldest are dropped. That is reported if a device was idle then, and only there. */
 Test(gpu_analysis, more_before_the_first_launch_than_is_kept)
 {
 	const uint64_t n = XSP_GPU_HOST_BEFORE_MOST, last = 5000 + n * 10;
@@ -681,7 +685,7 @@ Test(gpu_analysis, more_before_the_first_launch_than_is_kept)
 	}
 }
 
-/* Long ago, in many pieces: a span that is open all the time still gets all of it. */
+/* Long ago, in many pieces: a span that is open throughout still gets all of it. */
 Test(gpu_analysis, idle_time_long_ago)
 {
 	const uint64_t n = 2 * XSP_GPU_HOST_POINTS_MOST;
@@ -730,7 +734,8 @@ static const struct xsp_report_table *table_of(struct xsp_report *r, const char 
 	return t;
 }
 
-/* Of a recording from 1000 to 30000 two windows are recorded, to 3000 and from 8000 to 20000; a kernel runs from 2000 to 9000. */
+/* In a recording from 1000 to 30000 two windows are recorded, to 3000 and from 8000 to 20000. A
+ * kernel runs from 2000 to 9000. */
 Test(gpu_analysis, use_is_of_the_time_that_was_recorded)
 {
 	/* ends of thirtieths of 29,000, rounded up: 967, 1934, 2900, ..., 6767, 7734, 8700, ..., 18367, 19334 */
@@ -771,7 +776,7 @@ Test(gpu_analysis, use_is_of_the_time_that_was_recorded)
 	end_bench(&x);
 }
 
-/* Recorded as above, and kernels are told of in the pause as well: 300 of 2,100 ns are busy. */
+/* Recorded as above, with kernels in the pause as well: 300 of 2,100 ns are busy. */
 Test(gpu_analysis, shares_are_of_the_time_that_was_recorded)
 {
 	static const uint64_t kernels[][2] = {
@@ -799,7 +804,7 @@ Test(gpu_analysis, shares_are_of_the_time_that_was_recorded)
 	end_bench(&x);
 }
 
-/* Shapes are the target's: what two operators do is 2^64 + 2 and 2^64, which no sum holds. */
+/* Shapes are the target's: two operators do 2^64 + 2 and 2^64, which no sum can hold. */
 Test(gpu_analysis, sums_that_are_too_much)
 {
 	const struct activity a = {.stream = 1, .name = compute, .start = 2000, .end = 3000};
@@ -828,8 +833,8 @@ Test(gpu_analysis, sums_that_are_too_much)
 
 #define SP 0x7ff000000000ULL
 
-/* A runtime call and, if `inside` is one, a call in it; their records with these ids (0: it has none), the inner one's first, as
- * CUPTI tells them. */
+/* A runtime call and, with `inside`, a call in it. Their records have these ids (0: none), and the
+ * inner one comes first, as CUPTI reports them. */
 static void put_calls(struct builder *b, struct xsp_gpu_api records[2], uint32_t inside,
 		      uint32_t outer_id, uint32_t inner_id)
 {
@@ -874,7 +879,7 @@ static void put_records(struct builder *b, const struct xsp_gpu_api *records, ui
 	builder_put(b, &e, sizeof(e.event) + sizeof(e.head) + size);
 }
 
-/* How often the call stands in the trace with this id. */
+/* How often the call is in the trace with this id. */
 static size_t calls_with_id(const char *trace, const char *name, const char *id)
 {
 	char key[64];
@@ -910,8 +915,8 @@ static char *exported(struct bench *x)
 	return text;
 }
 
-/* A driver call with the id of the runtime call around it is told of without; what has an id of its own keeps that. The same
- * whichever record comes first. */
+/* A driver call with the id of the runtime call around it is shown without it. A call with an id of
+ * its own keeps it. It does not matter which record comes first. */
 Test(gpu_analysis, ids_of_calls_in_calls)
 {
 	for (unsigned outer_first = 0; outer_first < 2; outer_first++) {
@@ -969,7 +974,8 @@ static void judge(struct bench *x, const char *rule, struct judged *j)
 	j->count = xsp_report_findings(j->report, &j->found);
 }
 
-/* `n` kernels, one each `every` ns, that run so long and end with the launch's call of so long */
+/* `n` kernels, one every `every` ns, with these durations, ending with the launch's call of that
+ * length */
 static void tell_kernels(struct bench *x, uint64_t n, uint32_t on, uint64_t from, uint64_t every,
 			 uint64_t ns, uint64_t call_ns)
 {
@@ -1029,7 +1035,8 @@ Test(gpu_analysis, idle_and_launches)
 	end_bench(&x);
 }
 
-/* Devices of two processes bear one number: which is whose is said, and that what threads did is of both. */
+/* Devices of two processes have the same number: the report says which is whose, and that what
+ * threads did belongs to both. */
 Test(gpu_analysis, devices_of_one_number)
 {
 	struct bench x;
@@ -1060,7 +1067,7 @@ Test(gpu_analysis, devices_of_one_number)
 	end_bench(&x);
 }
 
-/* Of a copy that goes beyond the part only some time is told, and all bytes. */
+/* Of a copy that goes beyond the range, only a part of the time is reported, but all bytes. */
 Test(gpu_analysis, bandwidth_of_a_part)
 {
 	const struct activity whole = {.stream = 1, .start = 2000, .end = 3000};
@@ -1079,7 +1086,7 @@ Test(gpu_analysis, bandwidth_of_a_part)
 	end_bench(&x);
 }
 
-/* Kernels that are longer than their calls: 95 % busy; and idle for 60 %, but not for the sake of launches. */
+/* Kernels longer than their calls: 95 % busy. And 60 % idle, but not because of launches. */
 Test(gpu_analysis, long_kernels)
 {
 	struct bench x;
@@ -1185,7 +1192,8 @@ Test(gpu_analysis, memory_bound)
 	}
 }
 
-/* As many operators as wait for their kernels, and one more: the oldest has what it had by then. */
+/* As many operators as may wait for their kernels, and one more: the oldest keeps what it had by
+ * then. */
 Test(gpu_analysis, operators_that_wait)
 {
 	const struct xsp_gpu_flops_use *uses;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Critical paths of steps that are planted: what is on them was worked out by hand, from the times in each case. */
+/* Critical paths of steps that are planted: what is on them was worked out by hand from the times
+ * in each case. */
 #include <criterion/criterion.h>
 
 #include "analysis/gpu/gpu.h"
@@ -176,10 +177,10 @@ static const char *name_of(const struct bench *x, const struct xsp_gpu_path_use 
 
 static uint64_t on_path(const struct bench *x, enum xsp_gpu_path_kind kind, const char *name)
 {
-	const struct xsp_gpu_path_use *u = x->g->path->uses;
+	const struct xsp_gpu_path_use *u = x->g->path->uses.rows;
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < x->g->path->use_count; i++)
+	for (size_t i = 0; i < x->g->path->uses.count; i++)
 		if (u[i].kind == kind && (name == NULL || strcmp(name_of(x, &u[i]), name) == 0))
 			sum += u[i].ns;
 	return sum;
@@ -191,7 +192,7 @@ struct part {
 	uint64_t ns;
 };
 
-/* These, and nothing else: they add up to all steps. */
+/* These parts and no others: they add up to all steps. */
 static void expect_path(struct bench *x, const struct part *parts)
 {
 	const struct xsp_gpu_path_counts *c = &x->g->path->counts;
@@ -260,7 +261,7 @@ Test(gpu_path, one_after_the_other)
 	end_bench(&x);
 }
 
-/* Launched when the one before it was still running: it waited for that, and not for its launch. */
+/* Launched while the previous one was still running: it waited for that one, not for its launch. */
 Test(gpu_path, one_stream)
 {
 	struct bench x;
@@ -275,7 +276,8 @@ Test(gpu_path, one_stream)
 	end_bench(&x);
 }
 
-/* The second stream waits for what the first one was given before the event; what came behind that does not count. */
+/* The second stream waits for what the first one got before the event; what came after that does
+ * not count. */
 static void two_streams(struct bench *x, bool waits, bool recorded)
 {
 	begin_bench(x);
@@ -337,7 +339,7 @@ Test(gpu_path, a_thread_waits_for_an_event)
 	end_bench(&x);
 }
 
-/* When the host synchronises the GPU has been done for long: nothing of it is on the path. */
+/* When the host synchronises, the GPU has been done for long: nothing of it is on the path. */
 Test(gpu_path, host_bound)
 {
 	struct bench x;
@@ -353,7 +355,7 @@ Test(gpu_path, host_bound)
 	end_bench(&x);
 }
 
-/* A copy beside a longer kernel costs nothing; a longer one is what is waited for. */
+/* A copy beside a longer kernel costs nothing; a longer copy is what is waited for. */
 Test(gpu_path, hidden_copies)
 {
 	struct bench x;
@@ -401,7 +403,7 @@ Test(gpu_path, a_copy_beside_its_call)
 	end_bench(&x);
 }
 
-/* What the GPU does for the step before it, and what nobody waits for. */
+/* The GPU's work for the previous step, and work that nobody waits for. */
 Test(gpu_path, ends_of_steps)
 {
 	struct bench x;
@@ -416,7 +418,8 @@ Test(gpu_path, ends_of_steps)
 	end_bench(&x);
 }
 
-/* Launched by another thread; without --waits, where that is in no span the step's own goes on. */
+/* Launched by another thread. Without --waits, and in no span there, the step's own thread
+ * continues. */
 Test(gpu_path, another_thread)
 {
 	struct bench x;
@@ -505,7 +508,8 @@ Test(gpu_path, warm_up)
 	end_bench(&x);
 }
 
-/* A step of 1,000 ns each, with a kernel for half of it that is told of when the next one is over, and so many operators. */
+/* Steps of 1,000 ns each, with a kernel for half of that, which is reported when the next step is
+ * over, and this many operators. */
 static void long_run(struct bench *x, uint64_t steps, uint64_t spans)
 {
 	for (uint64_t i = 1; i <= steps; i++) {
@@ -531,7 +535,7 @@ Test(gpu_path, longer_than_is_held)
 	const struct xsp_gpu_path_counts *c = &x.g->path->counts;
 	cr_expect_eq(c->steps, steps);
 	cr_expect_eq(c->too_large + c->late, 0);
-	/* all but the last one, whose kernel was not told of */
+	/* all but the last one, whose kernel was not reported */
 	cr_expect_eq(c->ns[XSP_GPU_PATH_COMPUTE], (steps - 1) * 50000);
 	cr_expect_eq(c->ns[XSP_GPU_PATH_LAUNCH], (steps - 1) * 10000);
 	cr_expect_eq(c->ns[XSP_GPU_PATH_SYNC], (steps - 1) * 1000);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What only grows is told from what goes up and down, by amounts whose slope is known. */
+/* Growth without end is distinguished from ups and downs, for amounts with a known slope. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -8,7 +8,8 @@
 #define SECOND 1000000000ULL
 #define STEP_NS 7000000ULL
 
-/* Steps of a program: each takes `held` for half of its time, and adds amount(at) of the whole, 0 to 1, for good. */
+/* Steps of a program: each allocates `held` for half of its time, and adds amount(at) of the whole,
+ * 0 to 1, for good. */
 static struct xsp_slope run(uint64_t seconds, uint64_t step_ns, double (*amount)(double at),
 			    double at_end)
 {
@@ -45,7 +46,7 @@ static double filled_once(double at)
 	return at < 0.4 ? 1e6 * at : 4e5;
 }
 
-/* PyTorch's first steps, and what its lists of numbers take from then on. */
+/* PyTorch's first steps, and what its lists of numbers need from then on. */
 static double warmed_up(double at)
 {
 	return (at < 0.4 ? 1e6 * at : 4e5) + 1e4 * at;
@@ -98,7 +99,7 @@ Test(growth, too_little_to_tell)
 	cr_expect_not(xsp_growth_slope(&c, &g, NULL).known);
 }
 
-/* By chance nothing grows: of many amounts that go at random from one step to the next none is named. */
+/* Chance is no growth: of many amounts that walk at random from step to step, none is named. */
 Test(growth, noise)
 {
 	uint64_t state = 42;
@@ -115,8 +116,8 @@ Test(growth, noise)
 	}
 }
 
-/* 1,000 bytes a step, of 2 ms at first and of 20 ms later, with a pause in which there is none; whatever the speed, that is what a
- * step takes. */
+/* 1,000 bytes a step. Steps take 2 ms at first and 20 ms later, with a pause between. Whatever the
+ * speed, that is what a step takes. */
 Test(growth, a_step_where_steps_go_at_different_speeds)
 {
 	const uint64_t first = 5 * SECOND;

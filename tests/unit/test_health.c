@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What was lost is one number, whoever says it. */
+/* What was lost is one number, whichever output states it. */
 
 #include "analyze_check.h"
 
@@ -113,7 +113,7 @@ Test(health, each_kind_of_loss_is_the_same_number_everywhere)
 		expect_loss(&kinds[i]);
 }
 
-/* The last whole chunk gets a wrong byte, and the file a tail that is no chunk. */
+/* The last whole chunk gets a wrong byte, and the file an end that is no chunk. */
 static void damage(const char *path)
 {
 	FILE *f = fopen(path, "r+e");

@@ -135,7 +135,8 @@ static const char *parse_value(void *ctx, const char *text, const char **stopped
 	return end;
 }
 
-/* Values of all sizes around the first window's, each as a whole; strings of more than any window are passed over. */
+/* Values of all sizes around that of the first window, each as a whole. Strings larger than any
+ * window are passed over. */
 Test(import, windows_grow)
 {
 	const size_t large = (size_t)3 << 20, text_size = 2 * large + 64;
@@ -305,7 +306,7 @@ Test(import, lines_that_were_seen_at_spans_are_no_calls)
 	cr_assert_str_eq(i.result.spans[0].name, "op");
 	cr_assert_eq(i.report.counts[XSP_IMPORT_LINES], 1);
 	cr_assert(xsp_import_line(&i.report, line, sizeof(line)));
-	cr_assert_str_eq(line, "not carried over: 1 lines of Python seen at spans");
+	cr_assert_str_eq(line, "not imported: 1 lines of Python seen at spans");
 	import_free(&i);
 }
 
@@ -339,7 +340,7 @@ Test(import, siblings_that_overlap_by_rounding_stay_siblings)
 	cr_assert_eq(i.report.counts[XSP_IMPORT_CLIPPED], 1);
 	cr_assert_eq(i.report.counts[XSP_IMPORT_OVERLAPPING], 0);
 	import_free(&i);
-	/* not a child of A, which would leave 100 ns of its 900 */
+	/* not a child of A, which would leave A 100 ns of its 900 */
 	import_trace(&i, "{\"traceEvents\":[" SPAN("A", 0, 1, "") "," SPAN("B", 0.9, 0.9, "") "]}");
 	lies(&i, "A", 0, 900, 0);
 	lies(&i, "B", 900, 1800, 0);
@@ -347,7 +348,8 @@ Test(import, siblings_that_overlap_by_rounding_stay_siblings)
 	import_free(&i);
 }
 
-/* B comes behind A and what is open in it, and goes beyond P. What ends on another thread meanwhile (Q) stays in order. */
+/* B comes after A and what is open in it, and goes beyond P. What ends on another thread meanwhile
+ * (Q) stays in order. */
 Test(import, all_that_a_rounded_span_crosses_gives_way)
 {
 	struct imported i;
@@ -374,7 +376,7 @@ Test(import, all_that_a_rounded_span_crosses_gives_way)
 	import_free(&i);
 }
 
-/* By more than 1 us on both sides: of A, or of P, although only 1 us of A would have to give way. */
+/* By more than 1 us on both sides: of A, or of P, although only 1 us of A would have to be cut. */
 Test(import, what_overlaps_by_more_is_on_a_row_of_its_own)
 {
 	struct imported i;
@@ -393,7 +395,7 @@ Test(import, what_overlaps_by_more_is_on_a_row_of_its_own)
 	lies(&i, "P", 0, 12000, 0);
 	cr_assert_eq(i.report.counts[XSP_IMPORT_CLIPPED], 0);
 	import_free(&i);
-	/* it goes no further beyond A than it lies in it: a child */
+	/* it lies in A at least as far as it goes beyond it: a child */
 	import_trace(&i, "{\"traceEvents\":[" SPAN("A", 0, 10, "") "," SPAN("B", 9.5, 1, "") "]}");
 	lies(&i, "B", 9500, 10000, 1);
 	import_free(&i);
@@ -416,7 +418,7 @@ Test(import, calls_of_two_processes_are_told_once)
 				 7, 2, 20, 5) "," ON_GPU("kernel", "k", 2, 30, 5) "]}");
 	cr_assert_eq(i.calls, 3);
 	cr_assert_eq(i.linked, 1);
-	/* of process 6 no records are told: it would be one whose agent did not hand over all */
+	/* process 6 reports no records: it would be one whose agent did not pass on everything */
 	cr_assert_eq(xsp_timeline_gpu(i.result.timeline)->unfinished, 0);
 	cr_assert_eq(xsp_timeline_gpu(i.result.timeline)->lost, 0);
 	import_free(&i);
@@ -491,7 +493,7 @@ Test(import, long_waits_are_joined_to_their_calls)
 	",\"args\":{\"Bytes\":" #bytes ",\"Addr\":" #address ",\"Device Id\":0,\"Device Type\":1," \
 	"\"Total Allocated\":" #total ",\"Total Reserved\":" #reserved more "}}"
 
-/* An allocator that has nothing left of what it reserved tells one total for both, too. */
+/* An allocator that has nothing left of what it reserved reports one total for both, too. */
 Test(import, allocations_of_cuda_api_are_told_by_their_mark)
 {
 	struct imported i;

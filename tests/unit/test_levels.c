@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Spans by chance, in order and out of it, as cells: none is lost, none told that was not there. */
+/* Random spans, in order and out of it, as cells: none is lost, and none appears that did not
+ * exist. */
 #include <criterion/criterion.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "page/levels.h"
+#include "page/timeline/levels.h"
 
 #define SPANS 20000U
 
@@ -25,7 +26,7 @@ static unsigned chance(struct made *m, unsigned below)
 	return (m->seed >> 8) % below;
 }
 
-/* One behind the other; now and then a long one, a long gap, or no time at all. */
+/* One after the other; now and then a long one, a long gap, or no time at all. */
 static void make(struct made *m, unsigned seed)
 {
 	int64_t now = 1000;
@@ -63,7 +64,8 @@ static void put(struct made *m, struct xsp_levels *l, size_t lane, unsigned late
 	free(held);
 }
 
-/* Cells are the spans that lie in them: as many, from the first to the last, and if several, near each other. */
+/* Cells represent the spans in them: their number, from the first to the last and, if several,
+ * close together. */
 static void check(const struct made *m, const struct xsp_level_cell *cells, size_t count,
 		  uint64_t resolution)
 {
@@ -183,7 +185,7 @@ Test(levels, what_overlaps_goes_into_parts)
 	xsp_levels_free(l);
 }
 
-/* A damaged capture: what should not overlap is told as one. */
+/* A damaged capture: spans that should not overlap are shown as one. */
 Test(levels, nested_spans_that_overlap_are_one_cell)
 {
 	struct xsp_levels *l;

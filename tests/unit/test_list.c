@@ -74,7 +74,7 @@ Test(list, json)
 		if (*from != ' ' && *from != '\n' && *from != '\t')
 			*to++ = *from;
 	*to = '\0';
-	/* what is too much is not known; of a key with a question mark that is left out */
+	/* what is too large is unknown; a key with a question mark is then omitted */
 	cr_assert_str_eq(
 		text,
 		"{\"in\":{\"animals\":[{\"known\":true,\"name\":\"cat\\n\",\"time_ns\":1500,"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A capture that is read while it is written: nothing is missed or told twice, and nothing gathers. */
+/* A capture that is read while it is written: nothing is missed or reported twice, and memory does
+ * not grow. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/stat.h>
@@ -149,7 +150,7 @@ Test(live, probes_and_names_that_come_later)
 	stop(&w);
 }
 
-/* A range, or more, of a name of its own each. */
+/* One or more ranges, each with a name of its own. */
 static void make_up(struct watched *w, uint32_t from, uint32_t count)
 {
 	for (uint32_t i = from; i < from + count; i++) {
@@ -170,7 +171,7 @@ Test(live, names_beyond_those_that_are_kept)
 	struct watched w;
 
 	watch(&w, 1, false);
-	make_up(&w, 0, 140000); /* 131,072 are */
+	make_up(&w, 0, 140000); /* 131,072 are kept */
 	const size_t before = mallinfo2().uordblks;
 	make_up(&w, 140000, 100000);
 	cr_expect_lt(mallinfo2().uordblks, before + (1 << 20));
@@ -206,7 +207,7 @@ Test(live, what_threads_do)
 	stop(&w);
 }
 
-/* A thread of which nothing is heard for long keeps its name; of those that have ended nothing stays. */
+/* A thread that is silent for long keeps its name; nothing stays of those that have ended. */
 Test(live, names_of_threads)
 {
 	struct xsp_live_thread *threads;
@@ -247,7 +248,7 @@ Test(live, names_of_threads)
 	stop(&w);
 }
 
-/* What has been read takes no room any more. */
+/* The file does not keep what was read. */
 Test(live, file_is_given_back)
 {
 	struct watched w;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The ELF reader against binutils: nm, readelf, c++filt on real libraries and on programs that are
- * compiled here, and against hostile files. */
+/* The ELF reader against binutils (nm, readelf, c++filt), on real libraries and on programs that
+ * are compiled here; and against hostile files. */
 #include <criterion/criterion.h>
 #include <elf.h>
 #include <errno.h>

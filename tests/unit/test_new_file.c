@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files that get their name when there is something in them: base/new_file.h. */
+/* Files that get their name when there is something in them: base/files/new_file.h. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/new_file.h"
+#include "base/files/new_file.h"
 
 static char folder[] = "/tmp/xsp-new-XXXXXX";
 static char path[300];

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "catalog/occupancy.h"
+#include "catalog/gpu/occupancy.h"
 
 #if __has_include("/usr/local/cuda/include/cuda_occupancy.h")
 #pragma GCC diagnostic push

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Begins and ends in order of time, of spans that come when they end, and some later than that. */
+/* Begins and ends in order of time, for spans that are reported when they end, and some later than
+ * that. */
 #include <criterion/criterion.h>
 
 #include "model/rows/ordered.h"
@@ -26,7 +27,7 @@ static unsigned chance(struct made *m, unsigned below)
 	return (m->seed >> 16) % below;
 }
 
-/* Children first, as the timeline tells them; some take no time, so that times are equal. */
+/* Children first, as the timeline reports them; some take no time, so that times are equal. */
 static void grow(struct made *m, uint32_t depth)
 {
 	struct xsp_ordered_span s = {.start_ns = m->now, .depth = depth};
@@ -63,7 +64,7 @@ static int on_event(void *ctx, bool begins, uint32_t name, uint64_t time_ns)
 	return 0;
 }
 
-/* Every `later`th span comes when so many others have come; 0: none. */
+/* Every `later`th span comes after this many others have come; 0: none. */
 static void try(unsigned seed, unsigned later)
 {
 	static struct made made;
@@ -109,7 +110,7 @@ Test(ordered, some_come_late)
 		try(seed, 1 + seed % 7);
 }
 
-/* A function that is passed over by what begins at its end, and comes behind it; and behind what was around it. */
+/* A function is left by what begins at its end and comes after it, and after what was around it. */
 Test(ordered, passed_over_at_the_moment_of_another_begin)
 {
 	static struct made made = {.count = 6,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What was alive at the peak, by where it was allocated: held against a copy of everything at each new peak. */
+/* What was alive at the peak, by where it was allocated: compared with a copy of everything at each
+ * new peak. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Maps of code that a compiler in the process makes: as they grow, are written anew, and lie. */
+/* Maps of code that a compiler in the process makes: they grow, are rewritten, and lie. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -186,7 +186,7 @@ static void begin_dump(void)
 	append((const char *)header, sizeof(header));
 }
 
-/* So much of it; `code` bytes of code follow the name. */
+/* Its first `part` bytes; `code` bytes of code follow the name. */
 static void load(uint64_t start, uint64_t size, const char *name, size_t code, size_t part)
 {
 	char record[8192] = {0};
@@ -256,7 +256,7 @@ Test(perf_map, dumps_that_lie)
 	move(0x1000, UINT64_MAX, 2);
 	load(0x4000, 0x20, "true", 0, SIZE_MAX);
 	append((const char *)none,
-	       sizeof(none)); /* a record of no size: nothing behind it is read */
+	       sizeof(none)); /* a record without a size: nothing after it is read */
 	load(0x7000, 0x20, "behind", 0, SIZE_MAX);
 	look();
 	look();
@@ -267,7 +267,7 @@ Test(perf_map, dumps_that_lie)
 	is(1, NULL, NULL);
 }
 
-/* A page that has an entry costs more than the link to it: so many megabytes are all that there are. */
+/* A page with an entry costs more than the link to it: there are only this many megabytes. */
 Test(perf_map, entries_of_many_pages)
 {
 	char line[64];

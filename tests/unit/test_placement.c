@@ -18,10 +18,11 @@
 #define BASE 0x400000U
 #define CODE 0x1000U
 
-/* Of a function in the code, as .eh_frame has it: where it is, and how its stack pointer moves. */
+/* A function in the code as .eh_frame describes it: where it is, and how its stack pointer
+ * moves. */
 struct described {
 	uint8_t at, size;
-	const char *rules; /* DW_CFA_*; what is behind them are nops, which are 0 */
+	const char *rules; /* DW_CFA_*; nops follow, which are 0 */
 };
 
 /* .eh_frame_hdr without a table, and .eh_frame. */
@@ -66,7 +67,7 @@ static struct frame_info frame_info(const struct described functions[2])
 	return f;
 }
 
-/* `functions`: two of them, or NULL; `function`: the size of the first, if nothing else tells it. */
+/* `functions`: two of them, or NULL; `function`: the size of the first, if nothing else says it. */
 static int place_file(uint16_t machine, const void *code, size_t size,
 		      const struct described *functions, size_t function, unsigned args,
 		      struct xsp_placement *out)
@@ -186,7 +187,7 @@ Test(placement, decodes_classes)
 	}
 }
 
-/* Member by member: what is between them is nobody's. */
+/* Compares the members: padding between them is undefined. */
 static bool same_insn(const struct xsp_insn *a, const struct xsp_insn *b)
 {
 	return a->addr == b->addr && a->target == b->target && a->succ == b->succ &&
@@ -195,8 +196,8 @@ static bool same_insn(const struct xsp_insn *a, const struct xsp_insn *b)
 	       a->cond == b->cond && a->part == b->part;
 }
 
-/* The short way for common instructions says what the full decoder says: every opcode
- * with and without REX and 0f, every ModRM, SIB bytes of all forms. */
+/* The shortcut for common instructions agrees with the full decoder: for every opcode with and
+ * without REX and 0f, every ModRM, SIB bytes of all forms. */
 Test(placement, short_way_agrees_with_decoder)
 {
 	unsigned differences = 0;
@@ -250,7 +251,7 @@ Test(placement, lone_return_is_one_site)
 	xsp_placement_clear(&p);
 }
 
-/* push rbx; call; mov eax,…; pop rbx; ret: nothing cheap behind the call */
+/* push rbx; call; mov eax,…; pop rbx; ret: nothing cheap after the call */
 Test(placement, return_is_the_fallback)
 {
 	struct xsp_placement p;
@@ -284,8 +285,8 @@ Test(placement, stack_protector_is_the_exit)
 	xsp_placement_clear(&p);
 }
 
-/* push rbx; call; cmp; jne fail; (three bytes); pop rbx; ret; fail: call. Whoever reads the result can
- * stop at the jump if the three bytes only move it. */
+/* push rbx; call; cmp; jne fail; (three bytes); pop rbx; ret; fail: call. A probe that reads the
+ * result can stop at the jump if the three bytes only move it. */
 Test(placement, result_on_its_way)
 {
 #define AROUND(bytes)                                                                              \
@@ -301,7 +302,8 @@ Test(placement, result_on_its_way)
 		{"xor eax, eax", AROUND("\x31\xc0\x90"), -1},
 		{"mov rax, rcx", AROUND("\x48\x89\xc8"), -1}, /* no bits for it in the cookie */
 		{"mov rax, [rbx]", AROUND("\x48\x8b\x03"), -1},
-		{"mov [rbx], rax", AROUND("\x48\x89\x03"), -1}, /* what is returned behind it */
+		/* what is returned is written after it */
+		{"mov [rbx], rax", AROUND("\x48\x89\x03"), -1},
 	};
 #undef AROUND
 
@@ -321,8 +323,8 @@ Test(placement, result_on_its_way)
 	}
 }
 
-/* test; je L; call; jmp … : the taken edge into the epilogue is an exit, and what comes
- * back from the call needs one of its own */
+/* test; je L; call; jmp … : the taken edge into the epilogue is an exit, and the path that returns
+ * from the call needs one of its own */
 Test(placement, taken_branch_into_the_epilogue)
 {
 	struct xsp_placement p;
@@ -333,7 +335,7 @@ Test(placement, taken_branch_into_the_epilogue)
 			       "\xc3",
 			       0, &p),
 		     0);
-	/* both ways end in one ret: one site there, or the je and the ret would count twice */
+	/* both paths end in one ret: one site there, or the je and the ret would count twice */
 	cr_expect_eq(p.count, 2);
 	s = exit_at(&p, 15) ? exit_at(&p, 15) : exit_at(&p, 16);
 	cr_expect(s && !s->cond);
@@ -444,10 +446,8 @@ Test(placement, unknown_jumps_are_said)
 	xsp_placement_clear(&p);
 }
 
-/*
- * What was compared before a call bounds no index that comes from behind it, where nothing is compared as the compiler knows
- * the values: the table has two entries, and what lies behind them is none.
- */
+/* A comparison before a call bounds no index that comes from after it, where nothing is compared as
+ * the compiler knows the values. The table has two entries, and what follows them is no entry. */
 Test(placement, bound_of_a_table_does_not_hold_across_a_call)
 {
 	/*  0 cmp $5,%eax; 3 ja 26; 5 call; 10 lea 32(%rip),%rdx; 17 movslq (%rdx,%rax,4),%rax; 21 add %rdx,%rax;
@@ -466,7 +466,8 @@ Test(placement, bound_of_a_table_does_not_hold_across_a_call)
 	xsp_placement_clear(&p);
 }
 
-/* The same index in rbx, which a call leaves as it is: the bound holds, so that what is behind it is not looked at. */
+/* The same index in rbx, which a call preserves: the bound holds, so what follows it is not
+ * read. */
 Test(placement, bound_of_a_table_holds_where_the_register_is_kept)
 {
 	/*  0 cmp $1,%ebx; 3 ja 26; 5 call; 10 lea 32(%rip),%rdx; 17 movslq (%rdx,%rbx,4),%rax; ... 32 the table: 26, 29, 29 */
@@ -482,8 +483,9 @@ Test(placement, bound_of_a_table_holds_where_the_register_is_kept)
 }
 
 /*
- * Behind the last call, which never returns, is code that nothing reaches. It does not run on into what the linker put behind
- * it, unless that can be a part of the function: no frame stands there, and none is made.
+ * After the last call, which never returns, is code that nothing reaches. It does not run on into
+ * what the linker put after it, unless that can be a part of the function: it has no frame, and
+ * makes none.
  */
 Test(placement, unreachable_code_does_not_run_on_into_its_neighbour)
 {
@@ -535,7 +537,8 @@ Test(placement, unreachable_code_does_not_run_on_into_its_neighbour)
 	}
 }
 
-/* V8's ContinueTo... and CallApiGetter: the stack pointer at their ret is not what it was at entry. */
+/* V8's ContinueTo... and CallApiGetter: the stack pointer at their ret is not what it was at
+ * entry. */
 Test(placement, return_address_taken_off_the_stack)
 {
 	struct xsp_placement p;

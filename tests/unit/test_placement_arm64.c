@@ -138,7 +138,7 @@ Test(placement_arm64, frame)
 	xsp_placement_clear(&p);
 }
 
-/* bti c; paciasp; stp; bl; ldp; retaa: the kernel refuses retaa, the ldp stands in */
+/* bti c; paciasp; stp; bl; ldp; retaa: the kernel refuses retaa, so the ldp is the site */
 Test(placement_arm64, authenticated_return)
 {
 	static const uint32_t code[] = {0xd503245f, 0xd503233f, 0xa9be7bfd,
@@ -245,7 +245,7 @@ Test(placement_arm64, conditional_tail_call)
 /* f: mov %rdi,%rax; 1: push %rbx; pop %rbx; ret. h: nop; jmp 1b */
 static const char jumped[] = "\x48\x89\xf8\x53\x5b\xc3\x90\xeb\xfa";
 
-/* Others jump behind its first instruction: the push is hit by them too. Bytes that only look like a
+/* Other code jumps past its first instruction: it hits the push, too. Bytes that only look like a
  * jump do not matter. */
 Test(placement_arm64, entry_others_jump_behind)
 {
@@ -276,7 +276,7 @@ Test(placement_arm64, entry_others_jump_behind)
 	xsp_placement_clear(&p);
 }
 
-/* g runs into f, behind nops that no FDE covers: what f leaves by is no way out of g. */
+/* g runs into f, after nops that no FDE covers: where f is left, g is not. */
 Test(placement_arm64, runs_into_another)
 {
 	static const char code[] = "\x89\xf8\x85\xc0\x0f\x1f\x00\x55\x5d\xc3";
@@ -310,7 +310,7 @@ static const char may_panic[] = "\x49\x3b\x66\x10" /* cmp 0x10(%r14),%rsp */
 				"\xe8\x00\x02\x00\x00" /* 1: call runtime.morestack */
 				"\xeb\xd9"; /* begins again */
 
-/* Its calls are counted, there, and have no exit. */
+/* Its calls are counted there, and have no exit. */
 static void is_counted_at(struct xsp_module *m, uint64_t addr, const char *why)
 {
 	struct xsp_placement p;
@@ -332,13 +332,14 @@ Test(placement_arm64, go_begins_again)
 	struct xsp_placement p;
 
 	is_counted_at(&m, BASE + 18, "behind the check, at the branch to the panic");
-	/* a loop to the start is no such thing: where its calls could be counted is not known */
+	/* a loop to the start is different: where its calls could be counted is unknown */
 	m.code = "\x48\xff\xc8\x75\xfb\xc3"; /* dec %rax; jne; ret */
 	m.size = 6;
 	cr_expect_eq(xsp_place(&m, BASE, m.size, 0, NULL, &p), -EOPNOTSUPP);
 }
 
-/* What ocamlopt 5.3 makes of `let rec deep n = if n = 0 then 0 else 1 + deep (n - 1)`: it goes on behind its check. */
+/* What ocamlopt 5.3 makes of `let rec deep n = if n = 0 then 0 else 1 + deep (n - 1)`: it continues
+ * after its check. */
 static const char deep[] = "\x4c\x8d\x94\x24\xc0\xfe\xff\xff" /* lea -0x140(%rsp),%r10 */
 			   "\x4d\x3b\x56\x28" /* cmp 0x28(%r14),%r10 */
 			   "\x72\x1a" /* jb 1f */

@@ -18,8 +18,8 @@
 static struct {
 	/* functions, by their number */
 	uint64_t changed; /* before anything is put in */
-	uint64_t changed_later; /* once so much was withdrawn */
-	size_t withdrawals_before_change;
+	uint64_t changed_later; /* once so much was released */
+	size_t releases_before_change;
 	uint64_t without_breakpoint; /* until it was put in once more */
 	/* what was asked */
 	struct xsp_attach_site sites[64];
@@ -27,8 +27,8 @@ static struct {
 	struct {
 		uint32_t probe;
 		bool again;
-	} withdrawn[8];
-	size_t withdrawals;
+	} released[8];
+	size_t releases;
 } broker;
 
 int __wrap_xsp_broker_verify(struct xsp_broker *b, pid_t pid, uint32_t handle,
@@ -37,8 +37,8 @@ int __wrap_xsp_broker_verify(struct xsp_broker *b, pid_t pid, uint32_t handle,
 int __wrap_xsp_broker_sites(struct xsp_broker *b, pid_t pid, uint32_t handle,
 			    enum xsp_program program, const struct xsp_attach_site *sites,
 			    size_t count, size_t *refused_sites, struct xsp_error *err);
-int __wrap_xsp_broker_withdraw(struct xsp_broker *b, pid_t pid, const uint32_t *probes,
-			       size_t count, bool again);
+int __wrap_xsp_broker_release_from(struct xsp_broker *b, pid_t pid, const uint32_t *probes,
+				   size_t count, bool again);
 
 int __wrap_xsp_broker_verify(struct xsp_broker *b, pid_t pid, uint32_t handle,
 			     const struct xsp_attach_site *sites, size_t count,
@@ -51,10 +51,9 @@ int __wrap_xsp_broker_verify(struct xsp_broker *b, pid_t pid, uint32_t handle,
 	(void)handle;
 	if (question == XSP_VERIFY_CODE)
 		who = broker.changed;
-	else if (question == XSP_VERIFY_UNPROBED && broker.withdrawals == 0)
+	else if (question == XSP_VERIFY_UNPROBED && broker.releases == 0)
 		who = broker.without_breakpoint;
-	else if (question == XSP_VERIFY_LINKED &&
-		 broker.withdrawals >= broker.withdrawals_before_change)
+	else if (question == XSP_VERIFY_LINKED && broker.releases >= broker.releases_before_change)
 		who = broker.changed_later;
 	for (size_t i = 0; i < count; i++)
 		differs[i] = sites[i].offset / APART == who;
@@ -78,16 +77,15 @@ int __wrap_xsp_broker_sites(struct xsp_broker *b, pid_t pid, uint32_t handle,
 	return 0;
 }
 
-int __wrap_xsp_broker_withdraw(struct xsp_broker *b, pid_t pid, const uint32_t *probes,
-			       size_t count, bool again)
+int __wrap_xsp_broker_release_from(struct xsp_broker *b, pid_t pid, const uint32_t *probes,
+				   size_t count, bool again)
 {
 	(void)b;
 	(void)pid;
 	for (size_t i = 0; i < count; i++) {
-		cr_assert_lt(broker.withdrawals,
-			     sizeof(broker.withdrawn) / sizeof(broker.withdrawn[0]));
-		broker.withdrawn[broker.withdrawals].probe = probes[i] - FIRST_ID;
-		broker.withdrawn[broker.withdrawals++].again = again;
+		cr_assert_lt(broker.releases, sizeof(broker.released) / sizeof(broker.released[0]));
+		broker.released[broker.releases].probe = probes[i] - FIRST_ID;
+		broker.released[broker.releases++].again = again;
 	}
 	return 0;
 }
@@ -147,7 +145,7 @@ Test(plan_attach, what_ends_calls_goes_in_first)
 		begun |= entry;
 	}
 	cr_expect(begun);
-	cr_expect_eq(broker.withdrawals, 0);
+	cr_expect_eq(broker.releases, 0);
 }
 
 /* One instruction of it was changed: nothing of the function is put in, and the others are. */
@@ -161,7 +159,7 @@ Test(plan_attach, changed_functions_are_left_out_as_a_whole)
 	cr_expect_eq(done.changed.count, 1);
 	cr_expect_str_eq(done.changed.names, "g");
 	cr_expect_eq(done.unprobed.count, 0);
-	cr_expect_eq(broker.withdrawals, 0);
+	cr_expect_eq(broker.releases, 0);
 }
 
 Test(plan_attach, what_is_changed_while_it_is_attached_is_taken_out)
@@ -170,25 +168,25 @@ Test(plan_attach, what_is_changed_while_it_is_attached_is_taken_out)
 	const struct xsp_plan_attached done = attach();
 	cr_expect_eq(done.changed.count, 1);
 	cr_expect_str_eq(done.changed.names, "h");
-	cr_assert_eq(broker.withdrawals, 1);
-	cr_expect_eq(broker.withdrawn[0].probe, 2);
-	cr_expect_not(broker.withdrawn[0].again);
+	cr_assert_eq(broker.releases, 1);
+	cr_expect_eq(broker.released[0].probe, 2);
+	cr_expect_not(broker.released[0].again);
 }
 
 /* A live patch: while its page can be written the kernel puts nothing in, and then it is other code. */
 Test(plan_attach, what_is_put_in_once_more_is_compared_again)
 {
 	broker.without_breakpoint = broker.changed_later = 1;
-	broker.withdrawals_before_change = 1;
+	broker.releases_before_change = 1;
 	const struct xsp_plan_attached done = attach();
 	cr_expect_eq(done.changed.count, 1);
 	cr_expect_str_eq(done.changed.names, "g");
 	cr_expect_eq(done.unprobed.count, 0);
-	cr_assert_eq(broker.withdrawals, 2);
-	cr_expect_eq(broker.withdrawn[0].probe, 1);
-	cr_expect(broker.withdrawn[0].again);
-	cr_expect_eq(broker.withdrawn[1].probe, 1);
-	cr_expect_not(broker.withdrawn[1].again);
+	cr_assert_eq(broker.releases, 2);
+	cr_expect_eq(broker.released[0].probe, 1);
+	cr_expect(broker.released[0].again);
+	cr_expect_eq(broker.released[1].probe, 1);
+	cr_expect_not(broker.released[1].again);
 }
 
 Test(plan_attach, what_lacks_its_breakpoint_is_put_in_once_more)
@@ -197,7 +195,7 @@ Test(plan_attach, what_lacks_its_breakpoint_is_put_in_once_more)
 	const struct xsp_plan_attached done = attach();
 	cr_expect_eq(done.changed.count, 0);
 	cr_expect_eq(done.unprobed.count, 0);
-	cr_assert_eq(broker.withdrawals, 1);
-	cr_expect_eq(broker.withdrawn[0].probe, 0);
-	cr_expect(broker.withdrawn[0].again);
+	cr_assert_eq(broker.releases, 1);
+	cr_expect_eq(broker.released[0].probe, 0);
+	cr_expect(broker.released[0].again);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A planner that a file has taken over: what it can reach, and how long it is put up with. Reading is replaced
- * (-Wl,--wrap): the module's name says what the taken-over process does. */
+/* A planner that a file has taken over: what it can reach, and for how long it is tolerated.
+ * Reading is replaced (-Wl,--wrap): the module's name says what the process that was taken over
+ * does. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,7 @@
 static pid_t test_pid;
 static uint64_t clock_step; /* seconds that each look at the clock takes */
 
-/* ---- what the taken-over process does; returns what it tells ---- */
+/* ---- what the process that was taken over does; each returns what it reports ---- */
 
 static size_t tell_pid(int fd)
 {
@@ -54,7 +55,7 @@ static size_t give_up(int fd)
 	abort();
 }
 
-static uint32_t part; /* that is asked for */
+static uint32_t part; /* the part that was requested */
 
 static size_t die_of_another_part(int fd)
 {
@@ -317,7 +318,7 @@ Test(planner, that_aborts_leaves_the_module_out)
 	cr_expect_gt(told_of("pid"), 0);
 }
 
-/* Before it is given a file, another one is started; while it reads, the file is not to blame. */
+/* Before it gets a file, another one is started; while it reads, the file is not to blame. */
 Test(planner, that_is_killed_blames_no_file)
 {
 	const pid_t first = (pid_t)told_of("pid");
@@ -410,7 +411,7 @@ Test(planner, fills_nobodys_table_of_descriptors)
 
 #define FILES 40
 
-/* Of file number i; they need not be the files that lie there. */
+/* For file number i; they need not be the files that are there. */
 static struct xsp_mapped_file mapped_file(size_t i, char *display_path)
 {
 	return (struct xsp_mapped_file){.display_path = display_path, .dev = 1, .inode = i + 1};
@@ -425,7 +426,7 @@ static void look_at(size_t i, const char *what)
 	xsp_planner_look(planner, a_file(geteuid(), 0644), &f, (uint32_t)i);
 }
 
-/* As xsp_plan_module() does it. *read: there was more to do than to take what had been learnt. */
+/* Like xsp_plan_module(). *read: there was more to do than to take what was learnt. */
 static int plan_module(size_t i, const char *what, size_t *told, bool *read)
 {
 	char display_path[32];
@@ -519,7 +520,7 @@ Test(planner, reads_on_in_what_it_has_looked_at)
 	cr_expect_eq(plan_module(1, "found", &told, &read), 0, "%s", failure.text);
 	cr_expect(read);
 	cr_expect_eq(told, 1, "looked at %zu times", told);
-	/* ... once: the next time it is another file */
+	/* only once: the next time it is another file */
 	cr_expect_eq(plan_module(1, "found", &told, &read), 0);
 	cr_expect_eq(told, 2);
 }

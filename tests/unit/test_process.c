@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Live processes: what we say of them against /proc and ps, and each refusal. */
+/* Live processes: what we say of them, compared with /proc and ps, and each refusal. */
 #include <criterion/criterion.h>
 #include <elf.h>
 #include <errno.h>
@@ -45,7 +45,7 @@ static bool runs(pid_t pid, const char *path)
 	return strcmp(link, path) == 0 && n == 1;
 }
 
-/* Forks; the child goes when we do, however we go, and holds none of our pipes. */
+/* Forks; the child ends when we do, in whatever way, and holds none of our pipes. */
 static pid_t fork_child(void)
 {
 	pid_t pid = fork();
@@ -125,7 +125,7 @@ Test(process, identity)
 	free(real);
 }
 
-/* Of its whole environment nothing but what was asked for, as it was at the exec. */
+/* Only the requested variables of its environment, as they were at the exec. */
 Test(process, environment)
 {
 	static const char *const names[] = {"RANK",    "RUN",	     "LONG", "BARE",
@@ -524,7 +524,7 @@ Test(process, lines)
 		cr_expect_not(xsp_map_line_parse(bad[i], &line), "'%s'", bad[i]);
 }
 
-/* What a descriptor is of is told; it is not opened, and nothing beside it is reached by it. */
+/* What a descriptor refers to is said. It is not opened, and nothing else is reached through it. */
 Test(process, descriptors_are_named_and_not_opened)
 {
 	static const char *const refused[] = {"fd/../mem", "fd/",      "fd/1/2",

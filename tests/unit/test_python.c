@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is read of a Python interpreter in another process: here objects are made by hand, in our own memory.
- * The lines of instructions are those that CPython itself tells (co_lines(), dis.findlinestarts()).
+ * What is read of a Python interpreter in another process: here objects are made by hand, in our
+ * own memory. The lines of instructions are those that CPython itself reports (co_lines(),
+ * dis.findlinestarts()).
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "target/python.h"
+#include "target/python/python.h"
 
 /* ---- lines ---- */
 
@@ -128,7 +129,7 @@ static struct xsp_python open_self(uint32_t version)
 	return p;
 }
 
-/* A str of 3.11: `kind` bytes a character; of ASCII the text lies nearer. */
+/* A str of 3.11: `kind` bytes a character; for ASCII, the text is closer. */
 struct text {
 	uint64_t count, type, length, hash;
 	uint32_t state, pad;
@@ -251,7 +252,7 @@ Test(python, code_objects)
 	cr_assert_eq(xsp_python_code_read(&p, at, &c), 0);
 	cr_assert_str_eq(c.file, "/a/f.py");
 	cr_assert_str_eq(c.function, "C.f");
-	/* instructions are told by their address */
+	/* instructions are known by their address */
 	cr_assert_eq(xsp_python_code_line(&c, at + 184 + 40), 7);
 	cr_assert_eq(xsp_python_code_line(&c, at), 2); /* it has not begun */
 	cr_assert_eq(xsp_python_code_is_there(&p, &c), 1);
@@ -297,7 +298,8 @@ Test(python, code_objects_that_lie)
 
 /* ---- what an interpreter calls by itself ---- */
 
-/* Where in _Py_DebugOffsets 3.13 says how its objects are laid out; here it says that they are laid out as the ones above. */
+/* Where _Py_DebugOffsets of 3.13 says how objects are laid out; here it describes the objects
+ * above. */
 static const struct {
 	uint8_t word;
 	uint16_t offset;
@@ -337,8 +339,9 @@ static bool is_shim(struct xsp_python *p, struct objects *o, int32_t first_line,
 	return shim;
 }
 
-/* Between a constructor that is called often and its caller 3.13 has a frame of a code object of its own, which has no line:
- * the program and its tracebacks know no such frame. A module's or a class's __init__ is one of the program. */
+/* Between a constructor that is called often and its caller, 3.13 has a frame of a code object of
+ * its own, without a line. The program and its tracebacks know no such frame. The __init__ of a
+ * module or class is one of the program. */
 Test(python, frames_before_constructors)
 {
 	static uint64_t words[XSP_PYTHON_OFFSETS];
@@ -363,7 +366,7 @@ Test(python, frames_before_constructors)
 
 /* ---- modules ---- */
 
-/* Words that point at each other, and count, and say what they are, in every way. */
+/* Words that refer to each other, count, and claim a type, in every way. */
 Test(python, modules_that_lie)
 {
 	static uint64_t soup[2048];
@@ -395,7 +398,7 @@ Test(python, modules_that_lie)
 	xsp_python_close(&p);
 }
 
-/* ---- what an interpreter tells of itself ---- */
+/* ---- how an interpreter describes itself ---- */
 
 Test(python, offsets_that_lie)
 {

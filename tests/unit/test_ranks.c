@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Several captures as one job. A job is made by hand: each rank computes, perhaps sleeps, and comes to a collective that
- * ends for all when the last one has come; what is expected is what it was made of. */
+/* Several captures as one job. A job is made by hand: each rank computes, perhaps sleeps, and comes
+ * to a collective that ends for all when the last one has come. What is expected is what it was
+ * made of. */
 #include <criterion/criterion.h>
 
 #include "analysis/ranks/ranks.h"
+#include "analysis/rules/rules.h"
 #include "report/report_private.h"
 #include "capture_builder.h"
 
@@ -18,11 +20,11 @@ struct plan {
 	unsigned iterations;
 	uint64_t mm_ns[RANKS]; /* 0: MM_NS */
 	uint64_t sleep_ns[RANKS]; /* before every barrier */
-	int64_t clock_ns[RANKS]; /* its clock is that much ahead */
+	int64_t clock_ns[RANKS]; /* how far its clock is ahead */
 	unsigned from[RANKS]; /* recorded from that iteration on */
 	const char *host[RANKS]; /* NULL: "one" */
 	unsigned missed_from[RANKS],
-		missed_to[RANKS]; /* of these iterations nothing was recorded */
+		missed_to[RANKS]; /* nothing was recorded of these iterations */
 	bool steps;
 	struct xsp_capture_stats lost;
 	bool windows; /* ... as not all of the time was */
@@ -46,7 +48,7 @@ static void open_rank(struct builder *b, const struct plan *p, unsigned rank)
 	char environment[64];
 
 	builder_begin(b, 0);
-	b->pid = 100; /* all in a pid namespace of their own */
+	b->pid = 100; /* each in the same pid namespace */
 	snprintf(environment, sizeof(environment), "RANK=%u\nWORLD_SIZE=%u\n", rank, RANKS);
 	const struct xsp_capture_process process = {
 		.pid = 100, .ns_pid = 100, .comm = "train", .environment = environment};
@@ -85,7 +87,7 @@ static void entry_with(struct builder *b, uint32_t probe, uint64_t sp, const uin
 	builder_put(b, &e, sizeof(e.range) + sizeof(e.section) + count * 8);
 }
 
-/* A collective: asked for at `at`, over at `end_ns`, the rank's own clock. */
+/* A collective: requested at `at`, over at `end_ns`, by the rank's own clock. */
 static void collective(struct builder *b, unsigned rank, uint32_t call, uint64_t at,
 		       uint64_t end_ns)
 {
@@ -124,7 +126,8 @@ static void put_step(struct builder *b, unsigned number, uint64_t from)
 #define ASYNC 3
 #define MS 1000000ULL
 
-/* A step of 10 ms in which collectives are asked for at 2, 5 and 8 ms, and waited for at its end. */
+/* A step of 10 ms in which collectives are requested at 2, 5 and 8 ms, and waited for at its
+ * end. */
 static void asynchronous_step(struct builder *b, unsigned rank, unsigned number, uint64_t came,
 			      uint64_t last)
 {
@@ -234,6 +237,18 @@ struct job {
 	struct xsp_report *report;
 };
 
+static void find_late_ranks(const struct job *job)
+{
+	static const char *const rules[] = {XSP_RULE_STRAGGLER, XSP_RULE_LATE_RANK};
+
+	for (size_t i = 0; i < 2; i++) {
+		const long index = xsp_rule_index(rules[i], strlen(rules[i]));
+		const struct xsp_rule_context c = {
+			.rule = &xsp_rules[index], .threshold = 0.02, .report = job->report};
+		cr_assert_eq(xsp_ranks_find(job->ranks, &c), 0);
+	}
+}
+
 static struct job read_ranks(struct builder b[RANKS])
 {
 	struct job job;
@@ -246,8 +261,7 @@ static struct job read_ranks(struct builder b[RANKS])
 	cr_assert_eq(xsp_ranks_match(job.ranks), 0);
 	cr_assert_eq(xsp_report_new(&job.report), 0);
 	cr_assert_eq(xsp_ranks_report(job.ranks, job.report), 0);
-	cr_assert_eq(xsp_ranks_find(job.ranks, XSP_RULE_STRAGGLER, 0.02, job.report), 0);
-	cr_assert_eq(xsp_ranks_find(job.ranks, XSP_RULE_LATE_RANK, 0.02, job.report), 0);
+	find_late_ranks(&job);
 	return job;
 }
 
@@ -357,10 +371,11 @@ Test(ranks, straggler_and_late_rank_are_named_with_the_operator)
 	cr_expect_eq(cell(&job, "ranks", 2, "late_ns").integer, 40LL * 2 * MM_NS);
 	cr_expect_eq(cell(&job, "ranks", 0, "late_ns").integer, 0);
 	cr_expect_eq(cell(&job, "ranks", 1, "last").integer, 40);
-	/* blocked: from when it was queued on, some ns later */
+	/* blocked: counted from when it was queued, some ns later */
 	const int64_t blocked = cell(&job, "ranks", 0, "blocked_ns").integer;
 	cr_expect(blocked <= 40LL * 4 * MM_NS && blocked > 40LL * 4 * MM_NS - 80 * 100);
-	/* a step is as long as that of any; by itself the slow rank's is the longest, or the late one's */
+	/* a step is as long as that of any rank; the slow rank's own is the longest, or that of the
+	 * late one */
 	const int64_t slowest = cell(&job, "rank_steps", 7, "rank").integer;
 	cr_expect(slowest == 1 || slowest == 2);
 	cr_expect(cell(&job, "rank_steps", 7, "own_ns").integer >
@@ -376,8 +391,8 @@ static void expect_near(int64_t value, int64_t expected)
 		  (long long)expected);
 }
 
-/* Rank 1 comes 50 ms late to each step; who waits for it from 10 ms on is blocked for 48, however many collectives that
- * is for: it was asked for the last one at 8 ms. */
+/* Rank 1 comes 50 ms late to each step. A rank that waits for it from 10 ms on is blocked for 48,
+ * for however many collectives: the last one was requested at 8 ms. */
 Test(ranks, what_several_collectives_wait_for_is_waited_for_once)
 {
 	const struct xsp_capture_stats none = {.events = 1};
@@ -475,7 +490,7 @@ Test(ranks, losses_make_it_uncertain)
 	}
 }
 
-/* Collectives that were not recorded in the middle do not make those behind them others. */
+/* Missing collectives in the middle do not change the identity of those after them. */
 Test(ranks, what_is_missing_in_the_middle_is_not_made_up)
 {
 	const struct plan p = {.iterations = 40,
@@ -536,8 +551,7 @@ Test(ranks, one_rank_alone)
 	cr_assert_eq(xsp_ranks_match(job.ranks), 0);
 	cr_assert_eq(xsp_report_new(&job.report), 0);
 	cr_assert_eq(xsp_ranks_report(job.ranks, job.report), 0);
-	cr_assert_eq(xsp_ranks_find(job.ranks, XSP_RULE_STRAGGLER, 0.02, job.report), 0);
-	cr_assert_eq(xsp_ranks_find(job.ranks, XSP_RULE_LATE_RANK, 0.02, job.report), 0);
+	find_late_ranks(&job);
 	cr_expect_eq(xsp_report_findings(job.report, &found), 0);
 	cr_expect_eq(cell(&job, "ranks", 1, "waited_ns").kind, XSP_CELL_ABSENT);
 	cr_expect_eq(value(&job, "job", "collectives"), 0);

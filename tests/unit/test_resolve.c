@@ -38,7 +38,7 @@ static void end(void)
 
 TestSuite(resolve, .init = begin, .fini = end);
 
-/* Of files that cannot be opened the names are known all the same. */
+/* The names of files that cannot be opened are known nevertheless. */
 static struct xsp_mapped_file file_at(uint64_t start, char *path, uint64_t inode)
 {
 	return (struct xsp_mapped_file){
@@ -53,7 +53,8 @@ static void learn(char *path, uint64_t inode)
 		file_at(PLACE, path, inode),
 		file_at(PLACE + SIZE, (char[]){"/nowhere/behind.so"}, 2),
 	};
-	const struct xsp_mapped_files mapped = {all, sizeof(all) / sizeof(all[0])};
+	const struct xsp_mapped_files mapped = {.files = all,
+						.count = sizeof(all) / sizeof(all[0])};
 
 	cr_assert_eq(xsp_resolver_learn(resolver, process, &mapped), 0);
 }
@@ -88,7 +89,7 @@ Test(resolve, what_comes_back_to_its_place_is_the_latest_there)
 Test(resolve, more_mappings_than_are_remembered_are_told)
 {
 	struct xsp_mapped_file *all = calloc(MAPPINGS + 1, sizeof(*all));
-	struct xsp_mapped_files mapped = {all, MAPPINGS};
+	struct xsp_mapped_files mapped = {.files = all, .count = MAPPINGS};
 	char path[] = "/nowhere/many.so";
 
 	cr_assert_not_null(all);
@@ -139,7 +140,9 @@ static pid_t learn_another(struct xsp_resolver *r, bool has_map)
 	if (has_map)
 		with_map = pid;
 	cr_assert_eq(xsp_process_open(&xsp_open_directly, pid, &p, &err), 0, "%s", err.text);
-	cr_assert_eq(xsp_resolver_learn(r, p, &(struct xsp_mapped_files){&file, 1}), 0);
+	cr_assert_eq(
+		xsp_resolver_learn(r, p, &(struct xsp_mapped_files){.files = &file, .count = 1}),
+		0);
 	xsp_process_free(p);
 	kill(pid, SIGKILL);
 	cr_assert_eq(waitpid(pid, NULL, 0), pid);

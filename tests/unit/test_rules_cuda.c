@@ -139,7 +139,8 @@ Test(rules_cuda, waiting_for_the_gpu)
 
 static struct batch of_steps;
 
-/* Of a wait of 250 us a kernel of its first half is told before it ends; one of the second half later: below. */
+/* Of a wait of 250 us, a kernel of the first half is reported before it ends; one of the second
+ * half later: below. */
 static void told_early_inside(struct builder *b, uint64_t at, unsigned step)
 {
 	b->now = at;
@@ -158,7 +159,8 @@ static void told_early_inside(struct builder *b, uint64_t at, unsigned step)
 	open_batch(&of_steps, of_steps.first);
 }
 
-/* CUPTI hands over what has ended whenever a buffer is full: also while a call waits for the rest. */
+/* CUPTI passes on what has ended whenever a buffer is full: also while a call waits for the
+ * rest. */
 Test(rules_cuda, gpu_records_that_come_during_a_wait)
 {
 	struct builder b;
@@ -178,7 +180,7 @@ Test(rules_cuda, gpu_records_that_come_during_a_wait)
 	xsp_report_free(r);
 }
 
-/* `count` kernels of 100 ns each, one each 200 ns, told 50 at a time */
+/* `count` kernels of 100 ns each, one every 200 ns, reported 50 at a time */
 static void put_kernels(struct builder *b, uint64_t from, unsigned count)
 {
 	struct batch g;
@@ -209,7 +211,7 @@ Test(rules_cuda, more_gpu_records_in_a_wait_than_are_held)
 	b.now = START + 20 * MS;
 	struct xsp_report *r = report_of(&b, NULL);
 	const struct xsp_report_found *f = expect(r, "sync", XSP_SEVERITY_HIGH, 0.95);
-	/* of 1,094 times 64 the last 1,024 are held, in the last of which are 48: 65,520 of 100 ns */
+	/* of 1,094 times 64, the last 1,024 are held, of which the last has 48: 65,520 of 100 ns */
 	cr_expect_str_eq(value_of(f->figures, "waited_for")->text, "sgemm 6.55 ms");
 	cr_assert_not_null(f->finding.uncertain);
 	cr_expect_not_null(strstr(f->finding.uncertain, "is a lower bound: 1 calls"), "%s",
@@ -287,7 +289,7 @@ static void fail(struct builder *b, uint64_t at, uint64_t code)
 	builder_put(b, &e, sizeof(e));
 }
 
-/* 1,024 kinds are told apart; the codes are the target's. */
+/* 1,024 kinds are distinguished; the codes are the target's. */
 Test(rules_cuda, more_kinds_of_errors_than_are_told_apart)
 {
 	struct builder b;
@@ -313,7 +315,8 @@ static void copying_inside(struct builder *b, uint64_t at, unsigned step)
 		call(b, COPY, at + i * 20 * US, 5 * US);
 }
 
-/* 120 copies, of so many bytes each, a microsecond long; from memory of that kind (1: pageable, 2: pinned). */
+/* 120 copies of this many bytes each, a microsecond long, from this kind of memory (1: pageable, 2:
+ * pinned). */
 static struct xsp_report *copying(uint64_t bytes, uint64_t ns, uint8_t memory)
 {
 	struct builder b;
@@ -333,7 +336,8 @@ static struct xsp_report *copying(uint64_t bytes, uint64_t ns, uint8_t memory)
 	return report_of(&b, NULL);
 }
 
-/* The agent goes on in a pause of --max-overhead: 40 of these copies, 0.8 ms, lie in the 2 ms that were recorded. */
+/* The agent goes on in a pause of --max-overhead: 40 of these copies, 0.8 ms, lie in the 2 ms that
+ * were recorded. */
 Test(rules_cuda, copies_in_a_pause)
 {
 	struct builder b;
@@ -360,7 +364,7 @@ Test(rules_cuda, copies_in_a_pause)
 	xsp_report_free(r);
 }
 
-/* What copies say of their bytes is the target's: 120 times 2^62 are no sum, nor is 2^64 ns a time. */
+/* The bytes of copies are the target's: 120 times 2^62 have no sum, nor is 2^64 ns a time. */
 Test(rules_cuda, sums_that_are_too_much)
 {
 	struct builder b;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What samples tell: hot functions, where hot operations are hot, page faults; and of which time shares are. */
+/* What samples show: hot functions, where hot operations are hot, page faults; and what time shares
+ * refer to. */
 
 #include "analyze_check.h"
 
@@ -41,7 +42,8 @@ static void open_samples(struct builder *b)
 
 enum { AT_HOT, AT_MEMCPY, AT_SPIN, AT_EVAL, AT_GENERATED, AT_OTHERS = 100 };
 
-/* Of 10 ms each, in the instruction `at`, called from `caller` (0: not known), at a line of Python's (0: none). */
+/* 10 ms each, in the instruction `at`, called from `caller` (0: unknown), at a line of Python (0:
+ * none). */
 struct where {
 	uint64_t at, caller, line;
 	bool reads, faults; /* in the kernel */
@@ -82,7 +84,7 @@ static void put_samples(struct builder *b, unsigned count, uint64_t from, struct
 	}
 }
 
-/* What is left of a second, in `functions` others. */
+/* The rest of a second, in `functions` others. */
 static void put_others(struct builder *b, unsigned count, unsigned functions)
 {
 	for (unsigned i = 0; i < functions; i++)
@@ -142,7 +144,8 @@ Test(rules_hot, storm_of_page_faults)
 	xsp_report_free(r);
 }
 
-/* A third of three samples; four of forty, which may be one in thirty; and all that a process does that hardly runs. */
+/* A third of three samples; four of forty, which may be one in thirty; and all samples of a process
+ * that hardly runs. */
 Test(rules_hot, few_samples_are_no_storm)
 {
 	struct xsp_report *r = faulting(1, 2, 1000 * MS);
@@ -191,7 +194,8 @@ Test(rules_hot, no_function_is_hot)
 	xsp_report_free(r);
 }
 
-/* Other programs had its CPU: it is hot as before, and what it took of the time is told as it is. */
+/* Other programs had its CPU: it is hot as before, and its share of the time is reported as it
+ * is. */
 Test(rules_hot, hot_function_on_a_busy_machine)
 {
 	struct builder b;
@@ -217,7 +221,8 @@ Test(rules_hot, hot_function_on_a_busy_machine)
 	xsp_report_free(r);
 }
 
-/* Samples and waits go on between windows of functions, and may end before the recording does: shares are of their time. */
+/* Samples and waits go on between windows of functions, and may end before the recording does:
+ * shares refer to their time. */
 Test(rules_hot, shares_are_of_the_time_that_was_watched)
 {
 	struct builder b;
@@ -254,7 +259,7 @@ Test(rules_hot, shares_are_of_the_time_that_was_watched)
 	xsp_report_free(r);
 }
 
-/* Some of its samples are in spans of it, where the span stands for it: it is one function. */
+/* Some of its samples are in spans of it, and the span stands for it there: it is one function. */
 Test(rules_hot, hot_function_that_is_a_span_as_well)
 {
 	struct builder b;
@@ -273,7 +278,8 @@ Test(rules_hot, hot_function_that_is_a_span_as_well)
 	xsp_report_free(r);
 }
 
-/* Of 200 samples 56 are there: surely more than 20 % only if they are of 200 moments, not of 50 on four CPUs. */
+/* Of 200 samples 56 are there: surely more than 20 % only if they are of 200 moments, not of 50 on
+ * four CPUs. */
 Test(rules_hot, samples_of_one_moment_are_one)
 {
 	struct builder b;
@@ -309,7 +315,7 @@ Test(rules_hot, hot_function_of_python)
 	xsp_report_free(r);
 }
 
-/* What a line calls is the line's, too: one finding, which has both. */
+/* What a line calls counts for the line, too: one finding, which has both. */
 Test(rules_hot, hot_function_that_python_calls)
 {
 	struct builder b;
@@ -324,7 +330,8 @@ Test(rules_hot, hot_function_that_python_calls)
 	xsp_report_free(r);
 }
 
-/* The system call is named, and who made it behind the C library; a loop that waits is told from one that works. */
+/* The system call is named, and its caller outside the C library; a loop that waits is
+ * distinguished from one that works. */
 Test(rules_hot, hot_kernel_and_hot_spinning)
 {
 	struct builder b;
@@ -349,7 +356,7 @@ Test(rules_hot, hot_kernel_and_hot_spinning)
 	xsp_report_free(r);
 }
 
-/* The span is hot: where it is so is part of that finding, and no second one. */
+/* The span is hot: where it is hot is part of that finding, not a second one. */
 Test(rules_hot, hot_operation_says_where_it_is_hot)
 {
 	struct builder b;

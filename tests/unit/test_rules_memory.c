@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that only grows: of one place, by what allocators tell, and of a process, by what the kernel does. */
+/* Memory that only grows: in one place, by what allocators report, and in a process, by what the
+ * kernel does. */
 
 #include "analyze_check.h"
 
@@ -19,7 +20,7 @@ static void put_memory(struct builder *b, uint32_t probe, uint64_t address, uint
 	builder_put(b, &e, sizeof(e));
 }
 
-/* Steps of 5 ms; each allocates in `work` (or in no call), and gives back what `kept` does not keep. */
+/* Steps of 5 ms; each allocates in `work` (or in no call), and frees what `kept` does not keep. */
 static struct xsp_report *allocating_in(uint64_t steps, uint64_t bytes, bool kept, bool in_call)
 {
 	struct builder b;
@@ -51,8 +52,8 @@ static struct xsp_report *allocating(uint64_t bytes, bool kept, bool in_call)
 	return allocating_in(200, bytes, kept, in_call);
 }
 
-/* In 0.45 s it is not told whether memory grows, which is no word that it does not; in 0.55 s it is found. What was given
- * back on the spot is not judged either. */
+/* In 0.45 s it cannot be said whether memory grows, which does not mean that it does not; in 0.55 s
+ * it is found. Memory that was freed at once is not judged either. */
 Test(rules_memory, too_short_to_tell_a_leak)
 {
 	struct xsp_report *r = allocating_in(90, 20 << 20, true, true);
@@ -171,7 +172,7 @@ static struct xsp_report *resident(uint64_t (*bytes)(unsigned look))
 				   .size = sizeof(e.section) + sizeof(e.memory)},
 		       .memory = {.resident = 100 << 20, .anonymous = bytes(i)}};
 		b.now = START + i * 100 * MS;
-		if (i == 0 || bytes(i) != bytes(i - 1)) /* what has not changed is not told */
+		if (i == 0 || bytes(i) != bytes(i - 1)) /* what has not changed is not reported */
 			builder_put(&b, &e, sizeof(e));
 	}
 	b.now = START + 10000 * MS;
@@ -212,7 +213,8 @@ Test(rules_memory, memory_of_a_process_that_only_grows)
 	xsp_report_free(r);
 }
 
-/* Two ranks, one of which grows by 200 KiB in each of its own steps of 100 ms: the other one's are not its. */
+/* Two ranks, one of which grows by 200 KiB in each of its own steps of 100 ms: the steps of the
+ * other do not count. */
 Test(rules_memory, memory_of_one_of_two_ranks)
 {
 	struct builder b;
@@ -280,7 +282,7 @@ Test(rules_memory, leak_of_small_blocks)
 	xsp_report_free(r);
 }
 
-/* Steps that only number are one place: each allocates once, and together they leak. */
+/* Steps whose names only number are one place: each allocates once, and together they leak. */
 Test(rules_memory, leak_in_the_step_itself)
 {
 	struct xsp_report *r = allocating(20 << 20, true, false);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Operations that take much of the time themselves, and of which time their shares are. */
+/* Operations that take much of the time themselves, and what time their shares refer to. */
 
 #include "analyze_check.h"
 
@@ -24,7 +24,7 @@ Test(rules_operators, hot_operation)
 	xsp_report_free(r);
 }
 
-/* CUDA is begun once: in a short recording that is most of the time, and nobody's fault. */
+/* CUDA is initialised once: in a short recording that is most of the time, and nobody's fault. */
 Test(rules_operators, beginning_cuda_is_no_hot_operation)
 {
 	struct builder b;
@@ -37,7 +37,7 @@ Test(rules_operators, beginning_cuda_is_no_hot_operation)
 	xsp_report_free(r);
 }
 
-/* One of forty calls was kept from its CPU: that says nothing of the operation. */
+/* One of forty calls was kept from its CPU: that says nothing about the operation. */
 Test(rules_operators, one_call_makes_no_operation_hot)
 {
 	struct builder b;
@@ -52,7 +52,7 @@ Test(rules_operators, one_call_makes_no_operation_hot)
 	xsp_report_free(r);
 }
 
-/* Steps themselves are no operation: what they take outside of calls is not theirs. */
+/* Steps themselves are no operation: time outside of calls is not theirs. */
 Test(rules_operators, clean_capture_has_no_finding)
 {
 	struct builder b;

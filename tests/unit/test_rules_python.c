@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is found with lines of Python: its loops, and where operations are called from. */
+/* What is found with lines of Python: loops, and where operations are called from. */
 
 #include "analyze_check.h"
 
@@ -69,7 +69,8 @@ static void two_lines_inside(struct builder *b, uint64_t at, unsigned step)
 		python_call(b, at + i * 2 * US, US, 1 + i % 2);
 }
 
-/* Two operations of 120 calls each, one of them by a package; none of them has 5 % of the time alone. */
+/* Two operations with 120 calls each, one of them by a package; neither has 5 % of the time
+ * alone. */
 static void two_operations_inside(struct builder *b, uint64_t at, unsigned step)
 {
 	(void)step;
@@ -109,7 +110,8 @@ Test(rules_python, operation_in_a_loop_of_python)
 	xsp_report_free(r);
 }
 
-/* A stack is told by its instructions, a place by its lines: it was two findings of 75 calls, and so none. */
+/* Stacks differ by their instructions, places by their lines: it was two findings of 75 calls, and
+ * so none. */
 Test(rules_python, one_line_is_one_place)
 {
 	struct builder b;
@@ -188,7 +190,8 @@ Test(rules_python, operations_of_one_line_are_one_loop)
 	xsp_report_free(r);
 }
 
-/* Lines were on by default, and the brake took them out in the middle: what is known of the steps until then holds. */
+/* Lines were on by default, and the brake dropped them in the middle: what is known of the steps
+ * until then holds. */
 static void loop_with_lines_at_first(struct builder *b, uint64_t at, unsigned step)
 {
 	for (unsigned i = 0; i < 150; i++)
@@ -211,7 +214,7 @@ Test(rules_python, loop_whose_lines_ended_early)
 	xsp_report_free(r);
 }
 
-/* Nobody takes a loop out of a package: the program's own line is named first. */
+/* Nobody removes a loop from a package: the program's own line is named first. */
 Test(rules_python, loop_through_a_package)
 {
 	struct builder b;
@@ -283,7 +286,8 @@ Test(rules_python, line_of_a_hot_operation)
 	}
 }
 
-/* The program did something else for nine tenths of the time: of its steps' time it is as much as without that. */
+/* The program did something else for nine tenths of the time: the share of its steps' time is
+ * unchanged. */
 Test(rules_python, shares_are_of_steps_where_they_are_known)
 {
 	struct builder b;

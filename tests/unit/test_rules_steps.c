@@ -68,7 +68,8 @@ static void polling_inside(struct builder *b, uint64_t at, unsigned step)
 		       XSP_WAIT_POLL);
 }
 
-/* No line of Python is known: that its thread polls in the range says that it waits for workers. */
+/* No line of Python is known: its thread polls in the range, which shows that it waits for
+ * workers. */
 Test(rules_steps, loader_that_waits_for_its_workers)
 {
 	struct xsp_report *r;
@@ -107,7 +108,8 @@ static void runnable_inside(struct builder *b, uint64_t at, unsigned step)
 		       XSP_WAIT_RUNNABLE);
 }
 
-/* The kernel told too late when it ran again: its time on a CPU is not known, and no wait is. */
+/* The kernel reported too late that it ran again: its time on a CPU is unknown, and so are its
+ * waits. */
 static void unknown_inside(struct builder *b, uint64_t at, unsigned step)
 {
 	(void)step;
@@ -211,7 +213,8 @@ Test(rules_steps, overhead_of_the_recording)
 	xsp_report_free(r);
 }
 
-/* Sites cost between windows, too, on their way in and out: a share of all of the time, never above it. */
+/* Sites cost time between windows, too, while they are attached and detached: a share of all of the
+ * time, never above it. */
 Test(rules_steps, overhead_between_windows)
 {
 	struct builder b;

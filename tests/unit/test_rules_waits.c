@@ -3,6 +3,9 @@
 
 #include "analyze_check.h"
 
+#include "analysis/rules/rules_private.h"
+#include "analysis/waits/summary_waits_private.h"
+
 /* Of 10 ms thread 101 waits 8 times for `ns`. */
 static struct xsp_report *waiting(uint64_t ns, uint32_t owner)
 {
@@ -32,7 +35,8 @@ Test(rules_waits, lock_that_another_thread_holds)
 	xsp_report_free(r);
 }
 
-/* Of 10 ms the thread that waits for 4 ms is there for 9.5, or for 6: the title says which time the share is of. */
+/* The thread that waits for 4 of 10 ms is there for 9.5 ms, or for 6: the title says which time the
+ * share refers to. */
 Test(rules_waits, share_of_a_lock_is_of_the_time_that_is_said)
 {
 	const struct {
@@ -93,6 +97,34 @@ Test(rules_waits, more_locks_than_are_followed)
 	xsp_report_free(r);
 }
 
+/* As many threads as are followed wait for a lock and wake each other: their number squared is more than a machine has time for. */
+Test(rules_waits, lock_that_many_threads_fight_for)
+{
+	const uint32_t threads = 131072;
+	struct lock locks[2] = {{.python_ns = 10, .placed_ns = 10}, {.python_ns = 1}};
+	struct xsp_summary_waits w = {.locks = {.tally = {.rows = locks, .count = 2}},
+				      .people = {.tally = {.count = 2 * threads}}};
+	struct xsp_u64map waiters = {0};
+
+	w.people.rows = calloc(w.people.count, sizeof(*w.people.rows));
+	cr_assert_not_null(w.people.rows);
+	for (uint32_t i = 0; i < threads; i++) {
+		w.people.rows[i] = (struct person){.tid = i + 1, .role = WAITER, .times = 1};
+		w.people.rows[threads + i] = (struct person){.tid = i + 1, .role = WAKER, .times = 1};
+	}
+	cr_assert_eq(xsp_rule_waiters(&w, &waiters), 0);
+	cr_expect(xsp_rule_is_fought_for(&w, &locks[0], &waiters));
+	cr_expect(!xsp_rule_is_fought_for(&w, &locks[1], &waiters));
+	/* half of them have only ever waited for another lock */
+	for (uint32_t i = 0; i < threads / 2; i++)
+		w.people.rows[i].lock = 1;
+	xsp_u64map_free(&waiters);
+	cr_assert_eq(xsp_rule_waiters(&w, &waiters), 0);
+	cr_expect(!xsp_rule_is_fought_for(&w, &locks[0], &waiters));
+	xsp_u64map_free(&waiters);
+	free(w.people.rows);
+}
+
 /* A worker on a condition variable waits as long, and for nobody. */
 Test(rules_waits, idle_threads_wait_for_no_lock)
 {
@@ -123,7 +155,7 @@ Test(rules_waits, runnable_but_not_running)
 	cr_expect_not_null(strstr(f->finding.advice, "took 1.10 together"), "%s",
 			   f->finding.advice);
 	xsp_report_free(r);
-	/* a single thread is in nobody's way: fewer of its own would not help */
+	/* a single thread is in nobody's way: fewer threads of its own would not help */
 	open_waits(&b);
 	put_times(&b, 101, START, START + 10 * MS, 3500 * US, XSP_WAIT_SLEEP, MS);
 	r = report_of(&b, NULL);
@@ -133,7 +165,7 @@ Test(rules_waits, runnable_but_not_running)
 	xsp_report_free(r);
 }
 
-/* Their names only number. */
+/* Their names differ only by a number. */
 Test(rules_waits, threads_of_a_pool_are_one_finding)
 {
 	struct builder b;
@@ -163,7 +195,7 @@ Test(rules_waits, threads_of_a_pool_are_one_finding)
 		cr_expect_str_eq(f->finding.subject, families[i][2]);
 		xsp_report_free(r);
 	}
-	/* of one there is its own name */
+	/* a single one keeps its own name */
 	open_waits(&b);
 	put_thread(&b, 110, "pricer-0");
 	put_times(&b, 110, START, START + 10 * MS, 3500 * US, XSP_WAIT_SLEEP, MS);
@@ -237,11 +269,12 @@ Test(rules_waits, page_faults)
 
 /* ---- Python's lock ---- */
 
-#define GIL                                                                                        \
-	0x5000 /* its condition; 48 bytes behind it its mutex, at 120 what is waited at behind giving it away */
+/* its condition; its mutex follows after 48 bytes; at 120 is what a thread waits at after it gave
+ * the lock away */
+#define GIL 0x5000
 
-/* Of 100 ms threads 101 and 102 wait so many times for `ns` at `address`, each woken by thread 100; a mutex there has `owner`.
- * `starved`: that one could run meanwhile, and did not. */
+/* In 100 ms, threads 101 and 102 wait this many times for `ns` at `address`, each woken by thread
+ * 100; a mutex there has `owner`. `starved`: the owner could run meanwhile, and did not. */
 static struct xsp_report *wanting_times(unsigned waits, bool starved, uint64_t ns, uint64_t address,
 					uint32_t owner, bool known)
 {
@@ -293,7 +326,8 @@ Test(rules_waits, threads_that_want_the_lock_of_python)
 	xsp_report_free(r);
 }
 
-/* Its mutex has an owner as other mutexes have: it is not told as one once more; and who has it is not who wakes there. */
+/* Its mutex has an owner as other mutexes have: it is not reported as another lock, and the owner
+ * is not the waker there. */
 Test(rules_waits, lock_of_python_is_no_other_lock)
 {
 	struct xsp_report *r = wanting(1400 * US, GIL + 48, 100, true);
@@ -325,7 +359,7 @@ Test(rules_waits, idle_threads_do_not_want_the_lock_of_python)
 	xsp_report_free(r);
 }
 
-/* Who had it had no CPU: whether it would have been given away sooner is not known. */
+/* Its holder had no CPU: whether it would have released it sooner is unknown. */
 Test(rules_waits, lock_of_python_on_a_busy_machine)
 {
 	struct xsp_report *r = wanting(1400 * US, GIL + 12, 0, true);

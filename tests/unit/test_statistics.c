@@ -59,9 +59,9 @@ Test(statistics, student)
 	near_to(xsp_student_t(0.975, 2), -4.303, 0.0005);
 }
 
-/* Student's sleep data (1908); R: t.test(extra ~ group): t = -1.8608, df = 17.776, p-value = 0.07939, 95 percent
- * confidence interval -3.3654832 to 0.2054832. R takes the values for independent, so they stand here in an order in
- * which neighbours have nothing in common. */
+/* Student's sleep data (1908); R: t.test(extra ~ group): t = -1.8608, df = 17.776, p-value =
+ * 0.07939, 95 percent confidence interval -3.3654832 to 0.2054832. R assumes independent values, so
+ * they are here in an order in which neighbours have nothing in common. */
 Test(statistics, welch)
 {
 	const double a[] = {3.4, -1.6, 3.7, -1.2, 2.0, -0.2, 0.8, -0.1, 0.7, 0.0};
@@ -140,8 +140,9 @@ static double normal(uint64_t *state)
 #define RUNS 2000
 #define UNITS 16
 
-/* Of RUNS pairs without a difference, the share in which the 95 % interval does not hold 0. `common`: of a value with
- * the one before it; `tails`: one of ten is much larger; `drift`: over a whole run, in standard deviations. */
+/* Of RUNS pairs without a difference, the share in which the 95 % interval does not contain 0.
+ * `common`: of a value with the previous one; `tails`: one of ten is much larger; `drift`: over a
+ * whole run, in standard deviations. */
 static double false_share(double common, bool tails, double drift)
 {
 	uint64_t state = 42;
@@ -165,8 +166,8 @@ static double false_share(double common, bool tails, double drift)
 	return (double)wrong / RUNS;
 }
 
-/* The interval holds the truth as often as it says: of 2,000 within 1 %. Of values that have much in common it is not
- * known well from 16 of them how much that is. */
+/* The interval contains the truth as often as it says: of 2,000, within 1 %. For values that have
+ * much in common, 16 of them do not show well how much. */
 Test(statistics, as_often_wrong_as_is_said)
 {
 	const double independent = false_share(0, false, 0), tails = false_share(0, true, 0),

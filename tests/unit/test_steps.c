@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Steps: what marks them, what counts, and what must not be told of them. Numbers are counted by hand. */
+/* Steps: what marks them, what counts, and what must not be reported of them. Numbers are counted
+ * by hand. */
 #include <criterion/criterion.h>
 
 #include "analysis/names/summary.h"
@@ -82,7 +83,8 @@ static void expect_none(const char *text, const char *part)
 	cr_expect_null(strstr(text, part), "\"%s\" is in:\n%s", part, text);
 }
 
-/* Threads without end: steps of 65,536 are counted, and it is said that there were more. */
+/* Threads without end: the steps of 65,536 are counted, and the report says that there were
+ * more. */
 Test(steps, more_threads_than_are_followed)
 {
 	struct builder b;
@@ -93,7 +95,7 @@ Test(steps, more_threads_than_are_followed)
 		put_range(&b, "ProfilerStep#1", 1000 + 10 * i, 1005 + 10 * i, 0);
 	}
 	char *text = text_of(&b, NULL, true);
-	/* not by expect(): the text is too long to be told */
+	/* not by expect(): the text is too long to print */
 	cr_expect(strstr(text, "\"steps\": 65536") != NULL);
 	cr_expect(strstr(text, "\"left_out\": 3") != NULL);
 	free(text);
@@ -127,7 +129,8 @@ Test(steps, figures_and_what_was_longer)
 	free(out);
 }
 
-/* A step of many calls is longer by what they cost under the probes, which is no time of the program's. */
+/* A step with many calls is longer by their cost under the probes, which is not the program's
+ * time. */
 Test(steps, time_of_probes_is_told)
 {
 	const struct xsp_capture_probe dear = {.id = 1,
@@ -176,7 +179,7 @@ Test(steps, warm_up_is_left_out_and_said)
 	free(out);
 }
 
-/* A thread whose steps take long by nature does not warm up: the median is that of its own steps. */
+/* A thread whose steps are slow by nature does not warm up: the median is that of its own steps. */
 Test(steps, a_slower_thread_is_not_warm_up)
 {
 	struct builder b;
@@ -198,7 +201,8 @@ Test(steps, a_slower_thread_is_not_warm_up)
 	free(out);
 }
 
-/* What an optimizer's step ends begins where the one before it ended; the first and the last are cut off. */
+/* What an optimizer's step ends begins where the previous one ended; the first and the last are cut
+ * off. */
 Test(steps, between_the_ends_of_optimizer_steps)
 {
 	struct builder b;
@@ -219,7 +223,8 @@ Test(steps, between_the_ends_of_optimizer_steps)
 	free(out);
 }
 
-/* Where the profiler begins later than the recording: its steps count, what was between optimizer steps does not. */
+/* Where the profiler begins later than the recording, its steps count; what was between optimizer
+ * steps does not. */
 Test(steps, spans_that_are_steps_come_before_ends)
 {
 	struct builder b;
@@ -290,7 +295,8 @@ Test(steps, losses_are_said)
 	free(out);
 }
 
-/* Pitfalls 2 and 3: one rank does not stand for all, and the slowest one's steps are those that count. */
+/* Pitfalls 2 and 3: one rank does not stand for all, and the steps of the slowest one are those
+ * that count. */
 Test(steps, the_slowest_thread_is_named)
 {
 	struct builder b;
@@ -326,7 +332,7 @@ Test(steps, marked_by_name)
 	expect(out, "turning             1");
 	free(out);
 
-	open_capture(&b); /* names that number are one row only where that is certain */
+	open_capture(&b); /* names that differ by a number are one row only where that is certain */
 	put_range(&b, "layer 1", 2000, 3000, 0);
 	put_range(&b, "layer 2", 4000, 6000, 0);
 	put_range(&b, "job#1", 7000, 8000, 0);

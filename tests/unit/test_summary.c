@@ -54,7 +54,7 @@ Test(summary, extreme_values)
 	xsp_histogram_clear(&h);
 }
 
-/* Steps of the histogram are wide; what is told of a quantile lies among the values all the same. */
+/* Steps of the histogram are wide; a quantile still lies among the values. */
 Test(summary, percentiles_within_least_and_greatest)
 {
 	struct xsp_histogram h = {0};
@@ -259,7 +259,8 @@ static void put_stats(struct builder *b, const struct xsp_capture_stats *s)
 	cr_assert_eq(xsp_capture_put_stats(b->w, s), 0);
 }
 
-/* Of the second call the kernel told too late when it ran again: the first one's time is sure. */
+/* The kernel reported too late that the second call ran again: only the first one's CPU time is
+ * certain. */
 Test(summary, time_on_a_cpu_that_is_known_of_some_calls)
 {
 	struct xsp_event_wait wait = {.head = {.kind = XSP_EVENT_WAIT, .probe = UINT32_MAX},
@@ -341,7 +342,7 @@ Test(summary, a_call_of_one_hit_has_no_duration)
 	table_free(&t);
 }
 
-/* A span whose end was not seen has no duration, whatever else its name has. */
+/* A span whose end was not seen has no duration, even if other spans of the name have one. */
 Test(summary, only_what_has_an_end_counts)
 {
 	struct builder b;
@@ -386,7 +387,7 @@ static void put_trivial(struct builder *b, uint32_t entry_ns, uint32_t exit_ns)
 	cr_assert_eq(xsp_capture_put_probe(b->w, &p), 0);
 }
 
-/* What costs nothing but its probe does not come before what costs. */
+/* A function that costs nothing but its probe does not come before one that costs time. */
 Test(summary, ranked_without_probes)
 {
 	struct builder b;
@@ -555,7 +556,8 @@ static unsigned gaps_in(const char *text)
 	return n;
 }
 
-/* A fiber's call sleeps while its thread's own stack is used: nobody was without a span then. */
+/* A fiber's call sleeps while its thread's own stack is used: the thread was never without a span
+ * then. */
 Test(summary, no_gap_while_another_stack_has_a_span)
 {
 	struct builder b;
@@ -582,7 +584,8 @@ Test(summary, no_gap_while_another_stack_has_a_span)
 	table_free(&t);
 }
 
-/* The stack that was seen first is row 0, whichever it is: calls on the other one fill the time as well. */
+/* The stack that was seen first is row 0, whichever it is: calls on the other one fill the time,
+ * too. */
 Test(summary, no_gap_that_is_full_of_spans_of_another_row)
 {
 	struct builder b;

@@ -6,7 +6,8 @@
 
 #define SP 4096
 
-/* Frames are a letter each, 'c' is line 3 of c.py, in the module of the digit behind it, if there is one. */
+/* A frame is a letter: 'c' is line 3 of c.py, in the module of the digit after it, if there is
+ * one. */
 static void stack_of(struct builder *b, uint64_t id, const char *frames)
 {
 	struct xsp_capture_python_frame f[16] = {0};
@@ -28,7 +29,8 @@ static void call(struct builder *b, uint64_t from, uint64_t until, uint64_t id)
 	leave(b, 1, SP - 64);
 }
 
-/* A range from 1000 to 2000, and in it calls; one of them calls another function, which is not Python's call. */
+/* A range from 1000 to 2000 with calls in it; one of them calls another function, which Python did
+ * not call. */
 static void record(struct builder *b)
 {
 	char text[32];

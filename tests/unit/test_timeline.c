@@ -286,7 +286,8 @@ Test(timeline, lost_entry_and_attach_in_the_middle)
 	result_free(&r);
 }
 
-/* f0 falls into f1, and what f1 returns at is an exit of both: in the order of the links, or the other. */
+/* f0 falls into f1, and the instruction where f1 returns is an exit of both: in the order of the
+ * links, or the other. */
 static void exits_at_one_instruction(uint32_t first, uint32_t second)
 {
 	struct builder b;
@@ -379,7 +380,7 @@ Test(timeline, ranges_nest_with_functions)
 	result_free(&r);
 }
 
-/* A text that is not in memory when its range begins comes under a hash of its address. */
+/* A text that is not in memory when its range begins gets a hash of its address. */
 Test(timeline, one_text_of_two_hashes_is_one_name)
 {
 	struct builder b;
@@ -512,7 +513,7 @@ Test(timeline, exception_caught_inside_a_range)
 	result_free(&r);
 }
 
-/* longjmp runs no destructors; but its landing may lie in the frame of a range all the same. */
+/* longjmp runs no destructors; its landing may still lie in the frame of a range. */
 Test(timeline, longjmp_out_of_a_range)
 {
 	struct builder b;
@@ -812,7 +813,7 @@ Test(timeline, deeper_than_any_stack)
 	result_free(&r);
 }
 
-/* --max-overhead: what happened between two windows was not seen. */
+/* --max-overhead: nothing was seen between two windows. */
 Test(timeline, no_span_goes_beyond_its_window)
 {
 	struct builder b;
@@ -872,7 +873,7 @@ Test(timeline, what_was_let_go_of_is_closed_then)
 	result_free(&r);
 }
 
-/* Of one stack: the self times of what lies inside a span and its own are the span's duration. */
+/* On one stack: the self times of all inside a span, and its own, add up to the span's duration. */
 static void check_self_times_add_up(const struct result *r)
 {
 	for (size_t i = 0; i < r->count; i++) {
@@ -909,7 +910,7 @@ Test(timeline, what_was_let_go_of_stays_around_what_is_open_in_it)
 	b.now = 1300;
 	leave(&b, 2, MAIN - 200);
 	b.now = 1400;
-	entry(&b, 3, MAIN - 200); /* slow: whether mid is still there nobody has seen */
+	entry(&b, 3, MAIN - 200); /* slow: whether mid is still there is unknown */
 	b.now = 1450;
 	leave(&b, 3, MAIN - 200);
 	b.now = 2000;

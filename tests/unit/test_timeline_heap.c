@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Blocks of --memory=malloc of several processes, whose allocators give the addresses that they like. */
+/* Blocks of --memory=malloc of several processes, whose allocators may give the same addresses. */
 #include "capture_builder.h"
 #include "timeline/memory.h"
 
@@ -19,7 +19,7 @@ static void start(struct builder *b)
 	b->probes = 1;
 }
 
-/* bytes 0: gives it back */
+/* bytes 0: frees it */
 static void block(struct builder *b, uint32_t pid, uint64_t address, uint64_t bytes)
 {
 	struct {
@@ -61,7 +61,7 @@ static void done(struct heaps *h)
 	xsp_capture_close(h->r);
 }
 
-/* What two processes have at addresses that differ by their numbers is two things. */
+/* Two processes have different blocks at addresses that differ only by the processes' numbers. */
 Test(timeline_heap, addresses_of_another_process)
 {
 	const uint64_t address = 0x7f1234567000;
@@ -106,7 +106,7 @@ Test(timeline_heap, of_ten_thousand_processes)
 	done(&h);
 }
 
-/* Nothing of it is there any more, and nobody has given it back. */
+/* All of it is gone, although nothing freed it. */
 Test(timeline_heap, ends_with_its_program)
 {
 	struct builder b;

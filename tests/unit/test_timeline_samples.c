@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Samples: what sinks are told of each, between which spans. */
+/* Samples: what sinks get of each, and between which spans. */
 #include <sys/syscall.h>
 
 #include "capture_builder.h"

@@ -2,7 +2,7 @@
 /* Stacks: the functions, and lines of Python, between two spans, as span->path has them. */
 #include <criterion/criterion.h>
 
-#include "record/frames.h"
+#include "record/names/frames.h"
 #include "capture_builder.h"
 
 #define SP 0x7ffc00001000ULL
@@ -170,7 +170,7 @@ Test(timeline_stack, lines_of_python)
 		      "a.py:1 a;a.py:1 a;a.py:1 a;a.py:1 a;*f0;b.py:2 b;f1");
 }
 
-/* Who only opened a range has returned when something is called in it. */
+/* A function that only opened a range has returned before something is called in the range. */
 Test(timeline_stack, lines_around_a_range)
 {
 	struct builder b;
@@ -193,7 +193,7 @@ Test(timeline_stack, lines_around_a_range)
 	cr_expect_str_eq(s.text[2], "a.py:1 a;b.py:2 b;f0");
 }
 
-/* What is no return address ends the stack, and so does what has no name. */
+/* An address that is no return address ends the stack, and so does one without a name. */
 Test(timeline_stack, nothing_beyond_garbage)
 {
 	struct builder b;

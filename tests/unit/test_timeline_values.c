@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Values that programs tell: what the bits of each type are, changes that add up, and what is none. */
+/* Values that programs report: what the bits of each type are, changes that add up, and what is no
+ * value. */
 #include <criterion/criterion.h>
 #include <math.h>
 
@@ -90,12 +91,12 @@ static void told_free(struct told *told)
 {
 	xsp_timeline_free(told->t);
 	xsp_capture_close(told->r);
-	xsp_value_rows_clear(&told->rows);
+	xsp_tally_free(&told->rows);
 }
 
 Test(timeline_values, each_type)
 {
-	/* what is behind a short one is anything */
+	/* after a short one, any bytes may follow */
 	static const struct {
 		uint32_t probe, type;
 		uint64_t bits;
@@ -129,7 +130,7 @@ Test(timeline_values, changes_add_up)
 	struct told told;
 
 	values_begin(&b);
-	tell(&b, INCREASE, LOSS, 0, 5); /* from 0 on: what it was before is not known */
+	tell(&b, INCREASE, LOSS, 0, 5); /* from 0 on: the value before is unknown */
 	tell(&b, DECREASE, LOSS, 0, UINT64_MAX); /* it has no argument */
 	tell(&b, INCREASE, BATCH, 0, 1); /* another one */
 	tell(&b, COUNTER, LOSS, 1, 100);
@@ -160,7 +161,7 @@ Test(timeline_values, what_is_none)
 	tell(&b, COUNTER, LOSS, UINT32_MAX, 1);
 	tell(&b, PAYLOAD, LOSS, 8, 1);
 	tell(&b, RECORDED, LOSS, 1, 1);
-	tell(&b, OTHER, LOSS, 0, 1); /* a function that tells none */
+	tell(&b, OTHER, LOSS, 0, 1); /* a function that reports none */
 	tell(&b, RECORDED, 0, 0, 0); /* its probe's name */
 	cr_expect_eq(run(&b, NULL, &told).values_unread, 7);
 	cr_assert_eq(told.count, 1);
@@ -199,7 +200,7 @@ Test(timeline_values, figures)
 	tell_double(&b, LOSS, (double)INFINITY);
 	tell_double(&b, BATCH, (double)NAN);
 	for (int i = 0; i < 4; i++)
-		tell_double(&b, 9, 0x1.8p1023); /* more than a double holds, together */
+		tell_double(&b, 9, 0x1.8p1023); /* together, more than a double can hold */
 	run(&b, NULL, &told);
 	cr_assert_eq(told.rows.count, 3);
 	const struct xsp_value_row *r = told.rows.rows;

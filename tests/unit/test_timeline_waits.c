@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Waits: the CPU time of spans, what sinks are told of each wait, the sums of threads. */
+/* Waits: the CPU time of spans, what sinks get of each wait, the sums of threads. */
 #include "capture_builder.h"
 #include "catalog/wait_reasons.h"
 #include "model/rows/states.h"
@@ -12,7 +12,7 @@ struct told {
 	struct xsp_wait waits[128];
 	char path[128], place[64], inside[64]; /* of the last one */
 	size_t count;
-	uint64_t short_ns; /* told by themselves */
+	uint64_t short_ns; /* reported separately */
 	struct result spans;
 };
 
@@ -134,7 +134,7 @@ Test(timeline_waits, cpu_time_is_without_waits_inside)
 	result_free(&told.spans);
 }
 
-/* They were on by default, and taken out: of what ends later it is not known how long it was on a CPU. */
+/* They were on by default, and dropped: the CPU time of all that ends later is unknown. */
 Test(timeline_waits, nothing_is_known_behind_their_end)
 {
 	struct builder b;
@@ -162,7 +162,7 @@ Test(timeline_waits, nothing_is_known_behind_their_end)
 	result_free(&told.spans);
 }
 
-/* The kernel told of no return: the event of that wait comes at the next one. */
+/* The kernel reported no return: the event of that wait comes with the next one. */
 Test(timeline_waits, cpu_time_is_absent_until_the_wait_is_known)
 {
 	struct builder b;
@@ -192,7 +192,7 @@ Test(timeline_waits, cpu_time_is_absent_until_the_wait_is_known)
 	result_free(&told.spans);
 }
 
-/* The time of an entry is taken, then its thread is preempted, then the entry is written. */
+/* The time of an entry is read, then its thread is preempted, then the entry is written. */
 Test(timeline_waits, a_wait_inside_the_probe_is_inside_the_span)
 {
 	struct builder b;
@@ -209,7 +209,8 @@ Test(timeline_waits, a_wait_inside_the_probe_is_inside_the_span)
 	result_free(&told.spans);
 }
 
-/* With --min-duration entries come behind the waits in them; too many of them, and it is not known. */
+/* With --min-duration, entries come after the waits in them; with too many of them, the CPU time is
+ * unknown. */
 Test(timeline_waits, entries_that_come_late)
 {
 	for (uint64_t n = 60; n <= 70; n += 10) {
@@ -268,7 +269,7 @@ static int on_slice(void *ctx, struct xsp_thread_row *row, const struct xsp_stat
 	return 0;
 }
 
-/* ... of what was left, woken and back then, to_ns: the end of a part, or 0. */
+/* When it left, was woken and came back; to_ns: the end of a range, or 0. */
 static void expect_states(uint64_t woken, uint8_t flags, bool ended, uint64_t to_ns,
 			  const char *expected)
 {
@@ -384,7 +385,7 @@ Test(timeline_waits, where)
 	result_free(&told.spans);
 }
 
-/* Where threads wait in every program, and what only begins like that. */
+/* Where threads wait in every program, and names that only begin like that. */
 Test(timeline_waits, primitives)
 {
 	static const char *const wait_in[] = {"read",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where a thread's variable is, by the code of a function that returns it, against the address that the
- * library itself has for it (tests/workloads/libtls.c), in two threads.
+ * Where a thread's variable is, by the code of a function that returns it, compared with the
+ * address that the library itself has for it (tests/workloads/libtls.c), in two threads.
  */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/tls_variable.h"
+#include "probes/torch/tls_variable.h"
 
 #define LIBRARY XSP_WORKLOADS "/libtls.so"
 

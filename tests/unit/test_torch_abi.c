@@ -3,8 +3,8 @@
  * Where arguments are: by hand from the System V psABI's rules (3.2.3), and all operators of Debian's
  * libtorch. That the bytes found there are the right ones, tests/e2e/torch_metadata.py shows.
  */
-#include "catalog/torch_abi.h"
-#include "probes/torch_ops.h"
+#include "catalog/torch/abi.h"
+#include "probes/torch/ops.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

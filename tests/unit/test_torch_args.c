@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sections ARGS as a hostile target or a damaged capture could make them: what is right is shown, all
- * else is unknown. */
+/* Sections ARGS as a hostile target or a damaged capture could make them: what is right is shown,
+ * and everything else is unknown. */
 #include "timeline/torch_args.h"
 
 #include <criterion/criterion.h>

@@ -4,8 +4,8 @@
  * comes from native_functions.yaml's grammar, and for the library from PyTorch itself
  * (torch._C._jit_get_all_schemas in tests/e2e/torch_ops.py) and from nm.
  */
-#include "probes/torch_ops.h"
-#include "catalog/torch_schema.h"
+#include "probes/torch/ops.h"
+#include "catalog/torch/schema.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

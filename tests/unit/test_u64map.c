@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keys that a program chooses so that all have the same hash: addresses of its allocator are keys. */
+/* Keys that a program chooses so that all have the same hash: its allocator's addresses are
+ * keys. */
 #include <criterion/criterion.h>
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 
 #define KEYS 200000U
 #define FACTOR 0xd6e8feb86659fd93ULL
 
-/* What xsp_u64_mix() makes `hash` of. */
+/* The number that xsp_u64_mix() turns into `hash`. */
 static uint64_t unmixed(uint64_t hash)
 {
 	uint64_t inverse = FACTOR;
@@ -39,7 +40,8 @@ Test(u64map, keys_that_collide)
 	xsp_u64map_free(&m);
 }
 
-/* Pairs that have one FNV-1a hash of 64 bits; and such that differ in bits which products by a known number let cancel. */
+/* Pairs with the same 64-bit FNV-1a hash; and pairs that differ in bits which cancel out in
+ * products by a known number. */
 Test(u64map, texts_that_collide)
 {
 	static const char *const pairs[][2] = {

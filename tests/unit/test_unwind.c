@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Callers of a sample from a copy of its stack, where no file tells how to go up: by frame pointers, and never
- * anywhere but up. */
+/* Callers of a sample from a copy of its stack, where no file says how to unwind: by frame
+ * pointers, and only ever upwards. */
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "record/unwind.h"
+#include "record/names/unwind.h"
 #include "xsptrace/programs.h"
 
 #define SP 0x7ff000000000ULL

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is said of code in memory beside its file: here a file that this process maps itself, and writes into its own copy of. */
+/* What is said of code in memory compared with its file: here a file that this process maps itself,
+ * and whose private copy it changes. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #define PAGES 3U
 #define NOP5 0x100U /* where the file has one */
 
-/* The file, mapped in front of a page that belongs to somebody else and was written. */
+/* The file, mapped in front of a page that belongs to something else and was written. */
 struct mapped {
 	struct xsp_verified_file file;
 	uint8_t *code;
@@ -108,8 +109,8 @@ Test(verify, what_is_other_code_and_where_no_breakpoint_is)
 	}
 }
 
-/* A function is no longer than its mapping, whatever its symbol says: of what is behind it nothing is asked, which would take
- * minutes for a length of gigabytes. */
+/* A function is no longer than its mapping, whatever its symbol says: what follows is not asked
+ * about, which would take minutes for a length of gigabytes. */
 Test(verify, lengths_that_lie)
 {
 	struct mapped m;

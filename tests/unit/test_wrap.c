@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Text on a narrow terminal: what is written, beside what must come out, line by line. */
+/* Text on a narrow terminal: what is written, and line by line what must come out. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/wrap.h"
+#include "base/format/wrap.h"
 
 static char *wrapped(const char *text, size_t width)
 {
@@ -79,7 +79,7 @@ Test(wrap, nothing_is_lost)
 	}
 }
 
-/* A message does not stand behind the status line, but in its place. */
+/* A message does not come after the status line, but in its place. */
 Test(wrap, after_a_status_line)
 {
 	char *out = NULL;

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "probes/xsigma_literal.h"
+#include "probes/xsigma/literal.h"
 
 struct tally {
 	unsigned sites, plain, named, wrong;

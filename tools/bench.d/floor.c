@@ -2,13 +2,13 @@
 /*
  * floor.c - the least a uprobe can cost: the same sites as xsptrace, one uprobe_multi link a file,
  * and a BPF program that does nothing. With --count it counts the hits of each site instead:
- * an oracle of what a tool should have delivered.
+ * what a tool should have delivered.
  *
  *   floor [--count | --step NAME] PID < SITES      SITES: "FILE_OFFSET PATH" a line
  *
  * Prints "attached MS" and waits for SIGINT/SIGTERM/end of the reader; then with --count prints
- * "hits INDEX N" for each site that was hit. NAME is how far the program goes on the way from an
- * empty one to what xsptrace does (`steps` below), to see where the time of a hit goes.
+ * "hits INDEX N" for each site that was hit. NAME is a step between an empty program and xsptrace's
+ * (`steps` below): it shows what takes the time of a hit.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -94,7 +94,8 @@ static void put_array_write(struct program *p, int array)
 	put(p, INSN(BPF_LDX | BPF_MEM | BPF_DW, 3, 1, 8, 0));
 	put(p, MOV_REG(4, 2));
 	put(p, INSN(BPF_ALU64 | BPF_SUB | BPF_X, 4, 3, 0, 0));
-	put(p, INSN(BPF_JMP | BPF_JEQ | BPF_K, 4, 0, 0, -1)); /* full: a test, as ours would have */
+	put(p, INSN(BPF_JMP | BPF_JEQ | BPF_K, 4, 0, 0,
+		    -1)); /* full: a test, as our ring would have */
 	put(p, INSN(BPF_ALU64 | BPF_AND | BPF_K, 2, 0, 0, ARRAY_SLOTS - 1));
 	put(p, INSN(BPF_ALU64 | BPF_LSH | BPF_K, 2, 0, 0, 5));
 	put(p, INSN(BPF_ALU64 | BPF_ADD | BPF_X, 1, 2, 0, 0));
@@ -244,7 +245,7 @@ static uint64_t *map_page(int fd, off_t offset, size_t page, int protection)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Empties the ring as a recorder would, and without looking at what is in it. */
+/* Empties the ring as a recorder would, without reading its records. */
 static void wait_until_stopped(int ring)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);

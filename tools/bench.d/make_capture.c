@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * make_capture FILE SPANS - a capture as long as wanted, as a training loop would leave it: 64
+ * make_capture FILE SPANS - a capture of any length, like one of a training loop: 64
  * names, 4 threads, three levels deep, events in the order of time, microseconds apart.
  */
 #include <fcntl.h>

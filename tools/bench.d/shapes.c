@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * shapes.c - the functions that tools/bench calls, as a shared library. One a price class: what
- * xsptrace can take as an exit decides what a traced call costs. In assembly, so that no
+ * shapes.c - the functions that tools/bench calls, as a shared library. One a price class: the
+ * instruction that is the exit decides what a traced call costs. In assembly, so that no
  * compiler's version changes the classes.
  */
 #if defined(__x86_64__) && !defined(XSP_BENCH_PLAIN_C)
@@ -25,8 +25,8 @@ __asm__(
 	"1:\t.cfi_restore_state\n\tcall __stack_chk_fail@plt\n"
 	"\t.cfi_endproc\n\t.size shape_emulated, .-shape_emulated\n"
 
-	/* Entry a 5-byte nop, as -fpatchable-function-entry leaves them, or the push behind it where the kernel
-	 * does such a nop harm; exit a jump that is never taken. The call keeps entry and exit apart: a leaf may be taken as one hit. */
+	/* Entry: a 5-byte nop, as -fpatchable-function-entry makes it, or the push after it if the kernel would
+ * damage such a nop. Exit: a jump that is never taken. The call keeps them apart: a leaf may be one hit. */
 	".p2align 4\n.globl shape_nop5\n.type shape_nop5, @function\n"
 	"shape_nop5:\n\t.cfi_startproc\n"
 	"\t.byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n"
@@ -56,7 +56,7 @@ __asm__(
 /* clang-format on */
 #else
 /* For compilers' instrumentation (uftrace); and arm64, where branches and ret are simulated, so
- * that one shape says it all. */
+ * that one shape is enough. */
 unsigned long shape_emulated(unsigned long x);
 unsigned long shape_nop5(unsigned long x);
 unsigned long shape_ret(unsigned long x);

@@ -44,7 +44,7 @@ static uint64_t value(uint64_t x)
 
 static int there[2], back[2]; /* pipes */
 
-/* At the end of a stack of so many frames. */
+/* On a stack of so many frames. */
 static __attribute__((noinline, optimize("no-omit-frame-pointer"))) uint64_t
 deep(unsigned depth, uint64_t (*call)(void))
 {

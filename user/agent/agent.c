@@ -2,9 +2,9 @@
 /*
  * agent.c - the agent's entry points, its thread, fork and exit.
  *
- * All of CUPTI is called from the agent's own thread. Two moments differ: InitializeInjection, in
- * which the driver itself waits for us (a launched program's first kernels must not be missed); and
- * the program's exit, which waits for the last flush, but not for ever.
+ * The agent's own thread makes all calls of CUPTI, with two exceptions. In InitializeInjection the driver itself waits
+ * for us, so that a launched program's first kernels are not missed. And the program's exit waits for the last flush,
+ * but not for ever.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -24,8 +24,8 @@
 #define THREAD_NAME "xsptrace-gpu"
 
 enum {
-	IDLE_NS = 100000000, /* how late a rise is seen */
-	ACTIVE_NS = 20000000, /* how late a fall is seen */
+	IDLE_NS = 100000000, /* how late it notices that the semaphore rises */
+	ACTIVE_NS = 20000000, /* how late it notices that the semaphore falls */
 	EXIT_WAIT_US = 5000000,
 	WAIT_MAX_MS = 30000,
 };
@@ -33,10 +33,10 @@ enum {
 enum exit_state { EXIT_NOT, EXIT_ASKED, EXIT_DONE };
 
 static struct {
-	_Atomic pid_t pid; /* the process that the thread runs in; 0: none */
+	_Atomic pid_t pid; /* the process that has our thread; 0: none */
 	_Atomic uint32_t exit; /* enum exit_state; a futex */
 	_Atomic bool fork_known;
-	_Atomic bool exit_seen; /* the handler is registered more than once */
+	_Atomic bool exit_seen; /* the handler may be registered more than once */
 } agent;
 
 int InitializeInjection(void);
@@ -55,7 +55,7 @@ static void futex_wake(_Atomic uint32_t *word)
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* exit() was called: what CUPTI still has is worth a moment. */
+/* Runs in exit(): waits a moment for what CUPTI still has. */
 static void exit_handler(void)
 {
 	uint64_t end = agent_now() + (uint64_t)EXIT_WAIT_US * 1000;
@@ -72,11 +72,11 @@ static void exit_handler(void)
 	errno = saved;
 }
 
-/* Exit handlers run last to first, and ours must run before CUPTI's and the driver's: registered once they
+/* Exit handlers run last to first, and ours must run before CUPTI's and the driver's. So it is registered once those
  * are there. */
 static void register_exit(void)
 {
-	/* if there is no memory for it, the last 250 ms are missing from the trace */
+	/* without memory for it, the last 250 ms are missing from the trace */
 	if (atexit(exit_handler))
 		return;
 }
@@ -85,7 +85,7 @@ static void *thread_main(void *unused)
 {
 	(void)unused;
 	prctl(PR_SET_NAME, THREAD_NAME, 0, 0, 0);
-	prctl(PR_SET_TIMERSLACK, 10000000, 0, 0, 0); /* 10 ms: wake with others */
+	prctl(PR_SET_TIMERSLACK, 10000000, 0, 0, 0); /* 10 ms, to wake together with others */
 	while (atomic_load(&agent.exit) == EXIT_NOT) {
 		bool wanted = agent_wants(WANT_ACTIVITY);
 
@@ -104,17 +104,16 @@ static void *thread_main(void *unused)
 	return NULL;
 }
 
-/* The child has no thread of ours, and CUDA does not work in it. */
+/* The child does not have our thread, and CUDA does not work in it. */
 static void in_child(void)
 {
 	atomic_store(&agent.pid, 0);
 	atomic_store(&agent.exit, EXIT_NOT);
 	atomic_store(&agent.exit_seen, false);
-	window_forget();
+	window_reset();
 }
 
-/* xsptrace -- CMD sets it: the tracer needs a moment to put its probes on a library that was just
- * loaded. */
+/* `xsptrace -- COMMAND` sets this variable, as the tracer needs a moment to put its probes on a new library. */
 static void wait_for_tracer(void)
 {
 	const char *text = getenv(XSP_GPU_WAIT_VARIABLE);
@@ -167,7 +166,7 @@ static int start(bool in_driver)
 	return error;
 }
 
-/* For the driver: CUDA_INJECTION64_PATH. */
+/* The driver calls it: CUDA_INJECTION64_PATH. */
 AGENT_EXPORT int InitializeInjection(void)
 {
 	int saved = errno;
@@ -177,8 +176,8 @@ AGENT_EXPORT int InitializeInjection(void)
 	return 1;
 }
 
-/* A second copy of this library in the process, from another file: two would take each other's
- * records. The first one's thread has a name. */
+/* Does the process have a second copy of this library, from another file? Two copies would take each other's records.
+ * The other's thread has a name that we know. */
 static bool another_agent(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -204,7 +203,7 @@ static bool another_agent(void)
 	return found;
 }
 
-/* For a tracer that loaded this library into a running process. */
+/* Called by a tracer that has loaded this library into a running process. */
 AGENT_EXPORT int xsp_gpu_start(void)
 {
 	int saved = errno, error = 0;

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * agent.h - between the files of the agent in the target, libxsptrace_cupti.so.
+ * agent.h - shared by the files of the agent in the target, libxsptrace_cupti.so.
  *
- * What is collected goes this way: CUPTI asks for buffers (buffers.c), fills them, gives them back
- * on any thread; there the records are turned into those of gpu.h (convert.c), packed into batches
- * and handed to the probe (batch.c). One thread of its own looks at the semaphores (sites.c), turns
- * CUPTI on and off and flushes (agent.c, window.c).
+ * The way of a record: CUPTI asks for buffers (buffers.c), fills them, and gives them back on any thread. There its
+ * records are converted to those of gpu.h (convert.c), packed into batches and passed to the probe (batch.c). A thread
+ * of the agent's own watches the semaphores (sites.c), turns CUPTI on and off, and flushes it (agent.c, window.c).
  *
- * Rules for all of it: it runs inside somebody's program. No C++, no exceptions, no output, no
- * signals; errno is kept in callbacks; nothing on the program's threads waits for another thread;
- * no lock at all is held while CUPTI is called.
+ * Rules for all of it, as it runs inside somebody's program: no C++, no exceptions, no output, no signals. Callbacks
+ * keep errno. No thread of the program waits for another thread. No lock is held while CUPTI is called.
  */
 #ifndef XSP_AGENT_H
 #define XSP_AGENT_H
@@ -37,7 +35,7 @@ enum agent_want {
 	WANTS,
 };
 bool agent_wants(enum agent_want want);
-/* Somebody may be there to receive a batch. */
+/* Is a probe there that may receive a batch? */
 bool agent_heard(void);
 void xsp_gpu_batch(const void *records, size_t bytes);
 
@@ -59,7 +57,7 @@ struct cupti {
 	int (*disable)(int kind);
 	int (*enable_driver_api)(uint32_t cbid, uint8_t enable); /* NULL in early CUDA 12 */
 	int (*enable_runtime_api)(uint32_t cbid, uint8_t enable);
-	int (*enable_latency)(uint8_t enable); /* NULL: not there */
+	int (*enable_latency)(uint8_t enable); /* NULL where CUPTI lacks it */
 	int (*flush_all)(uint32_t flag);
 	int (*get_next_record)(uint8_t *buffer, size_t valid, void **record);
 	int (*get_dropped)(void *context, uint32_t stream, size_t *dropped);
@@ -67,11 +65,11 @@ struct cupti {
 	bool loaded;
 };
 enum { AGENT_TEXT = 512 };
-/* Loads it; 0, or enum xsp_gpu_failure with words in text. Once loaded it stays. */
+/* Loads libcupti, which then stays. 0, or enum xsp_gpu_failure and a reason in text. */
 int cupti_load(struct cupti *cupti, char text[AGENT_TEXT]);
-/* The versions of driver and runtime that this process has mapped; 0: none. */
+/* The versions of driver and runtime that this process has mapped; 0: it has none. */
 void cupti_versions(uint32_t *driver, uint32_t *runtime);
-/* Handle of the mapped libcuda.so.1 for dlsym, or NULL. */
+/* Handle for dlsym of the mapped libcuda.so.1, or NULL. */
 void *cupti_driver(void);
 
 /* ---- batch.c: records → batches → the probe -------------------------------------- */
@@ -84,15 +82,15 @@ struct batch {
 void batch_begin(struct batch *b, uint8_t *room);
 /* Adds a record of fixed layout. */
 void batch_put(struct batch *b, const void *record, size_t size, enum xsp_gpu_type type);
-/* Adds a record that ends in text: `record` has its fields text_at and length at `at`. */
+/* Adds a record that ends in text, and sets its fields *text_at and *length. */
 void batch_put_text(struct batch *b, void *record, size_t size, enum xsp_gpu_type type,
 		    uint16_t *text_at, uint16_t *length, const char *text, size_t text_length);
-/* Hands over what there is. */
+/* Passes all records to the probe. */
 void batch_send(struct batch *b);
-/* The id of a string; tells the string if this second has not heard it. NULL: 0. */
+/* The id of a string, 0 for NULL. Adds the string itself once a second. */
 uint64_t batch_name(struct batch *b, const char *text);
 void batch_api_name(struct batch *b, const struct cupti *cupti, int domain, uint32_t cbid);
-/* A new window, and a new second in it: names are told again. */
+/* batch_window: a new window; batch_second: a new second. After both, names are added again. */
 void batch_window(uint64_t now_ns);
 void batch_second(void);
 void batch_count(uint64_t *batches, uint64_t *records); /* in this window */
@@ -101,7 +99,7 @@ void batch_count(uint64_t *batches, uint64_t *records); /* in this window */
 
 enum { API_MAX = 2048 };
 struct apis {
-	bool wanted[3][API_MAX]; /* by domain and cbid */
+	bool wanted[3][API_MAX]; /* [domain][cbid] */
 	uint32_t last[3]; /* highest cbid that is wanted */
 	bool chosen, all;
 };
@@ -112,12 +110,12 @@ bool apis_wanted(const char *name, int domain);
 
 struct agent_buffer {
 	uint8_t *data;
-	uint8_t *batch; /* room to convert it in */
+	uint8_t *batch; /* where its records are converted */
 	size_t size;
 };
-/* A buffer for CUPTI, or false. `must`: even beyond the limit. */
+/* A buffer for CUPTI. `must`: also beyond the limit. False: there is none. */
 bool buffers_acquire(bool must, uint8_t **data, size_t *size);
-/* The buffer that has this data, if it is one of ours. */
+/* Finds the buffer with this data. False: it is none of ours. */
 bool buffers_find(const uint8_t *data, struct agent_buffer *out);
 void buffers_give(const uint8_t *data);
 /* Returns unused memory to the system. */
@@ -137,19 +135,19 @@ void put_drops(struct batch *b, struct drops *drops, uint64_t now);
 
 /* ---- devices.c ------------------------------------------------------------------- */
 
-/* Tells all devices of the driver; nothing before the driver is initialised. */
+/* Adds all devices of the driver; none before the driver is initialised. */
 void devices_put(struct batch *b);
 
 /* ---- window.c: from the rise of the semaphore to its fall ------------------------ */
 
-/* All of these are called by one thread at a time (agent.c sees to it). */
-/* `loaded`: called when CUPTI is loaded, and again when the driver has come up. */
+/* agent.c calls these from one thread at a time. */
+/* Calls `loaded` when CUPTI is loaded, and again when the driver has started. */
 void window_begin(bool in_driver, void (*loaded)(void));
-void window_tick(void); /* about 50 times a second while it lasts */
+void window_tick(void); /* about 50 times a second during the window */
 void window_end(bool exiting);
 bool window_active(void);
-/* In the child of a fork: nothing is left of it. */
-void window_forget(void);
+/* In the child of a fork: there is no window any more. */
+void window_reset(void);
 
 uint64_t agent_now(void); /* CLOCK_MONOTONIC ns */
 

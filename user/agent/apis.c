@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * apis.c - which API calls are collected: those that start work on a GPU, wait for it, or take
- * memory. Chosen by the names that libcupti itself has for its callback numbers, so that one agent
- * knows the functions of every version.
+ * apis.c - which API calls are collected: those that start work on a GPU, wait for it, or take memory. They are chosen
+ * by the names that libcupti has for its callback numbers, so one agent knows the functions of every version.
  */
 #include <string.h>
 #include "agent.h"

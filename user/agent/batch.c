@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* batch.c - packs records into batches, tells names, hands batches to the probe. */
+/* batch.c - packs records into batches, adds names, and passes batches to the probe. */
 #include <string.h>
 #include <unistd.h>
 #include "agent.h"
@@ -7,10 +7,10 @@
 enum { NAMES = 1 << 14, PROBES = 8 };
 
 static struct {
-	_Atomic uint64_t records; /* over all windows of the process */
+	_Atomic uint64_t records; /* in all windows of the process */
 	_Atomic uint64_t window_first, window_ns;
 	_Atomic uint64_t batches;
-	_Atomic uint32_t second; /* names told in an earlier one are told again */
+	_Atomic uint32_t second; /* names added in an earlier second are added again */
 	struct {
 		_Atomic uint64_t id;
 		_Atomic uint32_t second;
@@ -112,7 +112,7 @@ void batch_put_text(struct batch *b, void *record, size_t size, enum xsp_gpu_typ
 	memset(at + size + text_length, 0, whole - size - text_length);
 }
 
-/* Not 0. Names are their ids everywhere, so each byte must count; 64 bits of a mixing multiply. */
+/* Not 0. Two names must not share an id, so every byte counts: 64 bits of a multiplicative hash. */
 static uint64_t hash(const char *text, size_t length)
 {
 	const uint64_t k = 0x9e3779b97f4a7c15ULL;
@@ -134,8 +134,8 @@ static uint64_t hash(const char *text, size_t length)
 	return h ? h : 1;
 }
 
-/* True if nobody told it in this second. Two threads may both be told so: it is told twice then. */
-static bool untold(uint64_t id)
+/* Was the name not added in this second? If two threads ask at once, both may add it. */
+static bool is_due(uint64_t id)
 {
 	uint32_t second = atomic_load_explicit(&out.second, memory_order_relaxed);
 
@@ -169,7 +169,7 @@ uint64_t batch_name(struct batch *b, const char *text)
 		return 0;
 	length = strnlen(text, 1 << 20);
 	id = hash(text, length);
-	if (untold(id))
+	if (is_due(id))
 		put_name(b, id, XSP_GPU_NAME_STRING, text, length);
 	return id;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * buffers.c - memory for CUPTI's records. Taken and given on any thread of the program, also while
- * another is stopped in the middle of it, so there are no locks: a slot belongs to whoever changes
- * its state.
+ * buffers.c - memory for CUPTI's records. Any thread of the program may take or give a buffer, also while another is
+ * stopped in the middle of that. So there are no locks: a slot belongs to the thread that changes its state.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -12,7 +11,7 @@ enum {
 	/* 1 MiB holds about 5,000 kernel records; CUPTI wants 1 to 10 MiB */
 	BUFFER_BYTES = 1 << 20,
 	BUFFERS = 256,
-	/* where CUPTI may crash if it gets none (API versions below 27): small ones beyond the limit */
+	/* small buffers beyond the limit: CUPTI may crash if it gets none (API versions below 27) */
 	SPARE_BYTES = 64 << 10,
 	SPARES = 1024,
 	SLOTS = BUFFERS + SPARES,
@@ -23,10 +22,10 @@ enum slot_state { SLOT_EMPTY, SLOT_BUSY, SLOT_FREE, SLOT_OUT };
 static struct {
 	struct {
 		_Atomic int state; /* enum slot_state */
-		uint8_t *map; /* XSP_GPU_BATCH_ROOM bytes to convert in, then the data */
+		uint8_t *map; /* XSP_GPU_BATCH_ROOM bytes to convert records in, then the buffer */
 	} slots[SLOTS];
 	_Atomic uint64_t bytes, peak;
-	_Atomic unsigned limit; /* of the large ones; 0: BUFFERS */
+	_Atomic unsigned limit; /* of large buffers; 0: BUFFERS */
 } pool;
 
 static size_t slot_bytes(unsigned i)

@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* convert.c - CUPTI's activity records → those of gpu.h. Runs on whatever thread CUPTI chose. */
+/* convert.c - converts CUPTI's activity records to those of gpu.h, on whatever thread CUPTI calls. */
 #include <string.h>
 #include "agent.h"
 
-/* What several records have, under the same names. */
+/* Fields that several records share. */
 #define TIMES(r)                                                                                   \
 	.head = {.correlation = (r)->correlation}, .start_ns = (r)->start, .end_ns = (r)->end
 #define PLACE(r) .device = (r)->device, .context = (r)->context, .stream = (r)->stream
 #define ORIGIN(r)                                                                                  \
 	.channel = (r)->channel, .channel_type = (r)->channel_type, .graph = (r)->graph,           \
 	.graph_node = (r)->graph_node
+#define COPY(r)                                                                                    \
+	TIMES(r), PLACE(r), ORIGIN(r),                                                             \
+		.bytes = (r)->bytes, .copy_kind = (r)->copy_kind, .source_kind = (r)->source_kind, \
+		.destination_kind = (r)->destination_kind, .flags = (r)->flags
 
 static void kernel(struct batch *b, const void *record)
 {
 	const struct cupti_kernel *k = record;
 	struct xsp_gpu_kernel out = {
 		TIMES(k),
-		.name = batch_name(b, k->name),
 		PLACE(k),
+		.name = batch_name(b, k->name),
 		.registers = k->registers,
 		.channel_type = (uint8_t)k->channel_type,
 		.launch_type = k->launch_type,
@@ -34,7 +38,7 @@ static void kernel(struct batch *b, const void *record)
 		.submitted_ns = k->submitted,
 	};
 
-	/* equal for nearly all kernels: the id of a launch is that of its call */
+	/* for nearly all kernels the launch has the id of its call */
 	out.grid_id = k->grid_id == (int64_t)k->correlation ? 0 : k->grid_id;
 	memcpy(out.grid, k->grid, sizeof(out.grid));
 	memcpy(out.block, k->block, sizeof(out.block));
@@ -45,17 +49,7 @@ static void kernel(struct batch *b, const void *record)
 static void copy(struct batch *b, const void *record)
 {
 	const struct cupti_memcpy *m = record;
-	struct xsp_gpu_memcpy out = {
-		TIMES(m),
-		.bytes = m->bytes,
-		PLACE(m),
-		.copy_kind = m->copy_kind,
-		.source_kind = m->source_kind,
-		.destination_kind = m->destination_kind,
-		.flags = m->flags,
-		ORIGIN(m),
-		.copies = m->copies,
-	};
+	struct xsp_gpu_memcpy out = {COPY(m), .copies = m->copies};
 
 	batch_put(b, &out, sizeof(out), XSP_GPU_MEMCPY);
 }
@@ -64,14 +58,7 @@ static void copy_p2p(struct batch *b, const void *record)
 {
 	const struct cupti_memcpy2 *m = record;
 	struct xsp_gpu_memcpy out = {
-		TIMES(m),
-		.bytes = m->bytes,
-		PLACE(m),
-		.copy_kind = m->copy_kind,
-		.source_kind = m->source_kind,
-		.destination_kind = m->destination_kind,
-		.flags = m->flags,
-		ORIGIN(m),
+		COPY(m),
 		.source_device = m->source_device,
 		.source_context = m->source_context,
 		.destination_device = m->destination_device,
@@ -112,7 +99,7 @@ static void sync(struct batch *b, const void *record)
 static void overhead(struct batch *b, const void *record)
 {
 	const struct cupti_overhead *o = record;
-	bool thread = o->object == 1 || o->object == 2; /* process, thread: {pid, tid} */
+	bool thread = o->object == 1 || o->object == 2; /* for a process or thread: {pid, tid} */
 	struct xsp_gpu_overhead out = {
 		TIMES(o),
 		.what = o->overhead,
@@ -141,7 +128,8 @@ static void memory(struct batch *b, const void *record)
 		.pc = m->pc,
 		.name = batch_name(b, m->name),
 		.pool = m->pool,
-		.pool_size = m->pool_type == 1 ? m->pool_size : 0, /* else a process id */
+		/* otherwise it is a process id */
+		.pool_size = m->pool_type == 1 ? m->pool_size : 0,
 		.pool_used = m->pool_used,
 		.pool_threshold = m->pool_threshold,
 	};
@@ -203,7 +191,7 @@ static void context(struct batch *b, const void *record)
 	batch_put(b, &out, sizeof(out), XSP_GPU_CONTEXT);
 }
 
-/* `least`: size of the oldest version that is read */
+/* `least`: the record's size in the oldest version that we read */
 #define LEAST(type, last) (offsetof(struct type, last) + sizeof(((struct type *)0)->last))
 static const struct {
 	void (*convert)(struct batch *b, const void *record);
@@ -244,7 +232,7 @@ static void api(struct batch *b, const struct cupti *cupti, const struct apis *a
 		  domain == CUPTI_DOMAIN_DRIVER ? XSP_GPU_DRIVER : XSP_GPU_RUNTIME);
 }
 
-/* `size`: bytes of the record. False: it does not fit its kind. */
+/* `size`: bytes of the record. False: too few for its kind. */
 static bool convert(struct batch *b, const struct cupti *cupti, const struct apis *apis,
 		    const void *record, size_t size)
 {
@@ -262,7 +250,7 @@ static bool convert(struct batch *b, const struct cupti *cupti, const struct api
 		return true;
 	}
 	if (kind >= CUPTI_KIND_MAX || !kinds[kind].convert)
-		return true; /* another profiler's wish */
+		return true; /* another profiler asked for it */
 	if (size < kinds[kind].least)
 		return false;
 	kinds[kind].convert(b, whole);
@@ -275,9 +263,8 @@ static void drop(struct drops *drops, enum xsp_gpu_drop reason, uint64_t count)
 }
 
 /*
- * A record's size is where the next one begins. Behind the last one that CUPTI gives lies the
- * buffer's end, or an incomplete record: then it is as long as the others of its kind in this
- * buffer, and if there are none as much is read as every version has.
+ * A record's size is the distance to the next one. After the last record that CUPTI gives comes the buffer's end, or an
+ * incomplete record. Then we take the size of others of its kind in this buffer, or else what every version has.
  */
 static size_t record_size(uint16_t sizes[CUPTI_KIND_MAX], uint32_t kind, int status, size_t size)
 {
@@ -311,7 +298,7 @@ void convert_buffer(struct batch *b, const struct cupti *cupti, const struct api
 			drop(drops, XSP_GPU_DROP_MALFORMED, 1);
 		record = next;
 	}
-	/* an incomplete record hides those behind it */
+	/* we cannot see what follows an incomplete record */
 	if (status != CUPTI_MAX_LIMIT_REACHED)
 		drop(drops, XSP_GPU_DROP_MALFORMED, 1);
 	if (cupti->get_dropped(NULL, 0, &dropped) == CUPTI_OK && dropped)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cupti.c - finds libcupti and loads it. First the one that the process has mapped: a second copy
- * beside it would not see the first one's driver hooks. Then where the toolkit and the wheels keep
- * it: beside libcudart. Then the usual folders, and at last the loader's own search.
+ * cupti.c - finds and loads libcupti. First the one that the process has mapped: a second copy would not see the first
+ * one's driver hooks. Then beside libcudart, where the toolkit and the wheels keep it. Then the usual folders, and last
+ * the loader's own search.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -48,7 +48,7 @@ static void find_mapped(struct mapped *m)
 	dl_iterate_phdr(look, m);
 }
 
-/* A library that is mapped already; no new one is loaded. */
+/* Opens a library that is mapped, and loads none. */
 static void *mapped_library(const char *name)
 {
 	return *name ? dlopen(name, RTLD_NOW | RTLD_NOLOAD) : NULL;
@@ -78,8 +78,8 @@ void cupti_versions(uint32_t *driver, uint32_t *runtime)
 	*runtime = version_of(mapped_library(m.cudart), "cudaRuntimeGetVersion");
 }
 
-/* The CUDA generation of a libcudart, by its name (libcudart.so.13, libcudart.so.13.0.48, and
- * libcudart-abcdef.so.12.1 as wheels repair it). 0: not said. */
+/* The CUDA generation in the name of a libcudart: libcudart.so.13, libcudart.so.13.0.48, or libcudart-abcdef.so.12.1 as
+ * wheels repair it. 0: the name has none. */
 static unsigned generation(const char *path)
 {
 	const char *so = strstr(path, ".so.");
@@ -87,7 +87,7 @@ static unsigned generation(const char *path)
 	return so ? (unsigned)strtoul(so + 4, NULL, 10) : 0;
 }
 
-/* What is tried: folder of libcudart or of the toolkit, %u the generation. */
+/* Paths to try: %s is the folder of libcudart or of the toolkit, %u the generation. */
 static const char *const beside_cudart[] = {
 	"%s/libcupti.so.%u",
 	"%s/../../cuda_cupti/lib/libcupti.so.%u", /* wheels of CUDA 12 */
@@ -162,12 +162,12 @@ static void *find(char text[AGENT_TEXT])
 	if (cuda && (library = beside(m.cudart, cuda)))
 		return library;
 	if (!cuda) {
-		/* the runtime is linked statically, or not at all: as new as the driver */
+		/* the runtime is linked statically, or not there: take the driver's generation */
 		driver = version_of(cupti_driver(), "cuDriverGetVersion");
 		cuda = driver ? driver / 1000 : 13;
 	}
 	library = anywhere(cuda);
-	/* a driver serves the generations before its own */
+	/* a driver also serves older generations */
 	for (unsigned older = cuda - 1; !library && cuda > 12 && older >= 12; older--)
 		library = anywhere(older);
 	if (!library)

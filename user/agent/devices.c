@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * devices.c - what the driver says about its devices. Asked of the driver that is mapped; while it
- * is not initialised there is nothing to tell, and nothing here initialises it.
+ * devices.c - what the mapped driver says about its devices. Before it is initialised there is nothing to add, and we
+ * do not initialise it.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -65,10 +65,10 @@ static bool load(struct driver *d)
 	return d->count && d->get && d->name && d->memory && d->attribute;
 }
 
-/* The driver is asked once: its functions are probed, too, and nobody wants to see our calls. */
+/* The driver is asked once: its functions are probed too, and our calls should not be in the trace. */
 enum { DEVICES = 32, NAME = 128 };
 static struct {
-	int count; /* 0: not asked with success yet */
+	int count; /* 0: it has not answered yet */
 	struct xsp_gpu_device device[DEVICES];
 	char name[DEVICES][NAME];
 } known;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * records.h - what the agent reads of CUPTI's activity records, and the values that it hands to
- * CUPTI. CUPTI's records only grow at their end, so one layout serves all versions: a record is
- * copied into these structs as far as it reaches, and the rest is zero. Offsets and values are those
- * of cupti_activity.h of CUDA 13.0; tests/doubles/check_headers.c compares them where that file is.
+ * records.h - the parts of CUPTI's activity records that the agent reads, and the values that it passes to CUPTI.
+ * CUPTI's records only grow at their end, so one layout serves all versions: a record is copied as far as it reaches,
+ * and the rest is zero. Offsets and values are from cupti_activity.h of CUDA 13.0; tests/doubles/check_headers.c
+ * compares them where that file is installed.
  */
 #ifndef XSP_AGENT_RECORDS_H
 #define XSP_AGENT_RECORDS_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sites.c - the functions that the tracer probes, and the counters that the kernel keeps for it.
- * The contract is in gpu.h.
+ * sites.c - the functions that the tracer probes, and the counters (semaphores) that the kernel keeps for them, as
+ * gpu.h describes.
  */
 #include "agent.h"
 
-/* In a section with file contents: the kernel knows a counter by its file offset. */
+/* Its section has file contents, as the kernel identifies a counter by its file offset. */
 #define SEMAPHORE(name)                                                                            \
 	AGENT_EXPORT extern volatile unsigned short name##_semaphore;                              \
 	__attribute__((used, section(".probes"))) volatile unsigned short name##_semaphore = 0
@@ -32,7 +32,8 @@
 
 #ifdef __x86_64__
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-#pragma GCC diagnostic ignored "-Wattributes" /* nocf_check without -fcf-protection */
+/* nocf_check without -fcf-protection */
+#pragma GCC diagnostic ignored "-Wattributes"
 #endif
 SITE(void xsp_gpu_batch(const void *records, size_t bytes))
 SEMAPHORE(xsp_gpu_batch);

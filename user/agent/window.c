@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* window.c - turns CUPTI on, flushes it while somebody listens, and turns it off. */
+/* window.c - turns CUPTI on, flushes it while a tracer listens, and turns it off. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,12 +8,12 @@
 #include "agent.h"
 
 enum {
-	FLUSH_NS = 250000000, /* what a killed process can lose */
-	/* CUPTI has several buffers at work: a kernel may come out of one long before its call comes
-	 * out of another. So many records apart at most, about, for whoever joins them */
+	FLUSH_NS = 250000000, /* how much a killed process can lose */
+	/* CUPTI fills several buffers at a time, so a kernel's record may come long before its call's. This limits
+	 * their distance, roughly, for whoever joins them. */
 	FLUSH_RECORDS = 50000,
 	SECOND_NS = 1000000000,
-	SETTLE_NS = 20000000, /* for calls and kernels that are under way at the end */
+	SETTLE_NS = 20000000, /* for calls and kernels that are still running at the end */
 };
 
 static struct {
@@ -21,17 +21,17 @@ static struct {
 	struct apis apis;
 	struct drops drops;
 	void (*loaded)(void);
-	_Atomic bool active; /* the exit handler asks on another thread */
+	_Atomic bool active; /* the exit handler reads it on another thread */
 	bool failed, in_driver, api_kinds[3], latency, ticked;
 	uint64_t kinds; /* bit k: kind k is enabled */
-	uint32_t driver_version, runtime_version; /* asked once */
+	uint32_t driver_version, runtime_version; /* read once */
 	uint64_t cost_ns, flush_ns, flush_records, second_ns;
 	_Atomic bool collecting;
-	_Atomic int converting; /* callbacks at work */
+	_Atomic int converting; /* callbacks that are converting */
 	_Alignas(64) uint8_t room[XSP_GPU_BATCH_ROOM];
 } w;
 
-/* In the order of enabling: calls before what they start, so that no kernel is without its call. */
+/* In the order in which they are enabled: calls before what they start, so that no kernel lacks its call. */
 static const struct {
 	int kind;
 	enum agent_want want;
@@ -63,7 +63,7 @@ bool window_active(void)
 	return atomic_load(&w.active);
 }
 
-void window_forget(void)
+void window_reset(void)
 {
 	atomic_store(&w.active, false);
 	w.failed = false;
@@ -73,7 +73,7 @@ void window_forget(void)
 	atomic_store(&w.converting, 0);
 }
 
-/* ---- what is told about the window itself ---------------------------------------- */
+/* ---- records about the window itself --------------------------------------------- */
 
 static void put_state(struct batch *b, enum xsp_gpu_what_state state)
 {
@@ -174,8 +174,8 @@ static void no_callback(void *data, int domain, uint32_t cbid, const void *what)
 }
 
 /*
- * Does another profiler hold CUPTI? Only a subscription tells; it is given back at once: while we
- * held it, the user's own profiler could not start.
+ * Does another profiler hold CUPTI? Only a subscription shows that. It is given back at once, as the user's own
+ * profiler could not start while we held it.
  */
 static bool held(char name[CUPTI_OLD_NAME])
 {
@@ -197,7 +197,7 @@ static bool held(char name[CUPTI_OLD_NAME])
 	return status == CUPTI_MULTIPLE_SUBSCRIBERS;
 }
 
-/* The first error, if there is one; `some`: at least one call took it. */
+/* Returns the first error, if any. `some`: at least one call could be enabled. */
 static int enable_api_calls(int domain, uint8_t enable, bool *some)
 {
 	int (*one)(uint32_t, uint8_t) = domain == CUPTI_DOMAIN_DRIVER ? w.cupti.enable_driver_api
@@ -217,7 +217,7 @@ static int enable_api_calls(int domain, uint8_t enable, bool *some)
 	return failed;
 }
 
-/* Call by call where CUPTI can do that; else all, and the others are thrown away. */
+/* Enables single calls if CUPTI can; otherwise all, and drops those that are not wanted. */
 static void enable_api(struct batch *b, int domain)
 {
 	bool driver = domain == CUPTI_DOMAIN_DRIVER, some = false;
@@ -252,7 +252,7 @@ static void disable_api(int domain)
 	w.kinds &= ~bit;
 }
 
-/* Those that are wanted and not on yet: a second tracer may want more. False: no kernels. */
+/* Enables what is wanted and not on yet, as a second tracer may want more. False: there will be no kernels. */
 static bool enable_kinds(struct batch *b)
 {
 	for (unsigned i = 0; i < KINDS; i++) {
@@ -285,7 +285,7 @@ static void disable_kinds(void)
 		}
 }
 
-/* Clock, thread ids and callbacks: before any kind is on. */
+/* Sets clock, thread ids and callbacks, before any kind is enabled. */
 static bool prepare(struct batch *b)
 {
 	int status = w.cupti.register_timestamp(agent_now);
@@ -350,7 +350,7 @@ static void turn_off(bool settle)
 	w.cupti.flush_all(CUPTI_FLUSH_FORCED);
 }
 
-/* in_driver: called by the driver in the middle of its start, where it must not be asked anything */
+/* in_driver: the driver calls us in the middle of its start, and must not be asked anything */
 void window_begin(bool in_driver, void (*loaded)(void))
 {
 	uint64_t begin = agent_now();
@@ -384,7 +384,7 @@ void window_begin(bool in_driver, void (*loaded)(void))
 	batch_send(&b);
 }
 
-/* ---- meanwhile, and off ---------------------------------------------------------- */
+/* ---- during the window, and off ---------------------------------------------------- */
 
 static void put_dropped(struct batch *b)
 {
@@ -413,7 +413,7 @@ void window_tick(void)
 		return;
 	w.second_ns = now + SECOND_NS;
 	if (!w.ticked)
-		w.loaded(); /* once more, after the driver's own exit handlers */
+		w.loaded(); /* again, so that it runs before the driver's own exit handlers */
 	w.ticked = true;
 	batch_second();
 	batch_begin(&b, w.room);
@@ -424,7 +424,7 @@ void window_tick(void)
 	batch_send(&b);
 }
 
-/* Callbacks on other threads that are still converting: their batches go before the last one. */
+/* Waits for callbacks on other threads, so that their batches come before the last one. */
 static void wait_for_callbacks(void)
 {
 	struct timespec pause = {.tv_nsec = 1000000};

@@ -120,9 +120,12 @@ int xsp_analyze_ranks(struct xsp_ranks *ranks, const double *thresholds, struct 
 
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && rc == 0; i++) {
 		const long rule = xsp_rule_index(rules[i], strlen(rules[i]));
-		rc = xsp_ranks_find(
-			ranks, rules[i],
-			thresholds != NULL ? thresholds[rule] : xsp_rules[rule].threshold, report);
+		const struct xsp_rule_context c = {.rule = &xsp_rules[rule],
+						   .threshold = thresholds != NULL
+									? thresholds[rule]
+									: xsp_rules[rule].threshold,
+						   .report = report};
+		rc = xsp_ranks_find(ranks, &c);
 	}
 	return rc;
 }

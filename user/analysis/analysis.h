@@ -18,7 +18,7 @@ struct xsp_analysis {
 	/* *state is NULL where the capture has nothing that the analysis is about. 0 or a negative errno. */
 	int (*begin)(struct xsp_timeline *t, struct xsp_capture_reader *r, void **state);
 	struct xsp_timeline_sink (*sink)(void *state);
-	int (*report)(void *state, struct xsp_report *report); /* NULL: nothing of its own */
+	int (*report)(void *state, struct xsp_report *report); /* NULL: it is for rules alone */
 	void (*end)(void *state);
 	/* Before the run; may be NULL. The options stay until the end. */
 	void (*configure)(void *state, const struct xsp_analyze_options *options);

@@ -115,9 +115,9 @@ static void put_gaps(struct xsp_report_section *s, const struct xsp_capture_read
 	}
 	xsp_capture_probes(r, &probes);
 	for (size_t i = 0; i < let_go; i++)
-		xsp_report_notef(s,
-				 "let go, to keep the target fast: %s (%" PRIu64 " calls a second)",
-				 probes[gone[i].probe].name, gone[i].calls_per_second);
+		xsp_report_notef(
+			s, "released to keep the target fast: %s (%" PRIu64 " calls a second)",
+			probes[gone[i].probe].name, gone[i].calls_per_second);
 	if (xsp_capture_info(r, "not as there") != NULL)
 		xsp_report_notef(s, "read from a trace, %s", xsp_capture_info(r, "not as there"));
 	if (xsp_health_damage(&h, XSP_DAMAGE_NO_END, damage) != NULL)

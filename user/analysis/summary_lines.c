@@ -60,7 +60,7 @@ static void print_windows(const struct xsp_timeline *t, struct xsp_capture_reade
 	xsp_capture_probes(r, &probes);
 	for (size_t i = 0; i < gone; i++) {
 		xsp_printable(name, sizeof(name), probes[l[i].probe].name, 60);
-		fprintf(f, "let go: %s, %s; --max-overhead off keeps it\n", name,
+		fprintf(f, "released: %s, %s; --max-overhead off keeps it\n", name,
 			xsp_capture_let_go_reason(l[i].calls_per_second,
 						  xsp_capture_stats(r)->lost_entries > 0, why));
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ask.c - a request to the broker, and the wait for its answer. */
+/* ask.c - sends a request to the broker and waits for its answer. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "attach/client_private.h"
 
-#define WAIT_MS 20 /* how often it is asked whether to go on waiting */
+#define WAIT_MS 20 /* how often the user may break off the wait */
 
 static int refused(const struct xsp_broker *b, struct xsp_error *err)
 {
@@ -35,8 +35,8 @@ int xsp_ask_wait(struct xsp_broker *b, uint32_t sequence)
 
 	for (;;) {
 		int n = poll(&fd, 1, b->stopped != NULL ? WAIT_MS : -1);
-		if (n < 0 &&
-		    errno != EINTR) /* EINVAL: somebody has taken our descriptors' limit away */
+		/* EINVAL: our limit of descriptors was taken away */
+		if (n < 0 && errno != EINTR)
 			return -errno;
 		if (n <= 0 && b->stopped != NULL && b->stopped(b->stopped_ctx))
 			return -EINTR;
@@ -60,7 +60,7 @@ int xsp_ask(struct xsp_broker *b, enum xsp_broker_op op, const void *body, size_
 
 	if (b->gone)
 		return is_gone(b, err);
-	/* asked here as well: thousands of short requests are a long wait too */
+	/* also here, as thousands of short requests take long */
 	int rc = b->stopped != NULL && b->stopped(b->stopped_ctx) ? -EINTR : 0;
 	if (rc == 0)
 		rc = xsp_message_send(b->socket, &m, body, NULL, 0);

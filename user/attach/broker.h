@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * broker.h - the privileged process of a recording, as the others see it. It alone opens targets, loads
- * BPF programs and makes links; who asks has none of these rights. It is told what to do before any byte
- * of a target is read, serves a fixed set of requests (broker/requests.h), and takes everything out when
- * the other end is gone, however that happened; its guardian (journal.h) mends what its own death leaves.
+ * broker.h - the privileged process of a recording, as the other processes see it. It alone opens targets, loads BPF
+ * programs and makes links. It gets its orders before any byte of a target is read, and serves a fixed set of requests
+ * (broker/requests.h). When the other end is gone, for whatever reason, it takes everything out. If it dies itself, its
+ * guardian (broker/links/journal.h) repairs what it leaves.
  *
- * Each function asks and waits for the answer. What attach.h and opener.h say of its namesake holds; a
- * broker that has died is -EPIPE.
+ * Each function asks and waits for the answer; broker/kernel/attach.h and procfs/opener.h describe what the broker then
+ * does. A broker that has died answers -EPIPE.
  */
 #ifndef XSP_ATTACH_BROKER_H
 #define XSP_ATTACH_BROKER_H
@@ -21,28 +21,28 @@
 #include "procfs/family.h"
 #include "procfs/opener.h"
 
-/* While an answer is waited for, `stopped` is asked now and then; true: the call returns -EINTR. */
+/* Calls `stopped` now and then during a wait for an answer. If that returns true, the wait ends with -EINTR. */
 void xsp_broker_on_wait(struct xsp_broker *b, bool (*stopped)(void *ctx), void *ctx);
-/* It has died, or cannot be asked any more: nothing more will come. */
+/* The broker has died, or cannot be asked any more. */
 bool xsp_broker_is_gone(const struct xsp_broker *b);
 const struct xsp_opener *xsp_broker_opener(const struct xsp_broker *b);
 
-/* The file that xsp_opener.mapped gave the number, also when nobody maps it any more. A descriptor or
- * -errno */
+/* The file with this number of xsp_opener.mapped, even if no process maps it any more. A descriptor or a negative
+ * errno. */
 int xsp_broker_kept(struct xsp_broker *b, uint32_t handle);
 enum xsp_attach_method xsp_broker_method(const struct xsp_broker *b);
 size_t xsp_broker_rings(const struct xsp_broker *b, int *fds, size_t room);
 size_t xsp_broker_ring_bytes(const struct xsp_broker *b);
 size_t xsp_broker_detail_bytes(const struct xsp_broker *b);
 bool xsp_broker_samples_cycles(const struct xsp_broker *b);
-/* Which of xsp_attach_options.defaults the kernel would not have. */
+/* Those of xsp_attach_options.defaults that the kernel refused. */
 unsigned xsp_broker_without(const struct xsp_broker *b);
 int xsp_broker_calibrate(struct xsp_broker *b, struct xsp_site_costs *costs);
 /* As xsp_side_events_open(). */
 int xsp_broker_side_events(struct xsp_broker *b, int **fds, size_t *count);
 
 int xsp_broker_uses_dispatch(struct xsp_broker *b, pid_t pid);
-/* These three are gathered, and sent by put_specs(), sites() and activate(). */
+/* These three are gathered. put_specs(), sites() and activate() send them. */
 int xsp_broker_range(struct xsp_broker *b, uint32_t probe, const struct xsp_range_spec *spec);
 int xsp_broker_detail(struct xsp_broker *b, uint32_t probe, const struct xsp_detail_spec *spec);
 int xsp_broker_arguments(struct xsp_broker *b, uint32_t probe, const struct xsp_args_spec *spec);
@@ -50,29 +50,28 @@ int xsp_broker_put_specs(struct xsp_broker *b);
 int xsp_broker_sequence(struct xsp_broker *b, pid_t pid, const struct xsp_sequence_spec *spec);
 int xsp_broker_python(struct xsp_broker *b, pid_t pid, const struct xsp_python_spec *spec);
 
-/* Takes out what a killed tracer has left in the process's mapping of the file: how many, or -errno. */
+/* Takes out what a killed tracer has left in the process's mapping of the file. Returns how many, or a negative
+ * errno. */
 long xsp_broker_repair(struct xsp_broker *b, pid_t pid, uint32_t handle);
-/* verify.h, for the file that xsp_opener.mapped gave the number. */
+/* As xsp_verify_sites(), for the file with this number of xsp_opener.mapped. */
 int xsp_broker_verify(struct xsp_broker *b, pid_t pid, uint32_t handle,
 		      const struct xsp_attach_site *sites, size_t count, enum xsp_verify question,
 		      uint8_t *differs);
-/* At most 2,048 of them, in one request. */
+/* At most XSP_ASK_SITES_MAX sites, in one request. */
 int xsp_broker_sites(struct xsp_broker *b, pid_t pid, uint32_t handle, enum xsp_program program,
 		     const struct xsp_attach_site *sites, size_t count, size_t *refused,
 		     struct xsp_error *err);
 
-/* At most XSP_LEFT_OUT_ROWS: how many, or a negative errno. */
-long xsp_broker_left_out(struct xsp_broker *b, struct xsp_left_out *rows, size_t room);
+/* At most XSP_CHANGED_CODE_ROWS. Returns how many, or a negative errno. */
+long xsp_broker_changed_code(struct xsp_broker *b, struct xsp_changed_code *rows, size_t room);
 
 int xsp_broker_drop(struct xsp_broker *b, unsigned which);
-/* Takes out what is in, and has load() load what xsp_broker_options.profile says. Nobody may use the rings any more. */
-int xsp_broker_profile(struct xsp_broker *b);
 int xsp_broker_ready(struct xsp_broker *b, uint32_t probes);
 int xsp_broker_gpu_stop(struct xsp_broker *b);
-/* `forgotten`: open ranges that the kernel has forgotten are among `untracked`, which takes a while. */
+/* `forgotten`: also counts, in `untracked`, open ranges that the kernel has dropped, which takes a while. */
 int xsp_broker_counters(struct xsp_broker *b, bool forgotten, struct xsp_attach_counters *out);
 int xsp_broker_lost(struct xsp_broker *b, uint32_t probe, uint64_t *entries, uint64_t *exits);
-/* An array that the caller frees. */
+/* Each of these fills an array that the caller frees. */
 int xsp_broker_held_back(struct xsp_broker *b, struct xsp_held_back **out, size_t *count);
 int xsp_broker_kernel_functions(struct xsp_broker *b, struct xsp_kernel_function **out,
 				size_t *count);
@@ -80,19 +79,20 @@ int xsp_broker_times(struct xsp_broker *b, struct xsp_event_times **out, size_t 
 int xsp_broker_thread(struct xsp_broker *b, pid_t tid);
 int xsp_broker_forget_thread(struct xsp_broker *b, pid_t tid);
 
-/* The brake, with xsp_attach_options.brake. */
+/* The brake; needs xsp_attach_options.brake. */
 int xsp_broker_prices(struct xsp_broker *b, uint32_t first, const struct xsp_probe_price *prices,
 		      size_t count);
 long xsp_broker_unseen(struct xsp_broker *b, struct xsp_attach_unseen *rows, size_t room);
 
-/* --follow: family.h, of this machine's processes. */
-int xsp_broker_descendants(struct xsp_broker *b, pid_t pid, struct xsp_kin **kin, size_t *count);
+/* For --follow: as xsp_process_descendants() of procfs/family.h. */
+int xsp_broker_descendants(struct xsp_broker *b, pid_t pid, struct xsp_descendant **found,
+			   size_t *count);
 int xsp_broker_stop_at_exec(struct xsp_broker *b, pid_t pid);
-/* At most XSP_STOPPED_ROWS: how many, or a negative errno. */
+/* At most XSP_STOPPED_ROWS. Returns how many, or a negative errno. */
 long xsp_broker_stopped(struct xsp_broker *b, pid_t *pids, size_t room);
 int xsp_broker_continue(struct xsp_broker *b, pid_t pid);
 
-/* Starts the process of thread_stop.h. Its socket, or -errno. */
+/* Starts the process of thread_stop.h. Its socket or a negative errno. */
 int xsp_broker_thread_stopper(struct xsp_broker *b, pid_t pid);
 
 int xsp_broker_inject(struct xsp_broker *b, pid_t pid, struct xsp_broker_injected *out,

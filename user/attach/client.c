@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client.c - the broker, asked by the recorder: its start and end, and a function a request. */
+/* client.c - the recorder's side of the broker: starts and ends it, and has a function for each request. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -11,7 +11,8 @@
 #include "catalog/wait_reasons.h"
 #include "planner/image_serve.h"
 
-/* What the broker may not include it gets: facts about other people's software, and who reads files of targets. */
+/* The broker may not include these, so we pass them to it: facts about other software, and the function that reads
+ * targets' files. */
 static _Noreturn void serve(int socket, const struct xsp_broker_options *options)
 {
 	struct xsp_broker_options o = *options;
@@ -98,7 +99,7 @@ const struct xsp_opener *xsp_broker_opener(const struct xsp_broker *b)
 	return &b->opener;
 }
 
-/* ---- those that only ask ---- */
+/* ---- functions made from the table of requests ---- */
 
 #define ASK_OWN(op, function, ...)
 #define ASK_CALL(op, function, ...)                                                                \
@@ -117,6 +118,14 @@ const struct xsp_opener *xsp_broker_opener(const struct xsp_broker *b)
 		return xsp_ask_about(b, op, pid);                                                  \
 	}
 #define ASK_GONE ASK_PID
+#define ASK_SPEC(op, function, ...)                                                                \
+	int xsp_broker_##function(struct xsp_broker *b, pid_t pid,                                 \
+				  const struct xsp_##function##_spec *spec)                        \
+	{                                                                                          \
+		const struct xsp_ask_##function a = {.pid = pid, .spec = *spec};                   \
+                                                                                                   \
+		return xsp_ask(b, op, &a, sizeof(a), NULL);                                        \
+	}
 #define ASK_FILE(op, function, type)                                                               \
 	int xsp_broker_##function(struct xsp_broker *b, type **out, size_t *count)                 \
 	{                                                                                          \
@@ -147,10 +156,14 @@ int xsp_broker_thread_stopper(struct xsp_broker *b, pid_t pid)
 
 /* ---- programs ---- */
 
-int xsp_broker_load(struct xsp_broker *b, struct xsp_error *err)
+int xsp_broker_load(struct xsp_broker *b, bool bare, struct xsp_error *err)
 {
-	int rc = xsp_ask(b, XSP_ASK_LOAD, NULL, 0, err);
+	const uint32_t word = bare;
 
+	for (uint32_t i = 0; i < b->loaded.rings; i++)
+		close(b->rings[i]);
+	b->loaded.rings = 0;
+	int rc = xsp_ask(b, XSP_ASK_LOAD, &word, sizeof(word), err);
 	if (rc < 0)
 		return rc;
 	if (b->in->head.size != sizeof(b->loaded))
@@ -166,36 +179,22 @@ int xsp_broker_load(struct xsp_broker *b, struct xsp_error *err)
 	return 0;
 }
 
-enum xsp_attach_method xsp_broker_method(const struct xsp_broker *b)
-{
-	return (enum xsp_attach_method)b->loaded.method;
-}
+#define LOADED(type, name, value)                                                                  \
+	type xsp_broker_##name(const struct xsp_broker *b)                                         \
+	{                                                                                          \
+		return (type)(b->loaded.value);                                                    \
+	}
+LOADED(enum xsp_attach_method, method, method)
+LOADED(size_t, ring_bytes, ring_bytes)
+LOADED(size_t, detail_bytes, detail_bytes)
+LOADED(bool, samples_cycles, sample_cycles != 0)
+LOADED(unsigned, without, without)
 
 size_t xsp_broker_rings(const struct xsp_broker *b, int *fds, size_t room)
 {
 	for (size_t i = 0; i < b->loaded.rings && i < room; i++)
 		fds[i] = b->rings[i];
 	return b->loaded.rings;
-}
-
-size_t xsp_broker_ring_bytes(const struct xsp_broker *b)
-{
-	return b->loaded.ring_bytes;
-}
-
-size_t xsp_broker_detail_bytes(const struct xsp_broker *b)
-{
-	return b->loaded.detail_bytes;
-}
-
-bool xsp_broker_samples_cycles(const struct xsp_broker *b)
-{
-	return b->loaded.sample_cycles != 0;
-}
-
-unsigned xsp_broker_without(const struct xsp_broker *b)
-{
-	return (unsigned)b->loaded.without;
 }
 
 int xsp_broker_calibrate(struct xsp_broker *b, struct xsp_site_costs *costs)
@@ -226,7 +225,7 @@ int xsp_broker_side_events(struct xsp_broker *b, int **fds, size_t *count)
 	return 0;
 }
 
-/* ---- what probes take: gathered, as there are thousands ---- */
+/* ---- what probes read: gathered, as there are thousands ---- */
 
 int xsp_broker_put_specs(struct xsp_broker *b)
 {
@@ -266,20 +265,6 @@ int xsp_broker_detail(struct xsp_broker *b, uint32_t probe, const struct xsp_det
 int xsp_broker_arguments(struct xsp_broker *b, uint32_t probe, const struct xsp_args_spec *spec)
 {
 	return put_spec(b, XSP_SPEC_ARGUMENTS, probe, spec);
-}
-
-int xsp_broker_sequence(struct xsp_broker *b, pid_t pid, const struct xsp_sequence_spec *spec)
-{
-	const struct xsp_ask_sequence a = {.pid = pid, .spec = *spec};
-
-	return xsp_ask(b, XSP_ASK_SEQUENCE, &a, sizeof(a), NULL);
-}
-
-int xsp_broker_python(struct xsp_broker *b, pid_t pid, const struct xsp_python_spec *spec)
-{
-	const struct xsp_ask_python a = {.pid = pid, .spec = *spec};
-
-	return xsp_ask(b, XSP_ASK_PYTHON, &a, sizeof(a), NULL);
 }
 
 /* ---- sites ---- */
@@ -341,17 +326,6 @@ int xsp_broker_activate(struct xsp_broker *b, bool on)
 	return rc < 0 ? rc : xsp_ask(b, XSP_ASK_ACTIVATE, &word, sizeof(word), NULL);
 }
 
-int xsp_broker_profile(struct xsp_broker *b)
-{
-	int rc = xsp_ask(b, XSP_ASK_PROFILE, NULL, 0, NULL);
-
-	for (uint32_t i = 0; rc == 0 && i < b->loaded.rings; i++)
-		close(b->rings[i]);
-	if (rc == 0)
-		b->loaded.rings = 0;
-	return rc;
-}
-
 int xsp_broker_detach(struct xsp_broker *b)
 {
 	return xsp_ask(b, XSP_ASK_DETACH, NULL, 0, NULL);
@@ -404,17 +378,18 @@ int xsp_broker_release(struct xsp_broker *b, const uint32_t *probes, size_t coun
 		       NULL);
 }
 
-int xsp_broker_withdraw(struct xsp_broker *b, pid_t pid, const uint32_t *probes, size_t count,
-			bool again)
+int xsp_broker_release_from(struct xsp_broker *b, pid_t pid, const uint32_t *probes, size_t count,
+			    bool again)
 {
-	const size_t most = (XSP_MESSAGE_MAX - sizeof(struct xsp_ask_withdraw)) / sizeof(*probes);
+	const size_t most =
+		(XSP_MESSAGE_MAX - sizeof(struct xsp_ask_release_from)) / sizeof(*probes);
 	int rc = 0;
 
 	for (size_t at = 0; at < count && rc == 0; at += most) {
-		const struct xsp_ask_withdraw head = {pid, again};
+		const struct xsp_ask_release_from head = {pid, again};
 		size_t bytes = (count - at < most ? count - at : most) * sizeof(*probes);
-		rc = xsp_ask_with_rows(b, XSP_ASK_WITHDRAW, &head, sizeof(head), probes + at, bytes,
-				       NULL);
+		rc = xsp_ask_with_rows(b, XSP_ASK_RELEASE_FROM, &head, sizeof(head), probes + at,
+				       bytes, NULL);
 	}
 	return rc;
 }
@@ -429,19 +404,20 @@ struct xsp_attach_change xsp_broker_change(struct xsp_broker *b)
 
 /* ---- --follow ---- */
 
-int xsp_broker_descendants(struct xsp_broker *b, pid_t pid, struct xsp_kin **kin, size_t *count)
+int xsp_broker_descendants(struct xsp_broker *b, pid_t pid, struct xsp_descendant **found,
+			   size_t *count)
 {
 	int rc = xsp_ask_about(b, XSP_ASK_DESCENDANTS, pid);
 
-	*kin = NULL;
+	*found = NULL;
 	*count = 0;
 	if (rc < 0)
 		return rc;
-	*kin = malloc(b->in->head.size + 1);
-	if (*kin == NULL)
+	*found = malloc(b->in->head.size + 1);
+	if (*found == NULL)
 		return -ENOMEM;
-	memcpy(*kin, b->in->body, b->in->head.size);
-	*count = b->in->head.size / sizeof(**kin);
+	memcpy(*found, b->in->body, b->in->head.size);
+	*count = b->in->head.size / sizeof(**found);
 	return 0;
 }
 
@@ -453,7 +429,7 @@ int xsp_broker_inject(struct xsp_broker *b, pid_t pid, struct xsp_broker_injecte
 
 	memset(out, 0, sizeof(*out));
 	int rc = xsp_ask(b, XSP_ASK_INJECT, &a, sizeof(a), err);
-	if (rc == -EINTR) /* it polls for this */
+	if (rc == -EINTR) /* the broker polls for this message */
 		xsp_message_send(b->socket, &nothing, NULL, NULL, 0);
 	if (rc >= 0 && b->in->head.size == sizeof(*out))
 		memcpy(out, b->in->body, sizeof(*out));

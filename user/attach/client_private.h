@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client_private.h - a request and its answer: shared by the files that ask the broker. */
+/* client_private.h - sends requests to the broker, for the files that have its functions. */
 #ifndef XSP_ATTACH_CLIENT_PRIVATE_H
 #define XSP_ATTACH_CLIENT_PRIVATE_H
 
 #include "attach/broker.h"
 #include "broker/requests.h"
 
-/* A mapped file that was opened before it was asked for. */
+/* A mapped file that was opened ahead. */
 struct opened_file {
 	pid_t pid;
 	uint64_t start, dev, inode;
 	uint32_t handle;
-	int fd; /* -1: handed on */
+	int fd; /* -1: it was handed out */
 };
 
 struct xsp_broker {
-	struct xsp_opener opener; /* first: the broker is found by it */
+	struct xsp_opener opener; /* first: opener.c finds the broker by it */
 	int socket;
 	pid_t pid;
 	uint32_t sequence;
@@ -31,28 +31,28 @@ struct xsp_broker {
 	size_t opened_count;
 };
 
-/* The answer stands in b->in; its descriptors are to be taken, or are closed with the next request. */
+/* The answer is in b->in. Take its descriptors, or the next request closes them. */
 int xsp_ask(struct xsp_broker *b, enum xsp_broker_op op, const void *body, size_t size,
 	    struct xsp_error *err);
-/* The same where the answer must have that many bytes. */
+/* The same; the answer must have this size. */
 int xsp_ask_for(struct xsp_broker *b, enum xsp_broker_op op, const void *body, size_t size,
 		void *out, size_t out_size);
-/* A request that is a head and the rows after it. */
+/* Sends a head and the rows after it. */
 int xsp_ask_with_rows(struct xsp_broker *b, enum xsp_broker_op op, const void *head,
 		      size_t head_size, const void *rows, size_t size, struct xsp_error *err);
-/* The first `room` rows of the answer: how many there are, or a negative errno. */
+/* Copies the first `room` rows of the answer. Returns how many, or a negative errno. */
 long xsp_ask_for_rows(struct xsp_broker *b, enum xsp_broker_op op, void *rows, size_t row_size,
 		      size_t room);
-/* The rows of the file that is the answer: an array that the caller frees. */
+/* Reads the rows of the file that is the answer into an array that the caller frees. */
 int xsp_ask_for_file(struct xsp_broker *b, enum xsp_broker_op op, size_t row_size, void **rows,
 		     size_t *count);
 int xsp_ask_about(struct xsp_broker *b, enum xsp_broker_op op, pid_t pid);
-/* The descriptor of an answer whose result is `rc`. */
+/* Takes the descriptor of an answer with this result. */
 int xsp_receive_fd(struct xsp_broker *b, int rc);
-/* The answer to the request with this number; those that nobody waited for are passed over. */
+/* Waits for the answer with this number; drops other answers. */
 int xsp_ask_wait(struct xsp_broker *b, uint32_t sequence);
 
-/* opener.c: what targets have, asked for. close: what was opened ahead. */
+/* opener.c: opens what belongs to targets. close: closes what was opened ahead. */
 extern const struct xsp_opener xsp_open_by_broker;
 void xsp_opener_close(struct xsp_broker *b);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hint.c - the modules of a plan are asked one after another. */
+/* hint.c - asks the modules of a plan for a hint, one after another. */
 #include "attach/hint.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "attach/planner.h"
 #include "base/clock.h"
 
-/* All modules together. */
+/* For all modules together. */
 static const unsigned limits_ms[XSP_HINTS] = {
 	[XSP_HINT_INLINED] = 5000,
 	[XSP_HINT_SCOPE] = 10000,
@@ -25,7 +25,7 @@ static int open_again(struct xsp_broker *b, const struct xsp_planned_module *m)
 	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == m->inode)
 		return fd;
 	if (fd >= 0)
-		close(fd); /* the module itself could not be opened, and has no number */
+		close(fd); /* the module could not be opened, so the number is not its own */
 	return -ENOENT;
 }
 

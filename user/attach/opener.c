@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* opener.c - what belongs to targets, opened by the broker. */
+/* opener.c - has the broker open what belongs to targets. */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -65,7 +65,7 @@ static int ask_debug_file(const struct xsp_opener *o, const char *build_id)
 	return xsp_receive_fd(b, ask_name(b, XSP_ASK_DEBUG_FILE, 0, build_id));
 }
 
-/* Returns the request's size, or -ENAMETOOLONG. */
+/* Fills the request. Returns its size, or -ENAMETOOLONG. */
 static int describe_mapped(pid_t pid, const struct xsp_mapping *m, struct xsp_ask_mapped *a)
 {
 	size_t length = strlen(m->path);
@@ -82,7 +82,7 @@ static int describe_mapped(pid_t pid, const struct xsp_mapping *m, struct xsp_as
 	return (int)(offsetof(struct xsp_ask_mapped, path) + length);
 }
 
-/* Of the answer in b->in. */
+/* Takes descriptor and handle of the answer in b->in. */
 static int receive_mapped(struct xsp_broker *b, uint32_t *handle)
 {
 	if (b->in->head.size != sizeof(*handle)) {
@@ -126,8 +126,7 @@ void xsp_opener_close(struct xsp_broker *b)
 	b->opened_count = 0;
 }
 
-/* All requests are sent before the first answer is waited for: the answers, 64 small messages, fit into the
- * socket whoever is slower. */
+/* Sends all requests before it waits for the first answer: 64 small answers fit into the socket. */
 static void open_ahead(const struct xsp_opener *o, pid_t pid, const struct xsp_mapping *m,
 		       size_t count)
 {
@@ -149,7 +148,7 @@ static void open_ahead(const struct xsp_opener *o, pid_t pid, const struct xsp_m
 	for (size_t i = 0; i < sent; i++) {
 		struct opened_file *f = &b->opened[b->opened_count];
 		if (xsp_ask_wait(b, first + (uint32_t)i) < 0)
-			return; /* mapped() will find out why */
+			return; /* mapped() will report the reason */
 		f->fd = b->in->head.result < 0 ? -1 : receive_mapped(b, &f->handle);
 		f->pid = pid;
 		f->start = m[i].start;

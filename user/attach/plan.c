@@ -11,8 +11,6 @@
 #include "attach/planner.h"
 #include "procfs/map_line.h"
 
-/* ---- modules of the recording ---- */
-
 static void count_sites(struct xsp_plan *plan, const struct xsp_planned_probe *p)
 {
 	plan->sites += p->place.count;
@@ -109,7 +107,7 @@ void xsp_plan_forget(struct xsp_plan *plan, const struct xsp_mapped_file *file)
 	struct xsp_planned_module *m = find_module(plan, file->dev, file->inode);
 
 	if (m != NULL)
-		m->inode = 0; /* no file's */
+		m->inode = 0; /* matches no file any more */
 }
 
 static struct xsp_planned_module *add_module(struct xsp_plan *plan,
@@ -141,7 +139,8 @@ static struct xsp_planned_module *add_module(struct xsp_plan *plan,
 	return pm;
 }
 
-/* The kernel makes a system call of them: of a nop5, and at the return of a function that has a return probe. */
+/* Do planned sites become system calls? The kernel makes one of a nop5, and of the return of a function with a return
+ * probe. */
 static bool has_calls(const struct xsp_plan *plan)
 {
 	bool any = plan->sites_by_class[XSP_SITE_NOP5] > 0;
@@ -156,7 +155,7 @@ int xsp_plan_process(struct xsp_plan *plan, struct xsp_broker *b, pid_t pid, str
 {
 	const int uses = xsp_broker_uses_dispatch(b, pid);
 
-	if (uses == 0 || uses == -ESRCH) /* what has ended is found out by who attaches */
+	if (uses == 0 || uses == -ESRCH) /* whoever attaches will notice that it has ended */
 		return 0;
 	plan->costs.ns[XSP_SITE_NOP5] = INFINITY;
 	plan->exit_by_site = true;
@@ -196,7 +195,7 @@ int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 	xsp_plan_progress(plan, file->display_path, "reading");
 	const bool empty = xsp_planner_knows_empty(plan->planner, file, &handle);
 	int fd = empty ? -EALREADY : xsp_mapped_file_open(p, file, &handle);
-	if (fd == -EINTR || fd == -ESRCH) /* another process may have it open yet */
+	if (fd == -EINTR || fd == -ESRCH) /* another process may still map it */
 		return fd;
 	*out = add_module(plan, file);
 	if (*out == NULL) {
@@ -216,7 +215,7 @@ int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 				   "-e",
 				   (*out)->count, plan->probes, XSP_ATTACH_PROBES - 2);
 	(*out)->unread = rc < 0;
-	if (rc < 0) /* it stays */
+	if (rc < 0) /* the module stays in the plan */
 		xsp_planned_module_empty(*out);
 	return rc;
 }
@@ -232,7 +231,7 @@ void xsp_plan_clear(struct xsp_plan *plan)
 	*plan = (struct xsp_plan){0};
 }
 
-/* Of an entry, beyond its site's class: what the probe does there. */
+/* What the probe costs at an entry, beyond the class of its site. */
 static double added_cost(const struct xsp_site_costs *costs, const struct xsp_probe *p)
 {
 	bool reads_name = p->action == XSP_ACTION_RANGE_BEGIN ||
@@ -262,9 +261,10 @@ double xsp_planned_exit_cost(const struct xsp_plan *plan, const struct xsp_plann
 
 	if (p->error < 0 || p->place.count == 0)
 		return detail;
-	if (p->by_return) /* about an emulated hit */
+	if (p->by_return) /* about as much as an emulated hit */
 		return detail + plan->costs.ns[XSP_SITE_EMULATED];
-	if (p->probe.action == XSP_ACTION_RANGE_BEGIN) /* its end has sites like its begin's */
+	/* the sites of its end are like those of its beginning */
+	if (p->probe.action == XSP_ACTION_RANGE_BEGIN)
 		return detail + plan->costs.ns[p->place.sites[0].cls];
 	for (size_t i = 1; i < p->place.count; i++)
 		exits += plan->costs.ns[p->place.sites[i].cls];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* plan_attach.c - a planned module into a process: its code is compared, told of, and attached to. */
+/* plan_attach.c - attaches a planned module to a process: compares its code, sends what probes read, attaches its
+ * sites, and looks again. */
 #include <errno.h>
 #include <stdlib.h>
 #include <stdio.h>
@@ -8,15 +9,15 @@
 #include "attach/plan.h"
 #include "xsptrace/event.h"
 
-/* ---- attaching ---- */
+/* ---- which program, which event ---- */
 
-/* Which program, and which kind of event its entry is. */
 static const struct {
 	enum xsp_program program;
-	enum xsp_event_kind kind; /* INVALID: by the site's role */
+	enum xsp_event_kind kind; /* INVALID: the role of the site says */
 } actions[] = {
 	[XSP_ACTION_SPAN] = {XSP_PROGRAM_SPAN, XSP_EVENT_INVALID},
-	[XSP_ACTION_NAMED_SPAN] = {XSP_PROGRAM_SPAN, XSP_EVENT_INVALID}, /* its entry: below */
+	/* its entry: site_program() */
+	[XSP_ACTION_NAMED_SPAN] = {XSP_PROGRAM_SPAN, XSP_EVENT_INVALID},
 	[XSP_ACTION_RANGE_BEGIN] = {XSP_PROGRAM_RANGE_BEGIN, XSP_EVENT_BEGIN},
 	[XSP_ACTION_RANGE_END] = {XSP_PROGRAM_RANGE_END, XSP_EVENT_END},
 	[XSP_ACTION_RANGE_LABEL] = {XSP_PROGRAM_RANGE_BEGIN, XSP_EVENT_LABEL},
@@ -26,7 +27,7 @@ static const struct {
 	[XSP_ACTION_GPU_WANT] = {XSP_PROGRAM_GPU_WANT, XSP_EVENT_GPU},
 	[XSP_ACTION_MEMORY] = {XSP_PROGRAM_DETAIL, XSP_EVENT_MEMORY},
 	[XSP_ACTION_HEAP] = {XSP_PROGRAM_HEAP, XSP_EVENT_INVALID},
-	/* that it is a value, its range's spec says */
+	/* the spec of the range says that it is a value */
 	[XSP_ACTION_VALUE] = {XSP_PROGRAM_RANGE_BEGIN, XSP_EVENT_BEGIN},
 };
 
@@ -40,14 +41,14 @@ static uint64_t with_kind(uint64_t cookie, enum xsp_event_kind kind)
 
 static uint32_t event_probe(const struct xsp_planned_module *m, const struct xsp_planned_probe *p)
 {
-	/* both halves of a range are events of the one that opens it */
+	/* both ends of a range are events of the probe that opens it */
 	if (p->probe.action == XSP_ACTION_RANGE_END && p->probe.pair < m->count)
 		return m->probes[p->probe.pair].id;
 	return p->id;
 }
 
-/* The entry of a named span runs the program that reads names, which puts sections as well; its
- * exits are like any other's. */
+/* The entry of a named span runs the program that reads names, which can write sections as well. Its exits are like any
+ * other's. */
 static enum xsp_program site_program(const struct xsp_planned_probe *p, size_t site)
 {
 	const struct xsp_detail_spec *d = &p->probe.detail;
@@ -61,15 +62,15 @@ static enum xsp_program site_program(const struct xsp_planned_probe *p, size_t s
 	return actions[p->probe.action].program;
 }
 
-static bool is_attached(const struct xsp_planned_probe *p, const uint8_t *left_out, size_t index)
+static bool is_attached(const struct xsp_planned_probe *p, const uint8_t *dropped, size_t index)
 {
-	return p->error == 0 && !left_out[index];
+	return p->error == 0 && !dropped[index];
 }
 
 /*
- * The kernel has one reference counter for an instruction, whoever probes it, and refuses another. So a
- * function that two probes are asked for (a range's, and a span by the user's pattern) gets it from
- * both. 0: none. `any`: the module has some.
+ * The kernel keeps one reference counter for each instruction and refuses another. If two probes have the same function
+ * (a range's, and a span by the user's pattern), both give the same counter. 0: there is none. `any`: the module has
+ * some.
  */
 static uint64_t semaphore_at(const struct xsp_planned_module *m, bool any,
 			     const struct xsp_planned_probe *p, uint64_t offset)
@@ -91,7 +92,7 @@ static bool has_semaphores(const struct xsp_planned_module *m)
 	return false;
 }
 
-static size_t collect_role(const struct xsp_planned_module *m, const uint8_t *left_out,
+static size_t collect_role(const struct xsp_planned_module *m, const uint8_t *dropped,
 			   enum xsp_program program, bool exits, struct xsp_attach_site *sites)
 {
 	const bool any = has_semaphores(m);
@@ -99,7 +100,7 @@ static size_t collect_role(const struct xsp_planned_module *m, const uint8_t *le
 
 	for (size_t i = 0; i < m->count; i++) {
 		const struct xsp_planned_probe *p = &m->probes[i];
-		for (size_t j = 0; is_attached(p, left_out, i) && j < p->place.count; j++) {
+		for (size_t j = 0; is_attached(p, dropped, i) && j < p->place.count; j++) {
 			const struct xsp_site *s = &p->place.sites[j];
 			if (site_program(p, j) != program || (s->role == XSP_ROLE_EXIT) != exits)
 				continue;
@@ -115,14 +116,14 @@ static size_t collect_role(const struct xsp_planned_module *m, const uint8_t *le
 	return n;
 }
 
-/* The kernel puts them in one by one, in this order, into a process that may run: no call is seen to begin of which the end
- * is not seen yet. */
-static size_t collect_sites(const struct xsp_planned_module *m, const uint8_t *left_out,
+/* Exits first: the kernel puts sites in one by one, in this order, while the process may run. So no call is seen to
+ * begin whose end would not be seen. */
+static size_t collect_sites(const struct xsp_planned_module *m, const uint8_t *dropped,
 			    enum xsp_program program, struct xsp_attach_site *sites)
 {
-	const size_t exits = collect_role(m, left_out, program, true, sites);
+	const size_t exits = collect_role(m, dropped, program, true, sites);
 
-	return exits + collect_role(m, left_out, program, false, sites + exits);
+	return exits + collect_role(m, dropped, program, false, sites + exits);
 }
 
 static enum xsp_program return_program(const struct xsp_planned_probe *p)
@@ -132,7 +133,7 @@ static enum xsp_program return_program(const struct xsp_planned_probe *p)
 						  : XSP_PROGRAM_RETURN;
 }
 
-static size_t collect_returns(const struct xsp_planned_module *m, const uint8_t *left_out,
+static size_t collect_returns(const struct xsp_planned_module *m, const uint8_t *dropped,
 			      enum xsp_program program, struct xsp_attach_site *sites)
 {
 	const bool any = has_semaphores(m);
@@ -140,10 +141,10 @@ static size_t collect_returns(const struct xsp_planned_module *m, const uint8_t 
 
 	for (size_t i = 0; i < m->count; i++) {
 		const struct xsp_planned_probe *p = &m->probes[i];
-		/* the return address is gone from the stack */
+		/* a return probe has taken the return address off the stack */
 		const struct xsp_site s = {
 			.role = XSP_ROLE_EXIT, .exact = true, .delta = -XSP_RETURN_SLOT};
-		if (!is_attached(p, left_out, i) || !p->by_return || return_program(p) != program)
+		if (!is_attached(p, dropped, i) || !p->by_return || return_program(p) != program)
 			continue;
 		uint64_t offset = xsp_plan_allows_return_probe(p) ? p->place.sites[0].offset
 								  : p->probe.offset;
@@ -168,7 +169,8 @@ static int set_ranges(struct xsp_broker *b, const struct xsp_planned_module *m)
 			continue;
 		if (p->action == XSP_ACTION_VALUE)
 			spec.flags |= XSP_RANGE_VALUE;
-		if (p->pair < m->count) /* its own, or the one whose ranges it names or opens */
+		/* its own index, or the probe whose ranges it names or opens */
+		if (p->pair < m->count)
 			spec.opener = m->probes[p->pair].id;
 		rc = xsp_broker_range(b, m->probes[i].id, &spec);
 	}
@@ -197,7 +199,7 @@ int xsp_plan_sequence(const struct xsp_planned_module *m, struct xsp_broker *b, 
 
 	if (s.counter.kind == XSP_TLS_NONE || m->count == 0)
 		return 0;
-	/* how far the loader has moved the file: told by its code, as any probe knows it */
+	/* how far the loader has moved the file: its code is moved as far */
 	const struct xsp_probe *p = &m->probes[0].probe;
 	uint64_t moved = file->start - file->offset - (p->addr - p->offset);
 	s.counter.slot += moved;
@@ -205,10 +207,10 @@ int xsp_plan_sequence(const struct xsp_planned_module *m, struct xsp_broker *b, 
 	return xsp_broker_sequence(b, pid, &s);
 }
 
-#define CODE_MAX (1U << 20) /* bytes of a function that are compared */
+#define CODE_MAX (1U << 20) /* bytes of a function that are compared, at most */
 
-/* What of the module's code must be as in the file: of each function the whole, and its sites elsewhere.
- * owner[i]: the probe of piece i. */
+/* Lists the code that must be the file's: each function, and those of its sites that lie elsewhere. owner[i]: the probe
+ * of piece i. */
 static size_t collect_code(const struct xsp_planned_module *m, struct xsp_attach_site *pieces,
 			   uint32_t *owner)
 {
@@ -234,7 +236,7 @@ static size_t collect_code(const struct xsp_planned_module *m, struct xsp_attach
 	return n;
 }
 
-/* What one attaching of a module works on; all arrays have room for its sites. */
+/* What xsp_plan_attach() works on. All arrays have room for all pieces. */
 struct attaching {
 	struct xsp_plan *plan;
 	struct xsp_broker *broker;
@@ -244,46 +246,45 @@ struct attaching {
 	struct xsp_attach_site *sites;
 	uint32_t *owner;
 	uint8_t *differs;
-	uint8_t *left_out; /* by probe */
+	uint8_t *dropped; /* by probe */
 	size_t all, attached; /* sites */
 	struct xsp_plan_attached *done;
 };
 
-static void leave_out(struct attaching *a, uint32_t index, struct xsp_plan_left_out *out)
+static void drop(struct attaching *a, uint32_t index, struct xsp_plan_unattached *out)
 {
 	size_t used = strlen(out->names);
 
-	a->left_out[index] = 1;
+	a->dropped[index] = 1;
 	if (out->count++ < XSP_PLAN_NAMED)
 		snprintf(out->names + used, sizeof(out->names) - used, "%s%.60s",
 			 used > 0 ? ", " : "", a->m->probes[index].probe.name);
 }
 
-/* A function any of whose instructions is another one in memory is left out as a whole. Returns how many
- * are left out anew, or a negative errno. */
-static int leave_out_changed(struct attaching *a, enum xsp_verify question)
+/* Drops every function that has another instruction in memory than in the file. Returns how many it dropped, or a
+ * negative errno. */
+static int drop_changed(struct attaching *a, enum xsp_verify question)
 {
 	size_t n = collect_code(a->m, a->sites, a->owner);
 	int count = 0, rc = xsp_broker_verify(a->broker, a->pid, a->m->handle, a->sites, n,
 					      question, a->differs);
 
 	for (size_t i = 0; rc == 0 && i < n; i++) {
-		if (!a->differs[i] || a->left_out[a->owner[i]])
+		if (!a->differs[i] || a->dropped[a->owner[i]])
 			continue;
-		leave_out(a, a->owner[i], &a->done->changed);
+		drop(a, a->owner[i], &a->done->changed);
 		count++;
 	}
 	return rc < 0 ? rc : count;
 }
 
-/* Sites in one request: so often the user can break off, and hears how far it is. */
+/* The user can break off, and sees the progress, after each request. */
 #define SITES_A_REQUEST 2048
 
 static size_t collect(struct attaching *a, enum xsp_program program)
 {
-	return xsp_program_is_return(program)
-		       ? collect_returns(a->m, a->left_out, program, a->sites)
-		       : collect_sites(a->m, a->left_out, program, a->sites);
+	return xsp_program_is_return(program) ? collect_returns(a->m, a->dropped, program, a->sites)
+					      : collect_sites(a->m, a->dropped, program, a->sites);
 }
 
 static int attach_program(struct attaching *a, enum xsp_program program, struct xsp_error *err)
@@ -303,8 +304,8 @@ static int attach_program(struct attaching *a, enum xsp_program program, struct 
 	return rc;
 }
 
-/* Marks the functions that lack a breakpoint. Their number, or a negative errno. Where the kernel has refused sites, those of
- * them that are missing have been told. */
+/* Marks functions that lack a breakpoint. Returns how many, or a negative errno. If the kernel has refused sites, none
+ * is marked: they were reported then. */
 static int find_unprobed(struct attaching *a, uint8_t *missing)
 {
 	const uint32_t first = a->m->probes[0].id;
@@ -322,7 +323,7 @@ static int find_unprobed(struct attaching *a, uint8_t *missing)
 			return rc;
 		for (size_t i = 0; i < n; i++) {
 			const uint32_t index = XSP_COOKIE_PROBE(a->sites[i].cookie) - first;
-			if (!a->differs[i] || missing[index] || a->left_out[index])
+			if (!a->differs[i] || missing[index] || a->dropped[index])
 				continue;
 			missing[index] = 1;
 			count++;
@@ -331,8 +332,8 @@ static int find_unprobed(struct attaching *a, uint8_t *missing)
 	return count;
 }
 
-/* Takes the marked functions' sites out; `again`: and puts them in again (-EOPNOTSUPP: not on this kernel). */
-static int withdraw(struct attaching *a, const uint8_t *marked, bool again)
+/* Takes the sites of marked functions out; `again`: and puts them in again (-EOPNOTSUPP: not on this kernel). */
+static int release(struct attaching *a, const uint8_t *marked, bool again)
 {
 	uint32_t *probes = calloc(a->m->count, sizeof(*probes));
 	size_t n = 0;
@@ -342,7 +343,7 @@ static int withdraw(struct attaching *a, const uint8_t *marked, bool again)
 	for (size_t i = 0; i < a->m->count; i++)
 		if (marked[i])
 			probes[n++] = event_probe(a->m, &a->m->probes[i]);
-	int rc = n > 0 ? xsp_broker_withdraw(a->broker, a->pid, probes, n, again) : 0;
+	int rc = n > 0 ? xsp_broker_release_from(a->broker, a->pid, probes, n, again) : 0;
 	free(probes);
 	if (rc != -EOPNOTSUPP || again)
 		return rc;
@@ -350,62 +351,63 @@ static int withdraw(struct attaching *a, const uint8_t *marked, bool again)
 	return 0;
 }
 
-/* Code that has changed since it was attached to is left alone at once. What went with it, other halves of ranges, is not
- * asked about any more. Once more, as neighbours were put in anew. */
-static int withdraw_changed(struct attaching *a, uint8_t *marked)
+/* Releases functions whose code has changed since it was attached to, and drops the other ends of their ranges. Looks
+ * several times, as neighbours were put in again. */
+static int release_changed(struct attaching *a, uint8_t *marked)
 {
 	int rc = 1;
 
 	for (int round = 0; rc > 0 && round < 4 && !a->done->all_out; round++) {
-		memcpy(marked, a->left_out, a->m->count);
-		rc = leave_out_changed(a, XSP_VERIFY_LINKED);
+		memcpy(marked, a->dropped, a->m->count);
+		rc = drop_changed(a, XSP_VERIFY_LINKED);
 		for (size_t i = 0; i < a->m->count; i++)
-			marked[i] = a->left_out[i] && !marked[i];
+			marked[i] = a->dropped[i] && !marked[i];
 		if (rc > 0) {
-			const int failed = withdraw(a, marked, false);
+			const int failed = release(a, marked, false);
 			rc = failed < 0 ? failed : rc;
 		}
 	}
 	for (size_t i = 0; i < a->m->count; i++)
-		if (a->left_out[i])
-			a->left_out[event_probe(a->m, &a->m->probes[i]) - a->m->probes[0].id] = 1;
+		if (a->dropped[i])
+			a->dropped[event_probe(a->m, &a->m->probes[i]) - a->m->probes[0].id] = 1;
 	return rc < 0 ? rc : 0;
 }
 
-/* The kernel puts none into code that can be written while it is asked, and says nothing. A live patch is soon done, and what
- * it was of has changed then. */
-static int leave_out_unprobed(struct attaching *a, uint8_t *missing)
+/* The kernel puts no breakpoint into code that is writable at that moment, and does not say so. A live patch is soon
+ * over: puts the sites in again, drops code that has changed by then, and releases functions that still lack a
+ * breakpoint. */
+static int drop_unprobed(struct attaching *a, uint8_t *missing)
 {
 	int n = find_unprobed(a, missing), rc = n;
 
 	if (n > 0) {
-		rc = withdraw(a, missing, true);
+		rc = release(a, missing, true);
 		if (rc == 0)
-			rc = withdraw_changed(a, missing);
+			rc = release_changed(a, missing);
 		if (rc == 0 || rc == -EOPNOTSUPP)
 			n = find_unprobed(a, missing);
 	}
 	for (size_t i = 0; i < a->m->count && n > 0; i++)
 		if (missing[i])
-			leave_out(a, (uint32_t)i, &a->done->unprobed);
-	if (rc == 0 && n > 0) /* without uprobe_multi it would take others along */
-		rc = withdraw(a, missing, false);
+			drop(a, (uint32_t)i, &a->done->unprobed);
+	if (rc == 0 && n > 0) /* without uprobe_multi all other sites would go too */
+		rc = release(a, missing, false);
 	return n < 0 ? n : rc == -EOPNOTSUPP ? 0 : rc;
 }
 
-/* Asked again once the probes are in. */
+/* Compares again, with the probes in. */
 static int look_again(struct attaching *a)
 {
 	uint8_t *marked = calloc(a->m->count, sizeof(*marked));
-	int rc = marked == NULL ? -ENOMEM : withdraw_changed(a, marked);
+	int rc = marked == NULL ? -ENOMEM : release_changed(a, marked);
 
 	if (rc == 0 && !a->done->all_out)
-		rc = leave_out_unprobed(a, marked);
+		rc = drop_unprobed(a, marked);
 	free(marked);
 	return rc;
 }
 
-/* Where nothing can be known (-EOPNOTSUPP) it is said, and the file believed. */
+/* If the code cannot be compared (-EOPNOTSUPP), attaches and reports that. */
 static int explain(struct attaching *a, int rc, struct xsp_error *err)
 {
 	if (rc >= 0 || rc == -EOPNOTSUPP) {
@@ -420,7 +422,7 @@ static int explain(struct attaching *a, int rc, struct xsp_error *err)
 static int attach_all(struct attaching *a, struct xsp_error *err)
 {
 	long repaired = a->repair ? xsp_broker_repair(a->broker, a->pid, a->m->handle) : 0;
-	int rc = explain(a, leave_out_changed(a, XSP_VERIFY_CODE), err);
+	int rc = explain(a, drop_changed(a, XSP_VERIFY_CODE), err);
 
 	if (repaired > 0)
 		a->done->repaired = (size_t)repaired;
@@ -455,19 +457,19 @@ int xsp_plan_attach(struct xsp_plan *plan, struct xsp_broker *b, struct xsp_plan
 	a.sites = calloc(pieces, sizeof(*a.sites));
 	a.owner = calloc(pieces, sizeof(*a.owner));
 	a.differs = calloc(pieces, sizeof(*a.differs));
-	a.left_out = calloc(m->count, sizeof(*a.left_out));
-	if (a.sites == NULL || a.owner == NULL || a.differs == NULL || a.left_out == NULL)
+	a.dropped = calloc(m->count, sizeof(*a.dropped));
+	if (a.sites == NULL || a.owner == NULL || a.differs == NULL || a.dropped == NULL)
 		rc = xsp_out_of_memory(err);
 	else
 		rc = attach_all(&a, err);
 	free(a.sites);
 	free(a.owner);
 	free(a.differs);
-	free(a.left_out);
+	free(a.dropped);
 	return rc;
 }
 
-/* The first site of each function: a page that is dropped takes all on it along. */
+/* The first site of each function is enough: a dropped page loses all of its breakpoints. */
 static size_t collect_entries(const struct xsp_planned_module *m, struct xsp_attach_site *sites,
 			      uint32_t *owner)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* planner.c - asking the planners. */
+/* planner.c - starts planners and talks to them. */
 #include "attach/planner_private.h"
 
 #include <errno.h>
@@ -15,10 +15,10 @@
 
 #include "base/clock.h"
 #include "planner/hint.h"
-#include "target/lines.h"
+#include "target/elf/lines.h"
 
 #define WAIT_MS 20
-#define ANSWER_MAX (128ULL << 20) /* node has 80,000 functions, 55 MB */
+#define ANSWER_MAX (128ULL << 20) /* node has 80,000 functions: 55 MB */
 
 int xsp_planner_new(const struct xsp_plan *plan, const struct xsp_opener *o,
 		    struct xsp_planner **out)
@@ -98,7 +98,7 @@ int xsp_planner_start_one(struct xsp_planner *p, struct process *c)
 		close(sockets[0]);
 		return rc;
 	}
-	/* it need not read what it is sent, and is not waited for */
+	/* it may not read what we send; never wait for it */
 	fcntl(sockets[0], F_SETFL, O_NONBLOCK);
 	*c = (struct process){.pid = pid, .socket = sockets[0], .fresh = true};
 	return 0;
@@ -175,8 +175,8 @@ int xsp_planner_choose(struct xsp_planner *p, int fd, uint32_t number)
 	return rc;
 }
 
-/* Whose message has come, of those whose answers are not whole; -1: nobody's. Of answers behind the one that is wanted only
- * the first bytes are taken: two at once would take twice the memory. */
+/* Which process has sent a message; -1: none. Receives only the first bytes of later answers: two whole ones would
+ * take twice the memory. */
 static int poll_answers(const struct answer *a, size_t count, size_t wanted)
 {
 	struct pollfd fds[PROCESSES];
@@ -196,7 +196,7 @@ static int poll_answers(const struct answer *a, size_t count, size_t wanted)
 int xsp_planner_wait(struct xsp_planner *p, const struct answer *a, size_t count, size_t wanted,
 		     uint64_t deadline_ns)
 {
-	/* asked for each message: there may be no end of them */
+	/* check for each message: they may never end */
 	while (xsp_now_ns() < deadline_ns) {
 		if (p->stopped != NULL && p->stopped(p->stopped_ctx))
 			return -EINTR;
@@ -229,7 +229,7 @@ static int give_debug_file(struct xsp_planner *p)
 	int rc = xsp_message_send(p->now->socket, &m, NULL, &fd, fd < 0 ? 0 : 1);
 	if (fd >= 0)
 		close(fd);
-	return rc == -EAGAIN ? -EPROTO : rc; /* it asks, and does not read the answers */
+	return rc == -EAGAIN ? -EPROTO : rc; /* it asks, but does not read the answers */
 }
 
 static int receive_part(const struct xsp_planner *p, struct answer *a)
@@ -253,7 +253,7 @@ static int receive_part(const struct xsp_planner *p, struct answer *a)
 	return 0;
 }
 
-/* Whatever it was: to the caller, errors of memory or processes are its own. */
+/* Every failure becomes -ENOEXEC: an error of the planner's memory is none of ours. */
 static int receive_failure(const struct xsp_planner *p, struct answer *a, struct xsp_error *err)
 {
 	const struct xsp_error *failure = (const void *)p->in->body;
@@ -283,14 +283,14 @@ static int receive_message(struct xsp_planner *p, struct answer *a, struct xsp_e
 	}
 }
 
-/* One whose socket is closed: did a SIGKILL end it? It is left for xsp_planner_stop(). */
+/* The process has closed its socket: was it killed? xsp_planner_stop() will reap it. */
 static bool was_killed(const struct process *c)
 {
 	siginfo_t how = {0};
 
 	if (c->pid <= 0)
 		return false;
-	kill(c->pid, SIGKILL); /* it may have closed it and live */
+	kill(c->pid, SIGKILL); /* it may have closed the socket and live on */
 	return waitid(P_PID, (id_t)c->pid, &how, WEXITED | WNOWAIT) == 0 &&
 	       how.si_code == CLD_KILLED && how.si_status == SIGKILL;
 }
@@ -356,7 +356,7 @@ int xsp_planner_send(struct xsp_planner *p, const struct process *c, uint32_t op
 	return xsp_message_send(c->socket, &ask, p->in->body, &fd, 1);
 }
 
-/* What one process answers about the file at `fd` (taken over); a->data is to be freed. 0 or a negative errno. */
+/* Asks one process about the file at `fd`, which it takes over. The caller frees a->data. 0 or a negative errno. */
 static int ask_one(struct xsp_planner *p, uint32_t op, const void *head, size_t size, int fd,
 		   const char *display_path, unsigned limit_ms, struct answer *a)
 {
@@ -386,7 +386,7 @@ void xsp_planner_hint(struct xsp_planner *p, int fd, const char *display_path,
 	free(a.data);
 }
 
-/* "LINE PATH\n" each, "0 \n" where it is not known. */
+/* A line "LINE PATH" for each address; "0 " where it is not known. */
 static void parse_lines(const struct answer *a, struct xsp_code_line *lines, size_t count)
 {
 	const char *at = (const char *)a->data, *end = at + a->size;
@@ -396,7 +396,7 @@ static void parse_lines(const struct answer *a, struct xsp_code_line *lines, siz
 		const char *space = memchr(at, ' ', (size_t)(end - at));
 		if (newline == NULL || space == NULL || space > newline)
 			return;
-		lines[i].line = atoi(at); /* ends at the space */
+		lines[i].line = atoi(at); /* it stops at the space */
 		if (lines[i].line > 0)
 			lines[i].path = strndup(space + 1, (size_t)(newline - space - 1));
 		at = newline + 1;

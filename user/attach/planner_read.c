@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* planner_read.c - what planners find in files: looked at ahead, and read. */
+/* planner_read.c - looks at files ahead, and reads modules, in one planner or in parts. */
 #include "attach/planner_private.h"
 
 #include <errno.h>
@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "planner/wire.h"
 
-#define LARGE (1U << 20) /* bytes of such a file */
-#define HUGE_FILE (16U << 20) /* ... that all are to know before it is known to have many */
-#define MANY 256 /* such functions */
-#define LOOKS_S 10U /* of all that are looked at ahead, once they are waited for */
+#define LARGE (1U << 20) /* a file of this size may be read in parts */
+#define HUGE_FILE (16U << 20) /* all processes look at such a file before its probes are counted */
+#define MANY 256 /* probes that are worth reading a file in parts */
+#define LOOKS_S 10U /* for all looks, from the first wait on */
 #define LOOKS_MAX 4096U
 
 static off_t size_of(int fd)
@@ -28,7 +28,7 @@ static off_t size_of(int fd)
 
 /* ---- looking ahead ---- */
 
-/* The number of what that process (NULL: any) was asked to look at; 0: not that file. */
+/* The number of this process's (NULL: any) look at the file; 0: it has none. */
 static uint32_t find_look(const struct xsp_planner *p, uint64_t dev, uint64_t inode,
 			  const struct process *by)
 {
@@ -63,7 +63,8 @@ static int look_by(struct xsp_planner *p, struct process *c, int fd, const struc
 	return 0;
 }
 
-/* Those in which all will choose sites by all who may; others by who has least to do. */
+/* Large files are looked at by every process that may read them, as all will choose sites there; others by the least
+ * busy one. */
 static int look(struct xsp_planner *p, int fd, const struct look *l, const char *display_path)
 {
 	const bool large = size_of(fd) >= HUGE_FILE;
@@ -71,7 +72,7 @@ static int look(struct xsp_planner *p, int fd, const struct look *l, const char 
 	int rc = xsp_planner_owner(fd, &owner);
 	struct process *least = rc < 0 ? NULL : xsp_planner_process_for(p, &owner);
 
-	if (least == NULL) /* nobody is ended for it */
+	if (least == NULL) /* no process is ended for a look */
 		return rc < 0 ? rc : -EAGAIN;
 	if (least->pid == 0)
 		rc = xsp_planner_start_one(p, least);
@@ -103,7 +104,7 @@ bool xsp_planner_look(struct xsp_planner *p, int fd, const struct xsp_mapped_fil
 	return p->look_count < LOOKS_MAX;
 }
 
-/* They are answered in the order in which they were asked for. */
+/* A process answers in the order of its requests. */
 static int receive_look(struct xsp_planner *p, struct process *by)
 {
 	const struct xsp_message *m = &p->in->head;
@@ -121,15 +122,15 @@ static int receive_look(struct xsp_planner *p, struct process *by)
 		return 0;
 	if (m->size < offsetof(struct xsp_looked, build_id) || m->size >= sizeof(l->answer))
 		return -EPROTO;
-	memcpy(&l->answer, p->in->body, m->size); /* the rest is zeros: the text ends */
+	memcpy(&l->answer, p->in->body, m->size); /* the rest is zero, so the text is terminated */
 	return 0;
 }
 
-/* Those who do not answer are ended. */
+/* Ends processes that do not answer in time. */
 static void receive_looks(struct xsp_planner *p)
 {
 	const uint64_t deadline_ns = xsp_now_ns() + LOOKS_S * 1000000000ULL;
-	size_t next = 0; /* the one that is waited for */
+	size_t next = 0; /* the look that is waited for */
 	int rc = 0;
 
 	while (rc == 0) {
@@ -150,7 +151,7 @@ static void receive_looks(struct xsp_planner *p)
 	xsp_planner_stop_lookers(p);
 }
 
-/* NULL: nobody has, or the symbols may be in another file. */
+/* NULL: no look, or its symbols may be in a separate debug file. */
 static const struct xsp_looked *looked_at(const struct xsp_planner *p, uint64_t dev, uint64_t inode)
 {
 	const uint32_t number = find_look(p, dev, inode, NULL);
@@ -184,7 +185,7 @@ static void copy_look(const struct xsp_planner *p, struct xsp_planned_module *m)
 	m->is_static = l->is_static;
 }
 
-/* How many processes are worth their start. */
+/* In how many parts the file is worth reading. */
 static uint32_t parts_of(const struct xsp_planner *p, int fd, const struct xsp_planned_module *m)
 {
 	const struct xsp_looked *l = looked_at(p, m->dev, m->inode);
@@ -193,7 +194,7 @@ static uint32_t parts_of(const struct xsp_planner *p, int fd, const struct xsp_p
 								      : 1 + xsp_planner_helpers();
 }
 
-/* By who has looked at it, if somebody has. */
+/* Prefers the process that has looked at the file. */
 static int ask_module(struct xsp_planner *p, uint32_t part, uint32_t parts, int fd,
 		      const struct xsp_planned_module *m)
 {
@@ -216,11 +217,11 @@ static int ask_module(struct xsp_planner *p, uint32_t part, uint32_t parts, int 
 					      m->display_path);
 		if (rc != -EPIPE || again)
 			return rc == -EPIPE ? -EOWNERDEAD : rc;
-		xsp_planner_stop(p, p->now); /* it has died of something else */
+		xsp_planner_stop(p, p->now); /* it has died of another file */
 	}
 }
 
-/* The sites of a part, as a helper has chosen them. Not the same functions: it has read another file. */
+/* Takes over the sites that a helper has chosen. -ESTALE: the helper found other functions, so the file has changed. */
 static int join_part(struct xsp_planned_module *m, struct xsp_planned_module *other, uint32_t part,
 		     uint32_t parts)
 {
@@ -247,7 +248,7 @@ static int join_part(struct xsp_planned_module *m, struct xsp_planned_module *ot
 	return 0;
 }
 
-/* An answer is large, and gone when it has been read. */
+/* Frees the answer's bytes at once, as there are many. */
 static int read_answer(struct answer *a, struct xsp_planned_module *m)
 {
 	int rc = xsp_wire_get(a->data, a->size, m);
@@ -257,7 +258,7 @@ static int read_answer(struct answer *a, struct xsp_planned_module *m)
 	return rc;
 }
 
-/* Of the first all, of the others the sites that they have chosen. */
+/* Takes everything of the first part, and only the chosen sites of the others. */
 static int join(struct xsp_planned_module *m, struct answer *a, uint32_t part, uint32_t parts,
 		struct xsp_error *err)
 {
@@ -274,7 +275,7 @@ static int join(struct xsp_planned_module *m, struct answer *a, uint32_t part, u
 		       : rc;
 }
 
-/* By one process, or by several in parts. */
+/* Reads the module by one process, or in parts by several. */
 static int read_parts(struct xsp_planner *p, int fd, struct xsp_planned_module *m,
 		      struct xsp_error *err)
 {
@@ -294,7 +295,7 @@ static int read_parts(struct xsp_planner *p, int fd, struct xsp_planned_module *
 		rc = xsp_planner_receive(p, deadline_ns, a, parts, i, err);
 		if (rc == 0)
 			rc = join(m, &a[i], i, parts, err);
-		/* what else comes is of this file */
+		/* what they still send is about this file */
 		for (uint32_t k = 0; rc < 0 && k < parts; k++)
 			if (rc == -EPROTO || !a[k].whole)
 				xsp_planner_stop(p, a[k].from);
@@ -315,7 +316,7 @@ int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m
 	}
 	int rc = read_parts(p, fd, m, err);
 	if (looked && (rc == -EPIPE || rc == -EPROTO || rc == -EOWNERDEAD)) {
-		/* what they keep of another file may be to blame */
+		/* a look at another file may be to blame */
 		xsp_planned_module_empty(m);
 		for (size_t i = 0; i < PROCESSES; i++)
 			xsp_planner_stop(p, &p->processes[i]);

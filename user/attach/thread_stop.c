@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* thread_stop.c - asking for threads to be stopped. */
+/* thread_stop.c - asks for threads to be stopped. */
 #include "attach/thread_stop.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/message.h"
+#include "base/files/message.h"
 
 struct xsp_thread_stopper {
 	struct xsp_broker *broker;
@@ -70,7 +70,7 @@ int xsp_thread_stop(struct xsp_thread_stopper *s, pid_t tid, const struct xsp_st
 	if (s->socket < 0)
 		return s->socket;
 	int rc = ask(s, XSP_THREAD_STOP, &number, sizeof(number));
-	if (rc == -ETIMEDOUT) /* only its death takes the request to stop back */
+	if (rc == -ETIMEDOUT) /* only the end of that process takes its request to stop back */
 		hang_up(s);
 	if (rc < 0)
 		return rc;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * thread_stop.h - a target's threads, stopped for a moment each, one at a time: registers, and a bounded part of
- * the stack. A process of its own does it, beside the broker and with its rights, and hands on bytes that it does
- * not understand. It lets go of a thread by itself when that has stood for XSP_STOP_LIMIT_MS, whoever has asked
- * for it; and if it dies, the kernel does (PTRACE_SEIZE).
+ * thread_stop.h - stops threads of a target for a moment, one at a time, and copies their registers and a bounded part
+ * of the stack. A process beside the broker, with its rights, does that; it does not look into the bytes. After
+ * XSP_STOP_LIMIT_MS it releases a thread by itself. If it dies, the kernel does (PTRACE_SEIZE).
  */
 #ifndef XSP_ATTACH_THREAD_STOP_H
 #define XSP_ATTACH_THREAD_STOP_H
@@ -15,14 +14,15 @@
 
 struct xsp_thread_stopper;
 
-/* Nothing is started yet. Both are borrowed. 0 or -ENOMEM. */
+/* Starts no process yet. Both are borrowed. 0 or -ENOMEM. */
 int xsp_thread_stopper_new(struct xsp_broker *b, pid_t pid, struct xsp_thread_stopper **out);
 void xsp_thread_stopper_free(struct xsp_thread_stopper *s); /* NULL is allowed */
 
 /*
- * What it returns in *out is there until the next call; with 0 release() is to follow soon. -ESRCH: the thread is
- * gone, or not of this process; -EPERM: it is traced already, or must not be; -ETIMEDOUT: it did not stop in time,
- * and will not; -ETIME: it is in a call of a socket whose timeout would begin anew; -ENOTSUP: 32-bit code, or not on this architecture.
+ * *out stays valid until the next call. After 0 call xsp_thread_release() soon. -ESRCH: the thread is gone, or another
+ * process's; -EPERM: it is traced already, or must not be traced; -ETIMEDOUT: it did not stop in time, and will not;
+ * -ETIME: it is in a call on a socket, whose timeout would begin again; -ENOTSUP: 32-bit code, or another
+ * architecture.
  */
 int xsp_thread_stop(struct xsp_thread_stopper *s, pid_t tid, const struct xsp_stopped_thread **out);
 int xsp_thread_release(struct xsp_thread_stopper *s, struct xsp_released_thread *out);

@@ -13,7 +13,7 @@
 
 struct xsp_histogram_blocks {
 	uint64_t *block[BLOCKS];
-	uint64_t least, most; /* of the values: a step's middle may lie beyond them */
+	uint64_t least, most; /* of the values; the middle of a step may lie beyond them */
 };
 
 static unsigned block_of(uint64_t value)

@@ -9,8 +9,8 @@
 
 struct xsp_histogram_blocks;
 
-/* Zero-initialise to begin. The first few values are kept as they are, as most names of a
- * program that makes names up are seen once. */
+/* Zero-initialise to begin. The first few values are kept as they are: a program that makes up
+ * names uses most of them once. */
 struct xsp_histogram {
 	uint64_t count;
 	union {
@@ -21,8 +21,9 @@ struct xsp_histogram {
 
 /* 0 or -ENOMEM. */
 int xsp_histogram_add(struct xsp_histogram *h, uint64_t value);
-/* The value below or at which `share` (0 to 1) of the values lie, by nearest rank; relative error
- * at most 1/128, and never below the least of the values or above the greatest. 0 if empty. */
+/* The value at or below which `share` (0 to 1) of the values lie, by nearest rank. The relative
+ * error is at most 1/128, and the result stays between the least and the greatest value. 0 if
+ * empty. */
 uint64_t xsp_histogram_quantile(const struct xsp_histogram *h, double share);
 void xsp_histogram_clear(struct xsp_histogram *h);
 

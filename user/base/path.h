@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* What stands behind the last slash; all of it if there is none. A part of `path`. */
+/* The part of `path` after the last slash; all of it if there is none. */
 static inline const char *xsp_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');

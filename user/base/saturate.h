@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* saturate.h - sums of what targets tell: beyond what a signed number holds they are XSP_TOO_MUCH, shown as not known. */
+/* saturate.h - sums of numbers from targets: one that no signed number can hold is XSP_TOO_MUCH,
+ * which is shown as unknown. */
 #ifndef XSP_BASE_SATURATE_H
 #define XSP_BASE_SATURATE_H
 

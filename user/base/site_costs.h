@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* site_costs.h - what a hit of a probe costs, by the kind of instruction that it sits on. */
+/* site_costs.h - the cost of a hit, by the kind of instruction that the probe is on. */
 #ifndef XSP_BASE_SITE_COSTS_H
 #define XSP_BASE_SITE_COSTS_H
 
@@ -14,14 +14,14 @@ enum xsp_site_class {
 };
 const char *xsp_site_class_name(enum xsp_site_class c); /* "nop5", "emulated", "single-stepped" */
 
-/* Price of a hit of each class, nanoseconds; from calibration or the defaults. INFINITY: no site may
+/* The price of a hit of each class in ns, from calibration or the defaults. INFINITY: no site may
  * be of this class. */
 struct xsp_site_costs {
 	double ns[XSP_SITE_CLASSES];
 	double named_ns; /* added to an entry whose probe reads a name */
-	double detail_ns; /* added to a hit whose event has sections: a stack of few frames, counters */
-	double detail_program_ns; /* of that hit, the time in its program; 0: not measured */
-	double cold_ns; /* added to a hit of any class when the caches have been used otherwise */
+	double detail_ns; /* added to a hit whose event has sections: a short stack, counters */
+	double detail_program_ns; /* of that hit, the time in the BPF program; 0: not measured */
+	double cold_ns; /* added to a hit of any class when the caches hold other data */
 };
 struct xsp_site_costs xsp_site_costs_default(void);
 /* "nop5 250 ns, emulated 550 ns, single-stepped 19000 ns" */

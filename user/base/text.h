@@ -16,8 +16,9 @@ static inline uint64_t xsp_text_hash_word(uint64_t word, uint64_t key)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Under which texts are known, never compared with those of another run: with a secret that the kernel gives each run
- * (getauxval(3)). Else a program could give its names the hashes of another's, and be shown in its place. */
+/* The hash under which a text is known in this run. It is keyed with a secret that the kernel gives
+ * each process (getauxval(3)): else a target could make names whose hashes equal those of others,
+ * and be shown in their place. */
 static inline uint64_t xsp_text_hash(const char *text, size_t length)
 {
 	const size_t whole = length & ~(size_t)7;
@@ -34,7 +35,7 @@ static inline uint64_t xsp_text_hash(const char *text, size_t length)
 	return xsp_text_hash_word(h ^ word, key[1]);
 }
 
-/* ... and two numbers of a program's: an address and its number among processes. */
+/* The same for two numbers: an address, and the number of its process. */
 static inline uint64_t xsp_pair_hash(uint64_t a, uint64_t b)
 {
 	const uint64_t pair[2] = {a, b};
@@ -42,8 +43,8 @@ static inline uint64_t xsp_pair_hash(uint64_t a, uint64_t b)
 	return xsp_text_hash((const char *)pair, sizeof(pair));
 }
 
-/* A character that terminals obey, or that moves or hides others: C1 controls, ends of lines and paragraphs, directions
- * of writing, tags. */
+/* Is it a character that terminals obey, or that moves or hides others? C1 controls, ends of lines
+ * and paragraphs, writing directions, tags. */
 static inline bool xsp_is_invisible_control(uint32_t point)
 {
 	return (point >= 0x80 && point < 0xA0) || point == 0x61C || point == 0x200E ||

@@ -23,7 +23,7 @@ static char *scale(char *buf, uint64_t value, const struct unit *units, size_t c
 		snprintf(buf, XSP_UNITS_SIZE, "-");
 		return buf;
 	}
-	/* 999.5 is shown as 1000: that is one of the next unit */
+	/* 999.5 would be shown as 1000: use the next unit */
 	while (i + 1 < count && (double)value >= units[i + 1].size * 0.9995)
 		i++;
 	if (i == 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* units.h - numbers as people read them, and names as a terminal may show them. */
+/* units.h - numbers for people to read, and names that are safe for a terminal. */
 #ifndef XSP_BASE_UNITS_H
 #define XSP_BASE_UNITS_H
 
@@ -8,9 +8,11 @@
 
 #define XSP_UNITS_SIZE 32 /* room for any of the texts below */
 
-/* "812 ns", "1.23 us", "45.6 ms", "789 s": three digits that count; "-": XSP_TOO_MUCH. Return buf. */
+/* "812 ns", "1.23 us", "45.6 ms", "789 s": three significant digits; "-": XSP_TOO_MUCH. All return
+ * buf. */
 char *xsp_format_ns(char buf[XSP_UNITS_SIZE], uint64_t ns);
-/* As few digits as it takes to read the same double again: "0.1", "1e+300"; "nan", "-inf" are no JSON. */
+/* The fewest digits that give the same double again: "0.1", "1e+300". "nan" and "-inf" are not
+ * JSON. */
 char *xsp_format_real(char buf[XSP_UNITS_SIZE], double value);
 /* "1,234,567" */
 char *xsp_format_count(char buf[XSP_UNITS_SIZE], uint64_t n);
@@ -18,14 +20,13 @@ char *xsp_format_count(char buf[XSP_UNITS_SIZE], uint64_t n);
 char *xsp_format_bytes(char buf[XSP_UNITS_SIZE], uint64_t bytes);
 
 /*
- * Copies `text` (hostile bytes from the target) as valid UTF-8 without control characters;
- * what is not becomes '?'. With columns > 0 and a longer text the middle is replaced by "…".
- * A character counts as one column. Returns the columns of the result; `size` bytes always
- * suffice if size >= strlen(text) + 4. The result is terminated.
- * size 0: only counts.
+ * Copies `text` (hostile bytes of the target) as valid UTF-8 without control characters; others
+ * become '?'. If it has more than `columns` (> 0) columns, "…" replaces its middle. A character
+ * counts as one column. Returns the columns of the result, which is terminated; size >=
+ * strlen(text) + 4 is always enough. With size 0 it only counts.
  */
 size_t xsp_printable(char *out, size_t size, const char *text, size_t columns);
-/* Bytes of the character there, if it is valid UTF-8 and no control; else 0. */
+/* The length of the character there in bytes; 0: it is ill-formed or a control character. */
 size_t xsp_printable_bytes(const char *text);
 
 #endif

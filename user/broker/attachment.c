@@ -18,3 +18,13 @@ void xsp_attach_without(struct xsp_attach_options *o, unsigned which)
 	if (which & XSP_DEFAULT_SAMPLES)
 		o->sample_hz = 0;
 }
+
+void xsp_attach_bare(struct xsp_attach_options *o)
+{
+	/* the depth of lines that spans have by default */
+	if (o->details & XSP_DETAIL_TORCH_PYTHON)
+		o->python_frames = XSP_PYTHON_MAX;
+	o->details &= ~(unsigned)(XSP_DETAIL_TORCH_PYTHON | XSP_DETAIL_CUDA | XSP_DETAIL_SCOPE);
+	o->ranges = false;
+	o->defaults = 0;
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* files.c - which processes the broker opens for others, and the mapped files that it has opened. */
+/* files.c - the processes that the broker may open, and the mapped files that it has opened. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -11,14 +11,14 @@
 
 #include "broker/files.h"
 #include "broker/links/verify.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "procfs/procfs.h"
 
-#define GENERATIONS 64 /* how far up a process's ancestors are looked at */
+#define GENERATIONS 64 /* ancestors of a process that are looked at */
 
 struct allowed {
 	pid_t pid;
-	int pidfd; /* tells when it has ended and its number may be another's; -1: there was none */
+	int pidfd; /* readable when the process has ended; -1: there is none */
 	bool named; /* by the user */
 };
 
@@ -44,7 +44,7 @@ static bool has_ended(int pidfd)
 	return poll(&fd, 1, 0) != 0;
 }
 
-/* A zombie does. */
+/* True for a zombie, too. */
 static bool keeps_number(int pidfd)
 {
 	return syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0 || errno != ESRCH;
@@ -54,7 +54,8 @@ static int open_pidfd(pid_t pid)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
-	return fd >= 0 ? fd : errno == EINVAL || errno == ENOENT ? -ESRCH : -errno; /* a thread */
+	/* it is a thread */
+	return fd >= 0 ? fd : errno == EINVAL || errno == ENOENT ? -ESRCH : -errno;
 }
 
 /* Takes the descriptor over. */
@@ -83,7 +84,7 @@ int xsp_broker_files_new(const pid_t *pids, size_t count, bool follow,
 	return 0;
 }
 
-/* 1: yes, 0: no, -ESRCH: it was, and has ended. */
+/* 1: yes, 0: no, -ESRCH: it was allowed, and has ended. */
 static int is_allowed(struct xsp_broker_files *f, pid_t pid)
 {
 	for (size_t i = 0; i < f->count; i++) {
@@ -130,7 +131,7 @@ int xsp_broker_files_may_read(struct xsp_broker_files *f, pid_t pid, const char 
 		return xsp_broker_files_allow(f, pid);
 	if (a->pidfd >= 0)
 		return keeps_number(a->pidfd) ? 0 : -ESRCH;
-	/* a thread, whose process can be said, or nothing when we began */
+	/* a thread, or a process that never was: its status says what it is */
 	return strcmp(name, "status") == 0 || strcmp(name, "comm") == 0 ? 0 : -ESRCH;
 }
 
@@ -146,7 +147,8 @@ pid_t xsp_broker_files_status_id(pid_t pid, const char *key)
 	return id;
 }
 
-/* The numbers from the process up to one that is allowed. How many; 0: it descends from none. */
+/* Fills `line` with the process and its ancestors up to an allowed one. Returns how many; 0: none of them is
+ * allowed. */
 static size_t line_of(struct xsp_broker_files *f, pid_t pid, pid_t line[GENERATIONS])
 {
 	size_t n = 0;
@@ -161,8 +163,8 @@ static size_t line_of(struct xsp_broker_files *f, pid_t pid, pid_t line[GENERATI
 	return 0;
 }
 
-/* The line is looked at twice: had one in it ended and its number become another's, then whoever named it
- * as parent would have got another parent. */
+/* Reads the line twice. If a process of it had ended and its number had been given away, its children would have
+ * another parent the second time. */
 static int add_descendant(struct xsp_broker_files *f, pid_t pid)
 {
 	pid_t line[GENERATIONS], again[GENERATIONS];
@@ -194,7 +196,7 @@ int xsp_broker_files_allow(struct xsp_broker_files *f, pid_t pid)
 
 /* ---- files ---- */
 
-/* A program that maps ever more files must not leave no descriptors to what else is to be done. */
+/* At most half of the descriptors, so that a program that maps ever more files leaves some for other work. */
 static size_t kept_most(void)
 {
 	struct rlimit files;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* handle_children.c - requests that a process of its own carries out: an injection, threads that are stopped. */
+/* handle_children.c - requests that a child process carries out: injections, and stops of threads. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,7 +14,7 @@
 #include "inject/inject.h"
 #include "xsptrace/gpu.h"
 
-#define INJECT_MS 10000U /* events of the probes gather in the ring buffer meanwhile */
+#define INJECT_MS 10000U /* meanwhile the probes' events gather in the ring buffer */
 
 struct injected {
 	int rc;
@@ -41,7 +41,7 @@ static void note(void *ctx, const char *text)
 	note_injection(&((struct injection *)ctx)->out, text);
 }
 
-/* The other end says something, or is gone: it does not wait any more. */
+/* The recorder sends a request or is gone: it waits no longer. */
 static bool is_broken_off(void *ctx)
 {
 	struct pollfd fd = {.fd = ((struct injection *)ctx)->socket, .events = POLLIN};
@@ -49,7 +49,6 @@ static bool is_broken_off(void *ctx)
 	return poll(&fd, 1, 0) > 0;
 }
 
-/* In a process of its own: it reads the target's files and memory. */
 static _Noreturn void inject_in_child(const struct broker *b, pid_t pid, int report)
 {
 	struct injection i = {.socket = b->socket};
@@ -99,8 +98,6 @@ int xsp_handle_inject(struct broker *b)
 	xsp_answer(b, &out.result, sizeof(out.result));
 	return out.rc;
 }
-
-/* ---- threads that are looked at ---- */
 
 int xsp_handle_thread_stopper(struct broker *b)
 {

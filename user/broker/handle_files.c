@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* handle_files.c - requests for what belongs to a target: descriptors, never paths, are handed on. */
+/* handle_files.c - requests for files of a target. They are answered with descriptors, never with paths. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -96,7 +96,7 @@ int xsp_handle_mapped(struct broker *b)
 	return xsp_answer_fd(b, fd);
 }
 
-/* A process that has ended maps nothing any more, and what it had mapped may be asked about. */
+/* Also serves what a process had mapped that has ended. */
 int xsp_handle_kept(struct broker *b)
 {
 	uint32_t handle;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* handle_programs.c - requests for BPF programs, links, and what was counted. */
+/* handle_programs.c - requests about BPF programs, links and counters. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,15 +12,18 @@
 #include "procfs/family.h"
 #include "xsptrace/brake.h"
 
-/* What nobody asked for must not be what fails: then it is left out, the samples first, whose events some machines do not
- * have. Lines of Python are in probes that are planned already, and stay. */
+/* If loading fails, drops one default after the other and tries again: what nobody asked for must not make the
+ * recording fail. Samples go first, as some machines lack their events. Lines of Python stay: their probes are planned
+ * already. */
 static void *load_programs(void *broker)
 {
 	struct broker *b = broker;
-	struct xsp_attach_options o = b->profile ? *b->options->profile : *b->options->attach;
-	const unsigned wanted = o.defaults;
+	struct xsp_attach_options o = *b->options->attach;
 	unsigned may_go;
 
+	if (b->bare)
+		xsp_attach_bare(&o);
+	const unsigned wanted = o.defaults;
 	o.journal = b->journal;
 	o.wait_classes = b->options->wait_classes;
 	b->loading.err = (struct xsp_error){0};
@@ -35,13 +38,12 @@ static void *load_programs(void *broker)
 	return NULL;
 }
 
-/* Before it is asked for: the planner starts and files are opened meanwhile. */
+/* Begins before the recorder asks: meanwhile the planner starts and files are opened. */
 void xsp_load_begin(struct broker *b)
 {
 	b->loading.begun = pthread_create(&b->loading.thread, NULL, load_programs, b) == 0;
 }
 
-/* Returns when no thread works at it any more. */
 void xsp_load_end(struct broker *b)
 {
 	if (b->loading.begun)
@@ -52,23 +54,26 @@ void xsp_load_end(struct broker *b)
 	b->attach = b->loading.rc < 0 ? NULL : b->loading.attach;
 }
 
+/* The body: not what was begun, but the same with nothing attached to code, instead of what is loaded. */
 int xsp_handle_load(struct broker *b)
 {
+	uint32_t bare;
+
+	memcpy(&bare, b->in->body, sizeof(bare));
+	if (b->options->attach == NULL || (bare != 0) != (b->attach != NULL))
+		return -EPROTO;
+	b->bare = bare != 0;
+	xsp_attach_free(b->attach);
+	b->attach = NULL;
 	xsp_load_end(b);
 	if (b->loading.rc < 0) {
 		b->err = b->loading.err;
 		return b->loading.rc;
 	}
-	b->fd_count = xsp_attach_rings(b->attach, b->fds, XSP_MESSAGE_FDS);
+	struct xsp_broker_loaded loaded = xsp_attach_loaded(b->attach, b->fds, XSP_MESSAGE_FDS);
+	loaded.without = b->loading.without;
+	b->fd_count = loaded.rings;
 	b->keep_fds = true;
-	struct xsp_broker_loaded loaded = {
-		.method = xsp_attach_method(b->attach),
-		.rings = (uint32_t)b->fd_count,
-		.ring_bytes = xsp_attach_ring_bytes(b->attach),
-		.detail_bytes = xsp_attach_detail_bytes(b->attach),
-		.sample_cycles = xsp_attach_samples_cycles(b->attach),
-		.without = b->loading.without,
-	};
 	xsp_answer(b, &loaded, sizeof(loaded));
 	return 0;
 }
@@ -95,7 +100,7 @@ int xsp_handle_side_events(struct broker *b)
 			close(fds[i]);
 	}
 	if (rc == 0 && count > XSP_MESSAGE_FDS)
-		rc = -E2BIG; /* the other end looks into /proc instead */
+		rc = -E2BIG; /* the recorder looks into /proc instead */
 	free(fds);
 	return rc;
 }
@@ -153,22 +158,6 @@ int xsp_handle_specs(struct broker *b)
 	return rc;
 }
 
-int xsp_handle_sequence(struct broker *b)
-{
-	const struct xsp_ask_sequence *a = (const void *)b->in->body;
-	int rc = xsp_allow(b, a->pid);
-
-	return rc < 0 ? rc : xsp_attach_sequence(b->attach, a->pid, &a->spec);
-}
-
-int xsp_handle_python(struct broker *b)
-{
-	const struct xsp_ask_python *a = (const void *)b->in->body;
-	int rc = xsp_allow(b, a->pid);
-
-	return rc < 0 ? rc : xsp_attach_python(b->attach, a->pid, &a->spec);
-}
-
 struct asked_sites {
 	const struct xsp_ask_sites *head;
 	const struct xsp_attach_site *sites;
@@ -189,8 +178,8 @@ static int asked_sites(struct broker *b, struct asked_sites *a)
 	    a->head->program >= XSP_PROGRAMS)
 		return -EPROTO;
 	int rc = xsp_verified_file_check(a->file);
-	if (rc == -ESTALE) /* what was put in there is for what it was */
-		xsp_attach_forget_file(b->attach, a->file->fd);
+	if (rc == -ESTALE) /* the probes were chosen for what the file was */
+		xsp_attach_release_file(b->attach, a->file->fd);
 	return rc < 0 ? rc : xsp_allow(b, a->head->pid);
 }
 
@@ -219,7 +208,7 @@ int xsp_handle_verify(struct broker *b)
 		rc = xsp_verify_sites(a.head->pid, a.file, a.sites, a.count,
 				      (enum xsp_verify)a.head->question, b->body);
 	if (rc == 0 && a.head->question == XSP_VERIFY_UNPROBED)
-		xsp_attach_skip_taken_out(b->attach, a.sites, a.count, b->body);
+		xsp_attach_clear_released(b->attach, a.sites, a.count, b->body);
 	if (rc == 0)
 		b->size = (uint32_t)a.count;
 	return rc;
@@ -248,16 +237,6 @@ int xsp_handle_activate(struct broker *b)
 	xsp_attach_activate(b->attach, on != 0);
 	xsp_attach_samples(b->attach, on != 0);
 	return xsp_attach_waits(b->attach, on != 0);
-}
-
-int xsp_handle_profile(struct broker *b)
-{
-	if (b->options->profile == NULL)
-		return -EPERM;
-	xsp_attach_free(b->attach);
-	b->attach = NULL;
-	b->profile = true;
-	return 0;
 }
 
 int xsp_handle_detach(struct broker *b)
@@ -322,13 +301,13 @@ int xsp_handle_release(struct broker *b)
 				  b->in->head.size / sizeof(uint32_t));
 }
 
-int xsp_handle_withdraw(struct broker *b)
+int xsp_handle_release_from(struct broker *b)
 {
-	const struct xsp_ask_withdraw *a = (const void *)b->in->body;
+	const struct xsp_ask_release_from *a = (const void *)b->in->body;
 	size_t bytes = b->in->head.size - sizeof(*a);
 
-	return xsp_attach_withdraw(b->attach, a->pid, (const void *)(a + 1),
-				   bytes / sizeof(uint32_t), a->again != 0);
+	return xsp_attach_release_from(b->attach, a->pid, (const void *)(a + 1),
+				       bytes / sizeof(uint32_t), a->again != 0);
 }
 
 int xsp_handle_change(struct broker *b)
@@ -344,15 +323,15 @@ int xsp_handle_change(struct broker *b)
 int xsp_handle_descendants(struct broker *b)
 {
 	const struct xsp_ask_pid *a = (const void *)b->in->body;
-	struct xsp_kin *kin;
-	size_t count, most = XSP_MESSAGE_MAX / sizeof(*kin);
+	struct xsp_descendant *found;
+	size_t count, most = XSP_MESSAGE_MAX / sizeof(*found);
 	int rc = xsp_allow(b, a->pid);
 
 	if (rc == 0)
-		rc = xsp_process_descendants(a->pid, &kin, &count);
+		rc = xsp_process_descendants(a->pid, &found, &count);
 	if (rc < 0)
 		return rc;
-	xsp_answer(b, kin, (count < most ? count : most) * sizeof(*kin));
-	free(kin);
+	xsp_answer(b, found, (count < most ? count : most) * sizeof(*found));
+	free(found);
 	return 0;
 }

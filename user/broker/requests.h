@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* requests.h - what is asked of the broker, and how: for both ends. */
+/* requests.h - what the broker may be asked, for both ends. */
 #ifndef XSP_BROKER_REQUESTS_H
 #define XSP_BROKER_REQUESTS_H
 
@@ -8,58 +8,58 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/message.h"
+#include "base/files/message.h"
 #include "broker/attachment.h"
 #include "xsptrace/brake.h"
 
 /*
- * All that the broker may be asked, a row each: anything else ends it.
+ * All requests to the broker, a row each. Anything else ends it.
  *
  *	X(kind, NAME, function, states in which it may be asked, bytes of the body, type of the answer)
  *
- * The kind says how plain the two ends are. Those of all but OWN are made from this table, in serve.c and in
- * attach/client.c, where xsp_broker_FUNCTION() asks what xsp_attach_FUNCTION() does:
+ * serve.c and attach/client.c make both ends of a request from its row, unless its kind is OWN: there the recorder's
+ * xsp_broker_FUNCTION() asks, and the broker calls xsp_attach_FUNCTION(). The kind says with which arguments:
  *	CALL	FUNCTION(a)
  *	WORD	FUNCTION(a, number)
- *	PID	FUNCTION(a, pid), of a process that may be asked for
- *	GONE	FUNCTION(a, pid), also of one that has ended
- *	FILE	FUNCTION(a, file): a descriptor of a file of rows, of which there may be more than a message has room for
- *	ROWS	FUNCTION(a, rows, room): rows, at most so many as stands behind their type
- *	OWN	handle_FUNCTION() does what it does
+ *	PID	FUNCTION(a, pid), for a process that may be asked for
+ *	GONE	FUNCTION(a, pid), also for one that has ended
+ *	FILE	FUNCTION(a, file): writes rows to a file, as a message may be too small; the answer is its descriptor
+ *	SPEC	FUNCTION(a, pid, spec), for a process that may be asked for; the body is struct xsp_ask_FUNCTION
+ *	ROWS	FUNCTION(a, rows, room): answers with rows; the number after their type is the room
+ *	OWN	xsp_handle_FUNCTION() is written by hand, and so is xsp_broker_FUNCTION()
  */
 /* clang-format off */
 #define XSP_BROKER_REQUESTS(X)                                                                                          \
-	/* files: a descriptor, but for the text of READ_LINK and the u32 handle beside MAPPED's */                     \
+	/* files: all answer with a descriptor, but READ_LINK with text; MAPPED adds a u32 handle */                    \
 	X(OWN, FILE, file, ANY, IS(struct xsp_ask_name), void)                                                          \
 	X(OWN, READ_LINK, read_link, ANY, IS(struct xsp_ask_name), char)                                                \
 	X(OWN, PIDFD, pidfd, ANY, IS(struct xsp_ask_pid), void)                                                         \
 	X(OWN, PERF_MAP, perf_map, ANY, IS(struct xsp_ask_pid), void)                                                   \
 	X(OWN, DEBUG_FILE, debug_file, ANY, IS(struct xsp_ask_name), void)                                              \
 	X(OWN, MAPPED, mapped, ANY, UP_TO(struct xsp_ask_mapped, path), uint32_t)                                       \
-	X(OWN, KEPT, kept, ANY, IS(uint32_t), void) /* that of MAPPED again */                                          \
+	X(OWN, KEPT, kept, ANY, IS(uint32_t), void) /* MAPPED's descriptor again */                                     \
 	/* programs */                                                                                                  \
-	X(OWN, LOAD, load, BEFORE_LOAD, NO_BODY, struct xsp_broker_loaded) /* and descriptors of the rings */           \
+	X(OWN, LOAD, load, BEFORE_LOAD | LOADED, IS(uint32_t), struct xsp_broker_loaded) /* and descriptors of the rings */ \
 	X(OWN, CALIBRATE, calibrate, LOADED, NO_BODY, struct xsp_site_costs)                                            \
 	X(OWN, SIDE_EVENTS, side_events, LOADED, NO_BODY, void) /* descriptors */                                       \
 	X(PID, PROCESS, process, LOADED, IS(struct xsp_ask_pid), void)                                                  \
 	X(GONE, FORGET_PROCESS, forget_process, RUNNING, IS(struct xsp_ask_pid), void)                                  \
 	X(PID, DISPATCH, uses_dispatch, LOADED, IS(struct xsp_ask_pid), void)                                           \
 	X(OWN, SPECS, specs, LOADED, ANY_BODY, void) /* struct xsp_ask_spec and its bytes, several */                   \
-	X(OWN, SEQUENCE, sequence, LOADED, IS(struct xsp_ask_sequence), void)                                           \
-	X(OWN, PYTHON, python, LOADED, IS(struct xsp_ask_python), void)                                                 \
-	/* links; struct xsp_attach_site[] follow in two of them */                                                     \
+	X(SPEC, SEQUENCE, sequence, LOADED, IS(struct xsp_ask_sequence), void)                                          \
+	X(SPEC, PYTHON, python, LOADED, IS(struct xsp_ask_python), void)                                                \
+	/* links; in VERIFY and SITES struct xsp_attach_site[] follow */                                                \
 	X(OWN, REPAIR, repair, LOADED, IS(struct xsp_ask_sites), int64_t) /* how many went */                           \
 	X(OWN, VERIFY, verify, LOADED, FROM(struct xsp_ask_sites), uint8_t) /* one for each site */                     \
 	X(OWN, SITES, sites, LOADED, FROM(struct xsp_ask_sites), uint64_t) /* how many the kernel refused */            \
 	/* the life of a recording */                                                                                   \
 	X(OWN, ACTIVATE, activate, RUNNING, IS(uint32_t), void)                                                         \
 	X(WORD, DROP, drop, LOADED, IS(uint32_t), void) /* enum xsp_default, several */                                 \
-	X(OWN, PROFILE, profile, LOADED, NO_BODY, void)                                                                 \
 	X(WORD, READY, ready, RUNNING, IS(uint32_t), void) /* probes */                                                 \
 	X(CALL, GPU_STOP, gpu_stop, RUNNING, NO_BODY, void)                                                             \
 	X(OWN, DETACH, detach, RUNNING, NO_BODY, void)                                                                  \
 	/* what was counted */                                                                                          \
-	X(OWN, COUNTERS, counters, RUNNING, IS(uint32_t), struct xsp_attach_counters) /* forgotten, too? */             \
+	X(OWN, COUNTERS, counters, RUNNING, IS(uint32_t), struct xsp_attach_counters) /* also xsp_attach_forgotten()? */ \
 	X(OWN, LOST, lost, RUNNING, IS(uint32_t), uint64_t) /* probe; entries, exits */                                 \
 	X(FILE, HELD_BACK, held_back, RUNNING, NO_BODY, struct xsp_held_back)                                           \
 	X(FILE, KERNEL_FUNCTIONS, kernel_functions, LOADED, NO_BODY, struct xsp_kernel_function)                        \
@@ -70,20 +70,20 @@
 	X(OWN, PRICES, prices, LOADED, FROM(struct xsp_ask_prices), void) /* struct xsp_probe_price[] follow */         \
 	X(ROWS, UNSEEN, unseen, RUNNING, NO_BODY, struct xsp_attach_unseen, XSP_UNSEEN_MAX)                             \
 	X(OWN, RELEASE, release, LOADED, ANY_BODY, void) /* u32 probes[] */                                             \
-	X(OWN, WITHDRAW, withdraw, LOADED, FROM(struct xsp_ask_withdraw), void) /* u32 probes[] follow */               \
-	X(ROWS, LEFT_OUT, left_out, RUNNING, NO_BODY, struct xsp_left_out, XSP_LEFT_OUT_ROWS)                           \
+	X(OWN, RELEASE_FROM, release_from, LOADED, FROM(struct xsp_ask_release_from), void) /* u32 probes[] follow */   \
+	X(ROWS, CHANGED_CODE, changed_code, RUNNING, NO_BODY, struct xsp_changed_code, XSP_CHANGED_CODE_ROWS)           \
 	X(CALL, PAUSE, pause, LOADED, NO_BODY, void)                                                                    \
 	X(CALL, RESUME, resume, LOADED, NO_BODY, void)                                                                  \
 	X(OWN, CHANGE, change, RUNNING, NO_BODY, struct xsp_attach_change)                                              \
 	/* --follow */                                                                                                  \
-	X(OWN, DESCENDANTS, descendants, ANY, IS(struct xsp_ask_pid), struct xsp_kin)                                 \
+	X(OWN, DESCENDANTS, descendants, ANY, IS(struct xsp_ask_pid), struct xsp_descendant)                            \
 	X(PID, STOP_AT_EXEC, stop_at_exec, LOADED, IS(struct xsp_ask_pid), void)                                        \
 	X(ROWS, STOPPED, stopped, RUNNING, NO_BODY, pid_t, XSP_STOPPED_ROWS)                                            \
-	X(GONE, CONTINUE, continue, RUNNING, IS(struct xsp_ask_pid), void) /* only what is stopped is known */          \
-	/* processes of its own */                                                                                      \
+	X(GONE, CONTINUE, continue, RUNNING, IS(struct xsp_ask_pid), void) /* the broker knows what is stopped */       \
+	/* done by child processes */                                                                                   \
 	X(OWN, INJECT, inject, ANY, IS(struct xsp_ask_pid), struct xsp_broker_injected)                                 \
 	X(OWN, THREAD_STOPPER, thread_stopper, BEFORE_LOAD, IS(struct xsp_ask_pid), void) /* a descriptor: its socket */ \
-	X(OWN, NOTHING, nothing, ANY, NO_BODY, void) /* breaks off an injection; it is not answered */
+	X(OWN, NOTHING, nothing, ANY, NO_BODY, void) /* breaks off an injection; has no answer */
 /* clang-format on */
 
 enum xsp_broker_op {
@@ -98,7 +98,7 @@ struct xsp_ask_pid {
 	int32_t pid;
 };
 
-struct xsp_ask_withdraw {
+struct xsp_ask_release_from {
 	int32_t pid; /* first, as in struct xsp_ask_pid */
 	uint32_t again;
 };
@@ -112,12 +112,12 @@ struct xsp_ask_mapped {
 	int32_t pid;
 	uint32_t length; /* of the path */
 	uint64_t start, end, dev, inode;
-	char path[PATH_MAX]; /* only so much of it is sent; not terminated */
+	char path[PATH_MAX]; /* `length` bytes are sent, not terminated */
 };
 
 enum xsp_spec_kind { XSP_SPEC_RANGE = 1, XSP_SPEC_DETAIL, XSP_SPEC_ARGUMENTS };
 
-/* One after another; each begins at a multiple of 8. */
+/* Several follow each other; each begins at a multiple of 8. */
 struct xsp_ask_spec {
 	uint32_t kind; /* enum xsp_spec_kind */
 	uint32_t probe;
@@ -149,20 +149,13 @@ struct xsp_ask_prices {
 	/* struct xsp_probe_price[] */
 };
 
-struct xsp_broker_loaded {
-	uint32_t method, rings;
-	uint64_t ring_bytes, detail_bytes;
-	uint64_t sample_cycles; /* xsp_attach_samples_cycles() */
-	uint64_t without; /* enum xsp_default: those that the kernel would not have */
-};
-
-/* What follows a reply's head when its result is negative. */
+/* The body of an answer whose result is negative. */
 struct xsp_broker_refusal {
 	uint32_t status; /* enum xsp_status; 0: there is no text */
 	char text[sizeof(((struct xsp_error *)NULL)->text)];
 };
 
-/* Bytes of a spec, 0: no such kind. */
+/* Bytes of a spec; 0: there is no such kind. */
 size_t xsp_spec_bytes(uint32_t kind);
 
 /* The broker itself: serves until the other end closes or breaks the rules; never returns. */

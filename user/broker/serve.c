@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* serve.c - the broker: one table of requests. Anything unexpected ends it. */
+/* serve.c - the broker: a table of requests. Anything else ends it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -15,8 +15,8 @@
 #include "broker/broker.h"
 #include "broker/links/journal.h"
 
-/* A recorder with a budget looks after the brake many times in this while. One that does not is stopped (Ctrl-Z), or waits
- * for a disk. */
+/* A recorder with a budget asks about the brake many times in this time. One that does not was stopped (Ctrl-Z), or
+ * waits for a disk. */
 #define SILENT_MS 2000
 
 /* ---- the table ---- */
@@ -31,7 +31,7 @@ enum { BEFORE_LOAD = 1, LOADED = 2, DETACHED = 4, ANY = 7, RUNNING = LOADED | DE
 
 static const struct {
 	int (*handle)(struct broker *b);
-	unsigned states; /* in which it may be asked */
+	unsigned states;
 	size_t least, most; /* bytes of the body */
 } requests[XSP_BROKER_OPS] = {
 #define X(kind, name, function, states, body, ...)                                                 \
@@ -40,7 +40,7 @@ static const struct {
 #undef X
 };
 
-/* ---- those that only hand on ---- */
+/* ---- handlers made from the table ---- */
 
 static pid_t asked_pid(const struct broker *b)
 {
@@ -71,7 +71,7 @@ static int answer_file(struct broker *b, int (*fill)(const struct xsp_attach *a,
 	return rc;
 }
 
-/* `count` of them stand in b->body, or it is a negative errno. */
+/* `count` rows stand in b->body, or it is a negative errno. */
 static int answer_rows(struct broker *b, long count, size_t size)
 {
 	if (count < 0)
@@ -103,6 +103,14 @@ static int answer_rows(struct broker *b, long count, size_t size)
 	{                                                                                          \
 		return xsp_attach_##function(b->attach, asked_pid(b));                             \
 	}
+#define HANDLE_SPEC(function, ...)                                                                 \
+	int xsp_handle_##function(struct broker *b)                                                \
+	{                                                                                          \
+		const struct xsp_ask_##function *a = (const void *)b->in->body;                    \
+		int rc = xsp_allow(b, a->pid);                                                     \
+                                                                                                   \
+		return rc < 0 ? rc : xsp_attach_##function(b->attach, a->pid, &a->spec);           \
+	}
 #define HANDLE_FILE(function, type)                                                                \
 	int xsp_handle_##function(struct broker *b)                                                \
 	{                                                                                          \
@@ -121,8 +129,8 @@ XSP_BROKER_REQUESTS(X)
 
 /* ---- one request ---- */
 
-/* It was allowed when the request came. Had it ended before the end of the request, its number would be
- * nobody's or another's: what was opened is dropped, and what was made for it let go of. */
+/* The process was allowed when the request came. If it has ended since, its number may be another one's: closes what
+ * was opened, and releases what was attached. */
 static int still(struct broker *b, int result)
 {
 	if (result < 0 || b->permitted == 0 || xsp_broker_files_is_it(b->files, b->permitted))
@@ -160,7 +168,7 @@ static void wait_for_request(struct broker *b)
 	struct pollfd fd = {.fd = b->socket, .events = POLLIN};
 
 	while (state(b) == LOADED && poll(&fd, 1, SILENT_MS) == 0)
-		xsp_attach_abandon(b->attach);
+		xsp_attach_pause_unasked(b->attach);
 }
 
 static int serve_one(struct broker *b)
@@ -191,8 +199,8 @@ static int serve_one(struct broker *b)
 
 /* ---- the process ---- */
 
-/* What comes from the terminal is for the others; who holds the pipes of xsptrace's output must not wait
- * for us. */
+/* Signals of the terminal are for the other processes. Whoever reads xsptrace's output must not wait for us to close
+ * it. */
 static void stand_apart(bool verbose)
 {
 	const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGXFSZ};
@@ -227,7 +235,7 @@ void xsp_broker_serve(int socket, const struct xsp_broker_options *options)
 	    xsp_broker_files_new(options->pids, options->pid_count,
 				 options->attach != NULL && options->attach->follow, &b.files) < 0)
 		_exit(1);
-	/* without a guardian only the death of the broker itself would leave something behind */
+	/* without a guardian, only the broker's own death would leave something in the targets */
 	xsp_guardian_start(&b.journal);
 	if (options->attach != NULL)
 		xsp_load_begin(&b);

@@ -6,23 +6,22 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
+#include "broker/kernel/kernel.h"
 
 #define CPUS_MAX 8192
 
 static int open_event(int cpu)
 {
 	struct perf_event_attr attr = {
-		.size = sizeof(attr),
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_DUMMY,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
 		.sample_id_all = 1,
-		.mmap = 1, /* executable mappings only; mmap_data would add the others */
+		.mmap = 1, /* only executable mappings; mmap_data would add the others */
 		.mmap2 = 1,
 		.comm = 1,
 		.comm_exec = 1,
@@ -34,11 +33,10 @@ static int open_event(int cpu)
 		.exclude_kernel = 1,
 	};
 
-	long fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	return fd < 0 ? -errno : (int)fd;
+	return xsp_perf_event_open(&attr, -1, cpu);
 }
 
-/* An event for each CPU of a list like "0-3,7". */
+/* Opens an event for each CPU of a list like "0-3,7". */
 static int open_all(const char *list, int **fds, size_t *count)
 {
 	size_t room = 0;
@@ -50,7 +48,7 @@ static int open_all(const char *list, int **fds, size_t *count)
 			last = strtol(end + 1, &end, 10);
 		for (long cpu = first; cpu <= last && cpu < CPUS_MAX; cpu++) {
 			int fd = open_event((int)cpu);
-			if (fd == -ENODEV) /* it has gone offline since we read the list */
+			if (fd == -ENODEV) /* the CPU has gone offline since */
 				continue;
 			if (fd < 0)
 				return fd;

@@ -18,7 +18,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "base/message.h"
+#include "base/files/message.h"
 #include "base/clock.h"
 #include "broker/broken_calls.h"
 #include "inject/thread/tracee.h"
@@ -43,27 +43,27 @@ static bool is_its_thread(const struct process *p, pid_t tid)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)p->pid, (int)tid);
-	/* last: while the process is there, nobody else has its number */
+	/* last: while the process is there, its number is its own */
 	return access(path, F_OK) == 0 &&
 	       (syscall(SYS_pidfd_send_signal, p->pidfd, 0, NULL, 0) == 0 || errno == EPERM);
 }
 
-static void let_go(struct process *p)
+static void release_thread(struct process *p)
 {
-	/* a signal that has come meanwhile goes on its way */
+	/* passes on a signal that has come meanwhile */
 	xsp_tracee_release(&p->tracee, xsp_tracee_signal(&p->tracee));
 	p->stopped_ns = xsp_now_ns() - p->since_ns;
 	p->held = false;
 }
 
 /*
- * A call that the kernel ends with EINTR where it might have begun it anew. No signal has come, or its handler has not
- * run: with the error that says "unless a handler runs" the kernel does what signal(7) has for others. A timeout
- * begins anew as well.
+ * The kernel ends this call with EINTR where it could have begun it again. No signal has come, or its handler has not
+ * run: with the error for "restart unless a handler runs" the kernel restarts it, as signal(7) has it for other calls.
+ * A timeout begins again, too.
  */
 static void mend_call(const struct process *p, const struct user_regs_struct *r)
 {
-	enum { ERESTARTNOHAND = 514 }; /* include/linux/errno.h: never seen by programs */
+	enum { ERESTARTNOHAND = 514 }; /* include/linux/errno.h; programs never see it */
 
 	if ((int64_t)r->rax != -EINTR || (int64_t)r->orig_rax < 0 ||
 	    !xsp_call_breaks((unsigned)r->orig_rax))
@@ -95,8 +95,8 @@ static int read_thread(struct process *p)
 }
 
 /*
- * What sleeps where nothing wakes it does not stop, and is left alone. All others do once they have a processor, and
- * are waited for: their system call has been broken off already, and is mended by nobody else.
+ * A thread that sleeps where nothing wakes it does not stop, and is left alone. Every other one stops once it has a
+ * processor. We wait for it: its system call was broken off already, and nobody else would repair it.
  */
 static int wait_for_stop(struct process *p)
 {
@@ -109,7 +109,8 @@ static int wait_for_stop(struct process *p)
 	return rc;
 }
 
-/* On a socket with a timeout: the kernel ends the call with EINTR, and made once more it would last longer. */
+/* Is it in a call on a socket with a timeout? The kernel would end the call with EINTR, and made again it would last
+ * longer. */
 static bool has_timeout(const struct process *p, pid_t tid)
 {
 	struct xsp_procfs_call call;
@@ -153,7 +154,7 @@ static int stop(struct process *p)
 	p->held = true;
 	rc = is_its_thread(p, tid) ? read_thread(p) : -ESRCH;
 	if (rc < 0)
-		let_go(p);
+		release_thread(p);
 	return rc;
 }
 
@@ -182,7 +183,7 @@ static int serve_one(struct process *p)
 	if (p->in.head.op != XSP_THREAD_RELEASE)
 		return -EPROTO;
 	if (p->held)
-		let_go(p);
+		release_thread(p);
 	struct xsp_released_thread r = {p->stopped_ns, p->late};
 	return reply(p, 0, &r, sizeof(r));
 }
@@ -191,10 +192,10 @@ _Noreturn void xsp_thread_stopper_serve(int socket, pid_t pid, int pidfd)
 {
 	struct process *p = calloc(1, sizeof(*p));
 
-	/* not before the thread that it holds: it goes with us */
+	/* the kernel then releases the thread that we hold */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "xsp-stopper");
-	setpriority(PRIO_PROCESS, 0, -20); /* somebody waits for us */
+	setpriority(PRIO_PROCESS, 0, -20); /* a thread waits for us */
 	if (p != NULL) {
 		p->socket = socket;
 		p->pid = pid;
@@ -205,7 +206,7 @@ _Noreturn void xsp_thread_stopper_serve(int socket, pid_t pid, int pidfd)
 		struct pollfd fd = {.fd = socket, .events = POLLIN};
 		int n = poll(&fd, 1, p->held ? (int)XSP_STOP_LIMIT_MS : -1);
 		if (n == 0) {
-			let_go(p);
+			release_thread(p);
 			p->late = true;
 		} else if (n > 0) {
 			rc = serve_one(p);

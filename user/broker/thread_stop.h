@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* thread_stop.h - the process that stops threads for a moment: what it is asked (attach/thread_stop.h asks), and what it
- * answers. */
+/* thread_stop.h - the process that stops threads for a moment: its requests and answers. attach/thread_stop.h asks
+ * it. */
 #ifndef XSP_BROKER_THREAD_STOP_H
 #define XSP_BROKER_THREAD_STOP_H
 
 #include <stdint.h>
 #include <sys/types.h>
 
-/* By their DWARF numbers of x86-64 (psABI 3.6.2): rax rdx rcx rbx rsi rdi rbp rsp r8..r15, return address */
+/* DWARF numbers of x86-64 (psABI 3.6.2): rax rdx rcx rbx rsi rdi rbp rsp r8..r15, return address */
 #define XSP_STOP_REGISTERS 17
-#define XSP_STOP_WAIT_MS 20U /* for a thread to stop: what sleeps in the kernel for good does not */
-#define XSP_STOP_RUNNABLE_NS 2000000000ULL /* the same if it waits for a processor only */
+#define XSP_STOP_WAIT_MS 20U /* for a thread to stop; one that sleeps uninterruptibly does not */
+/* the same for a thread that only waits for a processor */
+#define XSP_STOP_RUNNABLE_NS 2000000000ULL
 #define XSP_STOP_LIMIT_MS 5U
 #define XSP_STOP_STACK (120U << 10)
 
-/* What the process is asked for, over its socket (base/message.h). */
+/* Requests to the process, over its socket (base/files/message.h). */
 enum xsp_thread_ask {
-	XSP_THREAD_STOP = 1, /* i32 tid → struct xsp_stopped_thread, as much as is filled */
+	XSP_THREAD_STOP = 1, /* i32 tid → struct xsp_stopped_thread, as far as it is filled */
 	XSP_THREAD_RELEASE, /* → struct xsp_released_thread */
 };
 
@@ -29,10 +30,10 @@ struct xsp_stopped_thread {
 
 struct xsp_released_thread {
 	uint64_t stopped_ns;
-	uint64_t late; /* it had been let go before it was asked for */
+	uint64_t late; /* the thread was released before we asked */
 };
 
-/* The process itself: until the other end of the socket closes. */
+/* Serves until the other end of the socket closes. */
 _Noreturn void xsp_thread_stopper_serve(int socket, pid_t pid, int pidfd);
 
 #endif

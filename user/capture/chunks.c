@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* chunks.c - walks from chunk to chunk and finds its way again after damage. */
+/* chunks.c - walks from chunk to chunk and finds its way after damage. */
 #include "capture/reader.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file_io.h"
-#include "base/grow.h"
+#include "base/files/file_io.h"
+#include "base/rows/grow.h"
 
 #define SEARCH_SIZE ((size_t)1 << 18)
 
@@ -74,7 +74,7 @@ static void count_gap(struct walk *w, uint64_t sequence, uint64_t skipped)
 {
 	uint64_t gap = sequence > w->sequence ? sequence - w->sequence : 0;
 	if (skipped > 0 && (gap == 0 || gap > skipped / sizeof(struct xsp_chunk_header) + 1))
-		gap = 1; /* the numbers do not explain the hole */
+		gap = 1; /* sequence numbers do not explain the hole */
 	w->bad = gap > UINT64_MAX - w->bad ? UINT64_MAX : w->bad + gap;
 }
 
@@ -104,7 +104,7 @@ int xsp_chunk_next(struct xsp_capture_reader *r, struct walk *w, struct xsp_chun
 	uint64_t at;
 	int found;
 
-	/* one that has been read, or was passed over, and stands there again: what is in it happened once */
+	/* a chunk that was read or passed before: its events happened once */
 	while ((found = find_header(r, w, h, &at)) > 0 && h->sequence < w->sequence) {
 		w->bad++;
 		w->at = at + sizeof(*h) + h->length;
@@ -112,7 +112,7 @@ int xsp_chunk_next(struct xsp_capture_reader *r, struct walk *w, struct xsp_chun
 	if (found <= 0)
 		return found;
 	if (!r->id_known) {
-		/* the file header is damaged: the first chunk tells */
+		/* the file header is damaged; the first chunk has the number, too */
 		r->file_id = h->file_id;
 		r->id_known = true;
 	}
@@ -131,6 +131,6 @@ int xsp_chunk_load(struct xsp_capture_reader *r, const struct xsp_chunk_header *
 	long n = xsp_read_at(r->fd, r->buffer, h->length, payload);
 	if (n < 0)
 		return (int)n;
-	/* shorter: somebody cut the file since it was opened */
+	/* shorter: the file was cut since it was opened */
 	return (size_t)n == h->length && xsp_capture_crc(r->buffer, h->length) == h->payload_crc;
 }

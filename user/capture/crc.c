@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * crc.c - the checksum of chunks: CRC-32 as zlib has it. Of what recorder and reader do with an event it would be the most
- * costly part, so it is taken by carry-less multiplication where the processor can (three times as fast).
- *
- * A block of 16 bytes that stands d bits before another one is, by the polynomial, worth its halves times x^(d+64) and
- * x^d, which is added to that other one: "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ", Gopal et al.,
- * Intel 2009. Its constants are those of bits in reflected order.
+ * crc.c - the checksum of chunks: CRC-32 as in zlib. It would be the most costly step of an event, so processors with
+ * carry-less multiplication use that (three times as fast). By the polynomial, a block of 16 bytes that is d bits
+ * before another one is worth its halves times x^(d+64) and x^d, added to the other: "Fast CRC Computation for Generic
+ * Polynomials Using PCLMULQDQ", Gopal et al., Intel 2009. Constants are for bits in reflected order.
  */
 #include <zlib.h>
 
@@ -15,8 +13,7 @@
 #include <immintrin.h>
 
 #define BLOCK 16U
-#define BLOCKS                                                                                     \
-	4U /* at a time: a multiplication takes some cycles, and others need not wait for it */
+#define BLOCKS 4U /* at a time: a multiplication takes some cycles, and the others need not wait */
 #define WITH_PCLMUL __attribute__((target("pclmul,sse4.1")))
 
 WITH_PCLMUL static inline __m128i block_at(const unsigned char *p)
@@ -44,7 +41,7 @@ WITH_PCLMUL static uint32_t reduced(__m128i a, __m128i by_one)
 	return (uint32_t)_mm_extract_epi32(_mm_xor_si128(a, q), 1);
 }
 
-/* Of whole blocks, BLOCKS of them at least. */
+/* Whole blocks, at least BLOCKS of them. */
 WITH_PCLMUL static uint32_t crc_of_blocks(const unsigned char *p, size_t count)
 {
 	const __m128i by_four = _mm_set_epi64x(0x1c6e41596, 0x154442bd4),

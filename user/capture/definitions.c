@@ -5,14 +5,14 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 struct string {
 	const char *text; /* terminated */
 	uint32_t length;
 };
 
-/* Ids are dense; a hole is believed only as far as lost chunks can explain it. */
+/* Ids are dense; lost chunks explain a hole of at most this size. */
 #define HOLES_PER_CHUNK 16384U
 
 static const char *keep(struct xsp_capture_reader *r, struct string s)
@@ -35,11 +35,9 @@ static int add_info(struct xsp_capture_reader *r, const void *data, const struct
 {
 	(void)data;
 	struct info i = {keep(r, s[0]), keep(r, s[1])};
-	if (i.key == NULL || i.value == NULL ||
-	    xsp_grow(&r->infos, &r->info_capacity, r->info_count + 1) < 0)
+	if (i.key == NULL || i.value == NULL)
 		return -ENOMEM;
-	r->infos[r->info_count++] = i;
-	return 0;
+	return XSP_APPEND(r->infos, r->info_capacity, r->info_count, i);
 }
 
 /* A later text replaces an earlier one unless it is empty. */
@@ -69,13 +67,13 @@ static int add_process(struct xsp_capture_reader *r, const void *data, const str
 	return 0;
 }
 
-/* After an exec there may be less of it. */
+/* After an exec the text may be shorter. */
 static int add_environment(struct xsp_capture_reader *r, const void *data, const struct string *s)
 {
 	const struct xsp_disk_environment *d = data;
 	const uint32_t *at = xsp_u64map_get(&r->process_index, d->pid);
 	if (at == NULL)
-		return 0; /* its process was in a damaged chunk */
+		return 0; /* a damaged chunk had its process */
 	r->processes[*at].environment = keep_passing(r, s[0]);
 	return r->processes[*at].environment == NULL ? -ENOMEM : 0;
 }
@@ -83,7 +81,7 @@ static int add_environment(struct xsp_capture_reader *r, const void *data, const
 static int add_thread(struct xsp_capture_reader *r, const void *data, const struct string *s)
 {
 	const struct xsp_disk_thread *d = data;
-	uint64_t key = (uint64_t)d->pid << 32 | d->tid;
+	uint64_t key = xsp_u64_pair(d->pid, d->tid);
 	struct xsp_capture_thread *t =
 		xsp_u64map_element(&r->thread_index, key, &r->threads, &r->thread_capacity,
 				   &r->thread_count, &(struct xsp_capture_thread){.comm = ""});
@@ -134,7 +132,7 @@ static int add_mapping(struct xsp_capture_reader *r, const void *data, const str
 
 static const char *provider(struct xsp_capture_reader *r, struct string s)
 {
-	/* thousands of probes in a row bear the same one */
+	/* thousands of probes in a row share one */
 	if (r->last_provider == NULL || strcmp(r->last_provider, s.text) != 0)
 		r->last_provider = keep(r, s);
 	return r->last_provider;
@@ -182,7 +180,7 @@ static int add_clock(struct xsp_capture_reader *r, const void *data, const struc
 {
 	(void)s;
 	const struct xsp_disk_clock *d = data;
-	/* rising, so that the conversion can search and never divides by zero */
+	/* rising: the conversion searches, and must not divide by zero */
 	if (r->clock_count > 0 && d->monotonic_ns <= r->clocks[r->clock_count - 1].monotonic_ns)
 		return 0;
 	return XSP_APPEND(r->clocks, r->clock_capacity, r->clock_count,
@@ -221,14 +219,13 @@ static int add_name(struct xsp_capture_reader *r, const void *data, const struct
 	struct xsp_capture_name n = {.hash = d->hash,
 				     .text = keep_passing(r, s[0]),
 				     .cut = d->flags & XSP_EVENT_NAME_CUT};
-	if (n.text != NULL && at != NULL) {
-		r->names[*at] = n; /* code that a compiler made, which has got another name */
-		return 0;
-	}
-	if (n.text == NULL || xsp_grow(&r->names, &r->name_capacity, r->name_count + 1) < 0 ||
-	    xsp_u64map_set(&r->name_index, d->hash, (uint32_t)r->name_count) < 0)
+	struct xsp_capture_name *name =
+		n.text != NULL ? xsp_u64map_element(&r->name_index, d->hash, &r->names,
+						    &r->name_capacity, &r->name_count, &n)
+			       : NULL;
+	if (name == NULL)
 		return -ENOMEM;
-	r->names[r->name_count++] = n;
+	*name = n; /* code that a compiler made may have got another one */
 	return 0;
 }
 
@@ -242,18 +239,16 @@ static int add_operator(struct xsp_capture_reader *r, const void *data, const st
 					 .schema = keep(r, s[0])};
 	if (d->probe >= r->probe_count)
 		return -EILSEQ;
-	if (o.schema == NULL ||
-	    xsp_grow(&r->operators, &r->operator_capacity, r->operator_count + 1) < 0)
-		return -ENOMEM;
-	r->operators[r->operator_count++] = o;
-	return 0;
+	return o.schema == NULL
+		       ? -ENOMEM
+		       : XSP_APPEND(r->operators, r->operator_capacity, r->operator_count, o);
 }
 
 static int add_window(struct xsp_capture_reader *r, const void *data, const struct string *s)
 {
 	(void)s;
 	const struct xsp_disk_window *d = data;
-	/* rising: they are searched */
+	/* rising: readers search */
 	if (d->end_ns < d->start_ns ||
 	    (r->window_count > 0 && d->start_ns < r->windows[r->window_count - 1].end_ns))
 		return -EILSEQ;
@@ -286,13 +281,14 @@ static int add_python(struct xsp_capture_reader *r, const void *data, const stru
 	if (p.count > XSP_PYTHON_MAX)
 		return -EILSEQ;
 	void *frames = xsp_arena_alloc(&r->strings, p.count * sizeof(*p.frames) + 1);
-	if (frames == NULL || xsp_grow(&r->pythons, &r->python_capacity, r->python_count + 1) < 0 ||
-	    xsp_u64map_set(&r->python_index, d->id, (uint32_t)r->python_count) < 0)
+	if (frames == NULL)
 		return -ENOMEM;
 	memcpy(frames, s[0].text, p.count * sizeof(*p.frames));
 	p.frames = frames;
-	r->pythons[r->python_count++] = p;
-	return 0;
+	return xsp_u64map_element(&r->python_index, d->id, &r->pythons, &r->python_capacity,
+				  &r->python_count, &p) == NULL
+		       ? -ENOMEM
+		       : 0;
 }
 
 static const struct {

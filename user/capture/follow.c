@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* follow.c - reading a capture while it is written, for as long as that takes: nothing gathers. */
+/* follow.c - reads a capture while it is written, without letting anything grow. */
 #include "capture/reader.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ int xsp_capture_follow(struct xsp_capture_reader *r, int (*more)(void *ctx),
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_CAPTURE, "%s cannot be read on: %s",
 				     r->path, strerror(-rc));
-	/* where it cannot be given back it is kept: no harm */
+	/* no harm if the file system cannot take it back */
 	if (r->followed.at >= r->given_back + GIVE_BACK &&
 	    fallocate(r->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)r->given_back,
 		      (off_t)(r->followed.at - r->given_back)) == 0)
@@ -91,7 +91,7 @@ static int keep_threads(struct xsp_capture_reader *r, struct xsp_arena *to,
 			continue;
 		*t = r->threads[i];
 		if (move(to, &t->comm) < 0 ||
-		    xsp_u64map_set(&r->thread_index, (uint64_t)t->pid << 32 | t->tid,
+		    xsp_u64map_set(&r->thread_index, xsp_u64_pair(t->pid, t->tid),
 				   (uint32_t)kept++) < 0)
 			return -ENOMEM;
 	}
@@ -107,7 +107,7 @@ int xsp_capture_forget(struct xsp_capture_reader *r,
 
 	if (rc == 0)
 		rc = keep_threads(r, &passing, keep, ctx);
-	if (rc < 0) { /* some of both are in use: this ends the run */
+	if (rc < 0) { /* both may be half changed: this ends the run */
 		xsp_arena_free(&passing);
 		return rc;
 	}

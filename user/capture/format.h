@@ -11,8 +11,8 @@
 
 #include "capture/capture.h"
 
-#define XSP_FILE_MAGIC "\211XSPT\r\n\032" /* 8 bytes; shows transfers as text, as PNG's does */
-#define XSP_FILE_MAJOR 1 /* another one is not readable by this build */
+#define XSP_FILE_MAGIC "\211XSPT\r\n\032" /* 8 bytes; like PNG's, it shows transfers as text */
+#define XSP_FILE_MAJOR 1 /* this build reads no other */
 #define XSP_FILE_MINOR 2 /* additions that an older reader may skip */
 
 struct xsp_file_header {
@@ -21,8 +21,8 @@ struct xsp_file_header {
 	uint32_t header_size; /* bytes; the first chunk follows */
 	uint32_t event_version; /* XSP_EVENT_VERSION */
 	uint32_t reserved;
-	uint64_t file_id; /* random; stands in every chunk, so that bytes inside a chunk (a
-			   * name that the target made up) are never taken for a chunk */
+	/* random, and in every chunk: bytes inside a chunk (a name that the target made up) never look like a chunk */
+	uint64_t file_id;
 	uint64_t realtime_ns;
 	uint8_t unused[20];
 	uint32_t crc; /* of the bytes before */
@@ -53,7 +53,7 @@ struct xsp_chunk_header {
 };
 static_assert(sizeof(struct xsp_chunk_header) == 64, "chunk header");
 
-/* Payload of a chunk as written, and the most that a reader takes. */
+/* The payload of a chunk as written, and the most that a reader accepts. */
 #define XSP_CHUNK_SIZE ((size_t)1 << 20)
 #define XSP_CHUNK_MAX ((size_t)16 << 20)
 
@@ -62,9 +62,9 @@ struct xsp_chunk_end {
 };
 
 /*
- * A record: this head, `fixed` bytes of one of the structs below (head included), then
- * strings: {u32 length, bytes, one zero byte} back to back, then zeros up to `size`.
- * A newer minor version may make `fixed` larger or add strings; a reader ignores both.
+ * A record: this head, `fixed` bytes of one of the structs below (with the head), then strings {u32 length, bytes, one
+ * zero byte} back to back, then zeros up to `size`. A newer minor version may enlarge `fixed` or add strings; a reader
+ * ignores both.
  */
 struct xsp_record {
 	uint16_t type; /* enum xsp_record_type */
@@ -92,7 +92,7 @@ enum xsp_record_type {
 };
 
 #define XSP_RECORD_STRINGS 3 /* at most */
-#define XSP_STRING_MAX ((size_t)65536) /* a longer one is cut by the writer */
+#define XSP_STRING_MAX ((size_t)65536) /* the writer cuts longer ones */
 #define XSP_BUILD_ID_MAX 64U
 #define XSP_MAX_MODULES (1U << 20)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* reader.c - opening a capture, its definitions, and the stream of its events. */
 #include "capture/reader.h"
-#include "base/file_io.h"
+#include "base/files/file_io.h"
 #include "base/units.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/search.h"
+#include "base/rows/search.h"
 
 /* ---- opening ---- */
 
@@ -65,7 +65,7 @@ static int read_file_header(struct xsp_capture_reader *r, struct xsp_error *err)
 				     r->path, sizeof(h));
 	r->first_chunk = sizeof(h);
 	if (h.crc != xsp_capture_crc(&h, offsetof(struct xsp_file_header, crc))) {
-		r->bad_structure++; /* the version cannot be believed: try with ours */
+		r->bad_structure++; /* the version may be wrong: try ours */
 		return 0;
 	}
 	r->file_id = h.file_id;
@@ -138,7 +138,7 @@ static int scan(struct xsp_capture_reader *r)
 	const uint64_t before = r->bad_structure;
 	int rc;
 	while ((rc = xsp_chunk_next(r, &w, &h, &payload)) > 0) {
-		r->bad_structure = before + w.bad; /* definitions look at it */
+		r->bad_structure = before + w.bad; /* xsp_chunk_index() looks at it */
 		rc = xsp_chunk_index(r, &h, payload);
 		if (rc < 0)
 			break;
@@ -153,7 +153,7 @@ static int scan(struct xsp_capture_reader *r)
 	return rc;
 }
 
-/* `fd` is taken over. */
+/* Owns `fd`. */
 static int open_reader(int fd, const char *display_path, struct xsp_capture_reader **out,
 		       struct xsp_error *err)
 {
@@ -184,7 +184,7 @@ static int open_reader(int fd, const char *display_path, struct xsp_capture_read
 
 int xsp_capture_open(const char *path, struct xsp_capture_reader **out, struct xsp_error *err)
 {
-	/* O_NONBLOCK: a FIFO must not hang us; it is refused later */
+	/* O_NONBLOCK: a FIFO must not block us; a later check refuses it */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	*out = NULL;
@@ -221,18 +221,9 @@ void xsp_capture_close(struct xsp_capture_reader *r)
 		close(r->fd);
 	free(r->buffer);
 	free(r->infos);
-	free(r->processes);
-	free(r->threads);
-	free(r->modules);
-	free(r->mappings);
-	free(r->probes);
-	free(r->clocks);
-	free(r->losts);
-	free(r->operators);
-	free(r->windows);
-	free(r->let_gos);
-	free(r->pythons);
-	free(r->names);
+#define FREE_LIST(one, many) free(r->many);
+	CAPTURE_LISTS(FREE_LIST)
+#undef FREE_LIST
 	xsp_u64map_free(&r->process_index);
 	xsp_u64map_free(&r->thread_index);
 	xsp_u64map_free(&r->name_index);
@@ -265,6 +256,13 @@ const char *xsp_capture_info(const struct xsp_capture_reader *r, const char *key
 	return NULL;
 }
 
+uint64_t xsp_capture_number(const struct xsp_capture_reader *r, const char *key)
+{
+	const char *text = xsp_capture_info(r, key);
+
+	return text != NULL ? strtoull(text, NULL, 10) : 0;
+}
+
 bool xsp_capture_by_default(const struct xsp_capture_reader *r, const char *what)
 {
 	const char *all = xsp_capture_info(r, "by default");
@@ -277,8 +275,7 @@ uint64_t xsp_capture_until_ns(const struct xsp_capture_reader *r, const char *wh
 	char key[32];
 
 	snprintf(key, sizeof(key), "%s until ns", what);
-	const char *text = xsp_capture_info(r, key);
-	return text != NULL ? strtoull(text, NULL, 10) : 0;
+	return xsp_capture_number(r, key);
 }
 
 const char *xsp_capture_gap_key(enum xsp_capture_gap gap)
@@ -326,31 +323,18 @@ const char *xsp_capture_let_go_reason(uint64_t calls_per_second, bool least,
 const char *xsp_capture_gap(const struct xsp_capture_reader *r, enum xsp_capture_gap gap,
 			    uint64_t *count)
 {
-	const char *text = xsp_capture_info(r, xsp_capture_gap_key(gap));
-
-	*count = text != NULL ? strtoull(text, NULL, 10) : 0;
-	return text;
+	*count = xsp_capture_number(r, xsp_capture_gap_key(gap));
+	return xsp_capture_info(r, xsp_capture_gap_key(gap));
 }
 
-#define LIST(type, what, whats)                                                                    \
-	size_t xsp_capture_##whats(const struct xsp_capture_reader *r,                             \
-				   const struct xsp_capture_##what **out)                          \
+#define LIST(one, many)                                                                            \
+	size_t xsp_capture_##many(const struct xsp_capture_reader *r,                              \
+				  const struct xsp_capture_##one **out)                            \
 	{                                                                                          \
-		*out = r->type;                                                                    \
-		return r->what##_count;                                                            \
+		*out = r->many;                                                                    \
+		return r->one##_count;                                                             \
 	}
-LIST(processes, process, processes)
-LIST(threads, thread, threads)
-LIST(modules, module, modules)
-LIST(mappings, mapping, mappings)
-LIST(probes, probe, probes)
-LIST(clocks, clock, clocks)
-LIST(losts, lost, losts)
-LIST(operators, operator, operators)
-LIST(names, name, names)
-LIST(windows, window, windows)
-LIST(let_gos, let_go, let_gos)
-LIST(pythons, python, pythons)
+CAPTURE_LISTS(LIST)
 #undef LIST
 
 const struct xsp_capture_process *xsp_capture_process_of(const struct xsp_capture_reader *r,
@@ -462,11 +446,11 @@ uint64_t xsp_capture_realtime(const struct xsp_capture_reader *r, uint64_t monot
 	uint64_t since = monotonic_ns - a->monotonic_ns, length = b->monotonic_ns - a->monotonic_ns;
 	int64_t step = (int64_t)(b->realtime_ns - a->realtime_ns);
 	if (length > INT64_MAX)
-		return a->realtime_ns + since; /* no clock says that: a made-up file */
+		return a->realtime_ns + since; /* no clock shows that: a made-up file */
 	return a->realtime_ns + (uint64_t)((__int128)since * step / (__int128)length);
 }
 
-/* 2000-01-01: earlier, nobody recorded. */
+/* 2000-01-01: no recording is older. */
 #define REALTIME_LEAST 946684800000000000ULL
 
 bool xsp_capture_realtime_known(const struct xsp_capture_reader *r)
@@ -481,7 +465,7 @@ double xsp_capture_progress(const struct xsp_capture_reader *r)
 
 /* ---- events ---- */
 
-/* Bytes an event of each kind must have; 0: not a kind. */
+/* The least size of an event of each kind; 0: no such kind. */
 static const uint16_t smallest[XSP_EVENT_KINDS] = {
 	[XSP_EVENT_ENTRY] = sizeof(struct xsp_event),
 	[XSP_EVENT_EXIT] = sizeof(struct xsp_event),
@@ -531,7 +515,7 @@ int xsp_chunk_walk(struct xsp_capture_reader *r, const struct xsp_chunk_header *
 		size_t left = h->length - at;
 		if (left < sizeof(*e) || e->size < sizeof(*e) || e->size % 8 != 0 ||
 		    e->size > left) {
-			/* no way to know where the next one begins */
+			/* nobody knows where the next one begins */
 			r->bad_events += h->count > seen ? h->count - seen : 1;
 			return 0;
 		}

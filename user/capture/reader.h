@@ -1,27 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* reader.h - what the parts of the reader share. Private to user/capture/. */
+/* reader.h - shared by the parts of the reader. Private to user/capture/. */
 #ifndef XSP_CAPTURE_READER_H
 #define XSP_CAPTURE_READER_H
 
 #include "base/arena.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "capture/format.h"
 
 struct walk {
-	uint64_t at; /* where the next chunk is looked for */
+	uint64_t at; /* where the next chunk may begin */
 	uint64_t sequence; /* expected next */
-	uint64_t bad; /* chunks that are missing or broken, so far */
-	uint64_t torn; /* bytes at the end of the file that are no whole chunk */
+	uint64_t bad; /* missing or broken chunks so far */
+	uint64_t torn; /* bytes at the file's end that are no whole chunk */
 };
 
 struct info {
 	const char *key, *value;
 };
 
+/* What is kept as a list: of struct xsp_capture_<one>, handed out by xsp_capture_<many>(). */
+#define CAPTURE_LISTS(X)                                                                           \
+	X(process, processes)                                                                      \
+	X(thread, threads)                                                                         \
+	X(module, modules)                                                                         \
+	X(mapping, mappings)                                                                       \
+	X(probe, probes)                                                                           \
+	X(clock, clocks)                                                                           \
+	X(lost, losts)                                                                             \
+	X(name, names)                                                                             \
+	X(operator, operators)                                                                     \
+	X(window, windows)                                                                         \
+	X(let_go, let_gos)                                                                         \
+	X(python, pythons)
+
 struct xsp_capture_reader {
 	int fd;
 	char *path;
-	uint64_t limit; /* bytes of the file when it was opened; what was added later is left */
+	uint64_t limit; /* bytes of the file at its opening; later ones are ignored */
 	uint64_t first_chunk;
 	uint64_t file_id;
 	bool unkeyed; /* hashes of addresses have no key */
@@ -32,59 +47,40 @@ struct xsp_capture_reader {
 
 	/* definitions; strings in the arenas */
 	struct xsp_arena strings;
-	struct xsp_arena
-		passing; /* of processes, threads and names: those of a reader that follows go again */
+	/* processes, threads and names, which a following reader releases */
+	struct xsp_arena passing;
 	const char *last_provider;
 	struct info *infos;
-	struct xsp_capture_process *processes;
-	struct xsp_capture_thread *threads;
-	struct xsp_capture_module *modules;
-	struct xsp_capture_mapping *mappings;
-	struct xsp_capture_probe *probes;
-	struct xsp_capture_clock *clocks;
-	struct xsp_capture_lost *losts;
-	struct xsp_capture_name *names;
-	struct xsp_capture_operator *operators;
-	struct xsp_capture_window *windows;
-	struct xsp_capture_let_go *let_gos;
-	struct xsp_capture_python *pythons;
 	size_t info_count, info_capacity;
-	size_t process_count, process_capacity;
-	size_t thread_count, thread_capacity;
-	size_t module_count, module_capacity;
-	size_t mapping_count, mapping_capacity;
-	size_t probe_count, probe_capacity;
-	size_t clock_count, clock_capacity;
-	size_t lost_count, lost_capacity;
-	size_t window_count, window_capacity;
-	size_t let_go_count, let_go_capacity;
-	size_t name_count, name_capacity;
-	size_t operator_count, operator_capacity;
-	size_t python_count, python_capacity;
+#define LIST_FIELDS(one, many)                                                                     \
+	struct xsp_capture_##one *many;                                                            \
+	size_t one##_count, one##_capacity;
+	CAPTURE_LISTS(LIST_FIELDS)
+#undef LIST_FIELDS
 	struct xsp_u64map process_index, thread_index, name_index, python_index;
 	struct xsp_capture_stats stats;
 	bool stats_known;
 	uint64_t events; /* in whole chunks, as their headers say */
 
-	/* what open found */
+	/* found at the opening */
 	bool ended, window_known;
 	uint64_t start_ns, end_ns;
 	uint64_t torn_bytes;
 	uint64_t bad_structure; /* chunks missing or with a bad header */
 	uint64_t bad_definitions;
-	/* what the last pass over the events found */
+	/* found by the last pass over the events */
 	uint64_t bad_event_chunks, bad_events;
 	uint64_t at;
 	/* follow.c */
 	struct walk followed; /* so far */
-	uint64_t known; /* definitions before this are taken */
+	uint64_t known; /* definitions before this offset are read */
 	uint64_t given_back; /* bytes of the file */
 };
 
 /* ---- chunks.c: finding chunks in a damaged file ---- */
 
-/* The next chunk with a valid header that lies in the file whole. 1, 0 at the end, -errno.
- * *payload is the offset of its payload. */
+/* The next chunk with a valid header that lies whole in the file. 1, 0 at the end, -errno. *payload: its payload's
+ * offset. */
 int xsp_chunk_next(struct xsp_capture_reader *r, struct walk *w, struct xsp_chunk_header *h,
 		   uint64_t *payload);
 /* Reads the payload into r->buffer. 1: good, 0: cut off or wrong checksum, -errno. */
@@ -93,20 +89,19 @@ int xsp_chunk_load(struct xsp_capture_reader *r, const struct xsp_chunk_header *
 
 /* ---- reader.c ---- */
 
-/* Takes over what the chunk defines, if it is one of definitions. 0 or a negative errno. */
+/* Reads a chunk of definitions; ignores others. 0 or a negative errno. */
 int xsp_chunk_index(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
 		    uint64_t payload);
-/* xsp_chunk_load() of one of events; those of a bad one are counted. */
+/* xsp_chunk_load() for a chunk of events; counts those of a bad one. */
 int xsp_chunk_load_events(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
 			  uint64_t payload);
-/* The events that were loaded to `fn`, whose value other than 0 ends it and is returned. */
+/* Calls `fn` for each loaded event; a value other than 0 ends the walk and is returned. */
 int xsp_chunk_walk(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
 		   xsp_capture_event_fn fn, void *ctx);
 
 /* ---- definitions.c ---- */
 
-/* Takes over the records of a checked chunk. 0, -EILSEQ: some records were malformed and are
- * left out, -ENOMEM. */
+/* Reads the records of a checked chunk. 0, -EILSEQ (dropped some malformed records), -ENOMEM. */
 int xsp_definitions_parse(struct xsp_capture_reader *r, const unsigned char *data, size_t size);
 
 #endif

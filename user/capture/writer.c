@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * writer.c - the append-only side of a capture.
- *
- * Events gather in one open chunk a ring, definitions in one of their own. Whenever an
- * event chunk is written the pending definitions go first. After the first failed write
- * nothing more is written and the file is cut back to its last whole chunk.
+ * writer.c - the append-only side of a capture. Events gather in one open chunk a ring, definitions in one of their
+ * own. Pending definitions are written before an event chunk. After a failed write it writes nothing more and cuts the
+ * file back to its last whole chunk.
  */
 #include "capture/format.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 #define RINGS 64U
 
@@ -82,7 +82,7 @@ static int put_bytes(struct xsp_capture_writer *w, struct iovec *iov, int count)
 	int err = write_fully(w->fd, iov, count);
 	if (err < 0) {
 		w->error = err;
-		/* best effort: a pipe cannot be cut, and a reader copes with a torn tail */
+		/* best effort: a pipe cannot be cut, and readers cope with a torn tail */
 		if (ftruncate(w->fd, (off_t)w->bytes) == 0)
 			lseek(w->fd, (off_t)w->bytes, SEEK_SET);
 		return err;
@@ -224,7 +224,7 @@ int xsp_capture_finish(struct xsp_capture_writer *w, uint64_t start_ns, uint64_t
 		};
 		rc = put_chunk(w, &h, &end);
 	}
-	/* a network file system may tell of a full disk only here */
+	/* a network file system may report a full disk only now */
 	if (close(w->fd) < 0 && rc == 0 && errno != EINTR)
 		rc = -errno;
 	if (rc < 0)
@@ -267,7 +267,7 @@ static struct piece text(const char *s)
 			      .size = s == NULL ? 0 : strnlen(s, XSP_STRING_MAX)};
 }
 
-/* `head` begins a struct xsp_disk_*; its type is set, fixed and size are filled in here. */
+/* `head` begins a struct xsp_disk_* whose type is set; fills in fixed and size. */
 static int put_record(struct xsp_capture_writer *w, enum xsp_record_type type,
 		      struct xsp_record *head, size_t fixed, const struct piece *strings,
 		      size_t count)
@@ -309,6 +309,13 @@ int xsp_capture_put_info(struct xsp_capture_writer *w, const char *key, const ch
 	struct xsp_disk_info d = {0};
 	struct piece s[] = {text(key), text(value)};
 	return put_record(w, XSP_RECORD_INFO, &d.head, sizeof(d), s, 2);
+}
+
+int xsp_capture_put_number(struct xsp_capture_writer *w, const char *key, uint64_t value)
+{
+	char text[24];
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	return xsp_capture_put_info(w, key, text);
 }
 
 int xsp_capture_put_process(struct xsp_capture_writer *w, const struct xsp_capture_process *p)
@@ -411,7 +418,7 @@ int xsp_capture_put_python(struct xsp_capture_writer *w, const struct xsp_captur
 int xsp_capture_put_clock(struct xsp_capture_writer *w)
 {
 	struct xsp_disk_clock d = {.uncertainty_ns = UINT64_MAX};
-	/* the narrowest of a few tries: a preemption between the reads shows as a wide one */
+	/* takes the narrowest of a few tries: a preemption between the reads makes a wide one */
 	for (int i = 0; i < 5; i++) {
 		uint64_t before = clock_now(CLOCK_MONOTONIC);
 		uint64_t real = clock_now(CLOCK_REALTIME);

@@ -4,9 +4,9 @@
 #include <string.h>
 
 /*
- * PyTorch, c10/core/CPUAllocator.cpp and c10/core/Allocator.cpp: the CPU's allocator tells its reporter of each
- * block; those of devices (c10/cuda/CUDACachingAllocator.cpp) tell the profiler that may be there. The totals are
- * int64_t up to 1.13 and size_t since.
+ * PyTorch, c10/core/CPUAllocator.cpp and c10/core/Allocator.cpp. The CPU's allocator reports each
+ * block to its reporter; allocators of devices (c10/cuda/CUDACachingAllocator.cpp) report it to the
+ * profiler, if there is one. The totals are int64_t up to 1.13 and size_t since.
  */
 const struct xsp_allocator_function xsp_allocator_functions[] = {
 	{"_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm", "c10::ProfiledCPUMemoryReporter::New",
@@ -21,7 +21,8 @@ const struct xsp_allocator_function xsp_allocator_functions[] = {
 const size_t xsp_allocator_function_count =
 	sizeof(xsp_allocator_functions) / sizeof(xsp_allocator_functions[0]);
 
-/* malloc(3), posix_memalign(3); operator new and delete: [new.delete] of C++17, as the Itanium ABI names them. */
+/* malloc(3), posix_memalign(3); operator new and delete: [new.delete] of C++17, with the symbols of
+ * the Itanium ABI. */
 #define NONE XSP_HEAP_NONE
 #define NEW(symbol, name)                                                                          \
 	{                                                                                          \
@@ -81,7 +82,8 @@ const struct xsp_allocator_function *xsp_allocator_function(const char *symbol)
 
 bool xsp_heap_never_throws(const char *soname)
 {
-	/* glibc, musl (as Alpine calls it), and allocators whose malloc() is C, or catches what a new-handler throws */
+	/* glibc, musl (by Alpine's name), and allocators whose malloc() is in C or catches what a
+	 * new-handler throws */
 	static const char *const beginnings[] = {"libc.so", "libc.musl-", "libjemalloc",
 						 "libtcmalloc", "libmimalloc"};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * allocators.h - functions that allocators call for each allocation and each free, whether a profiler listens or not,
- * and where their arguments say which.
+ * allocators.h - the functions that allocators call for each allocation and each free, with or
+ * without a profiler, and which of their arguments say what.
  */
 #ifndef XSP_CATALOG_ALLOCATORS_H
 #define XSP_CATALOG_ALLOCATORS_H
@@ -13,44 +13,47 @@
 enum xsp_allocator_call {
 	XSP_ALLOCATOR_ALLOCATES, /* address, bytes */
 	XSP_ALLOCATOR_FREES, /* address */
-	XSP_ALLOCATOR_REPORTS, /* address, bytes (negative: taken), allocated, reserved, c10::Device */
-	XSP_ALLOCATOR_HEAP, /* of the table below: its events tell all of it */
+	/* address, bytes (negative: freed), allocated, reserved, c10::Device */
+	XSP_ALLOCATOR_REPORTS,
+	XSP_ALLOCATOR_HEAP, /* of malloc's table below: its events say everything */
 };
 
 struct xsp_allocator_function {
 	const char *symbol;
 	const char *name;
 	enum xsp_allocator_call call;
-	unsigned first, count; /* of the integer arguments, those above */
+	unsigned first, count; /* which integer arguments are the ones above */
 };
 extern const struct xsp_allocator_function xsp_allocator_functions[];
 extern const size_t xsp_allocator_function_count;
 
-/* c10::Device: the type, then the index, -1: none, a byte each (c10/core/Device.h). Types as in
- * c10/core/DeviceType.h. */
+/* c10::Device is the type and then the index (-1: none), a byte each (c10/core/Device.h). The types
+ * are those of c10/core/DeviceType.h. */
 #define XSP_C10_DEVICE_TYPE(word) ((uint8_t)(word))
 #define XSP_C10_DEVICE_INDEX(word) ((int8_t)((word) >> 8))
 #define XSP_C10_CPU 0
 #define XSP_C10_CUDA 1
 
-/* malloc and its kin, in whatever library exports them: numbers of integer arguments. */
+/* malloc and similar functions, in any library: the numbers of their integer arguments. */
 #define XSP_HEAP_NONE 7 /* XSP_OPERAND_NONE */
 struct xsp_heap_function {
 	const char *symbol;
 	const char *name;
 	uint8_t bytes, factor, old, result; /* as enum xsp_heap_word */
-	bool throws; /* operator new and delete, of allocators that have their own */
+	bool throws; /* operator new and delete, in allocators that have their own */
 };
 extern const struct xsp_heap_function xsp_heap_functions[];
 extern const size_t xsp_heap_function_count;
 
-/* Is that the name (DT_SONAME) of a library whose C functions of that table are known to let no exception pass? */
+/* Does no exception pass through the functions of that table in the library of this name
+ * (DT_SONAME), for certain? */
 bool xsp_heap_never_throws(const char *soname);
 
-/* Is a function, by its shown name, one of these or of the C++ library's that hand on to them? */
+/* Is this (shown) name that of one of these functions, or of one of the C++ library's that pass the
+ * call on? */
 bool xsp_is_allocating(const char *name);
 
-/* The row of a symbol, or NULL; of the heap all have one. */
+/* The row of a symbol, or NULL. All of malloc's functions share one. */
 const struct xsp_allocator_function *xsp_allocator_function(const char *symbol);
 
 #endif

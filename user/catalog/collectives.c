@@ -7,8 +7,8 @@
 #define NO XSP_COLLECTIVE_NO_WORD
 #define RANKS_MAX (1U << 20)
 
-/* Methods of c10d::ProcessGroupGloo, ...NCCL, ...MPI and their like; the parameters are those of 1.13 to 2.x. What cannot
- * be read is an Other. */
+/* Methods of c10d::ProcessGroupGloo, ...NCCL, ...MPI and so on, with the parameters of 1.13 to 2.x.
+ * A parameter that cannot be read is an Other. */
 static const struct xsp_collective methods[] = {
 	{"broadcast", "Tensor[] tensors, Other options", false, NO, NO, NO, NO},
 	{"allreduce", "Tensor[] tensors, Other options", true, NO, NO, NO, NO},
@@ -25,8 +25,7 @@ static const struct xsp_collective methods[] = {
 	{"_reduce_scatter_base", "Tensor(a!) output, Tensor(b!) input, Other options", true, NO, NO,
 	 NO, NO},
 	{"alltoall_base",
-	 "Tensor(a!) output, Tensor(b!) input, Other output_sizes, Other input_sizes, Other "
-	 "options",
+	 "Tensor(a!) output, Tensor(b!) input, Other output_sizes, Other input_sizes, Other options",
 	 true, NO, NO, NO, NO},
 	{"alltoall", "Tensor[] outputs, Tensor[] inputs, Other options", true, NO, NO, NO, NO},
 	{"send", "Tensor[] tensors, Other destination, Other tag", false, NO, NO, NO, NO},
@@ -56,7 +55,7 @@ struct parts {
 	size_t count;
 };
 
-/* "_ZN4c10d4Work4waitE...": the names between. No templates, no more than PARTS. */
+/* Splits "_ZN4c10d4Work4waitE..." into its names. No templates, at most PARTS names. */
 static bool split_symbol(const char *symbol, struct parts *out)
 {
 	const char *p = symbol + 3;
@@ -171,7 +170,8 @@ static bool is_group(uint64_t word, uint32_t *rank, uint32_t *size)
 	return *size > 0 && *size <= RANKS_MAX && *rank < *size;
 }
 
-/* Where the reference counters are two words, the second one is at 16: small, and no group. */
+/* Where the reference counters are two words, the second one is at 16. It is small, and no
+ * group. */
 bool xsp_c10d_group(const uint64_t *words, size_t count, uint32_t unreadable, uint32_t *rank,
 		    uint32_t *size)
 {

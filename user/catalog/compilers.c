@@ -5,20 +5,20 @@
 #include <string.h>
 
 static const struct {
-	const char *program; /* how its name begins */
+	const char *program; /* the beginning of its name */
 	const char *advice;
 } programs[] = {
 	{"node",
 	 "start node with --perf-basic-prof-only-functions --interpreted-frames-native-stack"},
-	{"java", "start java with -XX:+PreserveFramePointer, and run `jcmd PID Compiler.perfmap` "
-		 "(JDK 17 and later) while it is recorded"},
+	{"java",
+	 "start java with -XX:+PreserveFramePointer, and run `jcmd PID Compiler.perfmap` (JDK 17 and later) while it is recorded"},
 	{"python", "start python (3.12 and later) with -X perf"},
 	{"dotnet", "start dotnet with DOTNET_PerfMapEnabled=1 in its environment"},
 };
 
 bool xsp_is_generated(const char *name)
 {
-	/* "[anon:v8]": memory that the program has given a name (PR_SET_VMA_ANON_NAME) */
+	/* "[anon:v8]": memory that the program has named (PR_SET_VMA_ANON_NAME) */
 	return strcmp(name, XSP_GENERATED) == 0 || strncmp(name, "[anon", 5) == 0;
 }
 

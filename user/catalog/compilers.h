@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* compilers.h - code that a compiler in the process makes while it runs (JIT), and what names it; headers that are nobody's
- * own. */
+/* compilers.h - code that a compiler inside the process makes at run time (JIT), and what names it;
+ * headers that belong to no project. */
 #ifndef XSP_CATALOG_COMPILERS_H
 #define XSP_CATALOG_COMPILERS_H
 
 #include <stdbool.h>
 
-/* What such code is called that nothing names. */
+/* The name of such code if nothing names it. */
 #define XSP_GENERATED "[generated code]"
-/* Is that what it is called? */
+/* Is this that name, or one of unnamed memory? */
 bool xsp_is_generated(const char *name);
-/* What a program of that file name, or interpreter, has to be told so that its perf map names its code; never NULL. */
+/* What the user has to pass to a program of that file name, or interpreter, so that it writes a
+ * perf map. Never NULL. */
 const char *xsp_compiler_advice(const char *program);
 
-/* Is that path, in debug information, one of a header that comes with the system or with the compiler? */
+/* Is this path in debug information a header of the system or of the compiler? */
 bool xsp_is_system_header(const char *path);
 
 #endif

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* job_variables.h - variables of the environment that say which part of a distributed job a process is. */
+/* job_variables.h - variables of the environment that say which part of a distributed job a process
+ * is. */
 #ifndef XSP_CATALOG_JOB_VARIABLES_H
 #define XSP_CATALOG_JOB_VARIABLES_H
 
-/* Of torchrun and whatever else starts torch.distributed. */
+/* Set by torchrun and all that starts torch.distributed. */
 #define XSP_JOB_RANK "RANK"
 #define XSP_JOB_LOCAL_RANK "LOCAL_RANK"
 #define XSP_JOB_WORLD_SIZE "WORLD_SIZE"
 #define XSP_JOB_TORCHELASTIC_RUN_ID "TORCHELASTIC_RUN_ID"
 #define XSP_JOB_SLURM_JOB_ID "SLURM_JOB_ID"
 
-/* The only ones that are recorded; ended by NULL. */
+/* The only variables that are recorded; NULL ends the list. */
 extern const char *const xsp_job_variables[];
 
 #endif

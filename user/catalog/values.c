@@ -11,7 +11,7 @@ static const uint8_t doubles[XSP_VALUE_TYPES] = {DOUBLE};
 static const uint8_t itt[XSP_VALUE_TYPES] = {NONE, U64, S64, U32, S32, U16, S16, FLOAT, DOUBLE};
 /* nvtxPayloadType_t */
 static const uint8_t nvtx[XSP_VALUE_TYPES] = {NONE, U64, S64, DOUBLE, U32, S32, FLOAT};
-/* what has no argument for it */
+/* for functions without an argument that says the type */
 static const uint8_t deltas[XSP_VALUE_TYPES] = {U64}, ones[XSP_VALUE_TYPES] = {ONE};
 
 static const struct xsp_value_function functions[] = {

@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <sys/syscall.h>
 
-/* Calls whose first argument is a descriptor are FILE: what it is of decides (bpf/sched.bpf.c). */
+/* Calls whose first argument is a descriptor are FILE: the kind of descriptor decides
+ * (bpf/sched.bpf.c). */
 static const struct {
 	unsigned number;
 	enum xsp_wait_class why;
@@ -15,7 +16,7 @@ static const struct {
 	{                                                                                          \
 		SYS_##name, XSP_WAIT_##why, #name                                                  \
 	}
-#ifdef SYS_poll /* x86-64 has these beside their younger forms */
+#ifdef SYS_poll /* x86-64 has these beside their newer forms */
 	CALL(poll, POLL),
 	CALL(select, POLL),
 	CALL(epoll_wait, POLL),
@@ -153,8 +154,8 @@ const char *xsp_wait_class_frame(unsigned why)
 	return classes[why & (XSP_WAIT_CLASSES - 1)].frame;
 }
 
-/* Functions of the C library that wait, up to a '.' of the compiler's; and how others of its, of the C++ library's, and
- * the kernel's in every process begin. */
+/* Functions of the C library that wait, up to a '.' of the compiler. Below: the beginnings of
+ * others in the C library, the C++ library and the kernel. */
 static const char *const primitives[] = {
 	"accept",	 "accept4",	  "clock_nanosleep",
 	"cnd_timedwait", "cnd_wait",	  "connect",
@@ -180,7 +181,7 @@ static const char *const primitives[] = {
 	"writev",
 };
 static const char *const beginnings[] = {"__", "pthread_", "std::", "[vdso]",
-					 /* without symbols: "libc.so.6+0x8612b" */
+					 /* in a file without symbols: "libc.so.6+0x8612b" */
 					 "libc.so.", "libc-2.", "libpthread", "libstdc++.so.",
 					 "ld-linux", "ld-musl"};
 
@@ -188,7 +189,8 @@ bool xsp_wait_is_primitive(const char *function)
 {
 	const size_t length = strcspn(function, ".");
 
-	/* std::thread's _M_run of a lambda that the compiler has put into it is the program's work */
+	/* if the compiler inlined a lambda into std::thread's _M_run, it is the program's own
+	 * work */
 	if (strstr(function, "{lambda") != NULL)
 		return false;
 	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* wait_reasons.h - which system calls wait for what, and how that is said. */
+/* wait_reasons.h - what each system call waits for, and how to say that. */
 #ifndef XSP_CATALOG_WAIT_REASONS_H
 #define XSP_CATALOG_WAIT_REASONS_H
 
@@ -8,19 +8,20 @@
 
 #include "xsptrace/event.h"
 
-/* Of this machine's numbers. XSP_WAIT_OTHER: not in the table. */
+/* By this machine's numbers. XSP_WAIT_OTHER: not in the table. */
 enum xsp_wait_class xsp_wait_class_of(unsigned syscall);
 /* "futex"; NULL: not in the table. */
 const char *xsp_wait_syscall(unsigned syscall);
 /* "lock", "poll"; never NULL. */
 const char *xsp_wait_class_name(unsigned why);
-/* As a frame of a stack: "[lock]". */
+/* The same as a frame of a stack: "[lock]". */
 const char *xsp_wait_class_frame(unsigned why);
 
-/* Is the function one of those in which threads wait whatever the program is: the C library's, the C++ library's? */
+/* Does every program wait in this function? That is, is it one of the C or the C++ library? */
 bool xsp_wait_is_primitive(const char *function);
 
-/* The same of the kernel's ("schedule_[k]"): of what every wait ends in, and of what tells us. */
+/* The same for the kernel's ("schedule_[k]"): functions that every wait ends in, and those of the
+ * tracepoints. */
 bool xsp_wait_is_scheduler(const char *function);
 
 #endif

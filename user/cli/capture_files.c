@@ -93,31 +93,69 @@ static int add_list(struct xsp_capture_files *files, const char *argument, struc
 	return rc;
 }
 
-static int add_argument(struct xsp_capture_files *files, const char *argument, bool versus,
+/* `sides`: there may be several. */
+static int add_argument(struct xsp_capture_files *files, const char *argument, bool sides,
 			struct xsp_error *err)
 {
 	if (is_folder(argument))
 		return add_folder(files, argument, err);
-	return versus ? add_list(files, argument, err) : add_path(files, strdup(argument), err);
+	return sides ? add_list(files, argument, err) : add_path(files, strdup(argument), err);
+}
+
+static int end_side(struct xsp_capture_files *files, struct xsp_error *err)
+{
+	const size_t before = files->side_count > 0 ? files->ends[files->side_count - 1] : 0;
+
+	if (files->count == before)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "no capture on one side of vs");
+	if (files->side_count == XSP_CAPTURE_SIDES)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "more than %u sides: write A1,A2 vs B1,B2 for several "
+				     "captures a side",
+				     XSP_CAPTURE_SIDES);
+	files->ends[files->side_count++] = files->count;
+	return 0;
+}
+
+static int add_all(struct xsp_capture_files *files, char **arguments, size_t count, bool each,
+		   struct xsp_error *err)
+{
+	bool versus = false;
+	int rc = 0;
+
+	*files = (struct xsp_capture_files){.count = 0};
+	for (size_t i = 0; i < count; i++)
+		versus = versus || strcmp(arguments[i], "vs") == 0;
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		const bool next = strcmp(arguments[i], "vs") == 0;
+		if (!next)
+			rc = add_argument(files, arguments[i], versus || each, err);
+		if (rc == 0 && (next || (each && !versus)))
+			rc = end_side(files, err);
+	}
+	return rc == 0 && (versus || !each) ? end_side(files, err) : rc;
 }
 
 int xsp_capture_files(struct xsp_capture_files *files, char **arguments, size_t count,
 		      struct xsp_error *err)
 {
-	size_t versus = count;
-	int rc = 0;
+	return add_all(files, arguments, count, false, err);
+}
 
-	*files = (struct xsp_capture_files){.count = 0};
-	for (size_t i = 0; i < count && versus == count; i++)
-		versus = strcmp(arguments[i], "vs") == 0 ? i : count;
-	for (size_t i = 0; i < count && rc == 0; i++)
-		if (i == versus)
-			files->before = files->count;
-		else
-			rc = add_argument(files, arguments[i], versus < count, err);
-	if (rc == 0 && versus < count && (files->before == 0 || files->before == files->count))
-		rc = xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, "no capture on one side of vs");
-	return rc;
+int xsp_capture_sides(struct xsp_capture_files *files, char **arguments, size_t count,
+		      struct xsp_error *err)
+{
+	return add_all(files, arguments, count, true, err);
+}
+
+unsigned xsp_capture_side(const struct xsp_capture_files *files, size_t index)
+{
+	unsigned side = 0;
+
+	while (index >= files->ends[side])
+		side++;
+	return side;
 }
 
 void xsp_capture_files_clear(struct xsp_capture_files *files)

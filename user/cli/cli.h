@@ -26,7 +26,7 @@ int xsp_cmd_view(int argc, char **argv);
 void xsp_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Prints an error and returns its exit status. */
 int xsp_say_error(const struct xsp_error *err);
-/* A file could not have its name (base/new_file.h). */
+/* A file could not have its name (base/files/new_file.h). */
 void xsp_say_elsewhere(const char *asked, const char *name);
 /* To be called last by what prints to standard output: `status`, or XSP_STATUS_OUTPUT, having said
  * so, when it could not be written. */
@@ -53,7 +53,7 @@ void xsp_sudo_user(uid_t *uid, gid_t *gid);
 /* Columns of the terminal on fd, 0 if it is none. */
 int xsp_terminal_width(int fd);
 /* What is printed there from now on is text for people: where it is a terminal, no line is longer than that is wide
- * (base/wrap.h). Not for what programs read. Without memory it stays as it is. */
+ * (base/format/wrap.h). Not for what programs read. Without memory it stays as it is. */
 void xsp_wrap_stdout(void);
 void xsp_wrap_stderr(void);
 

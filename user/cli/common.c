@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
-#include "base/wrap.h"
+#include "base/format/wrap.h"
 
 /* Names from the target must not drive the user's terminal. */
 void xsp_say(const char *fmt, ...)

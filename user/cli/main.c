@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/help.h"
+#include "cli/options/help.h"
 
 static const struct {
 	const char *verb;
@@ -31,7 +31,7 @@ int main(int argc, char **argv)
 	open_standard_descriptors();
 	xsp_wrap_stderr();
 	if (argc < 2) {
-		xsp_help(stderr);
+		xsp_help(XSP_VERB_RECORD, stderr);
 		return XSP_STATUS_USAGE;
 	}
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
@@ -39,7 +39,7 @@ int main(int argc, char **argv)
 			return xsp_finish_stdout(verbs[i].run(argc - 1, argv + 1));
 	if (strcmp(argv[1], "help") == 0) {
 		xsp_wrap_stdout();
-		xsp_help(stdout);
+		xsp_help(XSP_VERB_RECORD, stdout);
 		return xsp_finish_stdout(XSP_STATUS_OK);
 	}
 	if (argv[1][0] != '-') {

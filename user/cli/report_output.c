@@ -2,7 +2,6 @@
 #include "cli/report_output.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,50 +27,14 @@ static const struct xsp_report_format {
 
 /* ---- options ---- */
 
-static int parse_format(struct xsp_report_output *o, const char *name, struct xsp_error *err)
+int xsp_report_output_format(struct xsp_report_output *o, const char *name)
 {
 	for (size_t i = 0; i < FORMATS; i++)
 		if (strcmp(formats[i].name, name) == 0) {
 			o->format = &formats[i];
 			return 0;
 		}
-	return xsp_wrong_value(err, "--format", name, "text, json or csv");
-}
-
-static int parse_top(struct xsp_report_output *o, const char *value, struct xsp_error *err)
-{
-	uint64_t rows = 0;
-
-	if (strcmp(value, "all") != 0 && xsp_parse_number(value, 1, 1000000, &rows) < 0)
-		return xsp_wrong_value(err, "--top", value, "a number or all");
-	o->top = (size_t)rows;
-	o->top_given = true;
-	return 0;
-}
-
-int xsp_report_output_option(struct xsp_report_output *o, int code, char **argv, const char *verb,
-			     struct xsp_error *err)
-{
-	switch (code) {
-	case XSP_REPORT_FORMAT:
-		return parse_format(o, optarg, err);
-	case XSP_REPORT_TOP:
-		return parse_top(o, optarg, err);
-	case XSP_REPORT_SCHEMA:
-		o->schema = verb;
-		return 0;
-	case 'q':
-		o->quiet = true;
-		return 0;
-	case 'h':
-		o->help = true;
-		return 0;
-	default:
-		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				     "%.200s: unknown option or missing value: see xsptrace %s "
-				     "--help",
-				     argv[optind - 1], verb);
-	}
+	return -EINVAL;
 }
 
 int xsp_report_output_choose(struct xsp_report_output *o, struct xsp_error *err)

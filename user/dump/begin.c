@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* begin.c - what is taken from this machine before anything of a target is read. */
+/* begin.c - takes what it needs of this machine before it reads a target. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -38,7 +38,7 @@ int xsp_dump_vdso(void)
 	return fd;
 }
 
-/* When we got the CPU that we run on, by the scheduler's clock. */
+/* When we got our CPU, by the scheduler's clock. */
 static int64_t scheduled_ns(int file)
 {
 	char text[4096];

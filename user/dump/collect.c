@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* collect.c - one thread after the other is looked at, then what was read of them is named. */
+/* collect.c - looks at one thread after the other, then names what it read. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +18,10 @@
 #include "dump/waits.h"
 #include "procfs/procfs.h"
 
-#define ATTEMPTS 3 /* to look at a thread that is not stopped without its having run meanwhile */
-/* Where processors are busy: after so long no more threads are stopped. */
+#define ATTEMPTS 3 /* to look at an unstopped thread while it does not run */
+/* When processors are busy: after so long no more threads are stopped. */
 #define STOPPING_NS 20000000000ULL
-/* For so long they are given, together, to wait again as they did before they were stopped. */
+/* So long, together, stopped threads have to wait again as before. */
 #define SETTLING_NS 500000000ULL
 #define BEGINS_ANEW "was not stopped: the timeout of its system call would begin anew"
 #define TOGETHER 512 /* threads whose stacks are held at a time */
@@ -31,7 +31,7 @@ struct xsp_dump_target {
 	struct xsp_process *process;
 	struct xsp_thread_info *threads;
 	size_t count;
-	int mem; /* -1: not to be had */
+	int mem; /* -1: none */
 	int vdso;
 	pid_t tracer; /* 0: none */
 };
@@ -49,7 +49,7 @@ struct run {
 	struct xsp_dump *dump;
 	struct xsp_space space;
 	struct xsp_dump_interpreter *python; /* NULL: none */
-	struct xsp_thread_stopper *stopper; /* NULL: nothing is stopped */
+	struct xsp_thread_stopper *stopper; /* NULL: no thread is stopped */
 	struct snapshot *snapshots;
 	uint64_t begun_ns;
 };
@@ -163,7 +163,7 @@ static int read_stopped_once(struct run *r, struct xsp_dump_thread *t, struct sn
 	return rc;
 }
 
-/* Others may have had the processors while a thread stood; what was read of it is known by then. */
+/* Others may have had the processors while the thread was stopped; by then its parts are read. */
 static int read_stopped(struct run *r, struct xsp_dump_thread *t, struct snapshot *k)
 {
 	int rc = 0;
@@ -199,8 +199,8 @@ static int look(const struct run *r, const struct xsp_dump_thread *t, struct xsp
 	return xsp_look_at(opener(r), r->dump->pid, t->tid, r->target->mem, l);
 }
 
-/* What sleeps does not change: it is looked at before and after. Of what runs there is no native stack, and its
- * Python stack is believed if it is twice the same. */
+/* A sleeping thread does not change: looks at it before and after. A running one has no native stack here, and its
+ * Python stack counts if two reads agree. */
 static int read_unstopped(struct run *r, struct xsp_dump_thread *t, struct snapshot *k)
 {
 	struct xsp_python_raw first = {0};
@@ -259,12 +259,12 @@ static int64_t asleep_for(const struct run *r, const struct xsp_look *l)
 	if (l->state == 'R' || l->left_ns < 0 || l->cpu < 0 || (size_t)l->cpu >= o->lag_count ||
 	    o->lags[l->cpu] == INT64_MIN)
 		return -1;
-	/* what the hypervisor has taken since counts as sleep to nobody: it may be longer */
+	/* time that the hypervisor took since then counts as sleep: it may be longer */
 	int64_t ns = (int64_t)xsp_now_ns() - o->lags[l->cpu] - l->left_ns;
 	return ns >= 0 ? ns : -1;
 }
 
-/* It would be mended (broker/thread_stop.c), but last longer than it should. */
+/* broker/thread_stop.c would repair it, but the call would last longer than it should. */
 static bool begins_anew(const struct xsp_look *l)
 {
 	if (!l->call.placed || l->call.number < 0 || !xsp_call_breaks((unsigned)l->call.number))
@@ -279,7 +279,7 @@ static bool begins_anew(const struct xsp_look *l)
 	       l->call.number == SYS_semtimedop || l->call.number == SYS_rt_sigtimedwait;
 }
 
-/* Sleepers are not woken to be looked at: that is for what runs, and for stacks that take all registers. */
+/* Does not wake sleepers for a look: stops only threads that run, or stacks that need all registers. */
 static int stop(struct run *r, struct xsp_dump_thread *t, struct snapshot *k)
 {
 	int rc = 1;
@@ -294,7 +294,7 @@ static int stop(struct run *r, struct xsp_dump_thread *t, struct snapshot *k)
 		return rc;
 	if (rc < 0 && rc != -ESRCH)
 		t->note = why_not_stopped(rc, k->look.state);
-	/* gone, or not: that is seen again */
+	/* gone, or not: that function looks again */
 	return read_unstopped(r, t, k);
 }
 
@@ -359,7 +359,7 @@ static int read_threads(struct run *r, size_t first, size_t count)
 	return rc;
 }
 
-/* Who was stopped needs a processor to wait again. */
+/* A stopped thread needs a processor to wait again. */
 static int look_settled(const struct run *r, const struct xsp_dump_thread *t, uint64_t until_ns,
 			struct xsp_look *l)
 {
@@ -373,7 +373,7 @@ static int look_settled(const struct run *r, const struct xsp_dump_thread *t, ui
 	return rc;
 }
 
-/* A circle is one if all of its threads still wait, each for the same, after all of them were seen to do so. */
+/* A circle counts if all of its threads still wait, each for the same, after all were seen to wait. */
 static int confirm_cycles(struct run *r)
 {
 	struct xsp_dump *d = r->dump;
@@ -422,7 +422,7 @@ static int begin(struct run *r, struct xsp_error *why)
 		*out = (struct xsp_dump_thread){
 			.tid = t->threads[i].tid, .ns_tid = t->threads[i].ns_tid, .since_ns = -1};
 		memcpy(out->name, t->threads[i].comm, sizeof(out->name));
-		out->state = '?'; /* it is there, as far as is known */
+		out->state = '?'; /* it exists, as far as is known */
 		out->wait.call = -1;
 	}
 	if (t->mem < 0)
@@ -477,7 +477,7 @@ int xsp_dump_run(struct xsp_dump_target *t, const struct xsp_dump_options *o, st
 
 	*out = (struct xsp_dump){.open_age_ns = -1};
 	int rc = begin(&r, &python);
-	t->vdso = -1; /* the space's now */
+	t->vdso = -1; /* the space owns it now */
 	for (size_t at = 0; rc == 0 && at < out->count; at += TOGETHER)
 		rc = read_threads(&r, at, out->count - at < TOGETHER ? out->count - at : TOGETHER);
 	if (rc == 0)

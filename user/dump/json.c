@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* json.c - a dump for programs; docs/formats.md tells its keys. */
+/* json.c - a dump for programs; docs/formats.md lists the keys. */
 #include <errno.h>
 #include <inttypes.h>
 
-#include "base/json_tree.h"
+#include "base/format/json_tree.h"
 #include "catalog/wait_reasons.h"
 #include "dump/dump.h"
 

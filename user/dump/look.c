@@ -20,7 +20,7 @@ static int read_text(const struct xsp_opener *o, pid_t pid, pid_t tid, const cha
 	return xsp_procfs_read(o, pid, path, TEXT_MAX, text, NULL);
 }
 
-/* proc(5): the state is the first field behind the name, the CPU the 37th. */
+/* proc(5): the state is the first field after the name, the CPU the 37th. */
 static void parse_stat(const char *text, struct xsp_look *out)
 {
 	const char *at = strrchr(text, ')');
@@ -37,7 +37,7 @@ static void parse_stat(const char *text, struct xsp_look *out)
 		out->cpu = (int)strtol(at, NULL, 10);
 }
 
-/* Milliseconds with six places, in a file that is for people: whatever it looks like otherwise, it has this line. */
+/* Milliseconds with six places. The file's layout varies; this line is always there. */
 static void parse_sched(const char *text, struct xsp_look *out)
 {
 	const char *line = strstr(text, "\nse.exec_start");
@@ -58,8 +58,8 @@ static uint64_t count_in(const char *status, const char *key)
 }
 
 /*
- * A call that was interrupted and goes on is another one, restart_syscall, with the arguments of the old one. What
- * that was stands before it, as in all of glibc: mov $number,%eax; syscall.
+ * After an interruption a call goes on as restart_syscall, with the same arguments. The original call's number is in
+ * the code before it, as in all of glibc: mov $number,%eax; syscall.
  */
 static int call_before_restart(int mem, uint64_t pc)
 {

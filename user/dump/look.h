@@ -11,13 +11,13 @@
 
 struct xsp_look {
 	char state; /* 0: the thread is gone */
-	int cpu; /* that it ran on last, -1: not known */
+	int cpu; /* its last one, -1: not known */
 	uint64_t switches; /* how often it has left a CPU */
-	int64_t left_ns; /* when it left it, by the scheduler's clock; -1: not known */
+	int64_t left_ns; /* when it last left one, by the scheduler's clock; -1: not known */
 	struct xsp_procfs_call call;
 };
 
-/* 0, or a negative errno: memory, or a broker that is gone. `mem`: its process's memory, or -1. */
+/* 0, or a negative errno: no memory, or the broker is gone. `mem`: its process's memory, or -1. */
 int xsp_look_at(const struct xsp_opener *o, pid_t pid, pid_t tid, int mem, struct xsp_look *out);
 /* Has the thread not run between the two? */
 bool xsp_look_same(const struct xsp_look *a, const struct xsp_look *b);

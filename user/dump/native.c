@@ -15,7 +15,7 @@ struct walk {
 
 /* ---- what a step stands on ---- */
 
-/* The stack from the copy only: what lies elsewhere may have changed since. Code and tables of files have not. */
+/* Reads the stack from the copy only: elsewhere it may have changed since. Code and tables of files have not. */
 static int load(const void *ctx, uint64_t address, void *to, size_t size)
 {
 	const struct walk *w = ctx;
@@ -90,7 +90,7 @@ static const char *name_of(struct xsp_arena *arena, const struct xsp_symbol *s)
 	return copy;
 }
 
-/* Of code that a compiler in the process has made. */
+/* Code that a compiler in the process made. */
 static int name_generated(struct xsp_space *space, uint64_t pc, struct xsp_arena *arena,
 			  struct xsp_dump_native *f)
 {
@@ -103,7 +103,7 @@ static int name_generated(struct xsp_space *space, uint64_t pc, struct xsp_arena
 	return f->function == NULL ? -ENOMEM : 0;
 }
 
-/* `pc`: an instruction of the frame, which is the call for callers. */
+/* `pc`: an instruction of the frame; for callers, the call. */
 static int name_frame(struct xsp_space *space, uint64_t pc, struct xsp_arena *arena,
 		      struct xsp_dump_native *f)
 {
@@ -146,7 +146,8 @@ int xsp_native_stack(struct xsp_space *s, const struct xsp_thread_snapshot *t,
 	out->wants_registers = false;
 	if (!(frame.known & 1U << XSP_WALK_RA))
 		return 0;
-	frame.interrupted = true; /* the innermost stands at its instruction, too */
+	/* the innermost frame has not called: its own instruction counts */
+	frame.interrupted = true;
 	for (;;) {
 		const uint64_t sp = frame.values[XSP_WALK_RSP], at = frame.values[XSP_WALK_RA];
 		const uint64_t pc = frame.interrupted ? at : at - 1;

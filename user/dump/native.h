@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* native.h - a thread's native stack: followed from its registers through a copy of its stack, and named. */
+/* native.h - a thread's native stack, unwound from its registers through a copy of its stack, and named. */
 #ifndef XSP_DUMP_NATIVE_H
 #define XSP_DUMP_NATIVE_H
 
@@ -9,7 +9,7 @@
 
 /* What was taken of a thread. */
 struct xsp_thread_snapshot {
-	struct xsp_walk registers; /* nothing known: there is no stack to follow */
+	struct xsp_walk registers; /* nothing known: no stack to unwind */
 	uint64_t stack_bytes;
 	uint8_t *stack; /* from the stack pointer up */
 };

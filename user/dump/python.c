@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/path.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 
 #define CODES_MAX 65536U
-/* Bytes of code objects' tables, read and looked through together: a program's own take a thousandth of it. */
+/* Bytes of code objects' tables, read together. A program's own take a thousandth of it. */
 #define TABLES_MAX (256U << 20)
 
 struct code {
@@ -31,7 +31,7 @@ struct xsp_dump_interpreter {
 
 /* ---- the interpreter ---- */
 
-/* A program has Python inside, or loads it under its name. */
+/* A program contains Python, or loads it under its name. */
 static bool may_have(const struct xsp_mapped_file *f, const char *exe)
 {
 	return strcmp(f->display_path, exe) == 0 ||
@@ -52,7 +52,7 @@ static int find(struct xsp_space *space, const char *exe, struct xsp_python_runt
 	return -ENOENT;
 }
 
-/* Beside the process's own threads there are states of some that have ended. */
+/* Some states may belong to threads that have ended. */
 static int find_threads(struct xsp_dump_interpreter *i, size_t threads)
 {
 	const size_t room = 2 * threads + 64;
@@ -104,7 +104,7 @@ void xsp_dump_interpreter_close(struct xsp_dump_interpreter *i)
 
 /* ---- code objects ---- */
 
-/* 1 + index; 0: no code object that can be read. */
+/* 1 + index; 0: no readable code object. */
 static uint32_t code_at(struct xsp_dump_interpreter *i, uint64_t address)
 {
 	const uint32_t *at = xsp_u64map_get(&i->by_address, address);

@@ -5,11 +5,11 @@
 
 #include "dump/dump.h"
 #include "dump/space.h"
-#include "target/python.h"
+#include "target/python/python.h"
 
 struct xsp_dump_interpreter;
 
-/* Finds it and its threads; *out NULL: there is none, or *why says why it cannot be read. 0 or -ENOMEM. */
+/* Finds the interpreter and its threads. *out NULL: there is none, or *why says why it cannot be read. 0 or -ENOMEM. */
 int xsp_dump_interpreter_open(struct xsp_space *space, const char *exe, size_t threads,
 			      struct xsp_dump_interpreter **out, struct xsp_error *why);
 void xsp_dump_interpreter_close(struct xsp_dump_interpreter *i); /* NULL is allowed */
@@ -22,12 +22,12 @@ struct xsp_python_raw {
 	uint32_t codes[XSP_DUMP_PYTHON_MAX];
 };
 
-/* False: the thread runs no Python. `ns_tid`: as the process sees it. The code objects are read as well, so that they
- * have their names even if they go. */
+/* False: the thread runs no Python. `ns_tid`: as the process sees it. Reads the code objects as well, so that they have
+ * names even if they go. */
 bool xsp_dump_interpreter_stack(struct xsp_dump_interpreter *i, pid_t ns_tid,
 				struct xsp_python_raw *out);
-/* Does a futex at that address belong to the lock that threads take to run Python? *holder: who has it, as the process
- * sees it; 0: nobody. */
+/* Does the futex at that address belong to the lock for running Python? *holder: its holder, as the process sees it; 0:
+ * none. */
 bool xsp_dump_interpreter_gil(const struct xsp_dump_interpreter *i, uint64_t address,
 			      uint32_t *holder);
 /* Fills the Python members of *out. 0 or -ENOMEM. */

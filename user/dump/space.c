@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/search.h"
+#include "base/rows/search.h"
 #include "procfs/procfs.h"
 
 #define VDSO_NAME "[vdso]"
 #define VDSO_MAX 65536
-#define PERF_MAP_NS 2000000000ULL /* reading it takes at most */
+#define PERF_MAP_NS 2000000000ULL /* reading it may take so long */
 
 static bool is_vdso(const struct xsp_map_line *line)
 {
@@ -31,21 +31,17 @@ static int read_maps(struct xsp_space *s)
 		room += *c == '\n';
 	if (rc == 0 && (s->maps = calloc(room + 1, sizeof(*s->maps))) == NULL)
 		rc = -ENOMEM;
-	for (const char *at = text; rc == 0 && *at != '\0' && s->count < room;) {
-		struct xsp_map_line line;
-		if (xsp_map_line_parse(at, &line))
-			s->maps[s->count++] = (struct xsp_space_map){
-				.start = line.start,
-				.end = line.end,
-				.offset = line.offset,
-				.dev = line.dev,
-				.inode = line.inode,
-				.executable = line.executable,
-				.vdso = is_vdso(&line),
-			};
-		at += strcspn(at, "\n");
-		at += *at == '\n';
-	}
+	const char *at = text;
+	for (struct xsp_map_line line; rc == 0 && s->count < room && xsp_map_line_next(&at, &line);)
+		s->maps[s->count++] = (struct xsp_space_map){
+			.start = line.start,
+			.end = line.end,
+			.offset = line.offset,
+			.dev = line.dev,
+			.inode = line.inode,
+			.executable = line.executable,
+			.vdso = is_vdso(&line),
+		};
 	free(text);
 	return rc;
 }
@@ -88,7 +84,7 @@ const struct xsp_space_map *xsp_space_map(const struct xsp_space *s, uint64_t ad
 	return low < s->count && s->maps[low].start <= address ? &s->maps[low] : NULL;
 }
 
-/* Ours is the target's too, unless it was started by another kernel and moved here. */
+/* Ours is the target's too, unless another kernel started the target and moved it here. */
 static bool has_our_vdso(const struct xsp_space *s, const struct xsp_space_map *m)
 {
 	static const size_t chunk = 4096;

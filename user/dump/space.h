@@ -26,20 +26,20 @@ struct xsp_space {
 	size_t count;
 	struct xsp_mapped_files *mapped;
 	struct xsp_space_file *files; /* of mapped->files, and one more: [vdso] */
-	struct xsp_perf_map *perf_map; /* NULL: nobody has asked */
+	struct xsp_perf_map *perf_map; /* NULL: not needed yet */
 	size_t perf_map_left;
 };
 
-/* `mem` is borrowed, `vdso` taken over. 0 or a negative errno. */
+/* Borrows `mem`, owns `vdso`. 0 or a negative errno. */
 int xsp_space_read(struct xsp_space *s, const struct xsp_process *p, int mem, int vdso);
 void xsp_space_clear(struct xsp_space *s);
 
 const struct xsp_space_map *xsp_space_map(const struct xsp_space *s, uint64_t address);
-/* The file that has code at an address, and the address as the file has it; NULL: none that can be read. */
+/* The file with the code at an address, and the address within the file; NULL: none that can be read. */
 struct xsp_module *xsp_space_module(struct xsp_space *s, uint64_t address, uint64_t *addr);
 /* The file's path as the target sees it; NULL: none. */
 const char *xsp_space_path(const struct xsp_space *s, const struct xsp_space_map *m);
-/* How the process calls the code at an address that no file holds; false: not at all. */
+/* The process's own name for code at an address of no file; false: none. */
 bool xsp_space_name(struct xsp_space *s, uint64_t address, struct xsp_perf_name *out);
 /* The module of one of mapped->files; NULL: cannot be read. */
 struct xsp_module *xsp_space_open(const struct xsp_space *s, size_t file);

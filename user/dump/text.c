@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* text.c - a dump for people. All names are the target's: control characters become '?'. */
+/* text.c - a dump to read. All names are the target's: control characters become '?'. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #define PRINTABLE_SIZE 2048
 
-/* `columns`: at most so many, 0: as it is. */
+/* `columns`: at most so many, 0: no limit. */
 static const char *printable(char buf[PRINTABLE_SIZE], const char *text, unsigned columns)
 {
 	char bounded[PRINTABLE_SIZE - 8];

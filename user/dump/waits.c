@@ -32,7 +32,7 @@ static bool find_thread(const struct xsp_dump *d, uint32_t ns_tid, size_t *index
 	return false;
 }
 
-/* Is it the number in a thread's own struct pthread, which pthread_join waits for to become 0? */
+/* Is it the field of a thread's own struct pthread for which pthread_join waits to become 0? */
 static bool is_number_of_thread(int mem, uint64_t address)
 {
 	const uint64_t pointer = address - XSP_PTHREAD_TID;
@@ -77,7 +77,7 @@ static void find_lock(const struct xsp_dump *d, const struct xsp_look *l,
 
 	/* Python asks for its lock again and again */
 	w->timed = l->call.arguments[3] != 0 && held != XSP_HELD_GIL;
-	/* believed if it is one of the process's own threads */
+	/* only the process's own threads count */
 	if (held != XSP_HELD_UNKNOWN && find_thread(d, tid, &w->holder))
 		w->held = held;
 }
@@ -146,7 +146,7 @@ int xsp_dump_wait(struct xsp_dump *d, size_t index, const struct xsp_look *look,
 
 void xsp_dump_cycles(struct xsp_dump *d)
 {
-	size_t *seen = calloc(d->count, sizeof(*seen)); /* 1 + the thread that the way began at */
+	size_t *seen = calloc(d->count, sizeof(*seen)); /* 1 + the thread at which the walk began */
 
 	d->cycles = 0;
 	for (size_t i = 0; i < d->count; i++)

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "base/units.h"
-#include "export/formats.h"
+#include "export/export_private.h"
 #include "export/out.h"
 #include "export/text.h"
 #include "model/rendered.h"
@@ -59,12 +59,9 @@ static void put_category(struct xsp_export *x, unsigned category)
 
 static int csv_begin(struct xsp_export *x)
 {
-	struct csv *c = calloc(1, sizeof(*c));
+	struct csv *c = x->state;
 	uint64_t end_ns;
 
-	if (c == NULL)
-		return -ENOMEM;
-	x->state = c;
 	xsp_capture_window(x->view.reader, &c->start_ns, &end_ns);
 	c->probe_count = xsp_capture_probes(x->view.reader, &c->probes);
 	c->module_count = xsp_capture_modules(x->view.reader, &c->modules);
@@ -228,18 +225,15 @@ static void csv_discard(struct xsp_export *x)
 {
 	struct csv *c = x->state;
 
-	if (c == NULL)
-		return;
 	xsp_categories_clear(&c->categories);
 	xsp_renderer_free(c->names);
 	xsp_thread_rows_free(c->rows);
-	free(c);
-	x->state = NULL;
 }
 
 const struct xsp_export_format xsp_format_csv = {
 	.suffix = ".csv",
 	.title = "spans as a table",
+	.state_size = sizeof(struct csv),
 	.begin = csv_begin,
 	.span = csv_span,
 	.call = csv_call,

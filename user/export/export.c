@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "export/formats.h"
+#include "export/export_private.h"
 #include "export/out.h"
 #include "model/stacks/stacks.h"
 #include "timeline/samples.h"
@@ -79,11 +79,31 @@ static int first_error(int rc, const struct xsp_export *x)
 	return rc < 0 ? rc : x->view.error;
 }
 
+/* 0 or a negative errno. */
+static int begin(struct xsp_export *x)
+{
+	if (x->format->state_size > 0) {
+		x->state = calloc(1, x->format->state_size);
+		if (x->state == NULL)
+			return -ENOMEM;
+	}
+	return first_error(x->format->begin(x), x);
+}
+
+static void discard(struct xsp_export *x)
+{
+	if (x->state != NULL)
+		x->format->discard(x);
+	if (x->format->state_size > 0)
+		free(x->state);
+	x->state = NULL;
+}
+
 void xsp_export_end_part(struct xsp_export *x)
 {
 	if (xsp_out_error(x->out) == 0)
 		xsp_out_fail(x->out, first_error(x->format->end(x), x));
-	x->format->discard(x);
+	discard(x);
 }
 
 void xsp_export_next(struct xsp_export *x, struct xsp_capture_reader *reader,
@@ -92,7 +112,7 @@ void xsp_export_next(struct xsp_export *x, struct xsp_capture_reader *reader,
 	x->view.reader = reader;
 	x->view.timeline = timeline;
 	x->view.part++;
-	xsp_out_fail(x->out, first_error(x->format->begin(x), x));
+	xsp_out_fail(x->out, begin(x));
 }
 
 static void free_export(struct xsp_export *x)
@@ -124,43 +144,48 @@ static int say_error(const struct xsp_export *x, int code, struct xsp_error *err
 			     strerror(-code));
 }
 
-int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture_reader *reader,
-		    struct xsp_timeline *timeline, struct xsp_export **out, struct xsp_error *err)
+/* Can it be written, of that, to there? 0, or why not. */
+static int check_options(const struct xsp_export_options *o, const struct xsp_export_format *format,
+			 const struct xsp_timeline *timeline, struct xsp_error *err)
 {
-	const struct xsp_export_format *format = xsp_export_format_for(options->path);
-
-	*out = NULL;
 	if (format == NULL)
 		return xsp_error_set(
 			err, -EINVAL, XSP_STATUS_USAGE,
 			"no format goes by the ending of %s; there are " XSP_EXPORT_SUFFIXES,
-			options->path);
+			o->path);
 	if (format->missing != NULL || format->whole)
 		return xsp_error_set(
-			err, -ENOTSUP, XSP_STATUS_USAGE, "cannot write %s: %s", options->path,
+			err, -ENOTSUP, XSP_STATUS_USAGE, "cannot write %s: %s", o->path,
 			format->whole ? "it is no format of its own" : format->missing);
-	if (options->job != NULL && !format->jobs)
+	if (o->job != NULL && !format->jobs)
 		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_USAGE,
 				     "cannot write %s of several captures: a Chrome trace (.json, "
 				     ".json.gz) can hold a job, a %s holds one capture",
-				     options->path, format->title);
-	if (is_wrong_place(format, options->path, err))
+				     o->path, format->title);
+	if (is_wrong_place(format, o->path, err))
 		return -ESPIPE;
-	if (format->stacks && !xsp_weight_recorded(options->weight, timeline))
+	if (format->stacks && !xsp_weight_recorded(o->weight, timeline))
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "cannot write %s with --weight %s: the capture does not have "
 				     "it; %s records it",
-				     options->path, xsp_weight_name(options->weight),
-				     options->weight == XSP_WEIGHT_SAMPLES ? "--sample"
-									   : "--waits");
+				     o->path, xsp_weight_name(o->weight),
+				     o->weight == XSP_WEIGHT_SAMPLES ? "--sample" : "--waits");
+	return 0;
+}
+
+int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture_reader *reader,
+		    struct xsp_timeline *timeline, struct xsp_export **out, struct xsp_error *err)
+{
+	const struct xsp_export_format *format = xsp_export_format_for(options->path);
+	int rc = check_options(options, format, timeline, err);
+
+	*out = NULL;
+	if (rc < 0)
+		return rc;
 	struct xsp_export *x = calloc(1, sizeof(*x));
 	if (x == NULL)
 		return xsp_out_of_memory(err);
 	x->format = format;
-	if (own_options(x, options) < 0) {
-		free_export(x);
-		return xsp_out_of_memory(err);
-	}
 	x->view = (struct xsp_view){
 		.reader = reader,
 		.timeline = timeline,
@@ -168,7 +193,7 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 		.weight = xsp_weight_chosen(options->weight, timeline),
 		.by_thread = options->by_thread,
 	};
-	struct xsp_out_options how = {
+	const struct xsp_out_options how = {
 		/* what goes to a server goes by no file, but keeps its error there */
 		.path = format->scheme != NULL ? "/dev/null" : options->path,
 		.gzip = xsp_ends_with(format->suffix, strlen(format->suffix), ".gz"),
@@ -177,12 +202,13 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 		.before = options->before,
 		.elsewhere = options->elsewhere,
 	};
-	int rc = xsp_out_open(&how, &x->out, err);
+	rc = own_options(x, options) < 0 ? xsp_out_of_memory(err)
+					 : xsp_out_open(&how, &x->out, err);
 	if (rc < 0) {
 		free_export(x);
 		return rc;
 	}
-	rc = first_error(format->begin(x), x);
+	rc = begin(x);
 	if (rc < 0) {
 		say_error(x, rc, err);
 		xsp_export_cancel(x);
@@ -209,9 +235,7 @@ int xsp_export_check(const char *path, struct xsp_error *err)
 
 int xsp_export_finish(struct xsp_export *x, struct xsp_error *err)
 {
-	if (xsp_out_error(x->out) == 0)
-		xsp_out_fail(x->out, first_error(x->format->end(x), x));
-	x->format->discard(x);
+	xsp_export_end_part(x);
 	if (x->format->scheme != NULL && xsp_out_error(x->out) < 0)
 		say_error(x, xsp_out_error(x->out), err);
 	int rc = xsp_out_close(x->out, err);
@@ -251,7 +275,7 @@ void xsp_export_cancel(struct xsp_export *x)
 {
 	if (x == NULL)
 		return;
-	x->format->discard(x);
+	discard(x);
 	xsp_out_cancel(x->out);
 	free_export(x);
 }

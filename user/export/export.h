@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "base/new_file.h"
+#include "base/files/new_file.h"
 #include "model/view.h"
 
 struct xsp_export; /* one open output */
@@ -22,9 +22,9 @@ struct xsp_export_options {
 	gid_t owner_gid;
 	enum xsp_weight weight; /* of formats of stacks */
 	bool by_thread; /* their outermost frame is the thread, not all threads of a name */
-	bool python_rows; /* .json, .json.gz: export/chrome/python_rows.h */
+	bool python_rows; /* .json, .json.gz: export/chrome/python_rows.c */
 	const char *trace_name; /* traceName key; NULL: path */
-	const struct xsp_standing *before; /* at `path`: see base/new_file.h; may be NULL */
+	const struct xsp_standing *before; /* at `path`: see base/files/new_file.h; may be NULL */
 	char **elsewhere; /* at the end: the file's name, if it could not be `path`; may be NULL */
 	char **note; /* at the end: what is to be said of it (malloced), if anything; may be NULL */
 	const struct xsp_view_job *job; /* kept by reference; NULL: one capture */
@@ -38,6 +38,8 @@ struct xsp_export_format {
 	const char *scheme; /* names begin with SCHEME:// (a server) instead of ending; or NULL */
 	bool whole; /* it reads captures by itself, and xsp_export_open() refuses it: page/page.h */
 	bool file_only; /* it writes by itself (xsp_out_descriptor): no pipe, no device */
+	/* Of x->state, which is zeros when begin() is called, and freed after discard(); 0: begin() makes it. */
+	size_t state_size;
 	int (*begin)(struct xsp_export *x);
 	int (*span)(struct xsp_export *x, const struct xsp_span *span);
 	/* CUDA (timeline/gpu.h); NULL: not shown by this format */
@@ -54,7 +56,8 @@ struct xsp_export_format {
 	bool jobs; /* several captures: end() and begin() come once for each (struct xsp_export.part) */
 	bool stacks; /* spans are told, or with XSP_WEIGHT_SAMPLES these, as spans, or with XSP_WEIGHT_OFF_CPU waits */
 	int (*end)(struct xsp_export *x);
-	void (*discard)(struct xsp_export *x); /* frees x->state; after end or on failure */
+	/* Frees what x->state holds, after end() or on failure. */
+	void (*discard)(struct xsp_export *x);
 };
 
 /* The suffixes, for messages and --help. */
@@ -67,7 +70,7 @@ extern const struct xsp_export_format *const xsp_export_formats[];
 const struct xsp_export_format *xsp_export_format_for(const char *path);
 
 /*
- * Opens a new file (base/new_file.h; a link is replaced, never followed), begins the format. finish()
+ * Opens a new file (base/files/new_file.h; a link is replaced, never followed), begins the format. finish()
  * completes it, fsyncs nothing, sets the owner, gives it the name. cancel() drops it. Both free x.
  */
 int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture_reader *reader,

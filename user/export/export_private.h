@@ -18,4 +18,17 @@ struct xsp_export {
 	uint64_t base_ns; /* of a job, the format's: what all captures share */
 };
 
+/* The rows of the table of formats (export.c); each is defined in its format's file. */
+extern const struct xsp_export_format xsp_format_json; /* chrome/chrome.c */
+extern const struct xsp_export_format xsp_format_json_gz; /* chrome/chrome.c */
+extern const struct xsp_export_format xsp_format_perf_script; /* perf_script.c */
+extern const struct xsp_export_format xsp_format_folded; /* stacks/folded.c */
+extern const struct xsp_export_format xsp_format_svg; /* stacks/svg.c */
+extern const struct xsp_export_format xsp_format_csv; /* csv.c */
+extern const struct xsp_export_format xsp_format_speedscope; /* speedscope.c */
+extern const struct xsp_export_format xsp_format_pprof; /* stacks/pprof.c */
+extern const struct xsp_export_format xsp_format_perfetto; /* perfetto.c */
+extern const struct xsp_export_format xsp_format_sql; /* sql/sql.c; without SQLite: export.c */
+extern const struct xsp_export_format xsp_format_clickhouse; /* sql/sql.c */
+
 #endif

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 
 #define BUFFER_SIZE (512U << 10)
 /* Chrome JSON, zlib 1.2.13: level 1 takes 2.5 ns a byte and leaves 8.2 %; level 6 takes 6.4 ns
@@ -278,13 +278,18 @@ static void write_escaped(struct xsp_out *o, char *text, size_t length)
 	free(text);
 }
 
-void xsp_out_json(struct xsp_out *o, const char *text)
+void xsp_out_json_part(struct xsp_out *o, const char *text)
 {
 	size_t length = 0;
-
-	xsp_out_text(o, "\"");
 	char *safe = xsp_json_escaped(text, &length);
+
 	write_escaped(o, safe, length);
+}
+
+void xsp_out_json(struct xsp_out *o, const char *text)
+{
+	xsp_out_text(o, "\"");
+	xsp_out_json_part(o, text);
 	xsp_out_text(o, "\"");
 }
 
@@ -458,23 +463,17 @@ static int report(const char *path, int code, struct xsp_error *err)
 
 int xsp_out_open(const struct xsp_out_options *options, struct xsp_out **out, struct xsp_error *err)
 {
-	struct xsp_out *o = calloc(1, sizeof(*o));
-	int rc = -ENOMEM;
+	struct xsp_out *o;
+	int rc = xsp_out_memory(&o);
 
 	*out = NULL;
-	if (o == NULL)
+	if (rc < 0)
 		return report(options->path, rc, err);
-	o->fd = -1;
 	o->uid = options->owner_uid;
 	o->gid = options->owner_gid;
 	o->elsewhere = options->elsewhere;
 	o->path = strdup(options->path);
-	o->buffer = malloc(BUFFER_SIZE);
-	if (o->path == NULL || o->buffer == NULL)
-		goto fail;
-	o->pos = o->buffer;
-	o->limit = o->buffer + BUFFER_SIZE;
-	rc = open_target(o, options->before);
+	rc = o->path != NULL ? open_target(o, options->before) : -ENOMEM;
 	if (rc == 0 && options->gzip && isatty(o->fd)) {
 		rc = xsp_error_set(err, -EINVAL, XSP_STATUS_OUTPUT,
 				   "compressed output is not written to a terminal");
@@ -487,7 +486,6 @@ int xsp_out_open(const struct xsp_out_options *options, struct xsp_out **out, st
 		*out = o;
 		return 0;
 	}
-fail:
 	report(options->path, rc, err);
 	free_out(o);
 	return rc;

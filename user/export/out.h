@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "base/new_file.h"
+#include "base/files/new_file.h"
 
 struct xsp_out;
 
@@ -34,7 +34,7 @@ bool xsp_out_is_file(const char *path);
 
 /*
  * Opens the output. A regular file, a symbolic link (which is replaced, never followed) or
- * nothing at `path`: a new file (base/new_file.h). A device, FIFO or socket: itself.
+ * nothing at `path`: a new file (base/files/new_file.h). A device, FIFO or socket: itself.
  * Errors: XSP_STATUS_OUTPUT with one line that names the path.
  */
 int xsp_out_open(const struct xsp_out_options *options, struct xsp_out **out,
@@ -70,6 +70,7 @@ void xsp_out_write(struct xsp_out *o, const void *data, size_t length); /* any l
 void xsp_out_text(struct xsp_out *o, const char *text);
 void xsp_out_u64(struct xsp_out *o, uint64_t value);
 void xsp_out_json(struct xsp_out *o, const char *text); /* quoted and escaped */
+void xsp_out_json_part(struct xsp_out *o, const char *text); /* without the quotes */
 void xsp_out_xml(struct xsp_out *o, const char *text); /* escaped */
 void xsp_out_printf(struct xsp_out *o, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3))); /* at most 1 KiB; not for hot paths */

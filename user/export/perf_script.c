@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "export/formats.h"
+#include "base/rows/grow.h"
+#include "base/text.h"
+#include "base/rows/u64map.h"
+#include "export/export_private.h"
 #include "export/out.h"
 #include "export/text.h"
 #include "model/rendered.h"
@@ -20,12 +22,6 @@
 /* As many frames as perf itself keeps (kernel.perf_event_max_stack): deep recursion would
  * make the text grow with the square of its depth. */
 #define FRAMES_MAX 127
-
-/* Where a name is: its first probe's function. */
-struct place {
-	const char *name; /* NULL: empty slot */
-	uint32_t probe;
-};
 
 struct comm {
 	char text[32];
@@ -38,43 +34,29 @@ struct perf {
 	const struct xsp_capture_probe *probes;
 	const struct xsp_capture_module *modules;
 	size_t probe_count, module_count;
-	struct place *places; /* by name; size a power of two */
-	size_t mask;
+	struct xsp_u64map first_probe; /* of a function's name, by its hash */
 	char **dso; /* by module, readable */
 	struct comm *comms; /* by row: the name that its text has */
 	size_t comms_capacity;
 	struct xsp_off_reported reported;
 };
 
-static size_t place_of(const struct perf *f, const char *name)
+static uint64_t key_of(const char *name)
 {
-	uint64_t h = 0xCBF29CE484222325ULL;
-
-	for (const char *c = name; *c; c++)
-		h = (h ^ (uint8_t)*c) * 0x100000001B3ULL;
-	size_t i = (size_t)(h ^ h >> 29) & f->mask;
-	while (f->places[i].name && strcmp(f->places[i].name, name) != 0)
-		i = (i + 1) & f->mask;
-	return i;
+	return xsp_text_hash(name, strlen(name));
 }
 
 static int index_probes(struct perf *f)
 {
-	f->mask = 255;
-	while (f->mask + 1 < f->probe_count * 2)
-		f->mask = f->mask * 2 + 1;
-	f->places = calloc(f->mask + 1, sizeof(*f->places));
-	if (f->places == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < f->probe_count; i++) {
+	int rc = 0;
+
+	for (size_t i = 0; i < f->probe_count && rc == 0; i++) {
 		const struct xsp_capture_probe *p = &f->probes[i];
-		if (p->kind != XSP_PROBE_FUNCTION || p->name == NULL)
-			continue;
-		struct place *place = &f->places[place_of(f, p->name)];
-		if (place->name == NULL)
-			*place = (struct place){p->name, (uint32_t)i};
+		if (p->kind == XSP_PROBE_FUNCTION && p->name != NULL &&
+		    xsp_u64map_get(&f->first_probe, key_of(p->name)) == NULL)
+			rc = xsp_u64map_set(&f->first_probe, key_of(p->name), (uint32_t)i);
 	}
-	return 0;
+	return rc;
 }
 
 static int name_modules(struct perf *f)
@@ -113,12 +95,12 @@ static char *render(const char *name, uint64_t addr, const char *dso, size_t *le
 static char *render_frame(void *ctx, const char *name, size_t *length)
 {
 	const struct perf *f = ctx;
-	const struct place *place = &f->places[place_of(f, name)];
-	const char *dso = place->name ? "[unknown]" : "[user_annotation]";
+	const uint32_t *probe = xsp_u64map_get(&f->first_probe, key_of(name));
+	const char *dso = probe != NULL ? "[unknown]" : "[user_annotation]";
 	uint64_t addr = 0;
 
-	if (place->name) {
-		const struct xsp_capture_probe *p = &f->probes[place->probe];
+	if (probe != NULL) {
+		const struct xsp_capture_probe *p = &f->probes[*probe];
 		addr = p->addr;
 		if (p->module < f->module_count)
 			dso = f->dso[p->module];
@@ -135,12 +117,9 @@ static char *render_native(void *ctx, const char *name, size_t *length)
 
 static int perf_begin(struct xsp_export *x)
 {
-	struct perf *f = calloc(1, sizeof(*f));
+	struct perf *f = x->state;
 	int rc;
 
-	if (f == NULL)
-		return -ENOMEM;
-	x->state = f;
 	f->probe_count = xsp_capture_probes(x->view.reader, &f->probes);
 	f->module_count = xsp_capture_modules(x->view.reader, &f->modules);
 	rc = index_probes(f);
@@ -159,19 +138,15 @@ static void perf_discard(struct xsp_export *x)
 {
 	struct perf *f = x->state;
 
-	if (f == NULL)
-		return;
 	xsp_renderer_free(f->names);
 	xsp_renderer_free(f->frames);
 	xsp_thread_rows_free(f->rows);
 	for (size_t i = 0; f->dso && i < f->module_count; i++)
 		free(f->dso[i]);
 	free(f->dso);
-	free(f->places);
+	xsp_u64map_free(&f->first_probe);
 	free(f->comms);
 	xsp_off_reported_free(&f->reported);
-	free(f);
-	x->state = NULL;
 }
 
 /* "comm pid/tid " */
@@ -324,6 +299,7 @@ static int perf_end(struct xsp_export *x)
 const struct xsp_export_format xsp_format_perf_script = {
 	.suffix = ".perf",
 	.title = "perf-script text",
+	.state_size = sizeof(struct perf),
 	.begin = perf_begin,
 	.span = perf_span,
 	.wait = perf_wait,

@@ -9,15 +9,13 @@
 #include <string.h>
 
 #include "catalog/wait_reasons.h"
-#include "export/formats.h"
+#include "export/export_private.h"
 #include "export/out.h"
 #include "export/protobuf.h"
 #include "export/text.h"
-#include "model/rows/ordered.h"
+#include "model/rows/nested.h"
 #include "model/rows/states.h"
 #include "model/run_stats.h"
-#include "model/spans/kinds.h"
-#include "timeline/cut.h"
 
 /* Field numbers of the messages that are written. */
 enum { TRACE_PACKET = 1 };
@@ -59,43 +57,24 @@ enum { ANNOTATION_TRUTH = 2, ANNOTATION_NAME = 10 };
 #define INTERNED_AT_ONCE 16384U /* bytes of a packet with names */
 
 struct perfetto {
-	struct xsp_thread_rows *rows;
-	struct xsp_ordered *spans;
-	struct xsp_span_kinds frames;
+	struct xsp_nested spans; /* and states */
 	struct xsp_message packet, event, inner;
 	uint64_t start_ns, track; /* of the recording; of the row at hand */
 };
 
 static int perfetto_begin(struct xsp_export *x)
 {
-	struct perfetto *p = calloc(1, sizeof(*p));
+	struct perfetto *p = x->state;
 	uint64_t end_ns;
 
-	if (p == NULL)
-		return -ENOMEM;
-	x->state = p;
-	p->frames.cuts = true;
+	p->spans.cuts = true;
 	xsp_timeline_window(x->view.timeline, &p->start_ns, &end_ns);
-	int rc = xsp_thread_rows_new(&x->view, &p->rows);
-	if (rc == 0)
-		rc = xsp_span_kinds_init(&p->frames, &x->view);
-	return rc == 0 ? xsp_ordered_new(x->options.path, &p->spans) : rc;
+	return xsp_nested_init(&p->spans, &x->view, x->options.path);
 }
 
 static int perfetto_span(struct xsp_export *x, const struct xsp_span *span)
 {
-	struct perfetto *p = x->state;
-	const struct xsp_thread_row *row = xsp_thread_rows_get(p->rows, span);
-	struct xsp_ordered_span o = {
-		.start_ns = span->start_ns,
-		.end_ns = span->end_ns,
-		.depth = span->depth,
-	};
-
-	if (row == NULL)
-		return -ENOMEM;
-	int rc = xsp_span_kind_of(&p->frames, span, &o.name);
-	return rc == 0 ? xsp_ordered_add(p->spans, row->index, &o, xsp_span_passed(span)) : rc;
+	return xsp_nested_span(&((struct perfetto *)x->state)->spans, span);
 }
 
 static int add_state(void *ctx, struct xsp_thread_row *row, const struct xsp_state_slice *s)
@@ -109,13 +88,14 @@ static int add_state(void *ctx, struct xsp_thread_row *row, const struct xsp_sta
 						      : STATE_NAMES + (uint32_t)s->state,
 	};
 
-	return xsp_ordered_add(p->spans, row->index, &o, false);
+	return xsp_ordered_add(p->spans.spans, row->index, &o, false);
 }
 
 static int perfetto_wait(struct xsp_export *x, const struct xsp_wait *w)
 {
 	struct perfetto *p = x->state;
-	struct xsp_thread_row *row = xsp_thread_rows_of(p->rows, w->pid, w->tid, XSP_STATES_ROW);
+	struct xsp_thread_row *row =
+		xsp_thread_rows_of(p->spans.rows, w->pid, w->tid, XSP_STATES_ROW);
 
 	if (row == NULL)
 		return -ENOMEM;
@@ -127,16 +107,10 @@ static void perfetto_discard(struct xsp_export *x)
 {
 	struct perfetto *p = x->state;
 
-	if (p == NULL)
-		return;
-	xsp_thread_rows_free(p->rows);
-	xsp_ordered_free(p->spans);
-	xsp_span_kinds_free(&p->frames);
+	xsp_nested_clear(&p->spans);
 	xsp_message_free(&p->packet);
 	xsp_message_free(&p->event);
 	xsp_message_free(&p->inner);
-	free(p);
-	x->state = NULL;
 }
 
 /* ---- packets ---- */
@@ -204,8 +178,8 @@ static void put_interned(struct xsp_export *x)
 	const struct perfetto *p = x->state;
 	char buffer[XSP_TEXT_SHORT], blocked[48];
 
-	for (unsigned i = 0; i < p->frames.categories.count; i++)
-		intern(x, INTERNED_CATEGORIES, i, p->frames.categories.names[i]);
+	for (unsigned i = 0; i < p->spans.categories.count; i++)
+		intern(x, INTERNED_CATEGORIES, i, p->spans.categories.names[i]);
 	intern(x, INTERNED_CATEGORIES, STATE_CATEGORY, "thread_state");
 	for (unsigned i = 0; i < XSP_STATES; i++)
 		intern(x, INTERNED_NAMES, STATE_NAMES + i, xsp_state_name(i));
@@ -214,8 +188,8 @@ static void put_interned(struct xsp_export *x)
 			 xsp_wait_class_name(i));
 		intern(x, INTERNED_NAMES, BLOCKED_NAMES + i, blocked);
 	}
-	for (size_t i = 0; i < p->frames.count; i++) {
-		const char *name = xsp_timeline_name(x->view.timeline, p->frames.list[i].name);
+	for (size_t i = 0; i < p->spans.kind_count; i++) {
+		const char *name = xsp_timeline_name(x->view.timeline, p->spans.kinds[i].name);
 		intern(x, INTERNED_NAMES, i, xsp_text_short(name != NULL ? name : "", buffer));
 	}
 	flush_interned(x, 0);
@@ -275,7 +249,7 @@ static void put_annotation(struct perfetto *p, const char *name, bool value)
 
 static void put_begin(struct perfetto *p, uint32_t name)
 {
-	const struct xsp_span_kind *frame = name < STATE_NAMES ? &p->frames.list[name] : NULL;
+	const struct xsp_span_kind *frame = name < STATE_NAMES ? &p->spans.kinds[name] : NULL;
 
 	xsp_message_number(&p->event, EVENT_NAME, (uint64_t)name + 1);
 	xsp_message_number(&p->event, EVENT_CATEGORY,
@@ -307,17 +281,17 @@ static int put_event(void *ctx, bool begins, uint32_t name, uint64_t time_ns)
 static int perfetto_end(struct xsp_export *x)
 {
 	struct perfetto *p = x->state;
-	int rc = xsp_states_end(x->view.timeline, p->rows, add_state, x);
+	int rc = xsp_states_end(x->view.timeline, p->spans.rows, add_state, x);
 
 	put_head(x);
 	put_interned(x);
-	for (size_t i = 0; rc == 0 && i < xsp_thread_rows_count(p->rows); i++) {
-		const struct xsp_thread_row *row = xsp_thread_rows_at(p->rows, i);
+	for (size_t i = 0; rc == 0 && i < xsp_thread_rows_count(p->spans.rows); i++) {
+		const struct xsp_thread_row *row = xsp_thread_rows_at(p->spans.rows, i);
 		if (row->first_of_process)
 			put_process(x, row);
 		put_track(x, row);
 		p->track = ROW_TRACKS + row->index;
-		rc = xsp_ordered_emit(p->spans, row->index, put_event, x);
+		rc = xsp_ordered_emit(p->spans.spans, row->index, put_event, x);
 	}
 	return rc;
 }
@@ -325,6 +299,7 @@ static int perfetto_end(struct xsp_export *x)
 const struct xsp_export_format xsp_format_perfetto = {
 	.suffix = ".pftrace",
 	.title = "Perfetto trace",
+	.state_size = sizeof(struct perfetto),
 	.begin = perfetto_begin,
 	.span = perfetto_span,
 	.wait = perfetto_wait,

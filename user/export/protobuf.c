@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/json.h"
+#include "base/rows/grow.h"
+#include "base/format/json.h"
 
 #define VARINT_MAX 10U
 enum wire { WIRE_VARINT = 0, WIRE_BYTES = 2 };

@@ -8,19 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/formats.h"
+#include "export/export_private.h"
 #include "export/out.h"
 #include "export/text.h"
-#include "model/rows/ordered.h"
-#include "model/rows/thread_rows.h"
+#include "model/rows/nested.h"
 #include "model/run_stats.h"
-#include "model/spans/kinds.h"
-#include "timeline/cut.h"
 
 struct speedscope {
-	struct xsp_thread_rows *rows;
-	struct xsp_ordered *spans;
-	struct xsp_span_kinds frames;
+	struct xsp_nested spans; /* their kinds are speedscope's frames */
 	uint64_t start_ns; /* of the recording */
 	uint64_t from_ns, end_ns; /* of the part that is told of */
 	const char *separator;
@@ -28,33 +23,16 @@ struct speedscope {
 
 static int speedscope_begin(struct xsp_export *x)
 {
-	struct speedscope *s = calloc(1, sizeof(*s));
+	struct speedscope *s = x->state;
 
-	if (s == NULL)
-		return -ENOMEM;
-	x->state = s;
 	xsp_capture_window(x->view.reader, &s->start_ns, &s->end_ns);
 	xsp_timeline_window(x->view.timeline, &s->from_ns, &s->end_ns);
-	int rc = xsp_thread_rows_new(&x->view, &s->rows);
-	if (rc == 0)
-		rc = xsp_span_kinds_init(&s->frames, &x->view);
-	return rc == 0 ? xsp_ordered_new(x->options.path, &s->spans) : rc;
+	return xsp_nested_init(&s->spans, &x->view, x->options.path);
 }
 
 static int speedscope_span(struct xsp_export *x, const struct xsp_span *span)
 {
-	struct speedscope *s = x->state;
-	const struct xsp_thread_row *row = xsp_thread_rows_get(s->rows, span);
-	struct xsp_ordered_span o = {
-		.start_ns = span->start_ns,
-		.end_ns = span->end_ns,
-		.depth = span->depth,
-	};
-
-	if (row == NULL)
-		return -ENOMEM;
-	int rc = xsp_span_kind_of(&s->frames, span, &o.name);
-	return rc == 0 ? xsp_ordered_add(s->spans, row->index, &o, xsp_span_passed(span)) : rc;
+	return xsp_nested_span(&((struct speedscope *)x->state)->spans, span);
 }
 
 static char *put_time(const struct speedscope *s, char *p, uint64_t ns)
@@ -106,7 +84,7 @@ static int put_profile(struct xsp_export *x, const struct xsp_thread_row *row)
 	xsp_out_commit(x->out, put_time(s, xsp_out_reserve(x->out, 32), s->from_ns));
 	xsp_out_text(x->out, ",\"events\":[\n");
 	s->separator = "";
-	int rc = xsp_ordered_emit(s->spans, row->index, put_event, x);
+	int rc = xsp_ordered_emit(s->spans.spans, row->index, put_event, x);
 	xsp_out_text(x->out, "],\"endValue\":");
 	p = put_time(s, xsp_out_reserve(x->out, 32), s->end_ns);
 	*p++ = '}';
@@ -154,31 +132,24 @@ static int speedscope_end(struct xsp_export *x)
 		     "\"exporter\":\"xsptrace " XSP_VERSION "\",\n\"name\":");
 	put_name(x);
 	xsp_out_text(x->out, ",\n\"profiles\":[");
-	for (size_t i = 0; rc == 0 && i < xsp_thread_rows_count(s->rows); i++)
-		rc = put_profile(x, xsp_thread_rows_at(s->rows, i));
+	for (size_t i = 0; rc == 0 && i < xsp_thread_rows_count(s->spans.rows); i++)
+		rc = put_profile(x, xsp_thread_rows_at(s->spans.rows, i));
 	xsp_out_text(x->out, "],\n\"shared\":{\"frames\":[\n");
-	for (size_t i = 0; i < s->frames.count; i++)
-		put_frame(x, &s->frames.list[i], i == 0);
+	for (size_t i = 0; i < s->spans.kind_count; i++)
+		put_frame(x, &s->spans.kinds[i], i == 0);
 	xsp_out_text(x->out, "]}}\n");
 	return rc;
 }
 
 static void speedscope_discard(struct xsp_export *x)
 {
-	struct speedscope *s = x->state;
-
-	if (s == NULL)
-		return;
-	xsp_thread_rows_free(s->rows);
-	xsp_ordered_free(s->spans);
-	xsp_span_kinds_free(&s->frames);
-	free(s);
-	x->state = NULL;
+	xsp_nested_clear(&((struct speedscope *)x->state)->spans);
 }
 
 const struct xsp_export_format xsp_format_speedscope = {
 	.suffix = ".speedscope.json",
 	.title = "speedscope",
+	.state_size = sizeof(struct speedscope),
 	.begin = speedscope_begin,
 	.span = speedscope_span,
 	.end = speedscope_end,

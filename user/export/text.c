@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 
 #define MANGLED_KEPT 1024
 

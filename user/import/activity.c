@@ -1,35 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* activity.c - what a GPU did, as the agent's records have it (xsptrace/gpu.h). */
+/* activity.c - the activities of a GPU as records of the agent (xsptrace/gpu.h). */
 #include "import/import_private.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Where a word of a list stands in the name: "Memcpy HtoD (Pinned -> Device)". */
-static uint32_t index_in(const char *text, size_t length, const char *const *names, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strlen(names[i]) == length && strncmp(text, names[i], length) == 0)
-			return (uint32_t)i;
-	return 0;
-}
-#define INDEX_IN(text, length, names)                                                              \
-	index_in(text, length, names, sizeof(names) / sizeof(*(names)))
-
-/* In the order of CUPTI's numbers: user/export/gpu_category.c writes them. */
-static const char *const copy_kinds[] = {"Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
-					 "AtoD",    "DtoA", "DtoD", "HtoH", "PtoP"};
-static const char *const memory_kinds[] = {"Unknown",	    "Pageable",	     "Pinned",
-					   "Device",	    "Array",	     "Managed",
-					   "Device Static", "Managed Static"};
-static const char *const sync_kinds[] = {"Unknown Sync", "Event Sync", "Stream Wait Event",
-					 "Stream Sync", "Context Sync"};
-static const char *const channel_types[] = {"INVALID", "COMPUTE", "ASYNC_MEMCPY"};
+#include "catalog/gpu_words.h"
 
 static uint32_t memory_kind(const char *from, const char *to)
 {
 	return from != NULL && to != NULL && to > from
-		       ? INDEX_IN(from, (size_t)(to - from), memory_kinds)
+		       ? xsp_gpu_word_number(xsp_gpu_memory_words, from, (size_t)(to - from))
 		       : 0;
 }
 
@@ -72,12 +53,12 @@ static uint8_t channel_type(const struct xsp_import_event *e)
 				      ? xsp_json_raw(e->value[XSP_ARG_CHANNEL_TYPE], &raw)
 				      : 0;
 
-	return length > 0 ? (uint8_t)INDEX_IN(raw, length, channel_types) : 0;
+	return length > 0 ? (uint8_t)xsp_gpu_word_number(xsp_gpu_channel_words, raw, length) : 0;
 }
 
-/* ---- one a category ---- */
+/* ---- one function a category ---- */
 
-/* Where a kernel, a copy or a set ran, which their records have at different places. */
+/* Where a kernel, a copy or a set ran: each record has it at another offset. */
 #define FILL_PLACE(record, e)                                                                      \
 	do {                                                                                       \
 		(record)->device = device_of(e);                                                   \
@@ -109,7 +90,8 @@ static void fill_memcpy(const struct xsp_import_event *e, void *record)
 	const char *kind = strchr(name, ' '), *open = strstr(name, " ("),
 		   *arrow = strstr(name, " -> "), *end = strrchr(name, ')');
 	if (kind != NULL && open != NULL && open > kind)
-		c->copy_kind = (uint8_t)INDEX_IN(kind + 1, (size_t)(open - kind - 1), copy_kinds);
+		c->copy_kind = (uint8_t)xsp_gpu_word_number(xsp_gpu_copy_words, kind + 1,
+							    (size_t)(open - kind - 1));
 	if (open != NULL && arrow != NULL) {
 		c->source_kind = (uint8_t)memory_kind(open + 2, arrow);
 		c->destination_kind = (uint8_t)memory_kind(arrow + 4, end);
@@ -146,7 +128,7 @@ static void fill_sync(const struct xsp_import_event *e, void *record)
 	char name[32];
 
 	name_text(e, name, sizeof(name));
-	s->what = INDEX_IN(name, strlen(name), sync_kinds);
+	s->what = xsp_gpu_word_number(xsp_gpu_sync_words, name, strlen(name));
 	s->context = xsp_import_id(e, XSP_ARG_CONTEXT, 0);
 	s->stream = xsp_import_id(e, XSP_ARG_STREAM, XSP_GPU_NO_ID);
 	s->event = xsp_import_id(e, XSP_ARG_WAITED_EVENT, XSP_GPU_NO_ID);
@@ -174,25 +156,11 @@ static void fill_graph(const struct xsp_import_event *e, void *record)
 
 static void fill_overhead(const struct xsp_import_event *e, void *record)
 {
-	static const struct {
-		const char *name;
-		uint32_t what; /* CUpti_ActivityOverheadKind */
-	} kinds[] = {
-		{"Driver Compiler", 1},
-		{"Buffer Flush", 1U << 16},
-		{"Instrumentation", 2U << 16},
-		{"Resource", 3U << 16},
-		{"Runtime Triggered Module Loading", 4U << 16},
-		{"Lazy Function Loading", 5U << 16},
-		{"Command Buffer Full", 6U << 16},
-		{"Activity Buffer Request", 7U << 16},
-		{"UVM Activity Init", 8U << 16},
-	};
 	struct xsp_gpu_overhead *o = record;
+	char name[48];
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (xsp_import_is(e, XSP_TRACE_NAME, kinds[i].name))
-			o->what = kinds[i].what;
+	name_text(e, name, sizeof(name));
+	o->what = xsp_gpu_word_number(xsp_gpu_overhead_words, name, strlen(name));
 }
 
 #define SHAPE(of, record)                                                                          \
@@ -201,7 +169,7 @@ static void fill_overhead(const struct xsp_import_event *e, void *record)
 	}
 static const struct activity {
 	const char *category;
-	void (*fill)(const struct xsp_import_event *e, void *record); /* NULL: not carried */
+	void (*fill)(const struct xsp_import_event *e, void *record); /* NULL: not imported */
 	struct {
 		uint16_t type, size;
 	} record;
@@ -213,7 +181,7 @@ static const struct activity {
 	{"cuda_event", fill_event, SHAPE(CUDA_EVENT, xsp_gpu_cuda_event)},
 	{"gpu_graph", fill_graph, SHAPE(GRAPH, xsp_gpu_graph)},
 	{"overhead", fill_overhead, SHAPE(OVERHEAD, xsp_gpu_overhead)},
-	/* made anew, from the calls and the users' ranges around them */
+	/* derived from the calls and the user's ranges around them */
 	{"gpu_user_annotation", NULL, {0, 0}},
 	/* before PyTorch 1.12 */
 	{"Kernel", fill_kernel, SHAPE(KERNEL, xsp_gpu_kernel)},
@@ -223,7 +191,7 @@ static const struct activity {
 _Static_assert(sizeof(struct xsp_gpu_kernel) <= sizeof(((struct xsp_import_activity *)0)->record),
 	       "the largest record has room");
 
-/* Waits tell their context only, and that of the others tells its device. */
+/* Waits say only their context. Other activities say which device that belongs to. */
 static int note_context(struct xsp_import *m, const struct xsp_import_event *e, uint32_t row)
 {
 	if (!xsp_import_has(e, XSP_ARG_CONTEXT) || !xsp_import_has(e, XSP_ARG_DEVICE))

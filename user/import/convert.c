@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* convert.c - what an event of the trace is, and from it what is sorted. */
+/* convert.c - turns an event of the trace into what is sorted. */
 #include "import/import_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "catalog/allocators.h"
-#include "catalog/cuda_table.h"
+#include "catalog/gpu/cuda_table.h"
 
-/* A span, or where one begins (B) or ends (E). */
+/* A span, or the begin (B) or end (E) of one. */
 struct pair {
 	struct xsp_import_span span;
 	uint64_t ends;
@@ -20,7 +20,8 @@ struct pair {
 static const struct category {
 	const char *name;
 	enum xsp_import_class class;
-	uint8_t rank; /* of what begins and ends together the lower one is around the others */
+	/* of two that begin and end together, the one with the lower rank is outside */
+	uint8_t rank;
 	uint8_t id; /* enum xsp_import_key of a number that rises in the order of begins; 0: none */
 } categories[] = {
 	{"cpu_op", XSP_IMPORT_FUNCTION, 2, XSP_ARG_EXTERNAL_ID},
@@ -44,7 +45,7 @@ static const struct category *category_of(const struct xsp_import_event *e)
 	return &any_category;
 }
 
-void xsp_import_cover(struct xsp_import *m, int64_t start_ns, int64_t end_ns)
+static void cover(struct xsp_import *m, int64_t start_ns, int64_t end_ns)
 {
 	if (!m->any || start_ns < m->first_ns)
 		m->first_ns = start_ns;
@@ -53,7 +54,7 @@ void xsp_import_cover(struct xsp_import *m, int64_t start_ns, int64_t end_ns)
 	m->any = true;
 }
 
-int xsp_import_need_gpu(struct xsp_import *m)
+static int need_gpu(struct xsp_import *m)
 {
 	static const struct xsp_capture_probe probe = {
 		.kind = XSP_PROBE_MARK, .provider = "gpu", .symbol = "", .name = "GPU records"};
@@ -82,7 +83,7 @@ static bool begin_of(struct xsp_import *m, const struct xsp_import_event *e, int
 	return false;
 }
 
-/* From when to when. False, and counted: that is not known, or cannot be. */
+/* Begin and end. False, and counted: they are unknown or impossible. */
 static bool interval_of(struct xsp_import *m, const struct xsp_import_event *e, int64_t *begin,
 			int64_t *end)
 {
@@ -104,7 +105,7 @@ static bool interval_of(struct xsp_import *m, const struct xsp_import_event *e, 
 
 /* ---- spans ---- */
 
-/* A call's number of its API, which is its name's; one that is another name's, or is missing, is made up. */
+/* A number for the call in its API: the trace's, if no other name has it; else a new one. */
 static int cbid_of(struct xsp_import *m, const struct xsp_import_event *e, unsigned api,
 		   uint32_t probe, uint32_t *cbid)
 {
@@ -139,10 +140,10 @@ static int convert_call(struct xsp_import *m, const struct xsp_import_event *e,
 	s->correlation = xsp_import_id(e, XSP_ARG_CORRELATION, 0);
 	m->processes[m->threads[s->thread].process].calls++;
 	int rc = cbid_of(m, e, s->head.api, s->probe, &s->cbid);
-	return rc == 0 && s->correlation != 0 ? xsp_import_need_gpu(m) : rc;
+	return rc == 0 && s->correlation != 0 ? need_gpu(m) : rc;
 }
 
-/* All but its end. */
+/* Everything but its end. */
 static int fill_span(struct xsp_import *m, const struct xsp_import_event *e, int64_t begin,
 		     struct xsp_import_span *s)
 {
@@ -169,18 +170,25 @@ static int fill_span(struct xsp_import *m, const struct xsp_import_event *e, int
 	return rc == 0 && c->class == XSP_IMPORT_CALL ? convert_call(m, e, s) : rc;
 }
 
-static int add_span(struct xsp_import *m, const struct xsp_import_span *s)
+/* Something of a thread's, as it is sorted. */
+static int add(struct xsp_import *m, uint32_t thread, enum xsp_import_count what,
+	       const struct xsp_import_head *head, int64_t end_ns)
 {
-	struct xsp_import_thread *th = &m->threads[s->thread];
+	struct xsp_import_thread *th = &m->threads[thread];
 
 	th->used = m->processes[th->process].used = true;
-	xsp_import_counted(m, XSP_IMPORT_SPANS);
-	xsp_import_cover(m, s->head.time_ns, s->end_ns);
-	return xsp_sorter_add(m->sorter, (const void *)s);
+	xsp_import_counted(m, what);
+	cover(m, head->time_ns, end_ns);
+	return xsp_sorter_add(m->sorter, (const void *)head);
 }
 
-/* Waits and copies may be as long as their call, whose record comes at its end: the timeline keeps what came before it for
- * seconds only. */
+static int add_span(struct xsp_import *m, const struct xsp_import_span *s)
+{
+	return add(m, s->thread, XSP_IMPORT_SPANS, &s->head, s->end_ns);
+}
+
+/* Waits and copies may be as long as their call, whose record comes at its end. The timeline keeps
+ * earlier records only for seconds. */
 static bool told_at_end(const struct xsp_import_activity *a)
 {
 	const struct xsp_gpu_record *record = (const void *)a->record;
@@ -199,14 +207,14 @@ static int convert_complete(struct xsp_import *m, const struct xsp_import_event 
 	if (!interval_of(m, e, &begin, &end))
 		return 0;
 	if (xsp_import_is(e, XSP_TRACE_CAT, "Trace")) { /* the profiler's own time */
-		xsp_import_cover(m, begin, end);
+		cover(m, begin, end);
 		return 0;
 	}
 	if (xsp_import_is(e, XSP_TRACE_CAT, "thread_state")) {
 		xsp_import_counted(m, XSP_IMPORT_STATES);
 		return 0;
 	}
-	if (xsp_import_is_literal(e, XSP_ARG_SEEN_AT_SPANS, "true")) { /* ours: no calls */
+	if (xsp_import_is_literal(e, XSP_ARG_SEEN_AT_SPANS, "true")) { /* ours: not calls */
 		xsp_import_counted(m, XSP_IMPORT_LINES);
 		return 0;
 	}
@@ -218,7 +226,7 @@ static int convert_complete(struct xsp_import *m, const struct xsp_import_event 
 		s.end_ns = end;
 		return rc < 0 ? rc : add_span(m, &s);
 	}
-	if (a.head.size == 0) /* made anew from what else is carried */
+	if (a.head.size == 0) /* derived from what else is imported */
 		return 0;
 	a.head.time_ns = told_at_end(&a) ? end : begin;
 	a.begin_ns = begin;
@@ -226,8 +234,8 @@ static int convert_complete(struct xsp_import *m, const struct xsp_import_event 
 	xsp_import_counted(m, XSP_IMPORT_GPU);
 	if (xsp_import_is_literal(e, XSP_ARG_CUT, "true"))
 		xsp_import_counted(m, XSP_IMPORT_PARTS);
-	xsp_import_cover(m, begin, end);
-	rc = xsp_import_need_gpu(m);
+	cover(m, begin, end);
+	rc = need_gpu(m);
 	if (rc == 0)
 		rc = xsp_sorter_add(m->sorter, (const void *)&a);
 	if (rc < 0 || !xsp_import_waited_record(e, &a))
@@ -246,7 +254,7 @@ static int convert_edge(struct xsp_import *m, const struct xsp_import_event *e, 
 
 	if (!begin_of(m, e, &ns))
 		return 0;
-	if (ends) { /* its name need not be told */
+	if (ends) { /* its name is optional */
 		p.span = (struct xsp_import_span){.head = {.time_ns = ns}};
 		rc = xsp_import_thread(m, e, &p.span.thread);
 	} else {
@@ -256,7 +264,7 @@ static int convert_edge(struct xsp_import *m, const struct xsp_import_event *e, 
 	return rc < 0 ? rc : xsp_sorter_add(m->pairs, (const void *)&p);
 }
 
-/* What is open on a thread: the innermost first. */
+/* The open spans of a thread, innermost first. */
 struct opened {
 	struct xsp_import_span span;
 	uint32_t around; /* 1 + index; 0: none */
@@ -264,7 +272,7 @@ struct opened {
 struct opens {
 	struct opened *list;
 	size_t count, capacity;
-	uint32_t free; /* 1 + index of one that is not used */
+	uint32_t free; /* 1 + index of an unused one */
 	struct xsp_u64map innermost; /* thread → 1 + index */
 };
 
@@ -307,7 +315,7 @@ static int close_pair(struct xsp_import *m, struct opens *o, uint32_t thread, in
 	return rc < 0 ? rc : add_span(m, &s);
 }
 
-/* What has not ended does so with the trace. */
+/* What has not ended ends with the trace. */
 static int close_rest(struct xsp_import *m, struct opens *o)
 {
 	int rc = 0;
@@ -333,7 +341,7 @@ int xsp_import_convert_pairs(struct xsp_import *m)
 
 	while (rc == 0 && (rc = xsp_sorter_next(m->pairs, &record)) > 0) {
 		const struct pair *p = (const void *)record;
-		xsp_import_cover(m, record->time_ns, record->time_ns);
+		cover(m, record->time_ns, record->time_ns);
 		rc = p->ends ? close_pair(m, &o, p->span.thread, record->time_ns,
 					  XSP_IMPORT_RETURNED)
 			     : open_pair(&o, &p->span);
@@ -369,7 +377,7 @@ static int allocator_probe(struct xsp_import *m, enum xsp_allocator_call call, u
 	return 0;
 }
 
-/* As the functions of PyTorch's allocators tell it (catalog/allocators.h). */
+/* As the functions of PyTorch's allocators report it (catalog/allocators.h). */
 static int convert_allocation(struct xsp_import *m, const struct xsp_import_event *e)
 {
 	const int64_t bytes = xsp_import_number(e, XSP_ARG_MEMORY_BYTES, 0);
@@ -389,7 +397,8 @@ static int convert_allocation(struct xsp_import *m, const struct xsp_import_even
 			 (uint64_t)xsp_import_number(e, XSP_ARG_RESERVED, 0), device << 8 | type},
 	};
 
-	/* ours tell what CUDA's API gave as PyTorch's tell what its allocators give, but mark it */
+	/* our traces report allocations of CUDA's API as PyTorch's do those of its allocators, but
+	 * mark them */
 	if (xsp_import_is_literal(e, XSP_ARG_CUDA_API, "true")) {
 		xsp_import_counted(m, XSP_IMPORT_INSTANTS);
 		return 0;
@@ -399,13 +408,7 @@ static int convert_allocation(struct xsp_import *m, const struct xsp_import_even
 	int rc = xsp_import_thread(m, e, &a.thread);
 	if (rc == 0)
 		rc = allocator_probe(m, call, &a.probe);
-	if (rc < 0)
-		return rc;
-	struct xsp_import_thread *th = &m->threads[a.thread];
-	th->used = m->processes[th->process].used = true;
-	xsp_import_counted(m, XSP_IMPORT_MEMORY);
-	xsp_import_cover(m, a.head.time_ns, a.head.time_ns);
-	return xsp_sorter_add(m->sorter, (const void *)&a);
+	return rc < 0 ? rc : add(m, a.thread, XSP_IMPORT_MEMORY, &a.head, a.head.time_ns);
 }
 
 /* ---- counters ---- */
@@ -413,22 +416,17 @@ static int convert_allocation(struct xsp_import *m, const struct xsp_import_even
 struct counter {
 	struct xsp_import *m;
 	const struct xsp_import_event *e;
-	struct xsp_import_value value; /* at hand */
+	struct xsp_import_value value; /* the current value */
 	int rc;
 };
 
 static int add_value(struct counter *c, const char *key, size_t length)
 {
-	struct xsp_import *m = c->m;
-	struct xsp_import_thread *th = &m->threads[c->value.thread];
-	const int rc = xsp_import_series(m, c->e, key, length, &c->value.probe);
+	const int rc = xsp_import_series(c->m, c->e, key, length, &c->value.probe);
 
-	if (rc < 0)
-		return rc;
-	th->used = m->processes[th->process].used = true;
-	xsp_import_counted(m, XSP_IMPORT_VALUES);
-	xsp_import_cover(m, c->value.head.time_ns, c->value.head.time_ns);
-	return xsp_sorter_add(m->sorter, (const void *)&c->value);
+	return rc < 0 ? rc
+		      : add(c->m, c->value.thread, XSP_IMPORT_VALUES, &c->value.head,
+			    c->value.head.time_ns);
 }
 
 static const char *convert_series(void *ctx, const char *key, size_t length, const char *value,
@@ -443,7 +441,7 @@ static const char *convert_series(void *ctx, const char *key, size_t length, con
 	return xsp_json_value(value, stopped, deep);
 }
 
-/* Each number of it is a series. */
+/* Each number in it is a series. */
 static int convert_counter(struct xsp_import *m, const struct xsp_import_event *e)
 {
 	struct counter c = {.m = m,
@@ -475,7 +473,7 @@ static int convert_instant(struct xsp_import *m, const struct xsp_import_event *
 		return convert_allocation(m, e);
 	if (xsp_import_is(e, XSP_TRACE_NAME, "Record Window End")) {
 		if (time_of(e, XSP_TRACE_TS, &ns))
-			xsp_import_cover(m, ns, ns);
+			cover(m, ns, ns);
 		return 0;
 	}
 	if (!xsp_import_is(e, XSP_TRACE_PID, "Traces")) /* "Iteration Start" */
@@ -483,7 +481,7 @@ static int convert_instant(struct xsp_import *m, const struct xsp_import_event *
 	return 0;
 }
 
-/* Arrows from calls to what they caused are made anew, from correlation ids. */
+/* Arrows from calls to what they caused are derived from correlation ids. */
 static int convert_flow(struct xsp_import *m, const struct xsp_import_event *e)
 {
 	if (!xsp_import_is(e, XSP_TRACE_CAT, "ac2g") &&
@@ -531,7 +529,7 @@ int xsp_import_convert(struct xsp_import *m, const struct xsp_import_event *e)
 	}
 }
 
-/* The longer one of two that begin together is around the other. */
+/* Of two that begin together, the longer one is outside. */
 int xsp_import_compare(const struct xsp_sorted *a, const struct xsp_sorted *b)
 {
 	const struct xsp_import_span *x = (const void *)a, *y = (const void *)b;

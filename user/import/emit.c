@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * emit.c - what has been sorted, as events of a capture: entries and exits at the stack pointers of a made-up stack,
- * and batches of the agent's records.
+ * emit.c - writes what has been sorted as events of a capture: entries and exits at the stack
+ * pointers of an invented stack, and batches of the agent's records.
  *
- * Spans of a thread that overlap without nesting cannot be on one stack: each further one is shown as a thread of its
- * own, a lane of it.
+ * Spans of a thread that overlap without nesting cannot share a stack: each further one is shown as
+ * a thread of its own, a lane.
  */
 #include "import/import_private.h"
 
@@ -13,20 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/search.h"
-#include "catalog/cuda_table.h"
+#include "base/rows/grow.h"
+#include "base/rows/search.h"
+#include "catalog/gpu/cuda_table.h"
 
 #define STACK_TOP 0x7fff00000000ULL
 #define FRAME 16U
 #define DEPTH_MAX (1U << 18)
 #define LANES_MAX 256U /* of a thread */
-/* Rounded times make what is inside stick out, and what comes before reach into the next one, by so much (`join`). */
+/* Rounded times may let an inner span stick out of the outer one, or a span reach into the next
+ * one, by this much (`join`). */
 #define CLIP_NS 1000
-/* Records are kept back for so long, for others to go with them. */
+/* Records are held back this long, so that a batch has several. */
 #define LATE_NS 100000000
 #define ASYNC_CALLS (1U << 14)
-#define WINDOW_NS 1 /* identifies the window of collection: there is one */
+#define WINDOW_NS 1 /* identifies the window of collection: there is only one */
 
 struct open_span {
 	int64_t end_ns;
@@ -49,20 +50,21 @@ struct emitter {
 	int64_t offset; /* from times of the trace to those of the capture */
 	struct lane *lanes;
 	size_t lane_count, lane_capacity;
-	uint32_t *
-		heap; /* lanes with something open, the one whose innermost span ends first before the others */
+	/* lanes with open spans; the first one is that whose innermost span ends first */
+	uint32_t *heap;
 	size_t heap_count, heap_capacity;
 	/* the batch at hand */
 	struct {
 		struct xsp_event_gpu head;
 		uint64_t records[XSP_GPU_BATCH_MAX / 8];
 	} batch;
-	uint64_t asynchronous[ASYNC_CALLS]; /* call_key() of the last such calls, by correlation */
+	/* call_key() of the last asynchronous calls, by correlation */
+	uint64_t asynchronous[ASYNC_CALLS];
 	size_t used; /* bytes of records */
 	uint32_t count;
 	int64_t batch_ns;
-	struct xsp_import_process *process; /* whose it is */
-	struct xsp_import_process *main; /* whose is what the trace does not tell the process of */
+	struct xsp_import_process *process; /* its process */
+	struct xsp_import_process *main; /* the process of what the trace names no process for */
 	struct xsp_import_process nobody;
 };
 
@@ -106,7 +108,7 @@ static int flush_batch(struct emitter *t)
 	return xsp_capture_put_event(t->m->w, 0, &t->batch, t->batch.head.head.size);
 }
 
-/* Room for a record of `size` bytes, at most XSP_GPU_BATCH_MAX with the head, in *out. */
+/* Makes room for a record of `size` bytes, at most XSP_GPU_BATCH_MAX with the head, in *out. */
 static int begin_record(struct emitter *t, struct xsp_import_process *process, int64_t now,
 			size_t size, void **out)
 {
@@ -147,10 +149,10 @@ static int emit_name(struct emitter *t, struct xsp_import_process *process, int6
 	return rc;
 }
 
-/* A name as the JSON has it, without its escapes, in m->text. */
+/* A name of the JSON without its escapes, in m->text. */
 static const char *unescaped(struct xsp_import *m, const struct xsp_import_name *name)
 {
-	char *quoted = m->text + XSP_IMPORT_NAME_MAX; /* as it stood there */
+	char *quoted = m->text + XSP_IMPORT_NAME_MAX; /* as it was written */
 
 	quoted[0] = '"';
 	memcpy(quoted + 1, name->raw, name->length);
@@ -197,13 +199,13 @@ static int emit_activity(struct emitter *t, const struct xsp_import_activity *a)
 	memcpy(room, record, record->size);
 	if (record->type == XSP_GPU_CUDA_EVENT)
 		((struct xsp_gpu_cuda_event *)room)->device_ns = a->untimed ? 0 : times[0];
-	else /* they stand behind the head */
+	else /* else they follow the head */
 		memcpy((char *)room + sizeof(*record), times, sizeof(times));
 	if (kernel)
 		((struct xsp_gpu_kernel *)room)->name = a->name + 1ULL;
 	if (t->asynchronous[record->correlation % ASYNC_CALLS] ==
 		    call_key(process, record->correlation) &&
-	    record->correlation != 0) /* which the trace does not tell of a copy or a set */
+	    record->correlation != 0) /* the trace does not say it for a copy or a set */
 		note_asynchronous(room);
 	return 0;
 }
@@ -233,7 +235,7 @@ static int emit_call(struct emitter *t, const struct lane *l, const struct open_
 	return rc;
 }
 
-/* Who did it is not told: the process with most calls of CUDA's API, of several the first. */
+/* If the trace names no process: the one with most calls of CUDA's API, of several the first. */
 static struct xsp_import_process *process_of_gpu(struct emitter *t)
 {
 	struct xsp_import *m = t->m;
@@ -296,7 +298,7 @@ static int emit_state(struct emitter *t, struct xsp_import_process *process, int
 	return rc;
 }
 
-/* Of all whose records there are. */
+/* For all processes with records. */
 static int emit_states(struct emitter *t, int64_t now, uint32_t state)
 {
 	struct xsp_import *m = t->m;
@@ -337,15 +339,15 @@ static int pop(struct emitter *t, struct lane *l)
 		rc = emit_event(t, l, s->probe, depth, s->end_ns, XSP_EVENT_EXIT, 0);
 	else if (s->ending == XSP_IMPORT_CUT)
 		rc = emit_event(t, l, s->probe, depth, s->end_ns, XSP_EVENT_EXIT, XSP_EVENT_CUT);
-	else if (s->ending == XSP_IMPORT_UNWOUND) /* landing in what is around it */
+	else if (s->ending == XSP_IMPORT_UNWOUND) /* it lands in the span around it */
 		rc = emit_event(t, l, s->probe, depth - 1, s->end_ns, XSP_EVENT_UNWIND, 0);
-	/* of whose activities there are none, no records are told either */
+	/* a process without activities has no records either */
 	const bool recorded =
 		s->correlation != 0 && (process_of(t, l) == t->main || process_of(t, l)->gpu);
 	return rc == 0 && recorded ? emit_call(t, l, s) : rc;
 }
 
-/* ---- what ends next ---- */
+/* ---- which span ends next ---- */
 
 static int64_t ends_at(const struct emitter *t, size_t place)
 {
@@ -378,7 +380,7 @@ static void sift_down(struct emitter *t)
 	}
 }
 
-/* What is innermost on the lane ends earlier than what was. */
+/* The innermost span of the lane ends earlier than before. */
 static void sift_up(struct emitter *t, const struct lane *l)
 {
 	for (size_t i = l->place - 1; i > 0 && ends_at(t, i) < ends_at(t, (i - 1) / 2);
@@ -386,7 +388,7 @@ static void sift_up(struct emitter *t, const struct lane *l)
 		swap(t, i, (i - 1) / 2);
 }
 
-/* Something has begun on the lane: it ends before whatever is around it. */
+/* A span has begun on the lane: it ends before the one around it. */
 static int note_begin(struct emitter *t, struct lane *l)
 {
 	if (l->place == 0) {
@@ -399,13 +401,13 @@ static int note_begin(struct emitter *t, struct lane *l)
 	return 0;
 }
 
-/* The timeline, too, waits for records only so long. */
+/* The timeline, too, waits only so long for records. */
 static int flush_late(struct emitter *t, int64_t now)
 {
 	return t->count > 0 && now - t->batch_ns > LATE_NS ? flush_batch(t) : 0;
 }
 
-/* Tells all ends up to then. */
+/* Writes all ends up to that time. */
 static int pop_until(struct emitter *t, int64_t now)
 {
 	int rc = 0;
@@ -449,10 +451,11 @@ static int new_lane(struct emitter *t, uint32_t thread, uint32_t number, uint32_
 }
 
 /*
- * Where a span crosses the end of an open one, which of the two was rounded? It is inside, and ends with that one, if it
- * goes at most CLIP_NS beyond, and no more than it overlaps. Else it comes behind, and the open one, which overlaps it by at most
- * CLIP_NS, ends where it begins: so nothing that is told moves behind what has been told. False: neither, they overlap.
- * *kept: so many of those that are open stay so, around it.
+ * If a span crosses the end of an open one, which of the two was rounded? It is inside, and ends
+ * with the open one, if it goes at most CLIP_NS beyond, and no more than it overlaps. Otherwise, if
+ * it overlaps the open one by at most CLIP_NS, the open one ends where it begins. So nothing moves
+ * behind what was written already. False: neither is possible, they overlap. *kept: how many of the
+ * open spans stay open around it.
  */
 static bool join(const struct lane *l, int64_t begin_ns, int64_t *end_ns, size_t *kept)
 {
@@ -469,7 +472,7 @@ static bool join(const struct lane *l, int64_t begin_ns, int64_t *end_ns, size_t
 	return true;
 }
 
-/* All but the outer ones of the lane end now. */
+/* All but the outer `kept` spans of the lane end now. */
 static int end_inner(struct emitter *t, struct lane *l, size_t kept, int64_t now)
 {
 	if (kept == l->depth)
@@ -482,8 +485,8 @@ static int end_inner(struct emitter *t, struct lane *l, size_t kept, int64_t now
 	return pop_until(t, now);
 }
 
-/* The first of the thread's lanes in whose open spans it lies, or behind them, made if need be. *end_ns: perhaps a little earlier.
- * -E2BIG: there are too many. */
+/* The first lane of the thread whose open spans contain the span or end before it; made if needed.
+ * *end_ns may become a little earlier. -E2BIG: there are too many lanes. */
 static int lane_for(struct emitter *t, uint32_t thread, int64_t begin_ns, int64_t *end_ns,
 		    struct lane **out)
 {

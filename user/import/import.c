@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* import.c - the trace as a whole: its top-level keys, its events, and the capture that is made of them. */
+/* import.c - the trace as a whole: its top-level keys, its events, and the capture that is made
+ * from them. */
 #include "import/import.h"
 
 #include <errno.h>
@@ -12,8 +13,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "base/file_io.h"
-#include "base/grow.h"
+#include "base/files/file_io.h"
+#include "base/rows/grow.h"
+#include "catalog/gpu_words.h"
 #include "import/import_private.h"
 
 #define PROGRESS_EVENTS 65536U
@@ -38,41 +40,36 @@ bool xsp_import_is_trace(int fd)
 
 /* ---- small values of the top level, read as a whole ---- */
 
-/* A number of an object: where it goes. */
-struct field {
-	const char *name;
-	uint32_t offset;
-	bool half; /* uint32_t, else int64_t */
-};
-
-/* Writes the number at `value` into the field of `into`; what is none stays away. */
-static void take_number(const struct field *field, const char *value, void *into)
+/* Writes the number at `value` to `to`; what is none, or goes beyond what there may be, stays away. */
+static void take_number(const char *value, size_t size, void *to)
 {
 	int64_t number;
 
-	if (!xsp_json_to_number(value, 0, &number) || number < 0)
+	if (!xsp_json_to_number(value, 0, &number) || number < 0 ||
+	    number > (size == sizeof(uint32_t) ? (int64_t)UINT32_MAX : XSP_IMPORT_TIME_MAX))
 		return;
-	const uint32_t half = number <= UINT32_MAX ? (uint32_t)number : 0;
-	if (field->half)
-		memcpy((char *)into + field->offset, &half, sizeof(half));
-	else
-		memcpy((char *)into + field->offset, &number, sizeof(number));
+	const uint32_t half = (uint32_t)number;
+	memcpy(to, size == sizeof(half) ? (const void *)&half : (const void *)&number, size);
 }
 
+/* An object: where its numbers go, and its name, if it is asked for. */
 struct object {
-	const struct field *fields;
-	void *into; /* what they are in */
+	const struct xsp_number_at *keys; /* NULL ends */
+	void *into;
+	const char *name; /* as the JSON has it */
 };
 
 static const char *read_field(void *ctx, const char *key, size_t length, const char *value,
 			      const char **stopped, bool *deep)
 {
-	const struct object *o = ctx;
+	struct object *o = ctx;
 	const char *end = xsp_json_value(value, stopped, deep);
 
-	for (const struct field *f = o->fields; end != NULL && f->name != NULL; f++)
-		if (strlen(f->name) == length && memcmp(f->name, key, length) == 0)
-			take_number(f, value, o->into);
+	for (const struct xsp_number_at *k = o->keys; end != NULL && k->key != NULL; k++)
+		if (strlen(k->key) == length && memcmp(k->key, key, length) == 0)
+			take_number(value, k->size, (char *)o->into + k->at);
+	if (length == 4 && memcmp(key, "name", 4) == 0)
+		o->name = value;
 	return end;
 }
 
@@ -81,24 +78,13 @@ static const char *parse_object(void *ctx, const char *text, const char **stoppe
 	return xsp_json_members(text, read_field, ctx, stopped, deep);
 }
 
-static enum xsp_json_state read_object(struct xsp_json_stream *s, const struct field *fields,
-				       void *into)
-{
-	struct object o = {fields, into};
-	enum xsp_json_state state;
-
-	if (xsp_json_peek(s, &state) != '{')
-		return state == XSP_JSON_OK ? xsp_json_skip(s) : state;
-	return xsp_json_parse(s, parse_object, &o);
-}
-
 static const char *parse_scalar(void *ctx, const char *text, const char **stopped, bool *deep)
 {
 	*(const char **)ctx = text;
 	return xsp_json_value(text, stopped, deep);
 }
 
-/* *value: NULL: it is none, and has been passed over. */
+/* *value NULL: it is not a scalar, and was passed over. */
 static enum xsp_json_state read_scalar(struct xsp_json_stream *s, const char **value)
 {
 	enum xsp_json_state state;
@@ -110,108 +96,57 @@ static enum xsp_json_state read_scalar(struct xsp_json_stream *s, const char **v
 	return c == '{' || c == '[' ? xsp_json_skip(s) : xsp_json_parse(s, parse_scalar, value);
 }
 
-/* ---- deviceProperties ---- */
+/* ---- what is in brackets ---- */
 
-#define FIELD(key, member)                                                                         \
-	{                                                                                          \
-		key, offsetof(struct xsp_gpu_device, member), true                                 \
-	}
-static const struct field device_keys[] = {
-	FIELD("id", id),
-	FIELD("computeMajor", compute_major),
-	FIELD("computeMinor", compute_minor),
-	FIELD("numSms", multiprocessors),
-	{"totalGlobalMem", offsetof(struct xsp_gpu_device, total_memory), false},
-	FIELD("maxThreadsPerBlock", max_threads_per_block),
-	FIELD("maxThreadsPerMultiprocessor", max_threads_per_multiprocessor),
-	FIELD("regsPerBlock", registers_per_block),
-	FIELD("regsPerMultiprocessor", registers_per_multiprocessor),
-	FIELD("warpSize", warp_size),
-	FIELD("sharedMemPerBlock", shared_per_block),
-	FIELD("sharedMemPerBlockOptin", shared_per_block_optin),
-	FIELD("sharedMemPerMultiprocessor", shared_per_multiprocessor),
-	FIELD("maxBlocksPerMultiprocessor", max_blocks_per_multiprocessor), /* ours */
-	{NULL, 0, false},
-};
+typedef enum xsp_json_state (*read_fn)(struct xsp_import *m, struct xsp_json_stream *s, char first);
 
-struct device {
-	struct object object; /* first: read_field() */
-	const char *name;
-};
-
-static const char *read_device_field(void *ctx, const char *key, size_t length, const char *value,
-				     const char **stopped, bool *deep)
-{
-	struct device *d = ctx;
-
-	if (length == 4 && memcmp(key, "name", 4) == 0)
-		d->name = value;
-	return read_field(&d->object, key, length, value, stopped, deep);
-}
-
-static const char *parse_device(void *ctx, const char *text, const char **stopped, bool *deep)
-{
-	return xsp_json_members(text, read_device_field, ctx, stopped, deep);
-}
-
-static enum xsp_json_state read_device(struct xsp_import *m, struct xsp_json_stream *s)
-{
-	struct xsp_gpu_device properties = {.id = 0};
-	struct device d = {.object = {device_keys, &properties}};
-	const enum xsp_json_state state = xsp_json_parse(s, parse_device, &d);
-
-	if (state != XSP_JSON_OK || m->device_count >= DEVICES_MAX)
-		return state;
-	const char *name = d.name != NULL ? xsp_import_keep(m, d.name) : "";
-	if (name == NULL || xsp_grow(&m->devices, &m->device_capacity, m->device_count + 1) < 0 ||
-	    xsp_grow(&m->device_names, &m->device_name_capacity, m->device_count + 1) < 0)
-		return XSP_JSON_FAILED;
-	m->device_names[m->device_count] = name;
-	m->devices[m->device_count++] = properties;
-	return XSP_JSON_OK;
-}
-
-/* ---- arrays ---- */
-
-/* Each element that is an object to `read_element`. */
-static enum xsp_json_state
-read_array(struct xsp_import *m, struct xsp_json_stream *s,
-	   enum xsp_json_state (*read_element)(struct xsp_import *m, struct xsp_json_stream *s))
+/* All up to `close`; `first` is the first character of each. One comma too many does no harm. */
+static enum xsp_json_state read_each(struct xsp_import *m, struct xsp_json_stream *s, char close,
+				     read_fn read_one)
 {
 	enum xsp_json_state state;
-	char c = xsp_json_peek(s, &state);
+
+	xsp_json_advance(s);
+	for (;;) {
+		const char c = xsp_json_peek(s, &state);
+		if (state != XSP_JSON_OK)
+			return state;
+		if (c == close || c == ',')
+			xsp_json_advance(s);
+		if (c == close)
+			return XSP_JSON_OK;
+		if (c != ',')
+			state = read_one(m, s, c);
+		if (state != XSP_JSON_OK)
+			return state;
+	}
+}
+
+static enum xsp_json_state read_array(struct xsp_import *m, struct xsp_json_stream *s,
+				      read_fn read_one)
+{
+	enum xsp_json_state state;
+	const char c = xsp_json_peek(s, &state);
 
 	if (state != XSP_JSON_OK || c != '[')
 		return state == XSP_JSON_OK ? xsp_json_skip(s) : state;
-	xsp_json_advance(s);
-	for (;;) {
-		c = xsp_json_peek(s, &state);
-		if (state != XSP_JSON_OK)
-			return state;
-		if (c == ']') {
-			xsp_json_advance(s);
-			return XSP_JSON_OK;
-		}
-		if (c == ',') { /* one too many does no harm */
-			xsp_json_advance(s);
-			continue;
-		}
-		if (c == '{') {
-			state = read_element(m, s);
-		} else {
-			xsp_import_counted(m, XSP_IMPORT_NO_EVENT);
-			state = xsp_json_skip(s);
-		}
-		if (state != XSP_JSON_OK)
-			return state;
-	}
+	return read_each(m, s, ']', read_one);
 }
 
-static enum xsp_json_state read_event(struct xsp_import *m, struct xsp_json_stream *s)
+/* An element that is no object. */
+static enum xsp_json_state skip_element(struct xsp_import *m, struct xsp_json_stream *s)
+{
+	xsp_import_counted(m, XSP_IMPORT_NO_EVENT);
+	return xsp_json_skip(s);
+}
+
+static enum xsp_json_state read_event(struct xsp_import *m, struct xsp_json_stream *s, char first)
 {
 	const struct xsp_import_options *o = m->options;
-	enum xsp_json_state state = xsp_json_parse(s, xsp_import_event_parse, &m->event);
 
+	if (first != '{')
+		return skip_element(m, s);
+	const enum xsp_json_state state = xsp_json_parse(s, xsp_import_event_parse, &m->event);
 	if (state != XSP_JSON_OK)
 		return state;
 	m->error = xsp_import_convert(m, &m->event);
@@ -226,24 +161,31 @@ static enum xsp_json_state read_events(struct xsp_import *m, struct xsp_json_str
 	return read_array(m, s, read_event);
 }
 
+static enum xsp_json_state read_device(struct xsp_import *m, struct xsp_json_stream *s, char first)
+{
+	struct xsp_gpu_device properties = {.id = 0};
+	struct object d = {.keys = xsp_gpu_device_keys, .into = &properties};
+
+	if (first != '{')
+		return skip_element(m, s);
+	const enum xsp_json_state state = xsp_json_parse(s, parse_object, &d);
+	if (state != XSP_JSON_OK || m->device_count >= DEVICES_MAX)
+		return state;
+	const char *name = d.name != NULL ? xsp_import_keep(m, d.name) : "";
+	if (name == NULL || xsp_grow(&m->devices, &m->device_capacity, m->device_count + 1) < 0 ||
+	    xsp_grow(&m->device_names, &m->device_name_capacity, m->device_count + 1) < 0)
+		return XSP_JSON_FAILED;
+	m->device_names[m->device_count] = name;
+	m->devices[m->device_count++] = properties;
+	return XSP_JSON_OK;
+}
+
 static enum xsp_json_state read_devices(struct xsp_import *m, struct xsp_json_stream *s)
 {
 	return read_array(m, s, read_device);
 }
 
 /* ---- other top-level keys ---- */
-
-static enum xsp_json_state read_base(struct xsp_import *m, struct xsp_json_stream *s)
-{
-	const char *value;
-	int64_t base;
-	const enum xsp_json_state state = read_scalar(s, &value);
-
-	if (value != NULL && state == XSP_JSON_OK && xsp_json_to_number(value, 0, &base) &&
-	    base >= 0 && base <= XSP_IMPORT_TIME_MAX)
-		m->base_ns = base;
-	return state;
-}
 
 static enum xsp_json_state read_host(struct xsp_import *m, struct xsp_json_stream *s)
 {
@@ -256,54 +198,51 @@ static enum xsp_json_state read_host(struct xsp_import *m, struct xsp_json_strea
 	return m->host != NULL ? XSP_JSON_OK : XSP_JSON_FAILED;
 }
 
-static enum xsp_json_state read_version(struct xsp_import *m, struct xsp_json_stream *s,
-					unsigned which)
-{
-	const char *value;
-	int64_t version;
-	const enum xsp_json_state state = read_scalar(s, &value);
-
-	if (value != NULL && state == XSP_JSON_OK && xsp_json_to_number(value, 0, &version) &&
-	    version >= 0 && version <= UINT32_MAX)
-		m->versions[which] = (uint32_t)version;
-	return state;
-}
-
-static enum xsp_json_state read_cupti(struct xsp_import *m, struct xsp_json_stream *s)
-{
-	return read_version(m, s, 0);
-}
-
-static enum xsp_json_state read_driver(struct xsp_import *m, struct xsp_json_stream *s)
-{
-	return read_version(m, s, 1);
-}
-
-static enum xsp_json_state read_runtime(struct xsp_import *m, struct xsp_json_stream *s)
-{
-	return read_version(m, s, 2);
-}
+#define NUMBER(key, member)                                                                        \
+	{                                                                                          \
+		key, offsetof(struct xsp_import, member),                                          \
+			sizeof(((struct xsp_import *)NULL)->member)                                \
+	}
 
 static enum xsp_json_state read_distributed(struct xsp_import *m, struct xsp_json_stream *s)
 {
-	static const struct field keys[] = {
-		{"rank", offsetof(struct xsp_import, rank), false},
-		{"world_size", offsetof(struct xsp_import, world_size), false},
-		{NULL, 0, false},
-	};
+	static const struct xsp_number_at keys[] = {
+		NUMBER("rank", rank), NUMBER("world_size", world_size), {NULL, 0, 0}};
+	struct object o = {.keys = keys, .into = m};
+	enum xsp_json_state state;
 
-	return read_object(s, keys, m);
+	if (xsp_json_peek(s, &state) != '{')
+		return state == XSP_JSON_OK ? xsp_json_skip(s) : state;
+	return xsp_json_parse(s, parse_object, &o);
 }
+
+static const struct xsp_number_at numbers[] = {
+	NUMBER("baseTimeNanoseconds", base_ns),
+	NUMBER("cupti_version", versions[0]),
+	NUMBER("cuda_driver_version", versions[1]),
+	NUMBER("cuda_runtime_version", versions[2]),
+};
 
 static const struct {
 	const char *key;
 	enum xsp_json_state (*read_member_value)(struct xsp_import *m, struct xsp_json_stream *s);
-} top_level[] = {
-	{"traceEvents", read_events},		{"baseTimeNanoseconds", read_base},
-	{"deviceProperties", read_devices},	{"host_name", read_host},
-	{"cupti_version", read_cupti},		{"cuda_driver_version", read_driver},
-	{"cuda_runtime_version", read_runtime}, {"distributedInfo", read_distributed},
+} others[] = {
+	{"traceEvents", read_events},
+	{"deviceProperties", read_devices},
+	{"host_name", read_host},
+	{"distributedInfo", read_distributed},
 };
+
+static enum xsp_json_state read_number(struct xsp_import *m, struct xsp_json_stream *s,
+				       const struct xsp_number_at *k)
+{
+	const char *value;
+	const enum xsp_json_state state = read_scalar(s, &value);
+
+	if (value != NULL && state == XSP_JSON_OK)
+		take_number(value, k->size, (char *)m + k->at);
+	return state;
+}
 
 static const char *parse_key(void *ctx, const char *text, const char **stopped, bool *deep)
 {
@@ -316,19 +255,24 @@ static const char *parse_key(void *ctx, const char *text, const char **stopped, 
 	return end;
 }
 
-static enum xsp_json_state read_member(struct xsp_import *m, struct xsp_json_stream *s)
+static enum xsp_json_state read_member(struct xsp_import *m, struct xsp_json_stream *s, char first)
 {
 	char key[KEY_MAX];
-	enum xsp_json_state state = xsp_json_parse(s, parse_key, key);
 
+	if (first != '"')
+		return XSP_JSON_WRONG;
+	enum xsp_json_state state = xsp_json_parse(s, parse_key, key);
 	if (state != XSP_JSON_OK)
 		return state;
 	if (xsp_json_peek(s, &state) != ':')
 		return state == XSP_JSON_OK ? XSP_JSON_WRONG : state;
 	xsp_json_advance(s);
-	for (size_t i = 0; i < sizeof(top_level) / sizeof(top_level[0]); i++)
-		if (strcmp(key, top_level[i].key) == 0)
-			return top_level[i].read_member_value(m, s);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (strcmp(key, numbers[i].key) == 0)
+			return read_number(m, s, &numbers[i]);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(key, others[i].key) == 0)
+			return others[i].read_member_value(m, s);
 	return xsp_json_skip(s);
 }
 
@@ -346,30 +290,14 @@ static enum xsp_json_state read_top_level(struct xsp_import *m, struct xsp_json_
 	}
 	if (c == '[')
 		return read_events(m, s);
-	if (c != '{')
-		return XSP_JSON_WRONG;
-	xsp_json_advance(s);
-	for (;;) {
-		c = xsp_json_peek(s, &state);
-		if (state != XSP_JSON_OK)
-			return state;
-		if (c == '}' || c == ',')
-			xsp_json_advance(s);
-		if (c == '}')
-			return XSP_JSON_OK;
-		if (c == ',')
-			continue;
-		state = c == '"' ? read_member(m, s) : XSP_JSON_WRONG;
-		if (state != XSP_JSON_OK)
-			return state;
-	}
+	return c == '{' ? read_each(m, s, '}', read_member) : XSP_JSON_WRONG;
 }
 
-/* ---- reading it ---- */
+/* ---- reading the trace ---- */
 
 static int failed(struct xsp_error *err, int rc, const char *display_path)
 {
-	return rc == -ENOMEM ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory")
+	return rc == -ENOMEM ? xsp_out_of_memory(err)
 			     : xsp_error_set(err, rc, XSP_STATUS_OUTPUT,
 					     "cannot write the capture of %s: %s", display_path,
 					     strerror(-rc));
@@ -394,7 +322,8 @@ static const char *why_not(enum xsp_json_state state, int error)
 	}
 }
 
-/* Behind the trace there should be nothing; that tells whether the packed data were right. */
+/* Nothing should follow the trace: reading to the end shows whether the compressed data were
+ * intact. */
 static const char *why_not_to_the_end(struct xsp_json_stream *s)
 {
 	enum xsp_json_state state;
@@ -419,13 +348,12 @@ static int read_trace(struct xsp_import *m, struct xsp_json_stream *s, struct xs
 		return xsp_error_set(err, error, XSP_STATUS_CAPTURE, "cannot read %s: %s",
 				     display_path, strerror(-error));
 	if (!m->has_events || (state != XSP_JSON_OK && m->report->counts[XSP_IMPORT_EVENTS] == 0))
-		return xsp_error_set(err, -EILSEQ, XSP_STATUS_CAPTURE,
-				     "%s is no Chrome trace (as torch.profiler and xsptrace write "
-				     "it): %s%s",
-				     display_path,
-				     state != XSP_JSON_OK ? why_not(state, error)
-							  : "it has no traceEvents",
-				     state != XSP_JSON_OK ? ", in front of its first event" : "");
+		return xsp_error_set(
+			err, -EILSEQ, XSP_STATUS_CAPTURE,
+			"%s is no Chrome trace (as torch.profiler and xsptrace write it): %s%s",
+			display_path,
+			state != XSP_JSON_OK ? why_not(state, error) : "it has no traceEvents",
+			state != XSP_JSON_OK ? ", before its first event" : "");
 	m->report->why = why_not(state, error);
 	if (state == XSP_JSON_OK)
 		m->report->why = why_not_to_the_end(s);
@@ -434,7 +362,7 @@ static int read_trace(struct xsp_import *m, struct xsp_json_stream *s, struct xs
 	return 0;
 }
 
-/* ---- writing it ---- */
+/* ---- writing the capture ---- */
 
 struct clocks {
 	int64_t offset; /* from times of the trace to those of the capture */
@@ -442,7 +370,7 @@ struct clocks {
 	struct xsp_capture_clock clock;
 };
 
-/* A trace has real time only, which does for both clocks unless it began at zero. */
+/* A trace has only real time, which serves for both clocks unless it began at zero. */
 static struct clocks clocks_of(const struct xsp_import *m)
 {
 	const int64_t first = m->any ? m->first_ns : 0, last = m->any ? m->last_ns : 0;
@@ -494,7 +422,7 @@ static int write_capture(struct xsp_import *m)
 
 /* ---- all of it ---- */
 
-/* B and E events of one moment stay in the order of the trace. */
+/* B and E events of the same moment keep the order of the trace. */
 static int as_they_came(const struct xsp_sorted *a, const struct xsp_sorted *b)
 {
 	(void)a;
@@ -579,7 +507,7 @@ out:
 	return rc;
 }
 
-/* ---- what there is to say ---- */
+/* ---- the report ---- */
 
 struct line {
 	char *out;
@@ -601,31 +529,31 @@ static void append(struct line *l, const char *between, const char *fmt, ...)
 		l->used = l->size - 1;
 }
 
-static const char left_out[] = "left out", not_carried[] = "not carried over";
+static const char dropped[] = "dropped", not_imported[] = "not imported";
 
 static const struct {
 	enum xsp_import_count what;
-	const char *group; /* said once, before the first of it */
+	const char *group; /* printed once, before its first row */
 	const char *text;
 } sayings[] = {
-	{XSP_IMPORT_NO_EVENT, left_out, "array elements that are no events"},
-	{XSP_IMPORT_NO_TIME, left_out, "events without a time that is a number"},
-	{XSP_IMPORT_NEGATIVE, left_out, "spans of negative length"},
-	{XSP_IMPORT_UNPAIRED, left_out, "ends (E) of nothing that began"},
-	{XSP_IMPORT_DEEP, left_out, "spans inside or beside too many others"},
-	{XSP_IMPORT_FLOWS, not_carried, "arrows"},
-	{XSP_IMPORT_COUNTERS, not_carried, "counter values"},
-	{XSP_IMPORT_INSTANTS, not_carried, "marks"},
-	{XSP_IMPORT_STATES, not_carried, "states of threads"},
-	{XSP_IMPORT_LINES, not_carried, "lines of Python seen at spans"},
-	{XSP_IMPORT_ASYNC, not_carried, "asynchronous events"},
-	{XSP_IMPORT_OTHER, not_carried, "events of other kinds"},
+	{XSP_IMPORT_NO_EVENT, dropped, "array elements that are no events"},
+	{XSP_IMPORT_NO_TIME, dropped, "events without a time that is a number"},
+	{XSP_IMPORT_NEGATIVE, dropped, "spans of negative length"},
+	{XSP_IMPORT_UNPAIRED, dropped, "ends (E) without a begin"},
+	{XSP_IMPORT_DEEP, dropped, "spans that are nested in, or overlap, too many others"},
+	{XSP_IMPORT_FLOWS, not_imported, "arrows"},
+	{XSP_IMPORT_COUNTERS, not_imported, "counter values"},
+	{XSP_IMPORT_INSTANTS, not_imported, "marks"},
+	{XSP_IMPORT_STATES, not_imported, "states of threads"},
+	{XSP_IMPORT_LINES, not_imported, "lines of Python seen at spans"},
+	{XSP_IMPORT_ASYNC, not_imported, "asynchronous events"},
+	{XSP_IMPORT_OTHER, not_imported, "events of other kinds"},
 	{XSP_IMPORT_OPEN, NULL, "spans (B) do not end"},
 	{XSP_IMPORT_OVERLAPPING, NULL,
 	 "spans overlap others of their thread: they are on rows of their own"},
 	{XSP_IMPORT_PARTS, NULL, "GPU activities are parts of longer ones: they count as whole"},
 	{XSP_IMPORT_CLIPPED, NULL,
-	 "spans went up to 1 us beyond what is around them, or into the next one: they end there"},
+	 "spans went up to 1 us beyond the span around them, or into the next one: they end there"},
 };
 
 bool xsp_import_line(const struct xsp_import_report *report, char *out, size_t size)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * import.h - Chrome traces (Kineto's, which torch.profiler writes, and our own) become captures.
+ * import.h - turns Chrome traces (those of Kineto, which torch.profiler writes, and our own) into
+ * captures.
  *
- * Everything that reads a capture reads such a trace through the capture that is made of it: there is one way from
- * events to spans. docs/formats.md says what is carried over.
+ * All readers of captures read a trace through the capture made from it, so there is one way from
+ * events to spans. docs/formats.md says what is imported.
  */
 #ifndef XSP_IMPORT_H
 #define XSP_IMPORT_H
@@ -14,28 +15,28 @@
 
 #include "base/error.h"
 
-/* What was met. */
+/* What was found. */
 enum xsp_import_count {
 	XSP_IMPORT_EVENTS, /* all */
-	XSP_IMPORT_SPANS, /* calls of CUDA's API are among them */
+	XSP_IMPORT_SPANS, /* including calls of CUDA's API */
 	XSP_IMPORT_GPU, /* activities */
 	XSP_IMPORT_MEMORY, /* allocations and frees */
 	XSP_IMPORT_VALUES, /* numbers of counters */
-	/* which a capture cannot hold */
+	/* dropped, as a capture cannot hold them */
 	XSP_IMPORT_FLOWS,
-	XSP_IMPORT_COUNTERS, /* and values of them that are no numbers */
+	XSP_IMPORT_COUNTERS, /* and values that are no numbers */
 	XSP_IMPORT_INSTANTS,
 	XSP_IMPORT_STATES,
-	XSP_IMPORT_LINES, /* of Python, as seen at spans: no calls */
+	XSP_IMPORT_LINES, /* of Python, sampled at spans: not calls */
 	XSP_IMPORT_ASYNC,
 	XSP_IMPORT_OTHER,
-	/* which say nothing that could be believed */
+	/* dropped, as what they say is impossible */
 	XSP_IMPORT_NO_TIME,
 	XSP_IMPORT_NEGATIVE,
 	XSP_IMPORT_NO_EVENT,
 	XSP_IMPORT_UNPAIRED,
 	XSP_IMPORT_DEEP,
-	/* which are carried, but not as they stand there */
+	/* imported, but changed */
 	XSP_IMPORT_OPEN,
 	XSP_IMPORT_CLIPPED,
 	XSP_IMPORT_OVERLAPPING,
@@ -45,31 +46,31 @@ enum xsp_import_count {
 
 struct xsp_import_report {
 	uint64_t counts[XSP_IMPORT_COUNTS];
-	uint64_t
-		read_to; /* byte of the (unpacked) text at which reading ended too early; 0: it did not */
-	const char *why; /* then: "it ends there", ... */
+	/* the byte of the (unpacked) text at which reading ended early; 0: it did not */
+	uint64_t read_to;
+	const char *why; /* then the reason: "it ends there", ... */
 };
 
-/* Does what stands at the beginning of the file look like JSON, plain or gzip? */
+/* Does the beginning of the file look like JSON, plain or gzip? */
 bool xsp_import_is_trace(int fd);
 
 struct xsp_import_options {
 	const char *display_path; /* the trace's name in messages */
-	const char *folder; /* of temporary files without a name */
-	size_t memory; /* for sorting; 0: as much as is usual */
-	void (*progress)(void *ctx, double share); /* now and then; may be NULL */
+	const char *folder; /* for temporary files without a name */
+	size_t memory; /* for sorting; 0: the default */
+	void (*progress)(void *ctx, double share); /* called now and then; may be NULL */
 	void *ctx;
 };
 
 /*
- * Reads the trace from `in` and writes the capture to `out`, an empty file; both stay the caller's. What cannot be read
- * to its end is read as far as it goes: see the report. 0 or a negative errno, with XSP_STATUS_CAPTURE where it is no
- * trace.
+ * Reads the trace from `in` and writes the capture to `out`, an empty file. The caller keeps both.
+ * A trace that cannot be read to its end is read as far as possible: see the report. 0 or a
+ * negative errno, with XSP_STATUS_CAPTURE if it is no trace.
  */
 int xsp_import(int in, int out, const struct xsp_import_options *options,
 	       struct xsp_import_report *report, struct xsp_error *err);
 
-/* What of the trace is not in the capture, or otherwise, in one line; false: everything is. */
+/* Says in one line what the capture lacks or changes; false: nothing. */
 bool xsp_import_line(const struct xsp_import_report *report, char *out, size_t size);
 
 #endif

@@ -7,14 +7,14 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 
 #define WINDOW_FIRST ((size_t)1 << 20)
 
 struct xsp_json_stream {
 	gzFile file;
 	char *window;
-	size_t capacity; /* without XSP_JSON_PAD */
+	size_t capacity; /* not counting XSP_JSON_PAD */
 	size_t at, end;
 	uint64_t before; /* bytes of text before the window */
 	bool ended;
@@ -66,7 +66,7 @@ static void note_end(struct xsp_json_stream *s, int got)
 		s->error = errno != 0 ? -errno : -EIO;
 }
 
-/* Reads on behind what is left of the window. */
+/* Reads more, after what is left of the window. */
 static enum xsp_json_state more(struct xsp_json_stream *s)
 {
 	if (s->ended)
@@ -153,9 +153,9 @@ enum xsp_json_state xsp_json_parse(struct xsp_json_stream *s, xsp_json_parse_fn 
 	}
 }
 
-/* ---- passing over ---- */
+/* ---- passing over values ---- */
 
-/* What is passed over is given up at once: strings, too, may be larger than the window. */
+/* What is passed over is not kept: strings, too, may be larger than the window. */
 static enum xsp_json_state skip_string(struct xsp_json_stream *s)
 {
 	bool escaped = false;
@@ -233,7 +233,7 @@ enum xsp_json_state xsp_json_skip(struct xsp_json_stream *s)
 #define ONES 0x0101010101010101ULL
 #define HIGHS 0x8080808080808080ULL
 
-/* The high bit of each byte that is `byte`, exact up to the first of them. */
+/* The high bit of each byte that equals `byte`; exact up to the first of them. */
 static inline uint64_t bytes_that_are(uint64_t word, unsigned char byte)
 {
 	const uint64_t x = word ^ ONES * byte;
@@ -272,12 +272,12 @@ static inline const char *pass_scalar(const char *p, const char **stopped)
 {
 	const char *from = p;
 
-	while (*p >= '-' && *p <= '9') /* of a number nearly always */
+	while (*p >= '-' && *p <= '9') /* a number, nearly always */
 		p++;
 	while (!ends_scalar(*p))
 		p++;
 	*stopped = p;
-	return p == from || *p == '\0' ? NULL : p; /* at the window's end it may go on */
+	return p == from || *p == '\0' ? NULL : p; /* at the end of the window, it may continue */
 }
 
 const char *xsp_json_value(const char *p, const char **stopped, bool *deep)
@@ -361,11 +361,11 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Digits as far as they count, and the power of ten that the rest is. */
+/* Digits as far as they count, and the power of ten for the rest. */
 struct decimal {
 	uint64_t digits;
 	int64_t exponent;
-	bool any, rest; /* digits, and some beyond those kept that are not 0 */
+	bool any, rest; /* there are digits; digits that were not kept are not all 0 */
 };
 
 static const char *read_digits(const char *p, struct decimal *d, bool fraction)
@@ -420,7 +420,7 @@ static bool scale_up_or_down(const struct decimal *d, uint64_t *out)
 	return true;
 }
 
-/* Numbers as most are: no exponent, no sign, no more digits than it takes. */
+/* The common form of numbers: no exponent, no sign, no more digits than needed. */
 static bool is_plain(const char *p, int scale, int64_t *out)
 {
 	const char *from = p;
@@ -469,7 +469,7 @@ bool xsp_json_to_real(const char *value, locale_t c, double *out)
 	const char *p = quoted ? value + 1 : value;
 	char *end;
 
-	if (!is_digit(p[*p == '-'])) /* strtod() takes more than JSON */
+	if (!is_digit(p[*p == '-'])) /* strtod() accepts more than JSON */
 		return false;
 	*out = strtod_l(p, &end, c);
 	return (quoted ? *end == '"' : ends_scalar(*end)) && isfinite(*out);
@@ -508,7 +508,7 @@ static bool read_hex(const char *p, const char *end, uint32_t *out)
 	return true;
 }
 
-/* p behind `\u`; the end. */
+/* `p` is after `\u`; returns the end. */
 static const char *read_code_point(const char *p, const char *end, uint32_t *point)
 {
 	uint32_t low;

@@ -2,12 +2,13 @@
 /*
  * json_stream.h - JSON of any size, plain or gzip, through one window of memory.
  *
- * What is at hand is contiguous: a value is parsed where it stands, by pointers, up to the NUL behind the window's last
- * byte. Who meets that NUL asks for more and begins the value again; the window grows for one that does not fit, up to
- * XSP_JSON_WINDOW_MAX. What is only passed over may be of any size.
+ * The window is contiguous: a value is parsed in place, by pointers, up to the NUL after the
+ * window's last byte. A parser that meets this NUL asks for more and begins the value again. The
+ * window grows for a value that does not fit, up to XSP_JSON_WINDOW_MAX. What is only passed over
+ * may be of any size.
  *
- * Lenient where it does no harm: control characters in strings, NaN and Infinity as numbers, brackets of either kind in
- * what is passed over.
+ * It is lenient where that does no harm: control characters in strings, NaN and Infinity as
+ * numbers, brackets of either kind in what is passed over.
  */
 #ifndef XSP_IMPORT_JSON_STREAM_H
 #define XSP_IMPORT_JSON_STREAM_H
@@ -19,7 +20,7 @@
 
 #define XSP_JSON_WINDOW_MAX ((size_t)64 << 20)
 #define XSP_JSON_DEPTH_MAX 512U /* levels of a value */
-#define XSP_JSON_PAD 64U /* zeros behind a text: it may be looked at some bytes at a time */
+#define XSP_JSON_PAD 64U /* zeros after a text: parsers may read some bytes at a time */
 
 struct xsp_json_stream;
 
@@ -27,26 +28,27 @@ struct xsp_json_stream;
 enum xsp_json_state {
 	XSP_JSON_OK = 0,
 	XSP_JSON_END, /* the text ends here */
-	XSP_JSON_WRONG, /* what stands here is no JSON */
+	XSP_JSON_WRONG, /* this is not JSON */
 	XSP_JSON_DEEP, /* nested deeper than XSP_JSON_DEPTH_MAX */
-	XSP_JSON_LARGE, /* a value that has to be in memory as a whole is not: XSP_JSON_WINDOW_MAX */
+	XSP_JSON_LARGE, /* a value does not fit in memory as a whole: XSP_JSON_WINDOW_MAX */
 	XSP_JSON_FAILED, /* out of memory, or the file could not be read: xsp_json_stream_error() */
 };
 
-/* Takes over `fd`. 0 or a negative errno (`fd` is then still the caller's). */
+/* Owns `fd` from now on. 0 or a negative errno (then the caller still owns it). */
 int xsp_json_stream_new(int fd, struct xsp_json_stream **out);
 void xsp_json_stream_free(struct xsp_json_stream *s); /* NULL is allowed */
 
-/* The next byte that is no blank, which stays; '\0': none, and *state says why. */
+/* The next byte that is no blank, without consuming it; '\0': none, and *state says why. */
 char xsp_json_peek(struct xsp_json_stream *s, enum xsp_json_state *state);
-/* Takes the byte that was peeked. */
+/* Consumes the byte that was peeked. */
 void xsp_json_advance(struct xsp_json_stream *s);
 /* Passes over a value of any size. */
 enum xsp_json_state xsp_json_skip(struct xsp_json_stream *s);
 
 /*
- * Hands `parse` the text from here on, until it has parsed a value: it returns the end of that, or NULL with *stopped
- * where it could not go on. The text is valid until the next call for this stream.
+ * Passes `parse` the text from here on until it has parsed a value. It returns the end of the
+ * value, or NULL with *stopped where it could not go on. The text is valid until the next call for
+ * this stream.
  */
 typedef const char *(*xsp_json_parse_fn)(void *ctx, const char *text, const char **stopped,
 					 bool *deep);
@@ -54,11 +56,12 @@ enum xsp_json_state xsp_json_parse(struct xsp_json_stream *s, xsp_json_parse_fn 
 
 uint64_t xsp_json_offset(const struct xsp_json_stream *s); /* of the next byte, in the plain text */
 double xsp_json_progress(const struct xsp_json_stream *s, uint64_t file_bytes); /* 0..1 */
-/* Negative errno of XSP_JSON_FAILED; -EILSEQ: the compressed data are damaged; 0: none. Where they end too early:
- * -ENODATA. */
+/* The errno of XSP_JSON_FAILED, negative; -EILSEQ: the compressed data are damaged; -ENODATA: they
+ * end too early; 0: none. */
 int xsp_json_stream_error(const struct xsp_json_stream *s);
 
-/* ---- in the window: each returns the end, or NULL with *stopped where the text ended or went wrong ---- */
+/* ---- in the window: each returns the end, or NULL with *stopped where the text ended or is wrong
+ * ---- */
 
 static inline const char *xsp_json_blanks(const char *p)
 {
@@ -66,31 +69,29 @@ static inline const char *xsp_json_blanks(const char *p)
 		p++;
 	return p;
 }
-/* `p` behind the opening quote; the end is behind the closing one. */
+/* `p` is after the opening quote; the end is after the closing one. */
 const char *xsp_json_string(const char *p, const char **stopped);
 const char *xsp_json_value(const char *p, const char **stopped, bool *deep);
 
-/* The members of an object: p at its '{'. `member` is given each key (still escaped) and where its value begins and
- * ends. */
+/* The members of an object, whose '{' is at p. `member` gets each key (still escaped), and the
+ * begin and end of its value. */
 typedef const char *(*xsp_json_member_fn)(void *ctx, const char *key, size_t length,
 					  const char *value, const char **stopped, bool *deep);
 const char *xsp_json_members(const char *p, xsp_json_member_fn member, void *ctx,
 			     const char **stopped, bool *deep);
 
-/* ---- values, where they have been found to be complete ---- */
+/* ---- values that are complete ---- */
 
-/*
- * The number at `value`, or in the string there, times 10^scale, rounded. False: it is none, NaN, infinite, or beyond
- * 64 bits.
- */
+/* The number at `value`, or in the string there, times 10^scale, rounded. False: it is no number,
+ * NaN, infinite, or beyond 64 bits. */
 bool xsp_json_to_number(const char *value, int scale, int64_t *out);
-/* The number at `value`, or in the string there, the nearest double to it. `c`: a locale in which numbers are as in JSON. False: it
- * is none, or not finite. */
+/* The number at `value`, or in the string there, as the nearest double. `c`: a locale with numbers
+ * as in JSON. False: it is no number, or not finite. */
 bool xsp_json_to_real(const char *value, locale_t c, double *out);
-/* The text of the string at `value` without its escapes, terminated, cut to fit `size`: its length. Other values: as
- * they are written. A NUL in it becomes U+FFFD. */
+/* The text of the string at `value` without escapes, terminated, shortened to `size`; returns its
+ * length. Other values are copied as written. A NUL in it becomes U+FFFD. */
 size_t xsp_json_to_text(const char *value, char *out, size_t size);
-/* Bytes of the value as it is written, quotes left out; *raw: where they begin. */
+/* The length of the value as it is written, without quotes; *raw: its beginning. */
 size_t xsp_json_raw(const char *value, const char **raw);
 
 #endif

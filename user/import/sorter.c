@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file_io.h"
-#include "base/grow.h"
-#include "base/new_file.h"
+#include "base/files/file_io.h"
+#include "base/rows/grow.h"
+#include "base/files/new_file.h"
 
-#define UNIT 8U /* records stand at multiples of it */
+#define UNIT 8U /* records are at multiples of it */
 #define OUT_SIZE ((size_t)1 << 20)
 #define WINDOW_LEAST (4 * (size_t)XSP_SORTED_MAX)
 
@@ -20,7 +20,7 @@ struct entry {
 	uint32_t at; /* in units */
 };
 
-/* A sorted piece, in the file. */
+/* A sorted run in the file. */
 struct run {
 	uint64_t at, end; /* bytes that have not been read yet */
 	unsigned char *window;
@@ -29,7 +29,7 @@ struct run {
 
 struct xsp_sorter {
 	xsp_sorter_compare_fn compare;
-	char *path; /* a name in the folder, that nothing gets */
+	char *path; /* a name in the folder, which the file never gets */
 	unsigned char *memory;
 	size_t capacity, used;
 	struct entry *entries;
@@ -42,7 +42,7 @@ struct xsp_sorter {
 	size_t out_used;
 	struct run *runs;
 	size_t run_count, run_capacity;
-	/* while they are told */
+	/* while they are delivered */
 	bool begun;
 	size_t next;
 	uint32_t *heap; /* runs, the one with the earliest record first */
@@ -100,7 +100,8 @@ static int compare_entries(const void *x, const void *y, void *ctx)
 	return order != 0 ? order : a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* Traces are nearly in order, of begins or of ends: then few entries move, and not far. False: too many have. */
+/* Traces are nearly in the order of begins or of ends: then few entries move, and not far. False:
+ * too many do. */
 static bool insert_all(struct xsp_sorter *s)
 {
 	struct entry *e = s->entries;
@@ -195,7 +196,7 @@ static const struct xsp_sorted *first_of(const struct run *r)
 	return (const void *)(r->window + r->from);
 }
 
-/* Earlier runs first, where all is equal: what came first stays first. */
+/* At equal times, earlier runs come first: so records keep their order. */
 static bool before(const struct xsp_sorter *s, uint32_t x, uint32_t y)
 {
 	const struct xsp_sorted *a = first_of(&s->runs[x]), *b = first_of(&s->runs[y]);
@@ -222,7 +223,7 @@ static void sift_down(struct xsp_sorter *s, size_t i)
 	}
 }
 
-/* Sees to it that the run's first record is whole in its window. 1; 0: there is none; or a negative errno. */
+/* Makes the run's first record complete in its window. 1; 0: there is none; or a negative errno. */
 static int load(const struct xsp_sorter *s, struct run *r, size_t window)
 {
 	const size_t left = r->filled - r->from;

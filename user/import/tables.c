@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tables.c - what events refer to: names, processes, threads. Memory is bounded by how many of these there are. */
+/* tables.c - what events refer to: names, processes, threads. Memory is bounded by their number. */
 #include "import/import_private.h"
 
 #include <errno.h>
@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "catalog/job_variables.h"
 
-/* As the parser takes them: it looks at some bytes at a time. */
+/* Padded for the parser, which reads some bytes at a time. */
 static const char no_name[16 + XSP_JSON_PAD] = "\"[no name]\"", nothing[2 + XSP_JSON_PAD] = "\"\"";
 
 static const char *value_of(const struct xsp_import_event *e, enum xsp_import_key key,
@@ -36,7 +36,7 @@ static uint64_t hash_of(uint32_t class, const char *text, size_t length)
 	return xsp_u64_mix((h ^ word) + (length << 56));
 }
 
-/* Its index; a new one is `count`, and its number 0. */
+/* The index of a name; a new one has the index `count`, and number 0. */
 static long name_of(struct xsp_import *m, struct xsp_import_names *n, uint32_t class,
 		    const char *value)
 {
@@ -45,7 +45,7 @@ static long name_of(struct xsp_import *m, struct xsp_import_names *n, uint32_t c
 	uint32_t length = (uint32_t)(whole < XSP_IMPORT_NAME_MAX ? whole : XSP_IMPORT_NAME_MAX - 1);
 	const uint32_t *at;
 
-	while (length < whole && length > 0 && raw[length - 1] == '\\') /* no half of an escape */
+	while (length < whole && length > 0 && raw[length - 1] == '\\') /* not half of an escape */
 		length--;
 	uint64_t hash = hash_of(class, raw, length);
 
@@ -118,7 +118,7 @@ int xsp_import_probe(struct xsp_import *m, const struct xsp_import_event *e,
 {
 	long category = 0;
 
-	/* categories are names too, of a class beyond all others */
+	/* categories are names too, with a class of their own */
 	if (class == XSP_IMPORT_FUNCTION)
 		category = name_of(m, &m->names, UINT32_MAX, value_of(e, XSP_TRACE_CAT, nothing));
 	if (category < 0)
@@ -136,7 +136,7 @@ int xsp_import_probe(struct xsp_import *m, const struct xsp_import_event *e,
 	return rc;
 }
 
-/* "NAME KEY", as the JSON has both; NAME of the key "value", and of one that is called as the counter is. */
+/* "NAME KEY", as in the JSON; only NAME if the key is "value" or equals the name. */
 static const char *series_name(struct xsp_import *m, const struct xsp_import_event *e,
 			       const char *key, size_t length)
 {
@@ -186,15 +186,14 @@ int xsp_import_kernel(struct xsp_import *m, const struct xsp_import_event *e, ui
 
 /* ---- processes and threads ---- */
 
-#define INVENTED                                                                                   \
-	0x20000000U /* beyond the numbers that Linux gives, and those of what is invented elsewhere */
+#define INVENTED 0x20000000U /* above the numbers of Linux, and those that are invented elsewhere */
 
 uint32_t xsp_import_invent_id(struct xsp_import *m)
 {
 	return INVENTED + 0x10000000U + m->invented++;
 }
 
-/* A pid or tid: its number, or a hash of its text that no number is. */
+/* A pid or tid: its number, or a hash of its text, which equals no number. */
 static uint64_t key_of(const struct xsp_import_event *e, enum xsp_import_key key, uint32_t *number)
 {
 	int64_t value = 0;
@@ -212,7 +211,7 @@ static uint64_t key_of(const struct xsp_import_event *e, enum xsp_import_key key
 	return hash_of(7, raw, length) | 1ULL << 63;
 }
 
-/* What has no number of its own is called as the trace calls it. */
+/* A process or thread without a number keeps the name that the trace gives it. */
 static const char *name_instead(struct xsp_import *m, const struct xsp_import_event *e,
 				enum xsp_import_key key, uint32_t number)
 {
@@ -237,7 +236,7 @@ static int process_of(struct xsp_import *m, const struct xsp_import_event *e, ui
 	return m->processes[at].name == NULL ? -ENOMEM : 0;
 }
 
-/* Of two threads with one number, in two processes, one gets another. */
+/* If two threads of two processes have the same number, one gets another. */
 static int tid_of(struct xsp_import *m, uint32_t number, uint32_t *tid)
 {
 	*tid = number;
@@ -248,7 +247,7 @@ static int tid_of(struct xsp_import *m, uint32_t number, uint32_t *tid)
 
 int xsp_import_thread(struct xsp_import *m, const struct xsp_import_event *e, uint32_t *index)
 {
-	/* what names no thread, as counters often do, is of the main one */
+	/* events without a thread, as counters often are, belong to the main one */
 	const enum xsp_import_key which =
 		xsp_import_has(e, XSP_TRACE_TID) ? XSP_TRACE_TID : XSP_TRACE_PID;
 	uint32_t pid, tid, process, own = 0;
@@ -296,7 +295,7 @@ int xsp_import_gpu_row(struct xsp_import *m, const struct xsp_import_event *e, u
 	return 0;
 }
 
-/* "GPU 0 (process 42)", as we write it where a trace has activities of several processes. */
+/* "GPU 0 (process 42)", as we write it in a trace with activities of several processes. */
 static int note_gpu_process(struct xsp_import *m, const struct xsp_import_event *e)
 {
 	uint32_t row, process;
@@ -314,9 +313,9 @@ static int note_gpu_process(struct xsp_import *m, const struct xsp_import_event 
 	return rc;
 }
 
-/* ---- what they are called ---- */
+/* ---- names of processes and threads ---- */
 
-/* "thread 4242 (python3)" is python3, as Kineto and we write it. */
+/* "thread 4242 (python3)" becomes python3, as Kineto and we write it. */
 static size_t without_number(char *text)
 {
 	const char *name = strstr(text, " (");
@@ -367,7 +366,7 @@ int xsp_import_define(struct xsp_import *m)
 			m->processes[row->process - 1].gpu = m->processes[row->process - 1].used =
 				true;
 	}
-	/* a trace with it is of one process; the others there are made up */
+	/* a trace with this is of one process; other processes in it are invented */
 	snprintf(variables, sizeof(variables),
 		 XSP_JOB_RANK "=%" PRId64 "\n" XSP_JOB_WORLD_SIZE "=%" PRId64 "\n", m->rank,
 		 m->world_size);

@@ -3,61 +3,11 @@
 
 #include <string.h>
 
-static const char *const keys[XSP_TRACE_KEYS] = {
-	[XSP_TRACE_PH] = "ph",
-	[XSP_TRACE_CAT] = "cat",
-	[XSP_TRACE_NAME] = "name",
-	[XSP_TRACE_PID] = "pid",
-	[XSP_TRACE_TID] = "tid",
-	[XSP_TRACE_TS] = "ts",
-	[XSP_TRACE_DUR] = "dur",
-	[XSP_TRACE_ARGUMENTS] = "args",
-	[XSP_ARG_NAME] = "name",
-	[XSP_ARG_LABELS] = "labels",
-	[XSP_ARG_EXTERNAL_ID] = "External id",
-	[XSP_ARG_OLD_EXTERNAL_ID] = "external id",
-	[XSP_ARG_PYTHON_ID] = "Python id",
-	[XSP_ARG_FINISHED] = "finished",
-	[XSP_ARG_UNWOUND] = "unwound",
-	[XSP_ARG_EXIT_LOST] = "exit lost",
-	[XSP_ARG_NO_DURATION] = "no duration",
-	[XSP_ARG_CUT] = "cut",
-	[XSP_ARG_CORRELATION] = "correlation",
-	[XSP_ARG_CBID] = "cbid",
-	[XSP_ARG_DEVICE] = "device",
-	[XSP_ARG_CONTEXT] = "context",
-	[XSP_ARG_STREAM] = "stream",
-	[XSP_ARG_REGISTERS] = "registers per thread",
-	[XSP_ARG_SHARED] = "shared memory",
-	[XSP_ARG_GRID] = "grid",
-	[XSP_ARG_BLOCK] = "block",
-	[XSP_ARG_GRAPH] = "graph id",
-	[XSP_ARG_GRAPH_NODE] = "graph node id",
-	[XSP_ARG_CHANNEL] = "channel",
-	[XSP_ARG_CHANNEL_TYPE] = "channel_type",
-	[XSP_ARG_BYTES] = "bytes",
-	[XSP_ARG_FROM_DEVICE] = "fromDevice",
-	[XSP_ARG_TO_DEVICE] = "toDevice",
-	[XSP_ARG_IN_DEVICE] = "inDevice",
-	[XSP_ARG_FROM_CONTEXT] = "fromContext",
-	[XSP_ARG_TO_CONTEXT] = "toContext",
-	[XSP_ARG_IN_CONTEXT] = "inContext",
-	[XSP_ARG_EVENT_ID] = "event_id",
-	[XSP_ARG_WAITED_EVENT] = "wait_on_cuda_event_id",
-	[XSP_ARG_WAITED_STREAM] = "wait_on_stream",
-	[XSP_ARG_WAITED_RECORD] = "wait_on_cuda_event_record_corr_id",
-	[XSP_ARG_MEMORY_BYTES] = "Bytes",
-	[XSP_ARG_ADDRESS] = "Addr",
-	[XSP_ARG_DEVICE_ID] = "Device Id",
-	[XSP_ARG_DEVICE_TYPE] = "Device Type",
-	[XSP_ARG_ALLOCATED] = "Total Allocated",
-	[XSP_ARG_RESERVED] = "Total Reserved",
-	[XSP_ARG_SEEN_AT_SPANS] = "seen at spans",
-	[XSP_ARG_CUDA_API] = "CUDA API",
-};
+#define KEY(number, key) [number] = (key),
+static const char *const keys[XSP_TRACE_KEYS] = {XSP_TRACE_MEMBERS(KEY) XSP_TRACE_ARGS(KEY)};
 _Static_assert(XSP_TRACE_KEYS <= 64, "a bit each");
 
-#define MEMBERS ((1ULL << XSP_TRACE_ARGS) - 1) /* the others are of "args" */
+#define MEMBERS ((1ULL << XSP_ARG_NAME) - 1) /* the others are of "args" */
 
 void xsp_import_event_init(struct xsp_import_event *e)
 {

@@ -13,9 +13,10 @@
 
 #define LIBRARY_MAX (256U << 20)
 #define SEALS (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
-#define SEAL_EXEC 0x20 /* F_SEAL_EXEC, Linux 6.3: some systems seal each new memfd so */
+#define SEAL_EXEC 0x20 /* F_SEAL_EXEC, Linux 6.3; some systems seal every new memfd so */
 
-/* Files of tmpfs have F_SEAL_SEAL, memfds that cannot be sealed as well; others have no seals. */
+/* Only memfds that can be sealed have no seal (or SEAL_EXEC): tmpfs files and other memfds have F_SEAL_SEAL, other
+ * files give an error. */
 static bool is_new_memory(const struct xsp_held *h, int fd)
 {
 	static const char memfd[] = "/memfd:";

@@ -14,7 +14,7 @@
 #define STATUS_MAX 65536U
 #define AUXV_MAX 65536U
 
-/* One text of the lines of /proc/PID/status that an exec of a program with more rights changes. */
+/* Joins those lines of /proc/PID/status that change when a program with more rights is started. */
 static int read_ids(pid_t pid, char **out, uid_t *fsuid)
 {
 	static const char *const keys[] = {"Uid", "Gid", "CapPrm", "CapEff"};
@@ -30,7 +30,7 @@ static int read_ids(pid_t pid, char **out, uid_t *fsuid)
 			ret = -ESRCH;
 			break;
 		}
-		if (i == 0) /* real, effective, saved, of files */
+		if (i == 0) /* real, effective, saved, file system */
 			ret = sscanf(at, "%u %u %u %u", &uids[0], &uids[1], &uids[2], &uids[3]) == 4
 				      ? 0
 				      : -ESRCH;
@@ -58,7 +58,7 @@ int xsp_held_open(struct xsp_held *h, pid_t pid, int pidfd)
 		h->memory = open(path, O_RDWR | O_CLOEXEC);
 		ret = h->memory < 0 ? -errno : 0;
 	}
-	/* after the memory: what changes from here on is seen */
+	/* after the memory was opened: a later change is noticed */
 	if (ret == 0)
 		ret = read_ids(pid, &h->ids, &h->fsuid);
 	if (ret == 0)
@@ -100,7 +100,7 @@ int xsp_held_check(const struct xsp_held *h, pid_t tid)
 	if (ret == 0 &&
 	    (strcmp(ids, h->ids) != 0 || size != h->auxv_size || memcmp(auxv, h->auxv, size) != 0))
 		ret = -ESTALE;
-	/* last: while the process is there, nobody else has its pid */
+	/* last: while the process is there, its pid is its own */
 	if (ret == 0 && !xsp_held_alive(h))
 		ret = -ESRCH;
 	free(ids);

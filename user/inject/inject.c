@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* inject.c - the whole way: checks, a thread, the calls that load the library, putting back. */
+/* inject.c - an injection from beginning to end: checks, choosing a thread, loading the library, cleaning up. */
 #include "inject/inject.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ struct injection {
 	struct xsp_image_facts facts;
 	struct xsp_attempt attempt;
 	uint64_t begun_ns, deadline_ns;
-	const char *danger; /* of the thread tried last */
+	const char *danger; /* of the last thread that was tried */
 };
 
 static int stopped(const struct injection *in)
@@ -51,8 +51,8 @@ static int stopped(const struct injection *in)
 	return xsp_now_ns() >= in->deadline_ns ? -ETIMEDOUT : 0;
 }
 
-/* Bytes that xsave writes with what this machine's kernel has enabled (Intel SDM 1, 13.2: CPUID
- * leaf 0DH, EBX); 0: no xsave. */
+/* Bytes that xsave writes with the state components that the kernel has enabled (Intel SDM 1, 13.2: CPUID leaf 0DH,
+ * EBX); 0: no xsave. */
 static size_t xsave_size(void)
 {
 	unsigned a, b, c, d;
@@ -78,7 +78,7 @@ static int prepare_stub(struct injection *in)
 	s->all_signals = UINT64_MAX;
 	s->area_size = (XSP_STUB_XSAVE_AT + xsave + STACK_SIZE + 4095) & ~4095ULL;
 	s->clean_flags = 0x202;
-	s->mxcsr = 0x1f80; /* as at a program's start, psABI 3.4.1 */
+	s->mxcsr = 0x1f80; /* its value when a program starts, psABI 3.4.1 */
 	s->nap[1] = NAP_NS;
 	s->idle_ticks = IDLE_TICKS;
 	in->attempt.held = &in->held;
@@ -109,12 +109,12 @@ static int compare(const void *a, const void *b)
 				  : (x->tid > y->tid) - (x->tid < y->tid);
 }
 
-/* Threads worth trying, best first. Those whose calls can be disturbed only if `all`. */
+/* Lists threads that are worth trying, the best first. Only with `all` those whose system calls we may disturb. */
 static int list(struct injection *in, bool all, struct candidate **out, size_t *count)
 {
 	pid_t *threads;
 	size_t n, kept = 0;
-	const int ret = xsp_procfs_threads(in->pid, &threads, &n);
+	const int ret = xsp_procfs_threads(&xsp_open_directly, in->pid, &threads, &n);
 
 	*out = ret == 0 ? calloc(n + 1, sizeof(**out)) : NULL;
 	for (size_t i = 0; *out != NULL && i < n; i++) {
@@ -248,25 +248,20 @@ static int load(struct injection *in)
 	return ret;
 }
 
+static enum xsp_status status_of(int ret)
+{
+	return ret == -EPERM || ret == -EACCES ? XSP_STATUS_PERMISSION : XSP_STATUS_FAILED;
+}
+
 static int unreadable(struct injection *in, int ret)
 {
-	return xsp_error_set(in->err, ret,
-			     ret == -EPERM || ret == -EACCES ? XSP_STATUS_PERMISSION
-							     : XSP_STATUS_FAILED,
+	return xsp_error_set(in->err, ret, status_of(ret),
 			     "the memory and mapped files of process %d cannot be read: %s",
 			     in->pid, strerror(-ret));
 }
 
-static int cannot_open_library(struct injection *in, int ret)
-{
-	return xsp_error_set(in->err, ret,
-			     ret == -EACCES || ret == -EPERM ? XSP_STATUS_PERMISSION
-							     : XSP_STATUS_FAILED,
-			     "cannot open %s: %s", in->options->library, strerror(-ret));
-}
-
-/* Has the process's files read by one without rights. What that says must be code of the process, and bytes that nobody
- * uses, whoever says it. */
+/* Starts a process without rights that reads the target's files. Its answers must be code of the target and unused
+ * bytes, whoever they come from. */
 static int read_image(struct injection *in)
 {
 	const struct xsp_image_ask ask = {.room = xsp_divert_size()};
@@ -278,8 +273,11 @@ static int read_image(struct injection *in)
 		return unreadable(in, ret);
 	in->source.library_path = in->options->library;
 	in->source.library = open(in->options->library, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (in->source.library < 0)
-		return cannot_open_library(in, -errno);
+	if (in->source.library < 0) {
+		ret = -errno;
+		return xsp_error_set(in->err, ret, status_of(ret), "cannot open %s: %s",
+				     in->options->library, strerror(-ret));
+	}
 	ret = xsp_reader_start(&in->reader, &in->source, in->options->serve_image);
 	if (ret == 0)
 		ret = xsp_reader_facts(&in->reader, &ask, READ_MS, &in->facts);

@@ -19,8 +19,8 @@
 #define ERRNO_MAX 4095
 #define INTERNAL_MODE 0x80000000U /* __RTLD_DLOPEN, for __libc_dlopen_mode */
 
-/* The path under which the target opens the very file that we see; NULL: it does not. Links in the
- * target's folders are followed as the target follows them, and nothing is opened but the name. */
+/* The path by which the target opens the very file that we see; NULL: there is none. Follows links in the target's
+ * folders as the target would, and opens nothing but the name. */
 static char *visible_path(pid_t pid, const char *library)
 {
 	const struct open_how how = {.flags = O_PATH | O_CLOEXEC,
@@ -53,7 +53,7 @@ struct loader {
 	uint64_t dlopen, dlsym, dlerror, dlclose, syscall;
 	uint64_t mode; /* added to dlopen's flags */
 	uint64_t handle;
-	char why[400]; /* of the last dlopen that failed */
+	char why[400]; /* why the last dlopen failed */
 };
 
 static int call(struct loader *l, uint64_t function, uint64_t a, uint64_t b, uint64_t c,
@@ -71,7 +71,7 @@ static int find_functions(struct loader *l)
 	l->dlclose = l->facts->functions[XSP_FUNCTION_DLCLOSE];
 	l->dlerror = l->facts->functions[XSP_FUNCTION_DLERROR];
 	l->syscall = l->facts->functions[XSP_FUNCTION_SYSCALL];
-	if (l->dlopen == 0 || l->dlsym == 0) { /* glibc before 2.34 without libdl */
+	if (l->dlopen == 0 || l->dlsym == 0) { /* glibc before 2.34, without libdl */
 		l->dlopen = l->facts->functions[XSP_FUNCTION_LIBC_DLOPEN];
 		l->dlsym = l->facts->functions[XSP_FUNCTION_LIBC_DLSYM];
 		l->dlclose = l->facts->functions[XSP_FUNCTION_LIBC_DLCLOSE];
@@ -86,7 +86,7 @@ static int find_functions(struct loader *l)
 			     l->r->held->pid);
 }
 
-/* dlopen; *handle 0 if the loader refused, with l->why. */
+/* Calls dlopen. If the loader refuses, l->handle is 0 and l->why says why. */
 static int open_library(struct loader *l, const char *path, uint64_t flags)
 {
 	uint64_t text;
@@ -103,7 +103,7 @@ static int open_library(struct loader *l, const char *path, uint64_t flags)
 	return 0;
 }
 
-/* A file in the target's memory, filled by us. */
+/* Opens a copy of the library: a file in the target's memory that we fill. */
 static int open_copy(struct loader *l)
 {
 	const char *library = l->order->library, *why = NULL;
@@ -128,7 +128,7 @@ static int open_copy(struct loader *l)
 		call(l, l->syscall, SYS_close, fd, 0, &unused);
 		return 0;
 	}
-	/* A name that no other copy has: the loader takes two of one name for the same library. */
+	/* Use a name that no other copy has: to the loader, two files of one name are the same library. */
 	if (ret == 0)
 		ret = call(l, l->syscall, SYS_gettid, 0, 0, &tid);
 	snprintf(path, sizeof(path), "/proc/self/task/%d/fd/%d", (int)tid, (int)fd);
@@ -146,14 +146,14 @@ static int refuse_library(struct loader *l, const char *what)
 			     l->order->library, what, l->why);
 }
 
-/* Any path that the loader takes; result->memfd tells which. */
+/* Opens the library by its path or as a copy; result->memfd says which. */
 static int open_any(struct loader *l, struct xsp_loaded *result)
 {
 	char *path =
 		l->order->force_memfd ? NULL : visible_path(l->r->held->pid, l->order->library);
 	int ret = 0;
 
-	/* another version has been loaded from there: the loader would take it for this one */
+	/* the target has loaded another version from that path, and the loader would take it for this one */
 	for (size_t i = 0; path != NULL && i < l->files->count; i++) {
 		if (strcmp(l->files->files[i].display_path, path) == 0) {
 			free(path);
@@ -163,7 +163,7 @@ static int open_any(struct loader *l, struct xsp_loaded *result)
 	if (path != NULL)
 		ret = open_library(l, path, RTLD_NOW | RTLD_LOCAL);
 	free(path);
-	/* not visible, or visible but not readable for the target's user */
+	/* the target's user cannot see the file, or cannot read it */
 	if (ret == 0 && l->handle == 0) {
 		result->memfd = true;
 		ret = open_copy(l);
@@ -191,7 +191,7 @@ static int call_entry(struct loader *l, struct xsp_loaded *result)
 	}
 	if (ret == 0)
 		ret = call(l, function, 0, 0, 0, &value);
-	/* a number that the target chose: as an error it must be one */
+	/* the target chose this number: a negative one must be an errno */
 	result->entry_value = (int)value < -ERRNO_MAX ? -EPROTO : (int)value;
 	return ret;
 }
@@ -207,6 +207,6 @@ int xsp_load(struct xsp_remote *r, const struct xsp_image_facts *facts,
 		ret = open_any(&l, result);
 	if (ret == 0)
 		ret = call_entry(&l, result);
-	/* Nobody ever calls dlclose on this handle, so the library stays. */
+	/* Nothing ever closes this handle, so the library stays. */
 	return ret;
 }

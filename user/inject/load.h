@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* load.h - loading the library by remote calls. */
+/* load.h - loads the library by calls in the target. */
 #ifndef XSP_INJECT_LOAD_H
 #define XSP_INJECT_LOAD_H
 
@@ -10,11 +10,11 @@
 struct xsp_load_order {
 	const char *library; /* as we see it */
 	const char *entry; /* called once; NULL: none */
-	bool force_memfd; /* tests: as if the target could not see the file */
+	bool force_memfd; /* tests: copy the file, as if the target could not see it */
 };
 struct xsp_loaded {
 	bool memfd; /* a copy in memory was loaded */
-	int entry_value; /* what the entry function says that it returned */
+	int entry_value; /* what the entry function returned, as the target says */
 };
 /* `files`: what the process has mapped. */
 int xsp_load(struct xsp_remote *r, const struct xsp_image_facts *facts,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * questions.h - what an injection must know of a target's files, and asks a process without rights that reads them
- * (reader.h starts it): where functions are, and whether a stopped thread may be diverted. The messages are those of
- * base/message.h.
+ * questions.h - what an injection asks about a target's files: where functions are, and whether a stopped thread may be
+ * diverted. A process without rights reads the files and answers (reader.h starts it), in messages of
+ * base/files/message.h.
  */
 #ifndef XSP_INJECT_QUESTIONS_H
 #define XSP_INJECT_QUESTIONS_H
@@ -11,18 +11,18 @@
 
 struct xsp_mapped_files;
 
-/* What the reader has open: the injector has opened it, with its rights. */
+/* What the reader gets, opened by the injector with its rights. */
 struct xsp_image_source {
 	int memory; /* of the process, for reading only */
-	int maps; /* as long as it runs the program that it runs now */
-	int library; /* the one that is to be loaded */
+	int maps; /* valid as long as the process runs this program */
+	int library; /* the one to be loaded */
 	const char *library_path;
 	const struct xsp_mapped_files *files;
-	int *fds; /* of each; -1: it cannot be opened */
-	uint64_t program; /* inode */
+	int *fds; /* one for each file; -1: it cannot be opened */
+	uint64_t program; /* inode of the program */
 };
 
-/* The reader's process: gives up its rights, answers until the other end of the socket closes, and never returns. */
+/* The reader: gives up its rights, answers until the other end of the socket closes, and never returns. */
 typedef void xsp_image_serve_fn(const struct xsp_image_source *source, int socket);
 
 enum xsp_image_question {
@@ -41,30 +41,31 @@ enum xsp_image_function {
 	XSP_FUNCTION_DLSYM,
 	XSP_FUNCTION_DLCLOSE,
 	XSP_FUNCTION_DLERROR,
-	XSP_FUNCTION_LIBC_DLOPEN, /* of glibc before 2.34, without libdl */
+	XSP_FUNCTION_LIBC_DLOPEN, /* in glibc before 2.34, without libdl */
 	XSP_FUNCTION_LIBC_DLSYM,
 	XSP_FUNCTION_LIBC_DLCLOSE,
 	XSP_FUNCTIONS,
 };
 
 struct xsp_image_ask {
-	uint64_t room; /* bytes */
+	uint64_t room; /* bytes of code that are needed */
 };
 
 struct xsp_image_facts {
 	uint64_t functions[XSP_FUNCTIONS]; /* addresses in the process; 0: there is none */
-	uint64_t room; /* so many bytes of code that nothing uses, in a file that stays; 0: none */
-	int32_t library; /* 1: one with the same build id is mapped; a negative errno: it cannot be read */
+	uint64_t room; /* unused bytes of code, in a file that stays mapped; 0: there are none */
+	/* 1: one with the same build id is mapped; a negative errno: it cannot be read */
+	int32_t library;
 	uint16_t libc; /* there is a shared C library */
 	uint16_t narrow; /* it is a 32-bit program */
-	char why[640]; /* the library cannot be read; terminated by who receives it */
+	char why[640]; /* why the library cannot be read; the receiver terminates it */
 };
 
-#define XSP_IMAGE_REGISTERS 17 /* XSP_WALK_REGISTERS, in their order */
+#define XSP_IMAGE_REGISTERS 17 /* those of XSP_WALK_REGISTERS, in their order */
 
 struct xsp_image_thread {
 	uint64_t registers[XSP_IMAGE_REGISTERS];
-	uint64_t gap; /* bytes of free addresses that are looked for, too */
+	uint64_t gap; /* also look for so many bytes of free addresses */
 	uint32_t in_call; /* it was stopped in a system call */
 	uint32_t reserved;
 };
@@ -82,9 +83,9 @@ enum xsp_danger {
 };
 
 struct xsp_image_verdict {
-	uint64_t gap; /* where; 0: nowhere */
+	uint64_t gap; /* address of the free bytes; 0: there are none */
 	uint32_t danger; /* enum xsp_danger */
-	int32_t error; /* its mappings cannot be read */
+	int32_t error; /* the mappings cannot be read */
 };
 
 #endif

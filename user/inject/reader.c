@@ -94,7 +94,7 @@ void xsp_reader_end(struct xsp_reader *r)
 	*r = (struct xsp_reader){.socket = -1};
 }
 
-/* Its next message. Bytes of an answer that came too late are passed over by who asks. */
+/* Receives its next message. ask() passes over answers that came too late. */
 static int receive(struct xsp_reader *r, uint64_t end_ns)
 {
 	struct pollfd fd = {.fd = r->socket, .events = POLLIN};
@@ -155,16 +155,14 @@ int xsp_reader_judge(struct xsp_reader *r, const struct xsp_image_thread *thread
 bool xsp_image_is_code(pid_t pid, uint64_t address)
 {
 	char *text = NULL;
-	struct xsp_map_line map;
 	bool found = false;
 
 	if (xsp_procfs_read(&xsp_open_directly, pid, "maps", XSP_MAPS_MAX, &text, NULL) < 0)
 		return false;
-	for (const char *line = text; *line != '\0' && !found; line += *line == '\n') {
-		found = xsp_map_line_parse(line, &map) && map.executable && map.inode != 0 &&
-			address >= map.start && address < map.end;
-		line += strcspn(line, "\n");
-	}
+	const char *at = text;
+	for (struct xsp_map_line map; !found && xsp_map_line_next(&at, &map);)
+		found = map.executable && map.inode != 0 && address >= map.start &&
+			address < map.end;
 	free(text);
 	return found;
 }

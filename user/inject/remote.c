@@ -12,7 +12,7 @@
 #define LOOK_NS (100U * 1000)
 #define END_NS (1000ULL * 1000000)
 
-/* Until the 32-bit word at `offset` of the area is `value`. */
+/* Waits until the 32-bit word at `offset` of the area is `value`. */
 static int wait_for(struct xsp_remote *r, size_t offset, uint32_t value)
 {
 	for (;;) {

@@ -9,7 +9,8 @@
 
 #define PAGE 4096U
 
-/* Is the stub of an earlier injection, whose tracer was killed, certainly over? Its area is gone then. */
+/* Is this the stub of an earlier injection whose tracer was killed, and is it certainly over? Then its area is
+ * unmapped. */
 static bool is_over(int memory, const struct xsp_stub_data *old)
 {
 	uint64_t now = xsp_now_ns();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* room.h - bytes of a target's code that nothing uses. */
+/* room.h - unused bytes in a target's code. */
 #ifndef XSP_INJECT_ROOM_H
 #define XSP_INJECT_ROOM_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Are the bytes there zero, or of a stub that is over? `memory`: a descriptor of the process's "mem" file. */
+/* Are these bytes zero, or a stub that is over? `memory`: a descriptor of the process's "mem" file. */
 bool xsp_room_is_unused(int memory, uint64_t address, size_t size);
 
 #endif

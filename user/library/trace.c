@@ -11,8 +11,8 @@
 #include "analysis/analyses.h"
 #include "report/report.h"
 #include "base/error.h"
-#include "base/grow.h"
-#include "base/u64map.h"
+#include "base/rows/grow.h"
+#include "base/rows/u64map.h"
 #include "capture/capture.h"
 #include "catalog/wait_reasons.h"
 #include "import/open.h"
@@ -271,18 +271,11 @@ static int on_span(void *ctx, const struct xsp_span *span)
 
 static enum xsp_trace_activity_kind kind_of(enum xsp_gpu_kind kind)
 {
-	switch (kind) {
-	case XSP_GPU_IS_KERNEL:
-		return XSP_TRACE_KERNEL;
-	case XSP_GPU_IS_MEMCPY:
-		return XSP_TRACE_COPY;
-	case XSP_GPU_IS_MEMSET:
-		return XSP_TRACE_SET;
-	case XSP_GPU_IS_SYNC:
-		return XSP_TRACE_SYNC;
-	default:
-		return XSP_TRACE_OTHER;
-	}
+	return kind == XSP_GPU_IS_KERNEL   ? XSP_TRACE_KERNEL
+	       : kind == XSP_GPU_IS_MEMCPY ? XSP_TRACE_COPY
+	       : kind == XSP_GPU_IS_MEMSET ? XSP_TRACE_SET
+	       : kind == XSP_GPU_IS_SYNC   ? XSP_TRACE_SYNC
+					   : XSP_TRACE_OTHER;
 }
 
 static uint64_t bytes_of(const struct xsp_gpu_activity *a)

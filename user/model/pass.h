@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pass.h - one pass over a capture: a timeline of what a range leaves of it, and everybody who listens to it. */
+/* pass.h - one pass over a capture: a timeline, cut as asked, and its listeners. */
 #ifndef XSP_MODEL_PASS_H
 #define XSP_MODEL_PASS_H
 
@@ -12,16 +12,16 @@ struct xsp_sinks {
 /* 0 or -ENOMEM. */
 int xsp_sinks_add(struct xsp_sinks *sinks, struct xsp_timeline_sink sink);
 
-/* Hooks return 0, or a negative errno and *err; -ENOMEM alone is enough. Each may be NULL. The timeline is there in all
- * of them. */
+/* Hooks return 0, or a negative errno and *err; -ENOMEM alone is enough. Each may be NULL. All of them may use the
+ * timeline. */
 struct xsp_pass_listener {
 	void *ctx;
 	/* Before the run: adds its sinks. */
 	int (*begin)(void *ctx, struct xsp_capture_reader *r, struct xsp_timeline *t,
 		     struct xsp_sinks *sinks, struct xsp_error *err);
-	/* After a run that went well. Who began last ends first. */
+	/* After a run without error. The last to begin ends first. */
 	int (*end)(void *ctx, struct xsp_timeline *t, struct xsp_error *err);
-	/* Always, at last, if begin() was called. */
+	/* Always the last call, if begin() was called. */
 	void (*clear)(void *ctx);
 };
 
@@ -33,7 +33,7 @@ struct xsp_pass {
 	size_t count;
 };
 
-/* Where nobody adds a sink the events are not read. 0, or a negative errno and *err. */
+/* Does not read the events if nobody adds a sink. 0, or a negative errno and *err. */
 int xsp_pass_run(const struct xsp_pass *pass, struct xsp_error *err);
 
 #endif

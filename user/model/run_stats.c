@@ -40,6 +40,23 @@ static const struct field timeline_fields[] = {
 	COUNTS(values_unread),
 };
 
+static const struct {
+	const char *key;
+	size_t offset;
+	bool loss;
+} gpu_fields[] = {
+	{"records", offsetof(struct xsp_gpu_counts, records), false},
+	{"lost_records", offsetof(struct xsp_gpu_counts, lost), true},
+	{"dropped_records", offsetof(struct xsp_gpu_counts, dropped), true},
+	{"malformed", offsetof(struct xsp_gpu_counts, malformed), true},
+	{"linked", offsetof(struct xsp_gpu_counts, linked), false},
+	{"unlinked", offsetof(struct xsp_gpu_counts, unlinked), true},
+	{"kernels_without_name", offsetof(struct xsp_gpu_counts, unnamed), true},
+	{"windows", offsetof(struct xsp_gpu_counts, windows), false},
+	{"windows_without_end", offsetof(struct xsp_gpu_counts, unfinished), true},
+	{"errors", offsetof(struct xsp_gpu_counts, errors), true},
+};
+
 /* Those that are counted. */
 static const char *const gap_fields[] = {
 	[XSP_GAP_SITES] = "sites_refused",
@@ -115,6 +132,18 @@ void xsp_run_stats_timeline(const struct xsp_capture_reader *r, const struct xsp
 	add(out, "bad_events", h.bad_events);
 }
 
+void xsp_run_stats_gpu(const struct xsp_timeline *t, bool losses, struct xsp_run_stats *out)
+{
+	const struct xsp_gpu_counts *c = xsp_timeline_gpu(t);
+
+	out->count = 0;
+	for (size_t i = 0; i < sizeof(gpu_fields) / sizeof(gpu_fields[0]); i++) {
+		const struct field field = {gpu_fields[i].key, gpu_fields[i].offset};
+		if (!losses || gpu_fields[i].loss)
+			add_fields(out, &field, 1, c);
+	}
+}
+
 const char *xsp_run_how_ended(const struct xsp_capture_reader *r)
 {
 	static const char *const endings[] = {"complete", "no end", "torn"};
@@ -141,8 +170,8 @@ uint64_t xsp_run_clock_step(const struct xsp_capture_reader *r)
 	return greatest;
 }
 
-/* The command line is one text, arguments joined by blanks: its first word, unless it starts
- * with the known path of the program, which may hold blanks. */
+/* The command line is one text, arguments joined by blanks. Takes its first word, unless it starts with the known path
+ * of the program, which may hold blanks. */
 static void program_part(const struct xsp_capture_process *p, const char **start, size_t *length)
 {
 	const char *line = p->cmdline ? p->cmdline : "";
@@ -226,7 +255,7 @@ static void append_brake(struct line *l, const struct xsp_capture_reader *r,
 			       ? 100.0 * (double)xsp_timeline_recorded_ns(t) / (double)(end - start)
 			       : 0);
 	if (let_go)
-		append(l, "%zu functions let go of", let_go);
+		append(l, "%zu functions released", let_go);
 }
 
 bool xsp_run_losses_line(const struct xsp_capture_reader *r, const struct xsp_timeline *t,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * run_stats.h - what an output says about its own making: losses, damage, overhead, names.
- *
- * One table of counters for all formats, so that none forgets one. Keys: docs/formats.md.
+ * run_stats.h - what an output says about its own making: losses, damage, overhead, names. One table of counters for
+ * all formats, so that all have the same. Keys: docs/formats.md.
  */
 #ifndef XSP_MODEL_RUN_STATS_H
 #define XSP_MODEL_RUN_STATS_H
@@ -20,24 +19,26 @@ struct xsp_run_stats {
 	size_t count;
 };
 
-/* Known before the events are read. */
+/* Before the events are read. */
 void xsp_run_stats_losses(const struct xsp_capture_reader *r, struct xsp_run_stats *out);
 void xsp_run_stats_overhead(const struct xsp_capture_reader *r, struct xsp_run_stats *out);
-/* Known after: pairing, and damage met while reading. */
+/* After: pairing, and damage found while reading. */
 void xsp_run_stats_timeline(const struct xsp_capture_reader *r, const struct xsp_timeline *t,
 			    struct xsp_run_stats *out);
+/* Of the GPU's records, or what of them is missing or wrong; none without GPU activity. */
+void xsp_run_stats_gpu(const struct xsp_timeline *t, bool losses, struct xsp_run_stats *out);
 
-/* "complete", "no end" (the recorder was killed) or "torn" (and its last chunk is missing). */
+/* "complete", "no end" (the recorder was killed) or "torn" (and the last chunk is missing). */
 const char *xsp_run_how_ended(const struct xsp_capture_reader *r);
 
-/* How far real time was set or slewed against monotonic time during the recording: greatest
- * difference between clock samples, ns. */
+/* How far real time was set or slewed against monotonic time while recording: the greatest difference between clock
+ * samples, ns. */
 uint64_t xsp_run_clock_step(const struct xsp_capture_reader *r);
 
 /* Base name of the program of a process (root pid), or its comm, or "process". */
 void xsp_run_process_name(const struct xsp_capture_reader *r, uint32_t pid, char *out, size_t size);
 
-/* One line (plain ASCII) if anything was lost or damaged; false and "" if nothing was. */
+/* One line (plain ASCII) about losses and damage; false and "" if there are none. */
 bool xsp_run_losses_line(const struct xsp_capture_reader *r, const struct xsp_timeline *t,
 			 char *out, size_t size);
 

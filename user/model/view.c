@@ -43,7 +43,7 @@ bool xsp_weight_recorded(enum xsp_weight weight, const struct xsp_timeline *t)
 	       xsp_timeline_has_waits(t);
 }
 
-/* The one it has, or its own, unless somebody else has that. */
+/* Its number, or its own one unless that is taken. */
 static uint32_t number_of(struct xsp_view *v, uint64_t key, uint32_t number)
 {
 	const uint32_t *known = xsp_u64map_get(&v->pids, key);

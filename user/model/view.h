@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * view.h - what formats and the page need to know of the capture that they show: its reader, its timeline, the job
- * that it is a part of, and the numbers that processes and GPUs are shown under.
+ * view.h - what formats and the page need of the capture that they show: its reader, its timeline, its job, and the
+ * numbers that outputs show for processes and GPUs.
  */
 #ifndef XSP_MODEL_VIEW_H
 #define XSP_MODEL_VIEW_H
 
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "timeline/timeline.h"
 
-/* What stacks are weighed by. */
+/* The weight of stacks. */
 enum xsp_weight {
-	XSP_WEIGHT_USUAL, /* not said: samples where there are any, else wall time */
+	XSP_WEIGHT_USUAL, /* no choice: samples if there are any, else wall time */
 	XSP_WEIGHT_WALL, /* of spans */
 	XSP_WEIGHT_CPU, /* of spans, with --waits */
 	XSP_WEIGHT_OFF_CPU, /* waits */
@@ -22,7 +22,7 @@ enum xsp_weight {
 const char *xsp_weight_name(enum xsp_weight weight);
 /* XSP_WEIGHTS: no such weight. */
 enum xsp_weight xsp_weight_of(const char *name);
-/* The weight itself, or the one that XSP_WEIGHT_USUAL stands for. */
+/* The weight itself, or what XSP_WEIGHT_USUAL means here. */
 enum xsp_weight xsp_weight_chosen(enum xsp_weight weight, const struct xsp_timeline *t);
 /* Does the capture have what this weight needs? */
 bool xsp_weight_recorded(enum xsp_weight weight, const struct xsp_timeline *t);
@@ -31,7 +31,7 @@ bool xsp_weight_recorded(enum xsp_weight weight, const struct xsp_timeline *t);
 struct xsp_view_named {
 	size_t capture;
 	uint32_t pid; /* root namespace */
-	uint32_t order; /* where its rows stand */
+	uint32_t order; /* the position of its rows */
 	const char *name; /* "rank 3 (host)" */
 };
 struct xsp_view_job {
@@ -41,12 +41,12 @@ struct xsp_view_job {
 	size_t name_count;
 };
 
-/* Zero-initialise, then set what is known. The numbers stay valid from one capture of a job to the next. */
+/* Zero-initialise, then set what is known. Numbers stay valid from one capture of a job to the next. */
 struct xsp_view {
 	struct xsp_capture_reader *reader;
 	struct xsp_timeline *timeline;
 	const struct xsp_view_job *job; /* NULL: one capture */
-	size_t part; /* of the job: the capture at hand */
+	size_t part; /* of a job: the capture at hand */
 	enum xsp_weight weight; /* of stacks */
 	bool by_thread; /* their outermost frame is the thread, not all threads of a name */
 	int error; /* -ENOMEM: there was no memory for a number; 0: there was */
@@ -62,20 +62,19 @@ static inline bool xsp_view_is_last(const struct xsp_view *v)
 	return v->job == NULL || v->part + 1 >= v->job->captures;
 }
 
-/* The number that a process of this number is shown under: its own, unless a GPU or a process of another capture has
- * it. */
+/* The number that outputs show for a process: its own, unless a GPU or a process of another capture has it. */
 uint32_t xsp_view_pid(struct xsp_view *v, uint32_t number);
-/* As a device: CUPTI's own time, which Kineto has under -1. */
+/* As a device: CUPTI's own time, Kineto's device -1. */
 #define XSP_VIEW_OVERHEAD 0x10000001U
-/* The same of a GPU's rows. Each process (root pid) has its own, as the streams of two have the same numbers: those of
- * the first are the device's. pid 0: whoever's that is. */
+/* The same for a GPU's rows. Each process (root pid) has its own, as the streams of two processes have the same
+ * numbers; the first process gets the device's. pid 0: any process. */
 uint32_t xsp_view_gpu(struct xsp_view *v, uint32_t device, uint32_t pid);
 /* The first process that used it; 0: none so far. */
 uint32_t xsp_view_gpu_user(const struct xsp_view *v, uint32_t device);
-/* What the job calls a process (root pid); NULL: nothing. */
+/* The job's name for a process (root pid); NULL: none. */
 const struct xsp_view_named *xsp_view_name(const struct xsp_view *v, uint32_t pid);
 
-/* What the span itself took, by the weight: 0 where that is not known. */
+/* The span's own part of the weight: 0 if not known. */
 static inline uint64_t xsp_view_self_ns(const struct xsp_view *v, const struct xsp_span *span)
 {
 	if (!xsp_span_has_duration(span))

@@ -9,12 +9,12 @@
 
 #include "analysis/analyses.h"
 #include "analysis/compare/compare_read.h"
-#include "base/json.h"
-#include "base/json_writer.h"
+#include "base/format/json.h"
+#include "page/json_writer.h"
 #include "page/block.h"
 #include "page/rank_names.h"
 #include "page/template.h"
-#include "page/tracks.h"
+#include "page/timeline/tracks.h"
 #include "page/trees.h"
 
 #define VERSION 1
@@ -25,6 +25,7 @@
 
 struct page {
 	const struct xsp_page_options *o;
+	size_t source; /* at hand */
 	struct xsp_ranks *ranks; /* of a job */
 	struct xsp_rank_names names;
 	struct xsp_compare_capture *compared; /* of a comparison: all captures, and what it says */
@@ -48,11 +49,6 @@ const char *xsp_page_missing(void)
 const char *xsp_page_content_security_policy(void)
 {
 	return xsp_template_policy;
-}
-
-static int out_of_memory(struct xsp_error *err)
-{
-	return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
 }
 
 /* ---- where captures lie in time ---- */
@@ -99,12 +95,6 @@ static int match(struct page *p)
 
 /* ---- reading ---- */
 
-/* A capture's run. */
-struct listening {
-	struct page *page;
-	size_t source;
-};
-
 /* Of compared captures the timeline shows the first one of the second side. */
 static bool is_visible(const struct xsp_page_options *o, size_t source)
 {
@@ -119,42 +109,41 @@ static unsigned side_of(const struct xsp_page_options *o, size_t source)
 static int listen(void *ctx, struct xsp_capture_reader *r, struct xsp_timeline *t,
 		  struct xsp_sinks *sinks, struct xsp_error *err)
 {
-	const struct listening *l = ctx;
-	struct page *p = l->page;
+	struct page *p = ctx;
 	struct xsp_timeline_sink sink;
 	int rc = 0;
 
 	(void)err;
-	if (is_visible(p->o, l->source)) {
-		rc = xsp_tracks_begin(p->tracks, r, t, origin_of(p, l->source), &sink);
+	if (is_visible(p->o, p->source)) {
+		rc = xsp_tracks_begin(p->tracks, r, t, origin_of(p, p->source), &sink);
 		if (rc == 0)
 			rc = xsp_sinks_add(sinks, sink);
 	}
 	return rc == 0 && p->trees != NULL
-		       ? xsp_trees_begin(p->trees, r, t, side_of(p->o, l->source), sinks)
+		       ? xsp_trees_begin(p->trees, r, t, side_of(p->o, p->source), sinks)
 		       : rc;
 }
 
 static int finish(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
 {
-	const struct listening *l = ctx;
-	struct page *p = l->page;
-	int rc = is_visible(p->o, l->source) ? xsp_tracks_end(p->tracks) : 0;
+	struct page *p = ctx;
+	int rc = is_visible(p->o, p->source) ? xsp_tracks_end(p->tracks) : 0;
 
 	(void)t;
 	(void)err;
 	return rc == 0 && p->trees != NULL ? xsp_trees_end(p->trees) : rc;
 }
 
-static struct xsp_pass_listener listener_of(struct listening *listening)
+/* Of a source's run. */
+static struct xsp_pass_listener listener_of(struct page *p, size_t source)
 {
-	return (struct xsp_pass_listener){.ctx = listening, .begin = listen, .end = finish};
+	p->source = source;
+	return (struct xsp_pass_listener){.ctx = p, .begin = listen, .end = finish};
 }
 
 static int run(struct page *p, size_t source, const struct xsp_cut *cut)
 {
-	struct listening listening = {p, source};
-	const struct xsp_pass_listener listener = listener_of(&listening);
+	const struct xsp_pass_listener listener = listener_of(p, source);
 
 	return xsp_pass_run(
 		&(struct xsp_pass){p->o->sources[source].reader, cut, p->o->step, &listener, 1},
@@ -164,9 +153,8 @@ static int run(struct page *p, size_t source, const struct xsp_cut *cut)
 /* A capture by itself: the page listens to the run of the analyses. */
 static int analyze(struct page *p)
 {
-	struct listening listening = {p, 0};
 	const struct xsp_analyze_options how = {
-		.cut = p->o->cut, .step = p->o->step, .beside = listener_of(&listening)};
+		.cut = p->o->cut, .step = p->o->step, .beside = listener_of(p, 0)};
 	int rc = xsp_report_new(&p->own);
 
 	return rc == 0 ? xsp_analyze(p->o->sources[0].reader, &how, p->own, p->err) : rc;
@@ -202,9 +190,8 @@ static int compare(struct page *p)
 	if (rc < 0 || p->compared == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < o->source_count && rc == 0; i++) {
-		struct listening listening = {p, i};
 		const struct xsp_compare_how how = {
-			.cut = o->cut, .step = o->step, .beside = listener_of(&listening)};
+			.cut = o->cut, .step = o->step, .beside = listener_of(p, i)};
 		rc = xsp_compare_read(o->sources[i].reader, o->sources[i].name, &how,
 				      &p->compared[i], p->err);
 		if (rc == 0)
@@ -415,7 +402,7 @@ static int why_full(FILE *f)
 static int said(struct xsp_error *err, int rc)
 {
 	if (rc == -ENOMEM)
-		return out_of_memory(err);
+		return xsp_out_of_memory(err);
 	/* keeps the reason, if one was given */
 	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot write the page: %s",
 				      strerror(-rc))

@@ -54,7 +54,8 @@ void xsp_server_stop(struct xsp_server *s)
 #include <time.h>
 #include <unistd.h>
 
-#include "base/late_library.h"
+#include "base/clock.h"
+#include "base/files/late_library.h"
 
 #define TOKEN_BYTES 16U
 #define TOKEN_LENGTH (2 * TOKEN_BYTES)
@@ -134,10 +135,7 @@ const char *xsp_server_argument(const struct xsp_server_request *request, const 
 
 static uint64_t now_s(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec;
+	return xsp_now_ns() / 1000000000;
 }
 
 /* The lock is held, as in what follows. */
@@ -471,7 +469,7 @@ int xsp_server_start(const struct xsp_server_options *options, struct xsp_server
 
 	*out = NULL;
 	if (s == NULL)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+		return xsp_out_of_memory(err);
 	s->options = *options;
 	fd = xsp_late_library_load(&mhd_library, &s->lib, err);
 	if (fd == 0)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analysis/names/summary_python.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "model/stacks/merged_stacks.h"
 #include "page/peak.h"
 #include "page/texts.h"
@@ -100,6 +100,15 @@ static int on_memory(void *ctx, const struct xsp_memory_event *e)
 	return xsp_peak_event(ctx, e);
 }
 
+static void add(struct xsp_trees *t, unsigned tree, uint32_t node, uint64_t self, uint64_t calls)
+{
+	struct xsp_merged_node *n = &t->trees[tree].nodes[node];
+
+	n->self[t->side] += self;
+	n->calls[t->side] += calls;
+	t->used[tree][t->side] = true;
+}
+
 /* Of the GPU's work: its stream, who launched it, and what it was. */
 static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 {
@@ -120,12 +129,9 @@ static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 		tree->nodes[node].span = a->launcher > 0;
 		rc = xsp_merged_child(tree, node, xsp_gpu_activity_name(a, buffer), &node);
 	}
-	if (rc < 0)
-		return rc;
-	tree->nodes[node].self[t->side] += a->end_ns - a->start_ns;
-	tree->nodes[node].calls[t->side]++;
-	t->used[GPU][t->side] = true;
-	return 0;
+	if (rc == 0)
+		add(t, GPU, node, a->end_ns - a->start_ns, 1);
+	return rc;
 }
 
 static int begin_stacks(struct xsp_trees *t, size_t index, struct xsp_capture_reader *reader,
@@ -168,16 +174,14 @@ int xsp_trees_begin(struct xsp_trees *t, struct xsp_capture_reader *reader,
 	return rc;
 }
 
-static int merge_stacks(struct xsp_trees *t, size_t index, unsigned side)
+static int merge_stacks(struct xsp_trees *t, size_t index)
 {
 	struct xsp_stacks *s = t->stacks[index];
-	const unsigned tree = weights[index].tree;
+	const unsigned tree = weights[index].tree, side = t->side;
 
 	if (s == NULL)
 		return 0;
-	int rc = xsp_stacks_add_rest(s);
-	if (rc == 0)
-		rc = xsp_stacks_seal(s, XSP_STACKS_BY_NAME);
+	int rc = xsp_stacks_seal(s, XSP_STACKS_BY_NAME);
 	if (rc == 0)
 		rc = xsp_merged_add(&t->trees[tree], s, side, false);
 	t->used[tree][side] = true;
@@ -189,32 +193,23 @@ static int merge_stacks(struct xsp_trees *t, size_t index, unsigned side)
 	return rc;
 }
 
-struct modules {
-	struct xsp_trees *trees;
-	unsigned side;
-};
-
 /* "layers.0.attention": a node for each part of the path. */
 static int add_module(void *ctx, const char *path, uint64_t ns, uint64_t calls)
 {
-	const struct modules *m = ctx;
-	struct xsp_merged_stacks *tree = &m->trees->trees[MODULES];
+	struct xsp_trees *t = ctx;
 	char *copy = strdup(path), *rest = copy, *part;
 	uint32_t node = 0;
 	int rc = copy != NULL ? 0 : -ENOMEM;
 
 	while (rc == 0 && (part = strsep(&rest, ".")) != NULL)
-		rc = xsp_merged_child(tree, node, part, &node);
-	if (rc == 0) {
-		tree->nodes[node].self[m->side] += ns;
-		tree->nodes[node].calls[m->side] += calls;
-	}
+		rc = xsp_merged_child(&t->trees[MODULES], node, part, &node);
+	if (rc == 0)
+		add(t, MODULES, node, ns, calls);
 	free(copy);
-	m->trees->used[MODULES][m->side] = m->trees->used[MODULES][m->side] || rc == 0;
 	return rc;
 }
 
-static int merge_memory(struct xsp_trees *t, unsigned side)
+static int merge_memory(struct xsp_trees *t)
 {
 	struct xsp_merged_stacks *tree = &t->trees[MEMORY];
 	const struct xsp_memory_site *sites;
@@ -243,35 +238,32 @@ static int merge_memory(struct xsp_trees *t, unsigned side)
 		if (rc < 0)
 			break;
 		tree->nodes[node].span = sites[i].in_span;
-		tree->nodes[node].self[side] += s->peak;
-		tree->nodes[node].calls[side] += (uint64_t)(s->peak_blocks + 0.5);
-		t->used[MEMORY][side] = true;
+		add(t, MEMORY, node, s->peak, (uint64_t)(s->peak_blocks + 0.5));
 	}
 	return rc;
 }
 
 int xsp_trees_end(struct xsp_trees *t)
 {
-	const unsigned side = t->side;
-	struct modules modules = {t, side};
 	int rc = 0;
 
 	for (size_t i = 0; i < WEIGHTS && rc == 0; i++)
-		rc = merge_stacks(t, i, side);
+		rc = merge_stacks(t, i);
 	if (rc == 0 && t->python != NULL)
-		rc = xsp_summary_python_modules(t->python, add_module, &modules);
+		rc = xsp_summary_python_modules(t->python, add_module, t);
 	if (rc == 0)
-		rc = merge_memory(t, side);
+		rc = merge_memory(t);
 	free_listeners(t);
 	return rc;
 }
 
 /* ---- writing ---- */
 
+enum column { PARENT, NAME, KIND, SELF, BEFORE, COUNT, COLUMNS };
+static const char *const columns[COLUMNS] = {"parent", "name", "kind", "self", "before", "count"};
+
 struct written_node {
-	uint32_t parent, name;
-	enum kind kind;
-	uint64_t self[2], count;
+	uint64_t of[COLUMNS];
 };
 
 struct writing {
@@ -312,14 +304,17 @@ static enum kind kind_of(const struct writing *w, const struct xsp_merged_node *
 static int show(struct writing *w, uint32_t parent, const char *name, enum kind kind,
 		const uint64_t self[2], uint64_t count)
 {
-	struct written_node new = {
-		.parent = parent, .kind = kind, .self = {self[0], self[1]}, .count = count};
+	uint32_t number;
+	int rc = xsp_texts_number(&w->t->texts, name, &number);
 
-	if (xsp_grow(&w->list, &w->capacity, w->count + 1) < 0 ||
-	    xsp_texts_number(&w->t->texts, name, &new.name) < 0)
-		return -ENOMEM;
-	w->list[w->count++] = new;
-	return 0;
+	return rc < 0 ? rc
+		      : XSP_APPEND(w->list, w->capacity, w->count,
+				   (struct written_node){{[PARENT] = parent,
+							  [NAME] = number,
+							  [KIND] = kind,
+							  [SELF] = self[1],
+							  [BEFORE] = self[0],
+							  [COUNT] = count}});
 }
 
 /* On both sides, of which one may have nothing at all. */
@@ -372,53 +367,22 @@ static int choose(struct writing *w)
 	return rc;
 }
 
-static uint64_t name_of(const struct written_node *s)
+/* The root has no parent. */
+static void put_column(const struct writing *w, FILE *f, enum column column)
 {
-	return s->name;
-}
-
-static uint64_t kind_number(const struct written_node *s)
-{
-	return (uint64_t)s->kind;
-}
-
-static uint64_t self_of(const struct written_node *s)
-{
-	return s->self[1];
-}
-
-static uint64_t before_of(const struct written_node *s)
-{
-	return s->self[0];
-}
-
-static uint64_t count_of(const struct written_node *s)
-{
-	return s->count;
-}
-
-static void put_numbers(const struct writing *w, FILE *f, const char *key,
-			uint64_t (*value)(const struct written_node *s))
-{
-	fprintf(f, ",\n\"%s\":[", key);
-	for (size_t i = 0; i < w->count; i++)
-		fprintf(f, "%s%" PRIu64, i > 0 ? "," : "", value(&w->list[i]));
+	fprintf(f, ",\n\"%s\":[%s", columns[column], column == PARENT ? "-1" : "");
+	for (size_t i = column == PARENT; i < w->count; i++)
+		fprintf(f, "%s%" PRIu64, i > 0 ? "," : "", w->list[i].of[column]);
 	fputc(']', f);
 }
 
 static void put_tree(const struct writing *w, bool first, FILE *f)
 {
-	fprintf(f, "%s\n{\"key\":\"%s\",\"title\":\"%s\",\"unit\":\"%s\",\n\"parent\":[-1",
-		first ? "" : ",", about[w->tree].key, about[w->tree].title, about[w->tree].unit);
-	for (size_t i = 1; i < w->count; i++)
-		fprintf(f, ",%" PRIu32, w->list[i].parent);
-	fputc(']', f);
-	put_numbers(w, f, "name", name_of);
-	put_numbers(w, f, "kind", kind_number);
-	put_numbers(w, f, "self", self_of);
-	if (w->t->compared)
-		put_numbers(w, f, "before", before_of);
-	put_numbers(w, f, "count", count_of);
+	fprintf(f, "%s\n{\"key\":\"%s\",\"title\":\"%s\",\"unit\":\"%s\"", first ? "" : ",",
+		about[w->tree].key, about[w->tree].title, about[w->tree].unit);
+	for (unsigned c = 0; c < COLUMNS; c++)
+		if (c != BEFORE || w->t->compared)
+			put_column(w, f, c);
 	fputc('}', f);
 }
 

@@ -2,11 +2,11 @@
 /*
  * arm64.c - the instruction graph and the entry site of an AArch64 function.
  *
- * Instructions have four bytes, so there are no boundaries to find. The kernel's rules
- * are those of arch/arm64/kernel/probes/decode-insn.c: branches, ret, adr(p), literal
- * loads and (since 6.13) nop are simulated; authenticated branches (retaa, braa),
- * exclusive loads and stores and most system instructions are refused; the rest is
- * single-stepped. A ret is simulated, so it is its own exit site.
+ * Instructions have four bytes, so there are no boundaries to find. The kernel's rules are those of
+ * arch/arm64/kernel/probes/decode-insn.c. It simulates branches, ret, adr(p), literal loads and
+ * (since 6.13) nop. It refuses authenticated branches (retaa, braa), exclusive loads and stores,
+ * and most system instructions. It single-steps the rest. A ret is simulated, so it is its own exit
+ * site.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 #define SP 31
 
-/* The first row that matches decides; everything else is plain and single-stepped. */
+/* The first matching row decides; everything else is plain and single-stepped. */
 static const struct pattern {
 	uint32_t mask, value;
 	uint8_t kind; /* enum xsp_insn_kind */
@@ -28,7 +28,7 @@ static const struct pattern {
 	{0xff000000, 0x54000000, XSP_INSN_FORK, XSP_SITE_EMULATED, true}, /* b.cond, bc */
 	{0x7e000000, 0x34000000, XSP_INSN_FORK, XSP_SITE_EMULATED, true}, /* cbz, cbnz */
 	{0x7e000000, 0x36000000, XSP_INSN_FORK, XSP_SITE_EMULATED, true}, /* tbz, tbnz */
-	/* branches, register; with pointer authentication they are refused */
+	/* branches, register; those with pointer authentication are refused */
 	{0xfffffc1f, 0xd65f0000, XSP_INSN_RETURN, XSP_SITE_EMULATED, true}, /* ret */
 	{0xfffffbff, 0xd65f0bff, XSP_INSN_RETURN, XSP_SITE_SINGLESTEP, false}, /* retaa, retab */
 	{0xfffffc1f, 0xd61f0000, XSP_INSN_INDIRECT, XSP_SITE_EMULATED, true}, /* br */
@@ -40,12 +40,12 @@ static const struct pattern {
 	{0xffe0001f, 0xd4000001, XSP_INSN_SYSCALL, XSP_SITE_SINGLESTEP, false}, /* svc */
 	{0xff000000, 0xd4000000, XSP_INSN_TRAP, XSP_SITE_SINGLESTEP, false}, /* brk, hlt */
 	{0xffff0000, 0x00000000, XSP_INSN_TRAP, XSP_SITE_SINGLESTEP, false}, /* udf */
-	/* hints: nop; bti, paciasp and their kin; the others are not in every kernel's list */
+	/* hints: nop, bti, paciasp and similar; the others are not in every kernel's list */
 	{0xffffffff, 0xd503201f, XSP_INSN_NOP, XSP_SITE_EMULATED, true},
 	{0xffffff3f, 0xd503241f, XSP_INSN_PLAIN, XSP_SITE_SINGLESTEP, true}, /* bti */
 	{0xfffffd1f, 0xd503211f, XSP_INSN_PLAIN, XSP_SITE_SINGLESTEP, true}, /* pac, aut */
 	{0xfffff01f, 0xd503201f, XSP_INSN_PLAIN, XSP_SITE_SINGLESTEP, false},
-	/* system: only reading a register is stepped */
+	/* system: only reading a register can be stepped */
 	{0xfff00000, 0xd5300000, XSP_INSN_PLAIN, XSP_SITE_SINGLESTEP, true}, /* mrs */
 	{0xffc00000, 0xd5000000, XSP_INSN_PLAIN, XSP_SITE_SINGLESTEP, false},
 	/* pc-relative */
@@ -76,7 +76,8 @@ static uint64_t branch_target(uint32_t word, uint64_t addr)
 	return addr + (uint64_t)words * 4;
 }
 
-/* What compilers do with sp: add, sub, and the pairs and singles that push and pop. */
+/* What compilers do with sp: add, sub, and loads and stores of one or two registers with
+ * write-back. */
 static int32_t sp_change(uint32_t word)
 {
 	unsigned rd = word & 31, rn = (word >> 5) & 31;
@@ -166,7 +167,7 @@ static bool is_plt_stub(struct xsp_module *m, uint64_t addr)
 	return (words[at] & 0x9f00001f) == 0x90000010 && (words[at + 1] & 0xffc003ff) == 0xf9400211;
 }
 
-/* Does `range` hold a jump back into the function? */
+/* Does `range` contain a jump back into the function? */
 static bool comes_back(struct xsp_graph *g, const struct xsp_code_range *range)
 {
 	for (uint64_t at = 0; at + 4 <= range->size; at += 4) {
@@ -192,6 +193,8 @@ static int resolve_jump(struct xsp_graph *g, uint32_t at)
 	enum xsp_leave how = XSP_LEAVE_UNKNOWN;
 	int error;
 
+	if (!is_jump && g->insns[at].kind != XSP_INSN_FORK)
+		return 0;
 	g->insns[at].flags &= (uint16_t) ~(XSP_INSN_LEAVES | XSP_INSN_LOST);
 	if (xsp_graph_part(g, target) &&
 	    !(target == g->entry && xsp_graph_at_entry_sp(g, site) == 1 && is_jump))
@@ -205,12 +208,13 @@ static int resolve_jump(struct xsp_graph *g, uint32_t at)
 		if (error || how == XSP_LEAVE_PART)
 			return error;
 	}
-	/* only an unconditional branch can be a tail call: no condition fits the cookie */
+	/* only an unconditional branch can be a tail call: the cookie has no room for a
+	 * condition */
 	g->insns[at].flags |= how == XSP_LEAVE_TAIL && is_jump ? XSP_INSN_LEAVES : XSP_INSN_LOST;
 	return 0;
 }
 
-/* The register of a br was loaded from memory or copied: no table, which adds. */
+/* Was the register of a br loaded from memory or copied? Then it is no table, which adds. */
 static bool is_pointer_jump(struct xsp_graph *g, uint32_t at)
 {
 	unsigned reg = (word_at(g, at) >> 5) & 31;
@@ -268,22 +272,6 @@ static int connect(struct xsp_graph *g, uint32_t at)
 	return xsp_graph_add_edge(g, at, to, XSP_EDGE_TAKEN);
 }
 
-/* Until no part is added: what was taken for a tail call may lead into one found later. */
-static int resolve_jumps(struct xsp_graph *g)
-{
-	unsigned parts;
-	int error = 0;
-
-	do {
-		parts = g->part_count;
-		for (uint32_t i = 0; !error && i < g->count; i++) {
-			if (g->insns[i].kind == XSP_INSN_JUMP || g->insns[i].kind == XSP_INSN_FORK)
-				error = resolve_jump(g, i);
-		}
-	} while (!error && g->part_count != parts);
-	return error;
-}
-
 static int build(struct xsp_graph *g)
 {
 	int error;
@@ -292,7 +280,7 @@ static int build(struct xsp_graph *g)
 		return -EILSEQ;
 	error = sweep(g, 0);
 	if (!error)
-		error = resolve_jumps(g);
+		error = xsp_graph_resolve(g, resolve_jump);
 	for (uint32_t i = 0; !error && i < g->count; i++)
 		error = connect(g, i);
 	if (!error)
@@ -302,18 +290,14 @@ static int build(struct xsp_graph *g)
 
 		if ((x->flags & XSP_INSN_SEEN) &&
 		    ((x->flags & XSP_INSN_LOST) || x->kind == XSP_INSN_BAD) &&
-		    x->kind != XSP_INSN_INDIRECT) {
-			xsp_graph_hidden(g, "a jump whose target is not known");
-			xsp_graph_incomplete(g, "a jump whose target is not known");
-		}
+		    x->kind != XSP_INSN_INDIRECT)
+			xsp_graph_unknown(g, "a jump whose target is not known");
 	}
 	return error;
 }
 
-/*
- * The first instruction, after a bti: nothing has moved sp or touched an argument. A
- * landing pad is better left alone, and costs a step.
- */
+/* The first instruction, after a bti: sp has not moved, and no argument has changed. A probe on the
+ * bti would cost a step, and landing pads are best left alone. */
 static int entry(struct xsp_graph *g, unsigned args_read, const struct xsp_site_costs *costs,
 		 struct xsp_site *site, uint32_t *at)
 {
@@ -323,7 +307,7 @@ static int entry(struct xsp_graph *g, unsigned args_read, const struct xsp_site_
 	(void)costs;
 	if (index == UINT32_MAX)
 		return -EILSEQ;
-	if (g->insns[index].flags & XSP_INSN_JUMPED) /* a loop, or Go that begins again */
+	if (g->insns[index].flags & XSP_INSN_JUMPED) /* a loop, or Go code that starts over */
 		return -EOPNOTSUPP;
 	next = xsp_graph_find(g, g->entry + 4);
 	if ((word_at(g, index) & 0xffffff3f) == 0xd503241f && next != UINT32_MAX &&

@@ -1,46 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cut.c - the exit sites: the cheapest set that every way out crosses exactly once,
- * with no call behind it.
+ * cut.c - the exit sites: the cheapest set that every way out crosses exactly once, with no call
+ * after it.
  *
- * 1. The region: instructions from which the return is certain - no call, no loop, no
- *    way that ends elsewhere - and at most TAIL_MAX instructions away. It is closed: what
- *    follows an instruction of the region is in it.
- * 2. A minimum cut between the edges that lead into the region and the instructions
- *    that leave. An instruction has the price of its class times how often it is
- *    expected to run; the two edges of a conditional jump can be cut one by one, since
- *    the event's condition tells them apart. Arcs of infinite capacity against the flow
- *    keep the far side closed, so that no path crosses twice.
- * 3. Among the cheapest cuts the one nearest to the return.
+ * 1. The region: instructions from which the return is certain - no call, no loop, no path that
+ * ends elsewhere - and at most TAIL_MAX instructions away. It is closed: the successors of an
+ * instruction in the region are in the region.
+ * 2. A minimum cut between the edges that lead into the region and the instructions that leave. The
+ * price of an instruction is that of its class times the number of times it probably runs. The two
+ * edges of a conditional jump can be cut separately, as the event's condition distinguishes them.
+ * Arcs of infinite capacity against the flow keep the far side closed, so that no path crosses
+ * twice.
+ * 3. Among the cheapest cuts, the one nearest to the return.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "placement/flow.h"
 #include "placement/placement_private.h"
 
-#define TAIL_MAX 40 /* instructions after an exit site, at most */
-#define POINT_MAX 16 /* the same, for a span of one hit */
-/* How often a loop is taken to run. More than what a single-stepped hit costs beside an emulated one on any machine seen:
- * a site behind the loop costs that once, one in it may be hit any number of times. */
-#define LOOP_FACTOR 64
-#define UNLIKELY 0.02
-#define NO_SITE (INT64_C(1) << 40) /* must leave here, but no site is possible */
-#define NEVER (INT64_C(1) << 60)
+#define TAIL_MAX 40 /* most instructions after an exit site */
+#define POINT_MAX 16 /* the same for a span of one hit */
+#define NO_SITE (INT64_C(1) << 40) /* it must leave here, but no site is possible */
 #define SCALE 64.0
-
-struct arc {
-	uint32_t to;
-	uint32_t next; /* index + 1 */
-	int64_t room;
-	uint32_t insn; /* site this arc stands for, UINT32_MAX none */
-	uint8_t how; /* enum crossing */
-	bool forward;
-};
 
 enum crossing { CROSS_ANY, CROSS_FALL, CROSS_TAKEN };
 
-/* What is known of the stack pointer before an instruction; a later one is true of more ways. */
+/* What is known of the stack pointer before an instruction; each holds for more paths than the one
+ * before. */
 enum depth_known { DEPTH_UNSEEN, DEPTH_CERTAIN, DEPTH_BEHIND_CALLS, DEPTH_UNKNOWN };
 
 struct depth {
@@ -51,43 +39,22 @@ struct depth {
 struct cut {
 	struct xsp_graph *g;
 	const struct xsp_site_costs *costs;
-	uint32_t entry; /* the entry site's instruction: no exit */
-	uint16_t *far; /* by instruction: 1 + most instructions to the way out; 0 not in
-			    * the region */
-	double *often; /* expected runs a call */
+	uint32_t entry; /* the instruction of the entry site, which is no exit */
+	/* by instruction: 1 + most instructions to the way out; 0: not in the region */
+	uint16_t *far;
+	double *often; /* expected number of runs in a call */
 	uint32_t *node; /* by instruction: its node, or UINT32_MAX */
-	uint32_t *work; /* scratch, 2 a instruction */
+	uint32_t *work, *stack; /* scratch */
 	uint8_t *mark; /* scratch */
-	uint8_t *result; /* by instruction of the region: where the result is before it */
+	uint8_t *result; /* by instruction of the region: where the result is before it runs */
 	struct depth *depth; /* by instruction */
-	bool lifted; /* a way out's stack pointer may not be that of the entry */
-	bool described; /* ... and .eh_frame says where it stands */
-	bool pushes_returns; /* it has a return to what it has pushed */
-	/* the flow network: node 0 source, 1 sink, then in and out of each instruction */
-	struct arc *arcs;
-	uint32_t arc_count, arc_capacity;
-	uint32_t *head; /* index + 1 of a node's first arc */
-	uint32_t *level;
-	uint32_t *iter;
-	uint32_t *queue;
-	uint32_t nodes;
+	bool lifted; /* at a way out, the stack pointer may differ from that at entry */
+	bool described; /* then: .eh_frame says where it is */
+	bool pushes_returns; /* it may return to an address that it has pushed */
+	struct xsp_flow flow; /* after source and sink: in and out of each instruction */
 };
 
 /* ---- 1. the region --------------------------------------------------------------- */
-
-static bool leaves(const struct xsp_insn *i)
-{
-	return i->kind == XSP_INSN_RETURN ||
-	       ((i->flags & XSP_INSN_LEAVES) &&
-		(i->kind == XSP_INSN_JUMP || i->kind == XSP_INSN_INDIRECT)) ||
-	       (i->flags & XSP_INSN_FALLS);
-}
-
-/* A conditional jump that is a tail call when taken. */
-static bool leaves_taken(const struct xsp_insn *i)
-{
-	return i->kind == XSP_INSN_BRANCH && (i->flags & XSP_INSN_LEAVES) && !leaves(i);
-}
 
 static bool quick(const struct xsp_insn *i)
 {
@@ -97,7 +64,8 @@ static bool quick(const struct xsp_insn *i)
 		i->kind == XSP_INSN_INDIRECT);
 }
 
-/* Where the result is before an instruction, when it is known behind it: what follows agrees. */
+/* Where the result is before an instruction, from where it is after it: all successors must
+ * agree. */
 static uint8_t result_before(struct cut *c, uint32_t at)
 {
 	const struct xsp_insn *i = &c->g->insns[at];
@@ -105,9 +73,9 @@ static uint8_t result_before(struct cut *c, uint32_t at)
 
 	if (!c->g->at_return)
 		return XSP_RESULT_RETURN;
-	if (leaves(i))
+	if (xsp_insn_leaves(i))
 		return i->kind == XSP_INSN_RETURN ? XSP_RESULT_RETURN : XSP_RESULT_NONE;
-	if (leaves_taken(i))
+	if (xsp_insn_leaves_taken(i))
 		return XSP_RESULT_NONE;
 	for (uint32_t e = i->succ; e; e = c->g->edges[e - 1].next_succ) {
 		uint8_t next = c->result[c->g->edges[e - 1].to];
@@ -119,11 +87,11 @@ static uint8_t result_before(struct cut *c, uint32_t at)
 	return c->g->result(c->g, at, after);
 }
 
-/* Enters an instruction when everything that follows it is in. */
+/* Adds an instruction to the region if all its successors are in it. */
 static bool try_region(struct cut *c, uint32_t at)
 {
 	const struct xsp_insn *i = &c->g->insns[at];
-	uint16_t most = leaves_taken(i) ? 1 : 0;
+	uint16_t most = xsp_insn_leaves_taken(i) ? 1 : 0;
 
 	if (c->far[at] || !quick(i) || !(i->flags & XSP_INSN_SEEN))
 		return false;
@@ -137,7 +105,7 @@ static bool try_region(struct cut *c, uint32_t at)
 		if (far > most)
 			most = far;
 	}
-	/* falls out of the function on one side */
+	/* one side leaves the function */
 	if (i->kind == XSP_INSN_BRANCH && !(i->flags & XSP_INSN_LEAVES) &&
 	    !c->g->edges[i->succ - 1].next_succ)
 		return false;
@@ -152,17 +120,17 @@ static void find_region(struct cut *c)
 	uint32_t depth = 0;
 
 	for (uint32_t i = 0; i < g->count; i++) {
-		if (!leaves(&g->insns[i]) || !(g->insns[i].flags & XSP_INSN_SEEN))
+		if (!xsp_insn_leaves(&g->insns[i]) || !(g->insns[i].flags & XSP_INSN_SEEN))
 			continue;
 		c->far[i] = 1;
 		c->result[i] = result_before(c, i);
 		c->work[depth++] = i;
 	}
 	if (g->hidden || (g->at_return && !g->result))
-		return; /* hidden: unseen jumps may lead behind any earlier site */
+		return; /* hidden: unseen jumps may lead past any earlier site */
 	for (uint32_t i = 0; i < g->count; i++) {
-		/* a jump and the next instruction may be the same, which is one edge each */
-		if (leaves_taken(&g->insns[i]) && try_region(c, i))
+		/* the jump may go to the next instruction: two edges with the same end */
+		if (xsp_insn_leaves_taken(&g->insns[i]) && try_region(c, i))
 			c->work[depth++] = i;
 	}
 	while (depth) {
@@ -175,157 +143,9 @@ static void find_region(struct cut *c)
 	}
 }
 
-/* ---- how often ------------------------------------------------------------------- */
-
-/* mark: 1 on the depth-first stack, 2 done; work: the order, last first. Loops are taken
- * to be what lies between the target and the source of a backward edge. */
-static uint32_t depth_first(struct cut *c, uint32_t start, uint32_t *order, uint32_t ordered,
-			    int32_t *loops)
-{
-	struct xsp_graph *g = c->g;
-	uint32_t *stack = c->queue, *edge = c->iter, depth = 0;
-
-	if (c->mark[start])
-		return ordered;
-	c->mark[start] = 1;
-	stack[depth] = start;
-	edge[depth++] = g->insns[start].succ;
-	while (depth) {
-		uint32_t at = stack[depth - 1], e = edge[depth - 1], to;
-
-		if (!e) {
-			c->mark[at] = 2;
-			order[ordered++] = at;
-			depth--;
-			continue;
-		}
-		edge[depth - 1] = g->edges[e - 1].next_succ;
-		to = g->edges[e - 1].to;
-		if (to <= at && c->mark[to] == 1) {
-			loops[to]++;
-			loops[at + 1]--;
-		}
-		if (c->mark[to])
-			continue;
-		c->mark[to] = 1;
-		stack[depth] = to;
-		edge[depth++] = g->insns[to].succ;
-	}
-	return ordered;
-}
-
-/* mark |= 4 for what can reach a way out at all. */
-static void mark_returning(struct cut *c)
-{
-	struct xsp_graph *g = c->g;
-	uint32_t depth = 0, *stack = c->queue;
-
-	for (uint32_t i = 0; i < g->count; i++) {
-		if (!leaves(&g->insns[i]) && !leaves_taken(&g->insns[i]))
-			continue;
-		c->mark[i] |= 4;
-		stack[depth++] = i;
-	}
-	while (depth) {
-		uint32_t at = stack[--depth];
-
-		for (uint32_t e = g->insns[at].pred; e; e = g->edges[e - 1].next_pred) {
-			uint32_t from = g->edges[e - 1].from;
-
-			if (c->mark[from] & 4)
-				continue;
-			c->mark[from] |= 4;
-			stack[depth++] = from;
-		}
-	}
-}
-
-static double weight(const struct cut *c, const struct xsp_insn *from, uint32_t to)
-{
-	const struct xsp_insn *i = &c->g->insns[to];
-
-	if (!(c->mark[to] & 4))
-		return UNLIKELY * UNLIKELY;
-	return (i->flags & XSP_INSN_COLD) && !(from->flags & XSP_INSN_COLD) ? UNLIKELY : 1.0;
-}
-
-static void spread(struct cut *c, uint32_t at)
-{
-	const struct xsp_insn *i = &c->g->insns[at];
-	double all = leaves_taken(i) ? 1.0 : 0.0;
-
-	for (uint32_t e = i->succ; e; e = c->g->edges[e - 1].next_succ)
-		all += weight(c, i, c->g->edges[e - 1].to);
-	for (uint32_t e = i->succ; e; e = c->g->edges[e - 1].next_succ) {
-		uint32_t to = c->g->edges[e - 1].to;
-
-		c->often[to] += c->often[at] * weight(c, i, to) / all;
-	}
-}
-
-static int estimate(struct cut *c)
-{
-	struct xsp_graph *g = c->g;
-	int32_t *loops = calloc((size_t)g->count + 1, sizeof(*loops));
-	uint32_t *order = c->work, ordered, start = xsp_graph_find(g, g->entry);
-	int32_t inside = 0;
-
-	if (!loops)
-		return -ENOMEM;
-	ordered = depth_first(c, start, order, 0, loops);
-	for (uint32_t i = 0; i < g->count; i++) {
-		if (!(g->insns[i].flags & XSP_INSN_ROOT))
-			continue;
-		ordered = depth_first(c, i, order, ordered, loops);
-		c->often[i] = UNLIKELY;
-	}
-	mark_returning(c);
-	c->often[start] = 1;
-	/* Reverse finishing order; back edges only add to what is done already, their
-	 * share is in the loop factor. */
-	while (ordered)
-		spread(c, order[--ordered]);
-	for (uint32_t i = 0; i < g->count; i++) {
-		inside += loops[i];
-		for (int32_t n = 0; n < inside && n < 4; n++)
-			c->often[i] *= LOOP_FACTOR;
-	}
-	free(loops);
-	return 0;
-}
-
 /* ---- 2. the network -------------------------------------------------------------- */
 
-static int add_arc(struct cut *c, uint32_t from, uint32_t to, int64_t room, uint32_t insn,
-		   enum crossing how)
-{
-	struct arc *a;
-
-	if (c->arc_count + 2 > c->arc_capacity) {
-		uint32_t more = c->arc_capacity ? c->arc_capacity * 2 : 256;
-		struct arc *bigger = realloc(c->arcs, more * sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		c->arcs = bigger;
-		c->arc_capacity = more;
-	}
-	a = &c->arcs[c->arc_count++];
-	*a = (struct arc){.to = to,
-			  .next = c->head[from],
-			  .room = room,
-			  .insn = insn,
-			  .how = (uint8_t)how,
-			  .forward = true};
-	c->head[from] = c->arc_count;
-	a = &c->arcs[c->arc_count++];
-	/* the way back is free: a set that is not closed would cut it */
-	*a = (struct arc){.to = from, .next = c->head[to], .room = NEVER, .insn = UINT32_MAX};
-	c->head[to] = c->arc_count;
-	return 0;
-}
-
-/* From the start of the function to the entry site, a straight line: an exit there would
+/* Is it on the straight line from the start of the function to the entry site? An exit there would
  * come before the entry. */
 static bool before_entry(const struct cut *c, uint32_t at)
 {
@@ -344,17 +164,17 @@ static int64_t price(const struct cut *c, uint32_t at)
 	return ns < (double)NO_SITE / 4 ? (int64_t)ns + 1 : NO_SITE / 4;
 }
 
-/* What it costs to stop at the instruction itself, whatever way it goes on. */
+/* The price of stopping at the instruction itself, whatever path follows. */
 static int64_t node_price(const struct cut *c, uint32_t at)
 {
 	const struct xsp_insn *i = &c->g->insns[at];
 
-	if (leaves(i)) /* the last chance: even if no site is possible, it is a way out */
+	if (xsp_insn_leaves(i)) /* the last chance: it is a way out even if no site is possible */
 		return price(c, at);
-	/* single-stepped ones count too: what leaves may be refused (notrack jmp, retaa) */
+	/* also those that are single-stepped: what leaves may be refused (notrack jmp, retaa) */
 	if (i->kind == XSP_INSN_INDIRECT || i->kind == XSP_INSN_FORK || before_entry(c, at) ||
 	    !(i->flags & XSP_INSN_PROBE) || c->result[at] == XSP_RESULT_NONE)
-		return NEVER;
+		return XSP_FLOW_NEVER;
 	return price(c, at);
 }
 
@@ -364,11 +184,11 @@ static int64_t edge_price(const struct cut *c, const struct xsp_edge *e)
 
 	if (c->g->hidden || i->kind != XSP_INSN_BRANCH || !(i->flags & XSP_INSN_PROBE) ||
 	    e->from == c->entry || i->cls == XSP_SITE_SINGLESTEP)
-		return NEVER;
-	/* of a jump in the region both ways may become one site */
+		return XSP_FLOW_NEVER;
+	/* both edges of a jump in the region may become one site */
 	if (c->result[e->to] == XSP_RESULT_NONE ||
 	    (c->far[e->from] && c->result[e->from] == XSP_RESULT_NONE))
-		return NEVER;
+		return XSP_FLOW_NEVER;
 	return price(c, e->from);
 }
 
@@ -377,22 +197,22 @@ static int connect_node(struct cut *c, uint32_t at)
 	struct xsp_graph *g = c->g;
 	const struct xsp_insn *i = &g->insns[at];
 	uint32_t in = c->node[at], out = in + 1;
-	int error = add_arc(c, in, out, node_price(c, at), at, CROSS_ANY);
+	int error = xsp_flow_add(&c->flow, in, out, node_price(c, at), at, CROSS_ANY);
 
-	if (!error && leaves(i))
-		error = add_arc(c, out, 1, NEVER, UINT32_MAX, CROSS_ANY);
+	if (!error && xsp_insn_leaves(i))
+		error = xsp_flow_add(&c->flow, out, 1, XSP_FLOW_NEVER, UINT32_MAX, CROSS_ANY);
 	if (!error && at == xsp_graph_find(g, g->entry))
-		error = add_arc(c, 0, in, NEVER, UINT32_MAX, CROSS_ANY);
+		error = xsp_flow_add(&c->flow, 0, in, XSP_FLOW_NEVER, UINT32_MAX, CROSS_ANY);
 	if (!error && (i->flags & XSP_INSN_ROOT))
-		error = add_arc(c, 0, in, NEVER, UINT32_MAX, CROSS_ANY);
+		error = xsp_flow_add(&c->flow, 0, in, XSP_FLOW_NEVER, UINT32_MAX, CROSS_ANY);
 	for (uint32_t e = i->pred; !error && e; e = g->edges[e - 1].next_pred) {
 		const struct xsp_edge *edge = &g->edges[e - 1];
 		uint32_t from = c->far[edge->from] ? c->node[edge->from] + 1 : 0;
 
 		if (!(g->insns[edge->from].flags & XSP_INSN_SEEN))
 			continue;
-		error = add_arc(c, from, in, edge_price(c, edge), edge->from,
-				edge->kind == XSP_EDGE_NEXT ? CROSS_FALL : CROSS_TAKEN);
+		error = xsp_flow_add(&c->flow, from, in, edge_price(c, edge), edge->from,
+				     edge->kind == XSP_EDGE_NEXT ? CROSS_FALL : CROSS_TAKEN);
 	}
 	return error;
 }
@@ -402,127 +222,31 @@ static int build_network(struct cut *c)
 	struct xsp_graph *g = c->g;
 	int error = 0;
 
-	c->nodes = 2;
-	for (uint32_t i = 0; i < g->count; i++) {
-		c->node[i] = UINT32_MAX;
-		if (!c->far[i])
-			continue;
-		c->node[i] = c->nodes;
-		c->nodes += 2;
-	}
-	memset(c->head, 0, c->nodes * sizeof(*c->head));
+	for (uint32_t i = 0; i < g->count; i++)
+		c->node[i] = c->far[i] ? xsp_flow_nodes(&c->flow, 2) : UINT32_MAX;
 	for (uint32_t i = 0; !error && i < g->count; i++) {
 		const struct xsp_insn *x = &g->insns[i];
 
 		if (c->far[i])
 			error = connect_node(c, i);
-		if (error || !leaves_taken(x) || !(x->flags & XSP_INSN_SEEN))
+		if (error || !xsp_insn_leaves_taken(x) || !(x->flags & XSP_INSN_SEEN))
 			continue;
-		error = add_arc(c, c->far[i] ? c->node[i] + 1 : 0, 1, price(c, i), i, CROSS_TAKEN);
+		error = xsp_flow_add(&c->flow, c->far[i] ? c->node[i] + 1 : 0, 1, price(c, i), i,
+				     CROSS_TAKEN);
 	}
 	return error;
 }
 
-/* ---- maximum flow (Dinic) -------------------------------------------------------- */
-
-static bool find_levels(struct cut *c)
-{
-	uint32_t first = 0, last = 0;
-
-	memset(c->level, 0, c->nodes * sizeof(*c->level));
-	c->level[0] = 1;
-	c->queue[last++] = 0;
-	while (first < last) {
-		uint32_t at = c->queue[first++];
-
-		for (uint32_t a = c->head[at]; a; a = c->arcs[a - 1].next) {
-			const struct arc *arc = &c->arcs[a - 1];
-
-			if (arc->room <= 0 || c->level[arc->to])
-				continue;
-			c->level[arc->to] = c->level[at] + 1;
-			c->queue[last++] = arc->to;
-		}
-	}
-	return c->level[1] != 0;
-}
-
-/* Pushes along one shortest path; 0 when there is none left. `path` in c->queue. */
-static int64_t augment(struct cut *c)
-{
-	uint32_t *path = c->queue, depth = 0, at = 0;
-
-	while (at != 1) {
-		uint32_t a = c->iter[at];
-
-		while (a && (c->arcs[a - 1].room <= 0 ||
-			     c->level[c->arcs[a - 1].to] != c->level[at] + 1))
-			a = c->arcs[a - 1].next;
-		c->iter[at] = a;
-		if (a) {
-			path[depth++] = a;
-			at = c->arcs[a - 1].to;
-			continue;
-		}
-		if (!depth)
-			return 0;
-		c->level[at] = 0;
-		depth--;
-		at = c->arcs[(path[depth] - 1) ^ 1].to;
-	}
-	int64_t most = NEVER;
-	for (uint32_t k = 0; k < depth; k++) {
-		if (c->arcs[path[k] - 1].room < most)
-			most = c->arcs[path[k] - 1].room;
-	}
-	for (uint32_t k = 0; k < depth; k++) {
-		c->arcs[path[k] - 1].room -= most;
-		c->arcs[(path[k] - 1) ^ 1].room += most;
-	}
-	return most;
-}
-
-static void maximum_flow(struct cut *c)
-{
-	while (find_levels(c)) {
-		memcpy(c->iter, c->head, c->nodes * sizeof(*c->iter));
-		while (augment(c) > 0)
-			;
-	}
-}
-
 /* ---- 3. the sites ---------------------------------------------------------------- */
 
-/* level[n] = 1 for what still reaches the sink: the far side of the latest cut. */
-static void find_far_side(struct cut *c)
-{
-	uint32_t first = 0, last = 0;
-
-	memset(c->level, 0, c->nodes * sizeof(*c->level));
-	c->level[1] = 1;
-	c->queue[last++] = 1;
-	while (first < last) {
-		uint32_t at = c->queue[first++];
-
-		for (uint32_t a = c->head[at]; a; a = c->arcs[a - 1].next) {
-			uint32_t from = c->arcs[a - 1].to;
-
-			if (c->level[from] || c->arcs[(a - 1) ^ 1].room <= 0)
-				continue;
-			c->level[from] = 1;
-			c->queue[last++] = from;
-		}
-	}
-}
-
-/* Do all ways out behind `at` go by tail call? */
+/* Do all ways out after `at` leave by tail call? */
 static bool all_tail(struct cut *c, uint32_t at, enum crossing how)
 {
 	struct xsp_graph *g = c->g;
-	uint32_t depth = 0, *stack = c->queue, reset = 0, *touched = c->work;
+	uint32_t depth = 0, *stack = c->stack, reset = 0, *touched = c->work;
 	bool tail = true;
 
-	if (how == CROSS_TAKEN && leaves_taken(&g->insns[at]))
+	if (how == CROSS_TAKEN && xsp_insn_leaves_taken(&g->insns[at]))
 		return true;
 	for (bool first = true; first || depth; first = false) {
 		uint32_t from = first ? at : stack[--depth];
@@ -547,9 +271,9 @@ static bool all_tail(struct cut *c, uint32_t at, enum crossing how)
 }
 
 /*
- * Entry sp - sp at the site, added up along one way out: at its end the stack pointer is
- * what it was at entry, whatever .eh_frame says (assembly often says nothing, or wrong).
- * False: something on the way sets it in a manner that is not followed.
+ * The entry sp - sp at the site, summed along one way out. At its end, the stack pointer is what it
+ * was at entry, whatever .eh_frame says (for assembly often nothing, or wrong). False: an
+ * instruction on the way sets it in a way that cannot be followed.
  */
 static bool add_up(struct cut *c, uint32_t at, enum crossing how, int64_t *delta)
 {
@@ -557,18 +281,18 @@ static bool add_up(struct cut *c, uint32_t at, enum crossing how, int64_t *delta
 	bool first = true;
 
 	*delta = 0;
-	if (how == CROSS_TAKEN && leaves_taken(&g->insns[at]))
+	if (how == CROSS_TAKEN && xsp_insn_leaves_taken(&g->insns[at]))
 		return true;
 	for (unsigned n = 0; n <= TAIL_MAX + 1; n++, first = false) {
 		const struct xsp_insn *i = &g->insns[at];
 		uint32_t next = UINT32_MAX;
 
-		if (leaves(i) && !(i->flags & XSP_INSN_FALLS))
+		if (xsp_insn_leaves(i) && !(i->flags & XSP_INSN_FALLS))
 			return true;
 		if (i->sp_change == XSP_SP_UNKNOWN)
 			return false;
 		*delta += i->sp_change;
-		if (leaves(i))
+		if (xsp_insn_leaves(i))
 			return true;
 		for (uint32_t e = i->succ; e; e = g->edges[e - 1].next_succ) {
 			if (first && how != CROSS_ANY &&
@@ -576,14 +300,14 @@ static bool add_up(struct cut *c, uint32_t at, enum crossing how, int64_t *delta
 				continue;
 			next = g->edges[e - 1].to;
 		}
-		if (next == UINT32_MAX) /* a conditional tail call behind the site */
-			return leaves_taken(i);
+		if (next == UINT32_MAX) /* a conditional tail call after the site */
+			return xsp_insn_leaves_taken(i);
 		at = next;
 	}
 	return false;
 }
 
-/* Joins what is known on one more way; true: that is less than before. */
+/* Merges what is known from another path; true: less is known than before. */
 static bool join_depth(struct depth *to, struct depth from)
 {
 	uint8_t known = to->known > from.known ? to->known : from.known;
@@ -600,8 +324,8 @@ static bool join_depth(struct depth *to, struct depth from)
 	return true;
 }
 
-/* Where the stack pointer stands, counted from the entry: until a call, whatever .eh_frame says. A call is
- * taken to leave it where it was; Swift's and V8's functions take their arguments off. */
+/* The position of the stack pointer relative to the entry, up to a call whatever .eh_frame says. A
+ * call is assumed to leave it unchanged; functions of Swift and V8 pop their arguments. */
 static void find_depths(struct cut *c)
 {
 	struct xsp_graph *g = c->g;
@@ -638,9 +362,9 @@ static void find_depths(struct cut *c)
 }
 
 /*
- * The function takes its return address off the stack, before it can branch: V8's ContinueTo... builtins
- * throw a frame of their caller away, CallApiGetter puts arguments above the address. Then only .eh_frame
- * knows where the stack pointer stands at a way out (vfork, which puts it back, has one).
+ * The function pops its return address before it can branch. V8's ContinueTo... builtins discard a
+ * frame of their caller, and CallApiGetter puts arguments above the address. Then only .eh_frame
+ * knows the stack pointer at a way out (vfork, which pushes it again, has one).
  */
 static bool lifts_stack(struct xsp_graph *g, bool *described)
 {
@@ -658,13 +382,13 @@ static bool lifts_stack(struct xsp_graph *g, bool *described)
 		last = i->addr;
 		at = g->edges[i->succ - 1].to;
 	}
-	/* of the arguments that Swift's take off it says nothing */
+	/* it says nothing of the arguments that Swift's pop */
 	*described = above > 0 && (xsp_graph_at_entry_sp(g, last) != 1 ||
 				   xsp_graph_at_entry_sp(g, g->insns[at].addr) != 1);
 	return above > 0;
 }
 
-/* ... at a site that counts on the way `how`. */
+/* Where the result is at a site that counts when control leaves it by `how`. */
 static uint8_t result_behind(const struct cut *c, uint32_t at, enum crossing how)
 {
 	const struct xsp_graph *g = c->g;
@@ -695,7 +419,7 @@ static void describe(struct cut *c, uint32_t at, enum crossing how, struct xsp_s
 		s->delta = d->down;
 		return;
 	}
-	/* Swift's asynchronous functions jump on with their arguments off the stack, or more of them on it */
+	/* Swift's asynchronous functions jump on with fewer or more arguments on the stack */
 	if (s->exact && s->tail && d->down != s->delta &&
 	    (d->known == DEPTH_CERTAIN || d->known == DEPTH_BEHIND_CALLS)) {
 		s->exact = false;
@@ -704,7 +428,7 @@ static void describe(struct cut *c, uint32_t at, enum crossing how, struct xsp_s
 	}
 	if (s->exact && s->delta >= 0)
 		return;
-	if (s->exact) { /* V8's builtins take the address off and push it again, elsewhere */
+	if (s->exact) { /* V8's builtins pop the address and push it again elsewhere */
 		xsp_graph_incomplete(c->g, "a return to what the function has pushed");
 		c->pushes_returns = true;
 		s->exact = false;
@@ -725,7 +449,7 @@ static int add_site(struct cut *c, uint32_t at, enum crossing how, struct xsp_pl
 {
 	const struct xsp_insn *i = &c->g->insns[at];
 
-	if (at == c->entry && leaves(i)) {
+	if (at == c->entry && xsp_insn_leaves(i)) {
 		out->sites[0].role = XSP_ROLE_BOTH;
 		out->sites[0].tail = i->kind != XSP_INSN_RETURN;
 		return 0;
@@ -734,7 +458,7 @@ static int add_site(struct cut *c, uint32_t at, enum crossing how, struct xsp_pl
 		xsp_graph_incomplete(c->g, "the kernel takes no uprobe on a way out");
 		return 0;
 	}
-	/* both edges of one jump: it counts whichever way it goes */
+	/* both edges of a jump: it counts whichever way it goes */
 	for (size_t k = 1; k < out->count; k++) {
 		if (out->sites[k].addr != i->addr)
 			continue;
@@ -755,18 +479,13 @@ static int collect(struct cut *c, struct xsp_placement *out)
 {
 	int error = 0;
 
-	find_far_side(c);
-	for (uint32_t n = 0; !error && n < c->nodes; n++) {
-		if (c->level[n])
-			continue;
-		for (uint32_t a = c->head[n]; !error && a; a = c->arcs[a - 1].next) {
-			const struct arc *arc = &c->arcs[a - 1];
+	for (uint32_t n = 0, a = 0; !error && xsp_flow_next(&c->flow, &n, &a);) {
+		const struct xsp_flow_arc *arc = &c->flow.arcs[a - 1];
 
-			if (arc->forward && c->level[arc->to] && arc->insn != UINT32_MAX)
-				error = add_site(c, arc->insn, (enum crossing)arc->how, out);
-		}
+		if (arc->insn != UINT32_MAX)
+			error = add_site(c, arc->insn, (enum crossing)arc->how, out);
 	}
-	/* then its other returns may be to such an address as well */
+	/* then its other returns may go to such an address as well */
 	for (size_t k = 1; c->pushes_returns && !c->g->described && k < out->count; k++) {
 		out->sites[k].exact = false;
 		out->sites[k].delta = 0;
@@ -774,10 +493,8 @@ static int collect(struct cut *c, struct xsp_placement *out)
 	return error;
 }
 
-/*
- * A short leaf that is left by single-stepped sites only: one hit that says entry and
- * exit costs a fraction, and the time between the two would be less than either.
- */
+/* A short leaf with only single-stepped exits: one hit that says both entry and exit costs a
+ * fraction. The time between two hits would be less than either takes. */
 static bool is_point(struct cut *c, const struct xsp_placement *out)
 {
 	uint32_t start = xsp_graph_find(c->g, c->g->entry);
@@ -799,34 +516,28 @@ static int allocate(struct cut *c)
 	c->far = calloc(n, sizeof(*c->far));
 	c->often = calloc(n, sizeof(*c->often));
 	c->node = calloc(n, sizeof(*c->node));
-	c->work = calloc(2 * n + 2, sizeof(*c->work));
+	c->work = calloc(n, sizeof(*c->work));
+	c->stack = calloc(n, sizeof(*c->stack));
 	c->mark = calloc(n, sizeof(*c->mark));
 	c->result = calloc(n, sizeof(*c->result));
 	c->depth = calloc(n, sizeof(*c->depth));
-	c->head = calloc(2 * n + 2, sizeof(*c->head));
-	c->level = calloc(2 * n + 2, sizeof(*c->level));
-	c->iter = calloc(2 * n + 2, sizeof(*c->iter));
-	c->queue = calloc(2 * n + 2, sizeof(*c->queue));
-	return c->far && c->often && c->node && c->work && c->mark && c->result && c->depth &&
-			       c->head && c->level && c->iter && c->queue
-		       ? 0
+	return c->far && c->often && c->node && c->work && c->stack && c->mark && c->result &&
+			       c->depth
+		       ? xsp_flow_init(&c->flow, 2 * n + 2)
 		       : -ENOMEM;
 }
 
 static void release(struct cut *c)
 {
+	xsp_flow_clear(&c->flow);
 	free(c->far);
 	free(c->often);
 	free(c->node);
 	free(c->work);
+	free(c->stack);
 	free(c->mark);
 	free(c->result);
 	free(c->depth);
-	free(c->head);
-	free(c->level);
-	free(c->iter);
-	free(c->queue);
-	free(c->arcs);
 }
 
 int xsp_cut(struct xsp_graph *g, uint32_t entry, const struct xsp_site_costs *costs,
@@ -837,13 +548,13 @@ int xsp_cut(struct xsp_graph *g, uint32_t entry, const struct xsp_site_costs *co
 
 	c.lifted = lifts_stack(g, &c.described);
 	if (!error)
-		error = estimate(&c);
+		error = xsp_graph_estimate(g, c.often);
 	if (!error) {
 		find_region(&c);
 		error = build_network(&c);
 	}
-	if (!error && c.arcs != NULL) { /* none: no way out */
-		maximum_flow(&c);
+	if (!error && c.flow.arcs != NULL) { /* none: there is no way out */
+		xsp_flow_run(&c.flow);
 		find_depths(&c);
 		error = collect(&c, out);
 	}

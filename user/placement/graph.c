@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * graph.c - the instruction graph of one function: storage, reachability, and the
- * question whether a jump out of it is a tail call or goes to its own cold part.
+ * graph.c - the instruction graph of one function: storage, reachability, and whether a jump out of
+ * it is a tail call or goes to its own cold part.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/search.h"
+#include "base/rows/grow.h"
+#include "base/rows/search.h"
 #include "placement/placement_private.h"
 
 void xsp_graph_free(struct xsp_graph *g)
@@ -66,30 +67,11 @@ uint32_t xsp_graph_find(struct xsp_graph *g, uint64_t addr)
 	return p ? p->at[addr - p->addr] - 1 : UINT32_MAX;
 }
 
-/* Doubles an array; the old one stays valid when memory is short. */
-static int grow(void **array, uint32_t *capacity, size_t item)
-{
-	uint32_t more = *capacity ? *capacity * 2 : 256;
-	void *bigger;
-
-	if (more < *capacity)
-		return -ENOMEM;
-	bigger = realloc(*array, more * item);
-	if (!bigger)
-		return -ENOMEM;
-	*array = bigger;
-	*capacity = more;
-	return 0;
-}
-
 uint32_t xsp_graph_add_insn(struct xsp_graph *g, const struct xsp_insn *insn)
 {
 	struct xsp_part *p = xsp_graph_part(g, insn->addr);
 
-	if (!p)
-		return UINT32_MAX;
-	if (g->count == g->capacity &&
-	    grow((void **)&g->insns, &g->capacity, sizeof(*g->insns)) != 0)
+	if (!p || xsp_grow(&g->insns, &g->capacity, (size_t)g->count + 1) < 0)
 		return UINT32_MAX;
 	g->insns[g->count] = *insn;
 	g->insns[g->count].part = (uint8_t)(p - g->parts);
@@ -101,8 +83,7 @@ int xsp_graph_add_edge(struct xsp_graph *g, uint32_t from, uint32_t to, enum xsp
 {
 	struct xsp_edge *e;
 
-	if (g->edge_count == g->edge_capacity &&
-	    grow((void **)&g->edges, &g->edge_capacity, sizeof(*g->edges)) != 0)
+	if (xsp_grow(&g->edges, &g->edge_capacity, (size_t)g->edge_count + 1) < 0)
 		return -ENOMEM;
 	e = &g->edges[g->edge_count++];
 	*e = (struct xsp_edge){.from = from,
@@ -131,7 +112,27 @@ void xsp_graph_incomplete(struct xsp_graph *g, const char *note)
 		g->note = note;
 }
 
-void xsp_graph_walk(struct xsp_graph *g, uint32_t start, uint32_t *stack)
+void xsp_graph_unknown(struct xsp_graph *g, const char *note)
+{
+	xsp_graph_hidden(g, note);
+	xsp_graph_incomplete(g, note);
+}
+
+int xsp_graph_resolve(struct xsp_graph *g, int (*resolve)(struct xsp_graph *g, uint32_t at))
+{
+	unsigned parts;
+	int error = 0;
+
+	do {
+		parts = g->part_count;
+		for (uint32_t i = 0; !error && i < g->count; i++)
+			error = resolve(g, i);
+	} while (!error && g->part_count != parts);
+	return error;
+}
+
+/* Sets XSP_INSN_SEEN from `start` on; *stack is scratch of at least g->count entries. */
+static void walk(struct xsp_graph *g, uint32_t start, uint32_t *stack)
 {
 	uint32_t depth = 0;
 
@@ -153,13 +154,13 @@ void xsp_graph_walk(struct xsp_graph *g, uint32_t start, uint32_t *stack)
 	}
 }
 
-/* Padding between blocks, and traps that stand where nothing should come. */
+/* Padding between blocks, and traps where control should not arrive. */
 static bool is_filler(const struct xsp_insn *i)
 {
 	return i->kind == XSP_INSN_NOP || i->kind == XSP_INSN_TRAP;
 }
 
-/* Other function symbols inside the parts: code that is entered there as well. */
+/* Other function symbols inside the parts: callers may enter there. */
 static void mark_symbols(struct xsp_graph *g)
 {
 	const struct xsp_symbol *symbols;
@@ -175,7 +176,7 @@ static void mark_symbols(struct xsp_graph *g)
 		for (; low < count && symbols[low].addr - p->addr < p->size; low++) {
 			uint32_t at = p->at[symbols[low].addr - p->addr];
 
-			/* the start of a cold part is no second way in */
+			/* the start of a cold part is no second entry */
 			if (at && symbols[low].addr != g->entry &&
 			    (k == 0 || symbols[low].addr != p->addr))
 				g->insns[at - 1].flags |= XSP_INSN_ROOT;
@@ -183,7 +184,7 @@ static void mark_symbols(struct xsp_graph *g)
 	}
 }
 
-/* Where an exception goes on, which another way may lead to as well. */
+/* Where an exception continues; other paths may lead there, too. */
 static void mark_landing_pad(void *ctx, uint64_t addr)
 {
 	struct xsp_graph *g = ctx;
@@ -212,16 +213,16 @@ int xsp_graph_find_roots(struct xsp_graph *g)
 		free(stack);
 		return error;
 	}
-	xsp_graph_walk(g, entry, stack);
+	walk(g, entry, stack);
 	for (uint32_t i = 0; i < g->count; i++) {
 		if (g->insns[i].flags & XSP_INSN_ROOT)
-			xsp_graph_walk(g, i, stack);
+			walk(g, i, stack);
 	}
 	for (uint32_t i = 0; i < g->count; i++) {
 		if ((g->insns[i].flags & XSP_INSN_SEEN) || is_filler(&g->insns[i]))
 			continue;
 		g->insns[i].flags |= XSP_INSN_ROOT;
-		xsp_graph_walk(g, i, stack);
+		walk(g, i, stack);
 	}
 	free(stack);
 	return 0;
@@ -278,8 +279,8 @@ static int add_cold(struct xsp_graph *g, const struct xsp_code_range *range, enu
 }
 
 /*
- * No frame stands at the jump, so the stack does not tell. A function does not jump into the middle of
- * another one, which is certain where no name stands in between (assembly with names does), and code
+ * There is no frame at the jump, so the stack does not decide. A function does not jump into the
+ * middle of another one: certain if no symbol lies in between (assembly with symbols does). Code
  * that jumps back into the middle of this function is a part of it, whatever its name.
  */
 static enum xsp_leave without_frame(struct xsp_graph *g, uint64_t target,
@@ -315,7 +316,7 @@ int xsp_graph_leave(struct xsp_graph *g, uint64_t site, uint64_t target,
 		return at_entry;
 	if (described && target - g->entry < g->symbol_size)
 		return add_cold(g, &range, how);
-	if (at_entry == 0) /* a frame stands: only the function's own code may run on it */
+	if (at_entry == 0) /* there is a frame: only the function's own code may run on it */
 		return described ? add_cold(g, &range, how) : 0;
 	symbol = symbol_at(g, target);
 	if (symbol && symbol->name && strstr(symbol->name, ".cold"))
@@ -346,7 +347,7 @@ uint32_t xsp_instruction_length(struct xsp_module *m, uint64_t addr)
 	return insn.length;
 }
 
-#define COVERED_MAX (1U << 20) /* bytes that are decoded to find out */
+#define COVERED_MAX (1U << 20) /* the most bytes that are decoded to find out */
 
 int xsp_instruction_begins(struct xsp_module *m, uint64_t from, uint64_t addr)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * placement.c - xsp_place: picks the architecture, runs graph → entry → cut, and
- * finishes the sites (file offsets, stack rules, order).
+ * placement.c - xsp_place: picks the architecture, runs graph → entry → cut, and completes the
+ * sites (file offsets, stack rules, order).
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/search.h"
+#include "base/rows/search.h"
 #include "placement/placement_private.h"
 #include "xsptrace/event.h"
 
@@ -17,10 +17,8 @@ static const struct xsp_arch_placer *const placers[] = {
 	[XSP_ARCH_AARCH64] = &xsp_placer_arm64,
 };
 
-/*
- * Of a function that neither .eh_frame nor its own symbol gives a size (_init, _fini): up to the next symbol, and not into the
- * next section, as what follows .init is the PLT. 0: not known.
- */
+/* The size of a function that neither .eh_frame nor its own symbol gives (_init, _fini): up to the
+ * next symbol, but not into the next section, as the PLT follows .init. 0: unknown. */
 static uint64_t size_by_symbols(struct xsp_module *m, uint64_t addr)
 {
 	const struct xsp_symbol *symbols;
@@ -38,10 +36,8 @@ static uint64_t size_by_symbols(struct xsp_module *m, uint64_t addr)
 	return (named || next < count) && left < UINT64_MAX ? left : 0;
 }
 
-/*
- * The body is the whole FDE range that holds the entry: code of one FDE shares its
- * stack rules, and other symbols in it (assembly with several entries) become roots.
- */
+/* The body is the whole FDE range around the entry: all code of an FDE has the same stack rules.
+ * Other symbols in it (assembly with several entries) become roots. */
 static int open_body(struct xsp_graph *g, uint64_t addr, uint64_t size)
 {
 	struct xsp_code_range range = {0};
@@ -69,10 +65,10 @@ static int compare_sites(const void *a, const void *b)
 }
 
 /*
- * A Go function whose stack is too small calls runtime.morestack, which copies the stack to a larger
- * place, and begins again; it may go on on another thread, too. OCaml 5 goes on where it was, on a stack that
- * was copied. So a return cannot be matched with its entry: calls are counted, where they can no longer
- * begin again.
+ * A Go function whose stack is too small calls runtime.morestack, which copies the stack to a
+ * larger area, and starts over, possibly on another thread. OCaml 5 continues where it was, on a
+ * copied stack. So returns cannot be matched with entries. Only calls are counted, where they can
+ * no longer start over.
  */
 static void count_only(struct xsp_placement *out)
 {
@@ -151,7 +147,8 @@ int xsp_place(struct xsp_module *m, uint64_t addr, uint64_t size, unsigned args_
 	return 0;
 }
 
-/* Symbols before an address that are asked whether they reach beyond it; honest ones hardly overlap. */
+/* How many symbols before an address are checked for reaching past it; honest ones hardly
+ * overlap. */
 #define COVERING_MAX 16
 
 bool xsp_inside_instruction(struct xsp_module *m, uint64_t addr)

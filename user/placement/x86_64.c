@@ -2,8 +2,8 @@
 /*
  * x86_64.c - the instruction graph of an x86-64 function.
  *
- * Each part is decoded from end to end (compilers keep data out of code on x86-64),
- * jumps are followed into cold parts, and what nothing reaches becomes a root.
+ * Each part is decoded from end to end (on x86-64, compilers keep data out of code). Jumps are
+ * followed into cold parts, and what nothing reaches becomes a root.
  */
 #include <errno.h>
 #include <string.h>
@@ -49,7 +49,8 @@ static bool comes_back(struct xsp_graph *g, const struct xsp_code_range *range)
 		if (want > range->size - done)
 			want = range->size - done;
 		got = xsp_module_read(g->m, range->addr + done, bytes, want);
-		/* the last instruction of a full buffer may be cut: it comes again in the next */
+		/* the last instruction of a full buffer may be incomplete: the next one starts with
+		 * it */
 		while (!found && got > 0 && at < (size_t)got &&
 		       ((size_t)got < sizeof(bytes) || at + LONGEST <= (size_t)got)) {
 			if (xsp_x86_decode(bytes + at, (size_t)got - at, range->addr + done + at,
@@ -67,7 +68,7 @@ static bool comes_back(struct xsp_graph *g, const struct xsp_code_range *range)
 
 static const struct xsp_leave_ops leave_ops = {.stub = is_plt_stub, .comes_back = comes_back};
 
-/* Decodes from `offset` of a part until an instruction that is known already. */
+/* Decodes from `offset` of a part up to an instruction that is known already. */
 static int sweep(struct xsp_graph *g, unsigned part, uint64_t offset, uint64_t end)
 {
 	while (offset < end && !g->parts[part].at[offset]) {
@@ -90,14 +91,14 @@ static int sweep(struct xsp_graph *g, unsigned part, uint64_t offset, uint64_t e
 }
 
 /*
- * With a frame standing, a jump to where a function without one begins: the compiler knew that nothing
- * comes so far (behind a call that never returns, for a value that cannot be), and left a label at the
- * end of a part. Where none ends, it may be a tail call whose frame .eh_frame does not follow.
+ * A jump with a frame to code that begins without one. The compiler knew that control never gets
+ * here (after a call that never returns, for an impossible value), and left a label at the end of a
+ * part. If no part ends there, it may be a tail call whose frame .eh_frame does not follow.
  */
 static bool never_comes(struct xsp_graph *g, uint32_t at)
 {
 	uint64_t target = g->insns[at].target;
-	bool at_end = g->insns[at].kind == XSP_INSN_BRANCH; /* of a part of no bytes */
+	bool at_end = g->insns[at].kind == XSP_INSN_BRANCH; /* of an empty part */
 
 	for (unsigned k = 0; k < g->part_count; k++)
 		at_end |= target == g->parts[k].addr + g->parts[k].size;
@@ -105,7 +106,7 @@ static bool never_comes(struct xsp_graph *g, uint32_t at)
 	       xsp_graph_at_entry_sp(g, target) == 1;
 }
 
-/* Finds what a direct jump leads to: decodes it, adds a part, or marks the jump. */
+/* Resolves the target of a direct jump: decodes it, adds a part, or marks the jump. */
 static int resolve_jump(struct xsp_graph *g, uint32_t at)
 {
 	uint64_t site = g->insns[at].addr, target = g->insns[at].target;
@@ -134,23 +135,23 @@ static int resolve_jump(struct xsp_graph *g, uint32_t at)
 				return error;
 		}
 	} else if (target == g->entry && xsp_graph_at_entry_sp(g, site) == 1) {
-		/* a loop back to the very start is counted as a call of itself */
+		/* a loop back to the very start counts as a call of itself */
 		how = XSP_LEAVE_TAIL;
 		p = NULL;
 	}
-	if (!p) { /* a FORK's condition cannot be carried in the cookie */
+	if (!p) { /* the cookie has no room for a FORK's condition */
 		bool tail = how == XSP_LEAVE_TAIL && g->insns[at].kind != XSP_INSN_FORK;
 
 		g->insns[at].flags |= tail ? XSP_INSN_LEAVES : XSP_INSN_LOST;
 		return 0;
 	}
-	/* not a known boundary: code that overlaps other code, or follows bytes not decoded */
+	/* no known boundary: code that overlaps other code, or follows undecoded bytes */
 	if (!p->at[target - p->addr])
 		return sweep(g, (unsigned)(p - g->parts), target - p->addr, p->size);
 	return 0;
 }
 
-/* An instruction with another one starting inside it must not be patched, nor that one. */
+/* An instruction that has another one starting inside it must not be patched, nor may the other. */
 static void guard_overlaps(struct xsp_graph *g)
 {
 	for (uint32_t i = 0; i < g->count; i++) {
@@ -166,7 +167,7 @@ static void guard_overlaps(struct xsp_graph *g)
 	}
 }
 
-/* Nops at the end of a range that follow a call or the end of a block only fill it. */
+/* Nops at the end of a range that follow a call or the end of a block are only padding. */
 static bool pads_the_end(struct xsp_graph *g, uint32_t at)
 {
 	const struct xsp_insn *i = &g->insns[at];
@@ -195,7 +196,7 @@ static uint64_t skip_nops(struct xsp_module *m, uint64_t addr)
 	return addr;
 }
 
-/* So begins what is called: push, endbr64, sub $n,%rsp. */
+/* Does code begin there as functions do: push, endbr64, sub $n,%rsp? */
 static bool pushes_first(struct xsp_graph *g, uint64_t addr)
 {
 	uint8_t b[4];
@@ -207,10 +208,8 @@ static bool pushes_first(struct xsp_graph *g, uint64_t addr)
 	       (b[0] == 0x48 && (b[1] & 0xfd) == 0x81 && b[2] == 0xec);
 }
 
-/*
- * The function runs on into the next one (assembly). One that others call is left to itself: whoever
- * runs into it calls it, in effect. Else its body is a part of this one.
- */
+/* The function runs on into the next one (assembly). One that others call is left alone: running
+ * into it is a call of it, in effect. Otherwise its body is a part of this function. */
 static int run_on(struct xsp_graph *g, uint32_t at)
 {
 	uint64_t end = g->insns[at].addr + g->insns[at].length, next;
@@ -222,8 +221,8 @@ static int run_on(struct xsp_graph *g, uint32_t at)
 	next = skip_nops(g->m, end);
 	if (xsp_module_code_range(g->m, next, &range) != 0 || range.addr != next)
 		return 0;
-	/* nothing comes to where another frame stands, and hardly to where one is about to be made: behind code that cannot be
-	 * reached stands whatever the linker put there */
+	/* control does not run on into code with another frame, and hardly into code that is about
+	 * to make one: unreachable code is followed by whatever the linker put there */
 	if (g->insns[at].sp_change == 0 && !jumps(&g->insns[at]) &&
 	    !xsp_graph_is_function(g, next)) {
 		const int here = xsp_graph_at_entry_sp(g, g->insns[at].addr);
@@ -233,7 +232,7 @@ static int run_on(struct xsp_graph *g, uint32_t at)
 		if (g->insns[at].kind == XSP_INSN_TRAP || (here == 1 && pushes_first(g, next)))
 			return 0;
 	}
-	if (next != end) { /* the nops are part of the way */
+	if (next != end) { /* the path includes the nops */
 		error = xsp_graph_add_part(g, end, next - end);
 		if (error)
 			return error == -ENOMEM ? error : 0;
@@ -244,7 +243,7 @@ static int run_on(struct xsp_graph *g, uint32_t at)
 	}
 	if (xsp_graph_part(g, next))
 		return 0;
-	/* a jump that may stay inside is no way out by itself */
+	/* a jump that may stay inside is not a way out by itself */
 	if (xsp_graph_is_function(g, next) &&
 	    (!jumps(&g->insns[at]) || (g->insns[at].flags & XSP_INSN_LEAVES))) {
 		g->insns[at].flags |= XSP_INSN_FALLS;
@@ -262,7 +261,7 @@ static bool goes_on(const struct xsp_insn *i)
 	       i->kind != XSP_INSN_INDIRECT && i->kind != XSP_INSN_JUMP;
 }
 
-/* The next instruction in line; false: execution runs out of the known code there. */
+/* The next instruction in line; false: control leaves the known code there. */
 static bool falls_to(struct xsp_graph *g, uint32_t at, uint32_t *next)
 {
 	*next = xsp_graph_find(g, g->insns[at].addr + g->insns[at].length);
@@ -280,7 +279,7 @@ static int connect(struct xsp_graph *g, uint32_t at)
 			; /* a way out */
 		else if (falls_to(g, at, &to))
 			error = xsp_graph_add_edge(g, at, to, XSP_EDGE_NEXT);
-		else if (!pads_the_end(g, at)) /* a call there does not return */
+		else if (!pads_the_end(g, at)) /* else a call there does not return */
 			g->insns[at].flags |= XSP_INSN_LOST;
 	}
 	if (error || !jumps(&g->insns[at]) || (g->insns[at].flags & XSP_INSN_LEAVES))
@@ -293,10 +292,8 @@ static int connect(struct xsp_graph *g, uint32_t at)
 	return xsp_graph_add_edge(g, at, to, XSP_EDGE_TAKEN);
 }
 
-/*
- * Straight before the jump a frame was taken down: a function does that to leave, not to go on with
- * a switch of its own (whose table would have been resolved).
- */
+/* Was a frame removed straight before the jump? A function does so to leave, not for a switch of
+ * its own (whose table would have been resolved). */
 static bool frame_just_gone(struct xsp_graph *g, uint32_t at)
 {
 	for (uint32_t n = 0; n < EPILOGUE_LOOK_BACK && at > 0; n++, at--) {
@@ -324,13 +321,13 @@ static int resolve_indirect(struct xsp_graph *g, uint32_t at)
 		return 0;
 	}
 	g->insns[at].flags |= XSP_INSN_LOST;
-	if (at_entry == 0) /* a frame stands: it stays inside */
+	if (at_entry == 0) /* there is a frame: it stays inside */
 		xsp_graph_hidden(g,
 				 "an indirect jump could not be resolved: exits at returns only");
 	return 0;
 }
 
-/* Only what can be executed matters. */
+/* Only what can run matters. */
 static void judge(struct xsp_graph *g)
 {
 	for (uint32_t i = 0; i < g->count; i++) {
@@ -338,10 +335,8 @@ static void judge(struct xsp_graph *g)
 
 		if (!(x->flags & XSP_INSN_SEEN))
 			continue;
-		if (x->kind == XSP_INSN_BAD) {
-			xsp_graph_hidden(g, "bytes that could not be decoded");
-			xsp_graph_incomplete(g, "bytes that could not be decoded");
-		}
+		if (x->kind == XSP_INSN_BAD)
+			xsp_graph_unknown(g, "bytes that could not be decoded");
 		if (!(x->flags & XSP_INSN_LOST))
 			continue;
 		xsp_graph_hidden(g, "a jump whose target is not known");
@@ -350,37 +345,25 @@ static void judge(struct xsp_graph *g)
 	}
 }
 
-/* Finds every part. Once more after each round that found one: what was taken for a tail call before
- * may lead into it. */
-static int resolve_jumps(struct xsp_graph *g)
+static int resolve(struct xsp_graph *g, uint32_t at)
 {
-	unsigned parts;
-	int error = 0;
+	const uint64_t next = g->insns[at].addr + g->insns[at].length;
+	const int error = jumps(&g->insns[at]) ? resolve_jump(g, at) : 0;
 
-	do {
-		parts = g->part_count;
-		for (uint32_t i = 0; !error && i < g->count; i++) {
-			uint64_t next = g->insns[i].addr + g->insns[i].length;
-
-			if (jumps(&g->insns[i]))
-				error = resolve_jump(g, i);
-			if (!error && goes_on(&g->insns[i]) &&
-			    xsp_graph_find(g, next) == UINT32_MAX)
-				error = run_on(g, i);
-		}
-	} while (!error && g->part_count != parts);
-	return error;
+	return !error && goes_on(&g->insns[at]) && xsp_graph_find(g, next) == UINT32_MAX
+		       ? run_on(g, at)
+		       : error;
 }
 
 static int build(struct xsp_graph *g)
 {
 	int error = sweep(g, 0, 0, g->parts[0].size);
 
-	/* the entry may lie behind bytes that stopped the sweep */
+	/* the entry may be after bytes that stopped the sweep */
 	if (!error)
 		error = sweep(g, 0, g->entry - g->parts[0].addr, g->parts[0].size);
 	if (!error)
-		error = resolve_jumps(g);
+		error = xsp_graph_resolve(g, resolve);
 	for (uint32_t i = 0; !error && i < g->count; i++)
 		error = connect(g, i);
 	guard_overlaps(g);

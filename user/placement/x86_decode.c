@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * x86_decode.c - one x86-64 instruction: what it does to the flow, and how the kernel
- * would carry it out under a uprobe.
+ * x86_decode.c - one x86-64 instruction: its effect on the flow, and how the kernel executes it
+ * under a uprobe.
  *
  * The rules are those of the kernel's arch/x86/kernel/uprobes.c (uprobe_init_insn,
- * branch_setup_xol_ops, push_setup_xol_ops); docs/placement.md lists them. Where kernels
- * since 5.15 differ, the strictest and the slowest answer counts.
+ * branch_setup_xol_ops, push_setup_xol_ops); docs/placement.md lists them. Where kernels since 5.15
+ * differ, the strictest and the slowest answer counts.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 #include "placement/placement_private.h"
 
-/* Kinds of the one-byte opcodes that are not PLAIN. */
+/* The one-byte opcodes that are not PLAIN. */
 static const uint8_t kinds_1[256] = {
 	[0x6c] = XSP_INSN_BAD,	  [0x6d] = XSP_INSN_BAD,    [0x6e] = XSP_INSN_BAD,
 	[0x6f] = XSP_INSN_BAD,	  [0x70] = XSP_INSN_BRANCH, [0x71] = XSP_INSN_BRANCH,
@@ -34,7 +34,7 @@ static const uint8_t kinds_1[256] = {
 	[0xfa] = XSP_INSN_BAD,	  [0xfb] = XSP_INSN_BAD,
 };
 
-/* Kinds of the 0f opcodes that are not PLAIN. */
+/* The 0f opcodes that are not PLAIN. */
 static const uint8_t kinds_2[256] = {
 	[0x05] = XSP_INSN_SYSCALL, [0x07] = XSP_INSN_BAD,    [0x0b] = XSP_INSN_TRAP,
 	[0x1f] = XSP_INSN_NOP,	   [0x30] = XSP_INSN_BAD,    [0x32] = XSP_INSN_BAD,
@@ -48,10 +48,8 @@ static const uint8_t kinds_2[256] = {
 	[0xff] = XSP_INSN_TRAP,
 };
 
-/*
- * 0f opcodes that a site may be placed on: what compilers emit at the start of a
- * function. System instructions, and whatever a kernel's table might not know, are out.
- */
+/* The 0f opcodes that may be sites: those that compilers emit at the start of a function. System
+ * instructions, and any that a kernel's table may lack, are excluded. */
 static bool plain_2byte(uint8_t opcode)
 {
 	return opcode == 0x0d || opcode == 0x18 || opcode == 0x1e || opcode == 0x1f ||
@@ -63,7 +61,7 @@ static bool plain_2byte(uint8_t opcode)
 }
 
 struct prefixes {
-	bool refused; /* es, cs, ss, ds, lock: the kernel takes no uprobe (is_prefix_bad) */
+	bool refused; /* es, cs, ss, ds, lock: the kernel refuses them (is_prefix_bad) */
 	bool operand; /* 66 */
 	bool repeat; /* f3 or f2 */
 	bool only_bnd; /* none but f2 */
@@ -104,7 +102,7 @@ static void classify_default_map(const ZydisDecodedInstruction *d, const struct 
 		    !(d->raw.modrm.rm == 4 && (d->raw.sib.index != 4 || d->raw.rex.X)))
 			out->flags |= XSP_INSN_MEMORY;
 	}
-	if (op == 0xc7 && d->raw.modrm.mod == 3 && reg == 7) /* xbegin: may go to its handler */
+	if (op == 0xc7 && d->raw.modrm.mod == 3 && reg == 7) /* xbegin: may jump to its handler */
 		out->kind = XSP_INSN_FORK;
 	if (op == 0x90 && p->repeat) /* pause */
 		out->kind = XSP_INSN_PLAIN;
@@ -114,7 +112,7 @@ static void classify_default_map(const ZydisDecodedInstruction *d, const struct 
 	    d->raw.modrm.mod != 0 && d->raw.modrm.mod != 3 && d->raw.sib.index == 4 &&
 	    d->raw.sib.base == reg && d->raw.rex.B == d->raw.rex.R)
 		out->kind = XSP_INSN_NOP; /* lea 0(%rsi),%rsi */
-	if (op == 0x8e && reg == 2) /* mov to ss holds back the trap: refused */
+	if (op == 0x8e && reg == 2) /* mov to ss delays the trap: refused */
 		out->flags &= (uint16_t)~XSP_INSN_PROBE;
 	if (op == 0x62 || op == 0x82 || op == 0x9d || op == 0xce || op == 0xd4 || op == 0xd5 ||
 	    op == 0x9b)
@@ -130,7 +128,7 @@ static void classify_0f_map(const ZydisDecodedInstruction *d, const struct prefi
 	out->kind = kinds_2[op];
 	if (op >= 0x80 && op <= 0x8f)
 		out->cond = (uint8_t)(1 + (op & 15));
-	if (op == 0x01) { /* xend and xgetbv go on; the rest belongs to the system */
+	if (op == 0x01) { /* xend and xgetbv continue; the others are the system's */
 		out->kind = d->raw.modrm.mod == 3 ? XSP_INSN_WORK : XSP_INSN_BAD;
 		out->flags &= (uint16_t)~XSP_INSN_PROBE;
 	}
@@ -138,13 +136,13 @@ static void classify_0f_map(const ZydisDecodedInstruction *d, const struct prefi
 		out->flags &= (uint16_t)~XSP_INSN_PROBE;
 }
 
-/* What the kernel emulates, and what it turns into a call. */
+/* Which instructions the kernel emulates, and which it turns into a call. */
 static enum xsp_site_class cost_class(const ZydisDecodedInstruction *d, const struct prefixes *p,
 				      const uint8_t *bytes, const struct xsp_insn *i)
 {
 	static const uint8_t nop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
 
-	/* optimised only within a page; a page of the file is a page of memory */
+	/* optimised only within one page, of the file as of memory */
 	if (d->length == 5 && !memcmp(bytes, nop5, 5) && (i->addr & 0xfff) <= 0xfff - 4)
 		return XSP_SITE_NOP5;
 	switch (i->kind) {
@@ -201,7 +199,7 @@ static bool is_rsp_lea(const ZydisDecodedInstruction *d)
 	       !d->raw.rex.B && !d->raw.rex.X;
 }
 
-/* What an instruction of the one-byte map adds to rsp, as far as compilers go. */
+/* What an instruction of the one-byte map adds to rsp, in the forms that compilers use. */
 static int32_t rsp_change(const ZydisDecodedInstruction *d)
 {
 	uint8_t op = d->opcode;
@@ -261,9 +259,9 @@ static void classify(const ZydisDecodedInstruction *d, const uint8_t *bytes, str
 		break;
 	default:
 		/*
-		 * VEX, EVEX, XOP, 3DNow!: the kernel looks their opcode up as if it were
-		 * a one-byte one. It steps over vzeroupper (77, "ja") without executing
-		 * it, and takes vpor (eb) for a jump. Never a site.
+		 * VEX, EVEX, XOP, 3DNow!: the kernel looks up their opcode as if it were a one-byte
+		 * one. It passes over vzeroupper (77, "ja") without executing it, and takes vpor
+		 * (eb) for a jump. Never a site.
 		 */
 		out->flags = 0;
 	}
@@ -281,8 +279,8 @@ int xsp_x86_decode_full(const uint8_t *bytes, size_t size, uint64_t addr, struct
 	ZydisDecoder decoder;
 
 	*out = (struct xsp_insn){.addr = addr, .length = 1, .kind = XSP_INSN_BAD};
-	/* cheap (three stores), and keeps the stage free of global state; minimal mode
-	 * knows no mnemonics and no operands, and takes a third of the time */
+	/* cheap (three stores), and keeps the stage free of global state. Minimal mode knows no
+	 * mnemonics and no operands, and takes a third of the time */
 	if (ZYAN_FAILED(
 		    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
 	    ZYAN_FAILED(ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE)))
@@ -295,9 +293,9 @@ int xsp_x86_decode_full(const uint8_t *bytes, size_t size, uint64_t addr, struct
 }
 
 /*
- * Most instructions are a mov, lea, add, cmp or test with a ModRM byte, no prefix but REX,
- * and nothing to say about them but their length: these are not worth a full decoding,
- * which takes half of the time of a placement. Bytes of immediate operand + 1; 0: not here.
+ * Most instructions are a mov, lea, add, cmp or test with a ModRM byte and no prefix but REX, of
+ * which only the length matters. They need no full decoding, which takes half the time of a
+ * placement. Each entry: bytes of immediate operand + 1; 0: decode in full.
  */
 static const uint8_t quick_1[256] = {
 	[0x01] = 1, [0x03] = 1, [0x09] = 1, [0x0b] = 1, [0x21] = 1, [0x23] = 1, [0x29] = 1,
@@ -312,7 +310,7 @@ static const uint8_t quick_2[256] = {
 	[0x95] = 1, [0xaf] = 1, [0xb6] = 1, [0xb7] = 1, [0xbe] = 1, [0xbf] = 1,
 };
 
-/* The length of such an instruction; 0: decode it in full. At least 15 bytes are there. */
+/* The length of such an instruction; 0: decode it in full. `b` has at least 15 bytes. */
 static unsigned quick_length(const uint8_t *b)
 {
 	unsigned at = (b[0] & 0xf0) == 0x40, length, mod, rm;
@@ -323,10 +321,10 @@ static unsigned quick_length(const uint8_t *b)
 	at += b[at] == 0x0f ? 2 : 1;
 	mod = b[at] >> 6;
 	rm = b[at] & 7;
-	/* rsp (or what shares its number) as a register: may be written */
+	/* rsp (or a register with the same number) may be written */
 	if (((b[at] >> 3) & 7) == RSP || (mod == 3 && rm == RSP))
 		return 0;
-	/* lea of a register is undefined, and one with a SIB byte may be a filler */
+	/* lea of a register is undefined, and one with a SIB byte may be padding */
 	if (b[at - 1] == 0x8d && (mod == 3 || rm == 4))
 		return 0;
 	if (mod == 3)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * x86_entry.c - the entry site: the cheapest instruction of the entry block that runs
- * once a call, before an argument that the probe reads is overwritten, at a known
- * distance from the entry stack pointer.
+ * x86_entry.c - the entry site: the cheapest instruction of the entry block that runs once a call.
+ * It comes before any argument that the probe reads is overwritten, at a known distance from the
+ * entry stack pointer.
  */
 #include <errno.h>
 #include <math.h>
@@ -12,14 +12,14 @@
 
 #include "placement/placement_private.h"
 
-#define LOOK_AHEAD 24 /* instructions: the entry's time stays that of the call */
+#define LOOK_AHEAD 24 /* instructions: the time of the entry must stay that of the call */
 
 /* The walk down the entry block. */
 struct walk {
 	ZydisDecoder decoder;
 	bool decoder_ready;
 	unsigned live; /* argument registers that the probe reads */
-	int64_t delta; /* entry sp - rsp before the instruction at hand */
+	int64_t delta; /* entry sp - rsp before the current instruction */
 	bool wrote_memory;
 };
 
@@ -28,7 +28,7 @@ static const ZydisRegister arguments[] = {
 	ZYDIS_REGISTER_RCX, ZYDIS_REGISTER_R8,	ZYDIS_REGISTER_R9,
 };
 
-/* New rsp as a change of delta; false: not known any more. */
+/* A new rsp as a change of delta; false: delta is unknown now. */
 static bool track_rsp(const ZydisDecodedInstruction *d, const ZydisDecodedOperand *ops,
 		      int64_t *delta)
 {
@@ -60,7 +60,7 @@ static bool track_rsp(const ZydisDecodedInstruction *d, const ZydisDecodedOperan
 	}
 }
 
-/* Goes over one instruction; false: nothing after it may be the entry. */
+/* Passes one instruction; false: nothing after it may be the entry. */
 static bool step_over(struct walk *w, const struct xsp_graph *g, const struct xsp_insn *i)
 {
 	const struct xsp_part *p = &g->parts[i->part];
@@ -100,22 +100,23 @@ static bool step_over(struct walk *w, const struct xsp_graph *g, const struct xs
 }
 
 /*
- * May a site of class nop5 stand here? Linux >= 6.18 replaces it by a call, which
- * pushes onto the stack: anything that the function keeps in its red zone would be
- * lost. Before the function has written to memory there is nothing there.
+ * May a site of class nop5 be here? Linux >= 6.18 replaces it by a call, which pushes onto the
+ * stack: what the function keeps in its red zone would be lost. Before its first write to memory,
+ * the red zone is empty.
  */
 static bool may_stop(const struct walk *w, const struct xsp_insn *i)
 {
 	if (!(i->flags & XSP_INSN_PROBE))
 		return false;
 	if (i->kind == XSP_INSN_BRANCH && (i->flags & XSP_INSN_LEAVES))
-		return false; /* one address cannot carry an entry and a conditional exit */
+		return false; /* an address cannot be both an entry and a conditional exit */
 	if (i->kind == XSP_INSN_CALL || i->kind == XSP_INSN_FORK)
 		return false;
 	return i->cls != XSP_SITE_NOP5 || !w->wrote_memory;
 }
 
-/* Is it an instruction when its function is decoded, with one prefix at most? What cannot be told is. */
+/* Does decoding its function, with at most one prefix, show it to be an instruction? If that is
+ * unknown, it counts as one. */
 static bool is_instruction(struct xsp_graph *g, const struct xsp_inbound *in)
 {
 	uint64_t far = in->source - in->start;
@@ -132,8 +133,8 @@ static bool is_instruction(struct xsp_graph *g, const struct xsp_inbound *in)
 	       in->source - 1 + xsp_instruction_length(g->m, in->source - 1) == in->end;
 }
 
-/* The first address behind the entry that code of other functions leads to: only up to there a site is
- * hit by nothing but calls. */
+/* The first address after the entry to which code of other functions leads: only before it are
+ * sites hit by nothing but calls. */
 static uint64_t first_inbound(struct xsp_graph *g)
 {
 	const struct xsp_inbound *found;
@@ -145,7 +146,7 @@ static uint64_t first_inbound(struct xsp_graph *g)
 	return g->entry + (count < 0 ? 1 : XSP_INBOUND_MAX);
 }
 
-/* Is the branch taken to get a larger stack: to one call, after which the function begins again? */
+/* Does the branch lead to a larger stack: to one call, after which the function starts over? */
 static bool begins_again(struct xsp_graph *g, const struct xsp_insn *branch)
 {
 	uint32_t index = xsp_graph_find(g, branch->target);
@@ -165,8 +166,8 @@ static bool begins_again(struct xsp_graph *g, const struct xsp_insn *branch)
 	return false;
 }
 
-/* The first instruction that runs once a call: Go looks first, before it makes a frame, whether its stack
- * is large enough. UINT32_MAX: there is none, the function begins with a loop. */
+/* The first instruction that runs once a call: before it makes a frame, Go code checks whether its
+ * stack is large enough. UINT32_MAX: there is none, as the function begins with a loop. */
 static uint32_t first_of_call(struct xsp_graph *g)
 {
 	uint32_t first = xsp_graph_find(g, g->entry), index = first;
@@ -199,7 +200,7 @@ int xsp_x86_entry(struct xsp_graph *g, unsigned args_read, const struct xsp_site
 	for (unsigned n = 0; n < LOOK_AHEAD && index != UINT32_MAX; n++) {
 		const struct xsp_insn *i = &g->insns[index];
 
-		/* only the first instruction may also be reached in another way */
+		/* only the first instruction may be reached in another way, too */
 		if (i->addr != g->entry && end == g->entry)
 			end = first_inbound(g);
 		if (i->addr != g->entry &&

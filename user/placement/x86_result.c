@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * x86_result.c - where a function's result is before it comes into rax. Compilers end a function with
- * `mov %r14, %rax` and the pops, behind the check of the stack protector: the jump of the check is a
- * cheap site, and r14 is as good as rax there.
+ * x86_result.c - where a function's result is before it reaches rax. Compilers end a function with
+ * `mov %r14, %rax` and the pops, after the check of the stack protector. The jump of that check is
+ * a cheap site, and there r14 is as good as rax.
  */
 #include <Zydis/Zydis.h>
 
@@ -23,7 +23,7 @@ static uint8_t number_of(ZydisRegister r)
 	return XSP_RESULT_NONE;
 }
 
-/* What it writes decides: nothing that matters, the register, or memory. */
+/* By what it writes: nothing that matters, the register, or memory. */
 static uint8_t before(const ZydisDecodedInstruction *d, const ZydisDecodedOperand *ops,
 		      uint8_t after)
 {
@@ -41,7 +41,7 @@ static uint8_t before(const ZydisDecodedInstruction *d, const ZydisDecodedOperan
 	}
 	if (!written)
 		return after;
-	/* all 64 bits, or they are not the result's */
+	/* all 64 bits, or it is not the result */
 	if (d->mnemonic != ZYDIS_MNEMONIC_MOV || ops[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
 	    ops[0].reg.value != registers[after] || ops[1].type != ZYDIS_OPERAND_TYPE_REGISTER)
 		return XSP_RESULT_NONE;

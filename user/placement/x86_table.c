@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * x86_table.c - jump tables: the targets of `jmp *%reg` and `jmp *table(,%reg,8)` as gcc
- * and clang write them.
+ * x86_table.c - jump tables: the targets of `jmp *%reg` and `jmp *table(,%reg,8)` as gcc and clang
+ * write them.
  *
- * Two forms: 4-byte offsets from the table's own address (PIC), and 8-byte addresses
- * (fixed-position executables). Every entry up to the bound, or without one up to the
- * first that is no instruction of the function, becomes an edge. Too many edges are
- * safe, they only make the cut more careful; a missing one is not, so an entry that
- * leads nowhere below a known bound makes the jump unresolved.
+ * There are two forms: 4-byte offsets from the table's own address (PIC), and 8-byte addresses
+ * (executables at a fixed position). Every entry up to the bound becomes an edge; without a bound,
+ * every entry up to the first that is no instruction of the function. Extra edges are safe: they
+ * only make the cut more careful. A missing one is not: so an invalid entry below a known bound
+ * makes the jump unresolved.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -69,7 +69,7 @@ static ZydisRegister wide(ZydisRegister r)
 		       : ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, r);
 }
 
-/* What a call leaves to its caller (System V ABI): rbx, rbp, rsp, r12 to r15. */
+/* What a call preserves (System V ABI): rbx, rbp, rsp, r12 to r15. */
 static bool survives_calls(ZydisRegister reg)
 {
 	return reg == ZYDIS_REGISTER_RBX || reg == ZYDIS_REGISTER_RBP ||
@@ -90,7 +90,7 @@ static bool writes(const struct full *f, ZydisRegister reg)
 	return false;
 }
 
-/* What an indirect jump goes through, itself or by a thunk; NONE: memory. */
+/* The register that an indirect jump uses, itself or by a thunk; NONE: memory. */
 static ZydisRegister jumps_through(struct xsp_graph *g, uint32_t at, const struct full *f)
 {
 	if (f->ops[0].type == ZYDIS_OPERAND_TYPE_REGISTER)
@@ -100,8 +100,8 @@ static ZydisRegister jumps_through(struct xsp_graph *g, uint32_t at, const struc
 	return (ZydisRegister)(ZYDIS_REGISTER_RAX + thunk_register(g->m, g->insns[at].target));
 }
 
-/* The instruction that runs before `at` when nothing jumps between: its index, or
- * UINT32_MAX. Instructions of a part are in order of address. */
+/* The instruction that runs before `at` if nothing jumps between them: its index, or UINT32_MAX.
+ * The instructions of a part are in order of address. */
 static uint32_t previous(struct xsp_graph *g, uint32_t at)
 {
 	const struct xsp_insn *i = &g->insns[at], *p;
@@ -129,9 +129,9 @@ static uint32_t last_write(struct xsp_graph *g, uint32_t at, ZydisRegister reg, 
 	return UINT32_MAX;
 }
 
-/* The address that `reg` holds at `at` by a rip-relative lea (or mov of an immediate).
- * A hoisted one counts if every write of the register in the function that is such a
- * load says the same address and the search straight back meets no other write. */
+/* The address that `reg` holds at `at`, from a rip-relative lea (or mov of an immediate). A hoisted
+ * load counts if all such loads of the register in the function have the same address, and the
+ * search straight back meets no other write. */
 static int constant_address(struct xsp_graph *g, uint32_t at, ZydisRegister reg, uint64_t *value)
 {
 	uint64_t found = 0;
@@ -164,7 +164,7 @@ static int constant_address(struct xsp_graph *g, uint32_t at, ZydisRegister reg,
 	return any ? 0 : -ENOENT;
 }
 
-/* Largest index + 1 by `cmp $imm,reg; ja` (or `and $imm`) before `at`; 0 unknown. */
+/* The largest index + 1, by `cmp $imm,reg; ja` (or `and $imm`) before `at`; 0: unknown. */
 static uint64_t index_bound(struct xsp_graph *g, uint32_t at, ZydisRegister reg)
 {
 	bool above = false;
@@ -201,7 +201,7 @@ static uint64_t index_bound(struct xsp_graph *g, uint32_t at, ZydisRegister reg)
 struct table {
 	uint64_t addr; /* of the first entry */
 	uint64_t base; /* added to each entry */
-	uint64_t bound; /* entries, 0 unknown */
+	uint64_t bound; /* number of entries; 0: unknown */
 	unsigned width; /* bytes an entry: 4 or 8 */
 };
 
@@ -270,7 +270,7 @@ static int pic_table(struct xsp_graph *g, uint32_t at, ZydisRegister reg, struct
 	return -ENOENT;
 }
 
-/* jmp *table(,%index,8), or mov of the same to the register that is jumped through */
+/* jmp *table(,%index,8), or a mov of the same into the register of the jump */
 static int absolute_table(struct xsp_graph *g, uint32_t at, const struct full *f, unsigned op,
 			  struct table *t)
 {

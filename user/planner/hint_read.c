@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hint_read.c - what a file tells about a pattern: without rights, in the planner. */
+/* hint_read.c - reads hints about patterns from a file. Runs without rights, in the planner. */
 #include "planner/hint.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/inlined.h"
+#include "target/elf/inlined.h"
 
 #define NAMES 3
 #define INLINED_CPU_MS 1000
@@ -24,7 +24,7 @@ static void add(char *text, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* C++ names are easily given without their namespace: LIBRARY:*::GLOB. 0 or a negative errno. */
+/* The pattern again as LIBRARY:*::GLOB: C++ names are easily given without their namespace. 0 or a negative errno. */
 static int put_scope(const struct xsp_pattern *p, struct xsp_pattern *scoped)
 {
 	char *whole;
@@ -119,7 +119,7 @@ static void hint_nearest(const struct xsp_pattern *p, struct xsp_module *m, char
 	list_names(names, xsp_pattern_suggest_functions(p, m, names, NAMES), text);
 }
 
-/* What the provider would show, had it been asked for as a whole. */
+/* The names nearest to the pattern among all that the provider finds here. */
 static void hint_provider(const struct xsp_pattern *p, struct xsp_module *m, char *text)
 {
 	const struct xsp_selection whole = {.providers = 1ULL << xsp_provider_index(p->library)};

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
-#include "base/search.h"
+#include "base/rows/search.h"
 #include "inject/room.h"
 #include "procfs/map_line.h"
 #include "procfs/mapped_files.h"
@@ -18,7 +18,7 @@
 
 /* ---- what a file is ---- */
 
-/* By name, as distributions and the loader itself name them. A prefix unless `anywhere`. */
+/* Files known by name, as distributions and the loader name them. `name` is a prefix unless `anywhere`. */
 static const struct {
 	const char *name;
 	bool anywhere;
@@ -32,8 +32,7 @@ static const struct {
 	{"libpthread-2.", false, XSP_IMAGE_LIBC | XSP_IMAGE_STAYS},
 	{"libdl.so.2", false, XSP_IMAGE_LIBC | XSP_IMAGE_STAYS},
 	{"libdl-2.", false, XSP_IMAGE_LIBC | XSP_IMAGE_STAYS},
-	/* libm and libgcc_s are needed by libraries that may come and go; libc holds on to libgcc_s
-	 * once it has loaded it, but who knows */
+	/* not libm and libgcc_s: libraries that come and go need them */
 	{"ld-musl-", false, XSP_IMAGE_LIBC | XSP_IMAGE_STAYS},
 	{"libc.musl-", false, XSP_IMAGE_LIBC | XSP_IMAGE_STAYS},
 	{"jemalloc", true, XSP_IMAGE_ALLOCATOR},
@@ -62,8 +61,8 @@ static unsigned roles_of(const char *path)
 }
 
 /*
- * Functions that hold locks which pthread_create takes too, or that leave the allocator, the loader
- * or the thread list half changed. In libc all of them; in other files those of an allocator.
+ * Functions in which no thread may be diverted. They hold locks that pthread_create takes too, or leave the allocator,
+ * the loader or the list of threads half changed. In libc all are banned, in other files an allocator's.
  */
 static const char *const banned_allocator[] = {
 	"malloc",	"calloc",	  "realloc",
@@ -140,7 +139,6 @@ static int find_banned(struct xsp_image_file *f)
 	if (xsp_module_find(f->module, "malloc", &s) == 0 &&
 	    xsp_module_is_code(f->module, s.addr)) {
 		ban(f, banned_allocator, sizeof(banned_allocator) / sizeof(char *));
-		/* the executable is everybody's caller; libc has functions that are no allocator */
 	}
 	if (f->roles & XSP_IMAGE_LIBC)
 		ban(f, banned_libc, sizeof(banned_libc) / sizeof(char *));
@@ -169,17 +167,17 @@ static int add_maps(struct xsp_image *image, const char *text)
 	free(image->maps);
 	image->maps = maps;
 	image->map_count = 0;
-	while (*text != '\0' && image->map_count < room) {
-		struct xsp_map_line line;
-		if (xsp_map_line_parse(text, &line)) {
-			struct xsp_image_map *m = &maps[image->map_count++];
-			*m = (struct xsp_image_map){line.start,	     line.end,	      line.offset,
-						    line.executable, line.inode == 0, -1};
-			if (line.inode != 0)
-				m->file = find_file(image, line.dev, line.inode);
-		}
-		text += strcspn(text, "\n");
-		text += *text == '\n';
+	for (struct xsp_map_line line;
+	     image->map_count < room && xsp_map_line_next(&text, &line);) {
+		const bool has_file = line.inode != 0;
+		maps[image->map_count++] = (struct xsp_image_map){
+			.start = line.start,
+			.end = line.end,
+			.offset = line.offset,
+			.executable = line.executable,
+			.stack_like = !has_file,
+			.file = has_file ? find_file(image, line.dev, line.inode) : -1,
+		};
 	}
 	return 0;
 }
@@ -204,7 +202,7 @@ static int no_debug_file(const struct xsp_opener *o, const char *build_id)
 	return -ENOENT;
 }
 
-/* What is looked for is exported: no separate debug file is needed. */
+/* All functions that we look for are exported, so no separate debug file is needed. */
 static const struct xsp_opener opens_nothing = {.debug_file = no_debug_file};
 
 static int add_file(struct xsp_image *image, const struct xsp_mapped_file *mapped, int *fd)
@@ -310,7 +308,7 @@ bool xsp_image_banned(const struct xsp_image *image, const struct xsp_image_map 
 
 /* ---- places ---- */
 
-/* The address in the process of an offset in a file; 0: not mapped executable. */
+/* The address in the process of this offset in the file; 0: it is not mapped executable. */
 static uint64_t place(const struct xsp_image *image, int file, uint64_t offset)
 {
 	for (size_t i = 0; i < image->map_count; i++) {
@@ -338,7 +336,7 @@ uint64_t xsp_image_function(const struct xsp_image *image, const char *name)
 	return 0;
 }
 
-/* Bytes between the end of a code segment and that of its last page: mapped, and nobody's. */
+/* Unused bytes between the end of a code segment and the end of its last page. */
 static uint64_t room_behind(const struct xsp_image *image, int file, size_t size)
 {
 	const struct xsp_image_file *f = &image->files[file];
@@ -374,8 +372,7 @@ uint64_t xsp_image_room(const struct xsp_image *image, size_t size)
 	return 0;
 }
 
-/* Far from where programs, heaps, libraries and stacks are put; with room around it, so that a
- * mapping of the application that grows does not meet it. */
+/* Looks far from where programs, heaps, libraries and stacks lie, and keeps a distance to mappings that may grow. */
 uint64_t xsp_image_gap(const struct xsp_image *image, uint64_t size)
 {
 	const uint64_t around = 1ULL << 30, end = 0x600000000000;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* image_serve.c - answers what an injection asks of a target's files. */
+/* image_serve.c - answers an injection's questions about a target's files. */
 #include "planner/image_serve.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/message.h"
+#include "base/files/message.h"
 #include "planner/sandbox.h"
 #include "planner/walk.h"
 #include "procfs/mapped_files.h"
@@ -25,14 +25,15 @@ _Static_assert(XSP_IMAGE_REGISTERS == XSP_WALK_REGISTERS, "a thread has what a f
 
 struct server {
 	struct xsp_image image;
-	struct xsp_module *library; /* that is to be loaded; NULL: it cannot be read, as: */
+	/* the library to be loaded; NULL: it cannot be read, as the next two say */
+	struct xsp_module *library;
 	int library_error;
 	struct xsp_error why;
 	int socket;
 	struct xsp_parcel *in;
 };
 
-/* ---- what is said ---- */
+/* ---- the answers ---- */
 
 static const char *const function_names[XSP_FUNCTIONS] = {
 	[XSP_FUNCTION_ERRNO_LOCATION] = "__errno_location",
@@ -84,7 +85,7 @@ static enum xsp_danger judge_place(const struct xsp_image *image, const struct x
 
 	if (map == NULL || !map->executable)
 		return XSP_DANGER_UNMAPPED;
-	/* [vdso] and code made at run time; the latter has a mapping of some size */
+	/* code without a file: a small mapping is [vdso], code made at run time has a larger one */
 	if (!t->in_call && map->file < 0 && map->end - map->start <= 16384)
 		return XSP_DANGER_KERNEL_CODE;
 	if (!t->in_call && map->file >= 0 && image->files[map->file].roles & XSP_IMAGE_LIBC)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* read.c - what a file holds that is traced, and where its sites are: without rights, in the planner. */
+/* read.c - finds the functions of a file that are traced, and their sites. Runs without rights, in the planner. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static double now_ms(void)
 
 /* ---- placement ---- */
 
-/* Marks and ranges are hit at the first instruction only. */
+/* Marks and ranges are probed at their first instruction only. */
 static int place_entry(struct xsp_module *m, const struct xsp_plan *plan,
 		       struct xsp_planned_probe *p)
 {
@@ -42,9 +42,9 @@ bool xsp_plan_allows_return_probe(const struct xsp_planned_probe *p)
 }
 
 /*
- * Exits by a return probe, where the provider says that no exception passes: if they cost less so
- * than at the exit sites, or if the function hands its caller on to another one that returns in its
- * place (the stubs that libcuda exports), so that the site would tell neither time nor result.
+ * Is a return probe better here? Only where the provider says that no exception passes. It is if it costs less than the
+ * exit sites, or if the function jumps to another one that returns in its place (the stubs that libcuda exports): there
+ * an exit site would show neither time nor result.
  */
 static bool return_probe_pays(const struct xsp_plan *plan, const struct xsp_planned_probe *p)
 {
@@ -79,7 +79,7 @@ static int place_span(struct xsp_module *m, const struct xsp_plan *plan,
 
 	p->by_return = rc == 0 && !p->place.stack_moves && !plan->exit_by_site &&
 		       (plan->exit_by_return || return_probe_pays(plan, p));
-	/* a block's address is known where whoever the call was handed on to returns */
+	/* the address of the block is known where the last of these functions returns */
 	if (rc == 0 && !p->by_return && p->probe.action == XSP_ACTION_HEAP && hands_on(&p->place)) {
 		xsp_placement_clear(&p->place);
 		rc = xsp_place(m, p->probe.addr, p->probe.size, reads | XSP_FOLLOWS_TAILS,
@@ -95,7 +95,7 @@ static int place_span(struct xsp_module *m, const struct xsp_plan *plan,
 	return rc;
 }
 
-/* Details that any span can have. */
+/* Adds details that any span can have. */
 static void add_common_details(struct xsp_probe *p, unsigned details)
 {
 	const bool may_have = xsp_probe_is_wanted(p) && p->action != XSP_ACTION_MEMORY &&
@@ -143,9 +143,9 @@ static int place_all(const struct xsp_plan *plan, struct xsp_module *m,
 		struct xsp_planned_probe *p = &pm->probes[pm->count];
 		p->probe = pm->list.items[i];
 		add_common_details(&p->probe, plan->selection.details);
-		if (plan->selection.details == 0) /* nothing would serve them */
+		if (plan->selection.details == 0) /* no program would read them */
 			p->probe.detail = (struct xsp_detail_spec){0};
-		p->error = -EINPROGRESS; /* unless it is of this part */
+		p->error = -EINPROGRESS; /* if it is not of this part */
 		if (i >= from && i < to)
 			place_one(plan, m, p);
 		if (p->error == -ENOMEM)
@@ -163,8 +163,8 @@ static int place_all(const struct xsp_plan *plan, struct xsp_module *m,
 
 /* ---- modules ---- */
 
-/* Spans first, by address; of those at one address a named one, then the first asked for. The rest
- * keeps its order: a range's end comes after its beginning. */
+/* Spans first, by address; at one address a named span first, then the one asked for first. The rest keeps its order: a
+ * range's end comes after its beginning. */
 static int by_place(const void *a, const void *b)
 {
 	const struct xsp_probe *x = a, *y = b;
@@ -191,9 +191,9 @@ static bool is_mark(const struct xsp_probe *p)
 }
 
 /*
- * Two requests for one function are one probe. A mark on a function that is traced as a span is
- * dropped too: which of the two would be hit first is not defined, and the span's entry tells
- * the same. Pairs of ranges name each other by index and are given the new one.
+ * Two requests for one function become one probe. A mark on a function that is traced as a span is dropped too: it is
+ * undefined which of the two is hit first, and the span's entry reports the same. Pairs of ranges refer to each other
+ * by index, which is renumbered.
  */
 static int drop_doubles(struct xsp_probe_list *list)
 {

@@ -22,7 +22,7 @@
 
 /* ---- the user ---- */
 
-/* Read from the files themselves: a static program cannot load what getpwuid(3) may need. */
+/* Reads the files: a static program cannot load what getpwuid(3) may need. */
 static size_t groups_of(uid_t uid, gid_t gid, gid_t *groups, size_t room)
 {
 	FILE *users = fopen("/etc/passwd", "re"), *file = fopen("/etc/group", "re");
@@ -67,7 +67,8 @@ int xsp_sandbox_powerless(void)
 	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
 
 	for (int cap = 0; cap < 64;
-	     cap++) /* refused where there is no such one, or no right to it */
+	     /* fails for numbers that are no capability, or without the right to drop them */
+	     cap++)
 		prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (syscall(SYS_capset, &head, none) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
@@ -133,7 +134,7 @@ static const int computing[] = {
 	SYS_poll,
 #endif
 #if defined(__SANITIZE_ADDRESS__)
-	SYS_sigaltstack, /* before each call that does not return */
+	SYS_sigaltstack, /* the sanitizer calls it before functions that do not return */
 #endif
 };
 #define COMPUTING (sizeof(computing) / sizeof(computing[0]))
@@ -155,7 +156,7 @@ static int filter_calls(void)
 	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
 	code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 						 offsetof(struct seccomp_data, nr));
-	for (size_t i = 0; i < COMPUTING; i++) /* forward to the last instruction */
+	for (size_t i = 0; i < COMPUTING; i++) /* a match jumps to the last instruction */
 		code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
 							 (uint32_t)computing[i],
 							 (uint8_t)(COMPUTING - i), 0);
@@ -165,8 +166,9 @@ static int filter_calls(void)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0 ? 0 : -errno;
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* their shadow is terabytes */
-/* Could it have a page more, if its address space were bounded like that? */
+/* the sanitizers' shadow takes terabytes */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* With this limit on its address space, could the process map one more page? */
 static bool has_room(uint64_t bytes, rlim_t most)
 {
 	const struct rlimit limit = {bytes, most};
@@ -177,7 +179,7 @@ static bool has_room(uint64_t bytes, rlim_t most)
 	return page != MAP_FAILED && munmap(page, 1) == 0;
 }
 
-/* How much it has now is tried out: landlock lets nobody read that in /proc. */
+/* Finds the present size by trying limits: landlock keeps us from reading it in /proc. */
 static int limit_memory(uint64_t memory)
 {
 	struct rlimit limit;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* serve.c - the process without rights that reads files of targets. */
+/* serve.c - the process that reads files of targets, without rights. */
 #include <errno.h>
 #include <stddef.h>
 #include <signal.h>
@@ -14,16 +14,16 @@
 #include "planner/requests.h"
 #include "planner/sandbox.h"
 #include "planner/wire.h"
-#include "target/lines.h"
+#include "target/elf/lines.h"
 
-#define SOCKET 0 /* the first of its descriptors; the others are of files that it is asked about */
-/* For each module, and what was looked at ahead; the rest is forgotten before the next. */
+#define SOCKET 0 /* its first descriptor; the others are of files that it is asked about */
+/* for one module and the looks that are kept; the rest is freed before the next module */
 #define MEMORY (512ULL << 20)
-#define CPU_SECONDS 600U /* of all modules together */
+#define CPU_SECONDS 600U /* for all modules together */
 #define KEPT 4
 #define LINE_MAX_BYTES 4200
 
-/* A file that was looked at. */
+/* A file that was looked at before its costs were known. */
 struct found {
 	uint32_t look; /* 0: none */
 	struct xsp_module *module;
@@ -31,12 +31,12 @@ struct found {
 };
 
 struct reader {
-	struct xsp_opener opener; /* first: the reader is found by it */
+	struct xsp_opener opener; /* first: want_debug_file() finds the reader by it */
 	int socket;
 	struct xsp_plan plan;
 	struct xsp_parcel *in;
-	struct found kept[KEPT]; /* those with the most probes, until they are read */
-	struct xsp_looked *looking; /* NULL: it reads */
+	struct found kept[KEPT]; /* the looks with the most probes, until they are read */
+	struct xsp_looked *looking; /* NULL: not in a look */
 };
 
 static int send_out(int socket, uint32_t op, int result, const void *data, size_t size)
@@ -50,7 +50,8 @@ static int want_debug_file(const struct xsp_opener *o, const char *build_id)
 {
 	struct reader *r = (struct reader *)(uintptr_t)o;
 
-	if (r->looking != NULL) { /* the answer would stand behind other requests */
+	/* the answer would come after other requests */
+	if (r->looking != NULL) {
 		snprintf(r->looking->build_id, sizeof(r->looking->build_id), "%s", build_id);
 		return -ENOENT;
 	}
@@ -87,9 +88,9 @@ static int send_module(struct reader *r, const struct xsp_planned_module *m)
 {
 	struct xsp_wire w = {.send = send_part,
 			     .ctx = r,
-			     .part = r->in->body, /* the request has been read */
+			     .part = r->in->body, /* free: the request has been read */
 			     .room = sizeof(r->in->body)};
-	/* the first has told all, but for the sites that others have chosen */
+	/* the first part has reported everything, but for the sites of other parts */
 	const struct xsp_plan *plan = &r->plan;
 	const bool first = plan->part == 0;
 	int rc = xsp_wire_put(&w, m, first ? 0 : xsp_plan_part(m->count, plan->part, plan->parts),
@@ -114,7 +115,7 @@ static void send_failure(const struct reader *r, int code, const char *display_p
 		_exit(1);
 }
 
-/* The path that follows `head` bytes. */
+/* Copies the path that follows `head` bytes. */
 static void copy_display_path(const struct reader *r, size_t head, char *display_path, size_t size)
 {
 	size_t length = r->in->head.size - head;
@@ -156,7 +157,7 @@ static struct xsp_code_line *read_lines_ask(const struct reader *r, struct xsp_l
 
 static void send_lines(struct reader *r, struct xsp_code_line *lines, uint32_t count)
 {
-	char *text = (char *)r->in->body; /* the request has been read */
+	char *text = (char *)r->in->body; /* free: the request has been read */
 	size_t used = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -199,7 +200,7 @@ static void forget(struct found *f)
 	*f = (struct found){0};
 }
 
-/* The file of a request, and its path. */
+/* Looks at the file of a request, and copies its path. */
 static int look_at(struct reader *r, struct found *f, char *display_path, size_t size,
 		   struct xsp_error *err)
 {
@@ -213,7 +214,8 @@ static int look_at(struct reader *r, struct found *f, char *display_path, size_t
 	return rc;
 }
 
-/* What is needed for any site is prepared, as there is time. Takes it over, or the least of the others gives way. */
+/* Keeps this look, or the one with the fewest probes goes. Prepares now, while there is time, what choosing any site
+ * needs. */
 static void keep(struct reader *r, struct found *f)
 {
 	const struct xsp_probe *first = &f->m.list.items[0];
@@ -289,13 +291,13 @@ static void read_module(struct reader *r)
 		rc = send_module(r, &f.m);
 	forget(&f);
 	for (size_t i = 0; rc == -ENOMEM && i < KEPT; i++)
-		if (r->kept[i].look != 0) /* the next process will have enough */
+		if (r->kept[i].look != 0) /* a new process will have enough memory */
 			_exit(0);
 	if (rc < 0)
 		send_failure(r, rc, display_path, &err);
 }
 
-/* The recorder has the broker, rings, the capture and more open, and who typed the command its terminal. */
+/* The recorder has the broker, the rings, the capture and more open, and the user's terminal. */
 static int close_all_but(int socket)
 {
 	if (dup2(socket, SOCKET) < 0 || syscall(SYS_close_range, SOCKET + 1, ~0U, 0) != 0)

@@ -9,8 +9,8 @@
 #define SCAN_MAX ((size_t)2 << 20)
 #define SCAN_PIECE 65536U
 
-/* mov $15,%rax (or %eax); syscall: what a signal handler returns to (glibc's and musl's restorer,
- * which debuggers know a signal frame by as well) */
+/* mov $15,%rax (or %eax); syscall: signal handlers return to this code (the restorer of glibc and musl). Debuggers
+ * recognise a signal's frame by it, too. */
 static bool is_restorer(const struct xsp_image *image, uint64_t address)
 {
 	static const uint8_t glibc[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
@@ -22,7 +22,7 @@ static bool is_restorer(const struct xsp_image *image, uint64_t address)
 	return memcmp(code, glibc, sizeof(glibc)) == 0 || memcmp(code, musl, sizeof(musl)) == 0;
 }
 
-/* Does the instruction before `address` call? The forms of call, by their length. */
+/* Is the instruction before `address` a call? Tries the forms of call by their length. */
 static bool follows_call(const struct xsp_image *image, uint64_t address)
 {
 	uint8_t c[7];
@@ -48,7 +48,7 @@ static enum xsp_danger judge(const struct xsp_image *image, uint64_t address)
 	return xsp_image_banned(image, map, address - 1) ? XSP_DANGER_LOADER : XSP_DANGER_NONE;
 }
 
-/* Every word from `sp` to the end of its mapping that could be a return address. */
+/* Looks at every word from `sp` to the end of its mapping that may be a return address. */
 static enum xsp_danger scan(const struct xsp_image *image, uint64_t sp)
 {
 	const struct xsp_image_map *map = xsp_image_map(image, sp);

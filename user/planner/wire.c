@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wire.c - a planned module as bytes, and back. The planner may have been taken over by the file
- * that it read: whatever becomes an index, a length, a pointer or text is checked on the way back.
+ * wire.c - turns a planned module into bytes, and back. A file may have taken over the planner that read it, so every
+ * index, length, pointer and text is checked on the way back.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "planner/wire.h"
-#include "probes/torch_autograd.h"
-#include "probes/xsigma_literal.h"
+#include "probes/torch/autograd.h"
+#include "probes/xsigma/literal.h"
 
-#define TEXT_MAX (1U << 20) /* a symbol's name */
+#define TEXT_MAX (1U << 20) /* of a symbol's name */
 #define PROBES_MAX (1U << 22)
 
-/* What a probe's pointers to functions may be. */
+/* The functions that a probe may point to. */
 static void (*const renames[])(char *text, size_t size) = {NULL, xsp_torch_name_node};
 static const char *(*const call_sites[])(struct xsp_module *m, uint64_t addr, char *text,
 					 size_t size) = {NULL, xsp_xsigma_literal};
@@ -23,19 +23,19 @@ static const char *(*const call_sites[])(struct xsp_module *m, uint64_t addr, ch
 
 /* The fixed part of a probe; its texts, arguments and sites follow. */
 struct wire_probe {
-	struct xsp_probe probe; /* pointers are null */
+	struct xsp_probe probe; /* its pointers are null */
 	int32_t provider;
 	uint32_t rename, call_site;
 	int32_t error;
-	uint32_t symbol, name, schema, sites; /* lengths; schema: 0, or its bytes with the zero */
-	uint32_t note; /* bytes of xsp_placement.note, 0: none */
+	uint32_t symbol, name, schema, sites; /* lengths; of the schema with its zero, or 0 */
+	uint32_t note; /* bytes of xsp_placement.note; 0: it has none */
 	uint8_t by_return, complete;
 };
 
 struct wire_module {
 	uint64_t symbols;
 	uint64_t probes, wanted;
-	uint64_t probes_sent; /* of the probes: so many follow */
+	uint64_t probes_sent; /* how many of the probes follow */
 	uint8_t build_id[64];
 	uint32_t build_id_length;
 	uint8_t is_static, is_agent;
@@ -45,7 +45,7 @@ struct wire_module {
 	double read_ms, find_ms, place_ms;
 };
 
-/* ---- there ---- */
+/* ---- to bytes ---- */
 
 static void flush(struct xsp_wire *w)
 {
@@ -159,7 +159,7 @@ static void get_into(struct cursor *c, void *to, size_t size)
 		memset(to, 0, size);
 }
 
-/* Text without zeros in it, terminated; NULL: bad, or no memory. */
+/* Terminated text without zeros in it; NULL: the bytes are bad, or no memory. */
 static char *get_text(struct cursor *c, uint32_t length)
 {
 	const char *at = length <= TEXT_MAX ? get(c, length) : NULL;
@@ -234,7 +234,7 @@ static void get_probe(struct cursor *c, struct xsp_planned_module *m, size_t pro
 	p->error = w.error;
 	p->by_return = w.by_return;
 	p->place.complete = w.complete;
-	/* the list owns them, as if the probe had been found here */
+	/* the list owns the strings, as if the probe had been found here */
 	struct xsp_probe *item = &m->list.items[m->list.count++];
 	m->count++;
 	p->probe.symbol = get_text(c, w.symbol);

@@ -2,13 +2,13 @@
 /*
  * cuda.c - calls of CUDA's driver and runtime API, by the table in cuda_table.c.
  *
- * What libcuda.so.1 exports are stubs: they check that the driver is alive and jump through a table
- * to the function that does the work and returns to the caller in their place. Their exits are
- * therefore seen by return probes, which cannot do harm here: no exception passes CUDA's C entry
- * points. Only those under which the user's own code may run are left to exit sites; and so is every
- * function of that name that is not in NVIDIA's own libraries: a wrapper may throw.
+ * The exports of libcuda.so.1 are stubs. They check that the driver is alive, and jump through a
+ * table to the function that does the work and returns to the caller. So return probes see their
+ * exits. They do no harm here: no exception passes CUDA's C entry points. Exit sites remain for
+ * calls that may run the user's own code, and for functions of these names outside NVIDIA's
+ * libraries: a wrapper may throw.
  */
-#include "catalog/cuda_table.h"
+#include "catalog/gpu/cuda_table.h"
 #include "base/path.h"
 #include "probes/probe.h"
 
@@ -17,10 +17,10 @@
 
 static const char *const forms[] = {"", "_ptsz", "_ptds"};
 
-/* The words of the arguments: in registers, then on the stack. */
+/* The words of the arguments: first in registers, then on the stack. */
 #if defined(__x86_64__)
 #define REGISTERS 6
-#define STACK_AT 8 /* behind the return address */
+#define STACK_AT 8 /* after the return address */
 #else
 #define REGISTERS 8
 #define STACK_AT 0
@@ -38,7 +38,7 @@ static struct xsp_operand operand(const struct xsp_cuda_arg *arg)
 				    .offset = (uint16_t)(STACK_AT + 8 * (arg->slot - REGISTERS))};
 }
 
-/* What the events of a call carry; `read`: registers that must be intact where its entry is. */
+/* The sections of a call's events. `read`: registers that must be intact at its entry site. */
 static struct xsp_detail_spec detail(const struct xsp_cuda_entry *e, unsigned *read)
 {
 	struct xsp_detail_spec d = {.exit = 1U << XSP_SECTION_RESULT};
@@ -48,7 +48,7 @@ static struct xsp_detail_spec detail(const struct xsp_cuda_entry *e, unsigned *r
 	for (unsigned i = 0; i < args; i++) {
 		struct xsp_operand o = operand(&e->args[i]);
 		if (o.base == XSP_OPERAND_NONE)
-			break; /* those behind it are not known either */
+			break; /* the following words are unknown, too */
 		if (e->args[i].field == XSP_CUDA_OUT) {
 			d.written = (uint8_t)(i + 1);
 			d.exit |= 1U << XSP_SECTION_WRITTEN;
@@ -62,7 +62,7 @@ static struct xsp_detail_spec detail(const struct xsp_cuda_entry *e, unsigned *r
 	return d;
 }
 
-/* Calls that name a kernel by a string: it travels as names of ranges do. */
+/* For calls that name a kernel by a string: it is sent like the name of a range. */
 static void capture_name(const struct xsp_cuda_entry *e, struct xsp_probe *p)
 {
 	unsigned args = xsp_cuda_args(e);
@@ -77,7 +77,7 @@ static void capture_name(const struct xsp_cuda_entry *e, struct xsp_probe *p)
 	}
 }
 
-/* NVIDIA's library, and not a program or a preloaded wrapper that has functions of these names. */
+/* Is it NVIDIA's library, and not a program or a preloaded wrapper with the same functions? */
 static bool is_nvidias(struct xsp_module *m)
 {
 	static const char *const files[] = {"libcuda.so", "libcudart.so"};
@@ -95,19 +95,10 @@ static int add_entry(const struct xsp_provider *self, struct xsp_module *m,
 {
 	struct xsp_symbol s;
 
-	if (xsp_module_find(m, name, &s) < 0 || s.ifunc || !xsp_module_is_code(m, s.addr) ||
-	    !xsp_selection_includes(selection, self, name))
+	if (!xsp_probe_function(m, name, &s) || !xsp_selection_includes(selection, self, name))
 		return 0;
-	struct xsp_probe p = {
-		.provider = self->name,
-		.action = XSP_ACTION_SPAN,
-		.addr = s.addr,
-		.size = s.size,
-		.offset = s.offset,
-		.no_exceptions = !e->calls_back && is_nvidias(m),
-		.symbol = (char *)(uintptr_t)name,
-		.name = (char *)(uintptr_t)name,
-	};
+	struct xsp_probe p = xsp_probe_on(self, XSP_ACTION_SPAN, &s, NULL);
+	p.no_exceptions = !e->calls_back && is_nvidias(m);
 	if (selection->details & XSP_DETAIL_CUDA) {
 		p.detail = detail(e, &p.args_read);
 		capture_name(e, &p);
@@ -127,6 +118,7 @@ static int find_cuda(const struct xsp_provider *self, struct xsp_module *m,
 {
 	int rc = 0;
 
+	(void)err;
 	for (size_t i = 0; i < xsp_cuda_entry_count && rc == 0; i++) {
 		const struct xsp_cuda_entry *e = &xsp_cuda_entries[i];
 		char name[96];
@@ -137,7 +129,7 @@ static int find_cuda(const struct xsp_provider *self, struct xsp_module *m,
 			rc = add_entry(self, m, e, name, selection, list);
 		}
 	}
-	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory") : 0;
+	return rc;
 }
 
 const struct xsp_provider xsp_provider_cuda = {

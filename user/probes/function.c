@@ -25,15 +25,7 @@ static int add_hit(void *ctx, const struct xsp_pattern_hit *hit)
 			 xsp_base_name(xsp_module_display_path(s->module)), hit->symbol->addr);
 		name = unnamed;
 	}
-	struct xsp_probe p = {
-		.provider = s->self->name,
-		.action = XSP_ACTION_SPAN,
-		.addr = hit->symbol->addr,
-		.size = hit->symbol->size,
-		.offset = hit->symbol->offset,
-		.symbol = (char *)(uintptr_t)hit->symbol->name,
-		.name = (char *)(uintptr_t)name,
-	};
+	const struct xsp_probe p = xsp_probe_on(s->self, XSP_ACTION_SPAN, hit->symbol, name);
 	long rc = xsp_probe_list_add(s->list, &p);
 	return rc < 0 ? (int)rc : 0;
 }
@@ -62,6 +54,6 @@ static int find_functions(const struct xsp_provider *self, struct xsp_module *m,
 const struct xsp_provider xsp_provider_function = {
 	.name = "function",
 	.help = "functions that match -e 'LIBRARY:GLOB'",
-	.internal = true, /* on whenever there are patterns */
+	.internal = true, /* on if there are patterns */
 	.find = find_functions,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gpu.c - the agent in the target (user/agent/, include/xsptrace/gpu.h): its batches of records, and
- * the functions whose semaphores tell it what to collect.
+ * gpu.c - the agent in the target (user/agent/, include/xsptrace/gpu.h): its batches of records,
+ * and the functions whose semaphores say what to collect.
  */
 #include "probes/probe.h"
 #include "base/path.h"
@@ -11,7 +11,7 @@
 
 #include "xsptrace/gpu.h"
 
-/* The wish for activity stands last: it makes the agent read the others. */
+/* The wish for activity comes last: it makes the agent read the others. */
 static const struct request {
 	unsigned bit; /* enum xsp_gpu_request */
 	const char *symbol;
@@ -31,19 +31,12 @@ static long add(const struct xsp_provider *self, struct xsp_module *m, const cha
 	if (xsp_module_find(m, symbol, &function) < 0 || !xsp_module_is_code(m, function.addr) ||
 	    xsp_module_find(m, name, &semaphore) < 0 || semaphore.offset == UINT64_MAX)
 		return 0;
-	return xsp_probe_list_add(list, &(struct xsp_probe){
-						.provider = self->name,
-						.action = action,
-						.addr = function.addr,
-						.size = function.size,
-						.offset = function.offset,
-						.semaphore = semaphore.offset,
-						.symbol = (char *)(uintptr_t)symbol,
-						.name = (char *)(uintptr_t)symbol,
-					});
+	struct xsp_probe p = xsp_probe_on(self, action, &function, NULL);
+	p.semaphore = semaphore.offset;
+	return xsp_probe_list_add(list, &p);
 }
 
-/* By its file's name; a copy that --inject made in memory is mapped as "/memfd:NAME". */
+/* By the file's name. A copy that --inject made in memory is mapped as "/memfd:NAME". */
 static bool is_agent(const char *display_path)
 {
 	static const char in_memory[] = "/memfd:";
@@ -60,18 +53,19 @@ static int find_agent(const struct xsp_provider *self, struct xsp_module *m,
 {
 	long rc;
 
+	(void)err;
 	if (selection->gpu == 0 || !is_agent(xsp_module_display_path(m)))
 		return 0;
 	rc = add(self, m, XSP_GPU_BATCH_SYMBOL, XSP_ACTION_GPU_BATCH, list);
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]) && rc >= 0; i++)
 		if (selection->gpu & requests[i].bit)
 			rc = add(self, m, requests[i].symbol, XSP_ACTION_GPU_WANT, list);
-	return rc < 0 ? xsp_error_set(err, (int)rc, XSP_STATUS_FAILED, "out of memory") : 0;
+	return rc < 0 ? (int)rc : 0;
 }
 
 const struct xsp_provider xsp_provider_gpu = {
 	.name = "gpu",
 	.help = "GPU activity from the agent in the target",
-	.internal = true, /* by xsp_selection.gpu */
+	.internal = true, /* xsp_selection.gpu turns it on */
 	.find = find_agent,
 };

@@ -1,40 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * itt.c - tasks, counters and metadata of Intel's Instrumentation and Tracing Technology, where a library exports
- * the functions: the collector that INTEL_LIBITTNOTIFY64 names. The part that is linked into programs
- * calls them through pointers, and not at all while there is no collector.
+ * itt.c - tasks, counters and metadata of Intel's Instrumentation and Tracing Technology. A
+ * collector exports the functions: the library that INTEL_LIBITTNOTIFY64 names. Programs call them
+ * through pointers, and not at all without a collector.
  */
 #include "probes/ranges.h"
 
 #include "catalog/values.h"
 
 /*
- * void __itt_task_begin(const __itt_domain *domain, __itt_id taskid, __itt_id parentid,
- *                       __itt_string_handle *name)      (ittapi, include/ittnotify.h)
- * __itt_id is a struct of 24 bytes, passed in memory: `name` is the second register. Its
- * first member is strA, a C string.
- */
-static const struct xsp_range_row task = {
-	.name = "__itt_task",
-	.nests = true,
-	.relay = XSP_RELAY_COLLECTOR,
-	.parts = {{
-			  .action = XSP_ACTION_RANGE_BEGIN,
-			  .symbols = {"__itt_task_begin"},
-			  .spec = {.name = XSP_RANGE_NAME_TEXT,
-				   .text = {.base = 1, .deref = 1},
-				   .length = {.base = XSP_OPERAND_NONE}},
-		  },
-		  {
-			  .action = XSP_ACTION_RANGE_END,
-			  .symbols = {"__itt_task_end"},
-		  }},
-};
-
-/*
- * What a counter is, the collector decides. The part in programs and Intel's reference collector (ittapi,
- * src/ittnotify_refcol) both make it a struct __itt_counter_info: 0 char *nameA; 32 int type. That of another
- * collector has no type of values there, and is passed over.
+ * The collector decides what a counter is. The part in programs and Intel's reference collector
+ * (ittapi, src/ittnotify_refcol) both use a struct __itt_counter_info: 0 char *nameA; 32 int type.
+ * That of another collector has no valid type there, and is not reported.
  */
 #define NAME_OF_COUNTER                                                                            \
 	.flags = XSP_RANGE_CONDITION | XSP_RANGE_MASK, .text = {.deref = 1},                       \
@@ -42,11 +19,11 @@ static const struct xsp_range_row task = {
 #define VALUE_OF_COUNTER(n)                                                                        \
 	.value = {.base = (n), .deref = 1}, .value_type = {.deref = 1, .offset = 32},              \
 	.value_types = XSP_VALUE_ITT_TYPES
-/* A string handle, as of tasks. */
+/* A string handle, as for tasks. */
 #define NAME_OF_HANDLE(n) .text = {.base = (n), .deref = 1}
-/* By how much: an argument, or by one. */
+/* The change: an argument, or one. */
 #define CHANGE(n) .value = {.base = (n)}, .value_type = {.base = XSP_OPERAND_NONE}, .value_types = 1
-/* The only element of an array of `type`: more of them are no one value. */
+/* The only element of an array of `type`: several elements are not one value. */
 #define ELEMENT(type, count, data)                                                                 \
 	.flags = XSP_RANGE_CONDITION, .condition = {.base = (count)}, .condition_value = 1,        \
 	.value = {.base = (data), .deref = 1}, .value_type = {.base = (type)},                     \
@@ -64,7 +41,20 @@ static const struct xsp_range_row task = {
 		}},                                                                                \
 	}
 
-static const struct xsp_range_row values[] = {
+static const struct xsp_range_row rows[] = {
+	/*
+	 * void __itt_task_begin(const __itt_domain *domain, __itt_id taskid, __itt_id parentid,
+	 *                       __itt_string_handle *name)      (ittapi, include/ittnotify.h)
+	 * __itt_id is a struct of 24 bytes, passed in memory: so `name` is the second register. Its first
+	 * member is strA, a C string.
+	 */
+	{
+		.name = "__itt_task",
+		.nests = true,
+		.relay = XSP_RELAY_COLLECTOR,
+		.parts = {XSP_RANGE_BEGINS(0, XSP_WORD(1, 0), XSP_C_STRING, "__itt_task_begin"),
+			  XSP_RANGE_ENDS("__itt_task_end")},
+	},
 	VALUE("counter", "counter_set_value", NAME_OF_COUNTER, VALUE_OF_COUNTER(1)),
 	VALUE("counter", "counter_set_value_ex", NAME_OF_COUNTER, VALUE_OF_COUNTER(3)),
 	VALUE("counter", "counter_set_value_v3", NAME_OF_COUNTER, VALUE_OF_COUNTER(1)),
@@ -76,25 +66,15 @@ static const struct xsp_range_row values[] = {
 	VALUE("counter", "counter_dec_v3", NAME_OF_HANDLE(1), CHANGE(XSP_OPERAND_NONE)),
 	VALUE("counter", "counter_inc_delta_v3", NAME_OF_HANDLE(1), CHANGE(2)),
 	VALUE("counter", "counter_dec_delta_v3", NAME_OF_HANDLE(1), CHANGE(2)),
-	/* its id is passed in memory */
+	/* the id is passed in memory */
 	VALUE("metadata", "metadata_add", NAME_OF_HANDLE(1), ELEMENT(2, 3, 4)),
 	VALUE("metadata", "metadata_add_with_scope", NAME_OF_HANDLE(2), ELEMENT(3, 4, 5)),
 };
-
-static int find_itt(const struct xsp_provider *self, struct xsp_module *m,
-		    const struct xsp_selection *selection, struct xsp_probe_list *list,
-		    struct xsp_error *err)
-{
-	(void)selection;
-	int rc = xsp_ranges_add(self, m, &task, 1, list, err);
-	return rc < 0 ? rc
-		      : xsp_ranges_add(self, m, values, sizeof(values) / sizeof(values[0]), list,
-				       err);
-}
 
 const struct xsp_provider xsp_provider_itt = {
 	.name = "itt",
 	.help = "ITT tasks, counters and metadata, where a collector library is loaded",
 	.by_default = true,
-	.find = find_itt,
+	.ranges = rows,
+	.range_count = sizeof(rows) / sizeof(rows[0]),
 };

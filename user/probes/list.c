@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/glob.h"
+#include "base/rows/grow.h"
+#include "target/patterns/glob.h"
 
 bool xsp_selection_includes(const struct xsp_selection *selection,
 			    const struct xsp_provider *provider, const char *name)
@@ -25,6 +26,26 @@ bool xsp_selection_includes(const struct xsp_selection *selection,
 	return included;
 }
 
+bool xsp_probe_function(struct xsp_module *m, const char *symbol, struct xsp_symbol *out)
+{
+	return xsp_module_find(m, symbol, out) == 0 && !out->ifunc &&
+	       xsp_module_is_code(m, out->addr);
+}
+
+struct xsp_probe xsp_probe_on(const struct xsp_provider *self, enum xsp_probe_action action,
+			      const struct xsp_symbol *function, const char *name)
+{
+	return (struct xsp_probe){
+		.provider = self->name,
+		.action = action,
+		.addr = function->addr,
+		.size = function->size,
+		.offset = function->offset,
+		.symbol = (char *)(uintptr_t)function->name,
+		.name = (char *)(uintptr_t)(name != NULL ? name : function->name),
+	};
+}
+
 void xsp_probe_clear(struct xsp_probe *p)
 {
 	free(p->symbol);
@@ -40,21 +61,9 @@ bool xsp_probe_is_wanted(const struct xsp_probe *p)
 	       (p->action == XSP_ACTION_RANGE_BEGIN && !(p->range.flags & XSP_RANGE_REMEMBER));
 }
 
-static int grow(struct xsp_probe_list *list)
-{
-	size_t room = list->room ? 2 * list->room : 64;
-	struct xsp_probe *items = reallocarray(list->items, room, sizeof(*items));
-
-	if (items == NULL)
-		return -ENOMEM;
-	list->items = items;
-	list->room = room;
-	return 0;
-}
-
 long xsp_probe_list_add(struct xsp_probe_list *list, const struct xsp_probe *p)
 {
-	if (list->count == list->room && grow(list) < 0)
+	if (xsp_grow(&list->items, &list->room, list->count + 1) < 0)
 		return -ENOMEM;
 	struct xsp_probe *new = &list->items[list->count];
 	*new = *p;
@@ -63,7 +72,7 @@ long xsp_probe_list_add(struct xsp_probe_list *list, const struct xsp_probe *p)
 	if (new->symbol == NULL || new->name == NULL) {
 		free(new->symbol);
 		free(new->name);
-		return -ENOMEM; /* p->arguments stays the caller's */
+		return -ENOMEM; /* the caller keeps p->arguments */
 	}
 	if (p->action != XSP_ACTION_RANGE_END && p->action != XSP_ACTION_RANGE_LABEL &&
 	    !(p->range.flags & XSP_RANGE_SHARED))

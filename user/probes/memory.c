@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * memory.c - --memory: the functions of catalog/allocators.c. PyTorch's: an event a call, with its arguments; the heap's
- * (--memory=malloc): events of a sample (bpf/heap.bpf.c).
+ * memory.c - --memory: the functions of catalog/allocators.c. Each call of PyTorch's is an event
+ * with its arguments. Of the heap's (--memory=malloc), a sample has events (bpf/heap.bpf.c).
  *
- * The ends of the heap's calls are seen by return probes only in libraries that are known to let no exception pass. Any program
- * may have a malloc() of its own, which throws.
+ * Return probes see the ends of the heap's calls only in libraries through which certainly no
+ * exception passes. Any program may have a malloc() of its own that throws.
  */
 #include "probes/probe.h"
 
@@ -15,30 +15,18 @@ static struct xsp_probe probe_of(const struct xsp_provider *self,
 				 const struct xsp_allocator_function *f, const struct xsp_symbol *s,
 				 unsigned details)
 {
-	struct xsp_probe p = {
-		.provider = self->name,
-		.action = XSP_ACTION_MEMORY,
-		.addr = s->addr,
-		.size = s->size,
-		.offset = s->offset,
-		.detail = {.exit = 1U << XSP_SECTION_WORDS, .words = (uint8_t)f->count},
-		.symbol = (char *)(uintptr_t)f->symbol,
-		.name = (char *)(uintptr_t)f->name,
-	};
+	struct xsp_probe p = xsp_probe_on(self, XSP_ACTION_MEMORY, s, f->name);
 
+	p.detail.exit = 1U << XSP_SECTION_WORDS;
+	p.detail.words = (uint8_t)f->count;
 	for (unsigned i = 0; i < f->count; i++) {
 		p.detail.word[i] = (struct xsp_operand){.base = (uint8_t)(f->first + i)};
 		p.args_read |= 1U << (f->first + i);
 	}
-	/* who frees is of no interest */
+	/* it does not matter who frees */
 	if ((details & XSP_DETAIL_PYTHON) && f->call != XSP_ALLOCATOR_FREES)
 		p.detail.exit |= 1U << XSP_SECTION_PYTHON;
 	return p;
-}
-
-static bool find(struct xsp_module *m, const char *symbol, struct xsp_symbol *s)
-{
-	return xsp_module_find(m, symbol, s) >= 0 && !s->ifunc && xsp_module_is_code(m, s->addr);
 }
 
 static long find_torch(const struct xsp_provider *self, struct xsp_module *m, unsigned details,
@@ -49,7 +37,7 @@ static long find_torch(const struct xsp_provider *self, struct xsp_module *m, un
 	for (size_t i = 0; i < xsp_allocator_function_count && rc >= 0; i++) {
 		const struct xsp_allocator_function *f = &xsp_allocator_functions[i];
 		struct xsp_symbol s;
-		if (!find(m, f->symbol, &s))
+		if (!xsp_probe_function(m, f->symbol, &s))
 			continue;
 		const struct xsp_probe p = probe_of(self, f, &s, details);
 		rc = xsp_probe_list_add(list, &p);
@@ -65,18 +53,11 @@ static struct xsp_probe heap_probe(const struct xsp_provider *self,
 					       [XSP_HEAP_FACTOR] = f->factor,
 					       [XSP_HEAP_OLD] = f->old,
 					       [XSP_HEAP_RESULT] = f->result};
-	struct xsp_probe p = {
-		.provider = self->name,
-		.action = XSP_ACTION_HEAP,
-		.addr = s->addr,
-		.size = s->size,
-		.offset = s->offset,
-		.no_exceptions = never_throws && !f->throws,
-		.detail = {.entry = 1U << XSP_SECTION_WORDS, .words = XSP_HEAP_WORDS},
-		.symbol = (char *)(uintptr_t)f->symbol,
-		.name = (char *)(uintptr_t)f->name,
-	};
+	struct xsp_probe p = xsp_probe_on(self, XSP_ACTION_HEAP, s, f->name);
 
+	p.no_exceptions = never_throws && !f->throws;
+	p.detail.entry = 1U << XSP_SECTION_WORDS;
+	p.detail.words = XSP_HEAP_WORDS;
 	if (f->bytes != XSP_HEAP_NONE)
 		p.detail.exit = 1U << XSP_SECTION_RESULT;
 	for (unsigned i = 0; i < XSP_HEAP_WORDS; i++) {
@@ -96,7 +77,7 @@ static bool is_listed(const struct xsp_probe_list *list, const struct xsp_symbol
 	return false;
 }
 
-/* Other libraries' operator new calls malloc. */
+/* In other libraries, operator new calls malloc. */
 static long find_heap(const struct xsp_provider *self, struct xsp_module *m,
 		      struct xsp_probe_list *list)
 {
@@ -108,7 +89,7 @@ static long find_heap(const struct xsp_provider *self, struct xsp_module *m,
 	const bool never_throws = xsp_heap_never_throws(soname);
 	for (size_t i = 0; i < xsp_heap_function_count && rc >= 0; i++) {
 		const struct xsp_heap_function *f = &xsp_heap_functions[i];
-		const bool found = find(m, f->symbol, &s);
+		const bool found = xsp_probe_function(m, f->symbol, &s);
 		if (!found && i == 0)
 			return 0;
 		if (!found || is_listed(list, &s))
@@ -125,16 +106,17 @@ static int find_allocators(const struct xsp_provider *self, struct xsp_module *m
 {
 	long rc = 0;
 
+	(void)err;
 	if (selection->details & XSP_DETAIL_MEMORY)
 		rc = find_torch(self, m, selection->details, list);
 	if (rc >= 0 && (selection->details & XSP_DETAIL_MALLOC))
 		rc = find_heap(self, m, list);
-	return rc < 0 ? xsp_error_set(err, (int)rc, XSP_STATUS_FAILED, "out of memory") : 0;
+	return rc < 0 ? (int)rc : 0;
 }
 
 const struct xsp_provider xsp_provider_memory = {
 	.name = "memory",
 	.help = "allocations, by --memory",
-	.internal = true, /* by xsp_selection.details */
+	.internal = true, /* xsp_selection.details turns it on */
 	.find = find_allocators,
 };

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nccl.c - NCCL's C calls, where a library exports them (libnccl.so.2): count, type and communicator of each, and the
- * size and rank of communicators that are made while it is recorded. A call returns when the work is on its stream;
- * what the GPU did is the kernel's.
+ * nccl.c - NCCL's C calls, where a library exports them (libnccl.so.2): count, type and
+ * communicator of each, and the size and rank of communicators made during the recording. A call
+ * returns when the work is in its stream; the time on the GPU is the kernel's.
  */
 #include <errno.h>
 
 #include "catalog/collectives.h"
 #include "probes/probe.h"
 
-/* The n-th integer argument: in a register, or on the stack behind the return address. */
+/* Integer argument n: in a register, or on the stack after the return address. */
 static struct xsp_operand operand(uint8_t n)
 {
 #if defined(__x86_64__)
@@ -39,7 +39,8 @@ static void capture_arguments(struct xsp_probe *p, const struct xsp_collective_s
 		capture_argument(p, c->what->comm);
 		capture_argument(p, c->what->peer);
 	} else if (c->role == XSP_COLLECTIVE_JOIN) {
-		/* (ncclComm_t *comm, int nranks, ncclUniqueId id, int rank): the id, 128 bytes, is on the stack */
+		/* (ncclComm_t *comm, int nranks, ncclUniqueId id, int rank): the id, 128 bytes, is
+		 * on the stack */
 		capture_argument(p, 0);
 		capture_argument(p, 1);
 		capture_argument(p, 2);
@@ -60,24 +61,17 @@ static int find_nccl(const struct xsp_provider *self, struct xsp_module *m,
 	const struct xsp_collective *call = xsp_nccl_calls;
 	struct xsp_symbol s;
 
+	(void)err;
 	for (size_t i = 0; i < other_count || call->name != NULL; i++) {
 		const char *name = i < other_count ? others[i] : call++->name;
-		if (xsp_module_find(m, name, &s) < 0 || s.ifunc || !xsp_module_is_code(m, s.addr) ||
+		if (!xsp_probe_function(m, name, &s) ||
 		    !xsp_selection_includes(selection, self, name))
 			continue;
 		const struct xsp_collective_symbol c = xsp_collective_of(name);
-		struct xsp_probe p = {
-			.provider = self->name,
-			.action = XSP_ACTION_SPAN,
-			.addr = s.addr,
-			.size = s.size,
-			.offset = s.offset,
-			.symbol = (char *)(uintptr_t)name,
-			.name = (char *)(uintptr_t)name,
-		};
+		struct xsp_probe p = xsp_probe_on(self, XSP_ACTION_SPAN, &s, NULL);
 		capture_arguments(&p, &c);
 		if (xsp_probe_list_add(list, &p) < 0)
-			return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+			return -ENOMEM;
 	}
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nvtx.c - ranges, marks and payloads of NVIDIA's Tools Extension, where a library exports its functions
- * (libnvToolsExt.so.1). NVTX 3 is a header: its functions are inlined and have no symbols.
+ * nvtx.c - ranges, marks and payloads of NVIDIA's Tools Extension, where a library exports its
+ * functions (libnvToolsExt.so.1). NVTX 3 is a header: its functions are inlined and have no
+ * symbols.
  */
 #include "probes/ranges.h"
 
@@ -12,8 +13,8 @@
  *   0 u16 version, u16 size;  4 u32 category;  8 i32 colorType;  12 u32 color;
  *   16 i32 payloadType;  20 i32 reserved0;  24 union of 8 bytes payload;
  *   32 i32 messageType;  40 union of pointers message.
- * Other messages than ASCII (wide characters, registered strings) stay unnamed. A payload is a value of the
- * message's name; a mark without one is not shown.
+ * Messages other than ASCII (wide characters, registered strings) stay unnamed. A payload is a
+ * value with the name of the message. A mark without a payload is not shown.
  */
 #define PAYLOAD_TYPE 16
 #define PAYLOAD 24
@@ -21,7 +22,7 @@
 #define MESSAGE 40
 #define MESSAGE_TYPE_ASCII 1
 
-/* The message of the attributes at argument n. */
+/* The message in the attributes that are argument n. */
 #define ATTRIBUTES_MESSAGE(n, also)                                                                \
 	{                                                                                          \
 		.name = XSP_RANGE_NAME_TEXT,                                                       \
@@ -35,16 +36,18 @@
 		.value_types = XSP_VALUE_NVTX_TYPES,                                               \
 	}
 
+#define MARK(function, n)                                                                          \
+	{                                                                                          \
+		.name = function,                                                                  \
+		.parts = {{.action = XSP_ACTION_VALUE,                                             \
+			   .symbols = {function "Ex"},                                             \
+			   .spec = ATTRIBUTES_MESSAGE(n, 0)}},                                     \
+	}
+
 static const struct xsp_range_row rows[] = {
 	{
 		.name = "nvtxRange",
-		.parts = {{
-				  .action = XSP_ACTION_RANGE_BEGIN,
-				  .symbols = {"nvtxRangePushA"},
-				  .spec = {.name = XSP_RANGE_NAME_TEXT,
-					   .text = {.base = 0},
-					   .length = {.base = XSP_OPERAND_NONE}},
-			  },
+		.parts = {XSP_RANGE_BEGINS(0, XSP_REGISTER(0), XSP_C_STRING, "nvtxRangePushA"),
 			  {
 				  .action = XSP_ACTION_RANGE_BEGIN,
 				  .symbols = {"nvtxRangePushEx"},
@@ -57,53 +60,26 @@ static const struct xsp_range_row rows[] = {
 				  .spec = {.flags = XSP_RANGE_SHARED},
 				  .optional = true,
 			  },
-			  {
-				  .action = XSP_ACTION_RANGE_END,
-				  .symbols = {"nvtxRangePop"},
-			  }},
+			  XSP_RANGE_ENDS("nvtxRangePop")},
 	},
 	{
-		/* each domain has a stack of its own; here they share one */
+		/* each domain has its own stack; here they share one */
 		.name = "nvtxDomainRange",
 		.parts = {{
 				  .action = XSP_ACTION_RANGE_BEGIN,
 				  .symbols = {"nvtxDomainRangePushEx"},
 				  .spec = ATTRIBUTES_MESSAGE(1, 0),
 			  },
-			  {
-				  .action = XSP_ACTION_RANGE_END,
-				  .symbols = {"nvtxDomainRangePop"},
-			  }},
+			  XSP_RANGE_ENDS("nvtxDomainRangePop")},
 	},
-	{
-		.name = "nvtxMark",
-		.parts = {{
-			.action = XSP_ACTION_VALUE,
-			.symbols = {"nvtxMarkEx"},
-			.spec = ATTRIBUTES_MESSAGE(0, 0),
-		}},
-	},
-	{
-		.name = "nvtxDomainMark",
-		.parts = {{
-			.action = XSP_ACTION_VALUE,
-			.symbols = {"nvtxDomainMarkEx"},
-			.spec = ATTRIBUTES_MESSAGE(1, 0),
-		}},
-	},
+	MARK("nvtxMark", 0),
+	MARK("nvtxDomainMark", 1),
 };
-
-static int find_ranges(const struct xsp_provider *self, struct xsp_module *m,
-		       const struct xsp_selection *selection, struct xsp_probe_list *list,
-		       struct xsp_error *err)
-{
-	(void)selection;
-	return xsp_ranges_add(self, m, rows, sizeof(rows) / sizeof(rows[0]), list, err);
-}
 
 const struct xsp_provider xsp_provider_nvtx = {
 	.name = "nvtx",
 	.help = "NVTX ranges and payloads, where libnvToolsExt is loaded",
 	.by_default = true,
-	.find = find_ranges,
+	.ranges = rows,
+	.range_count = sizeof(rows) / sizeof(rows[0]),
 };

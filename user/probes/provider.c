@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* provider.c - the table of providers, and what of them a selection asks for. */
+/* provider.c - the table of providers, and which of them a selection asks for. */
 #include "probes/probe.h"
 
 #include <errno.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "catalog/providers.h"
+#include "probes/ranges.h"
 
 /* clang-format off */
 const struct xsp_provider *const xsp_providers[] = {
@@ -44,13 +45,12 @@ const struct xsp_provider *xsp_provider_at(int row)
 
 int xsp_provider_index(const char *name)
 {
-	for (int i = 0; xsp_providers[i] != NULL; i++)
-		if (!xsp_providers[i]->internal && strcmp(xsp_providers[i]->name, name) == 0)
-			return i;
-	return -1;
+	const int row = xsp_provider_row(name);
+
+	return row >= 0 && !xsp_providers[row]->internal ? row : -1;
 }
 
-/* As a whole, or some of its names? */
+/* As a whole, or for some of its names? */
 static bool is_asked(const struct xsp_selection *selection, int row)
 {
 	if (selection->providers & 1ULL << row)
@@ -79,7 +79,7 @@ bool xsp_selection_has_ranges(const struct xsp_selection *selection)
 	return selection->gpu != 0;
 }
 
-/* As bits; what is neither is a kind of functions. */
+/* As bits; the other scopes are kinds of functions. */
 #define RECORD_BACKWARD (1U << XSP_RECORD_SCOPE_BACKWARD)
 #define RECORD_USER (1U << XSP_RECORD_SCOPE_USER)
 #define RECORD_ALL ((1U << XSP_RECORD_SCOPES) - 1)
@@ -97,7 +97,7 @@ static uint32_t record_scopes(unsigned scopes)
 	return mask;
 }
 
-/* Where the scope is known at the call only, the kernel decides. */
+/* If only the call knows its scope, the kernel decides. */
 static void decide_at_call(struct xsp_probe *p, unsigned scopes)
 {
 	if (p->action != XSP_ACTION_RANGE_BEGIN || (p->range.flags & XSP_RANGE_CONDITION))
@@ -109,7 +109,7 @@ static void decide_at_call(struct xsp_probe *p, unsigned scopes)
 		p->args_read |= 1U << p->detail.word[0].base;
 }
 
-/* --scopes: takes out what is of another scope. All parts of a range are of one. */
+/* --scopes: removes probes of other scopes. All parts of a range have the same. */
 static int keep_scopes(struct xsp_probe_list *list, unsigned scopes)
 {
 	size_t kept = 0;
@@ -145,11 +145,14 @@ int xsp_find_probes(struct xsp_module *m, const struct xsp_selection *selection,
 			continue;
 		struct xsp_selection its = *selection;
 		its.whole = (selection->providers & 1ULL << i) != 0;
-		int rc = p->find(p, m, &its, list, err);
-		if (rc < 0)
+		int rc = p->find != NULL ? p->find(p, m, &its, list, err)
+					 : xsp_ranges_add(p, m, p->ranges, p->range_count, list);
+		if (rc < 0) {
+			xsp_out_of_memory(err);
 			return rc;
+		}
 	}
-	if (selection->scopes != 0 && keep_scopes(list, selection->scopes) < 0)
-		return xsp_error_set(err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
-	return 0;
+	return selection->scopes != 0 && keep_scopes(list, selection->scopes) < 0
+		       ? xsp_out_of_memory(err)
+		       : 0;
 }

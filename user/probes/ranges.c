@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "probes/ranges.h"
 
-/* A part's functions in a module. */
+/* The functions of a part in a module. */
 struct found {
 	struct xsp_symbol symbols[XSP_RANGE_SYMBOLS];
-	const char *names[XSP_RANGE_SYMBOLS];
 	size_t count;
 };
 
 static bool is_part(const struct xsp_range_row *row, size_t part)
 {
 	return part < XSP_RANGE_PARTS && row->parts[part].symbols[0] != NULL;
-}
-
-static bool find_function(struct xsp_module *m, const char *name, struct xsp_symbol *s)
-{
-	return xsp_module_find(m, name, s) == 0 && !s->ifunc && xsp_module_is_code(m, s->addr);
 }
 
 static void find_part(struct xsp_module *m, const struct xsp_range_part *part, struct found *f)
@@ -26,13 +20,12 @@ static void find_part(struct xsp_module *m, const struct xsp_range_part *part, s
 	for (size_t i = 0; i < XSP_RANGE_SYMBOLS && part->symbols[i] != NULL; i++) {
 		struct xsp_symbol s;
 		size_t same = 0;
-		if (f->count == most || !find_function(m, part->symbols[i], &s))
+		if (f->count == most || !xsp_probe_function(m, part->symbols[i], &s))
 			continue;
 		while (same < f->count && f->symbols[same].addr != s.addr)
 			same++;
 		if (same < f->count || (part->hands_on != NULL && part->hands_on(m, &s)))
 			continue;
-		f->names[f->count] = part->symbols[i];
 		f->symbols[f->count++] = s;
 	}
 }
@@ -42,7 +35,7 @@ static unsigned argument(struct xsp_operand o)
 	return o.base < XSP_OPERAND_SP ? 1U << o.base : 0;
 }
 
-/* The arguments that a spec takes its values from: they must be intact where the probe sits. */
+/* The arguments that a spec reads: they must be intact at the site of the probe. */
 static unsigned args_read(const struct xsp_range_spec *s)
 {
 	unsigned args = s->flags & (XSP_RANGE_KEYED | XSP_RANGE_LABEL) ? 1U << 0 : 0;
@@ -58,7 +51,7 @@ static unsigned args_read(const struct xsp_range_spec *s)
 	return args;
 }
 
-/* Adds the functions of one part; `begin`: of the row's last RANGE_BEGIN. */
+/* Adds the functions of one part; `begin`: the row's last RANGE_BEGIN. */
 static long add_part(const struct xsp_provider *self, const struct xsp_range_row *row,
 		     const struct xsp_range_part *part, const struct found *f, uint64_t semaphore,
 		     bool keyed, bool relays, long begin, struct xsp_probe_list *list)
@@ -67,23 +60,15 @@ static long add_part(const struct xsp_provider *self, const struct xsp_range_row
 	long at = begin;
 
 	for (size_t i = 0; i < f->count && at >= 0; i++) {
-		struct xsp_probe p = {
-			.provider = self->name,
-			.action = part->action,
-			.args_read = ends ? (keyed ? 1U << 0 : 0) : args_read(&part->spec),
-			.addr = f->symbols[i].addr,
-			.size = f->symbols[i].size,
-			.offset = f->symbols[i].offset,
-			.semaphore = semaphore,
-			.pair = (uint32_t)begin,
-			.range = part->spec,
-			.call_site = part->call_site,
-			.scope = row->scope != XSP_SCOPE_NONE ? row->scope : XSP_SCOPE_USER,
-			.nests = row->nests,
-			.relay = relays ? row->relay : XSP_RELAY_NONE,
-			.symbol = (char *)(uintptr_t)f->names[i],
-			.name = (char *)(uintptr_t)row->name,
-		};
+		struct xsp_probe p = xsp_probe_on(self, part->action, &f->symbols[i], row->name);
+		p.args_read = ends ? (keyed ? 1U << 0 : 0) : args_read(&part->spec);
+		p.semaphore = semaphore;
+		p.pair = (uint32_t)begin;
+		p.range = part->spec;
+		p.call_site = part->call_site;
+		p.scope = row->scope != XSP_SCOPE_NONE ? row->scope : XSP_SCOPE_USER;
+		p.nests = row->nests;
+		p.relay = relays ? row->relay : XSP_RELAY_NONE;
 		if (p.scope == XSP_SCOPE_OWN && part->action == XSP_ACTION_RANGE_BEGIN) {
 			p.detail.entry = 1U << XSP_SECTION_SCOPE;
 			p.detail.word[0] = (struct xsp_operand){.base = 1};
@@ -110,9 +95,10 @@ static int add_row(const struct xsp_provider *self, struct xsp_module *m,
 			return 0;
 		keyed = keyed || (row->parts[i].spec.flags & XSP_RANGE_KEYED);
 	}
-	if (row->unless != NULL && find_function(m, row->unless, &semaphore))
+	if (row->unless != NULL && xsp_probe_function(m, row->unless, &semaphore))
 		return 0;
-	const bool relays = row->relay_by == NULL || find_function(m, row->relay_by, &semaphore);
+	const bool relays =
+		row->relay_by == NULL || xsp_probe_function(m, row->relay_by, &semaphore);
 	if (row->semaphore == NULL)
 		semaphore.offset = 0;
 	else if (xsp_module_find(m, row->semaphore, &semaphore) < 0 || semaphore.offset == 0)
@@ -124,13 +110,11 @@ static int add_row(const struct xsp_provider *self, struct xsp_module *m,
 }
 
 int xsp_ranges_add(const struct xsp_provider *self, struct xsp_module *m,
-		   const struct xsp_range_row *rows, size_t count, struct xsp_probe_list *list,
-		   struct xsp_error *err)
+		   const struct xsp_range_row *rows, size_t count, struct xsp_probe_list *list)
 {
-	for (size_t i = 0; i < count; i++) {
-		int rc = add_row(self, m, &rows[i], list);
-		if (rc < 0)
-			return xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory");
-	}
-	return 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = add_row(self, m, &rows[i], list);
+	return rc;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * record_function.c - regions and values that a program names itself through include/xsptrace/
- * record_function.h: functions that begin with the 5-byte nop, behind a semaphore.
+ * record_function.c - regions and values that a program names itself through
+ * include/xsptrace/record_function.h: functions that begin with the 5-byte nop, guarded by a
+ * semaphore.
  */
 #include "probes/ranges.h"
 
@@ -10,19 +11,11 @@
 static const struct xsp_range_row rows[] = {
 	{
 		.name = "record_function",
-		/* without it raised the program never calls them */
+		/* until it is raised, the program never calls them */
 		.semaphore = "xsp_record_function_semaphore",
-		.parts = {{
-				  .action = XSP_ACTION_RANGE_BEGIN,
-				  .symbols = {"xsp_record_function_enter"},
-				  .spec = {.name = XSP_RANGE_NAME_TEXT,
-					   .text = {.base = 0},
-					   .length = {.base = 1}},
-			  },
-			  {
-				  .action = XSP_ACTION_RANGE_END,
-				  .symbols = {"xsp_record_function_exit"},
-			  }},
+		.parts = {XSP_RANGE_BEGINS(0, XSP_REGISTER(0), XSP_REGISTER(1),
+					   "xsp_record_function_enter"),
+			  XSP_RANGE_ENDS("xsp_record_function_exit")},
 	},
 	{
 		.name = "record_function value",
@@ -40,17 +33,10 @@ static const struct xsp_range_row rows[] = {
 	},
 };
 
-static int find_record_function(const struct xsp_provider *self, struct xsp_module *m,
-				const struct xsp_selection *selection, struct xsp_probe_list *list,
-				struct xsp_error *err)
-{
-	(void)selection;
-	return xsp_ranges_add(self, m, rows, sizeof(rows) / sizeof(rows[0]), list, err);
-}
-
 const struct xsp_provider xsp_provider_record_function = {
 	.name = "record_function",
 	.help = "regions and values named with <xsptrace/record_function.h>",
 	.by_default = true,
-	.find = find_record_function,
+	.ranges = rows,
+	.range_count = sizeof(rows) / sizeof(rows[0]),
 };

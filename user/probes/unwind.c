@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwind.c - marks that pairing needs: where exceptions and longjmps land. They are hit
- * only when something is thrown, and tell exactly which open spans are gone.
+ * unwind.c - marks that pairing needs: where exceptions and longjmps land. They are hit only when
+ * something is thrown, and show exactly which open spans are gone.
  */
 #include "probes/probe.h"
 #include "base/path.h"
@@ -9,9 +9,9 @@
 #include <string.h>
 
 /*
- * _Unwind_Resume is called by a landing pad that has run destructors and goes on unwinding;
- * __cxa_begin_catch by one that catches (Itanium C++ ABI, 2.5.3). At their entry the stack
- * pointer is that of the frame in which the exception has landed.
+ * A landing pad that has run destructors and continues unwinding calls _Unwind_Resume; one that
+ * catches calls __cxa_begin_catch (Itanium C++ ABI, 2.5.3). At their entry, the stack pointer is
+ * that of the frame in which the exception has landed.
  */
 static const struct {
 	const char *symbol;
@@ -24,7 +24,7 @@ static const struct {
 	{"__longjmp_chk", XSP_ACTION_LONGJMP, true},
 };
 
-/* Whose jmp_buf the BPF program can read. */
+/* Is it a library whose jmp_buf the BPF program can read? */
 static bool is_libc(struct xsp_module *m)
 {
 	static const char *const libraries[] = {"libc.so", "ld-musl-"};
@@ -40,8 +40,9 @@ static bool is_libc(struct xsp_module *m)
 }
 
 /*
- * Rust calls neither to end a panic, but std::panicking::catch_unwind's (once called try) own do_catch(), or
- * where that is inlined its cleanup(); mangled in the new way, or in the old one.
+ * Rust calls neither of them to end a panic. It calls do_catch() of std::panicking::catch_unwind
+ * (formerly try) or, where that is inlined, its cleanup(). Both exist in the old and the new
+ * mangling.
  */
 static bool is_rust_landing(const char *symbol)
 {
@@ -59,24 +60,16 @@ static bool is_rust_landing(const char *symbol)
 }
 
 static int add_mark(const struct xsp_provider *self, struct xsp_module *m,
-		    const struct xsp_symbol *s, const char *name, enum xsp_probe_action action,
-		    struct xsp_probe_list *list, struct xsp_error *err)
+		    const struct xsp_symbol *s, enum xsp_probe_action action,
+		    struct xsp_probe_list *list)
 {
-	struct xsp_probe p = {
-		.provider = self->name,
-		.action = action,
-		.args_read = action == XSP_ACTION_LONGJMP,
-		.addr = s->addr,
-		.size = s->size,
-		.offset = s->offset,
-		.symbol = (char *)(uintptr_t)name,
-		.name = (char *)(uintptr_t)name,
-	};
+	struct xsp_probe p = xsp_probe_on(self, action, s, NULL);
 
+	p.args_read = action == XSP_ACTION_LONGJMP;
 	if (s->offset == 0 || !xsp_module_is_code(m, s->addr))
 		return 0;
 	long rc = xsp_probe_list_add(list, &p);
-	return rc < 0 ? xsp_error_set(err, (int)rc, XSP_STATUS_FAILED, "out of memory") : 0;
+	return rc < 0 ? (int)rc : 0;
 }
 
 static int find_marks(const struct xsp_provider *self, struct xsp_module *m,
@@ -89,18 +82,18 @@ static int find_marks(const struct xsp_provider *self, struct xsp_module *m,
 	int rc = 0;
 
 	(void)selection;
+	(void)err;
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]) && rc == 0; i++) {
 		struct xsp_symbol s;
 		if ((libc || !marks[i].of_libc) && xsp_module_find(m, marks[i].symbol, &s) == 0)
-			rc = add_mark(self, m, &s, marks[i].symbol, marks[i].action, list, err);
+			rc = add_mark(self, m, &s, marks[i].action, list);
 	}
 	if (rc < 0 || !xsp_module_may_name(m, "std9panicking") ||
 	    xsp_module_symbols(m, &symbols, &count, NULL) < 0)
 		return rc;
 	for (size_t i = 0; i < count && rc == 0; i++)
 		if (is_rust_landing(symbols[i].name))
-			rc = add_mark(self, m, &symbols[i], symbols[i].name, XSP_ACTION_UNWIND,
-				      list, err);
+			rc = add_mark(self, m, &symbols[i], XSP_ACTION_UNWIND, list);
 	return rc;
 }
 

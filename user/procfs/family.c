@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "procfs/procfs.h"
 
 /* Calls `on_process` for each process of the machine until it returns a negative errno. */
@@ -25,14 +25,14 @@ static int each_process(int (*on_process)(void *ctx, pid_t pid), void *ctx)
 	return rc;
 }
 
-struct kin_list {
-	struct xsp_kin *kin;
+struct descendants {
+	struct xsp_descendant *rows;
 	size_t count, room;
 };
 
-static int keep(struct kin_list *l, struct xsp_kin kin)
+static int keep(struct descendants *l, struct xsp_descendant one)
 {
-	return XSP_APPEND(l->kin, l->room, l->count, kin);
+	return XSP_APPEND(l->rows, l->room, l->count, one);
 }
 
 static int add_parent(void *ctx, pid_t pid)
@@ -41,27 +41,27 @@ static int add_parent(void *ctx, pid_t pid)
 
 	if (xsp_procfs_stat(&xsp_open_directly, pid, &st) < 0)
 		return 0; /* it has ended */
-	return keep(ctx, (struct xsp_kin){pid, st.parent});
+	return keep(ctx, (struct xsp_descendant){pid, st.parent});
 }
 
-int xsp_process_descendants(pid_t pid, struct xsp_kin **kin, size_t *count)
+int xsp_process_descendants(pid_t pid, struct xsp_descendant **out, size_t *count)
 {
-	struct kin_list all = {0}, found = {0};
+	struct descendants all = {0}, found = {0};
 	int rc = each_process(add_parent, &all);
 
-	/* those of `pid`, then those of each that was found */
+	/* first the children of `pid`, then those of each process found */
 	for (size_t next = 0; rc == 0 && next <= found.count; next++) {
-		pid_t parent = next == 0 ? pid : found.kin[next - 1].pid;
+		pid_t parent = next == 0 ? pid : found.rows[next - 1].pid;
 		for (size_t i = 0; i < all.count && rc == 0; i++)
-			if (all.kin[i].parent == parent)
-				rc = keep(&found, all.kin[i]);
+			if (all.rows[i].parent == parent)
+				rc = keep(&found, all.rows[i]);
 	}
-	free(all.kin);
+	free(all.rows);
 	if (rc < 0) {
-		free(found.kin);
+		free(found.rows);
 		return rc;
 	}
-	*kin = found.kin;
+	*out = found.rows;
 	*count = found.count;
 	return 0;
 }

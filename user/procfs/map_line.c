@@ -5,12 +5,12 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-/* A number in `base` that ends at `stop`; moves *at behind it. */
+/* A number in `base` that ends with `stop`; moves *at past it. */
 static bool number(const char **at, int base, char stop, uint64_t *out)
 {
 	char *end;
 
-	/* strtoull takes signs and blanks, the kernel writes none */
+	/* strtoull accepts signs and blanks; the kernel writes none */
 	if (**at == '-' || **at == '+' || **at == ' ')
 		return false;
 	*out = strtoull(*at, &end, base);
@@ -44,4 +44,16 @@ bool xsp_map_line_parse(const char *text, struct xsp_map_line *out)
 	out->path = end + strspn(end, " ");
 	out->path_length = strcspn(out->path, "\n");
 	return true;
+}
+
+bool xsp_map_line_next(const char **at, struct xsp_map_line *out)
+{
+	bool found = false;
+
+	while (!found && **at != '\0') {
+		found = xsp_map_line_parse(*at, out);
+		*at += strcspn(*at, "\n");
+		*at += **at == '\n';
+	}
+	return found;
 }

@@ -8,7 +8,8 @@
 #include "procfs/map_line.h"
 #include "procfs/procfs.h"
 
-/* A process may map tens of thousands. *key: where its place in the index is, or would be. */
+/* A process may map tens of thousands of files. *key: where the file is in the index, or would
+ * be. */
 static bool is_known(const struct xsp_mapped_files *all, const struct xsp_u64map *index,
 		     const struct xsp_map_line *line, uint64_t *key)
 {
@@ -64,20 +65,17 @@ static int collect(const char *text, struct xsp_mapped_files *all)
 	uint64_t key;
 	int ret = 0;
 
-	while (ret == 0 && *text != '\0') {
-		struct xsp_map_line line;
-		if (xsp_map_line_parse(text, &line) && line.executable && line.inode != 0 &&
-		    line.path_length > 0 && line.path[0] == '/') {
-			const bool again = is_known(all, &index, &line, &key);
-			if (!again)
-				ret = xsp_u64map_set(&index, key, (uint32_t)all->count);
-			if (ret == 0 && again)
-				ret = add_mapping(&all->further, &all->further_count, &line);
-			else if (ret == 0)
-				ret = add_mapping(&all->files, &all->count, &line);
-		}
-		text += strcspn(text, "\n");
-		text += *text == '\n';
+	for (struct xsp_map_line line; ret == 0 && xsp_map_line_next(&text, &line);) {
+		if (!line.executable || line.inode == 0 || line.path_length == 0 ||
+		    line.path[0] != '/')
+			continue;
+		const bool again = is_known(all, &index, &line, &key);
+		if (!again)
+			ret = xsp_u64map_set(&index, key, (uint32_t)all->count);
+		if (ret == 0 && again)
+			ret = add_mapping(&all->further, &all->further_count, &line);
+		else if (ret == 0)
+			ret = add_mapping(&all->files, &all->count, &line);
 	}
 	xsp_u64map_free(&index);
 	return ret;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* mapped_files.h - the files that a process has mapped for execution, as /proc/PID/maps shows them. */
+/* mapped_files.h - the files that a process has mapped as code, as /proc/PID/maps shows them. */
 #ifndef XSP_PROCFS_MAPPED_FILES_H
 #define XSP_PROCFS_MAPPED_FILES_H
 
@@ -20,15 +20,16 @@ struct xsp_mapped_file {
 struct xsp_mapped_files {
 	struct xsp_mapped_file *files;
 	size_t count;
-	struct xsp_mapped_file *
-		further; /* other executable mappings of these files: of node's second segment of code */
+	/* the other executable mappings of these files, as node's second code segment */
+	struct xsp_mapped_file *further;
 	size_t further_count;
 };
 
-/* By address, one per (dev, inode), [vdso] and anonymous ones left out. 0 or a negative errno. */
+/* Sorted by address, one for each (dev, inode), without [vdso] and anonymous mappings. 0 or a
+ * negative errno. */
 int xsp_mapped_files_read(const struct xsp_opener *o, pid_t pid, struct xsp_mapped_files **out);
 void xsp_mapped_files_free(struct xsp_mapped_files *f);
-/* What the opener is asked for. */
+/* What an opener needs to know. */
 struct xsp_mapping xsp_mapping_of(const struct xsp_mapped_file *f);
 
 #endif

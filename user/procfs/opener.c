@@ -34,7 +34,7 @@ static bool is_among(const char *name, const char *const *names)
 	return *names != NULL;
 }
 
-bool xsp_opener_allows(const char *name)
+static bool is_read(const char *name)
 {
 	static const char *const of_process[] = {"status",  "stat", "comm", "cmdline",
 						 "environ", "maps", "exe",  "mem",
@@ -49,7 +49,7 @@ bool xsp_opener_allows(const char *name)
 	       is_among(name + 5 + digits + 1, of_thread);
 }
 
-/* What a descriptor is of may be asked, not opened. */
+/* A descriptor's link may be read, but the descriptor may not be opened. */
 static bool is_descriptor(const char *name)
 {
 	size_t digits = strncmp(name, "fd/", 3) == 0 ? strspn(name + 3, "0123456789") : 0;
@@ -66,7 +66,7 @@ static bool allows_build_id(const char *build_id)
 
 /* ---- directly ---- */
 
-/* A thread of the process that still has its memory: the main one may have ended before the others. */
+/* A thread of the process that still has its memory: the main thread may end before the others. */
 static pid_t living_thread(const char *folder)
 {
 	char name[96], byte;
@@ -85,7 +85,7 @@ static pid_t living_thread(const char *folder)
 	return found;
 }
 
-/* Where /proc shows what the threads of a process have in common. */
+/* The folder of /proc that shows what the threads of a process share. */
 static void folder_of(pid_t pid, char folder[static FOLDER_SIZE])
 {
 	char exe[FOLDER_SIZE + 4], byte;
@@ -117,7 +117,7 @@ static int open_file(const struct xsp_opener *o, pid_t pid, const char *name)
 	char path[PATH_SIZE];
 
 	(void)o;
-	if (!xsp_opener_allows(name))
+	if (!is_read(name))
 		return -EACCES;
 	path_of(pid, name, path);
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -145,7 +145,7 @@ static long read_link(const struct xsp_opener *o, pid_t pid, const char *name, c
 	char path[PATH_SIZE];
 
 	(void)o;
-	if ((!xsp_opener_allows(name) && !is_descriptor(name)) || size == 0)
+	if ((!is_read(name) && !is_descriptor(name)) || size == 0)
 		return -EACCES;
 	const char *last = strrchr(name, '/');
 	if (last != NULL && strcmp(last, "/syscall") == 0)
@@ -182,7 +182,7 @@ int xsp_open_in_root(pid_t pid, const char *path, int flags)
 	return fd < 0 ? -code : fd;
 }
 
-/* overlay and btrfs show another device in stat(2) than in maps */
+/* on overlay and btrfs, stat(2) shows another device than maps */
 static bool is_device_of(int fd, const struct stat *st, uint64_t dev)
 {
 	struct statfs fs;
@@ -198,14 +198,16 @@ int xsp_open_looked_at(int look)
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", look);
-	/* who holds a lease on it would be waited for, 45 s by default (fcntl(2)) */
+	/* O_NONBLOCK: else open() would wait for the holder of a lease, 45 s by default
+	 * (fcntl(2)) */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
 	return fd;
 }
 
-/* Without opening it first: opening the device or FIFO that a target names may do things. */
+/* Checks the file before it is opened: opening a device or a FIFO that a target names may have
+ * effects. */
 static int open_if_it_is(int look, const struct xsp_mapping *m)
 {
 	struct stat st;
@@ -225,7 +227,7 @@ int xsp_look_at_mapping(pid_t pid, const struct xsp_mapping *m, int flags)
 
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start,
 		 m->end);
-	/* needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE */
+	/* this needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE */
 	int look = open(path, O_PATH | O_CLOEXEC);
 	return look >= 0 ? look : xsp_open_in_root(pid, m->path, flags);
 }
@@ -244,8 +246,8 @@ static int open_mapped(const struct xsp_opener *o, pid_t pid, const struct xsp_m
 	return fd;
 }
 
-/* Under our own root: distributions' folder, GDB's documentation, "Debugging Information in Separate
- * Files". */
+/* Below our own root: the folder of distributions (GDB's documentation, "Debugging Information in
+ * Separate Files"). */
 #define DEBUG_FILES "/usr/lib/debug/.build-id"
 
 static int debug_path(const char *build_id, char *path, size_t size)

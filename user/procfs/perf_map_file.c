@@ -17,9 +17,9 @@
 #include "procfs/map_line.h"
 #include "procfs/procfs.h"
 
-#define START_SLACK_S 2 /* how far the clock of files is behind */
+#define START_SLACK_S 2 /* how far the clock of files may lag */
 
-/* When a process began, seconds of CLOCK_REALTIME. */
+/* When a process began, in seconds of CLOCK_REALTIME. */
 static int began_at(const struct xsp_stat *stat, time_t *out)
 {
 	struct timespec real, boot;
@@ -41,19 +41,19 @@ static int check_file(int look, uid_t uid, time_t began)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_uid != uid || fs.f_type == FUSE_SUPER_MAGIC)
 		return -EACCES;
-	/* one that an earlier process of that number has left behind */
+	/* an earlier process with the same number wrote it */
 	return st.st_mtime + START_SLACK_S < began ? -ESTALE : 0;
 }
 
-/* Whose file it must be. */
+/* The process that must own the file. */
 struct owner {
 	pid_t pid;
-	int number; /* that the process has for itself */
+	int number; /* the number by which the process knows itself */
 	uid_t uid;
 	time_t began;
 };
 
-/* What is looked at, a descriptor that is taken over. */
+/* Checks and opens the file of `look`, an O_PATH descriptor, and closes `look`. */
 static int open_checked(int look, const struct owner *o)
 {
 	if (look < 0)
@@ -73,7 +73,7 @@ static int open_mapping(const struct owner *o, const struct xsp_map_line *map)
 	return open_checked(xsp_look_at_mapping(o->pid, &m, O_NOFOLLOW), o);
 }
 
-/* A process that writes a dump maps its first page as code, for those who look for it. */
+/* A process that writes a jit dump maps its first page as code, so that tools find it. */
 static int open_dump(const struct owner *o)
 {
 	char *maps = NULL, name[32];
@@ -84,13 +84,10 @@ static int open_dump(const struct owner *o)
 		return rc;
 	const size_t length = (size_t)snprintf(name, sizeof(name), "/jit-%d.dump", o->number);
 	rc = -ENOENT;
-	for (const char *line = maps; line != NULL && *line != '\0' && rc == -ENOENT;) {
-		if (xsp_map_line_parse(line, &map) && map.executable && map.path_length > length &&
+	for (const char *line = maps; rc == -ENOENT && xsp_map_line_next(&line, &map);)
+		if (map.executable && map.path_length > length &&
 		    memcmp(map.path + map.path_length - length, name, length) == 0)
 			rc = open_mapping(o, &map);
-		line = strchr(line, '\n');
-		line = line != NULL ? line + 1 : NULL;
-	}
 	free(maps);
 	return rc;
 }

@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -11,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/units.h"
 
 #define STAT_MAX 4096
@@ -74,18 +73,22 @@ int xsp_procfs_load(int memory, uint64_t address, void *to, size_t size)
 	return n < 0 ? -errno : (size_t)n == size ? 0 : -EFAULT;
 }
 
-int xsp_procfs_threads(pid_t pid, pid_t **tids, size_t *count)
+int xsp_procfs_threads(const struct xsp_opener *o, pid_t pid, pid_t **tids, size_t *count)
 {
-	char path[32];
 	size_t room = 0;
 	int rc = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	*tids = NULL;
 	*count = 0;
-	DIR *dir = opendir(path);
-	if (dir == NULL)
-		return -errno;
+	const int fd = o->file(o, pid, "task");
+	if (fd < 0)
+		return fd;
+	DIR *dir = fdopendir(fd);
+	if (dir == NULL) {
+		rc = -errno;
+		close(fd);
+		return rc;
+	}
 	for (struct dirent *e; rc == 0 && (e = readdir(dir)) != NULL;) {
 		const pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
 		if (tid > 0)
@@ -93,6 +96,14 @@ int xsp_procfs_threads(pid_t pid, pid_t **tids, size_t *count)
 	}
 	closedir(dir);
 	return rc;
+}
+
+int xsp_procfs_schedstat(const struct xsp_opener *o, pid_t pid, pid_t tid)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "task/%d/schedstat", (int)tid);
+	return o->file(o, pid, name);
 }
 
 int xsp_procfs_link(const struct xsp_opener *o, pid_t pid, const char *name, char **out)
@@ -110,7 +121,7 @@ const char *xsp_procfs_field(const char *status, const char *key)
 {
 	size_t length = strlen(key);
 
-	/* Name comes first and has its newlines escaped, so no name can fake a line */
+	/* Name comes first, with its newlines escaped, so no name can forge a line */
 	for (const char *line = status; line != NULL && *line != '\0';) {
 		if (strncmp(line, key, length) == 0 && line[length] == ':')
 			return line + length + 1 + strspn(line + length + 1, " \t");
@@ -146,8 +157,7 @@ int xsp_procfs_stat(const struct xsp_opener *o, pid_t pid, struct xsp_stat *out)
 	ret = -EINVAL;
 	if (at != NULL &&
 	    sscanf(at,
-		   ") %c %d %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s "
-		   "%*s %*s %ld %*s %" SCNu64,
+		   ") %c %d %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld %*s %" SCNu64,
 		   &out->state, &out->parent, &out->flags, &out->threads, &out->start_ticks) == 5)
 		ret = 0;
 	free(text);

@@ -10,21 +10,25 @@
 
 #include "procfs/opener.h"
 
-/* The whole of /proc/PID/NAME (NAME may have folders) in a malloc'd buffer with a zero byte behind
- * it, at most `max` bytes (the rest is left unread). -errno on failure. */
+/* Reads /proc/PID/NAME (NAME may have folders), at most `max` bytes, into a malloc'd buffer that
+ * ends with a zero byte. -errno on failure. */
 int xsp_procfs_read(const struct xsp_opener *o, pid_t pid, const char *name, size_t max, char **out,
 		    size_t *length);
-/* The same of what is open, from where it stands. */
+/* The same for an open file, from its current position. */
 int xsp_procfs_read_whole(int fd, size_t max, char **out, size_t *length);
-/* Bytes of a process's memory, by a descriptor of its "mem" file. 0, or a negative errno if not all. */
+/* Reads bytes of a process's memory through its open "mem" file. 0, or a negative errno if not all
+ * could be read. */
 int xsp_procfs_load(int memory, uint64_t address, void *to, size_t size);
 /* The threads of a process now; *tids is the caller's to free, also on failure. 0 or a negative errno. */
-int xsp_procfs_threads(pid_t pid, pid_t **tids, size_t *count);
+int xsp_procfs_threads(const struct xsp_opener *o, pid_t pid, pid_t **tids, size_t *count);
+/* The descriptor of a thread's schedstat file, for xsp_procfs_cpu_ns(); or a negative errno. */
+int xsp_procfs_schedstat(const struct xsp_opener *o, pid_t pid, pid_t tid);
 /* The target of a link there, malloc'd. */
 int xsp_procfs_link(const struct xsp_opener *o, pid_t pid, const char *name, char **out);
-/* The value behind "KEY:" in the text of a status file, blanks skipped; NULL if not there. */
+/* The value after "KEY:" in the text of a status file, without leading blanks; NULL if there is
+ * none. */
 const char *xsp_procfs_field(const char *status, const char *key);
-/* The last number on that line, e.g. of NSpid; `fallback` if there is none. */
+/* The last number on that line, as that of NSpid; `fallback` if there is none. */
 pid_t xsp_procfs_last_id(const char *status, const char *key, pid_t fallback);
 
 struct xsp_stat {
@@ -32,25 +36,25 @@ struct xsp_stat {
 	pid_t parent;
 	uint32_t flags; /* PF_* of the kernel */
 	long threads;
-	uint64_t start_ticks; /* when it began, since the machine did */
+	uint64_t start_ticks; /* when it began, counted from the start of the machine */
 };
 #define XSP_PF_KTHREAD 0x00200000U /* include/linux/sched.h */
-/* Parses /proc/PID/stat; the name in it may hold blanks and brackets. -EINVAL if malformed. */
+/* Parses /proc/PID/stat, in which the name may have blanks and brackets. -EINVAL if malformed. */
 int xsp_procfs_stat(const struct xsp_opener *o, pid_t pid, struct xsp_stat *out);
 
-/* Time that a thread has had a CPU, and has stood in line for one, ns, and how often it was given one (may be NULL), by the
- * descriptor of its schedstat file (Documentation/scheduler/sched-stats.rst). */
+/* From an open schedstat file of a thread: the time on a CPU, the time that it waited for one, in
+ * ns, and how often it got one (may be NULL). See Documentation/scheduler/sched-stats.rst. */
 int xsp_procfs_cpu_ns(int schedstat, uint64_t *ns, uint64_t *queued_ns, uint64_t *times);
 
-/* What a thread is in the kernel for, by its "syscall" file (proc(5)). */
+/* What a thread does in the kernel, by its "syscall" file (proc(5)). */
 struct xsp_procfs_call {
-	bool placed; /* the rest is known: it does not run, and may be looked at */
-	int number; /* of the system call, -1: it is in none */
+	bool placed; /* the thread does not run and may be inspected: the rest is known */
+	int number; /* of the system call; -1: none */
 	uint64_t arguments[6], sp, pc;
 };
 void xsp_procfs_call(const struct xsp_opener *o, pid_t pid, pid_t tid, struct xsp_procfs_call *out);
 
-/* Replaces what a terminal must not get (control bytes, C1 controls, invalid UTF-8) by '?'. */
+/* Replaces what a terminal must not get (control bytes, C1 controls, invalid UTF-8) with '?'. */
 void xsp_text_clean(char *text);
 
 #endif

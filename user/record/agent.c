@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* agent.c - what the agents in the recorded processes say of themselves (xsptrace/gpu.h). */
+/* agent.c - what the agents in the recorded processes report about themselves (xsptrace/gpu.h). */
 #include "record/recorder_private.h"
 
 #include <string.h>
 
 #include "xsptrace/gpu.h"
 
-/* At the end of a recording, how long we wait for an agent: one that never spoke (it looks 10 times
- * a second whether it is wanted), and one that is at work. */
+/* At the end of a recording we wait so long for an agent that has never reported (it checks 10 times a second whether
+ * we want it), and for one that works. */
 #define SILENT_NS 400000000ULL
 #define WORKING_NS 2500000000ULL
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gaps.c - what the recording lacks beside lost events: said at once, and written into the capture. */
+/* gaps.c - what the recording lacks beside lost events: reports it at once, and writes it into the capture. */
 #include "record/recorder_private.h"
 
 #include <inttypes.h>
@@ -31,11 +31,11 @@ void xsp_recorder_count_left_out(struct xsp_recorder *r, size_t count, const cha
 
 void xsp_recorder_note_left_out(struct xsp_recorder *r)
 {
-	struct xsp_left_out rows[XSP_LEFT_OUT_ROWS];
+	struct xsp_changed_code rows[XSP_CHANGED_CODE_ROWS];
 	size_t named = 0;
 	long n;
 
-	while ((n = xsp_broker_left_out(r->broker, rows, XSP_LEFT_OUT_ROWS)) > 0) {
+	while ((n = xsp_broker_changed_code(r->broker, rows, XSP_CHANGED_CODE_ROWS)) > 0) {
 		for (long i = 0; i < n; i++) {
 			const struct xsp_probe *p = xsp_recorder_probe(r, rows[i].probe);
 			char name[128];

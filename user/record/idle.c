@@ -13,18 +13,18 @@
 #include "catalog/wait_reasons.h"
 #include "procfs/procfs.h"
 
-#define STACK_BYTES 65536 /* looked through for functions that were entered before */
+#define STACK_BYTES 65536 /* of a stack, to find functions that were entered before */
 #define THREADS_MOST 64
-#define LOOK_NS 200000000ULL /* as long: it is still recorded meanwhile */
+#define LOOK_NS 200000000ULL /* of looking; the recording goes on meanwhile */
 
 struct look {
 	struct xsp_recorder *r;
 	struct recorded_process *p;
-	bool ran; /* a thread of its had a CPU */
-	pid_t waiting; /* the first thread that waits; 0: none */
-	uint64_t end_ns; /* of the look */
-	char where[128]; /* in which function */
-	pid_t inside; /* a thread in a wanted function that was entered before; 0: none */
+	bool ran; /* one of its threads had a CPU */
+	pid_t waiting; /* its first waiting thread; 0: none */
+	uint64_t end_ns; /* when the look ends */
+	char where[128]; /* the function it waits in */
+	pid_t inside; /* a thread in a wanted function since before the recording; 0: none */
 	char function[256];
 };
 
@@ -94,23 +94,21 @@ static void look_at_thread(struct look *l, pid_t tid)
 	if (l->waiting == 0) {
 		l->waiting = tid;
 		memcpy(l->where, function, sizeof(function));
-		/* the function may have no name, or not tell, as glibc's __syscall_cancel_arch */
+		/* the function may have no name, or a wrapper's, as glibc's __syscall_cancel_arch */
 		if (waits != NULL && strstr(function, waits) == NULL)
 			snprintf(l->where, sizeof(l->where), "%.80s (%s)", function, waits);
 	}
 }
 
-/* Time that its threads have had on a CPU, ns. */
+/* Time that its threads had on a CPU, ns. */
 static uint64_t cpu_ns(const struct look *l, const struct xsp_thread_info *threads, size_t count)
 {
 	const struct xsp_opener *o = xsp_broker_opener(l->r->broker);
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < count && i < THREADS_MOST; i++) {
-		char name[64];
 		uint64_t ns = 0, queued;
-		snprintf(name, sizeof(name), "task/%d/schedstat", (int)threads[i].tid);
-		int fd = o->file(o, l->p->pid, name);
+		const int fd = xsp_procfs_schedstat(o, l->p->pid, threads[i].tid);
 		if (fd >= 0 && xsp_procfs_cpu_ns(fd, &ns, &queued, NULL) == 0)
 			sum += ns;
 		if (fd >= 0)
@@ -141,7 +139,7 @@ static int look_at_process(struct look *l)
 	return 0;
 }
 
-/* Of what was asked for, by debug information: what was put into its callers. */
+/* By debug information: wanted functions that were inlined into their callers. */
 static void find_inlined(const struct xsp_recorder *r, char text[static XSP_HINT_SIZE])
 {
 	const struct xsp_selection *s = &r->plan.selection;
@@ -156,7 +154,7 @@ void xsp_recorder_why_idle(struct xsp_recorder *r, char *text, size_t size)
 {
 	char inlined[XSP_HINT_SIZE], late[320];
 
-	xsp_recorder_end(r); /* to look takes its time */
+	xsp_recorder_end(r); /* the look takes its time */
 	if (xsp_recorder_wanted(r) == 0) {
 		snprintf(text, size,
 			 "no call was seen: nothing of what was asked for was loaded until the end "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * memory.c - how much memory the recorded processes have, ten times a second, from /proc: the kernel counts that
- * anyway, and a look costs the process nothing (15 us of ours; smaps_rollup would walk its page tables).
+ * memory.c - how much memory the recorded processes have, ten times a second, from /proc. The kernel counts that
+ * anyway, so a look costs the process nothing (15 us of ours; smaps_rollup would walk its page tables).
  */
 #include "record/recorder_private.h"
 #include "base/clock.h"
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define PERIOD_NS 100000000U
-/* With very many processes each is looked at less often, so that the rings need not wait. */
+/* Very many processes get fewer looks each, so that the rings need not wait. */
 #define LOOKS_A_TURN 32
 
 static uint64_t bytes_of(const char *status, const char *key)
@@ -33,7 +33,7 @@ int xsp_recorder_read_status(const struct recorded_process *p, char text[XSP_STA
 	return 0;
 }
 
-/* False: it has none any more, or it cannot be read. */
+/* False: it has none any more, or cannot be read. */
 static bool read_memory(const struct recorded_process *p, struct xsp_process_memory *m)
 {
 	char text[XSP_STATUS_SIZE];
@@ -51,8 +51,8 @@ static bool read_memory(const struct recorded_process *p, struct xsp_process_mem
 	return m->resident > 0;
 }
 
-/* A page with a breakpoint is the process's own copy of the file's: anonymous memory that the program has not asked for,
- * and that goes with the probes (windows of --max-overhead would look as if it gave memory back). */
+/* A page with a breakpoint is the process's own copy of the file's. It is anonymous memory that the program has not
+ * asked for, and it goes with the probes: windows of --max-overhead would look as if the program freed memory. */
 static void take_probes_out(const struct recorded_process *p, struct xsp_process_memory *m)
 {
 	const uint64_t bytes = p->probed_pages * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -83,7 +83,7 @@ static int measure(struct xsp_recorder *r, struct recorded_process *p, uint64_t 
 	if (xsp_overhead_is_changing(r))
 		return 0;
 	p->measured_ns = now;
-	/* what has ended has none, which is told once: its sum with others' would hold it for ever */
+	/* an ended process has none: reported once, or sums with others would keep it for ever */
 	if (!read_memory(p, &e.memory) && p->ended_ns == 0)
 		return 0;
 	if (xsp_overhead_is_on(r))
@@ -91,8 +91,7 @@ static int measure(struct xsp_recorder *r, struct recorded_process *p, uint64_t 
 	if (memcmp(&e.memory, &p->memory, sizeof(e.memory)) == 0)
 		return 0;
 	p->memory = e.memory;
-	size_t rings = xsp_broker_rings(r->broker, NULL, 0);
-	return xsp_capture_put_event(r->writer, e.head.tid & (unsigned)(rings - 1), &e, sizeof(e));
+	return xsp_recorder_put_event(r, &e.head);
 }
 
 int xsp_recorder_measure(struct xsp_recorder *r, bool now)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* put.c - events that stand in no ring buffer: the kernel side is asked for them. */
+/* put.c - events from no ring buffer: asks the kernel side for them. */
 #include "record/recorder_private.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* In the ring that the thread's other events come through. */
-static int put_in_ring(struct xsp_recorder *r, const struct xsp_event *e)
+int xsp_recorder_put_event(struct xsp_recorder *r, const struct xsp_event *e)
 {
 	const size_t rings = xsp_broker_rings(r->broker, NULL, 0);
 
@@ -21,12 +20,12 @@ int xsp_recorder_put_times(struct xsp_recorder *r)
 	int rc = xsp_broker_times(r->broker, &times, &count);
 
 	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = put_in_ring(r, &times[i].head);
+		rc = xsp_recorder_put_event(r, &times[i].head);
 	free(times);
 	return rc;
 }
 
-/* As flame graphs know them: with "_[k]" behind them. */
+/* As flame graphs know them: with "_[k]" at their ends. */
 int xsp_recorder_put_kernel_functions(struct xsp_recorder *r)
 {
 	struct xsp_kernel_function *all = NULL;
@@ -46,7 +45,7 @@ int xsp_recorder_put_kernel_functions(struct xsp_recorder *r)
 	return rc == -EACCES ? 0 : rc;
 }
 
-/* A span that is still open and long enough already: its entry goes into the capture now. */
+/* The entry of a span that is still open and long enough already goes into the capture now. */
 static int put_held_back(struct xsp_recorder *r, const struct xsp_held_back *h)
 {
 	if (r->end_ns < h->time_ns || r->end_ns - h->time_ns < r->options.attach.min_duration_ns)
@@ -61,7 +60,7 @@ static int put_held_back(struct xsp_recorder *r, const struct xsp_held_back *h)
 		.flags = XSP_EVENT_SP_EXACT | XSP_EVENT_REPLAYED,
 		.size = sizeof(e),
 	};
-	return put_in_ring(r, &e);
+	return xsp_recorder_put_event(r, &e);
 }
 
 int xsp_recorder_put_held_back(struct xsp_recorder *r)

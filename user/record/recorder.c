@@ -3,15 +3,12 @@
 #include "base/clock.h"
 
 #include "attach/planner.h"
-#include "target/perf_map.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -19,7 +16,6 @@
 #define FLUSH_NS 1000000000ULL
 /* A turn names addresses for so long; the rings must not wait for it. */
 #define FRAMES_NS 2000000ULL
-#define FRAMES_LAST_NS 3000000000ULL /* ... and at the end */
 /* A turn moves at most so many events of each ring, so that signals and the clock get their turn. */
 #define EVENTS_A_TURN 500000
 #define EVENTS_A_TURN_BRAKED 100000 /* ... and the brake its look */
@@ -111,12 +107,6 @@ static int put_infos(struct xsp_recorder *r)
 	return rc < 0 ? rc : put_profile_infos(r);
 }
 
-/* In messages. */
-static const char *display_path(const struct xsp_recorder *r)
-{
-	return r->options.capture_path != NULL ? r->options.capture_path : "the capture in memory";
-}
-
 static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
 {
 	const struct xsp_recorder_options *o = &r->options;
@@ -132,11 +122,11 @@ static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
 					 : xsp_new_file_in_memory(&r->file);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot create %s: %s",
-				     display_path(r), strerror(-rc));
+				     xsp_recorder_display_path(r), strerror(-rc));
 	int fd = fcntl(xsp_new_file_descriptor(r->file), F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
 		return xsp_error_set(err, -errno, XSP_STATUS_FAILED, "out of file descriptors");
-	rc = xsp_capture_create(fd, display_path(r), &r->writer, err);
+	rc = xsp_capture_create(fd, xsp_recorder_display_path(r), &r->writer, err);
 	if (rc < 0) {
 		close(fd);
 		return rc;
@@ -144,27 +134,33 @@ static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
 	rc = put_infos(r);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "%s cannot be written: %s",
-				     display_path(r), strerror(-rc));
+				     xsp_recorder_display_path(r), strerror(-rc));
 	return 0;
 }
 
 static int open_rings(struct xsp_recorder *r, struct xsp_error *err)
 {
 	int fds[64];
-	size_t count = xsp_broker_rings(r->broker, fds, 64);
+	const struct xsp_drain_options o = {
+		.rings = fds,
+		.ring_count = xsp_broker_rings(r->broker, fds, 64),
+		.ring_bytes = xsp_broker_ring_bytes(r->broker),
+		.writer = r->writer,
+		.frames = r->frames,
+		.unwinder = r->unwinder,
+		.costs = xsp_overhead_costs(r),
+		.cold_ns = r->plan.costs.cold_ns,
+		.task = xsp_children_task,
+		.resolve = xsp_recorder_resolve,
+		.gpu = xsp_recorder_gpu_event,
+		.sections = xsp_recorder_sections,
+		.python = r->pythons != NULL ? xsp_pythons_see : NULL,
+		.ctx = r,
+	};
+	int rc = xsp_drain_new(&o, &r->drain, err);
 
-	int rc = xsp_drain_new(fds, count, xsp_broker_ring_bytes(r->broker), r->writer,
-			       xsp_children_task, xsp_recorder_resolve, r, &r->drain, err);
-	if (rc == 0)
-		xsp_drain_set_gpu(r->drain, xsp_recorder_gpu_event);
-	if (rc == 0)
-		xsp_drain_set_sections(r->drain, xsp_recorder_sections);
-	if (rc == 0 && r->pythons != NULL)
-		xsp_drain_set_python(r->drain, xsp_pythons_see);
 	if (rc == 0)
 		xsp_drain_discard(r->drain);
-	if (rc == 0)
-		xsp_drain_set_cold(r->drain, r->plan.costs.cold_ns);
 	return rc;
 }
 
@@ -218,6 +214,23 @@ static bool names_frames(const struct xsp_recorder *r)
 	return (o->details & XSP_DETAIL_STACKS) || copies_stacks(o);
 }
 
+static int make_parts(struct xsp_recorder *r, const struct xsp_recorder_options *o)
+{
+	int rc = xsp_resolver_new(xsp_broker_opener(r->broker), &r->resolver);
+
+	if (rc == 0 && names_frames(r))
+		rc = xsp_frames_new(r->writer, r->resolver, &r->frames);
+	if (rc == 0 && copies_stacks(&o->attach))
+		rc = xsp_unwinder_new(r->resolver, &r->unwinder);
+	if (rc == 0 && o->selection.python)
+		rc = xsp_pythons_new(r, &r->pythons);
+	if (rc == 0)
+		rc = xsp_host_functions_new(r->writer, r->resolver, &r->host_functions);
+	if (rc == 0)
+		rc = xsp_children_new(r);
+	return rc < 0 ? rc : xsp_overhead_new(r);
+}
+
 int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_recorder **out,
 		     struct xsp_error *err)
 {
@@ -238,7 +251,7 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 	int rc = start_planner(r, err);
 	if (rc == 0) {
 		look_ahead(r);
-		rc = xsp_broker_load(r->broker, err);
+		rc = xsp_broker_load(r->broker, options->again, err);
 	}
 	r->times.load_ms = since_ms(start);
 	if (rc == 0) {
@@ -255,27 +268,10 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 		if (rc == 0)
 			rc = create_capture(r, err);
 	}
-	if (rc == 0 && xsp_resolver_new(xsp_broker_opener(r->broker), &r->resolver) < 0)
-		rc = xsp_out_of_memory(err);
-	if (rc == 0 && names_frames(r) && xsp_frames_new(r->writer, r->resolver, &r->frames) < 0)
-		rc = xsp_out_of_memory(err);
-	if (rc == 0 && copies_stacks(&options->attach) &&
-	    xsp_unwinder_new(r->resolver, &r->unwinder) < 0)
-		rc = xsp_out_of_memory(err);
-	if (rc == 0 && options->selection.python && xsp_pythons_new(r, &r->pythons) < 0)
-		rc = xsp_out_of_memory(err);
-	if (rc == 0 && xsp_host_functions_new(r->writer, r->resolver, &r->host_functions) < 0)
+	if (rc == 0 && make_parts(r, options) < 0)
 		rc = xsp_out_of_memory(err);
 	if (rc == 0)
 		rc = open_rings(r, err);
-	if (rc == 0 && xsp_children_new(r) < 0)
-		rc = xsp_out_of_memory(err);
-	if (rc == 0) {
-		xsp_drain_set_frames(r->drain, r->frames);
-		xsp_drain_set_unwinder(r->drain, r->unwinder);
-	}
-	if (rc == 0 && xsp_overhead_new(r) < 0)
-		rc = xsp_out_of_memory(err);
 	if (rc == 0)
 		rc = open_sideband(r, err);
 	if (rc < 0) {
@@ -309,7 +305,7 @@ void xsp_recorder_free(struct xsp_recorder *r)
 	xsp_new_file_free(r->file);
 	for (size_t i = 0; i < r->process_count; i++) {
 		xsp_process_free(r->processes[i].process);
-		free(r->processes[i].attached);
+		free(r->processes[i].modules);
 		if (r->processes[i].status >= 0)
 			close(r->processes[i].status);
 	}
@@ -327,7 +323,7 @@ int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err)
 	int rc = xsp_capture_flush(r->writer);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "%s cannot be written: %s",
-				     display_path(r), strerror(-rc));
+				     xsp_recorder_display_path(r), strerror(-rc));
 	/* from here on the end of a recording is waited for, whoever wants it to end; not for files that come late */
 	xsp_broker_on_wait(r->broker, NULL, NULL);
 	xsp_planner_forget_looks(r->planner);
@@ -359,30 +355,22 @@ static int nap_ms(const struct xsp_recorder *r, int wait_ms)
 
 static void update_rate(struct xsp_recorder *r)
 {
-	uint64_t now = xsp_now_ns(), events = xsp_drain_events(r->drain),
-		 cost = xsp_drain_cost_ns(r->drain);
+	const struct xsp_drain_totals *sum = xsp_drain_totals(r->drain);
+	uint64_t now = xsp_now_ns();
 	double seconds = (double)(now - r->rate_time_ns) * 1e-9;
 
 	if (seconds < 0.25)
 		return;
-	r->rate = (double)(events - r->rate_events) / seconds;
-	r->overhead = (double)(cost - r->rate_cost_ns) * 1e-9 / seconds;
+	r->rate = (double)(sum->events - r->rate_events) / seconds;
+	r->overhead = (double)(sum->cost_ns - r->rate_cost_ns) * 1e-9 / seconds;
 	r->rate_time_ns = now;
-	r->rate_events = events;
-	r->rate_cost_ns = cost;
+	r->rate_events = sum->events;
+	r->rate_cost_ns = sum->cost_ns;
 }
 
 static size_t events_a_turn(const struct xsp_recorder *r)
 {
 	return r->overheads != NULL ? EVENTS_A_TURN_BRAKED : EVENTS_A_TURN;
-}
-
-static int broker_gone(struct xsp_error *err)
-{
-	return xsp_error_set(
-		err, -EPIPE, XSP_STATUS_FAILED,
-		"xsptrace's privileged process has ended unexpectedly: the recording ends "
-		"here, its guardian takes the probes out");
 }
 
 /* What has come, and those that it says are born. The number of events or a negative errno. */
@@ -409,7 +397,7 @@ static int flush(struct xsp_recorder *r)
 static int cannot_go_on(const struct xsp_recorder *r, int rc, struct xsp_error *err)
 {
 	if (xsp_broker_is_gone(r->broker))
-		return broker_gone(err);
+		return xsp_recorder_broker_gone(err);
 	return xsp_error_set(
 		err, rc, XSP_STATUS_OUTPUT,
 		"%s cannot be written on (%s): the recording ends here, and what follows "
@@ -451,7 +439,7 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 		rc = xsp_pythons_turn(r->pythons);
 	update_rate(r);
 	/* the first events at once: from then on there is something to keep */
-	bool first = !r->flushed_events && xsp_drain_events(r->drain) > 0;
+	bool first = !r->flushed_events && xsp_drain_totals(r->drain)->events > 0;
 	r->flushed_events |= first;
 	if (rc == 0 && (first || xsp_now_ns() - r->last_flush_ns >= FLUSH_NS))
 		rc = flush(r);
@@ -460,221 +448,6 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 	if (moved < (long)events_a_turn(r) && r->process_count > 0)
 		xsp_children_wait(r, nap_ms(r, wait_ms));
 	return (int)r->process_count;
-}
-
-/* ---- finishing ---- */
-
-int xsp_recorder_put_stats(struct xsp_recorder *r)
-{
-	struct xsp_attach_counters c;
-	struct rusage usage = {0};
-	int rc = xsp_broker_counters(r->broker, true, &c);
-
-	if (rc < 0)
-		return rc;
-	xsp_recorder_update_price(r, &c);
-	if (r->pythons != NULL)
-		xsp_pythons_count_torn(r->pythons, c.python_torn);
-	if (c.stacks_torn > r->gaps[XSP_GAP_STACKS].count)
-		xsp_recorder_gap(r, XSP_GAP_STACKS, c.stacks_torn - r->gaps[XSP_GAP_STACKS].count,
-				 "as their memory was not there");
-	if (c.heap_unseen > r->gaps[XSP_GAP_ALLOCATIONS].count)
-		xsp_recorder_gap(r, XSP_GAP_ALLOCATIONS,
-				 c.heap_unseen - r->gaps[XSP_GAP_ALLOCATIONS].count,
-				 "of the sample, as their calls ended in a jump to code that is "
-				 "not known");
-	getrusage(RUSAGE_SELF, &usage);
-	double silent = r->overheads != NULL
-				? (double)(xsp_overhead_unseen_ns(r) + c.unseen_ns)
-				: (double)c.silent_hits * r->plan.costs.ns[XSP_SITE_EMULATED];
-	struct xsp_capture_stats s = {
-		.events = xsp_drain_events(r->drain),
-		.lost_entries = c.lost_entries,
-		.lost_exits = c.lost_exits,
-		.lost_other = c.lost_other,
-		.lost_names = c.lost_names + r->unread_names,
-		.filtered = c.filtered,
-		.silent_hits = c.silent_hits,
-		.missed_hits = c.missed,
-		.untracked = c.untracked,
-		.probes_cost_ns = xsp_drain_cost_ns(r->drain) + (uint64_t)silent,
-		.recorder_cpu_ns =
-			((uint64_t)usage.ru_utime.tv_sec + (uint64_t)usage.ru_stime.tv_sec) *
-				1000000000ULL +
-			((uint64_t)usage.ru_utime.tv_usec + (uint64_t)usage.ru_stime.tv_usec) *
-				1000ULL,
-	};
-	return xsp_capture_put_stats(r->writer, &s);
-}
-
-int xsp_recorder_put_losses(struct xsp_recorder *r)
-{
-	struct xsp_attach_counters c;
-	int rc = xsp_broker_counters(r->broker, false, &c);
-
-	if (rc < 0 || c.lost_entries + c.lost_exits == 0)
-		return rc;
-	for (uint32_t probe = 0; probe < r->plan.probes && rc == 0; probe++) {
-		struct xsp_capture_lost l = {.probe = probe};
-		if (xsp_broker_lost(r->broker, probe, &l.entries, &l.exits) == 0 &&
-		    l.entries + l.exits > 0)
-			rc = xsp_capture_put_lost(r->writer, &l);
-	}
-	return rc;
-}
-
-static int drain_all(struct xsp_recorder *r)
-{
-	long moved;
-
-	do
-		moved = xsp_drain_run(r->drain, EVENTS_A_TURN);
-	while (moved > 0);
-	return (int)moved;
-}
-
-/* The agents hand over what they have while the probe that takes it is still there. */
-static int stop_agents(struct xsp_recorder *r)
-{
-	uint64_t asked = xsp_now_ns();
-	int rc = 0;
-
-	xsp_broker_gpu_stop(r->broker);
-	while (rc == 0 && !xsp_recorder_agents_stopped(r, xsp_now_ns() - asked)) {
-		poll(NULL, 0, 5);
-		rc = drain_all(r);
-	}
-	return rc;
-}
-
-static int put_samples(struct xsp_recorder *r)
-{
-	struct xsp_attach_counters c;
-	char text[64];
-	int rc = r->frames != NULL ? xsp_broker_counters(r->broker, false, &c) : 0;
-
-	if (rc < 0 || r->options.attach.sample_hz == 0 || r->frames == NULL)
-		return rc;
-	snprintf(text, sizeof(text), "%llu %llu", (unsigned long long)c.samples,
-		 (unsigned long long)c.samples_ns);
-	return xsp_capture_put_info(r->writer, "sample costs", text);
-}
-
-static int put_gpu_losses(struct xsp_recorder *r)
-{
-	struct xsp_attach_counters c;
-	char text[32];
-	int rc = xsp_broker_counters(r->broker, false, &c);
-
-	if (rc < 0 || c.lost_gpu_records == 0)
-		return rc;
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)c.lost_gpu_records);
-	return xsp_capture_put_info(r->writer, "gpu records lost", text);
-}
-
-void xsp_recorder_end(struct xsp_recorder *r)
-{
-	if (r->ended)
-		return;
-	r->ended = true;
-	xsp_planner_on_wait(r->planner, NULL, NULL);
-	xsp_broker_activate(r->broker, false);
-	xsp_recorder_measure(r, true); /* what cannot be written is told of at the finish */
-	r->end_ns = xsp_now_ns();
-}
-
-static int put_pythons(struct xsp_recorder *r)
-{
-	return r->pythons != NULL ? xsp_pythons_put_info(r->pythons) : 0;
-}
-
-/* What there was no room or no time for. */
-static void note_unnamed(struct xsp_recorder *r)
-{
-	if (r->frames != NULL && xsp_resolver_left_maps(r->resolver))
-		xsp_recorder_note(r,
-				  "perf maps of the target were not read to their end: at "
-				  "most %zu MiB are; code that is named further on is "
-				  "[generated code]",
-				  XSP_PERF_MAP_BYTES >> 20);
-	if (r->frames != NULL && xsp_resolver_left_processes(r->resolver))
-		xsp_recorder_note(r,
-				  "perf maps of more than %u processes: those of the others were "
-				  "not read; what they name is [generated code]",
-				  XSP_RESOLVER_MAPS);
-	if (r->resolver != NULL && xsp_resolver_left_tables(r->resolver))
-		xsp_recorder_note(r,
-				  "symbols and unwind tables of the target's files would take more "
-				  "than %llu MiB, or too many descriptors: those beyond were not "
-				  "read; their functions are called FILE+0xADDRESS, and stacks may "
-				  "end there",
-				  XSP_RESOLVER_TABLES_BYTES >> 20);
-	if (r->resolver != NULL && xsp_resolver_left_mappings(r->resolver))
-		xsp_recorder_note(r,
-				  "the target mapped more than %u libraries: those that came later "
-				  "were not remembered; their functions have no names, and stacks "
-				  "may end there",
-				  XSP_RESOLVER_MAPPINGS);
-	if (r->frames != NULL && xsp_frames_left(r->frames))
-		xsp_recorder_note(r,
-				  "stacks hold more than %u different addresses: those that came "
-				  "later have no names",
-				  XSP_FRAMES_MAX);
-	if (r->frames != NULL && xsp_frames_unnamed(r->frames) > 0)
-		xsp_recorder_note(r,
-				  "%zu addresses in stacks have no names: at the end these are "
-				  "looked up for %llu s at most",
-				  xsp_frames_unnamed(r->frames), FRAMES_LAST_NS / 1000000000);
-}
-
-int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
-{
-	static int (*const last[])(struct xsp_recorder * r) = {
-		xsp_overhead_finish,	xsp_recorder_put_losses,
-		xsp_recorder_put_stats, put_samples,
-		put_gpu_losses,		xsp_call_sites_put_info,
-		xsp_children_put_infos, put_pythons,
-		xsp_recorder_put_late,	xsp_recorder_put_changed,
-		xsp_recorder_put_gaps,
-	};
-
-	if (r->finished)
-		return 0;
-	r->finished = true;
-	xsp_recorder_end(r);
-	xsp_recorder_look_for_dropped(r);
-	int rc = xsp_overhead_stop(r);
-	if (rc == 0)
-		rc = drain_all(r);
-	if (rc == 0)
-		rc = stop_agents(r);
-	if (rc == 0 && (r->options.attach.sample_hz > 0 || r->options.attach.wait_stacks))
-		rc = xsp_recorder_put_kernel_functions(r);
-	uint64_t start = xsp_now_ns();
-	xsp_broker_detach(r->broker); /* waits until no program runs any more */
-	r->times.detach_ms = since_ms(start);
-	if (rc == 0)
-		rc = drain_all(r);
-	if (rc == 0 && r->frames != NULL)
-		rc = xsp_frames_resolve(r->frames, FRAMES_LAST_NS, true);
-	if (rc == 0 && r->frames != NULL)
-		rc = xsp_frames_put_lines(r->frames, r->planner);
-	note_unnamed(r);
-	if (rc == 0 && xsp_overhead_is_on(r))
-		rc = xsp_recorder_put_held_back(r);
-	for (size_t i = 0; rc == 0 && i < sizeof(last) / sizeof(last[0]); i++)
-		rc = last[i](r);
-	if (rc == 0)
-		rc = xsp_capture_put_clock(r->writer);
-	int end = xsp_capture_finish(r->writer, r->start_ns, r->end_ns, err);
-	r->writer = NULL;
-	if (rc < 0 && xsp_broker_is_gone(r->broker))
-		return broker_gone(err);
-	if (rc < 0)
-		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT,
-				     "%s is not complete (%s): what is in it can be read",
-				     display_path(r), strerror(-rc));
-	return end;
 }
 
 /* ---- what it knows ---- */
@@ -693,7 +466,7 @@ bool xsp_recorder_has_events(struct xsp_recorder *r, bool flush)
 
 bool xsp_recorder_has_calls(const struct xsp_recorder *r)
 {
-	return xsp_drain_calls(r->drain) > 0;
+	return xsp_drain_totals(r->drain)->calls > 0;
 }
 
 size_t xsp_recorder_processes(const struct xsp_recorder *r)
@@ -716,7 +489,7 @@ void xsp_recorder_status(struct xsp_recorder *r, struct xsp_recorder_status *s)
 	*s = (struct xsp_recorder_status){
 		.seconds = xsp_recorder_seconds(r),
 		.recorded_ns = (uint64_t)(1e9 * xsp_recorder_seconds(r)),
-		.events = xsp_drain_events(r->drain),
+		.events = xsp_drain_totals(r->drain)->events,
 		.lost = c.lost_entries + c.lost_exits + c.lost_other + c.missed,
 		.bytes = r->writer ? xsp_capture_bytes(r->writer) : 0,
 		.events_per_second = r->rate,

@@ -4,15 +4,15 @@
 #define XSP_RECORD_RECORDER_PRIVATE_H
 
 #include "capture/capture.h"
-#include "record/drain.h"
-#include "record/frames.h"
+#include "record/drain/drain.h"
+#include "record/names/frames.h"
 #include "record/recorder.h"
-#include "record/host_functions.h"
-#include "record/python.h"
+#include "record/names/host_functions.h"
+#include "record/names/python.h"
 #include "target/process.h"
 #include "target/resolve.h"
-#include "record/sideband.h"
-#include "record/unwind.h"
+#include "record/sideband/sideband.h"
+#include "record/names/unwind.h"
 
 struct recorded_process {
 	struct xsp_process *process;
@@ -23,9 +23,11 @@ struct recorded_process {
 	uint64_t ended_ns; /* when it was found to have ended; 0: it was not */
 	uint64_t mapped_ns; /* when it first did so; 0: it did not */
 	uint64_t exec_ns; /* when it became another program that we have not looked at; 0: never */
-	bool *attached; /* by module id: links are there */
-	bool *mapped; /* by module id: its mapping is in the capture */
-	size_t room; /* of both */
+	struct {
+		bool attached; /* links are there */
+		bool mapped; /* its mapping is in the capture */
+	} * modules; /* by id */
+	size_t room;
 	uint64_t probed_pages; /* of code, which are its own while probes are in */
 	const struct xsp_planned_module *numbered; /* whose sequence numbers are read, or NULL */
 	uint64_t program_ns; /* it runs its program since; 0: since before we came */
@@ -113,9 +115,19 @@ struct xsp_recorder {
 /* state.c */
 void xsp_recorder_note(struct xsp_recorder *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The capture, in messages. */
+const char *xsp_recorder_display_path(const struct xsp_recorder *r);
+/* The error that ends the recording then. */
+int xsp_recorder_broker_gone(struct xsp_error *err);
 /* NULL: not recorded, or over. */
 struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid);
-/* The probe of an id, or NULL. */
+/* Is the probe the module's? Its ids follow one another. */
+static inline bool xsp_planned_has(const struct xsp_planned_module *m, uint32_t probe)
+{
+	return m->count > 0 && probe >= m->probes[0].id && probe - m->probes[0].id < m->count;
+}
+/* Whose probe it is, or NULL; and the probe of an id, or NULL. */
+const struct xsp_planned_module *xsp_recorder_module(const struct xsp_recorder *r, uint32_t probe);
 const struct xsp_probe *xsp_recorder_probe(const struct xsp_recorder *r, uint32_t id);
 #define XSP_STATUS_SIZE 16384 /* the list of groups stands before what is read */
 /* memory.c: /proc/PID/status. -ESRCH: it has ended, or that cannot be read. */
@@ -137,7 +149,7 @@ void xsp_recorder_gap(struct xsp_recorder *r, enum xsp_capture_gap gap, uint64_t
 /* Those that are new since the last call, into the capture. */
 int xsp_recorder_put_gaps(struct xsp_recorder *r);
 
-/* defaults.c */
+/* drop.c */
 /* Those that the kernel would not have are as if they had been declined. */
 void xsp_defaults_loaded(struct xsp_recorder *r);
 int xsp_defaults_put_info(struct xsp_recorder *r);
@@ -147,6 +159,8 @@ int xsp_defaults_put_info(struct xsp_recorder *r);
 void xsp_recorder_look_for_dropped(struct xsp_recorder *r);
 
 /* put.c */
+/* An event that is made up here, in the ring that the thread's other events come through. */
+int xsp_recorder_put_event(struct xsp_recorder *r, const struct xsp_event *e);
 /* --waits: where each thread's time went so far. */
 int xsp_recorder_put_times(struct xsp_recorder *r);
 /* --sample, --wait-stacks: names of the kernel's functions in their stacks. */
@@ -166,19 +180,24 @@ bool xsp_call_site_name(struct xsp_recorder *r, const struct recorded_process *p
 /* Says once, to the user and in the capture, how many sites have no name and why. */
 int xsp_call_sites_put_info(struct xsp_recorder *r);
 
-/* processes.c */
+/* finish.c */
+/* The counters into the capture. */
+int xsp_recorder_put_stats(struct xsp_recorder *r);
+
+/* modules.c */
 /* Attaches to what it maps now. */
 int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct xsp_error *err);
+/* It may end at any moment: that is no error of the kernel's. */
+int xsp_recorder_cannot_record(pid_t pid, int rc, struct xsp_error *err);
+int xsp_recorder_put_late(struct xsp_recorder *r);
+int xsp_recorder_put_changed(struct xsp_recorder *r);
+
+/* processes.c */
 /* The same of one that stands, at an exec or in its loader: an exec is told of while it can be asked about. */
 int xsp_recorder_scan_standing(struct xsp_recorder *r, pid_t pid, struct xsp_error *err);
 int xsp_recorder_follow_sideband(struct xsp_recorder *r);
 /* A process that is not recorded yet. parent: 0: nobody whose children are followed; -1: as its status tells. */
 int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, struct xsp_error *err);
-/* The counters into the capture, and the same from them. */
-int xsp_recorder_put_stats(struct xsp_recorder *r);
-int xsp_recorder_put_late(struct xsp_recorder *r);
-int xsp_recorder_put_changed(struct xsp_recorder *r);
-int xsp_recorder_put_losses(struct xsp_recorder *r);
 
 /* names.c: ctx is the recorder */
 void xsp_recorder_resolve(void *ctx, const struct xsp_event_name *name, char *text, size_t size);
@@ -219,6 +238,8 @@ bool xsp_recorder_agents_stopped(const struct xsp_recorder *r, uint64_t waited_n
 /* overhead.c: keeps the target within its budget. Each is nothing where there is none. */
 int xsp_overhead_new(struct xsp_recorder *r);
 void xsp_overhead_free(struct xsp_recorder *r);
+/* Where the price of each event is added up, or NULL. */
+struct xsp_costs *xsp_overhead_costs(const struct xsp_recorder *r);
 void xsp_overhead_start(struct xsp_recorder *r);
 /* A thread that may never hit a probe: what is on by default takes of it all the same. */
 void xsp_overhead_meet(struct xsp_recorder *r, pid_t pid, pid_t tid);

@@ -2,8 +2,9 @@
 /* state.c - what every file of the recorder asks for: a process, a probe, the price of a section; and how it speaks. */
 #include "record/recorder_private.h"
 #include "base/clock.h"
-#include "record/brake.h"
+#include "record/brake/brake.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -22,6 +23,19 @@ void xsp_recorder_note(struct xsp_recorder *r, const char *fmt, ...)
 	r->options.note(r->options.note_ctx, text);
 }
 
+const char *xsp_recorder_display_path(const struct xsp_recorder *r)
+{
+	return r->options.capture_path != NULL ? r->options.capture_path : "the capture in memory";
+}
+
+int xsp_recorder_broker_gone(struct xsp_error *err)
+{
+	return xsp_error_set(
+		err, -EPIPE, XSP_STATUS_FAILED,
+		"xsptrace's privileged process has ended unexpectedly: the recording ends "
+		"here, its guardian takes the probes out");
+}
+
 struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid)
 {
 	for (size_t i = 0; i < r->process_count; i++)
@@ -30,16 +44,19 @@ struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid)
 	return NULL;
 }
 
+const struct xsp_planned_module *xsp_recorder_module(const struct xsp_recorder *r, uint32_t probe)
+{
+	for (size_t i = 0; i < r->plan.count; i++)
+		if (xsp_planned_has(r->plan.modules[i], probe))
+			return r->plan.modules[i];
+	return NULL;
+}
+
 const struct xsp_probe *xsp_recorder_probe(const struct xsp_recorder *r, uint32_t id)
 {
-	const struct xsp_plan *plan = &r->plan;
+	const struct xsp_planned_module *m = xsp_recorder_module(r, id);
 
-	for (size_t i = 0; i < plan->count; i++) {
-		const struct xsp_planned_module *m = plan->modules[i];
-		if (m->count > 0 && id >= m->probes[0].id && id - m->probes[0].id < m->count)
-			return &m->probes[id - m->probes[0].id].probe;
-	}
-	return NULL;
+	return m != NULL ? &m->probes[id - m->probes[0].id].probe : NULL;
 }
 
 void xsp_recorder_update_price(struct xsp_recorder *r, const struct xsp_attach_counters *c)

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 
 struct csv {
 	FILE *f;

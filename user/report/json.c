@@ -2,7 +2,7 @@
 /* json.c - a report for programs: docs/analyze.md says what is in it. */
 #include <errno.h>
 
-#include "base/json_tree.h"
+#include "base/format/json_tree.h"
 #include "report/report_private.h"
 
 static void put_values(struct xsp_json_work *w, cJSON *to, const struct xsp_report_section *s)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_tree.h"
+#include "base/format/json_tree.h"
 #include "base/units.h"
 
 static const struct xsp_report_column *find_in(const struct xsp_report_column *columns,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_tree.h"
+#include "base/format/json_tree.h"
 #include "report/report.h"
 
 /* What XSP_REPORT_LISTED() put there. The names are the linker's. */

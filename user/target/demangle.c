@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * demangle.c - C++ and Rust names, with the demangler of libiberty kept on a leash.
+ * demangle.c - C++ and Rust names, by the demangler of libiberty within limits.
  *
- * A name of a few hundred bytes can expand to gigabytes (each back reference may double the
- * text). libiberty hands out its text in pieces through a callback that cannot say "stop", so
- * the leash is a longjmp out of it: its work areas are on the stack, nothing leaks but, for a
+ * A name of a few hundred bytes can expand to gigabytes, as each back reference may double the
+ * text. libiberty hands out its text in pieces, through a callback that cannot stop it. So the
+ * callback leaves by longjmp. libiberty's work areas are on the stack: nothing leaks except, for a
  * hostile Rust name, one small buffer.
  */
 #include <libiberty/demangle.h>
@@ -17,9 +17,9 @@
 
 #define MANGLED_MAX 8192U
 #define TEXT_MAX 65536U
-/* Longer names than half of libiberty's recursion limit are refused by it unless the limit is
- * lifted. Then its work areas and its depth are bounded by the length alone (worst case about
- * 4/3 * length^2 bytes), and it gets a stack that holds that. */
+/* libiberty refuses names longer than half its recursion limit unless the limit is lifted. Then the
+ * length alone bounds its depth and its work areas (at worst about 4/3 * length^2 bytes), and it
+ * gets a stack that large. */
 #define PLAIN_MAX (DEMANGLE_RECURSION_LIMIT / 2)
 #define BIG_STACK (256U << 20)
 
@@ -57,7 +57,7 @@ static const struct {
 	{"_Z", cplus_demangle_v3_callback},
 };
 
-/* Not inlined: what lives across the longjmp must be in *o, not in registers. */
+/* Not inlined: what must survive the longjmp has to be in *o, not in registers. */
 static __attribute__((noinline)) bool run(size_t language, const char *name, int options,
 					  struct output *o)
 {
@@ -95,7 +95,7 @@ static void *demangle_thread(void *job)
 	return NULL;
 }
 
-/* The memory is only touched as far as a name really needs it. */
+/* The stack is touched only as far as the name needs it. */
 static void demangle_on_big_stack(struct job *job)
 {
 	pthread_attr_t attr;

@@ -14,7 +14,7 @@ int xsp_process_mapped_files(const struct xsp_process *p, struct xsp_mapped_file
 	if (ret == 0 && !xsp_process_alive(p)) {
 		xsp_mapped_files_free(*out);
 		*out = NULL;
-		ret = -ESRCH; /* the pid may be another's by now */
+		ret = -ESRCH; /* the pid may belong to another process by now */
 	}
 	if (ret == 0)
 		return 0;

@@ -60,8 +60,7 @@ static int cannot_open(int code, const char *display_path, struct xsp_error *err
 				     display_path);
 	if (code == -ESTALE)
 		return xsp_error_set(err, code, XSP_STATUS_FAILED,
-				     "another file lies at %s than the one that is mapped",
-				     display_path);
+				     "the file at %s is not the one that is mapped", display_path);
 	return xsp_error_set(err, code,
 			     code == -EACCES || code == -EPERM ? XSP_STATUS_PERMISSION
 							       : XSP_STATUS_FAILED,
@@ -174,7 +173,7 @@ int xsp_module_offset_to_addr(const struct xsp_module *m, uint64_t offset, uint6
 {
 	const struct xsp_segment *found = NULL;
 
-	/* two segments may share a page of the file; for a probe the executable one is meant */
+	/* two segments may share a page of the file; a probe is in the executable one */
 	for (size_t i = 0; i < m->elf.segment_count; i++) {
 		const struct xsp_segment *s = &m->elf.segments[i];
 		if (offset < s->offset || offset - s->offset >= s->file_size)
@@ -235,7 +234,7 @@ int xsp_module_constants(const struct xsp_module *m, size_t *cursor, struct xsp_
 	return -ENOENT;
 }
 
-/* The block that holds file offset `offset`, read if need be; NULL on a read error. */
+/* The block that holds file offset `offset`, read if needed; NULL on a read error. */
 static struct xsp_block *get_block(struct xsp_module *m, uint64_t offset)
 {
 	uint64_t number = offset / XSP_BLOCK_SIZE;
@@ -268,7 +267,7 @@ long xsp_module_read(struct xsp_module *m, uint64_t addr, void *buf, size_t size
 		size = left;
 	if (size > LONG_MAX)
 		size = LONG_MAX;
-	/* what is bigger than the cache is passed by it */
+	/* reads larger than the cache go past it */
 	if (size >= XSP_BLOCK_SIZE * XSP_BLOCK_SLOTS) {
 		ssize_t n = pread(m->elf.fd, buf, size, (off_t)offset);
 		return n < 0 ? -EIO : (long)n;
@@ -279,7 +278,7 @@ long xsp_module_read(struct xsp_module *m, uint64_t addr, void *buf, size_t size
 			return done > 0 ? (long)done : -EIO;
 		size_t at = offset % XSP_BLOCK_SIZE;
 		if (at >= b->length)
-			break; /* the file shrank since it was opened */
+			break; /* the file has shrunk since it was opened */
 		size_t n = b->length - at < size - done ? b->length - at : size - done;
 		memcpy(to + done, b->data + at, n);
 		done += n;
@@ -330,8 +329,8 @@ int xsp_module_fde(struct xsp_module *m, uint64_t addr, struct xsp_fde *out, con
 	return ret;
 }
 
-/* DWARF register numbers (x86-64 psABI 3.6.2, AADWARF64 4.1), and how far the CFA lies above
- * the stack pointer at the first instruction (the return address that call pushed). */
+/* DWARF register numbers (x86-64 psABI 3.6.2, AADWARF64 4.1), and the distance from the stack
+ * pointer to the CFA at the first instruction (the return address that the call pushed). */
 static const struct {
 	uint16_t machine;
 	uint64_t stack, frame;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* module_private.h - what the files that make up module.h share. */
+/* module_private.h - what the files that implement module.h share. */
 #ifndef XSP_TARGET_MODULE_PRIVATE_H
 #define XSP_TARGET_MODULE_PRIVATE_H
 
-#include "target/eh_frame.h"
-#include "target/elf_file.h"
+#include "target/elf/eh_frame.h"
+#include "target/elf/file.h"
 #include "target/module.h"
 
-/* Code is read through direct-mapped blocks: functions are small and come in address order,
- * so one pread serves many. 1 MiB in all. */
+/* Code is read through direct-mapped blocks. Functions are small and come in address order, so one
+ * pread serves many. 1 MiB in all. */
 #define XSP_BLOCK_SIZE 16384U
 #define XSP_BLOCK_SLOTS 64U
 
@@ -29,8 +29,8 @@ struct xsp_symbol_table {
 enum { XSP_TABLE_DYNAMIC, XSP_TABLE_STATIC, XSP_TABLE_DEBUG, XSP_TABLES };
 
 struct xsp_symbol_slot {
-	uint32_t position; /* 0: empty; else 1 + the one counted over the tables in order */
-	uint32_t tag; /* bits of the name's hash: of another name's symbol nothing is read */
+	uint32_t position; /* 0: empty; else 1 + its number, counted over the tables in order */
+	uint32_t tag; /* bits of the name's hash: symbols with another tag need not be read */
 };
 
 struct xsp_symbol_cache {
@@ -42,7 +42,7 @@ struct xsp_symbol_cache {
 	/* name lookup: open addressing */
 	struct xsp_symbol_slot *hash;
 	size_t hash_size;
-	uint32_t *gnu_hash; /* the section; zero words behind it */
+	uint32_t *gnu_hash; /* the section, followed by zero words */
 	size_t gnu_hash_size; /* words */
 };
 
@@ -51,12 +51,12 @@ struct xsp_inbound_list {
 	size_t count, capacity;
 };
 
-/* inbound.c: filled by the first question. */
+/* inbound.c: the first request fills it. */
 struct xsp_inbound_index {
-	int state; /* 0: not looked at; 1: ready; negative errno: it cannot be known */
+	int state; /* 0: not searched yet; 1: ready; negative errno: unknown */
 	struct xsp_inbound_list found; /* in all of the code, by target */
-	struct xsp_inbound_list answer; /* to the last question, by target */
-	uint64_t searched; /* bytes, for single functions */
+	struct xsp_inbound_list answer; /* to the last request, by target */
+	uint64_t searched; /* in bytes, for single functions */
 };
 
 struct xsp_module {
@@ -75,8 +75,8 @@ struct xsp_module {
 /* Frees the symbols; module.c. */
 void xsp_symbol_cache_clear(struct xsp_symbol_cache *c);
 
-/* Opens the separate debug file of the module's build id, if there is one of just that build;
- * elf_symbols.c. */
+/* Opens the separate debug file of exactly the module's build id, if there is one;
+ * target/elf/symbols.c. */
 bool xsp_module_debug_file(const struct xsp_module *m, struct xsp_elf *elf);
 
 #endif

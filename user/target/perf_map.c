@@ -10,18 +10,19 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "base/grow.h"
-#include "base/u64map.h"
+#include "base/rows/grow.h"
+#include "base/rows/u64map.h"
 #include "procfs/map_line.h"
 #include "procfs/procfs.h"
 
 #define PIECE ((size_t)65536)
 #define PAGE_BITS 12
 #define PAGES_MOST 1024 /* of one entry */
-#define PAGE_BYTES                                                                                 \
-	(4 * sizeof(struct xsp_u64map_slot)) /* what its first entry costs beside the link */
-#define STEPS_MOST 256 /* of a search: so many of the latest entries in a page are looked at */
-#define TAIL 64 /* what was read last: it stands there yet unless the file was written anew */
+/* the cost of a page's first entry, beside the link */
+#define PAGE_BYTES (4 * sizeof(struct xsp_u64map_slot))
+#define STEPS_MOST 256 /* a search tries this many of the latest entries of a page */
+/* the last bytes that were read: they are still there unless the file was rewritten */
+#define TAIL 64
 
 /* ---- what was read ---- */
 
@@ -31,24 +32,24 @@ struct entry {
 	const char *name;
 };
 
-/* Of the entries that lie in a page, the latest first. */
+/* The entries that lie in a page, the latest first. */
 struct link {
-	uint32_t entry, next; /* 1 + index; 0: there is none */
+	uint32_t entry, next; /* 1 + index; 0: none */
 };
 
 struct xsp_perf_map {
 	const struct xsp_opener *opener;
 	pid_t pid;
-	int fd; /* negative: there is none yet */
+	int fd; /* negative: not open yet */
 	size_t *left;
 	bool dump; /* of records, not of lines */
-	uint64_t offset; /* of what is read next */
+	uint64_t offset; /* of the next read */
 	char tail[TAIL];
-	char *piece; /* a line that is not whole yet, and room for what follows */
+	char *piece; /* an unfinished line, and room for what follows */
 	size_t held;
-	bool skips; /* the rest of a line that is too long */
+	bool skips; /* it is in the rest of a line that is too long */
 	bool looked;
-	size_t old; /* entries that were there at the first look */
+	size_t old; /* number of entries at the first look */
 	struct entry *entries;
 	size_t count, room;
 	struct link *links;
@@ -127,7 +128,7 @@ bool xsp_perf_map_find(const struct xsp_perf_map *m, uint64_t address, struct xs
 
 /* ---- reading ---- */
 
-/* What is over the limit is not read at all from there on. */
+/* Nothing is read beyond the limit. */
 static bool charge(struct xsp_perf_map *m, size_t bytes)
 {
 	const bool fits = bytes <= *m->left;
@@ -159,7 +160,7 @@ static int link_pages(struct xsp_perf_map *m, uint64_t first, uint64_t last)
 	return rc;
 }
 
-/* What there is no memory for is as what is over the limit. */
+/* A lack of memory is treated as the limit. */
 static void add(struct xsp_perf_map *m, struct entry e)
 {
 	const uint64_t first = e.start >> PAGE_BITS, last = (e.start + e.size - 1) >> PAGE_BITS;
@@ -195,7 +196,7 @@ static void parse_line(struct xsp_perf_map *m, char *line)
 		add(m, e);
 }
 
-/* Takes the whole lines off what is held. One that fills it is passed over. */
+/* Takes the complete lines out of the buffer. A line that fills it is ignored. */
 static void parse_lines(struct xsp_perf_map *m)
 {
 	char *line = m->piece, *end = m->piece + m->held, *newline;
@@ -215,7 +216,7 @@ static void parse_lines(struct xsp_perf_map *m)
 	}
 }
 
-/* Was the file written anew since it was read? It then begins once more. */
+/* Was the file rewritten since it was read? Then reading starts again. */
 static bool is_another(const struct xsp_perf_map *m, const struct stat *st)
 {
 	const size_t length = m->offset < TAIL ? (size_t)m->offset : TAIL;
@@ -236,7 +237,7 @@ static void keep_tail(struct xsp_perf_map *m, const char *bytes, size_t count)
 	memcpy(m->tail + TAIL - length, bytes + count - length, length);
 }
 
-/* Bytes, 0 at the end, or a negative errno. */
+/* The number of bytes, 0 at the end, or a negative errno. */
 static ssize_t read_piece(struct xsp_perf_map *m)
 {
 	size_t room = PIECE - m->held;
@@ -254,13 +255,13 @@ static ssize_t read_piece(struct xsp_perf_map *m)
 	return n;
 }
 
-/* The file, from where it is to be read; false: there is none. */
+/* Opens the file if needed; false: there is none. */
 static bool is_open(struct xsp_perf_map *m)
 {
 	struct stat st;
 
 	if (m->fd >= 0 && fstat(m->fd, &st) == 0 && st.st_nlink == 0) {
-		/* another may have its place */
+		/* another file may have replaced it */
 		int fd = m->opener->perf_map(m->opener, m->pid);
 		if (fd >= 0) {
 			close(m->fd);
@@ -283,7 +284,7 @@ static bool is_open(struct xsp_perf_map *m)
 
 /* ---- a dump ---- */
 
-/* All numbers are those of the machine; what another one has written is no dump. */
+/* All numbers are in this machine's byte order; a file from another machine is no dump. */
 struct dump_header {
 	uint32_t magic, version, size, machine, pad, pid;
 	uint64_t time_ns, flags;
@@ -296,13 +297,13 @@ struct dump_record {
 };
 struct dump_load {
 	uint32_t pid, tid;
-	uint64_t vma, start, size, index; /* then the name, terminated, and the code */
+	uint64_t vma, start, size, index; /* the name, terminated, and the code follow */
 };
 struct dump_move {
 	uint32_t pid, tid;
 	uint64_t vma, from, to, size, index;
 };
-#define DUMP_NAME 1024U /* of a longer name the beginning is kept */
+#define DUMP_NAME 1024U /* of longer names, the beginning is kept */
 
 static void add_moved(struct xsp_perf_map *m, const struct dump_move *moved)
 {
@@ -313,7 +314,7 @@ static void add_moved(struct xsp_perf_map *m, const struct dump_move *moved)
 		add(m, (struct entry){moved->to, moved->size, known.name});
 }
 
-/* `size`: of what stands behind the record's head. */
+/* `size`: of what follows the head of the record. */
 static void add_loaded(struct xsp_perf_map *m, const struct dump_load *loaded, char *name,
 		       size_t size)
 {
@@ -323,7 +324,7 @@ static void add_loaded(struct xsp_perf_map *m, const struct dump_load *loaded, c
 		add(m, (struct entry){loaded->start, loaded->size, name});
 }
 
-/* Bytes, 0 where the next record is not whole yet, or a negative errno. */
+/* The number of bytes; 0: the next record is incomplete; or a negative errno. */
 static ssize_t read_record(struct xsp_perf_map *m, uint64_t file_size)
 {
 	struct {
@@ -351,7 +352,7 @@ static ssize_t read_record(struct xsp_perf_map *m, uint64_t file_size)
 	return r.head.size;
 }
 
-/* At its beginning; of a map of lines nothing is read. */
+/* Reads the header of a dump; of a map of lines, nothing. */
 static void begin_dump(struct xsp_perf_map *m)
 {
 	struct dump_header h;

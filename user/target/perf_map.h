@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * perf_map.h - /tmp/perf-PID.map: what a compiler in the process calls the code that it makes there. Lines of "START
- * SIZE NAME", hexadecimal, as perf reads them (tools/perf/Documentation/jit-interface.txt); what comes later in the
- * file holds. Where there is none, the records of jit-PID.dump are read, which the process has mapped as code
- * (tools/perf/Documentation/jitdump-specification.txt). Both are written by the target, while they are read, and may
- * lie: of the target only.
+ * perf_map.h - /tmp/perf-PID.map, in which a compiler inside the process names the code that it
+ * makes. Its lines are "START SIZE NAME", hexadecimal (tools/perf/Documentation/jit-interface.txt);
+ * later lines win. Without that file, the records of jit-PID.dump are read, which the process has
+ * mapped as code (tools/perf/Documentation/jitdump-specification.txt). The target writes both while
+ * they are read, and may lie, but only about itself.
  */
 #ifndef XSP_TARGET_PERF_MAP_H
 #define XSP_TARGET_PERF_MAP_H
@@ -15,29 +15,31 @@
 
 #include "procfs/opener.h"
 
-/* So much may be read of maps, rewritten ones included, and kept of what was read. */
+/* The most that is read of maps, counting rewritten ones again, and kept of them. */
 #define XSP_PERF_MAP_BYTES ((size_t)64 << 20)
 
 struct xsp_perf_map;
 
-/* `o` is borrowed, and `left` too: bytes that may still be read and kept, which maps may share; 0: what follows is not
- * read. NULL: out of memory. */
+/* `o` and `left` are borrowed. `left` is the number of bytes that may still be read and kept; maps
+ * may share it. At 0, nothing more is read. NULL: out of memory. */
 struct xsp_perf_map *xsp_perf_map_new(const struct xsp_opener *o, pid_t pid, size_t *left);
 void xsp_perf_map_free(struct xsp_perf_map *m); /* NULL is allowed */
 pid_t xsp_perf_map_pid(const struct xsp_perf_map *m);
-bool xsp_perf_map_is_open(const struct xsp_perf_map *m); /* when it was read last, there was one */
+bool xsp_perf_map_is_open(const struct xsp_perf_map *m); /* at the last read there was one */
 
 /*
- * Reads what the map has grown by, opening it first where that was not possible before, until it is read or the time
- * (CLOCK_MONOTONIC) has come; at least one piece. The process may be gone.
- * What the first call reads is as it was then: of code that was replaced before that, only the last name counts.
+ * Reads what was added to the map until all is read or the time (CLOCK_MONOTONIC) has come, but at
+ * least one piece. Opens the map first if it could not be opened before. The process may be gone.
+ * The first call sees the map as it is then: of code that was replaced earlier, only the last name
+ * counts.
  */
 void xsp_perf_map_read(struct xsp_perf_map *m, uint64_t until_ns);
-size_t xsp_perf_map_names(const struct xsp_perf_map *m); /* how many */
+size_t xsp_perf_map_names(const struct xsp_perf_map *m); /* number of names */
 
 struct xsp_perf_name {
-	const char *name; /* of the code there, as long as the map is */
-	const char *earlier; /* of other code that was there since the first look, or NULL */
+	const char *name; /* of the code there; valid as long as the map */
+	/* the name of other code that was there since the first read, or NULL */
+	const char *earlier;
 	uint64_t start, size; /* of the code with the first name */
 };
 bool xsp_perf_map_find(const struct xsp_perf_map *m, uint64_t address, struct xsp_perf_name *out);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* process.c - a live process: who it is and whether it can be traced. */
+/* process.c - a live process: its identity, and whether it can be traced. */
 #include "target/process.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <poll.h>
@@ -13,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "procfs/procfs.h"
 
 #define CMDLINE_MAX 65536U
@@ -25,7 +24,7 @@ struct xsp_process {
 	const struct xsp_opener *opener;
 	pid_t pid, ns_pid;
 	bool namespaced; /* its threads have other ids inside */
-	bool to_read; /* and nothing more: its main thread may have ended */
+	bool to_read; /* it is only read: its main thread may have ended */
 	int pidfd;
 	uid_t uid;
 	char comm[16];
@@ -36,18 +35,17 @@ struct xsp_process {
 
 static const char *way_out(const struct xsp_opener *o)
 {
-	return o->root ? "root may not either: it belongs to another container, or a security "
-			 "module protects it"
+	return o->root ? "root may not either: it belongs to another container, or a security module protects it"
 		       : "run xsptrace with sudo";
 }
 
 static int no_such_process(const struct xsp_opener *o, pid_t pid, struct xsp_error *err)
 {
-	/* with hidepid a foreign process has no folder in /proc, but a signal tells. Root sees them all: there it is a
-	 * foreign process that has ended, which we have no right to signal either */
+	/* with hidepid another user's process has no folder in /proc, but a signal reveals it. Root
+	 * sees all folders: there EPERM means a process that has ended, which we may not signal */
 	if (!o->root && kill(pid, 0) < 0 && errno == EPERM)
 		return xsp_error_set(err, -EACCES, XSP_STATUS_PERMISSION,
-				     "no permission to look at process %d; %s", pid, way_out(o));
+				     "no permission to inspect process %d; %s", pid, way_out(o));
 	return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET,
 			     "there is no process %d (it may have ended)", pid);
 }
@@ -59,11 +57,11 @@ static int no_permission(const struct xsp_process *p, struct xsp_error *err)
 	memcpy(comm, p->comm, sizeof(comm));
 	xsp_text_clean(comm);
 	return xsp_error_set(err, -EACCES, XSP_STATUS_PERMISSION,
-			     "no permission to look at process %d (%s, of uid %u); %s", p->pid,
+			     "no permission to inspect process %d (%s, of uid %u); %s", p->pid,
 			     comm, p->uid, way_out(p->opener));
 }
 
-/* Process or thread, and of which kind: what /proc/PID/stat and status tell. */
+/* Process or thread, and which kind: from /proc/PID/stat and status. */
 static int check_kind(const struct xsp_process *p, const char *status, struct xsp_error *err)
 {
 	struct xsp_stat st;
@@ -73,10 +71,10 @@ static int check_kind(const struct xsp_process *p, const char *status, struct xs
 	memcpy(comm, p->comm, sizeof(comm));
 	xsp_text_clean(comm);
 	if (tgid != p->pid)
-		return xsp_error_set(err, -EINVAL, XSP_STATUS_NO_TARGET,
-				     "%d is a thread (%s) of process %d; use -p %d, with -t %d for "
-				     "this thread alone",
-				     p->pid, comm, tgid, tgid, p->pid);
+		return xsp_error_set(
+			err, -EINVAL, XSP_STATUS_NO_TARGET,
+			"%d is a thread (%s) of process %d; use -p %d, with -t %d for this thread alone",
+			p->pid, comm, tgid, tgid, p->pid);
 	int ret = xsp_procfs_stat(p->opener, p->pid, &st);
 	if (ret < 0)
 		return no_such_process(p->opener, p->pid, err);
@@ -87,20 +85,19 @@ static int check_kind(const struct xsp_process *p, const char *status, struct xs
 	if (st.state == 'Z' && st.threads > 1 && p->to_read)
 		return 0;
 	if (st.state == 'Z' && st.threads > 1)
-		return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET,
-				     "the main thread of process %d (%s) has ended; the kernel "
-				     "lets nobody probe what is left of it. What its other "
-				     "threads do: xsptrace dump -p %d",
-				     p->pid, comm, p->pid);
+		return xsp_error_set(
+			err, -ESRCH, XSP_STATUS_NO_TARGET,
+			"the main thread of process %d (%s) has ended; the kernel refuses probes on the rest of it. See what its other threads do: xsptrace dump -p %d",
+			p->pid, comm, p->pid);
 	if (st.state == 'Z' || st.state == 'X')
-		return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET,
-				     "process %d (%s) has ended and is a zombie until its parent "
-				     "collects it",
-				     p->pid, comm);
+		return xsp_error_set(
+			err, -ESRCH, XSP_STATUS_NO_TARGET,
+			"process %d (%s) has ended and is a zombie until its parent collects it",
+			p->pid, comm);
 	return 0;
 }
 
-/* The program must be readable for us and of 64 bits. */
+/* We must be able to read the program, and it must be 64-bit. */
 static int check_program(const struct xsp_process *p, struct xsp_error *err)
 {
 	unsigned char ident[EI_NIDENT] = {0};
@@ -114,10 +111,10 @@ static int check_program(const struct xsp_process *p, struct xsp_error *err)
 	close(fd);
 	if (n == (ssize_t)sizeof(ident) && memcmp(ident, ELFMAG, SELFMAG) == 0 &&
 	    ident[EI_CLASS] == ELFCLASS32)
-		return xsp_error_set(err, -ENOEXEC, XSP_STATUS_TARGET,
-				     "process %d runs a 32-bit program (%s); xsptrace traces "
-				     "64-bit programs only",
-				     p->pid, p->exe != NULL ? p->exe : "?");
+		return xsp_error_set(
+			err, -ENOEXEC, XSP_STATUS_TARGET,
+			"process %d runs a 32-bit program (%s); xsptrace traces 64-bit programs only",
+			p->pid, p->exe != NULL ? p->exe : "?");
 	return 0;
 }
 
@@ -218,7 +215,7 @@ static int look_at(struct xsp_process *p, struct xsp_error *err)
 	const char *uid = xsp_procfs_field(status, "Uid");
 	p->uid = uid != NULL ? (uid_t)strtoul(uid, NULL, 10) : (uid_t)-1;
 	p->ns_pid = xsp_procfs_last_id(status, "NSpid", p->pid);
-	/* more than one number: it lives in a pid namespace below ours */
+	/* more than one number: it is in a pid namespace below ours */
 	const char *ids = xsp_procfs_field(status, "NSpid");
 	size_t digits = ids != NULL ? strspn(ids, "0123456789") : 0;
 	p->namespaced = ids != NULL && ids[digits] == '\t';
@@ -290,25 +287,18 @@ void xsp_process_free(struct xsp_process *p)
 	free(p);
 }
 
-const struct xsp_opener *xsp_process_opener(const struct xsp_process *p)
-{
-	return p->opener;
-}
-
-pid_t xsp_process_pid(const struct xsp_process *p)
-{
-	return p->pid;
-}
-
-pid_t xsp_process_ns_pid(const struct xsp_process *p)
-{
-	return p->ns_pid;
-}
-
-int xsp_process_pidfd(const struct xsp_process *p)
-{
-	return p->pidfd;
-}
+#define GET(type, member)                                                                          \
+	type xsp_process_##member(const struct xsp_process *p)                                     \
+	{                                                                                          \
+		return p->member;                                                                  \
+	}
+GET(const struct xsp_opener *, opener)
+GET(pid_t, pid)
+GET(pid_t, ns_pid)
+GET(int, pidfd)
+GET(const char *, comm)
+GET(const char *, cmdline)
+GET(const char *, exe)
 
 bool xsp_process_alive(const struct xsp_process *p)
 {
@@ -317,24 +307,9 @@ bool xsp_process_alive(const struct xsp_process *p)
 	return poll(&fd, 1, 0) == 0;
 }
 
-const char *xsp_process_comm(const struct xsp_process *p)
-{
-	return p->comm;
-}
-
-const char *xsp_process_cmdline(const struct xsp_process *p)
-{
-	return p->cmdline;
-}
-
-const char *xsp_process_exe(const struct xsp_process *p)
-{
-	return p->exe;
-}
-
 /* ---- its environment ---- */
 
-/* The value in a block of "NAME=value", each ended by a zero. NULL: not there, or not whole. */
+/* The value in a block of zero-terminated "NAME=value". NULL: absent or incomplete. */
 static const char *find_variable(const char *block, size_t size, const char *name)
 {
 	const size_t length = strlen(name);
@@ -357,7 +332,7 @@ char *xsp_process_environment(const struct xsp_process *p, const char *const *na
 	if (out == NULL)
 		return NULL;
 	int rc = xsp_procfs_read(p->opener, p->pid, "environ", ENVIRONMENT_MAX, &block, &size);
-	if (rc == 0 && !xsp_process_alive(p)) /* it may have been another's */
+	if (rc == 0 && !xsp_process_alive(p)) /* it may have come from another process */
 		rc = -ESRCH;
 	for (size_t i = 0; rc == 0 && names[i] != NULL; i++) {
 		char value[VARIABLE_MAX];
@@ -378,7 +353,7 @@ char *xsp_process_environment(const struct xsp_process *p, const char *const *na
 
 /* ---- threads ---- */
 
-/* -ENOENT, -ESRCH: the thread ended meanwhile. */
+/* -ENOENT, -ESRCH: the thread has ended meanwhile. */
 static int read_thread(const struct xsp_process *p, pid_t tid, struct xsp_thread_info *out)
 {
 	char name[64], *status;
@@ -402,34 +377,22 @@ int xsp_process_threads(const struct xsp_process *p, struct xsp_thread_info **th
 			size_t *count)
 {
 	struct xsp_thread_info *list = NULL;
-	size_t used = 0, room = 0;
-	int ret = 0;
+	pid_t *tids;
+	size_t used = 0, room = 0, n;
+	int ret = xsp_procfs_threads(p->opener, p->pid, &tids, &n);
 
 	*threads = NULL;
 	*count = 0;
-	int fd = p->opener->file(p->opener, p->pid, "task");
-	if (fd < 0)
-		return fd == -ENOENT ? -ESRCH : fd;
-	DIR *dir = fdopendir(fd);
-	if (dir == NULL) {
-		ret = -errno;
-		close(fd);
-		return ret;
-	}
-	for (struct dirent *e; ret == 0 && (e = readdir(dir)) != NULL;) {
+	for (size_t i = 0; i < n && ret == 0; i++) {
 		struct xsp_thread_info info;
-		pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
-		if (tid <= 0)
-			continue;
-		ret = read_thread(p, tid, &info);
-		if (ret < 0) {
-			ret = ret == -ENOMEM ? ret : 0;
-			continue;
-		}
-		ret = XSP_APPEND(list, room, used, info);
+		ret = read_thread(p, tids[i], &info);
+		if (ret == 0)
+			ret = XSP_APPEND(list, room, used, info);
+		else if (ret != -ENOMEM)
+			ret = 0;
 	}
-	closedir(dir);
-	if (ret == 0 && used == 0)
+	free(tids);
+	if (ret == -ENOENT || (ret == 0 && used == 0))
 		ret = -ESRCH;
 	if (ret < 0) {
 		free(list);

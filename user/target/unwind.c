@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * unwind.c - one frame up: DWARF 5 section 6.4.2 with the register rules that compilers use on
- * x86-64, which cfi.c has read.
+ * x86-64, as read by cfi.c.
  */
 #include <errno.h>
 
-#include "target/dwarf_cursor.h"
-#include "target/eh_frame.h"
+#include "target/elf/dwarf_cursor.h"
+#include "target/elf/eh_frame.h"
 #include "target/unwind.h"
 
-/* Others wait while they are run: bytes of one (node has one of 3,144; 999 in 1,000 have less than 600), and of all frames
- * of a stack, where a row that is copied counts as so many. */
+/* Others wait while programs run. So there are limits: the bytes of one program (node has one of
+ * 3,144; 999 in 1,000 have fewer than 600), and of all programs of a stack, where copying a row
+ * counts too. */
 #define PROGRAM_MAX 4096U
 #define PROGRAMS_MAX 16384U
 #define REMEMBERED_BYTES 32U
@@ -33,7 +34,7 @@ static int reg_value(const struct values *v, uint64_t reg, uint64_t *out)
 	return 0;
 }
 
-/* The operations that stand in .eh_frame of x86-64: breg (stack realignment), deref, literals and
+/* The operations that occur in .eh_frame of x86-64: breg (stack realignment), deref, literals and
  * arithmetic (procedure linkage tables). Anything else: -ENOENT. */
 static int evaluate(const struct values *v, const uint8_t *at, const uint8_t *end,
 		    const uint64_t *first, uint64_t *out)
@@ -113,7 +114,7 @@ static int apply(const struct values *v, const struct xsp_cfi_row *row, struct x
 int xsp_walk_up(struct xsp_module *module, uint64_t addr, xsp_walk_load_fn load, const void *ctx,
 		struct xsp_walk *w)
 {
-	/* by the psABI what a callee need not save is lost: UNKNOWN */
+	/* by the psABI, registers that a callee need not save are lost: UNKNOWN */
 	struct xsp_cfi_row row = {0};
 	struct xsp_walk up = {0};
 	struct xsp_fde fde;

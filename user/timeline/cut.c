@@ -5,14 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/search.h"
+#include "base/rows/grow.h"
+#include "base/rows/search.h"
 #include "catalog/providers.h"
 #include "timeline/timeline_private.h"
 
 /* ---- names ---- */
 
-/* A function's; of one that was read from a trace its category stands there (catalog/providers.h), which is no name. */
+/* Does a function have a symbol? One from an imported trace has its category there (catalog/providers.h), which is no
+ * name. */
 static bool has_symbol(const struct xsp_capture_probe *probe)
 {
 	const unsigned traits = xsp_provider_traits(probe->provider);
@@ -41,7 +42,7 @@ static bool names(const struct xsp_timeline *t, const struct xsp_cut_pattern *p,
 	       (has_symbol(probe) && xsp_pattern_matches_name(&p->pattern, probe->symbol));
 }
 
-/* As while recording: what one pattern names, or all if none does but by '!', and no '!' pattern names. */
+/* As while recording: true if no pattern names it (unless all patterns are '!'), or if a '!' pattern does. */
 static bool leaves_out(const struct xsp_timeline *t, const struct xsp_capture_probe *probe,
 		       const char *display_name)
 {
@@ -72,13 +73,13 @@ xsp_name_id xsp_cut_name(struct xsp_timeline *t, uint32_t probe, xsp_name_id nam
 		return name;
 	if (name == t->probe_names[probe])
 		return name | (t->probe_left_out[probe] ? XSP_NAME_LEFT_OUT : 0);
-	const uint64_t key = (uint64_t)probe << 32 | name;
+	const uint64_t key = xsp_u64_pair(probe, name);
 	const uint32_t *at = xsp_u64map_get(&t->range_left_out, key);
 	if (at != NULL)
 		return name | *at;
 	const char *display_name = xsp_timeline_name(t, name);
 	const uint32_t bit = leaves_out(t, &t->probes[probe], display_name) ? XSP_NAME_LEFT_OUT : 0;
-	/* without memory it is found out anew each time */
+	/* without memory each call works it out again */
 	if (t->names[name] != NULL)
 		(void)xsp_u64map_set(&t->range_left_out, key, bit);
 	return name | bit;

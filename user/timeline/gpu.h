@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gpu.h - what the GPU did, joined to the calls that caused it (records of the agent, xsptrace/gpu.h).
- *
- * CUPTI's records come up to seconds later than the spans and in no order. So calls of the cuda
- * provider are held until the record of the same call has come (same thread, overlapping time), which
- * gives them their correlation id; activities wait for the call of their correlation id. Held and
- * waiting ones are bounded: by age and by number.
+ * gpu.h - what the GPU did, joined to the calls that caused it (records of the agent, xsptrace/gpu.h). CUPTI's records
+ * come up to seconds later than the spans and in no order. So CUDA calls wait until the record of the same call has
+ * come (same thread, overlapping time), which has their correlation id. Activities wait for the call with their
+ * correlation id. Age and number bound both.
  */
 #ifndef XSP_TIMELINE_GPU_H
 #define XSP_TIMELINE_GPU_H
@@ -14,25 +12,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "catalog/cuda_table.h"
+#include "catalog/gpu/cuda_table.h"
 #include "xsptrace/gpu.h"
 
 struct xsp_span;
 struct xsp_timeline;
 
-/* A call of CUDA's API: once for each span of the cuda provider for which xsp_span.call_follows is
- * set, and for each call that only CUPTI saw. */
+/* A CUDA call: once for each span of the cuda provider with xsp_span.call_follows, and for each call that only CUPTI
+ * saw. */
 struct xsp_gpu_call {
 	const struct xsp_span *span; /* NULL: no probe was hit. Without its ancestors */
 	uint32_t pid, tid, row; /* root namespace */
 	uint64_t start_ns, end_ns;
 	enum xsp_cuda_api api;
-	const char *name; /* of a call without a span; "" if it was not told */
+	const char *name; /* of a call without a span; "" if not known */
 	uint32_t correlation; /* 0: CUPTI had no record of it */
 	uint32_t cbid; /* with a correlation */
 	uint32_t result;
-	uint64_t external; /* id of the operator it belongs to; 0: none */
-	bool cut; /* it goes beyond the cut: its times are of what lies in that */
+	uint64_t external; /* id of its operator; 0: none */
+	bool cut; /* it reaches beyond the cut: its times are what lies inside */
 };
 
 enum xsp_gpu_kind {
@@ -59,28 +57,28 @@ struct xsp_gpu_activity {
 	uint32_t device, context, stream; /* stream XSP_GPU_NO_ID: none */
 	uint32_t correlation; /* 0: none */
 	uint64_t external; /* id of the operator, of an ANNOTATION the range's own; 0: none */
-	uint32_t
-		launcher; /* 1 + xsp_name_id of the operator (or range) that launched it; 0: not known */
+	/* 1 + xsp_name_id of the operator (or range) that launched it; 0: not known */
+	uint32_t launcher;
 	const char *name; /* KERNEL: demangled; ANNOTATION; else "" */
-	/* the arrow from the call: 0: none. `arrow_begins`: the first activity of its call, which sits
-	 * at call_ns on call_row of call_tid; times of the outermost call, as far as that is known by then. An EVENT has
-	 * the call, if that is known, but no arrow */
+	/* the arrow from the call: 0: none. `arrow_begins`: the first activity of its call, which is at call_ns on
+	 * call_row of call_tid; times of the outermost call, as far as it is known by then. An EVENT has the call, if
+	 * known, but no arrow */
 	uint64_t arrow;
 	bool arrow_begins;
 	uint32_t call_tid, call_row;
 	uint64_t call_ns, call_end_ns;
 	const void *record; /* struct xsp_gpu_kernel, ..., by kind; ANNOTATION: NULL */
-	const struct xsp_gpu_device_info *on; /* NULL: not told */
-	bool cut; /* it goes beyond the cut: its times are of what lies in that */
+	const struct xsp_gpu_device_info *on; /* NULL: not known */
+	bool cut; /* it reaches beyond the cut: its times are what lies inside */
 	bool call_cut; /* the call does */
-	bool left_out; /* with its call; of the timeline alone */
+	bool left_out; /* dropped with its call; the timeline's alone */
 };
 
 struct xsp_gpu_counts {
-	uint64_t records; /* all that came */
+	uint64_t records; /* all of them */
 	uint64_t activities[XSP_GPU_KINDS];
 	uint64_t api_records, api_matched; /* matched to a span */
-	uint64_t linked, unlinked; /* activities with a correlation id: to a call or not */
+	uint64_t linked, unlinked; /* activities with a correlation id: joined to a call or not */
 	uint64_t unnamed; /* kernels whose name never came */
 	uint64_t lost; /* handed over by the agent, but not in the capture */
 	uint64_t dropped; /* by CUPTI or the agent */
@@ -88,21 +86,24 @@ struct xsp_gpu_counts {
 	uint64_t windows; /* of collection, over all processes */
 	uint64_t unfinished; /* windows whose end was not seen */
 	uint64_t errors;
-	/* the record of a call lies inside its span: distances at both ends, ns; negative: clocks
-	 * disagree by so much */
+	/* how far inside its span a call's record begins and ends, ns; negative: the clocks disagree by so much */
 	int64_t start_least, end_least;
 	uint64_t start_sum, end_sum; /* over api_matched, of those not negative */
 	uint32_t api_version, driver_version, runtime_version;
-	char error[160]; /* the agent's last words, "" if none */
+	char error[160]; /* the agent's last error, "" if none */
 };
 
-/* Does the capture hold GPU activity (or might it)? */
+/* Does the capture hold GPU activity, or might it? */
 bool xsp_timeline_has_gpu(const struct xsp_timeline *t);
 /* Complete after the run. NULL without GPU activity. */
 const struct xsp_gpu_counts *xsp_timeline_gpu(const struct xsp_timeline *t);
-/* Devices told so far, by id; valid until the run goes on. */
+/* Known devices, by id; valid until the run goes on. */
 size_t xsp_timeline_gpu_devices(const struct xsp_timeline *t,
 				const struct xsp_gpu_device_info **devices);
+
+/* Names of kernels without CUPTI: of host functions by their symbols, of handles by the calls that gave them out. The kernel
+ * that a launch of process `pid` names by `function`; NULL: it is not known. */
+const char *xsp_timeline_kernel(const struct xsp_timeline *t, uint32_t pid, uint64_t function);
 
 /* The table's row of a probe of the cuda provider; NULL: another probe. */
 const struct xsp_cuda_entry *xsp_timeline_cuda(const struct xsp_timeline *t, uint32_t probe);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* notify.c - what is known goes to the sinks: as much of it as the cut leaves. */
+/* notify.c - hands to the sinks what the cut keeps. */
 #include "timeline/timeline_private.h"
 
 /* To each sink that wants it; `rc` is what the last one has returned. */
-#define NOTIFY(t, member, what)                                                                    \
+#define NOTIFY(t, member, ...)                                                                     \
 	do {                                                                                       \
 		for (size_t i = 0; i < (t)->sink_count && rc >= 0; i++)                            \
 			if ((t)->sinks[i].member != NULL)                                          \
-				rc = (t)->sinks[i].member((t)->sinks[i].ctx, (what));              \
+				rc = (t)->sinks[i].member((t)->sinks[i].ctx, __VA_ARGS__);         \
 		rc = rc < 0 ? rc : 0;                                                              \
 	} while (0)
 
@@ -23,7 +23,7 @@ static struct xsp_span clipped(const struct xsp_timeline *t, const struct xsp_sp
 	s.flags |= XSP_SPAN_CUT;
 	s.start_ns = xsp_timeline_clip(t, s.start_ns);
 	s.end_ns = xsp_timeline_clip(t, s.end_ns);
-	s.probe_ns = s.self_probe_ns = 0; /* not known of a part */
+	s.probe_ns = s.self_probe_ns = 0; /* a part does not know them */
 	return s;
 }
 
@@ -39,31 +39,25 @@ int xsp_notify_in_step(const struct xsp_timeline *t, const struct xsp_span *span
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < t->sink_count && rc >= 0 && span->left_out == 0; i++)
-		if (t->sinks[i].in_step != NULL)
-			rc = t->sinks[i].in_step(t->sinks[i].ctx, span, thread);
-	return rc < 0 ? rc : 0;
+	if (span->left_out == 0)
+		NOTIFY(t, in_step, span, thread);
+	return rc;
 }
 
 int xsp_notify_span(struct xsp_timeline *t, const struct xsp_span *span)
 {
-	const bool in_cut = span->left_out == 0,
-		   part = in_cut && goes_beyond(t, span->start_ns, span->end_ns);
-	const struct xsp_span *reported = span;
 	struct xsp_span cut;
 	int rc = 0;
 
-	if (part) {
+	if (span->left_out != 0)
+		return 0;
+	if (goes_beyond(t, span->start_ns, span->end_ns)) {
 		cut = clipped(t, span);
-		reported = &cut;
+		span = &cut;
 	}
-	t->counts.clipped += in_cut && (reported->flags & XSP_SPAN_CUT) != 0;
-	for (size_t i = 0; i < t->sink_count && rc >= 0; i++) {
-		const struct xsp_timeline_sink *s = &t->sinks[i];
-		if (s->span != NULL && in_cut)
-			rc = s->span(s->ctx, reported);
-	}
-	return rc < 0 ? rc : 0;
+	t->counts.clipped += (span->flags & XSP_SPAN_CUT) != 0;
+	NOTIFY(t, span, span);
+	return rc;
 }
 
 int xsp_notify_call(const struct xsp_timeline *t, const struct xsp_gpu_call *call)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* steps.c - which span is a step, or ends one; which steps are whole, and which of them are warm-up. */
+/* steps.c - which span is a step, or ends one; which steps are whole, and which are warm-up. */
 #include "timeline/steps.h"
 
 #include <ctype.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/histogram.h"
 #include "timeline/timeline_private.h"
 
@@ -23,12 +23,12 @@ enum mark { MARK_NONE, MARK_IS, MARK_ENDS, MARKS };
 struct track {
 	uint32_t pid, tid, index;
 	enum mark mark;
-	xsp_name_id name; /* of the last marker; of MARK_ENDS the others are no markers here */
-	bool begun; /* MARK_ENDS: the step at hand has a beginning */
+	xsp_name_id name; /* of the last marker; with MARK_ENDS the others are no markers here */
+	bool begun; /* MARK_ENDS: the present step has a beginning */
 	uint64_t begin_ns, markers;
 	uint32_t depth; /* of the last marker */
-	uint64_t probe_ns; /* MARK_ENDS: in the step at hand, of spans beside its markers */
-	struct xsp_histogram all; /* lengths of its steps, warm-up as well */
+	uint64_t probe_ns; /* MARK_ENDS: in the present step, of spans beside its markers */
+	struct xsp_histogram all; /* lengths of its steps, with warm-up */
 	struct xsp_step first[XSP_STEPS_FIRST];
 	size_t first_count;
 };
@@ -42,7 +42,7 @@ struct xsp_steps_of_timeline {
 	size_t track_count, track_capacity;
 	struct xsp_u64map track_of; /* thread and way of marking → index */
 	struct track *last[MARKS];
-	bool spans_are; /* one was met: what ends mark are no steps */
+	bool spans_are; /* a marker that is a step came: ends are no markers then */
 };
 
 static int begin(struct xsp_timeline *t)
@@ -74,7 +74,7 @@ void xsp_timeline_mark_steps(struct xsp_timeline *t, const char *marker)
 
 /* ---- names ---- */
 
-/* Where the digits that a text ends in begin. */
+/* The offset of the digits at a text's end. */
 static size_t digits_at(const char *text)
 {
 	size_t at = strlen(text);
@@ -84,7 +84,7 @@ static size_t digits_at(const char *text)
 	return at;
 }
 
-/* `name` is the marker, or the marker, perhaps something like '#' or a blank, and a number. */
+/* `name` is the marker, or the marker, perhaps '#' or a blank, and a number. */
 static bool is_marker(const char *name, const char *marker)
 {
 	const size_t length = strlen(marker), digits = digits_at(name);
@@ -125,7 +125,7 @@ static enum mark mark_of(const char *marker, const char *name)
 		       : MARK_NONE;
 }
 
-/* Names come as the run goes. */
+/* New names come during the run. */
 static int learn_names(struct xsp_timeline *t)
 {
 	struct xsp_steps_of_timeline *s = t->steps;
@@ -181,11 +181,11 @@ void xsp_timeline_no_steps(struct xsp_timeline *t, char *out, size_t size)
 
 /* ---- steps ---- */
 
-/* The thread's, made if need be with `make`; *out NULL: there is none. */
+/* The thread's track, made with `make` if needed; *out NULL: there is none. */
 static int track_of(struct xsp_steps_of_timeline *s, const struct xsp_span *span, enum mark mark,
 		    bool make, struct track **out)
 {
-	const uint64_t key = xsp_u64_mix((uint64_t)span->pid << 32 | span->tid) + mark;
+	const uint64_t key = xsp_u64_mix(xsp_u64_pair(span->pid, span->tid)) + mark;
 	struct track *k = s->last[mark];
 
 	*out = k;
@@ -194,17 +194,13 @@ static int track_of(struct xsp_steps_of_timeline *s, const struct xsp_span *span
 	const uint32_t *at = xsp_u64map_get(&s->track_of, key);
 	*out = at != NULL ? s->tracks[*at] : NULL;
 	if (at == NULL && make && s->track_count < MAX_TRACKS) {
-		k = calloc(1, sizeof(*k));
-		if (k == NULL || xsp_grow(&s->tracks, &s->track_capacity, s->track_count + 1) < 0 ||
-		    xsp_u64map_set(&s->track_of, key, (uint32_t)s->track_count) < 0) {
-			free(k);
+		const uint32_t index = (uint32_t)s->track_count;
+		k = XSP_APPEND_ZEROED(s->tracks, s->track_capacity, s->track_count);
+		if (k == NULL || xsp_u64map_set(&s->track_of, key, index) < 0)
 			return -ENOMEM;
-		}
-		*k = (struct track){.pid = span->pid,
-				    .tid = span->tid,
-				    .index = (uint32_t)s->track_count,
-				    .mark = mark};
-		s->tracks[s->track_count++] = *out = k;
+		*k = (struct track){
+			.pid = span->pid, .tid = span->tid, .index = index, .mark = mark};
+		*out = k;
 	}
 	if (*out != NULL)
 		s->last[mark] = *out;
@@ -296,7 +292,7 @@ static bool is_inside(const struct xsp_steps_of_timeline *s, const struct xsp_sp
 	return false;
 }
 
-/* Steps that are a span: what is called in them has it among its ancestors. */
+/* Steps that are a span: it is an ancestor of the calls in it. */
 static int add_in_span(struct xsp_timeline *t, const struct xsp_span *span)
 {
 	const bool inside = is_inside(t->steps, span);
@@ -312,12 +308,12 @@ static int add_in_span(struct xsp_timeline *t, const struct xsp_span *span)
 		return rc;
 	if (!inside)
 		return k != NULL ? add_marker(t, k, span) : report_unfollowed(t, span);
-	/* one of a stack that was given up may close after the step's end */
+	/* a call on an abandoned stack may close after the step's end */
 	return k != NULL && span->start_ns >= k->begin_ns ? xsp_notify_in_step(t, span, k->index)
 							  : 0;
 }
 
-/* Steps that a span ends: what is called in them comes after the end of the one before. */
+/* Steps that a span ends: their calls come after the end of the one before. */
 static int add_between(struct xsp_timeline *t, const struct xsp_span *span)
 {
 	const bool marker = t->steps->marks[span->name] == MARK_ENDS;
@@ -327,7 +323,7 @@ static int add_between(struct xsp_timeline *t, const struct xsp_span *span)
 	if (rc < 0 || k == NULL)
 		return rc < 0 || !marker ? rc : report_unfollowed(t, span);
 	if (k->begun && span->start_ns >= k->begin_ns) {
-		/* what is beside the marker, with all that is in it; what is around it is around steps as well */
+		/* spans beside the marker, with all inside them; spans around it are around steps as well */
 		if (span->depth == k->depth)
 			k->probe_ns += span->probe_ns;
 		rc = xsp_notify_in_step(t, span, k->index);
@@ -346,7 +342,7 @@ static int note(struct xsp_timeline *t, const struct row *row, struct xsp_span *
 	if (!t->steps_wanted || (span->left_out & XSP_LEFT_OUT_THREAD))
 		return 0;
 	rc = learn_names(t);
-	if (rc == 0 && t->probe_left_out != NULL) { /* markers that are left out mark as well */
+	if (rc == 0 && t->probe_left_out != NULL) { /* dropped markers mark as well */
 		whole = *span;
 		rc = xsp_cut_ancestors(t, &whole, false);
 		span = &whole;
@@ -358,8 +354,8 @@ static int note(struct xsp_timeline *t, const struct row *row, struct xsp_span *
 
 /* ---- the end ---- */
 
-/* Of a thread's first steps those that took more than twice the median of its own, one after the other from the first one
- * on, are warm-up. */
+/* Warm-up: a thread's first steps, one after the other from the first on, that took more than twice the median of its
+ * own. */
 static int judge_first(struct xsp_timeline *t, struct track *k)
 {
 	const uint64_t median = xsp_histogram_quantile(&k->all, 0.5);
@@ -386,7 +382,7 @@ static int end(struct xsp_timeline *t)
 		struct track *k = s->tracks[i];
 		if (s->spans_are && k->mark == MARK_ENDS)
 			continue;
-		/* what came after the last one was not seen to end */
+		/* the end of what came after the last one was not seen */
 		if (k->mark == MARK_ENDS && k->begun && k->begin_ns < to)
 			rc = xsp_notify_step(t, &(struct xsp_step){.news = XSP_STEP_PARTIAL,
 								   .pid = k->pid,

@@ -2,12 +2,11 @@
 /* timeline.c - the run: every event of the capture once, through the rules, to the sinks. */
 #include "timeline/timeline_private.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* In the order in which they are told. The first one says which spans are calls of CUDA's API; that of events of
- * memory comes before memory itself, which takes part if there are any. */
+/* In calling order. The first one decides which spans are CUDA calls. Memory events come before memory itself, which
+ * takes part if there are any. */
 static const struct xsp_listener *const listeners[] = {
 	&xsp_listener_cuda,    &xsp_listener_kernels, &xsp_listener_memory_events,
 	&xsp_listener_memory,  &xsp_listener_gpu,     &xsp_listener_waits,
@@ -45,7 +44,7 @@ static int notify_event(struct xsp_timeline *t, const struct xsp_event *e)
 	int rc = 0;
 
 	for (size_t i = 0; i < t->listener_count && rc == 0; i++)
-		if (t->listeners[i]->event != NULL)
+		if (t->listeners[i]->events >> e->kind & 1)
 			rc = t->listeners[i]->event(t, e);
 	return rc;
 }
@@ -58,13 +57,6 @@ static int end_listeners(struct xsp_timeline *t)
 		if (t->listeners[i - 1]->end != NULL)
 			rc = t->listeners[i - 1]->end(t);
 	return rc;
-}
-
-static uint64_t number_of(const struct xsp_capture_reader *r, const char *key)
-{
-	const char *text = xsp_capture_info(r, key);
-
-	return text != NULL ? strtoull(text, NULL, 10) : 0;
 }
 
 /* What the capture defines; of one that is being written, so far. */
@@ -83,7 +75,7 @@ static int load_definitions(struct xsp_timeline *t, struct xsp_error *err)
 		rc = xsp_windows_begin(t);
 	if (rc == 0)
 		rc = xsp_python_begin(t);
-	if (rc == 0 && t->live) /* no listener, but waits in CUDA's calls are the GPU's */
+	if (rc == 0 && t->live) /* no listener, but waits in CUDA calls are the GPU's */
 		rc = xsp_listener_cuda.begin(t);
 	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "out of memory") : 0;
 }
@@ -99,8 +91,8 @@ static int new_timeline(struct xsp_capture_reader *r, bool live, struct xsp_time
 	t->cut.to_ns = UINT64_MAX;
 	t->live = live;
 	xsp_capture_window(r, &t->start_ns, &t->end_ns);
-	t->min_duration_ns = number_of(r, "min duration ns");
-	t->max_depth = number_of(r, "max depth");
+	t->min_duration_ns = xsp_capture_number(r, "min duration ns");
+	t->max_depth = xsp_capture_number(r, "max depth");
 	int rc = load_definitions(t, err);
 	if (rc == 0) {
 		rc = begin_listeners(t);
@@ -222,7 +214,7 @@ int xsp_timeline_follow(struct xsp_timeline *t, const struct xsp_timeline_sink *
 	return rc;
 }
 
-/* A thread that is not described yet may need what the capture says of it; a process's threads, as long as it has any. */
+/* A thread without a description may need the capture's; so may a process's threads while it has any. */
 static bool is_wanted(void *ctx, uint32_t pid, uint32_t tid)
 {
 	const struct xsp_timeline *t = ctx;

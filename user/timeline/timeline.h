@@ -16,11 +16,9 @@
 #include "timeline/cut.h"
 #include "timeline/details.h"
 #include "timeline/gpu.h"
-#include "timeline/gpu_kernels.h"
 #include "timeline/memory.h"
 #include "timeline/samples.h"
 #include "timeline/steps.h"
-#include "timeline/values.h"
 #include "timeline/waits.h"
 
 /* Names of spans: a probe's name, or the text of a range. Ids are dense from 0. */
@@ -29,13 +27,12 @@ typedef uint32_t xsp_name_id;
 enum xsp_span_flag {
 	XSP_SPAN_UNFINISHED = 1 << 0, /* open when the recording ended (finished: false) */
 	XSP_SPAN_UNWOUND = 1 << 1, /* left by an exception or longjmp, not by a return */
-	XSP_SPAN_EXIT_LOST = 1 << 2, /* its exit was not seen (lost events, incomplete placement);
-				       * closed when the stack showed that it was gone */
+	/* its exit was not seen (lost events, incomplete placement); the stack later showed that it was gone */
+	XSP_SPAN_EXIT_LOST = 1 << 2,
 	XSP_SPAN_TAIL = 1 << 3, /* left by a tail call */
 	XSP_SPAN_POINT = 1 << 4, /* entry and exit are one instruction: no duration was measured */
-	XSP_SPAN_CUT =
-		1 << 5, /* it goes beyond the part that is told (timeline/cut.h): start_ns, end_ns
-				* and self_ns are of what lies in that */
+	/* it reaches beyond the part (timeline/cut.h): start_ns, end_ns and self_ns are what lies inside */
+	XSP_SPAN_CUT = 1 << 5,
 };
 
 #define XSP_PATH_FRAME (1U << 31) /* in xsp_span.path: a native function, not a span */
@@ -44,8 +41,8 @@ struct xsp_span {
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
 	uint64_t self_ns; /* without the time of direct children on the same stack */
 	uint64_t probe_ns; /* estimated, of probes inside: its own exit, and those of spans in it */
-	uint64_t
-		self_probe_ns; /* of these, what is in self_ns: its own exit, and hits of direct children */
+	/* of these, what is in self_ns: its own exit, and hits of direct children */
+	uint64_t self_probe_ns;
 	uint32_t pid, tid; /* root namespace */
 	uint32_t row; /* 0: the thread's own stack; 1..: another stack of this thread (fiber,
 				    * sigaltstack); rows never hold overlapping spans */
@@ -55,105 +52,108 @@ struct xsp_span {
 	uint32_t depth; /* ancestors open on the same row */
 	/* name ids of the ancestors, outermost first, `depth` of them; valid during the call */
 	const xsp_name_id *ancestors;
-	uint64_t serial; /* unique, counts entries in the order they were seen */
+	uint64_t serial; /* unique: counts entries in order */
 	uint64_t parent; /* serial + 1 of the innermost ancestor; 0: none */
 	/* sections of its events, or NULL; valid during the call, longer with xsp_details_ref */
 	struct xsp_details *details;
-	/* of a call of the cuda provider: ids of the operator and the user's range around it (0: none)
-	 * and their names. The id of a span is its serial + 1 */
+	/* of a CUDA call: ids of the operator and the user's range around it (0: none) and their names. A span's id is
+	 * its serial + 1 */
 	uint64_t op, user;
 	xsp_name_id op_name, user_name;
-	xsp_name_id text; /* 1 + name id of a string that the call was given; 0: none */
-	uint64_t
-		outer_ns; /* when the outermost call of CUDA's API around it began; 0: there is none */
-	bool call_follows; /* xsp_timeline_sink.call tells of it again, with what CUPTI knows */
-	/* With native stacks (--stacks): the same as ancestors, with the functions between them, outermost
-	 * first, and those between the last one and the span itself; their ids have XSP_PATH_FRAME
-	 * added. Else NULL. Valid during the call */
+	xsp_name_id text; /* 1 + name id of a string argument; 0: none */
+	uint64_t outer_ns; /* beginning of the outermost CUDA call around it; 0: none */
+	bool call_follows; /* xsp_timeline_sink.call reports it again, with CUPTI's data */
+	/* With native stacks (--stacks): the ancestors with the functions between them, outermost first, and those
+	 * between the last one and the span itself; functions' ids have XSP_PATH_FRAME added. Otherwise NULL. Valid
+	 * during the call */
 	const xsp_name_id *path;
 	uint32_t path_length;
-	/* With --waits: of its time, what its thread was on a CPU; else, or where it is not known,
-	 * XSP_CPU_UNKNOWN */
+	/* With --waits: the part of its time that its thread was on a CPU; XSP_CPU_UNKNOWN if not known */
 	uint64_t cpu_ns;
-	uint64_t self_cpu_ns; /* ... of self_ns */
-	uint64_t off_start_ns, off_end_ns; /* the thread's own sums; of the timeline alone */
+	uint64_t self_cpu_ns; /* the same of self_ns */
+	uint64_t off_start_ns, off_end_ns; /* the thread's own sums; the timeline's alone */
 	uint64_t child_off_ns; /* the same, of the children */
-	/* With --python (timeline/python.h): its stack, or NULL where that is not known; the frames that
-	 * only opened it (a range) are left out from the innermost on; and whether one of Python's
-	 * functions called it, and not the span around it */
+	/* With --python (timeline/python.h): its stack, or NULL if not known. Frames that only opened it (a range) are
+	 * dropped from the innermost on. And: did one of Python's functions call it, not the span around it? */
 	const struct xsp_capture_python *python;
 	uint32_t python_first;
 	bool python_calls;
-	/* in_total: what it adds to the total of its name, which counts recursion once. Where its end was not seen, that is
-	 * the time of the outermost calls of that name inside whose end was. Else another one around it adds it */
+	/* in_total: its part of its name's total, which counts recursion once. If its end was not seen, that is the
+	 * time of the outermost calls of that name inside it with a seen end. False: another one around it adds it */
 	bool in_total;
-	uint64_t total_ns, total_cpu_ns; /* ... of it on a CPU, or XSP_CPU_UNKNOWN */
-	uint64_t total_off_ns; /* of the timeline alone */
-	unsigned left_out; /* enum xsp_left_out of timeline_private.h: it is not told; 0: it is */
+	uint64_t total_ns, total_cpu_ns; /* its part on a CPU, or XSP_CPU_UNKNOWN */
+	uint64_t total_off_ns; /* the timeline's alone */
+	unsigned left_out; /* enum xsp_left_out of timeline_private.h: dropped; 0: kept */
 };
 #define XSP_CPU_UNKNOWN UINT64_MAX
 
-/* Was its end seen, and its duration measured? Else it is in no total, no mean and no ranking. (One with
- * XSP_SPAN_CUT is in totals, by what lies in the cut, and in no mean.) */
+/* Was its end seen, and its duration measured? Otherwise it is in no total, no mean and no ranking. (One with
+ * XSP_SPAN_CUT adds what lies inside the cut to totals, and nothing to means.) */
 static inline bool xsp_span_has_duration(const struct xsp_span *s)
 {
 	return !(s->flags & (XSP_SPAN_UNFINISHED | XSP_SPAN_EXIT_LOST | XSP_SPAN_POINT));
 }
 
-/* Was it closed by what came behind it? It may then be told behind those that were around it, which ended at that time. */
+/* Did a later event show its end? It may then come after the spans that were around it, which ended at that time. */
 static inline bool xsp_span_passed(const struct xsp_span *s)
 {
 	return (s->flags & (XSP_SPAN_UNWOUND | XSP_SPAN_EXIT_LOST)) != 0;
 }
 
-/* Is most of its time that of probes inside it, and not the program's? */
+/* Do probes inside it take most of its time, and not the program? */
 static inline bool xsp_span_is_mostly_probes(const struct xsp_span *s)
 {
 	return !(s->flags & XSP_SPAN_POINT) && 2 * s->probe_ns > s->end_ns - s->start_ns;
 }
 
+/* A number that the program tells: XSP_RECORD_VALUE, counters and metadata of ITT, payloads of NVTX. */
+struct xsp_value {
+	uint64_t time_ns;
+	uint32_t pid, tid; /* root namespace */
+	xsp_name_id name;
+	double value; /* any: infinite, or not a number, too. Integers beyond 2^53 are rounded */
+};
+
 /* What a consumer (exporter, summary) wants to be told. NULL members are skipped. Each
  * returns 0 to go on or a negative errno, which ends the run. */
 struct xsp_timeline_sink {
 	void *ctx;
-	/* Called when a span closes: children before parents; end times rise per (tid, row),
-	 * except for spans of abandoned stacks, which come when they are known to be gone. */
+	/* A span has closed: children before parents. End times rise per (tid, row), except for spans of abandoned
+	 * stacks, which come when they are known to be gone. */
 	int (*span)(void *ctx, const struct xsp_span *span);
-	/* Steps (timeline/steps.h), in order for each thread; and before each the spans in it, by their whole
-	 * times, with the index of the thread. */
+	/* Steps (timeline/steps.h), in order for each thread. Before each, the spans in it, by their whole times, with
+	 * the index of the thread. */
 	int (*step)(void *ctx, const struct xsp_step *step);
 	int (*in_step)(void *ctx, const struct xsp_span *span, uint32_t thread);
-	/* Calls of CUDA's API and what the GPU did (timeline/gpu.h): seconds late, in no order. */
+	/* CUDA calls and what the GPU did (timeline/gpu.h): seconds late, in no order. */
 	int (*call)(void *ctx, const struct xsp_gpu_call *call);
 	int (*gpu)(void *ctx, const struct xsp_gpu_activity *activity);
 	/* Allocations, in order of time (timeline/memory.h). */
 	int (*memory)(void *ctx, const struct xsp_memory_event *event);
 	/* Memory of processes, in order for each. */
 	int (*process_memory)(void *ctx, const struct xsp_process_memory_at *at);
-	/* --waits (timeline/waits.h), as it ends: in order for each thread, before the spans that
-	 * it lies in. */
+	/* --waits (timeline/waits.h), as each ends: in order for each thread, before the spans around it. */
 	int (*wait)(void *ctx, const struct xsp_wait *wait);
 	/* --sample (timeline/samples.h), in order for each thread. */
 	int (*sample)(void *ctx, const struct xsp_sample *sample);
-	/* Values that the program tells (timeline/values.h), in order for each thread. */
+	/* Values that the program tells, in order for each thread. */
 	int (*value)(void *ctx, const struct xsp_value *value);
 };
 
 struct xsp_timeline_counts {
 	uint64_t entries, exits, spans, unfinished, unwound, exit_lost;
 	uint64_t orphan_exits; /* exits and ends whose entry was not seen */
-	uint64_t
-		begun_before; /* of these, of calls that began before their thread, or anything, was
-				* watched */
+	/* of these, calls that began before their thread, or anything, was watched */
+	uint64_t begun_before;
 	uint64_t stack_switches, points;
-	uint64_t
-		filtered; /* seen, but shorter than --min-duration or deeper than --max-depth: handed
-			    * to nobody, and time of what is around them */
-	uint64_t cut; /* left out by the cut, in no other count */
+	/* recorded, but shorter than --min-duration or deeper than --max-depth: dropped; their time belongs to what is
+	 * around them */
+	uint64_t filtered;
+	uint64_t cut; /* dropped by the cut, in no other count */
 	uint64_t clipped; /* of `spans`, those with XSP_SPAN_CUT */
 	uint64_t relayed; /* ranges that were shown already, in no other count: catalog/relay.h */
 	uint64_t names_unresolved; /* ranges whose name never arrived */
-	uint64_t values; /* told */
+	uint64_t values; /* handed on */
 	uint64_t values_unread; /* values that were not in memory, or of no known type */
 };
 
@@ -168,9 +168,9 @@ int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sin
 		     struct xsp_error *err);
 
 /*
- * A capture that is still being written: follow() takes what has been added, and leaves open what is. Of the listeners
- * only waits take part: no GPU, no samples, no stacks. forget() drops what was only needed until it was looked at (times
- * of threads), and whatever is left of threads that have ended; without it they gather.
+ * A capture that is still being written: follow() reads what has been added, and keeps open spans open. Among the
+ * listeners only waits take part: no GPU, no samples, no stacks. forget() drops threads' times once they were read, and
+ * all of ended threads; without it they gather.
  */
 int xsp_timeline_new_live(struct xsp_capture_reader *r, struct xsp_timeline **out,
 			  struct xsp_error *err);
@@ -178,26 +178,27 @@ int xsp_timeline_follow(struct xsp_timeline *t, const struct xsp_timeline_sink *
 			struct xsp_error *err);
 int xsp_timeline_forget(struct xsp_timeline *t); /* 0 or -ENOMEM */
 
-/* What is open on one stack of a living thread; what was open when a window ended is not. Valid during the call. */
+/* Open spans on one stack of a living thread, without those that were open when a window ended. Valid during the
+ * call. */
 struct xsp_open_spans {
 	const struct xsp_timeline_thread *thread;
 	bool current; /* the stack that the thread was on last */
 	const xsp_name_id *names; /* outermost first */
 	size_t count; /* may be 0 */
-	bool in_cuda; /* the innermost is a call of CUDA's API */
+	bool in_cuda; /* the innermost is a CUDA call */
 	const void *spans; /* the timeline's own */
 };
-/* CLOCK_MONOTONIC; 0: its function has been let go of, so that how it ended is not known. */
+/* CLOCK_MONOTONIC; 0: its function was released, so nobody knows how it ended. */
 uint64_t xsp_timeline_open_since(const struct xsp_timeline *t, const struct xsp_open_spans *open,
 				 size_t index);
 void xsp_timeline_open(const struct xsp_timeline *t,
 		       void (*fn)(void *ctx, const struct xsp_open_spans *open), void *ctx);
 
-/* Valid from new() on for probe names; range names are added as the run meets them. The text is
- * raw bytes from the target, zero-terminated: escape on output. */
+/* Probe names are valid from new() on; the run adds range names. Raw bytes from the target, zero-terminated: escape
+ * them on output. */
 const char *xsp_timeline_name(const struct xsp_timeline *t, xsp_name_id id);
-/* The function that an address of a stack returns into: "" if it is none, and nothing behind it in that
- * stack is; NULL if its name is not in the capture. */
+/* The function that a stack's address returns into. "": it is no return address, and the stack ends there. NULL: the
+ * capture lacks its name. */
 const char *xsp_timeline_frame(const struct xsp_timeline *t, uint32_t pid, uint64_t address);
 size_t xsp_timeline_name_count(const struct xsp_timeline *t);
 /* Was all recorded between the two, without a pause of --max-overhead? */

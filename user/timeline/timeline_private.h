@@ -11,22 +11,12 @@
 #define XSP_TIMELINE_PRIVATE_H
 
 #include "base/arena.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "catalog/allocators.h"
 #include "timeline/cut.h"
 #include "timeline/listener.h"
 #include "timeline/timeline.h"
 
-/* Two stack pointers farther apart are taken for different stacks where nothing else tells. */
-#define XSP_FAR ((uint64_t)256 << 10)
-/* An unwind mark reaches so far below itself: a whole default stack. */
-#define XSP_UNWIND_REACH ((uint64_t)8 << 20)
-
-#define XSP_MAX_ROWS 1024U /* of a thread */
-#define XSP_MAX_DEPTH (1U << 20) /* open spans on a row */
-#define XSP_MAX_PARKED 64U /* runs of a thread that shows one stack */
-#define XSP_MAX_PARKED_MANY 512U /* ... several stacks */
-#define XSP_MAX_FAR_ENDS 4096U
 #define XSP_MAX_RANGE_NAMES (1U << 22)
 #define XSP_MAX_LIVE_NAMES (1U << 17) /* where memory is to be bounded for ever */
 
@@ -62,6 +52,13 @@ struct open_span {
 	struct xsp_details *details; /* owned; moves with the span */
 };
 
+/* As xsp_span.path. Zero-initialise. */
+struct name_path {
+	xsp_name_id *ids;
+	uint32_t length;
+	size_t capacity;
+};
+
 struct row {
 	struct open_span *spans; /* outermost first */
 	xsp_name_id *names; /* of the same */
@@ -71,9 +68,9 @@ struct row {
 	uint64_t base; /* sp of the function that lay here last with no other around it */
 	uint32_t index;
 	/* frames.c: names of the open spans and of the functions between them */
-	xsp_name_id *path;
+	struct name_path path;
 	uint32_t *path_ends; /* of each level: length of the path with its span */
-	size_t path_capacity, ends_capacity;
+	size_t ends_capacity;
 	size_t path_levels; /* spans that the path has already */
 };
 
@@ -120,7 +117,7 @@ struct thread {
 	bool many_stacks; /* a parked run has come back */
 	struct xsp_off *off; /* off_cpu.c; NULL: it has not waited yet */
 	size_t windows, let_gos; /* windows.c: those that it has passed */
-	/* pairing.c */
+	/* calls.c, ranges.c */
 	uint64_t
 		top_sp; /* highest stack pointer of an event since the thread, or the window, began */
 	enum last_exit exit;
@@ -157,7 +154,7 @@ struct xsp_timeline {
 	struct xsp_timeline_counts counts;
 	uint64_t serial;
 
-	struct far_end *far_ends; /* pairing.c: of ranges that are still open */
+	struct far_end *far_ends; /* ranges.c: of ranges that are still open */
 	size_t far_end_count, far_end_capacity;
 
 	/* names.c */
@@ -198,8 +195,8 @@ struct xsp_timeline {
 	const struct xsp_listener *listeners[XSP_LISTENERS_MAX]; /* that take part */
 	size_t listener_count;
 	/* each its listener's own; NULL: it takes no part */
-	const struct xsp_cuda_entry **cuda_probes; /* by probe */
-	size_t cuda_room; /* of them, those that were looked at */
+	const struct xsp_cuda_entry **cuda_probes; /* by probe; NULL: there is none */
+	size_t cuda_room, cuda_looked; /* probes that were looked at */
 	struct xsp_gpu *gpu;
 	struct xsp_memory *memory;
 	const struct xsp_allocator_function **allocators; /* by probe */
@@ -238,6 +235,10 @@ int xsp_names_begin(struct xsp_timeline *t, struct xsp_error *err);
 void xsp_names_free(struct xsp_timeline *t);
 /* The id of a range's name; allocates one for a hash not met before. */
 int xsp_names_of_hash(struct xsp_timeline *t, uint64_t hash, xsp_name_id *out);
+/* The text of a hash, or NULL: it has not come. */
+const char *xsp_names_text(const struct xsp_timeline *t, uint64_t hash);
+/* The id of a text that is made here. */
+int xsp_names_of_text(struct xsp_timeline *t, const char *text, size_t length, xsp_name_id *out);
 int xsp_names_add(struct xsp_timeline *t, uint64_t hash, const char *text, size_t length, bool cut);
 uint64_t xsp_names_unresolved(const struct xsp_timeline *t);
 
@@ -319,7 +320,7 @@ uint64_t xsp_off_at_cut(const struct xsp_timeline *t, const struct thread *th, i
 int xsp_off_add(const struct xsp_timeline *t, struct thread *th, const struct xsp_event_wait *e);
 void xsp_off_forget(struct thread *th);
 
-/* ---- wait_place.c ---- */
+/* ---- waits/place.c ---- */
 
 /* Fills in `inside` and `place`. 0 or -ENOMEM. */
 int xsp_wait_place(struct xsp_timeline *t, struct xsp_wait *w);
@@ -337,6 +338,13 @@ int xsp_memory_exec(struct xsp_timeline *t, const struct xsp_event *e);
 /* Allocations of --memory that it had no room for. */
 uint64_t xsp_memory_untracked(const struct xsp_timeline *t);
 
+/* ---- gpu/cuda_calls.c ---- */
+
+/* Is it known of a call of CUDA's API that it did what it was called for? */
+bool xsp_cuda_succeeded(const struct xsp_details *d);
+/* What it wrote to where its argument points: a handle, an address. False: that is not known. */
+bool xsp_cuda_written(const struct xsp_details *d, uint64_t *out);
+
 /* ---- windows.c ---- */
 
 /* 0 or -ENOMEM. */
@@ -346,54 +354,25 @@ int xsp_windows_pass(struct xsp_timeline *t, struct thread *th, uint64_t now);
 /* Is it of a function that was let go of before? Some hits come while that is being done. */
 bool xsp_windows_leave_out(const struct xsp_timeline *t, const struct xsp_event *e);
 
-/* ---- rows.c: the mechanics; each 0 or a negative errno ---- */
+/* ---- rows.c ---- */
 
-/* What a span lies in. Of the outermost `prefix` ones the names are all that is known. */
-struct around {
-	struct open_span *spans; /* the others */
-	const xsp_name_id *names; /* of all, outermost first, and then the span's own */
-	size_t prefix, depth;
-	uint64_t
-		kept_parent; /* id of the innermost of the prefix that -e does not leave out; 0: none */
-};
-/* Hands a span to the sinks and counts it; its details are given up. */
-int xsp_emit(struct xsp_timeline *t, const struct thread *th, uint32_t row,
-	     const struct open_span *s, uint64_t end_ns, uint32_t flags, const struct around *a);
-int xsp_row_get(struct xsp_timeline *t, struct thread *th, uint32_t index, struct row **out);
 /* The innermost open span that -e does not leave out, or NULL. */
 const struct open_span *xsp_row_innermost_kept(const struct row *row);
-/* An empty row on which nothing happened after start_ns; -E2BIG if there are too many rows. */
-int xsp_row_free_since(struct xsp_timeline *t, struct thread *th, uint64_t start_ns,
-		       struct row **out);
-int xsp_row_push(struct xsp_timeline *t, struct row *row, const struct open_span *s);
-/* Closes the innermost span. */
-int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint64_t end_ns,
-		uint32_t flags);
-/* Closes the span at `i`. If there are others above it, or were later than its end, it is shown on a row of
- * its own. */
-int xsp_row_remove(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
-		   uint64_t end_ns, uint32_t flags);
-/* Index of the outermost span with limit <= x (count if none). */
-size_t xsp_row_below(const struct row *row, uint64_t x);
-/* Moves spans [from, count) of the row to a parked run. */
-int xsp_park(struct xsp_timeline *t, struct thread *th, struct row *row, size_t from, uint64_t now,
-	     bool far, bool marked);
-/* Parked run `which`: its spans from `i` on are gone. The rest stays; nothing left: removed. */
-int xsp_parked_gone(struct xsp_timeline *t, struct thread *th, size_t which, size_t i);
-/* Its spans from `from` on become a parked run of their own. */
-int xsp_parked_split(struct xsp_timeline *t, struct thread *th, size_t which, size_t from);
-/* Puts the run back on its row, or on a free one, and makes that one current. */
-int xsp_parked_resume(struct xsp_timeline *t, struct thread *th, size_t which, struct row **out);
-/* Closes everything that is open or parked in a thread: thread exit, exec, end of the run. */
-int xsp_thread_close(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, uint32_t flags);
-
-void xsp_path_cut(struct row *row, size_t level);
 
 /* ---- frames.c ---- */
 
-/* The path to the span `s` of process pid at depth `depth` of the row: span->path. 0 or -ENOMEM. */
+/* row->path becomes that to the span `s` of process pid at depth `depth` of the row. This and the next ones: 0 or
+ * -ENOMEM. */
 int xsp_path_to(struct xsp_timeline *t, uint32_t pid, struct row *row, size_t depth,
-		const struct open_span *s, uint32_t *length);
+		const struct open_span *s);
+/* Functions at the end of a path, given innermost first: frames of Python; return addresses; or functions by name. */
+int xsp_path_push_python(struct xsp_timeline *t, struct name_path *path,
+			 const struct xsp_capture_python_frame *frames, uint32_t count);
+int xsp_path_push_frames(struct xsp_timeline *t, struct name_path *path, uint32_t pid,
+			 const uint64_t *frames, size_t count);
+int xsp_path_push(struct name_path *path, const xsp_name_id *functions, size_t count);
+/* The name of the function that a frame of a stack returns into. 0 or -ENOMEM. */
+int xsp_frame_name(struct xsp_timeline *t, uint32_t pid, uint64_t frame, xsp_name_id *out);
 
 /* The section STACK of a span, or of a sample, which is at hand as one. */
 struct stack_frames {
@@ -421,15 +400,15 @@ uint32_t xsp_python_between(const struct xsp_timeline *t, const struct row *row,
 			    const struct xsp_capture_python_frame **frames);
 /* The span begins inside those that are on the row: who of Python called it. */
 void xsp_python_note(const struct xsp_timeline *t, const struct row *row, struct open_span *s);
-/* What the frame is shown as. 0 or -ENOMEM. */
 /* Of frames, the innermost first, the first one of the program's own, not of the interpreter's files nor a package's; `count`:
  * none is. */
 uint32_t xsp_python_own(const struct xsp_timeline *t, const struct xsp_capture_python_frame *frames,
 			uint32_t count);
+/* What the frame is shown as. 0 or -ENOMEM. */
 int xsp_python_name(struct xsp_timeline *t, const struct xsp_capture_python_frame *frame,
 		    xsp_name_id *out);
 
-/* ---- pairing.c: the rules ---- */
+/* ---- spans/: the rules ---- */
 
 int xsp_pair(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e);
 /* What it is called: its probe's own name, unless the event, one with a name_hash, brings another. 0 or -ENOMEM. */

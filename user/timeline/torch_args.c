@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "target/module.h"
 
 struct known_operator {
@@ -21,8 +21,8 @@ struct xsp_torch_args {
 	size_t count;
 	struct xsp_u64map by_probe; /* → index of an operator */
 	struct xsp_u64map classes; /* xsp_torch_vtable_hash → enum xsp_torch_impl */
-	bool off; /* the recorder found that the layout is another */
-	uint64_t from_ns; /* ... or took another one then: what was read before is not right */
+	bool off; /* the recorder found another layout */
+	uint64_t from_ns; /* from then on it used another one: what was read before is wrong */
 };
 
 /* ---- what the capture defines ---- */
@@ -75,8 +75,7 @@ int xsp_torch_args_new(const struct xsp_capture_reader *r, struct xsp_torch_args
 
 	if (a == NULL)
 		return -ENOMEM;
-	const char *from = xsp_capture_info(r, "tensor layout from");
-	a->from_ns = from != NULL ? strtoull(from, NULL, 10) : 0;
+	a->from_ns = xsp_capture_number(r, "tensor layout from");
 	a->off = xsp_capture_info(r, "tensor layout") != NULL;
 	a->operators = calloc(count + 1, sizeof(*a->operators));
 	if (a->operators == NULL)
@@ -188,7 +187,7 @@ static void finish_tensors(struct xsp_torch_value *v)
 
 /* ---- the other arguments ---- */
 
-/* An argument's bytes: in the words, or in a record. `seen`: bit n, byte n is known. */
+/* An argument's bytes: in the words, or in a record. `seen`: bit n: byte n is known. */
 struct object {
 	uint8_t bytes[48];
 	uint64_t seen;
@@ -250,7 +249,7 @@ static bool is_list(uint8_t form)
 static enum xsp_torch_presence presence_of(const struct xsp_torch_place *p, const struct object *o,
 					   const struct xsp_args_record *r)
 {
-	if (p->behind && is_list(p->form)) { /* ARRAY_BEHIND has looked at the flag itself */
+	if (p->behind && is_list(p->form)) { /* ARRAY_BEHIND has checked the flag itself */
 		if (r == NULL)
 			return XSP_TORCH_UNKNOWN;
 		return r->status == XSP_ARGS_ABSENT ? XSP_TORCH_NOTHING : XSP_TORCH_PRESENT;
@@ -356,14 +355,14 @@ static void read_results(const struct xsp_torch_args *a, const struct known_oper
 		finish_tensors(&out->items[i]);
 }
 
-/* Is what the profiler shows of its type and dimensions known? */
+/* Does it know what the profiler shows of its type and dimensions? */
 static bool shows(const struct xsp_torch_value *v)
 {
 	switch (v->form) {
 	case XSP_TORCH_FORM_TENSOR:
 	case XSP_TORCH_FORM_TENSORS:
 		return v->known;
-	case XSP_TORCH_FORM_NONE: /* nothing, whether there is one or not */
+	case XSP_TORCH_FORM_NONE: /* nothing, present or not */
 	case XSP_TORCH_FORM_OPTIONAL_TENSORS:
 	case XSP_TORCH_FORM_DEVICE:
 	case XSP_TORCH_FORM_STRING:

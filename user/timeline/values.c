@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* values.c - what events of values mean: numbers, and changes that add up to one (of a process and name, from 0 on). */
+/* values.c - what events of values mean: numbers, and changes that add up to one (by process and name, from 0 on). */
 #include "timeline/timeline_private.h"
 
 #include <errno.h>
@@ -8,9 +8,9 @@
 #include "catalog/values.h"
 
 struct xsp_values {
-	const struct xsp_value_function **functions; /* by probe; NULL: it tells none */
-	bool changes; /* some functions tell changes */
-	double *now; /* what a name of a process is by then */
+	const struct xsp_value_function **functions; /* by probe; NULL: it reports none */
+	bool changes; /* some functions report changes */
+	double *now; /* the present sum of a name of a process */
 	size_t now_count, now_capacity;
 	struct xsp_u64map now_of; /* process << 32 | name → index */
 };
@@ -40,11 +40,11 @@ static void free_values(struct xsp_timeline *t)
 	free(t->values);
 }
 
-/* *value: what it is by now. */
+/* *value: the present sum. */
 static int add_up(struct xsp_values *v, const struct xsp_value_function *f,
 		  const struct xsp_value *reading, double *value)
 {
-	const uint64_t key = (uint64_t)reading->pid << 32 | reading->name;
+	const uint64_t key = xsp_u64_pair(reading->pid, reading->name);
 	double *now = xsp_u64map_element(&v->now_of, key, &v->now, &v->now_capacity, &v->now_count,
 					 &(double){0});
 
@@ -60,8 +60,6 @@ static int on_event(struct xsp_timeline *t, const struct xsp_event *e)
 	const struct xsp_event_value *x = (const void *)e;
 	struct xsp_value reading = {.time_ns = e->time_ns, .pid = e->tgid, .tid = e->tid};
 
-	if (e->kind != XSP_EVENT_VALUE)
-		return 0;
 	const struct xsp_value_function *f = t->values->functions[e->probe];
 	if (f == NULL || (x->flags & XSP_VALUE_UNREAD) ||
 	    !xsp_value_decode(f, x->type, x->bits, &reading.value)) {
@@ -77,6 +75,7 @@ static int on_event(struct xsp_timeline *t, const struct xsp_event *e)
 const struct xsp_listener xsp_listener_values = {
 	.name = "values",
 	.begin = begin,
+	.events = 1U << XSP_EVENT_VALUE,
 	.event = on_event,
 	.free = free_values,
 };

@@ -12,8 +12,6 @@
 #include "analysis/rules/rules.h"
 #include "base/units.h"
 
-#define HIGH 0.3
-#define MEDIUM 0.1
 #define LABELS 26U
 
 /* ---- words ---- */
@@ -65,63 +63,6 @@ static bool are_known_to_differ(const char *a, const char *b)
 	return *a != '\0' && *b != '\0' && strcmp(a, b) != 0;
 }
 
-/* The first reason, for findings; all of them are noted. NULL: none. */
-static const char *note_doubts(struct xsp_report_section *head,
-			       const struct xsp_compare_side *sides, size_t count)
-{
-	static const char *const texts[] = {
-		"uncertain: events were lost, so that times of their callers are too long and "
-		"counts too low",
-		"uncertain: not all of the time was recorded (windows of --max-overhead)",
-		"uncertain: a capture is damaged, or was not ended",
-		"uncertain: probes came late (libraries, children, changed code): calls before are "
-		"missing",
-		"uncertain: the command lines differ",
-		"uncertain: the captures are of different machines",
-		"uncertain: the captures were recorded by different versions of xsptrace",
-		"uncertain: the captures were recorded with different filters (xsptrace info): "
-		"what "
-		"is left out of one is in its callers' own time",
-	};
-	const struct xsp_compare_capture *first = &sides[0].captures[0];
-	bool doubts[sizeof(texts) / sizeof(texts[0])] = {false};
-	const char *reason = NULL;
-
-	for (size_t i = 0; i < count; i++)
-		for (size_t k = 0; k < sides[i].count; k++) {
-			const struct xsp_compare_capture *c = &sides[i].captures[k];
-			doubts[0] = doubts[0] || c->lost > 0;
-			doubts[1] = doubts[1] || c->windows > 0;
-			doubts[2] = doubts[2] || c->damaged;
-			doubts[3] = doubts[3] || c->late;
-			doubts[4] = doubts[4] || strcmp(c->command, first->command) != 0;
-			doubts[5] = doubts[5] || strcmp(c->host, first->host) != 0;
-			doubts[6] = doubts[6] || are_known_to_differ(c->version, first->version);
-			doubts[7] = doubts[7] || are_known_to_differ(c->filters, first->filters);
-		}
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		if (!doubts[i])
-			continue;
-		xsp_report_note(head, texts[i]);
-		reason = reason != NULL ? reason : texts[i] + strlen("uncertain: ");
-	}
-	return reason;
-}
-
-/* Those are in no row. */
-static void note_places(struct xsp_report_section *head, const struct xsp_compare_side *sides,
-			size_t count)
-{
-	uint64_t left_out = 0;
-
-	for (size_t i = 0; i < count; i++)
-		for (size_t k = 0; k < sides[i].count; k++)
-			left_out += xsp_series_places_left_out(sides[i].captures[k].series);
-	if (left_out > 0)
-		xsp_report_note(head, "memory is allocated at more places than are followed: "
-				      "growth of those that came last is not compared");
-}
-
 static const char *side_name(size_t side)
 {
 	static const char names[LABELS][2] = {"A", "B", "C", "D", "E", "F", "G", "H", "I",
@@ -155,15 +96,60 @@ static const struct xsp_report_column capture_columns[] = {
 };
 XSP_REPORT_SHAPE(compare, captures_shape, "compared", "captures", "Captures", capture_columns);
 
-static void put_captures(struct xsp_report_section *head, const struct xsp_compare_side *sides,
-			 size_t count)
+#define DOUBTS 8U
+static const char *const doubt_texts[DOUBTS] = {
+	"uncertain: events were lost, so that times of their callers are too long and "
+	"counts too low",
+	"uncertain: not all of the time was recorded (windows of --max-overhead)",
+	"uncertain: a capture is damaged, or was not ended",
+	"uncertain: probes came late (libraries, children, changed code): calls before are "
+	"missing",
+	"uncertain: the command lines differ",
+	"uncertain: the captures are of different machines",
+	"uncertain: the captures were recorded by different versions of xsptrace",
+	"uncertain: the captures were recorded with different filters (xsptrace info): what is "
+	"left out of one is in its callers' own time",
+};
+
+static void find_doubts(const struct xsp_compare_capture *c,
+			const struct xsp_compare_capture *first, bool doubts[DOUBTS])
+{
+	doubts[0] = doubts[0] || c->lost > 0;
+	doubts[1] = doubts[1] || c->windows > 0;
+	doubts[2] = doubts[2] || c->damaged;
+	doubts[3] = doubts[3] || c->late;
+	doubts[4] = doubts[4] || strcmp(c->command, first->command) != 0;
+	doubts[5] = doubts[5] || strcmp(c->host, first->host) != 0;
+	doubts[6] = doubts[6] || are_known_to_differ(c->version, first->version);
+	doubts[7] = doubts[7] || are_known_to_differ(c->filters, first->filters);
+}
+
+/* The first reason for doubt, for findings; all of them are noted. NULL: none. */
+static const char *put_captures(struct xsp_report_section *head,
+				const struct xsp_compare_side *sides, size_t count)
 {
 	struct xsp_report_table *t = xsp_report_table(head, &captures_shape);
+	bool doubts[DOUBTS] = {false};
+	const char *reason = NULL;
+	uint64_t places_left_out = 0; /* they are in no row */
 
 	for (size_t i = 0; i < count; i++)
-		for (size_t k = 0; k < sides[i].count; k++)
-			xsp_report_add(t, NULL,
-				       &(struct of_side){side_name(i), &sides[i].captures[k]});
+		for (size_t k = 0; k < sides[i].count; k++) {
+			const struct xsp_compare_capture *c = &sides[i].captures[k];
+			xsp_report_add(t, NULL, &(struct of_side){side_name(i), c});
+			find_doubts(c, &sides[0].captures[0], doubts);
+			places_left_out += xsp_series_places_left_out(c->series);
+		}
+	for (size_t i = 0; i < DOUBTS; i++) {
+		if (!doubts[i])
+			continue;
+		xsp_report_note(head, doubt_texts[i]);
+		reason = reason != NULL ? reason : doubt_texts[i] + strlen("uncertain: ");
+	}
+	if (places_left_out > 0)
+		xsp_report_note(head, "memory is allocated at more places than are followed: "
+				      "growth of those that came last is not compared");
+	return reason;
 }
 
 /* ---- tables ---- */
@@ -199,10 +185,10 @@ struct verdict_row {
 CELL(change, real(display_value(row->c, row->c->d.by)));
 CELL(low, real(display_value(row->c, row->c->d.low)));
 CELL(high, real(display_value(row->c, row->c->d.high)));
-CELL(a, real(row->c->a));
-CELL(b, real(row->c->b));
-CELL(calls_a, real(row->calls ? row->c->calls_a : NAN));
-CELL(calls_b, real(row->calls ? row->c->calls_b : NAN));
+CELL(a, real(row->c->typical[0]));
+CELL(b, real(row->c->typical[1]));
+CELL(calls_a, real(row->calls ? row->c->calls[0] : NAN));
+CELL(calls_b, real(row->calls ? row->c->calls[1] : NAN));
 
 #define COLUMNS(value, difference)                                                                 \
 	{                                                                                          \
@@ -258,21 +244,13 @@ XSP_REPORT_LISTED(compare) *const listed[] = {
 
 static const char *verdict_name(const struct comparison *c)
 {
-	switch (c->verdict) {
-	case VERDICT_NONE:
-		return reasons[c->why].keyword;
-	case VERDICT_SAME:
-		return "same";
-	case VERDICT_LESS:
-		return kinds[c->what].less;
-	case VERDICT_MORE:
-		return kinds[c->what].more;
-	case VERDICT_NEW:
-		return "new";
-	case VERDICT_GONE:
-		return "gone";
-	}
-	return "";
+	static const char *const of_all[] = {
+		[VERDICT_SAME] = "same", [VERDICT_NEW] = "new", [VERDICT_GONE] = "gone"};
+
+	return c->verdict == VERDICT_NONE   ? reasons[c->why].keyword
+	       : c->verdict == VERDICT_LESS ? kinds[c->what].less
+	       : c->verdict == VERDICT_MORE ? kinds[c->what].more
+					    : of_all[c->verdict];
 }
 
 /* One report being written. */
@@ -285,7 +263,7 @@ struct writing {
 
 static double weight(const struct comparison *c)
 {
-	if (c->in_a != c->in_b)
+	if (c->in[0] != c->in[1])
 		return c->share;
 	if (!c->d.known)
 		return 0;
@@ -321,19 +299,12 @@ static void put_row(struct writing *w, const struct comparison *c, const char *s
 					.name = c->name,
 					.side = side,
 					.verdict = verdict_text,
-					.calls = c->calls_a > 0 || c->calls_b > 0};
+					.calls = c->calls[0] > 0 || c->calls[1] > 0};
 	xsp_report_add(table, NULL, &row);
 	xsp_report_row_leads(table, sure);
 }
 
 /* ---- what has changed, as findings ---- */
-
-static enum xsp_severity severity_of(double share)
-{
-	return share > HIGH	 ? XSP_SEVERITY_HIGH
-	       : share >= MEDIUM ? XSP_SEVERITY_MEDIUM
-				 : XSP_SEVERITY_LOW;
-}
 
 /* What of a step, or of the time, it makes more. */
 static double effect(const struct pair *p, const struct comparison *c)
@@ -344,8 +315,8 @@ static double effect(const struct pair *p, const struct comparison *c)
 		return expm1(c->d.by);
 	if (c->what == COMPARED_GROWTH)
 		return 1;
-	if (c->what == COMPARED_IN_STEP && step->what == COMPARED_STEP && step->a > 0)
-		return (c->b - c->a) / step->a;
+	if (c->what == COMPARED_IN_STEP && step->what == COMPARED_STEP && step->typical[0] > 0)
+		return (c->typical[1] - c->typical[0]) / step->typical[0];
 	return c->share * expm1(c->d.by);
 }
 
@@ -367,28 +338,29 @@ static void put_slower(struct writing *w, const struct pair *p, const struct com
 
 	if (growth)
 		rc = asprintf(&title, "%s grows by %s a %s in %s, by %s%s in A", c->name,
-			      quantity(b, c, c->b), p->steps ? "step" : "second", side,
-			      c->a < 0 ? "-" : "", quantity(a, c, c->a));
-	else if (!isfinite(c->a)) /* of all kernels */
+			      quantity(b, c, c->typical[1]), p->steps ? "step" : "second", side,
+			      c->typical[0] < 0 ? "-" : "", quantity(a, c, c->typical[0]));
+	else if (!isfinite(c->typical[0])) /* of all kernels */
 		rc = asprintf(&title, "%s: %.1f %% %s in %s (%.1f %% to %.1f %%)", c->name,
 			      100 * expm1(c->d.by), kinds[c->what].more, side,
 			      100 * expm1(c->d.low), 100 * expm1(c->d.high));
 	else
 		rc = asprintf(&title, "%s: %.1f %% %s in %s (%.1f %% to %.1f %%), %s after %s",
 			      c->name, 100 * expm1(c->d.by), kinds[c->what].more, side,
-			      100 * expm1(c->d.low), 100 * expm1(c->d.high), quantity(b, c, c->b),
-			      quantity(a, c, c->a));
+			      100 * expm1(c->d.low), 100 * expm1(c->d.high),
+			      quantity(b, c, c->typical[1]), quantity(a, c, c->typical[0]));
 	if (rc < 0)
 		return;
 	const double share = effect(p, c);
 	struct xsp_report_section *figures = xsp_report_finding(
-		w->report, &(struct xsp_report_finding){.rule = kinds[c->what].rule,
-							.severity = growth ? XSP_SEVERITY_HIGH
-									   : severity_of(share),
-							.subject = c->name,
-							.title = title,
-							.uncertain = w->doubt,
-							.share = share});
+		w->report,
+		&(struct xsp_report_finding){.rule = kinds[c->what].rule,
+					     .severity = growth ? XSP_SEVERITY_HIGH
+								: xsp_rule_severity(share),
+					     .subject = c->name,
+					     .title = title,
+					     .uncertain = w->doubt,
+					     .share = share});
 	xsp_report_value(figures, "p", "chance (corrected)", XSP_UNIT_NUMBER, real(c->p));
 	free(title);
 }
@@ -400,21 +372,6 @@ static const struct comparison *in_step(const struct pair *p, const struct compa
 		if (p->rows[i].what == COMPARED_IN_STEP && strcmp(p->rows[i].name, c->name) == 0)
 			return &p->rows[i];
 	return NULL;
-}
-
-static bool has_finding(const struct xsp_report *r, const struct xsp_report_finding *f)
-{
-	const struct xsp_report_found *all;
-	const size_t n = r != NULL ? xsp_report_findings(r, &all) : 0;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct xsp_report_finding *other = &all[i].finding;
-		if (strcmp(other->rule, f->rule) == 0 &&
-		    strcmp(other->subject != NULL ? other->subject : "",
-			   f->subject != NULL ? f->subject : "") == 0)
-			return true;
-	}
-	return false;
 }
 
 /* Was there anything in it that the rule could find it by? `needs`: else what it needs. */
@@ -463,8 +420,8 @@ static size_t captures_with(const struct xsp_compare_side *side, const struct xs
 	size_t n = 0;
 
 	for (size_t i = 0; i < side->count; i++)
-		n += has_finding(side->captures[i].report, f) ||
-		     (nearly && has_finding(side->captures[i].nearly, f));
+		n += xsp_rule_has_found(side->captures[i].report, f->rule, f->subject) ||
+		     (nearly && xsp_rule_has_found(side->captures[i].nearly, f->rule, f->subject));
 	return n;
 }
 
@@ -535,12 +492,28 @@ static void put_verdicts(struct writing *w, const struct pair *p, const char *na
 			continue;
 		const struct comparison *step = in_step(p, c);
 		/* fewer and larger calls: each takes longer, and all of them less */
-		if (step != NULL && step->verdict == VERDICT_LESS && step->calls_b < step->calls_a)
+		if (step != NULL && step->verdict == VERDICT_LESS &&
+		    step->calls[1] < step->calls[0])
 			continue;
 		w->found |= c->what >= COMPARED_PEAK ? XSP_COMPARE_MEMORY : XSP_COMPARE_SLOWER;
 		if (step == NULL || step->verdict != VERDICT_MORE)
 			put_slower(w, p, c, name);
 	}
+}
+
+/* What most of them did is in no row. `but`: the one that it is in, with repeats; `like`: what one recording takes it for. */
+static void note_common(struct xsp_report_section *head, const struct pair *p, const char *of,
+			double by, const char *but, const char *like)
+{
+	char text[400];
+
+	snprintf(text, sizeof(text),
+		 "most %s changed by %.1f %%, which is taken out of the changes below%s%s", of,
+		 100 * expm1(by),
+		 p->repeats ? ", but for that of " : ": one recording a side cannot tell it from ",
+		 p->repeats ? but : like);
+	if (fabs(by) > log1p(p->threshold) / 2)
+		xsp_report_note(head, text);
 }
 
 static void put_method(struct xsp_report_section *head, const struct pair *p, const char *name)
@@ -555,35 +528,14 @@ static void put_method(struct xsp_report_section *head, const struct pair *p, co
 			    : "blocks of one recording are the measurements",
 		 p->judged, 100 * p->threshold);
 	xsp_report_note(head, text);
-	if (p->common_known && fabs(p->common) > log1p(p->threshold) / 2) {
-		snprintf(text, sizeof(text),
-			 "most operators changed by %.1f %%, which is taken out of the changes "
-			 "below%s",
-			 100 * expm1(p->common),
-			 p->repeats
-				 ? ", but for that of the step"
-				 : ": one recording a side cannot tell it from a slower machine");
-		xsp_report_note(head, text);
-	}
-}
-
-/* A GPU's clock changes what all of its kernels take. */
-static void put_devices(struct xsp_report_section *head, const struct pair *p)
-{
-	char text[400];
-
+	if (p->common_known)
+		note_common(head, p, "operators", p->common, "the step", "a slower machine");
+	/* a GPU's clock changes what all of its kernels take */
 	for (size_t i = 0; i < p->device_count; i++) {
-		const struct device_change *d = &p->devices[i];
-		if (!d->known || fabs(d->by) <= log1p(p->threshold) / 2)
-			continue;
-		snprintf(text, sizeof(text),
-			 "most kernels%s changed by %.1f %%, which is taken out of the changes "
-			 "below%s",
-			 d->kernels, 100 * expm1(d->by),
-			 p->repeats ? ", but for that of all kernels"
-				    : ": one recording a side cannot tell it from another clock of "
-				      "the GPU");
-		xsp_report_note(head, text);
+		snprintf(text, sizeof(text), "kernels%s", p->devices[i].kernels);
+		if (p->devices[i].known)
+			note_common(head, p, text, p->devices[i].by, "all kernels",
+				    "another clock of the GPU");
 	}
 }
 
@@ -596,7 +548,6 @@ static int compare_pair(struct writing *w, struct xsp_report_section *head, stru
 		rc = xsp_compare_judge(p);
 	if (rc == 0) {
 		put_method(head, p, name);
-		put_devices(head, p);
 		if (p->count > 0)
 			qsort(p->rows, p->count, sizeof(*p->rows), by_weight);
 		put_verdicts(w, p, name, side);
@@ -604,6 +555,7 @@ static int compare_pair(struct writing *w, struct xsp_report_section *head, stru
 		put_findings(w, p, false, side);
 	}
 	free(p->rows);
+	free(p->series);
 	free(p->devices);
 	return rc;
 }
@@ -615,9 +567,7 @@ int xsp_compare(const struct xsp_compare_side *sides, size_t count, double thres
 	struct xsp_report_section *head = xsp_report_section(report, "compared", "Compared");
 	int rc = 0;
 
-	w.doubt = note_doubts(head, sides, count);
-	note_places(head, sides, count);
-	put_captures(head, sides, count);
+	w.doubt = put_captures(head, sides, count);
 	for (size_t i = 1; i < count && rc == 0; i++) {
 		struct pair p = {.a = &sides[0], .b = &sides[i], .threshold = threshold};
 		rc = compare_pair(&w, head, &p, side_name(i), count > 2 ? side_name(i) : NULL);

@@ -3,7 +3,7 @@
  * compare_judge.c - which of the differences are none of chance.
  *
  * A difference counts if its interval lies beyond the threshold after Holm's correction over all that is judged. What most
- * of the operators did at a time is taken out of what each of them did (compare_measure.c), and of kernels what most of
+ * of the operators did at a time is taken out of what each of them did (compare_names.c), and of kernels what most of
  * their device's did: a machine that is slower or busier does it to all of them. One recording a side says nothing else of what differs from one run to the next, so then
  * the fastest steps or calls must have changed as well.
  */
@@ -41,9 +41,9 @@ static bool is_exact(const struct pair *p, const struct comparison *c)
 
 static bool is_judged(const struct pair *p, struct comparison *c)
 {
-	if (!c->in_a || !c->in_b) {
+	if (!c->in[0] || !c->in[1]) {
 		c->why = WHY_RARE;
-		c->verdict = c->seldom ? VERDICT_NONE : c->in_a ? VERDICT_GONE : VERDICT_NEW;
+		c->verdict = c->seldom ? VERDICT_NONE : c->in[0] ? VERDICT_GONE : VERDICT_NEW;
 		return false;
 	}
 	if (c->share < (p->repeats ? SMALL_WITH_REPEATS : SMALL))
@@ -75,7 +75,7 @@ static bool may_be_another(const struct pair *p, struct comparison *c, bool more
 
 	if (c->what == COMPARED_GROWTH) {
 		c->why = WHY_NO_GROWTH;
-		return more && c->b < c->beyond;
+		return more && c->typical[1] < c->beyond;
 	}
 	if (is_memory(c))
 		return false;

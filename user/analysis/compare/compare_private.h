@@ -47,10 +47,10 @@ enum why {
 struct comparison {
 	enum compared what;
 	const char *name;
-	bool in_a, in_b;
+	bool in[2]; /* on each side, as what follows */
 	bool seldom; /* a name that is not in all captures of a side where it is, or not most of the time */
-	double a, b; /* typical: ns, or bytes; NAN: not known */
-	double calls_a, calls_b; /* a step; NAN: not known */
+	double typical[2]; /* ns, or bytes; NAN: not known */
+	double calls[2]; /* a step; NAN: not known */
 	double share; /* of all own time of its kind, on the side where that is more */
 	struct xsp_difference
 		d; /* of logarithms, beside the common one; of GROWTH of bytes themselves */
@@ -77,6 +77,8 @@ struct device_change {
 struct pair {
 	const struct xsp_compare_side *a, *b;
 	double threshold;
+	const struct xsp_series **series; /* of all captures; the caller's to free */
+	size_t from[3]; /* those of the sides: from[0] to from[1], from there to from[2] */
 	bool repeats; /* captures are the measurements */
 	bool steps; /* on both sides */
 	struct comparison *rows;
@@ -88,8 +90,49 @@ struct pair {
 	size_t device_count;
 };
 
-/* compare_measure.c: fills pair->rows. 0 or -ENOMEM. */
+/* ---- compare_measure.c ---- */
+
+#define LEAST_REPEATS 3U /* captures a side that are measurements by themselves */
+#define LEAST_BLOCKS 4U /* of one capture, else */
+
+/* A name on both sides: its row in each capture, or NULL. */
+struct joined {
+	const char *name;
+	const struct xsp_series_row **rows;
+	uint32_t devices[2]; /* of a kernel, on each side: see struct xsp_series_row */
+};
+
+/* Measurements of one side, at the same places for all names: blocks of steps or pieces of time of one capture behind
+ * those of the one before it. NAN: none there. */
+struct measured {
+	double *values;
+	size_t count, capacity;
+	double fastest; /* NAN: there are none */
+};
+struct both {
+	struct measured sides[2];
+	double middle[2]; /* median of what is known; NAN: nothing is */
+};
+
+int xsp_compare_put(struct measured *m, double value); /* 0 or -ENOMEM, as all of these */
+double xsp_compare_log(double value); /* NAN: there is none */
+void xsp_compare_free(struct both *b); /* what it holds */
+bool xsp_compare_is_of_steps(enum compared what);
+/* Logarithms of a name's times; NULL: of steps, or what of them is in no call. */
+int xsp_compare_times(const struct pair *p, const struct joined *j, enum compared what,
+		      struct both *out);
+int xsp_compare_middle(const struct measured *m, double *out);
+int xsp_compare_middles(struct both *b);
+/* A row of what is on both sides, of which nothing is known yet. */
+struct comparison xsp_compare_row(enum compared what, const char *name);
+/* Of enough measurements; of steps all must be known. Uses them up. */
+void xsp_compare_difference(const struct pair *p, struct both *b, struct comparison *c);
+int xsp_compare_add(struct pair *p, const struct comparison *c);
+
+/* compare_names.c: fills pair->rows. */
 int xsp_compare_measure(struct pair *p);
+/* compare_memory.c: memory's. */
+int xsp_compare_memory(struct pair *p);
 /* compare_judge.c: their verdicts. 0 or -ENOMEM. */
 int xsp_compare_judge(struct pair *p);
 

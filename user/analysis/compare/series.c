@@ -9,9 +9,9 @@
 
 #include "analysis/names/step_shares.h"
 #include "base/arena.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/text.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "timeline/python.h"
 
 #define CLASSES_LOG2 2 /* of duration, in a doubling */
@@ -400,12 +400,11 @@ static int on_step(void *ctx, const struct xsp_step *step)
 	for (size_t i = 0; i < count; i++) {
 		const struct xsp_step_share *share = &shares[i];
 		struct xsp_series_row *row = &s->rows[XSP_SERIES_OPERATOR].list[share->key];
-		if (xsp_grow(&row->shares, &row->share_capacity, row->share_count + 1) < 0)
+		if (XSP_APPEND(row->shares, row->share_capacity, row->share_count,
+			       (struct xsp_series_share){.step = (uint32_t)s->kept_count,
+							 .calls = (uint32_t)share->calls,
+							 .self_ns = share->ns}) < 0)
 			return -ENOMEM;
-		row->shares[row->share_count++] =
-			(struct xsp_series_share){.step = (uint32_t)s->kept_count,
-						  .calls = (uint32_t)share->calls,
-						  .self_ns = share->ns};
 		inside += share->ns;
 	}
 	const uint64_t length = step->end_ns - step->start_ns;

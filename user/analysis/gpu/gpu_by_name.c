@@ -6,21 +6,20 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/saturate.h"
 #include "base/text.h"
-#include "base/u64map.h"
-#include "catalog/gpu_kernels.h"
-#include "catalog/occupancy.h"
+#include "base/rows/tally.h"
+#include "catalog/gpu/kernels.h"
+#include "catalog/gpu/occupancy.h"
 #include "timeline/gpu_category.h"
 
 struct xsp_gpu_by_name {
-	struct xsp_gpu_name_use *uses;
-	size_t count, capacity;
-	struct xsp_u64map use_of; /* kernels by their name's address; others by its hash → index */
+	/* kernels by the address of their name, others by its hash */
+	XSP_TALLY(struct xsp_gpu_name_use) uses;
 	struct xsp_arena texts;
 	struct xsp_gpu_launch_use *launches; /* XSP_GPU_LAUNCH_KINDS a device */
-	size_t launch_count, launch_capacity;
+	size_t launch_capacity;
 };
 
 int xsp_gpu_by_name_new(struct xsp_gpu_by_name **out)
@@ -33,44 +32,38 @@ void xsp_gpu_by_name_free(struct xsp_gpu_by_name *n)
 {
 	if (n == NULL)
 		return;
-	for (size_t i = 0; i < n->count; i++)
-		xsp_histogram_clear(&n->uses[i].durations);
-	for (size_t i = 0; i < n->launch_count; i++)
+	for (size_t i = 0; i < n->uses.count; i++)
+		xsp_histogram_clear(&n->uses.rows[i].durations);
+	for (size_t i = 0; i < n->launch_capacity; i++)
 		xsp_histogram_clear(&n->launches[i].delays);
-	free(n->uses);
+	xsp_tally_free(&n->uses);
 	free(n->launches);
-	xsp_u64map_free(&n->use_of);
 	xsp_arena_free(&n->texts);
 	free(n);
 }
 
 /* ---- by name ---- */
 
-static int use_of(struct xsp_gpu_by_name *n, const struct xsp_gpu_activity *a, uint32_t *index)
+/* NULL: out of memory. */
+static struct xsp_gpu_name_use *use_of(struct xsp_gpu_by_name *n, const struct xsp_gpu_activity *a)
 {
 	char buffer[XSP_GPU_NAME_SIZE];
 	const char *name = xsp_gpu_activity_name(a, buffer);
 	const bool kernel = a->kind == XSP_GPU_IS_KERNEL;
 	const uint64_t key =
 		kernel ? (uintptr_t)name : xsp_text_hash(name, strlen(name)) | 1ULL << 63;
-	const long at = xsp_u64map_index(&n->use_of, key, &n->uses, &n->capacity, n->count);
+	struct xsp_gpu_name_use *known = xsp_tally_find(&n->uses, key);
 
-	if (at < 0)
-		return -ENOMEM;
-	*index = (uint32_t)at;
-	if ((size_t)at < n->count)
-		return 0;
+	if (known != NULL)
+		return known;
+	struct xsp_gpu_name_use first = {.kind = a->kind, .name = name};
 	if (name == buffer)
-		name = xsp_arena_copy(&n->texts, buffer, strlen(buffer));
-	if (name == NULL)
-		return -ENOMEM;
-	struct xsp_gpu_name_use *u = &n->uses[n->count++];
-	*u = (struct xsp_gpu_name_use){.kind = a->kind, .name = name};
+		first.name = xsp_arena_copy(&n->texts, buffer, strlen(buffer));
 	if (a->kind == XSP_GPU_IS_MEMCPY || a->kind == XSP_GPU_IS_MEMSET)
-		u->class = XSP_GPU_FOR_MEMORY;
+		first.class = XSP_GPU_FOR_MEMORY;
 	else if (kernel && xsp_kernel_communicates(name))
-		u->class = XSP_GPU_FOR_COMMUNICATION;
-	return 0;
+		first.class = XSP_GPU_FOR_COMMUNICATION;
+	return first.name != NULL ? xsp_tally_row(&n->uses, key, &first) : NULL;
 }
 
 static int add_duration(struct xsp_gpu_name_use *u, uint64_t ns)
@@ -129,11 +122,12 @@ int xsp_gpu_by_name_add(struct xsp_gpu_by_name *n, const struct xsp_gpu_activity
 			uint32_t *index)
 {
 	const uint64_t ns = a->end_ns - a->start_ns;
-	int rc = use_of(n, a, index);
+	struct xsp_gpu_name_use *u = use_of(n, a);
+	int rc = 0;
 
-	if (rc < 0)
-		return rc;
-	struct xsp_gpu_name_use *u = &n->uses[*index];
+	if (u == NULL)
+		return -ENOMEM;
+	*index = xsp_tally_index(&n->uses, u);
 	u->count++;
 	xsp_add_saturated(&u->total_ns, ns);
 	if (!a->cut)
@@ -180,10 +174,8 @@ int xsp_gpu_by_name_launch(struct xsp_gpu_by_name *n, const struct xsp_gpu_activ
 
 	if (!is_whole_launch(a))
 		return 0;
-	if (xsp_grow(&n->launches, &n->launch_capacity, at + 1) < 0)
+	if (xsp_grow_zeroed(&n->launches, &n->launch_capacity, at + 1) < 0)
 		return -ENOMEM;
-	while (n->launch_count <= at)
-		n->launches[n->launch_count++] = (struct xsp_gpu_launch_use){0};
 	struct xsp_gpu_launch_use *l = &n->launches[at];
 	l->count++;
 	xsp_add_saturated(&l->call_ns, call);
@@ -198,16 +190,12 @@ int xsp_gpu_by_name_launch(struct xsp_gpu_by_name *n, const struct xsp_gpu_activ
 
 /* ---- results ---- */
 
-size_t xsp_gpu_by_name_uses(const struct xsp_gpu_by_name *n, const struct xsp_gpu_name_use **out)
-{
-	*out = n->uses;
-	return n->count;
-}
+XSP_TALLY_ROWS(xsp_gpu_by_name_uses, xsp_gpu_by_name, xsp_gpu_name_use, uses);
 
 const struct xsp_gpu_launch_use *xsp_gpu_by_name_launches(const struct xsp_gpu_by_name *n,
 							  uint32_t device, enum xsp_gpu_kind kind)
 {
 	const size_t at = (size_t)device * XSP_GPU_LAUNCH_KINDS + kind;
 
-	return at < n->launch_count && n->launches[at].count > 0 ? &n->launches[at] : NULL;
+	return at < n->launch_capacity && n->launches[at].count > 0 ? &n->launches[at] : NULL;
 }

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/saturate.h"
-#include "base/u64map.h"
-#include "catalog/flops.h"
+#include "base/rows/tally.h"
+#include "catalog/torch/flops.h"
 #include "timeline/torch_args.h"
 
 struct op {
@@ -22,9 +22,7 @@ struct xsp_gpu_flops {
 	struct op *ops; /* a ring, once it is full */
 	size_t count, capacity, oldest;
 	struct xsp_u64map op_of;
-	struct xsp_gpu_flops_use *uses;
-	size_t use_count, use_capacity;
-	struct xsp_u64map use_of;
+	XSP_TALLY(struct xsp_gpu_flops_use) uses; /* by name */
 };
 
 int xsp_gpu_flops_new(const struct xsp_capture_reader *r, struct xsp_gpu_flops **out)
@@ -46,9 +44,8 @@ void xsp_gpu_flops_free(struct xsp_gpu_flops *f)
 		return;
 	xsp_torch_args_free(f->arguments);
 	xsp_u64map_free(&f->op_of);
-	xsp_u64map_free(&f->use_of);
+	xsp_tally_free(&f->uses);
 	free(f->ops);
-	free(f->uses);
 	free(f);
 }
 
@@ -59,16 +56,14 @@ static int add_up(struct xsp_gpu_flops *f, const struct op *op)
 	xsp_u64map_remove(&f->op_of, op->id);
 	if (op->gpu_ns == 0)
 		return 0;
-	const long at =
-		xsp_u64map_index(&f->use_of, op->name, &f->uses, &f->use_capacity, f->use_count);
-	if (at < 0)
+	struct xsp_gpu_flops_use *use =
+		xsp_tally_row(&f->uses, op->name, &(struct xsp_gpu_flops_use){.name = op->name});
+	if (use == NULL)
 		return -ENOMEM;
-	if ((size_t)at == f->use_count)
-		f->uses[f->use_count++] = (struct xsp_gpu_flops_use){.name = op->name};
-	f->uses[at].calls++;
-	xsp_add_saturated(&f->uses[at].flops, op->flops);
-	xsp_add_saturated(&f->uses[at].bytes, op->bytes);
-	xsp_add_saturated(&f->uses[at].gpu_ns, op->gpu_ns);
+	use->calls++;
+	xsp_add_saturated(&use->flops, op->flops);
+	xsp_add_saturated(&use->bytes, op->bytes);
+	xsp_add_saturated(&use->gpu_ns, op->gpu_ns);
 	return 0;
 }
 
@@ -147,8 +142,4 @@ int xsp_gpu_flops_span(struct xsp_gpu_flops *f, const struct xsp_span *span)
 	return xsp_gpu_flops_op(f, span->serial + 1, span->name, flops, bytes);
 }
 
-size_t xsp_gpu_flops_uses(const struct xsp_gpu_flops *f, const struct xsp_gpu_flops_use **out)
-{
-	*out = f->uses;
-	return f->use_count;
-}
+XSP_TALLY_ROWS(xsp_gpu_flops_uses, xsp_gpu_flops, xsp_gpu_flops_use, uses);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gpu_flops.h - operators of PyTorch whose shapes were recorded: the operations that they ask for (catalog/flops.h), the
+ * gpu_flops.h - operators of PyTorch whose shapes were recorded: the operations that they ask for (catalog/torch/flops.h), the
  * bytes of the tensors that they read and wrote, and the time of the kernels that they launched.
  *
  * Kernels are told seconds later than operators: so many operators wait for theirs, the oldest goes first.

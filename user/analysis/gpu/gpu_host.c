@@ -2,14 +2,12 @@
 #include "analysis/gpu/gpu_host.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/search.h"
-#include "base/text.h"
-#include "base/u64map.h"
+#include "base/rows/grow.h"
+#include "base/rows/search.h"
+#include "base/rows/tally.h"
 
 /* A span or a wait that has ended. */
 struct held {
@@ -43,22 +41,15 @@ struct host_thread {
 	size_t gap_count, gap_capacity;
 	/* by depth: idle time in spans that have ended, until the one around them does */
 	uint64_t *inside_ns;
-	size_t inside_count, inside_capacity;
+	size_t inside_capacity;
 };
 
 struct xsp_gpu_host {
 	const struct xsp_timeline *timeline;
-	struct host_thread **threads;
-	size_t thread_count, thread_capacity;
-	struct xsp_u64map thread_of;
-	struct host_thread *last;
-	struct xsp_gpu_host_use *uses;
-	size_t use_count, use_capacity;
-	struct xsp_u64map use_of;
-	xsp_name_id *row_of; /* by name id: of names that only number the first one */
-	size_t row_of_count, row_of_capacity;
-	struct xsp_u64map numbered; /* hash of what such names have in common → the first one */
-	struct xsp_u64map several; /* of those, the ones that are not alone */
+	XSP_TALLY(struct host_thread) threads; /* by tid */
+	uint32_t last; /* index of one */
+	XSP_TALLY(struct xsp_gpu_host_use) uses; /* by name, parent and line; by place and reason */
+	struct xsp_name_rows row_of;
 	size_t held; /* of threads that launch */
 	size_t before; /* of those that have not launched yet */
 	uint64_t early, idle_ns, span_ns;
@@ -69,7 +60,7 @@ int xsp_gpu_host_new(const struct xsp_timeline *t, struct xsp_gpu_host **out)
 	*out = calloc(1, sizeof(**out));
 	if (*out == NULL)
 		return -ENOMEM;
-	(*out)->timeline = t;
+	(*out)->timeline = (*out)->row_of.timeline = t;
 	return 0;
 }
 
@@ -80,46 +71,28 @@ static void free_thread(struct host_thread *th)
 	free(th->gaps);
 	free(th->held);
 	free(th->inside_ns);
-	free(th);
 }
 
 void xsp_gpu_host_free(struct xsp_gpu_host *h)
 {
 	if (h == NULL)
 		return;
-	for (size_t i = 0; i < h->thread_count; i++)
-		free_thread(h->threads[i]);
-	free(h->threads);
-	free(h->uses);
-	free(h->row_of);
-	xsp_u64map_free(&h->numbered);
-	xsp_u64map_free(&h->several);
-	xsp_u64map_free(&h->thread_of);
-	xsp_u64map_free(&h->use_of);
+	for (size_t i = 0; i < h->threads.count; i++)
+		free_thread(&h->threads.rows[i]);
+	xsp_tally_free(&h->threads);
+	xsp_tally_free(&h->uses);
+	xsp_name_rows_free(&h->row_of);
 	free(h);
 }
 
-static int thread_of(struct xsp_gpu_host *h, uint32_t tid, struct host_thread **out)
+/* NULL: out of memory. */
+static struct host_thread *thread_of(struct xsp_gpu_host *h, uint32_t tid)
 {
-	if (h->last != NULL && h->last->tid == tid) {
-		*out = h->last;
-		return 0;
-	}
-	const uint32_t *at = xsp_u64map_get(&h->thread_of, tid);
-	if (at != NULL) {
-		*out = h->last = h->threads[*at];
-		return 0;
-	}
-	struct host_thread *th = calloc(1, sizeof(*th));
-	if (th == NULL || xsp_grow(&h->threads, &h->thread_capacity, h->thread_count + 1) < 0 ||
-	    xsp_u64map_set(&h->thread_of, tid, (uint32_t)h->thread_count) < 0) {
-		free(th);
-		return -ENOMEM;
-	}
-	th->tid = tid;
-	h->threads[h->thread_count++] = th;
-	*out = h->last = th;
-	return 0;
+	if (h->last < h->threads.count && h->threads.rows[h->last].tid == tid)
+		return &h->threads.rows[h->last];
+	struct host_thread *th = xsp_tally_row(&h->threads, tid, &(struct host_thread){.tid = tid});
+	h->last = th != NULL ? xsp_tally_index(&h->threads, th) : 0;
+	return th;
 }
 
 /* ---- threads begin to launch ---- */
@@ -165,41 +138,33 @@ static int add_point(struct gaps *g, uint64_t ns, uint64_t sum_ns)
 {
 	if (g->count >= XSP_GPU_HOST_POINTS_MOST)
 		thin_out(g);
-	if (xsp_grow(&g->points, &g->capacity, g->count + 1) < 0)
-		return -ENOMEM;
-	g->points[g->count++] = (struct point){ns, sum_ns};
-	return 0;
+	return XSP_APPEND(g->points, g->capacity, g->count, (struct point){ns, sum_ns});
 }
 
-static int gaps_of(struct host_thread *th, uint32_t device, struct gaps **out)
+/* NULL: out of memory. */
+static struct gaps *gaps_of(struct host_thread *th, uint32_t device)
 {
-	for (size_t i = 0; i < th->gap_count; i++) {
-		*out = &th->gaps[i];
-		if ((*out)->device == device)
-			return 0;
-	}
-	if (xsp_grow(&th->gaps, &th->gap_capacity, th->gap_count + 1) < 0)
-		return -ENOMEM;
-	*out = &th->gaps[th->gap_count++];
-	**out = (struct gaps){.device = device};
-	return 0;
+	for (size_t i = 0; i < th->gap_count; i++)
+		if (th->gaps[i].device == device)
+			return &th->gaps[i];
+	return XSP_APPEND(th->gaps, th->gap_capacity, th->gap_count,
+			  (struct gaps){.device = device}) < 0
+		       ? NULL
+		       : &th->gaps[th->gap_count - 1];
 }
 
 int xsp_gpu_host_gap(struct xsp_gpu_host *h, uint32_t tid, uint32_t device, uint64_t from_ns,
 		     uint64_t to_ns)
 {
-	struct host_thread *th;
-	struct gaps *g = NULL;
-	int rc = thread_of(h, tid, &th);
+	struct host_thread *th = thread_of(h, tid);
+	struct gaps *g = th != NULL ? gaps_of(th, device) : NULL;
 
-	if (rc == 0)
-		rc = gaps_of(th, device, &g);
-	if (rc < 0)
-		return rc;
+	if (g == NULL)
+		return -ENOMEM;
 	has_launched(h, th);
 	count_forgotten(h, th, from_ns);
 	const uint64_t sum = g->count > 0 ? g->points[g->count - 1].sum_ns : 0;
-	rc = add_point(g, from_ns, sum);
+	int rc = add_point(g, from_ns, sum);
 	if (rc == 0)
 		rc = add_point(g, to_ns, sum + (to_ns - from_ns));
 	h->idle_ns += to_ns - from_ns;
@@ -233,15 +198,13 @@ static int add_span(struct xsp_gpu_host *h, struct host_thread *th, const struct
 {
 	const uint32_t depth = s->depth & ~DEPTH_UNKNOWN;
 
-	if (xsp_grow(&th->inside_ns, &th->inside_capacity, (size_t)depth + 2) < 0)
+	if (xsp_grow_zeroed(&th->inside_ns, &th->inside_capacity, (size_t)depth + 2) < 0)
 		return -ENOMEM;
-	while (th->inside_count < (size_t)depth + 2)
-		th->inside_ns[th->inside_count++] = 0;
 	const uint64_t inside = th->inside_ns[depth + 1];
 	uint64_t all = inside;
 	if (!(s->depth & DEPTH_UNKNOWN)) {
 		all = idle_between(th, s->start_ns, s->end_ns);
-		h->uses[s->use].idle_ns += all > inside ? all - inside : 0;
+		h->uses.rows[s->use].idle_ns += all > inside ? all - inside : 0;
 		all = all > inside ? all : inside;
 	}
 	th->inside_ns[depth + 1] = 0;
@@ -270,7 +233,7 @@ static int add_first(struct xsp_gpu_host *h, struct host_thread *th)
 	remove_first(h, th, 1);
 	if (s.depth != DEPTH_WAIT)
 		return add_span(h, th, &s);
-	h->uses[s.use].idle_ns += idle_between(th, s.start_ns, s.end_ns);
+	h->uses.rows[s.use].idle_ns += idle_between(th, s.start_ns, s.end_ns);
 	return 0;
 }
 
@@ -290,8 +253,8 @@ int xsp_gpu_host_pass(struct xsp_gpu_host *h, uint64_t ns)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < h->thread_count; i++) {
-		struct host_thread *th = h->threads[i];
+	for (size_t i = 0; i < h->threads.count; i++) {
+		struct host_thread *th = &h->threads.rows[i];
 		if (!th->launches)
 			forget_until(h, th, ns);
 		while (rc == 0 && th->from < th->count && th->held[th->from].end_ns <= ns)
@@ -304,8 +267,8 @@ int xsp_gpu_host_pass(struct xsp_gpu_host *h, uint64_t ns)
  * takes the room of the others. */
 static void forget_older(struct xsp_gpu_host *h)
 {
-	for (size_t i = 0; i < h->thread_count; i++) {
-		struct host_thread *th = h->threads[i];
+	for (size_t i = 0; i < h->threads.count; i++) {
+		struct host_thread *th = &h->threads.rows[i];
 		const size_t n = (held_of(th) + 1) / 2;
 		if (th->launches || n == 0)
 			continue;
@@ -326,77 +289,47 @@ static int hold(struct xsp_gpu_host *h, struct host_thread *th, const struct hel
 		rc = add_first(h, th);
 	}
 	if (rc == 0)
-		rc = xsp_grow(&th->held, &th->capacity, th->count + 1);
+		rc = XSP_APPEND(th->held, th->capacity, th->count, *s);
 	if (rc < 0)
 		return rc;
-	th->held[th->count++] = *s;
 	(*(th->launches ? &h->held : &h->before))++;
 	return 0;
 }
 
 /* ---- names ---- */
 
-static int find_row(struct xsp_gpu_host *h, xsp_name_id id, xsp_name_id *row)
-{
-	const char *name = xsp_timeline_name(h->timeline, id);
-	const size_t stem = xsp_timeline_step_stem(h->timeline, name);
-	const uint64_t hash = xsp_text_hash(name, stem);
-	const uint32_t *first = stem > 0 ? xsp_u64map_get(&h->numbered, hash) : NULL;
-
-	*row = first != NULL ? *first : id;
-	if (stem == 0)
-		return 0;
-	return first == NULL ? xsp_u64map_set(&h->numbered, hash, id)
-			     : xsp_u64map_set(&h->several, *first, 1);
-}
-
 int xsp_gpu_host_row(struct xsp_gpu_host *h, xsp_name_id id, xsp_name_id *row)
 {
-	int rc = 0;
-
-	if (id >= h->row_of_count && xsp_grow(&h->row_of, &h->row_of_capacity, (size_t)id + 1) < 0)
-		return -ENOMEM;
-	for (; rc == 0 && h->row_of_count <= id; h->row_of_count++)
-		rc = find_row(h, (xsp_name_id)h->row_of_count, &h->row_of[h->row_of_count]);
-	*row = rc == 0 ? h->row_of[id] : 0;
-	return rc;
+	return xsp_name_rows_of(&h->row_of, id, row);
 }
 
 const char *xsp_gpu_host_name(const struct xsp_gpu_host *h, xsp_name_id id,
 			      char out[XSP_GPU_HOST_NAME_MAX])
 {
-	const char *name = xsp_timeline_name(h->timeline, id);
-	const size_t stem = xsp_timeline_step_stem(h->timeline, name);
-
-	if (stem > XSP_NAME_MAX || xsp_u64map_get(&h->several, id) == NULL)
-		return name;
-	snprintf(out, XSP_GPU_HOST_NAME_MAX, "%.*s*", (int)stem, name);
-	return out;
+	return xsp_name_rows_text(&h->row_of, id, out);
 }
 
 /* ---- spans and waits ---- */
 
-static int use_of(struct xsp_gpu_host *h, uint64_t key, const struct xsp_gpu_host_use *what,
-		  uint32_t *out)
+static int hold_use(struct xsp_gpu_host *h, struct host_thread *th, struct held *s, uint64_t key,
+		    const struct xsp_gpu_host_use *what)
 {
-	const long at = xsp_u64map_index(&h->use_of, key, &h->uses, &h->use_capacity, h->use_count);
+	const struct xsp_gpu_host_use *use = xsp_tally_row(&h->uses, key, what);
 
-	if (at < 0)
+	if (use == NULL)
 		return -ENOMEM;
-	if ((size_t)at == h->use_count)
-		h->uses[h->use_count++] = *what;
-	*out = (uint32_t)at;
-	return 0;
+	s->use = xsp_tally_index(&h->uses, use);
+	return hold(h, th, s);
 }
 
 int xsp_gpu_host_launches(struct xsp_gpu_host *h, uint32_t tid)
 {
-	struct host_thread *th;
-	const int rc = thread_of(h, tid, &th);
+	struct host_thread *th = thread_of(h, tid);
 
-	if (rc == 0)
-		has_launched(h, th);
-	return rc;
+	if (th == NULL)
+		return -ENOMEM;
+	has_launched(h, th);
+	return 0;
 }
 
 /* Only the thread's own stack: depths of others are no depths of that. */
@@ -404,16 +337,15 @@ int xsp_gpu_host_span(struct xsp_gpu_host *h, const struct xsp_span *span)
 {
 	struct xsp_gpu_host_use use = {.name = 0};
 	struct held s = {span->start_ns, span->end_ns, 0, span->depth};
-	struct host_thread *th;
-	int rc = thread_of(h, span->tid, &th);
+	struct host_thread *th = thread_of(h, span->tid);
 
-	if (rc < 0)
-		return rc;
+	if (th == NULL)
+		return -ENOMEM;
 	if (!th->launches && xsp_timeline_cuda(h->timeline, span->probe) != NULL)
 		has_launched(h, th);
 	if (span->row != 0 || span->depth >= DEPTH_UNKNOWN - 2)
 		return 0;
-	rc = xsp_gpu_host_row(h, span->name, &use.name);
+	int rc = xsp_gpu_host_row(h, span->name, &use.name);
 	if (rc == 0 && span->depth > 0) {
 		rc = xsp_gpu_host_row(h, span->ancestors[span->depth - 1], &use.parent);
 		use.parent++;
@@ -424,11 +356,10 @@ int xsp_gpu_host_span(struct xsp_gpu_host *h, const struct xsp_span *span)
 		use.line = &span->python->frames[span->python_first];
 	if (span->flags & (XSP_SPAN_EXIT_LOST | XSP_SPAN_POINT))
 		s.depth |= DEPTH_UNKNOWN;
-	rc = use_of(h,
-		    xsp_u64_mix((uint64_t)use.parent << 32 | use.name) +
-			    (use.line != NULL ? use.line->name : 0),
-		    &use, &s.use);
-	return rc < 0 ? rc : hold(h, th, &s);
+	return hold_use(h, th, &s,
+			xsp_u64_mix((uint64_t)use.parent << 32 | use.name) +
+				(use.line != NULL ? use.line->name : 0),
+			&use);
 }
 
 int xsp_gpu_host_wait(struct xsp_gpu_host *h, const struct xsp_wait *wait)
@@ -436,22 +367,19 @@ int xsp_gpu_host_wait(struct xsp_gpu_host *h, const struct xsp_wait *wait)
 	const struct xsp_gpu_host_use use = {
 		.wait = true, .why = (uint32_t)wait->why, .place = wait->place};
 	struct held s = {wait->left_ns, wait->back_ns, 0, DEPTH_WAIT};
-	struct host_thread *th;
-	int rc = thread_of(h, wait->tid, &th);
+	struct host_thread *th = thread_of(h, wait->tid);
 
-	if (rc < 0 || wait->flags & XSP_WAIT_SHORT)
-		return rc;
-	rc = use_of(h, ~xsp_u64_mix((uint64_t)use.place << 32 | use.why), &use, &s.use);
-	return rc < 0 ? rc : hold(h, th, &s);
+	if (th == NULL)
+		return -ENOMEM;
+	return wait->flags & XSP_WAIT_SHORT
+		       ? 0
+		       : hold_use(h, th, &s, ~xsp_u64_mix((uint64_t)use.place << 32 | use.why),
+				  &use);
 }
 
 /* ---- results ---- */
 
-size_t xsp_gpu_host_uses(const struct xsp_gpu_host *h, const struct xsp_gpu_host_use **out)
-{
-	*out = h->uses;
-	return h->use_count;
-}
+XSP_TALLY_ROWS(xsp_gpu_host_uses, xsp_gpu_host, xsp_gpu_host_use, uses);
 
 uint64_t xsp_gpu_host_idle_ns(const struct xsp_gpu_host *h)
 {

@@ -11,6 +11,7 @@
 #ifndef XSP_ANALYSIS_GPU_HOST_H
 #define XSP_ANALYSIS_GPU_HOST_H
 
+#include "analysis/names/name_rows.h"
 #include "timeline/timeline.h"
 
 #define XSP_GPU_HOST_HELD_MOST (1U << 21) /* spans and waits, 24 bytes each */
@@ -53,11 +54,11 @@ uint64_t xsp_gpu_host_span_ns(const struct xsp_gpu_host *h);
  * were forgotten by then, if a device was idle in the time of some. */
 uint64_t xsp_gpu_host_early(const struct xsp_gpu_host *h);
 
-/* Names that only number have one row: the first one's. 0 or -ENOMEM. */
+/* The name's row: analysis/names/name_rows.h. 0 or -ENOMEM. */
 int xsp_gpu_host_row(struct xsp_gpu_host *h, xsp_name_id id, xsp_name_id *row);
 
 /* As it is shown: "ProfilerStep#*" for names that only number, where there are several, as in the table of operations. */
-#define XSP_GPU_HOST_NAME_MAX (XSP_NAME_MAX + 2)
+#define XSP_GPU_HOST_NAME_MAX XSP_NAME_ROW_TEXT
 const char *xsp_gpu_host_name(const struct xsp_gpu_host *h, xsp_name_id id,
 			      char out[XSP_GPU_HOST_NAME_MAX]);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 int xsp_gpu_path_new(struct xsp_timeline *t, struct xsp_gpu_sweep *sweep, struct xsp_gpu_host *host,
 		     struct xsp_gpu_path **out)
@@ -33,20 +33,17 @@ void xsp_gpu_path_free(struct xsp_gpu_path *p)
 {
 	if (p == NULL)
 		return;
-	for (size_t i = 0; i < p->thread_count; i++) {
-		free(p->threads[i]->spans);
-		free(p->threads[i]->offs);
-		free(p->threads[i]);
+	for (size_t i = 0; i < p->threads.count; i++) {
+		free(p->threads.rows[i].spans);
+		free(p->threads.rows[i].offs);
 	}
-	free(p->threads);
-	xsp_u64map_free(&p->thread_of);
+	xsp_tally_free(&p->threads);
 	free(p->works);
 	for (unsigned i = 0; i < CALL_LISTS; i++)
 		free(p->calls[i].list);
 	clear_results(&p->pending);
 	clear_results(&p->firsts);
-	free(p->uses);
-	xsp_u64map_free(&p->use_of);
+	xsp_tally_free(&p->uses);
 	free(p);
 }
 
@@ -54,10 +51,9 @@ void xsp_gpu_path_free(struct xsp_gpu_path *p)
 
 static int add_share(struct xsp_gpu_path *p, const struct path_share *s)
 {
-	const struct xsp_gpu_path_use first = {.kind = s->kind, .name = s->name};
 	struct xsp_gpu_path_use *u =
-		xsp_u64map_element(&p->use_of, (uint64_t)s->kind << 32 | s->name, &p->uses,
-				   &p->use_capacity, &p->use_count, &first);
+		xsp_tally_row(&p->uses, (uint64_t)s->kind << 32 | s->name,
+			      &(struct xsp_gpu_path_use){.kind = s->kind, .name = s->name});
 
 	if (u == NULL)
 		return -ENOMEM;
@@ -71,19 +67,7 @@ static uint64_t length(const struct xsp_gpu_path_step *s)
 	return s->end_ns - s->start_ns;
 }
 
-static void rank(struct xsp_gpu_path *p, const struct xsp_gpu_path_step *s)
-{
-	size_t at = p->slowest_count;
-
-	while (at > 0 && length(&p->slowest[at - 1]) < length(s))
-		at--;
-	if (at == XSP_GPU_PATH_SLOWEST)
-		return;
-	p->slowest_count += p->slowest_count < XSP_GPU_PATH_SLOWEST;
-	memmove(&p->slowest[at + 1], &p->slowest[at],
-		(p->slowest_count - at - 1) * sizeof(*p->slowest));
-	p->slowest[at] = *s;
-}
+static XSP_ORDER(by_length, struct xsp_gpu_path_step, XSP_COMPARE(length(y), length(x)));
 
 /* Its shares are freed. */
 static int count_step(struct xsp_gpu_path *p, struct path_result *r)
@@ -97,7 +81,7 @@ static int count_step(struct xsp_gpu_path *p, struct path_result *r)
 		c->ns[i] += r->step.ns[i];
 		c->most_ns[i] = r->step.ns[i] > c->most_ns[i] ? r->step.ns[i] : c->most_ns[i];
 	}
-	rank(p, &r->step);
+	XSP_RANK(p->slowest, &p->slowest_count, XSP_GPU_PATH_SLOWEST, &r->step, by_length);
 	for (size_t i = 0; i < r->share_count && rc == 0; i++)
 		rc = add_share(p, &r->shares[i]);
 	free(r->shares);
@@ -112,9 +96,8 @@ static void forget_steps(struct xsp_gpu_path *p)
 {
 	clear_results(&p->pending);
 	clear_results(&p->firsts);
-	xsp_u64map_free(&p->use_of);
-	p->use_of = (struct xsp_u64map){0};
-	p->use_count = p->slowest_count = 0;
+	xsp_tally_begin_anew(&p->uses);
+	p->slowest_count = 0;
 	p->counts = (struct xsp_gpu_path_counts){.late = p->counts.late};
 }
 
@@ -174,34 +157,10 @@ static int make_path(struct xsp_gpu_path *p, struct path_result *r)
 
 /* ---- order ---- */
 
-static int by_end(const void *a, const void *b)
-{
-	const struct path_span *x = a, *y = b;
-
-	if (x->end_ns != y->end_ns)
-		return x->end_ns < y->end_ns ? -1 : 1;
-	return x->start_ns > y->start_ns ? -1 : x->start_ns < y->start_ns;
-}
-
-static int by_stream(const void *a, const void *b)
-{
-	const struct path_work *x = a, *y = b;
-
-	if (x->stream != y->stream)
-		return x->stream < y->stream ? -1 : 1;
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
-}
-
-static int by_key(const void *a, const void *b)
-{
-	const struct path_call *x = a, *y = b;
-
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return x->call_ns < y->call_ns ? -1 : x->call_ns > y->call_ns;
-}
+static XSP_ORDER(by_end, struct path_span, XSP_RISING(end_ns) ?: XSP_FALLING(start_ns));
+static XSP_ORDER(by_stream, struct path_work,
+	  XSP_RISING(stream) ?: XSP_RISING(start_ns) ?: XSP_RISING(end_ns));
+static XSP_ORDER(by_key, struct path_call, XSP_RISING(key) ?: XSP_RISING(call_ns));
 
 /* From the last one to the first: whatever has begun after a span's end is not around it, nor around those before. */
 static void find_parents(struct path_thread *th)
@@ -209,7 +168,7 @@ static void find_parents(struct path_thread *th)
 	uint32_t top = XSP_GPU_NOWHERE;
 
 	if (th->unordered)
-		qsort(th->spans, th->span_count, sizeof(*th->spans), by_end);
+		XSP_SORT(th->spans, th->span_count, by_end);
 	th->unordered = false;
 	for (size_t i = th->span_count; i-- > 0;) {
 		struct path_span *s = &th->spans[i];
@@ -222,14 +181,11 @@ static void find_parents(struct path_thread *th)
 
 static void put_in_order(struct xsp_gpu_path *p)
 {
-	for (size_t i = 0; i < p->thread_count; i++)
-		find_parents(p->threads[i]);
-	if (p->work_count > 0)
-		qsort(p->works, p->work_count, sizeof(*p->works), by_stream);
+	for (size_t i = 0; i < p->threads.count; i++)
+		find_parents(&p->threads.rows[i]);
+	XSP_SORT(p->works, p->work_count, by_stream);
 	for (unsigned i = 0; i < CALL_LISTS; i++)
-		if (p->calls[i].count > 0)
-			qsort(p->calls[i].list, p->calls[i].count, sizeof(*p->calls[i].list),
-			      by_key);
+		XSP_SORT(p->calls[i].list, p->calls[i].count, by_key);
 }
 
 /* ---- what is over ---- */
@@ -250,8 +206,8 @@ static void forget(struct xsp_gpu_path *p, uint64_t ns)
 {
 	uint64_t launched = ns;
 
-	for (size_t i = 0; i < p->thread_count; i++) {
-		struct path_thread *th = p->threads[i];
+	for (size_t i = 0; i < p->threads.count; i++) {
+		struct path_thread *th = &p->threads.rows[i];
 		KEEP_IF(th->spans, th->span_count, k, th->spans[k].end_ns > ns);
 		KEEP_IF(th->offs, th->off_count, k, th->offs[k].back_ns > ns);
 	}
@@ -316,79 +272,52 @@ static int make_room_for_one(struct xsp_gpu_path *p, uint64_t ns)
 
 /* ---- what comes ---- */
 
-static int thread_of(struct xsp_gpu_path *p, uint32_t tid, struct path_thread **out)
+/* NULL: out of memory. */
+static struct path_thread *thread_of(struct xsp_gpu_path *p, uint32_t tid)
 {
-	const long at = xsp_u64map_index(&p->thread_of, tid, &p->threads, &p->thread_capacity,
-					 p->thread_count);
-
-	if (at < 0)
-		return -ENOMEM;
-	if ((size_t)at == p->thread_count) {
-		p->threads[at] = calloc(1, sizeof(**p->threads));
-		if (p->threads[at] == NULL) /* the index stays: the run is over */
-			return -ENOMEM;
-		p->thread_count++;
-		p->threads[at]->tid = tid;
-	}
-	*out = p->threads[at];
-	return 0;
+	return xsp_tally_row(&p->threads, tid, &(struct path_thread){.tid = tid});
 }
 
 int xsp_gpu_path_span(struct xsp_gpu_path *p, const struct xsp_span *span)
 {
 	struct path_span s = {span->start_ns, span->end_ns, 0, XSP_GPU_NOWHERE};
-	struct path_thread *th = NULL;
 
 	if (!p->has_steps || span->row != 0 || !xsp_span_has_duration(span) ||
 	    s.end_ns <= p->forgotten_ns)
 		return 0;
 	int rc = make_room_for_one(p, s.end_ns);
 	if (rc == 0)
-		rc = thread_of(p, span->tid, &th);
-	if (rc == 0)
 		rc = xsp_gpu_host_row(p->host, span->name, &s.name);
-	if (rc == 0)
-		rc = xsp_grow(&th->spans, &th->span_capacity, th->span_count + 1);
-	if (rc != 0)
-		return rc;
+	struct path_thread *th = rc == 0 ? thread_of(p, span->tid) : NULL;
+	if (th == NULL)
+		return -ENOMEM;
 	th->unordered = th->unordered ||
 			(th->span_count > 0 && by_end(&th->spans[th->span_count - 1], &s) > 0);
-	th->spans[th->span_count++] = s;
-	return 0;
+	return XSP_APPEND(th->spans, th->span_capacity, th->span_count, s);
 }
 
 int xsp_gpu_path_wait(struct xsp_gpu_path *p, const struct xsp_wait *wait)
 {
-	struct path_thread *th = NULL;
-
 	if (!p->has_steps || (wait->flags & XSP_WAIT_SHORT) || wait->back_ns <= p->forgotten_ns)
 		return 0;
-	int rc = make_room_for_one(p, wait->back_ns);
-	if (rc == 0)
-		rc = thread_of(p, wait->tid, &th);
-	if (rc == 0)
-		rc = xsp_grow(&th->offs, &th->off_capacity, th->off_count + 1);
-	if (rc != 0)
-		return rc;
-	th->offs[th->off_count++] = (struct path_off){
-		.left_ns = wait->left_ns,
-		.woken_ns = wait->woken_ns > wait->left_ns ? wait->woken_ns : wait->left_ns,
-		.back_ns = wait->back_ns,
-		.why = (uint32_t)wait->why,
-		.waker = wait->waker};
-	return 0;
+	struct path_off off = {.left_ns = wait->left_ns,
+			       .woken_ns = wait->woken_ns,
+			       .back_ns = wait->back_ns,
+			       .why = (uint32_t)wait->why,
+			       .waker = wait->waker};
+	if (off.woken_ns < off.left_ns)
+		off.woken_ns = off.left_ns;
+	const int rc = make_room_for_one(p, wait->back_ns);
+	struct path_thread *th = rc == 0 ? thread_of(p, wait->tid) : NULL;
+	return th == NULL ? -ENOMEM : XSP_APPEND(th->offs, th->off_capacity, th->off_count, off);
 }
 
 static int put_call(struct xsp_gpu_path *p, enum path_list which, const struct path_call *c)
 {
 	struct path_calls *calls = &p->calls[which];
-	int rc = make_room_for_one(p, c->call_end_ns);
+	const int rc = make_room_for_one(p, c->call_end_ns);
 
-	if (rc == 0)
-		rc = xsp_grow(&calls->list, &calls->capacity, calls->count + 1);
-	if (rc == 0)
-		calls->list[calls->count++] = *c;
-	return rc;
+	return rc < 0 ? rc : XSP_APPEND(calls->list, calls->capacity, calls->count, *c);
 }
 
 /* An asynchronous one goes on beside its call, unless the driver has to take what is pageable through memory of its own. */
@@ -429,12 +358,11 @@ int xsp_gpu_path_work(struct xsp_gpu_path *p, const struct xsp_gpu_activity *a,
 	int rc = make_room_for_one(p, w.end_ns);
 	if (rc == 0)
 		rc = xsp_gpu_sweep_place(p->sweep, a, &copy.device, &copy.stream);
+	w.stream = copy.stream;
 	if (rc == 0)
-		rc = xsp_grow(&p->works, &p->work_capacity, p->work_count + 1);
+		rc = XSP_APPEND(p->works, p->work_capacity, p->work_count, w);
 	if (rc < 0)
 		return rc;
-	w.stream = copy.stream;
-	p->works[p->work_count++] = w;
 	/* a copy that was done when its call returned: the call waited for it */
 	const bool waited = w.kind == XSP_GPU_PATH_MEMORY && w.call_ns != 0 &&
 			    w.end_ns <= a->call_end_ns && may_block(a);

@@ -16,8 +16,8 @@
 #include "analysis/gpu/gpu_by_name.h"
 #include "analysis/gpu/gpu_host.h"
 #include "analysis/gpu/gpu_sweep.h"
-#include "base/search.h"
-#include "base/u64map.h"
+#include "base/rows/search.h"
+#include "base/rows/tally.h"
 
 #define XSP_GPU_PATH_HELD_MOST (1U << 20) /* spans, waits, activities and synchronisations */
 #define XSP_GPU_PATH_SLOWEST 5U
@@ -126,9 +126,7 @@ struct xsp_gpu_path {
 	struct xsp_gpu_sweep *sweep;
 	struct xsp_gpu_host *host;
 	bool has_steps; /* there may be some; else nothing is held */
-	struct path_thread **threads;
-	size_t thread_count, thread_capacity;
-	struct xsp_u64map thread_of;
+	XSP_TALLY(struct path_thread) threads; /* by tid */
 	struct path_work *works;
 	size_t work_count, work_capacity;
 	struct path_calls calls[CALL_LISTS];
@@ -138,9 +136,7 @@ struct xsp_gpu_path {
 	uint64_t settled_ns; /* up to here paths have been made */
 	uint64_t forgotten_ns; /* what ended before is not held */
 	struct path_results pending, firsts; /* without their path; with it, perhaps warm-up */
-	struct xsp_gpu_path_use *uses;
-	size_t use_count, use_capacity;
-	struct xsp_u64map use_of;
+	XSP_TALLY(struct xsp_gpu_path_use) uses; /* by kind and name */
 	struct xsp_gpu_path_step slowest[XSP_GPU_PATH_SLOWEST];
 	size_t slowest_count;
 	struct xsp_gpu_path_counts counts;
@@ -166,13 +162,6 @@ int xsp_gpu_path_end(struct xsp_gpu_path *p);
 
 /* gpu_path_walk.c: all lists are in order. 0 or -ENOMEM. */
 int xsp_gpu_path_walk(struct xsp_gpu_path *p, struct path_result *result);
-
-static inline struct path_thread *path_thread(const struct xsp_gpu_path *p, uint32_t tid)
-{
-	const uint32_t *at = xsp_u64map_get(&p->thread_of, tid);
-
-	return at != NULL ? p->threads[*at] : NULL;
-}
 
 /* The last one of the key before that moment; NULL: none. */
 static inline const struct path_call *path_call(const struct xsp_gpu_path *p, enum path_list which,

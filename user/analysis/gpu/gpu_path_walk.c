@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* gpu_path_walk.c - the path of one step, backwards. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "analysis/gpu/gpu_path.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 /* Beside a moment: activities of a stream that end out of order, waits between two launches. */
 #define LOOKED_AT 64
@@ -151,7 +150,7 @@ static int pass_work(struct walk *w)
 	const struct path_work *other = waited_for(p, k, since, &guessed);
 	const struct path_work *last = later(before, other);
 	if (k->call_ns != 0 && (last == NULL || last->end_ns < k->call_ns)) {
-		struct path_thread *caller = path_thread(p, k->call_tid);
+		struct path_thread *caller = xsp_tally_find(&p->threads, k->call_tid);
 		w->thread = caller != NULL ? caller : w->home;
 		w->work = NULL;
 		return spend(w, XSP_GPU_PATH_LAUNCH, k->name, k->call_ns);
@@ -236,7 +235,7 @@ static int pass_block(struct walk *w, const struct path_call *b)
 
 static int pass_off(struct walk *w, const struct path_off *o)
 {
-	struct path_thread *waker = path_thread(w->p, o->waker);
+	struct path_thread *waker = xsp_tally_find(&w->p->threads, o->waker);
 
 	if (w->now_ns > o->woken_ns) {
 		const int rc = spend(w, XSP_GPU_PATH_OFF, o->why, o->woken_ns);
@@ -264,28 +263,12 @@ static int pass_thread(struct walk *w)
 
 /* ---- the whole ---- */
 
-static int by_share(const void *a, const void *b)
-{
-	const struct path_share *x = a, *y = b;
-
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
-	return x->name < y->name ? -1 : x->name > y->name;
-}
-
 /* A row a kind and name. */
-static void add_up(struct path_result *r)
-{
-	size_t kept = 0;
+static XSP_ORDER(by_share, struct path_share, XSP_RISING(kind) ?: XSP_RISING(name));
 
-	if (r->share_count > 0)
-		qsort(r->shares, r->share_count, sizeof(*r->shares), by_share);
-	for (size_t i = 0; i < r->share_count; i++)
-		if (kept > 0 && by_share(&r->shares[kept - 1], &r->shares[i]) == 0)
-			r->shares[kept - 1].ns += r->shares[i].ns;
-		else
-			r->shares[kept++] = r->shares[i];
-	r->share_count = kept;
+static void add_share(void *to, const void *more)
+{
+	((struct path_share *)to)->ns += ((const struct path_share *)more)->ns;
 }
 
 int xsp_gpu_path_walk(struct xsp_gpu_path *p, struct path_result *result)
@@ -293,7 +276,7 @@ int xsp_gpu_path_walk(struct xsp_gpu_path *p, struct path_result *result)
 	struct walk w = {.p = p,
 			 .result = result,
 			 .now_ns = result->step.end_ns,
-			 .home = path_thread(p, result->step.tid)};
+			 .home = xsp_tally_find(&p->threads, result->step.tid)};
 	/* clocks that disagree could lead round in a circle: each turn goes back in time, or to what began earlier */
 	size_t turns = 4 * p->held + LOOKED_AT;
 	int rc = 0;
@@ -303,6 +286,6 @@ int xsp_gpu_path_walk(struct xsp_gpu_path *p, struct path_result *result)
 		rc = w.work != NULL ? pass_work(&w) : pass_thread(&w);
 	if (rc == 0)
 		rc = spend(&w, XSP_GPU_PATH_UNKNOWN, XSP_GPU_NOWHERE, 0);
-	add_up(result);
+	result->share_count = XSP_SUM_UP(result->shares, result->share_count, by_share, add_share);
 	return rc;
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/saturate.h"
-#include "base/sort.h"
+#include "base/rows/order.h"
 #include "base/units.h"
 #include "catalog/wait_reasons.h"
 #include "timeline/gpu_category.h"
@@ -313,7 +313,7 @@ static int put_host(const struct writer *w)
 	xsp_report_value(w->section, "host_outside_ns",
 			 "of it, the launching thread was in no span", XSP_UNIT_NS,
 			 xsp_cell_integer(idle > spans ? idle - spans : 0));
-	const struct xsp_gpu_host_use **sorted = xsp_sorted(uses, sizeof(*uses), n, by_idle);
+	const struct xsp_gpu_host_use **sorted = xsp_sorted(uses, n, by_idle);
 	if (sorted == NULL)
 		return -ENOMEM;
 	for (unsigned wait = 0; wait < 2; wait++)

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/sort.h"
+#include "base/rows/order.h"
 #include "catalog/wait_reasons.h"
 #include "timeline/gpu_category.h"
 
@@ -95,7 +95,7 @@ int xsp_gpu_report_names(struct writer *w)
 {
 	const struct xsp_gpu_name_use *uses;
 	const size_t n = xsp_gpu_by_name_uses(w->g->names, &uses);
-	const struct xsp_gpu_name_use **sorted = xsp_sorted(uses, sizeof(*uses), n, by_total);
+	const struct xsp_gpu_name_use **sorted = xsp_sorted(uses, n, by_total);
 
 	if (sorted == NULL)
 		return -ENOMEM;
@@ -213,9 +213,8 @@ static int by_path_time(const void *a, const void *b)
 static int put_path_names(const struct writer *w)
 {
 	struct xsp_report_table *t = xsp_report_table(w->section, &path_names_shape);
-	const size_t n = w->g->path->use_count;
-	const struct xsp_gpu_path_use **sorted =
-		xsp_sorted(w->g->path->uses, sizeof(**sorted), n, by_path_time);
+	const size_t n = w->g->path->uses.count;
+	const struct xsp_gpu_path_use **sorted = xsp_sorted(w->g->path->uses.rows, n, by_path_time);
 
 	if (sorted == NULL)
 		return -ENOMEM;
@@ -304,7 +303,7 @@ int xsp_gpu_report_path(const struct writer *w)
 	if (gpu->activities[XSP_GPU_IS_SYNC] == 0)
 		xsp_report_note(w->section, "no synchronisation was recorded: a critical path "
 					    "enters the GPU through copies alone");
-	if (w->g->path->thread_count > 1 && !xsp_timeline_has_waits(w->g->timeline))
+	if (w->g->path->threads.count > 1 && !xsp_timeline_has_waits(w->g->timeline))
 		xsp_report_note(w->section,
 				"which thread waits for which is not known (--waits): on the "
 				"critical path that is the time of the one that waits");

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "analysis/gpu/gpu_host.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/saturate.h"
-#include "base/u64map.h"
+#include "base/rows/tally.h"
 
 /* Communication that may still meet its like on another device. */
 #define MEETINGS_MOST 64
@@ -45,15 +45,9 @@ struct xsp_gpu_sweep {
 	struct moment *moments;
 	size_t count, capacity;
 	uint64_t reached_ns;
-	struct xsp_gpu_device_use *devices;
-	size_t device_count, device_capacity;
-	struct xsp_u64map device_of; /* pid, device → index */
-	struct xsp_gpu_stream_use *streams;
-	size_t stream_count, stream_capacity;
-	struct xsp_u64map stream_of; /* device's index, context and stream, mixed → index */
-	struct xsp_gpu_wait_use *waits;
-	size_t wait_count, wait_capacity;
-	struct xsp_u64map wait_of; /* kind, name → index */
+	XSP_TALLY(struct xsp_gpu_device_use) devices; /* by pid and device */
+	XSP_TALLY(struct xsp_gpu_stream_use) streams; /* by device, context and stream, mixed */
+	XSP_TALLY(struct xsp_gpu_wait_use) waits; /* by kind and name */
 	struct meeting meetings[MEETINGS_MOST];
 	size_t meeting_count;
 	struct xsp_gpu_sweep_counts counts;
@@ -75,12 +69,9 @@ void xsp_gpu_sweep_free(struct xsp_gpu_sweep *s)
 {
 	if (s == NULL)
 		return;
-	xsp_u64map_free(&s->device_of);
-	xsp_u64map_free(&s->stream_of);
-	xsp_u64map_free(&s->wait_of);
-	free(s->devices);
-	free(s->streams);
-	free(s->waits);
+	xsp_tally_free(&s->devices);
+	xsp_tally_free(&s->streams);
+	xsp_tally_free(&s->waits);
 	free(s->moments);
 	free(s);
 }
@@ -89,15 +80,14 @@ void xsp_gpu_sweep_free(struct xsp_gpu_sweep *s)
 
 static int device_of(struct xsp_gpu_sweep *s, uint32_t pid, uint32_t device, uint32_t *out)
 {
-	const long at = xsp_u64map_index(&s->device_of, (uint64_t)pid << 32 | device, &s->devices,
-					 &s->device_capacity, s->device_count);
+	const struct xsp_gpu_device_use *d =
+		xsp_tally_row(&s->devices, (uint64_t)pid << 32 | device,
+			      &(struct xsp_gpu_device_use){
+				      .pid = pid, .device = device, .done = XSP_GPU_NOWHERE});
 
-	if (at < 0)
+	if (d == NULL)
 		return -ENOMEM;
-	*out = (uint32_t)at;
-	if ((size_t)at == s->device_count)
-		s->devices[s->device_count++] = (struct xsp_gpu_device_use){
-			.pid = pid, .device = device, .done = XSP_GPU_NOWHERE};
+	*out = xsp_tally_index(&s->devices, d);
 	return 0;
 }
 
@@ -105,27 +95,22 @@ static int stream_of(struct xsp_gpu_sweep *s, uint32_t device, uint32_t context,
 		     uint32_t *out)
 {
 	uint64_t key = xsp_u64_mix((uint64_t)device << 32 | context) + stream;
+	const struct xsp_gpu_stream_use *st;
 
 	/* the key is a hash: whoever has it already may be another one */
-	for (;; key++) {
-		const long at = xsp_u64map_index(&s->stream_of, key, &s->streams,
-						 &s->stream_capacity, s->stream_count);
-		if (at < 0)
-			return -ENOMEM;
-		struct xsp_gpu_stream_use *st = &s->streams[at];
-		*out = (uint32_t)at;
-		if ((size_t)at < s->stream_count &&
-		    (st->device != device || st->context != context || st->stream != stream))
-			continue;
-		if ((size_t)at == s->stream_count) {
-			s->stream_count++;
-			*st = (struct xsp_gpu_stream_use){.device = device,
-							  .context = context,
-							  .stream = stream,
-							  .done = XSP_GPU_NOWHERE};
-		}
-		return 0;
-	}
+	while ((st = xsp_tally_find(&s->streams, key)) != NULL &&
+	       (st->device != device || st->context != context || st->stream != stream))
+		key++;
+	if (st == NULL)
+		st = xsp_tally_row(&s->streams, key,
+				   &(struct xsp_gpu_stream_use){.device = device,
+								.context = context,
+								.stream = stream,
+								.done = XSP_GPU_NOWHERE});
+	if (st == NULL)
+		return -ENOMEM;
+	*out = xsp_tally_index(&s->streams, st);
+	return 0;
 }
 
 /* ---- time passes ---- */
@@ -198,7 +183,7 @@ static void end_meeting(struct xsp_gpu_sweep *s, size_t index)
 	struct meeting *m = &s->meetings[index];
 
 	for (uint32_t i = 0; i < m->count; i++) {
-		struct xsp_gpu_device_use *d = &s->devices[m->members[i].device];
+		struct xsp_gpu_device_use *d = &s->devices.rows[m->members[i].device];
 		const uint64_t start = m->members[i].start_ns, end = m->members[i].end_ns;
 		if (end == 0) { /* pushed out: its end is not known */
 			s->counts.pushed_out++;
@@ -360,9 +345,9 @@ static void pass_end(struct xsp_gpu_sweep *s, const struct moment *m, struct xsp
 
 static int pass_wait(struct xsp_gpu_sweep *s, const struct moment *m)
 {
-	const struct xsp_gpu_device_use *d = &s->devices[m->device];
+	const struct xsp_gpu_device_use *d = &s->devices.rows[m->device];
 	const struct xsp_gpu_stream_use *st =
-		m->stream != XSP_GPU_NOWHERE ? &s->streams[m->stream] : NULL;
+		m->stream != XSP_GPU_NOWHERE ? &s->streams.rows[m->stream] : NULL;
 	const uint64_t done_ns = st != NULL ? st->done_ns : d->done_ns;
 	uint32_t name = st != NULL ? st->done : d->done;
 
@@ -370,15 +355,11 @@ static int pass_wait(struct xsp_gpu_sweep *s, const struct moment *m)
 	if (done_ns < m->other_ns || done_ns > m->call_ns)
 		name = XSP_GPU_NOWHERE;
 	s->counts.late_waits += done_ns > m->call_ns;
-	const long at = xsp_u64map_index(&s->wait_of, (uint64_t)m->tid << 32 | name, &s->waits,
-					 &s->wait_capacity, s->wait_count);
-	if (at < 0)
+	struct xsp_gpu_wait_use *w =
+		xsp_tally_row(&s->waits, (uint64_t)m->tid << 32 | name,
+			      &(struct xsp_gpu_wait_use){.what = m->tid, .name = name});
+	if (w == NULL)
 		return -ENOMEM;
-	struct xsp_gpu_wait_use *w = &s->waits[at];
-	if ((size_t)at == s->wait_count) {
-		s->wait_count++;
-		*w = (struct xsp_gpu_wait_use){.what = m->tid, .name = name};
-	}
 	const uint64_t length = m->call_ns - m->other_ns;
 	w->count++;
 	xsp_add_saturated(&w->total_ns, length);
@@ -388,11 +369,11 @@ static int pass_wait(struct xsp_gpu_sweep *s, const struct moment *m)
 
 static int pass(struct xsp_gpu_sweep *s, const struct moment *m)
 {
-	struct xsp_gpu_device_use *d = &s->devices[m->device];
+	struct xsp_gpu_device_use *d = &s->devices.rows[m->device];
 
 	if (m->what == WAIT_END)
 		return pass_wait(s, m);
-	struct xsp_gpu_stream_use *st = &s->streams[m->stream];
+	struct xsp_gpu_stream_use *st = &s->streams.rows[m->stream];
 	pass_stream(s, st, m->ns);
 	if (m->what == LAUNCH) {
 		queue(st, 1);
@@ -410,22 +391,15 @@ static int pass(struct xsp_gpu_sweep *s, const struct moment *m)
 
 /* ---- held, sorted, gone through ---- */
 
-static int by_time(const void *a, const void *b)
-{
-	const struct moment *x = a, *y = b;
-
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? -1 : 1;
-	return (int)x->what - (int)y->what;
-}
+static XSP_ORDER(by_time, struct moment, XSP_RISING(ns) ?: XSP_RISING(what));
 
 /* Time that passes on an idle device may turn out to be the host's fault. */
 static uint64_t gaps_known_ns(const struct xsp_gpu_sweep *s)
 {
 	uint64_t ns = s->reached_ns;
 
-	for (size_t i = 0; i < s->device_count; i++) {
-		const struct xsp_gpu_device_use *d = &s->devices[i];
+	for (size_t i = 0; i < s->devices.count; i++) {
+		const struct xsp_gpu_device_use *d = &s->devices.rows[i];
 		if (d->activities > 0 && running(d) == 0 && d->done_ns < ns)
 			ns = d->done_ns;
 	}
@@ -438,7 +412,7 @@ static int pass_first(struct xsp_gpu_sweep *s, size_t count)
 
 	if (count == 0)
 		return 0;
-	qsort(s->moments, s->count, sizeof(*s->moments), by_time);
+	XSP_SORT(s->moments, s->count, by_time);
 	for (size_t i = 0; i < count && rc == 0; i++)
 		rc = pass(s, &s->moments[i]);
 	if (rc < 0)
@@ -454,13 +428,10 @@ static int hold(struct xsp_gpu_sweep *s, const struct moment *m)
 	int rc = s->count >= XSP_GPU_HELD_MOST ? pass_first(s, s->count / 2) : 0;
 
 	if (rc == 0)
-		rc = xsp_grow(&s->moments, &s->capacity, s->count + 1);
-	if (rc < 0)
-		return rc;
-	s->moments[s->count++] = *m;
-	if (m->ns < s->reached_ns)
+		rc = XSP_APPEND(s->moments, s->capacity, s->count, *m);
+	if (rc == 0 && m->ns < s->reached_ns)
 		s->moments[s->count - 1].ns = s->reached_ns;
-	return 0;
+	return rc;
 }
 
 int xsp_gpu_sweep_work(struct xsp_gpu_sweep *s, const struct xsp_gpu_work *w, uint32_t *device)
@@ -532,34 +503,26 @@ int xsp_gpu_sweep_end(struct xsp_gpu_sweep *s)
 {
 	const int rc = pass_first(s, s->count);
 
-	for (size_t i = 0; i < s->device_count; i++)
-		s->devices[i].recorded_ns = xsp_timeline_recorded_between(
-			s->timeline, s->devices[i].first_ns, s->devices[i].last_ns);
-	for (size_t i = 0; i < s->stream_count; i++)
-		s->streams[i].recorded_ns = xsp_timeline_recorded_between(
-			s->timeline, s->streams[i].first_ns, s->streams[i].last_ns);
+	for (size_t i = 0; i < s->devices.count; i++) {
+		struct xsp_gpu_device_use *d = &s->devices.rows[i];
+		d->recorded_ns =
+			xsp_timeline_recorded_between(s->timeline, d->first_ns, d->last_ns);
+	}
+	for (size_t i = 0; i < s->streams.count; i++) {
+		struct xsp_gpu_stream_use *st = &s->streams.rows[i];
+		st->recorded_ns =
+			xsp_timeline_recorded_between(s->timeline, st->first_ns, st->last_ns);
+	}
 	return rc < 0 ? rc : xsp_gpu_host_pass(s->host, UINT64_MAX);
 }
 
 /* ---- results ---- */
 
-size_t xsp_gpu_sweep_devices(const struct xsp_gpu_sweep *s, const struct xsp_gpu_device_use **out)
-{
-	*out = s->devices;
-	return s->device_count;
-}
+XSP_TALLY_ROWS(xsp_gpu_sweep_devices, xsp_gpu_sweep, xsp_gpu_device_use, devices);
 
-size_t xsp_gpu_sweep_streams(const struct xsp_gpu_sweep *s, const struct xsp_gpu_stream_use **out)
-{
-	*out = s->streams;
-	return s->stream_count;
-}
+XSP_TALLY_ROWS(xsp_gpu_sweep_streams, xsp_gpu_sweep, xsp_gpu_stream_use, streams);
 
-size_t xsp_gpu_sweep_waits(const struct xsp_gpu_sweep *s, const struct xsp_gpu_wait_use **out)
-{
-	*out = s->waits;
-	return s->wait_count;
-}
+XSP_TALLY_ROWS(xsp_gpu_sweep_waits, xsp_gpu_sweep, xsp_gpu_wait_use, waits);
 
 const struct xsp_gpu_sweep_counts *xsp_gpu_sweep_counts(const struct xsp_gpu_sweep *s)
 {

@@ -7,10 +7,8 @@
 #include <string.h>
 
 #include "analysis/memory/summary_memory.h"
-#include "base/grow.h"
 #include "base/saturate.h"
-#include "base/sort.h"
-#include "base/u64map.h"
+#include "base/rows/tally.h"
 #include "base/units.h"
 #include "report/list.h"
 
@@ -39,19 +37,13 @@ struct allocator {
 
 struct xsp_summary_gpu {
 	struct xsp_timeline *timeline;
-	struct allocator *allocators;
-	size_t allocator_count, allocator_capacity;
-	struct xsp_u64map allocator_of;
-	struct kernel *kernels;
-	size_t kernel_count, kernel_capacity;
-	struct xsp_u64map kernel_of; /* name's address → index */
+	XSP_TALLY(struct allocator) allocators; /* by operator */
+	XSP_TALLY(struct kernel) kernels; /* by the name's address */
 	uint64_t
 		kernels_ns; /* their durations, summed: more than the time of a device where streams run beside each other */
 	uint64_t bytes;
-	struct api_error *errors;
-	size_t error_count, error_capacity;
+	XSP_TALLY(struct api_error) errors; /* by probe and code */
 	uint64_t calls, failed;
-	uint64_t error_calls_left_out; /* of further kinds */
 };
 
 int xsp_summary_gpu_new(struct xsp_timeline *t, struct xsp_summary_gpu **out)
@@ -60,6 +52,7 @@ int xsp_summary_gpu_new(struct xsp_timeline *t, struct xsp_summary_gpu **out)
 	if (*out == NULL)
 		return -ENOMEM;
 	(*out)->timeline = t;
+	(*out)->errors.tally.most = MAX_ERRORS;
 	return 0;
 }
 
@@ -67,11 +60,9 @@ void xsp_summary_gpu_free(struct xsp_summary_gpu *g)
 {
 	if (g == NULL)
 		return;
-	xsp_u64map_free(&g->kernel_of);
-	xsp_u64map_free(&g->allocator_of);
-	free(g->allocators);
-	free(g->kernels);
-	free(g->errors);
+	xsp_tally_free(&g->allocators);
+	xsp_tally_free(&g->kernels);
+	xsp_tally_free(&g->errors);
 	free(g);
 }
 
@@ -79,19 +70,14 @@ void xsp_summary_gpu_free(struct xsp_summary_gpu *g)
 
 static int count_error(struct xsp_summary_gpu *g, uint32_t probe, uint32_t code)
 {
+	struct api_error *e = xsp_tally_row(&g->errors, (uint64_t)probe << 32 | code,
+					    &(struct api_error){probe, code, 0});
+
 	g->failed++;
-	for (size_t i = 0; i < g->error_count; i++) {
-		if (g->errors[i].probe != probe || g->errors[i].code != code)
-			continue;
-		g->errors[i].count++;
-		return 0;
-	}
-	if (g->error_count >= MAX_ERRORS) {
-		g->error_calls_left_out++;
-		return 0;
-	}
-	return XSP_APPEND(g->errors, g->error_capacity, g->error_count,
-			  (struct api_error){probe, code, 1});
+	if (e == NULL)
+		return g->errors.tally.error;
+	e->count++;
+	return 0;
 }
 
 int xsp_summary_gpu_span(struct xsp_summary_gpu *g, const struct xsp_span *span)
@@ -112,8 +98,7 @@ int xsp_summary_gpu_span(struct xsp_summary_gpu *g, const struct xsp_span *span)
 static int count_kernel(struct xsp_summary_gpu *g, const struct xsp_gpu_activity *a)
 {
 	uint64_t key = (uintptr_t)a->name, duration = a->end_ns - a->start_ns;
-	struct kernel *k = xsp_u64map_element(&g->kernel_of, key, &g->kernels, &g->kernel_capacity,
-					      &g->kernel_count, &(struct kernel){.name = a->name});
+	struct kernel *k = xsp_tally_row(&g->kernels, key, &(struct kernel){.name = a->name});
 
 	if (k == NULL)
 		return -ENOMEM;
@@ -141,9 +126,8 @@ int xsp_summary_gpu_memory(struct xsp_summary_gpu *g, const struct xsp_memory_ev
 
 	if (e->bytes <= 0 || e->pool != XSP_MEMORY_GPU)
 		return 0;
-	struct allocator *a = xsp_u64map_element(
-		&g->allocator_of, key, &g->allocators, &g->allocator_capacity, &g->allocator_count,
-		&(struct allocator){.name = e->op_name, .any = e->op != 0});
+	struct allocator *a = xsp_tally_row(
+		&g->allocators, key, &(struct allocator){.name = e->op_name, .any = e->op != 0});
 	if (a == NULL)
 		return -ENOMEM;
 	xsp_add_saturated(&a->bytes, (uint64_t)e->bytes);
@@ -153,22 +137,17 @@ int xsp_summary_gpu_memory(struct xsp_summary_gpu *g, const struct xsp_memory_ev
 
 /* ---- printing ---- */
 
-static int by_bytes(const void *a, const void *b)
-{
-	const struct allocator *x = a, *y = b;
-
-	return x->bytes > y->bytes ? -1 : x->bytes < y->bytes;
-}
+static XSP_ORDER(by_bytes, struct allocator, XSP_FALLING(bytes));
 
 #define ALLOCATORS_SHOWN 5
 
 static void print_allocators(struct xsp_summary_gpu *g, FILE *f)
 {
-	if (g->allocator_count == 0)
+	if (g->allocators.count == 0)
 		return;
 	fputs("      allocated by", f);
-	for (size_t i = 0; i < g->allocator_count && i < ALLOCATORS_SHOWN; i++) {
-		const struct allocator *a = &g->allocators[i];
+	for (size_t i = 0; i < g->allocators.count && i < ALLOCATORS_SHOWN; i++) {
+		const struct allocator *a = &g->allocators.rows[i];
 		char name[200], bytes[XSP_UNITS_SIZE], calls[XSP_UNITS_SIZE];
 		xsp_printable(name, sizeof(name),
 			      a->any ? xsp_timeline_name(g->timeline, a->name) : "no operator", 40);
@@ -205,14 +184,7 @@ static void print_memory(struct xsp_summary_gpu *g, FILE *f)
 	print_allocators(g, f);
 }
 
-static int by_total(const void *a, const void *b)
-{
-	const struct kernel *x = a, *y = b;
-
-	if (x->total_ns != y->total_ns)
-		return x->total_ns > y->total_ns ? -1 : 1;
-	return strcmp(x->name, y->name);
-}
+static XSP_ORDER(by_total, struct kernel, XSP_FALLING(total_ns) ?: strcmp(x->name, y->name));
 
 #define KERNEL(member) XSP_FIELD(struct kernel, member)
 XSP_REPORT_CELL(kernel_mean, void, struct kernel,
@@ -275,36 +247,31 @@ static void print_losses(const struct xsp_gpu_counts *c, struct xsp_report *repo
 		xsp_list_warn(report, "the agent said: %s", c->error);
 }
 
-static int by_count(const void *a, const void *b)
-{
-	const struct api_error *x = a, *y = b;
-
-	return x->count > y->count ? -1 : x->count < y->count;
-}
+static XSP_ORDER(by_count, struct api_error, XSP_FALLING(count));
 
 static void print_errors(struct xsp_summary_gpu *g, struct xsp_capture_reader *r, FILE *f)
 {
 	const struct xsp_capture_probe *probes;
 	char count[XSP_UNITS_SIZE], call[96];
 
-	if (g->error_count == 0)
+	if (g->errors.count == 0)
 		return;
 	xsp_capture_probes(r, &probes);
-	qsort(g->errors, g->error_count, sizeof(*g->errors), by_count);
+	xsp_tally_sort(&g->errors, by_count);
 	fprintf(f, "CUDA calls that returned an error: %s\n", xsp_format_count(count, g->failed));
-	for (size_t i = 0; i < g->error_count && i < ERRORS_SHOWN; i++) {
-		const struct api_error *e = &g->errors[i];
+	for (size_t i = 0; i < g->errors.count && i < ERRORS_SHOWN; i++) {
+		const struct api_error *e = &g->errors.rows[i];
 		const struct xsp_cuda_entry *entry = xsp_timeline_cuda(g->timeline, e->probe);
 		const char *name = xsp_cuda_error((enum xsp_cuda_api)entry->api, e->code);
 		xsp_printable(call, sizeof(call), probes[e->probe].name, 0);
 		fprintf(f, "      %s: %s %" PRIu32 ", %s times\n", call,
 			name != NULL ? name : "error", e->code, xsp_format_count(count, e->count));
 	}
-	if (g->error_count > ERRORS_SHOWN)
-		fprintf(f, "      and %zu other kinds\n", g->error_count - ERRORS_SHOWN);
-	if (g->error_calls_left_out > 0)
+	if (g->errors.count > ERRORS_SHOWN)
+		fprintf(f, "      and %zu other kinds\n", g->errors.count - ERRORS_SHOWN);
+	if (g->errors.tally.left_out > 0)
 		fprintf(f, "      and %s calls of more kinds than are told apart\n",
-			xsp_format_count(count, g->error_calls_left_out));
+			xsp_format_count(count, g->errors.tally.left_out));
 }
 
 static void print_lines(struct xsp_summary_gpu *g, struct xsp_capture_reader *r,
@@ -377,8 +344,8 @@ static void put_memory(const struct xsp_summary_gpu *g, struct xsp_report_sectio
 	for (size_t i = 0; i < n; i++)
 		if (!xsp_memory_is_allocator(uses[i].pool))
 			xsp_report_add(t, g->timeline, &uses[i]);
-	xsp_list_rows(section, &allocator_list, g->timeline, g->allocators, sizeof(*g->allocators),
-		      g->allocator_count, 0);
+	xsp_list_rows(section, &allocator_list, g->timeline, g->allocators.rows,
+		      sizeof(*g->allocators.rows), g->allocators.count, 0);
 }
 
 #define SUM(member) XSP_FIELD(struct xsp_summary_gpu, member)
@@ -414,9 +381,9 @@ static void put_section(const struct xsp_summary_gpu *g, bool seen, struct xsp_r
 		xsp_list_values(section, &of_gpu, NULL, g);
 	else
 		xsp_report_note(section, "what the GPU did was not collected");
-	xsp_list_rows(section, &kernel_list, NULL, g->kernels, sizeof(*g->kernels), g->kernel_count,
-		      xsp_report_how(report)->top > 0 ? KERNELS_SHOWN : 0);
-	if (g->kernel_count > 0)
+	xsp_list_rows(section, &kernel_list, NULL, g->kernels.rows, sizeof(*g->kernels.rows),
+		      g->kernels.count, xsp_report_how(report)->top > 0 ? KERNELS_SHOWN : 0);
+	if (g->kernels.count > 0)
 		xsp_list_gap(report);
 	put_memory(g, section);
 }
@@ -427,9 +394,9 @@ void xsp_summary_gpu_report(struct xsp_summary_gpu *g, struct xsp_capture_reader
 	const struct xsp_gpu_counts *c = xsp_timeline_gpu(g->timeline);
 	const bool seen = c != NULL && c->records > 0;
 
-	XSP_SORT(g->kernels, g->kernel_count, by_total);
-	XSP_SORT(g->allocators, g->allocator_count, by_bytes);
-	if (seen || g->calls > 0 || g->kernel_count > 0)
+	xsp_tally_sort(&g->kernels, by_total);
+	xsp_tally_sort(&g->allocators, by_bytes);
+	if (seen || g->calls > 0 || g->kernels.count > 0)
 		put_section(g, seen, report);
 	if (xsp_report_form(report) == XSP_FORM_TEXT)
 		print_lines(g, r, report);

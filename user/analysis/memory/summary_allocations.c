@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "analysis/names/name_rows.h"
+#include "base/rows/grow.h"
 #include "base/text.h"
 
 #define MAX_GROWTHS 16384U /* sites whose growth is followed: 600 bytes each */
@@ -28,10 +29,9 @@ void xsp_summary_allocations_free(struct xsp_summary_allocations *a)
 	if (a == NULL)
 		return;
 	for (size_t i = 0; i < a->count; i++)
-		free(a->sites[i].growth);
-	xsp_u64map_free(&a->site_of);
+		free(a->rows[i].growth);
+	xsp_tally_free(a);
 	free(a->index_of);
-	free(a->sites);
 	free(a);
 }
 
@@ -42,13 +42,8 @@ const char *xsp_allocations_span(const struct xsp_summary_allocations *a,
 				 const struct xsp_memory_site *s, char common[XSP_ALLOCATIONS_SPAN])
 {
 	const char *name = s->in_span ? xsp_timeline_name(a->timeline, s->span) : "no span";
-	const size_t stem = xsp_timeline_step_stem(a->timeline, name);
 
-	if (stem == 0)
-		return name;
-	snprintf(common, XSP_ALLOCATIONS_SPAN, "%.*s*",
-		 (int)(stem < XSP_ALLOCATIONS_SPAN - 2 ? stem : XSP_ALLOCATIONS_SPAN - 2), name);
-	return common;
+	return xsp_name_common(a->timeline, name, common, XSP_ALLOCATIONS_SPAN);
 }
 
 /* Finds or makes the one that the timeline's `index` is counted in. */
@@ -64,24 +59,19 @@ static int find_site(struct xsp_summary_allocations *a, uint32_t index)
 					       xsp_u64_mix((uint64_t)where[index].module << 32 |
 							   where[index].place)
 				     : index;
-	const long at = xsp_u64map_index(&a->site_of, key, &a->sites, &a->capacity, a->count);
-	if (at < 0)
+	const struct site *site = xsp_tally_row(a, key, &(struct site){.where = index});
+	if (site == NULL)
 		return -ENOMEM;
-	if ((size_t)at == a->count)
-		a->sites[a->count++] = (struct site){.where = index};
-	a->index_of[index] = (uint32_t)at + 1;
+	a->index_of[index] = xsp_tally_index(a, site) + 1;
 	return 0;
 }
 
 static int site_at(struct xsp_summary_allocations *a, uint32_t index, struct site **out)
 {
-	if (xsp_grow(&a->index_of, &a->index_of_capacity, (size_t)index + 1) < 0)
+	if (xsp_grow_zeroed(&a->index_of, &a->index_of_capacity, (size_t)index + 1) < 0 ||
+	    (a->index_of[index] == 0 && find_site(a, index) < 0))
 		return -ENOMEM;
-	while (a->index_of_count <= index)
-		a->index_of[a->index_of_count++] = 0;
-	if (a->index_of[index] == 0 && find_site(a, index) < 0)
-		return -ENOMEM;
-	struct site *s = &a->sites[a->index_of[index] - 1];
+	struct site *s = &a->rows[a->index_of[index] - 1];
 	if (s->growth == NULL && a->known && a->growths < MAX_GROWTHS) {
 		s->growth = calloc(1, sizeof(*s->growth));
 		if (s->growth == NULL)
@@ -126,27 +116,10 @@ bool xsp_summary_allocations_sure(const struct xsp_summary_allocations *a)
 	return a->known && xsp_timeline_allocations_lost(a->timeline) == 0;
 }
 
-int xsp_allocations_by_alive(const void *a, const void *b)
-{
-	const struct xsp_allocation_site *x = a, *y = b;
-
-	if (x->alive_bytes != y->alive_bytes)
-		return x->alive_bytes > y->alive_bytes ? -1 : 1;
-	if (x->bytes != y->bytes)
-		return x->bytes > y->bytes ? -1 : 1;
-	return x->where < y->where ? -1 : x->where > y->where;
-}
-
-int xsp_allocations_by_slope(const void *a, const void *b)
-{
-	const struct xsp_allocation_site *x = a, *y = b;
-
-	if (x->slope.grows != y->slope.grows)
-		return x->slope.grows ? -1 : 1;
-	if (x->slope.slope > y->slope.slope || x->slope.slope < y->slope.slope)
-		return x->slope.slope > y->slope.slope ? -1 : 1;
-	return xsp_allocations_by_alive(a, b);
-}
+XSP_ORDER(xsp_allocations_by_alive, struct xsp_allocation_site,
+	  XSP_FALLING(alive_bytes) ?: XSP_FALLING(bytes) ?: XSP_RISING(where));
+XSP_ORDER(xsp_allocations_by_slope, struct xsp_allocation_site,
+	  XSP_FALLING(slope.grows) ?: XSP_FALLING(slope.slope) ?: xsp_allocations_by_alive(x, y));
 
 /* What is still alive was there to the recording's end, also if nobody has allocated since; what was given back was so
  * when the program ended, which takes its time. */
@@ -172,7 +145,7 @@ struct xsp_allocation_site *xsp_allocations_rank(const struct xsp_summary_alloca
 
 	xsp_timeline_memory_sites(a->timeline, &where);
 	for (size_t i = 0; all != NULL && i < a->count; i++) {
-		const struct site *s = &a->sites[i];
+		const struct site *s = &a->rows[i];
 		all[i] = (struct xsp_allocation_site){
 			.where = &where[s->where],
 			.alive = xsp_allocations_whole(s->alive),
@@ -183,8 +156,8 @@ struct xsp_allocation_site *xsp_allocations_rank(const struct xsp_summary_alloca
 		if (xsp_summary_allocations_sure(a) && s->growth != NULL)
 			all[i].slope = slope_of(a, s, steps);
 	}
-	if (all != NULL && a->count > 0)
-		qsort(all, a->count, sizeof(*all), order);
+	if (all != NULL)
+		XSP_SORT(all, a->count, order);
 	return all;
 }
 

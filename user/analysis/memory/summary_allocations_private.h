@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "analysis/memory/summary_allocations.h"
-#include "base/u64map.h"
+#include "base/rows/tally.h"
 #include "report/list.h"
 
 /* Those of the timeline whose spans only number ("ProfilerStep#17") are one. */
@@ -20,11 +20,10 @@ struct site {
 
 struct xsp_summary_allocations {
 	struct xsp_timeline *timeline;
-	struct site *sites;
-	size_t count, capacity, growths;
-	struct xsp_u64map site_of; /* what names it → index */
+	XSP_TALLY(struct site); /* by what names it */
+	size_t growths;
 	uint32_t *index_of; /* by the timeline's index: 1 + index; 0: not met yet */
-	size_t index_of_count, index_of_capacity;
+	size_t index_of_capacity;
 	struct xsp_growth_clock clock;
 	bool known; /* what is alive */
 };

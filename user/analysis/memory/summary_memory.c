@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sort.h"
-#include "base/u64map.h"
+#include "base/rows/tally.h"
 #include "base/units.h"
 #include "report/list.h"
 
@@ -23,9 +22,7 @@ struct process {
 
 struct xsp_summary_memory {
 	struct xsp_timeline *timeline;
-	struct process *processes;
-	size_t count, capacity;
-	struct xsp_u64map process_of; /* pid → index */
+	XSP_TALLY(struct process); /* by pid */
 };
 
 int xsp_summary_memory_new(struct xsp_timeline *t, struct xsp_summary_memory **out)
@@ -41,8 +38,7 @@ void xsp_summary_memory_free(struct xsp_summary_memory *m)
 {
 	if (m == NULL)
 		return;
-	xsp_u64map_free(&m->process_of);
-	free(m->processes);
+	xsp_tally_free(m);
 	free(m);
 }
 
@@ -57,15 +53,11 @@ int xsp_summary_memory_process(struct xsp_summary_memory *m, const struct xsp_pr
 {
 	if (m == NULL || at->memory.resident == 0) /* it has ended: the last look at it counts */
 		return 0;
-	const long index =
-		xsp_u64map_index(&m->process_of, at->pid, &m->processes, &m->capacity, m->count);
-	if (index < 0)
+	struct process *p = xsp_tally_row(
+		m, at->pid,
+		&(struct process){.pid = at->pid, .first = at->memory, .last = at->memory});
+	if (p == NULL)
 		return -ENOMEM;
-	struct process *p = &m->processes[index];
-	if ((size_t)index == m->count) {
-		m->count++;
-		*p = (struct process){.pid = at->pid, .first = at->memory, .last = at->memory};
-	}
 	p->peak = max(p->peak, at->memory.resident);
 	p->peak_anonymous = max(p->peak_anonymous, at->memory.anonymous);
 	if (at->memory.peak > p->last.peak) /* reached since the last look: the kernel saw it */
@@ -127,14 +119,7 @@ static struct xsp_slope slope_of(const struct xsp_summary_memory *m, const struc
 
 /* ---- in reports ---- */
 
-static int by_peak(const void *a, const void *b)
-{
-	const struct process *x = a, *y = b;
-
-	if (x->peak != y->peak)
-		return x->peak > y->peak ? -1 : 1;
-	return x->pid < y->pid ? -1 : x->pid > y->pid;
-}
+static XSP_ORDER(by_peak, struct process, XSP_FALLING(peak) ?: XSP_RISING(pid));
 
 bool xsp_summary_memory_growing(const struct xsp_summary_memory *m,
 				const struct xsp_capture_reader *r,
@@ -142,7 +127,7 @@ bool xsp_summary_memory_growing(const struct xsp_summary_memory *m,
 				struct xsp_growing_process *out)
 {
 	for (; m != NULL && *i < m->count; ++*i) {
-		const struct process *p = &m->processes[*i];
+		const struct process *p = &m->rows[*i];
 		const struct xsp_capture_process *d = xsp_capture_process_of(r, p->pid);
 		*out = (struct xsp_growing_process){.pid = d != NULL ? d->ns_pid : p->pid,
 						    .name = d != NULL && d->comm != NULL ? d->comm
@@ -234,15 +219,15 @@ void xsp_summary_memory_report(struct xsp_summary_memory *m, const struct xsp_ca
 
 	if (m == NULL || (m->count == 0 && xsp_report_form(report) != XSP_FORM_JSON))
 		return;
-	XSP_SORT(m->processes, m->count, by_peak);
-	xsp_list_rows(xsp_report_section(report, "memory", "Memory"), &list, r, m->processes,
-		      sizeof(*m->processes), m->count, 0);
+	xsp_tally_sort(m, by_peak);
+	xsp_list_rows(xsp_report_section(report, "memory", "Memory"), &list, r, m->rows,
+		      sizeof(*m->rows), m->count, 0);
 	if (f == NULL)
 		return;
 	const size_t shown_count = xsp_list_most(
 		report, xsp_report_how(report)->top > 0 ? PROCESSES_SHOWN : 0, m->count);
 	for (size_t i = 0; i < shown_count; i++)
-		print_process(m, &m->processes[i], r, f);
+		print_process(m, &m->rows[i], r, f);
 	if (shown_count < m->count)
 		fprintf(f, "... and %zu more processes\n", m->count - shown_count);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "base/u64map.h"
+#include "base/rows/tally.h"
 #include "catalog/compilers.h"
 #include "catalog/wait_reasons.h"
 
@@ -17,15 +17,9 @@
 
 struct xsp_hot_code {
 	struct xsp_timeline *timeline;
-	struct xsp_hot_process *processes;
-	size_t process_count, process_capacity;
-	struct xsp_u64map process_of; /* pid → index */
-	struct xsp_hot_function *functions;
-	size_t function_count, function_capacity;
-	struct xsp_u64map function_of; /* process and name → index */
-	struct xsp_hot_detail *details;
-	size_t detail_count, detail_capacity;
-	struct xsp_u64map detail_of; /* function, what, value → index */
+	XSP_TALLY(struct xsp_hot_process) processes; /* by pid */
+	XSP_TALLY(struct xsp_hot_function) functions; /* by process and name */
+	XSP_TALLY(struct xsp_hot_detail) details; /* by function, what, value */
 };
 
 static int begin(struct xsp_timeline *t, struct xsp_capture_reader *r, void **state)
@@ -38,6 +32,7 @@ static int begin(struct xsp_timeline *t, struct xsp_capture_reader *r, void **st
 	if (h == NULL)
 		return -ENOMEM;
 	h->timeline = t;
+	h->details.tally.most = DETAILS_MAX;
 	*state = h;
 	return 0;
 }
@@ -46,12 +41,9 @@ static void end(void *state)
 {
 	struct xsp_hot_code *h = state;
 
-	xsp_u64map_free(&h->process_of);
-	xsp_u64map_free(&h->function_of);
-	xsp_u64map_free(&h->detail_of);
-	free(h->processes);
-	free(h->functions);
-	free(h->details);
+	xsp_tally_free(&h->processes);
+	xsp_tally_free(&h->functions);
+	xsp_tally_free(&h->details);
 	free(h);
 }
 
@@ -115,15 +107,14 @@ static long count_function(struct xsp_hot_code *h, uint64_t key, struct xsp_hot_
 			   const struct xsp_sample *s)
 {
 	struct xsp_hot_function *f =
-		xsp_u64map_element(&h->function_of, xsp_u64_mix(key + first.process), &h->functions,
-				   &h->function_capacity, &h->function_count, &first);
+		xsp_tally_row(&h->functions, xsp_u64_mix(key + first.process), &first);
 
 	if (f == NULL)
 		return -ENOMEM;
 	f->samples++;
 	f->ns += s->period_ns;
 	count_second(f, s);
-	return f - h->functions;
+	return xsp_tally_index(&h->functions, f);
 }
 
 static int count_detail(struct xsp_hot_code *h, long function, enum xsp_hot_what what,
@@ -132,13 +123,11 @@ static int count_detail(struct xsp_hot_code *h, long function, enum xsp_hot_what
 	const uint64_t key = (uint64_t)function << 35 | (uint64_t)what << 32 | value;
 	const struct xsp_hot_detail first = {(uint32_t)function, what, value, 0};
 
-	if (value == NOBODY ||
-	    (h->detail_count >= DETAILS_MAX && xsp_u64map_get(&h->detail_of, key) == NULL))
+	if (value == NOBODY)
 		return 0;
-	struct xsp_hot_detail *d = xsp_u64map_element(
-		&h->detail_of, key, &h->details, &h->detail_capacity, &h->detail_count, &first);
+	struct xsp_hot_detail *d = xsp_tally_row(&h->details, key, &first);
 	if (d == NULL)
-		return -ENOMEM;
+		return h->details.tally.error;
 	d->samples++;
 	return 0;
 }
@@ -175,7 +164,7 @@ static uint32_t span_of(const struct xsp_sample *s)
 static int count_details(struct xsp_hot_code *h, long function, const struct xsp_sample *s,
 			 size_t at)
 {
-	const bool python = h->functions[function].python;
+	const bool python = h->functions.rows[function].python;
 	const uint32_t line = s->line != 0 ? s->line - 1 : NOBODY;
 	int rc = count_detail(h, function, XSP_HOT_THREAD, s->tid);
 
@@ -251,10 +240,8 @@ static int count_packages(struct xsp_hot_code *h, uint32_t process, const struct
 static int on_sample(void *ctx, const struct xsp_sample *s)
 {
 	struct xsp_hot_code *h = ctx;
-	const struct xsp_hot_process first = {.pid = s->pid};
 	struct xsp_hot_process *p =
-		xsp_u64map_element(&h->process_of, s->pid, &h->processes, &h->process_capacity,
-				   &h->process_count, &first);
+		xsp_tally_row(&h->processes, s->pid, &(struct xsp_hot_process){.pid = s->pid});
 	uint32_t native = NOBODY, python = NOBODY;
 
 	if (p == NULL)
@@ -263,7 +250,7 @@ static int on_sample(void *ctx, const struct xsp_sample *s)
 	p->ns += s->period_ns;
 	if (s->page_fault)
 		return 0;
-	const uint32_t process = (uint32_t)(p - h->processes);
+	const uint32_t process = xsp_tally_index(&h->processes, p);
 	int rc = count_native(h, process, s, &native);
 	if (rc == 0 && s->line != 0)
 		rc = count_python(h, process, s, native, &python);
@@ -277,23 +264,15 @@ static struct xsp_timeline_sink sink(void *state)
 
 /* ---- for rules ---- */
 
-size_t xsp_hot_functions(const struct xsp_hot_code *h, const struct xsp_hot_function **out)
-{
-	*out = h->functions;
-	return h->function_count;
-}
+XSP_TALLY_ROWS(xsp_hot_functions, xsp_hot_code, xsp_hot_function, functions);
 
 const struct xsp_hot_process *xsp_hot_process(const struct xsp_hot_code *h,
 					      const struct xsp_hot_function *f)
 {
-	return &h->processes[f->process];
+	return &h->processes.rows[f->process];
 }
 
-size_t xsp_hot_details(const struct xsp_hot_code *h, const struct xsp_hot_detail **out)
-{
-	*out = h->details;
-	return h->detail_count;
-}
+XSP_TALLY_ROWS(xsp_hot_details, xsp_hot_code, xsp_hot_detail, details);
 
 const struct xsp_hot_detail *xsp_hot_most(const struct xsp_hot_code *h,
 					  const struct xsp_hot_function *f, enum xsp_hot_what what,
@@ -302,9 +281,9 @@ const struct xsp_hot_detail *xsp_hot_most(const struct xsp_hot_code *h,
 	const struct xsp_hot_detail *most = NULL;
 	size_t n = 0;
 
-	for (size_t i = 0; i < h->detail_count; i++) {
-		const struct xsp_hot_detail *d = &h->details[i];
-		if (d->function != (size_t)(f - h->functions) || d->what != what)
+	for (size_t i = 0; i < h->details.count; i++) {
+		const struct xsp_hot_detail *d = &h->details.rows[i];
+		if (d->function != xsp_tally_index(&h->functions, f) || d->what != what)
 			continue;
 		n++;
 		if (most == NULL || d->samples > most->samples)
@@ -319,15 +298,15 @@ const char *xsp_hot_line_of(const struct xsp_hot_code *h, uint32_t tid)
 {
 	const struct xsp_hot_detail *most = NULL, *line = NULL;
 
-	for (size_t i = 0; i < h->detail_count; i++) {
-		const struct xsp_hot_detail *d = &h->details[i];
-		if (d->what == XSP_HOT_THREAD && d->value == tid &&
-		    h->functions[d->function].python && !h->functions[d->function].with_packages &&
-		    (most == NULL || d->samples > most->samples))
+	for (size_t i = 0; i < h->details.count; i++) {
+		const struct xsp_hot_detail *d = &h->details.rows[i];
+		const struct xsp_hot_function *f = &h->functions.rows[d->function];
+		if (d->what == XSP_HOT_THREAD && d->value == tid && f->python &&
+		    !f->with_packages && (most == NULL || d->samples > most->samples))
 			most = d;
 	}
 	if (most != NULL)
-		line = xsp_hot_most(h, &h->functions[most->function], XSP_HOT_LINE, NULL);
+		line = xsp_hot_most(h, &h->functions.rows[most->function], XSP_HOT_LINE, NULL);
 	return line != NULL ? xsp_timeline_name(h->timeline, line->value) : NULL;
 }
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/u64map.h"
+#include "base/rows/grow.h"
+#include "base/rows/tally.h"
 
 /* Of a name, when the interval began. */
 struct sums {
@@ -16,11 +16,11 @@ struct sums {
 
 /* Of a thread, the same. */
 struct thread_sums {
-	uint64_t key, until_ns, running_ns, runnable_ns, blocked_ns[XSP_WAIT_CLASSES];
+	uint64_t until_ns, running_ns, runnable_ns, blocked_ns[XSP_WAIT_CLASSES];
 };
 
 /* Spans of a thread in the interval. */
-struct tally {
+struct thread_spans {
 	uint64_t key, spans;
 };
 
@@ -30,20 +30,14 @@ struct xsp_live {
 	uint64_t recorded_ns, interval_ns;
 	struct sums *before; /* by name */
 	uint64_t *open; /* by name */
-	size_t before_capacity, before_count, open_capacity, open_count;
+	size_t before_capacity, open_capacity, open_count;
 	struct xsp_live_name *names;
 	size_t name_count, name_capacity;
-	struct xsp_live_thread *threads;
-	size_t thread_count, thread_capacity;
-	struct xsp_u64map thread_of; /* pid << 32 | tid → index in threads */
-	struct thread_sums *sums; /* of those that had times at the last interval's end */
-	size_t sum_count, sum_capacity;
-	struct xsp_u64map sums_of;
-	struct tally *tallies;
-	size_t tally_count, tally_capacity;
-	struct xsp_u64map tally_of;
-	size_t last; /* tally of the last span */
-	int error; /* in a function that cannot return it */
+	/* by pid << 32 | tid */
+	XSP_TALLY(struct xsp_live_thread) threads;
+	XSP_TALLY(struct thread_sums) sums; /* of those that had times at the last interval's end */
+	XSP_TALLY(struct thread_spans) spans;
+	size_t last; /* index of spans: the last span's */
 };
 
 static uint64_t key_of(uint32_t pid, uint32_t tid)
@@ -71,45 +65,31 @@ void xsp_live_free(struct xsp_live *l)
 	if (l == NULL)
 		return;
 	xsp_summary_free(l->summary);
-	xsp_u64map_free(&l->thread_of);
-	xsp_u64map_free(&l->sums_of);
-	xsp_u64map_free(&l->tally_of);
+	xsp_tally_free(&l->threads);
+	xsp_tally_free(&l->sums);
+	xsp_tally_free(&l->spans);
 	free(l->before);
 	free(l->open);
 	free(l->names);
-	free(l->threads);
-	free(l->sums);
-	free(l->tallies);
 	free(l);
 }
 
 /* ---- spans ---- */
-
-static int tally_of(struct xsp_live *l, uint64_t key, size_t *out)
-{
-	const long at = xsp_u64map_index(&l->tally_of, key, &l->tallies, &l->tally_capacity,
-					 l->tally_count);
-
-	if (at < 0)
-		return -ENOMEM;
-	*out = (size_t)at;
-	if (*out == l->tally_count)
-		l->tallies[l->tally_count++] = (struct tally){.key = key};
-	return 0;
-}
 
 static int on_span(void *ctx, const struct xsp_span *span)
 {
 	struct xsp_live *l = ctx;
 	const struct xsp_timeline_sink summary = xsp_summary_sink(l->summary);
 	const uint64_t key = key_of(span->pid, span->tid);
-	int rc = 0;
 
-	if (l->last >= l->tally_count || l->tallies[l->last].key != key)
-		rc = tally_of(l, key, &l->last);
-	if (rc < 0)
-		return rc;
-	l->tallies[l->last].spans++;
+	if (l->last >= l->spans.count || l->spans.rows[l->last].key != key) {
+		const struct thread_spans *its =
+			xsp_tally_row(&l->spans, key, &(struct thread_spans){.key = key});
+		if (its == NULL)
+			return -ENOMEM;
+		l->last = xsp_tally_index(&l->spans, its);
+	}
+	l->spans.rows[l->last].spans++;
 	return summary.span(summary.ctx, span);
 }
 
@@ -122,21 +102,14 @@ struct xsp_timeline_sink xsp_live_sink(struct xsp_live *l)
 
 static struct xsp_live_thread *thread_of(struct xsp_live *l, const struct xsp_timeline_thread *t)
 {
-	const uint64_t key = key_of(t->pid, t->tid);
-	const long at = xsp_u64map_index(&l->thread_of, key, &l->threads, &l->thread_capacity,
-					 l->thread_count);
+	const size_t before = l->threads.count;
+	struct xsp_live_thread *thread = xsp_tally_row(
+		&l->threads, key_of(t->pid, t->tid),
+		&(struct xsp_live_thread){
+			.pid = t->pid, .tid = t->tid, .ns_pid = t->ns_pid, .ns_tid = t->ns_tid});
 
-	if (at < 0) {
-		l->error = -ENOMEM;
-		return NULL;
-	}
-	struct xsp_live_thread *thread = &l->threads[at];
-	if ((size_t)at < l->thread_count)
-		return thread;
-	l->thread_count++;
-	*thread = (struct xsp_live_thread){
-		.pid = t->pid, .tid = t->tid, .ns_pid = t->ns_pid, .ns_tid = t->ns_tid};
-	snprintf(thread->comm, sizeof(thread->comm), "%s", t->comm);
+	if (l->threads.count > before)
+		snprintf(thread->comm, sizeof(thread->comm), "%s", t->comm);
 	return thread;
 }
 
@@ -147,15 +120,14 @@ static uint64_t more(uint64_t now, uint64_t before)
 
 static void update_times(struct xsp_live *l, const struct xsp_thread_times *t)
 {
-	const uint64_t key = key_of(t->thread->pid, t->thread->tid);
-	const uint32_t *at = xsp_u64map_get(&l->sums_of, key);
 	const struct thread_sums none = {.until_ns = t->since_ns};
-	const struct thread_sums *before = at != NULL ? &l->sums[*at] : &none;
+	const struct thread_sums *before =
+		xsp_tally_find(&l->sums, key_of(t->thread->pid, t->thread->tid));
 	struct xsp_live_thread *thread = thread_of(l, t->thread);
 
 	if (thread == NULL)
 		return;
-	if (before->until_ns < t->since_ns) /* the number came again */
+	if (before == NULL || before->until_ns < t->since_ns) /* the number came again */
 		before = &none;
 	thread->times_known = true;
 	thread->now = t->now;
@@ -169,21 +141,15 @@ static void update_times(struct xsp_live *l, const struct xsp_thread_times *t)
 /* For the next interval. */
 static int keep_times(struct xsp_live *l, const struct xsp_thread_times *times, size_t count)
 {
-	xsp_u64map_free(&l->sums_of);
-	l->sum_count = 0;
-	if (xsp_grow(&l->sums, &l->sum_capacity, count) < 0)
-		return -ENOMEM;
+	xsp_tally_begin_anew(&l->sums);
 	for (size_t i = 0; i < count; i++) {
 		const struct xsp_thread_times *t = &times[i];
-		struct thread_sums *s = &l->sums[l->sum_count];
-		if (t->ended)
-			continue;
-		*s = (struct thread_sums){.key = key_of(t->thread->pid, t->thread->tid),
-					  .until_ns = t->until_ns,
-					  .running_ns = t->running_ns,
-					  .runnable_ns = t->runnable_ns};
-		memcpy(s->blocked_ns, t->blocked_ns, sizeof(s->blocked_ns));
-		if (xsp_u64map_set(&l->sums_of, s->key, (uint32_t)l->sum_count++) < 0)
+		struct thread_sums s = {.until_ns = t->until_ns,
+					.running_ns = t->running_ns,
+					.runnable_ns = t->runnable_ns};
+		memcpy(s.blocked_ns, t->blocked_ns, sizeof(s.blocked_ns));
+		if (!t->ended &&
+		    xsp_tally_row(&l->sums, key_of(t->thread->pid, t->thread->tid), &s) == NULL)
 			return -ENOMEM;
 	}
 	return 0;
@@ -195,19 +161,18 @@ static int update_threads(struct xsp_live *l)
 	const struct xsp_thread_times *times;
 	const size_t count = xsp_timeline_times(l->timeline, &times);
 
-	xsp_u64map_free(&l->thread_of);
-	l->thread_count = 0;
+	xsp_tally_begin_anew(&l->threads);
 	for (size_t i = 0; i < count; i++)
 		if (!times[i].ended)
 			update_times(l, &times[i]);
-	return l->error < 0 ? l->error : keep_times(l, times, count);
+	return l->threads.tally.error < 0 ? -ENOMEM : keep_times(l, times, count);
 }
 
 static void on_open_spans(void *ctx, const struct xsp_open_spans *open)
 {
 	struct xsp_live *l = ctx;
-	const bool known =
-		xsp_u64map_get(&l->thread_of, key_of(open->thread->pid, open->thread->tid)) != NULL;
+	const uint64_t key = key_of(open->thread->pid, open->thread->tid);
+	const bool known = xsp_tally_find(&l->threads, key) != NULL;
 
 	for (size_t i = 0; i < open->count; i++)
 		if (open->names[i] < l->open_count)
@@ -223,15 +188,14 @@ static void on_open_spans(void *ctx, const struct xsp_open_spans *open)
 		thread->now = XSP_NOW_WAITS + XSP_WAIT_GPU;
 }
 
-static void update_tallies(struct xsp_live *l)
+static void update_spans(struct xsp_live *l)
 {
-	for (size_t i = 0; i < l->tally_count; i++) {
-		const uint32_t *at = xsp_u64map_get(&l->thread_of, l->tallies[i].key);
-		if (at != NULL)
-			l->threads[*at].spans = l->tallies[i].spans;
+	for (size_t i = 0; i < l->spans.count; i++) {
+		struct xsp_live_thread *thread = xsp_tally_find(&l->threads, l->spans.rows[i].key);
+		if (thread != NULL)
+			thread->spans = l->spans.rows[i].spans;
 	}
-	l->tally_count = 0;
-	xsp_u64map_free(&l->tally_of);
+	xsp_tally_begin_anew(&l->spans);
 }
 
 /* ---- names ---- */
@@ -240,15 +204,12 @@ static int make_room(struct xsp_live *l)
 {
 	const size_t count = xsp_timeline_name_count(l->timeline);
 
-	if (xsp_grow(&l->before, &l->before_capacity, count) < 0 ||
+	if (xsp_grow_zeroed(&l->before, &l->before_capacity, count) < 0 ||
 	    xsp_grow(&l->open, &l->open_capacity, count) < 0)
 		return -ENOMEM;
-	if (count > l->before_count)
-		memset(l->before + l->before_count, 0,
-		       (count - l->before_count) * sizeof(*l->before));
 	if (count > 0)
 		memset(l->open, 0, count * sizeof(*l->open));
-	l->before_count = l->open_count = count;
+	l->open_count = count;
 	return 0;
 }
 
@@ -297,8 +258,8 @@ int xsp_live_update(struct xsp_live *l, uint64_t recorded_ns)
 	if (rc < 0)
 		return rc;
 	xsp_timeline_open(l->timeline, on_open_spans, l);
-	update_tallies(l);
-	rc = l->error < 0 ? l->error : update_names(l);
+	update_spans(l);
+	rc = l->threads.tally.error < 0 ? -ENOMEM : update_names(l);
 	return rc < 0 ? rc : xsp_timeline_forget(l->timeline);
 }
 
@@ -315,6 +276,6 @@ size_t xsp_live_names(const struct xsp_live *l, struct xsp_live_name **names)
 
 size_t xsp_live_threads(const struct xsp_live *l, struct xsp_live_thread **threads)
 {
-	*threads = l->threads;
-	return l->thread_count;
+	*threads = l->threads.rows;
+	return l->threads.count;
 }

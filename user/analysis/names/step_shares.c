@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/grow.h"
-#include "base/u64map.h"
+#include "base/rows/grow.h"
+#include "base/rows/tally.h"
 
 struct shares {
 	struct xsp_step_share *list;
@@ -13,9 +13,9 @@ struct shares {
 };
 
 struct thread {
-	struct xsp_u64map index_of; /* key → index in both */
-	struct shares now; /* in the step at hand */
-	struct shares sums; /* in all that count */
+	XSP_TALLY(struct xsp_step_share) sums; /* over all that count */
+	struct xsp_step_share *now; /* in the step at hand; of the same indices */
+	size_t now_capacity;
 	uint32_t *touched; /* indices that have calls in the step at hand */
 	size_t touched_count, touched_capacity;
 	struct shares first[XSP_STEPS_FIRST];
@@ -40,9 +40,8 @@ static void clear(struct xsp_step_shares *s)
 		struct thread *t = &s->threads[i];
 		for (size_t n = 0; n < t->first_count; n++)
 			free(t->first[n].list);
-		xsp_u64map_free(&t->index_of);
-		free(t->now.list);
-		free(t->sums.list);
+		xsp_tally_free(&t->sums);
+		free(t->now);
 		free(t->touched);
 	}
 	free(s->threads);
@@ -65,29 +64,19 @@ static struct thread *thread_at(struct xsp_step_shares *s, uint32_t index)
 		       : &s->threads[index];
 }
 
-static int index_of(struct thread *t, uint32_t key, uint32_t *out)
-{
-	const uint32_t *at = xsp_u64map_get(&t->index_of, key);
-	const struct xsp_step_share none = {.key = key};
-
-	*out = at != NULL ? *at : (uint32_t)t->now.count;
-	if (at != NULL)
-		return 0;
-	if (xsp_u64map_set(&t->index_of, key, *out) < 0 ||
-	    XSP_APPEND(t->now.list, t->now.capacity, t->now.count, none) < 0)
-		return -ENOMEM;
-	return XSP_APPEND(t->sums.list, t->sums.capacity, t->sums.count, none);
-}
-
 int xsp_step_shares_add(struct xsp_step_shares *s, const struct xsp_span *span, uint32_t thread,
 			uint32_t key, uint64_t ns)
 {
 	struct thread *t = thread_at(s, thread);
-	uint32_t at;
+	const struct xsp_step_share *sum =
+		t == NULL ? NULL
+			  : xsp_tally_row(&t->sums, key, &(struct xsp_step_share){.key = key});
 
-	if (t == NULL || index_of(t, key, &at) < 0)
+	if (sum == NULL || xsp_grow_zeroed(&t->now, &t->now_capacity, t->sums.count) < 0)
 		return -ENOMEM;
-	struct xsp_step_share *now = &t->now.list[at];
+	const uint32_t at = xsp_tally_index(&t->sums, sum);
+	struct xsp_step_share *now = &t->now[at];
+	now->key = key;
 	now->ns += xsp_span_has_duration(span) ? ns : 0;
 	return now->calls++ > 0 ? 0
 				: XSP_APPEND(t->touched, t->touched_capacity, t->touched_count, at);
@@ -96,7 +85,7 @@ int xsp_step_shares_add(struct xsp_step_shares *s, const struct xsp_span *span, 
 static void begin_anew(struct thread *t)
 {
 	for (size_t i = 0; i < t->touched_count; i++)
-		t->now.list[t->touched[i]].calls = t->now.list[t->touched[i]].ns = 0;
+		t->now[t->touched[i]] = (struct xsp_step_share){.key = 0};
 	t->touched_count = 0;
 }
 
@@ -107,18 +96,20 @@ static int take(const struct thread *t, struct shares *out)
 	if (xsp_grow(&out->list, &out->capacity, t->touched_count) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < t->touched_count; i++)
-		out->list[out->count++] = t->now.list[t->touched[i]];
+		out->list[out->count++] = t->now[t->touched[i]];
 	return 0;
 }
 
 static int add_up(struct thread *t, const struct shares *more)
 {
 	for (size_t i = 0; i < more->count; i++) {
-		uint32_t at;
-		if (index_of(t, more->list[i].key, &at) < 0)
+		const struct xsp_step_share *one = &more->list[i];
+		struct xsp_step_share *sum = xsp_tally_row(
+			&t->sums, one->key, &(struct xsp_step_share){.key = one->key});
+		if (sum == NULL)
 			return -ENOMEM;
-		t->sums.list[at].calls += more->list[i].calls;
-		t->sums.list[at].ns += more->list[i].ns;
+		sum->calls += one->calls;
+		sum->ns += one->ns;
 	}
 	return 0;
 }
@@ -185,17 +176,15 @@ uint64_t xsp_step_shares_calls(const struct xsp_step_shares *s, uint32_t key, ui
 size_t xsp_step_shares_sums(const struct xsp_step_shares *s, uint32_t thread,
 			    const struct xsp_step_share **sums)
 {
-	const struct shares none = {.count = 0};
-	const struct shares *all = thread < s->capacity ? &s->threads[thread].sums : &none;
+	const struct thread none = {.now = NULL};
+	const struct thread *t = thread < s->capacity ? &s->threads[thread] : &none;
 
-	*sums = all->list;
-	return all->count;
+	*sums = t->sums.rows;
+	return t->sums.count;
 }
 
 const struct xsp_step_share *xsp_step_shares_sum(const struct xsp_step_shares *s, uint32_t thread,
 						 uint32_t key)
 {
-	const uint32_t *at = xsp_u64map_get(&s->threads[thread].index_of, key);
-
-	return at != NULL ? &s->threads[thread].sums.list[*at] : NULL;
+	return xsp_tally_find(&s->threads[thread].sums, key);
 }

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "analysis/names/name_rows.h"
+#include "base/rows/grow.h"
+#include "base/rows/order.h"
 
 int xsp_steps_new(struct xsp_timeline *t, struct xsp_steps **out)
 {
@@ -47,14 +49,9 @@ void xsp_steps_free(struct xsp_steps *s)
 static void set_title(struct xsp_steps *s, xsp_name_id id)
 {
 	const char *name = xsp_timeline_name(s->timeline, id);
-	const size_t stem = xsp_timeline_step_stem(s->timeline, name), most = sizeof(s->title) - 2;
 
-	if (s->title[0] != '\0')
-		return;
-	if (stem > 0)
-		snprintf(s->title, sizeof(s->title), "%.*s*", (int)(stem < most ? stem : most),
-			 name);
-	else
+	if (s->title[0] == '\0' &&
+	    xsp_name_common(s->timeline, name, s->title, sizeof(s->title)) == name)
 		snprintf(s->title, sizeof(s->title), "%s", name);
 }
 
@@ -67,27 +64,25 @@ static int add_whole(struct xsp_steps *s, const struct xsp_step *step)
 	return step->first ? xsp_u64map_set(&s->processes, step->pid, 0) : 0;
 }
 
-/* Keeps the slowest, slowest first, with a copy of the shares. */
-static int rank(struct xsp_steps *s, const struct step *step)
-{
-	size_t at = s->slowest_count;
+static XSP_ORDER(by_length, struct step, XSP_COMPARE(step_length(y), step_length(x)));
 
-	while (at > 0 && step_length(&s->slowest[at - 1]) < step_length(step))
-		at--;
-	if (at == XSP_STEPS_SLOWEST)
+/* Keeps the slowest, slowest first, with a copy of the shares. */
+static int rank(struct xsp_steps *s, struct step step)
+{
+	const bool full = s->slowest_count == XSP_STEPS_SLOWEST;
+	const struct step *last = &s->slowest[XSP_STEPS_SLOWEST - 1];
+
+	if (full && by_length(&step, last) >= 0)
 		return 0;
-	struct xsp_step_share *copy = calloc(step->share_count + 1, sizeof(*copy));
-	if (copy == NULL)
+	struct xsp_step_share *shares = calloc(step.share_count + 1, sizeof(*shares));
+	if (shares == NULL)
 		return -ENOMEM;
-	if (step->share_count > 0)
-		memcpy(copy, step->shares, step->share_count * sizeof(*copy));
-	if (s->slowest_count == XSP_STEPS_SLOWEST)
-		free(s->slowest[--s->slowest_count].shares);
-	memmove(&s->slowest[at + 1], &s->slowest[at],
-		(s->slowest_count - at) * sizeof(*s->slowest));
-	s->slowest[at] = *step;
-	s->slowest[at].shares = copy;
-	s->slowest_count++;
+	if (step.share_count > 0)
+		memcpy(shares, step.shares, step.share_count * sizeof(*shares));
+	step.shares = shares;
+	if (full)
+		free(last->shares);
+	XSP_RANK(s->slowest, &s->slowest_count, XSP_STEPS_SLOWEST, &step, by_length);
 	return 0;
 }
 
@@ -133,7 +128,7 @@ static int add_judged(struct xsp_steps *s, const struct xsp_step *judged,
 	}
 	count_step(s, &step, judged->probe_ns);
 	int rc = xsp_histogram_add(&s->times, step_length(&step));
-	return rc < 0 ? rc : rank(s, &step);
+	return rc < 0 ? rc : rank(s, step);
 }
 
 static int note_thread(struct xsp_steps *s, uint32_t pid, uint32_t tid, uint32_t thread)

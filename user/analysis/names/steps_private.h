@@ -7,7 +7,7 @@
 #include "analysis/names/step_shares.h"
 #include "analysis/names/steps.h"
 #include "base/histogram.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 
 #define XSP_STEPS_SLOWEST 5U
 

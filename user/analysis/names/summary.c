@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/text.h"
+#include "base/rows/grow.h"
+#include "base/rows/order.h"
 
 int xsp_summary_new_names(struct xsp_timeline *t, struct xsp_summary **out)
 {
@@ -16,6 +16,7 @@ int xsp_summary_new_names(struct xsp_timeline *t, struct xsp_summary **out)
 	if (*out == NULL)
 		return -ENOMEM;
 	(*out)->timeline = t;
+	(*out)->row_of.timeline = t;
 	int rc = xsp_summary_gpu_new(t, &(*out)->gpu);
 	if (rc < 0) {
 		free(*out);
@@ -53,20 +54,18 @@ void xsp_summary_free(struct xsp_summary *s)
 {
 	if (s == NULL)
 		return;
-	for (size_t i = 0; i < s->name_count; i++) {
+	for (size_t i = 0; i < s->name_count; i++)
 		xsp_histogram_clear(&s->names[i].durations);
-		free(s->names[i].text);
-	}
 	xsp_steps_free(s->steps);
-	xsp_u64map_free(&s->numbered);
-	free(s->row_of);
+	xsp_name_rows_free(&s->row_of);
+	xsp_arena_free(&s->texts);
 	xsp_summary_gpu_free(s->gpu);
 	xsp_summary_memory_free(s->memory);
 	xsp_summary_allocations_free(s->allocations);
 	xsp_summary_waits_free(s->waits);
 	xsp_summary_samples_free(s->samples);
 	xsp_summary_python_free(s->python);
-	xsp_value_rows_clear(&s->values);
+	xsp_tally_free(&s->values);
 	free(s->names);
 	free(s->rows);
 	free(s);
@@ -84,51 +83,12 @@ static inline int name_of(struct xsp_summary *s, xsp_name_id id, struct summary_
 	return 0;
 }
 
-/* The row of a name that is new. */
-static int find_row(struct xsp_summary *s, xsp_name_id id, xsp_name_id *row)
-{
-	const char *name = xsp_timeline_name(s->timeline, id);
-	const size_t stem = xsp_timeline_step_stem(s->timeline, name);
-	const uint64_t hash = xsp_text_hash(name, stem);
-	const uint32_t *first = stem > 0 ? xsp_u64map_get(&s->numbered, hash) : NULL;
-	struct summary_name *n;
-
-	*row = first != NULL ? *first : id;
-	if (stem == 0)
-		return 0;
-	if (first == NULL)
-		return xsp_u64map_set(&s->numbered, hash, id);
-	int rc = name_of(s, *row, &n);
-	if (rc < 0 || n->text != NULL)
-		return rc;
-	return asprintf(&n->text, "%.*s*", (int)stem, name) < 0 ? -ENOMEM : 0;
-}
-
-static int learn_rows(struct xsp_summary *s, xsp_name_id id)
-{
-	int rc = 0;
-
-	if (xsp_grow(&s->row_of, &s->row_of_capacity, (size_t)id + 1) < 0)
-		return -ENOMEM;
-	for (; rc == 0 && s->row_of_count <= id; s->row_of_count++)
-		rc = find_row(s, (xsp_name_id)s->row_of_count, &s->row_of[s->row_of_count]);
-	return rc;
-}
-
-static inline int row_of(struct xsp_summary *s, xsp_name_id id, xsp_name_id *row)
-{
-	const int rc = id < s->row_of_count ? 0 : learn_rows(s, id);
-
-	*row = rc == 0 ? s->row_of[id] : 0;
-	return rc;
-}
-
 static int on_span(void *ctx, const struct xsp_span *span)
 {
 	struct xsp_summary *s = ctx;
 	struct summary_name *n = NULL;
 	xsp_name_id row;
-	int rc = row_of(s, span->name, &row);
+	int rc = xsp_name_rows_of(&s->row_of, span->name, &row);
 	if (rc == 0)
 		rc = name_of(s, row, &n);
 	if (rc == 0)
@@ -140,41 +100,42 @@ static int on_span(void *ctx, const struct xsp_span *span)
 	if (rc != 0)
 		return rc;
 	const uint64_t duration = span->end_ns - span->start_ns;
+	struct xsp_summary_row *r = &n->row;
 	s->rows_current = false;
-	n->calls++;
-	n->unwound += (span->flags & XSP_SPAN_UNWOUND) != 0;
-	n->unfinished += (span->flags & XSP_SPAN_UNFINISHED) != 0;
-	n->points += (span->flags & XSP_SPAN_POINT) != 0;
+	r->calls++;
+	r->unwound += (span->flags & XSP_SPAN_UNWOUND) != 0;
+	r->unfinished += (span->flags & XSP_SPAN_UNFINISHED) != 0;
+	r->points += (span->flags & XSP_SPAN_POINT) != 0;
 	if (span->in_total) {
-		n->outermost++;
-		n->total_ns += span->total_ns;
+		r->outermost++;
+		r->total_ns += span->total_ns;
 		n->cpu_unknown += span->total_cpu_ns == XSP_CPU_UNKNOWN;
-		n->cpu_ns += span->total_cpu_ns == XSP_CPU_UNKNOWN ? 0 : span->total_cpu_ns;
+		r->cpu_ns += span->total_cpu_ns == XSP_CPU_UNKNOWN ? 0 : span->total_cpu_ns;
 	}
 	if (!xsp_span_has_duration(span))
 		return 0;
-	n->timed++;
-	n->self_ns += span->self_ns;
-	n->self_cpu_ns += span->self_cpu_ns == XSP_CPU_UNKNOWN ? 0 : span->self_cpu_ns;
+	r->timed++;
+	r->self_ns += span->self_ns;
+	r->self_cpu_ns += span->self_cpu_ns == XSP_CPU_UNKNOWN ? 0 : span->self_cpu_ns;
 	const uint64_t own_ns =
 		span->self_ns > span->self_probe_ns ? span->self_ns - span->self_probe_ns : 0;
-	n->own_ns += own_ns;
+	r->own_ns += own_ns;
 	if (span->self_cpu_ns == XSP_CPU_UNKNOWN) {
-		n->own_cpu_unknown_ns += own_ns;
-		if (own_ns > n->own_cpu_unknown_max_ns)
-			n->own_cpu_unknown_max_ns = own_ns;
+		r->own_cpu_unknown_ns += own_ns;
+		if (own_ns > r->own_cpu_unknown_max_ns)
+			r->own_cpu_unknown_max_ns = own_ns;
 	}
 	if (span->flags & XSP_SPAN_CUT) /* its whole duration is another */
 		return 0;
 	if (n->durations.count == 0) {
-		n->min_ns = n->first_ns = duration;
-		n->max_start_ns = span->start_ns;
+		r->min_ns = n->first_ns = duration;
+		r->max_start_ns = span->start_ns;
 	}
-	if (duration < n->min_ns)
-		n->min_ns = duration;
-	if (duration > n->max_ns) {
-		n->max_ns = duration;
-		n->max_start_ns = span->start_ns;
+	if (duration < r->min_ns)
+		r->min_ns = duration;
+	if (duration > r->max_ns) {
+		r->max_ns = duration;
+		r->max_start_ns = span->start_ns;
 	}
 	const double off = (double)(int64_t)(duration - n->first_ns);
 	n->squares += off * off;
@@ -192,7 +153,7 @@ static int on_span_in_step(void *ctx, const struct xsp_span *span, uint32_t thre
 {
 	struct xsp_summary *s = ctx;
 	xsp_name_id row;
-	int rc = row_of(s, span->name, &row);
+	int rc = xsp_name_rows_of(&s->row_of, span->name, &row);
 
 	return rc < 0 ? rc : xsp_steps_in_step(s->steps, span, thread, row);
 }
@@ -256,27 +217,39 @@ static double deviation(const struct summary_name *n)
 	return squares > 0 ? sqrt(squares / (count - 1)) : 0;
 }
 
-static uint64_t clamp(uint64_t v, uint64_t low, uint64_t high)
-{
-	return v < low ? low : v > high ? high : v;
-}
-
 /* What would be left of it without probes decides, or the cheapest functions would come first. */
-static int by_own_time(const void *a, const void *b)
-{
-	const struct xsp_summary_row *x = a, *y = b;
-	if (x->own_ns != y->own_ns)
-		return x->own_ns > y->own_ns ? -1 : 1;
-	if (x->self_ns != y->self_ns)
-		return x->self_ns > y->self_ns ? -1 : 1;
-	if (x->calls != y->calls)
-		return x->calls > y->calls ? -1 : 1;
-	return x->name < y->name ? -1 : x->name > y->name;
-}
+static XSP_ORDER(by_own_time, struct xsp_summary_row,
+	  XSP_FALLING(own_ns) ?: XSP_FALLING(self_ns) ?: XSP_FALLING(calls) ?: XSP_RISING(name));
 
 const char *xsp_summary_text(const struct xsp_summary *s, const struct xsp_summary_row *row)
 {
 	return row->text != NULL ? row->text : xsp_timeline_name(s->timeline, row->name);
+}
+
+static int name_row(struct xsp_summary *s, struct summary_name *n)
+{
+	char common[XSP_NAME_ROW_TEXT];
+
+	if (n->row.text != NULL ||
+	    xsp_name_rows_text(&s->row_of, (xsp_name_id)(n - s->names), common) != common)
+		return 0;
+	n->row.text = xsp_arena_copy(&s->texts, common, strlen(common));
+	return n->row.text != NULL ? 0 : -ENOMEM;
+}
+
+static int end_row(struct xsp_summary *s, struct summary_name *n)
+{
+	struct xsp_summary_row *r = &n->row;
+
+	r->name = (xsp_name_id)(n - s->names);
+	r->cpu_known = r->outermost > 0 && n->cpu_unknown == 0;
+	r->std_ns = deviation(n);
+	r->measured = n->durations.count;
+	r->mean_ns = r->measured > 0 ? n->sum_ns / r->measured : 0;
+	r->p50_ns = xsp_histogram_quantile(&n->durations, 0.50);
+	r->p99_ns = xsp_histogram_quantile(&n->durations, 0.99);
+	r->mostly_probes = 2 * n->mostly_probes > r->measured;
+	return name_row(s, n);
 }
 
 size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **rows)
@@ -286,43 +259,14 @@ size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **ro
 		return s->row_count;
 	s->row_count = 0;
 	for (size_t i = 0; i < s->name_count; i++) {
-		const struct summary_name *n = &s->names[i];
-		if (n->calls == 0)
+		struct summary_name *n = &s->names[i];
+		if (n->row.calls == 0)
 			continue;
-		if (xsp_grow(&s->rows, &s->row_capacity, s->row_count + 1) < 0)
+		if (end_row(s, n) < 0 ||
+		    XSP_APPEND(s->rows, s->row_capacity, s->row_count, n->row) < 0)
 			return 0;
-		s->rows[s->row_count++] = (struct xsp_summary_row){
-			.name = (xsp_name_id)i,
-			.text = n->text,
-			.calls = n->calls,
-			.total_ns = n->total_ns,
-			.self_ns = n->self_ns,
-			.own_ns = n->own_ns,
-			.cpu_ns = n->cpu_ns,
-			.cpu_known = n->outermost > 0 && n->cpu_unknown == 0,
-			.self_cpu_ns = n->self_cpu_ns,
-			.own_cpu_unknown_ns = n->own_cpu_unknown_ns,
-			.own_cpu_unknown_max_ns = n->own_cpu_unknown_max_ns,
-			.std_ns = deviation(n),
-			.max_start_ns = n->max_start_ns,
-			.measured = n->durations.count,
-			.timed = n->timed,
-			.outermost = n->outermost,
-			.min_ns = n->min_ns,
-			.max_ns = n->max_ns,
-			.mean_ns = n->durations.count > 0 ? n->sum_ns / n->durations.count : 0,
-			.p50_ns = clamp(xsp_histogram_quantile(&n->durations, 0.50), n->min_ns,
-					n->max_ns),
-			.p99_ns = clamp(xsp_histogram_quantile(&n->durations, 0.99), n->min_ns,
-					n->max_ns),
-			.mostly_probes = 2 * n->mostly_probes > n->durations.count,
-			.unfinished = n->unfinished,
-			.points = n->points,
-			.unwound = n->unwound,
-		};
 	}
-	if (s->row_count > 0)
-		qsort(s->rows, s->row_count, sizeof(*s->rows), by_own_time);
+	XSP_SORT(s->rows, s->row_count, by_own_time);
 	s->rows_current = true;
 	*rows = s->rows;
 	return s->row_count;

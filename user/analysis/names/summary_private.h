@@ -3,6 +3,8 @@
 #ifndef XSP_ANALYSIS_SUMMARY_PRIVATE_H
 #define XSP_ANALYSIS_SUMMARY_PRIVATE_H
 
+#include "analysis/names/name_rows.h"
+#include "base/arena.h"
 #include "base/histogram.h"
 #include "analysis/names/steps.h"
 #include "analysis/names/summary.h"
@@ -16,16 +18,10 @@
 #include "report/list.h"
 
 struct summary_name {
-	char *text; /* of several names that only number: "ProfilerStep#*"; else NULL */
-	uint64_t calls, unfinished, unwound, points;
-	/* all that follows: of calls whose end was seen */
-	uint64_t total_ns, self_ns, own_ns, min_ns, max_ns, sum_ns;
-	uint64_t timed; /* ... or of which a part lies in the cut */
-	uint64_t outermost; /* those that total_ns is of */
-	uint64_t cpu_ns, cpu_unknown; /* of the same */
-	uint64_t self_cpu_ns; /* of those that self_ns is of */
-	uint64_t own_cpu_unknown_ns, own_cpu_unknown_max_ns;
-	uint64_t first_ns, max_start_ns;
+	struct xsp_summary_row row; /* what the rest tells of it: xsp_summary_rows() */
+	uint64_t sum_ns; /* of calls whose end was seen, as all that follows */
+	uint64_t cpu_unknown; /* of those that row.total_ns is of */
+	uint64_t first_ns;
 	double squares; /* sum, of how far durations are from the first one */
 	uint64_t mostly_probes; /* those whose time is mostly that of probes */
 	struct xsp_histogram durations;
@@ -33,12 +29,10 @@ struct summary_name {
 
 struct xsp_summary {
 	struct xsp_timeline *timeline;
-	struct summary_name *names; /* by name id; of those that only number the first one */
+	struct xsp_name_rows row_of;
+	struct summary_name *names; /* by row */
 	size_t name_count, name_capacity;
-	xsp_name_id
-		*row_of; /* by name id: which of them; those that are not known yet are not in it */
-	size_t row_of_count, row_of_capacity;
-	struct xsp_u64map numbered; /* hash of what such names have in common → the first one */
+	struct xsp_arena texts; /* of rows of several names */
 	struct xsp_steps *steps;
 	struct xsp_summary_row *rows;
 	size_t row_count, row_capacity;

@@ -12,10 +12,8 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/grow.h"
-#include "base/sort.h"
 #include "base/text.h"
-#include "base/u64map.h"
+#include "base/rows/tally.h"
 #include "base/units.h"
 #include "report/list.h"
 #include "timeline/python.h"
@@ -54,16 +52,12 @@ struct module {
 struct xsp_summary_python {
 	struct xsp_timeline *timeline;
 	uint64_t until_ns; /* lines were on by default, and taken out then; 0: they were not */
-	struct stack *stacks;
-	size_t count, capacity;
-	struct xsp_u64map stack_of; /* id and first frame → index */
+	XSP_TALLY(struct stack) stacks; /* by id and first frame */
 	struct sum all, lineless, moduleless;
 	/* made in the end */
 	bool ended;
-	struct line *lines;
-	size_t line_count, line_capacity;
-	struct module **modules;
-	size_t module_count, module_capacity;
+	XSP_TALLY(struct line) lines; /* by the frame's name */
+	XSP_TALLY(struct module *) modules; /* by path */
 	struct xsp_arena arena; /* of modules and their paths */
 	struct xsp_report *report; /* that is being filled */
 };
@@ -82,11 +76,10 @@ void xsp_summary_python_free(struct xsp_summary_python *s)
 {
 	if (s == NULL)
 		return;
-	xsp_u64map_free(&s->stack_of);
 	xsp_arena_free(&s->arena);
-	free(s->stacks);
-	free(s->lines);
-	free(s->modules);
+	xsp_tally_free(&s->stacks);
+	xsp_tally_free(&s->lines);
+	xsp_tally_free(&s->modules);
 	free(s);
 }
 
@@ -111,9 +104,9 @@ int xsp_summary_python_span(struct xsp_summary_python *s, const struct xsp_span 
 		return 0;
 	}
 	const uint64_t key = xsp_u64_mix(span->python->id) + span->python_first;
-	struct stack *stack = xsp_u64map_element(
-		&s->stack_of, key, &s->stacks, &s->capacity, &s->count,
-		&(struct stack){.python = span->python, .first = span->python_first});
+	struct stack *stack =
+		xsp_tally_row(&s->stacks, key,
+			      &(struct stack){.python = span->python, .first = span->python_first});
 	if (stack == NULL)
 		return -ENOMEM;
 	add(&stack->sum, &one);
@@ -122,19 +115,14 @@ int xsp_summary_python_span(struct xsp_summary_python *s, const struct xsp_span 
 
 /* ---- lines ---- */
 
-static struct line *line_of(struct xsp_summary_python *s, struct xsp_u64map *index,
-			    const struct xsp_capture_python_frame *frame)
+static int add_lines(struct xsp_summary_python *s, size_t number)
 {
-	return xsp_u64map_element(index, frame->name, &s->lines, &s->line_capacity, &s->line_count,
-				  &(struct line){.frame = frame});
-}
-
-static int add_lines(struct xsp_summary_python *s, struct xsp_u64map *index, size_t number)
-{
-	const struct stack *stack = &s->stacks[number];
+	const struct stack *stack = &s->stacks.rows[number];
 
 	for (uint32_t i = stack->first; i < stack->python->count; i++) {
-		struct line *l = line_of(s, index, &stack->python->frames[i]);
+		const struct xsp_capture_python_frame *frame = &stack->python->frames[i];
+		struct line *l =
+			xsp_tally_row(&s->lines, frame->name, &(struct line){.frame = frame});
 		if (l == NULL)
 			return -ENOMEM;
 		if (i == stack->first)
@@ -147,48 +135,32 @@ static int add_lines(struct xsp_summary_python *s, struct xsp_u64map *index, siz
 	return 0;
 }
 
-static int compare(uint64_t x, uint64_t y)
-{
-	return x > y ? -1 : x < y;
-}
-
-/* Most self time first. */
-static int by_self(const void *a, const void *b)
-{
-	const struct line *x = a, *y = b;
-	const int order = compare(x->self.ns, y->self.ns),
-		  calls = compare(x->self.calls, y->self.calls);
-
-	return order != 0 ? order : calls != 0 ? calls : compare(x->frame->name, y->frame->name);
-}
+static XSP_ORDER(by_self, struct line,
+		 XSP_FALLING(self.ns) ?: XSP_FALLING(self.calls) ?: XSP_FALLING(frame->name));
 
 /* ---- modules ---- */
 
 /* The one of that path, whose parent is there; NULL: out of memory. */
-static struct module *module_of(struct xsp_summary_python *s, struct xsp_u64map *index,
-				const struct module *parent, const char *path, size_t length)
+static struct module *module_of(struct xsp_summary_python *s, const struct module *parent,
+				const char *path, size_t length)
 {
 	const uint64_t hash = xsp_u64_mix(xsp_text_hash(path, length));
-	const uint32_t *at = xsp_u64map_get(index, hash);
+	struct module **known = xsp_tally_find(&s->modules, hash);
 
-	if (at != NULL)
-		return s->modules[*at];
+	if (known != NULL)
+		return *known;
 	struct module *m = xsp_arena_alloc(&s->arena, sizeof(*m));
 	char *copy = xsp_arena_copy(&s->arena, path, length);
-	if (m == NULL || copy == NULL ||
-	    xsp_grow(&s->modules, &s->module_capacity, s->module_count + 1) < 0 ||
-	    xsp_u64map_set(index, hash, (uint32_t)s->module_count) < 0)
+	if (m == NULL || copy == NULL || xsp_tally_row(&s->modules, hash, &m) == NULL)
 		return NULL;
-	*m = (struct module){.parent = parent, .path = copy, .order = s->module_count};
+	*m = (struct module){.parent = parent, .path = copy, .order = s->modules.count - 1};
 	m->depth = parent != NULL ? parent->depth + 1 : 0;
 	m->name = parent != NULL ? copy + strlen(parent->path) + 1 : copy;
-	s->modules[s->module_count++] = m;
 	return m;
 }
 
 /* To the module and those around it. */
-static int add_module(struct xsp_summary_python *s, struct xsp_u64map *index,
-		      const struct stack *stack)
+static int add_module(struct xsp_summary_python *s, const struct stack *stack)
 {
 	struct xsp_python_module names;
 	char path[PATH_MAX_BYTES];
@@ -208,7 +180,7 @@ static int add_module(struct xsp_summary_python *s, struct xsp_u64map *index,
 				path[length++] = *c;
 				continue;
 			}
-			m = module_of(s, index, m, path, length);
+			m = module_of(s, m, path, length);
 			if (m == NULL)
 				return -ENOMEM;
 			add(&m->total, &stack->sum);
@@ -237,45 +209,33 @@ static int by_tree(const void *a, const void *b)
 		x = x->parent;
 		y = y->parent;
 	}
-	const int order = compare(x->total.ns, y->total.ns);
-	return order != 0 ? order : x->order < y->order ? -1 : 1;
+	return XSP_FALLING(total.ns) ?: XSP_RISING(order);
 }
 
 /* Whoever is shown has a longer total than those that are not: so those around it are shown too. */
-static int by_total(const void *a, const void *b)
-{
-	const struct module *x = *(struct module *const *)a, *y = *(struct module *const *)b;
-	const int order = compare(x->total.ns, y->total.ns);
-
-	return order != 0 ? order : x->order < y->order ? -1 : x->order > y->order;
-}
+static XSP_ORDER_POINTERS(by_total, struct module, XSP_FALLING(total.ns) ?: XSP_RISING(order));
 
 static void sort(struct xsp_summary_python *s, size_t most)
 {
-	if (s->module_count == 0)
-		return;
-	qsort(s->modules, s->module_count, sizeof(void *), by_total);
-	for (size_t i = 0; i < s->module_count; i++)
-		s->modules[i]->is_shown = most == 0 || i < most;
-	qsort(s->modules, s->module_count, sizeof(void *), by_tree);
+	xsp_tally_sort(&s->modules, by_total);
+	for (size_t i = 0; i < s->modules.count; i++)
+		s->modules.rows[i]->is_shown = most == 0 || i < most;
+	xsp_tally_sort(&s->modules, by_tree);
 }
 
 /* From stacks to lines and modules, once. */
 static int end(struct xsp_summary_python *s)
 {
-	struct xsp_u64map lines = {0}, modules = {0};
 	int rc = 0;
 
-	for (size_t i = 0; i < s->count && !s->ended && rc == 0; i++) {
-		rc = add_lines(s, &lines, i);
+	for (size_t i = 0; i < s->stacks.count && !s->ended && rc == 0; i++) {
+		rc = add_lines(s, i);
 		if (rc == 0)
-			rc = add_module(s, &modules, &s->stacks[i]);
+			rc = add_module(s, &s->stacks.rows[i]);
 	}
-	xsp_u64map_free(&lines);
-	xsp_u64map_free(&modules);
 	if (!s->ended)
 		add(&s->moduleless, &s->lineless);
-	XSP_SORT(s->lines, s->line_count, by_self);
+	xsp_tally_sort(&s->lines, by_self);
 	s->ended = true;
 	return rc;
 }
@@ -286,9 +246,9 @@ int xsp_summary_python_modules(struct xsp_summary_python *s,
 {
 	int rc = end(s);
 
-	for (size_t i = 0; i < s->module_count && rc == 0; i++)
-		rc = fn(ctx, s->modules[i]->path, s->modules[i]->self.ns,
-			s->modules[i]->self.calls);
+	for (size_t i = 0; i < s->modules.count && rc == 0; i++)
+		rc = fn(ctx, s->modules.rows[i]->path, s->modules.rows[i]->self.ns,
+			s->modules.rows[i]->self.calls);
 	return rc;
 }
 
@@ -431,13 +391,13 @@ static int put_lines(const struct xsp_summary_python *s, struct xsp_report_secti
 {
 	struct xsp_report_table *t = xsp_list_table(section, &line_list);
 	const size_t shown_count =
-		xsp_list_most(s->report, xsp_report_how(s->report)->top, s->line_count);
+		xsp_list_most(s->report, xsp_report_how(s->report)->top, s->lines.count);
 	int rc = 0;
 
 	for (size_t i = 0; i < shown_count && rc == 0; i++)
-		rc = put_line(s, t, &s->lines[i]);
+		rc = put_line(s, t, &s->lines.rows[i]);
 	put_rest(s, section, t, &without_line, &s->lineless, "[no line of Python]");
-	xsp_list_more(s->report, &line_list, s->line_count - shown_count);
+	xsp_list_more(s->report, &line_list, s->lines.count - shown_count);
 	xsp_list_gap(s->report);
 	return rc;
 }
@@ -449,8 +409,8 @@ static void put_modules(struct xsp_summary_python *s, struct xsp_report_section 
 	size_t hidden = 0;
 
 	sort(s, text ? xsp_report_how(s->report)->top : 0);
-	for (size_t i = 0; i < s->module_count; i++) {
-		const struct module *m = s->modules[i];
+	for (size_t i = 0; i < s->modules.count; i++) {
+		const struct module *m = s->modules.rows[i];
 		hidden += !m->is_shown;
 		if (m->is_shown)
 			xsp_report_add(t, s,
@@ -459,7 +419,7 @@ static void put_modules(struct xsp_summary_python *s, struct xsp_report_section 
 						       .total = &m->total,
 						       .indent = 2 * m->depth});
 	}
-	if (s->module_count > 0 || xsp_report_form(s->report) != XSP_FORM_FULL)
+	if (s->modules.count > 0 || xsp_report_form(s->report) != XSP_FORM_FULL)
 		put_rest(s, section, t, &without_module, &s->moduleless, "[no module]");
 	xsp_list_more(s->report, &module_list, hidden);
 	xsp_list_gap(s->report);
@@ -494,7 +454,7 @@ int xsp_summary_python_report(struct xsp_summary_python *s, bool by_line, bool b
 
 	if (rc < 0 || s == NULL || !(by_line || by_module))
 		return rc;
-	if (s->count == 0) {
+	if (s->stacks.count == 0) {
 		if (xsp_list_below(report) != NULL)
 			fputs("no span has a line of Python: record with --python\n\n",
 			      xsp_list_below(report));

@@ -9,8 +9,7 @@
 
 #include "analysis/compare/statistics.h"
 #include "base/path.h"
-#include "base/sort.h"
-#include "base/u64map.h"
+#include "base/rows/tally.h"
 #include "base/units.h"
 #include "catalog/compilers.h"
 #include "report/list.h"
@@ -30,9 +29,7 @@ struct place {
 };
 
 struct places {
-	struct place *list;
-	size_t count, capacity;
-	struct xsp_u64map index;
+	XSP_TALLY(struct place);
 };
 
 struct xsp_summary_samples {
@@ -58,30 +55,23 @@ int xsp_summary_samples_new(struct xsp_timeline *t, struct xsp_summary_samples *
 	return 0;
 }
 
-static void clear(struct places *p)
-{
-	xsp_u64map_free(&p->index);
-	free(p->list);
-}
-
 void xsp_summary_samples_free(struct xsp_summary_samples *s)
 {
 	if (s == NULL)
 		return;
-	clear(&s->functions);
-	clear(&s->lines);
-	clear(&s->files);
-	clear(&s->faults.functions);
-	clear(&s->faults.lines);
-	clear(&s->faults.threads);
-	clear(&s->nameless);
+	xsp_tally_free(&s->functions);
+	xsp_tally_free(&s->lines);
+	xsp_tally_free(&s->files);
+	xsp_tally_free(&s->faults.functions);
+	xsp_tally_free(&s->faults.lines);
+	xsp_tally_free(&s->faults.threads);
+	xsp_tally_free(&s->nameless);
 	free(s);
 }
 
 static int add(struct places *p, uint64_t key, const struct xsp_sample *sample)
 {
-	struct place *at = xsp_u64map_element(&p->index, key, &p->list, &p->capacity, &p->count,
-					      &(struct place){.key = key});
+	struct place *at = xsp_tally_row(p, key, &(struct place){.key = key});
 
 	if (at == NULL)
 		return -ENOMEM;
@@ -124,23 +114,8 @@ int xsp_summary_samples_sample(struct xsp_summary_samples *s, const struct xsp_s
 
 /* ---- printing ---- */
 
-static int by_time(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	if (x->ns != y->ns)
-		return x->ns > y->ns ? -1 : 1;
-	return x->key < y->key ? -1 : x->key > y->key;
-}
-
-static int by_short(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	if (x->short_samples != y->short_samples)
-		return x->short_samples > y->short_samples ? -1 : 1;
-	return x->key < y->key ? -1 : x->key > y->key;
-}
+static XSP_ORDER(by_time, struct place, XSP_FALLING(ns) ?: XSP_RISING(key));
+static XSP_ORDER(by_short, struct place, XSP_FALLING(short_samples) ?: XSP_RISING(key));
 
 static double percent(uint64_t part, uint64_t all)
 {
@@ -227,8 +202,8 @@ static const struct xsp_list lines_list = PLACES(of_lines, "samples.lines", line
 static void put_places(const struct xsp_summary_samples *s, struct xsp_report_section *section,
 		       const struct xsp_list *list, struct places *p, size_t most)
 {
-	XSP_SORT(p->list, p->count, by_time);
-	xsp_list_rows(section, list, s, p->list, sizeof(*p->list), p->count, most);
+	xsp_tally_sort(p, by_time);
+	xsp_list_rows(section, list, s, p->rows, sizeof(*p->rows), p->count, most);
 }
 
 static void print_sums(const struct xsp_summary_samples *s, const struct xsp_capture_reader *r,
@@ -264,11 +239,11 @@ static void print_short(struct xsp_summary_samples *s, FILE *f)
 			percent(s->beyond, s->samples));
 	if (s->files.count == 0 || s->short_samples * 100 < s->samples)
 		return;
-	qsort(s->files.list, s->files.count, sizeof(*s->files.list), by_short);
+	xsp_tally_sort(&s->files, by_short);
 	fprintf(f, "stacks without a known native caller: %.1f %%, in",
 		percent(s->short_samples, s->samples));
 	for (size_t i = 0; i < s->files.count && i < SHORT_FILES_SHOWN; i++) {
-		const struct place *p = &s->files.list[i];
+		const struct place *p = &s->files.rows[i];
 		if (p->short_samples == 0)
 			break;
 		xsp_printable(name, sizeof(name),
@@ -287,11 +262,11 @@ static void print_faulting(struct xsp_summary_samples *s, FILE *f, struct places
 {
 	char name[128];
 
-	XSP_SORT(p->list, p->count, by_time);
+	xsp_tally_sort(p, by_time);
 	for (size_t i = 0; i < p->count && i < FAULTS_SHOWN; i++) {
-		if (percent(p->list[i].ns, s->faults.ns) < 1)
+		if (percent(p->rows[i].ns, s->faults.ns) < 1)
 			break;
-		const uint32_t key = (uint32_t)p->list[i].key;
+		const uint32_t key = (uint32_t)p->rows[i].key;
 		const struct xsp_timeline_thread *t =
 			threads ? xsp_timeline_thread(s->timeline, key) : NULL;
 		xsp_printable(name, sizeof(name),
@@ -302,7 +277,7 @@ static void print_faulting(struct xsp_summary_samples *s, FILE *f, struct places
 		fprintf(f, "%s %s", i > 0 ? "," : what, name);
 		if (threads)
 			fprintf(f, " (%" PRIu32 ")", t != NULL ? t->ns_tid : key);
-		fprintf(f, " %.0f %%", percent(p->list[i].ns, s->faults.ns));
+		fprintf(f, " %.0f %%", percent(p->rows[i].ns, s->faults.ns));
 	}
 }
 
@@ -316,13 +291,11 @@ struct xsp_fault_samples xsp_summary_samples_faults(struct xsp_summary_samples *
 		.ns = s->faults.ns, .all_ns = s->ns, .samples = s->samples};
 	if (s->faults.functions.count == 0)
 		return out;
-	XSP_SORT(s->faults.functions.list, s->faults.functions.count, by_time);
-	const struct place *most = &s->faults.functions.list[0];
-	if (s->faults.lines.count > 0) {
-		XSP_SORT(s->faults.lines.list, s->faults.lines.count, by_time);
-		if (2 * s->faults.lines.list[0].ns > most->ns)
-			most = &s->faults.lines.list[0];
-	}
+	xsp_tally_sort(&s->faults.functions, by_time);
+	xsp_tally_sort(&s->faults.lines, by_time);
+	const struct place *most = &s->faults.functions.rows[0];
+	if (s->faults.lines.count > 0 && 2 * s->faults.lines.rows[0].ns > most->ns)
+		most = &s->faults.lines.rows[0];
 	out.function = xsp_timeline_name(s->timeline, (xsp_name_id)most->key);
 	return out;
 }
@@ -357,11 +330,11 @@ static void print_nameless(struct xsp_summary_samples *s, const struct xsp_captu
 	char name[64];
 
 	for (size_t i = 0; i < s->nameless.count; i++)
-		samples += s->nameless.list[i].samples;
+		samples += s->nameless.rows[i].samples;
 	if (samples * 100 < s->samples || samples == 0)
 		return;
-	qsort(s->nameless.list, s->nameless.count, sizeof(*s->nameless.list), by_time);
-	const char *program = program_of(r, (uint32_t)s->nameless.list[0].key);
+	xsp_tally_sort(&s->nameless, by_time);
+	const char *program = program_of(r, (uint32_t)s->nameless.rows[0].key);
 	xsp_printable(name, sizeof(name), program, 40);
 	fprintf(f, "code that a compiler in %s has made, and no perf map names: %.1f %%; %s\n",
 		name[0] != '\0' ? name : "the program", percent(samples, s->samples),

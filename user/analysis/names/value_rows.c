@@ -3,12 +3,11 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 int xsp_value_rows_add(struct xsp_value_rows *r, const struct xsp_value *v)
 {
-	struct xsp_value_row *row = xsp_u64map_element(
-		&r->row_of, v->name, &r->rows, &r->capacity, &r->count,
+	struct xsp_value_row *row = xsp_tally_row(
+		r, v->name,
 		&(struct xsp_value_row){.name = v->name, .min = INFINITY, .max = -INFINITY});
 
 	if (row == NULL)
@@ -26,11 +25,4 @@ int xsp_value_rows_add(struct xsp_value_rows *r, const struct xsp_value *v)
 	/* so that it stays finite where the sum would not */
 	row->mean += v->value / (double)row->finite - row->mean / (double)row->finite;
 	return 0;
-}
-
-void xsp_value_rows_clear(struct xsp_value_rows *r)
-{
-	xsp_u64map_free(&r->row_of);
-	free(r->rows);
-	*r = (struct xsp_value_rows){.rows = NULL};
 }

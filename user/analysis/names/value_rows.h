@@ -3,7 +3,7 @@
 #ifndef XSP_ANALYSIS_VALUE_ROWS_H
 #define XSP_ANALYSIS_VALUE_ROWS_H
 
-#include "base/u64map.h"
+#include "base/rows/tally.h"
 #include "timeline/timeline.h"
 
 struct xsp_value_row {
@@ -16,12 +16,9 @@ struct xsp_value_row {
 };
 
 struct xsp_value_rows {
-	struct xsp_value_row *rows; /* in the order in which their names were met */
-	size_t count, capacity;
-	struct xsp_u64map row_of;
+	XSP_TALLY(struct xsp_value_row);
 };
 
 int xsp_value_rows_add(struct xsp_value_rows *r, const struct xsp_value *v); /* 0 or -ENOMEM */
-void xsp_value_rows_clear(struct xsp_value_rows *r);
 
 #endif

@@ -6,39 +6,38 @@
 #include <string.h>
 
 #include "analysis/ranks/ranks_private.h"
-#include "base/grow.h"
-#include "base/search.h"
+#include "base/rows/search.h"
 #include "base/text.h"
 
 void xsp_ranks_free_gpu(struct rank *k)
 {
-	for (size_t i = 0; i < k->stream_count; i++)
-		free(k->streams[i].stretches);
-	free(k->streams);
-	free(k->gpu_calls);
-	free(k->gpu_kernels);
-	k->streams = NULL;
-	k->gpu_calls = NULL;
-	k->gpu_kernels = NULL;
-	k->stream_count = k->gpu_call_count = k->gpu_kernel_count = 0;
+	for (size_t i = 0; i < k->streams.count; i++)
+		free(k->streams.at[i].stretches.at);
+	free(k->streams.at);
+	free(k->gpu_calls.at);
+	free(k->gpu_kernels.at);
+	k->streams.at = NULL;
+	k->gpu_calls.at = NULL;
+	k->gpu_kernels.at = NULL;
+	k->streams.count = k->gpu_calls.count = k->gpu_kernels.count = 0;
 }
 
 void xsp_ranks_free_rank(struct rank *k)
 {
-	for (size_t i = 0; i < k->group_count; i++)
-		free(k->groups[i].seq);
+	for (size_t i = 0; i < k->groups.count; i++)
+		free(k->groups.at[i].seq.at);
 	xsp_u64map_free(&k->sum_of);
-	free(k->queued);
-	free(k->runs);
+	free(k->queued.at);
+	free(k->runs.at);
 	xsp_ranks_free_gpu(k);
-	free(k->stood);
-	free(k->blocked);
-	free(k->early);
-	free(k->held);
-	free(k->groups);
-	free(k->sums);
-	free(k->steps);
-	free(k->late);
+	free(k->stood.at);
+	free(k->blocked.at);
+	free(k->early.at);
+	free(k->held.at);
+	free(k->groups.at);
+	free(k->sums.at);
+	free(k->steps.at);
+	free(k->late.at);
 }
 
 long xsp_ranks_name(struct xsp_ranks *j, const char *text)
@@ -64,24 +63,42 @@ struct operator_sum *xsp_ranks_sum(struct rank *k, uint32_t name, bool make)
 {
 	if (!make) {
 		const uint32_t *at = xsp_u64map_get(&k->sum_of, name);
-		return at != NULL ? &k->sums[*at] : NULL;
+		return at != NULL ? &k->sums.at[*at] : NULL;
 	}
-	return xsp_u64map_element(&k->sum_of, name, &k->sums, &k->sum_capacity, &k->sum_count,
+	return xsp_u64map_element(&k->sum_of, name, &k->sums.at, &k->sums.capacity, &k->sums.count,
 				  &(struct operator_sum){.name = name});
 }
 
 int xsp_ranks_add_instance(struct rank *k, uint32_t group, const struct instance *i)
 {
-	struct group *g = &k->groups[group];
+	struct group *g = &k->groups.at[group];
 
-	return XSP_APPEND(g->seq, g->capacity, g->count, *i);
+	return PUT(g->seq, *i);
 }
 
-static int order_intervals(const void *a, const void *b)
+int xsp_ranks_order(const void *a, const void *b)
 {
-	const struct interval *x = a, *y = b;
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+	return x < y ? -1 : x > y;
+}
+
+int xsp_ranks_order_keys(const void *a, const void *b)
+{
+	const struct keyed *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return xsp_ranks_order(&x->ns, &y->ns);
+}
+
+int64_t xsp_ranks_median(int64_t *values, size_t count)
+{
+	if (count == 0)
+		return 0;
+	qsort(values, count, sizeof(*values), xsp_ranks_order);
+	const int64_t low = values[(count - 1) / 2], high = values[count / 2];
+	return low + (high - low) / 2;
 }
 
 size_t xsp_ranks_merge(struct interval *all, size_t count)
@@ -90,7 +107,7 @@ size_t xsp_ranks_merge(struct interval *all, size_t count)
 
 	if (count == 0)
 		return 0;
-	qsort(all, count, sizeof(*all), order_intervals);
+	qsort(all, count, sizeof(*all), xsp_ranks_order);
 	for (size_t i = 1; i < count; i++) {
 		struct interval *last = &all[kept];
 		if (all[i].start_ns > last->end_ns)
@@ -105,9 +122,9 @@ struct rank_step *xsp_ranks_step_at(const struct rank *k, int64_t ns)
 {
 	size_t low = 0;
 
-	XSP_LOWER_BOUND(low, k->step_count, i,
-			k->steps[i].start_ns <= ns); /* the first that begins later */
-	return low > 0 && ns < k->steps[low - 1].end_ns ? &k->steps[low - 1] : NULL;
+	XSP_LOWER_BOUND(low, k->steps.count, i,
+			k->steps.at[i].start_ns <= ns); /* the first that begins later */
+	return low > 0 && ns < k->steps.at[low - 1].end_ns ? &k->steps.at[low - 1] : NULL;
 }
 
 void xsp_ranks_title(const struct rank *k, char *out, size_t size)

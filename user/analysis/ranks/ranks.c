@@ -5,10 +5,9 @@
 #include <string.h>
 
 #include "analysis/ranks/ranks_private.h"
-#include "base/grow.h"
 #include "base/saturate.h"
 #include "base/text.h"
-#include "catalog/gpu_kernels.h"
+#include "catalog/gpu/kernels.h"
 #include "catalog/job_variables.h"
 #include "catalog/providers.h"
 #include "model/health.h"
@@ -72,8 +71,8 @@ void xsp_ranks_free(struct xsp_ranks *j)
 	free_collecting(j->now);
 	for (size_t i = 0; i < j->count; i++)
 		xsp_ranks_free_rank(&j->ranks[i]);
-	for (size_t i = 0; i < j->group_count; i++)
-		free(j->groups[i].members);
+	for (size_t i = 0; i < j->groups.count; i++)
+		free(j->groups.at[i].members.at);
 	xsp_u64map_free(&j->name_of);
 	xsp_arena_free(&j->text);
 	free(j->ranks);
@@ -81,8 +80,8 @@ void xsp_ranks_free(struct xsp_ranks *j)
 	free(j->ids);
 	free(j->clocks);
 	free(j->turns);
-	free(j->groups);
-	free(j->collectives);
+	free(j->groups.at);
+	free(j->collectives.at);
 	free(j);
 }
 
@@ -188,16 +187,15 @@ static long group_of(struct rank *k, const uint64_t *words, size_t count, uint32
 
 	if (!xsp_c10d_group(words, count, unreadable, &g.rank, &g.size))
 		g.rank = g.size = 0;
-	for (size_t i = 0; i < k->group_count; i++) /* an address may be used anew */
-		if (k->groups[i].address == g.address && k->groups[i].rank == g.rank &&
-		    k->groups[i].size == g.size)
+	for (size_t i = 0; i < k->groups.count; i++) /* an address may be used anew */
+		if (k->groups.at[i].address == g.address && k->groups.at[i].rank == g.rank &&
+		    k->groups.at[i].size == g.size)
 			return (long)i;
-	if (k->group_count == GROUPS_MAX)
+	if (k->groups.count == GROUPS_MAX)
 		return -ENOSPC;
-	if (xsp_grow(&k->groups, &k->group_capacity, k->group_count + 1) < 0)
+	if (PUT(k->groups, g) < 0)
 		return -ENOMEM;
-	k->groups[k->group_count] = g;
-	return (long)k->group_count++;
+	return (long)k->groups.count - 1;
 }
 
 /* The innermost call around it says what it is. */
@@ -221,7 +219,7 @@ static int add_queued(struct collecting *c, struct rank *k, const struct xsp_spa
 	uint64_t words[XSP_C10D_WORK + 1];
 	uint32_t unreadable;
 	const size_t n = words_of(span, words, XSP_C10D_WORK + 1, &unreadable);
-	struct queued q = {.start_ns = real(c, span->start_ns)};
+	struct queued q = {.work.ns = real(c, span->start_ns)};
 
 	if (n <= XSP_C10D_WORK || (unreadable & 1U << XSP_C10D_WORK))
 		return 0;
@@ -231,14 +229,12 @@ static int add_queued(struct collecting *c, struct rank *k, const struct xsp_spa
 		return 0;
 	}
 	const long name = name_of_queued(c, span, &q.meets);
-	if (group < 0 || name < 0 ||
-	    xsp_grow(&k->queued, &k->queued_capacity, k->queued_count + 1) < 0)
+	if (group < 0 || name < 0)
 		return -ENOMEM;
-	q.work = words[XSP_C10D_WORK];
+	q.work.key = words[XSP_C10D_WORK];
 	q.group = (uint32_t)group;
 	q.name = (uint32_t)name;
-	k->queued[k->queued_count++] = q;
-	return 0;
+	return PUT(k->queued, q);
 }
 
 static int add_run(struct collecting *c, struct rank *k, const struct xsp_span *span)
@@ -249,8 +245,7 @@ static int add_run(struct collecting *c, struct rank *k, const struct xsp_span *
 	if (words_of(span, &work, 1, &unreadable) < 1 || (unreadable & 1) ||
 	    !xsp_span_has_duration(span))
 		return 0;
-	return XSP_APPEND(k->runs, k->run_capacity, k->run_count,
-			  (struct run){work, real(c, span->start_ns), real(c, span->end_ns)});
+	return PUT(k->runs, (struct run){{work, real(c, span->start_ns)}, real(c, span->end_ns)});
 }
 
 /* What its kernels on a GPU are of. Pairs of ranks that send and receive are no collective. */
@@ -271,21 +266,18 @@ static int add_gpu_call(struct collecting *c, struct rank *k, const struct xsp_s
 		group = GROUP_LEFT_OUT;
 	if (group < 0 || name < 0)
 		return -ENOMEM;
-	return XSP_APPEND(k->gpu_calls, k->gpu_call_capacity, k->gpu_call_count,
-			  (struct gpu_call){.tid = span->tid,
-					    .group = (uint32_t)group,
-					    .name = (uint32_t)name,
-					    .start_ns = real(c, span->start_ns),
-					    .end_ns = real(c, span->end_ns),
-					    .meets = what->meets});
+	return PUT(k->gpu_calls, (struct gpu_call){.thread = {span->tid, real(c, span->start_ns)},
+						   .group = (uint32_t)group,
+						   .name = (uint32_t)name,
+						   .end_ns = real(c, span->end_ns),
+						   .meets = what->meets});
 }
 
 static int add_blocked(struct collecting *c, struct rank *k, const struct xsp_span *span)
 {
 	if (!xsp_span_has_duration(span))
 		return 0;
-	return XSP_APPEND(k->blocked, k->blocked_capacity, k->blocked_count,
-			  (struct interval){real(c, span->start_ns), real(c, span->end_ns)});
+	return PUT(k->blocked, (struct interval){real(c, span->start_ns), real(c, span->end_ns)});
 }
 
 /* Bytes of the tensors that the call is given: --shapes. 0: they are not known, or more than there can be. */
@@ -401,13 +393,13 @@ static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 		k->lossy = k->lossy || name->communicates;
 		return 0;
 	}
-	return xsp_ranks_gpu_kernel(k, name->name, name->communicates,
-				    &(struct gpu_kernel){.tid = a->call_tid,
-							 .device = a->device,
-							 .stream = a->stream,
-							 .launch_ns = real(c, a->call_ns),
-							 .start_ns = real(c, a->start_ns),
-							 .end_ns = real(c, a->end_ns)});
+	return xsp_ranks_gpu_kernel(
+		k, name->name, name->communicates,
+		&(struct gpu_kernel){.thread = {a->call_tid, real(c, a->call_ns)},
+				     .device = a->device,
+				     .stream = a->stream,
+				     .start_ns = real(c, a->start_ns),
+				     .end_ns = real(c, a->end_ns)});
 }
 
 /* ---- steps ---- */
@@ -418,17 +410,16 @@ static int on_step(void *ctx, const struct xsp_step *step)
 
 	if (step->news == XSP_STEP_FORGET)
 		for (size_t i = c->first_rank; i < c->job->count; i++)
-			c->job->ranks[i].step_count = 0;
+			c->job->ranks[i].steps.count = 0;
 	if (step->news != XSP_STEP_COUNTS && step->news != XSP_STEP_WARM_UP)
 		return 0;
 	struct rank *k = rank_of(c, step->pid);
-	if (k == NULL || xsp_grow(&k->steps, &k->step_capacity, k->step_count + 1) < 0)
+	if (k == NULL)
 		return -ENOMEM;
-	k->steps[k->step_count++] = (struct rank_step){.start_ns = real(c, step->start_ns),
-						       .end_ns = real(c, step->end_ns),
-						       .number = step->number,
-						       .warm_up = step->news == XSP_STEP_WARM_UP};
-	return 0;
+	return PUT(k->steps, (struct rank_step){.start_ns = real(c, step->start_ns),
+						.end_ns = real(c, step->end_ns),
+						.number = step->number,
+						.warm_up = step->news == XSP_STEP_WARM_UP});
 }
 
 /* ---- a capture ---- */
@@ -462,10 +453,7 @@ static int note_capture(struct xsp_ranks *j, const struct xsp_capture_reader *r,
 					     "%s is the same capture as the one given as number "
 					     "%zu: name each once",
 					     path, i + 1);
-	if (xsp_grow(&j->ids, &j->id_capacity, j->captures + 1) < 0)
-		return xsp_out_of_memory(err);
-	j->ids[j->captures++] = id;
-	return 0;
+	return XSP_APPEND(j->ids, j->id_capacity, j->captures, id) < 0 ? xsp_out_of_memory(err) : 0;
 }
 
 int xsp_ranks_begin(struct xsp_ranks *j, struct xsp_capture_reader *r, struct xsp_timeline *t,
@@ -501,77 +489,41 @@ struct xsp_timeline_sink xsp_ranks_sink(struct xsp_ranks *j)
 
 /* ---- behind its run ---- */
 
-static int by_work(uint64_t a_work, int64_t a_ns, uint64_t b_work, int64_t b_ns)
-{
-	if (a_work != b_work)
-		return a_work < b_work ? -1 : 1;
-	return a_ns < b_ns ? -1 : a_ns > b_ns;
-}
-
-static int order_queued(const void *a, const void *b)
-{
-	const struct queued *x = a, *y = b;
-
-	return by_work(x->work, x->start_ns, y->work, y->start_ns);
-}
-
-static int order_runs(const void *a, const void *b)
-{
-	const struct run *x = a, *y = b;
-
-	return by_work(x->work, x->start_ns, y->work, y->start_ns);
-}
-
-static int order_instances(const void *a, const void *b)
-{
-	const struct instance *x = a, *y = b;
-
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
-}
-
-static int order_steps(const void *a, const void *b)
-{
-	const struct rank_step *x = a, *y = b;
-
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
-}
-
 /* An address serves one work after the other: a run is of the last that was queued under it before. */
 static int join(struct rank *k)
 {
 	size_t q = 0;
 	int rc = 0;
 
-	if (k->queued_count > 0)
-		qsort(k->queued, k->queued_count, sizeof(*k->queued), order_queued);
-	if (k->run_count > 0)
-		qsort(k->runs, k->run_count, sizeof(*k->runs), order_runs);
-	for (size_t r = 0; r < k->run_count && rc == 0; r++) {
-		const struct run *run = &k->runs[r];
+	SORT(k->queued, xsp_ranks_order_keys);
+	SORT(k->runs, xsp_ranks_order_keys);
+	for (size_t r = 0; r < k->runs.count && rc == 0; r++) {
+		const struct run *run = &k->runs.at[r];
 		const struct queued *found = NULL;
-		while (q < k->queued_count && by_work(k->queued[q].work, k->queued[q].start_ns,
-						      run->work, run->start_ns) <= 0)
-			found = &k->queued[q++];
-		if (found != NULL && found->work == run->work)
+		while (q < k->queued.count &&
+		       xsp_ranks_order_keys(&k->queued.at[q].work, &run->work) <= 0)
+			found = &k->queued.at[q++];
+		if (found != NULL && found->work.key == run->work.key)
 			rc = xsp_ranks_add_instance(k, found->group,
-						    &(struct instance){found->start_ns, run->end_ns,
+						    &(struct instance){found->work.ns, run->end_ns,
 								       found->name, found->meets});
 	}
-	free(k->queued);
-	free(k->runs);
-	k->queued = NULL;
-	k->runs = NULL;
-	k->queued_count = k->run_count = 0;
+	free(k->queued.at);
+	free(k->runs.at);
+	k->queued.at = NULL;
+	k->runs.at = NULL;
+	k->queued.count = k->runs.count = 0;
 	return rc;
 }
 
 /* Where its environment does not say which rank it is, its largest group does. */
 static void number_by_group(struct rank *k)
 {
-	for (size_t i = 0; i < k->group_count; i++)
-		if (!k->named && k->groups[i].size > 0 && (long)k->groups[i].size >= k->world) {
-			k->world = k->groups[i].size;
-			k->number = k->groups[i].rank;
+	for (size_t i = 0; i < k->groups.count; i++)
+		if (!k->named && k->groups.at[i].size > 0 &&
+		    (long)k->groups.at[i].size >= k->world) {
+			k->world = k->groups.at[i].size;
+			k->number = k->groups.at[i].rank;
 		}
 }
 
@@ -590,14 +542,11 @@ int xsp_ranks_end(struct xsp_ranks *j)
 		if (rc == 0)
 			rc = xsp_ranks_gpu_join(k);
 		/* threads that wait at the same time are one wait of the rank */
-		k->blocked_count = xsp_ranks_merge(k->blocked, k->blocked_count);
+		k->blocked.count = xsp_ranks_merge(k->blocked.at, k->blocked.count);
 		number_by_group(k);
-		if (k->step_count > 0)
-			qsort(k->steps, k->step_count, sizeof(*k->steps), order_steps);
-		for (size_t g = 0; g < k->group_count; g++)
-			if (k->groups[g].count > 0)
-				qsort(k->groups[g].seq, k->groups[g].count,
-				      sizeof(*k->groups[g].seq), order_instances);
+		SORT(k->steps, xsp_ranks_order);
+		for (size_t g = 0; g < k->groups.count; g++)
+			SORT(k->groups.at[g].seq, xsp_ranks_order);
 	}
 	free_collecting(c);
 	j->now = NULL;

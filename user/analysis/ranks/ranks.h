@@ -58,9 +58,11 @@ struct xsp_rank_info xsp_ranks_at(const struct xsp_ranks *j, size_t index);
 /* Sections job, ranks, rank_steps and collectives. 0 or -ENOMEM. */
 int xsp_ranks_report(struct xsp_ranks *j, struct xsp_report *report);
 
-/* Findings: ranks that come late to collectives for at least that share of the job's time. 0 or -ENOMEM. */
+/* Findings of one of these two: ranks that come late to collectives for at least the rule's share of the job's time. Of the
+ * context it uses the rule, the threshold and the report. 0 or -ENOMEM. */
 #define XSP_RULE_STRAGGLER "straggler" /* because of an operator that takes longer there */
 #define XSP_RULE_LATE_RANK "late-rank" /* without one */
-int xsp_ranks_find(struct xsp_ranks *j, const char *rule, double least, struct xsp_report *report);
+struct xsp_rule_context;
+int xsp_ranks_find(struct xsp_ranks *j, const struct xsp_rule_context *c);
 
 #endif

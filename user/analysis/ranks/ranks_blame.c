@@ -4,8 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/ranks/ranks_private.h"
-#include "base/grow.h"
-#include "base/search.h"
+#include "base/rows/search.h"
 
 static struct interval overlap(struct interval a, struct interval b)
 {
@@ -18,10 +17,11 @@ static void block_steps(struct rank *k, struct interval blocked)
 {
 	size_t at = 0;
 
-	XSP_LOWER_BOUND(at, k->step_count, i,
-			k->steps[i].start_ns <= blocked.start_ns); /* the first that begins later */
-	for (at -= at > 0; at < k->step_count && k->steps[at].start_ns < blocked.end_ns; at++) {
-		struct rank_step *s = &k->steps[at];
+	XSP_LOWER_BOUND(at, k->steps.count, i,
+			k->steps.at[i].start_ns <=
+				blocked.start_ns); /* the first that begins later */
+	for (at -= at > 0; at < k->steps.count && k->steps.at[at].start_ns < blocked.end_ns; at++) {
+		struct rank_step *s = &k->steps.at[at];
 		const struct interval in =
 			overlap(blocked, (struct interval){s->start_ns, s->end_ns});
 		if (in.end_ns > in.start_ns)
@@ -33,7 +33,7 @@ static int add_blocked(struct rank *k, struct interval in)
 {
 	k->blocked_ns += in.end_ns - in.start_ns;
 	block_steps(k, in);
-	return XSP_APPEND(k->stood, k->stood_capacity, k->stood_count, in);
+	return PUT(k->stood, in);
 }
 
 /* When it was blocked for others that were late: once, however many collectives were under way meanwhile. */
@@ -43,20 +43,19 @@ static int find_held(struct rank *k)
 	size_t b = 0;
 	int rc = 0;
 
-	k->early_count = xsp_ranks_merge(k->early, k->early_count);
-	for (size_t e = 0; e < k->early_count && rc == 0; e++) {
-		while (b < k->blocked_count && k->blocked[b].end_ns <= k->early[e].start_ns)
+	k->early.count = xsp_ranks_merge(k->early.at, k->early.count);
+	for (size_t e = 0; e < k->early.count && rc == 0; e++) {
+		while (b < k->blocked.count && k->blocked.at[b].end_ns <= k->early.at[e].start_ns)
 			b++;
-		for (size_t i = b;
-		     i < k->blocked_count && rc == 0 && k->blocked[i].start_ns < k->early[e].end_ns;
+		for (size_t i = b; i < k->blocked.count && rc == 0 &&
+				   k->blocked.at[i].start_ns < k->early.at[e].end_ns;
 		     i++)
-			rc = add_blocked(k, overlap(k->early[e], k->blocked[i]));
+			rc = add_blocked(k, overlap(k->early.at[e], k->blocked.at[i]));
 	}
-	k->stood_count = xsp_ranks_merge(k->stood, k->stood_count);
-	for (size_t i = 0; i < k->stood_count && rc == 0; i++) {
-		const struct interval *in = &k->stood[i];
-		rc = XSP_APPEND(k->held, k->held_capacity, k->held_count,
-				(struct held){in->start_ns, in->end_ns, before});
+	k->stood.count = xsp_ranks_merge(k->stood.at, k->stood.count);
+	for (size_t i = 0; i < k->stood.count && rc == 0; i++) {
+		const struct interval *in = &k->stood.at[i];
+		rc = PUT(k->held, (struct held){in->start_ns, in->end_ns, before});
 		before += in->end_ns - in->start_ns;
 	}
 	return rc;
@@ -66,33 +65,30 @@ static int64_t held_until(const struct rank *k, int64_t ns)
 {
 	size_t low = 0;
 
-	XSP_LOWER_BOUND(low, k->held_count, i, k->held[i].start_ns < ns);
+	XSP_LOWER_BOUND(low, k->held.count, i, k->held.at[i].start_ns < ns);
 	if (low == 0)
 		return 0;
-	const struct held *h = &k->held[low - 1];
+	const struct held *h = &k->held.at[low - 1];
 	return h->before_ns + (h->end_ns < ns ? h->end_ns : ns) - h->start_ns;
 }
 
 static struct lateness *lateness_of(struct rank *k, uint32_t name)
 {
-	for (size_t i = 0; i < k->late_count; i++)
-		if (k->late[i].name == name)
-			return &k->late[i];
-	if (xsp_grow(&k->late, &k->late_capacity, k->late_count + 1) < 0)
-		return NULL;
-	k->late[k->late_count] = (struct lateness){.name = name};
-	return &k->late[k->late_count++];
+	for (size_t i = 0; i < k->late.count; i++)
+		if (k->late.at[i].name == name)
+			return &k->late.at[i];
+	return PUT(k->late, (struct lateness){.name = name}) == 0 ? &k->late.at[k->late.count - 1]
+								  : NULL;
 }
 
 static struct collective_sum *sum_of(struct xsp_ranks *j, uint32_t name)
 {
-	for (size_t i = 0; i < j->collective_count; i++)
-		if (j->collectives[i].name == name)
-			return &j->collectives[i];
-	if (xsp_grow(&j->collectives, &j->collective_capacity, j->collective_count + 1) < 0)
-		return NULL;
-	j->collectives[j->collective_count] = (struct collective_sum){.name = name};
-	return &j->collectives[j->collective_count++];
+	for (size_t i = 0; i < j->collectives.count; i++)
+		if (j->collectives.at[i].name == name)
+			return &j->collectives.at[i];
+	return PUT(j->collectives, (struct collective_sum){.name = name}) == 0
+		       ? &j->collectives.at[j->collectives.count - 1]
+		       : NULL;
 }
 
 /* A figure of each of them set against the median of the others'. */
@@ -188,8 +184,7 @@ static int share_out(struct collective_sum *sum, const struct met *met, int64_t 
 		sum->most_waited_ns = waited;
 	if (waited <= 0)
 		return 0;
-	return XSP_APPEND(k->early, k->early_capacity, k->early_count,
-			  (struct interval){met->at->start_ns, met->at->start_ns + waited});
+	return PUT(k->early, (struct interval){met->at->start_ns, met->at->start_ns + waited});
 }
 
 static int judge(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
@@ -244,8 +239,8 @@ static int judge_all(struct xsp_ranks *j)
 
 	for (size_t i = 0; i < j->count && rc == 0; i++) {
 		uint64_t all = j->ranks[i].left_out;
-		for (size_t g = 0; g < j->ranks[i].group_count; g++)
-			all += j->ranks[i].groups[g].count;
+		for (size_t g = 0; g < j->ranks[i].groups.count; g++)
+			all += j->ranks[i].groups.at[g].seq.count;
 		j->ranks[i].unmatched = all - j->ranks[i].matched;
 		rc = find_held(&j->ranks[i]);
 	}

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 
 #include "analysis/ranks/ranks_private.h"
-#include "base/grow.h"
-#include "base/search.h"
+#include "base/rows/search.h"
 
 /* Kernels follow each other closely: what is nearer is one stretch of work, and where there are more stretches than that, what is
  * nearer than twice as much. */
@@ -22,14 +21,14 @@ static void join_stretches(struct stream_work *w)
 {
 	size_t kept = 0;
 
-	w->count = xsp_ranks_merge(w->stretches, w->count);
-	for (size_t i = 1; i < w->count; i++) {
-		if (w->stretches[i].start_ns - w->stretches[kept].end_ns < w->apart_ns)
-			w->stretches[kept].end_ns = w->stretches[i].end_ns;
+	w->stretches.count = xsp_ranks_merge(w->stretches.at, w->stretches.count);
+	for (size_t i = 1; i < w->stretches.count; i++) {
+		if (w->stretches.at[i].start_ns - w->stretches.at[kept].end_ns < w->apart_ns)
+			w->stretches.at[kept].end_ns = w->stretches.at[i].end_ns;
 		else
-			w->stretches[++kept] = w->stretches[i];
+			w->stretches.at[++kept] = w->stretches.at[i];
 	}
-	w->count = w->count > 0 ? kept + 1 : 0;
+	w->stretches.count = w->stretches.count > 0 ? kept + 1 : 0;
 }
 
 static struct stream_work *stream_of(struct rank *k, const struct gpu_kernel *kernel)
@@ -37,20 +36,22 @@ static struct stream_work *stream_of(struct rank *k, const struct gpu_kernel *ke
 	const struct stream_work first = {
 		.device = kernel->device, .stream = kernel->stream, .apart_ns = APART_NS};
 
-	for (size_t i = 0; i < k->stream_count; i++)
-		if ((k->streams[i].device == first.device &&
-		     k->streams[i].stream == first.stream) ||
+	for (size_t i = 0; i < k->streams.count; i++)
+		if ((k->streams.at[i].device == first.device &&
+		     k->streams.at[i].stream == first.stream) ||
 		    i + 1 == STREAMS_MAX)
-			return &k->streams[i];
-	if (XSP_APPEND(k->streams, k->stream_capacity, k->stream_count, first) < 0)
+			return &k->streams.at[i];
+	if (PUT(k->streams, first) < 0)
 		return NULL;
-	return &k->streams[k->stream_count - 1];
+	return &k->streams.at[k->streams.count - 1];
 }
 
 static int add_work(struct rank *k, const struct gpu_kernel *kernel)
 {
 	struct stream_work *w = stream_of(k, kernel);
-	struct interval *last = w != NULL && w->count > 0 ? &w->stretches[w->count - 1] : NULL;
+	struct interval *last = w != NULL && w->stretches.count > 0
+					? &w->stretches.at[w->stretches.count - 1]
+					: NULL;
 
 	if (w == NULL)
 		return -ENOMEM;
@@ -60,12 +61,11 @@ static int add_work(struct rank *k, const struct gpu_kernel *kernel)
 		last->end_ns = kernel->end_ns > last->end_ns ? kernel->end_ns : last->end_ns;
 		return 0;
 	}
-	while (w->count >= STRETCHES_MAX) {
+	while (w->stretches.count >= STRETCHES_MAX) {
 		join_stretches(w);
 		w->apart_ns *= 2;
 	}
-	return XSP_APPEND(w->stretches, w->capacity, w->count,
-			  (struct interval){kernel->start_ns, kernel->end_ns});
+	return PUT(w->stretches, (struct interval){kernel->start_ns, kernel->end_ns});
 }
 
 int xsp_ranks_gpu_kernel(struct rank *k, uint32_t name, bool communicates,
@@ -74,8 +74,7 @@ int xsp_ranks_gpu_kernel(struct rank *k, uint32_t name, bool communicates,
 	struct operator_sum *sum;
 
 	if (communicates)
-		return XSP_APPEND(k->gpu_kernels, k->gpu_kernel_capacity, k->gpu_kernel_count,
-				  *kernel);
+		return PUT(k->gpu_kernels, *kernel);
 	sum = xsp_ranks_sum(k, name, true);
 	if (sum == NULL)
 		return -ENOMEM;
@@ -92,10 +91,8 @@ static int add_blocked(struct rank *k, bool with_one, int64_t from, int64_t to)
 	if (to <= from)
 		return 0;
 	if (with_one)
-		return XSP_APPEND(k->stood, k->stood_capacity, k->stood_count,
-				  (struct interval){from, to});
-	return XSP_APPEND(k->blocked, k->blocked_capacity, k->blocked_count,
-			  (struct interval){from, to});
+		return PUT(k->stood, (struct interval){from, to});
+	return PUT(k->blocked, (struct interval){from, to});
 }
 
 /* The stream that has most to do on the device. What runs on others, as copies of what comes next, does not make the rank go on. */
@@ -103,10 +100,10 @@ static const struct stream_work *main_stream(const struct rank *k, uint32_t devi
 {
 	const struct stream_work *most = NULL;
 
-	for (size_t i = 0; i < k->stream_count; i++)
-		if (k->streams[i].device == device &&
-		    (most == NULL || k->streams[i].sum_ns > most->sum_ns))
-			most = &k->streams[i];
+	for (size_t i = 0; i < k->streams.count; i++)
+		if (k->streams.at[i].device == device &&
+		    (most == NULL || k->streams.at[i].sum_ns > most->sum_ns))
+			most = &k->streams.at[i];
 	return most;
 }
 
@@ -114,49 +111,29 @@ static const struct stream_work *main_stream(const struct rank *k, uint32_t devi
 static int add_idle(struct rank *k, const struct gpu_kernel *kernel, bool with_one)
 {
 	const struct stream_work *w = main_stream(k, kernel->device);
-	const size_t count = w != NULL ? w->count : 0;
+	const size_t count = w != NULL ? w->stretches.count : 0;
 	int64_t from = kernel->start_ns;
 	size_t at = 0;
 	int rc = 0;
 
-	XSP_LOWER_BOUND(at, count, i, w->stretches[i].end_ns <= kernel->start_ns);
-	for (; at < count && w->stretches[at].start_ns < kernel->end_ns && rc == 0; at++) {
-		rc = add_blocked(k, with_one, from, w->stretches[at].start_ns);
-		from = w->stretches[at].end_ns > from ? w->stretches[at].end_ns : from;
+	XSP_LOWER_BOUND(at, count, i, w->stretches.at[i].end_ns <= kernel->start_ns);
+	for (; at < count && w->stretches.at[at].start_ns < kernel->end_ns && rc == 0; at++) {
+		rc = add_blocked(k, with_one, from, w->stretches.at[at].start_ns);
+		from = w->stretches.at[at].end_ns > from ? w->stretches.at[at].end_ns : from;
 	}
 	return rc == 0 ? add_blocked(k, with_one, from, kernel->end_ns) : rc;
 }
 
 /* ---- which call a kernel is of ---- */
 
-static int by_thread(uint32_t a_tid, int64_t a_ns, uint32_t b_tid, int64_t b_ns)
-{
-	if (a_tid != b_tid)
-		return a_tid < b_tid ? -1 : 1;
-	return a_ns < b_ns ? -1 : a_ns > b_ns;
-}
-
-static int order_calls(const void *a, const void *b)
-{
-	const struct gpu_call *x = a, *y = b;
-
-	return by_thread(x->tid, x->start_ns, y->tid, y->start_ns);
-}
-
-static int order_launches(const void *a, const void *b)
-{
-	const struct gpu_kernel *x = a, *y = b;
-
-	return by_thread(x->tid, x->launch_ns, y->tid, y->launch_ns);
-}
-
 /* The innermost of those around the launch; `behind`: index of the first call that begins later. */
 static const struct gpu_call *call_around(const struct rank *k, size_t behind,
 					  const struct gpu_kernel *kernel)
 {
-	for (size_t i = behind; i > 0 && k->gpu_calls[i - 1].tid == kernel->tid; i--) {
-		if (k->gpu_calls[i - 1].end_ns >= kernel->launch_ns)
-			return &k->gpu_calls[i - 1];
+	for (size_t i = behind; i > 0 && k->gpu_calls.at[i - 1].thread.key == kernel->thread.key;
+	     i--) {
+		if (k->gpu_calls.at[i - 1].end_ns >= kernel->thread.ns)
+			return &k->gpu_calls.at[i - 1];
 		/* calls of c10d contain each other two or three deep: allreduce in allreduce_coalesced */
 		if (behind - i >= 4)
 			break;
@@ -169,15 +146,12 @@ static int name_kernels(struct rank *k)
 	size_t behind = 0;
 	int rc = 0;
 
-	if (k->gpu_call_count > 0)
-		qsort(k->gpu_calls, k->gpu_call_count, sizeof(*k->gpu_calls), order_calls);
-	if (k->gpu_kernel_count > 0)
-		qsort(k->gpu_kernels, k->gpu_kernel_count, sizeof(*k->gpu_kernels), order_launches);
-	for (size_t i = 0; i < k->gpu_kernel_count && rc == 0; i++) {
-		const struct gpu_kernel *kernel = &k->gpu_kernels[i];
-		while (behind < k->gpu_call_count &&
-		       by_thread(k->gpu_calls[behind].tid, k->gpu_calls[behind].start_ns,
-				 kernel->tid, kernel->launch_ns) <= 0)
+	SORT(k->gpu_calls, xsp_ranks_order_keys);
+	SORT(k->gpu_kernels, xsp_ranks_order_keys);
+	for (size_t i = 0; i < k->gpu_kernels.count && rc == 0; i++) {
+		const struct gpu_kernel *kernel = &k->gpu_kernels.at[i];
+		while (behind < k->gpu_calls.count &&
+		       xsp_ranks_order_keys(&k->gpu_calls.at[behind].thread, &kernel->thread) <= 0)
 			behind++;
 		const struct gpu_call *call = call_around(k, behind, kernel);
 		const bool of_two = call != NULL && call->group == GROUP_OF_TWO;
@@ -198,8 +172,8 @@ static int name_kernels(struct rank *k)
 
 int xsp_ranks_gpu_join(struct rank *k)
 {
-	for (size_t i = 0; i < k->stream_count; i++)
-		join_stretches(&k->streams[i]);
+	for (size_t i = 0; i < k->streams.count; i++)
+		join_stretches(&k->streams.at[i]);
 	const int rc = name_kernels(k);
 	xsp_ranks_free_gpu(k);
 	return rc;

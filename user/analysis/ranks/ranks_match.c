@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "analysis/ranks/ranks_private.h"
-#include "base/grow.h"
-#include "base/search.h"
+#include "base/rows/search.h"
 
 /* Collectives that are held against each other to find how two sequences lie: spread over all. */
 #define SAMPLES 1024U
@@ -20,28 +19,12 @@
 #define LATE_LEAST_NS 100000
 #define LATE_SPREADS 2
 
-static int order_numbers(const void *a, const void *b)
-{
-	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-int64_t xsp_ranks_median(int64_t *values, size_t count)
-{
-	if (count == 0)
-		return 0;
-	qsort(values, count, sizeof(*values), order_numbers);
-	const int64_t low = values[(count - 1) / 2], high = values[count / 2];
-	return low + (high - low) / 2;
-}
-
 /* ---- which processes are ranks ---- */
 
 static bool is_rank(const struct rank *k)
 {
-	for (size_t i = 0; i < k->group_count; i++)
-		if (k->groups[i].count > 0)
+	for (size_t i = 0; i < k->groups.count; i++)
+		if (k->groups.at[i].seq.count > 0)
 			return true;
 	return k->named;
 }
@@ -81,8 +64,7 @@ static void keep_ranks(struct xsp_ranks *j)
 			j->ranks[kept++] = j->ranks[i];
 	}
 	j->count = kept;
-	if (kept > 0)
-		qsort(j->ranks, kept, sizeof(*j->ranks), order_ranks);
+	SORT_ARRAY(j->ranks, kept, order_ranks);
 }
 
 /* ---- hosts ---- */
@@ -121,7 +103,7 @@ static size_t ended_before(const struct group *g, int64_t ns)
 {
 	size_t low = 0;
 
-	XSP_LOWER_BOUND(low, g->count, i, g->seq[i].end_ns <= ns);
+	XSP_LOWER_BOUND(low, g->seq.count, i, g->seq.at[i].end_ns <= ns);
 	return low;
 }
 
@@ -137,9 +119,9 @@ static bool try_shift(const struct pair *p, long shift, size_t samples, int64_t 
 		      struct fit *out)
 {
 	const struct group *a = p->a, *b = p->b;
-	const long from = shift < 0 ? -shift : 0, end_b = (long)b->count - shift;
-	const long to = end_b < (long)a->count ? end_b : (long)a->count;
-	const size_t least = a->count < b->count ? a->count : b->count;
+	const long from = shift < 0 ? -shift : 0, end_b = (long)b->seq.count - shift;
+	const long to = end_b < (long)a->seq.count ? end_b : (long)a->seq.count;
+	const size_t least = a->seq.count < b->seq.count ? a->seq.count : b->seq.count;
 	size_t n = 0, others = 0;
 	double sum = 0;
 
@@ -147,7 +129,7 @@ static bool try_shift(const struct pair *p, long shift, size_t samples, int64_t 
 		return false;
 	const long step = (to - from + (long)samples - 1) / (long)samples;
 	for (long i = from; i < to; i += step) {
-		const struct instance *x = &a->seq[i], *y = &b->seq[i + shift];
+		const struct instance *x = &a->seq.at[i], *y = &b->seq.at[i + shift];
 		if (x->name == y->name)
 			apart[n++] = y->end_ns - x->end_ns;
 		else
@@ -186,9 +168,9 @@ static struct fit fit_groups(const struct pair *p, const struct fit *worse_than)
 {
 	int64_t apart[SAMPLES];
 	struct fit few = {.good = false}, best = {.good = false};
-	const size_t middle = p->a->count / 2;
+	const size_t middle = p->a->seq.count / 2;
 	const long guess =
-		(long)ended_before(p->b, p->a->seq[middle].end_ns + p->ahead_ns) - (long)middle;
+		(long)ended_before(p->b, p->a->seq.at[middle].end_ns + p->ahead_ns) - (long)middle;
 	const long shifts = p->trust == 1 ? 2 : SHIFTS;
 
 	fit_shifts(p, 0, 0, FEW, apart, &few);
@@ -204,18 +186,17 @@ static struct fit fit_groups(const struct pair *p, const struct fit *worse_than)
 
 static int add_member(struct joint_group *g, size_t rank, size_t group, long shift)
 {
-	return XSP_APPEND(g->members, g->capacity, g->count,
-			  (struct member){.rank = (uint32_t)rank,
-					  .group = (uint32_t)group,
-					  .shift = shift,
-					  .now = shift});
+	return PUT(g->members, (struct member){.rank = (uint32_t)rank,
+					       .group = (uint32_t)group,
+					       .shift = shift,
+					       .now = shift});
 }
 
 /* Is that process in it already? One cannot be two ranks of a group. */
 static bool has_process(const struct joint_group *joint, size_t rank)
 {
-	for (size_t m = 0; m < joint->count; m++)
-		if (joint->members[m].rank == rank)
+	for (size_t m = 0; m < joint->members.count; m++)
+		if (joint->members.at[m].rank == rank)
 			return true;
 	return false;
 }
@@ -253,10 +234,10 @@ static int find_member(struct xsp_ranks *j, struct joint_group *joint, uint32_t 
 	for (size_t i = 0; i < j->count; i++) {
 		if (has_process(joint, i))
 			continue;
-		for (size_t g = 0; g < j->ranks[i].group_count; g++) {
-			const struct group *other = &j->ranks[i].groups[g];
+		for (size_t g = 0; g < j->ranks[i].groups.count; g++) {
+			const struct group *other = &j->ranks[i].groups.at[g];
 			const struct pair pair = pair_of(j, first, first_rank, other, i);
-			if (other->joint != NO_INDEX || other->count == 0 ||
+			if (other->joint != NO_INDEX || other->seq.count == 0 ||
 			    other->size != first->size || other->rank != wanted)
 				continue;
 			const struct fit fit = fit_groups(&pair, &best);
@@ -270,7 +251,7 @@ static int find_member(struct xsp_ranks *j, struct joint_group *joint, uint32_t 
 	if (!best.good)
 		return 0;
 	note_clock(j, first_rank, rank, &best);
-	j->ranks[rank].groups[group].joint = index;
+	j->ranks[rank].groups.at[group].joint = index;
 	return add_member(joint, rank, group, best.shift);
 }
 
@@ -282,8 +263,8 @@ static int find_members(struct xsp_ranks *j, struct joint_group *joint, uint32_t
 	int rc = xsp_u64map_set(&looked_for, first->rank, 1);
 
 	for (size_t i = 0; i < j->count; i++)
-		for (size_t g = 0; rc == 0 && g < j->ranks[i].group_count; g++) {
-			const struct group *other = &j->ranks[i].groups[g];
+		for (size_t g = 0; rc == 0 && g < j->ranks[i].groups.count; g++) {
+			const struct group *other = &j->ranks[i].groups.at[g];
 			if (other->joint != NO_INDEX || other->size != first->size ||
 			    xsp_u64map_get(&looked_for, other->rank) != NULL)
 				continue;
@@ -297,21 +278,21 @@ static int find_members(struct xsp_ranks *j, struct joint_group *joint, uint32_t
 
 static int join_group(struct xsp_ranks *j, size_t rank, size_t group)
 {
-	struct group *first = &j->ranks[rank].groups[group];
-	const uint32_t index = (uint32_t)j->group_count;
+	struct group *first = &j->ranks[rank].groups.at[group];
+	const uint32_t index = (uint32_t)j->groups.count;
 	struct joint_group joint = {0};
 	int rc = add_member(&joint, rank, group, 0);
 
 	first->joint = index;
 	if (rc == 0)
 		rc = find_members(j, &joint, index, first, rank);
-	if (rc == 0 && xsp_grow(&j->groups, &j->group_capacity, j->group_count + 1) < 0)
+	if (rc == 0 && xsp_grow(&j->groups.at, &j->groups.capacity, j->groups.count + 1) < 0)
 		rc = -ENOMEM;
 	if (rc < 0) {
-		free(joint.members);
+		free(joint.members.at);
 		return rc;
 	}
-	j->groups[j->group_count++] = joint;
+	j->groups.at[j->groups.count++] = joint;
 	return 0;
 }
 
@@ -346,15 +327,16 @@ static int join_groups(struct xsp_ranks *j)
 		return -ENOMEM;
 	j->clocks[0].known = true;
 	for (uint32_t i = 0; i < j->count && rc == 0; i++)
-		for (uint32_t g = 0; g < j->ranks[i].group_count && rc == 0; g++)
-			if (j->ranks[i].groups[g].count > 0 && j->ranks[i].groups[g].size > 0)
-				rc = XSP_APPEND(all, capacity, count,
-						(struct candidate){i, g, j->ranks[i].groups[g].size,
-								   j->ranks[i].groups[g].count});
-	if (count > 0)
-		qsort(all, count, sizeof(*all), order_candidates);
+		for (uint32_t g = 0; g < j->ranks[i].groups.count && rc == 0; g++)
+			if (j->ranks[i].groups.at[g].seq.count > 0 &&
+			    j->ranks[i].groups.at[g].size > 0)
+				rc = XSP_APPEND(
+					all, capacity, count,
+					(struct candidate){i, g, j->ranks[i].groups.at[g].size,
+							   j->ranks[i].groups.at[g].seq.count});
+	SORT_ARRAY(all, count, order_candidates);
 	for (size_t i = 0; i < count && rc == 0; i++)
-		if (j->ranks[all[i].rank].groups[all[i].group].joint == NO_INDEX)
+		if (j->ranks[all[i].rank].groups.at[all[i].group].joint == NO_INDEX)
 			rc = join_group(j, all[i].rank, all[i].group);
 	free(all);
 	return rc;
@@ -364,7 +346,7 @@ static int join_groups(struct xsp_ranks *j)
 
 static struct met met_at(struct rank *k, struct member *m, long n)
 {
-	const struct instance *i = &k->groups[m->group].seq[n];
+	const struct instance *i = &k->groups.at[m->group].seq.at[n];
 
 	return (struct met){.rank = k,
 			    .at = i,
@@ -392,10 +374,10 @@ static bool find_met(struct xsp_ranks *j, struct member *m, long n, const struct
 		     struct met *out)
 {
 	struct rank *k = &j->ranks[m->rank];
-	const struct group *its = &k->groups[m->group];
+	const struct group *its = &k->groups.at[m->group];
 	long at = n + m->now;
 
-	if (at >= 0 && at < (long)its->count) {
+	if (at >= 0 && at < (long)its->seq.count) {
 		*out = met_at(k, m, at);
 		if (can_meet(first, out))
 			return true;
@@ -403,7 +385,7 @@ static bool find_met(struct xsp_ranks *j, struct member *m, long n, const struct
 	if (!clocks_comparable(first, k))
 		return false;
 	at = (long)ended_before(its, first->start_ns - k->shift_ns);
-	if (at >= (long)its->count)
+	if (at >= (long)its->seq.count)
 		return false;
 	*out = met_at(k, m, at);
 	if (!can_meet(first, out))
@@ -415,21 +397,21 @@ static bool find_met(struct xsp_ranks *j, struct member *m, long n, const struct
 /* Those of collective n of the group that were recorded; how many. */
 static size_t meet(struct xsp_ranks *j, struct joint_group *g, long n, struct met *out)
 {
-	struct rank *k = &j->ranks[g->members[0].rank];
+	struct rank *k = &j->ranks[g->members.at[0].rank];
 	size_t count = 1;
 
-	out[0] = met_at(k, &g->members[0], n);
-	for (size_t m = 1; m < g->count; m++) {
+	out[0] = met_at(k, &g->members.at[0], n);
+	for (size_t m = 1; m < g->members.count; m++) {
 		if (n == 0)
-			g->members[m].now = g->members[m].shift;
-		count += find_met(j, &g->members[m], n, &out[0], &out[count]);
+			g->members.at[m].now = g->members.at[m].shift;
+		count += find_met(j, &g->members.at[m], n, &out[0], &out[count]);
 	}
 	return count;
 }
 
 static long calls_of(const struct xsp_ranks *j, const struct joint_group *g)
 {
-	return (long)j->ranks[g->members[0].rank].groups[g->members[0].group].count;
+	return (long)j->ranks[g->members.at[0].rank].groups.at[g->members.at[0].group].seq.count;
 }
 
 struct turn {
@@ -454,15 +436,15 @@ static int find_turns(struct xsp_ranks *j, struct met *met)
 {
 	size_t n = 0;
 
-	for (size_t g = 0; g < j->group_count; g++)
-		n += (size_t)calls_of(j, &j->groups[g]);
+	for (size_t g = 0; g < j->groups.count; g++)
+		n += (size_t)calls_of(j, &j->groups.at[g]);
 	j->turn_count = 0;
 	j->turns = calloc(n + 1, sizeof(*j->turns));
 	if (j->turns == NULL)
 		return -ENOMEM;
-	for (uint32_t g = 0; g < j->group_count; g++)
-		for (long i = 0; i < calls_of(j, &j->groups[g]); i++) {
-			const size_t ranks = meet(j, &j->groups[g], i, met);
+	for (uint32_t g = 0; g < j->groups.count; g++)
+		for (long i = 0; i < calls_of(j, &j->groups.at[g]); i++) {
+			const size_t ranks = meet(j, &j->groups.at[g], i, met);
 			int64_t last = met[0].start_ns;
 			for (size_t m = 1; m < ranks; m++)
 				last = met[m].start_ns > last ? met[m].start_ns : last;
@@ -481,7 +463,7 @@ int xsp_ranks_each_met(struct xsp_ranks *j,
 	int rc = met == NULL ? -ENOMEM : j->turns == NULL ? find_turns(j, met) : 0;
 
 	for (size_t i = 0; i < j->turn_count && rc == 0; i++) {
-		const size_t count = meet(j, &j->groups[j->turns[i].group], j->turns[i].n, met);
+		const size_t count = meet(j, &j->groups.at[j->turns[i].group], j->turns[i].n, met);
 		if (count >= 2)
 			rc = fn(j, ctx, met, count);
 	}

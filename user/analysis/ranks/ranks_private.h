@@ -3,13 +3,35 @@
 #ifndef XSP_ANALYSIS_RANKS_PRIVATE_H
 #define XSP_ANALYSIS_RANKS_PRIVATE_H
 
+#include <stdlib.h>
+
 #include "analysis/ranks/ranks.h"
 #include "base/arena.h"
-#include "base/u64map.h"
+#include "base/rows/grow.h"
+#include "base/rows/u64map.h"
 #include "catalog/collectives.h"
+
+/* A list that grows: PUT() adds one behind the others, 0 or -ENOMEM. */
+#define LIST(type)                                                                                 \
+	struct {                                                                                   \
+		type *at;                                                                          \
+		size_t count, capacity;                                                            \
+	}
+#define PUT(list, ...) XSP_APPEND((list).at, (list).capacity, (list).count, __VA_ARGS__)
+#define SORT(list, order) SORT_ARRAY((list).at, (list).count, order)
+#define SORT_ARRAY(array, n, order) ((n) > 0 ? qsort(array, n, sizeof(*(array)), order) : (void)0)
 
 #define NO_INDEX UINT32_MAX
 #define GROUPS_MAX 256 /* of a rank; collectives of more are not matched */
+
+/*
+ * What is put in order by its time begins with that (xsp_ranks_order()), what is by something else first with both: the
+ * address of a work, a thread (xsp_ranks_order_keys()).
+ */
+struct keyed {
+	uint64_t key;
+	int64_t ns;
+};
 
 /* A collective on one rank. */
 struct instance {
@@ -20,14 +42,13 @@ struct instance {
 
 /* What was queued, and what ran: joined by the address of the work. */
 struct queued {
-	uint64_t work;
-	int64_t start_ns;
+	struct keyed work;
 	uint32_t group, name;
 	bool meets;
 };
 struct run {
-	uint64_t work;
-	int64_t start_ns, end_ns;
+	struct keyed work;
+	int64_t end_ns;
 };
 
 struct interval {
@@ -42,13 +63,15 @@ struct held {
 
 /* A collective whose kernels run on a GPU: the call that launched them, and each kernel with the moment of its launch. */
 struct gpu_call {
-	uint32_t tid, group, name;
-	int64_t start_ns, end_ns;
+	struct keyed thread;
+	uint32_t group, name;
+	int64_t end_ns;
 	bool meets;
 };
 struct gpu_kernel {
-	uint32_t tid, device, stream;
-	int64_t launch_ns, start_ns, end_ns;
+	struct keyed thread; /* that launched it, when */
+	uint32_t device, stream;
+	int64_t start_ns, end_ns;
 };
 /* Calls whose kernels are in no sequence: of groups beyond GROUPS_MAX, and from one rank to another. */
 #define GROUP_LEFT_OUT (NO_INDEX - 1)
@@ -58,8 +81,7 @@ struct gpu_kernel {
 struct stream_work {
 	uint32_t device, stream;
 	int64_t sum_ns;
-	struct interval *stretches;
-	size_t count, capacity;
+	LIST(struct interval) stretches;
 	int64_t apart_ns; /* less than that between two of them is not told */
 };
 
@@ -67,8 +89,7 @@ struct stream_work {
 struct group {
 	uint64_t address;
 	uint32_t rank, size; /* in the group; size 0: not known */
-	struct instance *seq; /* in the order in which they were asked for */
-	size_t count, capacity;
+	LIST(struct instance) seq; /* in the order in which they were asked for */
 	uint32_t joint; /* index of the job's group, or NO_INDEX */
 };
 
@@ -107,35 +128,22 @@ struct rank {
 	bool windows; /* not all of the time was recorded */
 	bool damaged; /* its capture, or it has no end */
 	int64_t shift_ns;
-	struct queued *queued;
-	size_t queued_count, queued_capacity;
-	struct run *runs;
-	size_t run_count, run_capacity;
-	struct gpu_call *gpu_calls;
-	size_t gpu_call_count, gpu_call_capacity;
-	struct gpu_kernel *gpu_kernels;
-	size_t gpu_kernel_count, gpu_kernel_capacity;
-	struct stream_work *streams;
-	size_t stream_count, stream_capacity;
+	LIST(struct queued) queued;
+	LIST(struct run) runs;
+	LIST(struct gpu_call) gpu_calls;
+	LIST(struct gpu_kernel) gpu_kernels;
+	LIST(struct stream_work) streams;
 	/* it stood still for others: for one that it sent to or received from, or in a collective for late ones */
-	struct interval *stood;
-	size_t stood_count, stood_capacity;
+	LIST(struct interval) stood;
 	uint64_t gpu_of_no_group; /* kernels of collectives that no known call launched */
-	struct interval *blocked; /* in a wait for a collective; sorted, apart */
-	size_t blocked_count, blocked_capacity;
-	struct interval *early; /* from its own arrival at a collective to the last one's */
-	size_t early_count, early_capacity;
-	struct held *held; /* those, in order, apart */
-	size_t held_count, held_capacity;
-	struct group *groups;
-	size_t group_count, group_capacity;
+	LIST(struct interval) blocked; /* in a wait for a collective; sorted, apart */
+	LIST(struct interval) early; /* from its own arrival at a collective to the last one's */
+	LIST(struct held) held; /* those, in order, apart */
+	LIST(struct group) groups;
 	struct xsp_u64map sum_of; /* name → index of sums */
-	struct operator_sum *sums;
-	size_t sum_count, sum_capacity;
-	struct rank_step *steps;
-	size_t step_count, step_capacity;
-	struct lateness *late; /* few names: searched */
-	size_t late_count, late_capacity;
+	LIST(struct operator_sum) sums;
+	LIST(struct rank_step) steps;
+	LIST(struct lateness) late; /* few names: searched */
 	/* over all matched collectives */
 	uint64_t left_out; /* collectives of groups beyond GROUPS_MAX */
 	uint64_t matched, unmatched, times_last;
@@ -152,8 +160,7 @@ struct member {
 	int64_t ahead_ns, blamed_ns;
 };
 struct joint_group {
-	struct member *members;
-	size_t count, capacity;
+	LIST(struct member) members;
 };
 
 /* Collectives of one name over the job. */
@@ -163,6 +170,10 @@ struct collective_sum {
 	int64_t in_ns, waited_ns, most_waited_ns; /* over all ranks */
 	int64_t transfer_ns; /* what the last one to come took, over the calls */
 	uint32_t ranks; /* at most, in one of them */
+	/* as it is reported */
+	uint64_t mean_bytes; /* of a call; 0: not known */
+	const struct rank *latest; /* who was late at it most, in all by so much; NULL: nobody */
+	int64_t late_ns;
 };
 
 struct xsp_ranks {
@@ -179,12 +190,10 @@ struct xsp_ranks {
 	/* the capture at hand */
 	struct collecting *now;
 	/* matched */
-	struct joint_group *groups;
-	size_t group_count, group_capacity;
+	LIST(struct joint_group) groups;
 	struct turn *turns; /* ranks_match.c; NULL: not known yet */
 	size_t turn_count;
-	struct collective_sum *collectives;
-	size_t collective_count, collective_capacity;
+	LIST(struct collective_sum) collectives;
 	size_t hosts, hosts_not_aligned;
 	struct host_clock {
 		bool known;
@@ -200,10 +209,13 @@ struct xsp_ranks {
 
 void xsp_ranks_free_rank(struct rank *k); /* what it owns */
 void xsp_ranks_free_gpu(struct rank *k); /* of that what ranks_gpu.c alone needs */
+/* For qsort(): of what begins with its time in ns, and with a struct keyed. */
+int xsp_ranks_order(const void *a, const void *b);
+int xsp_ranks_order_keys(const void *a, const void *b);
 /* Sorts them and makes one of those that overlap or touch. How many are left. */
 size_t xsp_ranks_merge(struct interval *all, size_t count);
 /* Median; sorts `values`. 0 of none. */
-int64_t xsp_ranks_median(int64_t *values, size_t count); /* ranks_match.c */
+int64_t xsp_ranks_median(int64_t *values, size_t count);
 /* The job's index of a name. -ENOMEM. */
 long xsp_ranks_name(struct xsp_ranks *j, const char *text);
 struct operator_sum *xsp_ranks_sum(struct rank *k, uint32_t name, bool make);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ranks_report.c - a job as sections of a report, and which rank holds the others up, where. */
 #include <errno.h>
-#include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,14 +30,17 @@ struct found {
 	struct xsp_report *report;
 	enum unit unit;
 	int64_t *scratch;
-	double least; /* share of the time from which on a rank is late */
 	bool in_operators; /* stragglers are looked for; else those that are late without a reason in operators */
+	struct xsp_rule_context
+		rules; /* without the capture that is at hand: moments are of the job */
+	struct xsp_rule_finding finding; /* the one at hand */
+	char who[96], subject[320];
 };
 
 static double units_of(const struct rank *k, enum unit unit)
 {
 	if (unit == A_STEP)
-		return (double)k->step_count;
+		return (double)k->steps.count;
 	return unit == A_COLLECTIVE ? (double)k->matched : (double)k->recorded_ns * 1e-9;
 }
 
@@ -69,7 +72,7 @@ static struct xsp_cell share(int64_t part, int64_t all)
 
 /* What makes figures doubtful. */
 static const struct {
-	size_t at; /* offset of a bool */
+	size_t at; /* of a flag of struct rank */
 	const char *text;
 } doubts[] = {
 	{offsetof(struct rank, lossy), "events were lost"},
@@ -81,7 +84,7 @@ static const struct {
 
 static bool is_doubtful(const struct rank *k, size_t doubt)
 {
-	return *((const bool *)((const char *)k + doubts[doubt].at));
+	return *(const bool *)((const char *)k + doubts[doubt].at);
 }
 
 /* The first that is there on any rank; NULL: none. */
@@ -94,46 +97,53 @@ static const char *doubt(const struct xsp_ranks *j)
 	return NULL;
 }
 
-static void note_job(struct xsp_ranks *j, struct xsp_report_section *s)
+static void note_rank(const struct xsp_ranks *j, size_t rank, struct xsp_report_section *s)
 {
-	char a[XSP_UNITS_SIZE];
+	const struct rank *k = &j->ranks[rank];
+	char title[96];
+
+	xsp_ranks_title(k, title, sizeof(title));
+	for (size_t d = 0; d < DOUBTS; d++)
+		if (is_doubtful(k, d))
+			xsp_report_notef(s, "%s: %s: its figures are lower bounds", title,
+					 doubts[d].text);
+	for (size_t before = 0; before < rank && k->number >= 0; before++)
+		if (j->ranks[before].number == k->number)
+			xsp_report_notef(
+				s, "%s is there more than once: are these captures of one job?",
+				title);
+}
+
+static void note_job(const struct xsp_ranks *j, struct xsp_report_section *s)
+{
+	char count[XSP_UNITS_SIZE];
 	uint64_t unmatched = 0, of_no_group = 0;
 
 	for (size_t i = 0; i < j->count; i++) {
-		char title[96];
-		xsp_ranks_title(&j->ranks[i], title, sizeof(title));
 		unmatched += j->ranks[i].unmatched;
 		of_no_group += j->ranks[i].gpu_of_no_group;
-		for (size_t d = 0; d < DOUBTS; d++)
-			if (is_doubtful(&j->ranks[i], d))
-				xsp_report_notef(s, "%s: %s: its figures are lower bounds", title,
-						 doubts[d].text);
-		for (size_t before = 0; before < i; before++)
-			if (j->ranks[i].number >= 0 &&
-			    j->ranks[before].number == j->ranks[i].number)
-				xsp_report_notef(s,
-						 "%s is there more than once: are these captures "
-						 "of one job?",
-						 title);
+		note_rank(j, i, s);
 	}
 	if (unmatched > 0)
-		xsp_report_notef(s,
-				 "collectives that were recorded on one rank only, or whose group "
-				 "could not be told: %s",
-				 xsp_format_count(a, unmatched));
+		xsp_report_notef(
+			s,
+			"collectives that were recorded on one rank only, or whose group could not "
+			"be told: %s",
+			xsp_format_count(count, unmatched));
 	if (of_no_group > 0)
 		xsp_report_notef(
 			s, "kernels of collectives that no recorded call of c10d launched: %s",
-			xsp_format_count(a, of_no_group));
-	if (j->collective_count == 0)
-		xsp_report_note(s, "no collective was recorded on two ranks: what waits for whom "
-				   "is not known, and clocks are as the hosts have them");
+			xsp_format_count(count, of_no_group));
+	if (j->collectives.count == 0)
+		xsp_report_note(
+			s, "no collective was recorded on two ranks: what waits for whom is not "
+			   "known, and clocks are as the hosts have them");
 	if (j->hosts_not_aligned > 0)
-		xsp_report_notef(s,
-				 "clocks of %zu hosts are as they have them: no collective that "
-				 "all leave together was recorded on them and on the first rank's "
-				 "host",
-				 j->hosts_not_aligned);
+		xsp_report_notef(
+			s,
+			"clocks of %zu hosts are as they have them: no collective that all leave "
+			"together was recorded on them and on the first rank's host",
+			j->hosts_not_aligned);
 }
 
 static void report_job(struct found *f)
@@ -145,8 +155,8 @@ static void report_job(struct found *f)
 
 	for (size_t i = 0; i < j->count; i++)
 		world = j->ranks[i].world > world ? j->ranks[i].world : world;
-	for (size_t i = 0; i < j->collective_count; i++)
-		calls += j->collectives[i].calls;
+	for (size_t i = 0; i < j->collectives.count; i++)
+		calls += j->collectives.at[i].calls;
 	xsp_report_value(s, "captures", "captures", XSP_UNIT_COUNT, xsp_cell_integer(j->captures));
 	xsp_report_value(s, "ranks", "ranks recorded", XSP_UNIT_COUNT, xsp_cell_integer(j->count));
 	xsp_report_value(s, "world_size", "ranks of the job", XSP_UNIT_COUNT,
@@ -170,8 +180,8 @@ static int64_t mean_step(const struct rank *k, bool own)
 {
 	int64_t sum = 0, count = 0;
 
-	for (size_t i = 0; i < k->step_count; i++) {
-		const struct rank_step *s = &k->steps[i];
+	for (size_t i = 0; i < k->steps.count; i++) {
+		const struct rank_step *s = &k->steps.at[i];
 		if (s->warm_up)
 			continue;
 		sum += s->end_ns - s->start_ns - (own ? s->waited_ns : 0);
@@ -189,8 +199,8 @@ RANK_CELL(host, xsp_cell_text(row->host[0] != '\0' ? row->host : NULL));
 RANK_CELL(blocked_share,
 	  row->matched > 0 ? share(row->blocked_ns, row->recorded_ns) : known(false, 0));
 RANK_CELL(transfer, known(row->matched > 0, row->in_ns - row->waited_ns));
-RANK_CELL(step, known(row->step_count > 0, mean_step(row, false)));
-RANK_CELL(own_step, known(row->step_count > 0, mean_step(row, true)));
+RANK_CELL(step, known(row->steps.count > 0, mean_step(row, false)));
+RANK_CELL(own_step, known(row->steps.count > 0, mean_step(row, true)));
 RANK_CELL(shift, known(of->hosts > 1, row->shift_ns));
 
 static const struct xsp_report_column rank_columns[] = {
@@ -204,7 +214,7 @@ static const struct xsp_report_column rank_columns[] = {
 	{"blocked_ns", "of that blocked", XSP_UNIT_NS, false, RANK_MET(blocked_ns)},
 	{"blocked_share", "of its time", XSP_UNIT_SHARE, false, XSP_BY(rank_blocked_share)},
 	{"transfer_ns", "in transfers", XSP_UNIT_NS, false, XSP_BY(rank_transfer)},
-	{"steps", "steps", XSP_UNIT_COUNT, false, RANK(step_count)},
+	{"steps", "steps", XSP_UNIT_COUNT, false, RANK(steps.count)},
 	{"step_ns", "a step", XSP_UNIT_NS, false, XSP_BY(rank_step)},
 	{"own_step_ns", "without waiting", XSP_UNIT_NS, false, XSP_BY(rank_own_step)},
 	{"clock_shift_ns", "clock moved by, ns", XSP_UNIT_NUMBER, false, XSP_BY(rank_shift)},
@@ -277,21 +287,22 @@ static void put_steps(struct found *f, struct xsp_report_section *s, const struc
 	struct xsp_report_table *t = xsp_report_table(s, &steps_shape);
 	int64_t sum = 0, count = 0;
 
-	for (size_t i = 0; i < first->step_count; i++) {
-		const struct step_row row = step_row(f->job, first, &first->steps[i], f->scratch);
-		sum += first->steps[i].warm_up ? 0 : row.time_ns;
-		count += !first->steps[i].warm_up;
+	for (size_t i = 0; i < first->steps.count; i++) {
+		const struct step_row row =
+			step_row(f->job, first, &first->steps.at[i], f->scratch);
+		sum += first->steps.at[i].warm_up ? 0 : row.time_ns;
+		count += !first->steps.at[i].warm_up;
 		if (i < STEPS_SHOWN)
 			xsp_report_add(t, f, &row);
 	}
-	xsp_report_value(s, "steps", "steps", XSP_UNIT_COUNT, xsp_cell_integer(first->step_count));
+	xsp_report_value(s, "steps", "steps", XSP_UNIT_COUNT, xsp_cell_integer(first->steps.count));
 	xsp_report_value(s, "mean_ns", "mean, of each step its slowest rank's", XSP_UNIT_NS,
 			 known(count > 0, count > 0 ? sum / count : 0));
-	if ((size_t)count < first->step_count)
+	if ((size_t)count < first->steps.count)
 		xsp_report_notef(s,
 				 "the first %zu are warm-up: they are in the table, and in no mean",
-				 first->step_count - (size_t)count);
-	if (first->step_count > STEPS_SHOWN)
+				 first->steps.count - (size_t)count);
+	if (first->steps.count > STEPS_SHOWN)
 		xsp_report_note(s, "the table has the first 10,000 steps");
 	xsp_report_note(s, "a step takes as long as its slowest rank; own time: without what the "
 			   "rank was blocked for others that were late");
@@ -303,46 +314,36 @@ static void report_steps(struct found *f)
 	struct xsp_report_section *s = xsp_report_section(f->report, "rank_steps", "Steps by rank");
 
 	for (size_t i = 0; i < f->job->count; i++)
-		if (first == NULL || f->job->ranks[i].step_count > first->step_count)
+		if (first == NULL || f->job->ranks[i].steps.count > first->steps.count)
 			first = &f->job->ranks[i];
-	if ((first == NULL || first->step_count == 0) && f->job->marker != NULL)
+	if (first != NULL && first->steps.count > 0)
+		put_steps(f, s, first);
+	else if (f->job->marker != NULL)
 		xsp_report_notef(s, "no whole span is called %.100s (--step)", f->job->marker);
-	else if (first == NULL || first->step_count == 0)
+	else
 		xsp_report_note(
 			s, "nothing marks steps: ProfilerStep#N, Optimizer.step, or --step NAME");
-	else
-		put_steps(f, s, first);
 }
 
 /* ---- collectives ---- */
 
-/* Mean bytes of a call, over all ranks; 0: not known. */
-static uint64_t mean_bytes(const struct xsp_ranks *j, uint32_t name)
+/* Of all ranks: the mean bytes of a call, and who was late at it most. */
+static void sum_up(const struct xsp_ranks *j, struct collective_sum *c)
 {
 	uint64_t bytes = 0, calls = 0;
 
 	for (size_t i = 0; i < j->count; i++) {
-		const struct operator_sum *sum = xsp_ranks_sum(&j->ranks[i], name, false);
+		struct rank *k = &j->ranks[i];
+		const struct operator_sum *sum = xsp_ranks_sum(k, c->name, false);
 		xsp_add_saturated(&bytes, sum != NULL ? sum->bytes : 0);
 		calls += sum != NULL ? sum->sized : 0;
-	}
-	return calls > 0 && bytes != XSP_TOO_MUCH ? bytes / calls : 0;
-}
-
-/* Who was late at it most, and how long; NULL: nobody. */
-static const struct rank *latest_at(const struct xsp_ranks *j, uint32_t name, int64_t *sum_ns)
-{
-	const struct rank *found = NULL;
-
-	*sum_ns = 0;
-	for (size_t i = 0; i < j->count; i++)
-		for (size_t l = 0; l < j->ranks[i].late_count; l++)
-			if (j->ranks[i].late[l].name == name &&
-			    j->ranks[i].late[l].sum_ns > *sum_ns) {
-				*sum_ns = j->ranks[i].late[l].sum_ns;
-				found = &j->ranks[i];
+		for (size_t l = 0; l < k->late.count; l++)
+			if (k->late.at[l].name == c->name && k->late.at[l].sum_ns > c->late_ns) {
+				c->late_ns = k->late.at[l].sum_ns;
+				c->latest = k;
 			}
-	return found;
+	}
+	c->mean_bytes = calls > 0 && bytes != XSP_TOO_MUCH ? bytes / calls : 0;
 }
 
 static int by_waited(const void *a, const void *b)
@@ -361,30 +362,8 @@ static int by_waited(const void *a, const void *b)
 COLLECTIVE_CELL(name, xsp_cell_text(of->names[row->name]));
 COLLECTIVE_CELL(transfer, known(true, row->transfer_ns / (int64_t)row->calls));
 
-static struct xsp_cell collective_bytes(struct xsp_report_at *at)
-{
-	const uint64_t bytes = mean_bytes(at->of, ((const struct collective_sum *)at->row)->name);
-
-	return known(bytes > 0, (int64_t)bytes);
-}
-
-static struct xsp_cell collective_rank(struct xsp_report_at *at)
-{
-	int64_t late_ns;
-	const struct rank *latest =
-		latest_at(at->of, ((const struct collective_sum *)at->row)->name, &late_ns);
-
-	return latest != NULL ? known(latest->number >= 0, latest->number) : known(false, 0);
-}
-
-static struct xsp_cell collective_late(struct xsp_report_at *at)
-{
-	int64_t late_ns;
-	const struct rank *latest =
-		latest_at(at->of, ((const struct collective_sum *)at->row)->name, &late_ns);
-
-	return known(latest != NULL, late_ns);
-}
+COLLECTIVE_CELL(rank, known(row->latest != NULL && row->latest->number >= 0,
+			    row->latest != NULL ? row->latest->number : 0));
 
 static const struct xsp_report_column collective_columns[] = {
 	{"operator", "collective", XSP_UNIT_TEXT, true, XSP_BY(collective_name)},
@@ -394,9 +373,11 @@ static const struct xsp_report_column collective_columns[] = {
 	{"waited_ns", "for late ranks", XSP_UNIT_NS, false, COLLECTIVE(waited_ns)},
 	{"max_waited_ns", "at most", XSP_UNIT_NS, false, COLLECTIVE(most_waited_ns)},
 	{"transfer_ns", "transfer, mean", XSP_UNIT_NS, false, XSP_BY(collective_transfer)},
-	{"bytes", "bytes, mean", XSP_UNIT_BYTES, false, XSP_BY(collective_bytes)},
+	{"bytes", "bytes, mean", XSP_UNIT_BYTES, false,
+	 XSP_FIELD_IF(struct collective_sum, mean_bytes, mean_bytes)},
 	{"rank", "latest rank", XSP_UNIT_COUNT, false, XSP_BY(collective_rank)},
-	{"late_ns", "late by", XSP_UNIT_NS, false, XSP_BY(collective_late)},
+	{"late_ns", "late by", XSP_UNIT_NS, false,
+	 XSP_FIELD_IF(struct collective_sum, late_ns, late_ns)},
 };
 XSP_REPORT_SHAPE(analyze, collectives_shape, "collectives", "collectives", "Collectives",
 		 collective_columns);
@@ -407,9 +388,11 @@ static void report_collectives(struct found *f)
 	struct xsp_report_section *s = xsp_report_section(f->report, "collectives", "Collectives");
 	struct xsp_report_table *t = xsp_report_table(s, &collectives_shape);
 
-	if (j->collective_count > 0)
-		qsort(j->collectives, j->collective_count, sizeof(*j->collectives), by_waited);
-	xsp_report_rows(t, j, j->collectives, sizeof(*j->collectives), j->collective_count);
+	SORT(j->collectives, by_waited);
+	for (size_t i = 0; i < j->collectives.count; i++) {
+		sum_up(j, &j->collectives.at[i]);
+		xsp_report_add(t, j, &j->collectives.at[i]);
+	}
 	xsp_report_note(
 		s, "times are sums over the ranks; for late ranks: until the last one had come; "
 		   "transfer: what the last one to come took");
@@ -458,118 +441,64 @@ static struct excess excess_of(struct found *f, size_t rank, const struct operat
 	return e;
 }
 
-static enum xsp_severity severity_of(double part)
-{
-	return part > XSP_SHARE_HIGH	  ? XSP_SEVERITY_HIGH
-	       : part >= XSP_SHARE_MEDIUM ? XSP_SEVERITY_MEDIUM
-					  : XSP_SEVERITY_LOW;
-}
-
-/* The finding's name of the rank, without its host: the same in every run of the job. */
-static void subject_of(const struct rank *k, const char *operator_name, char *out, size_t size)
-{
-	if (k->number >= 0)
-		snprintf(out, size, "rank %ld: %s", k->number, operator_name);
-	else
-		snprintf(out, size, "process %u: %s", k->display_pid, operator_name);
-}
-
-/* What both findings have: how much, and a place to look at. */
-static void begin_finding(struct found *f, const struct lateness *l, double part,
-			  struct xsp_report_finding *out)
+/* What both findings have: whose they are, how much, and a place to look at. `what`: an operator, or a collective. */
+static void begin_finding(struct found *f, const struct rank *k, const struct lateness *l,
+			  double part, const char *what)
 {
 	const int64_t at = l->most_at_ns - f->job->start_ns;
+	struct xsp_rule_finding *g = &f->finding;
 
-	*out = (struct xsp_report_finding){
-		.severity = severity_of(part),
-		.share = part < 1 ? part : 1,
-		.uncertain = doubt(f->job),
-		.from_ns = at > l->most_ns ? (uint64_t)(at - l->most_ns) : 0,
-		.to_ns = at > 0 ? (uint64_t)at : 0,
-	};
-}
-
-static void put_rank_values(struct xsp_report_section *s, const struct rank *k, int64_t late_ns,
-			    const struct lateness *l, const char *collective)
-{
-	xsp_report_value(s, "rank", "rank", XSP_UNIT_COUNT, known(k->number >= 0, k->number));
-	xsp_report_value(s, "host", "host", XSP_UNIT_TEXT,
-			 xsp_cell_text(k->host[0] != '\0' ? k->host : NULL));
-	xsp_report_value(s, "late_ns", "late by, in all", XSP_UNIT_NS, known(true, late_ns));
-	xsp_report_value(s, "collective", "most at", XSP_UNIT_TEXT, xsp_cell_text(collective));
-	xsp_report_value(s, "late_times", "times late there", XSP_UNIT_COUNT,
-			 xsp_cell_integer(l->times));
-	xsp_report_value(s, "late_calls", "of", XSP_UNIT_COUNT, xsp_cell_integer(l->calls));
-	xsp_report_value(s, "late_max_ns", "at most by", XSP_UNIT_NS, known(true, l->most_ns));
+	*g = (struct xsp_rule_finding){.subject = f->subject,
+				       .part.share = part < 1 ? part : 1,
+				       .uncertain = doubt(f->job)};
+	if (at > 0) {
+		g->at_ns = at > l->most_ns ? (uint64_t)(at - l->most_ns) : 0;
+		g->for_ns = (uint64_t)at - g->at_ns;
+	}
+	xsp_ranks_title(k, f->who, sizeof(f->who));
+	/* without its host: the same in every run of the job */
+	if (k->number >= 0)
+		snprintf(f->subject, sizeof(f->subject), "rank %ld: %s", k->number, what);
+	else
+		snprintf(f->subject, sizeof(f->subject), "process %u: %s", k->display_pid, what);
+	xsp_finding_text(g, "who", NULL, f->who);
+	xsp_finding_figure(g, "rank", "rank", XSP_UNIT_COUNT, known(k->number >= 0, k->number));
+	xsp_finding_figure(g, "host", "host", XSP_UNIT_TEXT,
+			   xsp_cell_text(k->host[0] != '\0' ? k->host : NULL));
+	xsp_finding_ns(g, "late_ns", "late by, in all", (uint64_t)k->late_ns);
+	xsp_finding_text(g, "collective", "most at", f->job->names[l->name]);
+	xsp_finding_count(g, "late_times", "times late there", l->times);
+	xsp_finding_count(g, "late_calls", "of", l->calls);
+	xsp_finding_ns(g, "late_max_ns", "at most by", (uint64_t)l->most_ns);
 }
 
 static void report_straggler(struct found *f, const struct rank *k, const struct lateness *l,
 			     const struct excess *e, double part)
 {
 	const char *name = f->job->names[e->name];
-	char who[96], subject[320], title[512], advice[512], a[XSP_UNITS_SIZE], b[XSP_UNITS_SIZE],
-		c[XSP_UNITS_SIZE];
-	struct xsp_report_finding finding;
+	const bool more = e->calls > 1.1 * e->others_calls;
+	struct xsp_rule_finding *g = &f->finding;
 
-	begin_finding(f, l, part, &finding);
-	xsp_ranks_title(k, who, sizeof(who));
-	subject_of(k, name, subject, sizeof(subject));
-	snprintf(title, sizeof(title),
-		 "%s is slow in %.200s: %s %s, %s on the others; it comes to collectives %s late "
-		 "in all",
-		 who, name, xsp_format_ns(a, (uint64_t)e->own), unit_names[f->unit],
-		 xsp_format_ns(b, (uint64_t)e->others), xsp_format_ns(c, (uint64_t)k->late_ns));
-	if (e->calls > 1.1 * e->others_calls)
-		snprintf(advice, sizeof(advice),
-			 "it calls %.200s %.3g times %s, the others %.3g times: give the ranks the "
-			 "same work",
-			 name, e->calls, unit_names[f->unit], e->others_calls);
-	else
-		snprintf(advice, sizeof(advice),
-			 "%.200s is called as often as on the others (%.3g times %s; %.3g): look "
-			 "at what it is given there, and at that host's %s",
-			 name, e->calls, unit_names[f->unit], e->others_calls,
-			 e->gpu ? "GPU (clocks, temperature, who else uses it)" : "processors");
-	finding.rule = XSP_RULE_STRAGGLER;
-	finding.subject = subject;
-	finding.title = title;
-	finding.advice = advice;
-	struct xsp_report_section *s = xsp_report_finding(f->report, &finding);
-	put_rank_values(s, k, k->late_ns, l, f->job->names[l->name]);
-	xsp_report_value(s, "operator", "operator", XSP_UNIT_TEXT, xsp_cell_text(name));
-	xsp_report_value(s, "operator_ns", "its self time by unit", XSP_UNIT_NS,
-			 xsp_cell_integer((uint64_t)e->own));
-	xsp_report_value(s, "others_ns", "median of the others", XSP_UNIT_NS,
-			 xsp_cell_integer((uint64_t)e->others));
-	xsp_report_value(s, "unit", "unit", XSP_UNIT_TEXT, xsp_cell_text(unit_names[f->unit]));
+	begin_finding(f, k, l, part, name);
+	xsp_finding_text(g, "operator", "operator", name);
+	xsp_finding_ns(g, "operator_ns", "its self time by unit", (uint64_t)e->own);
+	xsp_finding_ns(g, "others_ns", "median of the others", (uint64_t)e->others);
+	xsp_finding_text(g, "unit", "unit", unit_names[f->unit]);
+	xsp_finding_number(g, "calls", NULL, e->calls);
+	xsp_finding_number(g, "others_calls", NULL, e->others_calls);
+	xsp_finding_flag(g, "calls_more", more);
+	xsp_finding_flag(g, "on_gpu", !more && e->gpu);
+	xsp_finding_flag(g, "on_cpu", !more && !e->gpu);
+	xsp_rule_found(&f->rules, g);
 }
 
 static void report_late(struct found *f, const struct rank *k, const struct lateness *l,
 			double part)
 {
-	const char *name = f->job->names[l->name];
-	char who[96], subject[320], title[512], advice[512], a[XSP_UNITS_SIZE], b[XSP_UNITS_SIZE];
-	struct xsp_report_finding finding;
-
-	begin_finding(f, l, part, &finding);
-	xsp_ranks_title(k, who, sizeof(who));
-	subject_of(k, name, subject, sizeof(subject));
-	snprintf(title, sizeof(title),
-		 "%s comes late to %.200s: %" PRIu64 " of %" PRIu64
-		 " times, by %s in the mean, %s at most",
-		 who, name, l->times, l->calls,
-		 xsp_format_ns(a, (uint64_t)(l->sum_ns / (int64_t)l->times)),
-		 xsp_format_ns(b, (uint64_t)l->most_ns));
-	snprintf(advice, sizeof(advice),
-		 "no operator takes so much longer there: look at what that process does before "
-		 "%.200s outside of operators (input, Python, other programs on its processors; "
-		 "--waits and --python tell)",
-		 name);
-	finding.rule = XSP_RULE_LATE_RANK;
-	finding.subject = subject;
-	finding.title = title;
-	finding.advice = advice;
-	put_rank_values(xsp_report_finding(f->report, &finding), k, k->late_ns, l, name);
+	begin_finding(f, k, l, part, f->job->names[l->name]);
+	xsp_finding_ns(&f->finding, "late_mean_ns", NULL,
+		       (uint64_t)(l->sum_ns / (int64_t)l->times));
+	xsp_rule_found(&f->rules, &f->finding);
 }
 
 static bool is_late(struct found *f, size_t rank, double *part)
@@ -579,13 +508,13 @@ static bool is_late(struct found *f, size_t rank, double *part)
 	uint64_t times = 0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < k->late_count; i++)
-		times += k->late[i].times;
+	for (size_t i = 0; i < k->late.count; i++)
+		times += k->late.at[i].times;
 	for (size_t i = 0; i < f->job->count; i++)
 		if (i != rank)
 			f->scratch[n++] = f->job->ranks[i].late_ns;
 	*part = time > 0 ? (double)k->late_ns / (double)time : 0;
-	return times >= LATE_TIMES && *part >= f->least &&
+	return times >= LATE_TIMES && *part >= f->rules.threshold &&
 	       k->late_ns > LATE_FACTOR * xsp_ranks_median(f->scratch, n);
 }
 
@@ -598,13 +527,13 @@ static void judge_rank(struct found *f, size_t rank)
 		[2] = {0, 0},
        part; /* by the thread, by the GPU: a call that waits for a kernel is no other time */
 
-	for (size_t i = 0; i < k->late_count; i++)
-		if (worst == NULL || k->late[i].sum_ns > worst->sum_ns)
-			worst = &k->late[i];
+	for (size_t i = 0; i < k->late.count; i++)
+		if (worst == NULL || k->late.at[i].sum_ns > worst->sum_ns)
+			worst = &k->late.at[i];
 	if (worst == NULL || !is_late(f, rank, &part))
 		return;
-	for (size_t i = 0; i < k->sum_count; i++) {
-		const struct excess e = excess_of(f, rank, &k->sums[i]);
+	for (size_t i = 0; i < k->sums.count; i++) {
+		const struct excess e = excess_of(f, rank, &k->sums.at[i]);
 		explained[e.gpu] += e.ns > 0 ? e.ns : 0;
 		if (e.ns > most.ns)
 			most = e;
@@ -639,13 +568,13 @@ int xsp_ranks_report(struct xsp_ranks *j, struct xsp_report *report)
 	return xsp_report_failed(report) ? -ENOMEM : 0;
 }
 
-int xsp_ranks_find(struct xsp_ranks *j, const char *rule, double least, struct xsp_report *report)
+int xsp_ranks_find(struct xsp_ranks *j, const struct xsp_rule_context *c)
 {
-	struct found f = {.job = j,
-			  .report = report,
-			  .unit = unit_for(j),
-			  .least = least,
-			  .in_operators = strcmp(rule, XSP_RULE_STRAGGLER) == 0};
+	struct found f = {
+		.job = j,
+		.unit = unit_for(j),
+		.in_operators = strcmp(c->rule->key, XSP_RULE_STRAGGLER) == 0,
+		.rules = {.rule = c->rule, .threshold = c->threshold, .report = c->report}};
 
 	f.scratch = calloc(j->count + 1, sizeof(*f.scratch));
 	if (f.scratch == NULL)
@@ -653,5 +582,5 @@ int xsp_ranks_find(struct xsp_ranks *j, const char *rule, double least, struct x
 	for (size_t i = 0; i < j->count; i++)
 		judge_rank(&f, i);
 	free(f.scratch);
-	return xsp_report_failed(report) ? -ENOMEM : 0;
+	return xsp_report_failed(c->report) ? -ENOMEM : 0;
 }

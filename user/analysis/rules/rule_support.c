@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rule_support.c - what rules share: other analyses' states, doubts, findings. */
+/* rule_support.c - what rules share: other analyses' states, shares, doubts. Findings: rule_finding.c. */
 #include "analysis/rules/rules.h"
 
 #include <stdarg.h>
@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/names/call_sites.h"
+#include "analysis/gpu/gpu.h"
+#include "analysis/calls/call_sites.h"
 #include "analysis/summary_report.h"
 #include "analysis/waits/summary_waits_private.h"
 #include "base/units.h"
@@ -20,13 +21,6 @@ void *xsp_rule_state(const struct xsp_rule_context *c, const char *analysis)
 		if (strcmp(c->analyses[i]->name, analysis) == 0)
 			return c->states[i];
 	return NULL;
-}
-
-enum xsp_severity xsp_rule_severity(double share)
-{
-	return share > XSP_SHARE_HIGH	   ? XSP_SEVERITY_HIGH
-	       : share >= XSP_SHARE_MEDIUM ? XSP_SEVERITY_MEDIUM
-					   : XSP_SEVERITY_LOW;
 }
 
 void xsp_rules_prepare(struct xsp_rule_context *c)
@@ -154,6 +148,27 @@ static void add_locks(const struct xsp_rule_context *c, struct doubts *d)
 		add(d, "%s: those that came last are missing", text);
 }
 
+/* Fewer activities whose launch is not known than this part are those of before the recording. */
+#define UNLAUNCHED_LEAST 0.01
+
+/* What came of the GPU's own records stands before all others: what is not there looks like idle time. */
+static void add_gpu(const struct xsp_rule_context *c, struct doubts *d)
+{
+	const struct xsp_gpu_counts *n = xsp_timeline_gpu(c->timeline);
+	const struct xsp_gpu_analysis *g = xsp_rule_state(c, "gpu");
+	char count[XSP_UNITS_SIZE];
+
+	if (n->lost + n->dropped > 0)
+		add(d, "%s GPU records were lost: work that is not known looks idle",
+		    xsp_format_count(count, n->lost + n->dropped));
+	else if (g->untimed > 0)
+		add(d, "CUPTI could not time %s kernels: work that is not known looks idle",
+		    xsp_format_count(count, g->untimed));
+	else if ((double)g->unlaunched > UNLAUNCHED_LEAST * (double)n->records)
+		add(d, "the launches of %s activities are not known",
+		    xsp_format_count(count, g->unlaunched));
+}
+
 const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 			   char out[XSP_DOUBT_SIZE])
 {
@@ -165,6 +180,10 @@ const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 	char count[XSP_UNITS_SIZE], text[XSP_HEALTH_TEXT];
 	uint64_t start, end;
 
+	if (about & XSP_DOUBT_GPU)
+		add_gpu(c, &d);
+	if (d.used > 0)
+		return out;
 	xsp_timeline_window(c->timeline, &start, &end);
 	if ((about & XSP_DOUBT_LOST) && xsp_health_text(&health, text) != NULL)
 		add(&d,
@@ -197,24 +216,4 @@ const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 	if (about & XSP_DOUBT_SAMPLES)
 		add_ended(c, &d, "samples", xsp_timeline_samples_until_ns(c->timeline));
 	return d.used > 0 ? out : NULL;
-}
-
-/* ---- findings ---- */
-
-static uint64_t since(const struct xsp_rule_context *c, uint64_t ns)
-{
-	return ns > c->start_ns ? ns - c->start_ns : 0;
-}
-
-struct xsp_report_section *xsp_rule_found(const struct xsp_rule_context *c,
-					  struct xsp_report_finding finding, bool by_share)
-{
-	finding.rule = c->rule->key;
-	if (by_share)
-		finding.severity = xsp_rule_severity(finding.share);
-	if (finding.to_ns > 0) {
-		finding.from_ns = since(c, finding.from_ns);
-		finding.to_ns = since(c, finding.to_ns);
-	}
-	return xsp_report_finding(c->report, &finding);
 }

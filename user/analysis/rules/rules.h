@@ -36,15 +36,29 @@ struct xsp_rule_context {
 
 #define XSP_RULE_NO_DATA 1 /* the capture does not hold what the rule is about */
 
+/*
+ * A rule, and the layout of its findings. Sentences hold figures by their keys: "{key}"; "{key:3g}" and "{key:2f}" with so many
+ * digits, "{key:d}" without separators, "{key:400}" so many bytes of a text. {subject}, {share} and {of} are the finding's own. "[text]" is
+ * left out where a figure in it is not known; "[key|text]" stands where that one is known and not false, "[!key|text]" where
+ * it is not.
+ */
 struct xsp_rule {
 	const char *key; /* part of the format: docs/analyze.md */
 	double threshold; /* from where on it finds something */
 	enum xsp_unit unit; /* ... of what: XSP_UNIT_SHARE is given in % */
 	const char *what; /* one line: what it finds, of what the threshold is */
 	const char *needs; /* how to record what it is about: "--waits" */
-	/* 0, XSP_RULE_NO_DATA, or a negative errno */
+	/* The condition: calls xsp_rule_found() where it holds. 0, XSP_RULE_NO_DATA, or a negative errno. */
 	int (*find)(const struct xsp_rule_context *c);
 	bool machine; /* what else runs on the machine brings it about as well */
+	enum xsp_rule_grade {
+		XSP_RULE_BY_SHARE, /* see xsp_rule_severity() */
+		XSP_RULE_LOW, /* it need not be a fault */
+		XSP_RULE_BY_FINDING,
+	} grade;
+	unsigned doubts; /* what makes it uncertain: enum xsp_rule_doubt */
+	const char *title; /* what is slow, by how much */
+	const char *advice; /* what to do */
 };
 extern const struct xsp_rule xsp_rules[];
 extern const size_t xsp_rule_count;
@@ -78,7 +92,7 @@ void xsp_rule_cpu_of(const struct xsp_rule_context *c, uint32_t pid, uint64_t *r
 /* The state of the analysis of that name; NULL: there is none. */
 void *xsp_rule_state(const struct xsp_rule_context *c, const char *analysis);
 
-enum xsp_severity xsp_rule_severity(double share);
+enum xsp_severity xsp_rule_severity(double share); /* what such a share makes of a finding */
 
 static inline double xsp_rule_share(uint64_t part, uint64_t all)
 {
@@ -110,17 +124,63 @@ enum xsp_rule_doubt {
 	XSP_DOUBT_WAITS = 1 << 6, /* they were on by default, and taken out */
 	XSP_DOUBT_SAMPLES = 1 << 7,
 	XSP_DOUBT_MEANWHILE = 1 << 8, /* what the GPU did during waits is a lower bound */
+	XSP_DOUBT_GPU =
+		1 << 10, /* records of the GPU's that are missing: said instead of all others */
 	XSP_DOUBT_LOCKS = 1 << 9, /* more locks, or threads at them, than are followed */
 };
 #define XSP_DOUBT_SIZE 1024
 const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 			   char out[XSP_DOUBT_SIZE]);
 
-/*
- * Adds a finding of the rule: finding.rule is set here, finding.severity if `by_share`, and from_ns and to_ns are
- * given as of CLOCK_MONOTONIC, both 0 for none. Texts are copied.
- */
-struct xsp_report_section *xsp_rule_found(const struct xsp_rule_context *c,
-					  struct xsp_report_finding finding, bool by_share);
+/* ---- findings ---- */
+
+/* One thing that a rule has found: what it is filled with is copied by xsp_rule_found(). */
+#define XSP_RULE_FIGURES 20U
+struct xsp_rule_finding {
+	const char *subject; /* see struct xsp_report_finding */
+	struct xsp_rule_part part; /* which share it takes, of what */
+	double sure; /* the share that its severity is of, where that is another; else 0 */
+	enum xsp_severity severity; /* of XSP_RULE_BY_FINDING */
+	const char *uncertain; /* a reason that stands for all of the rule's doubts; or NULL */
+	uint64_t at_ns, for_ns; /* a time to look at, by CLOCK_MONOTONIC; both 0: none */
+	const char *title,
+		*advice; /* sentences in the place of the rule's: constants, never a text of the target's */
+	struct xsp_report_figure figures[XSP_RULE_FIGURES];
+	size_t count;
+};
+/* Adds a figure: for sentences by its key, and as evidence if it has a title. Of what is absent, and of flags that are
+ * false, sentences say nothing. */
+void xsp_finding_figure(struct xsp_rule_finding *f, const char *key, const char *title,
+			enum xsp_unit unit, struct xsp_cell value);
+#define XSP_FINDING_ADDS(kind, type, unit, cell)                                                   \
+	static inline void xsp_finding_##kind(struct xsp_rule_finding *f, const char *key,         \
+					      const char *title, type value)                       \
+	{                                                                                          \
+		xsp_finding_figure(f, key, title, unit, cell(value));                              \
+	}
+XSP_FINDING_ADDS(ns, uint64_t, XSP_UNIT_NS, xsp_cell_integer)
+XSP_FINDING_ADDS(count, uint64_t, XSP_UNIT_COUNT, xsp_cell_integer)
+XSP_FINDING_ADDS(bytes, uint64_t, XSP_UNIT_BYTES, xsp_cell_integer)
+XSP_FINDING_ADDS(share, double, XSP_UNIT_SHARE, xsp_cell_real)
+XSP_FINDING_ADDS(number, double, XSP_UNIT_NUMBER, xsp_cell_real)
+/* NULL: it is not known, and no evidence. */
+static inline void xsp_finding_text(struct xsp_rule_finding *f, const char *key, const char *title,
+				    const char *text)
+{
+	xsp_finding_figure(f, key, text != NULL ? title : NULL, XSP_UNIT_TEXT, xsp_cell_text(text));
+}
+static inline void xsp_finding_flag(struct xsp_rule_finding *f, const char *key, bool holds)
+{
+	xsp_finding_figure(f, key, NULL, XSP_UNIT_TEXT, xsp_cell_bool(holds));
+}
+/* How often something is called, in all and a step; 0: that is not known. */
+void xsp_finding_calls(struct xsp_rule_finding *f, uint64_t calls, double per_step);
+void xsp_rule_found(const struct xsp_rule_context *c, const struct xsp_rule_finding *f);
+/* Is there such a finding? NULL: of the whole run; no report: none. */
+bool xsp_rule_has_found(const struct xsp_report *r, const char *rule, const char *subject);
+/* "1.20 s in calls, of train.py" of "{time_ns} in calls[, of {place}]". Returns out. */
+#define XSP_RULE_SENTENCE 4096
+const char *xsp_rule_sentence(const struct xsp_rule_finding *f, const char *sentence,
+			      char out[XSP_RULE_SENTENCE]);
 
 #endif

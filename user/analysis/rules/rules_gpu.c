@@ -6,41 +6,18 @@
 #include "analysis/rules/rules_private.h"
 #include "base/saturate.h"
 #include "base/units.h"
-#include "catalog/gpu_peaks.h"
+#include "catalog/gpu/peaks.h"
 #include "catalog/wait_reasons.h"
 #include "timeline/python.h"
 
 #define LAUNCHES_LEAST 100U /* fewer launches prove nothing */
 
-/* Fewer activities whose launch is not known than this part are those of before the recording. */
-#define UNLAUNCHED_LEAST 0.01
-
-/* What came of the GPU's own records is a doubt of its own: what is not there looks like idle time. */
-static const char *doubt(const struct xsp_rule_context *c, char out[XSP_DOUBT_SIZE])
+static size_t devices_of(const struct xsp_rule_context *c, const struct xsp_gpu_device_use **out)
 {
-	const struct xsp_gpu_counts *n = xsp_timeline_gpu(c->timeline);
 	const struct xsp_gpu_analysis *g = xsp_rule_state(c, "gpu");
-	char count[XSP_UNITS_SIZE];
 
-	if (n->lost + n->dropped > 0)
-		snprintf(out, XSP_DOUBT_SIZE,
-			 "%s GPU records were lost: work that is not known looks idle",
-			 xsp_format_count(count, n->lost + n->dropped));
-	else if (g->untimed > 0)
-		snprintf(out, XSP_DOUBT_SIZE,
-			 "CUPTI could not time %s kernels: work that is not known looks idle",
-			 xsp_format_count(count, g->untimed));
-	else if ((double)g->unlaunched > UNLAUNCHED_LEAST * (double)n->records)
-		snprintf(out, XSP_DOUBT_SIZE, "the launches of %s activities are not known",
-			 xsp_format_count(count, g->unlaunched));
-	else
-		return xsp_rule_doubt(c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, out);
-	return out;
-}
-
-static double share_of(uint64_t part, uint64_t whole)
-{
-	return whole > 0 ? (double)part / (double)whole : 0;
+	*out = NULL;
+	return g != NULL ? xsp_gpu_sweep_devices(g->sweep, out) : 0;
 }
 
 /* ---- idle ---- */
@@ -57,95 +34,74 @@ static const struct xsp_gpu_host_use *most_idle(const struct xsp_gpu_analysis *g
 	return most;
 }
 
-/* "; for 328 ms of it off its CPU (lock)", if that was most of it; else "" */
-static const char *while_waiting(const struct xsp_gpu_analysis *g, char *out, size_t size)
-{
-	const struct xsp_gpu_host_use *u = most_idle(g, true);
-	char idle[XSP_UNITS_SIZE];
-
-	if (u == NULL || u->idle_ns * 2 < xsp_gpu_host_idle_ns(g->host))
-		return "";
-	snprintf(out, size, "; for %s of the time it is off its CPU (%s)",
-		 xsp_format_ns(idle, u->idle_ns), xsp_wait_class_name(u->why));
-	return out;
-}
-
-/* `several`: what the threads did is known of all devices together only. */
-static void advise_idle(const struct xsp_gpu_analysis *g, const struct xsp_gpu_device_use *d,
-			bool several, char *out, size_t size)
-{
-	const struct xsp_gpu_host_use *u = most_idle(g, false);
-	char line[XSP_PYTHON_LINE_MAX], name[XSP_GPU_HOST_NAME_MAX], idle[XSP_UNITS_SIZE];
-	char waiting[128];
-	struct xsp_python_line at;
-
-	if (u == NULL || d->host_ns * 2 < d->in_ns[0]) {
-		snprintf(out, size,
-			 "look at the longest gap in the trace, and at what the threads "
-			 "that launch do there (record with --waits and --python)");
-		return;
-	}
-	const bool known = u->line != NULL && xsp_timeline_python_line(g->timeline, u->line, &at);
-	if (known)
-		xsp_python_line_show(&at, line);
-	snprintf(out, size,
-		 "launches come too late. Meanwhile the launching thread is in %s%s%s (%s%s)%s: do "
-		 "that elsewhere or earlier, launch ahead, or in fewer and larger pieces",
-		 xsp_gpu_host_name(g->host, u->name, name), known ? " at " : "", known ? line : "",
-		 xsp_format_ns(idle, u->idle_ns), several ? ", of all GPUs together" : "",
-		 while_waiting(g, waiting, sizeof(waiting)));
-}
-
+#define GPU_NAME 64
 /* "GPU 0"; with its process if another one has a device of that number. */
 static void name_device(const struct xsp_gpu_device_use *all, size_t count,
-			const struct xsp_gpu_device_use *d, char *out, size_t size)
+			const struct xsp_gpu_device_use *d, char out[GPU_NAME])
 {
 	size_t same = 0;
 
 	for (size_t i = 0; i < count; i++)
 		same += all[i].device == d->device;
 	if (same > 1)
-		snprintf(out, size, "GPU %u of process %u", d->device, d->pid);
+		snprintf(out, GPU_NAME, "GPU %u of process %u", d->device, d->pid);
 	else
-		snprintf(out, size, "GPU %u", d->device);
+		snprintf(out, GPU_NAME, "GPU %u", d->device);
+}
+
+static void find_idle(const struct xsp_rule_context *c, const struct xsp_gpu_device_use *d,
+		      const char *subject, bool several)
+{
+	const struct xsp_gpu_analysis *g = xsp_rule_state(c, "gpu");
+	const struct xsp_gpu_host_use *u = most_idle(g, false), *wait = most_idle(g, true);
+	const bool late = u != NULL && d->host_ns * 2 >= d->in_ns[0];
+	const bool waits = wait != NULL && wait->idle_ns * 2 >= xsp_gpu_host_idle_ns(g->host);
+	char line[XSP_PYTHON_LINE_MAX], name[XSP_GPU_HOST_NAME_MAX];
+	struct xsp_python_line at;
+	struct xsp_rule_finding f = {
+		.subject = subject,
+		.part.share = xsp_rule_share(d->in_ns[0], d->recorded_ns),
+		.at_ns = d->gap_from_ns,
+		.for_ns = d->gap_ns,
+		.advice = late ? NULL
+			       : "look at the longest gap in the trace, and at what the threads "
+				 "that launch do there (record with --waits and --python)"};
+
+	xsp_finding_ns(&f, "idle_ns", "Idle", d->in_ns[0]);
+	xsp_finding_ns(&f, "idle_host_ns", "of it, until a late launch", d->host_ns);
+	xsp_finding_ns(&f, "longest_gap_ns", "Longest gap", d->gap_ns);
+	if (late) {
+		const bool known =
+			u->line != NULL && xsp_timeline_python_line(g->timeline, u->line, &at);
+		if (known)
+			xsp_python_line_show(&at, line);
+		xsp_finding_text(&f, "in", NULL, xsp_gpu_host_name(g->host, u->name, name));
+		xsp_finding_text(&f, "line", NULL, known ? line : NULL);
+		xsp_finding_ns(&f, "in_ns", NULL, u->idle_ns);
+		xsp_finding_flag(&f, "several", several);
+	}
+	if (late && waits) {
+		xsp_finding_text(&f, "why", NULL, xsp_wait_class_name(wait->why));
+		xsp_finding_ns(&f, "wait_ns", NULL, wait->idle_ns);
+	}
+	xsp_rule_found(c, &f);
 }
 
 int xsp_rule_gpu_idle(const struct xsp_rule_context *c)
 {
-	const struct xsp_gpu_analysis *g = xsp_rule_state(c, "gpu");
 	const struct xsp_gpu_device_use *devices;
-	const size_t n = g != NULL ? xsp_gpu_sweep_devices(g->sweep, &devices) : 0;
+	const size_t n = devices_of(c, &devices);
 
-	if (n == 0)
-		return XSP_RULE_NO_DATA;
 	for (size_t i = 0; i < n; i++) {
 		const struct xsp_gpu_device_use *d = &devices[i];
-		const double share = share_of(d->in_ns[0], d->recorded_ns);
-		char subject[64], title[160], advice[4096], why[XSP_DOUBT_SIZE],
-			idle[XSP_UNITS_SIZE];
-		if (share < c->threshold || d->activities < LAUNCHES_LEAST)
+		char subject[GPU_NAME];
+		if (xsp_rule_share(d->in_ns[0], d->recorded_ns) < c->threshold ||
+		    d->activities < LAUNCHES_LEAST)
 			continue;
-		name_device(devices, n, d, subject, sizeof(subject));
-		snprintf(title, sizeof(title), "%s is idle for %.3g %% of the time (%s)", subject,
-			 share * 100, xsp_format_ns(idle, d->in_ns[0]));
-		advise_idle(g, d, n > 1, advice, sizeof(advice));
-		struct xsp_report_section *s = xsp_rule_found(
-			c,
-			(struct xsp_report_finding){.subject = subject,
-						    .title = title,
-						    .advice = advice,
-						    .uncertain = doubt(c, why),
-						    .share = share,
-						    .from_ns = d->gap_from_ns,
-						    .to_ns = d->gap_from_ns + d->gap_ns},
-			true);
-		xsp_report_value(s, "idle_ns", "Idle", XSP_UNIT_NS, xsp_cell_integer(d->in_ns[0]));
-		xsp_report_value(s, "idle_host_ns", "of it, until a late launch", XSP_UNIT_NS,
-				 xsp_cell_integer(d->host_ns));
-		xsp_report_value(s, "longest_gap_ns", "Longest gap", XSP_UNIT_NS,
-				 xsp_cell_integer(d->gap_ns));
+		name_device(devices, n, d, subject);
+		find_idle(c, d, subject, n > 1);
 	}
-	return 0;
+	return n > 0 ? 0 : XSP_RULE_NO_DATA;
 }
 
 /* ---- launches ---- */
@@ -155,42 +111,27 @@ int xsp_rule_launch_bound(const struct xsp_rule_context *c)
 {
 	const struct xsp_gpu_analysis *g = xsp_rule_state(c, "gpu");
 	const struct xsp_gpu_device_use *devices;
-	const size_t n = g != NULL ? xsp_gpu_sweep_devices(g->sweep, &devices) : 0;
+	const size_t n = devices_of(c, &devices);
 	bool known = false;
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct xsp_gpu_device_use *d = &devices[i];
 		const struct xsp_gpu_launch_use *l =
 			xsp_gpu_by_name_launches(g->names, i, XSP_GPU_IS_KERNEL);
-		char subject[64], title[200], why[XSP_DOUBT_SIZE], call[XSP_UNITS_SIZE];
+		const double share = xsp_rule_share(d->host_ns, d->recorded_ns);
+		char subject[GPU_NAME];
 		known = known || l != NULL;
-		if (l == NULL || l->count < LAUNCHES_LEAST || l->shorter * 2 < l->count)
+		if (l == NULL || l->count < LAUNCHES_LEAST || l->shorter * 2 < l->count ||
+		    share < c->threshold)
 			continue;
-		const double share = share_of(d->host_ns, d->recorded_ns);
-		if (share < c->threshold)
-			continue;
-		name_device(devices, n, d, subject, sizeof(subject));
-		snprintf(title, sizeof(title),
-			 "%s waits for launches for %.3g %% of the time: %.3g %% of its kernels "
-			 "are shorter than the call that launches them (%s)",
-			 subject, share * 100, share_of(l->shorter, l->count) * 100,
-			 xsp_format_ns(call, l->call_ns / l->count));
-		struct xsp_report_section *s = xsp_rule_found(
-			c,
-			(struct xsp_report_finding){
-				.subject = subject,
-				.title = title,
-				.advice = "launch less: larger batches, fused operators "
-					  "(torch.compile), or CUDA graphs for what repeats",
-				.uncertain = doubt(c, why),
-				.share = share},
-			true);
-		xsp_report_value(s, "launches", "Launches of kernels", XSP_UNIT_COUNT,
-				 xsp_cell_integer(l->count));
-		xsp_report_value(s, "shorter", "of them shorter than their call", XSP_UNIT_COUNT,
-				 xsp_cell_integer(l->shorter));
-		xsp_report_value(s, "idle_host_ns", "Idle until a late launch", XSP_UNIT_NS,
-				 xsp_cell_integer(d->host_ns));
+		struct xsp_rule_finding f = {.subject = subject, .part.share = share};
+		name_device(devices, n, d, subject);
+		xsp_finding_count(&f, "launches", "Launches of kernels", l->count);
+		xsp_finding_count(&f, "shorter", "of them shorter than their call", l->shorter);
+		xsp_finding_ns(&f, "idle_host_ns", "Idle until a late launch", d->host_ns);
+		xsp_finding_share(&f, "short", NULL, xsp_rule_share(l->shorter, l->count));
+		xsp_finding_ns(&f, "call_ns", NULL, l->call_ns / l->count);
+		xsp_rule_found(c, &f);
 	}
 	return known ? 0 : XSP_RULE_NO_DATA;
 }
@@ -198,29 +139,18 @@ int xsp_rule_launch_bound(const struct xsp_rule_context *c)
 static void find_short_kernel(const struct xsp_rule_context *c, const struct xsp_gpu_name_use *u,
 			      uint64_t launches)
 {
-	const double share = share_of(u->launched, launches);
-	char title[320], name[120], mean[XSP_UNITS_SIZE], why[XSP_DOUBT_SIZE];
+	char name[120];
+	struct xsp_rule_finding f = {.subject = u->name,
+				     .part.share = xsp_rule_share(u->launched, launches)};
 
 	xsp_printable(name, sizeof(name), u->name, 60);
-	snprintf(title, sizeof(title),
-		 "%s is over before its launch is in %.3g %% of its runs, and %.3g %% of all "
-		 "launches (mean %s)",
-		 name, share_of(u->shorter, u->launched) * 100, share * 100,
-		 xsp_format_ns(mean, u->whole > 0 ? u->whole_ns / u->whole : 0));
-	struct xsp_report_section *s = xsp_rule_found(
-		c,
-		(struct xsp_report_finding){
-			.subject = u->name,
-			.title = title,
-			.advice = "give it more work at a time, or fuse it with what runs before "
-				  "and behind it",
-			.uncertain = doubt(c, why),
-			.share = share},
-		true);
-	xsp_report_value(s, "launches", "Launches", XSP_UNIT_COUNT, xsp_cell_integer(u->launched));
-	xsp_report_value(s, "shorter", "of them shorter than their call", XSP_UNIT_COUNT,
-			 xsp_cell_integer(u->shorter));
-	xsp_report_value(s, "total_ns", "Time on GPUs", XSP_UNIT_NS, xsp_cell_sum(u->total_ns));
+	xsp_finding_count(&f, "launches", "Launches", u->launched);
+	xsp_finding_count(&f, "shorter", "of them shorter than their call", u->shorter);
+	xsp_finding_figure(&f, "total_ns", "Time on GPUs", XSP_UNIT_NS, xsp_cell_sum(u->total_ns));
+	xsp_finding_text(&f, "name", NULL, name);
+	xsp_finding_share(&f, "short", NULL, xsp_rule_share(u->shorter, u->launched));
+	xsp_finding_ns(&f, "mean", NULL, u->whole > 0 ? u->whole_ns / u->whole : 0);
+	xsp_rule_found(c, &f);
 }
 
 int xsp_rule_short_kernels(const struct xsp_rule_context *c)
@@ -238,7 +168,7 @@ int xsp_rule_short_kernels(const struct xsp_rule_context *c)
 		const struct xsp_gpu_name_use *u = &uses[i];
 		if (u->kind == XSP_GPU_IS_KERNEL && u->launched >= LAUNCHES_LEAST &&
 		    u->shorter * 2 >= u->launched &&
-		    share_of(u->launched, launches) >= c->threshold)
+		    xsp_rule_share(u->launched, launches) >= c->threshold)
 			find_short_kernel(c, u, launches);
 	}
 	return 0;
@@ -269,41 +199,25 @@ int xsp_rule_serial_streams(const struct xsp_rule_context *c)
 {
 	const struct xsp_gpu_analysis *g = xsp_rule_state(c, "gpu");
 	const struct xsp_gpu_device_use *devices;
-	const size_t n = g != NULL ? xsp_gpu_sweep_devices(g->sweep, &devices) : 0;
+	const size_t n = devices_of(c, &devices);
 
-	if (n == 0)
-		return XSP_RULE_NO_DATA;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct xsp_gpu_device_use *d = &devices[i];
 		const uint64_t second = d->activities >= LAUNCHES_LEAST ? second_busiest(g, i) : 0;
-		const double share = share_of(second, d->recorded_ns);
-		char subject[64], title[200], why[XSP_DOUBT_SIZE], busy[XSP_UNITS_SIZE];
-		if (share < XSP_SHARE_MEDIUM || share_of(d->several_ns, second) >= c->threshold)
+		const double share = xsp_rule_share(second, d->recorded_ns);
+		const double beside = xsp_rule_share(d->several_ns, second);
+		char subject[GPU_NAME];
+		if (share < XSP_SHARE_MEDIUM || beside >= c->threshold)
 			continue;
-		name_device(devices, n, d, subject, sizeof(subject));
-		snprintf(title, sizeof(title),
-			 "%s has %u streams that do not run at the same time: of what the "
-			 "second one does (%s), %.3g %% is beside other work",
-			 subject, d->streams, xsp_format_ns(busy, second),
-			 share_of(d->several_ns, second) * 100);
-		struct xsp_report_section *s = xsp_rule_found(
-			c,
-			(struct xsp_report_finding){
-				.subject = subject,
-				.title = title,
-				.advice =
-					"see what orders them: the default stream, events, copies "
-					"from memory that is not pinned, or kernels that fill the "
-					"device; where they depend on each other one stream does",
-				.uncertain = doubt(c, why),
-				.share = share},
-			true);
-		xsp_report_value(s, "second_ns", "Busy time of the second stream", XSP_UNIT_NS,
-				 xsp_cell_integer(second));
-		xsp_report_value(s, "several_ns", "Two streams or more at work", XSP_UNIT_NS,
-				 xsp_cell_integer(d->several_ns));
+		struct xsp_rule_finding f = {.subject = subject, .part.share = share};
+		name_device(devices, n, d, subject);
+		xsp_finding_ns(&f, "second_ns", "Busy time of the second stream", second);
+		xsp_finding_ns(&f, "several_ns", "Two streams or more at work", d->several_ns);
+		xsp_finding_count(&f, "streams", NULL, d->streams);
+		xsp_finding_share(&f, "beside", NULL, beside);
+		xsp_rule_found(c, &f);
 	}
-	return 0;
+	return n > 0 ? 0 : XSP_RULE_NO_DATA;
 }
 
 /* ---- operators ---- */
@@ -330,62 +244,51 @@ static bool limits(const struct xsp_timeline *t, double *balance, double *bandwi
 	return known;
 }
 
+/* All that ran on GPUs; of kernels that run beside each other the sum of them all. */
+static uint64_t busy_ns(const struct xsp_gpu_device_use *devices, size_t count)
+{
+	uint64_t busy = 0, kernels = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		busy += xsp_gpu_device_busy_ns(&devices[i]);
+		for (unsigned k = 0; k < XSP_GPU_CLASSES; k++)
+			xsp_add_saturated(&kernels, devices[i].total_ns[k]);
+	}
+	return kernels > busy ? kernels : busy;
+}
+
 /* Tensor cores do more for each byte, and not all bytes may have been recorded: both only make it more so. */
 int xsp_rule_memory_bound(const struct xsp_rule_context *c)
 {
 	const struct xsp_gpu_analysis *g = xsp_rule_state(c, "gpu");
 	const struct xsp_gpu_device_use *devices;
 	const struct xsp_gpu_flops_use *uses;
-	const size_t device_count = g != NULL ? xsp_gpu_sweep_devices(g->sweep, &devices) : 0;
+	const size_t device_count = devices_of(c, &devices);
+	const uint64_t busy = busy_ns(devices, device_count);
 	const size_t n = g != NULL ? xsp_gpu_flops_uses(g->flops, &uses) : 0;
-	uint64_t busy = 0, kernels = 0;
 	double balance, bandwidth;
 
 	if (n == 0 || !limits(c->timeline, &balance, &bandwidth))
 		return XSP_RULE_NO_DATA;
-	for (size_t i = 0; i < device_count; i++)
-		busy += xsp_gpu_device_busy_ns(&devices[i]);
-	/* kernels that run beside each other: shares of the sum of them all */
-	for (size_t i = 0; i < device_count; i++)
-		for (unsigned k = 0; k < XSP_GPU_CLASSES; k++)
-			xsp_add_saturated(&kernels, devices[i].total_ns[k]);
-	busy = kernels > busy ? kernels : busy;
 	for (size_t i = 0; i < n; i++) {
 		const struct xsp_gpu_flops_use *u = &uses[i];
-		const double share = share_of(u->gpu_ns, busy),
-			     intensity = share_of(u->flops, u->bytes),
-			     used = share_of(u->bytes, u->gpu_ns) * 1e9 / bandwidth;
+		const double share = xsp_rule_share(u->gpu_ns, busy),
+			     intensity = xsp_rule_share(u->flops, u->bytes),
+			     used = xsp_rule_share(u->bytes, u->gpu_ns) * 1e9 / bandwidth;
 		const char *name = xsp_timeline_name(c->timeline, u->name);
-		char title[320], printable[120], why[XSP_DOUBT_SIZE];
+		char printable[120];
 		if (u->flops == XSP_TOO_MUCH || u->bytes == XSP_TOO_MUCH ||
-		    u->gpu_ns == XSP_TOO_MUCH)
+		    u->gpu_ns == XSP_TOO_MUCH || share < c->threshold || intensity >= balance ||
+		    used < BANDWIDTH_LEAST)
 			continue;
-		if (share < c->threshold || intensity >= balance || used < BANDWIDTH_LEAST)
-			continue;
+		struct xsp_rule_finding f = {.subject = name, .part.share = share};
 		xsp_printable(printable, sizeof(printable), name, 60);
-		snprintf(title, sizeof(title),
-			 "%s does %.3g FLOPs per byte where the GPU can do %.3g, and moves %.3g %% "
-			 "of what memory can (%.3g %% of busy time)",
-			 printable, intensity, balance, used * 100, share * 100);
-		struct xsp_report_section *s = xsp_rule_found(
-			c,
-			(struct xsp_report_finding){
-				.subject = name,
-				.title = title,
-				.advice = "move fewer bytes: fuse it with its neighbours, use a "
-					  "smaller "
-					  "type, or larger batches where it reads weights",
-				.uncertain = doubt(c, why),
-				.share = share},
-			true);
-		xsp_report_value(s, "flops_per_byte", "FLOPs per byte", XSP_UNIT_NUMBER,
-				 xsp_cell_real(intensity));
-		xsp_report_value(s, "balance", "FLOPs per byte of the GPU", XSP_UNIT_NUMBER,
-				 xsp_cell_real(balance));
-		xsp_report_value(s, "bandwidth_share", "Bytes, of what memory can move",
-				 XSP_UNIT_SHARE, xsp_cell_real(used));
-		xsp_report_value(s, "gpu_ns", "Time of its kernels", XSP_UNIT_NS,
-				 xsp_cell_integer(u->gpu_ns));
+		xsp_finding_number(&f, "flops_per_byte", "FLOPs per byte", intensity);
+		xsp_finding_number(&f, "balance", "FLOPs per byte of the GPU", balance);
+		xsp_finding_share(&f, "bandwidth_share", "Bytes, of what memory can move", used);
+		xsp_finding_ns(&f, "gpu_ns", "Time of its kernels", u->gpu_ns);
+		xsp_finding_text(&f, "name", NULL, printable);
+		xsp_rule_found(c, &f);
 	}
 	return 0;
 }

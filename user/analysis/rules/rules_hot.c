@@ -12,7 +12,6 @@
 #include "analysis/compare/statistics.h"
 #include "base/path.h"
 
-#define FINDINGS_MAX 20 /* with whatever threshold */
 #define HAD_SAID 0.9
 
 /* ---- how much ---- */
@@ -51,18 +50,6 @@ static bool share_of(const struct xsp_rule_context *c, const struct xsp_hot_func
 
 /* ---- what is told already ---- */
 
-static bool is_found(const struct xsp_rule_context *c, const char *rule, const char *subject)
-{
-	const struct xsp_report_found *all;
-	const size_t count = xsp_report_findings(c->report, &all);
-
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(all[i].finding.rule, rule) == 0 && all[i].finding.subject != NULL &&
-		    strcmp(all[i].finding.subject, subject) == 0)
-			return true;
-	return false;
-}
-
 /* Are most of its samples in operations that are hot, or of Python's in native functions that are? */
 static bool is_reported(const struct xsp_rule_context *c, const struct xsp_hot_function *f,
 			const bool *found)
@@ -78,7 +65,8 @@ static bool is_reported(const struct xsp_rule_context *c, const struct xsp_hot_f
 		if (d->function != (size_t)(f - all))
 			continue;
 		if (d->what == XSP_HOT_SPAN &&
-		    is_found(c, "hot-operation", xsp_timeline_name(c->timeline, d->value)))
+		    xsp_rule_has_found(c->report, "hot-operation",
+				       xsp_timeline_name(c->timeline, d->value)))
 			in_operations += d->samples;
 		if (d->what == XSP_HOT_INSIDE && found[d->value])
 			in_functions += d->samples;
@@ -126,12 +114,10 @@ static void name_of(const struct xsp_rule_context *c, const struct xsp_hot_funct
 	const char *name = xsp_timeline_name(c->timeline, f->name), *function;
 	size_t file;
 
-	if (f->with_packages)
-		snprintf(out, NAME, "%.280s", name);
-	else if (f->python && xsp_hot_is_line(name, &file, &function))
+	if (!f->with_packages && f->python && xsp_hot_is_line(name, &file, &function))
 		snprintf(out, NAME, "%.180s (%.*s)", function, (int)(file < 100 ? file : 100),
 			 name);
-	else if (f->file != 0)
+	else if (!f->with_packages && f->file != 0)
 		snprintf(out, NAME, "%.180s (%.100s)", name,
 			 xsp_timeline_name(c->timeline, f->file));
 	else
@@ -139,7 +125,7 @@ static void name_of(const struct xsp_rule_context *c, const struct xsp_hot_funct
 }
 
 /* "python3 (4242)" */
-static void process_name(const struct xsp_rule_context *c, uint32_t pid, char out[NAME])
+static const char *process_name(const struct xsp_rule_context *c, uint32_t pid, char out[NAME])
 {
 	const struct xsp_capture_process *p = xsp_capture_process_of(c->reader, pid);
 
@@ -147,38 +133,7 @@ static void process_name(const struct xsp_rule_context *c, uint32_t pid, char ou
 		snprintf(out, NAME, "%.200s (%" PRIu32 ")", xsp_base_name(p->exe), p->ns_pid);
 	else
 		snprintf(out, NAME, "process %" PRIu32, pid);
-}
-
-/* "worker (4243), 26 % of it; 4 threads" */
-static void threads_of(const struct xsp_rule_context *c, const struct xsp_hot_function *f,
-		       char out[NAME])
-{
-	size_t count;
-	const struct xsp_hot_detail *d =
-		xsp_hot_most(xsp_rule_state(c, "hot_code"), f, XSP_HOT_THREAD, &count);
-	const struct xsp_timeline_thread *t =
-		d != NULL ? xsp_timeline_thread(c->timeline, d->value) : NULL;
-	int used = snprintf(out, NAME, "%.64s (%" PRIu32 ")", t != NULL ? t->comm : "thread",
-			    t != NULL	? t->ns_tid
-			    : d != NULL ? d->value
-					: 0);
-
-	if (count > 1)
-		snprintf(out + used, NAME - (size_t)used, ", %.0f %% of it; %zu threads",
-			 100 * xsp_rule_share(d->samples, f->samples), count);
-}
-
-/* Of most of its samples: the name, and how much of them; false: none is known. */
-static bool most_of(const struct xsp_rule_context *c, const struct xsp_hot_function *f,
-		    enum xsp_hot_what what, char out[NAME])
-{
-	const struct xsp_hot_detail *d = xsp_hot_most(xsp_rule_state(c, "hot_code"), f, what, NULL);
-
-	if (d == NULL)
-		return false;
-	snprintf(out, NAME, "%.250s, %.0f %% of it", xsp_timeline_name(c->timeline, d->value),
-		 100 * xsp_rule_share(d->samples, f->samples));
-	return true;
+	return out;
 }
 
 /* Parts of the names of functions that wait without leaving their CPU. */
@@ -217,58 +172,69 @@ static const char *advice_of(const struct xsp_rule_context *c, const struct xsp_
 
 /* ---- the finding ---- */
 
-static void put_figures(const struct xsp_rule_context *c, const struct xsp_hot_function *f,
-			const struct share *share, struct xsp_report_section *out)
+/* "worker (4243), 26 % of it; 4 threads" */
+static const char *threads_of(const struct xsp_rule_context *c, const struct xsp_hot_function *f,
+			      char out[NAME])
 {
-	char text[NAME];
+	size_t count;
+	const struct xsp_hot_detail *d =
+		xsp_hot_most(xsp_rule_state(c, "hot_code"), f, XSP_HOT_THREAD, &count);
+	const struct xsp_timeline_thread *t =
+		d != NULL ? xsp_timeline_thread(c->timeline, d->value) : NULL;
+	int used = snprintf(out, NAME, "%.64s (%" PRIu32 ")", t != NULL ? t->comm : "thread",
+			    t != NULL	? t->ns_tid
+			    : d != NULL ? d->value
+					: 0);
 
-	xsp_report_value(out, "cpu_share", "of its process's time on CPUs", XSP_UNIT_SHARE,
-			 xsp_cell_real(share->cpu));
-	xsp_report_value(out, "cpu_share_low", "at least (95 %)", XSP_UNIT_SHARE,
-			 xsp_cell_real(share->low));
-	xsp_report_value(out, "cpu_share_high", "at most", XSP_UNIT_SHARE,
-			 xsp_cell_real(share->high));
-	xsp_report_value(out, "samples", "samples", XSP_UNIT_COUNT, xsp_cell_integer(f->samples));
-	xsp_report_value(out, "cpu_ns", "on CPU", XSP_UNIT_NS, xsp_cell_integer(f->ns));
-	threads_of(c, f, text);
-	xsp_report_value(out, "thread", "thread", XSP_UNIT_TEXT, xsp_cell_text(text));
-	if (most_of(c, f, XSP_HOT_LINE, text))
-		xsp_report_value(out, "line", "line", XSP_UNIT_TEXT, xsp_cell_text(text));
-	if (most_of(c, f, XSP_HOT_CALLER, text))
-		xsp_report_value(out, "caller", "called by", XSP_UNIT_TEXT, xsp_cell_text(text));
+	if (count > 1)
+		snprintf(out + used, NAME - (size_t)used, ", %.0f %% of it; %zu threads",
+			 100 * xsp_rule_share(d->samples, f->samples), count);
+	return out;
+}
+
+/* Of most of its samples: the name, and how much of them; NULL: none is known. */
+static const char *most_of(const struct xsp_rule_context *c, const struct xsp_hot_function *f,
+			   enum xsp_hot_what what, char out[NAME])
+{
+	const struct xsp_hot_detail *d = xsp_hot_most(xsp_rule_state(c, "hot_code"), f, what, NULL);
+
+	if (d == NULL)
+		return NULL;
+	snprintf(out, NAME, "%.250s, %.0f %% of it", xsp_timeline_name(c->timeline, d->value),
+		 100 * xsp_rule_share(d->samples, f->samples));
+	return out;
 }
 
 static void find_function(const struct xsp_rule_context *c, const struct xsp_hot_function *f,
 			  const struct share *share, const char *name)
 {
 	const struct xsp_hot_code *h = xsp_rule_state(c, "hot_code");
-	const struct xsp_hot_detail *line =
+	const struct xsp_hot_detail *at =
 		f->with_packages ? NULL : xsp_hot_most(h, f, XSP_HOT_LINE, NULL);
-	char process[NAME], title[4 * NAME], doubt[XSP_DOUBT_SIZE], had[100] = "";
+	const char *of = share->many ? "the process's time on CPUs" : "the recorded time";
+	char process[NAME], threads[NAME], line[NAME], caller[NAME];
+	struct xsp_rule_finding g = {.subject = name,
+				     .part = {share->whole, of},
+				     .sure = share->least,
+				     .advice = advice_of(c, f),
+				     .at_ns = f->from_ns,
+				     .for_ns = f->to_ns - f->from_ns};
 
-	process_name(c, xsp_hot_process(h, f)->pid, process);
-	if (share->had < HAD_SAID && !share->many)
-		snprintf(had, sizeof(had),
-			 ", which had a CPU for %.0f %% of the time that it could run",
-			 100 * share->had);
-	snprintf(title, sizeof(title), "%s%s takes %.1f %% of %s, in %s%s%s%.250s",
-		 f->with_packages ? "what packages do for " : "", name, 100 * share->whole,
-		 share->many ? "the process's time on CPUs" : "the recorded time", process, had,
-		 line != NULL ? ", most of it at " : "",
-		 line != NULL ? xsp_timeline_name(c->timeline, line->value) : "");
-	put_figures(c, f, share,
-		    xsp_rule_found(c,
-				   (struct xsp_report_finding){
-					   .severity = xsp_rule_severity(share->least),
-					   .subject = name,
-					   .title = title,
-					   .advice = advice_of(c, f),
-					   .uncertain = xsp_rule_doubt(
-						   c, XSP_DOUBT_LOST | XSP_DOUBT_SAMPLES, doubt),
-					   .share = share->whole,
-					   .from_ns = f->from_ns,
-					   .to_ns = f->to_ns},
-				   false));
+	xsp_finding_share(&g, "cpu_share", "of its process's time on CPUs", share->cpu);
+	xsp_finding_share(&g, "cpu_share_low", "at least (95 %)", share->low);
+	xsp_finding_share(&g, "cpu_share_high", "at most", share->high);
+	xsp_finding_count(&g, "samples", "samples", f->samples);
+	xsp_finding_ns(&g, "cpu_ns", "on CPU", f->ns);
+	xsp_finding_text(&g, "thread", "thread", threads_of(c, f, threads));
+	xsp_finding_text(&g, "line", "line", most_of(c, f, XSP_HOT_LINE, line));
+	xsp_finding_text(&g, "caller", "called by", most_of(c, f, XSP_HOT_CALLER, caller));
+	xsp_finding_text(&g, "process", NULL, process_name(c, xsp_hot_process(h, f)->pid, process));
+	xsp_finding_text(&g, "at", NULL,
+			 at != NULL ? xsp_timeline_name(c->timeline, at->value) : NULL);
+	xsp_finding_flag(&g, "packages", f->with_packages);
+	xsp_finding_flag(&g, "had_less", share->had < HAD_SAID && !share->many);
+	xsp_finding_share(&g, "had", NULL, share->had);
+	xsp_rule_found(c, &g);
 }
 
 /* Native functions first, as Python's may be told by them, and those by what packages do for them; of each what took most first. */
@@ -299,15 +265,15 @@ int xsp_rule_hot_function(const struct xsp_rule_context *c)
 		sorted[i] = &all[i];
 	if (sorted != NULL)
 		qsort(sorted, count, sizeof(*sorted), by_time);
-	for (size_t i = 0; sorted != NULL && found != NULL && i < count && findings < FINDINGS_MAX;
-	     i++) {
+	for (size_t i = 0;
+	     sorted != NULL && found != NULL && i < count && findings < XSP_FINDINGS_MAX; i++) {
 		struct share share;
 		char name[NAME];
 		if (!share_of(c, sorted[i], &share) || is_reported(c, sorted[i], found))
 			continue;
 		name_of(c, sorted[i], name);
 		found[sorted[i] - all] = true;
-		if (is_found(c, c->rule->key, name)) /* of another process */
+		if (xsp_rule_has_found(c->report, c->rule->key, name)) /* of another process */
 			continue;
 		find_function(c, sorted[i], &share, name);
 		findings++;

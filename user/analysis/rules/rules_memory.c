@@ -4,34 +4,25 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analysis/names/call_sites.h"
+#include "analysis/calls/call_sites.h"
 #include "analysis/gpu/gpu.h"
 #include "analysis/memory/summary_memory.h"
-#include "analysis/summary_report.h"
 #include "base/saturate.h"
-#include "base/units.h"
 
-#define FINDINGS_MAX 20 /* of one rule, with whatever threshold */
 #define ALLOCATION_LEAST_SHARE 0.01 /* of the time: cheaper ones are nobody's question */
 #define COPIES_LEAST_SHARE 0.05
 #define COPIES_LEAST 100 /* fewer prove nothing */
 #define MOST_COPIES 0.9
-
-static const struct xsp_summary_analysis *summary_of(const struct xsp_rule_context *c)
-{
-	return xsp_rule_state(c, "summary");
-}
 
 /* ---- leak ---- */
 
 /* When there were steps; NULL: there were none. */
 static const struct xsp_growth_steps *steps_of(const struct xsp_rule_context *c)
 {
-	return c->steps.steps > 0 ? xsp_steps_over_time(summary_of(c)->summary->steps) : NULL;
+	return c->steps.steps > 0 ? xsp_steps_over_time(xsp_rule_summary(c)->steps) : NULL;
 }
 
 /* A step, where there were some meanwhile; else a second. */
@@ -49,53 +40,73 @@ static uint64_t bytes_of(double bytes)
 /* A step, or a second: what has filled a machine within the hour. */
 #define GRAVE_BYTES (10.0 * 1024 * 1024)
 
+/* Of a place, or of a process. */
+static void put_growth(struct xsp_rule_finding *f, struct xsp_rate rate, const char *period,
+		       const struct xsp_slope *slope)
+{
+	xsp_finding_figure(f, "growth", "growth", XSP_UNIT_BYTES_PER_SECOND,
+			   xsp_cell_real(slope->slope));
+	xsp_finding_bytes(f, "by", NULL, bytes_of(rate.slope));
+	xsp_finding_bytes(f, "least", NULL, bytes_of(rate.low));
+	xsp_finding_text(f, "period", NULL, period);
+}
+
 static void find_leak(const struct xsp_rule_context *c, const struct xsp_allocation_site *site,
 		      struct xsp_rate rate, const char *period)
 {
-	const struct xsp_summary_allocations *a = summary_of(c)->summary->allocations;
-	char where[1300], title[1500], advice[1600], text[XSP_UNITS_SIZE], low[XSP_UNITS_SIZE];
+	char where[1300];
+	struct xsp_rule_finding f = {.subject = where,
+				     .part.share = xsp_rule_share(site->alive_bytes, site->bytes),
+				     .severity = rate.low < GRAVE_BYTES ? XSP_SEVERITY_MEDIUM
+									: XSP_SEVERITY_HIGH};
 
-	xsp_summary_allocations_name(a, site->where, where, sizeof(where));
-	snprintf(title, sizeof(title), "memory of %s only grows: by %s a %s, at least %s", where,
-		 xsp_format_bytes(text, bytes_of(rate.slope)), period,
-		 xsp_format_bytes(low, bytes_of(rate.low)));
-	snprintf(advice, sizeof(advice), "something keeps what %s allocates: %s", where,
-		 xsp_timeline_heap_period(c->timeline) > 0
-			 ? "no free follows, or lists and caches only get longer"
-			 : "results kept with their graph (.detach(), .item()), lists or caches "
-			   "that only get longer");
-	struct xsp_report_section *f =
-		xsp_rule_found(c,
-			       (struct xsp_report_finding){
-				       .severity = rate.low < GRAVE_BYTES ? XSP_SEVERITY_MEDIUM
-									  : XSP_SEVERITY_HIGH,
-				       .subject = where,
-				       .title = title,
-				       .advice = advice,
-				       .share = xsp_rule_share(site->alive_bytes, site->bytes)},
-			       false);
-	xsp_report_value(f, "growth", "growth", XSP_UNIT_BYTES_PER_SECOND,
-			 xsp_cell_real(site->slope.slope));
-	xsp_report_value(f, "growth_low", "at least (95%)", XSP_UNIT_BYTES_PER_SECOND,
-			 xsp_cell_real(site->slope.low));
-	xsp_report_value(f, "growth_high", "at most", XSP_UNIT_BYTES_PER_SECOND,
-			 xsp_cell_real(site->slope.high));
-	xsp_report_value(f, "alive_bytes", "alive at the end", XSP_UNIT_BYTES,
-			 xsp_cell_integer(site->alive_bytes));
-	xsp_report_value(f, "alive", "in blocks", XSP_UNIT_COUNT, xsp_cell_integer(site->alive));
+	xsp_summary_allocations_name(xsp_rule_summary(c)->allocations, site->where, where,
+				     sizeof(where));
+	put_growth(&f, rate, period, &site->slope);
+	xsp_finding_figure(&f, "growth_low", "at least (95%)", XSP_UNIT_BYTES_PER_SECOND,
+			   xsp_cell_real(site->slope.low));
+	xsp_finding_figure(&f, "growth_high", "at most", XSP_UNIT_BYTES_PER_SECOND,
+			   xsp_cell_real(site->slope.high));
+	xsp_finding_bytes(&f, "alive_bytes", "alive at the end", site->alive_bytes);
+	xsp_finding_count(&f, "alive", "in blocks", site->alive);
+	xsp_finding_flag(&f, "heap", xsp_timeline_heap_period(c->timeline) > 0);
+	xsp_rule_found(c, &f);
+}
+
+static void find_process(const struct xsp_rule_context *c, const struct xsp_growing_process *p,
+			 struct xsp_rate rate, const char *period)
+{
+	char subject[100];
+	struct xsp_rule_finding f = {
+		.subject = subject,
+		.part.share = xsp_rule_share(p->last - p->first, p->last),
+		.severity = XSP_SEVERITY_MEDIUM,
+		.title = "memory of {subject} ({pid}) only grows: by {by} a {period}, at least "
+			 "{least}",
+		.advice = "see whether it goes on for longer. What allocates it: --memory --python "
+			  "names the line of a PyTorch program, --memory=malloc the function of "
+			  "any other; of objects of Python's own, tracemalloc does",
+		.uncertain = "only the whole process was looked at: what is loaded or filled for "
+			     "once grows as well"};
+
+	snprintf(subject, sizeof(subject), "process %.64s", p->name);
+	put_growth(&f, rate, period, &p->slope);
+	xsp_finding_bytes(&f, "start_bytes", "anonymous memory at the start", p->first);
+	xsp_finding_bytes(&f, "end_bytes", "at the end", p->last);
+	xsp_finding_figure(&f, "pid", NULL, XSP_UNIT_NUMBER, xsp_cell_integer(p->pid));
+	xsp_rule_found(c, &f);
 }
 
 /* Who allocated it was not recorded: the kernel's figures of whole processes, which every recording has. */
 static int find_growing(const struct xsp_rule_context *c)
 {
 	/* ranks, of each of which a step is one of so many */
-	const double processes = (double)xsp_steps_processes(summary_of(c)->summary->steps);
+	const double processes = (double)xsp_steps_processes(xsp_rule_summary(c)->steps);
+	const struct xsp_summary_memory *memory = xsp_rule_summary(c)->memory;
 	struct xsp_growing_process p;
 	int rc = XSP_RULE_NO_DATA;
 
-	for (size_t i = 0; xsp_summary_memory_growing(summary_of(c)->summary->memory, c->reader,
-						      steps_of(c), &i, &p);) {
-		char subject[100], title[300], text[XSP_UNITS_SIZE], low[XSP_UNITS_SIZE];
+	for (size_t i = 0; xsp_summary_memory_growing(memory, c->reader, steps_of(c), &i, &p);) {
 		const char *period;
 		struct xsp_rate rate = rate_of(&p.slope, &period);
 		if (p.slope.steps_known)
@@ -103,32 +114,7 @@ static int find_growing(const struct xsp_rule_context *c)
 						 .low = rate.low * processes};
 		if (rate.low < c->threshold)
 			continue;
-		snprintf(subject, sizeof(subject), "process %.64s", p.name);
-		snprintf(title, sizeof(title),
-			 "memory of process %.64s (%" PRIu32
-			 ") only grows: by %s a %s, at least %s",
-			 p.name, p.pid, xsp_format_bytes(text, bytes_of(rate.slope)), period,
-			 xsp_format_bytes(low, bytes_of(rate.low)));
-		struct xsp_report_section *f = xsp_rule_found(
-			c,
-			(struct xsp_report_finding){
-				.severity = XSP_SEVERITY_MEDIUM,
-				.subject = subject,
-				.title = title,
-				.advice = "see whether it goes on for longer. What allocates it: "
-					  "--memory --python names the line of a PyTorch program, "
-					  "--memory=malloc the function of any other; of objects "
-					  "of Python's own, tracemalloc does",
-				.uncertain = "only the whole process was looked at: what is loaded "
-					     "or filled for once grows as well",
-				.share = xsp_rule_share(p.last - p.first, p.last)},
-			false);
-		xsp_report_value(f, "growth", "growth", XSP_UNIT_BYTES_PER_SECOND,
-				 xsp_cell_real(p.slope.slope));
-		xsp_report_value(f, "start_bytes", "anonymous memory at the start", XSP_UNIT_BYTES,
-				 xsp_cell_integer(p.first));
-		xsp_report_value(f, "end_bytes", "at the end", XSP_UNIT_BYTES,
-				 xsp_cell_integer(p.last));
+		find_process(c, &p, rate, period);
 		rc = 0;
 	}
 	return rc;
@@ -147,7 +133,7 @@ static bool were_too_short(const struct xsp_allocation_site *sites)
 
 int xsp_rule_leak(const struct xsp_rule_context *c)
 {
-	const struct xsp_summary_allocations *a = summary_of(c)->summary->allocations;
+	const struct xsp_summary_allocations *a = xsp_rule_summary(c)->allocations;
 	size_t count, found = 0;
 
 	if (a == NULL || !xsp_summary_allocations_sure(a))
@@ -161,7 +147,7 @@ int xsp_rule_leak(const struct xsp_rule_context *c)
 		free(sites);
 		return XSP_RULE_NO_DATA;
 	}
-	for (size_t i = 0; i < count && found < FINDINGS_MAX; i++) {
+	for (size_t i = 0; i < count && found < XSP_FINDINGS_MAX; i++) {
 		const char *period;
 		const struct xsp_rate rate = rate_of(&sites[i].slope, &period);
 		if (rate.low < c->threshold)
@@ -178,46 +164,30 @@ int xsp_rule_leak(const struct xsp_rule_context *c)
 static void find_allocation(const struct xsp_rule_context *c, const struct xsp_call_place *p,
 			    double per_step, struct xsp_rule_part part)
 {
-	const struct xsp_call_sites *sites = xsp_rule_state(c, "call_sites");
-	char text[XSP_CALL_SITE_TEXT], title[XSP_CALL_SITE_TEXT + 200], doubt[XSP_DOUBT_SIZE];
+	char text[XSP_CALL_SITE_TEXT];
+	struct xsp_rule_finding f = {.subject = text,
+				     .part = part,
+				     .at_ns = p->site.longest_start_ns,
+				     .for_ns = p->site.longest_ns};
 
-	xsp_call_site_text(sites, &p->site, text);
-	snprintf(title, sizeof(title), "%s: %.4g times a step, %.1f %% of %s", text, per_step,
-		 100 * part.share, part.of);
-	struct xsp_report_section *f = xsp_rule_found(
-		c,
-		(struct xsp_report_finding){
-			.subject = text,
-			.title = title,
-			.advice =
-				"allocate before the loop and reuse it, or take memory from a "
-				"caching "
-				"allocator (PyTorch's, cudaMallocAsync): CUDA's own calls wait for "
-				"the GPU",
-			.uncertain = xsp_rule_doubt(
-				c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS | XSP_DOUBT_SITES, doubt),
-			.share = part.share,
-			.from_ns = p->site.longest_start_ns,
-			.to_ns = p->site.longest_start_ns + p->site.longest_ns},
-		true);
-	xsp_report_value(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_integer(p->site.total_ns));
-	xsp_report_value(f, "calls", "calls", XSP_UNIT_COUNT, xsp_cell_integer(p->site.calls));
-	xsp_report_value(f, "calls_per_step", "calls a step", XSP_UNIT_COUNT,
-			 xsp_cell_real(per_step));
+	xsp_call_site_text(xsp_rule_state(c, "call_sites"), &p->site, text);
+	xsp_finding_ns(&f, "total_ns", "in all", p->site.total_ns);
+	xsp_finding_calls(&f, p->site.calls, per_step);
+	xsp_rule_found(c, &f);
 }
 
 int xsp_rule_allocation(const struct xsp_rule_context *c)
 {
 	size_t count, found = 0;
 
-	if (c->steps.steps == 0 || !xsp_summary_gpu_called(summary_of(c)->summary->gpu))
+	if (c->steps.steps == 0 || !xsp_summary_gpu_called(xsp_rule_summary(c)->gpu))
 		return XSP_RULE_NO_DATA;
 	struct xsp_call_place *places =
 		xsp_call_sites_places(xsp_rule_state(c, "call_sites"),
 				      1U << XSP_CUDA_ALLOC | 1U << XSP_CUDA_FREE, &count);
 	if (places == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < count && found < FINDINGS_MAX; i++) {
+	for (size_t i = 0; i < count && found < XSP_FINDINGS_MAX; i++) {
 		const double per_step = xsp_rule_share(places[i].in_steps, c->steps.steps);
 		const struct xsp_rule_part part =
 			xsp_rule_part(c, places[i].site.total_ns, places[i].in_steps_ns);
@@ -263,15 +233,17 @@ static int callers_of_copies(const struct xsp_rule_context *c, struct callers *o
 }
 
 /* `cut`: of how many only a part is told, so that nothing is known of their bandwidth. */
-static void put_copies(struct xsp_report_section *f, uint64_t count, uint64_t cut, uint64_t bytes,
+static void put_copies(struct xsp_rule_finding *f, uint64_t count, uint64_t cut, uint64_t bytes,
 		       uint64_t ns)
 {
-	xsp_report_value(f, "copies", "copies", XSP_UNIT_COUNT, xsp_cell_integer(count));
-	xsp_report_value(f, "bytes", "bytes", XSP_UNIT_BYTES, xsp_cell_sum(bytes));
-	xsp_report_value(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_sum(ns));
-	if (ns > 0 && ns != XSP_TOO_MUCH && bytes != XSP_TOO_MUCH && cut == 0)
-		xsp_report_value(f, "bandwidth", "bandwidth", XSP_UNIT_BYTES_PER_SECOND,
-				 xsp_cell_real((double)bytes * 1e9 / (double)ns));
+	const bool known = ns > 0 && ns != XSP_TOO_MUCH && bytes != XSP_TOO_MUCH && cut == 0;
+
+	xsp_finding_count(f, "copies", "copies", count);
+	xsp_finding_figure(f, "bytes", "bytes", XSP_UNIT_BYTES, xsp_cell_sum(bytes));
+	xsp_finding_figure(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_sum(ns));
+	if (known)
+		xsp_finding_figure(f, "bandwidth", "bandwidth", XSP_UNIT_BYTES_PER_SECOND,
+				   xsp_cell_real((double)bytes * 1e9 / (double)ns));
 }
 
 /* At least 1. */
@@ -290,8 +262,6 @@ int xsp_rule_pageable_copy(const struct xsp_rule_context *c)
 	const size_t gpus = gpu_count(c);
 	const double share = xsp_rule_share(copies->pageable_ns, c->recorded_ns * gpus);
 	struct callers callers;
-	char title[240], advice[XSP_CALL_SITE_TEXT + 300], doubt[XSP_DOUBT_SIZE];
-	char bytes[XSP_UNITS_SIZE];
 
 	if (!has_gpu(c))
 		return XSP_RULE_NO_DATA;
@@ -300,30 +270,14 @@ int xsp_rule_pageable_copy(const struct xsp_rule_context *c)
 	int rc = callers_of_copies(c, &callers);
 	if (rc < 0)
 		return rc;
-	snprintf(title, sizeof(title),
-		 "copies from or to memory that is not pinned take %.1f %% of the recorded time%s: "
-		 "%s",
-		 100 * share, gpus > 1 ? ", in the mean of all GPUs" : "",
-		 xsp_format_bytes(bytes, copies->pageable_bytes));
-	snprintf(advice, sizeof(advice),
-		 "pin the host's memory (pin_memory=True, cudaHostAlloc) and copy with "
-		 "non_blocking=True: such copies are slower and make their caller wait%s%s",
-		 callers.place[0] != '\0' ? ". Most of the time of calls that copy: " : "",
-		 callers.place);
-	struct xsp_report_section *f = xsp_rule_found(
-		c,
-		(struct xsp_report_finding){
-			.subject = callers.place[0] != '\0' ? callers.place : NULL,
-			.title = title,
-			.advice = advice,
-			.uncertain = xsp_rule_doubt(
-				c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS | XSP_DOUBT_SITES, doubt),
-			.share = share,
-			.from_ns = copies->pageable_longest_start_ns,
-			.to_ns = copies->pageable_longest_start_ns + copies->pageable_longest_ns},
-		true);
-	put_copies(f, copies->pageable, copies->pageable_cut, copies->pageable_bytes,
+	struct xsp_rule_finding f = {.subject = callers.place[0] != '\0' ? callers.place : NULL,
+				     .part = {share, "the recorded time"},
+				     .at_ns = copies->pageable_longest_start_ns,
+				     .for_ns = copies->pageable_longest_ns};
+	put_copies(&f, copies->pageable, copies->pageable_cut, copies->pageable_bytes,
 		   copies->pageable_ns);
+	xsp_finding_flag(&f, "several", gpus > 1);
+	xsp_rule_found(c, &f);
 	return 0;
 }
 
@@ -342,36 +296,21 @@ int xsp_rule_small_copies(const struct xsp_rule_context *c)
 	const struct xsp_copies *copies = xsp_call_sites_copies(xsp_rule_state(c, "call_sites"));
 	const uint64_t small = smaller(copies, c->threshold);
 	struct callers callers;
-	char title[240], advice[XSP_CALL_SITE_TEXT + 200], doubt[XSP_DOUBT_SIZE];
-	char count[XSP_UNITS_SIZE], bytes[XSP_UNITS_SIZE];
 	int rc = callers_of_copies(c, &callers);
+	const struct xsp_call_site *calls = &callers.sum.site;
 
-	if (rc < 0 || !has_gpu(c) || callers.sum.site.calls == 0)
+	if (rc < 0 || !has_gpu(c) || calls->calls == 0)
 		return rc < 0 ? rc : XSP_RULE_NO_DATA;
-	const struct xsp_rule_part part =
-		xsp_rule_part(c, callers.sum.site.total_ns, callers.sum.in_steps_ns);
+	struct xsp_rule_finding f = {
+		.subject = callers.place,
+		.part = xsp_rule_part(c, calls->total_ns, callers.sum.in_steps_ns)};
 	/* the calls must be those of the copies: there are copies within the device, too */
 	if (small < COPIES_LEAST || xsp_rule_share(small, copies->count) < MOST_COPIES ||
-	    part.share < COPIES_LEAST_SHARE || callers.sum.site.calls > 2 * copies->count)
+	    f.part.share < COPIES_LEAST_SHARE || calls->calls > 2 * copies->count)
 		return 0;
-	snprintf(title, sizeof(title),
-		 "%s copies of less than %s: the calls for them take %.1f %% of %s",
-		 xsp_format_count(count, small), xsp_format_bytes(bytes, bytes_of(c->threshold)),
-		 100 * part.share, part.of);
-	snprintf(advice, sizeof(advice),
-		 "copy once what is copied in pieces, or keep it on the device; most of that time: "
-		 "%s",
-		 callers.place);
-	struct xsp_report_section *f = xsp_rule_found(
-		c,
-		(struct xsp_report_finding){
-			.subject = callers.place,
-			.title = title,
-			.advice = advice,
-			.uncertain = xsp_rule_doubt(
-				c, XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS | XSP_DOUBT_SITES, doubt),
-			.share = part.share},
-		true);
-	put_copies(f, copies->count, copies->cut, copies->bytes, copies->ns);
+	put_copies(&f, copies->count, copies->cut, copies->bytes, copies->ns);
+	xsp_finding_count(&f, "small", NULL, small);
+	xsp_finding_bytes(&f, "small_bytes", NULL, bytes_of(c->threshold));
+	xsp_rule_found(c, &f);
 	return 0;
 }

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_private.h - the rules' functions: struct xsp_rule.find. */
+/* rules_private.h - the rules' conditions, and what they share. */
 #ifndef XSP_ANALYSIS_RULES_PRIVATE_H
 #define XSP_ANALYSIS_RULES_PRIVATE_H
 
 #include "analysis/rules/rules.h"
+#include "analysis/summary_report.h"
 
 /* rules_cpu.c */
 int xsp_rule_hot_operation(const struct xsp_rule_context *c);
 int xsp_rule_python_loop(const struct xsp_rule_context *c);
-int xsp_rule_loader(const struct xsp_rule_context *c);
 int xsp_rule_warm_up(const struct xsp_rule_context *c);
 int xsp_rule_overhead(const struct xsp_rule_context *c);
+/* rules_loader.c */
+int xsp_rule_loader(const struct xsp_rule_context *c);
 /* rules_hot.c */
 #define XSP_SAMPLES_LEAST 30 /* fewer prove nothing */
 int xsp_rule_hot_function(const struct xsp_rule_context *c);
@@ -18,9 +20,18 @@ int xsp_rule_hot_function(const struct xsp_rule_context *c);
  * false: none is known. */
 #define XSP_RULE_INSIDE 400
 bool xsp_rule_inside(const struct xsp_rule_context *c, xsp_name_id span, char out[XSP_RULE_INSIDE]);
-/* rules_waits.c */
+/* rules_locks.c */
 int xsp_rule_lock(const struct xsp_rule_context *c);
 int xsp_rule_gil(const struct xsp_rule_context *c);
+/* Who waits for which lock, by both: thousands of threads may wait for one, and wake each other. 0 or -ENOMEM. */
+struct xsp_summary_waits;
+struct lock;
+int xsp_rule_waiters(const struct xsp_summary_waits *w, struct xsp_u64map *out);
+/* Is it a lock of Python's for which threads are in each other's way? They want it, wherever that is known, and most often
+ * one that has waited for it itself lets it go. */
+bool xsp_rule_is_fought_for(const struct xsp_summary_waits *w, const struct lock *lock,
+			    const struct xsp_u64map *waiters);
+/* rules_threads.c */
 int xsp_rule_runnable(const struct xsp_rule_context *c);
 int xsp_rule_disk(const struct xsp_rule_context *c);
 int xsp_rule_page_faults(const struct xsp_rule_context *c);
@@ -41,5 +52,14 @@ int xsp_rule_launch_bound(const struct xsp_rule_context *c);
 int xsp_rule_short_kernels(const struct xsp_rule_context *c);
 int xsp_rule_serial_streams(const struct xsp_rule_context *c);
 int xsp_rule_memory_bound(const struct xsp_rule_context *c);
+
+#define XSP_FINDINGS_MAX 20 /* of one rule, with whatever threshold */
+
+static inline struct xsp_summary *xsp_rule_summary(const struct xsp_rule_context *c)
+{
+	const struct xsp_summary_analysis *a = xsp_rule_state(c, "summary");
+
+	return a->summary;
+}
 
 #endif

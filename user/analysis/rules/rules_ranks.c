@@ -88,6 +88,5 @@ int xsp_rule_ranks(const struct xsp_rule_context *c)
 {
 	struct xsp_ranks *j = xsp_rule_state(c, xsp_analysis_ranks.name);
 
-	return j != NULL && is_job(j) ? xsp_ranks_find(j, c->rule->key, c->threshold, c->report)
-				      : XSP_RULE_NO_DATA;
+	return j != NULL && is_job(j) ? xsp_ranks_find(j, c) : XSP_RULE_NO_DATA;
 }

@@ -6,10 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analysis/names/call_sites.h"
-#include "analysis/summary_report.h"
+#include "analysis/calls/call_sites.h"
 #include "base/units.h"
-#include "catalog/gpu_kernels.h"
+#include "catalog/gpu/kernels.h"
 
 #define ACTIVITIES_SHOWN 3 /* of what the GPU did meanwhile */
 #define PLACE_SHARE 4 /* a place with less than this part of all waiting is not told of */
@@ -38,65 +37,40 @@ static int find_place(const struct xsp_rule_context *c, const struct xsp_call_pl
 {
 	const struct xsp_call_sites *sites = xsp_rule_state(c, "call_sites");
 	const struct xsp_call_site *site = &p->site;
-	char text[XSP_CALL_SITE_TEXT], title[XSP_CALL_SITE_TEXT + 200], gpu[640];
-	char advice[XSP_CALL_SITE_TEXT + 1200], doubt[XSP_DOUBT_SIZE];
 	const struct xsp_gpu_counts *counts = xsp_timeline_gpu(c->timeline);
 	const bool recorded = counts != NULL && counts->records > 0;
+	char text[XSP_CALL_SITE_TEXT], gpu[640];
+	struct xsp_rule_finding f = {.subject = text,
+				     .part = part,
+				     .at_ns = site->longest_start_ns,
+				     .for_ns = site->longest_ns};
 	bool ranks;
 	int rc = waited_for(sites, site, gpu, sizeof(gpu), &ranks);
 
 	if (rc < 0)
 		return rc;
 	xsp_call_site_text(sites, site, text);
-	snprintf(title, sizeof(title), "waiting for the GPU takes %.1f %% of %s: %s",
-		 100 * part.share, part.of, text);
-	snprintf(advice, sizeof(advice),
-		 "%s%s. What %s wants of the GPU may be wanted too early or too often: ask for it "
-		 "later or every so many steps (.item(), .cpu(), print, a copy without "
-		 "non_blocking), or give the GPU less to do before it%s",
-		 gpu[0] != '\0' ? "the wait is not the cause, what the GPU did meanwhile is: "
-		 : recorded	? "the GPU is not known to have run anything meanwhile"
-				: "what the GPU did meanwhile was not recorded",
-		 gpu, text,
-		 ranks ? ". A collective's kernel waits for the other ranks: analyze of the "
-			 "captures "
-			 "of all ranks says which one comes late"
-		       : "");
-	struct xsp_report_section *f = xsp_rule_found(
-		c,
-		(struct xsp_report_finding){
-			.subject = text,
-			.title = title,
-			.advice = advice,
-			.uncertain = xsp_rule_doubt(c,
-						    XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS |
-							    XSP_DOUBT_SITES | XSP_DOUBT_LATE |
-							    XSP_DOUBT_MEANWHILE,
-						    doubt),
-			.share = part.share,
-			.from_ns = site->longest_start_ns,
-			.to_ns = site->longest_start_ns + site->longest_ns},
-		true);
-	xsp_report_value(f, "total_ns", "waited", XSP_UNIT_NS, xsp_cell_integer(site->total_ns));
-	xsp_report_value(f, "calls", "calls", XSP_UNIT_COUNT, xsp_cell_integer(site->calls));
+	xsp_finding_ns(&f, "total_ns", "waited", site->total_ns);
+	xsp_finding_count(&f, "calls", "calls", site->calls);
 	if (c->steps.steps > 0)
-		xsp_report_value(f, "calls_per_step", "calls a step", XSP_UNIT_COUNT,
-				 xsp_cell_real((double)p->in_steps / (double)c->steps.steps));
-	xsp_report_value(f, "max_ns", "longest", XSP_UNIT_NS, xsp_cell_integer(site->longest_ns));
-	if (gpu[0] != '\0')
-		xsp_report_value(f, "waited_for", "meanwhile the GPU ran", XSP_UNIT_TEXT,
-				 xsp_cell_text(gpu));
+		xsp_finding_figure(&f, "calls_per_step", "calls a step", XSP_UNIT_COUNT,
+				   xsp_cell_real((double)p->in_steps / (double)c->steps.steps));
+	xsp_finding_ns(&f, "max_ns", "longest", site->longest_ns);
+	xsp_finding_text(&f, "waited_for", "meanwhile the GPU ran", gpu[0] != '\0' ? gpu : NULL);
+	xsp_finding_flag(&f, "idle", gpu[0] == '\0' && recorded);
+	xsp_finding_flag(&f, "not_recorded", gpu[0] == '\0' && !recorded);
+	xsp_finding_flag(&f, "ranks", ranks);
+	xsp_rule_found(c, &f);
 	return 0;
 }
 
 int xsp_rule_sync(const struct xsp_rule_context *c)
 {
-	const struct xsp_summary_analysis *a = xsp_rule_state(c, "summary");
 	struct xsp_call_place all = {.in_steps = 0};
 	size_t count;
 	int rc = 0;
 
-	if (!xsp_summary_gpu_called(a->summary->gpu))
+	if (!xsp_summary_gpu_called(xsp_rule_summary(c)->gpu))
 		return XSP_RULE_NO_DATA;
 	struct xsp_call_place *places =
 		xsp_call_sites_places(xsp_rule_state(c, "call_sites"), 1U << XSP_CUDA_SYNC, &count);

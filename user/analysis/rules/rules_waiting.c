@@ -8,14 +8,11 @@
 #include "analysis/rules/rules_private.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/summary_report.h"
 #include "analysis/waits/summary_waits_private.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 
 /* A parent that waits for its child to end, a reader that waits for its input, wait once. */
 #define WAITS_LEAST 5U
@@ -98,26 +95,19 @@ static int add_thread(struct all_waiting *a, const struct xsp_thread_times *t, s
 static void find(const struct xsp_rule_context *c, const struct waiting *x, double share,
 		 bool its_own)
 {
-	const char *place = xsp_timeline_name(c->timeline, x->place - 1);
-	const struct xsp_summary_analysis *a = xsp_rule_state(c, "summary");
-	char who[160], title[700], doubt[XSP_DOUBT_SIZE];
+	char who[160];
+	struct xsp_rule_finding f = {.subject = xsp_timeline_name(c->timeline, x->place - 1),
+				     .part.share = share,
+				     .advice = reasons[x->reason].advice};
 
-	xsp_waits_thread(a->summary->waits, x->first, who, sizeof(who));
-	snprintf(title, sizeof(title), "%s %s for %.1f %% of %s time, at %.400s", who,
-		 reasons[x->reason].for_what, 100 * share, its_own ? "its" : "the recorded", place);
-	struct xsp_report_section *f = xsp_rule_found(
-		c,
-		(struct xsp_report_finding){.severity = XSP_SEVERITY_LOW,
-					    .subject = place,
-					    .title = title,
-					    .advice = reasons[x->reason].advice,
-					    .uncertain = xsp_rule_doubt(c, XSP_DOUBT_WAITS, doubt),
-					    .share = share},
-		false);
-
-	xsp_report_value(f, "total_ns", "in all", XSP_UNIT_NS, xsp_cell_integer(x->ns));
-	xsp_report_value(f, "waits", "waits", XSP_UNIT_COUNT, xsp_cell_integer(x->waits));
-	xsp_report_value(f, "threads", "threads", XSP_UNIT_COUNT, xsp_cell_integer(x->threads));
+	xsp_waits_thread(xsp_rule_summary(c)->waits, x->first, who, sizeof(who));
+	xsp_finding_ns(&f, "total_ns", "in all", x->ns);
+	xsp_finding_count(&f, "waits", "waits", x->waits);
+	xsp_finding_count(&f, "threads", "threads", x->threads);
+	xsp_finding_text(&f, "who", NULL, who);
+	xsp_finding_text(&f, "waits_for", NULL, reasons[x->reason].for_what);
+	xsp_finding_text(&f, "whose", NULL, its_own ? "its" : "the recorded");
+	xsp_rule_found(c, &f);
 }
 
 static int longest(const void *a, const void *b)
@@ -132,8 +122,7 @@ static int longest(const void *a, const void *b)
 
 int xsp_rule_waiting(const struct xsp_rule_context *c)
 {
-	const struct xsp_summary_analysis *a = xsp_rule_state(c, "summary");
-	const struct xsp_summary_waits *w = a->summary->waits;
+	const struct xsp_summary_waits *w = xsp_rule_summary(c)->waits;
 	const uint64_t watched = xsp_rule_waits_ns(c);
 	const struct xsp_thread_times *times;
 	const size_t count = xsp_timeline_times(c->timeline, &times);

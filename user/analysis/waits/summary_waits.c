@@ -6,11 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/search.h"
-#include "base/sort.h"
+#include "base/rows/search.h"
+#include "base/rows/order.h"
 #include "base/text.h"
-#include "base/u64map.h"
 #include "base/units.h"
 #include "catalog/wait_reasons.h"
 
@@ -28,6 +26,9 @@ int xsp_summary_waits_new(struct xsp_timeline *t, struct xsp_summary_waits **out
 	if (*out == NULL)
 		return -ENOMEM;
 	(*out)->timeline = t;
+	(*out)->locks.tally.most = MAX_LOCKS;
+	(*out)->people.tally.most = MAX_PEOPLE;
+	(*out)->spots.tally.most = MAX_SPOTS;
 	return 0;
 }
 
@@ -35,48 +36,33 @@ void xsp_summary_waits_free(struct xsp_summary_waits *w)
 {
 	if (w == NULL)
 		return;
-	xsp_u64map_free(&w->member_of);
-	xsp_u64map_free(&w->lock_of);
-	xsp_u64map_free(&w->person_of);
-	xsp_u64map_free(&w->spot_of);
-	free(w->spots);
-	free(w->members);
-	free(w->locks);
-	free(w->people);
+	xsp_tally_free(&w->members);
+	xsp_tally_free(&w->locks);
+	xsp_tally_free(&w->people);
+	xsp_tally_free(&w->spots);
 	free(w);
 }
 
 /* ---- collecting ---- */
 
-static int member_of(struct xsp_summary_waits *w, uint32_t pid, uint32_t tid, struct member **out)
+/* NULL: out of memory. */
+static struct member *member_of(struct xsp_summary_waits *w, uint32_t pid, uint32_t tid)
 {
-	const uint64_t key = (uint64_t)pid << 32 | tid;
-	const long at = xsp_u64map_index(&w->member_of, key, &w->members, &w->member_capacity,
-					 w->member_count);
-
-	if (at < 0)
-		return -ENOMEM;
-	*out = &w->members[at];
-	if ((size_t)at == w->member_count) {
-		w->member_count++;
-		**out = (struct member){.pid = pid, .tid = tid};
-	}
-	return 0;
+	return xsp_tally_row(&w->members, (uint64_t)pid << 32 | tid,
+			     &(struct member){.pid = pid, .tid = tid});
 }
+
+static uint64_t length(const struct gap *gap)
+{
+	return gap->end_ns - gap->start_ns;
+}
+
+static XSP_ORDER(by_length, struct gap, XSP_COMPARE(length(y), length(x)));
 
 static void put_gap(struct xsp_summary_waits *w, const struct gap *gap)
 {
-	const uint64_t ns = gap->end_ns - gap->start_ns;
-	size_t at = w->gap_count;
-
-	while (at > 0 && w->gaps[at - 1].end_ns - w->gaps[at - 1].start_ns < ns)
-		at--;
-	if (ns < LEAST_GAP_NS || at == GAPS_KEPT)
-		return;
-	if (w->gap_count < GAPS_KEPT)
-		w->gap_count++;
-	memmove(&w->gaps[at + 1], &w->gaps[at], (w->gap_count - at - 1) * sizeof(*w->gaps));
-	w->gaps[at] = *gap;
+	if (length(gap) >= LEAST_GAP_NS)
+		XSP_RANK(w->gaps, &w->gap_count, GAPS_KEPT, gap, by_length);
 }
 
 static void add_gap(struct xsp_summary_waits *w, struct member *m, uint64_t end_ns)
@@ -120,11 +106,10 @@ static void cut_gaps(struct xsp_summary_waits *w, const struct xsp_span *span)
 
 int xsp_summary_waits_span(struct xsp_summary_waits *w, const struct xsp_span *span)
 {
-	struct member *m;
-	int rc = w == NULL ? 0 : member_of(w, span->pid, span->tid, &m);
+	struct member *m = w != NULL ? member_of(w, span->pid, span->tid) : NULL;
 
-	if (w == NULL || rc < 0)
-		return rc;
+	if (m == NULL)
+		return w == NULL ? 0 : -ENOMEM;
 	m->spans++;
 	if (span->start_ns < m->gap_end_ns)
 		cut_gaps(w, span);
@@ -144,27 +129,20 @@ static int add_spot(struct xsp_summary_waits *w, uint32_t owner, bool of_lock,
 	const uint64_t key = xsp_u64_mix((uint64_t)wait->place << 32 | wait->inside) ^
 			     xsp_u64_mix(wait->kernel) ^
 			     ((uint64_t)owner << 8 | (uint64_t)of_lock << 7 | wait->why);
-	const uint32_t *at = xsp_u64map_get(&w->spot_of, key);
 
-	if (wait->place == 0 || (at == NULL && w->spot_count >= MAX_SPOTS)) {
-		w->spots_left_out += wait->place != 0;
+	if (wait->place == 0)
 		return 0;
-	}
-	const size_t index = at != NULL ? *at : w->spot_count;
-	if (at == NULL) {
-		if (xsp_grow(&w->spots, &w->spot_capacity, index + 1) < 0 ||
-		    xsp_u64map_set(&w->spot_of, key, (uint32_t)index) < 0)
-			return -ENOMEM;
-		w->spots[index] = (struct spot){.owner = owner,
-						.of_lock = of_lock,
-						.why = (uint8_t)wait->why,
-						.place = wait->place,
-						.inside = wait->inside,
-						.kernel = wait->kernel};
-		w->spot_count++;
-	}
-	w->spots[index].ns += ns;
-	w->spots[index].times++;
+	struct spot *spot = xsp_tally_row(&w->spots, key,
+					  &(struct spot){.owner = owner,
+							 .of_lock = of_lock,
+							 .why = (uint8_t)wait->why,
+							 .place = wait->place,
+							 .inside = wait->inside,
+							 .kernel = wait->kernel});
+	if (spot == NULL)
+		return w->spots.tally.error;
+	spot->ns += ns;
+	spot->times++;
 	return 0;
 }
 
@@ -187,53 +165,45 @@ static int add_person(struct xsp_summary_waits *w, uint32_t lock, uint32_t tid, 
 		      uint64_t ns)
 {
 	const uint64_t key = ((uint64_t)lock << 2 | role) << 32 | tid;
-	const uint32_t *at = xsp_u64map_get(&w->person_of, key);
 
-	if (tid == 0 || (at == NULL && w->people_count >= MAX_PEOPLE)) {
-		w->people_left_out += tid != 0;
+	if (tid == 0)
 		return 0;
-	}
-	const size_t index = at != NULL ? *at : w->people_count;
-	if (at == NULL) {
-		if (xsp_grow(&w->people, &w->people_capacity, index + 1) < 0 ||
-		    xsp_u64map_set(&w->person_of, key, (uint32_t)index) < 0)
-			return -ENOMEM;
-		w->people[index] = (struct person){.lock = lock, .tid = tid, .role = role};
-		w->people_count++;
-	}
-	w->people[index].ns += ns;
-	w->people[index].times++;
-	if (ns > w->people[index].longest_ns)
-		w->people[index].longest_ns = ns;
+	struct person *p = xsp_tally_row(&w->people, key,
+					 &(struct person){.lock = lock, .tid = tid, .role = role});
+	if (p == NULL)
+		return w->people.tally.error;
+	p->ns += ns;
+	p->times++;
+	p->longest_ns = ns > p->longest_ns ? ns : p->longest_ns;
 	return 0;
 }
 
-/* Python's lock is one, whichever of its parts is waited at. -ENOMEM, or its index. */
-static long new_lock(struct xsp_summary_waits *w, const struct xsp_wait *wait)
+/* Python's lock is one, whichever of its parts is waited at. NULL: it is left out, or there is no memory. */
+static struct lock *lock_of(struct xsp_summary_waits *w, const struct xsp_wait *wait)
 {
-	struct xsp_python_lock gil;
+	const uint64_t key = xsp_pair_hash(wait->pid, wait->argument);
 	struct lock first = {.address = wait->argument, .pid = wait->pid};
+	struct lock *lock = xsp_tally_find(&w->locks, key);
+	struct xsp_python_lock gil;
 
+	if (lock != NULL)
+		return lock;
 	if (xsp_timeline_python_lock(w->timeline, wait->pid, &gil) &&
 	    wait->argument - gil.address < gil.bytes) {
 		first.address = gil.address;
 		first.python = gil.condition_bytes;
 	}
-	const struct lock *lock =
-		xsp_u64map_element(&w->lock_of, xsp_pair_hash(first.pid, first.address), &w->locks,
-				   &w->lock_capacity, &w->lock_count, &first);
-	const long index = lock != NULL ? lock - w->locks : -ENOMEM;
-	if (index >= 0 && first.address != wait->argument &&
-	    xsp_u64map_set(&w->lock_of, xsp_pair_hash(wait->pid, wait->argument), (uint32_t)index) <
-		    0)
-		return -ENOMEM;
-	return index;
+	lock = xsp_tally_row(&w->locks, xsp_pair_hash(first.pid, first.address), &first);
+	if (lock != NULL && first.address != wait->argument &&
+	    xsp_tally_alias(&w->locks, key, lock) < 0)
+		return NULL;
+	return lock;
 }
 
 static int add_people(struct xsp_summary_waits *w, uint32_t index, const struct xsp_wait *wait,
 		      uint64_t ns)
 {
-	const struct lock *lock = &w->locks[index];
+	const struct lock *lock = &w->locks.rows[index];
 	/* the parts of Python's lock have holders of their own, for moments */
 	int rc = lock->python == 0 ? add_person(w, index, wait->owner, HOLDER, ns) : 0;
 
@@ -244,18 +214,13 @@ static int add_people(struct xsp_summary_waits *w, uint32_t index, const struct 
 
 static int add_lock(struct xsp_summary_waits *w, const struct xsp_wait *wait)
 {
-	const uint32_t *at = xsp_u64map_get(&w->lock_of, xsp_pair_hash(wait->pid, wait->argument));
 	const uint64_t ns = wait->woken_ns - wait->left_ns;
+	struct lock *lock = lock_of(w, wait);
 
-	if (at == NULL && w->lock_count >= MAX_LOCKS) {
-		w->locks_left_out++;
+	if (lock == NULL) {
 		w->locks_left_out_ns += ns;
-		return 0;
+		return w->locks.tally.error;
 	}
-	const long index = at != NULL ? (long)*at : new_lock(w, wait);
-	if (index < 0)
-		return -ENOMEM;
-	struct lock *lock = &w->locks[index];
 	lock->waits++;
 	lock->ns += ns;
 	lock->placed_ns += wait->place != 0 ? ns : 0;
@@ -265,22 +230,21 @@ static int add_lock(struct xsp_summary_waits *w, const struct xsp_wait *wait)
 		lock->longest_ns = ns;
 		lock->longest_left_ns = wait->left_ns;
 	}
-	int rc = add_people(w, (uint32_t)index, wait, ns);
-	return rc < 0 ? rc : add_spot(w, (uint32_t)index, true, wait, ns);
+	const uint32_t index = xsp_tally_index(&w->locks, lock);
+	const int rc = add_people(w, index, wait, ns);
+	return rc < 0 ? rc : add_spot(w, index, true, wait, ns);
 }
 
 int xsp_summary_waits_wait(struct xsp_summary_waits *w, const struct xsp_wait *wait)
 {
-	struct member *m;
-	int rc = w == NULL || (wait->flags & XSP_WAIT_SHORT)
-			 ? 0
-			 : member_of(w, wait->pid, wait->tid, &m);
-
-	if (w == NULL || rc < 0 || (wait->flags & XSP_WAIT_SHORT))
-		return rc;
+	if (w == NULL || (wait->flags & XSP_WAIT_SHORT))
+		return 0;
+	struct member *m = member_of(w, wait->pid, wait->tid);
+	if (m == NULL)
+		return -ENOMEM;
 	const uint64_t ns =
 		(wait->why == XSP_WAIT_RUNNABLE ? wait->back_ns : wait->woken_ns) - wait->left_ns;
-	rc = add_spot(w, (uint32_t)(m - w->members), false, wait, ns);
+	const int rc = add_spot(w, xsp_tally_index(&w->members, m), false, wait, ns);
 	if (rc < 0)
 		return rc;
 	if (!wait->in_span) {
@@ -299,33 +263,33 @@ bool xsp_waits_left_out(const struct xsp_summary_waits *w, char out[XSP_WAITS_LE
 	char count[XSP_UNITS_SIZE], time[XSP_UNITS_SIZE];
 	size_t used = 0;
 
-	if (w->locks_left_out > 0)
+	if (w->locks.tally.left_out > 0)
 		used += (size_t)snprintf(out, XSP_WAITS_LEFT_OUT,
 					 "%s waits (%s) were for more locks than are followed",
-					 xsp_format_count(count, w->locks_left_out),
+					 xsp_format_count(count, w->locks.tally.left_out),
 					 xsp_format_ns(time, w->locks_left_out_ns));
-	if (w->people_left_out > 0)
+	if (w->people.tally.left_out > 0)
 		used += (size_t)snprintf(out + used, XSP_WAITS_LEFT_OUT - used,
 					 "%sin %s waits there were more threads at locks than are "
 					 "followed",
 					 used > 0 ? "; " : "",
-					 xsp_format_count(count, w->people_left_out));
-	if (w->spots_left_out > 0)
+					 xsp_format_count(count, w->people.tally.left_out));
+	if (w->spots.tally.left_out > 0)
 		used += (size_t)snprintf(out + used, XSP_WAITS_LEFT_OUT - used,
 					 "%s%s waits were at more places than are followed",
 					 used > 0 ? "; " : "",
-					 xsp_format_count(count, w->spots_left_out));
+					 xsp_format_count(count, w->spots.tally.left_out));
 	return used > 0;
 }
 
 bool xsp_waits_member(const struct xsp_summary_waits *w, const struct xsp_timeline_thread *t,
 		      uint32_t *out)
 {
-	const uint32_t *at = xsp_u64map_get(&w->member_of, (uint64_t)t->pid << 32 | t->tid);
+	const struct member *m = xsp_tally_find(&w->members, (uint64_t)t->pid << 32 | t->tid);
 
-	if (at != NULL)
-		*out = *at;
-	return at != NULL;
+	if (m != NULL)
+		*out = xsp_tally_index(&w->members, m);
+	return m != NULL;
 }
 
 const struct person *xsp_waits_person(const struct xsp_summary_waits *w, const struct lock *lock,
@@ -333,9 +297,9 @@ const struct person *xsp_waits_person(const struct xsp_summary_waits *w, const s
 {
 	const struct person *most = NULL;
 
-	for (size_t i = 0; i < w->people_count; i++) {
-		const struct person *p = &w->people[i];
-		if (&w->locks[p->lock] == lock && p->role == role &&
+	for (size_t i = 0; i < w->people.count; i++) {
+		const struct person *p = &w->people.rows[i];
+		if (&w->locks.rows[p->lock] == lock && p->role == role &&
 		    (most == NULL || p->ns > most->ns))
 			most = p;
 	}
@@ -343,16 +307,7 @@ const struct person *xsp_waits_person(const struct xsp_summary_waits *w, const s
 }
 
 /* By owner; of each the longest first. */
-static int by_owner(const void *a, const void *b)
-{
-	const struct spot *x = a, *y = b;
-
-	if (x->of_lock != y->of_lock)
-		return x->of_lock ? 1 : -1;
-	if (x->owner != y->owner)
-		return x->owner < y->owner ? -1 : 1;
-	return x->ns > y->ns ? -1 : x->ns < y->ns;
-}
+static XSP_ORDER(by_owner, struct spot, XSP_RISING(of_lock) ?: XSP_RISING(owner) ?: XSP_FALLING(ns));
 
 size_t xsp_waits_spots(const struct xsp_summary_waits *w, uint32_t owner, bool of_lock,
 		       const struct spot **spots)
@@ -360,10 +315,10 @@ size_t xsp_waits_spots(const struct xsp_summary_waits *w, uint32_t owner, bool o
 	const struct spot wanted = {.owner = owner, .of_lock = of_lock, .ns = UINT64_MAX};
 	size_t low = 0, n = 0;
 
-	XSP_LOWER_BOUND(low, w->spot_count, i, by_owner(&w->spots[i], &wanted) < 0);
-	*spots = w->spots + low;
-	while (low + n < w->spot_count && w->spots[low + n].owner == owner &&
-	       w->spots[low + n].of_lock == of_lock)
+	XSP_LOWER_BOUND(low, w->spots.count, i, by_owner(&w->spots.rows[i], &wanted) < 0);
+	*spots = w->spots.rows + low;
+	while (low + n < w->spots.count && (*spots)[n].owner == owner &&
+	       (*spots)[n].of_lock == of_lock)
 		n++;
 	return n;
 }
@@ -386,8 +341,8 @@ static void add_last_gaps(struct xsp_summary_waits *w)
 		uint32_t at;
 		if (!xsp_waits_member(w, times[i].thread, &at))
 			continue;
-		add_gap(w, &w->members[at], times[i].until_ns);
-		w->members[at].span_end_ns = 0; /* once */
+		add_gap(w, &w->members.rows[at], times[i].until_ns);
+		w->members.rows[at].span_end_ns = 0; /* once */
 	}
 }
 
@@ -396,20 +351,12 @@ void xsp_waits_end(struct xsp_summary_waits *w)
 	add_last_gaps(w);
 	if (w->gap_count > GAPS_SHOWN)
 		w->gap_count = GAPS_SHOWN;
-	if (w->spot_count > 0)
-		qsort(w->spots, w->spot_count, sizeof(*w->spots), by_owner);
+	xsp_tally_sort(&w->spots, by_owner);
 }
 
-static int by_ns(const void *a, const void *b)
-{
-	const struct lock *const *x = a, *const *y = b;
-
-	if ((*x)->owned != (*y)->owned)
-		return (*x)->owned ? -1 : 1;
-	return (*x)->ns > (*y)->ns ? -1 : (*x)->ns < (*y)->ns;
-}
+static XSP_ORDER_POINTERS(by_ns, struct lock, XSP_FALLING(owned) ?: XSP_FALLING(ns));
 
 const struct lock **xsp_waits_locks(const struct xsp_summary_waits *w)
 {
-	return xsp_sorted(w->locks, sizeof(*w->locks), w->lock_count, by_ns);
+	return xsp_sorted(w->locks.rows, w->locks.count, by_ns);
 }

@@ -50,7 +50,7 @@ uint64_t xsp_waits_spans(const struct xsp_summary_waits *w, const struct xsp_tim
 {
 	uint32_t at;
 
-	return xsp_waits_member(w, t, &at) ? w->members[at].spans : 0;
+	return xsp_waits_member(w, t, &at) ? w->members.rows[at].spans : 0;
 }
 
 /* Where it waited longest, or else could run and had no CPU: "network, app.py:33 ask". */
@@ -110,7 +110,7 @@ static struct xsp_cell lock_place(struct xsp_report_at *at)
 	const struct xsp_summary_waits *w = at->of;
 	const struct lock *lock = at->row;
 	const struct spot *spots;
-	const size_t places = xsp_waits_spots(w, (uint32_t)(lock - w->locks), true, &spots);
+	const size_t places = xsp_waits_spots(w, (uint32_t)(lock - w->locks.rows), true, &spots);
 
 	return xsp_cell_text(places > 0 ? xsp_timeline_name(w->timeline, spots[0].place - 1)
 					: NULL);

@@ -4,7 +4,7 @@
 #define XSP_ANALYSIS_SUMMARY_WAITS_PRIVATE_H
 
 #include "analysis/waits/summary_waits.h"
-#include "base/u64map.h"
+#include "base/rows/tally.h"
 #include "report/list.h"
 
 #define GAP_SPOTS 4
@@ -61,22 +61,13 @@ struct person {
 struct xsp_summary_waits {
 	struct xsp_timeline *timeline;
 	uint64_t start_ns; /* of the capture; for reports */
-	struct member *members;
-	size_t member_count, member_capacity;
-	struct xsp_u64map member_of;
+	XSP_TALLY(struct member) members; /* by pid and tid */
 	struct gap gaps[GAPS_KEPT]; /* the longest first */
 	size_t gap_count;
-	struct lock *locks;
-	size_t lock_count, lock_capacity;
-	struct xsp_u64map lock_of;
-	struct person *people;
-	size_t people_count, people_capacity;
-	struct xsp_u64map person_of;
-	struct spot *spots;
-	size_t spot_count, spot_capacity;
-	struct xsp_u64map spot_of;
-	/* waits, or times in them, that are not in these: there were more than are followed */
-	uint64_t locks_left_out, locks_left_out_ns, people_left_out, spots_left_out;
+	XSP_TALLY(struct lock) locks; /* by pid and address */
+	uint64_t locks_left_out_ns; /* waits at those that are not followed */
+	XSP_TALLY(struct person) people; /* by lock, role and tid */
+	XSP_TALLY(struct spot) spots; /* by owner, reason and place */
 };
 
 /* "12 waits (3.00 ms) were for more locks than are followed; ..."; false: all are followed. */

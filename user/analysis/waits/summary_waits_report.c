@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/search.h"
-#include "base/sort.h"
+#include "base/rows/search.h"
+#include "base/rows/order.h"
 #include "base/units.h"
 #include "catalog/wait_reasons.h"
 
@@ -223,7 +223,7 @@ static int put_threads(const struct xsp_summary_waits *w, struct xsp_report_sect
 
 static void print_lock(const struct xsp_summary_waits *w, FILE *f, const struct lock *lock)
 {
-	const size_t index = (size_t)(lock - w->locks);
+	const size_t index = (size_t)(lock - w->locks.rows);
 	const struct person *holder = xsp_waits_person(w, lock, HOLDER),
 			    *waker = xsp_waits_person(w, lock, WAKER);
 	char time[XSP_UNITS_SIZE], count[XSP_UNITS_SIZE], who[128];
@@ -259,7 +259,7 @@ static void print_locks(const struct xsp_summary_waits *w, FILE *f, const struct
 {
 	size_t shown_count[2] = {0, 0};
 
-	for (size_t i = 0; i < w->lock_count; i++) {
+	for (size_t i = 0; i < w->locks.count; i++) {
 		if (least_ns > 0 && (!sorted[i]->owned || sorted[i]->ns < least_ns))
 			continue;
 		if (shown_count[sorted[i]->owned]++ < LOCKS_SHOWN || all)
@@ -290,16 +290,16 @@ static int by_lock(const void *a, const void *b)
 static void put_lock_rows(struct xsp_report_table *t, const struct xsp_summary_waits *w,
 			  const struct lock *lock, const struct person *const *people)
 {
-	const uint32_t index = (uint32_t)(lock - w->locks);
+	const uint32_t index = (uint32_t)(lock - w->locks.rows);
 	const struct spot *spots;
 	const size_t places = xsp_waits_spots(w, index, true, &spots);
 	size_t first = 0;
 
-	XSP_LOWER_BOUND(first, w->people_count, i, people[i]->lock < index);
+	XSP_LOWER_BOUND(first, w->people.count, i, people[i]->lock < index);
 	for (enum role role = HOLDER; role <= WAKER; role++) {
 		struct xsp_report_table *in = xsp_list_in_row(t, &xsp_waits_people[role]);
 		size_t shown_count = 0;
-		for (size_t i = first; i < w->people_count && people[i]->lock == index; i++)
+		for (size_t i = first; i < w->people.count && people[i]->lock == index; i++)
 			if (people[i]->role == role && shown_count++ < PEOPLE_SHOWN)
 				xsp_report_add(in, w, people[i]);
 	}
@@ -309,17 +309,15 @@ static void put_lock_rows(struct xsp_report_table *t, const struct xsp_summary_w
 static int put_locks(const struct xsp_summary_waits *w, struct xsp_report_section *section,
 		     const struct lock **locks, enum xsp_report_form form)
 {
-	const bool cut = form == XSP_FORM_FULL && w->lock_count > FULL_LOCKS;
+	const bool cut = form == XSP_FORM_FULL && w->locks.count > FULL_LOCKS;
 	const struct person **people =
-		form == XSP_FORM_JSON
-			? xsp_sorted(w->people, sizeof(*w->people), w->people_count, by_lock)
-			: NULL;
+		form == XSP_FORM_JSON ? xsp_sorted(w->people.rows, w->people.count, by_lock) : NULL;
 	struct xsp_report_table *t = xsp_list_table(section, &xsp_waits_lock_list);
 	char text[XSP_WAITS_LEFT_OUT];
 
 	if (form == XSP_FORM_JSON && people == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; t != NULL && i < (cut ? FULL_LOCKS : w->lock_count); i++) {
+	for (size_t i = 0; t != NULL && i < (cut ? FULL_LOCKS : w->locks.count); i++) {
 		xsp_report_add(t, w, locks[i]);
 		if (people != NULL)
 			put_lock_rows(t, w, locks[i], people);
@@ -327,7 +325,7 @@ static int put_locks(const struct xsp_summary_waits *w, struct xsp_report_sectio
 	free(people);
 	if (cut)
 		xsp_report_notef(section, "of %zu locks those are shown that took longest",
-				 w->lock_count);
+				 w->locks.count);
 	if (xsp_waits_left_out(w, text))
 		xsp_report_note(section, text);
 	return 0;
@@ -350,9 +348,9 @@ static void put_members(const struct xsp_summary_waits *w, struct xsp_report *re
 		uint64_t value;
 	} members[] = {
 		{"waits_until_ns", xsp_timeline_waits_until_ns(w->timeline)},
-		{"lock_waits_left_out", w->locks_left_out},
-		{"lock_people_left_out", w->people_left_out},
-		{"wait_places_left_out", w->spots_left_out},
+		{"lock_waits_left_out", w->locks.tally.left_out},
+		{"lock_people_left_out", w->people.tally.left_out},
+		{"wait_places_left_out", w->spots.tally.left_out},
 	};
 
 	xsp_list_member(report, "least_wait_ns",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* attach.c - links: uprobe_multi where the kernel has it, perf events where not. */
+/* attach.c - attaches sites: by uprobe_multi links where the kernel has them, else by tracefs or perf events. */
 #include "broker/kernel/attach_private.h"
 #include "broker/links/tracefs.h"
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,13 +18,13 @@ struct request {
 	pid_t pid;
 	const struct xsp_verified_file *file;
 	const char *display_path;
-	char path[32]; /* the same file, for what opens by name */
+	char path[32]; /* the same file by name, for calls that take no descriptor */
 	enum xsp_program program;
 	const struct xsp_attach_site *sites;
 	size_t refused;
 	size_t *refused_index;
 	int first_error;
-	bool *done; /* sites that need no event of their own; or NULL */
+	bool *done; /* sites that tracefs has attached; NULL: none */
 };
 
 static void refuse(struct request *b, size_t index, int code)
@@ -36,14 +36,14 @@ static void refuse(struct request *b, size_t index, int code)
 		b->first_error = code;
 }
 
-/* Errors that no other choice of sites would cure. */
+/* Errors that other sites would meet as well. */
 static bool is_hopeless(int code)
 {
 	return code == -EPERM || code == -EACCES || code == -ESRCH || code == -ENOENT ||
 	       code == -EBADF || code == -ENOMEM || code == -EMFILE || code == -ENFILE;
 }
 
-/* One bad site makes the kernel refuse the whole link: halve until it stands alone. */
+/* The kernel refuses a whole link for one bad site: halves the batch until that site is alone. */
 static int attach_batch(struct request *b, size_t from, size_t count)
 {
 	struct xsp_link link = {.program = b->program,
@@ -69,8 +69,8 @@ static bool same_probe(const struct xsp_attach_site *x, const struct xsp_attach_
 	return XSP_COOKIE_PROBE(x->cookie) == XSP_COOKIE_PROBE(y->cookie);
 }
 
-/* How many sites the next link takes. A probe's sites stay together, if they fit at all, so that
- * it can be let go of without its neighbours. */
+/* How many sites the next link takes. It keeps a probe's sites together if they fit, so that the probe can be released
+ * without its neighbours. */
 static size_t batch_of(const struct xsp_attach_site *sites, size_t count)
 {
 	size_t n = XSP_LINK_SITES;
@@ -118,7 +118,7 @@ static int attach_perf_events(struct request *b, size_t count)
 	return 0;
 }
 
-/* Return probes have no site of their own: where they return to says nothing. */
+/* Return probes go by perf events: the address they return to does not tell their site. */
 static int attach_tracefs(struct request *b, size_t count)
 {
 	int rc = 0;
@@ -161,8 +161,8 @@ static int explain(int code, const struct request *b, struct xsp_error *err)
 	}
 }
 
-/* What was let go of stays so in processes and libraries that come later. */
-static int leave_out_released(struct request *b, size_t *count, struct xsp_attach_site **copy)
+/* Probes that were released stay out of processes and libraries that come later. */
+static int drop_released(struct request *b, size_t *count, struct xsp_attach_site **copy)
 {
 	if (b->a->states == NULL)
 		return 0;
@@ -210,7 +210,7 @@ int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const struct xsp_verified_
 		return xsp_error_set(err, -E2BIG, XSP_STATUS_FAILED, "too many sites: %zu", count);
 	pthread_mutex_lock(&a->lock);
 	size_t before = a->link_count;
-	rc = leave_out_released(&b, &count, &copy);
+	rc = drop_released(&b, &count, &copy);
 	if (rc == 0 && count > 0)
 		rc = attach_sites(&b, count);
 	for (size_t i = before; i < a->link_count; i++)
@@ -226,9 +226,7 @@ int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const struct xsp_verified_
 
 int xsp_attach_range(struct xsp_attach *a, uint32_t probe, const struct xsp_range_spec *spec)
 {
-	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_specs), &probe, spec, BPF_ANY)
-		       ? -errno
-		       : 0;
+	return xsp_map_put(a->bpf->maps.xsp_specs, &probe, spec);
 }
 
 int xsp_attach_detail(struct xsp_attach *a, uint32_t probe, const struct xsp_detail_spec *spec)
@@ -238,16 +236,12 @@ int xsp_attach_detail(struct xsp_attach *a, uint32_t probe, const struct xsp_det
 			return -ENOMEM;
 		a->writers[a->writer_count++] = probe;
 	}
-	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_details), &probe, spec, BPF_ANY)
-		       ? -errno
-		       : 0;
+	return xsp_map_put(a->bpf->maps.xsp_details, &probe, spec);
 }
 
 int xsp_attach_arguments(struct xsp_attach *a, uint32_t probe, const struct xsp_args_spec *spec)
 {
-	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_args), &probe, spec, BPF_ANY)
-		       ? -errno
-		       : 0;
+	return xsp_map_put(a->bpf->maps.xsp_args, &probe, spec);
 }
 
 int xsp_attach_sequence(struct xsp_attach *a, pid_t pid, const struct xsp_sequence_spec *spec)
@@ -256,18 +250,14 @@ int xsp_attach_sequence(struct xsp_attach *a, pid_t pid, const struct xsp_sequen
 	struct xsp_sequence_spec new = *spec;
 
 	new.counter.generation = ++a->generation;
-	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_sequences), &key, &new, BPF_ANY)
-		       ? -errno
-		       : 0;
+	return xsp_map_put(a->bpf->maps.xsp_sequences, &key, &new);
 }
 
 int xsp_attach_python(struct xsp_attach *a, pid_t pid, const struct xsp_python_spec *spec)
 {
 	uint32_t key = (uint32_t)pid;
 
-	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_pythons), &key, spec, BPF_ANY)
-		       ? -errno
-		       : 0;
+	return xsp_map_put(a->bpf->maps.xsp_pythons, &key, spec);
 }
 
 static bool is_of_file(const struct xsp_link *link, const void *file)
@@ -275,9 +265,9 @@ static bool is_of_file(const struct xsp_link *link, const void *file)
 	return link->file.fd == *(const int *)file;
 }
 
-void xsp_attach_forget_file(struct xsp_attach *a, int file)
+void xsp_attach_release_file(struct xsp_attach *a, int file)
 {
-	xsp_release_finish(a); /* what was on its way out is out */
+	xsp_release_finish(a); /* wait for links that are being closed */
 	xsp_links_close(a, is_of_file, &file);
 	xsp_links_wait(a);
 }
@@ -300,9 +290,7 @@ static int set_process(struct xsp_attach *a, pid_t pid, uint32_t value)
 {
 	uint32_t key = (uint32_t)pid;
 
-	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_tgids), &key, &value, BPF_ANY)
-		       ? -errno
-		       : 0;
+	return xsp_map_put(a->bpf->maps.xsp_tgids, &key, &value);
 }
 
 int xsp_attach_process(struct xsp_attach *a, pid_t pid)
@@ -310,7 +298,7 @@ int xsp_attach_process(struct xsp_attach *a, pid_t pid)
 	int rc = set_process(a, pid, XSP_TGID_RECORDED | (a->stop ? XSP_TGID_STOP_AT_EXEC : 0));
 
 	if (rc == 0 && a->waits && a->bpf->bss->xsp_waits_from_ns != 0)
-		rc = xsp_waits_meet(a); /* one that comes when others are recorded */
+		rc = xsp_waits_meet(a); /* others are recorded already */
 	return rc;
 }
 
@@ -328,4 +316,15 @@ int xsp_attach_forget_process(struct xsp_attach *a, pid_t pid)
 	xsp_links_retire(a, pid);
 	bpf_map_delete_elem(bpf_map__fd(a->bpf->maps.xsp_pythons), &key);
 	return bpf_map_delete_elem(bpf_map__fd(a->bpf->maps.xsp_tgids), &key) ? -errno : 0;
+}
+
+int xsp_attach_drop(struct xsp_attach *a, unsigned which)
+{
+	if (which & XSP_DEFAULT_PYTHON)
+		__atomic_store_n(&a->bpf->bss->xsp_python_off, 1, __ATOMIC_RELEASE);
+	if (which & XSP_DEFAULT_SAMPLES) {
+		xsp_attach_samples(a, false);
+		xsp_samples_close(a);
+	}
+	return which & XSP_DEFAULT_WAITS ? xsp_waits_drop(a) : 0;
 }

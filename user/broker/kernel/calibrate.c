@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * calibrate.c - the price of a hit of each class on this machine: functions of our own,
- * with the very instructions, hit with the very program that will serve the target.
+ * calibrate.c - what a hit of each class costs on this machine: hits functions of our own that have the same
+ * instructions as targets, with the same program.
  */
 #include "broker/kernel/attach_private.h"
 #include "base/clock.h"
@@ -60,7 +60,7 @@ __asm__(".pushsection .text\n"
 void xsp_calibrate_nop5(void);
 void xsp_calibrate_push(void);
 void xsp_calibrate_step(void);
-void xsp_calibrate_named(void); /* its probe reads a name: see named() */
+void xsp_calibrate_named(void); /* its probe reads the name that named() gives it */
 void xsp_calibrate_detail(void);
 
 static const struct {
@@ -75,7 +75,6 @@ static const struct {
 #define ROUNDS 20
 #define OTHER_HITS 400
 
-/* With a name for the probe to read. */
 static void named(void)
 {
 	void (*function)(const char *) = (void (*)(const char *))(uintptr_t)xsp_calibrate_named;
@@ -83,7 +82,7 @@ static void named(void)
 	function("a name as names are");
 }
 
-/* The best of many short rounds: whatever else the machine does only adds. */
+/* The fastest of many short rounds: whatever else the machine does only adds time. */
 static double time_hits(void (*function)(void), int hits)
 {
 	const int calls = hits / ROUNDS;
@@ -100,7 +99,7 @@ static double time_hits(void (*function)(void), int hits)
 	return best;
 }
 
-/* More than a core's own caches hold, on most machines. */
+/* more than the caches of a core hold, on most machines */
 #define EVICT_BYTES ((size_t)2 << 20)
 #define COLD_HITS 9
 
@@ -111,8 +110,8 @@ static int by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* One call with the caches full of something else: the median, for here the rest of the machine is no
- * error that only adds. 0: no memory. */
+/* The time of one call when the caches are full of other data. The median: here other work of the machine can also make
+ * a call faster. 0: no memory. */
 static double time_cold(void (*function)(void))
 {
 	volatile unsigned char *other = calloc(EVICT_BYTES, 1);
@@ -159,7 +158,7 @@ static int attach_subjects(struct xsp_attach *a)
 
 	for (int i = 0; i < XSP_SITE_CLASSES; i++) {
 		sites[i] = (struct xsp_attach_site){
-			/* a probe id outside the table: its losses are nobody's */
+			/* this id is outside the table: its losses count for no probe */
 			.cookie = (uint64_t)XSP_EVENT_ENTRY << XSP_COOKIE_KIND_SHIFT |
 				  (XSP_MAX_PROBES - 1),
 		};
@@ -176,7 +175,7 @@ static int attach_subjects(struct xsp_attach *a)
 					  NULL, NULL, NULL);
 }
 
-/* The last id of the tables, which no plan comes to. */
+/* The last id of the tables; no plan reaches it. */
 #define LAST_PROBE (XSP_ATTACH_PROBES - 1)
 
 static int attach_own(struct xsp_attach *a, void (*function)(void), enum xsp_program program,
@@ -191,7 +190,7 @@ static int attach_own(struct xsp_attach *a, void (*function)(void), enum xsp_pro
 					 "xsptrace", program, &site, 1, NULL, NULL, NULL);
 }
 
-/* What the programs for names and for sections take beyond that for spans. */
+/* Measures what the programs for names and for sections take more than the one for spans. */
 static void attach_others(struct xsp_attach *a)
 {
 	struct xsp_range_spec range = {.name = XSP_RANGE_NAME_TEXT,
@@ -226,9 +225,9 @@ static void on_fault(int number)
 }
 
 /*
- * Does a forked child survive a nop5 site that its parent has hit? Linux 6.18 makes a call of the nop, to
- * a page that a fork does not copy: the child dies of SIGSEGV there (seen on 6.18.44). Asked of a child
- * of our own, once the parent's site has become that call.
+ * Does a forked child survive a nop5 site that its parent has hit? Linux 6.18 turns the nop into a call to a page that
+ * fork does not copy, and the child dies of SIGSEGV there (seen on 6.18.44). Tries it with a child of ours, after the
+ * parent's nop has become that call.
  */
 static bool children_survive(void)
 {
@@ -255,7 +254,8 @@ int xsp_attach_calibrate(struct xsp_attach *a, struct xsp_site_costs *costs)
 	double bare_cold = time_cold(xsp_calibrate_push);
 	for (int i = 0; i < XSP_SITE_CLASSES; i++)
 		bare[i] = time_hits(subjects[i].function, subjects[i].hits);
-	xsp_attach_process(a, getpid()); /* where links are for all, the set says who is meant */
+	/* where links serve all processes, the programs look into this set */
+	xsp_attach_process(a, getpid());
 	int rc = attach_subjects(a);
 	if (rc == 0) {
 		attach_others(a);
@@ -274,9 +274,9 @@ int xsp_attach_calibrate(struct xsp_attach *a, struct xsp_site_costs *costs)
 			costs->ns[XSP_SITE_NOP5] = INFINITY;
 	}
 	xsp_attach_forget_process(a, getpid());
-	/* entries of ours that --min-duration holds back */
+	/* our own entries that --min-duration held back */
 	bpf_map_delete_elem(bpf_map__fd(a->bpf->maps.xsp_thread_states), &self);
-	/* its links may as well stay until everything is taken out: closing one waits long for the kernel */
+	/* the links stay until the end: closing one waits long for the kernel */
 	struct xsp_attach_counters nothing = {0};
 	a->before = nothing;
 	xsp_attach_counters(a, &a->before);

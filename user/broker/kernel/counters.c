@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* counters.c - what the programs counted, and what they still hold back. */
+/* counters.c - what the programs counted, and the entries that they hold back. */
 #include "broker/kernel/attach_private.h"
 
 #include <errno.h>
@@ -33,8 +33,8 @@ static uint64_t *counter_field(struct xsp_attach_counters *c, enum xsp_count i)
 	return fields[i];
 }
 
-/* How often the kernel did not run one of our programs because it was running on the CPU (Linux 5.12). Those
- * of uprobes are never left out for that (bpf_prog_run_array_uprobe() of Linux 6.0, uprobe_prog_run()). */
+/* How often the kernel skipped one of our programs because it was running on that CPU already (Linux 5.12). It never
+ * skips those of uprobes (bpf_prog_run_array_uprobe() of Linux 6.0, uprobe_prog_run()). */
 static uint64_t recursion_misses(const struct xsp_attach *a)
 {
 	struct bpf_program *p;
@@ -51,8 +51,7 @@ static uint64_t recursion_misses(const struct xsp_attach *a)
 	return sum;
 }
 
-/* Of the open ranges in `c`, the kernel does not count those that it forgets: what is left is looked
- * through, only if there may be some. */
+/* The kernel does not count the ranges that it drops, so we count those that are left, if some may be missing. */
 uint64_t xsp_attach_forgotten(const struct xsp_attach *a, const struct xsp_attach_counters *c)
 {
 	int fd = bpf_map__fd(a->bpf->maps.xsp_objects);

@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -12,6 +13,14 @@
 int xsp_link_create_uprobe_multi(const struct xsp_link_create_uprobe_multi *attr)
 {
 	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, attr, sizeof(*attr));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int xsp_perf_event_open(struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	attr->size = sizeof(*attr);
+	long fd = syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : (int)fd;
 }
@@ -31,7 +40,7 @@ static int load_trivial(uint32_t attach_type)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The kernel's answer to a link on "/", which is no file that it could probe. */
+/* What the kernel answers to a link on "/", which is no file that it could probe. */
 static int try_uprobe_multi(int prog_fd, uint32_t attach_type, uint32_t pid)
 {
 	uint64_t offset = 0;
@@ -50,10 +59,10 @@ static int try_uprobe_multi(int prog_fd, uint32_t attach_type, uint32_t pid)
 	return link;
 }
 
-/* A kernel that knows uprobe_multi refuses the path "/" with EBADF, others the type with EINVAL.
- * The first ones (6.6 to 6.9) filter by thread where a process is meant: they would show the main
- * thread only. Those with the cure (46ba0e49b642, Linux 6.10 and stable) look at the pid first and
- * refuse -1 with EINVAL; the others get as far as the path. */
+/* A kernel with uprobe_multi refuses the path "/" with EBADF, an older one refuses the type with EINVAL. The first such
+ * kernels (6.6 to 6.9) compare threads where they should compare processes, and would show main threads only. Kernels
+ * with the fix (46ba0e49b642, Linux 6.10 and stable) check the pid first and refuse -1 with EINVAL; the others get as
+ * far as the path. */
 static bool has_uprobe_multi(void)
 {
 	int fd = load_trivial(XSP_BPF_TRACE_UPROBE_MULTI);
@@ -77,8 +86,8 @@ static bool has_uprobe_session(void)
 	return usable;
 }
 
-/* The attach cookie came with the link type that carries it (perf_event links, 5.15): a
- * kernel without it refuses bpf_get_attach_cookie() in a program. */
+/* The attach cookie came with perf_event links (5.15), which carry it: older kernels refuse a program that calls
+ * bpf_get_attach_cookie(). */
 static bool has_cookie(void)
 {
 	static const struct bpf_insn program[] = {

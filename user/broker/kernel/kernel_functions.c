@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* kernel_functions.c - what the kernel was doing when samples found it, or a thread left its CPU: only names leave this process, as addresses say
- * where the kernel's code lies. */
+/* kernel_functions.c - names for the kernel stacks of samples and waits. Only names leave this process: addresses would
+ * tell where the kernel's code lies. */
 #include "broker/kernel/attach_private.h"
 
 #include <errno.h>
@@ -9,16 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/search.h"
+#include "base/rows/grow.h"
+#include "base/rows/search.h"
 #include "xsptrace/programs.h"
 
-/* No function of the kernel's is longer: what lies farther behind one's beginning has no name. */
+/* An address further than this past a symbol has no name: no kernel function is longer. */
 #define LONGEST 65536
 
 struct frame {
 	uint64_t address;
-	uint64_t symbol; /* where the function that is known begins; 0: none */
+	uint64_t symbol; /* where the best function so far begins; 0: none */
 	struct xsp_kernel_function function;
 };
 
@@ -32,7 +32,7 @@ static int add_stack(struct frames *f, uint32_t stack, const uint64_t *addresses
 	for (uint32_t i = 0; i < XSP_KERNEL_FRAMES && addresses[i] != 0; i++) {
 		if (xsp_grow(&f->list, &f->room, f->count + 1) < 0)
 			return -ENOMEM;
-		/* callers: the call */
+		/* a caller's frame: the call before the return address */
 		f->list[f->count++] = (struct frame){.address = addresses[i] - (i > 0),
 						     .function = {.stack = stack, .depth = i}};
 	}
@@ -60,7 +60,7 @@ static int by_address(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* The first frame from the symbol on may lie in it. */
+/* Only the first frame at or after the symbol is marked; name_all() does the rest. */
 static void assign_symbol(struct frames *f, uint64_t symbol, const char *name)
 {
 	size_t low = 0;
@@ -92,7 +92,7 @@ static int read_symbols(struct frames *f)
 	return seen ? 0 : -EACCES;
 }
 
-/* Frames behind the first one of a function lie in it too. */
+/* The following frames take the symbol of the frame before them, unless they have a later one. */
 static void name_all(struct frames *f, struct xsp_kernel_function *out)
 {
 	for (size_t i = 0; i < f->count; i++) {
@@ -110,7 +110,7 @@ static void name_all(struct frames *f, struct xsp_kernel_function *out)
 int xsp_attach_kernel_functions(const struct xsp_attach *a, FILE *out)
 {
 	struct frames f = {0};
-	/* one entry: nobody was to write there */
+	/* one entry: nobody writes there */
 	int rc = bpf_map__max_entries(a->bpf->maps.xsp_kernel_stacks) > 1
 			 ? read_stacks(bpf_map__fd(a->bpf->maps.xsp_kernel_stacks), &f)
 			 : 0;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 
 static int print_nothing(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
@@ -30,7 +30,7 @@ static int print_warnings(enum libbpf_print_level level, const char *fmt, va_lis
 	return vfprintf(stderr, fmt, ap);
 }
 
-/* Each perf-event site takes two descriptors, and old kernels charge maps to RLIMIT_MEMLOCK. */
+/* A site of a perf event takes two descriptors, and old kernels charge maps to RLIMIT_MEMLOCK. */
 static void raise_limits(void)
 {
 	struct rlimit files;
@@ -46,7 +46,7 @@ static void raise_limits(void)
 	setrlimit(RLIMIT_MEMLOCK, &locked);
 }
 
-/* A kernel that cannot serve at all: one line that says why. */
+/* Can this kernel serve us at all? If not, one line says why. */
 static int check_kernel(const struct xsp_kernel *k, struct xsp_error *err)
 {
 	if (!k->bpf && (k->bpf_errno == EPERM || k->bpf_errno == EACCES)) {
@@ -90,7 +90,7 @@ static unsigned power_of_two_up(unsigned n)
 	return p;
 }
 
-/* One ring serves about eight CPUs before its lock is felt. */
+/* About eight CPUs share a ring before they feel its lock. */
 static unsigned choose_rings(unsigned asked, int cpus)
 {
 	return power_of_two_up(asked ? asked : (unsigned)(cpus + 7) / 8);
@@ -130,7 +130,7 @@ static void set_comm_filters(struct xsp_bpf *bpf, const struct xsp_attach_option
 #define TAKES_ARGUMENTS                                                                            \
 	(XSP_DETAIL_SHAPES | XSP_DETAIL_OUTPUTS | XSP_DETAIL_INPUTS | XSP_DETAIL_VALUES)
 
-/* Which sections each kind of detail takes; the programs leave out the others. */
+/* The sections that each detail needs; the programs write no others. */
 static uint32_t detail_types(unsigned details)
 {
 	static const struct {
@@ -227,7 +227,7 @@ static void configure_heap(struct xsp_attach *a, const struct xsp_attach_options
 	bpf_map__set_max_entries(bpf->maps.xsp_heap_calls, XSP_HEAP_THREADS);
 }
 
-/* Their tables and programs take a part of the time that an attach takes. */
+/* The tables and programs of ranges take part of the time of an attach, so load them only if needed. */
 static void configure_ranges(struct xsp_attach *a)
 {
 	struct xsp_bpf *bpf = a->bpf;
@@ -240,7 +240,7 @@ static void configure_ranges(struct xsp_attach *a)
 	bpf_map__set_max_entries(bpf->maps.xsp_objects, 1);
 }
 
-/* Even without the kernel's random numbers they are not known to a program. */
+/* A target must not know the key, even without the kernel's random numbers. */
 static void configure_hashes(struct xsp_attach *a)
 {
 	struct xsp_bpf *bpf = a->bpf;
@@ -258,7 +258,7 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 
 	configure_hashes(a);
 	bpf->rodata->xsp_ring_mask = (uint32_t)a->rings - 1;
-	/* A perf-event uprobe is bound to an address space, which a vfork child shares for a while. */
+	/* A perf-event uprobe is bound to an address space, and a vfork child shares its parent's for a while. */
 	bpf->rodata->xsp_filter_tgid = a->method != XSP_ATTACH_UPROBE_MULTI;
 	bpf->rodata->xsp_follow = o->follow;
 	bpf->rodata->xsp_follow_stop = o->stop;
@@ -269,8 +269,8 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 	bpf->rodata->xsp_jmpbuf_sp_offset = 6 * 8; /* JB_RSP */
 #endif
 	set_comm_filters(bpf, o);
-	/* Older kernels warn in their log (and panic with panic_on_warn) about a uprobe program with
-	 * a hash that allocates at run time: memory for 4,096 threads up front, if it is needed. */
+	/* Older kernels warn in their log (and panic with panic_on_warn) if a uprobe program has a hash that allocates
+	 * at run time. There the memory for 4,096 threads is allocated up front, if it is needed. */
 	if (!a->kernel.late_map_memory) {
 		bool filters = o->min_duration_ns > 0 || o->max_depth > 0;
 		bpf_map__set_map_flags(bpf->maps.xsp_thread_states, 0);
@@ -299,7 +299,7 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 	configure_counters(a, o);
 	configure_waits(a, o);
 	bpf->rodata->xsp_detail_types = detail_types(o->details);
-	/* with the arguments of CUDA's calls and scopes alone nearly all events are without sections */
+	/* if only CUDA's arguments and scopes are read, nearly all events are without sections */
 	a->many_details = (o->details & ~(unsigned)(XSP_DETAIL_CUDA | XSP_DETAIL_SCOPE)) != 0;
 	bpf->rodata->xsp_python_frames = o->python_frames;
 	bpf->rodata->xsp_python_ranges = o->details & XSP_DETAIL_PYTHON;
@@ -348,42 +348,38 @@ static void choose_programs(struct xsp_attach *a)
 	}
 }
 
-/* The inner map of the ring table is a template for the verifier and dies after loading. */
-static int make_inner_template(struct xsp_attach *a)
+static int make_ring(size_t bytes)
 {
-	/* with one ring the table stays empty, and a ring's memory is not had for nothing */
-	size_t bytes = a->rings == 1 ? (size_t)sysconf(_SC_PAGESIZE) : a->ring_bytes;
-
 	return bpf_map_create(BPF_MAP_TYPE_RINGBUF, "xsp_ring", 0, 0, (uint32_t)bytes, NULL);
 }
 
 static int fill_ring_table(struct xsp_attach *a)
 {
+	int rc = 0;
+
 	if (a->rings == 1) {
 		a->ring_fds[0] = bpf_map__fd(a->bpf->maps.xsp_ring0);
 		return 0;
 	}
-	for (uint32_t i = 0; i < a->rings; i++) {
-		int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "xsp_ring", 0, 0,
-					(uint32_t)a->ring_bytes, NULL);
+	for (uint32_t i = 0; i < a->rings && rc == 0; i++) {
+		int fd = make_ring(a->ring_bytes);
 		if (fd < 0)
 			return -errno;
 		a->ring_fds[i] = fd;
-		if (bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_rings), &i, &fd, BPF_ANY) != 0)
-			return -errno;
+		rc = xsp_map_put(a->bpf->maps.xsp_rings, &i, &fd);
 	}
-	return 0;
+	return rc;
 }
 
 static int fill_tids(struct xsp_attach *a, const struct xsp_attach_options *o)
 {
-	for (size_t i = 0; i < o->tid_count; i++) {
+	int rc = 0;
+
+	for (size_t i = 0; i < o->tid_count && rc == 0; i++) {
 		uint32_t key = (uint32_t)o->tids[i], one = 1;
-		if (bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_tids), &key, &one, BPF_ANY) !=
-		    0)
-			return -errno;
+		rc = xsp_map_put(a->bpf->maps.xsp_tids, &key, &one);
 	}
-	return 0;
+	return rc;
 }
 
 static int load_failed(int code, const struct xsp_attach *a, struct xsp_error *err)
@@ -394,8 +390,8 @@ static int load_failed(int code, const struct xsp_attach *a, struct xsp_error *e
 			"the kernel has no memory for %zu ring buffers of %zu KiB: give a smaller "
 			"--buffer",
 			a->rings, a->ring_bytes / 1024);
-	if (code == -EPERM ||
-	    (code == -EACCES && geteuid() != 0)) /* EACCES is also the verifier's no */
+	/* the verifier also refuses with EACCES */
+	if (code == -EPERM || (code == -EACCES && geteuid() != 0))
 		return xsp_error_set(
 			err, code, XSP_STATUS_PERMISSION,
 			"the kernel refused the BPF programs (%s): xsptrace needs root, or "
@@ -416,7 +412,9 @@ static int open_and_load(struct xsp_attach *a, const struct xsp_attach_options *
 		return -errno;
 	configure(a, o);
 	choose_programs(a);
-	int inner = make_inner_template(a);
+	/* The verifier wants a template for the table of rings. A single ring leaves the table empty, so its template
+	 * is small. */
+	int inner = make_ring(a->rings == 1 ? (size_t)sysconf(_SC_PAGESIZE) : a->ring_bytes);
 	if (inner < 0)
 		return -errno;
 	int rc = bpf_map__set_inner_map_fd(a->bpf->maps.xsp_rings, inner);
@@ -520,12 +518,12 @@ fail:
 void xsp_attach_detach(struct xsp_attach *a)
 {
 	if (a->bpf != NULL)
-		xsp_waits_part(a); /* first: what takes long gives threads the time to end */
+		xsp_waits_part(a); /* first, so that threads can end during the slow part */
 	xsp_release_finish(a);
 	xsp_samples_close(a);
 	if (a->bpf != NULL)
 		xsp_bpf__detach(a->bpf);
-	xsp_stopper_end(a); /* the programs that stop are out */
+	xsp_stopper_end(a); /* the programs that stop processes are out */
 	xsp_links_close(a, NULL, NULL);
 	xsp_tracefs_remove(a);
 }
@@ -537,7 +535,7 @@ void xsp_attach_free(struct xsp_attach *a)
 	xsp_attach_detach(a);
 	xsp_release_free(a);
 	xsp_links_free(a);
-	free(a->left_out);
+	free(a->changed);
 	if (a->self >= 0)
 		close(a->self);
 	pthread_mutex_destroy(&a->lock);
@@ -556,19 +554,15 @@ enum xsp_attach_method xsp_attach_method(const struct xsp_attach *a)
 	return a->method;
 }
 
-size_t xsp_attach_rings(const struct xsp_attach *a, int *fds, size_t room)
+struct xsp_broker_loaded xsp_attach_loaded(const struct xsp_attach *a, int *fds, size_t room)
 {
 	for (size_t i = 0; i < a->rings && i < room; i++)
 		fds[i] = a->ring_fds[i];
-	return a->rings;
-}
-
-size_t xsp_attach_ring_bytes(const struct xsp_attach *a)
-{
-	return a->ring_bytes;
-}
-
-size_t xsp_attach_detail_bytes(const struct xsp_attach *a)
-{
-	return a->many_details ? a->bpf->rodata->xsp_detail_bytes : 0;
+	return (struct xsp_broker_loaded){
+		.method = a->method,
+		.rings = (uint32_t)a->rings,
+		.ring_bytes = a->ring_bytes,
+		.detail_bytes = a->many_details ? a->bpf->rodata->xsp_detail_bytes : 0,
+		.sample_cycles = a->sample_cycles,
+	};
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "broker/kernel/perf_counters.h"
+#include "broker/kernel/kernel.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define HARDWARE(n) XSP_COUNTER_PERF, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##n
@@ -118,15 +118,13 @@ int xsp_counter_open(const struct xsp_counter *counter, pid_t tid)
 {
 	struct perf_event_attr attr = {
 		.type = counter->type,
-		.size = sizeof(attr),
 		.config = counter->config,
 		.exclude_kernel = counter->user_only,
 		.exclude_hv = counter->user_only,
 		.exclude_user = counter->kernel_only,
 	};
-	long fd = syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 
-	return fd < 0 ? -errno : (int)fd;
+	return xsp_perf_event_open(&attr, tid, -1);
 }
 
 int xsp_counter_check(const struct xsp_counter *counter, struct xsp_error *err)

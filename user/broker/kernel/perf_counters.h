@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* perf_counters.h - --counters: what can be counted, by the names that perf has for it, and the events
- * that count it in each thread. */
+/* perf_counters.h - --counters: parses perf's names of counters, and opens the events that count in each thread. */
 #ifndef XSP_BROKER_KERNEL_PERF_COUNTERS_H
 #define XSP_BROKER_KERNEL_PERF_COUNTERS_H
 
@@ -13,24 +12,25 @@
 #include "xsptrace/event.h"
 
 struct xsp_counter {
-	char name[40]; /* as given, and as outputs show it */
+	char name[40]; /* as given; outputs show it */
 	enum xsp_counter_kind kind;
 	uint32_t type; /* XSP_COUNTER_PERF: perf_event_attr.type, .config */
 	uint64_t config;
 	bool user_only, kernel_only; /* NAME:u, NAME:k */
 };
 
-/* A name of perf (perf list), with :u or :k behind it, or rNNN, a raw event in hexadecimal. */
+/* A name from `perf list`, with or without :u or :k after it; or rNNN, a raw event in hexadecimal. */
 int xsp_counter_parse(const char *text, struct xsp_counter *out, struct xsp_error *err);
 
-/* 0, or why this machine cannot count it: a negative errno, with one line in err. */
+/* Can this machine count it? 0, or a negative errno with one line in err. */
 int xsp_counter_check(const struct xsp_counter *counter, struct xsp_error *err);
 
 /* Bytes of a section with these counters. */
 size_t xsp_counter_bytes(const struct xsp_counter *counters, size_t count);
-size_t xsp_counter_events(const struct xsp_counter *counters, size_t count); /* of a thread */
+/* events of one thread */
+size_t xsp_counter_events(const struct xsp_counter *counters, size_t count);
 
-/* The event of one thread: a descriptor or a negative errno. */
+/* Opens the event of one thread. A descriptor or a negative errno. */
 int xsp_counter_open(const struct xsp_counter *counter, pid_t tid);
 
 #endif

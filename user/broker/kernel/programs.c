@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* programs.c - which of the loaded BPF programs serves which sites. */
+/* programs.c - which loaded BPF program serves which sites. */
 #include "broker/kernel/attach_private.h"
 
 bool xsp_attach_is_session(const struct xsp_attach *a, enum xsp_program program)

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* samples.c - --sample: an event on each CPU that runs our program so many times a second (bpf/sample.bpf.c). The kernel
- * takes them out with their descriptors. */
+/* samples.c - --sample: one event on each CPU runs our program so many times a second (bpf/sample.bpf.c). The kernel
+ * takes the events out with their descriptors. */
 #include "broker/kernel/attach_private.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-/* Both leave out the idle loop: a clock by being asked to, cycles as they stop there. */
+/* Neither counts the idle loop: the clock is asked not to, cycles stop there. */
 static int open_event(int cpu, bool cycles, uint32_t hz)
 {
 	struct perf_event_attr attr = {
-		.size = sizeof(attr),
 		.type = cycles ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
 		.config = cycles ? PERF_COUNT_HW_CPU_CYCLES : PERF_COUNT_SW_CPU_CLOCK,
 		.freq = 1,
@@ -22,8 +20,7 @@ static int open_event(int cpu, bool cycles, uint32_t hz)
 		.exclude_hv = cycles,
 	};
 
-	long fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	return fd < 0 ? -errno : (int)fd;
+	return xsp_perf_event_open(&attr, -1, cpu);
 }
 
 bool xsp_samples_count_cycles(void)
@@ -40,14 +37,14 @@ static int open_one(struct xsp_attach *a, int cpu)
 	int fd = open_event(cpu, a->sample_cycles, a->sample_hz);
 
 	if (fd < 0)
-		return fd == -ENODEV ? 0 : fd; /* it is offline */
+		return fd == -ENODEV ? 0 : fd; /* that CPU is offline */
 	struct bpf_link *link = bpf_program__attach_perf_event(a->bpf->progs.xsp_sample, fd);
 	if (link == NULL) {
 		int rc = -errno;
 		close(fd);
 		return rc;
 	}
-	a->sample_links[a->sample_count++] = link; /* which owns the event */
+	a->sample_links[a->sample_count++] = link; /* it owns the event */
 	return 0;
 }
 
@@ -78,9 +75,4 @@ void xsp_attach_samples(struct xsp_attach *a, bool on)
 {
 	if (a->sample_hz > 0)
 		__atomic_store_n(&a->bpf->bss->xsp_sampling, on, __ATOMIC_RELEASE);
-}
-
-bool xsp_attach_samples_cycles(const struct xsp_attach *a)
-{
-	return a->sample_cycles;
 }

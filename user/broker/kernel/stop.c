@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stop.c - processes that the kernel side has stopped, and a guardian that lets them go on if the
- * recorder is killed before it does: a stopped child would wait for ever.
+ * stop.c - processes that the kernel side has stopped. If the recorder is killed, a guardian continues them; a stopped
+ * child would wait for ever.
  */
 #include "broker/kernel/attach_private.h"
 
@@ -45,7 +45,7 @@ static void resume(int map, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
 
-	/* out of the table first: stopped again meanwhile, it is in there again */
+	/* delete it first: if the process is stopped again meanwhile, it is back in the table */
 	if (bpf_map_delete_elem(map, &key) == 0)
 		kill(pid, SIGCONT);
 }
@@ -61,15 +61,15 @@ static void resume_all(int map)
 }
 
 /*
- * Holds the table and who is to be outlived, none of the links. These may stay for seconds after the
- * broker's death, until the other guardian (journal.h) has mended what it left: what they stop must not
- * wait for that, so nothing is recorded any more from here on, and with that nobody stopped.
+ * The guardian keeps only the table and a descriptor of the broker, none of the links. Links may stay for seconds after
+ * the broker's death, until the other guardian (links/journal.h) has repaired what it left. So this one ends the
+ * recording first: then nobody else is stopped.
  */
 static void guard(struct xsp_attach *a, int map, int broker)
 {
 	struct pollfd ended = {.fd = 1001, .events = POLLIN};
 
-	setsid(); /* Ctrl-C is not for us */
+	setsid(); /* not to be ended by Ctrl-C */
 	if (dup3(map, 1000, O_CLOEXEC) < 0 || dup3(broker, 1001, O_CLOEXEC) < 0)
 		_exit(1);
 	syscall(SYS_close_range, 0, 999, 0);
@@ -77,7 +77,7 @@ static void guard(struct xsp_attach *a, int map, int broker)
 	while (poll(&ended, 1, -1) < 0 && errno == EINTR)
 		;
 	xsp_attach_activate(a, false);
-	/* a program that runs now may still stop somebody */
+	/* a program that is running may still stop a process */
 	for (int i = 0; i < 20; i++) {
 		resume_all(1000);
 		poll(NULL, 0, 50);

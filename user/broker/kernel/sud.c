@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sud.c - Syscall User Dispatch (prctl(2), Linux 5.11), with which Wine catches system calls. */
+/* sud.c - Syscall User Dispatch (prctl(2), Linux 5.11), by which Wine catches system calls. */
 #include <errno.h>
 #include <unistd.h>
 
 #include "broker/kernel/attach_private.h"
 
-/* What the iterator writes: the process of each thread that has it on. */
+/* The iterator writes the process of each thread that uses it. */
 static int find(int fd, uint32_t pid)
 {
 	uint32_t found[256];
@@ -21,7 +21,7 @@ static int find(int fd, uint32_t pid)
 
 int xsp_attach_uses_dispatch(const struct xsp_attach *a, pid_t pid)
 {
-	if (!a->kernel.return_calls) /* nothing is turned into a system call there */
+	if (!a->kernel.return_calls) /* this kernel turns no probe into a system call */
 		return 0;
 	struct bpf_link *link = bpf_program__attach_iter(a->bpf->progs.xsp_dispatch_users, NULL);
 	if (link == NULL)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* thread_counters.c - the perf events of --counters, a set for each thread. */
+/* thread_counters.c - the perf events of --counters: a set for each thread. */
 #include "broker/kernel/attach_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Threads that have events at one time; each event is a descriptor, kept by the map. */
+/* At most so many threads have events at a time; the map keeps a descriptor for each event. */
 #define THREADS_MAX 4096U
 
 size_t xsp_attach_counter_threads(const struct xsp_attach_options *o)
@@ -30,7 +30,7 @@ static void drop_events(const struct xsp_attach *a, uint32_t first, size_t count
 	}
 }
 
-/* The descriptor may go: the map holds the event. */
+/* The map keeps the event, so its descriptor can be closed. */
 static int put_event(const struct xsp_attach *a, const struct xsp_counter *c, pid_t tid,
 		     uint32_t key)
 {
@@ -38,10 +38,7 @@ static int put_event(const struct xsp_attach *a, const struct xsp_counter *c, pi
 
 	if (fd < 0)
 		return fd;
-	int rc = bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_counter_events), &key, &fd,
-				     BPF_ANY)
-			 ? -errno
-			 : 0;
+	int rc = xsp_map_put(a->bpf->maps.xsp_counter_events, &key, &fd);
 	close(fd);
 	return rc;
 }
@@ -73,14 +70,12 @@ int xsp_attach_thread(struct xsp_attach *a, pid_t tid)
 			return rc;
 		}
 	}
-	if (bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_counter_slots), &key, &first,
-				BPF_ANY)) {
-		int rc = -errno;
+	int rc = xsp_map_put(a->bpf->maps.xsp_counter_slots, &key, &first);
+	if (rc < 0)
 		drop_events(a, first, events);
-		return rc;
-	}
-	a->counter_tids[slot] = tid;
-	return 0;
+	else
+		a->counter_tids[slot] = tid;
+	return rc;
 }
 
 void xsp_attach_forget_counters(struct xsp_attach *a, pid_t tid)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* waits.c - --waits: its beginning and its end. What lies between is the scheduler's programs' (bpf/sched.bpf.c). */
+/* waits.c - the beginning and the end of --waits. The scheduler's programs (bpf/sched.bpf.c) do the rest. */
 #include "broker/kernel/attach_private.h"
 #include "base/clock.h"
 #include "procfs/procfs.h"
@@ -12,14 +12,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A program that has read the clock before the end has done its work by then. */
+/* After this time, programs that read the clock before the end have finished. */
 #define LAST_NS 2000000
 
-/* Has the kernel walk over all tasks. */
+/* Makes the kernel run the program for each task. */
 static int walk_tasks(struct bpf_program *program)
 {
 	struct bpf_link *link = bpf_program__attach_iter(program, NULL);
-	char text[64]; /* it writes none */
+	char text[64]; /* it writes nothing */
 
 	if (link == NULL)
 		return -errno;
@@ -115,7 +115,7 @@ void xsp_waits_part(struct xsp_attach *a)
 
 /* ---- what threads have done so far ---- */
 
-/* The programs write while we read: not if all of its time is told. */
+/* The programs write while we read: is this row consistent? */
 static bool adds_up(const struct xsp_thread_waits *t)
 {
 	uint64_t sum = t->running_ns + t->runnable_ns;
@@ -125,7 +125,8 @@ static bool adds_up(const struct xsp_thread_waits *t)
 	return t->at_ns != 0 && t->since_ns + sum == t->at_ns;
 }
 
-/* How long it has run since it was last seen to leave: the kernel does not tell of every return (bpf/sched.bpf.c). */
+/* How long the thread has run since it was last seen to leave its CPU. The kernel does not report every return
+ * (bpf/sched.bpf.c). */
 static uint64_t ran_since(const struct xsp_thread_waits *t)
 {
 	char path[48];
@@ -141,7 +142,7 @@ static uint64_t ran_since(const struct xsp_thread_waits *t)
 	return cpu_ns > t->ran_ns ? cpu_ns - t->ran_ns : 0;
 }
 
-/* What it does since its last switch: as if that ended now. */
+/* Adds the time since the last switch, as if what the thread does ended now. */
 static void add_open(struct xsp_event_times *e, const struct xsp_thread_waits *t, uint64_t ran_ns)
 {
 	const uint64_t now = e->head.time_ns, all = now > t->at_ns ? now - t->at_ns : 0;
@@ -191,8 +192,9 @@ int xsp_attach_times(const struct xsp_attach *a, FILE *out)
 
 	if (!a->waits)
 		count = 0;
+	/* ENOENT: there are no more */
 	else if (rc == 0 && bpf_map_lookup_batch(fd, NULL, &batch, keys, rows, &count, NULL) != 0 &&
-		 errno != ENOENT) /* there are no more */
+		 errno != ENOENT)
 		rc = -errno;
 	for (uint32_t i = 0; i < count && rc == 0; i++) {
 		bool whole = adds_up(&rows[i]);

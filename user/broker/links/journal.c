@@ -61,8 +61,8 @@ void xsp_journal_end(struct xsp_journal *j, int slot)
 
 /* ---- the guardian ---- */
 
-/* With the semaphores as they were: the kernel refuses another one at a site that it still knows, and
- * raises none where the breakpoint is in already. */
+/* Gives the semaphores as they were. The kernel refuses another one at a site that it still knows, and raises none
+ * where the breakpoint is in already. */
 static void mend(const struct xsp_journal_slot *s)
 {
 	char path[32];
@@ -88,8 +88,8 @@ static void mend(const struct xsp_journal_slot *s)
 
 #define CLOSERS 16
 
-/* Each close of a link waits for the kernel's grace periods, so several processes do it at a time, which
- * share the table of descriptors. Whole links may be closed by whoever exits last. */
+/* Closing a link waits for the kernel's grace periods, so several processes that share the table of descriptors close
+ * them at a time. */
 static void close_all(const struct xsp_journal *j)
 {
 	for (uint32_t k = 0; k < CLOSERS; k++) {
@@ -126,7 +126,7 @@ int xsp_guardian_start(struct xsp_journal **out)
 	if (j == MAP_FAILED)
 		return -errno;
 	int broker = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	/* a fork that shares the table of descriptors: they stay open when the broker dies */
+	/* shares the table of descriptors: they stay open when the broker dies */
 	long pid = broker < 0 ? -1 : syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
 	if (pid == 0) {
 		prctl(PR_SET_NAME, "xsp-guardian");

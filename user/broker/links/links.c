@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 /* ---- making ---- */
 
-/* What the kernel is told of a link; the attributes point into it. */
+/* What the kernel is asked for; `attr` points into it. */
 struct request {
 	uint64_t offsets[XSP_LINK_SITES], semaphores[XSP_LINK_SITES], cookies[XSP_LINK_SITES];
 	char path[32];
@@ -34,7 +34,7 @@ static void describe(struct xsp_attach *a, const struct xsp_link *link, struct r
 		r->cookies[i] = link->sites[i].cookie;
 		any_semaphore |= r->semaphores[i] != 0;
 	}
-	/* by descriptor: the file that was read is the one that is probed */
+	/* by descriptor: we probe the very file that was read */
 	snprintf(r->path, sizeof(r->path), "/proc/self/fd/%d", link->file.fd);
 	r->attr = (struct xsp_link_create_uprobe_multi){
 		.prog_fd = (uint32_t)bpf_program__fd(xsp_attach_program(a, link->program)),
@@ -130,7 +130,7 @@ struct closing {
 	struct xsp_attach *a;
 	struct xsp_link *links;
 	size_t count;
-	size_t next; /* shared by the threads */
+	size_t next; /* index of the next link; the threads share it */
 };
 
 static void close_link(struct xsp_attach *a, struct xsp_link *link)
@@ -168,12 +168,12 @@ void xsp_links_close_these(struct xsp_attach *a, struct xsp_link *links, size_t 
 	while (started < CLOSERS && started + 1 < c.count &&
 	       pthread_create(&threads[started], NULL, close_some, &c) == 0)
 		started++;
-	close_some(&c); /* all of them, if no thread could be had */
+	close_some(&c); /* all of them, if no thread could be started */
 	for (size_t i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);
 }
 
-/* Moves the chosen ones (all: NULL) behind the others; returns how many stay. */
+/* Moves the chosen links (NULL: all) to the end; returns how many stay. */
 static size_t part(struct xsp_attach *a,
 		   bool (*chosen)(const struct xsp_link *link, const void *ctx), const void *ctx)
 {
@@ -196,7 +196,7 @@ struct xsp_closer {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	struct xsp_link *links; /* that wait to be closed */
+	struct xsp_link *links; /* waiting to be closed */
 	size_t count, room;
 	bool busy; /* some are being closed */
 	bool last; /* no more will come */
@@ -228,21 +228,27 @@ static void *close_waiting(void *argument)
 	return NULL;
 }
 
+bool xsp_links_thread(pthread_t *thread, void *(*run)(void *argument), void *argument)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	const int rc = pthread_create(thread, NULL, run, argument);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc == 0;
+}
+
 static struct xsp_closer *start_closer(struct xsp_attach *a)
 {
 	struct xsp_closer *c = calloc(1, sizeof(*c));
-	sigset_t all, before;
 
 	if (c == NULL)
 		return NULL;
 	c->a = a;
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->changed, NULL);
-	sigfillset(&all); /* signals are for the thread that waits for them */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int rc = pthread_create(&c->thread, NULL, close_waiting, c);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (rc == 0)
+	if (xsp_links_thread(&c->thread, close_waiting, c))
 		return c;
 	free(c);
 	return NULL;
@@ -278,7 +284,8 @@ void xsp_links_retire(struct xsp_attach *a, pid_t pid)
 
 	if (count > 0 && c == NULL)
 		c = a->closer = start_closer(a);
-	if (count == 0 || c == NULL) { /* they stay until the end: nobody runs into them */
+	/* no thread: the links stay until the end, and nobody hits them */
+	if (count == 0 || c == NULL) {
 		pthread_mutex_unlock(&a->lock);
 		return;
 	}
@@ -327,8 +334,8 @@ void xsp_links_free(struct xsp_attach *a)
 
 void xsp_attach_activate(struct xsp_attach *a, bool on)
 {
-	/* Perf events that are being closed hold the kernel's event_mutex for 200 ms and more, and a library
-	 * that is loaded meanwhile would wait for it and not be traced in time. */
+	/* While perf events are closed the kernel holds event_mutex for 200 ms and more. A library that is loaded
+	 * meanwhile would wait for it, and be traced late. */
 	if (on && a->method != XSP_ATTACH_UPROBE_MULTI)
 		xsp_links_wait(a);
 	__atomic_store_n(&a->bpf->bss->xsp_active, on, __ATOMIC_RELEASE);

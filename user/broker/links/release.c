@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * release.c - probes that are let go of while the others go on, and everything taken out for a while.
- * Closing a link waits for the kernel's grace periods: all of it happens on a thread of its own.
+ * release.c - releases some probes while the others go on, and pauses all. Closing a link waits for the kernel's grace
+ * periods, so a thread of its own does it.
  */
 #include "broker/kernel/attach_private.h"
 #include "base/clock.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,23 +17,20 @@ struct xsp_release {
 	pthread_t thread;
 	bool started; /* and not joined */
 	int (*work)(struct xsp_attach *a);
-	uint32_t *probes; /* to be let go of */
+	uint32_t *probes; /* to be released */
 	size_t count;
 	uint64_t began_ns;
 	_Atomic uint64_t took_ns;
-	uint64_t abandoned_ns; /* 0: the last pause was asked for */
+	uint64_t unasked_ns; /* 0: the recorder asked for the last pause */
 	_Atomic int error;
 	_Atomic bool busy;
 };
 
-/* ---- what the kernel knows of each probe ---- */
+/* ---- the state of each probe in the kernel ---- */
 
 static int update_kernel(const struct xsp_attach *a, uint32_t probe)
 {
-	return bpf_map_update_elem(bpf_map__fd(a->bpf->maps.xsp_probe_states), &probe,
-				   &a->states[probe], BPF_ANY)
-		       ? -errno
-		       : 0;
+	return xsp_map_put(a->bpf->maps.xsp_probe_states, &probe, &a->states[probe]);
 }
 
 static void set_flags(struct xsp_attach *a, uint32_t probe, uint32_t flags)
@@ -80,7 +76,7 @@ size_t xsp_release_sites(const struct xsp_attach *a, struct xsp_attach_site *sit
 	return kept;
 }
 
-void xsp_attach_skip_taken_out(struct xsp_attach *a, const struct xsp_attach_site *sites,
+void xsp_attach_clear_released(struct xsp_attach *a, const struct xsp_attach_site *sites,
 			       size_t count, uint8_t *unprobed)
 {
 	pthread_mutex_lock(&a->lock);
@@ -105,8 +101,8 @@ long xsp_attach_unseen(struct xsp_attach *a, struct xsp_attach_unseen *rows, siz
 	while (rc == 0 && n < room) {
 		uint32_t count = room - n < BATCH ? (uint32_t)(room - n) : BATCH;
 		rc = bpf_map_lookup_and_delete_batch(fd, from, &token, keys, values, &count, NULL);
-		if (rc != 0 &&
-		    errno != ENOENT) /* ENOSPC: a bucket has more than there is room for */
+		/* ENOSPC: there is too little room for a whole bucket */
+		if (rc != 0 && errno != ENOENT)
 			return n > 0 ? (long)n : -errno;
 		for (uint32_t i = 0; i < count; i++, n++)
 			rows[n] = (struct xsp_attach_unseen){.tid = (uint32_t)(keys[i] >> 32),
@@ -117,9 +113,9 @@ long xsp_attach_unseen(struct xsp_attach *a, struct xsp_attach_unseen *rows, siz
 	return (long)n;
 }
 
-/* ---- letting go ---- */
+/* ---- release ---- */
 
-/* Links whose programs look at the probe's state: xsp_serves() of bpf/brake.h. */
+/* Does its program look at the probe's state (xsp_serves() of bpf/brake.h)? */
 static bool looks(const struct xsp_link *link)
 {
 	switch (link->program) {
@@ -143,8 +139,8 @@ static bool any_marked(const struct xsp_attach *a, const struct xsp_link *link, 
 	return false;
 }
 
-/* A probe has one phase, and may have sites in several links, with neighbours of their own: all links
- * that hang together are swapped together. Marks them and their probes. */
+/* A probe has one phase, but its sites may be in several links, which have other probes too. All links that are
+ * connected so are swapped together. Marks them and their probes. */
 static void mark(const struct xsp_attach *a, bool *links, bool *probes)
 {
 	for (bool more = true; more;) {
@@ -163,8 +159,8 @@ static void mark(const struct xsp_attach *a, bool *links, bool *probes)
 	}
 }
 
-/* The link once more, with the other phase and without the sites that are let go, or left out. */
-static int add_twin(struct xsp_attach *a, size_t index, const struct xsp_u64map *left_out)
+/* Adds the link again, with the other phase and without sites that are released or whose code has changed. */
+static int add_twin(struct xsp_attach *a, size_t index, const struct xsp_u64map *changed)
 {
 	struct xsp_attach_site sites[XSP_LINK_SITES];
 	struct xsp_link twin = a->links[index];
@@ -173,7 +169,7 @@ static int add_twin(struct xsp_attach *a, size_t index, const struct xsp_u64map 
 		return 0;
 	memcpy(sites, twin.sites, twin.count * sizeof(*sites));
 	twin.count = xsp_release_sites(a, sites, twin.count);
-	twin.count = xsp_left_out_sites(left_out, twin.pid, sites, twin.count);
+	twin.count = xsp_changed_code_drop(changed, twin.pid, sites, twin.count);
 	for (size_t i = 0; i < twin.count; i++)
 		sites[i].cookie ^= XSP_COOKIE_PHASE;
 	twin.sites = sites;
@@ -184,8 +180,8 @@ static int add_twin(struct xsp_attach *a, size_t index, const struct xsp_u64map 
 }
 
 /*
- * Waits until every program that runs at a site now has ended. The kernel does so before it lets go of
- * any uprobe; so one of our own is put in and taken out.
+ * Waits until every program that runs at a site now has ended. The kernel waits for that before it removes a uprobe, so
+ * we put one of our own in and take it out.
  */
 static void wait_for_programs(struct xsp_attach *a, const struct xsp_link *own)
 {
@@ -198,8 +194,8 @@ static void wait_for_programs(struct xsp_attach *a, const struct xsp_link *own)
 }
 
 /*
- * Empties a hash. Returns how many there were. From key to key: the search for a first one begins at the first bucket each
- * time, which takes minutes where hundreds of thousands are deleted.
+ * Empties a hash and returns how many keys it had. Goes from key to key: the search for a first one starts at the first
+ * bucket each time, which takes minutes for hundreds of thousands of keys.
  */
 static uint64_t forget_keys(const struct bpf_map *map)
 {
@@ -228,7 +224,7 @@ static void flip(struct xsp_attach *a, const bool *probes, bool done)
 	}
 }
 
-/* Each hit of what stays is reported once: brake.h tells how. */
+/* Every hit of the other probes is reported once: brake.h says how. */
 static void swap(struct xsp_attach *a, const bool *probes)
 {
 	struct xsp_link own = {.program = XSP_PROGRAM_SPAN,
@@ -238,18 +234,18 @@ static void swap(struct xsp_attach *a, const bool *probes)
 			       .count = a->self >= 0};
 
 	flip(a, probes, false);
-	wait_for_programs(a, &own); /* nobody holds his tongue for the old link any more */
+	wait_for_programs(a, &own); /* nobody leaves it to the old link any more */
 	flip(a, probes, true);
 }
 
-/* Moves the marked links out of the list, which has `stay` behind them that are new. */
+/* Moves marked links out of the list; the new ones after the first `old` stay. */
 static size_t remove_marked(struct xsp_attach *a, const bool *marked, size_t old,
 			    struct xsp_link *out)
 {
 	size_t kept = 0, removed = 0;
 
 	for (size_t i = 0; i < a->link_count; i++) {
-		/* a perf event stays where its site does */
+		/* a perf event goes only if its site is released */
 		bool goes =
 			i < old && marked[i] &&
 			(a->links[i].perf == NULL ||
@@ -265,21 +261,21 @@ static size_t remove_marked(struct xsp_attach *a, const bool *marked, size_t old
 	return removed;
 }
 
-/* The twins of all marked links, once it is known which code has changed. */
+/* Adds the twins of all marked links, except sites whose code has changed. */
 static int add_twins(struct xsp_attach *a, const bool *links, size_t count)
 {
-	struct xsp_u64map left_out = {0};
+	struct xsp_u64map changed = {0};
 	int rc = 0;
 
 	for (size_t i = 0; i < count && rc == 0; i++)
 		if (links[i])
-			rc = xsp_left_out_look(a, &a->links[i],
-					       a->paused ? XSP_VERIFY_CODE : XSP_VERIFY_LINKED,
-					       &left_out);
+			rc = xsp_changed_code_look(a, &a->links[i],
+						   a->paused ? XSP_VERIFY_CODE : XSP_VERIFY_LINKED,
+						   &changed);
 	for (size_t i = 0; i < count && rc == 0; i++)
 		if (links[i])
-			rc = add_twin(a, i, &left_out);
-	xsp_u64map_free(&left_out);
+			rc = add_twin(a, i, &changed);
+	xsp_u64map_free(&changed);
 	return rc;
 }
 
@@ -301,7 +297,7 @@ static int work_release(struct xsp_attach *a)
 		probes[r->probes[i]] = true;
 	mark(a, links, probes);
 	rc = add_twins(a, links, old);
-	if (rc < 0) { /* all stays as it is; what was let go reports nothing */
+	if (rc < 0) { /* all links stay; released probes report nothing */
 		xsp_links_close_these(a, a->links + old, a->link_count - old);
 		a->link_count = old;
 		goto out;
@@ -324,14 +320,14 @@ out:
 	return rc;
 }
 
-/* ---- taking out, and putting in again ---- */
+/* ---- pause and resume ---- */
 
 static bool is_out(const struct xsp_link *l)
 {
 	return l->fd < 0 && l->perf == NULL;
 }
 
-/* NULL: no memory, or it has none. */
+/* NULL: no memory, or the link has none. */
 static struct xsp_attach_site *copy_sites(const struct xsp_link *l)
 {
 	struct xsp_attach_site *sites = l->sites != NULL ? calloc(l->count, sizeof(*sites)) : NULL;
@@ -341,7 +337,7 @@ static struct xsp_attach_site *copy_sites(const struct xsp_link *l)
 	return sites;
 }
 
-/* The chosen links stay in the list, and can be made again; -EOPNOTSUPP: some cannot. */
+/* Closes the chosen links but keeps them in the list, to be made again. -EOPNOTSUPP: some cannot be. */
 static int detach_links(struct xsp_attach *a,
 			bool (*chosen)(const struct xsp_link *link, const void *ctx),
 			const void *ctx)
@@ -370,20 +366,20 @@ static int detach_links(struct xsp_attach *a,
 	return rc;
 }
 
-/* Code of what is out, of this process or of any (0), may have become another one meanwhile. With the lock. */
+/* Compares the code of links that are out, of one process or of all (pid 0). Call it with the lock. */
 static int look_at_what_is_out(struct xsp_attach *a, pid_t pid, enum xsp_verify question,
-			       struct xsp_u64map *left_out)
+			       struct xsp_u64map *changed)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < a->link_count && rc == 0; i++)
 		if (is_out(&a->links[i]) && (pid == 0 || a->links[i].pid == pid))
-			rc = xsp_left_out_look(a, &a->links[i], question, left_out);
+			rc = xsp_changed_code_look(a, &a->links[i], question, changed);
 	return rc;
 }
 
-/* Whatever is out. With the lock. */
-static int put_in(struct xsp_attach *a, const struct xsp_u64map *left_out)
+/* Makes all links that are out. Call it with the lock. */
+static int put_in(struct xsp_attach *a, const struct xsp_u64map *changed)
 {
 	int rc = 0;
 
@@ -391,8 +387,8 @@ static int put_in(struct xsp_attach *a, const struct xsp_u64map *left_out)
 		struct xsp_link *l = &a->links[i];
 		if (!is_out(l) || l->sites == NULL)
 			continue;
-		l->count = xsp_left_out_sites(
-			left_out, l->pid, (struct xsp_attach_site *)(uintptr_t)l->sites, l->count);
+		l->count = xsp_changed_code_drop(
+			changed, l->pid, (struct xsp_attach_site *)(uintptr_t)l->sites, l->count);
 		if (l->count == 0 || a->paused)
 			continue;
 		l->fd = xsp_links_make(a, l);
@@ -407,61 +403,62 @@ static int put_in(struct xsp_attach *a, const struct xsp_u64map *left_out)
 	return rc;
 }
 
-/* ---- from one process ---- */
+/* ---- release from one process ---- */
 
-struct cut {
+struct from_process {
 	pid_t pid;
-	struct xsp_u64map left_out;
+	struct xsp_u64map changed;
 };
 
-/* A perf event of many sites has them all. */
-static bool is_to_be_cut(const struct xsp_link *link, const void *ctx)
+/* A perf event of many sites has sites of all probes. */
+static bool is_to_go(const struct xsp_link *link, const void *ctx)
 {
-	const struct cut *c = ctx;
+	const struct from_process *c = ctx;
 
-	return link->pid == c->pid && (link->sites == NULL || xsp_left_out_any(&c->left_out, link));
+	return link->pid == c->pid &&
+	       (link->sites == NULL || xsp_changed_code_any(&c->changed, link));
 }
 
-int xsp_attach_withdraw(struct xsp_attach *a, pid_t pid, const uint32_t *probes, size_t count,
-			bool again)
+int xsp_attach_release_from(struct xsp_attach *a, pid_t pid, const uint32_t *probes, size_t count,
+			    bool again)
 {
-	struct xsp_u64map left_out = {0};
-	struct cut c = {.pid = pid};
+	struct xsp_u64map changed = {0};
+	struct from_process c = {.pid = pid};
 
 	if (again && a->method != XSP_ATTACH_UPROBE_MULTI)
 		return -EOPNOTSUPP;
-	int rc = xsp_left_out_of(pid, probes, count, &c.left_out);
-	xsp_release_finish(a); /* it works on the same links */
+	int rc = xsp_changed_code_set(pid, probes, count, &c.changed);
+	xsp_release_finish(a); /* a change works on the same links */
 	if (rc == 0 && !again)
-		rc = xsp_left_out_of(pid, probes, count, &left_out);
+		rc = xsp_changed_code_set(pid, probes, count, &changed);
 	if (rc == 0)
-		rc = detach_links(a, is_to_be_cut, &c);
+		rc = detach_links(a, is_to_go, &c);
 	if (rc == -EOPNOTSUPP && a->method == XSP_ATTACH_PERF_EVENT)
-		rc = 0; /* each had one site, which was to go */
+		rc = 0; /* each event had one site, of a probe that goes */
 	pthread_mutex_lock(&a->lock);
-	const size_t told = a->left_out_count; /* who withdraws looks again, too, and tells */
+	const size_t told =
+		a->changed_count; /* the caller compares the code again, and reports it */
 	if (rc == 0)
-		rc = look_at_what_is_out(a, pid, XSP_VERIFY_LINKED, &left_out);
-	a->left_out_count = told;
+		rc = look_at_what_is_out(a, pid, XSP_VERIFY_LINKED, &changed);
+	a->changed_count = told;
 	if (rc == 0)
-		rc = put_in(a, &left_out);
+		rc = put_in(a, &changed);
 	pthread_mutex_unlock(&a->lock);
-	xsp_u64map_free(&c.left_out);
-	xsp_u64map_free(&left_out);
+	xsp_u64map_free(&c.changed);
+	xsp_u64map_free(&changed);
 	return rc;
 }
 
-/* ---- everything, for a while ---- */
+/* ---- pause everything ---- */
 
-/* The agent's stay. */
+/* The agent's sites stay. */
 static bool is_to_pause(const struct xsp_link *link, const void *ctx)
 {
 	(void)ctx;
 	return link->program != XSP_PROGRAM_GPU_BATCH && link->program != XSP_PROGRAM_GPU_WANT;
 }
 
-/* What threads had open, or remembered for a range to come, is of no more use; nor what was alive, as nobody saw who gave it
- * back. */
+/* What threads had open is void after a pause, and so is what was allocated: nobody saw whether it was freed. */
 static void forget_threads(struct xsp_attach *a)
 {
 	struct bpf_map *const maps[] = {a->bpf->maps.xsp_thread_states, a->bpf->maps.xsp_pending,
@@ -478,18 +475,18 @@ static int work_pause(struct xsp_attach *a)
 	return detach_links(a, is_to_pause, NULL);
 }
 
-/* The code may have become another one since it was compared. */
+/* Puts nothing in that was not compared: the code may have changed during the pause. */
 static int work_resume(struct xsp_attach *a)
 {
-	struct xsp_u64map left_out = {0};
+	struct xsp_u64map changed = {0};
 
 	forget_threads(a);
 	pthread_mutex_lock(&a->lock);
-	int rc = look_at_what_is_out(a, 0, XSP_VERIFY_CODE, &left_out);
-	a->paused = rc < 0; /* nothing is put in that was not compared */
-	rc = rc < 0 ? rc : put_in(a, &left_out);
+	int rc = look_at_what_is_out(a, 0, XSP_VERIFY_CODE, &changed);
+	a->paused = rc < 0; /* puts nothing in that was not compared */
+	rc = rc < 0 ? rc : put_in(a, &changed);
 	pthread_mutex_unlock(&a->lock);
-	xsp_u64map_free(&left_out);
+	xsp_u64map_free(&changed);
 	return rc;
 }
 
@@ -506,20 +503,16 @@ static void *run(void *argument)
 	return NULL;
 }
 
-/* Where no thread can be had (RLIMIT_NPROC, pids.max) whoever asks waits: it is the brake that does. */
+/* If no thread can be started (RLIMIT_NPROC, pids.max), the caller waits. */
 static void begin(struct xsp_attach *a, int (*work)(struct xsp_attach *a))
 {
 	struct xsp_release *r = a->release;
-	sigset_t all, before;
 
 	xsp_release_finish(a);
 	r->work = work;
 	r->began_ns = xsp_now_ns();
 	r->busy = true;
-	sigfillset(&all); /* signals are for the thread that waits for them */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r->started = pthread_create(&r->thread, NULL, run, a) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	r->started = xsp_links_thread(&r->thread, run, a);
 	if (!r->started)
 		run(a);
 }
@@ -556,8 +549,8 @@ int xsp_attach_pause(struct xsp_attach *a)
 {
 	if (is_busy(a))
 		return -EBUSY;
-	a->release->abandoned_ns = 0;
-	/* never neither of them: births are told all the time */
+	a->release->unasked_ns = 0;
+	/* one of the two is always set: new processes are reported all the time */
 	__atomic_store_n(&a->bpf->bss->xsp_paused, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&a->bpf->bss->xsp_active, 0, __ATOMIC_RELEASE);
 	pthread_mutex_lock(&a->lock);
@@ -567,15 +560,15 @@ int xsp_attach_pause(struct xsp_attach *a)
 	return 0;
 }
 
-void xsp_attach_abandon(struct xsp_attach *a)
+void xsp_attach_pause_unasked(struct xsp_attach *a)
 {
-	const uint32_t probes = a->bpf->data->xsp_ready; /* ~0: it has not begun */
+	const uint32_t probes = a->bpf->data->xsp_ready; /* ~0: the recording has not begun */
 
 	if (is_busy(a) || a->states == NULL || a->paused || probes == 0 || probes == UINT32_MAX ||
 	    a->method != XSP_ATTACH_UPROBE_MULTI)
 		return;
-	if (xsp_attach_pause(a) == 0) /* nothing is recorded from then on, and all was until then */
-		a->release->abandoned_ns = a->release->began_ns;
+	if (xsp_attach_pause(a) == 0) /* everything was recorded up to here, and nothing after */
+		a->release->unasked_ns = a->release->began_ns;
 }
 
 int xsp_attach_resume(struct xsp_attach *a)
@@ -595,8 +588,8 @@ struct xsp_attach_change xsp_attach_change(const struct xsp_attach *a)
 	return (struct xsp_attach_change){.busy = r->busy,
 					  .error = r->error,
 					  .took_ns = r->took_ns,
-					  .abandoned_ns = r->abandoned_ns,
-					  .left_out = r->busy ? 0 : a->left_out_count};
+					  .unasked_ns = r->unasked_ns,
+					  .changed = r->busy ? 0 : a->changed_count};
 }
 
 int xsp_release_new(struct xsp_attach *a, uint32_t probes)

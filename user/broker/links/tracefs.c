@@ -9,10 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#define GROUP_PREFIX "xsptrace_" /* and the recorder's process id */
+#define GROUP_PREFIX "xsptrace_" /* followed by the broker's process id */
 
 /* ---- tracefs ---- */
 
@@ -20,12 +19,12 @@ static int open_control(const char *tracefs)
 {
 	char path[96];
 
-	/* truncating would remove every definition on the machine, other people's as well */
+	/* truncating it would remove all definitions on this machine, not only ours */
 	snprintf(path, sizeof(path), "%s/uprobe_events", tracefs);
 	return open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
 }
 
-/* One definition, or one removal; the kernel takes it whole or not at all. */
+/* Writes one definition or removal; the kernel takes all of it or nothing. */
 static int put_line(int control, const char *line)
 {
 	size_t length = strlen(line);
@@ -55,8 +54,8 @@ static void remove_group(int control, const char *tracefs, const char *group)
 		closedir(events);
 }
 
-/* A recorder that was killed leaves its definitions, without probes: nothing is hit, but they
- * hold the libraries' files. */
+/* A killed recorder leaves its definitions, without probes. Nothing hits them, but they keep the libraries' files
+ * open. */
 static void remove_leftovers(int control, const char *tracefs)
 {
 	char path[96];
@@ -109,7 +108,7 @@ static int event_id(const char *tracefs, unsigned number)
 
 /* ---- one event ---- */
 
-/* The sites that differ in their place in a page: one event of them. */
+/* Sites with different offsets within their pages share an event. */
 struct group {
 	const struct xsp_attach_site *sites;
 	const uint32_t *members; /* indices */
@@ -128,7 +127,7 @@ static int define(int control, int file, unsigned number, const struct xsp_attac
 	if (s->ref_ctr_offset != 0)
 		snprintf(counter, sizeof(counter), "(0x%llx)",
 			 (unsigned long long)s->ref_ctr_offset);
-	/* by descriptor: the kernel splits the line at blanks, and paths may have some */
+	/* by descriptor: the kernel splits the line at blanks, and a path may have some */
 	snprintf(line, sizeof(line), "p:" GROUP_PREFIX "%d/e%u /proc/self/fd/%d:0x%llx%s\n",
 		 (int)getpid(), number, file, (unsigned long long)s->offset, counter);
 	return put_line(control, line);
@@ -136,35 +135,33 @@ static int define(int control, int file, unsigned number, const struct xsp_attac
 
 static int set_cookies(struct xsp_attach *a, unsigned number, const struct group *g)
 {
-	int map = bpf_map__fd(a->bpf->maps.xsp_cookies), rc = 0;
+	int rc = 0;
 
 	for (size_t i = 0; i < g->count && rc == 0; i++) {
 		const struct xsp_attach_site *s = &g->sites[g->members[i]];
 		uint32_t key = XSP_COOKIE_KEY(number, s->offset);
-		uint64_t cookie = s->cookie;
-		if (bpf_map_update_elem(map, &key, &cookie, BPF_ANY) != 0)
-			rc = -errno;
+		rc = xsp_map_put(a->bpf->maps.xsp_cookies, &key, &s->cookie);
 	}
 	return rc;
 }
 
 static int open_event(struct xsp_attach *a, pid_t pid, enum xsp_program program, unsigned number)
 {
-	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr)};
+	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT};
 	int id = event_id(a->tracefs, number);
 
 	if (id < 0)
 		return id;
 	attr.config = (unsigned)id;
-	long fd = syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	int fd = xsp_perf_event_open(&attr, pid, -1);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = XSP_COOKIE_PAGES | (__u64)number);
 	struct bpf_link *link =
-		bpf_program__attach_perf_event_opts(xsp_attach_program(a, program), (int)fd, &opts);
+		bpf_program__attach_perf_event_opts(xsp_attach_program(a, program), fd, &opts);
 	if (link == NULL) {
 		int rc = -errno;
-		close((int)fd);
+		close(fd);
 		return rc;
 	}
 	return xsp_links_keep_perf(a, link, program, pid, NULL);
@@ -188,8 +185,8 @@ static int attach_group(struct xsp_attach *a, pid_t pid, int control, int file,
 
 /* ---- all sites of a file ---- */
 
-/* members: indices of the sites, those of event 0 first, then of event 1, and so on; starts[n]: where
- * event n begins. Returns how many events. */
+/* Fills `members` with the indices of the sites, event by event; starts[n] is where event n begins. Returns the number
+ * of events. */
 static size_t deal(const struct xsp_attach_site *sites, size_t count, uint32_t *members,
 		   size_t *starts)
 {
@@ -231,14 +228,15 @@ int xsp_tracefs_attach(struct xsp_attach *a, pid_t pid, const char *path, enum x
 		goto out;
 	}
 	if (control < 0 || file < 0)
-		goto out; /* the caller's other way will say what is wrong */
+		goto out; /* the caller tries perf events, which report the error */
 	size_t events = deal(sites, count, members, starts);
 	for (size_t n = 0; n < events; n++) {
 		struct group g = {sites, members + starts[n], starts[n + 1] - starts[n]};
 		int failed = attach_group(a, pid, control, file, program, &g);
 		if (failed == -ENOMEM || failed == -ESRCH)
 			rc = failed;
-		if (failed < 0) /* one bad site spoils its event: these are attached one by one */
+		/* one bad site spoils its event: the caller attaches these one by one */
+		if (failed < 0)
 			continue;
 		for (size_t i = 0; i < g.count; i++)
 			done[g.members[i]] = true;

@@ -12,24 +12,25 @@
 
 #include "broker/kernel/kernel.h"
 #include "broker/links/links.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "procfs/map_line.h"
 #include "procfs/procfs.h"
 
-#define PAGE 4096U /* of pagemap; checked by open_memory() */
-#define ENTRIES 512U /* of pagemap that are read at once */
+#define PAGE 4096U /* of pagemap; open_memory() checks it */
+#define ENTRIES 512U /* of pagemap, read at a time */
 
 struct range {
-	uint64_t start, end, offset; /* of the file */
+	uint64_t start, end, offset; /* offset in the file */
 };
 
 struct memory {
 	int mem, pagemap, file;
 	struct range *ranges;
 	size_t count, room;
-	struct range trampolines[8]; /* where the kernel's 5-byte calls lead */
+	/* where the kernel's 5-byte calls lead to */
+	struct range trampolines[8];
 	size_t trampoline_count;
-	/* the page looked at last: functions come in the order of their addresses */
+	/* the last page that was looked at: functions come sorted by address */
 	uint64_t page; /* its address; 0: none yet */
 	bool private, readable;
 	ssize_t file_bytes;
@@ -96,8 +97,8 @@ static void close_memory(struct memory *m)
 	free(m->ranges);
 }
 
-/* By its question to the kernel: the text takes 2 ms where 300 libraries are mapped, and it is asked for
- * several times a library. The name is of use only where there is no file. -ENOTTY: before Linux 6.11. */
+/* Asks the kernel: the text of maps takes 2 ms where 300 libraries are mapped, and is needed several times a library.
+ * The name matters only for mappings without a file. -ENOTTY: before Linux 6.11. */
 static int query_mappings(int maps, const struct xsp_verified_file *file, struct memory *m)
 {
 	struct xsp_procmap_query q = {.size = sizeof(q)};
@@ -116,7 +117,7 @@ static int query_mappings(int maps, const struct xsp_verified_file *file, struct
 			q.vma_name_size = sizeof(name);
 		}
 		if (q.inode == 0 && ioctl(maps, XSP_PROCMAP_QUERY, &q) != 0)
-			q.vma_name_size = 0; /* a longer one, or it has gone */
+			q.vma_name_size = 0; /* the name is longer, or the mapping is gone */
 		rc = add_mapping(m, file,
 				 &(struct xsp_map_line){
 					 .start = q.vma_start,
@@ -136,13 +137,9 @@ static int read_mappings(pid_t pid, const struct xsp_verified_file *file, struct
 	char *text = NULL;
 	int rc = xsp_procfs_read(&xsp_open_directly, pid, "maps", XSP_MAPS_MAX, &text, NULL);
 
-	for (const char *at = text; rc == 0 && at != NULL && *at != '\0';) {
-		struct xsp_map_line line;
-		if (xsp_map_line_parse(at, &line))
-			rc = add_mapping(m, file, &line);
-		at += strcspn(at, "\n");
-		at += *at == '\n';
-	}
+	const char *at = text;
+	for (struct xsp_map_line line; rc == 0 && xsp_map_line_next(&at, &line);)
+		rc = add_mapping(m, file, &line);
 	free(text);
 	return rc;
 }
@@ -182,7 +179,7 @@ static int open_memory(pid_t pid, const struct xsp_verified_file *file, struct m
 #define SWAPPED (1ULL << 62)
 #define OF_FILE (1ULL << 61) /* file-mapped, or shared anonymous */
 
-/* A private copy: the only kind of page that can differ from the file. */
+/* Only a private copy can differ from the file. */
 static bool is_private(uint64_t entry)
 {
 	return (entry & SWAPPED) != 0 || (entry & (PRESENT | OF_FILE)) == PRESENT;
@@ -197,7 +194,7 @@ static bool is_private_at(const struct memory *m, uint64_t address)
 	       is_private(entry);
 }
 
-/* `offset`: of the page in the file. */
+/* `offset`: the page's in the file. */
 static void look_at_page(struct memory *m, uint64_t page, uint64_t offset)
 {
 	if (m->page == page)
@@ -207,7 +204,7 @@ static void look_at_page(struct memory *m, uint64_t page, uint64_t offset)
 	if (!m->private)
 		return;
 	m->file_bytes = pread(m->file, m->of_file, PAGE, (off_t)offset);
-	/* what is not readable any more cannot run either */
+	/* what cannot be read any more cannot run either */
 	m->readable = pread(m->mem, m->of_memory, PAGE, (off_t)page) == PAGE;
 }
 
@@ -258,7 +255,7 @@ static bool is_nop5(const uint8_t *code)
 }
 #endif
 
-/* Do the bytes differ, where no breakpoint of the kernel's explains it? */
+/* Do the bytes differ, other than by a breakpoint of the kernel? */
 static bool is_other_code(const struct memory *m, const uint8_t *file, const uint8_t *memory,
 			  size_t length, uint64_t address, bool linked)
 {
@@ -277,14 +274,14 @@ static bool is_other_code(const struct memory *m, const uint8_t *file, const uin
 	return false;
 }
 
-/* `room`: bytes of the mapping from there on; a length that is not true may be gigabytes. */
+/* `room`: bytes of the mapping from there on, as the length may be wrong by gigabytes. */
 static bool is_changed(struct memory *m, const struct xsp_attach_site *s, uint64_t address,
 		       uint64_t room, bool linked)
 {
 	const uint64_t length = s->length < room ? s->length : room;
 
 	for (uint64_t at = 0, n; at < length; at += n) {
-		/* a page at a time: those that are not private cannot differ */
+		/* page by page: only private ones can differ */
 		const uint64_t in_page = (address + at) % PAGE;
 		n = PAGE - in_page < length - at ? PAGE - in_page : length - at;
 		look_at_page(m, address + at - in_page, s->offset + at - in_page);
@@ -310,7 +307,7 @@ static bool is_unprobed(struct memory *m, const struct xsp_attach_site *s, uint6
 		return false;
 	if (PAGE - in_page < 5 || code[0] != 0xe8)
 		return true;
-	/* its trampoline may be younger than our list of them */
+	/* its trampoline may be newer than our list */
 	return !is_kernels_call(m, code, address) &&
 	       (m->file_bytes < (ssize_t)(in_page + 5) || !is_nop5(m->of_file + in_page));
 }
@@ -358,10 +355,10 @@ struct leftovers {
 	size_t count, room;
 };
 
-#define AROUND 8 /* bytes */
+#define AROUND 8
 
-/* Is what differs from the file around there nothing but breakpoints? Else somebody has put other code there, of which
- * this may be an operand. */
+/* Does nothing but breakpoints differ from the file around there? Otherwise somebody has written other code there, and
+ * this byte may be an operand. */
 static bool stands_alone(const uint8_t *memory, const uint8_t *file, size_t i, size_t n)
 {
 	const size_t from = i > AROUND ? i - AROUND : 0, to = n - i > AROUND ? i + AROUND : n;
@@ -373,7 +370,7 @@ static bool stands_alone(const uint8_t *memory, const uint8_t *file, size_t i, s
 	return true;
 }
 
-/* Breakpoints on a private page, where the file has another instruction. */
+/* Finds breakpoints on a private page where the file has another instruction. */
 static int find_on_page(const struct memory *m, const struct range *r, uint64_t address,
 			struct leftovers *l)
 {
@@ -418,8 +415,8 @@ static int find_all(const struct memory *m, struct leftovers *l)
 	return rc;
 }
 
-/* Registers them and closes that in peace. One that the kernel refuses is no breakpoint of its own and
- * makes it refuse all: halved until it stands alone. */
+/* Registers these sites and closes them in peace. The kernel refuses all of them for one that is no breakpoint of its
+ * own: halves them until that one is alone. */
 static void register_and_close(pid_t pid, int file, int prog, const uint64_t *offsets, size_t count)
 {
 	char path[32];
@@ -471,7 +468,7 @@ long xsp_verify_repair(pid_t pid, const struct xsp_verified_file *file, int prog
 				   rest < XSP_LINK_SITES ? rest : XSP_LINK_SITES);
 		rc = find_all(&m, &left);
 		if (left.count == before)
-			break; /* a living tracer's: each close of ours takes tens of ms */
+			break; /* a living tracer holds them: each close takes tens of ms */
 	}
 	long gone = (long)found.count - (long)left.count;
 	free(found.offsets);

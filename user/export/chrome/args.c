@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/chrome/args.h"
-
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "catalog/flops.h"
+#include "catalog/torch/flops.h"
 #include "export/chrome/json.h"
+#include "export/chrome/parts.h"
 #include "timeline/torch_args.h"
 
 /* PyTorch shows no longer list of numbers (torch/csrc/profiler/collection.cpp,
@@ -270,47 +268,41 @@ static double bfloat(uint16_t bits)
 	return (double)f;
 }
 
-#define PUT_AS(type, format, wide)                                                                 \
-	do {                                                                                       \
-		type value;                                                                        \
-		memcpy(&value, p, sizeof(value));                                                  \
-		fprintf(f, format, (wide)value);                                                   \
-	} while (0)
-
-static bool put_element(FILE *f, unsigned dtype, const uint8_t *p)
+static bool put_element(FILE *f, unsigned dtype, size_t size, const uint8_t *p)
 {
+	union {
+		uint8_t u8;
+		int8_t i8;
+		int16_t i16;
+		int32_t i32;
+		int64_t i64;
+		uint16_t bits;
+		float real32;
+		double real64;
+	} v = {.i64 = 0};
+
+	memcpy(&v, p, size < sizeof(v) ? size : sizeof(v));
 	switch (dtype) { /* c10/core/ScalarType.h */
 	case 0:
-		PUT_AS(uint8_t, "%u", unsigned);
-		return true;
+		return fprintf(f, "%u", v.u8) > 0;
 	case 1:
-		PUT_AS(int8_t, "%d", int);
-		return true;
+		return fprintf(f, "%d", v.i8) > 0;
 	case 2:
-		PUT_AS(int16_t, "%d", int);
-		return true;
+		return fprintf(f, "%d", v.i16) > 0;
 	case 3:
-		PUT_AS(int32_t, "%d", int);
-		return true;
+		return fprintf(f, "%d", v.i32) > 0;
 	case 4:
-		PUT_AS(int64_t, "%lld", long long);
-		return true;
+		return fprintf(f, "%lld", (long long)v.i64) > 0;
 	case 5:
-	case 15: {
-		uint16_t bits;
-		memcpy(&bits, p, sizeof(bits));
-		fprintf(f, "%.5g", dtype == 5 ? half(bits) : bfloat(bits));
-		return true;
-	}
+		return fprintf(f, "%.5g", half(v.bits)) > 0;
 	case 6:
-		PUT_AS(float, "%.9g", double);
-		return true;
+		return fprintf(f, "%.9g", (double)v.real32) > 0;
 	case 7:
-		PUT_AS(double, "%.17g", double);
-		return true;
+		return fprintf(f, "%.17g", v.real64) > 0;
 	case 11:
-		fputs(*p ? "True" : "False", f);
-		return true;
+		return fputs(v.u8 ? "True" : "False", f) >= 0;
+	case 15:
+		return fprintf(f, "%.5g", bfloat(v.bits)) > 0;
 	default:
 		return false;
 	}
@@ -330,7 +322,7 @@ static bool put_elements(FILE *f, const struct xsp_torch_values *all,
 	fputc('[', f);
 	for (size_t i = 0; i < count; i++) {
 		fputs(i > 0 ? ", " : "", f);
-		if (!put_element(f, t->dtype, t->elements + i * size))
+		if (!put_element(f, t->dtype, size, t->elements + i * size))
 			return false;
 	}
 	fputs((uint64_t)t->numel > count ? ", ...]" : "]", f);
@@ -342,46 +334,38 @@ static bool put_elements(FILE *f, const struct xsp_torch_values *all,
 typedef bool (*put_fn)(FILE *f, const struct xsp_torch_values *all,
 		       const struct xsp_torch_value *v);
 
-/* What `put` writes of a value, as a text of JSON; "" if it writes nothing. */
-static int put_text(struct xsp_out *o, put_fn put, const struct xsp_torch_values *all,
-		    const struct xsp_torch_value *v, bool *any)
+/* What `put` writes of a value, malloced; *any: did it write something? NULL: no memory. */
+static char *text_of(put_fn put, const struct xsp_torch_values *all,
+		     const struct xsp_torch_value *v, bool *any)
 {
-	char *text = NULL, *safe;
+	char *text = NULL;
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
 	if (f == NULL)
-		return -ENOMEM;
+		return NULL;
 	*any = put(f, all, v);
-	if (fclose(f) != 0) {
-		free(text);
-		return -ENOMEM;
-	}
-	if (!*any)
-		text[0] = '\0';
-	safe = xsp_json_escaped(text, &size);
+	if (fclose(f) == 0)
+		return text;
 	free(text);
-	if (safe == NULL)
-		return -ENOMEM;
-	xsp_out_write(o, safe, size);
-	free(safe);
-	return 0;
+	return NULL;
 }
 
 static int put_list(struct xsp_out *o, const char *key, const struct xsp_torch_values *v,
 		    put_fn put)
 {
-	bool any;
-	int rc = 0;
-
 	xsp_out_text(o, key);
-	for (size_t i = 0; i < v->count && rc == 0; i++) {
-		xsp_out_text(o, i > 0 ? ", \"" : "\"");
-		rc = put_text(o, put, v, &v->items[i], &any);
-		xsp_out_text(o, "\"");
+	for (size_t i = 0; i < v->count; i++) {
+		bool any = false;
+		char *text = text_of(put, v, &v->items[i], &any);
+		if (text == NULL)
+			return -ENOMEM;
+		xsp_out_text(o, i > 0 ? ", " : "");
+		xsp_out_json(o, any ? text : "");
+		free(text);
 	}
 	xsp_out_text(o, "]");
-	return rc;
+	return 0;
 }
 
 /* {"stride": "[1, 1]", ...}: those that are known. */
@@ -389,18 +373,13 @@ static int put_object(struct xsp_out *o, const char *key, const struct xsp_torch
 		      put_fn put)
 {
 	size_t written = 0;
-	int rc = 0;
 
-	for (size_t i = 0; i < v->count && rc == 0 && !v->doubtful; i++) {
-		char *text = NULL;
-		size_t size;
-		FILE *f = open_memstream(&text, &size);
-		if (f == NULL)
+	for (size_t i = 0; i < v->count && !v->doubtful; i++) {
+		bool any = false;
+		char *text = text_of(put, v, &v->items[i], &any);
+		if (text == NULL)
 			return -ENOMEM;
-		bool any = put(f, v, &v->items[i]);
-		if (fclose(f) != 0)
-			rc = -ENOMEM;
-		if (rc == 0 && any) {
+		if (any) {
 			xsp_out_text(o, written++ == 0 ? key : ", ");
 			xsp_out_json(o, v->items[i].name);
 			xsp_out_text(o, ":");
@@ -408,9 +387,8 @@ static int put_object(struct xsp_out *o, const char *key, const struct xsp_torch
 		}
 		free(text);
 	}
-	if (written > 0)
-		xsp_out_text(o, "}");
-	return rc;
+	xsp_out_text(o, written > 0 ? "}" : "");
+	return 0;
 }
 
 static int put_arguments(struct xsp_out *o, const struct xsp_torch_values *v)

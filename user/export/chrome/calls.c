@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/chrome/calls.h"
-
 #include <errno.h>
 
-#include "export/chrome/cuda.h"
-#include "export/chrome/details.h"
 #include "export/chrome/json.h"
+#include "export/chrome/parts.h"
 
 bool xsp_chrome_is_call(const struct xsp_export *x, const struct xsp_span *span)
 {
@@ -14,7 +11,7 @@ bool xsp_chrome_is_call(const struct xsp_export *x, const struct xsp_span *span)
 
 static char *put_ids(struct xsp_export *x, char *p, const struct xsp_gpu_call *c)
 {
-	p = XSP_PUT(p, ",\"args\":{\"Ev Idx\":");
+	p = XSP_PUT(p, "\"Ev Idx\":");
 	p = xsp_put_u64(p, xsp_chrome_next_slice(x));
 	if (c->external != 0)
 		p = xsp_chrome_put_number(p, "External id", c->external);
@@ -22,7 +19,7 @@ static char *put_ids(struct xsp_export *x, char *p, const struct xsp_gpu_call *c
 		p = xsp_chrome_put_number(p, "cbid", c->cbid);
 	/* CUPTI gives a driver call the id of the runtime call around it. Readers join by this key and would find two calls
 	 * for one kernel (HTA's queue length asserts that there is one). One that has its own id is told of as if there were
-	 * no call around it (timeline/gpu_calls.c). */
+	 * no call around it (timeline/gpu/calls.c). */
 	if (c->correlation != 0 && (c->span == NULL || c->span->outer_ns == 0))
 		p = xsp_chrome_put_number(p, "correlation", c->correlation);
 	return xsp_chrome_put_flags(p, c->span != NULL ? c->span->flags
@@ -46,13 +43,8 @@ int xsp_chrome_call(struct xsp_export *x, const struct xsp_gpu_call *c)
 		xsp_out_json(x->out, c->name[0] != '\0' ? c->name : "CUDA API call");
 	if (rc < 0)
 		return rc;
-	char *p = xsp_out_reserve(x->out, 512);
-	p = xsp_chrome_put_number(p, "pid", row->pid);
-	p = xsp_chrome_put_number(p, "tid", row->tid);
-	p = XSP_PUT(p, ",\"ts\":");
-	p = xsp_chrome_put_ts(x, p, c->start_ns);
-	p = XSP_PUT(p, ",\"dur\":");
-	p = xsp_put_us(p, c->end_ns - c->start_ns);
+	char *p = xsp_chrome_put_place(x, xsp_out_reserve(x->out, 512), row->pid, row->tid,
+				       c->start_ns, c->end_ns - c->start_ns);
 	xsp_out_commit(x->out, put_ids(x, p, c));
 	if (c->span != NULL && c->span->details != NULL)
 		rc = xsp_chrome_details(x, c->span);

@@ -9,24 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/json.h"
+#include "base/rows/grow.h"
+#include "base/format/json.h"
 #include "catalog/providers.h"
-#include "export/chrome/calls.h"
-#include "export/chrome/details.h"
-#include "export/chrome/gpu.h"
 #include "export/chrome/json.h"
-#include "export/chrome/memory.h"
-#include "export/chrome/metadata.h"
-#include "export/chrome/python_rows.h"
-#include "export/chrome/sequence.h"
-#include "export/chrome/values.h"
-#include "export/chrome/waits.h"
-#include "export/formats.h"
+#include "export/chrome/parts.h"
+#include "export/export_private.h"
 #include "export/text.h"
-#include "model/rows/states.h"
-#include "model/run_stats.h"
 #include "model/spans/scope.h"
+#include "model/spans/sequence.h"
 #include "timeline/torch_args.h"
 
 /* Kineto's "three months": time stamps are relative to a multiple of this, which keeps them
@@ -53,129 +44,7 @@ struct chrome {
 	struct xsp_python_rows *python_rows;
 };
 
-/* ---- top-level keys ---- */
-
-static void put_stats(struct xsp_out *o, const char *key, const struct xsp_run_stat *stats,
-		      size_t n)
-{
-	xsp_chrome_key(o, key);
-	for (size_t i = 0; i < n; i++) {
-		xsp_out_text(o, i ? "," : "{");
-		xsp_chrome_number_pair(o, stats[i].key, stats[i].value);
-	}
-	xsp_out_text(o, n ? "},\n" : "{},\n");
-}
-
-/* What the capture says of its own making. */
-static void put_info(struct xsp_export *x)
-{
-	static const char *const keys[] = {
-		"arguments", "filters",	      "children",	    "execs",
-		"libraries", "changed code",  "unnamed call sites", "kernel",
-		"version",   "tensor layout", "max overhead",	    "waits",
-		"samples",   "wait stacks",   "worst slowdown",	    "operators without arguments",
-		"read from", "not as there",  "calls unseen",	    "libraries late ns"};
-	const char *separator = "{";
-
-	xsp_chrome_key(x->out, "xsptrace_capture");
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		const char *value = xsp_capture_info(x->view.reader, keys[i]);
-		if (value == NULL)
-			continue;
-		xsp_out_text(x->out, separator);
-		xsp_chrome_text_pair(x->out, keys[i], value);
-		separator = ",";
-	}
-	for (unsigned i = 0; i < XSP_GAPS; i++) {
-		uint64_t count;
-		const char *value = xsp_capture_gap(x->view.reader, i, &count);
-		if (value == NULL)
-			continue;
-		xsp_out_text(x->out, separator);
-		xsp_chrome_text_pair(x->out, xsp_capture_gap_key(i), value);
-		separator = ",";
-	}
-	if (xsp_timeline_cut_text(x->view.timeline) != NULL) {
-		xsp_out_text(x->out, separator);
-		xsp_chrome_text_pair(x->out, "cut", xsp_timeline_cut_text(x->view.timeline));
-		separator = ",";
-	}
-	xsp_out_text(x->out, separator);
-	xsp_chrome_text_pair(x->out, "end", xsp_run_how_ended(x->view.reader));
-	xsp_out_text(x->out, "},\n");
-}
-
-static void put_window(struct xsp_export *x, const struct chrome *c)
-{
-	const struct xsp_capture_clock *clocks = NULL;
-	size_t n = xsp_capture_clocks(x->view.reader, &clocks);
-	uint64_t offset = c->open.base_ns + c->open.shift; /* real time - monotonic */
-	const struct xsp_run_stat stats[] = {
-		{"start_ns", c->open.start_ns + offset},
-		{"end_ns", c->open.end_ns + offset},
-		{"duration_ns", c->open.end_ns - c->open.start_ns},
-		{"monotonic_start_ns", c->open.start_ns},
-		{"clock_uncertainty_ns", n ? clocks[0].uncertainty_ns : 0},
-		{"realtime_moved_ns", xsp_run_clock_step(x->view.reader)},
-	};
-
-	put_stats(x->out, "xsptrace_window", stats, sizeof(stats) / sizeof(stats[0]));
-}
-
-static void put_brake(struct xsp_export *x, const struct chrome *c)
-{
-	const struct xsp_capture_let_go *l = NULL;
-	size_t n = xsp_capture_let_gos(x->view.reader, &l);
-	const struct xsp_capture_window *w = NULL;
-	const struct xsp_run_stat stats[] = {
-		{"windows", xsp_capture_windows(x->view.reader, &w)},
-		{"recorded_ns", xsp_timeline_recorded_ns(x->view.timeline)},
-		{"of_ns", c->open.end_ns - c->open.start_ns},
-	};
-
-	put_stats(x->out, "xsptrace_windows", stats, sizeof(stats) / sizeof(stats[0]));
-	xsp_chrome_key(x->out, "xsptrace_let_go");
-	xsp_out_text(x->out, "[");
-	for (size_t i = 0; i < n; i++) {
-		xsp_out_text(x->out, i ? ",\n{" : "{");
-		xsp_chrome_text_pair(x->out, "name", c->probes[l[i].probe].name);
-		xsp_out_text(x->out, ",");
-		xsp_chrome_number_pair(
-			x->out, "after_ns",
-			l[i].time_ns > c->open.start_ns ? l[i].time_ns - c->open.start_ns : 0);
-		xsp_out_text(x->out, ",");
-		xsp_chrome_number_pair(x->out, "calls_per_second", l[i].calls_per_second);
-		xsp_out_text(x->out, "}");
-	}
-	xsp_out_text(x->out, "],\n");
-}
-
-static void put_version(struct xsp_export *x)
-{
-	xsp_chrome_text_pair(x->out, "xsptrace_version", XSP_VERSION);
-	xsp_out_text(x->out, ",\n");
-}
-
-/* What is known of the capture before its events are read. */
-static void put_recorded(struct xsp_export *x, const struct chrome *c)
-{
-	struct xsp_run_stats stats;
-	const char *host = xsp_capture_info(x->view.reader, "host");
-
-	if (host) {
-		xsp_chrome_text_pair(x->out, "host_name", host);
-		xsp_out_text(x->out, ",\n");
-	}
-	xsp_chrome_metadata(x);
-	put_version(x);
-	put_info(x);
-	put_window(x, c);
-	xsp_run_stats_losses(x->view.reader, &stats);
-	put_stats(x->out, "xsptrace_losses", stats.list, stats.count);
-	xsp_run_stats_overhead(x->view.reader, &stats);
-	put_stats(x->out, "xsptrace_overhead", stats.list, stats.count);
-	put_brake(x, c);
-}
+/* ---- the beginning ---- */
 
 static void put_head(struct xsp_export *x, const struct chrome *c)
 {
@@ -184,11 +53,11 @@ static void put_head(struct xsp_export *x, const struct chrome *c)
 	    !xsp_timeline_has_gpu(x->view.timeline)) /* else known at the end */
 		xsp_out_text(x->out, "\"deviceProperties\":[],\n");
 	if (x->view.job == NULL) /* of a job each capture says it: put_capture() */
-		put_recorded(x, c);
+		xsp_chrome_recorded(x);
 	else
-		put_version(x);
-	xsp_out_text(x->out, "\"displayTimeUnit\":\"ms\",\n");
-	xsp_chrome_number_pair(x->out, "baseTimeNanoseconds", c->open.base_ns);
+		xsp_out_text(x->out, "\"xsptrace_version\":\"" XSP_VERSION "\",\n");
+	xsp_out_text(x->out, "\"displayTimeUnit\":\"ms\",\n\"baseTimeNanoseconds\":");
+	xsp_out_u64(x->out, c->open.base_ns);
 	xsp_out_text(x->out, ",\n\"traceEvents\":[\n");
 }
 
@@ -233,13 +102,9 @@ static void set_clock(struct xsp_export *x, struct chrome *c)
 
 static int chrome_begin(struct xsp_export *x)
 {
-	struct chrome *c = calloc(1, sizeof(*c));
-	int rc;
+	struct chrome *c = x->state;
+	int rc = xsp_renderer_new(x->view.timeline, render_name, NULL, &c->open.names);
 
-	if (c == NULL)
-		return -ENOMEM;
-	x->state = c;
-	rc = xsp_renderer_new(x->view.timeline, render_name, NULL, &c->open.names);
 	if (rc == 0)
 		rc = xsp_thread_rows_new(&x->view, &c->open.rows);
 	if (rc == 0)
@@ -259,8 +124,6 @@ static void chrome_discard(struct xsp_export *x)
 {
 	struct chrome *c = x->state;
 
-	if (c == NULL)
-		return;
 	xsp_renderer_free(c->open.names);
 	xsp_thread_rows_free(c->open.rows);
 	xsp_chrome_gpu_free(c->open.gpu);
@@ -272,8 +135,6 @@ static void chrome_discard(struct xsp_export *x)
 	xsp_python_rows_free(c->python_rows);
 	xsp_fwdbwd_free(c->open.fwdbwd);
 	xsp_torch_args_free(c->open.arguments);
-	free(c);
-	x->state = NULL;
 }
 
 /* ---- slices ---- */
@@ -332,6 +193,22 @@ static char *put_read_category(struct xsp_export *x, const struct xsp_capture_pr
 	return XSP_PUT(xsp_out_reserve(x->out, 64), ",\"name\":\"");
 }
 
+/* After an operator's slice, which is remembered; after that of a node of the backward pass, to it. */
+static int put_fwdbwd(struct xsp_export *x, const struct xsp_thread_row *row,
+		      const struct xsp_span *span)
+{
+	struct xsp_fwdbwd_operator from;
+	const int rc =
+		xsp_fwdbwd_span(&xsp_chrome_of(x)->fwdbwd, x->view.timeline, row, span, &from);
+
+	if (rc <= 0)
+		return rc;
+	xsp_chrome_put_flow(x, "fwdbwd", false, from.arrow, from.row->pid, from.row->tid,
+			    from.start_ns);
+	xsp_chrome_put_flow(x, "fwdbwd", true, from.arrow, row->pid, row->tid, span->start_ns);
+	return 0;
+}
+
 static int put_slice(struct xsp_export *x, struct xsp_thread_row *row, const struct xsp_span *span,
 		     uint64_t end_ns)
 {
@@ -372,7 +249,7 @@ static int put_slice(struct xsp_export *x, struct xsp_thread_row *row, const str
 	int rc = span->details != NULL ? xsp_chrome_details(x, span) : 0;
 	xsp_out_text(x->out, "}},\n");
 	if (rc == 0 && span->details != NULL)
-		rc = xsp_chrome_fwdbwd(x, row, span);
+		rc = put_fwdbwd(x, row, span);
 	return rc;
 }
 
@@ -500,16 +377,8 @@ static void put_thread(struct xsp_export *x, const struct xsp_thread_row *row)
 	const char *comm = xsp_thread_rows_comm(&x->view, row->root_pid, row->root_tid);
 
 	xsp_chrome_open_meta(x, "thread_name", row->pid, row->tid, "name");
-	/* the name inside is escaped by hand: it is put together here */
-	size_t length = 0;
-	char *safe = xsp_json_escaped(comm, &length);
-	if (safe == NULL) {
-		xsp_out_fail(x->out, -ENOMEM);
-		return;
-	}
 	xsp_out_printf(x->out, "\"thread %u (", row->thread_tid);
-	xsp_out_write(x->out, safe, length);
-	free(safe);
+	xsp_out_json_part(x->out, comm);
 	xsp_out_text(x->out, ")");
 	if (row->number == XSP_STATES_ROW)
 		xsp_out_text(x->out, " states");
@@ -539,18 +408,20 @@ static uint32_t spans_tid(const struct xsp_export *x)
 	return SPANS_PID + 2 * (uint32_t)x->view.part;
 }
 
+/* The caller writes what is in `args`, and closes both. */
+static void open_span_of_all(struct xsp_export *x, const char *name, uint32_t tid,
+			     uint64_t start_ns, uint64_t end_ns)
+{
+	xsp_out_printf(x->out, "{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"%s\"", name);
+	xsp_out_commit(x->out, xsp_chrome_put_place(x, xsp_out_reserve(x->out, 256), SPANS_PID, tid,
+						    start_ns, end_ns - start_ns));
+}
+
 /* The recording itself as a slice, as Kineto has it, but under numbers. */
 static void put_trace_span(struct xsp_export *x, const struct chrome *c)
 {
-	xsp_out_printf(x->out,
-		       "{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"xsptrace (0)\",\"pid\":%u,"
-		       "\"tid\":%u,\"ts\":",
-		       SPANS_PID, spans_tid(x));
-	xsp_chrome_time(x, c->open.start_ns);
-	xsp_out_text(x->out, ",\"dur\":");
-	xsp_out_commit(x->out, xsp_chrome_put_ns(xsp_out_reserve(x->out, 32),
-						 c->open.end_ns - c->open.start_ns));
-	xsp_out_text(x->out, ",\"args\":{\"Op count\":");
+	open_span_of_all(x, "xsptrace (0)", spans_tid(x), c->open.start_ns, c->open.end_ns);
+	xsp_out_text(x->out, "\"Op count\":");
 	xsp_out_u64(x->out, c->open.slices);
 	xsp_out_text(x->out, "}},\n");
 	xsp_chrome_put_text_meta(x, "process_name", SPANS_PID, 0, "name", "Spans");
@@ -561,7 +432,6 @@ static void put_trace_span(struct xsp_export *x, const struct chrome *c)
 /* With --max-overhead: a row of the times in which everything was on. */
 static void put_windows(struct xsp_export *x)
 {
-	char text[40];
 	const struct xsp_capture_window *w = NULL;
 	size_t n = xsp_capture_windows(x->view.reader, &w);
 
@@ -570,15 +440,8 @@ static void put_windows(struct xsp_export *x)
 		const uint64_t end = xsp_timeline_clip(x->view.timeline, w[i].end_ns);
 		if (end <= start)
 			continue;
-		xsp_out_printf(x->out,
-			       "{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"recorded\",\"pid\":%u,"
-			       "\"tid\":%u,\"ts\":",
-			       SPANS_PID, spans_tid(x) + 1);
-		xsp_chrome_time(x, start);
-		xsp_out_text(x->out, ",\"dur\":");
-		*xsp_chrome_put_ns(text, end - start) = '\0';
-		xsp_out_text(x->out, text);
-		xsp_out_text(x->out, ",\"args\":{}},\n");
+		open_span_of_all(x, "recorded", spans_tid(x) + 1, start, end);
+		xsp_out_text(x->out, "}},\n");
 	}
 	if (n > 0)
 		xsp_chrome_put_text_meta(x, "thread_name", SPANS_PID, spans_tid(x) + 1, "name",
@@ -597,34 +460,6 @@ static void put_mark(struct xsp_export *x, const char *name, const char *pid, co
 	xsp_out_text(x->out, "}");
 }
 
-/* What is known of the capture when its events have been read. */
-static void put_read(struct xsp_export *x, const struct chrome *c)
-{
-	struct xsp_run_stats stats;
-
-	xsp_run_stats_timeline(x->view.reader, x->view.timeline, &stats);
-	put_stats(x->out, "xsptrace_timeline", stats.list, stats.count);
-
-	const struct xsp_capture_lost *lost = NULL;
-	size_t n = xsp_capture_losts(x->view.reader, &lost);
-	xsp_chrome_key(x->out, "xsptrace_lost_by_function");
-	xsp_out_text(x->out, "[");
-	for (size_t i = 0; i < n; i++) {
-		xsp_out_text(x->out, i ? ",\n{" : "{");
-		xsp_chrome_text_pair(x->out, "name",
-				     lost[i].probe < c->probe_count ? c->probes[lost[i].probe].name
-								    : "");
-		xsp_out_text(x->out, ",");
-		xsp_chrome_number_pair(x->out, "entries", lost[i].entries);
-		xsp_out_text(x->out, ",");
-		xsp_chrome_number_pair(x->out, "exits", lost[i].exits);
-		xsp_out_text(x->out, "}");
-	}
-	xsp_out_text(x->out, "],\n");
-	xsp_chrome_gpu_tail(x);
-	xsp_chrome_threads(x);
-}
-
 /* The same keys as those of a trace of one capture, as the arguments of an event that viewers pass over. */
 static void put_capture(struct xsp_export *x, const struct chrome *c)
 {
@@ -633,17 +468,19 @@ static void put_capture(struct xsp_export *x, const struct chrome *c)
 		       SPANS_PID, spans_tid(x));
 	xsp_chrome_time(x, c->open.start_ns);
 	xsp_out_text(x->out, ",\"args\":{\n");
-	put_recorded(x, c);
-	put_read(x, c);
+	xsp_chrome_recorded(x);
+	xsp_chrome_read(x);
 	xsp_out_printf(x->out, "\"capture\":%zu,\"clock_shift_ns\":%lld}},\n", x->view.part,
 		       (long long)x->view.job->shift_ns[x->view.part]);
 }
 
-static void put_tail(struct xsp_export *x, const struct chrome *c)
+static void put_tail(struct xsp_export *x)
 {
+	const char *before = "";
+
 	if (x->view.job == NULL)
-		put_read(x, c);
-	xsp_chrome_text_pair(x->out, "traceName", x->options.trace_name);
+		xsp_chrome_read(x);
+	xsp_chrome_text_pair(x->out, &before, "traceName", x->options.trace_name);
 	xsp_out_text(x->out, "}\n");
 }
 
@@ -657,9 +494,8 @@ static int chrome_end(struct xsp_export *x)
 		if (rc < 0)
 			return rc;
 	}
-	int failed = xsp_python_rows_end(x, c->python_rows);
-	if (failed == 0)
-		failed = xsp_chrome_last_states(x);
+	xsp_python_rows_end(x, c->python_rows);
+	const int failed = xsp_chrome_last_states(x);
 	if (failed < 0)
 		return failed;
 	put_rows(x, c);
@@ -682,7 +518,7 @@ static int chrome_end(struct xsp_export *x)
 		return 0;
 	put_mark(x, "Record Window End", "", "", c->open.end_ns);
 	xsp_out_text(x->out, "],\n");
-	put_tail(x, c);
+	put_tail(x);
 	return 0;
 }
 
@@ -693,6 +529,7 @@ static int chrome_end(struct xsp_export *x)
 		.process_memory = xsp_chrome_process_memory, .wait = xsp_chrome_wait,              \
 		.sample = chrome_sample, .value = xsp_chrome_value, .readable = 1000000000,        \
 		.jobs = true, .end = chrome_end, .discard = chrome_discard,                        \
+		.state_size = sizeof(struct chrome),                                               \
 	}
 
 const struct xsp_export_format xsp_format_json = CHROME_FORMAT(".json", "Chrome trace");

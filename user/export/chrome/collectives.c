@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/chrome/collectives.h"
-
 #include <string.h>
 
 #include "catalog/collectives.h"
 #include "catalog/providers.h"
 #include "export/chrome/json.h"
+#include "export/chrome/parts.h"
 
 static void put_number(struct xsp_export *x, const char *key, uint64_t value)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/chrome/cuda.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "export/chrome/json.h"
+#include "export/chrome/parts.h"
 #include "target/module.h"
 
 /* enum cudaMemcpyKind */

@@ -1,13 +1,66 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/chrome/details.h"
+/* details.c - the details of a span as arguments of its slice: a table by section type. */
+#include <errno.h>
 
-#include "export/chrome/args.h"
-#include "export/chrome/collectives.h"
-#include "export/chrome/counters.h"
-#include "export/chrome/cuda.h"
-#include "export/chrome/python.h"
-#include "export/chrome/sequence.h"
-#include "export/chrome/stack.h"
+#include "export/chrome/json.h"
+#include "export/chrome/parts.h"
+#include "model/rows/counters.h"
+#include "model/spans/sequence.h"
+
+static int put_counter(void *ctx, const char *name, uint64_t value)
+{
+	const struct xsp_export *x = ctx;
+	const char *before = ",";
+
+	xsp_chrome_number_pair(x->out, &before, name, value);
+	return 0;
+}
+
+/* What the thread did in it: its counters at the end less those at the beginning. */
+static int put_counters(struct xsp_export *x, const struct xsp_span *span,
+			const struct xsp_section *section)
+{
+	(void)section;
+	return xsp_counters_of(&x->view, span, put_counter, x);
+}
+
+int xsp_chrome_stack(struct xsp_export *x, const struct xsp_span *span,
+		     const struct xsp_section *section)
+{
+	const uint64_t *frame = xsp_section_data(section);
+	size_t count = xsp_section_length(section) / sizeof(*frame), i;
+	/* the key of Kineto's is that of Python's, if there is such */
+	const bool second = xsp_details_find(span->details, XSP_SECTION_PYTHON, NULL) != NULL;
+
+	for (i = 0; i < count; i++) {
+		const char *name = xsp_timeline_frame(x->view.timeline, span->pid,
+						      XSP_FRAME_ADDRESS(frame[i]));
+		if (name == NULL || name[0] == '\0')
+			break;
+		xsp_out_text(x->out, i > 0    ? ";"
+				     : second ? ",\"Native call stack\":\""
+					      : ",\"Call stack\":\"");
+		xsp_out_json_part(x->out, name);
+	}
+	xsp_out_text(x->out, i > 0 ? "\"" : "");
+	return 0;
+}
+
+/* The numbers that pair operators with nodes of the backward pass. */
+static int put_sequence(struct xsp_export *x, const struct xsp_span *span,
+			const struct xsp_section *section)
+{
+	const struct xsp_sequence n = xsp_sequence_of(x->view.timeline, span);
+
+	/* once: an operator has two sections */
+	if (!n.known || xsp_details_find(span->details, section->type, NULL) != section)
+		return 0;
+	char *p = xsp_out_reserve(x->out, 96);
+	p = xsp_chrome_put_number(p, "Sequence number", n.number);
+	p = xsp_chrome_put_number(p, "Fwd thread id", n.backward ? n.thread : 0);
+	xsp_out_commit(x->out, p);
+	return 0;
+}
 
 static int put_call_arguments(struct xsp_export *x, const struct xsp_span *span,
 			      const struct xsp_section *section)
@@ -25,11 +78,11 @@ static int (*const writers[XSP_SECTION_TYPES])(struct xsp_export *x, const struc
 	[XSP_SECTION_WRITTEN] = xsp_chrome_cuda_written,
 	[XSP_SECTION_ARGS] = xsp_chrome_args,
 	[XSP_SECTION_OUTPUTS] = xsp_chrome_args,
-	[XSP_SECTION_COUNTERS] = xsp_chrome_counters,
+	[XSP_SECTION_COUNTERS] = put_counters,
 	[XSP_SECTION_STACK] = xsp_chrome_stack,
 	[XSP_SECTION_PYTHON] = xsp_chrome_python,
-	[XSP_SECTION_SEQUENCE] = xsp_chrome_sequence,
-	[XSP_SECTION_NODE] = xsp_chrome_sequence,
+	[XSP_SECTION_SEQUENCE] = put_sequence,
+	[XSP_SECTION_NODE] = put_sequence,
 };
 
 int xsp_chrome_detail(struct xsp_export *x, const struct xsp_span *span,

@@ -4,18 +4,18 @@
  * stream (tid: its number). Waits for a stream are on rows of their own, for their times overlap the
  * kernels'. What a further process did on the device is a process of its own (xsp_view_gpu()).
  */
-#include "export/chrome/gpu.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/u64map.h"
-#include "catalog/occupancy.h"
+#include "base/rows/grow.h"
+#include "base/rows/u64map.h"
+#include "catalog/gpu_words.h"
+#include "catalog/gpu/occupancy.h"
 #include "export/chrome/json.h"
+#include "export/chrome/parts.h"
 #include "model/run_stats.h"
 #include "timeline/gpu_category.h"
 
@@ -181,13 +181,11 @@ static char *put_where(char *p, const struct xsp_gpu_activity *a)
 
 static char *put_channel(char *p, uint32_t graph, uint64_t node, uint32_t channel, uint32_t type)
 {
-	static const char *const types[] = {"INVALID", "COMPUTE", "ASYNC_MEMCPY"};
-
 	p = xsp_chrome_put_number(p, "graph id", graph);
 	p = xsp_chrome_put_number(p, "graph node id", node);
 	p = xsp_chrome_put_number(p, "channel", channel);
 	p = XSP_PUT(p, ",\"channel_type\":\"");
-	p = stpcpy(p, type < sizeof(types) / sizeof(types[0]) ? types[type] : "UNKNOWN");
+	p = stpcpy(p, xsp_gpu_word(xsp_gpu_channel_words, type));
 	*p++ = '"';
 	return p;
 }
@@ -282,6 +280,13 @@ static char *put_memset(char *p, const struct xsp_gpu_activity *a)
 	return put_channel(p, m->graph, m->graph_node, m->channel, m->channel_type);
 }
 
+static char *put_call(char *p, const struct xsp_gpu_activity *a)
+{
+	p = xsp_chrome_put_number(p, "correlation", a->correlation);
+	p = xsp_chrome_put_number(p, "device", a->device);
+	return xsp_chrome_put_number(p, "context", a->context);
+}
+
 static char *put_sync(char *p, const struct xsp_gpu_activity *a)
 {
 	const struct xsp_gpu_sync *s = a->record;
@@ -297,9 +302,7 @@ static char *put_sync(char *p, const struct xsp_gpu_activity *a)
 		p = XSP_PUT(p, ",\"stream\":-1");
 	else
 		p = xsp_chrome_put_number(p, "stream", a->stream);
-	p = xsp_chrome_put_number(p, "correlation", a->correlation);
-	p = xsp_chrome_put_number(p, "device", a->device);
-	return xsp_chrome_put_number(p, "context", a->context);
+	return put_call(p, a);
 }
 
 static char *put_event(char *p, const struct xsp_gpu_activity *a)
@@ -307,10 +310,7 @@ static char *put_event(char *p, const struct xsp_gpu_activity *a)
 	const struct xsp_gpu_cuda_event *e = a->record;
 
 	p = xsp_chrome_put_number(p, "event_id", e->event);
-	p = xsp_chrome_put_number(p, "stream", a->stream);
-	p = xsp_chrome_put_number(p, "correlation", a->correlation);
-	p = xsp_chrome_put_number(p, "device", a->device);
-	return xsp_chrome_put_number(p, "context", a->context);
+	return put_call(xsp_chrome_put_number(p, "stream", a->stream), a);
 }
 
 static char *put_graph(char *p, const struct xsp_gpu_activity *a)
@@ -398,19 +398,12 @@ int xsp_chrome_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
 	}
 	xsp_out_printf(x->out, "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":", xsp_gpu_category(a->kind));
 	xsp_out_json(x->out, xsp_gpu_activity_name(a, name));
-	char *p = xsp_out_reserve(x->out, 2048);
-	p = xsp_chrome_put_number(p, "pid", pid);
-	p = xsp_chrome_put_number(p, "tid", tid);
-	p = XSP_PUT(p, ",\"ts\":");
-	p = xsp_chrome_put_ts(x, p, start);
-	p = XSP_PUT(p, ",\"dur\":");
-	p = xsp_put_us(p, duration);
-	char *args = XSP_PUT(p, ",\"args\":{");
-	char *end = xsp_chrome_gpu_arguments(put_first(args, a), a);
-	if (end == args) { /* none */
-		end = XSP_PUT(p, "},\n");
+	char *p = xsp_chrome_put_place(x, xsp_out_reserve(x->out, 2048), pid, tid, start, duration);
+	char *end = xsp_chrome_gpu_arguments(put_first(p, a), a);
+	if (end == p) { /* none */
+		end = XSP_PUT(p - strlen(",\"args\":{"), "},\n");
 	} else {
-		*args = ' '; /* the comma before the first one */
+		*p = ' '; /* the comma before the first one */
 		end = XSP_PUT(end, "}},\n");
 	}
 	xsp_out_commit(x->out, end);
@@ -421,22 +414,16 @@ int xsp_chrome_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
 
 static void put_device(struct xsp_out *o, const struct xsp_gpu_device_info *info)
 {
-	const struct xsp_gpu_device *d = &info->device;
+	const char *before = ",";
 
-	xsp_out_printf(o, "{\"id\":%u,\"name\":", d->id);
+	xsp_out_printf(o, "{\"id\":%u,\"name\":", info->device.id);
 	xsp_out_json(o, info->name);
-	xsp_out_printf(
-		o,
-		",\"totalGlobalMem\":%" PRIu64 ",\"computeMajor\":%u,\"computeMinor\":%u,"
-		"\"maxThreadsPerBlock\":%u,\"maxThreadsPerMultiprocessor\":%u,\"regsPerBlock\":%u,"
-		"\"warpSize\":%u,\"sharedMemPerBlock\":%u,\"numSms\":%u,"
-		"\"regsPerMultiprocessor\":%u,\"sharedMemPerBlockOptin\":%u,"
-		"\"sharedMemPerMultiprocessor\":%u,\"maxBlocksPerMultiprocessor\":%u}",
-		(uint64_t)d->total_memory, d->compute_major, d->compute_minor,
-		d->max_threads_per_block, d->max_threads_per_multiprocessor, d->registers_per_block,
-		d->warp_size, d->shared_per_block, d->multiprocessors,
-		d->registers_per_multiprocessor, d->shared_per_block_optin,
-		d->shared_per_multiprocessor, d->max_blocks_per_multiprocessor);
+	for (const struct xsp_number_at *k = xsp_gpu_device_keys + 1; k->key != NULL; k++) {
+		uint64_t value = 0;
+		memcpy(&value, (const char *)&info->device + k->at, k->size); /* little-endian */
+		xsp_chrome_number_pair(o, &before, k->key, value);
+	}
+	xsp_out_text(o, "}");
 }
 
 void xsp_chrome_gpu_tail(struct xsp_export *x)
@@ -444,6 +431,7 @@ void xsp_chrome_gpu_tail(struct xsp_export *x)
 	const struct xsp_gpu_counts *c = xsp_timeline_gpu(x->view.timeline);
 	const struct xsp_gpu_device_info *devices;
 	size_t n = xsp_timeline_gpu_devices(x->view.timeline, &devices);
+	struct xsp_run_stats stats;
 
 	if (c == NULL)
 		return;
@@ -456,14 +444,8 @@ void xsp_chrome_gpu_tail(struct xsp_export *x)
 		       "],\n\"cupti_version\":%u,\n\"cuda_driver_version\":%u,\n"
 		       "\"cuda_runtime_version\":%u,\n",
 		       c->api_version, c->driver_version, c->runtime_version);
-	xsp_out_printf(x->out,
-		       "\"xsptrace_gpu\":{\"records\":%" PRIu64 ",\"lost_records\":%" PRIu64
-		       ",\"dropped_records\":%" PRIu64 ",\"malformed\":%" PRIu64
-		       ",\"linked\":%" PRIu64 ",\"unlinked\":%" PRIu64
-		       ",\"kernels_without_name\":%" PRIu64 ",\"windows\":%" PRIu64
-		       ",\"windows_without_end\":%" PRIu64 ",\"errors\":%" PRIu64 "},\n",
-		       c->records, c->lost, c->dropped, c->malformed, c->linked, c->unlinked,
-		       c->unnamed, c->windows, c->unfinished, c->errors);
+	xsp_run_stats_gpu(x->view.timeline, false, &stats);
+	xsp_chrome_stats(x->out, "xsptrace_gpu", stats.list, stats.count);
 	xsp_out_printf(x->out,
 		       "\"xsptrace_gpu_clock\":{\"calls_compared\":%" PRIu64
 		       ",\"calls_without_span\":%" PRIu64 ",\"start_after_entry_least_ns\":%" PRId64

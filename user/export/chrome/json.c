@@ -80,7 +80,7 @@ char *xsp_chrome_put_flags(char *p, uint32_t flags)
 	return p;
 }
 
-/* ---- top-level keys ---- */
+/* ---- objects ---- */
 
 void xsp_chrome_key(struct xsp_out *o, const char *key)
 {
@@ -88,19 +88,52 @@ void xsp_chrome_key(struct xsp_out *o, const char *key)
 	xsp_out_text(o, ":");
 }
 
-void xsp_chrome_text_pair(struct xsp_out *o, const char *key, const char *value)
+static void begin_pair(struct xsp_out *o, const char **before, const char *key)
 {
+	xsp_out_text(o, *before);
+	*before = ",";
 	xsp_chrome_key(o, key);
+}
+
+void xsp_chrome_text_pair(struct xsp_out *o, const char **before, const char *key,
+			  const char *value)
+{
+	if (value == NULL)
+		return;
+	begin_pair(o, before, key);
 	xsp_out_json(o, value);
 }
 
-void xsp_chrome_number_pair(struct xsp_out *o, const char *key, uint64_t value)
+void xsp_chrome_number_pair(struct xsp_out *o, const char **before, const char *key, uint64_t value)
 {
-	xsp_chrome_key(o, key);
+	begin_pair(o, before, key);
 	xsp_out_u64(o, value);
 }
 
+void xsp_chrome_stats(struct xsp_out *o, const char *key, const struct xsp_run_stat *stats,
+		      size_t n)
+{
+	const char *before = "{";
+
+	xsp_chrome_key(o, key);
+	for (size_t i = 0; i < n; i++)
+		xsp_chrome_number_pair(o, &before, stats[i].key, stats[i].value);
+	xsp_out_text(o, n > 0 ? "},\n" : "{},\n");
+}
+
 /* ---- slices and arrows ---- */
+
+char *xsp_chrome_put_place(const struct xsp_export *x, char *p, uint32_t pid, uint32_t tid,
+			   uint64_t start_ns, uint64_t length_ns)
+{
+	p = xsp_chrome_put_number(p, "pid", pid);
+	p = xsp_chrome_put_number(p, "tid", tid);
+	p = XSP_PUT(p, ",\"ts\":");
+	p = xsp_chrome_put_ts(x, p, start_ns);
+	p = XSP_PUT(p, ",\"dur\":");
+	p = xsp_chrome_put_ns(p, length_ns);
+	return XSP_PUT(p, ",\"args\":{");
+}
 
 struct xsp_thread_row *xsp_chrome_row(struct xsp_export *x, uint32_t pid, uint32_t tid,
 				      uint32_t number)

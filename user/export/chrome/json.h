@@ -10,6 +10,7 @@
 #include "export/out.h"
 #include "model/rendered.h"
 #include "model/rows/thread_rows.h"
+#include "model/run_stats.h"
 
 /* xsp_export.state begins with it. */
 struct xsp_chrome {
@@ -72,13 +73,22 @@ char *xsp_chrome_put_address(char *p, const char *key, uint64_t value); /* "0x..
 char *xsp_chrome_put_triple(char *p, const char *key, const uint32_t v[3]); /* [1,2,3] */
 char *xsp_chrome_put_flags(char *p, uint32_t flags); /* of a span that was not seen to return */
 
-/* ---- top-level keys: `"key":value` ---- */
+/* ---- objects: `"key":value`, behind *before, which is "," from then on ---- */
 
-void xsp_chrome_key(struct xsp_out *o, const char *key);
-void xsp_chrome_text_pair(struct xsp_out *o, const char *key, const char *value);
-void xsp_chrome_number_pair(struct xsp_out *o, const char *key, uint64_t value);
+void xsp_chrome_key(struct xsp_out *o, const char *key); /* `"key":` */
+void xsp_chrome_text_pair(struct xsp_out *o, const char **before, const char *key,
+			  const char *value); /* NULL: nothing is written */
+void xsp_chrome_number_pair(struct xsp_out *o, const char **before, const char *key,
+			    uint64_t value);
+/* A top-level key with an object of numbers. */
+void xsp_chrome_stats(struct xsp_out *o, const char *key, const struct xsp_run_stat *stats,
+		      size_t n);
 
 /* ---- slices and arrows ---- */
+
+/* `,"pid":N,"tid":N,"ts":N,"dur":N,"args":{` */
+char *xsp_chrome_put_place(const struct xsp_export *x, char *p, uint32_t pid, uint32_t tid,
+			   uint64_t start_ns, uint64_t length_ns);
 
 /* The row of a thread's stack, made at first sight; NULL: no memory. */
 struct xsp_thread_row *xsp_chrome_row(struct xsp_export *x, uint32_t pid, uint32_t tid,

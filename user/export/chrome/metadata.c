@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/chrome/metadata.h"
-
+/* metadata.c - top-level keys of the Chrome trace that PyTorch and Kineto give theirs, and our own (xsptrace_...). */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "catalog/job_variables.h"
-#include "catalog/torch_abi.h"
+#include "catalog/torch/abi.h"
 #include "export/chrome/json.h"
+#include "export/chrome/parts.h"
+
+static void put_text(struct xsp_export *x, const char *key, const char *value)
+{
+	const char *before = "";
+
+	xsp_chrome_text_pair(x->out, &before, key, value);
+	xsp_out_text(x->out, value != NULL ? ",\n" : "");
+}
 
 /* ---- what was recorded, by what the capture holds of it ---- */
 
@@ -47,12 +55,9 @@ static void put_features(struct xsp_export *x)
 		{"with_flops", parts & XSP_TORCH_PART_FLOPS},
 	};
 
-	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
-		if (!features[i].on)
-			continue;
-		xsp_chrome_number_pair(x->out, features[i].key, 1);
-		xsp_out_text(x->out, ",\n");
-	}
+	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++)
+		if (features[i].on)
+			xsp_out_printf(x->out, "\"%s\":1,\n", features[i].key);
 }
 
 /* ---- which part of which job ---- */
@@ -95,16 +100,13 @@ static void put_rank(struct xsp_export *x, const struct xsp_capture_process *all
 
 static void put_variables(struct xsp_export *x, const struct xsp_capture_process *p)
 {
+	const char *before = "{";
 	char value[256];
 
-	xsp_out_text(x->out, "{");
-	xsp_chrome_number_pair(x->out, "pid", p->ns_pid != 0 ? p->ns_pid : p->pid);
-	for (size_t i = 0; xsp_job_variables[i] != NULL; i++) {
-		if (!xsp_capture_variable(p, xsp_job_variables[i], value, sizeof(value)))
-			continue;
-		xsp_out_text(x->out, ",");
-		xsp_chrome_text_pair(x->out, xsp_job_variables[i], value);
-	}
+	xsp_chrome_number_pair(x->out, &before, "pid", p->ns_pid != 0 ? p->ns_pid : p->pid);
+	for (size_t i = 0; xsp_job_variables[i] != NULL; i++)
+		if (xsp_capture_variable(p, xsp_job_variables[i], value, sizeof(value)))
+			xsp_chrome_text_pair(x->out, &before, xsp_job_variables[i], value);
 	xsp_out_text(x->out, "}");
 }
 
@@ -125,16 +127,131 @@ static void put_job(struct xsp_export *x, const struct xsp_capture_process *all,
 		xsp_out_text(x->out, "],\n");
 }
 
-void xsp_chrome_metadata(struct xsp_export *x)
+/* ---- our own keys ---- */
+
+/* What the capture says of its own making. */
+static void put_info(struct xsp_export *x)
 {
+	static const char *const keys[] = {
+		"arguments", "filters",	      "children",	    "execs",
+		"libraries", "changed code",  "unnamed call sites", "kernel",
+		"version",   "tensor layout", "max overhead",	    "waits",
+		"samples",   "wait stacks",   "worst slowdown",	    "operators without arguments",
+		"read from", "not as there",  "calls unseen",	    "libraries late ns"};
+	const char *before = "{";
+	uint64_t count;
+
+	xsp_chrome_key(x->out, "xsptrace_capture");
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		xsp_chrome_text_pair(x->out, &before, keys[i],
+				     xsp_capture_info(x->view.reader, keys[i]));
+	for (unsigned i = 0; i < XSP_GAPS; i++)
+		xsp_chrome_text_pair(x->out, &before, xsp_capture_gap_key(i),
+				     xsp_capture_gap(x->view.reader, i, &count));
+	xsp_chrome_text_pair(x->out, &before, "cut", xsp_timeline_cut_text(x->view.timeline));
+	xsp_chrome_text_pair(x->out, &before, "end", xsp_run_how_ended(x->view.reader));
+	xsp_out_text(x->out, "},\n");
+}
+
+static void put_window(struct xsp_export *x, const struct xsp_chrome *c)
+{
+	const struct xsp_capture_clock *clocks = NULL;
+	size_t n = xsp_capture_clocks(x->view.reader, &clocks);
+	uint64_t offset = c->base_ns + c->shift; /* real time - monotonic */
+	const struct xsp_run_stat stats[] = {
+		{"start_ns", c->start_ns + offset},
+		{"end_ns", c->end_ns + offset},
+		{"duration_ns", c->end_ns - c->start_ns},
+		{"monotonic_start_ns", c->start_ns},
+		{"clock_uncertainty_ns", n ? clocks[0].uncertainty_ns : 0},
+		{"realtime_moved_ns", xsp_run_clock_step(x->view.reader)},
+	};
+
+	xsp_chrome_stats(x->out, "xsptrace_window", stats, sizeof(stats) / sizeof(stats[0]));
+}
+
+static const char *function_name(const struct xsp_export *x, uint32_t probe)
+{
+	const struct xsp_capture_probe *probes = NULL;
+
+	return probe < xsp_capture_probes(x->view.reader, &probes) ? probes[probe].name : "";
+}
+
+static void put_brake(struct xsp_export *x, const struct xsp_chrome *c)
+{
+	const struct xsp_capture_let_go *l = NULL;
+	size_t n = xsp_capture_let_gos(x->view.reader, &l);
+	const struct xsp_capture_window *w = NULL;
+	const struct xsp_run_stat stats[] = {
+		{"windows", xsp_capture_windows(x->view.reader, &w)},
+		{"recorded_ns", xsp_timeline_recorded_ns(x->view.timeline)},
+		{"of_ns", c->end_ns - c->start_ns},
+	};
+
+	xsp_chrome_stats(x->out, "xsptrace_windows", stats, sizeof(stats) / sizeof(stats[0]));
+	xsp_chrome_key(x->out, "xsptrace_let_go");
+	xsp_out_text(x->out, "[");
+	for (size_t i = 0; i < n; i++) {
+		const char *before = i > 0 ? ",\n{" : "{";
+		xsp_chrome_text_pair(x->out, &before, "name", function_name(x, l[i].probe));
+		xsp_chrome_number_pair(x->out, &before, "after_ns",
+				       l[i].time_ns > c->start_ns ? l[i].time_ns - c->start_ns : 0);
+		xsp_chrome_number_pair(x->out, &before, "calls_per_second", l[i].calls_per_second);
+		xsp_out_text(x->out, "}");
+	}
+	xsp_out_text(x->out, "],\n");
+}
+
+static void put_losses(struct xsp_export *x)
+{
+	const struct xsp_capture_lost *lost = NULL;
+	const size_t n = xsp_capture_losts(x->view.reader, &lost);
+
+	xsp_chrome_key(x->out, "xsptrace_lost_by_function");
+	xsp_out_text(x->out, "[");
+	for (size_t i = 0; i < n; i++) {
+		const char *before = i > 0 ? ",\n{" : "{";
+		xsp_chrome_text_pair(x->out, &before, "name", function_name(x, lost[i].probe));
+		xsp_chrome_number_pair(x->out, &before, "entries", lost[i].entries);
+		xsp_chrome_number_pair(x->out, &before, "exits", lost[i].exits);
+		xsp_out_text(x->out, "}");
+	}
+	xsp_out_text(x->out, "],\n");
+}
+
+/* ---- all of them ---- */
+
+void xsp_chrome_recorded(struct xsp_export *x)
+{
+	const struct xsp_chrome *c = xsp_chrome_of(x);
 	const struct xsp_capture_process *all;
 	const size_t count = xsp_capture_processes(x->view.reader, &all);
+	struct xsp_run_stats stats;
 	char id[20];
 
+	put_text(x, "host_name", xsp_capture_info(x->view.reader, "host"));
 	snprintf(id, sizeof(id), "%016" PRIx64, xsp_capture_id(x->view.reader));
-	xsp_chrome_text_pair(x->out, "trace_id", id);
-	xsp_out_text(x->out, ",\n");
+	put_text(x, "trace_id", id);
 	put_features(x);
 	put_rank(x, all, count);
 	put_job(x, all, count);
+	put_text(x, "xsptrace_version", XSP_VERSION);
+	put_info(x);
+	put_window(x, c);
+	xsp_run_stats_losses(x->view.reader, &stats);
+	xsp_chrome_stats(x->out, "xsptrace_losses", stats.list, stats.count);
+	xsp_run_stats_overhead(x->view.reader, &stats);
+	xsp_chrome_stats(x->out, "xsptrace_overhead", stats.list, stats.count);
+	put_brake(x, c);
+}
+
+void xsp_chrome_read(struct xsp_export *x)
+{
+	struct xsp_run_stats stats;
+
+	xsp_run_stats_timeline(x->view.reader, x->view.timeline, &stats);
+	xsp_chrome_stats(x->out, "xsptrace_timeline", stats.list, stats.count);
+	put_losses(x);
+	xsp_chrome_gpu_tail(x);
+	xsp_chrome_threads(x);
 }

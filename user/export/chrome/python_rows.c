@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/chrome/python_rows.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "export/chrome/json.h"
-#include "export/chrome/python.h"
+#include "export/chrome/parts.h"
 #include "timeline/python.h"
 
 struct open_line {
@@ -37,29 +35,23 @@ void xsp_python_rows_free(struct xsp_python_rows *p)
 	free(p);
 }
 
-static int put_line(struct xsp_export *x, const struct xsp_thread_row *row,
-		    const struct open_line *l)
+static void put_line(struct xsp_export *x, const struct xsp_thread_row *row,
+		     const struct open_line *l)
 {
 	xsp_out_text(x->out, "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"");
-	const int rc = xsp_chrome_python_line(x, &l->frame);
-	xsp_out_printf(x->out, "\",\"pid\":%u,\"tid\":%u,\"ts\":", row->pid, row->tid);
-	xsp_chrome_time(x, l->start_ns);
-	char *p = XSP_PUT(xsp_out_reserve(x->out, 64), ",\"dur\":");
-	xsp_out_commit(x->out, xsp_chrome_put_ns(p, l->end_ns - l->start_ns));
-	xsp_out_text(x->out, ",\"args\":{\"seen at spans\":true}},\n");
-	return rc;
+	xsp_chrome_python_line(x, &l->frame);
+	char *p = XSP_PUT(xsp_out_reserve(x->out, 256), "\"");
+	p = xsp_chrome_put_place(x, p, row->pid, row->tid, l->start_ns, l->end_ns - l->start_ns);
+	xsp_out_commit(x->out, XSP_PUT(p, "\"seen at spans\":true}},\n"));
 }
 
 /* Down to so many. Of those with the same times readers take the first one as the outer one. */
-static int end_lines(struct xsp_export *x, const struct xsp_thread_row *row, struct open_lines *o,
-		     size_t left)
+static void end_lines(struct xsp_export *x, const struct xsp_thread_row *row, struct open_lines *o,
+		      size_t left)
 {
-	int rc = 0;
-
-	for (size_t i = left; i < o->count && rc == 0; i++)
-		rc = put_line(x, row, &o->list[i]);
+	for (size_t i = left; i < o->count; i++)
+		put_line(x, row, &o->list[i]);
 	o->count = left;
-	return rc;
 }
 
 static void extend(struct open_line *l, uint64_t start_ns, uint64_t end_ns)
@@ -100,7 +92,8 @@ static int add(struct xsp_export *x, const struct xsp_thread_row *row, struct op
 	while (same < count && same < o->count &&
 	       o->list[same].frame.name == innermost[stack->count - 1 - same].name)
 		extend(&o->list[same++], span->start_ns, span->end_ns);
-	int rc = end_lines(x, row, o, same);
+	end_lines(x, row, o, same);
+	int rc = 0;
 	for (uint32_t i = same; i < count && rc == 0; i++) {
 		if (ended_ns(o) >= span->end_ns)
 			break;
@@ -130,13 +123,9 @@ int xsp_python_rows_span(struct xsp_export *x, struct xsp_python_rows **p,
 	return add(x, row, &(*p)->of[row->index], stack, span);
 }
 
-int xsp_python_rows_end(struct xsp_export *x, struct xsp_python_rows *p)
+void xsp_python_rows_end(struct xsp_export *x, struct xsp_python_rows *p)
 {
-	int rc = 0;
-
-	for (size_t i = 0; p != NULL && i < p->count && rc == 0; i++)
+	for (size_t i = 0; p != NULL && i < p->count; i++)
 		if (p->of[i].count > 0)
-			rc = end_lines(x, xsp_thread_rows_at(xsp_chrome_of(x)->rows, i), &p->of[i],
-				       0);
-	return rc;
+			end_lines(x, xsp_thread_rows_at(xsp_chrome_of(x)->rows, i), &p->of[i], 0);
 }

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/chrome/waits.h"
-
 #include <errno.h>
 #include <stdio.h>
 
 #include "catalog/wait_reasons.h"
 #include "export/chrome/json.h"
-#include "export/chrome/python.h"
-#include "export/chrome/stack.h"
+#include "export/chrome/parts.h"
 #include "model/rows/states.h"
 
 /* Colours are those of chrome://tracing; others make their own. The caller writes what else is in `args`, and
@@ -190,10 +187,7 @@ void xsp_chrome_threads(struct xsp_export *x)
 		const struct xsp_thread_times *t = &times[i];
 		const struct xsp_thread_row *row =
 			xsp_chrome_row(x, t->thread->pid, t->thread->tid, XSP_STATES_ROW);
-		const struct {
-			const char *key;
-			uint64_t value;
-		} pairs[] = {
+		const struct xsp_run_stat pairs[] = {
 			{"pid", row != NULL ? row->pid : t->thread->ns_pid},
 			{"tid", row != NULL ? row->thread_tid : t->thread->ns_tid},
 			{"time_ns", t->until_ns - t->since_ns},
@@ -206,23 +200,17 @@ void xsp_chrome_threads(struct xsp_export *x)
 		};
 		const size_t known_pairs =
 			sizeof(pairs) / sizeof(pairs[0]) - (t->faults_known ? 0 : 2);
-		xsp_out_text(x->out, i ? ",\n{" : "{");
-		xsp_chrome_text_pair(x->out, "name", t->thread->comm);
-		for (size_t k = 0; k < known_pairs; k++) {
-			xsp_out_text(x->out, ",");
-			xsp_chrome_number_pair(x->out, pairs[k].key, pairs[k].value);
-		}
+		const char *before = i ? ",\n{" : "{";
+		xsp_chrome_text_pair(x->out, &before, "name", t->thread->comm);
+		for (size_t k = 0; k < known_pairs; k++)
+			xsp_chrome_number_pair(x->out, &before, pairs[k].key, pairs[k].value);
 		xsp_out_printf(x->out, ",\"ended\":%s,\"blocked_ns\":{",
 			       t->ended ? "true" : "false");
-		const char *separator = "";
-		for (unsigned why = 1; why < XSP_WAIT_CLASSES; why++) {
-			if (t->waits[why] == 0)
-				continue;
-			xsp_out_text(x->out, separator);
-			xsp_chrome_number_pair(x->out, xsp_wait_class_name(why),
-					       t->blocked_ns[why]);
-			separator = ",";
-		}
+		before = "";
+		for (unsigned why = 1; why < XSP_WAIT_CLASSES; why++)
+			if (t->waits[why] > 0)
+				xsp_chrome_number_pair(x->out, &before, xsp_wait_class_name(why),
+						       t->blocked_ns[why]);
 		xsp_out_text(x->out, "}}");
 	}
 	xsp_out_text(x->out, "],\n");

@@ -17,11 +17,12 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "export/sql/batch.h"
 #include "export/sql/server.h"
 
 #define FULL (15U << 20) /* bytes of a batch: some 140,000 spans */
+#define COLUMNS 2048U /* bytes of a table's columns, with their types */
 #define FIRST_PAUSE_NS 200000000ULL
 #define LONGEST_PAUSE_NS 10000000000ULL
 
@@ -132,65 +133,45 @@ static int ask(struct clickhouse *c, const char *question, uint64_t *number)
 /* ---- tables ---- */
 
 /* The columns of a table as ClickHouse declares them, or, without types, as INSERT and SELECT name them. */
-static void put_columns(FILE *f, const struct xsp_sql_table_text *t, bool types)
+static const char *columns_of(const struct xsp_sql_table_text *t, bool types, char out[COLUMNS])
 {
 	static const char *const names[XSP_SQL_TYPES] = {
 		[XSP_SQL_I64] = "Int64",   [XSP_SQL_U32] = "UInt32",	[XSP_SQL_U8] = "UInt8",
 		[XSP_SQL_F64] = "Float64", [XSP_SQL_STRING] = "String",
 	};
+	int n = 0;
 
 	for (const struct xsp_sql_column *c = t->columns; c->name != NULL; c++) {
-		fprintf(f, ", %s", c->name);
+		n += snprintf(out + n, COLUMNS - (size_t)n, ", %s", c->name);
 		if (types)
-			fprintf(f, c->null ? " Nullable(%s)" : " %s", names[c->type]);
+			n += snprintf(out + n, COLUMNS - (size_t)n,
+				      c->null ? " Nullable(%s)" : " %s", names[c->type]);
 	}
+	return out;
 }
 
-enum wanted { TABLE, VIEW, INSERT };
-
-static void put_statement(FILE *f, const struct xsp_sql_table_text *t, enum wanted wanted)
+static int make_table(struct clickhouse *c, const struct xsp_sql_table_text *t)
 {
-	if (wanted == TABLE) {
-		fprintf(f, "CREATE TABLE IF NOT EXISTS all_%s (run Int64, batch UInt64", t->name);
-		put_columns(f, t, true);
-		fprintf(f, ") ENGINE = MergeTree ORDER BY (run, %s)", t->order);
-	} else if (wanted == VIEW) {
-		fprintf(f, "CREATE VIEW IF NOT EXISTS %s AS SELECT run", t->name);
-		put_columns(f, t, false);
-		if (t->derived != NULL)
-			fprintf(f, ", %s AS %s", t->derived_from, t->derived);
-		fprintf(f,
-			" FROM all_%s WHERE batch IN (SELECT batch FROM batches WHERE table_name = "
-			"'%s' AND (run, load) IN (SELECT run, max(load) FROM loads GROUP BY run))",
-			t->name, t->name);
-	} else {
-		fprintf(f, "INSERT INTO all_%s (run, batch", t->name);
-		put_columns(f, t, false);
-		fputs(") FORMAT RowBinary", f);
-	}
+	char columns[COLUMNS];
+
+	return say(c,
+		   "CREATE TABLE IF NOT EXISTS all_%s (run Int64, batch UInt64%s) ENGINE = "
+		   "MergeTree ORDER BY (run, %s)",
+		   t->name, columns_of(t, true, columns), t->order);
 }
 
-/* To be freed; NULL: no memory. */
-static char *statement_of(enum xsp_sql_table table, enum wanted wanted)
+static int make_table_view(struct clickhouse *c, const struct xsp_sql_table_text *t)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *f = open_memstream(&text, &size);
+	const bool derived = t->derived != NULL;
+	char columns[COLUMNS];
 
-	if (f == NULL)
-		return NULL;
-	put_statement(f, &xsp_sql_tables[table], wanted);
-	fclose(f);
-	return text;
-}
-
-static int make(struct clickhouse *c, enum xsp_sql_table table, enum wanted wanted)
-{
-	char *text = statement_of(table, wanted);
-	int rc = text != NULL ? insist(c, text, NULL, NULL) : -ENOMEM;
-
-	free(text);
-	return rc;
+	return say(c,
+		   "CREATE VIEW IF NOT EXISTS %s AS SELECT run%s%s%s%s%s FROM all_%s WHERE batch "
+		   "IN (SELECT batch FROM batches WHERE table_name = '%s' AND (run, load) IN "
+		   "(SELECT run, max(load) FROM loads GROUP BY run))",
+		   t->name, columns_of(t, false, columns), derived ? ", " : "",
+		   derived ? t->derived_from : "", derived ? " AS " : "", derived ? t->derived : "",
+		   t->name, t->name);
 }
 
 static int make_view(struct clickhouse *c, const struct xsp_sql_view *v)
@@ -205,13 +186,13 @@ static int make_all(struct clickhouse *c)
 			"load)");
 
 	for (unsigned i = 0; rc == 0 && i < XSP_SQL_TABLES; i++)
-		rc = make(c, i, TABLE);
+		rc = make_table(c, &xsp_sql_tables[i]);
 	if (rc == 0)
 		rc = say(c, "CREATE TABLE IF NOT EXISTS loads (run Int64, load UInt64, loaded_at "
 			    "DateTime, xsptrace_version String) ENGINE = MergeTree ORDER BY (run, "
 			    "load)");
 	for (unsigned i = 0; rc == 0 && i < XSP_SQL_TABLES; i++)
-		rc = make(c, i, VIEW);
+		rc = make_table_view(c, &xsp_sql_tables[i]);
 	for (const struct xsp_sql_view *v = xsp_sql_views + 1; rc == 0 && v->name != NULL; v++)
 		rc = make_view(c, v);
 	return rc;
@@ -313,18 +294,19 @@ static void clickhouse_free(void *store)
 static int flush(struct clickhouse *c, enum xsp_sql_table table)
 {
 	struct xsp_sql_batch *b = &c->batches[table];
+	const struct xsp_sql_table_text *t = &xsp_sql_tables[table];
 	struct arrived a = {.table = table, .rows = b->count};
+	char columns[COLUMNS], text[COLUMNS + 128];
 
 	if (b->count == 0)
 		return 0;
-	char *text = statement_of(table, INSERT);
-	int rc = text != NULL && xsp_grow(&c->arrived, &c->capacity, c->count + 1) == 0
-			 ? insist(c, text, b, &a.number)
-			 : -ENOMEM;
-	free(text);
+	snprintf(text, sizeof(text), "INSERT INTO all_%s (run, batch%s) FORMAT RowBinary", t->name,
+		 columns_of(t, false, columns));
+	int rc = insist(c, text, b, &a.number);
+	if (rc == 0)
+		rc = XSP_APPEND(c->arrived, c->capacity, c->count, a);
 	if (rc < 0)
 		return rc;
-	c->arrived[c->count++] = a;
 	c->rows[table] += b->count;
 	xsp_sql_batch_clear(b);
 	return 0;

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file_io.h"
-#include "base/new_file.h"
+#include "base/files/file_io.h"
+#include "base/files/new_file.h"
 
 struct xsp_sql_file {
 	sqlite3_vfs vfs;
@@ -89,17 +89,10 @@ static int file_size(sqlite3_file *base, sqlite3_int64 *size)
 }
 
 /* Nobody else can open it, and nothing is left of it if we die. */
-static int file_sync(sqlite3_file *base, int flags)
+static int file_nothing(sqlite3_file *base, int how)
 {
 	(void)base;
-	(void)flags;
-	return SQLITE_OK;
-}
-
-static int file_lock(sqlite3_file *base, int level)
-{
-	(void)base;
-	(void)level;
+	(void)how;
 	return SQLITE_OK;
 }
 
@@ -136,10 +129,10 @@ static const sqlite3_io_methods methods = {
 	.xRead = file_read,
 	.xWrite = file_write,
 	.xTruncate = file_truncate,
-	.xSync = file_sync,
+	.xSync = file_nothing,
 	.xFileSize = file_size,
-	.xLock = file_lock,
-	.xUnlock = file_lock,
+	.xLock = file_nothing,
+	.xUnlock = file_nothing,
 	.xCheckReservedLock = file_check_lock,
 	.xFileControl = file_control,
 	.xSectorSize = file_sector,

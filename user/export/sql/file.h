@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * file.h - SQLite on a file that has no name yet (base/new_file.h).
+ * file.h - SQLite on a file that has no name yet (base/files/new_file.h).
  *
  * SQLite opens files by name, and a half-written database must not have one: so it gets a file system of
  * its own (sqlite3_vfs), whose one database is the output's descriptor. What it sorts outside of memory goes

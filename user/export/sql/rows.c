@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/text.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "export/text.h"
 #include "timeline/python.h"
 
@@ -20,6 +20,8 @@ struct xsp_sql {
 	struct xsp_export *x;
 	const struct xsp_sql_engine *engine;
 	void *store; /* the engine's own */
+	int error; /* the first */
+	struct xsp_thread_rows *thread_rows;
 	struct xsp_stacks *stacks;
 	bool *used; /* names of the timeline's, by their ids */
 	size_t used_count;
@@ -39,7 +41,9 @@ int xsp_sql_new(struct xsp_export *x, const struct xsp_sql_engine *engine, struc
 		return -ENOMEM;
 	q->x = x;
 	q->engine = engine;
-	int rc = xsp_stacks_new(&x->view, &q->stacks);
+	int rc = xsp_thread_rows_new(&x->view, &q->thread_rows);
+	if (rc == 0)
+		rc = xsp_stacks_new(&x->view, &q->stacks);
 	if (rc < 0)
 		return rc;
 	xsp_stacks_join_threads(q->stacks);
@@ -53,6 +57,7 @@ void xsp_sql_free(struct xsp_sql *q)
 		return;
 	if (q->store != NULL)
 		q->engine->free(q->store);
+	xsp_thread_rows_free(q->thread_rows);
 	xsp_stacks_free(q->stacks);
 	xsp_u64map_free(&q->other_index);
 	xsp_u64map_free(&q->lines);
@@ -62,78 +67,95 @@ void xsp_sql_free(struct xsp_sql *q)
 	free(q);
 }
 
-int xsp_sql_put(struct xsp_sql *q, enum xsp_sql_table table, const struct xsp_sql_value *values)
+int xsp_sql_error(const struct xsp_sql *q)
 {
-	return q->engine->put(q->store, table, values);
+	return q->error;
 }
 
-/* ---- names, lines, stacks ---- */
+void xsp_sql_note(struct xsp_sql *q, int rc)
+{
+	if (rc < 0 && q->error == 0)
+		q->error = rc;
+}
+
+void xsp_sql_put(struct xsp_sql *q, enum xsp_sql_table table, const struct xsp_sql_value *values)
+{
+	if (q->error == 0)
+		q->error = q->engine->put(q->store, table, values);
+}
+
+/* ---- threads, names, lines, stacks ---- */
+
+struct xsp_thread_rows *xsp_sql_thread_rows(struct xsp_sql *q)
+{
+	return q->thread_rows;
+}
+
+struct xsp_sql_value xsp_sql_thread(struct xsp_sql *q, uint32_t pid, uint32_t tid)
+{
+	const struct xsp_thread_row *row = xsp_thread_rows_of(q->thread_rows, pid, tid, 0);
+
+	xsp_sql_note(q, row != NULL ? 0 : -ENOMEM);
+	return xsp_sql_integer(row != NULL ? (uint64_t)row->index + 1 : 0);
+}
 
 struct xsp_stacks *xsp_sql_stacks(struct xsp_sql *q)
 {
 	return q->stacks;
 }
 
-static int use_name(struct xsp_sql *q, xsp_name_id id)
+static void use_name(struct xsp_sql *q, xsp_name_id id)
 {
-	size_t wanted = q->used_count ? q->used_count : 256;
-
-	if (id >= q->used_count) {
-		while (wanted <= id)
-			wanted *= 2;
-		bool *used = realloc(q->used, wanted);
-		if (used == NULL)
-			return -ENOMEM;
-		memset(used + q->used_count, 0, wanted - q->used_count);
-		q->used = used;
-		q->used_count = wanted;
-	}
-	q->used[id] = true;
-	return 0;
+	if (xsp_grow_zeroed(&q->used, &q->used_count, (size_t)id + 1) < 0)
+		xsp_sql_note(q, -ENOMEM);
+	else
+		q->used[id] = true;
 }
 
-int xsp_sql_name(struct xsp_sql *q, xsp_name_id id, uint64_t *number)
+struct xsp_sql_value xsp_sql_name(struct xsp_sql *q, xsp_name_id id)
 {
-	xsp_name_id first;
-	int rc = xsp_stacks_same_name(q->stacks, id, &first);
+	xsp_name_id first = 0;
 
-	*number = first;
-	return rc == 0 ? use_name(q, first) : rc;
+	xsp_sql_note(q, xsp_stacks_same_name(q->stacks, id, &first));
+	use_name(q, first);
+	return xsp_sql_integer(first);
 }
 
-int xsp_sql_other_name(struct xsp_sql *q, const char *text, uint64_t *number)
+static const char **find_other(struct xsp_sql *q, const char *text)
 {
-	size_t length = strlen(text);
+	const size_t length = strlen(text);
 	uint64_t hash = xsp_text_hash(text, length);
 	const uint32_t *at;
 
 	while ((at = xsp_u64map_get(&q->other_index, hash)) != NULL &&
 	       strcmp(q->others[*at], text) != 0)
 		hash++;
-	if (at == NULL) {
-		const char *copy = xsp_arena_copy(&q->texts, text, length);
-		if (copy == NULL ||
-		    xsp_grow(&q->others, &q->other_capacity, q->other_count + 1) < 0 ||
-		    xsp_u64map_set(&q->other_index, hash, (uint32_t)q->other_count) < 0)
-			return -ENOMEM;
-		q->others[q->other_count++] = copy;
-		*number = OTHER_NAMES + q->other_count - 1;
-		return 0;
-	}
-	*number = OTHER_NAMES + *at;
-	return 0;
+	if (at != NULL)
+		return &q->others[*at];
+	const char *copy = xsp_arena_copy(&q->texts, text, length);
+	return copy != NULL ? xsp_u64map_element(&q->other_index, hash, &q->others,
+						 &q->other_capacity, &q->other_count, &copy)
+			    : NULL;
 }
 
-static int put_line(struct xsp_sql *q, uint64_t number, const struct xsp_python_line *l)
+struct xsp_sql_value xsp_sql_other_name(struct xsp_sql *q, const char *text)
+{
+	const char **other = find_other(q, text);
+
+	xsp_sql_note(q, other != NULL ? 0 : -ENOMEM);
+	return xsp_sql_integer(other != NULL ? OTHER_NAMES + (uint64_t)(other - q->others) : 0);
+}
+
+static void put_line(struct xsp_sql *q, uint64_t number, const struct xsp_python_line *l)
 {
 	char path[XSP_NAME_MAX + 1];
 
 	snprintf(path, sizeof(path), "%.*s", (int)l->path_length, l->path);
-	return XSP_SQL_PUT(q, XSP_SQL_LINES, xsp_sql_integer(number), xsp_sql_text(path),
-			   xsp_sql_if(l->line > 0, l->line), xsp_sql_text(l->function));
+	XSP_SQL_PUT(q, XSP_SQL_LINES, xsp_sql_integer(number), xsp_sql_text(path),
+		    xsp_sql_if(l->line > 0, l->line), xsp_sql_text(l->function));
 }
 
-int xsp_sql_line(struct xsp_sql *q, const struct xsp_span *span, uint64_t *number)
+struct xsp_sql_value xsp_sql_line(struct xsp_sql *q, const struct xsp_span *span)
 {
 	const struct xsp_section *section =
 		xsp_details_find(span->details, XSP_SECTION_PYTHON, NULL);
@@ -141,64 +163,54 @@ int xsp_sql_line(struct xsp_sql *q, const struct xsp_span *span, uint64_t *numbe
 		section != NULL ? xsp_timeline_python(q->x->view.timeline, section) : NULL;
 	struct xsp_python_line line;
 
-	*number = 0;
 	if (stack == NULL || stack->count == 0)
-		return 0;
+		return xsp_sql_if(false, 0);
 	const uint32_t *known = xsp_u64map_get(&q->lines, stack->frames[0].name);
-	if (known != NULL) {
-		*number = *known;
-		return 0;
-	}
+	if (known != NULL)
+		return xsp_sql_integer(*known);
 	if (!xsp_timeline_python_line(q->x->view.timeline, &stack->frames[0], &line))
-		return 0;
-	*number = q->lines.count + 1;
-	int rc = xsp_u64map_set(&q->lines, stack->frames[0].name, (uint32_t)*number);
-	return rc == 0 ? put_line(q, *number, &line) : rc;
+		return xsp_sql_if(false, 0);
+	const uint32_t number = (uint32_t)q->lines.count + 1;
+	xsp_sql_note(q, xsp_u64map_set(&q->lines, stack->frames[0].name, number));
+	put_line(q, number, &line);
+	return xsp_sql_integer(number);
 }
 
 /* Nodes of depth 1 stand for "all threads". */
-static int put_stacks(struct xsp_sql *q)
+static void put_stacks(struct xsp_sql *q)
 {
-	int rc = 0;
-
-	for (uint32_t i = 0; rc == 0 && (i = xsp_stacks_next(q->stacks, i)) != 0;) {
+	for (uint32_t i = 0; (i = xsp_stacks_next(q->stacks, i)) != 0 && q->error == 0;) {
 		const struct xsp_stack_node *n = xsp_stacks_node(q->stacks, i);
 		if (n->depth < 2)
 			continue;
-		rc = use_name(q, n->name);
-		if (rc == 0)
-			rc = XSP_SQL_PUT(q, XSP_SQL_STACKS, xsp_sql_integer(i),
-					 xsp_sql_if(n->depth > 2, n->parent),
-					 xsp_sql_integer(n->name), xsp_sql_integer(n->depth - 2));
+		use_name(q, n->name);
+		XSP_SQL_PUT(q, XSP_SQL_STACKS, xsp_sql_integer(i),
+			    xsp_sql_if(n->depth > 2, n->parent), xsp_sql_integer(n->name),
+			    xsp_sql_integer(n->depth - 2));
 	}
-	return rc;
 }
 
 /* At the end, as a range may get its text after its first span. */
-static int put_names(struct xsp_sql *q)
+static void put_names(struct xsp_sql *q)
 {
-	int rc = 0;
+	char buffer[XSP_TEXT_SHORT];
 
-	for (size_t i = 0; rc == 0 && i < q->used_count; i++) {
-		char buffer[XSP_TEXT_SHORT];
+	for (size_t i = 0; i < q->used_count && q->error == 0; i++) {
 		const char *name =
 			q->used[i] ? xsp_timeline_name(q->x->view.timeline, (xsp_name_id)i) : NULL;
 		if (q->used[i])
-			rc = XSP_SQL_PUT(
-				q, XSP_SQL_NAMES, xsp_sql_integer(i),
-				xsp_sql_text(xsp_text_short(name != NULL ? name : "", buffer)));
+			XSP_SQL_PUT(q, XSP_SQL_NAMES, xsp_sql_integer(i),
+				    xsp_sql_text(xsp_text_short(name != NULL ? name : "", buffer)));
 	}
-	for (size_t i = 0; rc == 0 && i < q->other_count; i++)
-		rc = XSP_SQL_PUT(q, XSP_SQL_NAMES, xsp_sql_integer(OTHER_NAMES + i),
-				 xsp_sql_text(q->others[i]));
-	return rc;
+	for (size_t i = 0; i < q->other_count; i++)
+		XSP_SQL_PUT(q, XSP_SQL_NAMES, xsp_sql_integer(OTHER_NAMES + i),
+			    xsp_sql_text(q->others[i]));
 }
 
 int xsp_sql_complete(struct xsp_sql *q)
 {
-	int rc = put_stacks(q);
-
-	if (rc == 0)
-		rc = put_names(q);
-	return rc == 0 ? q->engine->complete(q->store) : rc;
+	put_stacks(q);
+	put_names(q);
+	xsp_sql_note(q, q->error == 0 ? q->engine->complete(q->store) : 0);
+	return q->error;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rows.h - rows put into the tables of a database, and the names and lines that they mention by number.
+ * rows.h - rows put into the tables of a database, and the threads, names and lines that they mention by number.
+ *
+ * The first error is kept (xsp_sql_error); after it nothing is put any more, so that not each step needs a check.
  */
 #ifndef XSP_EXPORT_SQL_ROWS_H
 #define XSP_EXPORT_SQL_ROWS_H
@@ -9,6 +11,7 @@
 #include <stdint.h>
 
 #include "export/sql/engine.h"
+#include "model/rows/thread_rows.h"
 #include "model/stacks/stacks.h"
 
 static inline struct xsp_sql_value xsp_sql_integer(uint64_t value)
@@ -32,23 +35,31 @@ struct xsp_sql;
 
 /* *out is to be freed also after an error. */
 int xsp_sql_new(struct xsp_export *x, const struct xsp_sql_engine *engine, struct xsp_sql **out);
-/* Writes stacks and names, and completes the engine's work: nothing after it but free. */
+/* Writes stacks and names, and completes the engine's work: nothing after it but free. 0 or the first error. */
 int xsp_sql_complete(struct xsp_sql *q);
 void xsp_sql_free(struct xsp_sql *q); /* NULL is allowed */
 
+int xsp_sql_error(const struct xsp_sql *q);
+/* Keeps what is negative, if it is the first. */
+void xsp_sql_note(struct xsp_sql *q, int rc);
+
 /* `values`: those of the table's columns behind the run, in their order. */
-int xsp_sql_put(struct xsp_sql *q, enum xsp_sql_table table, const struct xsp_sql_value *values);
+void xsp_sql_put(struct xsp_sql *q, enum xsp_sql_table table, const struct xsp_sql_value *values);
 #define XSP_SQL_PUT(q, table, ...)                                                                 \
 	xsp_sql_put((q), (table), (const struct xsp_sql_value[]){__VA_ARGS__})
 
 /* The stacks of the spans, samples and waits; they are written at the end. */
 struct xsp_stacks *xsp_sql_stacks(struct xsp_sql *q);
 
+/* The rows of all threads: of those with number 0 the index + 1 is the thread's number. */
+struct xsp_thread_rows *xsp_sql_thread_rows(struct xsp_sql *q);
+/* The number of a thread. */
+struct xsp_sql_value xsp_sql_thread(struct xsp_sql *q, uint32_t pid, uint32_t tid);
 /* Numbers of `names`: of a name of the timeline's, and of any other text. Equal texts of the first kind have
- * the same number. 0 or -ENOMEM. */
-int xsp_sql_name(struct xsp_sql *q, xsp_name_id id, uint64_t *number);
-int xsp_sql_other_name(struct xsp_sql *q, const char *text, uint64_t *number);
-/* Of `lines`; 0: the span's innermost line of Python is not known. */
-int xsp_sql_line(struct xsp_sql *q, const struct xsp_span *span, uint64_t *number);
+ * the same number. */
+struct xsp_sql_value xsp_sql_name(struct xsp_sql *q, xsp_name_id id);
+struct xsp_sql_value xsp_sql_other_name(struct xsp_sql *q, const char *text);
+/* Of `lines`; NULL: the span's innermost line of Python is not known. */
+struct xsp_sql_value xsp_sql_line(struct xsp_sql *q, const struct xsp_span *span);
 
 #endif

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/late_library.h"
+#include "base/files/late_library.h"
 
 #define CONNECT_SECONDS 10L
 #define SILENCE_SECONDS 300L /* a server that has much to merge lets us wait */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json.h"
+#include "base/format/json.h"
 #include "export/out.h"
 #include "export/sql/engine.h"
 #include "export/sql/file.h"

@@ -16,8 +16,8 @@
 
 #define BLOB_MAX 2048U
 #define LOOK_NS 20000U
-#define AREA_NS (10ULL * 1000000) /* the area must be there by then */
-#define MADE_NS (2000ULL * 1000000) /* pthread_create must be over by then */
+#define AREA_NS (10ULL * 1000000) /* the area must be mapped by then */
+#define MADE_NS (2000ULL * 1000000) /* pthread_create must have returned by then */
 #define STOP_NS (500ULL * 1000000)
 
 size_t xsp_divert_size(void)
@@ -34,7 +34,7 @@ int xsp_divert_erase(const struct xsp_held *held, uint64_t code)
 	struct xsp_stub_data there = {0};
 
 	if (xsp_held_load(held, code, &there, sizeof(there)) < 0 || there.magic != XSP_STUB_MAGIC)
-		return -ESRCH; /* another program by now */
+		return -ESRCH; /* it runs another program by now */
 	return xsp_held_store(held, code, zeros, xsp_divert_size());
 }
 
@@ -87,7 +87,7 @@ static bool in_blob(const struct xsp_attempt *a, uint64_t rip)
 	return rip - a->code < xsp_divert_size();
 }
 
-/* The thread is stopped: back to where it was, as if nothing had been. */
+/* Restores the stopped thread, as if nothing had happened, and releases it. */
 static int rewind_thread(struct diverted *d, int signal_number)
 {
 	die(d->a, 2);
@@ -102,7 +102,7 @@ static int rewind_thread(struct diverted *d, int signal_number)
 	return ret;
 }
 
-/* Raised by an instruction, not sent by somebody (signal(7), si_code in sigaction(2)). */
+/* Did an instruction raise it, and no process send it (signal(7), si_code in sigaction(2))? */
 static bool is_fault(const struct diverted *d, int signal_number)
 {
 	siginfo_t info = {0};
@@ -116,10 +116,10 @@ static bool is_fault(const struct diverted *d, int signal_number)
 }
 
 /*
- * It stopped with a signal or with its whole process. A signal can only come before the stub has
- * blocked them, when it has done nothing yet: another try; or when it goes on by itself. A fault of
- * the code itself: undone, and no more tries. A stop of the job: the thread stays stopped, and
- * finishes by itself when it is continued.
+ * The thread stopped with a signal or with its whole process. A signal comes before the stub has blocked them, when
+ * nothing is done yet: undo it, and try again. Or it comes when the thread goes on by itself: pass it on. After a fault
+ * of the stub: undo it, and give up. If the whole process was stopped, the thread finishes by itself when that is
+ * continued.
  */
 static int came_between(struct diverted *d)
 {
@@ -133,7 +133,7 @@ static int came_between(struct diverted *d)
 	}
 	if (is_fault(d, signal_number)) {
 		rewind_thread(d, 0);
-		a->code_free = false; /* who knows how far pthread_create was */
+		a->code_free = false; /* we cannot know how far pthread_create came */
 		return failed(a, -EFAULT, "the injected code failed; undone");
 	}
 	xsp_held_load(a->held, a->stub.area, &mail, sizeof(mail));
@@ -146,7 +146,7 @@ static int came_between(struct diverted *d)
 						   : -EAGAIN;
 }
 
-/* The stub waits for us, or is stuck: stops the thread and restores it. */
+/* The stub waits for us, or hangs: stops the thread and restores it. */
 static int stop_and_restore(struct diverted *d, bool made)
 {
 	struct user_regs_struct r = {0};
@@ -163,7 +163,7 @@ static int stop_and_restore(struct diverted *d, bool made)
 	return ret < 0 ? ret : rewind_thread(d, signal_number);
 }
 
-/* 10 ms without an area: was it refused? Else the thread just has not run. */
+/* After 10 ms without an area: was the mapping refused? If not, the thread has just not run. */
 static int look_for_refusal(struct diverted *d)
 {
 	struct user_regs_struct r = {0};
@@ -236,7 +236,8 @@ static int divert(struct diverted *d, const struct xsp_stub_registers *alone)
 		return ret;
 	}
 	r.rip = a->code + sizeof(a->stub);
-	r.orig_rax = (unsigned long long)-1; /* not in a system call: nothing to restart */
+	/* the thread is in no system call that the kernel would restart */
+	r.orig_rax = (unsigned long long)-1;
 	r.rax = 0;
 	ret = xsp_tracee_set(&d->t, &r);
 	if (ret < 0 || xsp_tracee_continue(&d->t) < 0) {
@@ -252,7 +253,7 @@ static int divert(struct diverted *d, const struct xsp_stub_registers *alone)
 	return ret;
 }
 
-/* The thread that was stopped: one of the process that was looked at, still in that program? */
+/* Is the stopped thread still one of the process that we looked at, in the same program? */
 static int held(struct xsp_attempt *a)
 {
 	int ret = xsp_held_check(a->held, a->tid);
@@ -288,7 +289,7 @@ static int attempt(struct xsp_attempt *a)
 	}
 	if (ret == 0 && a->danger == NULL)
 		ret = a->stub.area == 0 ? -ENOMEM : 0;
-	/* before it is let go, too: a system call that failed because of our stop is restarted */
+	/* also before we release it: a system call that our stop interrupted is restarted */
 	xsp_safe_way_on(&d.t, &alone);
 	if (ret < 0 || a->danger != NULL) {
 		xsp_tracee_set(&d.t, &d.t.registers);
@@ -314,14 +315,14 @@ static void *run(void *argument)
 	struct call *c = argument;
 	const struct sched_param first = {.sched_priority = 1};
 
-	/* A thread of the application waits for us: on a busy machine it should not wait for our
-	 * turn as well. This thread lives for milliseconds, and sleeps in most of them. */
+	/* A thread of the application waits for us; on a busy machine it should not also wait for our turn. This thread
+	 * lives for milliseconds, and sleeps most of that time. */
 	sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first);
 	c->ret = attempt(c->a);
 	return NULL;
 }
 
-/* The end of the thread is what makes the kernel let go of a target that would not stop. */
+/* Uses a thread of its own: when that ends, the kernel releases a target that would not stop. */
 int xsp_divert(struct xsp_attempt *a)
 {
 	struct call c = {a, -EAGAIN};

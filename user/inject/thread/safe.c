@@ -13,13 +13,13 @@
 
 #define JUDGE_MS 50U /* the thread is stopped meanwhile */
 
-/* The kernel's own codes for "restart me" (include/linux/errno.h): a tracer sees them in rax. */
+/* The kernel's own codes for restarting a call (include/linux/errno.h); a tracer sees them in rax. */
 enum { ERESTARTSYS = 512, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK = 516 };
 
 /*
- * System calls in which threads wait, and which neither the allocator nor the loader makes (but for
- * futex: whoever waits for their locks does not hold them, and has them on its stack). The loader's
- * reads are of plain files, which do not wait interruptibly.
+ * System calls in which threads wait, but which neither the allocator nor the loader makes. Exception futex: a thread
+ * that waits for one of their locks does not hold it, and has their frames on its stack. The loader also reads, but
+ * plain files, and that wait cannot be interrupted.
  */
 static const struct {
 	short number;
@@ -102,14 +102,14 @@ static const char *const dangers[XSP_DANGERS] = {
 			       "allocator",
 };
 
-/* What needs no file to be read. */
+/* Checks that need no file. */
 static const char *danger_of_state(const struct xsp_held *held, const struct xsp_tracee *t)
 {
 	const struct user_regs_struct *r = &t->registers;
 	uint64_t self = 0;
 	uint8_t code[2];
 
-	if ((long)r->orig_rax >= 0) { /* in a system call, or just out of one */
+	if ((long)r->orig_rax >= 0) { /* in a system call, or just after one */
 		if (find_wait((long)r->orig_rax) < 0)
 			return "it was in a system call that is not known to be harmless";
 		if (xsp_held_load(held, r->rip - 2, code, 2) < 0 || code[0] != 0x0f ||
@@ -158,8 +158,8 @@ void xsp_safe_way_on(struct xsp_tracee *t, struct xsp_stub_registers *alone)
 	uint64_t rax = r->rax, rip = r->rip;
 	long in = (long)r->orig_rax, result = (long)r->rax;
 
-	/* It was our stop that interrupted the call: the code that makes the kernel restart it, or
-	 * return EINTR if a handler runs first, as if the thread had never been stopped. */
+	/* Our stop interrupted the call. With this code the kernel restarts it, or returns EINTR if a handler runs
+	 * first, as if the thread had never been stopped. */
 	if (in >= 0 && result == -EINTR && find_wait(in) >= 0) {
 		r->rax = (uint64_t)-ERESTARTNOHAND;
 		result = -ERESTARTNOHAND;
@@ -169,8 +169,8 @@ void xsp_safe_way_on(struct xsp_tracee *t, struct xsp_stub_registers *alone)
 		rax = result == -ERESTART_RESTARTBLOCK ? SYS_restart_syscall : (uint64_t)in;
 		rip = r->rip - 2;
 	}
-	/* Calls that restart under a handler with SA_RESTART are restarted under all handlers: which
-	 * one it will be is not known, and nobody is let down by that. */
+	/* Some calls restart only under handlers with SA_RESTART. We do not know which handler will run, so these
+	 * restart under all of them, which harms nobody. */
 	bool ends = in >= 0 && (result == -ERESTARTNOHAND || result == -ERESTART_RESTARTBLOCK);
 	*alone = (struct xsp_stub_registers){
 		.eintr_rax = ends ? (uint64_t)-EINTR : rax,

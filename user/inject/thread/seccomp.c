@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * seccomp.c - classic BPF as seccomp uses it (Documentation/networking/filter.rst of the kernel;
- * seccomp(2): 32-bit loads of struct seccomp_data only), run on the calls that we would make.
+ * seccomp.c - runs a seccomp filter on the calls that we would make. It is classic BPF
+ * (Documentation/networking/filter.rst of the kernel) with 32-bit loads of struct seccomp_data only (seccomp(2)).
  */
 #include "inject/thread/seccomp.h"
 
@@ -61,7 +61,7 @@ static bool alu(struct machine *m, uint16_t code, uint32_t operand)
 	return false;
 }
 
-/* Instructions to skip; -1: no such jump. */
+/* How many instructions to jump over; -1: there is no such jump. */
 static long jump(const struct machine *m, const struct sock_filter *f)
 {
 	uint32_t operand = BPF_SRC(f->code) == BPF_X ? m->x : f->k;
@@ -105,7 +105,7 @@ static bool load(const struct machine *m, const struct sock_filter *f,
 	return false;
 }
 
-/* One instruction that is neither a jump nor a return. */
+/* Runs one instruction that is neither a jump nor a return. */
 static bool step(struct machine *m, const struct sock_filter *f, const struct seccomp_data *data)
 {
 	switch (BPF_CLASS(f->code)) {
@@ -136,7 +136,7 @@ unsigned xsp_seccomp_run(const struct sock_filter *program, size_t count,
 {
 	struct machine m = {0};
 
-	/* jumps go forward only, so this ends */
+	/* it ends, as jumps go forward only */
 	for (size_t i = 0; i < count; i++) {
 		const struct sock_filter *f = &program[i];
 		if (BPF_CLASS(f->code) == BPF_RET)
@@ -155,10 +155,10 @@ unsigned xsp_seccomp_run(const struct sock_filter *program, size_t count,
 
 #if defined(__x86_64__)
 
-/* What the stub, pthread_create, dlopen and the end of a thread call. */
+/* The calls of the stub, pthread_create, dlopen and the end of a thread. */
 static const struct {
 	int number;
-	bool may_fail; /* the C library goes on without it, or loading fails cleanly */
+	bool may_fail; /* the C library does without it, or loading fails cleanly */
 	uint64_t arguments[6];
 } needed[] = {
 	{SYS_rt_sigprocmask, false, {2, 1, 0, 8}},
@@ -171,7 +171,7 @@ static const struct {
 	{SYS_munmap, false, {0x1000, 0x1000}},
 	{SYS_clone, false, {0x3d0f00, 0x1000, 0x1000, 0x1000, 0x1000}},
 	{SYS_clone3, true, {0x1000, 88}},
-	/* glibc aborts if it fails in a thread after it has not in the first one */
+	/* glibc aborts if this fails in a later thread but not in the first */
 	{SYS_rseq, false, {0x1000, 32, 0, 0x53053053}},
 	{SYS_set_robust_list, false, {0x1000, 24}},
 	{SYS_sched_yield, false, {0}},
@@ -192,7 +192,7 @@ static const struct {
 	{SYS_exit, false, {0}},
 };
 
-/* NULL: the filter lets us do it all. */
+/* NULL: the filter allows all of them. */
 static const char *judge(const struct sock_filter *program, size_t count)
 {
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {

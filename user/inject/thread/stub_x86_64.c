@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stub_x86_64.c - the stub itself. It is never run here: the bytes are copied into the target.
+ * stub_x86_64.c - the stub itself. It never runs here: its bytes are copied into the target.
  *
  * Rules that it keeps:
- *   - the application's stack is not touched, neither is its red zone: until the area is mapped there
- *     is no stack at all, after that one in the area;
- *   - all signals are blocked before anything else, so no handler runs in the middle of it;
- *   - vector, x87 and mask registers are kept by xsave and xrstor, errno by hand;
- *   - at its end rsp may point into the (read-only) data for popfq, because no signal can come then;
- *   - every number is a syscall number or constant of the x86-64 Linux ABI.
+ *   - It does not touch the application's stack and red zone. Until the area is mapped it has no stack, then one in the
+ *   area.
+ *   - It blocks all signals first, so that no handler interrupts it.
+ *   - xsave and xrstor keep vector, x87 and mask registers; errno is kept by hand.
+ *   - At its end rsp may point into the (read-only) data for popfq, because no signal can come then.
+ *   - Every number is a system call or a constant of the x86-64 Linux ABI.
  */
 #include "inject/thread/stub.h"
 
@@ -95,8 +95,8 @@ __asm__(
 	"	xrstor64 (%rcx)\n"
 	"	mov	$0x600d, %r14d\n"
 	"	movl	$2, (%rbx)\n"
-	/* The tracer takes over here. times(NULL) counts in hundredths of a second and needs no
-	 * memory; nothing here leaves a trace in the kernel's restart block. */
+	/* Here the tracer takes over. times(NULL) counts hundredths of a second and needs no memory. Nothing here
+	 * changes the kernel's restart block. */
 	"2:	mov	$100, %eax\n"
 	"	xor	%edi, %edi\n"
 	"	syscall\n"
@@ -109,12 +109,12 @@ __asm__(
 	"	sub	%r13, %rax\n"
 	"	cmp	$20, %rax\n"
 	"	jbe	3b\n"
-	/* Nobody came: on by ourselves. */
+	/* No tracer came: go on without it. */
 	"	xor	%r12d, %r12d\n"
 	"	cmp	$0xbad, %r14d\n"
 	"	je	4f\n"
-	/* rt_sigpending: is there one to be handled now that would have ended the system call? It must
-	 * then fail with EINTR: restarted after the handler it might wait for ever. */
+	/* rt_sigpending: would a pending signal have ended the system call? Then the call must fail with EINTR:
+	 * restarted after the handler, it might wait for ever. */
 	"	mov	$127, %eax\n"
 	"	lea	104(%rbx), %rdi\n"
 	"	mov	$8, %esi\n"
@@ -126,7 +126,7 @@ __asm__(
 	"	inc	%r12d\n"
 	"1:	movl	$3, (%rbx)\n"
 	"4:	lea	s_r + 136(%rip), %rsp\n"
-	"	popfq\n" /* from here on nothing changes the flags */
+	"	popfq\n" /* nothing changes the flags from here on */
 	"	mov	s_r + 128(%rip), %rsp\n"
 	"	mov	$14, %eax\n"
 	"	mov	$2, %edi\n"
@@ -148,7 +148,7 @@ __asm__(
 	"	mov	s_r + 96(%rip), %rdx\n"
 	"	mov	s_r + 104(%rip), %rsi\n"
 	"	mov	s_r + 112(%rip), %rdi\n"
-	"	jrcxz	9f\n" /* leaves the flags alone */
+	"	jrcxz	9f\n" /* does not use the flags */
 	"	mov	s_r + 144(%rip), %rax\n"
 	"	mov	s_r + 88(%rip), %rcx\n"
 	"	jmp	*s_r + 152(%rip)\n"
@@ -156,7 +156,7 @@ __asm__(
 	"	mov	s_r + 88(%rip), %rcx\n"
 	"	jmp	*s_r + 120(%rip)\n"
 
-	/* void *serve(area): a thread of libc's making, all signals blocked as in its maker */
+	/* void *serve(area): a thread that libc has made; all signals are blocked, as in its maker */
 	"xsp_stub_serve:\n"
 	"	push	%rbx\n"
 	"	push	%rbp\n"
@@ -202,8 +202,7 @@ __asm__(
 	"	mov	%rax, 96(%rbx)\n"
 	"	mov	%ebp, 32(%rbx)\n"
 	"	jmp	5b\n"
-	/* The area goes if the diverted thread does not need it any more. munmap returns to our
-	 * caller, and its 0 is our value. */
+	/* Unmap the area unless the diverted thread needs it. munmap returns to our caller, and its 0 is our value. */
 	"7:	mov	%rbx, %rdi\n"
 	"	mov	s_area_size(%rip), %rsi\n"
 	"	mov	s_munmap(%rip), %rax\n"

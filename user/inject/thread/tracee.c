@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 
-#define STOP_LIMIT_NS (250ULL * 1000000) /* a busy machine may not run it for long */
+#define STOP_LIMIT_NS (250ULL * 1000000) /* on a busy machine the thread may not run for long */
 #define POLL_NS 20000U
 
 #if defined(__x86_64__)
@@ -78,7 +78,7 @@ int xsp_tracee_release(const struct xsp_tracee *t, int signal_number)
 											 : -errno;
 }
 
-/* Everything that a rewind needs. */
+/* Saves what a restore needs. */
 static int save(struct xsp_tracee *t)
 {
 	struct iovec v = {t->xstate, sizeof(t->xstate)};
@@ -95,13 +95,13 @@ static int save(struct xsp_tracee *t)
 int xsp_tracee_stop(struct xsp_tracee *t, pid_t tid)
 {
 	t->tid = tid;
-	/* It stops where it starts another program, which is none of ours: see xsp_tracee_wait. */
+	/* Stop it if it starts another program: that one is none of ours (xsp_tracee_wait). */
 	if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACEEXEC) != 0)
 		return -errno;
 	int ret = xsp_tracee_interrupt(t, STOP_LIMIT_NS);
 	if (ret < 0)
 		return ret;
-	/* WSTOPSIG is SIGTRAP for our own stop, the stopping signal for one of the job */
+	/* WSTOPSIG is SIGTRAP for our own stop, and the stopping signal if the whole process was stopped */
 	if (t->status >> 16 != PTRACE_EVENT_STOP || WSTOPSIG(t->status) != SIGTRAP)
 		ret = -EAGAIN;
 	if (ret == 0)
@@ -115,7 +115,7 @@ int xsp_tracee_restore(const struct xsp_tracee *t, bool die)
 {
 	struct iovec v = {(void *)(uintptr_t)t->xstate, t->xstate_size};
 
-	/* The registers last: until they are set, the thread can go on by itself in the stub. */
+	/* Set the registers last: until then the thread can go on by itself in the stub. */
 	ptrace(PTRACE_SETREGSET, t->tid, (void *)NT_X86_XSTATE, &v);
 	if (ptrace(PTRACE_SETSIGMASK, t->tid, (void *)sizeof(t->mask), &t->mask) != 0)
 		return -errno;
@@ -124,7 +124,7 @@ int xsp_tracee_restore(const struct xsp_tracee *t, bool die)
 	return xsp_tracee_set(t, &t->registers);
 }
 
-/* Where /proc/PID/mem may not write code (proc_mem.force_override), by words. */
+/* If /proc/PID/mem may not write code (proc_mem.force_override), writes word by word. */
 int xsp_tracee_poke(const struct xsp_tracee *t, const struct xsp_held *held, uint64_t address,
 		    const void *bytes, size_t size)
 {
@@ -140,7 +140,7 @@ int xsp_tracee_poke(const struct xsp_tracee *t, const struct xsp_held *held, uin
 	return 0;
 }
 
-/* linux/ptrace.h (5.13) and linux/rseq.h; not in every libc's headers */
+/* from linux/ptrace.h (5.13) and linux/rseq.h, as not every libc has them */
 #define GET_RSEQ_CONFIGURATION 0x420f
 struct rseq_configuration {
 	uint64_t abi;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Where one side of a counter stands in its section. */
+/* The position of one side of a counter in its section. */
 static bool read_side(const struct xsp_section *s, size_t index, size_t at, bool perf,
 		      struct xsp_perf_value *out)
 {
@@ -16,7 +16,7 @@ static bool read_side(const struct xsp_section *s, size_t index, size_t at, bool
 	return true;
 }
 
-/* What lies between two readings. False: it cannot be told; absent is better than wrong. */
+/* The difference of two readings. False: not known; absent is better than wrong. */
 static bool difference(const struct xsp_perf_value *a, const struct xsp_perf_value *b,
 		       uint64_t *out)
 {
@@ -47,7 +47,7 @@ int xsp_counter_readings(const struct xsp_view *v, const struct xsp_span *span, 
 	int rc = 0;
 
 	if (names == NULL || begin == NULL || end == NULL ||
-	    span->flags & XSP_SPAN_CUT) /* they are of the whole span */
+	    span->flags & XSP_SPAN_CUT) /* counters are of the whole span */
 		return 0;
 	for (size_t i = 0; i < XSP_COUNTERS_MAX && *names != '\0' && rc == 0; i++) {
 		size_t length = strcspn(names, ",");

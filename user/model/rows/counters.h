@@ -10,11 +10,11 @@
 
 typedef int (*xsp_counter_fn)(void *ctx, const char *name, uint64_t value);
 
-/* At the beginning and at the end of the span, as they were read. */
+/* A counter's values at the beginning and at the end of the span. */
 typedef int (*xsp_reading_fn)(void *ctx, const char *name, const struct xsp_perf_value *begin,
 			      const struct xsp_perf_value *end);
 
-/* Tells `fn` each one that is known, by perf's names. 0, or what `fn` returned that was not 0. */
+/* Calls `fn` for each known counter, by perf's name. 0, or a value of `fn` other than 0. */
 int xsp_counter_readings(const struct xsp_view *v, const struct xsp_span *span, xsp_reading_fn fn,
 			 void *ctx);
 int xsp_counters_of(const struct xsp_view *v, const struct xsp_span *span, xsp_counter_fn fn,

@@ -28,7 +28,7 @@ bool xsp_memory_track(const struct xsp_view *v, const struct xsp_memory_event *e
 	if (e->device != XSP_GPU_NO_ID)
 		snprintf(number, sizeof(number), " %u", e->device);
 	snprintf(name, XSP_MEMORY_TRACK, "%s%s", track_of(e), number);
-	/* between two windows of the brake much may have been freed */
+	/* much may have been freed between two windows of the brake */
 	return !xsp_memory_is_allocator(e->pool) || e->device_type != XSP_C10_CPU ||
 	       !xsp_timeline_allocations_in_windows(v->timeline);
 }

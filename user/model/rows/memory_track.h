@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* memory_track.h - the track of a kind of memory: what had been allocated after each event. */
+/* memory_track.h - the track of a kind of memory: the total after each event. */
 #ifndef XSP_MODEL_MEMORY_TRACK_H
 #define XSP_MODEL_MEMORY_TRACK_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ordered.c - read backwards, spans in order of their ends are begins and ends in falling order of time: a span's
- * end, then what is inside it, the last first, then its begin. So each row is read backwards into a second file, and
- * that one backwards again.
+ * ordered.c - spans in order of their ends, read backwards, are begins and ends in falling order of time: a span's end,
+ * then what is inside it, the last first, then its begin. So each row is read backwards into a second file, and that
+ * one backwards again.
  */
 #include "model/rows/ordered.h"
 
@@ -11,16 +11,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file_io.h"
-#include "base/grow.h"
-#include "base/new_file.h"
+#include "base/files/file_io.h"
+#include "base/rows/grow.h"
+#include "base/files/new_file.h"
+#include "base/rows/order.h"
 
 #define BLOCK_SPANS 170U /* 4 KiB: each row has one in memory */
 #define NO_BLOCK UINT64_MAX
 #define EVENTS 4096U /* of the second file in memory */
 
 struct block {
-	uint64_t before; /* where the row's block before it stands */
+	uint64_t before; /* the file offset of the row's block before it */
 	uint64_t count;
 	struct xsp_ordered_span spans[BLOCK_SPANS];
 };
@@ -33,27 +34,27 @@ struct event {
 
 /* Spans that came late, sorted; read backwards. */
 struct run {
-	uint64_t at, left; /* in the first file: where, and how many are still only there */
-	struct xsp_ordered_span *read; /* those before them, */
+	uint64_t at, left; /* position and number of those still in the first file only */
+	struct xsp_ordered_span *read; /* read from it, before those */
 	uint64_t count; /* so many */
 };
 
 struct row {
-	struct block *open; /* the last, not written yet */
-	uint64_t last_ns; /* no span that is in order ended later */
+	struct block *open; /* the last one, not written yet */
+	uint64_t last_ns; /* no ordered span ended later */
 	struct xsp_ordered_span *late;
 	size_t late_count, late_capacity;
-	struct run *runs; /* of late ones for which there was no room */
+	struct run *runs; /* of late ones, for lack of room */
 	size_t run_count, run_capacity;
 };
 
 struct xsp_ordered {
 	struct xsp_new_file *spans, *events;
-	uint64_t written; /* of spans, bytes */
+	uint64_t written; /* bytes of written spans */
 	struct row *rows;
 	size_t row_count, row_capacity;
 	size_t late; /* in memory */
-	struct xsp_ordered_span *around; /* of the one at hand, while reading backwards */
+	struct xsp_ordered_span *around; /* around the span at hand, while reading backwards */
 	size_t depth, around_capacity;
 	struct event buffer[EVENTS];
 	size_t buffered;
@@ -132,18 +133,10 @@ static int row_at(struct xsp_ordered *o, uint32_t index, struct row **out)
 
 /* So that the last one is the first to be taken: the later end; of equal ones, what lies around, else what began
  * later. */
-static int by_end(const void *a, const void *b)
-{
-	const struct xsp_ordered_span *x = a, *y = b;
+static XSP_ORDER(by_end, struct xsp_ordered_span,
+		 XSP_RISING(end_ns) ?: XSP_FALLING(depth) ?: XSP_RISING(start_ns));
 
-	if (x->end_ns != y->end_ns)
-		return x->end_ns < y->end_ns ? -1 : 1;
-	if (x->depth != y->depth)
-		return x->depth > y->depth ? -1 : 1;
-	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
-}
-
-/* Those in memory become a run, which has them. */
+/* The late spans in memory become a run. */
 static int end_run(struct row *r)
 {
 	if (r->late_count == 0)
@@ -157,7 +150,7 @@ static int end_run(struct row *r)
 	return 0;
 }
 
-/* Makes room: all that are in memory go to the file, as a run of each row. */
+/* Makes room: writes all late spans in memory to the file, a run for each row. */
 static int write_late(struct xsp_ordered *o)
 {
 	int rc = 0;
@@ -216,7 +209,7 @@ int xsp_ordered_add(struct xsp_ordered *o, uint32_t row, const struct xsp_ordere
 
 /* ---- backwards into the second file ---- */
 
-/* Times fall: what would rise is damage, and held back. */
+/* Times fall: a time that would rise is damage, and becomes the last one. */
 static int put_event(struct xsp_ordered *o, bool begins, uint32_t name, uint64_t time_ns)
 {
 	if (time_ns < o->time_ns)
@@ -232,8 +225,8 @@ static int put_event(struct xsp_ordered *o, bool begins, uint32_t name, uint64_t
 	return rc;
 }
 
-/* Those of its depth, or deeper, are after it. Where what was around it is shown on another row depth says nothing: by
- * their times, then. NULL: all are. */
+/* Spans of its depth, or deeper, come after it. If the span around it is on another row, depth says nothing: then by
+ * their times. NULL: all of them. */
 static int close_to(struct xsp_ordered *o, const struct xsp_ordered_span *span)
 {
 	int rc = 0;
@@ -262,7 +255,7 @@ static int add_backwards(struct xsp_ordered *o, const struct xsp_ordered_span *s
 	return rc;
 }
 
-/* The last one of the run that has not been taken; *out NULL: there is none. */
+/* The run's last span that is left; *out NULL: none is. */
 static int last_of(const struct xsp_ordered *o, struct run *run,
 		   const struct xsp_ordered_span **out)
 {
@@ -282,7 +275,7 @@ static int last_of(const struct xsp_ordered *o, struct run *run,
 	return rc;
 }
 
-/* Those that lie behind `before` (NULL: all of them). */
+/* Those after `before` (NULL: all of them). */
 static int merge_late(struct xsp_ordered *o, struct row *r, const struct xsp_ordered_span *before)
 {
 	int rc = 0;
@@ -299,7 +292,7 @@ static int merge_late(struct xsp_ordered *o, struct row *r, const struct xsp_ord
 		}
 		if (rc < 0 || best == NULL || (before != NULL && by_end(before, best) >= 0))
 			return rc;
-		from->count--; /* it stays where it is until the next one is asked for */
+		from->count--; /* the span stays in place until the next call */
 		rc = add_backwards(o, best);
 	}
 	return rc;

@@ -7,9 +7,9 @@
 #include "catalog/wait_reasons.h"
 #include "timeline/cut.h"
 
-/* In struct xsp_thread_row.last_ns, which else is when it began to run. */
+/* In struct xsp_thread_row.last_ns, which otherwise is when it began to run. */
 #define NEVER 0 /* not known yet */
-#define NO_MORE UINT64_MAX /* it waited to the end */
+#define NO_MORE UINT64_MAX /* it waited until the end */
 
 const char *xsp_state_name(enum xsp_state state)
 {
@@ -64,7 +64,7 @@ int xsp_states_wait(struct xsp_thread_row *row, const struct xsp_wait *w, uint64
 		row->last_ns =
 			w->flags & (XSP_WAIT_BORN | XSP_WAIT_BEFORE) ? w->left_ns : window_ns;
 	if (row->last_ns == NO_MORE || w->left_ns < row->last_ns)
-		return 0; /* made up */
+		return 0; /* not a real wait */
 	row->short_ns += w->short_ns;
 	if (w->flags & XSP_WAIT_SHORT)
 		return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* states.h - --waits as states that follow each other: when a thread ran, could have run, and was blocked. */
+/* states.h - --waits as successive states: when a thread ran, could have run, and was blocked. */
 #ifndef XSP_MODEL_STATES_H
 #define XSP_MODEL_STATES_H
 
@@ -10,8 +10,8 @@
 
 enum xsp_state {
 	XSP_STATE_RUNNING,
-	XSP_STATE_RUNNABLE, /* woken, and others ran */
-	XSP_STATE_PREEMPTED, /* the same, without having waited */
+	XSP_STATE_RUNNABLE, /* woken, but others ran */
+	XSP_STATE_PREEMPTED, /* the same, without a wait */
 	XSP_STATE_BLOCKED,
 	XSP_STATES
 };
@@ -19,8 +19,8 @@ enum xsp_state {
 struct xsp_state_slice {
 	enum xsp_state state;
 	uint64_t start_ns, end_ns;
-	bool finished; /* it did not last to the end */
-	uint64_t short_ns; /* RUNNING: in waits too short for an event */
+	bool finished; /* it ended before the recording */
+	uint64_t short_ns; /* RUNNING: total of waits too short for an event */
 	const struct xsp_wait *wait; /* NULL: RUNNING */
 };
 
@@ -28,13 +28,13 @@ typedef int (*xsp_state_fn)(void *ctx, struct xsp_thread_row *row, const struct 
 
 /* "Running", "Runnable", "Preempted", "Blocked". */
 const char *xsp_state_name(enum xsp_state state);
-/* The same with what was waited for: "Blocked: lock". */
+/* The same with the reason: "Blocked: lock". */
 #define XSP_STATE_TEXT 48
 void xsp_state_text(const struct xsp_state_slice *s, char text[XSP_STATE_TEXT]);
 
-/* Tells `fn` what is known now that the wait is: in order of time on `row`, the thread's with the number
- * XSP_STATES_ROW, whose last_ns and short_ns are used. window_ns: the recording's start. 1, 0: it tells of
- * nothing (short ones, or made up), or what `fn` returned that was negative. */
+/* Calls `fn` with what is known as of the wait, in order of time on `row`: the thread's row XSP_STATES_ROW, whose
+ * last_ns and short_ns it uses. window_ns: the recording's start. 1; 0: nothing is known (short waits, or no real one);
+ * or a negative value of `fn`. */
 int xsp_states_wait(struct xsp_thread_row *row, const struct xsp_wait *w, uint64_t window_ns,
 		    xsp_state_fn fn, void *ctx);
 /* After the run: up to the end of each thread of `rows`. */

@@ -4,8 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/grow.h"
-#include "base/search.h"
+#include "base/rows/grow.h"
+#include "base/rows/search.h"
+#include "base/rows/tally.h"
 
 struct process {
 	uint32_t pid, ns_pid;
@@ -15,14 +16,11 @@ struct process {
 
 struct xsp_thread_rows {
 	struct xsp_view *v;
-	struct xsp_thread_row **rows; /* in order */
-	size_t count, capacity;
-	struct xsp_thread_row **table; /* open addressing, size a power of two */
-	size_t mask;
+	XSP_TALLY(struct xsp_thread_row *) rows; /* by pid, tid and number, mixed */
 	struct xsp_thread_row *last;
 	struct process *processes;
 	size_t process_count, process_capacity;
-	size_t sorted; /* the first so many processes are those defined, sorted by pid */
+	size_t sorted; /* the first so many come from definitions, sorted by pid */
 	uint32_t fibers;
 };
 
@@ -31,12 +29,8 @@ static uint32_t display_pid(const struct process *p)
 	return p->root_ids ? p->pid : p->ns_pid;
 }
 
-static int by_pid(const void *a, const void *b)
-{
-	const struct process *x = a, *y = b;
-
-	return x->pid < y->pid ? -1 : x->pid > y->pid;
-}
+static XSP_ORDER(by_pid, struct process, XSP_RISING(pid));
+static XSP_ORDER(by_ns_pid, struct process, XSP_RISING(ns_pid) ?: XSP_RISING(pid));
 
 static struct process *find_process(const struct xsp_thread_rows *r, uint32_t pid)
 {
@@ -49,15 +43,6 @@ static struct process *find_process(const struct xsp_thread_rows *r, uint32_t pi
 		if (r->processes[i].pid == pid)
 			found = &r->processes[i];
 	return found;
-}
-
-static int by_ns_pid(const void *a, const void *b)
-{
-	const struct process *x = a, *y = b;
-
-	if (x->ns_pid != y->ns_pid)
-		return x->ns_pid < y->ns_pid ? -1 : 1;
-	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
 /* Marks processes whose number is another's too, and goes on while the root ids so brought
@@ -101,7 +86,7 @@ static int load_processes(struct xsp_thread_rows *r)
 			.pid = defined[i].pid,
 			.ns_pid = defined[i].ns_pid ? defined[i].ns_pid : defined[i].pid,
 		};
-	/* a process may be defined again (exec): once is enough */
+	/* exec defines a process again: keeps one */
 	qsort(r->processes, n, sizeof(*r->processes), by_pid);
 	for (size_t i = 0; i < n; i++)
 		if (kept == 0 || r->processes[i].pid != r->processes[kept - 1].pid)
@@ -110,7 +95,7 @@ static int load_processes(struct xsp_thread_rows *r)
 	settle(r->processes, kept);
 	qsort(r->processes, kept, sizeof(*r->processes), by_pid);
 	r->sorted = kept;
-	/* before a GPU takes the number, which is as low as those in containers */
+	/* before a GPU takes the number: it is as low as those in containers */
 	for (size_t i = 0; i < kept && r->v->job == NULL; i++)
 		xsp_view_pid(r->v, display_pid(&r->processes[i]));
 	return 0;
@@ -119,16 +104,12 @@ static int load_processes(struct xsp_thread_rows *r)
 int xsp_thread_rows_new(struct xsp_view *v, struct xsp_thread_rows **out)
 {
 	struct xsp_thread_rows *r = calloc(1, sizeof(*r));
-	int rc = -ENOMEM;
 
 	*out = NULL;
 	if (r == NULL)
-		return rc;
+		return -ENOMEM;
 	r->v = v;
-	r->mask = 255;
-	r->table = calloc(r->mask + 1, sizeof(struct xsp_thread_row *));
-	if (r->table)
-		rc = load_processes(r);
+	const int rc = load_processes(r);
 	if (rc < 0) {
 		xsp_thread_rows_free(r);
 		return rc;
@@ -141,41 +122,11 @@ void xsp_thread_rows_free(struct xsp_thread_rows *r)
 {
 	if (r == NULL)
 		return;
-	for (size_t i = 0; i < r->count; i++)
-		free(r->rows[i]);
-	free(r->rows);
-	free(r->table);
+	for (size_t i = 0; i < r->rows.count; i++)
+		free(r->rows.rows[i]);
+	xsp_tally_free(&r->rows);
 	free(r->processes);
 	free(r);
-}
-
-static size_t slot_of(const struct xsp_thread_rows *r, uint32_t pid, uint32_t tid, uint32_t number)
-{
-	uint64_t h = ((uint64_t)pid << 32 | tid) * 0x9E3779B97F4A7C15ULL;
-
-	h = (h ^ number) * 0xD6E8FEB86659FD93ULL;
-	size_t i = (size_t)(h >> 32) & r->mask;
-	while (r->table[i] && (r->table[i]->root_tid != tid || r->table[i]->root_pid != pid ||
-			       r->table[i]->number != number))
-		i = (i + 1) & r->mask;
-	return i;
-}
-
-static int grow_table(struct xsp_thread_rows *r)
-{
-	struct xsp_thread_row **old = r->table;
-	struct xsp_thread_row **table = calloc((r->mask + 1) * 2, sizeof(struct xsp_thread_row *));
-
-	if (table == NULL)
-		return -ENOMEM;
-	r->table = table;
-	r->mask = r->mask * 2 + 1;
-	for (size_t i = 0; i < r->count; i++) {
-		struct xsp_thread_row *row = r->rows[i];
-		table[slot_of(r, row->root_pid, row->root_tid, row->number)] = row;
-	}
-	free(old);
-	return 0;
 }
 
 /* A process that the capture defines nowhere: known by its first thread. */
@@ -191,8 +142,7 @@ static struct process *add_process(struct xsp_thread_rows *r, uint32_t pid, uint
 	return &r->processes[r->process_count++];
 }
 
-/* Namespace ids of a thread: from the timeline, which follows renames and forks, or from the
- * capture's definitions. */
+/* Namespace ids of a thread: from the timeline, which follows renames and forks, or from the capture's definitions. */
 static void ns_ids(const struct xsp_thread_rows *r, uint32_t pid, uint32_t tid, uint32_t *ns_pid,
 		   uint32_t *ns_tid)
 {
@@ -209,13 +159,11 @@ static void ns_ids(const struct xsp_thread_rows *r, uint32_t pid, uint32_t tid, 
 	}
 }
 
-static struct xsp_thread_row *add_row(struct xsp_thread_rows *r, uint32_t pid, uint32_t tid,
-				      uint32_t number)
+static struct xsp_thread_row *make_row(struct xsp_thread_rows *r, uint32_t pid, uint32_t tid,
+				       uint32_t number)
 {
 	uint32_t ns_pid, ns_tid;
 
-	if (xsp_grow(&r->rows, &r->capacity, r->count + 1) < 0)
-		return NULL;
 	ns_ids(r, pid, tid, &ns_pid, &ns_tid);
 	struct process *process = find_process(r, pid);
 	if (process == NULL)
@@ -228,13 +176,12 @@ static struct xsp_thread_row *add_row(struct xsp_thread_rows *r, uint32_t pid, u
 	row->number = number;
 	row->pid = xsp_view_pid(r->v, display_pid(process));
 	row->thread_tid = process->root_ids || ns_tid == 0 ? tid : ns_tid;
-	if (tid == pid) /* main thread: same number as its process */
+	if (tid == pid) /* the main thread has its process's number */
 		row->thread_tid = row->pid;
 	row->first_of_process = !process->seen;
 	process->seen = true;
 	row->tid = number == 0 ? row->thread_tid : XSP_FIBER_TID + r->fibers++;
-	row->index = (uint32_t)r->count;
-	r->rows[r->count++] = row;
+	row->index = (uint32_t)r->rows.count;
 	return row;
 }
 
@@ -245,18 +192,17 @@ struct xsp_thread_row *xsp_thread_rows_get(struct xsp_thread_rows *r, const stru
 
 	if (row && row->root_tid == tid && row->number == number && row->root_pid == pid)
 		return row;
-	size_t slot = slot_of(r, pid, tid, number);
-	row = r->table[slot];
-	if (row == NULL) {
-		if ((r->count + 1) * 2 > r->mask + 1) {
-			if (grow_table(r) < 0)
-				return NULL;
-			slot = slot_of(r, pid, tid, number);
-		}
-		row = add_row(r, pid, tid, number);
-		if (row == NULL)
-			return NULL;
-		r->table[slot] = row;
+	uint64_t key = xsp_u64_mix((uint64_t)pid << 32 | tid) + number;
+	struct xsp_thread_row **known;
+	/* the key is a hash: whoever has it already may be another one */
+	while ((known = xsp_tally_find(&r->rows, key)) != NULL &&
+	       ((*known)->root_tid != tid || (*known)->root_pid != pid ||
+		(*known)->number != number))
+		key++;
+	row = known != NULL ? *known : make_row(r, pid, tid, number);
+	if (known == NULL && (row == NULL || xsp_tally_row(&r->rows, key, &row) == NULL)) {
+		free(row);
+		return NULL;
 	}
 	r->last = row;
 	return row;
@@ -264,12 +210,12 @@ struct xsp_thread_row *xsp_thread_rows_get(struct xsp_thread_rows *r, const stru
 
 size_t xsp_thread_rows_count(const struct xsp_thread_rows *r)
 {
-	return r->count;
+	return r->rows.count;
 }
 
 struct xsp_thread_row *xsp_thread_rows_at(const struct xsp_thread_rows *r, size_t index)
 {
-	return r->rows[index];
+	return r->rows.rows[index];
 }
 
 uint32_t xsp_thread_rows_pid(const struct xsp_thread_rows *r, uint32_t root_pid)
@@ -292,7 +238,7 @@ const char *xsp_thread_rows_comm(const struct xsp_view *v, uint32_t pid, uint32_
 	const struct xsp_capture_thread *defined = NULL;
 	const char *comm = t && t->comm ? t->comm : "";
 
-	if (*comm || (t != NULL && t->pid == pid)) /* the timeline has looked there */
+	if (*comm || (t != NULL && t->pid == pid)) /* the timeline has looked in the definitions */
 		return comm;
 	size_t n = xsp_capture_threads(v->reader, &defined);
 	for (size_t i = 0; i < n; i++)

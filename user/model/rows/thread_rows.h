@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * thread_rows.h - the rows of a trace and the numbers they are shown under.
- *
- * A row is one stack: a thread's own (number 0), or another stack that the thread ran on
- * (fiber, sigaltstack). Readers know only pid and tid, so the further stacks get tids of their
- * own, from XSP_FIBER_TID up: above any Linux thread id (at most 2^22) and within int32.
- *
- * Ids are those that the target sees. Where two processes of different pid namespaces see
- * themselves under the same number, both are shown with their ids of the root namespace.
+ * thread_rows.h - the rows of a trace and the numbers that outputs show for them. A row is one stack: a thread's own
+ * (number 0), or another stack that the thread ran on (fiber, sigaltstack). Readers know only pid and tid, so further
+ * stacks get tids of their own, from XSP_FIBER_TID up: above any Linux thread id (at most 2^22) and within int32. Ids
+ * are those that the target sees. If two processes of different pid namespaces have the same number there, both have
+ * their ids of the root namespace.
  */
 #ifndef XSP_MODEL_THREAD_ROWS_H
 #define XSP_MODEL_THREAD_ROWS_H
@@ -22,35 +19,41 @@ struct xsp_thread_row {
 	uint32_t thread_tid; /* as shown: of the thread, also for number > 0 */
 	uint32_t index; /* of xsp_thread_rows_at */
 	bool first_of_process;
-	uint64_t last_ns; /* of the format: 0 at first */
-	char text[96]; /* of the format: empty at first */
+	uint64_t last_ns; /* the format's: 0 at first */
+	char text[96]; /* the format's: empty at first */
 	unsigned text_length;
-	uint64_t short_ns; /* of the format: 0 at first */
+	uint64_t short_ns; /* the format's: 0 at first */
 };
+
+/* A stack in maps, which mix it. */
+static inline uint64_t xsp_row_key(uint32_t pid, uint32_t tid, uint32_t number)
+{
+	return ((uint64_t)pid << 32 | tid) + number * 0x9E3779B97F4A7C15ULL;
+}
 
 struct xsp_thread_rows;
 
 int xsp_thread_rows_new(struct xsp_view *v, struct xsp_thread_rows **out);
 void xsp_thread_rows_free(struct xsp_thread_rows *r); /* NULL is allowed */
 
-/* The row that a span lies on, made at first sight; NULL: no memory. Valid until free. */
+/* The row of a span, made when it is new; NULL: no memory. Valid until free. */
 struct xsp_thread_row *xsp_thread_rows_get(struct xsp_thread_rows *r, const struct xsp_span *span);
 
-/* The same by its numbers: a thread's own row is 0. */
+/* The same by the thread's numbers: row 0. */
 static inline struct xsp_thread_row *xsp_thread_rows_of(struct xsp_thread_rows *r, uint32_t pid,
 							uint32_t tid, uint32_t number)
 {
 	return xsp_thread_rows_get(r, &(struct xsp_span){.pid = pid, .tid = tid, .row = number});
 }
 
-/* All rows so far, in the order they were met. */
+/* All rows so far, the oldest first. */
 size_t xsp_thread_rows_count(const struct xsp_thread_rows *r);
 struct xsp_thread_row *xsp_thread_rows_at(const struct xsp_thread_rows *r, size_t index);
 
-/* The number that a process (root pid) is shown under. */
+/* The number that outputs show for a process (root pid). */
 uint32_t xsp_thread_rows_pid(const struct xsp_thread_rows *r, uint32_t root_pid);
 
-/* True if this process (root pid) is shown with ids of the root namespace for want of others. */
+/* Do outputs show ids of the root namespace for this process (root pid), because its own are taken? */
 bool xsp_thread_rows_uses_root_ids(const struct xsp_thread_rows *r, uint32_t root_pid);
 
 /* Last known name of a thread (root tid); "" if none. Valid until the timeline goes on. */

@@ -8,7 +8,7 @@
 #include "catalog/providers.h"
 #include "model/spans/scope.h"
 
-/* The number of a category of a trace; a new one if need be. */
+/* The number of a trace's category, new if needed. */
 static unsigned number_of(struct xsp_categories *c, const char *name)
 {
 	unsigned i = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* span_category.h - what a span is and how it ended, in the same words in every format that is a table. */
+/* span_category.h - what a span is and how it ended, in the same words for every format that is a table. */
 #ifndef XSP_MODEL_SPAN_CATEGORY_H
 #define XSP_MODEL_SPAN_CATEGORY_H
 
 #include "model/view.h"
 
-/* Numbers are those of databases: none ever becomes another one. */
+/* Databases have these numbers: none ever changes. */
 enum xsp_category {
 	XSP_CPU_OP,
 	XSP_USER_ANNOTATION,
@@ -15,13 +15,13 @@ enum xsp_category {
 };
 #define XSP_CATEGORIES_MAX 256U /* a byte */
 
-/* Those of a capture: ours, and from XSP_CATEGORIES on those of the trace that it was read from. */
+/* A capture's: ours, and from XSP_CATEGORIES on those of the trace that became the capture. */
 struct xsp_categories {
 	const struct xsp_capture_probe *probes;
 	size_t probe_count;
-	uint8_t *of; /* by probe; of ranges each call says it */
-	const char *names
-		[XSP_CATEGORIES_MAX]; /* "cpu_op", ...; the last one is that of all that have no room */
+	uint8_t *of; /* by probe; for ranges each call has its own */
+	/* "cpu_op", ...; the last one is for all that found no room */
+	const char *names[XSP_CATEGORIES_MAX];
 	unsigned count;
 };
 /* 0 or -ENOMEM. */

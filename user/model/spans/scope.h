@@ -8,8 +8,7 @@
 
 /* "function", "backward", "user", ...; NULL: not known. At most 16 bytes. */
 const char *xsp_span_scope(const struct xsp_capture_probe *probe, const struct xsp_span *span);
-/* Category user_annotation, not cpu_op? As in Kineto: what has the scope of users, and ranges of
- * which no scope is known. */
+/* Category user_annotation, not cpu_op? As in Kineto: the users' scope, and ranges without a known scope. */
 bool xsp_is_user_annotation(const struct xsp_capture_probe *probe, const struct xsp_span *span);
 
 #endif

@@ -5,14 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/u64map.h"
+#include "base/rows/tally.h"
 
-/* Beyond any real number, and what garbage mostly is. */
+/* Above any real number; garbage mostly is higher. */
 #define NUMBER_MAX (1ULL << 48)
 #define THREAD_MAX (1U << 24)
 
-/* ---- what the sections say ---- */
+/* ---- what the sections have ---- */
 
 static uint64_t word(const struct xsp_section *s, size_t i)
 {
@@ -23,8 +22,8 @@ static uint64_t word(const struct xsp_section *s, size_t i)
 	return value;
 }
 
-/* Its class is known: a node, and not whatever else had numbers where a node has its own. A vtable
- * that lies in no file is named by its address. */
+/* Its class is known: it is a node, not something else with numbers at that place. A vtable of no file has its address
+ * as name. */
 static bool is_node(const struct xsp_timeline *t, const struct xsp_span *span)
 {
 	const char *name = xsp_timeline_name(t, span->name);
@@ -69,8 +68,8 @@ struct operator
 	const struct xsp_thread_row *row;
 };
 
-/* The operators of a thread, each at number & mask: numbers rise, and those of a graph that was never
- * used backward are overwritten in the end. */
+/* The operators of a thread, each at number & mask. Numbers rise: in the end they overwrite operators of graphs that
+ * never ran backward. */
 struct thread {
 	struct operator* ops;
 	size_t mask;
@@ -80,9 +79,7 @@ struct thread {
 #define OPERATORS_MAX (1U << 21) /* of all threads: 48 MiB */
 
 struct xsp_fwdbwd {
-	struct xsp_u64map index; /* pid << 32 | torch's number of the thread → thread */
-	struct thread *threads;
-	size_t count, room;
+	XSP_TALLY(struct thread) threads; /* by pid << 32 | torch's number of the thread */
 	size_t operators; /* slots of all rings */
 	uint64_t arrows; /* so far */
 };
@@ -91,10 +88,9 @@ void xsp_fwdbwd_free(struct xsp_fwdbwd *f)
 {
 	if (f == NULL)
 		return;
-	for (size_t i = 0; i < f->count; i++)
-		free(f->threads[i].ops);
-	free(f->threads);
-	xsp_u64map_free(&f->index);
+	for (size_t i = 0; i < f->threads.count; i++)
+		free(f->threads.rows[i].ops);
+	xsp_tally_free(&f->threads);
 	free(f);
 }
 
@@ -108,19 +104,14 @@ static int make_thread(struct xsp_fwdbwd *f, uint64_t key, struct thread **out)
 	*out = NULL;
 	if (f->operators + RING_FIRST > OPERATORS_MAX)
 		return 0;
-	if (xsp_grow(&f->threads, &f->room, f->count + 1) < 0 || f->threads == NULL)
-		return -ENOMEM;
-	struct thread *t = &f->threads[f->count];
-	*t = (struct thread){.ops = calloc(RING_FIRST, sizeof(*t->ops)), .mask = RING_FIRST - 1};
-	if (t->ops == NULL)
-		return -ENOMEM;
-	if (xsp_u64map_set(&f->index, key, (uint32_t)f->count) < 0) {
-		free(t->ops);
+	const struct thread first = {.ops = calloc(RING_FIRST, sizeof(*first.ops)),
+				     .mask = RING_FIRST - 1};
+	*out = first.ops != NULL ? xsp_tally_row(&f->threads, key, &first) : NULL;
+	if (*out == NULL) {
+		free(first.ops);
 		return -ENOMEM;
 	}
-	f->count++;
 	f->operators += RING_FIRST;
-	*out = t;
 	return 0;
 }
 
@@ -146,8 +137,7 @@ static int grow_ring(struct xsp_fwdbwd *f, struct thread *t)
 static int remember(struct xsp_fwdbwd *f, const struct xsp_thread_row *row,
 		    const struct xsp_span *span, const struct xsp_sequence *n)
 {
-	const uint32_t *at = xsp_u64map_get(&f->index, key_of(span, n));
-	struct thread *t = at != NULL ? &f->threads[*at] : NULL;
+	struct thread *t = xsp_tally_find(&f->threads, key_of(span, n));
 	int rc = t != NULL ? 0 : make_thread(f, key_of(span, n), &t);
 
 	if (rc < 0 || t == NULL)
@@ -157,19 +147,18 @@ static int remember(struct xsp_fwdbwd *f, const struct xsp_thread_row *row,
 		rc = grow_ring(f, t);
 		o = &t->ops[n->number & t->mask];
 	}
-	/* of several with one number the one that began last made the node */
+	/* of several with one number the last to begin made the node */
 	if (rc == 0 && (o->number != n->number + 1 || o->start_ns <= span->start_ns))
 		*o = (struct operator){
 			.number = n->number + 1, .start_ns = span->start_ns, .row = row};
 	return rc;
 }
 
-/* Made before the recording, or by what is not traced: of no operator. */
+/* 0: its operator was made before the recording, or is not traced. */
 static int find(struct xsp_fwdbwd *f, const struct xsp_span *span, const struct xsp_sequence *n,
 		struct xsp_fwdbwd_operator *from)
 {
-	const uint32_t *at = xsp_u64map_get(&f->index, key_of(span, n));
-	struct thread *t = at != NULL ? &f->threads[*at] : NULL;
+	const struct thread *t = xsp_tally_find(&f->threads, key_of(span, n));
 	struct operator* o = t != NULL ? &t->ops[n->number & t->mask] : NULL;
 
 	if (o == NULL || o->number != n->number + 1)

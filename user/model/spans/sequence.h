@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sequence.h - the numbers that pair PyTorch's operators with the nodes of the backward pass, and
- * the arrows between them.
- *
- * An operator's number is that of the first node made while it was open: autograd's counter at its exit
- * is beyond what it was at its entry. An arrow leads from the operator of that number that began last
- * to the first node that bears it, once (Kineto's fwdbwd).
+ * sequence.h - the numbers that pair PyTorch's operators with nodes of the backward pass, and the arrows between them.
+ * An operator's number is that of the first node made while it was open: autograd's counter is higher at its exit than
+ * at its entry. An arrow leads from the last operator with a number to the first node with it, once (Kineto's
+ * fwdbwd).
  */
 #ifndef XSP_MODEL_SEQUENCE_H
 #define XSP_MODEL_SEQUENCE_H
@@ -19,8 +17,8 @@ struct xsp_sequence {
 };
 struct xsp_sequence xsp_sequence_of(const struct xsp_timeline *t, const struct xsp_span *span);
 
-/* Remembers an operator (0), or finds the one that made a node (1, and *from is it). Else 0, or -ENOMEM. *f is NULL at
- * first; it keeps pointers to rows. */
+/* Remembers an operator (0), or finds the one that made a node (1, and *from is it). Otherwise 0, or -ENOMEM. *f is
+ * NULL at first; it keeps pointers to rows. */
 struct xsp_fwdbwd;
 struct xsp_fwdbwd_operator {
 	const struct xsp_thread_row *row;

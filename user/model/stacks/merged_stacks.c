@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/text.h"
 
-/* Of a name that only numbers, "ProfilerStep#17", the length of what stands before the number. Else 0. */
+/* In a name that only counts, "ProfilerStep#17": the length of the part before the number. Otherwise 0. */
 static size_t stem_of(const char *name)
 {
 	size_t at = strlen(name);
@@ -38,7 +38,7 @@ int xsp_merged_child(struct xsp_merged_stacks *m, uint32_t parent, const char *n
 	if (begin(m) < 0)
 		return -ENOMEM;
 	const long at = xsp_u64map_index(&m->index, key, &m->nodes, &m->capacity, m->count);
-	/* the first node is the root, which no name leads to */
+	/* the first node is the root: no name finds it */
 	if (at < 0)
 		return -ENOMEM;
 	*out = (uint32_t)at;
@@ -59,7 +59,7 @@ int xsp_merged_child(struct xsp_merged_stacks *m, uint32_t parent, const char *n
 
 int xsp_merged_add(struct xsp_merged_stacks *m, const struct xsp_stacks *s, unsigned side, bool cpu)
 {
-	uint32_t path[XSP_STACKS_DEPTH + 4] = {0}; /* by depth, the node that a frame became */
+	uint32_t path[XSP_STACKS_DEPTH + 4] = {0}; /* by depth, the node of a frame */
 
 	for (uint32_t i = 0; (i = xsp_stacks_next(s, i)) != 0;) {
 		const struct xsp_stack_node *n = xsp_stacks_node(s, i);
@@ -122,7 +122,7 @@ int xsp_merged_seal(struct xsp_merged_stacks *m, const double factors[2])
 	for (size_t i = m->count; i-- > 0;) {
 		struct xsp_merged_node *n = &m->nodes[i];
 		for (unsigned side = 0; side < 2; side++) {
-			/* whole ones stay what they are, to the last digit */
+			/* factor 1 keeps every digit */
 			if (factors[side] < 1 || factors[side] > 1)
 				n->self[side] =
 					(uint64_t)llround((double)n->self[side] * factors[side]);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* merged_stacks.h - the stacks of several captures in one tree, by their texts, on two sides that can be compared. */
+/* merged_stacks.h - the stacks of several captures in one tree, by their texts, on two sides to compare. */
 #ifndef XSP_MODEL_MERGED_STACKS_H
 #define XSP_MODEL_MERGED_STACKS_H
 
 #include "base/arena.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "model/stacks/stacks.h"
 
 struct xsp_merged_node {
-	uint32_t parent, first, next; /* as of struct xsp_stack_node */
+	uint32_t parent, first, next; /* as in struct xsp_stack_node */
 	uint32_t depth;
 	const char *name;
-	bool span; /* as of struct xsp_stack_node */
+	bool span; /* as in struct xsp_stack_node */
 	uint64_t self[2], calls[2], total[2]; /* total: after seal() */
 };
 
@@ -21,17 +21,17 @@ struct xsp_merged_stacks {
 	size_t count, capacity;
 	struct xsp_u64map index; /* parent and name → node */
 	struct xsp_arena texts;
-	uint64_t merged; /* spans that were added to a frame further out than their own */
-	/* Names that only number ("ProfilerStep#17") are one: those of two runs have nothing in common. */
+	uint64_t merged; /* spans counted at a frame further out than their own */
+	/* Names that only count ("ProfilerStep#17") are one: two runs share none of them. */
 	bool join_numbered;
 };
 
-/* The child of that name, made at first sight. 0 or -ENOMEM. */
+/* The child of that name, made when it is new. 0 or -ENOMEM. */
 int xsp_merged_child(struct xsp_merged_stacks *m, uint32_t parent, const char *name, uint32_t *out);
-/* Sealed stacks, of one side (0 or 1). `cpu`: their time on a CPU (xsp_stack_node.self_cpu_ns). 0 or -ENOMEM. */
+/* Adds sealed stacks of one side (0 or 1). `cpu`: their time on a CPU (xsp_stack_node.self_cpu_ns). 0 or -ENOMEM. */
 int xsp_merged_add(struct xsp_merged_stacks *m, const struct xsp_stacks *s, unsigned side,
 		   bool cpu);
-/* Sums up, each side's times by its factor, and sorts children by name. 0 or -ENOMEM. */
+/* Adds up, multiplies each side's times by its factor, and sorts children by name. 0 or -ENOMEM. */
 int xsp_merged_seal(struct xsp_merged_stacks *m, const double factors[2]);
 /* As xsp_stacks_next(). */
 uint32_t xsp_merged_next(const struct xsp_merged_stacks *m, uint32_t index);

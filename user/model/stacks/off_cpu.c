@@ -2,15 +2,13 @@
 #include "model/stacks/off_cpu.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "catalog/wait_reasons.h"
 
 int xsp_off_reported_add(struct xsp_off_reported *reported, const struct xsp_wait *wait)
 {
 	const uint64_t key = (uint64_t)wait->pid << 32 | wait->tid;
-	uint64_t *ns = xsp_u64map_element(&reported->threads, key, &reported->ns,
-					  &reported->capacity, &reported->count, &(uint64_t){0});
+	uint64_t *ns = xsp_tally_row(&reported->ns, key, &(uint64_t){0});
 
 	if (ns == NULL)
 		return -ENOMEM;
@@ -20,8 +18,7 @@ int xsp_off_reported_add(struct xsp_off_reported *reported, const struct xsp_wai
 
 void xsp_off_reported_free(struct xsp_off_reported *reported)
 {
-	xsp_u64map_free(&reported->threads);
-	free(reported->ns);
+	xsp_tally_free(&reported->ns);
 }
 
 int xsp_off_rest(struct xsp_view *v, struct xsp_off_reported *reported, xsp_off_rest_fn add,
@@ -33,14 +30,13 @@ int xsp_off_rest(struct xsp_view *v, struct xsp_off_reported *reported, xsp_off_
 
 	for (size_t i = 0; i < count && rc == 0; i++) {
 		const struct xsp_timeline_thread *t = times[i].thread;
-		const uint32_t *at =
-			xsp_u64map_get(&reported->threads, (uint64_t)t->pid << 32 | t->tid);
+		uint64_t *its = xsp_tally_find(&reported->ns, (uint64_t)t->pid << 32 | t->tid);
 		uint64_t ns = times[i].runnable_ns + xsp_thread_blocked_ns(&times[i]);
-		uint64_t less = at != NULL ? reported->ns[*at] : 0;
+		uint64_t less = its != NULL ? *its : 0;
 		/* a number may have been that of two threads, one after the other */
 		less = less < ns ? less : ns;
-		if (at != NULL)
-			reported->ns[*at] -= less;
+		if (its != NULL)
+			*its -= less;
 		if (ns > less)
 			rc = add(ctx, t, ns - less);
 	}

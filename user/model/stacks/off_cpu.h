@@ -1,27 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * off_cpu.h - --weight off-cpu: what each thread was off its CPU, to the nanosecond.
- *
- * The sums of threads have all of it. What of that no event told of by itself is the rest: waits that were too short
- * for one, or whose event was lost.
+ * off_cpu.h - --weight off-cpu: how long each thread was off its CPU, to the nanosecond. The sums of threads have all
+ * of it. The rest is time without an event of its own: waits too short for one, or with a lost event.
  */
 #ifndef XSP_MODEL_OFF_CPU_H
 #define XSP_MODEL_OFF_CPU_H
 
-#include "base/u64map.h"
+#include "base/rows/tally.h"
 #include "model/view.h"
 
 struct xsp_off_reported {
-	struct xsp_u64map threads; /* pid << 32 | tid → index */
-	uint64_t *ns;
-	size_t count, capacity;
+	XSP_TALLY(uint64_t) ns; /* by pid << 32 | tid */
 };
 
 /* 0 or -ENOMEM. */
 int xsp_off_reported_add(struct xsp_off_reported *reported, const struct xsp_wait *wait);
 void xsp_off_reported_free(struct xsp_off_reported *reported);
 
-/* At the end, once: of each thread with a rest. `add` returns 0 or a negative errno, which ends it. */
+/* Once, at the end: each thread with a rest. `add` returns 0 or a negative errno, which ends it. */
 typedef int (*xsp_off_rest_fn)(void *ctx, const struct xsp_timeline_thread *thread, uint64_t ns);
 int xsp_off_rest(struct xsp_view *v, struct xsp_off_reported *reported, xsp_off_rest_fn add,
 		 void *ctx);
@@ -30,7 +26,7 @@ int xsp_off_rest(struct xsp_view *v, struct xsp_off_reported *reported, xsp_off_
 #define XSP_OFF_REST XSP_WAIT_CLASSES
 const char *xsp_off_frame(const struct xsp_view *v, unsigned why);
 
-/* A wait as stacks: the short ones before it, itself until it was woken, and from then on. */
+/* A wait as stacks: the short ones before it, the wait until its wakeup, and the time from then on. */
 struct xsp_off_part {
 	unsigned why;
 	uint32_t length; /* of the wait's path */

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
+#include "base/text.h"
+#include "base/rows/u64map.h"
 #include "model/rows/thread_rows.h"
 #include "model/stacks/off_cpu.h"
 #include "timeline/samples.h"
@@ -15,25 +17,25 @@
 #define ROOTS_MAX 4096
 #define MORE "[more commands]"
 #define REASONS (UINT32_MAX - XSP_OFF_REST) /* names from here on: xsp_off_frame() */
-#define WAITS_ROW UINT32_MAX /* where a thread's waits were last */
+#define WAITS_ROW UINT32_MAX /* the row of a thread's last waits */
 
-/* Where a row was last: the next span of the row mostly shares its ancestors. */
+/* The last position of a row: the next span of the row mostly shares its ancestors. */
 struct path {
 	uint32_t pid, tid, row;
 	bool used;
 	char comm[48];
 	uint32_t depth; /* ancestors that `names` and `nodes` hold */
 	uint32_t capacity;
-	xsp_name_id *names; /* as the spans give them */
+	xsp_name_id *names; /* as in the spans */
 	uint32_t *nodes; /* nodes[0]: the comm's; nodes[i + 1]: of names[i] */
 };
 
-/* What stands outermost. */
+/* An outermost frame. */
 struct root {
 	const char *comm; /* its own */
-	bool thread; /* of one thread, not of all with this name */
+	bool thread; /* one thread, not all with this name */
 	uint32_t pid, tid, ns_tid;
-	char *text; /* of a thread, as it is shown */
+	char *text; /* of a thread, as outputs show it */
 };
 
 struct xsp_stacks {
@@ -42,17 +44,16 @@ struct xsp_stacks {
 	uint32_t count, capacity;
 	uint32_t *table; /* node by (parent, name); open addressing, 0: empty */
 	uint32_t mask;
-	struct path **paths; /* by (pid, tid, row); open addressing */
-	size_t path_count, path_mask;
-	struct path *last;
+	struct xsp_u64map path_of; /* xsp_row_key() → index */
+	struct path *paths;
+	size_t path_count, path_capacity;
 	struct root *roots;
 	uint32_t root_count;
 	size_t root_capacity;
-	struct xsp_thread_rows *rows; /* if each thread is to stand for itself */
+	struct xsp_thread_rows *rows; /* if each thread has a root of its own */
 	uint32_t *same; /* name id → the first id with the same text, + 1; 0: not looked up */
 	size_t same_count;
-	xsp_name_id *texts; /* ids by text; open addressing, id + 1 */
-	size_t text_count, text_mask;
+	struct xsp_u64map texts; /* hash → the first id with it */
 	const struct xsp_capture_probe *probes;
 	size_t probe_count;
 	uint64_t merged;
@@ -66,16 +67,7 @@ static uint32_t mix(uint64_t v)
 	return (uint32_t)(v >> 32 ^ v >> 12);
 }
 
-/* ---- names that differ in id only (two overloads) are one frame ---- */
-
-static uint32_t hash_text(const char *text)
-{
-	uint64_t h = 0xCBF29CE484222325ULL;
-
-	for (; *text; text++)
-		h = (h ^ (uint8_t)*text) * 0x100000001B3ULL;
-	return mix(h);
-}
+/* ---- names with different ids and one text (two overloads) are one frame ---- */
 
 static const char *text_of(const struct xsp_stacks *s, xsp_name_id id)
 {
@@ -86,45 +78,20 @@ static const char *text_of(const struct xsp_stacks *s, xsp_name_id id)
 	return text ? text : "";
 }
 
-static size_t text_slot(const struct xsp_stacks *s, const char *text)
-{
-	size_t i = hash_text(text) & s->text_mask;
-
-	while (s->texts[i] && strcmp(text_of(s, s->texts[i] - 1), text) != 0)
-		i = (i + 1) & s->text_mask;
-	return i;
-}
-
-static int grow_texts(struct xsp_stacks *s)
-{
-	xsp_name_id *old = s->texts;
-	size_t n = s->text_mask + 1;
-	xsp_name_id *table = calloc(n * 2, sizeof(*table));
-
-	if (table == NULL)
-		return -ENOMEM;
-	s->texts = table;
-	s->text_mask = n * 2 - 1;
-	for (size_t i = 0; i < n; i++)
-		if (old[i])
-			table[text_slot(s, text_of(s, old[i] - 1))] = old[i];
-	free(old);
-	return 0;
-}
-
 static int first_with_text(struct xsp_stacks *s, xsp_name_id id, xsp_name_id *out)
 {
 	if (xsp_grow_zeroed(&s->same, &s->same_count, (size_t)id + 1) < 0)
 		return -ENOMEM;
 	if (s->same[id] == 0) {
-		if ((s->text_count + 1) * 2 > s->text_mask && grow_texts(s) < 0)
+		const char *text = text_of(s, id);
+		uint64_t hash = xsp_text_hash(text, strlen(text));
+		const uint32_t *first;
+		while ((first = xsp_u64map_get(&s->texts, hash)) != NULL &&
+		       strcmp(text_of(s, *first), text) != 0)
+			hash++;
+		if (first == NULL && xsp_u64map_set(&s->texts, hash, id) < 0)
 			return -ENOMEM;
-		size_t slot = text_slot(s, text_of(s, id));
-		if (s->texts[slot] == 0) {
-			s->texts[slot] = id + 1;
-			s->text_count++;
-		}
-		s->same[id] = s->texts[slot];
+		s->same[id] = (first != NULL ? *first : id) + 1;
 	}
 	*out = s->same[id] - 1;
 	return 0;
@@ -163,7 +130,7 @@ static int grow_nodes(struct xsp_stacks *s)
 	return 0;
 }
 
-/* The child of `parent` with this name; *out 0 when there is no room for one more. */
+/* The child of `parent` with this name; *out 0: no room for one more. */
 static int child(struct xsp_stacks *s, uint32_t parent, uint32_t name, uint32_t *out)
 {
 	uint32_t slot = node_slot(s, parent, name);
@@ -207,7 +174,7 @@ static int set_text(const struct xsp_stacks *s, struct root *r, bool alone)
 	return 0;
 }
 
-/* Threads of two processes may see themselves under one number: they are shown with their processes. */
+/* Threads of two processes may have the same number: then their processes are shown, too. */
 static int tell_apart(const struct xsp_stacks *s, struct root *new)
 {
 	bool alone = true;
@@ -248,7 +215,7 @@ static int root_node(struct xsp_stacks *s, uint32_t pid, uint32_t tid, const cha
 		r.ns_tid = t != NULL ? t->ns_tid : tid;
 	}
 	uint32_t i = find_root(s, &r);
-	/* a program can rename its threads as often as it likes */
+	/* a program can rename its threads without end */
 	if (i == s->root_count && s->root_count >= ROOTS_MAX) {
 		r = (struct root){.comm = MORE};
 		i = find_root(s, &r);
@@ -268,59 +235,17 @@ static int root_node(struct xsp_stacks *s, uint32_t pid, uint32_t tid, const cha
 
 /* ---- rows ---- */
 
-static size_t path_slot(const struct xsp_stacks *s, const struct xsp_span *span)
-{
-	size_t i = mix(((uint64_t)span->pid << 32 | span->tid) ^ (uint64_t)span->row << 20) &
-		   s->path_mask;
-
-	while (s->paths[i] && (s->paths[i]->tid != span->tid || s->paths[i]->row != span->row ||
-			       s->paths[i]->pid != span->pid))
-		i = (i + 1) & s->path_mask;
-	return i;
-}
-
-static int grow_paths(struct xsp_stacks *s)
-{
-	struct path **old = s->paths;
-	size_t n = old ? s->path_mask + 1 : 0, wanted = n ? n * 2 : 256;
-
-	s->paths = calloc(wanted, sizeof(struct path *));
-	if (s->paths == NULL) {
-		s->paths = old;
-		return -ENOMEM;
-	}
-	s->path_mask = wanted - 1;
-	for (size_t i = 0; i < n; i++) {
-		if (old[i] == NULL)
-			continue;
-		struct xsp_span key = {.pid = old[i]->pid, .tid = old[i]->tid, .row = old[i]->row};
-		s->paths[path_slot(s, &key)] = old[i];
-	}
-	free(old);
-	return 0;
-}
-
+/* Valid until the next one. */
 static struct path *get_path(struct xsp_stacks *s, const struct xsp_span *span)
 {
-	struct path *p = s->last;
+	const uint64_t key = xsp_row_key(span->pid, span->tid, span->row);
+	const uint32_t *known = xsp_u64map_get(&s->path_of, key);
 
-	if (p && p->tid == span->tid && p->row == span->row && p->pid == span->pid)
-		return p;
-	if ((s->path_count + 1) * 2 > s->path_mask && grow_paths(s) < 0)
-		return NULL;
-	size_t slot = path_slot(s, span);
-	if (s->paths[slot] == NULL) {
-		p = calloc(1, sizeof(*p));
-		if (p == NULL)
-			return NULL;
-		p->pid = span->pid;
-		p->tid = span->tid;
-		p->row = span->row;
-		s->paths[slot] = p;
-		s->path_count++;
-	}
-	s->last = s->paths[slot];
-	return s->last;
+	if (known != NULL)
+		return &s->paths[*known];
+	const struct path new = {.pid = span->pid, .tid = span->tid, .row = span->row};
+	return xsp_u64map_element(&s->path_of, key, &s->paths, &s->path_capacity, &s->path_count,
+				  &new);
 }
 
 static int reserve_path(struct path *p, uint32_t depth)
@@ -343,7 +268,7 @@ static int reserve_path(struct path *p, uint32_t depth)
 	return 0;
 }
 
-/* Brings the path to what is around the span; where the tree is full it stays shorter. */
+/* Brings the path to the span's ancestors; if the tree is full it stays shorter. */
 static int follow(struct xsp_stacks *s, struct path *p, const xsp_name_id *around, uint32_t depth)
 {
 	uint32_t same = 0;
@@ -487,13 +412,6 @@ static int add_rest(void *ctx, const struct xsp_timeline_thread *thread, uint64_
 	return 0;
 }
 
-int xsp_stacks_add_rest(struct xsp_stacks *s)
-{
-	if (s->v->weight != XSP_WEIGHT_OFF_CPU)
-		return 0;
-	return xsp_off_rest(s->v, &s->reported, add_rest, s);
-}
-
 void xsp_stacks_join_threads(struct xsp_stacks *s)
 {
 	s->joint = true;
@@ -516,10 +434,7 @@ int xsp_stacks_new(struct xsp_view *v, struct xsp_stacks **out)
 	s->v = v;
 	s->probe_count = xsp_capture_probes(v->reader, &s->probes);
 	s->count = 1;
-	s->text_mask = 255;
-	s->texts = calloc(256, sizeof(*s->texts));
-	if (s->texts == NULL || grow_nodes(s) < 0 || grow_paths(s) < 0 ||
-	    (v->by_thread && xsp_thread_rows_new(v, &s->rows) < 0)) {
+	if (grow_nodes(s) < 0 || (v->by_thread && xsp_thread_rows_new(v, &s->rows) < 0)) {
 		xsp_stacks_free(s);
 		return -ENOMEM;
 	}
@@ -532,23 +447,21 @@ void xsp_stacks_free(struct xsp_stacks *s)
 {
 	if (s == NULL)
 		return;
-	for (size_t i = 0; s->paths && i <= s->path_mask; i++) {
-		if (s->paths[i] == NULL)
-			continue;
-		free(s->paths[i]->names);
-		free(s->paths[i]->nodes);
-		free(s->paths[i]);
+	for (size_t i = 0; i < s->path_count; i++) {
+		free(s->paths[i].names);
+		free(s->paths[i].nodes);
 	}
 	for (uint32_t i = 0; i < s->root_count; i++) {
 		free((void *)(uintptr_t)s->roots[i].comm);
 		free(s->roots[i].text);
 	}
 	xsp_off_reported_free(&s->reported);
+	xsp_u64map_free(&s->path_of);
 	free(s->paths);
 	free(s->roots);
 	xsp_thread_rows_free(s->rows);
 	free(s->same);
-	free(s->texts);
+	xsp_u64map_free(&s->texts);
 	free(s->table);
 	free(s->nodes);
 	free(s);
@@ -638,8 +551,12 @@ static void sort_children(struct xsp_stacks *s, uint32_t parent, uint32_t *scrat
 int xsp_stacks_seal(struct xsp_stacks *s, enum xsp_stacks_order how)
 {
 	struct order order = {s, how};
-	uint32_t *scratch = calloc(s->count, sizeof(*scratch));
+	int rc = s->v->weight == XSP_WEIGHT_OFF_CPU ? xsp_off_rest(s->v, &s->reported, add_rest, s)
+						    : 0;
 
+	if (rc < 0)
+		return rc;
+	uint32_t *scratch = calloc(s->count, sizeof(*scratch));
 	if (scratch == NULL)
 		return -ENOMEM;
 	/* children have higher indexes than their parents */

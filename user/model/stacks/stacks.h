@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stacks.h - spans added up by stack: a tree of (parent, name) with self time, total time, calls.
- *
- * Memory is bounded by the distinct stacks, and these by XSP_STACKS_MAX and XSP_STACKS_DEPTH:
- * what would go beyond is added to the nearest frame that exists, and counted as merged, so that
- * the sums stay right.
+ * stacks.h - spans added up by stack: a tree of (parent, name) with self time, total time, calls. XSP_STACKS_MAX and
+ * XSP_STACKS_DEPTH bound the distinct stacks. What goes beyond counts for the nearest frame that exists, and as merged,
+ * so that the sums stay right.
  */
 #ifndef XSP_MODEL_STACKS_H
 #define XSP_MODEL_STACKS_H
@@ -19,9 +17,9 @@ struct xsp_stack_node {
 	uint32_t name; /* name id, or a reason; of the root's children: comm index */
 	uint32_t depth; /* 0: root; 1: comm; 2..: frames */
 	bool annotation; /* a named range, not a function */
-	bool span; /* met as a span, and not only as a function of a stack */
+	bool span; /* a span, not only a function of a stack */
 	uint64_t self_ns, calls;
-	uint64_t self_cpu_ns; /* of spans, with --waits; what is not known is not in it */
+	uint64_t self_cpu_ns; /* of spans, with --waits; without what is not known */
 	uint64_t total_ns; /* self and the children's; after seal() */
 };
 
@@ -29,25 +27,25 @@ struct xsp_stacks;
 
 int xsp_stacks_new(struct xsp_view *v, struct xsp_stacks **out);
 void xsp_stacks_free(struct xsp_stacks *s); /* NULL is allowed */
-/* Adds what the view's weight asks for: spans, waits or samples. */
+/* Adds what the view's weight is about: spans, waits or samples. */
 struct xsp_timeline_sink xsp_stacks_sink(struct xsp_stacks *s);
-/* A span that has no other time than its own: the sample's last function, in all the others. */
+/* A span that has no time but its own: the sample's last function, inside all the others. */
 struct xsp_span xsp_sample_as_span(const struct xsp_sample *s);
 int xsp_stacks_add(struct xsp_stacks *s, const struct xsp_span *span);
-/* The span's node, made at first sight, without adding anything to it: 0 where there is no room for it;
- * *nearest: then the nearest one further out, else the same. */
+/* The span's node, made when it is new, with nothing added to it; 0: no room. *nearest: the node, else the nearest one
+ * further out. */
 int xsp_stacks_find(struct xsp_stacks *s, const struct xsp_span *span, uint32_t *node,
 		    uint32_t *nearest);
-/* Before the first span: stacks are the same whatever thread they are of, and their outermost frame is "". */
+/* Before the first span: all threads share one outermost frame, "". */
 void xsp_stacks_join_threads(struct xsp_stacks *s);
-/* The first id with the text of `id`, which nodes have as their name. */
+/* The first id with the text of `id`; nodes have that as their name. */
 int xsp_stacks_same_name(struct xsp_stacks *s, xsp_name_id id, xsp_name_id *first);
-/* With XSP_WEIGHT_OFF_CPU; rest: of all threads, before seal() (with another weight nothing happens). */
+/* With XSP_WEIGHT_OFF_CPU. */
 int xsp_stacks_add_wait(struct xsp_stacks *s, const struct xsp_wait *wait);
-int xsp_stacks_add_rest(struct xsp_stacks *s);
 
 enum xsp_stacks_order { XSP_STACKS_BY_NAME, XSP_STACKS_BY_TOTAL };
-/* Sums up and sorts all children (ties of total by name). No more add() after it. */
+/* Adds what no wait told of (off_cpu.h), sums up and sorts all children (ties of total by name). No more add() after
+ * it. */
 int xsp_stacks_seal(struct xsp_stacks *s, enum xsp_stacks_order how);
 
 const struct xsp_stack_node *xsp_stacks_node(const struct xsp_stacks *s, uint32_t index);
@@ -55,7 +53,7 @@ const struct xsp_stack_node *xsp_stacks_node(const struct xsp_stacks *s, uint32_
 uint32_t xsp_stacks_next(const struct xsp_stacks *s, uint32_t index);
 /* Raw name, "all" for the root. */
 const char *xsp_stacks_name(const struct xsp_stacks *s, uint32_t index);
-/* Spans added to a frame further out than their own. */
+/* Spans counted at a frame further out than their own. */
 uint64_t xsp_stacks_merged(const struct xsp_stacks *s);
 
 #endif

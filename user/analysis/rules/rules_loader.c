@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rules_loader.c - steps that wait for PyTorch's DataLoader: where it waits its workers are too slow; where it computes there are none. */
+#include "analysis/rules/rules_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/calls/call_sites.h"
+#include "catalog/wait_reasons.h"
+
+/* All ranges of the DataLoader: of one process there is one, by its class. */
+struct loader {
+	struct xsp_call_place sum;
+	const char *name; /* of what took most */
+	uint64_t cpu_ns;
+	bool cpu_known;
+	bool waits_known; /* --waits: else these are 0 */
+	uint64_t workers_ns, files_ns; /* of it, waited */
+	uint64_t runnable_ns; /* of it, could run and had no CPU */
+	const char *most; /* what it waited for longest, whatever that is; NULL: it did not */
+	const char *place; /* where it waited longest; NULL: not known */
+};
+
+/* What its workers hand on comes through pipes and queues, at which it polls with a timeout; with pin_memory a thread of its own
+ * stands between. */
+static void add_waits(const struct xsp_call_sites *sites, struct loader *l)
+{
+	static const uint8_t of_workers[] = {XSP_WAIT_LOCK, XSP_WAIT_POLL, XSP_WAIT_PIPE,
+					     XSP_WAIT_NETWORK};
+	static const uint8_t of_files[] = {XSP_WAIT_FILE, XSP_WAIT_DISK, XSP_WAIT_FAULT};
+	const uint64_t *waits = xsp_call_sites_loader_waits(sites);
+
+	for (size_t i = 0; i < sizeof(of_workers); i++)
+		l->workers_ns += waits[of_workers[i]];
+	for (size_t i = 0; i < sizeof(of_files); i++)
+		l->files_ns += waits[of_files[i]];
+	for (size_t i = 0, most = 0; i < XSP_WAIT_CLASSES; i++)
+		if (waits[i] > waits[most] || (i == most && waits[i] > 0)) {
+			most = i;
+			l->most = xsp_wait_class_name((enum xsp_wait_class)i);
+		}
+}
+
+static int loader_of(const struct xsp_rule_context *c, struct loader *l)
+{
+	const struct xsp_call_sites *sites = xsp_rule_state(c, "call_sites");
+	const struct xsp_summary_row *rows;
+	const size_t row_count = xsp_summary_rows(xsp_rule_summary(c), &rows);
+	size_t count;
+	struct xsp_call_place *places = xsp_call_sites_places(sites, 1U << XSP_SITE_LOADER, &count);
+
+	*l = (struct loader){.cpu_known = true,
+			     .waits_known = xsp_timeline_has_waits(c->timeline),
+			     .runnable_ns = xsp_call_sites_loader_runnable_ns(sites)};
+	add_waits(sites, l);
+	if (xsp_call_sites_loader_place(sites) != 0)
+		l->place = xsp_timeline_name(c->timeline, xsp_call_sites_loader_place(sites) - 1);
+	for (size_t i = 0; places != NULL && i < count; i++) {
+		xsp_call_place_add(&l->sum, &places[i]);
+		if (i == 0)
+			l->name = xsp_timeline_name(c->timeline, places[i].site.name);
+	}
+	for (size_t i = 0; i < row_count; i++)
+		if (xsp_call_sites_is_loader(sites, rows[i].name)) {
+			l->cpu_ns += rows[i].cpu_ns;
+			l->cpu_known = l->cpu_known && rows[i].cpu_known;
+		}
+	free(places);
+	return places == NULL ? -ENOMEM : 0;
+}
+
+#define COMPUTES                                                                                   \
+	"the DataLoader computes in the training thread itself: give it workers (num_workers), "   \
+	"or make its __getitem__ and collate_fn cheaper"
+#define HAS_NO_CPU                                                                                 \
+	"the training thread could run in the DataLoader but had no CPU: run fewer threads and "   \
+	"processes beside it (num_workers, torch.set_num_threads, other programs), or give it "    \
+	"more CPUs"
+
+/* It waited for nothing that is told. */
+static const char *advice_without_waits(const struct loader *l)
+{
+	const uint64_t known_ns = l->cpu_ns + l->runnable_ns, total_ns = l->sum.site.total_ns;
+	const uint64_t rest_ns = total_ns > known_ns ? total_ns - known_ns : 0;
+
+	if (!l->waits_known)
+		return "give the DataLoader (more) workers (num_workers), persistent_workers and "
+		       "prefetch_factor, or make its __getitem__ and collate_fn cheaper; --waits "
+		       "shows whether it waits or computes";
+	if (!l->cpu_known)
+		return "give the DataLoader (more) workers (num_workers), or make its __getitem__ "
+		       "and collate_fn cheaper: no wait was seen in it, and for how long it had a "
+		       "CPU is not known";
+	if (l->runnable_ns >= l->cpu_ns && l->runnable_ns >= rest_ns)
+		return HAS_NO_CPU;
+	if (l->cpu_ns >= rest_ns)
+		return COMPUTES;
+	return "give the DataLoader (more) workers (num_workers), or make its __getitem__ and "
+	       "collate_fn cheaper: what it waits for is not told, as each wait is shorter than "
+	       "those of --waits=LEAST";
+}
+
+/* Where it waits its workers are too slow; where it computes there are none. */
+static const char *advice_of(const struct loader *l)
+{
+	const uint64_t total_ns = l->sum.site.total_ns;
+
+	if (l->cpu_known && 2 * l->cpu_ns > total_ns)
+		return COMPUTES;
+	if (2 * l->workers_ns > total_ns)
+		return "the training thread waits for the DataLoader's workers: give it more of "
+		       "them (num_workers), a larger prefetch_factor, or make its __getitem__ "
+		       "and collate_fn cheaper";
+	if (2 * l->files_ns > total_ns)
+		return "the DataLoader reads files in the training thread itself: give it "
+		       "workers (num_workers), or faster storage";
+	if (2 * l->runnable_ns > total_ns)
+		return HAS_NO_CPU;
+	if (l->most == NULL)
+		return advice_without_waits(l);
+	if (l->workers_ns > 0)
+		return "the DataLoader waits for its workers or for files: give it more workers "
+		       "(num_workers), a larger prefetch_factor, faster storage, or make its "
+		       "__getitem__ cheaper";
+	return "the training thread itself waits in the DataLoader, most for: {most}[, longest at "
+	       "{place:150}: shorten that][!place|. See what its __getitem__ and collate_fn wait "
+	       "for "
+	       "(--wait-stacks names the line)], or give it workers (num_workers)";
+}
+
+int xsp_rule_loader(const struct xsp_rule_context *c)
+{
+	struct loader l;
+	int rc = loader_of(c, &l);
+	const struct xsp_call_site *sum = &l.sum.site;
+
+	if (rc < 0 || sum->calls == 0)
+		return rc < 0 ? rc : XSP_RULE_NO_DATA;
+	struct xsp_rule_finding f = {.subject = l.name,
+				     .part = xsp_rule_part(c, sum->total_ns, l.sum.in_steps_ns),
+				     .advice = advice_of(&l),
+				     .at_ns = sum->longest_start_ns,
+				     .for_ns = sum->longest_ns};
+	const bool waits = l.waits_known;
+
+	xsp_finding_ns(&f, "total_ns", "in all", sum->total_ns);
+	xsp_finding_count(&f, "calls", "batches", sum->calls);
+	xsp_finding_figure(&f, "cpu_ns", "of it on CPU", XSP_UNIT_NS,
+			   xsp_cell_if(l.cpu_known, l.cpu_ns));
+	xsp_finding_ns(&f, "max_ns", "longest", sum->longest_ns);
+	xsp_finding_ns(&f, "workers_ns", waits ? "of it waiting for its workers" : NULL,
+		       l.workers_ns);
+	xsp_finding_ns(&f, "files_ns", waits ? "of it waiting for files" : NULL, l.files_ns);
+	xsp_finding_ns(&f, "runnable_ns", waits ? "of it without a CPU" : NULL, l.runnable_ns);
+	xsp_finding_text(&f, "place", waits ? "longest at" : NULL, l.place);
+	xsp_finding_text(&f, "most", NULL, l.most);
+	if (f.part.share > 0 && f.part.share >= c->threshold)
+		xsp_rule_found(c, &f);
+	return 0;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* help.h - the text of --help and --version. */
+#ifndef XSP_CLI_HELP_H
+#define XSP_CLI_HELP_H
+
+#include <stdio.h>
+
+#include "cli/options/options.h"
+#include "export/export.h"
+
+#define XSP_FORMATS XSP_EXPORT_SUFFIXES " .xspt"
+
+const char *xsp_verb_name(enum xsp_verb verb);
+void xsp_help(enum xsp_verb verb, FILE *f);
+void xsp_version(FILE *f);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/options/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/options/help.h"
+#include "cli/options/private.h"
+
+#define DEFAULT_BUFFER ((size_t)64 << 20)
+#define DEFAULT_ROWS 25
+#define DEFAULT_MAX_OVERHEAD 0.2
+#define DEFAULT_INTERVAL_NS 1000000000
+#define DEFAULT_THRESHOLD 0.05
+
+#define LONG 256 /* + index: what getopt_long() calls an option that has no letter */
+
+static bool has(enum xsp_verb verb, const struct xsp_option *row)
+{
+	return row->take != NULL && (row->verbs | row->also) & 1U << verb;
+}
+
+/* Do they look at processes? Then the first word that is no option begins a command. */
+static bool runs_commands(enum xsp_verb verb)
+{
+	return verb == XSP_VERB_RECORD || verb == XSP_VERB_TOP || verb == XSP_VERB_LIST;
+}
+
+static const struct xsp_option *row_of(int code, enum xsp_verb verb)
+{
+	if (code >= LONG)
+		return &xsp_option_table[code - LONG];
+	for (size_t i = 0; i < xsp_option_count; i++)
+		if (xsp_option_table[i].letter == code && has(verb, &xsp_option_table[i]))
+			return &xsp_option_table[i];
+	return NULL;
+}
+
+static int argument_kind(const struct xsp_option *row)
+{
+	return row->argument == NULL	 ? no_argument
+	       : row->argument[0] == '[' ? optional_argument
+					 : required_argument;
+}
+
+static void make_getopt_tables(enum xsp_verb verb, struct option *longs, char *shorts)
+{
+	size_t n = 0;
+
+	if (runs_commands(verb))
+		*shorts++ = '+';
+	*shorts++ = ':';
+	for (size_t i = 0; i < xsp_option_count; i++) {
+		const struct xsp_option *row = &xsp_option_table[i];
+		if (!has(verb, row))
+			continue;
+		longs[n++] = (struct option){row->name, argument_kind(row), NULL,
+					     row->letter != 0 ? row->letter : LONG + (int)i};
+		if (row->letter != 0) {
+			*shorts++ = row->letter;
+			if (argument_kind(row) == required_argument)
+				*shorts++ = ':';
+		}
+	}
+	longs[n] = (struct option){0};
+	*shorts = '\0';
+}
+
+static int unknown_option(int code, char **argv, enum xsp_verb verb, struct xsp_error *err)
+{
+	const char *what = optind > 0 && argv[optind - 1] != NULL ? argv[optind - 1] : "";
+	const char *now = argv[optind], *name = verb == XSP_VERB_TOP ? "top " : "";
+
+	if (!runs_commands(verb))
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "%.200s: unknown option or missing value: see xsptrace %s "
+				     "--help",
+				     what, xsp_verb_name(verb));
+	/* among letters that share one '-' it is not passed over yet */
+	if (code == '?' && optopt > 0 && optopt < 256 && now != NULL && now[0] == '-' &&
+	    now[1] != '-' && strchr(now, optopt) != NULL)
+		what = now;
+	return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+			     code == ':' ? "%.200s wants a value: see xsptrace %s--help"
+					 : "unknown option %.200s: see xsptrace %s--help",
+			     what, name);
+}
+
+/* The options that cut a part out of a capture, as they were given: for outputs. */
+static int note_part(const struct xsp_parse *p)
+{
+	struct xsp_cut_options *part = &p->o->part;
+	char *text = NULL, shown[32];
+
+	if (asprintf(&text, "%s%s%s %s", part->text != NULL ? part->text : "",
+		     part->text != NULL ? " " : "", xsp_option_shown(p->row, shown), p->value) < 0)
+		return xsp_out_of_memory(p->err);
+	free(part->text);
+	part->text = text;
+	part->given = true;
+	return 0;
+}
+
+static int take_one(struct xsp_parse *p, int code)
+{
+	p->row = code == '?' || code == ':' ? NULL : row_of(code, p->verb);
+	p->value = optarg;
+	if (p->row == NULL)
+		return unknown_option(code, p->argv, p->verb, p->err);
+	const int rc = p->row->take(p);
+	return rc == 0 && p->row->of_part ? note_part(p) : rc;
+}
+
+static int take_all(struct xsp_parse *p)
+{
+	struct option *longs = calloc(xsp_option_count + 1, sizeof(*longs));
+	char *shorts = malloc(2 * xsp_option_count + 3);
+	int code, rc = -ENOMEM;
+
+	optind = 1;
+	opterr = 0;
+	if (longs != NULL && shorts != NULL) {
+		make_getopt_tables(p->verb, longs, shorts);
+		rc = 0;
+	}
+	while (rc == 0 && !p->o->help && !p->o->version &&
+	       (code = getopt_long(p->argc, p->argv, shorts, longs, NULL)) != -1)
+		rc = take_one(p, code);
+	free(longs);
+	free(shorts);
+	return rc == -ENOMEM ? xsp_out_of_memory(p->err) : rc;
+}
+
+/* Of the other verbs: the words after the options. */
+static int check_rest(const struct xsp_options *o, enum xsp_verb verb, struct xsp_error *err)
+{
+	const char *text = NULL;
+
+	if (verb == XSP_VERB_DOCTOR && o->rest_count > 0)
+		text = "doctor takes no arguments";
+	else if (verb == XSP_VERB_DUMP && (o->rest_count > 0 || o->pid_count == 0))
+		text = "dump: give a process with -p PID (xsptrace dump --help)";
+	else if (verb == XSP_VERB_INFO && o->rest_count != 1)
+		text = "give one capture file: xsptrace info FILE.xspt";
+	if (text != NULL)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, "%s", text);
+	if ((verb == XSP_VERB_EXPORT || verb == XSP_VERB_VIEW || verb == XSP_VERB_ANALYZE) &&
+	    o->rest_count == 0 && o->report.schema == NULL)
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				     "no capture file given: see xsptrace %s --help",
+				     xsp_verb_name(verb));
+	return 0;
+}
+
+static bool print(const struct xsp_options *o, enum xsp_verb verb, int *status)
+{
+	xsp_wrap_stdout();
+	if (o->help)
+		xsp_help(verb, stdout);
+	else
+		xsp_version(stdout);
+	*status = XSP_STATUS_OK;
+	return false;
+}
+
+bool xsp_options_take(int argc, char **argv, enum xsp_verb verb, struct xsp_options *o, int *status)
+{
+	struct xsp_error err = {0};
+	struct xsp_parse p = {.o = o, .verb = verb, .argc = argc, .argv = argv, .err = &err};
+
+	*o = (struct xsp_options){.buffer_bytes = DEFAULT_BUFFER,
+				  .wishes.details = XSP_DETAIL_CUDA,
+				  .max_overhead = DEFAULT_MAX_OVERHEAD,
+				  .limit = DEFAULT_ROWS,
+				  .gpu_off = verb == XSP_VERB_TOP,
+				  .interval_ns = DEFAULT_INTERVAL_NS,
+				  .threshold = DEFAULT_THRESHOLD};
+	int rc = take_all(&p);
+	o->rest = argv + optind;
+	o->rest_count = (size_t)(argc - optind);
+	if (o->schema)
+		o->report.schema = xsp_verb_name(verb);
+	if (rc == 0 && (o->help || o->version))
+		return print(o, verb, status);
+	if (rc == 0)
+		rc = runs_commands(verb) ? xsp_options_check(o, verb, &err)
+					 : check_rest(o, verb, &err);
+	o->progress = !o->quiet && isatty(STDERR_FILENO);
+	*status = rc < 0 ? xsp_say_error(&err) : XSP_STATUS_OK;
+	return rc == 0;
+}
+
+void xsp_options_clear(struct xsp_options *o)
+{
+	for (size_t i = 0; i < o->pattern_count; i++)
+		xsp_pattern_clear(&o->patterns[i]);
+	for (size_t i = 0; i < o->provider_pattern_count; i++)
+		xsp_pattern_clear(&o->provider_patterns[i]);
+	free(o->patterns);
+	free(o->provider_patterns);
+	free(o->pids);
+	free(o->outputs.words);
+	free(o->thresholds.words);
+	xsp_cut_clear(&o->part);
+	*o = (struct xsp_options){0};
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* options.h - what the command line asks of the verbs. */
+#ifndef XSP_CLI_OPTIONS_H
+#define XSP_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "broker/kernel/perf_counters.h"
+#include "cli/options/part.h"
+#include "cli/report_output.h"
+#include "model/view.h"
+#include "probes/probe.h"
+#include "record/recording.h"
+
+enum xsp_verb {
+	XSP_VERB_RECORD,
+	XSP_VERB_TOP,
+	XSP_VERB_LIST,
+	XSP_VERB_DUMP,
+	XSP_VERB_EXPORT,
+	XSP_VERB_ANALYZE,
+	XSP_VERB_COMPARE,
+	XSP_VERB_VIEW,
+	XSP_VERB_INFO,
+	XSP_VERB_DOCTOR,
+	XSP_VERBS,
+};
+
+/* Values of an option that may be given several times, as they stand in argv. */
+struct xsp_words {
+	const char **words;
+	size_t count;
+};
+
+enum { XSP_FOLLOW = 1, XSP_FOLLOW_STOP = 2 };
+enum { XSP_EXIT_BY_RETURN = 1, XSP_EXIT_BY_SITE = 2 };
+
+/* Of all verbs together: each has its rows in table.c, which say what goes where. */
+struct xsp_options {
+	char **rest; /* the words after the options: the command, or captures; in argv */
+	size_t rest_count;
+	bool help, version; /* were asked for */
+	bool quiet, verbose;
+	bool progress; /* a line on a terminal says how far something is */
+	struct xsp_words outputs; /* -o */
+	struct xsp_cut_options
+		part; /* the threads and spans that are wanted, steps; of captures also times */
+	uint64_t limit; /* --rows: of the summary, or of tables; 0: all */
+	enum xsp_weight weight; /* of stacks */
+	unsigned by; /* --by: enum xsp_by */
+	bool summary, summary_json, no_summary;
+
+	/* ---- of processes: record, top, list, dump ---- */
+	pid_t *pids;
+	size_t pid_count;
+	struct xsp_pattern *patterns;
+	size_t pattern_count;
+	struct xsp_pattern *provider_patterns; /* PROVIDER:GLOB */
+	size_t provider_pattern_count;
+	uint64_t providers; /* bit n: row n of xsp_providers was named */
+	uint64_t providers_off; /* bit n: as !PROVIDER */
+	struct xsp_wishes wishes; /* what is to be recorded, as record/recording.h decides it */
+	double max_overhead; /* 0.2: 20 %; 0: off */
+	struct xsp_counter counters[XSP_COUNTERS_MAX];
+	size_t counter_count;
+	unsigned cuda_apis; /* bit n: enum xsp_cuda_api n; 0: all */
+	unsigned scopes; /* bit n: enum xsp_scope n; 0: all */
+	unsigned gpu; /* enum xsp_gpu_request, beside the default */
+	bool gpu_off;
+	bool inject; /* the agent, into running processes */
+	bool dry_run;
+	unsigned follow, exit,
+		method; /* --follow; --exit; hidden: --attach (enum xsp_attach_method) */
+	uint64_t duration_ns; /* 0: until stopped */
+	size_t buffer_bytes;
+	uint64_t rings; /* hidden */
+	bool user_given; /* --user */
+	uid_t uid;
+	gid_t gid;
+	uint64_t interval_ns, iterations; /* top: -d, -n; 0 tables: until somebody ends it */
+	const char *sort; /* top; NULL: as it likes */
+	bool no_stop, json; /* dump */
+
+	/* ---- of captures ---- */
+	bool schema; /* --json-schema */
+	struct xsp_report_output report; /* analyze, compare */
+	const char *keep; /* export: -o NAME.xspt; NULL: none */
+	struct xsp_words thresholds; /* analyze */
+	double threshold; /* compare: 0.05 is 5 % */
+	unsigned
+		fail_on; /* analyze: enum xsp_severity + 1; compare: enum xsp_compare_found; 0: nothing */
+	const char *batch; /* analyze: --batch-size; NULL: the usual name */
+	uint64_t port; /* view; 0: not said */
+	bool no_browser, perfetto;
+};
+
+/*
+ * Takes the arguments of the verb. False: there is nothing more to do, as --help was asked for or an error has been said;
+ * *status is the exit status. xsp_options_clear() in either case.
+ */
+bool xsp_options_take(int argc, char **argv, enum xsp_verb verb, struct xsp_options *o,
+		      int *status);
+void xsp_options_clear(struct xsp_options *o);
+
+/* What is to be traced. NULL: as far as that does not depend on what is recorded. */
+struct xsp_selection xsp_options_selection(const struct xsp_options *o,
+					   const struct xsp_recording *r);
+
+#endif

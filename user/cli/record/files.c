@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* files.c - from a recording to its files. */
+#include <stdio.h>
+#include <string.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/outputs.h"
+#include "cli/record/private.h"
+
+/* As the user who will write them, and before anything is recorded that would be lost. */
+int xsp_record_check_outputs(struct recording *r, struct xsp_error *err)
+{
+	int rc = 0;
+
+	r->before = calloc(r->o.outputs.count + 1, sizeof(*r->before));
+	if (r->before == NULL)
+		return xsp_out_of_memory(err);
+	for (size_t i = 0; rc == 0 && i < r->o.outputs.count; i++) {
+		rc = xsp_export_check(r->o.outputs.words[i], err);
+		r->before[i] = xsp_standing_at(r->o.outputs.words[i]);
+	}
+	return rc;
+}
+
+/* The capture has its name as soon as events are in it: whatever ends us then, they are kept. */
+static int keep_capture(const struct recording *r, struct xsp_error *err)
+{
+	struct xsp_new_file *f = xsp_recorder_file(r->recorder);
+
+	xsp_record_put_at_stake(r->may_keep ? f : NULL, r->keep_capture);
+	if (!r->keep_capture || xsp_new_file_name(f) != NULL)
+		return 0;
+	int rc = xsp_new_file_place(f, true);
+	if (rc < 0)
+		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot write %s: %s", r->capture,
+				     strerror(-rc));
+	if (xsp_new_file_elsewhere(f))
+		xsp_say_elsewhere(r->capture, xsp_new_file_name(f));
+	return 0;
+}
+
+/* Has anything been there to trace? A launched program may not have had it. */
+bool xsp_record_is_traced(const struct recording *r)
+{
+	const struct xsp_plan *plan = xsp_recorder_plan(r->recorder);
+	bool traced = r->launch == NULL || r->what.needs_no_probes ||
+		      xsp_recorder_wanted(r->recorder) > 0;
+
+	for (size_t i = 0; i < plan->count; i++)
+		traced |= plan->modules[i]->is_agent;
+	return traced;
+}
+
+int xsp_record_keep_events(const struct recording *r, bool flush, struct xsp_error *err)
+{
+	if (xsp_record_is_at_stake() || !r->may_keep || !xsp_record_is_traced(r) ||
+	    !xsp_recorder_has_events(r->recorder, flush))
+		return 0;
+	return keep_capture(r, err);
+}
+
+/* Were there to be spans? */
+bool xsp_record_says_why_nothing(const struct recording *r)
+{
+	return !r->what.profile &&
+	       (!r->what.needs_no_probes || xsp_recorder_wanted(r->recorder) > 0);
+}
+
+/* A summary without spans leaves the question why. */
+static void say_why_nothing(const struct recording *r, const struct xsp_timeline_counts *c,
+			    uint64_t filtered)
+{
+	if (c->orphan_exits > 0)
+		xsp_say("no call began during the recording: those that ended in it had been "
+			"entered before");
+	else if (filtered > 0)
+		xsp_say("no call is shown: the filters held back all of them");
+	else if (r->idle[0] != '\0')
+		xsp_say("%s", r->idle);
+}
+
+static struct xsp_outputs outputs_of(struct recording *r, struct xsp_timeline_counts *counts)
+{
+	struct xsp_outputs o = {
+		.paths = r->o.outputs.words,
+		.count = r->o.outputs.count,
+		.before = r->before,
+		.owner_uid = (uid_t)-1, /* they are ours */
+		.owner_gid = (gid_t)-1,
+		.summary = r->o.summary_json || (!r->o.no_summary && !r->o.quiet),
+		.json = r->o.summary_json,
+		.rows = r->o.limit,
+		.weight = r->o.weight,
+		.by = r->o.by,
+		.step = r->o.part.step,
+		.progress = r->o.progress,
+		.quiet = r->o.quiet,
+		.counts = counts,
+	};
+
+	if (r->default_json != NULL) {
+		r->default_outputs[0] = r->default_json;
+		o.paths = r->default_outputs;
+		o.count = 1;
+		o.before = NULL;
+	}
+	return o;
+}
+
+/* The capture where it is asked for, or the outputs have failed. */
+static int leave_capture(struct recording *r, int status)
+{
+	struct xsp_new_file *f = xsp_recorder_file(r->recorder);
+
+	if (r->keep_capture && xsp_new_file_name(f) != NULL && !r->o.quiet)
+		fprintf(stderr,
+			"wrote %s (the capture: xsptrace analyze tells what is slow in it, "
+			"xsptrace export makes other formats of it)\n",
+			xsp_new_file_name(f));
+	xsp_record_done(status == 0);
+	if (r->keep_capture || status == 0 || !r->may_keep)
+		return status;
+	const int rc = xsp_new_file_place(f, false);
+	if (rc == 0)
+		xsp_say("the capture is kept: xsptrace export %s -o OUT tries again",
+			xsp_new_file_name(f));
+	else
+		xsp_say("the capture could not be kept as %s: %s", r->capture, strerror(-rc));
+	return status;
+}
+
+int xsp_record_write_outputs(struct recording *r)
+{
+	struct xsp_timeline_counts counts = {.spans = 1};
+	const struct xsp_outputs o = outputs_of(r, &counts);
+	struct xsp_new_file *f = xsp_recorder_file(r->recorder);
+	struct xsp_capture_reader *reader;
+	struct xsp_error err = {0};
+	int status = keep_capture(r, &err) < 0 ? xsp_say_error(&err) : 0;
+
+	if (xsp_capture_open_descriptor(xsp_new_file_descriptor(f), r->capture, &reader, &err) < 0)
+		return xsp_say_error(&err);
+	const int worse = xsp_write_outputs(reader, &o);
+	if (counts.spans + counts.values == 0 && !r->o.quiet && xsp_record_says_why_nothing(r))
+		say_why_nothing(r, &counts, xsp_capture_stats(reader)->filtered);
+	xsp_capture_close(reader);
+	fflush(stdout); /* both may be one file */
+	return leave_capture(r, status == 0 ? worse : status);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* tables.h - the tables that do not grow with the events: what is known at the begin, and at the end. */
+#ifndef XSP_EXPORT_SQL_TABLES_H
+#define XSP_EXPORT_SQL_TABLES_H
+
+#include "export/sql/rows.h"
+#include "model/spans/category.h"
+
+/* xsp_export.state begins with it. */
+struct xsp_database {
+	struct xsp_sql *rows;
+	struct xsp_categories categories;
+	uint64_t
+		start_ns; /* of the recording, CLOCK_MONOTONIC: a range has the times of the whole */
+	uint64_t length_ns; /* of the range that is written */
+};
+
+/* A time. */
+static inline struct xsp_sql_value xsp_sql_at(const struct xsp_database *d, uint64_t ns)
+{
+	return xsp_sql_integer(ns - d->start_ns);
+}
+
+void xsp_sql_put_first(struct xsp_export *x);
+void xsp_sql_put_last(struct xsp_export *x);
+
+#endif

@@ -1,0 +1,16 @@
+# Style sheet and script of the flame graph, as arrays in C: cmake -DFOLDER=... -DOUT=FILE -P ...
+# The licence, their first line, is not in the file that they become a part of.
+file(WRITE ${OUT}.new "")
+foreach(what style:flame.css script:flame.js)
+  string(REPLACE ":" ";" what ${what})
+  list(GET what 0 name)
+  list(GET what 1 file)
+  file(READ ${FOLDER}/${file} bytes HEX)
+  file(STRINGS ${FOLDER}/${file} licence LIMIT_COUNT 1)
+  string(LENGTH "${licence}\n" length)
+  math(EXPR length "2 * ${length}")
+  string(SUBSTRING ${bytes} ${length} -1 bytes)
+  string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
+  file(APPEND ${OUT}.new "const unsigned char xsp_svg_${name}[] = {${bytes}0};\n")
+endforeach()
+file(RENAME ${OUT}.new ${OUT})

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * overhead.c - what the probes cost each thread, and what follows from it: brake.c decides, watched.c gathers the figures,
+ * changes.c has it done.
+ */
+#include "record/brake/overhead.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "xsptrace/brake.h"
+
+/* Figures are looked at so often. */
+#define LOOK_NS 40000000ULL
+/* ... or sooner, when it is far over even if its CPU time is so much behind. */
+#define TICK_NS 10000000ULL
+/* What is so far over is acted upon at once; else it must be over twice in a row. */
+#define FAR_OVER 2.0
+/* What is on by default goes before anything else if it has at least this part in what costs a thread too much. */
+#define DEFAULT_PART 0.1
+/* After so long without a turn nobody held the brake, and the broker may have taken everything out. */
+#define SILENT_NS 1000000000ULL
+/* Of threads that hit no probe so many are watched, or a quarter of the descriptors: each takes one. */
+#define MET_MAX 512
+
+int xsp_overhead_new(struct xsp_recorder *r)
+{
+	struct rlimit files;
+
+	if (r->options.budget <= 0)
+		return 0;
+	r->overheads = calloc(1, sizeof(*r->overheads));
+	if (r->overheads == NULL)
+		return -ENOMEM;
+	r->overheads->met_max = MET_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / 4 < MET_MAX)
+		r->overheads->met_max = files.rlim_cur / 4;
+	r->overheads->budget = r->options.budget;
+	r->overheads->pause_took_ns = r->overheads->resume_took_ns = 50000000;
+	r->overheads->unseen = calloc(XSP_UNSEEN_MAX, sizeof(*r->overheads->unseen));
+	return r->overheads->unseen != NULL ? 0 : -ENOMEM;
+}
+
+void xsp_overhead_free(struct xsp_recorder *r)
+{
+	struct xsp_overhead *o = r->overheads;
+
+	if (o == NULL)
+		return;
+	xsp_costs_free(&o->fresh);
+	xsp_costs_free(&o->costs);
+	xsp_watched_free(o);
+	free(o->unseen);
+	free(o);
+}
+
+struct xsp_costs *xsp_overhead_costs(const struct xsp_recorder *r)
+{
+	return r->overheads != NULL ? &r->overheads->fresh : NULL;
+}
+
+uint64_t xsp_overhead_unseen_ns(const struct xsp_recorder *r)
+{
+	return r->overheads != NULL ? r->overheads->unseen_ns : 0;
+}
+
+bool xsp_overhead_is_on(const struct xsp_recorder *r)
+{
+	return r->overheads == NULL || r->overheads->phase == ON;
+}
+
+bool xsp_overhead_is_changing(const struct xsp_recorder *r)
+{
+	return r->overheads != NULL &&
+	       (r->overheads->phase == PAUSING || r->overheads->phase == RESUMING);
+}
+
+void xsp_overhead_status(const struct xsp_recorder *r, struct xsp_recorder_status *s)
+{
+	const struct xsp_overhead *o = r->overheads;
+
+	if (o == NULL)
+		return;
+	if (o->windows)
+		s->recorded_ns = o->recorded_ns +
+				 (o->phase == ON ? xsp_passed(xsp_now_ns(), o->window_ns) : 0);
+	s->slowdown = r->overheads->slowdown;
+	s->let_go = r->overheads->let_go_count;
+	s->paused = r->overheads->phase != ON;
+}
+
+/* ---- deciding ---- */
+
+static bool may_go(void *ctx, uint32_t probe)
+{
+	const struct xsp_probe *p = xsp_recorder_probe(ctx, probe);
+
+	return p != NULL && strcmp(p->provider, xsp_provider_function.name) == 0;
+}
+
+/* Those that have run long enough to be judged; of them, those that are over the budget for certain. */
+static size_t choose(const struct xsp_recorder *r, uint64_t now, struct xsp_brake_thread *out)
+{
+	struct xsp_overhead *o = r->overheads;
+	size_t n = 0;
+
+	for (size_t i = 0; i < o->count; i++) {
+		struct watched *w = &o->threads[i];
+		bool late = xsp_passed(now, w->since_ns) >= JUDGED_NS;
+		w->judged = w->own_cpu_ns >= JUDGED_CPU_NS || late ||
+			    xsp_brake_slowdown(w->probe_ns,
+					       xsp_with_spare(w->own_cpu_ns + TICK_NS,
+							      xsp_passed(now, w->since_ns))) >
+				    FAR_OVER * o->budget;
+		if (!w->judged)
+			continue;
+		uint64_t cpu_ns = xsp_with_spare(w->own_cpu_ns, xsp_passed(now, w->since_ns));
+		double slowdown = xsp_brake_slowdown(w->probe_ns, cpu_ns);
+		if (slowdown > o->slowdown)
+			o->slowdown = slowdown;
+		/* what --waits has in it is known at its second look only, and that goes first */
+		if (!w->counted && (r->options.attach.defaults & XSP_DEFAULT_WAITS))
+			continue;
+		w->over = slowdown > o->budget ? w->over + 1 : 0;
+		if (w->over > 1 || slowdown > FAR_OVER * o->budget)
+			out[n++] = (struct xsp_brake_thread){
+				.tid = w->tid, .probe_ns = w->probe_ns, .cpu_ns = cpu_ns};
+	}
+	return n;
+}
+
+/* What the hits have cost the thread that read its lines of Python: how much of that the reading is, few hits tell badly. */
+static double python_ns(struct xsp_recorder *r, uint32_t tid)
+{
+	const struct xsp_overhead *o = r->overheads;
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < o->costs.count; i++) {
+		const struct xsp_cost *c = &o->costs.rows[i];
+		const struct xsp_probe *p = c->tid == tid ? xsp_recorder_probe(r, c->probe) : NULL;
+		if (p != NULL && (p->detail.entry & 1U << XSP_SECTION_PYTHON))
+			ns += c->ns;
+	}
+	return (double)ns;
+}
+
+/* Of what is on by default, that which has a part in what these threads are slowed by. */
+static unsigned defaults_in(struct xsp_recorder *r, const struct xsp_brake_thread *threads,
+			    size_t count)
+{
+	const struct xsp_overhead *o = r->overheads;
+	unsigned which = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const uint32_t *at = xsp_u64map_get(&o->by_tid, threads[i].tid);
+		const double least = DEFAULT_PART * (double)threads[i].probe_ns;
+		if (at != NULL && (double)o->threads[*at].waits_ns >= least)
+			which |= XSP_DEFAULT_WAITS;
+		if (at != NULL && (double)o->threads[*at].samples_ns >= least)
+			which |= XSP_DEFAULT_SAMPLES;
+		if (python_ns(r, threads[i].tid) >= least)
+			which |= XSP_DEFAULT_PYTHON;
+	}
+	return which & r->options.attach.defaults;
+}
+
+static int drop_defaults(struct xsp_recorder *r, unsigned which, const struct xsp_brake_plan *plan,
+			 uint64_t now)
+{
+	char why[160], worst[SLOWDOWN_SIZE];
+
+	snprintf(why, sizeof(why),
+		 "thread %u was slowed by %s, more than the %.3g %% of --max-overhead",
+		 plan->worst_tid, xsp_format_slowdown(worst, plan->worst),
+		 100 * r->overheads->budget);
+	xsp_watched_begin_anew(r, now);
+	return xsp_recorder_drop(r, which, why);
+}
+
+static int look(struct xsp_recorder *r, uint64_t now)
+{
+	struct xsp_overhead *o = r->overheads;
+	struct xsp_brake_thread *threads = calloc(o->count + 1, sizeof(*threads));
+	struct xsp_brake_input in = {.budget = o->budget,
+				     .threads = threads,
+				     .costs = o->costs.rows,
+				     .cost_count = o->costs.count,
+				     .may_go = may_go,
+				     .ctx = r};
+	struct xsp_brake_plan plan = {0};
+
+	o->slowdown = 0;
+	if (threads == NULL)
+		return 0;
+	in.thread_count = choose(r, now, threads);
+	int rc = xsp_brake_decide(&in, &plan);
+	const unsigned defaults = defaults_in(r, threads, in.thread_count);
+	free(threads);
+	if (rc < 0)
+		return 0;
+	if (defaults != 0)
+		rc = drop_defaults(r, defaults, &plan, now);
+	else if (plan.let_go_count > 0)
+		rc = xsp_brake_release(r, &plan);
+	else if (plan.pause && (!o->windows || now - o->window_ns >= WINDOW_NS))
+		rc = xsp_brake_pause(r, &plan);
+	xsp_brake_plan_clear(&plan);
+	xsp_watched_forget_judged(o, now);
+	xsp_watched_drop_ended(o);
+	return rc;
+}
+
+/* A change is under way, or everything is off: only the sums go on. */
+static int go_on(struct xsp_recorder *r, uint64_t now)
+{
+	struct xsp_overhead *o = r->overheads;
+	struct xsp_attach_change change = xsp_broker_change(r->broker);
+
+	if (change.busy)
+		return 0;
+	if (change.changed > 0)
+		xsp_recorder_note_left_out(r);
+	if (o->releasing) {
+		o->releasing = false;
+		xsp_watched_begin_anew(r, now);
+		if (change.error == 0)
+			return 0;
+		return xsp_brake_give_up(r, "a function cannot be released by itself",
+					 change.error == -EOPNOTSUPP ? "uprobe_multi can, Linux 6.6"
+								     : strerror(-change.error));
+	}
+	if (o->phase == PAUSING) {
+		r->end_ns = o->pause_ns; /* of what --min-duration holds back */
+		int rc = xsp_brake_begin_off(r, &change);
+		return rc < 0 ? rc : xsp_recorder_put_held_back(r);
+	}
+	if (o->phase == RESUMING)
+		return xsp_brake_begin_window(r, &change);
+	if (now >= o->off_until_ns && xsp_broker_resume(r->broker) == 0)
+		o->phase = RESUMING;
+	return 0;
+}
+
+int xsp_overhead_turn(struct xsp_recorder *r)
+{
+	struct xsp_overhead *o = r->overheads;
+	uint64_t now = xsp_now_ns();
+
+	if (o == NULL || !r->started)
+		return 0;
+	const uint64_t turned_ns = o->turn_ns;
+	o->turn_ns = now;
+	if (turned_ns != 0 && now - turned_ns >= SILENT_NS) {
+		const uint64_t since_ns = xsp_broker_change(r->broker).unasked_ns;
+		if (since_ns != 0)
+			return xsp_brake_was_abandoned(r, since_ns, now);
+	}
+	xsp_watched_read_quiet(r, now);
+	if (o->for_good && (o->phase == ON || o->phase == RESUMING))
+		return xsp_brake_detach_all(r);
+	if (o->releasing || o->phase != ON)
+		return go_on(r, now);
+	if (now - o->look_ns < LOOK_NS)
+		return 0;
+	xsp_watched_add_figures(r, now);
+	return look(r, now);
+}
+
+/* ---- what it came to ---- */
+
+int xsp_overhead_stop(struct xsp_recorder *r)
+{
+	struct xsp_overhead *o = r->overheads;
+
+	return o != NULL && o->windows && o->phase == ON ? xsp_brake_put_window(r, r->end_ns) : 0;
+}
+
+static const struct watched *worst_of(const struct xsp_overhead *o)
+{
+	const struct watched *worst = o->ended.tid != 0 ? &o->ended : NULL;
+	double most = xsp_watched_slowdown(&o->ended);
+
+	for (size_t i = 0; i < o->count; i++) {
+		const struct watched *w = &o->threads[i];
+		double slowdown = xsp_watched_slowdown(w);
+		if (w->all_cpu_ns < JUDGED_CPU_NS || slowdown <= most)
+			continue;
+		most = slowdown;
+		worst = w;
+	}
+	return worst;
+}
+
+/* What the estimate were if all hits had met warm caches, or cold ones: factors. */
+static void error_of(const struct xsp_recorder *r, double *warm, double *cold)
+{
+	const struct xsp_drain_totals *sum = xsp_drain_totals(r->drain);
+	const double cost = (double)sum->cost_ns, bare = cost - (double)sum->cold_ns;
+
+	*warm = cost > 0 ? bare / cost : 1;
+	*cold = cost > 0 ? (bare + (double)sum->cold_most_ns) / cost : 1;
+}
+
+static double percent(double probe_ns, uint64_t cpu_ns)
+{
+	double slowdown = xsp_brake_slowdown((uint64_t)probe_ns, cpu_ns);
+
+	return 100 * (slowdown < DISPLAY_MAX ? slowdown : DISPLAY_MAX);
+}
+
+/* What stands before the worst thread's figure. */
+static const char *at_least(const struct xsp_recorder *r, double display_value)
+{
+	struct xsp_attach_counters c = {0};
+
+	if (display_value >= 100 * DISPLAY_MAX)
+		return "more than ";
+	xsp_broker_counters(r->broker, false, &c);
+	/* some of it may be this thread's; one that is not watched may be slowed more */
+	return c.unseen_ns > 0 || r->overheads->unmet ? "at least " : "";
+}
+
+int xsp_overhead_finish(struct xsp_recorder *r)
+{
+	struct xsp_overhead *o = r->overheads;
+	char text[160];
+
+	if (o == NULL)
+		return 0;
+	xsp_watched_add_figures(r, xsp_now_ns());
+	snprintf(text, sizeof(text), "%.3g %%", 100 * o->budget);
+	int rc = xsp_capture_put_info(r->writer, "max overhead", text);
+	const struct watched *worst = worst_of(o);
+	if (rc < 0 || worst == NULL)
+		return rc;
+	double warm, cold;
+	error_of(r, &warm, &cold);
+	double all = (double)worst->all_probe_ns;
+	uint64_t cpu_ns = xsp_watched_cpu_ns(worst);
+	snprintf(text, sizeof(text),
+		 "%s%.1f %% (thread %u; %.1f to %.1f %% by how warm its caches were)",
+		 at_least(r, percent(all, cpu_ns)), percent(all, cpu_ns), worst->tid,
+		 percent(all * warm, cpu_ns), percent(all * cold, cpu_ns));
+	return xsp_capture_put_info(r->writer, "worst slowdown", text);
+}

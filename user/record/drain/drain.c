@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "record/drain/drain.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "record/names/frames.h"
+#include "record/drain/ring.h"
+#include "record/names/unwind.h"
+
+#define MAX_RINGS 64
+
+/* Each ring is consumed by itself, so that a busy one cannot starve the others. */
+struct ring {
+	struct xsp_drain *drain;
+	unsigned index;
+	struct xsp_ring_buffer buffer;
+};
+
+#define LAST_HITS 4096
+struct last_hit {
+	uint32_t tid;
+	uint64_t time_ns;
+};
+
+struct xsp_drain {
+	struct ring ring[MAX_RINGS];
+	size_t count;
+	struct xsp_drain_options options;
+	struct xsp_drain_totals totals;
+	const struct xsp_probe_price *prices;
+	size_t price_count;
+	uint32_t detail_ns;
+	struct last_hit last[LAST_HITS]; /* by the low bits of the thread's id */
+	size_t left; /* events until run() has done its share */
+	int error;
+	bool discard;
+};
+
+static bool is_entry(uint8_t kind)
+{
+	return kind == XSP_EVENT_ENTRY || kind == XSP_EVENT_BEGIN || kind == XSP_EVENT_POINT ||
+	       kind == XSP_EVENT_MEMORY || kind == XSP_EVENT_VALUE;
+}
+
+/* Of one hit the other event tells. */
+static bool is_half(const struct xsp_event *e)
+{
+	return e->kind == XSP_EVENT_VALUE && e->size >= sizeof(struct xsp_event_value) &&
+	       (((const struct xsp_event_value *)(const void *)e)->flags & XSP_VALUE_OF_RANGE);
+}
+
+/* What the thread did since its last hit has taken the caches over, the more the longer it was. */
+#define WARM_NS 2000.0
+#define COLD_NS 50000.0
+
+static uint32_t cold_price(struct xsp_drain *d, const struct xsp_event *e)
+{
+	struct last_hit *last = &d->last[e->tid % LAST_HITS];
+	double gap = last->tid == e->tid ? (double)(e->time_ns - last->time_ns) : COLD_NS;
+
+	*last = (struct last_hit){.tid = e->tid, .time_ns = e->time_ns};
+	if (gap < WARM_NS)
+		return 0;
+	const double cold_ns = d->options.cold_ns;
+	d->totals.cold_most_ns += (uint64_t)cold_ns;
+	return (uint32_t)(gap < COLD_NS ? cold_ns * gap / COLD_NS : cold_ns);
+}
+
+/* Is the hit one of those whose time in the program the kernel side measures (XSP_COUNT_DETAIL_NS)? Ranges
+ * and named spans get their sections from the program that reads names, which is not timed. */
+static bool is_timed(const struct xsp_event *e)
+{
+	const struct xsp_event_range *entry = (const void *)e;
+
+	if (!(e->flags & XSP_EVENT_SECTIONS))
+		return false;
+	if (e->kind == XSP_EVENT_EXIT || e->kind == XSP_EVENT_MEMORY)
+		return true;
+	return (e->kind == XSP_EVENT_ENTRY || e->kind == XSP_EVENT_POINT) &&
+	       entry->name_hash == 0 && !(e->flags & XSP_EVENT_NAME_LOST);
+}
+
+static void add_price(struct xsp_drain *d, const struct xsp_event *e)
+{
+	const struct xsp_probe_price *p = &d->prices[e->probe];
+	uint32_t cold = cold_price(d, e);
+	uint32_t ns = (is_entry(e->kind) ? p->entry_ns : p->exit_ns) + cold;
+
+	if (is_timed(e))
+		ns += d->detail_ns;
+	d->totals.cold_ns += cold;
+	d->totals.cost_ns += ns;
+	if (d->options.costs != NULL)
+		xsp_costs_add(d->options.costs, e->tid, e->probe, ns, is_entry(e->kind));
+}
+
+#define NAME_IS_ADDRESS (XSP_EVENT_NAME_CODE | XSP_EVENT_NAME_VTABLE | XSP_EVENT_NAME_LOST)
+
+/* The address means nothing once the process is gone: its name goes into the capture. */
+static int put_resolved(struct xsp_drain *d, const struct xsp_event_name *name)
+{
+	char text[1024] = "";
+
+	if (name->head.size < sizeof(*name) + 2 * sizeof(uint64_t))
+		return -EINVAL;
+	d->options.resolve(d->options.ctx, name, text, sizeof(text));
+	return xsp_capture_put_name(d->options.writer, name->name_hash, text);
+}
+
+/* It is no hit: whose stack it is stands in an event of its own. */
+static int on_python(struct xsp_drain *d, const struct xsp_event *e)
+{
+	const struct xsp_event_python *p = (const void *)e;
+	size_t frames = (e->size - sizeof(*p)) / sizeof(struct xsp_python_frame);
+
+	if (d->options.python == NULL || e->size < sizeof(*p) || p->count > frames)
+		return 0;
+	d->error = d->options.python(d->options.ctx, p);
+	return d->error < 0 ? d->error : --d->left == 0 ? -EAGAIN : 0;
+}
+
+static int on_event(void *ctx, void *data, size_t size)
+{
+	struct ring *ring = ctx;
+	struct xsp_drain *d = ring->drain;
+	const struct xsp_drain_options *o = &d->options;
+	const struct xsp_event *e = data;
+
+	if (d->discard)
+		return 0;
+	if (size < sizeof(*e) || e->size > size || e->size < sizeof(*e))
+		return 0; /* not ours: the kernel side writes whole events only */
+	if (e->kind == XSP_EVENT_PYTHON)
+		return on_python(d, e);
+	if (o->unwinder != NULL)
+		e = xsp_unwind(o->unwinder, e);
+	int rc =
+		(e->flags & XSP_EVENT_SECTIONS) && o->sections != NULL ? o->sections(o->ctx, e) : 0;
+	if (rc == 0)
+		rc = e->kind == XSP_EVENT_NAME && (e->flags & NAME_IS_ADDRESS) && o->resolve != NULL
+			     ? put_resolved(d, data)
+			     : xsp_capture_put_event(o->writer, ring->index, e, e->size);
+	if (rc == 0 && o->frames != NULL)
+		rc = xsp_frames_see(o->frames, e);
+	if (rc < 0) {
+		d->error = rc;
+		return rc;
+	}
+	d->totals.events++;
+	d->totals.calls += is_entry(e->kind) && !is_half(e);
+	/* births and ends of threads are no hits of the first probe */
+	if (e->probe < d->price_count && !is_half(e) && e->kind != XSP_EVENT_TASK)
+		add_price(d, e);
+	if (e->kind == XSP_EVENT_TASK && o->task != NULL &&
+	    e->size >= sizeof(struct xsp_event_task))
+		o->task(o->ctx, data);
+	if (e->kind == XSP_EVENT_GPU && o->gpu != NULL && e->size >= sizeof(struct xsp_event_gpu))
+		o->gpu(o->ctx, data);
+	return --d->left == 0 ? -EAGAIN : 0;
+}
+
+int xsp_drain_new(const struct xsp_drain_options *options, struct xsp_drain **out,
+		  struct xsp_error *err)
+{
+	struct xsp_drain *d = calloc(1, sizeof(*d));
+
+	if (d == NULL || options->ring_count > MAX_RINGS)
+		goto fail;
+	d->options = *options;
+	for (size_t i = 0; i < options->ring_count; i++) {
+		struct ring *r = &d->ring[i];
+		*r = (struct ring){.drain = d, .index = (unsigned)i};
+		if (xsp_ring_open(&r->buffer, options->rings[i], options->ring_bytes) < 0)
+			goto fail;
+		d->count++;
+	}
+	*out = d;
+	return 0;
+fail:
+	xsp_drain_free(d);
+	return xsp_error_set(err, -ENOMEM, XSP_STATUS_KERNEL,
+			     "the ring buffers could not be mapped: give a smaller --buffer");
+}
+
+void xsp_drain_free(struct xsp_drain *d)
+{
+	if (d == NULL)
+		return;
+	for (size_t i = 0; i < d->count; i++)
+		xsp_ring_close(&d->ring[i].buffer);
+	free(d);
+}
+
+void xsp_drain_set_detail(struct xsp_drain *d, double detail_ns)
+{
+	d->detail_ns = (uint32_t)detail_ns;
+}
+
+void xsp_drain_set_prices(struct xsp_drain *d, const struct xsp_probe_price *prices, size_t count)
+{
+	d->prices = prices;
+	d->price_count = count;
+}
+
+long xsp_drain_run(struct xsp_drain *d, size_t most)
+{
+	const uint64_t before = d->totals.events;
+
+	for (size_t i = 0; i < d->count; i++) {
+		d->left = most;
+		int rc = xsp_ring_consume(&d->ring[i].buffer, on_event, &d->ring[i]);
+		if (d->error < 0)
+			return d->error;
+		if (rc < 0 && rc != -EAGAIN && rc != -EINTR)
+			return rc;
+	}
+	return (long)(d->totals.events - before);
+}
+
+void xsp_drain_discard(struct xsp_drain *d)
+{
+	d->discard = true;
+	for (size_t i = 0; i < d->count; i++)
+		xsp_ring_consume(&d->ring[i].buffer, on_event, &d->ring[i]);
+	d->discard = false;
+}
+
+const struct xsp_drain_totals *xsp_drain_totals(const struct xsp_drain *d)
+{
+	return &d->totals;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* finish.c - the end of a recording, and its counters: probes out, rings empty, and what was missed said. */
+#include "record/recorder_private.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "attach/planner.h"
+#include "base/clock.h"
+#include "target/perf_map.h"
+
+#define FRAMES_LAST_NS 3000000000ULL /* addresses are named for so long, at the end */
+
+int xsp_recorder_put_stats(struct xsp_recorder *r)
+{
+	struct xsp_attach_counters c;
+	struct rusage usage = {0};
+	int rc = xsp_broker_counters(r->broker, true, &c);
+
+	if (rc < 0)
+		return rc;
+	xsp_recorder_update_price(r, &c);
+	if (r->pythons != NULL)
+		xsp_pythons_count_torn(r->pythons, c.python_torn);
+	if (c.stacks_torn > r->gaps[XSP_GAP_STACKS].count)
+		xsp_recorder_gap(r, XSP_GAP_STACKS, c.stacks_torn - r->gaps[XSP_GAP_STACKS].count,
+				 "as their memory was not there");
+	if (c.heap_unseen > r->gaps[XSP_GAP_ALLOCATIONS].count)
+		xsp_recorder_gap(r, XSP_GAP_ALLOCATIONS,
+				 c.heap_unseen - r->gaps[XSP_GAP_ALLOCATIONS].count,
+				 "of the sample, as their calls ended in a jump to code that is "
+				 "not known");
+	getrusage(RUSAGE_SELF, &usage);
+	double silent = r->overheads != NULL
+				? (double)(xsp_overhead_unseen_ns(r) + c.unseen_ns)
+				: (double)c.silent_hits * r->plan.costs.ns[XSP_SITE_EMULATED];
+	struct xsp_capture_stats s = {
+		.events = xsp_drain_totals(r->drain)->events,
+		.lost_entries = c.lost_entries,
+		.lost_exits = c.lost_exits,
+		.lost_other = c.lost_other,
+		.lost_names = c.lost_names + r->unread_names,
+		.filtered = c.filtered,
+		.silent_hits = c.silent_hits,
+		.missed_hits = c.missed,
+		.untracked = c.untracked,
+		.probes_cost_ns = xsp_drain_totals(r->drain)->cost_ns + (uint64_t)silent,
+		.recorder_cpu_ns =
+			((uint64_t)usage.ru_utime.tv_sec + (uint64_t)usage.ru_stime.tv_sec) *
+				1000000000ULL +
+			((uint64_t)usage.ru_utime.tv_usec + (uint64_t)usage.ru_stime.tv_usec) *
+				1000ULL,
+	};
+	return xsp_capture_put_stats(r->writer, &s);
+}
+
+static int put_losses(struct xsp_recorder *r)
+{
+	struct xsp_attach_counters c;
+	int rc = xsp_broker_counters(r->broker, false, &c);
+
+	if (rc < 0 || c.lost_entries + c.lost_exits == 0)
+		return rc;
+	for (uint32_t probe = 0; probe < r->plan.probes && rc == 0; probe++) {
+		struct xsp_capture_lost l = {.probe = probe};
+		if (xsp_broker_lost(r->broker, probe, &l.entries, &l.exits) == 0 &&
+		    l.entries + l.exits > 0)
+			rc = xsp_capture_put_lost(r->writer, &l);
+	}
+	return rc;
+}
+
+static int drain_all(struct xsp_recorder *r)
+{
+	long moved;
+
+	do
+		moved = xsp_drain_run(r->drain, SIZE_MAX);
+	while (moved > 0);
+	return (int)moved;
+}
+
+/* The agents hand over what they have while the probe that takes it is still there. */
+static int stop_agents(struct xsp_recorder *r)
+{
+	uint64_t asked = xsp_now_ns();
+	int rc = 0;
+
+	xsp_broker_gpu_stop(r->broker);
+	while (rc == 0 && !xsp_recorder_agents_stopped(r, xsp_now_ns() - asked)) {
+		poll(NULL, 0, 5);
+		rc = drain_all(r);
+	}
+	return rc;
+}
+
+/* What the kernel side has counted that is not in the stats. */
+static int put_counted(struct xsp_recorder *r)
+{
+	struct xsp_attach_counters c;
+	char text[64];
+	int rc = xsp_broker_counters(r->broker, false, &c);
+
+	if (rc == 0 && r->options.attach.sample_hz > 0 && r->frames != NULL) {
+		snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64, c.samples, c.samples_ns);
+		rc = xsp_capture_put_info(r->writer, "sample costs", text);
+	}
+	if (rc == 0 && c.lost_gpu_records > 0)
+		rc = xsp_capture_put_number(r->writer, "gpu records lost", c.lost_gpu_records);
+	return rc;
+}
+
+void xsp_recorder_end(struct xsp_recorder *r)
+{
+	if (r->ended)
+		return;
+	r->ended = true;
+	xsp_planner_on_wait(r->planner, NULL, NULL);
+	xsp_broker_activate(r->broker, false);
+	xsp_recorder_measure(r, true); /* what cannot be written is told of at the finish */
+	r->end_ns = xsp_now_ns();
+}
+
+static int put_pythons(struct xsp_recorder *r)
+{
+	return r->pythons != NULL ? xsp_pythons_put_info(r->pythons) : 0;
+}
+
+/* What there was no room or no time for. */
+static void note_unnamed(struct xsp_recorder *r)
+{
+	if (r->frames != NULL && xsp_resolver_left_maps(r->resolver))
+		xsp_recorder_note(r,
+				  "perf maps of the target were not read to their end: at "
+				  "most %zu MiB are; code that is named further on is "
+				  "[generated code]",
+				  XSP_PERF_MAP_BYTES >> 20);
+	if (r->frames != NULL && xsp_resolver_left_processes(r->resolver))
+		xsp_recorder_note(r,
+				  "perf maps of more than %u processes: those of the others were "
+				  "not read; what they name is [generated code]",
+				  XSP_RESOLVER_MAPS);
+	if (r->resolver != NULL && xsp_resolver_left_tables(r->resolver))
+		xsp_recorder_note(r,
+				  "symbols and unwind tables of the target's files would take more "
+				  "than %llu MiB, or too many descriptors: those beyond were not "
+				  "read; their functions are called FILE+0xADDRESS, and stacks may "
+				  "end there",
+				  XSP_RESOLVER_TABLES_BYTES >> 20);
+	if (r->resolver != NULL && xsp_resolver_left_mappings(r->resolver))
+		xsp_recorder_note(r,
+				  "the target mapped more than %u libraries: those that came later "
+				  "were not remembered; their functions have no names, and stacks "
+				  "may end there",
+				  XSP_RESOLVER_MAPPINGS);
+	if (r->frames != NULL && xsp_frames_left(r->frames))
+		xsp_recorder_note(r,
+				  "stacks hold more than %u different addresses: those that came "
+				  "later have no names",
+				  XSP_FRAMES_MAX);
+	if (r->frames != NULL && xsp_frames_unnamed(r->frames) > 0)
+		xsp_recorder_note(r,
+				  "%zu addresses in stacks have no names: at the end these are "
+				  "looked up for %llu s at most",
+				  xsp_frames_unnamed(r->frames), FRAMES_LAST_NS / 1000000000);
+}
+
+int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
+{
+	static int (*const last[])(struct xsp_recorder * r) = {
+		xsp_overhead_finish,
+		put_losses,
+		xsp_recorder_put_stats,
+		put_counted,
+		xsp_call_sites_put_info,
+		xsp_children_put_infos,
+		put_pythons,
+		xsp_recorder_put_late,
+		xsp_recorder_put_changed,
+		xsp_recorder_put_gaps,
+	};
+
+	if (r->finished)
+		return 0;
+	r->finished = true;
+	xsp_recorder_end(r);
+	xsp_recorder_look_for_dropped(r);
+	int rc = xsp_overhead_stop(r);
+	if (rc == 0)
+		rc = drain_all(r);
+	if (rc == 0)
+		rc = stop_agents(r);
+	if (rc == 0 && (r->options.attach.sample_hz > 0 || r->options.attach.wait_stacks))
+		rc = xsp_recorder_put_kernel_functions(r);
+	uint64_t start = xsp_now_ns();
+	xsp_broker_detach(r->broker); /* waits until no program runs any more */
+	r->times.detach_ms = (double)(xsp_now_ns() - start) * 1e-6;
+	if (rc == 0)
+		rc = drain_all(r);
+	if (rc == 0 && r->frames != NULL)
+		rc = xsp_frames_resolve(r->frames, FRAMES_LAST_NS, true);
+	if (rc == 0 && r->frames != NULL)
+		rc = xsp_frames_put_lines(r->frames, r->planner);
+	note_unnamed(r);
+	if (rc == 0 && xsp_overhead_is_on(r))
+		rc = xsp_recorder_put_held_back(r);
+	for (size_t i = 0; rc == 0 && i < sizeof(last) / sizeof(last[0]); i++)
+		rc = last[i](r);
+	if (rc == 0)
+		rc = xsp_capture_put_clock(r->writer);
+	int end = xsp_capture_finish(r->writer, r->start_ns, r->end_ns, err);
+	r->writer = NULL;
+	if (rc < 0 && xsp_broker_is_gone(r->broker))
+		return xsp_recorder_broker_gone(err);
+	if (rc < 0)
+		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT,
+				     "%s is not complete (%s): what is in it can be read",
+				     xsp_recorder_display_path(r), strerror(-rc));
+	return end;
+}

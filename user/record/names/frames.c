@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "record/names/frames.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rows/grow.h"
+#include "base/text.h"
+#include "capture/capture.h"
+#include "target/elf/lines.h"
+#include "xsptrace/programs.h"
+
+struct pending {
+	uint64_t address;
+	uint32_t pid;
+	enum xsp_address_name what;
+	/* no return address: where the thread itself was, perhaps XSP_FRAME_INTERRUPTED */
+	bool standing;
+};
+
+/* In code of no file, with its latest name. */
+struct generated {
+	struct pending frame;
+	uint64_t text; /* hash */
+};
+/* How often to check whether the maps of such code have grown. */
+#define GENERATED_NS 1000000000ULL
+
+/* Looks up the lines of so many callers of an allocation, from the innermost on: an allocator's caller is soon the
+ * program's own. */
+#define LINE_FRAMES 8
+#define LINES_MS 5000U /* all together */
+struct wanted_line {
+	uint32_t pid;
+	uint64_t address; /* as in the stack */
+	struct xsp_module *module; /* NULL: of no file */
+	uint64_t addr; /* in it: the call */
+};
+
+struct xsp_frames {
+	struct xsp_capture_writer *writer;
+	struct xsp_resolver *resolver;
+	struct xsp_u64map seen; /* by hash */
+	bool left; /* no room for more */
+	struct pending *pending;
+	size_t count, room, next;
+	size_t unnamed; /* not named: the last time was too short */
+	struct generated *generated;
+	size_t generated_count, generated_room;
+	size_t again, again_left; /* the next one to name again, and how many are left */
+	struct wanted_line *lines;
+	size_t line_count, line_room;
+	size_t names; /* names in the maps at the last naming */
+	uint64_t looked_ns;
+};
+
+int xsp_frames_new(struct xsp_capture_writer *writer, struct xsp_resolver *resolver,
+		   struct xsp_frames **out)
+{
+	struct xsp_frames *f = calloc(1, sizeof(*f));
+
+	*out = f;
+	if (f == NULL)
+		return -ENOMEM;
+	f->writer = writer;
+	f->resolver = resolver;
+	return 0;
+}
+
+void xsp_frames_free(struct xsp_frames *f)
+{
+	if (f == NULL)
+		return;
+	xsp_u64map_free(&f->seen);
+	free(f->pending);
+	free(f->generated);
+	free(f->lines);
+	free(f);
+}
+
+static int see(struct xsp_frames *f, enum xsp_address_name what, uint32_t pid, uint64_t address,
+	       bool standing)
+{
+	uint64_t hash =
+		xsp_address_name_hash(xsp_capture_writer_key(f->writer), what, pid, address);
+
+	if (xsp_u64map_get(&f->seen, hash) != NULL)
+		return 0;
+	if (f->seen.count >= XSP_FRAMES_MAX) {
+		f->left = true;
+		return 0;
+	}
+	if (xsp_u64map_set(&f->seen, hash, 1) < 0)
+		return -ENOMEM;
+	if (what == XSP_NAME_OF_LINE)
+		return XSP_APPEND(f->lines, f->line_room, f->line_count,
+				  (struct wanted_line){.pid = pid, .address = address});
+	return XSP_APPEND(
+		f->pending, f->room, f->count,
+		(struct pending){
+			.pid = pid, .address = address, .what = what, .standing = standing});
+}
+
+/* ---- names ---- */
+
+/* Is a stack's frame, its `index`-th, no return address? */
+static bool is_standing(const struct xsp_event *e, uint64_t frame, size_t index)
+{
+	if (e->kind == XSP_EVENT_WAIT && index == 0)
+		return true;
+	return XSP_RETURN_SLOT != 0 &&
+	       (e->kind == XSP_EVENT_WAIT || e->kind == XSP_EVENT_SAMPLE ||
+		e->kind == XSP_EVENT_MEMORY) &&
+	       (frame & XSP_FRAME_INTERRUPTED);
+}
+
+int xsp_frames_see(struct xsp_frames *f, const struct xsp_event *e)
+{
+	const struct xsp_section *s = NULL;
+	int rc = 0;
+
+	if (!(e->flags & XSP_EVENT_SECTIONS))
+		return 0;
+	if (e->kind == XSP_EVENT_SAMPLE && e->size >= xsp_event_fixed_part(e))
+		rc = see(f, XSP_NAME_OF_CODE, e->tgid,
+			 ((const struct xsp_event_sample *)e)->address, false);
+	while (rc == 0 && (s = xsp_event_next_section(e, s)) != NULL) {
+		const uint64_t *frame = xsp_section_data(s);
+		size_t n = s->type == XSP_SECTION_STACK ? xsp_section_length(s) / 8 : 0;
+		for (size_t i = 0; i < n && rc == 0; i++)
+			rc = see(f, XSP_NAME_OF_RETURN, e->tgid, XSP_FRAME_ADDRESS(frame[i]),
+				 is_standing(e, frame[i], i));
+		for (size_t i = 0;
+		     e->kind == XSP_EVENT_MEMORY && i < n && i < LINE_FRAMES && rc == 0; i++)
+			rc = see(f, XSP_NAME_OF_LINE, e->tgid, XSP_FRAME_ADDRESS(frame[i]), false);
+	}
+	return rc;
+}
+
+static int resolve(struct xsp_frames *f, const struct pending *p, char *text, size_t size)
+{
+	if (p->what == XSP_NAME_OF_CODE)
+		return xsp_resolve_instruction(f->resolver, (pid_t)p->pid, p->address, text, size);
+	if (p->standing)
+		return xsp_resolve_standing(f->resolver, (pid_t)p->pid,
+					    p->address & ~XSP_FRAME_INTERRUPTED, text, size);
+	return xsp_resolve_return(f->resolver, (pid_t)p->pid, p->address, text, size);
+}
+
+static int put(struct xsp_frames *f, const struct pending *p, const char *text)
+{
+	return xsp_capture_put_address_name(f->writer, p->what, p->pid, p->address, text);
+}
+
+static int name(struct xsp_frames *f, const struct pending *p)
+{
+	char text[1024];
+	int rc = resolve(f, p, text, sizeof(text));
+
+	if (rc == XSP_RESOLVED_GENERATED &&
+	    XSP_APPEND(f->generated, f->generated_room, f->generated_count,
+		       (struct generated){*p, xsp_text_hash(text, strlen(text))}) < 0)
+		return -ENOMEM;
+	return rc < 0 ? rc : put(f, p, text);
+}
+
+static int name_anew(struct xsp_frames *f, uint64_t end)
+{
+	char text[1024];
+	int rc = 0;
+
+	for (; f->again_left > 0 && rc >= 0 && xsp_now_ns() < end; f->again_left--) {
+		struct generated *g = &f->generated[f->again++ % f->generated_count];
+		rc = resolve(f, &g->frame, text, sizeof(text));
+		const uint64_t hash = xsp_text_hash(text, strlen(text));
+		/* the name of unmapped code stays */
+		if (rc != XSP_RESOLVED_GENERATED || hash == g->text)
+			continue;
+		g->text = hash;
+		rc = put(f, &g->frame, text);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns, bool last)
+{
+	const uint64_t now = xsp_now_ns(), end = now + budget_ns;
+	int rc = 0;
+
+	while (rc == 0 && f->next < f->count) {
+		rc = name(f, &f->pending[f->next++]);
+		if (xsp_now_ns() > end)
+			break;
+	}
+	if (last && rc == 0)
+		f->unnamed = f->count - f->next;
+	if (f->next == f->count)
+		f->next = f->count = 0;
+	if (rc == 0 && f->generated_count > 0 && (last || now - f->looked_ns >= GENERATED_NS)) {
+		f->looked_ns = now;
+		const size_t names = xsp_resolver_read_maps(f->resolver, end);
+		if (names != f->names)
+			f->again_left = f->generated_count;
+		f->names = names;
+	}
+	return rc < 0 ? rc : name_anew(f, end);
+}
+
+bool xsp_frames_left(const struct xsp_frames *f)
+{
+	return f->left;
+}
+
+size_t xsp_frames_unnamed(const struct xsp_frames *f)
+{
+	return f->unnamed;
+}
+
+/* ---- lines ---- */
+
+static int by_place(const void *a, const void *b)
+{
+	const struct wanted_line *x = a, *y = b;
+
+	if (x->module != y->module)
+		return (uintptr_t)x->module < (uintptr_t)y->module ? -1 : 1;
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static void find_places(struct xsp_frames *f)
+{
+	for (size_t i = 0; i < f->line_count; i++) {
+		struct wanted_line *w = &f->lines[i];
+		const bool stood = (w->address & XSP_FRAME_INTERRUPTED) != 0;
+		xsp_resolve_learned(f->resolver, (pid_t)w->pid, w->address & ~XSP_FRAME_INTERRUPTED,
+				    &w->module, &w->addr);
+		w->addr -= stood ? 0 : 1; /* the call */
+	}
+	if (f->line_count > 0)
+		qsort(f->lines, f->line_count, sizeof(*f->lines), by_place);
+}
+
+static int put_line(struct xsp_frames *f, const struct wanted_line *w,
+		    const struct xsp_code_line *line)
+{
+	char text[1100];
+
+	if (line->path == NULL || strlen(line->path) > 1000)
+		return 0;
+	snprintf(text, sizeof(text), "%s\n%d", line->path, line->line);
+	return xsp_capture_put_address_name(f->writer, XSP_NAME_OF_LINE, w->pid, w->address, text);
+}
+
+/* Those of one file. */
+static int put_lines_of(struct xsp_frames *f, struct xsp_planner *planner,
+			const struct wanted_line *w, size_t count, unsigned limit_ms)
+{
+	struct xsp_code_line *lines = calloc(count, sizeof(*lines));
+	int fd = lines != NULL ? xsp_module_descriptor(w->module) : -ENOMEM, rc = 0;
+
+	for (size_t i = 0; lines != NULL && i < count; i++)
+		lines[i].addr = w[i].addr;
+	if (fd >= 0)
+		xsp_planner_lines(planner, fd, xsp_module_display_path(w->module), lines, count,
+				  limit_ms);
+	for (size_t i = 0; lines != NULL && i < count; i++) {
+		if (rc == 0)
+			rc = put_line(f, &w[i], &lines[i]);
+		free(lines[i].path);
+	}
+	free(lines);
+	return fd == -ENOMEM ? fd : rc;
+}
+
+int xsp_frames_put_lines(struct xsp_frames *f, struct xsp_planner *planner)
+{
+	const uint64_t end = xsp_now_ns() + LINES_MS * 1000000ULL;
+	int rc = 0;
+
+	find_places(f);
+	for (size_t i = 0, n; i < f->line_count && rc == 0; i += n) {
+		const uint64_t now = xsp_now_ns();
+		for (n = 1; n < XSP_PLANNER_LINES && i + n < f->line_count &&
+			    f->lines[i + n].module == f->lines[i].module;)
+			n++;
+		if (f->lines[i].module != NULL && now < end)
+			rc = put_lines_of(f, planner, &f->lines[i], n,
+					  (unsigned)((end - now) / 1000000));
+	}
+	f->line_count = 0;
+	return rc;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * frames.h - names for the return addresses in stacks. An address means nothing once its process is gone, so its
+ * function's name goes into the capture, once, like a range's.
+ */
+#ifndef XSP_RECORD_FRAMES_H
+#define XSP_RECORD_FRAMES_H
+
+#include "attach/planner.h"
+#include "capture/capture.h"
+#include "target/resolve.h"
+
+struct xsp_frames;
+
+/* Different addresses. A program's code has some hundred thousand call sites at most; garbage, without frame pointers,
+ * must not fill the memory. */
+#define XSP_FRAMES_MAX (1U << 20)
+
+int xsp_frames_new(struct xsp_capture_writer *writer, struct xsp_resolver *resolver,
+		   struct xsp_frames **out);
+void xsp_frames_free(struct xsp_frames *f); /* NULL is allowed */
+
+/* Remembers the new addresses of an event's stack. 0 or -ENOMEM. The hot path. */
+int xsp_frames_see(struct xsp_frames *f, const struct xsp_event *e);
+
+/*
+ * Names the remembered ones, for at most `budget_ns`. Now and then, and the `last` time, also names addresses in
+ * compiler-made code again: the last name counts. 0 or a negative errno.
+ */
+int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns, bool last);
+
+/* There were more than XSP_FRAMES_MAX: the others have no names. */
+bool xsp_frames_left(const struct xsp_frames *f);
+/* So many found no time in the `last` budget. */
+size_t xsp_frames_unnamed(const struct xsp_frames *f);
+
+/* The lines of allocating code, as far as debug information yields them in some seconds. 0 or a negative errno. */
+int xsp_frames_put_lines(struct xsp_frames *f, struct xsp_planner *planner);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * children.c - --follow: new children get links of their own. A link is for one process, so that others who map the
+ * library do not pay for it.
+ */
+#include "record/recorder_private.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* A turn attaches to new children for so long; the rings must not wait. */
+#define ATTACH_NS 20000000ULL
+
+/* Resumes processes that the kernel side stopped for us, at their birth or exec. The launched one waits for its
+ * launcher. */
+static void resume_stopped(struct xsp_recorder *r)
+{
+	pid_t pids[XSP_STOPPED_ROWS];
+	const long n = xsp_broker_stopped(r->broker, pids, XSP_STOPPED_ROWS);
+
+	for (long i = 0; i < n; i++) {
+		struct recorded_process *p = xsp_recorder_find(r, pids[i]);
+		struct xsp_error why = {0};
+		if (pids[i] == r->launched)
+			continue;
+		const int rc = p != NULL ? xsp_recorder_scan(r, p, &why)
+					 : xsp_recorder_add_child(r, pids[i], -1, &why);
+		if (rc == 0 && p != NULL) {
+			xsp_children_exec_attached(r, p);
+			p->exec_ns = 0;
+		}
+		if (rc < 0 && rc != -ESRCH && rc != -EINTR) /* it has ended; or we are to end */
+			xsp_recorder_note(r, "child %d is not followed: %s", (int)pids[i],
+					  why.text);
+		xsp_broker_continue(r->broker, pids[i]);
+	}
+}
+
+static void attach_to(struct xsp_recorder *r, const struct xsp_birth *b)
+{
+	struct xsp_error why = {0};
+	int rc = xsp_recorder_find(r, b->pid) != NULL
+			 ? 0
+			 : xsp_recorder_add_child(r, b->pid, b->parent, &why);
+
+	xsp_children_attached(r, b, rc, why.text);
+}
+
+void xsp_children_attach(struct xsp_recorder *r)
+{
+	const uint64_t start = xsp_now_ns();
+	struct xsp_birth b;
+
+	while (xsp_children_next(r, &b)) {
+		attach_to(r, &b);
+		if (xsp_now_ns() - start >= ATTACH_NS)
+			return;
+	}
+	resume_stopped(r);
+}
+
+/* ---- existing children ---- */
+
+static int adopt(struct xsp_recorder *r, pid_t pid)
+{
+	size_t fresh;
+
+	/* until a round finds no child born in the round before */
+	do {
+		struct xsp_descendant *found;
+		size_t count;
+		int rc = xsp_broker_descendants(r->broker, pid, &found, &count);
+		if (rc < 0)
+			return rc;
+		fresh = 0;
+		for (size_t i = 0; i < count; i++) {
+			struct xsp_error why = {0};
+			if (xsp_recorder_find(r, found[i].pid) != NULL)
+				continue;
+			rc = xsp_recorder_add_child(r, found[i].pid, found[i].parent, &why);
+			fresh += rc == 0;
+			if (rc < 0 && rc != -ESRCH)
+				xsp_recorder_note(r, "child %d is not followed: %s",
+						  (int)found[i].pid, why.text);
+		}
+		free(found);
+	} while (fresh > 0);
+	return 0;
+}
+
+/* Children of `pid`, without those of another recorded process. */
+static size_t count_own(struct xsp_recorder *r, pid_t pid)
+{
+	struct xsp_descendant *found;
+	size_t count, own = 0;
+
+	if (xsp_broker_descendants(r->broker, pid, &found, &count) < 0)
+		return 0;
+	for (size_t i = 0; i < count; i++) { /* parents before their children */
+		bool is_own = found[i].parent == pid;
+		for (size_t k = 0; k < own && !is_own; k++)
+			is_own = found[k].pid == found[i].parent;
+		if (is_own && xsp_recorder_find(r, found[i].pid) == NULL)
+			found[own++] = found[i];
+	}
+	free(found);
+	return own;
+}
+
+size_t xsp_recorder_children(struct xsp_recorder *r)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < r->process_count; i++)
+		count += count_own(r, r->processes[i].pid);
+	return count;
+}
+
+int xsp_recorder_add_process(struct xsp_recorder *r, pid_t pid, struct xsp_error *err)
+{
+	if (xsp_recorder_find(r, pid) != NULL)
+		return xsp_recorder_scan_standing(r, pid, err);
+	int rc = xsp_recorder_add_child(r, pid, 0, err);
+	return rc == 0 && r->options.attach.follow ? adopt(r, pid) : rc;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* resolve_private.h - what the files that implement resolve.h share. */
+#ifndef XSP_TARGET_RESOLVE_PRIVATE_H
+#define XSP_TARGET_RESOLVE_PRIVATE_H
+
+#include "base/rows/u64map.h"
+#include "target/elf/file.h"
+#include "target/perf_map.h"
+#include "target/resolve.h"
+
+struct xsp_known_file {
+	uint64_t dev, inode;
+	struct xsp_module *module; /* NULL: cannot be read */
+	bool prompt; /* reading does not wait for another process */
+};
+
+/* A mapping of code of a process, remembered while it lived. */
+struct xsp_remembered {
+	pid_t pid;
+	uint32_t before; /* 1 + index of the process's previous one; 0: none */
+	uint64_t dev, inode, start, end, offset;
+	char *path;
+	bool covered; /* another mapping was there since */
+};
+
+/* A mapping of a file that may not be written. */
+struct xsp_constant {
+	uint64_t dev, inode, start, end, offset;
+};
+
+/* Those of a process, by address. */
+struct xsp_constants {
+	pid_t pid;
+	uint64_t time_ns; /* they are at least as new as this */
+	bool alive;
+	struct xsp_constant *maps;
+	size_t count, room;
+};
+
+/* Code that no file holds, such as that of a compiler in the process. */
+struct xsp_generated {
+	pid_t pid;
+	uint64_t time_ns; /* of the last look */
+	struct {
+		uint64_t start, end;
+		char name[24];
+	} * maps;
+	size_t count, room;
+};
+
+/* The perf map of a process. */
+struct xsp_named_code {
+	struct xsp_perf_map *map;
+	uint64_t time_ns; /* of the last look */
+	bool wanted; /* the process has run code of no file */
+};
+
+struct xsp_resolver {
+	const struct xsp_opener *opener;
+	struct xsp_known_file *files;
+	size_t count, file_room, open, open_most;
+	struct xsp_u64map by_file; /* xsp_file_key() → index in files */
+	struct xsp_remembered *maps;
+	size_t map_count, map_room;
+	struct xsp_u64map remembered; /* key → 1 + index of the latest of it */
+	struct xsp_u64map latest; /* process → 1 + index of its latest */
+	struct xsp_constants constants; /* of the process that was asked about last */
+	struct xsp_generated generated; /* likewise */
+	struct xsp_named_code *named;
+	size_t named_count, named_room;
+	size_t named_left; /* bytes that may still be read of all of them */
+	bool left_mappings, left_processes; /* there was no room for more */
+	/* for the tables of files, whose owners may have made them large */
+	struct xsp_elf_budget tables;
+};
+
+/* resolve_learn.c: a file that was seen before, or NULL; and a new one, or NULL: out of memory. */
+struct xsp_known_file *xsp_resolver_known(const struct xsp_resolver *r, uint64_t dev,
+					  uint64_t inode);
+struct xsp_known_file *xsp_resolver_add_file(struct xsp_resolver *r, uint64_t dev, uint64_t inode);
+/* Opens the file for good; leaves the module NULL if it cannot be read. */
+void xsp_resolver_open(struct xsp_resolver *r, struct xsp_known_file *k,
+		       const struct xsp_process *p, const struct xsp_mapped_file *f);
+/* The process's latest mapping, or the one before `m`. NULL: there are no more. */
+const struct xsp_remembered *xsp_resolver_before(const struct xsp_resolver *r, pid_t pid,
+						 const struct xsp_remembered *m);
+
+/* resolve_compiled.c: opens the process's perf map. 0 or -ENOMEM. */
+int xsp_resolver_learn_map(struct xsp_resolver *r, pid_t pid);
+/* The name in the perf map. `compiled`: it is code that the map may name, so the map is read
+ * further if needed. */
+bool xsp_resolver_name_by_map(const struct xsp_resolver *r, pid_t pid, uint64_t address,
+			      bool compiled, char *text, size_t size);
+/* Code that no file holds; "": there is no code. */
+void xsp_resolver_name_generated(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
+				 size_t size);
+
+#endif

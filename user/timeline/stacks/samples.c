@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * samples.c - hands on samples: the thread's open spans, with the functions of Python around or between them, and below
+ * them the native ones.
+ */
+#include "timeline/samples.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rows/grow.h"
+#include "catalog/wait_reasons.h"
+#include "timeline/timeline_private.h"
+
+/* The two lines that an instruction becomes. */
+struct place {
+	xsp_name_id function, file;
+};
+
+struct xsp_samples {
+	const char *clock; /* "cpu-clock 99" */
+	struct name_path path;
+	struct place *places;
+	size_t place_count, place_capacity;
+	struct xsp_u64map place_of; /* hash of an instruction → index */
+};
+
+static int begin(struct xsp_timeline *t)
+{
+	const char *text = xsp_capture_info(t->reader, "samples");
+
+	if (text == NULL || strcmp(text, "off") == 0)
+		return 0;
+	t->samples = calloc(1, sizeof(*t->samples));
+	if (t->samples == NULL)
+		return -ENOMEM;
+	t->samples->clock = text;
+	return 1;
+}
+
+static void free_samples(struct xsp_timeline *t)
+{
+	if (t->samples == NULL)
+		return;
+	xsp_u64map_free(&t->samples->place_of);
+	free(t->samples->places);
+	free(t->samples->path.ids);
+	free(t->samples);
+}
+
+bool xsp_timeline_has_samples(const struct xsp_timeline *t)
+{
+	return t->samples != NULL;
+}
+
+bool xsp_timeline_samples_asked(const struct xsp_timeline *t)
+{
+	return t->samples != NULL && !xsp_capture_by_default(t->reader, "samples");
+}
+
+uint64_t xsp_timeline_samples_until_ns(const struct xsp_timeline *t)
+{
+	return xsp_capture_until_ns(t->reader, "samples");
+}
+
+const char *xsp_timeline_sample_clock(const struct xsp_timeline *t)
+{
+	return t->samples != NULL && strncmp(t->samples->clock, "cycles", 6) == 0 ? "cycles"
+										  : "cpu-clock";
+}
+
+uint64_t xsp_timeline_sample_hz(const struct xsp_timeline *t)
+{
+	const char *blank = t->samples != NULL ? strchr(t->samples->clock, ' ') : NULL;
+
+	return blank != NULL ? strtoull(blank, NULL, 10) : 0;
+}
+
+uint32_t xsp_sample_place(const struct xsp_sample *s)
+{
+	return s->kernel ? s->path[s->path_length - 1 - s->kernel_length] & ~XSP_PATH_FRAME
+			 : s->function;
+}
+
+/* ---- names ---- */
+
+static int name_id(struct xsp_timeline *t, const char *text, xsp_name_id *out)
+{
+	return xsp_names_of_text(t, text, strlen(text), out);
+}
+
+static int make_place(struct xsp_timeline *t, uint64_t hash, struct place *out)
+{
+	const char *known = xsp_names_text(t, hash), *text = known != NULL ? known : "\n";
+	const char *function = strchr(text, '\n');
+	char file[72];
+	int rc = 0;
+
+	if (function == NULL)
+		function = "\n"; /* damaged */
+	snprintf(file, sizeof(file), "%.*s", (int)(function - text), text);
+	rc = name_id(t, function[1] != '\0' ? function + 1 : "[unknown]", &out->function);
+	if (rc == 0 && file[0] != '\0')
+		rc = name_id(t, file, &out->file);
+	return rc;
+}
+
+static int place_of(struct xsp_timeline *t, uint32_t pid, uint64_t address, struct place *out)
+{
+	struct xsp_samples *s = t->samples;
+	const uint64_t hash = xsp_timeline_address_hash(t, XSP_NAME_OF_CODE, pid, address);
+	const uint32_t *at = xsp_u64map_get(&s->place_of, hash);
+
+	*out = (struct place){0};
+	if (at != NULL) {
+		*out = s->places[*at];
+		return 0;
+	}
+	int rc = make_place(t, hash, out);
+	if (rc < 0 || s->place_count >= XSP_MAX_RANGE_NAMES)
+		return rc;
+	return xsp_u64map_element(&s->place_of, hash, &s->places, &s->place_capacity,
+				  &s->place_count, out) == NULL
+		       ? -ENOMEM
+		       : 0;
+}
+
+/* ---- the path ---- */
+
+static int push(struct xsp_samples *s, xsp_name_id function)
+{
+	return xsp_path_push(&s->path, &function, 1);
+}
+
+static int push_named(struct xsp_timeline *t, const char *text)
+{
+	xsp_name_id id;
+	int rc = name_id(t, text, &id);
+
+	return rc < 0 ? rc : push(t->samples, id);
+}
+
+static bool spans_have_python(const struct row *row)
+{
+	for (size_t i = 0; i < row->count; i++)
+		if (xsp_details_find(row->spans[i].details, XSP_SECTION_PYTHON, NULL) != NULL)
+			return true;
+	return false;
+}
+
+static int line_of(struct xsp_timeline *t, const struct xsp_capture_python_frame *frame,
+		   uint32_t *line)
+{
+	int rc = xsp_python_name(t, frame, line);
+
+	*line = rc == 0 ? *line + 1 : 0;
+	return rc;
+}
+
+/* Functions of Python come between spans if these say between which; otherwise before all spans, as operators rarely
+ * call Python. */
+static int push_spans(struct xsp_timeline *t, struct thread *th, struct row *row,
+		      const struct open_span *at, struct xsp_sample *s)
+{
+	const struct xsp_capture_python_frame *frames;
+	const uint32_t n = xsp_python_between(t, row, row->count, at, &frames);
+	const struct open_span bare = {.sp = at->sp};
+	const bool inside = spans_have_python(row);
+	struct name_path *path = &t->samples->path;
+	int rc = inside ? 0 : xsp_path_push_python(t, path, frames, n);
+
+	if (rc == 0)
+		rc = xsp_path_to(t, th->pid, row, row->count, &bare);
+	for (uint32_t i = 0; rc == 0 && i < row->path.length; i++)
+		rc = XSP_APPEND(path->ids, path->capacity, path->length, row->path.ids[i]);
+	if (rc == 0 && inside)
+		rc = xsp_path_push_python(t, path, frames, n);
+	if (rc == 0 && n > 0)
+		rc = line_of(t, &frames[0], &s->line);
+	const uint32_t own = rc == 0 ? xsp_python_own(t, frames, n) : n;
+	return own < n ? line_of(t, &frames[own], &s->own_line) : rc;
+}
+
+/* The interpreter's own function: Python's functions replace its callers. */
+static bool is_evaluator(const char *name)
+{
+	return strncmp(name, "_PyEval_EvalFrameDefault", 24) == 0;
+}
+
+/* The callers to show, the innermost first: up to the span around, or to the interpreter. */
+static size_t callers(const struct xsp_timeline *t, uint32_t pid, const struct stack_frames *stack,
+		      size_t between, bool python)
+{
+	size_t n = 0;
+
+	while (n < between) {
+		const char *name = xsp_timeline_frame(t, pid, XSP_FRAME_ADDRESS(stack->frames[n]));
+		if (python && name != NULL && is_evaluator(name))
+			break;
+		n++;
+	}
+	return n;
+}
+
+static int push_native(struct xsp_timeline *t, struct thread *th, struct row *row,
+		       const struct open_span *at, const struct place *place, bool python)
+{
+	const struct open_span *around = row->count > 0 ? &row->spans[row->count - 1] : NULL;
+	const struct stack_frames stack = xsp_stack_frames_of(at);
+	const size_t between = xsp_frames_between(t, th->pid, at, around);
+	const bool leaf = python && is_evaluator(xsp_timeline_name(t, place->function));
+	const size_t n = leaf ? 0 : callers(t, th->pid, &stack, between, python);
+	int rc = stack.more && n == stack.count ? push_named(t, "[stack beyond what is read of it]")
+						: 0;
+
+	if (rc == 0)
+		rc = xsp_path_push_frames(t, &t->samples->path, th->pid, stack.frames, n);
+	/* the function of the span itself is there already */
+	if (n == 0 && around != NULL && !around->range &&
+	    strcmp(xsp_timeline_name(t, place->function),
+		   xsp_timeline_name(t, t->probe_names[around->probe])) == 0)
+		return rc;
+	return rc < 0 ? rc : push(t->samples, place->function);
+}
+
+/* What x86-64, arm64 and both go through for a page. */
+static bool is_page_fault(const char *function)
+{
+	static const char *const names[] = {"asm_exc_page_fault_[k]", "do_page_fault_[k]",
+					    "handle_mm_fault_[k]"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(function, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* The kernel's own functions, if known. 0 or a negative errno. */
+static int push_kernel_functions(struct xsp_timeline *t, const struct open_span *at,
+				 struct xsp_sample *s)
+{
+	xsp_name_id ids[XSP_KERNEL_FRAMES];
+	const size_t n = xsp_kernel_functions(t, at->details, ids);
+
+	for (size_t i = 0; i < n; i++)
+		s->page_fault |= is_page_fault(xsp_timeline_name(t, ids[i]));
+	s->kernel_length = (uint32_t)n;
+	return xsp_path_push(&t->samples->path, ids, n);
+}
+
+static int push_kernel(struct xsp_timeline *t, const struct xsp_event_sample *e,
+		       const struct open_span *at, struct xsp_sample *s)
+{
+	const char *call = e->syscall >= 0 ? xsp_wait_syscall((unsigned)e->syscall) : NULL;
+	char text[64];
+
+	if (call != NULL)
+		snprintf(text, sizeof(text), "[kernel] %s", call);
+	else if (e->syscall >= 0)
+		snprintf(text, sizeof(text), "[kernel] system call %d", e->syscall);
+	else
+		snprintf(text, sizeof(text), "[kernel]");
+	int rc = push_named(t, text);
+	return rc < 0 ? rc : push_kernel_functions(t, at, s);
+}
+
+/* ---- events ---- */
+
+static bool ends_early(const struct xsp_timeline *t, uint32_t pid, const struct open_span *at)
+{
+	const struct stack_frames stack = xsp_stack_frames_of(at);
+	const char *name = stack.count > 0
+				   ? xsp_timeline_frame(t, pid, XSP_FRAME_ADDRESS(stack.frames[0]))
+				   : NULL;
+
+	return name == NULL || name[0] == '\0';
+}
+
+static int on_sample(struct xsp_timeline *t, struct thread *th, const struct xsp_event_sample *e,
+		     const struct open_span *at)
+{
+	struct row *row = th->rows[th->current];
+	struct place place;
+	struct xsp_sample s = {.time_ns = e->head.time_ns,
+			       .period_ns = e->period_ns,
+			       .pid = th->pid,
+			       .tid = th->tid,
+			       .kernel = e->kernel != 0,
+			       .ends_early = ends_early(t, th->pid, at),
+			       .beyond = xsp_stack_frames_of(at).more};
+	int rc = place_of(t, th->pid, e->address, &place);
+
+	t->samples->path.length = 0;
+	if (rc == 0)
+		rc = push_spans(t, th, row, at, &s);
+	if (rc == 0)
+		rc = push_native(t, th, row, at, &place, s.line != 0);
+	if (rc == 0 && s.kernel)
+		rc = push_kernel(t, e, at, &s);
+	if (rc < 0)
+		return rc;
+	s.function = place.function;
+	s.file = place.file;
+	s.path = t->samples->path.ids;
+	s.path_length = t->samples->path.length;
+	return xsp_notify_sample(t, &s);
+}
+
+static int on_event(struct xsp_timeline *t, const struct xsp_event *e)
+{
+	struct open_span at = {.sp = e->sp - 8}; /* as if a return address were there */
+	struct thread *th;
+
+	int rc = xsp_threads_get(t, e, &th);
+	if (rc == 0)
+		rc = xsp_details_add(&at.details, e);
+	if (rc == 0)
+		rc = on_sample(t, th, (const void *)e, &at);
+	xsp_details_unref(at.details);
+	return rc;
+}
+
+const struct xsp_listener xsp_listener_samples = {
+	.name = "samples",
+	.begin = begin,
+	.events = 1U << XSP_EVENT_SAMPLE,
+	.event = on_event,
+	.free = free_samples,
+};

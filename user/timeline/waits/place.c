@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* place.c - --wait-stacks: the stack of a wait, and which of its frames answers "where does it wait?". */
+#include "timeline/timeline_private.h"
+
+#include <string.h>
+
+#include "catalog/wait_reasons.h"
+#include "timeline/python.h"
+
+/* Files of the interpreter or a package: a wait there has its cause in a caller. */
+static bool is_installed(const struct xsp_python_line *l)
+{
+	static const char *const folders[] = {"/lib/python", "/lib64/python", "site-packages/",
+					      "dist-packages/", "<frozen "};
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		if (memmem(l->path, l->path_length, folders[i], strlen(folders[i])) != NULL)
+			return true;
+	return false;
+}
+
+uint32_t xsp_python_own(const struct xsp_timeline *t, const struct xsp_capture_python_frame *frames,
+			uint32_t count)
+{
+	uint32_t i = 0;
+	struct xsp_python_line l;
+
+	while (i < count && !(xsp_timeline_python_line(t, &frames[i], &l) && !is_installed(&l)))
+		i++;
+	return i;
+}
+
+uint32_t xsp_timeline_python_own(const struct xsp_timeline *t,
+				 const struct xsp_capture_python *stack, uint32_t first)
+{
+	const uint32_t own = first + xsp_python_own(t, stack->frames + first, stack->count - first);
+
+	return own < stack->count ? own : first;
+}
+
+int xsp_python_place(struct xsp_timeline *t, const struct xsp_capture_python *stack,
+		     uint32_t *inside, uint32_t *place)
+{
+	xsp_name_id id;
+	int rc = xsp_python_name(t, &stack->frames[0], &id);
+
+	if (rc < 0)
+		return rc;
+	*inside = *place = id + 1;
+	const uint32_t own = xsp_timeline_python_own(t, stack, 0);
+	if (own > 0 && (rc = xsp_python_name(t, &stack->frames[own], &id)) == 0)
+		*place = id + 1;
+	return rc;
+}
+
+static int native_place(struct xsp_timeline *t, const struct xsp_section *section,
+			struct xsp_wait *w)
+{
+	const uint64_t *frame = xsp_section_data(section);
+	const size_t count = xsp_section_length(section) / sizeof(*frame);
+
+	for (size_t i = 0; i < count; i++) {
+		const char *name = xsp_timeline_frame(t, w->pid, XSP_FRAME_ADDRESS(frame[i]));
+		xsp_name_id id;
+		if (name == NULL || name[0] == '\0')
+			break;
+		int rc = xsp_frame_name(t, w->pid, frame[i], &id);
+		if (rc < 0)
+			return rc;
+		if (i == 0)
+			w->inside = w->place = id + 1;
+		if (xsp_wait_is_primitive(name))
+			continue;
+		w->place = id + 1;
+		break;
+	}
+	return 0;
+}
+
+#define LOCK_FRAMES 8
+/* All of the interpreter's locks but its own (GIL) wait in this function; CPython exports it (3.9 to 3.13). */
+static bool takes_lock(const struct xsp_timeline *t, const struct xsp_section *section,
+		       uint32_t pid)
+{
+	const uint64_t *frame = xsp_section_data(section);
+	const size_t count = xsp_section_length(section) / sizeof(*frame);
+
+	for (size_t i = 0; i < count && i < LOCK_FRAMES; i++) {
+		const char *name = xsp_timeline_frame(t, pid, XSP_FRAME_ADDRESS(frame[i]));
+		if (name != NULL && strcmp(name, "PyThread_acquire_lock_timed") == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Its conditions, events and joins are locks that another thread releases. */
+static bool in_threading(const struct xsp_timeline *t, uint32_t place)
+{
+	static const char file[] = "threading.py:";
+
+	return strncmp(xsp_timeline_name(t, place - 1), file, strlen(file)) == 0;
+}
+
+int xsp_wait_place(struct xsp_timeline *t, struct xsp_wait *w)
+{
+	const struct xsp_section *native = xsp_details_find(w->details, XSP_SECTION_STACK, NULL);
+	const struct xsp_capture_python *python =
+		xsp_timeline_python(t, xsp_details_find(w->details, XSP_SECTION_PYTHON, NULL));
+
+	if (python == NULL || python->count == 0)
+		return native != NULL ? native_place(t, native, w) : 0;
+	const int rc = xsp_python_place(t, python, &w->inside, &w->place);
+	if (rc == 0 && w->why == XSP_WAIT_LOCK && native != NULL)
+		w->python_lock = !in_threading(t, w->inside) && takes_lock(t, native, w->pid);
+	return rc;
+}
