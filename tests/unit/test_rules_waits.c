@@ -110,7 +110,8 @@ Test(rules_waits, lock_that_many_threads_fight_for)
 	cr_assert_not_null(w.people.rows);
 	for (uint32_t i = 0; i < threads; i++) {
 		w.people.rows[i] = (struct person){.tid = i + 1, .role = WAITER, .times = 1};
-		w.people.rows[threads + i] = (struct person){.tid = i + 1, .role = WAKER, .times = 1};
+		w.people.rows[threads + i] =
+			(struct person){.tid = i + 1, .role = WAKER, .times = 1};
 	}
 	cr_assert_eq(xsp_rule_waiters(&w, &waiters), 0);
 	cr_expect(xsp_rule_is_fought_for(&w, &locks[0], &waiters));

@@ -21,7 +21,8 @@ static uint64_t held_ns(const struct xsp_summary_waits *w, const struct lock *lo
 	uint64_t ns = 0;
 
 	for (size_t i = 0; i < w->people.count; i++)
-		if (&w->locks.rows[w->people.rows[i].lock] == lock && w->people.rows[i].role == HOLDER)
+		if (&w->locks.rows[w->people.rows[i].lock] == lock &&
+		    w->people.rows[i].role == HOLDER)
 			ns += w->people.rows[i].ns;
 	return ns;
 }
