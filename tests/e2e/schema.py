@@ -51,7 +51,7 @@ def schemas_are_schemas(folder):
     for _, sections, tables, *_ in rows:
         keys = re.findall(r"`(\w+)`", sections)
         for key in keys:
-            told[key] = {key} if tables.strip().startswith("of their names") else set(re.findall(r"`(\w+)`", tables))
+            told[key] = {key} if tables.strip().startswith("named like them") else set(re.findall(r"`(\w+)`", tables))
     del told["job"]
     equal({key: tables for key, tables in told.items() if tables}, tables_of("analyze"), "sections and tables")
 

@@ -23,7 +23,7 @@
 #include "analysis/analyses.h"
 #include "analysis/rules/rules.h"
 #include "analysis/names/summary.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "capture/format.h"
 #include "export/export.h"
 #include "export/sql/schema.h"

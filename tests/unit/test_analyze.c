@@ -7,6 +7,7 @@
 #include "analyze_check.h"
 
 #include "base/units.h"
+#include "report/report_private.h"
 
 Test(analyze, threshold_of_a_rule)
 {
@@ -46,8 +47,8 @@ Test(analyze, windows_and_open_spans)
 	const struct xsp_report_found *f = expect(r, "hot-operation", XSP_SEVERITY_HIGH, 0.4);
 	cr_assert_not_null(f->finding.uncertain);
 	cr_expect_not_null(strstr(f->finding.uncertain, "40 %"), "%s", f->finding.uncertain);
-	const struct xsp_report_section *head = xsp_report_section_at(r, 0);
-	cr_expect_str_eq(xsp_report_section_key(head), "recording");
+	const struct xsp_report_section *head = r->sections[0];
+	cr_expect_str_eq(head->key, "recording");
 	cr_expect_eq(number_of(value_of(head, "windows")), 1);
 	cr_expect_eq(number_of(value_of(head, "recorded_ns")), 4 * MS);
 	cr_expect_eq(number_of(value_of(head, "unfinished")), 1);
@@ -67,7 +68,7 @@ Test(analyze, losses_are_said)
 	cr_assert_not_null(f);
 	cr_assert_not_null(f->finding.uncertain);
 	cr_expect_not_null(strstr(f->finding.uncertain, "1,234 events"));
-	const struct xsp_report_section *head = xsp_report_section_at(r, 0);
+	const struct xsp_report_section *head = r->sections[0];
 	cr_expect_eq(number_of(value_of(head, "lost_entries")), 1234);
 	xsp_report_free(r);
 }
@@ -80,7 +81,7 @@ Test(analyze, losses_that_are_not_known_are_not_said_to_be_none)
 	open_capture(&b, BATCH);
 	put_steps(&b, STEPS, MS, hot_inside);
 	struct xsp_report *r = report_of(&b, NULL);
-	const struct xsp_report_section *head = xsp_report_section_at(r, 0);
+	const struct xsp_report_section *head = r->sections[0];
 	cr_expect_eq(value_of(head, "lost_entries")->kind, XSP_CELL_ABSENT);
 	cr_expect_eq(value_of(head, "lost_exits")->kind, XSP_CELL_ABSENT);
 	cr_expect_eq(value_of(head, "lost_other")->kind, XSP_CELL_ABSENT);
@@ -99,7 +100,7 @@ Test(analyze, probes_that_came_late_are_said)
 	cr_assert_eq(xsp_capture_put_info(b.w, "libraries", "libm.so was attached to late"), 0);
 	put_stats(&b, &(struct xsp_capture_stats){.events = 40});
 	struct xsp_report *r = report_of(&b, NULL);
-	cr_assert_eq(xsp_report_notes(xsp_report_section_at(r, 0), &notes), 1);
+	cr_assert_eq(xsp_report_notes(r->sections[0], &notes), 1);
 	cr_expect_str_eq(notes[0], "libraries: libm.so was attached to late");
 	xsp_report_free(r);
 	/* of 10 ms, 99 and 100 us */
@@ -150,12 +151,19 @@ static char *written(const struct xsp_report *r,
 	return text;
 }
 
+struct made {
+	const char *name;
+	uint64_t calls;
+	double share;
+	const char *title;
+};
+
 static struct xsp_report *hand_made(const char *hostile)
 {
 	static const struct xsp_report_column columns[] = {
-		{"name", "name", XSP_UNIT_TEXT, true, XSP_BY_POSITION},
-		{"calls", "calls", XSP_UNIT_COUNT, false, XSP_BY_POSITION},
-		{"share", "share", XSP_UNIT_SHARE, false, XSP_BY_POSITION},
+		{"name", "name", XSP_UNIT_TEXT, true, XSP_FIELD(struct made, name)},
+		{"calls", "calls", XSP_UNIT_COUNT, false, XSP_FIELD(struct made, calls)},
+		{"share", "share", XSP_UNIT_SHARE, false, XSP_FIELD(struct made, share)},
 	};
 	static const struct xsp_report_shape rows = {"head", "rows", "rows", columns, 3};
 	struct xsp_report *r;
@@ -169,9 +177,7 @@ static struct xsp_report *hand_made(const char *hostile)
 	xsp_report_note(s, hostile);
 	struct xsp_report_table *t = xsp_report_table(s, &rows);
 	for (unsigned i = 0; i < 5; i++)
-		xsp_report_row(t, (const struct xsp_cell[]){xsp_cell_text(hostile),
-							    xsp_cell_integer(1234 + i),
-							    xsp_cell_real(0.125)});
+		xsp_report_add(t, NULL, &(struct made){hostile, 1234 + i, 0.125, NULL});
 	cr_assert_eq(xsp_report_section(r, "head", "Other"), s, "one of a key");
 	for (int i = 0; i < 4; i++)
 		xsp_report_finding(
@@ -221,8 +227,8 @@ Test(analyze, where_to_look_is_exact)
 Test(analyze, lines_do_not_wrap_on_a_terminal)
 {
 	static const struct xsp_report_column columns[] = {
-		{"rule", "rule", XSP_UNIT_TEXT, true, XSP_BY_POSITION},
-		{"title", "finding", XSP_UNIT_TEXT, false, XSP_BY_POSITION},
+		{"rule", "rule", XSP_UNIT_TEXT, true, XSP_FIELD(struct made, name)},
+		{"title", "finding", XSP_UNIT_TEXT, false, XSP_FIELD(struct made, title)},
 	};
 	static const struct xsp_report_shape rows = {"section", "rows", "rows", columns, 2};
 	char title[120];
@@ -233,8 +239,7 @@ Test(analyze, lines_do_not_wrap_on_a_terminal)
 	cr_assert_eq(xsp_report_new(&r), 0);
 	struct xsp_report_table *t =
 		xsp_report_table(xsp_report_section(r, "section", "Section"), &rows);
-	xsp_report_row(
-		t, (const struct xsp_cell[]){xsp_cell_text("hot-operation"), xsp_cell_text(title)});
+	xsp_report_add(t, NULL, &(struct made){.name = "hot-operation", .title = title});
 	char *text = written(r, xsp_report_write_text, &(struct xsp_report_how){.width = 80});
 	for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
 		cr_expect_leq(xsp_printable(NULL, 0, line, 0), 80, "%s", line);

@@ -7,6 +7,7 @@
 #include "analysis/compare/compare.h"
 #include "base/text.h"
 #include "capture_builder.h"
+#include "report/report_private.h"
 
 #define STEP_NS 1000000.0
 #define OPERATORS 5U /* f1 to f5; probe 0 opens the steps */
@@ -226,13 +227,12 @@ static struct xsp_cell cell(const struct setting *s, const char *section, const 
 {
 	const struct xsp_report_section *in = xsp_report_find_section(s->report, section);
 	const struct xsp_report_table *t = in != NULL ? xsp_report_find_table(in, table) : NULL;
-	const struct xsp_report_column *columns;
-	const size_t n = t != NULL ? xsp_report_columns(t, &columns) : 0;
+	const size_t n = t != NULL ? t->shape->count : 0;
 
 	for (size_t i = 0; t != NULL && i < xsp_report_row_count(t); i++) {
 		const struct xsp_cell *cells = xsp_report_row_at(t, i);
 		for (size_t k = 0; k < n && strcmp(cells[0].text, row) == 0; k++)
-			if (strcmp(columns[k].key, key) == 0)
+			if (strcmp(t->shape->columns[k].key, key) == 0)
 				return cells[k];
 	}
 	return (struct xsp_cell){0};
@@ -253,10 +253,10 @@ static unsigned verdicts(const struct setting *s)
 					    "grows more", "grows less", "new",	"gone"};
 	unsigned n = 0;
 
-	for (size_t i = 0; i < xsp_report_section_count(s->report); i++) {
-		const struct xsp_report_section *in = xsp_report_section_at(s->report, i);
-		for (size_t k = 0; k < xsp_report_table_count(in); k++) {
-			const struct xsp_report_table *t = xsp_report_table_at(in, k);
+	for (size_t i = 0; i < s->report->section_count; i++) {
+		const struct xsp_report_section *in = s->report->sections[i];
+		for (size_t k = 0; k < in->table_count; k++) {
+			const struct xsp_report_table *t = in->tables[k];
 			for (size_t row = 0; row < xsp_report_row_count(t); row++)
 				for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
 					n += xsp_report_row_at(t, row)[2].kind == XSP_CELL_TEXT &&
@@ -839,7 +839,7 @@ Test(compare, losses_are_said)
 	cr_expect_str_eq(verdict(&s, "operators", "in_step", "f2"), "slower?");
 	cr_assert_eq(findings(&s, &found), 1);
 	cr_expect_not_null(found[0].finding.uncertain);
-	cr_assert(xsp_report_notes(xsp_report_section_at(s.report, 0), &notes) > 0);
+	cr_assert(xsp_report_notes(s.report->sections[0], &notes) > 0);
 	cr_expect_not_null(strstr(notes[0], "uncertain: events were lost"));
 	clear(&s);
 }
@@ -916,14 +916,20 @@ Test(compare, findings_that_come_and_go)
 	xsp_report_free(b);
 }
 
+struct rule_row {
+	const char *rule, *threshold, *findings, *needs;
+};
+
 /* A recording in which a rule finds no data does not say that there was no problem. */
 Test(compare, what_was_not_looked_for_has_not_come)
 {
 	static const struct xsp_report_column columns[] = {
-		{"rule", "rule", XSP_UNIT_TEXT, true, XSP_BY_POSITION},
-		{"threshold", "threshold", XSP_UNIT_TEXT, false, XSP_BY_POSITION},
-		{"findings", "findings", XSP_UNIT_COUNT, false, XSP_BY_POSITION},
-		{"needs", "needs", XSP_UNIT_TEXT, false, XSP_BY_POSITION},
+		{"rule", "rule", XSP_UNIT_TEXT, true, XSP_FIELD(struct rule_row, rule)},
+		{"threshold", "threshold", XSP_UNIT_TEXT, false,
+		 XSP_FIELD(struct rule_row, threshold)},
+		{"findings", "findings", XSP_UNIT_COUNT, false,
+		 XSP_FIELD(struct rule_row, findings)},
+		{"needs", "needs", XSP_UNIT_TEXT, false, XSP_FIELD(struct rule_row, needs)},
 	};
 	const struct xsp_report_shape shape = {"rules", "rules", "rules", columns, 4};
 	struct xsp_report *a, *b = report_with("cudaMemcpy");
@@ -933,9 +939,8 @@ Test(compare, what_was_not_looked_for_has_not_come)
 	const char *const *notes;
 
 	cr_assert_eq(xsp_report_new(&a), 0);
-	xsp_report_row(xsp_report_table(xsp_report_section(a, "rules", "Rules"), &shape),
-		       (const struct xsp_cell[]){xsp_cell_text("sync"), xsp_cell_text("5 %"),
-						 xsp_cell_text(NULL), xsp_cell_text("CUDA calls")});
+	xsp_report_add(xsp_report_table(xsp_report_section(a, "rules", "Rules"), &shape), NULL,
+		       &(struct rule_row){"sync", "5 %", NULL, "CUDA calls"});
 	other.seed = 2;
 	for (unsigned side = 0; side < 2; side++) { /* new on one side, gone on the other */
 		s = (struct setting){0};
@@ -949,7 +954,7 @@ Test(compare, what_was_not_looked_for_has_not_come)
 		const struct xsp_report_section *in =
 			xsp_report_find_section(s.report, "bottlenecks");
 		cr_assert_not_null(in);
-		cr_expect_eq(xsp_report_table_count(in), 0);
+		cr_expect_eq(in->table_count, 0);
 		cr_assert_eq(xsp_report_notes(in, &notes), 1);
 		cr_expect_not_null(strstr(notes[0], "CUDA calls"));
 		clear(&s);

@@ -11,6 +11,7 @@
 #include "capture_builder.h"
 #include "catalog/gpu/peaks.h"
 #include "export/export.h"
+#include "report/list.h"
 
 enum { OP, STEP, LAUNCH, BATCH, DRIVER, PROBES };
 
@@ -203,7 +204,7 @@ Test(gpu_analysis, overlapping_streams)
 Test(gpu_analysis, the_summary_sums_kernels)
 {
 	struct xsp_summary_gpu *g;
-	struct xsp_json_writer j = {0};
+	struct xsp_report *report;
 	struct bench x;
 	char *text;
 	size_t size;
@@ -218,12 +219,15 @@ Test(gpu_analysis, the_summary_sums_kernels)
 						   .name = compute};
 		cr_assert_eq(xsp_summary_gpu_activity(g, &a), 0);
 	}
-	j.f = open_memstream(&text, &size);
-	cr_assert_not_null(j.f);
-	xsp_json_begin(&j, NULL, '{');
-	xsp_summary_gpu_json(g, &j);
-	xsp_json_end(&j, '{');
-	cr_assert_eq(fclose(j.f), 0);
+	FILE *f = open_memstream(&text, &size);
+	cr_assert_not_null(f);
+	cr_assert_eq(
+		xsp_report_new_summary(XSP_FORM_JSON, &(struct xsp_report_how){.top = 0}, &report),
+		0);
+	xsp_summary_gpu_report(g, x.reader, report);
+	cr_assert_eq(xsp_report_write_summary(report, f), 0);
+	xsp_report_free(report);
+	cr_assert_eq(fclose(f), 0);
 	cr_expect_not_null(strstr(text, "\"kernels_ns\": 20000"), "%s", text);
 	cr_expect_null(strstr(text, "busy"), "%s", text);
 	free(text);

@@ -24,74 +24,72 @@ static const struct xsp_report_column columns[] = {
 };
 static const struct xsp_report_column more[] = {
 	{"share", "part", XSP_UNIT_SHARE, false, XSP_FIELD_IF(struct animal, share, known)},
+	{"at.home", "at home", XSP_UNIT_COUNT, false, OF(legs)},
 	{"known", "known", XSP_UNIT_NUMBER, false, OF(known)},
 	{"shown", "who", XSP_UNIT_TEXT, false, XSP_BY(shown)},
 };
-static const struct xsp_list list = XSP_LIST_MORE(columns, more);
 static const struct animal animals[] = {
 	{"cat\n", 4, 1500, true, 0.25},
 	{"a very long millipede of the woods", 1000000, UINT64_MAX, true, 0.5},
 	{NULL, 0, 7, false, 0},
 };
 
-/* What `write` writes; malloc'd. */
-static char *written(void (*write)(FILE *f))
+/* A summary of the first `count` of them; malloc'd. */
+static char *summary(enum xsp_report_form form, const struct xsp_list *list, size_t count,
+		     size_t most, int terminal)
 {
+	const struct xsp_report_how how = {.width = terminal};
+	struct xsp_report *r;
 	char *text = NULL;
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
-	write(f);
+	cr_assert_eq(xsp_report_new_summary(form, &how, &r), 0);
+	xsp_list_rows(xsp_report_section(r, "animals", "Animals"), list, NULL, animals,
+		      sizeof(animals[0]), count, most);
+	cr_assert_eq(xsp_report_write_summary(r, f), 0);
+	xsp_report_free(r);
 	fclose(f);
 	return text;
 }
 
-static void write_json(FILE *f)
-{
-	struct xsp_json_writer j = {.f = f};
-
-	xsp_list_json_rows(&j, NULL, &list, "known name time_ns? share legs", NULL, animals,
-			   sizeof(animals[0]), 3);
-}
+static const struct xsp_list_column fixed[] = {
+	{.key = "name", .width = -8},
+	{.key = "legs", .title = "feet", .width = 9},
+	{.key = "share", .width = 7, .format = "%.2f %%", .times = 100},
+	{.key = "shown"},
+};
+static const struct xsp_list list = {
+	XSP_LIST_COLUMNS(columns), XSP_LIST_MORE(more),
+	.json = "in.animals",	   .keys = "known name time_ns? share legs at.home",
+	XSP_LIST_TEXT(fixed),	   .rows = "animal",
+};
 
 Test(list, json)
 {
-	char *text = written(write_json);
+	char *text = summary(XSP_FORM_JSON, &list, 3, 1, 0);
 	char *to = text;
 
 	for (const char *from = text; *from != '\0'; from++)
-		if (*from != ' ' && *from != '\n')
+		if (*from != ' ' && *from != '\n' && *from != '\t')
 			*to++ = *from;
 	*to = '\0';
 	/* what is too large is unknown; a key with a question mark is then omitted */
 	cr_assert_str_eq(
 		text,
-		"[{\"known\":true,\"name\":\"cat\\n\",\"time_ns\":1500,\"share\":0.25,\"legs\":4},"
-		"{\"known\":true,\"name\":\"averylongmillipedeofthewoods\",\"share\":0.5,\"legs\":"
-		"1000000},{\"known\":false,\"name\":null,\"share\":null,\"legs\":0}]");
+		"{\"in\":{\"animals\":[{\"known\":true,\"name\":\"cat\\n\",\"time_ns\":1500,"
+		"\"share\":0.25,\"legs\":4,\"at\":{\"home\":4}},{\"known\":true,\"name\":"
+		"\"averylongmillipedeofthewoods\",\"share\":0.5,\"legs\":1000000,\"at\":{\"home\":"
+		"1000000}},{\"known\":false,\"name\":null,\"share\":null,\"legs\":0,\"at\":{"
+		"\"home\":"
+		"0}}]}}",
+		"%s", text);
 	free(text);
-}
-
-static void write_rows(FILE *f)
-{
-	static const struct xsp_list_column shown_columns[] = {
-		{.key = "name", .width = -8},
-		{.key = "legs", .title = "feet", .width = 9},
-		{.key = "share", .width = 7, .format = "%.2f %%", .times = 100},
-		{.key = "shown"},
-	};
-	const struct xsp_list_text text = {&list, shown_columns, 4, 0};
-
-	xsp_list_head(&text, f, false);
-	for (size_t i = 0; i < 3; i++) {
-		xsp_list_row(&text, f, NULL, &animals[i]);
-		fputc('\n', f);
-	}
 }
 
 Test(list, rows_of_fixed_widths)
 {
-	char *text = written(write_rows);
+	char *text = summary(XSP_FORM_TEXT, &list, 3, 0, 0);
 
 	cr_assert_str_eq(text,
 			 "animal         feet     part  who\n"
@@ -100,30 +98,28 @@ Test(list, rows_of_fixed_widths)
 			 "-                 0        -  nobody\n",
 			 "%s", text);
 	free(text);
+	text = summary(XSP_FORM_TEXT, &list, 2, 1, 0);
+	cr_assert_str_eq(text,
+			 "animal         feet     part  who\n"
+			 "cat?              4  25.00 %  cat?\n"
+			 "... and 1 more animal\n",
+			 "%s", text);
+	free(text);
 }
 
-static int terminal;
-
-static void write_fitted(FILE *f)
-{
-	static const struct xsp_list_column shown_columns[] = {
-		{.key = "name"},
-		{.key = "legs", .spare = 1},
-		{.key = "time_ns"},
-		{.key = "share", .spare = 2},
-	};
-	const struct xsp_list_text text = {&list, shown_columns, 4, 0};
-	struct xsp_list_fit fit;
-
-	xsp_list_fit(&text, NULL, animals, sizeof(animals[0]), 2, terminal, &fit);
-	xsp_list_fitted(&text, &fit, f, NULL, animals, sizeof(animals[0]), 2, false);
-	xsp_list_hidden(&text, &fit, f);
-}
+static const struct xsp_list_column as_needed[] = {
+	{.key = "name"},
+	{.key = "legs", .spare = 1},
+	{.key = "time_ns"},
+	{.key = "share", .spare = 2},
+};
+static const struct xsp_list fitted = {XSP_LIST_COLUMNS(columns), XSP_LIST_MORE(more),
+				       XSP_LIST_TEXT(as_needed)};
 
 Test(list, rows_as_wide_as_they_must_be)
 {
-	terminal = 0;
-	char *text = written(write_fitted);
+	char *text = summary(XSP_FORM_TEXT, &fitted, 2, 0, 0);
+
 	cr_assert_str_eq(text,
 			 "animal                                   legs     time    part\n"
 			 "cat?                                        4  1.50 us  25.0 %\n"
@@ -131,13 +127,16 @@ Test(list, rows_as_wide_as_they_must_be)
 			 "%s", text);
 	free(text);
 	/* a terminal: spare columns go before a name is cut to less than can be read */
-	terminal = 45;
-	text = written(write_fitted);
+	text = summary(XSP_FORM_TEXT, &fitted, 2, 0, 45);
 	cr_assert_str_eq(text,
 			 "animal                          legs     time\n"
 			 "cat?                               4  1.50 us\n"
 			 "a very long …of the woods  1,000,000        -\n"
 			 "not shown, as the terminal is narrow: part\n",
 			 "%s", text);
+	free(text);
+	/* as JSON it is nowhere */
+	text = summary(XSP_FORM_JSON, &fitted, 2, 0, 0);
+	cr_assert_str_eq(text, "{}\n", "%s", text);
 	free(text);
 }

@@ -6,7 +6,7 @@
 
 #include "analysis/ranks/ranks.h"
 #include "analysis/rules/rules.h"
-#include "report/report.h"
+#include "report/report_private.h"
 #include "capture_builder.h"
 
 #define RANKS 4
@@ -285,13 +285,12 @@ static struct xsp_cell cell(const struct job *job, const char *section, long row
 {
 	const struct xsp_report_table *t =
 		xsp_report_find_table(xsp_report_find_section(job->report, section), section);
-	const struct xsp_report_column *columns;
-	const size_t n = xsp_report_columns(t, &columns);
+	const size_t n = t->shape->count;
 
 	for (size_t r = 0; r < xsp_report_row_count(t); r++) {
 		const struct xsp_cell *cells = xsp_report_row_at(t, r);
 		for (size_t c = 0; c < n && cells[0].integer == row; c++)
-			if (strcmp(columns[c].key, column) == 0)
+			if (strcmp(t->shape->columns[c].key, column) == 0)
 				return cells[c];
 	}
 	cr_assert_fail("no %s of row %ld in %s", column, row, section);

@@ -62,7 +62,7 @@ static char *text_of(struct builder *b, const char *marker, bool json)
 	cr_assert_eq(xsp_timeline_run(t, &sink, 1, &err), 0);
 	FILE *f = open_memstream(&text, &size);
 	if (json)
-		cr_assert_eq(xsp_summary_write_json(s, r, f, NULL, 0), 0);
+		cr_assert_eq(xsp_summary_write_json(s, r, f), 0);
 	else
 		cr_assert_eq(xsp_summary_write(s, r, f, &(struct xsp_summary_print){0}), 0);
 	fclose(f);

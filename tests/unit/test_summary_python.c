@@ -81,7 +81,7 @@ static char *summary_of(struct builder *b, const struct xsp_summary_print *how)
 	struct xsp_timeline_sink sink = xsp_summary_sink(s);
 	cr_assert_eq(xsp_timeline_run(r.timeline, &sink, 1, &err), 0);
 	cr_assert_eq(how != NULL ? xsp_summary_write(s, r.reader, f, how)
-				 : xsp_summary_write_json(s, r.reader, f, NULL, 0),
+				 : xsp_summary_write_json(s, r.reader, f),
 		     0);
 	fclose(f);
 	xsp_summary_free(s);

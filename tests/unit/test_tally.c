@@ -3,8 +3,8 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
-#include "base/grow.h"
-#include "base/tally.h"
+#include "base/rows/grow.h"
+#include "base/rows/tally.h"
 
 struct row {
 	uint32_t name;
@@ -101,10 +101,14 @@ Test(tally, sorted)
 	for (unsigned i = 0; i < 4; i++)
 		cr_expect_eq(t.rows[i].name, order[i]);
 	cr_expect_null(xsp_tally_find(&t, 0), "keys are those of rows that have moved");
-	const struct row *pointers[] = {&t.rows[0], &t.rows[1], &t.rows[2], &t.rows[3]};
-	XSP_SORT(pointers, 4, pointers_by_name);
+	const struct row **pointers = xsp_sorted(t.rows, t.count, pointers_by_name);
+	cr_assert_not_null(pointers);
 	for (uint32_t i = 0; i < 4; i++)
 		cr_expect_eq(pointers[i]->name, i);
+	free(pointers);
+	pointers = xsp_sorted((struct row *)NULL, 0, pointers_by_name);
+	cr_expect_not_null(pointers, "of none, too");
+	free(pointers);
 	xsp_tally_free(&t);
 }
 

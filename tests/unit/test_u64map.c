@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 
 #define KEYS 200000U
 #define FACTOR 0xd6e8feb86659fd93ULL

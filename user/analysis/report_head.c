@@ -100,35 +100,26 @@ static void put_gaps(struct xsp_report_section *s, const struct xsp_capture_read
 	const struct xsp_capture_let_go *gone;
 	const size_t let_go = xsp_capture_let_gos(r, &gone);
 	const struct xsp_health h = xsp_health_of(r);
-	char text[1400], damage[XSP_HEALTH_TEXT];
+	char damage[XSP_HEALTH_TEXT];
 	uint64_t count;
 
 	for (unsigned i = 0; i < XSP_GAPS; i++) {
 		const char *value = xsp_capture_gap(r, i, &count);
-		if (value == NULL)
-			continue;
-		snprintf(text, sizeof(text), "%s: %s", xsp_capture_gap_key(i), value);
-		xsp_report_note(s, text);
+		if (value != NULL)
+			xsp_report_notef(s, "%s: %s", xsp_capture_gap_key(i), value);
 	}
 	for (size_t i = 0; i < XSP_CAPTURE_LATES; i++) {
 		const char *value = xsp_capture_info(r, xsp_capture_late_key(i));
-		if (value == NULL)
-			continue;
-		snprintf(text, sizeof(text), "%s: %s", xsp_capture_late_key(i), value);
-		xsp_report_note(s, text);
+		if (value != NULL)
+			xsp_report_notef(s, "%s: %s", xsp_capture_late_key(i), value);
 	}
 	xsp_capture_probes(r, &probes);
-	for (size_t i = 0; i < let_go; i++) {
-		snprintf(text, sizeof(text),
-			 "released to keep the target fast: %s (%" PRIu64 " calls a second)",
-			 probes[gone[i].probe].name, gone[i].calls_per_second);
-		xsp_report_note(s, text);
-	}
-	if (xsp_capture_info(r, "not as there") != NULL) {
-		snprintf(text, sizeof(text), "read from a trace, %s",
-			 xsp_capture_info(r, "not as there"));
-		xsp_report_note(s, text);
-	}
+	for (size_t i = 0; i < let_go; i++)
+		xsp_report_notef(
+			s, "released to keep the target fast: %s (%" PRIu64 " calls a second)",
+			probes[gone[i].probe].name, gone[i].calls_per_second);
+	if (xsp_capture_info(r, "not as there") != NULL)
+		xsp_report_notef(s, "read from a trace, %s", xsp_capture_info(r, "not as there"));
 	if (xsp_health_damage(&h, XSP_DAMAGE_NO_END, damage) != NULL)
 		xsp_report_note(s, damage);
 	if (!h.known)

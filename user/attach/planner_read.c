@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "planner/wire.h"
 
 #define LARGE (1U << 20) /* a file of this size may be read in parts */

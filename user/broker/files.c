@@ -11,7 +11,7 @@
 
 #include "broker/files.h"
 #include "broker/links/verify.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "procfs/procfs.h"
 
 #define GENERATIONS 64 /* ancestors of a process that are looked at */

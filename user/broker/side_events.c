@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "broker/kernel/kernel.h"
 
 #define CPUS_MAX 8192

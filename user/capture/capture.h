@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "xsptrace/event.h"
 #include "xsptrace/python.h"
 

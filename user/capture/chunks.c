@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/files/file_io.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 #define SEARCH_SIZE ((size_t)1 << 18)
 

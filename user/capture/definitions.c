@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 struct string {
 	const char *text; /* terminated */

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/search.h"
+#include "base/rows/search.h"
 
 /* ---- opening ---- */
 

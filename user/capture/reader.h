@@ -4,7 +4,7 @@
 #define XSP_CAPTURE_READER_H
 
 #include "base/arena.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "capture/format.h"
 
 struct walk {

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 #define RINGS 64U
 

@@ -19,7 +19,6 @@
 #include "export/export.h"
 #include "model/health.h"
 #include "model/pass.h"
-#include "model/run_stats.h"
 #include "timeline/timeline.h"
 
 struct work {
@@ -250,30 +249,6 @@ static void finish_all(struct work *w, bool complete)
 	w->elsewhere = w->notes = NULL;
 }
 
-static void add_counts(struct xsp_summary_count *out, size_t *n, const char *group,
-		       const struct xsp_run_stats *stats)
-{
-	for (size_t i = 0; i < stats->count; i++)
-		out[(*n)++] =
-			(struct xsp_summary_count){group, stats->list[i].key, stats->list[i].value};
-}
-
-static int print_json(struct work *w)
-{
-	struct xsp_summary_count counts[3 * XSP_RUN_STATS_MAX];
-	struct xsp_run_stats losses = {.count = 0}, timeline = {.count = 0},
-			     overhead = {.count = 0};
-	size_t n = 0;
-
-	xsp_run_stats_losses(w->reader, &losses);
-	xsp_run_stats_timeline(w->reader, w->timeline, &timeline);
-	xsp_run_stats_overhead(w->reader, &overhead);
-	add_counts(counts, &n, "losses", &losses);
-	add_counts(counts, &n, "timeline", &timeline);
-	add_counts(counts, &n, "overhead", &overhead);
-	return xsp_summary_write_json(w->summary, w->reader, stdout, counts, n);
-}
-
 static void print_summary(struct work *w)
 {
 	struct xsp_summary_print how = {
@@ -287,7 +262,7 @@ static void print_summary(struct work *w)
 	if (w->summary == NULL)
 		return;
 	if (w->o->json) {
-		print_json(w);
+		xsp_summary_write_json(w->summary, w->reader, stdout);
 		return;
 	}
 	xsp_wrap_stdout();

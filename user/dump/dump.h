@@ -128,7 +128,14 @@ void xsp_dump_clear(struct xsp_dump *d);
 
 /* `width`: columns of the terminal, 0: none. */
 void xsp_dump_text(FILE *f, const struct xsp_dump *d, unsigned width);
-/* An object, without a newline at its end. */
-void xsp_dump_json(FILE *f, const struct xsp_dump *d);
+/* An object, without a newline at its end. 0 or -ENOMEM, and then nothing is written. */
+int xsp_dump_json(FILE *f, const struct xsp_dump *d);
+
+/* For how long threads were stopped. */
+struct xsp_dump_stops {
+	size_t count;
+	uint64_t total_ns, longest_ns;
+};
+struct xsp_dump_stops xsp_dump_stops(const struct xsp_dump *d);
 
 #endif

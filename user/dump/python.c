@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/path.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 
 #define CODES_MAX 65536U
 /* Bytes of code objects' tables, read together. A program's own take a thousandth of it. */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/search.h"
+#include "base/rows/search.h"
 #include "procfs/procfs.h"
 
 #define VDSO_NAME "[vdso]"

@@ -231,26 +231,32 @@ static void put_one(FILE *f, const struct xsp_dump *d, const struct xsp_dump_thr
 	put_native(f, t, width);
 }
 
-static void put_head(FILE *f, const struct xsp_dump *d, unsigned width)
+struct xsp_dump_stops xsp_dump_stops(const struct xsp_dump *d)
 {
-	char command[PRINTABLE_SIZE], all[XSP_UNITS_SIZE], most[XSP_UNITS_SIZE];
-	uint64_t total = 0, longest = 0;
-	size_t stopped = 0;
+	struct xsp_dump_stops out = {0};
 
 	for (size_t i = 0; i < d->count; i++) {
 		const struct xsp_dump_thread *t = &d->threads[i];
-		stopped += t->stopped;
-		total += t->stopped_ns;
-		longest = t->stopped_ns > longest ? t->stopped_ns : longest;
+		out.count += t->stopped;
+		out.total_ns += t->stopped_ns;
+		out.longest_ns = t->stopped_ns > out.longest_ns ? t->stopped_ns : out.longest_ns;
 	}
+	return out;
+}
+
+static void put_head(FILE *f, const struct xsp_dump *d, unsigned width)
+{
+	char command[PRINTABLE_SIZE], all[XSP_UNITS_SIZE], most[XSP_UNITS_SIZE];
+	const struct xsp_dump_stops stops = xsp_dump_stops(d);
+
 	fprintf(f, "process %d: %s\n", (int)d->pid,
 		printable(command, d->command, width > 30 ? width - 20 : 0));
 	fprintf(f, "%zu thread%s", d->count, d->count == 1 ? "" : "s");
-	if (stopped == 1)
-		fprintf(f, "; one was stopped for %s\n", xsp_format_ns(all, total));
-	else if (stopped > 1)
-		fprintf(f, "; %zu stopped, one at a time: %s in all, %s at most\n", stopped,
-			xsp_format_ns(all, total), xsp_format_ns(most, longest));
+	if (stops.count == 1)
+		fprintf(f, "; one was stopped for %s\n", xsp_format_ns(all, stops.total_ns));
+	else if (stops.count > 1)
+		fprintf(f, "; %zu stopped, one at a time: %s in all, %s at most\n", stops.count,
+			xsp_format_ns(all, stops.total_ns), xsp_format_ns(most, stops.longest_ns));
 	else
 		fputs("; none was stopped\n", f);
 	if (d->note != NULL)

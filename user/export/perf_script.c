@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/text.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "export/export_private.h"
 #include "export/out.h"
 #include "export/text.h"

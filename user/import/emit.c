@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/search.h"
+#include "base/rows/grow.h"
+#include "base/rows/search.h"
 #include "catalog/gpu/cuda_table.h"
 
 #define STACK_TOP 0x7fff00000000ULL

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #include "base/files/file_io.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "catalog/gpu_words.h"
 #include "import/import_private.h"
 

@@ -6,7 +6,7 @@
 #include <locale.h>
 
 #include "base/arena.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "capture/capture.h"
 #include "import/import.h"
 #include "import/sorter.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/files/file_io.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/files/new_file.h"
 
 #define UNIT 8U /* records are at multiples of it */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "catalog/job_variables.h"
 
 /* Padded for the parser, which reads some bytes at a time. */

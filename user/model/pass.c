@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 int xsp_sinks_add(struct xsp_sinks *sinks, struct xsp_timeline_sink sink)
 {

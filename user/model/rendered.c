@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 struct xsp_renderer {
 	struct xsp_timeline *timeline;

@@ -6,7 +6,7 @@
 #ifndef XSP_MODEL_VIEW_H
 #define XSP_MODEL_VIEW_H
 
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "timeline/timeline.h"
 
 /* The weight of stacks. */

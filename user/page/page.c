@@ -10,7 +10,7 @@
 #include "analysis/analyses.h"
 #include "analysis/compare/compare_read.h"
 #include "base/format/json.h"
-#include "base/json_writer.h"
+#include "page/json_writer.h"
 #include "page/block.h"
 #include "page/rank_names.h"
 #include "page/template.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 /* The most so far is now: what has changed since it was noted last is noted, which takes no longer than the events that
  * changed it. */

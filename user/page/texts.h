@@ -4,8 +4,8 @@
 #define XSP_REPORT_TEXTS_H
 
 #include "base/arena.h"
-#include "base/json_writer.h"
-#include "base/u64map.h"
+#include "page/json_writer.h"
+#include "base/rows/u64map.h"
 
 #define XSP_TEXTS_MAX 262144U /* a program can make names as it likes: the others share one */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analysis/names/summary_python.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "model/stacks/merged_stacks.h"
 #include "page/peak.h"
 #include "page/texts.h"

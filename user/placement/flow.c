@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 int xsp_flow_init(struct xsp_flow *f, size_t most)
 {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/search.h"
+#include "base/rows/grow.h"
+#include "base/rows/search.h"
 #include "placement/placement_private.h"
 
 void xsp_graph_free(struct xsp_graph *g)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/search.h"
+#include "base/rows/search.h"
 #include "placement/placement_private.h"
 #include "xsptrace/event.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
-#include "base/search.h"
+#include "base/rows/search.h"
 #include "inject/room.h"
 #include "procfs/map_line.h"
 #include "procfs/mapped_files.h"

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/site_costs.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "placement/placement.h"
 #include "probes/probe.h"
 #include "target/python/python.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "target/patterns/glob.h"
 
 bool xsp_selection_includes(const struct xsp_selection *selection,

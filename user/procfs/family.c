@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "procfs/procfs.h"
 
 /* Calls `on_process` for each process of the machine until it returns a negative errno. */

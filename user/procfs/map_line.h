@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 
 /* vm.max_map_count is 65530 by default; a line is at most about 4.2 KiB. */
 #define XSP_MAPS_MAX (256U << 20)

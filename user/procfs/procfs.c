@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/units.h"
 
 #define STAT_MAX 4096

@@ -3,7 +3,7 @@
  * csv.c - a report as one table that says one thing a line: where it stands (section, table, row), which figure
  * it is (key, unit), and its value. The tables of a report have columns of their own, which one CSV cannot have.
  */
-#include "report/report.h"
+#include "report/report_private.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -47,11 +47,9 @@ static void put(struct csv *c, const char *section, const char *table, long row,
 static void put_values(struct csv *c, const struct xsp_report_section *s, const char *section,
 		       const char *table, long row)
 {
-	const struct xsp_report_figure *values;
-	const size_t count = xsp_report_values(s, &values);
-
-	for (size_t i = 0; i < count; i++)
-		put(c, section, table, row, values[i].key, values[i].unit, &values[i].value);
+	for (size_t i = 0; i < s->value_count; i++)
+		put(c, section, table, row, s->values[i].key, s->values[i].unit,
+		    &s->values[i].value);
 }
 
 static void put_finding(struct csv *c, const struct xsp_report_found *found, long row)
@@ -83,39 +81,33 @@ static void put_finding(struct csv *c, const struct xsp_report_found *found, lon
 static void put_table(struct csv *c, const char *section, const struct xsp_report_table *t,
 		      size_t top)
 {
-	const struct xsp_report_column *columns;
-	const size_t count = xsp_report_columns(t, &columns), rows = xsp_report_row_count(t);
+	const struct xsp_report_column *columns = t->shape->columns;
 
-	for (size_t i = 0; i < rows && (top == 0 || i < top); i++)
-		for (size_t k = 0; k < count; k++)
-			put(c, section, xsp_report_table_key(t), (long)i, columns[k].key,
-			    columns[k].unit, &xsp_report_row_at(t, i)[k]);
+	for (size_t i = 0; i < t->row_count && (top == 0 || i < top); i++)
+		for (size_t k = 0; k < t->shape->count; k++)
+			put(c, section, t->shape->key, (long)i, columns[k].key, columns[k].unit,
+			    &xsp_report_row_at(t, i)[k]);
 }
 
 static void put_section(struct csv *c, const struct xsp_report_section *s, size_t top)
 {
-	const char *key = xsp_report_section_key(s), *const * notes;
-	const size_t count = xsp_report_notes(s, &notes);
-
-	put_values(c, s, key, "", -1);
-	for (size_t i = 0; i < count; i++) {
-		const struct xsp_cell note = xsp_cell_text(notes[i]);
-		put(c, key, "", (long)i, "note", XSP_UNIT_TEXT, &note);
+	put_values(c, s, s->key, "", -1);
+	for (size_t i = 0; i < s->note_count; i++) {
+		const struct xsp_cell note = xsp_cell_text(s->notes[i]);
+		put(c, s->key, "", (long)i, "note", XSP_UNIT_TEXT, &note);
 	}
-	for (size_t i = 0; i < xsp_report_table_count(s); i++)
-		put_table(c, key, xsp_report_table_at(s, i), top);
+	for (size_t i = 0; i < s->table_count; i++)
+		put_table(c, s->key, s->tables[i], top);
 }
 
 int xsp_report_write_csv(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how)
 {
 	struct csv c = {.f = f};
-	const struct xsp_report_found *findings;
-	const size_t count = xsp_report_findings(r, &findings);
 
 	fputs("section,table,row,key,unit,value\r\n", f);
-	for (size_t i = 0; i < count; i++)
-		put_finding(&c, &findings[i], (long)i);
-	for (size_t i = 0; i < xsp_report_section_count(r); i++)
-		put_section(&c, xsp_report_section_at(r, i), how->top);
-	return c.failed || xsp_report_failed(r) ? -ENOMEM : ferror(f) ? -EIO : 0;
+	for (size_t i = 0; i < r->finding_count; i++)
+		put_finding(&c, &r->findings[i], (long)i);
+	for (size_t i = 0; i < r->section_count; i++)
+		put_section(&c, r->sections[i], how->top);
+	return c.failed || r->failed ? -ENOMEM : ferror(f) ? -EIO : 0;
 }

@@ -1,41 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report/report.h"
+#include "report/report_private.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/grow.h"
-
-struct xsp_report_table {
-	struct xsp_report *report;
-	const struct xsp_report_shape *shape;
-	struct xsp_cell *cells; /* row behind row */
-	size_t row_count, capacity;
-	size_t leading; /* up to the last one that leads */
-	bool led; /* some do, or might have */
-};
-
-struct xsp_report_section {
-	struct xsp_report *report;
-	const char *key, *title;
-	struct xsp_report_figure *values;
-	size_t value_count, value_capacity;
-	const char **notes;
-	size_t note_count, note_capacity;
-	struct xsp_report_table **tables;
-	size_t table_count, table_capacity;
-};
-
-struct xsp_report {
-	struct xsp_arena arena; /* of texts, sections and tables */
-	struct xsp_report_section **sections;
-	size_t section_count, section_capacity;
-	struct xsp_report_found *findings;
-	size_t finding_count, finding_capacity;
-	bool failed;
-};
+#include "base/rows/grow.h"
 
 int xsp_report_new(struct xsp_report **out)
 {
@@ -52,6 +23,13 @@ static void clear_section(struct xsp_report_section *s)
 	free(s->notes);
 }
 
+static void clear_text(struct xsp_report_text *t)
+{
+	if (t->f != NULL)
+		fclose(t->f);
+	free(t->text);
+}
+
 void xsp_report_free(struct xsp_report *r)
 {
 	if (r == NULL)
@@ -62,6 +40,9 @@ void xsp_report_free(struct xsp_report *r)
 		clear_section(r->findings[i].figures);
 	free(r->sections);
 	free(r->findings);
+	cJSON_Delete(r->json);
+	clear_text(&r->tables);
+	clear_text(&r->lines);
 	xsp_arena_free(&r->arena);
 	free(r);
 }
@@ -162,28 +143,28 @@ struct xsp_cell xsp_report_cell(const struct xsp_report_column *column, struct x
 	return field_cell(s->field, row + s->at);
 }
 
-static void look_at(struct xsp_report_at *at, const void *of, const void *row)
+void xsp_report_look_at(struct xsp_report_at *at, const void *of, const void *row)
 {
 	at->of = of;
 	at->row = row;
 	at->room = 0;
 }
 
-void xsp_report_values_of(struct xsp_report_section *s, const struct xsp_report_column *columns,
-			  size_t count, const void *of, const void *row)
-{
-	struct xsp_report_at at;
-
-	look_at(&at, of, row);
-	for (size_t i = 0; i < count; i++)
-		xsp_report_value(s, columns[i].key, columns[i].title, columns[i].unit,
-				 xsp_report_cell(&columns[i], &at));
-}
-
 void xsp_report_note(struct xsp_report_section *s, const char *text)
 {
 	if (s != NULL && ROOM(s->report, &s->notes, &s->note_capacity, s->note_count))
 		s->notes[s->note_count++] = copy(s->report, text);
+}
+
+void xsp_report_notef(struct xsp_report_section *s, const char *fmt, ...)
+{
+	char text[1400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	xsp_report_note(s, text);
 }
 
 struct xsp_report_table *xsp_report_table(struct xsp_report_section *s,
@@ -203,36 +184,19 @@ struct xsp_report_table *xsp_report_table(struct xsp_report_section *s,
 	return t;
 }
 
-/* Room for the cells of one more row, which counts when they are there. NULL: no memory. */
-static struct xsp_cell *new_row(struct xsp_report_table *t)
+void xsp_report_keep(struct xsp_report_table *t, const void *of, const void *row)
 {
-	if (t == NULL || t->report->failed)
-		return NULL;
-	const size_t used = t->row_count * t->shape->count;
-	t->report->failed = xsp_grow(&t->cells, &t->capacity, used + t->shape->count) < 0;
-	return t->report->failed ? NULL : t->cells + used;
-}
-
-void xsp_report_add(struct xsp_report_table *t, const void *of, const void *row)
-{
-	struct xsp_cell *to = new_row(t);
 	struct xsp_report_at at;
 
-	look_at(&at, of, row);
-	for (size_t i = 0; to != NULL && i < t->shape->count; i++)
-		to[i] = copy_cell(t->report, xsp_report_cell(&t->shape->columns[i], &at));
-	if (to != NULL)
-		t->row_count += !t->report->failed;
-}
-
-void xsp_report_row(struct xsp_report_table *t, const struct xsp_cell *cells)
-{
-	struct xsp_cell *to = new_row(t);
-
-	for (size_t i = 0; to != NULL && i < t->shape->count; i++)
-		to[i] = copy_cell(t->report, cells[i]);
-	if (to != NULL)
-		t->row_count += !t->report->failed;
+	if (t == NULL || t->report->failed)
+		return;
+	const size_t used = t->row_count * t->shape->count;
+	t->report->failed = xsp_grow(&t->cells, &t->capacity, used + t->shape->count) < 0;
+	xsp_report_look_at(&at, of, row);
+	for (size_t i = 0; !t->report->failed && i < t->shape->count; i++)
+		t->cells[used + i] =
+			copy_cell(t->report, xsp_report_cell(&t->shape->columns[i], &at));
+	t->row_count += !t->report->failed;
 }
 
 void xsp_report_row_leads(struct xsp_report_table *t, bool leads)
@@ -242,12 +206,6 @@ void xsp_report_row_leads(struct xsp_report_table *t, bool leads)
 	t->led = true;
 	if (leads)
 		t->leading = t->row_count;
-}
-
-bool xsp_report_leading(const struct xsp_report_table *t, size_t *rows)
-{
-	*rows = t->leading;
-	return t->led;
 }
 
 static bool comes_before(const struct xsp_report_finding *a, const struct xsp_report_finding *b)
@@ -282,16 +240,6 @@ struct xsp_report_section *xsp_report_finding(struct xsp_report *r,
 
 /* ---- reading ---- */
 
-size_t xsp_report_section_count(const struct xsp_report *r)
-{
-	return r->section_count;
-}
-
-const struct xsp_report_section *xsp_report_section_at(const struct xsp_report *r, size_t index)
-{
-	return r->sections[index];
-}
-
 const struct xsp_report_section *xsp_report_find_section(const struct xsp_report *r,
 							 const char *key)
 {
@@ -310,16 +258,6 @@ const struct xsp_report_table *xsp_report_find_table(const struct xsp_report_sec
 	return NULL;
 }
 
-const char *xsp_report_section_key(const struct xsp_report_section *s)
-{
-	return s->key;
-}
-
-const char *xsp_report_section_title(const struct xsp_report_section *s)
-{
-	return s->title;
-}
-
 size_t xsp_report_values(const struct xsp_report_section *s, const struct xsp_report_figure **out)
 {
 	*out = s->values;
@@ -330,32 +268,6 @@ size_t xsp_report_notes(const struct xsp_report_section *s, const char *const **
 {
 	*out = s->notes;
 	return s->note_count;
-}
-
-size_t xsp_report_table_count(const struct xsp_report_section *s)
-{
-	return s->table_count;
-}
-
-const struct xsp_report_table *xsp_report_table_at(const struct xsp_report_section *s, size_t index)
-{
-	return s->tables[index];
-}
-
-const char *xsp_report_table_key(const struct xsp_report_table *t)
-{
-	return t->shape->key;
-}
-
-const char *xsp_report_table_title(const struct xsp_report_table *t)
-{
-	return t->shape->title;
-}
-
-size_t xsp_report_columns(const struct xsp_report_table *t, const struct xsp_report_column **out)
-{
-	*out = t->shape->columns;
-	return t->shape->count;
 }
 
 size_t xsp_report_row_count(const struct xsp_report_table *t)

@@ -122,10 +122,6 @@ struct xsp_report_source {
 	{                                                                                          \
 		.cell = (function)                                                                 \
 	}
-#define XSP_BY_POSITION                                                                            \
-	{                                                                                          \
-		.cell = NULL                                                                       \
-	} /* rows are given as cells: xsp_report_row() */
 /* Defines such a function: an expression of `of`, `row`, and `at->text`. */
 #define XSP_REPORT_CELL(name, of_type, row_type, value)                                            \
 	static struct xsp_cell name(struct xsp_report_at *at)                                      \
@@ -195,18 +191,18 @@ struct xsp_report_section *xsp_report_section(struct xsp_report *r, const char *
 					      const char *title);
 void xsp_report_value(struct xsp_report_section *s, const char *key, const char *title,
 		      enum xsp_unit unit, struct xsp_cell value);
-/* The same by columns: what they say of the row. */
-void xsp_report_values_of(struct xsp_report_section *s, const struct xsp_report_column *columns,
-			  size_t count, const void *of, const void *row);
 /* A line of text for people: what the figures leave out, and why. */
 void xsp_report_note(struct xsp_report_section *s, const char *text);
+void xsp_report_notef(struct xsp_report_section *s, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 /* That of the shape, which is made if need be. */
 struct xsp_report_table *xsp_report_table(struct xsp_report_section *s,
 					  const struct xsp_report_shape *shape);
 /* A row of the type that the columns' sources are of; `of`: what their functions get beside it. */
 void xsp_report_add(struct xsp_report_table *t, const void *of, const void *row);
-/* A row by its cells, of columns without sources. */
-void xsp_report_row(struct xsp_report_table *t, const struct xsp_cell *cells);
+/* `count` rows of `size` bytes each. */
+void xsp_report_rows(struct xsp_report_table *t, const void *of, const void *rows, size_t size,
+		     size_t count);
 /* Is the last row one of those that the table is for? Where it is said, a text has few of the others (xsp_report_how). */
 void xsp_report_row_leads(struct xsp_report_table *t, bool leads);
 /* The finding's own figures follow by xsp_report_value() on what is returned. */
@@ -220,31 +216,16 @@ struct xsp_report_figure {
 	enum xsp_unit unit;
 	struct xsp_cell value;
 };
-/* In the order in which they were first named: the first one is the head, which says what was recorded and what of it was
- * lost. */
-size_t xsp_report_section_count(const struct xsp_report *r);
-const struct xsp_report_section *xsp_report_section_at(const struct xsp_report *r, size_t index);
 /* NULL: there is no such. */
 const struct xsp_report_section *xsp_report_find_section(const struct xsp_report *r,
 							 const char *key);
 const struct xsp_report_table *xsp_report_find_table(const struct xsp_report_section *s,
 						     const char *key);
 
-const char *xsp_report_section_key(const struct xsp_report_section *s);
-const char *xsp_report_section_title(const struct xsp_report_section *s);
 size_t xsp_report_values(const struct xsp_report_section *s, const struct xsp_report_figure **out);
 size_t xsp_report_notes(const struct xsp_report_section *s, const char *const **out);
-size_t xsp_report_table_count(const struct xsp_report_section *s);
-const struct xsp_report_table *xsp_report_table_at(const struct xsp_report_section *s,
-						   size_t index);
-
-const char *xsp_report_table_key(const struct xsp_report_table *t);
-const char *xsp_report_table_title(const struct xsp_report_table *t);
-size_t xsp_report_columns(const struct xsp_report_table *t, const struct xsp_report_column **out);
 struct xsp_cell xsp_report_cell(const struct xsp_report_column *column, struct xsp_report_at *at);
 size_t xsp_report_row_count(const struct xsp_report_table *t);
-/* Was that said? Of so many rows, then, the last one leads. */
-bool xsp_report_leading(const struct xsp_report_table *t, size_t *rows);
 /* A cell for each column. */
 const struct xsp_cell *xsp_report_row_at(const struct xsp_report_table *t, size_t index);
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format/json_tree.h"
 #include "report/report.h"
-#include "base/json_writer.h"
 
 /* What XSP_REPORT_LISTED() put there. The names are the linker's. */
 #define LIST(verb)                                                                                 \
@@ -39,125 +39,111 @@ static const struct {
 };
 #define UNITS (sizeof(units) / sizeof(units[0]))
 
-/* What is the same for all of them. "%s" is the verb. */
-static const char head[] =
-	"{\n"
-	"  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
-	"  \"title\": \"xsptrace %s --format json\",\n"
-	"  \"description\": \"What is not known is null. Keys are stable, titles and texts are "
-	"not. "
-	"A section or a table for which a capture has nothing may be missing.\",\n"
-	"  \"type\": \"object\",\n"
-	"  \"required\": [\"format\", \"version\", \"findings\", \"sections\"],\n"
-	"  \"additionalProperties\": false,\n"
-	"  \"properties\": {\n"
-	"    \"format\": {\"const\": \"" XSP_REPORT_JSON "\"},\n"
-	"    \"version\": {\"const\": %d},\n"
-	"    \"findings\": {\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/finding\"}},\n"
-	"    \"sections\": {\n"
-	"      \"type\": \"object\",\n"
-	"      \"additionalProperties\": {\"$ref\": \"#/$defs/section\",\n"
-	"        \"properties\": {\"tables\": {\"maxProperties\": 0}}},";
-static const char definitions[] =
-	"\n"
-	"    }\n"
-	"  },\n"
-	"  \"$defs\": {\n"
-	"    \"values\": {\"type\": \"object\",\n"
-	"      \"additionalProperties\": {\"type\": [\"number\", \"string\", \"null\"]}},\n"
-	"    \"about\": {\"description\": \"of the values: the same keys\", \"type\": \"object\",\n"
-	"      \"additionalProperties\": {\"type\": \"object\",\n"
-	"        \"required\": [\"title\", \"unit\"], \"additionalProperties\": false,\n"
-	"        \"properties\": {\"title\": {\"type\": \"string\"},\n"
-	"          \"unit\": {\"$ref\": \"#/$defs/unit\"}}}},\n"
-	"    \"column\": {\"type\": \"object\",\n"
-	"      \"required\": [\"key\", \"title\", \"unit\", \"identity\"],\n"
-	"      \"additionalProperties\": false,\n"
-	"      \"properties\": {\"key\": {\"type\": \"string\"}, \"title\": {\"type\": "
-	"\"string\"},\n"
-	"        \"unit\": {\"$ref\": \"#/$defs/unit\"},\n"
-	"        \"identity\": {\"description\": \"it names the row\", \"type\": \"boolean\"}}},\n"
-	"    \"table\": {\"type\": \"object\",\n"
-	"      \"required\": [\"title\", \"row_count\", \"columns\", \"rows\"],\n"
-	"      \"additionalProperties\": false,\n"
-	"      \"properties\": {\"title\": {\"type\": \"string\"},\n"
-	"        \"row_count\": {\"description\": \"of all rows, also where --top leaves some "
-	"out\",\n"
-	"          \"type\": \"integer\", \"minimum\": 0},\n"
-	"        \"columns\": {\"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/column\"}},\n"
-	"        \"rows\": {\"type\": \"array\", \"items\": {\"type\": \"object\"}}}},\n"
-	"    \"section\": {\"type\": \"object\",\n"
-	"      \"required\": [\"title\", \"values\", \"about\", \"notes\", \"tables\"],\n"
-	"      \"additionalProperties\": false,\n"
-	"      \"properties\": {\"title\": {\"type\": \"string\"},\n"
-	"        \"values\": {\"$ref\": \"#/$defs/values\"}, \"about\": {\"$ref\": "
-	"\"#/$defs/about\"},\n"
-	"        \"notes\": {\"type\": \"array\", \"items\": {\"type\": \"string\"}},\n"
-	"        \"tables\": {\"type\": \"object\",\n"
-	"          \"additionalProperties\": {\"$ref\": \"#/$defs/table\"}}}},\n"
-	"    \"finding\": {\"type\": \"object\",\n"
-	"      \"required\": [\"rule\", \"severity\", \"subject\", \"title\", \"advice\", "
-	"\"uncertain\",\n"
-	"        \"share\", \"values\", \"about\"],\n"
-	"      \"dependentRequired\": {\"from_ns\": [\"to_ns\"], \"to_ns\": [\"from_ns\"]},\n"
-	"      \"additionalProperties\": false,\n"
-	"      \"properties\": {\"rule\": {\"$ref\": \"#/$defs/rule\"},\n"
-	"        \"severity\": {\"enum\": [\"low\", \"medium\", \"high\"]},\n"
-	"        \"subject\": {\"$ref\": \"#/$defs/text\"}, \"title\": {\"type\": \"string\"},\n"
-	"        \"advice\": {\"$ref\": \"#/$defs/text\"}, \"uncertain\": {\"$ref\": "
-	"\"#/$defs/text\"},\n"
-	"        \"share\": {\"$ref\": \"#/$defs/share\"},\n"
-	"        \"from_ns\": {\"$ref\": \"#/$defs/time_ns\"}, \"to_ns\": {\"$ref\": "
-	"\"#/$defs/time_ns\"},\n"
-	"        \"values\": {\"$ref\": \"#/$defs/values\"}, \"about\": {\"$ref\": "
-	"\"#/$defs/about\"}}},";
+/* What is the same for all of them; with ' for ". */
+static const char fixed[] =
+	"{'$schema': 'https://json-schema.org/draft/2020-12/schema',"
+	" 'description': 'What is not known is null. Keys are stable, titles and texts are not. "
+	"A section or a table for which a capture has nothing may be missing.',"
+	" 'type': 'object',"
+	" 'required': ['format', 'version', 'findings', 'sections'],"
+	" 'additionalProperties': false,"
+	" 'properties': {"
+	"  'format': {}, 'version': {},"
+	"  'findings': {'type': 'array', 'items': {'$ref': '#/$defs/finding'}},"
+	"  'sections': {'type': 'object',"
+	"   'additionalProperties': {'$ref': '#/$defs/section',"
+	"    'properties': {'tables': {'maxProperties': 0}}}}},"
+	" '$defs': {"
+	"  'values': {'type': 'object',"
+	"   'additionalProperties': {'type': ['number', 'string', 'null']}},"
+	"  'about': {'description': 'of the values: the same keys', 'type': 'object',"
+	"   'additionalProperties': {'type': 'object',"
+	"    'required': ['title', 'unit'], 'additionalProperties': false,"
+	"    'properties': {'title': {'type': 'string'}, 'unit': {'$ref': '#/$defs/unit'}}}},"
+	"  'column': {'type': 'object',"
+	"   'required': ['key', 'title', 'unit', 'identity'], 'additionalProperties': false,"
+	"   'properties': {'key': {'type': 'string'}, 'title': {'type': 'string'},"
+	"    'unit': {'$ref': '#/$defs/unit'},"
+	"    'identity': {'description': 'it names the row', 'type': 'boolean'}}},"
+	"  'table': {'type': 'object',"
+	"   'required': ['title', 'row_count', 'columns', 'rows'], 'additionalProperties': false,"
+	"   'properties': {'title': {'type': 'string'},"
+	"    'row_count': {'description': 'of all rows, also where --top leaves some out',"
+	"     'type': 'integer', 'minimum': 0},"
+	"    'columns': {'type': 'array', 'items': {'$ref': '#/$defs/column'}},"
+	"    'rows': {'type': 'array', 'items': {'type': 'object'}}}},"
+	"  'section': {'type': 'object',"
+	"   'required': ['title', 'values', 'about', 'notes', 'tables'],"
+	"   'additionalProperties': false,"
+	"   'properties': {'title': {'type': 'string'},"
+	"    'values': {'$ref': '#/$defs/values'}, 'about': {'$ref': '#/$defs/about'},"
+	"    'notes': {'type': 'array', 'items': {'type': 'string'}},"
+	"    'tables': {'type': 'object', 'additionalProperties': {'$ref': '#/$defs/table'}}}},"
+	"  'finding': {'type': 'object',"
+	"   'required': ['rule', 'severity', 'subject', 'title', 'advice', 'uncertain', 'share',"
+	"    'values', 'about'],"
+	"   'dependentRequired': {'from_ns': ['to_ns'], 'to_ns': ['from_ns']},"
+	"   'additionalProperties': false,"
+	"   'properties': {'rule': {'$ref': '#/$defs/rule'},"
+	"    'severity': {'enum': ['low', 'medium', 'high']},"
+	"    'subject': {'$ref': '#/$defs/text'}, 'title': {'type': 'string'},"
+	"    'advice': {'$ref': '#/$defs/text'}, 'uncertain': {'$ref': '#/$defs/text'},"
+	"    'share': {'$ref': '#/$defs/share'},"
+	"    'from_ns': {'$ref': '#/$defs/time_ns'}, 'to_ns': {'$ref': '#/$defs/time_ns'},"
+	"    'values': {'$ref': '#/$defs/values'}, 'about': {'$ref': '#/$defs/about'}}}}}";
 
-static void put_reference(struct xsp_json_writer *j, const char *to)
+/* NULL: no memory. */
+static cJSON *parse_fixed(void)
+{
+	char text[sizeof(fixed)];
+
+	for (size_t i = 0; i < sizeof(fixed); i++)
+		text[i] = fixed[i] == '\'' ? '"' : fixed[i];
+	return cJSON_Parse(text);
+}
+
+static void put_reference(struct xsp_json_work *w, cJSON *to, const char *definition,
+			  const char *title)
 {
 	char text[64];
 
-	snprintf(text, sizeof(text), "#/$defs/%s", to);
-	xsp_json_text(j, "$ref", text);
+	snprintf(text, sizeof(text), "#/$defs/%s", definition);
+	xsp_json_put_text(w, to, "$ref", text);
+	if (title != NULL)
+		xsp_json_put_text(w, to, "title", title);
 }
 
 /* Of a row all columns are there, whatever is in them. */
-static void put_table(struct xsp_json_writer *j, const struct xsp_report_shape *shape)
+static void put_table(struct xsp_json_work *w, cJSON *tables, const struct xsp_report_shape *shape)
 {
-	xsp_json_begin(j, shape->key, '{');
-	put_reference(j, "table");
-	xsp_json_text(j, "title", shape->title);
-	xsp_json_begin(j, "properties", '{');
-	xsp_json_begin(j, "rows", '{');
-	xsp_json_begin(j, "items", '{');
-	xsp_json_begin(j, "required", '[');
-	for (size_t i = 0; i < shape->count; i++)
-		xsp_json_text(j, NULL, shape->columns[i].key);
-	xsp_json_end(j, '[');
-	xsp_json_bool(j, "additionalProperties", false);
-	xsp_json_begin(j, "properties", '{');
+	cJSON *table = xsp_json_put_object(w, tables, shape->key);
+
+	put_reference(w, table, "table", shape->title);
+	cJSON *rows = xsp_json_put_object(w, xsp_json_put_object(w, table, "properties"), "rows");
+	cJSON *row = xsp_json_put_object(w, rows, "items");
+	cJSON *required = xsp_json_put_array(w, row, "required");
+	xsp_json_put(w, row, "additionalProperties", cJSON_CreateFalse());
+	cJSON *cells = xsp_json_put_object(w, row, "properties");
 	for (size_t i = 0; i < shape->count; i++) {
-		xsp_json_begin(j, shape->columns[i].key, '{');
-		put_reference(j, xsp_unit_name(shape->columns[i].unit));
-		xsp_json_text(j, "title", shape->columns[i].title);
-		xsp_json_end(j, '{');
+		const struct xsp_report_column *column = &shape->columns[i];
+		xsp_json_put_text(w, required, NULL, column->key);
+		put_reference(w, xsp_json_put_object(w, cells, column->key),
+			      xsp_unit_name(column->unit), column->title);
 	}
-	for (unsigned open = 0; open < 5; open++)
-		xsp_json_end(j, '{');
 }
 
-static void put_section(struct xsp_json_writer *j, const struct xsp_report_shape *const *shapes,
-			size_t count)
+static void put_section(struct xsp_json_work *w, cJSON *sections,
+			const struct xsp_report_shape *const *shapes, size_t count)
 {
-	xsp_json_begin(j, shapes[0]->section, '{');
-	put_reference(j, "section");
-	xsp_json_begin(j, "properties", '{');
-	xsp_json_begin(j, "tables", '{');
-	xsp_json_bool(j, "additionalProperties", false);
-	xsp_json_begin(j, "properties", '{');
+	cJSON *section = xsp_json_put_object(w, sections, shapes[0]->section);
+
+	put_reference(w, section, "section", NULL);
+	cJSON *tables =
+		xsp_json_put_object(w, xsp_json_put_object(w, section, "properties"), "tables");
+	xsp_json_put(w, tables, "additionalProperties", cJSON_CreateFalse());
+	tables = xsp_json_put_object(w, tables, "properties");
 	for (size_t i = 0; i < count; i++)
-		put_table(j, shapes[i]);
-	for (unsigned open = 0; open < 4; open++)
-		xsp_json_end(j, '{');
+		put_table(w, tables, shapes[i]);
 }
 
 static int by_section(const void *a, const void *b)
@@ -169,12 +155,12 @@ static int by_section(const void *a, const void *b)
 }
 
 /* Sorted: in the list they stand as their files were linked. */
-static void put_sections(struct xsp_json_writer *j, const struct list *list)
+static void put_sections(struct xsp_json_work *w, cJSON *to, const struct list *list)
 {
 	const size_t count = (size_t)(list->end - list->first);
 	const struct xsp_report_shape **shapes = calloc(count + 1, sizeof(*shapes));
+	cJSON *sections = xsp_json_put_object(w, to, "properties");
 
-	xsp_json_begin(j, "properties", '{');
 	for (size_t i = 0; shapes != NULL && i < count; i++)
 		shapes[i] = list->first[i];
 	if (shapes != NULL)
@@ -182,58 +168,61 @@ static void put_sections(struct xsp_json_writer *j, const struct list *list)
 	for (size_t i = 0, end = 0; shapes != NULL && i < count; i = end) {
 		while (end < count && strcmp(shapes[end]->section, shapes[i]->section) == 0)
 			end++;
-		put_section(j, shapes + i, end - i);
+		put_section(w, sections, shapes + i, end - i);
 	}
-	xsp_json_end(j, '{');
-	j->failed = j->failed || shapes == NULL;
+	w->failed = w->failed || shapes == NULL;
 	free(shapes);
 }
 
 /* One definition a unit, then which there are. */
-static void put_units(struct xsp_json_writer *j)
+static void put_units(struct xsp_json_work *w, cJSON *definitions)
 {
+	cJSON *names = cJSON_CreateArray();
+
 	for (size_t i = 0; i < UNITS; i++) {
-		xsp_json_begin(j, xsp_unit_name((enum xsp_unit)i), '{');
-		xsp_json_text(j, "description", units[i].what);
-		xsp_json_begin(j, "type", '[');
-		xsp_json_text(j, NULL, units[i].type);
-		xsp_json_text(j, NULL, "null");
-		xsp_json_end(j, '[');
-		xsp_json_end(j, '{');
+		const char *name = xsp_unit_name((enum xsp_unit)i);
+		cJSON *unit = xsp_json_put_object(w, definitions, name);
+		xsp_json_put_text(w, unit, "description", units[i].what);
+		cJSON *types = xsp_json_put_array(w, unit, "type");
+		xsp_json_put_text(w, types, NULL, units[i].type);
+		xsp_json_put_text(w, types, NULL, "null");
+		xsp_json_put_text(w, names, NULL, name);
 	}
-	xsp_json_begin(j, "unit", '{');
-	xsp_json_begin(j, "enum", '[');
-	for (size_t i = 0; i < UNITS; i++)
-		xsp_json_text(j, NULL, xsp_unit_name((enum xsp_unit)i));
-	xsp_json_end(j, '[');
-	xsp_json_end(j, '{');
+	xsp_json_put(w, xsp_json_put_object(w, definitions, "unit"), "enum", names);
 }
 
 /* Those of compare are its own, and of analyze those that came. */
-static void put_rules(struct xsp_json_writer *j, const char *(*rule)(size_t index))
+static void put_rules(struct xsp_json_work *w, cJSON *definitions,
+		      const char *(*rule)(size_t index))
 {
-	xsp_json_begin(j, "rule", '{');
-	xsp_json_text(j, "type", "string");
-	if (rule != NULL) {
-		xsp_json_begin(j, "enum", '[');
-		for (size_t i = 0; rule(i) != NULL; i++)
-			xsp_json_text(j, NULL, rule(i));
-		xsp_json_end(j, '[');
-	}
-	xsp_json_end(j, '{');
+	cJSON *rules = xsp_json_put_object(w, definitions, "rule");
+
+	xsp_json_put_text(w, rules, "type", "string");
+	if (rule == NULL)
+		return;
+	cJSON *keys = xsp_json_put_array(w, rules, "enum");
+	for (size_t i = 0; rule(i) != NULL; i++)
+		xsp_json_put_text(w, keys, NULL, rule(i));
 }
 
 int xsp_report_write_schema(const char *verb, const char *(*rule)(size_t index), FILE *f)
 {
 	const struct list *list = strcmp(verb, lists[0].verb) == 0 ? &lists[0] : &lists[1];
-	struct xsp_json_writer j = {.f = f, .depth = 3};
+	struct xsp_json_work w = {.failed = false};
+	cJSON *root = parse_fixed(), *definitions = xsp_json_find_at(root, "$defs");
+	char title[64];
 
-	fprintf(f, head, list->verb, XSP_REPORT_VERSION);
-	put_sections(&j, list);
-	fputs(definitions, f);
-	j = (struct xsp_json_writer){.f = f, .depth = 2, .failed = j.failed};
-	put_units(&j);
-	put_rules(&j, list == &lists[0] ? rule : NULL);
-	fputs("\n  }\n}\n", f);
-	return j.failed ? -ENOMEM : ferror(f) ? -EIO : 0;
+	snprintf(title, sizeof(title), "xsptrace %s --format json", list->verb);
+	xsp_json_put_text(&w, root, "title", title);
+	xsp_json_put_text(&w, xsp_json_find_at(root, "properties.format"), "const",
+			  XSP_REPORT_JSON);
+	xsp_json_put(&w, xsp_json_find_at(root, "properties.version"), "const",
+		     xsp_json_of_number(XSP_REPORT_VERSION));
+	put_sections(&w, xsp_json_find_at(root, "properties.sections"), list);
+	put_units(&w, definitions);
+	put_rules(&w, definitions, list == &lists[0] ? rule : NULL);
+	w.failed = w.failed || xsp_json_print(root, f) < 0;
+	cJSON_Delete(root);
+	fputc('\n', f);
+	return w.failed ? -ENOMEM : ferror(f) ? -EIO : 0;
 }

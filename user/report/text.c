@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* text.c - a report for people: the head, what was found, and the sections. */
-#include "report/report.h"
+#include "report/report_private.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -116,33 +116,31 @@ char *xsp_report_figure_text(const struct xsp_cell *cell, enum xsp_unit unit,
 	return out;
 }
 
-/* Malloc'd. */
-static char *cell_text(const struct xsp_cell *cell, enum xsp_unit unit)
+char *xsp_report_cell_text(const struct xsp_cell *cell, enum xsp_unit unit, size_t columns)
 {
 	char text[XSP_REPORT_FIGURE];
 
-	return cell->kind == XSP_CELL_TEXT ? printable(cell->text, 0)
+	return cell->kind == XSP_CELL_TEXT ? printable(cell->text, columns)
 					   : strdup(xsp_report_figure_text(cell, unit, text));
 }
 
 /* "title value", one behind the other. */
 static void put_evidence(struct text *t, const struct xsp_report_section *figures)
 {
-	const struct xsp_report_figure *values;
-	const size_t count = xsp_report_values(figures, &values);
 	char *line = NULL;
 	size_t length;
 	FILE *f = open_memstream(&line, &length);
 
-	for (size_t i = 0; i < count && f != NULL; i++) {
-		char *text = cell_text(&values[i].value, values[i].unit);
+	for (size_t i = 0; i < figures->value_count && f != NULL; i++) {
+		const struct xsp_report_figure *value = &figures->values[i];
+		char *text = xsp_report_cell_text(&value->value, value->unit, 0);
 		t->failed = t->failed || text == NULL;
-		fprintf(f, "%s%s %s", i > 0 ? "; " : "", values[i].title, text != NULL ? text : "");
+		fprintf(f, "%s%s %s", i > 0 ? "; " : "", value->title, text != NULL ? text : "");
 		free(text);
 	}
 	if (f == NULL || fclose(f) != 0)
 		t->failed = true;
-	if (count > 0 && line != NULL) {
+	if (figures->value_count > 0 && line != NULL) {
 		fprintf(t->f, "%*s", FINDING_INDENT, "");
 		put_paragraph(t, line, FINDING_INDENT, FINDING_INDENT);
 	}
@@ -195,16 +193,13 @@ static void put_finding(struct text *t, const struct xsp_report_found *found)
 
 static void put_findings(struct text *t, const struct xsp_report *r)
 {
-	const struct xsp_report_found *findings;
-	const size_t count = xsp_report_findings(r, &findings);
-
 	put_colored(t, "\033[1m", "Findings");
-	if (count == 0)
+	if (r->finding_count == 0)
 		fputs(": none\n", t->f);
 	else
-		fprintf(t->f, ": %zu\n\n", count);
-	for (size_t i = 0; i < count; i++)
-		put_finding(t, &findings[i]);
+		fprintf(t->f, ": %zu\n\n", r->finding_count);
+	for (size_t i = 0; i < r->finding_count; i++)
+		put_finding(t, &r->findings[i]);
 	fputc('\n', t->f);
 }
 
@@ -222,18 +217,17 @@ struct grid {
 
 static size_t visible_rows(const struct xsp_report_table *table, const struct xsp_report_how *how)
 {
-	const size_t all = xsp_report_row_count(table),
-		     most = how->top > 0 && how->top < all ? how->top : all;
-	size_t leading;
+	const size_t all = table->row_count, most = how->top > 0 && how->top < all ? how->top : all;
 
-	if (!how->brief || !xsp_report_leading(table, &leading))
+	if (!how->brief || !table->led)
 		return most;
-	return leading + OTHER_ROWS < most ? leading + OTHER_ROWS : most;
+	return table->leading + OTHER_ROWS < most ? table->leading + OTHER_ROWS : most;
 }
 
 static bool fill_grid(const struct xsp_report_table *table, size_t rows, struct grid *g)
 {
-	g->column_count = xsp_report_columns(table, &g->columns);
+	g->columns = table->shape->columns;
+	g->column_count = table->shape->count;
 	g->row_count = 1 + rows;
 	g->texts = calloc(g->row_count * g->column_count + 1, sizeof(*g->texts));
 	g->widths = calloc(g->column_count + 1, sizeof(*g->widths));
@@ -244,7 +238,7 @@ static bool fill_grid(const struct xsp_report_table *table, size_t rows, struct 
 		const struct xsp_cell *cell =
 			row > 0 ? &xsp_report_row_at(table, row - 1)[k] : NULL;
 		g->texts[i] = row == 0 ? strdup(g->columns[k].title)
-				       : cell_text(cell, g->columns[k].unit);
+				       : xsp_report_cell_text(cell, g->columns[k].unit, 0);
 		if (g->texts[i] == NULL)
 			return false;
 		const size_t columns = columns_of(g->texts[i]);
@@ -334,12 +328,12 @@ static void put_blocks(struct text *t, const struct grid *g)
 
 static void put_table(struct text *t, const struct xsp_report_table *table)
 {
-	const size_t rows = xsp_report_row_count(table);
+	const size_t rows = table->row_count;
 	struct grid g = {0};
 
 	if (rows == 0)
 		return;
-	put_colored(t, "\033[1m", xsp_report_table_title(table));
+	put_colored(t, "\033[1m", table->shape->title);
 	fputs(":\n", t->f);
 	if (fill_grid(table, visible_rows(table, t->how), &g))
 		put_blocks(t, &g);
@@ -355,8 +349,8 @@ static void put_table(struct text *t, const struct xsp_report_table *table)
 
 static void put_values(struct text *t, const struct xsp_report_section *s)
 {
-	const struct xsp_report_figure *values;
-	const size_t count = xsp_report_values(s, &values);
+	const struct xsp_report_figure *values = s->values;
+	const size_t count = s->value_count;
 	size_t widest = 0;
 
 	for (size_t i = 0; i < count; i++)
@@ -365,7 +359,7 @@ static void put_values(struct text *t, const struct xsp_report_section *s)
 	for (size_t i = 0; i < count; i++) {
 		if (values[i].value.kind == XSP_CELL_ABSENT)
 			continue;
-		char *text = cell_text(&values[i].value, values[i].unit);
+		char *text = xsp_report_cell_text(&values[i].value, values[i].unit, 0);
 		t->failed = t->failed || text == NULL;
 		fprintf(t->f, "  %s%*s  ", values[i].title,
 			(int)(widest - columns_of(values[i].title)), "");
@@ -376,44 +370,38 @@ static void put_values(struct text *t, const struct xsp_report_section *s)
 
 static bool is_empty(const struct xsp_report_section *s)
 {
-	const char *const *notes;
-	const struct xsp_report_figure *values;
-	size_t what = xsp_report_notes(s, &notes) + xsp_report_values(s, &values);
+	size_t what = s->note_count + s->value_count;
 
-	for (size_t i = 0; i < xsp_report_table_count(s); i++)
-		what += xsp_report_row_count(xsp_report_table_at(s, i));
+	for (size_t i = 0; i < s->table_count; i++)
+		what += s->tables[i]->row_count;
 	return what == 0;
 }
 
 static void put_section(struct text *t, const struct xsp_report_section *s)
 {
-	const char *const *notes;
-	const size_t count = xsp_report_notes(s, &notes);
-	const struct xsp_report_figure *values;
-
 	if (is_empty(s))
 		return;
-	put_colored(t, "\033[1m", xsp_report_section_title(s));
+	put_colored(t, "\033[1m", s->title);
 	fputc('\n', t->f);
 	put_values(t, s);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < s->note_count; i++) {
 		fputs("  ", t->f);
-		put_paragraph(t, notes[i], 2, 2);
+		put_paragraph(t, s->notes[i], 2, 2);
 	}
-	if (count + xsp_report_values(s, &values) > 0)
+	if (s->note_count + s->value_count > 0)
 		fputc('\n', t->f);
-	for (size_t i = 0; i < xsp_report_table_count(s); i++)
-		put_table(t, xsp_report_table_at(s, i));
+	for (size_t i = 0; i < s->table_count; i++)
+		put_table(t, s->tables[i]);
 }
 
 int xsp_report_write_text(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how)
 {
 	struct text t = {.f = f, .how = how, .width = how->width > 0 ? (size_t)how->width : WIDTH};
 
-	if (xsp_report_section_count(r) > 0)
-		put_section(&t, xsp_report_section_at(r, 0));
+	if (r->section_count > 0)
+		put_section(&t, r->sections[0]);
 	put_findings(&t, r);
-	for (size_t i = 1; i < xsp_report_section_count(r); i++)
-		put_section(&t, xsp_report_section_at(r, i));
-	return t.failed || xsp_report_failed(r) ? -ENOMEM : ferror(f) ? -EIO : 0;
+	for (size_t i = 1; i < r->section_count; i++)
+		put_section(&t, r->sections[i]);
+	return t.failed || r->failed ? -ENOMEM : ferror(f) ? -EIO : 0;
 }

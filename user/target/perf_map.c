@@ -10,8 +10,8 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "base/grow.h"
-#include "base/u64map.h"
+#include "base/rows/grow.h"
+#include "base/rows/u64map.h"
 #include "procfs/map_line.h"
 #include "procfs/procfs.h"
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "procfs/procfs.h"
 
 #define CMDLINE_MAX 65536U

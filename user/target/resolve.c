@@ -11,9 +11,9 @@
 #include <Zydis/Zydis.h>
 
 #include "base/clock.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/path.h"
-#include "base/search.h"
+#include "base/rows/search.h"
 #include "catalog/compilers.h"
 #include "procfs/map_line.h"
 #include "procfs/procfs.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "catalog/compilers.h"
 #include "procfs/map_line.h"
 #include "procfs/procfs.h"

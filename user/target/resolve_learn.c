@@ -7,8 +7,8 @@
 #include <sys/resource.h>
 #include <sys/vfs.h>
 
-#include "base/grow.h"
-#include "base/search.h"
+#include "base/rows/grow.h"
+#include "base/rows/search.h"
 #include "procfs/map_line.h"
 #include "target/resolve_private.h"
 

@@ -3,7 +3,7 @@
 #ifndef XSP_TARGET_RESOLVE_PRIVATE_H
 #define XSP_TARGET_RESOLVE_PRIVATE_H
 
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "target/elf/file.h"
 #include "target/perf_map.h"
 #include "target/resolve.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "target/module.h"
 
 struct known_operator {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 #define LOADER "enumerate(DataLoader)#" /* torch.utils.data.DataLoader's range around __next__ */
 #define PLACES 16U

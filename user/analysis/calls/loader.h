@@ -3,7 +3,7 @@
 #ifndef XSP_ANALYSIS_LOADER_H
 #define XSP_ANALYSIS_LOADER_H
 
-#include "base/tally.h"
+#include "base/rows/tally.h"
 #include "timeline/timeline.h"
 
 struct xsp_loader {

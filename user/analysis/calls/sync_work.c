@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/search.h"
+#include "base/rows/grow.h"
+#include "base/rows/search.h"
 
 #define SYNCS 8192U /* of the last ones it is known what the GPU did meanwhile */
 #define SYNCS_LOOKED_AT 16 /* beside an activity: calls of several threads overlap */

@@ -6,7 +6,7 @@
 #ifndef XSP_ANALYSIS_SYNC_WORK_H
 #define XSP_ANALYSIS_SYNC_WORK_H
 
-#include "base/tally.h"
+#include "base/rows/tally.h"
 #include "timeline/timeline.h"
 
 struct xsp_sync_waited {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/compare/compare_private.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 #define BLOCKS 16U /* of a capture's steps */
 #define STEPS_IN_BLOCK 5U /* so that their median leaves out what came between */

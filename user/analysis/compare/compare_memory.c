@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "analysis/compare/compare_private.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 
 #define WARM_UP_PIECES 2U /* in which memory grows for other reasons */
 

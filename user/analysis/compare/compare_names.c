@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "analysis/compare/compare_private.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 
 #define LEAST_TELLING 3U /* operators that tell what the machine did */
 #define TELLING 0.01 /* share of the time that each of them has */

@@ -9,9 +9,9 @@
 
 #include "analysis/names/step_shares.h"
 #include "base/arena.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/text.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "timeline/python.h"
 
 #define CLASSES_LOG2 2 /* of duration, in a doubling */

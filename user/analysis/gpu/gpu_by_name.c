@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/saturate.h"
 #include "base/text.h"
-#include "base/tally.h"
+#include "base/rows/tally.h"
 #include "catalog/gpu/kernels.h"
 #include "catalog/gpu/occupancy.h"
 #include "timeline/gpu_category.h"

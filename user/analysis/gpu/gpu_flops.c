@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/saturate.h"
-#include "base/tally.h"
+#include "base/rows/tally.h"
 #include "catalog/torch/flops.h"
 #include "timeline/torch_args.h"
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/search.h"
-#include "base/tally.h"
+#include "base/rows/grow.h"
+#include "base/rows/search.h"
+#include "base/rows/tally.h"
 
 /* A span or a wait that has ended. */
 struct held {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 int xsp_gpu_path_new(struct xsp_timeline *t, struct xsp_gpu_sweep *sweep, struct xsp_gpu_host *host,
 		     struct xsp_gpu_path **out)

@@ -16,8 +16,8 @@
 #include "analysis/gpu/gpu_by_name.h"
 #include "analysis/gpu/gpu_host.h"
 #include "analysis/gpu/gpu_sweep.h"
-#include "base/search.h"
-#include "base/tally.h"
+#include "base/rows/search.h"
+#include "base/rows/tally.h"
 
 #define XSP_GPU_PATH_HELD_MOST (1U << 20) /* spans, waits, activities and synchronisations */
 #define XSP_GPU_PATH_SLOWEST 5U

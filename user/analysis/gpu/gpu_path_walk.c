@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "analysis/gpu/gpu_path.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 /* Beside a moment: activities of a stream that end out of order, waits between two launches. */
 #define LOOKED_AT 64

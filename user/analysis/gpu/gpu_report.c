@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/saturate.h"
+#include "base/rows/order.h"
 #include "base/units.h"
 #include "catalog/wait_reasons.h"
 #include "timeline/gpu_category.h"
@@ -300,7 +301,7 @@ XSP_REPORT_SHAPE(analyze, host_waits_shape, "gpu", "host_waits", "... and was of
 
 static int put_host(const struct writer *w)
 {
-	const struct xsp_gpu_host_use *uses, **sorted;
+	const struct xsp_gpu_host_use *uses;
 	const uint64_t idle = xsp_gpu_host_idle_ns(w->g->host),
 		       spans = xsp_gpu_host_span_ns(w->g->host);
 	const size_t n = xsp_gpu_host_uses(w->g->host, &uses);
@@ -312,12 +313,9 @@ static int put_host(const struct writer *w)
 	xsp_report_value(w->section, "host_outside_ns",
 			 "of it, the launching thread was in no span", XSP_UNIT_NS,
 			 xsp_cell_integer(idle > spans ? idle - spans : 0));
-	sorted = calloc(n + 1, sizeof(*sorted));
+	const struct xsp_gpu_host_use **sorted = xsp_sorted(uses, n, by_idle);
 	if (sorted == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		sorted[i] = &uses[i];
-	qsort(sorted, n, sizeof(*sorted), by_idle);
 	for (unsigned wait = 0; wait < 2; wait++)
 		for (size_t i = 0; i < n && sorted[i]->idle_ns > 0; i++)
 			if (sorted[i]->wait == wait)
@@ -347,8 +345,9 @@ static void put_waits(const struct writer *w)
 	const struct xsp_gpu_wait_use *waits;
 	const size_t n = xsp_gpu_sweep_waits(w->g->sweep, &waits);
 
-	for (size_t i = 0; i < n; i++)
-		xsp_report_add(xsp_report_table(w->section, &waits_shape), w, &waits[i]);
+	if (n > 0)
+		xsp_report_rows(xsp_report_table(w->section, &waits_shape), w, waits,
+				sizeof(*waits), n);
 }
 
 /* ---- launches ---- */
@@ -439,15 +438,12 @@ static void put_losses(const struct writer *w)
 		{c->unnamed, "kernels whose name never came"},
 		{c->unfinished, "processes whose agent did not say that it had handed over all"},
 	};
-	char text[256], count[XSP_UNITS_SIZE];
+	char count[XSP_UNITS_SIZE];
 
-	for (size_t i = 0; i < COUNT_OF(losses); i++) {
-		if (losses[i].count == 0)
-			continue;
-		snprintf(text, sizeof(text), "%s %s", xsp_format_count(count, losses[i].count),
-			 losses[i].text);
-		xsp_report_note(w->section, text);
-	}
+	for (size_t i = 0; i < COUNT_OF(losses); i++)
+		if (losses[i].count > 0)
+			xsp_report_notef(w->section, "%s %s",
+					 xsp_format_count(count, losses[i].count), losses[i].text);
 }
 
 int xsp_gpu_report(const struct xsp_gpu_analysis *g, struct xsp_report *r)

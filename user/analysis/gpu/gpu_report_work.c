@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/rows/order.h"
 #include "catalog/wait_reasons.h"
 #include "timeline/gpu_category.h"
 
@@ -92,15 +93,12 @@ static int by_total(const void *a, const void *b)
 
 int xsp_gpu_report_names(struct writer *w)
 {
-	const struct xsp_gpu_name_use *uses, **sorted;
+	const struct xsp_gpu_name_use *uses;
 	const size_t n = xsp_gpu_by_name_uses(w->g->names, &uses);
+	const struct xsp_gpu_name_use **sorted = xsp_sorted(uses, n, by_total);
 
-	sorted = calloc(n + 1, sizeof(*sorted));
 	if (sorted == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		sorted[i] = &uses[i];
-	qsort(sorted, n, sizeof(*sorted), by_total);
 	xsp_report_table(w->section, &kernels_shape);
 	for (size_t i = 0; i < n; i++)
 		if (sorted[i]->class != XSP_GPU_FOR_MEMORY)
@@ -140,8 +138,9 @@ void xsp_gpu_report_operators(const struct writer *w)
 	const struct xsp_gpu_flops_use *uses;
 	const size_t n = xsp_gpu_flops_uses(w->g->flops, &uses);
 
-	for (size_t i = 0; i < n; i++)
-		xsp_report_add(xsp_report_table(w->section, &operators_shape), w, &uses[i]);
+	if (n > 0)
+		xsp_report_rows(xsp_report_table(w->section, &operators_shape), w, uses,
+				sizeof(*uses), n);
 }
 
 /* ---- critical path ---- */
@@ -214,15 +213,11 @@ static int by_path_time(const void *a, const void *b)
 static int put_path_names(const struct writer *w)
 {
 	struct xsp_report_table *t = xsp_report_table(w->section, &path_names_shape);
-	const struct xsp_gpu_path_use *uses = w->g->path->uses.rows, **sorted;
 	const size_t n = w->g->path->uses.count;
+	const struct xsp_gpu_path_use **sorted = xsp_sorted(w->g->path->uses.rows, n, by_path_time);
 
-	sorted = calloc(n + 1, sizeof(*sorted));
 	if (sorted == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		sorted[i] = &uses[i];
-	qsort(sorted, n, sizeof(*sorted), by_path_time);
 	for (size_t i = 0; i < n; i++)
 		xsp_report_add(t, w, sorted[i]);
 	free(sorted);
@@ -282,10 +277,8 @@ XSP_REPORT_SHAPE(analyze, path_steps_shape, "gpu", "path_steps",
 
 static void put_path_steps(const struct writer *w)
 {
-	struct xsp_report_table *t = xsp_report_table(w->section, &path_steps_shape);
-
-	for (size_t i = 0; i < w->g->path->slowest_count; i++)
-		xsp_report_add(t, w, &w->g->path->slowest[i]);
+	xsp_report_rows(xsp_report_table(w->section, &path_steps_shape), w, w->g->path->slowest,
+			sizeof(*w->g->path->slowest), w->g->path->slowest_count);
 }
 
 int xsp_gpu_report_path(const struct writer *w)

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "analysis/gpu/gpu_host.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/saturate.h"
-#include "base/tally.h"
+#include "base/rows/tally.h"
 
 /* Communication that may still meet its like on another device. */
 #define MEETINGS_MOST 64

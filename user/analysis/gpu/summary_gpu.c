@@ -8,9 +8,9 @@
 
 #include "analysis/memory/summary_memory.h"
 #include "base/saturate.h"
-#include "base/tally.h"
-#include "report/list.h"
+#include "base/rows/tally.h"
 #include "base/units.h"
+#include "report/list.h"
 
 #define KERNELS_SHOWN 10
 #define ERRORS_SHOWN 5
@@ -145,7 +145,6 @@ static void print_allocators(struct xsp_summary_gpu *g, FILE *f)
 {
 	if (g->allocators.count == 0)
 		return;
-	xsp_tally_sort(&g->allocators, by_bytes);
 	fputs("      allocated by", f);
 	for (size_t i = 0; i < g->allocators.count && i < ALLOCATORS_SHOWN; i++) {
 		const struct allocator *a = &g->allocators.rows[i];
@@ -201,32 +200,18 @@ static const struct xsp_report_column kernel_columns[] = {
 	{"max_ns", "max", XSP_UNIT_NS, false, KERNEL(max_ns)},
 	{"whole_max_ns", "max", XSP_UNIT_NS, false, XSP_FIELD_IF(struct kernel, max_ns, whole)},
 };
-static const struct xsp_list kernel_list = XSP_LIST(kernel_columns);
-
-void xsp_summary_gpu_table(struct xsp_summary_gpu *g, FILE *f, const struct xsp_summary_print *how)
-{
-	static const struct xsp_list_column shown[] = {
-		{.key = "name", .width = -44},	     {.key = "launches", .width = 12},
-		{.key = "total_ns", .width = 9},     {.key = "mean_ns", .width = 9},
-		{.key = "whole_max_ns", .width = 9},
-	};
-	const struct xsp_list_text text = {&kernel_list, shown, sizeof(shown) / sizeof(shown[0]),
-					   0};
-	size_t shown_count = how->limit > 0 && g->kernels.count > KERNELS_SHOWN ? KERNELS_SHOWN
-										: g->kernels.count;
-
-	if (g->kernels.count == 0)
-		return;
-	xsp_tally_sort(&g->kernels, by_total);
-	xsp_list_head(&text, f, how->color);
-	for (size_t i = 0; i < shown_count; i++) {
-		xsp_list_row(&text, f, NULL, &g->kernels.rows[i]);
-		fputc('\n', f);
-	}
-	if (shown_count < g->kernels.count)
-		fprintf(f, "... and %zu more kernels\n", g->kernels.count - shown_count);
-	fputc('\n', f);
-}
+static const struct xsp_list_column kernels_shown[] = {
+	{.key = "name", .width = -44},	     {.key = "launches", .width = 12},
+	{.key = "total_ns", .width = 9},     {.key = "mean_ns", .width = 9},
+	{.key = "whole_max_ns", .width = 9},
+};
+static const struct xsp_list kernel_list = {
+	XSP_LIST_COLUMNS(kernel_columns),
+	.json = "gpu.kernels",
+	.keys = "name launches total_ns max_ns",
+	XSP_LIST_TEXT(kernels_shown),
+	.rows = "kernel",
+};
 
 static void print_activity(const struct xsp_summary_gpu *g, FILE *f)
 {
@@ -242,8 +227,7 @@ static void print_activity(const struct xsp_summary_gpu *g, FILE *f)
 		xsp_format_count(sets, c->activities[XSP_GPU_IS_MEMSET]));
 }
 
-static void print_losses(const struct xsp_gpu_counts *c, void (*warn)(void *ctx, const char *text),
-			 void *ctx)
+static void print_losses(const struct xsp_gpu_counts *c, struct xsp_report *report)
 {
 	const struct {
 		uint64_t count;
@@ -256,19 +240,11 @@ static void print_losses(const struct xsp_gpu_counts *c, void (*warn)(void *ctx,
 		{c->malformed, "GPU records not understood"},
 		{c->unfinished, "processes whose agent did not say that it had handed over all"},
 	};
-	char text[200], count[XSP_UNITS_SIZE];
 
-	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
-		if (losses[i].count == 0)
-			continue;
-		snprintf(text, sizeof(text), "%s: %s", losses[i].what,
-			 xsp_format_count(count, losses[i].count));
-		warn(ctx, text);
-	}
-	if (c->errors > 0 && c->error[0] != '\0') {
-		snprintf(text, sizeof(text), "the agent said: %s", c->error);
-		warn(ctx, text);
-	}
+	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
+		xsp_list_count(report, true, losses[i].what, losses[i].count);
+	if (c->errors > 0 && c->error[0] != '\0')
+		xsp_list_warn(report, "the agent said: %s", c->error);
 }
 
 static XSP_ORDER(by_count, struct api_error, XSP_FALLING(count));
@@ -298,16 +274,17 @@ static void print_errors(struct xsp_summary_gpu *g, struct xsp_capture_reader *r
 			xsp_format_count(count, g->errors.tally.left_out));
 }
 
-void xsp_summary_gpu_print(struct xsp_summary_gpu *g, struct xsp_capture_reader *r, FILE *f,
-			   void (*warn)(void *ctx, const char *text), void *ctx)
+static void print_lines(struct xsp_summary_gpu *g, struct xsp_capture_reader *r,
+			struct xsp_report *report)
 {
 	const struct xsp_gpu_counts *c = xsp_timeline_gpu(g->timeline);
 	const char *wanted = xsp_capture_info(r, "gpu");
+	FILE *f = xsp_list_lines(report);
 
 	if (c != NULL && c->records > 0)
 		print_activity(g, f);
 	if (c != NULL)
-		print_losses(c, warn, ctx);
+		print_losses(c, report);
 	print_memory(g, f);
 	print_errors(g, r, f);
 	if ((c == NULL || c->records == 0) && g->calls > 0 && wanted != NULL &&
@@ -319,7 +296,7 @@ void xsp_summary_gpu_print(struct xsp_summary_gpu *g, struct xsp_capture_reader 
 		      f);
 }
 
-/* ---- JSON ---- */
+/* ---- tables ---- */
 
 #define USE_CELL(name, value)                                                                      \
 	XSP_REPORT_CELL(use_##name, struct xsp_timeline, struct xsp_memory_use, value)
@@ -338,7 +315,11 @@ static const struct xsp_report_column use_columns[] = {
 	{"unknown_frees", "frees of what was there before", XSP_UNIT_COUNT, false,
 	 XSP_FIELD(struct xsp_memory_use, unknown_frees)},
 };
-static const struct xsp_list use_list = XSP_LIST(use_columns);
+static const struct xsp_list use_list = {
+	XSP_LIST_COLUMNS(use_columns),
+	.json = "gpu.memory",
+	.keys = "pid device? pinned_host peak_bytes bytes_at_end unknown_frees",
+};
 
 XSP_REPORT_CELL(allocator_name, struct xsp_timeline, struct allocator,
 		row->any ? xsp_cell_text(xsp_timeline_name(of, row->name)) : xsp_cell_absent());
@@ -348,26 +329,23 @@ static const struct xsp_report_column allocator_columns[] = {
 	{"bytes", "bytes", XSP_UNIT_BYTES, false, XSP_FIELD(struct allocator, bytes)},
 	{"calls", "calls", XSP_UNIT_COUNT, false, XSP_FIELD(struct allocator, calls)},
 };
-static const struct xsp_list allocator_list = XSP_LIST(allocator_columns);
+static const struct xsp_list allocator_list = {
+	XSP_LIST_COLUMNS(allocator_columns),
+	.json = "gpu.allocated_by",
+	.keys = "name bytes calls",
+};
 
-static void put_memory(const struct xsp_summary_gpu *g, struct xsp_json_writer *j)
+static void put_memory(const struct xsp_summary_gpu *g, struct xsp_report_section *section)
 {
 	const struct xsp_memory_use *uses;
 	const size_t n = xsp_timeline_memory(g->timeline, &uses);
+	struct xsp_report_table *t = xsp_list_table(section, &use_list);
 
-	xsp_json_begin(j, "memory", '[');
-	for (size_t i = 0; i < n; i++) {
-		if (xsp_memory_is_allocator(uses[i].pool))
-			continue;
-		xsp_json_begin(j, NULL, '{');
-		xsp_list_json(j, &use_list,
-			      "pid device? pinned_host peak_bytes bytes_at_end unknown_frees",
-			      g->timeline, &uses[i]);
-		xsp_json_end(j, '{');
-	}
-	xsp_json_end(j, '[');
-	xsp_list_json_rows(j, "allocated_by", &allocator_list, "name bytes calls", g->timeline,
-			   g->allocators.rows, sizeof(*g->allocators.rows), g->allocators.count);
+	for (size_t i = 0; i < n; i++)
+		if (!xsp_memory_is_allocator(uses[i].pool))
+			xsp_report_add(t, g->timeline, &uses[i]);
+	xsp_list_rows(section, &allocator_list, g->timeline, g->allocators.rows,
+		      sizeof(*g->allocators.rows), g->allocators.count, 0);
 }
 
 #define SUM(member) XSP_FIELD(struct xsp_summary_gpu, member)
@@ -378,55 +356,53 @@ static void put_memory(const struct xsp_summary_gpu *g, struct xsp_json_writer *
 ACTIVITIES(sum_kernels, XSP_GPU_IS_KERNEL);
 ACTIVITIES(sum_copies, XSP_GPU_IS_MEMCPY);
 
-/* Calls, then what the GPU did. */
-#define CALLS 2
-static const struct xsp_report_column sums[] = {
+static const struct xsp_report_column call_sums[] = {
 	{"api_calls", "calls of the API", XSP_UNIT_COUNT, false, SUM(calls)},
 	{"api_errors", "... that failed", XSP_UNIT_COUNT, false, SUM(failed)},
+};
+static const struct xsp_list of_calls = {XSP_LIST_COLUMNS(call_sums), .json = "gpu",
+					 .keys = "api_calls api_errors"};
+static const struct xsp_report_column gpu_sums[] = {
 	{"kernels", "kernels", XSP_UNIT_COUNT, false, XSP_BY(sum_kernels)},
 	{"kernels_ns", "... in all, of all streams", XSP_UNIT_NS, false, SUM(kernels_ns)},
 	{"copies", "copies", XSP_UNIT_COUNT, false, XSP_BY(sum_copies)},
 	{"copied_bytes", "... in all", XSP_UNIT_BYTES, false, SUM(bytes)},
 };
-static const struct xsp_list sum_list = XSP_LIST(sums);
+static const struct xsp_list of_gpu = {XSP_LIST_COLUMNS(gpu_sums), .json = "gpu",
+				       .keys = "kernels_ns copied_bytes"};
 
-void xsp_summary_gpu_json(struct xsp_summary_gpu *g, struct xsp_json_writer *j)
+static void put_section(const struct xsp_summary_gpu *g, bool seen, struct xsp_report *report)
 {
-	const struct xsp_gpu_counts *c = xsp_timeline_gpu(g->timeline);
+	struct xsp_report_section *section =
+		xsp_report_section(report, "cuda", "CUDA calls, kernels and copies");
 
-	if (g->calls == 0 && g->kernels.count == 0 && (c == NULL || c->records == 0))
-		return;
-	xsp_tally_sort(&g->kernels, by_total);
-	xsp_tally_sort(&g->allocators, by_bytes);
-	xsp_json_begin(j, "gpu", '{');
-	xsp_list_json(j, &sum_list, "kernels_ns copied_bytes api_calls api_errors", NULL, g);
-	xsp_list_json_rows(j, "kernels", &kernel_list, "name launches total_ns max_ns", NULL,
-			   g->kernels.rows, sizeof(*g->kernels.rows), g->kernels.count);
-	put_memory(g, j);
-	xsp_json_end(j, '{');
+	xsp_list_values(section, &of_calls, NULL, g);
+	if (seen || xsp_report_form(report) == XSP_FORM_JSON)
+		xsp_list_values(section, &of_gpu, NULL, g);
+	else
+		xsp_report_note(section, "what the GPU did was not collected");
+	xsp_list_rows(section, &kernel_list, NULL, g->kernels.rows, sizeof(*g->kernels.rows),
+		      g->kernels.count, xsp_report_how(report)->top > 0 ? KERNELS_SHOWN : 0);
+	if (g->kernels.count > 0)
+		xsp_list_gap(report);
+	put_memory(g, section);
 }
 
-/* ---- report ---- */
-
-bool xsp_summary_gpu_called(const struct xsp_summary_gpu *g)
-{
-	return g->calls > 0;
-}
-
-void xsp_summary_gpu_report(struct xsp_summary_gpu *g, struct xsp_report *report)
+void xsp_summary_gpu_report(struct xsp_summary_gpu *g, struct xsp_capture_reader *r,
+			    struct xsp_report *report)
 {
 	const struct xsp_gpu_counts *c = xsp_timeline_gpu(g->timeline);
 	const bool seen = c != NULL && c->records > 0;
 
-	if (!seen && g->calls == 0)
-		return;
-	struct xsp_report_section *section =
-		xsp_report_section(report, "cuda", "CUDA calls, kernels and copies");
-	xsp_report_values_of(section, sums, CALLS, NULL, g);
-	if (!seen) {
-		xsp_report_note(section, "what the GPU did was not collected");
-		return;
-	}
-	xsp_report_values_of(section, sums + CALLS, sizeof(sums) / sizeof(sums[0]) - CALLS, NULL,
-			     g);
+	xsp_tally_sort(&g->kernels, by_total);
+	xsp_tally_sort(&g->allocators, by_bytes);
+	if (seen || g->calls > 0 || g->kernels.count > 0)
+		put_section(g, seen, report);
+	if (xsp_report_form(report) == XSP_FORM_TEXT)
+		print_lines(g, r, report);
+}
+
+bool xsp_summary_gpu_called(const struct xsp_summary_gpu *g)
+{
+	return g->calls > 0;
 }

@@ -3,11 +3,8 @@
 #ifndef XSP_ANALYSIS_SUMMARY_GPU_H
 #define XSP_ANALYSIS_SUMMARY_GPU_H
 
-#include <stdio.h>
-
 #include "report/report.h"
 #include "analysis/names/summary.h"
-#include "base/json_writer.h"
 
 struct xsp_summary_gpu;
 
@@ -22,15 +19,8 @@ int xsp_summary_gpu_memory(struct xsp_summary_gpu *g, const struct xsp_memory_ev
 /* Were calls of CUDA's API seen? */
 bool xsp_summary_gpu_called(const struct xsp_summary_gpu *g);
 
-/* The kernels that took most time. */
-void xsp_summary_gpu_table(struct xsp_summary_gpu *g, FILE *f, const struct xsp_summary_print *how);
-/* Kernels, memory and errors as JSON, inside an object. */
-void xsp_summary_gpu_json(struct xsp_summary_gpu *g, struct xsp_json_writer *j);
-/* Nothing if the target has not used CUDA. `warn` writes a line that the reader must not miss. */
-void xsp_summary_gpu_print(struct xsp_summary_gpu *g, struct xsp_capture_reader *r, FILE *f,
-			   void (*warn)(void *ctx, const char *text), void *ctx);
-
-/* Kernels, copies and errors, in a report; nothing where there are none. */
-void xsp_summary_gpu_report(struct xsp_summary_gpu *g, struct xsp_report *report);
+/* Kernels, copies, memory and errors; nothing where the target has not used CUDA. */
+void xsp_summary_gpu_report(struct xsp_summary_gpu *g, struct xsp_capture_reader *r,
+			    struct xsp_report *report);
 
 #endif

@@ -95,9 +95,8 @@ static const struct xsp_report_column pool_columns[] = {
 	{"allocations", "allocations", XSP_UNIT_COUNT, false, XSP_BY(pool_allocations)},
 	{"frees", "frees", XSP_UNIT_COUNT, false, XSP_BY(pool_frees)},
 };
-const struct xsp_report_shape xsp_allocations_pool_shape = {
-	"memory", "pools", "allocated since the recording began", pool_columns,
-	sizeof(pool_columns) / sizeof(pool_columns[0])};
+XSP_REPORT_SHAPE(analyze, pool_shape, "memory", "pools", "allocated since the recording began",
+		 pool_columns);
 
 POOL(pool_pid, xsp_cell_integer(xsp_summary_memory_pid(of->timeline, row)));
 POOL(pool_type, xsp_cell_integer(row->device_type));
@@ -120,7 +119,14 @@ static const struct xsp_report_column more_of_pools[] = {
 	{"unknown_frees", "of what was there before", XSP_UNIT_COUNT, false,
 	 XSP_FIELD(struct xsp_memory_use, unknown_frees)},
 };
-const struct xsp_list xsp_allocations_pool_list = XSP_LIST_MORE(pool_columns, more_of_pools);
+const struct xsp_list xsp_allocations_pools = {
+	XSP_LIST_COLUMNS(pool_columns),
+	XSP_LIST_MORE(more_of_pools),
+	.full = &pool_shape,
+	.json = "allocations.pools",
+	.keys = "pid device_type device? peak_bytes? end_bytes? peak_error_bytes? end_error_bytes? "
+		"allocated_error_bytes? allocated_bytes allocations frees unknown_frees",
+};
 
 /* Does it grow or shrink for sure? Of most places all is given back again and again. */
 static bool changes(const struct xsp_slope *s)
@@ -170,9 +176,8 @@ static const struct xsp_report_column site_columns[] = {
 	{"growth_high", "at most", XSP_UNIT_BYTES_PER_SECOND, false, XSP_BY(site_high)},
 	{"source", "source", XSP_UNIT_TEXT, false, XSP_BY(site_source)},
 };
-const struct xsp_report_shape xsp_allocations_site_shape = {
-	"memory", "sites", "memory of the program's allocator, by where it was allocated",
-	site_columns, sizeof(site_columns) / sizeof(site_columns[0])};
+XSP_REPORT_SHAPE(analyze, site_shape, "memory", "sites",
+		 "memory of the program's allocator, by where it was allocated", site_columns);
 
 /* Of names that are there or not: 1 + the timeline's. */
 static struct xsp_cell name_cell(const struct xsp_summary_allocations *a, uint32_t name)
@@ -194,11 +199,13 @@ static struct xsp_cell site_span(struct xsp_report_at *at)
 			      : xsp_cell_absent();
 }
 
+/* "train.py:21 train_step" must be whole: what is longer than a line goes on in the next one. */
 static struct xsp_cell site_shown(struct xsp_report_at *at)
 {
 	const struct xsp_allocation_site *site = at->row;
+	const size_t columns = at->room > 130 ? (at->room - 50) / 2 : at->room > 0 ? 40 : 0;
 
-	xsp_allocations_site_name(at->of, site->where, at->room, at->text, 1300);
+	xsp_allocations_site_name(at->of, site->where, columns, at->text, 1300);
 	return xsp_cell_text(at->text);
 }
 SITE(site_place, name_cell(of, row->where->place));
@@ -224,6 +231,30 @@ static const struct xsp_report_column more_of_sites[] = {
 	{"bytes_a_second_high", "at most", XSP_UNIT_BYTES, false, XSP_BY(site_slope_high)},
 	{"only_grows", "only grows", XSP_UNIT_NUMBER, false, XSP_BY(site_grows)},
 };
-XSP_REPORT_LISTED(analyze) *const listed[] = {&xsp_allocations_pool_shape,
-					      &xsp_allocations_site_shape};
-const struct xsp_list xsp_allocations_site_list = XSP_LIST_MORE(site_columns, more_of_sites);
+
+static const struct xsp_list_column heap_shown[] = {
+	{.key = "alive_bytes", .width = 10},
+	{.key = "alive_error_bytes", .width = 9},
+	{.key = "alive", .width = 8},
+	{.key = "allocated_bytes", .width = 10},
+	{.key = "allocations", .width = 11},
+	{.key = "shown", .title = "heap (estimated), by where"},
+};
+static const struct xsp_list_column pools_shown[] = {
+	{.key = "alive_bytes", .width = 10},
+	{.key = "alive", .width = 8},
+	{.key = "allocated_bytes", .width = 10},
+	{.key = "allocations", .width = 11},
+	{.key = "shown", .title = "PyTorch's memory, by where"},
+};
+#define SITES(shown)                                                                               \
+	{                                                                                          \
+		XSP_LIST_COLUMNS(site_columns), XSP_LIST_MORE(more_of_sites),                      \
+			.full = &site_shape, .json = "allocations.sites", .keys = SITE_KEYS,       \
+			XSP_LIST_TEXT(shown), .rows = "place",                                     \
+	}
+#define SITE_KEYS                                                                                  \
+	"name at? file? line? module? alive_bytes? alive? alive_error_bytes? allocated_bytes "     \
+	"allocations bytes_a_second? bytes_a_second_low? bytes_a_second_high? only_grows"
+const struct xsp_list xsp_allocations_heap_sites = SITES(heap_shown);
+const struct xsp_list xsp_allocations_pool_sites = SITES(pools_shown);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/names/name_rows.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/text.h"
 
 #define MAX_GROWTHS 16384U /* sites whose growth is followed: 600 bytes each */

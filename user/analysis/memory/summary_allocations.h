@@ -6,12 +6,9 @@
 #ifndef XSP_ANALYSIS_SUMMARY_ALLOCATIONS_H
 #define XSP_ANALYSIS_SUMMARY_ALLOCATIONS_H
 
-#include <stdio.h>
-
 #include "analysis/memory/growth.h"
 #include "report/report.h"
 #include "analysis/names/summary.h"
-#include "base/json_writer.h"
 
 struct xsp_summary_allocations;
 
@@ -42,17 +39,8 @@ void xsp_summary_allocations_name(const struct xsp_summary_allocations *a,
 /* Can what is alive be told, and what grows? */
 bool xsp_summary_allocations_sure(const struct xsp_summary_allocations *a);
 
-/* What is alive, by where it was allocated. 0 or -ENOMEM. */
-int xsp_summary_allocations_table(struct xsp_summary_allocations *a, FILE *f,
-				  const struct xsp_summary_print *how);
-/* The sums, and what grows. `warn` writes a line that the reader must not miss. */
-void xsp_summary_allocations_print(struct xsp_summary_allocations *a,
-				   const struct xsp_capture_reader *r, FILE *f,
-				   void (*warn)(void *ctx, const char *text), void *ctx);
-/* The same for programs, inside an object. 0 or -ENOMEM. */
-int xsp_summary_allocations_json(struct xsp_summary_allocations *a, struct xsp_json_writer *j);
-
-/* What is alive, by where, in a report; nothing where there are none. 0 or -ENOMEM. */
-int xsp_summary_allocations_report(struct xsp_summary_allocations *a, struct xsp_report *report);
+/* What is alive, by where it was allocated, the sums, and what grows; nothing where there are none. 0 or -ENOMEM. */
+int xsp_summary_allocations_report(struct xsp_summary_allocations *a,
+				   const struct xsp_capture_reader *r, struct xsp_report *report);
 
 #endif

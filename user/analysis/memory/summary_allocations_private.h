@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "analysis/memory/summary_allocations.h"
-#include "base/tally.h"
+#include "base/rows/tally.h"
 #include "report/list.h"
 
 /* Those of the timeline whose spans only number ("ProfilerStep#17") are one. */
@@ -59,8 +59,8 @@ struct xsp_allocation_site *xsp_allocations_rank(const struct xsp_summary_alloca
 						 int (*order)(const void *, const void *));
 
 /* Rows of struct xsp_memory_use and struct xsp_allocation_site. */
-extern const struct xsp_report_shape xsp_allocations_pool_shape, xsp_allocations_site_shape;
-extern const struct xsp_list xsp_allocations_pool_list, xsp_allocations_site_list;
+extern const struct xsp_list xsp_allocations_pools, xsp_allocations_heap_sites,
+	xsp_allocations_pool_sites;
 /* "host memory", and where there are several processes " of process 4242" */
 void xsp_allocations_pool_name(const struct xsp_summary_allocations *a,
 			       const struct xsp_memory_use *u, char *out, size_t size);

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/tally.h"
+#include "base/rows/tally.h"
 #include "base/units.h"
+#include "report/list.h"
 
 #define PROCESSES_SHOWN 5
 
@@ -116,7 +117,7 @@ static struct xsp_slope slope_of(const struct xsp_summary_memory *m, const struc
 	return out;
 }
 
-/* ---- printing ---- */
+/* ---- in reports ---- */
 
 static XSP_ORDER(by_peak, struct process, XSP_FALLING(peak) ?: XSP_RISING(pid));
 
@@ -170,57 +171,6 @@ static void print_process(const struct xsp_summary_memory *m, const struct proce
 	fputc('\n', f);
 }
 
-void xsp_summary_memory_print(struct xsp_summary_memory *m, const struct xsp_capture_reader *r,
-			      FILE *f, const struct xsp_summary_print *how)
-{
-	if (m == NULL)
-		return;
-	const size_t shown_count =
-		how->limit > 0 && m->count > PROCESSES_SHOWN ? PROCESSES_SHOWN : m->count;
-
-	xsp_tally_sort(m, by_peak);
-	for (size_t i = 0; i < shown_count; i++)
-		print_process(m, &m->rows[i], r, f);
-	if (shown_count < m->count)
-		fprintf(f, "... and %zu more processes\n", m->count - shown_count);
-}
-
-/* ---- JSON ---- */
-
-static void put_figures(struct xsp_json_writer *j, const char *key, uint64_t start, uint64_t peak,
-			uint64_t end)
-{
-	xsp_json_begin(j, key, '{');
-	xsp_json_number(j, "start_bytes", start);
-	xsp_json_number(j, "peak_bytes", peak);
-	xsp_json_number(j, "end_bytes", end);
-	xsp_json_end(j, '{');
-}
-
-void xsp_summary_memory_json(struct xsp_summary_memory *m, const struct xsp_capture_reader *r,
-			     struct xsp_json_writer *j)
-{
-	if (m == NULL)
-		return;
-	xsp_tally_sort(m, by_peak);
-	xsp_json_begin(j, "processes", '[');
-	for (size_t i = 0; i < m->count; i++) {
-		const struct process *p = &m->rows[i];
-		const struct xsp_capture_process *d = xsp_capture_process_of(r, p->pid);
-		xsp_json_begin(j, NULL, '{');
-		xsp_json_text(j, "name", d != NULL ? d->comm : NULL);
-		xsp_json_number(j, "pid", d != NULL ? d->ns_pid : p->pid);
-		put_figures(j, "resident", p->first.resident, p->peak, p->last.resident);
-		put_figures(j, "anonymous", p->first.anonymous, p->peak_anonymous,
-			    p->last.anonymous);
-		xsp_json_number(j, "swapped_bytes", p->last.swapped);
-		xsp_json_end(j, '{');
-	}
-	xsp_json_end(j, '[');
-}
-
-/* ---- report ---- */
-
 static const struct xsp_capture_process *described(const struct xsp_capture_reader *r,
 						   const struct process *p)
 {
@@ -245,14 +195,39 @@ static const struct xsp_report_column columns[] = {
 };
 XSP_REPORT_SHAPE(analyze, shape, "memory", "processes", "resident memory of processes", columns);
 
+static const struct xsp_report_column more_columns[] = {
+	{"resident.start_bytes", "at the start", XSP_UNIT_BYTES, false, OF(first.resident)},
+	{"resident.peak_bytes", "at most", XSP_UNIT_BYTES, false, OF(peak)},
+	{"resident.end_bytes", "at the end", XSP_UNIT_BYTES, false, OF(last.resident)},
+	{"anonymous.start_bytes", "anonymous", XSP_UNIT_BYTES, false, OF(first.anonymous)},
+	{"anonymous.peak_bytes", "at most", XSP_UNIT_BYTES, false, OF(peak_anonymous)},
+	{"anonymous.end_bytes", "at the end", XSP_UNIT_BYTES, false, OF(last.anonymous)},
+};
+static const struct xsp_list list = {
+	XSP_LIST_COLUMNS(columns),
+	XSP_LIST_MORE(more_columns),
+	.full = &shape,
+	.json = "processes",
+	.keys = "name pid resident.start_bytes resident.peak_bytes resident.end_bytes "
+		"anonymous.start_bytes anonymous.peak_bytes anonymous.end_bytes swapped_bytes",
+};
+
 void xsp_summary_memory_report(struct xsp_summary_memory *m, const struct xsp_capture_reader *r,
 			       struct xsp_report *report)
 {
-	if (m == NULL || m->count == 0)
+	FILE *f = xsp_list_lines(report);
+
+	if (m == NULL || (m->count == 0 && xsp_report_form(report) != XSP_FORM_JSON))
 		return;
 	xsp_tally_sort(m, by_peak);
-	struct xsp_report_table *t =
-		xsp_report_table(xsp_report_section(report, "memory", "Memory"), &shape);
-	for (size_t i = 0; i < m->count; i++)
-		xsp_report_add(t, r, &m->rows[i]);
+	xsp_list_rows(xsp_report_section(report, "memory", "Memory"), &list, r, m->rows,
+		      sizeof(*m->rows), m->count, 0);
+	if (f == NULL)
+		return;
+	const size_t shown_count = xsp_list_most(
+		report, xsp_report_how(report)->top > 0 ? PROCESSES_SHOWN : 0, m->count);
+	for (size_t i = 0; i < shown_count; i++)
+		print_process(m, &m->rows[i], r, f);
+	if (shown_count < m->count)
+		fprintf(f, "... and %zu more processes\n", m->count - shown_count);
 }

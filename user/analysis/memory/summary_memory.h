@@ -3,12 +3,9 @@
 #ifndef XSP_ANALYSIS_SUMMARY_MEMORY_H
 #define XSP_ANALYSIS_SUMMARY_MEMORY_H
 
-#include <stdio.h>
-
 #include "analysis/memory/growth.h"
 #include "report/report.h"
 #include "analysis/names/summary.h"
-#include "base/json_writer.h"
 
 struct xsp_summary_memory;
 
@@ -40,14 +37,7 @@ bool xsp_summary_memory_growing(const struct xsp_summary_memory *m,
 				const struct xsp_growth_steps *steps, size_t *i,
 				struct xsp_growing_process *out);
 
-/* A line a process. */
-void xsp_summary_memory_print(struct xsp_summary_memory *m, const struct xsp_capture_reader *r,
-			      FILE *f, const struct xsp_summary_print *how);
-/* The same for programs, inside an object. */
-void xsp_summary_memory_json(struct xsp_summary_memory *m, const struct xsp_capture_reader *r,
-			     struct xsp_json_writer *j);
-
-/* A row a process, in a report; nothing where there are none. */
+/* A row a process; nothing where there are none. */
 void xsp_summary_memory_report(struct xsp_summary_memory *m, const struct xsp_capture_reader *r,
 			       struct xsp_report *report);
 

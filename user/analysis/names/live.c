@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/tally.h"
+#include "base/rows/grow.h"
+#include "base/rows/tally.h"
 
 /* Of a name, when the interval began. */
 struct sums {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/text.h"
 
 const char *xsp_name_common(const struct xsp_timeline *t, const char *name, char *out, size_t size)

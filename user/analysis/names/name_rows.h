@@ -3,7 +3,7 @@
 #ifndef XSP_ANALYSIS_NAME_ROWS_H
 #define XSP_ANALYSIS_NAME_ROWS_H
 
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "timeline/timeline.h"
 
 /* A name that numbers without its number ("ProfilerStep#*"), cut to fit into `out`; another name as it is. */

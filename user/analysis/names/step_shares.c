@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/grow.h"
-#include "base/tally.h"
+#include "base/rows/grow.h"
+#include "base/rows/tally.h"
 
 struct shares {
 	struct xsp_step_share *list;

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "analysis/names/name_rows.h"
-#include "base/grow.h"
-#include "base/order.h"
+#include "base/rows/grow.h"
+#include "base/rows/order.h"
 
 int xsp_steps_new(struct xsp_timeline *t, struct xsp_steps **out)
 {
@@ -186,6 +186,13 @@ size_t xsp_steps_processes(const struct xsp_steps *s)
 uint64_t xsp_steps_calls(const struct xsp_steps *s, xsp_name_id name, uint64_t *self_ns)
 {
 	return xsp_step_shares_calls(s->shares, name, self_ns);
+}
+
+uint64_t xsp_steps_quantile(const struct xsp_steps *s, double share)
+{
+	const uint64_t ns = xsp_histogram_quantile(&s->times, share);
+
+	return ns < s->min_ns ? s->min_ns : ns > s->max_ns ? s->max_ns : ns;
 }
 
 struct xsp_steps_figures xsp_steps_figures(const struct xsp_steps *s)

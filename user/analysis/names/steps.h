@@ -3,11 +3,8 @@
 #ifndef XSP_ANALYSIS_STEPS_H
 #define XSP_ANALYSIS_STEPS_H
 
-#include <stdio.h>
-
 #include "analysis/memory/growth.h"
 #include "report/report.h"
-#include "base/json_writer.h"
 #include "timeline/timeline.h"
 
 struct xsp_steps;
@@ -22,14 +19,10 @@ int xsp_steps_in_step(struct xsp_steps *s, const struct xsp_span *span, uint32_t
 /* Were events lost, which makes what steps hold uncertain? */
 bool xsp_steps_uncertain(const struct xsp_capture_reader *r);
 
-/* The rest is for after the run. The steps, the slowest, and what was longer in them. Nothing if there are none. */
-void xsp_steps_write(const struct xsp_steps *s, const struct xsp_capture_reader *r, FILE *out);
-/* The same as JSON, inside an object. */
-void xsp_steps_json(const struct xsp_steps *s, const struct xsp_capture_reader *r,
-		    struct xsp_json_writer *j);
-/* The same as a section of a report, which says so where there are none. 0 or -ENOMEM. */
-int xsp_steps_report(const struct xsp_steps *s, const struct xsp_capture_reader *r,
-		     struct xsp_report *report);
+/* The rest is for after the run. Steps, the slowest, and what was longer in them; a full report says so where there are
+ * none. */
+void xsp_steps_report(const struct xsp_steps *s, const struct xsp_capture_reader *r,
+		      struct xsp_report *report);
 
 /* Of all threads together; a step that is left out is in none but its own. */
 struct xsp_steps_figures {

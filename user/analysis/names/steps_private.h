@@ -7,7 +7,7 @@
 #include "analysis/names/step_shares.h"
 #include "analysis/names/steps.h"
 #include "base/histogram.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 
 #define XSP_STEPS_SLOWEST 5U
 
@@ -52,21 +52,6 @@ struct xsp_steps {
 	size_t warm_up_count, warm_up_capacity;
 };
 
-/* What took more in a step than it does in the mean. */
-struct longer {
-	struct xsp_step_share share; /* key NO_SPAN: all that is in no span */
-	double mean_ns, mean_calls;
-};
-#define NO_SPAN UINT32_MAX
-#define LONGER_SHOWN 3
-/* The most first; how many there are. */
-size_t xsp_steps_longer(const struct xsp_steps *s, const struct step *step,
-			struct longer list[LONGER_SHOWN]);
-/* Is so much of their time that of probes that it is to be said? */
-bool xsp_steps_have_probes(const struct xsp_steps *s);
-double xsp_steps_deviation(const struct xsp_steps *s);
 uint64_t xsp_steps_quantile(const struct xsp_steps *s, double share);
-/* "python (4242)" */
-void xsp_steps_thread(const struct xsp_steps *s, const struct track *k, char *out, size_t size);
 
 #endif

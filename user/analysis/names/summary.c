@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/order.h"
+#include "base/rows/grow.h"
+#include "base/rows/order.h"
 
 int xsp_summary_new_names(struct xsp_timeline *t, struct xsp_summary **out)
 {

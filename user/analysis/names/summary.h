@@ -48,15 +48,10 @@ struct xsp_summary_print {
 	bool color;
 	bool by_line, by_module; /* these tables of --python, and not that of names */
 };
-/* The same for programs: one object of JSON. `counts`: what else is counted, those of a group behind each other. */
-struct xsp_summary_count {
-	const char *group, *key;
-	uint64_t value;
-};
-int xsp_summary_write_json(struct xsp_summary *s, struct xsp_capture_reader *r, FILE *f,
-			   const struct xsp_summary_count *counts, size_t count);
-/* The table, then the lines on losses, unfinished spans, damage and overhead. */
+/* The table, then the lines on losses, unfinished spans, damage and overhead. 0, -ENOMEM or -EIO. */
 int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE *f,
 		      const struct xsp_summary_print *how);
+/* The same for programs: one object of JSON (docs/formats.md). */
+int xsp_summary_write_json(struct xsp_summary *s, struct xsp_capture_reader *r, FILE *f);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* summary_columns.c - what is known of a name, for reports and lists. */
+/* summary_columns.c - what is known of a name, and which report shows it. */
 #include "analysis/names/summary_private.h"
 
 #include <string.h>
@@ -40,13 +40,11 @@ static const struct xsp_report_column name_columns[] = {
 	{"unfinished", "unfinished", XSP_UNIT_COUNT, false, IF(unfinished, unfinished)},
 	{"unwound", "unwound", XSP_UNIT_COUNT, false, IF(unwound, unwound)},
 };
-const struct xsp_report_shape xsp_summary_names_shape = {
-	"operations", "operations",
-	"by self time; totals count recursion once, calls without an end are in no time",
-	name_columns, sizeof(name_columns) / sizeof(name_columns[0])};
-XSP_REPORT_LISTED(analyze) *const listed[] = {&xsp_summary_names_shape};
+XSP_REPORT_SHAPE(analyze, names_shape, "operations", "operations",
+		 "by self time; totals count recursion once, calls without an end are in no time",
+		 name_columns);
 
-/* ---- as lists ---- */
+/* ---- in summaries ---- */
 
 NAME(name_cpu_least, xsp_cell_if(row->cpu_known || row->cpu_ns > 0, row->cpu_ns));
 
@@ -99,4 +97,25 @@ static const struct xsp_report_column more_columns[] = {
 	{"without_duration", "without a duration", XSP_UNIT_COUNT, false, OF(points)},
 	{"mostly_probes", "mostly probes", XSP_UNIT_NUMBER, false, OF(mostly_probes)},
 };
-const struct xsp_list xsp_summary_names_list = XSP_LIST_MORE(name_columns, more_columns);
+
+#define FIGURES                                                                                    \
+	{.key = "self_ns"}, {.key = "mean_ns", .spare = 2}, {.key = "p50_ns", .spare = 3},         \
+		{.key = "p99_ns", .spare = 1},                                                     \
+	{                                                                                          \
+		.key = "max_ns"                                                                    \
+	}
+static const struct xsp_list_column shown[] = {
+	{.key = "shown"}, {.key = "calls"}, {.key = "total_ns"}, FIGURES};
+static const struct xsp_list_column shown_with_cpu[] = {
+	{.key = "shown"}, {.key = "calls"}, {.key = "total_ns"}, {.key = "cpu_shown"}, FIGURES};
+#define NAMES(text)                                                                                \
+	{                                                                                          \
+		XSP_LIST_COLUMNS(name_columns), XSP_LIST_MORE(more_columns),                       \
+			.full = &names_shape, .json = "names", .keys = NAME_KEYS,                  \
+			XSP_LIST_TEXT(text), .rows = "name",                                       \
+	}
+#define NAME_KEYS                                                                                  \
+	"name calls measured total_ns? cpu_ns? cpu_least_ns? self_ns? mean_ns? min_ns? p50_ns? "   \
+	"p99_ns? max_ns? unfinished unwound without_duration mostly_probes"
+const struct xsp_list xsp_summary_names_list = NAMES(shown);
+const struct xsp_list xsp_summary_names_with_cpu = NAMES(shown_with_cpu);

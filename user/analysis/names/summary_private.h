@@ -52,8 +52,7 @@ struct xsp_summary_names {
 	uint64_t steps; /* 0: none are marked */
 };
 /* The table of names, of rows of struct xsp_summary_row and the above. */
-extern const struct xsp_report_shape xsp_summary_names_shape;
-extern const struct xsp_list xsp_summary_names_list;
+extern const struct xsp_list xsp_summary_names_list, xsp_summary_names_with_cpu;
 
 /* What the row is called: raw bytes of the target's. */
 const char *xsp_summary_text(const struct xsp_summary *s, const struct xsp_summary_row *row);

@@ -13,7 +13,7 @@
 
 #include "base/arena.h"
 #include "base/text.h"
-#include "base/tally.h"
+#include "base/rows/tally.h"
 #include "base/units.h"
 #include "report/list.h"
 #include "timeline/python.h"
@@ -59,6 +59,7 @@ struct xsp_summary_python {
 	XSP_TALLY(struct line) lines; /* by the frame's name */
 	XSP_TALLY(struct module *) modules; /* by path */
 	struct xsp_arena arena; /* of modules and their paths */
+	struct xsp_report *report; /* that is being filled */
 };
 
 int xsp_summary_python_new(struct xsp_timeline *t, struct xsp_summary_python **out)
@@ -251,7 +252,7 @@ int xsp_summary_python_modules(struct xsp_summary_python *s,
 	return rc;
 }
 
-/* ---- printing ---- */
+/* ---- in reports ---- */
 
 static const char *line_text(const struct xsp_summary_python *s, const struct line *line,
 			     char out[XSP_PYTHON_LINE_MAX])
@@ -322,7 +323,6 @@ static const struct xsp_report_column more_columns[] = {
 	{"file", "file", XSP_UNIT_TEXT, false, XSP_FIELD(struct place, file)},
 	{"line", "line", XSP_UNIT_NUMBER, false, XSP_FIELD(struct place, line)},
 };
-static const struct xsp_list list = XSP_LIST_MORE(columns, more_columns);
 
 #define SHOWN(what)                                                                                \
 	{                                                                                          \
@@ -331,69 +331,98 @@ static const struct xsp_list list = XSP_LIST_MORE(columns, more_columns);
 			{.key = "share", .width = 8, .format = "%.2f %%", .times = 100},           \
 			{.key = "shown", .title = what},                                           \
 	}
-#define SHOWN_COUNT 5
-static const struct xsp_list_column lines_shown[SHOWN_COUNT] = SHOWN("line of Python");
-static const struct xsp_list_column modules_shown[SHOWN_COUNT] = SHOWN("module");
+static const struct xsp_list_column lines_shown[] = SHOWN("line of Python");
+static const struct xsp_list_column modules_shown[] = SHOWN("module");
+#define SUMS "calls total_ns? self_ns?"
+static const struct xsp_list line_list = {
+	XSP_LIST_COLUMNS(columns),
+	XSP_LIST_MORE(more_columns),
+	.full = &lines_shape,
+	.json = "lines",
+	.keys = "function file line " SUMS,
+	XSP_LIST_TEXT(lines_shown),
+	.rows = "line",
+};
+static const struct xsp_list module_list = {
+	XSP_LIST_COLUMNS(columns), XSP_LIST_MORE(more_columns), .full = &modules_shape,
+	.json = "modules",	   .keys = "path " SUMS,	XSP_LIST_TEXT(modules_shown),
+	.rows = "module",
+};
+static const struct xsp_list without_line = {XSP_LIST_COLUMNS(columns), .json = "without_line",
+					     .keys = SUMS};
+static const struct xsp_list without_module = {XSP_LIST_COLUMNS(columns), .json = "without_module",
+					       .keys = SUMS};
 
-static void print_row(const struct xsp_summary_python *s, FILE *f, const struct xsp_list_text *text,
-		      const struct place *place)
+/* Spans that are in no row: one more of them, as JSON an object of its own. */
+static void put_rest(const struct xsp_summary_python *s, struct xsp_report_section *section,
+		     struct xsp_report_table *t, const struct xsp_list *list,
+		     const struct sum *rest, const char *name)
 {
-	xsp_list_row(text, f, s, place);
-	fputc('\n', f);
+	const struct place place = {.name = name, .self = rest, .total = rest};
+
+	if (xsp_report_form(s->report) == XSP_FORM_JSON)
+		xsp_list_values(section, list, s, &place);
+	else if (rest->calls + rest->measured > 0)
+		xsp_report_add(t, s, &place);
 }
 
-/* Spans that are in no row. */
-static void print_rest(const struct xsp_summary_python *s, FILE *f,
-		       const struct xsp_list_text *text, const struct sum *rest, const char *name)
+static int put_line(const struct xsp_summary_python *s, struct xsp_report_table *t,
+		    const struct line *line)
 {
-	if (rest->calls + rest->measured > 0)
-		print_row(s, f, text, &(struct place){.name = name, .self = rest, .total = rest});
+	struct xsp_python_line l = {.path = "", .function = "[not known]"};
+	char text[XSP_PYTHON_LINE_MAX];
+
+	xsp_timeline_python_line(s->timeline, line->frame, &l);
+	char *file = strndup(l.path, l.path_length);
+	if (file == NULL)
+		return -ENOMEM;
+	xsp_report_add(t, s,
+		       &(struct place){.name = line_text(s, line, text),
+				       .self = &line->self,
+				       .total = &line->total,
+				       .function = l.function,
+				       .file = file,
+				       .line = l.line});
+	free(file);
+	return 0;
 }
 
-static void print_lines(const struct xsp_summary_python *s, FILE *f,
-			const struct xsp_summary_print *how)
+static int put_lines(const struct xsp_summary_python *s, struct xsp_report_section *section)
 {
-	const struct xsp_list_text text = {&list, lines_shown, SHOWN_COUNT, (size_t)how->width};
+	struct xsp_report_table *t = xsp_list_table(section, &line_list);
 	const size_t shown_count =
-		how->limit > 0 && how->limit < s->lines.count ? how->limit : s->lines.count;
+		xsp_list_most(s->report, xsp_report_how(s->report)->top, s->lines.count);
+	int rc = 0;
 
-	xsp_list_head(&text, f, how->color);
-	for (size_t i = 0; i < shown_count; i++) {
-		char name[XSP_PYTHON_LINE_MAX];
-		print_row(s, f, &text,
-			  &(struct place){.name = line_text(s, &s->lines.rows[i], name),
-					  .self = &s->lines.rows[i].self,
-					  .total = &s->lines.rows[i].total});
-	}
-	print_rest(s, f, &text, &s->lineless, "[no line of Python]");
-	if (shown_count < s->lines.count)
-		fprintf(f, "... and %zu more line%s\n", s->lines.count - shown_count,
-			s->lines.count - shown_count == 1 ? "" : "s");
-	fputc('\n', f);
+	for (size_t i = 0; i < shown_count && rc == 0; i++)
+		rc = put_line(s, t, &s->lines.rows[i]);
+	put_rest(s, section, t, &without_line, &s->lineless, "[no line of Python]");
+	xsp_list_more(s->report, &line_list, s->lines.count - shown_count);
+	xsp_list_gap(s->report);
+	return rc;
 }
 
-static void print_modules(struct xsp_summary_python *s, FILE *f,
-			  const struct xsp_summary_print *how)
+static void put_modules(struct xsp_summary_python *s, struct xsp_report_section *section)
 {
-	const struct xsp_list_text text = {&list, modules_shown, SHOWN_COUNT, (size_t)how->width};
+	const bool text = xsp_report_form(s->report) == XSP_FORM_TEXT;
+	struct xsp_report_table *t = xsp_list_table(section, &module_list);
 	size_t hidden = 0;
 
-	sort(s, how->limit);
-	xsp_list_head(&text, f, how->color);
+	sort(s, text ? xsp_report_how(s->report)->top : 0);
 	for (size_t i = 0; i < s->modules.count; i++) {
 		const struct module *m = s->modules.rows[i];
 		hidden += !m->is_shown;
 		if (m->is_shown)
-			print_row(s, f, &text,
-				  &(struct place){.name = m->name,
-						  .self = &m->self,
-						  .total = &m->total,
-						  .indent = 2 * m->depth});
+			xsp_report_add(t, s,
+				       &(struct place){.name = text ? m->name : m->path,
+						       .self = &m->self,
+						       .total = &m->total,
+						       .indent = 2 * m->depth});
 	}
-	print_rest(s, f, &text, &s->moduleless, "[no module]");
-	if (hidden > 0)
-		fprintf(f, "... and %zu more module%s\n", hidden, hidden == 1 ? "" : "s");
-	fputc('\n', f);
+	if (s->modules.count > 0 || xsp_report_form(s->report) != XSP_FORM_FULL)
+		put_rest(s, section, t, &without_module, &s->moduleless, "[no module]");
+	xsp_list_more(s->report, &module_list, hidden);
+	xsp_list_gap(s->report);
 }
 
 /* How long there were lines, if not to the end; or NULL. */
@@ -404,118 +433,40 @@ static const char *until_text(const struct xsp_summary_python *s, char out[XSP_U
 	return first_ns > 0 ? xsp_format_ns(out, first_ns) : NULL;
 }
 
-int xsp_summary_python_write(struct xsp_summary_python *s, FILE *f,
-			     const struct xsp_summary_print *how)
+static void put_until(const struct xsp_summary_python *s, struct xsp_report_section *section)
 {
 	char time[XSP_UNITS_SIZE];
-	int rc = end(s);
+	FILE *f = xsp_list_below(s->report);
 
-	if (rc == 0 && s->stacks.count == 0)
-		fputs("no span has a line of Python: record with --python\n\n", f);
-	else if (rc == 0 && until_text(s, time) != NULL)
-		fprintf(f, "of the first %s:\n", time);
-	if (rc == 0 && how->by_line && s->stacks.count > 0)
-		print_lines(s, f, how);
-	if (rc == 0 && how->by_module && s->stacks.count > 0)
-		print_modules(s, f, how);
-	return rc;
-}
-
-#define SUMS "calls total_ns? self_ns?"
-
-static void put_rest(struct xsp_json_writer *j, const char *key, const struct sum *rest)
-{
-	xsp_json_begin(j, key, '{');
-	xsp_list_json(j, &list, SUMS, NULL, &(struct place){.self = rest, .total = rest});
-	xsp_json_end(j, '{');
-}
-
-static int put_line(const struct xsp_summary_python *s, struct xsp_json_writer *j,
-		    const struct line *line)
-{
-	struct xsp_python_line l = {.path = "", .function = "[not known]"};
-
-	xsp_timeline_python_line(s->timeline, line->frame, &l);
-	char *file = strndup(l.path, l.path_length);
-	if (file == NULL)
-		return -ENOMEM;
-	xsp_json_begin(j, NULL, '{');
-	xsp_list_json(j, &list, "function file line " SUMS, s,
-		      &(struct place){.self = &line->self,
-				      .total = &line->total,
-				      .function = l.function,
-				      .file = file,
-				      .line = l.line});
-	xsp_json_end(j, '{');
-	free(file);
-	return 0;
-}
-
-int xsp_summary_python_json(struct xsp_summary_python *s, struct xsp_json_writer *j)
-{
-	int rc = end(s);
-
-	if (rc < 0 || s->stacks.count == 0)
-		return rc;
 	if (s->until_ns != 0)
-		xsp_json_number(j, "lines_until_ns", s->until_ns);
-	xsp_json_begin(j, "lines", '[');
-	for (size_t i = 0; i < s->lines.count && rc == 0; i++)
-		rc = put_line(s, j, &s->lines.rows[i]);
-	xsp_json_end(j, '[');
-	put_rest(j, "without_line", &s->lineless);
-	sort(s, 0);
-	xsp_json_begin(j, "modules", '[');
-	for (size_t i = 0; i < s->modules.count; i++) {
-		xsp_json_begin(j, NULL, '{');
-		xsp_list_json(j, &list, "path " SUMS, s,
-			      &(struct place){.name = s->modules.rows[i]->path,
-					      .self = &s->modules.rows[i]->self,
-					      .total = &s->modules.rows[i]->total});
-		xsp_json_end(j, '{');
-	}
-	xsp_json_end(j, '[');
-	put_rest(j, "without_module", &s->moduleless);
-	return rc;
+		xsp_list_member(s->report, "lines_until_ns", xsp_cell_integer(s->until_ns));
+	if (until_text(s, time) == NULL)
+		return;
+	xsp_report_notef(section, "of the first %s", time);
+	if (f != NULL)
+		fprintf(f, "of the first %s:\n", time);
 }
 
-static void report_rest(const struct xsp_summary_python *s, struct xsp_report_table *t,
-			const struct sum *rest, const char *name)
-{
-	if (rest->calls + rest->measured > 0)
-		xsp_report_add(t, s, &(struct place){.name = name, .self = rest, .total = rest});
-}
-
-int xsp_summary_python_report(struct xsp_summary_python *s, struct xsp_report *report)
+int xsp_summary_python_report(struct xsp_summary_python *s, bool by_line, bool by_module,
+			      struct xsp_report *report)
 {
 	int rc = s != NULL ? end(s) : 0;
 
-	if (rc < 0 || s == NULL || s->stacks.count == 0)
+	if (rc < 0 || s == NULL || !(by_line || by_module))
 		return rc;
+	if (s->stacks.count == 0) {
+		if (xsp_list_below(report) != NULL)
+			fputs("no span has a line of Python: record with --python\n\n",
+			      xsp_list_below(report));
+		return 0;
+	}
 	struct xsp_report_section *section =
 		xsp_report_section(report, "python", "Spans by line of Python and by module");
-	char time[XSP_UNITS_SIZE], note[64];
-	if (until_text(s, time) != NULL) {
-		snprintf(note, sizeof(note), "of the first %s", time);
-		xsp_report_note(section, note);
-	}
-	struct xsp_report_table *t = xsp_report_table(section, &lines_shape);
-	for (size_t i = 0; i < s->lines.count; i++) {
-		char text[XSP_PYTHON_LINE_MAX];
-		xsp_report_add(t, s,
-			       &(struct place){.name = line_text(s, &s->lines.rows[i], text),
-					       .self = &s->lines.rows[i].self,
-					       .total = &s->lines.rows[i].total});
-	}
-	report_rest(s, t, &s->lineless, "[no line of Python]");
-	sort(s, 0);
-	t = xsp_report_table(section, &modules_shape);
-	for (size_t i = 0; i < s->modules.count; i++)
-		xsp_report_add(t, s,
-			       &(struct place){.name = s->modules.rows[i]->path,
-					       .self = &s->modules.rows[i]->self,
-					       .total = &s->modules.rows[i]->total});
-	if (s->modules.count > 0)
-		report_rest(s, t, &s->moduleless, "[no module]");
-	return 0;
+	s->report = report;
+	put_until(s, section);
+	if (by_line)
+		rc = put_lines(s, section);
+	if (rc == 0 && by_module)
+		put_modules(s, section);
+	return rc;
 }

@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include "analysis/compare/statistics.h"
-#include "base/json_writer.h"
 #include "base/path.h"
-#include "base/tally.h"
+#include "base/rows/tally.h"
 #include "base/units.h"
 #include "catalog/compilers.h"
 #include "report/list.h"
@@ -159,6 +158,8 @@ static const struct xsp_report_column columns[] = {
 XSP_REPORT_SHAPE(analyze, of_functions, "samples", "functions", "functions", columns);
 XSP_REPORT_SHAPE(analyze, of_lines, "samples", "lines", "lines of Python", columns);
 
+#define BESIDE_NAME 44 /* columns of the figures */
+
 /* "name (file)", each not longer than there is room for it. */
 static struct xsp_cell place_shown(struct xsp_report_at *at)
 {
@@ -166,7 +167,8 @@ static struct xsp_cell place_shown(struct xsp_report_at *at)
 	const struct place *p = at->row;
 	char in[160];
 
-	xsp_printable(at->text, 512, xsp_timeline_name(s->timeline, (xsp_name_id)p->key), at->room);
+	xsp_printable(at->text, 512, xsp_timeline_name(s->timeline, (xsp_name_id)p->key),
+		      at->room > BESIDE_NAME ? at->room - BESIDE_NAME : 0);
 	if (file_of(p) != 0) {
 		xsp_printable(in, sizeof(in), xsp_timeline_name(s->timeline, file_of(p)), 40);
 		snprintf(at->text + strlen(at->text), sizeof(in) + 4, " (%s)", in);
@@ -177,33 +179,31 @@ static struct xsp_cell place_shown(struct xsp_report_at *at)
 static const struct xsp_report_column more_columns[] = {
 	{"shown", "function", XSP_UNIT_TEXT, false, XSP_BY(place_shown)},
 };
-static const struct xsp_list list = XSP_LIST_MORE(columns, more_columns);
 
-static void print_places(const struct xsp_summary_samples *s, FILE *f, struct places *p,
-			 size_t most, const struct xsp_summary_print *how, const char *what)
-{
-	const struct xsp_list_column shown[] = {
-		{.key = "samples", .width = 8},
-		{.key = "cpu_ns", .width = 9},
-		{.key = "share", .width = 8, .format = "%.2f %%", .times = 100},
-		{.key = "share_off", .width = 8, .format = "%.2f", .times = 100},
-		{.key = "shown", .title = what},
-	};
-	const struct xsp_list_text text = {&list, shown, sizeof(shown) / sizeof(shown[0]),
-					   how->width > 44 ? (size_t)how->width - 44 : 0};
-	const size_t shown_count = most > 0 && most < p->count ? most : p->count;
-
-	if (p->count == 0)
-		return;
-	xsp_tally_sort(p, by_time);
-	xsp_list_head(&text, f, how->color);
-	for (size_t i = 0; i < shown_count; i++) {
-		xsp_list_row(&text, f, s, &p->rows[i]);
-		fputc('\n', f);
+#define SHOWN(what)                                                                                \
+	{                                                                                          \
+		{.key = "samples", .width = 8}, {.key = "cpu_ns", .width = 9},                     \
+			{.key = "share", .width = 8, .format = "%.2f %%", .times = 100},           \
+			{.key = "share_off", .width = 8, .format = "%.2f", .times = 100},          \
+			{.key = "shown", .title = what},                                           \
 	}
-	if (shown_count < p->count)
-		fprintf(f, "... and %zu more\n", p->count - shown_count);
-	fputc('\n', f);
+static const struct xsp_list_column functions_shown[] = SHOWN("function");
+static const struct xsp_list_column lines_shown[] = SHOWN("line of Python");
+#define PLACES(shape, path, shown)                                                                 \
+	{                                                                                          \
+		XSP_LIST_COLUMNS(columns), XSP_LIST_MORE(more_columns),                            \
+			.full = &(shape), .json = (path), .keys = "name file? samples cpu_ns",     \
+			XSP_LIST_TEXT(shown)                                                       \
+	}
+static const struct xsp_list functions_list =
+	PLACES(of_functions, "samples.functions", functions_shown);
+static const struct xsp_list lines_list = PLACES(of_lines, "samples.lines", lines_shown);
+
+static void put_places(const struct xsp_summary_samples *s, struct xsp_report_section *section,
+		       const struct xsp_list *list, struct places *p, size_t most)
+{
+	xsp_tally_sort(p, by_time);
+	xsp_list_rows(section, list, s, p->rows, sizeof(*p->rows), p->count, most);
 }
 
 static void print_sums(const struct xsp_summary_samples *s, const struct xsp_capture_reader *r,
@@ -352,33 +352,6 @@ static void print_until(const struct xsp_summary_samples *s, FILE *f)
 		fprintf(f, "of the first %s:\n", xsp_format_ns(time, first_ns));
 }
 
-int xsp_summary_samples_write(struct xsp_summary_samples *s, const struct xsp_capture_reader *r,
-			      FILE *f, const struct xsp_summary_print *how)
-{
-	if (s == NULL)
-		return 0;
-	const bool asked = how->limit == 0 || xsp_timeline_samples_asked(s->timeline);
-	if (!asked && s->samples == 0)
-		return 0;
-	print_until(s, f);
-	print_places(s, f, &s->functions, asked ? how->limit : UNASKED_FUNCTIONS, how, "function");
-	print_places(s, f, &s->lines, asked ? LINES_SHOWN : UNASKED_LINES, how, "line of Python");
-	print_sums(s, r, f);
-	print_short(s, f);
-	print_faults(s, f);
-	print_nameless(s, r, f);
-	fputc('\n', f);
-	return 0;
-}
-
-static void put_places(const struct xsp_summary_samples *s, struct places *p, const char *key,
-		       struct xsp_json_writer *j)
-{
-	xsp_tally_sort(p, by_time);
-	xsp_list_json_rows(j, key, &list, "name file? samples cpu_ns", s, p->rows, sizeof(*p->rows),
-			   p->count);
-}
-
 #define SUM(member) XSP_FIELD(struct xsp_summary_samples, member)
 #define SUM_CELL(name, value) XSP_REPORT_CELL(sum_##name, void, struct xsp_summary_samples, value)
 
@@ -399,39 +372,40 @@ static const struct xsp_report_column more_sums[] = {
 	{"beyond_copy", "deeper than what is read", XSP_UNIT_COUNT, false, SUM(beyond)},
 	{"until_ns", "until", XSP_UNIT_TIME, false, XSP_BY(sum_until)},
 };
-static const struct xsp_list sum_list = XSP_LIST_MORE(sums, more_sums);
+static const struct xsp_list sum_list = {
+	XSP_LIST_COLUMNS(sums),
+	XSP_LIST_MORE(more_sums),
+	.json = "samples",
+	.keys = "samples cpu_ns kernel_ns hz clock without_caller beyond_copy until_ns?",
+};
 
-void xsp_summary_samples_json(struct xsp_summary_samples *s, struct xsp_json_writer *j)
+void xsp_summary_samples_report(struct xsp_summary_samples *s, const struct xsp_capture_reader *r,
+				struct xsp_report *report)
 {
+	const size_t top = xsp_report_how(report)->top;
+	FILE *f = xsp_list_below(report);
+
 	if (s == NULL)
 		return;
-	xsp_json_begin(j, "samples", '{');
-	xsp_list_json(j, &sum_list,
-		      "samples cpu_ns kernel_ns hz clock without_caller beyond_copy until_ns?",
-		      NULL, s);
-	put_places(s, &s->functions, "functions", j);
-	put_places(s, &s->lines, "lines", j);
-	xsp_json_end(j, '{');
-}
-
-static void report_places(const struct xsp_summary_samples *s, struct places *p,
-			  struct xsp_report_section *section, const struct xsp_report_shape *shape)
-{
-	struct xsp_report_table *t = xsp_report_table(section, shape);
-
-	xsp_tally_sort(p, by_time);
-	for (size_t i = 0; i < p->count; i++)
-		xsp_report_add(t, s, &p->rows[i]);
-}
-
-void xsp_summary_samples_report(struct xsp_summary_samples *s, struct xsp_report *report)
-{
-	if (s == NULL)
+	const bool asked = top == 0 || xsp_timeline_samples_asked(s->timeline);
+	if (f != NULL && !asked && s->samples == 0)
 		return;
 	struct xsp_report_section *section =
 		xsp_report_section(report, "samples", "Samples: where the time on CPUs went");
-
-	xsp_report_values_of(section, sums, sizeof(sums) / sizeof(sums[0]), NULL, s);
-	report_places(s, &s->functions, section, &of_functions);
-	report_places(s, &s->lines, section, &of_lines);
+	if (f != NULL)
+		print_until(s, f);
+	xsp_list_values(section, &sum_list, NULL, s);
+	put_places(s, section, &functions_list, &s->functions, asked ? top : UNASKED_FUNCTIONS);
+	if (s->functions.count > 0)
+		xsp_list_gap(report);
+	put_places(s, section, &lines_list, &s->lines, asked ? LINES_SHOWN : UNASKED_LINES);
+	if (s->lines.count > 0)
+		xsp_list_gap(report);
+	if (f == NULL)
+		return;
+	print_sums(s, r, f);
+	print_short(s, f);
+	print_faults(s, f);
+	print_nameless(s, r, f);
+	xsp_list_gap(report);
 }

@@ -23,7 +23,7 @@ CELL(value_not_finite, xsp_cell_integer(row->count - row->finite));
 
 static const struct xsp_report_column columns[] = {
 	{"name", "value", XSP_UNIT_TEXT, true, XSP_BY(value_name)},
-	{"count", "told", XSP_UNIT_COUNT, false, XSP_FIELD(struct xsp_value_row, count)},
+	{"count", "values", XSP_UNIT_COUNT, false, XSP_FIELD(struct xsp_value_row, count)},
 	{"last", "last", XSP_UNIT_NUMBER, false, XSP_BY(value_last)},
 	{"min", "min", XSP_UNIT_NUMBER, false, XSP_BY(value_min)},
 	{"mean", "mean", XSP_UNIT_NUMBER, false, XSP_BY(value_mean)},
@@ -32,57 +32,38 @@ static const struct xsp_report_column columns[] = {
 };
 XSP_REPORT_SHAPE(analyze, shape, "values", "values", "values", columns);
 
-static const struct xsp_list list = XSP_LIST(columns);
+static const struct xsp_list_column shown[] = {
+	{.key = "name", .width = -40},
+	{.key = "count", .width = 12},
+	{.key = "last", .width = 12, .format = "%.6g"},
+	{.key = "min", .width = 12, .format = "%.6g"},
+	{.key = "mean", .width = 12, .format = "%.6g"},
+	{.key = "max", .width = 12, .format = "%.6g"},
+};
+static const struct xsp_list list = {
+	XSP_LIST_COLUMNS(columns), .full = &shape,
+	.json = "values",	   .keys = "name count not_finite last min mean max",
+	XSP_LIST_TEXT(shown),
+};
 
-void xsp_summary_values_write(const struct xsp_value_rows *r, const struct xsp_timeline *t, FILE *f,
-			      const struct xsp_summary_print *how)
+static void put_rows(const struct xsp_value_rows *r, const struct xsp_timeline *t,
+		     struct xsp_report *report)
 {
-	static const struct xsp_list_column shown[] = {
-		{.key = "name", .width = -40},
-		{.key = "count", .title = "values", .width = 12},
-		{.key = "last", .width = 12, .format = "%.6g"},
-		{.key = "min", .width = 12, .format = "%.6g"},
-		{.key = "mean", .width = 12, .format = "%.6g"},
-		{.key = "max", .width = 12, .format = "%.6g"},
-	};
-	const struct xsp_list_text text = {&list, shown, sizeof(shown) / sizeof(shown[0]), 0};
-	const size_t shown_count = how->limit > 0 && how->limit < r->count ? how->limit : r->count;
+	const size_t shown_count = xsp_list_most(report, xsp_report_how(report)->top, r->count);
+	struct xsp_report_table *table = xsp_list_table(
+		xsp_report_section(report, "values", "Values that the program tells"), &list);
+	FILE *line = xsp_list_in_line(report);
 	char count[XSP_UNITS_SIZE];
 
-	if (r->count == 0)
-		return;
-	xsp_list_head(&text, f, how->color);
 	for (size_t i = 0; i < shown_count; i++) {
 		const struct xsp_value_row *row = &r->rows[i];
-		xsp_list_row(&text, f, t, row);
-		if (row->finite < row->count)
-			fprintf(f, "  %s not finite, in no figure but the last",
+		xsp_report_add(table, t, row);
+		if (line != NULL && row->finite < row->count)
+			fprintf(line, "  %s not finite, in no figure but the last",
 				xsp_format_count(count, row->count - row->finite));
-		fputc('\n', f);
 	}
-	if (shown_count < r->count)
-		fprintf(f, "... and %zu more\n", r->count - shown_count);
-	fputc('\n', f);
-}
-
-void xsp_summary_values_json(const struct xsp_value_rows *r, const struct xsp_timeline *t,
-			     struct xsp_json_writer *j)
-{
-	if (r->count > 0)
-		xsp_list_json_rows(j, "values", &list, "name count not_finite last min mean max", t,
-				   r->rows, sizeof(*r->rows), r->count);
-}
-
-/* ---- a report ---- */
-
-static void report_rows(const struct xsp_value_rows *r, const struct xsp_timeline *t,
-			struct xsp_report *report)
-{
-	struct xsp_report_table *table = xsp_report_table(
-		xsp_report_section(report, "values", "Values that the program tells"), &shape);
-
-	for (size_t i = 0; i < r->count; i++)
-		xsp_report_add(table, t, &r->rows[i]);
+	xsp_list_more(report, &list, r->count - shown_count);
+	xsp_list_gap(report);
 }
 
 void xsp_summary_values_report(const struct xsp_value_rows *r, const struct xsp_timeline *t,
@@ -90,7 +71,7 @@ void xsp_summary_values_report(const struct xsp_value_rows *r, const struct xsp_
 {
 	if (r->count == 0)
 		return;
-	report_rows(r, t, report);
+	put_rows(r, t, report);
 	for (size_t i = 0; i < r->count; i++) {
 		const struct xsp_value_row *row = &r->rows[i];
 		if (step_ns <= 0 || row->finite == 0 || !(row->mean > 0) ||

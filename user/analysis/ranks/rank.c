@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/ranks/ranks_private.h"
-#include "base/search.h"
+#include "base/rows/search.h"
 #include "base/text.h"
 
 void xsp_ranks_free_gpu(struct rank *k)

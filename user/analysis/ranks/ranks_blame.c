@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/ranks/ranks_private.h"
-#include "base/search.h"
+#include "base/rows/search.h"
 
 static struct interval overlap(struct interval a, struct interval b)
 {

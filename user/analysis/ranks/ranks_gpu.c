@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "analysis/ranks/ranks_private.h"
-#include "base/search.h"
+#include "base/rows/search.h"
 
 /* Kernels follow each other closely: what is nearer is one stretch of work, and where there are more stretches than that, what is
  * nearer than twice as much. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/ranks/ranks_private.h"
-#include "base/search.h"
+#include "base/rows/search.h"
 
 /* Collectives that are held against each other to find how two sequences lie: spread over all. */
 #define SAMPLES 1024U

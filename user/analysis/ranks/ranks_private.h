@@ -7,8 +7,8 @@
 
 #include "analysis/ranks/ranks.h"
 #include "base/arena.h"
-#include "base/grow.h"
-#include "base/u64map.h"
+#include "base/rows/grow.h"
+#include "base/rows/u64map.h"
 #include "catalog/collectives.h"
 
 /* A list that grows: PUT() adds one behind the others, 0 or -ENOMEM. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ranks_report.c - a job as sections of a report, and which rank holds the others up, where. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,18 +97,6 @@ static const char *doubt(const struct xsp_ranks *j)
 	return NULL;
 }
 
-__attribute__((format(printf, 2, 3))) static void note(struct xsp_report_section *s,
-						       const char *format, ...)
-{
-	char text[512];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	xsp_report_note(s, text);
-}
-
 static void note_rank(const struct xsp_ranks *j, size_t rank, struct xsp_report_section *s)
 {
 	const struct rank *k = &j->ranks[rank];
@@ -118,11 +105,13 @@ static void note_rank(const struct xsp_ranks *j, size_t rank, struct xsp_report_
 	xsp_ranks_title(k, title, sizeof(title));
 	for (size_t d = 0; d < DOUBTS; d++)
 		if (is_doubtful(k, d))
-			note(s, "%s: %s: its figures are lower bounds", title, doubts[d].text);
+			xsp_report_notef(s, "%s: %s: its figures are lower bounds", title,
+					 doubts[d].text);
 	for (size_t before = 0; before < rank && k->number >= 0; before++)
 		if (j->ranks[before].number == k->number)
-			note(s, "%s is there more than once: are these captures of one job?",
-			     title);
+			xsp_report_notef(
+				s, "%s is there more than once: are these captures of one job?",
+				title);
 }
 
 static void note_job(const struct xsp_ranks *j, struct xsp_report_section *s)
@@ -136,21 +125,25 @@ static void note_job(const struct xsp_ranks *j, struct xsp_report_section *s)
 		note_rank(j, i, s);
 	}
 	if (unmatched > 0)
-		note(s,
-		     "collectives that were recorded on one rank only, or whose group could not "
-		     "be told: %s",
-		     xsp_format_count(count, unmatched));
+		xsp_report_notef(
+			s,
+			"collectives that were recorded on one rank only, or whose group could not "
+			"be told: %s",
+			xsp_format_count(count, unmatched));
 	if (of_no_group > 0)
-		note(s, "kernels of collectives that no recorded call of c10d launched: %s",
-		     xsp_format_count(count, of_no_group));
+		xsp_report_notef(
+			s, "kernels of collectives that no recorded call of c10d launched: %s",
+			xsp_format_count(count, of_no_group));
 	if (j->collectives.count == 0)
-		note(s, "no collective was recorded on two ranks: what waits for whom is not "
-			"known, and clocks are as the hosts have them");
+		xsp_report_note(
+			s, "no collective was recorded on two ranks: what waits for whom is not "
+			   "known, and clocks are as the hosts have them");
 	if (j->hosts_not_aligned > 0)
-		note(s,
-		     "clocks of %zu hosts are as they have them: no collective that all leave "
-		     "together was recorded on them and on the first rank's host",
-		     j->hosts_not_aligned);
+		xsp_report_notef(
+			s,
+			"clocks of %zu hosts are as they have them: no collective that all leave "
+			"together was recorded on them and on the first rank's host",
+			j->hosts_not_aligned);
 }
 
 static void report_job(struct found *f)
@@ -233,8 +226,7 @@ static void report_ranks(struct found *f)
 	struct xsp_report_section *s = xsp_report_section(f->report, "ranks", "Ranks");
 	struct xsp_report_table *t = xsp_report_table(s, &ranks_shape);
 
-	for (size_t i = 0; i < f->job->count; i++)
-		xsp_report_add(t, f->job, &f->job->ranks[i]);
+	xsp_report_rows(t, f->job, f->job->ranks, sizeof(*f->job->ranks), f->job->count);
 	xsp_report_note(s,
 			"late by: in all, after the others' median, where it was more than what "
 			"ends lie apart; waited: from its own arrival to the last one's; blocked: "
@@ -307,8 +299,9 @@ static void put_steps(struct found *f, struct xsp_report_section *s, const struc
 	xsp_report_value(s, "mean_ns", "mean, of each step its slowest rank's", XSP_UNIT_NS,
 			 known(count > 0, count > 0 ? sum / count : 0));
 	if ((size_t)count < first->steps.count)
-		note(s, "the first %zu are warm-up: they are in the table, and in no mean",
-		     first->steps.count - (size_t)count);
+		xsp_report_notef(s,
+				 "the first %zu are warm-up: they are in the table, and in no mean",
+				 first->steps.count - (size_t)count);
 	if (first->steps.count > STEPS_SHOWN)
 		xsp_report_note(s, "the table has the first 10,000 steps");
 	xsp_report_note(s, "a step takes as long as its slowest rank; own time: without what the "
@@ -326,9 +319,10 @@ static void report_steps(struct found *f)
 	if (first != NULL && first->steps.count > 0)
 		put_steps(f, s, first);
 	else if (f->job->marker != NULL)
-		note(s, "no whole span is called %.100s (--step)", f->job->marker);
+		xsp_report_notef(s, "no whole span is called %.100s (--step)", f->job->marker);
 	else
-		note(s, "nothing marks steps: ProfilerStep#N, Optimizer.step, or --step NAME");
+		xsp_report_note(
+			s, "nothing marks steps: ProfilerStep#N, Optimizer.step, or --step NAME");
 }
 
 /* ---- collectives ---- */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analysis/calls/call_sites.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "catalog/collectives.h"
 #include "catalog/gpu/cuda_table.h"
 

@@ -11,6 +11,7 @@
 #include "analysis/names/hot_code.h"
 #include "analysis/compare/statistics.h"
 #include "base/path.h"
+#include "base/rows/order.h"
 
 #define HAD_SAID 0.9
 
@@ -255,16 +256,12 @@ static int by_time(const void *a, const void *b)
 int xsp_rule_hot_function(const struct xsp_rule_context *c)
 {
 	const struct xsp_hot_code *h = xsp_rule_state(c, "hot_code");
-	const struct xsp_hot_function *all;
+	const struct xsp_hot_function *all = NULL;
 	const size_t count = h != NULL ? xsp_hot_functions(h, &all) : 0;
-	const struct xsp_hot_function **sorted = calloc(count + 1, sizeof(void *));
+	const struct xsp_hot_function **sorted = xsp_sorted(all, count, by_time);
 	bool *found = calloc(count + 1, sizeof(*found));
 	size_t findings = 0;
 
-	for (size_t i = 0; sorted != NULL && i < count; i++)
-		sorted[i] = &all[i];
-	if (sorted != NULL)
-		qsort(sorted, count, sizeof(*sorted), by_time);
 	for (size_t i = 0;
 	     sorted != NULL && found != NULL && i < count && findings < XSP_FINDINGS_MAX; i++) {
 		struct share share;

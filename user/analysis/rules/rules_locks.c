@@ -9,7 +9,7 @@
 
 #include "analysis/names/hot_code.h"
 #include "analysis/waits/summary_waits_private.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 
 #define LOCKS_LOOKED_AT 100 /* those that were waited for longest */
 

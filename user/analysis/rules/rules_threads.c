@@ -12,7 +12,7 @@
 #include "analysis/compare/statistics.h"
 #include "analysis/waits/summary_waits_private.h"
 #include "base/text.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 
 #define FAMILY_SIZE 80
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "analysis/waits/summary_waits_private.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 
 /* A parent that waits for its child to end, a reader that waits for its input, wait once. */
 #define WAITS_LEAST 5U

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/search.h"
+#include "base/rows/search.h"
+#include "base/rows/order.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "catalog/wait_reasons.h"
@@ -357,11 +358,5 @@ static XSP_ORDER_POINTERS(by_ns, struct lock, XSP_FALLING(owned) ?: XSP_FALLING(
 
 const struct lock **xsp_waits_locks(const struct xsp_summary_waits *w)
 {
-	const struct lock **sorted = calloc(w->locks.count + 1, sizeof(void *));
-
-	for (size_t i = 0; sorted != NULL && i < w->locks.count; i++)
-		sorted[i] = &w->locks.rows[i];
-	if (sorted != NULL)
-		qsort(sorted, w->locks.count, sizeof(*sorted), by_ns);
-	return sorted;
+	return xsp_sorted(w->locks.rows, w->locks.count, by_ns);
 }

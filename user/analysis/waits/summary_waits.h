@@ -3,11 +3,8 @@
 #ifndef XSP_ANALYSIS_SUMMARY_WAITS_H
 #define XSP_ANALYSIS_SUMMARY_WAITS_H
 
-#include <stdio.h>
-
 #include "report/report.h"
 #include "analysis/names/summary.h"
-#include "base/json_writer.h"
 
 struct xsp_summary_waits;
 
@@ -19,17 +16,8 @@ void xsp_summary_waits_free(struct xsp_summary_waits *w);
 int xsp_summary_waits_span(struct xsp_summary_waits *w, const struct xsp_span *span);
 int xsp_summary_waits_wait(struct xsp_summary_waits *w, const struct xsp_wait *wait);
 
-/* The table of threads; the lines on locks and gaps. */
-int xsp_summary_waits_write(struct xsp_summary_waits *w, struct xsp_capture_reader *r, FILE *f,
-			    const struct xsp_summary_print *how);
-
-/* The same as JSON, inside an object. */
-int xsp_summary_waits_json(struct xsp_summary_waits *w, struct xsp_capture_reader *r,
-			   struct xsp_json_writer *j);
-
-/* Threads and locks as a section of a report, which says how to record where they wait if that was not; nothing without
- * waits. 0 or -ENOMEM. */
-int xsp_summary_waits_report(struct xsp_summary_waits *w, bool with_stacks,
+/* Threads, locks and gaps; it says how to record where they wait if that was not; nothing without waits. 0 or -ENOMEM. */
+int xsp_summary_waits_report(struct xsp_summary_waits *w, struct xsp_capture_reader *r,
 			     struct xsp_report *report);
 
 #endif

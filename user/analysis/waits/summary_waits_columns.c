@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* summary_waits_columns.c - what is known of a thread and of a lock, for reports and lists. */
+/* summary_waits_columns.c - what is known of threads, locks and gaps, and where each report shows it. */
 #include "analysis/waits/summary_waits_private.h"
 
 #include <inttypes.h>
@@ -103,9 +103,7 @@ static const struct xsp_report_column thread_columns[] = {
 	{"reasons", "in", XSP_UNIT_TEXT, false, XSP_BY(thread_reasons)},
 	{"longest_at", "longest at", XSP_UNIT_TEXT, false, XSP_BY(thread_longest)},
 };
-const struct xsp_report_shape xsp_waits_thread_shape = {
-	"threads", "threads", "threads", thread_columns,
-	sizeof(thread_columns) / sizeof(thread_columns[0])};
+XSP_REPORT_SHAPE(analyze, thread_shape, "threads", "threads", "threads", thread_columns);
 
 static struct xsp_cell lock_place(struct xsp_report_at *at)
 {
@@ -142,12 +140,10 @@ static const struct xsp_report_column lock_columns[] = {
 	{"max_ns", "longest", XSP_UNIT_NS, false, XSP_FIELD(struct lock, longest_ns)},
 	{"holder", "held most by", XSP_UNIT_TEXT, false, XSP_BY(lock_holder)},
 };
-const struct xsp_report_shape xsp_waits_lock_shape = {
-	"threads", "locks", "locks; without a holder: condition variables and their like",
-	lock_columns, sizeof(lock_columns) / sizeof(lock_columns[0])};
-XSP_REPORT_LISTED(analyze) *const listed[] = {&xsp_waits_thread_shape, &xsp_waits_lock_shape};
+XSP_REPORT_SHAPE(analyze, lock_shape, "threads", "locks",
+		 "locks; without a holder: condition variables and their like", lock_columns);
 
-/* ---- as lists ---- */
+/* ---- in summaries ---- */
 
 THREAD(thread_pid, xsp_cell_integer(row->thread->ns_pid));
 THREAD(thread_spans, xsp_cell_integer(xsp_waits_spans(of, row->thread)));
@@ -177,16 +173,114 @@ static const struct xsp_report_column more_of_threads[] = {
 	{"faults", "faults", XSP_UNIT_COUNT, false, XSP_BY(thread_faults)},
 	{"reasons_shown", "in", XSP_UNIT_TEXT, false, XSP_BY(thread_reasons_shown)},
 };
-const struct xsp_list xsp_waits_thread_list = XSP_LIST_MORE(thread_columns, more_of_threads);
+
+#define FIGURES                                                                                    \
+	{.key = "shown", .width = -26}, {.key = "time_ns", .width = 8},                            \
+		{.key = "running_ns", .width = 8}, {.key = "runnable_ns", .width = 8},             \
+		{.key = "blocked_ns", .width = 8},                                                 \
+	{                                                                                          \
+		.key = "spans", .width = 9                                                         \
+	}
+static const struct xsp_list_column narrow[] = {FIGURES};
+static const struct xsp_list_column wide[] = {
+	FIGURES, {.key = "faults", .width = 9}, {.key = "reasons_shown"}};
+#define THREADS(shown)                                                                             \
+	{                                                                                          \
+		XSP_LIST_COLUMNS(thread_columns), XSP_LIST_MORE(more_of_threads),                  \
+			.full = &thread_shape, .json = "threads", .keys = THREAD_KEYS,             \
+			XSP_LIST_TEXT(shown)                                                       \
+	}
+#define THREAD_KEYS                                                                                \
+	"name pid tid ended spans time_ns running_ns runnable_ns minor_faults? major_faults?"
+const struct xsp_list xsp_waits_threads = THREADS(wide);
+const struct xsp_list xsp_waits_threads_narrow = THREADS(narrow);
+
+#define LOCK_CELL(name, value) XSP_REPORT_CELL(name, struct xsp_summary_waits, struct lock, value)
+LOCK_CELL(lock_pid, xsp_cell_integer(xsp_timeline_thread(of->timeline, row->pid) != NULL
+					     ? xsp_timeline_thread(of->timeline, row->pid)->ns_pid
+					     : row->pid));
+
+static const struct xsp_report_column more_of_locks[] = {
+	{"pid", "pid", XSP_UNIT_NUMBER, false, XSP_BY(lock_pid)},
+	{"ns", "waited", XSP_UNIT_NS, false, XSP_FIELD(struct lock, ns)},
+};
+const struct xsp_list xsp_waits_lock_list = {
+	XSP_LIST_COLUMNS(lock_columns),
+	XSP_LIST_MORE(more_of_locks),
+	.full = &lock_shape,
+	.json = "locks",
+	.keys = "address pid waits ns",
+};
+
+/* Of a thread by its number alone, which may be unknown. */
+static struct xsp_cell name_of(const struct xsp_summary_waits *w, uint32_t tid)
+{
+	const struct xsp_timeline_thread *t = xsp_timeline_thread(w->timeline, tid);
+
+	return xsp_cell_text(t != NULL ? t->comm : NULL);
+}
+
+static struct xsp_cell tid_of(const struct xsp_summary_waits *w, uint32_t tid)
+{
+	const struct xsp_timeline_thread *t = xsp_timeline_thread(w->timeline, tid);
+
+	return xsp_cell_integer(t != NULL ? t->ns_tid : tid);
+}
+
+#define PERSON(name, value) XSP_REPORT_CELL(name, struct xsp_summary_waits, struct person, value)
+PERSON(person_name, name_of(of, row->tid));
+PERSON(person_tid, tid_of(of, row->tid));
+
+static const struct xsp_report_column person_columns[] = {
+	{"name", "thread", XSP_UNIT_TEXT, true, XSP_BY(person_name)},
+	{"tid", "tid", XSP_UNIT_NUMBER, true, XSP_BY(person_tid)},
+	{"ns", "time", XSP_UNIT_NS, false, XSP_FIELD(struct person, ns)},
+	{"waits", "waits", XSP_UNIT_COUNT, false, XSP_FIELD(struct person, times)},
+};
+const struct xsp_list xsp_waits_people[] = {
+	[HOLDER] = {XSP_LIST_COLUMNS(person_columns), .json = "holders",
+		    .keys = "name tid ns waits"},
+	[WAKER] = {XSP_LIST_COLUMNS(person_columns), .json = "wakers", .keys = "name tid ns waits"},
+};
+
+#define GAP(name, value) XSP_REPORT_CELL(name, struct xsp_summary_waits, struct gap, value)
+GAP(gap_name, name_of(of, row->tid));
+GAP(gap_tid, tid_of(of, row->tid));
+GAP(gap_start, xsp_cell_integer(row->start_ns > of->start_ns ? row->start_ns - of->start_ns : 0));
+GAP(gap_time, xsp_cell_integer(row->end_ns - row->start_ns));
+GAP(gap_running, xsp_cell_integer(xsp_waits_gap_running(row)));
+GAP(gap_runnable, xsp_cell_integer(row->blocked_ns[XSP_WAIT_RUNNABLE]));
+
+static struct xsp_cell name_cell(const struct xsp_summary_waits *w, uint32_t name)
+{
+	return name != 0 ? xsp_cell_text(xsp_timeline_name(w->timeline, name - 1))
+			 : xsp_cell_absent();
+}
+GAP(gap_at, name_cell(of, row->spot.place));
+GAP(gap_inside, row->spot.place != 0 ? name_cell(of, row->spot.inside) : xsp_cell_absent());
+
+static const struct xsp_report_column gap_columns[] = {
+	{"name", "thread", XSP_UNIT_TEXT, true, XSP_BY(gap_name)},
+	{"tid", "tid", XSP_UNIT_NUMBER, true, XSP_BY(gap_tid)},
+	{"start_ns", "from", XSP_UNIT_TIME, true, XSP_BY(gap_start)},
+	{"time_ns", "time", XSP_UNIT_NS, false, XSP_BY(gap_time)},
+	{"running_ns", "on CPU", XSP_UNIT_NS, false, XSP_BY(gap_running)},
+	{"runnable_ns", "runnable", XSP_UNIT_NS, false, XSP_BY(gap_runnable)},
+	{"at", "at", XSP_UNIT_TEXT, false, XSP_BY(gap_at)},
+	{"inside", "inside", XSP_UNIT_TEXT, false, XSP_BY(gap_inside)},
+};
+const struct xsp_list xsp_waits_gaps = {
+	XSP_LIST_COLUMNS(gap_columns),
+	.json = "gaps",
+	.keys = "name tid start_ns time_ns running_ns runnable_ns at? inside?",
+};
 
 #define SPOT_CELL(name, value) XSP_REPORT_CELL(name, struct xsp_summary_waits, struct spot, value)
 
 SPOT_CELL(spot_in, xsp_cell_text(xsp_wait_class_name(row->why)));
 SPOT_CELL(spot_at, xsp_cell_text(xsp_timeline_name(of->timeline, row->place - 1)));
 SPOT_CELL(spot_inside, xsp_cell_text(xsp_timeline_name(of->timeline, row->inside - 1)));
-SPOT_CELL(spot_kernel, row->kernel != 0
-			       ? xsp_cell_text(xsp_timeline_name(of->timeline, row->kernel - 1))
-			       : xsp_cell_absent());
+SPOT_CELL(spot_kernel, name_cell(of, row->kernel));
 
 static const struct xsp_report_column spot_columns[] = {
 	{"in", "in", XSP_UNIT_TEXT, false, XSP_BY(spot_in)},
@@ -196,4 +290,8 @@ static const struct xsp_report_column spot_columns[] = {
 	{"ns", "time", XSP_UNIT_NS, false, XSP_FIELD(struct spot, ns)},
 	{"waits", "waits", XSP_UNIT_COUNT, false, XSP_FIELD(struct spot, times)},
 };
-const struct xsp_list xsp_waits_spot_list = XSP_LIST(spot_columns);
+const struct xsp_list xsp_waits_places = {
+	XSP_LIST_COLUMNS(spot_columns),
+	.json = "places",
+	.keys = "in at inside kernel? ns waits",
+};

@@ -4,7 +4,7 @@
 #define XSP_ANALYSIS_SUMMARY_WAITS_PRIVATE_H
 
 #include "analysis/waits/summary_waits.h"
-#include "base/tally.h"
+#include "base/rows/tally.h"
 #include "report/list.h"
 
 #define GAP_SPOTS 4
@@ -60,6 +60,7 @@ struct person {
 
 struct xsp_summary_waits {
 	struct xsp_timeline *timeline;
+	uint64_t start_ns; /* of the capture; for reports */
 	XSP_TALLY(struct member) members; /* by pid and tid */
 	struct gap gaps[GAPS_KEPT]; /* the longest first */
 	size_t gap_count;
@@ -84,10 +85,20 @@ bool xsp_waits_member(const struct xsp_summary_waits *w, const struct xsp_timeli
 		      uint32_t *out);
 /* Spans that a thread showed. */
 uint64_t xsp_waits_spans(const struct xsp_summary_waits *w, const struct xsp_timeline_thread *t);
-/* Rows of struct xsp_thread_times and struct lock, of struct xsp_summary_waits. */
-extern const struct xsp_report_shape xsp_waits_thread_shape, xsp_waits_lock_shape;
-extern const struct xsp_list xsp_waits_thread_list;
-extern const struct xsp_list xsp_waits_spot_list; /* of struct spot */
+/* Rows of struct xsp_thread_times, lock, person, gap and spot, of struct xsp_summary_waits. */
+extern const struct xsp_list xsp_waits_threads, xsp_waits_threads_narrow, xsp_waits_lock_list;
+extern const struct xsp_list xsp_waits_people[]; /* by their role: HOLDER or WAKER */
+extern const struct xsp_list xsp_waits_gaps, xsp_waits_places;
+/* What is left of a gap. */
+static inline uint64_t xsp_waits_gap_running(const struct gap *g)
+{
+	const uint64_t all = g->end_ns - g->start_ns;
+	uint64_t off = 0;
+
+	for (size_t i = 0; i < XSP_WAIT_CLASSES; i++)
+		off += g->blocked_ns[i];
+	return all > off ? all - off : 0;
+}
 /* After all spans and waits, before any of the others here. */
 void xsp_waits_end(struct xsp_summary_waits *w);
 /* Who had to do longest with it in that role; NULL: nobody is known. */

@@ -3,7 +3,7 @@
 #include "broker/kernel/attach_private.h"
 #include "broker/links/tracefs.h"
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #include "broker/links/journal.h"
 #include "broker/kernel/kernel.h"
 #include "broker/links/links.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "xsptrace/brake.h"
 #include "xsptrace/programs.h"
 #include "xsptrace.skel.h"

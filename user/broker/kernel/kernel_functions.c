@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/search.h"
+#include "base/rows/grow.h"
+#include "base/rows/search.h"
 #include "xsptrace/programs.h"
 
 /* An address further than this past a symbol has no name: no kernel function is longer. */

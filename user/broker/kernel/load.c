@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 
 static int print_nothing(enum libbpf_print_level level, const char *fmt, va_list ap)
 {

@@ -12,7 +12,7 @@
 
 #include "broker/kernel/kernel.h"
 #include "broker/links/links.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "procfs/map_line.h"
 #include "procfs/procfs.h"
 

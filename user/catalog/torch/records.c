@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 
 #define WORDS_MASK 0xffU
 

@@ -45,14 +45,16 @@ static int dump_one(const struct dump *d, struct xsp_dump_target *t, bool first)
 	if (!first)
 		fputs(d->o.json ? "," : "\n", stdout);
 	FILE *wrapped = d->width > 0 ? xsp_wrap_open(stdout, d->width) : NULL;
-	if (d->o.json)
-		xsp_dump_json(stdout, &out);
-	else
+	if (d->o.json && xsp_dump_json(stdout, &out) < 0) {
+		fputs("null", stdout);
+		rc = xsp_error_set(&err, -ENOMEM, XSP_STATUS_FAILED, "out of memory");
+	}
+	if (!d->o.json)
 		xsp_dump_text(wrapped != NULL ? wrapped : stdout, &out, d->width);
 	if (wrapped != NULL)
 		fclose(wrapped);
 	xsp_dump_clear(&out);
-	return XSP_STATUS_OK;
+	return rc < 0 ? xsp_say_error(&err) : XSP_STATUS_OK;
 }
 
 /* The first failure is the status; the other processes are shown. */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "capture/format.h"
 #include "procfs/procfs.h"
 #include "timeline/timeline.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/format/json.h"
 #include "catalog/providers.h"
 #include "export/chrome/json.h"

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/u64map.h"
+#include "base/rows/grow.h"
+#include "base/rows/u64map.h"
 #include "catalog/gpu_words.h"
 #include "catalog/gpu/occupancy.h"
 #include "export/chrome/json.h"

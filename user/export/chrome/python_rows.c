@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "export/chrome/json.h"
 #include "export/chrome/parts.h"
 #include "timeline/python.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/format/json.h"
 
 #define LONGEST 16 /* bytes of a value, but for its text: one that says NULL, ten of a length */

@@ -17,7 +17,7 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "export/sql/batch.h"
 #include "export/sql/server.h"
 

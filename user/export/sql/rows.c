@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/text.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "export/text.h"
 #include "timeline/python.h"
 

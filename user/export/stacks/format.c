@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "export/text.h"
 
 int xsp_stack_format_begin(struct xsp_export *x)

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/grow.h"
-#include "base/u64map.h"
+#include "base/rows/grow.h"
+#include "base/rows/u64map.h"
 #include "export/export_private.h"
 #include "export/out.h"
 #include "export/protobuf.h"

@@ -6,7 +6,7 @@
 #ifndef XSP_MODEL_NESTED_H
 #define XSP_MODEL_NESTED_H
 
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "model/rows/ordered.h"
 #include "model/rows/thread_rows.h"
 #include "model/spans/category.h"

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/files/file_io.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/files/new_file.h"
-#include "base/order.h"
+#include "base/rows/order.h"
 
 #define BLOCK_SPANS 170U /* 4 KiB: each row has one in memory */
 #define NO_BLOCK UINT64_MAX

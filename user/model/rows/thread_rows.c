@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/grow.h"
-#include "base/search.h"
-#include "base/tally.h"
+#include "base/rows/grow.h"
+#include "base/rows/search.h"
+#include "base/rows/tally.h"
 
 struct process {
 	uint32_t pid, ns_pid;

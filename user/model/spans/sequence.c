@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/tally.h"
+#include "base/rows/tally.h"
 
 /* Above any real number; garbage mostly is higher. */
 #define NUMBER_MAX (1ULL << 48)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/text.h"
 
 /* In a name that only counts, "ProfilerStep#17": the length of the part before the number. Otherwise 0. */

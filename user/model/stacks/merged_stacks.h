@@ -4,7 +4,7 @@
 #define XSP_MODEL_MERGED_STACKS_H
 
 #include "base/arena.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "model/stacks/stacks.h"
 
 struct xsp_merged_node {

@@ -6,7 +6,7 @@
 #ifndef XSP_MODEL_OFF_CPU_H
 #define XSP_MODEL_OFF_CPU_H
 
-#include "base/tally.h"
+#include "base/rows/tally.h"
 #include "model/view.h"
 
 struct xsp_off_reported {

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/text.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "model/rows/thread_rows.h"
 #include "model/stacks/off_cpu.h"
 #include "timeline/samples.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/saturate.h"
 
 #define FIRST_RESOLUTION 1024U /* ns */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "page/timeline/track.h"
 #include "page/timeline/tracks.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/text.h"
 #include "model/rows/counters.h"
 #include "model/rows/memory_track.h"

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "base/json_writer.h"
+#include "page/json_writer.h"
 #include "model/view.h"
 
 struct xsp_tracks;

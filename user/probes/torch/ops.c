@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/u64map.h"
+#include "base/rows/grow.h"
+#include "base/rows/u64map.h"
 
 #define PREFIX "_ZN2at4_ops"
 #define SUFFIX "4callE"

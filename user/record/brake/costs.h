@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 
 struct xsp_cost {
 	uint32_t tid, probe;

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/u64map.h"
+#include "base/rows/grow.h"
+#include "base/rows/u64map.h"
 #include "catalog/providers.h"
 #include "catalog/torch/abi.h"
 #include "catalog/torch/records.h"

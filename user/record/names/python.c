@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/text.h"
 
 #define CODES_MAX (1U << 15) /* of a process */

@@ -15,8 +15,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "base/grow.h"
-#include "base/u64map.h"
+#include "base/rows/grow.h"
+#include "base/rows/u64map.h"
 
 /* Libraries load after a birth or an exec: turns are short for so long. */
 #define HURRY_NS 50000000ULL

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/path.h"
 #include "base/units.h"
 

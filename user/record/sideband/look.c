@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "procfs/map_line.h"
 #include "procfs/procfs.h"
 #include "record/sideband/sideband_private.h"

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/search.h"
+#include "base/rows/grow.h"
+#include "base/rows/search.h"
 #include "record/sideband/sideband_private.h"
 
 /* Index of the first watch whose pid is not below `pid`. */

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/grow.h"
-#include "base/search.h"
+#include "base/rows/grow.h"
+#include "base/rows/search.h"
 #include "target/elf/dwarf_cursor.h"
 
 /* DW_EH_PE_*: LSB Core 5.0, table 10-4 */

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/search.h"
+#include "base/rows/grow.h"
+#include "base/rows/search.h"
 #include "target/module_private.h"
 
 #define SPAN_MAX (UINT64_C(1) << 30) /* bytes of code */

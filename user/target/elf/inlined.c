@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/path.h"
 #include "target/elf/debug_info.h"
 #include "target/module_private.h"

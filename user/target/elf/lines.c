@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/search.h"
+#include "base/rows/search.h"
 #include "catalog/compilers.h"
 #include "target/elf/debug_info.h"
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/search.h"
-#include "base/u64map.h"
+#include "base/rows/search.h"
+#include "base/rows/u64map.h"
 #include "target/module_private.h"
 
 /* Bounds the work that a hostile file can cause: names may overlap in the string table, and so add

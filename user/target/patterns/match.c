@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/search.h"
+#include "base/rows/search.h"
 #include "target/patterns/glob.h"
 
 /* The names of a symbol. The demangled ones are made when they are first needed, once for all

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "catalog/providers.h"
 
 #define SWEEP_NS 250000000ULL

@@ -4,7 +4,7 @@
 #define XSP_TIMELINE_GPU_PRIVATE_H
 
 #include "base/arena.h"
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 #include "timeline/gpu.h"
 #include "timeline/timeline_private.h"
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "timeline/gpu_category.h"
 
 /* ---- pools: elements by index, a free list, and the order in which they came ---- */

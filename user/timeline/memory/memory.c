@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "timeline/timeline_private.h"
 
 /* Rings are written to the capture a second apart at most. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "base/text.h"
 
 static int append(struct xsp_timeline *t, const char *text, xsp_name_id *out)

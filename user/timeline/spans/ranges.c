@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "catalog/relay.h"
 
 /* ---- begins ---- */

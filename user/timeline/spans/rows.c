@@ -13,8 +13,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/grow.h"
-#include "base/search.h"
+#include "base/rows/grow.h"
+#include "base/rows/search.h"
 
 /* Calls the sinks, and before and after them the listeners that add or want something. */
 static int notify(struct xsp_timeline *t, const struct thread *th, struct xsp_span *span)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 int xsp_threads_begin(struct xsp_timeline *t)
 {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/search.h"
+#include "base/rows/search.h"
 
 int xsp_windows_begin(struct xsp_timeline *t)
 {

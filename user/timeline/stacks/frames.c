@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 struct stack_frames xsp_stack_frames_of(const struct open_span *s)
 {

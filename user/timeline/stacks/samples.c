@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "catalog/wait_reasons.h"
 #include "timeline/timeline_private.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 #include "catalog/wait_reasons.h"
 
 /* What the kernel side counts for a thread under another name: waits inside CUDA calls. With a cut, unknown to the

@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/order.h"
+#include "base/rows/order.h"
 
 #include <string.h>
+
+void *xsp_sorted_raw(const void *rows, size_t size, size_t count, xsp_order_fn order)
+{
+	const char **out = calloc(count + 1, sizeof(*out));
+
+	for (size_t i = 0; out != NULL && i < count; i++)
+		out[i] = (const char *)rows + i * size;
+	if (out != NULL)
+		xsp_sort_raw(out, count, sizeof(*out), order);
+	return out;
+}
 
 size_t xsp_sum_up_raw(void *list, size_t count, size_t size, xsp_order_fn order,
 		      void (*add)(void *to, const void *more))

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 #define XSP_ARRAY(type)                                                                            \
 	struct {                                                                                   \

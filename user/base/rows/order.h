@@ -43,6 +43,10 @@ static inline void xsp_sort_raw(void *list, size_t count, size_t size, xsp_order
 		qsort(list, count, size, order);
 }
 
+/* Pointers to the rows, in an order that compares such pointers. The caller frees them; NULL: no memory. */
+void *xsp_sorted_raw(const void *rows, size_t size, size_t count, xsp_order_fn order);
+#define xsp_sorted(rows, count, order) xsp_sorted_raw(rows, sizeof(*(rows)), count, order)
+
 /* Sorts, and makes one row of those that are equal in that order: add(to, more). How many are left. */
 #define XSP_SUM_UP(list, count, order, add) xsp_sum_up_raw(list, count, sizeof(*(list)), order, add)
 size_t xsp_sum_up_raw(void *list, size_t count, size_t size, xsp_order_fn order,

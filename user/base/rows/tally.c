@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/tally.h"
+#include "base/rows/tally.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 void *xsp_tally_add_raw(struct xsp_tally *t, uint64_t key, size_t size, const void *first)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/json_writer.h"
+#include "page/json_writer.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/u64map.h"
+#include "base/rows/u64map.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
+#include "base/rows/grow.h"
 
 static void insert(struct xsp_u64map *m, uint64_t key, uint32_t value)
 {

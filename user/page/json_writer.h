@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* json_writer.h - writes JSON value by value, with two blanks a level. In arrays, keys are NULL. */
-#ifndef XSP_BASE_JSON_WRITER_H
-#define XSP_BASE_JSON_WRITER_H
+#ifndef XSP_PAGE_JSON_WRITER_H
+#define XSP_PAGE_JSON_WRITER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -14,8 +14,8 @@
 #ifndef XSP_BASE_TALLY_H
 #define XSP_BASE_TALLY_H
 
-#include "base/order.h"
-#include "base/u64map.h"
+#include "base/rows/order.h"
+#include "base/rows/u64map.h"
 
 struct xsp_tally {
 	void *rows;
