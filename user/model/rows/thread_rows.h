@@ -25,12 +25,6 @@ struct xsp_thread_row {
 	uint64_t short_ns; /* the format's: 0 at first */
 };
 
-/* A stack in maps, which mix it. */
-static inline uint64_t xsp_row_key(uint32_t pid, uint32_t tid, uint32_t number)
-{
-	return ((uint64_t)pid << 32 | tid) + number * 0x9E3779B97F4A7C15ULL;
-}
-
 struct xsp_thread_rows;
 
 int xsp_thread_rows_new(struct xsp_view *v, struct xsp_thread_rows **out);

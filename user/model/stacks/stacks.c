@@ -44,9 +44,10 @@ struct xsp_stacks {
 	uint32_t count, capacity;
 	uint32_t *table; /* node by (parent, name); open addressing, 0: empty */
 	uint32_t mask;
-	struct xsp_u64map path_of; /* xsp_row_key() → index */
+	struct xsp_u64map path_of; /* hash of pid, tid and row → index */
 	struct path *paths;
 	size_t path_count, path_capacity;
+	size_t last_path; /* most spans are of the row of the one before */
 	struct root *roots;
 	uint32_t root_count;
 	size_t root_capacity;
@@ -235,12 +236,22 @@ static int root_node(struct xsp_stacks *s, uint32_t pid, uint32_t tid, const cha
 
 /* ---- rows ---- */
 
+static bool is_path_of(const struct path *p, const struct xsp_span *span)
+{
+	return p->tid == span->tid && p->pid == span->pid && p->row == span->row;
+}
+
 /* Valid until the next one. */
 static struct path *get_path(struct xsp_stacks *s, const struct xsp_span *span)
 {
-	const uint64_t key = xsp_row_key(span->pid, span->tid, span->row);
-	const uint32_t *known = xsp_u64map_get(&s->path_of, key);
-
+	if (s->last_path < s->path_count && is_path_of(&s->paths[s->last_path], span))
+		return &s->paths[s->last_path];
+	uint64_t key = xsp_u64_mix(xsp_u64_pair(span->pid, span->tid)) + span->row;
+	const uint32_t *known;
+	while ((known = xsp_u64map_get(&s->path_of, key)) != NULL &&
+	       !is_path_of(&s->paths[*known], span))
+		key++;
+	s->last_path = known != NULL ? *known : s->path_count;
 	if (known != NULL)
 		return &s->paths[*known];
 	const struct path new = {.pid = span->pid, .tid = span->tid, .row = span->row};
