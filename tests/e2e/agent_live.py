@@ -218,7 +218,7 @@ def slow_cold_start(folder):
     gpu_of(Trace(out))
 
 
-@case
+@case(quiet="how long Ctrl-C takes")
 def interrupted_cold_start(folder):
     """Ctrl-C while CUPTI is being loaded does not wait for it."""
     environment, path = with_agent(folder)

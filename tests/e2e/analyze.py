@@ -143,7 +143,7 @@ def locked(folder, name, text, *arguments):
     return *analyzed(f"{folder}/{name}.xspt"), waited
 
 
-@case
+@case(quiet="shares of waits, which idle threads have as well where nobody gives them a CPU")
 def locks_of_python(folder):
     """Nothing says who holds them, but who lets them go has waited for them, too. On the program's line, also where a package
     (logging) takes it; nothing of threads that wait for work."""

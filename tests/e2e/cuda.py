@@ -350,7 +350,7 @@ def gpu_off_and_apis(folder):
     check("not collected" not in said, "asked not to", said)
 
 
-@case
+@case(quiet="the first milliseconds of a program, in which the agent gets ready")
 def gpu_only(folder):
     trace, made, _ = launched(folder, "--threads", "2", "--calls", "200", "runtime",
                               options=("--gpu-only",))
