@@ -430,7 +430,7 @@ int xsp_compare_measure(struct pair *p)
 		rc = compare_steps(p, &common[0]);
 	for (enum xsp_series_kind kind = 0; kind < XSP_SERIES_KERNEL && rc == 0; kind++)
 		rc = compare_names(p, kind, common);
-	/* kernels run on the GPU's own time */
+	/* kernels take the GPU's time, not the CPU's */
 	if (rc == 0)
 		rc = compare_kernels(p);
 	xsp_compare_free(&common[0]);

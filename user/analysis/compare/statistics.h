@@ -27,8 +27,8 @@ double xsp_student_t(double upper, double degrees);
  * are equal. */
 double xsp_autocorrelation(const double *values, size_t n);
 
-/* The mean of b minus that of a, by Welch's t test. With `trim` (above 0, below 0.5), by Yuen's: without
- * that share of each side's smallest and largest values. */
+/* The mean of b minus that of a, by Welch's t test. With `trim` (above 0, below 0.5), by Yuen's:
+ * without that share of each side's smallest and largest values. */
 struct xsp_difference {
 	bool known; /* each side has at least two values */
 	double by, low, high; /* with its 95 % interval */

@@ -25,7 +25,7 @@ bool xsp_steps_uncertain(const struct xsp_capture_reader *r);
 void xsp_steps_report(const struct xsp_steps *s, const struct xsp_capture_reader *r,
 		      struct xsp_report *report);
 
-/* Of all threads together; only warm_up and not_whole count steps that do not count otherwise. */
+/* All threads together. A step that does not count is only in warm_up or not_whole. */
 struct xsp_steps_figures {
 	uint64_t steps; /* those that count; 0: there are none */
 	uint64_t sum_ns, mean_ns, median_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* steps_report.c - steps in reports: how long they take, the slowest, and what was longer in them. */
+/* steps_report.c - steps in reports: their time, the slowest, and what took longer in them. */
 #include "analysis/names/steps_private.h"
 
 #include <errno.h>

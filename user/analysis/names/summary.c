@@ -217,7 +217,7 @@ static double deviation(const struct summary_name *n)
 	return squares > 0 ? sqrt(squares / (count - 1)) : 0;
 }
 
-/* Without probes, or the cheapest functions would come first. */
+/* By time without probes: with them, the cheapest functions would come first. */
 static XSP_ORDER(by_own_time, struct xsp_summary_row,
 	  XSP_FALLING(own_ns) ?: XSP_FALLING(self_ns) ?: XSP_FALLING(calls) ?: XSP_RISING(name));
 

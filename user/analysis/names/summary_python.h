@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* summary_python.h - --python in the summary: spans by the line of Python that called them, and by torch.nn.Module. */
+/* summary_python.h - --python in the summary: spans by the line of Python that called them, and
+ * by torch.nn.Module. */
 #ifndef XSP_ANALYSIS_SUMMARY_PYTHON_H
 #define XSP_ANALYSIS_SUMMARY_PYTHON_H
 

@@ -7,7 +7,7 @@
 
 #include "base/units.h"
 
-/* Of a group: "thread main", "12 threads worker-*". */
+/* A group: "thread main", "12 threads worker-*". */
 #define THREADS "[one|thread ][!one|{threads:d} threads ]{subject:64}"
 
 const struct xsp_rule xsp_rules[] = {

@@ -43,8 +43,8 @@ struct xsp_rule_context {
  * "{key:2f}" set the digits, "{key:d}" has no separators, "{key:400}" limits a text's bytes.
  * {subject}, {share} and {of} are the finding's own.
  *
- * "[text]" is omitted where a figure in it is not known. "[key|text]" stands where that figure is known
- * and not false, "[!key|text]" where it is not.
+ * "[text]" is omitted where a figure in it is not known. "[key|text]" stands where that figure is
+ * known and not false, "[!key|text]" where it is not.
  */
 struct xsp_rule {
 	const char *key; /* part of the format: docs/analyze.md */
@@ -75,8 +75,8 @@ long xsp_rule_index(const char *key, size_t length);
 #define XSP_RULE_VALUE 40
 void xsp_rule_value(const struct xsp_rule *rule, double value, char out[XSP_RULE_VALUE]);
 
-/* Runs all rules. Adds the section "rules": the column XSP_RULES_NEEDS says what a rule without data
- * needs. 0 or a negative errno. */
+/* Runs all rules. Adds the section "rules": its column XSP_RULES_NEEDS says what a rule without
+ * data needs. 0 or a negative errno. */
 enum { XSP_RULES_KEY = 0, XSP_RULES_NEEDS = 3 }; /* columns */
 int xsp_rules_run(struct xsp_rule_context *c, const double *thresholds);
 

@@ -93,7 +93,7 @@ int xsp_rule_waiters(const struct xsp_summary_waits *w, struct xsp_u64map *out)
 	return rc;
 }
 
-/* (Where one thread always waits and another always wakes, the second gives the first its work.) */
+/* Where one thread always waits and another always wakes, the second gives the first its work. */
 bool xsp_rule_is_fought_for(const struct xsp_summary_waits *w, const struct lock *lock,
 			    const struct xsp_u64map *waiters)
 {

@@ -28,8 +28,8 @@ int xsp_rule_gil(const struct xsp_rule_context *c);
 struct xsp_summary_waits;
 struct lock;
 int xsp_rule_waiters(const struct xsp_summary_waits *w, struct xsp_u64map *out);
-/* Is it a Python lock that threads fight for? Wherever it is known, they wait for this lock, and
- * the thread that releases it has mostly waited for it too. */
+/* Do threads block each other at this Python lock? Where it is known, they wait for the lock
+ * itself. The thread that releases it has mostly waited for it too. */
 bool xsp_rule_is_fought_for(const struct xsp_summary_waits *w, const struct lock *lock,
 			    const struct xsp_u64map *waiters);
 /* rules_threads.c */
