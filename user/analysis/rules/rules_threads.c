@@ -54,7 +54,7 @@ static int group(const struct xsp_rule_context *c, enum xsp_wait_class why, stru
 			count, &first);
 		if (g == NULL)
 			break;
-		/* threads of several names may be in one family */
+		/* threads that all have one name, like python3, keep it */
 		if (strcmp(g->name, first.name) != 0)
 			snprintf(g->name, FAMILY_SIZE, "%s", family);
 		g->first = t->thread->ns_tid;
