@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * csv.c - a report as one table that says one thing a line: where it stands (section, table, row), which figure
- * it is (key, unit), and its value. The tables of a report have columns of their own, which one CSV cannot have.
+ * csv.c - a report as one table with one value per line. A line says where the value stands
+ * (section, table, row), which figure it is (key, unit), and its value. The tables of a report
+ * differ in their columns, and a CSV file has only one set.
  */
 #include "report/report_private.h"
 
@@ -27,7 +28,7 @@ static void put_text(struct csv *c, const char *text)
 	free(quoted);
 }
 
-/* `table` "", `row` -1: a value of the section. Keys and units are ours. */
+/* `table` "", `row` -1: a value of the section. Keys and units are our own. */
 static void put(struct csv *c, const char *section, const char *table, long row, const char *key,
 		enum xsp_unit unit, const struct xsp_cell *cell)
 {

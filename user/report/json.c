@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* json.c - a report for programs: docs/analyze.md says what is in it. */
+/* json.c - a report as JSON: docs/analyze.md describes it. */
 #include <errno.h>
 
 #include "base/format/json_tree.h"

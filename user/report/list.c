@@ -19,7 +19,7 @@ static const struct xsp_report_column *find_in(const struct xsp_report_column *c
 	return NULL;
 }
 
-/* Those that are the list's own go before those of reports. NULL: there is no such, which is a fault of ours. */
+/* The list's own columns go before those of reports. NULL: no such column, which is a bug. */
 static const struct xsp_report_column *find(const struct xsp_list *list, const char *key,
 					    size_t length)
 {
@@ -115,7 +115,7 @@ static void put_member(struct xsp_report *r, cJSON *to, const char *path,
 	}
 }
 
-/* As the list's keys name them. */
+/* Puts the members that the list's keys name. */
 static void put_members(struct xsp_report *r, cJSON *to, const struct xsp_list *list,
 			const void *of, const void *row)
 {
@@ -216,7 +216,7 @@ void xsp_list_values(struct xsp_report_section *s, const struct xsp_list *list, 
 
 /* ---- text ---- */
 
-/* As wide as it is to be; 0: as long as it is. */
+/* Pads the text to `width`; 0: no padding. */
 static void put_text(FILE *f, const char *text, int width)
 {
 	const int columns = (int)xsp_printable(NULL, 0, text, 0);
@@ -234,7 +234,8 @@ static const char *title_of(const struct xsp_list *list, size_t i)
 	return c->title != NULL ? c->title : column != NULL ? column->title : c->key;
 }
 
-/* What stands in the column `i` of a row, or with `at` NULL its title, in `most` columns, 0: whole; malloc'd. */
+/* The text in column `i`: of a row, or with `at` NULL the title. `most`: columns to elide it to,
+ * 0: whole. malloc'd. */
 static char *shown(struct xsp_report *r, const struct xsp_list *list, size_t i,
 		   struct xsp_report_at *at, size_t most)
 {
@@ -259,10 +260,11 @@ static char *shown(struct xsp_report *r, const struct xsp_list *list, size_t i,
 #define MOST_COLUMNS 16
 #define HIDDEN INT_MIN
 
-/* How wide columns are. */
 struct layout {
-	int widths[MOST_COLUMNS]; /* as those of struct xsp_list_column; HIDDEN: not shown */
-	bool cut; /* what is longer, in columns that begin at the left; else it pushes its line aside */
+	int widths[MOST_COLUMNS]; /* as in struct xsp_list_column; HIDDEN: not shown */
+	/* elides longer texts in columns that begin at the left; else they push the rest of the
+	 * line aside */
+	bool cut;
 	bool narrow; /* spare columns are not shown */
 };
 
@@ -275,7 +277,7 @@ static struct layout fixed_layout(const struct xsp_list *list)
 	return out;
 }
 
-/* A row, or with `at` NULL the titles; without the end of its line. */
+/* Puts a row, or with `at` NULL the titles; no newline. */
 static void put_line(struct xsp_report *r, const struct xsp_list *list, const struct layout *layout,
 		     struct xsp_report_at *at)
 {
@@ -377,12 +379,12 @@ void xsp_list_count(struct xsp_report *r, bool warn, const char *what, uint64_t 
 		fprintf(r->lines.f, "%s: %s\n", what, xsp_format_count(text, count));
 }
 
-/* ---- columns as wide as they must be ---- */
+/* ---- columns as wide as needed ---- */
 
-#define NAME_MIN 24 /* a name is not cut further than this */
-#define NAME_MAX_ALIGNED 64 /* in a pipe names are whole; longer ones push their numbers aside */
+#define NAME_MIN 24 /* a name is not elided further */
+#define NAME_MAX_ALIGNED 64 /* a pipe gets whole names; longer ones push their numbers aside */
 
-/* The spare one to go next; 0: there is none. */
+/* The next spare column to hide; 0: there is none. */
 static size_t next_spare(const struct xsp_list *list, const struct layout *l)
 {
 	size_t found = 0;
@@ -393,7 +395,7 @@ static size_t next_spare(const struct xsp_list *list, const struct layout *l)
 	return found;
 }
 
-/* `name`: the columns of the longest one. */
+/* Fits the columns into `width`. `name`: columns of the longest name. */
 static void fit(const struct xsp_list *list, int width, int name, struct layout *l)
 {
 	int numbers = 0;
@@ -414,7 +416,7 @@ static void fit(const struct xsp_list *list, int width, int name, struct layout 
 	l->widths[0] = -name;
 }
 
-/* Each column as wide as it must be. */
+/* Makes each column as wide as needed. */
 static struct layout fitted_layout(struct xsp_report *r, const struct xsp_list *list,
 				   const void *of, const void *rows, size_t size, size_t count)
 {
@@ -434,7 +436,7 @@ static struct layout fitted_layout(struct xsp_report *r, const struct xsp_list *
 	return out;
 }
 
-/* A line that names the columns that are not shown; nothing if all are. */
+/* Names the columns that are not shown, if any. */
 static void put_hidden(const struct xsp_list *list, const struct layout *l, FILE *f)
 {
 	if (!l->narrow)

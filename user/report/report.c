@@ -67,7 +67,7 @@ static struct xsp_cell copy_cell(struct xsp_report *r, struct xsp_cell cell)
 	return cell.kind == XSP_CELL_TEXT ? xsp_cell_text(copy(r, cell.text)) : cell;
 }
 
-/* Has the array room for one more? */
+/* Makes room for one more; false: out of memory. */
 #define ROOM(report, array, capacity, count)                                                       \
 	(!(report)->failed && !((report)->failed = xsp_grow((array), (capacity), (count) + 1) < 0))
 

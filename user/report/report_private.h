@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* report_private.h - what a report is made of: full ones are kept until they are written, summaries are written at once. */
+/* report_private.h - what a report is made of. Full reports are kept until they are written;
+ * summaries are written at once. */
 #ifndef XSP_REPORT_REPORT_PRIVATE_H
 #define XSP_REPORT_REPORT_PRIVATE_H
 
@@ -13,11 +14,11 @@ struct xsp_report_table {
 	const struct xsp_report_shape *shape;
 	struct xsp_cell *cells; /* one row after the other */
 	size_t row_count, capacity;
-	size_t leading; /* up to the last one that leads */
-	bool led; /* some do, or might have */
+	size_t leading; /* number of rows up to the last one that leads */
+	bool led; /* some rows lead, or could */
 	/* of a summary */
 	const struct xsp_list *list; /* NULL: of a full report */
-	cJSON *rows, *last; /* an array, its last object */
+	cJSON *rows, *last; /* an array, and its last object */
 };
 
 struct xsp_report_section {
@@ -39,9 +40,9 @@ struct xsp_report_text {
 };
 
 struct xsp_report {
-	struct xsp_arena arena; /* of texts, sections and tables */
-	struct xsp_report_section *
-		*sections; /* the first one is the head: what was recorded, and lost */
+	struct xsp_arena arena; /* for texts, sections and tables */
+	/* the first one is the head: what was recorded, and what was lost */
+	struct xsp_report_section **sections;
 	size_t section_count, section_capacity;
 	struct xsp_report_found *findings;
 	size_t finding_count, finding_capacity;
@@ -51,13 +52,13 @@ struct xsp_report {
 	struct xsp_report_how how;
 	cJSON *json; /* an object */
 	struct xsp_report_text tables, lines;
-	bool row_open; /* the last row lacks the end of its line */
+	bool row_open; /* the last row still lacks its newline */
 };
 
 void xsp_report_look_at(struct xsp_report_at *at, const void *of, const void *row);
 /* A row of a full report. */
 void xsp_report_keep(struct xsp_report_table *t, const void *of, const void *row);
-/* As a terminal may show it, a text in so many columns, 0: whole; malloc'd. NULL: no memory. */
+/* The cell's text for a terminal, elided to `columns` (0: whole); malloc'd. NULL: out of memory. */
 char *xsp_report_cell_text(const struct xsp_cell *cell, enum xsp_unit unit, size_t columns);
 cJSON *xsp_report_json_cell(const struct xsp_cell *cell);
 

@@ -7,7 +7,7 @@
 #include "base/format/json_tree.h"
 #include "report/report.h"
 
-/* What XSP_REPORT_LISTED() put there. The names are the linker's. */
+/* What XSP_REPORT_LISTED() gathered. The linker defines the names. */
 #define LIST(verb)                                                                                 \
 	extern const struct xsp_report_shape *const __start_xsp_report_##verb[]                    \
 		__attribute__((visibility("hidden")));                                             \
@@ -39,7 +39,7 @@ static const struct {
 };
 #define UNITS (sizeof(units) / sizeof(units[0]))
 
-/* What is the same for all of them; with ' for ". */
+/* The constant part, with ' for ". */
 static const char fixed[] =
 	"{'$schema': 'https://json-schema.org/draft/2020-12/schema',"
 	" 'description': 'What is not known is null. Keys are stable, titles and texts are not. "
@@ -92,7 +92,7 @@ static const char fixed[] =
 	"    'from_ns': {'$ref': '#/$defs/time_ns'}, 'to_ns': {'$ref': '#/$defs/time_ns'},"
 	"    'values': {'$ref': '#/$defs/values'}, 'about': {'$ref': '#/$defs/about'}}}}}";
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 static cJSON *parse_fixed(void)
 {
 	char text[sizeof(fixed)];
@@ -113,7 +113,7 @@ static void put_reference(struct xsp_json_work *w, cJSON *to, const char *defini
 		xsp_json_put_text(w, to, "title", title);
 }
 
-/* Of a row all columns are there, whatever is in them. */
+/* A row has all of its columns, whatever they hold. */
 static void put_table(struct xsp_json_work *w, cJSON *tables, const struct xsp_report_shape *shape)
 {
 	cJSON *table = xsp_json_put_object(w, tables, shape->key);
@@ -154,7 +154,7 @@ static int by_section(const void *a, const void *b)
 	return sections != 0 ? sections : strcmp((*x)->key, (*y)->key);
 }
 
-/* Sorted: in the list they stand as their files were linked. */
+/* Sorted, because the list has them in the order of linking. */
 static void put_sections(struct xsp_json_work *w, cJSON *to, const struct list *list)
 {
 	const size_t count = (size_t)(list->end - list->first);
@@ -174,7 +174,7 @@ static void put_sections(struct xsp_json_work *w, cJSON *to, const struct list *
 	free(shapes);
 }
 
-/* One definition a unit, then which there are. */
+/* One definition for each unit, then the list of units. */
 static void put_units(struct xsp_json_work *w, cJSON *definitions)
 {
 	cJSON *names = cJSON_CreateArray();
@@ -191,7 +191,7 @@ static void put_units(struct xsp_json_work *w, cJSON *definitions)
 	xsp_json_put(w, xsp_json_put_object(w, definitions, "unit"), "enum", names);
 }
 
-/* Those of compare are its own, and of analyze those that came. */
+/* Lists the rules of analyze. For compare (`rule` NULL) any key may stand, as it adds its own. */
 static void put_rules(struct xsp_json_work *w, cJSON *definitions,
 		      const char *(*rule)(size_t index))
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* text.c - a report for people: the head, what was found, and the sections. */
+/* text.c - a report as text: the head, the findings, and the sections. */
 #include "report/report_private.h"
 
 #include <errno.h>
@@ -10,9 +10,9 @@
 
 #include "base/units.h"
 
-#define WIDTH 80 /* where there is no terminal */
-#define FIRST_COLUMN_MAX 48 /* of a table whose columns have no room beside a longer one */
-#define TEXT_COLUMN_LEAST 20 /* ... and beside it, of texts */
+#define WIDTH 80 /* without a terminal */
+#define FIRST_COLUMN_MAX 48 /* of a table whose columns do not fit beside a longer one */
+#define TEXT_COLUMN_LEAST 20 /* the least that a text beside it gets */
 #define FINDING_INDENT 8
 
 struct text {
@@ -24,7 +24,7 @@ struct text {
 
 /* ---- texts ---- */
 
-/* As a terminal may show it; malloc'd. columns 0: not cut. */
+/* The text for a terminal; malloc'd. columns 0: not elided. */
 static char *printable(const char *text, size_t columns)
 {
 	const size_t size = strlen(text) + 4;
@@ -45,7 +45,7 @@ static void put_colored(struct text *t, const char *color, const char *text)
 	fprintf(t->f, "%s%s%s", t->how->color ? color : "", text, t->how->color ? "\033[0m" : "");
 }
 
-/* From column `at` on; lines that follow begin at `indent`. Words are not broken. */
+/* Puts words from column `at` on; later lines begin at `indent`. */
 static void put_paragraph(struct text *t, const char *text, size_t indent, size_t at)
 {
 	char *clean = printable(text, 0);
@@ -124,7 +124,7 @@ char *xsp_report_cell_text(const struct xsp_cell *cell, enum xsp_unit unit, size
 					   : strdup(xsp_report_figure_text(cell, unit, text));
 }
 
-/* "title value", one behind the other. */
+/* Puts "title value" pairs in one paragraph. */
 static void put_evidence(struct text *t, const struct xsp_report_section *figures)
 {
 	char *line = NULL;
@@ -157,7 +157,7 @@ static void put_labelled(struct text *t, const char *label, const char *text)
 	put_paragraph(t, text, FINDING_INDENT, FINDING_INDENT + strlen(label) + 2);
 }
 
-/* Exactly, as --from and --to take it: "0.4", "7200.000012". */
+/* Exact, as --from and --to read it: "0.4", "7200.000012". */
 #define SECONDS_SIZE 32
 static const char *seconds(char out[SECONDS_SIZE], uint64_t ns)
 {
@@ -205,15 +205,15 @@ static void put_findings(struct text *t, const struct xsp_report *r)
 
 /* ---- tables ---- */
 
-/* A table's cells as texts, those of the titles first. */
+/* A table's cells as texts, titles first. */
 struct grid {
 	const struct xsp_report_column *columns;
 	size_t column_count, row_count;
 	char **texts;
-	size_t *widths; /* by column; 0: nothing is known in it, it is not shown */
+	size_t *widths; /* by column; 0: every cell is absent, so the column is hidden */
 };
 
-#define OTHER_ROWS 3 /* behind those that lead */
+#define OTHER_ROWS 3 /* shown after those that lead */
 
 static size_t visible_rows(const struct xsp_report_table *table, const struct xsp_report_how *how)
 {
@@ -277,7 +277,7 @@ static void put_cell(struct text *t, const struct grid *g, size_t row, size_t k,
 	free(cut);
 }
 
-/* The first column, and those from `from` to before `to`. */
+/* Puts the first column, then `from` to `to` - 1. */
 static void put_block(struct text *t, const struct grid *g, size_t from, size_t to, size_t first)
 {
 	for (size_t row = 0; row < g->row_count; row++) {
@@ -293,7 +293,7 @@ static void put_block(struct text *t, const struct grid *g, size_t from, size_t 
 	}
 }
 
-/* What does not fit beside the rest comes below it, with the first column once more. */
+/* Columns that do not fit go into blocks below, each with the first column again. */
 static void put_blocks(struct text *t, const struct grid *g)
 {
 	size_t others = 0, first = g->widths[0], from = 1;
@@ -302,7 +302,7 @@ static void put_blocks(struct text *t, const struct grid *g)
 			? t->width - 2 - (first < FIRST_COLUMN_MAX ? first : FIRST_COLUMN_MAX)
 			: TEXT_COLUMN_LEAST;
 
-	/* a terminal's lines do not suffice for each text */
+	/* a text may be wider than the terminal */
 	for (size_t k = 1; k < g->column_count && t->how->width > 0; k++)
 		if (g->columns[k].unit == XSP_UNIT_TEXT && g->widths[k] > room)
 			g->widths[k] = room;

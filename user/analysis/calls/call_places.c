@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* call_places.c - what call sites are called, and which of them are one place. */
+/* call_places.c - names call sites, and joins those that are one place. */
 #include <stdio.h>
 #include <string.h>
 
@@ -48,7 +48,7 @@ uint64_t xsp_call_site_own_line(const struct xsp_call_sites *s, const struct xsp
 					      .name;
 }
 
-/* Functions of PyTorch's that run the engine, which calls what is inside. */
+/* Is it a PyTorch function that runs the engine, which makes the inner calls? */
 static bool is_engine(const struct xsp_python_line *line)
 {
 	static const struct {
@@ -109,7 +109,7 @@ static uint64_t op_of(const struct xsp_call_site *site)
 	return site->in_op ? (uint64_t)site->op + 1 : 0;
 }
 
-/* By what makes them one place. */
+/* By what makes sites one place. */
 static XSP_ORDER(by_place, struct xsp_call_site,
 	  XSP_RISING(name) ?: XSP_COMPARE(frame_of(x), frame_of(y))
 			   ?: XSP_COMPARE(op_of(x), op_of(y)));

@@ -10,9 +10,10 @@
 #include "timeline/python.h"
 
 #define MAX_SITES 65536U
-#define MAX_STACKS (8 * MAX_SITES) /* beyond, the lines of a stack are looked up each time */
+#define MAX_STACKS (8 * MAX_SITES) /* beyond this, the lines of a stack are looked up each time */
 
-/* Calls of a step in which lines ended are in the sums of their sites. */
+/* The sums of sites include the step in which lines were released: keeps its calls for
+ * subtraction. */
 static int cut_off(struct xsp_call_sites *s, const struct xsp_step_share *shares, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -87,7 +88,7 @@ static bool is_followed(uint8_t kind)
 	       kind == XSP_CUDA_FREE;
 }
 
-/* The user's range around a call; not the step, nor one that numbers as well: that is no place. */
+/* Is it the user's range around a call? Ranges that mark steps or only number are no places. */
 static bool is_place(const struct xsp_call_sites *s, xsp_name_id range)
 {
 	return !xsp_timeline_marks_steps(s->timeline, range) &&
@@ -105,7 +106,8 @@ static bool is_backward(const struct xsp_call_sites *s, const struct xsp_span *s
 	return own != NULL ? own->value == XSP_RECORD_SCOPE_BACKWARD : scope == XSP_SCOPE_BACKWARD;
 }
 
-/* Of a call inside another one of CUDA's API that one counts. False: it is none that is followed. */
+/* Describes a call. Inside another CUDA call only the outer one counts. False: the call is not
+ * followed. */
 static bool describe(const struct xsp_call_sites *s, const struct xsp_span *span, bool loader,
 		     struct xsp_call_site *out)
 {
@@ -141,7 +143,7 @@ static uint64_t stack_of(const struct xsp_call_site *site)
 	return site->python != NULL ? xsp_u64_mix(site->python->id) + site->first + 1 : 0;
 }
 
-/* The same for stacks of the same lines: two instructions of one line are two stacks. */
+/* Equal for stacks of the same lines: two instructions on one line make two stacks. */
 static uint64_t lines_of(const struct xsp_call_site *site)
 {
 	uint64_t lines = site->first + 1;
@@ -151,7 +153,7 @@ static uint64_t lines_of(const struct xsp_call_site *site)
 	return lines;
 }
 
-/* A stack that was not met before: its lines may have been. */
+/* Looks up a new stack by its lines, which may be known. */
 static int find_lines(struct xsp_call_sites *s, const struct xsp_call_site *site, uint64_t key)
 {
 	const struct xsp_call_site *its =
@@ -164,7 +166,7 @@ static int find_lines(struct xsp_call_sites *s, const struct xsp_call_site *site
 							  : 0;
 }
 
-/* The span's, made if need be: s->site. */
+/* Sets s->site to the span's site, which it makes if needed. */
 static int find_site(struct xsp_call_sites *s, const struct xsp_span *span)
 {
 	struct xsp_call_site site;
@@ -185,7 +187,7 @@ static int find_site(struct xsp_call_sites *s, const struct xsp_span *span)
 	return 0;
 }
 
-/* Of an operation that takes a few us, called often, they are most of the time. */
+/* The time of probes is most of a short operation that is called often. */
 static uint64_t probes_in(const struct xsp_span *span)
 {
 	const uint64_t ns = span->end_ns - span->start_ns;
@@ -200,7 +202,7 @@ static int on_span_in_step(void *ctx, const struct xsp_span *span, uint32_t thre
 
 	if (rc < 0 || s->site == 0)
 		return rc;
-	/* their whole times are added up, not only their own */
+	/* whole times, not only own ones */
 	const uint64_t ns = span->end_ns - span->start_ns;
 	const bool python = s->sites.rows[s->site - 1].kind == 0;
 	return xsp_step_shares_add(s->in_steps, span, thread, s->site - 1,
@@ -231,7 +233,7 @@ static int on_span(void *ctx, const struct xsp_span *span)
 					   : 0;
 }
 
-/* In pauses of --max-overhead the agent goes on: shares are of the time without them. */
+/* CUPTI goes on while --max-overhead pauses probes: shares refer to the time without pauses. */
 static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 {
 	struct xsp_call_sites *s = ctx;
@@ -324,6 +326,6 @@ const struct xsp_analysis xsp_analysis_call_sites = {
 	.name = "call_sites",
 	.begin = begin,
 	.sink = sink,
-	/* no report: rules name what is in it */
+	/* no report: rules report it */
 	.end = end,
 };

@@ -7,14 +7,14 @@
 
 struct xsp_copies {
 	uint64_t count, bytes, ns;
-	uint64_t cut, pageable_cut; /* of them; bytes are those of all of such a copy */
+	/* copies that lie partly outside the range, with all their bytes */
+	uint64_t cut, pageable_cut;
 	uint64_t pageable, pageable_bytes, pageable_ns; /* from or to memory that is not pinned */
 	uint64_t pageable_longest_ns, pageable_longest_start_ns;
-	uint64_t count_below[64],
-		ns_below[64]; /* [n]: of less than 2^n bytes, and of no less than the half of that */
+	uint64_t count_below[64], ns_below[64]; /* [n]: at least 2^(n-1) and less than 2^n bytes */
 };
 
-/* A copy of any kind. */
+/* `a` may be a copy of any kind. */
 void xsp_copies_add(struct xsp_copies *c, const struct xsp_gpu_activity *a);
 
 #endif

@@ -8,11 +8,11 @@
 #include "base/rows/grow.h"
 #include "base/rows/search.h"
 
-#define SYNCS 8192U /* of the last ones it is known what the GPU did meanwhile */
-#define SYNCS_LOOKED_AT 16 /* beside an activity: calls of several threads overlap */
+#define SYNCS 8192U /* the latest calls, which are compared with new activities */
+#define SYNCS_LOOKED_AT 16 /* per activity: calls of several threads overlap */
 #define CHUNK 64U /* activities that are passed over together */
 #define CHUNKS                                                                                     \
-	1024U /* of the last ones: a call may end when what it waited for has long been told */
+	1024U /* the latest ones: records of a long call's work may arrive well before it ends */
 #define MAX_WAITED 65536U
 
 /* A call that waited for the GPU. */
@@ -21,7 +21,7 @@ struct sync_call {
 	uint32_t pid, site;
 };
 
-/* What the GPU did. */
+/* An activity. */
 struct ran {
 	uint64_t start_ns, end_ns;
 	const char *name;
@@ -29,7 +29,7 @@ struct ran {
 };
 
 struct ran_chunk {
-	uint64_t start_ns, end_ns; /* of all in it */
+	uint64_t start_ns, end_ns; /* of all its activities */
 	struct ran ran[CHUNK];
 };
 
@@ -75,7 +75,7 @@ static void hold_ran(struct xsp_sync_work *w, const struct ran *a)
 	const size_t at = w->ran_count++ % CHUNK;
 
 	if (at == 0) {
-		if (c->end_ns > w->ran_gone_ns) /* 0: there was none */
+		if (c->end_ns > w->ran_gone_ns) /* 0: the chunk was empty */
 			w->ran_gone_ns = c->end_ns;
 		c->start_ns = UINT64_MAX;
 		c->end_ns = 0;
@@ -119,7 +119,7 @@ int xsp_sync_work_activity(struct xsp_sync_work *w, const struct xsp_gpu_activit
 	}
 }
 
-/* With all that the GPU is known to have done by then; the rest comes later. */
+/* Adds the known work of the GPU. Later activities are added as they arrive. */
 static int add_what_ran(struct xsp_sync_work *w, const struct sync_call *y)
 {
 	const uint64_t held = CHUNK * CHUNKS;

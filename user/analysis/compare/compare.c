@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* compare.c - the report of a comparison: what was compared, what has changed, and the tables. */
+/* compare.c - the report of a comparison: what was compared, what changed, and the tables. */
 #include "analysis/compare/compare.h"
 
 #include <errno.h>
@@ -55,9 +55,9 @@ static const struct {
 		       "a side tell"},
 };
 
-/* ---- what makes it doubtful ---- */
+/* ---- caveats ---- */
 
-/* Of a trace that was imported neither version nor filters are known. */
+/* The version and filters of an imported trace are not known. */
 static bool are_known_to_differ(const char *a, const char *b)
 {
 	return *a != '\0' && *b != '\0' && strcmp(a, b) != 0;
@@ -124,14 +124,14 @@ static void find_doubts(const struct xsp_compare_capture *c,
 	doubts[7] = doubts[7] || are_known_to_differ(c->filters, first->filters);
 }
 
-/* The first reason for doubt, for findings; all of them are noted. NULL: none. */
+/* Notes all caveats and returns the first one, for findings; NULL: none. */
 static const char *put_captures(struct xsp_report_section *head,
 				const struct xsp_compare_side *sides, size_t count)
 {
 	struct xsp_report_table *t = xsp_report_table(head, &captures_shape);
 	bool doubts[DOUBTS] = {false};
 	const char *reason = NULL;
-	uint64_t places_left_out = 0; /* they are in no row */
+	uint64_t places_left_out = 0; /* these places are in no row */
 
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < sides[i].count; k++) {
@@ -154,7 +154,7 @@ static const char *put_captures(struct xsp_report_section *head,
 
 /* ---- tables ---- */
 
-/* A difference as it is shown: a share, or bytes. What is a thousand times as much says nothing but that it is not
+/* A difference as shown: a share, or bytes. A factor of a thousand only means that it is not
  * known. */
 static double display_value(const struct comparison *c, double difference)
 {
@@ -170,13 +170,13 @@ static struct xsp_cell real(double value)
 	return isfinite(value) ? xsp_cell_real(value) : xsp_cell_absent();
 }
 
-/* A row as it is shown. */
+/* A row as shown. */
 struct verdict_row {
 	const struct comparison *c;
 	const char *name;
-	const char *side; /* NULL where there are but two: then no column is shown for it */
+	const char *side; /* NULL with two sides: then the column is not shown */
 	const char *verdict;
-	bool calls; /* are counted */
+	bool calls; /* calls are counted */
 };
 
 #define OF(member) XSP_FIELD(struct verdict_row, member)
@@ -210,7 +210,7 @@ static const struct xsp_report_column of_bytes[COLUMN_COUNT] =
 static const struct xsp_report_column of_growth[COLUMN_COUNT] =
 	COLUMNS(XSP_UNIT_BYTES, XSP_UNIT_BYTES);
 
-/* Of a kind of comparison: where its rows stand, and what its verdicts are called. */
+/* By kind of comparison: where its rows stand, and what its verdicts are called. */
 static const struct {
 	const char *section_title;
 	struct xsp_report_shape shape;
@@ -253,10 +253,10 @@ static const char *verdict_name(const struct comparison *c)
 					    : of_all[c->verdict];
 }
 
-/* One report being written. */
+/* The report that is being written. */
 struct writing {
 	struct xsp_report *report;
-	bool reasons[sizeof(reasons) / sizeof(reasons[0])]; /* those that stand in a table */
+	bool reasons[sizeof(reasons) / sizeof(reasons[0])]; /* the reasons that some table gives */
 	const char *doubt;
 	unsigned found;
 };
@@ -306,7 +306,7 @@ static void put_row(struct writing *w, const struct comparison *c, const char *s
 
 /* ---- what has changed, as findings ---- */
 
-/* What of a step, or of the time, it makes more. */
+/* The relative growth of a step, or of the time, that the row causes. */
 static double effect(const struct pair *p, const struct comparison *c)
 {
 	const struct comparison *step = &p->rows[0];
@@ -340,7 +340,7 @@ static void put_slower(struct writing *w, const struct pair *p, const struct com
 		rc = asprintf(&title, "%s grows by %s a %s in %s, by %s%s in A", c->name,
 			      quantity(b, c, c->typical[1]), p->steps ? "step" : "second", side,
 			      c->typical[0] < 0 ? "-" : "", quantity(a, c, c->typical[0]));
-	else if (!isfinite(c->typical[0])) /* of all kernels */
+	else if (!isfinite(c->typical[0])) /* a row of all kernels */
 		rc = asprintf(&title, "%s: %.1f %% %s in %s (%.1f %% to %.1f %%)", c->name,
 			      100 * expm1(c->d.by), kinds[c->what].more, side,
 			      100 * expm1(c->d.low), 100 * expm1(c->d.high));
@@ -365,7 +365,8 @@ static void put_slower(struct writing *w, const struct pair *p, const struct com
 	free(title);
 }
 
-/* Of a call, what the same name takes in a step says more; NULL: that is not known, or this is no call. */
+/* For a call, the row of the same name in a step, which says more; NULL: there is none, or this
+ * is no call. */
 static const struct comparison *in_step(const struct pair *p, const struct comparison *c)
 {
 	for (size_t i = 0; i < p->count && c->what == COMPARED_OPERATOR; i++)
@@ -374,7 +375,7 @@ static const struct comparison *in_step(const struct pair *p, const struct compa
 	return NULL;
 }
 
-/* Was there anything in it that the rule could find it by? `needs`: else what it needs. */
+/* Did the capture hold the data that the rule needs? `needs`: if not, what it needs. */
 static bool was_looked_for(const struct xsp_report *r, const char *rule, const char **needs)
 {
 	const struct xsp_report_table *t =
@@ -392,7 +393,7 @@ static bool was_looked_for(const struct xsp_report *r, const char *rule, const c
 	return true;
 }
 
-/* A finding that some captures of the other side could not have: it says nothing of what has changed. */
+/* Notes a finding that some captures of the other side could not show: it is no change. */
 static bool was_not_looked_for(struct writing *w, const struct xsp_compare_side *lacks,
 			       const struct xsp_report_finding *f, bool came, const char *side)
 {
@@ -412,8 +413,8 @@ static bool was_not_looked_for(struct writing *w, const struct xsp_compare_side 
 	return true;
 }
 
-/* In how many captures of a side a finding of another one is, or nearly is: what lies about a threshold is there in one
- * run and not in the next. */
+/* How many captures of a side have this finding. `nearly` also counts those that come close to
+ * the threshold, since such a finding comes and goes by chance. */
 static size_t captures_with(const struct xsp_compare_side *side, const struct xsp_report_finding *f,
 			    bool nearly)
 {
@@ -425,7 +426,7 @@ static size_t captures_with(const struct xsp_compare_side *side, const struct xs
 	return n;
 }
 
-/* Of one recording a side: a finding that a busier machine brings about. */
+/* With one recording a side: could a busier machine cause the finding? */
 static bool is_of_machine(const struct pair *p, const struct xsp_report_finding *f)
 {
 	const long rule = xsp_rule_index(f->rule, strlen(f->rule));
@@ -433,7 +434,7 @@ static bool is_of_machine(const struct pair *p, const struct xsp_report_finding 
 	return !p->repeats && rule >= 0 && xsp_rules[rule].machine;
 }
 
-/* A finding of one side. */
+/* A finding on one side. */
 struct side_finding {
 	const char *side; /* as in struct verdict_row */
 	struct xsp_report_finding finding;
@@ -450,7 +451,7 @@ static const struct xsp_report_column finding_columns[] = {
 XSP_REPORT_SHAPE(compare, came_shape, "bottlenecks", "came", "Came", finding_columns);
 XSP_REPORT_SHAPE(compare, went_shape, "bottlenecks", "went", "Went", finding_columns);
 
-/* Findings of all captures of one side, and none of the other. */
+/* Findings in all captures of one side and in none of the other. */
 static void put_findings(struct writing *w, const struct pair *p, bool came, const char *side)
 {
 	const struct xsp_compare_side *has = came ? p->b : p->a, *lacks = came ? p->a : p->b;
@@ -491,7 +492,7 @@ static void put_verdicts(struct writing *w, const struct pair *p, const char *na
 		if (c->verdict != VERDICT_MORE)
 			continue;
 		const struct comparison *step = in_step(p, c);
-		/* fewer and larger calls: each takes longer, and all of them less */
+		/* larger calls, but fewer: each takes longer, and all together less */
 		if (step != NULL && step->verdict == VERDICT_LESS &&
 		    step->calls[1] < step->calls[0])
 			continue;
@@ -501,7 +502,8 @@ static void put_verdicts(struct writing *w, const struct pair *p, const char *na
 	}
 }
 
-/* What most of them did is in no row. `but`: the one that it is in, with repeats; `like`: what one recording takes it for. */
+/* No row shows what most of them did. `but`: the row that shows it with repeats. `like`: what
+ * one recording mistakes it for. */
 static void note_common(struct xsp_report_section *head, const struct pair *p, const char *of,
 			double by, const char *but, const char *like)
 {
@@ -530,7 +532,7 @@ static void put_method(struct xsp_report_section *head, const struct pair *p, co
 	xsp_report_note(head, text);
 	if (p->common_known)
 		note_common(head, p, "operators", p->common, "the step", "a slower machine");
-	/* a GPU's clock changes what all of its kernels take */
+	/* a GPU's clock changes the time of all its kernels */
 	for (size_t i = 0; i < p->device_count; i++) {
 		snprintf(text, sizeof(text), "kernels%s", p->devices[i].kernels);
 		if (p->devices[i].known)

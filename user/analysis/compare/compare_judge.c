@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * compare_judge.c - which of the differences are none of chance.
+ * compare_judge.c - which differences are not chance.
  *
- * A difference counts if its interval lies beyond the threshold after Holm's correction over all that is judged. What most
- * of the operators did at a time is taken out of what each of them did (compare_names.c), and of kernels what most of
- * their device's did: a machine that is slower or busier does it to all of them. One recording a side says nothing else of what differs from one run to the next, so then
- * the fastest steps or calls must have changed as well.
+ * A difference counts if its interval lies beyond the threshold after Holm's correction for all
+ * comparisons. A slower or busier machine slows everything down. So the common change of most
+ * operators is subtracted from each operator (compare_names.c), and that of a device's kernels from
+ * each kernel. One recording a side cannot show how runs differ by chance. Then the fastest steps
+ * or calls must have changed as well.
  */
 #include <errno.h>
 #include <math.h>
@@ -13,8 +14,8 @@
 
 #include "analysis/compare/compare_private.h"
 
-/* Share of the time: less is not judged. Of one recording a side, what is so short is mostly what the probes take, which
- * is another in the next one. */
+/* Rows with a smaller share of the time are not judged. In one recording such a short time is
+ * mostly the probes' own, which varies from run to run. */
 #define SMALL 0.01
 #define SMALL_WITH_REPEATS 0.001
 #define CHANCE 0.05
@@ -24,7 +25,7 @@ static bool is_memory(const struct comparison *c)
 	return c->what == COMPARED_PEAK || c->what == COMPARED_GROWTH;
 }
 
-/* From where on it is more, and less. */
+/* The difference beyond which there is more, or less. */
 static double limit(const struct pair *p, const struct comparison *c, bool more)
 {
 	if (c->what == COMPARED_GROWTH)
@@ -32,8 +33,9 @@ static double limit(const struct pair *p, const struct comparison *c, bool more)
 	return log(more ? 1 + p->threshold : 1 - p->threshold);
 }
 
-/* What is the same in every repeat needs no spread, nor does memory that grows by as much in each piece of time. Of one
- * recording, what came to the same again and again is a repeat; what was reached once is one value, however long it stays. */
+/* A value that all repeats share needs no spread, and neither does memory that grows evenly. In
+ * one recording, a peak that is reached again and again counts as repeated. A peak that is
+ * reached once is a single value, however long it lasts. */
 static bool is_exact(const struct pair *p, const struct comparison *c)
 {
 	return c->what == COMPARED_GROWTH || (c->what == COMPARED_PEAK && (p->repeats || !c->once));
@@ -55,8 +57,8 @@ static bool is_judged(const struct pair *p, struct comparison *c)
 	return false;
 }
 
-/* That the true difference is no larger than the threshold, on either side: below 0.05 where the 95 % interval lies
- * beyond it. */
+/* The probability that the true difference stays within the threshold. It is below 0.05 where
+ * the 95 % interval lies beyond the threshold. */
 static double probability(const struct pair *p, const struct comparison *c)
 {
 	const double up = limit(p, c, true), down = limit(p, c, false);
@@ -67,7 +69,7 @@ static double probability(const struct pair *p, const struct comparison *c)
 		    2 * fmin(xsp_difference_above(&c->d, up), xsp_difference_below(&c->d, down)));
 }
 
-/* Could it be the machine's doing, or that of all others, or is it none of this side? */
+/* Could the machine, a common change or the other side explain the difference? */
 static bool may_be_another(const struct pair *p, struct comparison *c, bool more)
 {
 	const double edge = limit(p, c, more);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* compare_measure.c - what of two sides is measured, at which places, and what a difference of such measurements is. */
+/* compare_measure.c - what is measured on two sides, at which points, and how such measurements
+ * differ. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,9 +10,9 @@
 #include "base/rows/grow.h"
 
 #define BLOCKS 16U /* of a capture's steps */
-#define STEPS_IN_BLOCK 5U /* so that their median leaves out what came between */
+#define STEPS_IN_BLOCK 5U /* enough for the median to ignore interruptions */
 #define LEAST_STEPS 12U
-#define TRIMMED 0.2 /* of blocks, on either side */
+#define TRIMMED 0.2 /* share of the blocks, at either end */
 #define RESTLESS 0.1 /* standard deviation of blocks, as a share */
 #define FAST 0.1 /* share of the fastest steps */
 
@@ -47,12 +48,12 @@ struct comparison xsp_compare_row(enum compared what, const char *name)
 				   .share = 1};
 }
 
-/* ---- measurements: the logarithms of times, for their ratio is what is asked for ---- */
+/* ---- measurements: logarithms of times, as ratios are wanted ---- */
 
-/* What of a capture's steps is measured. */
+/* Which part of a capture's steps is measured. */
 enum part { PART_WHOLE, PART_ROW, PART_OUTSIDE, PART_NOTHING };
 
-/* Medians of blocks of steps that follow each other, or with repeats of all of them. */
+/* Medians of blocks of consecutive steps; with repeats one median of all steps. */
 static int measure_steps(const struct pair *p, const struct xsp_series *s, enum part part,
 			 const struct xsp_series_row *row, struct measured *m)
 {
@@ -80,7 +81,7 @@ static int measure_steps(const struct pair *p, const struct xsp_series *s, enum 
 	return 0;
 }
 
-/* Means of calls, by pieces of time. */
+/* Means of calls in each piece of time. */
 static int measure_calls(const struct pair *p, const struct xsp_series_row *row, struct measured *m)
 {
 	double known[XSP_SERIES_PIECES], ns;
@@ -94,7 +95,7 @@ static int measure_calls(const struct pair *p, const struct xsp_series_row *row,
 		if (!there)
 			continue;
 		known[n++] = value;
-		m->fastest = fmin(m->fastest, value); /* not NAN, if there is another */
+		m->fastest = fmin(m->fastest, value); /* fmin() ignores NAN */
 	}
 	return p->repeats ? xsp_compare_put(m, n > 0 ? xsp_quantile(known, n, 0.5) : NAN) : 0;
 }
@@ -136,7 +137,7 @@ int xsp_compare_times(const struct pair *p, const struct joined *j, enum compare
 
 /* ---- differences ---- */
 
-/* Leaves out what is not known; how much that was. */
+/* Removes unknown values and returns how many there were. */
 static size_t keep_known(struct measured *m)
 {
 	const size_t all = m->count;
@@ -168,8 +169,8 @@ int xsp_compare_middles(struct both *b)
 	return rc == 0 ? xsp_compare_middle(&b->sides[1], &b->middle[1]) : rc;
 }
 
-/* What one run differs from the next by is not known from one. Where blocks of a run differ by a tenth and more it is
- * taken to be as much as they do; where they differ by less, a part of it. */
+/* Adds an estimate of the differences between runs, which one run cannot show. It equals the
+ * spread of the run's blocks where that is a tenth or more; it is a fraction of it below that. */
 static double between_runs(double between_blocks)
 {
 	return between_blocks * fmin(1, between_blocks / RESTLESS);

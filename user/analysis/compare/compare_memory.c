@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* compare_memory.c - memory of two sides: what there was at most, and what grows. */
+/* compare_memory.c - the memory of two sides: its peak, and what grows. */
 #include <errno.h>
 #include <math.h>
 
 #include "analysis/compare/compare_private.h"
 #include "base/rows/u64map.h"
 
-#define WARM_UP_PIECES 2U /* in which memory grows for other reasons */
+#define WARM_UP_PIECES 2U /* in these, memory grows for other reasons */
 
 static const struct xsp_series_memory *memory_of(const struct xsp_series *s, uint64_t hash)
 {
@@ -25,22 +25,23 @@ static double steps_or_seconds(const struct pair *p, const struct xsp_series *s)
 			: (double)xsp_series_recorded_ns(s) * 1e-9;
 }
 
-/* Steps, or seconds, up to a time in pieces. */
+/* Steps, or seconds, up to a time that is given in pieces. */
 static double units_until(const struct pair *p, const struct xsp_series *s, double at)
 {
 	return p->steps ? xsp_series_steps_until(s, at)
 			: (double)xsp_series_recorded_ns(s) * 1e-9 / XSP_SERIES_PIECES * at;
 }
 
-/* By how much the least of a piece of time is above that of the one before it, per step or second: what a step takes
- * and gives back does not show in it. What was done between the times at which the two were there is counted. A program
- * that had to wait for the machine does little in a piece: where that is no step, the next one counts for both. */
+/* How much the minimum rises from one piece of time to the next, per step or second. Memory that
+ * a step takes and returns does not show in minima. Only the work between the two minima counts.
+ * A program that waits for the machine may finish no step in a piece; then the next piece counts
+ * for both. */
 static int measure_growth(const struct pair *p, const struct xsp_series *s,
 			  const struct xsp_series_memory *m, struct measured *out)
 {
 	double first = 0, first_units = 0, before = 0, before_units = 0;
 
-	/* the last piece is the program's end: what it gives back then says nothing */
+	/* the last piece is the program's end, where freed memory says nothing */
 	for (unsigned i = WARM_UP_PIECES; i + 1 < XSP_SERIES_PIECES; i++) {
 		const bool there = m != NULL && i >= m->first;
 		const double least = there ? (double)m->least[i] : 0;
@@ -93,7 +94,8 @@ static int measure(const struct pair *p, uint64_t hash, enum compared what, stru
 	return rc == 0 ? xsp_compare_middles(out) : rc;
 }
 
-/* In how many pieces of time it rose to what is typical (a logarithm), rather than being so from before. */
+/* In how many pieces of time it rose to `typical` (a logarithm) instead of keeping it from
+ * before. */
 static size_t times_reached(const struct pair *p, unsigned side, uint64_t hash, double typical)
 {
 	size_t n = 0;
@@ -107,7 +109,7 @@ static size_t times_reached(const struct pair *p, unsigned side, uint64_t hash, 
 	return n;
 }
 
-/* The most that a capture of the side had. */
+/* The highest peak among the side's captures. */
 static double most_of(const struct pair *p, unsigned side, uint64_t hash)
 {
 	double most = 0;
@@ -119,7 +121,7 @@ static double most_of(const struct pair *p, unsigned side, uint64_t hash)
 	return most;
 }
 
-/* What grew so much over the recording that it matters beside what was there. */
+/* The least growth that is noticeable over the recording, compared with all memory. */
 static double growth_that_matters(const struct pair *p, uint64_t hash)
 {
 	double steps = 0;
@@ -129,8 +131,8 @@ static double growth_that_matters(const struct pair *p, uint64_t hash)
 	return fmax(most_of(p, 0, hash) * p->threshold, 1 << 20) / fmax(steps, 1);
 }
 
-/* Pieces of one recording have a spread, but what counts is its most: where that differs otherwise nothing is known of
- * its spread. */
+/* The spread in one recording comes from pieces of time, but the value that counts is the peak.
+ * Where the two differ, the peak's spread is not known. */
 static void take_most(const struct pair *p, uint64_t hash, struct comparison *c)
 {
 	for (unsigned side = 0; side < 2; side++)
@@ -168,7 +170,7 @@ static int compare_memory_of(struct pair *p, const struct xsp_series_memory *m, 
 	return rc;
 }
 
-/* Is the place perhaps among those of a capture that are not followed? */
+/* Could the place be one that a capture does not follow? */
 static bool may_be_left_out(const struct pair *p, const struct xsp_series_memory *m)
 {
 	for (size_t i = 0; m->place && i < p->from[2]; i++)
@@ -178,7 +180,7 @@ static bool may_be_left_out(const struct pair *p, const struct xsp_series_memory
 	return false;
 }
 
-/* Each name once: those of the first capture that has it. */
+/* Compares each name once, as the first capture that has it lists it. */
 int xsp_compare_memory(struct pair *p)
 {
 	struct xsp_u64map seen = {0};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* compare_names.c - from the series of two sides to rows: steps, operators, lines, modules, kernels. */
+/* compare_names.c - makes rows from the series of two sides: steps, operators, lines, modules,
+ * kernels. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,8 +9,8 @@
 #include "analysis/compare/compare_private.h"
 #include "base/rows/u64map.h"
 
-#define LEAST_TELLING 3U /* operators that tell what the machine did */
-#define TELLING 0.01 /* share of the time that each of them has */
+#define LEAST_TELLING 3U /* operators that show what the machine did */
+#define TELLING 0.01 /* least share of the time of each of them */
 
 /* ---- names on both sides ---- */
 
@@ -35,7 +36,7 @@ static int join(const struct pair *p, struct names *names, enum xsp_series_kind 
 	const size_t n = xsp_series_rows(p->series[capture], kind, &rows);
 
 	for (size_t i = 0; i < n; i++) {
-		if (rows[i].calls == 0 && rows[i].timed == 0) /* of a name that nothing bore */
+		if (rows[i].calls == 0 && rows[i].timed == 0) /* a name that occurs nowhere */
 			continue;
 		struct joined *j = xsp_u64map_element(&names->index, rows[i].hash, &names->list,
 						      &names->capacity, &names->count,
@@ -49,7 +50,7 @@ static int join(const struct pair *p, struct names *names, enum xsp_series_kind 
 	return 0;
 }
 
-/* Own time of a row on one side. */
+/* A row's own time on one side. */
 static double own_ns(const struct pair *p, const struct joined *j, unsigned side)
 {
 	double sum = 0;
@@ -76,14 +77,15 @@ static int join_all(const struct pair *p, enum xsp_series_kind kind, struct name
 	return rc;
 }
 
-/* ... of all own time, on the side where that is more. */
+/* Its share of all own time, on the side where that is larger. */
 static double share_of(const struct pair *p, const struct names *names, const struct joined *j)
 {
 	return fmax(own_ns(p, j, 0) / fmax(names->all[0], 1),
 		    own_ns(p, j, 1) / fmax(names->all[1], 1));
 }
 
-/* Is it in any capture of that side? *seldom is set if it is not in several pieces of time of each of them. */
+/* Does any capture of the side have it? Sets *seldom if some capture has it in too few pieces of
+ * time. */
 static bool is_there(const struct pair *p, const struct joined *j, unsigned side, bool *seldom)
 {
 	bool there = false, always = true;
@@ -99,7 +101,7 @@ static bool is_there(const struct pair *p, const struct joined *j, unsigned side
 	return there;
 }
 
-/* Calls a step in the mean; NAN: no steps. */
+/* Mean calls per step; NAN: no steps. */
 static double calls_in_steps(const struct pair *p, const struct joined *j, unsigned side)
 {
 	double ns[XSP_SERIES_STEPS], calls[XSP_SERIES_STEPS], steps_ns[XSP_SERIES_STEPS];
@@ -118,9 +120,9 @@ static double calls_in_steps(const struct pair *p, const struct joined *j, unsig
 	return steps > 0 ? sum / (double)steps : NAN;
 }
 
-/* ---- what most operators did, or most kernels of a device ---- */
+/* ---- the common change of operators, or of a device's kernels ---- */
 
-/* Known at enough places; in steps at all. */
+/* Known at enough points; in steps at all of them. */
 static bool tells(const struct pair *p, const struct both *t, enum compared what)
 {
 	const size_t least = p->repeats ? LEAST_REPEATS : LEAST_BLOCKS;
@@ -136,7 +138,7 @@ static bool tells(const struct pair *p, const struct both *t, enum compared what
 	return true;
 }
 
-/* At each place the median of what they are beside their own usual. */
+/* At each point: the median deviation of all names from their usual values. */
 static int median_of_all(const struct both *all, size_t count, unsigned side, struct measured *out)
 {
 	int rc = 0;
@@ -156,7 +158,7 @@ static int median_of_all(const struct both *all, size_t count, unsigned side, st
 	return rc;
 }
 
-/* With few names there is none: no values. */
+/* With too few names there is no common change: no values. */
 static int find_common(const struct pair *p, const struct names *names, enum compared what,
 		       struct both *out)
 {
@@ -164,7 +166,7 @@ static int find_common(const struct pair *p, const struct names *names, enum com
 	size_t count = 0;
 	int rc = all != NULL ? 0 : -ENOMEM;
 
-	/* the last one: time in no call */
+	/* the last round is the time in no call */
 	for (size_t i = 0; i <= names->count && rc == 0; i++) {
 		const struct joined *j = i < names->count ? &names->list[i] : NULL;
 		struct both *t = &all[count];
@@ -197,7 +199,8 @@ static void subtract(struct measured *m, const struct measured *common)
 static int compare_times(struct pair *p, const struct joined *j, const struct both *common,
 			 struct comparison *c)
 {
-	/* with repeats all of a step may well be slower: what the machine did to it is in their spread */
+	/* with repeats a whole step may be slower: the spread of the repeats holds the machine's
+	 * share */
 	const bool beside = !p->repeats || c->what != COMPARED_STEP;
 	struct both times = {0};
 	int rc = xsp_compare_times(p, j, c->what, &times);
@@ -235,7 +238,7 @@ static int compare_name(struct pair *p, const struct names *names, const struct 
 	}
 	c.share = share_of(p, names, j);
 	int rc = compare_times(p, j, &common[1], &c);
-	/* what is in a step now and then has no time a step */
+	/* a name that is in few steps has no time per step */
 	if (rc < 0 || kind != XSP_SERIES_OPERATOR || !p->steps || !c.in[0] || !c.in[1])
 		return rc;
 	c.what = COMPARED_IN_STEP;
@@ -254,7 +257,7 @@ static int compare_names(struct pair *p, enum xsp_series_kind kind, const struct
 	return rc;
 }
 
-/* Of blocks of steps, and of pieces of time. */
+/* Once for blocks of steps, once for pieces of time. */
 static int find_commons(struct pair *p, struct both common[2])
 {
 	struct names names = {0};
@@ -274,7 +277,7 @@ static int find_commons(struct pair *p, struct both common[2])
 
 /* ---- kernels, by the device on which they ran ---- */
 
-/* On a side: the one device of all its captures, or several. */
+/* The one device of all captures of a side, or "several". */
 static uint32_t device_of(const struct pair *p, const struct joined *j, unsigned side)
 {
 	const struct xsp_series_row *first = NULL;
@@ -299,7 +302,7 @@ static int by_devices(const void *a, const void *b)
 	return 0;
 }
 
-/* " of device 1", and if the other side ran on another one " of device 1 (device 0 in A)". */
+/* " of device 1", or if the other side used another device " of device 1 (device 0 in A)". */
 static void name_devices(const struct joined *j, struct device_change *d, bool only)
 {
 	char one[2][24];
@@ -317,7 +320,7 @@ static void name_devices(const struct joined *j, struct device_change *d, bool o
 	snprintf(d->all, sizeof(d->all), "[all kernels%s]", d->kernels);
 }
 
-/* `of`: those of one device among all names. */
+/* `of`: the names in `all` that ran on one device. */
 static int compare_device(struct pair *p, const struct names *all, const struct names *of,
 			  struct device_change *d)
 {
@@ -328,8 +331,8 @@ static int compare_device(struct pair *p, const struct names *all, const struct 
 		rc = compare_name(p, all, &of->list[i], XSP_SERIES_KERNEL, common);
 	d->by = common[1].middle[1] - common[1].middle[0];
 	d->known = rc == 0 && common[1].sides[0].count > 0;
-	/* what they have in common, as a row: with repeats it says when all of them became slower, as the step's row does
-	 * of operators. It has no time of its own. */
+	/* With repeats the common change gets a row of its own, as operators have the step's.
+	 * The row has no time. */
 	if (d->known && p->repeats) {
 		struct comparison c = xsp_compare_row(COMPARED_KERNEL, d->all);
 		c.raw = d->by;
@@ -380,7 +383,7 @@ static int compare_kernels(struct pair *p)
 
 /* ---- all of it ---- */
 
-/* A step, and what of it is in no call. */
+/* The step, and its time in no call. */
 static int compare_steps(struct pair *p, const struct both *common)
 {
 	struct comparison c = xsp_compare_row(COMPARED_STEP, "step");
@@ -427,7 +430,7 @@ int xsp_compare_measure(struct pair *p)
 		rc = compare_steps(p, &common[0]);
 	for (enum xsp_series_kind kind = 0; kind < XSP_SERIES_KERNEL && rc == 0; kind++)
 		rc = compare_names(p, kind, common);
-	/* a GPU has a time of its own */
+	/* kernels take the GPU's time, not the CPU's */
 	if (rc == 0)
 		rc = compare_kernels(p);
 	xsp_compare_free(&common[0]);

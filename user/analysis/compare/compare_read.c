@@ -8,7 +8,7 @@
 #include "analysis/analyses.h"
 #include "model/health.h"
 
-/* Behind the run: damage is met while reading. */
+/* Called after the run, because damage is found while reading. */
 static int copy_description(const struct xsp_capture_reader *r, struct xsp_compare_capture *out)
 {
 	const struct xsp_capture_process *processes;

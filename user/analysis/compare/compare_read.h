@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* compare_read.h - what a comparison needs of a capture (compare.h), read from it. */
+/* compare_read.h - reads from a capture what a comparison needs (compare.h). */
 #ifndef XSP_ANALYSIS_COMPARE_READ_H
 #define XSP_ANALYSIS_COMPARE_READ_H
 
@@ -7,14 +7,15 @@
 #include "model/pass.h"
 
 struct xsp_compare_how {
-	const struct xsp_cut *cut; /* a part of it; NULL: all */
-	const char *step; /* what marks a step; NULL: the known names */
-	/* Who else listens to its run, without a clear(); zeros: nobody. At its end() the capture's series is complete. */
+	const struct xsp_cut *cut; /* the range to read; NULL: all */
+	const char *step; /* the name that marks a step; NULL: the known names */
+	/* Another listener of the same pass, without clear(); zeros: none. At its end() the
+	 * capture's series is complete. */
 	struct xsp_pass_listener beside;
 };
 
-/* Runs through the capture. `path`, for messages, is copied. 0 or a negative errno and *err;
- * xsp_compare_clear() in either case. */
+/* Reads the capture. `path` is copied, for messages. 0 or a negative errno and *err. The caller
+ * always calls xsp_compare_clear(). */
 int xsp_compare_read(struct xsp_capture_reader *r, const char *path,
 		     const struct xsp_compare_how *how, struct xsp_compare_capture *out,
 		     struct xsp_error *err);

@@ -14,12 +14,12 @@
 #include "base/rows/u64map.h"
 #include "timeline/python.h"
 
-#define CLASSES_LOG2 2 /* of duration, in a doubling */
+#define CLASSES_LOG2 2 /* classes of duration, per doubling */
 #define KEPT_SHARE 0.95 /* of a piece's calls */
-#define MAX_PLACES 4096U /* whose memory is followed */
+#define MAX_PLACES 4096U /* places whose memory is followed */
 #define NOT_KNOWN UINT32_MAX
 
-/* Calls of about one duration. */
+/* Calls of similar duration. */
 struct about {
 	uint32_t at, calls;
 	uint64_t ns;
@@ -37,7 +37,7 @@ struct xsp_series_share {
 
 struct step {
 	uint64_t start_ns, length_ns, outside_ns;
-	uint32_t rank; /* by beginning */
+	uint32_t rank; /* by time of beginning */
 };
 
 /* Rows of one kind. */
@@ -45,13 +45,12 @@ struct rows {
 	struct xsp_series_row *list;
 	size_t count, capacity;
 	struct xsp_u64map index; /* hash of the name → index */
-	struct xsp_u64map
-		known; /* what the timeline has for a name → index, NOT_KNOWN: it has no row */
+	struct xsp_u64map known; /* the timeline's id → index; NOT_KNOWN: no row */
 };
 
-/* What one process has of a kind of memory. */
+/* One process's share of a kind of memory. */
 struct holding {
-	uint64_t bytes, peak; /* peak: as the kernel saw it */
+	uint64_t bytes, peak; /* peak: the kernel's own figure */
 	uint32_t memory; /* index */
 };
 
@@ -69,7 +68,7 @@ struct xsp_series {
 	size_t memory_count, memory_capacity, places;
 	uint64_t places_left_out;
 	struct xsp_u64map memory_index; /* hash of the name → index */
-	struct xsp_u64map place_of; /* the timeline's site → index, NOT_KNOWN: not followed */
+	struct xsp_u64map place_of; /* the timeline's site → index; NOT_KNOWN: not followed */
 	struct holding *holdings;
 	size_t holding_count, holding_capacity;
 	struct xsp_u64map holding_of;
@@ -126,7 +125,7 @@ void xsp_series_free(struct xsp_series *s)
 	free(s);
 }
 
-/* In pieces: 2.5 is the middle of the third. */
+/* Time in pieces: 2.5 is the middle of the third one. */
 static double position(const struct xsp_series *s, uint64_t ns)
 {
 	if (ns <= s->from_ns || s->to_ns <= s->from_ns)
@@ -142,7 +141,7 @@ static unsigned piece_at(const struct xsp_series *s, uint64_t ns)
 
 /* ---- rows ---- */
 
-/* The row of a text, of which `length` bytes count and `end` follows: made if need be. */
+/* Finds or makes the row of a text: its first `length` bytes, followed by `end`. */
 static int row_named(struct xsp_series *s, struct rows *rows, const char *text, size_t length,
 		     const char *end, uint32_t *out)
 {
@@ -163,7 +162,7 @@ static int row_named(struct xsp_series *s, struct rows *rows, const char *text, 
 	return 0;
 }
 
-/* What is known by a key is not asked for again: `find` does, and may find that there is no row. */
+/* Finds a row by key. Only an unknown key calls `find`, which may find that there is no row. */
 static int row_known(struct xsp_series *s, enum xsp_series_kind kind, uint64_t key,
 		     const void *what,
 		     int (*find)(struct xsp_series *s, const void *what, uint32_t *row),
@@ -503,7 +502,7 @@ static void set_level(const struct xsp_series *s, struct xsp_series_memory *m, u
 {
 	const uint32_t piece = piece_at(s, ns);
 
-	if (m->first == XSP_SERIES_PIECES) { /* until now it was none */
+	if (m->first == XSP_SERIES_PIECES) { /* its first level */
 		m->first = m->piece = piece;
 		m->least_at[piece] = position(s, ns);
 		m->period = XSP_SERIES_PIECES;
@@ -528,7 +527,7 @@ static void set_level(const struct xsp_series *s, struct xsp_series_memory *m, u
 	}
 }
 
-/* What it is called is asked for once. */
+/* Only a new key needs its name. */
 static int hold(struct xsp_series *s, uint64_t key, const char *name, uint64_t ns, uint64_t bytes,
 		bool looked_at)
 {
@@ -564,7 +563,7 @@ static int on_process_memory(void *ctx, const struct xsp_process_memory_at *at)
 	struct holding *h = &s->holdings[*xsp_u64map_get(&s->holding_of, key)];
 	struct xsp_series_memory *m = &s->memory[h->memory];
 	const uint64_t most = m->level - h->bytes + at->memory.peak;
-	/* reached since the last look: the kernel saw it, beside what the others have now */
+	/* the kernel saw a new peak since the last look: it adds to the other processes' memory */
 	if (h->peak != 0 && at->memory.peak > h->peak && most > m->peak)
 		m->peak = most;
 	h->peak = at->memory.peak;

@@ -59,7 +59,7 @@ static double beta_fraction(double a, double b, double x)
 	return result;
 }
 
-/* Regularised: I_x(a, b). lgamma() is no good here, as it writes to a global. */
+/* Regularised: I_x(a, b). Not by lgamma(), which writes to a global. */
 static double incomplete_beta(double a, double b, double x)
 {
 	int sign;
@@ -99,12 +99,12 @@ double xsp_student_t(double upper, double degrees)
 
 /* ---- differences ---- */
 
-/* Of a side: the mean, its squared error, and that error's degrees of freedom. */
+/* One side: mean, its squared error, and that error's degrees of freedom. */
 struct side {
 	double mean, error2, degrees, spread;
 };
 
-/* The value that `rank` others are below: few are looked at, and none is moved. */
+/* The value with `rank` others below it. It checks few of them and moves none. */
 static double value_at(const double *values, size_t n, size_t rank)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -114,7 +114,7 @@ static double value_at(const double *values, size_t n, size_t rank)
 		if (below == rank)
 			return values[i];
 	}
-	return NAN; /* one of them is no number */
+	return NAN; /* some value is NAN */
 }
 
 static double between(double value, double low, double high)
@@ -122,7 +122,7 @@ static double between(double value, double low, double high)
 	return value < low ? low : value > high ? high : value;
 }
 
-/* Autocorrelation of values of which those outside of low and high are taken for these. */
+/* Autocorrelation of values that are clamped to low and high. */
 static double autocorrelation(const double *values, size_t n, double low, double high)
 {
 	double mean = 0, squares = 0, products = 0;
@@ -143,8 +143,7 @@ double xsp_autocorrelation(const double *values, size_t n)
 	return autocorrelation(values, n, -INFINITY, INFINITY);
 }
 
-/* Yuen's: the mean of what is not cut off, the spread of values of which the cut ones are taken for the last that are
- * not. */
+/* Yuen's: the mean of the trimmed values, and the spread of all values with both tails clamped. */
 static struct side side_of(const double *values, size_t n, double trim)
 {
 	const size_t cut = (size_t)(trim * (double)n);
@@ -157,7 +156,7 @@ static struct side side_of(const double *values, size_t n, double trim)
 	mean = sum / (double)n;
 	for (size_t i = 0; i < n; i++)
 		squares += pow(between(values[i], low, high) - mean, 2);
-	/* Of independent values it is about -1/n, so that is where nothing in common begins. A series that is all drift
+	/* Independent values correlate by about -1/n, so that is where zero begins. A pure drift
 	 * comes close to 1. */
 	double common = autocorrelation(values, n, low, high) + (n >= 4 ? 1 / (double)n : 0);
 	common = common < 0 ? 0 : common > 0.9 ? 0.9 : common;
@@ -189,7 +188,7 @@ struct xsp_difference xsp_difference(const double *a, size_t a_count, const doub
 	const double error2 = x.error2 + y.error2;
 	d.known = isfinite(x.mean) && isfinite(y.mean) && isfinite(error2);
 	d.by = y.mean - x.mean;
-	/* what is left of rounding is no spread */
+	/* rounding leaves an error that is no spread */
 	d.error = sqrt(error2) > 1e-12 * (fabs(x.mean) + fabs(y.mean)) ? sqrt(error2) : 0;
 	d.degrees = d.error > 0 ? error2 * error2 /
 					  (x.error2 * x.error2 / x.degrees +

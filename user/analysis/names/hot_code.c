@@ -12,7 +12,7 @@
 #include "catalog/wait_reasons.h"
 
 #define SECOND_NS 1000000000ULL
-#define DETAILS_MAX (1U << 18) /* of a program that starts threads without end */
+#define DETAILS_MAX (1U << 18) /* bounds programs that start threads without end */
 #define NOBODY UINT32_MAX
 
 struct xsp_hot_code {
@@ -64,7 +64,7 @@ bool xsp_hot_is_line(const char *text, size_t *file, const char **function)
 	return found;
 }
 
-/* The same of all lines of a function. */
+/* Equal for all lines of a function. */
 static uint64_t python_key(const char *text)
 {
 	size_t length;
@@ -75,7 +75,7 @@ static uint64_t python_key(const char *text)
 	return xsp_u64_mix(xsp_text_hash(text, length)) ^ xsp_text_hash(function, strlen(function));
 }
 
-/* What the interpreter itself does is what Python's function does. */
+/* The interpreter's own work counts as that of the Python function. */
 static bool is_interpreter(const char *file)
 {
 	return strncmp(file, "python", 6) == 0 || strncmp(file, "libpython", 9) == 0;
@@ -102,7 +102,7 @@ static void count_second(struct xsp_hot_function *f, const struct xsp_sample *s)
 	f->to_ns = s->time_ns;
 }
 
-/* -ENOMEM, or its index. */
+/* -ENOMEM, or the function's index. */
 static long count_function(struct xsp_hot_code *h, uint64_t key, struct xsp_hot_function first,
 			   const struct xsp_sample *s)
 {
@@ -137,7 +137,7 @@ static const char *name_at(const struct xsp_hot_code *h, const struct xsp_sample
 	return xsp_timeline_name(h->timeline, s->path[i] & ~XSP_PATH_FRAME);
 }
 
-/* From `at` outwards, the first that is another function: it may call itself. */
+/* The first other function outside of `at`; a function may call itself. */
 static uint32_t caller_of(const struct xsp_hot_code *h, const struct xsp_sample *s, size_t at,
 			  bool python)
 {
@@ -175,7 +175,8 @@ static int count_details(struct xsp_hot_code *h, long function, const struct xsp
 	return rc < 0 ? rc : count_detail(h, function, XSP_HOT_SPAN, span_of(s));
 }
 
-/* *index: that of the native function; stays where nothing names it, or the interpreter's stands for Python's. */
+/* *index: the native function. It stays unchanged if the function has no name, or is the
+ * interpreter at work for Python. */
 static int count_native(struct xsp_hot_code *h, uint32_t process, const struct xsp_sample *s,
 			uint32_t *index)
 {
@@ -212,8 +213,8 @@ static int count_python(struct xsp_hot_code *h, uint32_t process, const struct x
 	return rc < 0 ? rc : count_detail(h, f, XSP_HOT_INSIDE, inside);
 }
 
-/* The work of a package (logging, json) is spread over many functions, and it is a line of the program that asks for it.
- * Operators tell of themselves. */
+/* Packages (logging, json) spread their work over many functions, so the program's line that
+ * calls them counts. Operators have findings of their own. */
 static int count_packages(struct xsp_hot_code *h, uint32_t process, const struct xsp_sample *s,
 			  uint32_t native, uint32_t python)
 {
@@ -314,6 +315,6 @@ const struct xsp_analysis xsp_analysis_hot_code = {
 	.name = "hot_code",
 	.begin = begin,
 	.sink = sink,
-	/* no report: rules name what is in it */
+	/* no report: rules report it */
 	.end = end,
 };

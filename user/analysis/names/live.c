@@ -9,17 +9,17 @@
 #include "base/rows/grow.h"
 #include "base/rows/tally.h"
 
-/* Of a name, when the interval began. */
+/* A name's sums when the interval began. */
 struct sums {
 	uint64_t calls, total_ns, self_ns;
 };
 
-/* Of a thread, the same. */
+/* A thread's sums when the interval began. */
 struct thread_sums {
 	uint64_t until_ns, running_ns, runnable_ns, blocked_ns[XSP_WAIT_CLASSES];
 };
 
-/* Spans of a thread in the interval. */
+/* A thread's spans in the interval. */
 struct thread_spans {
 	uint64_t key, spans;
 };
@@ -35,9 +35,10 @@ struct xsp_live {
 	size_t name_count, name_capacity;
 	/* by pid << 32 | tid */
 	XSP_TALLY(struct xsp_live_thread) threads;
-	XSP_TALLY(struct thread_sums) sums; /* of those that had times at the last interval's end */
+	/* of threads with times at the end of the last interval */
+	XSP_TALLY(struct thread_sums) sums;
 	XSP_TALLY(struct thread_spans) spans;
-	size_t last; /* index of spans: the last span's */
+	size_t last; /* index in `spans` of the last span */
 };
 
 static uint64_t key_of(uint32_t pid, uint32_t tid)
@@ -115,7 +116,7 @@ static struct xsp_live_thread *thread_of(struct xsp_live *l, const struct xsp_ti
 
 static uint64_t more(uint64_t now, uint64_t before)
 {
-	return now > before ? now - before : 0; /* what was open then was an estimate */
+	return now > before ? now - before : 0; /* the earlier figure estimated what was open */
 }
 
 static void update_times(struct xsp_live *l, const struct xsp_thread_times *t)
@@ -127,7 +128,8 @@ static void update_times(struct xsp_live *l, const struct xsp_thread_times *t)
 
 	if (thread == NULL)
 		return;
-	if (before == NULL || before->until_ns < t->since_ns) /* the number came again */
+	/* another thread has the number now */
+	if (before == NULL || before->until_ns < t->since_ns)
 		before = &none;
 	thread->times_known = true;
 	thread->now = t->now;
@@ -138,7 +140,7 @@ static void update_times(struct xsp_live *l, const struct xsp_thread_times *t)
 		thread->blocked_ns[i] = more(t->blocked_ns[i], before->blocked_ns[i]);
 }
 
-/* For the next interval. */
+/* Keeps them for the next interval. */
 static int keep_times(struct xsp_live *l, const struct xsp_thread_times *times, size_t count)
 {
 	xsp_tally_begin_anew(&l->sums);
@@ -155,7 +157,7 @@ static int keep_times(struct xsp_live *l, const struct xsp_thread_times *times, 
 	return 0;
 }
 
-/* With waits the threads are those that times came of. */
+/* With waits, the threads are those that have times. */
 static int update_threads(struct xsp_live *l)
 {
 	const struct xsp_thread_times *times;
@@ -178,7 +180,7 @@ static void on_open_spans(void *ctx, const struct xsp_open_spans *open)
 		if (open->names[i] < l->open_count)
 			l->open[open->names[i]]++;
 	if (!known && xsp_timeline_has_waits(l->timeline))
-		return; /* it is about to end */
+		return; /* the thread is about to end */
 	struct xsp_live_thread *thread = thread_of(l, open->thread);
 	if (thread == NULL || !open->current || open->count == 0)
 		return;
@@ -238,7 +240,7 @@ static int update_names(struct xsp_live *l)
 		l->open[rows[i].name] = 0;
 		rc = add_name(l, &name);
 	}
-	/* of which no call has ended yet */
+	/* names without a call that has ended */
 	for (size_t i = 0; i < l->open_count && rc == 0; i++)
 		if (l->open[i] > 0)
 			rc = add_name(l, &(struct xsp_live_name){.all = {.name = (xsp_name_id)i},

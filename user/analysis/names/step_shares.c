@@ -13,10 +13,10 @@ struct shares {
 };
 
 struct thread {
-	XSP_TALLY(struct xsp_step_share) sums; /* over all that count */
-	struct xsp_step_share *now; /* in the step at hand; of the same indices */
+	XSP_TALLY(struct xsp_step_share) sums; /* over all steps that count */
+	struct xsp_step_share *now; /* in the current step, with the same indices */
 	size_t now_capacity;
-	uint32_t *touched; /* indices that have calls in the step at hand */
+	uint32_t *touched; /* indices that have calls in the current step */
 	size_t touched_count, touched_capacity;
 	struct shares first[XSP_STEPS_FIRST];
 	size_t first_count, judged;
@@ -25,7 +25,7 @@ struct thread {
 struct xsp_step_shares {
 	struct thread *threads; /* by index */
 	size_t capacity;
-	struct shares step; /* of the last one that was judged */
+	struct shares step; /* of the step that was judged last */
 };
 
 int xsp_step_shares_new(struct xsp_step_shares **out)
@@ -89,7 +89,7 @@ static void begin_anew(struct thread *t)
 	t->touched_count = 0;
 }
 
-/* Those of the step at hand. */
+/* The shares of the current step. */
 static int take(const struct thread *t, struct shares *out)
 {
 	out->count = 0;
@@ -151,7 +151,7 @@ int xsp_step_shares_step(struct xsp_step_shares *s, const struct xsp_step *step,
 		*count = shares.count;
 		return rc;
 	}
-	if (step->news == XSP_STEP_ENDED && !step->first) /* it is judged next */
+	if (step->news == XSP_STEP_ENDED && !step->first) /* the next news judges it */
 		return 0;
 	if (step->news == XSP_STEP_ENDED && t->first_count < XSP_STEPS_FIRST)
 		rc = take(t, &t->first[t->first_count++]);

@@ -24,7 +24,7 @@ int xsp_steps_new(struct xsp_timeline *t, struct xsp_steps **out)
 	return rc;
 }
 
-/* Nothing but the timeline and the shares stays. */
+/* Keeps only the timeline and the shares. */
 static void clear(struct xsp_steps *s)
 {
 	for (size_t i = 0; i < s->slowest_count; i++)
@@ -55,7 +55,7 @@ static void set_title(struct xsp_steps *s, xsp_name_id id)
 		snprintf(s->title, sizeof(s->title), "%s", name);
 }
 
-/* Recorded from its beginning to its end. */
+/* A step that was recorded from its beginning to its end. */
 static int add_whole(struct xsp_steps *s, const struct xsp_step *step)
 {
 	if (s->whole++ == 0)
@@ -66,7 +66,7 @@ static int add_whole(struct xsp_steps *s, const struct xsp_step *step)
 
 static XSP_ORDER(by_length, struct step, XSP_COMPARE(step_length(y), step_length(x)));
 
-/* Keeps the slowest, slowest first, with a copy of the shares. */
+/* Keeps the slowest steps, slowest first, with copies of their shares. */
 static int rank(struct xsp_steps *s, struct step step)
 {
 	const bool full = s->slowest_count == XSP_STEPS_SLOWEST;
@@ -109,7 +109,7 @@ static void count_step(struct xsp_steps *s, const struct step *step, uint64_t pr
 	k->calls += step->calls;
 }
 
-/* It counts, or is warm-up. */
+/* The step counts, or is warm-up. */
 static int add_judged(struct xsp_steps *s, const struct xsp_step *judged,
 		      const struct xsp_step_share *shares, size_t share_count)
 {
@@ -171,7 +171,7 @@ int xsp_steps_in_step(struct xsp_steps *s, const struct xsp_span *span, uint32_t
 	return xsp_step_shares_add(s->shares, span, thread, name, span->self_ns);
 }
 
-/* ---- what is asked ---- */
+/* ---- queries ---- */
 
 const struct xsp_growth_steps *xsp_steps_over_time(const struct xsp_steps *s)
 {

@@ -15,7 +15,7 @@ struct step {
 	uint64_t number, start_ns, end_ns;
 	uint32_t track;
 	uint64_t calls;
-	struct xsp_step_share *shares; /* owned; of the slowest only */
+	struct xsp_step_share *shares; /* owned; only of the slowest */
 	size_t share_count;
 };
 static inline uint64_t step_length(const struct step *step)
@@ -23,7 +23,7 @@ static inline uint64_t step_length(const struct step *step)
 	return step->end_ns - step->start_ns;
 }
 
-/* The steps of a thread that count; at the thread's index. */
+/* Steps of one thread that count, at the thread's index. */
 struct track {
 	uint32_t pid, tid;
 	uint64_t steps, calls, sum_ns, max_ns;
@@ -36,14 +36,14 @@ struct xsp_steps {
 	uint32_t track_count;
 	size_t track_capacity;
 	struct xsp_histogram times;
-	struct xsp_growth_steps over_time; /* warm-up as well */
-	struct xsp_u64map processes; /* that had them, by pid */
-	uint64_t whole; /* steps, warm-up as well */
+	struct xsp_growth_steps over_time; /* including warm-up */
+	struct xsp_u64map processes; /* processes with steps, by pid */
+	uint64_t whole; /* steps, including warm-up */
 	uint64_t steps, calls, sum_ns, min_ns, max_ns;
-	uint64_t probe_ns; /* of sum_ns */
+	uint64_t probe_ns; /* part of sum_ns */
 	double mean, squares; /* Welford's */
-	uint64_t not_whole; /* begun or ended where it was not recorded */
-	uint64_t left_out; /* of more threads than are followed */
+	uint64_t not_whole; /* began or ended outside the recorded time */
+	uint64_t left_out; /* steps of threads beyond those that are followed */
 	bool by_ends;
 	char title[80]; /* the first marker: "ProfilerStep#*" */
 	struct step slowest[XSP_STEPS_SLOWEST];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* steps_report.c - steps in reports: how long they take, the slowest, and what was longer in them. */
+/* steps_report.c - steps in reports: their time, the slowest, and what took longer in them. */
 #include "analysis/names/steps_private.h"
 
 #include <errno.h>
@@ -11,15 +11,15 @@
 #include "model/health.h"
 #include "report/list.h"
 
-/* What took more in a step than it does in the mean. */
+/* What took longer in a step than in the mean step. */
 struct longer {
-	struct xsp_step_share share; /* key NO_SPAN: all that is in no span */
+	struct xsp_step_share share; /* key NO_SPAN: all time outside spans */
 	double mean_ns, mean_calls;
 };
 #define NO_SPAN UINT32_MAX
 #define LONGER_SHOWN 3
 #define SLOWEST_SHOWN 3
-#define LONGER_SHARE 20 /* less than this part of what a step took more is left out */
+#define LONGER_SHARE 20 /* less than 1/20 of the step's excess is not shown */
 
 static double more(const struct longer *l)
 {
@@ -57,7 +57,7 @@ static uint64_t sum_of_shares(const struct xsp_steps *s, uint32_t thread)
 	return sum;
 }
 
-/* The most first; how many there are. */
+/* Longest first; returns how many. */
 static size_t find_longer(const struct xsp_steps *s, const struct step *step,
 			  struct longer list[LONGER_SHOWN])
 {
@@ -87,7 +87,7 @@ bool xsp_steps_uncertain(const struct xsp_capture_reader *r)
 	return xsp_health_of(r).events_lost > 0;
 }
 
-/* Less is in the estimate's own error. */
+/* A smaller share lies within the estimate's own error. */
 #define PROBES_TOLD 0.05
 
 static bool have_probes(const struct xsp_steps *s)
@@ -112,7 +112,7 @@ static void thread_text(const struct xsp_steps *s, const struct track *k, char *
 
 /* ---- columns ---- */
 
-/* What columns of steps and threads know beside their row. */
+/* What columns of steps and threads need besides their row. */
 struct around {
 	const struct xsp_steps *steps;
 	uint64_t from_ns; /* beginning of the capture */
@@ -139,7 +139,7 @@ SUM(probes, real_if(have_probes(row), (double)row->probe_ns / (double)row->steps
 SUM(warm_up, xsp_cell_integer(row->warm_up_count));
 SUM(warm_up_time, xsp_cell_if(row->warm_up_count > 0, xsp_steps_figures(row).warm_up_ns));
 SUM(left_out, xsp_cell_if(row->left_out > 0, row->left_out));
-/* As JSON: whole nanoseconds. */
+/* For JSON: whole nanoseconds. */
 SUM(mean_whole, xsp_cell_if(row->steps > 0, (uint64_t)llround(row->mean)));
 SUM(std_whole, xsp_cell_if(row->steps > 1, (uint64_t)llround(deviation(row))));
 SUM(probes_whole, xsp_cell_if(row->steps > 0, row->steps > 0 ? row->probe_ns / row->steps : 0));
@@ -365,7 +365,7 @@ static void print_slowest(const struct xsp_steps *s, FILE *out)
 	}
 }
 
-/* Threads of other processes are other ranks: one of them does not stand for all. */
+/* Threads of other processes are other ranks, so no single one stands for all. */
 static void print_threads(const struct xsp_steps *s, FILE *f)
 {
 	const struct track *slow = NULL, *fast = NULL;
@@ -412,7 +412,7 @@ static void print_left_out(const struct xsp_steps *s, FILE *out)
 			xsp_format_count(text, s->left_out), s->left_out == 1 ? "" : "s");
 }
 
-/* ---- all ---- */
+/* ---- the whole report ---- */
 
 static void put_slowest(const struct around *a, struct xsp_report_section *section)
 {

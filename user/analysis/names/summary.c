@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* summary.c - collects, per name, what the table at the end of a run shows. */
+/* summary.c - collects each name's figures for the table at the end of a run. */
 #include "analysis/names/summary_private.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out)
 	int rc = xsp_summary_new_names(t, out);
 	if (rc < 0)
 		return rc;
-	/* they are of the whole recording */
+	/* memory and allocations are only known for the whole recording */
 	const bool whole = xsp_timeline_cut_text(t) == NULL;
 	rc = xsp_steps_new(t, &(*out)->steps);
 	if (rc == 0 && whole)
@@ -125,7 +125,7 @@ static int on_span(void *ctx, const struct xsp_span *span)
 		if (own_ns > r->own_cpu_unknown_max_ns)
 			r->own_cpu_unknown_max_ns = own_ns;
 	}
-	if (span->flags & XSP_SPAN_CUT) /* its whole duration is another */
+	if (span->flags & XSP_SPAN_CUT) /* its full duration is another one */
 		return 0;
 	if (n->durations.count == 0) {
 		r->min_ns = n->first_ns = duration;
@@ -207,7 +207,7 @@ struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s)
 	};
 }
 
-/* Sums of differences to one of the values lose no digits where all are large and alike. */
+/* Differences from one of the values keep their digits where all values are large and alike. */
 static double deviation(const struct summary_name *n)
 {
 	const double count = (double)n->durations.count;
@@ -217,7 +217,7 @@ static double deviation(const struct summary_name *n)
 	return squares > 0 ? sqrt(squares / (count - 1)) : 0;
 }
 
-/* What would be left of it without probes decides, or the cheapest functions would come first. */
+/* By time without probes: with them, the cheapest functions would come first. */
 static XSP_ORDER(by_own_time, struct xsp_summary_row,
 	  XSP_FALLING(own_ns) ?: XSP_FALLING(self_ns) ?: XSP_FALLING(calls) ?: XSP_RISING(name));
 

@@ -11,47 +11,48 @@ struct xsp_summary;
 
 struct xsp_summary_row {
 	xsp_name_id name;
-	const char *text; /* of several names that only number: "ProfilerStep#*"; else NULL */
+	const char *text; /* common name of several: "ProfilerStep#*"; else NULL */
 	uint64_t calls, total_ns, self_ns, min_ns, max_ns;
-	uint64_t mean_ns, p50_ns, p99_ns; /* percentiles: exact for few calls, else from a
-					   * log-linear histogram, relative error at most 1 % */
+	/* percentiles: exact for few calls, else from a log-linear histogram, relative error at
+	 * most 1 % */
+	uint64_t mean_ns, p50_ns, p99_ns;
 	uint64_t unfinished, unwound;
-	bool mostly_probes; /* of most calls most of the time is that of probes inside */
+	bool mostly_probes; /* in most calls, inner probes take most of the time */
 	uint64_t points; /* calls without a duration (XSP_SPAN_POINT) */
-	uint64_t measured; /* calls that the times are of; 0: they are not known */
-	uint64_t timed; /* ... and those of which a part lies in the cut: self_ns */
-	uint64_t outermost; /* of these, those that total_ns is of */
-	uint64_t own_ns; /* of self_ns, what is estimated to be left without probes */
-	uint64_t cpu_ns; /* of total_ns, on a CPU: --waits */
-	bool cpu_known; /* ... of each of them; else it is that of those of which it is known */
-	uint64_t self_cpu_ns; /* of self_ns */
-	uint64_t own_cpu_unknown_ns; /* of own_ns, that of calls whose time on a CPU is not known */
-	uint64_t own_cpu_unknown_max_ns; /* ... the most of one of them */
-	double std_ns; /* of the durations that mean_ns is of; 0 with less than two */
+	uint64_t measured; /* calls with times; 0: times are not known */
+	uint64_t timed; /* calls that lie at least partly in the range: self_ns */
+	uint64_t outermost; /* the outermost of these: total_ns */
+	uint64_t own_ns; /* estimate of self_ns without probes */
+	uint64_t cpu_ns; /* CPU time in total_ns: --waits */
+	bool cpu_known; /* of all these calls; else cpu_ns only covers some */
+	uint64_t self_cpu_ns; /* CPU time in self_ns */
+	uint64_t own_cpu_unknown_ns; /* part of own_ns in calls whose CPU time is not known */
+	uint64_t own_cpu_unknown_max_ns; /* the most in one such call */
+	double std_ns; /* of the durations in mean_ns; 0 with fewer than two */
 	uint64_t max_start_ns; /* when the longest of them began */
 };
 
-/* All times are of the calls whose end was seen (by return, tail call or unwinding) and whose
- * duration was measured (xsp_span_has_duration); all 0 if there were none. total counts recursion once: a span whose name is already
- * open among its ancestors adds to calls and self but not to total. */
+/* Times cover calls whose end was seen (by return, tail call or unwinding) and whose duration
+ * was measured (xsp_span_has_duration). All are 0 if there were none. total counts recursion
+ * once: a span inside a span of the same name adds to calls and self only. */
 int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out);
-/* Of names alone, in bounded memory: no threads, no samples. */
+/* Only names, in bounded memory: no threads, no samples. */
 int xsp_summary_new_names(struct xsp_timeline *t, struct xsp_summary **out);
 void xsp_summary_free(struct xsp_summary *s);
 struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s);
-/* Rows sorted by own_ns, descending; *rows is owned by the summary. */
+/* Rows sorted by own_ns, descending. The summary owns *rows. */
 size_t xsp_summary_rows(struct xsp_summary *s, const struct xsp_summary_row **rows);
 
 struct xsp_summary_print {
 	size_t limit; /* rows; 0: all */
-	int width; /* columns of the terminal; 0: no limit (names are never cut in a pipe) */
+	int width; /* columns of the terminal; 0: no limit (in a pipe, names are never elided) */
 	bool color;
-	bool by_line, by_module; /* these tables of --python, and not that of names */
+	bool by_line, by_module; /* only these tables of --python, without names */
 };
-/* The table, then the lines on losses, unfinished spans, damage and overhead. 0, -ENOMEM or -EIO. */
+/* The table, then lines on losses, unfinished spans, damage and overhead. 0, -ENOMEM or -EIO. */
 int xsp_summary_write(struct xsp_summary *s, struct xsp_capture_reader *r, FILE *f,
 		      const struct xsp_summary_print *how);
-/* The same for programs: one object of JSON (docs/formats.md). */
+/* The same as one JSON object (docs/formats.md). */
 int xsp_summary_write_json(struct xsp_summary *s, struct xsp_capture_reader *r, FILE *f);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* summary_columns.c - what is known of a name, and which report shows it. */
+/* summary_columns.c - the columns of names, and which report shows them. */
 #include "analysis/names/summary_private.h"
 
 #include <string.h>
@@ -48,7 +48,7 @@ XSP_REPORT_SHAPE(analyze, names_shape, "operations", "operations",
 
 NAME(name_cpu_least, xsp_cell_if(row->cpu_known || row->cpu_ns > 0, row->cpu_ns));
 
-/* A name, and what must be said with it: that its time is not its own, or when its probes were released. */
+/* A name with its caveat: that its time is not its own, or when its probes were released. */
 static struct xsp_cell name_shown(struct xsp_report_at *at)
 {
 	const struct xsp_summary_names *names = at->of;
@@ -75,7 +75,7 @@ static struct xsp_cell name_shown(struct xsp_report_at *at)
 	return xsp_cell_text(at->text);
 }
 
-/* ">=1.20 ms": of some calls it is not known. */
+/* ">=1.20 ms": for some calls it is not known. */
 static struct xsp_cell name_cpu_shown(struct xsp_report_at *at)
 {
 	const struct xsp_summary_row *row = at->row;

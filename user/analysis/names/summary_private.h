@@ -18,12 +18,12 @@
 #include "report/list.h"
 
 struct summary_name {
-	struct xsp_summary_row row; /* what the rest tells of it: xsp_summary_rows() */
-	uint64_t sum_ns; /* of calls whose end was seen, as all that follows */
-	uint64_t cpu_unknown; /* of those that row.total_ns is of */
+	struct xsp_summary_row row; /* xsp_summary_rows() fills it from the other fields */
+	uint64_t sum_ns; /* this and the rest: of calls whose end was seen */
+	uint64_t cpu_unknown; /* calls in row.total_ns without known CPU time */
 	uint64_t first_ns;
-	double squares; /* sum, of how far durations are from the first one */
-	uint64_t mostly_probes; /* those whose time is mostly that of probes */
+	double squares; /* sum of the squared distances from the first duration */
+	uint64_t mostly_probes; /* calls whose time is mostly that of probes */
 	struct xsp_histogram durations;
 };
 
@@ -32,7 +32,7 @@ struct xsp_summary {
 	struct xsp_name_rows row_of;
 	struct summary_name *names; /* by row */
 	size_t name_count, name_capacity;
-	struct xsp_arena texts; /* of rows of several names */
+	struct xsp_arena texts; /* common names of rows */
 	struct xsp_steps *steps;
 	struct xsp_summary_row *rows;
 	size_t row_count, row_capacity;
@@ -41,20 +41,20 @@ struct xsp_summary {
 	struct xsp_summary_memory *memory;
 	struct xsp_summary_allocations *allocations; /* NULL: none were recorded */
 	struct xsp_summary_waits *waits; /* NULL: none were recorded */
-	struct xsp_summary_samples *samples; /* the same */
+	struct xsp_summary_samples *samples; /* NULL: none were recorded */
 	struct xsp_summary_python *python;
 	struct xsp_value_rows values;
 };
 
 struct xsp_summary_names {
 	struct xsp_summary *summary;
-	const struct xsp_capture_reader *reader; /* of texts: what is said of a name */
+	const struct xsp_capture_reader *reader; /* for texts: caveats of a name */
 	uint64_t steps; /* 0: none are marked */
 };
-/* The table of names, of rows of struct xsp_summary_row and the above. */
+/* The table of names; its rows are struct xsp_summary_row. */
 extern const struct xsp_list xsp_summary_names_list, xsp_summary_names_with_cpu;
 
-/* What the row is called: raw bytes of the target's. */
+/* The row's name: raw bytes of the target's. */
 const char *xsp_summary_text(const struct xsp_summary *s, const struct xsp_summary_row *row);
 
 #endif

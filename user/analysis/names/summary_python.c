@@ -2,8 +2,8 @@
 /*
  * summary_python.c - spans by line of Python and by torch.nn.Module.
  *
- * Self times of spans are summed by stack; what a line's total is, and a module's, is added up from these in the end:
- * so no time is in a total twice, however the functions call each other.
+ * Self times are summed by stack. At the end, these sums make the totals of lines and modules. So
+ * no total counts a time twice, however functions call each other.
  */
 #include "analysis/names/summary_python.h"
 
@@ -18,16 +18,16 @@
 #include "report/list.h"
 #include "timeline/python.h"
 
-#define INDENT_MAX 2000 /* of a module, as text */
-#define PATH_MAX_BYTES 2048 /* of a module's path; a longer one is cut there */
+#define INDENT_MAX 2000 /* columns of a module's indentation */
+#define PATH_MAX_BYTES 2048 /* a longer path of a module is elided */
 
 struct sum {
-	uint64_t calls; /* by Python, not by what was called so */
-	uint64_t ns; /* self time of those spans that have a duration */
-	uint64_t measured; /* ... how many these are */
+	uint64_t calls; /* calls by Python, without calls inside them */
+	uint64_t ns; /* self time of spans with a duration */
+	uint64_t measured; /* number of these spans */
 };
 
-/* Spans of one stack, without the frames that only opened them. */
+/* Spans of one stack, without the frames that only opened the spans. */
 struct stack {
 	const struct xsp_capture_python *python;
 	uint32_t first;
@@ -36,7 +36,7 @@ struct stack {
 
 struct line {
 	const struct xsp_capture_python_frame *frame;
-	struct sum self, total; /* called by it; with it among the callers */
+	struct sum self, total; /* self: it called them; total: it is among the callers */
 	size_t last; /* 1 + the stack that was added last */
 };
 
@@ -45,21 +45,21 @@ struct module {
 	const char *path, *name; /* name: the path's last part */
 	uint32_t depth;
 	struct sum self, total;
-	size_t order; /* of modules that were met first */
+	size_t order; /* in which modules were met */
 	bool is_shown;
 };
 
 struct xsp_summary_python {
 	struct xsp_timeline *timeline;
-	uint64_t until_ns; /* lines were on by default, and taken out then; 0: they were not */
+	uint64_t until_ns; /* lines were on by default and were released then; 0: they were not */
 	XSP_TALLY(struct stack) stacks; /* by id and first frame */
 	struct sum all, lineless, moduleless;
-	/* made in the end */
+	/* made at the end */
 	bool ended;
 	XSP_TALLY(struct line) lines; /* by the frame's name */
 	XSP_TALLY(struct module *) modules; /* by path */
 	struct xsp_arena arena; /* of modules and their paths */
-	struct xsp_report *report; /* that is being filled */
+	struct xsp_report *report; /* the one that is being filled */
 };
 
 int xsp_summary_python_new(struct xsp_timeline *t, struct xsp_summary_python **out)
@@ -127,7 +127,7 @@ static int add_lines(struct xsp_summary_python *s, size_t number)
 			return -ENOMEM;
 		if (i == stack->first)
 			add(&l->self, &stack->sum);
-		if (l->last == number + 1) /* of a recursion it counts once */
+		if (l->last == number + 1) /* a recursion counts once */
 			continue;
 		l->last = number + 1;
 		add(&l->total, &stack->sum);
@@ -140,7 +140,7 @@ static XSP_ORDER(by_self, struct line,
 
 /* ---- modules ---- */
 
-/* The one of that path, whose parent is there; NULL: out of memory. */
+/* Finds or makes the module of that path; its parent exists. NULL: out of memory. */
 static struct module *module_of(struct xsp_summary_python *s, const struct module *parent,
 				const char *path, size_t length)
 {
@@ -159,7 +159,7 @@ static struct module *module_of(struct xsp_summary_python *s, const struct modul
 	return m;
 }
 
-/* To the module and those around it. */
+/* Adds to the module and to those around it. */
 static int add_module(struct xsp_summary_python *s, const struct stack *stack)
 {
 	struct xsp_python_module names;
@@ -193,7 +193,7 @@ static int add_module(struct xsp_summary_python *s, const struct stack *stack)
 	return 0;
 }
 
-/* As a tree: who is below whom, and of siblings those with the longest total first. */
+/* As a tree, and siblings by falling total. */
 static int by_tree(const void *a, const void *b)
 {
 	const struct module *x = *(struct module *const *)a, *y = *(struct module *const *)b;
@@ -212,7 +212,7 @@ static int by_tree(const void *a, const void *b)
 	return XSP_FALLING(total.ns) ?: XSP_RISING(order);
 }
 
-/* Whoever is shown has a longer total than those that are not: so those around it are shown too. */
+/* A shown module has a longer total than any hidden one, so the modules around it are shown too. */
 static XSP_ORDER_POINTERS(by_total, struct module, XSP_FALLING(total.ns) ?: XSP_RISING(order));
 
 static void sort(struct xsp_summary_python *s, size_t most)
@@ -223,7 +223,7 @@ static void sort(struct xsp_summary_python *s, size_t most)
 	xsp_tally_sort(&s->modules, by_tree);
 }
 
-/* From stacks to lines and modules, once. */
+/* Makes lines and modules from stacks, once. */
 static int end(struct xsp_summary_python *s)
 {
 	int rc = 0;
@@ -265,12 +265,12 @@ static const char *line_text(const struct xsp_summary_python *s, const struct li
 	return out;
 }
 
-/* A line, a module, or what is in none. */
+/* A line, a module, or the rest. */
 struct place {
 	const char *name;
 	const struct sum *self, *total;
-	uint32_t indent; /* in a tree of modules */
-	/* of a line, apart */
+	uint32_t indent; /* in the tree of modules */
+	/* parts of a line */
 	const char *function, *file;
 	uint32_t line;
 };
@@ -311,7 +311,7 @@ static struct xsp_cell place_shown(struct xsp_report_at *at)
 	return xsp_cell_text(at->text);
 }
 
-/* Of no time at all it is nothing. */
+/* Share 0 if there is no time at all. */
 CELL(place_share_shown,
      row->self->measured > 0 && of->all.ns == 0 ? xsp_cell_real(0) : place_share(at));
 
@@ -353,7 +353,7 @@ static const struct xsp_list without_line = {XSP_LIST_COLUMNS(columns), .json = 
 static const struct xsp_list without_module = {XSP_LIST_COLUMNS(columns), .json = "without_module",
 					       .keys = SUMS};
 
-/* Spans that are in no row: one more of them, as JSON an object of its own. */
+/* Spans that are in no row: an extra row, in JSON an object of its own. */
 static void put_rest(const struct xsp_summary_python *s, struct xsp_report_section *section,
 		     struct xsp_report_table *t, const struct xsp_list *list,
 		     const struct sum *rest, const char *name)
@@ -425,7 +425,7 @@ static void put_modules(struct xsp_summary_python *s, struct xsp_report_section 
 	xsp_list_gap(s->report);
 }
 
-/* How long there were lines, if not to the end; or NULL. */
+/* How long lines were recorded, if not to the end; or NULL. */
 static const char *until_text(const struct xsp_summary_python *s, char out[XSP_UNITS_SIZE])
 {
 	const uint64_t first_ns = xsp_timeline_first_ns(s->timeline, s->until_ns);

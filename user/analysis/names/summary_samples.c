@@ -16,16 +16,16 @@
 
 #define SHORT_FILES_SHOWN 4
 #define LINES_SHOWN 10
-#define UNASKED_FUNCTIONS 5 /* where samples are on by default */
+#define UNASKED_FUNCTIONS 5 /* if samples are on by default */
 #define UNASKED_LINES 3
 #define FAULTS_SHOWN 3
-#define FAULTS_SAID 5 /* per cent of the time on CPUs */
+#define FAULTS_SAID 5 /* percent of CPU time from which faults are shown */
 
-/* What samples are counted by: where the thread was, a line of Python, a file. */
+/* A row of samples: where the thread was, a line of Python, or a file. */
 struct place {
 	uint64_t key;
 	uint64_t samples, ns;
-	uint64_t short_samples; /* of a file: those of which no caller is known */
+	uint64_t short_samples; /* of a file: samples without a known caller */
 };
 
 struct places {
@@ -35,7 +35,7 @@ struct places {
 struct xsp_summary_samples {
 	struct xsp_timeline *timeline;
 	struct places functions, lines, files;
-	struct places nameless; /* by process: code that a compiler made, and nothing names */
+	struct places nameless; /* by process: compiler-made code without a name */
 	struct {
 		uint64_t ns;
 		struct places functions, lines, threads;
@@ -122,7 +122,8 @@ static double percent(uint64_t part, uint64_t all)
 	return all > 0 ? 100.0 * (double)part / (double)all : 0;
 }
 
-/* Of a share, as many samples as these can tell it: percentage points to the farther end of its interval. */
+/* Uncertainty of a share with so many samples: percentage points to the farther end of its
+ * interval. */
 static double uncertainty(uint64_t part, uint64_t all)
 {
 	const double share = all > 0 ? (double)part / (double)all : 0;
@@ -160,7 +161,7 @@ XSP_REPORT_SHAPE(analyze, of_lines, "samples", "lines", "lines of Python", colum
 
 #define BESIDE_NAME 44 /* columns of the figures */
 
-/* "name (file)", each not longer than there is room for it. */
+/* "name (file)", each elided to the room it has. */
 static struct xsp_cell place_shown(struct xsp_report_at *at)
 {
 	const struct xsp_summary_samples *s = at->of;
@@ -228,7 +229,7 @@ static void print_sums(const struct xsp_summary_samples *s, const struct xsp_cap
 		fprintf(f, "a sample takes %s\n", xsp_format_ns(each, took / sample_count));
 }
 
-/* Where nothing leads to the callers: said, and of which files. */
+/* How many stacks lack their callers, and in which files. */
 static void print_short(struct xsp_summary_samples *s, FILE *f)
 {
 	char name[128];
@@ -256,7 +257,7 @@ static void print_short(struct xsp_summary_samples *s, FILE *f)
 	fputs(": code with neither call frame information (.eh_frame) nor frame pointers\n", f);
 }
 
-/* Of those places the first ones, with their parts of all page faults. */
+/* The first of those places, with their shares of all page faults. */
 static void print_faulting(struct xsp_summary_samples *s, FILE *f, struct places *p,
 			   const char *what, bool threads)
 {
@@ -314,7 +315,6 @@ static void print_faults(struct xsp_summary_samples *s, FILE *f)
 	fputc('\n', f);
 }
 
-/* The program's file name. */
 static const char *program_of(const struct xsp_capture_reader *r, uint32_t pid)
 {
 	const struct xsp_capture_process *p = xsp_capture_process_of(r, pid);
@@ -322,7 +322,7 @@ static const char *program_of(const struct xsp_capture_reader *r, uint32_t pid)
 	return p != NULL ? xsp_base_name(p->exe) : "";
 }
 
-/* Once, of the process that has most. */
+/* Once, for the process with the most samples. */
 static void print_nameless(struct xsp_summary_samples *s, const struct xsp_capture_reader *r,
 			   FILE *f)
 {
@@ -341,7 +341,7 @@ static void print_nameless(struct xsp_summary_samples *s, const struct xsp_captu
 		xsp_compiler_advice(program));
 }
 
-/* They are of the beginning only. */
+/* Says that samples only cover the beginning. */
 static void print_until(const struct xsp_summary_samples *s, FILE *f)
 {
 	const uint64_t first_ns =

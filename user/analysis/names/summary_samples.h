@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* summary_samples.h - --sample in the summary: the functions in which the time on CPUs went, and lines of Python. */
+/* summary_samples.h - --sample in the summary: functions and lines of Python that took the time
+ * on CPUs. */
 #ifndef XSP_ANALYSIS_SUMMARY_SAMPLES_H
 #define XSP_ANALYSIS_SUMMARY_SAMPLES_H
 
@@ -8,21 +9,21 @@
 
 struct xsp_summary_samples;
 
-/* *out NULL: the capture has no samples. The others take NULL. */
+/* *out NULL: the capture has no samples. The other functions take NULL. */
 int xsp_summary_samples_new(struct xsp_timeline *t, struct xsp_summary_samples **out);
 void xsp_summary_samples_free(struct xsp_summary_samples *s);
 
 /* 0 or -ENOMEM. */
 int xsp_summary_samples_sample(struct xsp_summary_samples *s, const struct xsp_sample *sample);
 
-/* Of their time on CPUs, what page faults took; most of it in a function, or line of Python (NULL: in none). */
+/* The CPU time of page faults, and the function or line of Python with most of it (NULL: none). */
 struct xsp_fault_samples {
-	uint64_t ns, all_ns, samples; /* samples: of all_ns */
+	uint64_t ns, all_ns, samples; /* samples: those in all_ns */
 	const char *function;
 };
-/* All 0 where there are no samples. */
+/* All 0 without samples. */
 struct xsp_fault_samples xsp_summary_samples_faults(struct xsp_summary_samples *s);
-/* Functions, lines of Python, and what is to be said of them; nothing where there are none. */
+/* Functions, lines of Python, and their caveats; nothing without samples. */
 void xsp_summary_samples_report(struct xsp_summary_samples *s, const struct xsp_capture_reader *r,
 				struct xsp_report *report);
 

@@ -15,7 +15,7 @@ static struct xsp_cell real_if(bool known, double value)
 #define CELL(name, value) XSP_REPORT_CELL(name, struct xsp_timeline, struct xsp_value_row, value)
 
 CELL(value_name, xsp_cell_text(xsp_timeline_name(of, row->name)));
-CELL(value_last, xsp_cell_real(row->last)); /* also where it is no number */
+CELL(value_last, xsp_cell_real(row->last)); /* even if it is no number */
 CELL(value_min, real_if(row->finite > 0, row->min));
 CELL(value_mean, real_if(row->finite > 0, row->mean));
 CELL(value_max, real_if(row->finite > 0, row->max));

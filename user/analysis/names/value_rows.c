@@ -22,7 +22,7 @@ int xsp_value_rows_add(struct xsp_value_rows *r, const struct xsp_value *v)
 	row->finite++;
 	row->min = fmin(row->min, v->value);
 	row->max = fmax(row->max, v->value);
-	/* so that it stays finite where the sum would not */
+	/* stays finite where a sum would overflow */
 	row->mean += v->value / (double)row->finite - row->mean / (double)row->finite;
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* value_rows.h - figures of the values that a program tells, by name; memory is bounded by names. */
+/* value_rows.h - figures of the values that a program reports, by name. Its memory is bounded by
+ * the number of names. */
 #ifndef XSP_ANALYSIS_VALUE_ROWS_H
 #define XSP_ANALYSIS_VALUE_ROWS_H
 
@@ -9,9 +10,9 @@
 struct xsp_value_row {
 	xsp_name_id name;
 	uint64_t count;
-	uint64_t finite; /* those that the next three are of: numbers, and not infinite */
+	uint64_t finite; /* finite numbers, which the next three cover */
 	double min, mean, max;
-	double last; /* any */
+	double last; /* may be any number */
 	uint64_t last_ns;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rule_finding.c - the layout of findings: sentences made of figures, evidence, severity, moments. */
+/* rule_finding.c - lays findings out: sentences with figures, evidence, severity, times. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ struct sentence {
 	const struct xsp_rule_finding *f;
 	char *out;
 	size_t used;
-	bool unknown; /* a figure of the part at hand */
+	bool unknown; /* a figure of the current part is not known */
 };
 
 static struct xsp_report_figure figure_of(const struct xsp_rule_finding *f, const char *key,
@@ -57,7 +57,7 @@ static void put(struct sentence *s, const char *text, size_t length)
 	s->used += n;
 }
 
-/* `form`: what follows the key, a number and a letter; both may be missing. */
+/* `form`: a number and a letter that follow the key; both may be missing. */
 static void put_value(struct sentence *s, const struct xsp_cell *cell, enum xsp_unit unit,
 		      const char *form)
 {
@@ -81,7 +81,8 @@ static void put_value(struct sentence *s, const struct xsp_cell *cell, enum xsp_
 	put(s, text, strlen(text));
 }
 
-/* "{key:form}", from behind the brace on. Returns what follows. */
+/* Puts the figure of "{key:form}"; `key` follows the brace. Returns what follows the closing
+ * brace. */
 static const char *put_figure(struct sentence *s, const char *key)
 {
 	const char *end = key + strcspn(key, "}"), *colon = key + strcspn(key, ":}");
@@ -93,7 +94,8 @@ static const char *put_figure(struct sentence *s, const char *key)
 	return *end == '}' ? end + 1 : end;
 }
 
-/* "key|" or "!key|" from behind a bracket on: what follows; NULL: it does not hold. A part without it begins at once. */
+/* Reads "key|" or "!key|" after a bracket and returns what follows; NULL: the condition does not
+ * hold. A part without a condition begins at once. */
 static const char *condition(const struct sentence *s, const char *at)
 {
 	const char *bar = at + strcspn(at, "|{]");
@@ -112,7 +114,7 @@ const char *xsp_rule_sentence(const struct xsp_rule_finding *f, const char *sent
 			      char out[XSP_RULE_SENTENCE])
 {
 	struct sentence s = {.f = f, .out = out};
-	size_t begun = 0; /* the part in brackets */
+	size_t begun = 0; /* where the part in brackets begins */
 
 	for (const char *at = sentence; *at != '\0';) {
 		const size_t plain = strcspn(at, "{[]");

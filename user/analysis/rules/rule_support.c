@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rule_support.c - what rules share: other analyses' states, shares, doubts. Findings: rule_finding.c. */
+/* rule_support.c - what rules share: states of other analyses, shares, caveats. Findings:
+ * rule_finding.c. */
 #include "analysis/rules/rules.h"
 
 #include <stdarg.h>
@@ -80,7 +81,7 @@ void xsp_rule_cpu_of(const struct xsp_rule_context *c, uint32_t pid, uint64_t *r
 	}
 }
 
-/* ---- doubts ---- */
+/* ---- caveats ---- */
 
 struct doubts {
 	char *out;
@@ -101,7 +102,8 @@ static void add(struct doubts *d, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* A hundredth of the time, and more: each library that is loaded while it is recorded has its probes a little later. */
+/* A library that loads during the recording gets its probes a little later. It is a caveat from
+ * a hundredth of the time on. */
 static void add_late(const struct xsp_rule_context *c, struct doubts *d)
 {
 	const char *ns = xsp_capture_info(c->reader, "libraries late ns");
@@ -148,10 +150,10 @@ static void add_locks(const struct xsp_rule_context *c, struct doubts *d)
 		add(d, "%s: those that came last are missing", text);
 }
 
-/* Fewer activities whose launch is not known than this part are those of before the recording. */
+/* A smaller share was launched before the recording began. */
 #define UNLAUNCHED_LEAST 0.01
 
-/* What came of the GPU's own records stands before all others: what is not there looks like idle time. */
+/* A caveat about GPU records replaces all others: a missing record looks like idle time. */
 static void add_gpu(const struct xsp_rule_context *c, struct doubts *d)
 {
 	const struct xsp_gpu_counts *n = xsp_timeline_gpu(c->timeline);

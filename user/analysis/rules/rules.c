@@ -7,7 +7,7 @@
 
 #include "base/units.h"
 
-/* Of a group: "thread main", "12 threads worker-*" */
+/* A group: "thread main", "12 threads worker-*". */
 #define THREADS "[one|thread ][!one|{threads:d} threads ]{subject:64}"
 
 const struct xsp_rule xsp_rules[] = {
@@ -241,12 +241,12 @@ void xsp_rule_value(const struct xsp_rule *rule, double value, char out[XSP_RULE
 		snprintf(out, XSP_RULE_VALUE, "%g", value);
 }
 
-/* What became of a rule. */
+/* The outcome of one rule. */
 struct outcome {
 	const char *rule;
 	char threshold[XSP_RULE_VALUE];
 	uint64_t findings;
-	const char *needs; /* NULL: it had what it needs */
+	const char *needs; /* NULL: nothing is missing */
 };
 
 #define OF(member) XSP_FIELD(struct outcome, member)

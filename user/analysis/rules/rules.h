@@ -2,8 +2,9 @@
 /*
  * rules.h - what is slow, and why: a rule is a row in the table of analysis/rules/rules.c.
  *
- * Rules run behind all analyses and read what these counted. A rule that might invent something is worse than none:
- * what its figures cannot prove it leaves out, and what losses could falsify it says (finding.uncertain).
+ * Rules run after all analyses and read their figures. A wrong finding is worse than none: a rule
+ * drops what its figures cannot prove. Where losses could falsify a finding, it says so
+ * (finding.uncertain).
  */
 #ifndef XSP_ANALYSIS_RULES_H
 #define XSP_ANALYSIS_RULES_H
@@ -13,86 +14,92 @@
 #include "analysis/names/steps.h"
 #include "timeline/timeline.h"
 
-/* Severities by share, unless a rule has reasons of its own. */
+/* Severities by share, unless a rule has other reasons. */
 #define XSP_SHARE_HIGH 0.30
 #define XSP_SHARE_MEDIUM 0.10
 
 struct xsp_rule_context {
 	const struct xsp_rule *rule;
-	double threshold; /* of the rule, as --threshold or its default says */
+	double threshold; /* the rule's, from --threshold or its default */
 	struct xsp_timeline *timeline;
 	struct xsp_capture_reader *reader;
 	struct xsp_report *report;
 	uint64_t start_ns; /* of the capture */
-	uint64_t recorded_ns; /* time in which all was on, of the part that is told */
-	uint64_t time_ns; /* what shares are of: see xsp_rule_part() */
+	uint64_t recorded_ns; /* time in the range during which everything was recorded */
+	uint64_t time_ns; /* the whole that shares refer to: see xsp_rule_part() */
 	const char *time_of;
 	struct xsp_steps_figures steps;
-	const struct xsp_analysis *const *analyses; /* those that there are, ended by NULL, and */
-	void *const *states; /* ... their states */
-	const char **
-		needs; /* of the rule, as long as it runs: a reason of its own for XSP_RULE_NO_DATA, a literal */
+	const struct xsp_analysis *const *analyses; /* all that exist, then NULL */
+	void *const *states; /* states of the analyses, in the same order */
+	/* what the rule needs where XSP_RULE_NO_DATA has a reason of its own: a literal, valid
+	 * while the rule runs */
+	const char **needs;
 };
 
-#define XSP_RULE_NO_DATA 1 /* the capture does not hold what the rule is about */
+#define XSP_RULE_NO_DATA 1 /* the capture does not hold the rule's data */
 
 /*
- * A rule, and the layout of its findings. Sentences hold figures by their keys: "{key}"; "{key:3g}" and "{key:2f}" with so many
- * digits, "{key:d}" without separators, "{key:400}" so many bytes of a text. {subject}, {share} and {of} are the finding's own. "[text]" is
- * left out where a figure in it is not known; "[key|text]" stands where that one is known and not false, "[!key|text]" where
- * it is not.
+ * A rule, and the layout of its findings. A sentence names figures by key: "{key}". "{key:3g}" and
+ * "{key:2f}" set the digits, "{key:d}" has no separators, "{key:400}" limits a text's bytes.
+ * {subject}, {share} and {of} are the finding's own.
+ *
+ * "[text]" is omitted where a figure in it is not known. "[key|text]" stands where that figure is
+ * known and not false, "[!key|text]" where it is not.
  */
 struct xsp_rule {
 	const char *key; /* part of the format: docs/analyze.md */
-	double threshold; /* from where on it finds something */
-	enum xsp_unit unit; /* ... of what: XSP_UNIT_SHARE is given in % */
-	const char *what; /* one line: what it finds, of what the threshold is */
-	const char *needs; /* how to record what it is about: "--waits" */
-	/* The condition: calls xsp_rule_found() where it holds. 0, XSP_RULE_NO_DATA, or a negative errno. */
+	double threshold; /* the rule finds something from here on */
+	enum xsp_unit unit; /* unit of the threshold; XSP_UNIT_SHARE is given in % */
+	const char *what; /* one line: what the rule finds, and what the threshold measures */
+	const char *needs; /* the option that records the rule's data: "--waits" */
+	/* Calls xsp_rule_found() where the condition holds. 0, XSP_RULE_NO_DATA or a negative
+	 * errno. */
 	int (*find)(const struct xsp_rule_context *c);
-	bool machine; /* what else runs on the machine brings it about as well */
+	bool machine; /* other work on the machine causes it as well */
 	enum xsp_rule_grade {
 		XSP_RULE_BY_SHARE, /* see xsp_rule_severity() */
 		XSP_RULE_LOW, /* it need not be a fault */
 		XSP_RULE_BY_FINDING,
 	} grade;
-	unsigned doubts; /* what makes it uncertain: enum xsp_rule_doubt */
-	const char *title; /* what is slow, by how much */
+	unsigned doubts; /* which caveats apply: enum xsp_rule_doubt */
+	const char *title; /* what is slow, and by how much */
 	const char *advice; /* what to do */
 };
 extern const struct xsp_rule xsp_rules[];
 extern const size_t xsp_rule_count;
-const char *xsp_rule_key(size_t index); /* NULL: there are not that many */
-/* By key; -1: there is no such. */
+const char *xsp_rule_key(size_t index); /* NULL: there is no such rule */
+/* -1: there is no such rule. */
 long xsp_rule_index(const char *key, size_t length);
 
-/* A threshold as people read it: "10 %", "64.0 KiB". */
+/* A threshold as text: "10 %", "64.0 KiB". */
 #define XSP_RULE_VALUE 40
 void xsp_rule_value(const struct xsp_rule *rule, double value, char out[XSP_RULE_VALUE]);
 
-/* Runs them all; adds the section "rules" that says which had no data: those with a text in XSP_RULES_NEEDS, what they need.
- * 0 or a negative errno. */
-enum { XSP_RULES_KEY = 0, XSP_RULES_NEEDS = 3 }; /* its columns */
+/* Runs all rules. Adds the section "rules": its column XSP_RULES_NEEDS says what a rule without
+ * data needs. 0 or a negative errno. */
+enum { XSP_RULES_KEY = 0, XSP_RULES_NEEDS = 3 }; /* columns */
 int xsp_rules_run(struct xsp_rule_context *c, const double *thresholds);
 
 /* ---- for rules ---- */
 
-/* Before the first of them: what all need. */
+/* Runs before the first rule and prepares what all of them need. */
 void xsp_rules_prepare(struct xsp_rule_context *c);
 
-/* For how long there were waits, samples: no window of --max-overhead interrupts them. */
+/* For how long waits or samples were recorded: windows of --max-overhead do not interrupt them. */
 uint64_t xsp_rule_waits_ns(const struct xsp_rule_context *c);
 uint64_t xsp_rule_samples_ns(const struct xsp_rule_context *c);
-/* Was a thread there for most of the time in which there were waits? Then what it waited is a share of its own time. */
+/* Did the thread live for most of the time in which waits were recorded? If so, its waits are a
+ * share of its own time. */
 bool xsp_rule_was_there(const struct xsp_rule_context *c, uint64_t there_ns);
-/* What the process's threads had of CPUs, and how long they could run and had none; 0 where --waits was off. */
+/* How long the process's threads ran, and how long they were runnable without a CPU; 0 without
+ * --waits. */
 void xsp_rule_cpu_of(const struct xsp_rule_context *c, uint32_t pid, uint64_t *running_ns,
 		     uint64_t *runnable_ns);
 
-/* The state of the analysis of that name; NULL: there is none. */
+/* The state of the named analysis; NULL: there is none. */
 void *xsp_rule_state(const struct xsp_rule_context *c, const char *analysis);
 
-enum xsp_severity xsp_rule_severity(double share); /* what such a share makes of a finding */
+enum xsp_severity xsp_rule_severity(double share); /* severity of a share */
 
 static inline double xsp_rule_share(uint64_t part, uint64_t all)
 {
@@ -100,33 +107,32 @@ static inline double xsp_rule_share(uint64_t part, uint64_t all)
 }
 
 /*
- * Which part of the time something takes. Of the recorded time, or of the time that threads spent in calls if that is
- * more, as it is where several of them work; or, where steps are known and it is more, of the time of those that count:
- * what a program does before and behind them is no part of it.
+ * Which share of the time something takes. The whole is the recorded time, or the time in calls if
+ * several threads make that longer. Where steps are known and take a greater share, it is their
+ * time: setup and shutdown do not count.
  */
 struct xsp_rule_part {
 	double share;
-	const char *of; /* in words */
+	const char *of; /* the whole, in words */
 };
 struct xsp_rule_part xsp_rule_part(const struct xsp_rule_context *c, uint64_t ns,
 				   uint64_t in_steps_ns);
 
-/* Why figures may be wrong, as one text in `out`, which is returned; NULL: they are not. */
+/* Writes the caveats as one text to `out` and returns it; NULL: there are none. */
 enum xsp_rule_doubt {
-	XSP_DOUBT_LOST = 1 << 0, /* events that were lost: counts are lower bounds */
-	XSP_DOUBT_ENDS = 1 << 1, /* ends that were not seen: time of what is around is too long */
-	XSP_DOUBT_WINDOWS = 1 << 2, /* not all of the time was recorded */
-	XSP_DOUBT_FILTERED =
-		1 << 3, /* --min-duration, --max-depth: time of children is in parents */
+	XSP_DOUBT_LOST = 1 << 0, /* events were lost: counts are lower bounds */
+	XSP_DOUBT_ENDS = 1 << 1, /* ends were not seen: enclosing calls look too long */
+	XSP_DOUBT_WINDOWS = 1 << 2, /* recorded only in windows */
+	XSP_DOUBT_FILTERED = 1 << 3, /* --min-duration, --max-depth: parents have children's time */
 	XSP_DOUBT_SITES = 1 << 4, /* more call sites than are followed */
-	XSP_DOUBT_LATE = 1 << 5, /* calls before a library's probes were there: they count as time
-				  * of nothing, and what they call as called by nobody */
-	XSP_DOUBT_WAITS = 1 << 6, /* they were on by default, and taken out */
+	/* Calls before a library's probes were in place are missing. Their time counts as time
+	 * in nothing, and their callees have no caller. */
+	XSP_DOUBT_LATE = 1 << 5,
+	XSP_DOUBT_WAITS = 1 << 6, /* on by default, and released during the recording */
 	XSP_DOUBT_SAMPLES = 1 << 7,
 	XSP_DOUBT_MEANWHILE = 1 << 8, /* what the GPU did during waits is a lower bound */
-	XSP_DOUBT_GPU =
-		1 << 10, /* records of the GPU's that are missing: said instead of all others */
-	XSP_DOUBT_LOCKS = 1 << 9, /* more locks, or threads at them, than are followed */
+	XSP_DOUBT_GPU = 1 << 10, /* GPU records are missing: replaces all other caveats */
+	XSP_DOUBT_LOCKS = 1 << 9, /* more locks, or threads at locks, than are followed */
 };
 #define XSP_DOUBT_SIZE 1024
 const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
@@ -134,22 +140,22 @@ const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 
 /* ---- findings ---- */
 
-/* One thing that a rule has found: what it is filled with is copied by xsp_rule_found(). */
+/* One finding; xsp_rule_found() copies what it holds. */
 #define XSP_RULE_FIGURES 20U
 struct xsp_rule_finding {
 	const char *subject; /* see struct xsp_report_finding */
-	struct xsp_rule_part part; /* which share it takes, of what */
-	double sure; /* the share that its severity is of, where that is another; else 0 */
+	struct xsp_rule_part part; /* the share that it takes, and of what */
+	double sure; /* the share that sets the severity, if it is another one; else 0 */
 	enum xsp_severity severity; /* of XSP_RULE_BY_FINDING */
-	const char *uncertain; /* a reason that stands for all of the rule's doubts; or NULL */
-	uint64_t at_ns, for_ns; /* a time to look at, by CLOCK_MONOTONIC; both 0: none */
-	const char *title,
-		*advice; /* sentences in the place of the rule's: constants, never a text of the target's */
+	const char *uncertain; /* replaces the rule's caveats; or NULL */
+	uint64_t at_ns, for_ns; /* a time to look at, CLOCK_MONOTONIC; 0, 0: none */
+	/* replace the rule's own sentences: constants, never the target's text */
+	const char *title, *advice;
 	struct xsp_report_figure figures[XSP_RULE_FIGURES];
 	size_t count;
 };
-/* Adds a figure: for sentences by its key, and as evidence if it has a title. Of what is absent, and of flags that are
- * false, sentences say nothing. */
+/* Adds a figure: for sentences by its key, and as evidence if it has a title. Sentences omit
+ * absent figures and false flags. */
 void xsp_finding_figure(struct xsp_rule_finding *f, const char *key, const char *title,
 			enum xsp_unit unit, struct xsp_cell value);
 #define XSP_FINDING_ADDS(kind, type, unit, cell)                                                   \
@@ -163,7 +169,7 @@ XSP_FINDING_ADDS(count, uint64_t, XSP_UNIT_COUNT, xsp_cell_integer)
 XSP_FINDING_ADDS(bytes, uint64_t, XSP_UNIT_BYTES, xsp_cell_integer)
 XSP_FINDING_ADDS(share, double, XSP_UNIT_SHARE, xsp_cell_real)
 XSP_FINDING_ADDS(number, double, XSP_UNIT_NUMBER, xsp_cell_real)
-/* NULL: it is not known, and no evidence. */
+/* `text` NULL: it is not known and adds no evidence. */
 static inline void xsp_finding_text(struct xsp_rule_finding *f, const char *key, const char *title,
 				    const char *text)
 {
@@ -173,12 +179,12 @@ static inline void xsp_finding_flag(struct xsp_rule_finding *f, const char *key,
 {
 	xsp_finding_figure(f, key, NULL, XSP_UNIT_TEXT, xsp_cell_bool(holds));
 }
-/* How often something is called, in all and a step; 0: that is not known. */
+/* How often something is called, in all and in a step; 0: not known. */
 void xsp_finding_calls(struct xsp_rule_finding *f, uint64_t calls, double per_step);
 void xsp_rule_found(const struct xsp_rule_context *c, const struct xsp_rule_finding *f);
-/* Is there such a finding? NULL: of the whole run; no report: none. */
+/* Is there such a finding? `subject` NULL: about the whole run. Without a report there is none. */
 bool xsp_rule_has_found(const struct xsp_report *r, const char *rule, const char *subject);
-/* "1.20 s in calls, of train.py" of "{time_ns} in calls[, of {place}]". Returns out. */
+/* Fills "{time_ns} in calls[, of {place}]": "1.20 s in calls, of train.py". Returns out. */
 #define XSP_RULE_SENTENCE 4096
 const char *xsp_rule_sentence(const struct xsp_rule_finding *f, const char *sentence,
 			      char out[XSP_RULE_SENTENCE]);

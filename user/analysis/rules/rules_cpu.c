@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_cpu.c - operations, loops, first steps, and the recording itself. */
+/* rules_cpu.c - operations, loops, first steps, and the recording's own cost. */
 #include "analysis/rules/rules_private.h"
 
 #include <errno.h>
@@ -12,11 +12,11 @@
 #include "catalog/gpu/cuda_table.h"
 
 #define MANY_CALLS 20
-#define LOOP_LEAST_SHARE 0.05 /* of the time: shorter loops are nobody's question */
+#define LOOP_LEAST_SHARE 0.05 /* of the time: shorter loops do not matter */
 
 /* ---- hot operation ---- */
 
-/* What a row's code itself took: where it is known on a CPU, as a call that waits is no hot one. */
+/* The row's own time: where it is known, on a CPU, because a call that waits is not hot. */
 static uint64_t own_of(const struct xsp_summary_row *row)
 {
 	const uint64_t own = row->self_cpu_ns + row->own_cpu_unknown_ns;
@@ -24,15 +24,16 @@ static uint64_t own_of(const struct xsp_summary_row *row)
 	return own < row->own_ns ? own : row->own_ns;
 }
 
-/* Which part of that one of many calls took: it may have waited, or been kept from its CPU, and says nothing of the others. */
+/* The share of its longest call. That call may have waited or lost its CPU, and says nothing
+ * about the others. */
 static double share_of_one(const struct xsp_summary_row *row)
 {
 	return row->timed >= MANY_CALLS ? xsp_rule_share(row->own_cpu_unknown_max_ns, own_of(row))
 					: 0;
 }
 
-/* Other rules tell of waiting for the GPU, for other ranks and for data; a step is no operation, and to begin and end
- * CUDA is nothing that a program does often. */
+/* Other rules cover waits for the GPU, for other ranks and for data. A step is no operation, and
+ * a program rarely starts or ends CUDA. */
 static bool is_operation(const struct xsp_rule_context *c, const struct xsp_summary_row *row)
 {
 	const char *name = xsp_summary_text(xsp_rule_summary(c), row);
@@ -44,7 +45,8 @@ static bool is_operation(const struct xsp_rule_context *c, const struct xsp_summ
 	       !xsp_collective_is_waiting(name);
 }
 
-/* In steps it is known with the probes and with waiting: as much less as in the whole. */
+/* Own time in steps still holds probes and waits: it is reduced in the same proportion as in the
+ * whole run. */
 static struct xsp_rule_part part_of(const struct xsp_rule_context *c,
 				    const struct xsp_summary_row *row)
 {
@@ -78,7 +80,7 @@ static void find_hot(const struct xsp_rule_context *c, const struct xsp_summary_
 	const struct xsp_call_sites *sites = xsp_rule_state(c, "call_sites");
 	const struct xsp_call_site *site = xsp_call_sites_of(sites, row->name);
 	char line[XSP_CALL_SITE_TEXT], doubt[XSP_DOUBT_SIZE], inside[XSP_RULE_INSIDE];
-	/* sites are of Python's own calls: what other operations call is in none */
+	/* sites only count Python's own calls: those of other operations have none */
 	const bool at = site != NULL && 2 * site->total_ns > row->total_ns &&
 			xsp_call_site_line(sites, site, line);
 	const bool measured = row->measured > 0;
@@ -118,12 +120,12 @@ int xsp_rule_hot_operation(const struct xsp_rule_context *c)
 	return count > 0 ? 0 : XSP_RULE_NO_DATA;
 }
 
-/* ---- operation in a loop of Python's ---- */
+/* ---- operation in a Python loop ---- */
 
-/* All that one line calls so often: their time is that of the loop around. */
+/* All operations that one line calls so often: together they are the loop's time. */
 struct loop {
-	const struct xsp_call_site *most; /* the operation that takes most time */
-	double per_step; /* ... its calls */
+	const struct xsp_call_site *most; /* the operation that takes the most time */
+	double per_step; /* its calls */
 	size_t operations;
 	uint64_t calls, total_ns, in_steps_ns;
 };
@@ -163,7 +165,8 @@ static void add_to_loop(struct loop *l, const struct xsp_call_site *site, double
 	l->in_steps_ns += in_steps_ns;
 }
 
-/* What is called so often a step, by the program's own line. The caller's to free; NULL: out of memory. */
+/* The loops: what the program's own lines call so often in a step. The caller frees them; NULL:
+ * out of memory. */
 static struct loop *loops_of(const struct xsp_rule_context *c, size_t *count, bool *any)
 {
 	const struct xsp_call_sites *sites = xsp_rule_state(c, "call_sites");
@@ -185,7 +188,7 @@ static struct loop *loops_of(const struct xsp_rule_context *c, size_t *count, bo
 		if (per_step <= 0 || per_step < c->threshold)
 			continue;
 		const uint64_t line = xsp_call_site_own_line(sites, &list[i]);
-		/* of lines that are not known each operation is its own */
+		/* a call without a known line is a loop of its own */
 		struct loop *l =
 			xsp_u64map_element(&index, xsp_u64_mix(line != 0 ? line : ~(uint64_t)i),
 					   &loops, &capacity, count, &(struct loop){0});
@@ -215,7 +218,7 @@ int xsp_rule_python_loop(const struct xsp_rule_context *c)
 	bool any;
 
 	xsp_call_sites_steps(xsp_rule_state(c, "call_sites"), &with_lines.steps);
-	/* what probes take is no time of the program's, neither of the calls nor of the steps */
+	/* the time of probes belongs to neither the calls nor the steps */
 	with_lines.steps.sum_ns -= with_lines.steps.probe_ns;
 	struct loop *loops = loops_of(&with_lines, &count, &any);
 
@@ -236,13 +239,13 @@ int xsp_rule_python_loop(const struct xsp_rule_context *c)
 
 /* ---- slow first steps ---- */
 
-/* Every program warms up: it is said, and never more than that. */
+/* Every program warms up: the finding is never more than LOW. */
 int xsp_rule_warm_up(const struct xsp_rule_context *c)
 {
 	const struct xsp_steps_figures *s = &c->steps;
 	const uint64_t usual = s->warm_up * s->median_ns;
 	const uint64_t lost = s->warm_up_ns > usual ? s->warm_up_ns - usual : 0;
-	/* several threads have some each */
+	/* each of several threads has some */
 	struct xsp_rule_finding f = {.part = {xsp_rule_share(lost, c->time_ns), c->time_of},
 				     .at_ns = s->warm_up_from_ns,
 				     .for_ns = s->warm_up_to_ns - s->warm_up_from_ns};
@@ -256,7 +259,7 @@ int xsp_rule_warm_up(const struct xsp_rule_context *c)
 	return s->steps > 0 ? 0 : XSP_RULE_NO_DATA;
 }
 
-/* ---- the recording itself ---- */
+/* ---- the recording's own cost ---- */
 
 int xsp_rule_overhead(const struct xsp_rule_context *c)
 {
@@ -268,7 +271,7 @@ int xsp_rule_overhead(const struct xsp_rule_context *c)
 
 	if (cost == 0 || xsp_timeline_cut_text(c->timeline) != NULL)
 		return XSP_RULE_NO_DATA;
-	/* sites cost on their way in and out, too: between windows of --max-overhead */
+	/* sites also cost time while they go in and out, between windows of --max-overhead */
 	xsp_timeline_window(c->timeline, &start, &end);
 	const bool between = end - start > c->time_ns;
 	const uint64_t time_ns = between ? end - start : c->time_ns;

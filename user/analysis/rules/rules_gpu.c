@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_gpu.c - rules about the time of GPUs. */
+/* rules_gpu.c - rules about the time on GPUs. */
 #include <stdio.h>
 
 #include "analysis/gpu/gpu.h"
@@ -35,7 +35,7 @@ static const struct xsp_gpu_host_use *most_idle(const struct xsp_gpu_analysis *g
 }
 
 #define GPU_NAME 64
-/* "GPU 0"; with its process if another one has a device of that number. */
+/* "GPU 0"; with the process if another process has a device of that number. */
 static void name_device(const struct xsp_gpu_device_use *all, size_t count,
 			const struct xsp_gpu_device_use *d, char out[GPU_NAME])
 {
@@ -106,7 +106,7 @@ int xsp_rule_gpu_idle(const struct xsp_rule_context *c)
 
 /* ---- launches ---- */
 
-/* The host is late although it does nothing but launch: most kernels are over before the next call is. */
+/* The host falls short although it only launches: most kernels end before the next launch. */
 int xsp_rule_launch_bound(const struct xsp_rule_context *c)
 {
 	const struct xsp_gpu_analysis *g = xsp_rule_state(c, "gpu");
@@ -194,7 +194,7 @@ static uint64_t second_busiest(const struct xsp_gpu_analysis *g, uint32_t device
 	return second;
 }
 
-/* What a second stream does could run beside the first one's work, and does not. */
+/* A second stream's work could run beside the first one's, but does not. */
 int xsp_rule_serial_streams(const struct xsp_rule_context *c)
 {
 	const struct xsp_gpu_analysis *g = xsp_rule_state(c, "gpu");
@@ -222,10 +222,10 @@ int xsp_rule_serial_streams(const struct xsp_rule_context *c)
 
 /* ---- operators ---- */
 
-/* An operator that moves less than this share of what memory can waits for something else. */
+/* An operator that uses a smaller share of the bandwidth waits for something else. */
 #define BANDWIDTH_LEAST 0.3
 
-/* FLOPs that any of the devices can do for each byte; bytes a second of the fastest memory. */
+/* The most FLOPs that a device can do per byte, and the bandwidth of the fastest memory. */
 static bool limits(const struct xsp_timeline *t, double *balance, double *bandwidth)
 {
 	const struct xsp_gpu_device_info *devices;
@@ -244,7 +244,7 @@ static bool limits(const struct xsp_timeline *t, double *balance, double *bandwi
 	return known;
 }
 
-/* All that ran on GPUs; of kernels that run beside each other the sum of them all. */
+/* The time of all GPU work; kernels that overlap are added up. */
 static uint64_t busy_ns(const struct xsp_gpu_device_use *devices, size_t count)
 {
 	uint64_t busy = 0, kernels = 0;
@@ -257,7 +257,8 @@ static uint64_t busy_ns(const struct xsp_gpu_device_use *devices, size_t count)
 	return kernels > busy ? kernels : busy;
 }
 
-/* Tensor cores do more for each byte, and not all bytes may have been recorded: both only make it more so. */
+/* Tensor cores raise the balance, and some bytes may be missing: both only strengthen the
+ * finding. */
 int xsp_rule_memory_bound(const struct xsp_rule_context *c)
 {
 	const struct xsp_gpu_analysis *g = xsp_rule_state(c, "gpu");

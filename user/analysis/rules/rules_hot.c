@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_hot.c - functions that take the time on CPUs, as samples tell it: --sample. */
+/* rules_hot.c - functions that take the time on CPUs, by --sample. */
 #include "analysis/rules/rules_private.h"
 
 #include <errno.h>
@@ -15,18 +15,18 @@
 
 #define HAD_SAID 0.9
 
-/* ---- how much ---- */
+/* ---- shares ---- */
 
 struct share {
-	double cpu, low, high; /* of the process's samples, and the interval of that */
-	double whole; /* of the recorded time, or if that is less of all that it had on CPUs */
-	double least; /* of the lower end, what it would be had the process had a CPU whenever it could run */
-	double had; /* of the time in which its threads could run, that in which they did */
-	bool many; /* it had more than one CPU all the time */
+	double cpu, low, high; /* share of the process's samples, and its interval */
+	double whole; /* share of the recorded time, or of all CPU time if that is shorter */
+	double least; /* lower end, as if the process had always had a CPU when it could run */
+	double had; /* share of the runnable time in which its threads had a CPU */
+	bool many; /* more than one CPU on average */
 };
 
-/* Threads that are on several CPUs at once are in one thing together: samples of one moment count as one. What is hot is so on
- * a busy machine as well: it is slower then. */
+/* Threads that run at the same time are in one place together, so samples of one moment count as
+ * one. A function that is hot stays hot on a busy machine, where it only gets slower. */
 static bool share_of(const struct xsp_rule_context *c, const struct xsp_hot_function *f,
 		     struct share *out)
 {
@@ -49,9 +49,9 @@ static bool share_of(const struct xsp_rule_context *c, const struct xsp_hot_func
 	return out->least > 0 && out->least >= c->threshold;
 }
 
-/* ---- what is told already ---- */
+/* ---- what another finding covers ---- */
 
-/* Are most of its samples in operations that are hot, or of Python's in native functions that are? */
+/* Are most of its samples in hot operations or, for a Python function, in hot native functions? */
 static bool is_reported(const struct xsp_rule_context *c, const struct xsp_hot_function *f,
 			const bool *found)
 {
@@ -105,7 +105,7 @@ bool xsp_rule_inside(const struct xsp_rule_context *c, xsp_name_id span, char ou
 	return true;
 }
 
-/* ---- words ---- */
+/* ---- names ---- */
 
 #define NAME 300
 /* "sgemm_ (libblas.so.3)", "Net.forward (train.py)" */
@@ -137,7 +137,7 @@ static const char *process_name(const struct xsp_rule_context *c, uint32_t pid, 
 	return out;
 }
 
-/* Parts of the names of functions that wait without leaving their CPU. */
+/* Does the name look like a function that waits but keeps its CPU? */
 static bool waits_by_spinning(const char *name)
 {
 	static const char *const parts[] = {"spin",	 "sched_yield",	       "barrier_wait",
@@ -193,7 +193,7 @@ static const char *threads_of(const struct xsp_rule_context *c, const struct xsp
 	return out;
 }
 
-/* Of most of its samples: the name, and how much of them; NULL: none is known. */
+/* The detail of most samples, with its share; NULL: none is known. */
 static const char *most_of(const struct xsp_rule_context *c, const struct xsp_hot_function *f,
 			   enum xsp_hot_what what, char out[NAME])
 {
@@ -238,7 +238,8 @@ static void find_function(const struct xsp_rule_context *c, const struct xsp_hot
 	xsp_rule_found(c, &g);
 }
 
-/* Native functions first, as Python's may be told by them, and those by what packages do for them; of each what took most first. */
+/* Native functions first, because their findings may cover Python's; packages' work last. In
+ * each group the longest first. */
 static int by_time(const void *a, const void *b)
 {
 	const struct xsp_hot_function *x = *(const struct xsp_hot_function *const *)a,
@@ -270,7 +271,7 @@ int xsp_rule_hot_function(const struct xsp_rule_context *c)
 			continue;
 		name_of(c, sorted[i], name);
 		found[sorted[i] - all] = true;
-		if (xsp_rule_has_found(c->report, c->rule->key, name)) /* of another process */
+		if (xsp_rule_has_found(c->report, c->rule->key, name)) /* for another process */
 			continue;
 		find_function(c, sorted[i], &share, name);
 		findings++;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_loader.c - steps that wait for PyTorch's DataLoader: where it waits its workers are too slow; where it computes there are none. */
+/* rules_loader.c - steps that wait for PyTorch's DataLoader: either its workers are too slow, or
+ * it has none. */
 #include "analysis/rules/rules_private.h"
 
 #include <errno.h>
@@ -8,21 +9,21 @@
 #include "analysis/calls/call_sites.h"
 #include "catalog/wait_reasons.h"
 
-/* All ranges of the DataLoader: of one process there is one, by its class. */
+/* All DataLoader ranges. A process has one name for them, by the loader's class. */
 struct loader {
 	struct xsp_call_place sum;
-	const char *name; /* of what took most */
+	const char *name; /* the name that takes the most time */
 	uint64_t cpu_ns;
 	bool cpu_known;
-	bool waits_known; /* --waits: else these are 0 */
-	uint64_t workers_ns, files_ns; /* of it, waited */
-	uint64_t runnable_ns; /* of it, could run and had no CPU */
-	const char *most; /* what it waited for longest, whatever that is; NULL: it did not */
+	bool waits_known; /* from --waits; else these are 0 */
+	uint64_t workers_ns, files_ns; /* waits for workers and for files */
+	uint64_t runnable_ns; /* runnable without a CPU */
+	const char *most; /* its longest kind of wait; NULL: it did not wait */
 	const char *place; /* where it waited longest; NULL: not known */
 };
 
-/* What its workers hand on comes through pipes and queues, at which it polls with a timeout; with pin_memory a thread of its own
- * stands between. */
+/* Workers send their batches through pipes and queues, which the loader polls with a timeout.
+ * With pin_memory a thread of its own receives them first. */
 static void add_waits(const struct xsp_call_sites *sites, struct loader *l)
 {
 	static const uint8_t of_workers[] = {XSP_WAIT_LOCK, XSP_WAIT_POLL, XSP_WAIT_PIPE,
@@ -77,7 +78,7 @@ static int loader_of(const struct xsp_rule_context *c, struct loader *l)
 	"processes beside it (num_workers, torch.set_num_threads, other programs), or give it "    \
 	"more CPUs"
 
-/* It waited for nothing that is told. */
+/* No wait of a known kind was seen. */
 static const char *advice_without_waits(const struct loader *l)
 {
 	const uint64_t known_ns = l->cpu_ns + l->runnable_ns, total_ns = l->sum.site.total_ns;
@@ -100,7 +101,7 @@ static const char *advice_without_waits(const struct loader *l)
 	       "those of --waits=LEAST";
 }
 
-/* Where it waits its workers are too slow; where it computes there are none. */
+/* A loader that waits has slow workers; one that computes has none. */
 static const char *advice_of(const struct loader *l)
 {
 	const uint64_t total_ns = l->sum.site.total_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_locks.c - threads in each other's way, at a lock or at Python's own: --waits. */
+/* rules_locks.c - threads that block each other at a lock, or at Python's own: --waits. */
 #include "analysis/rules/rules_private.h"
 
 #include <errno.h>
@@ -11,11 +11,11 @@
 #include "analysis/waits/summary_waits_private.h"
 #include "base/rows/u64map.h"
 
-#define LOCKS_LOOKED_AT 100 /* those that were waited for longest */
+#define LOCKS_LOOKED_AT 100 /* the locks with the longest waits */
 
 /* ---- locks ---- */
 
-/* How long threads waited while it was known who held it. */
+/* How long threads waited while the holder was known. */
 static uint64_t held_ns(const struct xsp_summary_waits *w, const struct lock *lock)
 {
 	uint64_t ns = 0;
@@ -27,7 +27,7 @@ static uint64_t held_ns(const struct xsp_summary_waits *w, const struct lock *lo
 	return ns;
 }
 
-/* What a thread's waits are a share of: a thread that was there for a moment only is compared with all of the time. */
+/* The time that a thread's waits are a share of. For a short-lived thread it is all of the time. */
 static uint64_t time_compared(const struct xsp_rule_context *c, uint32_t tid, bool *its_own)
 {
 	const struct xsp_thread_times *times;
@@ -41,7 +41,8 @@ static uint64_t time_compared(const struct xsp_rule_context *c, uint32_t tid, bo
 	return *its_own ? own : xsp_rule_waits_ns(c);
 }
 
-/* Of a lock of Python's nobody can say who holds it; but who wakes the next one has had it. */
+/* The holder of one of Python's locks is not known, but the thread that wakes the next waiter
+ * has held it. */
 static void find_lock(const struct xsp_rule_context *c, const struct lock *lock,
 		      const struct person *waiter, double share, bool its_own)
 {
@@ -92,7 +93,7 @@ int xsp_rule_waiters(const struct xsp_summary_waits *w, struct xsp_u64map *out)
 	return rc;
 }
 
-/* (Where one thread waits and another wakes, one gives the other something to do.) */
+/* Where one thread always waits and another always wakes, the second gives the first its work. */
 bool xsp_rule_is_fought_for(const struct xsp_summary_waits *w, const struct lock *lock,
 			    const struct xsp_u64map *waiters)
 {
@@ -117,7 +118,7 @@ static bool is_contended(const struct xsp_summary_waits *w, const struct lock *l
 			   : lock->python_ns > 0 && xsp_rule_is_fought_for(w, lock, waiters);
 }
 
-/* A thread that waits where nobody holds anything has nothing to do: a condition variable, a queue. */
+/* A thread that waits without a holder has nothing to do: a condition variable, a queue. */
 int xsp_rule_lock(const struct xsp_rule_context *c)
 {
 	const struct xsp_summary_waits *w = xsp_rule_summary(c)->waits;
@@ -146,15 +147,15 @@ int xsp_rule_lock(const struct xsp_rule_context *c)
 
 struct waiters {
 	uint64_t threads, ns, time_ns;
-	bool their_own; /* time */
-	uint32_t first; /* the one that waited longest */
+	bool their_own; /* the time */
+	uint32_t first; /* the thread that waited longest */
 	uint64_t most_ns;
 };
 
-#define GIL_WAITS 20 /* who has it gives it away each 5 ms: fewer waits are an accident */
+#define GIL_WAITS 20 /* the holder gives the GIL away every 5 ms: fewer waits are chance */
 
-/* Threads that wait for it for so much of their time, without the longest wait; the others are idle, or seldom in its
- * way. */
+/* The threads whose waits, without the longest one, take such a share of their time. Others are
+ * idle or rarely blocked. */
 static struct waiters waiters_of(const struct xsp_rule_context *c, const struct lock *lock)
 {
 	const struct xsp_summary_waits *w = xsp_rule_summary(c)->waits;
@@ -182,7 +183,8 @@ static struct waiters waiters_of(const struct xsp_rule_context *c, const struct 
 }
 
 #define HOLDER_TEXT 480
-/* Who lets go of it has had it: "worker (4243) in 35 % of the waits, most at fight.py:7 count". */
+/* The thread that wakes the next one has held the lock: "worker (4243) in 35 % of the waits,
+ * most at fight.py:7 count". */
 static bool holder_of(const struct xsp_rule_context *c, const struct lock *lock,
 		      char out[HOLDER_TEXT])
 {
@@ -205,7 +207,7 @@ static bool holder_of(const struct xsp_rule_context *c, const struct lock *lock,
 	return true;
 }
 
-/* Did the process's threads wait for CPUs for longer than they had any? */
+/* Were the process's threads runnable without a CPU for longer than they ran? */
 static bool is_starved(const struct xsp_rule_context *c, uint32_t pid)
 {
 	uint64_t running, runnable;

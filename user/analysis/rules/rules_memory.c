@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_memory.c - what only grows, what is allocated again and again, and copies that could be cheaper. */
+/* rules_memory.c - memory that only grows, repeated allocations, and copies that could be
+ * cheaper. */
 #include "analysis/rules/rules_private.h"
 
 #include <assert.h>
@@ -12,20 +13,20 @@
 #include "analysis/memory/summary_memory.h"
 #include "base/saturate.h"
 
-#define ALLOCATION_LEAST_SHARE 0.01 /* of the time: cheaper ones are nobody's question */
+#define ALLOCATION_LEAST_SHARE 0.01 /* of the time: cheaper ones do not matter */
 #define COPIES_LEAST_SHARE 0.05
 #define COPIES_LEAST 100 /* fewer prove nothing */
 #define MOST_COPIES 0.9
 
 /* ---- leak ---- */
 
-/* When there were steps; NULL: there were none. */
+/* When steps ran; NULL: there were none. */
 static const struct xsp_growth_steps *steps_of(const struct xsp_rule_context *c)
 {
 	return c->steps.steps > 0 ? xsp_steps_over_time(xsp_rule_summary(c)->steps) : NULL;
 }
 
-/* A step, where there were some meanwhile; else a second. */
+/* Per step where steps ran meanwhile; else per second. */
 static struct xsp_rate rate_of(const struct xsp_slope *s, const char **period)
 {
 	*period = s->steps_known ? "step" : "second";
@@ -37,10 +38,10 @@ static uint64_t bytes_of(double bytes)
 	return bytes > 0 && bytes < 1e18 ? (uint64_t)bytes : 0;
 }
 
-/* A step, or a second: what has filled a machine within the hour. */
+/* Per step or second: fills a machine within the hour. */
 #define GRAVE_BYTES (10.0 * 1024 * 1024)
 
-/* Of a place, or of a process. */
+/* For a place or a process. */
 static void put_growth(struct xsp_rule_finding *f, struct xsp_rate rate, const char *period,
 		       const struct xsp_slope *slope)
 {
@@ -97,10 +98,11 @@ static void find_process(const struct xsp_rule_context *c, const struct xsp_grow
 	xsp_rule_found(c, &f);
 }
 
-/* Who allocated it was not recorded: the kernel's figures of whole processes, which every recording has. */
+/* Without recorded allocations: the kernel's figures of whole processes, which every recording
+ * has. */
 static int find_growing(const struct xsp_rule_context *c)
 {
-	/* ranks, of each of which a step is one of so many */
+	/* a step of the job is one step of each rank */
 	const double processes = (double)xsp_steps_processes(xsp_rule_summary(c)->steps);
 	const struct xsp_summary_memory *memory = xsp_rule_summary(c)->memory;
 	struct xsp_growing_process p;
@@ -120,8 +122,8 @@ static int find_growing(const struct xsp_rule_context *c)
 	return rc;
 }
 
-/* Could it be told of none of them whether it grows? That is so of all where they were followed for too short a time. What
- * xsp_summary_allocations_growing() returns ends with an empty site. */
+/* Were all places followed too briefly to show whether they grow?
+ * xsp_summary_allocations_growing() ends its list with an empty site. */
 static bool were_too_short(const struct xsp_allocation_site *sites)
 {
 	size_t i = 0;
@@ -209,7 +211,8 @@ static bool has_gpu(const struct xsp_rule_context *c)
 	return counts != NULL && counts->records > 0;
 }
 
-/* Calls that copy: the place that took longest ("": none was seen), and how many and how long all of them. */
+/* Calls that copy: the place with the most time ("": none was seen), and the count and time of
+ * all. */
 struct callers {
 	char place[XSP_CALL_SITE_TEXT];
 	struct xsp_call_place sum;
@@ -232,7 +235,7 @@ static int callers_of_copies(const struct xsp_rule_context *c, struct callers *o
 	return 0;
 }
 
-/* `cut`: of how many only a part is told, so that nothing is known of their bandwidth. */
+/* `cut`: how many lie only partly in the range, which leaves the bandwidth unknown. */
 static void put_copies(struct xsp_rule_finding *f, uint64_t count, uint64_t cut, uint64_t bytes,
 		       uint64_t ns)
 {
@@ -281,7 +284,7 @@ int xsp_rule_pageable_copy(const struct xsp_rule_context *c)
 	return 0;
 }
 
-/* Those that are smaller for certain: sizes are known to a power of two. */
+/* How many are certainly smaller: sizes are known to a power of two. */
 static uint64_t smaller(const struct xsp_copies *copies, double bytes)
 {
 	uint64_t count = 0;
@@ -304,7 +307,7 @@ int xsp_rule_small_copies(const struct xsp_rule_context *c)
 	struct xsp_rule_finding f = {
 		.subject = callers.place,
 		.part = xsp_rule_part(c, calls->total_ns, callers.sum.in_steps_ns)};
-	/* the calls must be those of the copies: there are copies within the device, too */
+	/* the calls must match these copies: others copy within the device */
 	if (small < COPIES_LEAST || xsp_rule_share(small, copies->count) < MOST_COPIES ||
 	    f.part.share < COPIES_LEAST_SHARE || calls->calls > 2 * copies->count)
 		return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_private.h - the rules' conditions, and what they share. */
+/* rules_private.h - the conditions of the rules, and what they share. */
 #ifndef XSP_ANALYSIS_RULES_PRIVATE_H
 #define XSP_ANALYSIS_RULES_PRIVATE_H
 
@@ -16,19 +16,20 @@ int xsp_rule_loader(const struct xsp_rule_context *c);
 /* rules_hot.c */
 #define XSP_SAMPLES_LEAST 30 /* fewer prove nothing */
 int xsp_rule_hot_function(const struct xsp_rule_context *c);
-/* Of samples in spans of that name, the function that most of them are in: "sgemm_ (libblas.so.3) in 97 % of the samples";
- * false: none is known. */
+/* The function with the most samples in spans of that name: "sgemm_ (libblas.so.3) in 97 % of
+ * the samples"; false: none is known. */
 #define XSP_RULE_INSIDE 400
 bool xsp_rule_inside(const struct xsp_rule_context *c, xsp_name_id span, char out[XSP_RULE_INSIDE]);
 /* rules_locks.c */
 int xsp_rule_lock(const struct xsp_rule_context *c);
 int xsp_rule_gil(const struct xsp_rule_context *c);
-/* Who waits for which lock, by both: thousands of threads may wait for one, and wake each other. 0 or -ENOMEM. */
+/* The pairs of thread and lock: thousands of threads may wait for one lock and wake each other.
+ * 0 or -ENOMEM. */
 struct xsp_summary_waits;
 struct lock;
 int xsp_rule_waiters(const struct xsp_summary_waits *w, struct xsp_u64map *out);
-/* Is it a lock of Python's for which threads are in each other's way? They want it, wherever that is known, and most often
- * one that has waited for it itself lets it go. */
+/* Do threads block each other at this Python lock? Where it is known, they wait for the lock
+ * itself. The thread that releases it has mostly waited for it too. */
 bool xsp_rule_is_fought_for(const struct xsp_summary_waits *w, const struct lock *lock,
 			    const struct xsp_u64map *waiters);
 /* rules_threads.c */
@@ -53,7 +54,7 @@ int xsp_rule_short_kernels(const struct xsp_rule_context *c);
 int xsp_rule_serial_streams(const struct xsp_rule_context *c);
 int xsp_rule_memory_bound(const struct xsp_rule_context *c);
 
-#define XSP_FINDINGS_MAX 20 /* of one rule, with whatever threshold */
+#define XSP_FINDINGS_MAX 20 /* of one rule, whatever its threshold */
 
 static inline struct xsp_summary *xsp_rule_summary(const struct xsp_rule_context *c)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_ranks.c - ranks of a job that were recorded into one capture (-p of several, --follow), as an analysis and rules.
- * Several captures: cli/job.h. */
+/* rules_ranks.c - ranks of a job in one capture (several -p, --follow), as an analysis and as
+ * rules. Several captures: cli/job.h. */
 #include <errno.h>
 
 #include "analysis/analyses.h"
@@ -9,7 +9,7 @@
 #include "catalog/collectives.h"
 #include "catalog/providers.h"
 
-/* Those of gloo, or calls whose kernels tell. */
+/* Are there gloo's collectives, or calls whose kernels show them? */
 static bool has_collectives(const struct xsp_timeline *t, const struct xsp_capture_reader *r)
 {
 	const struct xsp_capture_probe *probes = NULL;
@@ -51,7 +51,8 @@ static struct xsp_timeline_sink sink(void *state)
 	return xsp_ranks_sink(state);
 }
 
-/* A program may have other processes as well (a DataLoader's workers): of a job one says at least that it is a rank. */
+/* A program may have other processes as well (a DataLoader's workers). In a job at least one
+ * process says that it is a rank. */
 static bool is_job(const struct xsp_ranks *j)
 {
 	bool any = false;

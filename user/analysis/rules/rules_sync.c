@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_sync.c - who waits for the GPU, and for what of it. */
+/* rules_sync.c - who waits for the GPU, and for which of its work. */
 #include "analysis/rules/rules_private.h"
 
 #include <errno.h>
@@ -10,10 +10,11 @@
 #include "base/units.h"
 #include "catalog/gpu/kernels.h"
 
-#define ACTIVITIES_SHOWN 3 /* of what the GPU did meanwhile */
-#define PLACE_SHARE 4 /* a place with less than this part of all waiting is not told of */
+#define ACTIVITIES_SHOWN 3 /* of the GPU's work meanwhile */
+#define PLACE_SHARE 4 /* a place with less than 1/4 of all waiting is not shown */
 
-/* "sgemm 3.20 s, copies 1.00 s"; "": nothing is known. *ranks: first of all for a collective's kernel. 0 or -ENOMEM. */
+/* "sgemm 3.20 s, copies 1.00 s"; "": nothing is known. *ranks: the first is a collective's
+ * kernel. 0 or -ENOMEM. */
 static int waited_for(const struct xsp_call_sites *sites, const struct xsp_call_site *site,
 		      char *out, size_t size, bool *ranks)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_threads.c - what threads of one name did not get: processors that were busy, the disk, pages that were not there. */
+/* rules_threads.c - what threads of one name lacked: a CPU, the disk, their pages. */
 #include "analysis/rules/rules_private.h"
 
 #include <ctype.h>
@@ -18,11 +18,11 @@
 
 struct group {
 	char name[FAMILY_SIZE];
-	uint32_t first; /* one of them, as the process sees it */
+	uint32_t first; /* one of them, by the process's own id */
 	uint64_t threads, time_ns, ns, running_ns;
 };
 
-/* "worker-*" of "worker-12", "w*" of "w3": where threads of a pool are numbered. */
+/* "worker-*" for "worker-12", "w*" for "w3": a pool numbers its threads. */
 static void family_of(const char *name, char out[FAMILY_SIZE])
 {
 	size_t end = strlen(name);
@@ -34,7 +34,8 @@ static void family_of(const char *name, char out[FAMILY_SIZE])
 		 numbered ? "*" : "");
 }
 
-/* By name: threads that come and go are one, and so are those of a pool. 0 or -ENOMEM; *out is the caller's to free. */
+/* Groups threads by name: a pool, or threads that come and go, are one group. 0 or -ENOMEM; the
+ * caller frees *out. */
 static int group(const struct xsp_rule_context *c, enum xsp_wait_class why, struct group **out,
 		 size_t *count)
 {
@@ -53,7 +54,7 @@ static int group(const struct xsp_rule_context *c, enum xsp_wait_class why, stru
 			count, &first);
 		if (g == NULL)
 			break;
-		/* python3 is a name of many threads as well */
+		/* threads that all have one name, like python3, keep it */
 		if (strcmp(g->name, first.name) != 0)
 			snprintf(g->name, FAMILY_SIZE, "%s", family);
 		g->first = t->thread->ns_tid;
@@ -66,7 +67,7 @@ static int group(const struct xsp_rule_context *c, enum xsp_wait_class why, stru
 	return i == n ? 0 : -ENOMEM;
 }
 
-/* Where one of them waited so for longest; NULL: it is not known. */
+/* Where one of them waited longest for that; NULL: not known. */
 static const char *place_of(const struct xsp_rule_context *c, const struct group *g,
 			    enum xsp_wait_class why)
 {
@@ -88,7 +89,7 @@ static const char *place_of(const struct xsp_rule_context *c, const struct group
 	return longest != NULL ? xsp_timeline_name(c->timeline, longest->place - 1) : NULL;
 }
 
-/* How many CPUs what is recorded took together. */
+/* How many CPUs the recorded processes used together. */
 static double cpus_of(const struct xsp_rule_context *c)
 {
 	const struct xsp_thread_times *times;
@@ -103,7 +104,7 @@ static double cpus_of(const struct xsp_rule_context *c)
 	return xsp_rule_share(ns, time_ns);
 }
 
-/* Who took less than one is held back by others, or by what it may use. */
+/* A program that uses less is held back by others, or by a limit. */
 #define ONE_CPU 0.9
 
 static void find_group(const struct xsp_rule_context *c, const struct group *g, double share,
@@ -125,7 +126,8 @@ static void find_group(const struct xsp_rule_context *c, const struct group *g, 
 	xsp_rule_found(c, &f);
 }
 
-/* Threads that waited for that, or could run, for that share of their time. */
+/* Finds groups of threads that waited for `why`, or were runnable, for such a share of their
+ * time. */
 static int find_groups(const struct xsp_rule_context *c, enum xsp_wait_class why)
 {
 	const uint64_t watched = xsp_rule_waits_ns(c);
@@ -136,7 +138,7 @@ static int find_groups(const struct xsp_rule_context *c, enum xsp_wait_class why
 	if (xsp_rule_summary(c)->waits != NULL)
 		rc = group(c, why, &groups, &count);
 	for (size_t i = 0; i < count && rc == 0; i++) {
-		/* threads that were there for a moment only are compared with all of the time */
+		/* short-lived threads are compared with all of the time */
 		const uint64_t time = groups[i].time_ns > watched ? groups[i].time_ns : watched;
 		const double share = xsp_rule_share(groups[i].ns, time);
 		if (share > 0 && share >= c->threshold)
@@ -156,11 +158,12 @@ int xsp_rule_runnable(const struct xsp_rule_context *c)
 	return find_groups(c, XSP_WAIT_RUNNABLE);
 }
 
-/* What needs no disk does not wait: the kernel finds and clears the page on the thread's own time. */
+/* A fault without disk access is no wait: the kernel finds and clears the page in the thread's
+ * own time. */
 static void find_storm(const struct xsp_rule_context *c, const struct xsp_fault_samples *s)
 {
 	const double share = xsp_rule_share(s->ns, s->all_ns);
-	/* what a process that hardly runs does on its CPU is no loss of time */
+	/* CPU time of a process that hardly runs is no loss */
 	const uint64_t time_ns = xsp_rule_samples_ns(c);
 	const double whole = s->all_ns > time_ns ? 1 : xsp_rule_share(s->all_ns, time_ns);
 	char doubt[XSP_DOUBT_SIZE];

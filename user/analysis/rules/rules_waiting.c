@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rules_waiting.c - threads that wait for another machine, process or program, or sleep: --waits.
+ * rules_waiting.c - threads that wait for another machine, process or program, or that sleep:
+ * --waits.
  *
- * Whether that is a fault no figure says: a server waits for requests, a client for answers. So it is LOW, and named by its
- * line; what only waits for whatever comes (polls, accepts), or waited a few times, is left out.
+ * No figure shows whether that is a fault: a server waits for requests, a client for answers. So
+ * the finding is LOW and names the line. A thread that polls or accepts, or waited only a few
+ * times, is not reported.
  */
 #include "analysis/rules/rules_private.h"
 
@@ -14,7 +16,7 @@
 #include "analysis/waits/summary_waits_private.h"
 #include "base/rows/u64map.h"
 
-/* A parent that waits for its child to end, a reader that waits for its input, wait once. */
+/* A parent waits once for its child, a reader once for its input. */
 #define WAITS_LEAST 5U
 
 static const struct {
@@ -37,7 +39,7 @@ static const struct {
 };
 #define REASONS (sizeof(reasons) / sizeof(reasons[0]))
 
-/* Threads of a process that wait for the same at the same place. */
+/* Threads of a process that wait for the same thing at the same place. */
 struct waiting {
 	uint32_t pid, place;
 	size_t reason;
@@ -52,7 +54,7 @@ struct all_waiting {
 	struct xsp_u64map of;
 };
 
-/* Where it waited longest for that; NULL: that is not known, or it is for whoever comes. */
+/* Where it waited longest for that; NULL: not known, or it waits for any peer. */
 static const struct spot *place_of(const struct xsp_rule_context *c,
 				   const struct xsp_summary_waits *w,
 				   const struct xsp_thread_times *t, enum xsp_wait_class why)
@@ -142,7 +144,7 @@ int xsp_rule_waiting(const struct xsp_rule_context *c)
 		qsort(all.list, all.count, sizeof(*all.list), longest);
 	for (size_t i = 0; rc == 0 && i < all.count && found < FINDINGS_MAX; i++) {
 		const struct waiting *x = &all.list[i];
-		/* threads that were there for a moment only are compared with all of the time */
+		/* short-lived threads are compared with all of the time */
 		const bool its_own = xsp_rule_was_there(c, x->first_time_ns);
 		const double share =
 			its_own ? xsp_rule_share(x->most_ns, x->first_time_ns)
