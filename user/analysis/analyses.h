@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* analyses.h - from a capture to a report: one run of the timeline for all analyses, then the
+/* analyses.h - from a capture to a report: all analyses in one run of the timeline, then the
  * rules. */
 #ifndef XSP_ANALYSIS_ANALYSES_H
 #define XSP_ANALYSIS_ANALYSES_H
@@ -13,7 +13,7 @@ struct xsp_analyze_options {
 	const char *batch; /* the value that gives a step's number of samples; NULL: "batch_size" */
 	/* By index of xsp_rules (analysis/rules/rules.h); NULL: the rules' defaults. */
 	const double *thresholds;
-	/* Gets the findings that reach half of these thresholds; NULL: nobody asked for them. */
+	/* Gets the findings that reach half of these thresholds; NULL: not asked for. */
 	struct xsp_report *nearly;
 	/* another listener to the same run; zeros: there is none */
 	struct xsp_pass_listener beside;
@@ -24,8 +24,8 @@ struct xsp_ranks;
 /* Reads the capture once and fills the report. 0, or a negative errno and *err. */
 int xsp_analyze(struct xsp_capture_reader *r, const struct xsp_analyze_options *o,
 		struct xsp_report *report, struct xsp_error *err);
-/* Reports how the ranks of several matched captures affected each other. `thresholds` as above. 0
- * or -ENOMEM. */
+/* Reports what the ranks of matched captures did to each other. `thresholds`: as above. 0 or
+ * -ENOMEM. */
 int xsp_analyze_ranks(struct xsp_ranks *ranks, const double *thresholds, struct xsp_report *report);
 
 #endif

@@ -16,8 +16,7 @@ struct xsp_analyze_options;
 
 struct xsp_analysis {
 	const char *name;
-	/* Leaves *state NULL if the capture has nothing for this analysis. 0 or a negative
-	 * errno. */
+	/* *state stays NULL if the capture has nothing for this analysis. 0 or a negative errno. */
 	int (*begin)(struct xsp_timeline *t, struct xsp_capture_reader *r, void **state);
 	struct xsp_timeline_sink (*sink)(void *state);
 	int (*report)(void *state, struct xsp_report *report); /* NULL: only rules read it */

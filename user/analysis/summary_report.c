@@ -73,7 +73,7 @@ static void put_names(struct xsp_summary *s, const struct xsp_capture_reader *r,
 	xsp_list_gap(report);
 }
 
-/* ---- all ---- */
+/* ---- the whole summary ---- */
 
 static void put_values(struct xsp_summary *s, const char *batch, struct xsp_report *report)
 {

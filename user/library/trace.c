@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* trace.c - libxsptrace: does what include/xsptrace/trace.h promises, with the capture's reader and
+/* trace.c - libxsptrace: keeps include/xsptrace/trace.h's promises with a reader and its
  * timeline. */
 #include "xsptrace/trace.h"
 
@@ -40,7 +40,7 @@ struct run {
 	int stopped; /* nonzero if a callback ended the run: what it returned */
 };
 
-/* Handles what a callback returned. The timeline stops only if it gets a nonzero code. */
+/* Keeps what a callback returned. If that ends the run, the timeline gets -ECANCELED. */
 static int answered(struct run *r, int code)
 {
 	r->stopped = code;
@@ -385,8 +385,7 @@ static int on_process_memory(void *ctx, const struct xsp_process_memory_at *at)
 #define STRUCT_MAX 4096U /* bytes: a larger `size` was not initialised */
 #define END_OF(type, member) (offsetof(type, member) + sizeof(((type *)NULL)->member))
 
-/* Where each member of the caller's struct ends, in order: an older caller knows only the first
- * ones. */
+/* Where each member of the caller's struct ends. An older caller knows only the first members. */
 static const size_t callback_ends[] = {
 	END_OF(struct xsp_trace_callbacks, size),    END_OF(struct xsp_trace_callbacks, ctx),
 	END_OF(struct xsp_trace_callbacks, span),    END_OF(struct xsp_trace_callbacks, activity),

@@ -105,7 +105,7 @@ int xsp_gpu_flops_end(struct xsp_gpu_flops *f)
 	return rc;
 }
 
-/* ---- what they were given ---- */
+/* ---- arguments ---- */
 
 static bool add_tensors(const struct xsp_torch_values *v, uint64_t *bytes)
 {

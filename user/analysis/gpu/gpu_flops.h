@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gpu_flops.h - PyTorch operators whose shapes were recorded: the operations they ask for
- * (catalog/torch/flops.h), the bytes of the tensors they read and write, and the time of the
- * kernels they launch.
+ * gpu_flops.h - PyTorch operators whose shapes were recorded. Counts the operations they ask for
+ * (catalog/torch/flops.h), the bytes of the tensors they read and write, and the time of their
+ * kernels.
  *
  * Records of kernels come seconds after operators. A limited number of operators wait for their
  * kernels; the oldest goes first.
@@ -20,8 +20,8 @@
 struct xsp_gpu_flops_use {
 	xsp_name_id name;
 	uint64_t calls, flops, gpu_ns;
-	/* Size of all recorded tensors: the least that must be read or written if nothing is in a
-	 * cache. */
+	/* All recorded tensors: at least so many bytes are read or written if no cache holds
+	 * any. */
 	uint64_t bytes;
 };
 

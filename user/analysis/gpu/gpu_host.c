@@ -97,7 +97,7 @@ static struct host_thread *thread_of(struct xsp_gpu_host *h, uint32_t tid)
 	return th;
 }
 
-/* ---- threads begin to launch ---- */
+/* ---- first launches ---- */
 
 static size_t held_of(const struct host_thread *th)
 {
@@ -195,7 +195,7 @@ static uint64_t idle_between(const struct host_thread *th, uint64_t from_ns, uin
 	return sum;
 }
 
-/* ---- what was held gets its part ---- */
+/* ---- shares of what was held ---- */
 
 static int add_span(struct xsp_gpu_host *h, struct host_thread *th, const struct held *s)
 {

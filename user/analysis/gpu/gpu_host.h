@@ -23,7 +23,7 @@
 /* What the threads did, in spans or off their CPU. */
 struct xsp_gpu_host_use {
 	bool wait; /* true: off its CPU, with a reason and a place; false: in a span */
-	xsp_name_id name; /* innermost span; one row for names that differ only in a number */
+	xsp_name_id name; /* innermost span; the first of names that differ only in a number */
 	uint32_t parent; /* 1 + row of its parent's name; 0: none */
 	uint32_t why; /* of a wait: enum xsp_wait_class */
 	uint32_t place; /* of a wait: 1 + xsp_name_id; 0: not known */

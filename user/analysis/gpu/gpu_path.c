@@ -189,7 +189,7 @@ static void put_in_order(struct xsp_gpu_path *p)
 		XSP_SORT(p->calls[i].list, p->calls[i].count, by_key);
 }
 
-/* ---- what is over ---- */
+/* ---- dropping ---- */
 
 #define KEEP_IF(list, count, i, condition)                                                         \
 	do {                                                                                       \
@@ -273,7 +273,7 @@ static int make_room_for_one(struct xsp_gpu_path *p, uint64_t ns)
 	return p->held++ >= XSP_GPU_PATH_HELD_MOST ? make_room(p) : 0;
 }
 
-/* ---- what comes ---- */
+/* ---- input ---- */
 
 /* Returns NULL if out of memory. */
 static struct path_thread *thread_of(struct xsp_gpu_path *p, uint32_t tid)

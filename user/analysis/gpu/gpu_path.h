@@ -91,8 +91,8 @@ struct path_work {
 	enum xsp_gpu_path_kind kind;
 };
 
-/* Calls by key and time: those that wait for the device (key: the thread), that record an event in
- * a stream (key: the event), and that make a stream wait for an event (key: the stream). */
+/* A call, by key and time. BLOCKS wait for the device (key: the thread). RECORDS put an event into
+ * a stream (key: the event). STREAM_WAITS make a stream wait for an event (key: the stream). */
 struct path_call {
 	uint64_t key, call_ns, call_end_ns;
 	uint64_t until_ns; /* the call did not wait for work that ended later */
@@ -147,7 +147,7 @@ struct xsp_gpu_path {
 	struct xsp_gpu_path_counts counts;
 };
 
-/* ---- */
+/* ---- functions ---- */
 
 /* All functions return 0 or -ENOMEM. */
 int xsp_gpu_path_new(struct xsp_timeline *t, struct xsp_gpu_sweep *sweep, struct xsp_gpu_host *host,

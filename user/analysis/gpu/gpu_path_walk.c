@@ -85,8 +85,7 @@ static const struct path_work *later(const struct path_work *a, const struct pat
 	return a == NULL || (b != NULL && b->end_ns > a->end_ns) ? b : a;
 }
 
-/* The work that the call's event stood for; NULL: none that ended recently. False: events were not
- * recorded. */
+/* The work that the call's event stood for; NULL: none that ended recently. False: not recorded. */
 static bool work_of_event(const struct xsp_gpu_path *p, const struct path_call *c,
 			  const struct path_work **out)
 {
@@ -263,7 +262,7 @@ static int pass_thread(struct walk *w)
 	return o != NULL ? pass_off(w, o) : pass_block(w, b);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole path ---- */
 
 /* One row for each kind and name. */
 static XSP_ORDER(by_share, struct path_share, XSP_RISING(kind) ?: XSP_RISING(name));

@@ -84,7 +84,7 @@ static void put_devices(const struct writer *w)
 	struct xsp_report_table *t = xsp_report_table(w->section, &devices_shape);
 
 	for (size_t i = 0; i < w->device_count; i++)
-		if (w->devices[i].activities > 0) /* otherwise somebody only waited for it */
+		if (w->devices[i].activities > 0) /* otherwise the host only waited for it */
 			xsp_report_add(t, w, &w->devices[i]);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gpu_report_work.c - the second half of the GPU section: work by name, operators, the critical
+/* gpu_report_work.c - second half of the GPU section: work by name, operators, the critical
  * path. */
 #include "analysis/gpu/gpu_report_private.h"
 

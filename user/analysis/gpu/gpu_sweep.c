@@ -390,7 +390,7 @@ static int pass(struct xsp_gpu_sweep *s, const struct moment *m)
 	return pass_start(s, m, d, st);
 }
 
-/* ---- held, sorted, gone through ---- */
+/* ---- input: held, sorted, processed ---- */
 
 static XSP_ORDER(by_time, struct moment, XSP_RISING(ns) ?: XSP_RISING(what));
 

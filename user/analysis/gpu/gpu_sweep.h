@@ -108,8 +108,7 @@ struct xsp_gpu_wait_use {
 struct xsp_gpu_sweep_counts {
 	uint64_t late; /* activities that came after their start had been processed */
 	uint64_t late_ns; /* the part of their time that is in no union */
-	/* Communication kernels dropped because too many others ran: not in arrival and
-	 * transfer. */
+	/* Communication kernels dropped as too many others ran: in no arrival and transfer. */
 	uint64_t pushed_out;
 	/* waits that came when the work before their end was no longer known */
 	uint64_t late_waits;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* allocation_columns.c - the columns of allocators and of places that allocate, for reports and
+/* allocation_columns.c - columns of allocators and of places that allocate, in reports and
  * lists. */
 #include "analysis/memory/summary_allocations_private.h"
 

@@ -142,9 +142,9 @@ static void count_steps(const struct xsp_growth_steps *s, uint64_t start_ns, uin
 }
 
 /*
- * Growth for each step: where steps vary in speed, the slope over time fits no step. An amount is
- * least when its piece begins. A step may be going on then, and nobody knows whether it has grown
- * yet. Least squares may therefore be off by SLACK steps over all of them.
+ * Growth for each step: where steps vary in speed, the slope over time fits no step. What grows is
+ * least as its piece begins. A step may be going on then, and may have grown already or not. Least
+ * squares may therefore be off by SLACK steps over all of them.
  */
 #define SLACK 1.5
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * summary_allocations.h - --memory in the summary: how much PyTorch or the heap allocated, what is
- * alive at the end and where it was allocated, and what only grows.
+ * summary_allocations.h - --memory in the summary: how much PyTorch or the heap allocated. What is
+ * alive at the end, and where was it allocated? What only grows?
  */
 #ifndef XSP_ANALYSIS_SUMMARY_ALLOCATIONS_H
 #define XSP_ANALYSIS_SUMMARY_ALLOCATIONS_H

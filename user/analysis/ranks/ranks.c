@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ranks.c - collects from each capture what ranks need: collectives, waits for them, steps,
+/* ranks.c - what each capture holds about its ranks: collectives, waits for them, steps,
  * operators. */
 #include <errno.h>
 #include <stdlib.h>
@@ -249,8 +249,7 @@ static int add_run(struct collecting *c, struct rank *k, const struct xsp_span *
 	return PUT(k->runs, (struct run){{work, real(c, span->start_ns)}, real(c, span->end_ns)});
 }
 
-/* Remembers the call to which GPU kernels belong. A send or receive between two ranks is no
- * collective. */
+/* Keeps the call that launches GPU kernels. Sends between two ranks are no collectives. */
 static int add_gpu_call(struct collecting *c, struct rank *k, const struct xsp_span *span)
 {
 	const struct xsp_collective *what = c->roles[span->probe].what;
@@ -489,10 +488,9 @@ struct xsp_timeline_sink xsp_ranks_sink(struct xsp_ranks *j)
 		.ctx = j, .span = on_span, .step = on_step, .gpu = on_activity};
 }
 
-/* ---- behind its run ---- */
+/* ---- after its run ---- */
 
-/* An address serves one work after another: a run belongs to the last work queued at its address
- * before. */
+/* An address serves many works: a run belongs to the last work queued at its address before. */
 static int join(struct rank *k)
 {
 	size_t q = 0;
@@ -588,7 +586,7 @@ int xsp_ranks_read(struct xsp_ranks *j, struct xsp_capture_reader *r, const char
 	return xsp_pass_run(&(struct xsp_pass){r, NULL, j->marker, &listener, 1}, err);
 }
 
-/* ---- what is asked ---- */
+/* ---- queries ---- */
 
 size_t xsp_ranks_count(const struct xsp_ranks *j)
 {

@@ -55,8 +55,7 @@ struct xsp_rank_info {
 };
 /* Processes are in order of their ranks. */
 size_t xsp_ranks_count(const struct xsp_ranks *j);
-/* Is any process known to be a rank, by its environment or its collectives? If not, all are
- * compared. */
+/* Do environment or collectives show that any process is a rank? If not, all are compared. */
 bool xsp_ranks_known(const struct xsp_ranks *j);
 struct xsp_rank_info xsp_ranks_at(const struct xsp_ranks *j, size_t index);
 

@@ -12,8 +12,7 @@ static struct interval overlap(struct interval a, struct interval b)
 				 a.end_ns < b.end_ns ? a.end_ns : b.end_ns};
 }
 
-/* Adds to each step the part of it in which the rank was blocked, wherever the collective had
- * begun. */
+/* Adds to each step the time in it that the rank was blocked, wherever the collective began. */
 static void block_steps(struct rank *k, struct interval blocked)
 {
 	size_t at = 0;
@@ -169,8 +168,7 @@ static int note_lateness(struct xsp_ranks *j, const struct met *met, int64_t by_
 	return 0;
 }
 
-/* After the last rank has come, a rank's time in the collective is transfer; before that, it is
- * waiting. */
+/* A rank in the collective waits until the last rank has come; the rest is transfer. */
 static int share_out(struct collective_sum *sum, const struct met *met, int64_t last_ns)
 {
 	struct rank *k = met->rank;

@@ -126,7 +126,7 @@ static int add_idle(struct rank *k, const struct gpu_kernel *kernel, bool with_o
 	return rc == 0 ? add_blocked(k, with_one, from, kernel->end_ns) : rc;
 }
 
-/* ---- which call a kernel is of ---- */
+/* ---- the call that launched a kernel ---- */
 
 /* The innermost call around the launch; `behind`: index of the first call that begins later. */
 static const struct gpu_call *call_around(const struct rank *k, size_t behind,
@@ -136,8 +136,7 @@ static const struct gpu_call *call_around(const struct rank *k, size_t behind,
 	     i--) {
 		if (k->gpu_calls.at[i - 1].end_ns >= kernel->thread.ns)
 			return &k->gpu_calls.at[i - 1];
-		/* Calls of c10d are nested two or three deep, as allreduce in
-		 * allreduce_coalesced. */
+		/* calls of c10d nest two or three deep: allreduce in allreduce_coalesced */
 		if (behind - i >= 4)
 			break;
 	}

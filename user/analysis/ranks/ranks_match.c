@@ -11,11 +11,11 @@
 /* How many collectives, spread over all, are compared to align two sequences. */
 #define SAMPLES 1024U
 #define FEW 32U
-#define MEAN_SHARE 16 /* weight of the mean distance is 1 in this, next to the median */
+#define MEAN_SHARE 16 /* the mean distance counts for a 16th of the median */
 #define MEAN_SHARE_ONE_HOST 2
 #define FAR_APART_NS 1000000000 /* a greater distance says no more */
-/* Recordings need not begin together: tries so many collectives more or less than real time
- * suggests. */
+/* Recordings need not begin together: tries so many collectives more and less than clocks
+ * suggest. */
 #define SHIFTS 16L
 /* A rank is late from this on, and from so many times the spread of ends on. */
 #define LATE_LEAST_NS 100000
@@ -53,8 +53,7 @@ static int order_ranks(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-/* A launcher recorded with its ranks is no rank itself. If no process is a rank, all are
- * compared. */
+/* A launcher recorded with its ranks is no rank. If no process is a rank, all are compared. */
 static void keep_ranks(struct xsp_ranks *j)
 {
 	const bool any = xsp_ranks_known(j);
@@ -84,7 +83,7 @@ static void number_hosts(struct xsp_ranks *j)
 	}
 }
 
-/* ---- how two sequences lie ---- */
+/* ---- aligning two sequences ---- */
 
 struct fit {
 	long shift; /* b[n + shift] and a[n] are the same collective */
@@ -156,8 +155,7 @@ static bool try_shift(const struct pair *p, long shift, size_t samples, int64_t 
 	return true;
 }
 
-/* Tries shifts, with a few samples at first. *best: the best fit so far, which the next one must
- * undercut. */
+/* Tries shifts. *best: the best fit so far, which the next one must undercut. */
 static void fit_shifts(const struct pair *p, long first, long last, size_t samples, int64_t *apart,
 		       struct fit *best)
 {
@@ -168,8 +166,7 @@ static void fit_shifts(const struct pair *p, long first, long last, size_t sampl
 	}
 }
 
-/* `worse_than`: another pair that is known to fit. A pair that cannot fit better is not examined
- * closely. */
+/* `worse_than`: another pair that fits. A pair that cannot fit better is not examined closely. */
 static struct fit fit_groups(const struct pair *p, const struct fit *worse_than)
 {
 	int64_t apart[SAMPLES];
@@ -440,7 +437,7 @@ static int order_turns(const void *a, const void *b)
 	return x->n < y->n ? -1 : x->n > y->n;
 }
 
-/* Lists the collectives that at least two ranks recorded, in the order in which their last rank
+/* Lists the collectives that two ranks or more recorded, in the order in which the last rank
  * came. */
 static int find_turns(struct xsp_ranks *j, struct met *met)
 {

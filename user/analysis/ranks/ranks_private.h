@@ -137,8 +137,7 @@ struct rank {
 	LIST(struct gpu_call) gpu_calls;
 	LIST(struct gpu_kernel) gpu_kernels;
 	LIST(struct stream_work) streams;
-	/* Times in which others made it stand still: late ranks, or one that it sent to or received
-	 * from. */
+	/* Others made it stand still: late ranks, or one that it sent to or received from. */
 	LIST(struct interval) stood;
 	uint64_t gpu_of_no_group; /* kernels of collectives without a known call */
 	LIST(struct interval) blocked; /* in waits for collectives; sorted and disjoint */

@@ -11,11 +11,10 @@
 #include "base/saturate.h"
 #include "base/units.h"
 
-/* A rank gets a finding if it was late this many times, and this many times as long as the
- * others. */
+/* A finding needs this many late arrivals, and this many times the lateness of the others. */
 #define LATE_TIMES 3
 #define LATE_FACTOR 3
-/* An operator explains this share of a rank's lateness or it is not named. If this share is left
+/* An operator is named if it explains this share of a rank's lateness. If REST_SHARE is left
  * unexplained, something other than operators is at fault. */
 #define OPERATOR_SHARE 0.25
 #define REST_SHARE 0.5
@@ -412,8 +411,7 @@ struct excess {
 	double calls, others_calls;
 };
 
-/* Median over the other ranks, for each unit. Counts are in thousandths, since the median is an
- * integer. */
+/* Median over the other ranks, for each unit. Counts are in thousandths: it is an integer. */
 static double others_median(struct found *f, size_t rank, uint32_t name, bool calls)
 {
 	size_t n = 0;

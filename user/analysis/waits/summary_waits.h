@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* summary_waits.h - --waits in the summary: where threads spent their time, locks, gaps without
- * spans. */
+/* summary_waits.h - --waits in the summary: where threads spent their time, locks, gaps. */
 #ifndef XSP_ANALYSIS_SUMMARY_WAITS_H
 #define XSP_ANALYSIS_SUMMARY_WAITS_H
 

@@ -75,8 +75,7 @@ struct xsp_summary_waits {
 #define XSP_WAITS_LEFT_OUT 400
 bool xsp_waits_left_out(const struct xsp_summary_waits *w, char out[XSP_WAITS_LEFT_OUT]);
 
-/* The places where that member, or the waiters of that lock, waited, the longest first. Returns how
- * many. */
+/* Where that member, or the waiters of that lock, waited, the longest first. Returns how many. */
 size_t xsp_waits_spots(const struct xsp_summary_waits *w, uint32_t owner, bool of_lock,
 		       const struct spot **spots);
 /* The same for a thread. */
@@ -87,8 +86,7 @@ bool xsp_waits_member(const struct xsp_summary_waits *w, const struct xsp_timeli
 		      uint32_t *out);
 /* The number of the thread's spans. */
 uint64_t xsp_waits_spans(const struct xsp_summary_waits *w, const struct xsp_timeline_thread *t);
-/* Rows are of struct xsp_thread_times, lock, person, gap and spot; their owner is a struct
- * xsp_summary_waits. */
+/* Rows: struct xsp_thread_times, lock, person, gap and spot. Owner: a struct xsp_summary_waits. */
 extern const struct xsp_list xsp_waits_threads, xsp_waits_threads_narrow, xsp_waits_lock_list;
 extern const struct xsp_list xsp_waits_people[]; /* by role: HOLDER or WAKER */
 extern const struct xsp_list xsp_waits_gaps, xsp_waits_places;
@@ -112,8 +110,7 @@ size_t xsp_waits_thread(const struct xsp_summary_waits *w, uint32_t tid, char *o
 /* "poll 2.91 s (30), lock 12 ms (4)": the longest first, at most `most`. `counts` may be NULL. */
 void xsp_waits_reasons(const uint64_t *ns, const uint64_t *counts, size_t most, char *out,
 		       size_t size);
-/* Locks with a holder come first, then the longest. The caller frees the array. NULL: out of
- * memory. */
+/* Locks with a holder come first, then the longest. The caller frees it. NULL: out of memory. */
 const struct lock **xsp_waits_locks(const struct xsp_summary_waits *w);
 
 #endif

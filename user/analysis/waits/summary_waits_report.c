@@ -12,15 +12,15 @@
 #include "base/units.h"
 #include "catalog/wait_reasons.h"
 
-#define FULL_LOCKS 100 /* locks in a full report, taken from all by their holder first */
+#define FULL_LOCKS 100 /* in a full report: to find a lock's holder, all holders are searched */
 #define PLACES_SHOWN 10 /* places of a thread or a lock in JSON */
 #define PEOPLE_SHOWN 10 /* holders and wakers of a lock in JSON */
 #define SPOT_THREADS 8 /* threads whose places are listed */
 #define SPOTS_SHOWN 2 /* places of each */
 #define SPOT_SHARE 20 /* a place with less than 1/20 of the thread's time is not listed */
 #define LOCKS_SHOWN 3 /* locks with a holder, and as many others */
-/* If nobody asked for waits, only the notable is shown: threads that waited for this share of their
- * time, and gaps and locks with a holder that took this share of all time. */
+/* If nobody asked for waits, only the notable is shown. A thread is notable if it waited for this
+ * share of its time. So are gaps and locks with a holder that took this share of all time. */
 #define NOTABLE_SHARE 0.2
 #define NOTABLE_LOCK_SHARE 0.05
 #define NOTABLE_THREADS 5U
