@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* analyses.h - from a capture to a report: all analyses in one run of the timeline, then the
- * rules. */
+/* analyses.h - from a capture to a report: one run of the timeline for analyses, then the rules. */
 #ifndef XSP_ANALYSIS_ANALYSES_H
 #define XSP_ANALYSIS_ANALYSES_H
 
@@ -24,8 +23,7 @@ struct xsp_ranks;
 /* Reads the capture once and fills the report. 0, or a negative errno and *err. */
 int xsp_analyze(struct xsp_capture_reader *r, const struct xsp_analyze_options *o,
 		struct xsp_report *report, struct xsp_error *err);
-/* Reports what the ranks of matched captures did to each other. `thresholds`: as above. 0 or
- * -ENOMEM. */
+/* What the ranks of matched captures did to each other. `thresholds`: as above. 0 or -ENOMEM. */
 int xsp_analyze_ranks(struct xsp_ranks *ranks, const double *thresholds, struct xsp_report *report);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* trace.c - libxsptrace: keeps include/xsptrace/trace.h's promises with a reader and its
- * timeline. */
+/* trace.c - libxsptrace: include/xsptrace/trace.h on top of a reader and its timeline. */
 #include "xsptrace/trace.h"
 
 #include <errno.h>

@@ -20,8 +20,7 @@
 struct xsp_gpu_flops_use {
 	xsp_name_id name;
 	uint64_t calls, flops, gpu_ns;
-	/* All recorded tensors: at least so many bytes are read or written if no cache holds
-	 * any. */
+	/* size of all recorded tensors: at least so much is read or written without a cache */
 	uint64_t bytes;
 };
 

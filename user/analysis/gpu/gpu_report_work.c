@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gpu_report_work.c - second half of the GPU section: work by name, operators, the critical
- * path. */
+/* gpu_report_work.c - the GPU section, second half: work by name, operators, the critical path. */
 #include "analysis/gpu/gpu_report_private.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* allocation_columns.c - columns of allocators and of places that allocate, in reports and
- * lists. */
+/* allocation_columns.c - columns of allocators and of places that allocate. */
 #include "analysis/memory/summary_allocations_private.h"
 
 #include <inttypes.h>

@@ -14,7 +14,7 @@
 #define XSP_GROWTH_PIECES 64
 #define XSP_GROWTH_LEAST_NS 500000000U /* in less time nothing can be said */
 
-/* The pieces of time, common to all amounts compared; they double when they run out.
+/* Pieces of time, common to all amounts compared; they double when they run out.
  * Zero-initialise. */
 struct xsp_growth_clock {
 	uint64_t start_ns, last_ns, piece_ns;
@@ -34,8 +34,7 @@ void xsp_growth_time(struct xsp_growth_clock *c, uint64_t ns);
 /* Sets the amount from the clock's time on. */
 void xsp_growth_put(const struct xsp_growth_clock *c, struct xsp_growth *g, uint64_t amount);
 
-/* How many of the program's steps lie in each piece of time. Set start_ns; zero-initialise the
- * rest. */
+/* The number of steps in each piece of time. Set start_ns; zero-initialise the rest. */
 #define XSP_GROWTH_STEP_PIECES 1024
 struct xsp_growth_steps {
 	uint64_t start_ns, piece_ns;

@@ -95,8 +95,7 @@ const char *xsp_summary_memory_owner(const struct xsp_timeline *t, const struct 
 
 /* ---- growth ---- */
 
-/* While it is recorded, every program grows by less: by this share of what it has, or a
- * megabyte. */
+/* Every recorded program grows by less: by this share of what it has, or by a megabyte. */
 #define GROWN_LEAST_SHARE 0.05
 #define GROWN_LEAST_BYTES (1U << 20)
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ranks.c - what each capture holds about its ranks: collectives, waits for them, steps,
- * operators. */
+/* ranks.c - what each capture holds about its ranks: collectives, waits for them, steps, calls. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -130,9 +130,11 @@ static uint64_t who_met(const struct met *met, size_t count)
 
 /*
  * How much later it came than the others through its own fault. What held it up in other
- * collectives is not its fault. A delay also counts only once. It may have been reported since this
- * group's last collective, by one of another group. Or by that last one, while nobody waited for it
- * (buckets of gradients reduced while others are computed).
+ * collectives is not its fault.
+ *
+ * A delay counts only once. This group's last collective may have reported it already, while nobody
+ * waited (buckets of gradients reduced while others are computed). Or another group's collective
+ * has reported it since.
  */
 static int64_t own_lateness(const struct met *met, size_t count, size_t which, uint64_t who,
 			    int64_t *scratch)

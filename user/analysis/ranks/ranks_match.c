@@ -14,8 +14,7 @@
 #define MEAN_SHARE 16 /* the mean distance counts for a 16th of the median */
 #define MEAN_SHARE_ONE_HOST 2
 #define FAR_APART_NS 1000000000 /* a greater distance says no more */
-/* Recordings need not begin together: tries so many collectives more and less than clocks
- * suggest. */
+/* Recordings need not begin together: tries so many collectives more and less than clocks say. */
 #define SHIFTS 16L
 /* A rank is late from this on, and from so many times the spread of ends on. */
 #define LATE_LEAST_NS 100000
@@ -437,8 +436,7 @@ static int order_turns(const void *a, const void *b)
 	return x->n < y->n ? -1 : x->n > y->n;
 }
 
-/* Lists the collectives that two ranks or more recorded, in the order in which the last rank
- * came. */
+/* Lists collectives that two ranks or more recorded, in the order in which the last rank came. */
 static int find_turns(struct xsp_ranks *j, struct met *met)
 {
 	size_t n = 0;

@@ -56,15 +56,14 @@ struct interval {
 	int64_t start_ns, end_ns;
 };
 
-/* A time in which late ranks blocked the rank in a collective, or another rank did that it sent to
- * or received from. */
+/* A time in which the rank was blocked: in a collective by late ranks, or by the other end of a
+ * send or receive. */
 struct held {
 	int64_t start_ns, end_ns;
 	int64_t before_ns; /* sum of all before this one */
 };
 
-/* A call that launched the kernels of a collective on a GPU, and each of these kernels with the
- * time of its launch. */
+/* A call that launched a collective's kernels on a GPU; each kernel with the time of its launch. */
 struct gpu_call {
 	struct keyed thread;
 	uint32_t group, name;
@@ -137,7 +136,7 @@ struct rank {
 	LIST(struct gpu_call) gpu_calls;
 	LIST(struct gpu_kernel) gpu_kernels;
 	LIST(struct stream_work) streams;
-	/* Others made it stand still: late ranks, or one that it sent to or received from. */
+	/* Blocked in a collective by late ranks, or by the other end of a send or receive. */
 	LIST(struct interval) stood;
 	uint64_t gpu_of_no_group; /* kernels of collectives without a known call */
 	LIST(struct interval) blocked; /* in waits for collectives; sorted and disjoint */

@@ -179,8 +179,7 @@ static int add_person(struct xsp_summary_waits *w, uint32_t lock, uint32_t tid, 
 	return 0;
 }
 
-/* Python's lock is one lock, whichever of its parts a thread waits at. NULL: over the limit, or out
- * of memory. */
+/* All parts of Python's lock count as one lock. NULL: over the limit, or out of memory. */
 static struct lock *lock_of(struct xsp_summary_waits *w, const struct xsp_wait *wait)
 {
 	const uint64_t key = xsp_pair_hash(wait->pid, wait->argument);
