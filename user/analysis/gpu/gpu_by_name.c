@@ -112,7 +112,7 @@ static void add_bytes(struct xsp_gpu_name_use *u, const struct xsp_gpu_activity 
 	u->timed++;
 }
 
-/* Only if the launch is known and both lie within the range can their durations be compared. */
+/* Durations can be compared only if the launch is known and both lie within the range. */
 static bool is_whole_launch(const struct xsp_gpu_activity *a)
 {
 	return a->arrow != 0 && !a->cut && !a->call_cut && xsp_gpu_is_launched(a);

@@ -394,7 +394,7 @@ static int pass(struct xsp_gpu_sweep *s, const struct moment *m)
 
 static XSP_ORDER(by_time, struct moment, XSP_RISING(ns) ?: XSP_RISING(what));
 
-/* Idle time of a device may still turn out to be the host's fault. */
+/* Idle time may still turn out to be the host's fault: gaps are known up to here. */
 static uint64_t gaps_known_ns(const struct xsp_gpu_sweep *s)
 {
 	uint64_t ns = s->reached_ns;

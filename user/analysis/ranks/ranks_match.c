@@ -16,7 +16,7 @@
 #define FAR_APART_NS 1000000000 /* a greater distance says no more */
 /* Recordings need not begin together: tries so many collectives more and less than clocks say. */
 #define SHIFTS 16L
-/* A rank is late from this on, and from so many times the spread of ends on. */
+/* The least lateness that counts: this, and also so many times the spread of ends. */
 #define LATE_LEAST_NS 100000
 #define LATE_SPREADS 2
 
@@ -115,8 +115,8 @@ static int64_t magnitude(int64_t x)
 
 /* Ends of the same collective differ by the difference of the clocks, which is constant, and 0 on
  * one host. Ends of different ones differ by whatever the program did in between. Where most of
- * that is as regular, the other costs decide. If a collective is missing in the middle, all later
- * ones are out of step: up to half may be. */
+ * that is just as regular, the remaining distances decide. If a collective is missing in the
+ * middle, all later ones are out of step: up to half may be. */
 static bool try_shift(const struct pair *p, long shift, size_t samples, int64_t *apart,
 		      struct fit *out)
 {
