@@ -10,7 +10,7 @@
 #include "analysis/rules/rules.h"
 #include "analysis/summary_report.h"
 
-/* In the order of their sections. */
+/* In the order of their sections in the report. */
 static const struct xsp_analysis *const analyses[] = {
 	&xsp_analysis_summary, &xsp_analysis_call_sites, &xsp_analysis_ranks,
 	&xsp_analysis_gpu,     &xsp_analysis_hot_code,	 NULL,
@@ -107,7 +107,7 @@ int xsp_analyze(struct xsp_capture_reader *r, const struct xsp_analyze_options *
 						      o->beside};
 	const int rc = xsp_pass_run(&(struct xsp_pass){r, o->cut, o->step, listeners, 2}, err);
 
-	/* keeps the reason, if one was given */
+	/* The callee may have put a reason into *err already: it stays there. */
 	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "cannot analyse: %s",
 				      strerror(-rc))
 		      : 0;

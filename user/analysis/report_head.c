@@ -11,10 +11,10 @@
 struct count {
 	const char *key, *title;
 	uint64_t value;
-	bool always; /* also where it is 0 */
+	bool always; /* shown even if it is 0 */
 };
 
-/* Those that are not known are absent. */
+/* Counts that are not known are absent. */
 static void put_counts(struct xsp_report_section *s, const struct count *counts, size_t count,
 		       bool known)
 {
@@ -62,7 +62,7 @@ static void put_times(struct xsp_report_section *s, struct xsp_timeline *t,
 				 : xsp_cell_text(NULL));
 }
 
-/* What the figures leave out, each with its number. */
+/* What the figures do not contain, with a count for each cause. */
 static void put_losses(struct xsp_report_section *s, const struct xsp_timeline *t,
 		       const struct xsp_capture_reader *r)
 {

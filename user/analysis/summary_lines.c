@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* summary_lines.c - what a summary says of the recording: its head, and what of it was lost. */
+/* summary_lines.c - the lines of a summary about the recording: its head, and what was lost. */
 #include "analysis/summary_report.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 
 #define INFO_SIZE 256
 
-/* What the capture says, which may have been made to drive the terminal. */
+/* A value of the capture, escaped: the file may be forged to drive the terminal. */
 static const char *info_or(const struct xsp_capture_reader *r, const char *key, const char *other,
 			   char printable[INFO_SIZE])
 {
@@ -22,7 +22,7 @@ static const char *info_or(const struct xsp_capture_reader *r, const char *key, 
 	return printable;
 }
 
-/* "a, b, c" of those counters that are not 0. */
+/* Joins the counters that are not 0: "a, b, c". */
 struct list {
 	char text[512];
 	size_t used;
@@ -38,7 +38,7 @@ static void add(struct list *l, uint64_t n, const char *one, const char *many)
 				    n == 1 ? one : many);
 }
 
-/* --max-overhead: the figures are not of the whole time. */
+/* With --max-overhead the figures do not cover the whole time. */
 static void print_windows(const struct xsp_timeline *t, struct xsp_capture_reader *r, FILE *f,
 			  uint64_t all_ns)
 {
@@ -66,7 +66,7 @@ static void print_windows(const struct xsp_timeline *t, struct xsp_capture_reade
 	}
 }
 
-/* What it was asked to leave out, and what of the rest is not of the cut. */
+/* The range that the user chose, and how much of the capture lies outside it. */
 static void print_cut(const struct xsp_timeline *t, FILE *f)
 {
 	const struct xsp_timeline_counts *c = xsp_timeline_counts(t);
@@ -76,7 +76,7 @@ static void print_cut(const struct xsp_timeline *t, FILE *f)
 		return;
 	xsp_printable(text, sizeof(text), xsp_timeline_cut_text(t), 400);
 	fprintf(f, "cut: %s", text);
-	if (c->cut > 0) /* else there are none, or the trace that was read did not have them */
+	if (c->cut > 0) /* 0 also if the trace was imported from a format that does not keep them */
 		fprintf(f, "; %s span%s left out", xsp_format_count(cut, c->cut),
 			c->cut == 1 ? " is" : "s are");
 	if (c->clipped > 0)
@@ -177,7 +177,7 @@ static void print_losses(struct xsp_summary *s, struct xsp_capture_reader *r,
 		       h->left_out + xsp_timeline_counts(s->timeline)->filtered);
 }
 
-/* How spans ended, where it was not by a return: of a part, those in it. */
+/* How spans ended other than by a return. With a range, only the spans in it. */
 static void print_ends(const struct xsp_summary *s, struct xsp_report *report)
 {
 	const struct xsp_timeline_counts *c = xsp_timeline_counts(s->timeline);
@@ -212,7 +212,7 @@ static void print_counts(const struct xsp_summary *s, struct xsp_capture_reader 
 	xsp_list_count(report, true, "names that never arrived", c->names_unresolved);
 }
 
-/* What came late: --follow, and libraries. */
+/* What came late because of --follow or of libraries loaded later. */
 static void print_late(const struct xsp_capture_reader *r, struct xsp_report *report)
 {
 	for (size_t i = 0; i < XSP_CAPTURE_LATES; i++) {

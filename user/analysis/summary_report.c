@@ -73,7 +73,7 @@ static void put_names(struct xsp_summary *s, const struct xsp_capture_reader *r,
 	xsp_list_gap(report);
 }
 
-/* ---- all ---- */
+/* ---- the whole summary ---- */
 
 static void put_values(struct xsp_summary *s, const char *batch, struct xsp_report *report)
 {
@@ -101,7 +101,7 @@ static int report(void *state, struct xsp_report *out)
 	return rc == 0 ? xsp_summary_allocations_report(s->allocations, a->reader, out) : rc;
 }
 
-/* By line, by module, or by name; `all` of them. */
+/* Fills the summary by line, by module or by name; `all`: without a limit on rows. */
 static int put_summary(struct xsp_summary *s, struct xsp_capture_reader *r, bool by_line,
 		       bool by_module, bool all, struct xsp_report *out)
 {

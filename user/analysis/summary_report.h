@@ -13,7 +13,7 @@ struct xsp_summary_analysis {
 	const char *batch; /* xsp_analyze_options.batch */
 };
 
-/* In summaries: first what was recorded, last what of it was lost. */
+/* In summaries the head comes first and the losses come last. */
 void xsp_summary_head(struct xsp_summary *s, struct xsp_capture_reader *r,
 		      struct xsp_report *report);
 void xsp_summary_tail(struct xsp_summary *s, struct xsp_capture_reader *r,

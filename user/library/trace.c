@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* trace.c - libxsptrace: what include/xsptrace/trace.h promises, from the capture's reader and its timeline. */
+/* trace.c - libxsptrace: include/xsptrace/trace.h on top of a reader and its timeline. */
 #include "xsptrace/trace.h"
 
 #include <errno.h>
@@ -21,10 +21,10 @@
 
 struct xsp_trace {
 	struct xsp_capture_reader *reader;
-	bool running; /* it reads events into room of its own: one run at a time */
-	struct xsp_trace_thread *threads; /* that runs have met; their names are its own */
+	bool running; /* it reads events into room of its own: only one run at a time */
+	struct xsp_trace_thread *threads; /* threads that runs have met; it owns their names */
 	size_t thread_count, thread_capacity;
-	struct xsp_u64map thread_of; /* process and thread of all that are told */
+	struct xsp_u64map thread_of; /* by process and thread; all threads that are listed */
 };
 
 /* One run. */
@@ -34,12 +34,12 @@ struct run {
 	struct xsp_trace_callbacks callbacks;
 	const struct xsp_capture_probe *probes;
 	size_t probe_count;
-	const char **names; /* of a path, outermost first */
+	const char **names; /* names on a path, outermost first */
 	size_t room;
-	int stopped; /* what the callback returned that ended it; 0: none has */
+	int stopped; /* nonzero if a callback ended the run: what it returned */
 };
 
-/* What a callback returned. The timeline goes on unless it gets an error of its own. */
+/* Keeps what a callback returned. If that ends the run, the timeline gets -ECANCELED. */
 static int answered(struct run *r, int code)
 {
 	r->stopped = code;
@@ -53,7 +53,7 @@ static int fail(int code, const struct xsp_error *err, char *why, size_t size)
 	return code;
 }
 
-/* Its own number says nothing that strerror(3) could know. */
+/* A number that the callback chose means nothing to strerror(3). */
 static int stopped(int code, char *why, size_t size)
 {
 	return fail(code, &(struct xsp_error){.text = "stopped by a callback"}, why, size);
@@ -91,7 +91,7 @@ void xsp_trace_close(struct xsp_trace *trace)
 	free(trace);
 }
 
-/* ---- what is known without a run ---- */
+/* ---- before a run ---- */
 
 void xsp_trace_window(const struct xsp_trace *trace, uint64_t *start_ns, uint64_t *end_ns,
 		      uint64_t *recorded_ns)
@@ -147,7 +147,7 @@ bool xsp_trace_process(const struct xsp_trace *trace, size_t index,
 	return true;
 }
 
-/* Those known when the recording began, then those that a run has met. */
+/* Threads known when the recording began come first, then those that runs have met. */
 bool xsp_trace_thread(const struct xsp_trace *trace, size_t index, struct xsp_trace_thread *thread)
 {
 	const struct xsp_capture_thread *list;
@@ -167,7 +167,7 @@ bool xsp_trace_thread(const struct xsp_trace *trace, size_t index, struct xsp_tr
 	return true;
 }
 
-/* 1: it is told already. */
+/* 1: it is listed already. */
 static int note_thread(struct xsp_trace *trace, uint32_t pid, uint32_t tid)
 {
 	const uint64_t key = (uint64_t)pid << 32 | tid;
@@ -206,7 +206,7 @@ static int keep_threads(struct xsp_trace *trace, const struct xsp_timeline *time
 
 /* ---- a run ---- */
 
-/* Valid until it is asked for the next one. NULL: out of memory. */
+/* Valid until the next call. NULL: out of memory. */
 static const char *const *names_of(struct run *r, const xsp_name_id *path, size_t count)
 {
 	if (xsp_grow(&r->names, &r->room, count + 1) < 0)
@@ -236,7 +236,7 @@ static unsigned flags_of(const struct xsp_span *span)
 	return out;
 }
 
-/* Of a call without a duration no time on a CPU is known, although the timeline counts 0. */
+/* The time on a CPU of a call without a duration is not known, although the timeline counts 0. */
 static uint64_t cpu_of(const struct xsp_span *span)
 {
 	const bool known = span->cpu_ns != XSP_CPU_UNKNOWN && !(span->flags & XSP_SPAN_POINT);
@@ -338,7 +338,7 @@ static int on_wait(void *ctx, const struct xsp_wait *wait)
 		.place = wait->place > 0 ? xsp_timeline_name(r->timeline, wait->place - 1) : NULL,
 	};
 
-	/* those too short for an event of their own come as a sum */
+	/* Waits too short for an event of their own come as a sum. */
 	return wait->flags & XSP_WAIT_SHORT ? 0
 					    : answered(r, r->callbacks.wait(r->callbacks.ctx, &w));
 }
@@ -381,10 +381,10 @@ static int on_process_memory(void *ctx, const struct xsp_process_memory_at *at)
 	return rc;
 }
 
-#define STRUCT_MAX 4096U /* bytes: a larger `size` is none, but what was not initialized */
+#define STRUCT_MAX 4096U /* bytes: a larger `size` was not initialised */
 #define END_OF(type, member) (offsetof(type, member) + sizeof(((type *)NULL)->member))
 
-/* Where each member of a struct of the caller's ends, in their order: it may know of the first ones only. */
+/* Where each member of the caller's struct ends. An older caller knows only the first members. */
 static const size_t callback_ends[] = {
 	END_OF(struct xsp_trace_callbacks, size),    END_OF(struct xsp_trace_callbacks, ctx),
 	END_OF(struct xsp_trace_callbacks, span),    END_OF(struct xsp_trace_callbacks, activity),
@@ -398,7 +398,8 @@ static const size_t part_ends[] = {
 };
 #define COUNT(ends) (sizeof(ends) / sizeof((ends)[0]))
 
-/* What the caller knows of a struct of its own; the rest is 0. -EINVAL: its size would cut a member in two, or is absurd. */
+/* Copies the members that the caller's struct has; the rest is 0. -EINVAL: its size would split a
+ * member, or is absurd. */
 static int copy_struct(void *to, const size_t *ends, size_t count, const void *from)
 {
 	const size_t known = ends[count - 1];
@@ -415,8 +416,8 @@ static int copy_struct(void *to, const size_t *ends, size_t count, const void *f
 }
 
 struct part {
-	struct xsp_cut cut; /* the timeline keeps it during the run */
-	char text[160]; /* as options of the verbs */
+	struct xsp_cut cut; /* the timeline uses it during the run */
+	char text[160]; /* values in the form of command-line options */
 };
 
 static void put_option(struct part *p, bool given, const char *option, uint64_t value,
@@ -429,7 +430,7 @@ static void put_option(struct part *p, bool given, const char *option, uint64_t 
 			 used > 0 ? " " : "", option, value, unit);
 }
 
-/* NULL and one of zeros are all of it. -EINVAL: its size is none. */
+/* NULL or all zeros mean the whole capture. -EINVAL: the struct's size is impossible. */
 static int read_part(const struct xsp_trace *trace, const struct xsp_trace_part *asked,
 		     struct part *p)
 {

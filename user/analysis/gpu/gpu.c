@@ -78,7 +78,7 @@ static int add_work(struct xsp_gpu_analysis *g, const struct xsp_gpu_activity *a
 	return rc < 0 ? rc : xsp_gpu_by_name_launch(g->names, a, device);
 }
 
-/* A stream's wait for an event is none of the host's. */
+/* A stream that waits for an event does not make the host wait: it is not counted here. */
 static int add_sync(struct xsp_gpu_analysis *g, const struct xsp_gpu_activity *a)
 {
 	const struct xsp_gpu_sync *s = a->record;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gpu.h - what `analyze` says of GPUs, and what rules read of it. */
+/* gpu.h - what `analyze` reports about GPUs, and what rules read of it. */
 #ifndef XSP_ANALYSIS_GPU_H
 #define XSP_ANALYSIS_GPU_H
 
@@ -12,7 +12,7 @@
 
 struct xsp_gpu_analysis {
 	struct xsp_timeline *timeline;
-	uint64_t origin_ns; /* of the capture: what moments are told from */
+	uint64_t origin_ns; /* start of the capture, from which moments are counted */
 	struct xsp_gpu_sweep *sweep;
 	struct xsp_gpu_host *host;
 	struct xsp_gpu_by_name *names;
@@ -20,11 +20,11 @@ struct xsp_gpu_analysis {
 	struct xsp_gpu_path *path;
 	bool events_lost;
 	uint64_t untimed; /* CUPTI could not say when they ran */
-	uint64_t unlaunched; /* their call is not known, or the cut leaves it out */
-	bool ended; /* the sweep */
+	uint64_t unlaunched; /* their call is not known, or lies outside the range */
+	bool ended; /* the sweep has ended */
 };
 
-/* gpu_report.c. 0 or -ENOMEM. */
+/* Defined in gpu_report.c. 0 or -ENOMEM. */
 int xsp_gpu_report(const struct xsp_gpu_analysis *g, struct xsp_report *r);
 
 #endif

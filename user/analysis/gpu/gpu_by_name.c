@@ -15,10 +15,10 @@
 #include "timeline/gpu_category.h"
 
 struct xsp_gpu_by_name {
-	/* kernels by the address of their name, others by its hash */
+	/* Keys: the address of a kernel's name; the hash of other names. */
 	XSP_TALLY(struct xsp_gpu_name_use) uses;
 	struct xsp_arena texts;
-	struct xsp_gpu_launch_use *launches; /* XSP_GPU_LAUNCH_KINDS a device */
+	struct xsp_gpu_launch_use *launches; /* XSP_GPU_LAUNCH_KINDS for each device */
 	size_t launch_capacity;
 };
 
@@ -44,7 +44,7 @@ void xsp_gpu_by_name_free(struct xsp_gpu_by_name *n)
 
 /* ---- by name ---- */
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static struct xsp_gpu_name_use *use_of(struct xsp_gpu_by_name *n, const struct xsp_gpu_activity *a)
 {
 	char buffer[XSP_GPU_NAME_SIZE];
@@ -112,7 +112,7 @@ static void add_bytes(struct xsp_gpu_name_use *u, const struct xsp_gpu_activity 
 	u->timed++;
 }
 
-/* Its launch is known, and neither goes beyond the cut: how long they took tells something of each other. */
+/* Durations can be compared only if the launch is known and both lie within the range. */
 static bool is_whole_launch(const struct xsp_gpu_activity *a)
 {
 	return a->arrow != 0 && !a->cut && !a->call_cut && xsp_gpu_is_launched(a);

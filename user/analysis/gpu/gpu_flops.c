@@ -18,8 +18,8 @@ struct op {
 
 struct xsp_gpu_flops {
 	struct xsp_torch_args *arguments;
-	struct xsp_torch_values values; /* of one call: too large for a stack */
-	struct op *ops; /* a ring, once it is full */
+	struct xsp_torch_values values; /* values of one call; too large for the stack */
+	struct op *ops; /* becomes a ring once it is full */
 	size_t count, capacity, oldest;
 	struct xsp_u64map op_of;
 	XSP_TALLY(struct xsp_gpu_flops_use) uses; /* by name */
@@ -105,7 +105,7 @@ int xsp_gpu_flops_end(struct xsp_gpu_flops *f)
 	return rc;
 }
 
-/* ---- what they were given ---- */
+/* ---- arguments ---- */
 
 static bool add_tensors(const struct xsp_torch_values *v, uint64_t *bytes)
 {

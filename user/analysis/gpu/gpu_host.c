@@ -13,17 +13,17 @@
 struct held {
 	uint64_t start_ns, end_ns;
 	uint32_t use;
-	uint32_t depth; /* of a span, or one of these: */
+	uint32_t depth; /* depth of the span, or one of these values: */
 };
 #define DEPTH_WAIT UINT32_MAX
-#define DEPTH_UNKNOWN (1U << 31) /* bit: when the span ended is not known */
+#define DEPTH_UNKNOWN (1U << 31) /* bit: the end of the span is not known */
 
-/* Idle time up to a moment; between two points it grows evenly. */
+/* Idle time up to a moment; it grows evenly between two points. */
 struct point {
 	uint64_t ns, sum_ns;
 };
 
-/* Of one device, because this thread was late. */
+/* Idle time of one device for which this thread launched too late. */
 struct gaps {
 	uint32_t device;
 	struct point *points;
@@ -33,13 +33,14 @@ struct gaps {
 struct host_thread {
 	uint32_t tid;
 	bool launches;
-	struct held *held; /* from `from` on */
+	struct held *held; /* the entries from index `from` on are in use */
 	size_t from, count, capacity;
-	uint64_t forgotten; /* spans and waits, before it launched; the last one ended then: */
+	/* spans and waits dropped before the first launch; the end of the last one: */
+	uint64_t forgotten;
 	uint64_t forgotten_ns;
 	struct gaps *gaps;
 	size_t gap_count, gap_capacity;
-	/* by depth: idle time in spans that have ended, until the one around them does */
+	/* By depth: idle time in spans that have ended, until the span around them ends. */
 	uint64_t *inside_ns;
 	size_t inside_capacity;
 };
@@ -47,11 +48,12 @@ struct host_thread {
 struct xsp_gpu_host {
 	const struct xsp_timeline *timeline;
 	XSP_TALLY(struct host_thread) threads; /* by tid */
-	uint32_t last; /* index of one */
-	XSP_TALLY(struct xsp_gpu_host_use) uses; /* by name, parent and line; by place and reason */
+	uint32_t last; /* index of the thread looked up last */
+	/* by name, parent and line; waits by place and reason */
+	XSP_TALLY(struct xsp_gpu_host_use) uses;
 	struct xsp_name_rows row_of;
-	size_t held; /* of threads that launch */
-	size_t before; /* of those that have not launched yet */
+	size_t held; /* entries of threads that launch */
+	size_t before; /* entries of threads that have not launched yet */
 	uint64_t early, idle_ns, span_ns;
 };
 
@@ -85,7 +87,7 @@ void xsp_gpu_host_free(struct xsp_gpu_host *h)
 	free(h);
 }
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static struct host_thread *thread_of(struct xsp_gpu_host *h, uint32_t tid)
 {
 	if (h->last < h->threads.count && h->threads.rows[h->last].tid == tid)
@@ -95,7 +97,7 @@ static struct host_thread *thread_of(struct xsp_gpu_host *h, uint32_t tid)
 	return th;
 }
 
-/* ---- threads begin to launch ---- */
+/* ---- first launches ---- */
 
 static size_t held_of(const struct host_thread *th)
 {
@@ -111,7 +113,7 @@ static void has_launched(struct xsp_gpu_host *h, struct host_thread *th)
 	h->held += held_of(th);
 }
 
-/* What was forgotten before the thread launched is missed only if a device was idle at that time because of it. */
+/* Dropped entries count only if a device was idle during their time because of this thread. */
 static void count_forgotten(struct xsp_gpu_host *h, struct host_thread *th, uint64_t idle_from_ns)
 {
 	if (idle_from_ns >= th->forgotten_ns)
@@ -122,7 +124,8 @@ static void count_forgotten(struct xsp_gpu_host *h, struct host_thread *th, uint
 
 /* ---- idle time ---- */
 
-/* Every second point of the older half goes: what lies between its neighbours is then spread over all of that. */
+/* Drops every second point of the older half. The idle time between two points is then spread
+ * evenly over a longer stretch. */
 static void thin_out(struct gaps *g)
 {
 	const size_t half = g->count / 2;
@@ -141,7 +144,7 @@ static int add_point(struct gaps *g, uint64_t ns, uint64_t sum_ns)
 	return XSP_APPEND(g->points, g->capacity, g->count, (struct point){ns, sum_ns});
 }
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static struct gaps *gaps_of(struct host_thread *th, uint32_t device)
 {
 	for (size_t i = 0; i < th->gap_count; i++)
@@ -175,7 +178,7 @@ static uint64_t idle_until(const struct gaps *g, uint64_t ns)
 {
 	size_t low = 0;
 
-	XSP_LOWER_BOUND(low, g->count, i, g->points[i].ns <= ns); /* the first point behind it */
+	XSP_LOWER_BOUND(low, g->count, i, g->points[i].ns <= ns); /* the first point after ns */
 	if (low == 0 || low == g->count)
 		return low == 0 ? 0 : g->points[low - 1].sum_ns;
 	const struct point *a = &g->points[low - 1], *b = &g->points[low];
@@ -192,7 +195,7 @@ static uint64_t idle_between(const struct host_thread *th, uint64_t from_ns, uin
 	return sum;
 }
 
-/* ---- what was held gets its part ---- */
+/* ---- shares of what was held ---- */
 
 static int add_span(struct xsp_gpu_host *h, struct host_thread *th, const struct held *s)
 {
@@ -237,7 +240,7 @@ static int add_first(struct xsp_gpu_host *h, struct host_thread *th)
 	return 0;
 }
 
-/* No device was idle until then because of a thread that has not launched. */
+/* Up to then no device was idle because of a thread that has not launched: drops its entries. */
 static void forget_until(struct xsp_gpu_host *h, struct host_thread *th, uint64_t ns)
 {
 	size_t n = 0;
@@ -263,8 +266,8 @@ int xsp_gpu_host_pass(struct xsp_gpu_host *h, uint64_t ns)
 	return rc;
 }
 
-/* Too much is held of threads that have not launched, and perhaps never will: of each the older half goes, so that none
- * takes the room of the others. */
+/* Threads that have not launched, and perhaps never will, hold too much. Each loses its older half,
+ * so that no thread takes the room of the others. */
 static void forget_older(struct xsp_gpu_host *h)
 {
 	for (size_t i = 0; i < h->threads.count; i++) {
@@ -332,7 +335,7 @@ int xsp_gpu_host_launches(struct xsp_gpu_host *h, uint32_t tid)
 	return 0;
 }
 
-/* Only the thread's own stack: depths of others are no depths of that. */
+/* Only the thread's own stack counts: depths of other stacks mean something else. */
 int xsp_gpu_host_span(struct xsp_gpu_host *h, const struct xsp_span *span)
 {
 	struct xsp_gpu_host_use use = {.name = 0};

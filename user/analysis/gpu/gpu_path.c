@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gpu_path.c - what paths are made of, held until they can be made; and their sums. */
+/* gpu_path.c - holds what paths are made from until they can be made, and sums them up. */
 #include "analysis/gpu/gpu_path.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ static uint64_t length(const struct xsp_gpu_path_step *s)
 
 static XSP_ORDER(by_length, struct xsp_gpu_path_step, XSP_COMPARE(length(y), length(x)));
 
-/* Its shares are freed. */
+/* Counts a path and frees its shares. */
 static int count_step(struct xsp_gpu_path *p, struct path_result *r)
 {
 	struct xsp_gpu_path_counts *c = &p->counts;
@@ -162,7 +162,8 @@ static XSP_ORDER(by_stream, struct path_work,
 	  XSP_RISING(stream) ?: XSP_RISING(start_ns) ?: XSP_RISING(end_ns));
 static XSP_ORDER(by_key, struct path_call, XSP_RISING(key) ?: XSP_RISING(call_ns));
 
-/* From the last one to the first: whatever has begun after a span's end is not around it, nor around those before. */
+/* Goes from the last span to the first. A span that begins after another has ended encloses neither
+ * that one nor any before it. */
 static void find_parents(struct path_thread *th)
 {
 	uint32_t top = XSP_GPU_NOWHERE;
@@ -188,7 +189,7 @@ static void put_in_order(struct xsp_gpu_path *p)
 		XSP_SORT(p->calls[i].list, p->calls[i].count, by_key);
 }
 
-/* ---- what is over ---- */
+/* ---- dropping ---- */
 
 #define KEEP_IF(list, count, i, condition)                                                         \
 	do {                                                                                       \
@@ -200,8 +201,9 @@ static void put_in_order(struct xsp_gpu_path *p)
 		(count) = kept_;                                                                   \
 	} while (0)
 
-/* Of a stream's work, the last one before then is what came before the next. What was launched before then and has not ended
- * yet may wait for an event, which stands for what was launched before that. */
+/* Drops what ended before `ns`. Keeps the last work of each stream, which the next work may have
+ * waited for. Work launched earlier and still running may wait for an event: keeps the calls before
+ * its launch. */
 static void forget(struct xsp_gpu_path *p, uint64_t ns)
 {
 	uint64_t launched = ns;
@@ -225,7 +227,7 @@ static void forget(struct xsp_gpu_path *p, uint64_t ns)
 	p->forgotten_ns = ns;
 }
 
-/* Makes the paths of the steps that ended by then. */
+/* Makes the paths of the steps that ended by `ns`. */
 static int settle(struct xsp_gpu_path *p, uint64_t ns)
 {
 	struct path_results waiting = p->pending;
@@ -242,7 +244,8 @@ static int settle(struct xsp_gpu_path *p, uint64_t ns)
 	return rc;
 }
 
-/* The older half of the time, until enough of it is gone; not what steps that wait need, unless nothing else would go. */
+/* Drops the older half of the time until there is room. Keeps what pending steps need, unless
+ * nothing else can go. */
 static int make_room(struct xsp_gpu_path *p)
 {
 	int rc = 0;
@@ -270,9 +273,9 @@ static int make_room_for_one(struct xsp_gpu_path *p, uint64_t ns)
 	return p->held++ >= XSP_GPU_PATH_HELD_MOST ? make_room(p) : 0;
 }
 
-/* ---- what comes ---- */
+/* ---- input ---- */
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static struct path_thread *thread_of(struct xsp_gpu_path *p, uint32_t tid)
 {
 	return xsp_tally_row(&p->threads, tid, &(struct path_thread){.tid = tid});
@@ -320,7 +323,8 @@ static int put_call(struct xsp_gpu_path *p, enum path_list which, const struct p
 	return rc < 0 ? rc : XSP_APPEND(calls->list, calls->capacity, calls->count, *c);
 }
 
-/* An asynchronous one goes on beside its call, unless the driver has to take what is pageable through memory of its own. */
+/* May the call wait for the copy? An asynchronous call does so only if the driver copies pageable
+ * memory through its own buffer. */
 static bool may_block(const struct xsp_gpu_activity *a)
 {
 	const struct xsp_gpu_memcpy *c = a->record;
@@ -363,7 +367,7 @@ int xsp_gpu_path_work(struct xsp_gpu_path *p, const struct xsp_gpu_activity *a,
 		rc = XSP_APPEND(p->works, p->work_capacity, p->work_count, w);
 	if (rc < 0)
 		return rc;
-	/* a copy that was done when its call returned: the call waited for it */
+	/* A copy that had ended when its call returned: the call waited for it. */
 	const bool waited = w.kind == XSP_GPU_PATH_MEMORY && w.call_ns != 0 &&
 			    w.end_ns <= a->call_end_ns && may_block(a);
 	return waited ? put_call(p, BLOCKS, &copy) : 0;
@@ -381,7 +385,7 @@ int xsp_gpu_path_sync(struct xsp_gpu_path *p, const struct xsp_gpu_activity *a)
 			      .what = record ? 0 : s->what};
 	const enum path_list which = record ? RECORDS : c.what == 2 ? STREAM_WAITS : BLOCKS;
 
-	/* a call that is not known may be anybody's */
+	/* A call whose thread is not known could belong to any thread. */
 	if (!p->has_steps || a->call_ns == 0 || a->call_end_ns <= p->forgotten_ns)
 		return 0;
 	const int rc = xsp_gpu_sweep_place(p->sweep, a, &c.device, &c.stream);

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gpu_path_walk.c - the path of one step, backwards. */
+/* gpu_path_walk.c - follows the path of one step backwards. */
 #include <errno.h>
 
 #include "analysis/gpu/gpu_path.h"
 #include "base/rows/grow.h"
 
-/* Beside a moment: activities of a stream that end out of order, waits between two launches. */
+/* How many neighbours are searched: activities of a stream that end out of order, and waits between
+ * two launches. */
 #define LOOKED_AT 64
 
 struct walk {
 	struct xsp_gpu_path *p;
 	struct path_result *result;
 	uint64_t now_ns;
-	struct path_thread *thread,
-		*home; /* home: the step's; either may be NULL: nothing is held of it */
-	const struct path_work *work; /* NULL: the path is on the thread */
+	/* home: the step's thread. Either is NULL if nothing is held of it. */
+	struct path_thread *thread, *home;
+	const struct path_work *work; /* NULL: the path is on a thread */
 };
 
-/* From `from_ns` on to now it was this. */
+/* Puts the time from `from_ns` to now on the path as this kind and name. */
 static int spend(struct walk *w, enum xsp_gpu_path_kind kind, uint32_t name, uint64_t from_ns)
 {
 	struct path_result *r = w->result;
@@ -41,7 +42,7 @@ static int spend(struct walk *w, enum xsp_gpu_path_kind kind, uint32_t name, uin
 
 /* ---- the GPU's work ---- */
 
-/* The stream's: from *first on, so many. */
+/* The works of a stream: their number, and in *first the index of the first. */
 static size_t works_of(const struct xsp_gpu_path *p, uint32_t stream, size_t *first)
 {
 	size_t low = 0, end;
@@ -52,7 +53,7 @@ static size_t works_of(const struct xsp_gpu_path *p, uint32_t stream, size_t *fi
 	return end - low;
 }
 
-/* Of the stream what ended last, up to then; NULL: nothing. */
+/* The work of a stream that ended last up to then; NULL: none. */
 static const struct path_work *last_ended(const struct xsp_gpu_path *p, uint32_t stream,
 					  uint64_t until_ns)
 {
@@ -67,7 +68,7 @@ static const struct path_work *last_ended(const struct xsp_gpu_path *p, uint32_t
 	return NULL;
 }
 
-/* ... what was launched last before that, which is what an event stands for. */
+/* The work launched last before then, which an event stands for. */
 static const struct path_work *last_launched(const struct xsp_gpu_path *p, uint32_t stream,
 					     uint64_t call_ns)
 {
@@ -84,19 +85,19 @@ static const struct path_work *later(const struct path_work *a, const struct pat
 	return a == NULL || (b != NULL && b->end_ns > a->end_ns) ? b : a;
 }
 
-/* What the call's event stood for then; NULL: nothing that had not ended long ago. False: events were not recorded. */
+/* The work that the call's event stood for; NULL: none that ended recently. False: not recorded. */
 static bool work_of_event(const struct xsp_gpu_path *p, const struct path_call *c,
 			  const struct path_work **out)
 {
 	const struct path_call *r = path_call(p, RECORDS, c->event, c->call_ns);
 
-	while (r != NULL && r->device != c->device) /* another process's */
+	while (r != NULL && r->device != c->device) /* a stream of another process */
 		r = path_call(p, RECORDS, c->event, r->call_ns);
 	*out = r != NULL ? last_launched(p, r->stream, r->call_ns) : NULL;
 	return p->events;
 }
 
-/* Of the device's streams but one: what had ended by then, and was launched before; NULL: nothing. */
+/* Work on the device's other streams that was launched before then and had ended; NULL: none. */
 static const struct path_work *last_on_device(const struct xsp_gpu_path *p, uint32_t device,
 					      uint32_t but, uint64_t launched_ns, uint64_t until_ns)
 {
@@ -116,7 +117,7 @@ static const struct path_work *last_on_device(const struct xsp_gpu_path *p, uint
 	return last;
 }
 
-/* What the stream waited for before this work, between its launch and that of the one before it. */
+/* What the stream waited for between the launch of the previous work and that of this one. */
 static const struct path_work *waited_for(const struct xsp_gpu_path *p, const struct path_work *k,
 					  uint64_t since_ns, bool *guessed)
 {
@@ -155,7 +156,7 @@ static int pass_work(struct walk *w)
 		w->work = NULL;
 		return spend(w, XSP_GPU_PATH_LAUNCH, k->name, k->call_ns);
 	}
-	if (last == NULL) /* what caused it is not known, nor what came before that */
+	if (last == NULL) /* neither the cause of this work nor what came before is known */
 		return spend(w, XSP_GPU_PATH_UNKNOWN, XSP_GPU_NOWHERE, 0);
 	p->counts.guessed += guessed && last == other;
 	w->work = last;
@@ -164,8 +165,8 @@ static int pass_work(struct walk *w)
 
 /* ---- threads ---- */
 
-/* By the innermost spans. Where a thread is in no span and its waits are not known, it may wait: if it is not the step's own,
- * the path goes on with that, at the same moment. */
+/* Follows the innermost spans. Where a thread is in no span and its waits are not known, it may be
+ * waiting. If it is not the step's own thread, the path goes on there at the same moment. */
 static int pass_spans(struct walk *w, uint64_t from_ns)
 {
 	const struct path_thread *th = w->thread;
@@ -192,7 +193,7 @@ static int pass_spans(struct walk *w, uint64_t from_ns)
 	return rc;
 }
 
-/* The last time off the CPU, but for those in a call that waits for the device; NULL: none. */
+/* The last time off the CPU, except in a call that waits for the device; NULL: none. */
 static const struct path_off *last_off(const struct walk *w, const struct path_call *b)
 {
 	const struct path_thread *th = w->thread;
@@ -220,7 +221,7 @@ static const struct path_work *work_of_block(const struct xsp_gpu_path *p,
 	return out != NULL && out->end_ns <= b->until_ns ? out : NULL;
 }
 
-/* What had ended when the call began was not waited for. */
+/* Work that had ended when the call began was not waited for. */
 static int pass_block(struct walk *w, const struct path_call *b)
 {
 	bool guessed;
@@ -239,7 +240,7 @@ static int pass_off(struct walk *w, const struct path_off *o)
 
 	if (w->now_ns > o->woken_ns) {
 		const int rc = spend(w, XSP_GPU_PATH_OFF, o->why, o->woken_ns);
-		if (rc < 0 || w->now_ns > o->woken_ns) /* the step's beginning */
+		if (rc < 0 || w->now_ns > o->woken_ns) /* the start of the step */
 			return rc;
 		if (waker != NULL && waker != w->thread) {
 			w->thread = waker;
@@ -261,9 +262,9 @@ static int pass_thread(struct walk *w)
 	return o != NULL ? pass_off(w, o) : pass_block(w, b);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole path ---- */
 
-/* A row a kind and name. */
+/* One row for each kind and name. */
 static XSP_ORDER(by_share, struct path_share, XSP_RISING(kind) ?: XSP_RISING(name));
 
 static void add_share(void *to, const void *more)
@@ -277,7 +278,8 @@ int xsp_gpu_path_walk(struct xsp_gpu_path *p, struct path_result *result)
 			 .result = result,
 			 .now_ns = result->step.end_ns,
 			 .home = xsp_tally_find(&p->threads, result->step.tid)};
-	/* clocks that disagree could lead round in a circle: each turn goes back in time, or to what began earlier */
+	/* Clocks that disagree could lead round in a circle. Each turn goes back in time, or to
+	 * what began earlier. */
 	size_t turns = 4 * p->held + LOOKED_AT;
 	int rc = 0;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gpu_report.c - the section of GPUs: devices, streams, the host, launches. */
+/* gpu_report.c - the GPU section: devices, streams, the host, launches. */
 #include "analysis/gpu/gpu_report_private.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static const char *device_name(const struct xsp_gpu_analysis *g, uint32_t device
 
 /* ---- devices ---- */
 
-/* Of all that ran, however much of it at a time. */
+/* The sum of all activities' durations, even where several ran at once. */
 static uint64_t device_total_ns(const struct xsp_gpu_device_use *d)
 {
 	uint64_t total = 0;
@@ -36,7 +36,7 @@ static uint64_t device_total_ns(const struct xsp_gpu_device_use *d)
 	return total;
 }
 
-/* While that class ran, and none of the others. */
+/* Time in which this class ran and no other did. */
 static struct xsp_cell class_cell(const struct xsp_gpu_device_use *d, unsigned class,
 				  unsigned others)
 {
@@ -84,11 +84,11 @@ static void put_devices(const struct writer *w)
 	struct xsp_report_table *t = xsp_report_table(w->section, &devices_shape);
 
 	for (size_t i = 0; i < w->device_count; i++)
-		if (w->devices[i].activities > 0) /* else it was only waited for */
+		if (w->devices[i].activities > 0) /* otherwise the host only waited for it */
 			xsp_report_add(t, w, &w->devices[i]);
 }
 
-/* Which classes ran at a time, or a window of the recording. */
+/* Time in which certain classes ran together, or a window of the recording. */
 struct part {
 	const struct xsp_gpu_device_use *device;
 	unsigned bits; /* of classes */

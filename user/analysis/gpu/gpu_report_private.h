@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gpu_report_private.h - what the two halves of the GPU's section share. */
+/* gpu_report_private.h - what the two halves of the GPU section share. */
 #ifndef XSP_ANALYSIS_GPU_REPORT_PRIVATE_H
 #define XSP_ANALYSIS_GPU_REPORT_PRIVATE_H
 
@@ -27,7 +27,7 @@ struct writer {
 	struct xsp_report_section *section;
 	const struct xsp_gpu_device_use *devices;
 	size_t device_count;
-	uint64_t kernels_ns; /* of all of them */
+	uint64_t kernels_ns; /* sum over all kernels */
 };
 
 /* ---- cells ---- */
@@ -49,7 +49,7 @@ static inline struct xsp_cell mean_cell(uint64_t sum, uint64_t count)
 	return sum == XSP_TOO_MUCH ? xsp_cell_absent() : xsp_cell_integer(sum / count);
 }
 
-/* Never beyond the greatest, which is exact. */
+/* Never above the greatest value, which is exact. */
 static inline struct xsp_cell quantile(const struct xsp_histogram *h, double share, uint64_t most)
 {
 	const uint64_t ns = xsp_histogram_quantile(h, share);
@@ -57,7 +57,7 @@ static inline struct xsp_cell quantile(const struct xsp_histogram *h, double sha
 	return xsp_cell_integer(ns < most ? ns : most);
 }
 
-/* As outputs show it. */
+/* The process's number as outputs show it. */
 static inline struct xsp_cell pid_cell(const struct xsp_gpu_analysis *g, uint32_t pid)
 {
 	const struct xsp_timeline_thread *th = xsp_timeline_thread(g->timeline, pid);
@@ -70,7 +70,7 @@ static inline struct xsp_cell moment_cell(const struct xsp_gpu_analysis *g, uint
 	return xsp_cell_integer(ns > g->origin_ns ? ns - g->origin_ns : 0);
 }
 
-/* Of the GPU's work; NULL: XSP_GPU_NOWHERE. */
+/* The name of GPU work; NULL: XSP_GPU_NOWHERE. */
 const char *xsp_gpu_work_name(const struct writer *w, uint32_t name);
 /* Kernels and copies; operators; the critical path. 0 or -ENOMEM. */
 int xsp_gpu_report_names(struct writer *w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* gpu_report_work.c - the section of GPUs, its second half: work by name, operators, the critical path. */
+/* gpu_report_work.c - the GPU section, second half: work by name, operators, the critical path. */
 #include "analysis/gpu/gpu_report_private.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ const char *xsp_gpu_work_name(const struct writer *w, uint32_t name)
 
 /* ---- by name ---- */
 
-/* Of work whose times are known from begin to end. */
+/* Over work whose start and end are both known. */
 static struct xsp_cell deviation(const struct xsp_gpu_name_use *u)
 {
 	const double n = (double)u->whole, mean = u->whole > 0 ? (double)u->whole_ns / n : 0;
@@ -224,7 +224,7 @@ static int put_path_names(const struct writer *w)
 	return 0;
 }
 
-/* What a kind took on the paths of all steps. */
+/* The time of one kind on the paths of all steps. */
 struct path_kind {
 	const char *name;
 	uint64_t ns, most_ns;

@@ -10,31 +10,31 @@
 #include "base/saturate.h"
 #include "base/rows/tally.h"
 
-/* Communication that may still meet its like on another device. */
+/* Communication kernels that may still meet their counterparts on other devices. */
 #define MEETINGS_MOST 64
 #define MEMBERS_MOST 64
 
-/* In this order where they are at one time. */
+/* The order of entries at the same time. */
 enum what { END, LAUNCH, START, END_AT_ONCE, WAIT_END };
 
 struct moment {
 	uint64_t ns;
-	uint64_t other_ns; /* START: the end; others: the start */
-	uint64_t call_ns; /* START; WAIT_END: when it ended, `ns` may be later */
+	uint64_t other_ns; /* START: when it ends; others: when it started */
+	uint64_t call_ns; /* START; for WAIT_END when the wait ended (`ns` may be later) */
 	uint32_t device, stream; /* indices; WAIT_END: stream may be XSP_GPU_NOWHERE */
-	uint32_t tid; /* START: of the call; WAIT_END: struct xsp_gpu_sync.what */
+	uint32_t tid; /* START: the call's thread; WAIT_END: struct xsp_gpu_sync.what */
 	uint32_t name;
 	uint8_t what, class;
 	bool queued; /* START */
 };
 
-/* One operation of communication, on several devices. */
+/* One communication operation on several devices. */
 struct meeting {
 	uint32_t name, count, ended;
-	uint64_t last_ns; /* when the last one began */
+	uint64_t last_ns; /* start of the last kernel to join */
 	struct {
 		uint32_t device;
-		uint64_t start_ns, end_ns; /* 0: it runs */
+		uint64_t start_ns, end_ns; /* 0: still running */
 	} members[MEMBERS_MOST];
 };
 
@@ -46,7 +46,7 @@ struct xsp_gpu_sweep {
 	size_t count, capacity;
 	uint64_t reached_ns;
 	XSP_TALLY(struct xsp_gpu_device_use) devices; /* by pid and device */
-	XSP_TALLY(struct xsp_gpu_stream_use) streams; /* by device, context and stream, mixed */
+	XSP_TALLY(struct xsp_gpu_stream_use) streams; /* by a hash of device, context and stream */
 	XSP_TALLY(struct xsp_gpu_wait_use) waits; /* by kind and name */
 	struct meeting meetings[MEETINGS_MOST];
 	size_t meeting_count;
@@ -97,7 +97,7 @@ static int stream_of(struct xsp_gpu_sweep *s, uint32_t device, uint32_t context,
 	uint64_t key = xsp_u64_mix((uint64_t)device << 32 | context) + stream;
 	const struct xsp_gpu_stream_use *st;
 
-	/* the key is a hash: whoever has it already may be another one */
+	/* The key is a hash: the stream found may be another one. */
 	while ((st = xsp_tally_find(&s->streams, key)) != NULL &&
 	       (st->device != device || st->context != context || st->stream != stream))
 		key++;
@@ -150,7 +150,7 @@ static unsigned running(const struct xsp_gpu_device_use *d)
 	return bits;
 }
 
-/* Idle time is known only when something begins. */
+/* Idle time is known only once something begins. */
 static void pass_device(const struct xsp_gpu_sweep *s, struct xsp_gpu_device_use *d, uint64_t ns)
 {
 	const unsigned bits = running(d);
@@ -185,7 +185,7 @@ static void end_meeting(struct xsp_gpu_sweep *s, size_t index)
 	for (uint32_t i = 0; i < m->count; i++) {
 		struct xsp_gpu_device_use *d = &s->devices.rows[m->members[i].device];
 		const uint64_t start = m->members[i].start_ns, end = m->members[i].end_ns;
-		if (end == 0) { /* pushed out: its end is not known */
+		if (end == 0) { /* dropped: its end is not known */
 			s->counts.pushed_out++;
 			continue;
 		}
@@ -351,7 +351,8 @@ static int pass_wait(struct xsp_gpu_sweep *s, const struct moment *m)
 	const uint64_t done_ns = st != NULL ? st->done_ns : d->done_ns;
 	uint32_t name = st != NULL ? st->done : d->done;
 
-	/* it had ended when the wait began; or it ended after the wait, and what did before is not known any more */
+	/* Nothing to wait for: it had ended when the wait began. Or it ended after the wait, and
+	 * earlier work is no longer known. */
 	if (done_ns < m->other_ns || done_ns > m->call_ns)
 		name = XSP_GPU_NOWHERE;
 	s->counts.late_waits += done_ns > m->call_ns;
@@ -389,11 +390,11 @@ static int pass(struct xsp_gpu_sweep *s, const struct moment *m)
 	return pass_start(s, m, d, st);
 }
 
-/* ---- held, sorted, gone through ---- */
+/* ---- input: held, sorted, processed ---- */
 
 static XSP_ORDER(by_time, struct moment, XSP_RISING(ns) ?: XSP_RISING(what));
 
-/* Time that passes on an idle device may turn out to be the host's fault. */
+/* Idle time may still turn out to be the host's fault: gaps are known up to here. */
 static uint64_t gaps_known_ns(const struct xsp_gpu_sweep *s)
 {
 	uint64_t ns = s->reached_ns;
@@ -449,7 +450,7 @@ int xsp_gpu_sweep_work(struct xsp_gpu_sweep *s, const struct xsp_gpu_work *w, ui
 	if (rc < 0)
 		return rc;
 	*device = m.device;
-	/* room for all three: nothing is gone through between them */
+	/* Room for all three entries: no entry is processed between them. */
 	if (s->count + 3 > XSP_GPU_HELD_MOST)
 		rc = pass_first(s, s->count / 2);
 	if (start_ns < s->reached_ns) {

@@ -17,21 +17,21 @@
 #define MAX_ERRORS 1024U
 
 struct kernel {
-	const char *name; /* the timeline's */
+	const char *name; /* owned by the timeline */
 	uint64_t calls, total_ns, max_ns;
-	uint64_t whole, whole_ns; /* those that do not go beyond a cut */
+	uint64_t whole, whole_ns; /* activities that lie within the range */
 };
 
-/* A code that an entry point returned. */
+/* An error code that an entry point returned. */
 struct api_error {
 	uint32_t probe, code;
 	uint64_t count;
 };
 
-/* What was allocated inside one operator. */
+/* What one operator allocated. */
 struct allocator {
 	xsp_name_id name;
-	bool any; /* an operator, not none */
+	bool any; /* allocated in an operator; otherwise in none */
 	uint64_t bytes, calls;
 };
 
@@ -39,8 +39,8 @@ struct xsp_summary_gpu {
 	struct xsp_timeline *timeline;
 	XSP_TALLY(struct allocator) allocators; /* by operator */
 	XSP_TALLY(struct kernel) kernels; /* by the name's address */
-	uint64_t
-		kernels_ns; /* their durations, summed: more than the time of a device where streams run beside each other */
+	/* Sum of durations: more than the device's time where streams run in parallel. */
+	uint64_t kernels_ns;
 	uint64_t bytes;
 	XSP_TALLY(struct api_error) errors; /* by probe and code */
 	uint64_t calls, failed;

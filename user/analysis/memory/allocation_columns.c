@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* allocation_columns.c - what is known of an allocator's memory, and of a place that allocates, for reports and lists. */
+/* allocation_columns.c - columns of allocators and of places that allocate. */
 #include "analysis/memory/summary_allocations_private.h"
 
 #include <inttypes.h>
@@ -17,7 +17,7 @@ static void join_names(const char *span, const char *place, const char *module, 
 		 place, module[0] != '\0' ? " in " : "", module);
 }
 
-/* Of the heap its functions say it all. */
+/* On the heap, a place is described by its functions alone. */
 static bool is_bare(const struct xsp_summary_allocations *a, const struct xsp_memory_site *s)
 {
 	return xsp_allocations_is_heap(a) && !s->in_span && s->place != 0;
@@ -55,7 +55,7 @@ void xsp_summary_allocations_name(const struct xsp_summary_allocations *a,
 
 /* ---- columns ---- */
 
-/* "host memory", and where there are several processes " of process 4242" */
+/* "host memory", plus " of process 4242" where there are several processes. */
 void xsp_allocations_pool_name(const struct xsp_summary_allocations *a,
 			       const struct xsp_memory_use *u, char *out, size_t size)
 {
@@ -112,7 +112,7 @@ static const struct xsp_report_column more_of_pools[] = {
 	{"pid", "pid", XSP_UNIT_NUMBER, false, XSP_BY(pool_pid)},
 	{"device_type", "type", XSP_UNIT_NUMBER, false, XSP_BY(pool_type)},
 	{"device", "device", XSP_UNIT_NUMBER, false, XSP_BY(pool_device)},
-	/* 95 % */
+	/* 95 % interval */
 	{"peak_error_bytes", "+-", XSP_UNIT_BYTES, false, XSP_BY(pool_peak_error)},
 	{"end_error_bytes", "+-", XSP_UNIT_BYTES, false, XSP_BY(pool_end_error)},
 	{"allocated_error_bytes", "+-", XSP_UNIT_BYTES, false, XSP_BY(pool_error)},
@@ -128,7 +128,7 @@ const struct xsp_list xsp_allocations_pools = {
 		"allocated_error_bytes? allocated_bytes allocations frees unknown_frees",
 };
 
-/* Does it grow or shrink for sure? Of most places all is given back again and again. */
+/* Does it surely grow or shrink? Most places free again and again all that they allocate. */
 static bool changes(const struct xsp_slope *s)
 {
 	return s->known && (s->low > 0 || s->high < 0);
@@ -179,7 +179,7 @@ static const struct xsp_report_column site_columns[] = {
 XSP_REPORT_SHAPE(analyze, site_shape, "memory", "sites",
 		 "memory of the program's allocator, by where it was allocated", site_columns);
 
-/* Of names that are there or not: 1 + the timeline's. */
+/* A name that may be absent: `name` is 1 + the timeline's id. */
 static struct xsp_cell name_cell(const struct xsp_summary_allocations *a, uint32_t name)
 {
 	return name != 0 ? xsp_cell_text(xsp_timeline_name(a->timeline, name - 1))
@@ -199,7 +199,7 @@ static struct xsp_cell site_span(struct xsp_report_at *at)
 			      : xsp_cell_absent();
 }
 
-/* "train.py:21 train_step" must be whole: what is longer than a line goes on in the next one. */
+/* "train.py:21 train_step" is shown whole: if it is too long for a line, it goes on in the next. */
 static struct xsp_cell site_shown(struct xsp_report_at *at)
 {
 	const struct xsp_allocation_site *site = at->row;

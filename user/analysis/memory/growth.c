@@ -5,24 +5,25 @@
 #include <string.h>
 
 #define FIRST_PIECE_NS 1000000U
-/* Of the time, what a program's beginning and its end take. */
-#define BEGINNING 8 /* one of so many pieces */
+/* The program's start and end take this share of the time. */
+#define BEGINNING 8 /* one piece in so many */
 #define END 16
-/* It grows if it rose so often and never fell, over at least so many pieces, and rose in each third of them: what is
- * filled once and then stays does not, nor what a long beginning took, whatever trifles follow: the last third has a
- * share of all that it rose. By chance, one of a hundred thousand amounts that go up and down would. */
+/* An amount grows if it rose at least this often, never fell, spans enough pieces, and rose in each
+ * third of them. That rules out what is filled once and then stays. The last third must have its
+ * share of the rise: that rules out a long start followed by trifles. By chance, one amount in a
+ * hundred thousand would pass that only goes up and down. */
 #define RISES 8
 #define RISES_A_THIRD 2
-#define LAST_THIRDS_SHARE 10 /* one of so many parts */
+#define LAST_THIRDS_SHARE 10 /* one part in so many */
 #define LEAST_PIECES 10
-#define LEAST_STEPS 2 /* in that time, for what grows in one */
+#define LEAST_STEPS 2 /* during that time, for growth in one step */
 
 static uint64_t least_of(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-/* Two pieces become one. */
+/* Joins pieces two by two. */
 static void halve(struct xsp_growth *g)
 {
 	for (unsigned i = 0; i < g->count; i += 2)
@@ -45,7 +46,7 @@ void xsp_growth_time(struct xsp_growth_clock *c, uint64_t ns)
 	}
 }
 
-/* Up to the clock's time it is what it was. */
+/* Extends the last amount to the clock's time. */
 static void pass(const struct xsp_growth_clock *c, struct xsp_growth *g)
 {
 	const unsigned at = (unsigned)((c->last_ns - c->start_ns) / c->piece_ns);
@@ -63,7 +64,7 @@ void xsp_growth_put(const struct xsp_growth_clock *c, struct xsp_growth *g, uint
 	g->least[g->count - 1] = least_of(g->least[g->count - 1], amount);
 }
 
-/* Student's t, 95 %, two-sided, for `degrees` of freedom from 8 on: within one in a hundred. */
+/* Student's t, 95 %, two-sided, to within one percent for `degrees` of freedom from 8 on. */
 static double student(double degrees)
 {
 	return 1.96 + 2.4 / degrees + 2.9 / (degrees * degrees);
@@ -118,7 +119,7 @@ void xsp_growth_step(struct xsp_growth_steps *s, uint64_t from_ns, uint64_t to_n
 	}
 }
 
-/* How many there were by each of the times, which rise. */
+/* Counts the steps up to each of the times, which are in order. */
 static void count_steps(const struct xsp_growth_steps *s, uint64_t start_ns, uint64_t piece_ns,
 			double *by, unsigned count)
 {
@@ -141,9 +142,9 @@ static void count_steps(const struct xsp_growth_steps *s, uint64_t start_ns, uin
 }
 
 /*
- * By steps: where these go at different speeds the slope in time is that of no step. What grows is least as its piece begins; of
- * a step that goes on then it is not known whether it has grown yet, by which least squares may be off by as much as SLACK
- * steps in all of them.
+ * Growth for each step: where steps vary in speed, the slope over time fits no step. What grows is
+ * least as its piece begins. A step may be going on then, and may have grown already or not. Least
+ * squares may therefore be off by SLACK steps over all of them.
  */
 #define SLACK 1.5
 
@@ -183,8 +184,9 @@ static bool rises(const uint64_t *y, unsigned n)
 }
 
 /*
- * Pieces are joined until each holds a whole step of the program, if there are enough of them. What is given back in
- * part at the end has not grown for good; all of it may be because the program ends.
+ * Joins pieces until each holds a whole step of the program, if enough pieces remain. What is
+ * partly freed at the end has not grown for good; what is freed completely may have, since the
+ * program ends.
  */
 struct xsp_slope xsp_growth_slope(const struct xsp_growth_clock *c, const struct xsp_growth *g,
 				  const struct xsp_growth_steps *steps)

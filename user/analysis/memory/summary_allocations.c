@@ -37,7 +37,7 @@ void xsp_summary_allocations_free(struct xsp_summary_allocations *a)
 
 /* ---- collecting ---- */
 
-/* The span's name; of those that only number what they have in common, in `common`. */
+/* The span's name. Names that differ only in a number get their common form, in `common`. */
 const char *xsp_allocations_span(const struct xsp_summary_allocations *a,
 				 const struct xsp_memory_site *s, char common[XSP_ALLOCATIONS_SPAN])
 {
@@ -46,7 +46,7 @@ const char *xsp_allocations_span(const struct xsp_summary_allocations *a,
 	return xsp_name_common(a->timeline, name, common, XSP_ALLOCATIONS_SPAN);
 }
 
-/* Finds or makes the one that the timeline's `index` is counted in. */
+/* Finds or makes the site that counts the timeline's `index`. */
 static int find_site(struct xsp_summary_allocations *a, uint32_t index)
 {
 	const struct xsp_memory_site *where;
@@ -121,8 +121,8 @@ XSP_ORDER(xsp_allocations_by_alive, struct xsp_allocation_site,
 XSP_ORDER(xsp_allocations_by_slope, struct xsp_allocation_site,
 	  XSP_FALLING(slope.grows) ?: XSP_FALLING(slope.slope) ?: xsp_allocations_by_alive(x, y));
 
-/* What is still alive was there to the recording's end, also if nobody has allocated since; what was given back was so
- * when the program ended, which takes its time. */
+/* What is alive at the end of the recording lasted until then, even if nothing allocated since.
+ * What was freed before was freed as the program ended, which takes its time. */
 static struct xsp_slope slope_of(const struct xsp_summary_allocations *a, const struct site *s,
 				 const struct xsp_growth_steps *steps)
 {
@@ -135,7 +135,7 @@ static struct xsp_slope slope_of(const struct xsp_summary_allocations *a, const 
 	return xsp_growth_slope(&clock, s->growth, steps);
 }
 
-/* All sites, the caller's to free; NULL: out of memory. steps: or NULL. */
+/* All sites; the caller frees the array. NULL: out of memory. steps: may be NULL. */
 struct xsp_allocation_site *xsp_allocations_rank(const struct xsp_summary_allocations *a,
 						 const struct xsp_growth_steps *steps,
 						 int (*order)(const void *, const void *))

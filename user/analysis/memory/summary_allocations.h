@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * summary_allocations.h - --memory in the summary: how much PyTorch, or the heap, had allocated, what of it is alive at the end and
- * where that was allocated, and what only grows.
+ * summary_allocations.h - --memory in the summary: how much PyTorch or the heap allocated. What is
+ * alive at the end, and where was it allocated? What only grows?
  */
 #ifndef XSP_ANALYSIS_SUMMARY_ALLOCATIONS_H
 #define XSP_ANALYSIS_SUMMARY_ALLOCATIONS_H
@@ -12,7 +12,7 @@
 
 struct xsp_summary_allocations;
 
-/* *out NULL: the capture has none. The others take NULL. */
+/* *out is NULL if the capture has no allocations. The other functions accept NULL. */
 int xsp_summary_allocations_new(struct xsp_timeline *t, struct xsp_summary_allocations **out);
 void xsp_summary_allocations_free(struct xsp_summary_allocations *a);
 
@@ -20,26 +20,28 @@ void xsp_summary_allocations_free(struct xsp_summary_allocations *a);
 int xsp_summary_allocations_event(struct xsp_summary_allocations *a,
 				  const struct xsp_memory_event *e);
 
-/* Where memory was allocated. */
+/* A place that allocated memory. */
 struct xsp_allocation_site {
 	const struct xsp_memory_site *where;
 	uint64_t alive, alive_bytes;
 	uint64_t allocations, bytes;
-	uint64_t alive_error; /* of alive_bytes, 95%: an estimate's; else 0 */
-	struct xsp_slope slope; /* of alive_bytes; not known with losses, or of too many sites */
+	uint64_t alive_error; /* 95 % error of alive_bytes if that is an estimate; else 0 */
+	/* of alive_bytes; not known with losses, or over MAX_GROWTHS sites */
+	struct xsp_slope slope;
 };
-/* Behind the run: those that grow first, the fastest first; an empty one ends them. The caller's to free; NULL: out of memory. steps: NULL where
- * there are none. */
+/* Call it after the run. Growing sites come first, the fastest at the top; an empty one ends the
+ * array. The caller frees it. NULL: out of memory. steps: NULL if there are none. */
 struct xsp_allocation_site *xsp_summary_allocations_growing(const struct xsp_summary_allocations *a,
 							    const struct xsp_growth_steps *steps,
 							    size_t *count);
-/* "aten::empty at train.py:21 train_step"; raw bytes. */
+/* "aten::empty at train.py:21 train_step"; bytes are not escaped. */
 void xsp_summary_allocations_name(const struct xsp_summary_allocations *a,
 				  const struct xsp_memory_site *where, char *out, size_t size);
-/* Can what is alive be told, and what grows? */
+/* Is it known what is alive, and what grows? */
 bool xsp_summary_allocations_sure(const struct xsp_summary_allocations *a);
 
-/* What is alive, by where it was allocated, the sums, and what grows; nothing where there are none. 0 or -ENOMEM. */
+/* Reports what is alive by where it was allocated, the sums, and what grows; nothing without
+ * allocations. 0 or -ENOMEM. */
 int xsp_summary_allocations_report(struct xsp_summary_allocations *a,
 				   const struct xsp_capture_reader *r, struct xsp_report *report);
 

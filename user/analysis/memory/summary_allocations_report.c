@@ -51,7 +51,7 @@ static void print_use(const struct xsp_summary_allocations *a, const struct xsp_
 		xsp_format_count(calls, xsp_allocations_whole(u->allocations)),
 		xsp_format_count(frees, xsp_allocations_whole(u->frees)));
 	if (u->unknown_frees > 0 &&
-	    !xsp_allocations_is_heap(a)) /* what was sampled before is not known */
+	    !xsp_allocations_is_heap(a)) /* it is not known what was sampled before */
 		fprintf(f, ", and %s of what was there before",
 			xsp_format_count(calls, u->unknown_frees));
 	fputc('\n', f);
@@ -79,7 +79,7 @@ static void format_rate(char *out, size_t size, double bytes)
 		 xsp_format_bytes(text, (uint64_t)(bytes < 0 ? -bytes : bytes)));
 }
 
-/* "... of 12 places that came last it is not known whether they grow"; "": of none. */
+/* "... of 12 places that came last it is not known whether they grow"; "" if there are none. */
 static const char *not_followed(const struct xsp_summary_allocations *a, char text[160])
 {
 	char count[XSP_UNITS_SIZE];
@@ -183,7 +183,7 @@ int xsp_summary_allocations_report(struct xsp_summary_allocations *a,
 	struct xsp_report_section *section = xsp_report_section(report, "memory", "Memory");
 	xsp_list_member(report, "allocations.lost",
 			xsp_cell_integer(xsp_timeline_allocations_lost(a->timeline)));
-	if (heap) /* estimates, from one sample in so many bytes */
+	if (heap) /* estimates from one sample in so many bytes */
 		xsp_list_member(report, "allocations.heap_sample_bytes",
 				xsp_cell_integer(xsp_timeline_heap_period(a->timeline)));
 	put_pools(a, section);

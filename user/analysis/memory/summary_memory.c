@@ -51,7 +51,7 @@ static uint64_t max(uint64_t a, uint64_t b)
 
 int xsp_summary_memory_process(struct xsp_summary_memory *m, const struct xsp_process_memory_at *at)
 {
-	if (m == NULL || at->memory.resident == 0) /* it has ended: the last look at it counts */
+	if (m == NULL || at->memory.resident == 0) /* it has ended: its last sample counts */
 		return 0;
 	struct process *p = xsp_tally_row(
 		m, at->pid,
@@ -60,7 +60,7 @@ int xsp_summary_memory_process(struct xsp_summary_memory *m, const struct xsp_pr
 		return -ENOMEM;
 	p->peak = max(p->peak, at->memory.resident);
 	p->peak_anonymous = max(p->peak_anonymous, at->memory.anonymous);
-	if (at->memory.peak > p->last.peak) /* reached since the last look: the kernel saw it */
+	if (at->memory.peak > p->last.peak) /* the kernel saw a peak after the last sample */
 		p->peak = max(p->peak, at->memory.peak);
 	p->last = at->memory;
 	xsp_growth_time(&p->clock, at->time_ns);
@@ -68,7 +68,7 @@ int xsp_summary_memory_process(struct xsp_summary_memory *m, const struct xsp_pr
 	return 0;
 }
 
-/* ---- whose it is ---- */
+/* ---- processes ---- */
 
 uint32_t xsp_summary_memory_pid(const struct xsp_timeline *t, const struct xsp_memory_use *use)
 {
@@ -93,13 +93,13 @@ const char *xsp_summary_memory_owner(const struct xsp_timeline *t, const struct 
 	return out;
 }
 
-/* ---- what only grows ---- */
+/* ---- growth ---- */
 
-/* Less is what every program takes now and then: a twentieth of what it has, and a megabyte, while it is recorded. */
+/* Every recorded program grows by less: by this share of what it has, or by a megabyte. */
 #define GROWN_LEAST_SHARE 0.05
 #define GROWN_LEAST_BYTES (1U << 20)
 
-/* A look is told of where something has changed: since the last one nothing has. */
+/* A sample is recorded only if something has changed: since the last one nothing has. */
 static struct xsp_slope slope_of(const struct xsp_summary_memory *m, const struct process *p,
 				 const struct xsp_growth_steps *steps)
 {

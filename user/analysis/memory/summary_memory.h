@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* summary_memory.h - memory in the summary: what each process had. */
+/* summary_memory.h - memory in the summary: how much each process had. */
 #ifndef XSP_ANALYSIS_SUMMARY_MEMORY_H
 #define XSP_ANALYSIS_SUMMARY_MEMORY_H
 
@@ -9,13 +9,13 @@
 
 struct xsp_summary_memory;
 
-/* *out NULL is allowed in all others: nothing is told. */
+/* *out may become NULL. The other functions accept NULL and then report nothing. */
 int xsp_summary_memory_new(struct xsp_timeline *t, struct xsp_summary_memory **out);
 void xsp_summary_memory_free(struct xsp_summary_memory *m);
 
-/* Of memory that was allocated. Its process's number as the process itself sees it. */
+/* The number, as it sees itself, of the process that allocated this memory. */
 uint32_t xsp_summary_memory_pid(const struct xsp_timeline *t, const struct xsp_memory_use *use);
-/* Where there are several processes " of process 4242", else "". */
+/* " of process 4242" if there are several processes, else "". */
 #define XSP_SUMMARY_MEMORY_OWNER 40
 const char *xsp_summary_memory_owner(const struct xsp_timeline *t, const struct xsp_memory_use *use,
 				     char out[XSP_SUMMARY_MEMORY_OWNER]);
@@ -24,10 +24,10 @@ const char *xsp_summary_memory_owner(const struct xsp_timeline *t, const struct 
 int xsp_summary_memory_process(struct xsp_summary_memory *m,
 			       const struct xsp_process_memory_at *at);
 
-/* The process with index `i` whose anonymous memory grows for good (analysis/memory/growth.h); false: none is left. steps: NULL where
- * there are none. */
+/* Finds a process from index `i` on whose anonymous memory grows for good
+ * (analysis/memory/growth.h). False: none is left. steps: NULL if there are none. */
 struct xsp_growing_process {
-	uint32_t pid; /* as it sees itself */
+	uint32_t pid; /* as the process sees itself */
 	const char *name;
 	struct xsp_slope slope;
 	uint64_t first, last; /* bytes */
@@ -37,7 +37,7 @@ bool xsp_summary_memory_growing(const struct xsp_summary_memory *m,
 				const struct xsp_growth_steps *steps, size_t *i,
 				struct xsp_growing_process *out);
 
-/* A row a process; nothing where there are none. */
+/* Reports a row for each process; nothing if there are none. */
 void xsp_summary_memory_report(struct xsp_summary_memory *m, const struct xsp_capture_reader *r,
 			       struct xsp_report *report);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rank.c - one rank of a job, and the names of all: what is kept of them. */
+/* rank.c - what is kept of one rank of a job, and the names of all ranks. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ long xsp_ranks_name(struct xsp_ranks *j, const char *text)
 	uint64_t key = xsp_text_hash(text, length);
 	const uint32_t *at;
 
-	/* another text of the same hash has the next free key */
+	/* Another text with the same hash gets the next free key. */
 	while ((at = xsp_u64map_get(&j->name_of, key)) != NULL && strcmp(j->names[*at], text) != 0)
 		key++;
 	if (at != NULL)
@@ -123,7 +123,7 @@ struct rank_step *xsp_ranks_step_at(const struct rank *k, int64_t ns)
 	size_t low = 0;
 
 	XSP_LOWER_BOUND(low, k->steps.count, i,
-			k->steps.at[i].start_ns <= ns); /* the first that begins later */
+			k->steps.at[i].start_ns <= ns); /* the first step that begins later */
 	return low > 0 && ns < k->steps.at[low - 1].end_ns ? &k->steps.at[low - 1] : NULL;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ranks.c - what each capture says of its ranks: collectives, waits for them, steps, operators. */
+/* ranks.c - what each capture holds about its ranks: collectives, waits for them, steps, calls. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,21 +14,21 @@
 #include "model/pass.h"
 #include "timeline/torch_args.h"
 
-/* The capture at hand. */
+/* The capture that is being read. */
 struct collecting {
 	struct xsp_ranks *job;
 	struct xsp_capture_reader *reader;
 	struct xsp_timeline *timeline;
-	bool gpu; /* there is activity of GPUs */
+	bool gpu; /* the capture has GPU activity */
 	struct xsp_torch_args *arguments;
 	struct xsp_torch_values *values;
 	const struct xsp_capture_probe *probes;
 	struct xsp_collective_symbol *roles; /* by probe */
 	size_t probe_count;
 	struct xsp_u64map call_of; /* hash of a shown name → probe of a call */
-	uint32_t *names; /* by name id: the job's, or NO_INDEX */
+	uint32_t *names; /* by name id: index of the job's name, or NO_INDEX */
 	size_t name_count, name_capacity;
-	struct xsp_u64map rank_of; /* pid → index of the job's ranks */
+	struct xsp_u64map rank_of; /* pid → index of the job's rank */
 	struct xsp_u64map kernel_of; /* address of a kernel's name → index of kernels */
 	struct kernel_name {
 		uint32_t name;
@@ -87,7 +87,7 @@ void xsp_ranks_free(struct xsp_ranks *j)
 
 /* ---- names ---- */
 
-/* The job's index of a name of the capture at hand, or -ENOMEM. */
+/* The job's index of a name of this capture, or -ENOMEM. */
 static long name_of(struct collecting *c, xsp_name_id id)
 {
 	if (xsp_grow(&c->names, &c->name_capacity, (size_t)id + 1) < 0)
@@ -112,7 +112,7 @@ static long variable(const struct xsp_capture_process *p, const char *name)
 	return p != NULL && xsp_capture_variable_number(p, name, &value) ? (long)value : -1;
 }
 
-/* The last definition counts: after an exec. */
+/* The last definition counts: an exec adds one. */
 static const struct xsp_capture_process *process_of(const struct collecting *c, uint32_t pid)
 {
 	const struct xsp_capture_process *all = NULL, *found = NULL;
@@ -166,7 +166,7 @@ static struct rank *rank_of(struct collecting *c, uint32_t pid)
 
 /* ---- collectives ---- */
 
-/* The words of a span; how many, at most `most`. */
+/* Copies at most `most` words of a span; returns how many there are. */
 static size_t words_of(const struct xsp_span *span, uint64_t *words, size_t most,
 		       uint32_t *unreadable)
 {
@@ -180,14 +180,14 @@ static size_t words_of(const struct xsp_span *span, uint64_t *words, size_t most
 	return n;
 }
 
-/* -ENOMEM; -ENOSPC: there are too many. */
+/* -ENOMEM; -ENOSPC: too many groups. */
 static long group_of(struct rank *k, const uint64_t *words, size_t count, uint32_t unreadable)
 {
 	struct group g = {.address = words[XSP_C10D_GROUP], .joint = NO_INDEX};
 
 	if (!xsp_c10d_group(words, count, unreadable, &g.rank, &g.size))
 		g.rank = g.size = 0;
-	for (size_t i = 0; i < k->groups.count; i++) /* an address may be used anew */
+	for (size_t i = 0; i < k->groups.count; i++) /* an address may be reused */
 		if (k->groups.at[i].address == g.address && k->groups.at[i].rank == g.rank &&
 		    k->groups.at[i].size == g.size)
 			return (long)i;
@@ -198,7 +198,7 @@ static long group_of(struct rank *k, const uint64_t *words, size_t count, uint32
 	return (long)k->groups.count - 1;
 }
 
-/* The innermost call around it says what it is. */
+/* The innermost call around the span says which collective it is. */
 static long name_of_queued(struct collecting *c, const struct xsp_span *span, bool *meets)
 {
 	*meets = false;
@@ -248,7 +248,7 @@ static int add_run(struct collecting *c, struct rank *k, const struct xsp_span *
 	return PUT(k->runs, (struct run){{work, real(c, span->start_ns)}, real(c, span->end_ns)});
 }
 
-/* What its kernels on a GPU are of. Pairs of ranks that send and receive are no collective. */
+/* Keeps the call that launches GPU kernels. Sends between two ranks are no collectives. */
 static int add_gpu_call(struct collecting *c, struct rank *k, const struct xsp_span *span)
 {
 	const struct xsp_collective *what = c->roles[span->probe].what;
@@ -280,7 +280,7 @@ static int add_blocked(struct collecting *c, struct rank *k, const struct xsp_sp
 	return PUT(k->blocked, (struct interval){real(c, span->start_ns), real(c, span->end_ns)});
 }
 
-/* Bytes of the tensors that the call is given: --shapes. 0: they are not known, or more than there can be. */
+/* Bytes of the tensors passed to the call (--shapes). 0: not known, or an impossible number. */
 static uint64_t bytes_of(struct collecting *c, const struct xsp_span *span)
 {
 	const struct xsp_section *s = xsp_details_find(span->details, XSP_SECTION_ARGS, NULL);
@@ -345,7 +345,7 @@ static int on_span(void *ctx, const struct xsp_span *span)
 	case XSP_COLLECTIVE_CALL:
 		return add_gpu_call(c, k, span) < 0 ? -ENOMEM : add_operator(c, k, span, true);
 	case XSP_COLLECTIVE_NONE:
-		/* ranges hold whatever the program does between its operators */
+		/* Ranges also contain what the program does between its operators. */
 		return c->probes[span->probe].kind == XSP_PROBE_FUNCTION
 			       ? add_operator(c, k, span, false)
 			       : 0;
@@ -369,7 +369,7 @@ static struct kernel_name *kernel_name(struct collecting *c, const char *text)
 					     &c->kernel_capacity, &c->kernel_count, &first);
 }
 
-/* CUPTI could not time it, or no clock says so: nothing is recorded for months. */
+/* No recording lasts so long: CUPTI could not time the activity, or the clock is wrong. */
 #define FAR_NS ((uint64_t)1 << 53)
 static bool is_timed(const struct collecting *c, const struct xsp_gpu_activity *a)
 {
@@ -487,9 +487,9 @@ struct xsp_timeline_sink xsp_ranks_sink(struct xsp_ranks *j)
 		.ctx = j, .span = on_span, .step = on_step, .gpu = on_activity};
 }
 
-/* ---- behind its run ---- */
+/* ---- after its run ---- */
 
-/* An address serves one work after the other: a run is of the last that was queued under it before. */
+/* An address serves many works: a run belongs to the last work queued at its address before. */
 static int join(struct rank *k)
 {
 	size_t q = 0;
@@ -516,7 +516,7 @@ static int join(struct rank *k)
 	return rc;
 }
 
-/* Where its environment does not say which rank it is, its largest group does. */
+/* If the environment does not give a process's rank, its rank in its largest group counts. */
 static void number_by_group(struct rank *k)
 {
 	for (size_t i = 0; i < k->groups.count; i++)
@@ -541,7 +541,7 @@ int xsp_ranks_end(struct xsp_ranks *j)
 		rc = join(k);
 		if (rc == 0)
 			rc = xsp_ranks_gpu_join(k);
-		/* threads that wait at the same time are one wait of the rank */
+		/* Threads of a rank that wait at the same time make one wait. */
 		k->blocked.count = xsp_ranks_merge(k->blocked.at, k->blocked.count);
 		number_by_group(k);
 		SORT(k->steps, xsp_ranks_order);
@@ -585,7 +585,7 @@ int xsp_ranks_read(struct xsp_ranks *j, struct xsp_capture_reader *r, const char
 	return xsp_pass_run(&(struct xsp_pass){r, NULL, j->marker, &listener, 1}, err);
 }
 
-/* ---- what is asked ---- */
+/* ---- queries ---- */
 
 size_t xsp_ranks_count(const struct xsp_ranks *j)
 {

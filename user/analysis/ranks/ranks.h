@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ranks.h - several captures, or one of several processes, as one job: who arrives last at collectives, what the others
- * wait for, which operator is slower on one rank than on the others.
+ * ranks.h - treats several captures, or one capture of several processes, as one job. Which rank
+ * comes last to collectives, how long do others wait for it, and which operator is slower on one
+ * rank than on the others?
  *
- * One capture after the other is run through the sink; then all are set against each other: the n-th collective of a
- * group is the same one on all its ranks. Clocks of different hosts are corrected by collectives that nobody can leave
- * before all have come. Memory: some 100 bytes a collective and rank, and the names.
+ * The captures run through the sink one after another; then all are compared. The n-th collective
+ * of a group is the same one on all its ranks. Clocks of different hosts are corrected by
+ * collectives that no rank can leave before all have come. Memory: some 100 bytes for each
+ * collective and rank, plus the names.
  */
 #ifndef XSP_ANALYSIS_RANKS_H
 #define XSP_ANALYSIS_RANKS_H
@@ -22,46 +24,49 @@ struct xsp_ranks;
 
 int xsp_ranks_new(struct xsp_ranks **out); /* 0 or -ENOMEM */
 void xsp_ranks_free(struct xsp_ranks *j); /* NULL is allowed */
-/* Before the run of the first capture: what marks steps (xsp_timeline_mark_steps); kept by reference. */
+/* Call it before the first capture's run. `marker` says what marks steps (xsp_timeline_mark_steps);
+ * it must outlive `j`. */
 void xsp_ranks_mark_steps(struct xsp_ranks *j, const char *marker);
 
 /*
- * The next capture: before its run, with xsp_ranks_sink() among the sinks; and behind it, while reader and timeline are
- * still there. The same capture twice is an error. 0 or a negative errno.
+ * Call the first before the next capture's run, with xsp_ranks_sink() among the sinks. Call the
+ * second after it, while reader and timeline still exist. To add the same capture twice is an
+ * error. 0 or a negative errno.
  */
 int xsp_ranks_begin(struct xsp_ranks *j, struct xsp_capture_reader *r, struct xsp_timeline *t,
 		    const char *path, struct xsp_error *err);
 struct xsp_timeline_sink xsp_ranks_sink(struct xsp_ranks *j);
 int xsp_ranks_end(struct xsp_ranks *j);
 
-/* All of that, with a run of its own. 0 or a negative errno. */
+/* Does all of that, with a run of its own. 0 or a negative errno. */
 int xsp_ranks_read(struct xsp_ranks *j, struct xsp_capture_reader *r, const char *path,
 		   struct xsp_error *err);
 
-/* Behind the last capture, once. 0 or -ENOMEM. */
+/* Call it once, after the last capture. 0 or -ENOMEM. */
 int xsp_ranks_match(struct xsp_ranks *j);
 
-/* What one process of the job is. */
+/* One process of the job. */
 struct xsp_rank_info {
-	size_t capture; /* in the order they were given */
-	uint32_t pid; /* root namespace */
+	size_t capture; /* index, in the order in which captures were added */
+	uint32_t pid; /* in the root namespace */
 	long rank, world_size; /* -1: not known */
 	const char *host; /* "": not known */
-	int64_t shift_ns; /* added to its real time; 0 on the host of the first rank */
+	int64_t shift_ns; /* added to its real time; 0 on the first rank's host */
 };
-/* In order of their ranks. */
+/* Processes are in order of their ranks. */
 size_t xsp_ranks_count(const struct xsp_ranks *j);
-/* Is any of them a rank, by its environment or its collectives? Else all processes are compared. */
+/* Do environment or collectives show that any process is a rank? If not, all are compared. */
 bool xsp_ranks_known(const struct xsp_ranks *j);
 struct xsp_rank_info xsp_ranks_at(const struct xsp_ranks *j, size_t index);
 
 /* Sections job, ranks, rank_steps and collectives. 0 or -ENOMEM. */
 int xsp_ranks_report(struct xsp_ranks *j, struct xsp_report *report);
 
-/* Findings of one of these two: ranks that come late to collectives for at least the rule's share of the job's time. Of the
- * context it uses the rule, the threshold and the report. 0 or -ENOMEM. */
-#define XSP_RULE_STRAGGLER "straggler" /* because of an operator that takes longer there */
-#define XSP_RULE_LATE_RANK "late-rank" /* without one */
+/* Adds findings of one of these two rules: ranks that come late to collectives for at least the
+ * rule's share of the job's time. Uses only the rule, the threshold and the report of the context.
+ * 0 or -ENOMEM. */
+#define XSP_RULE_STRAGGLER "straggler" /* an operator takes longer on that rank */
+#define XSP_RULE_LATE_RANK "late-rank" /* no operator explains it */
 struct xsp_rule_context;
 int xsp_ranks_find(struct xsp_ranks *j, const struct xsp_rule_context *c);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ranks_blame.c - who comes last to collectives, who waits for it, and whose own doing that is. */
+/* ranks_blame.c - who comes last to collectives, who waits for it, and who is to blame for that. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -12,14 +12,14 @@ static struct interval overlap(struct interval a, struct interval b)
 				 a.end_ns < b.end_ns ? a.end_ns : b.end_ns};
 }
 
-/* Each step has what of it the rank was blocked, wherever the collective had begun. */
+/* Adds to each step the time in it that the rank was blocked, wherever the collective began. */
 static void block_steps(struct rank *k, struct interval blocked)
 {
 	size_t at = 0;
 
 	XSP_LOWER_BOUND(at, k->steps.count, i,
 			k->steps.at[i].start_ns <=
-				blocked.start_ns); /* the first that begins later */
+				blocked.start_ns); /* the first step that begins later */
 	for (at -= at > 0; at < k->steps.count && k->steps.at[at].start_ns < blocked.end_ns; at++) {
 		struct rank_step *s = &k->steps.at[at];
 		const struct interval in =
@@ -36,7 +36,7 @@ static int add_blocked(struct rank *k, struct interval in)
 	return PUT(k->stood, in);
 }
 
-/* When it was blocked for others that were late: once, however many collectives were under way meanwhile. */
+/* Finds when the rank was blocked by late ranks. Collectives that overlap count once. */
 static int find_held(struct rank *k)
 {
 	int64_t before = 0;
@@ -91,7 +91,7 @@ static struct collective_sum *sum_of(struct xsp_ranks *j, uint32_t name)
 		       : NULL;
 }
 
-/* A figure of each of them set against the median of the others'. */
+/* One rank's figure minus the median of the others' figures. */
 static int64_t against_others(const struct met *met, size_t count, size_t which,
 			      int64_t (*figure)(const struct met *m), int64_t *scratch)
 {
@@ -108,7 +108,7 @@ static int64_t came_at(const struct met *m)
 	return m->start_ns;
 }
 
-/* So far its own doing has brought it: what others held it up is left out. */
+/* When it would have come if no other rank had held it up. */
 static int64_t own_doing(const struct met *m)
 {
 	return m->start_ns - (held_until(m->rank, m->at->start_ns) - m->not_compared_ns);
@@ -129,9 +129,12 @@ static uint64_t who_met(const struct met *met, size_t count)
 }
 
 /*
- * By how much it came behind the others, and is to blame itself. What held it up in other collectives is not its own doing, and
- * what its own doing has cost since this group's last collective may have been told of already, at one of another group, or at the
- * last one while nobody waited for it (buckets of gradients that are reduced while others are computed).
+ * How much later it came than the others through its own fault. What held it up in other
+ * collectives is not its fault.
+ *
+ * A delay counts only once. This group's last collective may have reported it already, while nobody
+ * waited (buckets of gradients reduced while others are computed). Or another group's collective
+ * has reported it since.
  */
 static int64_t own_lateness(const struct met *met, size_t count, size_t which, uint64_t who,
 			    int64_t *scratch)
@@ -167,7 +170,7 @@ static int note_lateness(struct xsp_ranks *j, const struct met *met, int64_t by_
 	return 0;
 }
 
-/* What a rank spends in it from the moment on in which the last one has come is the transfer; before, it waits. */
+/* A rank in the collective waits until the last rank has come; the rest is transfer. */
 static int share_out(struct collective_sum *sum, const struct met *met, int64_t last_ns)
 {
 	struct rank *k = met->rank;

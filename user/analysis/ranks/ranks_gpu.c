@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ranks_gpu.c - collectives that run on a GPU (NCCL): a rank comes to one when its kernel begins, and leaves it with the kernel. Which
- * process group it is of says the call of c10d that launched it.
+ * ranks_gpu.c - collectives that run on a GPU (NCCL). A rank comes to one when its kernel begins,
+ * and leaves when the kernel ends. The c10d call that launched the kernel says which process group
+ * it belongs to.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,11 +10,11 @@
 #include "analysis/ranks/ranks_private.h"
 #include "base/rows/search.h"
 
-/* Kernels follow each other closely: what is nearer is one stretch of work, and where there are more stretches than that, what is
- * nearer than twice as much. */
+/* Kernels closer together than this are one stretch of work. When there are too many stretches, the
+ * distance doubles. */
 #define APART_NS 1000
 #define STRETCHES_MAX ((size_t)1 << 20)
-#define STREAMS_MAX 64 /* what others run is told as of the last of them */
+#define STREAMS_MAX 64 /* streams above this number share the last entry */
 
 /* ---- work ---- */
 
@@ -95,7 +96,8 @@ static int add_blocked(struct rank *k, bool with_one, int64_t from, int64_t to)
 	return PUT(k->blocked, (struct interval){from, to});
 }
 
-/* The stream that has most to do on the device. What runs on others, as copies of what comes next, does not make the rank go on. */
+/* The busiest stream of the device. Other streams, such as those that copy the next batch, do not
+ * let the rank go on. */
 static const struct stream_work *main_stream(const struct rank *k, uint32_t device)
 {
 	const struct stream_work *most = NULL;
@@ -107,7 +109,7 @@ static const struct stream_work *main_stream(const struct rank *k, uint32_t devi
 	return most;
 }
 
-/* Of the kernel's time that in which its GPU had nothing else to do. */
+/* The part of the kernel's time in which its GPU had nothing else to do. */
 static int add_idle(struct rank *k, const struct gpu_kernel *kernel, bool with_one)
 {
 	const struct stream_work *w = main_stream(k, kernel->device);
@@ -124,9 +126,9 @@ static int add_idle(struct rank *k, const struct gpu_kernel *kernel, bool with_o
 	return rc == 0 ? add_blocked(k, with_one, from, kernel->end_ns) : rc;
 }
 
-/* ---- which call a kernel is of ---- */
+/* ---- the call that launched a kernel ---- */
 
-/* The innermost of those around the launch; `behind`: index of the first call that begins later. */
+/* The innermost call around the launch; `behind`: index of the first call that begins later. */
 static const struct gpu_call *call_around(const struct rank *k, size_t behind,
 					  const struct gpu_kernel *kernel)
 {
@@ -134,7 +136,7 @@ static const struct gpu_call *call_around(const struct rank *k, size_t behind,
 	     i--) {
 		if (k->gpu_calls.at[i - 1].end_ns >= kernel->thread.ns)
 			return &k->gpu_calls.at[i - 1];
-		/* calls of c10d contain each other two or three deep: allreduce in allreduce_coalesced */
+		/* calls of c10d nest two or three deep: allreduce in allreduce_coalesced */
 		if (behind - i >= 4)
 			break;
 	}

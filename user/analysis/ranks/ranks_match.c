@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ranks_match.c - which collectives of the ranks are the same one, how far clocks are apart, who came last. */
+/* ranks_match.c - which collectives of the ranks are the same one, how far clocks are apart, and
+ * who came last. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,15 +8,15 @@
 #include "analysis/ranks/ranks_private.h"
 #include "base/rows/search.h"
 
-/* Collectives that are held against each other to find how two sequences lie: spread over all. */
+/* How many collectives, spread over all, are compared to align two sequences. */
 #define SAMPLES 1024U
 #define FEW 32U
-#define MEAN_SHARE 16 /* of the mean distance of all, beside the median one */
+#define MEAN_SHARE 16 /* the mean distance counts for a 16th of the median */
 #define MEAN_SHARE_ONE_HOST 2
-#define FAR_APART_NS 1000000000 /* farther apart is no better told */
-/* Recordings need not begin together: so many collectives more or less are tried around what real time says. */
+#define FAR_APART_NS 1000000000 /* a greater distance says no more */
+/* Recordings need not begin together: tries so many collectives more and less than clocks say. */
 #define SHIFTS 16L
-/* Less than that is not late, and neither is less than so many times what ends lie apart. */
+/* The least lateness that counts: this, and also so many times the spread of ends. */
 #define LATE_LEAST_NS 100000
 #define LATE_SPREADS 2
 
@@ -42,7 +43,7 @@ static int order_ranks(const void *a, const void *b)
 {
 	const struct rank *x = a, *y = b;
 	const unsigned long m = (unsigned long)x->number,
-			    n = (unsigned long)y->number; /* -1: last */
+			    n = (unsigned long)y->number; /* -1: the last one */
 
 	if (m != n)
 		return m < n ? -1 : 1;
@@ -51,7 +52,7 @@ static int order_ranks(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-/* A launcher that was recorded with its ranks is none of them; where nobody is a rank all processes are compared. */
+/* A launcher recorded with its ranks is no rank. If no process is a rank, all are compared. */
 static void keep_ranks(struct xsp_ranks *j)
 {
 	const bool any = xsp_ranks_known(j);
@@ -81,24 +82,24 @@ static void number_hosts(struct xsp_ranks *j)
 	}
 }
 
-/* ---- how two sequences lie ---- */
+/* ---- aligning two sequences ---- */
 
 struct fit {
-	long shift; /* b[n + shift] is a[n] */
-	int64_t cost, apart_ns; /* how far b's ends lie behind, in the median */
+	long shift; /* b[n + shift] and a[n] are the same collective */
+	int64_t cost, apart_ns; /* ends in b minus ends in a, median */
 	bool good;
 };
 
-/* Two sequences, and what is known of their clocks. */
+/* Two sequences, and what is known about their clocks. */
 struct pair {
 	const struct group *a, *b;
-	int64_t ahead_ns; /* b's clock */
-	unsigned trust; /* a clock that is off by this much costs 1: 1 on one host */
+	int64_t ahead_ns; /* b's clock minus a's */
+	unsigned trust; /* a clock off by this much costs 1; on one host, 1 */
 };
-#define TRUST_MEASURED 8 /* between hosts of which a group has told */
-#define TRUST_NONE 1024 /* as the hosts have them */
+#define TRUST_MEASURED 8 /* between hosts whose clocks a group has compared */
+#define TRUST_NONE 1024 /* clocks as the hosts set them */
 
-/* The first of the sequence that ends later. */
+/* Index of the first collective that ends after ns. */
 static size_t ended_before(const struct group *g, int64_t ns)
 {
 	size_t low = 0;
@@ -112,9 +113,10 @@ static int64_t magnitude(int64_t x)
 	return x < 0 ? -x : x;
 }
 
-/* Ends of the same collective lie apart by what clocks do, always by the same, and on one host not at all; of others by whatever
- * the program did between. Where most of that is as regular, the rest tells. Collectives that are missing in the middle put out
- * of step whatever follows: half may be. */
+/* Ends of the same collective differ by the difference of the clocks, which is constant, and 0 on
+ * one host. Ends of different ones differ by whatever the program did in between. Where most of
+ * that is just as regular, the remaining distances decide. If a collective is missing in the
+ * middle, all later ones are out of step: up to half may be. */
 static bool try_shift(const struct pair *p, long shift, size_t samples, int64_t *apart,
 		      struct fit *out)
 {
@@ -152,7 +154,7 @@ static bool try_shift(const struct pair *p, long shift, size_t samples, int64_t 
 	return true;
 }
 
-/* By a few of them first; *best: what has been found so far, with the cost that another one must be below. */
+/* Tries shifts. *best: the best fit so far, which the next one must undercut. */
 static void fit_shifts(const struct pair *p, long first, long last, size_t samples, int64_t *apart,
 		       struct fit *best)
 {
@@ -163,7 +165,7 @@ static void fit_shifts(const struct pair *p, long first, long last, size_t sampl
 	}
 }
 
-/* `worse_than`: of another pair that is known to fit; what cannot be better is not looked at closely. */
+/* `worse_than`: another pair that fits. A pair that cannot fit better is not examined closely. */
 static struct fit fit_groups(const struct pair *p, const struct fit *worse_than)
 {
 	int64_t apart[SAMPLES];
@@ -192,7 +194,7 @@ static int add_member(struct joint_group *g, size_t rank, size_t group, long shi
 					       .now = shift});
 }
 
-/* Is that process in it already? One cannot be two ranks of a group. */
+/* Is that process already in it? A process has one rank in a group. */
 static bool has_process(const struct joint_group *joint, size_t rank)
 {
 	for (size_t m = 0; m < joint->members.count; m++)
@@ -224,7 +226,7 @@ static void note_clock(struct xsp_ranks *j, size_t a_rank, size_t b_rank, const 
 		*x = (struct host_clock){true, y->ahead_ns - fit->apart_ns};
 }
 
-/* The rank `wanted` of the group that `first` is the first member of: of all that it may be, the one that fits best. */
+/* Finds rank `wanted` of the group whose first member is `first`: the candidate that fits best. */
 static int find_member(struct xsp_ranks *j, struct joint_group *joint, uint32_t index,
 		       const struct group *first, size_t first_rank, uint32_t wanted)
 {
@@ -255,7 +257,7 @@ static int find_member(struct xsp_ranks *j, struct joint_group *joint, uint32_t 
 	return add_member(joint, rank, group, best.shift);
 }
 
-/* All ranks of the group, once each. */
+/* Finds all ranks of the group, each once. */
 static int find_members(struct xsp_ranks *j, struct joint_group *joint, uint32_t index,
 			const struct group *first, size_t first_rank)
 {
@@ -314,8 +316,9 @@ static int order_candidates(const void *a, const void *b)
 	return x->group < y->group ? -1 : x->group > y->group;
 }
 
-/* The largest first, as fewest others are like them and they tell how far clocks are apart; of those the longest: what the first
- * member was not recorded in is told of nobody. */
+/* Takes the largest groups first: fewest others resemble them, and they show how far clocks are
+ * apart. Among equals it takes the longest, since only what the first member recorded is
+ * compared. */
 static int join_groups(struct xsp_ranks *j)
 {
 	struct candidate *all = NULL;
@@ -355,7 +358,8 @@ static struct met met_at(struct rank *k, struct member *m, long n)
 			    .end_ns = i->end_ns + k->shift_ns};
 }
 
-/* Do the clocks tell whether it is the same collective? Those of two hosts drift, and some may leave before all have come. */
+/* Can clocks decide whether it is the same collective? Clocks of two hosts drift, and some ranks
+ * may leave before all have come. */
 static bool clocks_comparable(const struct met *a, const struct rank *b)
 {
 	return a->at->meets && a->rank->host_index == b->host_index;
@@ -368,8 +372,9 @@ static bool can_meet(const struct met *a, const struct met *b)
 	return a->start_ns <= b->end_ns + LATE_LEAST_NS && b->start_ns <= a->end_ns + LATE_LEAST_NS;
 }
 
-/* The member's own of what `first` is, collective n of the group. Where some are missing (losses, windows of
- * --max-overhead) the moment tells which one it is. False: it was not recorded. */
+/* Finds the member's part of collective n of the group; `first` is another member's part. Where
+ * some are missing (losses, windows of --max-overhead), the time decides. False: it was not
+ * recorded. */
 static bool find_met(struct xsp_ranks *j, struct member *m, long n, const struct met *first,
 		     struct met *out)
 {
@@ -394,7 +399,7 @@ static bool find_met(struct xsp_ranks *j, struct member *m, long n, const struct
 	return true;
 }
 
-/* Those of collective n of the group that were recorded; how many. */
+/* Collects the recorded parts of collective n of the group; returns how many. */
 static size_t meet(struct xsp_ranks *j, struct joint_group *g, long n, struct met *out)
 {
 	struct rank *k = &j->ranks[g->members.at[0].rank];
@@ -431,7 +436,7 @@ static int order_turns(const void *a, const void *b)
 	return x->n < y->n ? -1 : x->n > y->n;
 }
 
-/* The collectives of all groups that at least two ranks were recorded in, in the order in which their last rank came. */
+/* Lists collectives that two ranks or more recorded, in the order in which the last rank came. */
 static int find_turns(struct xsp_ranks *j, struct met *met)
 {
 	size_t n = 0;
@@ -483,7 +488,7 @@ static int put(struct numbers *n, int64_t value)
 	return XSP_APPEND(n->values, n->capacity, n->count, value);
 }
 
-/* Of each host how far its ends lie behind those of the first one. */
+/* For each host, collects how much later its ends are than those of the first host. */
 static int compare_hosts(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
 {
 	struct numbers *apart = ctx;
@@ -524,13 +529,13 @@ static int align_clocks(struct xsp_ranks *j)
 	}
 	for (size_t h = 0; apart != NULL && h < j->hosts; h++)
 		free(apart[h].values);
-	free(j->turns); /* they are in the order of the clocks as they were */
+	free(j->turns); /* they are in the order of the old clocks */
 	j->turns = NULL;
 	free(apart);
 	return rc;
 }
 
-/* How far apart the ends are that should be one moment. */
+/* Collects how far apart ends are that should be one moment. */
 static int measure_spread(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
 {
 	int64_t least = met[0].end_ns, most = met[0].end_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ranks_report.c - a job as sections of a report, and which rank holds the others up, where. */
+/* ranks_report.c - a job as sections of a report: which rank holds the others up, and where. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -11,17 +11,18 @@
 #include "base/saturate.h"
 #include "base/units.h"
 
-/* A rank is found when it was late so often, and so many times as long as the others. */
+/* A finding needs this many late arrivals, and this many times the lateness of the others. */
 #define LATE_TIMES 3
 #define LATE_FACTOR 3
-/* An operator explains it with so much of the lateness; if so much is left, something outside of operators does. */
+/* An operator is named if it explains this share of a rank's lateness. If REST_SHARE is left
+ * unexplained, something other than operators is at fault. */
 #define OPERATOR_SHARE 0.25
 #define REST_SHARE 0.5
-/* A kernel explains what an operator does with so much of that. */
+/* A kernel that explains this share of an operator's excess takes its place. */
 #define KERNEL_SHARE 0.8
 #define STEPS_SHOWN 10000U
 
-/* What totals are divided by, so that recordings of different lengths compare. */
+/* The divisor of totals, so that recordings of different lengths compare. */
 enum unit { A_STEP, A_COLLECTIVE, A_SECOND };
 static const char *const unit_names[] = {"a step", "a collective", "a second"};
 
@@ -30,10 +31,11 @@ struct found {
 	struct xsp_report *report;
 	enum unit unit;
 	int64_t *scratch;
-	bool in_operators; /* stragglers are looked for; else those that are late without a reason in operators */
-	struct xsp_rule_context
-		rules; /* without the capture that is at hand: moments are of the job */
-	struct xsp_rule_finding finding; /* the one at hand */
+	/* Looks for stragglers; otherwise for late ranks without a reason in operators. */
+	bool in_operators;
+	/* Without a capture: moments are the job's. */
+	struct xsp_rule_context rules;
+	struct xsp_rule_finding finding; /* the current one */
 	char who[96], subject[320];
 };
 
@@ -70,9 +72,9 @@ static struct xsp_cell share(int64_t part, int64_t all)
 
 /* ---- the job ---- */
 
-/* What makes figures doubtful. */
+/* Caveats: why figures may be off. */
 static const struct {
-	size_t at; /* of a flag of struct rank */
+	size_t at; /* offset of a flag in struct rank */
 	const char *text;
 } doubts[] = {
 	{offsetof(struct rank, lossy), "events were lost"},
@@ -87,7 +89,7 @@ static bool is_doubtful(const struct rank *k, size_t doubt)
 	return *(const bool *)((const char *)k + doubts[doubt].at);
 }
 
-/* The first that is there on any rank; NULL: none. */
+/* The first caveat that holds for any rank; NULL: none. */
 static const char *doubt(const struct xsp_ranks *j)
 {
 	for (size_t d = 0; d < DOUBTS; d++)
@@ -175,7 +177,7 @@ static void report_job(struct found *f)
 
 /* ---- ranks ---- */
 
-/* Of the steps behind warm-up. */
+/* Mean over the steps after warm-up. */
 static int64_t mean_step(const struct rank *k, bool own)
 {
 	int64_t sum = 0, count = 0;
@@ -242,7 +244,7 @@ struct step_row {
 	size_t ranks;
 };
 
-/* The ranks' steps around the middle of one of `first`'s. */
+/* The ranks' steps at the middle of one of `first`'s steps. */
 static struct step_row step_row(const struct xsp_ranks *j, const struct rank *first,
 				const struct rank_step *at, int64_t *scratch)
 {
@@ -327,7 +329,7 @@ static void report_steps(struct found *f)
 
 /* ---- collectives ---- */
 
-/* Of all ranks: the mean bytes of a call, and who was late at it most. */
+/* Over all ranks: the mean bytes of a call, and which rank was late most. */
 static void sum_up(const struct xsp_ranks *j, struct collective_sum *c)
 {
 	uint64_t bytes = 0, calls = 0;
@@ -400,16 +402,16 @@ static void report_collectives(struct found *f)
 
 /* ---- who holds the others up ---- */
 
-/* An operator that takes longer on a rank than on the others. */
+/* By how much an operator takes longer on a rank than on the others. */
 struct excess {
 	uint32_t name;
 	bool gpu, waits;
-	double ns; /* in all */
-	double own, others; /* self time by unit */
+	double ns; /* in total */
+	double own, others; /* self time for each unit */
 	double calls, others_calls;
 };
 
-/* Median over the other ranks, by unit; of counts in thousandths, as the median is of integers. */
+/* Median over the other ranks, for each unit. Counts are in thousandths: it is an integer. */
 static double others_median(struct found *f, size_t rank, uint32_t name, bool calls)
 {
 	size_t n = 0;
@@ -441,7 +443,8 @@ static struct excess excess_of(struct found *f, size_t rank, const struct operat
 	return e;
 }
 
-/* What both findings have: whose they are, how much, and a place to look at. `what`: an operator, or a collective. */
+/* Fills in what both findings have: the rank, the amount, and a place to look at. `what`: an
+ * operator or a collective. */
 static void begin_finding(struct found *f, const struct rank *k, const struct lateness *l,
 			  double part, const char *what)
 {
@@ -456,7 +459,7 @@ static void begin_finding(struct found *f, const struct rank *k, const struct la
 		g->for_ns = (uint64_t)at - g->at_ns;
 	}
 	xsp_ranks_title(k, f->who, sizeof(f->who));
-	/* without its host: the same in every run of the job */
+	/* Without the host, it is the same in every run of the job. */
 	if (k->number >= 0)
 		snprintf(f->subject, sizeof(f->subject), "rank %ld: %s", k->number, what);
 	else
@@ -523,9 +526,8 @@ static void judge_rank(struct found *f, size_t rank)
 	const struct rank *k = &f->job->ranks[rank];
 	const struct lateness *worst = NULL;
 	struct excess most = {.ns = 0}, on_gpu = {.ns = 0};
-	double explained
-		[2] = {0, 0},
-       part; /* by the thread, by the GPU: a call that waits for a kernel is no other time */
+	/* Excess of threads and of GPUs: a call that waits for a kernel takes no extra time. */
+	double explained[2] = {0, 0}, part;
 
 	for (size_t i = 0; i < k->late.count; i++)
 		if (worst == NULL || k->late.at[i].sum_ns > worst->sum_ns)
@@ -540,14 +542,14 @@ static void judge_rank(struct found *f, size_t rank)
 		if (e.gpu && e.ns > on_gpu.ns)
 			on_gpu = e;
 	}
-	/* calls that wait for a slow kernel take longer as well: the kernel is why */
+	/* If calls take longer because they wait for a slow kernel, the kernel is to blame. */
 	if (on_gpu.ns >= (most.waits ? OPERATOR_SHARE : KERNEL_SHARE) * most.ns)
 		most = on_gpu;
 	const double all = explained[0] > explained[1] ? explained[0] : explained[1];
 	const bool one = most.ns >= OPERATOR_SHARE * (double)k->late_ns;
 	if (f->in_operators && one)
 		report_straggler(f, k, worst, &most, part);
-	/* nothing explains it, or many operators do, each a little */
+	/* Nothing explains it, or many operators do, each a little. */
 	if (!f->in_operators &&
 	    (!one || (double)k->late_ns - all >= REST_SHARE * (double)k->late_ns))
 		report_late(f, k, worst, part);

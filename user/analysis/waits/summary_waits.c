@@ -15,7 +15,7 @@
 #define MAX_LOCKS 65536U
 #define MAX_PEOPLE 262144U /* holders and wakers of locks */
 #define MAX_SPOTS 262144U
-#define LEAST_GAP_NS 1000000U /* shorter ones are nobody's question */
+#define LEAST_GAP_NS 1000000U /* shorter gaps are not of interest */
 
 int xsp_summary_waits_new(struct xsp_timeline *t, struct xsp_summary_waits **out)
 {
@@ -45,7 +45,7 @@ void xsp_summary_waits_free(struct xsp_summary_waits *w)
 
 /* ---- collecting ---- */
 
-/* NULL: out of memory. */
+/* Returns NULL if out of memory. */
 static struct member *member_of(struct xsp_summary_waits *w, uint32_t pid, uint32_t tid)
 {
 	return xsp_tally_row(&w->members, (uint64_t)pid << 32 | tid,
@@ -75,7 +75,7 @@ static void add_gap(struct xsp_summary_waits *w, struct member *m, uint64_t end_
 
 	if (m->span_end_ns == 0 || end_ns < m->span_end_ns + LEAST_GAP_NS)
 		return;
-	/* of what it did then nothing is known; or no span would have been */
+	/* Not known what it did then, or whether it had spans then: no gap. */
 	if ((until_ns != 0 && end_ns > until_ns) || m->waited_ns > end_ns ||
 	    !xsp_timeline_recorded(w->timeline, m->span_end_ns, end_ns))
 		return;
@@ -87,8 +87,8 @@ static void add_gap(struct xsp_summary_waits *w, struct member *m, uint64_t end_
 	put_gap(w, &gap);
 }
 
-/* A span of another stack was open, or began or ended, in what looked like a gap: it ends where that began, if what it waited
- * until then is known, or it is none. */
+/* A span of another stack overlaps what looked like a gap. The gap then ends where the span began,
+ * if its waits up to then are known. Otherwise it is dropped. */
 static void cut_gaps(struct xsp_summary_waits *w, const struct xsp_span *span)
 {
 	for (size_t i = w->gap_count; i-- > 0;) {
@@ -100,7 +100,8 @@ static void cut_gaps(struct xsp_summary_waits *w, const struct xsp_span *span)
 		memmove(&w->gaps[i], &w->gaps[i + 1], (w->gap_count - i) * sizeof(*w->gaps));
 		gap.end_ns = span->start_ns;
 		if (span->start_ns > gap.start_ns && gap.waited_ns <= span->start_ns)
-			put_gap(w, &gap); /* shorter: behind this one, where all has been seen */
+			/* Shorter now, so it goes after i, where all gaps have been seen. */
+			put_gap(w, &gap);
 	}
 }
 
@@ -146,7 +147,7 @@ static int add_spot(struct xsp_summary_waits *w, uint32_t owner, bool of_lock,
 	return 0;
 }
 
-/* Since the last span. */
+/* Notes a place where the thread waited since its last span. */
 static void add_gap_spot(struct member *m, const struct xsp_wait *wait, uint64_t ns)
 {
 	size_t i = 0;
@@ -178,7 +179,7 @@ static int add_person(struct xsp_summary_waits *w, uint32_t lock, uint32_t tid, 
 	return 0;
 }
 
-/* Python's lock is one, whichever of its parts is waited at. NULL: it is left out, or there is no memory. */
+/* All parts of Python's lock count as one lock. NULL: over the limit, or out of memory. */
 static struct lock *lock_of(struct xsp_summary_waits *w, const struct xsp_wait *wait)
 {
 	const uint64_t key = xsp_pair_hash(wait->pid, wait->argument);
@@ -204,7 +205,7 @@ static int add_people(struct xsp_summary_waits *w, uint32_t index, const struct 
 		      uint64_t ns)
 {
 	const struct lock *lock = &w->locks.rows[index];
-	/* the parts of Python's lock have holders of their own, for moments */
+	/* The parts of Python's lock are held on their own only for moments. */
 	int rc = lock->python == 0 ? add_person(w, index, wait->owner, HOLDER, ns) : 0;
 
 	if (rc == 0 && (lock->python == 0 || wait->argument - lock->address < lock->python))
@@ -256,7 +257,7 @@ int xsp_summary_waits_wait(struct xsp_summary_waits *w, const struct xsp_wait *w
 	return wait->why == XSP_WAIT_LOCK ? add_lock(w, wait) : 0;
 }
 
-/* ---- for who tells of them ---- */
+/* ---- for reports ---- */
 
 bool xsp_waits_left_out(const struct xsp_summary_waits *w, char out[XSP_WAITS_LEFT_OUT])
 {
@@ -306,7 +307,7 @@ const struct person *xsp_waits_person(const struct xsp_summary_waits *w, const s
 	return most;
 }
 
-/* By owner; of each the longest first. */
+/* By owner; for each, the longest first. */
 static XSP_ORDER(by_owner, struct spot, XSP_RISING(of_lock) ?: XSP_RISING(owner) ?: XSP_FALLING(ns));
 
 size_t xsp_waits_spots(const struct xsp_summary_waits *w, uint32_t owner, bool of_lock,
@@ -331,7 +332,7 @@ size_t xsp_waits_thread_spots(const struct xsp_summary_waits *w,
 	return xsp_waits_member(w, t, &at) ? xsp_waits_spots(w, at, false, spots) : 0;
 }
 
-/* What came after the last span of each thread is a gap as well. */
+/* Time after a thread's last span is a gap as well. */
 static void add_last_gaps(struct xsp_summary_waits *w)
 {
 	const struct xsp_thread_times *times;
@@ -342,7 +343,7 @@ static void add_last_gaps(struct xsp_summary_waits *w)
 		if (!xsp_waits_member(w, times[i].thread, &at))
 			continue;
 		add_gap(w, &w->members.rows[at], times[i].until_ns);
-		w->members.rows[at].span_end_ns = 0; /* once */
+		w->members.rows[at].span_end_ns = 0; /* only once */
 	}
 }
 

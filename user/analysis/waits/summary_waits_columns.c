@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* summary_waits_columns.c - what is known of threads, locks and gaps, and where each report shows it. */
+/* summary_waits_columns.c - columns of threads, locks and gaps, and which reports show them. */
 #include "analysis/waits/summary_waits_private.h"
 
 #include <inttypes.h>
@@ -53,7 +53,7 @@ uint64_t xsp_waits_spans(const struct xsp_summary_waits *w, const struct xsp_tim
 	return xsp_waits_member(w, t, &at) ? w->members.rows[at].spans : 0;
 }
 
-/* Where it waited longest, or else could run and had no CPU: "network, app.py:33 ask". */
+/* Where it waited longest, or else was runnable without a CPU: "network, app.py:33 ask". */
 static bool longest_at(const struct xsp_summary_waits *w, const struct xsp_timeline_thread *t,
 		       char out[500])
 {
@@ -212,7 +212,7 @@ const struct xsp_list xsp_waits_lock_list = {
 	.keys = "address pid waits ns",
 };
 
-/* Of a thread by its number alone, which may be unknown. */
+/* The name of a thread of which only the number is known; it may have none. */
 static struct xsp_cell name_of(const struct xsp_summary_waits *w, uint32_t tid)
 {
 	const struct xsp_timeline_thread *t = xsp_timeline_thread(w->timeline, tid);

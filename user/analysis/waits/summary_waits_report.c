@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* summary_waits_report.c - threads and where their time went, locks, and gaps, in reports. */
+/* summary_waits_report.c - threads and where they spent their time, locks and gaps, in reports. */
 #include "analysis/waits/summary_waits_private.h"
 
 #include <errno.h>
@@ -12,22 +12,22 @@
 #include "base/units.h"
 #include "catalog/wait_reasons.h"
 
-#define FULL_LOCKS 100 /* of a full report: their holder is looked for among all */
-#define PLACES_SHOWN 10 /* of a thread, of a lock: as JSON */
-#define PEOPLE_SHOWN 10 /* holders of a lock, and wakers: as JSON */
-#define SPOT_THREADS 8 /* of which it is said where they waited */
-#define SPOTS_SHOWN 2 /* of each */
-#define SPOT_SHARE 20 /* of less than this part of a thread's time nothing is said */
-#define LOCKS_SHOWN 3 /* of those with a holder, and of the others */
-/* Where nobody asked for waits, only what says something is shown: threads that waited for so much of their time, and gaps
- * and locks with a holder that took so much of all of it. */
+#define FULL_LOCKS 100 /* in a full report: to find a lock's holder, all holders are searched */
+#define PLACES_SHOWN 10 /* places of a thread or a lock in JSON */
+#define PEOPLE_SHOWN 10 /* holders and wakers of a lock in JSON */
+#define SPOT_THREADS 8 /* threads whose places are listed */
+#define SPOTS_SHOWN 2 /* places of each */
+#define SPOT_SHARE 20 /* a place with less than 1/20 of the thread's time is not listed */
+#define LOCKS_SHOWN 3 /* locks with a holder, and as many others */
+/* If nobody asked for waits, only the notable is shown. A thread is notable if it waited for this
+ * share of its time. So are gaps and locks with a holder that took this share of all time. */
 #define NOTABLE_SHARE 0.2
 #define NOTABLE_LOCK_SHARE 0.05
 #define NOTABLE_THREADS 5U
 
-/* ---- what is said of threads ---- */
+/* ---- threads ---- */
 
-/* Then reasons stand in a line of their own. */
+/* If it is, reasons get a line of their own. */
 static bool is_narrow(const struct xsp_report *report)
 {
 	const int width = xsp_report_how(report)->width;
@@ -35,7 +35,7 @@ static bool is_narrow(const struct xsp_report *report)
 	return width > 0 && width < 100;
 }
 
-/* Reasons of which the kernel's function says what it was. */
+/* Reasons that say less than the kernel function does. */
 #define TELLS_LITTLE                                                                               \
 	(1U << XSP_WAIT_OTHER | 1U << XSP_WAIT_FILE | 1U << XSP_WAIT_DISK | 1U << XSP_WAIT_FAULT | \
 	 1U << XSP_WAIT_MEMORY | 1U << XSP_WAIT_DEVICE)
@@ -70,7 +70,7 @@ static int by_cpu(const void *a, const void *b)
 	return (*x)->thread->tid < (*y)->thread->tid ? -1 : (*x)->thread->tid > (*y)->thread->tid;
 }
 
-/* One without a span that waits has nothing to do. */
+/* A thread that waits without a span has nothing to do. */
 static bool is_notable(const struct xsp_summary_waits *w, const struct xsp_thread_times *t)
 {
 	const double least = NOTABLE_SHARE * (double)(t->until_ns - t->since_ns);
@@ -80,7 +80,7 @@ static bool is_notable(const struct xsp_summary_waits *w, const struct xsp_threa
 		(double)(t->runnable_ns + xsp_thread_blocked_ns(t)) > least);
 }
 
-/* After the thread's figures: reasons, of which a narrow terminal has no column, and faults. */
+/* Prints after the figures what a narrow terminal has no column for: reasons, and faults. */
 static void print_rest(FILE *f, const struct xsp_thread_times *t, bool narrow)
 {
 	const uint64_t all_faults = t->minor_faults + t->major_faults;
@@ -109,7 +109,8 @@ static void print_spots(const struct xsp_summary_waits *w, FILE *f,
 		char time[XSP_UNITS_SIZE];
 		if (s->ns < (t->until_ns - t->since_ns) / SPOT_SHARE)
 			return;
-		/* on a busy machine it lacks a CPU everywhere: where it waits would not be told */
+		/* A busy machine lacks CPUs everywhere: one such place is enough, or places of
+		 * waits would not show. */
 		if (s->why == XSP_WAIT_RUNNABLE && runnable++ > 0)
 			continue;
 		shown++;
@@ -119,7 +120,7 @@ static void print_spots(const struct xsp_summary_waits *w, FILE *f,
 	}
 }
 
-/* They are of the beginning only. */
+/* Waits cover only the beginning. */
 static void print_until(const struct xsp_summary_waits *w, FILE *f)
 {
 	const uint64_t first_ns =
@@ -130,7 +131,7 @@ static void print_until(const struct xsp_summary_waits *w, FILE *f)
 		fprintf(f, "of the first %s:\n", xsp_format_ns(time, first_ns));
 }
 
-/* Places, as JSON. */
+/* Places, for JSON. */
 static void put_places(struct xsp_report_table *t, const struct xsp_summary_waits *w,
 		       const struct spot *spots, size_t count)
 {
@@ -138,7 +139,7 @@ static void put_places(struct xsp_report_table *t, const struct xsp_summary_wait
 			count < PLACES_SHOWN ? count : PLACES_SHOWN);
 }
 
-/* As JSON: "blocked_ns.lock". */
+/* Reasons, for JSON: "blocked_ns.lock". */
 static void put_reasons(struct xsp_report_table *t, const char *key, const uint64_t *ns)
 {
 	char path[64];
@@ -276,7 +277,7 @@ static void print_locks(const struct xsp_summary_waits *w, FILE *f, const struct
 								  : "s");
 }
 
-/* By lock; of each those who did most first. */
+/* By lock; for each, threads with the longest time first. */
 static int by_lock(const void *a, const void *b)
 {
 	const struct person *const *x = a, *const *y = b;
@@ -286,7 +287,7 @@ static int by_lock(const void *a, const void *b)
 	return (*x)->ns > (*y)->ns ? -1 : (*x)->ns < (*y)->ns;
 }
 
-/* As JSON: who held the lock, who let others go on, where it was waited for. */
+/* For JSON: who held the lock, who woke waiters, and where these waited. */
 static void put_lock_rows(struct xsp_report_table *t, const struct xsp_summary_waits *w,
 			  const struct lock *lock, const struct person *const *people)
 {
@@ -380,7 +381,7 @@ static void print_gap(const struct xsp_summary_waits *w, FILE *f, const struct g
 	fputc('\n', f);
 }
 
-/* What waits since before the recording has no stack here, and no holder. */
+/* A wait that began before the recording has no stack and no holder here. */
 static void print_stuck(const struct xsp_summary_waits *w, FILE *f)
 {
 	const struct xsp_thread_times *times;
@@ -396,7 +397,7 @@ static void print_stuck(const struct xsp_summary_waits *w, FILE *f)
 			times[0].thread->pid);
 }
 
-/* Below the table of threads. */
+/* The lines below the table of threads. */
 static void print_lines(const struct xsp_summary_waits *w, struct xsp_report *report,
 			const struct lock **locks, bool notable)
 {
