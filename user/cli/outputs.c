@@ -166,7 +166,7 @@ static int add_sinks(struct work *w, struct xsp_sinks *sinks)
 			rc = xsp_sinks_add(sinks, xsp_export_sink(w->exports[i]));
 	if (rc == 0 && o->beside != NULL)
 		rc = xsp_sinks_add(sinks, *o->beside);
-	/* the timeline counts also without sinks */
+	/* the counts are wanted even if there is no other sink */
 	const bool shown = o->progress && sinks->count > 0;
 	const struct xsp_timeline_sink counting = {.ctx = w, .span = shown ? show_progress : NULL};
 	return rc == 0 && (shown || o->counts != NULL) ? xsp_sinks_add(sinks, counting) : rc;
@@ -390,7 +390,8 @@ int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outpu
 		end_progress(&w);
 		failed(&w, &err);
 	}
-	finish_all(&w, false); /* the next capture of a job could not be opened */
+	/* a job's next capture could not be opened: outputs may still be open */
+	finish_all(&w, false);
 	free(w.pages);
 	return w.status;
 }

@@ -32,8 +32,8 @@ struct xsp_job;
 struct xsp_outputs {
 	const char *const *paths; /* .xspt names are ignored: they are the capture */
 	size_t count;
-	const struct xsp_standing
-		*before; /* each path's state when the user asked for it; NULL: take it now */
+	/* each path's state when the user asked for it; NULL: take it now */
+	const struct xsp_standing *before;
 	uid_t owner_uid;
 	gid_t owner_gid;
 	enum xsp_weight weight; /* weight of stacks */
@@ -46,10 +46,8 @@ struct xsp_outputs {
 	bool progress; /* show progress on a terminal when it takes long */
 	bool quiet;
 	const struct xsp_cut *cut; /* the range; NULL: all */
-	const struct xsp_job
-		/* cli/job.h: several captures, of which the first one is given; NULL: one
-		 * capture */
-		*job;
+	/* cli/job.h: several captures, of which the first one is given; NULL: one capture */
+	const struct xsp_job *job;
 	struct xsp_timeline_counts *counts; /* the run's counts, at its end; NULL: not wanted */
 	const struct xsp_timeline_sink *beside; /* one more sink; NULL: none */
 };

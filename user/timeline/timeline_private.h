@@ -118,8 +118,8 @@ struct thread {
 	struct xsp_off *off; /* off_cpu.c; NULL: no waits yet */
 	size_t windows, let_gos; /* windows.c: those that it has passed */
 	/* calls.c, ranges.c */
-	uint64_t
-		top_sp; /* highest stack pointer of an event since the thread, or the window, began */
+	/* highest stack pointer of an event since the thread, or the window, began */
+	uint64_t top_sp;
 	enum last_exit exit;
 	uint64_t exit_sp, exit_ns;
 	uint32_t exit_probe;

@@ -47,8 +47,8 @@ struct xsp_options {
 	bool quiet, verbose;
 	bool progress; /* show progress on a terminal */
 	struct xsp_words outputs; /* -o */
-	struct xsp_cut_options
-		part; /* which threads, spans and steps are wanted; for captures also which times */
+	/* which threads, spans and steps are wanted; for captures also which times */
+	struct xsp_cut_options part;
 	uint64_t limit; /* --rows of the summary or of tables; 0: all */
 	enum xsp_weight weight; /* of stacks */
 	unsigned by; /* --by: enum xsp_by */
@@ -91,9 +91,8 @@ struct xsp_options {
 	const char *keep; /* export: -o NAME.xspt; NULL: none */
 	struct xsp_words thresholds; /* analyze */
 	double threshold; /* compare: 0.05 is 5 % */
-	unsigned
-		/* analyze: enum xsp_severity + 1; compare: enum xsp_compare_found; 0: never */
-		fail_on;
+	/* analyze: enum xsp_severity + 1; compare: enum xsp_compare_found; 0: never */
+	unsigned fail_on;
 	const char *batch; /* analyze: --batch-size; NULL: the usual name */
 	uint64_t port; /* view; 0: not given */
 	bool no_browser, perfetto;

@@ -19,7 +19,7 @@
 
 const char *xsp_option_shown(const struct xsp_option *row, char text[32])
 {
-	/* the short name never takes an optional value */
+	/* only the long name takes an optional value */
 	if (row->letter != 0 && (row->argument == NULL || row->argument[0] != '['))
 		snprintf(text, 32, "-%c", row->letter);
 	else

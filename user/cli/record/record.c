@@ -72,7 +72,8 @@ static int run(struct recording *r, struct xsp_error *err)
 			break;
 	}
 	xsp_status_line_end(&line);
-	if (rc >= 0) /* the end may take long: say so to whoever waits */
+	/* the end may take long, and a second signal may cut it short: keep the capture now */
+	if (rc >= 0)
 		rc = xsp_record_keep_events(r, true, err);
 	if (xsp_record_stop_signal() == SIGTERM && r->launch != NULL)
 		xsp_launch_signal(r->launch, SIGTERM);
@@ -89,7 +90,7 @@ static int finish(struct recording *r)
 	return rc < 0 ? xsp_say_error(&err) : 0;
 }
 
-/* Goes on as long as the view wants to be shown. */
+/* Runs until the view ends or the recording does. */
 static int show(struct recording *r)
 {
 	const struct xsp_live_view *v = r->view;
@@ -291,7 +292,7 @@ int xsp_record_live(int argc, char **argv, const struct xsp_live_view *view)
 	int status;
 
 	if (!xsp_options_take(argc, argv, verb, &r.o, &status)) {
-		; /* the dry run ends here */
+		; /* nothing is left to do */
 	} else if (check_clock(&err) < 0) {
 		status = xsp_say_error(&err);
 	} else if (r.o.dry_run) {

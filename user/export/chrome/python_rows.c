@@ -10,14 +10,14 @@
 struct open_line {
 	struct xsp_capture_python_frame frame;
 	uint64_t start_ns, end_ns;
-	uint64_t
-		least_ns; /* what was before it on its level has ended then: it cannot start sooner */
+	/* what was before it on its level has ended then: it cannot start sooner */
+	uint64_t least_ns;
 };
 
 /* Of a thread, the outermost first. */
 struct open_lines {
-	struct open_line
-		*list; /* behind `count`, the last ones of their levels, which have ended */
+	/* behind `count`, the last ones of their levels, which have ended */
+	struct open_line *list;
 	size_t count, deepest, capacity;
 };
 

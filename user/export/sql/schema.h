@@ -55,8 +55,8 @@ struct xsp_sql_column {
 
 struct xsp_sql_table_text {
 	const char *name;
-	const struct xsp_sql_column
-		*columns; /* those that a row brings behind its `run`; NULL ends */
+	/* those that a row brings behind its `run`; NULL ends */
+	const struct xsp_sql_column *columns;
 	const char *
 		order; /* the columns that rows are sorted by, behind the run: none of them is NULL */
 	const char *derived,

@@ -10,8 +10,8 @@
 struct xsp_database {
 	struct xsp_sql *rows;
 	struct xsp_categories categories;
-	uint64_t
-		start_ns; /* of the recording, CLOCK_MONOTONIC: a range has the times of the whole */
+	/* of the recording, CLOCK_MONOTONIC: a range has the times of the whole */
+	uint64_t start_ns;
 	uint64_t length_ns; /* of the range that is written */
 };
 

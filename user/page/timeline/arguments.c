@@ -15,8 +15,8 @@
 #define PARTS 16U /* of one */
 
 struct xsp_arguments {
-	struct xsp_export
-		x; /* what the Chrome trace's writers need of one, with an output into memory */
+	/* what the Chrome trace's writers need of one, with an output into memory */
+	struct xsp_export x;
 	struct xsp_chrome chrome;
 	struct xsp_texts parts; /* JSON objects */
 	struct xsp_texts lists; /* "3,17": numbers of parts */

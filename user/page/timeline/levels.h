@@ -17,12 +17,13 @@ struct xsp_level_cell {
 		int64_t end_ns;
 		double value; /* of a counter */
 	};
-	uint32_t
-		name; /* the caller's number: the name with more than half of the time, if there is such a one */
+	/* the caller's number: the name with more than half of the time, if there is such a one */
+	uint32_t name;
 	uint32_t count; /* spans in it; 1: the span as it was */
 	uint32_t arguments; /* the caller's number, of a cell that is one span as it was */
-	uint64_t
-		busy_ns; /* the sum of its spans' durations: its own, less the gaps between them (XSP_TOO_MUCH: beyond all numbers) */
+	/* the sum of its spans' durations: its own, less the gaps between them (XSP_TOO_MUCH:
+	 * beyond all numbers) */
+	uint64_t busy_ns;
 	uint64_t votes; /* levels.c */
 };
 
