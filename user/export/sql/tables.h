@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tables.h - the tables that do not grow with the events: what is known at the begin, and at the end. */
+/* tables.h - the tables that do not grow with the events: written at the beginning or at the
+ * end. */
 #ifndef XSP_EXPORT_SQL_TABLES_H
 #define XSP_EXPORT_SQL_TABLES_H
 
