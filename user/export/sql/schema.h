@@ -56,7 +56,7 @@ struct xsp_sql_column {
 
 struct xsp_sql_table_text {
 	const char *name;
-	/* those that a row brings behind its `run`; NULL ends */
+	/* the columns of a row after its `run`; NULL ends them */
 	const struct xsp_sql_column *columns;
 	const char *order; /* the columns that sort rows, after the run: none of them is NULL */
 	const char *derived,

@@ -11,7 +11,7 @@
 struct xsp_database {
 	struct xsp_sql *rows;
 	struct xsp_categories categories;
-	/* of the recording, CLOCK_MONOTONIC: a range has the times of the whole */
+	/* start of the recording, CLOCK_MONOTONIC: times in a range are those in the whole */
 	uint64_t start_ns;
 	uint64_t length_ns; /* of the range that is written */
 };
