@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * details.h - the sections (xsptrace/event.h) of the events of one span: of its entry, of notes while it was open, of
- * its exit, in this order. References are counted: a consumer that keeps a span beyond its callback takes one.
+ * details.h - the sections (xsptrace/event.h) of a span's events: first of its entry, then of notes
+ * while it was open, then of its exit. References are counted: a consumer that keeps a span beyond
+ * its callback takes one.
  */
 #ifndef XSP_TIMELINE_DETAILS_H
 #define XSP_TIMELINE_DETAILS_H

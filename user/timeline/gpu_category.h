@@ -15,7 +15,7 @@ const char *xsp_gpu_category(enum xsp_gpu_kind kind);
 bool xsp_gpu_is_work(enum xsp_gpu_kind kind);
 /* Does a thread wait for the stream while it works? Such waits have rows of their own. */
 bool xsp_gpu_is_wait(const struct xsp_gpu_activity *a);
-/* Of struct xsp_gpu_sync.what. */
+/* The name of xsp_gpu_sync.what. */
 const char *xsp_gpu_sync_name(uint32_t what);
 
 #endif

@@ -276,7 +276,7 @@ static void join(const struct xsp_gpu *g, struct call *c, struct xsp_gpu_activit
 	a->external = xsp_gpu_launcher(&c->around);
 	if (a->external != 0)
 		a->launcher = 1 + (c->around.op != 0 ? c->around.op_name : c->around.user_name);
-	const bool event = a->kind == XSP_GPU_IS_EVENT; /* without times of its own */
+	const bool event = a->kind == XSP_GPU_IS_EVENT; /* it has no times of its own */
 	if (!event && xsp_cut_time(g->t, a->start_ns, a->end_ns) != 0)
 		return;
 	a->call_tid = c->tid;
@@ -486,7 +486,7 @@ int xsp_gpu_activity_record(struct xsp_gpu *g, uint32_t pid, const struct xsp_gp
 
 /* ---- ages ---- */
 
-/* Those whose time is over go on as they are. */
+/* Hands on the activities that need not wait any longer. */
 static int sweep_call(struct xsp_gpu *g, struct call *c, bool all)
 {
 	uint32_t i = c->waiting, kept = XSP_NOWHERE;

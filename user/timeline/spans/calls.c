@@ -17,7 +17,7 @@ int xsp_event_name(struct xsp_timeline *t, const struct xsp_event *e, xsp_name_i
 	return xsp_names_of_hash(t, named->name_hash, name);
 }
 
-/* The sections of the event; most have none. */
+/* Adds the event's sections; most events have none. */
 static int add_details(struct xsp_timeline *t, struct open_span *s, const struct xsp_event *e)
 {
 	if (!(e->flags & XSP_EVENT_SECTIONS))
@@ -107,7 +107,8 @@ static int move_under(struct xsp_timeline *t, struct row *row, struct row *other
 	return 0;
 }
 
-/* What lies above a returning function: ranges go on, on a row of their own; functions are passed over. */
+/* Clears what lies above a returning function: ranges go on, on a row of their own; functions are
+ * passed over. */
 static int clear_above(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
 		       uint64_t now)
 {
@@ -166,7 +167,7 @@ static int orphan_exit(struct xsp_timeline *t, struct thread *th, const struct x
 	return 0;
 }
 
-/* The hit was an exit after all. */
+/* Notes that the hit was an exit after all. */
 static void note_exit(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
 {
 	if (same_hit(t, th, e) && th->exit != EXIT_PAIRED) {

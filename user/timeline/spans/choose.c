@@ -22,8 +22,8 @@ static uint64_t distance(const struct row *row, uint64_t x)
 	return row->base > x ? row->base - x : x - row->base;
 }
 
-/* On the current row, a place a little above its functions is near, too: lost exits are more frequent than stack
- * switches. */
+/* On the current row a place a little above its functions is near, too: lost exits are more
+ * frequent than stack switches. */
 static uint64_t distance_current(const struct row *row, uint64_t x)
 {
 	uint64_t d = distance(row, x);

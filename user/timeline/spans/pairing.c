@@ -35,7 +35,7 @@ static int unwind_parked(struct xsp_timeline *t, struct thread *th, const struct
 		if (k == p->count)
 			continue;
 		if (th->many_stacks) {
-			/* perhaps; if it is gone, then this way */
+			/* the run may only sleep; if it is gone, then by this unwinding */
 			p->marked = p->marked || k == 0;
 			continue;
 		}

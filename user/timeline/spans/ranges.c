@@ -21,7 +21,7 @@ static uint64_t passed_by_begin(const struct xsp_timeline *t, const struct row *
 	return f->module == enter->module && f->addr == enter->addr ? e->sp - 1 : e->sp;
 }
 
-/* A range that is shown already only costs the spans around it a hit. */
+/* A range that is already shown only costs the spans around it a hit. */
 static void pay_for_relayed(const struct thread *th, uint32_t ns)
 {
 	struct row *row = th->rows[th->current];
@@ -109,8 +109,8 @@ static void look(const struct open_span *spans, size_t count, const struct xsp_e
 	}
 }
 
-/* An exception has landed above the range's beginning: perhaps it is gone, and one further out ends, which began nearer
- * to its end. */
+/* An exception has landed above the range's beginning, so it may be gone. Then a range further out
+ * ends, whose beginning was nearer to this end. */
 static struct range_at nearest_out(const struct thread *th, struct range_at r,
 				   const struct xsp_event *e)
 {
@@ -301,7 +301,8 @@ static int end_range(struct xsp_timeline *t, struct thread *th, const struct ran
 			      : end_parked(t, th, r->parked, r->index, e);
 }
 
-/* A range of another thread, whose events may not be read up to this time, or even up to its BEGIN. */
+/* The range belongs to another thread, whose events may not yet be read up to this time, or even up
+ * to its BEGIN. Keeps the end for later. */
 static int keep_far_end(struct xsp_timeline *t, const struct xsp_event *e, uint64_t begin_ns,
 			uint32_t tid)
 {
@@ -339,7 +340,7 @@ int xsp_pair_far_ends(struct xsp_timeline *t, struct thread *th, uint64_t now)
 
 	while (rc == 0 && next_far_end(t, th, now, &f)) {
 		struct range_at r = find_begun(th, f.end.probe, f.begin_ns);
-		f.end.sp = 0; /* of another stack */
+		f.end.sp = 0; /* its stack pointer is of another stack */
 		f.end.flags = 0;
 		rc = end_range(t, th, &r, &f.end);
 	}

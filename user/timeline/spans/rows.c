@@ -66,7 +66,8 @@ static uint64_t sum_of_off(uint64_t a, uint64_t b)
 	return a == XSP_OFF_UNKNOWN || b == XSP_OFF_UNKNOWN ? XSP_OFF_UNKNOWN : a + b;
 }
 
-/* The part of it in the cut, up to a time before which its thread was off its CPU for off_ns. */
+/* The part of a span in the cut, up to a time before which its thread was off its CPU for
+ * off_ns. */
 static struct length length_in_cut(const struct xsp_timeline *t, const struct thread *th,
 				   const struct open_span *s, uint64_t end_ns, uint64_t off_ns)
 {
@@ -88,7 +89,7 @@ static const struct open_span *innermost_kept(const struct open_span *spans,
 	return count > 0 ? &spans[count - 1] : NULL;
 }
 
-/* Its id; 0: none. */
+/* The id of the innermost span that -e keeps; 0: none. */
 static uint64_t parent_of(const struct open_span *spans, const xsp_name_id *names, size_t count)
 {
 	const struct open_span *s = innermost_kept(spans, names, count);
@@ -101,7 +102,7 @@ const struct open_span *xsp_row_innermost_kept(const struct row *row)
 	return innermost_kept(row->spans, row->names, row->count);
 }
 
-/* Its id, or that of the innermost kept one around all of them; 0: none. */
+/* The id of the innermost kept span around; 0: none. */
 static uint64_t parent_around(const struct around *a)
 {
 	const uint64_t parent = parent_of(a->spans, a->names + a->prefix, a->depth - a->prefix);
@@ -257,8 +258,9 @@ static struct length *children_under(struct row *row, size_t depth)
 	return depth > 0 ? &row->spans[depth - 1].child : &row->child;
 }
 
-/* `s` is one of them, until then; `names` are those of its ancestors, and then its own. The time of a dropped span
- * belongs to the span around it, but not the time of kept ones inside a span that -e drops. */
+/* Adds `s` to the time of its parent's children. `names` are those of its ancestors, and then its
+ * own. The time of a dropped span belongs to the span around it, but not the time of kept spans
+ * inside a span that -e drops. */
 static void add_child(struct xsp_timeline *t, const struct thread *th, struct length *children,
 		      const struct open_span *s, const xsp_name_id *names, size_t depth,
 		      uint64_t end_ns, uint64_t off_ns)
@@ -307,7 +309,7 @@ static void drop_last(struct row *row)
 		row->base = s->sp;
 }
 
-/* The price of its own hits, ns. */
+/* What the span's own hits cost, ns. */
 static uint64_t probes_of(const struct xsp_timeline *t, const struct open_span *s)
 {
 	if (s->probe >= t->probe_count)
@@ -543,7 +545,7 @@ int xsp_parked_resume(struct xsp_timeline *t, struct thread *th, size_t which, s
 		rc = xsp_row_free_since(t, th, p->spans[0].start_ns, &row);
 		if (rc < 0)
 			return rc;
-		/* ranges whose function stays */
+		/* ranges whose function stays open */
 		for (size_t i = 0; i < p->count && p->spans[i].range; i++)
 			p->spans[i].limit = UINT64_MAX;
 	}

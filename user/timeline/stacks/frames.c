@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * frames.c - stacks: the functions between a span and the one around it, those of Python before the native ones, as
- * nobody knows which called which. Each row keeps its path; a change renews only what follows it.
+ * frames.c - stacks: the functions between a span and the one around it. Python's functions come
+ * before the native ones, as nobody knows which called which. Each row keeps its path; a change
+ * renews only what follows it.
  */
 #include "timeline/timeline_private.h"
 
@@ -118,7 +119,7 @@ int xsp_path_push_frames(struct xsp_timeline *t, struct name_path *path, uint32_
 	return rc;
 }
 
-/* `s` at that depth of the row: what lies between it and the span around it. */
+/* Appends what lies between `s`, at that depth of the row, and the span around it. */
 static int append(struct xsp_timeline *t, struct row *row, uint32_t pid, size_t depth,
 		  const struct open_span *s)
 {

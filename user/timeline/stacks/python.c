@@ -67,7 +67,8 @@ static const char *module_name(const struct xsp_timeline *t, uint64_t hash)
 	return text != NULL ? text : "[not known]";
 }
 
-/* A name is that of a child of the module called around it; each dot at its beginning leads one module further out. */
+/* A name belongs to a child of the module called around it; each dot at its beginning leads one
+ * module further out. */
 void xsp_timeline_python_module(const struct xsp_timeline *t,
 				const struct xsp_capture_python *stack, uint32_t first,
 				struct xsp_python_module *out)
@@ -115,7 +116,7 @@ static int show(struct xsp_timeline *t, const struct xsp_capture_python_frame *f
 	if (!xsp_timeline_python_line(t, frame, &l))
 		return xsp_names_of_hash(t, frame->name, out);
 	xsp_python_line_show(&l, text);
-	/* a hash of its own: the three lines stay */
+	/* a separate hash, as the three lines stay */
 	return xsp_names_of_text(t, text, strlen(text), out);
 }
 
@@ -153,8 +154,9 @@ static uint32_t same(const struct xsp_capture_python *s, const struct xsp_captur
 }
 
 /*
- * The outermost frames that both share are callers of the span around. If the limit cut the stacks, the inner one lacks
- * more outermost frames: then looks for its first frame in the other, all of which must follow.
+ * The outermost frames that both share are callers of the span around. If the limit shortened the
+ * stacks, the inner one lacks more outermost frames. Then looks for its first frame in the other
+ * one, all of which must follow.
  */
 static uint32_t shared(const struct xsp_capture_python *s, const struct xsp_capture_python *around)
 {
