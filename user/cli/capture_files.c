@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 
-#define CAPTURES_MAX 512 /* the ids of arrows have room for so many (export/chrome/json.c) */
+#define CAPTURES_MAX 512 /* no more ids of arrows fit (export/chrome/json.c) */
 
 static bool is_folder(const char *path)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* capture_files.h - the words of a verb that name captures: files, folders of them, sides of a comparison. */
+/* capture_files.h - the words of a verb that name captures: files, folders, sides of a
+ * comparison. */
 #ifndef XSP_CLI_CAPTURE_FILES_H
 #define XSP_CLI_CAPTURE_FILES_H
 

@@ -57,7 +57,9 @@ struct xsp_export_format {
 	int (*value)(struct xsp_export *x, const struct xsp_value *value); /* NULL: not shown */
 	uint64_t readable; /* bytes (uncompressed) that its usual readers can handle; 0: any */
 	bool jobs; /* it can hold several captures: end() and begin() come once for each */
-	bool stacks; /* spans are told, or with XSP_WEIGHT_SAMPLES these, as spans, or with XSP_WEIGHT_OFF_CPU waits */
+	/* it shows stacks of spans; with XSP_WEIGHT_SAMPLES the hook gets samples as spans, with
+	 * XSP_WEIGHT_OFF_CPU waits */
+	bool stacks;
 	int (*end)(struct xsp_export *x);
 	/* Frees what x->state holds, after end() or on failure. */
 	void (*discard)(struct xsp_export *x);

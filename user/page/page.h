@@ -62,7 +62,7 @@
  *             its node in the backward pass. If there are too many, count is 0 and "left_out":N;
  *             "arguments_left_out" likewise.
  *             The names of states are the Chrome trace's ("Running", "Runnable", "Blocked: lock",
- *             ...). "row" 0 is the thread's own stack. Of a stream, row 1 holds waits for it and
+ *             ...). "row" 0 is the thread's own stack. In a stream, row 1 holds waits for it and
  *             row 2 CUPTI's overhead. Annotations around launched work are lanes before it.
  */
 #ifndef XSP_REPORT_PAGE_H

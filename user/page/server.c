@@ -241,7 +241,7 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 			shutdown(info->connect_fd, SHUT_RDWR);
 		}
 		*socket_context = c;
-		/* libmicrohttpd closes the descriptor next, and another connection may get its number */
+		/* libmicrohttpd closes the descriptor next, and its number may be reused */
 	} else {
 		w->open--;
 		if (c != NULL)

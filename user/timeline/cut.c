@@ -12,8 +12,8 @@
 
 /* ---- names ---- */
 
-/* Does a function have a symbol? One from an imported trace has its category there (catalog/providers.h), which is no
- * name. */
+/* Does a function have a symbol? In an imported trace its category stands there
+ * (catalog/providers.h), and is no name. */
 static bool has_symbol(const struct xsp_capture_probe *probe)
 {
 	const unsigned traits = xsp_provider_traits(probe->provider);

@@ -38,9 +38,11 @@ struct xsp_cut {
 
 /* Call it before the run; what `cut` points to must live until the run is over. 0 or -ENOMEM. */
 int xsp_timeline_cut(struct xsp_timeline *t, const struct xsp_cut *cut);
-/* The options of the cut, or of the cut in the trace that became this capture; NULL: it is whole. */
+/* The options of the cut, or of the cut in the trace that became this capture; NULL: it is
+ * whole. */
 const char *xsp_timeline_cut_text(const struct xsp_timeline *t);
-/* Does it drop calls whose time belongs to calls that it keeps: by name, least duration or depth? */
+/* Does it drop calls whose time belongs to calls that it keeps: by name, least duration or
+ * depth? */
 bool xsp_timeline_cut_hides(const struct xsp_timeline *t);
 /* The recording's window, or the kept part of it; and for how long everything was on in it. */
 void xsp_timeline_window(const struct xsp_timeline *t, uint64_t *start_ns, uint64_t *end_ns);

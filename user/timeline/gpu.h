@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gpu.h - what the GPU did, joined to the calls that caused it (records of the agent, xsptrace/gpu.h). CUPTI's records
- * come up to seconds later than the spans and in no order. So CUDA calls wait until the record of the same call has
- * come (same thread, overlapping time), which has their correlation id. Activities wait for the call with their
- * correlation id. Age and number bound both.
+ * gpu.h - what the GPU did, joined to the calls that caused it (records of the agent,
+ * xsptrace/gpu.h). CUPTI's records come up to seconds later than the spans and in no order. So CUDA
+ * calls wait until the record of the same call has come (same thread, overlapping time), which has
+ * their correlation id. Activities wait for the call with their correlation id. Age and number
+ * bound both.
  */
 #ifndef XSP_TIMELINE_GPU_H
 #define XSP_TIMELINE_GPU_H
@@ -18,8 +19,8 @@
 struct xsp_span;
 struct xsp_timeline;
 
-/* A CUDA call: once for each span of the cuda provider with xsp_span.call_follows, and for each call that only CUPTI
- * saw. */
+/* A CUDA call: once for each span of the cuda provider with xsp_span.call_follows, and for each
+ * call that only CUPTI saw. */
 struct xsp_gpu_call {
 	const struct xsp_span *span; /* without its ancestors; NULL: no probe was hit */
 	uint32_t pid, tid, row; /* root namespace */
@@ -41,7 +42,8 @@ enum xsp_gpu_kind {
 	XSP_GPU_IS_GRAPH,
 	XSP_GPU_IS_EVENT,
 	XSP_GPU_IS_OVERHEAD,
-	XSP_GPU_IS_ANNOTATION, /* from the first to the last activity launched inside a user's range */
+	/* from the first to the last activity launched inside a user's range */
+	XSP_GPU_IS_ANNOTATION,
 	XSP_GPU_KINDS,
 };
 
@@ -86,7 +88,8 @@ struct xsp_gpu_counts {
 	uint64_t windows; /* of collection, over all processes */
 	uint64_t unfinished; /* windows whose end was not seen */
 	uint64_t errors;
-	/* how far inside its span a call's record begins and ends, ns; negative: the clocks disagree by so much */
+	/* how far inside its span a call's record begins and ends, ns; negative: how much the
+	 * clocks disagree */
 	int64_t start_least, end_least;
 	uint64_t start_sum, end_sum; /* sums over api_matched, without the negative ones */
 	uint32_t api_version, driver_version, runtime_version;

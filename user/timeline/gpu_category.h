@@ -7,7 +7,8 @@
 
 #define XSP_GPU_NAME_SIZE 80
 
-/* The kernel's name, "Memcpy HtoD (Pinned -> Device)", ...; in `buffer`, static, or the activity's own. */
+/* The kernel's name, "Memcpy HtoD (Pinned -> Device)", ...; in `buffer`, static, or the activity's
+ * own. */
 const char *xsp_gpu_activity_name(const struct xsp_gpu_activity *a, char buffer[XSP_GPU_NAME_SIZE]);
 /* "kernel", "gpu_memcpy", ... */
 const char *xsp_gpu_category(enum xsp_gpu_kind kind);

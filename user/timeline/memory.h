@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * memory.h - memory from the outside: what the kernel counts of each process; and what CUDA's allocation calls and
- * PyTorch's allocators (--memory) gave and took, matched by address. Allocations before the recording are not known.
+ * memory.h - memory from the outside. It shows what the kernel counts for each process. It also
+ * shows what CUDA's allocation calls and PyTorch's allocators (--memory) gave and took, matched by
+ * address. Allocations before the recording are not known.
  */
 #ifndef XSP_TIMELINE_MEMORY_H
 #define XSP_TIMELINE_MEMORY_H

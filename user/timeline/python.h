@@ -23,8 +23,8 @@ uint64_t xsp_timeline_python_until_ns(const struct xsp_timeline *t);
 bool xsp_timeline_python_line(const struct xsp_timeline *t,
 			      const struct xsp_capture_python_frame *frame,
 			      struct xsp_python_line *out);
-/* The program's own innermost frame from `first` on, neither the interpreter's nor a package's; `first` if there is
- * none. */
+/* The program's own innermost frame from `first` on, neither the interpreter's nor a package's;
+ * `first` if there is none. */
 uint32_t xsp_timeline_python_own(const struct xsp_timeline *t,
 				 const struct xsp_capture_python *stack, uint32_t first);
 /* "train.py:21 train_step" */

@@ -324,7 +324,8 @@ static int add_between(struct xsp_timeline *t, const struct xsp_span *span)
 	if (rc < 0 || k == NULL)
 		return rc < 0 || !marker ? rc : report_unfollowed(t, span);
 	if (k->begun && span->start_ns >= k->begin_ns) {
-		/* spans beside the marker, with all inside them; spans around it are around steps as well */
+		/* counts spans beside the marker, with all inside them; spans around the marker are
+		 * around steps, too */
 		if (span->depth == k->depth)
 			k->probe_ns += span->probe_ns;
 		rc = xsp_notify_in_step(t, span, k->index);

@@ -214,7 +214,8 @@ int xsp_timeline_follow(struct xsp_timeline *t, const struct xsp_timeline_sink *
 	return rc;
 }
 
-/* A thread without a description may need the capture's; so may a process's threads while it has any. */
+/* Is the description wanted? A thread without one may need the capture's, and so may a process's
+ * threads while it has any. */
 static bool is_wanted(void *ctx, uint32_t pid, uint32_t tid)
 {
 	const struct xsp_timeline *t = ctx;

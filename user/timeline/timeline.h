@@ -27,7 +27,8 @@ typedef uint32_t xsp_name_id;
 enum xsp_span_flag {
 	XSP_SPAN_UNFINISHED = 1 << 0, /* open when the recording ended (finished: false) */
 	XSP_SPAN_UNWOUND = 1 << 1, /* left by an exception or longjmp, not by a return */
-	/* its exit was not seen (lost events, incomplete placement); the stack later showed that it was gone */
+	/* its exit was not seen (lost events, incomplete placement); the stack later showed that it
+	 * was gone */
 	XSP_SPAN_EXIT_LOST = 1 << 2,
 	XSP_SPAN_TAIL = 1 << 3, /* left by a tail call */
 	XSP_SPAN_POINT = 1 << 4, /* entry and exit are one instruction: no duration was measured */
@@ -139,7 +140,8 @@ struct xsp_timeline_sink {
 	int (*memory)(void *ctx, const struct xsp_memory_event *event);
 	/* Memory of processes, in order for each. */
 	int (*process_memory)(void *ctx, const struct xsp_process_memory_at *at);
-	/* --waits (timeline/waits.h), as each ends: in order for each thread, before the spans around it. */
+	/* --waits (timeline/waits.h), as each ends: in order for each thread, before the spans
+	 * around it. */
 	int (*wait)(void *ctx, const struct xsp_wait *wait);
 	/* --sample (timeline/samples.h), in order for each thread. */
 	int (*sample)(void *ctx, const struct xsp_sample *sample);
@@ -153,8 +155,8 @@ struct xsp_timeline_counts {
 	/* of these, calls that began before their thread, or anything, was watched */
 	uint64_t begun_before;
 	uint64_t stack_switches, points;
-	/* recorded, but shorter than --min-duration or deeper than --max-depth: dropped; their time belongs to what is
-	 * around them */
+	/* recorded, but shorter than --min-duration or deeper than --max-depth: dropped; their time
+	 * belongs to what is around them */
 	uint64_t filtered;
 	uint64_t cut; /* dropped by the cut, and in no other count */
 	uint64_t clipped; /* of `spans`, those with XSP_SPAN_CUT */
@@ -176,7 +178,7 @@ int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sin
 
 /*
  * A capture that is still being written: follow() reads what has been added, and keeps open spans
- * open. Of the listeners only waits take part: no GPU, no samples, no stacks. forget() drops
+ * open. Only waits take part as listeners: no GPU, no samples, no stacks. forget() drops
  * threads' times that have been read, and ended threads; without it both grow.
  */
 int xsp_timeline_new_live(struct xsp_capture_reader *r, struct xsp_timeline **out,
@@ -185,8 +187,8 @@ int xsp_timeline_follow(struct xsp_timeline *t, const struct xsp_timeline_sink *
 			struct xsp_error *err);
 int xsp_timeline_forget(struct xsp_timeline *t); /* 0 or -ENOMEM */
 
-/* Open spans on one stack of a living thread, without those that were open when a window ended. Valid during the
- * call. */
+/* Open spans on one stack of a living thread, without those that were open when a window ended.
+ * Valid during the call. */
 struct xsp_open_spans {
 	const struct xsp_timeline_thread *thread;
 	bool current; /* the stack that the thread was on last */
@@ -201,11 +203,11 @@ uint64_t xsp_timeline_open_since(const struct xsp_timeline *t, const struct xsp_
 void xsp_timeline_open(const struct xsp_timeline *t,
 		       void (*fn)(void *ctx, const struct xsp_open_spans *open), void *ctx);
 
-/* Probe names are valid from new() on; the run adds range names. Raw bytes from the target, zero-terminated: escape
- * them on output. */
+/* Probe names are valid from new() on; the run adds range names. Raw bytes from the target,
+ * zero-terminated: escape them on output. */
 const char *xsp_timeline_name(const struct xsp_timeline *t, xsp_name_id id);
-/* The function that a stack's address returns into. "": it is no return address, and the stack ends there. NULL: the
- * capture lacks its name. */
+/* The function that a stack's address returns into. "": it is no return address, and the stack ends
+ * there. NULL: the capture lacks its name. */
 const char *xsp_timeline_frame(const struct xsp_timeline *t, uint32_t pid, uint64_t address);
 size_t xsp_timeline_name_count(const struct xsp_timeline *t);
 /* Was all recorded between the two, without a pause of --max-overhead? */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * timeline_private.h - shared by the parts of the timeline. Words beside DESIGN.md's: a row is a set of open spans that
- * are properly nested in time (a stack, as far as we know). A parked run is a piece of a row that an event at a higher
- * stack pointer has passed over: its spans are gone (exit not seen) or belong to another stack that sleeps (fiber).
- * Until that is known it lies beside the rows.
+ * timeline_private.h - shared by the parts of the timeline. Words beside DESIGN.md's: a row is a
+ * set of open spans that are properly nested in time (a stack, as far as we know). A parked run is
+ * a piece of a row that an event at a higher stack pointer has passed over: its spans are gone
+ * (exit not seen) or belong to another stack that sleeps (fiber). Until that is known it lies
+ * beside the rows.
  */
 #ifndef XSP_TIMELINE_PRIVATE_H
 #define XSP_TIMELINE_PRIVATE_H
@@ -25,8 +26,8 @@ struct length {
 
 struct open_span {
 	uint64_t sp;
-	/* an event above this has left the span: sp; for a range the sp of the function beneath it, so that limits
-	 * never rise along a row */
+	/* an event above this limit has left the span: its sp. For a range it is the sp of the
+	 * function beneath it, so that limits never rise along a row */
 	uint64_t limit;
 	uint64_t start_ns;
 	uint64_t event_ns; /* of a range: time of its BEGIN, before it was ordered */
@@ -125,7 +126,7 @@ struct thread {
 	uint32_t exit_probe;
 	/* 1 + serial of the last range to begin or get a name; 0: one ended since */
 	uint64_t relaying;
-	/* how far the last range to end was passed on so far, and how much of that has ended as well */
+	/* how far the last range to end was passed on, and how many of those have ended as well */
 	uint8_t relayed, relayed_ended;
 	uint64_t relay_sp; /* of the event that ended it */
 };
@@ -331,8 +332,8 @@ int xsp_python_place(struct xsp_timeline *t, const struct xsp_capture_python *st
 
 /* ---- memory.c ---- */
 
-/* An allocation, or with bytes -1 a free; in any order within seconds. Only if xsp_listener_memory takes part. 0 or
- * -ENOMEM. */
+/* Adds an allocation, or with bytes -1 a free; in any order within seconds. Only if
+ * xsp_listener_memory takes part. 0 or -ENOMEM. */
 int xsp_memory_put(struct xsp_timeline *t, const struct xsp_memory_event *e);
 /* The process has become another program: all that it had is gone. */
 int xsp_memory_exec(struct xsp_timeline *t, const struct xsp_event *e);
@@ -350,7 +351,8 @@ bool xsp_cuda_written(const struct xsp_details *d, uint64_t *out);
 
 /* 0 or -ENOMEM. */
 int xsp_windows_begin(struct xsp_timeline *t);
-/* The thread does something at `now`: closes what a window's end or a release has cut. 0 or a negative errno. */
+/* The thread does something at `now`: closes what ended with a window or a release. 0 or a negative
+ * errno. */
 int xsp_windows_pass(struct xsp_timeline *t, struct thread *th, uint64_t now);
 /* Was its function released before? Some hits come during the release. */
 bool xsp_windows_leave_out(const struct xsp_timeline *t, const struct xsp_event *e);
@@ -362,11 +364,12 @@ const struct open_span *xsp_row_innermost_kept(const struct row *row);
 
 /* ---- frames.c ---- */
 
-/* row->path becomes that to the span `s` of process pid at depth `depth` of the row. This and the next ones: 0 or
- * -ENOMEM. */
+/* Makes row->path the path to the span `s` of process pid at depth `depth` of the row. This and the
+ * next ones: 0 or -ENOMEM. */
 int xsp_path_to(struct xsp_timeline *t, uint32_t pid, struct row *row, size_t depth,
 		const struct open_span *s);
-/* Functions at the end of a path, given innermost first: frames of Python; return addresses; or functions by name. */
+/* Append functions to a path, given innermost first: Python frames; return addresses; functions by
+ * name. */
 int xsp_path_push_python(struct xsp_timeline *t, struct name_path *path,
 			 const struct xsp_capture_python_frame *frames, uint32_t count);
 int xsp_path_push_frames(struct xsp_timeline *t, struct name_path *path, uint32_t pid,
@@ -394,15 +397,15 @@ size_t xsp_kernel_functions(const struct xsp_timeline *t, const struct xsp_detai
 
 int xsp_python_begin(struct xsp_timeline *t);
 void xsp_python_free(struct xsp_timeline *t);
-/* How many frames of the span's Python stack lie between it and the spans around it, the `depth` outermost ones of the
- * row; *frames: the innermost of them. */
+/* How many frames of the span's Python stack lie between it and the spans around it, the `depth`
+ * outermost ones of the row; *frames: the innermost of them. */
 uint32_t xsp_python_between(const struct xsp_timeline *t, const struct row *row, size_t depth,
 			    const struct open_span *s,
 			    const struct xsp_capture_python_frame **frames);
 /* The span begins inside those on the row: notes which of Python's functions called it. */
 void xsp_python_note(const struct xsp_timeline *t, const struct row *row, struct open_span *s);
-/* The first of these frames (the innermost first) that is the program's own, not the interpreter's nor a package's;
- * `count`: none is. */
+/* The first of these frames (the innermost first) that is the program's own, not the interpreter's
+ * nor a package's; `count`: none is. */
 uint32_t xsp_python_own(const struct xsp_timeline *t, const struct xsp_capture_python_frame *frames,
 			uint32_t count);
 /* The frame's shown text. 0 or -ENOMEM. */
@@ -416,7 +419,8 @@ int xsp_pair(struct xsp_timeline *t, struct thread *th, const struct xsp_event *
 int xsp_event_name(struct xsp_timeline *t, const struct xsp_event *e, xsp_name_id *name);
 /* xsp_thread_close(), and what the last event left open. */
 int xsp_pair_close(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, uint32_t flags);
-/* The thread has come to `now`: closes its ranges that other threads have ended. 0 or a negative errno. */
+/* The thread has come to `now`: closes its ranges that other threads have ended. 0 or a negative
+ * errno. */
 int xsp_pair_far_ends(struct xsp_timeline *t, struct thread *th, uint64_t now);
 
 /* xsp_timeline_clip() */

@@ -16,8 +16,8 @@
 struct xsp_timeline;
 struct xsp_timeline_thread;
 
-/* One wait with an event of its own; or, with XSP_WAIT_SHORT, only the short ones (short_ns) before an event of the
- * thread's spans. */
+/* One wait with an event of its own. With XSP_WAIT_SHORT only the short waits (short_ns) before an
+ * event of the thread's spans. */
 struct xsp_wait {
 	uint32_t pid, tid; /* root namespace */
 	uint64_t left_ns, woken_ns, back_ns; /* off its CPU; woken: when it could run again */
@@ -40,7 +40,8 @@ struct xsp_wait {
 	uint32_t inside, place;
 	/* it wants a threading.Lock or the like, and does not wait on a condition variable */
 	bool python_lock;
-	/* 1 + xsp_name_id: the kernel's innermost function outside of its scheduler; 0: not known */
+	/* 1 + xsp_name_id: the kernel's innermost function outside of its scheduler; 0: not
+	 * known */
 	uint32_t kernel;
 };
 
@@ -78,8 +79,8 @@ bool xsp_timeline_has_waits(const struct xsp_timeline *t);
 uint64_t xsp_timeline_waits_until_ns(const struct xsp_timeline *t);
 /* The least duration of a wait with an event of its own. */
 uint64_t xsp_timeline_wait_least_ns(const struct xsp_timeline *t);
-/* Complete after the run; in the order in which threads ended. While a capture is followed: news since
- * xsp_timeline_forget(). */
+/* Complete after the run; in the order in which threads ended. While a capture is followed: news
+ * since xsp_timeline_forget(). */
 size_t xsp_timeline_times(const struct xsp_timeline *t, const struct xsp_thread_times **times);
 
 #endif

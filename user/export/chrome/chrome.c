@@ -20,8 +20,8 @@
 #include "model/spans/sequence.h"
 #include "timeline/torch_args.h"
 
-/* Kineto's "three months": time stamps are relative to a multiple of this, which keeps them
- * exact in a double (below 2^53) and lets the traces of several processes be merged. */
+/* Kineto's "three months". Time stamps are relative to a multiple of this, so they stay exact in a
+ * double (below 2^53). It also lets traces of several processes be merged. */
 #define BASE_PERIOD_NS (7889238ULL * 1000000000ULL)
 /* The row of the trace span; process ids are at most 2^22, so it is free. */
 #define SPANS_PID 0x10000000U

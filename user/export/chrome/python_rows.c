@@ -16,7 +16,7 @@ struct open_line {
 
 /* The open lines of a thread, outermost first. */
 struct open_lines {
-	/* behind `count`, the last ones of their levels, which have ended */
+	/* after the `count` open lines: the last lines of deeper levels, which have ended */
 	struct open_line *list;
 	size_t count, deepest, capacity;
 };

@@ -9,7 +9,7 @@
  * number. Then it makes no difference whether, or when, the first INSERT was done after all.
  *
  * A batch counts once its load is in `loads`. That row is written when the server has counted all
- * other rows. Of several loads of a run only the last one counts.
+ * other rows. If a run has several loads, only the last counts.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -120,7 +120,7 @@ const struct xsp_sql_table_text xsp_sql_tables[XSP_SQL_TABLES] = {
 			    "part, name"},
 };
 
-/* Aggregates of spans, the same under any grouping. Of spans that a range shortens, only the part
+/* Aggregates of spans, the same under any grouping. If a range shortens a span, only the part
  * inside is known. Sums include it, and say how many such spans there are. */
 #define WHOLE_NS "CASE WHEN cut = 0 THEN duration_ns END"
 #define WHOLE_GPU_NS "CASE WHEN cut = 0 THEN end_ns - start_ns END"

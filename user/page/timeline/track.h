@@ -37,7 +37,7 @@ struct xsp_track {
 	size_t depth, depth_capacity;
 };
 
-/* From a call to the work that it launched, from a thread to the one that it woke, or from an
+/* From a call to the work that it launched. Or from a thread to the one that it woke, or from an
  * operator to its backward node. */
 struct xsp_arrow {
 	/* numbers of tracks; during its capture's run, `from` is a row's index */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tracks.h - the block "timeline" (page.h): spans, states, streams and counters, in levels of detail. */
+/* tracks.h - the block "timeline" (page.h): spans, states, streams and counters at several levels
+ * of detail. */
 #ifndef XSP_REPORT_TRACKS_H
 #define XSP_REPORT_TRACKS_H
 

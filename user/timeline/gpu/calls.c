@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * calls.c - CUDA calls: joins the probes' spans and CUPTI's records of them, by thread and time. The record of a call
- * lies inside its span; a runtime call encloses driver calls.
+ * calls.c - CUDA calls: joins the probes' spans and CUPTI's records of them, by thread and time.
+ * The record of a call lies inside its span; a runtime call encloses driver calls.
  */
 #include "timeline/gpu/gpu_private.h"
 
@@ -159,8 +159,8 @@ static bool encloses(uint64_t start_ns, uint64_t end_ns, const struct api_record
 	return start_ns <= r->start_ns && r->end_ns <= end_ns;
 }
 
-/* CUPTI gives a driver call the id of the runtime call around it. Others, and calls of imported traces, have their own.
- * `next`: the record after this one. */
+/* CUPTI gives a driver call the id of the runtime call around it. Others, and calls of imported
+ * traces, have their own. `next`: the record after this one. */
 static enum whose_id whose_id(const struct xsp_gpu *g, const struct gpu_thread *th,
 			      const struct held *h, const struct api_record *r, size_t next)
 {

@@ -52,7 +52,8 @@ static int learn(struct xsp_timeline *t, uint32_t pid, uint64_t handle, xsp_name
 	return xsp_u64map_set(&k->name_of, xsp_pair_hash(pid, handle), name);
 }
 
-/* A runtime launch has a host function, the driver launch inside it the handle of the same kernel. */
+/* A runtime launch has a host function, the driver launch inside it the handle of the same
+ * kernel. */
 static int learn_from_launch(struct xsp_timeline *t, const struct xsp_cuda_entry *e,
 			     const struct xsp_span *span, uint64_t function)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link.c - joins activities to their calls by correlation id, and makes the ranges on the GPU's streams. Either side
- * may come first; a graph's launch has many activities.
+ * link.c - joins activities to their calls by correlation id, and makes the ranges on the GPU's
+ * streams. Either side may come first; a graph's launch has many activities.
  */
 #include "timeline/gpu/gpu_private.h"
 
@@ -396,8 +396,8 @@ int xsp_gpu_call_known(struct xsp_gpu *g, const struct call *found)
 
 	if (rc < 0)
 		return rc;
-	/* a runtime call and the driver call inside it may share an id: the outer one has the arrow, unless it exists
-	 * already */
+	/* a runtime call and the driver call inside it may share an id: the outer one has the
+	 * arrow, unless it exists already */
 	if (!c->known || (!c->arrow && found->end_ns - found->start_ns > c->end_ns - c->start_ns)) {
 		c->tid = found->tid;
 		c->row = found->row;

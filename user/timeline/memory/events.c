@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * events.c - what events say about memory: a process's memory, handed on as it comes; and each allocation and free of
- * the program's allocators, with its place.
+ * events.c - what events say about memory: a process's memory, handed on as it comes; and each
+ * allocation and free of the program's allocators, with its place.
  */
 #include "timeline/timeline_private.h"
 
@@ -190,7 +190,8 @@ static size_t format_line(struct xsp_timeline *t, uint32_t pid, uint64_t address
 
 #define PLACE_FRAMES 4
 
-/* "grow (grow.c:12) <- load <- main": the program's own innermost functions, or the innermost of all if it has none. */
+/* "grow (grow.c:12) <- load <- main": the program's own innermost functions. If it has none, the
+ * innermost of all. */
 static size_t name_functions(struct xsp_timeline *t, uint32_t pid, const uint64_t *frame,
 			     size_t count, struct xsp_memory_site *site, char *text, size_t size)
 {

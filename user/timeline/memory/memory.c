@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * memory.c - allocations in the order of time, of all threads: each waits until nothing earlier can come. If a CUDA
- * runtime call encloses the driver call for the same address, both are one allocation.
+ * memory.c - orders the allocations of all threads by time: each waits until nothing earlier can
+ * come. If a CUDA runtime call encloses the driver call for the same address, both are one
+ * allocation.
  */
 #include "timeline/memory.h"
 

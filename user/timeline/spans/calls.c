@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* calls.c - entries and exits of functions: an exit closes the open span with its very stack pointer. */
+/* calls.c - entries and exits of functions: an exit closes the open span with its very stack
+ * pointer. */
 #include "timeline/spans/spans.h"
 
 #include <errno.h>
@@ -136,9 +137,10 @@ static int clear_above(struct xsp_timeline *t, struct thread *th, struct row *ro
 }
 
 /*
- * If several functions return at one instruction (one falls or jumps into the other), it reports an exit of each, one
- * right after the other and from the same stack pointer. The frame belongs to one; the others were never entered, so
- * they have not ended. If events were lost it may be another call from the same place.
+ * Several functions may return at one instruction, if one falls or jumps into the other. It then
+ * reports an exit of each, directly after each other and from the same stack pointer. The frame
+ * belongs to one; the others were never entered, so they have not ended. If events were lost it may
+ * be another call from the same place.
  */
 static bool same_hit(const struct xsp_timeline *t, const struct thread *th,
 		     const struct xsp_event *e)

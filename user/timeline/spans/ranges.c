@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ranges.c - a program's own marks: a range begins and ends by events of its own, perhaps on another stack. */
+/* ranges.c - a program's own marks: a range begins and ends by events of its own, perhaps on
+ * another stack. */
 #include "timeline/spans/spans.h"
 
 #include <errno.h>
@@ -9,8 +10,8 @@
 
 /* ---- begins ---- */
 
-/* At a range's beginning a function with the call's very stack pointer is gone, unless it is the called function
- * itself, also traced. */
+/* At a range's beginning a function with the call's very stack pointer is gone. The exception is
+ * the called function itself, if it is traced, too. */
 static uint64_t passed_by_begin(const struct xsp_timeline *t, const struct row *row,
 				const struct xsp_event *e)
 {
@@ -32,8 +33,8 @@ static void pay_for_relayed(const struct thread *th, uint32_t ns)
 	row->spans[row->count - 1].self_probe_ns += ns;
 }
 
-/* Does this pass on the range begun or named last? The function that did so is still running: this one lies deeper, and
- * no other range has begun or ended since. */
+/* Does this function pass on the range that was begun or named last? Then the function that did so
+ * is still running. This one lies deeper, and no other range has begun or ended since. */
 static bool begin_relayed(struct xsp_timeline *t, const struct thread *th, struct row *row,
 			  const struct xsp_event *e, xsp_name_id name)
 {
@@ -133,10 +134,10 @@ static struct range_at nearest_out(const struct thread *th, struct range_at r,
 }
 
 /*
- * A scope guard begins and ends its range from one frame, at one stack pointer. That separates ranges of different
- * fibers, and holds after a lost END. Otherwise (begun and ended in different functions) it is the last range to begin,
- * on the present stack if it has one. If the API says that a thread's ranges nest, the stack pointer only serves after
- * lost events.
+ * A scope guard begins and ends its range from one frame, at one stack pointer. That separates
+ * ranges of different fibers, and holds after a lost END. Otherwise (begun and ended in different
+ * functions) it is the last range to begin, on the present stack if it has one. If the API says
+ * that a thread's ranges nest, the stack pointer only serves after lost events.
  */
 static struct range_at find_range(const struct xsp_timeline *t, struct thread *th, struct row *row,
 				  const struct xsp_event *e)
@@ -229,7 +230,8 @@ int xsp_pair_label(struct xsp_timeline *t, struct thread *th, const struct xsp_e
 
 /* ---- ends ---- */
 
-/* Ranges of deeper frames above the ending one: their ENDs were lost, if any event was, or an exception left them. */
+/* Drops ranges of deeper frames above the ending one. Their ENDs were lost, if any event was, or an
+ * exception left them. */
 static int drop_inner_ranges(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
 			     const struct xsp_event *e)
 {

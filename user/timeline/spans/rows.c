@@ -2,11 +2,11 @@
 /*
  * rows.c - the mechanics of rows and parked runs. Why a row never holds overlapping spans:
  * - a span opens on a row at or after row.last_ns, and only the innermost one closes;
- * - a parked run that is gone is shown where it was, ended at the time of its parking; row.last_ns was raised to that
- * time, and its parents were open then;
- * - a run returns to its row only if that holds exactly the spans that were beneath it and no older run has come back
- * there, so that everything there in between lies inside its spans; otherwise it goes to an empty row on which nothing
- * happened since its outermost span began.
+ * - a parked run that is gone is shown where it was, and ended at the time of its parking;
+ *   row.last_ns was raised to that time, and its parents were open then;
+ * - a run returns to its row if that holds exactly the spans that were beneath it, and no older
+ *   run has come back there: then everything there in between lies inside its spans;
+ * - otherwise it goes to an empty row on which nothing happened since its outermost span began.
  */
 #include "timeline/spans/spans.h"
 
@@ -111,8 +111,8 @@ static uint64_t parent_around(const struct around *a)
 }
 
 /*
- * Totals count recursion once. The next call of the same name around it keeps a call's part until its own end. If that
- * end is seen, the total gets its own time, otherwise that part.
+ * Totals count recursion once. The next call of the same name around it keeps a call's part until
+ * its own end. If that end is seen, the total gets its own time, otherwise that part.
  */
 static void add_to_total(const struct xsp_timeline *t, const struct around *a,
 			 const struct open_span *s, struct xsp_span *span)
@@ -510,9 +510,10 @@ int xsp_parked_split(struct xsp_timeline *t, struct thread *th, size_t which, si
 }
 
 /*
- * A run returns to its row. Its parent gets back what it was charged since then. The run will charge it when it closes.
- * Meanwhile the row's time was not the parent's but the innermost span's of the run, which waited for it. As far as is
- * known, runs that began later lie inside this one; if they went on after its end they would overlap with it.
+ * A run returns to its row. Its parent gets back what it was charged since then. The run will
+ * charge it when it closes. Meanwhile the row's time was not the parent's but the innermost span's
+ * of the run, which waited for it. As far as is known, runs that began later lie inside this one;
+ * if they went on after its end they would overlap with it.
  */
 static void come_home(struct thread *th, struct row *row, struct parked *p)
 {
@@ -568,7 +569,8 @@ int xsp_parked_resume(struct xsp_timeline *t, struct thread *th, size_t which, s
 int xsp_thread_close(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, uint32_t flags)
 {
 	int rc;
-	/* A sleeping stack far away is another stack, if stacks have come back before; the rest counts as gone. */
+	/* If stacks have come back before, a sleeping stack far away is another stack; the rest
+	 * counts as gone. */
 	for (size_t i = th->parked_count; i > 0; i--) {
 		const struct parked *p = th->parked[i - 1];
 		struct row *row;

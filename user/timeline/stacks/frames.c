@@ -45,10 +45,11 @@ size_t xsp_kernel_functions(const struct xsp_timeline *t, const struct xsp_detai
 }
 
 /*
- * How many frames of `s`, from the innermost on, lie between it and the span around it: the return addresses below that
- * one's entry stack pointer. The outermost of them returns into the function around, which is a span already. That is
- * certain if the next one is at that stack pointer, as the function's own; otherwise its name decides. Without frame
- * pointers some are missing; what is no return address ends the stack.
+ * How many frames of `s`, from the innermost on, lie between it and the span around it: the return
+ * addresses below that span's entry stack pointer. The outermost of them returns into the function
+ * around, which is a span already. That is certain if the next frame is at that stack pointer, as
+ * the function's own; otherwise its name decides. Without frame pointers some are missing. What is
+ * no return address ends the stack.
  */
 size_t xsp_frames_between(const struct xsp_timeline *t, uint32_t pid, const struct open_span *s,
 			  const struct open_span *around)

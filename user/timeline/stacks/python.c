@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* python.c - Python stacks: their frames as names, and the frames between a span and the one around it. */
+/* python.c - Python stacks: their frames as names, and the frames between a span and the one around
+ * it. */
 #include "timeline/python.h"
 
 #include <errno.h>
@@ -140,7 +141,8 @@ static const struct xsp_capture_python *stack_of(const struct xsp_timeline *t,
 	return xsp_timeline_python(t, xsp_details_find(s->details, XSP_SECTION_PYTHON, NULL));
 }
 
-/* How many of the outermost frames of `s` are also those of `around`, if `around` has `without` more outermost ones. */
+/* How many of the outermost frames of `s` are also those of `around`, if `around` has `without`
+ * more outermost ones. */
 static uint32_t same(const struct xsp_capture_python *s, const struct xsp_capture_python *around,
 		     uint32_t without)
 {
@@ -169,7 +171,8 @@ static uint32_t shared(const struct xsp_capture_python *s, const struct xsp_capt
 	return n;
 }
 
-/* Functions of these files open ranges: they return while the range lasts, and call nothing in it. */
+/* Functions of these files open ranges: they return while the range lasts, and call nothing in
+ * it. */
 static const char *const openers[] = {"torch/autograd/profiler.py", "torch/_ops.py",
 				      "torch/cuda/nvtx.py", "nvtx/nvtx.py", "contextlib.py"};
 

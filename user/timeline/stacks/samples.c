@@ -159,8 +159,8 @@ static int line_of(struct xsp_timeline *t, const struct xsp_capture_python_frame
 	return rc;
 }
 
-/* Functions of Python come between spans if these say between which; otherwise before all spans, as operators rarely
- * call Python. */
+/* Pushes Python functions between spans if the spans say between which. Otherwise they come before
+ * all spans, as operators rarely call Python. */
 static int push_spans(struct xsp_timeline *t, struct thread *th, struct row *row,
 		      const struct open_span *at, struct xsp_sample *s)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * off_cpu.c - how long a thread was off its CPU: a running sum. Each open span keeps its value at
- * the span's beginning. An event may come after a wait in its own probe, so callers ask for the sum
+ * the span's beginning. An event may come after a wait in its own probe. So callers ask for the sum
  * at a time, and the last waits are kept for that.
  */
 #include "timeline/timeline_private.h"
