@@ -19,7 +19,7 @@ struct csv {
 	struct xsp_categories categories;
 	struct xsp_renderer *names;
 	struct xsp_thread_rows *rows;
-	uint64_t start_ns; /* of the recording */
+	uint64_t start_ns; /* when the recording began */
 	const struct xsp_capture_probe *probes;
 	const struct xsp_capture_module *modules;
 	size_t probe_count, module_count;

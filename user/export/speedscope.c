@@ -16,7 +16,7 @@
 
 struct speedscope {
 	struct xsp_nested spans; /* a kind is a frame of speedscope */
-	uint64_t start_ns; /* of the recording */
+	uint64_t start_ns; /* when the recording began */
 	uint64_t from_ns, end_ns; /* the range that is written */
 	const char *separator;
 };

@@ -26,7 +26,7 @@ struct xsp_gpu_call {
 	uint32_t pid, tid, row; /* root namespace */
 	uint64_t start_ns, end_ns;
 	enum xsp_cuda_api api;
-	const char *name; /* of a call without a span; "" if not known */
+	const char *name; /* for a call without a span; "" if not known */
 	uint32_t correlation; /* 0: CUPTI had no record of it */
 	uint32_t cbid; /* with a correlation */
 	uint32_t result;
@@ -85,7 +85,7 @@ struct xsp_gpu_counts {
 	uint64_t lost; /* the agent handed them over, but the capture lacks them */
 	uint64_t dropped; /* by CUPTI or the agent */
 	uint64_t malformed;
-	uint64_t windows; /* of collection, over all processes */
+	uint64_t windows; /* windows of collection, over all processes */
 	uint64_t unfinished; /* windows whose end was not seen */
 	uint64_t errors;
 	/* how far inside its span a call's record begins and ends, ns; negative: how much the

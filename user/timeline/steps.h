@@ -15,7 +15,7 @@
 
 struct xsp_timeline;
 
-#define XSP_STEPS_FIRST 10U /* of a thread, among which warm-up may be */
+#define XSP_STEPS_FIRST 10U /* a thread's first steps, among which warm-up may be */
 
 enum xsp_step_news {
 	XSP_STEP_ENDED, /* recorded whole, and in the part that the user wants */

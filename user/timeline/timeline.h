@@ -44,7 +44,7 @@ struct xsp_span {
 	uint64_t self_ns; /* without the time of direct children on the same stack */
 	/* estimated time of probes inside: of its own exit, and of spans in it */
 	uint64_t probe_ns;
-	/* of these, what is in self_ns: its own exit, and hits of direct children */
+	/* the part of it in self_ns: its own exit, and hits of direct children */
 	uint64_t self_probe_ns;
 	uint32_t pid, tid; /* root namespace */
 	uint32_t row; /* 0: the thread's own stack; 1..: another stack of this thread (fiber,
@@ -152,14 +152,14 @@ struct xsp_timeline_sink {
 struct xsp_timeline_counts {
 	uint64_t entries, exits, spans, unfinished, unwound, exit_lost;
 	uint64_t orphan_exits; /* exits and ends whose entry was not seen */
-	/* of these, calls that began before their thread, or anything, was watched */
+	/* the part of them that began before their thread, or anything, was watched */
 	uint64_t begun_before;
 	uint64_t stack_switches, points;
 	/* recorded, but shorter than --min-duration or deeper than --max-depth: dropped; their time
 	 * belongs to what is around them */
 	uint64_t filtered;
 	uint64_t cut; /* dropped by the cut, and in no other count */
-	uint64_t clipped; /* of `spans`, those with XSP_SPAN_CUT */
+	uint64_t clipped; /* how many of `spans` have XSP_SPAN_CUT */
 	uint64_t relayed; /* ranges that were shown already, in no other count: catalog/relay.h */
 	uint64_t names_unresolved; /* ranges whose name never arrived */
 	uint64_t values; /* handed on */

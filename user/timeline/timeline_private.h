@@ -30,14 +30,14 @@ struct open_span {
 	 * function beneath it, so that limits never rise along a row */
 	uint64_t limit;
 	uint64_t start_ns;
-	uint64_t event_ns; /* of a range: time of its BEGIN, before it was ordered */
-	struct length child; /* of closed direct children */
+	uint64_t event_ns; /* for a range: the time of its BEGIN, before it was ordered */
+	struct length child; /* the time of closed direct children */
 	/* has_same: of closed calls of its name inside, the outermost with a seen end */
 	struct length same;
 	bool has_same;
 	uint64_t probe_ns; /* estimated, of the probes of all closed spans inside */
 	uint64_t self_probe_ns; /* the part of direct children */
-	uint64_t off_ns; /* of its thread when it began: xsp_off_at() */
+	uint64_t off_ns; /* its thread's sum when it began: xsp_off_at() */
 	uint64_t serial;
 	uint32_t probe;
 	xsp_name_id name;
@@ -62,10 +62,10 @@ struct name_path {
 
 struct row {
 	struct open_span *spans; /* outermost first */
-	xsp_name_id *names; /* of the same */
+	xsp_name_id *names; /* names of the same spans */
 	size_t count, spans_capacity, names_capacity;
 	uint64_t last_ns; /* nothing on this row began or ended later */
-	struct length child; /* of closed spans with nothing beneath them */
+	struct length child; /* the time of closed spans with nothing beneath them */
 	uint64_t base; /* sp of the last function here with no other around it */
 	uint32_t index;
 	/* frames.c: names of the open spans and of the functions between them */
@@ -77,13 +77,13 @@ struct row {
 
 struct parked {
 	struct open_span *spans;
-	xsp_name_id *names; /* of its ancestors then, and of the spans */
+	xsp_name_id *names; /* names of its ancestors then, and of its spans */
 	size_t count, prefix, spans_capacity, names_capacity;
 	uint64_t park_ns;
 	uint64_t park_off_ns; /* xsp_off_at() at that time */
-	uint64_t parent_serial; /* of the innermost ancestor, if prefix > 0 */
+	uint64_t parent_serial; /* the innermost ancestor's, if prefix > 0 */
 	uint64_t kept_parent; /* id of the innermost one that -e keeps; 0: none */
-	struct length parent_child; /* of the parent (or the row), before this run was parked */
+	struct length parent_child; /* that of the parent (or the row) before this run was parked */
 	struct length charged; /* the same with it */
 	uint32_t row; /* its row before */
 	bool far; /* passed over by more than XSP_FAR */
@@ -94,7 +94,7 @@ struct parked {
 struct thread_record {
 	struct xsp_timeline_thread thread_info;
 	char comm[32];
-	uint64_t last_ns; /* of the ended thread with this record */
+	uint64_t last_ns; /* when the ended thread with this record was last seen */
 };
 
 /* Which exit a thread's last event was. */
@@ -128,7 +128,7 @@ struct thread {
 	uint64_t relaying;
 	/* how far the last range to end was passed on, and how many of those have ended as well */
 	uint8_t relayed, relayed_ended;
-	uint64_t relay_sp; /* of the event that ended it */
+	uint64_t relay_sp; /* stack pointer of the event that ended it */
 };
 
 /* The end of a range that another thread began. */
@@ -143,7 +143,7 @@ struct xsp_timeline {
 	const struct xsp_capture_probe *probes;
 	size_t probe_count;
 	bool stacks; /* some spans have them */
-	const xsp_name_id *path; /* of the span that is handed on next, or NULL */
+	const xsp_name_id *path; /* the path of the span that is handed on next, or NULL */
 	uint32_t path_length;
 	bool live; /* the capture is being written */
 	bool lossy; /* the capture reports lost events */
@@ -167,7 +167,7 @@ struct xsp_timeline {
 	size_t named_probes;
 	struct xsp_u64map probe_texts; /* hash of a probe's name → name id */
 	struct xsp_u64map range_names; /* hash → name id */
-	struct xsp_u64map range_texts; /* of those with a text: its hash → name id */
+	struct xsp_u64map range_texts; /* for ranges with a text: its hash → name id */
 	xsp_name_id first_range_name;
 	uint64_t *range_hashes; /* of name ids from first_range_name */
 	size_t hash_capacity;
@@ -191,7 +191,7 @@ struct xsp_timeline {
 	bool is_cut;
 	bool *probe_left_out; /* by probe, by its own name; NULL: no patterns */
 	struct xsp_u64map range_left_out; /* probe << 32 | name of a range → the same */
-	xsp_name_id *ancestors; /* of the present span, the kept ones */
+	xsp_name_id *ancestors; /* the current span's, those that are kept */
 	size_t ancestors_capacity;
 
 	const struct xsp_listener *listeners[XSP_LISTENERS_MAX]; /* that take part */
@@ -272,7 +272,7 @@ enum xsp_left_out {
 	XSP_LEFT_OUT_SHORT = 1 << 3,
 	XSP_LEFT_OUT_DEEP = 1 << 4,
 };
-/* In names of open spans: XSP_LEFT_OUT_NAME. */
+/* Marks names of open spans with XSP_LEFT_OUT_NAME. */
 #define XSP_NAME_LEFT_OUT (1U << 30)
 
 void xsp_cut_free(struct xsp_timeline *t);
@@ -285,7 +285,8 @@ unsigned xsp_cut_span(struct xsp_timeline *t, const struct open_span *s, uint64_
 		      const xsp_name_id *ancestors, size_t depth);
 unsigned xsp_cut_time(const struct xsp_timeline *t, uint64_t start_ns, uint64_t end_ns);
 unsigned xsp_cut_thread(const struct xsp_timeline *t, uint32_t tid);
-/* With patterns: their plain names; `kept_only`: only of kept ones. 0 or -ENOMEM. */
+/* Replaces ancestors by their plain names, for patterns; `kept_only`: keeps only kept ones. 0 or
+ * -ENOMEM. */
 int xsp_cut_ancestors(struct xsp_timeline *t, struct xsp_span *span, bool kept_only);
 /* Does the cut choose calls by thread or name? It then drops what belongs to none of them. */
 bool xsp_cut_chooses(const struct xsp_timeline *t);
@@ -293,7 +294,7 @@ bool xsp_cut_chooses(const struct xsp_timeline *t);
 /* ---- notify.c: hands the kept part to the sinks; each 0 or a negative errno ---- */
 
 int xsp_notify_step(const struct xsp_timeline *t, const struct xsp_step *step);
-/* Before the span itself; not for a dropped one. */
+/* Comes before the span itself; not for a dropped one. */
 int xsp_notify_in_step(const struct xsp_timeline *t, const struct xsp_span *span, uint32_t thread);
 int xsp_notify_span(struct xsp_timeline *t, const struct xsp_span *span);
 int xsp_notify_call(const struct xsp_timeline *t, const struct xsp_gpu_call *call);

@@ -37,7 +37,7 @@ void xsp_cut_clear(struct xsp_cut_options *o)
 /* ---- times ---- */
 
 struct limits {
-	uint64_t start_ns, end_ns; /* of the recording */
+	uint64_t start_ns, end_ns; /* the recording's */
 };
 
 static int outside(struct xsp_error *err, const char *option, const char *value,

@@ -49,23 +49,23 @@ static inline uint64_t xsp_record_named_providers(const struct recording *r)
 	return r->o.providers & ~r->o.providers_off;
 }
 
-/* record_signals.c */
+/* signals.c */
 void xsp_record_catch_signals(void);
 int xsp_record_stop_signal(void); /* 0: none has come */
 /* The capture that a second signal keeps, under its name if the user asked for it; NULL:
  * nothing. */
 void xsp_record_put_at_stake(struct xsp_new_file *capture, bool asked_for);
 bool xsp_record_is_at_stake(void);
-/* Ends the stake: a second signal has nothing to keep. complete: the outputs are written. */
+/* From now on a second signal has nothing to keep. complete: the outputs are written. */
 void xsp_record_done(bool complete);
 
-/* record_names.c */
+/* names.c */
 /* Call it before we give up our rights: without them we cannot read the time zone's file. */
 int xsp_record_prepare_names(struct recording *r, struct xsp_error *err);
 int xsp_record_choose_names(struct recording *r, pid_t pid, struct xsp_error *err);
 const char *xsp_record_first_file(const struct xsp_options *o); /* one of the outputs, or NULL */
 
-/* record_start.c */
+/* start.c */
 int xsp_record_start_session(struct recording *r, const char *agent, struct xsp_error *err);
 int xsp_record_check_targets(const struct recording *r, struct xsp_error *err);
 /* `again`: replaces a recorder that found nothing. */
@@ -74,7 +74,7 @@ int xsp_record_start_attached(struct recording *r, struct xsp_error *err);
 int xsp_record_start_launched(struct recording *r, struct xsp_error *err);
 void xsp_record_start_again(struct recording *r);
 
-/* record_say.c */
+/* say.c */
 void xsp_record_note(void *ctx, const char *text); /* ctx is the recording */
 void xsp_record_say_unmatched(struct recording *r);
 /* Says what other programs would pay for, and what we do instead. */

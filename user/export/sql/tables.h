@@ -13,7 +13,7 @@ struct xsp_database {
 	struct xsp_categories categories;
 	/* start of the recording, CLOCK_MONOTONIC: times in a range are those in the whole */
 	uint64_t start_ns;
-	uint64_t length_ns; /* of the range that is written */
+	uint64_t length_ns; /* length of the range that is written */
 };
 
 /* A time. */

@@ -15,7 +15,7 @@
 #include "model/stacks/merged_stacks.h"
 
 struct xsp_stack_difference {
-	struct xsp_view view; /* of the capture at hand */
+	struct xsp_view view; /* the current capture's */
 	struct xsp_stacks *side; /* stacks of the current capture */
 	const char *path;
 	struct xsp_out *out;

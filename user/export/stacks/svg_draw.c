@@ -28,7 +28,7 @@ struct picture {
 	struct xsp_out *out;
 	const struct xsp_svg_page *page;
 	double scale; /* px per ns */
-	uint32_t deepest; /* of the frames drawn */
+	uint32_t deepest; /* the deepest frame drawn */
 	uint64_t narrow, deep; /* frames not drawn */
 };
 

@@ -20,8 +20,8 @@
 #define XSP_CALL_NS (60 * 1000000000ULL)
 #define XSP_RANGE_NS (10 * 1000000000ULL)
 
-#define XSP_MAX_HELD 65536U /* of a thread */
-#define XSP_MAX_RECORDS 65536U /* of a thread */
+#define XSP_MAX_HELD 65536U /* for each thread */
+#define XSP_MAX_RECORDS 65536U /* for each thread */
 #define XSP_MAX_CALLS 1048576U
 #define XSP_MAX_WAITING 262144U
 #define XSP_MAX_GPU_NAMES 1048576U
@@ -91,7 +91,7 @@ struct waiting {
 	uint32_t pid;
 	uint8_t kind;
 	bool gone; /* joined */
-	uint32_t next; /* of the same call */
+	uint32_t next; /* the next one of the same call */
 	uint32_t younger; /* in order of arrival */
 };
 

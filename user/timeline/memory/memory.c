@@ -21,7 +21,7 @@
 
 struct pending {
 	struct xsp_memory_event e;
-	uint64_t order; /* of arrival, among equal times */
+	uint64_t order; /* order of arrival, among equal times */
 };
 
 struct live {
@@ -50,7 +50,7 @@ struct xsp_memory {
 	struct xsp_u64map live_of;
 	struct xsp_memory_use *uses;
 	size_t use_count, use_capacity;
-	struct xsp_u64map use_at; /* of process, device and pool → index */
+	struct xsp_u64map use_at; /* process, device and pool → index */
 	struct last *threads;
 	size_t thread_count, thread_capacity;
 	struct xsp_u64map thread_of;

@@ -14,7 +14,7 @@
 #define RECENT 64U
 
 struct xsp_off {
-	uint64_t sum_ns; /* of all waits so far */
+	uint64_t sum_ns; /* the sum of all waits so far */
 	uint64_t cut_ns[2]; /* before the cut's beginning and end */
 	bool passed[2]; /* the first wait after it has come */
 	uint64_t count;
