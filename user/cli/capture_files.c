@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 
-#define CAPTURES_MAX 512 /* ids of arrows have room for so many (export/chrome/json.c) */
+#define CAPTURES_MAX 512 /* no more ids of arrows fit (export/chrome/json.c) */
 
 static bool is_folder(const char *path)
 {
@@ -26,7 +26,7 @@ bool xsp_capture_files_several(char **arguments, size_t count)
 	return count > 1 || (count == 1 && is_folder(arguments[0]));
 }
 
-/* Of `path`, malloced, which it takes. */
+/* Takes `path`, which is malloced. */
 static int add_path(struct xsp_capture_files *files, char *path, struct xsp_error *err)
 {
 	char **grown = reallocarray(files->paths, files->count + 1, sizeof(*grown));
@@ -76,7 +76,7 @@ static int add_folder(struct xsp_capture_files *files, const char *folder, struc
 	return rc;
 }
 
-/* "A1,A2"; or a file whose name has a comma. */
+/* "A1,A2", or a file whose name has a comma. */
 static int add_list(struct xsp_capture_files *files, const char *argument, struct xsp_error *err)
 {
 	int rc = 0;
@@ -93,7 +93,7 @@ static int add_list(struct xsp_capture_files *files, const char *argument, struc
 	return rc;
 }
 
-/* `sides`: there may be several. */
+/* Adds a capture, a folder or a list. With `sides` it may be a list. */
 static int add_argument(struct xsp_capture_files *files, const char *argument, bool sides,
 			struct xsp_error *err)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* capture_files.h - the words of a verb that name captures: files, folders of them, sides of a comparison. */
+/* capture_files.h - the words of a verb that name captures: files, folders, sides of a
+ * comparison. */
 #ifndef XSP_CLI_CAPTURE_FILES_H
 #define XSP_CLI_CAPTURE_FILES_H
 
@@ -14,18 +15,20 @@ struct xsp_capture_files {
 	char **paths;
 	size_t count;
 	size_t ends
-		[XSP_CAPTURE_SIDES]; /* of each side: how many captures there are up to its last */
+		/* for each side: how many captures there are up to its last one */
+		[XSP_CAPTURE_SIDES];
 	size_t side_count;
 };
 
 /* Do these arguments name more than one capture? */
 bool xsp_capture_files_several(char **arguments, size_t count);
 
-/* A folder stands for its *.xspt, in the order of their names; on a side of "vs" also "A1,A2". Without "vs" there is one
- * side. 0 or a negative errno; xsp_capture_files_clear() in either case. */
+/* A folder stands for its *.xspt files in the order of their names. A side of "vs" may also be
+ * "A1,A2". Without "vs" there is one side. 0 or a negative errno; call xsp_capture_files_clear() in
+ * either case. */
 int xsp_capture_files(struct xsp_capture_files *files, char **arguments, size_t count,
 		      struct xsp_error *err);
-/* The same to be compared: without "vs" each argument is a side. */
+/* The same for a comparison: without "vs" each argument is a side. */
 int xsp_capture_sides(struct xsp_capture_files *files, char **arguments, size_t count,
 		      struct xsp_error *err);
 /* The number of the side that a capture is on. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* common.c - messages, units, the user behind sudo. */
+/* common.c - messages, units, the user who called sudo. */
 #include "cli/cli.h"
 
 #include <errno.h>

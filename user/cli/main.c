@@ -18,7 +18,8 @@ static const struct {
 	{"view", xsp_cmd_view},
 };
 
-/* What is opened later must not be taken for standard output or its like. An empty root has no /dev/null. */
+/* Opens missing standard descriptors, so that no later file is taken for one of them. An empty root
+ * has no /dev/null. */
 static void open_standard_descriptors(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

@@ -27,10 +27,10 @@ struct work {
 	struct xsp_timeline *timeline;
 	struct xsp_summary *summary;
 	struct xsp_export **exports; /* NULL where it could not be opened */
-	char **elsewhere; /* the names of those that could not have theirs */
-	char **notes; /* what is to be said of them */
-	bool *pages; /* those that are pages, and can be written */
-	size_t part; /* of a job: the capture at hand */
+	char **elsewhere; /* the names that files got if theirs were not possible */
+	char **notes; /* notes about the outputs */
+	bool *pages; /* whether each is a page that can be written */
+	size_t part; /* the index of the current capture of a job */
 	bool ended; /* it was read to its end */
 	int status;
 	double progress_at; /* time of the last progress line */
@@ -76,7 +76,7 @@ static double seconds(void)
 	return (double)xsp_now_ns() * 1e-9;
 }
 
-/* A sink of its own: shows how far it is, at most five times a second. */
+/* A sink that only shows the progress, at most five times a second. */
 static int show_progress(void *ctx, const struct xsp_span *span)
 {
 	struct work *w = ctx;
@@ -94,7 +94,7 @@ static int show_progress(void *ctx, const struct xsp_span *span)
 	return 0;
 }
 
-/* It is of some formats only, and nobody else would tell that another one is what it always is. */
+/* Only some formats have a weight. The others would silently be what they always are. */
 static void say_weight(const struct xsp_outputs *o)
 {
 	bool used = o->weight == XSP_WEIGHT_USUAL;
@@ -155,7 +155,7 @@ static int open_all(struct work *w)
 	return 0;
 }
 
-/* A page reads by itself, later. */
+/* A page is no sink: it reads the captures itself, later. */
 static int add_sinks(struct work *w, struct xsp_sinks *sinks)
 {
 	const struct xsp_outputs *o = w->o;
@@ -166,7 +166,7 @@ static int add_sinks(struct work *w, struct xsp_sinks *sinks)
 			rc = xsp_sinks_add(sinks, xsp_export_sink(w->exports[i]));
 	if (rc == 0 && o->beside != NULL)
 		rc = xsp_sinks_add(sinks, *o->beside);
-	/* what is counted is counted also where nobody listens */
+	/* the counts are wanted even if there is no other sink */
 	const bool shown = o->progress && sinks->count > 0;
 	const struct xsp_timeline_sink counting = {.ctx = w, .span = shown ? show_progress : NULL};
 	return rc == 0 && (shown || o->counts != NULL) ? xsp_sinks_add(sinks, counting) : rc;
@@ -190,7 +190,7 @@ static int begin_part(void *ctx, struct xsp_capture_reader *reader, struct xsp_t
 	return rc == 0 ? add_sinks(w, sinks) : rc;
 }
 
-/* Behind the run, when all names are known. A job says it in its report. */
+/* Call it after the run, when all names are known. A job's report says it. */
 static void say_no_steps(const struct work *w)
 {
 	char text[256];
@@ -358,7 +358,7 @@ static void clear_part(void *ctx)
 	w->summary = NULL;
 }
 
-/* The captures of a job, each in its turn. */
+/* Reads the other captures of a job, one after the other. */
 static int run_others(struct work *w, const struct xsp_pass_listener *listener,
 		      struct xsp_error *err)
 {
@@ -390,7 +390,8 @@ int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outpu
 		end_progress(&w);
 		failed(&w, &err);
 	}
-	finish_all(&w, false); /* of a job whose next capture could not be opened */
+	/* a job's next capture could not be opened: outputs may still be open */
+	finish_all(&w, false);
 	free(w.pages);
 	return w.status;
 }

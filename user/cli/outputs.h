@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* outputs.h - from a capture to the files that were asked for, in one pass. */
+/* outputs.h - writes a capture to the files that the user asked for, in one pass. */
 #ifndef XSP_CLI_OUTPUTS_H
 #define XSP_CLI_OUTPUTS_H
 
@@ -12,48 +12,49 @@
 #include "export/export.h"
 #include "timeline/timeline.h"
 
-/* --by: what is shown apart. */
+/* --by: what outputs show separately. */
 enum xsp_by {
 	XSP_BY_THREAD = 1 << 0, /* stacks */
-	XSP_BY_LINE = 1 << 1, /* the summary, instead of by name */
+	XSP_BY_LINE = 1 << 1, /* in the summary, instead of names */
 	XSP_BY_MODULE = 1 << 2,
-	XSP_BY_PYTHON = 1 << 3, /* the trace has rows of lines: --python=rows */
+	XSP_BY_PYTHON = 1 << 3, /* in a trace, rows of Python lines: --python=rows */
 };
 #define XSP_BY_NAMES "thread, line or module"
-/* 0: there is no such. */
+/* 0: unknown word. */
 unsigned xsp_by_of(const char *word);
 
-/* Does that name, of -o, ask for the capture itself? NAME.xspt; of a database on a server it is the name. */
+/* Does this argument of -o name the capture itself (NAME.xspt)? A database on a server keeps its
+ * name. */
 bool xsp_is_capture_name(const char *path);
 
 struct xsp_job;
 
 struct xsp_outputs {
-	const char *const *paths; /* .xspt ones are left out: that is the capture */
+	const char *const *paths; /* .xspt names are ignored: they are the capture */
 	size_t count;
-	const struct xsp_standing
-		*before; /* at each of them, when they were asked for; NULL: now */
+	/* each path's state when the user asked for it; NULL: take it now */
+	const struct xsp_standing *before;
 	uid_t owner_uid;
 	gid_t owner_gid;
-	enum xsp_weight weight; /* of stacks, and */
+	enum xsp_weight weight; /* weight of stacks */
 	unsigned by; /* enum xsp_by */
-	bool summary; /* the table on standard output, or */
-	bool json; /* all that it says as JSON */
+	bool summary; /* print the table on standard output */
+	bool json; /* print the whole summary as JSON */
 	size_t rows;
-	const char *name; /* of what is read, for people; NULL: that of the output */
+	const char *name; /* the input's name, for readers; NULL: the output's name */
 	const char *step; /* what marks a step (timeline/steps.h); NULL: the known names */
-	bool progress; /* a line on a terminal when it takes long */
+	bool progress; /* show progress on a terminal when it takes long */
 	bool quiet;
-	const struct xsp_cut *cut; /* a part of it; NULL: all */
-	const struct xsp_job
-		*job; /* cli/job.h: of several captures, the first of which is given; NULL: one */
-	struct xsp_timeline_counts *counts; /* of the run, at its end; NULL: not asked for */
-	const struct xsp_timeline_sink *beside; /* is fed as well; NULL: none */
+	const struct xsp_cut *cut; /* the range; NULL: all */
+	/* cli/job.h: several captures, of which the first one is given; NULL: one capture */
+	const struct xsp_job *job;
+	struct xsp_timeline_counts *counts; /* the run's counts, at its end; NULL: not wanted */
+	const struct xsp_timeline_sink *beside; /* one more sink; NULL: none */
 };
 
 /*
- * Reads the capture once and writes every output and the summary. An output that fails does not
- * stop the others. Returns the exit status, having said what went wrong.
+ * Reads the capture once, and writes every output and the summary. If an output fails, the others
+ * go on. Says what went wrong and returns the exit status.
  */
 int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outputs *o);
 

@@ -52,7 +52,7 @@ int xsp_page_output_check(const char *path, struct xsp_error *err)
 	return xsp_export_check(path, err);
 }
 
-/* Into the new file, whose descriptor stays its own. */
+/* Writes into the new file. The stream gets its own descriptor. */
 static int write_to(const struct xsp_out *out, const char *path,
 		    const struct xsp_page_options *page, struct xsp_error *err)
 {

@@ -9,22 +9,22 @@
 /* Why this build cannot write the format, or NULL. */
 const char *xsp_format_missing(const struct xsp_export_format *format);
 
-/* A page reads all of its captures by itself: opens them. `progress` as of cli/input.h. *out is the caller's to close; NULL
- * after an error. 0 or a negative errno. */
+/* Opens the captures that a page reads. `progress` is that of cli/input.h. The caller closes *out,
+ * which is NULL after an error. 0 or a negative errno. */
 int xsp_page_sources_open(char *const *paths, size_t count, bool progress,
 			  struct xsp_page_source **out, struct xsp_error *err);
 void xsp_page_sources_close(struct xsp_page_source *sources, size_t count);
 
 struct xsp_page_output {
 	const char *path;
-	const struct xsp_standing *before; /* as of xsp_export_options */
+	const struct xsp_standing *before; /* as in xsp_export_options */
 	uid_t owner_uid;
 	gid_t owner_gid;
-	bool quiet; /* else it is said what was written */
+	bool quiet; /* do not say what was written */
 };
-/* Can there be a page at `path`, as it looks now? 0 or a negative errno. */
+/* Could a page be written to `path`, as it looks now? 0 or a negative errno. */
 int xsp_page_output_check(const char *path, struct xsp_error *err);
-/* Behind the check. 0 or a negative errno. */
+/* Call it after the check. 0 or a negative errno. */
 int xsp_page_output_write(const struct xsp_page_output *o, const struct xsp_page_options *page,
 			  struct xsp_error *err);
 

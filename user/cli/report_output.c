@@ -12,11 +12,11 @@
 #include "cli/cli.h"
 #include "export/out.h"
 
-#define TOP 20 /* rows of a table of text */
+#define TOP 20 /* rows of a text table */
 
 static const struct xsp_report_format {
 	const char *name, *ending;
-	size_t top; /* rows, unless --top says it */
+	size_t top; /* rows, if --top does not say it */
 	int (*write)(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
 } formats[] = {
 	{"text", ".txt", TOP, xsp_report_write_text},
@@ -77,7 +77,7 @@ static int write_file(const struct xsp_report_output *o, const char *text, size_
 	return rc;
 }
 
-/* In memory first: a report is small, and what cannot be written is said once. */
+/* Writes into memory first: a report is small, and then one message covers every error. */
 int xsp_report_output_write(const struct xsp_report_output *o, const struct xsp_report *report,
 			    struct xsp_error *err)
 {
@@ -104,7 +104,7 @@ int xsp_report_output_write(const struct xsp_report_output *o, const struct xsp_
 	if (rc == 0 && o->path == NULL) {
 		if (o->format == &formats[0])
 			xsp_wrap_stdout();
-		fwrite(text, 1, length, stdout); /* xsp_finish_stdout() tells of errors */
+		fwrite(text, 1, length, stdout); /* xsp_finish_stdout() reports errors */
 	}
 	free(text);
 	return rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* csv.c - the spans, one a line, as RFC 4180 has it; the columns are those of docs/sql.md. */
+/* csv.c - spans as RFC 4180, one a line; the columns are those of docs/sql.md. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ struct csv {
 	struct xsp_categories categories;
 	struct xsp_renderer *names;
 	struct xsp_thread_rows *rows;
-	uint64_t start_ns; /* of the recording */
+	uint64_t start_ns; /* when the recording began */
 	const struct xsp_capture_probe *probes;
 	const struct xsp_capture_module *modules;
 	size_t probe_count, module_count;
@@ -46,7 +46,7 @@ static void put_text(struct xsp_export *x, const char *text)
 	free(field);
 }
 
-/* Of ours none needs quotes; those of a trace may be anything. */
+/* Our own categories need no quotes; those of a trace may be anything. */
 static void put_category(struct xsp_export *x, unsigned category)
 {
 	const struct csv *c = x->state;
@@ -77,7 +77,7 @@ static int csv_begin(struct xsp_export *x)
 	return rc;
 }
 
-/* A time before the recording began is negative. */
+/* Times before the recording began are negative. */
 static char *put_time(char *p, uint64_t ns, uint64_t since_ns)
 {
 	if (ns < since_ns)
@@ -85,7 +85,7 @@ static char *put_time(char *p, uint64_t ns, uint64_t since_ns)
 	return xsp_put_u64(p, ns < since_ns ? since_ns - ns : ns - since_ns);
 }
 
-/* A field behind another one; not known: empty. */
+/* Writes one more field, which is empty if it is not known. */
 static char *put_if(char *p, bool known, uint64_t value)
 {
 	*p++ = ',';
@@ -172,7 +172,7 @@ static int csv_span(struct xsp_export *x, const struct xsp_span *s)
 	return put_span(x, s, 0, s->op != 0 ? s->op : s->user);
 }
 
-/* A call that only CUPTI saw is no span. */
+/* A call that only CUPTI saw is not a span. */
 static int csv_call(struct xsp_export *x, const struct xsp_gpu_call *call)
 {
 	struct csv *c = x->state;
@@ -183,7 +183,7 @@ static int csv_call(struct xsp_export *x, const struct xsp_gpu_call *call)
 	return 0;
 }
 
-/* A moment, with no more than the span's columns that it has. */
+/* A moment: fills those of a span's columns that it has. */
 static int csv_value(struct xsp_export *x, const struct xsp_value *v)
 {
 	const struct csv *c = x->state;

@@ -11,7 +11,7 @@
 #include "timeline/samples.h"
 #include "timeline/waits.h"
 
-/* page/page.h writes it: it knows more than formats may. */
+/* page/page.h writes it: a page needs more than a format may know. */
 static const struct xsp_export_format page = {
 	.suffix = ".html", .title = "page", .whole = true, .file_only = true, .jobs = true};
 
@@ -56,13 +56,14 @@ const struct xsp_export_format *xsp_export_format_for(const char *path)
 		     (best->scheme == NULL && strlen(f->suffix) > strlen(best->suffix))))
 			best = f;
 	}
-	/* names that cannot have an ending: standard output, devices */
+	/* standard output and devices cannot have an ending */
 	if (best == NULL && (strcmp(path, "-") == 0 || strncmp(path, "/dev/", 5) == 0))
 		best = &xsp_format_json;
 	return best;
 }
 
-/* The names are needed until the end, the caller's only during the call. */
+/* Copies the names: the export needs them until its end, and the caller's last only for the
+ * call. */
 static int own_options(struct xsp_export *x, const struct xsp_export_options *options)
 {
 	const char *trace_name = options->trace_name ? options->trace_name : options->path;
@@ -73,7 +74,7 @@ static int own_options(struct xsp_export *x, const struct xsp_export_options *op
 	return x->options.path && x->options.trace_name ? 0 : -ENOMEM;
 }
 
-/* Numbers of rows are given in the middle of writing, where nobody looks at errors. */
+/* Also finds errors of row numbering, which happens amid writing where nobody checks. */
 static int first_error(int rc, const struct xsp_export *x)
 {
 	return rc < 0 ? rc : x->view.error;
@@ -123,7 +124,8 @@ static void free_export(struct xsp_export *x)
 	free(x);
 }
 
-/* A pipe or a device, where the format writes at places of its own choosing? Said in *err. */
+/* Is it a pipe or a device, although the format writes at positions of its choice? Says so in
+ * *err. */
 static bool is_wrong_place(const struct xsp_export_format *format, const char *path,
 			   struct xsp_error *err)
 {
@@ -135,7 +137,7 @@ static bool is_wrong_place(const struct xsp_export_format *format, const char *p
 	return true;
 }
 
-/* What the format knows better than an errno tells. */
+/* The format may know more than the errno says. */
 static int say_error(const struct xsp_export *x, int code, struct xsp_error *err)
 {
 	if (x->why.status != XSP_STATUS_OK)
@@ -144,7 +146,7 @@ static int say_error(const struct xsp_export *x, int code, struct xsp_error *err
 			     strerror(-code));
 }
 
-/* Can it be written, of that, to there? 0, or why not. */
+/* Can these options be written from this timeline? 0, or why not. */
 static int check_options(const struct xsp_export_options *o, const struct xsp_export_format *format,
 			 const struct xsp_timeline *timeline, struct xsp_error *err)
 {
@@ -194,7 +196,7 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 		.by_thread = options->by_thread,
 	};
 	const struct xsp_out_options how = {
-		/* what goes to a server goes by no file, but keeps its error there */
+		/* output for a server goes through no file, but keeps its error here */
 		.path = format->scheme != NULL ? "/dev/null" : options->path,
 		.gzip = xsp_ends_with(format->suffix, strlen(format->suffix), ".gz"),
 		.owner_uid = options->owner_uid,
@@ -225,7 +227,7 @@ int xsp_export_check(const char *path, struct xsp_error *err)
 
 	if (is_wrong_place(xsp_export_format_for(path), path, err))
 		return -ESPIPE;
-	if (!xsp_out_is_file(path)) /* opening a FIFO waits for its reader */
+	if (!xsp_out_is_file(path)) /* opening a FIFO would wait for its reader */
 		return 0;
 	int rc = xsp_out_open(&how, &o, err);
 	if (rc == 0)
@@ -285,8 +287,8 @@ int xsp_export_error(const struct xsp_export *x)
 	return xsp_out_error(x->out);
 }
 
-/* A full disk under one output must not end the run for the others: after an error this one
- * takes part no more, and finish() tells. */
+/* A full disk under one output must not end the run for the others. After an error this output
+ * ignores what comes, and finish() reports the error. */
 #define FORWARD(what, type)                                                                        \
 	static int on_##what(void *ctx, const struct type *record)                                 \
 	{                                                                                          \

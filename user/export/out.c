@@ -19,8 +19,8 @@
  * and leaves 7.0 %. */
 #define GZIP_LEVEL 1
 
-/* Deflate takes four times what formatting does, so it runs in a thread of its own, one buffer
- * behind: on a second core it hides reading, pairing and formatting. */
+/* Deflate takes four times as long as formatting, so a thread does it, one buffer later. On a
+ * second core it hides reading, pairing and formatting. */
 struct gzip {
 	z_stream stream;
 	unsigned char *buffer; /* compressed bytes on their way out */
@@ -28,9 +28,9 @@ struct gzip {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	char *full; /* handed over, not yet compressed; NULL: none */
+	char *full; /* for the thread to compress; NULL: none */
 	size_t full_length;
-	char *spare; /* empty buffer to fill next */
+	char *spare; /* an empty buffer, to be filled next */
 	bool stop;
 };
 
@@ -38,13 +38,13 @@ struct xsp_out {
 	char *buffer, *pos, *limit;
 	int fd;
 	char *path;
-	struct xsp_new_file *file; /* whose descriptor it is; NULL: written to directly */
+	struct xsp_new_file *file; /* the file of the descriptor; NULL: written to directly */
 	char **elsewhere;
 	uid_t uid;
 	gid_t gid;
 	atomic_int error;
 	_Atomic uint64_t bytes;
-	uint64_t text; /* before it was compressed */
+	uint64_t text; /* bytes before compression */
 	struct gzip *gzip; /* NULL: plain */
 };
 
@@ -197,7 +197,7 @@ static void *deflate_thread(void *arg)
 	return NULL;
 }
 
-/* Hands the filled buffer to the thread and takes the spare one. */
+/* Gives the filled buffer to the thread and takes the spare one. */
 static void hand_over(struct xsp_out *o, size_t length)
 {
 	struct gzip *z = o->gzip;
@@ -317,8 +317,8 @@ void xsp_out_printf(struct xsp_out *o, const char *fmt, ...)
 
 /* ---- opening ---- */
 
-/* A name for an open descriptor ("-", /dev/stdout, /dev/fd/3), or -1. These are links in /dev,
- * and links are replaced, not followed: hence by name. */
+/* The descriptor that a name means ("-", /dev/stdout, /dev/fd/3), or -1. The names are links in
+ * /dev, and we replace links instead of following them. So we compare names. */
 static int named_descriptor(const char *path)
 {
 	static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
@@ -347,7 +347,7 @@ bool xsp_out_is_file(const char *path)
 					      S_ISLNK(st.st_mode) || S_ISDIR(st.st_mode));
 }
 
-/* Who owns a pipe would read what the user may read alone, as slowly as he likes. */
+/* The owner of a pipe would read what only the user may read, as slowly as that owner likes. */
 static bool is_others_pipe(const struct stat *st)
 {
 	return S_ISFIFO(st->st_mode) && st->st_uid != geteuid() && st->st_uid != 0;
@@ -362,7 +362,7 @@ static int open_special(struct xsp_out *o)
 	o->fd = open(o->path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
 	if (o->fd < 0)
 		return -errno;
-	/* somebody may have put another one there since we looked: that is not ours to write */
+	/* another file may stand there since we looked: it is not ours to write */
 	if (fstat(o->fd, &st) < 0)
 		return -errno;
 	if (is_others_pipe(&st))
@@ -397,7 +397,7 @@ static int start_gzip(struct xsp_out *o)
 		return -ENOMEM;
 	z->buffer = malloc(BUFFER_SIZE);
 	z->spare = malloc(BUFFER_SIZE);
-	/* 15 + 16: a gzip header; its name and time stay empty, so equal input, equal file */
+	/* 15 + 16: a gzip header; name and time stay empty, so equal input gives an equal file */
 	if (z->buffer == NULL || z->spare == NULL ||
 	    deflateInit2(&z->stream, GZIP_LEVEL, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) !=
 		    Z_OK) {
@@ -409,7 +409,7 @@ static int start_gzip(struct xsp_out *o)
 	pthread_mutex_init(&z->lock, NULL);
 	pthread_cond_init(&z->changed, NULL);
 	o->gzip = z;
-	/* no thread to be had: compress in this one */
+	/* if no thread starts, this one compresses */
 	z->threaded = pthread_create(&z->thread, NULL, deflate_thread, o) == 0;
 	return 0;
 }
@@ -509,19 +509,19 @@ int xsp_out_memory(struct xsp_out **out)
 
 const char *xsp_out_drain(struct xsp_out *o, size_t *length)
 {
-	/* a full buffer is written, and there is nowhere to */
+	/* a full buffer would have to be written, and there is no file */
 	*length = atomic_exchange(&o->error, 0) == 0 ? (size_t)(o->pos - o->buffer) : 0;
 	o->pos = o->buffer;
 	return o->buffer;
 }
 
-/* Owner and name of the finished file. */
+/* Gives the finished file its owner and its name. */
 static int put_in_place(struct xsp_out *o)
 {
 	if (o->file == NULL)
 		return 0;
-	/* a file system without owners (vfat), or one that keeps root out (NFS), is no reason to
-	 * lose the output */
+	/* file systems without owners (vfat) or that restrict root (NFS) are no reason to lose the
+	 * output */
 	if (o->uid != (uid_t)-1 && fchown(o->fd, o->uid, o->gid) < 0 && errno != EPERM &&
 	    errno != EINVAL && errno != ENOTSUP && errno != ENOSYS)
 		return -errno;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * perf_script.c - text as `perf script` prints it: a sample per span, its period the span's
- * self time in ns, its stack the spans open around it. The form is the intersection of what
- * four readers accept; text.h and docs/formats.md have the rules.
+ * perf_script.c - text as `perf script` prints it: a sample per span. Its period is the span's self
+ * time in ns, and its stack holds the spans open around it. Four readers accept this form; text.h
+ * and docs/formats.md have the rules.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,8 +19,8 @@
 #include "model/rows/thread_rows.h"
 #include "model/stacks/off_cpu.h"
 
-/* As many frames as perf itself keeps (kernel.perf_event_max_stack): deep recursion would
- * make the text grow with the square of its depth. */
+/* perf itself keeps this many (kernel.perf_event_max_stack). With deep recursion the text would
+ * otherwise grow with the square of the depth. */
 #define FRAMES_MAX 127
 
 struct comm {
@@ -29,14 +29,14 @@ struct comm {
 
 struct perf {
 	struct xsp_renderer *names;
-	struct xsp_renderer *frames; /* native ones */
+	struct xsp_renderer *frames; /* native frames */
 	struct xsp_thread_rows *rows;
 	const struct xsp_capture_probe *probes;
 	const struct xsp_capture_module *modules;
 	size_t probe_count, module_count;
-	struct xsp_u64map first_probe; /* of a function's name, by its hash */
-	char **dso; /* by module, readable */
-	struct comm *comms; /* by row: the name that its text has */
+	struct xsp_u64map first_probe; /* by the hash of a function's name */
+	char **dso; /* by module, printable */
+	struct comm *comms; /* by row: the name in its text */
 	size_t comms_capacity;
 	struct xsp_off_reported reported;
 };
@@ -70,8 +70,8 @@ static int name_modules(struct perf *f)
 	return f->dso ? 0 : -ENOMEM;
 }
 
-/* One frame line: "\t   ADDR symbol+0x0 (dso)\n". The offset is always there: Perfetto cuts at
- * the last '+', which else may be an operator's. Ranges have no address: 0. */
+/* One frame line: "\t   ADDR symbol+0x0 (dso)\n". The offset is always there: Perfetto splits at
+ * the last '+', which could be an operator's. Annotations have no address: 0. */
 static char *render(const char *name, uint64_t addr, const char *dso, size_t *length)
 {
 	size_t n;
@@ -108,7 +108,7 @@ static char *render_frame(void *ctx, const char *name, size_t *length)
 	return render(name, addr, dso, length);
 }
 
-/* A native function: of its address and its file the capture says nothing. */
+/* A native function: the capture has neither its address nor its file. */
 static char *render_native(void *ctx, const char *name, size_t *length)
 {
 	(void)ctx;
@@ -165,7 +165,7 @@ static void write_row_text(struct xsp_thread_row *row, const char *name)
 	row->text_length = (unsigned)(p - row->text);
 }
 
-/* The row's text is to have the name that its thread has now: threads rename themselves. 0 or -ENOMEM. */
+/* Makes the row's text have its thread's current name: threads rename themselves. 0 or -ENOMEM. */
 static int prepare_row(struct xsp_export *x, struct xsp_thread_row *row)
 {
 	struct perf *f = x->state;
@@ -192,7 +192,7 @@ static int put_frame(struct xsp_export *x, const struct perf *f, xsp_name_id id)
 	return 0;
 }
 
-/* When, and how much: the event's name says by which weight. */
+/* Writes time and amount; the event's name says which weight it is. */
 static void put_head(struct xsp_export *x, const struct xsp_thread_row *row, uint64_t ns)
 {
 	static const char *const events[XSP_WEIGHTS] = {"", " self-ns: \n", " self-cpu-ns: \n",
@@ -232,8 +232,8 @@ static int perf_span(struct xsp_export *x, const struct xsp_span *span)
 
 	if (row == NULL || prepare_row(x, row) < 0)
 		return -ENOMEM;
-	/* speedscope throws when time goes back on a thread, and spans of a stack that was
-	 * abandoned come late */
+	/* speedscope throws if time goes back on a thread, and spans of a dropped stack come
+	 * late */
 	if (span->end_ns > row->last_ns)
 		row->last_ns = span->end_ns;
 

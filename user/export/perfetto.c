@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * perfetto.c - Perfetto's own format (perfetto.dev, protos/perfetto/trace): TrackEvents with names once. Spans and
- * states of threads; it is a tenth of the Chrome trace's size, and of the time to open it.
+ * perfetto.c - Perfetto's own format (perfetto.dev, protos/perfetto/trace): TrackEvents whose names
+ * are written once. It shows spans and thread states. File size and opening time are a tenth of the
+ * Chrome trace's.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 #include "model/rows/states.h"
 #include "model/run_stats.h"
 
-/* Field numbers of the messages that are written. */
+/* Field numbers of the messages. */
 enum { TRACE_PACKET = 1 };
 enum {
 	PACKET_CLOCKS = 6,
@@ -48,18 +49,18 @@ enum { TYPE_BEGIN = 1, TYPE_END = 2 };
 enum { INTERNED_CATEGORIES = 1, INTERNED_NAMES = 2, INTERNED_ID = 1, INTERNED_TEXT = 2 };
 enum { ANNOTATION_TRUTH = 2, ANNOTATION_NAME = 10 };
 
-#define SEQUENCE 1 /* all packets are of one */
-#define ROW_TRACKS (1ULL << 32) /* ids of tracks: a row's index + this; a process: its pid */
+#define SEQUENCE 1 /* all packets belong to one sequence */
+#define ROW_TRACKS (1ULL << 32) /* track ids: a row's index + this; for a process its pid */
 #define STATE_CATEGORY (XSP_CATEGORIES_MAX + 1U)
-/* Numbers of names of states, above those of spans. */
+/* Numbers for names of states, above those of spans. */
 #define STATE_NAMES (1U << 31)
 #define BLOCKED_NAMES (STATE_NAMES + XSP_STATES) /* + enum xsp_wait_class */
-#define INTERNED_AT_ONCE 16384U /* bytes of a packet with names */
+#define INTERNED_AT_ONCE 16384U /* bytes of names in a packet */
 
 struct perfetto {
-	struct xsp_nested spans; /* and states */
+	struct xsp_nested spans; /* states too */
 	struct xsp_message packet, event, inner;
-	uint64_t start_ns, track; /* of the recording; of the row at hand */
+	uint64_t start_ns, track; /* start of the recording; track of the current row */
 };
 
 static int perfetto_begin(struct xsp_export *x)
@@ -134,7 +135,7 @@ static void put_clock(struct perfetto *p, uint64_t clock, uint64_t ns)
 	xsp_message_put(&p->event, CLOCKS_CLOCK, &p->inner);
 }
 
-/* Times are of CLOCK_MONOTONIC, and what real time was. */
+/* Says that times are CLOCK_MONOTONIC, and what real time was then. */
 static void put_head(struct xsp_export *x)
 {
 	struct perfetto *p = x->state;
@@ -162,7 +163,7 @@ static void flush_interned(struct xsp_export *x, size_t least)
 	put_packet(x);
 }
 
-/* Numbers from 1 on: 0 is none. */
+/* Numbers begin with 1: 0 means none. */
 static void intern(struct xsp_export *x, unsigned field, uint64_t number, const char *text)
 {
 	struct perfetto *p = x->state;
@@ -211,7 +212,7 @@ static void put_process(struct xsp_export *x, const struct xsp_thread_row *row)
 	put_packet(x);
 }
 
-/* Another stack of a thread, or its states, is a track of its own in the process. */
+/* A thread's other stack, or its states, is a track of its own in the process. */
 static void put_track(struct xsp_export *x, const struct xsp_thread_row *row)
 {
 	struct perfetto *p = x->state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * speedscope.c - speedscope's own format: an evented profile a row, names once. It opens files of a length at which
- * its import of Chrome traces does not come to an end.
+ * speedscope.c - speedscope's own format: an evented profile for each row, with names written once.
+ * speedscope opens such files at sizes at which its import of Chrome traces never finishes.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,9 +15,9 @@
 #include "model/run_stats.h"
 
 struct speedscope {
-	struct xsp_nested spans; /* their kinds are speedscope's frames */
-	uint64_t start_ns; /* of the recording */
-	uint64_t from_ns, end_ns; /* of the part that is told of */
+	struct xsp_nested spans; /* a kind is a frame of speedscope */
+	uint64_t start_ns; /* when the recording began */
+	uint64_t from_ns, end_ns; /* the range that is written */
 	const char *separator;
 };
 
@@ -108,7 +108,7 @@ static void put_frame(struct xsp_export *x, const struct xsp_span_kind *frame, b
 	free(text);
 }
 
-/* Of the whole: its title, with what is missing. */
+/* Writes the title of the whole, with what is missing. */
 static void put_name(struct xsp_export *x)
 {
 	char losses[160], *text = NULL;

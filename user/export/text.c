@@ -12,8 +12,8 @@
 
 #define MANGLED_KEPT 1024
 
-/* What ends a line somewhere: besides the control characters, JavaScript's U+2028 and U+2029,
- * and U+0085. */
+/* Characters that end a line for some reader: control characters, U+0085, and JavaScript's U+2028
+ * and U+2029. */
 static bool is_blank(uint32_t c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r') || c == 0x85 || c == 0x2028 || c == 0x2029;
@@ -36,7 +36,7 @@ static char *clean(char *out, const char *in, size_t length)
 	return out;
 }
 
-/* "frame 12" and "frame 1.5" end like a line with two counts: the last blank is filled. */
+/* "frame 12" and "frame 1.5" end like a line with two counts: replaces the last blank. */
 static void guard_number(char *text, size_t length)
 {
 	size_t i = length;
@@ -104,7 +104,7 @@ char *xsp_text_folded(const char *full, size_t *length)
 	return out;
 }
 
-/* What becomes something else in a symbol; the first that fits. */
+/* What a symbol may not contain, and its replacement; the first match counts. */
 static const struct {
 	const char *from, *to;
 } symbol_parts[] = {
@@ -116,7 +116,7 @@ static const struct {
 	{"'", "\xE2\x80\x99"},
 };
 
-/* How much of `in` was read; what is put for it has at most three bytes a byte. */
+/* Returns how many bytes of `in` it read; writes at most three bytes for each of them. */
 static size_t rewrite_part(const char *in, char **out)
 {
 	for (size_t i = 0; i < sizeof(symbol_parts) / sizeof(symbol_parts[0]); i++) {

@@ -17,7 +17,7 @@ struct block {
 	uint8_t left[2]; /* bytes that wait for a third one */
 	size_t left_count;
 	uint8_t packed[BUFFER / 4 * 3];
-	char buffer[BUFFER]; /* of the stream */
+	char buffer[BUFFER]; /* the stream's */
 };
 
 /* ---- base64 ---- */
@@ -89,7 +89,8 @@ static int pack(struct block *b, const void *data, size_t length, int flush)
 
 static ssize_t on_write(void *cookie, const char *data, size_t length)
 {
-	/* All of it, as less is an error to glibc; a piece at a time, as zlib counts in 32 bits. */
+	/* All of it, since glibc takes a short write for an error; piece by piece, since zlib
+	 * counts in 32 bits. */
 	for (size_t done = 0, n; done < length; done += n) {
 		n = length - done < BUFFER ? length - done : BUFFER;
 		if (pack(cookie, data + done, n, Z_NO_FLUSH) < 0) {
@@ -126,7 +127,8 @@ FILE *xsp_block_open(FILE *to, const char *key)
 		return NULL;
 	b->to = to;
 	b->encoded = key != NULL;
-	/* 15 + 16: the largest window, and gzip's head, which holds no time: the same data are the same bytes */
+	/* 15 + 16: the largest window, and a gzip header without a time, so the same data give the
+	 * same bytes */
 	if (deflateInit2(&b->zip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
 			 Z_DEFAULT_STRATEGY) != Z_OK) {
 		free(b);

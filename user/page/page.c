@@ -18,21 +18,21 @@
 #include "page/trees.h"
 
 #define VERSION 1
-#define TITLE_SIZE 600 /* two file names */
+#define TITLE_SIZE 600 /* room for two file names */
 #define CELLS 1000000U
 #define TOP 1000U /* rows of a report's table */
 #define THRESHOLD 0.05 /* of a comparison */
 
 struct page {
 	const struct xsp_page_options *o;
-	size_t source; /* at hand */
-	struct xsp_ranks *ranks; /* of a job */
+	size_t source; /* the current one */
+	struct xsp_ranks *ranks; /* for a job */
 	struct xsp_rank_names names;
-	struct xsp_compare_capture *compared; /* of a comparison: all captures, and what it says */
+	struct xsp_compare_capture *compared; /* for a comparison: all captures, and the result */
 	struct xsp_report *comparison;
 	uint64_t steps[2], recorded_ns[2];
 	bool without_steps;
-	struct xsp_report *own; /* of analyze, where there is no comparison */
+	struct xsp_report *own; /* analyze's report, if there is no comparison */
 	struct xsp_tracks *tracks;
 	struct xsp_trees *trees;
 	struct xsp_error *err;
@@ -51,15 +51,15 @@ const char *xsp_page_content_security_policy(void)
 	return xsp_template_policy;
 }
 
-/* ---- where captures lie in time ---- */
+/* ---- the captures' times ---- */
 
-/* Several that are no comparison. */
+/* Several captures that are no comparison. */
 static bool is_job(const struct xsp_page_options *o)
 {
 	return o->sides == 0 && o->source_count > 1;
 }
 
-/* Real time of its beginning, by the clock of the first rank. */
+/* Real time of a capture's beginning, by the first rank's clock. */
 static uint64_t real_start(const struct page *p, size_t source, uint64_t *start_ns)
 {
 	const struct xsp_capture_reader *r = p->o->sources[source].reader;
@@ -70,7 +70,8 @@ static uint64_t real_start(const struct page *p, size_t source, uint64_t *start_
 	       (p->names.shifts != NULL ? (uint64_t)p->names.shifts[source] : 0);
 }
 
-/* Its own time that is 0 on the page: the beginning of the first capture; of compared ones each has its own. */
+/* The capture's own time that is 0 on the page. For a job that is the beginning of the first
+ * capture; compared captures each begin at 0. */
 static uint64_t origin_of(const struct page *p, size_t source)
 {
 	uint64_t first_ns, start_ns;
@@ -95,7 +96,7 @@ static int match(struct page *p)
 
 /* ---- reading ---- */
 
-/* Of compared captures the timeline shows the first one of the second side. */
+/* For a comparison the timeline shows the first capture of the second side. */
 static bool is_visible(const struct xsp_page_options *o, size_t source)
 {
 	return o->sides == 0 || source == o->sides;
@@ -134,7 +135,7 @@ static int finish(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
 	return rc == 0 && p->trees != NULL ? xsp_trees_end(p->trees) : rc;
 }
 
-/* Of a source's run. */
+/* For the run of a source. */
 static struct xsp_pass_listener listener_of(struct page *p, size_t source)
 {
 	p->source = source;
@@ -150,7 +151,7 @@ static int run(struct page *p, size_t source, const struct xsp_cut *cut)
 		p->err);
 }
 
-/* A capture by itself: the page listens to the run of the analyses. */
+/* A single capture: the page listens to the pass of the analysis. */
 static int analyze(struct page *p)
 {
 	const struct xsp_analyze_options how = {
@@ -169,7 +170,7 @@ static int analyze_job(struct page *p)
 	return rc == 0 ? xsp_analyze_ranks(p->ranks, NULL, p->own) : rc;
 }
 
-/* How long one side is, which the other one's trees are set against. */
+/* Adds to the length of a side, by which the trees of the two sides are scaled. */
 static void add_steps(struct page *p, size_t source)
 {
 	const struct xsp_series *series = p->compared[source].series;
@@ -335,7 +336,7 @@ static int put_timeline(struct page *p, FILE *f)
 	return xsp_tracks_write(p->tracks, f);
 }
 
-/* `page` comes last: it tells what the others leave out. */
+/* `page` comes last: it says what the others could not show. */
 static const struct {
 	const char *key;
 	int (*put)(struct page *p, FILE *f);
@@ -358,7 +359,7 @@ static int write_block(struct page *p, FILE *to, const char *key,
 
 /* ---- the whole ---- */
 
-/* The template up to `end`, with the page's title for its own. */
+/* Writes the template up to `stop`, with the page's title instead of its own. */
 static int write_template(const struct xsp_page_options *o, const char *stop, FILE *f)
 {
 	const char *from = strstr(xsp_template(), "<title>");
@@ -392,7 +393,8 @@ static int write_page(struct page *p, FILE *f)
 	return rc == 0 && (fflush(f) != 0 || ferror(f)) ? -EIO : rc;
 }
 
-/* Why nothing more goes into the file: it says so whenever it is asked, a stream only when that happens. */
+/* The reason why the file takes no more. A file gives it whenever we ask; a stream gave it only at
+ * the failed write. */
 static int why_full(FILE *f)
 {
 	errno = 0;
@@ -403,7 +405,7 @@ static int said(struct xsp_error *err, int rc)
 {
 	if (rc == -ENOMEM)
 		return xsp_out_of_memory(err);
-	/* keeps the reason, if one was given */
+	/* keeps the reason if there is one */
 	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot write the page: %s",
 				      strerror(-rc))
 		      : 0;
@@ -422,7 +424,7 @@ int xsp_page_write(const struct xsp_page_options *o, FILE *f, struct xsp_error *
 	end(&p);
 	if (rc < 0 && rc != -ENOMEM && ferror(f)) {
 		rc = why_full(f);
-		/* of a file whoever opened it knows the name, and says it */
+		/* who opened the file knows its name, and reports the error */
 		return o->served ? xsp_error_set(err, rc, XSP_STATUS_OUTPUT,
 						 "no room for the page: %s", strerror(-rc))
 				 : rc;
@@ -430,9 +432,9 @@ int xsp_page_write(const struct xsp_page_options *o, FILE *f, struct xsp_error *
 	return said(err, rc);
 }
 
-/* ---- a part of it ---- */
+/* ---- a range of it ---- */
 
-/* The origin may lie before the boot of its host: it is below 0 then. */
+/* The origin may lie before the boot of its host, and is then below 0. */
 static uint64_t later(uint64_t origin, uint64_t ns)
 {
 	const int64_t at = (int64_t)origin, most = INT64_MAX - (at > 0 ? at : 0);
@@ -442,7 +444,7 @@ static uint64_t later(uint64_t origin, uint64_t ns)
 	return at + (int64_t)ns < 0 ? 0 : (uint64_t)(at + (int64_t)ns);
 }
 
-/* What lies between the two times of the page, of what the page shows of that capture. */
+/* The range between two times of the page, within what the page shows of the capture. */
 static struct xsp_cut part_of(const struct page *p, size_t source, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct xsp_cut all = {.to_ns = UINT64_MAX};

@@ -6,8 +6,8 @@
 
 #include "base/rows/grow.h"
 
-/* The most so far is now: what has changed since it was noted last is noted, which takes no longer than the events that
- * changed it. */
+/* Now is the peak: notes what has changed since the last note. That takes no longer than the events
+ * that changed it. */
 static void note(struct xsp_peak *p)
 {
 	for (size_t i = 0; i < p->changed_count; i++) {
@@ -37,7 +37,7 @@ int xsp_peak_event(struct xsp_peak *p, const struct xsp_memory_event *e)
 	if (!s->changed)
 		p->changed[p->changed_count++] = index;
 	s->changed = true;
-	/* modulo 2^64: a site's frees are those of its allocations */
+	/* modulo 2^64: a site's frees belong to its allocations */
 	s->alive += (uint64_t)e->bytes;
 	s->blocks += e->bytes > 0 ? e->blocks : -e->blocks;
 	p->alive += (uint64_t)e->bytes;

@@ -62,9 +62,9 @@ void xsp_server_stop(struct xsp_server *s)
 #define PORTS_TRIED 10U
 #define CONNECTIONS_MAX 512U
 #define CONNECTIONS_KEPT                                                                           \
-	448U /* beyond these whoever waits longest goes: the rest is room for newcomers */
-#define IDLE_SECONDS 30U /* of one whose answer is on its way */
-#define HEAD_SECONDS 5U /* in which a request must be told */
+	448U /* above this, the longest waiter goes: the rest is room for newcomers */
+#define IDLE_SECONDS 30U /* of silence while an answer is sent */
+#define HEAD_SECONDS 5U /* in which the head of a request must arrive */
 #define REQUEST_BYTES ((size_t)32 << 10)
 
 #define MHD_FUNCTIONS(X)                                                                           \
@@ -80,22 +80,23 @@ void xsp_server_stop(struct xsp_server *s)
 
 XSP_LATE_LIBRARY(mhd_library, MHD_FUNCTIONS, XSP_MICROHTTPD_SONAME, "xsptrace view");
 
-/* One whose next request is not told yet is in the list of those, who waits longest first. */
+/* Connections whose next request has not arrived are in a list, the longest waiter first. */
 struct connection {
 	struct connection *before, *behind;
 	int fd;
 	bool waiting;
-	uint64_t since_s; /* of the monotonic clock */
+	uint64_t since_s; /* CLOCK_MONOTONIC */
 };
 
-/* Without a token nobody keeps a connection: libmicrohttpd's own limit is of silence, and not of bytes that trickle. */
+/* Ends connections that send no request, since without a token nobody may keep one. libmicrohttpd
+ * only limits silence, and not bytes that trickle. */
 struct waiting {
 	pthread_mutex_t lock;
 	pthread_cond_t ends;
 	pthread_t watcher;
 	bool ending;
 	struct connection *first, *last;
-	size_t open; /* of all connections, those that wait and those that do not */
+	size_t open; /* connections, both waiting and not waiting */
 };
 
 struct xsp_server {
@@ -131,14 +132,14 @@ const char *xsp_server_argument(const struct xsp_server_request *request, const 
 							    MHD_GET_ARGUMENT_KIND, key);
 }
 
-/* ---- who does not ask ---- */
+/* ---- connections without a request ---- */
 
 static uint64_t now_s(void)
 {
 	return xsp_now_ns() / 1000000000;
 }
 
-/* The lock is held, as in what follows. */
+/* The caller holds the lock, as for the next functions. */
 static void leave(struct waiting *w, struct connection *c)
 {
 	if (!c->waiting)
@@ -159,7 +160,7 @@ static void join(struct waiting *w, struct connection *c)
 	c->since_s = now_s();
 }
 
-/* libmicrohttpd reads the end of it, and closes it. */
+/* libmicrohttpd reads an end of file and closes the connection. */
 static void end_first(struct waiting *w)
 {
 	struct connection *c = w->first;
@@ -236,10 +237,12 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 			join(w, c);
 			pthread_cond_signal(&w->ends);
 		} else if (info != NULL) {
-			shutdown(info->connect_fd, SHUT_RDWR); /* nobody would watch it */
+			/* without memory nobody would watch it */
+			shutdown(info->connect_fd, SHUT_RDWR);
 		}
 		*socket_context = c;
-	} else { /* its descriptor is closed behind this, and may be another's then */
+		/* libmicrohttpd closes the descriptor next, and its number may be reused */
+	} else {
 		w->open--;
 		if (c != NULL)
 			leave(w, c);
@@ -249,7 +252,7 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* The head of a request is there, or its answer is. */
+/* The head of a request has arrived (waits: false), or its answer was sent (true). */
 static void set_waiting(struct xsp_server *s, struct MHD_Connection *connection, bool waits)
 {
 	const union MHD_ConnectionInfo *info =
@@ -267,7 +270,7 @@ static void set_waiting(struct xsp_server *s, struct MHD_Connection *connection,
 	pthread_mutex_unlock(&s->waiting.lock);
 }
 
-/* ---- who asks ---- */
+/* ---- checking a request ---- */
 
 static bool is_our_host(const struct xsp_server *s, struct MHD_Connection *connection)
 {
@@ -282,7 +285,8 @@ static bool is_our_host(const struct xsp_server *s, struct MHD_Connection *conne
 	return false;
 }
 
-/* What stands behind "/TOKEN/", or NULL. How long it takes says nothing of how much of the token was right. */
+/* The rest of the path after "/TOKEN/", or NULL. The time that it takes says nothing about how much
+ * of the token was right. */
 static const char *behind_token(const struct xsp_server *s, const char *url)
 {
 	unsigned char differs = 0;
@@ -363,7 +367,7 @@ static void refuse(struct xsp_server_answer *a, unsigned status, const char *tex
 	a->length = a->bytes == NULL ? 0 : strlen(text);
 }
 
-/* Answers for the head of a request: a body is never read. */
+/* Answers as soon as the head of a request is there: never reads a body. */
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url,
 				  const char *method, const char *version, const char *upload,
 				  size_t *upload_size, void **state)
@@ -385,7 +389,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 		refuse(&a, 404,
 		       "nothing is here: use the whole address that xsptrace view printed\n");
 	} else {
-		if (has_left(s, connection)) /* it has moved on: nobody waits for this */
+		/* the browser has moved on: nobody waits for this answer */
+		if (has_left(s, connection))
 			return MHD_NO;
 		s->options.answer(s->options.ctx, path, &request, &a);
 		*state = a.status == 200 && strcmp(method, "GET") == 0 ? ctx : NULL;
@@ -435,7 +440,7 @@ static int listen_on(uint16_t port)
 
 	if (fd < 0)
 		return -errno;
-	/* else a port that was used a minute ago is still taken */
+	/* else a port that was in use a minute ago still counts as taken */
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) < 0 ||
 	    bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
 	    listen(fd, SOMAXCONN) < 0)
@@ -511,7 +516,7 @@ void xsp_server_stop(struct xsp_server *s)
 {
 	if (s == NULL)
 		return;
-	s->lib.stop_daemon(s->daemon); /* closes the socket too, and all connections */
+	s->lib.stop_daemon(s->daemon); /* also closes the socket and all connections */
 	stop_watching(&s->waiting);
 	free(s);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* template.h - the page without data, as user/page/web makes it: blocks stand where XSP_TEMPLATE_BLOCKS is. */
+/* template.h - the page without data, made by user/page/web. Blocks go where XSP_TEMPLATE_BLOCKS
+ * is. */
 #ifndef XSP_REPORT_TEMPLATE_H
 #define XSP_REPORT_TEMPLATE_H
 
@@ -10,7 +11,7 @@
 extern const unsigned char xsp_template_bytes[];
 extern const char xsp_template_policy[]; /* its content security policy */
 
-/* Terminated; "": this build is without it. */
+/* Terminated; "" if this build has no page. */
 static inline const char *xsp_template(void)
 {
 	return (const char *)xsp_template_bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* texts.h - the texts of a block, each once: its list "names". */
+/* texts.h - the texts of a block, each stored once: its list "names". */
 #ifndef XSP_REPORT_TEXTS_H
 #define XSP_REPORT_TEXTS_H
 
@@ -7,7 +7,8 @@
 #include "page/json_writer.h"
 #include "base/rows/u64map.h"
 
-#define XSP_TEXTS_MAX 262144U /* a program can make names as it likes: the others share one */
+/* programs make as many names as they like: the rest shares one text */
+#define XSP_TEXTS_MAX 262144U
 
 /* Zero-initialise. */
 struct xsp_texts {
@@ -15,12 +16,12 @@ struct xsp_texts {
 	size_t count, capacity;
 	struct xsp_u64map index;
 	struct xsp_arena arena;
-	uint64_t left_out; /* how often one had no place */
+	uint64_t left_out; /* how often there was no room for one */
 };
 
-/* The text's number; raw bytes of the target's, of which a copy is made. 0 or -ENOMEM. */
+/* The number of a text, which is raw bytes of the target and is copied. 0 or -ENOMEM. */
 int xsp_texts_number(struct xsp_texts *t, const char *text, uint32_t *number);
-/* The same for one that stays as it is, whoever bounds how many there are. */
+/* The same for a text that stays as it is; the caller bounds how many there are. */
 int xsp_texts_exactly(struct xsp_texts *t, const char *text, size_t length, uint32_t *number);
 void xsp_texts_write(const struct xsp_texts *t, struct xsp_json_writer *j);
 void xsp_texts_free(struct xsp_texts *t);

@@ -13,7 +13,7 @@
 #include "page/texts.h"
 #include "timeline/gpu_category.h"
 
-#define SMALL 100000U /* what is less than so much of the whole is told together */
+#define SMALL 100000U /* branches below this fraction of the whole are shown together */
 
 enum { WALL, CPU, OFF_CPU, SAMPLES, MODULES, MEMORY, GPU, TREES };
 static const struct {
@@ -28,9 +28,9 @@ static const struct {
 	[GPU] = {"gpu", "GPU time by launching operator", "ns"},
 };
 
-enum kind { SPAN, PYTHON, NATIVE, KERNEL, THREAD, MODULE, ON_GPU }; /* as in page.h */
+enum kind { SPAN, PYTHON, NATIVE, KERNEL, THREAD, MODULE, ON_GPU }; /* the numbers of page.h */
 
-/* Stacks of the capture at hand, with a weight. */
+/* Stacks of the current capture by one weight. */
 static const struct {
 	enum xsp_weight weight;
 	unsigned tree;
@@ -41,14 +41,14 @@ static const struct {
 struct xsp_trees {
 	struct xsp_merged_stacks trees[TREES];
 	bool used[TREES][2], compared; /* by side */
-	struct xsp_view views[WEIGHTS]; /* of the capture at hand */
-	struct xsp_stacks *stacks[WEIGHTS]; /* its own; NULL: it does not have the weight */
+	struct xsp_view views[WEIGHTS]; /* the current capture's */
+	struct xsp_stacks *stacks[WEIGHTS]; /* the current capture's; NULL: it lacks the weight */
 	struct xsp_summary_python *python;
 	struct xsp_peak peak;
-	struct xsp_timeline *timeline; /* at hand */
-	unsigned side; /* its */
+	struct xsp_timeline *timeline; /* the current capture's */
+	unsigned side; /* the current capture's side */
 	struct xsp_texts texts;
-	uint64_t small; /* branches that are told together */
+	uint64_t small; /* branches that are shown together */
 };
 
 int xsp_trees_new(bool compared, struct xsp_trees **out)
@@ -109,7 +109,7 @@ static void add(struct xsp_trees *t, unsigned tree, uint32_t node, uint64_t self
 	t->used[tree][t->side] = true;
 }
 
-/* Of the GPU's work: its stream, who launched it, and what it was. */
+/* A node for GPU work: its stream, its launcher, its name. */
 static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 {
 	struct xsp_trees *t = ctx;
@@ -165,7 +165,7 @@ int xsp_trees_begin(struct xsp_trees *t, struct xsp_capture_reader *reader,
 			rc = xsp_sinks_add(sinks, (struct xsp_timeline_sink){.ctx = t->python,
 									     .span = on_python});
 	}
-	/* where not all was recorded, or is told, what was alive is not known */
+	/* if something was not recorded, or the range begins later, nobody knows what was alive */
 	if (rc == 0 && xsp_timeline_has_allocations(timeline) &&
 	    xsp_timeline_cut_text(timeline) == NULL &&
 	    !xsp_timeline_allocations_in_windows(timeline))
@@ -185,7 +185,7 @@ static int merge_stacks(struct xsp_trees *t, size_t index)
 	if (rc == 0)
 		rc = xsp_merged_add(&t->trees[tree], s, side, false);
 	t->used[tree][side] = true;
-	/* the time on a CPU of the same spans */
+	/* the CPU time of the same spans */
 	if (rc == 0 && tree == WALL && xsp_timeline_has_waits(t->timeline)) {
 		rc = xsp_merged_add(&t->trees[CPU], s, side, true);
 		t->used[CPU][side] = true;
@@ -193,7 +193,7 @@ static int merge_stacks(struct xsp_trees *t, size_t index)
 	return rc;
 }
 
-/* "layers.0.attention": a node for each part of the path. */
+/* "layers.0.attention": makes a node for each part of the path. */
 static int add_module(void *ctx, const char *path, uint64_t ns, uint64_t calls)
 {
 	struct xsp_trees *t = ctx;
@@ -271,7 +271,7 @@ struct writing {
 	unsigned tree;
 	struct written_node *list;
 	size_t count, capacity;
-	uint32_t *place; /* 1 + where a node of the tree is shown; 0: it is not */
+	uint32_t *place; /* 1 + where a node is written; 0: it is not */
 };
 
 /* "train.py:21 train_step" */
@@ -295,7 +295,7 @@ static enum kind kind_of(const struct writing *w, const struct xsp_merged_node *
 		return ON_GPU;
 	if (n->span)
 		return SPAN;
-	/* what it waited for, or was called for */
+	/* why the thread waited, or what the kernel did */
 	if (n->name[0] == '[' && (w->tree == OFF_CPU || strncmp(n->name, "[kernel]", 8) == 0))
 		return KERNEL;
 	return is_python_line(n->name) ? PYTHON : NATIVE;
@@ -317,7 +317,7 @@ static int show(struct writing *w, uint32_t parent, const char *name, enum kind 
 							  [COUNT] = count}});
 }
 
-/* On both sides, of which one may have nothing at all. */
+/* Small on both sides? One side may have nothing at all. */
 static bool is_small(const struct xsp_merged_stacks *tree, const struct xsp_merged_node *n)
 {
 	const uint64_t *all = tree->nodes[0].total;
@@ -326,7 +326,7 @@ static bool is_small(const struct xsp_merged_stacks *tree, const struct xsp_merg
 	       n->total[1] <= all[1] / SMALL;
 }
 
-/* Those children of one node that are small, as one. */
+/* Writes the small children of a node as one. */
 static int show_small(struct writing *w, uint32_t parent)
 {
 	const struct xsp_merged_stacks *tree = &w->t->trees[w->tree];
@@ -391,7 +391,7 @@ static int write_tree(struct xsp_trees *t, unsigned tree, const double factors[2
 {
 	static const double whole[2] = {1, 1};
 	struct writing w = {.t = t, .tree = tree};
-	/* memory does not grow with time */
+	/* memory does not grow with time, so it is not scaled */
 	int rc = xsp_merged_seal(&t->trees[tree], tree == MEMORY ? whole : factors);
 
 	if (rc == 0)
@@ -415,7 +415,7 @@ int xsp_trees_write(struct xsp_trees *t, const uint64_t units[2], FILE *f)
 
 	fputs("{\"trees\":[", f);
 	for (unsigned i = 0; i < TREES && rc == 0; i++) {
-		/* what was not recorded on one side is no 0 there */
+		/* what one side did not record is not 0 there */
 		if (!t->used[i][1] || (t->compared && !t->used[i][0]))
 			continue;
 		rc = write_tree(t, i, factors, first, f);
@@ -432,7 +432,7 @@ void xsp_trees_notes(const struct xsp_trees *t, struct xsp_json_writer *j)
 	char text[256];
 	uint64_t merged = 0;
 
-	for (size_t i = 0; i < TREES; i++) /* CPU has the stacks of WALL */
+	for (size_t i = 0; i < TREES; i++) /* the tree of CPU has the stacks of WALL */
 		merged += i != CPU ? t->trees[i].merged : 0;
 	if (t->small > 0) {
 		snprintf(text, sizeof(text),

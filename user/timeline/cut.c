@@ -12,8 +12,8 @@
 
 /* ---- names ---- */
 
-/* Does a function have a symbol? One from an imported trace has its category there (catalog/providers.h), which is no
- * name. */
+/* Does a function have a symbol? In an imported trace its category stands there
+ * (catalog/providers.h), and is no name. */
 static bool has_symbol(const struct xsp_capture_probe *probe)
 {
 	const unsigned traits = xsp_provider_traits(probe->provider);
@@ -42,7 +42,8 @@ static bool names(const struct xsp_timeline *t, const struct xsp_cut_pattern *p,
 	       (has_symbol(probe) && xsp_pattern_matches_name(&p->pattern, probe->symbol));
 }
 
-/* As while recording: true if no pattern names it (unless all patterns are '!'), or if a '!' pattern does. */
+/* As while recording: yes if no pattern names it (unless all patterns are '!'), or if a '!' pattern
+ * does. */
 static bool leaves_out(const struct xsp_timeline *t, const struct xsp_capture_probe *probe,
 		       const char *display_name)
 {
@@ -79,7 +80,7 @@ xsp_name_id xsp_cut_name(struct xsp_timeline *t, uint32_t probe, xsp_name_id nam
 		return name | *at;
 	const char *display_name = xsp_timeline_name(t, name);
 	const uint32_t bit = leaves_out(t, &t->probes[probe], display_name) ? XSP_NAME_LEFT_OUT : 0;
-	/* without memory each call works it out again */
+	/* if it could not be stored, each call works it out again */
 	if (t->names[name] != NULL)
 		(void)xsp_u64map_set(&t->range_left_out, key, bit);
 	return name | bit;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cut.h - a part of a capture: which spans, waits, samples and activities the sinks get. All of the capture is read and
- * paired, and listeners see all of it; then one place decides for all sinks. Threads, names, least duration and depth
- * work as while recording: the time of what they drop belongs to what is around it. A time range shows what lies in it;
- * what reaches beyond is cut at the range's ends, and marked (docs/formats.md).
+ * cut.h - a part of a capture: which spans, waits, samples and activities the sinks get.
+ *
+ * The whole capture is read and paired, and listeners see all of it. Then one place decides for all
+ * sinks. Threads, names, least duration and depth work as while recording: the time of what they
+ * drop belongs to what is around it. A time range shows what lies in it. What reaches beyond is
+ * shortened to the range and marked (docs/formats.md).
  */
 #ifndef XSP_TIMELINE_CUT_H
 #define XSP_TIMELINE_CUT_H
@@ -31,20 +33,22 @@ struct xsp_cut {
 	size_t pattern_count;
 	uint64_t min_duration_ns;
 	uint64_t max_depth; /* 0: all */
-	const char *text; /* the options, for the output's readers; NULL: no cut */
+	const char *text; /* the options as text, for readers of the output; NULL: no cut */
 };
 
-/* Before the run. What `cut` points to must live until it is over. 0 or -ENOMEM. */
+/* Call it before the run; what `cut` points to must live until the run is over. 0 or -ENOMEM. */
 int xsp_timeline_cut(struct xsp_timeline *t, const struct xsp_cut *cut);
-/* The options of the cut, or of the cut in the trace that became this capture; NULL: it is whole. */
+/* The options of the cut, or of the cut in the trace that became this capture; NULL: it is
+ * whole. */
 const char *xsp_timeline_cut_text(const struct xsp_timeline *t);
-/* Does it drop calls whose time belongs to calls that it keeps: by name, least duration or depth? */
+/* Does it drop calls whose time belongs to calls that it keeps: by name, least duration or
+ * depth? */
 bool xsp_timeline_cut_hides(const struct xsp_timeline *t);
-/* The recording's window, or the kept part of it. And how long everything was on in that. */
+/* The recording's window, or the kept part of it; and for how long everything was on in it. */
 void xsp_timeline_window(const struct xsp_timeline *t, uint64_t *start_ns, uint64_t *end_ns);
 uint64_t xsp_timeline_recorded_ns(const struct xsp_timeline *t);
-/* How long something was on, with or without windows, that was dropped at until_ns (0: it was not). The second: the
- * same if it was not on to the end, otherwise 0. */
+/* How long a feature was on, with or without windows, if it was dropped at until_ns (0: it was not
+ * dropped). The second one gives 0 if it was on to the end. */
 uint64_t xsp_timeline_watched_ns(const struct xsp_timeline *t, uint64_t until_ns);
 uint64_t xsp_timeline_first_ns(const struct xsp_timeline *t, uint64_t until_ns);
 /* Moves a time into that window. */

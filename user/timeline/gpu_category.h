@@ -7,7 +7,8 @@
 
 #define XSP_GPU_NAME_SIZE 80
 
-/* The kernel's name, "Memcpy HtoD (Pinned -> Device)", ...; in `buffer`, static, or the activity's own. */
+/* The kernel's name, "Memcpy HtoD (Pinned -> Device)", ...; in `buffer`, static, or the activity's
+ * own. */
 const char *xsp_gpu_activity_name(const struct xsp_gpu_activity *a, char buffer[XSP_GPU_NAME_SIZE]);
 /* "kernel", "gpu_memcpy", ... */
 const char *xsp_gpu_category(enum xsp_gpu_kind kind);
@@ -15,7 +16,7 @@ const char *xsp_gpu_category(enum xsp_gpu_kind kind);
 bool xsp_gpu_is_work(enum xsp_gpu_kind kind);
 /* Does a thread wait for the stream while it works? Such waits have rows of their own. */
 bool xsp_gpu_is_wait(const struct xsp_gpu_activity *a);
-/* Of struct xsp_gpu_sync.what. */
+/* The name of xsp_gpu_sync.what. */
 const char *xsp_gpu_sync_name(uint32_t what);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * listener.h - listeners take part in a run beside the pairing. Each is one row of the table in timeline.c, gets every
- * span that closes, and knows nothing of the others.
+ * listener.h - listeners take part in a run beside the pairing. Each is one row of the table in
+ * timeline.c, gets every span that closes, and knows nothing of the others.
  */
 #ifndef XSP_TIMELINE_LISTENER_H
 #define XSP_TIMELINE_LISTENER_H
@@ -12,7 +12,8 @@
 
 struct row;
 
-/* NULL members are skipped. All but begin() and free() return 0 to go on or a negative errno, which ends the run. */
+/* NULL members are skipped. All but begin() and free() return 0 to go on or a negative errno, which
+ * ends the run. */
 struct xsp_listener {
 	const char *name;
 	bool live; /* it also takes part in a timeline that follows its capture */
@@ -22,8 +23,8 @@ struct xsp_listener {
 	/* Events that open and close no spans: bit n of `events`: kind n. */
 	unsigned events;
 	int (*event)(struct xsp_timeline *t, const struct xsp_event *e);
-	/* A span closes. note: before the sinks get it, to add what is known; its ancestors are still on the row.
-	 * listen: after the sinks. */
+	/* A span closes. note: before the sinks get it, to add what is known; its ancestors are
+	 * still on the row. listen: after the sinks. */
 	int (*note)(struct xsp_timeline *t, const struct row *row, struct xsp_span *span);
 	int (*listen)(struct xsp_timeline *t, const struct xsp_span *span);
 	int (*end)(struct xsp_timeline *t); /* no more events; the last row first */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* notify.c - hands to the sinks what the cut keeps. */
+/* notify.c - hands the kept part to the sinks. */
 #include "timeline/timeline_private.h"
 
-/* To each sink that wants it; `rc` is the last one's value. */
+/* Calls each sink that wants it; `rc` is the last one's value. */
 #define NOTIFY(t, member, ...)                                                                     \
 	do {                                                                                       \
 		for (size_t i = 0; i < (t)->sink_count && rc >= 0; i++)                            \
@@ -23,7 +23,7 @@ static struct xsp_span clipped(const struct xsp_timeline *t, const struct xsp_sp
 	s.flags |= XSP_SPAN_CUT;
 	s.start_ns = xsp_timeline_clip(t, s.start_ns);
 	s.end_ns = xsp_timeline_clip(t, s.end_ns);
-	s.probe_ns = s.self_probe_ns = 0; /* a part does not know them */
+	s.probe_ns = s.self_probe_ns = 0; /* nobody knows them for a part */
 	return s;
 }
 

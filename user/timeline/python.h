@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* python.h - a span's Python stack, by its section. */
+/* python.h - a span's Python stack, from its section. */
 #ifndef XSP_TIMELINE_PYTHON_H
 #define XSP_TIMELINE_PYTHON_H
 
@@ -16,23 +16,25 @@ struct xsp_python_line {
 /* The stack of a section PYTHON, or NULL: not in the capture. */
 const struct xsp_capture_python *xsp_timeline_python(const struct xsp_timeline *t,
 						     const struct xsp_section *section);
-/* Lines were on by default, and were dropped then (CLOCK_MONOTONIC): later spans have none. 0: on to the end. */
+/* Python lines were on by default and were dropped at this time (CLOCK_MONOTONIC): later spans have
+ * none. 0: on to the end. */
 uint64_t xsp_timeline_python_until_ns(const struct xsp_timeline *t);
 /* False: the name is not in the capture. */
 bool xsp_timeline_python_line(const struct xsp_timeline *t,
 			      const struct xsp_capture_python_frame *frame,
 			      struct xsp_python_line *out);
-/* The program's own innermost frame from `first` on, neither the interpreter's nor a package's; `first` if there is
- * none. */
+/* The program's own innermost frame from `first` on, neither the interpreter's nor a package's;
+ * `first` if there is none. */
 uint32_t xsp_timeline_python_own(const struct xsp_timeline *t,
 				 const struct xsp_capture_python *stack, uint32_t first);
 /* "train.py:21 train_step" */
 #define XSP_PYTHON_LINE_MAX (XSP_NAME_MAX + 16)
 void xsp_python_line_show(const struct xsp_python_line *l, char text[XSP_PYTHON_LINE_MAX]);
 
-/* The innermost torch.nn.Module that is called in a stack, from frame `first` on, by its path: names of attributes from
- * the outermost module on, each perhaps of several parts ("layers.0"). The outermost module, and one that is no child
- * of those around it, has class and number ("Linear_0"). Raw bytes; count 0: there is none. */
+/* The innermost torch.nn.Module that is called in a stack, from frame `first` on. Its path is the
+ * names of attributes from the outermost module on; a name may have several parts ("layers.0"). The
+ * outermost module has class and number ("Linear_0"), and so has a module that is no child of those
+ * around it. Raw bytes; count 0: there is none. */
 struct xsp_python_module {
 	const char *names[XSP_PYTHON_MAX];
 	uint32_t count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* samples.h - --sample: what threads did on their CPUs, so many times a second. */
+/* samples.h - --sample: what threads do on their CPUs, some number of times a second. */
 #ifndef XSP_TIMELINE_SAMPLES_H
 #define XSP_TIMELINE_SAMPLES_H
 
@@ -10,13 +10,14 @@ struct xsp_timeline;
 
 struct xsp_sample {
 	uint64_t time_ns;
-	uint64_t period_ns; /* the time on a CPU that it stands for */
+	uint64_t period_ns; /* the CPU time that it stands for */
 	uint32_t pid, tid; /* root namespace */
-	/* Name ids, outermost first: open spans, Python and native functions; the last one is where the thread was. At
-	 * least one. Those that are no spans have XSP_PATH_FRAME added. Valid during the call */
+	/* Name ids, outermost first: open spans, Python and native functions; at least one. The
+	 * last one is where the thread was. Names of other things than spans have XSP_PATH_FRAME
+	 * added. Valid during the call */
 	const uint32_t *path;
 	uint32_t path_length;
-	/* so many of the last ones are the kernel's functions, below the system call */
+	/* how many of the last ones are the kernel's functions, below the system call */
 	uint32_t kernel_length;
 	/* name id of the native function that it was in, or that called the kernel */
 	uint32_t function;
@@ -24,22 +25,23 @@ struct xsp_sample {
 	uint32_t line; /* 1 + name id of the innermost Python function; 0: none */
 	uint32_t own_line; /* the same for the program's own innermost one, not a package's */
 	bool kernel; /* it was in the kernel */
-	bool page_fault; /* for a page of memory, by the kernel's functions */
-	bool ends_early; /* no caller is known: no frame pointer led further */
-	bool beyond; /* further callers lie beyond the part of the stack that was read */
+	bool page_fault; /* the kernel was handling a page fault, by its functions */
+	bool ends_early; /* no caller is known: the frame pointers ended */
+	bool beyond; /* it has further callers beyond the part of the stack that was read */
 };
 
-/* What it counts as: the function that it was in, which in the path may be the span of that name; in the kernel, the
- * system call. */
+/* The function to which the sample counts. In the path this may be the span of that name; in the
+ * kernel it is the system call. */
 uint32_t xsp_sample_place(const struct xsp_sample *s);
 
 /* Does the capture hold samples? */
 bool xsp_timeline_has_samples(const struct xsp_timeline *t);
-/* Did the user ask for them? Then stacks are of samples by default. */
+/* Did the user ask for them? Then samples make the stacks by default. */
 bool xsp_timeline_samples_asked(const struct xsp_timeline *t);
-/* They were on by default, cost too much, and were dropped then (CLOCK_MONOTONIC); 0: they were not. */
+/* Samples were on by default, cost too much, and were dropped at this time (CLOCK_MONOTONIC); 0:
+ * they were not dropped. */
 uint64_t xsp_timeline_samples_until_ns(const struct xsp_timeline *t);
-/* What counts the time between two: "cpu-clock", "cycles". And how many a second were asked for. */
+/* What triggers a sample ("cpu-clock", "cycles"); and how many a second were asked for. */
 const char *xsp_timeline_sample_clock(const struct xsp_timeline *t);
 uint64_t xsp_timeline_sample_hz(const struct xsp_timeline *t);
 

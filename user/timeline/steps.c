@@ -23,11 +23,12 @@ enum mark { MARK_NONE, MARK_IS, MARK_ENDS, MARKS };
 struct track {
 	uint32_t pid, tid, index;
 	enum mark mark;
-	xsp_name_id name; /* of the last marker; with MARK_ENDS the others are no markers here */
-	bool begun; /* MARK_ENDS: the present step has a beginning */
+	xsp_name_id name; /* the last marker's; for MARK_ENDS no other name is a marker here */
+	bool begun; /* for MARK_ENDS: the current step has a beginning */
 	uint64_t begin_ns, markers;
-	uint32_t depth; /* of the last marker */
-	uint64_t probe_ns; /* MARK_ENDS: in the present step, of spans beside its markers */
+	uint32_t depth; /* the last marker's */
+	/* for MARK_ENDS: the time of probes in the current step, in spans beside its markers */
+	uint64_t probe_ns;
 	struct xsp_histogram all; /* lengths of its steps, with warm-up */
 	struct xsp_step first[XSP_STEPS_FIRST];
 	size_t first_count;
@@ -84,7 +85,7 @@ static size_t digits_at(const char *text)
 	return at;
 }
 
-/* `name` is the marker, or the marker, perhaps '#' or a blank, and a number. */
+/* Is `name` the marker, perhaps with '#' or a blank, and a number? */
 static bool is_marker(const char *name, const char *marker)
 {
 	const size_t length = strlen(marker), digits = digits_at(name);
@@ -292,7 +293,7 @@ static bool is_inside(const struct xsp_steps_of_timeline *s, const struct xsp_sp
 	return false;
 }
 
-/* Steps that are a span: it is an ancestor of the calls in it. */
+/* Adds to a step that is a span: it is an ancestor of the calls in it. */
 static int add_in_span(struct xsp_timeline *t, const struct xsp_span *span)
 {
 	const bool inside = is_inside(t->steps, span);
@@ -308,12 +309,12 @@ static int add_in_span(struct xsp_timeline *t, const struct xsp_span *span)
 		return rc;
 	if (!inside)
 		return k != NULL ? add_marker(t, k, span) : report_unfollowed(t, span);
-	/* a call on an abandoned stack may close after the step's end */
+	/* a call on a dropped stack may close after the step's end */
 	return k != NULL && span->start_ns >= k->begin_ns ? xsp_notify_in_step(t, span, k->index)
 							  : 0;
 }
 
-/* Steps that a span ends: their calls come after the end of the one before. */
+/* Adds to a step that a span ends: its calls come after the end of the step before. */
 static int add_between(struct xsp_timeline *t, const struct xsp_span *span)
 {
 	const bool marker = t->steps->marks[span->name] == MARK_ENDS;
@@ -323,7 +324,8 @@ static int add_between(struct xsp_timeline *t, const struct xsp_span *span)
 	if (rc < 0 || k == NULL)
 		return rc < 0 || !marker ? rc : report_unfollowed(t, span);
 	if (k->begun && span->start_ns >= k->begin_ns) {
-		/* spans beside the marker, with all inside them; spans around it are around steps as well */
+		/* counts spans beside the marker, with all inside them; spans around the marker are
+		 * around steps, too */
 		if (span->depth == k->depth)
 			k->probe_ns += span->probe_ns;
 		rc = xsp_notify_in_step(t, span, k->index);
@@ -354,8 +356,8 @@ static int note(struct xsp_timeline *t, const struct row *row, struct xsp_span *
 
 /* ---- the end ---- */
 
-/* Warm-up: a thread's first steps, one after the other from the first on, that took more than twice the median of its
- * own. */
+/* Warm-up: the first steps of a thread, without interruption from its first one on, that took more
+ * than twice the thread's median. */
 static int judge_first(struct xsp_timeline *t, struct track *k)
 {
 	const uint64_t median = xsp_histogram_quantile(&k->all, 0.5);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * steps.h - iterations of a program: what marks them, and where each begins and ends. A `ProfilerStep#N`
- * (torch.profiler's step()) is a step, and so is a span named by --step. An `Optimizer.step#...` ends one, which began
- * at the end of the one before. Calls are those of the step's own thread. Figures contain only steps that were recorded
- * from beginning to end.
+ * steps.h - iterations of a program: what marks them, and where each begins and ends.
+ *
+ * A `ProfilerStep#N` (torch.profiler's step()) is a step, and so is a span that --step names. An
+ * `Optimizer.step#...` ends a step, which began at the end of the step before. A step has the calls
+ * of its own thread. Figures contain only steps that were recorded from beginning to end.
  */
 #ifndef XSP_TIMELINE_STEPS_H
 #define XSP_TIMELINE_STEPS_H
@@ -14,10 +15,10 @@
 
 struct xsp_timeline;
 
-#define XSP_STEPS_FIRST 10U /* of a thread, among which warm-up may be */
+#define XSP_STEPS_FIRST 10U /* a thread's first steps, among which warm-up may be */
 
 enum xsp_step_news {
-	XSP_STEP_ENDED, /* recorded whole, and in the part that the user asked for */
+	XSP_STEP_ENDED, /* recorded whole, and in the part that the user wants */
 	XSP_STEP_PARTIAL, /* recorded or in that part only partly: in no figure */
 	XSP_STEP_OUTSIDE, /* not in that part */
 	XSP_STEP_UNFOLLOWED, /* more threads have steps than are followed */
@@ -25,7 +26,7 @@ enum xsp_step_news {
 	XSP_STEP_COUNTS,
 	/* it took more than twice the median, as all before it did: in no figure */
 	XSP_STEP_WARM_UP,
-	XSP_STEP_FORGET, /* all so far do not count: a span is a step, so ends mark none */
+	XSP_STEP_FORGET, /* all steps so far do not count: a span is a step, so ends mark none */
 };
 
 struct xsp_step {
@@ -36,10 +37,11 @@ struct xsp_step {
 	uint64_t number, start_ns, end_ns;
 	uint64_t probe_ns; /* estimated part of its time in probes of its calls */
 	bool first; /* one of its thread's first: only the end decides whether it counts */
-	bool by_ends; /* steps lie between ends: a lost end makes one step of two */
+	bool by_ends; /* its markers are ends: if one is lost, two steps become one */
 };
 
-/* Before the run: only spans of this name, or of this name and a number, are steps. Keeps the pointer. */
+/* Call it before the run: only spans with this name, or this name and a number, are steps. Keeps
+ * the pointer. */
 void xsp_timeline_mark_steps(struct xsp_timeline *t, const char *marker);
 /* Does the capture have a name that marks steps? True without memory; the run then reports that. */
 bool xsp_timeline_steps_expected(struct xsp_timeline *t);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In calling order. The first one decides which spans are CUDA calls. Memory events come before memory itself, which
- * takes part if there are any. */
+/* The order of the calls. The first one decides which spans are CUDA calls. Memory events come
+ * before memory itself, which takes part if there are any. */
 static const struct xsp_listener *const listeners[] = {
 	&xsp_listener_cuda,    &xsp_listener_kernels, &xsp_listener_memory_events,
 	&xsp_listener_memory,  &xsp_listener_gpu,     &xsp_listener_waits,
@@ -152,7 +152,7 @@ static int on_event(void *ctx, const struct xsp_event *e)
 	if (e->kind == XSP_EVENT_TASK)
 		return xsp_threads_task(t, e);
 	if (e->kind == XSP_EVENT_GPU || e->kind == XSP_EVENT_TIMES ||
-	    (e->kind == XSP_EVENT_MEMORY && e->probe == UINT32_MAX)) /* of no thread */
+	    (e->kind == XSP_EVENT_MEMORY && e->probe == UINT32_MAX)) /* events without a thread */
 		return notify_event(t, e);
 	rc = xsp_threads_get(t, e, &th);
 	if (rc == 0 && t->far_end_count > 0)
@@ -189,7 +189,7 @@ int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sin
 	int rc = xsp_capture_read_events(t->reader, on_event, t, err);
 	if (rc == 0)
 		rc = xsp_threads_end(t, t->end_ns);
-	t->counts.exits -= t->far_end_count; /* they came after their range's thread had ended */
+	t->counts.exits -= t->far_end_count; /* their range's thread had ended before they came */
 	if (rc == 0)
 		rc = end_listeners(t);
 	t->counts.names_unresolved = xsp_names_unresolved(t);
@@ -214,7 +214,8 @@ int xsp_timeline_follow(struct xsp_timeline *t, const struct xsp_timeline_sink *
 	return rc;
 }
 
-/* A thread without a description may need the capture's; so may a process's threads while it has any. */
+/* Is the description wanted? A thread without one may need the capture's, and so may a process's
+ * threads while it has any. */
 static bool is_wanted(void *ctx, uint32_t pid, uint32_t tid)
 {
 	const struct xsp_timeline *t = ctx;

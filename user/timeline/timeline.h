@@ -27,11 +27,13 @@ typedef uint32_t xsp_name_id;
 enum xsp_span_flag {
 	XSP_SPAN_UNFINISHED = 1 << 0, /* open when the recording ended (finished: false) */
 	XSP_SPAN_UNWOUND = 1 << 1, /* left by an exception or longjmp, not by a return */
-	/* its exit was not seen (lost events, incomplete placement); the stack later showed that it was gone */
+	/* its exit was not seen (lost events, incomplete placement); the stack later showed that it
+	 * was gone */
 	XSP_SPAN_EXIT_LOST = 1 << 2,
 	XSP_SPAN_TAIL = 1 << 3, /* left by a tail call */
 	XSP_SPAN_POINT = 1 << 4, /* entry and exit are one instruction: no duration was measured */
-	/* it reaches beyond the part (timeline/cut.h): start_ns, end_ns and self_ns are what lies inside */
+	/* it reaches beyond the part (timeline/cut.h): start_ns, end_ns and self_ns are of what
+	 * lies inside */
 	XSP_SPAN_CUT = 1 << 5,
 };
 
@@ -40,8 +42,9 @@ enum xsp_span_flag {
 struct xsp_span {
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
 	uint64_t self_ns; /* without the time of direct children on the same stack */
-	uint64_t probe_ns; /* estimated, of probes inside: its own exit, and those of spans in it */
-	/* of these, what is in self_ns: its own exit, and hits of direct children */
+	/* estimated time of probes inside: of its own exit, and of spans in it */
+	uint64_t probe_ns;
+	/* the part of it in self_ns: its own exit, and hits of direct children */
 	uint64_t self_probe_ns;
 	uint32_t pid, tid; /* root namespace */
 	uint32_t row; /* 0: the thread's own stack; 1..: another stack of this thread (fiber,
@@ -56,45 +59,49 @@ struct xsp_span {
 	uint64_t parent; /* serial + 1 of the innermost ancestor; 0: none */
 	/* sections of its events, or NULL; valid during the call, longer with xsp_details_ref */
 	struct xsp_details *details;
-	/* of a CUDA call: ids of the operator and the user's range around it (0: none) and their names. A span's id is
-	 * its serial + 1 */
+	/* for a CUDA call: ids of the operator and the user's range around it (0: none) and their
+	 * names. A span's id is its serial + 1 */
 	uint64_t op, user;
 	xsp_name_id op_name, user_name;
 	xsp_name_id text; /* 1 + name id of a string argument; 0: none */
 	uint64_t outer_ns; /* beginning of the outermost CUDA call around it; 0: none */
 	bool call_follows; /* xsp_timeline_sink.call reports it again, with CUPTI's data */
-	/* With native stacks (--stacks): the ancestors with the functions between them, outermost first, and those
-	 * between the last one and the span itself; functions' ids have XSP_PATH_FRAME added. Otherwise NULL. Valid
-	 * during the call */
+	/* With native stacks (--stacks): the ancestors with the functions between them, outermost
+	 * first, and the functions between the last one and the span. Functions' ids have
+	 * XSP_PATH_FRAME added. Without stacks NULL. Valid during the call */
 	const xsp_name_id *path;
 	uint32_t path_length;
-	/* With --waits: the part of its time that its thread was on a CPU; XSP_CPU_UNKNOWN if not known */
+	/* With --waits: the span's time during which its thread was on a CPU; XSP_CPU_UNKNOWN if
+	 * not known */
 	uint64_t cpu_ns;
 	uint64_t self_cpu_ns; /* the same of self_ns */
-	uint64_t off_start_ns, off_end_ns; /* the thread's own sums; the timeline's alone */
+	uint64_t off_start_ns, off_end_ns; /* the thread's own sums; private to the timeline */
 	uint64_t child_off_ns; /* the same, of the children */
-	/* With --python (timeline/python.h): its stack, or NULL if not known. Frames that only opened it (a range) are
-	 * dropped from the innermost on. And: did one of Python's functions call it, not the span around it? */
+	/* With --python (timeline/python.h): its stack, or NULL if not known. A range's stack lacks
+	 * the innermost frames that only opened the range. And: did a Python function call it,
+	 * rather than the span around it? */
 	const struct xsp_capture_python *python;
 	uint32_t python_first;
 	bool python_calls;
-	/* in_total: its part of its name's total, which counts recursion once. If its end was not seen, that is the
-	 * time of the outermost calls of that name inside it with a seen end. False: another one around it adds it */
+	/* in_total: its part of its name's total, which counts recursion once. If its end was not
+	 * seen, that is the time of the outermost calls of that name inside it whose ends were
+	 * seen. False: another call around it adds it */
 	bool in_total;
 	uint64_t total_ns, total_cpu_ns; /* its part on a CPU, or XSP_CPU_UNKNOWN */
-	uint64_t total_off_ns; /* the timeline's alone */
+	uint64_t total_off_ns; /* private to the timeline */
 	unsigned left_out; /* enum xsp_left_out of timeline_private.h: dropped; 0: kept */
 };
 #define XSP_CPU_UNKNOWN UINT64_MAX
 
-/* Was its end seen, and its duration measured? Otherwise it is in no total, no mean and no ranking. (One with
- * XSP_SPAN_CUT adds what lies inside the cut to totals, and nothing to means.) */
+/* Was its end seen, and its duration measured? Otherwise it is in no total, no mean and no ranking.
+ * A span with XSP_SPAN_CUT adds its part inside the cut to totals, and nothing to means. */
 static inline bool xsp_span_has_duration(const struct xsp_span *s)
 {
 	return !(s->flags & (XSP_SPAN_UNFINISHED | XSP_SPAN_EXIT_LOST | XSP_SPAN_POINT));
 }
 
-/* Did a later event show its end? It may then come after the spans that were around it, which ended at that time. */
+/* Did only a later event show that it had ended? It may then come after the spans that were around
+ * it, which ended at that time. */
 static inline bool xsp_span_passed(const struct xsp_span *s)
 {
 	return (s->flags & (XSP_SPAN_UNWOUND | XSP_SPAN_EXIT_LOST)) != 0;
@@ -106,7 +113,8 @@ static inline bool xsp_span_is_mostly_probes(const struct xsp_span *s)
 	return !(s->flags & XSP_SPAN_POINT) && 2 * s->probe_ns > s->end_ns - s->start_ns;
 }
 
-/* A number that the program tells: XSP_RECORD_VALUE, counters and metadata of ITT, payloads of NVTX. */
+/* A number that the program reports: XSP_RECORD_VALUE, counters and metadata of ITT, payloads of
+ * NVTX. */
 struct xsp_value {
 	uint64_t time_ns;
 	uint32_t pid, tid; /* root namespace */
@@ -114,15 +122,15 @@ struct xsp_value {
 	double value; /* any, also infinite or not a number. Integers beyond 2^53 are rounded */
 };
 
-/* What a consumer (exporter, summary) gets. NULL members are skipped. Each returns 0 to go on or a negative errno,
- * which ends the run. */
+/* What a consumer (exporter, summary) gets. NULL members are skipped. Each returns 0 to go on, or a
+ * negative errno to end the run. */
 struct xsp_timeline_sink {
 	void *ctx;
-	/* A span has closed: children before parents. End times rise per (tid, row), except for spans of abandoned
-	 * stacks, which come when they are known to be gone. */
+	/* A span has closed: children before parents. End times rise for each (tid, row). Only
+	 * spans of dropped stacks come later, when they are known to be gone. */
 	int (*span)(void *ctx, const struct xsp_span *span);
-	/* Steps (timeline/steps.h), in order for each thread. Before each, the spans in it, by their whole times, with
-	 * the index of the thread. */
+	/* Steps (timeline/steps.h), in order for each thread. Before each step come the spans in
+	 * it, with their whole times and the index of the thread. */
 	int (*step)(void *ctx, const struct xsp_step *step);
 	int (*in_step)(void *ctx, const struct xsp_span *span, uint32_t thread);
 	/* CUDA calls and what the GPU did (timeline/gpu.h): seconds late, in no order. */
@@ -132,25 +140,26 @@ struct xsp_timeline_sink {
 	int (*memory)(void *ctx, const struct xsp_memory_event *event);
 	/* Memory of processes, in order for each. */
 	int (*process_memory)(void *ctx, const struct xsp_process_memory_at *at);
-	/* --waits (timeline/waits.h), as each ends: in order for each thread, before the spans around it. */
+	/* --waits (timeline/waits.h), as each ends: in order for each thread, before the spans
+	 * around it. */
 	int (*wait)(void *ctx, const struct xsp_wait *wait);
 	/* --sample (timeline/samples.h), in order for each thread. */
 	int (*sample)(void *ctx, const struct xsp_sample *sample);
-	/* Values that the program tells, in order for each thread. */
+	/* Values that the program reports, in order for each thread. */
 	int (*value)(void *ctx, const struct xsp_value *value);
 };
 
 struct xsp_timeline_counts {
 	uint64_t entries, exits, spans, unfinished, unwound, exit_lost;
 	uint64_t orphan_exits; /* exits and ends whose entry was not seen */
-	/* of these, calls that began before their thread, or anything, was watched */
+	/* the part of them that began before their thread, or anything, was watched */
 	uint64_t begun_before;
 	uint64_t stack_switches, points;
-	/* recorded, but shorter than --min-duration or deeper than --max-depth: dropped; their time belongs to what is
-	 * around them */
+	/* recorded, but shorter than --min-duration or deeper than --max-depth: dropped; their time
+	 * belongs to what is around them */
 	uint64_t filtered;
-	uint64_t cut; /* dropped by the cut, in no other count */
-	uint64_t clipped; /* of `spans`, those with XSP_SPAN_CUT */
+	uint64_t cut; /* dropped by the cut, and in no other count */
+	uint64_t clipped; /* how many of `spans` have XSP_SPAN_CUT */
 	uint64_t relayed; /* ranges that were shown already, in no other count: catalog/relay.h */
 	uint64_t names_unresolved; /* ranges whose name never arrived */
 	uint64_t values; /* handed on */
@@ -163,14 +172,14 @@ int xsp_timeline_new(struct xsp_capture_reader *r, struct xsp_timeline **out,
 		     struct xsp_error *err);
 void xsp_timeline_free(struct xsp_timeline *t);
 
-/* Reads all events of the capture once and feeds every sink. */
+/* Reads all events of the capture once and calls every sink. */
 int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sinks, size_t count,
 		     struct xsp_error *err);
 
 /*
- * A capture that is still being written: follow() reads what has been added, and keeps open spans open. Among the
- * listeners only waits take part: no GPU, no samples, no stacks. forget() drops threads' times once they were read, and
- * all of ended threads; without it they gather.
+ * A capture that is still being written: follow() reads what has been added, and keeps open spans
+ * open. Only waits take part as listeners: no GPU, no samples, no stacks. forget() drops
+ * threads' times that have been read, and ended threads; without it both grow.
  */
 int xsp_timeline_new_live(struct xsp_capture_reader *r, struct xsp_timeline **out,
 			  struct xsp_error *err);
@@ -178,15 +187,15 @@ int xsp_timeline_follow(struct xsp_timeline *t, const struct xsp_timeline_sink *
 			struct xsp_error *err);
 int xsp_timeline_forget(struct xsp_timeline *t); /* 0 or -ENOMEM */
 
-/* Open spans on one stack of a living thread, without those that were open when a window ended. Valid during the
- * call. */
+/* Open spans on one stack of a living thread, without those that were open when a window ended.
+ * Valid during the call. */
 struct xsp_open_spans {
 	const struct xsp_timeline_thread *thread;
 	bool current; /* the stack that the thread was on last */
 	const xsp_name_id *names; /* outermost first */
 	size_t count; /* may be 0 */
 	bool in_cuda; /* the innermost is a CUDA call */
-	const void *spans; /* the timeline's own */
+	const void *spans; /* private to the timeline */
 };
 /* CLOCK_MONOTONIC; 0: its function was released, so nobody knows how it ended. */
 uint64_t xsp_timeline_open_since(const struct xsp_timeline *t, const struct xsp_open_spans *open,
@@ -194,11 +203,11 @@ uint64_t xsp_timeline_open_since(const struct xsp_timeline *t, const struct xsp_
 void xsp_timeline_open(const struct xsp_timeline *t,
 		       void (*fn)(void *ctx, const struct xsp_open_spans *open), void *ctx);
 
-/* Probe names are valid from new() on; the run adds range names. Raw bytes from the target, zero-terminated: escape
- * them on output. */
+/* Probe names are valid from new() on; the run adds range names. Raw bytes from the target,
+ * zero-terminated: escape them on output. */
 const char *xsp_timeline_name(const struct xsp_timeline *t, xsp_name_id id);
-/* The function that a stack's address returns into. "": it is no return address, and the stack ends there. NULL: the
- * capture lacks its name. */
+/* The function that a stack's address returns into. "": it is no return address, and the stack ends
+ * there. NULL: the capture lacks its name. */
 const char *xsp_timeline_frame(const struct xsp_timeline *t, uint32_t pid, uint64_t address);
 size_t xsp_timeline_name_count(const struct xsp_timeline *t);
 /* Was all recorded between the two, without a pause of --max-overhead? */

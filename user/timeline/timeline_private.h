@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * timeline_private.h - shared by the parts of the timeline. Words beside DESIGN.md's: a row is a set of open spans that
- * are properly nested in time (a stack, as far as we know). A parked run is a piece of a row that an event at a higher
- * stack pointer has passed over: its spans are gone (exit not seen) or belong to another stack that sleeps (fiber).
- * Until that is known it lies beside the rows.
+ * timeline_private.h - shared by the parts of the timeline. Words beside DESIGN.md's: a row is a
+ * set of open spans that are properly nested in time (a stack, as far as we know). A parked run is
+ * a piece of a row that an event at a higher stack pointer has passed over: its spans are gone
+ * (exit not seen) or belong to another stack that sleeps (fiber). Until that is known it lies
+ * beside the rows.
  */
 #ifndef XSP_TIMELINE_PRIVATE_H
 #define XSP_TIMELINE_PRIVATE_H
@@ -25,18 +26,18 @@ struct length {
 
 struct open_span {
 	uint64_t sp;
-	/* an event above this has left the span: sp; for a range the sp of the function beneath it, so that limits
-	 * never rise along a row */
+	/* an event above this limit has left the span: its sp. For a range it is the sp of the
+	 * function beneath it, so that limits never rise along a row */
 	uint64_t limit;
 	uint64_t start_ns;
-	uint64_t event_ns; /* of a range: time of its BEGIN, before it was ordered */
-	struct length child; /* of closed direct children */
+	uint64_t event_ns; /* for a range: the time of its BEGIN, before it was ordered */
+	struct length child; /* the time of closed direct children */
 	/* has_same: of closed calls of its name inside, the outermost with a seen end */
 	struct length same;
 	bool has_same;
 	uint64_t probe_ns; /* estimated, of the probes of all closed spans inside */
 	uint64_t self_probe_ns; /* the part of direct children */
-	uint64_t off_ns; /* of its thread when it began: xsp_off_at() */
+	uint64_t off_ns; /* its thread's sum when it began: xsp_off_at() */
 	uint64_t serial;
 	uint32_t probe;
 	xsp_name_id name;
@@ -61,10 +62,10 @@ struct name_path {
 
 struct row {
 	struct open_span *spans; /* outermost first */
-	xsp_name_id *names; /* of the same */
+	xsp_name_id *names; /* names of the same spans */
 	size_t count, spans_capacity, names_capacity;
 	uint64_t last_ns; /* nothing on this row began or ended later */
-	struct length child; /* of closed spans with nothing beneath them */
+	struct length child; /* the time of closed spans with nothing beneath them */
 	uint64_t base; /* sp of the last function here with no other around it */
 	uint32_t index;
 	/* frames.c: names of the open spans and of the functions between them */
@@ -76,13 +77,13 @@ struct row {
 
 struct parked {
 	struct open_span *spans;
-	xsp_name_id *names; /* of its ancestors then, and of the spans */
+	xsp_name_id *names; /* names of its ancestors then, and of its spans */
 	size_t count, prefix, spans_capacity, names_capacity;
 	uint64_t park_ns;
 	uint64_t park_off_ns; /* xsp_off_at() at that time */
-	uint64_t parent_serial; /* of the innermost ancestor, if prefix > 0 */
+	uint64_t parent_serial; /* the innermost ancestor's, if prefix > 0 */
 	uint64_t kept_parent; /* id of the innermost one that -e keeps; 0: none */
-	struct length parent_child; /* of the parent (or the row), before this run was parked */
+	struct length parent_child; /* that of the parent (or the row) before this run was parked */
 	struct length charged; /* the same with it */
 	uint32_t row; /* its row before */
 	bool far; /* passed over by more than XSP_FAR */
@@ -93,7 +94,7 @@ struct parked {
 struct thread_record {
 	struct xsp_timeline_thread thread_info;
 	char comm[32];
-	uint64_t last_ns; /* of the ended thread with this record */
+	uint64_t last_ns; /* when the ended thread with this record was last seen */
 };
 
 /* Which exit a thread's last event was. */
@@ -118,16 +119,16 @@ struct thread {
 	struct xsp_off *off; /* off_cpu.c; NULL: no waits yet */
 	size_t windows, let_gos; /* windows.c: those that it has passed */
 	/* calls.c, ranges.c */
-	uint64_t
-		top_sp; /* highest stack pointer of an event since the thread, or the window, began */
+	/* highest stack pointer of an event since the thread, or the window, began */
+	uint64_t top_sp;
 	enum last_exit exit;
 	uint64_t exit_sp, exit_ns;
 	uint32_t exit_probe;
 	/* 1 + serial of the last range to begin or get a name; 0: one ended since */
 	uint64_t relaying;
-	/* how far the last range to end was passed on so far, and how much of that has ended as well */
+	/* how far the last range to end was passed on, and how many of those have ended as well */
 	uint8_t relayed, relayed_ended;
-	uint64_t relay_sp; /* of the event that ended it */
+	uint64_t relay_sp; /* stack pointer of the event that ended it */
 };
 
 /* The end of a range that another thread began. */
@@ -142,7 +143,7 @@ struct xsp_timeline {
 	const struct xsp_capture_probe *probes;
 	size_t probe_count;
 	bool stacks; /* some spans have them */
-	const xsp_name_id *path; /* of the span that is handed on next, or NULL */
+	const xsp_name_id *path; /* the path of the span that is handed on next, or NULL */
 	uint32_t path_length;
 	bool live; /* the capture is being written */
 	bool lossy; /* the capture reports lost events */
@@ -166,7 +167,7 @@ struct xsp_timeline {
 	size_t named_probes;
 	struct xsp_u64map probe_texts; /* hash of a probe's name → name id */
 	struct xsp_u64map range_names; /* hash → name id */
-	struct xsp_u64map range_texts; /* of those with a text: its hash → name id */
+	struct xsp_u64map range_texts; /* for ranges with a text: its hash → name id */
 	xsp_name_id first_range_name;
 	uint64_t *range_hashes; /* of name ids from first_range_name */
 	size_t hash_capacity;
@@ -190,7 +191,7 @@ struct xsp_timeline {
 	bool is_cut;
 	bool *probe_left_out; /* by probe, by its own name; NULL: no patterns */
 	struct xsp_u64map range_left_out; /* probe << 32 | name of a range → the same */
-	xsp_name_id *ancestors; /* of the present span, the kept ones */
+	xsp_name_id *ancestors; /* the current span's, those that are kept */
 	size_t ancestors_capacity;
 
 	const struct xsp_listener *listeners[XSP_LISTENERS_MAX]; /* that take part */
@@ -271,7 +272,7 @@ enum xsp_left_out {
 	XSP_LEFT_OUT_SHORT = 1 << 3,
 	XSP_LEFT_OUT_DEEP = 1 << 4,
 };
-/* In names of open spans: XSP_LEFT_OUT_NAME. */
+/* Marks names of open spans with XSP_LEFT_OUT_NAME. */
 #define XSP_NAME_LEFT_OUT (1U << 30)
 
 void xsp_cut_free(struct xsp_timeline *t);
@@ -284,7 +285,8 @@ unsigned xsp_cut_span(struct xsp_timeline *t, const struct open_span *s, uint64_
 		      const xsp_name_id *ancestors, size_t depth);
 unsigned xsp_cut_time(const struct xsp_timeline *t, uint64_t start_ns, uint64_t end_ns);
 unsigned xsp_cut_thread(const struct xsp_timeline *t, uint32_t tid);
-/* With patterns: their plain names; `kept_only`: only of kept ones. 0 or -ENOMEM. */
+/* Replaces ancestors by their plain names, for patterns; `kept_only`: keeps only kept ones. 0 or
+ * -ENOMEM. */
 int xsp_cut_ancestors(struct xsp_timeline *t, struct xsp_span *span, bool kept_only);
 /* Does the cut choose calls by thread or name? It then drops what belongs to none of them. */
 bool xsp_cut_chooses(const struct xsp_timeline *t);
@@ -292,7 +294,7 @@ bool xsp_cut_chooses(const struct xsp_timeline *t);
 /* ---- notify.c: hands the kept part to the sinks; each 0 or a negative errno ---- */
 
 int xsp_notify_step(const struct xsp_timeline *t, const struct xsp_step *step);
-/* Before the span itself; not for a dropped one. */
+/* Comes before the span itself; not for a dropped one. */
 int xsp_notify_in_step(const struct xsp_timeline *t, const struct xsp_span *span, uint32_t thread);
 int xsp_notify_span(struct xsp_timeline *t, const struct xsp_span *span);
 int xsp_notify_call(const struct xsp_timeline *t, const struct xsp_gpu_call *call);
@@ -331,8 +333,8 @@ int xsp_python_place(struct xsp_timeline *t, const struct xsp_capture_python *st
 
 /* ---- memory.c ---- */
 
-/* An allocation, or with bytes -1 a free; in any order within seconds. Only if xsp_listener_memory takes part. 0 or
- * -ENOMEM. */
+/* Adds an allocation, or with bytes -1 a free; in any order within seconds. Only if
+ * xsp_listener_memory takes part. 0 or -ENOMEM. */
 int xsp_memory_put(struct xsp_timeline *t, const struct xsp_memory_event *e);
 /* The process has become another program: all that it had is gone. */
 int xsp_memory_exec(struct xsp_timeline *t, const struct xsp_event *e);
@@ -350,7 +352,8 @@ bool xsp_cuda_written(const struct xsp_details *d, uint64_t *out);
 
 /* 0 or -ENOMEM. */
 int xsp_windows_begin(struct xsp_timeline *t);
-/* The thread does something at `now`: closes what a window's end or a release has cut. 0 or a negative errno. */
+/* The thread does something at `now`: closes what ended with a window or a release. 0 or a negative
+ * errno. */
 int xsp_windows_pass(struct xsp_timeline *t, struct thread *th, uint64_t now);
 /* Was its function released before? Some hits come during the release. */
 bool xsp_windows_leave_out(const struct xsp_timeline *t, const struct xsp_event *e);
@@ -362,11 +365,12 @@ const struct open_span *xsp_row_innermost_kept(const struct row *row);
 
 /* ---- frames.c ---- */
 
-/* row->path becomes that to the span `s` of process pid at depth `depth` of the row. This and the next ones: 0 or
- * -ENOMEM. */
+/* Makes row->path the path to the span `s` of process pid at depth `depth` of the row. This and the
+ * next ones: 0 or -ENOMEM. */
 int xsp_path_to(struct xsp_timeline *t, uint32_t pid, struct row *row, size_t depth,
 		const struct open_span *s);
-/* Functions at the end of a path, given innermost first: frames of Python; return addresses; or functions by name. */
+/* Append functions to a path, given innermost first: Python frames; return addresses; functions by
+ * name. */
 int xsp_path_push_python(struct xsp_timeline *t, struct name_path *path,
 			 const struct xsp_capture_python_frame *frames, uint32_t count);
 int xsp_path_push_frames(struct xsp_timeline *t, struct name_path *path, uint32_t pid,
@@ -394,15 +398,15 @@ size_t xsp_kernel_functions(const struct xsp_timeline *t, const struct xsp_detai
 
 int xsp_python_begin(struct xsp_timeline *t);
 void xsp_python_free(struct xsp_timeline *t);
-/* How many frames of the span's Python stack lie between it and the spans around it, the `depth` outermost ones of the
- * row; *frames: the innermost of them. */
+/* How many frames of the span's Python stack lie between it and the spans around it, the `depth`
+ * outermost ones of the row; *frames: the innermost of them. */
 uint32_t xsp_python_between(const struct xsp_timeline *t, const struct row *row, size_t depth,
 			    const struct open_span *s,
 			    const struct xsp_capture_python_frame **frames);
 /* The span begins inside those on the row: notes which of Python's functions called it. */
 void xsp_python_note(const struct xsp_timeline *t, const struct row *row, struct open_span *s);
-/* The first of these frames (the innermost first) that is the program's own, not the interpreter's nor a package's;
- * `count`: none is. */
+/* The first of these frames (the innermost first) that is the program's own, not the interpreter's
+ * nor a package's; `count`: none is. */
 uint32_t xsp_python_own(const struct xsp_timeline *t, const struct xsp_capture_python_frame *frames,
 			uint32_t count);
 /* The frame's shown text. 0 or -ENOMEM. */
@@ -416,7 +420,8 @@ int xsp_pair(struct xsp_timeline *t, struct thread *th, const struct xsp_event *
 int xsp_event_name(struct xsp_timeline *t, const struct xsp_event *e, xsp_name_id *name);
 /* xsp_thread_close(), and what the last event left open. */
 int xsp_pair_close(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, uint32_t flags);
-/* The thread has come to `now`: closes its ranges that other threads have ended. 0 or a negative errno. */
+/* The thread has come to `now`: closes its ranges that other threads have ended. 0 or a negative
+ * errno. */
 int xsp_pair_far_ends(struct xsp_timeline *t, struct thread *th, uint64_t now);
 
 /* xsp_timeline_clip() */

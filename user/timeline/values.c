@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* values.c - what events of values mean: numbers, and changes that add up to one (by process and name, from 0 on). */
+/* values.c - the meaning of value events: numbers, and changes that add up to a number (for a
+ * process and a name, from 0 on). */
 #include "timeline/timeline_private.h"
 
 #include <errno.h>
@@ -40,7 +41,7 @@ static void free_values(struct xsp_timeline *t)
 	free(t->values);
 }
 
-/* *value: the present sum. */
+/* Adds a change to its sum; *value: the new sum. */
 static int add_up(struct xsp_values *v, const struct xsp_value_function *f,
 		  const struct xsp_value *reading, double *value)
 {

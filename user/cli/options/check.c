@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* check.c - options of record, top and list that cannot go together, and what they come to. */
+/* check.c - refuses options of record, top and list that exclude each other, and completes the
+ * rest. */
 #include <errno.h>
 
 #include "catalog/providers.h"
@@ -167,12 +168,12 @@ struct xsp_selection xsp_options_selection(const struct xsp_options *o,
 	s.cuda_apis = o->cuda_apis;
 	s.python = (s.details & (XSP_DETAIL_PYTHON | XSP_DETAIL_TORCH_PYTHON)) != 0 ||
 		   (r != NULL && xsp_records(r, XSP_FEATURE_SAMPLES) && r->python_frames > 0);
-	if (!cuda) /* without it other events need no sections */
+	if (!cuda) /* only CUDA calls have sections */
 		s.details &= ~(unsigned)XSP_DETAIL_CUDA;
-	if (xsp_selection_asks(
-		    &s, XSP_PROVIDER_SCOPES)) /* it is read at the entry: no filter loses it */
+	if (xsp_selection_asks(&s,
+			       XSP_PROVIDER_SCOPES)) /* the entry reads it: no filter loses it */
 		s.details |= XSP_DETAIL_SCOPE;
-	/* GPU activity goes with the calls, unless nothing else is wanted */
+	/* record GPU activity together with the calls, or alone if only that is wanted */
 	if (!o->gpu_off && (o->wishes.gpu_only || cuda))
 		s.gpu = o->gpu | XSP_WANT_ACTIVITY;
 	return s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* help.c - --help: what stands around the table of options. */
+/* help.c - --help: the text around the table of options. */
 #include "cli/options/help.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ static void print_rules(FILE *f)
 	}
 }
 
-/* ---- what stands around the options ---- */
+/* ---- the text around the options ---- */
 
 static const char record_head[] =
 	"xsptrace shows what a running program does: function entries and exits of a live\n"
@@ -194,7 +194,7 @@ static const char doctor_head[] =
 
 static const struct {
 	const char *name;
-	unsigned column; /* where the help of options begins */
+	unsigned column; /* where the help of the options begins */
 	const char *head;
 	void (*more)(FILE *f); /* between options and tail */
 	const char *tail;
@@ -218,7 +218,7 @@ const char *xsp_verb_name(enum xsp_verb verb)
 
 /* ---- options ---- */
 
-/* "  -p, --pid PID", its help from `column` on, or two spaces behind a long name. */
+/* "  -p, --pid PID", then its help from `column` on, or two spaces after a long name. */
 static void print_option(FILE *f, const struct xsp_option *row, unsigned column)
 {
 	const char *argument = row->argument != NULL ? row->argument : "";
@@ -241,7 +241,7 @@ static void print_options(FILE *f, enum xsp_verb verb)
 {
 	unsigned column = verbs[verb].column;
 
-	if (verb == XSP_VERB_LIST) /* as those of record are */
+	if (verb == XSP_VERB_LIST) /* list shows the options of record */
 		verb = XSP_VERB_RECORD;
 	for (size_t i = 0; i < xsp_option_count; i++) {
 		const struct xsp_option *row = &xsp_option_table[i];

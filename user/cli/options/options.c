@@ -18,14 +18,14 @@
 #define DEFAULT_INTERVAL_NS 1000000000
 #define DEFAULT_THRESHOLD 0.05
 
-#define LONG 256 /* + index: what getopt_long() calls an option that has no letter */
+#define LONG 256 /* plus the index: what getopt_long() calls an option without a letter */
 
 static bool has(enum xsp_verb verb, const struct xsp_option *row)
 {
 	return row->take != NULL && (row->verbs | row->also) & 1U << verb;
 }
 
-/* Do they look at processes? Then the first word that is no option begins a command. */
+/* Does the verb look at processes? Then the first word that is no option begins a command. */
 static bool runs_commands(enum xsp_verb verb)
 {
 	return verb == XSP_VERB_RECORD || verb == XSP_VERB_TOP || verb == XSP_VERB_LIST;
@@ -81,7 +81,7 @@ static int unknown_option(int code, char **argv, enum xsp_verb verb, struct xsp_
 				     "%.200s: unknown option or missing value: see xsptrace %s "
 				     "--help",
 				     what, xsp_verb_name(verb));
-	/* among letters that share one '-' it is not passed over yet */
+	/* among letters that share one '-' getopt has not passed over it yet */
 	if (code == '?' && optopt > 0 && optopt < 256 && now != NULL && now[0] == '-' &&
 	    now[1] != '-' && strchr(now, optopt) != NULL)
 		what = now;
@@ -91,7 +91,7 @@ static int unknown_option(int code, char **argv, enum xsp_verb verb, struct xsp_
 			     what, name);
 }
 
-/* The options that cut a part out of a capture, as they were given: for outputs. */
+/* Keeps the options that choose a range of a capture as the user wrote them, for outputs. */
 static int note_part(const struct xsp_parse *p)
 {
 	struct xsp_cut_options *part = &p->o->part;
@@ -136,7 +136,7 @@ static int take_all(struct xsp_parse *p)
 	return rc == -ENOMEM ? xsp_out_of_memory(p->err) : rc;
 }
 
-/* Of the other verbs: the words after the options. */
+/* For the other verbs: checks the words after the options. */
 static int check_rest(const struct xsp_options *o, enum xsp_verb verb, struct xsp_error *err)
 {
 	const char *text = NULL;

@@ -29,7 +29,7 @@ enum xsp_verb {
 	XSP_VERBS,
 };
 
-/* Values of an option that may be given several times, as they stand in argv. */
+/* Values of an option that may be given several times; they point into argv. */
 struct xsp_words {
 	const char **words;
 	size_t count;
@@ -38,39 +38,40 @@ struct xsp_words {
 enum { XSP_FOLLOW = 1, XSP_FOLLOW_STOP = 2 };
 enum { XSP_EXIT_BY_RETURN = 1, XSP_EXIT_BY_SITE = 2 };
 
-/* Of all verbs together: each has its rows in table.c, which say what goes where. */
+/* The options of all verbs. The rows in table.c say which option sets which field. */
 struct xsp_options {
-	char **rest; /* the words after the options: the command, or captures; in argv */
+	/* the words after the options (a command, or captures); they point into argv */
+	char **rest;
 	size_t rest_count;
-	bool help, version; /* were asked for */
+	bool help, version;
 	bool quiet, verbose;
-	bool progress; /* a line on a terminal says how far something is */
+	bool progress; /* show progress on a terminal */
 	struct xsp_words outputs; /* -o */
-	struct xsp_cut_options
-		part; /* the threads and spans that are wanted, steps; of captures also times */
-	uint64_t limit; /* --rows: of the summary, or of tables; 0: all */
+	/* which threads, spans and steps are wanted; for captures also which times */
+	struct xsp_cut_options part;
+	uint64_t limit; /* --rows of the summary or of tables; 0: all */
 	enum xsp_weight weight; /* of stacks */
 	unsigned by; /* --by: enum xsp_by */
 	bool summary, summary_json, no_summary;
 
-	/* ---- of processes: record, top, list, dump ---- */
+	/* ---- verbs that look at processes: record, top, list, dump ---- */
 	pid_t *pids;
 	size_t pid_count;
 	struct xsp_pattern *patterns;
 	size_t pattern_count;
 	struct xsp_pattern *provider_patterns; /* PROVIDER:GLOB */
 	size_t provider_pattern_count;
-	uint64_t providers; /* bit n: row n of xsp_providers was named */
-	uint64_t providers_off; /* bit n: as !PROVIDER */
-	struct xsp_wishes wishes; /* what is to be recorded, as record/recording.h decides it */
+	uint64_t providers; /* bit n: row n of xsp_providers is asked for */
+	uint64_t providers_off; /* bit n: !PROVIDER, row n of xsp_providers is excluded */
+	struct xsp_wishes wishes; /* what the user asked to record; record/recording.h decides */
 	double max_overhead; /* 0.2: 20 %; 0: off */
 	struct xsp_counter counters[XSP_COUNTERS_MAX];
 	size_t counter_count;
 	unsigned cuda_apis; /* bit n: enum xsp_cuda_api n; 0: all */
 	unsigned scopes; /* bit n: enum xsp_scope n; 0: all */
-	unsigned gpu; /* enum xsp_gpu_request, beside the default */
+	unsigned gpu; /* enum xsp_gpu_request, in addition to the default */
 	bool gpu_off;
-	bool inject; /* the agent, into running processes */
+	bool inject; /* load the agent into running processes */
 	bool dry_run;
 	unsigned follow, exit,
 		method; /* --follow; --exit; hidden: --attach (enum xsp_attach_method) */
@@ -80,32 +81,32 @@ struct xsp_options {
 	bool user_given; /* --user */
 	uid_t uid;
 	gid_t gid;
-	uint64_t interval_ns, iterations; /* top: -d, -n; 0 tables: until somebody ends it */
-	const char *sort; /* top; NULL: as it likes */
+	uint64_t interval_ns, iterations; /* top: -d and -n; 0 tables: until the user ends it */
+	const char *sort; /* top; NULL: its default */
 	bool no_stop, json; /* dump */
 
-	/* ---- of captures ---- */
+	/* ---- verbs that read captures ---- */
 	bool schema; /* --json-schema */
 	struct xsp_report_output report; /* analyze, compare */
 	const char *keep; /* export: -o NAME.xspt; NULL: none */
 	struct xsp_words thresholds; /* analyze */
 	double threshold; /* compare: 0.05 is 5 % */
-	unsigned
-		fail_on; /* analyze: enum xsp_severity + 1; compare: enum xsp_compare_found; 0: nothing */
+	/* analyze: enum xsp_severity + 1; compare: enum xsp_compare_found; 0: never */
+	unsigned fail_on;
 	const char *batch; /* analyze: --batch-size; NULL: the usual name */
-	uint64_t port; /* view; 0: not said */
+	uint64_t port; /* view; 0: not given */
 	bool no_browser, perfetto;
 };
 
 /*
- * Takes the arguments of the verb. False: there is nothing more to do, as --help was asked for or an error has been said;
- * *status is the exit status. xsp_options_clear() in either case.
+ * Parses the verb's arguments. False: nothing is left to do, since --help was asked for or an error
+ * was said; *status is the exit status. Call xsp_options_clear() in either case.
  */
 bool xsp_options_take(int argc, char **argv, enum xsp_verb verb, struct xsp_options *o,
 		      int *status);
 void xsp_options_clear(struct xsp_options *o);
 
-/* What is to be traced. NULL: as far as that does not depend on what is recorded. */
+/* What to trace. With NULL: as far as that does not depend on what is recorded. */
 struct xsp_selection xsp_options_selection(const struct xsp_options *o,
 					   const struct xsp_recording *r);
 

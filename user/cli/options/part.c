@@ -37,7 +37,7 @@ void xsp_cut_clear(struct xsp_cut_options *o)
 /* ---- times ---- */
 
 struct limits {
-	uint64_t start_ns, end_ns; /* of the recording */
+	uint64_t start_ns, end_ns; /* the recording's */
 };
 
 static int outside(struct xsp_error *err, const char *option, const char *value,
@@ -50,7 +50,7 @@ static int outside(struct xsp_error *err, const char *option, const char *value,
 			     xsp_format_ns(length, l->end_ns - l->start_ns));
 }
 
-/* When the real-time clock showed that. */
+/* CLOCK_MONOTONIC at the moment when the real-time clock showed that. */
 static uint64_t monotonic(const struct xsp_capture_reader *r, const struct limits *l,
 			  uint64_t realtime_ns)
 {
@@ -66,7 +66,7 @@ static uint64_t monotonic(const struct xsp_capture_reader *r, const struct limit
 	return low;
 }
 
-/* "14:03:20.5", on the day of the recording's beginning or the next; or with the day before it. */
+/* "14:03:20.5" on the day when the recording began or the next one, or with a date before it. */
 static int wall_clock(const struct xsp_capture_reader *r, const struct limits *l,
 		      const char *option, const char *value, uint64_t *ns, struct xsp_error *err)
 {
@@ -93,7 +93,7 @@ static int wall_clock(const struct xsp_capture_reader *r, const struct limits *l
 				       "seconds (2.5, 800ms), a share (30%), a time (14:03:20, "
 				       "2026-11-22T14:03:20) or a step (step:10)");
 	uint64_t at = (uint64_t)mktime(&tm) * 1000000000 + (uint64_t)(fraction * 1e9);
-	if (at < first && strchr(value, '-') == NULL) { /* beyond midnight */
+	if (at < first && strchr(value, '-') == NULL) { /* past midnight */
 		tm.tm_mday++;
 		const uint64_t next =
 			(uint64_t)mktime(&tm) * 1000000000 + (uint64_t)(fraction * 1e9);
@@ -143,7 +143,7 @@ static bool is_steps(const char *value, uint64_t *first, uint64_t *last, bool *b
 	return *end == '\0' && *first <= *last;
 }
 
-/* Why there is none. */
+/* Says why the step does not exist. */
 static int no_step(const struct xsp_cut_options *o, struct xsp_timeline *t, const char *option,
 		   const char *value, struct xsp_error *err)
 {
@@ -159,14 +159,14 @@ static int no_step(const struct xsp_cut_options *o, struct xsp_timeline *t, cons
 			     o->step != NULL ? o->step : "");
 }
 
-/* Several threads: from the first one's beginning to the last one's end. */
+/* From the first thread's beginning of these steps to the last thread's end. */
 struct step_range {
-	uint64_t first, last; /* numbers, wanted */
-	uint64_t start_ns, end_ns; /* end_ns 0: there is none of them */
-	uint64_t least, most; /* numbers that there are; *least > *most: there is no whole step */
+	uint64_t first, last; /* the numbers that are wanted */
+	uint64_t start_ns, end_ns; /* end_ns 0: none of them was found */
+	uint64_t least, most; /* the numbers that exist; least > most: there is no whole step */
 };
 
-/* A capture is read once for it. */
+/* The one pass over the capture that looks for the steps. */
 struct looking {
 	const struct xsp_cut_options *o;
 	const char *option, *value;
@@ -226,7 +226,8 @@ static int find_steps_of(struct xsp_cut_options *o, const struct xsp_cut *thread
 	return xsp_pass_run(&(struct xsp_pass){r, threads, o->step, &listener, 1}, err);
 }
 
-/* Steps of the threads that are chosen, by the numbers that outputs of these show; where they have none, those of all. */
+/* Finds the steps of the chosen threads, by the numbers that outputs of these threads show. If
+ * these threads have no steps, it takes those of all threads. */
 static int find_steps(struct xsp_cut_options *o, struct xsp_capture_reader *r, const char *option,
 		      const char *value, struct step_range *range, struct xsp_error *err)
 {

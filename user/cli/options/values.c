@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* values.c - from the value of an option to struct xsp_options. */
+/* values.c - stores the values of options in struct xsp_options. */
 #include "cli/options/private.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 const char *xsp_option_shown(const struct xsp_option *row, char text[32])
 {
-	/* a value that is optional goes with the long name only */
+	/* only the long name takes an optional value */
 	if (row->letter != 0 && (row->argument == NULL || row->argument[0] != '['))
 		snprintf(text, 32, "-%c", row->letter);
 	else
@@ -39,7 +39,7 @@ static void *place(const struct xsp_parse *p)
 	return (char *)p->o + p->row->at;
 }
 
-/* Appends one element to an array of `count` elements of `size` bytes. */
+/* Appends an element of `size` bytes to an array of `count`. */
 static int append(struct xsp_parse *p, void *array, size_t *count, size_t size, const void *element)
 {
 	char *grown = reallocarray(*(void **)array, *count + 1, size);
@@ -130,7 +130,7 @@ int xsp_take_choice(struct xsp_parse *p)
 
 /* ---- wishes ---- */
 
-/* True: that was all that was said of it. */
+/* True: the value was "off", and nothing else is left to take. */
 static bool take_off(struct xsp_parse *p, struct xsp_wish **wish)
 {
 	const bool off = p->value != NULL && strcmp(p->value, "off") == 0 &&
@@ -168,7 +168,7 @@ int xsp_take_wait_stacks(struct xsp_parse *p)
 	struct xsp_wish *waits = &p->o->wishes.of[XSP_FEATURE_WAITS];
 	const int rc = xsp_take_least(p);
 
-	/* --waits=off stays, and is refused beside them */
+	/* keep --waits=off, so that the check can refuse both together */
 	if (rc == 0 && waits->said == XSP_UNSAID &&
 	    p->o->wishes.of[XSP_FEATURE_WAIT_STACKS].said == XSP_SAID_ON)
 		waits->said = XSP_SAID_ON;
@@ -300,7 +300,7 @@ static bool take_provider(struct xsp_parse *p)
 	return true;
 }
 
-/* Patterns whose library is a provider's name select by what that provider shows. */
+/* A pattern whose library is a provider's name matches what that provider shows. */
 static int take_provider_pattern(struct xsp_parse *p, const struct xsp_pattern *pattern)
 {
 	const char *name = pattern->library;
@@ -336,7 +336,7 @@ int xsp_take_probe(struct xsp_parse *p)
 	return rc;
 }
 
-/* Of a capture: PROVIDER stands for PROVIDER:*. */
+/* For a capture: PROVIDER stands for PROVIDER:*. */
 int xsp_take_pattern(struct xsp_parse *p)
 {
 	struct xsp_cut_options *part = &p->o->part;
@@ -421,7 +421,8 @@ static int check_output_format(struct xsp_parse *p, const struct xsp_export_form
 	if (format != NULL && xsp_format_missing(format) != NULL)
 		return xsp_error_set(p->err, -ENOTSUP, XSP_STATUS_USAGE, "-o %.200s: %s", p->value,
 				     xsp_format_missing(format));
-	/* it could not be kept if the server were gone at the end, and the sandbox has no certificates */
+	/* if the server is gone at the end, the recording would be lost; and the sandbox has no
+	 * certificates */
 	if (format != NULL && format->scheme != NULL)
 		return xsp_error_set(
 			p->err, -EINVAL, XSP_STATUS_USAGE,
@@ -504,7 +505,7 @@ static bool is_summary(const char *word)
 
 int xsp_take_export_summary(struct xsp_parse *p)
 {
-	/* the last word may be the capture's name */
+	/* the last word may be the name of a capture */
 	if (p->value == NULL && optind < p->argc && is_summary(p->argv[optind]) &&
 	    (optind < p->argc - 1 || access(p->argv[optind], F_OK) != 0))
 		p->value = p->argv[optind++];

@@ -13,11 +13,11 @@
 #include "target/process.h"
 #include "xsptrace/gpu.h"
 
-/* ---- into programs that are started ---- */
+/* ---- for programs that we start ---- */
 
 #define INJECTION "CUDA_INJECTION64_PATH"
-/* How long cuInit may wait for our probes on the agent: they come within some 50 ms of its mapping.
- * A child that is not recorded waits in vain. */
+/* How long cuInit may wait until our probes are on the agent. They come within some 50 ms of its
+ * mapping. A child that is not recorded waits in vain. */
 #define WAIT_MS "1000"
 
 bool xsp_agent_path(char *path, size_t size)
@@ -56,7 +56,7 @@ void xsp_agent_prepare(bool quiet)
 		return;
 	}
 	if (!xsp_agent_path(path, sizeof(path)))
-		return; /* told at the end, if the program has used CUDA */
+		return; /* the end of the recording says it, if the program has used CUDA */
 	setenv(INJECTION, path, 1);
 	setenv(XSP_GPU_WAIT_VARIABLE, WAIT_MS, 0);
 }

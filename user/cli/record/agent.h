@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* agent.h - the agent's library: where it is, and how it comes into a process. */
+/* agent.h - where the agent's library is, and how a process gets it. */
 #ifndef XSP_CLI_AGENT_H
 #define XSP_CLI_AGENT_H
 
@@ -10,17 +10,17 @@
 #include "attach/broker.h"
 #include "base/error.h"
 
-/* Where libxsptrace_cupti.so lies: beside the program, or in ../lib/xsptrace, ../lib of it. */
+/* Finds libxsptrace_cupti.so: beside the program, in ../lib/xsptrace, or in ../lib. */
 bool xsp_agent_path(char *path, size_t size);
 
-/* Makes the driver of the program to be started load the agent (CUDA_INJECTION64_PATH), unless the
- * variable is set already. */
+/* Makes the CUDA driver of the program that we start load the agent (CUDA_INJECTION64_PATH). A
+ * variable that the user has set stays. */
 void xsp_agent_prepare(bool quiet);
 
 /*
- * Injects the agent into each process that uses CUDA and does not have it. To be called when the
- * probes are in place. The broker does it. One line about each process unless quiet.
- * 0, or a negative errno with the reason of the first one that was refused or failed.
+ * Injects the agent into each process that uses CUDA and does not have it. Call it when the probes
+ * are in place; the broker does the work. Says one line about each process unless quiet. 0, or a
+ * negative errno with the reason for the first process that was refused or failed.
  */
 int xsp_inject_agent(struct xsp_broker *b, const pid_t *pids, size_t count, bool quiet,
 		     struct xsp_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* files.c - from a recording to its files. */
+/* files.c - writes the files of a recording. */
 #include <stdio.h>
 #include <string.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "cli/outputs.h"
 #include "cli/record/private.h"
 
-/* As the user who will write them, and before anything is recorded that would be lost. */
+/* Runs as the user who will write the outputs, and before there is anything to lose. */
 int xsp_record_check_outputs(struct recording *r, struct xsp_error *err)
 {
 	int rc = 0;
@@ -24,7 +24,7 @@ int xsp_record_check_outputs(struct recording *r, struct xsp_error *err)
 	return rc;
 }
 
-/* The capture has its name as soon as events are in it: whatever ends us then, they are kept. */
+/* Names the capture as soon as it has events: then they stay, whatever ends us. */
 static int keep_capture(const struct recording *r, struct xsp_error *err)
 {
 	struct xsp_new_file *f = xsp_recorder_file(r->recorder);
@@ -41,7 +41,7 @@ static int keep_capture(const struct recording *r, struct xsp_error *err)
 	return 0;
 }
 
-/* Has anything been there to trace? A launched program may not have had it. */
+/* Was there ever anything to trace? A launched program may have had nothing. */
 bool xsp_record_is_traced(const struct recording *r)
 {
 	const struct xsp_plan *plan = xsp_recorder_plan(r->recorder);
@@ -61,14 +61,14 @@ int xsp_record_keep_events(const struct recording *r, bool flush, struct xsp_err
 	return keep_capture(r, err);
 }
 
-/* Were there to be spans? */
+/* Was the recording meant to have spans? */
 bool xsp_record_says_why_nothing(const struct recording *r)
 {
 	return !r->what.profile &&
 	       (!r->what.needs_no_probes || xsp_recorder_wanted(r->recorder) > 0);
 }
 
-/* A summary without spans leaves the question why. */
+/* A summary without spans needs a reason. */
 static void say_why_nothing(const struct recording *r, const struct xsp_timeline_counts *c,
 			    uint64_t filtered)
 {
@@ -87,7 +87,7 @@ static struct xsp_outputs outputs_of(struct recording *r, struct xsp_timeline_co
 		.paths = r->o.outputs.words,
 		.count = r->o.outputs.count,
 		.before = r->before,
-		.owner_uid = (uid_t)-1, /* they are ours */
+		.owner_uid = (uid_t)-1, /* the outputs belong to us */
 		.owner_gid = (gid_t)-1,
 		.summary = r->o.summary_json || (!r->o.no_summary && !r->o.quiet),
 		.json = r->o.summary_json,
@@ -109,7 +109,7 @@ static struct xsp_outputs outputs_of(struct recording *r, struct xsp_timeline_co
 	return o;
 }
 
-/* The capture where it is asked for, or the outputs have failed. */
+/* Keeps the capture if the user asked for it, or if the outputs failed. */
 static int leave_capture(struct recording *r, int status)
 {
 	struct xsp_new_file *f = xsp_recorder_file(r->recorder);
@@ -146,6 +146,6 @@ int xsp_record_write_outputs(struct recording *r)
 	if (counts.spans + counts.values == 0 && !r->o.quiet && xsp_record_says_why_nothing(r))
 		say_why_nothing(r, &counts, xsp_capture_stats(reader)->filtered);
 	xsp_capture_close(reader);
-	fflush(stdout); /* both may be one file */
+	fflush(stdout); /* both streams may go to one file */
 	return leave_capture(r, status == 0 ? worse : status);
 }

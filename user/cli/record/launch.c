@@ -22,9 +22,9 @@ struct xsp_launch {
 	bool traced; /* we are its ptracer, and it is stopped */
 	bool ended;
 	int status;
-	bool armed; /* the breakpoint is in */
-	bool at_exec; /* stopped by exec, not yet run */
-	bool has_run; /* beyond the loader */
+	bool armed; /* the breakpoint is set */
+	bool at_exec; /* exec stopped it, and it has not run yet */
+	bool has_run; /* the loader is done */
 	uint64_t breakpoint;
 	long saved; /* the word that the breakpoint replaced */
 	int hits;
@@ -61,8 +61,8 @@ static int exec_failed(int code, const char *name, struct xsp_error *err)
 			     strerror(code));
 }
 
-/* A breakpoint left behind by a killed tracer would kill the program later, in the middle of its work;
- * so, until release, it goes together with us, before it has done anything. */
+/* Kills the program if we die. If only we died, the breakpoint would stay and kill the program
+ * later, in the middle of its work. Until release the program has done nothing yet. */
 static int go_together(const struct xsp_launch *l)
 {
 	return ptrace(PTRACE_SETOPTIONS, l->pid, NULL, (void *)PTRACE_O_EXITKILL) ? -errno : 0;
@@ -117,7 +117,7 @@ fail:
 			     strerror(-rc));
 }
 
-/* From a stop that everybody sees (SIGSTOP at exec) to one that is ours alone. */
+/* Exchanges a stop that everybody sees (SIGSTOP at exec) for one that only we see. */
 static int attach_at_stop(struct xsp_launch *l)
 {
 	if (waitpid(l->pid, &l->status, WUNTRACED) < 0)
@@ -151,7 +151,7 @@ pid_t xsp_launch_pid(const struct xsp_launch *l)
 	return l->pid;
 }
 
-/* Address of the loader's breakpoint function in the stopped process; 0: it has none. */
+/* The address of the loader's breakpoint function in the stopped process; 0: there is none. */
 static uint64_t find_breakpoint(const struct xsp_opener *o, pid_t pid)
 {
 	struct xsp_process *p = NULL;
@@ -227,7 +227,7 @@ static int arm(struct xsp_launch *l, const struct xsp_opener *o)
 	return errno ? -errno : poke_breakpoint(l, true);
 }
 
-/* Until it stops again; -ECHILD when it ends. */
+/* Runs the program until it stops again; -ECHILD when it ends. */
 static int run_and_wait(struct xsp_launch *l, enum __ptrace_request how, int signal_number)
 {
 	if (ptrace(how, l->pid, NULL, (void *)(intptr_t)signal_number) != 0)
@@ -241,7 +241,7 @@ static int run_and_wait(struct xsp_launch *l, enum __ptrace_request how, int sig
 	return -ECHILD;
 }
 
-/* Over the breakpoint: the original word back, one step, the breakpoint in again. */
+/* Steps over the breakpoint: restores the word, takes one step, and sets the breakpoint again. */
 static int step_over(struct xsp_launch *l)
 {
 	int rc = poke_breakpoint(l, false);
@@ -252,7 +252,7 @@ static int step_over(struct xsp_launch *l)
 	return rc < 0 ? rc : poke_breakpoint(l, true);
 }
 
-/* Waits for the breakpoint, passing on signals that come meanwhile. */
+/* Waits for the breakpoint, and passes on the signals that come before it. */
 static int run_to_breakpoint(struct xsp_launch *l)
 {
 	int signal_number = 0;
@@ -328,7 +328,7 @@ void xsp_launch_free(struct xsp_launch *l)
 {
 	if (l == NULL)
 		return;
-	if (!l->has_run && !l->ended) { /* what could not be traced is not run either */
+	if (!l->has_run && !l->ended) { /* a program that could not be traced does not run either */
 		kill(l->pid, SIGKILL);
 		waitpid(l->pid, &l->status, 0);
 		l->ended = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* live_view.h - a recording that is looked at while it goes on, and leaves no file. */
+/* live_view.h - shows a recording while it runs; it leaves no file. */
 #ifndef XSP_CLI_LIVE_VIEW_H
 #define XSP_CLI_LIVE_VIEW_H
 
@@ -13,16 +13,19 @@
 /* Each returns 0 or a negative errno with *err filled. */
 struct xsp_live_view {
 	void *ctx;
-	/* It has begun. What is handed over stays the recording's, and as long as that */
+	/* The recording has begun. It owns what it hands over, until it ends */
 	int (*begin)(void *ctx, const struct xsp_options *o, const struct xsp_recording *what,
 		     struct xsp_recorder *r, struct xsp_error *err);
-	int (*turn)(void *ctx, struct xsp_error *err); /* often; 1: enough has been seen */
-	/* It is complete. `gone`: because its processes are. Also when one of the others has failed */
+	/* called often; 1: the user has seen enough */
+	int (*turn)(void *ctx, struct xsp_error *err);
+	/* The recording is complete; `gone`: its processes have ended. Called after an error of the
+	 * others, too */
 	int (*end)(void *ctx, bool gone, struct xsp_error *err);
-	void (*note)(void *ctx, const char *text); /* something worth a line; from the start on */
+	void (*note)(void *ctx, const char *text); /* shows a line; may come before begin() */
 };
 
-/* The verb `record`, with this instead of its outputs; NULL: with them. Returns the exit status. */
+/* Runs the verb `record` with this view instead of outputs; NULL: with outputs. Returns the exit
+ * status. */
 int xsp_record_live(int argc, char **argv, const struct xsp_live_view *view);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* names.c - what the files of a recording are called. */
+/* names.c - chooses the names of a recording's files. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "export/out.h"
 #include "target/process.h"
 
-/* A file name from a command's name: other bytes become '_'. */
+/* Makes a file name from a command's name: other bytes become '_'. */
 static void clean_name(const char *comm, char *name, size_t size)
 {
 	static const char kept[] =
@@ -41,7 +41,7 @@ const char *xsp_record_first_file(const struct xsp_options *o)
 	return NULL;
 }
 
-/* With -o - or a device alone. */
+/* For -o - or a device alone: a folder for the capture. */
 static char *find_work(void)
 {
 	const char *const folders[] = {getenv("TMPDIR"), "/var/tmp", "/tmp"};
@@ -54,7 +54,7 @@ static char *find_work(void)
 	return strdup(".");
 }
 
-/* Before the rights are given up, and with them the file that knows the time zone. */
+/* Call it before we give up our rights: without them we cannot read the time zone's file. */
 int xsp_record_prepare_names(struct recording *r, struct xsp_error *err)
 {
 	time_t now = time(NULL);

@@ -46,7 +46,7 @@ static const struct xsp_planned_module *named_library(const struct xsp_plan *pla
 	return NULL;
 }
 
-/* By a name of the process, which is not that of its file: a link, or another argv[0]. */
+/* Does the pattern match another name of the process than its file's: a link, or argv[0]? */
 static bool is_called(const struct xsp_pattern *p, const struct xsp_opener *o, pid_t pid,
 		      const char *command)
 {
@@ -91,7 +91,7 @@ static int no_library(const struct xsp_plan *plan, const struct xsp_pattern *p,
 			     "no mapped library is named '%.100s'%.300s", p->library, names);
 }
 
-/* What regular expressions have and names of functions do not. */
+/* Does it hold what regular expressions have and names of functions do not? */
 static bool is_regular_expression(const char *glob)
 {
 	size_t length = glob != NULL ? strlen(glob) : 0;
@@ -103,7 +103,7 @@ static bool is_regular_expression(const char *glob)
 	       (strchr(glob, '|') != NULL && strstr(glob, "operator") == NULL);
 }
 
-/* Programs whose own code is that of an interpreter; a version may follow. */
+/* Programs that consist of an interpreter; a version may follow the name. */
 static bool is_interpreter(const char *name)
 {
 	static const char *const names[] = {"python", "pypy", "node", "ruby", "perl",	"java",
@@ -234,9 +234,9 @@ int xsp_no_match(const struct xsp_recording *r, const struct xsp_plan *plan, str
 			  : rc;
 }
 
-/* ---- what matches nothing beside others that do ---- */
+/* ---- patterns that match nothing, beside others that match ---- */
 
-/* A probe of the provider; with a pattern, one that it shows by such a name. */
+/* Does the provider have a probe, or, with a pattern, one that it shows by such a name? */
 static bool is_known(const struct xsp_plan *plan, const char *provider, const struct xsp_pattern *p)
 {
 	for (size_t i = 0; i < plan->count; i++)
@@ -262,7 +262,7 @@ size_t xsp_say_unmatched(const struct xsp_plan *plan, struct xsp_broker *b, uint
 			continue;
 		const struct xsp_planned_module *m = p->library ? named_library(plan, p) : NULL;
 		if (m != NULL && m->unread)
-			continue; /* why was told with it */
+			continue; /* the provider's line has said why */
 		xsp_hint(plan, b, XSP_HINT_INLINED, p, hint);
 		snprintf(text, sizeof(text), "nothing matches -e '%.200s' so far%s%s", p->text,
 			 hint[0] != '\0' ? ": " : "", hint);

@@ -18,11 +18,11 @@
 #include "xsptrace/gpu.h"
 
 #define TURN_MS 10
-#define BYSTANDERS_NS 1000000000ULL /* their switches are looked at so often */
+#define BYSTANDERS_NS 1000000000ULL /* how often we look at the machine's switches */
 
 /* ---- running ---- */
 
-/* The machine may have become a busier one since the start. */
+/* The machine may have become busier since the start. */
 static int look_at_bystanders(struct recording *r)
 {
 	char why[160];
@@ -72,7 +72,8 @@ static int run(struct recording *r, struct xsp_error *err)
 			break;
 	}
 	xsp_status_line_end(&line);
-	if (rc >= 0) /* the end may take long, and whoever waits may not want to */
+	/* the end may take long, and a second signal may cut it short: keep the capture now */
+	if (rc >= 0)
 		rc = xsp_record_keep_events(r, true, err);
 	if (xsp_record_stop_signal() == SIGTERM && r->launch != NULL)
 		xsp_launch_signal(r->launch, SIGTERM);
@@ -89,7 +90,7 @@ static int finish(struct recording *r)
 	return rc < 0 ? xsp_say_error(&err) : 0;
 }
 
-/* As long as somebody wants to see it. */
+/* Runs until the view ends or the recording does. */
 static int show(struct recording *r)
 {
 	const struct xsp_live_view *v = r->view;
@@ -115,7 +116,7 @@ static int say_interrupted(void)
 	return 128 + xsp_record_stop_signal();
 }
 
-/* Root, too, writes without its power over other people's folders. */
+/* Says as which user we write: even root writes without power over other users' folders. */
 static void say_who_writes(int code, const struct xsp_error *err)
 {
 	if (err->status == XSP_STATUS_OUTPUT && code == -EACCES)
@@ -124,7 +125,7 @@ static void say_who_writes(int code, const struct xsp_error *err)
 			(unsigned)getuid());
 }
 
-/* Until the probes are in; else the exit status, which is not 0. */
+/* Returns when the probes are in, or an exit status that is not 0. */
 static int start(struct recording *r, pid_t pid)
 {
 	struct xsp_error err = {0};
@@ -150,7 +151,7 @@ static int start(struct recording *r, pid_t pid)
 	return status;
 }
 
-/* Nothing was there to trace: what an earlier run has written is worth more. */
+/* There was nothing to trace. Leaves the files of an earlier run, which are worth more. */
 static int leave_nothing(struct recording *r, pid_t pid)
 {
 	struct xsp_error err = {0};
@@ -209,7 +210,8 @@ static int command_status(struct recording *r, int status)
 	return passed_on != 0 ? passed_on : status;
 }
 
-/* Events have the kernel's time, which is held against ours everywhere: time_namespaces(7). */
+/* Events carry the kernel's time, and we compare it with ours everywhere: see
+ * time_namespaces(7). */
 static int check_clock(struct xsp_error *err)
 {
 	FILE *f = fopen("/proc/self/timens_offsets", "re");
@@ -240,7 +242,7 @@ static char *join_arguments(int argc, char **argv)
 	return text;
 }
 
-/* How long the end waits for the privileged process, which is quick unless something is wrong. */
+/* How long the end waits for the broker, which is quick unless something is wrong. */
 #define LEAVE_MS 3000
 
 static void clear(struct recording *r, int status)
@@ -258,7 +260,7 @@ static void clear(struct recording *r, int status)
 	xsp_options_clear(&r->o);
 }
 
-/* The exit status. */
+/* Returns the exit status. */
 static int prepare_and_record(struct recording *r)
 {
 	const struct xsp_user user = xsp_session_user(&r->o);
@@ -290,7 +292,7 @@ int xsp_record_live(int argc, char **argv, const struct xsp_live_view *view)
 	int status;
 
 	if (!xsp_options_take(argc, argv, verb, &r.o, &status)) {
-		; /* that was all */
+		; /* nothing is left to do */
 	} else if (check_clock(&err) < 0) {
 		status = xsp_say_error(&err);
 	} else if (r.o.dry_run) {

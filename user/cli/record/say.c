@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* say.c - what is said of a recording as it begins. */
+/* say.c - what a recording says when it begins. */
 #include <stdio.h>
 
 #include "cli/cli.h"
@@ -35,7 +35,7 @@ void xsp_record_say_busy(struct recording *r, const char *of, const char *instea
 			r->facts.switches, of, instead);
 }
 
-/* What looks idle may wait for them. */
+/* A process that looks idle may be waiting for its children. */
 void xsp_record_say_children(struct recording *r)
 {
 	const size_t count = r->o.follow || r->o.quiet || r->view != NULL
@@ -69,7 +69,7 @@ static bool reads_python(const struct xsp_plan *plan)
 	return false;
 }
 
-/* Of lines of Python only where there may be some. */
+/* Mentions lines of Python only if there may be some. */
 static void say_defaults(const struct recording *r)
 {
 	static const enum xsp_feature all[] = {XSP_FEATURE_WAITS, XSP_FEATURE_SAMPLES,

@@ -23,7 +23,7 @@ struct xsp_user xsp_session_user(const struct xsp_options *o)
 	return u;
 }
 
-/* Modules and ring buffers are descriptors. */
+/* Modules and ring buffers need many descriptors. */
 static void raise_limits(void)
 {
 	struct rlimit files, locked = {RLIM_INFINITY, RLIM_INFINITY};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* signals.c - signals end a recording: the first one in peace, the second at once. */
+/* signals.c - signals end a recording: the first one in order, the second one at once. */
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,11 +7,11 @@
 #include "cli/record/private.h"
 #include "cli/screen/screen.h"
 
-/* What signals say and find: the one piece of global state. */
+/* What signals set and read: the only global state besides screen/screen.c's. */
 static volatile sig_atomic_t stop_signal;
-static struct xsp_new_file *volatile at_stake; /* the capture, once there is something in it */
-static volatile sig_atomic_t named; /* it was asked for */
-static volatile sig_atomic_t done; /* the outputs are there */
+static struct xsp_new_file *volatile at_stake; /* the capture, once it holds something */
+static volatile sig_atomic_t named; /* the user asked for the capture */
+static volatile sig_atomic_t done; /* the outputs are written */
 
 /* the outputs are there */
 static void write_text(const char *message)
@@ -51,7 +51,7 @@ void xsp_record_catch_signals(void)
 	sigemptyset(&action.sa_mask);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		struct sigaction old;
-		/* nohup's SIG_IGN stays */
+		/* keep the SIG_IGN of nohup */
 		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 			sigaction(signals[i], &action, NULL);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* start.c - from options to probes that are in. */
+/* start.c - from options to probes in place. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static void decide(struct recording *r)
 	r->what = xsp_recording_decide(&r->o.wishes, &r->facts);
 }
 
-/* Counters that this machine does not have are dropped, with a line each, and not shown as zeros. */
+/* Drops counters that this machine does not have, with a line each, rather than show zeros. */
 static void drop_counters(struct recording *r)
 {
 	struct xsp_options *o = &r->o;
@@ -68,7 +68,7 @@ static struct xsp_attach_options attach_options(const struct recording *r)
 
 /* ---- the recorder ---- */
 
-/* Asked several times a second while something is waited for. */
+/* The planner asks this several times a second while it waits. */
 static bool is_stopped(void *ctx)
 {
 	struct recording *r = ctx;
@@ -160,7 +160,7 @@ static int check_threads(const struct recording *r, const bool *found, struct xs
 	return 0;
 }
 
-/* Nothing is loaded before it is clear that there is something to trace. */
+/* Loads nothing before it is clear that there is something to trace. */
 int xsp_record_check_targets(const struct recording *r, struct xsp_error *err)
 {
 	bool *found = calloc(r->o.part.cut.tid_count + 1, sizeof(*found));
@@ -194,17 +194,17 @@ static int add_processes(struct recording *r, struct xsp_error *err)
 	return rc < 0 ? rc : 0;
 }
 
-/* Nothing that was asked for is there, and nobody waits for a provider by its name. */
+/* Nothing that the user asked for is there, and we wait for no provider that the user named. */
 static bool is_nothing_found(const struct recording *r)
 {
 	return r->launch == NULL && xsp_recorder_wanted(r->recorder) == 0 &&
 	       xsp_record_named_providers(r) == 0;
 }
 
-/* ---- what is on by default, and what a bare -p is ---- */
+/* ---- what is on by default, and what a bare -p records ---- */
 
-/* With what is known by now: what nobody asked for is not on where there is nothing to be beside, or others would pay for
- * it. */
+/* Drops defaults that nobody asked for, if they have nothing to accompany or if other programs
+ * would pay for them. */
 static int decline_defaults(struct recording *r)
 {
 	const bool waits = r->what.of[XSP_FEATURE_WAITS].on == XSP_BY_DEFAULT;
@@ -221,8 +221,8 @@ static int decline_defaults(struct recording *r)
 	return xsp_recorder_decline(r->recorder, before & ~xsp_recording_defaults(&r->what));
 }
 
-/* A bare -p, and there is nothing that a provider knows. The kernel side has other programs for it, which are loaded
- * only now: their checking takes its time. */
+/* A bare -p, and no provider knows anything there: takes a profile. The kernel side has other
+ * programs for it, and loads them only now because the verifier takes its time. */
 static int profile_instead(struct recording *r, const struct xsp_error *none, struct xsp_error *err)
 {
 	const bool samples = xsp_records(&r->what, XSP_FEATURE_SAMPLES);
@@ -237,7 +237,7 @@ static int profile_instead(struct recording *r, const struct xsp_error *none, st
 				    "they cost");
 	r->attach = attach_options(r);
 	int rc = xsp_record_make_recorder(r, true, err);
-	/* the broker has them ready all the same */
+	/* the broker has the programs ready all the same */
 	if (rc == 0 && busy && xsp_broker_drop(r->broker, XSP_DEFAULT_WAITS) < 0)
 		rc = xsp_error_set(err, -EPIPE, XSP_STATUS_FAILED, "the broker does not answer");
 	if (rc == 0)
@@ -250,7 +250,7 @@ static int profile_instead(struct recording *r, const struct xsp_error *none, st
 	return rc;
 }
 
-/* Nothing is found: an error, unless it can be a profile. */
+/* Nothing was found: an error, unless it can be a profile. */
 static int start_with_nothing(struct recording *r, struct xsp_error *err)
 {
 	struct xsp_error none = {0};
@@ -304,7 +304,7 @@ int xsp_record_start_attached(struct recording *r, struct xsp_error *err)
 	return rc;
 }
 
-/* Each time the loader has mapped libraries: before their first instruction. */
+/* Attaches each time the loader has mapped libraries, before their first instruction runs. */
 static int go_with_loader(struct recording *r, struct xsp_error *err)
 {
 	pid_t pid = xsp_launch_pid(r->launch);
@@ -336,14 +336,15 @@ int xsp_record_start_launched(struct recording *r, struct xsp_error *err)
 	return rc == 0 ? go_with_loader(r, err) : rc;
 }
 
-/* env, nice, a shell: the process has become another program and stands before its first instruction. */
+/* env, nice or a shell has become another program, which stands before its first instruction. */
 void xsp_record_start_again(struct recording *r)
 {
 	pid_t pid = xsp_launch_pid(r->launch);
 	struct xsp_error why = {0};
 	int rc = xsp_launch_again(r->launch);
 
-	/* root's programs have more rights than we: their libraries get probes a little late */
+	/* root's programs have more rights than we have: their libraries get probes a little
+	 * late */
 	if (rc < 0 && !xsp_launch_ended(r->launch, NULL) && (rc != -EPERM || r->o.verbose))
 		xsp_say("the next program of process %d could not be watched from its start (%s)",
 			(int)pid, strerror(-rc));

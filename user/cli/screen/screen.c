@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* screen.c - a terminal by the escapes that all of them have had since the VT100 and xterm, and termios. */
+/* screen.c - a terminal, by termios and the escapes that every terminal has had since VT100 and
+ * xterm. */
 #include "cli/screen/screen.h"
 
 #include <errno.h>
@@ -12,11 +13,11 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* Another page, no cursor, no wrapping; and back. */
+/* Switches to another page, without cursor and wrapping; and back. */
 #define BEGIN "\033[?1049h\033[?25l\033[?7l"
 #define RESTORE "\033[?7h\033[?25h\033[?1049l"
 
-/* What a signal handler must put back: with that of cli/record/signals.c the only global state. */
+/* What a signal handler must restore: the only global state besides cli/record/signals.c's. */
 static volatile sig_atomic_t is_on, has_keys;
 static struct termios before;
 
@@ -56,7 +57,7 @@ void xsp_screen_restore(void)
 	errno = error;
 }
 
-/* The default action follows: SA_RESETHAND. */
+/* SA_RESETHAND: the default action comes next. */
 static void on_end(int number)
 {
 	xsp_screen_restore();
@@ -71,13 +72,14 @@ static void catch_ends(void)
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		struct sigaction old;
-		/* sanitizers have theirs, and nohup and its like SIG_IGN */
+		/* keep the handlers of sanitizers, and the SIG_IGN of nohup */
 		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
 			sigaction(signals[i], &action, NULL);
 	}
 }
 
-/* Ctrl-C stays a signal. Stopped by Ctrl-Z it would leave probes that nobody looks after. */
+/* Ctrl-C stays a signal. Ctrl-Z does not: it would leave probes in place with nobody to read
+ * them. */
 static void set_raw_mode(void)
 {
 	struct termios raw;
@@ -119,11 +121,11 @@ bool xsp_screen_draw(const char *lines, size_t size)
 	while (lines < end) {
 		const char *newline = memchr(lines, '\n', (size_t)(end - lines));
 		const size_t length = (size_t)((newline != NULL ? newline : end) - lines);
-		fputs("\033[K", stdout); /* after a full line it would take its last character */
+		fputs("\033[K", stdout); /* after a full line it would erase the last character */
 		fwrite(lines, 1, length, stdout);
 		lines += length + 1;
 		if (lines < end)
-			fputs("\r\n", stdout); /* the last one would scroll */
+			fputs("\r\n", stdout); /* after the last line it would scroll */
 	}
 	fputs("\033[H", stdout);
 	return fflush(stdout) == 0;
@@ -138,7 +140,7 @@ static bool read_byte(unsigned char *byte)
 	return poll(&fd, 1, 0) == 1 && (fd.revents & POLLIN) && read(STDIN_FILENO, byte, 1) == 1;
 }
 
-/* What follows an escape: "[A", "OA", "[5~". */
+/* Reads what follows an escape: "[A", "OA", "[5~". */
 static int read_sequence(void)
 {
 	static const struct {

@@ -21,7 +21,7 @@ bool xsp_status_line_due(const struct xsp_status_line *line, double seconds)
 	return line->on && (line->drawn_at < 0 || seconds - line->drawn_at >= 0.2);
 }
 
-/* As much of it as the terminal has room for: "1.2k lost" in red, where something is. */
+/* Shows as much as the terminal has room for, with "1.2k lost" in red if something is lost. */
 static void show(const char *text, const char *lost, bool alarm)
 {
 	const int width = xsp_terminal_width(STDERR_FILENO);
@@ -36,7 +36,7 @@ static void show(const char *text, const char *lost, bool alarm)
 			room - before - marked, at + marked);
 }
 
-/* What is asked for first stands first: 80 columns may not have room for all of it. */
+/* What the user asked for comes first: 80 columns may not have room for everything. */
 void xsp_status_line_show(struct xsp_status_line *line, const struct xsp_recorder_status *s,
 			  uint64_t duration_ns)
 {
@@ -56,7 +56,7 @@ void xsp_status_line_show(struct xsp_status_line *line, const struct xsp_recorde
 		snprintf(brake + strlen(brake), sizeof(brake) - strlen(brake), "  %zu released",
 			 s->let_go);
 	snprintf(lost, sizeof(lost), "%s lost", xsp_format_count(count, s->lost));
-	/* what samples and waits cost is not estimated: without probes nothing is known */
+	/* nobody estimates the cost of samples and waits: without probes it is not known */
 	if (s->sites > 0)
 		snprintf(slowed, sizeof(slowed), "%.1f%%", 100 * s->overhead);
 	snprintf(text, sizeof(text), "%.1f%s s  slowed %s%s  %s  %s events/s  %s  %s%s", s->seconds,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* status_line.h - the line that moves while recording on a terminal. */
+/* status_line.h - the line that changes while recording on a terminal. */
 #ifndef XSP_CLI_STATUS_LINE_H
 #define XSP_CLI_STATUS_LINE_H
 
@@ -10,20 +10,20 @@
 
 struct xsp_status_line {
 	bool on, wanted;
-	double drawn_at; /* seconds into the recording at which it was last drawn; < 0: never */
-	double begun; /* say(): when it was first called, seconds; 0: not yet */
-	double said; /* ... and when a line was last written */
+	double drawn_at; /* seconds into the recording at the last drawing; < 0: never */
+	double begun; /* say(): seconds at its first call; 0: not called yet */
+	double said; /* ... and seconds when it last wrote a line */
 };
 
-/* On only when standard error is a terminal. */
+/* Is on only if standard error is a terminal. */
 struct xsp_status_line xsp_status_line_begin(bool wanted);
-/* Is it time to redraw, `seconds` into the recording? At most five times a second. */
+/* Is it time to redraw, `seconds` into the recording? That is at most five times a second. */
 bool xsp_status_line_due(const struct xsp_status_line *line, double seconds);
-/* Redraws. duration_ns 0: no end is set. */
+/* Redraws. duration_ns 0: the recording has no set end. */
 void xsp_status_line_show(struct xsp_status_line *line, const struct xsp_recorder_status *s,
 			  uint64_t duration_ns);
-/* Before the recording: what is being done, from half a second on. Where no terminal is, a line of its own
- * every ten seconds. */
+/* Call it before the recording: after half a second it says what we do. Without a terminal it
+ * writes a line every ten seconds. */
 void xsp_status_line_say(struct xsp_status_line *line, const char *text);
 void xsp_status_line_end(struct xsp_status_line *line);
 

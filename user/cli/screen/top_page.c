@@ -10,17 +10,17 @@
 #include "catalog/wait_reasons.h"
 #include "target/patterns/glob.h"
 
-#define CELL 128 /* bytes; names have more */
-#define NAME_LEAST 24 /* columns are left out before a name has less */
+#define CELL 128 /* bytes; names have more room */
+#define NAME_LEAST 24 /* drop columns before a name gets less */
 #define THREAD_NAME 26
 #define TAIL_LEAST 12
-#define NAME_MAX_ALIGNED 64 /* in a pipe longer ones push their numbers aside */
+#define NAME_MAX_ALIGNED 64 /* in a pipe a longer name moves its numbers to the right */
 
 /* ---- lines ---- */
 
 enum style { PLAIN, TITLE, BAD };
 
-/* As much as fits. The text is printable. */
+/* Writes as much as fits. The text is printable. */
 static void put(struct xsp_top_page *p, enum style style, const char *text)
 {
 	static const char *const codes[] = {"", "\033[7m", "\033[1;31m"};
@@ -28,7 +28,7 @@ static void put(struct xsp_top_page *p, enum style style, const char *text)
 
 	for (; text[length] != '\0'; length++) {
 		if (((unsigned char)text[length] & 0xc0) == 0x80)
-			continue; /* of a character that has begun */
+			continue; /* the rest of a character of several bytes */
 		if (p->width > 0 && p->column == p->width)
 			break;
 		p->column++;
@@ -94,11 +94,11 @@ void xsp_top_print_process(struct xsp_top_page *p)
 
 struct column {
 	const char *title;
-	unsigned least; /* width */
-	bool left; /* text */
-	bool alone; /* where there is room for nothing else it stays */
+	unsigned least; /* its least width */
+	bool left; /* left-aligned: text */
+	bool alone; /* stays if there is room for nothing else */
 	void (*cell)(const struct xsp_top_page *p, const void *row, char out[CELL]);
-	double (*value)(const struct xsp_top_page *p, const void *row); /* NULL: by its text */
+	double (*value)(const struct xsp_top_page *p, const void *row); /* NULL: sort by its text */
 };
 
 static double seconds(const struct xsp_top_page *p)
@@ -280,7 +280,7 @@ static void spans_cell(const struct xsp_top_page *p, const void *row, char out[C
 		snprintf(out, CELL, "-");
 }
 
-/* "lock 81%, poll 12%": what took most first. */
+/* "lock 81%, poll 12%": the longest first. */
 static void reasons_cell(const struct xsp_top_page *p, const void *row, char out[CELL])
 {
 	const struct xsp_live_thread *t = row;
@@ -326,7 +326,7 @@ static const struct column thread_columns[] = {
 static const struct table {
 	const struct column *columns;
 	unsigned count;
-	unsigned by; /* where equals are put in order */
+	unsigned by; /* the column that orders equal rows */
 } tables[XSP_TOP_TABLES] = {
 	[XSP_TOP_NAMES] = {name_columns, sizeof(name_columns) / sizeof(name_columns[0]), 5},
 	[XSP_TOP_THREADS] = {thread_columns, sizeof(thread_columns) / sizeof(thread_columns[0]), 4},
@@ -354,7 +354,7 @@ bool xsp_top_column(const char *title, enum xsp_top_table *which, unsigned *colu
 	return false;
 }
 
-/* The pointers to the rows, in their order. */
+/* Pointers to the rows, in their order. */
 struct order {
 	const struct xsp_top_page *p;
 	enum xsp_top_table which;
@@ -385,7 +385,7 @@ static int compare(const void *a, const void *b, void *ctx)
 	return rc != 0 ? rc : by_column(o, 0, x, y);
 }
 
-/* A pattern without wildcards may stand anywhere. */
+/* A filter without wildcards matches anywhere in the text. */
 static bool is_visible(const struct xsp_top_page *p, const char *text)
 {
 	if (p->filter[0] == '\0')
@@ -423,7 +423,7 @@ struct layout {
 	unsigned width[COLUMNS_MAX]; /* 0: not shown */
 };
 
-/* What the brake let go of is not seen any more: 0 calls a second would be a lie. */
+/* A probe that the brake has released sees nothing more: 0 calls a second would be wrong. */
 static bool is_let_go(const struct xsp_top_page *p, const char *name)
 {
 	const struct xsp_capture_let_go *let_gos;
@@ -437,7 +437,7 @@ static bool is_let_go(const struct xsp_top_page *p, const char *name)
 	return false;
 }
 
-/* Names may be longer than a cell has room for. */
+/* Names may be longer than a cell. */
 static char *cell_text(const struct xsp_top_page *p, const struct column *c, const void *row)
 {
 	char cell[CELL];
@@ -484,7 +484,7 @@ static int measure(const struct xsp_top_page *p, enum xsp_top_table which, const
 	return 0;
 }
 
-/* Leaves out what there is no room for; the first column takes what the others leave. */
+/* Drops the columns that do not fit; the first column takes the room that is left. */
 static void fit(const struct xsp_top_page *p, enum xsp_top_table which, struct layout *l)
 {
 	const struct table *t = &tables[which];
@@ -518,7 +518,7 @@ static void put_cell(struct xsp_top_page *p, enum style style, const struct colu
 	char *printable = malloc(size);
 
 	if (printable == NULL)
-		return; /* the line is short of it */
+		return; /* the line has no room for it */
 	const unsigned columns =
 		(unsigned)xsp_printable(printable, size, text, p->width > 0 ? width : 0);
 	const int blanks = (int)(width > columns ? width - columns : 0);
@@ -528,7 +528,7 @@ static void put_cell(struct xsp_top_page *p, enum style style, const struct colu
 	free(printable);
 }
 
-/* The one that it is sorted by has a mark. */
+/* The sort column gets a mark. */
 static void put_titles(struct xsp_top_page *p, enum xsp_top_table which, const struct layout *l)
 {
 	const struct table *t = &tables[which];

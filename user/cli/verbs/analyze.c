@@ -59,7 +59,7 @@ static int read_options(struct analyzing *a, struct xsp_error *err)
 	return rc < 0 ? rc : xsp_report_output_choose(&a->o.report, err);
 }
 
-/* A capture being read: how far it is, is shown now and then. */
+/* A capture that is being read: shows the progress now and then. */
 struct reading {
 	const struct xsp_options *options;
 	struct xsp_capture_reader *reader;
@@ -104,7 +104,7 @@ static int end_reading(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
 	return xsp_cut_check_left(&r->options->part, xsp_timeline_counts(t), &r->left, err);
 }
 
-/* least: enum xsp_severity + 1; 0: nothing does. */
+/* least: enum xsp_severity + 1; 0: nothing fails. */
 static bool fails(const struct xsp_report *report, unsigned least)
 {
 	const struct xsp_report_found *found;
@@ -142,7 +142,7 @@ static int analyze(struct analyzing *a, const char *path, struct xsp_report *rep
 	return rc;
 }
 
-/* Captures of no job: nothing is late there, and that must not pass as good. */
+/* Captures that are no job have nothing late: that must not pass as good. */
 static int check_ranks(const struct analyzing *a, const struct xsp_job *job, struct xsp_error *err)
 {
 	static const char why[] =
@@ -159,7 +159,7 @@ static int check_ranks(const struct analyzing *a, const struct xsp_job *job, str
 	return 0;
 }
 
-/* Several captures: what their ranks did to each other. */
+/* Several captures: finds what their ranks did to each other. */
 static int analyze_job(const struct analyzing *a, struct xsp_report *report, struct xsp_error *err)
 {
 	const struct xsp_options *o = &a->o;
@@ -198,7 +198,7 @@ int xsp_cmd_analyze(int argc, char **argv)
 	struct xsp_error err = {0};
 	int status;
 
-	signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of the output */
+	signal(SIGPIPE, SIG_IGN); /* if a reader goes away, it is an error of the output */
 	signal(SIGXFSZ, SIG_IGN);
 	if (xsp_options_take(argc, argv, XSP_VERB_ANALYZE, &a.o, &status)) {
 		int rc = read_options(&a, &err);

@@ -26,12 +26,12 @@ struct comparing {
 	size_t picture_count;
 	const char *page; /* -o .html, or NULL */
 	struct xsp_capture_files files;
-	struct xsp_compare_capture *captures; /* of each of them */
+	struct xsp_compare_capture *captures; /* the captures of each side */
 };
 
 /* ---- options ---- */
 
-/* At most one of its kind. */
+/* Takes at most one file of each kind. */
 static int set_file(const char **at, const char *path, const char *what, struct xsp_error *err)
 {
 	if (*at != NULL)
@@ -95,7 +95,7 @@ static int read_options(struct comparing *c, struct xsp_error *err)
 
 /* ---- reading ---- */
 
-/* The pictures listen to the same run. */
+/* The pictures listen to the same pass. */
 struct listening {
 	struct comparing *comparing;
 	unsigned side;
@@ -265,7 +265,7 @@ int xsp_cmd_compare(int argc, char **argv)
 	unsigned found = 0;
 	int status;
 
-	signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of the output */
+	signal(SIGPIPE, SIG_IGN); /* if a reader goes away, it is an error of the output */
 	signal(SIGXFSZ, SIG_IGN);
 	if (xsp_options_take(argc, argv, XSP_VERB_COMPARE, &c.o, &status)) {
 		int rc = read_options(&c, &err);

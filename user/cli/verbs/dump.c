@@ -19,7 +19,7 @@
 
 #define PIDS_MAX 256
 #define MEMORY (1ULL << 30)
-#define SECONDS 60U /* of a CPU, and of silence */
+#define SECONDS 60U /* the most that it may use of a CPU, and the longest silence */
 
 struct dump {
 	struct xsp_options o;
@@ -57,7 +57,7 @@ static int dump_one(const struct dump *d, struct xsp_dump_target *t, bool first)
 	return rc < 0 ? xsp_say_error(&err) : XSP_STATUS_OK;
 }
 
-/* The first failure is the status; the other processes are shown. */
+/* Shows all processes; the first failure is the status. */
 static int dump_all(const struct dump *d)
 {
 	struct xsp_dump_target *targets[PIDS_MAX] = {NULL};
@@ -102,14 +102,14 @@ static _Noreturn void work(const struct dump *d, const int out[2], const int err
 	_exit(fflush(stdout) == 0 ? status : XSP_STATUS_FAILED);
 }
 
-/* ---- the process that shows what it says ---- */
+/* ---- the process that shows what the other one says ---- */
 
 static bool relay(int from, FILE *to)
 {
 	char bytes[16384];
 	ssize_t n = read(from, bytes, sizeof(bytes));
 
-	for (ssize_t i = 0; i < n; i++) /* whatever has become of who read the target */
+	for (ssize_t i = 0; i < n; i++) /* the process that read the target may send anything */
 		if (((unsigned char)bytes[i] < ' ' && bytes[i] != '\n') || bytes[i] == 0x7f)
 			bytes[i] = '?';
 	if (n > 0) {
@@ -119,7 +119,7 @@ static bool relay(int from, FILE *to)
 	return n > 0 || (n < 0 && errno == EINTR);
 }
 
-/* Until both have ended; false: nothing came for too long. */
+/* Returns when both pipes have ended. False: nothing came for too long. */
 static bool relay_all(int out, int errors)
 {
 	struct pollfd fds[2] = {{.fd = out, .events = POLLIN}, {.fd = errors, .events = POLLIN}};

@@ -17,14 +17,14 @@
 #include "timeline/timeline.h"
 
 #define RECORDINGS_MAX 16U
-#define READ_MAX (1LL << 30) /* bytes of all captures: some ten seconds */
+#define READ_MAX (1LL << 30) /* bytes of all captures together: they take some ten seconds */
 
 struct target {
 	pid_t pid;
-	uint64_t
-		begun_ns; /* CLOCK_MONOTONIC: what began before is another process's, of the same number */
-	const struct recording *known_by; /* NULL: none is of it */
-	uint64_t known_ns; /* when that knew what it knows */
+	/* CLOCK_MONOTONIC: what began before belongs to another process with the same pid */
+	uint64_t begun_ns;
+	const struct recording *known_by; /* the recording that covers it; NULL: none */
+	uint64_t known_ns; /* the time up to which that recording knows */
 	const char *note; /* xsp_dump.open_note */
 };
 
@@ -42,16 +42,16 @@ struct xsp_recordings {
 		ino_t inode;
 	} list[RECORDINGS_MAX];
 	size_t count;
-	bool more; /* than these */
+	bool more; /* there were more */
 	struct target *targets;
 	size_t target_count;
-	long long left; /* of READ_MAX */
-	struct open_call *calls; /* of a thread one behind the other, the outermost first */
+	long long left; /* what is left of READ_MAX */
+	struct open_call *calls; /* the calls of a thread follow each other, the outermost first */
 	size_t call_count, call_room;
 	struct xsp_arena texts;
 };
 
-/* ---- finding them ---- */
+/* ---- finding the recordings ---- */
 
 static bool is_capture(int fd)
 {
@@ -69,8 +69,8 @@ static bool is_known(const struct xsp_recordings *r, const struct stat *st)
 	return false;
 }
 
-/* Only what the recorder writes: files of its targets, which it has open too, can say what they like. The mode of the link in
- * /proc/PID/fd is that of the descriptor (proc(5)). */
+/* Takes only files that the recorder writes. It has the targets' files open too, and they can hold
+ * anything. The mode of the link in /proc/PID/fd is that of the descriptor (proc(5)). */
 static void look_at_file(struct xsp_recordings *r, int folder, const char *name)
 {
 	struct stat st;
@@ -112,7 +112,7 @@ static bool is_our_program(pid_t pid)
 	       theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
 }
 
-/* Whom the process serves, if it is a recording's broker, and root's; 0: it is none. */
+/* The recorder that this process serves, if it is root's broker of a recording; 0: it is none. */
 static pid_t served_by(pid_t pid)
 {
 	char *status;
@@ -129,7 +129,7 @@ static pid_t served_by(pid_t pid)
 	return parent > 1 && is_our_program(pid) && is_our_program(parent) ? parent : 0;
 }
 
-/* A tick early, as that is how exactly the kernel tells it. */
+/* One tick early, since the kernel gives the time in ticks. */
 static uint64_t begun_ns(pid_t pid)
 {
 	const uint64_t tick_ns = 1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK);
@@ -139,7 +139,8 @@ static uint64_t begun_ns(pid_t pid)
 	if (xsp_procfs_stat(&xsp_open_directly, pid, &st) < 0 ||
 	    clock_gettime(CLOCK_BOOTTIME, &boot) != 0)
 		return UINT64_MAX;
-	/* what it has lived by then: the clocks differ by the time of a suspended machine */
+	/* the time that it has lived until now: the two clocks differ by the machine's
+	 * suspensions */
 	const uint64_t boot_ns = (uint64_t)boot.tv_sec * 1000000000ULL + (uint64_t)boot.tv_nsec;
 	const uint64_t lived_ns = boot_ns - st.start_ticks * tick_ns + tick_ns, now = xsp_now_ns();
 	return now > lived_ns ? now - lived_ns : 0;
@@ -182,7 +183,7 @@ void xsp_recordings_free(struct xsp_recordings *r)
 	free(r);
 }
 
-/* ---- reading them ---- */
+/* ---- reading the recordings ---- */
 
 static void note_all(struct xsp_recordings *r, const char *note)
 {
@@ -190,7 +191,7 @@ static void note_all(struct xsp_recordings *r, const char *note)
 		r->targets[i].note = note;
 }
 
-/* One capture that is being looked through. */
+/* The capture that is being read. */
 struct reading {
 	struct xsp_recordings *r;
 	const struct recording *recording;
@@ -208,7 +209,7 @@ static struct target *target_of(const struct reading *g, uint32_t pid)
 	return NULL;
 }
 
-/* Of the stack that the thread was on last; others are of fibers that wait. */
+/* Takes the stack on which the thread ran last; the others belong to fibers that wait. */
 static void on_open(void *ctx, const struct xsp_open_spans *open)
 {
 	struct reading *g = ctx;
@@ -234,7 +235,8 @@ static void on_open(void *ctx, const struct xsp_open_spans *open)
 	}
 }
 
-/* Is a process that is asked for in it, and in none before? Then what it knows is of `known_ns`. */
+/* Does the capture hold a target that no earlier capture holds? Then that target's spans are those
+ * of `known_ns`. */
 static bool is_of_targets(struct reading *g)
 {
 	const char *least = xsp_capture_info(g->reader, "min duration ns");
@@ -278,7 +280,9 @@ static int read_one(struct reading *g, struct recording *recording)
 		return rc;
 	g->known_ns = last_clock(g->reader);
 	if (xsp_capture_how_ended(g->reader) == XSP_CAPTURE_COMPLETE || !is_of_targets(g))
-		return 0; /* its outputs are being written; or it is of others */
+		/* it is complete and its outputs are being written, or it has none of our
+		 * targets */
+		return 0;
 	r->left -= sized ? (long long)st.st_size : READ_MAX;
 	if (r->left < 0) {
 		note_all(r, "recordings of more than 1 GiB run: they were not looked through for "
@@ -311,7 +315,7 @@ void xsp_recordings_read(struct xsp_recordings *r)
 			    "open");
 }
 
-/* ---- telling ---- */
+/* ---- what is known ---- */
 
 static int note_call(struct xsp_dump *d, struct xsp_dump_thread *t, const struct open_call *call,
 		     uint64_t now_ns)

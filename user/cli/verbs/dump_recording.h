@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* dump_recording.h - what is open in processes by the recordings of them that run meanwhile. */
+/* dump_recording.h - which spans are open in processes, according to the recordings that run
+ * now. */
 #ifndef XSP_DUMP_RECORDING_H
 #define XSP_DUMP_RECORDING_H
 
@@ -7,13 +8,14 @@
 
 struct xsp_recordings;
 
-/* The captures that are being written on this machine, by this very program as root, so that nobody else can put one
- * forward. Before the rights are given up. `pids`: those that are asked for, kept by the caller. NULL: no memory. */
+/* Finds the captures that are being written on this machine. It takes only those that this very
+ * program writes as root, so that nobody can forge one. Call it before giving up rights. The caller
+ * keeps `pids`, the processes that are wanted. NULL: no memory. */
 struct xsp_recordings *xsp_recordings_find(const pid_t *pids, size_t count);
-/* Reads and closes them. To be called without rights, before anything of a target is read. What cannot be read is told
- * in xsp_dump.open_note. */
+/* Reads the captures and closes them. Call it without rights, before anything of a target is read.
+ * If one cannot be read, xsp_dump.open_note says so. */
 void xsp_recordings_read(struct xsp_recordings *r);
-/* Notes in each thread of `d` what is open. 0 or -ENOMEM. */
+/* Notes for each thread of `d` which spans are open. 0 or -ENOMEM. */
 int xsp_recordings_note(const struct xsp_recordings *r, struct xsp_dump *d);
 void xsp_recordings_free(struct xsp_recordings *r); /* NULL is allowed */
 

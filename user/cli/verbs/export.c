@@ -36,7 +36,7 @@ static struct xsp_outputs outputs_of(const struct xsp_options *o)
 	return outputs;
 }
 
-/* Several captures: what cannot be said of them together is refused. */
+/* Several captures: refuses what needs a single one. */
 static int export_job(const struct xsp_options *o)
 {
 	struct xsp_capture_reader *reader = NULL;
@@ -109,7 +109,7 @@ int xsp_cmd_export(int argc, char **argv)
 	struct xsp_options o;
 	int status;
 
-	signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of that output */
+	signal(SIGPIPE, SIG_IGN); /* if a reader goes away, it is an error of that output */
 	signal(SIGXFSZ, SIG_IGN);
 	if (!xsp_options_take(argc, argv, XSP_VERB_EXPORT, &o, &status))
 		;

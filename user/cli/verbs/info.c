@@ -15,7 +15,7 @@
 #include "model/health.h"
 #include "model/pass.h"
 
-/* What comes from a capture may have come from a target: it must not drive the terminal. */
+/* Text of a capture may come from a target: it must not drive the terminal. */
 static void print_row(const char *key, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void print_row(const char *key, const char *fmt, ...)
 {
@@ -89,14 +89,14 @@ static void print_window(const struct xsp_capture_reader *r)
 	printf("%-16s %s\n", "file", ends[xsp_capture_how_ended(r)]);
 }
 
-/* What is known of it: that of events once they have been read. */
+/* Prints the damage known so far: damage of events shows only after they have been read. */
 static bool print_damage(const struct xsp_capture_reader *r)
 {
 	const struct xsp_health health = xsp_health_of(r);
 	char text[XSP_HEALTH_TEXT];
 	bool any = false;
 
-	/* whether it has an end is said above, as `file` */
+	/* the row `file` says whether it has an end */
 	for (enum xsp_damage i = 0; i < XSP_DAMAGE_NO_END; i++) {
 		if (xsp_health_damage(&health, i, text) == NULL)
 			continue;
@@ -185,7 +185,7 @@ static void print_stats(const struct xsp_capture_reader *r)
 		       "cost", (double)s->recorder_cpu_ns * 1e-9);
 }
 
-/* ---- a part of it ---- */
+/* ---- a range of it ---- */
 
 static void print_part_counts(const struct xsp_timeline *t, const struct xsp_cut_left *p)
 {
@@ -229,7 +229,7 @@ static int end_part(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
 	return xsp_cut_check_left(p->cut, xsp_timeline_counts(t), &p->left, err);
 }
 
-/* Reads the events for it. */
+/* Reads the events of the range. */
 static int print_part(struct xsp_capture_reader *r, const struct xsp_cut_options *o)
 {
 	struct part part = {.cut = o};

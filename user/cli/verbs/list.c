@@ -79,15 +79,15 @@ static const char *why_not_probed(int error)
 	return strerror(-error);
 }
 
-#define WIDE 160 /* columns that the table takes, with short names */
+#define WIDE 160 /* columns of the table with short names */
 
-/* table: a line each, in columns; else of as many lines as a narrow terminal needs. */
+/* With `table` one line for each in columns, else as many lines as a narrow terminal needs. */
 static void print_text(const struct xsp_plan *plan, const struct xsp_planned_module *m,
 		       const struct xsp_planned_probe *p, bool table)
 {
 	char exits[400], cost[XSP_UNITS_SIZE], name[1024], library[256];
 
-	/* names of a target must not drive the user's terminal */
+	/* a target's names must not drive the user's terminal */
 	xsp_printable(name, sizeof(name), p->probe.name, 0);
 	xsp_printable(library, sizeof(library), xsp_base_name(m->display_path), 0);
 	if (p->error < 0) {
@@ -140,7 +140,8 @@ static void print_plan(const struct xsp_plan *plan, double budget)
 		printf("%s\n", expect);
 }
 
-/* Of a thread that does nothing else: probes get budget / (1 + budget) of its time. */
+/* How many calls a thread that does nothing else may make: probes get budget / (1 + budget) of its
+ * time. */
 static double most_calls(double budget, double call_ns)
 {
 	return call_ns > 0 ? 1e9 * budget / (1 + budget) / call_ns : 0;
@@ -158,7 +159,7 @@ void xsp_list_expect(const struct xsp_plan *plan, double budget, char *text, siz
 			const struct xsp_planned_probe *p = &m->probes[j];
 			if (!xsp_probe_is_wanted(&p->probe) || p->error < 0 || p->place.count == 0)
 				continue;
-			/* the dearest site that a call passes says what it is */
+			/* the dearest site of a call gives its class */
 			enum xsp_site_class cls = p->place.sites[0].cls;
 			for (size_t k = 1; k < p->place.count; k++)
 				if (plan->costs.ns[p->place.sites[k].cls] > plan->costs.ns[cls])
@@ -199,7 +200,7 @@ void xsp_list_recorded(const struct xsp_recording *r, const char *clock, char *t
 		snprintf(text + used, size - used, "when threads run, and what they wait for");
 }
 
-/* Of a dry run, where that is not nothing. */
+/* For a dry run: prints what else is recorded, if anything. */
 static void print_recorded(const struct xsp_recording *r)
 {
 	char text[200];
@@ -209,7 +210,7 @@ static void print_recorded(const struct xsp_recording *r)
 	       r->profile ? "; nothing is attached to code" : "");
 }
 
-/* As a recording does: an error, or what it is instead. */
+/* As a recording: an error, or what it records instead. */
 static int print_without_match(const struct xsp_options *o, const struct xsp_recording *what,
 			       const struct xsp_plan *plan, struct xsp_broker *b, pid_t pid,
 			       bool dry, struct xsp_error *err)
@@ -249,7 +250,7 @@ static int plan_launched(struct xsp_plan *plan, struct xsp_launch *launch,
 
 	while (xsp_launch_next(launch, o) == 1)
 		rc = plan_process(plan, o, xsp_launch_pid(launch),
-				  err); /* known ones are not looked at again */
+				  err); /* modules that are known are not read again */
 	xsp_launch_signal(launch, SIGKILL);
 	return rc;
 }
@@ -304,13 +305,13 @@ int xsp_list_run(const struct xsp_options *o, bool load)
 	const bool root = geteuid() == 0;
 	if (rc == 0)
 		rc = xsp_session_start(&session, &broker, &err);
-	/* a dry run also finds out whether the kernel would let us, and what a hit costs here; the
-	 * list is right without it */
+	/* a dry run also asks whether the kernel permits it and measures a hit here; the list is
+	 * right without that */
 	if (rc == 0 && (load || root)) {
 		rc = xsp_broker_load(broker, false, load ? &err : NULL);
 		if (rc == 0)
 			xsp_broker_calibrate(broker, &plan.costs);
-		if (rc == 0 && o->pid_count > 0) /* no sites yet: it cannot fail */
+		if (rc == 0 && o->pid_count > 0) /* there are no sites yet, so it cannot fail */
 			xsp_plan_process(&plan, broker, o->pids[0], NULL);
 		rc = load ? rc : 0;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * top.c - `xsptrace top`: a recording whose capture lies in memory, is read as it grows, and is given back as it is read.
+ * top.c - `xsptrace top`: a recording whose capture stays in memory. top reads it while it grows
+ * and frees what it has read.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,32 +20,34 @@
 #include "cli/screen/top_page.h"
 
 #define FILTER_MAX 80
-#define SAID_TABLES 5 /* a note stays for so long, or until a key */
+#define SAID_TABLES 5 /* how many tables a note stays, unless a key comes first */
 
 struct top {
 	const struct xsp_options *o;
-	bool waits; /* are recorded */
+	bool waits; /* waits are recorded */
 	struct xsp_recorder *recorder;
 	struct xsp_capture_reader *reader;
 	struct xsp_timeline *timeline;
 	struct xsp_live *live;
 	struct xsp_top_page page;
 	char process[96];
-	uint64_t next_ns, table_count; /* when the next table is due; how many there were */
-	uint64_t cpu_ns, cpu_read_ns; /* of the processes, at the last table */
-	/* on a screen */
+	uint64_t next_ns, table_count; /* when the next table is due, and how many there were */
+	/* CPU time of the processes, and its time, at the last table */
+	uint64_t cpu_ns, cpu_read_ns;
+	/* on a screen: */
 	enum xsp_top_table which;
-	size_t skipped, rows; /* of the table: the first that is shown; how many there are */
+	size_t skipped, rows; /* the first row shown, and how many rows the table has */
 	struct xsp_screen_size size;
 	char filter[FILTER_MAX], typed[FILTER_MAX];
 	bool typing, paused, help, changed;
-	char said[256]; /* the last note, and */
-	uint64_t said_until; /* so many tables */
+	char said[256]; /* the last note */
+	uint64_t said_until; /* the table at which the note goes */
 };
 
 /* ---- figures ---- */
 
-/* CPU time of those that -p names; false: not known. With --follow their children's are not in it. */
+/* CPU time of the processes that -p names; false: not known. Children that --follow adds are not
+ * counted. */
 static bool read_cpu(const struct top *t, uint64_t *ns)
 {
 	*ns = 0;
@@ -92,7 +95,7 @@ static int read_on(struct top *t, struct xsp_error *err)
 	return xsp_timeline_follow(t->timeline, &sink, 1, err);
 }
 
-/* The interval ends. */
+/* Ends the interval. */
 static int update_figures(struct top *t, uint64_t until_ns, struct xsp_error *err)
 {
 	int rc = read_on(t, err);
@@ -100,7 +103,8 @@ static int update_figures(struct top *t, uint64_t until_ns, struct xsp_error *er
 	if (rc < 0)
 		return rc;
 	xsp_recorder_status(t->recorder, &t->page.status);
-	const uint64_t since_ns = xsp_now_ns() - until_ns; /* what came in it is not read yet */
+	/* events of this time have not been read yet */
+	const uint64_t since_ns = xsp_now_ns() - until_ns;
 	uint64_t recorded_ns = t->page.status.recorded_ns;
 	if (!t->page.status.paused && recorded_ns > since_ns)
 		recorded_ns -= since_ns;
@@ -113,7 +117,7 @@ static int update_figures(struct top *t, uint64_t until_ns, struct xsp_error *er
 
 /* ---- showing ---- */
 
-/* "names by self%, 12 of 130; filter: mm; paused". The line below the process. */
+/* The line below the process: "names by self%, 12 of 130; filter: mm; paused". */
 static void print_state(struct top *t, FILE *f)
 {
 	const struct xsp_recorder_status *s = &t->page.status;
@@ -150,7 +154,7 @@ static int print_page(struct top *t)
 	FILE *page = p->f, *f = open_memstream(&table, &size);
 	if (f == NULL)
 		return -ENOMEM;
-	p->f = f; /* how many rows there are is said above them */
+	p->f = f; /* the line above says how many rows there are */
 	if (t->help)
 		xsp_top_print_help(p);
 	else if (t->size.rows > used)
@@ -164,14 +168,14 @@ static int print_page(struct top *t)
 		fclose(f);
 	}
 	xsp_top_print_line(p, state != NULL ? state : "");
-	if (table != NULL) /* else there was no memory for it */
+	if (table != NULL) /* NULL: there was no memory */
 		fputs(table, page);
 	free(table);
 	free(state);
 	return rows < 0 ? (int)rows : 0;
 }
 
-/* The lines that there is room for, and the last one. */
+/* Takes the lines that fit, and the last one. */
 static char *fill_screen(struct top *t, const char *lines, size_t *size)
 {
 	struct xsp_top_page *p = &t->page;
@@ -310,13 +314,13 @@ static bool handle_key(struct top *t, int key)
 	case XSP_KEY_PAGE_DOWN:
 		scroll(t, key == XSP_KEY_PAGE_UP ? -page : page);
 		break;
-	default: /* any other one leaves the help */
+	default: /* any other key closes the help */
 		t->help = false;
 	}
 	return true;
 }
 
-/* ---- a recording's view ---- */
+/* ---- the view of a recording ---- */
 
 static void name_process(struct top *t)
 {
@@ -457,7 +461,7 @@ static int end(void *ctx, bool gone, struct xsp_error *err)
 	struct top *t = ctx;
 	int rc = 0;
 
-	if (gone && t->live != NULL) { /* all of it, and not for somebody who has seen enough */
+	if (gone && t->live != NULL) { /* print the rest, unless the user has seen enough */
 		rc = update_figures(t, xsp_now_ns(), err);
 		if (rc == 0 && print_text(t) < 0)
 			rc = xsp_out_of_memory(err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* view.c - `xsptrace view CAPTURE`: the page of a capture in the browser, or the capture in Perfetto's. */
+/* view.c - `xsptrace view CAPTURE`: shows the page of a capture in the browser, or the capture in
+ * Perfetto. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -24,7 +25,7 @@
 #include "page/server.h"
 
 #define PAGE_PORT 8051
-#define PERFETTO_PORT 9001 /* the one that the policy of Perfetto's page allows */
+#define PERFETTO_PORT 9001 /* the port that the policy of Perfetto's page allows */
 #define PERFETTO_SITE "https://ui.perfetto.dev"
 
 struct viewing {
@@ -32,11 +33,11 @@ struct viewing {
 	struct xsp_capture_files files;
 	struct xsp_page_source *sources;
 	struct xsp_page_options page;
-	int file; /* what is served whole: the page, or the trace */
-	const char *trace; /* its name there */
+	int file; /* the file that is served: the page, or the trace */
+	const char *trace; /* the trace's name in the address */
 	int sent; /* eventfd: the trace was fetched */
 	char way[300]; /* "file://" and the file that leads the browser to the address; "": none */
-	bool powerless; /* the server's thread */
+	bool powerless; /* the server's thread has given up its rights */
 };
 
 /* ---- options ---- */
@@ -75,7 +76,7 @@ static int open_captures(struct viewing *v, struct xsp_error *err)
 	return rc;
 }
 
-/* Into a file in memory. */
+/* Writes it to a file in memory. */
 static int make_page(struct viewing *v, struct xsp_error *err)
 {
 	v->file = memfd_create("page", MFD_CLOEXEC);
@@ -97,7 +98,8 @@ static int make_page(struct viewing *v, struct xsp_error *err)
 	return rc;
 }
 
-/* By the exporters, which write files: one in a folder of its own, that is gone when it is open. */
+/* The exporters write files: makes the trace in a folder of its own, and removes both when it is
+ * open. */
 static int make_trace(struct viewing *v, struct xsp_error *err)
 {
 	const char *parent = getenv("TMPDIR");
@@ -121,7 +123,7 @@ static int make_trace(struct viewing *v, struct xsp_error *err)
 		o.paths = (const char *const *)&path;
 		status = xsp_write_outputs(v->sources[0].reader, &o);
 		v->file = open(path, O_RDONLY | O_CLOEXEC);
-		if (status != XSP_STATUS_OK || v->file < 0) /* it has said why */
+		if (status != XSP_STATUS_OK || v->file < 0) /* an error has been said */
 			rc = xsp_error_set(err, -EIO, XSP_STATUS_OUTPUT,
 					   "the trace for Perfetto was not made");
 		unlink(path);
@@ -170,7 +172,8 @@ static void answer(void *ctx, const char *path, const struct xsp_server_request 
 {
 	struct viewing *v = ctx;
 
-	/* rights are a thread's own: those of the server's, before anything of a capture is read */
+	/* rights belong to a thread: the server's gives up its own before it reads anything of a
+	 * capture */
 	if (!v->powerless && xsp_sandbox_powerless() < 0) {
 		out->status = 500;
 		return;
@@ -198,7 +201,8 @@ static void sent(void *ctx)
 
 #define FILE_SCHEME "file://"
 
-/* A browser's arguments are for everybody to see (ps), and the address has the token: it stands in a file of the user's. */
+/* Everybody can see a browser's arguments (ps), and the address has the token. So the address goes
+ * into a file that only the user can read. */
 static bool write_way(struct viewing *v, const char *address)
 {
 	static const char ending[] = ".html";
@@ -220,7 +224,7 @@ static bool write_way(struct viewing *v, const char *address)
 	return written;
 }
 
-/* A browser is started where there is a desktop, as its user: never as root. */
+/* Starts a browser where there is a desktop, as the desktop's user and never as root. */
 static void open_browser(struct viewing *v, const char *address)
 {
 	char *const arguments[] = {"xdg-open", v->way, NULL};
@@ -240,7 +244,7 @@ static void open_browser(struct viewing *v, const char *address)
 	posix_spawn_file_actions_destroy(&actions);
 }
 
-/* Until a signal, or until the trace was fetched. */
+/* Waits for a signal, or until the trace was fetched. */
 static void wait_for_end(const struct viewing *v, int signals)
 {
 	struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
@@ -292,10 +296,10 @@ static int serve(struct viewing *v, struct xsp_error *err)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &set, NULL); /* the server's thread has it from here */
+	pthread_sigmask(SIG_BLOCK, &set, NULL); /* the server's thread inherits the mask */
 	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	v->sent = eventfd(0, EFD_CLOEXEC);
-	/* root starts no browser, and can give up its rights before there is another thread */
+	/* root starts no browser, and can give up its rights before it starts another thread */
 	if (signals < 0 || v->sent < 0)
 		rc = xsp_error_set(err, -errno, XSP_STATUS_FAILED, "cannot wait for signals: %s",
 				   strerror(errno));
@@ -310,7 +314,8 @@ static int serve(struct viewing *v, struct xsp_error *err)
 	}
 	if (rc == 0)
 		wait_for_end(v, signals);
-	/* a part of a large capture may be read just now: a second signal does not wait for that */
+	/* the server may be reading a range of a large capture: a second signal does not wait for
+	 * it */
 	if (signals >= 0)
 		(void)!read(signals, &first, sizeof(first));
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);

@@ -10,7 +10,7 @@
 #include "export/chrome/parts.h"
 #include "timeline/torch_args.h"
 
-/* PyTorch shows no longer list of numbers (torch/csrc/profiler/collection.cpp,
+/* PyTorch shows no longer lists of numbers (torch/csrc/profiler/collection.cpp,
  * SCALAR_LIST_LENGTH_LIMIT). */
 #define LIST_LIMIT 30U
 
@@ -42,7 +42,7 @@ static void put_strides(struct xsp_out *o, const struct xsp_torch_tensor *t)
 	put_numbers(o, t->strides, t->presence == XSP_TORCH_PRESENT && t->strided ? t->dims : 0);
 }
 
-/* One list of what `put` writes of each tensor; arguments that are none are []. */
+/* Writes a list of what `put` writes for each tensor; other arguments are []. */
 static void put_tensors(struct xsp_out *o, const char *key, const struct xsp_torch_values *v,
 			void (*put)(struct xsp_out *o, const struct xsp_torch_tensor *t))
 {
@@ -66,7 +66,7 @@ static void put_tensors(struct xsp_out *o, const char *key, const struct xsp_tor
 	xsp_out_text(o, "]");
 }
 
-/* What the profiler calls the type of an argument. */
+/* The profiler's name for the type of an argument. */
 static const char *type_of(const struct xsp_torch_values *all, const struct xsp_torch_value *v)
 {
 	if (v->presence != XSP_TORCH_PRESENT)
@@ -88,7 +88,7 @@ static const char *type_of(const struct xsp_torch_values *all, const struct xsp_
 	case XSP_TORCH_FORM_DOUBLES:
 	case XSP_TORCH_FORM_SCALARS:
 	case XSP_TORCH_FORM_BOOLS:
-		/* 1.13's profiler knew no lists */
+		/* the profiler of 1.13 had no lists */
 		return all->flavor == XSP_TORCH_STD_OPTIONAL && v->length <= LIST_LIMIT
 			       ? "ScalarList"
 			       : "";
@@ -108,7 +108,7 @@ static void put_types(struct xsp_out *o, const char *key, const struct xsp_torch
 	xsp_out_text(o, "]");
 }
 
-/* Lists of tensors that were not read to their end. */
+/* Writes the true lengths of lists of tensors that were read in part. */
 static void put_cut(struct xsp_out *o, const struct xsp_torch_values *v)
 {
 	bool any = false;
@@ -125,7 +125,7 @@ static void put_cut(struct xsp_out *o, const struct xsp_torch_values *v)
 		xsp_out_text(o, "]");
 }
 
-/* ---- other arguments, as c10::IValue's operator<< prints them ---- */
+/* ---- other arguments, as operator<< of c10::IValue prints them ---- */
 
 static void put_real(FILE *f, double d)
 {
@@ -163,7 +163,7 @@ static bool is_list(const struct xsp_torch_value *v)
 	       v->form == XSP_TORCH_FORM_BOOLS;
 }
 
-/* False: the value is not known, or it is not one that has a text. */
+/* False: the value is not known, or has no text. */
 static bool put_value(FILE *f, const struct xsp_torch_values *all, const struct xsp_torch_value *v)
 {
 	bool known = v->known;
@@ -187,7 +187,7 @@ static bool put_value(FILE *f, const struct xsp_torch_values *all, const struct 
 	return known;
 }
 
-/* PyTorch shows numbers and lists of them here, nothing else. */
+/* PyTorch shows only numbers and lists of numbers here. */
 static bool put_concrete(FILE *f, const struct xsp_torch_values *all,
 			 const struct xsp_torch_value *v)
 {
@@ -210,7 +210,7 @@ static void put_device(FILE *f, const uint8_t *device)
 		fprintf(f, ":%u", device[1]);
 }
 
-/* The same and what PyTorch leaves out: strings, devices, the names of types. */
+/* The same, and what PyTorch does not show: strings, devices, names of types. */
 static bool put_named(FILE *f, const struct xsp_torch_values *all, const struct xsp_torch_value *v)
 {
 	const char *type;
@@ -334,7 +334,8 @@ static bool put_elements(FILE *f, const struct xsp_torch_values *all,
 typedef bool (*put_fn)(FILE *f, const struct xsp_torch_values *all,
 		       const struct xsp_torch_value *v);
 
-/* What `put` writes of a value, malloced; *any: did it write something? NULL: no memory. */
+/* What `put` writes for a value, malloced; *any says whether it wrote something. NULL: no
+ * memory. */
 static char *text_of(put_fn put, const struct xsp_torch_values *all,
 		     const struct xsp_torch_value *v, bool *any)
 {
@@ -368,7 +369,7 @@ static int put_list(struct xsp_out *o, const char *key, const struct xsp_torch_v
 	return 0;
 }
 
-/* {"stride": "[1, 1]", ...}: those that are known. */
+/* {"stride": "[1, 1]", ...}: the values that are known. */
 static int put_object(struct xsp_out *o, const char *key, const struct xsp_torch_values *v,
 		      put_fn put)
 {

@@ -17,9 +17,10 @@ static char *put_ids(struct xsp_export *x, char *p, const struct xsp_gpu_call *c
 		p = xsp_chrome_put_number(p, "External id", c->external);
 	if (c->correlation != 0)
 		p = xsp_chrome_put_number(p, "cbid", c->cbid);
-	/* CUPTI gives a driver call the id of the runtime call around it. Readers join by this key and would find two calls
-	 * for one kernel (HTA's queue length asserts that there is one). One that has its own id is told of as if there were
-	 * no call around it (timeline/gpu/calls.c). */
+	/* CUPTI gives a driver call the id of the runtime call around it. Readers join by this key
+	 * and would find two calls for one kernel; HTA's queue length asserts that there is one. A
+	 * driver call with an id of its own arrives here without a call around it
+	 * (timeline/gpu/calls.c). */
 	if (c->correlation != 0 && (c->span == NULL || c->span->outer_ns == 0))
 		p = xsp_chrome_put_number(p, "correlation", c->correlation);
 	return xsp_chrome_put_flags(p, c->span != NULL ? c->span->flags

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * chrome.c - Chrome trace JSON as Kineto (PyTorch's profiler) writes it: same keys in the same
- * order, same time base, same rows. docs/formats.md lists the keys that are ours.
+ * order, same time base, same rows. docs/formats.md lists our own keys.
  *
- * Numbers only as pid and tid of slices: speedscope throws at others.
+ * pid and tid of slices are numbers only: speedscope throws at anything else.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,15 +20,15 @@
 #include "model/spans/sequence.h"
 #include "timeline/torch_args.h"
 
-/* Kineto's "three months": time stamps are relative to a multiple of this, which keeps them
- * exact in a double (below 2^53) and lets the traces of several processes be merged. */
+/* Kineto's "three months". Time stamps are relative to a multiple of this, so they stay exact in a
+ * double (below 2^53). It also lets traces of several processes be merged. */
 #define BASE_PERIOD_NS (7889238ULL * 1000000000ULL)
-/* The row of the trace span; process numbers are at most 2^22, so it is free. */
+/* The row of the trace span; process ids are at most 2^22, so it is free. */
 #define SPANS_PID 0x10000000U
 #define SPANS_SORT_INDEX 0x20000000U
 
-/* Spans of one row that ended together without an exit of their own, innermost first; written
- * when it is known how many they are. */
+/* Spans of a row that ended together without exits of their own, innermost first. They are written
+ * when their number is known. */
 struct held {
 	struct xsp_span *spans;
 	size_t count, capacity;
@@ -38,7 +38,7 @@ struct chrome {
 	struct xsp_chrome open; /* first: xsp_chrome_of() */
 	const struct xsp_capture_probe *probes;
 	size_t probe_count;
-	bool has_read; /* the capture was made of a trace */
+	bool has_read; /* the capture was made from a trace */
 	struct held *held; /* by row */
 	size_t held_rows;
 	struct xsp_python_rows *python_rows;
@@ -49,10 +49,9 @@ struct chrome {
 static void put_head(struct xsp_export *x, const struct chrome *c)
 {
 	xsp_out_text(x->out, "{\"schemaVersion\":1,\n");
-	if (x->view.job != NULL ||
-	    !xsp_timeline_has_gpu(x->view.timeline)) /* else known at the end */
+	if (x->view.job != NULL || !xsp_timeline_has_gpu(x->view.timeline)) /* else the end knows */
 		xsp_out_text(x->out, "\"deviceProperties\":[],\n");
-	if (x->view.job == NULL) /* of a job each capture says it: put_capture() */
+	if (x->view.job == NULL) /* for a job, put_capture() says it for each capture */
 		xsp_chrome_recorded(x);
 	else
 		xsp_out_text(x->out, "\"xsptrace_version\":\"" XSP_VERSION "\",\n");
@@ -95,7 +94,7 @@ static void set_clock(struct xsp_export *x, struct chrome *c)
 		x->base_ns = start / BASE_PERIOD_NS * BASE_PERIOD_NS;
 	c->open.base_ns = x->base_ns;
 	c->open.shift = start - c->open.base_ns - c->open.start_ns;
-	/* what is cut out has the times that it has in the whole */
+	/* what lies in a range has the same times as in the whole */
 	c->open.start_ns = xsp_timeline_clip(x->view.timeline, c->open.start_ns);
 	c->open.end_ns = xsp_timeline_clip(x->view.timeline, c->open.end_ns);
 }
@@ -151,7 +150,7 @@ static void prepare_row(struct xsp_thread_row *row)
 	row->text_length = (unsigned)(p - row->text);
 }
 
-/* What the span's probe is; a span without one comes from a damaged capture. */
+/* The span's probe; only a damaged capture has a span without one. */
 static const struct xsp_capture_probe *probe_of(const struct chrome *c, const struct xsp_span *span)
 {
 	static const struct xsp_capture_probe none = {.kind = XSP_PROBE_FUNCTION};
@@ -159,7 +158,7 @@ static const struct xsp_capture_probe *probe_of(const struct chrome *c, const st
 	return span->probe < c->probe_count ? &c->probes[span->probe] : &none;
 }
 
-/* Estimated time of probes in it, where it is most of its own. */
+/* Writes the estimated time of the probes in a span, if it is most of the span's own time. */
 static char *put_probe_time(char *p, const struct xsp_span *span)
 {
 	if (!xsp_span_is_mostly_probes(span))
@@ -185,7 +184,7 @@ static char *put_scope(char *p, const char *scope)
 	return XSP_PUT(p, "\"");
 }
 
-/* The category that a span had in the trace which it was read from. */
+/* The category that a span had in the trace from which the capture was made. */
 static char *put_read_category(struct xsp_export *x, const struct xsp_capture_probe *probe)
 {
 	xsp_out_text(x->out, "{\"ph\":\"X\",\"cat\":");
@@ -193,7 +192,7 @@ static char *put_read_category(struct xsp_export *x, const struct xsp_capture_pr
 	return XSP_PUT(xsp_out_reserve(x->out, 64), ",\"name\":\"");
 }
 
-/* After an operator's slice, which is remembered; after that of a node of the backward pass, to it. */
+/* Remembers an operator after its slice. After a backward node's slice, draws the arrow to it. */
 static int put_fwdbwd(struct xsp_export *x, const struct xsp_thread_row *row,
 		      const struct xsp_span *span)
 {
@@ -254,13 +253,14 @@ static int put_slice(struct xsp_export *x, struct xsp_thread_row *row, const str
 }
 
 /*
- * An exception ends many spans at one moment, which is also the start of the next one. Readers
- * that add ts and dur as doubles see these ends a hair apart, in any order: speedscope then
- * loses the nesting for good. So each such span, whose true end nobody saw, ends STEP ns before
- * the one around it.
+ * An exception ends many spans at one moment, which is also when the next span starts. Readers that
+ * add ts and dur as doubles see these ends slightly apart, in any order. speedscope then loses the
+ * nesting for good. So each such span, whose true end is unknown, ends STEP ns before the one
+ * around it.
  */
 #define STEP 2
-#define HELD_MAX 64 /* more: no steps, they would reach back into spans that did exit */
+/* with more there are no steps, since they would reach back into spans that did exit */
+#define HELD_MAX 64
 #define NO_EXIT (XSP_SPAN_UNFINISHED | XSP_SPAN_UNWOUND | XSP_SPAN_EXIT_LOST)
 
 static int hold(struct chrome *c, const struct xsp_thread_row *row, const struct xsp_span *span)
@@ -310,7 +310,7 @@ static int chrome_span(struct xsp_export *x, const struct xsp_span *span)
 	return holds ? hold(c, row, span) : put_slice(x, row, span, span->end_ns);
 }
 
-#define STACK_MOST 512U /* names of a sample's stack: of more, those in its middle are a number */
+#define STACK_MOST 512U /* a longer sample's stack shows a number for the names in its middle */
 
 static int put_name(struct xsp_export *x, uint32_t id)
 {
@@ -324,8 +324,8 @@ static int put_name(struct xsp_export *x, uint32_t id)
 }
 
 /*
- * A mark on the thread's row; its stack is text, outermost first, as the importers of stacks read either these or
- * slices.
+ * A mark on the thread's row. Its stack is text, outermost first: importers of stacks read either
+ * such text or slices.
  */
 static int chrome_sample(struct xsp_export *x, const struct xsp_sample *s)
 {
@@ -352,7 +352,7 @@ static int chrome_sample(struct xsp_export *x, const struct xsp_sample *s)
 	return rc;
 }
 
-/* ---- rows and marks, known when all spans are written ---- */
+/* ---- rows and marks that are known after the last span ---- */
 
 static void put_process(struct xsp_export *x, const struct xsp_thread_row *row)
 {
@@ -387,7 +387,7 @@ static void put_thread(struct xsp_export *x, const struct xsp_thread_row *row)
 	else if (row->number > 0)
 		xsp_out_printf(x->out, " stack %u", row->number);
 	xsp_out_text(x->out, "\"}},\n");
-	/* of equal indexes the lower tid comes first: a thread, then its other stacks */
+	/* among equal indexes the lower tid comes first: a thread, then its other stacks */
 	xsp_chrome_put_sort_index(x, "thread_sort_index", row->pid, row->tid, row->thread_tid);
 }
 
@@ -402,13 +402,14 @@ static void put_rows(struct xsp_export *x, const struct chrome *c)
 		put_thread(x, xsp_thread_rows_at(c->open.rows, i));
 }
 
-/* The rows of the captures themselves: two each. */
+/* Each capture has two rows. */
 static uint32_t spans_tid(const struct xsp_export *x)
 {
 	return SPANS_PID + 2 * (uint32_t)x->view.part;
 }
 
-/* The caller writes what is in `args`, and closes both. */
+/* Begins a span over the whole capture. The caller writes what is in `args` and closes both
+ * objects. */
 static void open_span_of_all(struct xsp_export *x, const char *name, uint32_t tid,
 			     uint64_t start_ns, uint64_t end_ns)
 {
@@ -417,7 +418,7 @@ static void open_span_of_all(struct xsp_export *x, const char *name, uint32_t ti
 						    start_ns, end_ns - start_ns));
 }
 
-/* The recording itself as a slice, as Kineto has it, but under numbers. */
+/* The recording itself as a slice: Kineto has it too, but with a text as pid and tid. */
 static void put_trace_span(struct xsp_export *x, const struct chrome *c)
 {
 	open_span_of_all(x, "xsptrace (0)", spans_tid(x), c->open.start_ns, c->open.end_ns);
@@ -429,7 +430,7 @@ static void put_trace_span(struct xsp_export *x, const struct chrome *c)
 	xsp_chrome_put_text_meta(x, "thread_name", SPANS_PID, spans_tid(x), "name", "xsptrace");
 }
 
-/* With --max-overhead: a row of the times in which everything was on. */
+/* With --max-overhead: a row of the times in which every probe was on. */
 static void put_windows(struct xsp_export *x)
 {
 	const struct xsp_capture_window *w = NULL;
@@ -448,7 +449,7 @@ static void put_windows(struct xsp_export *x)
 					 "windows of --max-overhead");
 }
 
-/* A mark over the whole height of the trace; string ids are usual here. */
+/* A mark over the whole height of the trace; ids are usually strings here. */
 static void put_mark(struct xsp_export *x, const char *name, const char *pid, const char *tid,
 		     uint64_t monotonic_ns)
 {
@@ -460,7 +461,8 @@ static void put_mark(struct xsp_export *x, const char *name, const char *pid, co
 	xsp_out_text(x->out, "}");
 }
 
-/* The same keys as those of a trace of one capture, as the arguments of an event that viewers pass over. */
+/* The keys that the trace of one capture has at the top. Here they are arguments of an event that
+ * viewers ignore. */
 static void put_capture(struct xsp_export *x, const struct chrome *c)
 {
 	xsp_out_printf(x->out,
@@ -507,7 +509,7 @@ static int chrome_end(struct xsp_export *x)
 			 c->open.start_ns);
 		xsp_out_text(x->out, ",\n");
 	}
-	/* losses where the eye falls, not only in keys that viewers hide */
+	/* shows losses where users look, not only in keys that viewers hide */
 	if (xsp_run_losses_line(x->view.reader, x->view.timeline, text, sizeof(text))) {
 		put_mark(x, text, "", "", c->open.start_ns);
 		xsp_out_text(x->out, ",\n");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* counters.c - tracks of counters: memory of a process, what was allocated, values of programs; and each allocation. */
+/* counters.c - tracks of counters: memory of processes, memory allocated, values of programs; and
+ * single allocations. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -54,7 +55,7 @@ static void put_instant(struct xsp_export *x, const struct xsp_memory_event *e,
 		       ",\"Device Id\":%d,\"Device Type\":%d,\"Ev Idx\":%" PRIu64,
 		       e->bytes, e->address, e->device == XSP_GPU_NO_ID ? -1 : (int)e->device, type,
 		       xsp_chrome_next_slice(x));
-	if (!torch) /* whose marks are read as PyTorch's */
+	if (!torch) /* readers take the marks for PyTorch's */
 		xsp_out_text(x->out, ",\"CUDA API\":true");
 	if (e->op != 0)
 		xsp_out_printf(x->out, ",\"External id\":%" PRIu64, e->op);
@@ -72,12 +73,13 @@ int xsp_chrome_memory(struct xsp_export *x, const struct xsp_memory_event *e)
 	if (known)
 		put_counter(x, name, row->pid, e->time_ns, e->total);
 	if (!e->unseen &&
-	    e->pool != XSP_MEMORY_HEAP) /* one of a sample is no allocation of a program's */
+	    /* a sampled block is no allocation that a program would list */
+	    e->pool != XSP_MEMORY_HEAP)
 		put_instant(x, e, row, known);
 	return 0;
 }
 
-/* What is no number has no place on a track, and none in JSON: a mark on the thread that told it. */
+/* A value that is no number has no place on a track or in JSON: it becomes a mark on its thread. */
 int xsp_chrome_value(struct xsp_export *x, const struct xsp_value *v)
 {
 	const struct xsp_thread_row *row = xsp_chrome_row(x, v->pid, v->tid, 0);

@@ -10,11 +10,11 @@
 /* enum cudaMemcpyKind */
 static const char *const directions[] = {"HtoH", "HtoD", "DtoH", "DtoD", "default"};
 
-/* Fields that are shown as they are. */
+/* Fields that are written as they are. */
 static const struct {
 	uint8_t field;
 	bool address;
-	uint16_t at; /* of 64 bits in the struct */
+	uint16_t at; /* its offset in the struct; 64 bits */
 	const char *key;
 } fields[] = {
 	{XSP_CUDA_STREAM_HANDLE, true, offsetof(struct xsp_cuda_call, stream), "stream handle"},
@@ -64,7 +64,7 @@ static void put_kernel_name(struct xsp_export *x, const char *name)
 	free(demangled);
 }
 
-/* The kernel's name where it is known, else what stands for it; a name that the call was given. */
+/* Writes the kernel's name or what replaces it, and a name that the call was given. */
 static void put_kernel(struct xsp_export *x, const struct xsp_span *span,
 		       const struct xsp_cuda_entry *e, const struct xsp_cuda_call *c)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* details.c - the details of a span as arguments of its slice: a table by section type. */
+/* details.c - writes a span's details as arguments of its slice: a table by section type. */
 #include <errno.h>
 
 #include "export/chrome/json.h"
@@ -16,7 +16,7 @@ static int put_counter(void *ctx, const char *name, uint64_t value)
 	return 0;
 }
 
-/* What the thread did in it: its counters at the end less those at the beginning. */
+/* What the thread did in the span: its counters at the end minus those at the beginning. */
 static int put_counters(struct xsp_export *x, const struct xsp_span *span,
 			const struct xsp_section *section)
 {
@@ -29,7 +29,7 @@ int xsp_chrome_stack(struct xsp_export *x, const struct xsp_span *span,
 {
 	const uint64_t *frame = xsp_section_data(section);
 	size_t count = xsp_section_length(section) / sizeof(*frame), i;
-	/* the key of Kineto's is that of Python's, if there is such */
+	/* Kineto's key belongs to the Python stack, if there is one */
 	const bool second = xsp_details_find(span->details, XSP_SECTION_PYTHON, NULL) != NULL;
 
 	for (i = 0; i < count; i++) {
@@ -46,13 +46,13 @@ int xsp_chrome_stack(struct xsp_export *x, const struct xsp_span *span,
 	return 0;
 }
 
-/* The numbers that pair operators with nodes of the backward pass. */
+/* The numbers that pair operators with backward nodes. */
 static int put_sequence(struct xsp_export *x, const struct xsp_span *span,
 			const struct xsp_section *section)
 {
 	const struct xsp_sequence n = xsp_sequence_of(x->view.timeline, span);
 
-	/* once: an operator has two sections */
+	/* only once: an operator has two sections */
 	if (!n.known || xsp_details_find(span->details, section->type, NULL) != section)
 		return 0;
 	char *p = xsp_out_reserve(x->out, 96);
@@ -70,7 +70,7 @@ static int put_call_arguments(struct xsp_export *x, const struct xsp_span *span,
 	return xsp_chrome_collective_arguments(x, span, section);
 }
 
-/* By section type; NULL: not shown, or shown with another section. */
+/* By section type; NULL: not shown, or written together with another section. */
 static int (*const writers[XSP_SECTION_TYPES])(struct xsp_export *x, const struct xsp_span *span,
 					       const struct xsp_section *section) = {
 	[XSP_SECTION_WORDS] = put_call_arguments,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gpu.c - what the GPU did, as Kineto writes it: a process a device (pid: its number), a row a
- * stream (tid: its number). Waits for a stream are on rows of their own, for their times overlap the
- * kernels'. What a further process did on the device is a process of its own (xsp_view_gpu()).
+ * gpu.c - the GPU's work as Kineto writes it: a process a device (pid: its number), a row a stream
+ * (tid: its number). Waits for a stream overlap the kernels, so they have rows of their own. Work
+ * of further processes on a device is shown as a process of its own (xsp_view_gpu()).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,24 +20,24 @@
 #include "timeline/gpu_category.h"
 
 #define GPU_SORT_INDEX 5000000U
-#define SYNC_TID 1000000U /* a stream's waits: its number + this */
+#define SYNC_TID 1000000U /* waits for a stream: the stream's number + this */
 #define NO_STREAM_TID 2000000U /* waits for a whole context */
 #define OVERHEAD_SORT_INDEX 0x100000AU
-#define DEVICES 16U /* Kineto declares so many */
+#define DEVICES 16U /* Kineto declares this many */
 
 struct row {
-	uint32_t pid; /* root pid of whose it is */
+	uint32_t pid; /* root pid of the process that used it */
 	uint32_t device, stream; /* device: or XSP_VIEW_OVERHEAD */
 	bool sync;
-	bool names; /* the first one that tells of its device */
+	bool names; /* the first row that names its device */
 };
 
 struct xsp_chrome_gpu {
-	struct row *rows; /* in the order they were met */
+	struct row *rows; /* in the order of their first activities */
 	size_t count, capacity;
 	struct xsp_u64map known;
 	uint32_t pid; /* root pid of the first process with activities, for the rows' names */
-	bool several; /* there are others */
+	bool several; /* more processes have activities */
 };
 
 int xsp_chrome_gpu_new(struct xsp_chrome_gpu **out)
@@ -63,7 +63,7 @@ static uint32_t row_tid(const struct row *r)
 		return 0;
 	if (r->stream == XSP_GPU_NO_ID)
 		return NO_STREAM_TID;
-	/* ids of streams are small; a hostile one must not become another row's number */
+	/* streams have small ids; a hostile one must not become another row's number */
 	return (r->stream & 0x3fffffff) + (r->sync ? SYNC_TID : 0);
 }
 
@@ -82,8 +82,8 @@ static int meet_row(struct xsp_chrome_gpu *g, const struct row *r, uint32_t pid,
 	return 0;
 }
 
-/* Says whose it is, where that is not clear: a root pid, or 0. Who reads the trace back (user/import) knows by it which
- * process' calls the activities are of. */
+/* Says whose activities they are if that is not clear: a root pid, or 0. By it an import of the
+ * trace (user/import) knows which process made the calls. */
 static void put_label(struct xsp_export *x, uint32_t display_pid, uint32_t pid, const char *label)
 {
 	const struct xsp_chrome *c = xsp_chrome_of(x);
@@ -98,7 +98,7 @@ static void put_label(struct xsp_export *x, uint32_t display_pid, uint32_t pid, 
 		xsp_chrome_put_text_meta(x, "process_labels", display_pid, 0, "labels", text);
 }
 
-/* `pid`: root pid of who used it; 0: nobody. */
+/* `pid`: root pid of the process that used it; 0: none. */
 static void put_device_row(struct xsp_export *x, uint32_t device, uint32_t pid)
 {
 	const uint32_t process = pid != 0 ? pid : xsp_chrome_of(x)->gpu->pid;
@@ -162,7 +162,7 @@ void xsp_chrome_gpu_rows(struct xsp_export *x)
 
 /* ---- arguments ---- */
 
-/* The first one of the arguments: no comma. */
+/* The first one of the arguments has no comma. */
 static char *put_first(char *p, const struct xsp_gpu_activity *a)
 {
 	if (a->external == 0)
@@ -341,7 +341,7 @@ char *xsp_chrome_gpu_arguments(char *p, const struct xsp_gpu_activity *a)
 	return a->cut ? XSP_PUT(p, ",\"cut\":true") : p;
 }
 
-/* Where it is shown. */
+/* Finds the row that shows the activity. */
 static int find_row(struct xsp_export *x, const struct xsp_gpu_activity *a, uint32_t *pid,
 		    uint32_t *tid)
 {
@@ -360,7 +360,7 @@ static int find_row(struct xsp_export *x, const struct xsp_gpu_activity *a, uint
 	return meet_row(g, &r, *pid, *tid);
 }
 
-/* An arrow from a call's slice to an activity's. */
+/* Draws an arrow from a call's slice to an activity's. */
 static int put_arrow(struct xsp_export *x, const struct xsp_gpu_activity *a, uint32_t pid,
 		     uint32_t tid)
 {
@@ -386,7 +386,8 @@ int xsp_chrome_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
 
 	if (rc < 0)
 		return rc;
-	if (a->kind == XSP_GPU_IS_ANNOTATION && start > 0) { /* encloses what it is made of */
+	/* it encloses the activities from which it was made */
+	if (a->kind == XSP_GPU_IS_ANNOTATION && start > 0) {
 		start -= 1;
 		duration += 2;
 	}
@@ -400,10 +401,10 @@ int xsp_chrome_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
 	xsp_out_json(x->out, xsp_gpu_activity_name(a, name));
 	char *p = xsp_chrome_put_place(x, xsp_out_reserve(x->out, 2048), pid, tid, start, duration);
 	char *end = xsp_chrome_gpu_arguments(put_first(p, a), a);
-	if (end == p) { /* none */
+	if (end == p) { /* no argument */
 		end = XSP_PUT(p - strlen(",\"args\":{"), "},\n");
 	} else {
-		*p = ' '; /* the comma before the first one */
+		*p = ' '; /* overwrites the first argument's comma */
 		end = XSP_PUT(end, "}},\n");
 	}
 	xsp_out_commit(x->out, end);

@@ -10,7 +10,7 @@ void xsp_chrome_time(struct xsp_export *x, uint64_t ns)
 	xsp_out_commit(x->out, xsp_chrome_put_ts(x, xsp_out_reserve(x->out, 32), ns));
 }
 
-/* What readers make of a point in time. */
+/* The value that readers get for a point in time. */
 static double as_read(const struct xsp_export *x, uint64_t ns)
 {
 	char text[32];
@@ -26,7 +26,8 @@ char *xsp_chrome_put_until(const struct xsp_export *x, char *p, uint64_t start_n
 
 	if (ns == 0 || (double)ns / 1000 <= room)
 		return xsp_chrome_put_ns(p, ns);
-	const double tenths = (room * 1000 - (double)(ns - 1)) * 10 - 0.1; /* of the last ns */
+	/* tenths of the last ns */
+	const double tenths = (room * 1000 - (double)(ns - 1)) * 10 - 0.1;
 	p = xsp_put_us(p, ns - 1);
 	*p++ = (char)('0' + (tenths < 0 ? 0 : tenths > 9 ? 9 : (int)tenths));
 	return p;
@@ -158,7 +159,7 @@ uint64_t xsp_chrome_next_slice(struct xsp_export *x)
 	return xsp_chrome_of(x)->slices++;
 }
 
-/* Of an id; above it stands the capture's number. Readers keep 53 bits. */
+/* Bits of an id; the capture's number stands above them. Readers keep 53 bits. */
 #define ID_BITS 44
 
 void xsp_chrome_put_flow(struct xsp_export *x, const char *kind, bool ends, uint64_t id,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * json.h - what the parts of the Chrome trace have in common, below all of them: the open trace, and how
- * its times, names, arguments, arrows and rows' names are spelled.
+ * json.h - what the parts of the Chrome trace share: the open trace, and how its times, names,
+ * arguments, arrows and row names are written.
  */
 #ifndef XSP_EXPORT_CHROME_JSON_H
 #define XSP_EXPORT_CHROME_JSON_H
@@ -16,10 +16,11 @@
 struct xsp_chrome {
 	struct xsp_renderer *names;
 	struct xsp_thread_rows *rows;
-	uint64_t base_ns, start_ns, end_ns; /* base: real time; start, end: monotonic */
-	uint64_t shift; /* monotonic + shift = relative to the base; modulo 2^64 */
+	uint64_t base_ns, start_ns, end_ns; /* base: real time; start and end: CLOCK_MONOTONIC */
+	/* added to CLOCK_MONOTONIC gives the time relative to the base; modulo 2^64 */
+	uint64_t shift;
 	uint64_t slices, wakeups;
-	/* each its part's own */
+	/* each belongs to one part */
 	struct xsp_chrome_gpu *gpu;
 	struct xsp_fwdbwd *fwdbwd;
 	struct xsp_torch_args *arguments;
@@ -31,17 +32,17 @@ static inline struct xsp_chrome *xsp_chrome_of(const struct xsp_export *x)
 }
 
 /*
- * Readers parse a time stamp as a double in µs and multiply by 1000. Where the double's last
- * bit is 1 ns (from 2^42 µs on) and the product's still half a ns (up to 2^52 ns), a quarter
- * of all values come out 1 ns high, and Perfetto drops slices that so overlap by 1 ns. It is
- * the 51st day of each base period. There such a value gets a fourth decimal, 0.4 ns lower,
- * which comes out right.
+ * Readers parse a time stamp as a double in µs and multiply it by 1000. From 2^42 µs on the
+ * double's last bit is 1 ns, and up to 2^52 ns the product's is half a ns. There a quarter of all
+ * values come out 1 ns high, and Perfetto drops slices that overlap by that 1 ns. This is the 51st
+ * day of each base period. There such a value gets a fourth decimal, 0.4 ns lower, which comes out
+ * right.
  */
 #define XSP_FRAGILE_FROM_NS ((1ULL << 42) * 1000)
 #define XSP_FRAGILE_TO_NS (1ULL << 52)
 
-/* A length of time, or a point relative to the base, as µs; 24 bytes at most. Each of these returns the
- * end. */
+/* Writes a duration, or a point relative to the base, as µs: at most 24 bytes. These functions
+ * return the end. */
 static inline char *xsp_chrome_put_ns(char *p, uint64_t ns)
 {
 	if (ns < XSP_FRAGILE_FROM_NS || ns >= XSP_FRAGILE_TO_NS ||
@@ -52,9 +53,8 @@ static inline char *xsp_chrome_put_ns(char *p, uint64_t ns)
 	return p;
 }
 
-/* A point in time (CLOCK_MONOTONIC) as the trace has it. One constant for the whole file, not a
- * conversion per time stamp: it keeps every distance exact, so that children never stick out of their
- * parents. */
+/* Writes a point in time (CLOCK_MONOTONIC) in the trace's time. The whole file has one offset,
+ * which keeps every distance exact: children never stick out of their parents. */
 static inline char *xsp_chrome_put_ts(const struct xsp_export *x, char *p, uint64_t ns)
 {
 	uint64_t t = ns + xsp_chrome_of(x)->shift;
@@ -62,8 +62,9 @@ static inline char *xsp_chrome_put_ts(const struct xsp_export *x, char *p, uint6
 	return xsp_chrome_put_ns(p, t >> 63 ? 0 : t);
 }
 void xsp_chrome_time(struct xsp_export *x, uint64_t ns); /* the same, written */
-/* The length of a slice that the next one on its row follows at once. speedscope adds `ts` and `dur` as doubles, and
- * loses an end that comes out behind the next beginning: then up to 1 ns is missing. */
+/* Writes the length of a slice that the next slice on its row follows at once. speedscope adds `ts`
+ * and `dur` as doubles and loses an end after the next beginning. So the length may come out up to
+ * 1 ns short. */
 char *xsp_chrome_put_until(const struct xsp_export *x, char *p, uint64_t start_ns, uint64_t end_ns);
 
 /* ---- arguments: `,"key":value`; keys are our own and need no escape ---- */
@@ -71,16 +72,17 @@ char *xsp_chrome_put_until(const struct xsp_export *x, char *p, uint64_t start_n
 char *xsp_chrome_put_number(char *p, const char *key, uint64_t value);
 char *xsp_chrome_put_address(char *p, const char *key, uint64_t value); /* "0x..." */
 char *xsp_chrome_put_triple(char *p, const char *key, const uint32_t v[3]); /* [1,2,3] */
-char *xsp_chrome_put_flags(char *p, uint32_t flags); /* of a span that was not seen to return */
+/* flags of a span that was not seen to return */
+char *xsp_chrome_put_flags(char *p, uint32_t flags);
 
-/* ---- objects: `"key":value`, behind *before, which is "," from then on ---- */
+/* ---- objects: `"key":value` after *before, which then becomes "," ---- */
 
 void xsp_chrome_key(struct xsp_out *o, const char *key); /* `"key":` */
 void xsp_chrome_text_pair(struct xsp_out *o, const char **before, const char *key,
-			  const char *value); /* NULL: nothing is written */
+			  const char *value); /* NULL writes nothing */
 void xsp_chrome_number_pair(struct xsp_out *o, const char **before, const char *key,
 			    uint64_t value);
-/* A top-level key with an object of numbers. */
+/* Writes a top-level key with an object of numbers. */
 void xsp_chrome_stats(struct xsp_out *o, const char *key, const struct xsp_run_stat *stats,
 		      size_t n);
 
@@ -90,21 +92,21 @@ void xsp_chrome_stats(struct xsp_out *o, const char *key, const struct xsp_run_s
 char *xsp_chrome_put_place(const struct xsp_export *x, char *p, uint32_t pid, uint32_t tid,
 			   uint64_t start_ns, uint64_t length_ns);
 
-/* The row of a thread's stack, made at first sight; NULL: no memory. */
+/* The row of a thread's stack, made at the first call; NULL: no memory. */
 struct xsp_thread_row *xsp_chrome_row(struct xsp_export *x, uint32_t pid, uint32_t tid,
 				      uint32_t number);
 /* A span's name in quotes. 0 or -ENOMEM. */
 int xsp_chrome_put_name(struct xsp_export *x, xsp_name_id name);
-/* Number of the next slice (Ev Idx). */
+/* The number of the next slice (Ev Idx). */
 uint64_t xsp_chrome_next_slice(struct xsp_export *x);
-/* Half of an arrow between slices: it starts in one and ends in another; both halves have the id.
- * `pid` and `tid` as shown; `ns`: the start of the slice. */
+/* Writes half of an arrow, which begins in one slice and ends in another; both halves have the same
+ * id. `pid` and `tid` are those shown; `ns` is the start of the slice. */
 void xsp_chrome_put_flow(struct xsp_export *x, const char *kind, bool ends, uint64_t id,
 			 uint32_t pid, uint32_t tid, uint64_t ns);
 
 /* ---- events of phase M: names and order of rows ---- */
 
-/* The caller writes the value of its one argument, and `}},\n`. */
+/* The caller writes the value of the one argument, and then `}},\n`. */
 void xsp_chrome_open_meta(struct xsp_export *x, const char *name, uint32_t pid, uint32_t tid,
 			  const char *argument);
 void xsp_chrome_put_text_meta(struct xsp_export *x, const char *name, uint32_t pid, uint32_t tid,

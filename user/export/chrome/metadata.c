@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* metadata.c - top-level keys of the Chrome trace that PyTorch and Kineto give theirs, and our own (xsptrace_...). */
+/* metadata.c - top-level keys of the Chrome trace: those that PyTorch and Kineto write, and our own
+ * (xsptrace_...). */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -16,7 +17,7 @@ static void put_text(struct xsp_export *x, const char *key, const char *value)
 	xsp_out_text(x->out, value != NULL ? ",\n" : "");
 }
 
-/* ---- what was recorded, by what the capture holds of it ---- */
+/* ---- what was recorded, as far as the capture shows it ---- */
 
 static unsigned parts_read(const struct xsp_capture_reader *r)
 {
@@ -38,7 +39,7 @@ static bool has_modules(const struct xsp_capture_python *all, size_t count)
 	return false;
 }
 
-/* As PyTorch's profiler does: 1, or not there. */
+/* As PyTorch's profiler writes them: 1, or no key. */
 static void put_features(struct xsp_export *x)
 {
 	const struct xsp_capture_python *stacks;
@@ -60,7 +61,7 @@ static void put_features(struct xsp_export *x)
 			xsp_out_printf(x->out, "\"%s\":1,\n", features[i].key);
 }
 
-/* ---- which part of which job ---- */
+/* ---- which rank of which job ---- */
 
 struct part {
 	uint32_t rank, size; /* size 0: not known */
@@ -75,7 +76,7 @@ static bool part_of(const struct xsp_capture_process *p, struct part *out)
 	return out->size == 0 || out->rank < out->size;
 }
 
-/* One trace is of one rank: with processes of several there is no such key. */
+/* A trace belongs to one rank: if its processes have several, the key is absent. */
 static void put_rank(struct xsp_export *x, const struct xsp_capture_process *all, size_t count)
 {
 	struct part first = {0}, other;
@@ -129,7 +130,7 @@ static void put_job(struct xsp_export *x, const struct xsp_capture_process *all,
 
 /* ---- our own keys ---- */
 
-/* What the capture says of its own making. */
+/* What the capture says of its own recording. */
 static void put_info(struct xsp_export *x)
 {
 	static const char *const keys[] = {

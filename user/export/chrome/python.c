@@ -15,7 +15,7 @@ static void put_line(struct xsp_export *x, const struct xsp_python_line *l)
 		snprintf(line, sizeof(line), "(%" PRIu32 ")", l->line);
 	snprintf(text, sizeof(text), "%.*s%s%s%s", (int)l->path_length, l->path, line,
 		 l->path_length > 0 || l->line > 0 ? ": " : "", l->function);
-	while ((at = strchr(at, ';')) != NULL) /* stands between frames */
+	while ((at = strchr(at, ';')) != NULL) /* ';' separates frames */
 		*at = ',';
 	xsp_out_json_part(x->out, text);
 }

@@ -10,14 +10,14 @@
 struct open_line {
 	struct xsp_capture_python_frame frame;
 	uint64_t start_ns, end_ns;
-	uint64_t
-		least_ns; /* what was before it on its level has ended then: it cannot start sooner */
+	/* what was before it on its level has ended then: it cannot start sooner */
+	uint64_t least_ns;
 };
 
-/* Of a thread, the outermost first. */
+/* The open lines of a thread, outermost first. */
 struct open_lines {
-	struct open_line
-		*list; /* behind `count`, the last ones of their levels, which have ended */
+	/* after the `count` open lines: the last lines of deeper levels, which have ended */
+	struct open_line *list;
 	size_t count, deepest, capacity;
 };
 
@@ -45,7 +45,8 @@ static void put_line(struct xsp_export *x, const struct xsp_thread_row *row,
 	xsp_out_commit(x->out, XSP_PUT(p, "\"seen at spans\":true}},\n"));
 }
 
-/* Down to so many. Of those with the same times readers take the first one as the outer one. */
+/* Writes the lines beyond `left`, outer ones first: of two with the same times, readers take the
+ * first as the outer one. */
 static void end_lines(struct xsp_export *x, const struct xsp_thread_row *row, struct open_lines *o,
 		      size_t left)
 {
@@ -62,7 +63,7 @@ static void extend(struct open_line *l, uint64_t start_ns, uint64_t end_ns)
 		l->end_ns = end_ns;
 }
 
-/* On the level that would be next. */
+/* When the last line on the next level ended. */
 static uint64_t ended_ns(const struct open_lines *o)
 {
 	return o->count < o->deepest ? o->list[o->count].end_ns : 0;
@@ -81,7 +82,8 @@ static int begin_line(struct open_lines *o, const struct xsp_capture_python_fram
 	return rc;
 }
 
-/* Spans are told when they end: one around others comes behind them, with the outer ones of their lines. */
+/* A span comes when it ends. So a span around others comes after them, and has the outer ones of
+ * their lines. */
 static int add(struct xsp_export *x, const struct xsp_thread_row *row, struct open_lines *o,
 	       const struct xsp_capture_python *stack, const struct xsp_span *span)
 {

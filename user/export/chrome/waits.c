@@ -7,8 +7,8 @@
 #include "export/chrome/parts.h"
 #include "model/rows/states.h"
 
-/* Colours are those of chrome://tracing; others make their own. The caller writes what else is in `args`, and
- * closes both. */
+/* The colours are chrome://tracing's; other viewers use their own. The caller writes the rest of
+ * `args` and closes both objects. */
 static void open_state(struct xsp_export *x, const struct xsp_thread_row *row, const char *name,
 		       const char *color, uint64_t start_ns, uint64_t end_ns)
 {
@@ -34,7 +34,7 @@ static uint32_t display_tid(const struct xsp_export *x, uint32_t tid)
 	return t != NULL && t->ns_tid != 0 ? t->ns_tid : tid;
 }
 
-/* What is known of it, as pairs of which each begins with a comma. */
+/* Writes what is known of the wait: pairs that each begin with a comma. */
 static void put_reason(struct xsp_export *x, const struct xsp_state_slice *s)
 {
 	const struct xsp_wait *w = s->wait;
@@ -62,7 +62,7 @@ static void put_reason(struct xsp_export *x, const struct xsp_state_slice *s)
 		xsp_out_text(x->out, ",\"finished\":false");
 }
 
-/* Where it waited, under the keys that spans have; behind another pair. */
+/* Writes where it waited, under the keys that spans have; each pair begins with a comma. */
 static int put_stacks(struct xsp_export *x, const struct xsp_wait *w)
 {
 	const struct xsp_section *python = xsp_details_find(w->details, XSP_SECTION_PYTHON, NULL);
@@ -132,7 +132,8 @@ static int put_state(void *ctx, struct xsp_thread_row *row, const struct xsp_sta
 	return rc;
 }
 
-/* From the state in which the one runs to that in which the other runs again. */
+/* Draws an arrow from the state in which one thread runs to the state in which the other runs
+ * again. */
 static int put_arrow(struct xsp_export *x, const struct xsp_thread_row *row,
 		     const struct xsp_wait *w)
 {
@@ -194,7 +195,7 @@ void xsp_chrome_threads(struct xsp_export *x)
 			{"running_ns", t->running_ns},
 			{"runnable_ns", t->runnable_ns},
 			{"switches", switches_of(t)},
-			/* last: they may not be known */
+			/* last, since they may be unknown */
 			{"minor_faults", t->minor_faults},
 			{"major_faults", t->major_faults},
 		};

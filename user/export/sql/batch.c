@@ -9,9 +9,9 @@
 #include "base/rows/grow.h"
 #include "base/format/json.h"
 
-#define LONGEST 16 /* bytes of a value, but for its text: one that says NULL, ten of a length */
+#define LONGEST 16 /* bytes of a value without its text: one byte for NULL, ten for a length */
 
-/* There is room. */
+/* The caller has made room. */
 static void put_integer(struct xsp_sql_batch *b, uint64_t value, size_t bytes)
 {
 	const uint64_t little = htole64(value);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * clickhouse.c - rows into the tables of a ClickHouse server, each of them once, whatever happens meanwhile.
+ * clickhouse.c - puts rows into the tables of a ClickHouse server, each row once, whatever happens
+ * meanwhile.
  *
- * A table TABLE of the schema is a view there, of those rows of all_TABLE that count. Rows come in batches, and each
- * time that a batch is sent it has a number that was never used. Only numbers whose INSERT was answered stand in
- * `batches` in the end: where an answer was lost, the batch is sent again under another number, and it makes no
- * difference whether, or when, the first one was done after all. What is in `batches` counts as soon as the load that
- * it belongs to is in `loads`, one row that is written when the server has counted all the others; and of several
- * loads of a run the last one.
+ * Each TABLE of the schema is a view there, of the rows of all_TABLE that count. We send rows in
+ * batches, and give a batch a new number each time we send it. In the end `batches` holds only
+ * numbers whose INSERT was answered. If an answer is lost, the batch is sent again under another
+ * number. Then it makes no difference whether, or when, the first INSERT was done after all.
+ *
+ * A batch counts once its load is in `loads`. That row is written when the server has counted all
+ * other rows. If a run has several loads, only the last counts.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -38,10 +40,10 @@ struct clickhouse {
 	int64_t run;
 	uint64_t load;
 	struct xsp_sql_batch batches[XSP_SQL_TABLES];
-	uint64_t rows[XSP_SQL_TABLES]; /* that the server has */
+	uint64_t rows[XSP_SQL_TABLES]; /* rows that the server has */
 	struct arrived *arrived;
 	size_t count, capacity;
-	unsigned repeated; /* statements that did not go well at first */
+	unsigned repeated; /* statements that failed at first */
 	bool reached; /* it has answered */
 	char answer[XSP_SQL_ANSWER];
 };
@@ -53,7 +55,7 @@ static int draw(uint64_t *number)
 	return getrandom(number, sizeof(*number), 0) == (ssize_t)sizeof(*number) ? 0 : -EIO;
 }
 
-/* Once; *number: the one that the batch was sent under. */
+/* Sends it once; *number: the number under which the batch was sent. */
 static int attempt(struct clickhouse *c, const char *statement, struct xsp_sql_batch *b,
 		   uint64_t *number, struct xsp_error *err)
 {
@@ -67,8 +69,8 @@ static int attempt(struct clickhouse *c, const char *statement, struct xsp_sql_b
 				 b != NULL ? b->size : 0, c->answer, err);
 }
 
-/* Until it is done, or cannot be, or patience is at its end. A server that never answered is not waited for: its
- * address may be wrong. */
+/* Tries again until the statement is done, cannot be done, or patience ends. Does not wait for a
+ * server that never answered: its address may be wrong. */
 static int insist(struct clickhouse *c, const char *statement, struct xsp_sql_batch *b,
 		  uint64_t *number)
 {
@@ -110,7 +112,7 @@ __attribute__((format(printf, 2, 3))) static int say(struct clickhouse *c, const
 	return rc;
 }
 
-/* A number is answered to what was said. */
+/* The answer to the last statement, as a number. */
 static int answered(struct clickhouse *c, uint64_t *number)
 {
 	char *end;
@@ -132,7 +134,8 @@ static int ask(struct clickhouse *c, const char *question, uint64_t *number)
 
 /* ---- tables ---- */
 
-/* The columns of a table as ClickHouse declares them, or, without types, as INSERT and SELECT name them. */
+/* The columns of a table as ClickHouse declares them; without types as INSERT and SELECT name
+ * them. */
 static const char *columns_of(const struct xsp_sql_table_text *t, bool types, char out[COLUMNS])
 {
 	static const char *const names[XSP_SQL_TYPES] = {
@@ -207,7 +210,8 @@ static int refuse_version(struct clickhouse *c, uint64_t version)
 			     c->x->options.path, version);
 }
 
-/* Whoever made the tables. It is made before them: those without one are of the first. */
+/* Checks the version that made the tables. The version's view comes before them: tables without it
+ * are of the first version. */
 static int check_version(struct clickhouse *c, bool there)
 {
 	uint64_t version;
@@ -220,7 +224,8 @@ static int check_version(struct clickhouse *c, bool there)
 		       : rc;
 }
 
-/* The next load of the run: behind those before it, and another one than that of whoever loads it just now. */
+/* A number for the run's next load. It is above all earlier loads, and differs from that of anybody
+ * who loads the run right now. */
 static int number_load(struct clickhouse *c)
 {
 	uint64_t last = 0, random;
@@ -235,7 +240,8 @@ static int number_load(struct clickhouse *c)
 	return rc;
 }
 
-/* Is everything there? What is made last is, then. Names as short as ours may be others' as well. */
+/* Do all tables exist? They do if the last one does. But names as short as ours may belong to
+ * others, too. */
 static int look(struct clickhouse *c, uint64_t *there)
 {
 	uint64_t begun = 0, first = 0, tables = 0;
@@ -321,7 +327,7 @@ static int clickhouse_put(void *store, enum xsp_sql_table table, const struct xs
 	return rc == 0 && b->size >= FULL ? flush(c, table) : rc;
 }
 
-/* `batches`: twice the same row does no harm there, so it is sent without a number of its own. */
+/* Writes `batches`. A row that arrives twice does no harm there, so it needs no number. */
 static int insert_batches(struct clickhouse *c)
 {
 	char *text = NULL;
@@ -340,7 +346,7 @@ static int insert_batches(struct clickhouse *c)
 	return rc;
 }
 
-/* A server that lost power in between does not have all that it said it had. */
+/* A server that lost power meanwhile does not have all the rows that it confirmed. */
 static int check_rows(struct clickhouse *c, enum xsp_sql_table table)
 {
 	const char *name = xsp_sql_tables[table].name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* engine.h - what takes the rows of a database: a SQLite file, a ClickHouse server. */
+/* engine.h - where the rows of a database go: a SQLite file, a ClickHouse server. */
 #ifndef XSP_EXPORT_SQL_ENGINE_H
 #define XSP_EXPORT_SQL_ENGINE_H
 
@@ -16,14 +16,14 @@ struct xsp_sql_value {
 	const char *text; /* any bytes: ill-formed UTF-8 becomes U+FFFD */
 };
 
-/* All return 0 or a negative errno; what is to be said of it beyond that goes to x->why. */
+/* All return 0 or a negative errno; x->why gets the details. */
 struct xsp_sql_engine {
-	/* Makes the tables, if they are not there. `run`: what each row begins with. *store is to be
-	 * freed also after an error, unless it is NULL. */
+	/* Makes the tables unless they exist. `run` begins each row. Free *store unless it is NULL,
+	 * also after an error. */
 	int (*open)(struct xsp_export *x, int64_t run, void **store);
-	/* `values`: those of the table's columns, in their order. */
+	/* `values` are in the order of the table's columns. */
 	int (*put)(void *store, enum xsp_sql_table table, const struct xsp_sql_value *values);
-	/* Behind the last row: from here on others see all of them. Until here, none. */
+	/* Call it after the last row: from now on others see all rows, and until now none. */
 	int (*complete)(void *store);
 	void (*free)(void *store);
 };

@@ -14,7 +14,7 @@
 
 struct xsp_sql_file {
 	sqlite3_vfs vfs;
-	char name[48]; /* of the file system: SQLite knows them by name */
+	char name[48]; /* the file system's, by which SQLite finds it */
 	int fd;
 	char *path;
 	bool registered;
@@ -27,7 +27,7 @@ struct open_file {
 	sqlite3_file base;
 	struct xsp_sql_file *of;
 	int fd;
-	struct xsp_new_file *own; /* one for sorting */
+	struct xsp_new_file *own; /* a file of its own, for sorting */
 };
 
 static struct open_file *open_of(sqlite3_file *f)
@@ -58,7 +58,7 @@ static int file_read(sqlite3_file *base, void *buffer, int amount, sqlite3_int64
 		return failed(f, n, SQLITE_IOERR_READ);
 	if (n == amount)
 		return SQLITE_OK;
-	memset((char *)buffer + n, 0, (size_t)(amount - n)); /* as SQLite wants it */
+	memset((char *)buffer + n, 0, (size_t)(amount - n)); /* SQLite wants zeros there */
 	return SQLITE_IOERR_SHORT_READ;
 }
 
@@ -88,7 +88,7 @@ static int file_size(sqlite3_file *base, sqlite3_int64 *size)
 	return SQLITE_OK;
 }
 
-/* Nobody else can open it, and nothing is left of it if we die. */
+/* A file that nobody else can open and that vanishes if we die. */
 static int file_nothing(sqlite3_file *base, int how)
 {
 	(void)base;
@@ -162,7 +162,7 @@ static int vfs_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *out, 
 	return SQLITE_OK;
 }
 
-/* There is nothing but the database: no journal of an earlier one. */
+/* Only the database exists: no journal of an earlier one. */
 static int vfs_access(sqlite3_vfs *vfs, const char *name, int flags, int *found)
 {
 	(void)vfs;
@@ -195,7 +195,7 @@ static int open_database(struct xsp_sql_file *f)
 	if (usual == NULL)
 		return -ENOMEM;
 	snprintf(f->name, sizeof(f->name), "xsptrace-%p", (void *)f);
-	f->vfs = *usual; /* time and random numbers are the usual ones */
+	f->vfs = *usual; /* time and random numbers come from the usual one */
 	f->vfs.iVersion = 1;
 	f->vfs.pNext = NULL;
 	f->vfs.zName = f->name;

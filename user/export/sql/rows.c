@@ -13,17 +13,17 @@
 #include "export/text.h"
 #include "timeline/python.h"
 
-#define OTHER_NAMES (1ULL << 32) /* numbers of names that are not the timeline's */
-#define RUN_BITS 47 /* of the capture's id: six bytes in a row, and never negative */
+#define OTHER_NAMES (1ULL << 32) /* numbers for names that are not the timeline's */
+#define RUN_BITS 47 /* bits of the capture's id: its first six bytes, never negative */
 
 struct xsp_sql {
 	struct xsp_export *x;
 	const struct xsp_sql_engine *engine;
-	void *store; /* the engine's own */
+	void *store; /* the engine's */
 	int error; /* the first */
 	struct xsp_thread_rows *thread_rows;
 	struct xsp_stacks *stacks;
-	bool *used; /* names of the timeline's, by their ids */
+	bool *used; /* which names of the timeline are used, by id */
 	size_t used_count;
 	struct xsp_u64map other_index; /* by hash */
 	const char **others;
@@ -190,7 +190,7 @@ static void put_stacks(struct xsp_sql *q)
 	}
 }
 
-/* At the end, as a range may get its text after its first span. */
+/* Runs at the end: a range may get its text after its first span. */
 static void put_names(struct xsp_sql *q)
 {
 	char buffer[XSP_TEXT_SHORT];

@@ -12,7 +12,7 @@
 #define REAL_OR_NULL XSP_SQL_F64, true
 #define SMALL_OR_NULL XSP_SQL_U8, true
 #define TEXT_OR_NULL XSP_SQL_STRING, true
-/* Ended by one without a name. */
+/* A column without a name ends them. */
 #define COLUMNS(...) ((const struct xsp_sql_column[]){__VA_ARGS__, {NULL, INTEGER}})
 
 const struct xsp_sql_table_text xsp_sql_tables[XSP_SQL_TABLES] = {
@@ -120,12 +120,13 @@ const struct xsp_sql_table_text xsp_sql_tables[XSP_SQL_TABLES] = {
 			    "part, name"},
 };
 
-/* Of spans: what is summed up is the same whatever it is grouped by. Of those that a part cuts only what lies in it is
- * known: it is in sums, which say of how many. */
+/* Aggregates of spans, the same under any grouping. If a range shortens a span, only the part
+ * inside is known. Sums include it, and say how many such spans there are. */
 #define WHOLE_NS "CASE WHEN cut = 0 THEN duration_ns END"
 #define WHOLE_GPU_NS "CASE WHEN cut = 0 THEN end_ns - start_ns END"
 #define CUT_CALLS "SUM(cut) AS cut_calls"
-/* Inside of a call whose end was not seen there were some whose end was: which of those are outermost is not known here. */
+/* A call whose end was not seen may hold calls of its name whose ends were. Which of those are
+ * outermost is not known here. */
 #define TOTAL_KNOWN                                                                                \
 	"SUM(CASE WHEN recursive = 0 AND ending IN (3, 4) THEN 1 ELSE 0 END) = 0 OR "              \
 	"COUNT(CASE WHEN recursive = 1 THEN duration_ns END) = 0"
@@ -141,10 +142,10 @@ const struct xsp_sql_table_text xsp_sql_tables[XSP_SQL_TABLES] = {
 	"cpu_ns"
 #define CALLS "calls, measured, cut_calls, total_ns, self_ns, cpu_ns, min_ns, mean_ns, max_ns"
 
-/* What runs are told apart by. */
+/* What identifies a run. */
 #define RUNS "(SELECT run, host, start_ns AS run_start_ns FROM runs) r USING (run)"
 
-/* A span's own columns, as `calls` shows them. */
+/* The columns of a span that `calls` shows. */
 #define SPAN                                                                                       \
 	"parent_id, fiber, depth, start_ns, end_ns, duration_ns, self_ns, cpu_ns, self_cpu_ns, "   \
 	"stack_id, correlation, operator_id"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * schema.h - the tables and views of a database. docs/sql.md says what each column is; the test holds the
- * two against each other.
+ * schema.h - the tables and views of a database. docs/sql.md explains each column, and a test
+ * compares the two.
  *
- * One text for all engines: numbers and texts, a run in every row, and views that join two tables at a time,
- * as ClickHouse 18.16 does not join more. What is changed here changes XSP_SQL_VERSION: rows go to no tables of another
- * one.
+ * One text serves all engines: numbers and texts, the run in every row. A view joins only two
+ * tables at a time, as ClickHouse 18.16 joins no more. Each change here changes XSP_SQL_VERSION:
+ * rows never go to tables of another version.
  */
 #ifndef XSP_EXPORT_SQL_SCHEMA_H
 #define XSP_EXPORT_SQL_SCHEMA_H
@@ -40,7 +40,8 @@ enum xsp_sql_table {
 
 enum xsp_sql_type {
 	XSP_SQL_I64,
-	XSP_SQL_U32, /* narrower where there are many rows: an engine by columns is faster by it */
+	/* narrower, for tables with many rows: engines that store columns are faster with it */
+	XSP_SQL_U32,
 	XSP_SQL_U8,
 	XSP_SQL_F64,
 	XSP_SQL_STRING,
@@ -50,24 +51,24 @@ enum xsp_sql_type {
 struct xsp_sql_column {
 	const char *name;
 	enum xsp_sql_type type;
-	bool null; /* it may be */
+	bool null; /* it may be NULL */
 };
 
 struct xsp_sql_table_text {
 	const char *name;
-	const struct xsp_sql_column
-		*columns; /* those that a row brings behind its `run`; NULL ends */
-	const char *
-		order; /* the columns that rows are sorted by, behind the run: none of them is NULL */
+	/* the columns of a row after its `run`; NULL ends them */
+	const struct xsp_sql_column *columns;
+	const char *order; /* the columns that sort rows, after the run: none of them is NULL */
 	const char *derived,
-		*derived_from; /* a column more, and the expression that it is; or NULL */
+		*derived_from; /* one more column, and the expression for it; or NULL */
 };
 extern const struct xsp_sql_table_text xsp_sql_tables[XSP_SQL_TABLES];
 
 struct xsp_sql_view {
 	const char *name, *select;
 };
-/* Each may use those before it; a name of NULL ends. The first one says the version, and uses none. */
+/* A view may use those before it; a NULL name ends them. The first view holds the version and uses
+ * none. */
 extern const struct xsp_sql_view xsp_sql_views[];
 
 #endif

@@ -15,11 +15,11 @@
 #include "base/files/late_library.h"
 
 #define CONNECT_SECONDS 10L
-#define SILENCE_SECONDS 300L /* a server that has much to merge lets us wait */
+#define SILENCE_SECONDS 300L /* a server that is busy merging lets us wait */
 #define PATIENCE_SECONDS 120
 #define PATIENCE_MOST 86400
 #define ANSWER_MOST                                                                                \
-	(1U << 20) /* bytes; what says more than the longest exception is no ClickHouse */
+	(1U << 20) /* bytes; an answer longer than the longest exception is not ClickHouse's */
 #define SECOND 1000000000ULL
 #define FILE_VARIABLE "XSPTRACE_CLICKHOUSE_FILE"
 #define FORM "clickhouse://HOST[:PORT]/DATABASE, or clickhouses:// for TLS"
@@ -27,7 +27,7 @@
 enum setting { USER, PASSWORD, CA, CERTIFICATE, KEY, PATIENCE, SETTINGS };
 
 static const struct {
-	const char *variable, *key; /* in the environment, and in the file */
+	const char *variable, *key; /* its names in the environment and in the file */
 } settings[SETTINGS] = {
 	[USER] = {"XSPTRACE_CLICKHOUSE_USER", "user"},
 	[PASSWORD] = {"XSPTRACE_CLICKHOUSE_PASSWORD", "password"},
@@ -63,13 +63,13 @@ struct xsp_sql_server {
 	char *setting[SETTINGS];
 	uint64_t patience_ns, pause_ns;
 	char *answer;
-	size_t answered, said; /* bytes of it that are kept; all that came */
+	size_t answered, said; /* bytes of the answer that we keep, and that came */
 	char curl_text[CURL_ERROR_SIZE];
 };
 
 /* ---- who we are ---- */
 
-/* A header must not be ended by what is in it. */
+/* A header's value must not end the header. */
 static int set(struct xsp_sql_server *s, enum setting which, const char *value,
 	       struct xsp_error *err)
 {
@@ -99,7 +99,7 @@ static int parse_line(struct xsp_sql_server *s, const char *path, char *line, st
 		"%s: a line is none of user=, password=, ca=, cert=, key=, patience=", path);
 }
 
-/* It holds a password: who else could read it, or write it, makes it worthless. */
+/* The file holds a password: if others can read or write it, it is worthless. */
 static int read_file(struct xsp_sql_server *s, const char *path, struct xsp_error *err)
 {
 	FILE *f = fopen(path, "re");
@@ -150,7 +150,7 @@ static int read_settings(struct xsp_sql_server *s, struct xsp_error *err)
 
 /* ---- where it is ---- */
 
-/* *host: "HOST:PORT", to be freed. */
+/* *host: "HOST:PORT", which the caller frees. */
 static bool parse_url(const char *url, bool *tls, char **host, const char **database)
 {
 	const char *begin = strstr(url, "://") + 3;
@@ -162,7 +162,7 @@ static bool parse_url(const char *url, bool *tls, char **host, const char **data
 		if ((unsigned char)*c <= ' ' || strchr("@?#%\\\"'`", *c) != NULL)
 			return false;
 	if (port != NULL && memchr(port, ']', length - (size_t)(port - begin)) != NULL)
-		port = NULL; /* of an IPv6 address */
+		port = NULL; /* it was part of an IPv6 address */
 	const size_t digits = port != NULL ? strspn(port + 1, "0123456789") : 1;
 	if (length == 0 || port == begin || begin[length] == '\0' || begin[length + 1] == '\0' ||
 	    strchr(begin + length + 1, '/') != NULL || digits == 0 ||
@@ -217,7 +217,7 @@ static size_t receive_answer(char *data, size_t size, size_t count, void *ctx)
 	s->answered += n;
 	s->answer[s->answered] = '\0';
 	s->said += length;
-	return s->said <= ANSWER_MOST ? length : 0; /* what is more is of no interest */
+	return s->said <= ANSWER_MOST ? length : 0; /* we do not need a longer answer */
 }
 
 static int add_header(struct xsp_sql_server *s, const char *name, const char *value)
@@ -239,7 +239,7 @@ static int set_up_curl(struct xsp_sql_server *s, struct xsp_error *err)
 {
 	CURL *c = s->curl;
 
-	/* nothing of it: rows are sent at once, not after "100 Continue" */
+	/* removes it: rows go at once, not after "100 Continue" */
 	if (add_header(s, "Expect", "") < 0 ||
 	    add_header(s, "Content-Type", "application/octet-stream") < 0 ||
 	    add_header(s, "X-ClickHouse-User", s->setting[USER]) < 0 ||
@@ -250,10 +250,10 @@ static int set_up_curl(struct xsp_sql_server *s, struct xsp_error *err)
 	s->lib.easy_setopt(c, CURLOPT_WRITEFUNCTION, receive_answer);
 	s->lib.easy_setopt(c, CURLOPT_WRITEDATA, s);
 	s->lib.easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-	/* where a connection that was used before ends without an answer, curl would send the rows again by
-	 * itself, under the same number */
+	/* if a used connection ends without an answer, curl would send the rows again by itself,
+	 * under the same number */
 	s->lib.easy_setopt(c, CURLOPT_FORBID_REUSE, 1L);
-	s->lib.easy_setopt(c, CURLOPT_NOPROXY, "*"); /* it would see the password */
+	s->lib.easy_setopt(c, CURLOPT_NOPROXY, "*"); /* a proxy would see the password */
 	s->lib.easy_setopt(c, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
 	s->lib.easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
 	s->lib.easy_setopt(c, CURLOPT_LOW_SPEED_TIME, SILENCE_SECONDS);
@@ -327,7 +327,7 @@ uint64_t xsp_sql_server_pause_ns(const struct xsp_sql_server *s)
 	": XSPTRACE_CLICKHOUSE_USER and _PASSWORD, or XSPTRACE_CLICKHOUSE_FILE, say who you are"
 #define SCHEMA_ADVICE ": another version of xsptrace made its tables; take another database"
 
-/* What ClickHouse means by the numbers of its exceptions, as far as it makes a difference. */
+/* The numbers of ClickHouse's exceptions that we treat differently. */
 static const struct meaning {
 	int number, error;
 	enum xsp_status status;
@@ -349,16 +349,16 @@ static const struct meaning {
 	{202, -EAGAIN, XSP_STATUS_SERVER, ""}, /* TOO_MANY_SIMULTANEOUS_QUERIES */
 	{209, -EAGAIN, XSP_STATUS_SERVER, ""}, /* SOCKET_TIMEOUT */
 	{210, -EAGAIN, XSP_STATUS_SERVER, ""}, /* NETWORK_ERROR */
-	{236, -EAGAIN, XSP_STATUS_SERVER, ""}, /* ABORTED: it is being stopped */
+	{236, -EAGAIN, XSP_STATUS_SERVER, ""}, /* ABORTED: it is shutting down */
 	{241, -EAGAIN, XSP_STATUS_SERVER, ""}, /* MEMORY_LIMIT_EXCEEDED */
-	{242, -EAGAIN, XSP_STATUS_SERVER, ""}, /* TABLE_IS_READ_ONLY: a replica that starts */
-	{252, -EAGAIN, XSP_STATUS_SERVER, ""}, /* TOO_MANY_PARTS: merging is behind */
+	{242, -EAGAIN, XSP_STATUS_SERVER, ""}, /* TABLE_IS_READ_ONLY: a replica that is starting */
+	{252, -EAGAIN, XSP_STATUS_SERVER, ""}, /* TOO_MANY_PARTS: it has fallen back in merging */
 	{319, -EAGAIN, XSP_STATUS_SERVER, ""}, /* UNKNOWN_STATUS_OF_INSERT */
 	{999, -EAGAIN, XSP_STATUS_SERVER, ""}, /* KEEPER_EXCEPTION */
 	{0, -EIO, XSP_STATUS_OUTPUT, ""},
 };
 
-/* The first line, of an exception its text alone. */
+/* Keeps the first line; of an exception only its text. */
 static void shorten(char *text)
 {
 	static const char *const ends[] = {"\n", ", e.what()", " (version "};
@@ -426,7 +426,7 @@ static int say_curl(const struct xsp_sql_server *s, CURLcode code, struct xsp_er
 				     "cannot write %.200s: %.200s: %s and _CERT, _KEY name "
 				     "certificates",
 				     s->name, text, settings[CA].variable);
-	case CURLE_WRITE_ERROR: /* receive_answer() did not want it */
+	case CURLE_WRITE_ERROR: /* receive_answer() refused it */
 		return xsp_error_set(err, -EPROTO, XSP_STATUS_SERVER,
 				     "cannot write %.200s: what answers there is no ClickHouse",
 				     s->name);
@@ -438,7 +438,7 @@ static int say_curl(const struct xsp_sql_server *s, CURLcode code, struct xsp_er
 
 /* ---- statements ---- */
 
-/* With rows the statement goes into the address, as the rows are the body. */
+/* With rows, they are the body and the statement goes into the address. */
 static int set_request(struct xsp_sql_server *s, const char *statement, const void *data,
 		       size_t size)
 {
@@ -448,7 +448,7 @@ static int set_request(struct xsp_sql_server *s, const char *statement, const vo
 
 	if (data != NULL && escaped != NULL &&
 	    asprintf(&url, "%s&query=%s", s->url, escaped) >= 0 &&
-	    s->lib.easy_setopt(s->curl, CURLOPT_URL, url) == CURLE_OK) /* which copies it */
+	    s->lib.easy_setopt(s->curl, CURLOPT_URL, url) == CURLE_OK) /* curl copies it */
 		rc = 0;
 	else if (data == NULL && s->lib.easy_setopt(s->curl, CURLOPT_URL, s->url) == CURLE_OK)
 		rc = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sql.c - everything that a capture holds as rows of a database; its tables: docs/sql.md. */
+/* sql.c - writes all that a capture holds as rows of a database; docs/sql.md lists its tables. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -15,11 +15,12 @@
 #include "timeline/cut.h"
 #include "timeline/gpu_category.h"
 
-/* Rows of a thread where stacks of something else than spans are found (struct xsp_span.row). */
+/* Rows of a thread under which stacks of other things than spans are looked up (struct
+ * xsp_span.row). */
 #define SAMPLES_ROW (UINT32_MAX - 1)
 #define WAITS_ROW (UINT32_MAX - 2)
 
-/* A stack, and whether one of the same name is in it. */
+/* A stack, and whether it holds another span of the same name. */
 #define HELD(stack, recursive) ((stack) << 1 | (recursive))
 _Static_assert(XSP_STACKS_MAX < 1U << 31, "the number of a stack fits");
 
@@ -29,10 +30,10 @@ _Static_assert(XSP_STACKS_MAX < 1U << 31, "the number of a stack fits");
 #define NONE xsp_sql_if(false, 0)
 #define AT(ns) xsp_sql_at(&d->open, (ns))
 
-/* Calls that a loop makes have the same answer, however deep it stands. */
+/* Calls in a loop have the same answer: remember it, as stacks can be deep. */
 #define KNOWN 256U
 struct known_recursion {
-	uint64_t parent; /* 0: nothing is known */
+	uint64_t parent; /* 0: the entry is empty */
 	xsp_name_id name;
 	bool recursive;
 };
@@ -40,13 +41,13 @@ struct known_recursion {
 struct database {
 	struct xsp_database open; /* first: tables.h */
 	size_t probe_count;
-	uint64_t from_ns; /* of the range that is written */
-	/* of calls of CUDA's API that are told of later, by their serials: HELD() */
+	uint64_t from_ns; /* start of the range that is written */
+	/* for CUDA API calls that come again later, by serial: HELD() */
 	struct xsp_u64map held;
 	struct known_recursion known[KNOWN];
 };
 
-/* The thread of an id of the root namespace: NULL in SQL where it is not known. */
+/* The thread with an id of the root namespace; NULL in SQL if it is not known. */
 static struct xsp_sql_value other_thread(const struct xsp_export *x, struct xsp_sql *rows,
 					 uint32_t tid)
 {
@@ -58,7 +59,7 @@ static struct xsp_sql_value other_thread(const struct xsp_export *x, struct xsp_
 
 /* ---- spans ---- */
 
-/* By text, as names are counted by it here. */
+/* Compares texts, as the database counts names by their texts. */
 static bool is_recursive(struct database *d, const struct xsp_span *s)
 {
 	struct xsp_stacks *names = xsp_sql_stacks(d->open.rows);
@@ -92,13 +93,13 @@ static int put_counter(void *ctx, const char *name, uint64_t value)
 	return 0;
 }
 
-/* What of a span is not in the span itself. */
+/* What belongs to a span and is not in struct xsp_span. */
 struct around {
 	unsigned category; /* of struct xsp_categories */
 	bool recursive;
 	uint32_t stack; /* 0: not known */
 	uint32_t correlation;
-	uint64_t op; /* id of the operator that a call of CUDA's belongs to; 0: none */
+	uint64_t op; /* id of the operator around a CUDA call; 0: none */
 };
 
 static int put_span(struct xsp_export *x, const struct xsp_span *s, const struct around *a)
@@ -136,14 +137,14 @@ static int sql_span(struct xsp_export *x, const struct xsp_span *s)
 		     xsp_stacks_find(xsp_sql_stacks(d->open.rows), s, &a.stack, &nearest));
 	if (a.category != XSP_CUDA_RUNTIME_CALL && a.category != XSP_CUDA_DRIVER_CALL)
 		return put_span(x, s, &a);
-	/* its ancestors are not known any more when it is told of again */
+	/* the call comes again, and its ancestors are not known then */
 	if (s->call_follows)
 		return xsp_u64map_set(&d->held, s->serial, HELD(a.stack, (uint32_t)a.recursive));
 	a.op = s->op != 0 ? s->op : s->user;
 	return put_span(x, s, &a);
 }
 
-/* A call that no probe was at: CUPTI has its name, and nothing of what is around it. */
+/* A call without a probe: CUPTI knows its name, and nothing of what is around it. */
 static int put_call(struct database *d, const struct xsp_gpu_call *c, enum xsp_category category)
 {
 	struct xsp_sql *rows = d->open.rows;
@@ -182,7 +183,7 @@ static int sql_call(struct xsp_export *x, const struct xsp_gpu_call *c)
 
 /* ---- samples and waits ---- */
 
-/* NULL in SQL: there is none, or no room for it. */
+/* NULL in SQL: there is no stack, or no room for it. */
 static struct xsp_sql_value stack_of(struct xsp_sql *rows, uint32_t pid, uint32_t tid, uint32_t row,
 				     const uint32_t *path, uint32_t length)
 {
@@ -202,7 +203,7 @@ static struct xsp_sql_value stack_of(struct xsp_sql *rows, uint32_t pid, uint32_
 	return IF(stack != 0, stack);
 }
 
-/* Of a field that is 1 + the id of a name. */
+/* For a field that holds 1 + a name's id. */
 static struct xsp_sql_value name_if(struct xsp_sql *rows, uint32_t id)
 {
 	return id != 0 ? xsp_sql_name(rows, id - 1) : NONE;
@@ -273,7 +274,7 @@ static int sql_wait(struct xsp_export *x, const struct xsp_wait *w)
 
 /* ---- GPU ---- */
 
-/* What only some kinds have. */
+/* Values that only some kinds have. */
 struct sizes {
 	struct xsp_sql_value bytes, queued, grid[3], block[3], registers, shared, graph;
 };

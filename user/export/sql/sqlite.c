@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sqlite.c - rows into a new SQLite file.
+ * sqlite.c - puts rows into a new SQLite file.
  *
- * Everything is one transaction without a journal: a file that is not complete never gets a name.
+ * Everything is one transaction without a journal: an incomplete file never gets a name.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 struct sqlite {
 	struct xsp_sql_file *file;
 	sqlite3_stmt *insert[XSP_SQL_TABLES];
-	unsigned columns[XSP_SQL_TABLES]; /* without the run */
+	unsigned columns[XSP_SQL_TABLES]; /* columns without the run */
 	int64_t run;
 };
 
@@ -28,7 +28,7 @@ static int execute(struct sqlite *s, const char *statement)
 		s->file, sqlite3_exec(xsp_sql_file_database(s->file), statement, NULL, NULL, NULL));
 }
 
-/* Frees the text; NULL: no memory for it. */
+/* Executes the text and frees it; NULL: no memory for it. */
 static int execute_text(struct sqlite *s, char *text)
 {
 	int rc = text != NULL ? execute(s, text) : -ENOMEM;
@@ -77,7 +77,8 @@ static int make_table(struct sqlite *s, enum xsp_sql_table table)
 							      &s->insert[table], NULL));
 }
 
-/* The journal is off as nothing is ever taken back; sorting goes to files, as memory is bounded. */
+/* There is no journal, since nothing is ever rolled back. Sorting goes to files, since memory is
+ * bounded. */
 static const char *const settings[] = {
 	"PRAGMA journal_mode = OFF",
 	"PRAGMA synchronous = OFF",
@@ -163,7 +164,7 @@ static int sqlite_put(void *store, enum xsp_sql_table table, const struct xsp_sq
 	}
 	if (rc == SQLITE_OK) {
 		sqlite3_step(s);
-		rc = sqlite3_reset(s); /* tells of step's error */
+		rc = sqlite3_reset(s); /* it returns the error of step() */
 	}
 	return xsp_sql_file_error(q->file, rc);
 }

@@ -7,7 +7,7 @@
 #include "model/run_stats.h"
 #include "timeline/cut.h"
 
-#define BUILD_ID_MAX 32U /* bytes of one that are shown; 20 as linkers make them */
+#define BUILD_ID_MAX 32U /* bytes of a build id that are shown; linkers make 20 */
 
 #define INTEGER xsp_sql_integer
 #define IF xsp_sql_if
@@ -18,7 +18,7 @@ static const struct xsp_database *database_of(const struct xsp_export *x)
 	return x->state;
 }
 
-/* ---- what is known at the begin ---- */
+/* ---- what is known at the beginning ---- */
 
 static void put_name_tables(struct xsp_export *x)
 {
@@ -30,7 +30,7 @@ static void put_name_tables(struct xsp_export *x)
 		XSP_SQL_PUT(d->rows, XSP_SQL_ENDINGS, INTEGER(i), TEXT(xsp_ending_name(i)));
 }
 
-/* If it is known. */
+/* Puts the value if it is known. */
 static void put_info(struct xsp_export *x, const char *key, const char *value)
 {
 	if (value != NULL)
@@ -95,7 +95,7 @@ static void put_processes(struct xsp_export *x)
 	xsp_u64map_free(&last);
 }
 
-/* The sums of a thread, if the kernel side has told them. */
+/* The sums of a thread, if the capture holds the kernel side's. */
 static const struct xsp_thread_times *times_of(const struct xsp_export *x, uint32_t pid,
 					       uint32_t tid)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tables.h - the tables that do not grow with the events: what is known at the begin, and at the end. */
+/* tables.h - the tables that do not grow with the events: written at the beginning or at the
+ * end. */
 #ifndef XSP_EXPORT_SQL_TABLES_H
 #define XSP_EXPORT_SQL_TABLES_H
 
@@ -10,9 +11,9 @@
 struct xsp_database {
 	struct xsp_sql *rows;
 	struct xsp_categories categories;
-	uint64_t
-		start_ns; /* of the recording, CLOCK_MONOTONIC: a range has the times of the whole */
-	uint64_t length_ns; /* of the range that is written */
+	/* start of the recording, CLOCK_MONOTONIC: times in a range are those in the whole */
+	uint64_t start_ns;
+	uint64_t length_ns; /* length of the range that is written */
 };
 
 /* A time. */

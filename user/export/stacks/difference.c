@@ -15,15 +15,15 @@
 #include "model/stacks/merged_stacks.h"
 
 struct xsp_stack_difference {
-	struct xsp_view view; /* of the capture at hand */
-	struct xsp_stacks *side; /* its own */
+	struct xsp_view view; /* the current capture's */
+	struct xsp_stacks *side; /* stacks of the current capture */
 	const char *path;
 	struct xsp_out *out;
 	bool svg;
 	struct xsp_merged_stacks stacks;
 	uint64_t steps[2], recorded_ns[2];
-	bool without_steps; /* a capture is */
-	uint64_t largest; /* difference of own time */
+	bool without_steps; /* some capture has no steps */
+	uint64_t largest; /* the largest difference of own time */
 };
 
 bool xsp_is_stack_difference_name(const char *path)
@@ -59,7 +59,7 @@ int xsp_stack_difference_open(const struct xsp_export_options *options,
 	return 0;
 }
 
-/* Both sides must be weighed alike: by what the first capture has. */
+/* Both sides need the same weight: the first capture decides it. */
 static int weigh(struct xsp_stack_difference *d, const struct xsp_timeline *t,
 		 struct xsp_error *err)
 {
@@ -110,7 +110,7 @@ static uint32_t next_of(const void *tree, uint32_t index)
 	return xsp_merged_next(&((const struct xsp_stack_difference *)tree)->stacks, index);
 }
 
-/* Of as many units. */
+/* Scales the second side to as many units as the first one has. */
 static int seal(struct xsp_stack_difference *d)
 {
 	const uint64_t *units = d->without_steps ? d->recorded_ns : d->steps;
@@ -128,7 +128,7 @@ static int seal(struct xsp_stack_difference *d)
 
 /* ---- writing ---- */
 
-/* Red: longer in the second; blue: shorter; the paler, the less. Wide enough for both. */
+/* Red: longer in the second; blue: shorter; paler: less so. The frame is wide enough for both. */
 static void frame_of(const void *tree, uint32_t index, struct xsp_svg_frame *out)
 {
 	const struct xsp_stack_difference *d = tree;

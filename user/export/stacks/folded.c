@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * folded.c - folded stacks: "comm;outer;...;leaf SELF", in ns of --weight, one line a distinct
- * stack, sorted. Always two frames or more and an integer: Perfetto recognises the file by it.
+ * folded.c - folded stacks: "comm;outer;...;leaf SELF", in ns of --weight, one line for each
+ * distinct stack, sorted. There are always at least two frames and an integer: Perfetto recognises
+ * the file by that.
  */
 #include <stdlib.h>
 
@@ -19,11 +20,11 @@ static int folded_end(struct xsp_export *x)
 	for (uint32_t i = 0; rc == 0 && (i = xsp_stacks_next(s, i)) != 0;) {
 		const struct xsp_stack_node *n = xsp_stacks_node(s, i);
 		rc = xsp_folded_frame(&line, n->depth, xsp_stacks_name(s, i));
-		/* a frame without calls of its own is only a path */
+		/* a frame without calls of its own is only part of a path */
 		if (rc < 0 || (n->calls == 0 && n->self_ns == 0))
 			continue;
 		xsp_out_write(x->out, line.text, line.ends[n->depth]);
-		/* a comm alone is no stack; it has time of its own when the tree was full */
+		/* a comm alone is no stack; it has own time if the tree was full */
 		xsp_out_text(x->out, n->depth < 2 ? ";[merged] " : " ");
 		xsp_out_u64(x->out, n->self_ns);
 		xsp_out_write(x->out, "\n", 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* format.h - what formats of stacks share: hooks (their state is stacks and nothing else), and lines of folded stacks. */
+/* format.h - what formats of stacks share: hooks whose only state is stacks, and lines of folded
+ * stacks. */
 #ifndef XSP_EXPORT_STACK_FORMAT_H
 #define XSP_EXPORT_STACK_FORMAT_H
 
@@ -11,20 +12,20 @@ int xsp_stack_format_span(struct xsp_export *x, const struct xsp_span *span);
 int xsp_stack_format_wait(struct xsp_export *x, const struct xsp_wait *wait);
 void xsp_stack_format_discard(struct xsp_export *x);
 
-/* In its row: all but its name and its end(), which seals them. */
+/* The fields of a format's row, except its name and its end(), which seals the stacks. */
 #define XSP_STACK_FORMAT                                                                           \
 	.stacks = true, .begin = xsp_stack_format_begin, .span = xsp_stack_format_span,            \
 	.wait = xsp_stack_format_wait, .discard = xsp_stack_format_discard
 
-/* The path to the node at hand: text, not terminated, and where each of its frames ends. Zero-initialise; the text is
- * malloced. */
+/* The path to the current node: its text without terminator, and where each frame ends in it.
+ * Zero-initialise; the text is malloced. */
 struct xsp_folded_line {
 	char *text;
 	size_t capacity;
 	size_t ends[XSP_STACKS_DEPTH + 3];
 };
 
-/* Puts the frame of `depth` (1 to XSP_STACKS_DEPTH + 2) behind that of its parent. 0 or -ENOMEM. */
+/* Appends the frame of `depth` (1 to XSP_STACKS_DEPTH + 2) to its parent's path. 0 or -ENOMEM. */
 int xsp_folded_frame(struct xsp_folded_line *l, uint32_t depth, const char *name);
 
 #endif

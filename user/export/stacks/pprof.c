@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pprof.c - profile.proto (github.com/google/pprof), gzipped: one sample a distinct stack, with what --weight says.
- * A thread's name is a label.
+ * pprof.c - profile.proto (github.com/google/pprof), gzipped: one sample for each distinct stack,
+ * weighed as --weight says. The thread's name is a label.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ enum { LABEL_KEY = 1, LABEL_TEXT = 2 };
 enum { LOCATION_ID = 1, LOCATION_LINE = 4, LINE_FUNCTION = 1 };
 enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3 };
 
-/* The first strings. */
+/* The strings that come first. */
 enum text {
 	NONE,
 	COUNT,
@@ -55,12 +55,12 @@ enum text {
 struct profile {
 	struct xsp_export *x;
 	struct xsp_stacks *stacks;
-	struct xsp_message message, inner, packed, label; /* on their way out */
-	const char **strings; /* behind the first ones */
+	struct xsp_message message, inner, packed, label; /* being written */
+	const char **strings; /* those after the first ones */
 	size_t string_count, string_capacity;
-	struct xsp_u64map locations; /* by name: the index of its string, which is its id, too */
-	uint64_t path[XSP_STACKS_DEPTH + 3]; /* ids of locations, by depth */
-	uint64_t thread; /* string of the thread at hand */
+	struct xsp_u64map locations; /* by name: the index of its string is also its id */
+	uint64_t path[XSP_STACKS_DEPTH + 3]; /* location ids, by depth */
+	uint64_t thread; /* the string of the current thread */
 	char comment[160];
 };
 
@@ -96,11 +96,11 @@ static void flush(struct profile *p)
 	xsp_message_clear(&p->message);
 }
 
-/* ---- what is weighed ---- */
+/* ---- weights ---- */
 
 struct values {
 	enum text count, time;
-	bool cpu; /* a third one: time on a CPU */
+	bool cpu; /* with a third value: time on a CPU */
 };
 
 static struct values values_of(const struct xsp_export *x)
@@ -152,7 +152,7 @@ static void put_head(struct profile *p, const struct values *v)
 
 static void put_sample(struct profile *p, const struct xsp_stack_node *n, const struct values *v)
 {
-	for (uint32_t d = n->depth > 1 ? n->depth : 2; d >= 2; d--) /* the leaf first */
+	for (uint32_t d = n->depth > 1 ? n->depth : 2; d >= 2; d--) /* the leaf comes first */
 		xsp_message_varint(&p->packed, p->path[d]);
 	xsp_message_put(&p->inner, SAMPLE_LOCATIONS, &p->packed);
 	xsp_message_varint(&p->packed, n->calls);
@@ -179,8 +179,7 @@ static int put_samples(struct profile *p, const struct values *v)
 			rc = add_string(p, xsp_stacks_name(p->stacks, i), &p->thread);
 		if (rc < 0 || (n->calls == 0 && n->self_ns == 0))
 			continue;
-		if (n->depth ==
-		    1) /* a stack needs a frame; it has time of its own when the tree was full */
+		if (n->depth == 1) /* a stack needs a frame; it has own time if the tree was full */
 			rc = add_string(p, "[merged]", &p->path[2]);
 		if (rc == 0)
 			put_sample(p, n, v);
@@ -188,8 +187,8 @@ static int put_samples(struct profile *p, const struct values *v)
 	return rc;
 }
 
-/* All strings behind the first are locations, too, with a function each: those of threads and the rest are of no
- * sample. */
+/* Makes a location with a function from each string after the first ones. No sample uses those of
+ * threads and the like. */
 static void put_locations(struct profile *p)
 {
 	for (uint64_t id = TEXTS; id < TEXTS + p->string_count; id++) {

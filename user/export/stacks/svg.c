@@ -11,7 +11,7 @@
 #include "model/run_stats.h"
 #include "model/stacks/stacks.h"
 
-/* ---- colours: the same name, the same colour, in every file ---- */
+/* ---- colours: a name has the same colour in every file ---- */
 
 static unsigned colour(const struct xsp_stack_node *n, const char *name)
 {
@@ -21,12 +21,13 @@ static unsigned colour(const struct xsp_stack_node *n, const char *name)
 		h = (h ^ (uint8_t)*c) * 16777619U;
 	h ^= h >> 15;
 	double a = (h & 0xFF) / 255.0, b = (h >> 8 & 0xFF) / 255.0;
-	double hue = 14 + 38 * a, saturation = 0.92, light = 0.62 + 0.12 * b; /* functions: fire */
-	if (n->annotation) { /* ranges: sea */
+	/* functions: the colours of fire */
+	double hue = 14 + 38 * a, saturation = 0.92, light = 0.62 + 0.12 * b;
+	if (n->annotation) { /* ranges: of the sea */
 		hue = 178 + 34 * a;
 		saturation = 0.55;
 	}
-	if (n->depth < 2) { /* all, command: stone */
+	if (n->depth < 2) { /* all, command: of stone */
 		hue = 215;
 		saturation = 0.16;
 		light = n->depth ? 0.80 : 0.86;
@@ -34,7 +35,7 @@ static unsigned colour(const struct xsp_stack_node *n, const char *name)
 	return xsp_svg_colour(hue, saturation, light);
 }
 
-/* ---- what stands around it ---- */
+/* ---- the text around the frames ---- */
 
 static const char *command_of(struct xsp_export *x)
 {
@@ -45,7 +46,7 @@ static const char *command_of(struct xsp_export *x)
 	return p[0].cmdline && *p[0].cmdline ? p[0].cmdline : p[0].comm ? p[0].comm : "";
 }
 
-/* What a width stands for. */
+/* The meaning of a width. */
 static const struct {
 	const char *title, *width, *one, *many;
 } labels[XSP_WEIGHTS] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * svg_draw.c - one self-contained SVG, root on top. The width of a frame is that of itself and its children together,
- * so a row never sticks out of the one above.
+ * svg_draw.c - one self-contained SVG, root on top. A frame is as wide as its own time and its
+ * children's, so no row sticks out of the row above.
  */
 #include "export/stacks/svg_draw.h"
 
@@ -21,14 +21,14 @@
 #define HEADER 118
 #define FOOTER 44
 #define CHAR_WIDTH 7.23 /* of 12 px monospace, rounded up */
-#define NARROWEST 0.1 /* px at WIDTH; what is narrower is counted, not drawn */
-#define DRAWN_DEPTH 512 /* rows; deeper ones too */
+#define NARROWEST 0.1 /* px at WIDTH; narrower frames are counted, not drawn */
+#define DRAWN_DEPTH 512 /* rows; deeper frames are counted, not drawn */
 
 struct picture {
 	struct xsp_out *out;
 	const struct xsp_svg_page *page;
 	double scale; /* px per ns */
-	uint32_t deepest; /* drawn */
+	uint32_t deepest; /* the deepest frame drawn */
 	uint64_t narrow, deep; /* frames not drawn */
 };
 
@@ -54,7 +54,7 @@ const char *xsp_svg_duration(char *out, uint64_t ns)
 	return out;
 }
 
-/* The start of `text` that fits into `columns`, with an ellipsis if it is cut, escaped. Wide
+/* Writes as much of `text` as fits into `columns`, escaped, with an ellipsis if it is elided. Wide
  * characters count twice, as in the script. */
 static void put_fitted(struct xsp_out *o, const char *text, int columns)
 {
@@ -97,8 +97,8 @@ static int columns_of(const char *text)
 }
 
 /*
- * Where the shown part of a C++ name begins that has `columns` of room: outer namespaces go
- * first, but two parts stay. "at::_ops::mm::call", "…_ops::mm::call", "…mm::call", "mm::c…".
+ * Where the part of a C++ name begins that fits into `columns`. Outer namespaces go first, but two
+ * parts stay: "at::_ops::mm::call", "…_ops::mm::call", "…mm::call", "mm::c…".
  */
 static const char *short_name(const char *name, int columns)
 {
@@ -132,7 +132,7 @@ static void put_short(struct xsp_out *o, const char *name, int columns)
 	put_fitted(o, part, columns);
 }
 
-/* A name in one line: the script takes the title's first line for it. */
+/* Writes the name in one line: the script takes the title's first line for it. */
 static void put_name(struct xsp_out *o, const char *name)
 {
 	char *line = strdup(name);
@@ -242,7 +242,7 @@ static void put_frame(struct picture *p, uint32_t index, const struct xsp_svg_fr
 	xsp_out_text(p->out, "</text></g>\n");
 }
 
-/* Is the frame drawn? Counts those that are not. */
+/* Is the frame drawn? Counts frames that are not. */
 static bool is_drawn(struct picture *p, const struct xsp_svg_frame *f, bool count)
 {
 	const bool narrow = (double)f->total * p->scale<NARROWEST, deep = f->depth> DRAWN_DEPTH;

@@ -8,34 +8,34 @@
 #include "export/out.h"
 
 struct xsp_svg_frame {
-	const char *name; /* raw bytes of the target's */
+	const char *name; /* raw bytes of the target */
 	uint32_t depth; /* 0: the root; at most XSP_STACKS_DEPTH + 2 */
-	uint64_t total; /* its own and its children's */
+	uint64_t total; /* its own time and its children's */
 	unsigned colour; /* 0xRRGGBB */
 };
 
 struct xsp_svg_page {
-	const char *title, *of, *subtitle; /* lines at the top; `of`: raw bytes of the target's */
-	const char *losses; /* one that must not be missed; or NULL */
-	uint64_t merged; /* spans that are counted in a frame further out */
-	/* The tree, parents before their children; 0 is the root, and the end of next() */
+	const char *title, *of, *subtitle; /* lines at the top; `of` is raw bytes of the target */
+	const char *losses; /* a line about losses, which stands out; or NULL */
+	uint64_t merged; /* spans that count in a frame further out */
+	/* The tree: parents before children, 0 is the root and also ends next() */
 	const void *tree;
 	uint32_t (*next)(const void *tree, uint32_t index);
 	void (*frame)(const void *tree, uint32_t index, struct xsp_svg_frame *out);
-	/* Lines below its name, each with a line break before it. */
+	/* Writes lines below the name, with a line break before each. */
 	void (*details_of)(const void *tree, uint32_t index, struct xsp_out *out);
 };
 
-/* 0 or -ENOMEM; errors of writing are kept by `out`. */
+/* 0 or -ENOMEM; `out` keeps write errors. */
 int xsp_svg_draw(struct xsp_out *out, const struct xsp_svg_page *page);
 
-/* hue 0 to 360, the others 0 to 1 */
+/* hue from 0 to 360, the others from 0 to 1 */
 unsigned xsp_svg_colour(double hue, double saturation, double light);
 /* A duration with three or four digits and its unit. Returns `out`, of 32 bytes. */
 const char *xsp_svg_duration(char *out, uint64_t ns);
 
-/* Style sheet and script (svg_page.c), terminated. The script reads the frames from the document: data-s, data-t (ns),
- * data-d (depth), and <title>, whose first line is the name. */
+/* Style sheet and script (svg_page.c), terminated. The script reads the frames from the document:
+ * data-s, data-t (ns), data-d (depth), and <title>, whose first line is the name. */
 extern const unsigned char xsp_svg_style[], xsp_svg_script[];
 
 #endif

@@ -10,19 +10,19 @@
 #include "export/out.h"
 #include "timeline/torch_args.h"
 
-#define BYTES ((size_t)16 << 20) /* of parts */
+#define BYTES ((size_t)16 << 20) /* of all parts */
 #define LISTS 262144U
-#define PARTS 16U /* of one */
+#define PARTS 16U /* of one list */
 
 struct xsp_arguments {
-	struct xsp_export
-		x; /* what the Chrome trace's writers need of one, with an output into memory */
+	/* as much as the Chrome trace's writers need, with output into memory */
+	struct xsp_export x;
 	struct xsp_chrome chrome;
 	struct xsp_texts parts; /* JSON objects */
 	struct xsp_texts lists; /* "3,17": numbers of parts */
-	uint8_t *marks; /* of lists */
+	uint8_t *marks; /* which lists are used */
 	uint64_t left_out;
-	uint32_t list[PARTS]; /* at hand */
+	uint32_t list[PARTS]; /* the current list */
 	size_t count;
 };
 
@@ -64,7 +64,7 @@ void xsp_arguments_end(struct xsp_arguments *a)
 
 /* ---- parts ---- */
 
-/* What was written since the last one, if anything. */
+/* Stores what was written since the last part, if anything. */
 static int store_part(struct xsp_arguments *a)
 {
 	struct xsp_out *o = a->x.out;
@@ -87,7 +87,7 @@ static int store_list(struct xsp_arguments *a, int rc, uint32_t *number)
 	size_t length;
 
 	*number = 0;
-	xsp_out_drain(a->x.out, &length); /* of what failed */
+	xsp_out_drain(a->x.out, &length); /* drops what failed */
 	for (size_t i = 0; i < a->count; i++) {
 		*p = ',';
 		p = xsp_put_u64(p + (i > 0), a->list[i]);
@@ -177,7 +177,7 @@ int xsp_arguments_write(const struct xsp_arguments *a, struct xsp_json_writer *j
 
 	if (used == NULL)
 		return -ENOMEM;
-	/* what is not used is 0, and stays at its place */
+	/* an unused list is 0 and keeps its place */
 	xsp_json_begin(j, "arguments", '[');
 	for (size_t i = 0; i < a->lists.count; i++) {
 		const char *list = a->lists.list[i];

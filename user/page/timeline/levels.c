@@ -11,12 +11,12 @@
 
 #define FIRST_RESOLUTION 1024U /* ns */
 #define LAST_RESOLUTION (1ULL << 60)
-#define PARTS 16U /* of a lane; what overlaps even more becomes one cell */
-#define FEW 128U /* so many cells need no coarser level */
+#define PARTS 16U /* of a lane; beyond these, overlapping spans become one cell */
+#define FEW 128U /* this many cells need no coarser level */
 
 struct lane {
 	enum xsp_lane_kind kind;
-	bool unordered; /* something came that began before what came last */
+	bool unordered; /* a span began before the one that came last */
 	struct xsp_level_cell *cells;
 	size_t count, capacity;
 	size_t next_part;
@@ -25,7 +25,7 @@ struct lane {
 struct xsp_levels {
 	struct lane *lanes;
 	size_t count, capacity;
-	size_t cells, most; /* of the finest level: now, and before the resolution doubles */
+	size_t cells, most; /* cells of the finest level: now, and before the resolution doubles */
 	uint64_t resolution;
 };
 
@@ -34,7 +34,8 @@ int xsp_levels_new(size_t cells, struct xsp_levels **out)
 	*out = calloc(1, sizeof(**out));
 	if (*out == NULL)
 		return -ENOMEM;
-	/* each coarser level has half the cells of the one before or fewer: together no more than that */
+	/* each coarser level has at most half the cells of the one before, so all together have no
+	 * more than that */
 	(*out)->most = cells / 2 > 4 ? cells / 2 : 4;
 	return 0;
 }
@@ -59,7 +60,7 @@ long xsp_levels_lane(struct xsp_levels *l, enum xsp_lane_kind kind)
 
 /* ---- joining ---- */
 
-/* Do the two become one? `b` begins no earlier. */
+/* Do two cells become one? `b` does not begin before `a`. */
 static bool joins(const struct xsp_level_cell *a, const struct xsp_level_cell *b,
 		  uint64_t resolution)
 {
@@ -68,7 +69,7 @@ static bool joins(const struct xsp_level_cell *a, const struct xsp_level_cell *b
 	return resolution > 0 && (uint64_t)end - (uint64_t)a->start_ns < resolution;
 }
 
-/* The name is that which a majority votes for, by time (Boyer and Moore). */
+/* The name is decided by a majority vote, weighed by time (Boyer and Moore). */
 static void add(struct xsp_level_cell *to, const struct xsp_level_cell *what)
 {
 	if (what->end_ns > to->end_ns)
@@ -86,7 +87,8 @@ static void add(struct xsp_level_cell *to, const struct xsp_level_cell *what)
 	}
 }
 
-/* Cells in order of their beginnings: how many are left. `to` may be `from`. */
+/* Joins cells, which are sorted by their beginnings. Returns how many are left. `to` may be
+ * `from`. */
 static size_t join_spans(const struct xsp_level_cell *from, size_t count, uint64_t resolution,
 			 bool apart, struct xsp_level_cell *to)
 {
@@ -108,7 +110,8 @@ static int64_t piece_of(const struct xsp_level_cell *c, uint64_t resolution)
 	return c->start_ns / (int64_t)resolution;
 }
 
-/* Of each piece of time the least, the greatest and the last, in the order in which they came. */
+/* For each piece of time keeps the least, the greatest and the last value, in the order in which
+ * they came. */
 static size_t join_values(struct xsp_level_cell *cells, size_t count, uint64_t resolution)
 {
 	size_t n = 0;
@@ -139,7 +142,7 @@ static int by_time(const void *a, const void *b)
 	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
 }
 
-/* ... of values, whose order at one moment is that in which they came (`votes`, here). */
+/* ... and for values, which at one moment keep the order in which they came (`votes`, here). */
 static int by_moment(const void *a, const void *b)
 {
 	const struct xsp_level_cell *x = a, *y = b;
@@ -166,7 +169,7 @@ static void tidy(struct lane *lane, uint64_t resolution)
 
 static void make_room(struct xsp_levels *l)
 {
-	/* a lane keeps a cell at any resolution */
+	/* each lane keeps a cell at any resolution */
 	if (l->most / 8 < l->count)
 		l->most = 8 * l->count;
 	if (l->cells <= l->most)
@@ -183,7 +186,7 @@ static void make_room(struct xsp_levels *l)
 			break;
 		l->resolution = l->resolution > 0 ? 2 * l->resolution : FIRST_RESOLUTION;
 	}
-	l->most = 2 * l->cells; /* there are so many lanes */
+	l->most = 2 * l->cells; /* there are very many lanes */
 }
 
 static int append(struct xsp_levels *l, struct lane *lane, const struct xsp_level_cell *cell)
@@ -210,9 +213,9 @@ int xsp_levels_span(struct xsp_levels *l, size_t lane, int64_t start_ns, int64_t
 				      .arguments = arguments};
 
 	cell.busy_ns = (uint64_t)cell.end_ns - (uint64_t)cell.start_ns;
-	/* even what takes no time has a voice */
+	/* a span without duration votes, too */
 	cell.votes = cell.busy_ns + 1;
-	/* late ones wait until all are in order: between two of them others may lie */
+	/* late spans wait for the sort: others may lie between two of them */
 	if (last != NULL && !to->unordered && start_ns >= last->start_ns &&
 	    joins(last, &cell, l->resolution)) {
 		add(last, &cell);
@@ -233,7 +236,7 @@ int xsp_levels_value(struct xsp_levels *l, size_t lane, int64_t ns, double value
 
 /* ---- the end ---- */
 
-/* Each cell goes to the first part whose cells are over by then. */
+/* Puts each cell into the first part whose cells have ended by then. */
 static int part(struct xsp_levels *l, size_t index)
 {
 	size_t lanes[PARTS] = {index}, parts = 1, kept = 0;
@@ -304,7 +307,7 @@ size_t xsp_levels_coarser(const struct xsp_level_cell *cells, size_t count, uint
 	while (count > FEW && r < LAST_RESOLUTION / 4) {
 		r *= 4;
 		size_t left = 0;
-		/* counted first: `out` may be what is read */
+		/* counts first: `out` may be `cells` */
 		struct xsp_level_cell last = {.count = 0};
 		for (size_t i = 0; i < count; i++) {
 			if (last.count > 0 && joins(&last, &cells[i], r)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* track_block.c - the block itself: what the columns are, as JSON, and then the columns. */
+/* track_block.c - writes the block: JSON that describes the columns, and then the columns. */
 #include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 
 static const char *const kinds[XSP_TRACK_KINDS] = {"spans", "states", "gpu", "counter", "samples"};
 
-/* As the Chrome trace has them: processes, in each its threads with their states, then GPUs. */
+/* The order of the Chrome trace: processes, in each its threads with their states, then GPUs. */
 static int by_place(const void *a, const void *b)
 {
 	const struct xsp_track *x = a, *y = b;
@@ -43,13 +43,13 @@ struct writing {
 	struct xsp_tracks *t;
 	struct xsp_json_writer json;
 	FILE *f;
-	bool columns; /* not what is said of them */
+	bool columns; /* write columns, not their description */
 	uint64_t at; /* bytes of columns so far */
-	struct xsp_level_cell *scratch; /* of coarser levels */
+	struct xsp_level_cell *scratch; /* for the coarser levels */
 	size_t capacity;
 };
 
-/* The lowest `size` bytes. */
+/* Writes the lowest `size` bytes. */
 static void put_bytes(FILE *f, uint64_t value, size_t size)
 {
 	const uint64_t little = htole64(value);
@@ -95,7 +95,7 @@ static uint64_t bits_of(enum column column, const struct xsp_level_cell *c)
 	}
 }
 
-/* A column of cells, up to a multiple of 8 bytes. */
+/* Writes a column of cells, padded to a multiple of 8 bytes. */
 static void put_column(struct writing *w, const struct xsp_level_cell *cells, size_t count,
 		       enum column column)
 {
@@ -111,7 +111,7 @@ static void put_column(struct writing *w, const struct xsp_level_cell *cells, si
 		put_bytes(w->f, 0, (size_t)(bytes - (uint64_t)count * size));
 }
 
-/* Is there a cell of which the column says something? */
+/* Does any cell have a value for the column? */
 static bool has_any(const struct xsp_level_cell *cells, size_t count, enum column column)
 {
 	size_t i = 0;
@@ -139,7 +139,8 @@ static void put_level(struct writing *w, const struct xsp_level_cell *cells, siz
 		put_column(w, cells, count, COUNT);
 		if (has_any(cells, count, BUSY))
 			put_column(w, cells, count, BUSY);
-		if (cells != w->scratch && has_any(cells, count, ARGUMENTS)) /* the finest */
+		/* only the finest level */
+		if (cells != w->scratch && has_any(cells, count, ARGUMENTS))
 			put_column(w, cells, count, ARGUMENTS);
 	}
 	if (!w->columns)
@@ -218,12 +219,12 @@ static int put_track(struct writing *w, const struct xsp_track *track)
 	return rc;
 }
 
-/* Their columns stand behind those of the tracks: from, to (f64), and tracks (u32). */
+/* The arrows' columns follow those of the tracks: from and to (f64), and tracks (u32). */
 static int put_arrows(struct writing *w)
 {
 	const struct xsp_tracks *t = w->t;
 	const uint64_t bytes = t->arrow_count * sizeof(uint64_t);
-	uint32_t *places = calloc(t->count + 1, sizeof(*places)); /* by number */
+	uint32_t *places = calloc(t->count + 1, sizeof(*places)); /* by a track's number */
 
 	if (places == NULL)
 		return -ENOMEM;
@@ -251,7 +252,7 @@ static int put_arrows(struct writing *w)
 	return 0;
 }
 
-/* What the columns are, which stand behind it. */
+/* Writes the description of the columns, which come after it. */
 static int put_head(struct writing *w)
 {
 	const struct xsp_tracks *t = w->t;

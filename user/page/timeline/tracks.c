@@ -15,8 +15,8 @@
 #include "page/timeline/track.h"
 #include "timeline/gpu_category.h"
 
-#define DEVICES_NUMBERED 16U /* GPUs of one host */
-#define ARROWS 65536U /* more are none: of a part, `view` has them */
+#define DEVICES_NUMBERED 16U /* GPUs of a host that get numbers in advance */
+#define ARROWS 65536U /* a block with more shows none; `view` shows them for a range */
 
 static const enum xsp_lane_kind lane_kinds[XSP_TRACK_KINDS] = {
 	[XSP_TRACK_SPANS] = XSP_LANE_NESTED,	[XSP_TRACK_STATES] = XSP_LANE_NESTED,
@@ -84,7 +84,7 @@ static int add_track(struct xsp_tracks *t, const struct xsp_track *what)
 	return 0;
 }
 
-/* What lies at that depth. */
+/* The lane at that depth. */
 static int lane_at(struct xsp_tracks *t, struct xsp_track *track, size_t depth, size_t *lane)
 {
 	if (xsp_grow(&track->lanes, &track->depth_capacity, depth + 1) < 0)
@@ -131,7 +131,7 @@ static struct xsp_track of_thread(const struct xsp_thread_row *row, enum xsp_tra
 				  .root_tid = row->root_tid};
 }
 
-/* That of a row, made at first sight; NULL: out of memory. */
+/* The track of a row, made at the first call; NULL: out of memory. */
 static struct xsp_track *track_of(struct xsp_tracks *t, const struct xsp_thread_row *row)
 {
 	const bool states = row->number == XSP_STATES_ROW;
@@ -150,7 +150,7 @@ static struct xsp_track *track_of(struct xsp_tracks *t, const struct xsp_thread_
 	return &t->list[t->by_row[row->index] - 1];
 }
 
-/* A stream's, a counter's, or that of a thread's samples. */
+/* The track of a stream, a counter, or a thread's samples. */
 static struct xsp_track *other_track(struct xsp_tracks *t, uint64_t key,
 				     const struct xsp_track *new, const char *name)
 {
@@ -182,7 +182,7 @@ static int put_arrow(struct xsp_tracks *t, const struct xsp_thread_row *from, ui
 					     .to_ns = page_time(t, to_ns)});
 }
 
-/* Now it is known which rows have tracks; where nothing was seen of the one that an arrow comes from, it is none. */
+/* By now it is known which rows have tracks. Drops the arrows that come from a row without one. */
 static void end_arrows(struct xsp_tracks *t)
 {
 	size_t kept = t->first_arrow;
@@ -207,7 +207,7 @@ struct reading {
 	const struct xsp_span *span;
 };
 
-/* What shared its hardware did not count all of the time. */
+/* A counter that shared its hardware counted only some of the time. */
 static int on_reading(void *ctx, const char *name, const struct xsp_perf_value *begin,
 		      const struct xsp_perf_value *end)
 {
@@ -282,7 +282,7 @@ static int on_wait(void *ctx, const struct xsp_wait *w)
 					 w->woken_ns, track, w->back_ns);
 }
 
-/* A moment each: where the thread was. */
+/* Shows a sample as a moment: where the thread was. */
 static int on_sample(void *ctx, const struct xsp_sample *s)
 {
 	struct xsp_tracks *t = ctx;
@@ -341,7 +341,7 @@ static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 	if (rc == 0 && a->arrow != 0)
 		rc = put_arrow(t, xsp_thread_rows_of(t->rows, a->pid, a->call_tid, a->call_row),
 			       a->call_ns, track, start_ns);
-	/* ranges lie around what was launched in them */
+	/* annotations lie around what was launched in them */
 	return rc < 0 ? rc
 		      : put_span(t, track, a->kind != XSP_GPU_IS_ANNOTATION, start_ns, end_ns,
 				 number | XSP_TRACK_TEXT, arguments);
@@ -404,7 +404,7 @@ static int on_value(void *ctx, const struct xsp_value *v)
 			   v->time_ns, v->value);
 }
 
-/* The others are spans. */
+/* Calls with a span come as spans. */
 static int on_call(void *ctx, const struct xsp_gpu_call *call)
 {
 	struct xsp_tracks *t = ctx;
@@ -426,8 +426,9 @@ static const struct xsp_timeline_sink listening = {
 	.value = on_value,
 };
 
-/* Of a job: pids and devices of several captures may be one number, and who meets it first keeps it. They are met in the
- * same order here, whatever part of the time is told: `view` lays a part over the whole. */
+/* For a job: several captures may use the same pid or device, and the first one that is seen keeps
+ * its number. They are seen in the same order whatever the range, since `view` lays a range over
+ * the whole. */
 static int number_processes(struct xsp_tracks *t)
 {
 	const struct xsp_capture_process *all;
@@ -481,7 +482,7 @@ static bool has_one_process(const struct xsp_tracks *t)
 	const size_t count = xsp_capture_processes(t->view.reader, &all);
 	size_t i = 0;
 
-	while (i < count && all[i].pid == all[0].pid) /* which exec defines again */
+	while (i < count && all[i].pid == all[0].pid) /* exec defines a process again */
 		i++;
 	return i == count;
 }
@@ -498,7 +499,7 @@ static int name_track(struct xsp_tracks *t, struct xsp_track *track)
 		snprintf(process, sizeof(process), "%s", named->name);
 	if (gpu && (named != NULL || has_one_process(t)))
 		snprintf(text, sizeof(text), "GPU %u (%s)", track->pid, process);
-	else if (gpu) /* tracks are told apart by it */
+	else if (gpu) /* its name tells it apart */
 		snprintf(text, sizeof(text), "GPU %u (%s, process %u)", track->pid, process,
 			 xsp_thread_rows_pid(t->rows, track->root_pid));
 	else
@@ -520,7 +521,7 @@ static int name_track(struct xsp_tracks *t, struct xsp_track *track)
 	return rc;
 }
 
-/* From the timeline's names, which go with it, to those of the block. */
+/* Replaces the timeline's names, which end with it, by the block's. */
 static int name_cells(struct xsp_tracks *t, size_t lane)
 {
 	struct xsp_level_cell *cells;

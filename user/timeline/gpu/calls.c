@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * calls.c - CUDA calls: joins the probes' spans and CUPTI's records of them, by thread and time. The record of a call
- * lies inside its span; a runtime call encloses driver calls.
+ * calls.c - CUDA calls: joins the probes' spans and CUPTI's records of them, by thread and time.
+ * The record of a call lies inside its span; a runtime call encloses driver calls.
  */
 #include "timeline/gpu/gpu_private.h"
 
@@ -14,7 +14,7 @@
 
 /* ---- threads ---- */
 
-/* Until another one is met. NULL: out of memory. */
+/* Valid until the next thread is added. NULL: out of memory. */
 static struct gpu_thread *thread_of(struct xsp_gpu *g, uint32_t pid, uint32_t tid)
 {
 	return xsp_u64map_element(&g->thread_of, xsp_u64_pair(pid, tid), &g->threads,
@@ -22,7 +22,7 @@ static struct gpu_thread *thread_of(struct xsp_gpu *g, uint32_t pid, uint32_t ti
 				  &(struct gpu_thread){.pid = pid, .tid = tid});
 }
 
-/* The agent knows threads by their ids in the process's own namespace. */
+/* The agent knows threads by their ids in the process's own namespace. Finds the root id. */
 static int root_tid(struct xsp_gpu *g, uint32_t pid, uint32_t ns_tid, uint32_t *out)
 {
 	const uint32_t *at = xsp_u64map_get(&g->tids, xsp_u64_pair(pid, ns_tid));
@@ -32,7 +32,7 @@ static int root_tid(struct xsp_gpu *g, uint32_t pid, uint32_t ns_tid, uint32_t *
 		return 0;
 	}
 	if (!xsp_threads_by_ns(g->t, pid, ns_tid, out)) {
-		*out = ns_tid; /* it may appear later; never stored */
+		*out = ns_tid; /* the thread may appear later, so this is not stored */
 		return 0;
 	}
 	return xsp_u64map_set(&g->tids, xsp_u64_pair(pid, ns_tid), *out);
@@ -40,7 +40,7 @@ static int root_tid(struct xsp_gpu *g, uint32_t pid, uint32_t ns_tid, uint32_t *
 
 /* ---- handing on ---- */
 
-/* Of a call that has both. */
+/* Measures the clocks by a call that has both a span and a record. */
 static void measure_clock(struct xsp_gpu *g, const struct xsp_span *s, const struct api_record *r)
 {
 	int64_t start = (int64_t)(r->start_ns - s->start_ns),
@@ -109,7 +109,7 @@ static double alike(const struct xsp_span *s, const struct api_record *r)
 	return from > to ? 0 : (double)(to - from + 1) / (double)(last - first + 1);
 }
 
-/* How far after the record's end to look; calls that end so late enclose it. */
+/* How many later ends to look at: a call that ends that late encloses the record's. */
 #define CANDIDATES 64
 
 /* The span of the record's call; *inside: another one that it encloses, or NULL. */
@@ -147,10 +147,11 @@ static const struct held *outermost(const struct gpu_thread *th, const struct he
 	return NULL;
 }
 
-/* The record of the call around a driver call comes after the driver call's own. Waits for so many records at most. */
+/* How many records to wait for the record of the call around a driver call, which comes after the
+ * driver call's own. */
 #define AROUND_WITHIN 8U
 
-/* Whose correlation id a call inside another one has. */
+/* Whose correlation id does a call inside another one have? */
 enum whose_id { ID_ITS_OWN, ID_OF_THE_CALL_AROUND, ID_NOT_KNOWN };
 
 static bool encloses(uint64_t start_ns, uint64_t end_ns, const struct api_record *r)
@@ -158,8 +159,8 @@ static bool encloses(uint64_t start_ns, uint64_t end_ns, const struct api_record
 	return start_ns <= r->start_ns && r->end_ns <= end_ns;
 }
 
-/* CUPTI gives a driver call the id of the runtime call around it. Others, and calls of imported traces, have their own.
- * `next`: the record after this one. */
+/* CUPTI gives a driver call the id of the runtime call around it. Others, and calls of imported
+ * traces, have their own. `next`: the record after this one. */
 static enum whose_id whose_id(const struct xsp_gpu *g, const struct gpu_thread *th,
 			      const struct held *h, const struct api_record *r, size_t next)
 {
@@ -272,7 +273,7 @@ static bool is_due(const struct xsp_gpu *g, struct gpu_thread *th, const struct 
 	       (th->closed_ns >= r->end_ns && !waits_for_call_around(g, th, r, next));
 }
 
-/* Those whose span must have ended by now, or all. */
+/* Matches the records whose span must have ended by now, or all. */
 static int match_records(struct xsp_gpu *g, struct gpu_thread *th, bool all)
 {
 	size_t kept = 0;
@@ -346,7 +347,7 @@ int xsp_gpu_span(struct xsp_gpu *g, const struct xsp_span *span, enum xsp_cuda_a
 		return rc;
 	struct held *h = &th->held[th->held_count++];
 	*h = (struct held){.span = *span, .api = (uint8_t)api};
-	h->span.ancestors = NULL; /* valid during the call only */
+	h->span.ancestors = NULL; /* it was valid during the call only */
 	xsp_details_ref(h->span.details);
 	if (span->end_ns > th->closed_ns)
 		th->closed_ns = span->end_ns;

@@ -8,19 +8,20 @@
 #include "timeline/gpu.h"
 #include "timeline/timeline_private.h"
 
-/* Ages are in the recording's time. A call waits so long for its record: the agent flushes once a second. */
+/* How long a call waits for its record, in the recording's time: the agent flushes once a
+ * second. */
 #define XSP_HELD_NS (10 * 1000000000ULL)
-/* A matched call stays so long on its thread, for calls around it without spans. */
+/* How long a matched call stays on its thread, for calls around it without spans. */
 #define XSP_DONE_NS (1 * 1000000000ULL)
-/* A record of a call waits so long for its span's exit: rings are written a second apart at most. */
+/* How long a call's record waits for its span's exit: rings are written a second apart at most. */
 #define XSP_RECORD_NS (3 * 1000000000ULL)
-/* Activities wait so long for their call or name; calls so long for their activities. */
+/* How long activities wait for their call or name, and calls for their activities. */
 #define XSP_WAIT_NS (10 * 1000000000ULL)
 #define XSP_CALL_NS (60 * 1000000000ULL)
 #define XSP_RANGE_NS (10 * 1000000000ULL)
 
-#define XSP_MAX_HELD 65536U /* of a thread */
-#define XSP_MAX_RECORDS 65536U /* of a thread */
+#define XSP_MAX_HELD 65536U /* for each thread */
+#define XSP_MAX_RECORDS 65536U /* for each thread */
 #define XSP_MAX_CALLS 1048576U
 #define XSP_MAX_WAITING 262144U
 #define XSP_MAX_GPU_NAMES 1048576U
@@ -51,7 +52,8 @@ struct gpu_thread {
 	uint64_t closed_ns; /* end of the last span to end */
 };
 
-/* What of the program is around a call: ids of the operator and the user's range (0: none), and their names. */
+/* The program's context of a call: ids of the operator and the user's range (0: none), and their
+ * names. */
 struct around_call {
 	uint64_t op, user;
 	xsp_name_id op_name, user_name;
@@ -89,7 +91,7 @@ struct waiting {
 	uint32_t pid;
 	uint8_t kind;
 	bool gone; /* joined */
-	uint32_t next; /* of the same call */
+	uint32_t next; /* the next one of the same call */
 	uint32_t younger; /* in order of arrival */
 };
 

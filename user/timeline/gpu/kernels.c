@@ -52,7 +52,8 @@ static int learn(struct xsp_timeline *t, uint32_t pid, uint64_t handle, xsp_name
 	return xsp_u64map_set(&k->name_of, xsp_pair_hash(pid, handle), name);
 }
 
-/* A runtime launch has a host function, the driver launch inside it the handle of the same kernel. */
+/* A runtime launch has a host function, the driver launch inside it the handle of the same
+ * kernel. */
 static int learn_from_launch(struct xsp_timeline *t, const struct xsp_cuda_entry *e,
 			     const struct xsp_span *span, uint64_t function)
 {
@@ -76,7 +77,7 @@ static int learn_from_launch(struct xsp_timeline *t, const struct xsp_cuda_entry
 	return rc;
 }
 
-/* Other kernels may get the handles of an unloaded module. */
+/* Forgets the handles: other kernels may get those of an unloaded module. */
 static void forget_handles(struct xsp_kernels *k)
 {
 	xsp_u64map_free(&k->name_of);
@@ -100,7 +101,7 @@ static int learn_from_module(struct xsp_timeline *t, const struct xsp_span *span
 	return 0;
 }
 
-/* Before the sinks: they ask for the names of launched kernels. */
+/* Runs before the sinks, which ask for the names of launched kernels. */
 static int on_call(struct xsp_timeline *t, const struct row *row, struct xsp_span *span)
 {
 	const struct xsp_cuda_entry *e = xsp_timeline_cuda(t, span->probe);

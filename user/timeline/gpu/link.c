@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link.c - joins activities to their calls by correlation id, and makes the ranges on the GPU's streams. Either side
- * may come first; a graph's launch has many activities.
+ * link.c - joins activities to their calls by correlation id, and makes the ranges on the GPU's
+ * streams. Either side may come first; a graph's launch has many activities.
  */
 #include "timeline/gpu/gpu_private.h"
 
@@ -276,7 +276,7 @@ static void join(const struct xsp_gpu *g, struct call *c, struct xsp_gpu_activit
 	a->external = xsp_gpu_launcher(&c->around);
 	if (a->external != 0)
 		a->launcher = 1 + (c->around.op != 0 ? c->around.op_name : c->around.user_name);
-	const bool event = a->kind == XSP_GPU_IS_EVENT; /* without times of its own */
+	const bool event = a->kind == XSP_GPU_IS_EVENT; /* it has no times of its own */
 	if (!event && xsp_cut_time(g->t, a->start_ns, a->end_ns) != 0)
 		return;
 	a->call_tid = c->tid;
@@ -396,8 +396,8 @@ int xsp_gpu_call_known(struct xsp_gpu *g, const struct call *found)
 
 	if (rc < 0)
 		return rc;
-	/* a runtime call and the driver call inside it may share an id: the outer one has the arrow, unless it exists
-	 * already */
+	/* a runtime call and the driver call inside it may share an id: the outer one has the
+	 * arrow, unless it exists already */
 	if (!c->known || (!c->arrow && found->end_ns - found->start_ns > c->end_ns - c->start_ns)) {
 		c->tid = found->tid;
 		c->row = found->row;
@@ -486,7 +486,7 @@ int xsp_gpu_activity_record(struct xsp_gpu *g, uint32_t pid, const struct xsp_gp
 
 /* ---- ages ---- */
 
-/* Those whose time is over go on as they are. */
+/* Hands on the activities that need not wait any longer. */
 static int sweep_call(struct xsp_gpu *g, struct call *c, bool all)
 {
 	uint32_t i = c->waiting, kept = XSP_NOWHERE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * events.c - what events say about memory: a process's memory, handed on as it comes; and each allocation and free of
- * the program's allocators, with its place.
+ * events.c - what events say about memory: a process's memory, handed on as it comes; and each
+ * allocation and free of the program's allocators, with its place.
  */
 #include "timeline/timeline_private.h"
 
@@ -23,7 +23,7 @@ struct xsp_memory_events {
 	struct xsp_memory_site *sites;
 	size_t site_count, site_capacity;
 	struct xsp_u64map site_of; /* its names → index */
-	struct xsp_memory_site *places; /* of stacks: without a span */
+	struct xsp_memory_site *places; /* for stacks: without a span */
 	size_t place_count, place_capacity;
 	struct xsp_u64map python_of, native_of; /* id, or hash, of a stack → index in places */
 	uint64_t heap_period;
@@ -161,7 +161,7 @@ static int module_of(struct xsp_timeline *t, const struct xsp_capture_python *st
 	return add_name(t, text, used < sizeof(text) ? used : sizeof(text) - 1, module);
 }
 
-/* The program's line behind it, and the module. */
+/* Adds the program's line and the module. */
 static int add_python(struct xsp_timeline *t, const struct xsp_capture_python *stack,
 		      struct xsp_memory_site *site)
 {
@@ -171,7 +171,8 @@ static int add_python(struct xsp_timeline *t, const struct xsp_capture_python *s
 	return rc < 0 ? rc : module_of(t, stack, &site->module);
 }
 
-/* The line of a return address, if the source is the program's own: to the site, and as " (grow.c:12)" to the text. */
+/* Finds the line of a return address if the source is the program's own. It goes to the site, and
+ * as " (grow.c:12)" to the text. */
 static size_t format_line(struct xsp_timeline *t, uint32_t pid, uint64_t address,
 			  struct xsp_memory_site *site, char *text, size_t size)
 {
@@ -189,7 +190,8 @@ static size_t format_line(struct xsp_timeline *t, uint32_t pid, uint64_t address
 
 #define PLACE_FRAMES 4
 
-/* "grow (grow.c:12) <- load <- main": the program's own innermost functions, or the innermost of all if it has none. */
+/* "grow (grow.c:12) <- load <- main": the program's own innermost functions. If it has none, the
+ * innermost of all. */
 static size_t name_functions(struct xsp_timeline *t, uint32_t pid, const uint64_t *frame,
 			     size_t count, struct xsp_memory_site *site, char *text, size_t size)
 {
@@ -239,7 +241,7 @@ static uint64_t hash_of_native(const struct xsp_timeline *t, uint32_t pid,
 	return hash;
 }
 
-/* By the stack of Python, or else by the native one; each is looked at once. */
+/* Finds the place by the Python stack, or else by the native one; works out each stack once. */
 static int place_of(struct xsp_timeline *t, const struct xsp_event *e, struct xsp_memory_site *site)
 {
 	struct xsp_memory_events *m = t->memory_events;
@@ -313,7 +315,7 @@ static bool decode_heap(const struct xsp_timeline *t, const uint64_t *word, size
 	return true;
 }
 
-/* The arguments. False: nothing that counts, or not known. */
+/* Reads the arguments. False: nothing that counts, or not known. */
 static bool decode(const struct xsp_timeline *t, const struct xsp_allocator_function *f,
 		   const struct xsp_event *e, struct xsp_memory_event *out)
 {
@@ -336,7 +338,8 @@ static bool decode(const struct xsp_timeline *t, const struct xsp_allocator_func
 		if (XSP_C10_DEVICE_INDEX(word[4]) >= 0)
 			out->device = (uint32_t)XSP_C10_DEVICE_INDEX(word[4]);
 		if (out->device_type == XSP_C10_CPU)
-			return false; /* its own functions report that, recorded or not */
+			/* its own functions report that allocation, recorded or not */
+			return false;
 	}
 	return out->address != 0 && out->bytes != 0 &&
 	       (f->call == XSP_ALLOCATOR_REPORTS || out->bytes >= -1);

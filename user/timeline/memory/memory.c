@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * memory.c - allocations in the order of time, of all threads: each waits until nothing earlier can come. If a CUDA
- * runtime call encloses the driver call for the same address, both are one allocation.
+ * memory.c - orders the allocations of all threads by time: each waits until nothing earlier can
+ * come. If a CUDA runtime call encloses the driver call for the same address, both are one
+ * allocation.
  */
 #include "timeline/memory.h"
 
@@ -20,7 +21,7 @@
 
 struct pending {
 	struct xsp_memory_event e;
-	uint64_t order; /* of arrival, among equal times */
+	uint64_t order; /* order of arrival, among equal times */
 };
 
 struct live {
@@ -49,11 +50,11 @@ struct xsp_memory {
 	struct xsp_u64map live_of;
 	struct xsp_memory_use *uses;
 	size_t use_count, use_capacity;
-	struct xsp_u64map use_at; /* of process, device and pool → index */
+	struct xsp_u64map use_at; /* process, device and pool → index */
 	struct last *threads;
 	size_t thread_count, thread_capacity;
 	struct xsp_u64map thread_of;
-	size_t window; /* the first that has not ended */
+	size_t window; /* the first window that has not ended */
 	uint64_t untracked; /* allocations of --memory for which there was no room */
 };
 
@@ -154,7 +155,7 @@ static const struct live *live_at(const struct xsp_memory *m, const struct xsp_m
 	return &m->live[*at];
 }
 
-/* The peak is at least what was in use when the cut begins. */
+/* Does the event lie before the cut? The peak is at least what is in use when the cut begins. */
 static bool is_before(const struct xsp_memory *m, const struct xsp_memory_event *e,
 		      struct xsp_memory_use *u)
 {
@@ -245,7 +246,8 @@ static int allocate(struct xsp_memory *m, struct xsp_memory_event *e)
 	if (rc > 0)
 		return 0;
 	if (rc == 0 && live_at(m, e) != NULL) {
-		struct xsp_memory_event freed = *e; /* nobody knows who freed it, and when */
+		/* nobody knows which thread freed it, and when */
+		struct xsp_memory_event freed = *e;
 		freed.unseen = true;
 		freed.op = freed.total = 0;
 		rc = release(m, &freed);
@@ -272,7 +274,7 @@ static int allocate(struct xsp_memory *m, struct xsp_memory_event *e)
 	return xsp_notify_memory(m->t, e);
 }
 
-/* Another program has taken its place. */
+/* Another program has replaced the process's: releases all that it had. */
 static int release_all(struct xsp_memory *m, const struct xsp_memory_event *exec)
 {
 	bool any = false;
@@ -341,7 +343,7 @@ int xsp_memory_put(struct xsp_timeline *t, const struct xsp_memory_event *e)
 
 /* ---- calls ---- */
 
-/* What the call did, if it succeeded; false: nothing, or not known. */
+/* Reads what the call did, if it succeeded. False: nothing, or not known. */
 static bool read_call(const struct xsp_cuda_entry *e, const struct xsp_span *span,
 		      struct xsp_cuda_call *c, uint64_t *address)
 {
@@ -357,7 +359,7 @@ static bool read_call(const struct xsp_cuda_entry *e, const struct xsp_span *spa
 	return true;
 }
 
-/* The call around the last one, which has reported the same. */
+/* Is it the call around the last one, which has reported the same? */
 static bool is_repeated(const struct last *last, const struct xsp_span *span, uint64_t address,
 			bool free)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* calls.c - entries and exits of functions: an exit closes the open span with its very stack pointer. */
+/* calls.c - entries and exits of functions: an exit closes the open span with its very stack
+ * pointer. */
 #include "timeline/spans/spans.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@ int xsp_event_name(struct xsp_timeline *t, const struct xsp_event *e, xsp_name_i
 	return xsp_names_of_hash(t, named->name_hash, name);
 }
 
-/* The sections of the event; most have none. */
+/* Adds the event's sections; most events have none. */
 static int add_details(struct xsp_timeline *t, struct open_span *s, const struct xsp_event *e)
 {
 	if (!(e->flags & XSP_EVENT_SECTIONS))
@@ -107,7 +108,8 @@ static int move_under(struct xsp_timeline *t, struct row *row, struct row *other
 	return 0;
 }
 
-/* What lies above a returning function: ranges go on, on a row of their own; functions are passed over. */
+/* Clears what lies above a returning function: ranges go on, on a row of their own; functions are
+ * passed over. */
 static int clear_above(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
 		       uint64_t now)
 {
@@ -135,9 +137,10 @@ static int clear_above(struct xsp_timeline *t, struct thread *th, struct row *ro
 }
 
 /*
- * If several functions return at one instruction (one falls or jumps into the other), it reports an exit of each, one
- * right after the other and from the same stack pointer. The frame belongs to one; the others were never entered, so
- * they have not ended. If events were lost it may be another call from the same place.
+ * Several functions may return at one instruction, if one falls or jumps into the other. It then
+ * reports an exit of each, directly after each other and from the same stack pointer. The frame
+ * belongs to one; the others were never entered, so they have not ended. If events were lost it may
+ * be another call from the same place.
  */
 static bool same_hit(const struct xsp_timeline *t, const struct thread *th,
 		     const struct xsp_event *e)
@@ -166,7 +169,7 @@ static int orphan_exit(struct xsp_timeline *t, struct thread *th, const struct x
 	return 0;
 }
 
-/* The hit was an exit after all. */
+/* Notes that the hit was an exit after all. */
 static void note_exit(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e)
 {
 	if (same_hit(t, th, e) && th->exit != EXIT_PAIRED) {

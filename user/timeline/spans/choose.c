@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * choose.c - which stack of a thread an event is on, by its stack pointer, and which open spans there are gone. Stacks
- * grow down. It is certain that a span is gone when an entry has its very stack pointer. It is only likely that spans
- * are gone below an event with a higher stack pointer: they may belong to another stack of the thread (fiber, ucontext,
- * sigaltstack). Such spans are parked (rows.c): shown as ended at that time unless they come back.
+ * choose.c - which stack of a thread an event is on, by its stack pointer, and which open spans
+ * there are gone. Stacks grow down. It is certain that a span is gone when an entry has its very
+ * stack pointer. It is only likely that spans are gone below an event with a higher stack pointer:
+ * they may belong to another stack of the thread (fiber, ucontext, sigaltstack). Such spans are
+ * parked (rows.c): shown as ended at that time unless they come back.
  */
 #include "timeline/spans/spans.h"
 
@@ -11,7 +12,8 @@
 
 /* ---- which row ---- */
 
-/* Distance from x up to the innermost span above it on the row; without functions, to where the last one was. */
+/* Distance from x up to the innermost span above it on the row; without functions, to where the
+ * last one was. */
 static uint64_t distance(const struct row *row, uint64_t x)
 {
 	size_t below = xsp_row_below(row, x);
@@ -22,8 +24,8 @@ static uint64_t distance(const struct row *row, uint64_t x)
 	return row->base > x ? row->base - x : x - row->base;
 }
 
-/* On the current row, a place a little above its functions is near, too: lost exits are more frequent than stack
- * switches. */
+/* On the current row a place a little above its functions is near, too: lost exits are more
+ * frequent than stack switches. */
 static uint64_t distance_current(const struct row *row, uint64_t x)
 {
 	uint64_t d = distance(row, x);

@@ -52,7 +52,7 @@ int xsp_details_add(struct xsp_details **details, const struct xsp_event *e)
 	uint32_t tid;
 
 	if (first != NULL &&
-	    xsp_event_ends(e, &begin_ns, &tid)) /* of no interest to who sees the span */
+	    xsp_event_ends(e, &begin_ns, &tid)) /* who sees the span does not need it */
 		first = xsp_event_next_section(e, first);
 	for (const struct xsp_section *s = first; s != NULL; s = xsp_event_next_section(e, s))
 		last = s;

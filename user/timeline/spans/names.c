@@ -100,7 +100,7 @@ void xsp_names_free(struct xsp_timeline *t)
 	xsp_arena_free(&t->texts);
 }
 
-/* No room for more names of ranges: memory is bounded. */
+/* There is no room for more names of ranges: memory is bounded. */
 static bool is_full(const struct xsp_timeline *t)
 {
 	return t->name_count - t->first_range_name >=
@@ -130,7 +130,7 @@ int xsp_names_of_hash(struct xsp_timeline *t, uint64_t hash, xsp_name_id *out)
 	return xsp_u64map_set(&t->range_names, hash, *out);
 }
 
-/* Without an incomplete UTF-8 character that a cut left at the end. */
+/* Drops an incomplete UTF-8 character at the end of a text that was elided. */
 static size_t whole_characters(const char *text, size_t length)
 {
 	size_t back = 0;
@@ -158,7 +158,7 @@ int xsp_names_add(struct xsp_timeline *t, uint64_t hash, const char *text, size_
 		return -ENOMEM;
 	memcpy(copy, text, length);
 	memcpy(copy + length, cut ? ellipsis : "", cut ? sizeof(ellipsis) : 1);
-	/* then a text that was not always in memory has another hash */
+	/* a text that was not always in memory then has another hash */
 	uint64_t h;
 	const uint32_t *same = at == NULL ? find_text(t, &t->range_texts, copy, &h) : NULL;
 	if (same != NULL)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pairing.c - the rule for each event, and the rule for what an exception or longjmp has unwound. */
+/* pairing.c - the rule for each event, and the rule for what an exception or longjmp has
+ * unwound. */
 #include "timeline/spans/spans.h"
 
 /* ---- unwinding ---- */
@@ -13,9 +14,9 @@ static bool below_landing(const struct open_span *s, uint64_t mark)
 }
 
 /*
- * The stack pointer at a range's beginning does not show its owner: an interpreter, or a guard's constructor, has
- * returned from there long ago. A range goes with the function around it. Otherwise it ends with its own end, which the
- * destructors that an exception runs bring about.
+ * The stack pointer at a range's beginning does not show its owner: an interpreter, or a guard's
+ * constructor, has returned from there long ago. A range goes with the function around it.
+ * Otherwise it ends with its own end, which the destructors that an exception runs bring about.
  */
 static bool unwound(const struct open_span *s, uint64_t mark)
 {
@@ -35,7 +36,7 @@ static int unwind_parked(struct xsp_timeline *t, struct thread *th, const struct
 		if (k == p->count)
 			continue;
 		if (th->many_stacks) {
-			/* perhaps; if it is gone, then this way */
+			/* the run may only sleep; if it is gone, then by this unwinding */
 			p->marked = p->marked || k == 0;
 			continue;
 		}
@@ -72,7 +73,8 @@ static int pair_unwind(struct xsp_timeline *t, struct thread *th, const struct x
 	if (th->many_stacks)
 		return xsp_park(t, th, row, first, e->time_ns, false, true);
 	rc = xsp_row_pop_to(t, th, row, first, e->time_ns, XSP_SPAN_UNWOUND);
-	/* longjmp runs no destructors: a guard's range is gone, unless its end comes all the same */
+	/* longjmp runs no destructors: a guard's range is gone, unless its end comes all the
+	 * same */
 	return rc == 0 && (e->flags & XSP_EVENT_JUMP)
 		       ? xsp_park(t, th, row, range, e->time_ns, false, true)
 		       : rc;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ranges.c - a program's own marks: a range begins and ends by events of its own, perhaps on another stack. */
+/* ranges.c - a program's own marks: a range begins and ends by events of its own, perhaps on
+ * another stack. */
 #include "timeline/spans/spans.h"
 
 #include <errno.h>
@@ -9,8 +10,8 @@
 
 /* ---- begins ---- */
 
-/* At a range's beginning a function with the call's very stack pointer is gone, unless it is the called function
- * itself, also traced. */
+/* At a range's beginning a function with the call's very stack pointer is gone. The exception is
+ * the called function itself, if it is traced, too. */
 static uint64_t passed_by_begin(const struct xsp_timeline *t, const struct row *row,
 				const struct xsp_event *e)
 {
@@ -21,7 +22,7 @@ static uint64_t passed_by_begin(const struct xsp_timeline *t, const struct row *
 	return f->module == enter->module && f->addr == enter->addr ? e->sp - 1 : e->sp;
 }
 
-/* A range that is shown already only costs the spans around it a hit. */
+/* A range that is already shown only costs the spans around it a hit. */
 static void pay_for_relayed(const struct thread *th, uint32_t ns)
 {
 	struct row *row = th->rows[th->current];
@@ -32,8 +33,8 @@ static void pay_for_relayed(const struct thread *th, uint32_t ns)
 	row->spans[row->count - 1].self_probe_ns += ns;
 }
 
-/* Does this pass on the range begun or named last? The function that did so is still running: this one lies deeper, and
- * no other range has begun or ended since. */
+/* Does this function pass on the range that was begun or named last? Then the function that did so
+ * is still running. This one lies deeper, and no other range has begun or ended since. */
 static bool begin_relayed(struct xsp_timeline *t, const struct thread *th, struct row *row,
 			  const struct xsp_event *e, xsp_name_id name)
 {
@@ -109,8 +110,8 @@ static void look(const struct open_span *spans, size_t count, const struct xsp_e
 	}
 }
 
-/* An exception has landed above the range's beginning: perhaps it is gone, and one further out ends, which began nearer
- * to its end. */
+/* An exception has landed above the range's beginning, so it may be gone. Then a range further out
+ * ends, whose beginning was nearer to this end. */
 static struct range_at nearest_out(const struct thread *th, struct range_at r,
 				   const struct xsp_event *e)
 {
@@ -133,10 +134,10 @@ static struct range_at nearest_out(const struct thread *th, struct range_at r,
 }
 
 /*
- * A scope guard begins and ends its range from one frame, at one stack pointer. That separates ranges of different
- * fibers, and holds after a lost END. Otherwise (begun and ended in different functions) it is the last range to begin,
- * on the present stack if it has one. If the API says that a thread's ranges nest, the stack pointer only serves after
- * lost events.
+ * A scope guard begins and ends its range from one frame, at one stack pointer. That separates
+ * ranges of different fibers, and holds after a lost END. Otherwise (begun and ended in different
+ * functions) it is the last range to begin, on the present stack if it has one. If the API says
+ * that a thread's ranges nest, the stack pointer only serves after lost events.
  */
 static struct range_at find_range(const struct xsp_timeline *t, struct thread *th, struct row *row,
 				  const struct xsp_event *e)
@@ -229,7 +230,8 @@ int xsp_pair_label(struct xsp_timeline *t, struct thread *th, const struct xsp_e
 
 /* ---- ends ---- */
 
-/* Ranges of deeper frames above the ending one: their ENDs were lost, if any event was, or an exception left them. */
+/* Drops ranges of deeper frames above the ending one. Their ENDs were lost, if any event was, or an
+ * exception left them. */
 static int drop_inner_ranges(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
 			     const struct xsp_event *e)
 {
@@ -301,7 +303,8 @@ static int end_range(struct xsp_timeline *t, struct thread *th, const struct ran
 			      : end_parked(t, th, r->parked, r->index, e);
 }
 
-/* A range of another thread, whose events may not be read up to this time, or even up to its BEGIN. */
+/* The range belongs to another thread, whose events may not yet be read up to this time, or even up
+ * to its BEGIN. Keeps the end for later. */
 static int keep_far_end(struct xsp_timeline *t, const struct xsp_event *e, uint64_t begin_ns,
 			uint32_t tid)
 {
@@ -339,7 +342,7 @@ int xsp_pair_far_ends(struct xsp_timeline *t, struct thread *th, uint64_t now)
 
 	while (rc == 0 && next_far_end(t, th, now, &f)) {
 		struct range_at r = find_begun(th, f.end.probe, f.begin_ns);
-		f.end.sp = 0; /* of another stack */
+		f.end.sp = 0; /* its stack pointer is of another stack */
 		f.end.flags = 0;
 		rc = end_range(t, th, &r, &f.end);
 	}

@@ -2,11 +2,11 @@
 /*
  * rows.c - the mechanics of rows and parked runs. Why a row never holds overlapping spans:
  * - a span opens on a row at or after row.last_ns, and only the innermost one closes;
- * - a parked run that is gone is shown where it was, ended at the time of its parking; row.last_ns was raised to that
- * time, and its parents were open then;
- * - a run returns to its row only if that holds exactly the spans that were beneath it and no older run has come back
- * there, so that everything there in between lies inside its spans; otherwise it goes to an empty row on which nothing
- * happened since its outermost span began.
+ * - a parked run that is gone is shown where it was, and ended at the time of its parking;
+ *   row.last_ns was raised to that time, and its parents were open then;
+ * - a run returns to its row if that holds exactly the spans that were beneath it, and no older
+ *   run has come back there: then everything there in between lies inside its spans;
+ * - otherwise it goes to an empty row on which nothing happened since its outermost span began.
  */
 #include "timeline/spans/spans.h"
 
@@ -66,7 +66,8 @@ static uint64_t sum_of_off(uint64_t a, uint64_t b)
 	return a == XSP_OFF_UNKNOWN || b == XSP_OFF_UNKNOWN ? XSP_OFF_UNKNOWN : a + b;
 }
 
-/* The part of it in the cut, up to a time before which its thread was off its CPU for off_ns. */
+/* The part of a span in the cut, up to a time before which its thread was off its CPU for
+ * off_ns. */
 static struct length length_in_cut(const struct xsp_timeline *t, const struct thread *th,
 				   const struct open_span *s, uint64_t end_ns, uint64_t off_ns)
 {
@@ -88,7 +89,7 @@ static const struct open_span *innermost_kept(const struct open_span *spans,
 	return count > 0 ? &spans[count - 1] : NULL;
 }
 
-/* Its id; 0: none. */
+/* The id of the innermost span that -e keeps; 0: none. */
 static uint64_t parent_of(const struct open_span *spans, const xsp_name_id *names, size_t count)
 {
 	const struct open_span *s = innermost_kept(spans, names, count);
@@ -101,7 +102,7 @@ const struct open_span *xsp_row_innermost_kept(const struct row *row)
 	return innermost_kept(row->spans, row->names, row->count);
 }
 
-/* Its id, or that of the innermost kept one around all of them; 0: none. */
+/* The id of the innermost kept span around; 0: none. */
 static uint64_t parent_around(const struct around *a)
 {
 	const uint64_t parent = parent_of(a->spans, a->names + a->prefix, a->depth - a->prefix);
@@ -110,8 +111,8 @@ static uint64_t parent_around(const struct around *a)
 }
 
 /*
- * Totals count recursion once. The next call of the same name around it keeps a call's part until its own end. If that
- * end is seen, the total gets its own time, otherwise that part.
+ * Totals count recursion once. The next call of the same name around it keeps a call's part until
+ * its own end. If that end is seen, the total gets its own time, otherwise that part.
  */
 static void add_to_total(const struct xsp_timeline *t, const struct around *a,
 			 const struct open_span *s, struct xsp_span *span)
@@ -257,8 +258,9 @@ static struct length *children_under(struct row *row, size_t depth)
 	return depth > 0 ? &row->spans[depth - 1].child : &row->child;
 }
 
-/* `s` is one of them, until then; `names` are those of its ancestors, and then its own. The time of a dropped span
- * belongs to the span around it, but not the time of kept ones inside a span that -e drops. */
+/* Adds `s` to the time of its parent's children. `names` are those of its ancestors, and then its
+ * own. The time of a dropped span belongs to the span around it, but not the time of kept spans
+ * inside a span that -e drops. */
 static void add_child(struct xsp_timeline *t, const struct thread *th, struct length *children,
 		      const struct open_span *s, const xsp_name_id *names, size_t depth,
 		      uint64_t end_ns, uint64_t off_ns)
@@ -307,7 +309,7 @@ static void drop_last(struct row *row)
 		row->base = s->sp;
 }
 
-/* The price of its own hits, ns. */
+/* What the span's own hits cost, ns. */
 static uint64_t probes_of(const struct xsp_timeline *t, const struct open_span *s)
 {
 	if (s->probe >= t->probe_count)
@@ -508,9 +510,10 @@ int xsp_parked_split(struct xsp_timeline *t, struct thread *th, size_t which, si
 }
 
 /*
- * A run returns to its row. Its parent gets back what it was charged since then. The run will charge it when it closes.
- * Meanwhile the row's time was not the parent's but the innermost span's of the run, which waited for it. As far as is
- * known, runs that began later lie inside this one; if they went on after its end they would overlap with it.
+ * A run returns to its row. Its parent gets back what it was charged since then. The run will
+ * charge it when it closes. Meanwhile the row's time was not the parent's but the innermost span's
+ * of the run, which waited for it. As far as is known, runs that began later lie inside this one;
+ * if they went on after its end they would overlap with it.
  */
 static void come_home(struct thread *th, struct row *row, struct parked *p)
 {
@@ -543,7 +546,7 @@ int xsp_parked_resume(struct xsp_timeline *t, struct thread *th, size_t which, s
 		rc = xsp_row_free_since(t, th, p->spans[0].start_ns, &row);
 		if (rc < 0)
 			return rc;
-		/* ranges whose function stays */
+		/* ranges whose function stays open */
 		for (size_t i = 0; i < p->count && p->spans[i].range; i++)
 			p->spans[i].limit = UINT64_MAX;
 	}
@@ -566,7 +569,8 @@ int xsp_parked_resume(struct xsp_timeline *t, struct thread *th, size_t which, s
 int xsp_thread_close(struct xsp_timeline *t, struct thread *th, uint64_t end_ns, uint32_t flags)
 {
 	int rc;
-	/* A sleeping stack far away is another stack, if stacks have come back before; the rest counts as gone. */
+	/* If stacks have come back before, a sleeping stack far away is another stack; the rest
+	 * counts as gone. */
 	for (size_t i = th->parked_count; i > 0; i--) {
 		const struct parked *p = th->parked[i - 1];
 		struct row *row;

@@ -40,7 +40,8 @@ int xsp_row_pop(struct xsp_timeline *t, struct thread *th, struct row *row, uint
 /* The same one by one, until `count` are left. */
 int xsp_row_pop_to(struct xsp_timeline *t, struct thread *th, struct row *row, size_t count,
 		   uint64_t end_ns, uint32_t flags);
-/* Closes the span at `i`. It gets a row of its own if others are above it, or were later than its end. */
+/* Closes the span at `i`. It gets a row of its own if others are above it, or were later than its
+ * end. */
 int xsp_row_remove(struct xsp_timeline *t, struct thread *th, struct row *row, size_t i,
 		   uint64_t end_ns, uint32_t flags);
 /* Index of the outermost span with limit <= x (count if none). */
@@ -125,7 +126,8 @@ static inline struct open_span xsp_begun_by(const struct xsp_event *e, uint64_t 
 	};
 }
 
-/* Opens on the row what `e` begins: *s, by xsp_begun_by() and what else is known. Owns its details. */
+/* Opens the span *s that `e` begins on the row; xsp_begun_by() and what else is known made it. Owns
+ * its details. */
 int xsp_open_span(struct xsp_timeline *t, struct thread *th, struct row *row,
 		  const struct xsp_event *e, struct open_span *s);
 int xsp_pair_entry(struct xsp_timeline *t, struct thread *th, const struct xsp_event *e);

@@ -261,7 +261,8 @@ uint64_t xsp_timeline_open_since(const struct xsp_timeline *t, const struct xsp_
 		       : s->start_ns;
 }
 
-/* Spans on a row that a window's end has cut: the thread has had no event since, which would have closed them. */
+/* How many of a row's spans a window's end has closed: the thread has had no event since, which
+ * would have removed them. */
 static size_t cut_by_windows(const struct xsp_timeline *t, const struct row *row)
 {
 	size_t n = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * windows.c - pauses of --max-overhead, and released functions. No span reaches beyond the window that it began in. A
- * span of a released function ends at that moment, or with the last span that was open in it then. Its real end was not
- * seen.
+ * windows.c - pauses of --max-overhead, and released functions. No span reaches beyond the window
+ * that it began in. A span of a released function ends at that moment, or with the last span that
+ * was open in it then. Its real end was not seen.
  */
 #include "timeline/spans/spans.h"
 
@@ -48,9 +48,9 @@ static void mark_let_go(const struct xsp_timeline *t, const struct thread *th, u
 }
 
 /*
- * Closes released spans that have nothing open in them any more. Others stay: a callee that is still recorded proves
- * that its caller is running, and would lie in the wrong place without it. If one ended since, that was the last event
- * of its row, and is the caller's end as well.
+ * Closes released spans that have nothing open in them any more. Others stay: a callee that is
+ * still recorded proves that its caller is running, and would lie in the wrong place without it. If
+ * a callee has ended since, that was its row's last event, and counts as the caller's end as well.
  */
 static int close_let_go(struct xsp_timeline *t, struct thread *th)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * frames.c - stacks: the functions between a span and the one around it, those of Python before the native ones, as
- * nobody knows which called which. Each row keeps its path; a change renews only what follows it.
+ * frames.c - stacks: the functions between a span and the one around it. Python's functions come
+ * before the native ones, as nobody knows which called which. Each row keeps its path; a change
+ * renews only what follows it.
  */
 #include "timeline/timeline_private.h"
 
@@ -44,10 +45,11 @@ size_t xsp_kernel_functions(const struct xsp_timeline *t, const struct xsp_detai
 }
 
 /*
- * How many frames of `s`, from the innermost on, lie between it and the span around it: the return addresses below that
- * one's entry stack pointer. The outermost of them returns into the function around, which is a span already. That is
- * certain if the next one is at that stack pointer, as the function's own; otherwise its name decides. Without frame
- * pointers some are missing; what is no return address ends the stack.
+ * How many frames of `s`, from the innermost on, lie between it and the span around it: the return
+ * addresses below that span's entry stack pointer. The outermost of them returns into the function
+ * around, which is a span already. That is certain if the next frame is at that stack pointer, as
+ * the function's own; otherwise its name decides. Without frame pointers some are missing. What is
+ * no return address ends the stack.
  */
 size_t xsp_frames_between(const struct xsp_timeline *t, uint32_t pid, const struct open_span *s,
 			  const struct open_span *around)
@@ -118,7 +120,7 @@ int xsp_path_push_frames(struct xsp_timeline *t, struct name_path *path, uint32_
 	return rc;
 }
 
-/* `s` at that depth of the row: what lies between it and the span around it. */
+/* Appends what lies between `s`, at that depth of the row, and the span around it. */
 static int append(struct xsp_timeline *t, struct row *row, uint32_t pid, size_t depth,
 		  const struct open_span *s)
 {

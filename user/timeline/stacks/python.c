@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* python.c - Python stacks: their frames as names, and the frames between a span and the one around it. */
+/* python.c - Python stacks: their frames as names, and the frames between a span and the one around
+ * it. */
 #include "timeline/python.h"
 
 #include <errno.h>
@@ -67,7 +68,8 @@ static const char *module_name(const struct xsp_timeline *t, uint64_t hash)
 	return text != NULL ? text : "[not known]";
 }
 
-/* A name is that of a child of the module called around it; each dot at its beginning leads one module further out. */
+/* A name belongs to a child of the module called around it; each dot at its beginning leads one
+ * module further out. */
 void xsp_timeline_python_module(const struct xsp_timeline *t,
 				const struct xsp_capture_python *stack, uint32_t first,
 				struct xsp_python_module *out)
@@ -115,7 +117,7 @@ static int show(struct xsp_timeline *t, const struct xsp_capture_python_frame *f
 	if (!xsp_timeline_python_line(t, frame, &l))
 		return xsp_names_of_hash(t, frame->name, out);
 	xsp_python_line_show(&l, text);
-	/* a hash of its own: the three lines stay */
+	/* a separate hash, as the three lines stay */
 	return xsp_names_of_text(t, text, strlen(text), out);
 }
 
@@ -139,7 +141,8 @@ static const struct xsp_capture_python *stack_of(const struct xsp_timeline *t,
 	return xsp_timeline_python(t, xsp_details_find(s->details, XSP_SECTION_PYTHON, NULL));
 }
 
-/* How many of the outermost frames of `s` are also those of `around`, if `around` has `without` more outermost ones. */
+/* How many of the outermost frames of `s` are also those of `around`, if `around` has `without`
+ * more outermost ones. */
 static uint32_t same(const struct xsp_capture_python *s, const struct xsp_capture_python *around,
 		     uint32_t without)
 {
@@ -153,8 +156,9 @@ static uint32_t same(const struct xsp_capture_python *s, const struct xsp_captur
 }
 
 /*
- * The outermost frames that both share are callers of the span around. If the limit cut the stacks, the inner one lacks
- * more outermost frames: then looks for its first frame in the other, all of which must follow.
+ * The outermost frames that both share are callers of the span around. If the limit shortened the
+ * stacks, the inner one lacks more outermost frames. Then looks for its first frame in the other
+ * one, all of which must follow.
  */
 static uint32_t shared(const struct xsp_capture_python *s, const struct xsp_capture_python *around)
 {
@@ -167,7 +171,8 @@ static uint32_t shared(const struct xsp_capture_python *s, const struct xsp_capt
 	return n;
 }
 
-/* Functions of these files open ranges: they return while the range lasts, and call nothing in it. */
+/* Functions of these files open ranges: they return while the range lasts, and call nothing in
+ * it. */
 static const char *const openers[] = {"torch/autograd/profiler.py", "torch/_ops.py",
 				      "torch/cuda/nvtx.py", "nvtx/nvtx.py", "contextlib.py"};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * samples.c - hands on samples: the thread's open spans, with the functions of Python around or between them, and below
- * them the native ones.
+ * samples.c - hands on samples: the thread's open spans, Python functions around or between them,
+ * and below them the native functions.
  */
 #include "timeline/samples.h"
 
@@ -159,8 +159,8 @@ static int line_of(struct xsp_timeline *t, const struct xsp_capture_python_frame
 	return rc;
 }
 
-/* Functions of Python come between spans if these say between which; otherwise before all spans, as operators rarely
- * call Python. */
+/* Pushes Python functions between spans if the spans say between which. Otherwise they come before
+ * all spans, as operators rarely call Python. */
 static int push_spans(struct xsp_timeline *t, struct thread *th, struct row *row,
 		      const struct open_span *at, struct xsp_sample *s)
 {
@@ -225,7 +225,7 @@ static int push_native(struct xsp_timeline *t, struct thread *th, struct row *ro
 	return rc < 0 ? rc : push(t->samples, place->function);
 }
 
-/* What x86-64, arm64 and both go through for a page. */
+/* The functions through which x86-64, arm64 or both handle a page fault. */
 static bool is_page_fault(const char *function)
 {
 	static const char *const names[] = {"asm_exc_page_fault_[k]", "do_page_fault_[k]",
@@ -310,7 +310,7 @@ static int on_sample(struct xsp_timeline *t, struct thread *th, const struct xsp
 
 static int on_event(struct xsp_timeline *t, const struct xsp_event *e)
 {
-	struct open_span at = {.sp = e->sp - 8}; /* as if a return address were there */
+	struct open_span at = {.sp = e->sp - 8}; /* as if the return address were there */
 	struct thread *th;
 
 	int rc = xsp_threads_get(t, e, &th);

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * off_cpu.c - how long a thread was off its CPU: a running sum, whose value at its beginning each open span keeps. An
- * event may follow a wait in its own probe, so callers ask for the sum at a time; the last waits are kept for that.
+ * off_cpu.c - how long a thread was off its CPU: a running sum. Each open span keeps its value at
+ * the span's beginning. An event may come after a wait in its own probe. So callers ask for the sum
+ * at a time, and the last waits are kept for that.
  */
 #include "timeline/timeline_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* With --min-duration an entry comes after the events in its span: so many waits may lie between. */
+/* How many waits may lie between: with --min-duration an entry comes after the events in its
+ * span. */
 #define RECENT 64U
 
 struct xsp_off {
-	uint64_t sum_ns; /* of all waits so far */
+	uint64_t sum_ns; /* the sum of all waits so far */
 	uint64_t cut_ns[2]; /* before the cut's beginning and end */
 	bool passed[2]; /* the first wait after it has come */
 	uint64_t count;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* place.c - --wait-stacks: the stack of a wait, and which of its frames answers "where does it wait?". */
+/* place.c - --wait-stacks: the stack of a wait, and which of its frames answers "where does it
+ * wait?". */
 #include "timeline/timeline_private.h"
 
 #include <string.h>
@@ -78,7 +79,8 @@ static int native_place(struct xsp_timeline *t, const struct xsp_section *sectio
 }
 
 #define LOCK_FRAMES 8
-/* All of the interpreter's locks but its own (GIL) wait in this function; CPython exports it (3.9 to 3.13). */
+/* All of the interpreter's locks except its own (GIL) wait in this function, which CPython 3.9 to
+ * 3.13 exports. */
 static bool takes_lock(const struct xsp_timeline *t, const struct xsp_section *section,
 		       uint32_t pid)
 {

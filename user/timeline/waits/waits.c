@@ -11,8 +11,8 @@
 #include "base/rows/grow.h"
 #include "catalog/wait_reasons.h"
 
-/* What the kernel side counts for a thread under another name: waits inside CUDA calls. With a cut, unknown to the
- * kernel side: all kept waits. XSP_WAIT_RUNNABLE: the runnable time. */
+/* What the kernel side counts for a thread under another name: waits inside CUDA calls. With a cut,
+ * which the kernel side does not know: all kept waits. XSP_WAIT_RUNNABLE: the runnable time. */
 struct sums {
 	uint64_t blocked_ns[XSP_WAIT_CLASSES], waits[XSP_WAIT_CLASSES];
 };
@@ -198,7 +198,7 @@ static int push_kernel(struct xsp_timeline *t, struct row *row, const struct xsp
 	return xsp_path_push(&row->path, ids + first, n - first);
 }
 
-/* As if a span without a name began there. */
+/* The path is that of a span without a name that begins there. */
 static int notify_with_path(struct xsp_timeline *t, struct thread *th,
 			    const struct xsp_event_wait *e, struct xsp_wait *w)
 {
@@ -278,7 +278,7 @@ static void read_faults(const struct xsp_event_times *e, struct xsp_thread_times
 	times->major_faults = counts[1];
 }
 
-/* The thread's last event, if it has ended. */
+/* The thread's last event, if the thread has ended. */
 static int on_times(struct xsp_timeline *t, const struct xsp_event_times *e)
 {
 	struct xsp_waits *w = t->waits;
@@ -308,7 +308,7 @@ static int on_times(struct xsp_timeline *t, const struct xsp_event_times *e)
 	else
 		move_in_cuda(w, &e->head, times);
 	times->now = e->now <= XSP_NOW_WAITS + XSP_WAIT_CLASSES - 1 ? e->now : XSP_NOW_UNKNOWN;
-	if (e->ended) /* the next one with this number is another */
+	if (e->ended) /* the next thread with this number is another one */
 		xsp_u64map_remove(&w->sums_of, xsp_u64_pair(e->head.tgid, e->head.tid));
 	return 0;
 }
