@@ -236,6 +236,12 @@ def own_pages_of_code(pid):
     return sum(int(re.search(r"^Anonymous: +(\d+)", m, re.M)[1]) for m in maps if " r-xp " in m[:80])
 
 
+def libc_path():
+    """The C library that this machine's programs map."""
+    with open("/proc/self/maps", encoding="utf-8") as f:
+        return next((l.split()[-1] for l in f if l.rstrip().endswith("/libc.so.6")), None)
+
+
 def alive(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
@@ -284,7 +290,7 @@ class Recording:
 
     def __exit__(self, kind, value, trace):
         if kind:
-            sys.stdout.write(f"--- {' '.join(self.arguments)}\n{self.output()[-4000:]}\n")
+            sys.stdout.write(f"--- {' '.join(self.arguments)}\n")  # its log: show_logs()
 
 
 def broker_of(pid):
@@ -453,7 +459,7 @@ def cpu_of_others():
 
 def show_logs(folder):
     """What recordings said: a failure that a busy machine alone shows cannot be had again."""
-    for path in sorted(glob.glob(f"{folder}/*.log")):
+    for path in sorted(glob.glob(f"{folder}/**/*.log", recursive=True)):
         with open(path, encoding="utf-8", errors="replace") as f:
             sys.stdout.write(f"--- {os.path.basename(path)}\n{f.read()[-4000:]}\n")
 

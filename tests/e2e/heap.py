@@ -13,7 +13,7 @@ import shutil
 import signal
 import time
 
-from harness import (NO_BRAKE, USAGE, Recording, Skip, case, check, equal, json_report, main, start_ready, workload,
+from harness import (NO_BRAKE, USAGE, Recording, Skip, case, check, equal, json_report, libc_path, main, start_ready, workload,
                      xsptrace)
 
 BLOCK = 1000
@@ -28,9 +28,7 @@ def summary_of(capture):
 def own_libraries(folder):
     """An environment in which a program has malloc() and new for itself. Where another process's malloc() has a return probe, the
     kernel puts its trampoline on the stacks of all that have a probe of any kind there, and their callers are [uprobes]."""
-    with open("/proc/self/maps", encoding="utf-8") as f:
-        libc = next(l.split()[-1] for l in f if l.rstrip().endswith("/libc.so.6"))
-    for path in (libc, os.path.join(os.path.dirname(libc), "libstdc++.so.6")):
+    for path in (libc_path(), os.path.join(os.path.dirname(libc_path()), "libstdc++.so.6")):
         if os.path.exists(path):
             shutil.copy(path, folder)
     return {"LD_LIBRARY_PATH": folder}

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import time
 
-from harness import AS_ASKED, LONG, Skip, case, check, equal, finish, main, run, start, wait_for, workload
+from harness import AS_ASKED, LONG, Skip, case, check, equal, finish, libc_path, main, run, start, wait_for, workload
 from proc import (COUNTERS, NR_BPF, Tool, Witness, as_nobody, mappings, random_from_clock,
                   read_counters, signal_to, status, text_differences, wait_text_clean)
 
@@ -29,8 +29,7 @@ def private_libc(folder):
     """The start of a command that runs a program with a C library of its own: nobody else on this
     machine maps it."""
     loader = next((x for x in LOADERS if os.path.exists(x)), None)
-    with open("/proc/self/maps", encoding="utf-8") as f:
-        path = next((l.split()[-1] for l in f if l.rstrip().endswith("/libc.so.6")), None)
+    path = libc_path()
     if not loader or not path or not NR_BPF:
         raise Skip("no glibc here")
     shutil.copy(path, f"{folder}/libc.so.6")

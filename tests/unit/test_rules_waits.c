@@ -97,33 +97,35 @@ Test(rules_waits, more_locks_than_are_followed)
 	xsp_report_free(r);
 }
 
+static void put_person(struct xsp_summary_waits *w, uint32_t lock, uint32_t tid, enum role role)
+{
+	const struct person p = {.lock = lock, .tid = tid, .role = role, .times = 1};
+
+	cr_assert_not_null(xsp_tally_row(&w->people, xsp_waits_person_key(lock, role, tid), &p));
+}
+
 /* As many threads as are followed wait for a lock and wake each other: their number squared is more than a machine has time for. */
 Test(rules_waits, lock_that_many_threads_fight_for)
 {
 	const uint32_t threads = 131072;
 	struct lock locks[2] = {{.python_ns = 10, .placed_ns = 10}, {.python_ns = 1}};
-	struct xsp_summary_waits w = {.locks = {.tally = {.rows = locks, .count = 2}},
-				      .people = {.tally = {.count = 2 * threads}}};
-	struct xsp_u64map waiters = {0};
+	struct xsp_summary_waits w = {.locks = {.tally = {.rows = locks, .count = 2}}};
 
-	w.people.rows = calloc(w.people.count, sizeof(*w.people.rows));
-	cr_assert_not_null(w.people.rows);
 	for (uint32_t i = 0; i < threads; i++) {
-		w.people.rows[i] = (struct person){.tid = i + 1, .role = WAITER, .times = 1};
-		w.people.rows[threads + i] =
-			(struct person){.tid = i + 1, .role = WAKER, .times = 1};
+		put_person(&w, 0, i + 1, WAITER);
+		put_person(&w, 0, i + 1, WAKER);
 	}
-	cr_assert_eq(xsp_rule_waiters(&w, &waiters), 0);
-	cr_expect(xsp_rule_is_fought_for(&w, &locks[0], &waiters));
-	cr_expect(!xsp_rule_is_fought_for(&w, &locks[1], &waiters));
+	cr_assert_eq(w.people.count, 2 * threads);
+	cr_expect(xsp_rule_is_fought_for(&w, &locks[0]));
+	cr_expect(!xsp_rule_is_fought_for(&w, &locks[1]));
+	xsp_tally_free(&w.people);
 	/* half of them have only ever waited for another lock */
-	for (uint32_t i = 0; i < threads / 2; i++)
-		w.people.rows[i].lock = 1;
-	xsp_u64map_free(&waiters);
-	cr_assert_eq(xsp_rule_waiters(&w, &waiters), 0);
-	cr_expect(!xsp_rule_is_fought_for(&w, &locks[0], &waiters));
-	xsp_u64map_free(&waiters);
-	free(w.people.rows);
+	for (uint32_t i = 0; i < threads; i++) {
+		put_person(&w, i < threads / 2, i + 1, WAITER);
+		put_person(&w, 0, i + 1, WAKER);
+	}
+	cr_expect(!xsp_rule_is_fought_for(&w, &locks[0]));
+	xsp_tally_free(&w.people);
 }
 
 /* A worker on a condition variable waits as long, and for nobody. */

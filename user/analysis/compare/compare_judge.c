@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "analysis/compare/compare_private.h"
+#include "base/rows/order.h"
 
 /* Rows with a smaller share of the time are not judged. In one recording such a short time is
  * mostly the probes' own, which varies from run to run. */
@@ -109,12 +110,7 @@ struct ranked {
 	size_t row;
 };
 
-static int by_p(const void *a, const void *b)
-{
-	const struct ranked *x = a, *y = b;
-
-	return x->p < y->p ? -1 : x->p > y->p;
-}
+static XSP_ORDER(by_p, struct ranked, XSP_RISING(p));
 
 int xsp_compare_judge(struct pair *p)
 {
@@ -126,7 +122,7 @@ int xsp_compare_judge(struct pair *p)
 		if (is_judged(p, &p->rows[i]))
 			ranked[p->judged++] = (struct ranked){probability(p, &p->rows[i]), i};
 	if (rc == 0) {
-		qsort(ranked, p->judged, sizeof(*ranked), by_p);
+		XSP_SORT(ranked, p->judged, by_p);
 		for (size_t i = 0; i < p->judged; i++)
 			corrected[i] = ranked[i].p;
 		xsp_holm(corrected, p->judged);

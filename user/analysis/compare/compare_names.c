@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "analysis/compare/compare_private.h"
+#include "base/rows/order.h"
 #include "base/rows/u64map.h"
 
 #define LEAST_TELLING 3U /* operators that show what the machine did */
@@ -292,15 +293,7 @@ static uint32_t device_of(const struct pair *p, const struct joined *j, unsigned
 	return first != NULL ? first->device : XSP_SERIES_DEVICES;
 }
 
-static int by_devices(const void *a, const void *b)
-{
-	const struct joined *x = a, *y = b;
-
-	for (unsigned side = 0; side < 2; side++)
-		if (x->devices[side] != y->devices[side])
-			return x->devices[side] < y->devices[side] ? -1 : 1;
-	return 0;
-}
+static XSP_ORDER(by_devices, struct joined, XSP_RISING(devices[0]) ?: XSP_RISING(devices[1]));
 
 /* " of device 1", or if the other side used another device " of device 1 (device 0 in A)". */
 static void name_devices(const struct joined *j, struct device_change *d, bool only)
@@ -374,7 +367,7 @@ static int compare_kernels(struct pair *p)
 		j->devices[1] = device_of(p, j, 1);
 	}
 	if (rc == 0 && names.count > 0)
-		qsort(names.list, names.count, sizeof(*names.list), by_devices);
+		XSP_SORT(names.list, names.count, by_devices);
 	if (rc == 0)
 		rc = compare_devices(p, &names);
 	free_names(&names);

@@ -10,6 +10,7 @@
 #include "analysis/names/step_shares.h"
 #include "base/arena.h"
 #include "base/rows/grow.h"
+#include "base/rows/order.h"
 #include "base/text.h"
 #include "base/rows/u64map.h"
 #include "timeline/python.h"
@@ -414,14 +415,7 @@ static int on_step(void *ctx, const struct xsp_step *step)
 	return 0;
 }
 
-static int by_start(const void *a, const void *b)
-{
-	const struct step *x = *(const struct step *const *)a, *y = *(const struct step *const *)b;
-
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	return x < y ? -1 : x > y;
-}
+static XSP_ORDER_POINTERS(by_start, struct step, XSP_RISING(start_ns) ?: XSP_COMPARE(x, y));
 
 static void rank_steps(struct xsp_series *s)
 {
@@ -430,7 +424,7 @@ static void rank_steps(struct xsp_series *s)
 	for (size_t i = 0; i < s->kept_count; i++)
 		sorted[i] = &s->kept[i];
 	if (s->kept_count > 0)
-		qsort(sorted, s->kept_count, sizeof(*sorted), by_start);
+		XSP_SORT(sorted, s->kept_count, by_start);
 	for (size_t i = 0; i < s->kept_count; i++)
 		sorted[i]->rank = (uint32_t)i;
 }

@@ -250,12 +250,7 @@ static void put_streams(const struct writer *w)
 
 /* ---- what the host did ---- */
 
-static int by_idle(const void *a, const void *b)
-{
-	const struct xsp_gpu_host_use *const *x = a, *const *y = b;
-
-	return (*x)->idle_ns > (*y)->idle_ns ? -1 : (*x)->idle_ns < (*y)->idle_ns;
-}
+static XSP_ORDER_POINTERS(by_idle, struct xsp_gpu_host_use, XSP_FALLING(idle_ns));
 
 #define HOST(member) XSP_FIELD(struct xsp_gpu_host_use, member)
 #define HOST_CELL(name, value) CELL(host_##name, struct xsp_gpu_host_use, value)

@@ -84,12 +84,7 @@ static const struct xsp_report_column copy_columns[] = {
 };
 XSP_REPORT_SHAPE(analyze, copies_shape, "gpu", "copies", "Copies and sets", copy_columns);
 
-static int by_total(const void *a, const void *b)
-{
-	const struct xsp_gpu_name_use *const *x = a, *const *y = b;
-
-	return (*x)->total_ns > (*y)->total_ns ? -1 : (*x)->total_ns < (*y)->total_ns;
-}
+static XSP_ORDER_POINTERS(by_total, struct xsp_gpu_name_use, XSP_FALLING(total_ns));
 
 int xsp_gpu_report_names(struct writer *w)
 {
@@ -203,12 +198,7 @@ static const struct xsp_report_column path_name_columns[] = {
 };
 XSP_REPORT_SHAPE(analyze, path_names_shape, "gpu", "path_names", "... by name", path_name_columns);
 
-static int by_path_time(const void *a, const void *b)
-{
-	const struct xsp_gpu_path_use *const *x = a, *const *y = b;
-
-	return (*x)->ns > (*y)->ns ? -1 : (*x)->ns < (*y)->ns;
-}
+static XSP_ORDER_POINTERS(by_path_time, struct xsp_gpu_path_use, XSP_FALLING(ns));
 
 static int put_path_names(const struct writer *w)
 {

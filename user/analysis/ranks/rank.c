@@ -12,68 +12,60 @@
 void xsp_ranks_free_gpu(struct rank *k)
 {
 	for (size_t i = 0; i < k->streams.count; i++)
-		free(k->streams.at[i].stretches.at);
-	free(k->streams.at);
-	free(k->gpu_calls.at);
-	free(k->gpu_kernels.at);
-	k->streams.at = NULL;
-	k->gpu_calls.at = NULL;
-	k->gpu_kernels.at = NULL;
+		free(k->streams.rows[i].stretches.rows);
+	free(k->streams.rows);
+	free(k->gpu_calls.rows);
+	free(k->gpu_kernels.rows);
+	k->streams.rows = NULL;
+	k->gpu_calls.rows = NULL;
+	k->gpu_kernels.rows = NULL;
 	k->streams.count = k->gpu_calls.count = k->gpu_kernels.count = 0;
 }
 
 void xsp_ranks_free_rank(struct rank *k)
 {
 	for (size_t i = 0; i < k->groups.count; i++)
-		free(k->groups.at[i].seq.at);
-	xsp_u64map_free(&k->sum_of);
-	free(k->queued.at);
-	free(k->runs.at);
+		free(k->groups.rows[i].seq.rows);
+	free(k->queued.rows);
+	free(k->runs.rows);
 	xsp_ranks_free_gpu(k);
-	free(k->stood.at);
-	free(k->blocked.at);
-	free(k->early.at);
-	free(k->held.at);
-	free(k->groups.at);
-	free(k->sums.at);
-	free(k->steps.at);
-	free(k->late.at);
+	free(k->stood.rows);
+	free(k->blocked.rows);
+	free(k->early.rows);
+	free(k->held.rows);
+	free(k->groups.rows);
+	xsp_tally_free(&k->sums);
+	free(k->steps.rows);
+	xsp_tally_free(&k->late);
 }
 
 long xsp_ranks_name(struct xsp_ranks *j, const char *text)
 {
 	const size_t length = strlen(text);
 	uint64_t key = xsp_text_hash(text, length);
-	const uint32_t *at;
+	const char *const *known;
 
 	/* Another text with the same hash gets the next free key. */
-	while ((at = xsp_u64map_get(&j->name_of, key)) != NULL && strcmp(j->names[*at], text) != 0)
+	while ((known = xsp_tally_find(&j->names, key)) != NULL && strcmp(*known, text) != 0)
 		key++;
-	if (at != NULL)
-		return *at;
-	char *copy = xsp_arena_copy(&j->text, text, length);
-	if (copy == NULL || xsp_grow(&j->names, &j->name_capacity, j->name_count + 1) < 0 ||
-	    xsp_u64map_set(&j->name_of, key, (uint32_t)j->name_count) < 0)
-		return -ENOMEM;
-	j->names[j->name_count] = copy;
-	return (long)j->name_count++;
+	if (known == NULL) {
+		const char *copy = xsp_arena_copy(&j->text, text, length);
+		known = copy != NULL ? xsp_tally_row(&j->names, key, &copy) : NULL;
+	}
+	return known != NULL ? (long)xsp_tally_index(&j->names, known) : -ENOMEM;
 }
 
 struct operator_sum *xsp_ranks_sum(struct rank *k, uint32_t name, bool make)
 {
-	if (!make) {
-		const uint32_t *at = xsp_u64map_get(&k->sum_of, name);
-		return at != NULL ? &k->sums.at[*at] : NULL;
-	}
-	return xsp_u64map_element(&k->sum_of, name, &k->sums.at, &k->sums.capacity, &k->sums.count,
-				  &(struct operator_sum){.name = name});
+	return make ? xsp_tally_row(&k->sums, name, &(struct operator_sum){.name = name})
+		    : xsp_tally_find(&k->sums, name);
 }
 
 int xsp_ranks_add_instance(struct rank *k, uint32_t group, const struct instance *i)
 {
-	struct group *g = &k->groups.at[group];
+	struct group *g = &k->groups.rows[group];
 
-	return PUT(g->seq, *i);
+	return XSP_PUT(&g->seq, *i);
 }
 
 int xsp_ranks_order(const void *a, const void *b)
@@ -96,7 +88,7 @@ int64_t xsp_ranks_median(int64_t *values, size_t count)
 {
 	if (count == 0)
 		return 0;
-	qsort(values, count, sizeof(*values), xsp_ranks_order);
+	XSP_SORT(values, count, xsp_ranks_order);
 	const int64_t low = values[(count - 1) / 2], high = values[count / 2];
 	return low + (high - low) / 2;
 }
@@ -107,7 +99,7 @@ size_t xsp_ranks_merge(struct interval *all, size_t count)
 
 	if (count == 0)
 		return 0;
-	qsort(all, count, sizeof(*all), xsp_ranks_order);
+	XSP_SORT(all, count, xsp_ranks_order);
 	for (size_t i = 1; i < count; i++) {
 		struct interval *last = &all[kept];
 		if (all[i].start_ns > last->end_ns)
@@ -123,8 +115,8 @@ struct rank_step *xsp_ranks_step_at(const struct rank *k, int64_t ns)
 	size_t low = 0;
 
 	XSP_LOWER_BOUND(low, k->steps.count, i,
-			k->steps.at[i].start_ns <= ns); /* the first step that begins later */
-	return low > 0 && ns < k->steps.at[low - 1].end_ns ? &k->steps.at[low - 1] : NULL;
+			k->steps.rows[i].start_ns <= ns); /* the first step that begins later */
+	return low > 0 && ns < k->steps.rows[low - 1].end_ns ? &k->steps.rows[low - 1] : NULL;
 }
 
 void xsp_ranks_title(const struct rank *k, char *out, size_t size)

@@ -72,16 +72,15 @@ void xsp_ranks_free(struct xsp_ranks *j)
 	for (size_t i = 0; i < j->count; i++)
 		xsp_ranks_free_rank(&j->ranks[i]);
 	for (size_t i = 0; i < j->groups.count; i++)
-		free(j->groups.at[i].members.at);
-	xsp_u64map_free(&j->name_of);
+		free(j->groups.rows[i].members.rows);
+	xsp_tally_free(&j->names);
 	xsp_arena_free(&j->text);
 	free(j->ranks);
-	free(j->names);
 	free(j->ids);
 	free(j->clocks);
 	free(j->turns);
-	free(j->groups.at);
-	free(j->collectives.at);
+	free(j->groups.rows);
+	xsp_tally_free(&j->collectives);
 	free(j);
 }
 
@@ -188,12 +187,12 @@ static long group_of(struct rank *k, const uint64_t *words, size_t count, uint32
 	if (!xsp_c10d_group(words, count, unreadable, &g.rank, &g.size))
 		g.rank = g.size = 0;
 	for (size_t i = 0; i < k->groups.count; i++) /* an address may be reused */
-		if (k->groups.at[i].address == g.address && k->groups.at[i].rank == g.rank &&
-		    k->groups.at[i].size == g.size)
+		if (k->groups.rows[i].address == g.address && k->groups.rows[i].rank == g.rank &&
+		    k->groups.rows[i].size == g.size)
 			return (long)i;
 	if (k->groups.count == GROUPS_MAX)
 		return -ENOSPC;
-	if (PUT(k->groups, g) < 0)
+	if (XSP_PUT(&k->groups, g) < 0)
 		return -ENOMEM;
 	return (long)k->groups.count - 1;
 }
@@ -234,7 +233,7 @@ static int add_queued(struct collecting *c, struct rank *k, const struct xsp_spa
 	q.work.key = words[XSP_C10D_WORK];
 	q.group = (uint32_t)group;
 	q.name = (uint32_t)name;
-	return PUT(k->queued, q);
+	return XSP_PUT(&k->queued, q);
 }
 
 static int add_run(struct collecting *c, struct rank *k, const struct xsp_span *span)
@@ -245,7 +244,8 @@ static int add_run(struct collecting *c, struct rank *k, const struct xsp_span *
 	if (words_of(span, &work, 1, &unreadable) < 1 || (unreadable & 1) ||
 	    !xsp_span_has_duration(span))
 		return 0;
-	return PUT(k->runs, (struct run){{work, real(c, span->start_ns)}, real(c, span->end_ns)});
+	return XSP_PUT(&k->runs,
+		       (struct run){{work, real(c, span->start_ns)}, real(c, span->end_ns)});
 }
 
 /* Keeps the call that launches GPU kernels. Sends between two ranks are no collectives. */
@@ -266,18 +266,20 @@ static int add_gpu_call(struct collecting *c, struct rank *k, const struct xsp_s
 		group = GROUP_LEFT_OUT;
 	if (group < 0 || name < 0)
 		return -ENOMEM;
-	return PUT(k->gpu_calls, (struct gpu_call){.thread = {span->tid, real(c, span->start_ns)},
-						   .group = (uint32_t)group,
-						   .name = (uint32_t)name,
-						   .end_ns = real(c, span->end_ns),
-						   .meets = what->meets});
+	return XSP_PUT(&k->gpu_calls,
+		       (struct gpu_call){.thread = {span->tid, real(c, span->start_ns)},
+					 .group = (uint32_t)group,
+					 .name = (uint32_t)name,
+					 .end_ns = real(c, span->end_ns),
+					 .meets = what->meets});
 }
 
 static int add_blocked(struct collecting *c, struct rank *k, const struct xsp_span *span)
 {
 	if (!xsp_span_has_duration(span))
 		return 0;
-	return PUT(k->blocked, (struct interval){real(c, span->start_ns), real(c, span->end_ns)});
+	return XSP_PUT(&k->blocked,
+		       (struct interval){real(c, span->start_ns), real(c, span->end_ns)});
 }
 
 /* Bytes of the tensors passed to the call (--shapes). 0: not known, or an impossible number. */
@@ -416,10 +418,10 @@ static int on_step(void *ctx, const struct xsp_step *step)
 	struct rank *k = rank_of(c, step->pid);
 	if (k == NULL)
 		return -ENOMEM;
-	return PUT(k->steps, (struct rank_step){.start_ns = real(c, step->start_ns),
-						.end_ns = real(c, step->end_ns),
-						.number = step->number,
-						.warm_up = step->news == XSP_STEP_WARM_UP});
+	return XSP_PUT(&k->steps, (struct rank_step){.start_ns = real(c, step->start_ns),
+						     .end_ns = real(c, step->end_ns),
+						     .number = step->number,
+						     .warm_up = step->news == XSP_STEP_WARM_UP});
 }
 
 /* ---- a capture ---- */
@@ -495,23 +497,23 @@ static int join(struct rank *k)
 	size_t q = 0;
 	int rc = 0;
 
-	SORT(k->queued, xsp_ranks_order_keys);
-	SORT(k->runs, xsp_ranks_order_keys);
+	XSP_SORT(k->queued.rows, k->queued.count, xsp_ranks_order_keys);
+	XSP_SORT(k->runs.rows, k->runs.count, xsp_ranks_order_keys);
 	for (size_t r = 0; r < k->runs.count && rc == 0; r++) {
-		const struct run *run = &k->runs.at[r];
+		const struct run *run = &k->runs.rows[r];
 		const struct queued *found = NULL;
 		while (q < k->queued.count &&
-		       xsp_ranks_order_keys(&k->queued.at[q].work, &run->work) <= 0)
-			found = &k->queued.at[q++];
+		       xsp_ranks_order_keys(&k->queued.rows[q].work, &run->work) <= 0)
+			found = &k->queued.rows[q++];
 		if (found != NULL && found->work.key == run->work.key)
 			rc = xsp_ranks_add_instance(k, found->group,
 						    &(struct instance){found->work.ns, run->end_ns,
 								       found->name, found->meets});
 	}
-	free(k->queued.at);
-	free(k->runs.at);
-	k->queued.at = NULL;
-	k->runs.at = NULL;
+	free(k->queued.rows);
+	free(k->runs.rows);
+	k->queued.rows = NULL;
+	k->runs.rows = NULL;
 	k->queued.count = k->runs.count = 0;
 	return rc;
 }
@@ -520,10 +522,10 @@ static int join(struct rank *k)
 static void number_by_group(struct rank *k)
 {
 	for (size_t i = 0; i < k->groups.count; i++)
-		if (!k->named && k->groups.at[i].size > 0 &&
-		    (long)k->groups.at[i].size >= k->world) {
-			k->world = k->groups.at[i].size;
-			k->number = k->groups.at[i].rank;
+		if (!k->named && k->groups.rows[i].size > 0 &&
+		    (long)k->groups.rows[i].size >= k->world) {
+			k->world = k->groups.rows[i].size;
+			k->number = k->groups.rows[i].rank;
 		}
 }
 
@@ -542,11 +544,12 @@ int xsp_ranks_end(struct xsp_ranks *j)
 		if (rc == 0)
 			rc = xsp_ranks_gpu_join(k);
 		/* Threads of a rank that wait at the same time make one wait. */
-		k->blocked.count = xsp_ranks_merge(k->blocked.at, k->blocked.count);
+		k->blocked.count = xsp_ranks_merge(k->blocked.rows, k->blocked.count);
 		number_by_group(k);
-		SORT(k->steps, xsp_ranks_order);
+		XSP_SORT(k->steps.rows, k->steps.count, xsp_ranks_order);
 		for (size_t g = 0; g < k->groups.count; g++)
-			SORT(k->groups.at[g].seq, xsp_ranks_order);
+			XSP_SORT(k->groups.rows[g].seq.rows, k->groups.rows[g].seq.count,
+				 xsp_ranks_order);
 	}
 	free_collecting(c);
 	j->now = NULL;

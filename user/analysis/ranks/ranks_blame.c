@@ -18,10 +18,11 @@ static void block_steps(struct rank *k, struct interval blocked)
 	size_t at = 0;
 
 	XSP_LOWER_BOUND(at, k->steps.count, i,
-			k->steps.at[i].start_ns <=
+			k->steps.rows[i].start_ns <=
 				blocked.start_ns); /* the first step that begins later */
-	for (at -= at > 0; at < k->steps.count && k->steps.at[at].start_ns < blocked.end_ns; at++) {
-		struct rank_step *s = &k->steps.at[at];
+	for (at -= at > 0; at < k->steps.count && k->steps.rows[at].start_ns < blocked.end_ns;
+	     at++) {
+		struct rank_step *s = &k->steps.rows[at];
 		const struct interval in =
 			overlap(blocked, (struct interval){s->start_ns, s->end_ns});
 		if (in.end_ns > in.start_ns)
@@ -33,7 +34,7 @@ static int add_blocked(struct rank *k, struct interval in)
 {
 	k->blocked_ns += in.end_ns - in.start_ns;
 	block_steps(k, in);
-	return PUT(k->stood, in);
+	return XSP_PUT(&k->stood, in);
 }
 
 /* Finds when the rank was blocked by late ranks. Collectives that overlap count once. */
@@ -43,19 +44,20 @@ static int find_held(struct rank *k)
 	size_t b = 0;
 	int rc = 0;
 
-	k->early.count = xsp_ranks_merge(k->early.at, k->early.count);
+	k->early.count = xsp_ranks_merge(k->early.rows, k->early.count);
 	for (size_t e = 0; e < k->early.count && rc == 0; e++) {
-		while (b < k->blocked.count && k->blocked.at[b].end_ns <= k->early.at[e].start_ns)
+		while (b < k->blocked.count &&
+		       k->blocked.rows[b].end_ns <= k->early.rows[e].start_ns)
 			b++;
 		for (size_t i = b; i < k->blocked.count && rc == 0 &&
-				   k->blocked.at[i].start_ns < k->early.at[e].end_ns;
+				   k->blocked.rows[i].start_ns < k->early.rows[e].end_ns;
 		     i++)
-			rc = add_blocked(k, overlap(k->early.at[e], k->blocked.at[i]));
+			rc = add_blocked(k, overlap(k->early.rows[e], k->blocked.rows[i]));
 	}
-	k->stood.count = xsp_ranks_merge(k->stood.at, k->stood.count);
+	k->stood.count = xsp_ranks_merge(k->stood.rows, k->stood.count);
 	for (size_t i = 0; i < k->stood.count && rc == 0; i++) {
-		const struct interval *in = &k->stood.at[i];
-		rc = PUT(k->held, (struct held){in->start_ns, in->end_ns, before});
+		const struct interval *in = &k->stood.rows[i];
+		rc = XSP_PUT(&k->held, (struct held){in->start_ns, in->end_ns, before});
 		before += in->end_ns - in->start_ns;
 	}
 	return rc;
@@ -65,30 +67,11 @@ static int64_t held_until(const struct rank *k, int64_t ns)
 {
 	size_t low = 0;
 
-	XSP_LOWER_BOUND(low, k->held.count, i, k->held.at[i].start_ns < ns);
+	XSP_LOWER_BOUND(low, k->held.count, i, k->held.rows[i].start_ns < ns);
 	if (low == 0)
 		return 0;
-	const struct held *h = &k->held.at[low - 1];
+	const struct held *h = &k->held.rows[low - 1];
 	return h->before_ns + (h->end_ns < ns ? h->end_ns : ns) - h->start_ns;
-}
-
-static struct lateness *lateness_of(struct rank *k, uint32_t name)
-{
-	for (size_t i = 0; i < k->late.count; i++)
-		if (k->late.at[i].name == name)
-			return &k->late.at[i];
-	return PUT(k->late, (struct lateness){.name = name}) == 0 ? &k->late.at[k->late.count - 1]
-								  : NULL;
-}
-
-static struct collective_sum *sum_of(struct xsp_ranks *j, uint32_t name)
-{
-	for (size_t i = 0; i < j->collectives.count; i++)
-		if (j->collectives.at[i].name == name)
-			return &j->collectives.at[i];
-	return PUT(j->collectives, (struct collective_sum){.name = name}) == 0
-		       ? &j->collectives.at[j->collectives.count - 1]
-		       : NULL;
 }
 
 /* One rank's figure minus the median of the others' figures. */
@@ -153,7 +136,8 @@ static int64_t own_lateness(const struct met *met, size_t count, size_t which, u
 static int note_lateness(struct xsp_ranks *j, const struct met *met, int64_t by_ns)
 {
 	struct rank *k = met->rank;
-	struct lateness *l = lateness_of(k, met->at->name);
+	struct lateness *l =
+		xsp_tally_row(&k->late, met->at->name, &(struct lateness){.name = met->at->name});
 
 	if (l == NULL)
 		return -ENOMEM;
@@ -187,12 +171,14 @@ static int share_out(struct collective_sum *sum, const struct met *met, int64_t 
 		sum->most_waited_ns = waited;
 	if (waited <= 0)
 		return 0;
-	return PUT(k->early, (struct interval){met->at->start_ns, met->at->start_ns + waited});
+	return XSP_PUT(&k->early, (struct interval){met->at->start_ns, met->at->start_ns + waited});
 }
 
 static int judge(struct xsp_ranks *j, void *ctx, struct met *met, size_t count)
 {
-	struct collective_sum *sum = sum_of(j, met[0].at->name);
+	struct collective_sum *sum =
+		xsp_tally_row(&j->collectives, met[0].at->name,
+			      &(struct collective_sum){.name = met[0].at->name});
 	size_t last = 0;
 
 	(void)ctx;
@@ -243,7 +229,7 @@ static int judge_all(struct xsp_ranks *j)
 	for (size_t i = 0; i < j->count && rc == 0; i++) {
 		uint64_t all = j->ranks[i].left_out;
 		for (size_t g = 0; g < j->ranks[i].groups.count; g++)
-			all += j->ranks[i].groups.at[g].seq.count;
+			all += j->ranks[i].groups.rows[g].seq.count;
 		j->ranks[i].unmatched = all - j->ranks[i].matched;
 		rc = find_held(&j->ranks[i]);
 	}

@@ -22,12 +22,12 @@ static void join_stretches(struct stream_work *w)
 {
 	size_t kept = 0;
 
-	w->stretches.count = xsp_ranks_merge(w->stretches.at, w->stretches.count);
+	w->stretches.count = xsp_ranks_merge(w->stretches.rows, w->stretches.count);
 	for (size_t i = 1; i < w->stretches.count; i++) {
-		if (w->stretches.at[i].start_ns - w->stretches.at[kept].end_ns < w->apart_ns)
-			w->stretches.at[kept].end_ns = w->stretches.at[i].end_ns;
+		if (w->stretches.rows[i].start_ns - w->stretches.rows[kept].end_ns < w->apart_ns)
+			w->stretches.rows[kept].end_ns = w->stretches.rows[i].end_ns;
 		else
-			w->stretches.at[++kept] = w->stretches.at[i];
+			w->stretches.rows[++kept] = w->stretches.rows[i];
 	}
 	w->stretches.count = w->stretches.count > 0 ? kept + 1 : 0;
 }
@@ -38,20 +38,20 @@ static struct stream_work *stream_of(struct rank *k, const struct gpu_kernel *ke
 		.device = kernel->device, .stream = kernel->stream, .apart_ns = APART_NS};
 
 	for (size_t i = 0; i < k->streams.count; i++)
-		if ((k->streams.at[i].device == first.device &&
-		     k->streams.at[i].stream == first.stream) ||
+		if ((k->streams.rows[i].device == first.device &&
+		     k->streams.rows[i].stream == first.stream) ||
 		    i + 1 == STREAMS_MAX)
-			return &k->streams.at[i];
-	if (PUT(k->streams, first) < 0)
+			return &k->streams.rows[i];
+	if (XSP_PUT(&k->streams, first) < 0)
 		return NULL;
-	return &k->streams.at[k->streams.count - 1];
+	return &k->streams.rows[k->streams.count - 1];
 }
 
 static int add_work(struct rank *k, const struct gpu_kernel *kernel)
 {
 	struct stream_work *w = stream_of(k, kernel);
 	struct interval *last = w != NULL && w->stretches.count > 0
-					? &w->stretches.at[w->stretches.count - 1]
+					? &w->stretches.rows[w->stretches.count - 1]
 					: NULL;
 
 	if (w == NULL)
@@ -66,7 +66,7 @@ static int add_work(struct rank *k, const struct gpu_kernel *kernel)
 		join_stretches(w);
 		w->apart_ns *= 2;
 	}
-	return PUT(w->stretches, (struct interval){kernel->start_ns, kernel->end_ns});
+	return XSP_PUT(&w->stretches, (struct interval){kernel->start_ns, kernel->end_ns});
 }
 
 int xsp_ranks_gpu_kernel(struct rank *k, uint32_t name, bool communicates,
@@ -75,7 +75,7 @@ int xsp_ranks_gpu_kernel(struct rank *k, uint32_t name, bool communicates,
 	struct operator_sum *sum;
 
 	if (communicates)
-		return PUT(k->gpu_kernels, *kernel);
+		return XSP_PUT(&k->gpu_kernels, *kernel);
 	sum = xsp_ranks_sum(k, name, true);
 	if (sum == NULL)
 		return -ENOMEM;
@@ -92,8 +92,8 @@ static int add_blocked(struct rank *k, bool with_one, int64_t from, int64_t to)
 	if (to <= from)
 		return 0;
 	if (with_one)
-		return PUT(k->stood, (struct interval){from, to});
-	return PUT(k->blocked, (struct interval){from, to});
+		return XSP_PUT(&k->stood, (struct interval){from, to});
+	return XSP_PUT(&k->blocked, (struct interval){from, to});
 }
 
 /* The busiest stream of the device. Other streams, such as those that copy the next batch, do not
@@ -103,9 +103,9 @@ static const struct stream_work *main_stream(const struct rank *k, uint32_t devi
 	const struct stream_work *most = NULL;
 
 	for (size_t i = 0; i < k->streams.count; i++)
-		if (k->streams.at[i].device == device &&
-		    (most == NULL || k->streams.at[i].sum_ns > most->sum_ns))
-			most = &k->streams.at[i];
+		if (k->streams.rows[i].device == device &&
+		    (most == NULL || k->streams.rows[i].sum_ns > most->sum_ns))
+			most = &k->streams.rows[i];
 	return most;
 }
 
@@ -118,10 +118,10 @@ static int add_idle(struct rank *k, const struct gpu_kernel *kernel, bool with_o
 	size_t at = 0;
 	int rc = 0;
 
-	XSP_LOWER_BOUND(at, count, i, w->stretches.at[i].end_ns <= kernel->start_ns);
-	for (; at < count && w->stretches.at[at].start_ns < kernel->end_ns && rc == 0; at++) {
-		rc = add_blocked(k, with_one, from, w->stretches.at[at].start_ns);
-		from = w->stretches.at[at].end_ns > from ? w->stretches.at[at].end_ns : from;
+	XSP_LOWER_BOUND(at, count, i, w->stretches.rows[i].end_ns <= kernel->start_ns);
+	for (; at < count && w->stretches.rows[at].start_ns < kernel->end_ns && rc == 0; at++) {
+		rc = add_blocked(k, with_one, from, w->stretches.rows[at].start_ns);
+		from = w->stretches.rows[at].end_ns > from ? w->stretches.rows[at].end_ns : from;
 	}
 	return rc == 0 ? add_blocked(k, with_one, from, kernel->end_ns) : rc;
 }
@@ -132,10 +132,10 @@ static int add_idle(struct rank *k, const struct gpu_kernel *kernel, bool with_o
 static const struct gpu_call *call_around(const struct rank *k, size_t behind,
 					  const struct gpu_kernel *kernel)
 {
-	for (size_t i = behind; i > 0 && k->gpu_calls.at[i - 1].thread.key == kernel->thread.key;
+	for (size_t i = behind; i > 0 && k->gpu_calls.rows[i - 1].thread.key == kernel->thread.key;
 	     i--) {
-		if (k->gpu_calls.at[i - 1].end_ns >= kernel->thread.ns)
-			return &k->gpu_calls.at[i - 1];
+		if (k->gpu_calls.rows[i - 1].end_ns >= kernel->thread.ns)
+			return &k->gpu_calls.rows[i - 1];
 		/* calls of c10d nest two or three deep: allreduce in allreduce_coalesced */
 		if (behind - i >= 4)
 			break;
@@ -148,12 +148,13 @@ static int name_kernels(struct rank *k)
 	size_t behind = 0;
 	int rc = 0;
 
-	SORT(k->gpu_calls, xsp_ranks_order_keys);
-	SORT(k->gpu_kernels, xsp_ranks_order_keys);
+	XSP_SORT(k->gpu_calls.rows, k->gpu_calls.count, xsp_ranks_order_keys);
+	XSP_SORT(k->gpu_kernels.rows, k->gpu_kernels.count, xsp_ranks_order_keys);
 	for (size_t i = 0; i < k->gpu_kernels.count && rc == 0; i++) {
-		const struct gpu_kernel *kernel = &k->gpu_kernels.at[i];
+		const struct gpu_kernel *kernel = &k->gpu_kernels.rows[i];
 		while (behind < k->gpu_calls.count &&
-		       xsp_ranks_order_keys(&k->gpu_calls.at[behind].thread, &kernel->thread) <= 0)
+		       xsp_ranks_order_keys(&k->gpu_calls.rows[behind].thread, &kernel->thread) <=
+			       0)
 			behind++;
 		const struct gpu_call *call = call_around(k, behind, kernel);
 		const bool of_two = call != NULL && call->group == GROUP_OF_TWO;
@@ -175,7 +176,7 @@ static int name_kernels(struct rank *k)
 int xsp_ranks_gpu_join(struct rank *k)
 {
 	for (size_t i = 0; i < k->streams.count; i++)
-		join_stretches(&k->streams.at[i]);
+		join_stretches(&k->streams.rows[i]);
 	const int rc = name_kernels(k);
 	xsp_ranks_free_gpu(k);
 	return rc;

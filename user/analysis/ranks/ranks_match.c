@@ -25,7 +25,7 @@
 static bool is_rank(const struct rank *k)
 {
 	for (size_t i = 0; i < k->groups.count; i++)
-		if (k->groups.at[i].seq.count > 0)
+		if (k->groups.rows[i].seq.count > 0)
 			return true;
 	return k->named;
 }
@@ -39,18 +39,10 @@ bool xsp_ranks_known(const struct xsp_ranks *j)
 	return i < j->count;
 }
 
-static int order_ranks(const void *a, const void *b)
-{
-	const struct rank *x = a, *y = b;
-	const unsigned long m = (unsigned long)x->number,
-			    n = (unsigned long)y->number; /* -1: the last one */
-
-	if (m != n)
-		return m < n ? -1 : 1;
-	if (x->capture != y->capture)
-		return x->capture < y->capture ? -1 : 1;
-	return x->pid < y->pid ? -1 : x->pid > y->pid;
-}
+/* A number of -1, which is none, comes last. */
+static XSP_ORDER(order_ranks, struct rank,
+		 XSP_COMPARE((unsigned long)x->number, (unsigned long)y->number)
+			 ?: XSP_RISING(capture) ?: XSP_RISING(pid));
 
 /* A launcher recorded with its ranks is no rank. If no process is a rank, all are compared. */
 static void keep_ranks(struct xsp_ranks *j)
@@ -65,7 +57,7 @@ static void keep_ranks(struct xsp_ranks *j)
 			j->ranks[kept++] = j->ranks[i];
 	}
 	j->count = kept;
-	SORT_ARRAY(j->ranks, kept, order_ranks);
+	XSP_SORT(j->ranks, kept, order_ranks);
 }
 
 /* ---- hosts ---- */
@@ -104,7 +96,7 @@ static size_t ended_before(const struct group *g, int64_t ns)
 {
 	size_t low = 0;
 
-	XSP_LOWER_BOUND(low, g->seq.count, i, g->seq.at[i].end_ns <= ns);
+	XSP_LOWER_BOUND(low, g->seq.count, i, g->seq.rows[i].end_ns <= ns);
 	return low;
 }
 
@@ -131,7 +123,7 @@ static bool try_shift(const struct pair *p, long shift, size_t samples, int64_t 
 		return false;
 	const long step = (to - from + (long)samples - 1) / (long)samples;
 	for (long i = from; i < to; i += step) {
-		const struct instance *x = &a->seq.at[i], *y = &b->seq.at[i + shift];
+		const struct instance *x = &a->seq.rows[i], *y = &b->seq.rows[i + shift];
 		if (x->name == y->name)
 			apart[n++] = y->end_ns - x->end_ns;
 		else
@@ -171,8 +163,8 @@ static struct fit fit_groups(const struct pair *p, const struct fit *worse_than)
 	int64_t apart[SAMPLES];
 	struct fit few = {.good = false}, best = {.good = false};
 	const size_t middle = p->a->seq.count / 2;
-	const long guess =
-		(long)ended_before(p->b, p->a->seq.at[middle].end_ns + p->ahead_ns) - (long)middle;
+	const long guess = (long)ended_before(p->b, p->a->seq.rows[middle].end_ns + p->ahead_ns) -
+			   (long)middle;
 	const long shifts = p->trust == 1 ? 2 : SHIFTS;
 
 	fit_shifts(p, 0, 0, FEW, apart, &few);
@@ -188,17 +180,17 @@ static struct fit fit_groups(const struct pair *p, const struct fit *worse_than)
 
 static int add_member(struct joint_group *g, size_t rank, size_t group, long shift)
 {
-	return PUT(g->members, (struct member){.rank = (uint32_t)rank,
-					       .group = (uint32_t)group,
-					       .shift = shift,
-					       .now = shift});
+	return XSP_PUT(&g->members, (struct member){.rank = (uint32_t)rank,
+						    .group = (uint32_t)group,
+						    .shift = shift,
+						    .now = shift});
 }
 
 /* Is that process already in it? A process has one rank in a group. */
 static bool has_process(const struct joint_group *joint, size_t rank)
 {
 	for (size_t m = 0; m < joint->members.count; m++)
-		if (joint->members.at[m].rank == rank)
+		if (joint->members.rows[m].rank == rank)
 			return true;
 	return false;
 }
@@ -237,7 +229,7 @@ static int find_member(struct xsp_ranks *j, struct joint_group *joint, uint32_t 
 		if (has_process(joint, i))
 			continue;
 		for (size_t g = 0; g < j->ranks[i].groups.count; g++) {
-			const struct group *other = &j->ranks[i].groups.at[g];
+			const struct group *other = &j->ranks[i].groups.rows[g];
 			const struct pair pair = pair_of(j, first, first_rank, other, i);
 			if (other->joint != NO_INDEX || other->seq.count == 0 ||
 			    other->size != first->size || other->rank != wanted)
@@ -253,7 +245,7 @@ static int find_member(struct xsp_ranks *j, struct joint_group *joint, uint32_t 
 	if (!best.good)
 		return 0;
 	note_clock(j, first_rank, rank, &best);
-	j->ranks[rank].groups.at[group].joint = index;
+	j->ranks[rank].groups.rows[group].joint = index;
 	return add_member(joint, rank, group, best.shift);
 }
 
@@ -266,7 +258,7 @@ static int find_members(struct xsp_ranks *j, struct joint_group *joint, uint32_t
 
 	for (size_t i = 0; i < j->count; i++)
 		for (size_t g = 0; rc == 0 && g < j->ranks[i].groups.count; g++) {
-			const struct group *other = &j->ranks[i].groups.at[g];
+			const struct group *other = &j->ranks[i].groups.rows[g];
 			if (other->joint != NO_INDEX || other->size != first->size ||
 			    xsp_u64map_get(&looked_for, other->rank) != NULL)
 				continue;
@@ -280,7 +272,7 @@ static int find_members(struct xsp_ranks *j, struct joint_group *joint, uint32_t
 
 static int join_group(struct xsp_ranks *j, size_t rank, size_t group)
 {
-	struct group *first = &j->ranks[rank].groups.at[group];
+	struct group *first = &j->ranks[rank].groups.rows[group];
 	const uint32_t index = (uint32_t)j->groups.count;
 	struct joint_group joint = {0};
 	int rc = add_member(&joint, rank, group, 0);
@@ -288,13 +280,13 @@ static int join_group(struct xsp_ranks *j, size_t rank, size_t group)
 	first->joint = index;
 	if (rc == 0)
 		rc = find_members(j, &joint, index, first, rank);
-	if (rc == 0 && xsp_grow(&j->groups.at, &j->groups.capacity, j->groups.count + 1) < 0)
+	if (rc == 0 && xsp_grow(&j->groups.rows, &j->groups.capacity, j->groups.count + 1) < 0)
 		rc = -ENOMEM;
 	if (rc < 0) {
-		free(joint.members.at);
+		free(joint.members.rows);
 		return rc;
 	}
-	j->groups.at[j->groups.count++] = joint;
+	j->groups.rows[j->groups.count++] = joint;
 	return 0;
 }
 
@@ -303,18 +295,8 @@ struct candidate {
 	size_t count;
 };
 
-static int order_candidates(const void *a, const void *b)
-{
-	const struct candidate *x = a, *y = b;
-
-	if (x->size != y->size)
-		return x->size > y->size ? -1 : 1;
-	if (x->count != y->count)
-		return x->count > y->count ? -1 : 1;
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return x->group < y->group ? -1 : x->group > y->group;
-}
+static XSP_ORDER(order_candidates, struct candidate,
+		 XSP_FALLING(size) ?: XSP_FALLING(count) ?: XSP_RISING(rank) ?: XSP_RISING(group));
 
 /* Takes the largest groups first: fewest others resemble them, and they show how far clocks are
  * apart. Among equals it takes the longest, since only what the first member recorded is
@@ -331,15 +313,15 @@ static int join_groups(struct xsp_ranks *j)
 	j->clocks[0].known = true;
 	for (uint32_t i = 0; i < j->count && rc == 0; i++)
 		for (uint32_t g = 0; g < j->ranks[i].groups.count && rc == 0; g++)
-			if (j->ranks[i].groups.at[g].seq.count > 0 &&
-			    j->ranks[i].groups.at[g].size > 0)
+			if (j->ranks[i].groups.rows[g].seq.count > 0 &&
+			    j->ranks[i].groups.rows[g].size > 0)
 				rc = XSP_APPEND(
 					all, capacity, count,
-					(struct candidate){i, g, j->ranks[i].groups.at[g].size,
-							   j->ranks[i].groups.at[g].seq.count});
-	SORT_ARRAY(all, count, order_candidates);
+					(struct candidate){i, g, j->ranks[i].groups.rows[g].size,
+							   j->ranks[i].groups.rows[g].seq.count});
+	XSP_SORT(all, count, order_candidates);
 	for (size_t i = 0; i < count && rc == 0; i++)
-		if (j->ranks[all[i].rank].groups.at[all[i].group].joint == NO_INDEX)
+		if (j->ranks[all[i].rank].groups.rows[all[i].group].joint == NO_INDEX)
 			rc = join_group(j, all[i].rank, all[i].group);
 	free(all);
 	return rc;
@@ -349,7 +331,7 @@ static int join_groups(struct xsp_ranks *j)
 
 static struct met met_at(struct rank *k, struct member *m, long n)
 {
-	const struct instance *i = &k->groups.at[m->group].seq.at[n];
+	const struct instance *i = &k->groups.rows[m->group].seq.rows[n];
 
 	return (struct met){.rank = k,
 			    .at = i,
@@ -379,7 +361,7 @@ static bool find_met(struct xsp_ranks *j, struct member *m, long n, const struct
 		     struct met *out)
 {
 	struct rank *k = &j->ranks[m->rank];
-	const struct group *its = &k->groups.at[m->group];
+	const struct group *its = &k->groups.rows[m->group];
 	long at = n + m->now;
 
 	if (at >= 0 && at < (long)its->seq.count) {
@@ -402,21 +384,23 @@ static bool find_met(struct xsp_ranks *j, struct member *m, long n, const struct
 /* Collects the recorded parts of collective n of the group; returns how many. */
 static size_t meet(struct xsp_ranks *j, struct joint_group *g, long n, struct met *out)
 {
-	struct rank *k = &j->ranks[g->members.at[0].rank];
+	struct rank *k = &j->ranks[g->members.rows[0].rank];
 	size_t count = 1;
 
-	out[0] = met_at(k, &g->members.at[0], n);
+	out[0] = met_at(k, &g->members.rows[0], n);
 	for (size_t m = 1; m < g->members.count; m++) {
 		if (n == 0)
-			g->members.at[m].now = g->members.at[m].shift;
-		count += find_met(j, &g->members.at[m], n, &out[0], &out[count]);
+			g->members.rows[m].now = g->members.rows[m].shift;
+		count += find_met(j, &g->members.rows[m], n, &out[0], &out[count]);
 	}
 	return count;
 }
 
 static long calls_of(const struct xsp_ranks *j, const struct joint_group *g)
 {
-	return (long)j->ranks[g->members.at[0].rank].groups.at[g->members.at[0].group].seq.count;
+	return (long)j->ranks[g->members.rows[0].rank]
+		.groups.rows[g->members.rows[0].group]
+		.seq.count;
 }
 
 struct turn {
@@ -425,16 +409,8 @@ struct turn {
 	long n;
 };
 
-static int order_turns(const void *a, const void *b)
-{
-	const struct turn *x = a, *y = b;
-
-	if (x->last_ns != y->last_ns)
-		return x->last_ns < y->last_ns ? -1 : 1;
-	if (x->group != y->group)
-		return x->group < y->group ? -1 : 1;
-	return x->n < y->n ? -1 : x->n > y->n;
-}
+static XSP_ORDER(order_turns, struct turn,
+		 XSP_RISING(last_ns) ?: XSP_RISING(group) ?: XSP_RISING(n));
 
 /* Lists collectives that two ranks or more recorded, in the order in which the last rank came. */
 static int find_turns(struct xsp_ranks *j, struct met *met)
@@ -442,21 +418,21 @@ static int find_turns(struct xsp_ranks *j, struct met *met)
 	size_t n = 0;
 
 	for (size_t g = 0; g < j->groups.count; g++)
-		n += (size_t)calls_of(j, &j->groups.at[g]);
+		n += (size_t)calls_of(j, &j->groups.rows[g]);
 	j->turn_count = 0;
 	j->turns = calloc(n + 1, sizeof(*j->turns));
 	if (j->turns == NULL)
 		return -ENOMEM;
 	for (uint32_t g = 0; g < j->groups.count; g++)
-		for (long i = 0; i < calls_of(j, &j->groups.at[g]); i++) {
-			const size_t ranks = meet(j, &j->groups.at[g], i, met);
+		for (long i = 0; i < calls_of(j, &j->groups.rows[g]); i++) {
+			const size_t ranks = meet(j, &j->groups.rows[g], i, met);
 			int64_t last = met[0].start_ns;
 			for (size_t m = 1; m < ranks; m++)
 				last = met[m].start_ns > last ? met[m].start_ns : last;
 			if (ranks >= 2)
 				j->turns[j->turn_count++] = (struct turn){last, g, i};
 		}
-	qsort(j->turns, j->turn_count, sizeof(*j->turns), order_turns);
+	XSP_SORT(j->turns, j->turn_count, order_turns);
 	return 0;
 }
 
@@ -468,7 +444,8 @@ int xsp_ranks_each_met(struct xsp_ranks *j,
 	int rc = met == NULL ? -ENOMEM : j->turns == NULL ? find_turns(j, met) : 0;
 
 	for (size_t i = 0; i < j->turn_count && rc == 0; i++) {
-		const size_t count = meet(j, &j->groups.at[j->turns[i].group], j->turns[i].n, met);
+		const size_t count =
+			meet(j, &j->groups.rows[j->turns[i].group], j->turns[i].n, met);
 		if (count >= 2)
 			rc = fn(j, ctx, met, count);
 	}

@@ -8,19 +8,11 @@
 
 #include "analysis/ranks/ranks.h"
 #include "base/arena.h"
-#include "base/rows/grow.h"
+#include "base/rows/array.h"
+#include "base/rows/order.h"
+#include "base/rows/tally.h"
 #include "base/rows/u64map.h"
 #include "catalog/collectives.h"
-
-/* A list that grows; PUT() appends one entry. 0 or -ENOMEM. */
-#define LIST(type)                                                                                 \
-	struct {                                                                                   \
-		type *at;                                                                          \
-		size_t count, capacity;                                                            \
-	}
-#define PUT(list, ...) XSP_APPEND((list).at, (list).capacity, (list).count, __VA_ARGS__)
-#define SORT(list, order) SORT_ARRAY((list).at, (list).count, order)
-#define SORT_ARRAY(array, n, order) ((n) > 0 ? qsort(array, n, sizeof(*(array)), order) : (void)0)
 
 #define NO_INDEX UINT32_MAX
 #define GROUPS_MAX 256 /* per rank; collectives of more groups are not matched */
@@ -83,7 +75,7 @@ struct gpu_kernel {
 struct stream_work {
 	uint32_t device, stream;
 	int64_t sum_ns;
-	LIST(struct interval) stretches;
+	XSP_ARRAY(struct interval) stretches;
 	int64_t apart_ns; /* stretches closer than this are one */
 };
 
@@ -91,7 +83,7 @@ struct stream_work {
 struct group {
 	uint64_t address;
 	uint32_t rank, size; /* size 0: not known */
-	LIST(struct instance) seq; /* in the order in which they were asked for */
+	XSP_ARRAY(struct instance) seq; /* in the order in which they were asked for */
 	uint32_t joint; /* index of the job's group, or NO_INDEX */
 };
 
@@ -131,23 +123,22 @@ struct rank {
 	bool windows; /* part of the time was not recorded */
 	bool damaged; /* its capture is damaged or has no end */
 	int64_t shift_ns;
-	LIST(struct queued) queued;
-	LIST(struct run) runs;
-	LIST(struct gpu_call) gpu_calls;
-	LIST(struct gpu_kernel) gpu_kernels;
-	LIST(struct stream_work) streams;
+	XSP_ARRAY(struct queued) queued;
+	XSP_ARRAY(struct run) runs;
+	XSP_ARRAY(struct gpu_call) gpu_calls;
+	XSP_ARRAY(struct gpu_kernel) gpu_kernels;
+	XSP_ARRAY(struct stream_work) streams;
 	/* Blocked in a collective by late ranks, or by the other end of a send or receive. */
-	LIST(struct interval) stood;
+	XSP_ARRAY(struct interval) stood;
 	uint64_t gpu_of_no_group; /* kernels of collectives without a known call */
-	LIST(struct interval) blocked; /* in waits for collectives; sorted and disjoint */
+	XSP_ARRAY(struct interval) blocked; /* in waits for collectives; sorted and disjoint */
 	/* from its own arrival at a collective to that of the last rank */
-	LIST(struct interval) early;
-	LIST(struct held) held; /* the same as `stood`, with sums; sorted and disjoint */
-	LIST(struct group) groups;
-	struct xsp_u64map sum_of; /* name → index of sums */
-	LIST(struct operator_sum) sums;
-	LIST(struct rank_step) steps;
-	LIST(struct lateness) late; /* few names, searched one by one */
+	XSP_ARRAY(struct interval) early;
+	XSP_ARRAY(struct held) held; /* the same as `stood`, with sums; sorted and disjoint */
+	XSP_ARRAY(struct group) groups;
+	XSP_TALLY(struct operator_sum) sums; /* by name */
+	XSP_ARRAY(struct rank_step) steps;
+	XSP_TALLY(struct lateness) late; /* by name */
 	/* Over all matched collectives. */
 	uint64_t left_out; /* collectives of groups beyond GROUPS_MAX */
 	uint64_t matched, unmatched, times_last;
@@ -164,7 +155,7 @@ struct member {
 	int64_t ahead_ns, blamed_ns;
 };
 struct joint_group {
-	LIST(struct member) members;
+	XSP_ARRAY(struct member) members;
 };
 
 /* Collectives of one name in the job. */
@@ -187,18 +178,16 @@ struct xsp_ranks {
 	size_t count, capacity;
 	/* Names of all captures. */
 	struct xsp_arena text;
-	const char **names;
-	size_t name_count, name_capacity;
-	struct xsp_u64map name_of;
+	XSP_TALLY(const char *) names; /* by hash */
 	uint64_t *ids; /* ids of the captures read so far */
 	size_t captures, id_capacity;
 	/* The capture that is being read. */
 	struct collecting *now;
 	/* Results of matching. */
-	LIST(struct joint_group) groups;
+	XSP_ARRAY(struct joint_group) groups;
 	struct turn *turns; /* see ranks_match.c; NULL: not known yet */
 	size_t turn_count;
-	LIST(struct collective_sum) collectives;
+	XSP_TALLY(struct collective_sum) collectives; /* by name */
 	size_t hosts, hosts_not_aligned;
 	struct host_clock {
 		bool known;

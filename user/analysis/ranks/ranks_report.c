@@ -158,7 +158,7 @@ static void report_job(struct found *f)
 	for (size_t i = 0; i < j->count; i++)
 		world = j->ranks[i].world > world ? j->ranks[i].world : world;
 	for (size_t i = 0; i < j->collectives.count; i++)
-		calls += j->collectives.at[i].calls;
+		calls += j->collectives.rows[i].calls;
 	xsp_report_value(s, "captures", "captures", XSP_UNIT_COUNT, xsp_cell_integer(j->captures));
 	xsp_report_value(s, "ranks", "ranks recorded", XSP_UNIT_COUNT, xsp_cell_integer(j->count));
 	xsp_report_value(s, "world_size", "ranks of the job", XSP_UNIT_COUNT,
@@ -183,7 +183,7 @@ static int64_t mean_step(const struct rank *k, bool own)
 	int64_t sum = 0, count = 0;
 
 	for (size_t i = 0; i < k->steps.count; i++) {
-		const struct rank_step *s = &k->steps.at[i];
+		const struct rank_step *s = &k->steps.rows[i];
 		if (s->warm_up)
 			continue;
 		sum += s->end_ns - s->start_ns - (own ? s->waited_ns : 0);
@@ -291,9 +291,9 @@ static void put_steps(struct found *f, struct xsp_report_section *s, const struc
 
 	for (size_t i = 0; i < first->steps.count; i++) {
 		const struct step_row row =
-			step_row(f->job, first, &first->steps.at[i], f->scratch);
-		sum += first->steps.at[i].warm_up ? 0 : row.time_ns;
-		count += !first->steps.at[i].warm_up;
+			step_row(f->job, first, &first->steps.rows[i], f->scratch);
+		sum += first->steps.rows[i].warm_up ? 0 : row.time_ns;
+		count += !first->steps.rows[i].warm_up;
 		if (i < STEPS_SHOWN)
 			xsp_report_add(t, f, &row);
 	}
@@ -340,28 +340,22 @@ static void sum_up(const struct xsp_ranks *j, struct collective_sum *c)
 		xsp_add_saturated(&bytes, sum != NULL ? sum->bytes : 0);
 		calls += sum != NULL ? sum->sized : 0;
 		for (size_t l = 0; l < k->late.count; l++)
-			if (k->late.at[l].name == c->name && k->late.at[l].sum_ns > c->late_ns) {
-				c->late_ns = k->late.at[l].sum_ns;
+			if (k->late.rows[l].name == c->name &&
+			    k->late.rows[l].sum_ns > c->late_ns) {
+				c->late_ns = k->late.rows[l].sum_ns;
 				c->latest = k;
 			}
 	}
 	c->mean_bytes = calls > 0 && bytes != XSP_TOO_MUCH ? bytes / calls : 0;
 }
 
-static int by_waited(const void *a, const void *b)
-{
-	const struct collective_sum *x = a, *y = b;
-
-	if (x->waited_ns != y->waited_ns)
-		return x->waited_ns > y->waited_ns ? -1 : 1;
-	return x->name < y->name ? -1 : x->name > y->name;
-}
+static XSP_ORDER(by_waited, struct collective_sum, XSP_FALLING(waited_ns) ?: XSP_RISING(name));
 
 #define COLLECTIVE(member) XSP_FIELD(struct collective_sum, member)
 #define COLLECTIVE_CELL(name, value)                                                               \
 	XSP_REPORT_CELL(collective_##name, struct xsp_ranks, struct collective_sum, value)
 
-COLLECTIVE_CELL(name, xsp_cell_text(of->names[row->name]));
+COLLECTIVE_CELL(name, xsp_cell_text(of->names.rows[row->name]));
 COLLECTIVE_CELL(transfer, known(true, row->transfer_ns / (int64_t)row->calls));
 
 COLLECTIVE_CELL(rank, known(row->latest != NULL && row->latest->number >= 0,
@@ -390,10 +384,10 @@ static void report_collectives(struct found *f)
 	struct xsp_report_section *s = xsp_report_section(f->report, "collectives", "Collectives");
 	struct xsp_report_table *t = xsp_report_table(s, &collectives_shape);
 
-	SORT(j->collectives, by_waited);
+	xsp_tally_sort(&j->collectives, by_waited);
 	for (size_t i = 0; i < j->collectives.count; i++) {
-		sum_up(j, &j->collectives.at[i]);
-		xsp_report_add(t, j, &j->collectives.at[i]);
+		sum_up(j, &j->collectives.rows[i]);
+		xsp_report_add(t, j, &j->collectives.rows[i]);
 	}
 	xsp_report_note(
 		s, "times are sums over the ranks; for late ranks: until the last one had come; "
@@ -469,7 +463,7 @@ static void begin_finding(struct found *f, const struct rank *k, const struct la
 	xsp_finding_figure(g, "host", "host", XSP_UNIT_TEXT,
 			   xsp_cell_text(k->host[0] != '\0' ? k->host : NULL));
 	xsp_finding_ns(g, "late_ns", "late by, in all", (uint64_t)k->late_ns);
-	xsp_finding_text(g, "collective", "most at", f->job->names[l->name]);
+	xsp_finding_text(g, "collective", "most at", f->job->names.rows[l->name]);
 	xsp_finding_count(g, "late_times", "times late there", l->times);
 	xsp_finding_count(g, "late_calls", "of", l->calls);
 	xsp_finding_ns(g, "late_max_ns", "at most by", (uint64_t)l->most_ns);
@@ -478,7 +472,7 @@ static void begin_finding(struct found *f, const struct rank *k, const struct la
 static void report_straggler(struct found *f, const struct rank *k, const struct lateness *l,
 			     const struct excess *e, double part)
 {
-	const char *name = f->job->names[e->name];
+	const char *name = f->job->names.rows[e->name];
 	const bool more = e->calls > 1.1 * e->others_calls;
 	struct xsp_rule_finding *g = &f->finding;
 
@@ -498,7 +492,7 @@ static void report_straggler(struct found *f, const struct rank *k, const struct
 static void report_late(struct found *f, const struct rank *k, const struct lateness *l,
 			double part)
 {
-	begin_finding(f, k, l, part, f->job->names[l->name]);
+	begin_finding(f, k, l, part, f->job->names.rows[l->name]);
 	xsp_finding_ns(&f->finding, "late_mean_ns", NULL,
 		       (uint64_t)(l->sum_ns / (int64_t)l->times));
 	xsp_rule_found(&f->rules, &f->finding);
@@ -512,7 +506,7 @@ static bool is_late(struct found *f, size_t rank, double *part)
 	size_t n = 0;
 
 	for (size_t i = 0; i < k->late.count; i++)
-		times += k->late.at[i].times;
+		times += k->late.rows[i].times;
 	for (size_t i = 0; i < f->job->count; i++)
 		if (i != rank)
 			f->scratch[n++] = f->job->ranks[i].late_ns;
@@ -530,12 +524,12 @@ static void judge_rank(struct found *f, size_t rank)
 	double explained[2] = {0, 0}, part;
 
 	for (size_t i = 0; i < k->late.count; i++)
-		if (worst == NULL || k->late.at[i].sum_ns > worst->sum_ns)
-			worst = &k->late.at[i];
+		if (worst == NULL || k->late.rows[i].sum_ns > worst->sum_ns)
+			worst = &k->late.rows[i];
 	if (worst == NULL || !is_late(f, rank, &part))
 		return;
 	for (size_t i = 0; i < k->sums.count; i++) {
-		const struct excess e = excess_of(f, rank, &k->sums.at[i]);
+		const struct excess e = excess_of(f, rank, &k->sums.rows[i]);
 		explained[e.gpu] += e.ns > 0 ? e.ns : 0;
 		if (e.ns > most.ns)
 			most = e;

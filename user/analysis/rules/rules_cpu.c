@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/calls/call_sites.h"
+#include "base/rows/order.h"
 #include "base/rows/u64map.h"
 #include "catalog/collectives.h"
 #include "catalog/gpu/cuda_table.h"
@@ -203,13 +204,7 @@ static struct loop *loops_of(const struct xsp_rule_context *c, size_t *count, bo
 	return loops;
 }
 
-static int longest_loop(const void *a, const void *b)
-{
-	const struct loop *x = a, *y = b;
-
-	return x->total_ns != y->total_ns ? x->total_ns > y->total_ns ? -1 : 1
-					  : (x->most > y->most) - (x->most < y->most);
-}
+static XSP_ORDER(longest_loop, struct loop, XSP_FALLING(total_ns) ?: XSP_RISING(most));
 
 int xsp_rule_python_loop(const struct xsp_rule_context *c)
 {

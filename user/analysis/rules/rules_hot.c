@@ -240,19 +240,9 @@ static void find_function(const struct xsp_rule_context *c, const struct xsp_hot
 
 /* Native functions first, because their findings may cover Python's; packages' work last. In
  * each group the longest first. */
-static int by_time(const void *a, const void *b)
-{
-	const struct xsp_hot_function *x = *(const struct xsp_hot_function *const *)a,
-				      *y = *(const struct xsp_hot_function *const *)b;
-
-	if (x->python != y->python)
-		return x->python ? 1 : -1;
-	if (x->with_packages != y->with_packages)
-		return x->with_packages ? 1 : -1;
-	if (x->ns != y->ns)
-		return x->ns > y->ns ? -1 : 1;
-	return x < y ? -1 : x > y;
-}
+static XSP_ORDER_POINTERS(by_time, struct xsp_hot_function,
+			  XSP_RISING(python) ?: XSP_RISING(with_packages)
+					     ?: XSP_FALLING(ns) ?: XSP_COMPARE(x, y));
 
 int xsp_rule_hot_function(const struct xsp_rule_context *c)
 {

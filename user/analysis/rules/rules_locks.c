@@ -78,24 +78,8 @@ static void find_lock(const struct xsp_rule_context *c, const struct lock *lock,
 
 #define PYTHON_LOCK_PART 0.9
 
-static uint64_t key_of(const struct person *p)
-{
-	return (uint64_t)p->lock << 32 | p->tid;
-}
-
-int xsp_rule_waiters(const struct xsp_summary_waits *w, struct xsp_u64map *out)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < w->people.count && rc == 0; i++)
-		if (w->people.rows[i].role == WAITER)
-			rc = xsp_u64map_set(out, key_of(&w->people.rows[i]), 1);
-	return rc;
-}
-
 /* Where one thread always waits and another always wakes, the second gives the first its work. */
-bool xsp_rule_is_fought_for(const struct xsp_summary_waits *w, const struct lock *lock,
-			    const struct xsp_u64map *waiters)
+bool xsp_rule_is_fought_for(const struct xsp_summary_waits *w, const struct lock *lock)
 {
 	uint64_t both = 0, all = 0;
 
@@ -106,16 +90,16 @@ bool xsp_rule_is_fought_for(const struct xsp_summary_waits *w, const struct lock
 		if (&w->locks.rows[p->lock] != lock || p->role != WAKER)
 			continue;
 		all += p->times;
-		both += xsp_u64map_get(waiters, key_of(p)) != NULL ? p->times : 0;
+		const uint64_t waits = xsp_waits_person_key(p->lock, WAITER, p->tid);
+		both += xsp_tally_find(&w->people, waits) != NULL ? p->times : 0;
 	}
 	return 2 * both > all;
 }
 
-static bool is_contended(const struct xsp_summary_waits *w, const struct lock *lock,
-			 const struct xsp_u64map *waiters)
+static bool is_contended(const struct xsp_summary_waits *w, const struct lock *lock)
 {
 	return lock->owned ? 2 * held_ns(w, lock) > lock->ns
-			   : lock->python_ns > 0 && xsp_rule_is_fought_for(w, lock, waiters);
+			   : lock->python_ns > 0 && xsp_rule_is_fought_for(w, lock);
 }
 
 /* A thread that waits without a holder has nothing to do: a condition variable, a queue. */
@@ -123,24 +107,21 @@ int xsp_rule_lock(const struct xsp_rule_context *c)
 {
 	const struct xsp_summary_waits *w = xsp_rule_summary(c)->waits;
 	const struct lock **locks = w != NULL ? xsp_waits_locks(w) : NULL;
-	struct xsp_u64map waiters = {0};
-	int rc = w == NULL	 ? XSP_RULE_NO_DATA
-		 : locks == NULL ? -ENOMEM
-				 : xsp_rule_waiters(w, &waiters);
 
-	for (size_t i = 0; rc == 0 && i < w->locks.count && i < LOCKS_LOOKED_AT; i++) {
+	if (w == NULL || locks == NULL)
+		return w == NULL ? XSP_RULE_NO_DATA : -ENOMEM;
+	for (size_t i = 0; i < w->locks.count && i < LOCKS_LOOKED_AT; i++) {
 		const struct person *waiter = xsp_waits_person(w, locks[i], WAITER);
 		bool its_own = true;
 		const double share =
 			waiter != NULL ? xsp_rule_share(waiter->ns,
 							time_compared(c, waiter->tid, &its_own))
 				       : 0;
-		if (share > 0 && share >= c->threshold && is_contended(w, locks[i], &waiters))
+		if (share > 0 && share >= c->threshold && is_contended(w, locks[i]))
 			find_lock(c, locks[i], waiter, share, its_own);
 	}
-	xsp_u64map_free(&waiters);
 	free(locks);
-	return rc;
+	return 0;
 }
 
 /* ---- Python's lock ---- */

@@ -23,15 +23,11 @@ bool xsp_rule_inside(const struct xsp_rule_context *c, xsp_name_id span, char ou
 /* rules_locks.c */
 int xsp_rule_lock(const struct xsp_rule_context *c);
 int xsp_rule_gil(const struct xsp_rule_context *c);
-/* The pairs of thread and lock: thousands of threads may wait for one lock and wake each other.
- * 0 or -ENOMEM. */
 struct xsp_summary_waits;
 struct lock;
-int xsp_rule_waiters(const struct xsp_summary_waits *w, struct xsp_u64map *out);
 /* Do threads block each other at this Python lock? Where it is known, they wait for the lock
  * itself. The thread that releases it has mostly waited for it too. */
-bool xsp_rule_is_fought_for(const struct xsp_summary_waits *w, const struct lock *lock,
-			    const struct xsp_u64map *waiters);
+bool xsp_rule_is_fought_for(const struct xsp_summary_waits *w, const struct lock *lock);
 /* rules_threads.c */
 int xsp_rule_runnable(const struct xsp_rule_context *c);
 int xsp_rule_disk(const struct xsp_rule_context *c);

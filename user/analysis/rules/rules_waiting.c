@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "analysis/waits/summary_waits_private.h"
+#include "base/rows/order.h"
 #include "base/rows/u64map.h"
 
 /* A parent waits once for its child, a reader once for its input. */
@@ -112,13 +113,7 @@ static void find(const struct xsp_rule_context *c, const struct waiting *x, doub
 	xsp_rule_found(c, &f);
 }
 
-static int longest(const void *a, const void *b)
-{
-	const struct waiting *x = a, *y = b;
-
-	return x->ns != y->ns ? (x->ns > y->ns ? -1 : 1)
-			      : (x->place > y->place) - (x->place < y->place);
-}
+static XSP_ORDER(longest, struct waiting, XSP_FALLING(ns) ?: XSP_RISING(place));
 
 #define FINDINGS_MAX 5U
 

@@ -165,7 +165,7 @@ static void add_gap_spot(struct member *m, const struct xsp_wait *wait, uint64_t
 static int add_person(struct xsp_summary_waits *w, uint32_t lock, uint32_t tid, enum role role,
 		      uint64_t ns)
 {
-	const uint64_t key = ((uint64_t)lock << 2 | role) << 32 | tid;
+	const uint64_t key = xsp_waits_person_key(lock, role, tid);
 
 	if (tid == 0)
 		return 0;

@@ -59,6 +59,11 @@ struct person {
 	uint64_t ns, times, longest_ns;
 };
 
+static inline uint64_t xsp_waits_person_key(uint32_t lock, enum role role, uint32_t tid)
+{
+	return ((uint64_t)lock << 2 | role) << 32 | tid;
+}
+
 struct xsp_summary_waits {
 	struct xsp_timeline *timeline;
 	uint64_t start_ns; /* start of the capture, for reports */

@@ -59,16 +59,10 @@ static void print_spot(const struct xsp_summary_waits *w, FILE *f, const struct 
 	}
 }
 
-static int by_cpu(const void *a, const void *b)
-{
-	const struct xsp_thread_times *const *x = a, *const *y = b;
-	const uint64_t p = (*x)->running_ns + (*x)->runnable_ns,
-		       q = (*y)->running_ns + (*y)->runnable_ns;
-
-	if (p != q)
-		return p > q ? -1 : 1;
-	return (*x)->thread->tid < (*y)->thread->tid ? -1 : (*x)->thread->tid > (*y)->thread->tid;
-}
+static XSP_ORDER_POINTERS(by_cpu, struct xsp_thread_times,
+			  XSP_COMPARE(y->running_ns + y->runnable_ns,
+				      x->running_ns + x->runnable_ns)
+				  ?: XSP_RISING(thread->tid));
 
 /* A thread that waits without a span has nothing to do. */
 static bool is_notable(const struct xsp_summary_waits *w, const struct xsp_thread_times *t)
@@ -278,14 +272,7 @@ static void print_locks(const struct xsp_summary_waits *w, FILE *f, const struct
 }
 
 /* By lock; for each, threads with the longest time first. */
-static int by_lock(const void *a, const void *b)
-{
-	const struct person *const *x = a, *const *y = b;
-
-	if ((*x)->lock != (*y)->lock)
-		return (*x)->lock < (*y)->lock ? -1 : 1;
-	return (*x)->ns > (*y)->ns ? -1 : (*x)->ns < (*y)->ns;
-}
+static XSP_ORDER_POINTERS(by_lock, struct person, XSP_RISING(lock) ?: XSP_FALLING(ns));
 
 /* For JSON: who held the lock, who woke waiters, and where these waited. */
 static void put_lock_rows(struct xsp_report_table *t, const struct xsp_summary_waits *w,
