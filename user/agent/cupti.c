@@ -171,10 +171,10 @@ static void *find(char text[AGENT_TEXT])
 	for (unsigned older = cuda - 1; !library && cuda > 12 && older >= 12; older--)
 		library = anywhere(older);
 	if (!library)
-		snprintf(text, AGENT_TEXT,
-			 "libcupti.so.%u is not mapped, and not found beside libcudart (%.*s), in "
-			 "CUDA_HOME, /usr/local/cuda or the loader's path",
-			 cuda, AGENT_TEXT / 2, *m.cudart ? m.cudart : "none is mapped");
+		snprintf(
+			text, AGENT_TEXT,
+			"libcupti.so.%u is not mapped, and not found beside libcudart (%.*s), in CUDA_HOME, /usr/local/cuda or the loader's path",
+			cuda, AGENT_TEXT / 2, *m.cudart ? m.cudart : "none is mapped");
 	return library;
 }
 

@@ -123,8 +123,8 @@ static void put_gaps(struct xsp_report_section *s, const struct xsp_capture_read
 	if (xsp_health_damage(&h, XSP_DAMAGE_NO_END, damage) != NULL)
 		xsp_report_note(s, damage);
 	if (!h.known)
-		xsp_report_note(s, "whether events were lost is not known: the capture holds no "
-				   "counters");
+		xsp_report_note(
+			s, "whether events were lost is not known: the capture holds no counters");
 }
 
 void xsp_report_head(struct xsp_timeline *t, const struct xsp_capture_reader *r,

@@ -50,9 +50,7 @@ static void print_windows(const struct xsp_timeline *t, struct xsp_capture_reade
 
 	if (count > 0 && all_ns > 0)
 		fprintf(f,
-			"to keep the target within %s all was on for %s of it, in %zu window%s: "
-			"the "
-			"totals are of %.3g %% of the time\n",
+			"to keep the target within %s all was on for %s of it, in %zu window%s: the totals are of %.3g %% of the time\n",
 			info_or(r, "max overhead", "--max-overhead", most),
 			xsp_format_ns(time, xsp_timeline_recorded_ns(t)), count,
 			count == 1 ? "" : "s",
@@ -81,8 +79,7 @@ static void print_cut(const struct xsp_timeline *t, FILE *f)
 			c->cut == 1 ? " is" : "s are");
 	if (c->clipped > 0)
 		fprintf(f,
-			", %s go%s beyond it: in totals with what lies in it, in no mean, p50, p99 "
-			"or max",
+			", %s go%s beyond it: in totals with what lies in it, in no mean, p50, p99 or max",
 			xsp_format_count(clipped, c->clipped), c->clipped == 1 ? "es" : "");
 	fputc('\n', f);
 }
@@ -156,8 +153,7 @@ static void print_losses(struct xsp_summary *s, struct xsp_capture_reader *r,
 		if (st->lost_entries + st->lost_exits > 0)
 			xsp_list_warn(
 				report,
-				"      what is left may lie on another stack, or last too long: a "
-				"larger --buffer loses less");
+				"      what is left may lie on another stack, or last too long: a larger --buffer loses less");
 	} else if (complete && xsp_capture_info(r, "calls unseen") != NULL) {
 		fprintf(f,
 			"no event was lost; calls %s before their probes were there are missing\n",
@@ -198,12 +194,12 @@ static void print_counts(const struct xsp_summary *s, struct xsp_capture_reader 
 
 	xsp_list_count(report, false, "calls that had begun before they were recorded, not shown",
 		       c->begun_before);
-	xsp_list_count(report, true,
-		       st->lost_entries + st->missed_hits > 0
-			       ? "exits without an entry (lost entries)"
-			       : "exits without an entry (functions entered in another way than "
-				 "from their beginning, or while their probes were attached)",
-		       c->orphan_exits > c->begun_before ? c->orphan_exits - c->begun_before : 0);
+	xsp_list_count(
+		report, true,
+		st->lost_entries + st->missed_hits > 0
+			? "exits without an entry (lost entries)"
+			: "exits without an entry (functions entered in another way than from their beginning, or while their probes were attached)",
+		c->orphan_exits > c->begun_before ? c->orphan_exits - c->begun_before : 0);
 	xsp_list_count(report, false,
 		       "calls seen at a single instruction, counted without a duration", c->points);
 	xsp_list_count(report, false, "switches between stacks of a thread", c->stack_switches);

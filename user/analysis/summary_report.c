@@ -66,9 +66,7 @@ static void put_names(struct xsp_summary *s, const struct xsp_capture_reader *r,
 	for (size_t i = 0; i < xsp_list_most(report, most, count); i++)
 		marked = marked || rows[i].mostly_probes;
 	if (marked)
-		fputs("* in most calls most of the time is that of probes inside: without them it "
-		      "is "
-		      "less than half\n",
+		fputs("* in most calls most of the time is that of probes inside: without them it is less than half\n",
 		      xsp_list_below(report));
 	xsp_list_gap(report);
 }

@@ -24,9 +24,9 @@ static int refused(const struct xsp_broker *b, struct xsp_error *err)
 static int is_gone(struct xsp_broker *b, struct xsp_error *err)
 {
 	b->gone = true;
-	return xsp_error_set(err, -EPIPE, XSP_STATUS_FAILED,
-			     "xsptrace's privileged process has ended unexpectedly; its guardian "
-			     "takes the probes out");
+	return xsp_error_set(
+		err, -EPIPE, XSP_STATUS_FAILED,
+		"xsptrace's privileged process has ended unexpectedly; its guardian takes the probes out");
 }
 
 int xsp_ask_wait(struct xsp_broker *b, uint32_t sequence)

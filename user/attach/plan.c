@@ -163,8 +163,7 @@ int xsp_plan_process(struct xsp_plan *plan, struct xsp_broker *b, pid_t pid, str
 		return 0;
 	return xsp_error_set(
 		err, -EOPNOTSUPP, XSP_STATUS_TARGET,
-		"process %d catches system calls (Syscall User Dispatch, as Wine does), "
-		"and would see those of probes that are chosen already: name it before "
+		"process %d catches system calls (Syscall User Dispatch, as Wine does), and would see those of probes that are chosen already: name it before "
 		"the other processes, or record it by itself",
 		pid);
 }
@@ -211,8 +210,7 @@ int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 	if (rc == 0 && number_probes(plan, *out) < 0)
 		rc = xsp_error_set(err, -E2BIG, XSP_STATUS_FAILED,
 				   "%zu of its functions match, beside %" PRIu32
-				   " of others; a recording can have %u: choose fewer with "
-				   "-e",
+				   " of others; a recording can have %u: choose fewer with -e",
 				   (*out)->count, plan->probes, XSP_ATTACH_PROBES - 2);
 	(*out)->unread = rc < 0;
 	if (rc < 0) /* the module stays in the plan */

@@ -432,10 +432,11 @@ static int attach_all(struct attaching *a, struct xsp_error *err)
 	if (rc == 0)
 		rc = set_details(a->broker, a->m);
 	if (rc < 0)
-		return xsp_error_set(err, rc, XSP_STATUS_KERNEL,
-				     rc == -E2BIG ? "of more than 65,536 functions nothing can be "
-						    "read but their calls: choose fewer with -e"
-						  : "what is read of its calls cannot be set");
+		return xsp_error_set(
+			err, rc, XSP_STATUS_KERNEL,
+			rc == -E2BIG
+				? "of more than 65,536 functions nothing can be read but their calls: choose fewer with -e"
+				: "what is read of its calls cannot be set");
 	for (int program = 0; program < XSP_PROGRAMS && rc == 0; program++)
 		rc = attach_program(a, (enum xsp_program)program, err);
 	return rc < 0 || a->done->unverified ? rc : explain(a, look_again(a), err);

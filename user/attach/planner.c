@@ -323,21 +323,21 @@ int xsp_planner_explain(int code, const char *display_path, struct xsp_error *er
 		return xsp_error_set(err, code, XSP_STATUS_TARGET,
 				     "reading %.300s took more than %u s", display_path, WALL_S);
 	case -EFBIG:
-		return xsp_error_set(err, code, XSP_STATUS_TARGET,
-				     "what matches in %.300s takes more than %llu MiB: give a "
-				     "narrower -e",
-				     display_path, (unsigned long long)(ANSWER_MAX >> 20));
+		return xsp_error_set(
+			err, code, XSP_STATUS_TARGET,
+			"what matches in %.300s takes more than %llu MiB: give a narrower -e",
+			display_path, (unsigned long long)(ANSWER_MAX >> 20));
 	case -EOWNERDEAD:
-		return xsp_error_set(err, -EPROTO, XSP_STATUS_TARGET,
-				     "%.300s was not read: the process that reads files for "
-				     "xsptrace was killed (out of memory, or by somebody)",
-				     display_path);
+		return xsp_error_set(
+			err, -EPROTO, XSP_STATUS_TARGET,
+			"%.300s was not read: the process that reads files for xsptrace was killed (out of memory, or by somebody)",
+			display_path);
 	case -EPIPE:
 	case -EPROTO:
-		return xsp_error_set(err, -EPROTO, XSP_STATUS_TARGET,
-				     "the process that reads files for xsptrace died of %.300s: "
-				     "please report the file",
-				     display_path);
+		return xsp_error_set(
+			err, -EPROTO, XSP_STATUS_TARGET,
+			"the process that reads files for xsptrace died of %.300s: please report the file",
+			display_path);
 	default:
 		return code;
 	}

@@ -37,8 +37,7 @@ static int check_version(struct xsp_capture_reader *r, const struct xsp_file_hea
 	if (h->major != XSP_FILE_MAJOR || h->event_version != XSP_EVENT_VERSION)
 		return xsp_error_set(
 			err, -EPROTONOSUPPORT, XSP_STATUS_CAPTURE,
-			"%s has capture format %u.%u with events of version %u, and this xsptrace "
-			"%s reads format %u.x with events of version %u; use the version of "
+			"%s has capture format %u.%u with events of version %u, and this xsptrace %s reads format %u.x with events of version %u; use the version of "
 			"xsptrace that recorded it, or a newer one",
 			r->path, h->major, h->minor, h->event_version, XSP_VERSION, XSP_FILE_MAJOR,
 			XSP_EVENT_VERSION);
@@ -55,10 +54,10 @@ static int read_file_header(struct xsp_capture_reader *r, struct xsp_error *err)
 	if (n == 0)
 		return xsp_error_set(err, -ENODATA, XSP_STATUS_CAPTURE, "%s is empty", r->path);
 	if (n < (long)sizeof(h.magic) || memcmp(h.magic, XSP_FILE_MAGIC, sizeof(h.magic)) != 0)
-		return xsp_error_set(err, -EILSEQ, XSP_STATUS_CAPTURE,
-				     "%s is not a capture of xsptrace (.xspt), nor a Chrome "
-				     "trace (JSON in UTF-8)",
-				     r->path);
+		return xsp_error_set(
+			err, -EILSEQ, XSP_STATUS_CAPTURE,
+			"%s is not a capture of xsptrace (.xspt), nor a Chrome trace (JSON in UTF-8)",
+			r->path);
 	if (n < (long)sizeof(h))
 		return xsp_error_set(err, -ENODATA, XSP_STATUS_CAPTURE,
 				     "%s is cut off in its first %zu bytes; nothing is left of it",

@@ -228,10 +228,10 @@ int xsp_capture_finish(struct xsp_capture_writer *w, uint64_t start_ns, uint64_t
 	if (close(w->fd) < 0 && rc == 0 && errno != EINTR)
 		rc = -errno;
 	if (rc < 0)
-		xsp_error_set(err, rc, XSP_STATUS_OUTPUT,
-			      "%s could not be written to its end: %s; the %llu bytes before that "
-			      "are readable",
-			      w->path, strerror(-rc), (unsigned long long)w->bytes);
+		xsp_error_set(
+			err, rc, XSP_STATUS_OUTPUT,
+			"%s could not be written to its end: %s; the %llu bytes before that are readable",
+			w->path, strerror(-rc), (unsigned long long)w->bytes);
 	free_writer(w);
 	return rc;
 }

@@ -60,10 +60,10 @@ static int add_folder(struct xsp_capture_files *files, const char *folder, struc
 		return xsp_error_set(err, -errno, XSP_STATUS_CAPTURE,
 				     "cannot read the folder %s: %s", folder, strerror(errno));
 	if (n == 0)
-		rc = xsp_error_set(err, -ENOENT, XSP_STATUS_CAPTURE,
-				   "no capture (*.xspt) is in the folder %s: record with -o "
-				   "%s/NAME.xspt",
-				   folder, folder);
+		rc = xsp_error_set(
+			err, -ENOENT, XSP_STATUS_CAPTURE,
+			"no capture (*.xspt) is in the folder %s: record with -o %s/NAME.xspt",
+			folder, folder);
 	for (int i = 0; i < n; i++) {
 		char *path = NULL;
 		if (rc == 0 && asprintf(&path, "%s/%s", folder, list[i]->d_name) < 0)
@@ -110,10 +110,10 @@ static int end_side(struct xsp_capture_files *files, struct xsp_error *err)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "no capture on one side of vs");
 	if (files->side_count == XSP_CAPTURE_SIDES)
-		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				     "more than %u sides: write A1,A2 vs B1,B2 for several "
-				     "captures a side",
-				     XSP_CAPTURE_SIDES);
+		return xsp_error_set(
+			err, -EINVAL, XSP_STATUS_USAGE,
+			"more than %u sides: write A1,A2 vs B1,B2 for several captures a side",
+			XSP_CAPTURE_SIDES);
 	files->ends[files->side_count++] = files->count;
 	return 0;
 }

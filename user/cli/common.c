@@ -54,8 +54,7 @@ int xsp_refuse_input_as_output(const char *input, const char *output, struct xsp
 
 void xsp_say_elsewhere(const char *asked, const char *name)
 {
-	xsp_say("%s has been written by another program meanwhile, or cannot be replaced: this is "
-		"%s",
+	xsp_say("%s has been written by another program meanwhile, or cannot be replaced: this is %s",
 		asked, name);
 }
 

@@ -44,8 +44,7 @@ int main(int argc, char **argv)
 		return xsp_finish_stdout(XSP_STATUS_OK);
 	}
 	if (argv[1][0] != '-') {
-		xsp_say("'%s' is no verb: record, top, list, dump, export, analyze, compare, view, "
-			"info, doctor; to start a program write xsptrace -- %s",
+		xsp_say("'%s' is no verb: record, top, list, dump, export, analyze, compare, view, info, doctor; to start a program write xsptrace -- %s",
 			argv[1], argv[1]);
 		return XSP_STATUS_USAGE;
 	}

@@ -104,8 +104,7 @@ static void say_weight(const struct xsp_outputs *o)
 		used = format != NULL && format->stacks;
 	}
 	if (!used)
-		xsp_say("--weight %s changes nothing: it is what .folded, .svg, .perf and .pb.gz "
-			"add up",
+		xsp_say("--weight %s changes nothing: it is what .folded, .svg, .perf and .pb.gz add up",
 			xsp_weight_name(o->weight));
 }
 
@@ -233,9 +232,7 @@ static void finish_all(struct work *w, bool complete)
 		else if (rc == 0 && !w->o->quiet && w->notes[i] != NULL)
 			fprintf(stderr, "wrote %s (%s)\n", name, w->notes[i]);
 		if (rc == 0 && too_large && !w->o->quiet)
-			xsp_say("%s holds %s of JSON, more than viewers manage (1 GB): cut it "
-				"(xsptrace export --from, --to, -e, --min-duration, --max-depth), "
-				"or take .svg, .folded or .perf",
+			xsp_say("%s holds %s of JSON, more than viewers manage (1 GB): cut it (xsptrace export --from, --to, -e, --min-duration, --max-depth), or take .svg, .folded or .perf",
 				name, xsp_format_bytes(size, bytes));
 		if (rc == 0 && empty && !w->o->quiet)
 			xsp_say("%s is empty: %s", name, why_empty);

@@ -45,10 +45,10 @@ int xsp_report_output_choose(struct xsp_report_output *o, struct xsp_error *err)
 		if (o->path != NULL && xsp_ends_with(o->path, length, formats[i].ending))
 			o->format = &formats[i];
 	if (o->format == NULL && o->path != NULL && xsp_out_is_file(o->path))
-		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				     "-o %.200s: the ending must be .txt, .json or .csv, or "
-				     "--format says which",
-				     o->path);
+		return xsp_error_set(
+			err, -EINVAL, XSP_STATUS_USAGE,
+			"-o %.200s: the ending must be .txt, .json or .csv, or --format says which",
+			o->path);
 	if (o->format == NULL)
 		o->format = &formats[0];
 	return 0;

@@ -70,10 +70,9 @@ static int csv_begin(struct xsp_export *x)
 		rc = xsp_categories_init(&c->categories, &x->view);
 	if (rc == 0)
 		rc = xsp_thread_rows_new(&x->view, &c->rows);
-	xsp_out_text(x->out,
-		     "id,parent_id,pid,tid,thread,fiber,category,name,provider,module,depth,"
-		     "ending,start_ns,end_ns,duration_ns,self_ns,cpu_ns,self_cpu_ns,"
-		     "correlation,operator_id,cut,value\r\n");
+	xsp_out_text(
+		x->out,
+		"id,parent_id,pid,tid,thread,fiber,category,name,provider,module,depth,ending,start_ns,end_ns,duration_ns,self_ns,cpu_ns,self_cpu_ns,correlation,operator_id,cut,value\r\n");
 	return rc;
 }
 
@@ -212,8 +211,8 @@ static int csv_end(struct xsp_export *x)
 
 	if (text != NULL && c->calls_left_out > 0 &&
 	    asprintf(text,
-		     "without %" PRIu64 " calls of CUDA's that only CUPTI saw: .json and .db have "
-		     "them",
+		     "without %" PRIu64
+		     " calls of CUDA's that only CUPTI saw: .json and .db have them",
 		     c->calls_left_out) < 0) {
 		*text = NULL;
 		return -ENOMEM;

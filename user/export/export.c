@@ -160,18 +160,18 @@ static int check_options(const struct xsp_export_options *o, const struct xsp_ex
 			err, -ENOTSUP, XSP_STATUS_USAGE, "cannot write %s: %s", o->path,
 			format->whole ? "it is no format of its own" : format->missing);
 	if (o->job != NULL && !format->jobs)
-		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_USAGE,
-				     "cannot write %s of several captures: a Chrome trace (.json, "
-				     ".json.gz) can hold a job, a %s holds one capture",
-				     o->path, format->title);
+		return xsp_error_set(
+			err, -ENOTSUP, XSP_STATUS_USAGE,
+			"cannot write %s of several captures: a Chrome trace (.json, .json.gz) can hold a job, a %s holds one capture",
+			o->path, format->title);
 	if (is_wrong_place(format, o->path, err))
 		return -ESPIPE;
 	if (format->stacks && !xsp_weight_recorded(o->weight, timeline))
-		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				     "cannot write %s with --weight %s: the capture does not have "
-				     "it; %s records it",
-				     o->path, xsp_weight_name(o->weight),
-				     o->weight == XSP_WEIGHT_SAMPLES ? "--sample" : "--waits");
+		return xsp_error_set(
+			err, -EINVAL, XSP_STATUS_USAGE,
+			"cannot write %s with --weight %s: the capture does not have it; %s records it",
+			o->path, xsp_weight_name(o->weight),
+			o->weight == XSP_WEIGHT_SAMPLES ? "--sample" : "--waits");
 	return 0;
 }
 

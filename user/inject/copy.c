@@ -68,9 +68,9 @@ int xsp_copy_fill(const struct xsp_held *h, uint64_t number, const char *library
 			      "this kernel does not hand its descriptors over (pidfd_getfd)");
 	int ret = 0;
 	if (!is_new_memory(h, fd))
-		ret = failed(-EPERM, why,
-			     "memfd_create answered with what is not a new file in memory; nothing "
-			     "was written");
+		ret = failed(
+			-EPERM, why,
+			"memfd_create answered with what is not a new file in memory; nothing was written");
 	else if (write_library(library, fd) < 0)
 		ret = failed(-EIO, why, "its file in memory cannot be written");
 	else if (fcntl(fd, F_ADD_SEALS, SEALS) != 0)

@@ -68,9 +68,9 @@ static int prepare_stub(struct injection *in)
 	size_t xsave = xsave_size();
 
 	if (xsave == 0)
-		return xsp_error_set(in->err, -ENOTSUP, XSP_STATUS_TARGET,
-				     "nothing is injected: this processor has no xsave, so "
-				     "registers could not be kept");
+		return xsp_error_set(
+			in->err, -ENOTSUP, XSP_STATUS_TARGET,
+			"nothing is injected: this processor has no xsave, so registers could not be kept");
 	int ret = xsp_refuse_image(in->pid, &in->facts, s, in->err);
 	if (ret < 0)
 		return ret;
@@ -87,11 +87,10 @@ static int prepare_stub(struct injection *in)
 	in->attempt.code = in->facts.room;
 	if (in->attempt.code != 0)
 		return 0;
-	return xsp_error_set(in->err, -ENOTSUP, XSP_STATUS_TARGET,
-			     "nothing is injected into process %d: no %zu unused bytes were found "
-			     "behind the code of the program and of libc (another injection may be "
-			     "under way: try again in 10 s)",
-			     in->pid, xsp_divert_size());
+	return xsp_error_set(
+		in->err, -ENOTSUP, XSP_STATUS_TARGET,
+		"nothing is injected into process %d: no %zu unused bytes were found behind the code of the program and of libc (another injection may be under way: try again in 10 s)",
+		in->pid, xsp_divert_size());
 }
 
 /* ---- choosing a thread ---- */
@@ -140,11 +139,10 @@ static int list(struct injection *in, bool all, struct candidate **out, size_t *
 static int attempt_failed(struct injection *in, int ret)
 {
 	if (ret == -EPERM || ret == -EACCES)
-		return xsp_error_set(in->err, -EPERM, XSP_STATUS_PERMISSION,
-				     "nothing is injected into process %d: %s; it takes root, or "
-				     "CAP_SYS_PTRACE, and a kernel whose "
-				     "/proc/sys/kernel/yama/ptrace_scope is below 3",
-				     in->pid, in->attempt.failed);
+		return xsp_error_set(
+			in->err, -EPERM, XSP_STATUS_PERMISSION,
+			"nothing is injected into process %d: %s; it takes root, or CAP_SYS_PTRACE, and a kernel whose /proc/sys/kernel/yama/ptrace_scope is below 3",
+			in->pid, in->attempt.failed);
 	return xsp_error_set(in->err, ret, ret == -ENOTSUP ? XSP_STATUS_TARGET : XSP_STATUS_FAILED,
 			     "%s into process %d%s: %s",
 			     ret == -ENOTSUP ? "nothing is injected" : "injecting", in->pid,
@@ -181,10 +179,10 @@ static int no_moment(struct injection *in, int ret)
 		return xsp_error_set(in->err, ret, XSP_STATUS_FAILED,
 				     "injecting into process %d was interrupted before it began",
 				     in->pid);
-	return xsp_error_set(in->err, ret, XSP_STATUS_FAILED,
-			     "nothing was injected into process %d: no thread was at a safe point "
-			     "in time (the last one: %s); try again",
-			     in->pid, in->danger ? in->danger : "there was none to try");
+	return xsp_error_set(
+		in->err, ret, XSP_STATUS_FAILED,
+		"nothing was injected into process %d: no thread was at a safe point in time (the last one: %s); try again",
+		in->pid, in->danger ? in->danger : "there was none to try");
 }
 
 static int choose(struct injection *in)
@@ -200,9 +198,9 @@ static int choose(struct injection *in)
 		if (ret < 0)
 			return no_moment(in, ret);
 		if (waited > SECOND && said++ == 0 && in->options->note != NULL)
-			in->options->note(in->options->ctx,
-					  "waiting for a moment at which a thread can be stopped "
-					  "safely");
+			in->options->note(
+				in->options->ctx,
+				"waiting for a moment at which a thread can be stopped safely");
 		xsp_nap_ns(nap);
 		nap = nap < 50000000 ? nap * 3 / 2 : nap;
 	}
@@ -236,14 +234,13 @@ static int load(struct injection *in)
 	in->result->entry_value = loaded.entry_value;
 	bool gone = ret == -ESRCH && !xsp_held_alive(r.held);
 	if (ret < 0)
-		xsp_error_set(in->err, ret, gone ? XSP_STATUS_NO_TARGET : XSP_STATUS_FAILED,
-			      gone ? "process %d ended while the library was loaded%s"
-				   : "process %d was given a thread, but did not load the "
-				     "library in time%s",
-			      in->pid,
-			      r.stuck && !gone
-				      ? "; it may yet do so, and the library then stays idle"
-				      : "");
+		xsp_error_set(
+			in->err, ret, gone ? XSP_STATUS_NO_TARGET : XSP_STATUS_FAILED,
+			gone ? "process %d ended while the library was loaded%s"
+			     : "process %d was given a thread, but did not load the library in time%s",
+			in->pid,
+			r.stuck && !gone ? "; it may yet do so, and the library then stays idle"
+					 : "");
 	clean_up(in, &r);
 	return ret;
 }
@@ -349,10 +346,10 @@ int xsp_inject(pid_t pid, const struct xsp_inject_options *options,
 	(void)options;
 	if (result != NULL)
 		*result = (struct xsp_inject_result){0};
-	return xsp_error_set(err, -ENOTSUP, XSP_STATUS_TARGET,
-			     "--inject works on x86-64 only so far: start process %d's program "
-			     "with CUDA_INJECTION64_PATH instead",
-			     pid);
+	return xsp_error_set(
+		err, -ENOTSUP, XSP_STATUS_TARGET,
+		"--inject works on x86-64 only so far: start process %d's program with CUDA_INJECTION64_PATH instead",
+		pid);
 }
 
 #endif

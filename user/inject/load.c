@@ -80,10 +80,10 @@ static int find_functions(struct loader *l)
 	}
 	if (l->dlopen != 0 && l->dlsym != 0)
 		return 0;
-	return xsp_error_set(l->err, -ENOTSUP, XSP_STATUS_TARGET,
-			     "process %d has no dlopen; start the program with "
-			     "CUDA_INJECTION64_PATH instead",
-			     l->r->held->pid);
+	return xsp_error_set(
+		l->err, -ENOTSUP, XSP_STATUS_TARGET,
+		"process %d has no dlopen; start the program with CUDA_INJECTION64_PATH instead",
+		l->r->held->pid);
 }
 
 /* Calls dlopen. If the loader refuses, l->handle is 0 and l->why says why. */

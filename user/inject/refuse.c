@@ -44,10 +44,10 @@ static int check_status(pid_t pid, const char *status, struct xsp_error *err)
 	struct xsp_stat st;
 
 	if (tracer != 0)
-		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_TARGET,
-				     "nothing is injected into process %d: process %ld traces it "
-				     "(a debugger, strace?); end that first",
-				     pid, tracer);
+		return xsp_error_set(
+			err, -ENOTSUP, XSP_STATUS_TARGET,
+			"nothing is injected into process %d: process %ld traces it (a debugger, strace?); end that first",
+			pid, tracer);
 	if (state != NULL && (*state == 'T' || *state == 't'))
 		return refused(pid, err, "it is stopped; continue it first (kill -CONT)");
 	if (seccomp == 1)
@@ -101,17 +101,17 @@ int xsp_refuse_image(pid_t pid, const struct xsp_image_facts *facts, struct xsp_
 	if (facts->narrow)
 		return refused(pid, err, "it runs a 32-bit program");
 	if (!facts->libc)
-		return refused(pid, err,
-			       "it has no shared C library (glibc or musl): it is linked "
-			       "statically, and cannot load libraries");
+		return refused(
+			pid, err,
+			"it has no shared C library (glibc or musl): it is linked statically, and cannot load libraries");
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
 		*needed[i].to = facts->functions[needed[i].function];
 		if (*needed[i].to != 0)
 			continue;
-		return xsp_error_set(err, -ENOTSUP, XSP_STATUS_TARGET,
-				     "nothing is injected into process %d: its C library has no "
-				     "%s%s",
-				     pid, needed[i].name, INSTEAD);
+		return xsp_error_set(
+			err, -ENOTSUP, XSP_STATUS_TARGET,
+			"nothing is injected into process %d: its C library has no %s%s", pid,
+			needed[i].name, INSTEAD);
 	}
 	return 0;
 }

@@ -60,19 +60,19 @@ const char *xsp_health_damage(const struct xsp_health *h, enum xsp_damage which,
 
 	text[0] = '\0';
 	if (which == XSP_DAMAGE_BROKEN && is_broken(h))
-		snprintf(text, XSP_HEALTH_TEXT,
-			 "the capture is damaged: %s chunk%s broken or missing, %s event%s not "
-			 "readable",
-			 xsp_format_count(a, h->bad_chunks), h->bad_chunks == 1 ? "" : "s",
-			 xsp_format_count(b, h->bad_events), h->bad_events == 1 ? "" : "s");
+		snprintf(
+			text, XSP_HEALTH_TEXT,
+			"the capture is damaged: %s chunk%s broken or missing, %s event%s not readable",
+			xsp_format_count(a, h->bad_chunks), h->bad_chunks == 1 ? "" : "s",
+			xsp_format_count(b, h->bad_events), h->bad_events == 1 ? "" : "s");
 	if (which == XSP_DAMAGE_TORN && h->torn_bytes > 0)
 		snprintf(text, XSP_HEALTH_TEXT,
 			 "the capture is cut off: its last %s are no whole chunk",
 			 xsp_format_bytes(a, h->torn_bytes));
 	if (which == XSP_DAMAGE_NO_END && h->ended != XSP_CAPTURE_COMPLETE)
-		snprintf(text, XSP_HEALTH_TEXT,
-			 "the capture has no end: xsptrace was stopped while it recorded, or could "
-			 "not write on; all that it had written is here");
+		snprintf(
+			text, XSP_HEALTH_TEXT,
+			"the capture has no end: xsptrace was stopped while it recorded, or could not write on; all that it had written is here");
 	return text[0] != '\0' ? text : NULL;
 }
 

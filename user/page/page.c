@@ -42,8 +42,7 @@ const char *xsp_page_missing(void)
 {
 	return xsp_template()[0] != '\0'
 		       ? NULL
-		       : "built without it: install nodejs and npm, and build again "
-			 "(cmake -DXSPTRACE_WEB=ON says what is missing)";
+		       : "built without it: install nodejs and npm, and build again (cmake -DXSPTRACE_WEB=ON says what is missing)";
 }
 
 const char *xsp_page_content_security_policy(void)

@@ -6,9 +6,7 @@
 
 const char *xsp_server_missing(void)
 {
-	return "this build has no server: it takes libmicrohttpd (libmicrohttpd-dev), and no "
-	       "static "
-	       "build; -o FILE.html writes the page";
+	return "this build has no server: it takes libmicrohttpd (libmicrohttpd-dev), and no static build; -o FILE.html writes the page";
 }
 
 int xsp_server_start(const struct xsp_server_options *options, struct xsp_server **out,

@@ -436,22 +436,22 @@ void xsp_trees_notes(const struct xsp_trees *t, struct xsp_json_writer *j)
 		merged += i != CPU ? t->trees[i].merged : 0;
 	if (t->small > 0) {
 		snprintf(text, sizeof(text),
-			 "In flame graph and sunburst %" PRIu64 " branches of less than 1/%u of "
-			 "the whole are shown together, as (small).",
+			 "In flame graph and sunburst %" PRIu64
+			 " branches of less than 1/%u of the whole are shown together, as (small).",
 			 t->small, SMALL);
 		xsp_json_text(j, NULL, text);
 	}
 	if (t->texts.left_out > 0) {
 		snprintf(text, sizeof(text),
-			 "There are too many names for one page: %" PRIu64 " frames are called "
-			 "[other names].",
+			 "There are too many names for one page: %" PRIu64
+			 " frames are called [other names].",
 			 t->texts.left_out);
 		xsp_json_text(j, NULL, text);
 	}
 	if (merged > 0) {
 		snprintf(text, sizeof(text),
-			 "The tree of stacks was full: %" PRIu64 " calls are in a frame further "
-			 "out than their own.",
+			 "The tree of stacks was full: %" PRIu64
+			 " calls are in a frame further out than their own.",
 			 merged);
 		xsp_json_text(j, NULL, text);
 	}

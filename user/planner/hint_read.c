@@ -111,9 +111,7 @@ static void hint_nearest(const struct xsp_pattern *p, struct xsp_module *m, char
 	xsp_pattern_match_symbols(p, 1, m, ignore, NULL, &counts, NULL);
 	if (counts.ifuncs > 0) {
 		add(text,
-		    "what it names is one of several functions, chosen when the program starts "
-		    "(IFUNC), which have no names here: install debug symbols of the file "
-		    "(libc6-dbg)");
+		    "what it names is one of several functions, chosen when the program starts (IFUNC), which have no names here: install debug symbols of the file (libc6-dbg)");
 		return;
 	}
 	list_names(names, xsp_pattern_suggest_functions(p, m, names, NAMES), text);

@@ -29,10 +29,9 @@ int xsp_recorder_put_stats(struct xsp_recorder *r)
 		xsp_recorder_gap(r, XSP_GAP_STACKS, c.stacks_torn - r->gaps[XSP_GAP_STACKS].count,
 				 "as their memory was not there");
 	if (c.heap_unseen > r->gaps[XSP_GAP_ALLOCATIONS].count)
-		xsp_recorder_gap(r, XSP_GAP_ALLOCATIONS,
-				 c.heap_unseen - r->gaps[XSP_GAP_ALLOCATIONS].count,
-				 "of the sample, as their calls ended in a jump to code that is "
-				 "not known");
+		xsp_recorder_gap(
+			r, XSP_GAP_ALLOCATIONS, c.heap_unseen - r->gaps[XSP_GAP_ALLOCATIONS].count,
+			"of the sample, as their calls ended in a jump to code that is not known");
 	getrusage(RUSAGE_SELF, &usage);
 	double silent = r->overheads != NULL
 				? (double)(xsp_overhead_unseen_ns(r) + c.unseen_ns)
@@ -133,39 +132,36 @@ static int put_pythons(struct xsp_recorder *r)
 static void note_unnamed(struct xsp_recorder *r)
 {
 	if (r->frames != NULL && xsp_resolver_left_maps(r->resolver))
-		xsp_recorder_note(r,
-				  "perf maps of the target were not read to their end: at "
-				  "most %zu MiB are; code that is named further on is "
-				  "[generated code]",
-				  XSP_PERF_MAP_BYTES >> 20);
+		xsp_recorder_note(
+			r,
+			"perf maps of the target were not read to their end: at most %zu MiB are; code that is named further on is [generated code]",
+			XSP_PERF_MAP_BYTES >> 20);
 	if (r->frames != NULL && xsp_resolver_left_processes(r->resolver))
-		xsp_recorder_note(r,
-				  "perf maps of more than %u processes: those of the others were "
-				  "not read; what they name is [generated code]",
-				  XSP_RESOLVER_MAPS);
+		xsp_recorder_note(
+			r,
+			"perf maps of more than %u processes: those of the others were not read; what they name is [generated code]",
+			XSP_RESOLVER_MAPS);
 	if (r->resolver != NULL && xsp_resolver_left_tables(r->resolver))
-		xsp_recorder_note(r,
-				  "symbols and unwind tables of the target's files would take more "
-				  "than %llu MiB, or too many descriptors: those beyond were not "
-				  "read; their functions are called FILE+0xADDRESS, and stacks may "
-				  "end there",
-				  XSP_RESOLVER_TABLES_BYTES >> 20);
+		xsp_recorder_note(
+			r,
+			"symbols and unwind tables of the target's files would take more than %llu MiB, or too many descriptors: those beyond were not "
+			"read; their functions are called FILE+0xADDRESS, and stacks may end there",
+			XSP_RESOLVER_TABLES_BYTES >> 20);
 	if (r->resolver != NULL && xsp_resolver_left_mappings(r->resolver))
-		xsp_recorder_note(r,
-				  "the target mapped more than %u libraries: those that came later "
-				  "were not remembered; their functions have no names, and stacks "
-				  "may end there",
-				  XSP_RESOLVER_MAPPINGS);
+		xsp_recorder_note(
+			r,
+			"the target mapped more than %u libraries: those that came later were not remembered; their functions have no names, and stacks may end there",
+			XSP_RESOLVER_MAPPINGS);
 	if (r->frames != NULL && xsp_frames_left(r->frames))
-		xsp_recorder_note(r,
-				  "stacks hold more than %u different addresses: those that came "
-				  "later have no names",
-				  XSP_FRAMES_MAX);
+		xsp_recorder_note(
+			r,
+			"stacks hold more than %u different addresses: those that came later have no names",
+			XSP_FRAMES_MAX);
 	if (r->frames != NULL && xsp_frames_unnamed(r->frames) > 0)
-		xsp_recorder_note(r,
-				  "%zu addresses in stacks have no names: at the end these are "
-				  "looked up for %llu s at most",
-				  xsp_frames_unnamed(r->frames), FRAMES_LAST_NS / 1000000000);
+		xsp_recorder_note(
+			r,
+			"%zu addresses in stacks have no names: at the end these are looked up for %llu s at most",
+			xsp_frames_unnamed(r->frames), FRAMES_LAST_NS / 1000000000);
 }
 
 int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)

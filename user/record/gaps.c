@@ -41,10 +41,10 @@ void xsp_recorder_note_left_out(struct xsp_recorder *r)
 			char name[128];
 			xsp_printable(name, sizeof(name), p != NULL ? p->name : "?", 100);
 			if (named++ < XSP_PLAN_NAMED)
-				xsp_recorder_note(r,
-						  "%s: its code in process %d has been changed "
-						  "since it was attached to: left out there",
-						  name, rows[i].pid);
+				xsp_recorder_note(
+					r,
+					"%s: its code in process %d has been changed since it was attached to: left out there",
+					name, rows[i].pid);
 			xsp_recorder_count_left_out(r, 1, name, XSP_CHANGED_CODE);
 		}
 	}

@@ -156,9 +156,9 @@ void xsp_recorder_why_idle(struct xsp_recorder *r, char *text, size_t size)
 
 	xsp_recorder_end(r); /* the look takes its time */
 	if (xsp_recorder_wanted(r) == 0) {
-		snprintf(text, size,
-			 "no call was seen: nothing of what was asked for was loaded until the end "
-			 "of the recording");
+		snprintf(
+			text, size,
+			"no call was seen: nothing of what was asked for was loaded until the end of the recording");
 		return;
 	}
 	find_inlined(r, inlined);
@@ -170,26 +170,25 @@ void xsp_recorder_why_idle(struct xsp_recorder *r, char *text, size_t size)
 	else if (xsp_recorder_describe_late(r, late, sizeof(late)))
 		snprintf(text, size, "no call was seen: %s", late);
 	else
-		snprintf(text, size,
-			 "no call began during the recording: none was made, or where the compiler "
-			 "has inlined the function, or one that was entered before still runs");
+		snprintf(
+			text, size,
+			"no call began during the recording: none was made, or where the compiler has inlined the function, or one that was entered before still runs");
 	for (size_t i = 0; i < r->process_count && xsp_now_ns() < end_ns; i++) {
 		struct look l = {.r = r, .p = &r->processes[i], .end_ns = end_ns};
 		if (look_at_process(&l) < 0)
 			continue;
 		if (l.inside != 0)
-			snprintf(text, size,
-				 "no call began during the recording: %.200s was entered before it "
-				 "and has not returned (thread %d%s%.100s); calls are seen from "
-				 "their entry on",
-				 l.function, (int)l.inside, l.waiting == l.inside ? ", in " : "",
-				 l.waiting == l.inside ? l.where : "");
+			snprintf(
+				text, size,
+				"no call began during the recording: %.200s was entered before it and has not returned (thread %d%s%.100s); calls are seen from their entry on",
+				l.function, (int)l.inside, l.waiting == l.inside ? ", in " : "",
+				l.waiting == l.inside ? l.where : "");
 		else if (!l.ran && l.waiting != 0)
-			snprintf(text, size,
-				 "no call began during the recording: process %d does nothing, "
-				 "thread %d waits in %.100s%s%s",
-				 (int)l.p->pid, (int)l.waiting, l.where,
-				 inlined[0] != '\0' ? "; " : "", inlined);
+			snprintf(
+				text, size,
+				"no call began during the recording: process %d does nothing, thread %d waits in %.100s%s%s",
+				(int)l.p->pid, (int)l.waiting, l.where,
+				inlined[0] != '\0' ? "; " : "", inlined);
 		if (l.inside != 0)
 			break;
 	}

@@ -115,8 +115,7 @@ static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
 	if (o->capture_named && lstat(o->capture_path, &st) == 0 && !S_ISREG(st.st_mode))
 		return xsp_error_set(
 			err, -EEXIST, XSP_STATUS_OUTPUT,
-			"cannot write %s: it is there and is not a regular file; links "
-			"and devices are never written through, give another name",
+			"cannot write %s: it is there and is not a regular file; links and devices are never written through, give another name",
 			o->capture_path);
 	int rc = o->capture_path != NULL ? xsp_new_file_open(o->capture_path, NULL, &r->file)
 					 : xsp_new_file_in_memory(&r->file);
@@ -261,8 +260,9 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 		if (failed == -EINTR) /* it goes on, and its events would look like the target's */
 			rc = xsp_error_set(err, failed, XSP_STATUS_FAILED, "interrupted");
 		else if (failed < 0)
-			xsp_recorder_note(r, "the price of a probe could not be measured here; "
-					     "estimates use defaults");
+			xsp_recorder_note(
+				r,
+				"the price of a probe could not be measured here; estimates use defaults");
 		r->times.calibrate_ms = since_ms(start);
 		if (rc == 0)
 			rc = create_capture(r, err);
@@ -399,8 +399,7 @@ static int cannot_go_on(const struct xsp_recorder *r, int rc, struct xsp_error *
 		return xsp_recorder_broker_gone(err);
 	return xsp_error_set(
 		err, rc, XSP_STATUS_OUTPUT,
-		"%s cannot be written on (%s): the recording ends here, and what follows "
-		"is of what came before",
+		"%s cannot be written on (%s): the recording ends here, and what follows is of what came before",
 		r->options.capture_named ? r->options.capture_path : "the capture", strerror(-rc));
 }
 

@@ -32,8 +32,7 @@ int xsp_recorder_broker_gone(struct xsp_error *err)
 {
 	return xsp_error_set(
 		err, -EPIPE, XSP_STATUS_FAILED,
-		"xsptrace's privileged process has ended unexpectedly: the recording ends "
-		"here, its guardian takes the probes out");
+		"xsptrace's privileged process has ended unexpectedly: the recording ends here, its guardian takes the probes out");
 }
 
 struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid)

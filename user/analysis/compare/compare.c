@@ -19,40 +19,38 @@
 static const struct {
 	const char *keyword, *meaning;
 } reasons[] = {
-	[WHY_NOISE] = {"none: noise", "the 95 % interval holds the threshold: it is narrower with "
-				      "three captures a side, or longer ones"},
-	[WHY_FEW] = {"none: few",
-		     "too few measurements: 12 steps, a fourth of the time, or 3 captures a "
-		     "side are needed"},
+	[WHY_NOISE] =
+		{"none: noise",
+		 "the 95 % interval holds the threshold: it is narrower with three captures a side, or longer ones"},
+	[WHY_FEW] =
+		{"none: few",
+		 "too few measurements: 12 steps, a fourth of the time, or 3 captures a side are needed"},
 	[WHY_NO_SPREAD] = {"none: no spread",
 			   "all measurements are equal, which says nothing about another run"},
-	[WHY_CHANCE] = {"none: chance",
-			"its own interval lies beyond the threshold, but so many were compared "
-			"that chance brings that about (Holm's correction)"},
-	[WHY_FASTEST] = {"none: fastest",
-			 "the fastest ones have not changed as the middle has, so it may be the "
-			 "machine that was busy; three captures a side tell"},
+	[WHY_CHANCE] =
+		{"none: chance",
+		 "its own interval lies beyond the threshold, but so many were compared that chance brings that about (Holm's correction)"},
+	[WHY_FASTEST] =
+		{"none: fastest",
+		 "the fastest ones have not changed as the middle has, so it may be the machine that was busy; three captures a side tell"},
 	[WHY_ALL] =
 		{"none: all alike",
-		 "most operators (kernels) changed alike, as on a machine that is busier or a GPU "
-		 "with another clock; three captures a side tell"},
+		 "most operators (kernels) changed alike, as on a machine that is busier or a GPU with another clock; three captures a side tell"},
 	[WHY_SMALL] = {"small",
 		       "less than 1 % of the time (three captures a side: 0.1 %) is not judged"},
 	[WHY_RARE] = {"none: seldom",
 		      "it is on one side only, but not in most of the time of each capture"},
-	[WHY_PEAK] = {"none: peak",
-		      "the most that there was differs otherwise than most of the time does; three "
-		      "captures a side tell"},
+	[WHY_PEAK] =
+		{"none: peak",
+		 "the most that there was differs otherwise than most of the time does; three captures a side tell"},
 	[WHY_NO_GROWTH] = {"none: no growth",
 			   "the other side gave memory back, and this one only did not"},
-	[WHY_ONCE] = {"none: once",
-		      "this memory was reached once (or in fewer than four of 16 pieces of the "
-		      "time) and then kept: one value, which says nothing about another run; three "
-		      "captures a side tell"},
-	[WHY_ALONE] = {"none: alone",
-		       "fewer than three kernels have 1 % of their device's time each, so that a "
-		       "slower kernel cannot be told from a GPU with another clock; three captures "
-		       "a side tell"},
+	[WHY_ONCE] =
+		{"none: once",
+		 "this memory was reached once (or in fewer than four of 16 pieces of the time) and then kept: one value, which says nothing about another run; three captures a side tell"},
+	[WHY_ALONE] =
+		{"none: alone",
+		 "fewer than three kernels have 1 % of their device's time each, so that a slower kernel cannot be told from a GPU with another clock; three captures a side tell"},
 };
 
 /* ---- caveats ---- */
@@ -98,17 +96,14 @@ XSP_REPORT_SHAPE(compare, captures_shape, "compared", "captures", "Captures", ca
 
 #define DOUBTS 8U
 static const char *const doubt_texts[DOUBTS] = {
-	"uncertain: events were lost, so that times of their callers are too long and "
-	"counts too low",
+	"uncertain: events were lost, so that times of their callers are too long and counts too low",
 	"uncertain: not all of the time was recorded (windows of --max-overhead)",
 	"uncertain: a capture is damaged, or was not ended",
-	"uncertain: probes came late (libraries, children, changed code): calls before are "
-	"missing",
+	"uncertain: probes came late (libraries, children, changed code): calls before are missing",
 	"uncertain: the command lines differ",
 	"uncertain: the captures are of different machines",
 	"uncertain: the captures were recorded by different versions of xsptrace",
-	"uncertain: the captures were recorded with different filters (xsptrace info): what is "
-	"left out of one is in its callers' own time",
+	"uncertain: the captures were recorded with different filters (xsptrace info): what is left out of one is in its callers' own time",
 };
 
 static void find_doubts(const struct xsp_compare_capture *c,
@@ -147,8 +142,9 @@ static const char *put_captures(struct xsp_report_section *head,
 		reason = reason != NULL ? reason : doubt_texts[i] + strlen("uncertain: ");
 	}
 	if (places_left_out > 0)
-		xsp_report_note(head, "memory is allocated at more places than are followed: "
-				      "growth of those that came last is not compared");
+		xsp_report_note(
+			head,
+			"memory is allocated at more places than are followed: growth of those that came last is not compared");
 	return reason;
 }
 
@@ -522,13 +518,13 @@ static void put_method(struct xsp_report_section *head, const struct pair *p, co
 {
 	char text[400];
 
-	snprintf(text, sizeof(text),
-		 "%s against A: %s, %s; %zu judged, by 95 %% intervals and Holm's correction, "
-		 "against a threshold of %.3g %%",
-		 name, p->steps ? "by steps, and by calls" : "by calls (no steps on both sides)",
-		 p->repeats ? "each capture is one measurement"
-			    : "blocks of one recording are the measurements",
-		 p->judged, 100 * p->threshold);
+	snprintf(
+		text, sizeof(text),
+		"%s against A: %s, %s; %zu judged, by 95 %% intervals and Holm's correction, against a threshold of %.3g %%",
+		name, p->steps ? "by steps, and by calls" : "by calls (no steps on both sides)",
+		p->repeats ? "each capture is one measurement"
+			   : "blocks of one recording are the measurements",
+		p->judged, 100 * p->threshold);
 	xsp_report_note(head, text);
 	if (p->common_known)
 		note_common(head, p, "operators", p->common, "the step", "a slower machine");

@@ -408,26 +408,24 @@ static void put_losses(const struct writer *w)
 		uint64_t count;
 		const char *text;
 	} losses[] = {
-		{w->g->unlaunched, "activities without their launch: in no launch statistics, and "
-				   "why their stream was idle before them is not known"},
+		{w->g->unlaunched,
+		 "activities without their launch: in no launch statistics, and why their stream was idle before them is not known"},
 		{w->g->untimed, "activities that CUPTI could not time: in no figure"},
-		{s->late, "activities came too late to be put in order: in unions, gaps and "
-			  "queues only with what was left of them"},
-		{s->pushed_out, "communication kernels ran beside too many others: which of them "
-				"belong together is not known, and they are in no time of arrival "
-				"and transfer"},
-		{s->late_waits, "waits for the GPU came too late: what ended last before they did "
-				"is not known"},
+		{s->late,
+		 "activities came too late to be put in order: in unions, gaps and queues only with what was left of them"},
+		{s->pushed_out,
+		 "communication kernels ran beside too many others: which of them belong together is not known, and they are in no time of arrival and transfer"},
+		{s->late_waits,
+		 "waits for the GPU came too late: what ended last before they did is not known"},
 		{xsp_gpu_host_early(w->g->host),
 		 "spans were taken before all idle time in them was known (too many at a time)"},
 		{p->warm_up, "first steps were warm-up: they have no critical path here"},
 		{p->unrecorded, "steps were not recorded all the time: they have no critical path"},
 		{p->too_large, "steps were too large to be held: they have no critical path"},
-		{p->late, "activities came too late for critical paths: there, they are time of "
-			  "what waited for them"},
+		{p->late,
+		 "activities came too late for critical paths: there, they are time of what waited for them"},
 		{p->guessed,
-		 "times a critical path goes through an event and its record is not known "
-		 "(--gpu events): it went on with what ended last"},
+		 "times a critical path goes through an event and its record is not known (--gpu events): it went on with what ended last"},
 		{c->lost, "GPU records lost on the way from the agent: idle time may be work"},
 		{c->dropped, "GPU records dropped in the target: idle time may be work"},
 		{c->unnamed, "kernels whose name never came"},

@@ -277,26 +277,29 @@ int xsp_gpu_report_path(const struct writer *w)
 	const struct xsp_gpu_counts *gpu = xsp_timeline_gpu(w->g->timeline);
 
 	if (c->steps == 0) {
-		xsp_report_note(w->section, "no step was recorded whole: no critical path "
-					    "(--step NAME says what a step is)");
+		xsp_report_note(
+			w->section,
+			"no step was recorded whole: no critical path (--step NAME says what a step is)");
 		return 0;
 	}
 	xsp_report_value(w->section, "path_steps", "Steps with a critical path", XSP_UNIT_COUNT,
 			 xsp_cell_integer(c->steps));
 	if (w->g->events_lost || gpu->lost + gpu->dropped > 0)
-		xsp_report_note(w->section, "uncertain: events or GPU records were lost, what the "
-					    "critical path shows as the host's may be the GPU's");
+		xsp_report_note(
+			w->section,
+			"uncertain: events or GPU records were lost, what the critical path shows as the host's may be the GPU's");
 	if (xsp_timeline_cut_hides(w->g->timeline))
-		xsp_report_note(w->section,
-				"the cut leaves out calls: on the critical path their time is "
-				"of what is around them, and launches among them are not known");
+		xsp_report_note(
+			w->section,
+			"the cut leaves out calls: on the critical path their time is of what is around them, and launches among them are not known");
 	if (gpu->activities[XSP_GPU_IS_SYNC] == 0)
-		xsp_report_note(w->section, "no synchronisation was recorded: a critical path "
-					    "enters the GPU through copies alone");
+		xsp_report_note(
+			w->section,
+			"no synchronisation was recorded: a critical path enters the GPU through copies alone");
 	if (w->g->path->threads.count > 1 && !xsp_timeline_has_waits(w->g->timeline))
-		xsp_report_note(w->section,
-				"which thread waits for which is not known (--waits): on the "
-				"critical path that is the time of the one that waits");
+		xsp_report_note(
+			w->section,
+			"which thread waits for which is not known (--waits): on the critical path that is the time of the one that waits");
 	put_path_kinds(w);
 	put_path_steps(w);
 	return put_path_names(w);

@@ -289,10 +289,8 @@ static void print_lines(struct xsp_summary_gpu *g, struct xsp_capture_reader *r,
 	print_errors(g, r, f);
 	if ((c == NULL || c->records == 0) && g->calls > 0 && wanted != NULL &&
 	    strcmp(wanted, "wanted") == 0)
-		fputs("GPU activity was not collected: the agent was not in the process. Give "
-		      "--inject, "
-		      "or start the program with xsptrace -- COMMAND, or with "
-		      "CUDA_INJECTION64_PATH=/path/to/" XSP_GPU_AGENT "\n",
+		fputs("GPU activity was not collected: the agent was not in the process. Give --inject, or start the program with xsptrace -- COMMAND, or with CUDA_INJECTION64_PATH=/path/to/" XSP_GPU_AGENT
+		      "\n",
 		      f);
 }
 

@@ -124,8 +124,7 @@ const struct xsp_list xsp_allocations_pools = {
 	XSP_LIST_MORE(more_of_pools),
 	.full = &pool_shape,
 	.json = "allocations.pools",
-	.keys = "pid device_type device? peak_bytes? end_bytes? peak_error_bytes? end_error_bytes? "
-		"allocated_error_bytes? allocated_bytes allocations frees unknown_frees",
+	.keys = "pid device_type device? peak_bytes? end_bytes? peak_error_bytes? end_error_bytes? allocated_error_bytes? allocated_bytes allocations frees unknown_frees",
 };
 
 /* Does it surely grow or shrink? Most places free again and again all that they allocate. */

@@ -86,11 +86,11 @@ static const char *not_followed(const struct xsp_summary_allocations *a, char te
 
 	text[0] = '\0';
 	if (xsp_summary_allocations_sure(a) && a->count > a->growths)
-		snprintf(text, 160,
-			 "whether memory grows is followed at %s places: of the %s that "
-			 "came later it is not known",
-			 xsp_format_count(count, a->growths),
-			 xsp_format_count((char[XSP_UNITS_SIZE]){0}, a->count - a->growths));
+		snprintf(
+			text, 160,
+			"whether memory grows is followed at %s places: of the %s that came later it is not known",
+			xsp_format_count(count, a->growths),
+			xsp_format_count((char[XSP_UNITS_SIZE]){0}, a->count - a->growths));
 	return text;
 }
 
@@ -109,11 +109,11 @@ static void print_leaks(const struct xsp_summary_allocations *a, struct xsp_repo
 		format_rate(low, sizeof(low), r->slope.low);
 		format_rate(high, sizeof(high), r->slope.high);
 		xsp_allocations_site_name(a, r->where, 0, where, sizeof(where));
-		xsp_list_warn(report,
-			      "leak? only grows: %s, by %s a second (%s to %s): %s in %s blocks "
-			      "are alive",
-			      where, slope, low, high, xsp_format_bytes(alive, r->alive_bytes),
-			      xsp_format_count(blocks, r->alive));
+		xsp_list_warn(
+			report,
+			"leak? only grows: %s, by %s a second (%s to %s): %s in %s blocks are alive",
+			where, slope, low, high, xsp_format_bytes(alive, r->alive_bytes),
+			xsp_format_count(blocks, r->alive));
 	}
 	if (leaks > LEAKS_SHOWN)
 		xsp_list_warn(report, "      and %zu more places that only grow",
@@ -129,17 +129,16 @@ static void print_lines(const struct xsp_summary_allocations *a, const struct xs
 
 	print_uses(a, r, xsp_list_lines(report));
 	if (!a->known)
-		xsp_list_warn(report,
-			      "what is alive is not known: between the windows of --max-overhead "
-			      "allocations and frees were not seen; --max-overhead off sees all");
+		xsp_list_warn(
+			report,
+			"what is alive is not known: between the windows of --max-overhead allocations and frees were not seen; --max-overhead off sees all");
 	if (lost > 0)
-		xsp_list_warn(report,
-			      "allocations or frees that were not seen: %s: what is alive is wrong "
-			      "by as many blocks, and what grows is not told%s",
-			      xsp_format_count(count, lost),
-			      xsp_capture_stats(r)->lost_entries > 0
-				      ? "; a larger --buffer loses less"
-				      : "");
+		xsp_list_warn(
+			report,
+			"allocations or frees that were not seen: %s: what is alive is wrong by as many blocks, and what grows is not told%s",
+			xsp_format_count(count, lost),
+			xsp_capture_stats(r)->lost_entries > 0 ? "; a larger --buffer loses less"
+							       : "");
 	print_leaks(a, report);
 	if (not_followed(a, text)[0] != '\0')
 		xsp_list_warn(report, "%s", text);
@@ -150,14 +149,14 @@ static void put_notes(const struct xsp_summary_allocations *a, struct xsp_report
 	char text[160];
 
 	if (xsp_allocations_is_heap(a))
-		xsp_report_note(section, "bytes and blocks are estimates, from a sample "
-					 "(--memory=malloc)");
+		xsp_report_note(section,
+				"bytes and blocks are estimates, from a sample (--memory=malloc)");
 	if (not_followed(a, text)[0] != '\0')
 		xsp_report_note(section, text);
 	if (!xsp_summary_allocations_sure(a))
-		xsp_report_note(section, "what is alive is not known for sure, and what grows is "
-					 "not told: events were lost, or not all of the time was "
-					 "recorded");
+		xsp_report_note(
+			section,
+			"what is alive is not known for sure, and what grows is not told: events were lost, or not all of the time was recorded");
 }
 
 static void put_pools(const struct xsp_summary_allocations *a, struct xsp_report_section *section)

@@ -157,8 +157,7 @@ static void print_process(const struct xsp_summary_memory *m, const struct proce
 	xsp_printable(name, sizeof(name), d != NULL && d->comm != NULL ? d->comm : "?", 0);
 	fprintf(f,
 		"memory of process %" PRIu32
-		" (%s): %s resident at the start, %s at most, %s at the end; of it anonymous %s, "
-		"%s, %s",
+		" (%s): %s resident at the start, %s at most, %s at the end; of it anonymous %s, %s, %s",
 		d != NULL ? d->ns_pid : p->pid, name, text[0], text[1], text[2], text[3], text[4],
 		text[5]);
 	if (slope.grows)
@@ -208,8 +207,7 @@ static const struct xsp_list list = {
 	XSP_LIST_MORE(more_columns),
 	.full = &shape,
 	.json = "processes",
-	.keys = "name pid resident.start_bytes resident.peak_bytes resident.end_bytes "
-		"anonymous.start_bytes anonymous.peak_bytes anonymous.end_bytes swapped_bytes",
+	.keys = "name pid resident.start_bytes resident.peak_bytes resident.end_bytes anonymous.start_bytes anonymous.peak_bytes anonymous.end_bytes swapped_bytes",
 };
 
 void xsp_summary_memory_report(struct xsp_summary_memory *m, const struct xsp_capture_reader *r,

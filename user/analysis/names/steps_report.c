@@ -178,8 +178,7 @@ static const struct xsp_list sum_list = {
 	XSP_LIST_MORE(more_sums),
 	.known = true,
 	.json = "steps",
-	.keys = "marker steps calls not_whole left_out? mean_ns? std_ns? min_ns? p50_ns? p99_ns? "
-		"max_ns? probe_ns? uncertain",
+	.keys = "marker steps calls not_whole left_out? mean_ns? std_ns? min_ns? p50_ns? p99_ns? max_ns? probe_ns? uncertain",
 };
 
 static const struct xsp_timeline_thread *thread_of(const struct around *a, const struct track *k)

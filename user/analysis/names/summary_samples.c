@@ -223,8 +223,7 @@ static void print_sums(const struct xsp_summary_samples *s, const struct xsp_cap
 		percent(s->kernel_ns, s->ns), xsp_timeline_sample_hz(s->timeline),
 		xsp_timeline_sample_clock(s->timeline),
 		cycles ? ""
-		       : " (no hardware cycles are counted here): what the kernel does with "
-			 "interrupts off is seen at their end");
+		       : " (no hardware cycles are counted here): what the kernel does with interrupts off is seen at their end");
 	if (sample_count > 0)
 		fprintf(f, "a sample takes %s\n", xsp_format_ns(each, took / sample_count));
 }

@@ -451,10 +451,10 @@ static int note_capture(struct xsp_ranks *j, const struct xsp_capture_reader *r,
 
 	for (size_t i = 0; i < j->captures; i++)
 		if (j->ids[i] == id)
-			return xsp_error_set(err, -EEXIST, XSP_STATUS_USAGE,
-					     "%s is the same capture as the one given as number "
-					     "%zu: name each once",
-					     path, i + 1);
+			return xsp_error_set(
+				err, -EEXIST, XSP_STATUS_USAGE,
+				"%s is the same capture as the one given as number %zu: name each once",
+				path, i + 1);
 	return XSP_APPEND(j->ids, j->id_capacity, j->captures, id) < 0 ? xsp_out_of_memory(err) : 0;
 }
 

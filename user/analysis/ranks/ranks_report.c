@@ -129,8 +129,7 @@ static void note_job(const struct xsp_ranks *j, struct xsp_report_section *s)
 	if (unmatched > 0)
 		xsp_report_notef(
 			s,
-			"collectives that were recorded on one rank only, or whose group could not "
-			"be told: %s",
+			"collectives that were recorded on one rank only, or whose group could not be told: %s",
 			xsp_format_count(count, unmatched));
 	if (of_no_group > 0)
 		xsp_report_notef(
@@ -138,13 +137,12 @@ static void note_job(const struct xsp_ranks *j, struct xsp_report_section *s)
 			xsp_format_count(count, of_no_group));
 	if (j->collectives.count == 0)
 		xsp_report_note(
-			s, "no collective was recorded on two ranks: what waits for whom is not "
-			   "known, and clocks are as the hosts have them");
+			s,
+			"no collective was recorded on two ranks: what waits for whom is not known, and clocks are as the hosts have them");
 	if (j->hosts_not_aligned > 0)
 		xsp_report_notef(
 			s,
-			"clocks of %zu hosts are as they have them: no collective that all leave "
-			"together was recorded on them and on the first rank's host",
+			"clocks of %zu hosts are as they have them: no collective that all leave together was recorded on them and on the first rank's host",
 			j->hosts_not_aligned);
 }
 
@@ -229,10 +227,10 @@ static void report_ranks(struct found *f)
 	struct xsp_report_table *t = xsp_report_table(s, &ranks_shape);
 
 	xsp_report_rows(t, f->job, f->job->ranks, sizeof(*f->job->ranks), f->job->count);
-	xsp_report_note(s,
-			"late by: in all, after the others' median, where it was more than what "
-			"ends lie apart; waited: from its own arrival to the last one's; blocked: "
-			"a thread of it stood still for that, or its GPU had nothing else to do");
+	xsp_report_note(
+		s,
+		"late by: in all, after the others' median, where it was more than what ends lie apart; waited: from its own arrival to the last one's; blocked: "
+		"a thread of it stood still for that, or its GPU had nothing else to do");
 }
 
 /* ---- steps ---- */
@@ -306,8 +304,9 @@ static void put_steps(struct found *f, struct xsp_report_section *s, const struc
 				 first->steps.count - (size_t)count);
 	if (first->steps.count > STEPS_SHOWN)
 		xsp_report_note(s, "the table has the first 10,000 steps");
-	xsp_report_note(s, "a step takes as long as its slowest rank; own time: without what the "
-			   "rank was blocked for others that were late");
+	xsp_report_note(
+		s,
+		"a step takes as long as its slowest rank; own time: without what the rank was blocked for others that were late");
 }
 
 static void report_steps(struct found *f)
@@ -390,8 +389,8 @@ static void report_collectives(struct found *f)
 		xsp_report_add(t, j, &j->collectives.rows[i]);
 	}
 	xsp_report_note(
-		s, "times are sums over the ranks; for late ranks: until the last one had come; "
-		   "transfer: what the last one to come took");
+		s,
+		"times are sums over the ranks; for late ranks: until the last one had come; transfer: what the last one to come took");
 }
 
 /* ---- who holds the others up ---- */

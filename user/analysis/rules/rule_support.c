@@ -112,8 +112,7 @@ static void add_late(const struct xsp_rule_context *c, struct doubts *d)
 
 	if (late > 0 && late >= c->recorded_ns / 100)
 		add(d,
-		    "probes came up to %s after their library was loaded: calls before that "
-		    "are not seen, and what they called is told without them",
+		    "probes came up to %s after their library was loaded: calls before that are not seen, and what they called is told without them",
 		    xsp_format_ns(time, late));
 }
 
@@ -135,8 +134,7 @@ static void add_not_compared(const struct xsp_rule_context *c, struct doubts *d)
 
 	if (n > 0)
 		add(d,
-		    "what the GPU did meanwhile is a lower bound: %s calls and activities came too "
-		    "late, or with too many others, to be compared",
+		    "what the GPU did meanwhile is a lower bound: %s calls and activities came too late, or with too many others, to be compared",
 		    xsp_format_count(count, n));
 }
 
@@ -189,8 +187,7 @@ const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 	xsp_timeline_window(c->timeline, &start, &end);
 	if ((about & XSP_DOUBT_LOST) && xsp_health_text(&health, text) != NULL)
 		add(&d,
-		    "%s: counts are lower bounds, and a call whose end was lost may be taken for a "
-		    "longer one",
+		    "%s: counts are lower bounds, and a call whose end was lost may be taken for a longer one",
 		    text);
 	if ((about & XSP_DOUBT_ENDS) && counts->exit_lost > 0)
 		add(&d, "ends of %s calls were not seen: their time is in what called them",
@@ -205,8 +202,8 @@ const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 	if ((about & XSP_DOUBT_FILTERED) && xsp_timeline_cut_hides(c->timeline))
 		add(&d, "the cut leaves out calls: their time is in what called them");
 	if ((about & XSP_DOUBT_SITES) && xsp_call_sites_overflowed(xsp_rule_state(c, "call_sites")))
-		add(&d, "there are more places that call than were followed: those that came last "
-			"are missing");
+		add(&d,
+		    "there are more places that call than were followed: those that came last are missing");
 	if (about & XSP_DOUBT_MEANWHILE)
 		add_not_compared(c, &d);
 	if (about & XSP_DOUBT_LOCKS)

@@ -17,25 +17,22 @@ const struct xsp_rule xsp_rules[] = {
 	 .doubts = XSP_DOUBT_LOST | XSP_DOUBT_ENDS | XSP_DOUBT_FILTERED | XSP_DOUBT_WINDOWS |
 		   XSP_DOUBT_LATE,
 	 .title = "{subject:400} itself takes {share} of {of}",
-	 .advice = "make fewer, larger or cheaper calls of {subject:200}[, most of its time is "
-		   "called from {line}][!inside|; --sample shows where inside it the time "
-		   "goes][!waits|, and --waits whether it computes or waits]"},
+	 .advice =
+		 "make fewer, larger or cheaper calls of {subject:200}[, most of its time is called from {line}][!inside|; --sample shows where inside it the time "
+		 "goes][!waits|, and --waits whether it computes or waits]"},
 	{"hot-function", 0.20, XSP_UNIT_SHARE,
-	 "a function, native or Python's, that a process is in on its CPUs for at least that "
-	 "share of the time",
+	 "a function, native or Python's, that a process is in on its CPUs for at least that share of the time",
 	 "--sample", xsp_rule_hot_function, false, .doubts = XSP_DOUBT_LOST | XSP_DOUBT_SAMPLES,
-	 .title = "[packages|what packages do for ]{subject} takes {share} of {of}, in "
-		  "{process}[had_less|, which had a CPU for {had:0f} of the time that it could "
-		  "run][, most of it at {at:250}]"},
+	 .title =
+		 "[packages|what packages do for ]{subject} takes {share} of {of}, in {process}[had_less|, which had a CPU for {had:0f} of the time that it could run][, most of it at {at:250}]"},
 	{"python-loop", 100, XSP_UNIT_COUNT,
 	 "an operation called so many times a step from one place in Python",
 	 "--python, and steps (--step)", xsp_rule_python_loop, false,
 	 .doubts = XSP_DOUBT_SITES | XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS | XSP_DOUBT_FILTERED,
-	 .title = "{name:400} is called {calls_per_step} times a step from one place, "
-		  "{line}[with_others|, with {others:d} other operation][several|s]: {share} of "
-		  "{of}",
-	 .advice = "take the loop around {line} out of Python: one call on stacked tensors, a "
-		   "batched, fused or foreach form, or torch.compile"},
+	 .title =
+		 "{name:400} is called {calls_per_step} times a step from one place, {line}[with_others|, with {others:d} other operation][several|s]: {share} of {of}",
+	 .advice =
+		 "take the loop around {line} out of Python: one call on stacked tensors, a batched, fused or foreach form, or torch.compile"},
 	{"loader", 0.10, XSP_UNIT_SHARE,
 	 "steps wait for PyTorch's DataLoader for at least that share of the time",
 	 "PyTorch's DataLoader", xsp_rule_loader, false,
@@ -45,173 +42,152 @@ const struct xsp_rule xsp_rules[] = {
 	 "first steps take longer: at least that share of the time is lost in them",
 	 "steps (--step)", xsp_rule_warm_up, true, .grade = XSP_RULE_LOW,
 	 .doubts = XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS,
-	 .title = "first steps ({steps:d}) took {lost_ns} longer than as many later ones (median "
-		  "{p50_ns}): {share} of {of}",
-	 .advice = "they are in no figure of steps, and in those of operations: --from step:N "
-		   "leaves them out there too. If they matter: compile, allocate and load ahead"},
+	 .title =
+		 "first steps ({steps:d}) took {lost_ns} longer than as many later ones (median {p50_ns}): {share} of {of}",
+	 .advice =
+		 "they are in no figure of steps, and in those of operations: --from step:N leaves them out there too. If they matter: compile, allocate and load ahead"},
 	{"overhead", 0.10, XSP_UNIT_SHARE,
 	 "the probes of this recording took at least that share of the time",
 	 "the whole of a recording of xsptrace's", xsp_rule_overhead, true,
 	 .title = "the recording itself takes {share} of {of}: {probes_ns} in probes, estimated",
-	 .advice = "record less: most calls are those of {most:300} ({calls}), which -e '!...' "
-		   "leaves out; or keep it small with --max-overhead. Own times here are without "
-		   "the probes"},
+	 .advice =
+		 "record less: most calls are those of {most:300} ({calls}), which -e '!...' leaves out; or keep it small with --max-overhead. Own times here are without the probes"},
 	{"lock", 0.10, XSP_UNIT_SHARE,
 	 "a thread waits for a lock that another one holds for at least that share of the time",
 	 "--waits", xsp_rule_lock, false,
 	 .doubts = XSP_DOUBT_LOST | XSP_DOUBT_WAITS | XSP_DOUBT_LOCKS,
 	 .title = "{who} waits {share} of {whose} time for a lock that others hold[, at {subject}]",
-	 .advice = "hold [the lock of {subject}][!subject|lock {address}] for less time, split "
-		   "it, or share less: {holder} [owned|holds][!owned|lets go of] it "
-		   "most[!subject| (--wait-stacks shows where)]"},
+	 .advice =
+		 "hold [the lock of {subject}][!subject|lock {address}] for less time, split it, or share less: {holder} [owned|holds][!owned|lets go of] it "
+		 "most[!subject| (--wait-stacks shows where)]"},
 	{"gil", 0.10, XSP_UNIT_SHARE,
 	 "threads of Python wait for its lock (GIL) for at least that share of their time",
 	 "--waits and --sample (or --python), of CPython", xsp_rule_gil, false,
 	 .doubts = XSP_DOUBT_LOST | XSP_DOUBT_WAITS | XSP_DOUBT_LOCKS,
-	 .title = "{threads:d} thread[!one|s] of {subject:64} wait[one|s] {share} of {whose} time "
-		  "for Python's lock (GIL)",
-	 .advice = "one thread at a time runs Python: put the work into processes "
-		   "(multiprocessing, ProcessPoolExecutor), into calls that let go of the lock "
-		   "(NumPy, PyTorch, I/O), or into fewer threads; a thread that must answer soon "
-		   "waits for up to sys.getswitchinterval() each time"},
+	 .title =
+		 "{threads:d} thread[!one|s] of {subject:64} wait[one|s] {share} of {whose} time for Python's lock (GIL)",
+	 .advice =
+		 "one thread at a time runs Python: put the work into processes (multiprocessing, ProcessPoolExecutor), into calls that let go of the lock "
+		 "(NumPy, PyTorch, I/O), or into fewer threads; a thread that must answer soon waits for up to sys.getswitchinterval() each time"},
 	{"runnable", 0.10, XSP_UNIT_SHARE,
 	 "a thread could run and had no CPU for at least that share of the time", "--waits",
 	 xsp_rule_runnable, true, .doubts = XSP_DOUBT_WAITS,
 	 .title = THREADS " could run and had no CPU for {share} of the time",
 	 .advice =
-		 "[held_back|all that is recorded took {cpus:2f} CPUs together: other programs had "
-		 "the rest, or it may not use more: keep those off these CPUs, and look at its "
-		 "affinity (taskset -pc {first:d}) and the container's CPU limit][many_held_back|; "
-		 "threads that may use few CPUs only are in each other's way][!held_back|there is "
-		 "more to run than CPUs (what is recorded took {cpus:2f} together): start fewer "
-		 "threads (OMP_NUM_THREADS, num_workers, intra-op threads), lift the container's "
+		 "[held_back|all that is recorded took {cpus:2f} CPUs together: other programs had the rest, or it may not use more: keep those off these CPUs, and look at its "
+		 "affinity (taskset -pc {first:d}) and the container's CPU limit][many_held_back|; threads that may use few CPUs only are in each other's way][!held_back|there is "
+		 "more to run than CPUs (what is recorded took {cpus:2f} together): start fewer threads (OMP_NUM_THREADS, num_workers, intra-op threads), lift the container's "
 		 "CPU limit, or keep other programs off these CPUs]"},
 	{"disk", 0.10, XSP_UNIT_SHARE,
 	 "threads wait for files on a disk for at least that share of the time", "--waits",
 	 xsp_rule_disk, true, .doubts = XSP_DOUBT_WAITS,
 	 .title = THREADS " wait[one|s] for the disk for {share} of the time",
 	 .advice =
-		 "make fewer and larger reads and writes, fewer fsync (one for many records), keep "
-		 "files open and what was read, or leave it to a thread that nobody waits for"},
+		 "make fewer and larger reads and writes, fewer fsync (one for many records), keep files open and what was read, or leave it to a thread that nobody waits for"},
 	{"waiting", 0.10, XSP_UNIT_SHARE,
-	 "a thread waits for the network, a program, a pipe, or sleeps, for at least that share "
-	 "of the time, at one place",
+	 "a thread waits for the network, a program, a pipe, or sleeps, for at least that share of the time, at one place",
 	 "--waits", xsp_rule_waiting, false, .grade = XSP_RULE_LOW, .doubts = XSP_DOUBT_WAITS,
 	 .title = "{who} {waits_for} for {share} of {whose} time, at {subject:400}"},
 	{"page-faults", 0.05, XSP_UNIT_SHARE,
-	 "a thread waits for pages of memory, or the kernel makes them, for at least that share "
-	 "of the time",
+	 "a thread waits for pages of memory, or the kernel makes them, for at least that share of the time",
 	 "--waits or --sample", xsp_rule_page_faults, true, .doubts = XSP_DOUBT_WAITS,
 	 .title = THREADS " wait[one|s] for pages of memory for {share} of the time",
-	 .advice = "pages come from disk or swap, or memory is cleared again and again: keep and "
-		   "reuse buffers, read files ahead, use huge pages, or give the machine more "
-		   "memory"},
+	 .advice =
+		 "pages come from disk or swap, or memory is cleared again and again: keep and reuse buffers, read files ahead, use huge pages, or give the machine more memory"},
 	{"leak", 64 * 1024, XSP_UNIT_BYTES,
 	 "memory of one place that only grows, by so many bytes a step (without steps: a second)",
 	 "--memory, without losses", xsp_rule_leak, false, .grade = XSP_RULE_BY_FINDING,
 	 .title = "memory of {subject} only grows: by {by} a {period}, at least {least}",
-	 .advice = "something keeps what {subject} allocates: [heap|no free follows, or lists "
-		   "and caches only get longer][!heap|results kept with their graph (.detach(), "
-		   ".item()), lists or caches that only get longer]"},
+	 .advice =
+		 "something keeps what {subject} allocates: [heap|no free follows, or lists and caches only get longer][!heap|results kept with their graph (.detach(), "
+		 ".item()), lists or caches that only get longer]"},
 	{"sync", 0.10, XSP_UNIT_SHARE,
 	 "calls of CUDA that wait for the GPU take at least that share of the time",
 	 "calls of CUDA (-e cuda)", xsp_rule_sync, false,
 	 .doubts = XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS | XSP_DOUBT_SITES | XSP_DOUBT_LATE |
 		   XSP_DOUBT_MEANWHILE,
 	 .title = "waiting for the GPU takes {share} of {of}: {subject}",
-	 .advice = "[the wait is not the cause, what the GPU did meanwhile is: "
-		   "{waited_for}][idle|the GPU is not known to have run anything "
-		   "meanwhile][not_recorded|what the GPU did meanwhile was not recorded]. What "
-		   "{subject} wants of the GPU may be wanted too early or too often: ask for it "
-		   "later or every so many steps (.item(), .cpu(), print, a copy without "
-		   "non_blocking), or give the GPU less to do before it[ranks|. A collective's "
-		   "kernel waits for the other ranks: analyze of the captures of all ranks says "
-		   "which one comes late]"},
+	 .advice =
+		 "[the wait is not the cause, what the GPU did meanwhile is: {waited_for}][idle|the GPU is not known to have run anything "
+		 "meanwhile][not_recorded|what the GPU did meanwhile was not recorded]. What {subject} wants of the GPU may be wanted too early or too often: ask for it "
+		 "later or every so many steps (.item(), .cpu(), print, a copy without non_blocking), or give the GPU less to do before it[ranks|. A collective's "
+		 "kernel waits for the other ranks: analyze of the captures of all ranks says which one comes late]"},
 	{"allocation", 1, XSP_UNIT_COUNT,
 	 "so many calls a step that allocate or free memory of CUDA's",
 	 "calls of CUDA (-e cuda), and steps (--step)", xsp_rule_allocation, false,
 	 .doubts = XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS | XSP_DOUBT_SITES,
 	 .title = "{subject}: {calls_per_step} times a step, {share} of {of}",
-	 .advice = "allocate before the loop and reuse it, or take memory from a caching "
-		   "allocator (PyTorch's, cudaMallocAsync): CUDA's own calls wait for the GPU"},
+	 .advice =
+		 "allocate before the loop and reuse it, or take memory from a caching allocator (PyTorch's, cudaMallocAsync): CUDA's own calls wait for the GPU"},
 	{"pageable-copy", 0.05, XSP_UNIT_SHARE,
 	 "copies from or to memory that is not pinned take at least that share of the time",
 	 "GPU activity", xsp_rule_pageable_copy, false,
 	 .doubts = XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS | XSP_DOUBT_SITES,
-	 .title = "copies from or to memory that is not pinned take {share} of {of}[several|, in "
-		  "the mean of all GPUs]: {bytes}",
-	 .advice = "pin the host's memory (pin_memory=True, cudaHostAlloc) and copy with "
-		   "non_blocking=True: such copies are slower and make their caller wait[. Most "
-		   "of the time of calls that copy: {subject}]"},
+	 .title =
+		 "copies from or to memory that is not pinned take {share} of {of}[several|, in the mean of all GPUs]: {bytes}",
+	 .advice =
+		 "pin the host's memory (pin_memory=True, cudaHostAlloc) and copy with non_blocking=True: such copies are slower and make their caller wait[. Most "
+		 "of the time of calls that copy: {subject}]"},
 	{"small-copies", 64 * 1024, XSP_UNIT_BYTES,
 	 "most copies are smaller than that, and calls that copy take 5 % of the time",
 	 "GPU activity, and calls of CUDA (-e cuda)", xsp_rule_small_copies, false,
 	 .doubts = XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS | XSP_DOUBT_SITES,
-	 .title = "{small} copies of less than {small_bytes}: the calls for them take {share} of "
-		  "{of}",
-	 .advice = "copy once what is copied in pieces, or keep it on the device; most of that "
-		   "time: {subject}"},
+	 .title =
+		 "{small} copies of less than {small_bytes}: the calls for them take {share} of {of}",
+	 .advice =
+		 "copy once what is copied in pieces, or keep it on the device; most of that time: {subject}"},
 	{XSP_RULE_STRAGGLER, 0.02, XSP_UNIT_SHARE,
 	 "a rank of a job is slower in an operator than others, and comes late to collectives",
 	 "captures of several ranks", xsp_rule_ranks, false,
-	 .title = "{who} is slow in {operator:200}: {operator_ns} {unit}, {others_ns} on the "
-		  "others; it comes to collectives {late_ns} late in all",
-	 .advice = "[calls_more|it calls {operator:200} {calls:3g} times {unit}, the others "
-		   "{others_calls:3g} times: give the ranks the same "
-		   "work][!calls_more|{operator:200} is called as often as on the others "
-		   "({calls:3g} times {unit}; {others_calls:3g}): look at what it is given "
-		   "there, and at that host's ][on_gpu|GPU (clocks, temperature, who else uses "
-		   "it)][on_cpu|processors]"},
+	 .title =
+		 "{who} is slow in {operator:200}: {operator_ns} {unit}, {others_ns} on the others; it comes to collectives {late_ns} late in all",
+	 .advice =
+		 "[calls_more|it calls {operator:200} {calls:3g} times {unit}, the others {others_calls:3g} times: give the ranks the same "
+		 "work][!calls_more|{operator:200} is called as often as on the others ({calls:3g} times {unit}; {others_calls:3g}): look at what it is given "
+		 "there, and at that host's ][on_gpu|GPU (clocks, temperature, who else uses it)][on_cpu|processors]"},
 	{XSP_RULE_LATE_RANK, 0.02, XSP_UNIT_SHARE,
 	 "a rank of a job comes late to collectives, and no operator says why",
 	 "captures of several ranks", xsp_rule_ranks, false,
-	 .title = "{who} comes late to {collective:200}: {late_times:d} of {late_calls:d} times, "
-		  "by {late_mean_ns} in the mean, {late_max_ns} at most",
-	 .advice = "no operator takes so much longer there: look at what that process does "
-		   "before {collective:200} outside of operators (input, Python, other programs "
-		   "on its processors; --waits and --python tell)"},
+	 .title =
+		 "{who} comes late to {collective:200}: {late_times:d} of {late_calls:d} times, by {late_mean_ns} in the mean, {late_max_ns} at most",
+	 .advice =
+		 "no operator takes so much longer there: look at what that process does before {collective:200} outside of operators (input, Python, other programs "
+		 "on its processors; --waits and --python tell)"},
 	{"gpu-idle", 0.10, XSP_UNIT_SHARE,
 	 "a GPU is idle for at least that share of the time from its first to its last work",
 	 "GPU activity", xsp_rule_gpu_idle, false,
 	 .doubts = XSP_DOUBT_GPU | XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS,
 	 .title = "{subject} is idle for {share:3g} of the time ({idle_ns})",
-	 .advice = "launches come too late. Meanwhile the launching thread is in {in}[ at {line}] "
-		   "({in_ns}[several|, of all GPUs together])[; for {wait_ns} of the time it is "
-		   "off its CPU ({why})]: do that elsewhere or earlier, launch ahead, or in fewer "
-		   "and larger pieces"},
+	 .advice =
+		 "launches come too late. Meanwhile the launching thread is in {in}[ at {line}] ({in_ns}[several|, of all GPUs together])[; for {wait_ns} of the time it is "
+		 "off its CPU ({why})]: do that elsewhere or earlier, launch ahead, or in fewer and larger pieces"},
 	{"launch-bound", 0.10, XSP_UNIT_SHARE,
 	 "a GPU waits for late launches of short kernels for at least that share of its time",
 	 "GPU activity, and calls of CUDA (-e cuda)", xsp_rule_launch_bound, false,
 	 .doubts = XSP_DOUBT_GPU | XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS,
-	 .title = "{subject} waits for launches for {share:3g} of the time: {short:3g} of its "
-		  "kernels are shorter than the call that launches them ({call_ns})",
-	 .advice = "launch less: larger batches, fused operators (torch.compile), or CUDA graphs "
-		   "for what repeats"},
+	 .title =
+		 "{subject} waits for launches for {share:3g} of the time: {short:3g} of its kernels are shorter than the call that launches them ({call_ns})",
+	 .advice =
+		 "launch less: larger batches, fused operators (torch.compile), or CUDA graphs for what repeats"},
 	{"short-kernels", 0.10, XSP_UNIT_SHARE,
 	 "a kernel that is shorter than its launch makes at least that share of all launches",
 	 "GPU activity, and calls of CUDA (-e cuda)", xsp_rule_short_kernels, false,
 	 .doubts = XSP_DOUBT_GPU | XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS,
-	 .title = "{name} is over before its launch is in {short:3g} of its runs, and {share:3g} "
-		  "of all launches (mean {mean})",
+	 .title =
+		 "{name} is over before its launch is in {short:3g} of its runs, and {share:3g} of all launches (mean {mean})",
 	 .advice = "give it more work at a time, or fuse it with what runs before and behind it"},
 	{"serial-streams", 0.05, XSP_UNIT_SHARE,
 	 "of a second stream's work less than that share runs beside other work", "GPU activity",
 	 xsp_rule_serial_streams, false,
 	 .doubts = XSP_DOUBT_GPU | XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS,
-	 .title = "{subject} has {streams:d} streams that do not run at the same time: of what "
-		  "the second one does ({second_ns}), {beside:3g} is beside other work",
-	 .advice = "see what orders them: the default stream, events, copies from memory that is "
-		   "not pinned, or kernels that fill the device; where they depend on each other "
-		   "one stream does"},
+	 .title =
+		 "{subject} has {streams:d} streams that do not run at the same time: of what the second one does ({second_ns}), {beside:3g} is beside other work",
+	 .advice =
+		 "see what orders them: the default stream, events, copies from memory that is not pinned, or kernels that fill the device; where they depend on each other one stream does"},
 	{"memory-bound", 0.10, XSP_UNIT_SHARE,
 	 "an operator with fewer FLOPs per byte than the GPU can do takes that share of its time",
-	 "GPU activity, and shapes of PyTorch's operators (--shapes)", xsp_rule_memory_bound, false,
-	 .doubts = XSP_DOUBT_GPU | XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS,
-	 .title = "{name} does {flops_per_byte:3g} FLOPs per byte where the GPU can do "
-		  "{balance:3g}, and moves {bandwidth_share:3g} of what memory can ({share:3g} of "
-		  "busy time)",
-	 .advice = "move fewer bytes: fuse it with its neighbours, use a smaller type, or larger "
-		   "batches where it reads weights"},
+	 "GPU activity, and shapes of PyTorch's operators (--shapes)",
+	 xsp_rule_memory_bound, false, .doubts = XSP_DOUBT_GPU | XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, .title = "{name} does {flops_per_byte:3g} FLOPs per byte where the GPU can do {balance:3g}, and moves {bandwidth_share:3g} of what memory can ({share:3g} of busy time)", .advice = "move fewer bytes: fuse it with its neighbours, use a smaller type, or larger batches where it reads weights"},
 };
 const size_t xsp_rule_count = sizeof(xsp_rules) / sizeof(xsp_rules[0]);
 

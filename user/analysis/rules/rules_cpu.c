@@ -67,8 +67,7 @@ static const char *why_uncertain(const struct xsp_rule_context *c,
 	if (doubt != NULL)
 		return doubt;
 	if (xsp_rule_summary(c)->waits != NULL && 2 * row->own_cpu_unknown_ns > own_of(row))
-		return "the time on a CPU of some of its calls is not known: what they waited "
-		       "may be in it";
+		return "the time on a CPU of some of its calls is not known: what they waited may be in it";
 	return row->mostly_probes
 		       ? "most of the time of most of its calls is that of probes inside them"
 		       : NULL;

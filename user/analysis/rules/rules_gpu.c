@@ -63,9 +63,9 @@ static void find_idle(const struct xsp_rule_context *c, const struct xsp_gpu_dev
 		.part.share = xsp_rule_share(d->in_ns[0], d->recorded_ns),
 		.at_ns = d->gap_from_ns,
 		.for_ns = d->gap_ns,
-		.advice = late ? NULL
-			       : "look at the longest gap in the trace, and at what the threads "
-				 "that launch do there (record with --waits and --python)"};
+		.advice =
+			late ? NULL
+			     : "look at the longest gap in the trace, and at what the threads that launch do there (record with --waits and --python)"};
 
 	xsp_finding_ns(&f, "idle_ns", "Idle", d->in_ns[0]);
 	xsp_finding_ns(&f, "idle_host_ns", "of it, until a late launch", d->host_ns);

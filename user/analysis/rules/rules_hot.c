@@ -154,20 +154,14 @@ static const char *advice_of(const struct xsp_rule_context *c, const struct xsp_
 	const char *name = xsp_timeline_name(c->timeline, f->name);
 
 	if (f->with_packages)
-		return "no function of the packages has most of it: call them less often, or "
-		       "others. Logging: format what is written only (logger.debug('%s', x)), or "
-		       "fewer lines";
+		return "no function of the packages has most of it: call them less often, or others. Logging: format what is written only (logger.debug('%s', x)), or fewer lines";
 	if (f->python)
-		return "make that line cheaper or run it less often: another algorithm, results "
-		       "that are kept, work on whole arrays (NumPy, PyTorch), or native code";
+		return "make that line cheaper or run it less often: another algorithm, results that are kept, work on whole arrays (NumPy, PyTorch), or native code";
 	if (waits_by_spinning(name))
-		return "by its name it waits, and keeps its CPU meanwhile: see what it waits for, "
-		       "let it sleep (OMP_WAIT_POLICY=passive), or start fewer threads";
+		return "by its name it waits, and keeps its CPU meanwhile: see what it waits for, let it sleep (OMP_WAIT_POLICY=passive), or start fewer threads";
 	if (strncmp(name, "[kernel]", 8) == 0)
-		return "the kernel works for it: make fewer and larger system calls, or keep "
-		       "their results";
-	return "make it cheaper or call it less often: another algorithm or data layout, the "
-	       "compiler's optimisation, vector instructions, more threads. What the compiler has "
+		return "the kernel works for it: make fewer and larger system calls, or keep their results";
+	return "make it cheaper or call it less often: another algorithm or data layout, the compiler's optimisation, vector instructions, more threads. What the compiler has "
 	       "put into it (inlined) counts as its own";
 }
 

@@ -85,20 +85,15 @@ static const char *advice_without_waits(const struct loader *l)
 	const uint64_t rest_ns = total_ns > known_ns ? total_ns - known_ns : 0;
 
 	if (!l->waits_known)
-		return "give the DataLoader (more) workers (num_workers), persistent_workers and "
-		       "prefetch_factor, or make its __getitem__ and collate_fn cheaper; --waits "
+		return "give the DataLoader (more) workers (num_workers), persistent_workers and prefetch_factor, or make its __getitem__ and collate_fn cheaper; --waits "
 		       "shows whether it waits or computes";
 	if (!l->cpu_known)
-		return "give the DataLoader (more) workers (num_workers), or make its __getitem__ "
-		       "and collate_fn cheaper: no wait was seen in it, and for how long it had a "
-		       "CPU is not known";
+		return "give the DataLoader (more) workers (num_workers), or make its __getitem__ and collate_fn cheaper: no wait was seen in it, and for how long it had a CPU is not known";
 	if (l->runnable_ns >= l->cpu_ns && l->runnable_ns >= rest_ns)
 		return HAS_NO_CPU;
 	if (l->cpu_ns >= rest_ns)
 		return COMPUTES;
-	return "give the DataLoader (more) workers (num_workers), or make its __getitem__ and "
-	       "collate_fn cheaper: what it waits for is not told, as each wait is shorter than "
-	       "those of --waits=LEAST";
+	return "give the DataLoader (more) workers (num_workers), or make its __getitem__ and collate_fn cheaper: what it waits for is not told, as each wait is shorter than those of --waits=LEAST";
 }
 
 /* A loader that waits has slow workers; one that computes has none. */
@@ -109,23 +104,16 @@ static const char *advice_of(const struct loader *l)
 	if (l->cpu_known && 2 * l->cpu_ns > total_ns)
 		return COMPUTES;
 	if (2 * l->workers_ns > total_ns)
-		return "the training thread waits for the DataLoader's workers: give it more of "
-		       "them (num_workers), a larger prefetch_factor, or make its __getitem__ "
-		       "and collate_fn cheaper";
+		return "the training thread waits for the DataLoader's workers: give it more of them (num_workers), a larger prefetch_factor, or make its __getitem__ and collate_fn cheaper";
 	if (2 * l->files_ns > total_ns)
-		return "the DataLoader reads files in the training thread itself: give it "
-		       "workers (num_workers), or faster storage";
+		return "the DataLoader reads files in the training thread itself: give it workers (num_workers), or faster storage";
 	if (2 * l->runnable_ns > total_ns)
 		return HAS_NO_CPU;
 	if (l->most == NULL)
 		return advice_without_waits(l);
 	if (l->workers_ns > 0)
-		return "the DataLoader waits for its workers or for files: give it more workers "
-		       "(num_workers), a larger prefetch_factor, faster storage, or make its "
-		       "__getitem__ cheaper";
-	return "the training thread itself waits in the DataLoader, most for: {most}[, longest at "
-	       "{place:150}: shorten that][!place|. See what its __getitem__ and collate_fn wait "
-	       "for "
+		return "the DataLoader waits for its workers or for files: give it more workers (num_workers), a larger prefetch_factor, faster storage, or make its __getitem__ cheaper";
+	return "the training thread itself waits in the DataLoader, most for: {most}[, longest at {place:150}: shorten that][!place|. See what its __getitem__ and collate_fn wait for "
 	       "(--wait-stacks names the line)], or give it workers (num_workers)";
 }
 

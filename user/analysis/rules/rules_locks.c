@@ -210,8 +210,7 @@ static void find_gil(const struct xsp_rule_context *c, const struct lock *lock,
 
 	if (f.uncertain == NULL && is_starved(c, lock->pid))
 		f.uncertain =
-			"its threads could run and had no CPU for longer than they had one: who "
-			"had the lock may have waited for that";
+			"its threads could run and had no CPU for longer than they had one: who had the lock may have waited for that";
 	xsp_waits_thread(xsp_rule_summary(c)->waits, sum->first, who, sizeof(who));
 	xsp_finding_ns(&f, "total_ns", "they waited", sum->ns);
 	xsp_finding_count(&f, "threads", "threads", sum->threads);

@@ -82,13 +82,13 @@ static void find_process(const struct xsp_rule_context *c, const struct xsp_grow
 		.subject = subject,
 		.part.share = xsp_rule_share(p->last - p->first, p->last),
 		.severity = XSP_SEVERITY_MEDIUM,
-		.title = "memory of {subject} ({pid}) only grows: by {by} a {period}, at least "
-			 "{least}",
-		.advice = "see whether it goes on for longer. What allocates it: --memory --python "
-			  "names the line of a PyTorch program, --memory=malloc the function of "
-			  "any other; of objects of Python's own, tracemalloc does",
-		.uncertain = "only the whole process was looked at: what is loaded or filled for "
-			     "once grows as well"};
+		.title =
+			"memory of {subject} ({pid}) only grows: by {by} a {period}, at least {least}",
+		.advice =
+			"see whether it goes on for longer. What allocates it: --memory --python names the line of a PyTorch program, --memory=malloc the function of "
+			"any other; of objects of Python's own, tracemalloc does",
+		.uncertain =
+			"only the whole process was looked at: what is loaded or filled for once grows as well"};
 
 	snprintf(subject, sizeof(subject), "process %.64s", p->name);
 	put_growth(&f, rate, period, &p->slope);

@@ -178,12 +178,11 @@ static void find_storm(const struct xsp_rule_context *c, const struct xsp_fault_
 		.subject = s->function,
 		.part.share = share * whole,
 		.sure = low * whole,
-		.title = "page faults take {on_cpu} of the time on CPUs, most of it in "
-			 "{subject:300}",
-		.advice = "the same memory is taken from the kernel and given back again and again "
-			  "(mmap and munmap, large mallocs, fork), or more and more is taken: keep "
-			  "and reuse buffers, raise malloc's M_MMAP_THRESHOLD and "
-			  "M_TRIM_THRESHOLD, or use huge pages",
+		.title =
+			"page faults take {on_cpu} of the time on CPUs, most of it in {subject:300}",
+		.advice =
+			"the same memory is taken from the kernel and given back again and again (mmap and munmap, large mallocs, fork), or more and more is taken: keep "
+			"and reuse buffers, raise malloc's M_MMAP_THRESHOLD and M_TRIM_THRESHOLD, or use huge pages",
 		.uncertain = xsp_rule_doubt(c, XSP_DOUBT_SAMPLES, doubt)};
 	xsp_finding_ns(&f, "total_ns", "in all", s->ns);
 	xsp_finding_ns(&f, "running_ns", "on CPU", s->all_ns);

@@ -25,18 +25,13 @@ static const struct {
 	const char *for_what, *advice;
 } reasons[] = {
 	{XSP_WAIT_NETWORK, "waits for the network",
-	 "what answers is slow, or there is nothing to do. If it should be working: look at what "
-	 "is at the other end, ask for several things at once, keep connections and what was "
-	 "answered"},
+	 "what answers is slow, or there is nothing to do. If it should be working: look at what is at the other end, ask for several things at once, keep connections and what was answered"},
 	{XSP_WAIT_CHILD, "waits for programs that it started",
-	 "start them ahead or several at once, keep one running, or do their work in the process "
-	 "itself; -f records them too"},
+	 "start them ahead or several at once, keep one running, or do their work in the process itself; -f records them too"},
 	{XSP_WAIT_PIPE, "waits for what is at the other end of a pipe",
-	 "who reads it is slower than what is written, or who writes it than what is read: look at "
-	 "that process, larger pieces, or a file between the two"},
+	 "who reads it is slower than what is written, or who writes it than what is read: look at that process, larger pieces, or a file between the two"},
 	{XSP_WAIT_SLEEP, "sleeps",
-	 "it does so itself. If it waits for something to happen: a condition, a queue or epoll "
-	 "tells at once; in a loop of events (asyncio) a sleep holds up all of them"},
+	 "it does so itself. If it waits for something to happen: a condition, a queue or epoll tells at once; in a loop of events (asyncio) a sleep holds up all of them"},
 };
 #define REASONS (sizeof(reasons) / sizeof(reasons[0]))
 

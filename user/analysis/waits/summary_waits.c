@@ -270,11 +270,10 @@ bool xsp_waits_left_out(const struct xsp_summary_waits *w, char out[XSP_WAITS_LE
 					 xsp_format_count(count, w->locks.tally.left_out),
 					 xsp_format_ns(time, w->locks_left_out_ns));
 	if (w->people.tally.left_out > 0)
-		used += (size_t)snprintf(out + used, XSP_WAITS_LEFT_OUT - used,
-					 "%sin %s waits there were more threads at locks than are "
-					 "followed",
-					 used > 0 ? "; " : "",
-					 xsp_format_count(count, w->people.tally.left_out));
+		used += (size_t)snprintf(
+			out + used, XSP_WAITS_LEFT_OUT - used,
+			"%sin %s waits there were more threads at locks than are followed",
+			used > 0 ? "; " : "", xsp_format_count(count, w->people.tally.left_out));
 	if (w->spots.tally.left_out > 0)
 		used += (size_t)snprintf(out + used, XSP_WAITS_LEFT_OUT - used,
 					 "%s%s waits were at more places than are followed",

@@ -178,8 +178,7 @@ static void print_left_out(const struct xsp_summary_waits *w, FILE *f, size_t mo
 		fprintf(f, "waits of less than %s %s\n",
 			xsp_format_ns(least, xsp_timeline_wait_least_ns(w->timeline)),
 			xsp_timeline_cut_text(w->timeline) != NULL
-				? "count as on CPU in a cut: the kernel's sums are of the whole "
-				  "recording"
+				? "count as on CPU in a cut: the kernel's sums are of the whole recording"
 				: "are in these sums, and not among those below");
 	fputc('\n', f);
 }

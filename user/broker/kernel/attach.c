@@ -151,9 +151,7 @@ static int explain(int code, const struct request *b, struct xsp_error *err)
 	case -ENFILE:
 		return xsp_error_set(
 			err, code, XSP_STATUS_KERNEL,
-			"out of file descriptors: each process and 256 sites take one, and without "
-			"uprobe_multi (Linux 6.6) each site two; raise the limit (ulimit -n) or "
-			"trace fewer functions");
+			"out of file descriptors: each process and 256 sites take one, and without uprobe_multi (Linux 6.6) each site two; raise the limit (ulimit -n) or trace fewer functions");
 	default:
 		return xsp_error_set(err, code, XSP_STATUS_KERNEL,
 				     "uprobes could not be attached to %s: %s", b->path,

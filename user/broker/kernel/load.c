@@ -51,14 +51,12 @@ static int check_kernel(const struct xsp_kernel *k, struct xsp_error *err)
 {
 	if (!k->bpf && (k->bpf_errno == EPERM || k->bpf_errno == EACCES)) {
 		if (geteuid() != 0)
-			return xsp_error_set(err, -EPERM, XSP_STATUS_PERMISSION,
-					     "tracing needs root (or CAP_BPF, CAP_PERFMON and "
-					     "CAP_SYS_PTRACE): run it with sudo");
+			return xsp_error_set(
+				err, -EPERM, XSP_STATUS_PERMISSION,
+				"tracing needs root (or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE): run it with sudo");
 		return xsp_error_set(
 			err, -EPERM, XSP_STATUS_KERNEL,
-			"the kernel refuses BPF programs even to root (kernel lockdown, a "
-			"seccomp filter or a container without CAP_BPF?): run xsptrace on the "
-			"host, outside the container");
+			"the kernel refuses BPF programs even to root (kernel lockdown, a seccomp filter or a container without CAP_BPF?): run xsptrace on the host, outside the container");
 	}
 	if (!k->bpf)
 		return xsp_error_set(err, -ENOSYS, XSP_STATUS_KERNEL,
@@ -67,17 +65,16 @@ static int check_kernel(const struct xsp_kernel *k, struct xsp_error *err)
 	if (!k->btf)
 		return xsp_error_set(
 			err, -ENOENT, XSP_STATUS_KERNEL,
-			"this kernel carries no BTF (/sys/kernel/btf/vmlinux is not there): it "
-			"needs CONFIG_DEBUG_INFO_BTF=y; distribution kernels since 2021 have it");
+			"this kernel carries no BTF (/sys/kernel/btf/vmlinux is not there): it needs CONFIG_DEBUG_INFO_BTF=y; distribution kernels since 2021 have it");
 	if (!k->bpf_cookie)
 		return xsp_error_set(
 			err, -ENOSYS, XSP_STATUS_KERNEL,
 			"Linux %s is too old: xsptrace needs 5.15 or newer (BPF attach cookies)",
 			k->release);
 	if (!k->uprobe_multi && !k->uprobe_pmu)
-		return xsp_error_set(err, -ENOSYS, XSP_STATUS_KERNEL,
-				     "this kernel has no uprobes: it needs CONFIG_UPROBES and "
-				     "CONFIG_UPROBE_EVENTS");
+		return xsp_error_set(
+			err, -ENOSYS, XSP_STATUS_KERNEL,
+			"this kernel has no uprobes: it needs CONFIG_UPROBES and CONFIG_UPROBE_EVENTS");
 	return 0;
 }
 
@@ -387,21 +384,18 @@ static int load_failed(int code, const struct xsp_attach *a, struct xsp_error *e
 	if (code == -ENOMEM)
 		return xsp_error_set(
 			err, code, XSP_STATUS_KERNEL,
-			"the kernel has no memory for %zu ring buffers of %zu KiB: give a smaller "
-			"--buffer",
+			"the kernel has no memory for %zu ring buffers of %zu KiB: give a smaller --buffer",
 			a->rings, a->ring_bytes / 1024);
 	/* the verifier also refuses with EACCES */
 	if (code == -EPERM || (code == -EACCES && geteuid() != 0))
 		return xsp_error_set(
 			err, code, XSP_STATUS_PERMISSION,
-			"the kernel refused the BPF programs (%s): xsptrace needs root, or "
-			"CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE, and a kernel that forbids root "
+			"the kernel refused the BPF programs (%s): xsptrace needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE, and a kernel that forbids root "
 			"none of them; -v shows which one and the verifier's words",
 			strerror(-code));
 	return xsp_error_set(
 		err, code, XSP_STATUS_KERNEL,
-		"the BPF programs could not be loaded (%s): -v shows the kernel's words; please "
-		"report them with the output of xsptrace doctor",
+		"the BPF programs could not be loaded (%s): -v shows the kernel's words; please report them with the output of xsptrace doctor",
 		strerror(-code));
 }
 
@@ -471,15 +465,14 @@ int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 	if (o->stop && !xsp_kernel_can_stop()) {
 		rc = xsp_error_set(
 			err, -ENOSYS, XSP_STATUS_KERNEL,
-			"--follow=stop needs Linux 6.13 (bpf_send_signal_task); --follow "
-			"attaches to children as they run");
+			"--follow=stop needs Linux 6.13 (bpf_send_signal_task); --follow attaches to children as they run");
 		goto fail;
 	}
 	a->method = choose_method(a, o->method);
 	if (o->method == XSP_ATTACH_TRACEFS && a->method != o->method) {
-		rc = xsp_error_set(err, -ENOENT, XSP_STATUS_KERNEL,
-				   "--attach=tracefs needs tracefs: mount -t tracefs tracefs "
-				   "/sys/kernel/tracing, or leave the option out");
+		rc = xsp_error_set(
+			err, -ENOENT, XSP_STATUS_KERNEL,
+			"--attach=tracefs needs tracefs: mount -t tracefs tracefs /sys/kernel/tracing, or leave the option out");
 		goto fail;
 	}
 	a->stop = o->stop;

@@ -108,9 +108,7 @@ int xsp_counter_parse(const char *text, struct xsp_counter *out, struct xsp_erro
 	}
 	return xsp_error_set(
 		err, -EINVAL, XSP_STATUS_USAGE,
-		"--counters: '%.60s' is no counter known here: give names of perf list "
-		"(cycles, instructions, cache-misses, branch-misses, page-faults, "
-		"context-switches, task-clock, ...) or rNNN",
+		"--counters: '%.60s' is no counter known here: give names of perf list (cycles, instructions, cache-misses, branch-misses, page-faults, context-switches, task-clock, ...) or rNNN",
 		text);
 }
 
@@ -136,10 +134,10 @@ int xsp_counter_check(const struct xsp_counter *counter, struct xsp_error *err)
 	if (fd >= 0 || counter->kind != XSP_COUNTER_PERF)
 		return 0;
 	if (fd == -ENOENT || fd == -EOPNOTSUPP || fd == -ENODEV || fd == -EINVAL)
-		return xsp_error_set(err, fd, XSP_STATUS_KERNEL,
-				     "--counters: %s is left out: this machine has no such counter "
-				     "(virtual machines often have no hardware counters)",
-				     counter->name);
+		return xsp_error_set(
+			err, fd, XSP_STATUS_KERNEL,
+			"--counters: %s is left out: this machine has no such counter (virtual machines often have no hardware counters)",
+			counter->name);
 	return xsp_error_set(err, fd, XSP_STATUS_KERNEL, "--counters: %s is left out: %s",
 			     counter->name, strerror(-fd));
 }

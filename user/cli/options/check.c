@@ -53,52 +53,40 @@ static int refuse(const struct xsp_options *o, enum xsp_verb verb, struct xsp_er
 		{o->pid_count == 0 && extra == NULL,
 		 "nothing to trace: give -p PID, or -- COMMAND [ARGS]; see xsptrace --help"},
 		{w->gpu_only && (o->gpu_off || named),
-		 "--gpu-only collects what the GPU did and nothing else: leave out -e and "
-		 "--gpu=off"},
+		 "--gpu-only collects what the GPU did and nothing else: leave out -e and --gpu=off"},
 		{o->inject && o->gpu_off, "--inject and --gpu=off exclude each other"},
 		{o->inject && o->pid_count == 0,
-		 "--inject is for running processes (-p PID): what xsptrace starts loads the "
-		 "agent by itself"},
+		 "--inject is for running processes (-p PID): what xsptrace starts loads the agent by itself"},
 		{(o->by & (XSP_BY_LINE | XSP_BY_MODULE)) && !is_asked(o, XSP_FEATURE_PYTHON),
 		 "--by line and --by module show what --python records: add that"},
 		{tid_count > 0 && o->follow != 0, "-t and --follow exclude each other"},
 		{is_filtered(o) && (details & ~(unsigned)XSP_DETAIL_CUDA) != 0,
-		 "--min-duration and --max-depth decide at a span's exit, when its arguments are "
-		 "gone: leave them out, or --shapes, --inputs, --sequence, --stacks, --python, "
-		 "--memory and --counters"},
-		{memory == XSP_DETAIL_ALLOCATIONS, "--memory and --memory=malloc exclude each "
-						   "other: PyTorch's blocks are malloc's, too, "
-						   "and would count twice"},
+		 "--min-duration and --max-depth decide at a span's exit, when its arguments are gone: leave them out, or --shapes, --inputs, --sequence, --stacks, --python, --memory and --counters"},
+		{memory == XSP_DETAIL_ALLOCATIONS,
+		 "--memory and --memory=malloc exclude each other: PyTorch's blocks are malloc's, too, and would count twice"},
 		{memory != 0 && tid_count + o->part.cut.comm_count > 0,
-		 "--memory needs all threads, as what one allocates another may free: leave out "
-		 "-t and --comm"},
+		 "--memory needs all threads, as what one allocates another may free: leave out -t and --comm"},
 		{tid_count > 0 && o->pid_count == 0,
-		 "-t chooses among the threads of running processes (-p PID); of what xsptrace "
-		 "starts --comm does"},
+		 "-t chooses among the threads of running processes (-p PID); of what xsptrace starts --comm does"},
 		{w->profile && (names_probes(o) || o->inject || memory != 0),
-		 "--profile attaches nothing: leave out -e, --gpu-only, --inject and --memory, or "
-		 "give --sample and --waits beside them"},
+		 "--profile attaches nothing: leave out -e, --gpu-only, --inject and --memory, or give --sample and --waits beside them"},
 		{w->profile && is_refused(o, XSP_FEATURE_WAITS) &&
 			 is_refused(o, XSP_FEATURE_SAMPLES),
-		 "--profile is samples and waits, and --sample=off and --waits=off leave nothing "
-		 "of it: leave out one of them"},
+		 "--profile is samples and waits, and --sample=off and --waits=off leave nothing of it: leave out one of them"},
 		{(w->profile || w->gpu_only) &&
 			 (of_spans != 0 || is_filtered(o) || o->part.step != NULL),
-		 "--profile and --gpu-only record no spans: leave out --shapes, --inputs, --flops, "
-		 "--sequence, --counters, --step, --min-duration and --max-depth"},
+		 "--profile and --gpu-only record no spans: leave out --shapes, --inputs, --flops, --sequence, --counters, --step, --min-duration and --max-depth"},
 		{is_asked(o, XSP_FEATURE_WAIT_STACKS) && is_refused(o, XSP_FEATURE_WAITS),
 		 "--wait-stacks are those of --waits: leave out --waits=off"},
 		{o->weight == XSP_WEIGHT_SAMPLES && is_refused(o, XSP_FEATURE_SAMPLES),
 		 "--weight samples is what --sample records: leave out --sample=off"},
 		{o->gpu != 0 && selection.gpu == 0 && !o->gpu_off,
-		 "--gpu is of what CUDA's calls cause, and they are not traced: add -e cuda, or "
-		 "--gpu-only"},
+		 "--gpu is of what CUDA's calls cause, and they are not traced: add -e cuda, or --gpu-only"},
 		{o->cuda_apis != 0 && !xsp_selection_asks(&selection, XSP_PROVIDER_CUDA_CALLS),
 		 "--cuda-api is of CUDA's calls, and they are not traced: add -e cuda"},
 		{o->scopes != 0 && selection.providers == 0 &&
 			 selection.provider_pattern_count == 0,
-		 "--scopes is of what providers show, and none is asked for: add -e torch or -e "
-		 "xsigma"},
+		 "--scopes is of what providers show, and none is asked for: add -e torch or -e xsigma"},
 	};
 
 	if (o->pid_count > 0 && extra != NULL)
@@ -111,10 +99,10 @@ static int refuse(const struct xsp_options *o, enum xsp_verb verb, struct xsp_er
 			return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, "%s", wrongs[i].text);
 	if ((o->weight == XSP_WEIGHT_CPU || o->weight == XSP_WEIGHT_OFF_CPU) &&
 	    !is_asked(o, XSP_FEATURE_WAITS) && (!w->profile || is_refused(o, XSP_FEATURE_WAITS)))
-		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				     "--weight %s is what --waits records: add that, or "
-				     "--wait-stacks, which tells of the callers as well",
-				     xsp_weight_name(o->weight));
+		return xsp_error_set(
+			err, -EINVAL, XSP_STATUS_USAGE,
+			"--weight %s is what --waits records: add that, or --wait-stacks, which tells of the callers as well",
+			xsp_weight_name(o->weight));
 	return 0;
 }
 

@@ -77,10 +77,10 @@ static int unknown_option(int code, char **argv, enum xsp_verb verb, struct xsp_
 	const char *now = argv[optind], *name = verb == XSP_VERB_TOP ? "top " : "";
 
 	if (!runs_commands(verb))
-		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				     "%.200s: unknown option or missing value: see xsptrace %s "
-				     "--help",
-				     what, xsp_verb_name(verb));
+		return xsp_error_set(
+			err, -EINVAL, XSP_STATUS_USAGE,
+			"%.200s: unknown option or missing value: see xsptrace %s --help", what,
+			xsp_verb_name(verb));
 	/* among letters that share one '-' getopt has not passed over it yet */
 	if (code == '?' && optopt > 0 && optopt < 256 && now != NULL && now[0] == '-' &&
 	    now[1] != '-' && strchr(now, optopt) != NULL)

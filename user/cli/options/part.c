@@ -89,9 +89,9 @@ static int wall_clock(const struct xsp_capture_reader *r, const struct limits *l
 	char *rest = NULL;
 	const double fraction = end != NULL && *end == '.' ? strtod(end, &rest) : 0;
 	if (end == NULL || (*end == '.' && *rest != '\0'))
-		return xsp_wrong_value(err, option, value,
-				       "seconds (2.5, 800ms), a share (30%), a time (14:03:20, "
-				       "2026-11-22T14:03:20) or a step (step:10)");
+		return xsp_wrong_value(
+			err, option, value,
+			"seconds (2.5, 800ms), a share (30%), a time (14:03:20, 2026-11-22T14:03:20) or a step (step:10)");
 	uint64_t at = (uint64_t)mktime(&tm) * 1000000000 + (uint64_t)(fraction * 1e9);
 	if (at < first && strchr(value, '-') == NULL) { /* past midnight */
 		tm.tm_mday++;

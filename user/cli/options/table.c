@@ -126,8 +126,7 @@ const struct xsp_option xsp_option_table[] = {
 	{.verbs = PARTS,
 	 .column = 27,
 	 .help = "\n"
-		 "A part of it (what is left out is time of what is around it; "
-		 "docs/formats.md):\n"},
+		 "A part of it (what is left out is time of what is around it; docs/formats.md):\n"},
 	{"from", 0, PARTS, 0, "T, --to T", xsp_take_text, .at = AT(part.from), .of_part = true,
 	 .help = "a time in the recording: seconds (2.5, 800ms), a\n"
 		 "share of it (30%), wall-clock time (14:03:20,\n"
@@ -178,9 +177,8 @@ const struct xsp_option xsp_option_table[] = {
 	{"iterations", 'n', TOP, 0, "N", xsp_take_number, .at = AT(iterations), .most = 1000000000,
 	 .wanted = "how many tables, at least 1", .help = "ends after N tables"},
 	{"sort", 0, TOP, 0, "COLUMN", xsp_take_sort,
-	 .wanted = "the title of a column: name, calls/s, self%, calls, total, self, mean, open, "
-		   "p50, "
-		   "p99, max; thread, now, cpu%, runnable%, blocked%, spans/s",
+	 .wanted =
+		 "the title of a column: name, calls/s, self%, calls, total, self, mean, open, p50, p99, max; thread, now, cpu%, runnable%, blocked%, spans/s",
 	 .help = "a title of either table, as it stands there (self%,\n"
 		 "calls/s, ...)"},
 	{"rows", 0, TOP, 0, "N|all", xsp_take_rows, .at = AT(limit), .wanted = ROWS,
@@ -237,8 +235,7 @@ const struct xsp_option xsp_option_table[] = {
 	 .help = "CUDA calls: driver, runtime or driver,runtime"},
 	{"gpu", 0, RECORD, 0, "LIST|off", xsp_take_gpu, .at = AT(gpu), .words = gpu,
 	 .wanted =
-		 "off, or a list of what is collected beside the default: events, graphs, latency, "
-		 "all-api, shared",
+		 "off, or a list of what is collected beside the default: events, graphs, latency, all-api, shared",
 	 .help = "what the agent in the process collects of the GPU\n"
 		 "beside the default: events, graphs, latency,\n"
 		 "all-api, shared; off: nothing"},
@@ -329,9 +326,8 @@ const struct xsp_option xsp_option_table[] = {
 	/* ---- record: of each process ---- */
 	{.verbs = RECORD, .help = "and of each process:\n"},
 	{"memory", 0, RECORD, 0, "[=HOW]", xsp_take_memory,
-	 .wanted = "nothing (PyTorch's allocators), malloc, or malloc:BYTES (one sample in so "
-		   "many: 512K, "
-		   "at most 1G)"},
+	 .wanted =
+		 "nothing (PyTorch's allocators), malloc, or malloc:BYTES (one sample in so many: 512K, at most 1G)"},
 	{"memory", 0, RECORD, 0, NULL, NULL,
 	 .help = "what PyTorch's allocators give and take: bytes over\n"
 		 "time, what is alive at the end and where it was\n"

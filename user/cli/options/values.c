@@ -306,10 +306,10 @@ static int take_provider_pattern(struct xsp_parse *p, const struct xsp_pattern *
 	const char *name = pattern->library;
 
 	if (!xsp_providers[xsp_provider_index(name)]->names_known)
-		return xsp_error_set(p->err, -EINVAL, XSP_STATUS_USAGE,
-				     "-e '%.200s': what %s shows is named only as it runs: give "
-				     "-e %s",
-				     p->value, name, name);
+		return xsp_error_set(
+			p->err, -EINVAL, XSP_STATUS_USAGE,
+			"-e '%.200s': what %s shows is named only as it runs: give -e %s", p->value,
+			name, name);
 	if (pattern->glob == NULL)
 		return xsp_error_set(p->err, -EINVAL, XSP_STATUS_USAGE,
 				     "-e '%.200s': %s is a provider; an address needs a library",
@@ -426,20 +426,19 @@ static int check_output_format(struct xsp_parse *p, const struct xsp_export_form
 	if (format != NULL && format->scheme != NULL)
 		return xsp_error_set(
 			p->err, -EINVAL, XSP_STATUS_USAGE,
-			"-o %.200s: a recording is written to a file first: -o run.xspt, "
-			"then xsptrace export run.xspt -o %.200s",
+			"-o %.200s: a recording is written to a file first: -o run.xspt, then xsptrace export run.xspt -o %.200s",
 			p->value, p->value);
 	if (format == NULL && !xsp_is_capture_name(p->value))
-		return xsp_error_set(p->err, -EINVAL, XSP_STATUS_USAGE,
-				     "-o %.200s: the ending decides the format and must be "
-				     "one of " XSP_FORMATS,
-				     p->value);
+		return xsp_error_set(
+			p->err, -EINVAL, XSP_STATUS_USAGE,
+			"-o %.200s: the ending decides the format and must be one of " XSP_FORMATS,
+			p->value);
 	for (size_t i = 0; i < outputs->count && format == NULL; i++)
 		if (xsp_is_capture_name(outputs->words[i]))
-			return xsp_error_set(p->err, -EINVAL, XSP_STATUS_USAGE,
-					     "-o %.200s: the capture is written once, and that is "
-					     "to %.200s",
-					     p->value, outputs->words[i]);
+			return xsp_error_set(
+				p->err, -EINVAL, XSP_STATUS_USAGE,
+				"-o %.200s: the capture is written once, and that is to %.200s",
+				p->value, outputs->words[i]);
 	return 0;
 }
 

@@ -49,8 +49,7 @@ void xsp_agent_prepare(bool quiet)
 	if (set != NULL && set[0] != '\0') {
 		if (strstr(set, XSP_GPU_AGENT) == NULL && !quiet)
 			xsp_say(INJECTION
-				" is set to %.200s: it is left so, and GPU activity is not "
-				"collected",
+				" is set to %.200s: it is left so, and GPU activity is not collected",
 				set);
 		setenv(XSP_GPU_WAIT_VARIABLE, WAIT_MS, 0);
 		return;
@@ -110,9 +109,7 @@ static int inject(struct xsp_broker *b, pid_t pid, bool quiet, struct xsp_error 
 				     "the agent was loaded into process %d but did not start: %s",
 				     pid, strerror((int)-done.entry_value));
 	if (rc == 0 && !quiet)
-		xsp_say("the agent was injected into process %d: thread %d was stopped for %.1f "
-			"ms; "
-			"the library stays loaded, idle when nobody traces%s",
+		xsp_say("the agent was injected into process %d: thread %d was stopped for %.1f ms; the library stays loaded, idle when nobody traces%s",
 			pid, done.tid, (double)done.stopped_ns * 1e-6,
 			done.cleaned ? "" : " (some scratch bytes had to stay as well)");
 	return 0;

@@ -73,8 +73,7 @@ static void say_why_nothing(const struct recording *r, const struct xsp_timeline
 			    uint64_t filtered)
 {
 	if (c->orphan_exits > 0)
-		xsp_say("no call began during the recording: those that ended in it had been "
-			"entered before");
+		xsp_say("no call began during the recording: those that ended in it had been entered before");
 	else if (filtered > 0)
 		xsp_say("no call is shown: the filters held back all of them");
 	else if (r->idle[0] != '\0')
@@ -116,8 +115,7 @@ static int leave_capture(struct recording *r, int status)
 
 	if (r->keep_capture && xsp_new_file_name(f) != NULL && !r->o.quiet)
 		fprintf(stderr,
-			"wrote %s (the capture: xsptrace analyze tells what is slow in it, "
-			"xsptrace export makes other formats of it)\n",
+			"wrote %s (the capture: xsptrace analyze tells what is slow in it, xsptrace export makes other formats of it)\n",
 			xsp_new_file_name(f));
 	xsp_record_done(status == 0);
 	if (r->keep_capture || status == 0 || !r->may_keep)

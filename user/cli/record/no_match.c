@@ -131,12 +131,11 @@ static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
 				     "nothing matches '%.100s': %.200s is left out, see above",
 				     p->text, xsp_base_name(m->display_path));
 	if (m != NULL && m->symbols == 0 && (p->library != NULL || m->is_static))
-		return xsp_error_set(err, -ENOENT, XSP_STATUS_TARGET,
-				     "%.200s is stripped%s: it names no functions; install its "
-				     "debug symbols, or give an "
-				     "address (-e '%.60s:0xADDRESS')",
-				     m->display_path, m->is_static ? " and static" : "",
-				     xsp_base_name(m->display_path));
+		return xsp_error_set(
+			err, -ENOENT, XSP_STATUS_TARGET,
+			"%.200s is stripped%s: it names no functions; install its debug symbols, or give an address (-e '%.60s:0xADDRESS')",
+			m->display_path, m->is_static ? " and static" : "",
+			xsp_base_name(m->display_path));
 	xsp_hint(plan, b, XSP_HINT_INLINED, p, hint);
 	if (hint[0] != '\0')
 		return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
@@ -171,10 +170,10 @@ static int no_name(const struct xsp_plan *plan, const struct xsp_pattern *p, str
 				     "nothing that the provider %s knows matches '%.120s'; %.320s",
 				     p->library, p->text, like);
 	name_modules(plan, names, sizeof(names));
-	return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
-			     "nothing matches '%.120s': look with xsptrace list -p PID -e %s. "
-			     "Mapped are %.300s",
-			     p->text, p->library, names);
+	return xsp_error_set(
+		err, -ENOENT, XSP_STATUS_NO_MATCH,
+		"nothing matches '%.120s': look with xsptrace list -p PID -e %s. Mapped are %.300s",
+		p->text, p->library, names);
 }
 
 static const struct xsp_pattern *first_name(const struct xsp_selection *s)
@@ -201,22 +200,18 @@ static int nothing_fits(const struct xsp_plan *plan, struct xsp_broker *b, pid_t
 	if (plan->selection.gpu != 0 && plan->selection.providers == 0)
 		return xsp_error_set(
 			err, -ENOENT, XSP_STATUS_NO_MATCH,
-			"--gpu-only: the agent is not in process %d: give --inject, or start the "
-			"program with xsptrace --gpu-only -- COMMAND",
+			"--gpu-only: the agent is not in process %d: give --inject, or start the program with xsptrace --gpu-only -- COMMAND",
 			(int)pid);
 	if (plan->count == 1 && plan->modules[0]->is_static && plan->modules[0]->symbols == 0)
 		return xsp_error_set(
 			err, -ENOENT, XSP_STATUS_TARGET,
-			"%.200s is stripped and static: it names no functions; give an address "
-			"(-e '%.60s:0xADDRESS')",
+			"%.200s is stripped and static: it names no functions; give an address (-e '%.60s:0xADDRESS')",
 			plan->modules[0]->display_path,
 			xsp_base_name(plan->modules[0]->display_path));
 	name_modules(plan, names, sizeof(names));
 	return xsp_error_set(
 		err, -ENOENT, XSP_STATUS_NO_MATCH,
-		"no known provider fits this process, which maps %.300s: say what to "
-		"trace, for example "
-		"-e '%.60s:*'",
+		"no known provider fits this process, which maps %.300s: say what to trace, for example -e '%.60s:*'",
 		names, plan->count ? xsp_base_name(plan->modules[0]->display_path) : "LIBRARY");
 }
 
@@ -226,12 +221,12 @@ int xsp_no_match(const struct xsp_recording *r, const struct xsp_plan *plan, str
 	struct xsp_error none = {0};
 	const int rc = nothing_fits(plan, b, pid, command, r->refused ? &none : err);
 
-	return r->refused ? xsp_error_set(
-				    err, rc, XSP_STATUS_USAGE,
-				    "%s, or leave out --waits=off or --sample=off: with both there "
-				    "is nothing to record",
-				    none.text)
-			  : rc;
+	return r->refused
+		       ? xsp_error_set(
+				 err, rc, XSP_STATUS_USAGE,
+				 "%s, or leave out --waits=off or --sample=off: with both there is nothing to record",
+				 none.text)
+		       : rc;
 }
 
 /* ---- patterns that match nothing, beside others that match ---- */
@@ -287,10 +282,10 @@ size_t xsp_say_unmatched(const struct xsp_plan *plan, struct xsp_broker *b, uint
 	}
 	if ((s->details & XSP_DETAIL_ALLOCATIONS) &&
 	    !is_known(plan, xsp_provider_memory.name, NULL)) {
-		say(ctx, s->details & XSP_DETAIL_MALLOC
-				 ? "--memory=malloc: nothing that is loaded so far exports malloc"
-				 : "--memory: no allocator that it knows (PyTorch's, libc10.so) is "
-				   "loaded so far; of other programs --memory=malloc tells");
+		say(ctx,
+		    s->details & XSP_DETAIL_MALLOC
+			    ? "--memory=malloc: nothing that is loaded so far exports malloc"
+			    : "--memory: no allocator that it knows (PyTorch's, libc10.so) is loaded so far; of other programs --memory=malloc tells");
 		n++;
 	}
 	return n;

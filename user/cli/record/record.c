@@ -36,10 +36,10 @@ static int look_at_bystanders(struct recording *r)
 		return 0;
 	r->busy = 0;
 	xsp_switches_end(&r->switches);
-	snprintf(why, sizeof(why),
-		 "each processor of this machine changes threads %.0f times a second, of which it "
-		 "slows each",
-		 rate);
+	snprintf(
+		why, sizeof(why),
+		"each processor of this machine changes threads %.0f times a second, of which it slows each",
+		rate);
 	return xsp_recorder_drop(r->recorder, XSP_DEFAULT_WAITS, why);
 }
 
@@ -120,8 +120,7 @@ static int say_interrupted(void)
 static void say_who_writes(int code, const struct xsp_error *err)
 {
 	if (err->status == XSP_STATUS_OUTPUT && code == -EACCES)
-		xsp_say("files are written as user %u, without root's powers: choose a folder of "
-			"that user's, or --user NAME",
+		xsp_say("files are written as user %u, without root's powers: choose a folder of that user's, or --user NAME",
 			(unsigned)getuid());
 }
 
@@ -223,10 +222,10 @@ static int check_clock(struct xsp_error *err)
 		fclose(f);
 	if (s == 0 && ns == 0)
 		return 0;
-	return xsp_error_set(err, -ENOTSUP, XSP_STATUS_KERNEL,
-			     "xsptrace runs in a time namespace whose clock is %lld s from the "
-			     "kernel's: run it outside (nsenter --time --target 1)",
-			     s);
+	return xsp_error_set(
+		err, -ENOTSUP, XSP_STATUS_KERNEL,
+		"xsptrace runs in a time namespace whose clock is %lld s from the kernel's: run it outside (nsenter --time --target 1)",
+		s);
 }
 
 static char *join_arguments(int argc, char **argv)
@@ -299,9 +298,7 @@ int xsp_record_live(int argc, char **argv, const struct xsp_live_view *view)
 		status = xsp_list_run(&r.o, true);
 	} else {
 		if (r.o.exit == XSP_EXIT_BY_RETURN)
-			xsp_say("warning: --exit=return swaps return addresses on the target's "
-				"stack: a C++ exception that passes a traced function kills the "
-				"target");
+			xsp_say("warning: --exit=return swaps return addresses on the target's stack: a C++ exception that passes a traced function kills the target");
 		xsp_record_catch_signals();
 		if (view == NULL)
 			r.switches = xsp_switches_begin();

@@ -30,8 +30,7 @@ void xsp_record_say_busy(struct recording *r, const char *of, const char *instea
 {
 	xsp_status_line_end(&r->starting);
 	if (!r->o.quiet)
-		xsp_say("each processor of this machine changes threads %.0f times a second, of "
-			"which %s would slow each: %s",
+		xsp_say("each processor of this machine changes threads %.0f times a second, of which %s would slow each: %s",
 			r->facts.switches, of, instead);
 }
 
@@ -99,8 +98,7 @@ static void say_functions(const struct recording *r)
 			stops);
 	else
 		fprintf(stderr,
-			"tracing %zu function%s%s (%zu sites: %zu nop5, %zu emulated, %zu "
-			"single-stepped); %s\n",
+			"tracing %zu function%s%s (%zu sites: %zu nop5, %zu emulated, %zu single-stepped); %s\n",
 			functions, functions == 1 ? "" : "s", more, plan->sites,
 			plan->sites_by_class[XSP_SITE_NOP5],
 			plan->sites_by_class[XSP_SITE_EMULATED],
@@ -121,12 +119,10 @@ static void say_plan(const struct recording *r)
 	if (expect[0] != '\0')
 		fprintf(stderr, "%s\n", expect);
 	if (xsp_broker_method(r->broker) == XSP_ATTACH_PERF_EVENT && plan->sites > 100)
-		xsp_say("this kernel takes probes out one by one, 20 ms and more each: the end "
-			"will take %zu s or so for %zu sites; a narrower -e is quicker",
+		xsp_say("this kernel takes probes out one by one, 20 ms and more each: the end will take %zu s or so for %zu sites; a narrower -e is quicker",
 			plan->sites / 50, plan->sites);
 	if (plan->unplaced > 0)
-		xsp_say("%zu matching function%s cannot be probed and %s left out: xsptrace list "
-			"says why",
+		xsp_say("%zu matching function%s cannot be probed and %s left out: xsptrace list says why",
 			plan->unplaced, plan->unplaced == 1 ? "" : "s",
 			plan->unplaced == 1 ? "is" : "are");
 }
@@ -142,13 +138,11 @@ void xsp_record_say_start(const struct recording *r)
 	if (!r->o.verbose)
 		return;
 	fprintf(stderr,
-		"load %.1f ms, calibrate %.1f ms, read libraries %.1f ms, find %.1f ms, place %.1f "
-		"ms, attach %.1f ms\n",
+		"load %.1f ms, calibrate %.1f ms, read libraries %.1f ms, find %.1f ms, place %.1f ms, attach %.1f ms\n",
 		t->load_ms, t->calibrate_ms, t->read_ms, t->find_ms, t->place_ms, t->attach_ms);
 	xsp_site_costs_text(&plan->costs, costs, sizeof(costs));
 	fprintf(stderr,
-		"attach method %s; a hit costs %s; a name %.0f ns more, sections %.0f, cold caches "
-		"%.0f\n",
+		"attach method %s; a hit costs %s; a name %.0f ns more, sections %.0f, cold caches %.0f\n",
 		xsp_attach_method_name(xsp_broker_method(r->broker)), costs, plan->costs.named_ns,
 		plan->costs.detail_ns, plan->costs.cold_ns);
 }

@@ -85,8 +85,8 @@ int xsp_session_start(const struct xsp_session *s, struct xsp_broker **out, stru
 		return 0;
 	xsp_broker_free(*out, 0);
 	*out = NULL;
-	return xsp_error_set(err, rc, XSP_STATUS_PERMISSION,
-			     "xsptrace cannot give up its rights (%s), and does not read other "
-			     "programs with them",
-			     strerror(-rc));
+	return xsp_error_set(
+		err, rc, XSP_STATUS_PERMISSION,
+		"xsptrace cannot give up its rights (%s), and does not read other programs with them",
+		strerror(-rc));
 }

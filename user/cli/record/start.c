@@ -232,9 +232,9 @@ static int profile_instead(struct recording *r, const struct xsp_error *none, st
 	xsp_recorder_free(r->recorder);
 	r->recorder = NULL;
 	if (busy)
-		xsp_record_say_busy(r, "waits",
-				    "samples alone are recorded; --profile records both whatever "
-				    "they cost");
+		xsp_record_say_busy(
+			r, "waits",
+			"samples alone are recorded; --profile records both whatever they cost");
 	r->attach = attach_options(r);
 	int rc = xsp_record_make_recorder(r, true, err);
 	/* the broker has the programs ready all the same */
@@ -273,9 +273,7 @@ static int start_recorder(struct recording *r, struct xsp_error *err)
 	int rc = decline_defaults(r);
 
 	if (r->what.profile && r->what.of[XSP_FEATURE_BRAKE].on == XSP_ASKED)
-		xsp_say("--max-overhead brakes probes, and waits and samples that are on by "
-			"default: those of --profile go on whatever they cost (--waits=off leaves "
-			"samples alone, which cost little)");
+		xsp_say("--max-overhead brakes probes, and waits and samples that are on by default: those of --profile go on whatever they cost (--waits=off leaves samples alone, which cost little)");
 	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED,
 				      "what is on by default could not be left out: %s",
 				      strerror(-rc))
@@ -293,9 +291,9 @@ int xsp_record_start_attached(struct recording *r, struct xsp_error *err)
 		return rc;
 	if (xsp_recorder_wanted(r->recorder) > 0 &&
 	    xsp_recorder_wanted(r->recorder) == xsp_recorder_plan(r->recorder)->unplaced)
-		return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
-				     "what matches cannot be probed: xsptrace list, with the same "
-				     "options, says why");
+		return xsp_error_set(
+			err, -ENOENT, XSP_STATUS_NO_MATCH,
+			"what matches cannot be probed: xsptrace list, with the same options, says why");
 	xsp_record_say_unmatched(r);
 	xsp_record_say_children(r);
 	rc = start_recorder(r, err);
@@ -313,8 +311,7 @@ static int go_with_loader(struct recording *r, struct xsp_error *err)
 	while (rc == 0) {
 		int more = xsp_launch_next(r->launch, xsp_broker_opener(r->broker));
 		if (more < 0)
-			xsp_say("the start of %s could not be watched (%s): probes in its "
-				"libraries come up to 20 ms late",
+			xsp_say("the start of %s could not be watched (%s): probes in its libraries come up to 20 ms late",
 				r->o.rest[0], strerror(-more));
 		if (more <= 0)
 			break;

@@ -146,9 +146,7 @@ static int analyze(struct analyzing *a, const char *path, struct xsp_report *rep
 static int check_ranks(const struct analyzing *a, const struct xsp_job *job, struct xsp_error *err)
 {
 	static const char why[] =
-		"no rank of a job is in the %zu captures (no RANK in the environment of their "
-		"processes, no collective); all other rules look at one capture at a time: "
-		"xsptrace analyze %s";
+		"no rank of a job is in the %zu captures (no RANK in the environment of their processes, no collective); all other rules look at one capture at a time: xsptrace analyze %s";
 
 	if (xsp_ranks_known(job->ranks))
 		return 0;

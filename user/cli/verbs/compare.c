@@ -36,8 +36,7 @@ static int set_file(const char **at, const char *path, const char *what, struct 
 {
 	if (*at != NULL)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				     "-o %.200s: the %s is written to one file, and that is "
-				     "%.200s",
+				     "-o %.200s: the %s is written to one file, and that is %.200s",
 				     path, what, *at);
 	*at = path;
 	return 0;
@@ -72,10 +71,10 @@ static int check_sides(const struct comparing *c, struct xsp_error *err)
 				     "-o %.200s shows two sides, not %zu",
 				     c->page != NULL ? c->page : c->pictures[0], sides);
 	if (c->page != NULL && (part->from != NULL || part->to != NULL))
-		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-				     "-o %.200s: --from and --to are times of one capture, and "
-				     "a page is of all of each",
-				     c->page);
+		return xsp_error_set(
+			err, -EINVAL, XSP_STATUS_USAGE,
+			"-o %.200s: --from and --to are times of one capture, and a page is of all of each",
+			c->page);
 	return c->page != NULL ? xsp_page_output_check(c->page, err) : 0;
 }
 

@@ -73,9 +73,9 @@ static int print_use(void)
 		for (int i = 0; i < XSP_SITE_CLASSES; i++) {
 			char text[96];
 			if (isinf(costs.ns[i]))
-				snprintf(text, sizeof(text),
-					 "not used: forked children of a traced program would "
-					 "crash");
+				snprintf(
+					text, sizeof(text),
+					"not used: forked children of a traced program would crash");
 			else
 				snprintf(text, sizeof(text), "%.0f ns with its event", costs.ns[i]);
 			row(i == 0   ? "hit: 5-byte nop"

@@ -72,8 +72,7 @@ static int dump_all(const struct dump *d)
 		}
 	}
 	if (xsp_sandbox_compute_only(MEMORY, SECONDS) < 0) {
-		xsp_say("files of other programs are not read without a sandbox, and the kernel "
-			"gives none");
+		xsp_say("files of other programs are not read without a sandbox, and the kernel gives none");
 		return XSP_STATUS_KERNEL;
 	}
 	xsp_recordings_read(d->recordings);
@@ -154,9 +153,9 @@ static int run(const struct dump *d)
 		kill(child, SIGKILL);
 	if (child > 0 && waitpid(child, &result, 0) == child && WIFEXITED(result))
 		return WEXITSTATUS(result);
-	xsp_say("%s", ended ? "the process that reads the target's memory and files ended "
-			      "unexpectedly"
-			    : "reading the target's memory and files took more than a minute");
+	xsp_say("%s",
+		ended ? "the process that reads the target's memory and files ended unexpectedly"
+		      : "reading the target's memory and files took more than a minute");
 	return XSP_STATUS_TARGET;
 }
 
@@ -197,8 +196,7 @@ int xsp_cmd_dump(int argc, char **argv)
 	if (!xsp_options_take(argc, argv, XSP_VERB_DUMP, &d.o, &status))
 		;
 	else if (d.o.pid_count > PIDS_MAX) {
-		xsp_say("dump: -p wants the numbers of processes, 256 at most (xsptrace dump "
-			"--help)");
+		xsp_say("dump: -p wants the numbers of processes, 256 at most (xsptrace dump --help)");
 		status = XSP_STATUS_USAGE;
 	} else {
 		status = dump(&d);

@@ -254,8 +254,8 @@ static bool is_of_targets(struct reading *g)
 		t->known_ns = g->known_ns;
 		any = true;
 		if (least != NULL && strtoull(least, NULL, 10) > 0)
-			t->note = "with --min-duration a recording is told of most spans only at "
-				  "their end: others may be open";
+			t->note =
+				"with --min-duration a recording is told of most spans only at their end: others may be open";
 	}
 	return any;
 }
@@ -285,8 +285,9 @@ static int read_one(struct reading *g, struct recording *recording)
 		return 0;
 	r->left -= sized ? (long long)st.st_size : READ_MAX;
 	if (r->left < 0) {
-		note_all(r, "recordings of more than 1 GiB run: they were not looked through for "
-			    "what is open");
+		note_all(
+			r,
+			"recordings of more than 1 GiB run: they were not looked through for what is open");
 		return 0;
 	}
 	rc = xsp_timeline_new_live(g->reader, &g->timeline, NULL);
@@ -305,14 +306,16 @@ void xsp_recordings_read(struct xsp_recordings *r)
 	for (size_t i = 0; i < r->count; i++) {
 		struct reading g = {.r = r, .recording = &r->list[i]};
 		if (read_one(&g, &r->list[i]) < 0)
-			note_all(r, "a recording that runs could not be read: what is open by it "
-				    "is not known");
+			note_all(
+				r,
+				"a recording that runs could not be read: what is open by it is not known");
 		xsp_timeline_free(g.timeline);
 		xsp_capture_close(g.reader);
 	}
 	if (r->more)
-		note_all(r, "more than 16 recordings run: not all were looked through for what is "
-			    "open");
+		note_all(
+			r,
+			"more than 16 recordings run: not all were looked through for what is open");
 }
 
 /* ---- what is known ---- */

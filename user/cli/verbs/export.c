@@ -48,8 +48,8 @@ static int export_job(const struct xsp_options *o)
 	if (o->keep != NULL)
 		return bad("-o NAME.xspt keeps one trace, not several");
 	if (outputs.count == 0 || outputs.summary)
-		return bad("several captures have no summary: xsptrace analyze tells of their "
-			   "ranks, -o FILE.json writes one trace");
+		return bad(
+			"several captures have no summary: xsptrace analyze tells of their ranks, -o FILE.json writes one trace");
 	outputs.job = &job;
 	if (xsp_cut_refuse_several(&o->part, "export", &err) < 0 ||
 	    xsp_job_read(&job, o->rest, o->rest_count, o->part.step, &err) < 0 ||

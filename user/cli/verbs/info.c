@@ -180,8 +180,7 @@ static void print_stats(const struct xsp_capture_reader *r)
 		printf("%-16s %.3f s of the target's threads, %.3f s of xsptrace\n", "cost",
 		       (double)s->probes_cost_ns * 1e-9, (double)s->recorder_cpu_ns * 1e-9);
 	else
-		printf("%-16s not known of the target's threads (no probes; that of samples and "
-		       "waits is not estimated), %.3f s of xsptrace\n",
+		printf("%-16s not known of the target's threads (no probes; that of samples and waits is not estimated), %.3f s of xsptrace\n",
 		       "cost", (double)s->recorder_cpu_ns * 1e-9);
 }
 

@@ -128,9 +128,7 @@ static void print_plan(const struct xsp_plan *plan, double budget)
 			functions++;
 		}
 	}
-	printf("%zu function%s, %zu sites (%zu nop5, %zu emulated, %zu single-stepped); a call "
-	       "costs the target "
-	       "%s on average\n",
+	printf("%zu function%s, %zu sites (%zu nop5, %zu emulated, %zu single-stepped); a call costs the target %s on average\n",
 	       functions, functions == 1 ? "" : "s", plan->sites,
 	       plan->sites_by_class[XSP_SITE_NOP5], plan->sites_by_class[XSP_SITE_EMULATED],
 	       plan->sites_by_class[XSP_SITE_SINGLESTEP],

@@ -393,8 +393,8 @@ static int begin(void *ctx, const struct xsp_options *o, const struct xsp_record
 	if (xsp_recorder_wanted(r) == 0) {
 		t->which = XSP_TOP_THREADS;
 		if (!o->quiet)
-			note(t, "nothing that any provider knows is in it: threads only; -e names "
-				"functions");
+			note(t,
+			     "nothing that any provider knows is in it: threads only; -e names functions");
 	}
 	if (!xsp_screen_possible())
 		return 0;

@@ -213,10 +213,10 @@ static bool write_way(struct viewing *v, const char *address)
 	snprintf(v->way, sizeof(v->way), FILE_SCHEME "%s/xsptrace-view-XXXXXX%s", folder, ending);
 	int fd = mkostemps(v->way + strlen(FILE_SCHEME), (int)strlen(ending), O_CLOEXEC);
 	const bool written =
-		fd >= 0 && dprintf(fd,
-				   "<!DOCTYPE html><meta name=referrer content=no-referrer>"
-				   "<meta http-equiv=refresh content=\"0;url=%s\">\n",
-				   address) > 0;
+		fd >= 0 &&
+		dprintf(fd,
+			"<!DOCTYPE html><meta name=referrer content=no-referrer><meta http-equiv=refresh content=\"0;url=%s\">\n",
+			address) > 0;
 	if (fd >= 0)
 		close(fd);
 	else
@@ -265,9 +265,7 @@ static void print_address(struct viewing *v, const struct xsp_server *server)
 		return;
 	printf("%s\n", address);
 	puts(v->o.perfetto
-		     ? "Open it in a browser on this machine; ends when it has read the trace, "
-		       "or with "
-		       "Ctrl-C."
+		     ? "Open it in a browser on this machine; ends when it has read the trace, or with Ctrl-C."
 		     : "Only with this address, and only on this machine; ends with Ctrl-C.");
 	fflush(stdout);
 	open_browser(v, address);

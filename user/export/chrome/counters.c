@@ -40,8 +40,7 @@ static void put_instant(struct xsp_export *x, const struct xsp_memory_event *e,
 
 	xsp_out_printf(
 		x->out,
-		"{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\","
-		"\"pid\":%u,\"tid\":%u,\"ts\":",
+		"{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\",\"pid\":%u,\"tid\":%u,\"ts\":",
 		row->pid, row->tid);
 	xsp_chrome_time(x, e->time_ns);
 	xsp_out_text(x->out, ",\"args\":{");

@@ -218,10 +218,8 @@ static char *put_occupancy(char *p, const struct xsp_gpu_activity *a,
 		     (int)(xsp_occupancy_share(d, k, &o) * 100 + 0.5));
 	p += sprintf(
 		p,
-		",\"occupancy\":{\"activeBlocksPerMultiprocessor\":%d,\"limitingFactors\":\"%s\","
-		"\"blockLimitRegs\":%d,\"blockLimitSharedMem\":%d,\"blockLimitWarps\":%d,"
-		"\"blockLimitBlocks\":%d,\"blockLimitBarriers\":%d,"
-		"\"allocatedRegistersPerBlock\":%d,\"allocatedSharedMemPerBlock\":%d}",
+		",\"occupancy\":{\"activeBlocksPerMultiprocessor\":%d,\"limitingFactors\":\"%s\",\"blockLimitRegs\":%d,\"blockLimitSharedMem\":%d,\"blockLimitWarps\":%d,"
+		"\"blockLimitBlocks\":%d,\"blockLimitBarriers\":%d,\"allocatedRegistersPerBlock\":%d,\"allocatedSharedMemPerBlock\":%d}",
 		o.active_blocks, o.factors, o.limit_registers, o.limit_shared, o.limit_warps,
 		o.limit_blocks, o.limit_barriers, o.registers_per_block, o.shared_per_block);
 	return p;

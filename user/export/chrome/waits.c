@@ -12,10 +12,10 @@
 static void open_state(struct xsp_export *x, const struct xsp_thread_row *row, const char *name,
 		       const char *color, uint64_t start_ns, uint64_t end_ns)
 {
-	xsp_out_printf(x->out,
-		       "{\"ph\":\"X\",\"cat\":\"thread_state\",\"name\":\"%s\",\"cname\":"
-		       "\"thread_state_%s\",\"pid\":%u,\"tid\":%u,\"ts\":",
-		       name, color, row->pid, row->tid);
+	xsp_out_printf(
+		x->out,
+		"{\"ph\":\"X\",\"cat\":\"thread_state\",\"name\":\"%s\",\"cname\":\"thread_state_%s\",\"pid\":%u,\"tid\":%u,\"ts\":",
+		name, color, row->pid, row->tid);
 	char *p = xsp_chrome_put_ts(x, xsp_out_reserve(x->out, 64), start_ns);
 	p = XSP_PUT(p, ",\"dur\":");
 	xsp_out_commit(x->out, xsp_chrome_put_until(x, p, start_ns, end_ns));

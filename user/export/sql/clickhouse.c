@@ -157,10 +157,10 @@ static int make_table(struct clickhouse *c, const struct xsp_sql_table_text *t)
 {
 	char columns[COLUMNS];
 
-	return say(c,
-		   "CREATE TABLE IF NOT EXISTS all_%s (run Int64, batch UInt64%s) ENGINE = "
-		   "MergeTree ORDER BY (run, %s)",
-		   t->name, columns_of(t, true, columns), t->order);
+	return say(
+		c,
+		"CREATE TABLE IF NOT EXISTS all_%s (run Int64, batch UInt64%s) ENGINE = MergeTree ORDER BY (run, %s)",
+		t->name, columns_of(t, true, columns), t->order);
 }
 
 static int make_table_view(struct clickhouse *c, const struct xsp_sql_table_text *t)
@@ -168,13 +168,13 @@ static int make_table_view(struct clickhouse *c, const struct xsp_sql_table_text
 	const bool derived = t->derived != NULL;
 	char columns[COLUMNS];
 
-	return say(c,
-		   "CREATE VIEW IF NOT EXISTS %s AS SELECT run%s%s%s%s%s FROM all_%s WHERE batch "
-		   "IN (SELECT batch FROM batches WHERE table_name = '%s' AND (run, load) IN "
-		   "(SELECT run, max(load) FROM loads GROUP BY run))",
-		   t->name, columns_of(t, false, columns), derived ? ", " : "",
-		   derived ? t->derived_from : "", derived ? " AS " : "", derived ? t->derived : "",
-		   t->name, t->name);
+	return say(
+		c,
+		"CREATE VIEW IF NOT EXISTS %s AS SELECT run%s%s%s%s%s FROM all_%s WHERE batch IN (SELECT batch FROM batches WHERE table_name = '%s' AND (run, load) IN "
+		"(SELECT run, max(load) FROM loads GROUP BY run))",
+		t->name, columns_of(t, false, columns), derived ? ", " : "",
+		derived ? t->derived_from : "", derived ? " AS " : "", derived ? t->derived : "",
+		t->name, t->name);
 }
 
 static int make_view(struct clickhouse *c, const struct xsp_sql_view *v)
@@ -184,16 +184,16 @@ static int make_view(struct clickhouse *c, const struct xsp_sql_view *v)
 
 static int make_all(struct clickhouse *c)
 {
-	int rc = say(c, "CREATE TABLE IF NOT EXISTS batches (run Int64, load UInt64, table_name "
-			"String, batch UInt64, rows UInt64) ENGINE = MergeTree ORDER BY (run, "
-			"load)");
+	int rc = say(
+		c,
+		"CREATE TABLE IF NOT EXISTS batches (run Int64, load UInt64, table_name String, batch UInt64, rows UInt64) ENGINE = MergeTree ORDER BY (run, load)");
 
 	for (unsigned i = 0; rc == 0 && i < XSP_SQL_TABLES; i++)
 		rc = make_table(c, &xsp_sql_tables[i]);
 	if (rc == 0)
-		rc = say(c, "CREATE TABLE IF NOT EXISTS loads (run Int64, load UInt64, loaded_at "
-			    "DateTime, xsptrace_version String) ENGINE = MergeTree ORDER BY (run, "
-			    "load)");
+		rc = say(
+			c,
+			"CREATE TABLE IF NOT EXISTS loads (run Int64, load UInt64, loaded_at DateTime, xsptrace_version String) ENGINE = MergeTree ORDER BY (run, load)");
 	for (unsigned i = 0; rc == 0 && i < XSP_SQL_TABLES; i++)
 		rc = make_table_view(c, &xsp_sql_tables[i]);
 	for (const struct xsp_sql_view *v = xsp_sql_views + 1; rc == 0 && v->name != NULL; v++)
@@ -257,10 +257,10 @@ static int look(struct clickhouse *c, uint64_t *there)
 		rc = ask(c, "SELECT count() FROM system.tables WHERE database = currentDatabase()",
 			 &tables);
 	if (rc == 0 && !begun && tables > 0)
-		rc = xsp_error_set(&c->x->why, -EEXIST, XSP_STATUS_USAGE,
-				   "cannot write %.200s: the database has tables that are not "
-				   "xsptrace's: CREATE DATABASE makes one for it",
-				   c->x->options.path);
+		rc = xsp_error_set(
+			&c->x->why, -EEXIST, XSP_STATUS_USAGE,
+			"cannot write %.200s: the database has tables that are not xsptrace's: CREATE DATABASE makes one for it",
+			c->x->options.path);
 	return rc;
 }
 

@@ -153,67 +153,48 @@ const struct xsp_sql_table_text xsp_sql_tables[XSP_SQL_TABLES] = {
 const struct xsp_sql_view xsp_sql_views[] = {
 	{"schema_version", "SELECT " XSP_SQL_VERSION " AS version"},
 	{"calls",
-	 "SELECT run, id, " SPAN ", pid, tid, thread, category_name AS category, name, module, "
-	 "provider, file, line, line_function, ending_name AS ending FROM "
-	 "(SELECT run, id, " SPAN ", ending_number, pid, tid, thread, category_name, name, module, "
-	 "provider, file, line, line_function FROM "
-	 "(SELECT run, id, " SPAN
-	 ", ending_number, line_id, pid, tid, thread, category_name, name, "
-	 "module, provider FROM "
-	 "(SELECT run, id, " SPAN ", ending_number, line_id, function_id, pid, tid, thread, "
-	 "category_name, name FROM "
-	 "(SELECT run, id, " SPAN ", ending_number, line_id, function_id, name_id, pid, tid, "
-	 "thread, category_name FROM "
-	 "(SELECT run, id, " SPAN ", ending_number, line_id, function_id, name_id, "
-	 "category_number, pid, tid, thread FROM "
-	 "(SELECT run, id, " SPAN ", ending AS ending_number, line_id, function_id, name_id, "
-	 "category AS category_number, thread_id FROM spans) s "
-	 "JOIN (SELECT run, thread_id, pid, tid, name AS thread FROM threads) t USING (run, "
-	 "thread_id)) a "
-	 "JOIN (SELECT run, category AS category_number, name AS category_name FROM categories) c "
-	 "USING "
-	 "(run, category_number)) b "
-	 "JOIN (SELECT run, name_id, name FROM names) n USING (run, name_id)) d "
-	 "LEFT JOIN (SELECT run, function_id, module, NULLIF(provider, '') AS provider FROM "
-	 "functions) f USING (run, function_id)) e "
-	 "LEFT JOIN (SELECT run, line_id, NULLIF(file, '') AS file, line, NULLIF(function, '') AS "
-	 "line_function FROM lines) l USING (run, line_id)) g "
-	 "JOIN (SELECT run, ending AS ending_number, name AS ending_name FROM endings) h USING "
-	 "(run, "
-	 "ending_number)"},
+	 "SELECT run, id, " SPAN
+	 ", pid, tid, thread, category_name AS category, name, module, provider, file, line, line_function, ending_name AS ending FROM (SELECT run, id, " SPAN
+	 ", ending_number, pid, tid, thread, category_name, name, module, "
+	 "provider, file, line, line_function FROM (SELECT run, id, " SPAN
+	 ", ending_number, line_id, pid, tid, thread, category_name, name, module, provider FROM (SELECT run, id, " SPAN
+	 ", ending_number, line_id, function_id, pid, tid, thread, "
+	 "category_name, name FROM (SELECT run, id, " SPAN
+	 ", ending_number, line_id, function_id, name_id, pid, tid, thread, category_name FROM (SELECT run, id, " SPAN
+	 ", ending_number, line_id, function_id, name_id, "
+	 "category_number, pid, tid, thread FROM (SELECT run, id, " SPAN
+	 ", ending AS ending_number, line_id, function_id, name_id, category AS category_number, thread_id FROM spans) s "
+	 "JOIN (SELECT run, thread_id, pid, tid, name AS thread FROM threads) t USING (run, thread_id)) a JOIN (SELECT run, category AS category_number, name AS category_name FROM categories) c "
+	 "USING (run, category_number)) b JOIN (SELECT run, name_id, name FROM names) n USING (run, name_id)) d LEFT JOIN (SELECT run, function_id, module, NULLIF(provider, '') AS provider FROM "
+	 "functions) f USING (run, function_id)) e LEFT JOIN (SELECT run, line_id, NULLIF(file, '') AS file, line, NULLIF(function, '') AS line_function FROM lines) l USING (run, line_id)) g "
+	 "JOIN (SELECT run, ending AS ending_number, name AS ending_name FROM endings) h USING (run, ending_number)"},
 	{"operators",
 	 "SELECT run, host, run_start_ns, name, " CALLS " FROM (SELECT run, name, " CALLS
-	 " FROM (SELECT run, name_id, " CALLS_OF " FROM spans GROUP BY run, name_id) g JOIN "
-	 "(SELECT run, name_id, name FROM names) n USING (run, name_id)) o JOIN " RUNS},
+	 " FROM (SELECT run, name_id, " CALLS_OF
+	 " FROM spans GROUP BY run, name_id) g JOIN (SELECT run, name_id, name FROM names) n USING (run, name_id)) o JOIN " RUNS},
 	{"operators_by_thread",
 	 "SELECT run, host, run_start_ns, pid, tid, thread, name, " CALLS
 	 " FROM (SELECT run, pid, tid, thread, name, " CALLS
 	 " FROM (SELECT run, thread_id, name, " CALLS
 	 " FROM (SELECT run, thread_id, name_id, " CALLS_OF
-	 " FROM spans GROUP BY run, thread_id, name_id) g JOIN (SELECT run, name_id, name FROM "
-	 "names) n USING (run, name_id)) o JOIN (SELECT run, thread_id, pid, tid, name AS thread "
+	 " FROM spans GROUP BY run, thread_id, name_id) g JOIN (SELECT run, name_id, name FROM names) n USING (run, name_id)) o JOIN (SELECT run, thread_id, pid, tid, name AS thread "
 	 "FROM threads) t USING (run, thread_id)) p JOIN " RUNS},
 	{"operators_by_line",
 	 "SELECT run, file, line, function, name, " CALLS " FROM (SELECT run, line_id, name, " CALLS
 	 " FROM (SELECT run, line_id, name_id, " CALLS_OF
-	 " FROM spans WHERE line_id IS NOT NULL GROUP BY run, line_id, name_id) g JOIN (SELECT "
-	 "run, "
-	 "name_id, name FROM names) n USING (run, name_id)) o JOIN (SELECT run, line_id, file, "
+	 " FROM spans WHERE line_id IS NOT NULL GROUP BY run, line_id, name_id) g JOIN (SELECT run, name_id, name FROM names) n USING (run, name_id)) o JOIN (SELECT run, line_id, file, "
 	 "line, function FROM lines) l USING (run, line_id)"},
 	{"operators_by_module",
 	 "SELECT run, host, run_start_ns, module, build_id, name, " CALLS
 	 " FROM (SELECT run, module, build_id, name, " CALLS
 	 " FROM (SELECT run, function_id, name, " CALLS
 	 " FROM (SELECT run, function_id, name_id, " CALLS_OF
-	 " FROM spans GROUP BY run, function_id, name_id) g JOIN (SELECT run, name_id, name FROM "
-	 "names) n USING (run, name_id)) o LEFT JOIN (SELECT run, function_id, module, build_id "
+	 " FROM spans GROUP BY run, function_id, name_id) g JOIN (SELECT run, name_id, name FROM names) n USING (run, name_id)) o LEFT JOIN (SELECT run, function_id, module, build_id "
 	 "FROM functions) f USING (run, function_id)) m JOIN " RUNS},
 	{"kernels",
-	 "SELECT run, name, calls, measured, cut_calls, total_ns, min_ns, mean_ns, max_ns FROM "
-	 "(SELECT run, name_id, COUNT(*) AS calls, COUNT(" WHOLE_GPU_NS ") AS measured, " CUT_CALLS
-	 ", SUM(end_ns - start_ns) AS total_ns, MIN(" WHOLE_GPU_NS ") AS min_ns, AVG(" WHOLE_GPU_NS
-	 ") AS mean_ns, MAX(" WHOLE_GPU_NS ") AS max_ns FROM gpu_activities "
-	 "WHERE category = 'kernel' GROUP BY run, name_id) g JOIN (SELECT run, name_id, name FROM "
-	 "names) n USING (run, name_id)"},
+	 "SELECT run, name, calls, measured, cut_calls, total_ns, min_ns, mean_ns, max_ns FROM (SELECT run, name_id, COUNT(*) AS calls, COUNT(" WHOLE_GPU_NS
+	 ") AS measured, " CUT_CALLS ", SUM(end_ns - start_ns) AS total_ns, MIN(" WHOLE_GPU_NS
+	 ") AS min_ns, AVG(" WHOLE_GPU_NS ") AS mean_ns, MAX(" WHOLE_GPU_NS
+	 ") AS max_ns FROM gpu_activities WHERE category = 'kernel' GROUP BY run, name_id) g JOIN (SELECT run, name_id, name FROM names) n USING (run, name_id)"},
 	{NULL, NULL},
 };

@@ -114,8 +114,8 @@ static int read_file(struct xsp_sql_server *s, const char *path, struct xsp_erro
 	else if (!S_ISREG(st.st_mode) || (st.st_mode & 077) != 0 ||
 		 (st.st_uid != geteuid() && st.st_uid != 0))
 		rc = xsp_error_set(err, -EPERM, XSP_STATUS_USAGE,
-				   "%s (" FILE_VARIABLE ") is not its owner's alone, or not yours: "
-				   "chmod 600",
+				   "%s (" FILE_VARIABLE
+				   ") is not its owner's alone, or not yours: chmod 600",
 				   path);
 	while (rc == 0 && getline(&line, &size, f) >= 0)
 		rc = parse_line(s, path, line, err);
@@ -184,8 +184,7 @@ static int make_url(struct xsp_sql_server *s, const char *url, struct xsp_error 
 	if (strchr(url, '@') != NULL)
 		return xsp_error_set(
 			err, -EINVAL, XSP_STATUS_USAGE,
-			"everybody can see what is on a command line: user and "
-			"password are taken from %s and %s, or from a file that " FILE_VARIABLE
+			"everybody can see what is on a command line: user and password are taken from %s and %s, or from a file that " FILE_VARIABLE
 			" names",
 			settings[USER].variable, settings[PASSWORD].variable);
 	if (!parse_url(url, &tls, &host, &database))
@@ -422,10 +421,10 @@ static int say_curl(const struct xsp_sql_server *s, CURLcode code, struct xsp_er
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
 	case CURLE_SSL_CERTPROBLEM:
-		return xsp_error_set(err, -EACCES, XSP_STATUS_SERVER,
-				     "cannot write %.200s: %.200s: %s and _CERT, _KEY name "
-				     "certificates",
-				     s->name, text, settings[CA].variable);
+		return xsp_error_set(
+			err, -EACCES, XSP_STATUS_SERVER,
+			"cannot write %.200s: %.200s: %s and _CERT, _KEY name certificates",
+			s->name, text, settings[CA].variable);
 	case CURLE_WRITE_ERROR: /* receive_answer() refused it */
 		return xsp_error_set(err, -EPROTO, XSP_STATUS_SERVER,
 				     "cannot write %.200s: what answers there is no ClickHouse",

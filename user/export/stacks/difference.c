@@ -66,10 +66,10 @@ static int weigh(struct xsp_stack_difference *d, const struct xsp_timeline *t,
 	d->view.weight = xsp_weight_chosen(d->view.weight, t);
 	if (xsp_weight_recorded(d->view.weight, t))
 		return 0;
-	return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-			     "cannot write %s with --weight %s: not all captures have it; "
-			     "--weight wall does not need it",
-			     d->path, xsp_weight_name(d->view.weight));
+	return xsp_error_set(
+		err, -EINVAL, XSP_STATUS_USAGE,
+		"cannot write %s with --weight %s: not all captures have it; --weight wall does not need it",
+		d->path, xsp_weight_name(d->view.weight));
 }
 
 int xsp_stack_difference_begin(struct xsp_stack_difference *d, struct xsp_capture_reader *reader,
@@ -185,11 +185,11 @@ static int write_svg(struct xsp_stack_difference *d, const char *const sides[2])
 		xsp_svg_duration(units, d->recorded_ns[0]);
 	else
 		snprintf(units, sizeof(units), "%" PRIu64 " steps", d->steps[0]);
-	snprintf(subtitle, sizeof(subtitle),
-		 "Red: more self time in the second, blue: less · width: both together, of %s each "
-		 "· %s, then %s",
-		 units, xsp_svg_duration(total[0], d->stacks.nodes[0].total[0]),
-		 xsp_svg_duration(total[1], d->stacks.nodes[0].total[1]));
+	snprintf(
+		subtitle, sizeof(subtitle),
+		"Red: more self time in the second, blue: less · width: both together, of %s each · %s, then %s",
+		units, xsp_svg_duration(total[0], d->stacks.nodes[0].total[0]),
+		xsp_svg_duration(total[1], d->stacks.nodes[0].total[1]));
 	int rc = xsp_svg_draw(d->out, &page);
 	free(of);
 	return rc;

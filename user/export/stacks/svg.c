@@ -74,12 +74,12 @@ static void write_subtitle(const struct xsp_export *x, char *line, size_t size)
 			 xsp_timeline_sample_clock(x->view.timeline),
 			 xsp_timeline_sample_hz(x->view.timeline), xsp_svg_duration(total, all));
 	else
-		snprintf(line, size,
-			 "Recorded for %s · %s spans on %zu %s · width: %s, "
-			 "all threads added up, %s",
-			 xsp_svg_duration(window, end > start ? end - start : 0),
-			 xsp_format_count(spans, counts->spans), n, n == 1 ? "thread" : "threads",
-			 labels[x->view.weight].width, xsp_svg_duration(total, all));
+		snprintf(
+			line, size,
+			"Recorded for %s · %s spans on %zu %s · width: %s, all threads added up, %s",
+			xsp_svg_duration(window, end > start ? end - start : 0),
+			xsp_format_count(spans, counts->spans), n, n == 1 ? "thread" : "threads",
+			labels[x->view.weight].width, xsp_svg_duration(total, all));
 }
 
 /* ---- frames ---- */

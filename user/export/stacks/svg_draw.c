@@ -179,11 +179,11 @@ static void put_head(struct picture *p, int height)
 {
 	struct xsp_out *o = p->out;
 
-	xsp_out_printf(o,
-		       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-		       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-		       "data-pad=\"%d\" data-char=\"%.2f\">\n",
-		       WIDTH, height, PAD, CHAR_WIDTH);
+	xsp_out_printf(
+		o,
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" data-pad=\"%d\" data-char=\"%.2f\">\n",
+		WIDTH, height, PAD, CHAR_WIDTH);
 	xsp_out_printf(o, "<title>%s of ", p->page->title);
 	xsp_out_xml(o, p->page->of);
 	xsp_out_text(o, "</title>\n<style><![CDATA[\n");
@@ -235,8 +235,7 @@ static void put_frame(struct picture *p, uint32_t index, const struct xsp_svg_fr
 	p->page->details_of(p->page->tree, index, p->out);
 	xsp_out_printf(
 		p->out,
-		"</title><rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"#%06x\"/>"
-		"<text x=\"%.2f\" y=\"%d\">",
+		"</title><rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"#%06x\"/><text x=\"%.2f\" y=\"%d\">",
 		x, y, width > 3 ? width - 0.8 : width, ROW - 1, f->colour, x + 4, y + 13);
 	put_short(p->out, f->name, (int)((width - 6) / CHAR_WIDTH));
 	xsp_out_text(p->out, "</text></g>\n");

@@ -98,8 +98,8 @@ static const char *const dangers[XSP_DANGERS] = {
 	[XSP_DANGER_C_LIBRARY] = "it is in the C library",
 	[XSP_DANGER_LOADER] = "it is in the loader or an allocator",
 	[XSP_DANGER_SIGNAL] = "it runs a signal handler",
-	[XSP_DANGER_UNKNOWN] = "its stack cannot be followed, and has traces of the loader or an "
-			       "allocator",
+	[XSP_DANGER_UNKNOWN] =
+		"its stack cannot be followed, and has traces of the loader or an allocator",
 };
 
 /* Checks that need no file. */

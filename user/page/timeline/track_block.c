@@ -330,16 +330,16 @@ void xsp_tracks_notes(const struct xsp_tracks *t, struct xsp_json_writer *j)
 	};
 
 	if (resolution > 0) {
-		snprintf(text, sizeof(text),
-			 "The timeline has more than fits on a page: spans of the same %s are "
-			 "shown as one where they are short.",
-			 xsp_format_ns(time, resolution));
+		snprintf(
+			text, sizeof(text),
+			"The timeline has more than fits on a page: spans of the same %s are shown as one where they are short.",
+			xsp_format_ns(time, resolution));
 		xsp_json_text(j, NULL, text);
 	}
 	if (t->texts.left_out > 0)
-		xsp_json_text(j, NULL,
-			      "There are more names than fit on a page: further ones are shown as "
-			      "[other names].");
+		xsp_json_text(
+			j, NULL,
+			"There are more names than fit on a page: further ones are shown as [other names].");
 	for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++) {
 		if (left_out[i].count == 0)
 			continue;

@@ -107,14 +107,13 @@ int xsp_torch_find_backward(const struct xsp_provider *self, struct xsp_module *
 /* In libtorch_python. In 2.x the others call the first one, and some code calls only that. */
 static const struct xsp_range_row user_calls = {
 	.name = "record_function",
-	.parts = {FORGET(XSP_RANGE_FIRST,
-			 "_ZN5torch3jit37_get_operation_for_overload_or_packet" OPERATORS
-			 "N3c106SymbolERKN8pybind114argsERKNSB_6kwargsEbSt8optionalINS9_"
-			 "11DispatchKeyEE"),
-		  FORGET(XSP_RANGE_FIRST,
-			 INVOKE "N8pybind114argsERKNS9_6kwargsEN3c108optionalINSE_11DispatchKeyEEE",
-			 INVOKE
-			 "RKN8pybind114argsERKNS9_6kwargsESt8optionalIN3c1011DispatchKeyEE")},
+	.parts =
+		{FORGET(XSP_RANGE_FIRST,
+			"_ZN5torch3jit37_get_operation_for_overload_or_packet" OPERATORS
+			"N3c106SymbolERKN8pybind114argsERKNSB_6kwargsEbSt8optionalINS9_11DispatchKeyEE"),
+		 FORGET(XSP_RANGE_FIRST,
+			INVOKE "N8pybind114argsERKNS9_6kwargsEN3c108optionalINSE_11DispatchKeyEEE",
+			INVOKE "RKN8pybind114argsERKNS9_6kwargsESt8optionalIN3c1011DispatchKeyEE")},
 };
 
 static const struct xsp_range_row user_ranges = {
@@ -130,14 +129,12 @@ static const struct xsp_range_row user_ranges = {
 		 TITLE(XSP_REGISTER(4), GLOO_WORK "NS_6OpTypeEmPKcRKN3c108optionalIS6_EE",
 		       GLOO_WORK "NS_6OpTypeEmPKcRKSt8optionalIS6_E"),
 		 TITLE(XSP_WORD(XSP_OPERAND_SP, 8),
-		       "_ZN4c10d16ProcessGroupGloo9AsyncWorkC1ESt10shared_ptrIN4gloo7ContextEESt6"
-		       "vectorIS6_IN2at6TensorESaIS8_EESaISA_EENS_6OpTypeEmNSt6chrono8durationIlSt"
+		       "_ZN4c10d16ProcessGroupGloo9AsyncWorkC1ESt10shared_ptrIN4gloo7ContextEESt6vectorIS6_IN2at6TensorESaIS8_EESaISA_EENS_6OpTypeEmNSt6chrono8durationIlSt"
 		       "5ratioILl1ELl1000EEEEPKcRKSt8optionalISA_E"),
 		 FORGET(0, "_ZN5torch3jit16InterpreterState3runERSt6vectorIN3c106IValueESaIS4_EE"),
-		 XSP_RANGE_BEGINS(XSP_RANGE_REMEMBER | XSP_RANGE_FIRST, XSP_WORD(1, 0),
-				  XSP_WORD(1, 8),
-				  "_ZN3c106ivalue14ConstantString6createENSt7__cxx1112basic_"
-				  "stringIcSt11char_traitsIcESaIcEEE"),
+		 XSP_RANGE_BEGINS(
+			 XSP_RANGE_REMEMBER | XSP_RANGE_FIRST, XSP_WORD(1, 0), XSP_WORD(1, 8),
+			 "_ZN3c106ivalue14ConstantString6createENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"),
 		 {
 			 .action = XSP_ACTION_RANGE_BEGIN,
 			 .symbols = {"_ZN2at14RecordFunctionC1ENS_11RecordScopeE"},

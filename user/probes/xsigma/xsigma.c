@@ -86,10 +86,11 @@ static const struct xsp_range_row rows[] = {
 	{
 		/* branch graph, native/session/profiler.h; std::string: pointer, length */
 		.name = "xsigma::profiler_scope",
-		.parts = {GUARD_BEGINS(XSP_WORD(1, 0), XSP_WORD(1, 8), PROFILER_SCOPE,
-				       "ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEPNS_"
-				       "16profiler_sessionE"),
-			  GUARD_ENDS(PROFILER_SCOPE)},
+		.parts =
+			{GUARD_BEGINS(
+				 XSP_WORD(1, 0), XSP_WORD(1, 8), PROFILER_SCOPE,
+				 "ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEPNS_16profiler_sessionE"),
+			 GUARD_ENDS(PROFILER_SCOPE)},
 	},
 	{
 		/* branch graph, native/tracing/tracing.h: this, category, length, pointer */

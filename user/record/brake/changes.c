@@ -109,9 +109,7 @@ int xsp_brake_pause(struct xsp_recorder *r, const struct xsp_brake_plan *plan)
 	if (first)
 		xsp_recorder_note(
 			r,
-			"thread %u is slowed by %s, more than the %.3g %% of "
-			"--max-overhead: what is traced goes on in windows (off: all of it, at "
-			"any cost)",
+			"thread %u is slowed by %s, more than the %.3g %% of --max-overhead: what is traced goes on in windows (off: all of it, at any cost)",
 			plan->worst_tid, xsp_format_slowdown(worst, plan->worst), 100 * o->budget);
 	return xsp_brake_put_window(r, o->pause_ns);
 }
@@ -140,8 +138,7 @@ int xsp_brake_give_up(struct xsp_recorder *r, const char *what, const char *why)
 int xsp_brake_begin_off(struct xsp_recorder *r, const struct xsp_attach_change *change)
 {
 	static const char cannot[] =
-		"this way of attaching cannot put the sites in again (xsptrace "
-		"doctor): nothing more is recorded";
+		"this way of attaching cannot put the sites in again (xsptrace doctor): nothing more is recorded";
 
 	struct xsp_overhead *o = r->overheads;
 	uint64_t on = o->pause_ns - o->window_ns, off;
@@ -172,8 +169,7 @@ int xsp_brake_was_abandoned(struct xsp_recorder *r, uint64_t since_ns, uint64_t 
 
 	xsp_recorder_note(
 		r,
-		"xsptrace stood still (stopped? a slow disk?) and did not hold the brake: its "
-		"probes were out of the target for %s, and nothing was recorded meanwhile",
+		"xsptrace stood still (stopped? a slow disk?) and did not hold the brake: its probes were out of the target for %s, and nothing was recorded meanwhile",
 		xsp_format_ns(stood, xsp_passed(now, since_ns)));
 	const bool recorded = o->phase == ON;
 	o->windows = true;

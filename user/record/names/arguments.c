@@ -69,10 +69,9 @@ int xsp_recorder_write_unread(struct xsp_recorder *r, const struct xsp_planned_m
 		return 0;
 	snprintf(text, sizeof(text), "%zu of %zu", all - read, all);
 	if (all - read > all / 100) /* a handful have types that nobody passes */
-		xsp_recorder_note(r,
-				  "%s: of %s operators no arguments are shown: their types are "
-				  "not known",
-				  m->display_path, text);
+		xsp_recorder_note(
+			r, "%s: of %s operators no arguments are shown: their types are not known",
+			m->display_path, text);
 	return xsp_capture_put_info(r->writer, "operators without arguments", text);
 }
 
@@ -147,10 +146,10 @@ static void give_up(struct xsp_recorder *r, struct layout *l)
 {
 	use_layout(r, l->module, -1);
 	l->off = true;
-	xsp_recorder_note(r,
-			  "%s: its tensors are not laid out as in any PyTorch that xsptrace knows: "
-			  "shapes and inputs are off for it",
-			  l->module->display_path);
+	xsp_recorder_note(
+		r,
+		"%s: its tensors are not laid out as in any PyTorch that xsptrace knows: shapes and inputs are off for it",
+		l->module->display_path);
 	xsp_capture_put_info(r->writer, "tensor layout", "unknown");
 }
 

@@ -50,9 +50,9 @@ int xsp_call_sites_put_info(struct xsp_recorder *r)
 	if (sum == 0)
 		return 0;
 	snprintf(text, sizeof(text), "%u of %u (%s)", sum, c->sites, reasons);
-	xsp_recorder_note(r,
-			  "call sites of scopes whose name the code does not tell: %s; unless the "
-			  "program itself passes one on, their scopes are called by their function",
-			  text);
+	xsp_recorder_note(
+		r,
+		"call sites of scopes whose name the code does not tell: %s; unless the program itself passes one on, their scopes are called by their function",
+		text);
 	return xsp_capture_put_info(r->writer, "unnamed call sites", text);
 }

@@ -670,8 +670,8 @@ int xsp_pythons_put_info(struct xsp_pythons *s)
 	char text[160];
 
 	if (!s->any && (s->r->options.selection.details & XSP_DETAIL_PYTHON))
-		xsp_recorder_note(s->r, "--python: no interpreter of CPython that can be read was "
-					"found");
+		xsp_recorder_note(s->r,
+				  "--python: no interpreter of CPython that can be read was found");
 	snprintf(text, sizeof(text),
 		 "%" PRIu64 " stacks of %" PRIu64 " code objects, of which %" PRIu64
 		 " went meanwhile",

@@ -24,13 +24,11 @@ static void look_at(struct xsp_recorder *r, const struct recorded_process *p,
 	if (r->gaps[XSP_GAP_DROPPED].count == 0)
 		xsp_recorder_note(
 			r,
-			"process %d has dropped pages of its code, or written over it, and %ld "
-			"breakpoint%s with it (first of %s): calls since then are missing",
+			"process %d has dropped pages of its code, or written over it, and %ld breakpoint%s with it (first of %s): calls since then are missing",
 			(int)p->pid, n, n == 1 ? "" : "s", name);
 	xsp_recorder_gap(
 		r, XSP_GAP_DROPPED, (uint64_t)n,
-		"of functions, at the end: the program dropped pages of its code, or wrote "
-		"over it, calls since then are missing; first: %s",
+		"of functions, at the end: the program dropped pages of its code, or wrote over it, calls since then are missing; first: %s",
 		name);
 }
 

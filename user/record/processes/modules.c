@@ -140,15 +140,15 @@ bool xsp_recorder_describe_late(const struct xsp_recorder *r, char *text, size_t
 		snprintf(others, sizeof(others), ", the longest of %llu",
 			 (unsigned long long)r->late.count);
 	if (r->late.count > 0)
-		snprintf(text, size,
-			 "%s was attached to %.1f ms after it was loaded%s; calls in between are "
-			 "not seen",
-			 r->late.name, (double)r->late.longest_ns * 1e-6, others);
+		snprintf(
+			text, size,
+			"%s was attached to %.1f ms after it was loaded%s; calls in between are not seen",
+			r->late.name, (double)r->late.longest_ns * 1e-6, others);
 	else if (r->late.unlooked_ns > 0)
-		snprintf(text, size,
-			 "what was loaded in the last %.1f ms of a process, or of the recording, "
-			 "was not looked at",
-			 (double)r->late.unlooked_ns * 1e-6);
+		snprintf(
+			text, size,
+			"what was loaded in the last %.1f ms of a process, or of the recording, was not looked at",
+			(double)r->late.unlooked_ns * 1e-6);
 	return r->late.count > 0 || r->late.unlooked_ns > 0;
 }
 
@@ -166,8 +166,7 @@ int xsp_recorder_put_late(struct xsp_recorder *r)
 /* ---- code that is not its file's ---- */
 
 static const char unprobed_code[] =
-	"has got no breakpoint of the kernel's, as what can be written, or "
-	"is shared";
+	"has got no breakpoint of the kernel's, as what can be written, or is shared";
 
 int xsp_recorder_put_changed(struct xsp_recorder *r)
 {
@@ -203,15 +202,15 @@ static void note_changed(struct xsp_recorder *r, const struct recorded_process *
 			 const char *display_path, const struct xsp_plan_attached *done)
 {
 	if (done->unverified && !r->changed.unverified)
-		xsp_recorder_note(r, "whether code in memory is that of its file cannot be told "
-				     "here: pages are not of 4 KiB");
+		xsp_recorder_note(
+			r,
+			"whether code in memory is that of its file cannot be told here: pages are not of 4 KiB");
 	r->changed.unverified |= done->unverified;
 	if (done->all_out)
-		xsp_recorder_note(r,
-				  "process %d has changed code while it was attached to: nothing "
-				  "of it is recorded that was attached before (uprobe_multi, "
-				  "Linux 6.6, takes out single functions)",
-				  (int)p->pid);
+		xsp_recorder_note(
+			r,
+			"process %d has changed code while it was attached to: nothing of it is recorded that was attached before (uprobe_multi, Linux 6.6, takes out single functions)",
+			(int)p->pid);
 	note_left_out(r, p, display_path, &done->changed, XSP_CHANGED_CODE);
 	note_left_out(r, p, display_path, &done->unprobed, unprobed_code);
 }
@@ -257,8 +256,7 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 	if (done.repaired > 0)
 		xsp_recorder_note(
 			r,
-			"%s: in process %d %zu breakpoint%s that a killed tracer had left "
-			"%s taken out",
+			"%s: in process %d %zu breakpoint%s that a killed tracer had left %s taken out",
 			f->display_path, (int)p->pid, done.repaired, done.repaired == 1 ? "" : "s",
 			done.repaired == 1 ? "was" : "were");
 	return rc;
@@ -272,10 +270,10 @@ static int number_operators(struct xsp_recorder *r, struct recorded_process *p,
 	if (m->list.sequence.counter.kind == XSP_TLS_NONE)
 		return 0;
 	if (p->numbered != NULL && p->numbered != m) {
-		xsp_recorder_note(r,
-				  "%s: a second library with autograd's numbers in process %d: "
-				  "--sequence is off for it",
-				  f->display_path, (int)p->pid);
+		xsp_recorder_note(
+			r,
+			"%s: a second library with autograd's numbers in process %d: --sequence is off for it",
+			f->display_path, (int)p->pid);
 		return xsp_broker_sequence(r->broker, p->pid, &(struct xsp_sequence_spec){0});
 	}
 	p->numbered = m;

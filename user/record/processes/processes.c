@@ -129,8 +129,7 @@ static int on_record(void *ctx, const struct xsp_sideband_record *record)
 	case XSP_SIDEBAND_LOST:
 		xsp_recorder_gap(
 			r, XSP_GAP_SIDE_RECORDS, record->lost,
-			"of the kernel's, of any process: what was mapped was looked for in "
-			"/proc instead; births, execs and ends may be missing");
+			"of the kernel's, of any process: what was mapped was looked for in /proc instead; births, execs and ends may be missing");
 		for (size_t i = 0; i < r->process_count; i++)
 			r->processes[i].dirty = true;
 		break;
@@ -156,10 +155,10 @@ static int scan_first(struct xsp_recorder *r, pid_t pid, struct xsp_error *err)
 	xsp_sideband_drain(r->sideband, 0, on_record, r);
 	p = xsp_recorder_find(r, pid);
 	if (p != NULL && p->program_ns != program_ns)
-		return xsp_error_set(err, -ESRCH, XSP_STATUS_NO_TARGET,
-				     "process %d has ended its program and runs another one: try "
-				     "again",
-				     (int)pid);
+		return xsp_error_set(
+			err, -ESRCH, XSP_STATUS_NO_TARGET,
+			"process %d has ended its program and runs another one: try again",
+			(int)pid);
 	return rc;
 }
 
@@ -180,9 +179,7 @@ static void note_debugger(struct xsp_recorder *r, const struct recorded_process 
 	if (tracer != 0 && tracer != getpid())
 		xsp_recorder_note(
 			r,
-			"process %d is traced by process %d: if that is a debugger, its "
-			"breakpoints must be gone before this recording ends, or the program "
-			"dies of them",
+			"process %d is traced by process %d: if that is a debugger, its breakpoints must be gone before this recording ends, or the program dies of them",
 			(int)p->pid, (int)tracer);
 }
 

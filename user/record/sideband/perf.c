@@ -84,10 +84,10 @@ int xsp_sideband_perf_open(struct xsp_sideband *s)
 			      : open_rings(s);
 	if (ret == 0)
 		return 0;
-	snprintf(s->reason, sizeof(s->reason),
-		 "the kernel refuses perf events (%s), so new libraries and processes are looked "
-		 "for in /proc every 100 ms",
-		 strerror(-ret));
+	snprintf(
+		s->reason, sizeof(s->reason),
+		"the kernel refuses perf events (%s), so new libraries and processes are looked for in /proc every 100 ms",
+		strerror(-ret));
 	xsp_sideband_perf_close(s);
 	return ret;
 }
