@@ -176,7 +176,8 @@ def provider_goes_on_in_windows(folder):
         check(any(a - 1 <= e["ts"] and e["ts"] + e["dur"] <= b + 1 for a, b in edges),
               "a span outside of the windows", e, edges)
     cut = [e for e in trace.spans if e["args"].get("finished") is False]
-    check(len(cut) <= len(windows), "more spans are cut than windows end", len(cut), len(windows))
+    # one at each window's end, and the thread's last
+    check(len(cut) <= len(windows) + 1, "more spans are cut than windows end", len(cut), len(windows))
     seen, called = trace.calls["brake_range"], facts["calls"]["brake_range"]
     check(0 < seen < 0.8 * called, f"{seen} of {called} calls")
     print(f"  {len(windows)} windows, {100 * share:.1f} % of the time, {seen} of {called} calls")
@@ -430,7 +431,7 @@ def what_a_pause_takes_out_is_not_lost(folder):
     equal(trace.lost(), {}, done.stdout)
 
 
-@case(long="two estimates of one machine are compared: minutes")
+@case(long="two estimates of one machine are compared: minutes", quiet="what hits cost")
 def what_is_read_has_its_price(folder):
     """Shapes and values of tensors cost several times what the calibration's section does (README, "What it
     costs"): it is the time that the programs take here that counts."""

@@ -391,7 +391,7 @@ def python_without_stopping(folder):
     equal(found["stopped_ns"], 0, "time that it was stopped")
 
 
-@case(long="fetches interpreters")
+@case(long="fetches interpreters", quiet="how soon threads get where they are to be")
 def python_of_all_versions(folder):
     """Those that pyenv has built here, and Debian's."""
     home = os.path.expanduser("~/.pyenv/versions")

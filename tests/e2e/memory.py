@@ -70,7 +70,9 @@ def processes_by_the_kernels_own_figures(folder):
     check(ours > 0, "pages with breakpoints", ours)
     equal(resident["anonymous"]["end_bytes"], after["RssAnon"] - ours, "anonymous at the end")
     equal(resident["anonymous"]["start_bytes"], before["RssAnon"], "anonymous at the start")
-    check(0 <= resident["resident"]["start_bytes"] - before["VmRSS"] <= 16384, "resident at the start", resident, before)
+    # the kernel adds up three counters, each late by so many pages a CPU (percpu_counter_batch)
+    late = 3 * os.cpu_count() * max(32, 2 * os.cpu_count()) * 4096
+    check(abs(resident["resident"]["start_bytes"] - before["VmRSS"]) <= late, "resident at the start", resident, before)
 
     track = counters(Trace(f"{folder}/m.json"), "resident memory")
     equal((track[0][1], track[-1][1]), (resident["resident"]["start_bytes"], after["VmRSS"]), "first and last")
