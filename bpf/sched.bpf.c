@@ -577,12 +577,13 @@ static __noinline void meet(struct task_struct *task)
 	t = make_waits(task, BPF_NOEXIST);
 	if (!t)
 		return;
-	t->off = !task->on_cpu;
+	/* their size has changed from kernel to kernel: of 7.3 they are a byte */
+	t->off = !BPF_CORE_READ_BITFIELD(task, on_cpu);
 	t->ran_ns = task->se.sum_exec_runtime;
 	if (t->off) {
 		t->flags = XSP_WAIT_BEFORE;
 		read_reason(t, task, state, false);
-		if (task->on_rq || !state)
+		if (BPF_CORE_READ_BITFIELD(task, on_rq) || !state)
 			t->why = XSP_WAIT_RUNNABLE;
 	}
 	begin_waits(t, task, xsp_waits_from_ns);
