@@ -62,6 +62,28 @@ static void put_times(struct xsp_report_section *s, struct xsp_timeline *t,
 				 : xsp_cell_text(NULL));
 }
 
+/* One line of what was lost. */
+static void put_health(struct xsp_report_section *s, const struct xsp_capture_reader *r)
+{
+	const struct xsp_health h = xsp_health_of(r);
+	char text[512] = "";
+	size_t used = 0;
+
+	for (unsigned i = 0; i < XSP_LOSSES && used < sizeof(text) - 1; i++) {
+		char count[XSP_UNITS_SIZE];
+		if (h.lost[i] > 0)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s",
+						 used == 0 ? "lost: " : ", ",
+						 xsp_format_count(count, h.lost[i]),
+						 h.lost[i] == 1 ? xsp_loss_words[i].one
+								: xsp_loss_words[i].several);
+	}
+	xsp_report_value(s, "health", "lost", XSP_UNIT_TEXT,
+			 xsp_cell_text(used > 0	  ? text
+				       : !h.known ? "whether events were lost is not known"
+						  : "nothing was lost"));
+}
+
 /* What the figures do not contain, with a count for each cause. */
 static void put_losses(struct xsp_report_section *s, const struct xsp_timeline *t,
 		       const struct xsp_capture_reader *r)
@@ -140,6 +162,7 @@ void xsp_report_head(struct xsp_timeline *t, const struct xsp_capture_reader *r,
 	};
 
 	put_times(s, t, r);
+	put_health(s, r);
 	if (xsp_timeline_cut_text(t) != NULL)
 		xsp_report_value(s, "part", "a part", XSP_UNIT_TEXT,
 				 xsp_cell_text(xsp_timeline_cut_text(t)));

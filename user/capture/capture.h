@@ -160,6 +160,8 @@ enum xsp_address_name {
 	XSP_NAME_OF_KERNEL = 0x57ae,
 	/* the line of a return address that allocates: path of the source, number; no name if not known */
 	XSP_NAME_OF_LINE = 0x57af,
+	/* of an address in a stack, or of a sample: path of its file. No name if that is the system's (xsp_is_system_file) */
+	XSP_NAME_OF_FILE = 0x57b0,
 };
 /* The hash under which the capture has the name of an address in a process. `key`: the capture's own, see below. */
 static inline uint64_t xsp_address_name_hash(uint64_t key, enum xsp_address_name what, uint32_t pid,

@@ -88,11 +88,13 @@ int xsp_report_output_write(const struct xsp_report_output *o, const struct xsp_
 		.width = terminal ? xsp_terminal_width(STDOUT_FILENO) : 0,
 		.color = terminal && getenv("NO_COLOR") == NULL,
 	};
+	const bool brief = o->path == NULL && o->format == &formats[0] && !o->full && !o->top_given;
 	char *text = NULL;
 	size_t length = 0;
 	FILE *f = open_memstream(&text, &length);
 	int rc = f == NULL	     ? -ENOMEM
 		 : o->schema != NULL ? xsp_report_write_schema(o->schema, xsp_rule_key, f)
+		 : brief	     ? xsp_report_write_brief(report, f, &how)
 				     : o->format->write(report, f, &how);
 
 	if (f != NULL && fclose(f) != 0 && rc == 0)

@@ -12,6 +12,7 @@ struct xsp_report_format;
 struct xsp_report_output {
 	const struct xsp_report_format *format;
 	const char *path; /* NULL: standard output */
+	bool full; /* text on standard output: all of it, not one screen */
 	bool top_given;
 	size_t top; /* rows; 0: all */
 	const char *schema; /* the verb whose schema is asked for; NULL: none is */

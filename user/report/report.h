@@ -258,6 +258,8 @@ char *xsp_report_figure_text(const struct xsp_cell *cell, enum xsp_unit unit,
 			     char out[XSP_REPORT_FIGURE]);
 /* Escapes the target's texts. 0, -ENOMEM or -EIO. */
 int xsp_report_write_text(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
+/* One screen: the findings and the account. A report without an account is written in full. */
+int xsp_report_write_brief(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
 int xsp_report_write_json(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
 int xsp_report_write_csv(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
 /*

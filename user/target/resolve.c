@@ -279,6 +279,15 @@ int xsp_resolve_instruction(struct xsp_resolver *r, pid_t pid, uint64_t address,
 	return rc > 0 ? rc : 0;
 }
 
+void xsp_resolve_file(const struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
+		      size_t size)
+{
+	struct place at = {0};
+
+	find_remembered(r, pid, address, &at);
+	snprintf(text, size, "%s", at.mapped ? at.path : "");
+}
+
 int xsp_resolve_module(struct xsp_resolver *r, const struct xsp_process *p, uint64_t address,
 		       struct xsp_module **module, uint64_t *addr)
 {

@@ -50,6 +50,10 @@ int xsp_resolve_learned(const struct xsp_resolver *r, pid_t pid, uint64_t addres
 int xsp_resolve_instruction(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
 			    size_t size);
 
+/* The path of the file with that code; "": none. */
+void xsp_resolve_file(const struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
+		      size_t size);
+
 /* Reads the perf maps of the processes that were learned, until the time has come. Returns the
  * number of names. */
 size_t xsp_resolver_read_maps(struct xsp_resolver *r, uint64_t until_ns);

@@ -33,7 +33,7 @@ struct xsp_listener {
 
 extern const struct xsp_listener xsp_listener_cuda, xsp_listener_kernels, xsp_listener_memory,
 	xsp_listener_gpu, xsp_listener_waits, xsp_listener_samples, xsp_listener_memory_events,
-	xsp_listener_values, xsp_listener_steps;
-#define XSP_LISTENERS_MAX 9
+	xsp_listener_values, xsp_listener_steps, xsp_listener_charges;
+#define XSP_LISTENERS_MAX 10
 
 #endif

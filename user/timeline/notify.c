@@ -128,6 +128,14 @@ int xsp_notify_value(struct xsp_timeline *t, uint32_t probe, const struct xsp_va
 	return rc;
 }
 
+int xsp_notify_charge(const struct xsp_timeline *t, const struct xsp_charge *c)
+{
+	int rc = 0;
+
+	NOTIFY(t, charge, c);
+	return rc;
+}
+
 int xsp_notify_sample(const struct xsp_timeline *t, const struct xsp_sample *s)
 {
 	int rc = 0;

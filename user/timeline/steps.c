@@ -152,6 +152,17 @@ bool xsp_timeline_steps_expected(struct xsp_timeline *t)
 		t->steps->names_that[MARK_IS] + t->steps->names_that[MARK_ENDS] > 0);
 }
 
+bool xsp_timeline_steps_are_ends(const struct xsp_timeline *t)
+{
+	return t->steps->names_that[MARK_IS] == 0 && t->steps->names_that[MARK_ENDS] > 0;
+}
+
+bool xsp_timeline_is_step(struct xsp_timeline *t, xsp_name_id name)
+{
+	return t->steps_wanted && learn_names(t) == 0 && name < t->steps->mark_count &&
+	       t->steps->marks[name] == MARK_IS;
+}
+
 bool xsp_timeline_marks_steps(struct xsp_timeline *t, xsp_name_id name)
 {
 	return t->steps != NULL && learn_names(t) == 0 && name < t->steps->mark_count &&

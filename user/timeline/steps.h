@@ -47,6 +47,10 @@ void xsp_timeline_mark_steps(struct xsp_timeline *t, const char *marker);
 bool xsp_timeline_steps_expected(struct xsp_timeline *t);
 /* Is a span of that name a step, or the end of one? */
 bool xsp_timeline_marks_steps(struct xsp_timeline *t, uint32_t name);
+/* Is a span of that name a step itself? False if no sink wants steps. */
+bool xsp_timeline_is_step(struct xsp_timeline *t, uint32_t name);
+/* Are all steps marked by their ends alone? */
+bool xsp_timeline_steps_are_ends(const struct xsp_timeline *t);
 /* If there are no steps: why, and how to mark them. */
 void xsp_timeline_no_steps(struct xsp_timeline *t, char *out, size_t size);
 /* Names that only count ("ProfilerStep#17"): the length of the common part, otherwise 0. */

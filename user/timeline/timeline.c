@@ -11,6 +11,7 @@ static const struct xsp_listener *const listeners[] = {
 	&xsp_listener_cuda,    &xsp_listener_kernels, &xsp_listener_memory_events,
 	&xsp_listener_memory,  &xsp_listener_gpu,     &xsp_listener_waits,
 	&xsp_listener_samples, &xsp_listener_values,  &xsp_listener_steps,
+	&xsp_listener_charges,
 };
 #define LISTENERS (sizeof(listeners) / sizeof(listeners[0]))
 _Static_assert(LISTENERS <= XSP_LISTENERS_MAX, "room for all");
@@ -57,6 +58,22 @@ static int end_listeners(struct xsp_timeline *t)
 		if (t->listeners[i - 1]->end != NULL)
 			rc = t->listeners[i - 1]->end(t);
 	return rc;
+}
+
+/* Kinds of events that open or close spans: what ran before one ran in what was open. */
+#define OPEN_OR_CLOSE                                                                              \
+	(1U << XSP_EVENT_ENTRY | 1U << XSP_EVENT_EXIT | 1U << XSP_EVENT_POINT |                    \
+	 1U << XSP_EVENT_UNWIND | 1U << XSP_EVENT_BEGIN | 1U << XSP_EVENT_END)
+
+static int charge(struct xsp_timeline *t, const struct thread *th, const struct xsp_event *e)
+{
+	const struct xsp_capture_probe *p = e->probe < t->probe_count ? &t->probes[e->probe] : NULL;
+	const bool enters = e->kind == XSP_EVENT_ENTRY || e->kind == XSP_EVENT_BEGIN;
+
+	if (!(OPEN_OR_CLOSE >> e->kind & 1))
+		return 0;
+	return xsp_charge_until(t, th, e->time_ns,
+				p == NULL ? 0 : enters ? p->entry_cost_ns : p->exit_cost_ns);
 }
 
 /* The capture's definitions; for one that is being written, those so far. */
@@ -155,6 +172,8 @@ static int on_event(void *ctx, const struct xsp_event *e)
 	    (e->kind == XSP_EVENT_MEMORY && e->probe == UINT32_MAX)) /* events without a thread */
 		return notify_event(t, e);
 	rc = xsp_threads_get(t, e, &th);
+	if (rc == 0 && t->charges_wanted)
+		rc = charge(t, th, e);
 	if (rc == 0 && t->far_end_count > 0)
 		rc = xsp_pair_far_ends(t, th, e->time_ns);
 	if (rc == 0 && (t->window_count > 0 || t->let_go_count > 0))
@@ -173,10 +192,14 @@ static void set_sinks(struct xsp_timeline *t, const struct xsp_timeline_sink *si
 {
 	t->sinks = sinks;
 	t->sink_count = count;
-	t->steps_wanted = false;
-	for (size_t i = 0; i < count; i++)
+	t->steps_wanted = t->charges_wanted = false;
+	for (size_t i = 0; i < count; i++) {
 		t->steps_wanted = t->steps_wanted || sinks[i].step != NULL;
+		t->charges_wanted = t->charges_wanted || sinks[i].charge != NULL;
+	}
+	t->charges_wanted = t->charges_wanted && t->charges != NULL;
 	t->steps_wanted = t->steps_wanted && xsp_timeline_steps_expected(t);
+	t->steps_end = t->steps_wanted && xsp_timeline_steps_are_ends(t);
 }
 
 int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sinks, size_t count,

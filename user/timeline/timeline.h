@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "capture/capture.h"
+#include "timeline/charge.h"
 #include "timeline/cut.h"
 #include "timeline/details.h"
 #include "timeline/gpu.h"
@@ -143,6 +144,8 @@ struct xsp_timeline_sink {
 	/* --waits (timeline/waits.h), as each ends: in order for each thread, before the spans
 	 * around it. */
 	int (*wait)(void *ctx, const struct xsp_wait *wait);
+	/* Every moment of a thread (timeline/charge.h), in order for each. */
+	int (*charge)(void *ctx, const struct xsp_charge *charge);
 	/* --sample (timeline/samples.h), in order for each thread. */
 	int (*sample)(void *ctx, const struct xsp_sample *sample);
 	/* Values that the program reports, in order for each thread. */

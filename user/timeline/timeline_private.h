@@ -50,6 +50,8 @@ struct open_span {
 	const struct xsp_capture_python *python; /* these: see struct xsp_span */
 	uint32_t python_first;
 	bool python_calls;
+	uint32_t place; /* charges.c: see struct xsp_charge */
+	bool in_step;
 	struct xsp_details *details; /* owned; moves with the span */
 };
 
@@ -153,6 +155,8 @@ struct xsp_timeline {
 	const struct xsp_timeline_sink *sinks;
 	size_t sink_count;
 	bool steps_wanted; /* by a sink, and there may be some */
+	bool steps_end; /* and only their ends are marked */
+	bool charges_wanted; /* by a sink, and the capture has waits */
 	struct xsp_timeline_counts counts;
 	uint64_t serial;
 
@@ -208,6 +212,7 @@ struct xsp_timeline {
 	struct xsp_waits *waits;
 	uint64_t waits_until_ns; /* xsp_timeline_waits_until_ns() */
 	struct xsp_samples *samples;
+	struct xsp_charges *charges;
 	struct xsp_steps_of_timeline *steps;
 
 	/* python.c */
@@ -305,12 +310,27 @@ int xsp_notify_memory(const struct xsp_timeline *t, const struct xsp_memory_even
 int xsp_notify_process_memory(const struct xsp_timeline *t, const struct xsp_process_memory_at *at);
 /* `probe`: the value's, for patterns. */
 int xsp_notify_value(struct xsp_timeline *t, uint32_t probe, const struct xsp_value *v);
+int xsp_notify_charge(const struct xsp_timeline *t, const struct xsp_charge *c);
 int xsp_notify_sample(const struct xsp_timeline *t, const struct xsp_sample *s);
 /* *w becomes the kept part, with XSP_WAIT_BEFORE and XSP_WAIT_OPEN if it reaches beyond. */
 int xsp_notify_wait(const struct xsp_timeline *t, struct xsp_wait *w, bool *reported);
 /* ---- waits.c ---- */
 
 void xsp_waits_forget(struct xsp_timeline *t); /* the times that came */
+
+/* ---- charges.c: only if t->charges_wanted; each 0 or a negative errno ---- */
+
+/* The thread ran until `ns`, in what is open now; the hit there costs probe_ns. */
+int xsp_charge_until(struct xsp_timeline *t, const struct thread *th, uint64_t ns,
+		     uint64_t probe_ns);
+/* It waited. `w`: its part in the cut; back_ns: when it ran again. */
+int xsp_charge_wait(struct xsp_timeline *t, const struct thread *th, const struct xsp_wait *w,
+		    uint64_t back_ns);
+/* The innermost span that a charge names, or NULL. Ranges name parts of the program: if there are samples, they say what
+ * ran there. */
+const struct open_span *xsp_charge_call(const struct xsp_timeline *t, const struct row *row);
+/* A span opens on the row: fills in its place. Also without charges. */
+int xsp_charge_place(struct xsp_timeline *t, const struct row *row, struct open_span *s);
 
 /* ---- off_cpu.c ---- */
 
@@ -378,6 +398,10 @@ int xsp_path_push_frames(struct xsp_timeline *t, struct name_path *path, uint32_
 int xsp_path_push(struct name_path *path, const xsp_name_id *functions, size_t count);
 /* The name of the function that a frame of a stack returns into. 0 or -ENOMEM. */
 int xsp_frame_name(struct xsp_timeline *t, uint32_t pid, uint64_t frame, xsp_name_id *out);
+
+/* Is the function at that address of a stack, or of a sample, the program's own? False: nobody knows. */
+bool xsp_frame_is_own(const struct xsp_timeline *t, uint32_t pid, uint64_t address,
+		      const char *function);
 
 /* The section STACK of a span, or of a sample in a span's form. */
 struct stack_frames {

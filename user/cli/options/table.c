@@ -70,6 +70,8 @@ const struct xsp_option xsp_option_table[] = {
 		 "on standard output"},
 	{"format", 0, COMPARE, ANALYZE, "F", xsp_take_format, .wanted = "text, json or csv",
 	 .help = "text, json or csv"},
+	{"full", 0, ANALYZE, 0, NULL, xsp_take_flag, .at = AT(report.full),
+	 .help = "all findings and figures, not one screen"},
 	{"fail-on", 0, ANALYZE, 0, "LEAST", xsp_take_choice, .at = AT(fail_on), .words = severities,
 	 .wanted = "low, medium or high",
 	 .help = "exit status 10 if there is a finding of at least that\n"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "catalog/own_code.h"
 #include "cli/record/no_match.h"
 #include "attach/hint.h"
 #include "base/path.h"
@@ -103,21 +104,6 @@ static bool is_regular_expression(const char *glob)
 	       (strchr(glob, '|') != NULL && strstr(glob, "operator") == NULL);
 }
 
-/* Programs that consist of an interpreter; a version may follow the name. */
-static bool is_interpreter(const char *name)
-{
-	static const char *const names[] = {"python", "pypy", "node", "ruby", "perl",	"java",
-					    "php",    "lua",  "bash", "dash", "Rscript"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		size_t n = strlen(names[i]);
-		if (strncmp(name, names[i], n) == 0 &&
-		    name[n + strspn(name + n, "0123456789.")] == '\0')
-			return true;
-	}
-	return false;
-}
-
 static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
 		       struct xsp_broker *b, struct xsp_error *err)
 {
@@ -146,7 +132,7 @@ static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
 		xsp_hint(plan, b, kind, p, hint);
 	const char *program = plan->count > 0 ? xsp_base_name(plan->modules[0]->display_path) : "";
 	const bool script =
-		(p->library == NULL || m == plan->modules[0]) && is_interpreter(program);
+		(p->library == NULL || m == plan->modules[0]) && xsp_is_interpreter(program);
 	return xsp_error_set(
 		err, -ENOENT, XSP_STATUS_NO_MATCH,
 		"no function matches '%.120s'%s%s%.300s%s%.40s%s", p->text,

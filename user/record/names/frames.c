@@ -10,6 +10,7 @@
 #include "base/rows/grow.h"
 #include "base/text.h"
 #include "capture/capture.h"
+#include "catalog/own_code.h"
 #include "target/elf/lines.h"
 #include "xsptrace/programs.h"
 
@@ -155,6 +156,19 @@ static int put(struct xsp_frames *f, const struct pending *p, const char *text)
 	return xsp_capture_put_address_name(f->writer, p->what, p->pid, p->address, text);
 }
 
+/* The file says whose code it is. */
+static int put_file(struct xsp_frames *f, const struct pending *p)
+{
+	char path[512];
+
+	xsp_resolve_file(f->resolver, (pid_t)p->pid, p->address & ~XSP_FRAME_INTERRUPTED, path,
+			 sizeof(path));
+	if (path[0] == '\0' || xsp_is_system_file(path))
+		return 0;
+	return xsp_capture_put_address_name(f->writer, XSP_NAME_OF_FILE, p->pid,
+					    p->address, path);
+}
+
 static int name(struct xsp_frames *f, const struct pending *p)
 {
 	char text[1024];
@@ -164,7 +178,9 @@ static int name(struct xsp_frames *f, const struct pending *p)
 	    XSP_APPEND(f->generated, f->generated_room, f->generated_count,
 		       (struct generated){*p, xsp_text_hash(text, strlen(text))}) < 0)
 		return -ENOMEM;
-	return rc < 0 ? rc : put(f, p, text);
+	if (rc >= 0)
+		rc = put(f, p, text);
+	return rc < 0 ? rc : put_file(f, p);
 }
 
 static int name_anew(struct xsp_frames *f, uint64_t end)

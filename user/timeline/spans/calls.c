@@ -40,6 +40,11 @@ int xsp_open_span(struct xsp_timeline *t, struct thread *th, struct row *row,
 	s->serial = t->serial++;
 	if (s->details != NULL)
 		xsp_python_note(t, row, s);
+	rc = xsp_charge_place(t, row, s);
+	if (rc < 0) {
+		xsp_details_unref(s->details);
+		return rc;
+	}
 	t->counts.entries++;
 	if (row->count < XSP_MAX_DEPTH) {
 		rc = xsp_row_push(t, row, s);

@@ -122,6 +122,8 @@ static inline struct open_span xsp_begun_by(const struct xsp_event *e, uint64_t 
 		.python = NULL,
 		.python_first = 0,
 		.python_calls = false,
+		.place = 0,
+		.in_step = false,
 		.details = NULL,
 	};
 }

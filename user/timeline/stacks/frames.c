@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/rows/grow.h"
+#include "catalog/own_code.h"
 
 struct stack_frames xsp_stack_frames_of(const struct open_span *s)
 {
@@ -27,6 +28,15 @@ struct stack_frames xsp_stack_frames_of(const struct open_span *s)
 const char *xsp_timeline_frame(const struct xsp_timeline *t, uint32_t pid, uint64_t address)
 {
 	return xsp_names_text(t, xsp_timeline_address_hash(t, XSP_NAME_OF_RETURN, pid, address));
+}
+
+bool xsp_frame_is_own(const struct xsp_timeline *t, uint32_t pid, uint64_t address,
+		      const char *function)
+{
+	const char *path = xsp_names_text(
+		t, xsp_timeline_address_hash(t, XSP_NAME_OF_FILE, pid, address));
+
+	return path != NULL && xsp_is_own_file(path, strlen(path)) && xsp_is_own_function(function);
 }
 
 size_t xsp_kernel_functions(const struct xsp_timeline *t, const struct xsp_details *details,

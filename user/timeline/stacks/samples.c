@@ -12,6 +12,7 @@
 
 #include "base/rows/grow.h"
 #include "catalog/wait_reasons.h"
+#include "timeline/python.h"
 #include "timeline/timeline_private.h"
 
 /* The two lines that an instruction becomes. */
@@ -159,6 +160,17 @@ static int line_of(struct xsp_timeline *t, const struct xsp_capture_python_frame
 	return rc;
 }
 
+static int own_place(struct xsp_timeline *t, const struct open_span *at, struct xsp_sample *s)
+{
+	const struct xsp_capture_python *stack =
+		xsp_timeline_python(t, xsp_details_find(at->details, XSP_SECTION_PYTHON, NULL));
+	const uint32_t own = stack != NULL ? xsp_python_own(t, stack->frames, stack->count) : 0;
+
+	return stack != NULL && own < stack->count
+		       ? line_of(t, &stack->frames[own], &s->own_place)
+		       : 0;
+}
+
 /* Pushes Python functions between spans if the spans say between which. Otherwise they come before
  * all spans, as operators rarely call Python. */
 static int push_spans(struct xsp_timeline *t, struct thread *th, struct row *row,
@@ -180,7 +192,10 @@ static int push_spans(struct xsp_timeline *t, struct thread *th, struct row *row
 	if (rc == 0 && n > 0)
 		rc = line_of(t, &frames[0], &s->line);
 	const uint32_t own = rc == 0 ? xsp_python_own(t, frames, n) : n;
-	return own < n ? line_of(t, &frames[own], &s->own_line) : rc;
+	if (own < n)
+		rc = line_of(t, &frames[own], &s->own_line);
+	s->own_place = s->own_line;
+	return rc == 0 && s->own_place == 0 ? own_place(t, at, s) : rc;
 }
 
 /* The interpreter's own function: Python's functions replace its callers. */
@@ -204,9 +219,27 @@ static size_t callers(const struct xsp_timeline *t, uint32_t pid, const struct s
 	return n;
 }
 
-static int push_native(struct xsp_timeline *t, struct thread *th, struct row *row,
-		       const struct open_span *at, const struct place *place, bool python)
+/* The innermost of the program's own among the function where the sample is, which is `address`, and its n callers: 0, 1, ...;
+ * -1: none is known. */
+static long find_own(const struct xsp_timeline *t, uint32_t pid, uint64_t address,
+		     const struct place *place, const struct stack_frames *stack, size_t n)
 {
+	if (xsp_frame_is_own(t, pid, address, xsp_timeline_name(t, place->function)))
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t at = XSP_FRAME_ADDRESS(stack->frames[i]);
+		const char *name = xsp_timeline_frame(t, pid, at);
+		if (name != NULL && xsp_frame_is_own(t, pid, at, name))
+			return (long)i + 1;
+	}
+	return -1;
+}
+
+static int push_native(struct xsp_timeline *t, struct thread *th, struct row *row,
+		       const struct open_span *at, const struct place *place, uint64_t address,
+		       struct xsp_sample *s)
+{
+	const bool python = s->line != 0;
 	const struct open_span *around = row->count > 0 ? &row->spans[row->count - 1] : NULL;
 	const struct stack_frames stack = xsp_stack_frames_of(at);
 	const size_t between = xsp_frames_between(t, th->pid, at, around);
@@ -222,7 +255,12 @@ static int push_native(struct xsp_timeline *t, struct thread *th, struct row *ro
 	    strcmp(xsp_timeline_name(t, place->function),
 		   xsp_timeline_name(t, t->probe_names[around->probe])) == 0)
 		return rc;
-	return rc < 0 ? rc : push(t->samples, place->function);
+	if (rc == 0)
+		rc = push(t->samples, place->function);
+	const long own = find_own(t, th->pid, address, place, &stack, n);
+	if (own >= 0)
+		s->own_function = t->samples->path.length - (uint32_t)own;
+	return rc;
 }
 
 /* The functions through which x86-64, arm64 or both handle a page fault. */
@@ -296,13 +334,15 @@ static int on_sample(struct xsp_timeline *t, struct thread *th, const struct xsp
 	if (rc == 0)
 		rc = push_spans(t, th, row, at, &s);
 	if (rc == 0)
-		rc = push_native(t, th, row, at, &place, s.line != 0);
+		rc = push_native(t, th, row, at, &place, e->address, &s);
 	if (rc == 0 && s.kernel)
 		rc = push_kernel(t, e, at, &s);
 	if (rc < 0)
 		return rc;
 	s.function = place.function;
 	s.file = place.file;
+	s.in_span = xsp_charge_call(t, row) != NULL;
+	s.in_step = t->steps_end || (row->count > 0 && row->spans[row->count - 1].in_step);
 	s.path = t->samples->path.ids;
 	s.path_length = t->samples->path.length;
 	return xsp_notify_sample(t, &s);

@@ -5,20 +5,9 @@
 
 #include <string.h>
 
+#include "catalog/own_code.h"
 #include "catalog/wait_reasons.h"
 #include "timeline/python.h"
-
-/* Files of the interpreter or a package: a wait there has its cause in a caller. */
-static bool is_installed(const struct xsp_python_line *l)
-{
-	static const char *const folders[] = {"/lib/python", "/lib64/python", "site-packages/",
-					      "dist-packages/", "<frozen "};
-
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
-		if (memmem(l->path, l->path_length, folders[i], strlen(folders[i])) != NULL)
-			return true;
-	return false;
-}
 
 uint32_t xsp_python_own(const struct xsp_timeline *t, const struct xsp_capture_python_frame *frames,
 			uint32_t count)
@@ -26,7 +15,7 @@ uint32_t xsp_python_own(const struct xsp_timeline *t, const struct xsp_capture_p
 	uint32_t i = 0;
 	struct xsp_python_line l;
 
-	while (i < count && !(xsp_timeline_python_line(t, &frames[i], &l) && !is_installed(&l)))
+	while (i < count && !(xsp_timeline_python_line(t, &frames[i], &l) && xsp_is_own_source(l.path, l.path_length)))
 		i++;
 	return i;
 }
@@ -59,6 +48,7 @@ static int native_place(struct xsp_timeline *t, const struct xsp_section *sectio
 {
 	const uint64_t *frame = xsp_section_data(section);
 	const size_t count = xsp_section_length(section) / sizeof(*frame);
+	bool first = false; /* the first one beyond the C library was met */
 
 	for (size_t i = 0; i < count; i++) {
 		const char *name = xsp_timeline_frame(t, w->pid, XSP_FRAME_ADDRESS(frame[i]));
@@ -70,10 +60,14 @@ static int native_place(struct xsp_timeline *t, const struct xsp_section *sectio
 			return rc;
 		if (i == 0)
 			w->inside = w->place = id + 1;
-		if (xsp_wait_is_primitive(name))
-			continue;
-		w->place = id + 1;
-		break;
+		if (xsp_frame_is_own(t, w->pid, XSP_FRAME_ADDRESS(frame[i]), name)) {
+			w->place = id + 1;
+			return 0;
+		}
+		if (!first && !xsp_wait_is_primitive(name)) {
+			w->place = id + 1;
+			first = true;
+		}
 	}
 	return 0;
 }

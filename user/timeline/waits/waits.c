@@ -217,8 +217,11 @@ static int notify_with_path(struct xsp_timeline *t, struct thread *th,
 	w->details = here.details;
 	if (rc == 0)
 		rc = xsp_wait_place(t, w);
+	const uint64_t back_ns = w->back_ns;
 	if (rc == 0)
 		rc = xsp_notify_wait(t, w, &was_reported);
+	if (rc == 0 && t->charges_wanted)
+		rc = xsp_charge_wait(t, th, w, back_ns);
 	if (rc == 0 && was_reported && t->cut.text != NULL && !(w->flags & XSP_WAIT_SHORT))
 		rc = add_sums(t->waits, &e->head, w);
 	xsp_details_unref(here.details);

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* account_report.c - the account of the time (model/account/) as a section of the report: the shown family's rows, and a line
+ * for each other one. */
+#include "analysis/account/account_report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "catalog/wait_reasons.h"
+
+#define OTHERS_SHOWN 8U
+
+struct state {
+	struct xsp_timeline *timeline;
+	struct xsp_capture_reader *reader;
+	struct xsp_account *account;
+};
+
+static int begin(struct xsp_timeline *t, struct xsp_capture_reader *r, void **out)
+{
+	struct state *s = calloc(1, sizeof(*s));
+	int rc = s != NULL ? xsp_account_new(t, r, &s->account) : -ENOMEM;
+
+	if (rc < 0 || s->account == NULL) {
+		free(s);
+		return rc;
+	}
+	s->timeline = t;
+	s->reader = r;
+	*out = s;
+	return 0;
+}
+
+static struct xsp_timeline_sink sink(void *state)
+{
+	const struct state *s = state;
+
+	return xsp_account_sink(s->account);
+}
+
+static void end(void *state)
+{
+	struct state *s = state;
+
+	if (s != NULL)
+		xsp_account_free(s->account);
+	free(s);
+}
+
+const struct xsp_account *xsp_account_of(const void *state)
+{
+	return state != NULL ? ((const struct state *)state)->account : NULL;
+}
+
+/* ---- rows ---- */
+
+/* What the columns' functions need beside the row. */
+struct shown {
+	const struct xsp_timeline *timeline;
+	const struct xsp_account_family *family;
+};
+
+static const char *kind_name(enum xsp_account_kind kind)
+{
+	static const char *const names[XSP_ACCOUNT_KINDS] = {[XSP_ACCOUNT_WAIT] = "waiting",
+							     [XSP_ACCOUNT_SPAN] = "span",
+							     [XSP_ACCOUNT_CPU] = "on CPU",
+							     [XSP_ACCOUNT_READY] = "ready",
+							     [XSP_ACCOUNT_PROBES] = "probes"};
+
+	return names[kind];
+}
+
+const char *xsp_account_reason(enum xsp_account_kind kind, unsigned why)
+{
+	if (why == XSP_ACCOUNT_SHORT)
+		return "short waits";
+	if (why == XSP_ACCOUNT_GIL)
+		return "GIL";
+	if (kind == XSP_ACCOUNT_CPU)
+		return why == XSP_ACCOUNT_FAULT ? "page fault" : NULL;
+	if (kind == XSP_ACCOUNT_READY)
+		return why == XSP_WAIT_RUNNABLE ? "preempted" : xsp_wait_class_name(why);
+	return kind == XSP_ACCOUNT_WAIT ? xsp_wait_class_name(why) : NULL;
+}
+
+static struct xsp_cell name_cell(const struct shown *of, uint32_t name)
+{
+	return xsp_cell_text(name != 0 ? xsp_timeline_name(of->timeline, name - 1) : NULL);
+}
+
+static struct xsp_cell per(const struct shown *of, double ns)
+{
+	const struct xsp_account_family *f = of->family;
+	const double parts = (double)(f->steps > 0 ? f->steps : f->members > 0 ? f->members : 1);
+
+	return xsp_cell_real(ns / parts);
+}
+
+XSP_REPORT_CELL(kind_cell, struct shown, struct xsp_account_row,
+		xsp_cell_text(kind_name(row->kind)));
+XSP_REPORT_CELL(place_cell, struct shown, struct xsp_account_row, name_cell(of, row->place));
+XSP_REPORT_CELL(callee_cell, struct shown, struct xsp_account_row, name_cell(of, row->callee));
+XSP_REPORT_CELL(reason_cell, struct shown, struct xsp_account_row,
+		xsp_cell_text(xsp_account_reason(row->kind, row->why)));
+XSP_REPORT_CELL(each_cell, struct shown, struct xsp_account_row, per(of, (double)row->ns));
+XSP_REPORT_CELL(share_cell, struct shown, struct xsp_account_row,
+		of->family->ns > 0 ? xsp_cell_real((double)row->ns / (double)of->family->ns)
+				   : xsp_cell_absent());
+XSP_REPORT_CELL(least_cell, struct shown, struct xsp_account_row,
+		xsp_cell_if(of->family->members > 1, (uint64_t)row->least_ns));
+XSP_REPORT_CELL(most_cell, struct shown, struct xsp_account_row,
+		xsp_cell_if(of->family->members > 1, (uint64_t)row->most_ns));
+XSP_REPORT_CELL(steps_cell, struct shown, struct xsp_account_row,
+		xsp_cell_if(of->family->steps > 0 && row->steps > 0, row->steps));
+XSP_REPORT_CELL(longest_cell, struct shown, struct xsp_account_row,
+		xsp_cell_if(of->family->steps > 0 && row->steps > 0, row->longest_ns));
+
+static const struct xsp_report_column columns[] = {
+	{"kind", "kind", XSP_UNIT_TEXT, true, XSP_BY(kind_cell)},
+	{"place", "place", XSP_UNIT_TEXT, true, XSP_BY(place_cell)},
+	{"callee", "callee", XSP_UNIT_TEXT, true, XSP_BY(callee_cell)},
+	{"reason", "reason", XSP_UNIT_TEXT, true, XSP_BY(reason_cell)},
+	{"ns", "time", XSP_UNIT_NS, false, XSP_FIELD(struct xsp_account_row, ns)},
+	{"each_ns", "each", XSP_UNIT_NS, false, XSP_BY(each_cell)},
+	{"share", "share", XSP_UNIT_SHARE, false, XSP_BY(share_cell)},
+	{"least_ns", "least", XSP_UNIT_NS, false, XSP_BY(least_cell)},
+	{"most_ns", "most", XSP_UNIT_NS, false, XSP_BY(most_cell)},
+	{"samples", "samples", XSP_UNIT_COUNT, false, XSP_FIELD(struct xsp_account_row, samples)},
+	{"steps", "in steps", XSP_UNIT_COUNT, false, XSP_BY(steps_cell)},
+	{"longest_ns", "longest", XSP_UNIT_NS, false, XSP_BY(longest_cell)},
+};
+XSP_REPORT_SHAPE(analyze, rows_shape, "account", "rows", "rows", columns);
+
+XSP_REPORT_CELL(family_tid, struct state, struct xsp_account_family, xsp_cell_integer(row->tid));
+XSP_REPORT_CELL(family_members, struct state, struct xsp_account_family,
+		xsp_cell_integer(row->members));
+XSP_REPORT_CELL(family_comm, struct state, struct xsp_account_family, xsp_cell_text(row->comm));
+
+static const struct xsp_report_column family_columns[] = {
+	{"thread", "thread", XSP_UNIT_TEXT, true, XSP_BY(family_comm)},
+	{"tid", "busiest", XSP_UNIT_COUNT, false, XSP_BY(family_tid)},
+	{"members", "members", XSP_UNIT_COUNT, false, XSP_BY(family_members)},
+	{"ns", "time", XSP_UNIT_NS, false, XSP_FIELD(struct xsp_account_family, all_ns)},
+	{"cpu_ns", "on CPU", XSP_UNIT_NS, false, XSP_FIELD(struct xsp_account_family, all_cpu_ns)},
+	{"ready_ns", "ready", XSP_UNIT_NS, false,
+	 XSP_FIELD(struct xsp_account_family, all_ready_ns)},
+};
+XSP_REPORT_SHAPE(analyze, families_shape, "account", "families", "threads that do the same work",
+		 family_columns);
+
+/* ---- places: a row each on the screen ---- */
+
+/* A place, or a part of it that has a line of its own. */
+struct line {
+	const struct xsp_account_place *place;
+	const struct xsp_account_row *row; /* NULL: all of the place */
+};
+#define MAIN_PART                                                                                  \
+	0.6 /* a place whose largest row is so much of it is shown with what that row is */
+#define PART_SHARE 0.05 /* other rows of at least so much of all time get lines below their place */
+
+static const char *without_place(enum xsp_account_kind kind)
+{
+	static const char *const texts[XSP_ACCOUNT_KINDS] = {
+		[XSP_ACCOUNT_WAIT] = "waiting, where is not known",
+		[XSP_ACCOUNT_CPU] = "on a CPU, not sampled",
+		[XSP_ACCOUNT_READY] = "ready, without a CPU",
+		[XSP_ACCOUNT_PROBES] = "the recording's own probes"};
+
+	return texts[kind] != NULL ? texts[kind] : "";
+}
+
+/* "aten::addmm", "disk": what the row adds to its place. */
+static const char *detail(const struct shown *of, const struct xsp_account_row *row)
+{
+	const char *reason = xsp_account_reason(row->kind, row->why);
+
+	return row->kind == XSP_ACCOUNT_READY ? NULL
+	       : reason != NULL		      ? reason
+	       : row->callee != 0	      ? xsp_timeline_name(of->timeline, row->callee - 1)
+					      : NULL;
+}
+
+static struct xsp_cell what_cell(struct xsp_report_at *at)
+{
+	const struct shown *of = at->of;
+	const struct line *line = at->row;
+	const struct xsp_account_place *p = line->place;
+	const struct xsp_account_row *row = line->row != NULL ? line->row : &p->rows[0];
+	const bool main_part = (double)row->ns >= MAIN_PART * (double)p->ns;
+	const char *more = line->row != NULL || main_part ? detail(of, row) : NULL;
+	const char *name = p->name != 0 ? xsp_timeline_name(of->timeline, p->name - 1)
+					: without_place(p->kind);
+	const bool waits = row->kind == XSP_ACCOUNT_WAIT && more != NULL;
+
+	if (line->row != NULL)
+		snprintf(at->text, sizeof(at->text), "  %s%s",
+			 waits && p->name != 0 ? "waits: " : "", more != NULL ? more : "itself");
+	else
+		snprintf(at->text, sizeof(at->text), "%s%s%s%s", name, more != NULL ? "  " : "",
+			 waits && p->name != 0 ? "waits: " : "", more != NULL ? more : "");
+	return xsp_cell_text(at->text);
+}
+
+static int64_t ns_of(const struct line *line)
+{
+	return line->row != NULL ? line->row->ns : line->place->ns;
+}
+
+XSP_REPORT_CELL(line_ns, struct shown, struct line, xsp_cell_integer((uint64_t)ns_of(row)));
+XSP_REPORT_CELL(line_each, struct shown, struct line, per(of, (double)ns_of(row)));
+XSP_REPORT_CELL(line_share, struct shown, struct line,
+		of->family->ns > 0 ? xsp_cell_real((double)ns_of(row) / (double)of->family->ns)
+				   : xsp_cell_absent());
+XSP_REPORT_CELL(line_error, struct shown, struct line,
+		row->row == NULL && row->place->error_ns > 0 && of->family->ns > 0
+			? xsp_cell_real((double)row->place->error_ns / (double)of->family->ns)
+			: xsp_cell_absent());
+XSP_REPORT_CELL(line_part, struct shown, struct line,
+		xsp_cell_text(row->row != NULL ? "part" : NULL));
+
+static const struct xsp_report_column line_columns[] = {
+	{"what", "where the time went", XSP_UNIT_TEXT, true, XSP_BY(what_cell)},
+	{"ns", "time", XSP_UNIT_NS, false, XSP_BY(line_ns)},
+	{"each_ns", "each", XSP_UNIT_NS, false, XSP_BY(line_each)},
+	{"share", "share", XSP_UNIT_SHARE, false, XSP_BY(line_share)},
+	{"error_share", "+-", XSP_UNIT_SHARE, false, XSP_BY(line_error)},
+	{"part", "of the place above", XSP_UNIT_TEXT, false, XSP_BY(line_part)},
+};
+XSP_REPORT_SHAPE(analyze, places_shape, "account", "places", "places", line_columns);
+
+static void put_lines(struct xsp_report_section *section, const struct shown *of)
+{
+	const struct xsp_account_family *f = of->family;
+	struct xsp_report_table *table = xsp_report_table(section, &places_shape);
+
+	for (size_t i = 0; i < f->count; i++) {
+		const struct xsp_account_place *p = &f->places[i];
+		const bool one = (double)p->rows[0].ns >= MAIN_PART * (double)p->ns;
+		xsp_report_add(table, of, &(struct line){p, NULL});
+		for (size_t k = one; k < p->count && p->name != 0; k++)
+			if ((double)p->rows[k].ns >= PART_SHARE * (double)f->ns)
+				xsp_report_add(table, of, &(struct line){p, &p->rows[k]});
+	}
+}
+
+/* ---- the head ---- */
+
+/* "python3 train.py (4360)", as its user started it. */
+static void put_who(struct xsp_report_section *section, const struct xsp_capture_process *p,
+		    const struct xsp_account_family *f)
+{
+	char text[512];
+	const char *command = p != NULL && p->cmdline[0] != '\0' ? p->cmdline : f->comm;
+	const size_t program = strcspn(command, " ");
+	size_t base = program;
+
+	while (base > 0 && command[base - 1] != '/')
+		base--;
+	snprintf(text, sizeof(text), "%s (%" PRIu32 ")", command + base,
+		 p != NULL && p->ns_pid != 0 ? p->ns_pid : f->pid);
+	xsp_report_value(section, "who", "program", XSP_UNIT_TEXT, xsp_cell_text(text));
+}
+
+static void put_share(struct xsp_report_section *section, const char *key, const char *title,
+		      uint64_t part, uint64_t whole)
+{
+	xsp_report_value(section, key, title, XSP_UNIT_SHARE,
+			 whole > 0 ? xsp_cell_real((double)part / (double)whole)
+				   : xsp_cell_absent());
+}
+
+static void put_head(struct xsp_report_section *section, const struct state *s,
+		     const struct xsp_account_family *families, size_t count)
+{
+	const struct xsp_account_family *f = &families[0];
+	size_t busy = 0, threads = 0;
+	uint64_t start, end;
+
+	for (size_t i = 0; i < count; i++) {
+		threads += families[i].members + families[i].idle;
+		if (families[i].all_cpu_ns + families[i].all_ready_ns >=
+		    (f->all_cpu_ns + f->all_ready_ns) / 50)
+			busy += families[i].members;
+	}
+	put_who(section, xsp_capture_process_of(s->reader, f->pid), f);
+	xsp_timeline_window(s->timeline, &start, &end);
+	xsp_report_value(section, "duration_ns", "recorded", XSP_UNIT_NS,
+			 xsp_cell_integer(end - start));
+	xsp_report_value(section, "threads", "threads", XSP_UNIT_COUNT, xsp_cell_integer(threads));
+	xsp_report_value(section, "busy_threads", "busy ones", XSP_UNIT_COUNT,
+			 xsp_cell_integer(busy));
+	xsp_report_value(section, "thread", "the account is of", XSP_UNIT_TEXT,
+			 xsp_cell_text(f->comm));
+	xsp_report_value(section, "members", "... so many threads", XSP_UNIT_COUNT,
+			 xsp_cell_integer(f->members));
+	put_share(section, "cpu_share", "on a CPU", f->all_cpu_ns, f->all_ns);
+	put_share(section, "ready_share", "ready, without a CPU", f->all_ready_ns, f->all_ns);
+	xsp_report_value(section, "steps", "steps", XSP_UNIT_COUNT,
+			 xsp_cell_if(f->steps > 0, f->steps));
+	xsp_report_value(section, "ns", "time in the account", XSP_UNIT_NS,
+			 xsp_cell_integer(f->ns));
+	put_share(section, "places_read_share", "waits whose place was read", f->stack_ns,
+		  f->wait_ns);
+}
+
+static int report(void *state, struct xsp_report *out)
+{
+	struct state *s = state;
+	const struct xsp_account_family *families;
+	int rc = xsp_account_end(s->account);
+	const size_t count = xsp_account_families(s->account, &families);
+
+	if (rc < 0 || count == 0)
+		return rc;
+	struct xsp_report_section *section =
+		xsp_report_section(out, "account", "Where the time went");
+	const struct shown of = {s->timeline, &families[0]};
+	put_head(section, s, families, count);
+	put_lines(section, &of);
+	struct xsp_report_table *table = xsp_report_table(section, &rows_shape);
+	for (size_t i = 0; i < families[0].count; i++)
+		xsp_report_rows(table, &of, families[0].places[i].rows,
+				sizeof(*families[0].places[i].rows), families[0].places[i].count);
+	table = xsp_report_table(section, &families_shape);
+	xsp_report_rows(table, s, families, sizeof(*families),
+			count < OTHERS_SHOWN ? count : OTHERS_SHOWN);
+	return 0;
+}
+
+const struct xsp_analysis xsp_analysis_account = {
+	.name = "account",
+	.begin = begin,
+	.sink = sink,
+	.report = report,
+	.end = end,
+};

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "catalog/own_code.h"
+
+#include <string.h>
+
+#include "base/path.h"
+
+#define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
+
+bool xsp_is_interpreter(const char *name)
+{
+	static const char *const names[] = {"python", "pypy",  "node", "ruby", "perl",	  "java",
+					    "php",    "lua",   "bash", "dash", "Rscript", "R",
+					    "sbcl",   "julia", "beam", "mono", "dotnet"};
+
+	for (size_t i = 0; i < LENGTH(names); i++) {
+		const size_t n = strlen(names[i]);
+		if (strncmp(name, names[i], n) == 0 &&
+		    name[n + strspn(name + n, "0123456789.")] == '\0')
+			return true;
+	}
+	return false;
+}
+
+static bool contains(const char *path, size_t length, const char *const *parts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (memmem(path, length, parts[i], strlen(parts[i])) != NULL)
+			return true;
+	return false;
+}
+
+bool xsp_is_system_file(const char *path)
+{
+	static const char *const folders[] = {"/lib/",	   "/lib32/",	  "/lib64/",
+					      "/usr/lib/", "/usr/lib32/", "/usr/lib64/"};
+
+	for (size_t i = 0; i < LENGTH(folders); i++)
+		if (strncmp(path, folders[i], strlen(folders[i])) == 0)
+			return true;
+	return false;
+}
+
+bool xsp_is_own_source(const char *path, size_t length)
+{
+	static const char *const parts[] = {"/lib/python", "/lib64/python", "site-packages/",
+					    "dist-packages/", "<frozen "};
+
+	return !contains(path, length, parts, LENGTH(parts));
+}
+
+bool xsp_is_own_file(const char *path, size_t length)
+{
+	return !xsp_is_system_file(path) && xsp_is_own_source(path, length) &&
+	       !xsp_is_interpreter(xsp_base_name(path));
+}
+
+bool xsp_is_own_function(const char *name)
+{
+	static const char *const libraries[] = {
+		"std::",	"__gnu_cxx::",	   "boost::",
+		"absl::",	"fmt::",	   "core::",
+		"alloc::",	"<alloc::",	   "<core::",
+		"<std::",	"runtime.",	   "__libc_",
+		"_start",	"__rust_",	   "rust_",
+		"operator new", "operator delete", "_GLOBAL__sub_I_",
+		"void std::",	"bool std::",	   "__cxxabiv1",
+		"Py_",		"PyRun_",	   "PyEval_",
+	};
+
+	if (strstr(name, "{lambda") != NULL) /* the program's own, in a function of the library */
+		return true;
+	for (size_t i = 0; i < LENGTH(libraries); i++)
+		if (strncmp(name, libraries[i], strlen(libraries[i])) == 0)
+			return false;
+	return name[0] != '\0' && name[0] != '[';
+}

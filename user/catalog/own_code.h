@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* own_code.h - which code is the user's own, and which belongs to a system, a language or a package. */
+#ifndef XSP_CATALOG_OWN_CODE_H
+#define XSP_CATALOG_OWN_CODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Does a program of that file name only run scripts? A version may follow the name. */
+bool xsp_is_interpreter(const char *name);
+/* Is it in a folder of the system's libraries ("/usr/lib/...")? */
+bool xsp_is_system_file(const char *path);
+/* Is the code of a native file, or of a source of Python, the user's? Not of the system, of an interpreter or of an installed
+ * package. */
+bool xsp_is_own_file(const char *path, size_t length);
+bool xsp_is_own_source(const char *path, size_t length);
+/* The same of a function in such a file: not of a language's library, which is compiled into programs. */
+bool xsp_is_own_function(const char *name);
+
+#endif

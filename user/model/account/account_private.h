@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* account_private.h - shared by collecting (collect.c) and adding up (families.c). */
+#ifndef XSP_MODEL_ACCOUNT_PRIVATE_H
+#define XSP_MODEL_ACCOUNT_PRIVATE_H
+
+#include "base/rows/array.h"
+#include "base/rows/tally.h"
+#include "model/account/account.h"
+#include "timeline/steps.h"
+
+/* A thread's time at a place. Samples are counted apart from the time that they share out. */
+struct account_cell {
+	uint32_t thread; /* index */
+	uint8_t kind, why;
+	bool paused; /* CPU: in a pause of --max-overhead, where no span was recorded */
+	bool sampled; /* ns is 0, and the counts are samples */
+	bool touched; /* in the thread's current step */
+	uint32_t place, callee;
+	int64_t ns, step_ns, now_ns; /* of all time, of counted steps, of the current one */
+	uint64_t count, step_count, now_count;
+	uint64_t steps, longest_ns;
+};
+
+/* A cell's part in one of the first steps, of which the end tells whether they count. */
+struct account_part {
+	uint32_t cell, step;
+	int64_t ns;
+	uint64_t count;
+};
+
+struct account_thread {
+	uint32_t pid, tid;
+	uint32_t family; /* families.c */
+	uint64_t ns, paused_ns;
+	XSP_ARRAY(uint32_t) touched; /* cells */
+	XSP_ARRAY(struct account_part) first;
+	uint32_t first_steps, judged;
+	uint64_t steps, steps_ns;
+};
+
+struct account_family {
+	struct xsp_account_family shown;
+	XSP_ARRAY(struct xsp_account_row) rows;
+	XSP_ARRAY(struct xsp_account_place) places;
+	uint64_t busiest_ns; /* CPU and ready of its busiest member */
+};
+
+struct xsp_account {
+	struct xsp_timeline *timeline;
+	struct xsp_capture_reader *reader;
+	XSP_TALLY(struct account_thread) threads;
+	XSP_TALLY(struct account_cell) cells;
+	struct account_thread *last;
+	XSP_TALLY(struct account_family) families;
+	struct xsp_account_family *shown; /* a copy, in the order to show */
+};
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* collect.c - the account's listener: adds charges and samples to cells, for all time and for the current step. */
+#include "model/account/account_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define MOST_CELLS (1U << 18)
+#define MOST_THREADS (1U << 16)
+
+int xsp_account_new(struct xsp_timeline *t, struct xsp_capture_reader *r, struct xsp_account **out)
+{
+	*out = NULL;
+	if (!xsp_timeline_has_waits(t))
+		return 0;
+	struct xsp_account *a = calloc(1, sizeof(*a));
+	if (a == NULL)
+		return -ENOMEM;
+	a->timeline = t;
+	a->reader = r;
+	a->cells.tally.most = MOST_CELLS;
+	a->threads.tally.most = MOST_THREADS;
+	*out = a;
+	return 0;
+}
+
+void xsp_account_free(struct xsp_account *a)
+{
+	if (a == NULL)
+		return;
+	for (size_t i = 0; i < a->threads.count; i++) {
+		XSP_FREE(&a->threads.rows[i].touched);
+		XSP_FREE(&a->threads.rows[i].first);
+	}
+	for (size_t i = 0; i < a->families.count; i++) {
+		XSP_FREE(&a->families.rows[i].rows);
+		XSP_FREE(&a->families.rows[i].places);
+	}
+	xsp_tally_free(&a->threads);
+	xsp_tally_free(&a->cells);
+	xsp_tally_free(&a->families);
+	free(a->shown);
+	free(a);
+}
+
+uint64_t xsp_account_left_out(const struct xsp_account *a)
+{
+	return a->threads.tally.left_out + a->cells.tally.left_out;
+}
+
+/* ---- cells ---- */
+
+static struct account_thread *thread_of(struct xsp_account *a, uint32_t pid, uint32_t tid)
+{
+	struct account_thread *th = a->last;
+
+	if (th == NULL || th->tid != tid || th->pid != pid)
+		th = a->last = xsp_tally_row(&a->threads, xsp_u64_pair(pid, tid),
+					     &(struct account_thread){.pid = pid, .tid = tid});
+	return th;
+}
+
+static uint64_t key_of(const struct account_cell *c)
+{
+	return xsp_u64_mix(xsp_u64_pair(c->place, c->callee)) ^
+	       xsp_u64_mix(xsp_u64_pair(c->thread, (uint32_t)c->kind << 16 | (uint32_t)c->why << 8 |
+							   (uint32_t)c->paused << 1 | c->sampled));
+}
+
+/* Where there is no room: the kind's cell without a place. NULL: there is none either, or no memory. */
+static struct account_cell *cell_of(struct xsp_account *a, const struct account_cell *c)
+{
+	struct account_cell bare = *c, *cell = xsp_tally_row(&a->cells, key_of(c), c);
+
+	if (cell != NULL || a->cells.tally.error < 0)
+		return cell;
+	bare.place = bare.callee = 0;
+	return xsp_tally_find(&a->cells, key_of(&bare));
+}
+
+static int add(struct xsp_account *a, struct account_thread *th, const struct account_cell *c,
+	       int64_t ns, uint64_t count, bool in_step)
+{
+	struct account_cell one = *c;
+
+	if (ns == 0 && count == 0)
+		return 0;
+	one.thread = xsp_tally_index(&a->threads, th);
+	struct account_cell *cell = cell_of(a, &one);
+	if (cell == NULL)
+		return a->cells.tally.error;
+	cell->ns += ns;
+	cell->count += count;
+	if (!in_step)
+		return 0;
+	cell->now_ns += ns;
+	cell->now_count += count;
+	if (cell->touched)
+		return 0;
+	cell->touched = true;
+	return XSP_PUT(&th->touched, xsp_tally_index(&a->cells, cell));
+}
+
+/* ---- charges ---- */
+
+static int add_running(struct xsp_account *a, struct account_thread *th, const struct xsp_charge *c)
+{
+	struct account_cell cell = {.kind = c->in_span ? XSP_ACCOUNT_SPAN : XSP_ACCOUNT_CPU,
+				    .paused = c->paused,
+				    .place = c->in_span ? c->place : 0,
+				    .callee = c->in_span ? c->span + 1 : 0};
+	const struct account_cell probes = {.kind = XSP_ACCOUNT_PROBES};
+	struct account_cell shorts = {
+		.kind = XSP_ACCOUNT_WAIT, .why = XSP_ACCOUNT_SHORT, .place = c->place};
+
+	if (c->in_span && c->place == 0) { /* the span is the place itself */
+		cell.place = shorts.place = c->span + 1;
+		cell.callee = 0;
+	}
+	const int64_t ns = (int64_t)(c->to_ns - c->from_ns);
+	int rc = add(a, th, &cell, ns - (int64_t)(c->short_ns + c->probe_ns), 0, c->in_step);
+	if (rc == 0)
+		rc = add(a, th, &probes, (int64_t)c->probe_ns, 0, c->in_step);
+	return rc == 0 ? add(a, th, &shorts, (int64_t)c->short_ns, 0, c->in_step) : rc;
+}
+
+static bool is_gil(const struct xsp_account *a, const struct xsp_wait *w)
+{
+	struct xsp_python_lock lock;
+
+	return w->why == XSP_WAIT_LOCK && xsp_timeline_python_lock(a->timeline, w->pid, &lock) &&
+	       w->argument >= lock.address && w->argument - lock.address < lock.bytes;
+}
+
+static int add_off(struct xsp_account *a, struct account_thread *th, const struct xsp_charge *c)
+{
+	const struct xsp_wait *w = c->wait;
+	struct account_cell cell = {.kind = c->kind == XSP_CHARGE_WAITING ? XSP_ACCOUNT_WAIT
+									  : XSP_ACCOUNT_READY,
+				    .why = is_gil(a, w) ? XSP_ACCOUNT_GIL : (uint8_t)w->why};
+
+	if (cell.kind == XSP_ACCOUNT_WAIT) {
+		cell.place = w->place != 0   ? w->place
+			     : c->place != 0 ? c->place
+			     : c->in_span    ? c->span + 1
+					     : 0;
+		cell.callee = w->inside != cell.place ? w->inside : 0;
+	}
+	return add(a, th, &cell, (int64_t)(c->to_ns - c->from_ns), 0, c->in_step);
+}
+
+static int on_charge(void *ctx, const struct xsp_charge *c)
+{
+	struct xsp_account *a = ctx;
+	struct account_thread *th = thread_of(a, c->pid, c->tid);
+
+	if (th == NULL)
+		return a->threads.tally.error;
+	th->ns += c->to_ns - c->from_ns;
+	th->paused_ns += c->paused ? c->to_ns - c->from_ns : 0;
+	return c->kind == XSP_CHARGE_RUNNING ? add_running(a, th, c) : add_off(a, th, c);
+}
+
+/* ---- samples ---- */
+
+/* What the frame at `at` called: the next one, without the interpreter between Python's functions. */
+static uint32_t called_from(const struct xsp_sample *s, uint32_t at)
+{
+	return at + 1 < s->path_length ? (s->path[at + 1] & ~XSP_PATH_FRAME) + 1 : 0;
+}
+
+static void place_of(const struct xsp_sample *s, struct account_cell *cell)
+{
+	uint32_t at = s->path_length;
+
+	if (s->own_place != 0)
+		while (at > 0 && (s->path[at - 1] & ~XSP_PATH_FRAME) + 1 != s->own_place)
+			at--;
+	else if (s->own_function != 0)
+		at = s->own_function;
+	else
+		at = 0;
+	if (at > 0) {
+		cell->place = (s->path[at - 1] & ~XSP_PATH_FRAME) + 1;
+		cell->callee = called_from(s, at - 1);
+	} else {
+		cell->place = s->own_place != 0 ? s->own_place
+			      : s->line != 0	? s->line
+						: s->function + 1;
+	}
+	if (cell->callee == cell->place)
+		cell->callee = 0;
+}
+
+/* Shares out the time in no span; in a span the time is exact. */
+static int on_sample(void *ctx, const struct xsp_sample *s)
+{
+	struct xsp_account *a = ctx;
+	struct account_thread *th = thread_of(a, s->pid, s->tid);
+	struct account_cell cell = {.kind = XSP_ACCOUNT_CPU,
+				    .why = s->page_fault ? XSP_ACCOUNT_FAULT : 0,
+				    .sampled = true};
+
+	if (th == NULL || s->in_span)
+		return a->threads.tally.error;
+	cell.paused = !xsp_timeline_recorded(a->timeline, s->time_ns, s->time_ns);
+	place_of(s, &cell);
+	return add(a, th, &cell, 0, 1, s->in_step);
+}
+
+/* ---- steps ---- */
+
+/* Adds what the thread did in the current step: to its counted steps, or to what the end decides about. */
+static int end_step(struct xsp_account *a, struct account_thread *th, bool first, bool counts)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < th->touched.count; i++) {
+		struct account_cell *c = &a->cells.rows[th->touched.rows[i]];
+		if (first && rc == 0)
+			rc = XSP_PUT(&th->first, (struct account_part){.cell = th->touched.rows[i],
+								       .step = th->first_steps,
+								       .ns = c->now_ns,
+								       .count = c->now_count});
+		if (counts) {
+			c->step_ns += c->now_ns;
+			c->step_count += c->now_count;
+			c->steps++;
+			if (c->now_ns > (int64_t)c->longest_ns)
+				c->longest_ns = (uint64_t)c->now_ns;
+		}
+		c->now_ns = 0;
+		c->now_count = 0;
+		c->touched = false;
+	}
+	th->first_steps += first;
+	th->touched.count = 0;
+	return rc;
+}
+
+static void judge_first(struct xsp_account *a, struct account_thread *th, bool counts)
+{
+	for (size_t i = 0; i < th->first.count && counts; i++) {
+		const struct account_part *p = &th->first.rows[i];
+		struct account_cell *c = &a->cells.rows[p->cell];
+		if (p->step != th->judged)
+			continue;
+		c->step_ns += p->ns;
+		c->step_count += p->count;
+		c->steps++;
+		if (p->ns > (int64_t)c->longest_ns)
+			c->longest_ns = (uint64_t)p->ns;
+	}
+	th->judged++;
+}
+
+static void forget_steps(struct xsp_account *a)
+{
+	for (size_t i = 0; i < a->cells.count; i++) {
+		struct account_cell *c = &a->cells.rows[i];
+		c->step_ns = c->now_ns = 0;
+		c->step_count = c->now_count = c->steps = c->longest_ns = 0;
+		c->touched = false;
+	}
+	for (size_t i = 0; i < a->threads.count; i++) {
+		struct account_thread *th = &a->threads.rows[i];
+		th->touched.count = th->first.count = 0;
+		th->first_steps = th->judged = 0;
+		th->steps = th->steps_ns = 0;
+	}
+}
+
+static int on_step(void *ctx, const struct xsp_step *step)
+{
+	struct xsp_account *a = ctx;
+	struct account_thread *th = thread_of(a, step->pid, step->tid);
+	const bool counts = step->news == XSP_STEP_COUNTS;
+	int rc = 0;
+
+	if (step->news == XSP_STEP_FORGET)
+		forget_steps(a);
+	if (th == NULL || step->news == XSP_STEP_FORGET || step->news == XSP_STEP_UNFOLLOWED)
+		return a->threads.tally.error;
+	if (step->news == XSP_STEP_ENDED)
+		rc = end_step(a, th, step->first, !step->first);
+	else if (!counts && step->news != XSP_STEP_WARM_UP)
+		rc = end_step(a, th, false, false);
+	else if (step->first)
+		judge_first(a, th, counts);
+	if (counts) {
+		th->steps++;
+		th->steps_ns += step->end_ns - step->start_ns;
+	}
+	return rc;
+}
+
+struct xsp_timeline_sink xsp_account_sink(struct xsp_account *a)
+{
+	return (struct xsp_timeline_sink){
+		.ctx = a, .charge = on_charge, .sample = on_sample, .step = on_step};
+}

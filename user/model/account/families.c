@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * families.c - adds the account up: threads that do the same work become a family; time in no span is shared out by samples,
+ * waits without a place by those whose stacks were read; what is left are rows, which functions gather.
+ */
+#include "model/account/account_private.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define IDLE_SHARE 50U /* a member with less than 1/50 of the busiest one's time on a CPU is idle */
+#define FEW_SAMPLES                                                                                \
+	5U /* with fewer of its own, a thread's time is shared out by all of its family */
+#define PAUSED_SHARE 10U /* steps are not used where pauses are more than 1/10 of the time */
+#define MOST_FAMILIES 32U /* with rows; of others the times alone are known */
+#define NO_POOL UINT32_MAX
+
+/* A thread's part in a row. */
+struct part {
+	uint8_t kind, why;
+	uint32_t place, callee, thread, pool;
+	int64_t ns;
+	uint64_t count; /* samples */
+	uint64_t steps, longest_ns;
+	uint64_t function; /* hash of the place without its line */
+};
+
+/* CPU time of a thread in no span. */
+struct pool {
+	uint32_t thread;
+	bool paused;
+	int64_t ns;
+	uint64_t samples, here; /* here: those of the place at hand */
+};
+
+struct sum {
+	struct xsp_account *a;
+	bool steps; /* of steps */
+	XSP_ARRAY(struct part) parts; /* of the family */
+	XSP_ARRAY(struct part) weights; /* what is shared out by: samples, or waits with a place */
+	XSP_ARRAY(struct part) homeless; /* waits without a place */
+	XSP_ARRAY(struct pool) pools;
+};
+
+/* ---- families ---- */
+
+/* Adds a text to a hash without its numbers: workers differ in these. */
+static uint64_t mix_text(uint64_t hash, const char *text)
+{
+	char plain[1024];
+	size_t n = 0;
+
+	for (; text != NULL && *text != '\0' && n < sizeof(plain); text++)
+		if (!isdigit((unsigned char)*text))
+			plain[n++] = *text;
+	return xsp_u64_mix(hash ^ xsp_text_hash(plain, n));
+}
+
+static uint64_t family_of(const struct xsp_account *a, const struct account_thread *th,
+			  const char *comm)
+{
+	const struct xsp_capture_process *p = xsp_capture_process_of(a->reader, th->pid);
+	const bool is_main = th->tid == th->pid;
+	uint64_t hash = xsp_u64_pair(p != NULL ? p->parent : 0, is_main);
+
+	hash = mix_text(hash, p != NULL ? p->exe : "");
+	hash = mix_text(hash, p != NULL ? p->cmdline : "");
+	return is_main ? hash : mix_text(hash, comm);
+}
+
+static int find_families(struct xsp_account *a)
+{
+	for (size_t i = 0; i < a->threads.count; i++) {
+		struct account_thread *th = &a->threads.rows[i];
+		const struct xsp_timeline_thread *t = xsp_timeline_thread(a->timeline, th->tid);
+		const char *comm = t != NULL ? t->comm : "";
+		struct account_family *f =
+			xsp_tally_row(&a->families, family_of(a, th, comm),
+				      &(struct account_family){.shown = {.comm = comm}});
+		if (f == NULL)
+			return a->families.tally.error;
+		th->family = xsp_tally_index(&a->families, f);
+	}
+	return 0;
+}
+
+/* ---- a thread's totals ---- */
+
+struct total {
+	uint64_t cpu_ns, ready_ns;
+	bool idle;
+};
+
+static void add_total(struct total *t, const struct account_cell *c)
+{
+	if (c->kind == XSP_ACCOUNT_READY)
+		t->ready_ns += (uint64_t)c->ns;
+	else if (c->kind != XSP_ACCOUNT_WAIT)
+		t->cpu_ns += c->ns > 0 ? (uint64_t)c->ns : 0;
+}
+
+/* Finds members that rest, and adds up the others. */
+static void total_families(struct xsp_account *a, struct total *totals)
+{
+	for (size_t i = 0; i < a->cells.count; i++)
+		add_total(&totals[a->cells.rows[i].thread], &a->cells.rows[i]);
+	for (size_t i = 0; i < a->threads.count; i++) {
+		const struct account_thread *th = &a->threads.rows[i];
+		struct account_family *f = &a->families.rows[th->family];
+		const uint64_t busy = totals[i].cpu_ns + totals[i].ready_ns;
+		if (f->shown.tid != 0 && busy <= f->busiest_ns)
+			continue;
+		f->busiest_ns = busy;
+		f->shown.pid = th->pid;
+		f->shown.tid = th->tid;
+	}
+	for (size_t i = 0; i < a->threads.count; i++) {
+		const struct account_thread *th = &a->threads.rows[i];
+		struct account_family *f = &a->families.rows[th->family];
+		const uint64_t busy = totals[i].cpu_ns + totals[i].ready_ns;
+		totals[i].idle = busy < f->busiest_ns / IDLE_SHARE;
+		f->shown.idle += totals[i].idle;
+		if (totals[i].idle)
+			continue;
+		f->shown.members++;
+		f->shown.all_ns += th->ns;
+		f->shown.all_cpu_ns += totals[i].cpu_ns;
+		f->shown.all_ready_ns += totals[i].ready_ns;
+		f->shown.paused_ns += th->paused_ns;
+		f->shown.steps += th->steps;
+	}
+}
+
+/* ---- sharing out ---- */
+
+static int put_cell(struct sum *s, const struct account_cell *c)
+{
+	struct part p = {.kind = c->kind,
+			 .why = c->why,
+			 .place = c->place,
+			 .callee = c->callee,
+			 .thread = c->thread,
+			 .pool = c->paused,
+			 .ns = s->steps ? c->step_ns : c->ns,
+			 .count = s->steps ? c->step_count : c->count,
+			 .steps = c->steps,
+			 .longest_ns = c->longest_ns};
+
+	if (p.ns == 0 && p.count == 0)
+		return 0;
+	if (c->sampled)
+		return XSP_PUT(&s->weights, p);
+	if (c->kind == XSP_ACCOUNT_CPU)
+		return XSP_PUT(&s->pools,
+			       (struct pool){.thread = c->thread, .paused = c->paused, .ns = p.ns});
+	p.pool = NO_POOL;
+	return c->kind == XSP_ACCOUNT_WAIT && c->place == 0 ? XSP_PUT(&s->homeless, p)
+							    : XSP_PUT(&s->parts, p);
+}
+
+/* Parts of `ns` in the proportion of the weights that `fits` chooses; false: there are none. The first gets what rounding
+ * leaves. */
+static int share_out(struct sum *s, const struct part *whole, const struct part *weights,
+		     size_t count,
+		     bool (*fits)(const struct part *weight, const struct part *whole), bool *done)
+{
+	int64_t left = whole->ns;
+	double all = 0;
+	size_t first = SIZE_MAX;
+
+	for (size_t i = 0; i < count; i++)
+		if (fits(&weights[i], whole))
+			all += (double)(weights[i].count > 0 ? (int64_t)weights[i].count
+							     : weights[i].ns);
+	*done = all > 0;
+	for (size_t i = 0; i < count && *done; i++) {
+		struct part p = *whole;
+		if (!fits(&weights[i], whole))
+			continue;
+		const double weight =
+			(double)(weights[i].count > 0 ? (int64_t)weights[i].count : weights[i].ns);
+		p.ns = (int64_t)((double)whole->ns * (weight / all));
+		p.place = weights[i].place;
+		p.callee = weights[i].callee;
+		p.why = whole->kind == XSP_ACCOUNT_CPU ? weights[i].why : whole->why;
+		p.count = weights[i].count;
+		p.steps = weights[i].steps;
+		p.longest_ns = whole->kind == XSP_ACCOUNT_CPU ? 0 : weights[i].longest_ns;
+		if (first == SIZE_MAX)
+			first = s->parts.count;
+		left -= p.ns;
+		if (XSP_PUT(&s->parts, p) < 0)
+			return -ENOMEM;
+	}
+	if (*done)
+		s->parts.rows[first].ns += left;
+	return 0;
+}
+
+static bool same_thread(const struct part *w, const struct part *whole)
+{
+	return w->thread == whole->thread && w->pool == whole->callee;
+}
+static bool same_pool(const struct part *w, const struct part *whole)
+{
+	return w->pool == whole->callee;
+}
+static bool any_sample(const struct part *w, const struct part *whole)
+{
+	(void)w;
+	(void)whole;
+	return true;
+}
+
+static int share_pool(struct sum *s, struct pool *p)
+{
+	/* its callee says which samples: those of pauses, or the others */
+	struct part whole = {.kind = XSP_ACCOUNT_CPU,
+			     .thread = p->thread,
+			     .callee = p->paused,
+			     .pool = (uint32_t)(p - s->pools.rows),
+			     .ns = p->ns};
+	bool (*const fits[])(const struct part *, const struct part *) = {same_thread, same_pool,
+									  any_sample};
+	bool done = false;
+	int rc = 0;
+
+	for (size_t i = 0; i < s->weights.count; i++)
+		if (same_thread(&s->weights.rows[i], &whole))
+			p->samples += s->weights.rows[i].count;
+	for (size_t i = p->samples < FEW_SAMPLES; i < 3 && rc == 0 && !done; i++)
+		rc = share_out(s, &whole, s->weights.rows, s->weights.count, fits[i], &done);
+	whole.callee = 0;
+	return rc == 0 && !done ? XSP_PUT(&s->parts, whole) : rc;
+}
+
+static bool same_reason(const struct part *w, const struct part *whole)
+{
+	return w->kind == XSP_ACCOUNT_WAIT && w->place != 0 && w->why == whole->why;
+}
+static bool any_wait(const struct part *w, const struct part *whole)
+{
+	return w->kind == XSP_ACCOUNT_WAIT && w->place != 0 && whole->why == XSP_ACCOUNT_SHORT &&
+	       w->why != XSP_ACCOUNT_SHORT && w->why != XSP_WAIT_RUNNABLE;
+}
+
+/* Waits without a place go where those of their reason were that have one. Only the parts that were there before count. */
+static int place_waits(struct sum *s)
+{
+	const size_t known = s->parts.count;
+	struct part *weights = calloc(known + 1, sizeof(*weights));
+	int rc = weights != NULL ? 0 : -ENOMEM;
+	bool done;
+
+	if (rc == 0 && known > 0)
+		memcpy(weights, s->parts.rows, known * sizeof(*weights));
+	for (size_t i = 0; i < s->homeless.count && rc == 0; i++) {
+		const struct part *h = &s->homeless.rows[i];
+		rc = share_out(s, h, weights, known, same_reason, &done);
+		if (rc == 0 && !done)
+			rc = share_out(s, h, weights, known, any_wait, &done);
+		if (rc == 0 && !done)
+			rc = XSP_PUT(&s->parts, *h);
+	}
+	free(weights);
+	return rc;
+}
+
+/* ---- rows ---- */
+
+/* "train.py:10 cleanup" and "train.py:12 cleanup" are one function. */
+static uint64_t function_of(const struct xsp_account *a, const struct part *p)
+{
+	if (p->kind >= XSP_ACCOUNT_READY || p->place == 0)
+		return p->kind == XSP_ACCOUNT_READY || p->kind == XSP_ACCOUNT_PROBES
+			       ? UINT64_MAX - p->kind
+			       : p->kind;
+	const char *name = xsp_timeline_name(a->timeline, p->place - 1);
+	const char *blank = strchr(name, ' ');
+	const char *end = blank;
+
+	while (end != NULL && end > name && isdigit((unsigned char)end[-1]))
+		end--;
+	if (end == NULL || end == name || end == blank || end[-1] != ':')
+		return xsp_text_hash(name, strlen(name));
+	return xsp_u64_mix(xsp_text_hash(name, (size_t)(end - name)) ^
+			   xsp_text_hash(blank, strlen(blank)));
+}
+
+static XSP_ORDER(by_row, struct part,
+		 XSP_RISING(function) ?: XSP_RISING(kind) ?: XSP_RISING(why) ?: XSP_RISING(place)
+			 ?: XSP_RISING(callee) ?: XSP_RISING(thread) ?: XSP_RISING(pool));
+static XSP_ORDER(rows_by_ns, struct xsp_account_row,
+		 XSP_FALLING(ns) ?: XSP_RISING(kind) ?: XSP_RISING(place) ?: XSP_RISING(callee));
+static XSP_ORDER(places_by_ns, struct xsp_account_place,
+		 XSP_COMPARE(x->kind >= XSP_ACCOUNT_READY ? x->kind : 0,
+			     y->kind >= XSP_ACCOUNT_READY ? y->kind : 0)
+			 ?: XSP_FALLING(ns) ?: XSP_RISING(name));
+
+static bool same_row(const struct part *x, const struct part *y)
+{
+	return x->function == y->function && x->kind == y->kind && x->why == y->why &&
+	       x->place == y->place && x->callee == y->callee;
+}
+
+/* One row of the parts from `i` on that are the same but for their threads; *next: what follows them. */
+static struct xsp_account_row row_at(const struct sum *s, size_t i, size_t *next, size_t members)
+{
+	const struct part *first = &s->parts.rows[i];
+	struct xsp_account_row row = {.kind = first->kind,
+				      .why = first->why,
+				      .place = first->place,
+				      .callee = first->callee,
+				      .least_ns = INT64_MAX};
+	size_t threads = 0;
+
+	while (i < s->parts.count && same_row(first, &s->parts.rows[i])) {
+		const uint32_t thread = s->parts.rows[i].thread;
+		int64_t ns = 0;
+		for (; i < s->parts.count && same_row(first, &s->parts.rows[i]) &&
+		       s->parts.rows[i].thread == thread;
+		     i++) {
+			const struct part *p = &s->parts.rows[i];
+			ns += p->ns;
+			row.samples += p->count;
+			row.steps += p->steps;
+			if (p->longest_ns > row.longest_ns)
+				row.longest_ns = p->longest_ns;
+		}
+		row.ns += ns;
+		if (ns > row.most_ns || threads == 0) {
+			row.most_ns = ns;
+			row.most = s->a->threads.rows[thread].tid;
+		}
+		row.least_ns = ns < row.least_ns ? ns : row.least_ns;
+		threads++;
+	}
+	if (threads < members && row.least_ns > 0)
+		row.least_ns = 0;
+	*next = i;
+	return row;
+}
+
+/* Half the width of the interval (Wilson, 95 %) of k of n, as a share. */
+static double half_width(double k, double n)
+{
+	const double z = 1.96, p = k / n;
+
+	return n > 0 ? z * sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n) : 0;
+}
+
+/* Of the samples in the parts [from, end), which are one function's. */
+static uint64_t error_of(const struct sum *s, size_t from, size_t end)
+{
+	double squares = 0;
+
+	for (size_t i = from; i < end; i++)
+		if (s->parts.rows[i].pool != NO_POOL)
+			s->pools.rows[s->parts.rows[i].pool].here += s->parts.rows[i].count;
+	for (size_t i = from; i < end; i++) {
+		struct pool *pool = s->parts.rows[i].pool != NO_POOL
+					    ? &s->pools.rows[s->parts.rows[i].pool]
+					    : NULL;
+		if (pool == NULL || pool->here == 0)
+			continue;
+		const double all =
+			(double)(pool->samples > pool->here ? pool->samples : pool->here);
+		const double e = half_width((double)pool->here, all) * (double)pool->ns;
+		squares += e * e;
+		pool->here = 0;
+	}
+	return (uint64_t)sqrt(squares);
+}
+
+static int put_place(const struct sum *s, struct account_family *f, size_t from, size_t end)
+{
+	struct xsp_account_place place = {.count = f->rows.count};
+	int64_t most = INT64_MIN;
+	int rc = 0;
+
+	for (size_t i = from; i < end && rc == 0;) {
+		const struct xsp_account_row row = row_at(s, i, &i, f->shown.members);
+		place.ns += row.ns;
+		rc = XSP_PUT(&f->rows, row);
+		if (row.ns > most) {
+			most = row.ns;
+			place.name = row.place;
+			place.kind = row.kind;
+		}
+	}
+	place.error_ns = error_of(s, from, end);
+	/* rows may move: their addresses are filled in when all are there */
+	const size_t first = place.count;
+	place.count = f->rows.count - first;
+	place.rows = (const void *)first;
+	return rc == 0 ? XSP_PUT(&f->places, place) : rc;
+}
+
+static int put_places(const struct sum *s, struct account_family *f)
+{
+	int rc = 0;
+
+	for (size_t i = 0, end; i < s->parts.count && rc == 0; i = end) {
+		for (end = i + 1; end < s->parts.count &&
+				  s->parts.rows[end].function == s->parts.rows[i].function;)
+			end++;
+		rc = put_place(s, f, i, end);
+	}
+	for (size_t i = 0; i < f->places.count && rc == 0; i++) {
+		struct xsp_account_place *p = &f->places.rows[i];
+		struct xsp_account_row *rows = f->rows.rows + (size_t)p->rows;
+		XSP_SORT(rows, p->count, rows_by_ns);
+		p->rows = rows;
+	}
+	XSP_SORT(f->places.rows, f->places.count, places_by_ns);
+	f->shown.places = f->places.rows;
+	f->shown.count = f->places.count;
+	return rc;
+}
+
+static void add_to_head(struct xsp_account_family *f, const struct part *p)
+{
+	f->ns += (uint64_t)p->ns;
+	f->samples += p->count;
+	if (p->kind == XSP_ACCOUNT_WAIT)
+		f->wait_ns += (uint64_t)p->ns;
+	else if (p->kind == XSP_ACCOUNT_READY)
+		f->ready_ns += (uint64_t)p->ns;
+	else
+		f->cpu_ns += (uint64_t)p->ns;
+}
+
+static int sum_family(struct xsp_account *a, const struct total *totals, uint32_t index)
+{
+	struct account_family *f = &a->families.rows[index];
+	struct sum s = {.a = a,
+			.steps = f->shown.steps > 0 &&
+				 f->shown.paused_ns <= f->shown.all_ns / PAUSED_SHARE};
+	int rc = 0;
+
+	f->shown.index = index;
+	if (!s.steps)
+		f->shown.steps = 0;
+	for (size_t i = 0; i < a->cells.count && rc == 0; i++) {
+		const struct account_cell *c = &a->cells.rows[i];
+		if (a->threads.rows[c->thread].family == index && !totals[c->thread].idle)
+			rc = put_cell(&s, c);
+	}
+	for (size_t i = 0; i < s.parts.count; i++)
+		f->shown.stack_ns +=
+			s.parts.rows[i].kind == XSP_ACCOUNT_WAIT ? (uint64_t)s.parts.rows[i].ns : 0;
+	if (rc == 0)
+		rc = place_waits(&s);
+	for (size_t i = 0; i < s.pools.count && rc == 0; i++)
+		rc = share_pool(&s, &s.pools.rows[i]);
+	for (size_t i = 0; i < s.parts.count && rc == 0; i++) {
+		s.parts.rows[i].function = function_of(a, &s.parts.rows[i]);
+		if (s.parts.rows[i].kind == XSP_ACCOUNT_READY)
+			s.parts.rows[i].place = s.parts.rows[i].callee = 0;
+		add_to_head(&f->shown, &s.parts.rows[i]);
+	}
+	XSP_SORT(s.parts.rows, s.parts.count, by_row);
+	if (rc == 0)
+		rc = put_places(&s, f);
+	XSP_FREE(&s.parts);
+	XSP_FREE(&s.weights);
+	XSP_FREE(&s.homeless);
+	XSP_FREE(&s.pools);
+	return rc;
+}
+
+/* With steps first; then those with most time on a CPU, or ready. */
+static XSP_ORDER(to_show, struct xsp_account_family,
+		 XSP_COMPARE(y->steps > 0, x->steps > 0)
+			 ?: XSP_COMPARE(y->all_cpu_ns + y->all_ready_ns,
+					x->all_cpu_ns + x->all_ready_ns)
+			 ?: XSP_RISING(pid) ?: XSP_RISING(tid));
+
+int xsp_account_end(struct xsp_account *a)
+{
+	struct total *totals = calloc(a->threads.count + 1, sizeof(*totals));
+	int rc = totals != NULL ? find_families(a) : -ENOMEM;
+
+	if (rc == 0)
+		total_families(a, totals);
+	if (rc == 0 && (a->shown = calloc(a->families.count + 1, sizeof(*a->shown))) == NULL)
+		rc = -ENOMEM;
+	for (size_t i = 0; i < a->families.count && rc == 0; i++) {
+		a->shown[i] = a->families.rows[i].shown;
+		a->shown[i].index = (uint32_t)i;
+	}
+	if (rc == 0)
+		XSP_SORT(a->shown, a->families.count, to_show);
+	for (size_t i = 0; i < a->families.count && i < MOST_FAMILIES && rc == 0; i++) {
+		rc = sum_family(a, totals, a->shown[i].index);
+		a->shown[i] = a->families.rows[a->shown[i].index].shown;
+	}
+	free(totals);
+	return rc;
+}
+
+size_t xsp_account_families(const struct xsp_account *a, const struct xsp_account_family **out)
+{
+	*out = a->shown;
+	return a->shown != NULL ? a->families.count : 0;
+}

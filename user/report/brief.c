@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * brief.c - a report as one screen: who was recorded, what to do about it, where the time went, and what was lost. It reads the
+ * sections that the full text writes; a report without an account is written in full.
+ */
+#include "report/report_private.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+
+#define LINES 24
+#define FINDINGS 3
+#define FINDING_LINES 3 /* at most of a finding: title and advice, elided */
+#define LINES_OF_FRAME 7 /* head, empty lines, the table's title, the last lines */
+#define LABEL_LEAST 24
+#define BAR 14
+#define SMALL 0.01 /* a smaller place is one of the others */
+
+struct brief {
+	FILE *f;
+	size_t width, lines;
+	bool color;
+	const struct xsp_report *report;
+	const struct xsp_report_section *account;
+};
+
+static const struct xsp_cell *value(const struct xsp_report_section *s, const char *key)
+{
+	static const struct xsp_cell absent = {.kind = XSP_CELL_ABSENT};
+
+	for (size_t i = 0; s != NULL && i < s->value_count; i++)
+		if (strcmp(s->values[i].key, key) == 0)
+			return &s->values[i].value;
+	return &absent;
+}
+
+static double number(const struct xsp_report_section *s, const char *key)
+{
+	const struct xsp_cell *c = value(s, key);
+
+	return c->kind == XSP_CELL_INTEGER ? (double)c->integer
+	       : c->kind == XSP_CELL_REAL  ? c->real
+					   : 0;
+}
+
+/* A line, elided to the width. */
+static void line(struct brief *b, const char *indent, const char *text)
+{
+	char out[1024];
+
+	xsp_printable(out, sizeof(out), text, b->width - strlen(indent));
+	fprintf(b->f, "%s%s\n", out[0] != '\0' ? indent : "", out);
+	b->lines++;
+}
+
+/* ---- who ---- */
+
+static void put_head(struct brief *b)
+{
+	const struct xsp_report_section *a = b->account;
+	const struct xsp_cell *who = value(a, "who");
+	const double steps = number(a, "steps"), members = number(a, "members");
+	const double cpu = 100 * number(a, "cpu_share"), ready = 100 * number(a, "ready_share");
+	char text[1200], rest[160], time[XSP_UNITS_SIZE], name[400];
+	const double busy = number(a, "busy_threads"), threads = number(a, "threads");
+
+	xsp_format_ns(time, (uint64_t)number(a, "duration_ns"));
+	snprintf(rest, sizeof(rest), "  %s, %.0f busy thread%s of %.0f", time, busy,
+		 busy == 1 ? "" : "s", threads);
+	xsp_printable(name, sizeof(name), who->kind == XSP_CELL_TEXT ? who->text : "",
+		      b->width - strlen(rest));
+	snprintf(text, sizeof(text), "%s%s", name, rest);
+	line(b, "", text);
+	snprintf(text, sizeof(text), "on CPU %.0f %%, ready %.0f %%, waiting %.0f %%", cpu, ready,
+		 fmax(0, 100 - cpu - ready));
+	if (members > 1)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "; mean of %.0f threads",
+			 members);
+	if (steps > 0) {
+		xsp_format_ns(time, (uint64_t)(number(a, "ns") / steps));
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "; %.0f steps of %s",
+			 steps, time);
+	}
+	line(b, "", text);
+	line(b, "", "");
+}
+
+/* ---- findings ---- */
+
+static void put_finding(struct brief *b, size_t index)
+{
+	static const char *const severities[] = {"LOW", "MEDIUM", "HIGH"};
+	static const char *const colors[] = {"\033[36m", "\033[33m", "\033[1;31m"};
+	const struct xsp_report_finding *f = &b->report->findings[index].finding;
+	char text[XSP_REPORT_TEXT];
+	char lead[16];
+
+	snprintf(lead, sizeof(lead), " %zu  %-7s", index + 1, severities[f->severity]);
+	xsp_printable(text, sizeof(text), f->title, b->width - strlen(lead));
+	fprintf(b->f, "%s%s%s%s\n", b->color ? colors[f->severity] : "", lead,
+		b->color ? "\033[0m" : "", text);
+	b->lines++;
+	if (f->advice != NULL) {
+		snprintf(text, sizeof(text), "do: %s", f->advice);
+		line(b, "           ", text);
+	}
+}
+
+static void put_findings(struct brief *b)
+{
+	const size_t count =
+		b->report->finding_count < FINDINGS ? b->report->finding_count : FINDINGS;
+
+	for (size_t i = 0; i < count; i++)
+		put_finding(b, i);
+	if (count > 0)
+		line(b, "", "");
+}
+
+/* ---- the account ---- */
+
+static size_t column(const struct xsp_report_table *t, const char *key)
+{
+	size_t i = 0;
+
+	while (i + 1 < t->shape->count && strcmp(t->shape->columns[i].key, key) != 0)
+		i++;
+	return i;
+}
+
+static double real_of(const struct xsp_cell *c)
+{
+	return c->kind == XSP_CELL_REAL	     ? c->real
+	       : c->kind == XSP_CELL_INTEGER ? (double)c->integer
+					     : 0;
+}
+
+/* Figures in one unit, so that they can be compared at a glance. */
+struct scale {
+	double by;
+	const char *unit;
+};
+static struct scale scale_of(double ns)
+{
+	return ns >= 10e9   ? (struct scale){1e-9, "s"}
+	       : ns >= 10e6 ? (struct scale){1e-6, "ms"}
+	       : ns >= 10e3 ? (struct scale){1e-3, "us"}
+			    : (struct scale){1, "ns"};
+}
+
+static void put_row(struct brief *b, const char *label, double ns, double share, struct scale scale)
+{
+	const size_t room = b->width - 4 - 10 - 6 - 2 - BAR;
+	const double shown = ns * scale.by;
+	char text[XSP_REPORT_TEXT];
+	int bar = (int)lround(share * BAR);
+
+	bar = bar > BAR ? BAR : bar < 0 ? 0 : bar;
+	xsp_printable(text, sizeof(text), label, room);
+	fprintf(b->f, "    %s%*s%10.*f%6.0f  %.*s\n", text,
+		(int)(room - xsp_printable(NULL, 0, text, 0)), "", shown < 10 ? 2 : 1, shown,
+		100 * share, bar, "##############");
+	b->lines++;
+}
+
+static void put_account(struct brief *b)
+{
+	const struct xsp_report_table *t = xsp_report_find_table(b->account, "places");
+	const double steps = number(b->account, "steps"), members = number(b->account, "members");
+	const double whole = number(b->account, "ns") / fmax(1, steps > 0 ? steps : members);
+	const struct scale scale = scale_of(whole);
+	char text[200], time[XSP_UNITS_SIZE];
+	size_t others = 0, shown = 0;
+	double other_ns = 0, other_share = 0;
+
+	if (t == NULL)
+		return;
+	const size_t what = column(t, "what"), each = column(t, "each_ns"),
+		     share = column(t, "share"), part = column(t, "part");
+	const size_t room = LINES > b->lines + 5 ? LINES - b->lines - 5 : 1;
+	snprintf(text, sizeof(text), "%s of %s", steps > 0 ? "one step" : "the time",
+		 xsp_format_ns(time, (uint64_t)whole));
+	fprintf(b->f, "    %-*s%10s%6s\n", (int)(b->width - 4 - 10 - 6 - 2 - BAR), text, scale.unit,
+		"%");
+	b->lines++;
+	for (size_t i = 0; i < t->row_count; i++) {
+		const struct xsp_cell *cells = xsp_report_row_at(t, i);
+		const bool is_part = cells[part].kind == XSP_CELL_TEXT;
+		if (shown < room && real_of(&cells[share]) >= SMALL) {
+			put_row(b, cells[what].text, real_of(&cells[each]), real_of(&cells[share]),
+				scale);
+			shown++;
+		} else if (!is_part) {
+			others++;
+			other_ns += real_of(&cells[each]);
+			other_share += real_of(&cells[share]);
+		}
+	}
+	snprintf(text, sizeof(text), "%zu other place%s", others, others == 1 ? "" : "s");
+	if (others > 0)
+		put_row(b, text, other_ns, other_share, scale);
+	line(b, "", "");
+}
+
+int xsp_report_write_brief(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how)
+{
+	struct brief b = {.f = f,
+			  .width = how->width > 0 && how->width < 132 ? (size_t)how->width : 80,
+			  .color = how->color,
+			  .report = r,
+			  .account = xsp_report_find_section(r, "account")};
+	const struct xsp_cell *health =
+		value(r->section_count > 0 ? r->sections[0] : NULL, "health");
+
+	if (b.account == NULL)
+		return xsp_report_write_text(r, f, how);
+	if (b.width < LABEL_LEAST + 36)
+		b.width = LABEL_LEAST + 36;
+	put_head(&b);
+	put_findings(&b);
+	put_account(&b);
+	if (health->kind == XSP_CELL_TEXT)
+		line(&b, "", health->text);
+	line(&b, "",
+	     r->finding_count > FINDINGS ? "more findings, and all figures: --full"
+					 : "all figures: --full");
+	return r->failed ? -ENOMEM : ferror(f) ? -EIO : 0;
+}
