@@ -18,7 +18,7 @@ MS = 1_000_000
 
 def analyzed(capture, *options):
     made = json_report("analyze", capture, *options)
-    return made, {f["rule"]: f for f in reversed(made["findings"])}
+    return made, {f["rule"]: f for f in reversed(made["findings"] + made["hot_operation"])}
 
 
 def recorded(folder, how, *options):
@@ -326,14 +326,14 @@ def work_of_packages(folder):
     """No function of logging takes much: the report has the program's line that calls it, with its share by the thread's own clock."""
     line = next(i for i, text in enumerate(PACKAGES.split("\n"), 1) if "# here" in text)
     report, found, asked = locked(folder, "packages", PACKAGES, "logging")
-    hot = [f for f in report["findings"] if f["rule"] == "hot-function" and f["title"].startswith("what packages do for ")]
+    hot = [f for f in report["hot_operation"] if f["rule"] == "hot-function" and f["title"].startswith("what packages do for ")]
     equal([f["subject"] for f in hot], [f"packages.py:{line} <module>"], f"what asks for it {list(found)}")
     check(asked > 0.3, "the program's own figure", asked)
     low, high = hot[0]["values"]["cpu_share_low"], hot[0]["values"]["cpu_share_high"]
     check(low - 0.05 < asked < high + 0.05, "its share of the time on CPUs", asked, hot[0]["values"])
     report, found, _ = locked(folder, "packages", PACKAGES, "own")
     check("hot-function" in found, "the program's own work", list(found))
-    check(not any("packages do" in f["title"] for f in report["findings"]), "little is asked for", report["findings"])
+    check(not any("packages do" in f["title"] for f in report["hot_operation"]), "little is asked for", report["hot_operation"])
 
 
 def of_threads(folder, how):

@@ -122,7 +122,7 @@ def program_that_another_one_becomes(folder):
         recording = report["sections"]["recording"]
         late = [float(ms) for note in recording["notes"] for ms in re.findall(r"^libraries: .* was attached to ([0-9.]+) ms", note)]
         late = late or [0.0]  # it stood when they were loaded, or they were there in time
-        said = {"probes came up to" in (f["uncertain"] or "") for f in report["findings"] if f["rule"] in ("sync", "hot-operation")}
+        said = {"probes came up to" in (f["uncertain"] or "") for f in report["findings"] + report["hot_operation"] if f["rule"] in ("sync", "hot-operation")}
         equal(said, {late[0] * 1e6 >= recording["values"]["recorded_ns"] / 100}, f"of {calls} calls, late {late[0]} ms")
 
 

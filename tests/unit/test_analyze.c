@@ -44,7 +44,7 @@ Test(analyze, windows_and_open_spans)
 	entry(&b, WORK, SP); /* it does not end */
 	b.now = START + 10 * MS;
 	struct xsp_report *r = report_of(&b, NULL);
-	const struct xsp_report_found *f = expect(r, "hot-operation", XSP_SEVERITY_HIGH, 0.4);
+	const struct xsp_report_found *f = expect(r, "hot-operation", XSP_SEVERITY_HOT, 0.4);
 	cr_assert_not_null(f->finding.uncertain);
 	cr_expect_not_null(strstr(f->finding.uncertain, "40 %"), "%s", f->finding.uncertain);
 	const struct xsp_report_section *head = r->sections[0];
@@ -112,7 +112,7 @@ Test(analyze, probes_that_came_late_are_said)
 		cr_assert_eq(xsp_capture_put_info(b.w, "libraries late ns", ns), 0);
 		r = report_of(&b, NULL);
 		const char *uncertain =
-			expect(r, "hot-operation", XSP_SEVERITY_HIGH, 0.4)->finding.uncertain;
+			expect(r, "hot-operation", XSP_SEVERITY_HOT, 0.4)->finding.uncertain;
 		cr_expect_eq(uncertain != NULL, us == 100, "%s", uncertain);
 		xsp_report_free(r);
 	}
@@ -128,7 +128,7 @@ Test(analyze, filtered_children_are_in_own_time)
 	open_capture(&b, BATCH);
 	put_steps(&b, STEPS, MS, hot_inside);
 	struct xsp_report *r = report_of(&b, &(struct xsp_analyze_options){.cut = &cut});
-	const struct xsp_report_found *f = expect(r, "hot-operation", XSP_SEVERITY_HIGH, 0.4);
+	const struct xsp_report_found *f = expect(r, "hot-operation", XSP_SEVERITY_HOT, 0.4);
 	cr_assert_not_null(f->finding.uncertain);
 	cr_expect_not_null(strstr(f->finding.uncertain, "leaves out calls"), "%s",
 			   f->finding.uncertain);

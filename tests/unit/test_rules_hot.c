@@ -105,7 +105,7 @@ Test(rules_hot, hot_function)
 		    (struct where){.at = AT_HOT, .caller = INTO_CALLER + 1});
 	put_others(&b, 40, 8);
 	struct xsp_report *r = report_of(&b, NULL);
-	const struct xsp_report_found *f = expect(r, "hot-function", XSP_SEVERITY_HIGH, 0.6);
+	const struct xsp_report_found *f = expect(r, "hot-function", XSP_SEVERITY_HOT, 0.6);
 	cr_expect_str_eq(f->finding.subject, "hot (app)");
 	cr_expect_eq(number_of(value_of(f->figures, "samples")), 60);
 	cr_expect_eq(number_of(value_of(f->figures, "cpu_ns")), 600 * MS);
@@ -205,7 +205,7 @@ Test(rules_hot, hot_function_on_a_busy_machine)
 	put_others(&b, 40, 8);
 	put_times(&b, 100, START, START + 10000 * MS, 9000 * MS, XSP_WAIT_SLEEP, 0);
 	struct xsp_report *r = report_of(&b, NULL);
-	const struct xsp_report_found *f = expect(r, "hot-function", XSP_SEVERITY_HIGH, 0.06);
+	const struct xsp_report_found *f = expect(r, "hot-function", XSP_SEVERITY_HOT, 0.06);
 	cr_expect_not_null(strstr(f->finding.title, "takes 6.0 % of the recorded time, in "), "%s",
 			   f->finding.title);
 	cr_expect_not_null(strstr(f->finding.title, "had a CPU for 10 % of the time"), "%s",
@@ -233,7 +233,7 @@ Test(rules_hot, shares_are_of_the_time_that_was_watched)
 	put_samples(&b, 30, START, (struct where){.at = AT_HOT});
 	b.now = START + 1000 * MS;
 	struct xsp_report *r = report_of(&b, NULL);
-	const struct xsp_report_found *f = expect(r, "hot-function", XSP_SEVERITY_MEDIUM, 0.3);
+	const struct xsp_report_found *f = expect(r, "hot-function", XSP_SEVERITY_HOT, 0.3);
 	cr_expect_null(f->finding.uncertain, "%s", f->finding.uncertain);
 	xsp_report_free(r);
 
@@ -242,7 +242,7 @@ Test(rules_hot, shares_are_of_the_time_that_was_watched)
 	put_samples(&b, 30, START, (struct where){.at = AT_HOT});
 	b.now = START + 10000 * MS;
 	r = report_of(&b, NULL);
-	f = expect(r, "hot-function", XSP_SEVERITY_MEDIUM, 0.3);
+	f = expect(r, "hot-function", XSP_SEVERITY_HOT, 0.3);
 	cr_expect_str_eq(f->finding.uncertain, "samples were recorded in the first 1.00 s only");
 	xsp_report_free(r);
 
@@ -273,7 +273,7 @@ Test(rules_hot, hot_function_that_is_a_span_as_well)
 	put_samples(&b, 35, START + 250 * MS, (struct where){.at = AT_HOT});
 	put_others(&b, 40, 8);
 	struct xsp_report *r = report_of(&b, NULL);
-	const struct xsp_report_found *f = expect(r, "hot-function", XSP_SEVERITY_HIGH, 0.6);
+	const struct xsp_report_found *f = expect(r, "hot-function", XSP_SEVERITY_HOT, 0.6);
 	cr_expect_eq(number_of(value_of(f->figures, "samples")), 60);
 	xsp_report_free(r);
 }
@@ -291,7 +291,7 @@ Test(rules_hot, samples_of_one_moment_are_one)
 		b.now = START + 2000 * MS / cpus;
 		struct xsp_report *r = report_of(&b, NULL);
 		if (cpus == 1)
-			expect(r, "hot-function", XSP_SEVERITY_MEDIUM, 0.28);
+			expect(r, "hot-function", XSP_SEVERITY_HOT, 0.28);
 		else
 			expect_none(r, "hot-function");
 		xsp_report_free(r);
@@ -307,7 +307,7 @@ Test(rules_hot, hot_function_of_python)
 	put_samples(&b, 20, START + 400 * MS, (struct where){.at = AT_EVAL, .line = 2});
 	put_others(&b, 40, 8);
 	struct xsp_report *r = report_of(&b, NULL);
-	const struct xsp_report_found *f = expect(r, "hot-function", XSP_SEVERITY_HIGH, 0.6);
+	const struct xsp_report_found *f = expect(r, "hot-function", XSP_SEVERITY_HOT, 0.6);
 	cr_expect_str_eq(f->finding.subject, "count (fight.py)");
 	cr_expect_not_null(strstr(f->finding.title, "most of it at fight.py:5 count"), "%s",
 			   f->finding.title);
@@ -324,7 +324,7 @@ Test(rules_hot, hot_function_that_python_calls)
 	put_samples(&b, 60, START, (struct where){.at = AT_MEMCPY, .line = 1});
 	put_others(&b, 40, 8);
 	struct xsp_report *r = report_of(&b, NULL);
-	const struct xsp_report_found *f = expect(r, "hot-function", XSP_SEVERITY_HIGH, 0.6);
+	const struct xsp_report_found *f = expect(r, "hot-function", XSP_SEVERITY_HOT, 0.6);
 	cr_expect_str_eq(f->finding.subject, "memcpy (libc.so.6)");
 	cr_expect_str_eq(value_of(f->figures, "line")->text, "fight.py:5 count, 100 % of it");
 	xsp_report_free(r);
@@ -341,7 +341,7 @@ Test(rules_hot, hot_kernel_and_hot_spinning)
 		    (struct where){.at = AT_MEMCPY, .caller = INTO_CALLER + 2, .reads = true});
 	put_others(&b, 40, 8);
 	struct xsp_report *r = report_of(&b, NULL);
-	const struct xsp_report_found *f = expect(r, "hot-function", XSP_SEVERITY_HIGH, 0.6);
+	const struct xsp_report_found *f = expect(r, "hot-function", XSP_SEVERITY_HOT, 0.6);
 	cr_expect_str_eq(f->finding.subject, "[kernel] read");
 	cr_expect_not_null(strstr(f->finding.advice, "system calls"), "%s", f->finding.advice);
 	xsp_report_free(r);
@@ -350,7 +350,7 @@ Test(rules_hot, hot_kernel_and_hot_spinning)
 	put_samples(&b, 60, START, (struct where){.at = AT_SPIN});
 	put_others(&b, 40, 8);
 	r = report_of(&b, NULL);
-	f = expect(r, "hot-function", XSP_SEVERITY_HIGH, 0.6);
+	f = expect(r, "hot-function", XSP_SEVERITY_HOT, 0.6);
 	cr_expect_not_null(strstr(f->finding.advice, "by its name it waits"), "%s",
 			   f->finding.advice);
 	xsp_report_free(r);
@@ -369,7 +369,7 @@ Test(rules_hot, hot_operation_says_where_it_is_hot)
 	leave(&b, WORK, SP - 0x1000);
 	put_others(&b, 40, 8);
 	struct xsp_report *r = report_of(&b, NULL);
-	const struct xsp_report_found *f = expect(r, "hot-operation", XSP_SEVERITY_HIGH, 0.6);
+	const struct xsp_report_found *f = expect(r, "hot-operation", XSP_SEVERITY_HOT, 0.6);
 	cr_expect_str_eq(value_of(f->figures, "inside")->text,
 			 "memcpy (libc.so.6) in 100 % of its samples");
 	cr_expect_null(strstr(f->finding.advice, "--sample"), "%s", f->finding.advice);

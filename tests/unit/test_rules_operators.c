@@ -10,7 +10,7 @@ Test(rules_operators, hot_operation)
 	open_capture(&b, BATCH);
 	put_steps(&b, STEPS, MS, hot_inside);
 	struct xsp_report *r = report_of(&b, NULL);
-	const struct xsp_report_found *f = expect(r, "hot-operation", XSP_SEVERITY_HIGH, 0.4);
+	const struct xsp_report_found *f = expect(r, "hot-operation", XSP_SEVERITY_HOT, 0.4);
 	cr_expect_str_eq(f->finding.subject, "hot");
 	cr_expect_eq(number_of(value_of(f->figures, "self_ns")), 10 * 400 * US);
 	cr_expect_eq(number_of(value_of(f->figures, "calls")), STEPS);

@@ -278,7 +278,7 @@ Test(rules_python, line_of_a_hot_operation)
 		put_steps(&b, STEPS, MS, inside[i]);
 		struct xsp_report *r = report_of(&b, NULL);
 		const struct xsp_report_found *f =
-			expect(r, "hot-operation", XSP_SEVERITY_HIGH, 0.5);
+			expect(r, "hot-operation", XSP_SEVERITY_HOT, 0.5);
 		cr_expect_eq(strstr(f->finding.advice, "called from a.py:1 loop") != NULL, i == 1,
 			     "%s", f->finding.advice);
 		cr_expect_null(strstr(f->finding.advice, "a.py:2"), "%s", f->finding.advice);
@@ -298,7 +298,7 @@ Test(rules_python, shares_are_of_steps_where_they_are_known)
 	b.now = START + 100 * MS;
 	struct xsp_report *r = report_of(&b, NULL);
 	expect(r, "python-loop", XSP_SEVERITY_MEDIUM, 0.15);
-	const struct xsp_report_found *f = expect(r, "hot-operation", XSP_SEVERITY_MEDIUM, 0.15);
+	const struct xsp_report_found *f = expect(r, "hot-operation", XSP_SEVERITY_HOT, 0.15);
 	cr_expect_not_null(strstr(f->finding.title, "of the time of steps"), "%s",
 			   f->finding.title);
 	xsp_report_free(r);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analysis/analyses.h"
 #include "analysis/names/summary.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -266,6 +267,29 @@ static void print_summary(struct work *w)
 	xsp_summary_write(w->summary, w->reader, stdout, &how);
 }
 
+/* The answer comes last, where a terminal shows it. Reads the capture once more; without waits there is no account. */
+static void print_screen(struct work *w)
+{
+	const struct xsp_analyze_options how = {.cut = w->o->cut, .step = w->o->step};
+	const struct xsp_report_how form = {.width = xsp_terminal_width(STDOUT_FILENO),
+					    .color = isatty(STDOUT_FILENO) &&
+						     getenv("NO_COLOR") == NULL};
+	struct xsp_report *report = NULL;
+	struct xsp_error err = {0};
+
+	if (!w->o->screen || w->summary == NULL || w->o->json ||
+	    !xsp_timeline_has_waits(w->timeline))
+		return;
+	if (xsp_report_new(&report) == 0 && xsp_analyze(w->reader, &how, report, &err) == 0) {
+		fputc('\n', stdout);
+		xsp_report_write_brief(report, stdout, &form);
+	} else {
+		xsp_say("the account of the time is missing: %s",
+			err.text[0] != '\0' ? err.text : "out of memory");
+	}
+	xsp_report_free(report);
+}
+
 static void say_damage(struct work *w)
 {
 	const struct xsp_health health = xsp_health_of(w->reader);
@@ -338,6 +362,7 @@ static int end_part(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
 	say_damage(w);
 	say_no_steps(w);
 	print_summary(w);
+	print_screen(w);
 	if (w->o->counts != NULL)
 		*w->o->counts = *xsp_timeline_counts(t);
 	return 0;

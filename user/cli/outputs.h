@@ -39,6 +39,7 @@ struct xsp_outputs {
 	enum xsp_weight weight; /* weight of stacks */
 	unsigned by; /* enum xsp_by */
 	bool summary; /* print the table on standard output */
+	bool screen; /* and the account on one screen below it */
 	bool json; /* print the whole summary as JSON */
 	size_t rows;
 	const char *name; /* the input's name, for readers; NULL: the output's name */

@@ -14,8 +14,7 @@
 
 #define LINES 24
 #define FINDINGS 3
-#define FINDING_LINES 3 /* at most of a finding: title and advice, elided */
-#define LINES_OF_FRAME 7 /* head, empty lines, the table's title, the last lines */
+#define FINDING_INDENT 11
 #define LABEL_LEAST 24
 #define BAR 14
 #define SMALL 0.01 /* a smaller place is one of the others */
@@ -27,6 +26,20 @@ struct brief {
 	const struct xsp_report *report;
 	const struct xsp_report_section *account;
 };
+
+/* The beginning of a text of a terminal, with "..." where more follows. */
+static void elide_end(char *out, size_t size, const char *text, size_t columns)
+{
+	size_t n = strlen(text);
+
+	snprintf(out, size, "%s", text);
+	if (n <= columns || columns < 4 || n >= size)
+		return;
+	n = columns - 3;
+	while (n > 0 && ((unsigned char)out[n] & 0xc0) == 0x80)
+		n--;
+	snprintf(out + n, size - n, "...");
+}
 
 static const struct xsp_cell *value(const struct xsp_report_section *s, const char *key)
 {
@@ -91,33 +104,52 @@ static void put_head(struct brief *b)
 
 /* ---- findings ---- */
 
-static void put_finding(struct brief *b, size_t index)
+/* Words from column `at` on, in at most two lines; what has no room is elided. */
+static void put_words(struct brief *b, const char *text, size_t indent)
 {
-	static const char *const severities[] = {"LOW", "MEDIUM", "HIGH"};
-	static const char *const colors[] = {"\033[36m", "\033[33m", "\033[1;31m"};
-	const struct xsp_report_finding *f = &b->report->findings[index].finding;
-	char text[XSP_REPORT_TEXT];
-	char lead[16];
+	const size_t room = b->width - indent;
+	char all[XSP_REPORT_TEXT], rest[XSP_REPORT_TEXT];
+	size_t end = 0;
 
-	snprintf(lead, sizeof(lead), " %zu  %-7s", index + 1, severities[f->severity]);
-	xsp_printable(text, sizeof(text), f->title, b->width - strlen(lead));
-	fprintf(b->f, "%s%s%s%s\n", b->color ? colors[f->severity] : "", lead,
-		b->color ? "\033[0m" : "", text);
-	b->lines++;
-	if (f->advice != NULL) {
-		snprintf(text, sizeof(text), "do: %s", f->advice);
-		line(b, "           ", text);
+	xsp_printable(all, sizeof(all), text, 0);
+	if (xsp_printable(NULL, 0, all, 0) > room)
+		for (size_t i = 0; all[i] != '\0' && i <= room; i++)
+			end = all[i] == ' ' ? i : end;
+	if (end == 0) {
+		fprintf(b->f, "%s\n", all);
+		b->lines++;
+		return;
 	}
+	elide_end(rest, sizeof(rest), all + end + 1, room);
+	fprintf(b->f, "%.*s\n%*s%s\n", (int)end, all, (int)indent, "", rest);
+	b->lines += 2;
 }
 
+static void put_finding(struct brief *b, size_t index)
+{
+	static const char *const severities[] = {"HOT", "LOW", "MEDIUM", "HIGH"};
+	static const char *const colors[] = {"", "\033[36m", "\033[33m", "\033[1;31m"};
+	const struct xsp_report_finding *f = &b->report->findings[index].finding;
+	char text[XSP_REPORT_TEXT];
+
+	fprintf(b->f, "%s %zu  %-7s%s", b->color ? colors[f->severity] : "", index + 1,
+		severities[f->severity], b->color ? "\033[0m" : "");
+	put_words(b, f->title, FINDING_INDENT);
+	if (f->advice == NULL || f->advice[0] == '\0')
+		return;
+	snprintf(text, sizeof(text), "do: %s", f->advice);
+	fprintf(b->f, "%*s", FINDING_INDENT, "");
+	put_words(b, text, FINDING_INDENT);
+}
+
+/* Those that would save much; of others --full tells. */
 static void put_findings(struct brief *b)
 {
-	const size_t count =
-		b->report->finding_count < FINDINGS ? b->report->finding_count : FINDINGS;
+	size_t i = 0;
 
-	for (size_t i = 0; i < count; i++)
+	for (; i < FINDINGS && i < xsp_report_without_hot(b->report) && b->lines < LINES / 2; i++)
 		put_finding(b, i);
-	if (count > 0)
+	if (i > 0)
 		line(b, "", "");
 }
 
@@ -226,7 +258,7 @@ int xsp_report_write_brief(const struct xsp_report *r, FILE *f, const struct xsp
 	if (health->kind == XSP_CELL_TEXT)
 		line(&b, "", health->text);
 	line(&b, "",
-	     r->finding_count > FINDINGS ? "more findings, and all figures: --full"
-					 : "all figures: --full");
+	     xsp_report_without_hot(r) > FINDINGS ? "more findings, and all figures: --full"
+						  : "all figures: --full");
 	return r->failed ? -ENOMEM : ferror(f) ? -EIO : 0;
 }

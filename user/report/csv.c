@@ -75,8 +75,10 @@ static void put_finding(struct csv *c, const struct xsp_report_found *found, lon
 	};
 
 	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
-		put(c, "findings", "", row, entries[i].key, entries[i].unit, &entries[i].cell);
-	put_values(c, found->figures, "findings", "values", row);
+		put(c, f->severity > XSP_SEVERITY_HOT ? "findings" : "hot_operation", "", row,
+		    entries[i].key, entries[i].unit, &entries[i].cell);
+	put_values(c, found->figures, f->severity > XSP_SEVERITY_HOT ? "findings" : "hot_operation",
+		   "values", row);
 }
 
 static void put_table(struct csv *c, const char *section, const struct xsp_report_table *t,

@@ -160,7 +160,8 @@ struct xsp_report_shape {
 						     sizeof(columns) / sizeof((columns)[0])};      \
 	XSP_REPORT_LISTED(verb) *const name##_listed[] = {&name}
 
-enum xsp_severity { XSP_SEVERITY_LOW, XSP_SEVERITY_MEDIUM, XSP_SEVERITY_HIGH };
+/* HOT: no finding, but what a program spends much of its time with, which may be all that it is for. */
+enum xsp_severity { XSP_SEVERITY_HOT, XSP_SEVERITY_LOW, XSP_SEVERITY_MEDIUM, XSP_SEVERITY_HIGH };
 
 /* A rule's finding. The figures that prove it are values with keys, as in a section. */
 struct xsp_report_finding {

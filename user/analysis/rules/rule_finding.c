@@ -145,13 +145,20 @@ enum xsp_severity xsp_rule_severity(double share)
 					   : XSP_SEVERITY_LOW;
 }
 
-static enum xsp_severity severity_of(const struct xsp_rule *rule, const struct xsp_rule_finding *f)
+/* A busy machine must hide nothing: severities are by the time less that without a CPU. */
+static enum xsp_severity severity_of(const struct xsp_rule_context *c,
+				     const struct xsp_rule_finding *f)
 {
+	const struct xsp_rule *rule = c->rule;
+	const double share = f->sure > 0 ? f->sure : f->part.share;
+
+	if (rule->grade == XSP_RULE_HOT)
+		return XSP_SEVERITY_HOT;
 	if (rule->grade == XSP_RULE_LOW)
 		return XSP_SEVERITY_LOW;
 	if (rule->grade == XSP_RULE_BY_FINDING)
 		return f->severity;
-	return xsp_rule_severity(f->sure > 0 ? f->sure : f->part.share);
+	return xsp_rule_severity(share / (1 - c->ready));
 }
 
 static uint64_t since(const struct xsp_rule_context *c, uint64_t ns)
@@ -169,7 +176,7 @@ void xsp_rule_found(const struct xsp_rule_context *c, const struct xsp_rule_find
 		uncertain = xsp_rule_doubt(c, rule->doubts, doubt);
 	const struct xsp_report_finding finding = {
 		.rule = rule->key,
-		.severity = severity_of(rule, f),
+		.severity = severity_of(c, f),
 		.subject = f->subject,
 		.title = xsp_rule_sentence(f, f->title != NULL ? f->title : rule->title, title),
 		.advice =
@@ -180,6 +187,11 @@ void xsp_rule_found(const struct xsp_rule_context *c, const struct xsp_rule_find
 		.to_ns = to_ns > 0 ? since(c, to_ns) : 0,
 	};
 
+	if (f->note || rule->grade == XSP_RULE_NOTE) {
+		xsp_report_notef(xsp_report_section(c->report, "rules", "Rules"), "%s: %s",
+				 finding.title, finding.advice);
+		return;
+	}
 	struct xsp_report_section *evidence = xsp_report_finding(c->report, &finding);
 
 	for (size_t i = 0; i < f->count; i++) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/account/account_report.h"
 #include "analysis/gpu/gpu.h"
 #include "analysis/calls/call_sites.h"
 #include "analysis/summary_report.h"
@@ -24,6 +25,17 @@ void *xsp_rule_state(const struct xsp_rule_context *c, const char *analysis)
 	return NULL;
 }
 
+#define READY_MOST 0.95
+static double ready_share(const struct xsp_account *account)
+{
+	const struct xsp_account_family *f;
+
+	if (account == NULL || xsp_account_families(account, &f) == 0 || f->all_ns == 0)
+		return 0;
+	const double share = (double)f->all_ready_ns / (double)f->all_ns;
+	return share < READY_MOST ? share : READY_MOST;
+}
+
 void xsp_rules_prepare(struct xsp_rule_context *c)
 {
 	const struct xsp_summary_analysis *a = xsp_rule_state(c, "summary");
@@ -37,6 +49,7 @@ void xsp_rules_prepare(struct xsp_rule_context *c)
 	c->time_ns = more ? in_calls : c->recorded_ns;
 	c->time_of = more ? "the time that threads spent in calls" : "the recorded time";
 	c->steps = xsp_steps_figures(a->summary->steps);
+	c->ready = ready_share(xsp_account_of(xsp_rule_state(c, "account")));
 }
 
 struct xsp_rule_part xsp_rule_part(const struct xsp_rule_context *c, uint64_t ns,

@@ -13,7 +13,7 @@
 const struct xsp_rule xsp_rules[] = {
 	{"hot-operation", 0.10, XSP_UNIT_SHARE,
 	 "an operation whose own time is at least that share of the time", "a capture with spans",
-	 xsp_rule_hot_operation, false,
+	 xsp_rule_hot_operation, false, .grade = XSP_RULE_HOT,
 	 .doubts = XSP_DOUBT_LOST | XSP_DOUBT_ENDS | XSP_DOUBT_FILTERED | XSP_DOUBT_WINDOWS |
 		   XSP_DOUBT_LATE,
 	 .title = "{subject:400} itself takes {share} of {of}",
@@ -22,7 +22,8 @@ const struct xsp_rule xsp_rules[] = {
 		 "goes][!waits|, and --waits whether it computes or waits]"},
 	{"hot-function", 0.20, XSP_UNIT_SHARE,
 	 "a function, native or Python's, that a process is in on its CPUs for at least that share of the time",
-	 "--sample", xsp_rule_hot_function, false, .doubts = XSP_DOUBT_LOST | XSP_DOUBT_SAMPLES,
+	 "--sample", xsp_rule_hot_function, false, .grade = XSP_RULE_HOT,
+	 .doubts = XSP_DOUBT_LOST | XSP_DOUBT_SAMPLES,
 	 .title =
 		 "[packages|what packages do for ]{subject} takes {share} of {of}, in {process}[had_less|, which had a CPU for {had:0f} of the time that it could run][, most of it at {at:250}]"},
 	{"python-loop", 100, XSP_UNIT_COUNT,
@@ -40,7 +41,7 @@ const struct xsp_rule xsp_rules[] = {
 	 .title = "getting data from the DataLoader takes {share} of {of}"},
 	{"warm-up", 0.10, XSP_UNIT_SHARE,
 	 "first steps take longer: at least that share of the time is lost in them",
-	 "steps (--step)", xsp_rule_warm_up, true, .grade = XSP_RULE_LOW,
+	 "steps (--step)", xsp_rule_warm_up, true, .grade = XSP_RULE_NOTE,
 	 .doubts = XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS,
 	 .title =
 		 "first steps ({steps:d}) took {lost_ns} longer than as many later ones (median {p50_ns}): {share} of {of}",

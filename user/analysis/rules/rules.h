@@ -29,6 +29,7 @@ struct xsp_rule_context {
 	uint64_t time_ns; /* the whole that shares refer to: see xsp_rule_part() */
 	const char *time_of;
 	struct xsp_steps_figures steps;
+	double ready; /* the share of the account's time that its threads were ready, without a CPU */
 	const struct xsp_analysis *const *analyses; /* all that exist, then NULL */
 	void *const *states; /* states of the analyses, in the same order */
 	/* what the rule needs where XSP_RULE_NO_DATA has a reason of its own: a literal, valid
@@ -58,6 +59,8 @@ struct xsp_rule {
 	bool machine; /* other work on the machine causes it as well */
 	enum xsp_rule_grade {
 		XSP_RULE_BY_SHARE, /* see xsp_rule_severity() */
+		XSP_RULE_HOT, /* it is none: only where the time goes */
+		XSP_RULE_NOTE, /* it is none: a line in the section of the rules */
 		XSP_RULE_LOW, /* it need not be a fault */
 		XSP_RULE_BY_FINDING,
 	} grade;
@@ -145,6 +148,7 @@ const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 struct xsp_rule_finding {
 	const char *subject; /* see struct xsp_report_finding */
 	struct xsp_rule_part part; /* the share that it takes, and of what */
+	bool note; /* no finding: only a note */
 	double sure; /* the share that sets the severity, if it is another one; else 0 */
 	enum xsp_severity severity; /* of XSP_RULE_BY_FINDING */
 	const char *uncertain; /* replaces the rule's caveats; or NULL */

@@ -111,7 +111,9 @@ static void find_group(const struct xsp_rule_context *c, const struct group *g, 
 		       enum xsp_wait_class why)
 {
 	const double cpus = cpus_of(c);
-	struct xsp_rule_finding f = {.subject = g->name, .part.share = share};
+	/* other programs have the CPUs: that says something about the machine, not about this program */
+	const bool of_machine = why == XSP_WAIT_RUNNABLE && cpus < ONE_CPU;
+	struct xsp_rule_finding f = {.subject = g->name, .part.share = share, .note = of_machine};
 
 	xsp_finding_ns(&f, "total_ns", "in all", g->ns);
 	xsp_finding_ns(&f, "running_ns", "on CPU", g->running_ns);

@@ -44,7 +44,8 @@ static const struct xsp_option_word cuda_apis[] = {
 static const struct xsp_option_word gpu[] = {
 	{"events", XSP_WANT_EVENTS},   {"graphs", XSP_WANT_GRAPHS}, {"latency", XSP_WANT_LATENCY},
 	{"all-api", XSP_WANT_ALL_API}, {"shared", XSP_WANT_SHARED}, {NULL, 0}};
-static const struct xsp_option_word severities[] = {{"low", 1 + XSP_SEVERITY_LOW},
+static const struct xsp_option_word severities[] = {{"hot", 1 + XSP_SEVERITY_HOT},
+						    {"low", 1 + XSP_SEVERITY_LOW},
 						    {"medium", 1 + XSP_SEVERITY_MEDIUM},
 						    {"high", 1 + XSP_SEVERITY_HIGH},
 						    {NULL, 0}};
@@ -73,9 +74,9 @@ const struct xsp_option xsp_option_table[] = {
 	{"full", 0, ANALYZE, 0, NULL, xsp_take_flag, .at = AT(report.full),
 	 .help = "all findings and figures, not one screen"},
 	{"fail-on", 0, ANALYZE, 0, "LEAST", xsp_take_choice, .at = AT(fail_on), .words = severities,
-	 .wanted = "low, medium or high",
+	 .wanted = "hot, low, medium or high",
 	 .help = "exit status 10 if there is a finding of at least that\n"
-		 "severity"},
+		 "severity; hot: also if something is merely hot"},
 	{"threshold", 0, ANALYZE, 0, "RULE=VALUE", xsp_take_word, .at = AT(thresholds),
 	 .help = "from where on a rule finds something, see below"},
 	{"batch-size", 0, ANALYZE, 0, "NAME", xsp_take_text, .at = AT(batch),

@@ -89,6 +89,7 @@ static struct xsp_outputs outputs_of(struct recording *r, struct xsp_timeline_co
 		.owner_uid = (uid_t)-1, /* the outputs belong to us */
 		.owner_gid = (gid_t)-1,
 		.summary = r->o.summary_json || (!r->o.no_summary && !r->o.quiet),
+		.screen = true,
 		.json = r->o.summary_json,
 		.rows = r->o.limit,
 		.weight = r->o.weight,

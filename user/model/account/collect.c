@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MOST_CELLS (1U << 18)
 #define MOST_THREADS (1U << 16)
@@ -163,13 +164,21 @@ static int on_charge(void *ctx, const struct xsp_charge *c)
 
 /* ---- samples ---- */
 
-/* What the frame at `at` called: the next one, without the interpreter between Python's functions. */
-static uint32_t called_from(const struct xsp_sample *s, uint32_t at)
+/* What the frame at `at` called: the next one that has a name and is not of the interpreter. 0: itself. */
+static uint32_t called_from(const struct xsp_account *a, const struct xsp_sample *s, uint32_t at)
 {
-	return at + 1 < s->path_length ? (s->path[at + 1] & ~XSP_PATH_FRAME) + 1 : 0;
+	for (at++; at < s->path_length; at++) {
+		const uint32_t id = s->path[at] & ~XSP_PATH_FRAME;
+		const char *name = xsp_timeline_name(a->timeline, id);
+		if (strncmp(name, "Py", 2) != 0 && strncmp(name, "_Py", 3) != 0 &&
+		    strstr(name, "+0x") == NULL)
+			return id + 1;
+	}
+	return 0;
 }
 
-static void place_of(const struct xsp_sample *s, struct account_cell *cell)
+static void place_of(const struct xsp_account *a, const struct xsp_sample *s,
+		     struct account_cell *cell)
 {
 	uint32_t at = s->path_length;
 
@@ -182,7 +191,7 @@ static void place_of(const struct xsp_sample *s, struct account_cell *cell)
 		at = 0;
 	if (at > 0) {
 		cell->place = (s->path[at - 1] & ~XSP_PATH_FRAME) + 1;
-		cell->callee = called_from(s, at - 1);
+		cell->callee = called_from(a, s, at - 1);
 	} else {
 		cell->place = s->own_place != 0 ? s->own_place
 			      : s->line != 0	? s->line
@@ -204,7 +213,7 @@ static int on_sample(void *ctx, const struct xsp_sample *s)
 	if (th == NULL || s->in_span)
 		return a->threads.tally.error;
 	cell.paused = !xsp_timeline_recorded(a->timeline, s->time_ns, s->time_ns);
-	place_of(s, &cell);
+	place_of(a, s, &cell);
 	return add(a, th, &cell, 0, 1, s->in_step);
 }
 
