@@ -18,7 +18,7 @@ MS = 1_000_000
 
 def analyzed(capture, *options):
     made = json_report("analyze", capture, *options)
-    return made, {f["rule"]: f for f in reversed(made["findings"] + made["hot_operation"])}
+    return made, {f["rule"]: f for f in reversed(made["findings"] + made["hot_operation"] + made["notes"])}
 
 
 def recorded(folder, how, *options):

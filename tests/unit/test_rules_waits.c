@@ -162,7 +162,7 @@ Test(rules_waits, runnable_but_not_running)
 	open_waits(&b);
 	put_times(&b, 101, START, START + 10 * MS, 3500 * US, XSP_WAIT_SLEEP, MS);
 	r = report_of(&b, NULL);
-	f = expect(r, "runnable", XSP_SEVERITY_HIGH, 0.35);
+	f = expect(r, "runnable", XSP_SEVERITY_NOTE, 0.35);
 	cr_expect_not_null(strstr(f->finding.advice, "took 0.55 CPUs together: other programs"),
 			   "%s", f->finding.advice);
 	xsp_report_free(r);
@@ -203,7 +203,7 @@ Test(rules_waits, threads_of_a_pool_are_one_finding)
 	put_thread(&b, 110, "pricer-0");
 	put_times(&b, 110, START, START + 10 * MS, 3500 * US, XSP_WAIT_SLEEP, MS);
 	r = report_of(&b, NULL);
-	cr_expect_str_eq(expect(r, "runnable", XSP_SEVERITY_HIGH, 0.35)->finding.subject,
+	cr_expect_str_eq(expect(r, "runnable", XSP_SEVERITY_NOTE, 0.35)->finding.subject,
 			 "pricer-0");
 	xsp_report_free(r);
 }

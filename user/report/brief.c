@@ -127,8 +127,8 @@ static void put_words(struct brief *b, const char *text, size_t indent)
 
 static void put_finding(struct brief *b, size_t index)
 {
-	static const char *const severities[] = {"HOT", "LOW", "MEDIUM", "HIGH"};
-	static const char *const colors[] = {"", "\033[36m", "\033[33m", "\033[1;31m"};
+	static const char *const severities[] = {"NOTE", "HOT", "LOW", "MEDIUM", "HIGH"};
+	static const char *const colors[] = {"", "", "\033[36m", "\033[33m", "\033[1;31m"};
 	const struct xsp_report_finding *f = &b->report->findings[index].finding;
 	char text[XSP_REPORT_TEXT];
 
@@ -147,7 +147,7 @@ static void put_findings(struct brief *b)
 {
 	size_t i = 0;
 
-	for (; i < FINDINGS && i < xsp_report_without_hot(b->report) && b->lines < LINES / 2; i++)
+	for (; i < FINDINGS && i < xsp_report_true_findings(b->report) && b->lines < LINES / 2; i++)
 		put_finding(b, i);
 	if (i > 0)
 		line(b, "", "");
@@ -258,7 +258,7 @@ int xsp_report_write_brief(const struct xsp_report *r, FILE *f, const struct xsp
 	if (health->kind == XSP_CELL_TEXT)
 		line(&b, "", health->text);
 	line(&b, "",
-	     xsp_report_without_hot(r) > FINDINGS ? "more findings, and all figures: --full"
-						  : "all figures: --full");
+	     xsp_report_true_findings(r) > FINDINGS ? "more findings, and all figures: --full"
+						    : "all figures: --full");
 	return r->failed ? -ENOMEM : ferror(f) ? -EIO : 0;
 }

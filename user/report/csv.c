@@ -75,10 +75,9 @@ static void put_finding(struct csv *c, const struct xsp_report_found *found, lon
 	};
 
 	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
-		put(c, f->severity > XSP_SEVERITY_HOT ? "findings" : "hot_operation", "", row,
-		    entries[i].key, entries[i].unit, &entries[i].cell);
-	put_values(c, found->figures, f->severity > XSP_SEVERITY_HOT ? "findings" : "hot_operation",
-		   "values", row);
+		put(c, xsp_severity_list(f->severity), "", row, entries[i].key, entries[i].unit,
+		    &entries[i].cell);
+	put_values(c, found->figures, xsp_severity_list(f->severity), "values", row);
 }
 
 static void put_table(struct csv *c, const char *section, const struct xsp_report_table *t,

@@ -87,11 +87,15 @@ int xsp_report_write_json(const struct xsp_report *r, FILE *f, const struct xsp_
 
 	xsp_json_put_text(&w, root, "format", XSP_REPORT_JSON);
 	xsp_json_put(&w, root, "version", xsp_json_of_number(XSP_REPORT_VERSION));
-	cJSON *findings = xsp_json_put_array(&w, root, "findings");
-	cJSON *hot = xsp_json_put_array(&w, root, "hot_operation");
-	for (size_t i = 0; i < r->finding_count; i++)
-		put_finding(&w, r->findings[i].finding.severity > XSP_SEVERITY_HOT ? findings : hot,
-			    &r->findings[i]);
+	static const enum xsp_severity lists[] = {XSP_SEVERITY_HIGH, XSP_SEVERITY_HOT,
+						  XSP_SEVERITY_NOTE};
+	for (size_t k = 0; k < sizeof(lists) / sizeof(lists[0]); k++) {
+		const char *list = xsp_severity_list(lists[k]);
+		cJSON *array = xsp_json_put_array(&w, root, list);
+		for (size_t i = 0; i < r->finding_count; i++)
+			if (xsp_severity_list(r->findings[i].finding.severity) == list)
+				put_finding(&w, array, &r->findings[i]);
+	}
 	cJSON *sections = xsp_json_put_object(&w, root, "sections");
 	for (size_t i = 0; i < r->section_count; i++)
 		put_section(&w, sections, r->sections[i], how->top);

@@ -280,11 +280,18 @@ const struct xsp_cell *xsp_report_row_at(const struct xsp_report_table *t, size_
 	return t->cells + index * t->shape->count;
 }
 
-size_t xsp_report_without_hot(const struct xsp_report *r)
+const char *xsp_severity_list(enum xsp_severity severity)
+{
+	return severity == XSP_SEVERITY_NOTE  ? "notes"
+	       : severity == XSP_SEVERITY_HOT ? "hot_operation"
+					      : "findings";
+}
+
+size_t xsp_report_true_findings(const struct xsp_report *r)
 {
 	size_t n = r->finding_count;
 
-	while (n > 0 && r->findings[n - 1].finding.severity == XSP_SEVERITY_HOT)
+	while (n > 0 && r->findings[n - 1].finding.severity < XSP_SEVERITY_LOW)
 		n--;
 	return n;
 }
@@ -298,9 +305,8 @@ size_t xsp_report_findings(const struct xsp_report *r, const struct xsp_report_f
 const char *xsp_severity_name(enum xsp_severity severity)
 {
 	static const char *const names[] = {
-		[XSP_SEVERITY_HOT] = "hot",
-		[XSP_SEVERITY_LOW] = "low",
-		[XSP_SEVERITY_MEDIUM] = "medium",
+		[XSP_SEVERITY_NOTE] = "note", [XSP_SEVERITY_HOT] = "hot",
+		[XSP_SEVERITY_LOW] = "low",   [XSP_SEVERITY_MEDIUM] = "medium",
 		[XSP_SEVERITY_HIGH] = "high",
 	};
 

@@ -160,8 +160,15 @@ struct xsp_report_shape {
 						     sizeof(columns) / sizeof((columns)[0])};      \
 	XSP_REPORT_LISTED(verb) *const name##_listed[] = {&name}
 
-/* HOT: no finding, but what a program spends much of its time with, which may be all that it is for. */
-enum xsp_severity { XSP_SEVERITY_HOT, XSP_SEVERITY_LOW, XSP_SEVERITY_MEDIUM, XSP_SEVERITY_HIGH };
+enum xsp_severity {
+	XSP_SEVERITY_NOTE, /* no finding: it need not be a fault of the program */
+	XSP_SEVERITY_HOT, /* nor that: where much of the time goes, which may be what the program is for */
+	XSP_SEVERITY_LOW, /* from here on: findings */
+	XSP_SEVERITY_MEDIUM,
+	XSP_SEVERITY_HIGH,
+};
+/* The name of the list that has those of a severity: "findings", "hot_operation", "notes". */
+const char *xsp_severity_list(enum xsp_severity severity);
 
 /* A rule's finding. The figures that prove it are values with keys, as in a section. */
 struct xsp_report_finding {

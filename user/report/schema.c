@@ -42,8 +42,8 @@ static const struct {
 /* The constant part, with ' for ". */
 static const char fixed[] =
 	"{'$schema': 'https://json-schema.org/draft/2020-12/schema', 'description': 'What is not known is null. Keys are stable, titles and texts are not. "
-	"A section or a table for which a capture has nothing may be missing.', 'type': 'object', 'required': ['format', 'version', 'findings', 'hot_operation', 'sections'], 'additionalProperties': false,"
-	" 'properties': {  'format': {}, 'version': {},  'findings': {'type': 'array', 'items': {'$ref': '#/$defs/finding'}},  'hot_operation': {'type': 'array', 'items': {'$ref': '#/$defs/finding'}},  'sections': {'type': 'object',"
+	"A section or a table for which a capture has nothing may be missing.', 'type': 'object', 'required': ['format', 'version', 'findings', 'hot_operation', 'notes', 'sections'], 'additionalProperties': false,"
+	" 'properties': {  'format': {}, 'version': {},  'findings': {'type': 'array', 'items': {'$ref': '#/$defs/finding'}},  'hot_operation': {'type': 'array', 'items': {'$ref': '#/$defs/finding'}},  'notes': {'type': 'array', 'items': {'$ref': '#/$defs/finding'}},  'sections': {'type': 'object',"
 	"   'additionalProperties': {'$ref': '#/$defs/section',    'properties': {'tables': {'maxProperties': 0}}}}}, '$defs': {  'values': {'type': 'object',"
 	"   'additionalProperties': {'type': ['number', 'string', 'null']}},  'about': {'description': 'of the values: the same keys', 'type': 'object',   'additionalProperties': {'type': 'object',"
 	"    'required': ['title', 'unit'], 'additionalProperties': false,    'properties': {'title': {'type': 'string'}, 'unit': {'$ref': '#/$defs/unit'}}}},  'column': {'type': 'object',"

@@ -173,8 +173,8 @@ static const char *seconds(char out[SECONDS_SIZE], uint64_t ns)
 
 static void put_finding(struct text *t, const struct xsp_report_found *found)
 {
-	static const char *const severities[] = {"HOT", "LOW", "MEDIUM", "HIGH"};
-	static const char *const colors[] = {"", "\033[36m", "\033[33m", "\033[1;31m"};
+	static const char *const severities[] = {"NOTE", "HOT", "LOW", "MEDIUM", "HIGH"};
+	static const char *const colors[] = {"", "", "\033[36m", "\033[33m", "\033[1;31m"};
 	const struct xsp_report_finding *f = &found->finding;
 	char from[SECONDS_SIZE], to[SECONDS_SIZE];
 
@@ -193,7 +193,7 @@ static void put_finding(struct text *t, const struct xsp_report_found *found)
 
 static void put_findings(struct text *t, const struct xsp_report *r)
 {
-	const size_t count = xsp_report_without_hot(r);
+	const size_t count = xsp_report_true_findings(r);
 
 	put_colored(t, "\033[1m", "Findings");
 	if (count == 0)
@@ -203,7 +203,7 @@ static void put_findings(struct text *t, const struct xsp_report *r)
 	for (size_t i = 0; i < count; i++)
 		put_finding(t, &r->findings[i]);
 	if (count < r->finding_count)
-		fputs("\nWhat takes much of the time, and may be what the program is for:\n\n",
+		fputs("\nMuch of the time, which need not be a fault, and notes:\n\n",
 		      t->f);
 	for (size_t i = count; i < r->finding_count; i++)
 		put_finding(t, &r->findings[i]);

@@ -31,7 +31,7 @@ static int begin(struct xsp_timeline *t)
 {
 	const struct xsp_capture_python *pythons;
 
-	if (!xsp_timeline_has_waits(t))
+	if (t->waits == NULL)
 		return 0;
 	t->charges = calloc(1, sizeof(*t->charges));
 	if (t->charges == NULL)

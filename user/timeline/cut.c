@@ -232,6 +232,16 @@ uint64_t xsp_timeline_first_ns(const struct xsp_timeline *t, uint64_t until_ns)
 	return watched < xsp_timeline_watched_ns(t, 0) ? watched : 0;
 }
 
+bool xsp_timeline_recorded(const struct xsp_timeline *t, uint64_t from_ns, uint64_t to_ns)
+{
+	size_t low = 0;
+
+	XSP_LOWER_BOUND(low, t->window_count, i, t->windows[i].end_ns < from_ns);
+	return t->window_count == 0 ||
+	       (low < t->window_count && t->windows[low].start_ns <= from_ns &&
+		to_ns <= t->windows[low].end_ns);
+}
+
 uint64_t xsp_timeline_recorded_between(const struct xsp_timeline *t, uint64_t from_ns,
 				       uint64_t to_ns)
 {

@@ -152,6 +152,8 @@ static enum xsp_severity severity_of(const struct xsp_rule_context *c,
 	const struct xsp_rule *rule = c->rule;
 	const double share = f->sure > 0 ? f->sure : f->part.share;
 
+	if (f->note || rule->grade == XSP_RULE_NOTE)
+		return XSP_SEVERITY_NOTE;
 	if (rule->grade == XSP_RULE_HOT)
 		return XSP_SEVERITY_HOT;
 	if (rule->grade == XSP_RULE_LOW)
@@ -187,11 +189,6 @@ void xsp_rule_found(const struct xsp_rule_context *c, const struct xsp_rule_find
 		.to_ns = to_ns > 0 ? since(c, to_ns) : 0,
 	};
 
-	if (f->note || rule->grade == XSP_RULE_NOTE) {
-		xsp_report_notef(xsp_report_section(c->report, "rules", "Rules"), "%s: %s",
-				 finding.title, finding.advice);
-		return;
-	}
 	struct xsp_report_section *evidence = xsp_report_finding(c->report, &finding);
 
 	for (size_t i = 0; i < f->count; i++) {

@@ -60,7 +60,7 @@ struct xsp_rule {
 	enum xsp_rule_grade {
 		XSP_RULE_BY_SHARE, /* see xsp_rule_severity() */
 		XSP_RULE_HOT, /* it is none: only where the time goes */
-		XSP_RULE_NOTE, /* it is none: a line in the section of the rules */
+		XSP_RULE_NOTE, /* it is none: it need not be a fault */
 		XSP_RULE_LOW, /* it need not be a fault */
 		XSP_RULE_BY_FINDING,
 	} grade;

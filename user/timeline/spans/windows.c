@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rows/search.h"
-
 int xsp_windows_begin(struct xsp_timeline *t)
 {
 	t->window_count = xsp_capture_windows(t->reader, &t->windows);
@@ -83,14 +81,4 @@ int xsp_windows_pass(struct xsp_timeline *t, struct thread *th, uint64_t now)
 	     th->windows++)
 		rc = xsp_pair_close(t, th, t->windows[th->windows].end_ns, XSP_SPAN_UNFINISHED);
 	return rc;
-}
-
-bool xsp_timeline_recorded(const struct xsp_timeline *t, uint64_t from_ns, uint64_t to_ns)
-{
-	size_t low = 0;
-
-	XSP_LOWER_BOUND(low, t->window_count, i, t->windows[i].end_ns < from_ns);
-	return t->window_count == 0 ||
-	       (low < t->window_count && t->windows[low].start_ns <= from_ns &&
-		to_ns <= t->windows[low].end_ns);
 }

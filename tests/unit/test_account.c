@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The account: every nanosecond of a thread is in one row. Expected figures are counted by hand. */
+#include "base/text.h"
+#include "capture_builder.h"
+#include "model/account/account.h"
+
+#define SP 0x7ff000000000ULL
+#define NO_PROBE UINT32_MAX
+enum { AT_HOT, AT_COLD };
+
+static void start(struct builder *b)
+{
+	builder_begin(b, 3);
+	cr_assert_eq(xsp_capture_put_info(b->w, "waits", "10"), 0);
+	cr_assert_eq(xsp_capture_put_info(b->w, "samples", "cpu-clock 100"), 0);
+	address_name(b, XSP_NAME_OF_CODE, AT_HOT, "app\nhot");
+	address_name(b, XSP_NAME_OF_CODE, AT_COLD, "app\ncold");
+}
+
+/* The thread runs again at `back`. */
+static void wait_of(struct builder *b, uint64_t left, uint64_t woken, uint64_t back,
+		    uint64_t short_ns, uint8_t why)
+{
+	struct xsp_event_wait e = {.head = {.kind = XSP_EVENT_WAIT, .probe = NO_PROBE},
+				   .left_ns = left,
+				   .woken_ns = woken,
+				   .short_ns = short_ns,
+				   .syscall = 202,
+				   .why = why};
+	b->now = back;
+	builder_put(b, &e, sizeof(e));
+}
+
+static void sample(struct builder *b, uint64_t at, uint64_t address)
+{
+	struct xsp_event_sample e = {
+		.head = {.kind = XSP_EVENT_SAMPLE, .probe = NO_PROBE, .sp = SP - 0x4000},
+		.address = address,
+		.period_ns = 10,
+		.syscall = -2};
+	b->now = at;
+	builder_put(b, &e, sizeof(e));
+}
+
+/* The thread's time ends: off a CPU for these sums in all. */
+static void times_of(struct builder *b, uint64_t since, uint64_t until, uint64_t ready,
+		     uint64_t lock)
+{
+	struct xsp_event_times e = {.head = {.kind = XSP_EVENT_TIMES, .probe = NO_PROBE},
+				    .since_ns = since,
+				    .runnable_ns = ready,
+				    .running_ns = until - since - ready - lock};
+	e.blocked_ns[XSP_WAIT_LOCK] = lock;
+	b->now = until;
+	builder_put(b, &e, sizeof(e));
+}
+
+static void at(struct builder *b, uint64_t now, enum xsp_event_kind kind, uint32_t probe,
+	       uint64_t sp)
+{
+	b->now = now;
+	builder_event(b, kind, probe, sp, XSP_EVENT_SP_EXACT);
+}
+
+/* A range of that name, as a program opens it. */
+static void range(struct builder *b, uint64_t now, const char *text)
+{
+	b->now = now;
+	if (text == NULL) {
+		end(b, 2, SP + 64);
+		return;
+	}
+	name(b, xsp_text_hash(text, strlen(text)), text, 0);
+	b->now = now;
+	begin(b, 2, SP + 64, xsp_text_hash(text, strlen(text)));
+}
+
+/* ---- what the account says ---- */
+
+struct counted {
+	struct xsp_capture_reader *reader;
+	struct xsp_timeline *timeline;
+	struct xsp_account *account;
+	const struct xsp_account_family *families;
+	size_t count;
+};
+
+static void count(struct builder *b, struct counted *c, const struct xsp_cut *cut)
+{
+	struct xsp_error err = {0};
+
+	builder_end(b);
+	*c = (struct counted){0};
+	cr_assert_eq(xsp_capture_open(b->path, &c->reader, &err), 0, "%s", err.text);
+	unlink(b->path);
+	cr_assert_eq(xsp_timeline_new(c->reader, &c->timeline, &err), 0, "%s", err.text);
+	if (cut != NULL)
+		cr_assert_eq(xsp_timeline_cut(c->timeline, cut), 0);
+	cr_assert_eq(xsp_account_new(c->timeline, c->reader, &c->account), 0);
+	cr_assert_not_null(c->account);
+	const struct xsp_timeline_sink sink = xsp_account_sink(c->account);
+	cr_assert_eq(xsp_timeline_run(c->timeline, &sink, 1, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_account_end(c->account), 0);
+	c->count = xsp_account_families(c->account, &c->families);
+}
+
+static void clear(struct counted *c)
+{
+	xsp_account_free(c->account);
+	xsp_timeline_free(c->timeline);
+	xsp_capture_close(c->reader);
+}
+
+/* The sum of the first family's rows of a kind, at a place ("": not known; NULL: any). */
+static int64_t ns_of(const struct counted *c, enum xsp_account_kind kind, const char *place)
+{
+	const struct xsp_account_family *f = &c->families[0];
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < f->count; i++)
+		for (size_t k = 0; k < f->places[i].count; k++) {
+			const struct xsp_account_row *r = &f->places[i].rows[k];
+			const char *is =
+				r->place != 0 ? xsp_timeline_name(c->timeline, r->place - 1) : "";
+			if (r->kind == kind && (place == NULL || strcmp(is, place) == 0))
+				sum += r->ns;
+		}
+	return sum;
+}
+
+static void adds_up(const struct counted *c, uint64_t ns)
+{
+	int64_t sum = 0;
+
+	for (unsigned kind = 0; kind < XSP_ACCOUNT_KINDS; kind++)
+		sum += ns_of(c, kind, NULL);
+	cr_expect_eq(sum, (int64_t)ns, "rows: %ld of %lu", (long)sum, (unsigned long)ns);
+	cr_expect_eq(c->families[0].ns, ns);
+}
+
+Test(account, spans_have_their_own_time_and_waits_are_apart)
+{
+	struct builder b;
+	struct counted c;
+
+	start(&b);
+	at(&b, 2000, XSP_EVENT_ENTRY, 0, SP);
+	at(&b, 2300, XSP_EVENT_ENTRY, 1, SP - 64);
+	wait_of(&b, 2400, 2450, 2500, 0, XSP_WAIT_LOCK); /* 50 waiting, 50 ready */
+	at(&b, 2600, XSP_EVENT_EXIT, 1, SP - 64);
+	at(&b, 3000, XSP_EVENT_EXIT, 0, SP);
+	times_of(&b, 1000, 4000, 50, 50);
+	count(&b, &c, NULL);
+	adds_up(&c, 3000);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_SPAN, "f0"), 300 + 400);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_SPAN, "f1"), 100 + 100);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_WAIT, "f1"), 50);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_READY, NULL), 50);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_CPU, NULL), 1000 + 1000);
+	clear(&c);
+}
+
+Test(account, time_in_no_span_is_shared_out_by_samples)
+{
+	struct builder b;
+	struct counted c;
+
+	start(&b);
+	for (uint64_t i = 0; i < 10; i++)
+		sample(&b, 1100 + 10 * i, i < 6 ? AT_HOT : AT_COLD);
+	at(&b, 2000, XSP_EVENT_ENTRY, 0, SP);
+	sample(&b, 2500, AT_COLD); /* in a span: its time is exact */
+	at(&b, 3000, XSP_EVENT_EXIT, 0, SP);
+	times_of(&b, 1000, 3000, 0, 0);
+	count(&b, &c, NULL);
+	adds_up(&c, 2000);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_SPAN, "f0"), 1000);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_CPU, "hot"), 600);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_CPU, "cold"), 400);
+	/* 1.96 * sqrt(0.6 * 0.4 / 10 + ...) / (1 + ...): Wilson, of 1,000 ns */
+	cr_expect(c.families[0].places[1].error_ns > 240 && c.families[0].places[1].error_ns < 280,
+		  "%lu", (unsigned long)c.families[0].places[1].error_ns);
+	clear(&c);
+}
+
+Test(account, what_was_not_sampled_says_so)
+{
+	struct builder b;
+	struct counted c;
+
+	start(&b);
+	at(&b, 2000, XSP_EVENT_ENTRY, 0, SP);
+	at(&b, 2100, XSP_EVENT_EXIT, 0, SP);
+	times_of(&b, 1000, 2100, 0, 0);
+	count(&b, &c, NULL);
+	adds_up(&c, 1100);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_CPU, ""), 1000);
+	clear(&c);
+}
+
+Test(account, short_waits_are_taken_out_of_the_time_before)
+{
+	struct builder b;
+	struct counted c;
+
+	start(&b);
+	at(&b, 2000, XSP_EVENT_ENTRY, 0, SP);
+	wait_of(&b, 2500, 2600, 2600, 30, XSP_WAIT_LOCK); /* and 30 short ones since 2000 */
+	at(&b, 3000, XSP_EVENT_EXIT, 0, SP);
+	times_of(&b, 2000, 4000, 0, 150); /* 20 more, of which no event tells */
+	count(&b, &c, NULL);
+	adds_up(&c, 2000);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_SPAN, "f0"), 500 - 30 + 400);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_WAIT, NULL), 150);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_CPU, NULL), 1000 - 20);
+	clear(&c);
+}
+
+Test(account, a_range_of_time_has_its_part)
+{
+	struct builder b;
+	struct counted c;
+	const struct xsp_cut cut = {.from_ns = 2450, .to_ns = 2900, .text = "--from ..."};
+
+	start(&b);
+	at(&b, 2000, XSP_EVENT_ENTRY, 0, SP);
+	wait_of(&b, 2400, 2500, 2500, 0, XSP_WAIT_LOCK);
+	at(&b, 3000, XSP_EVENT_EXIT, 0, SP);
+	times_of(&b, 1000, 4000, 0, 100);
+	count(&b, &c, &cut);
+	adds_up(&c, 450);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_WAIT, NULL), 50);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_SPAN, "f0"), 400);
+	clear(&c);
+}
+
+Test(account, spans_that_stay_open_have_their_time)
+{
+	struct builder b;
+	struct counted c;
+
+	start(&b);
+	at(&b, 2000, XSP_EVENT_ENTRY, 0, SP);
+	times_of(&b, 1500, 4000, 0, 0);
+	count(&b, &c, NULL);
+	adds_up(&c, 2500);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_SPAN, "f0"), 2000);
+	clear(&c);
+}
+
+/* Steps of 1,000; the first is warm-up (over twice the median). A range has no time of its own where there are samples. */
+Test(account, steps_alone_where_there_are_some)
+{
+	struct builder b;
+	struct counted c;
+	char text[32];
+
+	start(&b);
+	for (uint64_t i = 0; i < 5; i++) {
+		const uint64_t from = i == 0 ? 10000 : 20000 + 2000 * i;
+		const uint64_t length = i == 0 ? 5000 : 1000;
+		snprintf(text, sizeof(text), "ProfilerStep#%lu", (unsigned long)i);
+		range(&b, from, text);
+		at(&b, from + 100, XSP_EVENT_ENTRY, 0, SP - 64);
+		sample(&b, from + 150, AT_COLD);
+		at(&b, from + 400, XSP_EVENT_EXIT, 0, SP - 64);
+		for (uint64_t k = 0; k < 5; k++)
+			sample(&b, from + 500 + k, AT_HOT);
+		if (i == 3)
+			wait_of(&b, from + 600, from + 800, from + 800, 0, XSP_WAIT_DISK);
+		range(&b, from + length, NULL);
+		sample(&b, from + length + 10, AT_COLD); /* between two steps */
+	}
+	times_of(&b, 5000, 40000, 0, 200);
+	count(&b, &c, NULL);
+	cr_expect_eq(c.families[0].steps, 4);
+	adds_up(&c, 4000);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_SPAN, "f0"), 4 * 300);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_WAIT, NULL), 200);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_CPU, "hot"), 4 * 700 - 200);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_CPU, "cold"), 0);
+	for (size_t i = 0; i < c.families[0].count; i++)
+		if (c.families[0].places[i].kind == XSP_ACCOUNT_WAIT)
+			cr_expect_eq(c.families[0].places[i].rows[0].steps, 1);
+	clear(&c);
+}
+
+Test(account, probes_are_a_row_of_their_own)
+{
+	struct builder b;
+	struct counted c;
+	const struct xsp_capture_probe dear = {.id = 3,
+					       .module = UINT32_MAX,
+					       .provider = "function",
+					       .symbol = "",
+					       .name = "dear",
+					       .entry_cost_ns = 10,
+					       .exit_cost_ns = 7,
+					       .exit_complete = true};
+
+	start(&b);
+	cr_assert_eq(xsp_capture_put_probe(b.w, &dear), 0);
+	at(&b, 2000, XSP_EVENT_ENTRY, 0, SP);
+	at(&b, 2100, XSP_EVENT_ENTRY, 3, SP - 64); /* 10 of f0's time */
+	at(&b, 2200, XSP_EVENT_EXIT, 3, SP - 64); /* 7 of its own */
+	at(&b, 2300, XSP_EVENT_EXIT, 0, SP);
+	times_of(&b, 2000, 2300, 0, 0);
+	count(&b, &c, NULL);
+	adds_up(&c, 300);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_SPAN, "f0"), 200 - 10);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_SPAN, "dear"), 100 - 7);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_PROBES, NULL), 17);
+	clear(&c);
+}
+
+/* Two workers of one pool, one of them with three times the work, and one that rests. */
+Test(account, threads_that_do_the_same_are_one_family)
+{
+	struct builder b;
+	struct counted c;
+
+	start(&b);
+	for (uint32_t i = 0; i < 3; i++) {
+		const uint64_t ns = i == 0 ? 900 : i == 1 ? 300 : 0;
+		b.tid = 201 + i;
+		task(&b, XSP_TASK_RENAME, i == 0 ? "worker-1" : i == 1 ? "worker-2" : "worker-3");
+		at(&b, 2000, XSP_EVENT_ENTRY, 0, SP);
+		at(&b, 2000 + ns, XSP_EVENT_EXIT, 0, SP);
+		if (ns < 1000)
+			wait_of(&b, 2000 + ns, 3000, 3000, 0, XSP_WAIT_LOCK);
+		times_of(&b, 2000, 3000, 0, 1000 - ns);
+	}
+	count(&b, &c, NULL);
+	cr_expect_eq(c.count, 1, "%zu families", c.count);
+	cr_expect_eq(c.families[0].members, 2);
+	cr_expect_eq(c.families[0].idle, 1);
+	adds_up(&c, 2000);
+	const struct xsp_account_row *row = NULL;
+	for (size_t i = 0; i < c.families[0].count; i++)
+		if (c.families[0].places[i].rows[0].kind == XSP_ACCOUNT_SPAN)
+			row = &c.families[0].places[i].rows[0];
+	cr_assert_not_null(row);
+	cr_expect_eq(row->ns, 1200);
+	cr_expect_eq(row->least_ns, 300);
+	cr_expect_eq(row->most_ns, 900);
+	cr_expect_eq(row->most, 201);
+	clear(&c);
+}
