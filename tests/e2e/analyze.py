@@ -54,7 +54,8 @@ def lock_of_another_thread(folder):
     check("want_it" in lock["subject"], "where", lock["subject"])
     equal(lock["severity"], "high" if truth["waited_ns"] > 0.35 * truth["ns"] else lock["severity"], "severity")
     done = xsptrace("analyze", f"{folder}/lock.xspt", "--fail-on", "low", status=FOUND)
-    check("f_wants" in done.stdout and "Findings: " in done.stdout, "the text", done.stdout)
+    check("f_wants" in done.stdout and " 1  HIGH" in done.stdout, "the screen", done.stdout)
+    check("Findings: " in xsptrace("analyze", "--full", f"{folder}/lock.xspt").stdout, "the whole text")
     _, found, _ = recorded(folder, "own_locks", "-e", "faults:*_it", "--waits", "--wait-stacks")
     check("lock" not in found, "a lock of its own", found)
 
@@ -388,7 +389,7 @@ def formats_and_statuses(folder):
     for options, part in ((("--threshold", "nothing=1"), "--threshold wants RULE=VALUE"),
                           (("--threshold", "lock=much"), "--threshold wants a number"),
                           (("--threshold", "leak=10%"), "--threshold wants a number"),
-                          (("--fail-on", "all"), "--fail-on wants low, medium or high"),
+                          (("--fail-on", "all"), "--fail-on wants hot, low, medium or high"),
                           (("--format", "xml"), "--format wants text, json or csv"),
                           (("-o", f"{folder}/r.xls"), "the ending must be .txt, .json or .csv"),
                           (("--top", "0"), "--top wants a number or all"),

@@ -191,7 +191,7 @@ def what_only_grows_is_named(folder):
     equal((sites["leak_here"], sites["balance_here"]), (True, False), "only grows")
     text = xsptrace("export", f"{folder}/heap.xspt")
     check(re.search(r"leak\? only grows: leak_here .* <- work ", text.stdout + text.stderr), "the warning", text)
-    findings = xsptrace("analyze", f"{folder}/heap.xspt").stdout
+    findings = xsptrace("analyze", "--full", f"{folder}/heap.xspt").stdout
     check("memory of leak_here (heap.cc:" in findings and "memory of balance_here" not in findings, "the rule", findings)
 
 

@@ -125,7 +125,7 @@ def slow_and_late_rank(folder):
     # each step, who had most to do by itself
     slowest = collections.Counter(s["rank"] for s in rows["rank_steps"].values())
     check(set(slowest) <= {1, 2}, "slowest by step", slowest)
-    text = xsptrace("analyze", out).stdout
+    text = xsptrace("analyze", "--full", out).stdout
     check("rank 2" in text and "aten::mm" in text and "rank 1" in text, "the text names both", text)
 
 

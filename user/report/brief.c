@@ -216,8 +216,9 @@ static void put_account(struct brief *b)
 	const size_t room = LINES > b->lines + 5 ? LINES - b->lines - 5 : 1;
 	snprintf(text, sizeof(text), "%s of %s", steps > 0 ? "one step" : "the time",
 		 xsp_format_ns(time, (uint64_t)whole));
-	fprintf(b->f, "    %-*s%10s%6s\n", (int)(b->width - 4 - 10 - 6 - 2 - BAR), text, scale.unit,
-		"%");
+	fprintf(b->f, "%s    %-*s%10s%6s%s\n", b->color ? "\033[1m" : "",
+		(int)(b->width - 4 - 10 - 6 - 2 - BAR), text, scale.unit, "%",
+		b->color ? "\033[0m" : "");
 	b->lines++;
 	for (size_t i = 0; i < t->row_count; i++) {
 		const struct xsp_cell *cells = xsp_report_row_at(t, i);

@@ -55,7 +55,7 @@ static const char fixed[] =
 	"   'properties': {'title': {'type': 'string'},    'values': {'$ref': '#/$defs/values'}, 'about': {'$ref': '#/$defs/about'},    'notes': {'type': 'array', 'items': {'type': 'string'}},"
 	"    'tables': {'type': 'object', 'additionalProperties': {'$ref': '#/$defs/table'}}}},  'finding': {'type': 'object',"
 	"   'required': ['rule', 'severity', 'subject', 'title', 'advice', 'uncertain', 'share',    'values', 'about'],   'dependentRequired': {'from_ns': ['to_ns'], 'to_ns': ['from_ns']},"
-	"   'additionalProperties': false,   'properties': {'rule': {'$ref': '#/$defs/rule'},    'severity': {'enum': ['low', 'medium', 'high']},"
+	"   'additionalProperties': false,   'properties': {'rule': {'$ref': '#/$defs/rule'},    'severity': {'enum': ['note', 'hot', 'low', 'medium', 'high']},"
 	"    'subject': {'$ref': '#/$defs/text'}, 'title': {'type': 'string'},    'advice': {'$ref': '#/$defs/text'}, 'uncertain': {'$ref': '#/$defs/text'},    'share': {'$ref': '#/$defs/share'},"
 	"    'from_ns': {'$ref': '#/$defs/time_ns'}, 'to_ns': {'$ref': '#/$defs/time_ns'},    'values': {'$ref': '#/$defs/values'}, 'about': {'$ref': '#/$defs/about'}}}}}";
 
