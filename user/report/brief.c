@@ -142,12 +142,21 @@ static void put_finding(struct brief *b, size_t index)
 	put_words(b, text, FINDING_INDENT);
 }
 
-/* Those that would save much; of others --full tells. */
+/* How many would save much: they come first. */
+static size_t grave_findings(const struct xsp_report *r)
+{
+	size_t n = 0;
+
+	while (n < r->finding_count && r->findings[n].finding.severity > XSP_SEVERITY_LOW)
+		n++;
+	return n;
+}
+
 static void put_findings(struct brief *b)
 {
 	size_t i = 0;
 
-	for (; i < FINDINGS && i < xsp_report_true_findings(b->report) && b->lines < LINES / 2; i++)
+	for (; i < FINDINGS && i < grave_findings(b->report) && b->lines < LINES / 2; i++)
 		put_finding(b, i);
 	if (i > 0)
 		line(b, "", "");
@@ -199,6 +208,24 @@ static void put_row(struct brief *b, const char *label, double ns, double share,
 	b->lines++;
 }
 
+/* Of the smallest row that has room. */
+static double least_share(const struct xsp_report_table *t, size_t share, size_t room)
+{
+	double largest[LINES] = {0};
+
+	for (size_t i = 0; i < t->row_count; i++) {
+		const double one = real_of(&xsp_report_row_at(t, i)[share]);
+		size_t at = room;
+		while (at > 0 && largest[at - 1] < one)
+			at--;
+		if (at == room)
+			continue;
+		memmove(&largest[at + 1], &largest[at], (room - at - 1) * sizeof(*largest));
+		largest[at] = one;
+	}
+	return largest[room - 1] > SMALL ? largest[room - 1] : SMALL;
+}
+
 static void put_account(struct brief *b)
 {
 	const struct xsp_report_table *t = xsp_report_find_table(b->account, "places");
@@ -220,10 +247,11 @@ static void put_account(struct brief *b)
 		(int)(b->width - 4 - 10 - 6 - 2 - BAR), text, scale.unit, "%",
 		b->color ? "\033[0m" : "");
 	b->lines++;
+	const double least = least_share(t, share, room);
 	for (size_t i = 0; i < t->row_count; i++) {
 		const struct xsp_cell *cells = xsp_report_row_at(t, i);
 		const bool is_part = cells[part].kind == XSP_CELL_TEXT;
-		if (shown < room && real_of(&cells[share]) >= SMALL) {
+		if (shown < room && real_of(&cells[share]) >= least) {
 			put_row(b, cells[what].text, real_of(&cells[each]), real_of(&cells[share]),
 				scale);
 			shown++;

@@ -201,7 +201,8 @@ static struct xsp_cell what_cell(struct xsp_report_at *at)
 		snprintf(at->text, sizeof(at->text), "  %s%s",
 			 waits && p->name != 0 ? "waits: " : "", more != NULL ? more : "itself");
 	else
-		snprintf(at->text, sizeof(at->text), "%s%s%s%s", name, more != NULL ? "  " : "",
+		snprintf(at->text, sizeof(at->text), "%.*s%s%s%s",
+			 (int)xsp_account_name_length(name), name, more != NULL ? "  " : "",
 			 waits && p->name != 0 ? "waits: " : "", more != NULL ? more : "");
 	return xsp_cell_text(at->text);
 }

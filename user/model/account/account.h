@@ -68,6 +68,10 @@ struct xsp_account_family {
 	uint64_t samples;
 };
 
+/* The length of a place's name without the comprehension, lambda or generator expression in it: these belong to the function
+ * that they stand in. */
+size_t xsp_account_name_length(const char *name);
+
 struct xsp_account;
 
 /* *out stays NULL if the capture has no waits. 0 or -ENOMEM. */

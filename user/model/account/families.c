@@ -273,6 +273,13 @@ static int place_waits(struct sum *s)
 
 /* ---- rows ---- */
 
+size_t xsp_account_name_length(const char *name)
+{
+	const char *inner = strstr(name, ".<locals>.<");
+
+	return inner != NULL ? (size_t)(inner - name) : strlen(name);
+}
+
 /* "train.py:10 cleanup" and "train.py:12 cleanup" are one function. */
 static uint64_t function_of(const struct xsp_account *a, const struct part *p)
 {
@@ -289,7 +296,7 @@ static uint64_t function_of(const struct xsp_account *a, const struct part *p)
 	if (end == NULL || end == name || end == blank || end[-1] != ':')
 		return xsp_text_hash(name, strlen(name));
 	return xsp_u64_mix(xsp_text_hash(name, (size_t)(end - name)) ^
-			   xsp_text_hash(blank, strlen(blank)));
+			   xsp_text_hash(blank, xsp_account_name_length(blank)));
 }
 
 static XSP_ORDER(by_row, struct part,

@@ -1,0 +1,142 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The account of the time: each row against the program's own clocks."""
+import json
+import subprocess
+
+from harness import TORCH as PYTHON, Recording, case, check, equal, json_report, main, start, workload, xsptrace
+
+# Its parts by its own clocks: CPU time of each function, wall time of each wait.
+PROGRAM = """
+import json, os, sys, threading, time
+spent = {}
+def timed(clock):
+    def around(function):
+        def run(*arguments):
+            begun = clock()
+            function(*arguments)
+            spent[function.__name__] = spent.get(function.__name__, 0) + clock() - begun
+        return run
+    return around
+@timed(time.thread_time)
+def large():
+    for i in range(60000): i * i
+@timed(time.thread_time)
+def middle():
+    sum(i * i for i in range(20000))
+@timed(time.thread_time)
+def small():
+    json.loads(text)
+@timed(time.monotonic)
+def sleeps():
+    time.sleep(0.002)
+@timed(time.monotonic)
+def reads():
+    ask.write(b"x"); ask.flush()
+    answer.read(1)
+def answers():
+    while True:
+        if not there.read(1): return
+        time.sleep(0.001)
+        back.write(b"y"); back.flush()
+def pipe():
+    r, w = os.pipe()
+    return os.fdopen(r, "rb", 0), os.fdopen(w, "wb", 0)
+text = json.dumps(list(range(8000)))
+there, ask = pipe()
+answer, back = pipe()
+threading.Thread(target=answers, daemon=True).start()
+print("ready", flush=True)
+sys.stdin.readline()
+begun = time.monotonic()
+while time.monotonic() - begun < 3:
+    large(); middle(); small(); sleeps(); reads()
+    spent["rounds"] = spent.get("rounds", 0) + 1
+spent["all"] = time.monotonic() - begun
+print(json.dumps(spent), flush=True)
+sys.stdin.readline()
+"""
+
+
+def recorded(folder, *options):
+    script = f"{folder}/parts.py"
+    with open(script, "w", encoding="utf-8") as f:
+        f.write(PROGRAM)
+    child = start([PYTHON, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    equal(child.stdout.readline(), b"ready\n", "what it says first")
+    with Recording(folder, "-p", child.pid, "--waits", "--sample=499", "--python", *options, "-o", f"{folder}/a.xspt") as r:
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        spent = json.loads(child.stdout.readline())
+        child.communicate(b"\n", timeout=60)
+        r.wait()
+    return spent, json_report("analyze", f"{folder}/a.xspt")
+
+
+def account_of(report):
+    section = report["sections"]["account"]
+    return section["values"], {key: table["rows"] for key, table in section["tables"].items()}
+
+
+def is_in(row, function):
+    """Also in a generator expression of it."""
+    return (row["place"] or "").split(".<locals>.<")[0].endswith(f" {function}")
+
+
+def of_function(rows, function, *kinds):
+    return 1e-9 * sum(r["ns"] for r in rows if is_in(r, function) and r["kind"] in kinds)
+
+
+@case
+def each_row_by_the_programs_own_clocks(folder):
+    spent, report = recorded(folder)
+    values, tables = account_of(report)
+    equal(sum(r["ns"] for r in tables["rows"]), values["ns"], "the rows add up")
+    equal(sum(r["ns"] for r in tables["places"] if r["part"] is None), values["ns"], "the places add up")
+    error = {p["what"].split("  ")[0].split(" ")[-1]: (p["error_share"] or 0) * 1e-9 * values["ns"] for p in tables["places"]}
+    for function in ("large", "middle", "small"):
+        got, own = of_function(tables["rows"], function, "on CPU", "span"), spent[function]
+        allowed = 2 * error.get(function, 0) + 0.1 * own + 0.03
+        check(abs(got - own) < allowed, f"{function}: {got:.3f} s on CPU, {own:.3f} by its own clock, +- {allowed:.3f}", tables["places"])
+    for function, reason, least in (("sleeps", "sleep", 0.002), ("reads", "pipe", 0.0009)):
+        got = of_function(tables["rows"], function, "waiting")
+        reasons = {r["reason"] for r in tables["rows"] if is_in(r, function) and r["kind"] == "waiting"}
+        check(reason in reasons, f"{function} waits for something else", reasons)
+        # it also stands in line for a CPU, and runs, within its own clock
+        check(0.95 * least * spent["rounds"] < got <= spent[function] + 0.02, f"{function}: waits {got:.3f} s of {spent[function]:.3f}")
+
+
+@case
+def sums_are_the_kernels(folder):
+    """Of every thread: running, ready, blocked, as the scheduler counts them."""
+    _, report = recorded(folder)
+    _, tables = account_of(report)
+    threads = report["sections"]["threads"]["tables"]["threads"]["rows"]
+    families = tables["families"]
+    for mine, kernels in (("cpu_ns", "running_ns"), ("ready_ns", "runnable_ns")):
+        got, expected = sum(f[mine] for f in families), sum(t[kernels] for t in threads)
+        check(abs(got - expected) <= 0.005 * max(expected, 1) + 1e6, f"{mine}: {got}, the kernel says {expected}", families, threads)
+    equal(sum(f["ns"] for f in families), sum(t["time_ns"] for t in threads), "the time of all threads")
+
+
+@case
+def one_screen_of_80_by_24(folder):
+    recorded(folder)
+    for done in (xsptrace("analyze", f"{folder}/a.xspt"), xsptrace("analyze", "-q", f"{folder}/a.xspt", "--from", "0.5")):
+        lines = done.stdout.splitlines()
+        check(len(lines) <= 24 and all(len(l) <= 80 for l in lines), "larger than a screen", done.stdout)
+        check("large" in done.stdout and "nothing was lost" in done.stdout, "what it says", done.stdout)
+    check(len(xsptrace("analyze", "--full", f"{folder}/a.xspt").stdout.splitlines()) > 40, "--full says no more")
+
+
+@case
+def functions_of_a_program_in_c(folder):
+    """By samples alone: what the program's own functions take, not those of the libraries that they call."""
+    done = xsptrace("-q", "--waits", "--sample=499", "-o", f"{folder}/c.xspt", "--", workload("faults"), "hot", timeout=60)
+    check(done.returncode == 0, "it ended", done)
+    values, tables = account_of(json_report("analyze", f"{folder}/c.xspt"))
+    equal(sum(r["ns"] for r in tables["rows"]), values["ns"], "the rows add up")
+    check("burn" in tables["places"][0]["what"], "the first place", tables["places"])
+
+
+main()
