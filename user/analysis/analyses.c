@@ -12,8 +12,13 @@
 
 /* In the order of their sections in the report. */
 static const struct xsp_analysis *const analyses[] = {
-	&xsp_analysis_account, &xsp_analysis_summary, &xsp_analysis_call_sites, &xsp_analysis_ranks,
-	&xsp_analysis_gpu,     &xsp_analysis_hot_code,	 NULL,
+	&xsp_analysis_account,
+	&xsp_analysis_summary,
+	&xsp_analysis_call_sites,
+	&xsp_analysis_ranks,
+	&xsp_analysis_gpu,
+	&xsp_analysis_hot_code,
+	NULL,
 };
 #define ANALYSES (sizeof(analyses) / sizeof(analyses[0]) - 1)
 

@@ -26,7 +26,7 @@ struct xsp_analysis {
 };
 
 /* The rows of the table in analysis/analyses.c. */
-extern const struct xsp_analysis xsp_analysis_account, xsp_analysis_summary, xsp_analysis_call_sites, xsp_analysis_gpu,
-	xsp_analysis_ranks, xsp_analysis_hot_code;
+extern const struct xsp_analysis xsp_analysis_account, xsp_analysis_summary,
+	xsp_analysis_call_sites, xsp_analysis_gpu, xsp_analysis_ranks, xsp_analysis_hot_code;
 
 #endif

@@ -72,11 +72,10 @@ static void put_health(struct xsp_report_section *s, const struct xsp_capture_re
 	for (unsigned i = 0; i < XSP_LOSSES && used < sizeof(text) - 1; i++) {
 		char count[XSP_UNITS_SIZE];
 		if (h.lost[i] > 0)
-			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s",
-						 used == 0 ? "lost: " : ", ",
-						 xsp_format_count(count, h.lost[i]),
-						 h.lost[i] == 1 ? xsp_loss_words[i].one
-								: xsp_loss_words[i].several);
+			used += (size_t)snprintf(
+				text + used, sizeof(text) - used, "%s%s %s",
+				used == 0 ? "lost: " : ", ", xsp_format_count(count, h.lost[i]),
+				h.lost[i] == 1 ? xsp_loss_words[i].one : xsp_loss_words[i].several);
 	}
 	xsp_report_value(s, "health", "lost", XSP_UNIT_TEXT,
 			 xsp_cell_text(used > 0	  ? text

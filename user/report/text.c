@@ -203,8 +203,7 @@ static void put_findings(struct text *t, const struct xsp_report *r)
 	for (size_t i = 0; i < count; i++)
 		put_finding(t, &r->findings[i]);
 	if (count < r->finding_count)
-		fputs("\nMuch of the time, which need not be a fault, and notes:\n\n",
-		      t->f);
+		fputs("\nMuch of the time, which need not be a fault, and notes:\n\n", t->f);
 	for (size_t i = count; i < r->finding_count; i++)
 		put_finding(t, &r->findings[i]);
 	fputc('\n', t->f);

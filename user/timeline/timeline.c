@@ -73,7 +73,9 @@ static int charge(struct xsp_timeline *t, const struct thread *th, const struct 
 	if (!(OPEN_OR_CLOSE >> e->kind & 1))
 		return 0;
 	return xsp_charge_until(t, th, e->time_ns,
-				p == NULL ? 0 : enters ? p->entry_cost_ns : p->exit_cost_ns);
+				p == NULL ? 0
+				: enters  ? p->entry_cost_ns
+					  : p->exit_cost_ns);
 }
 
 /* The capture's definitions; for one that is being written, those so far. */

@@ -165,8 +165,7 @@ static int put_file(struct xsp_frames *f, const struct pending *p)
 			 sizeof(path));
 	if (path[0] == '\0' || xsp_is_system_file(path))
 		return 0;
-	return xsp_capture_put_address_name(f->writer, XSP_NAME_OF_FILE, p->pid,
-					    p->address, path);
+	return xsp_capture_put_address_name(f->writer, XSP_NAME_OF_FILE, p->pid, p->address, path);
 }
 
 static int name(struct xsp_frames *f, const struct pending *p)

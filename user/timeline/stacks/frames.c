@@ -33,8 +33,8 @@ const char *xsp_timeline_frame(const struct xsp_timeline *t, uint32_t pid, uint6
 bool xsp_frame_is_own(const struct xsp_timeline *t, uint32_t pid, uint64_t address,
 		      const char *function)
 {
-	const char *path = xsp_names_text(
-		t, xsp_timeline_address_hash(t, XSP_NAME_OF_FILE, pid, address));
+	const char *path =
+		xsp_names_text(t, xsp_timeline_address_hash(t, XSP_NAME_OF_FILE, pid, address));
 
 	return path != NULL && xsp_is_own_file(path, strlen(path)) && xsp_is_own_function(function);
 }

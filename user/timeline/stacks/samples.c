@@ -166,9 +166,8 @@ static int own_place(struct xsp_timeline *t, const struct open_span *at, struct 
 		xsp_timeline_python(t, xsp_details_find(at->details, XSP_SECTION_PYTHON, NULL));
 	const uint32_t own = stack != NULL ? xsp_python_own(t, stack->frames, stack->count) : 0;
 
-	return stack != NULL && own < stack->count
-		       ? line_of(t, &stack->frames[own], &s->own_place)
-		       : 0;
+	return stack != NULL && own < stack->count ? line_of(t, &stack->frames[own], &s->own_place)
+						   : 0;
 }
 
 /* Pushes Python functions between spans if the spans say between which. Otherwise they come before

@@ -15,7 +15,8 @@ uint32_t xsp_python_own(const struct xsp_timeline *t, const struct xsp_capture_p
 	uint32_t i = 0;
 	struct xsp_python_line l;
 
-	while (i < count && !(xsp_timeline_python_line(t, &frames[i], &l) && xsp_is_own_source(l.path, l.path_length)))
+	while (i < count && !(xsp_timeline_python_line(t, &frames[i], &l) &&
+			      xsp_is_own_source(l.path, l.path_length)))
 		i++;
 	return i;
 }
