@@ -277,7 +277,7 @@ export async function trees({check, open, write, at}) {
 
   await check('search in a tree tells its share', async () => {
     await page.goto(`${fake}#tab=flame&q=aten`);
-    await page.waitForFunction(() => /^[\d.]+ % in [\d,]+ nodes$/.test(document.querySelector('#panel-flame .tree-matched').textContent));
+    await page.waitForFunction(() => /^[\d.]+ %( to [\d.]+ %)? in [\d,]+ nodes$/.test(document.querySelector('#panel-flame .tree-matched').textContent));
     await page.goto(`${fake}#tab=flame`);
   });
 

@@ -280,6 +280,7 @@ def refused(capture, output, status, *words, **environment):
     for word in words:
         check(word in lines[0], f"the line does not say {word!r}", lines[0])
     print(f"  {status}: {lines[0]}")
+    return done
 
 
 @case
@@ -498,7 +499,15 @@ def words_that_are_wrong(folder):
     for url in ("clickhouse://", "clickhouse://host", "clickhouse://host/", "clickhouse:///d", "clickhouse://h/a/b", "clickhouse://h/d?x=1",
                 "clickhouse://h:/d", "clickhouse://h:http/d", "clickhouse://h/a b"):
         refused(capture, url, USAGE, "clickhouse://HOST[:PORT]/DATABASE")
-    refused(capture, "clickhouse://me:secret@h/d", USAGE, "XSPTRACE_CLICKHOUSE_PASSWORD")
+    # a password on the command line is not repeated, wherever it stands
+    for url in ("clickhouse://me:secret@h/d", "clickhouse://h/d?user=me&password=secret", "clickhouse://h/d&password=secret",
+                "clickhouse://h/d;password=secret"):
+        done = refused(capture, url, USAGE, "XSPTRACE_CLICKHOUSE_PASSWORD")
+        check("secret" not in done.stderr, f"{url} is repeated", done.stderr)
+    for url in ("clickhouse://h/d%3Fpassword=secret", "clickhouse://h#secret", "clickhouse:/h/d?password=secret", "http://me:secret@h/d"):
+        for command in (["export", capture, "-o", url], ["-o", url, "--", "/bin/true"]):
+            done = xsptrace(*command, status=USAGE)
+            check("secret" not in done.stdout + done.stderr, f"{command} is repeated", done.stderr)
     refused(capture, f"clickhouse://127.0.0.1:{closed}/d", USAGE, "control character", XSPTRACE_CLICKHOUSE_PASSWORD="a\nb")
     refused(capture, f"clickhouse://127.0.0.1:{closed}/d", USAGE, "PATIENCE", XSPTRACE_CLICKHOUSE_PATIENCE="long")
     # names of databases: any letters, and those that would be a file's
@@ -554,6 +563,33 @@ def server_that_lies(folder):
         refused(capture, url, SERVER, *words)
         check(time.monotonic() - begun < 20, "it gives up", time.monotonic() - begun)
         listener.close()
+
+
+@case
+def server_that_is_silent(folder):
+    """It takes the connection and never answers, or trickles: an export does not wait for ever, and says for how long it did."""
+    capture, _ = made(folder)
+    def trickle(connection):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+        for _ in range(200):
+            connection.sendall(b"0")
+            time.sleep(0.5)
+    said = {}
+    def try_it(name, answer):
+        listener, url = raw_server(answer)
+        begun = time.monotonic()
+        try:
+            refused(capture, url, SERVER, "has not answered for 20 s", "8123")
+            said[name] = time.monotonic() - begun
+        except AssertionError as e:
+            said[name] = e
+        listener.close()
+    threads = [threading.Thread(target=try_it, args=a) for a in (("mute", lambda c: time.sleep(100)), ("trickle", trickle))]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    check(all(isinstance(s, float) and 15 < s < 60 for s in said.values()), "how long", said)
 
 
 @case

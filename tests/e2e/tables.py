@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 import shared
-from harness import OUTPUT, ROOT, WORKLOADS, XSPTRACE, Skip, case, check, equal, main, run, xsptrace
+from harness import OUTPUT, ROOT, USAGE, WORKLOADS, XSPTRACE, Skip, case, check, equal, main, run, xsptrace
 
 FIBER_TID = 0x20000001
 CATEGORIES = ("cpu_op", "user_annotation", "cuda_runtime", "cuda_driver")
@@ -29,6 +29,15 @@ def ns(us):
     return round(us * 1000)  # a Decimal: exact
 
 
+def shown(value):
+    """JSON escapes control characters; formats without escapes have U+FFFD for them."""
+    if isinstance(value, str):
+        return re.sub("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\U000e0000-\U000e007f]", "\ufffd", value)
+    if isinstance(value, dict):
+        return {shown(k): shown(v) for k, v in value.items()}
+    return [shown(v) for v in value] if isinstance(value, list) else value
+
+
 class Both:
     """A capture as .json and as .db."""
 
@@ -36,7 +45,7 @@ class Both:
         self.path = {e: f"{folder}/{name}.{e}" for e in ("json", "db", "csv", "pb.gz", "speedscope.json")}
         xsptrace("export", "-q", capture, *(a for p in self.path.values() for a in ("-o", p)))
         with open(self.path["json"], encoding="utf-8") as f:
-            self.json = json.load(f, parse_float=decimal.Decimal)
+            self.json = shown(json.load(f, parse_float=decimal.Decimal))
         self.events = self.json["traceEvents"]
         self.db = sqlite3.connect(f"file:{self.path['db']}?mode=ro", uri=True)
         self.db.row_factory = sqlite3.Row
@@ -175,9 +184,7 @@ def check_states(b):
 
 def check_gpu(b):
     """Activities, and the calls that have CUPTI's numbers."""
-    def widened(e):  # an annotation is drawn around what it is made of
-        return 1 if e["cat"] == "gpu_user_annotation" else 0
-    wanted = collections.Counter((e["cat"], e["name"], ns(e["ts"]) + widened(e), ns(e["dur"]) - 2 * widened(e),
+    wanted = collections.Counter((e["cat"], e["name"], ns(e["ts"]), ns(e["dur"]),
                                   e["args"].get("correlation") or None, e["args"].get("External id"))
                                  for e in b.slices(GPU))
     got = collections.Counter((r["category"], r["name"], r["start_ns"] + b.shift, r["end_ns"] - r["start_ns"],
@@ -325,7 +332,7 @@ def check_pprof(b, found):
 def check_speedscope(b, found):
     """Begins and ends nest, their times never fall, and they are the spans."""
     with open(b.path["speedscope.json"], encoding="utf-8") as f:
-        profile = json.load(f)
+        profile = shown(json.load(f))
     names = [f["name"] for f in profile["shared"]["frames"]]
     got = collections.Counter()
     for p in profile["profiles"]:
@@ -398,12 +405,13 @@ def hostile_names(folder):
     check_stacks(b, found)
     check_pprof(b, found)
     equal(len(found), len(expected["spans"]), "spans")
-    names = {bytes.fromhex(n).decode("utf-8", "replace") for n in expected["names"]}
+    text = lambda raw: shown(bytes.fromhex(raw).decode("utf-8", "replace"))
+    names = {text(n) for n in expected["names"]}
     got = {r["name"] for r in b.rows("SELECT DISTINCT name FROM calls")}
     plain = {n for n in names if not n.startswith("_Z")}
-    equal(got & plain, plain & {bytes.fromhex(expected["names"][s[3]]).decode("utf-8", "replace") for s in expected["spans"]}, "names")
+    equal(got & plain, plain & {text(expected["names"][s[3]]) for s in expected["spans"]}, "names")
     equal({(r["tid"], r["name"]) for r in b.rows("SELECT * FROM threads")},
-          {(tid if pid in (6001, 7001) else ns_tid, bytes.fromhex(comm).decode("utf-8", "replace"))
+          {(tid if pid in (6001, 7001) else ns_tid, text(comm))
            for pid, tid, _, ns_tid, comm in expected["threads"]}, "threads")
     answers = check_queries(b.path["db"])
     check(all(any(set(r) for r in a) for a in (answers[0], answers[1], answers[4], answers[-2])), "answers", answers)
@@ -451,7 +459,7 @@ def of_a_chrome_trace(folder):
     b, found = check_all(f"{folder}/trace.json", folder)
     check_stacks(b, found)
     check_pprof(b, found)
-    expected = collections.Counter((c, n.replace("\0", "\ufffd")) for c, n, *_ in spans)
+    expected = collections.Counter((shown(c), shown(n)) for c, n, *_ in spans)
     equal(collections.Counter((e["cat"], e["name"]) for e in b.spans()), expected, "the Chrome trace")
     # a byte in the database: 4 of ours, 251 of the trace, and one word for the rest
     seen = collections.Counter((r["category"], r["name"]) for r in found.values())
@@ -465,6 +473,45 @@ def of_a_chrome_trace(folder):
         "SELECT v.*, n.name, t.pid FROM program_values v JOIN names n USING (run, name_id) JOIN threads t USING (run, thread_id)"))
     equal(told, collections.Counter([("loss", 7, 1000 * t, 2.5 - t) for t in range(20)] + [("loss a", 9, 50000, 1e-300), ("loss b", 9, 50000, 3.0)]),
           "values")
+
+
+@case
+def control_characters(folder):
+    """Whatever a target calls things, no output has escape sequences, or marks that turn or hide text. One rule for all of them."""
+    evil = ["\x1b[2J", "\x9b31m", "\u202eevil", "\u2066x\u2069", "\x07\x7f", "\u2028\u2029", "\U000e0041", "\r", "\ufff9"]
+    names = [f"n{i} {e}" for i, e in enumerate(evil)]
+    where = {"pid": 7, "tid": 8}
+    trace = [{"ph": "X", "cat": f"c{n}", "name": n, "ts": 100 * i, "dur": 50, **where} for i, n in enumerate(names)]
+    trace += [{"ph": "X", "cat": "user_annotation", "name": "r" + n, "ts": 100 * i + 1, "dur": 40, **where} for i, n in enumerate(names)]
+    trace += [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 100 * i + 2, "dur": 5, "args": {"correlation": i + 1}, **where}
+              for i, _ in enumerate(names)]
+    trace += [{"ph": "X", "cat": "kernel", "name": "k" + n, "ts": 100 * i + 10, "dur": 5, "pid": 0, "tid": 7,
+               "args": {"correlation": i + 1, "stream": 7, "device": 0, "context": 1}} for i, n in enumerate(names)]
+    trace += [{"ph": "C", "name": "v" + n, "ts": i, "args": {n: i}, **where} for i, n in enumerate(names)]
+    trace += [{"ph": "M", "name": m, "args": {"name": "t" + "".join(evil)}, **where} for m in ("thread_name", "process_name")]
+    trace += [{"ph": "X", "cat": "cpu_op", "name": "x", "ts": 5, "dur": 1, "pid": "p" + "".join(evil), "tid": "t" + "".join(evil)}]
+    with open(f"{folder}/trace.json", "w", encoding="utf-8") as f:
+        json.dump({"host_name": "h" + "".join(evil), "deviceProperties": [{"id": 0, "name": "g" + "".join(evil)}], "traceEvents": trace}, f)
+    endings = re.findall(r"\.[a-z][a-z0-9.]*", xsptrace("export", f"{folder}/trace.json", "-o", f"{folder}/x.nothing", status=USAGE).stderr.partition("one of")[2])
+    endings = [e for e in endings if e != ".html"]  # its texts are JSON
+    check({".json", ".json.gz", ".perf", ".folded", ".svg", ".csv", ".speedscope.json", ".pb.gz", ".pftrace", ".db"} <= set(endings), "formats", endings)
+    outputs = [f"{folder}/out{e}" for e in endings]
+    said = xsptrace("export", f"{folder}/trace.json", *(a for o in outputs for a in ("-o", o)))
+    written = {o: open(o, "rb").read() for o in outputs}
+    written = {o: gzip.decompress(b) if o.endswith(".gz") else b for o, b in written.items()}
+    for verb in (["analyze"], ["info"], *(["analyze", "--format", f] for f in ("json", "csv")), ["export", "--summary", "json"]):
+        written[" ".join(verb)] = xsptrace(verb[0], f"{folder}/trace.json", *verb[1:]).stdout.encode()
+    written["standard output"], written["standard error"] = said.stdout.encode(), said.stderr.encode()
+    # in binary formats single bytes say nothing
+    bad = [b"\x1b[2J", "\x9b31m".encode(), "\u202e".encode(), "\u2066".encode(), b"\x07\x7f", "\u2028".encode(), "\U000e0041".encode(), "\ufff9".encode()]
+    for o, b in written.items():
+        equal([w for w in bad if w in b], [], f"in {o}")
+        if not o.endswith((".db", ".pftrace", ".pb.gz")):
+            equal(sorted(set(re.findall("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", b.decode("utf-8")))), [], f"in {o}")
+    # JSON has them, escaped
+    kept = {e["name"] for e in json.loads(written[f"{folder}/out.json"])["traceEvents"] if e["ph"] == "X"}
+    check(set(names) <= kept, "names in JSON", sorted(set(names) - kept))
+    equal({r[0] for r in sqlite3.connect(f"{folder}/out.db").execute("SELECT name FROM names WHERE name LIKE 'n_ %'")}, {shown(n) for n in names}, "in .db")
 
 
 @case
@@ -503,6 +550,10 @@ def lines_of_python(folder):
     capture, facts = shared.capture("torch")
     b, _ = check_all(capture, folder)
     check(check_lines(b) > 100 and check_samples(b) > 0, "lines and samples")
+    # a range's line is who opened it, as in the summary, not PyTorch's function that did it
+    ranges = b.rows("SELECT * FROM calls WHERE category = 'user_annotation' AND file IS NOT NULL")
+    openers = [r["file"] for r in ranges if r["file"].endswith(("torch/_ops.py", "torch/autograd/profiler.py", "contextlib.py"))]
+    check(len(ranges) > 0 and not openers, "lines of ranges", openers)
     answer = [r for a in check_queries(b.path["db"], limit=1000000) for r in a if r.get("function") == facts["function"]]
     equal({r["line"] for r in answer}, {facts["line"]}, "the line")
     equal([r["calls"] for r in answer if r["name"] == "aten::mm"], [facts["multiplied"]], "by line")

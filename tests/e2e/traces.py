@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Chrome traces as captures: xsptrace reads from a trace what Python's json module reads."""
 import collections
+import csv
 import decimal
 import glob
 import gzip
@@ -343,6 +344,25 @@ def forms(folder):
     both = [span("x", 1, 5), span("y", 2, 9, pid=9)]
     again, said = reread(folder, write(folder, both))
     equal((len(events(again, SPANS)), said), (2, ""), "one tid in two processes")
+    # a number and its text are one thread; other texts are not
+    again, said = reread(folder, write(folder, [span("outer", 0, 100, tid="3239786240"), span("inner", 10, 50, tid=3239786240),
+                                                span("same", 70, 5, pid="7", tid=3239786240), span("other", 10, 50, tid="03239786240"),
+                                                span("minus", 0, 5, tid="-5"), span("minus too", 10, 5, tid=-5)]))
+    tids = {e["name"]: e["tid"] for e in events(again, SPANS)}
+    equal((tids["outer"], tids["outer"], tids["minus"]), (tids["inner"], tids["same"], tids["minus too"]), "a number and its text")
+    equal(len(set(tids.values())), 3, "threads")
+
+
+@case
+def paths_that_nobody_escaped(folder):
+    r"""Backslashes of Windows: torch\utils has an escape that JSON does not know. Names keep them, and it is said."""
+    names = {r"torch\cuda\__init__.py(219): _lazy_init": None, r"torch\utils\data.py(2): f": None, r"C:\Users\x.py(2): g": None,
+             r"torch\nn\functional.py(3): f": None, r"D:\new\run.py(2): h": None, r"D:\new\tool": None,
+             r"torch\\nn\\x.py(3): escaped": "torch\\nn\\x.py(3): escaped", r"line\nbreak \u0041 \"q\" \/": 'line\nbreak A "q" /'}
+    text = ",".join('{"ph":"X","cat":"python_function","name":"%s","pid":7,"tid":8,"ts":%d,"dur":5}' % (n, 10 * i) for i, n in enumerate(names))
+    again, said = reread(folder, write(folder, '{"traceEvents":[' + text + "]}"))
+    equal([e["name"] for e in sorted(events(again, SPANS), key=lambda e: e["ts"])], [n if as_it_is is None else as_it_is for n, as_it_is in names.items()], "names")
+    equal(number(said, "names have backslashes"), 6, "how many")
 
 
 @case
@@ -386,6 +406,52 @@ def what_does_not_end(folder):
     equal(marks["open"], {"finished"}, "a B without its E")
     equal((marks["left"], marks["a"]), ({"unwound"}, set()), "how they ended")
     check(number(said, "ends .E. without a begin") == 1 and number(said, "spans .B. do not end") == 1, "not said", said)
+
+    def edge(ph, ts, name=None, cat="cpu_op"):
+        return {"ph": ph, "cat": cat, "pid": 7, "tid": 8, "ts": ts, **({"name": name} if name else {})}
+
+    outer = [edge("B", 0, "outer"), edge("B", 10, "inner")]
+    for what, trace, expected in (
+            ("nothing else", outer, {"outer": False, "inner": False}),
+            ("two begin together", outer + [edge("B", 10, "innermost")], {"outer": False, "inner": False, "innermost": False}),
+            ("something ends last", outer + [span("x", 20, 0), span("y", 30, 0)], {"outer": False, "inner": False, "x": 0, "y": 0}),
+            ("an E closes what it names", outer + [edge("E", 50, "outer"), span("after", 60, 10)], {"outer": 50000, "inner": None, "after": 10000}),
+            ("an E without a name", outer + [edge("E", 50), span("after", 60, 10)], {"outer": False, "inner": 40000, "after": 10000}),
+            ("inside of what ends", [span("around", 0, 100), edge("B", 10, "open"), span("after", 200, 10)],
+             {"around": 100000, "open": None, "after": 10000})):
+        again, _ = reread(folder, write(folder, trace))
+        found = events(again, SPANS)
+        # False: unfinished; None: its end was lost
+        equal({e["name"]: False if e["args"].get("finished") is False else None if e["args"].get("exit lost") else ns(e["dur"]) for e in found},
+              expected, what)
+        equal({e["tid"] for e in found}, {8}, f"{what}: threads")
+    xsptrace("export", "-q", write(folder, outer + [edge("B", 10, "innermost"), edge("E", 20), edge("E", 20)]), "-o", f"{folder}/t.csv")
+    with open(f"{folder}/t.csv", encoding="utf-8", newline="") as f:
+        depths = {r["name"]: int(r["depth"]) for r in csv.DictReader(f)}
+    equal([depths[n] - depths["outer"] for n in ("inner", "innermost")], [1, 2], "two that begin and end together keep their order")
+
+
+@case
+def returns_that_were_lost(folder):
+    """The profiler lets a call of Python whose return it lost go on until its last event. That is no time, and no finding."""
+    def python(name, ts, dur, own, caller):
+        return span(name, ts, dur, cat="python_function", args={"Python id": own, "Python parent id": caller})
+
+    end = 100_000
+    for what, step, caller in (("beyond its caller", [python("a.py(1): step", 1000, 2000, 2, 1)], 2), ("its caller calls again", [], 1)):
+        path = write(folder, [python("a.py(9): main", 0, end, 1, None), *step, python("a.py(5): lost", 1500, end - 1500, 3, caller),
+                              python("a.py(7): next", 50_000, 400, 4, 1), span("aten::mm", 50_100, 200)])
+        again, said = reread(folder, path)
+        found = {e["name"]: e for e in events(again, SPANS)}
+        check(found["a.py(5): lost"]["args"].get("exit lost"), f"{what}: its end was not seen", found["a.py(5): lost"])
+        equal((ns(found["a.py(9): main"]["dur"]), ns(found["a.py(7): next"]["dur"])), (end * 1000, 400_000), f"{what}: others keep theirs")
+        equal(len({e["tid"] for e in found.values()}), 1, f"{what}: rows")
+        check(number(said, "calls of Python go on until the end") == 1, f"{what}: said", said)
+        findings = json_report("analyze", path)["findings"]
+        check("a.py(5)" not in str(findings), f"{what}: a finding", findings)
+    # main alone goes on until the end, as it does
+    again, said = reread(folder, write(folder, [python("a.py(9): main", 0, end, 1, None), python("a.py(1): f", end - 500, 500, 2, 1)]))
+    equal((said, sorted(ns(e["dur"]) for e in events(again, SPANS))), ("", [500_000, end * 1000]), "nothing was lost")
 
 
 # ---- bad input -------------------------------------------------------------------------------------------------------
@@ -445,6 +511,41 @@ def cut_off(folder):
 
 
 @case
+def damaged_gzip(folder):
+    """Whatever stands whole before the damage is read: of members, of one member, and where only a checksum is wrong."""
+    each = [json.dumps(span(f"op{i % 7}", 10 * i, 5)) for i in range(20000)]
+    whole = ("[" + ",".join(each) + "]").encode()
+    parts = [whole[i:i + 65536] for i in range(0, len(whole), 65536)]
+    members = [gzip.compress(p) for p in parts]
+
+    def read(data):
+        with open(f"{folder}/d.json.gz", "wb") as f:
+            f.write(data)
+        done = xsptrace("export", "-q", f"{folder}/d.json.gz", "-o", f"{folder}/d.json")
+        return len(events(load(f"{folder}/d.json"), SPANS)), done.stderr
+
+    equal(read(b"".join(members) + bytes(512)), (len(each), ""), "many members, and zeros behind them")
+    for j in (1, 8, 20, len(parts) - 1):
+        data = bytearray(b"".join(members))
+        data[sum(map(len, members[:j])) + len(members[j]) // 2] ^= 0xff
+        count, said = read(bytes(data))
+        complete = whole[:65536 * j].count(b'"dur"') - 1
+        check(complete <= count <= complete + 65536 // 60 + 2, f"member {j}", complete, count)
+        check("damaged" in said, "said", said)
+    # a bit of one member, far behind its beginning
+    data = bytearray(gzip.compress(whole))
+    data[len(data) * 9 // 10] ^= 0xff
+    count, said = read(bytes(data))
+    check(len(each) * 0.85 < count < len(each) and "damaged there" in said, "one member", count, said)
+    # the checksum alone
+    data = bytearray(gzip.compress(whole))
+    data[-8] ^= 1
+    count, said = read(bytes(data))
+    equal(count, len(each), "all that there is")
+    check("checksum" in said, "said", said)
+
+
+@case
 def no_trace(folder):
     for text, words in (("", "empty"), ("hello", "not a capture"), ("{", "no chrome trace"), ("[", "no chrome trace"),
                         ('{"a":1}', "no traceevents"), ('{"traceEvents":', "no chrome trace"), ("{]", "no json"),
@@ -487,6 +588,27 @@ def call(name, correlation, ts, dur):
 def on_gpu(cat, name, correlation, stream, ts, dur, **args):
     return {"ph": "X", "cat": cat, "name": name, "pid": 0, "tid": stream, "ts": ts, "dur": dur,
             "args": {"correlation": correlation, "stream": stream, "device": 0, "context": 1, **args}}
+
+
+@case
+def other_vendors(folder):
+    """Calls of Intel's and AMD's APIs are joined to their kernels, which may have no stream, and their waits are known as such."""
+    for cat, launch, wait in (("xpu_runtime", "urEnqueueKernelLaunch", "urQueueFinish"), ("hip_runtime", "hipLaunchKernel", "hipDeviceSynchronize"),
+                              ("privateuse1_runtime", "someLaunch", None)):
+        trace = []
+        for i in range(50):
+            t = 1000 * i
+            trace += [span("aten::mm", t, 80, args={"External id": i + 1}), span(launch, t + 20, 6, cat=cat, args={"correlation": i + 1}),
+                      {"ph": "X", "cat": "kernel", "name": "gemm_kernel", "pid": 0, "tid": 64, "ts": t + 100, "dur": 300,
+                       "args": {"correlation": i + 1, "device": 0, "l0 queue": "0x55", "sycl queue": 64}}]
+            trace += [span(wait, t + 700, 200, cat=cat)] if wait else []
+        path = write(folder, {"deviceProperties": [], "traceEvents": trace})
+        again, said = reread(folder, path)
+        ids = {e["args"]["External id"]: e["name"] for e in events(again, ("cpu_op",))}
+        kernels = events(again, ("kernel",))
+        equal((len(kernels), {ids[k["args"]["External id"]] for k in kernels}, said), (50, {"aten::mm"}, ""), f"{cat}: kernels of operators")
+        told = xsptrace("analyze", path).stdout
+        check(not wait or f"waiting for the GPU takes" in told and wait in told, f"{cat}: the wait", told)
 
 
 @case

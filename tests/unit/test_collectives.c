@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which functions are collectives, by symbols of Debian's libtorch_cpu 1.13.1 and libgloo 0.5, and of nccl.h. */
 #include "catalog/collectives.h"
+#include "catalog/gpu/kernels.h"
 
 #include <criterion/criterion.h>
 
@@ -78,4 +79,41 @@ Test(collectives, what_waits)
 	cr_expect_not(xsp_collective_is_waiting("c10d::ProcessGroupGloo::allreduce"));
 	cr_expect_not(xsp_collective_is_waiting("aten::mm"));
 	cr_expect_not(xsp_collective_is_waiting(""));
+}
+
+Test(collectives, kernels_by_their_names)
+{
+	static const char *const communicate[] = {
+		"ncclKernel_AllReduce_RING_LL_Sum_half(ncclWorkElem)",
+		"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+		"nccldevkernel_allreduce_sum_f32_ring_ll",
+		"ncclSymDevKernel_AllReduce_LDMC(ncclSymDevArgs)",
+		"void ncclKernel<1>()",
+		"rcclGenericKernel(ncclDevKernelArgsStorage<4096ul>)",
+		"void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>(vllm::RankData*)",
+		"_ZN4vllm26cross_device_reduce_2stageI6__halfLi4EEEvPNS_8RankDataE",
+		"void sglang::cross_device_reduce_2stage_write_mode<half, 8>(sglang::RankData*)",
+		"void (anonymous namespace)::two_shot_all_reduce_kernel<4, 8>(c10::BFloat16**)",
+		"void c10d::(anonymous namespace)::multimem_one_shot_all_reduce_kernel<float, 16>()",
+		"void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<1>()",
+		"void tensorrt_llm::kernels::twoShotAllReduceKernel<half, 8, true>()",
+		"void deep_ep::intranode::dispatch<8, 768, 8192>(int4*)",
+		"reduce_scatter_kernel",
+	};
+	static const char *const compute[] = {
+		"void cutlass::Kernel2<sm80_gemm>()",
+		"void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>()",
+		"void cutlass::gemm<AllReduceEpilogue>(AllReduceParams)",
+		"triton_poi_fused_all_gather_into_tensor_cat_3",
+		"block_all_reduce_sum_f32_kernel(float*, float*, int)",
+		"void warpAllReduceSoftmax<4>(float*)",
+		"gemm_gathered(float*)",
+		"operator>",
+		"",
+	};
+
+	for (size_t i = 0; i < sizeof(communicate) / sizeof(communicate[0]); i++)
+		cr_expect(xsp_kernel_communicates(communicate[i]), "%s", communicate[i]);
+	for (size_t i = 0; i < sizeof(compute) / sizeof(compute[0]); i++)
+		cr_expect_not(xsp_kernel_communicates(compute[i]), "%s", compute[i]);
 }

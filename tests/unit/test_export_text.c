@@ -56,6 +56,7 @@ Test(export_text, escapes)
 		{"a/b", "a/b"},
 		{"", ""},
 		{"\xC2\x9B\xE2\x80\xAE\xE2\x81\xA9x", "\\u009b\\u202e\\u2069x"},
+		{"\xF3\xA0\x81\x81x", "\\udb40\\udc41x"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		check(xsp_json_escaped(cases[i].in, NULL), cases[i].want, cases[i].in);
@@ -67,7 +68,15 @@ Test(export_text, escapes_xml)
 	      "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;]]&gt;", "markup");
 	check(xsp_xml_escaped("\t\n\r", NULL), "&#9;&#10;&#13;", "white space");
 	check(xsp_xml_escaped("\x01\x1b\x7f\xC2\x85", NULL), R R R R, "controls");
+	check(xsp_xml_escaped("\xE2\x80\xAEx\xF3\xA0\x81\x81", NULL), R "x" R, "directions, tags");
 	check(xsp_xml_escaped("\xEF\xBF\xBE\xEF\xBF\xBF", NULL), R R, "non-characters");
+}
+
+Test(export_text, shows_controls_where_nothing_escapes_them)
+{
+	check(xsp_utf8_shown("a\tb\nc\rd\x1b[2J\x7f\xC2\x9B\xE2\x80\xAE\xFF", NULL),
+	      "a\tb\nc" R "d" R "[2J" R R R R, "text");
+	check(xsp_csv_quoted("say \"\x1b\"\n", NULL), "\"say \"\"" R "\"\"\n\"", "CSV");
 }
 
 /* Every byte pair: never more room than promised, always well-formed UTF-8 without raw
@@ -124,6 +133,7 @@ Test(export_text, frames_of_folded_stacks)
 		{"v1.2.3", "v1.2.3"},
 		{"x 1.2.3", "x 1.2.3"},
 		{"bell\x07", "bell" R},
+		{"\xE2\x80\xAEturned", R "turned"},
 		{"bad\xff", "bad" R},
 		{"operator+", "operator+"},
 	};

@@ -62,7 +62,13 @@ Test(import, texts_lose_their_escapes)
 		{"\"\\u00e9\\u20ac\\ud83d\\ude00\"", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
 		{"\"\\ud83d\"", "\xef\xbf\xbd"}, /* half of a pair */
 		{"\"\\u0000\"", "\xef\xbf\xbd"},
-		{"\"\\uzz\"", "\xef\xbf\xbdzz"},
+		/* backslashes that nobody escaped */
+		{"\"\\uzz\"", "\\uzz"},
+		{"\"torch\\cuda\\nn.py\"", "torch\\cuda\\nn.py"},
+		{"\"torch\\nn\\x.py(1): f\"", "torch\\nn\\x.py(1): f"},
+		{"\"C:\\new\"", "C:\\new"},
+		{"\"C:\\\\new\\n\"", "C:\\new\n"},
+		{"\"\\q\\\"\"", "\\q\""},
 		{"12.5,", "12.5"},
 	};
 	char text[64], padded[128];

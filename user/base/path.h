@@ -12,4 +12,11 @@ static inline const char *xsp_base_name(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
+/* An address (SCHEME:/...) as messages repeat it: not if a password may be in it. */
+static inline const char *xsp_address_shown(const char *text)
+{
+	return strstr(text, ":/") != NULL && strpbrk(text, "@?&;=#%") != NULL ? "SCHEME://..."
+									      : text;
+}
+
 #endif

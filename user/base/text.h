@@ -44,12 +44,21 @@ static inline uint64_t xsp_pair_hash(uint64_t a, uint64_t b)
 }
 
 /* Is it a character that terminals obey, or that moves or hides others? C1 controls, ends of lines
- * and paragraphs, writing directions, tags. */
+ * and paragraphs, writing directions, interlinear notes, tags. */
 static inline bool xsp_is_invisible_control(uint32_t point)
 {
 	return (point >= 0x80 && point < 0xA0) || point == 0x61C || point == 0x200E ||
 	       point == 0x200F || (point >= 0x2028 && point <= 0x202E) ||
-	       (point >= 0x2066 && point <= 0x2069) || (point >= 0xE0000 && point < 0xE0080);
+	       (point >= 0x2066 && point <= 0x206F) || (point >= 0xFFF9 && point <= 0xFFFB) ||
+	       (point >= 0xE0000 && point < 0xE0080);
+}
+
+/* The rule for all outputs: no such character of a target stands in one as it is. Where the format
+ * can escape it (JSON), it is escaped; elsewhere U+FFFD stands for it, on a terminal '?'. Tabs and
+ * line feeds stay where the format can hold them. */
+static inline bool xsp_is_control(uint32_t point)
+{
+	return point < 0x20 || point == 0x7F || xsp_is_invisible_control(point);
 }
 
 static inline bool xsp_ends_with(const char *text, size_t length, const char *end)

@@ -56,7 +56,7 @@ void xsp_message_bytes(struct xsp_message *m, unsigned field, const void *data, 
 void xsp_message_text(struct xsp_message *m, unsigned field, const char *text)
 {
 	size_t length = 0;
-	char *clean = xsp_utf8_cleaned(text, &length);
+	char *clean = xsp_utf8_shown(text, &length);
 
 	if (clean == NULL)
 		m->failed = true;

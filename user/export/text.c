@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/format/json.h"
+#include "base/text.h"
 
 #define MANGLED_KEPT 1024
 
@@ -29,7 +30,7 @@ static char *clean(char *out, const char *in, size_t length)
 			c = ' ';
 		else if (c == ';')
 			c = ':';
-		else if (c < 0x20 || (c >= 0x7F && c < 0xA0))
+		else if (xsp_is_control(c))
 			c = XSP_REPLACEMENT;
 		out = xsp_utf8_put(out, c);
 	}

@@ -2,8 +2,9 @@
 /*
  * text.h - makes names fit for the line-based formats.
  *
- * stackcollapse-perf.pl, flamegraph.pl, speedscope, Firefox Profiler and Perfetto can all read the
- * result; docs/formats.md lists the rules and reasons.
+ * stackcollapse-perf.pl, flamegraph.pl, speedscope and Perfetto can all read the result (Firefox
+ * Profiler only perf-script text: of folded stacks it makes a sample for each ns); docs/formats.md
+ * lists the rules and reasons.
  */
 #ifndef XSP_EXPORT_TEXT_H
 #define XSP_EXPORT_TEXT_H

@@ -13,8 +13,11 @@
 /* A span, or the begin (B) or end (E) of one. */
 struct pair {
 	struct xsp_import_span span;
+	uint64_t name; /* hash of its text; 0: none */
 	uint64_t ends;
 };
+
+#define INNER_MOST 256U /* spans without an end, in one that ends */
 
 /* Categories of spans on threads; others are functions of that category. */
 static const struct category {
@@ -26,10 +29,15 @@ static const struct category {
 } categories[] = {
 	{"cpu_op", XSP_IMPORT_FUNCTION, 2, XSP_ARG_EXTERNAL_ID},
 	{"cuda_runtime", XSP_IMPORT_CALL, 4, 0},
-	{"python_function", XSP_IMPORT_FUNCTION, 1, XSP_ARG_PYTHON_ID},
+	{"python_function", XSP_IMPORT_FUNCTION, XSP_IMPORT_PYTHON, XSP_ARG_PYTHON_ID},
 	{"user_annotation", XSP_IMPORT_ANNOTATION, 2, XSP_ARG_EXTERNAL_ID},
 	{"cuda_driver", XSP_IMPORT_CALL, 5, 0},
 	{"hip_runtime", XSP_IMPORT_CALL, 4, 0},
+	{"xpu_runtime", XSP_IMPORT_CALL, 4, 0},
+	{"xpu_driver", XSP_IMPORT_CALL, 5, 0},
+	{"privateuse1_runtime", XSP_IMPORT_CALL, 4, 0},
+	{"privateuse1_driver", XSP_IMPORT_CALL, 5, 0},
+	{"mtia_runtime", XSP_IMPORT_CALL, 4, 0},
 	/* before PyTorch 1.12 */
 	{"Operator", XSP_IMPORT_FUNCTION, 2, XSP_ARG_OLD_EXTERNAL_ID},
 	{"Runtime", XSP_IMPORT_CALL, 4, 0},
@@ -155,6 +163,8 @@ static int fill_span(struct xsp_import *m, const struct xsp_import_event *e, int
 					       .rank = c->rank}};
 	if (c->id != 0)
 		s->id = (uint64_t)xsp_import_number(e, c->id, 0);
+	if (c->rank == XSP_IMPORT_PYTHON)
+		s->caller = (uint64_t)xsp_import_number(e, XSP_ARG_PYTHON_PARENT, 0);
 	if (xsp_import_is_literal(e, XSP_ARG_FINISHED, "false") ||
 	    xsp_import_is_literal(e, XSP_ARG_EXIT_LOST, "true"))
 		s->head.ending = XSP_IMPORT_NOT_SEEN;
@@ -184,7 +194,11 @@ static int add(struct xsp_import *m, uint32_t thread, enum xsp_import_count what
 
 static int add_span(struct xsp_import *m, const struct xsp_import_span *s)
 {
-	return add(m, s->thread, XSP_IMPORT_SPANS, &s->head, s->end_ns);
+	const bool ends = s->end_ns < XSP_IMPORT_TIME_MAX;
+
+	if (s->head.rank == XSP_IMPORT_PYTHON && ends && s->end_ns > m->python_ns)
+		m->python_ns = s->end_ns;
+	return add(m, s->thread, XSP_IMPORT_SPANS, &s->head, ends ? s->end_ns : s->head.time_ns);
 }
 
 /* Waits and copies may be as long as their call, whose record comes at its end. The timeline keeps
@@ -248,7 +262,7 @@ static int convert_complete(struct xsp_import *m, const struct xsp_import_event 
 
 static int convert_edge(struct xsp_import *m, const struct xsp_import_event *e, bool ends)
 {
-	struct pair p = {.ends = ends};
+	struct pair p = {.name = xsp_import_name_hash(e), .ends = ends};
 	int64_t ns;
 	int rc;
 
@@ -267,17 +281,20 @@ static int convert_edge(struct xsp_import *m, const struct xsp_import_event *e, 
 /* The open spans of a thread, innermost first. */
 struct opened {
 	struct xsp_import_span span;
+	uint64_t name;
 	uint32_t around; /* 1 + index; 0: none */
 };
 struct opens {
 	struct opened *list;
 	size_t count, capacity;
+	uint64_t begins; /* so far */
 	uint32_t free; /* 1 + index of an unused one */
 	struct xsp_u64map innermost; /* thread → 1 + index */
 };
 
-static int open_pair(struct opens *o, const struct xsp_import_span *s)
+static int open_pair(struct opens *o, const struct pair *p)
 {
+	const struct xsp_import_span *s = &p->span;
 	const uint32_t *innermost = xsp_u64map_get(&o->innermost, s->thread);
 	const uint32_t around = innermost != NULL ? *innermost : 0;
 	uint32_t at = o->free;
@@ -290,13 +307,16 @@ static int open_pair(struct opens *o, const struct xsp_import_span *s)
 			return -ENOMEM;
 		at = (uint32_t)++o->count;
 	}
-	o->list[at - 1] = (struct opened){.span = *s, .around = around};
+	o->list[at - 1] = (struct opened){.span = *s, .name = p->name, .around = around};
 	o->list[at - 1].span.head.size = sizeof(*s);
+	o->begins++;
+	if (s->id == 0) /* those that begin and end together keep their order */
+		o->list[at - 1].span.id = o->begins;
 	return xsp_u64map_set(&o->innermost, s->thread, at);
 }
 
-static int close_pair(struct xsp_import *m, struct opens *o, uint32_t thread, int64_t end_ns,
-		      enum xsp_import_ending ending)
+static int close_innermost(struct xsp_import *m, struct opens *o, uint32_t thread, int64_t end_ns,
+			   enum xsp_import_ending ending)
 {
 	const uint32_t *innermost = xsp_u64map_get(&o->innermost, thread);
 	const uint32_t at = innermost != NULL ? *innermost : 0;
@@ -315,7 +335,33 @@ static int close_pair(struct xsp_import *m, struct opens *o, uint32_t thread, in
 	return rc < 0 ? rc : add_span(m, &s);
 }
 
-/* What has not ended ends with the trace. */
+/* How many spans inside the one of that name have not ended, so that an E is its own. 0: it is the
+ * innermost one, or none is near. */
+static unsigned count_inner(const struct opens *o, uint32_t thread, uint64_t name)
+{
+	const uint32_t *innermost = xsp_u64map_get(&o->innermost, thread);
+	unsigned inner = 0;
+
+	for (uint32_t at = innermost != NULL ? *innermost : 0;
+	     name != 0 && at != 0 && inner < INNER_MOST; at = o->list[at - 1].around, inner++)
+		if (o->list[at - 1].name == name)
+			return inner;
+	return 0;
+}
+
+static int close_pair(struct xsp_import *m, struct opens *o, const struct pair *p)
+{
+	const int64_t end_ns = p->span.head.time_ns;
+	int rc = 0;
+
+	for (unsigned n = count_inner(o, p->span.thread, p->name); n > 0 && rc == 0; n--) {
+		xsp_import_counted(m, XSP_IMPORT_OPEN);
+		rc = close_innermost(m, o, p->span.thread, end_ns, XSP_IMPORT_NOT_SEEN);
+	}
+	return rc == 0 ? close_innermost(m, o, p->span.thread, end_ns, XSP_IMPORT_RETURNED) : rc;
+}
+
+/* What has not ended is open when the trace ends, and nothing follows it on its stack. */
 static int close_rest(struct xsp_import *m, struct opens *o)
 {
 	int rc = 0;
@@ -324,10 +370,9 @@ static int close_rest(struct xsp_import *m, struct opens *o)
 		const uint32_t *at;
 		while (rc == 0 && (at = xsp_u64map_get(&o->innermost, thread)) != NULL &&
 		       *at != 0) {
-			const int64_t begin = o->list[*at - 1].span.head.time_ns;
 			xsp_import_counted(m, XSP_IMPORT_OPEN);
-			rc = close_pair(m, o, thread, begin > m->last_ns ? begin : m->last_ns,
-					XSP_IMPORT_NOT_SEEN);
+			rc = close_innermost(m, o, thread, XSP_IMPORT_TIME_MAX,
+					     XSP_IMPORT_NOT_SEEN);
 		}
 	}
 	return rc;
@@ -342,9 +387,7 @@ int xsp_import_convert_pairs(struct xsp_import *m)
 	while (rc == 0 && (rc = xsp_sorter_next(m->pairs, &record)) > 0) {
 		const struct pair *p = (const void *)record;
 		cover(m, record->time_ns, record->time_ns);
-		rc = p->ends ? close_pair(m, &o, p->span.thread, record->time_ns,
-					  XSP_IMPORT_RETURNED)
-			     : open_pair(&o, &p->span);
+		rc = p->ends ? close_pair(m, &o, p) : open_pair(&o, p);
 	}
 	if (rc == 0)
 		rc = close_rest(m, &o);

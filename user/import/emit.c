@@ -34,7 +34,9 @@ struct open_span {
 	uint32_t probe;
 	uint32_t correlation, cbid;
 	uint8_t ending, api;
+	bool goes_on; /* a call of Python that ends with the last one: its return may be lost */
 	int64_t begin_ns; /* of a call */
+	uint64_t id; /* xsp_import_span.id */
 };
 
 struct lane {
@@ -158,7 +160,7 @@ static const char *unescaped(struct xsp_import *m, const struct xsp_import_name 
 	memcpy(quoted + 1, name->raw, name->length);
 	quoted[1 + name->length] = '"';
 	memset(quoted + 2 + name->length, 0, XSP_JSON_PAD);
-	xsp_json_to_text(quoted, m->text, XSP_GPU_NAME_MAX);
+	xsp_import_text(m, quoted, m->text, XSP_GPU_NAME_MAX);
 	return m->text;
 }
 
@@ -331,10 +333,12 @@ static int emit_event(struct emitter *t, const struct lane *l, uint32_t probe, s
 
 static int pop(struct emitter *t, struct lane *l)
 {
-	const struct open_span *s = &l->open[--l->depth];
+	struct open_span *s = &l->open[--l->depth];
 	const size_t depth = l->depth + 1;
 	int rc = 0;
 
+	if (s->end_ns > t->m->last_ns) /* it has none */
+		s->end_ns = t->m->last_ns;
 	if (s->ending == XSP_IMPORT_RETURNED)
 		rc = emit_event(t, l, s->probe, depth, s->end_ns, XSP_EVENT_EXIT, 0);
 	else if (s->ending == XSP_IMPORT_CUT)
@@ -517,12 +521,46 @@ static int lane_for(struct emitter *t, uint32_t thread, int64_t begin_ns, int64_
 	return 0;
 }
 
-static int emit_span(struct emitter *t, const struct xsp_import_span *s)
+/* A call of Python that goes on although its caller calls again has returned before. A span whose
+ * end was not seen, or that goes on when its caller has returned, ends with the one around it. */
+static int bound(struct emitter *t, struct lane *l, bool goes_on, struct xsp_import_span *s)
 {
-	struct lane *l = NULL;
+	struct open_span *top = l->depth > 1 ? &l->open[l->depth - 1] : NULL;
 	int64_t end_ns = s->end_ns;
-	int rc = lane_for(t, s->thread, s->head.time_ns, &end_ns, &l);
+	size_t kept;
+	int rc = 0;
 
+	if (top != NULL && top->goes_on && s->caller != 0 && top->id != s->caller &&
+	    top[-1].id == s->caller) {
+		top->ending = XSP_IMPORT_NOT_SEEN;
+		top->end_ns = s->head.time_ns;
+		xsp_import_counted(t->m, XSP_IMPORT_NO_RETURN);
+		sift_up(t, l);
+		rc = pop_until(t, s->head.time_ns);
+	}
+	if (rc < 0 || l->depth == 0 || join(l, s->head.time_ns, &end_ns, &kept))
+		return rc;
+	if (s->head.ending == XSP_IMPORT_RETURNED && goes_on) {
+		s->head.ending = XSP_IMPORT_NOT_SEEN;
+		xsp_import_counted(t->m, XSP_IMPORT_NO_RETURN);
+	}
+	if (s->head.ending == XSP_IMPORT_NOT_SEEN)
+		s->end_ns = l->open[l->depth - 1].end_ns;
+	return 0;
+}
+
+static int emit_span(struct emitter *t, const struct xsp_import_span *sorted)
+{
+	struct xsp_import_span own = *sorted, *s = &own;
+	const bool goes_on =
+		s->head.rank == XSP_IMPORT_PYTHON && s->end_ns >= t->m->python_ns - CLIP_NS;
+	const uint32_t first = t->m->threads[s->thread].lane;
+	struct lane *l = NULL;
+	int rc = first != 0 ? bound(t, &t->lanes[first - 1], goes_on, s) : 0;
+	int64_t end_ns = s->end_ns;
+
+	if (rc == 0)
+		rc = lane_for(t, s->thread, s->head.time_ns, &end_ns, &l);
 	if (rc == -E2BIG || (rc == 0 && l->depth >= DEPTH_MAX)) {
 		xsp_import_counted(t->m, XSP_IMPORT_DEEP);
 		t->m->report->counts[XSP_IMPORT_SPANS]--;
@@ -544,6 +582,8 @@ static int emit_span(struct emitter *t, const struct xsp_import_span *s)
 				   .correlation = s->correlation,
 				   .cbid = s->cbid,
 				   .ending = s->head.ending,
+				   .goes_on = goes_on,
+				   .id = s->id,
 				   .api = (uint8_t)(s->head.api & ~XSP_IMPORT_BESIDE)};
 	if (s->head.api & XSP_IMPORT_BESIDE)
 		t->asynchronous[s->correlation % ASYNC_CALLS] =

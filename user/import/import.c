@@ -306,8 +306,10 @@ static int failed(struct xsp_error *err, int rc, const char *display_path)
 /* Why it was not read to its end; NULL: it was. */
 static const char *why_not(enum xsp_json_state state, int error)
 {
-	if (error == -EILSEQ)
+	if (error == -EILSEQ || (error == -EBADMSG && state == XSP_JSON_WRONG))
 		return "its compressed data are damaged there";
+	if (error == -EBADMSG)
+		return "the checksum there says that something before it is damaged";
 	switch (state) {
 	case XSP_JSON_END:
 		return error == -ENODATA ? "its compressed data end there" : "it ends there";
@@ -549,6 +551,10 @@ static const struct {
 	{XSP_IMPORT_ASYNC, not_imported, "asynchronous events"},
 	{XSP_IMPORT_OTHER, not_imported, "events of other kinds"},
 	{XSP_IMPORT_OPEN, NULL, "spans (B) do not end"},
+	{XSP_IMPORT_NO_RETURN, NULL,
+	 "calls of Python go on until the end although what called them has returned: their own return was lost, so they have no time"},
+	{XSP_IMPORT_BACKSLASHES, NULL,
+	 "names have backslashes that are no escapes of JSON: they stand as they are"},
 	{XSP_IMPORT_OVERLAPPING, NULL,
 	 "spans overlap others of their thread: they are on rows of their own"},
 	{XSP_IMPORT_PARTS, NULL, "GPU activities are parts of longer ones: they count as whole"},

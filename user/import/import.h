@@ -41,6 +41,8 @@ enum xsp_import_count {
 	XSP_IMPORT_CLIPPED,
 	XSP_IMPORT_OVERLAPPING,
 	XSP_IMPORT_PARTS, /* of activities */
+	XSP_IMPORT_BACKSLASHES, /* names */
+	XSP_IMPORT_NO_RETURN, /* calls of Python */
 	XSP_IMPORT_COUNTS,
 };
 

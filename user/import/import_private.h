@@ -41,6 +41,7 @@ struct xsp_import_head {
 	uint8_t ending; /* enum xsp_import_ending */
 	uint8_t api; /* 1 + enum xsp_cuda_api: a call of it; 0: none */
 };
+#define XSP_IMPORT_PYTHON 1 /* in `rank`: a call of Python */
 #define XSP_IMPORT_BESIDE 0x80U /* in `api`: the call does not wait for the copy that it asks for */
 _Static_assert(sizeof(struct xsp_import_head) == sizeof(struct xsp_sorted), "it is one");
 
@@ -48,6 +49,7 @@ struct xsp_import_span {
 	struct xsp_import_head head;
 	int64_t end_ns;
 	uint64_t id; /* rises in the order of begins, within a rank; 0: unknown */
+	uint64_t caller; /* of a call of Python: the id of the one that called it; 0: unknown */
 	uint32_t thread, probe; /* thread: index */
 	uint32_t correlation, cbid; /* of a call of CUDA's API */
 };
@@ -150,6 +152,7 @@ struct xsp_import {
 	/* the time that the events cover */
 	bool any;
 	int64_t first_ns, last_ns;
+	int64_t python_ns; /* the last end of a call of Python */
 	uint32_t gpu_probe; /* 1 + id; 0: the trace has nothing of a GPU */
 	uint32_t allocator_probes[3]; /* 1 + id, by enum xsp_allocator_call */
 	struct xsp_u64map contexts; /* row of a GPU << 32 | context → device */
@@ -180,6 +183,7 @@ int xsp_import_series(struct xsp_import *m, const struct xsp_import_event *e, co
 		      size_t length, uint32_t *probe);
 int xsp_import_other_probe(struct xsp_import *m, const struct xsp_capture_probe *probe,
 			   uint32_t *id);
+uint64_t xsp_import_name_hash(const struct xsp_import_event *e); /* 0: it has no name */
 /* The index of the kernel's name. */
 int xsp_import_kernel(struct xsp_import *m, const struct xsp_import_event *e, uint32_t *index);
 int xsp_import_thread(struct xsp_import *m, const struct xsp_import_event *e, uint32_t *index);
@@ -190,6 +194,8 @@ uint32_t xsp_import_invent_id(struct xsp_import *m);
 int xsp_import_convert_metadata(struct xsp_import *m, const struct xsp_import_event *e);
 /* Writes processes and threads as definitions, once all events have been converted. */
 int xsp_import_define(struct xsp_import *m);
+/* xsp_json_to_text() of a name, which counts those with unescaped backslashes. */
+size_t xsp_import_text(struct xsp_import *m, const char *value, char *out, size_t size);
 const char *xsp_import_keep(struct xsp_import *m, const char *value); /* NULL: no memory */
 void xsp_import_tables_free(struct xsp_import *m);
 

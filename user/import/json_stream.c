@@ -5,14 +5,25 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "base/format/json.h"
 
 #define WINDOW_FIRST ((size_t)1 << 20)
+#define INPUT ((size_t)256 << 10)
+#define ONLY_GZIP 16 /* of inflateInit2() */
+#define GZIP_FIRST 0x1f /* the first byte of a member */
 
+/* The compressed data are unpacked here, not by gzread(): where they are damaged, that keeps what it
+ * unpacked since its last call. */
 struct xsp_json_stream {
-	gzFile file;
+	int fd;
+	bool gzip;
+	z_stream packed; /* next_in, avail_in: what is left of `input`, of plain text too */
+	bool in_member; /* of a gzip file, which may have several */
+	unsigned char *input;
+	uint64_t read; /* bytes of the file */
 	char *window;
 	size_t capacity; /* not counting XSP_JSON_PAD */
 	size_t at, end;
@@ -21,20 +32,45 @@ struct xsp_json_stream {
 	int error;
 };
 
+/* False: the file ends, or cannot be read. */
+static bool has_input(struct xsp_json_stream *s)
+{
+	ssize_t got;
+
+	if (s->packed.avail_in > 0)
+		return true;
+	do
+		got = read(s->fd, s->input, INPUT);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		s->error = -errno;
+	if (got <= 0)
+		return false;
+	s->read += (uint64_t)got;
+	s->packed.next_in = s->input;
+	s->packed.avail_in = (unsigned)got;
+	return true;
+}
+
 int xsp_json_stream_new(int fd, struct xsp_json_stream **out)
 {
 	struct xsp_json_stream *s = calloc(1, sizeof(*s));
 
 	*out = NULL;
-	if (s != NULL)
-		s->window = malloc(WINDOW_FIRST + XSP_JSON_PAD);
-	if (s == NULL || s->window == NULL || (s->file = gzdopen(fd, "rb")) == NULL) {
-		if (s != NULL)
-			free(s->window);
+	if (s == NULL)
+		return -ENOMEM;
+	s->window = malloc(WINDOW_FIRST + XSP_JSON_PAD);
+	s->input = malloc(INPUT);
+	if (s->window == NULL || s->input == NULL ||
+	    inflateInit2(&s->packed, MAX_WBITS + ONLY_GZIP) != Z_OK) {
+		free(s->window);
+		free(s->input);
 		free(s);
 		return -ENOMEM;
 	}
-	(void)gzbuffer(s->file, 1U << 18);
+	s->fd = fd;
+	s->gzip = has_input(s) && s->input[0] == GZIP_FIRST;
+	s->in_member = s->gzip;
 	s->capacity = WINDOW_FIRST;
 	memset(s->window, 0, XSP_JSON_PAD);
 	*out = s;
@@ -45,32 +81,77 @@ void xsp_json_stream_free(struct xsp_json_stream *s)
 {
 	if (s == NULL)
 		return;
-	gzclose(s->file);
+	inflateEnd(&s->packed);
+	close(s->fd);
 	free(s->window);
+	free(s->input);
 	free(s);
 }
 
-static void note_end(struct xsp_json_stream *s, int got)
+static int error_of(const z_stream *z, int code)
 {
-	int code = Z_OK;
+	const bool sum = code == Z_DATA_ERROR && z->msg != NULL && strstr(z->msg, "check") != NULL;
 
-	s->ended = true;
-	(void)gzerror(s->file, &code);
-	if (code == Z_BUF_ERROR)
-		s->error = -ENODATA;
-	else if (code == Z_DATA_ERROR || code == Z_STREAM_ERROR)
-		s->error = -EILSEQ;
-	else if (code == Z_MEM_ERROR)
-		s->error = -ENOMEM;
-	else if (got < 0)
-		s->error = errno != 0 ? -errno : -EIO;
+	return code == Z_MEM_ERROR				     ? -ENOMEM
+	       : sum && strncmp(z->msg, "incorrect header", 16) != 0 ? -EBADMSG
+								     : -EILSEQ;
+}
+
+/* Unpacks into what is free of the window, as much as there is input for at hand. False: nothing
+ * more will come. */
+static bool unpack(struct xsp_json_stream *s)
+{
+	z_stream *z = &s->packed;
+
+	/* what follows the last member, zeros often, is ignored, as gzip does */
+	if (!s->in_member && *z->next_in != GZIP_FIRST)
+		return false;
+	if (!s->in_member)
+		inflateReset(z);
+	s->in_member = true;
+	z->next_out = (unsigned char *)s->window + s->end;
+	z->avail_out = (unsigned)(s->capacity - s->end);
+	const int code = inflate(z, Z_NO_FLUSH);
+	s->end = s->capacity - z->avail_out;
+	if (code == Z_STREAM_END)
+		s->in_member = false;
+	else if (code != Z_OK && code != Z_BUF_ERROR)
+		s->error = error_of(z, code);
+	return s->error == 0;
+}
+
+static bool copy(struct xsp_json_stream *s)
+{
+	const size_t room = s->capacity - s->end,
+		     n = s->packed.avail_in < room ? s->packed.avail_in : room;
+
+	memcpy(s->window + s->end, s->packed.next_in, n);
+	s->end += n;
+	s->packed.next_in += n;
+	s->packed.avail_in -= (unsigned)n;
+	return true;
+}
+
+/* Fills the window as far as possible. */
+static void fill(struct xsp_json_stream *s)
+{
+	while (!s->ended && s->end < s->capacity) {
+		if (!has_input(s)) {
+			s->ended = true;
+			if (s->in_member && s->error == 0)
+				s->error = -ENODATA;
+		} else if (!(s->gzip ? unpack(s) : copy(s))) {
+			s->ended = true;
+		}
+	}
 }
 
 /* Reads more, after what is left of the window. */
 static enum xsp_json_state more(struct xsp_json_stream *s)
 {
 	if (s->ended)
-		return s->error == 0 || s->error == -ENODATA || s->error == -EILSEQ
+		return s->error == 0 || s->error == -ENODATA || s->error == -EILSEQ ||
+				       s->error == -EBADMSG
 			       ? XSP_JSON_END
 			       : XSP_JSON_FAILED;
 	if (s->at > 0) {
@@ -89,14 +170,10 @@ static enum xsp_json_state more(struct xsp_json_stream *s)
 		s->window = grown;
 		s->capacity *= 2;
 	}
-	errno = 0;
-	const int got = gzread(s->file, s->window + s->end, (unsigned)(s->capacity - s->end));
-	if (got > 0)
-		s->end += (size_t)got;
-	if (got <= 0 || s->end < s->capacity)
-		note_end(s, got);
+	const size_t end = s->end;
+	fill(s);
 	memset(s->window + s->end, 0, XSP_JSON_PAD);
-	return got > 0 ? XSP_JSON_OK : more(s);
+	return s->end > end ? XSP_JSON_OK : more(s);
 }
 
 uint64_t xsp_json_offset(const struct xsp_json_stream *s)
@@ -106,9 +183,7 @@ uint64_t xsp_json_offset(const struct xsp_json_stream *s)
 
 double xsp_json_progress(const struct xsp_json_stream *s, uint64_t file_bytes)
 {
-	const z_off_t at = gzoffset(s->file);
-
-	return file_bytes > 0 && at > 0 ? (double)at / (double)file_bytes : 0;
+	return file_bytes > 0 ? (double)(s->read - s->packed.avail_in) / (double)file_bytes : 0;
 }
 
 int xsp_json_stream_error(const struct xsp_json_stream *s)
@@ -538,17 +613,46 @@ static uint32_t short_escape(char c)
 	return (unsigned char)c;
 }
 
+/* Does this escape show that the text was written without escaping its backslashes? JSON does not
+ * know it, or it stands for a character that no name has. */
+static bool is_path_escape(const char *p, const char *end, bool path)
+{
+	uint32_t point;
+
+	if (*p == 'u')
+		return !read_hex(p + 1, end, &point);
+	return strchr(path ? "\"\\/" : "\"\\/nrt", *p) == NULL;
+}
+
+bool xsp_json_is_unescaped(const char *value)
+{
+	const char *p;
+	const size_t raw = xsp_json_raw(value, &p);
+	const char *end = p + raw;
+
+	if (*value != '"' || memchr(p, '\\', raw) == NULL)
+		return false;
+	/* "C:\new", "torch\nn\x.py(1): f" */
+	const bool drive = raw > 3 && p[1] == ':' && p[2] == '\\' && p[3] != '\\';
+	const bool path = drive || memmem(p, raw, ".py(", 4) != NULL;
+	for (; p < end; p++)
+		if (*p == '\\' && end - p >= 2 && is_path_escape(++p, end, path))
+			return true;
+	return false;
+}
+
 size_t xsp_json_to_text(const char *value, char *out, size_t size)
 {
 	const char *p;
-	const bool quoted = *value == '"';
+	const bool quoted = *value == '"', unescaped = xsp_json_is_unescaped(value);
 	const size_t raw = xsp_json_raw(value, &p);
 	const char *end = p + raw;
 	size_t length = 0;
 
 	while (p < end && length + 5 <= size) {
 		uint32_t point;
-		if (!quoted || *p != '\\' || end - p < 2) {
+		if (!quoted || *p != '\\' || end - p < 2 ||
+		    (unescaped && strchr("\"\\/", p[1]) == NULL)) {
 			out[length++] = *p++;
 			continue;
 		}

@@ -56,8 +56,8 @@ enum xsp_json_state xsp_json_parse(struct xsp_json_stream *s, xsp_json_parse_fn 
 
 uint64_t xsp_json_offset(const struct xsp_json_stream *s); /* of the next byte, in the plain text */
 double xsp_json_progress(const struct xsp_json_stream *s, uint64_t file_bytes); /* 0..1 */
-/* The errno of XSP_JSON_FAILED, negative; -EILSEQ: the compressed data are damaged; -ENODATA: they
- * end too early; 0: none. */
+/* The errno of XSP_JSON_FAILED, negative; -EILSEQ: the compressed data are damaged; -EBADMSG: a
+ * checksum says that something before is; -ENODATA: they end too early; 0: none. */
 int xsp_json_stream_error(const struct xsp_json_stream *s);
 
 /* ---- in the window: each returns the end, or NULL with *stopped where the text ended or is wrong
@@ -88,7 +88,10 @@ bool xsp_json_to_number(const char *value, int scale, int64_t *out);
 /* The number at `value`, or in the string there, as the nearest double. `c`: a locale with numbers
  * as in JSON. False: it is no number, or not finite. */
 bool xsp_json_to_real(const char *value, locale_t c, double *out);
-/* The text of the string at `value` without escapes, terminated, shortened to `size`; returns its
+/* Was the string at `value`, often the path of a file on Windows, written without escaping its
+ * backslashes? "torch\utils.py" has an escape that JSON does not know. */
+bool xsp_json_is_unescaped(const char *value);
+/* The text of the string at `value` without escapes (of one that is unescaped, backslashes stay), terminated, shortened to `size`; returns its
  * length. Other values are copied as written. A NUL in it becomes U+FFFD. */
 size_t xsp_json_to_text(const char *value, char *out, size_t size);
 /* The length of the value as it is written, without quotes; *raw: its beginning. */

@@ -36,6 +36,16 @@ static uint64_t hash_of(uint32_t class, const char *text, size_t length)
 	return xsp_u64_mix((h ^ word) + (length << 56));
 }
 
+uint64_t xsp_import_name_hash(const struct xsp_import_event *e)
+{
+	const char *raw;
+
+	if (!xsp_import_has(e, XSP_TRACE_NAME))
+		return 0;
+	const size_t length = xsp_json_raw(e->value[XSP_TRACE_NAME], &raw);
+	return hash_of(0, raw, length) | 1;
+}
+
 /* The index of a name; a new one has the index `count`, and number 0. */
 static long name_of(struct xsp_import *m, struct xsp_import_names *n, uint32_t class,
 		    const char *value)
@@ -70,9 +80,16 @@ static void free_names(struct xsp_import_names *n)
 	free(n->list);
 }
 
+size_t xsp_import_text(struct xsp_import *m, const char *value, char *out, size_t size)
+{
+	if (xsp_json_is_unescaped(value))
+		xsp_import_counted(m, XSP_IMPORT_BACKSLASHES);
+	return xsp_json_to_text(value, out, size);
+}
+
 const char *xsp_import_keep(struct xsp_import *m, const char *value)
 {
-	const size_t length = xsp_json_to_text(value, m->text, XSP_IMPORT_NAME_MAX);
+	const size_t length = xsp_import_text(m, value, m->text, XSP_IMPORT_NAME_MAX);
 
 	return xsp_arena_copy(&m->texts, m->text, length);
 }
@@ -107,7 +124,7 @@ static int define_probe(struct xsp_import *m, const struct xsp_import_event *e,
 
 	if (xsp_import_has(e, XSP_TRACE_CAT))
 		xsp_json_to_text(e->value[XSP_TRACE_CAT], category, sizeof(category));
-	xsp_json_to_text(value_of(e, XSP_TRACE_NAME, no_name), m->text, XSP_IMPORT_NAME_MAX);
+	xsp_import_text(m, value_of(e, XSP_TRACE_NAME, no_name), m->text, XSP_IMPORT_NAME_MAX);
 	if (class == XSP_IMPORT_CALL)
 		p.symbol = m->text;
 	return xsp_import_other_probe(m, &p, id);
@@ -161,7 +178,7 @@ int xsp_import_series(struct xsp_import *m, const struct xsp_import_event *e, co
 	int rc = at < 0 ? -ENOMEM : 0;
 
 	if (rc == 0 && m->names.list[at].number == 0) {
-		xsp_json_to_text(name, m->text, XSP_IMPORT_NAME_MAX);
+		xsp_import_text(m, name, m->text, XSP_IMPORT_NAME_MAX);
 		rc = xsp_import_other_probe(
 			m,
 			&(struct xsp_capture_probe){.kind = XSP_PROBE_MARK,
@@ -193,6 +210,16 @@ uint32_t xsp_import_invent_id(struct xsp_import *m)
 	return INVENTED + 0x10000000U + m->invented++;
 }
 
+/* A number, or a text that is written as one: "42" is 42. */
+static bool is_number(const char *value)
+{
+	const char *digits = value + (*value == '"');
+
+	digits += *digits == '-';
+	const size_t n = strspn(digits, "0123456789");
+	return *value != '"' || (digits[n] == '"' && (n == 1 || (n > 1 && *digits != '0')));
+}
+
 /* A pid or tid: its number, or a hash of its text, which equals no number. */
 static uint64_t key_of(const struct xsp_import_event *e, enum xsp_import_key key, uint32_t *number)
 {
@@ -201,7 +228,7 @@ static uint64_t key_of(const struct xsp_import_event *e, enum xsp_import_key key
 	*number = UINT32_MAX;
 	if (!xsp_import_has(e, key))
 		return 1ULL << 62;
-	if (e->value[key][0] != '"' && xsp_json_to_number(e->value[key], 0, &value)) {
+	if (is_number(e->value[key]) && xsp_json_to_number(e->value[key], 0, &value)) {
 		if (value >= 0 && value < INVENTED)
 			*number = (uint32_t)value;
 		return (uint64_t)value;
@@ -344,7 +371,7 @@ int xsp_import_convert_metadata(struct xsp_import *m, const struct xsp_import_ev
 			: process_of(m, e, process, number, &index);
 	if (rc < 0)
 		return rc;
-	xsp_json_to_text(e->value[XSP_ARG_NAME], m->text, XSP_IMPORT_NAME_MAX);
+	xsp_import_text(m, e->value[XSP_ARG_NAME], m->text, XSP_IMPORT_NAME_MAX);
 	const char *name = xsp_arena_copy(&m->texts, m->text, without_number(m->text));
 	if (name == NULL)
 		return -ENOMEM;

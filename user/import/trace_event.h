@@ -25,6 +25,7 @@
 	X(XSP_ARG_EXTERNAL_ID, "External id")                                                      \
 	X(XSP_ARG_OLD_EXTERNAL_ID, "external id")                                                  \
 	X(XSP_ARG_PYTHON_ID, "Python id")                                                          \
+	X(XSP_ARG_PYTHON_PARENT, "Python parent id")                                               \
 	X(XSP_ARG_FINISHED, "finished")                                                            \
 	X(XSP_ARG_UNWOUND, "unwound")                                                              \
 	X(XSP_ARG_EXIT_LOST, "exit lost")                                                          \

@@ -74,6 +74,14 @@ static inline char *put_each(char *out, const char *text, size_t length,
 	return out;
 }
 
+/* For formats without escapes. */
+static char *put_shown(char *out, uint32_t point)
+{
+	const bool stays = !xsp_is_control(point) || point == '\t' || point == '\n';
+
+	return xsp_utf8_put(out, stays ? point : XSP_REPLACEMENT);
+}
+
 static char *put_text(char *out, const char *text)
 {
 	size_t n = strlen(text);
@@ -113,9 +121,14 @@ static char *put_json_ascii(char *out, unsigned c)
 
 static char *put_json(char *out, uint32_t point)
 {
-	return point < 0x80					    ? put_json_ascii(out, point)
-	       : point < 0x10000 && xsp_is_invisible_control(point) ? put_json_number(out, point)
-								    : xsp_utf8_put(out, point);
+	if (point < 0x80)
+		return put_json_ascii(out, point);
+	if (!xsp_is_control(point))
+		return xsp_utf8_put(out, point);
+	if (point < 0x10000)
+		return put_json_number(out, point);
+	out = put_json_number(out, 0xD800 + ((point - 0x10000) >> 10));
+	return put_json_number(out, 0xDC00 + ((point - 0x10000) & 0x3FF));
 }
 
 char *xsp_json_escape(char *out, const char *text, size_t length)
@@ -143,9 +156,8 @@ static char *put_xml(char *out, uint32_t point)
 	case '\r':
 		return put_text(out, "&#13;");
 	}
-	if (point < 0x20 || (point >= 0x7F && point < 0xA0) || point == 0xFFFE || point == 0xFFFF)
-		point = XSP_REPLACEMENT;
-	return xsp_utf8_put(out, point);
+	return point == 0xFFFE || point == 0xFFFF ? xsp_utf8_put(out, XSP_REPLACEMENT)
+						  : put_shown(out, point);
 }
 
 char *xsp_xml_escape(char *out, const char *text, size_t length)
@@ -183,20 +195,20 @@ char *xsp_xml_escaped(const char *text, size_t *length)
 	return escaped(xsp_xml_escape, text, length);
 }
 
-static char *clean(char *out, const char *text, size_t length)
+static char *show(char *out, const char *text, size_t length)
 {
-	return put_each(out, text, length, xsp_utf8_put);
+	return put_each(out, text, length, put_shown);
 }
 
-char *xsp_utf8_cleaned(const char *text, size_t *length)
+char *xsp_utf8_shown(const char *text, size_t *length)
 {
-	return escaped(clean, text, length);
+	return escaped(show, text, length);
 }
 
 char *xsp_csv_quoted(const char *text, size_t *length)
 {
 	size_t n, used = 0;
-	char *clean = xsp_utf8_cleaned(text, &n), *out = clean != NULL ? malloc(2 * n + 3) : NULL;
+	char *clean = xsp_utf8_shown(text, &n), *out = clean != NULL ? malloc(2 * n + 3) : NULL;
 
 	if (out == NULL) {
 		free(clean);

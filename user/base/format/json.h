@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * json.h - makes text of a target safe for JSON, XML, CSV and plain lines.
+ * json.h - makes text of a target safe for JSON, XML, CSV and plain lines. What becomes of control
+ * characters is one rule: xsp_is_control().
  *
  * The input is raw bytes: any byte may occur. Ill-formed UTF-8 becomes U+FFFD, one for each maximal
  * subpart of a character (Unicode 15, table 3-7 and section 3.9). Browsers and Python decode the
@@ -26,19 +27,20 @@ char *xsp_utf8_put(char *out, uint32_t point);
 /*
  * Escape `length` bytes of `text` into `out`, which has room for XSP_ESCAPED_MAX(length). Both
  * return the end of what they wrote, and add neither quotes nor a terminator. JSON: RFC 8259,
- * section 7. XML: characters that XML 1.0 cannot hold even as a reference (control characters,
- * U+FFFE, U+FFFF) become U+FFFD. Tab, line feed and carriage return become references, so the
- * result can be an attribute too.
+ * section 7. XML: control characters, and what XML 1.0 cannot hold even as a reference (U+FFFE,
+ * U+FFFF), become U+FFFD. Tab, line feed and carriage return become references, so the result can
+ * be an attribute too.
  */
 char *xsp_json_escape(char *out, const char *text, size_t length);
 char *xsp_xml_escape(char *out, const char *text, size_t length);
 
 /* The same into a malloc'd, terminated string; NULL: out of memory. *length may be NULL. The third
- * escapes nothing, but replaces ill-formed UTF-8 as the others do. */
+ * escapes nothing: U+FFFD stands for control characters other than tab and line feed, and for
+ * ill-formed UTF-8. */
 char *xsp_json_escaped(const char *text, size_t *length);
 char *xsp_xml_escaped(const char *text, size_t *length);
-char *xsp_utf8_cleaned(const char *text, size_t *length);
-/* A field of CSV: quoted, with the quotes in it doubled. Line ends stay as they are. */
+char *xsp_utf8_shown(const char *text, size_t *length);
+/* A field of CSV: quoted, with the quotes in it doubled; the text as xsp_utf8_shown() has it. */
 char *xsp_csv_quoted(const char *text, size_t *length);
 
 #endif

@@ -336,12 +336,57 @@ static bool is_form_of(const char *symbol, const char *name)
 	return *symbol == '\0' || strcmp(symbol, "_ptsz") == 0 || strcmp(symbol, "_ptds") == 0;
 }
 
-const struct xsp_cuda_entry *xsp_cuda_find(const char *symbol)
+static const struct xsp_cuda_entry *find(const char *symbol)
 {
 	for (size_t i = 0; i < xsp_cuda_entry_count; i++)
 		if (is_form_of(symbol, xsp_cuda_entries[i].name))
 			return &xsp_cuda_entries[i];
 	return NULL;
+}
+
+/* Calls of other vendors that do the same, as torch.profiler's traces name them: of Intel's Unified
+ * Runtime (ur..., before it pi...) and Level Zero, and those of HIP that are not CUDA's with
+ * another beginning. */
+static const char *const others[][2] = {
+	{"urEnqueueKernelLaunch", "cudaLaunchKernel"},
+	{"urEnqueueKernelLaunchCustomExp", "cudaLaunchKernel"},
+	{"urEnqueueCooperativeKernelLaunchExp", "cudaLaunchCooperativeKernel"},
+	{"piEnqueueKernelLaunch", "cudaLaunchKernel"},
+	{"zeCommandListAppendLaunchKernel", "cudaLaunchKernel"},
+	{"zeCommandListAppendLaunchCooperativeKernel", "cudaLaunchCooperativeKernel"},
+	{"urEnqueueUSMMemcpy", "cudaMemcpyAsync"},
+	{"piextUSMEnqueueMemcpy", "cudaMemcpyAsync"},
+	{"zeCommandListAppendMemoryCopy", "cudaMemcpyAsync"},
+	{"urEnqueueUSMFill", "cudaMemsetAsync"},
+	{"piextUSMEnqueueMemset", "cudaMemsetAsync"},
+	{"zeCommandListAppendMemoryFill", "cudaMemsetAsync"},
+	{"urQueueFinish", "cudaStreamSynchronize"},
+	{"piQueueFinish", "cudaStreamSynchronize"},
+	{"zeCommandQueueSynchronize", "cudaStreamSynchronize"},
+	{"zeCommandListHostSynchronize", "cudaStreamSynchronize"},
+	{"urEventWait", "cudaEventSynchronize"},
+	{"piEventsWait", "cudaEventSynchronize"},
+	{"zeEventHostSynchronize", "cudaEventSynchronize"},
+	{"zeFenceHostSynchronize", "cudaEventSynchronize"},
+	{"hipModuleLaunchKernel", "cudaLaunchKernel"},
+	{"hipExtModuleLaunchKernel", "cudaLaunchKernel"},
+	{"hipExtLaunchKernel", "cudaLaunchKernel"},
+	{"hipMemcpyWithStream", "cudaMemcpy"},
+};
+
+const struct xsp_cuda_entry *xsp_cuda_find(const char *symbol)
+{
+	char name[64];
+
+	if (strncmp(symbol, "cu", 2) == 0 || strncmp(symbol, "__cu", 4) == 0)
+		return find(symbol);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(symbol, others[i][0]) == 0)
+			return find(others[i][1]);
+	if (strncmp(symbol, "hip", 3) != 0 || strlen(symbol) >= sizeof(name) - 2)
+		return NULL;
+	stpcpy(stpcpy(name, "cuda"), symbol + 3);
+	return find(name);
 }
 
 enum xsp_cuda_api xsp_cuda_api_of(const char *symbol)

@@ -102,7 +102,8 @@ struct xsp_cuda_entry {
 extern const struct xsp_cuda_entry xsp_cuda_entries[];
 extern const size_t xsp_cuda_entry_count;
 
-/* By symbol, with or without _ptsz or _ptds; NULL: not in the table. */
+/* By symbol, with or without _ptsz or _ptds; a call of HIP's or of Intel's has the row of CUDA's
+ * that does the same. NULL: not in the table. */
 const struct xsp_cuda_entry *xsp_cuda_find(const char *symbol);
 /* The API of a call, by its row or else by its name; and a row that says nothing but the API. */
 enum xsp_cuda_api xsp_cuda_api_of(const char *symbol);

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-/* Does this kernel move data between devices for a library (NCCL, RCCL, HCCL)? By its demangled
- * name, as HTA does. */
+/* Does this kernel move data between devices: one of a library (NCCL, RCCL, HCCL), or of a program's
+ * own collectives? By its name, demangled or not, in any case of letters. */
 bool xsp_kernel_communicates(const char *name);
 
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "cli/cli.h"
 #include "cli/options/help.h"
 #include "cli/outputs.h"
@@ -410,7 +411,8 @@ static int is_given_twice(struct xsp_parse *p)
 	for (size_t i = 0; i < outputs->count; i++)
 		if (strcmp(outputs->words[i], p->value) == 0)
 			return xsp_error_set(p->err, -EINVAL, XSP_STATUS_USAGE,
-					     "-o %.200s is given twice", p->value);
+					     "-o %.200s is given twice",
+					     xsp_address_shown(p->value));
 	return 0;
 }
 
@@ -419,20 +421,20 @@ static int check_output_format(struct xsp_parse *p, const struct xsp_export_form
 	const struct xsp_words *outputs = &p->o->outputs;
 
 	if (format != NULL && xsp_format_missing(format) != NULL)
-		return xsp_error_set(p->err, -ENOTSUP, XSP_STATUS_USAGE, "-o %.200s: %s", p->value,
-				     xsp_format_missing(format));
+		return xsp_error_set(p->err, -ENOTSUP, XSP_STATUS_USAGE, "-o %.200s: %s",
+				     xsp_address_shown(p->value), xsp_format_missing(format));
 	/* if the server is gone at the end, the recording would be lost; and the sandbox has no
 	 * certificates */
 	if (format != NULL && format->scheme != NULL)
 		return xsp_error_set(
 			p->err, -EINVAL, XSP_STATUS_USAGE,
 			"-o %.200s: a recording is written to a file first: -o run.xspt, then xsptrace export run.xspt -o %.200s",
-			p->value, p->value);
+			xsp_address_shown(p->value), xsp_address_shown(p->value));
 	if (format == NULL && !xsp_is_capture_name(p->value))
 		return xsp_error_set(
 			p->err, -EINVAL, XSP_STATUS_USAGE,
 			"-o %.200s: the ending decides the format and must be one of " XSP_FORMATS,
-			p->value);
+			xsp_address_shown(p->value));
 	for (size_t i = 0; i < outputs->count && format == NULL; i++)
 		if (xsp_is_capture_name(outputs->words[i]))
 			return xsp_error_set(
@@ -464,7 +466,7 @@ int xsp_take_export_output(struct xsp_parse *p)
 		return xsp_error_set(p->err, -EINVAL, XSP_STATUS_USAGE,
 				     "-o %.300s: the ending must be one of " XSP_EXPORT_SUFFIXES
 				     ", or it is clickhouse://HOST/DATABASE",
-				     p->value);
+				     xsp_address_shown(p->value));
 	const int rc = is_given_twice(p);
 	return rc < 0 ? rc : xsp_take_word(p);
 }

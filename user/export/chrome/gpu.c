@@ -384,11 +384,6 @@ int xsp_chrome_activity(struct xsp_export *x, const struct xsp_gpu_activity *a)
 
 	if (rc < 0)
 		return rc;
-	/* it encloses the activities from which it was made */
-	if (a->kind == XSP_GPU_IS_ANNOTATION && start > 0) {
-		start -= 1;
-		duration += 2;
-	}
 	if (a->kind == XSP_GPU_IS_EVENT) {
 		start = ((const struct xsp_gpu_cuda_event *)a->record)->device_ns;
 		if (start == 0)

@@ -29,11 +29,11 @@ void xsp_chrome_python_line(struct xsp_export *x, const struct xsp_capture_pytho
 	put_line(x, &l);
 }
 
-static void put_module(struct xsp_export *x, const struct xsp_capture_python *stack)
+static void put_module(struct xsp_export *x, const struct xsp_capture_python *stack, uint32_t first)
 {
 	struct xsp_python_module m;
 
-	xsp_timeline_python_module(x->view.timeline, stack, 0, &m);
+	xsp_timeline_python_module(x->view.timeline, stack, first, &m);
 	for (uint32_t i = 0; i < m.count; i++) {
 		xsp_out_text(x->out, i > 0 ? "." : ",\"Module Hierarchy\":\"");
 		xsp_out_json_part(x->out, m.names[i]);
@@ -46,14 +46,15 @@ int xsp_chrome_python(struct xsp_export *x, const struct xsp_span *span,
 {
 	const struct xsp_capture_python *stack = xsp_timeline_python(x->view.timeline, section);
 
-	(void)span;
 	if (stack == NULL)
 		return 0;
-	for (uint32_t i = 0; i < stack->count; i++) {
-		xsp_out_text(x->out, i == 0 ? ",\"Call stack\":\"" : ";");
+	/* a range's stack lacks the frames that only opened it */
+	const uint32_t first = stack == span->python ? span->python_first : 0;
+	for (uint32_t i = first; i < stack->count; i++) {
+		xsp_out_text(x->out, i == first ? ",\"Call stack\":\"" : ";");
 		xsp_chrome_python_line(x, &stack->frames[i]);
 	}
-	xsp_out_text(x->out, stack->count > 0 ? "\"" : "");
-	put_module(x, stack);
+	xsp_out_text(x->out, stack->count > first ? "\"" : "");
+	put_module(x, stack, first);
 	return 0;
 }

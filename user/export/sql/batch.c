@@ -23,7 +23,7 @@ static void put_integer(struct xsp_sql_batch *b, uint64_t value, size_t bytes)
 static int put_text(struct xsp_sql_batch *b, const char *text)
 {
 	size_t length;
-	char *clean = xsp_utf8_cleaned(text, &length);
+	char *clean = xsp_utf8_shown(text, &length);
 	int rc = clean == NULL || xsp_grow(&b->bytes, &b->capacity, b->size + LONGEST + length) < 0
 			 ? -ENOMEM
 			 : 0;

@@ -157,21 +157,18 @@ static void put_line(struct xsp_sql *q, uint64_t number, const struct xsp_python
 
 struct xsp_sql_value xsp_sql_line(struct xsp_sql *q, const struct xsp_span *span)
 {
-	const struct xsp_section *section =
-		xsp_details_find(span->details, XSP_SECTION_PYTHON, NULL);
-	const struct xsp_capture_python *stack =
-		section != NULL ? xsp_timeline_python(q->x->view.timeline, section) : NULL;
 	struct xsp_python_line line;
 
-	if (stack == NULL || stack->count == 0)
+	if (span->python == NULL || span->python_first >= span->python->count)
 		return xsp_sql_if(false, 0);
-	const uint32_t *known = xsp_u64map_get(&q->lines, stack->frames[0].name);
+	const struct xsp_capture_python_frame *frame = &span->python->frames[span->python_first];
+	const uint32_t *known = xsp_u64map_get(&q->lines, frame->name);
 	if (known != NULL)
 		return xsp_sql_integer(*known);
-	if (!xsp_timeline_python_line(q->x->view.timeline, &stack->frames[0], &line))
+	if (!xsp_timeline_python_line(q->x->view.timeline, frame, &line))
 		return xsp_sql_if(false, 0);
 	const uint32_t number = (uint32_t)q->lines.count + 1;
-	xsp_sql_note(q, xsp_u64map_set(&q->lines, stack->frames[0].name, number));
+	xsp_sql_note(q, xsp_u64map_set(&q->lines, frame->name, number));
 	put_line(q, number, &line);
 	return xsp_sql_integer(number);
 }

@@ -13,9 +13,11 @@
 #include <unistd.h>
 
 #include "base/files/late_library.h"
+#include "base/path.h"
 
 #define CONNECT_SECONDS 10L
-#define SILENCE_SECONDS 300L /* a server that is busy merging lets us wait */
+#define FIRST_SECONDS 20L /* for its first answer */
+#define SILENCE_BYTES 1000L /* a second: less is silence. Servers may trickle for ever */
 #define PATIENCE_SECONDS 120
 #define PATIENCE_MOST 86400
 #define ANSWER_MOST                                                                                \
@@ -64,6 +66,7 @@ struct xsp_sql_server {
 	uint64_t patience_ns, pause_ns;
 	char *answer;
 	size_t answered, said; /* bytes of the answer that we keep, and that came */
+	bool reached; /* it has answered */
 	char curl_text[CURL_ERROR_SIZE];
 };
 
@@ -159,7 +162,7 @@ static bool parse_url(const char *url, bool *tls, char **host, const char **data
 
 	*tls = url[strlen("clickhouse")] == 's';
 	for (const char *c = url; *c != '\0'; c++)
-		if ((unsigned char)*c <= ' ' || strchr("@?#%\\\"'`", *c) != NULL)
+		if ((unsigned char)*c <= ' ' || strchr("@?&;=#%\\\"'`", *c) != NULL)
 			return false;
 	if (port != NULL && memchr(port, ']', length - (size_t)(port - begin)) != NULL)
 		port = NULL; /* it was part of an IPv6 address */
@@ -181,15 +184,16 @@ static int make_url(struct xsp_sql_server *s, const char *url, struct xsp_error 
 	char *host = NULL;
 	bool tls;
 
-	if (strchr(url, '@') != NULL)
+	if (strpbrk(url, "@?&;=") != NULL)
 		return xsp_error_set(
 			err, -EINVAL, XSP_STATUS_USAGE,
-			"everybody can see what is on a command line: user and password are taken from %s and %s, or from a file that " FILE_VARIABLE
+			"wanted is " FORM
+			". Everybody can see what is on a command line: user and password are taken from %s and %s, or from a file that " FILE_VARIABLE
 			" names",
 			settings[USER].variable, settings[PASSWORD].variable);
 	if (!parse_url(url, &tls, &host, &database))
-		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, "%.200s: wanted is " FORM,
-				     url);
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE, "-o %.200s: wanted is " FORM,
+				     xsp_address_shown(url));
 	char *escaped = s->lib.easy_escape(s->curl, database, 0);
 	const int rc = escaped == NULL
 			       ? -1
@@ -254,8 +258,7 @@ static int set_up_curl(struct xsp_sql_server *s, struct xsp_error *err)
 	s->lib.easy_setopt(c, CURLOPT_FORBID_REUSE, 1L);
 	s->lib.easy_setopt(c, CURLOPT_NOPROXY, "*"); /* a proxy would see the password */
 	s->lib.easy_setopt(c, CURLOPT_CONNECTTIMEOUT, CONNECT_SECONDS);
-	s->lib.easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
-	s->lib.easy_setopt(c, CURLOPT_LOW_SPEED_TIME, SILENCE_SECONDS);
+	s->lib.easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, SILENCE_BYTES);
 	s->lib.easy_setopt(c, CURLOPT_TCP_KEEPALIVE, 1L);
 	s->lib.easy_setopt(c, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	if (s->setting[CA] != NULL)
@@ -411,10 +414,33 @@ static int say_status(const struct xsp_sql_server *s, long status, char *text,
 			: " (is that the port of ClickHouse's HTTP interface, 8123?)");
 }
 
+/* For how long it may be silent: once it has answered, it may be busy merging. */
+static long silence_seconds(const struct xsp_sql_server *s)
+{
+	const long patience = (long)(s->patience_ns / SECOND);
+
+	return s->reached && patience > FIRST_SECONDS ? patience : FIRST_SECONDS;
+}
+
+static bool was_silent(const struct xsp_sql_server *s, CURLcode code)
+{
+	curl_off_t connected_us = 0;
+
+	s->lib.easy_getinfo(s->curl, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
+	return code == CURLE_OPERATION_TIMEDOUT && connected_us > 0;
+}
+
 static int say_curl(const struct xsp_sql_server *s, CURLcode code, struct xsp_error *err)
 {
 	const char *text = s->curl_text[0] != '\0' ? s->curl_text : s->lib.easy_strerror(code);
 
+	if (was_silent(s, code))
+		return xsp_error_set(
+			err, -EAGAIN, XSP_STATUS_SERVER,
+			"cannot write %.200s: it took the connection, but has not answered for %ld s%s",
+			s->name, silence_seconds(s),
+			s->reached ? " (XSPTRACE_CLICKHOUSE_PATIENCE=SECONDS waits longer)"
+				   : " (is that ClickHouse's HTTP interface, port 8123?)");
 	switch (code) {
 	case CURLE_OUT_OF_MEMORY:
 		return xsp_out_of_memory(err);
@@ -473,9 +499,11 @@ int xsp_sql_server_do(struct xsp_sql_server *s, const char *statement, const voi
 	s->pause_ns = 0;
 	if (set_request(s, statement, data, size) < 0)
 		return xsp_out_of_memory(err);
+	s->lib.easy_setopt(s->curl, CURLOPT_LOW_SPEED_TIME, silence_seconds(s));
 	const CURLcode code = s->lib.easy_perform(s->curl);
 	if (code != CURLE_OK)
 		return say_curl(s, code, err);
+	s->reached = true;
 	s->lib.easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &status);
 	s->lib.easy_getinfo(s->curl, CURLINFO_RETRY_AFTER, &pause);
 	pause = pause < PATIENCE_MOST ? pause : PATIENCE_MOST;

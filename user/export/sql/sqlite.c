@@ -138,7 +138,7 @@ static void sqlite_free(void *store)
 static int bind_text(sqlite3_stmt *s, int column, const char *text)
 {
 	size_t length;
-	char *clean = xsp_utf8_cleaned(text, &length);
+	char *clean = xsp_utf8_shown(text, &length);
 
 	if (clean == NULL)
 		return SQLITE_NOMEM;

@@ -7,7 +7,7 @@ const frames = Array.from(document.querySelectorAll('#frames g')).map(function (
   const text = g.querySelector('title').textContent, cut = text.indexOf('\n');
   return {g: g, rect: g.querySelector('rect'), text: g.querySelector('text'), name: text.slice(0, cut),
     facts: text.slice(cut + 1).replace(/\n/g, '   '), start: +g.dataset.s, total: +g.dataset.t,
-    depth: +g.dataset.d, index: i};
+    depth: +g.dataset.d, undrawn: +g.dataset.u || 0, index: i};
 });
 const detail = document.getElementById('detail'), all = frames[0];
 if (!all) return;
@@ -104,7 +104,7 @@ function zoomTo(f) {
   if (reached.g.style.display === 'none') reach(f);
 }
 function search(text) {
-  let pattern = null, count = 0, sum = 0, seen = -1;
+  let pattern = null, count = 0, sum = 0, undrawn = 0, seen = -1;
   if (text) {
     try { pattern = new RegExp(text, 'i'); }
     catch (e) { pattern = new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'), 'i'); }
@@ -112,13 +112,20 @@ function search(text) {
   for (const f of frames) {
     const hit = pattern !== null && f !== all && pattern.test(f.name);
     f.g.classList.toggle('match', hit);
-    if (!hit) continue;
+    if (!hit) {
+      /* what is not drawn may match, too */
+      if (f.start >= seen) undrawn += f.undrawn;
+      continue;
+    }
     count++;
     /* frames come parents first, left to right: a match inside a counted one is not new time */
     if (f.start >= seen) { sum += f.total; seen = f.start + f.total; }
   }
+  const share = function (x) { return (100 * x / all.total).toFixed(2); }, least = share(sum), most = share(sum + undrawn);
   matched.textContent = pattern === null ? '' :
-    count === 0 ? 'no match' : (100 * sum / all.total).toFixed(2) + '% in ' + count + (count === 1 ? ' frame' : ' frames');
+    count === 0 ? (undrawn > 0 ? 'no match in what is drawn' : 'no match') :
+    (most !== least ? least + ' to ' + most : least) + '% in ' + count + (count === 1 ? ' frame' : ' frames');
+  matched.title = undrawn > 0 ? 'frames that are not drawn may match, too' : '';
 }
 function resize() {
   const height = +svg.getAttribute('height');

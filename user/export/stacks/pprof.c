@@ -34,7 +34,7 @@ enum { VALUE_TYPE = 1, VALUE_UNIT = 2 };
 enum { SAMPLE_LOCATIONS = 1, SAMPLE_VALUES = 2, SAMPLE_LABEL = 3 };
 enum { LABEL_KEY = 1, LABEL_TEXT = 2 };
 enum { LOCATION_ID = 1, LOCATION_LINE = 4, LINE_FUNCTION = 1 };
-enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3 };
+enum { FUNCTION_ID = 1, FUNCTION_NAME = 2 };
 
 /* The strings that come first. */
 enum text {
@@ -193,8 +193,9 @@ static void put_locations(struct profile *p)
 {
 	for (uint64_t id = TEXTS; id < TEXTS + p->string_count; id++) {
 		xsp_message_number(&p->inner, FUNCTION_ID, id);
+		/* no system name: where it equals the name, `go tool pprof` takes parameters and
+		 * template arguments away and adds up functions that differ in them only */
 		xsp_message_number(&p->inner, FUNCTION_NAME, id);
-		xsp_message_number(&p->inner, FUNCTION_SYSTEM_NAME, id);
 		xsp_message_put(&p->message, PROFILE_FUNCTION, &p->inner);
 		xsp_message_number(&p->packed, LINE_FUNCTION, id);
 		xsp_message_number(&p->inner, LOCATION_ID, id);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/format/json.h"
+#include "base/rows/grow.h"
 #include "base/units.h"
 #include "model/stacks/stacks.h"
 
@@ -30,6 +31,8 @@ struct picture {
 	double scale; /* px per ns */
 	uint32_t deepest; /* the deepest frame drawn */
 	uint64_t narrow, deep; /* frames not drawn */
+	uint64_t *hidden; /* by frame: ns of those in it that are not drawn */
+	size_t capacity;
 };
 
 /* ---- words ---- */
@@ -228,9 +231,11 @@ static void put_frame(struct picture *p, uint32_t index, const struct xsp_svg_fr
 	const double x = PAD + (double)start * p->scale, width = (double)f->total * p->scale;
 	const int y = HEADER + (int)f->depth * ROW;
 
-	xsp_out_printf(p->out,
-		       "<g data-s=\"%" PRIu64 "\" data-t=\"%" PRIu64 "\" data-d=\"%u\"><title>",
+	xsp_out_printf(p->out, "<g data-s=\"%" PRIu64 "\" data-t=\"%" PRIu64 "\" data-d=\"%u\"",
 		       start, f->total, f->depth);
+	if (index < p->capacity && p->hidden[index] > 0)
+		xsp_out_printf(p->out, " data-u=\"%" PRIu64 "\"", p->hidden[index]);
+	xsp_out_text(p->out, "><title>");
 	put_name(p->out, f->name);
 	p->page->details_of(p->page->tree, index, p->out);
 	xsp_out_printf(
@@ -251,18 +256,40 @@ static bool is_drawn(struct picture *p, const struct xsp_svg_frame *f, bool coun
 	return !narrow && !deep;
 }
 
-static void measure(struct picture *p)
+/* Adds what is not drawn to the frame around it. */
+static int hide(struct picture *p, uint32_t around, uint64_t total)
+{
+	if (xsp_grow_zeroed(&p->hidden, &p->capacity, (size_t)around + 1) < 0)
+		return -ENOMEM;
+	p->hidden[around] += total;
+	return 0;
+}
+
+static int measure(struct picture *p)
 {
 	const struct xsp_svg_page *page = p->page;
+	/* by depth: the frame there that is drawn around the current one */
+	uint32_t *around = calloc(XSP_STACKS_DEPTH + 4, sizeof(*around));
+	uint32_t hidden_below = UINT32_MAX; /* the depth from which on nothing is drawn */
 	struct xsp_svg_frame f;
+	int rc = around != NULL ? 0 : -ENOMEM;
 
 	page->frame(page->tree, 0, &f);
 	p->scale = f.total ? (WIDTH - 2 * PAD) / (double)f.total : 0;
-	for (uint32_t i = 0; (i = page->next(page->tree, i)) != 0;) {
+	for (uint32_t i = 0; rc == 0 && (i = page->next(page->tree, i)) != 0;) {
 		page->frame(page->tree, i, &f);
-		if (is_drawn(p, &f, true) && f.depth > p->deepest)
-			p->deepest = f.depth;
+		if (f.depth <= hidden_below)
+			hidden_below = UINT32_MAX;
+		if (is_drawn(p, &f, true)) {
+			p->deepest = f.depth > p->deepest ? f.depth : p->deepest;
+			around[f.depth] = i;
+		} else if (f.depth < hidden_below) {
+			hidden_below = f.depth;
+			rc = hide(p, around[f.depth - 1], f.total);
+		}
 	}
+	free(around);
+	return rc;
 }
 
 static int put_frames(struct picture *p)
@@ -294,13 +321,15 @@ int xsp_svg_draw(struct xsp_out *out, const struct xsp_svg_page *page)
 {
 	struct picture p = {.out = out, .page = page};
 
-	measure(&p);
+	int rc = measure(&p);
 	const int height = HEADER + (int)(p.deepest + 1) * ROW + FOOTER;
 	put_head(&p, height);
-	int rc = put_frames(&p);
+	if (rc == 0)
+		rc = put_frames(&p);
 	put_foot(&p, height);
 	xsp_out_text(out, "<script><![CDATA[\n");
 	xsp_out_text(out, (const char *)xsp_svg_script);
 	xsp_out_text(out, "]]></script>\n</svg>\n");
+	free(p.hidden);
 	return rc;
 }

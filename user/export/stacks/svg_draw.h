@@ -35,7 +35,7 @@ unsigned xsp_svg_colour(double hue, double saturation, double light);
 const char *xsp_svg_duration(char *out, uint64_t ns);
 
 /* Style sheet and script (svg_page.c), terminated. The script reads the frames from the document:
- * data-s, data-t (ns), data-d (depth), and <title>, whose first line is the name. */
+ * data-s, data-t (ns), data-d (depth), data-u (ns of frames in it that are not drawn), and <title>, whose first line is the name. */
 extern const unsigned char xsp_svg_style[], xsp_svg_script[];
 
 #endif

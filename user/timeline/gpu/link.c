@@ -167,11 +167,12 @@ static uint64_t arrow_id(const struct xsp_gpu *g, uint32_t pid, uint32_t correla
 
 static int end_range(struct xsp_gpu *g, const struct user_range *r)
 {
+	/* 1 ns around what was launched in it, as Kineto has it: else viewers cannot nest the two */
 	const struct xsp_gpu_activity a = {
 		.kind = XSP_GPU_IS_ANNOTATION,
 		.pid = r->pid,
-		.start_ns = r->start_ns,
-		.end_ns = r->end_ns,
+		.start_ns = r->start_ns - (r->start_ns > 0),
+		.end_ns = r->end_ns + 1,
 		.device = r->device,
 		.context = r->context,
 		.stream = r->stream,

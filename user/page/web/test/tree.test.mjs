@@ -44,6 +44,14 @@ test('the share of what matches counts a match inside a match once', () => {
   assert.deepEqual([...nodes], [0, 1, 0, 1, 0]);
 });
 
+test('what is not drawn by itself may match, too, unless it is inside a match', () => {
+  // 0: all, 1: a (match), 2: small ones in a, 3: small ones outside
+  const tree = new Tree({parent: [-1, 0, 1, 0], name: [0, 1, 2, 2], kind: [4, 0, 0, 0], self: [0, 10, 5, 5]});
+  const {count, share, most} = tree.search(Uint8Array.of(0, 1, 0), 2);
+  assert.deepEqual([count, share, most], [1, 15 / 20, 20 / 20]);
+  assert.equal(tree.search(Uint8Array.of(0, 1, 0)).most, 15 / 20);
+});
+
 test('a comparison says what is new (1), gone (-1) and the same (0), and may have widths of before', () => {
   const tree = new Tree(SMALL);
   assert.deepEqual([4, 2, 3].map((i) => tree.change(i)), [1, -0.5, 0]);

@@ -86,19 +86,24 @@ export class Tree {
     return now === then ? 0 : (now - then) / Math.max(now, then);
   }
 
-  /** Nodes whose name matches (1 by number of the name), and how much they have together, each part counted once. */
-  search(match) {
+  /**
+   * Nodes whose name matches (1 by number of the name), and how much they have together, each part counted once.
+   * `most`: if all that is not drawn by itself (`hidden`, the number of its name) matched, too.
+   */
+  search(match, hidden = -1) {
     const nodes = new Uint8Array(this.size);
     const inside = new Uint8Array(this.size);
-    let [count, sum] = [0, 0];
+    let [count, sum, undrawn] = [0, 0, 0];
     for (let i = 1; i < this.size; i++) {
       const within = inside[this.parent[i]];
       nodes[i] = match[this.name[i]];
       inside[i] = within | nodes[i];
       count += nodes[i];
       if (nodes[i] && !within) sum += this.total[i];
+      if (this.name[i] === hidden && !inside[i]) undrawn += this.total[i];
     }
-    return {nodes, count, share: this.total[0] > 0 ? sum / this.total[0] : 0};
+    const all = this.total[0] || 1;
+    return {nodes, count, share: sum / all, most: (sum + undrawn) / all};
   }
 
   /** Where an arrow leads: 'parent', 'child' (the widest), 'next' or 'previous' of the same depth; the node itself at an end. */

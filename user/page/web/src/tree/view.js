@@ -321,12 +321,16 @@ export class TreeView {
   search(text, again = false) {
     if (!again && text === this.searched) return;
     this.searched = text;
-    this.found = text === '' ? null : this.tree.search(matching(this.names, text));
+    this.found =
+      text === '' ? null : this.tree.search(matching(this.names, text), this.names.indexOf('(small)'));
+    const [least, most] = [this.found?.share ?? 0, this.found?.most ?? 0].map(formatShare);
     this.matched.textContent = !this.found
       ? ''
       : this.found.count === 0
-        ? 'no match'
-        : `${formatShare(this.found.share)} in ${many(this.found.count, 'node')}`;
+        ? this.found.most > 0
+          ? 'no match in what is drawn'
+          : 'no match'
+        : `${least === most ? least : `${least} to ${most}`} in ${many(this.found.count, 'node')}`;
     this.paintAnew();
   }
 
