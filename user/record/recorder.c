@@ -318,6 +318,16 @@ int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err)
 {
 	r->start_ns = xsp_now_ns();
 	r->rate_time_ns = r->last_flush_ns = r->start_ns;
+static int cannot_go_on(const struct xsp_recorder *r, int rc, struct xsp_error *err)
+{
+	if (xsp_broker_is_gone(r->broker))
+		return xsp_broker_gone(r->broker, err);
+	return xsp_error_set(
+		err, rc, XSP_STATUS_OUTPUT,
+		"%s cannot be written on (%s): the recording ends here, and what follows is of what came before",
+		r->options.capture_named ? r->options.capture_path : "the capture", strerror(-rc));
+}
+
 	r->started = true;
 	int rc = xsp_capture_flush(r->writer);
 	if (rc < 0)
@@ -333,9 +343,7 @@ int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err)
 	xsp_overhead_start(r);
 	if (rc == 0)
 		rc = xsp_recorder_measure(r, true);
-	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED,
-				      "xsptrace's privileged process has ended unexpectedly")
-		      : 0;
+	return rc < 0 ? cannot_go_on(r, rc, err) : 0;
 }
 
 /* ---- turning ---- */
@@ -391,16 +399,6 @@ static int flush(struct xsp_recorder *r)
 	if (rc == 0)
 		rc = xsp_capture_put_clock(r->writer);
 	return rc < 0 ? rc : xsp_capture_flush(r->writer);
-}
-
-static int cannot_go_on(const struct xsp_recorder *r, int rc, struct xsp_error *err)
-{
-	if (xsp_broker_is_gone(r->broker))
-		return xsp_recorder_broker_gone(err);
-	return xsp_error_set(
-		err, rc, XSP_STATUS_OUTPUT,
-		"%s cannot be written on (%s): the recording ends here, and what follows is of what came before",
-		r->options.capture_named ? r->options.capture_path : "the capture", strerror(-rc));
 }
 
 int xsp_recorder_flush(struct xsp_recorder *r, uint64_t *until_ns, struct xsp_error *err)

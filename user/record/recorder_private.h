@@ -119,8 +119,6 @@ void xsp_recorder_note(struct xsp_recorder *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The capture's name in messages. */
 const char *xsp_recorder_display_path(const struct xsp_recorder *r);
-/* The error that ends a recording without its broker. */
-int xsp_recorder_broker_gone(struct xsp_error *err);
 /* NULL: not recorded, or ended. */
 struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid);
 /* Is the probe the module's? Its ids follow one another. */
