@@ -204,7 +204,7 @@ int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 	}
 	(*out)->unread = fd < 0 && !empty;
 	if ((*out)->unread)
-		return cannot_open(fd, file->display_path, err);
+		return keep_reason(*out, cannot_open(fd, file->display_path, err), err);
 	(*out)->handle = handle;
 	int rc = xsp_planner_read(plan->planner, fd, *out, err);
 	if (rc == 0 && number_probes(plan, *out) < 0)
@@ -215,7 +215,7 @@ int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 	(*out)->unread = rc < 0;
 	if (rc < 0) /* the module stays in the plan */
 		xsp_planned_module_empty(*out);
-	return rc;
+	return keep_reason(*out, rc, err);
 }
 
 void xsp_plan_clear(struct xsp_plan *plan)
@@ -253,6 +253,13 @@ double xsp_planned_entry_cost(const struct xsp_plan *plan, const struct xsp_plan
 
 double xsp_planned_exit_cost(const struct xsp_plan *plan, const struct xsp_planned_probe *p)
 {
+static int keep_reason(struct xsp_planned_module *m, int rc, const struct xsp_error *err)
+{
+	if (rc < 0 && err != NULL)
+		m->why = strdup(err->text);
+	return rc;
+}
+
 	double exits = 0, detail = p->probe.detail.exit != 0 && p->probe.action != XSP_ACTION_HEAP
 					   ? plan->costs.detail_ns
 					   : 0;

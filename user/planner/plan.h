@@ -33,7 +33,8 @@ struct xsp_planned_module {
 	struct xsp_planned_probe *probes;
 	size_t count;
 	struct xsp_probe_list list;
-	bool unread; /* it could not be read; the reason was reported then */
+	bool unread, late; /* it could not be read; it was not, as it was too late */
+	char *why; /* why not; may be NULL */
 	size_t symbols; /* 0: the file is stripped */
 	size_t wanted; /* probes that the user asked for, without internal marks */
 	bool is_static; /* executable without a loader */

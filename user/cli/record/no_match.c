@@ -128,8 +128,9 @@ static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
 
 	if (m != NULL && m->unread)
 		return xsp_error_set(err, -ENOENT, XSP_STATUS_TARGET,
-				     "nothing matches '%.100s': %.200s is left out, see above",
-				     p->text, xsp_base_name(m->display_path));
+				     "nothing matches '%.100s': %.200s is left out: %.300s",
+				     p->text, xsp_base_name(m->display_path),
+				     m->why != NULL ? m->why : "it could not be read");
 	if (m != NULL && m->symbols == 0 && (p->library != NULL || m->is_static))
 		return xsp_error_set(
 			err, -ENOENT, XSP_STATUS_TARGET,
