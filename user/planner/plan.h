@@ -64,6 +64,7 @@ struct xsp_plan {
 	uint32_t probes; /* the next free id */
 	size_t sites, sites_by_class[XSP_SITE_CLASSES];
 	size_t unplaced; /* wanted probes without a site */
+	uint64_t read_by_ns; /* when no further file is read (CLOCK_MONOTONIC); 0: all are */
 };
 
 static inline bool is_span(const struct xsp_probe *p)

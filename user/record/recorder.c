@@ -241,7 +241,10 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 	r->plan.exit_by_return = options->exit_by_return;
 	r->plan.exit_by_site = options->exit_by_site;
 	r->profiling = options->profile;
-	uint64_t start = xsp_now_ns();
+	if (options->again) /* the first one has had its time */
+		r->options.attach_limit_ns /= 4;
+	uint64_t start = r->begun_ns = xsp_now_ns();
+	xsp_recorder_limit(r, false);
 	r->broker = options->broker;
 	r->plan.progress = options->progress;
 	r->plan.progress_ctx = options->note_ctx;
@@ -264,6 +267,7 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 				r,
 				"the price of a probe could not be measured here; estimates use defaults");
 		r->times.calibrate_ms = since_ms(start);
+		r->begun_ns = xsp_now_ns();
 		if (rc == 0)
 			rc = create_capture(r, err);
 	}
@@ -314,10 +318,6 @@ void xsp_recorder_free(struct xsp_recorder *r)
 	free(r);
 }
 
-int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err)
-{
-	r->start_ns = xsp_now_ns();
-	r->rate_time_ns = r->last_flush_ns = r->start_ns;
 static int cannot_go_on(const struct xsp_recorder *r, int rc, struct xsp_error *err)
 {
 	if (xsp_broker_is_gone(r->broker))
@@ -328,6 +328,10 @@ static int cannot_go_on(const struct xsp_recorder *r, int rc, struct xsp_error *
 		r->options.capture_named ? r->options.capture_path : "the capture", strerror(-rc));
 }
 
+int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err)
+{
+	r->start_ns = xsp_now_ns();
+	r->rate_time_ns = r->last_flush_ns = r->start_ns;
 	r->started = true;
 	int rc = xsp_capture_flush(r->writer);
 	if (rc < 0)
