@@ -259,9 +259,10 @@ def kill_in_turn(folder, roles, what):
     """Kills those processes of the tool 0 to 20 ms apart; what it said then."""
     tool = Tool(folder)
     targets, arguments = callers(folder, 2, tool)
+    raised = [(t.pid, semaphore_address(t.pid, f"{folder}/libc_caller")) for t in targets]
     random, said = random_from_clock(), []
-    for i in range(TIMES):
-        tool.start(*arguments, "-q", "-d", "20", *ALL_OF_LIBC)
+    for i in range(TIMES // 2):
+        tool.start(*arguments, "-q", "-d", "20", "-e", "record_function", *ALL_OF_LIBC)
         wait_for(lambda: text_differences(targets[0].pid, 1), 20, "breakpoints")
         time.sleep(random.uniform(0, 0.3))
         gap = random.uniform(0, 0.02)
@@ -269,6 +270,7 @@ def kill_in_turn(folder, roles, what):
             signal_to(tool.named(role)[0], signal.SIGKILL)
             time.sleep(gap)
         check_unharmed(targets, tool, f"after kill {i} of {what}, {1000 * gap:.1f} ms apart")
+        equal([semaphore(*r) for r in raised], [0, 0], f"semaphores after kill {i} of {what}")
         said.append(tool.output())
     return said
 

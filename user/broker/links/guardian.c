@@ -54,6 +54,13 @@ static void mend(const struct xsp_journal_slot *s)
 		close(link);
 }
 
+static void mend_all(const struct xsp_journal_slot *slots, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (__atomic_load_n(&slots[i].active, __ATOMIC_ACQUIRE))
+			mend(&slots[i]);
+}
+
 /* Shares the table of descriptors: they stay open when the process that made them dies. */
 static pid_t clone_sharing(void)
 {
@@ -114,6 +121,8 @@ static size_t take_out_what_is_left(const struct xsp_journal *j)
 	const int program = xsp_kernel_load_trivial();
 	size_t left = look_once(j, program);
 
+	if (left > 0)
+		mend_all(j->semaphores, XSP_JOURNAL_SEMAPHORES);
 	for (int round = 0; left > 0 && round < ROUNDS; round++) {
 		poll(NULL, 0, ROUND_MS);
 		left = look_once(j, program);
@@ -183,9 +192,7 @@ static _Noreturn void guard(struct guardian *g)
 	wait_for_the_broker(g);
 	if (__atomic_load_n(&j->over, __ATOMIC_ACQUIRE))
 		_exit(0);
-	for (unsigned i = 0; i < XSP_JOURNAL_SLOTS; i++)
-		if (__atomic_load_n(&j->slots[i].active, __ATOMIC_ACQUIRE))
-			mend(&j->slots[i]);
+	mend_all(j->slots, XSP_JOURNAL_SLOTS);
 	see_to_the_next(g);
 	close_links(j);
 	see_to_the_next(g);

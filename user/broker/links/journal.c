@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "broker/links/journal.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/rows/u64map.h"
@@ -16,6 +17,25 @@ static int acquire_slot(struct xsp_journal *j)
 			return i;
 	}
 	return -1;
+}
+
+/* Where a breakpoint is left that has a semaphore, only somebody who gives the same one can take it out. */
+static void remember(struct xsp_journal *j, const struct xsp_journal_slot *s)
+{
+	for (int i = 0; i < XSP_JOURNAL_SEMAPHORES; i++) {
+		struct xsp_journal_slot *p = &j->semaphores[i];
+		uint32_t was_free = 0;
+		if (__atomic_load_n(&p->active, __ATOMIC_ACQUIRE) && p->pid == s->pid &&
+		    p->file == s->file && p->count == s->count &&
+		    memcmp(p->offsets, s->offsets, s->count * sizeof(s->offsets[0])) == 0)
+			return;
+		if (!__atomic_compare_exchange_n(&p->in_use, &was_free, 1, false, __ATOMIC_ACQUIRE,
+						 __ATOMIC_RELAXED))
+			continue;
+		memcpy(&p->count, &s->count, sizeof(*p) - offsetof(struct xsp_journal_slot, count));
+		__atomic_store_n(&p->active, 1, __ATOMIC_RELEASE);
+		return;
+	}
 }
 
 int xsp_journal_begin(struct xsp_journal *j, const struct xsp_link_create_uprobe_multi *attr,
@@ -40,6 +60,8 @@ int xsp_journal_begin(struct xsp_journal *j, const struct xsp_link_create_uprobe
 		       attr->count * 8);
 	else
 		memset(s->semaphores, 0, sizeof(s->semaphores));
+	if (attr->ref_ctr_offsets != 0)
+		remember(j, s);
 	__atomic_store_n(&s->active, 1, __ATOMIC_RELEASE);
 	return slot;
 }

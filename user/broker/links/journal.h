@@ -30,12 +30,14 @@ struct xsp_journal_probed {
 	struct xsp_verified_file file;
 };
 #define XSP_JOURNAL_PROBED 32768 /* files of processes; of more the slots alone are mended */
+#define XSP_JOURNAL_SEMAPHORES 256
 #define XSP_JOURNAL_FDS (1 << 20)
 
 struct xsp_journal {
 	uint32_t top; /* the highest descriptor of a link */
 	uint32_t over; /* everything is out: nothing is to be repaired */
 	struct xsp_journal_slot slots[XSP_JOURNAL_SLOTS];
+	struct xsp_journal_slot semaphores[XSP_JOURNAL_SEMAPHORES]; /* links that have some */
 	struct xsp_journal_probed probed[XSP_JOURNAL_PROBED];
 	uint8_t kept[XSP_JOURNAL_FDS]; /* by descriptor: the guardian needs it */
 };
