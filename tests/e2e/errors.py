@@ -49,6 +49,21 @@ def no_such_process(folder):
 
 
 @case
+def limits_that_are_too_low(folder):
+    """A process that is there is not said to be gone: the line names the limit."""
+    child = idle()
+    few = ["setpriv", "--bounding-set=-sys_resource", "prlimit"]  # root would raise them
+    for limit, words in (("--nofile=6:6", ["6 files", "ulimit -n"]), ("--nofile=9:9", ["ulimit -n"]),
+                         ("--nofile=40:40", ["ulimit -n"]), (f"--as={12 << 20}", ["ulimit -v", "--buffer"])):
+        done = run([*few, limit, XSPTRACE, "-p", child.pid, "-q", "-d", "0.1", "-o", f"{folder}/l.xspt", "-e", "sleeper_call"],
+                   timeout=20)
+        equal(done.returncode, 1, f"status of {limit} ({done.stderr})")
+        one_line(done, *words)
+    done = run([*few, "--nofile=9:9", XSPTRACE, "dump", "-p", child.pid], timeout=20)
+    one_line(done, "ulimit -n")
+
+
+@case
 def kernel_thread(folder):
     for pid in sorted(int(p) for p in os.listdir("/proc") if p.isdigit()):
         try:

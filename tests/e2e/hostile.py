@@ -24,7 +24,7 @@ from captures import Made
 from harness import (Skip, Trace, case, check, equal, main, run, start, wait_for, workload)
 from proc import (COUNTERS, NOBODY, Tool, Witness, as_nobody, copy_for_others, mappings, random_from_clock,
                   read_counters, status,
-                  stopped_text_clean, wait_text_clean)
+                  stopped_text_clean, text_differences, wait_text_clean)
 
 MEMORY_MIB = 960  # a reader may take 512, and two read what is larger than 1 MiB; Debian 12: 618, 13: 912
 # Without CAP_SYS_ADMIN /proc/PID/map_files cannot be followed, and only paths are left.
@@ -209,6 +209,68 @@ def code_that_can_be_written(folder):
         check(f"functions left out: {len(page)} " in tool.output(), "summary", tool.output())
         for t in (odd, plain):
             t.check_right("then")
+
+
+MANY = """
+import mmap, os, sys, time
+maps = []
+for path in sys.argv[2:]:
+    with open(path, "rb") as f:
+        maps.append(mmap.mmap(f.fileno(), 0, getattr(mmap, sys.argv[1]), mmap.PROT_READ | mmap.PROT_EXEC))
+print("mapped", flush=True)
+time.sleep(600)
+"""
+
+
+def many_files(folder, how, count):
+    """A process that maps so many different files as code, each with four functions."""
+    files = [elves.large(4).write(f"{folder}/many{i}.so") for i in range(count)]
+    child = start(["/usr/bin/python3", "-c", "import resource as r; r.setrlimit(r.RLIMIT_NOFILE, (4096, 4096))" + MANY, how,
+                   *files], stdout=subprocess.PIPE, **as_nobody())
+    equal(child.stdout.readline(), b"mapped\n", "the target")
+    return child
+
+
+def lines_of(tool, words):
+    return [line for line in tool.output().splitlines() if words in line]
+
+
+@case
+def many_shared_files(folder):
+    """Breakpoints cannot be put there: nothing is tried, and one line says it of all."""
+    only_x86()
+    child, tool = many_files(folder, "MAP_SHARED", 200), Tool(folder)
+    begun = time.monotonic()
+    tool.start("-p", child.pid, "-e", "many*.so:ordinary_*", "-d", "0.5", "-o", f"{folder}/s.xspt")
+    tool.wait_live(60)
+    print(f"  attached after {time.monotonic() - begun:.1f} s")
+    equal(tool.process.wait(30), 0, "status")
+    said = lines_of(tool, "has got no breakpoint")
+    equal(len([l for l in said if l.startswith("xsptrace: ")]), 1, f"lines: {said}")
+    check("the same of 199 more files, 800 functions in all" in said[0], "the line", said)
+    check(lines_of(tool, "functions left out: 800 "), "the summary", tool.output())
+
+
+@case(quiet="what is done in a second")
+def many_files_and_little_time(folder):
+    """After --attach-limit no further file is attached to: one line says how many are left out, and those that are
+    named were first."""
+    only_x86()
+    child, tool = many_files(folder, "MAP_PRIVATE", 1000), Tool(folder)
+    tool.start("-p", child.pid, "-e", "many*.so:ordinary_*", "--attach-limit", "1s", "-d", "0.5", "-o", f"{folder}/p.json")
+    tool.wait_live(60)
+    differences = text_differences(child.pid)
+    equal(tool.process.wait(60), 0, "status")
+    said = lines_of(tool, "--attach-limit gives 1 s for all files")
+    equal(len([l for l in said if l.startswith("xsptrace: ")]), 1, f"lines: {said}")
+    left = Trace(f"{folder}/p.json").losses["files_left_out"]
+    print(f"  {left} files are left out")
+    check(f"the same of {left - 1} more files" in said[0], "not as many", said)
+    there = {d.path for d in differences}
+    check(0 < len(there) and len(there) + left <= 1100, f"{len(there)} files have breakpoints", tool.output())
+    check(all("/many" in path for path in there), "of what is not named", there)
+    wait_text_clean([child.pid])
+    check(child.poll() is None, "the target ended")
 
 
 @case(quiet="how soon the brake works")
@@ -1193,7 +1255,8 @@ def more_functions_than_a_recording_can_have(folder):
         check(re.search(rf"libhuge\d\.so is left out: .*{why}", tool.output()), "not told", tool.output())
         if libraries == 1:
             equal(status, 5, "status")
-            check("see above" in tool.output() and "stripped" not in tool.output(), "said", tool.output())
+            last = tool.output().splitlines()[-1]
+            check(re.search(why, last) and "stripped" not in last, "the last line does not say why", tool.output())
         witness.check_right("then")
 
 

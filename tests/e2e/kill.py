@@ -255,6 +255,58 @@ def guardian_alone(folder):
     one_role_killed(folder, "xsp-guardian")
 
 
+def kill_in_turn(folder, roles, what):
+    """Kills those processes of the tool 0 to 20 ms apart; what it said then."""
+    tool = Tool(folder)
+    targets, arguments = callers(folder, 2, tool)
+    raised = [(t.pid, semaphore_address(t.pid, f"{folder}/libc_caller")) for t in targets]
+    random, said = random_from_clock(), []
+    for i in range(TIMES // 2):
+        tool.start(*arguments, "-q", "-d", "20", "-e", "record_function", *ALL_OF_LIBC)
+        wait_for(lambda: text_differences(targets[0].pid, 1), 20, "breakpoints")
+        time.sleep(random.uniform(0, 0.3))
+        gap = random.uniform(0, 0.02)
+        for role in roles:
+            signal_to(tool.named(role)[0], signal.SIGKILL)
+            time.sleep(gap)
+        check_unharmed(targets, tool, f"after kill {i} of {what}, {1000 * gap:.1f} ms apart")
+        equal([semaphore(*r) for r in raised], [0, 0], f"semaphores after kill {i} of {what}")
+        said.append(tool.output())
+    return said
+
+
+@case
+def broker_and_guardian(folder):
+    """Whoever is killed after the broker, another takes the breakpoints out, and the recorder says so."""
+    for said in kill_in_turn(folder, ("xsp-broker", "xsp-guardian"), "broker and guardian"):
+        check("its guardian has taken the probes out" in said, "what became of the probes", said)
+
+
+@case
+def guardian_and_broker(folder):
+    for said in kill_in_turn(folder, ("xsp-guardian", "xsp-broker"), "guardian and broker"):
+        check("its guardian has taken the probes out" in said, "what became of the probes", said)
+
+
+@case
+def nobody_reports(folder):
+    """Broker and guardians are killed at once: the recorder does not say that anybody takes the probes out."""
+    tool = Tool(folder)
+    targets, arguments = callers(folder, 1, tool)
+    tool.start(*arguments, "-q", "-d", "20", "-e", "libc.so:mem*")
+    wait_for(lambda: text_differences(targets[0].pid, 1), 20, "breakpoints")
+    time.sleep(0.3)
+    guardians = tool.named("xsp-guardian")
+    for pid in guardians:
+        signal_to(pid, signal.SIGSTOP)
+    for pid in [*tool.named("xsp-broker"), *guardians]:
+        signal_to(pid, signal.SIGKILL)
+    tool.wait_gone()
+    check("breakpoints may be left in the target" in tool.output(), "what became of the probes", tool.output())
+    tool.start(*arguments, "-q", "-d", "0.2", "-e", "libc.so:mem*")
+    check_unharmed(targets, tool, "after the same command once more")
+
+
 @case
 def front_alone(folder):
     one_role_killed(folder, None)

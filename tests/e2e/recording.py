@@ -313,6 +313,23 @@ def pid_namespace(folder):
 
 
 @case
+def signals_that_were_ignored(folder):
+    """A script starts `xsptrace ... &` with SIGINT ignored: it ends the recording all the same. SIGHUP's stays, as nohup wants it."""
+    child = looping()
+    script = 'trap "" HUP; "$@" & echo $!; wait $!; echo $? >&2'
+    shell = start(["sh", "-c", script, "sh", XSPTRACE, "-p", child.pid, "-q", "-e", "hot_*", "-o", f"{folder}/i.xspt"],
+                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    pid = int(shell.stdout.readline())
+    time.sleep(2)
+    os.kill(pid, signal.SIGHUP)
+    time.sleep(0.3)
+    check(shell.poll() is None, "SIGHUP ended it")
+    os.kill(pid, signal.SIGINT)
+    equal(shell.communicate(timeout=30)[1].split()[-1], b"0", "status")
+    check(os.path.getsize(f"{folder}/i.xspt") > 0, "nothing is recorded")
+
+
+@case
 def file_that_only_the_target_sees(folder):
     """The program lies in a mount namespace of its own, where xsptrace sees another file."""
     place = f"{folder}/place"

@@ -4,6 +4,7 @@
  * has got no breakpoint. The broker is made up: it has the answers of a test, and notes what it is asked.
  */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -198,4 +199,39 @@ Test(plan_attach, what_lacks_its_breakpoint_is_put_in_once_more)
 	cr_assert_eq(broker.releases, 1);
 	cr_expect_eq(broker.released[0].probe, 0);
 	cr_expect(broker.released[0].again);
+}
+
+/* ---- what comes first ---- */
+
+/* Of many files: the program, what a pattern names, what is mapped most, what can have breakpoints. Of few: by address. */
+Test(plan_attach, what_matters_most_comes_first)
+{
+	struct xsp_pattern pattern = {.library = "named.so", .glob = "*"};
+	struct xsp_plan plan = {.selection = {.patterns = &pattern, .pattern_count = 1}};
+	struct xsp_mapped_file many[70];
+	char names[70][16];
+
+	for (size_t few = 0; few < 2; few++) {
+		struct xsp_mapped_files files = {.files = many, .count = few ? 60 : 70};
+		for (uint64_t i = 0; i < 70; i++) {
+			snprintf(names[i], sizeof(names[i]), "/lib%02u.so", (unsigned)i);
+			many[i] = (struct xsp_mapped_file){.display_path = names[i],
+							   .start = i << 20,
+							   .use = 4096 * (i % 7 + 1)};
+		}
+		many[40].display_path = "/named.so";
+		many[41].use = 1 << 30;
+		many[42].use = 2U << 30;
+		many[42].closed = true;
+		xsp_plan_by_use(&plan, NULL, &files);
+		for (size_t i = 0; few && i < 60; i++)
+			cr_expect_eq(many[i].start, i << 20);
+		if (few)
+			continue;
+		cr_expect_eq(many[0].start, 0);
+		cr_expect_str_eq(many[1].display_path, "/named.so");
+		cr_expect_str_eq(many[2].display_path, "/lib41.so");
+		cr_expect_str_eq(many[3].display_path, "/lib06.so");
+		cr_expect_str_eq(many[69].display_path, "/lib42.so");
+	}
 }

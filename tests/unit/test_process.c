@@ -461,6 +461,40 @@ Test(process, our_own_against_awk)
 	xsp_process_free(p);
 }
 
+static void *map_page(const char *path, int flags, int more)
+{
+	const int fd = open(path, O_RDWR);
+	void *at = mmap(NULL, 4096, PROT_READ | PROT_EXEC | more, flags, fd, 0);
+
+	close(fd);
+	return at;
+}
+
+/* A file is closed if all of its mappings are, as the kernel puts breakpoints into the others. */
+Test(process, files_that_can_have_no_breakpoints)
+{
+	char shared[] = "/tmp/xsp-shared-XXXXXX", both[] = "/tmp/xsp-both-XXXXXX";
+	struct xsp_mapped_files *files;
+
+	close(mkstemp(shared));
+	close(mkstemp(both));
+	cr_assert_neq(map_page(shared, MAP_SHARED, 0), MAP_FAILED);
+	cr_assert_neq(map_page(both, MAP_PRIVATE, PROT_WRITE), MAP_FAILED);
+	cr_assert_neq(map_page(both, MAP_PRIVATE, 0), MAP_FAILED);
+	struct xsp_process *p = open_process(getpid());
+	cr_assert_eq(xsp_process_mapped_files(p, &files, NULL), 0);
+	const struct xsp_mapped_file *one = find_file(files, shared), *two = find_file(files, both);
+	cr_assert(one != NULL && two != NULL);
+	cr_expect(one->closed);
+	cr_expect_eq(one->use, 4096);
+	cr_expect_not(two->closed);
+	cr_expect_eq(two->use, 8192);
+	xsp_mapped_files_free(files);
+	xsp_process_free(p);
+	unlink(shared);
+	unlink(both);
+}
+
 /* Maps a copy of a program executable, under a name of its own, and deletes it. */
 Test(process, deleted_files_open_through_map_files)
 {
@@ -503,10 +537,13 @@ Test(process, lines)
 	cr_expect_eq(line.dev, makedev(0x103, 2));
 	cr_expect_eq(line.inode, 4660);
 	cr_expect(line.executable);
+	cr_expect_not(line.shared);
 	cr_expect_eq(line.path_length, strlen("/a b/c.so"));
 	cr_assert(xsp_map_line_parse("7f00-7f10 rw-p 0 0:0 0", &line));
 	cr_expect_not(line.executable);
 	cr_expect_eq(line.path_length, 0);
+	cr_assert(xsp_map_line_parse("7f00-7f10 r-xs 0 0:1 7 /memfd:a", &line));
+	cr_expect(line.executable && line.shared);
 	static const char *const bad[] = {
 		"",
 		"x",

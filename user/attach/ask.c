@@ -21,17 +21,29 @@ static int refused(const struct xsp_broker *b, struct xsp_error *err)
 	return b->in->head.result;
 }
 
+int xsp_broker_gone(const struct xsp_broker *b, struct xsp_error *err)
+{
+	static const char left[] =
+		"breakpoints may be left in the target, which the same command once more takes out";
+
+	return xsp_error_set(err, -EPIPE, XSP_STATUS_FAILED,
+			     "xsptrace's privileged process has ended unexpectedly; %s%s",
+			     !b->mended	    ? "so have its guardians: "
+			     : b->left == 0 ? "its guardian has taken the probes out"
+					    : "its guardian could not take all probes out: ",
+			     b->mended && b->left == 0 ? "" : left);
+}
+
 static int is_gone(struct xsp_broker *b, struct xsp_error *err)
 {
 	b->gone = true;
-	return xsp_error_set(
-		err, -EPIPE, XSP_STATUS_FAILED,
-		"xsptrace's privileged process has ended unexpectedly; its guardian takes the probes out");
+	return xsp_broker_gone(b, err);
 }
 
 int xsp_ask_wait(struct xsp_broker *b, uint32_t sequence)
 {
 	struct pollfd fd = {.fd = b->socket, .events = POLLIN};
+	bool again = false;
 
 	for (;;) {
 		int n = poll(&fd, 1, b->stopped != NULL ? WAIT_MS : -1);
@@ -45,8 +57,18 @@ int xsp_ask_wait(struct xsp_broker *b, uint32_t sequence)
 		int rc = xsp_message_receive(b->socket, b->in);
 		if (rc == -EINTR)
 			continue;
+		/* the first may be of a request that nobody read; a report may still be there */
+		if (rc == -EPIPE && !again) {
+			again = true;
+			continue;
+		}
 		if (rc < 0)
 			return rc;
+		if (b->in->head.op == XSP_GUARDIAN_REPORTS) {
+			b->mended = true;
+			b->left = b->in->head.result;
+			return -EPIPE;
+		}
 		if (b->in->head.sequence == sequence)
 			return 0;
 		xsp_parcel_close(b->in);
@@ -64,10 +86,13 @@ int xsp_ask(struct xsp_broker *b, enum xsp_broker_op op, const void *body, size_
 	int rc = b->stopped != NULL && b->stopped(b->stopped_ctx) ? -EINTR : 0;
 	if (rc == 0)
 		rc = xsp_message_send(b->socket, &m, body, NULL, 0);
-	if (rc == 0)
+	if (rc == 0 || rc == -EPIPE)
 		rc = xsp_ask_wait(b, m.sequence);
 	if (rc == -EINTR)
 		return xsp_error_set(err, rc, XSP_STATUS_FAILED, "interrupted");
+	if (rc == -EMFILE)
+		return xsp_error_set(err, rc, XSP_STATUS_FAILED,
+				     "too many open files: raise the limit (ulimit -n)");
 	if (rc < 0)
 		return is_gone(b, err);
 	return b->in->head.result < 0 ? refused(b, err) : b->in->head.result;

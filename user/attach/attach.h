@@ -32,7 +32,7 @@ int xsp_broker_load(struct xsp_broker *b, bool bare, struct xsp_error *err);
 int xsp_plan_process(struct xsp_plan *plan, struct xsp_broker *b, pid_t pid, struct xsp_error *err);
 /* Reads a mapped file (once), finds its functions, and chooses their sites. A file that is no readable ELF becomes a
  * module without probes, and err says why. *fresh (may be NULL): the file is new. -EINTR: the user broke off, and the
- * file was not read. */
+ * file was not read. -ECANCELED: it is too late to read another one (xsp_plan.read_by_ns), without a text. */
 int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 		    const struct xsp_mapped_file *file, struct xsp_planned_module **out,
 		    bool *fresh, struct xsp_error *err);

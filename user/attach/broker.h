@@ -25,6 +25,8 @@
 void xsp_broker_on_wait(struct xsp_broker *b, bool (*stopped)(void *ctx), void *ctx);
 /* The broker has died, or cannot be asked any more. */
 bool xsp_broker_is_gone(const struct xsp_broker *b);
+/* The error then: what became of the probes. */
+int xsp_broker_gone(const struct xsp_broker *b, struct xsp_error *err);
 const struct xsp_opener *xsp_broker_opener(const struct xsp_broker *b);
 
 /* The file with this number of xsp_opener.mapped, even if no process maps it any more. A descriptor or a negative

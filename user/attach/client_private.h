@@ -20,6 +20,8 @@ struct xsp_broker {
 	pid_t pid;
 	uint32_t sequence;
 	bool gone;
+	bool mended; /* it was gone, and its guardian has reported */
+	int32_t left; /* breakpoints that could not be taken out */
 	bool (*stopped)(void *ctx);
 	void *stopped_ctx;
 	struct xsp_parcel *in; /* the last answer */

@@ -9,6 +9,8 @@
 
 #include "attach/plan.h"
 #include "attach/planner.h"
+#include "base/clock.h"
+#include "base/rows/order.h"
 #include "procfs/map_line.h"
 
 static void count_sites(struct xsp_plan *plan, const struct xsp_planned_probe *p)
@@ -54,6 +56,76 @@ bool xsp_plan_is_new(const void *ctx, const struct xsp_mapped_file *file)
 	       !xsp_planner_is_asked(plan->planner, file);
 }
 
+#define MANY_FILES 64
+
+static XSP_ORDER(by_use, struct xsp_mapped_file, XSP_FALLING(use) ?: XSP_RISING(start));
+
+static bool is_named(const struct xsp_selection *s, const char *path)
+{
+	for (size_t i = 0; i < s->pattern_count; i++)
+		if (!s->patterns[i].exclude && s->patterns[i].library != NULL &&
+		    xsp_pattern_names_library(&s->patterns[i], path))
+			return true;
+	return false;
+}
+
+#define PRESENT (3ULL << 62) /* in memory or swapped: Documentation/admin-guide/mm/pagemap.rst */
+#define ENTRIES 512U /* read at a time */
+
+/* Pages from `start` on that the process has touched. *left: how many may still be looked at, as it may map terabytes. */
+static uint64_t touched_pages(int pagemap, uint64_t start, uint64_t pages, uint64_t *left)
+{
+	uint64_t entries[ENTRIES], n = 0;
+	ssize_t got = 1;
+
+	for (uint64_t at = 0; at < pages && *left != 0 && got > 0; at += ENTRIES) {
+		const uint64_t some = pages - at < ENTRIES ? pages - at : ENTRIES;
+		got = pread(pagemap, entries, some * 8, (off_t)((start + at) * 8));
+		for (ssize_t i = 0; i < got / 8; i++)
+			n += (entries[i] & PRESENT) != 0;
+		*left -= some < *left ? some : *left;
+	}
+	return n;
+}
+
+static void measure_use(const struct xsp_process *p, struct xsp_mapped_files *files)
+{
+	const struct xsp_opener *o = xsp_process_opener(p);
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	const int pagemap = o->file(o, xsp_process_pid(p), "pagemap");
+	uint64_t left = 1 << 22;
+
+	for (size_t i = 0; pagemap >= 0 && i < files->count; i++) {
+		struct xsp_mapped_file *f = &files->files[i];
+		f->use = touched_pages(pagemap, f->start / page, (f->end - f->start) / page, &left);
+	}
+	if (pagemap >= 0)
+		close(pagemap);
+}
+
+void xsp_plan_by_use(const struct xsp_plan *plan, const struct xsp_process *p,
+		     struct xsp_mapped_files *files)
+{
+	if (p != NULL && files->count > MANY_FILES)
+		measure_use(p, files);
+	for (size_t i = 0; files->count > MANY_FILES && i < files->count; i++) {
+		struct xsp_mapped_file *f = &files->files[i];
+		if (i == 0)
+			f->use = UINT64_MAX;
+		else if (f->closed)
+			f->use = 0;
+		else if (is_named(&plan->selection, f->display_path))
+			f->use |= 1ULL << 63;
+	}
+	if (files->count > MANY_FILES)
+		XSP_SORT(files->files, files->count, by_use);
+}
+
+bool xsp_plan_is_late(const struct xsp_plan *plan)
+{
+	return plan->read_by_ns != 0 && xsp_now_ns() >= plan->read_by_ns;
+}
+
 void xsp_plan_look_ahead(struct xsp_plan *plan, const struct xsp_process *p)
 {
 	struct xsp_mapped_files *files;
@@ -61,7 +133,8 @@ void xsp_plan_look_ahead(struct xsp_plan *plan, const struct xsp_process *p)
 	if (xsp_process_mapped_files(p, &files, NULL) < 0)
 		return;
 	bool more = true;
-	for (size_t i = 0; i < files->count && more; i++) {
+	xsp_plan_by_use(plan, p, files);
+	for (size_t i = 0; i < files->count && more && !xsp_plan_is_late(plan); i++) {
 		const struct xsp_mapped_file *f = &files->files[i];
 		uint32_t handle;
 		xsp_mapped_files_open_ahead(p, files, i, xsp_plan_is_new, plan);
@@ -180,6 +253,13 @@ static int cannot_open(int code, const char *display_path, struct xsp_error *err
 			     strerror(-code));
 }
 
+static int keep_reason(struct xsp_planned_module *m, int rc, const struct xsp_error *err)
+{
+	if (rc < 0 && err != NULL)
+		m->why = strdup(err->text);
+	return rc;
+}
+
 int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 		    const struct xsp_mapped_file *file, struct xsp_planned_module **out,
 		    bool *fresh, struct xsp_error *err)
@@ -191,6 +271,14 @@ int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 		*fresh = *out == NULL;
 	if (*out != NULL)
 		return 0;
+	if (plan->count > 0 && xsp_plan_is_late(plan)) {
+		*out = add_module(plan, file);
+		if (*out == NULL)
+			return xsp_out_of_memory(err);
+		(*out)->unread = (*out)->late = true;
+		(*out)->why = strdup("--attach-limit was over before it was read");
+		return -ECANCELED;
+	}
 	xsp_plan_progress(plan, file->display_path, "reading");
 	const bool empty = xsp_planner_knows_empty(plan->planner, file, &handle);
 	int fd = empty ? -EALREADY : xsp_mapped_file_open(p, file, &handle);
@@ -204,7 +292,7 @@ int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 	}
 	(*out)->unread = fd < 0 && !empty;
 	if ((*out)->unread)
-		return cannot_open(fd, file->display_path, err);
+		return keep_reason(*out, cannot_open(fd, file->display_path, err), err);
 	(*out)->handle = handle;
 	int rc = xsp_planner_read(plan->planner, fd, *out, err);
 	if (rc == 0 && number_probes(plan, *out) < 0)
@@ -215,7 +303,7 @@ int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 	(*out)->unread = rc < 0;
 	if (rc < 0) /* the module stays in the plan */
 		xsp_planned_module_empty(*out);
-	return rc;
+	return keep_reason(*out, rc, err);
 }
 
 void xsp_plan_clear(struct xsp_plan *plan)

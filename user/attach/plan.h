@@ -23,6 +23,12 @@ void xsp_plan_progress(const struct xsp_plan *plan, const char *path, const char
 void xsp_plan_look_ahead(struct xsp_plan *plan, const struct xsp_process *p);
 /* The file was changed in place (-ESTALE): the next process that maps it has it read again. */
 void xsp_plan_forget(struct xsp_plan *plan, const struct xsp_mapped_file *file);
+/* Where a process maps many files, puts those first that matter most: the program, what a pattern names, then those of
+ * whose code it has touched most (`p` NULL: mapped most). What cannot have breakpoints comes last. */
+void xsp_plan_by_use(const struct xsp_plan *plan, const struct xsp_process *p,
+		     struct xsp_mapped_files *files);
+/* Is it too late to read another file? */
+bool xsp_plan_is_late(const struct xsp_plan *plan);
 /* Is the file neither planned nor being looked at? For xsp_mapped_files_open_ahead(); ctx: the plan. */
 bool xsp_plan_is_new(const void *ctx, const struct xsp_mapped_file *file);
 /* Does the pattern name a function of the plan? */
@@ -57,6 +63,9 @@ struct xsp_plan_attached {
 	bool unverified; /* the code could not be compared: pages are not of 4 KiB */
 	size_t repaired; /* breakpoints that a killed tracer had left */
 };
+
+/* Counts all functions of the module as unprobed: the kernel would put no breakpoint there. */
+void xsp_plan_attach_none(const struct xsp_planned_module *m, struct xsp_plan_attached *done);
 
 /*
  * How many functions of the module have lost their breakpoints in the process, which has dropped or replaced the page.

@@ -261,6 +261,18 @@ static void drop(struct attaching *a, uint32_t index, struct xsp_plan_unattached
 			 used > 0 ? ", " : "", a->m->probes[index].probe.name);
 }
 
+void xsp_plan_attach_none(const struct xsp_planned_module *m, struct xsp_plan_attached *done)
+{
+	uint8_t *dropped = calloc(m->count + 1, 1);
+	struct attaching a = {.m = m, .dropped = dropped, .done = done};
+
+	*done = (struct xsp_plan_attached){0};
+	for (size_t i = 0; dropped != NULL && i < m->count; i++)
+		if (m->probes[i].error == 0)
+			drop(&a, (uint32_t)i, &done->unprobed);
+	free(dropped);
+}
+
 /* Drops every function that has another instruction in memory than in the file. Returns how many it dropped, or a
  * negative errno. */
 static int drop_changed(struct attaching *a, enum xsp_verify question)

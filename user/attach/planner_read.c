@@ -129,7 +129,13 @@ static int receive_look(struct xsp_planner *p, struct process *by)
 /* Ends processes that do not answer in time. */
 static void receive_looks(struct xsp_planner *p)
 {
-	const uint64_t deadline_ns = xsp_now_ns() + LOOKS_S * 1000000000ULL;
+	const uint64_t now_ns = xsp_now_ns(), by_ns = p->plan->read_by_ns;
+	/* half of the time that is left is for reading what they find */
+	const uint64_t left_ns = by_ns > now_ns ? (by_ns - now_ns) / 2
+				 : by_ns != 0	? 0
+						: UINT64_MAX;
+	const uint64_t most_ns = LOOKS_S * 1000000000ULL;
+	const uint64_t deadline_ns = now_ns + (left_ns < most_ns ? left_ns : most_ns);
 	size_t next = 0; /* the look that is waited for */
 	int rc = 0;
 

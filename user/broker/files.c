@@ -12,6 +12,8 @@
 #include "broker/files.h"
 #include "broker/links/verify.h"
 #include "base/rows/grow.h"
+#include "base/rows/u64map.h"
+#include "procfs/map_line.h"
 #include "procfs/procfs.h"
 
 #define GENERATIONS 64 /* ancestors of a process that are looked at */
@@ -33,6 +35,7 @@ struct xsp_broker_files {
 	size_t count, room;
 	struct kept *kept;
 	size_t kept_count, kept_room;
+	struct xsp_u64map by_file; /* xsp_file_key() → index of the last one kept */
 };
 
 /* ---- processes ---- */
@@ -209,20 +212,24 @@ int xsp_broker_files_keep(struct xsp_broker_files *f, int fd, const struct xsp_m
 {
 	struct xsp_verified_file file = {.fd = fd, .dev = m->dev, .inode = m->inode};
 	int rc = xsp_verified_file_note(&file);
+	uint64_t key = xsp_file_key(m->dev, m->inode);
+	const uint32_t *at;
 
-	for (size_t i = 0; i < f->kept_count && rc == 0; i++) {
-		const struct xsp_verified_file *known = &f->kept[i].file;
-		if (known->inode != m->inode || known->dev != m->dev ||
-		    xsp_verified_file_check(known) < 0)
+	for (; rc == 0 && (at = xsp_u64map_get(&f->by_file, key)) != NULL; key++) {
+		const struct xsp_verified_file *known = &f->kept[*at].file;
+		if (known->inode != m->inode || known->dev != m->dev)
 			continue;
+		if (xsp_verified_file_check(known) < 0)
+			break; /* it has changed: keeps it as another one */
 		close(fd);
-		*handle = (uint32_t)i;
+		*handle = *at;
 		return 0;
 	}
 	if (rc == 0 && f->kept_count >= kept_most())
 		rc = -EMFILE;
 	char *display_path = rc == 0 ? strdup(m->path) : NULL;
-	if (display_path == NULL || xsp_grow(&f->kept, &f->kept_room, f->kept_count + 1) < 0) {
+	if (display_path == NULL || xsp_grow(&f->kept, &f->kept_room, f->kept_count + 1) < 0 ||
+	    xsp_u64map_set(&f->by_file, key, (uint32_t)f->kept_count) < 0) {
 		free(display_path);
 		close(fd);
 		return rc < 0 ? rc : -ENOMEM;

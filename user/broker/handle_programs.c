@@ -192,7 +192,7 @@ int xsp_handle_repair(struct broker *b)
 		b->trivial = xsp_kernel_load_trivial();
 	if (gone == 0 && xsp_attach_method(b->attach) == XSP_ATTACH_UPROBE_MULTI)
 		gone = b->trivial < 0 ? b->trivial
-				      : xsp_verify_repair(a.head->pid, a.file, b->trivial);
+				      : xsp_verify_repair(a.head->pid, a.file, b->trivial, NULL);
 	xsp_answer(b, &gone, sizeof(gone));
 	return gone < 0 ? (int)gone : 0;
 }

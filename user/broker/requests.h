@@ -94,6 +94,10 @@ enum xsp_broker_op {
 		XSP_BROKER_OPS,
 };
 
+/* The operation of a message that the guardian sends after the broker's death: everything is out, but for so many
+ * breakpoints as its result says. */
+#define XSP_GUARDIAN_REPORTS UINT32_MAX
+
 struct xsp_ask_pid {
 	int32_t pid;
 };

@@ -236,7 +236,7 @@ void xsp_broker_serve(int socket, const struct xsp_broker_options *options)
 				 options->attach != NULL && options->attach->follow, &b.files) < 0)
 		_exit(1);
 	/* without a guardian, only the broker's own death would leave something in the targets */
-	xsp_guardian_start(&b.journal);
+	xsp_guardian_start(socket, &b.journal);
 	if (options->attach != NULL)
 		xsp_load_begin(&b);
 	while (serve_one(&b) == 0)

@@ -33,7 +33,8 @@ struct xsp_planned_module {
 	struct xsp_planned_probe *probes;
 	size_t count;
 	struct xsp_probe_list list;
-	bool unread; /* it could not be read; the reason was reported then */
+	bool unread, late; /* it could not be read; it was not, as it was too late */
+	char *why; /* why not; may be NULL */
 	size_t symbols; /* 0: the file is stripped */
 	size_t wanted; /* probes that the user asked for, without internal marks */
 	bool is_static; /* executable without a loader */
@@ -63,6 +64,7 @@ struct xsp_plan {
 	uint32_t probes; /* the next free id */
 	size_t sites, sites_by_class[XSP_SITE_CLASSES];
 	size_t unplaced; /* wanted probes without a site */
+	uint64_t read_by_ns; /* when no further file is read (CLOCK_MONOTONIC); 0: all are */
 };
 
 static inline bool is_span(const struct xsp_probe *p)

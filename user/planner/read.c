@@ -292,4 +292,6 @@ void xsp_planned_module_clear(struct xsp_planned_module *m)
 	xsp_planned_module_empty(m);
 	free(m->display_path);
 	m->display_path = NULL;
+	free(m->why);
+	m->why = NULL;
 }

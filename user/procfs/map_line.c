@@ -30,6 +30,7 @@ bool xsp_map_line_parse(const char *text, struct xsp_map_line *out)
 		return false;
 	out->writable = text[1] == 'w';
 	out->executable = text[2] == 'x';
+	out->shared = text[3] == 's';
 	if (text[4] != ' ')
 		return false;
 	text += 5;

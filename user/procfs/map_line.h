@@ -14,7 +14,7 @@
 
 struct xsp_map_line {
 	uint64_t start, end, offset, dev, inode; /* dev as makedev(3) packs it */
-	bool writable, executable;
+	bool writable, executable, shared;
 	const char *path; /* within the line, not terminated; " (deleted)" is still at its end */
 	size_t path_length;
 };

@@ -51,6 +51,8 @@ static int add_mapping(struct xsp_mapped_file **files, size_t *count,
 		.start = line->start,
 		.end = line->end,
 		.offset = line->offset,
+		.use = line->end - line->start,
+		.closed = line->shared || line->writable,
 	};
 	if (f->display_path == NULL)
 		return -ENOMEM;
@@ -72,9 +74,13 @@ static int collect(const char *text, struct xsp_mapped_files *all)
 		const bool again = is_known(all, &index, &line, &key);
 		if (!again)
 			ret = xsp_u64map_set(&index, key, (uint32_t)all->count);
-		if (ret == 0 && again)
+		if (ret == 0 && again) {
+			struct xsp_mapped_file *f = &all->files[*xsp_u64map_get(&index, key)];
+			f->use += line.end - line.start;
+			f->closed &= line.shared || line.writable;
 			ret = add_mapping(&all->further, &all->further_count, &line);
-		else if (ret == 0)
+		}
+		if (ret == 0 && !again)
 			ret = add_mapping(&all->files, &all->count, &line);
 	}
 	xsp_u64map_free(&index);

@@ -36,9 +36,9 @@ static bool is_among(const char *name, const char *const *names)
 
 static bool is_read(const char *name)
 {
-	static const char *const of_process[] = {"status",  "stat", "comm", "cmdline",
-						 "environ", "maps", "exe",  "mem",
-						 "task",    "auxv", NULL};
+	static const char *const of_process[] = {"status",  "stat", "comm",    "cmdline",
+						 "environ", "maps", "exe",     "mem",
+						 "task",    "auxv", "pagemap", NULL};
 	static const char *const of_thread[] = {"status",    "stat",	"comm",	 "children",
 						"schedstat", "syscall", "sched", NULL};
 
@@ -101,8 +101,8 @@ static void folder_of(pid_t pid, char folder[static FOLDER_SIZE])
 
 static void path_of(pid_t pid, const char *name, char path[static PATH_SIZE])
 {
-	static const char *const in_common[] = {"cmdline", "environ", "maps", "exe",
-						"mem",	   "auxv",    NULL};
+	static const char *const in_common[] = {"cmdline", "environ", "maps",	 "exe",
+						"mem",	   "auxv",    "pagemap", NULL};
 	char folder[FOLDER_SIZE];
 
 	if (is_among(name, in_common) || is_descriptor(name))

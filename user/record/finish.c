@@ -210,7 +210,7 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 	int end = xsp_capture_finish(r->writer, r->start_ns, r->end_ns, err);
 	r->writer = NULL;
 	if (rc < 0 && xsp_broker_is_gone(r->broker))
-		return xsp_recorder_broker_gone(err);
+		return xsp_broker_gone(r->broker, err);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT,
 				     "%s is not complete (%s): what is in it can be read",

@@ -241,7 +241,10 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 	r->plan.exit_by_return = options->exit_by_return;
 	r->plan.exit_by_site = options->exit_by_site;
 	r->profiling = options->profile;
-	uint64_t start = xsp_now_ns();
+	if (options->again) /* the first one has had its time */
+		r->options.attach_limit_ns /= 4;
+	uint64_t start = r->begun_ns = xsp_now_ns();
+	xsp_recorder_limit(r, false);
 	r->broker = options->broker;
 	r->plan.progress = options->progress;
 	r->plan.progress_ctx = options->note_ctx;
@@ -264,6 +267,7 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 				r,
 				"the price of a probe could not be measured here; estimates use defaults");
 		r->times.calibrate_ms = since_ms(start);
+		r->begun_ns = xsp_now_ns();
 		if (rc == 0)
 			rc = create_capture(r, err);
 	}
@@ -314,6 +318,16 @@ void xsp_recorder_free(struct xsp_recorder *r)
 	free(r);
 }
 
+static int cannot_go_on(const struct xsp_recorder *r, int rc, struct xsp_error *err)
+{
+	if (xsp_broker_is_gone(r->broker))
+		return xsp_broker_gone(r->broker, err);
+	return xsp_error_set(
+		err, rc, XSP_STATUS_OUTPUT,
+		"%s cannot be written on (%s): the recording ends here, and what follows is of what came before",
+		r->options.capture_named ? r->options.capture_path : "the capture", strerror(-rc));
+}
+
 int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err)
 {
 	r->start_ns = xsp_now_ns();
@@ -333,9 +347,7 @@ int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err)
 	xsp_overhead_start(r);
 	if (rc == 0)
 		rc = xsp_recorder_measure(r, true);
-	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED,
-				      "xsptrace's privileged process has ended unexpectedly")
-		      : 0;
+	return rc < 0 ? cannot_go_on(r, rc, err) : 0;
 }
 
 /* ---- turning ---- */
@@ -391,16 +403,6 @@ static int flush(struct xsp_recorder *r)
 	if (rc == 0)
 		rc = xsp_capture_put_clock(r->writer);
 	return rc < 0 ? rc : xsp_capture_flush(r->writer);
-}
-
-static int cannot_go_on(const struct xsp_recorder *r, int rc, struct xsp_error *err)
-{
-	if (xsp_broker_is_gone(r->broker))
-		return xsp_recorder_broker_gone(err);
-	return xsp_error_set(
-		err, rc, XSP_STATUS_OUTPUT,
-		"%s cannot be written on (%s): the recording ends here, and what follows is of what came before",
-		r->options.capture_named ? r->options.capture_path : "the capture", strerror(-rc));
 }
 
 int xsp_recorder_flush(struct xsp_recorder *r, uint64_t *until_ns, struct xsp_error *err)

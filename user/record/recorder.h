@@ -29,6 +29,8 @@ struct xsp_recorder_options {
 	bool exit_by_site; /* no return probes at all */
 	bool profile; /* nothing is attached to code, and */
 	bool again; /* the programs of another recording that found nothing are loaded: instead of those */
+	/* Files are read and attached to for so long, when it starts and when it looks again; 0: no limit */
+	uint64_t attach_limit_ns;
 	double budget; /* how much a thread may be slowed: 0.2 is 20 %. 0: no limit */
 	/* Does the user want to stop? While it starts. May be NULL */
 	bool (*stopped)(void *ctx);

@@ -25,6 +25,8 @@ struct recorded_process {
 	uint64_t exec_ns; /* when it became another program that we have not examined; 0: never */
 	struct {
 		bool attached; /* links are there */
+		bool closed; /* none can be: xsp_mapped_file.closed */
+		bool late; /* none are, by --attach-limit */
 		bool mapped; /* its mapping is in the capture */
 	} * modules; /* by id */
 	size_t room;
@@ -61,8 +63,20 @@ struct xsp_recorder_gap {
 	char what[1000]; /* of the first */
 };
 
+/* file_notes.c */
+struct xsp_file_note {
+	uint64_t files, count;
+	const char *unit; /* of the count; NULL: none */
+	char kind[96], line[900]; /* of the first */
+};
+#define XSP_FILE_NOTES 16
+
 struct xsp_recorder {
 	struct xsp_recorder_options options;
+	uint64_t begun_ns; /* when it was made */
+	uint64_t attach_by_ns; /* when no further file is attached to; 0: all are */
+	size_t added; /* processes, by add_process() */
+	struct xsp_file_note file_notes[XSP_FILE_NOTES];
 	struct xsp_broker *broker; /* borrowed */
 	struct xsp_planner *planner;
 	struct xsp_plan plan;
@@ -119,8 +133,6 @@ void xsp_recorder_note(struct xsp_recorder *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The capture's name in messages. */
 const char *xsp_recorder_display_path(const struct xsp_recorder *r);
-/* The error that ends a recording without its broker. */
-int xsp_recorder_broker_gone(struct xsp_error *err);
 /* NULL: not recorded, or ended. */
 struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid);
 /* Is the probe the module's? Its ids follow one another. */
@@ -137,6 +149,14 @@ int xsp_recorder_read_status(const struct recorded_process *p, char text[XSP_STA
 /* The present price of sections on this machine, for later events; as counted, or read now. */
 void xsp_recorder_update_price(struct xsp_recorder *r, const struct xsp_attach_counters *c);
 int xsp_recorder_price_details(struct xsp_recorder *r);
+
+/* file_notes.c */
+/* A line about a file, for the next call of say_file_notes(). Of each kind the first line is said, and how many more
+ * files there are. `count`: so many of `unit` in this file. */
+void xsp_recorder_note_file(struct xsp_recorder *r, const char *kind, const char *unit,
+			    uint64_t count, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+void xsp_recorder_say_file_notes(struct xsp_recorder *r);
 
 /* gaps.c */
 #define XSP_CHANGED_CODE "is not what the file says (a hook or a live patch)"
@@ -186,6 +206,8 @@ int xsp_call_sites_put_info(struct xsp_recorder *r);
 int xsp_recorder_put_stats(struct xsp_recorder *r);
 
 /* modules.c */
+/* Sets when no further file is read or attached to. `later`: a look of its own, not one of the start. */
+void xsp_recorder_limit(struct xsp_recorder *r, bool later);
 /* Attaches to what it maps now. */
 int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct xsp_error *err);
 /* It may end at any moment: that is no error of the kernel's. */

@@ -28,13 +28,6 @@ const char *xsp_recorder_display_path(const struct xsp_recorder *r)
 	return r->options.capture_path != NULL ? r->options.capture_path : "the capture in memory";
 }
 
-int xsp_recorder_broker_gone(struct xsp_error *err)
-{
-	return xsp_error_set(
-		err, -EPIPE, XSP_STATUS_FAILED,
-		"xsptrace's privileged process has ended unexpectedly: the recording ends here, its guardian takes the probes out");
-}
-
 struct recorded_process *xsp_recorder_find(struct xsp_recorder *r, pid_t pid)
 {
 	for (size_t i = 0; i < r->process_count; i++)

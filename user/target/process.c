@@ -50,6 +50,21 @@ static int no_such_process(const struct xsp_opener *o, pid_t pid, struct xsp_err
 			     "there is no process %d (it may have ended)", pid);
 }
 
+/* It may well be there: what failed is ours. */
+static int cannot_look(const struct xsp_opener *o, pid_t pid, int code, struct xsp_error *err)
+{
+	if (code == -ESRCH || code == -ENOENT)
+		return no_such_process(o, pid, err);
+	if (code == -EACCES || code == -EPERM)
+		return xsp_error_set(err, -EACCES, XSP_STATUS_PERMISSION,
+				     "no permission to inspect process %d; %s", pid, way_out(o));
+	return xsp_error_set(err, code, XSP_STATUS_FAILED,
+			     "process %d could not be looked at: %s%s", pid, strerror(-code),
+			     code == -EMFILE   ? ": raise the limit (ulimit -n)"
+			     : code == -ENOMEM ? ": raise the limit (ulimit -v)"
+					       : "");
+}
+
 static int no_permission(const struct xsp_process *p, struct xsp_error *err)
 {
 	char comm[sizeof(p->comm)];
@@ -77,7 +92,7 @@ static int check_kind(const struct xsp_process *p, const char *status, struct xs
 			p->pid, comm, tgid, tgid, p->pid);
 	int ret = xsp_procfs_stat(p->opener, p->pid, &st);
 	if (ret < 0)
-		return no_such_process(p->opener, p->pid, err);
+		return cannot_look(p->opener, p->pid, ret, err);
 	if (st.flags & XSP_PF_KTHREAD)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_NO_TARGET,
 				     "%d (%s) is a kernel thread; xsptrace traces programs", p->pid,
@@ -106,7 +121,7 @@ static int check_program(const struct xsp_process *p, struct xsp_error *err)
 	if (fd == -EACCES || fd == -EPERM)
 		return no_permission(p, err);
 	if (fd < 0)
-		return no_such_process(p->opener, p->pid, err);
+		return cannot_look(p->opener, p->pid, fd, err);
 	ssize_t n = pread(fd, ident, sizeof(ident), 0);
 	close(fd);
 	if (n == (ssize_t)sizeof(ident) && memcmp(ident, ELFMAG, SELFMAG) == 0 &&
@@ -211,7 +226,7 @@ static int look_at(struct xsp_process *p, struct xsp_error *err)
 	int ret = xsp_procfs_read(p->opener, p->pid, "status", STATUS_MAX, &status, NULL);
 
 	if (ret < 0)
-		return no_such_process(p->opener, p->pid, err);
+		return cannot_look(p->opener, p->pid, ret, err);
 	const char *uid = xsp_procfs_field(status, "Uid");
 	p->uid = uid != NULL ? (uid_t)strtoul(uid, NULL, 10) : (uid_t)-1;
 	p->ns_pid = xsp_procfs_last_id(status, "NSpid", p->pid);
@@ -221,7 +236,7 @@ static int look_at(struct xsp_process *p, struct xsp_error *err)
 	p->namespaced = ids != NULL && ids[digits] == '\t';
 	ret = read_comm(p, "comm", p->comm);
 	if (ret < 0)
-		ret = no_such_process(p->opener, p->pid, err);
+		ret = cannot_look(p->opener, p->pid, ret, err);
 	else
 		ret = check_kind(p, status, err);
 	free(status);
@@ -232,10 +247,8 @@ static int look_at(struct xsp_process *p, struct xsp_error *err)
 	ret = xsp_process_refresh(p);
 	if (ret == -EACCES || ret == -EPERM)
 		return no_permission(p, err);
-	if (ret == -ENOMEM)
-		return xsp_error_set(err, ret, XSP_STATUS_FAILED, "out of memory");
 	if (ret < 0)
-		return no_such_process(p->opener, p->pid, err);
+		return cannot_look(p->opener, p->pid, ret, err);
 	ret = check_program(p, err);
 	if (ret == 0 && !xsp_process_alive(p))
 		ret = no_such_process(p->opener, p->pid, err);

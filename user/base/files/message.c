@@ -87,7 +87,8 @@ int xsp_message_receive(int socket, struct xsp_parcel *p)
 	    (size_t)n == sizeof(p->head) + p->head.size)
 		return 0;
 	xsp_parcel_close(p);
-	return -EPROTO;
+	/* there is room for as many as are sent, but not in our table */
+	return m.msg_flags & MSG_CTRUNC ? -EMFILE : -EPROTO;
 }
 
 void xsp_parcel_close(struct xsp_parcel *p)

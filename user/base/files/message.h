@@ -37,8 +37,8 @@ int xsp_message_send(int socket, const struct xsp_message *head, const void *bod
 		     size_t fd_count);
 
 /* Waits for a message. The caller gets its descriptors, which are close-on-exec. 0; -EPIPE: the
- * other end is gone; -EPROTO: not a message, and nothing of it is kept; -EINTR; or another
- * errno. */
+ * other end is gone; -EPROTO: not a message, and nothing of it is kept; -EMFILE: our limit
+ * of descriptors is too low for those of the message; -EINTR; or another errno. */
 int xsp_message_receive(int socket, struct xsp_parcel *p);
 
 void xsp_parcel_close(struct xsp_parcel *p); /* closes the descriptors that it still has */

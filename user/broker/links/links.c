@@ -58,6 +58,7 @@ int xsp_links_make(struct xsp_attach *a, const struct xsp_link *link)
 	if (link->count > XSP_LINK_SITES)
 		return -E2BIG;
 	describe(a, link, &r);
+	xsp_journal_probed(a->journal, link->pid, &link->file);
 	int slot = xsp_journal_begin(a->journal, &r.attr, link->file.fd);
 	int fd = xsp_link_create_uprobe_multi(&r.attr);
 	xsp_journal_end(a->journal, slot);

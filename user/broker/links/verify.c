@@ -451,7 +451,7 @@ static bool is_debugged(pid_t pid)
 	return debugged;
 }
 
-long xsp_verify_repair(pid_t pid, const struct xsp_verified_file *file, int prog)
+long xsp_verify_repair(pid_t pid, const struct xsp_verified_file *file, int prog, size_t *stay)
 {
 	struct leftovers found = {0}, left = {0};
 	struct memory m;
@@ -471,6 +471,8 @@ long xsp_verify_repair(pid_t pid, const struct xsp_verified_file *file, int prog
 			break; /* a living tracer holds them: each close takes tens of ms */
 	}
 	long gone = (long)found.count - (long)left.count;
+	if (stay != NULL)
+		*stay = left.count;
 	free(found.offsets);
 	free(left.offsets);
 	close_memory(&m);

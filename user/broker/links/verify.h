@@ -39,8 +39,9 @@ int xsp_verify_sites(pid_t pid, const struct xsp_verified_file *file,
 /*
  * Takes out breakpoints that nobody holds: a killed tracer has left them in the process's mapping of the file.
  * Registers them with the program `prog` and closes that; a living tracer keeps its own. Does nothing where a debugger
- * is attached, as its breakpoints look the same. Returns how many went, or a negative errno.
+ * is attached, as its breakpoints look the same. Returns how many went, or a negative errno. *left (may be NULL): how many
+ * did not go.
  */
-long xsp_verify_repair(pid_t pid, const struct xsp_verified_file *file, int prog);
+long xsp_verify_repair(pid_t pid, const struct xsp_verified_file *file, int prog, size_t *left);
 
 #endif

@@ -15,6 +15,7 @@
 #define DEFAULT_BUFFER ((size_t)64 << 20)
 #define DEFAULT_ROWS 25
 #define DEFAULT_MAX_OVERHEAD 0.2
+#define DEFAULT_ATTACH_LIMIT_NS 10000000000ULL
 #define DEFAULT_INTERVAL_NS 1000000000
 #define DEFAULT_THRESHOLD 0.05
 
@@ -176,6 +177,7 @@ bool xsp_options_take(int argc, char **argv, enum xsp_verb verb, struct xsp_opti
 	*o = (struct xsp_options){.buffer_bytes = DEFAULT_BUFFER,
 				  .wishes.details = XSP_DETAIL_CUDA,
 				  .max_overhead = DEFAULT_MAX_OVERHEAD,
+				  .attach_limit_ns = DEFAULT_ATTACH_LIMIT_NS,
 				  .limit = DEFAULT_ROWS,
 				  .gpu_off = verb == XSP_VERB_TOP,
 				  .interval_ns = DEFAULT_INTERVAL_NS,

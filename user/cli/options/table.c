@@ -192,7 +192,7 @@ const struct xsp_option xsp_option_table[] = {
 	 .words = follow, .wanted = "--follow or --follow=stop", .help = "children too"},
 	{.verbs = TOP,
 	 .help = "  -t, --tid, --comm, --scopes, --cuda-api, --min-duration, --max-depth,\n"
-		 "      --max-overhead, --buffer, --exit, --user, -q, -v\n"
+		 "      --max-overhead, --attach-limit, --buffer, --exit, --user, -q, -v\n"
 		 "                           as for a recording\n"},
 	{.verbs = DUMP | TOP, .help = "  -h, --help\n"},
 
@@ -404,6 +404,12 @@ const struct xsp_option xsp_option_table[] = {
 		 "by -e that cost most are released, providers go on\n"
 		 "in windows, and a line says so. off: record all,\n"
 		 "whatever it costs"},
+	{"attach-limit", 0, RECORD, TOP, "TIME", xsp_take_time, .at = AT(attach_limit_ns),
+	 .plain_ns = 1000000000, .least = 1000000,
+	 .wanted = "a time (--attach-limit 30, 500ms, 2min)",
+	 .help = "the start reads files and attaches to them for so\n"
+		 "long (default 10 s), what is used most first; a\n"
+		 "line says what is left out"},
 	{"buffer", 0, RECORD, TOP, "SIZE", xsp_take_buffer, .wanted = "a size (64M, 1G)",
 	 .help = "memory for events on their way (default 64M)"},
 	{"rings", 0, 0, RECORD | TOP, "N", xsp_take_number, .at = AT(rings), .most = 64,

@@ -104,6 +104,15 @@ static bool is_regular_expression(const char *glob)
 	       (strchr(glob, '|') != NULL && strstr(glob, "operator") == NULL);
 }
 
+static size_t count_late(const struct xsp_plan *plan)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < plan->count; i++)
+		n += plan->modules[i]->late;
+	return n;
+}
+
 static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
 		       struct xsp_broker *b, struct xsp_error *err)
 {
@@ -111,11 +120,18 @@ static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
 					     : plan->count ? plan->modules[0]
 							   : NULL;
 	char hint[XSP_HINT_SIZE] = "";
+	const size_t late = count_late(plan);
 
+	if (late > 0)
+		return xsp_error_set(
+			err, -ENOENT, XSP_STATUS_NO_MATCH,
+			"no function matches '%.120s' in the %zu files that were read, and %zu were not, as it took too long: give a longer --attach-limit, or name the library (-e 'LIBRARY:GLOB')",
+			p->text, plan->count - late, late);
 	if (m != NULL && m->unread)
 		return xsp_error_set(err, -ENOENT, XSP_STATUS_TARGET,
-				     "nothing matches '%.100s': %.200s is left out, see above",
-				     p->text, xsp_base_name(m->display_path));
+				     "nothing matches '%.100s': %.200s is left out: %.300s",
+				     p->text, xsp_base_name(m->display_path),
+				     m->why != NULL ? m->why : "it could not be read");
 	if (m != NULL && m->symbols == 0 && (p->library != NULL || m->is_static))
 		return xsp_error_set(
 			err, -ENOENT, XSP_STATUS_TARGET,

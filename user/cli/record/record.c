@@ -124,6 +124,15 @@ static void say_who_writes(int code, const struct xsp_error *err)
 			(unsigned)getuid());
 }
 
+/* Whatever fails then says something else. */
+static void blame_broker(const struct recording *r, struct xsp_error *err)
+{
+	if (r->broker == NULL || !xsp_broker_is_gone(r->broker))
+		return;
+	*err = (struct xsp_error){0};
+	xsp_broker_gone(r->broker, err);
+}
+
 /* Returns when the probes are in, or an exit status that is not 0. */
 static int start(struct recording *r, pid_t pid)
 {
@@ -144,6 +153,7 @@ static int start(struct recording *r, pid_t pid)
 		return 0;
 	if (!made)
 		say_who_writes(rc, &err);
+	blame_broker(r, &err);
 	const int status = xsp_record_stop_signal() != 0 ? say_interrupted() : xsp_say_error(&err);
 	xsp_recorder_free(r->recorder);
 	r->recorder = NULL;
@@ -278,8 +288,10 @@ static int prepare_and_record(struct recording *r)
 	     xsp_launch_start(r->o.rest, user.uid, user.gid, &r->launch, &err) < 0) ||
 	    xsp_record_prepare_names(r, &err) < 0 ||
 	    xsp_record_start_session(r, have_agent ? agent : NULL, &err) < 0 ||
-	    xsp_record_check_targets(r, &err) < 0)
+	    xsp_record_check_targets(r, &err) < 0) {
+		blame_broker(r, &err);
 		return xsp_say_error(&err);
+	}
 	return command_status(r, record_now(r));
 }
 

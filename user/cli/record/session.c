@@ -23,16 +23,44 @@ struct xsp_user xsp_session_user(const struct xsp_options *o)
 	return u;
 }
 
-/* Modules and ring buffers need many descriptors. */
-static void raise_limits(void)
-{
-	struct rlimit files, locked = {RLIM_INFINITY, RLIM_INFINITY};
+#define FILES_NEEDED 64U /* more for each module and ring buffer */
+#define FILES_ENOUGH 1024U
+#define MEMORY_NEEDED (16ULL << 20) /* beside the rings, which are mapped twice */
 
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
+/* What is too low fails in many places, each with another reason that is none. */
+static int check_limits(const struct xsp_session *s, const struct rlimit *files,
+			struct xsp_error *err)
+{
+	const uint64_t need =
+		MEMORY_NEEDED + (s->attach != NULL ? 2 * (uint64_t)s->attach->buffer_bytes : 0);
+	struct rlimit memory;
+
+	if (files->rlim_cur < FILES_NEEDED)
+		return xsp_error_set(
+			err, -EMFILE, XSP_STATUS_FAILED,
+			"xsptrace may open %llu files and needs %u: raise the limit (ulimit -n)",
+			(unsigned long long)files->rlim_cur, FILES_NEEDED);
+	if (getrlimit(RLIMIT_AS, &memory) == 0 && memory.rlim_cur < need)
+		return xsp_error_set(
+			err, -ENOMEM, XSP_STATUS_FAILED,
+			"xsptrace may have %llu KiB of memory and needs %llu: raise the limit (ulimit -v)%s",
+			(unsigned long long)memory.rlim_cur / 1024, (unsigned long long)need / 1024,
+			s->attach != NULL ? ", or give a smaller --buffer" : "");
+	return 0;
+}
+
+static int raise_limits(const struct xsp_session *s, struct xsp_error *err)
+{
+	struct rlimit files, more, locked = {RLIM_INFINITY, RLIM_INFINITY};
+
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+		return 0;
+	more.rlim_max = files.rlim_max < FILES_NEEDED ? FILES_ENOUGH : files.rlim_max;
+	more.rlim_cur = more.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &more) == 0) /* root may have more than its limit */
+		files = more;
 	setrlimit(RLIMIT_MEMLOCK, &locked); /* may be refused: then the perf rings are smaller */
+	return check_limits(s, &files, err);
 }
 
 static int restrict_files(const struct xsp_session *s)
@@ -72,10 +100,11 @@ int xsp_session_start(const struct xsp_session *s, struct xsp_broker **out, stru
 					     .agent = s->agent,
 					     .stop_threads = s->stop_threads};
 
-	int rc = xsp_broker_start(&options, out, err);
+	int rc = raise_limits(s, err);
+	if (rc == 0)
+		rc = xsp_broker_start(&options, out, err);
 	if (rc < 0)
 		return rc;
-	raise_limits();
 	rc = xsp_sandbox_user(u.uid, u.gid);
 	if (rc == 0)
 		rc = xsp_sandbox_powerless();

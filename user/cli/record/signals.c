@@ -51,8 +51,10 @@ void xsp_record_catch_signals(void)
 	sigemptyset(&action.sa_mask);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		struct sigaction old;
-		/* keep the SIG_IGN of nohup */
-		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+		/* Keep the SIG_IGN of nohup. SIGINT's is the shell's, which starts `xsptrace ... &` in a script so: it
+		 * ends a recording all the same. */
+		if (sigaction(signals[i], NULL, &old) == 0 &&
+		    (old.sa_handler != SIG_IGN || signals[i] != SIGHUP))
 			sigaction(signals[i], &action, NULL);
 	}
 	signal(SIGPIPE, SIG_IGN);

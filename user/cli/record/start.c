@@ -100,6 +100,7 @@ int xsp_record_make_recorder(struct recording *r, bool again, struct xsp_error *
 		.again = again,
 		.stopped = is_stopped,
 		.progress = show_progress,
+		.attach_limit_ns = r->o.attach_limit_ns,
 		.budget = r->o.max_overhead,
 		.capture_path = r->view == NULL ? r->capture : NULL,
 		.capture_named = r->keep_capture,

@@ -58,6 +58,7 @@ void xsp_children_attach(struct xsp_recorder *r)
 			return;
 	}
 	resume_stopped(r);
+	xsp_recorder_say_file_notes(r);
 }
 
 /* ---- existing children ---- */
@@ -121,6 +122,11 @@ int xsp_recorder_add_process(struct xsp_recorder *r, pid_t pid, struct xsp_error
 {
 	if (xsp_recorder_find(r, pid) != NULL)
 		return xsp_recorder_scan_standing(r, pid, err);
+	r->added++;
 	int rc = xsp_recorder_add_child(r, pid, 0, err);
-	return rc == 0 && r->options.attach.follow ? adopt(r, pid) : rc;
+	if (rc == 0 && r->options.attach.follow)
+		rc = adopt(r, pid);
+	if (rc < 0 || r->added >= r->options.pid_count)
+		xsp_recorder_say_file_notes(r);
+	return rc;
 }

@@ -9,10 +9,9 @@
 
 #include "base/clock.h"
 #include "base/rows/grow.h"
+#include "base/rows/order.h"
 #include "base/path.h"
 #include "base/units.h"
-
-#define FILES_NAMED 20 /* of the dropped ones */
 
 /* ---- definitions ---- */
 
@@ -193,9 +192,10 @@ static void note_left_out(struct xsp_recorder *r, const struct recorded_process 
 		return;
 	xsp_printable(names, sizeof(names), out->names, 0);
 	xsp_recorder_count_left_out(r, out->count, names, why);
-	xsp_recorder_note(r, "%s: in process %d the code of %zu function%s %s: left out: %s%s",
-			  display_path, (int)p->pid, out->count, out->count == 1 ? "" : "s", why,
-			  names, out->count > XSP_PLAN_NAMED ? ", ..." : "");
+	xsp_recorder_note_file(r, why, "functions", out->count,
+			       "%s: in process %d the code of %zu function%s %s: left out: %s%s",
+			       display_path, (int)p->pid, out->count, out->count == 1 ? "" : "s",
+			       why, names, out->count > XSP_PLAN_NAMED ? ", ..." : "");
 }
 
 static void note_changed(struct xsp_recorder *r, const struct recorded_process *p,
@@ -215,7 +215,66 @@ static void note_changed(struct xsp_recorder *r, const struct recorded_process *
 	note_left_out(r, p, display_path, &done->unprobed, unprobed_code);
 }
 
+/* ---- a limit on the time ---- */
+
+#define READING(ns) ((ns) / 10 * 6) /* the part that is for reading */
+
+/* The processes of the start share its time. */
+void xsp_recorder_limit(struct xsp_recorder *r, bool later)
+{
+	const uint64_t limit_ns = r->options.attach_limit_ns;
+	const size_t of = r->options.pid_count > 0 ? r->options.pid_count : 1,
+		     number = r->added < 1 || later ? of
+			      : r->added < of	    ? r->added
+						    : of;
+	const uint64_t begin_ns = later ? xsp_now_ns() : r->begun_ns,
+		       part_ns = limit_ns / of * number;
+
+	r->plan.read_by_ns = limit_ns > 0 ? begin_ns + READING(part_ns) : 0;
+	r->attach_by_ns = limit_ns > 0 ? begin_ns + part_ns : 0;
+}
+
+/* Whatever has the most of a process is attached to. */
+static bool is_too_late(const struct xsp_recorder *r, const struct recorded_process *p)
+{
+	return r->attach_by_ns != 0 && p->probed_pages > 0 && xsp_now_ns() >= r->attach_by_ns;
+}
+
+static void leave_out_late(struct xsp_recorder *r, const struct xsp_mapped_file *f)
+{
+	const double limit_s = (double)r->options.attach_limit_ns * 1e-9;
+
+	if (r->profiling)
+		return;
+	xsp_recorder_note_file(
+		r, "late", NULL, 0,
+		"%s is left out, and what is used more came first: --attach-limit gives %.3g s for all files",
+		f->display_path, limit_s);
+	xsp_recorder_gap(r, XSP_GAP_FILES, 1,
+			 "first %.500s: --attach-limit gives %.3g s for all files", f->display_path,
+			 limit_s);
+}
+
 /* ---- attaching ---- */
+
+static bool is_left_out(struct xsp_recorder *r, struct recorded_process *p,
+			const struct xsp_planned_module *m, const struct xsp_mapped_file *f)
+{
+	bool *closed = &p->modules[m->id].closed, *late = &p->modules[m->id].late;
+	struct xsp_plan_attached done;
+
+	if (*late || (*closed && f->closed))
+		return true;
+	*closed = f->closed;
+	*late = !f->closed && is_too_late(r, p);
+	if (*late)
+		leave_out_late(r, f);
+	if (*closed) {
+		xsp_plan_attach_none(m, &done);
+		note_changed(r, p, f->display_path, &done);
+	}
+	return *late || *closed;
+}
 
 static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 			 struct xsp_planned_module *m, const struct xsp_mapped_file *f,
@@ -224,7 +283,7 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 	struct xsp_plan_attached done;
 	bool *attached = &p->modules[m->id].attached;
 
-	if (*attached)
+	if (*attached || is_left_out(r, p, m, f))
 		return 0;
 	*attached = true;
 	double start = (double)xsp_now_ns();
@@ -245,17 +304,18 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 	if (m->is_agent && rc == 0)
 		xsp_recorder_agent_found(r, p);
 	if (done.refused > 0) {
-		xsp_recorder_note(r,
-				  "%s: the kernel refused %zu sites; their spans may lack an end",
-				  f->display_path, done.refused);
+		xsp_recorder_note_file(
+			r, "refused", "sites", done.refused,
+			"%s: the kernel refused %zu sites; their spans may lack an end",
+			f->display_path, done.refused);
 		xsp_recorder_gap(r, XSP_GAP_SITES, done.refused,
 				 "by the kernel, first of %.500s: their spans may lack an end",
 				 f->display_path);
 	}
 	note_changed(r, p, f->display_path, &done);
 	if (done.repaired > 0)
-		xsp_recorder_note(
-			r,
+		xsp_recorder_note_file(
+			r, "repaired", "breakpoints", done.repaired,
 			"%s: in process %d %zu breakpoint%s that a killed tracer had left %s taken out",
 			f->display_path, (int)p->pid, done.repaired, done.repaired == 1 ? "" : "s",
 			done.repaired == 1 ? "was" : "were");
@@ -300,18 +360,17 @@ static int plan_file(struct xsp_recorder *r, struct recorded_process *p,
 		return xsp_error_set(err, rc, XSP_STATUS_FAILED, "interrupted");
 	if (rc == -ESRCH)
 		return has_ended(p->pid, err);
-	if (rc < 0) {
-		if (r->gaps[XSP_GAP_FILES].count < FILES_NAMED)
-			xsp_recorder_note(r, "%s is left out: %s%s", f->display_path,
-					  unreadable.text,
-					  r->gaps[XSP_GAP_FILES].count == FILES_NAMED - 1
-						  ? "; others are counted only"
-						  : "");
+	if (rc == -ECANCELED) {
+		leave_out_late(r, f);
+	} else if (rc < 0) {
+		xsp_recorder_note_file(r, unreadable.text, NULL, 0, "%s is left out: %s",
+				       f->display_path, unreadable.text);
 		xsp_recorder_gap(r, XSP_GAP_FILES, 1, "first %.500s: %.400s", f->display_path,
 				 unreadable.text);
 	}
 	if (fresh && (*m)->count > 0 && (*m)->list.note[0] != '\0')
-		xsp_recorder_note(r, "%s: %s", f->display_path, (*m)->list.note);
+		xsp_recorder_note_file(r, (*m)->list.note, NULL, 0, "%s: %s", f->display_path,
+				       (*m)->list.note);
 	return 0;
 }
 
@@ -350,8 +409,9 @@ static int add_file(struct xsp_recorder *r, struct recorded_process *p,
 	if (rc != -ESTALE)
 		return rc;
 	/* its links are out everywhere: examines again every process that maps it */
-	xsp_recorder_note(r, "%s has been changed since it was read: it is read again",
-			  f->display_path);
+	xsp_recorder_note_file(r, "changed", NULL, 0,
+			       "%s has been changed since it was read: it is read again",
+			       f->display_path);
 	r->changed.reread++;
 	xsp_plan_forget(&r->plan, f);
 	for (size_t i = 0; i < r->process_count; i++)
@@ -360,7 +420,8 @@ static int add_file(struct xsp_recorder *r, struct recorded_process *p,
 	if (rc != -ESTALE)
 		return rc;
 	xsp_plan_forget(&r->plan, f);
-	xsp_recorder_note(r, "%s is left out: it is being written", f->display_path);
+	xsp_recorder_note_file(r, "written", NULL, 0, "%s is left out: it is being written",
+			       f->display_path);
 	return 0;
 }
 
@@ -396,6 +457,8 @@ int xsp_recorder_cannot_record(pid_t pid, int rc, struct xsp_error *err)
 			     (int)pid, strerror(-rc));
 }
 
+static XSP_ORDER(by_address, struct xsp_mapped_file, XSP_RISING(start));
+
 int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct xsp_error *err)
 {
 	struct xsp_mapped_files *files;
@@ -406,6 +469,8 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 	/* a process that is about to end has no memory any more */
 	if (files->count == 0 && r->started)
 		rc = has_ended(p->pid, err);
+	xsp_recorder_limit(r, r->started || p->child || r->options.pid_count == 0);
+	xsp_plan_by_use(&r->plan, p->room == 0 ? p->process : NULL, files);
 	p->dirty = false;
 	p->mapped_ns = 0; /* also what was mapped before the first look: none of it is late */
 	const uint32_t known = r->plan.probes;
@@ -413,7 +478,9 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 	 * period, some 10 ms, but not the next ones. */
 	for (size_t i = 0; i < files->count && rc == 0; i++) {
 		struct xsp_planned_module *m;
-		xsp_mapped_files_open_ahead(p->process, files, i, xsp_plan_is_new, &r->plan);
+		if (!xsp_plan_is_late(&r->plan))
+			xsp_mapped_files_open_ahead(p->process, files, i, xsp_plan_is_new,
+						    &r->plan);
 		rc = plan_file(r, p, &files->files[i], &m, err);
 	}
 	note_wanted(r);
@@ -423,6 +490,7 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 		xsp_recorder_cannot_record(p->pid, rc, err);
 	if (r->started && r->plan.probes > known)
 		xsp_broker_ready(r->broker, r->plan.probes);
+	XSP_SORT(files->files, files->count, by_address);
 	if (rc == 0 && (r->frames != NULL || xsp_host_functions_any(r->host_functions) ||
 			names_are_addresses(&r->plan)))
 		rc = xsp_resolver_learn(r->resolver, p->process, files);

@@ -97,7 +97,7 @@ static int on_exec(struct xsp_recorder *r, struct recorded_process *p, uint64_t 
 		xsp_pythons_forget(r->pythons, p->pid);
 	p->probed_pages = 0;
 	for (size_t i = 0; i < p->room; i++)
-		p->modules[i].mapped = false;
+		p->modules[i].mapped = p->modules[i].late = false;
 	return announce_process(r, p);
 }
 
@@ -168,7 +168,9 @@ int xsp_recorder_scan_standing(struct xsp_recorder *r, pid_t pid, struct xsp_err
 	struct recorded_process *p = xsp_recorder_find(r, pid);
 
 	p->exec_ns = 0;
-	return xsp_recorder_scan(r, p, err);
+	const int rc = xsp_recorder_scan(r, p, err);
+	xsp_recorder_say_file_notes(r);
+	return rc;
 }
 
 /* A debugger puts back what it finds at the place of its breakpoint: ours, if that breakpoint outlives us. */
@@ -286,5 +288,6 @@ int xsp_recorder_follow_sideband(struct xsp_recorder *r)
 			xsp_recorder_note(r, "%s", why.text);
 		p->exec_ns = 0;
 	}
+	xsp_recorder_say_file_notes(r);
 	return rc < 0 ? (int)rc : 0;
 }

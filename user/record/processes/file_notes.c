@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* file_notes.c - what is said of files of processes: gathered, so that thousands of one kind are one line. */
+#include "record/recorder_private.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The last row takes all kinds that have no row of their own. */
+static struct xsp_file_note *row_of(struct xsp_recorder *r, const char *kind)
+{
+	size_t i = 0;
+
+	while (i + 1 < XSP_FILE_NOTES && r->file_notes[i].files > 0 &&
+	       strncmp(r->file_notes[i].kind, kind, sizeof(r->file_notes[i].kind) - 1) != 0)
+		i++;
+	return &r->file_notes[i];
+}
+
+void xsp_recorder_note_file(struct xsp_recorder *r, const char *kind, const char *unit,
+			    uint64_t count, const char *fmt, ...)
+{
+	struct xsp_file_note *n = row_of(r, kind);
+	va_list ap;
+
+	n->count += count;
+	if (n->files++ > 0)
+		return;
+	n->unit = unit;
+	snprintf(n->kind, sizeof(n->kind), "%s", kind);
+	va_start(ap, fmt);
+	vsnprintf(n->line, sizeof(n->line), fmt, ap);
+	va_end(ap);
+}
+
+void xsp_recorder_say_file_notes(struct xsp_recorder *r)
+{
+	for (size_t i = 0; i < XSP_FILE_NOTES && r->file_notes[i].files > 0; i++) {
+		struct xsp_file_note *n = &r->file_notes[i];
+		char more[120] = "";
+		int used = 0;
+		if (n->files > 1)
+			used = snprintf(more, sizeof(more), "; the same of %" PRIu64 " more file%s",
+					n->files - 1, n->files == 2 ? "" : "s");
+		if (n->files > 1 && n->unit != NULL)
+			snprintf(more + used, sizeof(more) - (size_t)used,
+				 ", %" PRIu64 " %s in all", n->count, n->unit);
+		xsp_recorder_note(r, "%s%s", n->line, more);
+		*n = (struct xsp_file_note){0};
+	}
+}
