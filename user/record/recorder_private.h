@@ -139,7 +139,8 @@ void xsp_recorder_update_price(struct xsp_recorder *r, const struct xsp_attach_c
 int xsp_recorder_price_details(struct xsp_recorder *r);
 
 /* gaps.c */
-#define XSP_CHANGED_CODE "is not what the file says (a hook or a live patch)"
+#define XSP_CHANGED_CODE                                                                           \
+	"is not the file's (a hook, a live patch, or text moved to anonymous memory or large pages)"
 /* Functions with other code; `names`: joined by commas. */
 void xsp_recorder_count_left_out(struct xsp_recorder *r, size_t count, const char *names,
 				 const char *why);
