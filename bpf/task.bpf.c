@@ -6,6 +6,33 @@
 #include "filter.h"
 
 #define XSP_SIGSTOP 19
+#define VM_EXEC 4 /* include/linux/mm.h */
+
+/* include/uapi/asm-generic/mman-common.h, include/uapi/linux/mman.h */
+#define MAP_FIXED 0x10
+#define MREMAP_FIXED 2
+
+#if defined(__TARGET_ARCH_x86)
+#define SYSCALL_NUMBER(regs) ((regs)->orig_ax)
+#define ARG1(regs) ((regs)->di)
+#define ARG2(regs) ((regs)->si)
+#define ARG3(regs) ((regs)->dx)
+#define ARG4(regs) ((regs)->r10)
+#define ARG5(regs) ((regs)->r8)
+#define MMAP_NUMBER 9
+#define MUNMAP_NUMBER 11
+#define MREMAP_NUMBER 25
+#else
+#define SYSCALL_NUMBER(regs) ((regs)->syscallno)
+#define ARG1(regs) ((regs)->orig_x0)
+#define ARG2(regs) ((regs)->user_regs.regs[1])
+#define ARG3(regs) ((regs)->user_regs.regs[2])
+#define ARG4(regs) ((regs)->user_regs.regs[3])
+#define ARG5(regs) ((regs)->user_regs.regs[4])
+#define MMAP_NUMBER 222
+#define MUNMAP_NUMBER 215
+#define MREMAP_NUMBER 216
+#endif
 
 enum pid_type { /* include/linux/pid_types.h */
 		PIDTYPE_PID,
@@ -15,13 +42,21 @@ enum pid_type { /* include/linux/pid_types.h */
 __weak const volatile bool xsp_follow = false; /* children are recorded too */
 __weak const volatile bool xsp_follow_stop = false; /* and stopped until they have their probes */
 
-/* Processes that were stopped here and not yet resumed. */
+/* Processes that were stopped here and not yet resumed: enum xsp_stopped_why. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
 	__type(key, __u32);
 	__type(value, __u32);
 } xsp_stopped __weak SEC(".maps");
+
+/* XSP_MOVE_KEY → what was there. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__type(key, __u64);
+	__type(value, struct xsp_move);
+} xsp_moves __weak SEC(".maps");
 
 static __always_inline __u32 task_ns_tid(struct task_struct *task)
 {
@@ -101,13 +136,13 @@ int xsp_task_fork(struct bpf_raw_tracepoint_args *ctx)
 
 /* A process is listed before it is stopped. So whoever reads the table resumes it, whatever happens
  * to us. */
-static __always_inline bool note_stopped(struct task_struct *task)
+static __always_inline bool note_stopped(struct task_struct *task, __u32 why)
 {
-	__u32 tgid = BPF_CORE_READ(task, tgid), one = 1;
+	__u32 tgid = BPF_CORE_READ(task, tgid);
 
 	if (!xsp_active)
 		return false;
-	if (!bpf_map_update_elem(&xsp_stopped, &tgid, &one, BPF_ANY))
+	if (!bpf_map_update_elem(&xsp_stopped, &tgid, &why, BPF_ANY))
 		return true;
 	xsp_count(XSP_COUNT_UNTRACKED); /* it runs on */
 	return false;
@@ -122,7 +157,7 @@ int BPF_PROG(xsp_task_stop, struct task_struct *parent, struct task_struct *chil
 {
 	if (child->tgid == parent->tgid || !(flags_of(parent) & XSP_TGID_STOP_AT_EXEC))
 		return 0;
-	if (bpf_send_signal_task && note_stopped(child))
+	if (bpf_send_signal_task && note_stopped(child, XSP_STOPPED_NEW))
 		bpf_send_signal_task(child, XSP_SIGSTOP, PIDTYPE_TGID, 0);
 	return 0;
 }
@@ -156,8 +191,83 @@ int xsp_task_exec(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	end_frames((__u32)ctx->args[1]); /* the id that it had until now */
 	emit_task(task, XSP_TASK_EXEC, 0, (__u32)ctx->args[1], 0, BPF_RB_FORCE_WAKEUP);
-	if ((flags & XSP_TGID_STOP_AT_EXEC) && note_stopped(task))
+	if ((flags & XSP_TGID_STOP_AT_EXEC) && note_stopped(task, XSP_STOPPED_NEW))
 		bpf_send_signal(XSP_SIGSTOP);
+	return 0;
+}
+
+/* What a system call is about to map something over, or to unmap. */
+struct replaced {
+	__u64 start, end;
+	bool unmapped, found;
+	struct xsp_move move;
+};
+
+/* Only code with breakpoints has anonymous pages. Libraries are unmapped when they are closed; the
+ * program itself is only to move it. */
+static long look_at_replaced(struct task_struct *task, struct vm_area_struct *vma, void *ctx)
+{
+	struct replaced *r = ctx;
+	__u64 first = BPF_CORE_READ(vma, vm_start), last = BPF_CORE_READ(vma, vm_end);
+	struct file *file = BPF_CORE_READ(vma, vm_file);
+
+	if (!(BPF_CORE_READ(vma, vm_flags) & VM_EXEC) || !file || !BPF_CORE_READ(vma, anon_vma))
+		return 0;
+	if (r->unmapped &&
+	    BPF_CORE_READ(file, f_inode) != BPF_CORE_READ(vma, vm_mm, exe_file, f_inode))
+		return 0;
+	r->move.start = r->start > first ? r->start : first;
+	r->move.end = r->end < last ? r->end : last;
+	r->move.offset = (BPF_CORE_READ(vma, vm_pgoff) << 12) + r->move.start - first;
+	r->move.inode = BPF_CORE_READ(file, f_inode, i_ino);
+	r->found = true;
+	return 0;
+}
+
+static __always_inline bool reads_replaced(struct pt_regs *regs, struct replaced *r)
+{
+	__u64 number = SYSCALL_NUMBER(regs), length = ARG2(regs);
+
+	r->start = ARG1(regs);
+	r->unmapped = number == MUNMAP_NUMBER;
+	if (number == MREMAP_NUMBER) {
+		r->start = ARG5(regs);
+		length = ARG3(regs);
+	}
+	r->end = r->start + length;
+	return r->end > r->start &&
+	       (r->unmapped || (number == MMAP_NUMBER && (ARG4(regs) & MAP_FIXED)) ||
+		(number == MREMAP_NUMBER && (ARG4(regs) & MREMAP_FIXED)));
+}
+
+/*
+ * A process moves its code to large pages: it copies it, and maps other memory over it. The copy has
+ * our breakpoints, which nobody serves there: the first one would kill the process. So it is stopped
+ * before it runs the copy, which is mended (user/broker/links/moved.c). Whoever changes mappings
+ * takes this lock.
+ */
+SEC("?raw_tp/mmap_lock_start_locking")
+int xsp_code_moves(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct replaced r = {};
+
+	if (!(flags_of(task) & XSP_TGID_STOP_AT_EXEC) ||
+	    !reads_replaced((struct pt_regs *)bpf_task_pt_regs(task), &r))
+		return 0;
+	bpf_find_vma(task, r.start, look_at_replaced, &r, 0);
+	if (!r.found)
+		bpf_find_vma(task, r.end - 1, look_at_replaced, &r, 0);
+	__u32 tgid = BPF_CORE_READ(task, tgid);
+	__u64 key = XSP_MOVE_KEY(tgid, r.move.start);
+	if (!r.found || bpf_map_update_elem(&xsp_moves, &key, &r.move, BPF_ANY) ||
+	    !note_stopped(task, XSP_STOPPED_MOVES))
+		return 0;
+	bpf_send_signal(XSP_SIGSTOP);
+	/* wakes the recorder, and says nothing */
+	void *e = xsp_reserve(BPF_CORE_READ(task, pid), 8);
+	if (e)
+		bpf_ringbuf_discard(e, BPF_RB_FORCE_WAKEUP);
 	return 0;
 }
 
@@ -169,7 +279,7 @@ int xsp_task_exit(struct bpf_raw_tracepoint_args *ctx)
 	if (!is_told() || !flags_of(task))
 		return 0;
 	end_frames(BPF_CORE_READ(task, pid));
-	emit_task(task, XSP_TASK_EXIT, 0, 0, 0, 0);
+	emit_task(task, XSP_TASK_EXIT, 0, BPF_CORE_READ(task, exit_code) & 0x7f, 0, 0);
 	return 0;
 }
 

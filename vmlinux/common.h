@@ -63,9 +63,20 @@ struct pid_namespace;
 /* fs/, include/linux/fdtable.h: what an open descriptor is of */
 struct inode {
 	unsigned short i_mode;
+	unsigned long i_ino;
 };
 struct file {
 	struct inode *f_inode;
+};
+/* include/linux/mm_types.h */
+struct mm_struct {
+	struct file *exe_file;
+};
+struct vm_area_struct {
+	unsigned long vm_start, vm_end, vm_flags, vm_pgoff;
+	struct mm_struct *vm_mm;
+	struct anon_vma *anon_vma;
+	struct file *vm_file;
 };
 struct fdtable {
 	unsigned int max_fds;

@@ -52,6 +52,20 @@ enum xsp_count {
 
 #define XSP_OBJECTS_MOST 65536 /* entries of the map xsp_objects */
 
+/* The map xsp_stopped: why a process was stopped. */
+enum xsp_stopped_why {
+	XSP_STOPPED_NEW = 1, /* it has just begun, or become another program */
+	XSP_STOPPED_MOVES, /* it replaces its own code, of which it has a copy: the map xsp_moves */
+};
+
+/* The map xsp_moves: a part of a file that a process had mapped as code, with our breakpoints in it, and maps no
+ * longer. */
+struct xsp_move {
+	__u64 start, end; /* where it was */
+	__u64 offset, inode; /* of the file */
+};
+#define XSP_MOVE_KEY(tgid, start) ((__u64)(tgid) << 32 | (__u32)((start) >> 12))
+
 /* The map xsp_lost: lost entries and lost exits by probe. n probes have XSP_LOST_KEY(n, 0) keys. */
 #define XSP_LOST_KEY(probe, exits) ((probe)*2 + ((exits) ? 1 : 0))
 

@@ -48,7 +48,10 @@ def fibers(folder):
 
 @case
 def sigaltstack(folder):
-    check_all(*record_launched(folder, [workload("sigaltstack")], "-e", "signal_*"))
+    trace, facts = record_launched(folder, [workload("sigaltstack")], "-e", "signal_*")
+    check_all(trace, facts)
+    # its stack is on the heap, below the thread's: the handler is inside the function that it interrupts
+    equal({e["tid"] for e in trace.spans}, {e["pid"] for e in trace.spans}, "rows")
 
 
 @case

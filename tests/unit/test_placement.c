@@ -163,7 +163,8 @@ Test(placement, decodes_classes)
 		{"\xe3\x02", 2, XSP_INSN_FORK, XSP_SITE_SINGLESTEP, true},
 		{"\xf3\x0f\x1e\xfa", 4, XSP_INSN_PLAIN, XSP_SITE_SINGLESTEP, true},
 		{"\xf0\x48\xff\x07", 4, XSP_INSN_PLAIN, XSP_SITE_SINGLESTEP, false},
-		{"\xf3\x48\xa5", 3, XSP_INSN_WORK, XSP_SITE_SINGLESTEP, true},
+		{"\xf3\x48\xa5", 3, XSP_INSN_WORK, XSP_SITE_SINGLESTEP, false},
+		{"\x48\xa5", 2, XSP_INSN_PLAIN, XSP_SITE_SINGLESTEP, true},
 		{"\x0f\x05", 2, XSP_INSN_SYSCALL, XSP_SITE_SINGLESTEP, false},
 		{"\x0f\x0b", 2, XSP_INSN_TRAP, XSP_SITE_SINGLESTEP, false},
 		{"\xcc", 1, XSP_INSN_TRAP, XSP_SITE_SINGLESTEP, false},
@@ -413,7 +414,48 @@ Test(placement, refused_instructions_are_not_chosen)
 	cr_expect_eq(p.sites[0].addr, BASE + CODE + 3);
 	xsp_placement_clear(&p);
 	cr_expect_eq(PLACE_X86("\x0f\x0b", 0, &p), -EOPNOTSUPP);
+	cr_expect(p.note && strstr(p.note, "refuses"));
 	cr_expect_eq(PLACE_X86("\x06\x06\x06", 0, &p), -EILSEQ);
+}
+
+/* A single step is one repetition: rep stosb there would be hit 10,000 times in 10 calls. */
+Test(placement, repeated_string_instruction_at_the_entry)
+{
+	struct xsp_placement p;
+
+	/* 0 rep stosb; 2 push; 3 call; 8 pop; 9 ret */
+	cr_assert_eq(PLACE_X86("\xf3\xaa\x53\xe8\x00\x00\x00\x00\x5b\xc3", 0, &p), 0);
+	cr_expect_eq(p.count, 1);
+	cr_expect_eq(p.sites[0].addr, BASE + CODE + 2);
+	cr_expect_eq(p.sites[0].role, XSP_ROLE_BOTH);
+	cr_expect(p.stack_moves && p.complete && p.note);
+	xsp_placement_clear(&p);
+	/* it overwrites an argument that the probe reads */
+	cr_expect_eq(PLACE_X86("\xf3\xaa\x53\x5b\xc3", 1, &p), -EOPNOTSUPP);
+	cr_expect(p.note && strstr(p.note, "repetition"));
+	/* later on it is nobody's exit, and the entry comes before it */
+	cr_assert_eq(PLACE_X86("\x53\xf3\xaa\x5b\xc3", 0, &p), 0);
+	cr_expect_eq(p.sites[0].addr, BASE + CODE);
+	cr_expect_eq(p.sites[0].role, XSP_ROLE_ENTRY);
+	xsp_placement_clear(&p);
+}
+
+Test(placement, call_at_the_entry)
+{
+	struct xsp_placement p;
+
+	/* 0 call; 5 add $1,%eax; 8 ret: what gcc makes of return worker(n) + 1 */
+	cr_assert_eq(PLACE_X86("\xe8\x00\x00\x00\x00\x83\xc0\x01\xc3", 0, &p), 0);
+	cr_expect_eq(p.sites[0].addr, BASE + CODE);
+	cr_expect_eq(p.sites[0].cls, XSP_SITE_EMULATED);
+	cr_expect_eq(p.sites[0].role, XSP_ROLE_ENTRY);
+	cr_expect_eq(p.count, 2);
+	xsp_placement_clear(&p);
+	/* where there is another instruction, it is that one */
+	cr_assert_eq(PLACE_X86("\x48\x83\xec\x08\xe8\x00\x00\x00\x00\x48\x83\xc4\x08\xc3", 0, &p),
+		     0);
+	cr_expect_eq(p.sites[0].addr, BASE + CODE);
+	xsp_placement_clear(&p);
 }
 
 /* je over the lock prefix: neither stream may be patched, and the ret still counts */

@@ -606,3 +606,32 @@ Test(process, cleaning)
 		cr_expect_str_eq(text, cases[i].out);
 	}
 }
+
+/* node --use-largepages: a part of its code lies in anonymous memory, in its old place. */
+Test(process, code_that_has_moved_is_the_files)
+{
+	static const char maps[] = "1000-2000 r--p 00000000 fe:00 7   /bin/node\n"
+				   "2000-3000 r-xp 00001000 fe:00 7   /bin/node\n"
+				   "3000-5000 r-xp 00000000 00:00 0\n"
+				   "5000-6000 r-xp 00000000 00:0f 9   /anon_hugepage (deleted)\n"
+				   "6000-7000 r-xp 00005000 fe:00 7   /bin/node\n"
+				   "7000-8000 r-xp 00000000 00:00 0\n" /* a compiler's */
+				   "8000-9000 r-xp 00000000 fe:00 8   /lib/a.so\n"
+				   "9000-a000 rw-p 00000000 00:00 0\n" /* .bss */
+				   "a000-b000 r--p 00001000 fe:00 8   /lib/a.so\n";
+	static const struct {
+		uint64_t inode, offset;
+		bool moved;
+	} expected[] = {{7, 0, false},	   {7, 0x1000, false}, {7, 0x2000, true},
+			{7, 0x4000, true}, {7, 0x5000, false}, {0, 0, false},
+			{8, 0, false},	   {0, 0, false},      {8, 0x1000, false}};
+	struct xsp_map_line line, before = {0};
+	const char *at = maps;
+
+	for (size_t i = 0; xsp_map_line_next(&at, &line); i++, before = line) {
+		cr_expect_eq(xsp_map_line_restore(&before, &line, at), expected[i].moved,
+			     "line %zu", i);
+		cr_expect_eq(line.inode, expected[i].inode, "line %zu", i);
+		cr_expect_eq(line.offset, expected[i].offset, "line %zu", i);
+	}
+}

@@ -125,6 +125,27 @@ Test(verify, lengths_that_lie)
 	unmap(&m);
 }
 
+/* A program has put other code in the place of a part of the file's. */
+Test(verify, code_that_has_moved)
+{
+	struct mapped m;
+
+	map(&m);
+	uint8_t *place = m.code + PAGE;
+	cr_assert_eq(mmap(place, PAGE, PROT_READ | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+		     place);
+	for (int question = 0; question < XSP_VERIFY_QUESTIONS; question++) {
+		cr_expect_eq(answer(&m, PAGE + 8, 4, (enum xsp_verify)question), 1);
+		cr_expect_eq(answer(&m, 8, 4, (enum xsp_verify)question),
+			     question == XSP_VERIFY_UNPROBED);
+	}
+	/* what is nobody's code any more has only been unmapped */
+	cr_assert_eq(munmap(place, PAGE), 0);
+	cr_expect_eq(answer(&m, PAGE + 8, 4, XSP_VERIFY_CODE), 0);
+	unmap(&m);
+}
+
 Test(verify, files_that_were_written)
 {
 	const struct xsp_attach_site site = {.length = 1};

@@ -200,8 +200,10 @@ static void print_counts(const struct xsp_summary *s, struct xsp_capture_reader 
 			? "exits without an entry (lost entries)"
 			: "exits without an entry (functions entered in another way than from their beginning, or while their probes were attached)",
 		c->orphan_exits > c->begun_before ? c->orphan_exits - c->begun_before : 0);
-	xsp_list_count(report, false,
-		       "calls seen at a single instruction, counted without a duration", c->points);
+	xsp_list_count(
+		report, false,
+		"calls seen at a single instruction (most often a jump to another function), counted without a duration",
+		c->points);
 	xsp_list_count(report, false, "switches between stacks of a thread", c->stack_switches);
 	xsp_list_count(report, true, "values that were not in memory, or of no known type",
 		       c->values_unread);

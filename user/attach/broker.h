@@ -90,6 +90,8 @@ long xsp_broker_unseen(struct xsp_broker *b, struct xsp_attach_unseen *rows, siz
 int xsp_broker_descendants(struct xsp_broker *b, pid_t pid, struct xsp_descendant **found,
 			   size_t *count);
 int xsp_broker_stop_at_exec(struct xsp_broker *b, pid_t pid);
+/* See xsp_attach_moved(); at most XSP_MOVED_ROWS. */
+long xsp_broker_moved(struct xsp_broker *b, struct xsp_moved_code *rows, size_t room);
 /* At most XSP_STOPPED_ROWS. Returns how many, or a negative errno. */
 long xsp_broker_stopped(struct xsp_broker *b, pid_t *pids, size_t room);
 int xsp_broker_continue(struct xsp_broker *b, pid_t pid);

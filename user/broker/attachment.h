@@ -78,6 +78,7 @@ struct xsp_attach_options {
 	unsigned rings; /* 0: chosen by the number of CPUs */
 	enum xsp_attach_method method; /* the best one that may be used */
 	bool follow; /* children of recorded processes are recorded too */
+	bool launched; /* the target begins with the recording: it may still move its code */
 	bool stop; /* ... and stopped when it begins and at exec, until xsp_attach_continue() */
 	uint64_t min_duration_ns;
 	uint32_t max_depth;
@@ -188,6 +189,15 @@ struct xsp_changed_code {
 };
 #define XSP_CHANGED_CODE_ROWS 1024 /* in one answer */
 #define XSP_STOPPED_ROWS 256
+
+/* A process has moved its code to other memory (large pages). */
+struct xsp_moved_code {
+	int32_t pid;
+	uint32_t probe; /* one of those that were there; UINT32_MAX: there was none */
+	uint32_t functions; /* no longer probed in that process */
+	uint32_t mended; /* breakpoints that its copy had */
+};
+#define XSP_MOVED_ROWS 64
 
 struct xsp_broker_options {
 	const struct xsp_attach_options *attach; /* loaded at once, for load(); NULL: nothing */

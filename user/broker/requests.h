@@ -77,6 +77,7 @@
 	X(OWN, CHANGE, change, RUNNING, NO_BODY, struct xsp_attach_change)                                              \
 	/* --follow */                                                                                                  \
 	X(OWN, DESCENDANTS, descendants, ANY, IS(struct xsp_ask_pid), struct xsp_descendant)                            \
+	X(ROWS, MOVED, moved, RUNNING, NO_BODY, struct xsp_moved_code, XSP_MOVED_ROWS)                                  \
 	X(PID, STOP_AT_EXEC, stop_at_exec, LOADED, IS(struct xsp_ask_pid), void)                                        \
 	X(ROWS, STOPPED, stopped, RUNNING, NO_BODY, pid_t, XSP_STOPPED_ROWS)                                            \
 	X(GONE, CONTINUE, continue, RUNNING, IS(struct xsp_ask_pid), void) /* the broker knows what is stopped */       \

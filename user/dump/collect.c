@@ -88,7 +88,7 @@ int xsp_dump_open(struct xsp_broker *b, pid_t pid, int vdso, struct xsp_dump_tar
 	t->broker = b;
 	t->mem = -1;
 	t->vdso = -1;
-	int rc = xsp_process_open_to_read(o, pid, &t->process, err);
+	int rc = xsp_process_open(o, pid, &t->process, err);
 	if (rc == 0) {
 		t->mem = o->file(o, pid, "mem");
 		t->vdso = vdso >= 0 ? dup(vdso) : -1;

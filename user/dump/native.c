@@ -6,11 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "attach/thread_stop.h"
 #include "base/path.h"
 
 struct walk {
 	struct xsp_space *space;
 	const struct xsp_thread_snapshot *snapshot;
+	bool *beyond; /* a step needed what lies further out on the stack than the copy */
 };
 
 /* ---- what a step stands on ---- */
@@ -26,6 +28,8 @@ static int load(const void *ctx, uint64_t address, void *to, size_t size)
 		return 0;
 	}
 	const struct xsp_space_map *m = xsp_space_map(w->space, address);
+	*w->beyond |= m != NULL && address >= w->snapshot->registers.values[XSP_WALK_RSP] &&
+		      m == xsp_space_map(w->space, w->snapshot->registers.values[XSP_WALK_RSP]);
 	if (m == NULL || (m->inode == 0 && !m->vdso) ||
 	    pread(w->space->mem, to, size, (off_t)address) != (ssize_t)size)
 		return -EFAULT;
@@ -65,11 +69,15 @@ static void say_why_no_more(const struct walk *w, const struct xsp_walk *frame, 
 {
 	const uint64_t depth =
 		frame->values[XSP_WALK_RSP] - w->snapshot->registers.values[XSP_WALK_RSP];
+	/* also within one frame, with a large array */
+	const bool deeper = w->snapshot->stack_bytes == XSP_STOP_STACK &&
+			    (*w->beyond || depth + 64 > XSP_STOP_STACK);
 	uint64_t addr;
 
-	out->wants_registers = w->snapshot->registers.known != (1U << XSP_WALK_REGISTERS) - 1;
-	if (depth + 64 > w->snapshot->stack_bytes)
-		out->native_end = "the stack is deeper than what is read of it";
+	out->wants_registers =
+		!deeper && w->snapshot->registers.known != (1U << XSP_WALK_REGISTERS) - 1;
+	if (deeper)
+		out->native_end = "the stack is deeper than the 120 KiB that are read of it";
 	else if (out->wants_registers)
 		out->native_end = "without stopping the thread its frame pointer is not known";
 	else if (xsp_space_module(w->space, pc, &addr) == NULL)
@@ -135,7 +143,8 @@ static int name_frame(struct xsp_space *space, uint64_t pc, struct xsp_arena *ar
 int xsp_native_stack(struct xsp_space *s, const struct xsp_thread_snapshot *t,
 		     struct xsp_arena *arena, struct xsp_dump_thread *out)
 {
-	const struct walk w = {s, t};
+	bool beyond = false;
+	const struct walk w = {s, t, &beyond};
 	struct xsp_dump_native frames[XSP_DUMP_NATIVE_MAX];
 	struct xsp_walk frame = t->registers;
 	size_t n = 0;
@@ -160,6 +169,7 @@ int xsp_native_stack(struct xsp_space *s, const struct xsp_thread_snapshot *t,
 		if (rc < 0)
 			return rc;
 		const struct xsp_walk before = frame;
+		beyond = false;
 		rc = step(&w, &frame, pc);
 		if (rc == 1 || (rc == 0 && frame.values[XSP_WALK_RA] == 0))
 			break; /* the outermost */

@@ -22,6 +22,7 @@ static bool is_vdso(const struct xsp_map_line *line)
 
 static int read_maps(struct xsp_space *s)
 {
+	struct xsp_map_line before = {0};
 	char *text = NULL;
 	size_t room = 0;
 	int rc = xsp_procfs_read(xsp_process_opener(s->process), xsp_process_pid(s->process),
@@ -32,7 +33,9 @@ static int read_maps(struct xsp_space *s)
 	if (rc == 0 && (s->maps = calloc(room + 1, sizeof(*s->maps))) == NULL)
 		rc = -ENOMEM;
 	const char *at = text;
-	for (struct xsp_map_line line; rc == 0 && s->count < room && xsp_map_line_next(&at, &line);)
+	for (struct xsp_map_line line; rc == 0 && s->count < room && xsp_map_line_next(&at, &line);
+	     before = line) {
+		xsp_map_line_restore(&before, &line, at);
 		s->maps[s->count++] = (struct xsp_space_map){
 			.start = line.start,
 			.end = line.end,
@@ -42,6 +45,7 @@ static int read_maps(struct xsp_space *s)
 			.executable = line.executable,
 			.vdso = is_vdso(&line),
 		};
+	}
 	free(text);
 	return rc;
 }

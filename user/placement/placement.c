@@ -77,11 +77,14 @@ static void count_only(struct xsp_placement *out)
 	out->stack_moves = true;
 }
 
-static const char *const runtime_notes[] = {
-	[XSP_RUNTIME_NONE] = NULL,
-	[XSP_RUNTIME_GO] = "Go: counted at the entry, stacks and threads change",
-	[XSP_RUNTIME_OCAML] = "OCaml: counted at the entry, stacks move",
-};
+/* Why its calls are only counted; NULL: they are not. */
+static const char *why_only_counted(const struct xsp_graph *g)
+{
+	if (g->runtime != XSP_RUNTIME_NONE)
+		return "functions of Go and OCaml are counted, without a duration: their stacks move";
+	return g->late ? "functions that begin with a repeated string instruction, where a probe would count each repetition, or with cpuid, are counted after it, without a duration"
+		       : NULL;
+}
 
 static int finish(struct xsp_graph *g, struct xsp_placement *out)
 {
@@ -95,7 +98,7 @@ static int finish(struct xsp_graph *g, struct xsp_placement *out)
 			return error;
 	}
 	out->complete = out->stack_moves || !g->incomplete;
-	out->note = runtime_notes[g->runtime] ? runtime_notes[g->runtime] : g->note;
+	out->note = out->stack_moves ? why_only_counted(g) : g->note;
 	return 0;
 }
 
@@ -129,7 +132,7 @@ int xsp_place(struct xsp_module *m, uint64_t addr, uint64_t size, unsigned args_
 		error = placer->entry(&g, args_read, costs, &out->sites[0], &entry);
 	if (!error) {
 		out->count = 1;
-		if (g.runtime != XSP_RUNTIME_NONE)
+		if (why_only_counted(&g) != NULL)
 			count_only(out);
 		else
 			error = xsp_cut(&g, entry, costs, out);
@@ -139,6 +142,7 @@ int xsp_place(struct xsp_module *m, uint64_t addr, uint64_t size, unsigned args_
 	xsp_graph_free(&g);
 	if (error) {
 		xsp_placement_clear(out);
+		out->note = g.refusal;
 		return error;
 	}
 	void *fitted = realloc(out->sites, out->count * sizeof(*out->sites));

@@ -44,7 +44,8 @@ struct xsp_placement {
 	bool complete;
 	/* one BOTH site: an exit could not be matched, and a return probe would crash the target */
 	bool stack_moves;
-	/* static text: why it is not complete, or why there are no exits; or NULL */
+	/* static text: why it is not complete, or why there are no exits; or NULL. Also after
+	 * -EOPNOTSUPP, where it says why */
 	const char *note;
 };
 
@@ -62,7 +63,7 @@ struct xsp_placement {
 /*
  * Places the probes for the function at [addr, addr+size) of `m`. size 0: the FDE's, else up to the
  * next symbol. `costs` NULL: the defaults. Fails with -ENOENT (no code there), -EILSEQ (the entry
- * cannot be decoded), -EOPNOTSUPP (the kernel refuses a uprobe on every candidate), -ENOMEM.
+ * cannot be decoded), -EOPNOTSUPP (no instruction can be the entry site), -ENOMEM.
  */
 int xsp_place(struct xsp_module *m, uint64_t addr, uint64_t size, unsigned args_read,
 	      const struct xsp_site_costs *costs, struct xsp_placement *out);

@@ -97,6 +97,8 @@ struct xsp_graph {
 	uint8_t (*result)(struct xsp_graph *g, uint32_t at, uint8_t after);
 	bool incomplete; /* a way out may have no site */
 	const char *note; /* static text: the first reason for one of the above */
+	bool late; /* the entry site comes after an instruction that may take long */
+	const char *refusal; /* static text: why there is no entry site */
 };
 
 void xsp_graph_free(struct xsp_graph *g);

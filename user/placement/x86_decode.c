@@ -106,8 +106,11 @@ static void classify_default_map(const ZydisDecodedInstruction *d, const struct 
 		out->kind = XSP_INSN_FORK;
 	if (op == 0x90 && p->repeat) /* pause */
 		out->kind = XSP_INSN_PLAIN;
-	if (is_string_op(op) && p->repeat)
+	if (is_string_op(op) && p->repeat) {
 		out->kind = XSP_INSN_WORK;
+		/* a single step is one repetition: the probe would be hit again for each */
+		out->flags &= (uint16_t)~XSP_INSN_PROBE;
+	}
 	if (op == 0x8d && d->length >= 3 && d->raw.modrm.rm == 4 && d->raw.disp.value == 0 &&
 	    d->raw.modrm.mod != 0 && d->raw.modrm.mod != 3 && d->raw.sib.index == 4 &&
 	    d->raw.sib.base == reg && d->raw.rex.B == d->raw.rex.R)

@@ -21,6 +21,7 @@ struct walk {
 	unsigned live; /* argument registers that the probe reads */
 	int64_t delta; /* entry sp - rsp before the current instruction */
 	bool wrote_memory;
+	bool late; /* after an instruction that takes long */
 };
 
 static const ZydisRegister arguments[] = {
@@ -60,6 +61,12 @@ static bool track_rsp(const ZydisDecodedInstruction *d, const ZydisDecodedOperan
 	}
 }
 
+/* rep movs and the like, cpuid: they take long, and are no sites. */
+static bool is_slow(const struct xsp_insn *i)
+{
+	return i->kind == XSP_INSN_WORK && !(i->flags & XSP_INSN_PROBE);
+}
+
 /* Passes one instruction; false: nothing after it may be the entry. */
 static bool step_over(struct walk *w, const struct xsp_graph *g, const struct xsp_insn *i)
 {
@@ -70,7 +77,8 @@ static bool step_over(struct walk *w, const struct xsp_graph *g, const struct xs
 	bool moves_rsp = false;
 	ZydisRegister reg;
 
-	if (i->kind != XSP_INSN_PLAIN && i->kind != XSP_INSN_NOP)
+	w->late |= is_slow(i);
+	if (i->kind != XSP_INSN_PLAIN && i->kind != XSP_INSN_NOP && !is_slow(i))
 		return false;
 	if (!w->decoder_ready &&
 	    ZYAN_FAILED(ZydisDecoderInit(&w->decoder, ZYDIS_MACHINE_MODE_LONG_64,
@@ -104,13 +112,17 @@ static bool step_over(struct walk *w, const struct xsp_graph *g, const struct xs
  * stack: what the function keeps in its red zone would be lost. Before its first write to memory,
  * the red zone is empty.
  */
-static bool may_stop(const struct walk *w, const struct xsp_insn *i)
+static bool may_stop(const struct walk *w, const struct xsp_graph *g, const struct xsp_insn *i)
 {
 	if (!(i->flags & XSP_INSN_PROBE))
 		return false;
 	if (i->kind == XSP_INSN_BRANCH && (i->flags & XSP_INSN_LEAVES))
 		return false; /* an address cannot be both an entry and a conditional exit */
-	if (i->kind == XSP_INSN_CALL || i->kind == XSP_INSN_FORK)
+	/* An emulated or stepped call does not push onto a shadow stack. Elsewhere a function that
+	 * begins with one has no other site. */
+	if (i->kind == XSP_INSN_CALL)
+		return i->addr == g->entry && !xsp_module_shadow_stacks(g->m);
+	if (i->kind == XSP_INSN_FORK)
 		return false;
 	return i->cls != XSP_SITE_NOP5 || !w->wrote_memory;
 }
@@ -186,6 +198,25 @@ static uint32_t first_of_call(struct xsp_graph *g)
 										: first;
 }
 
+/* Why there is no entry site: what its first instruction is. */
+static const char *why_none(struct xsp_graph *g)
+{
+	const uint32_t first = xsp_graph_find(g, g->entry);
+	const struct xsp_insn *i = &g->insns[first];
+
+	if (first_of_call(g) == UINT32_MAX)
+		return "it begins with a loop, which would count each turn";
+	if (is_slow(i))
+		return "it begins with a repeated string instruction, where a probe would count each repetition, or with cpuid";
+	if (i->kind == XSP_INSN_CALL && (i->flags & XSP_INSN_PROBE))
+		return "it begins with a call, and is built for shadow stacks (-fcf-protection), which a probe there would break";
+	if (i->kind == XSP_INSN_SYSCALL)
+		return "it begins with a system call";
+	if (i->flags & XSP_INSN_PROBE)
+		return "it begins with a jump that may leave it";
+	return "the kernel refuses or misreads its first instruction (a prefix, AVX)";
+}
+
 int xsp_x86_entry(struct xsp_graph *g, unsigned args_read, const struct xsp_site_costs *costs,
 		  struct xsp_site *site, uint32_t *at)
 {
@@ -206,7 +237,7 @@ int xsp_x86_entry(struct xsp_graph *g, unsigned args_read, const struct xsp_site
 		if (i->addr != g->entry &&
 		    ((i->flags & (XSP_INSN_JUMPED | XSP_INSN_ROOT)) || i->addr >= end))
 			break;
-		if (may_stop(&w, i) &&
+		if (may_stop(&w, g, i) &&
 		    costs->ns[i->cls] < (found ? costs->ns[site->cls] : INFINITY)) {
 			*site = (struct xsp_site){.addr = i->addr,
 						  .cls = (enum xsp_site_class)i->cls,
@@ -215,12 +246,15 @@ int xsp_x86_entry(struct xsp_graph *g, unsigned args_read, const struct xsp_site
 						  .delta = w.delta};
 			*at = index;
 			found = true;
+			g->late = w.late;
 		}
 		if (found && (site->cls == XSP_SITE_NOP5 || site->cls == XSP_SITE_EMULATED))
 			break;
-		if (!step_over(&w, g, i))
+		if ((found && is_slow(i)) || !step_over(&w, g, i))
 			break;
 		index = xsp_graph_find(g, i->addr + i->length);
 	}
+	if (!found)
+		g->refusal = why_none(g);
 	return found ? 0 : -EOPNOTSUPP;
 }

@@ -151,9 +151,7 @@ static int place_all(const struct xsp_plan *plan, struct xsp_module *m,
 		if (p->error == -ENOMEM)
 			return p->error;
 		if (p->error == 0 && p->place.stack_moves && pm->list.note[0] == '\0')
-			snprintf(
-				pm->list.note, sizeof(pm->list.note),
-				"functions of Go and OCaml are counted, without a duration: their stacks move");
+			snprintf(pm->list.note, sizeof(pm->list.note), "%s", p->place.note);
 		pm->wanted += xsp_probe_is_wanted(&p->probe);
 		pm->is_agent |= p->probe.action == XSP_ACTION_GPU_BATCH;
 		pm->count++;

@@ -58,3 +58,38 @@ bool xsp_map_line_next(const char **at, struct xsp_map_line *out)
 	}
 	return found;
 }
+
+bool xsp_map_line_is_of_file(const struct xsp_map_line *line)
+{
+	return line->inode != 0 && line->path_length > 0 && line->path[0] == '/';
+}
+
+static bool same_file(const struct xsp_map_line *a, const struct xsp_map_line *b)
+{
+	return a->inode == b->inode && a->dev == b->dev;
+}
+
+bool xsp_map_line_restore(const struct xsp_map_line *before, struct xsp_map_line *line,
+			  const char *rest)
+{
+	struct xsp_map_line next, last = *line;
+
+	if (!line->executable || before->end != line->start || !xsp_map_line_is_of_file(before) ||
+	    same_file(before, line))
+		return false;
+	while (xsp_map_line_next(&rest, &next) && next.start == last.end) {
+		if (!same_file(before, &next) && next.executable) {
+			last = next;
+			continue;
+		}
+		if (!same_file(before, &next) || next.offset <= before->offset)
+			return false;
+		line->dev = before->dev;
+		line->inode = before->inode;
+		line->offset = before->offset + (line->start - before->start);
+		line->path = before->path;
+		line->path_length = before->path_length;
+		return true;
+	}
+	return false;
+}

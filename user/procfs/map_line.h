@@ -25,6 +25,12 @@ bool xsp_map_line_parse(const char *text, struct xsp_map_line *out);
 /* The next well-formed line from *at on, which then points past it. False: there is none. */
 bool xsp_map_line_next(const char **at, struct xsp_map_line *out);
 
+bool xsp_map_line_is_of_file(const struct xsp_map_line *line);
+/* Programs move their code to large pages. Is the code at `line` in the middle of the file that is mapped before it?
+ * Then *line becomes that of the part of the file that had this place. `rest`: the lines after it. */
+bool xsp_map_line_restore(const struct xsp_map_line *before, struct xsp_map_line *line,
+			  const char *rest);
+
 /* The key of a file in an xsp_u64map. If another file has it (file systems in user space choose
  * their inodes), try the next key. */
 static inline uint64_t xsp_file_key(uint64_t dev, uint64_t inode)

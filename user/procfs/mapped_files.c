@@ -63,13 +63,15 @@ static int add_mapping(struct xsp_mapped_file **files, size_t *count,
 
 static int collect(const char *text, struct xsp_mapped_files *all)
 {
+	struct xsp_map_line before = {0};
 	struct xsp_u64map index = {0};
 	uint64_t key;
 	int ret = 0;
 
 	for (struct xsp_map_line line; ret == 0 && xsp_map_line_next(&text, &line);) {
-		if (!line.executable || line.inode == 0 || line.path_length == 0 ||
-		    line.path[0] != '/')
+		xsp_map_line_restore(&before, &line, text);
+		before = line;
+		if (!line.executable || !xsp_map_line_is_of_file(&line))
 			continue;
 		const bool again = is_known(all, &index, &line, &key);
 		if (!again)

@@ -27,7 +27,8 @@ struct xsp_mapped_files {
 	size_t further_count;
 };
 
-/* Sorted by address, one for each (dev, inode), without [vdso] and anonymous mappings. 0 or a
+/* Programs move their code to large pages: executable memory between two mappings of a file counts as
+ * that file's. Sorted by address, one for each (dev, inode), without [vdso] and anonymous mappings. 0 or a
  * negative errno. */
 int xsp_mapped_files_read(const struct xsp_opener *o, pid_t pid, struct xsp_mapped_files **out);
 void xsp_mapped_files_free(struct xsp_mapped_files *f);

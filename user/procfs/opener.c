@@ -66,36 +66,34 @@ static bool allows_build_id(const char *build_id)
 
 /* ---- directly ---- */
 
-/* A thread of the process that still has its memory: the main thread may end before the others. */
-static pid_t living_thread(const char *folder)
+pid_t xsp_living_thread(pid_t pid)
 {
 	char name[96], byte;
 	struct dirent *e;
 	pid_t found = 0;
 
-	snprintf(name, sizeof(name), "%s/task", folder);
+	snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
+	if (readlink(name, &byte, 1) > 0 || errno != ENOENT)
+		return pid;
+	snprintf(name, sizeof(name), "/proc/%d/task", (int)pid);
 	DIR *tasks = opendir(name);
 	while (found == 0 && tasks != NULL && (e = readdir(tasks)) != NULL) {
-		snprintf(name, sizeof(name), "%s/task/%.10s/exe", folder, e->d_name);
+		snprintf(name, sizeof(name), "/proc/%d/task/%.10s/exe", (int)pid, e->d_name);
 		if (e->d_name[0] != '.' && readlink(name, &byte, 1) > 0)
 			found = (pid_t)strtol(e->d_name, NULL, 10);
 	}
 	if (tasks != NULL)
 		closedir(tasks);
-	return found;
+	return found > 0 ? found : pid;
 }
 
 /* The folder of /proc that shows what the threads of a process share. */
 static void folder_of(pid_t pid, char folder[static FOLDER_SIZE])
 {
-	char exe[FOLDER_SIZE + 4], byte;
+	const pid_t tid = xsp_living_thread(pid);
 
 	snprintf(folder, FOLDER_SIZE, "/proc/%d", (int)pid);
-	snprintf(exe, sizeof(exe), "%s/exe", folder);
-	if (readlink(exe, &byte, 1) > 0 || errno != ENOENT)
-		return;
-	const pid_t tid = living_thread(folder);
-	if (tid > 0)
+	if (tid != pid)
 		snprintf(folder, FOLDER_SIZE, "/proc/%d/task/%d", (int)pid, (int)tid);
 }
 
@@ -225,8 +223,8 @@ int xsp_look_at_mapping(pid_t pid, const struct xsp_mapping *m, int flags)
 {
 	char path[96];
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start,
-		 m->end);
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
+		 (int)xsp_living_thread(pid), m->start, m->end);
 	/* this needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE */
 	int look = open(path, O_PATH | O_CLOEXEC);
 	return look >= 0 ? look : xsp_open_in_root(pid, m->path, flags);

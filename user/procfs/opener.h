@@ -60,6 +60,9 @@ int xsp_look_at_mapping(pid_t pid, const struct xsp_mapping *m, int flags);
 /* Opens the file of such a descriptor for reading, without waiting for anybody. A descriptor or
  * -errno */
 int xsp_open_looked_at(int look);
+/* A thread that still has the process's memory: the main thread may end before the others. `pid` itself if it has, or
+ * if none does. */
+pid_t xsp_living_thread(pid_t pid);
 /* Is it certain that this build id, or any (NULL), has no separate debug file? */
 bool xsp_opener_lacks_debug_file(const char *build_id);
 

@@ -159,7 +159,8 @@ void xsp_recorder_note_file(struct xsp_recorder *r, const char *kind, const char
 void xsp_recorder_say_file_notes(struct xsp_recorder *r);
 
 /* gaps.c */
-#define XSP_CHANGED_CODE "is not what the file says (a hook or a live patch)"
+#define XSP_CHANGED_CODE                                                                           \
+	"is not the file's (a hook, a live patch, or text moved to anonymous memory or large pages)"
 /* Functions with other code; `names`: joined by commas. */
 void xsp_recorder_count_left_out(struct xsp_recorder *r, size_t count, const char *names,
 				 const char *why);

@@ -299,6 +299,27 @@ int xsp_module_code_range(struct xsp_module *m, uint64_t addr, struct xsp_code_r
 	return 0;
 }
 
+/* GNU_PROPERTY_X86_FEATURE_1_AND in .note.gnu.property: x86-64 psABI, "Program Property". */
+bool xsp_module_shadow_stacks(const struct xsp_module *m)
+{
+	enum { FEATURES = 0xc0000002, SHADOW_STACK = 2, HEAD = 16, NOTE_MAX = 4096 };
+	const Elf64_Phdr *ph = xsp_elf_header(&m->elf, 0x6474e553 /* PT_GNU_PROPERTY */);
+	uint32_t word[3];
+	bool found = false;
+	void *data;
+
+	if (ph == NULL || ph->p_filesz > NOTE_MAX ||
+	    xsp_elf_load(&m->elf, ph->p_offset, ph->p_filesz, &data) < 0)
+		return false;
+	for (uint64_t at = HEAD; !found && at + sizeof(word) <= ph->p_filesz;) {
+		memcpy(word, (const uint8_t *)data + at, sizeof(word)); /* type, bytes, value */
+		found = word[0] == (uint32_t)FEATURES && (word[2] & SHADOW_STACK);
+		at += 8 + (((uint64_t)word[1] + 7) & ~7ULL);
+	}
+	free(data);
+	return found;
+}
+
 int xsp_module_landing_pads(struct xsp_module *m, uint64_t addr, xsp_landing_pad_fn fn, void *ctx)
 {
 	uint8_t few[1024], *all;

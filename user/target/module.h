@@ -109,6 +109,10 @@ bool xsp_module_is_code(const struct xsp_module *m, uint64_t addr);
 /* The bytes from addr to the end of its section of code; UINT64_MAX: unknown. */
 uint64_t xsp_module_section_left(const struct xsp_module *m, uint64_t addr);
 
+/* Is the file built for shadow stacks (-fcf-protection)? The loader gives a process one only if all
+ * of its files are. */
+bool xsp_module_shadow_stacks(const struct xsp_module *m);
+
 /* The language runtime that a function belongs to, if its stacks move while functions are open. C
  * in the same file belongs to none. */
 enum xsp_runtime { XSP_RUNTIME_NONE, XSP_RUNTIME_GO, XSP_RUNTIME_OCAML };

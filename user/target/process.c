@@ -24,7 +24,6 @@ struct xsp_process {
 	const struct xsp_opener *opener;
 	pid_t pid, ns_pid;
 	bool namespaced; /* its threads have other ids inside */
-	bool to_read; /* it is only read: its main thread may have ended */
 	int pidfd;
 	uid_t uid;
 	char comm[16];
@@ -97,13 +96,8 @@ static int check_kind(const struct xsp_process *p, const char *status, struct xs
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_NO_TARGET,
 				     "%d (%s) is a kernel thread; xsptrace traces programs", p->pid,
 				     comm);
-	if (st.state == 'Z' && st.threads > 1 && p->to_read)
+	if (st.state == 'Z' && st.threads > 1) /* the main thread alone has ended */
 		return 0;
-	if (st.state == 'Z' && st.threads > 1)
-		return xsp_error_set(
-			err, -ESRCH, XSP_STATUS_NO_TARGET,
-			"the main thread of process %d (%s) has ended; the kernel refuses probes on the rest of it. See what its other threads do: xsptrace dump -p %d",
-			p->pid, comm, p->pid);
 	if (st.state == 'Z' || st.state == 'X')
 		return xsp_error_set(
 			err, -ESRCH, XSP_STATUS_NO_TARGET,
@@ -138,11 +132,13 @@ static int check_program(const struct xsp_process *p, struct xsp_error *err)
 static int read_comm(const struct xsp_process *p, const char *name, char comm[static 16])
 {
 	char *text;
-	int ret = xsp_procfs_read(p->opener, p->pid, name, 64, &text, NULL);
+	size_t length;
+	int ret = xsp_procfs_read(p->opener, p->pid, name, 64, &text, &length);
 
 	if (ret < 0)
 		return ret;
-	size_t length = strcspn(text, "\n");
+	if (length > 0) /* the last newline is the kernel's, others are the name's */
+		length--;
 	if (length > 15)
 		length = 15;
 	memset(comm, 0, 16);
@@ -255,8 +251,8 @@ static int look_at(struct xsp_process *p, struct xsp_error *err)
 	return ret;
 }
 
-static int open_process(const struct xsp_opener *o, pid_t pid, bool to_read,
-			struct xsp_process **out, struct xsp_error *err)
+int xsp_process_open(const struct xsp_opener *o, pid_t pid, struct xsp_process **out,
+		     struct xsp_error *err)
 {
 	*out = NULL;
 	if (pid <= 0)
@@ -266,7 +262,6 @@ static int open_process(const struct xsp_opener *o, pid_t pid, bool to_read,
 		return xsp_out_of_memory(err);
 	p->opener = o;
 	p->pid = pid;
-	p->to_read = to_read;
 	p->pidfd = -1;
 	int ret = look_at(p, err);
 	if (ret < 0) {
@@ -275,18 +270,6 @@ static int open_process(const struct xsp_opener *o, pid_t pid, bool to_read,
 	}
 	*out = p;
 	return 0;
-}
-
-int xsp_process_open(const struct xsp_opener *o, pid_t pid, struct xsp_process **out,
-		     struct xsp_error *err)
-{
-	return open_process(o, pid, false, out, err);
-}
-
-int xsp_process_open_to_read(const struct xsp_opener *o, pid_t pid, struct xsp_process **out,
-			     struct xsp_error *err)
-{
-	return open_process(o, pid, true, out, err);
 }
 
 void xsp_process_free(struct xsp_process *p)

@@ -22,9 +22,6 @@ struct xsp_process;
  */
 int xsp_process_open(const struct xsp_opener *o, pid_t pid, struct xsp_process **out,
 		     struct xsp_error *err);
-/* The same for callers that only read: the main thread may have ended before the others. */
-int xsp_process_open_to_read(const struct xsp_opener *o, pid_t pid, struct xsp_process **out,
-			     struct xsp_error *err);
 void xsp_process_free(struct xsp_process *p);
 
 const struct xsp_opener *xsp_process_opener(const struct xsp_process *p);

@@ -48,8 +48,8 @@ struct xsp_span {
 	/* the part of it in self_ns: its own exit, and hits of direct children */
 	uint64_t self_probe_ns;
 	uint32_t pid, tid; /* root namespace */
-	uint32_t row; /* 0: the thread's own stack; 1..: another stack of this thread (fiber,
-				    * sigaltstack); rows never hold overlapping spans */
+	uint32_t row; /* 0: the thread's own stack; 1..: another stack of this thread (fiber, a
+		       * sigaltstack above it); rows never hold overlapping spans */
 	uint32_t probe;
 	xsp_name_id name;
 	uint32_t flags; /* enum xsp_span_flag */

@@ -39,7 +39,7 @@ struct task_struct {
 	struct sched_entity se;
 	unsigned int __state, flags;
 	void *stack;
-	int on_cpu, on_rq, exit_state;
+	int on_cpu, on_rq, exit_state, exit_code;
 	unsigned in_iowait : 1;
 	struct files_struct *files;
 	unsigned long long start_time, self_exec_id;

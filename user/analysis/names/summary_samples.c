@@ -25,7 +25,8 @@
 struct place {
 	uint64_t key;
 	uint64_t samples, ns;
-	uint64_t short_samples; /* of a file: samples without a known caller */
+	/* of a file: samples without a known caller, and in functions that it does not name */
+	uint64_t short_samples, unnamed_samples;
 };
 
 struct places {
@@ -40,7 +41,7 @@ struct xsp_summary_samples {
 		uint64_t ns;
 		struct places functions, lines, threads;
 	} faults; /* samples in page faults */
-	uint64_t samples, ns, kernel_ns, short_samples, beyond;
+	uint64_t samples, ns, kernel_ns, short_samples, unnamed_samples, beyond;
 };
 
 int xsp_summary_samples_new(struct xsp_timeline *t, struct xsp_summary_samples **out)
@@ -67,6 +68,17 @@ void xsp_summary_samples_free(struct xsp_summary_samples *s)
 	xsp_tally_free(&s->faults.threads);
 	xsp_tally_free(&s->nameless);
 	free(s);
+}
+
+/* "libruby.so.3.1+0x24ebd0", in libruby.so.3.1 */
+static bool is_unnamed(const struct xsp_summary_samples *s, const struct xsp_sample *sample)
+{
+	const char *file = sample->file != 0 ? xsp_timeline_name(s->timeline, sample->file) : "";
+	const char *name = xsp_timeline_name(s->timeline, sample->function);
+	const size_t length = strlen(file);
+
+	return length > 0 && strncmp(name, file, length) == 0 &&
+	       strncmp(name + length, "+0x", 3) == 0;
 }
 
 static int add(struct places *p, uint64_t key, const struct xsp_sample *sample)
@@ -105,6 +117,10 @@ int xsp_summary_samples_sample(struct xsp_summary_samples *s, const struct xsp_s
 	s->beyond += sample->beyond;
 	if (rc == 0)
 		rc = add(&s->files, sample->file, sample);
+	if (rc == 0 && is_unnamed(s, sample)) {
+		s->unnamed_samples++;
+		xsp_tally_find(&s->files, sample->file)->unnamed_samples++;
+	}
 	if (rc == 0 && xsp_is_generated(xsp_timeline_name(s->timeline, sample->function)))
 		rc = add(&s->nameless, sample->pid, sample);
 	if (rc == 0 && sample->page_fault)
@@ -116,6 +132,7 @@ int xsp_summary_samples_sample(struct xsp_summary_samples *s, const struct xsp_s
 
 static XSP_ORDER(by_time, struct place, XSP_FALLING(ns) ?: XSP_RISING(key));
 static XSP_ORDER(by_short, struct place, XSP_FALLING(short_samples) ?: XSP_RISING(key));
+static XSP_ORDER(by_unnamed, struct place, XSP_FALLING(unnamed_samples) ?: XSP_RISING(key));
 
 static double percent(uint64_t part, uint64_t all)
 {
@@ -254,6 +271,28 @@ static void print_short(struct xsp_summary_samples *s, FILE *f)
 			percent(p->short_samples, s->samples));
 	}
 	fputs(": code with neither call frame information (.eh_frame) nor frame pointers\n", f);
+}
+
+/* In which files functions have no names. */
+static void print_unnamed(struct xsp_summary_samples *s, FILE *f)
+{
+	char name[128];
+
+	if (s->unnamed_samples == 0 || s->unnamed_samples * 100 < s->samples)
+		return;
+	xsp_tally_sort(&s->files, by_unnamed);
+	fprintf(f, "in functions without a name: %.1f %%, in",
+		percent(s->unnamed_samples, s->samples));
+	for (size_t i = 0; i < s->files.count && i < SHORT_FILES_SHOWN; i++) {
+		const struct place *p = &s->files.rows[i];
+		if (p->unnamed_samples == 0)
+			break;
+		xsp_printable(name, sizeof(name),
+			      xsp_timeline_name(s->timeline, (xsp_name_id)p->key), 40);
+		fprintf(f, "%s %s (%.1f %%)", i > 0 ? "," : "", name,
+			percent(p->unnamed_samples, s->samples));
+	}
+	fputs(": debug symbols of these files would name them\n", f);
 }
 
 /* The first of those places, with their shares of all page faults. */
@@ -404,6 +443,7 @@ void xsp_summary_samples_report(struct xsp_summary_samples *s, const struct xsp_
 		return;
 	print_sums(s, r, f);
 	print_short(s, f);
+	print_unnamed(s, f);
 	print_faults(s, f);
 	print_nameless(s, r, f);
 	xsp_list_gap(report);

@@ -4,6 +4,7 @@
 #include "broker/links/tracefs.h"
 
 #include "base/rows/grow.h"
+#include "procfs/opener.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -96,6 +97,7 @@ static int attach_multi(struct request *b, size_t count)
 static int attach_perf_events(struct request *b, size_t count)
 {
 	struct bpf_program *program = xsp_attach_program(b->a, b->program);
+	const pid_t thread = xsp_living_thread(b->pid);
 
 	for (size_t i = 0; i < count; i++) {
 		if (b->done != NULL && b->done[i])
@@ -103,7 +105,7 @@ static int attach_perf_events(struct request *b, size_t count)
 		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = b->sites[i].cookie,
 			    .ref_ctr_offset = b->sites[i].ref_ctr_offset,
 			    .retprobe = xsp_program_is_return(b->program));
-		struct bpf_link *link = bpf_program__attach_uprobe_opts(program, b->pid, b->path,
+		struct bpf_link *link = bpf_program__attach_uprobe_opts(program, thread, b->path,
 									b->sites[i].offset, &opts);
 		if (link != NULL) {
 			int rc = xsp_links_keep_perf(b->a, link, b->program, b->pid, &b->sites[i]);

@@ -151,6 +151,9 @@ void xsp_attach_pause_unasked(struct xsp_attach *a);
 struct xsp_attach_change xsp_attach_change(const struct xsp_attach *a);
 
 /* Hands out each row once; at most `room`. */
+/* links/moved.c: mends the copies that processes have made of their code, takes our probes out of what they have moved,
+ * and lets them go on. Returns how many did. */
+long xsp_attach_moved(struct xsp_attach *a, struct xsp_moved_code *rows, size_t room);
 long xsp_attach_changed_code(struct xsp_attach *a, struct xsp_changed_code *rows, size_t room);
 
 /*

@@ -34,7 +34,8 @@ static uint64_t *counter_field(struct xsp_attach_counters *c, enum xsp_count i)
 }
 
 /* How often the kernel skipped one of our programs because it was running on that CPU already (Linux 5.12). It never
- * skips those of uprobes (bpf_prog_run_array_uprobe() of Linux 6.0, uprobe_prog_run()). */
+ * skips those of uprobes (bpf_prog_run_array_uprobe() of Linux 6.0, uprobe_prog_run()). The one that watches mappings of
+ * all processes writes no events. */
 static uint64_t recursion_misses(const struct xsp_attach *a)
 {
 	struct bpf_program *p;
@@ -44,7 +45,7 @@ static uint64_t recursion_misses(const struct xsp_attach *a)
 	{
 		struct bpf_prog_info info = {0};
 		uint32_t size = sizeof(info);
-		if (bpf_program__fd(p) >= 0 &&
+		if (p != a->bpf->progs.xsp_code_moves && bpf_program__fd(p) >= 0 &&
 		    bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &size) == 0)
 			sum += info.recursion_misses;
 	}

@@ -324,6 +324,8 @@ static void choose_programs(struct xsp_attach *a)
 	bpf_program__set_autoload(b->progs.xsp_detail, a->details);
 	bpf_program__set_autoload(b->progs.xsp_detail_large, a->arguments);
 	bpf_program__set_autoload(b->progs.xsp_task_stop, a->stop);
+	bpf_program__set_autoload(b->progs.xsp_code_moves,
+				  (a->stop || a->launched) && a->kernel.find_vma);
 	bpf_program__set_autoload(b->progs.xsp_sched_switch, a->waits);
 	bpf_program__set_autoload(b->progs.xsp_sched_waking, a->waits);
 	bpf_program__set_autoload(b->progs.xsp_sched_wakeup, a->waits);
@@ -433,6 +435,9 @@ static int attach_task_programs(struct xsp_attach *a)
 		{b->progs.xsp_task_stop, &b->links.xsp_task_stop},
 	};
 
+	/* not all kernels have this tracepoint */
+	if (bpf_program__autoload(b->progs.xsp_code_moves))
+		b->links.xsp_code_moves = bpf_program__attach(b->progs.xsp_code_moves);
 	return xsp_attach_programs(tasks, sizeof(tasks) / sizeof(tasks[0]));
 }
 
@@ -476,6 +481,7 @@ int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 		goto fail;
 	}
 	a->stop = o->stop;
+	a->launched = o->launched;
 	a->most_links = xsp_links_most();
 	a->held_back = o->min_duration_ns > 0;
 	a->ranges = o->ranges;
@@ -510,10 +516,14 @@ fail:
 
 void xsp_attach_detach(struct xsp_attach *a)
 {
+	struct xsp_moved_code moved[XSP_MOVED_ROWS];
+
 	if (a->bpf != NULL)
 		xsp_waits_part(a); /* first, so that threads can end during the slow part */
 	xsp_release_finish(a);
 	xsp_samples_close(a);
+	while (a->bpf != NULL && xsp_attach_moved(a, moved, XSP_MOVED_ROWS) > 0)
+		;
 	if (a->bpf != NULL)
 		xsp_bpf__detach(a->bpf);
 	xsp_stopper_end(a); /* the programs that stop processes are out */

@@ -29,13 +29,15 @@ bool xsp_kernel_can_stop(void)
 	return found;
 }
 
-static size_t list_stopped(int map, pid_t *pids, size_t room)
+/* `why`: enum xsp_stopped_why; 0: any. */
+static size_t list_stopped(int map, uint32_t why, pid_t *pids, size_t room)
 {
-	uint32_t key, *before = NULL;
+	uint32_t key, *before = NULL, value;
 	size_t n = 0;
 
 	while (n < room && bpf_map_get_next_key(map, before, &key) == 0) {
-		pids[n++] = (pid_t)key;
+		if (why == 0 || (bpf_map_lookup_elem(map, &key, &value) == 0 && value == why))
+			pids[n++] = (pid_t)key;
 		before = &key;
 	}
 	return n;
@@ -55,7 +57,7 @@ static void resume_all(int map)
 	pid_t pids[64];
 	size_t n;
 
-	while ((n = list_stopped(map, pids, 64)) > 0)
+	while ((n = list_stopped(map, 0, pids, 64)) > 0)
 		for (size_t i = 0; i < n; i++)
 			resume(map, pids[i]);
 }
@@ -120,9 +122,16 @@ void xsp_stopper_end(struct xsp_attach *a)
 
 long xsp_attach_stopped(const struct xsp_attach *a, pid_t *pids, size_t room)
 {
-	return a->stopper == NULL
-		       ? 0
-		       : (long)list_stopped(bpf_map__fd(a->bpf->maps.xsp_stopped), pids, room);
+	return a->stopper == NULL ? 0
+				  : (long)list_stopped(bpf_map__fd(a->bpf->maps.xsp_stopped),
+						       XSP_STOPPED_NEW, pids, room);
+}
+
+size_t xsp_stopper_moving(const struct xsp_attach *a, pid_t *pids, size_t room)
+{
+	return a->stopper == NULL ? 0
+				  : list_stopped(bpf_map__fd(a->bpf->maps.xsp_stopped),
+						 XSP_STOPPED_MOVES, pids, room);
 }
 
 int xsp_attach_continue(struct xsp_attach *a, pid_t pid)

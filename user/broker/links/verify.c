@@ -27,6 +27,10 @@ struct memory {
 	int mem, pagemap, file;
 	struct range *ranges;
 	size_t count, room;
+	/* other code, which may have taken the place of the file's */
+	struct range *others;
+	size_t other_count, other_room;
+	struct range data; /* of the file, if none of its code is mapped; else empty */
 	/* where the kernel's 5-byte calls lead to */
 	struct range trampolines[8];
 	size_t trampoline_count;
@@ -73,17 +77,21 @@ static int add_mapping(struct memory *m, const struct xsp_verified_file *file,
 	if (map->path_length == sizeof(trampoline) - 1 &&
 	    strncmp(map->path, trampoline, map->path_length) == 0 && m->trampoline_count < 8)
 		m->trampolines[m->trampoline_count++] = (struct range){map->start, map->end, 0};
-	if (!map->executable || map->inode != file->inode || map->dev != file->dev)
+	const struct range r = {map->start, map->end, map->offset};
+	const bool of_file = map->inode == file->inode && map->dev == file->dev;
+	if (!map->executable && of_file && m->data.end == 0)
+		m->data = r;
+	if (!map->executable)
 		return 0;
-	return XSP_APPEND(m->ranges, m->room, m->count,
-			  (struct range){map->start, map->end, map->offset});
+	return of_file ? XSP_APPEND(m->ranges, m->room, m->count, r)
+		       : XSP_APPEND(m->others, m->other_room, m->other_count, r);
 }
 
 static int open_proc(pid_t pid, const char *name)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)xsp_living_thread(pid), name);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	return fd >= 0 ? fd : errno == ENOENT ? -ESRCH : -errno;
 }
@@ -95,18 +103,20 @@ static void close_memory(struct memory *m)
 	if (m->pagemap >= 0)
 		close(m->pagemap);
 	free(m->ranges);
+	free(m->others);
 }
 
 /* Asks the kernel: the text of maps takes 2 ms where 300 libraries are mapped, and is needed several times a library.
  * The name matters only for mappings without a file. -ENOTTY: before Linux 6.11. */
-static int query_mappings(int maps, const struct xsp_verified_file *file, struct memory *m)
+static int query_mappings(int maps, const struct xsp_verified_file *file, bool code,
+			  struct memory *m)
 {
 	struct xsp_procmap_query q = {.size = sizeof(q)};
 	char name[64];
 	int rc = 0;
 
 	while (rc == 0) {
-		q.query_flags = XSP_PROCMAP_EXECUTABLE | XSP_PROCMAP_COVERING_OR_NEXT;
+		q.query_flags = XSP_PROCMAP_COVERING_OR_NEXT | (code ? XSP_PROCMAP_EXECUTABLE : 0);
 		q.query_addr = q.vma_end;
 		q.vma_name_addr = 0; /* together with its size */
 		q.vma_name_size = 0;
@@ -125,7 +135,7 @@ static int query_mappings(int maps, const struct xsp_verified_file *file, struct
 					 .offset = q.vma_offset,
 					 .dev = makedev(q.dev_major, q.dev_minor),
 					 .inode = q.inode,
-					 .executable = true,
+					 .executable = code,
 					 .path = name,
 					 .path_length = q.vma_name_size > 0 ? strlen(name) : 0});
 	}
@@ -150,7 +160,9 @@ static int find_mappings(pid_t pid, const struct xsp_verified_file *file, struct
 
 	if (maps < 0)
 		return maps;
-	int rc = query_mappings(maps, file, m);
+	int rc = query_mappings(maps, file, true, m);
+	if (rc == 0 && m->count == 0) /* where would its code be? */
+		rc = query_mappings(maps, file, false, m);
 	close(maps);
 	return rc == -ENOTTY ? read_mappings(pid, file, m) : rc;
 }
@@ -295,6 +307,18 @@ static bool is_changed(struct memory *m, const struct xsp_attach_site *s, uint64
 	return false;
 }
 
+/* The file's code is not mapped where it was: does other code lie there? Programs move theirs to large pages. */
+static bool is_replaced(const struct memory *m, const struct xsp_attach_site *s)
+{
+	const struct range *near = m->count > 0 ? &m->ranges[0] : &m->data;
+	const uint64_t address = near->start + (s->offset - near->offset);
+
+	for (size_t i = 0; i < m->other_count && near->end != 0; i++)
+		if (address >= m->others[i].start && address < m->others[i].end)
+			return true;
+	return false;
+}
+
 static bool is_unprobed(struct memory *m, const struct xsp_attach_site *s, uint64_t address)
 {
 	const uint64_t in_page = address % PAGE;
@@ -314,13 +338,14 @@ static bool is_unprobed(struct memory *m, const struct xsp_attach_site *s, uint6
 
 static bool differs(struct memory *m, const struct xsp_attach_site *s, enum xsp_verify question)
 {
-	bool unprobed = false;
+	bool unprobed = false, mapped = false;
 
 	for (size_t i = 0; i < m->count; i++) {
 		const struct range *r = &m->ranges[i];
 		if (s->offset < r->offset || s->offset - r->offset >= r->end - r->start)
 			continue;
 		const uint64_t address = r->start + (s->offset - r->offset);
+		mapped = true;
 		if (question == XSP_VERIFY_UNPROBED) {
 			unprobed = is_unprobed(m, s, address);
 			if (!unprobed)
@@ -330,7 +355,7 @@ static bool differs(struct memory *m, const struct xsp_attach_site *s, enum xsp_
 			return true;
 		}
 	}
-	return unprobed;
+	return mapped ? unprobed : is_replaced(m, s);
 }
 
 int xsp_verify_sites(pid_t pid, const struct xsp_verified_file *file,

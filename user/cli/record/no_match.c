@@ -12,21 +12,44 @@
 
 #define MODULES_SHOWN 6
 
-/* "a, b, c and 5 more" of the modules' base names. */
+/* The first module that could be read, which is the program, or NULL. What is mapped below it may be no program at all
+ * (sbcl.core). */
+static const struct xsp_planned_module *program_of(const struct xsp_plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		if (!plan->modules[i]->unread)
+			return plan->modules[i];
+	return NULL;
+}
+
+static const char *name_program(const struct xsp_plan *plan, const char *otherwise)
+{
+	const struct xsp_planned_module *m = program_of(plan);
+
+	return m != NULL ? xsp_base_name(m->display_path) : otherwise;
+}
+
+/* "a, b, c and 5 more" of the base names of modules that could be read. */
 static void name_modules(const struct xsp_plan *plan, char *text, size_t size)
 {
-	size_t used = 0;
+	size_t used = 0, shown = 0, more = 0;
 
 	text[0] = '\0';
-	for (size_t i = 0; i < plan->count && i < MODULES_SHOWN; i++) {
-		int n = snprintf(text + used, size - used, "%s%.60s", i ? ", " : "",
+	for (size_t i = 0; i < plan->count; i++) {
+		if (plan->modules[i]->unread)
+			continue;
+		if (shown == MODULES_SHOWN) {
+			more++;
+			continue;
+		}
+		int n = snprintf(text + used, size - used, "%s%.60s", shown++ ? ", " : "",
 				 xsp_base_name(plan->modules[i]->display_path));
 		if (n < 0 || (size_t)n >= size - used)
 			return;
 		used += (size_t)n;
 	}
-	if (plan->count > MODULES_SHOWN)
-		snprintf(text + used, size - used, " and %zu more", plan->count - MODULES_SHOWN);
+	if (more > 0)
+		snprintf(text + used, size - used, " and %zu more", more);
 }
 
 /* The first pattern that wants something. */
@@ -70,8 +93,7 @@ static int no_library(const struct xsp_plan *plan, const struct xsp_pattern *p,
 		      struct xsp_error *err)
 {
 	const char **paths = calloc(plan->count + 1, sizeof(*paths));
-	const char *program =
-		plan->count > 0 ? xsp_base_name(plan->modules[0]->display_path) : NULL;
+	const char *program = name_program(plan, NULL);
 	char names[400];
 	size_t like[3], count = 0;
 
@@ -116,9 +138,8 @@ static size_t count_late(const struct xsp_plan *plan)
 static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
 		       struct xsp_broker *b, struct xsp_error *err)
 {
-	const struct xsp_planned_module *m = p->library	   ? named_library(plan, p)
-					     : plan->count ? plan->modules[0]
-							   : NULL;
+	const struct xsp_planned_module *m =
+		p->library != NULL ? named_library(plan, p) : program_of(plan);
 	char hint[XSP_HINT_SIZE] = "";
 	const size_t late = count_late(plan);
 
@@ -146,9 +167,9 @@ static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
 	for (enum xsp_hint kind = XSP_HINT_SCOPE; hint[0] == '\0' && kind <= XSP_HINT_NEAREST;
 	     kind++)
 		xsp_hint(plan, b, kind, p, hint);
-	const char *program = plan->count > 0 ? xsp_base_name(plan->modules[0]->display_path) : "";
+	const char *program = name_program(plan, "");
 	const bool script =
-		(p->library == NULL || m == plan->modules[0]) && xsp_is_interpreter(program);
+		(p->library == NULL || m == program_of(plan)) && xsp_is_interpreter(program);
 	return xsp_error_set(
 		err, -ENOENT, XSP_STATUS_NO_MATCH,
 		"no function matches '%.120s'%s%s%.300s%s%.40s%s", p->text,
@@ -214,7 +235,7 @@ static int nothing_fits(const struct xsp_plan *plan, struct xsp_broker *b, pid_t
 	return xsp_error_set(
 		err, -ENOENT, XSP_STATUS_NO_MATCH,
 		"no known provider fits this process, which maps %.300s: say what to trace, for example -e '%.60s:*'",
-		names, plan->count ? xsp_base_name(plan->modules[0]->display_path) : "LIBRARY");
+		names, name_program(plan, "LIBRARY"));
 }
 
 int xsp_no_match(const struct xsp_recording *r, const struct xsp_plan *plan, struct xsp_broker *b,

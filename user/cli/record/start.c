@@ -12,6 +12,7 @@
 #include "cli/record/no_match.h"
 #include "cli/record/private.h"
 #include "cli/record/session.h"
+#include "procfs/opener.h"
 #include "target/process.h"
 
 /* ---- what is recorded ---- */
@@ -39,6 +40,23 @@ static void drop_counters(struct recording *r)
 		r->facts.lacking |= 1U << XSP_FEATURE_COUNTERS;
 }
 
+/* The kernel finds the memory of a process by the thread that a probe is for, and uprobe_multi takes the main thread
+ * alone. */
+static bool has_lost_main_thread(const struct recording *r)
+{
+	bool lost = false;
+
+	for (size_t i = 0; r->launch == NULL && i < r->o.pid_count; i++) {
+		const pid_t pid = r->o.pids[i], thread = xsp_living_thread(pid);
+		if (thread == pid)
+			continue;
+		xsp_say("the main thread of process %d has ended: its probes are bound to thread %d, and calls after the end of that one are not seen",
+			(int)pid, (int)thread);
+		lost = true;
+	}
+	return lost;
+}
+
 static struct xsp_attach_options attach_options(const struct recording *r)
 {
 	const struct xsp_options *o = &r->o;
@@ -48,6 +66,7 @@ static struct xsp_attach_options attach_options(const struct recording *r)
 		.rings = (unsigned)o->rings,
 		.method = (enum xsp_attach_method)o->method,
 		.follow = o->follow != 0,
+		.launched = r->launch != NULL,
 		.stop = o->follow & XSP_FOLLOW_STOP,
 		.min_duration_ns = o->part.cut.min_duration_ns,
 		.max_depth = (uint32_t)o->part.cut.max_depth,
@@ -62,6 +81,8 @@ static struct xsp_attach_options attach_options(const struct recording *r)
 		.verbose = o->verbose,
 	};
 
+	if (has_lost_main_thread(r))
+		attach.method = XSP_ATTACH_PERF_EVENT;
 	xsp_recording_attach(&r->what, &attach);
 	return attach;
 }

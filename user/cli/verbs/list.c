@@ -61,7 +61,7 @@ static void describe_exits(const struct xsp_placement *p, char *text, size_t siz
 	}
 }
 
-static const char *why_not_probed(int error)
+static const char *why_not_probed(const struct xsp_planned_probe *p)
 {
 	static const struct {
 		int error;
@@ -69,14 +69,14 @@ static const char *why_not_probed(int error)
 	} rows[] = {
 		{-ENOENT, "where it ends is not known"},
 		{-EILSEQ, "no instruction begins there that can be decoded"},
-		{-EOPNOTSUPP, "the kernel takes no probe on any of its first instructions"},
+		{-EOPNOTSUPP, "no probe can be on any of its first instructions"},
 		{-E2BIG, "it is too long"},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (rows[i].error == error)
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && p->place.note == NULL; i++)
+		if (rows[i].error == p->error)
 			return rows[i].text;
-	return strerror(-error);
+	return p->place.note != NULL ? p->place.note : strerror(-p->error);
 }
 
 #define WIDE 160 /* columns of the table with short names */
@@ -92,7 +92,7 @@ static void print_text(const struct xsp_plan *plan, const struct xsp_planned_mod
 	xsp_printable(library, sizeof(library), xsp_base_name(m->display_path), 0);
 	if (p->error < 0) {
 		printf(table ? "%-48s %-28s not probed: %s\n" : "%s  %s\n    not probed: %s\n",
-		       name, library, why_not_probed(p->error));
+		       name, library, why_not_probed(p));
 		return;
 	}
 	describe_exits(&p->place, exits, sizeof(exits));
@@ -102,8 +102,8 @@ static void print_text(const struct xsp_plan *plan, const struct xsp_planned_mod
 		     : "%s  %s\n    entry 0x%" PRIx64 " %s, exits %s, %s a call%s%s\n",
 	       name, library, p->place.sites[0].addr, xsp_site_class_name(p->place.sites[0].cls),
 	       exits, xsp_format_ns(cost, (uint64_t)xsp_planned_cost(plan, p)),
-	       p->place.complete ? "" : "  incomplete: ",
-	       p->place.complete || p->place.note == NULL ? "" : p->place.note);
+	       p->place.complete ? p->place.note == NULL ? "" : "  " : "  incomplete: ",
+	       p->place.note == NULL ? "" : p->place.note);
 }
 
 static void print_plan(const struct xsp_plan *plan, double budget)

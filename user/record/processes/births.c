@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -114,10 +115,24 @@ void xsp_children_born(struct xsp_recorder *r, pid_t pid, pid_t parent, uint64_t
 		c->born[c->count++] = b;
 }
 
+/* Nothing else sends this signal to a program without a debugger but a breakpoint that is nobody's. */
+static void note_trap(struct xsp_recorder *r, pid_t pid)
+{
+	if (xsp_recorder_wanted(r) > 0)
+		xsp_recorder_note(
+			r,
+			"process %d was killed by SIGTRAP. Has it run a copy of its code, with our breakpoints in it? Programs that move their code (node --use-largepages, huge_code_pages of PHP) do: record it without that, or by -p once it has moved, or with nothing attached to code: --profile",
+			(int)pid);
+}
+
 void xsp_children_task(void *ctx, const struct xsp_event_task *task)
 {
 	struct xsp_recorder *r = ctx;
 	struct recorded_process *p;
+
+	if (task->what == XSP_TASK_EXIT && task->other_tid == SIGTRAP &&
+	    task->head.tid == task->head.tgid)
+		note_trap(r, (pid_t)task->head.tgid);
 
 	if (task->what == XSP_TASK_FORK && task->head.tgid != task->other_tgid)
 		xsp_children_born(r, (pid_t)task->head.tgid, (pid_t)task->other_tgid,

@@ -5,6 +5,7 @@
  */
 #include "record/recorder_private.h"
 #include "base/clock.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -37,6 +38,29 @@ static void resume_stopped(struct xsp_recorder *r)
 	}
 }
 
+/* They were stopped before the first instruction of their moved code. */
+static void note_moved(struct xsp_recorder *r)
+{
+	struct xsp_moved_code rows[XSP_MOVED_ROWS];
+	const bool any = r->launched != 0 || r->options.attach.stop;
+	const long n = any ? xsp_broker_moved(r->broker, rows, XSP_MOVED_ROWS) : 0;
+
+	for (long i = 0; i < n; i++) {
+		const struct xsp_probe *p = xsp_recorder_probe(r, rows[i].probe);
+		char name[128];
+		if (rows[i].functions == 0)
+			continue;
+		xsp_printable(name, sizeof(name), p != NULL ? p->name : "?", 100);
+		xsp_recorder_count_left_out(r, rows[i].functions, name, XSP_CHANGED_CODE);
+		xsp_recorder_note(
+			r,
+			"process %d has moved its code to anonymous memory, as for large pages, where the kernel takes no probes: %u function%s, such as %s, %s not recorded from here on (%u breakpoint%s in the copy %s taken out)",
+			rows[i].pid, rows[i].functions, rows[i].functions == 1 ? "" : "s", name,
+			rows[i].functions == 1 ? "is" : "are", rows[i].mended,
+			rows[i].mended == 1 ? "" : "s", rows[i].mended == 1 ? "was" : "were");
+	}
+}
+
 static void attach_to(struct xsp_recorder *r, const struct xsp_birth *b)
 {
 	struct xsp_error why = {0};
@@ -59,6 +83,7 @@ void xsp_children_attach(struct xsp_recorder *r)
 	}
 	resume_stopped(r);
 	xsp_recorder_say_file_notes(r);
+	note_moved(r);
 }
 
 /* ---- existing children ---- */
