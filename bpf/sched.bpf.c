@@ -328,6 +328,35 @@ static __noinline void return_late(struct xsp_thread_waits *t, __u64 key, __u64 
 	t->at_ns = now;
 }
 
+/*
+ * When a thread leaves its CPU and gets one again, as the kernel counts its CPU time
+ * (sum_exec_runtime: schedstat, top, pidstat). A wakeup that preempts ends the time of the thread
+ * that runs and begins that of the woken one, but the switch comes later, on kernels without
+ * preemption much later. So a thread that naps may have ready time that the kernel counts as its
+ * CPU time, which is known as it leaves. The next ready time is then shorter by that.
+ */
+static __always_inline __u64 left_at(struct xsp_thread_waits *t, __u64 now, __u64 ran_ns)
+{
+	__u64 on = now - t->at_ns, ran = ran_ns - t->ran_ns + t->owed_ns;
+
+	if (t->ran_unknown)
+		ran = on;
+	t->ran_unknown = 0;
+	t->owed_ns = ran > on ? ran - on : 0;
+	return ran < on ? t->at_ns + ran : now;
+}
+
+static __always_inline __u64 back_at(struct xsp_thread_waits *t, __u64 now)
+{
+	/* a wakeup that was not seen: nobody knows how much of it was ready time */
+	bool unseen = t->why == XSP_WAIT_RUNNABLE || !t->woken_ns;
+	__u64 from = unseen ? t->at_ns : t->woken_ns, ready = now - from;
+
+	if (from < t->at_ns || from > now)
+		return now;
+	return now - (ready < t->owed_ns ? ready : t->owed_ns);
+}
+
 static __noinline void leaves(struct bpf_raw_tracepoint_args *ctx, struct xsp_thread_waits *t,
 			      __u64 now, bool preempted)
 {
@@ -345,9 +374,11 @@ static __noinline void leaves(struct bpf_raw_tracepoint_args *ctx, struct xsp_th
 		s->ns = 0;
 		s->tid = XSP_NOBODY;
 	}
+	bool ends = (state & TASK_DEAD) && !preempted; /* no event of its own comes after that */
+	__u64 left = ends ? now : left_at(t, now, ran_ns);
 	t->ran_ns = ran_ns;
-	t->running_ns += now - t->at_ns;
-	t->at_ns = now;
+	t->running_ns += left - t->at_ns;
+	t->at_ns = left;
 	t->woken_ns = 0;
 	t->waker = 0;
 	t->flags = 0;
@@ -355,7 +386,7 @@ static __noinline void leaves(struct bpf_raw_tracepoint_args *ctx, struct xsp_th
 	if (preempted || !state)
 		t->why = XSP_WAIT_RUNNABLE;
 	t->off = 1;
-	if (!(state & TASK_DEAD) || preempted) {
+	if (!ends) {
 		t->has_stack = xsp_wait_stacks_on && t->named && may_read_stack(t);
 		if (t->has_stack)
 			copy_stack(key, (struct pt_regs *)bpf_task_pt_regs(task), now,
@@ -373,10 +404,12 @@ static __noinline void returns(struct xsp_thread_waits *t, __u64 key, __u64 now)
 {
 	struct xsp_short_waits *s = short_waits();
 
-	if (t->off)
+	if (t->off) {
+		now = back_at(t, now);
 		end_wait(t, key, now, 0);
-	else
+	} else {
 		t->running_ns += now - t->at_ns;
+	}
 	t->at_ns = now;
 	t->off = 0;
 	if (s) {
@@ -579,6 +612,7 @@ static __noinline void meet(struct task_struct *task)
 		return;
 	/* their size has changed from kernel to kernel: of 7.3 they are a byte */
 	t->off = !BPF_CORE_READ_BITFIELD(task, on_cpu);
+	t->ran_unknown = !t->off;
 	t->ran_ns = task->se.sum_exec_runtime;
 	if (t->off) {
 		t->flags = XSP_WAIT_BEFORE;

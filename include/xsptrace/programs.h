@@ -111,12 +111,15 @@ struct xsp_thread_waits {
 	__u32 off; /* the thread does not run */
 	__u32 named; /* its name was asked for: --comm */
 	__u64 ran_ns; /* the kernel's sum when it left last */
+	__u64 owed_ns; /* counted by the kernel as running, and by us as ready, so far */
 	__u64 scratch;
 	__u64 minor_faults, major_faults; /* the kernel's counts at since_ns */
 	/* time that it waited without a stack being read: XSP_WAIT_STACK_EVERY_NS */
 	__u64 credit_ns;
 	__u32 without; /* stacks not read since then, for lack of credit */
 	__u32 has_stack; /* the stack of the current wait was read */
+	__u32 ran_unknown; /* it ran when we met it: ran_ns may lack a tick */
+	__u32 reserved;
 };
 /* --wait-stacks: of a thread that leaves its CPU. */
 #define XSP_WAIT_FRAMES 64
@@ -176,7 +179,7 @@ _Static_assert(XSP_ARGS_SMALL >= XSP_DETAIL_LEAST && XSP_ARGS_LARGE >= XSP_ARGS_
 /* Values of maps: one compiler writes them, the other reads them. */
 _Static_assert(sizeof(struct xsp_range_spec) == 36, "xsp_specs");
 _Static_assert(sizeof(struct xsp_thread_waits) ==
-		       8 * (7 + XSP_WAIT_CLASSES) + 4 * XSP_WAIT_CLASSES + 80,
+		       8 * (7 + XSP_WAIT_CLASSES) + 4 * XSP_WAIT_CLASSES + 96,
 	       "no padding");
 _Static_assert(sizeof(struct xsp_detail_spec) == 8 + 4 * XSP_WORDS_MAX, "xsp_details");
 _Static_assert(sizeof(struct xsp_args_spec) == 16 + 8 * XSP_ARGS_ITEMS, "xsp_args");

@@ -74,6 +74,30 @@ def check_states(trace):
         near(length, by_tid[tid]["time_ns"], f"states of {tid}", ns=30 * MS)
 
 
+NAPS = """
+import threading, time
+def naps():
+    until = time.monotonic() + 1.5
+    while time.monotonic() < until:
+        time.sleep(20e-6)
+    print(threading.get_native_id(), time.thread_time_ns(), flush=True)
+threads = [threading.Thread(target=naps) for _ in range(2)]
+for t in threads: t.start()
+for t in threads: t.join()
+"""
+
+
+@case(quiet="CPU time against the thread's own clock")
+def short_naps(folder):
+    """The kernel counts a thread's CPU time from the wakeup that preempts another one, not from the switch."""
+    out = f"{folder}/naps.json"
+    done = xsptrace("-q", "--waits", "--sample=off", "-o", out, "--", sys.executable, "-c", NAPS)
+    found = {t["tid"]: t for t in Trace(out).json["xsptrace_threads"]}
+    check_sums(Trace(out))
+    for tid, own in re.findall(r"(\d+) (\d+)", done.stdout):
+        near(found[int(tid)]["running_ns"], int(own), f"thread {tid} on CPU", share=0.05)
+
+
 @case(quiet="times against the thread's own clock")
 def each_thread_as_it_knows_itself(folder):
     before = stolen()
