@@ -155,7 +155,7 @@ def not_where_bystanders_pay(folder):
     check(states_of(Trace(f"{folder}/t.json")), "no states")
     # a bare -p that becomes --profile is no wish either; --profile is
     done = record("-p", child.pid, "-d", 0.5, "-o", f"{folder}/t.xspt", busy=True)
-    check("samples alone are recorded" in done.stderr and "so this is --profile: samples, with" in done.stderr, "not said", done.stderr)
+    check("samples alone are recorded" in done.stderr and "profiling: samples;" in done.stderr, "not said", done.stderr)
     info = info_of(f"{folder}/t.xspt")
     check(info["waits"] == "off" and info["samples"].endswith(" 99"), "what the capture says", info)
     done = record("--profile", "-p", child.pid, "-d", 0.5, "-o", f"{folder}/t.xspt")

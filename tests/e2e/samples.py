@@ -300,7 +300,7 @@ def profile_attaches_nothing(folder):
         check("whatever they cost" in done.stderr, "that there is no brake", done.stderr)
         done = recorded(*options, "-p", child.pid, "-d", 0.7, "-o", f"{folder}/p.folded", "-o", f"{folder}/p.json")
         check("nothing" in done.stderr and "attached to code" in done.stderr, "what it says", done.stderr)
-        check(("so this is --profile" in done.stderr) == (not options), "why", done.stderr)
+        check(("profiling: samples and waits" in done.stderr) == (not options), "why", done.stderr)
         trace = Trace(f"{folder}/p.json")
         equal(trace.spans, [], "spans")
         done = recorded(*options, "-p", child.pid, "-d", 0.3, "-o", f"{folder}/p.speedscope.json", "-o", f"{folder}/q.json")

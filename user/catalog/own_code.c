@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/text.h"
 
 #define LENGTH(list) (sizeof(list) / sizeof((list)[0]))
 
@@ -74,4 +75,17 @@ bool xsp_is_own_function(const char *name)
 		if (strncmp(name, libraries[i], strlen(libraries[i])) == 0)
 			return false;
 	return name[0] != '\0' && name[0] != '[';
+}
+
+bool xsp_is_trampoline(const char *line)
+{
+	static const char *const names[] = {" Module._call_impl", " Module._wrapped_call_impl",
+					    " context_decorator.<locals>.decorate_context",
+					    " Thread.run", " profile_hook_step.<locals>.wrapper"};
+	const size_t length = strlen(line);
+
+	for (size_t i = 0; i < LENGTH(names); i++)
+		if (xsp_ends_with(line, length, names[i]))
+			return true;
+	return false;
 }

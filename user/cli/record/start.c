@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "cli/cli.h"
 #include "cli/record/agent.h"
 #include "cli/record/no_match.h"
@@ -245,7 +246,7 @@ static int decline_defaults(struct recording *r)
 
 /* A bare -p, and no provider knows anything there: takes a profile. The kernel side has other
  * programs for it, and loads them only now because the verifier takes its time. */
-static int profile_instead(struct recording *r, const struct xsp_error *none, struct xsp_error *err)
+static int profile_instead(struct recording *r, const char *program, struct xsp_error *err)
 {
 	const bool samples = xsp_records(&r->what, XSP_FEATURE_SAMPLES);
 	const bool waits = xsp_records(&r->what, XSP_FEATURE_WAITS);
@@ -266,24 +267,28 @@ static int profile_instead(struct recording *r, const struct xsp_error *none, st
 		rc = add_processes(r, err);
 	xsp_status_line_end(&r->starting);
 	if (rc == 0)
-		xsp_say("%s; so this is --profile: %s%s%s, with nothing attached to code",
-			none->text, samples ? "samples" : "", samples && waits ? " and " : "",
-			waits ? "waits" : "");
+		xsp_say("profiling: %s%s%s; nothing is attached to code (-e '%s:*' traces functions)",
+			samples ? "samples" : "", samples && waits ? " and " : "",
+			waits ? "waits" : "", program);
 	return rc;
 }
 
 /* Nothing was found: an error, unless it can be a profile. */
 static int start_with_nothing(struct recording *r, struct xsp_error *err)
 {
+	const struct xsp_plan *plan = xsp_recorder_plan(r->recorder);
 	struct xsp_error none = {0};
-	int rc = xsp_no_match(&r->what, xsp_recorder_plan(r->recorder), r->broker, r->o.pids[0],
-			      NULL, &none);
+	char program[64] = "PROGRAM";
+	int rc = xsp_no_match(&r->what, plan, r->broker, r->o.pids[0], NULL, &none);
 
 	r->facts.nothing_found = true;
 	r->facts.switches = xsp_switches_rate(&r->switches, 0);
 	decide(r);
+	if (plan->count > 0) /* the plan goes with the recorder */
+		snprintf(program, sizeof(program), "%s",
+			 xsp_base_name(plan->modules[0]->display_path));
 	if (r->what.profile)
-		return profile_instead(r, &none, err);
+		return profile_instead(r, program, err);
 	*err = none;
 	return rc;
 }

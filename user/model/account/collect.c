@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "catalog/own_code.h"
+
 #define MOST_CELLS (1U << 18)
 #define MOST_THREADS (1U << 16)
 
@@ -171,7 +173,7 @@ static uint32_t called_from(const struct xsp_account *a, const struct xsp_sample
 		const uint32_t id = s->path[at] & ~XSP_PATH_FRAME;
 		const char *name = xsp_timeline_name(a->timeline, id);
 		if (strncmp(name, "Py", 2) != 0 && strncmp(name, "_Py", 3) != 0 &&
-		    strstr(name, "+0x") == NULL)
+		    strstr(name, "+0x") == NULL && !xsp_is_trampoline(name))
 			return id + 1;
 	}
 	return 0;
