@@ -16,7 +16,8 @@ struct xsp_mapped_file {
 	bool deleted;
 	uint64_t dev, inode;
 	uint64_t start, end, offset; /* the first executable mapping */
-	uint64_t use; /* bytes of all of them; in its place what tells best which file is used most */
+	uint64_t
+		use; /* bytes of all of them; in its place what tells best which file is used most */
 	bool closed; /* all of them are shared or can be written: the kernel puts no breakpoint there */
 };
 struct xsp_mapped_files {
