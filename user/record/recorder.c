@@ -510,12 +510,3 @@ const struct xsp_plan *xsp_recorder_plan(const struct xsp_recorder *r)
 {
 	return &r->plan;
 }
-
-size_t xsp_recorder_wanted(const struct xsp_recorder *r)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < r->plan.count; i++)
-		n += r->plan.modules[i]->wanted;
-	return n;
-}

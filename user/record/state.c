@@ -23,6 +23,15 @@ void xsp_recorder_note(struct xsp_recorder *r, const char *fmt, ...)
 	r->options.note(r->options.note_ctx, text);
 }
 
+size_t xsp_recorder_wanted(const struct xsp_recorder *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->plan.count; i++)
+		n += r->plan.modules[i]->wanted;
+	return n;
+}
+
 const char *xsp_recorder_display_path(const struct xsp_recorder *r)
 {
 	return r->options.capture_path != NULL ? r->options.capture_path : "the capture in memory";
