@@ -307,7 +307,7 @@ def slots_of(folder, *arguments):
     child = start_ready([workload("brake"), "--wait", "--seconds", 60, "--out", f"{folder}/truth", *arguments])
     child.send_signal(signal.SIGUSR1)
     time.sleep(1.2)
-    with Recording(folder, "-p", child.pid, "-e", "brake:brake_*", "-o", f"{folder}/t.json") as recording:
+    with Recording(folder, "-p", child.pid, "-e", "brake:brake_*", "--max-overhead", 20, "-o", f"{folder}/t.json") as recording:
         time.sleep(5)
         recording.stop()
         output = recording.wait()

@@ -215,21 +215,6 @@ int xsp_handle_verify(struct broker *b)
 	return rc;
 }
 
-int xsp_handle_sites(struct broker *b)
-{
-	struct asked_sites a;
-	size_t refused = 0;
-	int rc = asked_sites(b, &a);
-
-	if (rc == 0)
-		rc = xsp_attach_sites(b->attach, a.head->pid, a.file, a.display_path,
-				      (enum xsp_program)a.head->program, a.sites, a.count, &refused,
-				      NULL, &b->err);
-	uint64_t count = refused;
-	xsp_answer(b, &count, sizeof(count));
-	return rc;
-}
-
 #define FIRST_NICE (-10)
 
 /* While probes may slow the target, those that hold the brake come first: hundreds of threads may be in line for a
@@ -245,6 +230,22 @@ static void come_first(struct broker *b, bool on)
 	b->first = on;
 	setpriority(PRIO_PROCESS, 0, on ? FIRST_NICE : b->nice);
 	setpriority(PRIO_PROCESS, (id_t)b->recorder, on ? FIRST_NICE : b->recorder_nice);
+}
+
+int xsp_handle_sites(struct broker *b)
+{
+	struct asked_sites a;
+	size_t refused = 0;
+	int rc = asked_sites(b, &a);
+
+	come_first(b, true);
+	if (rc == 0)
+		rc = xsp_attach_sites(b->attach, a.head->pid, a.file, a.display_path,
+				      (enum xsp_program)a.head->program, a.sites, a.count, &refused,
+				      NULL, &b->err);
+	uint64_t count = refused;
+	xsp_answer(b, &count, sizeof(count));
+	return rc;
 }
 
 int xsp_handle_activate(struct broker *b)
