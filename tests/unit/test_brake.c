@@ -79,8 +79,9 @@ Test(brake, where_hardly_any_time_is_left_one_goes_and_the_rest_waits_for_the_ne
 Test(brake, costs_of_other_threads_do_not_matter)
 {
 	struct xsp_brake_thread t[] = {{1, 60 * MS, 160 * MS}, {2, 10 * MS, 160 * MS}};
-	struct xsp_cost c[] = {
-		{2, GOES, 10 * MS, 1, 0}, {1, GOES + 1, 60 * MS, 1, 0}, {3, GOES + 2, 500 * MS, 1, 0}};
+	struct xsp_cost c[] = {{2, GOES, 10 * MS, 1, 0},
+			       {1, GOES + 1, 60 * MS, 1, 0},
+			       {3, GOES + 2, 500 * MS, 1, 0}};
 	struct xsp_brake_plan p = decide(0.2, t, 2, c, 3);
 
 	cr_assert_eq(p.let_go_count, 1);
@@ -122,7 +123,8 @@ Test(brake, one_function_of_two_threads_goes_once)
 Test(brake, providers_pause_and_keep_their_parts)
 {
 	struct xsp_brake_thread t = {1, 60 * MS, 160 * MS};
-	struct xsp_cost c[] = {{1, 1, 30 * MS, 1, 0}, {1, 2, 28 * MS, 1, 0}, {1, GOES, 2 * MS, 1, 0}};
+	struct xsp_cost c[] = {
+		{1, 1, 30 * MS, 1, 0}, {1, 2, 28 * MS, 1, 0}, {1, GOES, 2 * MS, 1, 0}};
 	struct xsp_brake_plan p = decide(0.2, &t, 1, c, 3);
 
 	cr_expect(p.pause);

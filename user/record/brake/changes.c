@@ -151,7 +151,7 @@ static void add_family(struct xsp_recorder *r, struct xsp_brake_plan *plan)
 		const struct xsp_planned_probe *other = &m->probes[i];
 		const struct xsp_brake_seen *seen = xsp_watched_seen(r->overheads, other->id);
 		if (seen != NULL && !seen->hit && !seen->released && other->error == 0 &&
-		    xsp_overhead_may_go(r, other->id) &&
+		    xsp_watched_may_go(r, other->id) &&
 		    xsp_pattern_matches_name(p, other->probe.symbol))
 			all[plan->let_go_count++] = other->id;
 	}

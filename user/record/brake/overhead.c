@@ -103,13 +103,6 @@ void xsp_overhead_status(const struct xsp_recorder *r, struct xsp_recorder_statu
 
 /* ---- deciding ---- */
 
-bool xsp_overhead_may_go(void *recorder, uint32_t probe)
-{
-	const struct xsp_probe *p = xsp_recorder_probe(recorder, probe);
-
-	return p != NULL && strcmp(p->provider, xsp_provider_function.name) == 0;
-}
-
 /* The most CPU time that it can have had: some is not reported yet, and it runs on so many processors. */
 static uint64_t most_cpu_ns(const struct watched *w, uint64_t now)
 {
@@ -227,7 +220,7 @@ static int look(struct xsp_recorder *r, uint64_t now)
 				     .threads = threads,
 				     .costs = o->costs.rows,
 				     .cost_count = o->costs.count,
-				     .may_go = xsp_overhead_may_go,
+				     .may_go = xsp_watched_may_go,
 				     .ctx = r};
 	struct xsp_brake_plan plan = {0};
 

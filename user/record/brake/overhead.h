@@ -100,15 +100,14 @@ void xsp_watched_drop_ended(struct xsp_overhead *o);
 void xsp_watched_read_quiet(struct xsp_recorder *r, uint64_t now);
 /* Adds up, by thread, what has come since the last look. */
 void xsp_watched_add_figures(struct xsp_recorder *r, uint64_t now);
+/* May this probe be released alone? */
+bool xsp_watched_may_go(void *recorder, uint32_t probe);
 /* What is known of a probe; NULL: no memory. */
 struct xsp_brake_seen *xsp_watched_seen(struct xsp_overhead *o, uint32_t probe);
 /* Begins anew with the judged ones. */
 void xsp_watched_forget_judged(struct xsp_overhead *o, uint64_t now);
 /* After a change, earlier figures do not count. */
 void xsp_watched_begin_anew(struct xsp_recorder *r, uint64_t now);
-
-/* overhead.c. May this probe be released alone? */
-bool xsp_overhead_may_go(void *recorder, uint32_t probe);
 
 /* ---- changes.c: acts; each 0 or the writer's negative errno ---- */
 

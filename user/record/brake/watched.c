@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -307,6 +308,13 @@ static void add_cost(struct xsp_overhead *o, uint32_t tid, const struct xsp_cost
 	if (w->gone && w->read_ns + JUDGED_NS < now) /* the number came again */
 		*w = met(o, tid);
 	charge(o, w, c->ns);
+}
+
+bool xsp_watched_may_go(void *recorder, uint32_t probe)
+{
+	const struct xsp_probe *p = xsp_recorder_probe(recorder, probe);
+
+	return p != NULL && strcmp(p->provider, xsp_provider_function.name) == 0;
 }
 
 struct xsp_brake_seen *xsp_watched_seen(struct xsp_overhead *o, uint32_t probe)
