@@ -7,7 +7,9 @@ import json
 import os
 import re
 import signal
+import struct
 
+from captures import MEMORY, PROCESS_MEMORY, Made
 from harness import (SCRIPTS, TORCH, USAGE, Recording, Trace, case, check, equal, finish, main, need_torch,
                      own_pages_of_code, run, start, start_ready, truth, xsptrace)
 
@@ -83,6 +85,26 @@ def processes_by_the_kernels_own_figures(folder):
     table = xsptrace("export", f"{folder}/m.xspt").stdout
     check(re.search(rf"memory of process {child.pid} \(python3[^)]*\): .* resident at the start, .* at most, .* at the "
                     r"end; of it anonymous", table), "no line in the summary", table)
+
+
+@case
+def memory_at_the_end(folder):
+    """A process that ends has none from then on; but the track of one whose end ends the recording keeps what it had last."""
+    made = Made()
+    probe = made.probe("f")
+    for pid in (500, 600):
+        made.process(pid)
+        made.thread(pid, pid, "program")
+    for ms, pid, mib in ((10, 500, 64), (10, 600, 32), (400, 600, 0), (990, 500, 80), (999.9, 500, 0)):
+        made.event(MEMORY, int(ms * 1e6), (pid, pid), sections=[(PROCESS_MEMORY, 0, struct.pack("<6Q", *[mib * MIB] * 2, 0, 0, 0, 80 * MIB))])
+    made.point(1_000_000_000 - 1, (500, 500), probe, 1 << 40)
+    made.finish(f"{folder}/m.xspt", 0, 1_000_000_000)
+    xsptrace("export", "-q", f"{folder}/m.xspt", "-o", f"{folder}/m.json")
+    tracks = collections.defaultdict(list)
+    for e in Trace(f"{folder}/m.json").json["traceEvents"]:
+        if e["ph"] == "C" and e["name"] == "resident memory":
+            tracks[e["pid"]].append(e["args"]["bytes"] // MIB)
+    equal(dict(tracks), {500: [64, 80], 600: [32, 0]}, "tracks")
 
 
 def summarised(folder, mode, *options, seconds=1.5):

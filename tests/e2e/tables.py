@@ -294,6 +294,8 @@ class Profile:
             top = fields(f.read())
         self.strings = [v.decode("utf-8") for n, v in top if n == 6]
         functions = {dict(f)[1]: self.strings[dict(f)[2]] for f in (fields(v) for n, v in top if n == 5)}
+        # with a system name that equals the name, `go tool pprof` adds up templates that differ in their arguments
+        check(not any(n == 3 for v in (v for n, v in top if n == 5) for n, _ in fields(v)), "functions with a system name")
         locations = {dict(f)[1]: functions[dict(fields(dict(f)[4]))[1]] for f in (fields(v) for n, v in top if n == 4)}
         self.types = [(self.strings[dict(t)[1]], self.strings[dict(t)[2]]) for t in (fields(v) for n, v in top if n == 1)]
         self.samples = {}
@@ -512,6 +514,22 @@ def control_characters(folder):
     kept = {e["name"] for e in json.loads(written[f"{folder}/out.json"])["traceEvents"] if e["ph"] == "X"}
     check(set(names) <= kept, "names in JSON", sorted(set(names) - kept))
     equal({r[0] for r in sqlite3.connect(f"{folder}/out.db").execute("SELECT name FROM names WHERE name LIKE 'n_ %'")}, {shown(n) for n in names}, "in .db")
+
+
+@case
+def what_a_picture_does_not_draw(folder):
+    """A frame says how much in it is too small to be drawn: what a search finds may be more by that."""
+    trace = [{"ph": "X", "cat": "cpu_op", "name": "outer", "ts": 0, "dur": 1_000_000, "pid": 1, "tid": 1},
+             {"ph": "X", "cat": "cpu_op", "name": "wide", "ts": 0, "dur": 500_000, "pid": 1, "tid": 1}]
+    trace += [{"ph": "X", "cat": "cpu_op", "name": f"small{i}", "ts": 100 * i, "dur": 10, "pid": 1, "tid": 1} for i in range(3000)]
+    trace += [{"ph": "X", "cat": "cpu_op", "name": "in it", "ts": 100 * i + 1, "dur": 2, "pid": 1, "tid": 1} for i in range(3000)]
+    with open(f"{folder}/trace.json", "w", encoding="utf-8") as f:
+        json.dump(trace, f)
+    xsptrace("export", "-q", f"{folder}/trace.json", "-o", f"{folder}/t.svg", "-o", f"{folder}/t.html")
+    with open(f"{folder}/t.svg", encoding="utf-8") as f:
+        svg = f.read()
+    hidden = {re.search(r"<title>([^\n]*)", g)[1]: int(m[1]) for g in svg.split("<g ") if (m := re.search(r'data-u="(\d+)"', g))}
+    equal(hidden, {"wide": 3000 * 10_000}, "what is not drawn")
 
 
 @case
