@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/files/message.h"
 #include "broker/kernel/kernel.h"
 #include "broker/links/journal.h"
@@ -97,8 +98,8 @@ static void close_links(const struct xsp_journal *j)
 
 /* ---- what is left ---- */
 
-#define ROUNDS 20
 #define ROUND_MS 50 /* somebody whose parent was killed may still be closing */
+#define ROUNDS_NS 2000000000ULL
 
 static size_t look_once(const struct xsp_journal *j, int program)
 {
@@ -118,12 +119,13 @@ static size_t look_once(const struct xsp_journal *j, int program)
 /* How many breakpoints nobody can take out: another tracer's, or a debugger's, may be among them. */
 static size_t take_out_what_is_left(const struct xsp_journal *j)
 {
+	const uint64_t end_ns = xsp_now_ns() + ROUNDS_NS;
 	const int program = xsp_kernel_load_trivial();
 	size_t left = look_once(j, program);
 
 	if (left > 0)
 		mend_all(j->semaphores, XSP_JOURNAL_SEMAPHORES);
-	for (int round = 0; left > 0 && round < ROUNDS; round++) {
+	while (left > 0 && xsp_now_ns() < end_ns) {
 		poll(NULL, 0, ROUND_MS);
 		left = look_once(j, program);
 	}
