@@ -223,7 +223,7 @@ def waits_for_others(folder):
         waiting = found.get("waiting")
         check(waiting, f"nothing waits ({how})", list(found))
         check(words in waiting["title"], how, waiting)
-        equal(waiting["severity"], "low", "nobody knows whether it should")
+        equal(waiting["severity"], "note", "nobody knows whether it should")
         near(waiting["share"], waited, f"its share ({how})", 0.2)
         # subprocess.run() waits in lines of its own; the report has the program's
         equal(waiting["subject"], f"ask.py:{lines[function]} {function}", f"where ({how})")

@@ -87,7 +87,7 @@ const struct xsp_rule xsp_rules[] = {
 		 "make fewer and larger reads and writes, fewer fsync (one for many records), keep files open and what was read, or leave it to a thread that nobody waits for"},
 	{"waiting", 0.10, XSP_UNIT_SHARE,
 	 "a thread waits for the network, a program, a pipe, or sleeps, for at least that share of the time, at one place",
-	 "--waits", xsp_rule_waiting, false, .grade = XSP_RULE_LOW, .doubts = XSP_DOUBT_WAITS,
+	 "--waits", xsp_rule_waiting, false, .doubts = XSP_DOUBT_WAITS,
 	 .title = "{who} {waits_for} for {share} of {whose} time, at {subject:400}"},
 	{"page-faults", 0.05, XSP_UNIT_SHARE,
 	 "a thread waits for pages of memory, or the kernel makes them, for at least that share of the time",

@@ -3,9 +3,9 @@
  * rules_waiting.c - threads that wait for another machine, process or program, or that sleep:
  * --waits.
  *
- * No figure shows whether that is a fault: a server waits for requests, a client for answers. So
- * the finding is LOW and names the line. A thread that polls or accepts, or waited only a few
- * times, is not reported.
+ * It is a finding where steps wait, or a thread that computes much of its time. Otherwise no figure shows whether it
+ * is a fault, as a server waits for requests and a client for answers: a note names the line. A thread that polls or
+ * accepts, or waited only a few times, is not reported.
  */
 #include "analysis/rules/rules_private.h"
 
@@ -40,7 +40,7 @@ struct waiting {
 	uint32_t pid, place;
 	size_t reason;
 	uint32_t first; /* the thread that waited longest */
-	uint64_t most_ns, first_time_ns;
+	uint64_t most_ns, first_time_ns, first_running_ns;
 	uint64_t threads, waits, ns, time_ns;
 };
 
@@ -81,6 +81,7 @@ static int add_thread(struct all_waiting *a, const struct xsp_thread_times *t, s
 	if (ns > x->most_ns) {
 		x->most_ns = ns;
 		x->first_time_ns = t->until_ns - t->since_ns;
+		x->first_running_ns = t->running_ns;
 		x->first = t->thread->tid;
 	}
 	x->threads++;
@@ -90,12 +91,23 @@ static int add_thread(struct all_waiting *a, const struct xsp_thread_times *t, s
 	return 0;
 }
 
+#define COMPUTES 0.3
+
+/* Do steps wait, or does the thread compute a good part of its time? */
+static bool is_held_up(const struct xsp_rule_context *c, const struct waiting *x)
+{
+	const double wanted = (1 - c->ready) * (double)x->first_time_ns;
+
+	return c->steps.steps > 0 || (double)x->first_running_ns >= COMPUTES * wanted;
+}
+
 static void find(const struct xsp_rule_context *c, const struct waiting *x, double share,
 		 bool its_own)
 {
 	char who[160];
 	struct xsp_rule_finding f = {.subject = xsp_timeline_name(c->timeline, x->place - 1),
 				     .part.share = share,
+				     .note = !is_held_up(c, x),
 				     .advice = reasons[x->reason].advice};
 
 	xsp_waits_thread(xsp_rule_summary(c)->waits, x->first, who, sizeof(who));
@@ -140,7 +152,7 @@ int xsp_rule_waiting(const struct xsp_rule_context *c)
 			its_own ? xsp_rule_share(x->most_ns, x->first_time_ns)
 				: xsp_rule_share(x->ns,
 						 x->time_ns > watched ? x->time_ns : watched);
-		if (share < c->threshold || share <= 0 || x->waits < WAITS_LEAST)
+		if (share / (1 - c->ready) < c->threshold || share <= 0 || x->waits < WAITS_LEAST)
 			continue;
 		find(c, x, share, its_own);
 		found++;
