@@ -90,6 +90,7 @@ def moved_code_is_not_attached_to(folder):
         with open(f"{folder}/xsptrace.log", encoding="utf-8") as f:
             said = f.read()
         equal("anonymous memory" in said, not seen, said)
+        check("none was made" not in said, said)
 
 
 @case

@@ -161,6 +161,13 @@ void xsp_recorder_why_idle(struct xsp_recorder *r, char *text, size_t size)
 			"no call was seen: nothing of what was asked for was loaded until the end of the recording");
 		return;
 	}
+	const struct xsp_recorder_gap *out = &r->gaps[XSP_GAP_FUNCTIONS];
+	if (out->count >= xsp_recorder_wanted(r)) {
+		snprintf(text, size, "no call was seen: %llu function%s left out, %.600s",
+			 (unsigned long long)out->count, out->count == 1 ? " is" : "s are",
+			 out->what);
+		return;
+	}
 	find_inlined(r, inlined);
 	const uint64_t end_ns = xsp_now_ns() + LOOK_NS;
 	if (inlined[0] != '\0')

@@ -118,7 +118,7 @@ void xsp_children_born(struct xsp_recorder *r, pid_t pid, pid_t parent, uint64_t
 /* Nothing else sends this signal to a program without a debugger but a breakpoint that is nobody's. */
 static void note_trap(struct xsp_recorder *r, pid_t pid)
 {
-	if (xsp_recorder_wanted(r) > 0)
+	if (r->has_wanted)
 		xsp_recorder_note(
 			r,
 			"process %d was killed by SIGTRAP. Has it run a copy of its code, with our breakpoints in it? Programs that move their code (node --use-largepages, huge_code_pages of PHP) do: record it without that, or by -p once it has moved, or with nothing attached to code: --profile",
