@@ -170,8 +170,9 @@ int xsp_brake_release(struct xsp_recorder *r, struct xsp_brake_plan *plan, doubl
 {
 	struct xsp_overhead *o = r->overheads;
 	const bool unpaid = owed_ns > OWED_NS;
-	const bool quick = (unpaid || xsp_watched_is_crowded(o)) &&
-			   xsp_broker_method(r->broker) == XSP_ATTACH_UPROBE_MULTI;
+	const bool slow = r->plan.sites > XSP_ATTACH_APART && xsp_watched_is_crowded(o);
+	const bool quick =
+		(unpaid || slow) && xsp_broker_method(r->broker) == XSP_ATTACH_UPROBE_MULTI;
 	const size_t asked = plan->let_go_count;
 
 	if (unpaid && plan->worst > FAMILY_OVER * o->budget && is_late(o, plan->let_go[0]))
