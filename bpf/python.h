@@ -6,8 +6,8 @@
  * the GIL, which another thread holds. Each frame takes one read. Frames are hashed as they come. A
  * stack that was sent before, as nearly every one was, takes 8 bytes in the event.
  *
- * All of it is the target's, and may lie. Reads do not sleep, and their number is bounded. A state
- * that does not name its thread is not believed, and a chain that runs in a circle is dropped.
+ * All of it is the target's, and may lie. Reads do not sleep, and their number is bounded. A chain
+ * that runs in a circle is dropped.
  */
 #ifndef XSP_BPF_PYTHON_H
 #define XSP_BPF_PYTHON_H
@@ -34,6 +34,13 @@ struct {
 	__type(value, __u32);
 } xsp_python_stacks __weak SEC(".maps");
 
+/* The search for the state that a thread runs with. */
+struct python_search {
+	__u64 interpreter, state; /* the next ones; 0: none */
+	__u64 sp, nearest,
+		found; /* the thread's; the nearest place above, and the state it is of */
+};
+
 /* Where a stack is gathered. All that changes in the loop is here: so the verifier sees one path
  * after the loop, not one for each frame. */
 struct python_slot {
@@ -42,6 +49,7 @@ struct python_slot {
 	__u64 next; /* the next frame to read; 0: none */
 	__u64 seen; /* a frame that was read a while ago: reading it again means a circle */
 	__u64 raw[XSP_PYTHON_READ / 8];
+	struct python_search search;
 	struct xsp_event_python event;
 	struct xsp_python_frame frame[XSP_PYTHON_MAX];
 };
@@ -84,22 +92,17 @@ static __noinline __u64 python_key_slot(const struct xsp_python_spec *spec)
 	return block + key % 32 * 16 + 8;
 }
 
-/* The innermost frame; 0: none; UNKNOWN: it could not be read. */
-static __noinline __u64 python_first(const struct xsp_python_spec *spec)
+/* The state under the thread's key; 0: none; UNKNOWN: it could not be read. */
+static __noinline __u64 python_own_state(const struct xsp_python_spec *spec)
 {
-	__u64 slot = python_key_slot(spec), state, frame;
+	__u64 slot = python_key_slot(spec), state;
 
 	if (slot == 0 || slot == UNKNOWN)
 		return slot;
 	state = read_word(slot);
-	if (state == 0 || state == UNKNOWN)
+	if (state == 0 || state == UNKNOWN || spec->current)
 		return state;
-	if (read_word(state + spec->thread_id) != thread_pointer())
-		return UNKNOWN;
-	frame = read_word(state + spec->thread_frame);
-	if (frame && frame != UNKNOWN && spec->cframe_frame != XSP_PYTHON_NO_CFRAME)
-		frame = read_word(frame + spec->cframe_frame);
-	return frame;
+	return read_word(state + spec->thread_id) == thread_pointer() ? state : UNKNOWN;
 }
 
 /* Kernels without bpf_loop() lack the value. */
@@ -107,19 +110,119 @@ enum bpf_func_id___loop {
 	BPF_FUNC_loop___loop = 181,
 };
 
+/* The verifier walks once through what bpf_loop() calls (Linux 5.17), but through each turn of a
+ * loop: with 128 turns, 5.15 took minutes in an emulator. So before 5.17 fewer frames are read, and
+ * longer stacks are marked as cut. */
+#define PYTHON_TURNS 24
+#define PYTHON_LOOP(most, visit, way)                                                              \
+	do {                                                                                       \
+		if (bpf_core_enum_value_exists(enum bpf_func_id___loop, BPF_FUNC_loop___loop)) {   \
+			bpf_loop(most, visit, way, 0);                                             \
+		} else {                                                                           \
+			for (__u32 i = 0; i < PYTHON_TURNS; i++)                                   \
+				if (i >= (most) || visit(i, way))                                  \
+					break;                                                     \
+		}                                                                                  \
+	} while (0)
+
+struct python_way {
+	const struct xsp_python_spec *spec;
+	struct python_slot *slot;
+};
+
+/* ---- several interpreters ---- */
+
+static __noinline bool python_is_several(const struct xsp_python_spec *spec)
+{
+	__u64 newest_main[2];
+
+	if (!spec->interpreters ||
+	    bpf_probe_read_user(newest_main, sizeof(newest_main), (void *)spec->interpreters))
+		return false;
+	return newest_main[1] && newest_main[0] != newest_main[1];
+}
+
+/* Looks at one state, or goes on to the next interpreter; 1: all were seen. */
+static __noinline long python_look(__u32 index, void *at)
+{
+	const struct python_way *way = at;
+	const struct xsp_python_spec *spec = way->spec;
+	struct python_search *s = &way->slot->search;
+	__u64 place;
+
+	if (s->state == UNKNOWN || s->interpreter == UNKNOWN)
+		return 1;
+	if (s->state == 0) {
+		if (s->interpreter == 0)
+			return 1;
+		s->state = read_word(s->interpreter + spec->threads_head);
+		s->interpreter = read_word(s->interpreter);
+		return 0;
+	}
+	place = read_word(s->state + spec->on_stack);
+	if (place - s->sp < s->nearest - s->sp) {
+		s->nearest = place;
+		s->found = s->state;
+	}
+	s->state = read_word(s->state + spec->thread_next);
+	return 0;
+}
+
+#define STACK_MOST (8ULL << 20) /* from there on, the stack is another thread's */
+#define STATES_MOST 512
+
+/* The state of whichever interpreter whose innermost call of C is the innermost on the thread's
+ * stack; 0: none; UNKNOWN: they could not all be read. */
+static __noinline __u64 python_search(const struct xsp_python_spec *spec, struct python_slot *p)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct python_way way = {.spec = spec, .slot = p};
+	struct python_search *s = &p->search;
+	__u64 room;
+
+	if (!spec->on_stack)
+		return UNKNOWN;
+	s->sp = XSP_REG_SP((struct pt_regs *)bpf_task_pt_regs(task));
+	/* a thread's stack ends at its struct pthread, but for the main one's */
+	room = thread_pointer() - s->sp;
+	s->nearest = s->sp + (room < STACK_MOST ? room : STACK_MOST);
+	s->found = 0;
+	s->state = 0;
+	s->interpreter = read_word(spec->interpreters);
+	PYTHON_LOOP(STATES_MOST, python_look, &way);
+	return s->state || s->interpreter ? UNKNOWN : s->found;
+}
+
+/* ---- frames ---- */
+
+/* The innermost frame; 0: none; UNKNOWN: it, or the state, could not be read. */
+static __noinline __u64 python_first(const struct xsp_python_spec *spec, __u64 state)
+{
+	__u64 frame;
+
+	if (state == 0 || state == UNKNOWN)
+		return state;
+	frame = read_word(state + spec->thread_frame);
+	if (frame && frame != UNKNOWN && spec->cframe_frame != XSP_PYTHON_NO_CFRAME)
+		frame = read_word(frame + spec->cframe_frame);
+	return frame;
+}
+
 static __always_inline __u64 python_word(const struct python_slot *p, __u8 index)
 {
 	return p->raw[index & (XSP_PYTHON_READ / 8 - 1)];
 }
 
-/* Reads the frame's `self`, which is part of the stack's identity. */
+/* Reads the frame's `self` and its class, which are part of the stack's identity: soon after a
+ * module is gone, another one may have its address. */
 static __noinline void python_self(const struct xsp_python_spec *spec, struct python_slot *p,
 				   struct xsp_python_frame *f, __u64 frame)
 {
 	__u64 self = read_word(frame + spec->first_local);
 
 	f->self = self == UNKNOWN ? 0 : self & ~7ULL;
-	p->event.id = hash_word(p->event.id, f->self);
+	f->type = f->self ? read_word(f->self + spec->object_type) : 0;
+	p->event.id = hash_word(hash_word(p->event.id, f->self), f->type);
 }
 
 /* Takes one frame; false: it was the last. */
@@ -150,18 +253,13 @@ static __always_inline bool python_step(const struct xsp_python_spec *spec, stru
 	f->instruction = python_word(p, spec->instruction);
 	if (spec->number_bits == 32)
 		f->instruction = (__u32)f->instruction;
-	f->self = 0;
+	f->self = f->type = 0;
 	p->event.id = hash_word(hash_word(p->event.id, code), f->instruction);
 	if (code && code == spec->method)
 		python_self(spec, p, f, frame);
 	p->event.count = n + 1;
 	return true;
 }
-
-struct python_way {
-	const struct xsp_python_spec *spec;
-	struct python_slot *slot;
-};
 
 /* Takes one frame; 1: the walk has ended. */
 static __noinline long python_visit(__u32 index, void *at)
@@ -184,10 +282,6 @@ static __noinline long python_visit(__u32 index, void *at)
 	return 0;
 }
 
-/* The verifier walks once through what bpf_loop() calls (Linux 5.17), but through each turn of a
- * loop: with 128 turns, 5.15 took minutes in an emulator. So before 5.17 fewer frames are read, and
- * longer stacks are marked as cut. */
-#define PYTHON_TURNS 24
 static __always_inline void python_walk(const struct xsp_python_spec *spec, struct python_slot *p)
 {
 	struct python_way way = {.spec = spec, .slot = p};
@@ -196,13 +290,7 @@ static __always_inline void python_walk(const struct xsp_python_spec *spec, stru
 
 	if (most > 2 * XSP_PYTHON_MAX)
 		most = 2 * XSP_PYTHON_MAX;
-	if (bpf_core_enum_value_exists(enum bpf_func_id___loop, BPF_FUNC_loop___loop)) {
-		bpf_loop(most, python_visit, &way, 0);
-	} else {
-		for (__u32 i = 0; i < PYTHON_TURNS; i++)
-			if (i >= most || python_visit(i, &way))
-				break;
-	}
+	PYTHON_LOOP(most, python_visit, &way);
 	if (p->walks)
 		p->event.flags |= XSP_PYTHON_CUT;
 }
@@ -250,22 +338,27 @@ static __always_inline bool python_stack_id(__u32 tgid, __u64 time, __u64 *id, _
 {
 	const struct xsp_python_spec *spec = bpf_map_lookup_elem(&xsp_pythons, &tgid);
 	struct python_slot *p;
+	bool several;
 	__u64 first;
 
 	if (!spec)
 		return false;
-	first = python_first(spec);
+	several = python_is_several(spec);
+	first = several ? UNKNOWN : python_first(spec, python_own_state(spec));
 	p = first ? acquire_python_slot() : 0;
 	if (!p) {
 		if (first)
 			xsp_count(XSP_COUNT_PYTHON_TORN);
 		return false;
 	}
-	python_gather(spec, p, first, time);
+	if (several)
+		first = python_first(spec, python_search(spec, p));
+	if (first)
+		python_gather(spec, p, first, time);
 	*id = p->event.id;
 	*value = p->event.count | p->event.flags;
 	xsp_give_slot_back(p);
-	return true;
+	return first != 0;
 }
 
 static __noinline __u32 xsp_put_python(char *e, __u32 at)

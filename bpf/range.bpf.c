@@ -110,12 +110,15 @@ static __always_inline bool is_known(__u64 hash)
 }
 
 /* The name was sent: no other thread need send it. */
+static __always_inline void know_as(__u64 hash, __u32 value)
+{
+	/* if the table is full, the name is sent every time, and nothing is lost */
+	bpf_map_update_elem(&xsp_names, &hash, &value, BPF_NOEXIST);
+}
+
 static __always_inline void know(__u64 hash)
 {
-	__u32 one = 1;
-
-	/* if the table is full, the name is sent every time, and nothing is lost */
-	bpf_map_update_elem(&xsp_names, &hash, &one, BPF_NOEXIST);
+	know_as(hash, 1);
 }
 
 static __always_inline void fill_name(struct xsp_event_name *e, __u64 hash, __u32 length,
@@ -158,15 +161,21 @@ static __noinline __u64 send_address(__u64 address, __u64 length, __u64 hash, __
 	return hash;
 }
 
-/* A name that is an address in the process, where the recorder will look. The same address in
- * another process is another name. */
+/* The same address in another process is another name. */
+static __always_inline __u64 hash_of_address(__u64 address)
+{
+	const __u64 tgid = bpf_get_current_pid_tgid() >> 32;
+
+	return hash_end(hash_word(hash_word(hash_begin(HASH_OF_ADDRESS), address), tgid));
+}
+
+/* A name that is an address in the process, where the recorder will look. */
 static __noinline __u64 intern_address(__u64 address, __u32 probe, __u8 flags)
 {
-	__u64 tgid = bpf_get_current_pid_tgid() >> 32;
+	const __u64 hash = hash_of_address(address);
 
 	if (address == 0)
 		return 0;
-	__u64 hash = hash_end(hash_word(hash_word(hash_begin(HASH_OF_ADDRESS), address), tgid));
 	return is_known(hash) ? hash : send_address(address, 0, hash, probe, flags);
 }
 
@@ -222,8 +231,9 @@ static __always_inline long read_text(struct text_slot *s, const char *text, __u
 	return after ? n | XSP_EVENT_NAME_CUT << 16 : n;
 }
 
-/* Returns the hash of a text; 0: there is none, or no room for it. */
-static __noinline __u64 intern_text(const char *text, __u64 wanted, __u32 probe)
+/* Returns the hash of a text; 0: there is none, or no room for it. `flags`: 0, or those of a text that
+ * the recorder makes the name from. */
+static __noinline __u64 intern_text(const char *text, __u64 wanted, __u32 probe, __u8 flags)
 {
 	struct text_slot *s = acquire_slot();
 	__u64 hash = 0;
@@ -233,11 +243,106 @@ static __noinline __u64 intern_text(const char *text, __u64 wanted, __u32 probe)
 	long n = read_text(s, text, wanted);
 	if (n >= 0) {
 		hash = hash_text(s->text, (__u16)n);
+		if (flags)
+			hash = hash_end(hash_word(hash, flags));
 		if (!is_known(hash))
-			hash = send_text(s, hash, (__u16)n, probe, n >> 16);
+			hash = send_text(s, hash, (__u16)n, probe, n >> 16 | flags);
 	}
 	xsp_give_slot_back(s);
 	return n >= 0 ? hash : intern_unread((__u64)text, wanted, probe);
+}
+
+/* ---- nodes that are written in Python ---- */
+
+/* In objects of CPython; the same since 3.8. */
+#define OBJECT_TYPE 8
+#define TYPE_NAME 24
+#define TYPE_FLAGS 168
+#define TYPE_IS_MADE (1U << 9) /* Py_TPFLAGS_HEAPTYPE */
+
+#define NODE_WORDS 64 /* of torch::autograd::PyNode */
+
+static __always_inline bool is_text(__u64 address, const char *text, __u32 size)
+{
+	char found[24];
+
+	if (address == UNKNOWN || bpf_probe_read_user(found, size, (void *)address))
+		return false;
+	for (__u32 i = 0; i < size; i++)
+		if (found[i] != text[i])
+			return false;
+	return true;
+}
+
+/* By the class's RTTI: the mangled name. */
+static __noinline bool is_python_node(__u64 vtable)
+{
+	static const char name[] = "N5torch8autograd6PyNodeE";
+	const __u64 info = read_word(vtable - 8);
+
+	return info != UNKNOWN && is_text(read_word(info + 8), name, sizeof(name) - 1);
+}
+
+/* An object of a class that a program has made. */
+static __noinline bool is_instance(__u64 object)
+{
+	static const char name[] = "type";
+	__u64 type, flags, meta;
+
+	if (object < 4096 || object & 7)
+		return false;
+	type = read_word(object + OBJECT_TYPE);
+	if (type < 4096 || type & 7)
+		return false;
+	flags = read_word(type + TYPE_FLAGS);
+	if (flags == UNKNOWN || !(flags & TYPE_IS_MADE))
+		return false;
+	meta = read_word(type + OBJECT_TYPE);
+	return meta != UNKNOWN && is_text(read_word(meta + TYPE_NAME), name, sizeof(name));
+}
+
+/* Where a node has its object of Python; 0: not found. It follows the members of the base class,
+ * which each version has others of. */
+static __noinline __u32 find_object(__u64 node)
+{
+	for (__u32 i = 3; i < NODE_WORDS; i++)
+		if (is_instance(read_word(node + 8 * i)))
+			return 8 * i;
+	return 0;
+}
+
+/* The class of the object at that offset; 0: it could not be read. */
+static __noinline __u64 intern_object(__u64 node, __u32 offset, __u32 probe)
+{
+	__u64 object = read_word(node + offset), type, name;
+
+	type = object == UNKNOWN ? UNKNOWN : read_word(object + OBJECT_TYPE);
+	name = type == UNKNOWN ? UNKNOWN : read_word(type + TYPE_NAME);
+	return name == UNKNOWN
+		       ? 0
+		       : intern_text((const char *)name, ~0ULL, probe, XSP_EVENT_NAME_VTABLE);
+}
+
+/* The class of a C++ object; of a node that is written in Python, its class there. */
+static __noinline __u64 intern_class(struct pt_regs *ctx, const struct xsp_range_spec *spec,
+				     __u32 probe)
+{
+	const __u64 vtable = xsp_operand(ctx, &spec->text),
+		    node = xsp_operand_base(ctx, &spec->text);
+	const __u64 hash = hash_of_address(vtable);
+	__u32 *known = bpf_map_lookup_elem(&xsp_names, &hash);
+	__u32 offset = known ? *known & ~1U : 0;
+	__u64 of_object = 0;
+
+	if (!known && vtable) {
+		offset = is_python_node(vtable) ? find_object(node) : 0;
+		if (offset)
+			know_as(hash, offset);
+		send_address(vtable, 0, hash, probe, XSP_EVENT_NAME_VTABLE);
+	}
+	if (offset)
+		of_object = intern_object(node, offset, probe);
+	return of_object || !vtable ? of_object : hash;
 }
 
 static __always_inline __u64 pop_pending(__u32 tid)
@@ -256,11 +361,11 @@ static __always_inline __u64 range_name(struct pt_regs *ctx, const struct xsp_ra
 {
 	if (spec->name == XSP_RANGE_NAME_TEXT)
 		return intern_text((const char *)xsp_operand(ctx, &spec->text),
-				   xsp_operand(ctx, &spec->length), probe);
+				   xsp_operand(ctx, &spec->length), probe, 0);
 	if (spec->name == XSP_RANGE_NAME_CODE)
 		return intern_address(xsp_operand(ctx, &spec->text), probe, XSP_EVENT_NAME_CODE);
 	if (spec->name == XSP_RANGE_NAME_VTABLE)
-		return intern_address(xsp_operand(ctx, &spec->text), probe, XSP_EVENT_NAME_VTABLE);
+		return intern_class(ctx, spec, probe);
 	if (spec->name == XSP_RANGE_NAME_PENDING)
 		return pop_pending((__u32)bpf_get_current_pid_tgid());
 	return 0;

@@ -63,7 +63,8 @@ enum xsp_event_flag {
 	/* NAME from the kernel: the text is 8 bytes, an address of code; the recorder replaces it
 	 * with the name of the function */
 	XSP_EVENT_NAME_CODE = 1 << 5,
-	/* the same for the vtable pointer of a C++ object: its class */
+	/* the same for the vtable pointer of a C++ object: its class; or, if the text is longer, the
+	 * class in Python of a node that is written there */
 	XSP_EVENT_NAME_VTABLE = 1 << 6,
 	XSP_EVENT_SECTIONS = 1 << 7, /* sections follow the fixed part: struct xsp_section */
 };
@@ -358,7 +359,8 @@ enum xsp_range_name {
 	XSP_RANGE_NAME_TEXT = 1, /* bytes at `text`, `length` of them (NONE: a C string) */
 	XSP_RANGE_NAME_PENDING = 2, /* what this thread remembered last, see XSP_RANGE_REMEMBER */
 	XSP_RANGE_NAME_CODE = 3, /* the function in which `text`, an address, lies */
-	XSP_RANGE_NAME_VTABLE = 4, /* the class whose vtable pointer is `text` */
+	/* the class whose vtable pointer is `text`, the first word of the object in that register */
+	XSP_RANGE_NAME_VTABLE = 4,
 };
 enum xsp_range_flag {
 	XSP_RANGE_REMEMBER = 1 << 0, /* no range opens: the name is kept for the next one */

@@ -184,8 +184,8 @@ _Static_assert(sizeof(struct xsp_thread_waits) ==
 _Static_assert(sizeof(struct xsp_detail_spec) == 8 + 4 * XSP_WORDS_MAX, "xsp_details");
 _Static_assert(sizeof(struct xsp_args_spec) == 16 + 8 * XSP_ARGS_ITEMS, "xsp_args");
 _Static_assert(sizeof(struct xsp_sequence_spec) == 48, "xsp_sequences");
-_Static_assert(sizeof(struct xsp_python_spec) == 48, "xsp_pythons");
-_Static_assert(sizeof(struct xsp_python_frame) == 24, "xsp_python_slots");
+_Static_assert(sizeof(struct xsp_python_spec) == 64, "xsp_pythons");
+_Static_assert(sizeof(struct xsp_python_frame) == 32, "xsp_python_slots");
 _Static_assert((XSP_PYTHON_MAX & (XSP_PYTHON_MAX - 1)) == 0, "a mask");
 
 /* Events: also the layout on disk. */

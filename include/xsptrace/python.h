@@ -28,6 +28,7 @@ struct xsp_python_frame {
 	 * its number */
 	__u64 instruction;
 	__u64 self; /* the first local variable, where the code is xsp_python_spec.method */
+	__u64 type; /* the class of self */
 };
 
 /* XSP_EVENT_PYTHON. `count` frames follow, the innermost first. */
@@ -64,11 +65,20 @@ struct xsp_python_spec {
 	__u8 owner; /* in bytes of it; 0: none */
 	__u8 owners; /* frames with this owner or a higher one are C's, without code */
 	__u8 number_bits; /* of the instruction: 64, or 32 if it is an int */
-	__u8 reserved[2];
+	__u8 current; /* the key has the state that the thread runs with, not the first it had */
+	__u8 reserved;
 	/* offset of the thread's variable that holds its PyThreadState, from the thread pointer; 0:
 	 * it is under a key */
 	__s32 variable;
 	__u64 method; /* the code object whose first local is wanted; 0: none */
+	/* The interpreters: the address of the newest one's, which that of the main one follows.
+	 * They differ if there are several. Then a thread may run with a state of another thread's;
+	 * before 3.12, only `on_stack` tells who runs with which. */
+	__u64 interpreters;
+	__u16 threads_head; /* in PyInterpreterState, which begins with the next one */
+	__u16 thread_next; /* in PyThreadState */
+	__u16 on_stack; /* likewise: what points into the stack of who runs with it; 0: none */
+	__u16 object_type; /* in PyObject */
 };
 #define XSP_PYTHON_READ 128
 

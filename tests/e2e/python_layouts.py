@@ -69,6 +69,17 @@ int main(void)
 	SAME(l->threads_head, PyInterpreterState, tstate_head);
 #endif
 	SAME(l->thread_next, PyThreadState, next);
+	same("PyInterpreterState.next", 0, offsetof(PyInterpreterState, next));
+#if PY_VERSION_HEX >= 0x030c0000
+	SAME(l->modules, PyInterpreterState, imports.modules);
+#else
+	SAME(l->modules, PyInterpreterState, modules);
+#endif
+#if PY_VERSION_HEX >= 0x030a0000 && PY_VERSION_HEX < 0x030c0000
+	SAME(l->on_stack, PyThreadState, cframe);
+#else
+	same("on_stack", l->on_stack, 0);
+#endif
 #if PY_VERSION_HEX >= 0x030c0000
 	SAME(l->gil, PyInterpreterState, ceval.gil);
 #else
@@ -123,6 +134,8 @@ int main(void)
 	SAME(TYPE_BASIC_SIZE, PyTypeObject, tp_basicsize);
 	SAME(TYPE_FLAGS, PyTypeObject, tp_flags);
 	SAME(TYPE_DICT_OFFSET, PyTypeObject, tp_dictoffset);
+	SAME(TYPE_DICT, PyTypeObject, tp_dict);
+	SAME(d->function_code, PyFunctionObject, func_code);
 	SAME(d->cached_keys, PyHeapTypeObject, ht_cached_keys);
 	SAME(DICT_KEYS, PyDictObject, ma_keys);
 	SAME(DICT_KEYS + 8, PyDictObject, ma_values);

@@ -104,7 +104,7 @@ def shorter_than_min_duration(folder):
         check(len(sure) <= len(named(trace, name)) <= len(perhaps), f"ranges {name}")
         if len(sure) == len(perhaps):
             check_times(named(trace, name), sure, name)
-    check_times(named(trace, "autograd::engine::evaluate_function: torch::autograd::PyNode"),
+    check_times(named(trace, "autograd::engine::evaluate_function: WaitsBackward"),
                 times["backward"], "node")
     held_back = re.search(r"held back by filters: ([\d,]+)", table)
     check(held_back and int(held_back[1].replace(",", "")) > 20 * 10, "not said", table)

@@ -12,6 +12,7 @@ import re
 
 from harness import (AS_ASKED, EXTRA, NO_BRAKE, NO_MATCH, SCRIPTS, TORCH, USAGE, XSPTRACE, Skip, Trace, case, check,
                      check_as_shipped, equal, main, need_torch, run, start, truth, wait_for, xsptrace)
+from python import PROBED
 
 PYTHON = TORCH
 TRAIN = f"{SCRIPTS}/torch_train.py"
@@ -142,6 +143,69 @@ def waiting(folder):
     log.close()
     wait_for(lambda: os.path.getsize(f"{folder}/waiting"), 60, "torch is imported")
     return child
+
+
+# Nodes that are written in Python, of two classes; the node of a scripted function, whose C++ class has no symbol;
+# complex numbers beside tensors. The truth is PyTorch's profiler, in the same process after the calls that are traced.
+NODES = """
+import json, sys, time, warnings
+""" + PROBED + """
+warnings.filterwarnings("ignore")
+import torch
+class Times(torch.autograd.Function):
+    @staticmethod
+    def forward(c, x, k): c.k = k; return x * k
+    @staticmethod
+    def backward(c, g): return g * c.k, None
+class Exp(torch.autograd.Function):
+    @staticmethod
+    def forward(c, x): y = x.exp(); c.save_for_backward(y); return y
+    @staticmethod
+    def backward(c, g): return g * c.saved_tensors[0]
+@torch.jit.script
+def scripted(x, y): return (torch.mm(x, y).relu() + 1).sum()
+z = torch.ones(3, dtype=torch.complex64)
+def work():
+    for i in range(5):
+        x = torch.randn(3, 3, requires_grad=True)
+        (Exp.apply(Times.apply(x, 2.5)).sum() + Exp.apply(x).sum()).backward()
+        scripted(x, torch.ones(3, 3)).backward()
+        torch.add(z, z, alpha=3 - 1j); torch.add(z, z, alpha=0.5 + 2.25j)
+wait_probed("/libtorch_cpu.so")
+work()
+with torch.autograd.profiler.record_function("traced"): work()
+from torch.profiler import profile, ProfilerActivity
+with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as p: work()
+p.export_chrome_trace(sys.argv[1])
+"""
+NODE = "autograd::engine::evaluate_function: "
+
+
+def within(trace, name):
+    (outer,) = (e for e in trace.spans if e["name"] == name)
+    return [e for e in trace.spans if outer["ts"] <= e["ts"] < outer["ts"] + outer["dur"]]
+
+
+@case
+def names_of_nodes_and_complex_numbers(folder):
+    need_torch()
+    path = f"{folder}/nodes.py"
+    with open(path, "w", encoding="ascii") as f:
+        f.write(NODES)
+    got = within(traced(folder, "nodes", [path, f"{folder}/truth.json"], "--inputs"), "traced")
+    with open(f"{folder}/truth.json", encoding="utf-8") as f:
+        wanted = json.load(f)
+    # without Kineto, as Debian's 1.13 is built, it is a list
+    wanted = [e for e in (wanted if isinstance(wanted, list) else wanted["traceEvents"]) if e["ph"] == "X"]
+
+    def nodes(events):
+        return collections.Counter(e["name"][len(NODE):] for e in events if e["name"].startswith(NODE))
+
+    equal(nodes(got), nodes(wanted), "nodes")
+    check({"TimesBackward", "ExpBackward"} <= set(nodes(got)), "nodes that are written in Python", nodes(got))
+    numbers = collections.Counter(e["args"]["Concrete Inputs"][2] for e in got if e["name"] == "aten::add"
+                                  and "j" in (e["args"].get("Concrete Inputs") or ["", "", ""])[2])
+    equal(numbers, {"3.-1.j": 5, "0.5+2.25j": 5}, "complex numbers")
 
 
 @case

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "record/names/codes.h"
 #include "target/python/python.h"
 
 /* ---- lines ---- */
@@ -214,7 +216,7 @@ _Static_assert(offsetof(struct code, file) == 112, "co_filename");
 _Static_assert(offsetof(struct code, instructions) == 184, "co_code_adaptive");
 
 struct objects {
-	char type_name[8];
+	char type_name[16];
 	uint64_t type[16];
 	struct text file, name;
 	struct {
@@ -263,7 +265,7 @@ Test(python, code_objects)
 	cr_assert_eq(xsp_python_code_is_there(&p, &c), 0);
 	cr_assert_eq(xsp_python_code_read(&p, at, &d), -EIO);
 	/* there is one type of code objects */
-	cr_assert_eq(xsp_python_code_read(&p, (uintptr_t)&other.code, &d), -ENOENT);
+	cr_assert_eq(xsp_python_code_read(&p, (uintptr_t)&other.code, &d), -EIO);
 	xsp_python_code_clear(&c);
 	xsp_python_close(&p);
 }
@@ -290,9 +292,70 @@ Test(python, code_objects_that_lie)
 	make_code(&o);
 	memcpy(o.type_name, "coda", 5);
 	p.code_type = 0;
+	cr_assert_eq(xsp_python_code_read(&p, at, &c), -EIO);
+	memcpy(o.type_name, "NoneType", 9);
 	cr_assert_eq(xsp_python_code_read(&p, at, &c), -ENOENT);
 	cr_assert_eq(xsp_python_code_read(&p, 0, &c), -EIO);
 	cr_assert_eq(xsp_python_code_read(&p, UINT64_MAX - 8, &c), -EIO);
+	xsp_python_close(&p);
+}
+
+/* ---- code that is gone when its stack is read ---- */
+
+static const char *function_at(struct xsp_codes *c, struct xsp_python *p, uint64_t address,
+			       uint64_t time_ns)
+{
+	const struct xsp_python_code *code;
+	bool fresh;
+
+	return xsp_codes_at(c, p, address, time_ns, &code, &fresh) == 0 ? code->function : "";
+}
+
+Test(python, code_that_is_gone_keeps_its_name_for_what_was_before)
+{
+	static struct objects o;
+	struct xsp_python p = open_self(0x30b);
+	const uint64_t at = (uintptr_t)&o.code, ms = 1000000;
+	struct xsp_codes *c;
+
+	make_code(&o);
+	cr_assert_eq(xsp_codes_new(&c), 0);
+	const uint64_t read = xsp_now_ns();
+	cr_expect_str_eq(function_at(c, &p, at, read), "C.f");
+	xsp_nap_ns(20 * ms);
+	xsp_codes_check(c, &p);
+	const uint64_t lived = xsp_now_ns();
+	o.code.count = 0;
+	xsp_nap_ns(20 * ms);
+	xsp_codes_check(c, &p);
+	cr_expect(xsp_codes_went(c));
+	cr_expect_not(xsp_codes_went(c));
+	cr_expect_str_eq(function_at(c, &p, at, read), "C.f");
+	cr_expect_str_eq(function_at(c, &p, at, lived), "C.f", "it was seen just before");
+	cr_expect_str_eq(function_at(c, &p, at, xsp_now_ns()), "", "by then it was gone");
+	xsp_codes_free(c);
+	xsp_python_close(&p);
+}
+
+Test(python, another_code_at_the_address_has_its_own_name)
+{
+	static struct objects o;
+	struct xsp_python p = open_self(0x30b);
+	const uint64_t at = (uintptr_t)&o.code, ms = 1000000;
+	struct xsp_codes *c;
+
+	make_code(&o);
+	cr_assert_eq(xsp_codes_new(&c), 0);
+	const uint64_t read = xsp_now_ns();
+	cr_expect_str_eq(function_at(c, &p, at, read), "C.f");
+	o.code.first_line = 77;
+	o.name = text_of(1, true, "D.g", 3);
+	xsp_nap_ns(60 * ms);
+	const uint64_t later = xsp_now_ns();
+	cr_expect_str_eq(function_at(c, &p, at, later), "D.g");
+	cr_expect_str_eq(function_at(c, &p, at, read), "C.f");
+	cr_expect_str_eq(function_at(c, &p, at, later), "D.g");
+	xsp_codes_free(c);
 	xsp_python_close(&p);
 }
 

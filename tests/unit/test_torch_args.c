@@ -127,7 +127,7 @@ Test(torch_args, good_ones)
 {
 	struct arguments a = good();
 	int64_t integer;
-	double real;
+	double real[2];
 
 	cr_assert(read_it(&a));
 	cr_expect(values.tensors_known);
@@ -136,7 +136,7 @@ Test(torch_args, good_ones)
 	cr_expect_str_eq(values.items[0].tensors[0].type, "float");
 	cr_expect_eq(values.items[0].tensors[0].sizes[1], 3);
 	cr_expect(values.items[0].tensors[0].on_host);
-	cr_expect_eq(xsp_torch_number(&values, &values.items[2], 0, &integer, &real),
+	cr_expect_eq(xsp_torch_number(&values, &values.items[2], 0, &integer, real),
 		     XSP_TORCH_INTEGER);
 	cr_expect_eq(integer, 7);
 }

@@ -121,10 +121,11 @@ void xsp_dump_close(struct xsp_dump_target *t)
 
 /* ---- one thread ---- */
 
-static void read_python(struct run *r, const struct xsp_dump_thread *t, struct snapshot *k)
+static void read_python(struct run *r, const struct xsp_dump_thread *t, uint64_t sp,
+			struct snapshot *k)
 {
-	k->has_python =
-		r->python != NULL && xsp_dump_interpreter_stack(r->python, t->ns_tid, &k->python);
+	k->has_python = r->python != NULL &&
+			xsp_dump_interpreter_stack(r->python, t->ns_tid, sp, &k->python);
 }
 
 static int keep_stack(struct snapshot *k, const uint8_t *stack, uint64_t size)
@@ -154,7 +155,7 @@ static int read_stopped_once(struct run *r, struct xsp_dump_thread *t, struct sn
 	memcpy(k->native.registers.values, s->registers, sizeof(s->registers));
 	k->native.registers.known = (1U << XSP_WALK_REGISTERS) - 1;
 	rc = keep_stack(k, s->stack, s->stack_bytes);
-	read_python(r, t, k);
+	read_python(r, t, s->registers[XSP_WALK_RSP], k);
 	int released_rc = xsp_thread_release(r->stopper, &released);
 	t->stopped = true;
 	t->stopped_ns += released.stopped_ns;
@@ -211,13 +212,13 @@ static int read_unstopped(struct run *r, struct xsp_dump_thread *t, struct snaps
 	for (int i = 0; rc == 0 && i < ATTEMPTS && k->look.state != 0; i++) {
 		if (k->look.call.placed)
 			rc = read_stack(r, k);
-		read_python(r, t, k);
+		read_python(r, t, k->look.call.placed ? k->look.call.sp : 0, k);
 		first = k->python;
 		if (rc == 0)
 			rc = look(r, t, &after);
 		if (rc < 0 || xsp_look_same(&k->look, &after))
 			return rc;
-		read_python(r, t, k);
+		read_python(r, t, after.call.placed ? after.call.sp : 0, k);
 		k->look = after;
 	}
 	k->native.registers.known = 0;

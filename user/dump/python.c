@@ -126,23 +126,17 @@ static uint32_t code_at(struct xsp_dump_interpreter *i, uint64_t address)
 	return (uint32_t)++i->count;
 }
 
-static const struct xsp_python_thread *thread_of(const struct xsp_dump_interpreter *i, pid_t ns_tid)
-{
-	for (size_t n = 0; n < i->thread_count; n++)
-		if (i->threads[n].tid == (uint32_t)ns_tid)
-			return &i->threads[n];
-	return NULL;
-}
-
-bool xsp_dump_interpreter_stack(struct xsp_dump_interpreter *i, pid_t ns_tid,
+bool xsp_dump_interpreter_stack(struct xsp_dump_interpreter *i, pid_t ns_tid, uint64_t sp,
 				struct xsp_python_raw *out)
 {
-	const struct xsp_python_thread *t = thread_of(i, ns_tid);
+	const struct xsp_python_thread *t;
 
 	out->count = 0;
 	out->flags = 0;
+	out->unsure = xsp_python_thread_of(&i->python, i->threads, i->thread_count,
+					   (uint32_t)ns_tid, sp, &t) < 0;
 	if (t == NULL)
-		return false;
+		return out->unsure;
 	out->count = xsp_python_stack(&i->python, t, out->frames, XSP_DUMP_PYTHON_MAX, &out->flags);
 	for (size_t n = 0; n < out->count; n++)
 		out->codes[n] = code_at(i, out->frames[n].code);
@@ -164,6 +158,9 @@ bool xsp_dump_interpreter_gil(const struct xsp_dump_interpreter *i, uint64_t add
 }
 
 /* ---- names ---- */
+
+#define UNSURE                                                                                     \
+	"not known: there are several interpreters, and which of them a thread runs is not to be read here"
 
 /* 0: not known. */
 static int32_t line_of(struct xsp_dump_interpreter *i, const struct code *c, uint64_t instruction)
@@ -193,7 +190,9 @@ int xsp_dump_interpreter_name(struct xsp_dump_interpreter *i, const struct xsp_p
 	out->python = lines;
 	out->python_count = 0;
 	out->python_end = NULL;
-	if (raw->flags & XSP_PYTHON_TORN)
+	if (raw->unsure)
+		out->python_end = UNSURE;
+	else if (raw->flags & XSP_PYTHON_TORN)
 		out->python_end = "what is further out could not be read, or made no sense";
 	else if (raw->flags & XSP_PYTHON_CUT)
 		out->python_end = "there are more frames";

@@ -18,13 +18,14 @@ void xsp_dump_interpreter_close(struct xsp_dump_interpreter *i); /* NULL is allo
 struct xsp_python_raw {
 	size_t count;
 	uint32_t flags; /* enum xsp_python_flag */
+	bool unsure; /* it is not known which interpreter the thread runs */
 	struct xsp_python_frame frames[XSP_DUMP_PYTHON_MAX];
 	uint32_t codes[XSP_DUMP_PYTHON_MAX];
 };
 
-/* False: the thread runs no Python. `ns_tid`: as the process sees it. Reads the code objects as well, so that they have
- * names even if they go. */
-bool xsp_dump_interpreter_stack(struct xsp_dump_interpreter *i, pid_t ns_tid,
+/* False: the thread runs no Python. `ns_tid`: as the process sees it; `sp`: its stack pointer, 0: not known. Reads the
+ * code objects as well, so that they have names even if they go. */
+bool xsp_dump_interpreter_stack(struct xsp_dump_interpreter *i, pid_t ns_tid, uint64_t sp,
 				struct xsp_python_raw *out);
 /* Does the futex at that address belong to the lock for running Python? *holder: its holder, as the process sees it; 0:
  * none. */

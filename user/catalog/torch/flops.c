@@ -54,11 +54,11 @@ static bool list_number(const struct xsp_torch_values *v, const char *name, size
 			int64_t *number)
 {
 	const struct xsp_torch_value *a = find(v, name);
-	double unused;
+	double unused[2];
 
 	if (a == NULL || a->length == 0)
 		return false;
-	return xsp_torch_number(v, a, a->length == 1 ? 0 : index, number, &unused) ==
+	return xsp_torch_number(v, a, a->length == 1 ? 0 : index, number, unused) ==
 	       XSP_TORCH_INTEGER;
 }
 
@@ -163,11 +163,11 @@ static bool convolution_backward(const struct xsp_torch_values *v, size_t first,
 	const struct xsp_torch_tensor *weight = tensor_at(v, first + 2);
 	const struct xsp_torch_value *mask = find(v, "output_mask"), *t = find(v, "transposed");
 	int64_t is_transposed;
-	double unused;
+	double unused[2];
 
 	if (out == NULL || input == NULL || weight == NULL || weight->dims < 3 || mask == NULL ||
 	    !mask->known || mask->form != XSP_TORCH_FORM_BOOLS || t == NULL ||
-	    xsp_torch_number(v, t, 0, &is_transposed, &unused) != XSP_TORCH_TRUTH)
+	    xsp_torch_number(v, t, 0, &is_transposed, unused) != XSP_TORCH_TRUTH)
 		return false;
 	const struct xsp_torch_tensor *moved = is_transposed ? input : out;
 	struct product p = product_of(moved->sizes, 0, moved->dims);

@@ -5,18 +5,20 @@
 
 /* c10::Scalar::Tag: double, int, then in 2.x uint64, complex, bool, and symbols. */
 static enum xsp_torch_number scalar_number(enum xsp_torch_flavor flavor, const uint8_t *scalar,
-					   int64_t *integer, double *real)
+					   int64_t *integer, double real[2])
 {
 	uint32_t tag;
 	uint32_t truth = flavor == XSP_TORCH_C10_OPTIONAL ? 3 : 4;
 
 	memcpy(&tag, scalar, sizeof(tag));
 	memcpy(integer, scalar + 16, sizeof(*integer));
-	memcpy(real, scalar + 16, sizeof(*real));
+	memcpy(real, scalar + 16, 2 * sizeof(*real));
 	if (tag == 0)
 		return XSP_TORCH_REAL;
 	if (tag == 1)
 		return XSP_TORCH_INTEGER;
+	if (tag == truth - 1)
+		return XSP_TORCH_COMPLEX;
 	if (tag != truth || (uint64_t)*integer > 1)
 		return XSP_TORCH_NO_NUMBER;
 	return XSP_TORCH_TRUTH;
@@ -33,7 +35,7 @@ static bool is_symbol(enum xsp_torch_flavor flavor, int64_t value)
 
 static enum xsp_torch_number element(const struct xsp_torch_values *all,
 				     const struct xsp_torch_value *v, size_t i, int64_t *integer,
-				     double *real)
+				     double real[2])
 {
 	size_t size = v->form == XSP_TORCH_FORM_SCALARS ? 32 : 8;
 
@@ -55,7 +57,7 @@ static enum xsp_torch_number element(const struct xsp_torch_values *all,
 
 enum xsp_torch_number xsp_torch_number(const struct xsp_torch_values *all,
 				       const struct xsp_torch_value *v, size_t index,
-				       int64_t *integer, double *real)
+				       int64_t *integer, double real[2])
 {
 	if (!v->known || v->presence != XSP_TORCH_PRESENT)
 		return XSP_TORCH_NO_NUMBER;

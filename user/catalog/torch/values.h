@@ -57,10 +57,16 @@ struct xsp_torch_values {
 	size_t count;
 };
 
-/* An integer or a double that a value, or an element of a list, is. */
-enum xsp_torch_number { XSP_TORCH_NO_NUMBER, XSP_TORCH_INTEGER, XSP_TORCH_REAL, XSP_TORCH_TRUTH };
+/* The number that a value, or an element of a list, is. A complex one has two reals. */
+enum xsp_torch_number {
+	XSP_TORCH_NO_NUMBER,
+	XSP_TORCH_INTEGER,
+	XSP_TORCH_REAL,
+	XSP_TORCH_COMPLEX,
+	XSP_TORCH_TRUTH,
+};
 enum xsp_torch_number xsp_torch_number(const struct xsp_torch_values *all,
 				       const struct xsp_torch_value *v, size_t index,
-				       int64_t *integer, double *real);
+				       int64_t *integer, double real[2]);
 
 #endif

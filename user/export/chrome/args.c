@@ -139,14 +139,20 @@ static bool put_number(FILE *f, const struct xsp_torch_values *all, const struct
 		       size_t index)
 {
 	int64_t integer = 0;
-	double real = 0;
+	double real[2] = {0};
 
-	switch (xsp_torch_number(all, v, index, &integer, &real)) {
+	switch (xsp_torch_number(all, v, index, &integer, real)) {
 	case XSP_TORCH_INTEGER:
 		fprintf(f, "%lld", (long long)integer);
 		return true;
 	case XSP_TORCH_REAL:
-		put_real(f, real);
+		put_real(f, real[0]);
+		return true;
+	case XSP_TORCH_COMPLEX:
+		put_real(f, real[0]);
+		fputc(real[1] >= 0 ? '+' : '-', f);
+		put_real(f, fabs(real[1]));
+		fputc('j', f);
 		return true;
 	case XSP_TORCH_TRUTH:
 		fputs(integer ? "True" : "False", f);

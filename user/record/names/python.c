@@ -11,45 +11,14 @@
 #include "base/clock.h"
 #include "base/rows/grow.h"
 #include "base/text.h"
+#include "record/names/codes.h"
+#include "record/names/torch_modules.h"
 
-#define CODES_MAX (1U << 15) /* of a process */
 #define STACKS_MAX (1U << 20) /* written */
-#define CHECKED_NS 10000000ULL /* a code object checked so recently still exists */
-#define CHECKS_A_TURN 64
-#define MODULES_MAX (1U << 16) /* of a process */
-#define CHILD_CHECKED_NS 1000000000ULL /* a module checked so recently still exists */
-#define CHILD_CHECKS_A_TURN 2
-#define UNNAMED_NS 5000000000ULL /* after which it tries those without a name again */
-/*
- * So many a second: a program with many of them, or with lies about them, must not delay other reads. It counts new
- * code objects, one more for each 4 KiB of a table of lines, incomplete reads several times, and modules whose names it
- * looks up.
- */
-#define CODES_A_SECOND 10000
-#define FAILED_READS 16
-#define CHILDREN_A_SECOND 5000
-#define LINES_BYTES (64U << 20) /* of a process's tables of lines */
 #define NAMES_MAX (1U << 20) /* known to be in the capture; others may come twice */
-#define OUTWARD_MAX 16 /* modules around one that may have it as a child */
-#define CHILD_PATH_MAX 128
 #define PUBLISH_NS 100000000ULL /* at least between two: every stack comes again */
-
-struct known_code {
-	struct xsp_python_code code;
-	uint64_t checked_ns;
-};
-
-/* A torch.nn.Module and one that is called inside it. */
-struct known_child {
-	uint64_t from, to;
-	char *path; /* "layers.0"; NULL: no path */
-	uint64_t checked_ns;
-};
-
-/* A rate: so many a second. */
-struct allowance {
-	uint64_t left, since_ns;
-};
+#define LOOK_NS 50000000ULL /* between two looks at what runs */
+#define THREADS_MOST 1024
 
 struct interpreter {
 	pid_t pid;
@@ -57,23 +26,17 @@ struct interpreter {
 	struct xsp_python_spec spec;
 	bool published; /* to the kernel side */
 	bool lock_put; /* in the capture: the position of its lock */
-	bool stale; /* a code object is gone, and another one may take its place */
+	bool stale; /* names have changed, or another object may take the place of one that is gone */
+	bool said_several;
 	uint64_t published_ns;
 	uint32_t since; /* its first generation */
-	struct known_code *codes;
-	size_t count, room, next; /* next: the one to check */
-	struct xsp_u64map by_address; /* → index in codes */
-	size_t lines_bytes;
-	struct allowance code_reads;
+	uint64_t looked_ns;
+	struct xsp_python_thread main; /* its main thread; state 0: not known */
+	struct xsp_codes *codes;
 	/* torch.nn.Module */
+	struct xsp_python_wanted wanted; /* what each of them goes through when it is called */
 	bool wrapper; /* spec.method is the wrapper around the method that works */
-	struct xsp_u64map numbers; /* object and class → number */
-	struct xsp_u64map classes; /* → how many */
-	struct known_child *children;
-	size_t child_count, child_room, child_next;
-	struct xsp_u64map child_of; /* both objects → index in children */
-	struct allowance reads;
-	bool unnamed; /* too many modules: some names were not looked up */
+	struct xsp_torch_modules *modules;
 };
 
 struct xsp_pythons {
@@ -83,7 +46,8 @@ struct xsp_pythons {
 	uint32_t generation;
 	bool any; /* some interpreter is readable */
 	struct xsp_u64map names; /* hashes of the names in the capture */
-	uint64_t stacks, codes, gone, torn;
+	struct xsp_codes_totals codes; /* of those that were forgotten */
+	uint64_t stacks, torn;
 };
 
 int xsp_pythons_new(struct xsp_recorder *r, struct xsp_pythons **out)
@@ -95,18 +59,14 @@ int xsp_pythons_new(struct xsp_recorder *r, struct xsp_pythons **out)
 	return 0;
 }
 
-static void clear(struct interpreter *i)
+static void clear(struct xsp_pythons *s, struct interpreter *i)
 {
-	for (size_t c = 0; c < i->count; c++)
-		xsp_python_code_clear(&i->codes[c].code);
-	xsp_u64map_free(&i->by_address);
-	xsp_u64map_free(&i->numbers);
-	xsp_u64map_free(&i->classes);
-	for (size_t c = 0; c < i->child_count; c++)
-		free(i->children[c].path);
-	xsp_u64map_free(&i->child_of);
-	free(i->children);
-	free(i->codes);
+	if (i->codes != NULL) {
+		s->codes.read += xsp_codes_totals(i->codes).read;
+		s->codes.gone += xsp_codes_totals(i->codes).gone;
+	}
+	xsp_codes_free(i->codes);
+	xsp_torch_modules_free(i->modules);
 	xsp_python_close(&i->python);
 }
 
@@ -115,7 +75,7 @@ void xsp_pythons_free(struct xsp_pythons *s)
 	if (s == NULL)
 		return;
 	for (size_t i = 0; i < s->count; i++)
-		clear(&s->all[i]);
+		clear(s, &s->all[i]);
 	free(s->all);
 	xsp_u64map_free(&s->names);
 	free(s);
@@ -137,7 +97,7 @@ void xsp_pythons_forget(struct xsp_pythons *s, pid_t pid)
 
 	if (i == NULL)
 		return;
-	clear(i);
+	clear(s, i);
 	*i = s->all[--s->count];
 }
 
@@ -158,6 +118,101 @@ static void publish(struct xsp_pythons *s, struct interpreter *i)
 	i->published_ns = xsp_now_ns();
 }
 
+/* ---- what is known before stacks come ---- */
+
+static const char *const method_names[] = {"_wrapped_call_impl", "_call_impl", NULL};
+
+/*
+ * What each torch.nn.Module goes through when it is called: from now on its `self` is read. Since PyTorch 2.1 that is
+ * _wrapped_call_impl. The `self` of the _call_impl inside is, since 2.4, in a cell: a function in there uses it.
+ */
+static void look_for_modules(struct interpreter *i, const struct xsp_python_code *c)
+{
+	const size_t length = strlen(c->function);
+	const bool wrapper = xsp_ends_with(c->function, length, method_names[0]);
+
+	if (!xsp_ends_with(c->function, length, method_names[1]) || i->spec.method == c->address ||
+	    (i->wrapper && !wrapper) ||
+	    !xsp_ends_with(c->file, strlen(c->file), "torch/nn/modules/module.py"))
+		return;
+	i->spec.method = c->address;
+	i->wrapper = wrapper;
+	i->stale = true;
+}
+
+/* Another object in the place of one that is gone makes frames with the same numbers others: so all stacks are new some
+ * time later, or at once if we see it. */
+static void note_gone(struct interpreter *i)
+{
+	if (!xsp_codes_went(i->codes))
+		return;
+	i->stale = true;
+	if (i->spec.method != 0 && !xsp_codes_knows(i->codes, i->spec.method)) {
+		i->spec.method = 0;
+		i->wrapper = false;
+	}
+}
+
+static int code_at(struct interpreter *i, uint64_t address, uint64_t time_ns,
+		   const struct xsp_python_code **out)
+{
+	bool fresh;
+	int rc = xsp_codes_at(i->codes, &i->python, address, time_ns, out, &fresh);
+
+	if (fresh)
+		look_for_modules(i, *out);
+	return rc;
+}
+
+/* The class has it once its file was read, which is before its first call. */
+static void find_method(struct interpreter *i)
+{
+	const struct xsp_python_code *c;
+	uint64_t address;
+
+	if (i->spec.method == 0 && xsp_python_find_code(&i->python, &i->wanted, &address) == 0)
+		code_at(i, address, xsp_now_ns(), &c);
+}
+
+/* What the main thread runs lives long, and often ends with the script, at once after its last calls. */
+static void look_at_main(struct interpreter *i)
+{
+	struct xsp_python_frame frames[XSP_PYTHON_MAX];
+	struct xsp_python_thread threads[THREADS_MOST];
+	uint32_t flags;
+
+	i->looked_ns = xsp_now_ns();
+	if (i->main.state == 0) {
+		const long n = xsp_python_threads(&i->python, threads, THREADS_MOST);
+		if (n > 0 && n < THREADS_MOST) /* the oldest */
+			i->main = threads[n - 1];
+	}
+	const size_t count = i->main.state != 0 ? xsp_python_stack(&i->python, &i->main, frames,
+								   XSP_PYTHON_MAX, &flags)
+						: 0;
+	if (count == 0)
+		i->main.state = 0;
+	for (size_t n = 0; n < count; n++)
+		xsp_codes_meet(i->codes, &i->python, frames[n].code);
+}
+
+static void look(struct xsp_pythons *s, struct interpreter *i)
+{
+	find_method(i);
+	if (xsp_now_ns() - i->looked_ns < LOOK_NS)
+		return;
+	look_at_main(i);
+	if (!i->said_several && !i->python.layout.current && i->python.layout.on_stack == 0 &&
+	    xsp_python_is_several(&i->python)) {
+		i->said_several = true;
+		xsp_recorder_note(
+			s->r,
+			"--python: process %d runs several interpreters, and Python %u.%u does not say which of them a thread runs: it has no lines of Python",
+			(int)i->pid, i->python.layout.version >> 8,
+			i->python.layout.version & 0xff);
+	}
+}
+
 int xsp_pythons_found(struct xsp_pythons *s, pid_t pid, const struct xsp_python_runtime *runtime,
 		      const struct xsp_mapped_file *file)
 {
@@ -169,7 +224,12 @@ int xsp_pythons_found(struct xsp_pythons *s, pid_t pid, const struct xsp_python_
 	if (xsp_grow(&s->all, &s->room, s->count + 1) < 0)
 		return -ENOMEM;
 	struct interpreter *i = &s->all[s->count++];
-	*i = (struct interpreter){.pid = pid, .python = {.mem = -1}};
+	*i = (struct interpreter){
+		.pid = pid,
+		.python = {.mem = -1},
+		.wanted = {"torch.nn.modules.module", "Module", method_names, 0, 0}};
+	if (xsp_codes_new(&i->codes) < 0 || xsp_torch_modules_new(&i->modules) < 0)
+		return -ENOMEM;
 	int mem = o->file(o, pid, "mem");
 	int rc = mem < 0 ? xsp_error_set(&why, mem, XSP_STATUS_TARGET,
 					 "its memory cannot be read: %s", strerror(-mem))
@@ -183,109 +243,10 @@ int xsp_pythons_found(struct xsp_pythons *s, pid_t pid, const struct xsp_python_
 	}
 	s->any = true;
 	publish(s, i);
-	return 0;
-}
-
-static bool may_read(struct allowance *a, uint64_t most)
-{
-	const uint64_t now = xsp_now_ns();
-
-	if (now - a->since_ns > 1000000000ULL)
-		*a = (struct allowance){most, now};
-	return a->left > 0;
-}
-
-static void count_reads(struct allowance *a, uint64_t reads)
-{
-	a->left -= reads < a->left ? reads : a->left;
-}
-
-/* ---- code objects ---- */
-
-/*
- * The code object is gone. Another one in its place makes frames with the same numbers others: so all stacks are new
- * some time later, or at once if we see it.
- */
-static void drop(struct xsp_pythons *s, struct interpreter *i, uint32_t index)
-{
-	struct known_code *k = &i->codes[index], *last = &i->codes[--i->count];
-
-	if (k->code.address == i->spec.method) {
-		i->spec.method = 0;
-		i->wrapper = false;
-	}
-	xsp_u64map_remove(&i->by_address, k->code.address);
-	i->lines_bytes -= k->code.lines_size;
-	xsp_python_code_clear(&k->code);
-	if (k != last) {
-		*k = *last;
-		*xsp_u64map_get(&i->by_address, k->code.address) = index;
-	}
-	s->gone++;
-	i->stale = true;
-}
-
-/*
- * What each torch.nn.Module goes through when it is called: from now on its `self` is read. Since PyTorch 2.1 that is
- * _wrapped_call_impl. The `self` of the _call_impl inside is, since 2.4, in a cell: a function in there uses it.
- */
-static void look_for_modules(struct interpreter *i, const struct xsp_python_code *c)
-{
-	const size_t length = strlen(c->function);
-	const bool wrapper = xsp_ends_with(c->function, length, "_wrapped_call_impl");
-
-	if (!xsp_ends_with(c->function, length, "_call_impl") || (i->wrapper && !wrapper) ||
-	    !xsp_ends_with(c->file, strlen(c->file), "torch/nn/modules/module.py"))
-		return;
-	i->spec.method = c->address;
-	i->wrapper = wrapper;
-	i->stale = true;
-}
-
-/* -ENOENT: no code object; -EIO: not readable. */
-static int code_at(struct xsp_pythons *s, struct interpreter *i, uint64_t address,
-		   const struct xsp_python_code **out)
-{
-	const uint32_t *at = xsp_u64map_get(&i->by_address, address);
-	uint64_t now = xsp_now_ns();
-
-	if (at != NULL && now - i->codes[*at].checked_ns > CHECKED_NS) {
-		int there = xsp_python_code_is_there(&i->python, &i->codes[*at].code);
-		if (there < 0)
-			return there;
-		i->codes[*at].checked_ns = now;
-		if (there == 0) {
-			drop(s, i, *at);
-			at = NULL;
-		}
-	}
-	if (at != NULL) {
-		*out = &i->codes[*at].code;
-		return 0;
-	}
-	if (i->count >= CODES_MAX || !may_read(&i->code_reads, CODES_A_SECOND))
-		return -EIO;
-	if (xsp_grow(&i->codes, &i->room, i->count + 1) < 0)
-		return -ENOMEM;
-	struct known_code *k = &i->codes[i->count];
-	int rc = xsp_python_code_read(&i->python, address, &k->code);
-	count_reads(&i->code_reads, rc == -EIO ? FAILED_READS : 1 + k->code.lines_size / 4096);
-	if (rc < 0)
-		return rc;
-	k->checked_ns = now;
-	if (k->code.lines_size > LINES_BYTES - i->lines_bytes)
-		rc = -EIO;
-	else if (xsp_u64map_set(&i->by_address, address, (uint32_t)i->count) < 0)
-		rc = -ENOMEM;
-	if (rc < 0) {
-		xsp_python_code_clear(&k->code);
-		return rc;
-	}
-	i->lines_bytes += k->code.lines_size;
-	i->count++;
-	s->codes++;
-	look_for_modules(i, &k->code);
-	*out = &k->code;
+	if (i->published)
+		look(s, i);
+	if (i->stale)
+		publish(s, i);
 	return 0;
 }
 
@@ -341,151 +302,21 @@ static int put_name(struct xsp_pythons *s, const char *file, int32_t line, const
 	return put_text(s, text, hash);
 }
 
-/* *path: from one module to one inside it, to be freed; NULL: there is none. -EAGAIN: later. */
-static int read_path(struct interpreter *i, uint64_t from, uint64_t to, char **path)
-{
-	char text[CHILD_PATH_MAX];
-	size_t reads = 0;
-
-	*path = NULL;
-	if (!may_read(&i->reads, CHILDREN_A_SECOND))
-		return -EAGAIN;
-	int rc = xsp_python_module_path(&i->python, from, to, text, sizeof(text), &reads);
-	count_reads(&i->reads, reads);
-	if (rc == 0)
-		*path = strdup(text);
-	return rc == -ENOENT || *path != NULL ? 0 : -ENOMEM;
-}
-
-static uint64_t child_key(uint64_t from, uint64_t to)
-{
-	return xsp_u64_mix(from) + to;
-}
-
-/* 1: it has changed. 0, -EAGAIN, -ENOMEM */
-static int check_child(struct interpreter *i, struct known_child *c)
-{
-	char *path;
-	int rc = read_path(i, c->from, c->to, &path);
-
-	if (rc < 0)
-		return rc;
-	rc = (path == NULL) != (c->path == NULL) || (path != NULL && strcmp(path, c->path) != 0);
-	free(c->path);
-	c->path = path;
-	c->checked_ns = xsp_now_ns();
-	return rc;
-}
-
-/* The path from one module to another: *path, valid until the next call. 0, -EAGAIN, -ENOMEM */
-static int path_between(struct interpreter *i, uint64_t from, uint64_t to, const char **path)
-{
-	const uint32_t *at = xsp_u64map_get(&i->child_of, child_key(from, to));
-	struct known_child *c;
-
-	*path = NULL;
-	if (at == NULL && i->child_count >= MODULES_MAX)
-		return 0;
-	if (at == NULL) {
-		if (xsp_grow(&i->children, &i->child_room, i->child_count + 1) < 0)
-			return -ENOMEM;
-		c = &i->children[i->child_count];
-		*c = (struct known_child){.from = from, .to = to};
-		int rc = check_child(i, c);
-		if (rc < 0)
-			return rc;
-		/* it was read while the program ran: two equal reads are true */
-		if (c->path != NULL && check_child(i, c) > 0)
-			i->unnamed = true;
-		if (xsp_u64map_set(&i->child_of, child_key(from, to), (uint32_t)i->child_count) <
-		    0) {
-			free(c->path);
-			return -ENOMEM;
-		}
-		i->child_count++;
-	} else {
-		c = &i->children[*at];
-	}
-	*path = c->path;
-	return 0;
-}
-
-/*
- * The module's name as an attribute of the modules called around it: "layers.0", with a dot before it for each module
- * further out. 0: none. 1, -ENOMEM
- */
-static int name_child(struct interpreter *i, const uint64_t *around, uint32_t count,
-		      uint64_t object, char *text, size_t size)
-{
-	const char *path;
-
-	for (uint32_t out = 0; out < count && out < OUTWARD_MAX; out++) {
-		int rc = path_between(i, around[count - 1 - out], object, &path);
-		if (rc == -EAGAIN)
-			i->unnamed = true; /* until all stacks come again */
-		if (rc < 0)
-			return rc == -EAGAIN ? 0 : rc;
-		if (path == NULL)
-			continue;
-		snprintf(text, size, "%.*s%s", (int)out, "................", path);
-		return 1;
-	}
-	return 0;
-}
-
-/* Numbers each object among those of its class, in the order of their first calls. 0; -ENOENT: too many */
-static int number_module(struct interpreter *i, const char *class, uint64_t object, uint32_t *n)
-{
-	const uint64_t of_class = hash_of(class), key = xsp_u64_mix(object) ^ of_class;
-	const uint32_t *number = xsp_u64map_get(&i->numbers, key);
-	const uint32_t *so_far = xsp_u64map_get(&i->classes, of_class);
-
-	*n = number != NULL ? *number : so_far != NULL ? *so_far : 0;
-	if (number != NULL)
-		return 0;
-	if (i->numbers.count >= MODULES_MAX)
-		return -ENOENT;
-	return xsp_u64map_set(&i->numbers, key, *n) < 0 ||
-			       xsp_u64map_set(&i->classes, of_class, *n + 1) < 0
-		       ? -ENOMEM
-		       : 0;
-}
-
-/* Its name in the modules around it, or "Linear_0": the class, and the number of its object. */
-static int name_module(struct xsp_pythons *s, struct interpreter *i, const uint64_t *around,
-		       uint32_t count, uint64_t object, uint64_t *hash)
-{
-	char class[128], text[XSP_NAME_MAX + 1];
-	uint32_t number;
-
-	if (xsp_python_class(&i->python, object, "Module", class, sizeof(class)) < 0)
-		return 0;
-	int rc = number_module(i, class, object, &number);
-	if (rc == 0)
-		rc = name_child(i, around, count, object, text, sizeof(text));
-	if (rc < 0)
-		return rc == -ENOENT ? 0 : rc;
-	if (rc == 0)
-		snprintf(text, sizeof(text), "%s_%" PRIu32, class, number);
-	return put_text(s, text, hash);
-}
-
 /* 1: no name, as it is no frame of Python. */
 static int name_frame(struct xsp_pythons *s, struct interpreter *i,
-		      const struct xsp_python_frame *f, uint64_t *hash)
+		      const struct xsp_python_frame *f, uint64_t time_ns, uint64_t *hash)
 {
 	const struct xsp_python_code *c;
-	int rc = code_at(s, i, f->code, &c);
+	int rc = code_at(i, f->code, time_ns, &c);
 
 	if (rc == -ENOENT)
 		return 1;
 	if (rc == 0 && xsp_python_code_is_shim(c))
 		return 1;
-	if (rc == 0 && !may_read(&i->code_reads, CODES_A_SECOND))
-		rc = -EIO;
+	if (rc == 0)
+		rc = xsp_codes_count_lines(i->codes, c);
 	if (rc < 0)
 		return rc;
-	count_reads(&i->code_reads, c->lines_size / 4096);
 	return put_name(s, c->file, xsp_python_code_line(c, f->instruction), c->function, hash);
 }
 
@@ -493,13 +324,13 @@ static int name_frame(struct xsp_pythons *s, struct interpreter *i,
 
 /* The names of a stack's frames, 0 for those without. 0, -EIO: some could not be read, or the writer's value. */
 static int name_frames(struct xsp_pythons *s, struct interpreter *i,
-		       const struct xsp_python_frame *f, uint32_t count,
+		       const struct xsp_python_frame *f, uint32_t count, uint64_t time_ns,
 		       uint64_t names[XSP_PYTHON_MAX])
 {
 	int result = 0;
 
 	for (uint32_t n = 0; n < count; n++) {
-		int rc = i != NULL ? name_frame(s, i, &f[n], &names[n]) : -EIO;
+		int rc = i != NULL ? name_frame(s, i, &f[n], time_ns, &names[n]) : -EIO;
 		if (rc == -EIO) {
 			result = rc;
 			rc = put_name(s, "", 0, "[Python frame not readable]", &names[n]);
@@ -510,33 +341,54 @@ static int name_frames(struct xsp_pythons *s, struct interpreter *i,
 	return result;
 }
 
+/* The names of its modules, 0 for frames without. The outermost module is called first. */
+static int name_modules(struct xsp_pythons *s, struct interpreter *i,
+			const struct xsp_python_frame *f, uint32_t count, uint64_t time_ns,
+			uint64_t modules[XSP_PYTHON_MAX])
+{
+	struct xsp_python_object around[XSP_PYTHON_MAX];
+	char text[XSP_NAME_MAX + 1];
+	uint32_t depth = 0;
+	int result = 0;
+
+	for (uint32_t n = count; n > 0; n--) {
+		const struct xsp_python_object object = {f[n - 1].self, f[n - 1].type};
+		if (object.address == 0)
+			continue;
+		int rc = xsp_torch_modules_name(i->modules, &i->python, around, depth, object,
+						time_ns, text, sizeof(text));
+		if (rc > 0)
+			rc = put_text(s, text, &modules[n - 1]);
+		else if (rc == 0)
+			result = -EIO;
+		if (rc < 0)
+			return rc;
+		if (modules[n - 1] != 0)
+			around[depth++] = object;
+	}
+	return result;
+}
+
 /* 0, -EIO: some frame could not be read, or the writer's value. */
 static int name_all(struct xsp_pythons *s, struct interpreter *i, const struct xsp_event_python *e,
 		    struct xsp_capture_python_frame frames[XSP_PYTHON_MAX], uint32_t *count)
 {
 	const struct xsp_python_frame *f = (const void *)(e + 1);
 	const uint32_t all = e->count < XSP_PYTHON_MAX ? e->count : XSP_PYTHON_MAX;
-	uint64_t names[XSP_PYTHON_MAX] = {0}, modules[XSP_PYTHON_MAX] = {0}, around[XSP_PYTHON_MAX];
-	uint32_t depth = 0;
-	int result = name_frames(s, i, f, all, names);
+	uint64_t names[XSP_PYTHON_MAX] = {0}, modules[XSP_PYTHON_MAX] = {0};
+	int result = name_frames(s, i, f, all, e->head.time_ns, names);
 
 	if (result < 0 && result != -EIO)
 		return result;
-	/* the outermost module is called first */
-	for (uint32_t n = i != NULL ? all : 0; n > 0; n--) {
-		if (f[n - 1].self == 0)
-			continue;
-		if (name_module(s, i, around, depth, f[n - 1].self, &modules[n - 1]) < 0)
-			return -ENOMEM;
-		if (modules[n - 1] != 0)
-			around[depth++] = f[n - 1].self;
-	}
+	const int rc = i != NULL ? name_modules(s, i, f, all, e->head.time_ns, modules) : 0;
+	if (rc < 0 && rc != -EIO)
+		return rc;
 	*count = 0;
 	for (uint32_t n = 0; n < all; n++)
 		if (names[n] != 0)
 			frames[(*count)++] = (struct xsp_capture_python_frame){
 				.name = names[n], .module = modules[n]};
-	return result;
+	return rc < 0 ? rc : result;
 }
 
 int xsp_pythons_see(void *ctx, const struct xsp_event_python *e)
@@ -555,6 +407,8 @@ int xsp_pythons_see(void *ctx, const struct xsp_event_python *e)
 	if (i != NULL && (i->python.mem < 0 || e->generation < i->since))
 		i = NULL;
 	int rc = name_all(s, i, e, frames, &stack.count);
+	if (i != NULL)
+		note_gone(i);
 	if (i != NULL && i->stale)
 		publish(s, i);
 	if (rc == -EIO) {
@@ -571,56 +425,13 @@ int xsp_pythons_see(void *ctx, const struct xsp_event_python *e)
 
 /* ---- turns ---- */
 
-static void drop_child(struct interpreter *i, uint32_t index)
-{
-	struct known_child *c = &i->children[index], *last = &i->children[--i->child_count];
-
-	xsp_u64map_remove(&i->child_of, child_key(c->from, c->to));
-	free(c->path);
-	if (c == last)
-		return;
-	*c = *last;
-	*xsp_u64map_get(&i->child_of, child_key(c->from, c->to)) = index;
-}
-
-/* A changed name is worth sending all stacks again; a module that is gone is not. */
-static void check_children(struct interpreter *i)
-{
-	const uint64_t now = xsp_now_ns();
-
-	for (size_t n = 0; n < CHILD_CHECKS_A_TURN && n < i->child_count; n++) {
-		const uint32_t at = (uint32_t)(i->child_next++ % i->child_count);
-		struct known_child *c = &i->children[at];
-		if (now - c->checked_ns < CHILD_CHECKED_NS)
-			continue;
-		const bool changed = c->path != NULL && check_child(i, c) > 0;
-		if (c->path == NULL)
-			drop_child(i, at);
-		else if (changed)
-			i->stale = true;
-	}
-	if (i->unnamed && now - i->published_ns > UNNAMED_NS) {
-		i->unnamed = false;
-		i->stale = true;
-	}
-}
-
 static void check_some(struct xsp_pythons *s, struct interpreter *i)
 {
-	uint64_t now = xsp_now_ns();
-
-	check_children(i);
-
-	for (size_t n = 0; n < CHECKS_A_TURN && n < i->count; n++) {
-		const uint32_t at = (uint32_t)(i->next++ % i->count);
-		if (now - i->codes[at].checked_ns < CHECKED_NS)
-			continue;
-		i->codes[at].checked_ns = now;
-		/* a process that has just ended is not readable */
-		if (xsp_python_code_is_there(&i->python, &i->codes[at].code) == 0)
-			drop(s, i, at);
-	}
-	if (i->stale && now - i->published_ns > PUBLISH_NS)
+	look(s, i);
+	i->stale |= xsp_torch_modules_check(i->modules, &i->python, i->published_ns);
+	xsp_codes_check(i->codes, &i->python);
+	note_gone(i);
+	if (i->stale && xsp_now_ns() - i->published_ns > PUBLISH_NS)
 		publish(s, i);
 }
 
@@ -667,14 +478,19 @@ void xsp_pythons_count_torn(struct xsp_pythons *s, uint64_t torn)
 
 int xsp_pythons_put_info(struct xsp_pythons *s)
 {
+	struct xsp_codes_totals all = s->codes;
 	char text[160];
 
 	if (!s->any && (s->r->options.selection.details & XSP_DETAIL_PYTHON))
 		xsp_recorder_note(s->r,
 				  "--python: no interpreter of CPython that can be read was found");
+	for (size_t n = 0; n < s->count; n++) {
+		all.read += xsp_codes_totals(s->all[n].codes).read;
+		all.gone += xsp_codes_totals(s->all[n].codes).gone;
+	}
 	snprintf(text, sizeof(text),
 		 "%" PRIu64 " stacks of %" PRIu64 " code objects, of which %" PRIu64
 		 " went meanwhile",
-		 s->stacks, s->codes, s->gone);
+		 s->stacks, all.read, all.gone);
 	return xsp_capture_put_info(s->r->writer, "python", text);
 }

@@ -93,8 +93,12 @@ static int on_exec(struct xsp_recorder *r, struct recorded_process *p, uint64_t 
 	xsp_process_refresh(p->process);
 	p->dirty = true;
 	p->numbered = NULL;
-	if (r->pythons != NULL)
+	if (r->pythons != NULL) { /* it knows names for the stacks of the program before */
+		long moved = xsp_drain_run(r->drain, SIZE_MAX);
+		if (moved < 0)
+			return (int)moved;
 		xsp_pythons_forget(r->pythons, p->pid);
+	}
 	p->probed_pages = 0;
 	for (size_t i = 0; i < p->room; i++)
 		p->modules[i].mapped = p->modules[i].late = false;

@@ -120,6 +120,17 @@ static bool is_code_type(struct xsp_python *p, uint64_t type)
 	return true;
 }
 
+/* What frames of C execute from 3.13 on. */
+static bool is_type_of_none(const struct xsp_python *p, uint64_t type)
+{
+	uint64_t name;
+	char text[sizeof("NoneType")] = "";
+
+	return xsp_python_read(p, type + p->layout.type_name, &name, sizeof(name)) == 0 &&
+	       xsp_python_read(p, name, text, sizeof(text)) == 0 &&
+	       memcmp(text, "NoneType", sizeof(text)) == 0;
+}
+
 static void copy_identity(const struct xsp_python_layout *l, const uint8_t *bytes, uint64_t out[4])
 {
 	out[0] = word_at(bytes, l->code_file);
@@ -158,7 +169,7 @@ int xsp_python_code_read(struct xsp_python *p, uint64_t address, struct xsp_pyth
 	if (!lives(bytes))
 		return -EIO;
 	if (!is_code_type(p, word_at(bytes, l->object_type)))
-		return -ENOENT;
+		return is_type_of_none(p, word_at(bytes, l->object_type)) ? -ENOENT : -EIO;
 	copy_identity(l, bytes, out->identity);
 	out->first_line = (int32_t)out->identity[3];
 	out->first = l->code_first != 0 ? address + l->code_first : 0;
@@ -257,13 +268,10 @@ static bool has_ancestor(const struct xsp_python *p, uint64_t type, const char *
 	return false;
 }
 
-int xsp_python_class(const struct xsp_python *p, uint64_t object, const char *base, char *text,
+int xsp_python_class(const struct xsp_python *p, uint64_t type, const char *base, char *text,
 		     size_t size)
 {
-	const uint64_t type = xsp_python_type(p, object);
-
-	/* by now the object may be gone, and another in its place */
-	if (type == 0 || !is_class(p, type) || !has_ancestor(p, type, base))
+	if (!is_class(p, type) || !has_ancestor(p, type, base))
 		return -EIO;
 	ssize_t n = read_class_name(p, type, text, size);
 	if (n <= 0)

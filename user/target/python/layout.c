@@ -23,8 +23,8 @@
 		   .code = 1,                                                                      \
 		   .instruction = (number),                                                        \
 		   .number_bits = 32},                                                             \
-	.key = 584, .interpreters_head = 32, .threads_head = 8, .gil = 352, OLD_TEXT,              \
-	.code_file = 104, .code_name = 112, .code_qualname = 112, .code_first_line = 40,           \
+	.key = 584, .interpreters_head = 32, .threads_head = 8, .modules = 856, .gil = 352,        \
+	OLD_TEXT, .code_file = 104, .code_name = 112, .code_qualname = 112, .code_first_line = 40, \
 	.code_lines = 120
 
 /* From 3.11 on, the first line moved within code objects that are otherwise alike. */
@@ -35,7 +35,11 @@
 /* Checked against the headers of each version: tests/e2e/python_layouts.py. */
 static const struct xsp_python_layout layouts[] = {
 	{.version = VERSION(3, 9), .thread_next = 8, OBJECTS, FRAME_OBJECTS(88, 360, 10)},
-	{.version = VERSION(3, 10), .thread_next = 8, OBJECTS, FRAME_OBJECTS(80, 352, 9)},
+	{.version = VERSION(3, 10),
+	 .thread_next = 8,
+	 .on_stack = 48,
+	 OBJECTS,
+	 FRAME_OBJECTS(80, 352, 9)},
 	{.version = VERSION(3, 11),
 	 .frames = {.thread_id = 152,
 		    .thread_frame = 56,
@@ -50,6 +54,8 @@ static const struct xsp_python_layout layouts[] = {
 	 .interpreters_head = 40,
 	 .threads_head = 16,
 	 .thread_next = 8,
+	 .on_stack = 56,
+	 .modules = 888,
 	 .gil = 360,
 	 OBJECTS,
 	 OLD_TEXT,
@@ -65,8 +71,10 @@ static const struct xsp_python_layout layouts[] = {
 		    .owners = 3,
 		    .number_bits = 64},
 	 .key = 1544,
+	 .current = true,
 	 .interpreters_head = 40,
 	 .threads_head = 72,
+	 .modules = 944,
 	 .thread_next = 8,
 	 .gil = 384,
 	 .gil_pointer = true,
@@ -91,7 +99,7 @@ static const struct groups {
 	uint16_t interpreter, thread, frame, code, object, type, bytes, text;
 	uint16_t key; /* autoTSSkey, which is not in it; 0: unknown, must be found */
 	uint8_t owners; /* the first kind of frame without code */
-	uint8_t gil; /* ceval.gil, from the beginning of `interpreter` */
+	uint8_t gil; /* ceval.gil, from the beginning of `interpreter`; imports.modules is 3 before it */
 	uint8_t thread_id; /* from the beginning of `thread` */
 } groups[] = {
 	{VERSION(3, 13), 6, 19, 28, 34, 44, 46, 64, 67, 0, 3, 8, 5},
@@ -152,6 +160,7 @@ int xsp_python_layout_from_offsets(const uint64_t words[XSP_PYTHON_OFFSETS], uin
 		.version = version,
 		.key = t->key,
 		.variable = version >= VERSION(3, 15),
+		.current = true,
 		.frames = {.cframe_frame = XSP_PYTHON_NO_CFRAME,
 			   .number_bits = 64,
 			   .owners = t->owners},
@@ -159,11 +168,13 @@ int xsp_python_layout_from_offsets(const uint64_t words[XSP_PYTHON_OFFSETS], uin
 	copy_offset(words, 5, &out->interpreters_head, &bad);
 	/* the interpreter's state is large */
 	bad |= words[t->interpreter + 2] > UINT16_MAX || words[t->interpreter + 3] > UINT16_MAX ||
-	       words[t->interpreter + t->gil] > UINT16_MAX;
+	       words[t->interpreter + t->gil] > UINT16_MAX ||
+	       words[t->interpreter + t->gil - 3] > UINT16_MAX;
 	out->gil = (uint16_t)words[t->interpreter + t->gil];
 	out->gil_pointer = true;
 	out->interpreter_next = (uint16_t)words[t->interpreter + 2];
 	out->threads_head = (uint16_t)words[t->interpreter + 3];
+	out->modules = (uint16_t)words[t->interpreter + t->gil - 3];
 	copy_offset(words, t->thread + 2, &out->thread_next, &bad);
 	copy_offset(words, t->thread + 4, &out->frames.thread_frame, &bad);
 	copy_offset(words, t->thread + t->thread_id, &out->frames.thread_id, &bad);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * module_path.c - which attribute of a torch.nn.Module another one is. `_modules`, among the
- * attributes of the instance, is a dictionary from names to children.
+ * attributes of the instance, is a dictionary from names to children. And where the code of a
+ * class's function is: sys.modules, the module and the class have dictionaries, too.
  *
  * Its layout by version: pycore_dict.h, pycore_object.h, Objects/dict-common.h of 3.9 and 3.10;
  * tests/e2e/python_layouts.py checks it against the headers.
@@ -18,11 +19,13 @@
 enum {
 	TYPE_BASIC_SIZE = 32,
 	TYPE_FLAGS = 168,
+	TYPE_DICT = 264,
 	TYPE_DICT_OFFSET = 288,
 	TYPE_BYTES = TYPE_DICT_OFFSET + 8,
 	DICT_KEYS = 32, /* PyDictObject; ma_values follows */
 	KEYS_BYTES = 40, /* the part of PyDictKeysObject that is read */
 	MANAGED_DICT = -24, /* before the object */
+	MODULE_DICT = 16, /* PyModuleObject */
 };
 #define INLINE_VALUES (1ULL << 2) /* Py_TPFLAGS_ */
 #define HAS_MANAGED_DICT (1ULL << 4)
@@ -45,14 +48,15 @@ static const struct dict_layout {
 	uint16_t cached_keys; /* in PyHeapTypeObject */
 	uint8_t values_first; /* in PyDictValues */
 	bool old_keys; /* their size is a plain number, and each entry has its hash */
+	uint8_t function_code; /* in PyFunctionObject */
 } layouts[] = {
-	{VERSION(3, 9), VALUES_NOWHERE, 864, 0, true},
-	{VERSION(3, 10), VALUES_NOWHERE, 872, 0, true},
-	{VERSION(3, 11), VALUES_BEFORE_DICT, 872, 0, false},
-	{VERSION(3, 12), VALUES_FOR_DICT, 880, 0, false},
-	{VERSION(3, 13), VALUES_INLINE, 880, 8, false},
-	{VERSION(3, 14), VALUES_INLINE, 880, 8, false},
-	{VERSION(3, 15), VALUES_INLINE, 888, 8, false},
+	{VERSION(3, 9), VALUES_NOWHERE, 864, 0, true, 16},
+	{VERSION(3, 10), VALUES_NOWHERE, 872, 0, true, 48},
+	{VERSION(3, 11), VALUES_BEFORE_DICT, 872, 0, false, 48},
+	{VERSION(3, 12), VALUES_FOR_DICT, 880, 0, false, 48},
+	{VERSION(3, 13), VALUES_INLINE, 880, 8, false, 48},
+	{VERSION(3, 14), VALUES_INLINE, 880, 8, false, 48},
+	{VERSION(3, 15), VALUES_INLINE, 888, 8, false, 48},
 };
 
 static const struct dict_layout *layout_of(uint32_t version)
@@ -105,7 +109,7 @@ static int find_entries(const struct dict_layout *l, uint64_t keys, const uint64
 		*at = keys + 32 + (1ULL << log2_indices);
 	}
 	*count = (size_t)n;
-	return room > 1U << 16 || n > room || n > ENTRIES_MAX ? -EIO : 0;
+	return room > 1U << 16 || n > room ? -EIO : 0;
 }
 
 /* values: 0, or the address of the values, if several dictionaries share the keys. */
@@ -117,7 +121,7 @@ static int read_table(const struct xsp_python *p, const struct dict_layout *l, u
 
 	out->count = 0;
 	if (xsp_python_read(p, keys, head, sizeof(head)) < 0 ||
-	    find_entries(l, keys, head, &count, &words, &at) < 0 ||
+	    find_entries(l, keys, head, &count, &words, &at) < 0 || count > ENTRIES_MAX ||
 	    xsp_python_read(p, at, out->raw, count * words * 8) < 0)
 		return -EIO;
 	for (size_t i = 0; i < count; i++)
@@ -140,14 +144,22 @@ static int read_type(const struct xsp_python *p, uint64_t object, uint64_t *type
 	return *type == 0 ? -EIO : xsp_python_read(p, *type, words, TYPE_BYTES);
 }
 
+static int read_head(const struct xsp_python *p, uint64_t dict, uint64_t keys_values[2])
+{
+	uint64_t type, words[TYPE_BYTES / 8];
+
+	return read_type(p, dict, &type, words) < 0 || !(words[TYPE_FLAGS / 8] & DICT_SUBCLASS)
+		       ? -EIO
+		       : xsp_python_read(p, dict + DICT_KEYS, keys_values, 16);
+}
+
 static int read_dict(const struct xsp_python *p, const struct dict_layout *l, uint64_t dict,
 		     struct entries *out)
 {
-	uint64_t type, words[TYPE_BYTES / 8], keys_values[2];
+	uint64_t keys_values[2];
 
 	out->count = 0;
-	if (read_type(p, dict, &type, words) < 0 || !(words[TYPE_FLAGS / 8] & DICT_SUBCLASS) ||
-	    xsp_python_read(p, dict + DICT_KEYS, keys_values, sizeof(keys_values)) < 0)
+	if (read_head(p, dict, keys_values) < 0)
 		return -EIO;
 	return read_table(p, l, keys_values[0], keys_values[1], out);
 }
@@ -195,6 +207,77 @@ static int read_attributes(const struct xsp_python *p, const struct dict_layout 
 		return read_dict(p, l, dict, out);
 	return read_word(p, type + l->cached_keys, &keys) < 0 ? -EIO
 							      : read_table(p, l, keys, values, out);
+}
+
+/* ---- one key of a dictionary ---- */
+
+#define AT_ONCE 128 /* entries */
+
+/* Most texts differ in their length. */
+static bool is_text(const struct xsp_python *p, uint64_t key, const char *text)
+{
+	char found[64];
+	uint64_t length;
+
+	return key != 0 && read_word(p, key + p->layout.text_length, &length) == 0 &&
+	       length == strlen(text) && xsp_python_text(p, key, found, sizeof(found)) == 0 &&
+	       strcmp(found, text) == 0;
+}
+
+/* The object under the key; 0: there is none among the entries from *seen on, which becomes their
+ * number. It begins anew if *keys differs, as the entries have moved. */
+static uint64_t look_up(const struct xsp_python *p, const struct dict_layout *l, uint64_t dict,
+			const char *key, uint64_t *keys, size_t *seen)
+{
+	uint64_t keys_values[2], head[KEYS_BYTES / 8], raw[3 * AT_ONCE], at;
+	size_t count, words;
+
+	if (read_head(p, dict, keys_values) < 0 || keys_values[1] != 0 ||
+	    xsp_python_read(p, keys_values[0], head, sizeof(head)) < 0 ||
+	    find_entries(l, keys_values[0], head, &count, &words, &at) < 0)
+		return 0;
+	if (*keys != keys_values[0] || *seen > count)
+		*seen = 0;
+	*keys = keys_values[0];
+	while (*seen < count) {
+		const size_t n = count - *seen < AT_ONCE ? count - *seen : AT_ONCE;
+		if (xsp_python_read(p, at + *seen * words * 8, raw, n * words * 8) < 0)
+			return 0;
+		for (size_t i = 0; i < n; i++)
+			if (is_text(p, raw[i * words + words - 2], key))
+				return raw[i * words + words - 1];
+		*seen += n;
+	}
+	return 0;
+}
+
+static uint64_t attribute(const struct xsp_python *p, const struct dict_layout *l, uint64_t dict,
+			  const char *name)
+{
+	uint64_t keys = 0;
+	size_t seen = 0;
+
+	return look_up(p, l, dict, name, &keys, &seen);
+}
+
+int xsp_python_find_code(const struct xsp_python *p, struct xsp_python_wanted *w, uint64_t *code)
+{
+	const struct dict_layout *l = layout_of(p->layout.version);
+	uint64_t main, modules, dict, function = 0;
+
+	/* interpreters.main follows interpreters.head */
+	if (l == NULL || read_word(p, p->runtime + p->layout.interpreters_head + 8, &main) < 0 ||
+	    read_word(p, main + p->layout.modules, &modules) < 0)
+		return -ENOENT;
+	const uint64_t module = look_up(p, l, modules, w->module, &w->keys, &w->seen);
+	if (module == 0 || read_word(p, module + MODULE_DICT, &dict) < 0)
+		return -ENOENT;
+	const uint64_t class = attribute(p, l, dict, w->class);
+	if (class == 0 || read_word(p, class + TYPE_DICT, &dict) < 0)
+		return -ENOENT;
+	for (size_t i = 0; function == 0 && w->names[i] != NULL; i++)
+		function = attribute(p, l, dict, w->names[i]);
+	return function == 0 || read_word(p, function + l->function_code, code) < 0 ? -ENOENT : 0;
 }
 
 /* ---- modules ---- */

@@ -37,8 +37,10 @@ struct xsp_python_layout {
 	struct xsp_python_spec frames; /* what the kernel side reads; without addresses */
 	uint16_t key; /* autoTSSkey in _PyRuntime; 0: unknown */
 	bool variable; /* the state is in a thread-local variable, not under a key */
+	bool current; /* there is the state that the thread runs with, not the first it had */
+	uint16_t on_stack; /* in PyThreadState: cframe, in the stack of who runs with it; 0: none */
 	uint16_t interpreters_head; /* in _PyRuntime */
-	uint16_t interpreter_next, threads_head; /* in PyInterpreterState */
+	uint16_t interpreter_next, threads_head, modules; /* in PyInterpreterState */
 	uint16_t thread_next; /* in PyThreadState */
 	uint16_t gil; /* in _PyRuntime; with gil_pointer: where PyInterpreterState points to it */
 	bool gil_pointer;
@@ -79,11 +81,22 @@ int xsp_python_frames(const struct xsp_python *p, struct xsp_python_spec *out);
 struct xsp_python_thread {
 	uint64_t state; /* PyThreadState */
 	uint64_t pointer; /* pthread_self() */
-	uint32_t tid; /* as the process sees it: by glibc's struct pthread, which contains its id */
+	/* as the process sees it: by glibc's struct pthread, which contains its id; 0: none */
+	uint32_t tid;
 };
-/* The threads of all interpreters, newest first, without states that belong to no thread. Returns
+/* The threads of all interpreters, newest first. States that belong to no thread are not among them,
+ * unless there are several interpreters: then another thread may run with one; its tid is 0. Returns
  * their number, at most `room`; or -EIO. */
 long xsp_python_threads(const struct xsp_python *p, struct xsp_python_thread *out, size_t room);
+
+/* Are there several interpreters? Then a thread may run with a state that names another one. */
+bool xsp_python_is_several(const struct xsp_python *p);
+/* The state that the thread runs with, of those that were found: NULL: it runs no Python.
+ * -ENOTSUP: several interpreters take turns, and this version does not say which thread runs which.
+ * `sp`: the thread's stack pointer. */
+int xsp_python_thread_of(const struct xsp_python *p, const struct xsp_python_thread *all,
+			 size_t count, uint32_t tid, uint64_t sp,
+			 const struct xsp_python_thread **out);
 
 /* The lock that all threads of an interpreter share: that of the main one, which most others share
  * as well. */
@@ -118,7 +131,7 @@ struct xsp_python_code {
 	size_t lines_size;
 };
 
-/* -ENOENT: there is no code object; -EIO: it cannot be read. */
+/* -ENOENT: it is None, which frames of C have instead of code; -EIO: it cannot be read, or is gone. */
 int xsp_python_code_read(struct xsp_python *p, uint64_t address, struct xsp_python_code *out);
 void xsp_python_code_clear(struct xsp_python_code *c);
 /* Is it the frame that the interpreter puts between a constructor that is called often and its
@@ -132,13 +145,25 @@ int32_t xsp_python_code_line(const struct xsp_python_code *c, uint64_t instructi
 int32_t xsp_python_line(uint32_t version, int32_t first_line, const uint8_t *table, size_t size,
 			uint64_t offset);
 
-/* The name of an object's class, without its module. 0; -EIO: it cannot be read, or the class does
- * not derive from one named `base`. */
-int xsp_python_class(const struct xsp_python *p, uint64_t object, const char *base, char *text,
+/* The name of a class, without its module. 0; -EIO: it cannot be read, or the class does not derive
+ * from one named `base`. */
+int xsp_python_class(const struct xsp_python *p, uint64_t type, const char *base, char *text,
 		     size_t size);
 
 /* The type of a live object; 0: it is not live. */
 uint64_t xsp_python_type(const struct xsp_python *p, uint64_t object);
+
+/* A function of a class of a module of the main interpreter, by sys.modules: `names`, ends with NULL,
+ * and the first that the class has. */
+struct xsp_python_wanted {
+	const char *module, *class;
+	const char *const *names;
+	/* where sys.modules was when it was last read, and how far: zeros to begin */
+	uint64_t keys;
+	size_t seen;
+};
+/* The address of its code object, which is not read here. -ENOENT: it is not there, or not yet. */
+int xsp_python_find_code(const struct xsp_python *p, struct xsp_python_wanted *w, uint64_t *code);
 
 /* The names of the attributes that lead from one torch.nn.Module to another, "conv" or "layers.0":
  * the shortest path, if the module is among the nearest. *reads: of how many modules the children

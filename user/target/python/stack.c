@@ -10,6 +10,15 @@
 #define INTERPRETERS_MAX 256
 #define UNKNOWN_MAX 4096 /* states of threads that are gone, or not there yet */
 
+bool xsp_python_is_several(const struct xsp_python *p)
+{
+	uint64_t newest_main[2];
+
+	return xsp_python_read(p, p->runtime + p->layout.interpreters_head, newest_main,
+			       sizeof(newest_main)) == 0 &&
+	       newest_main[1] != 0 && newest_main[0] != newest_main[1];
+}
+
 static bool read_thread(const struct xsp_python *p, uint64_t state, struct xsp_python_thread *out)
 {
 	uint64_t words[XSP_PTHREAD_WORDS];
@@ -24,13 +33,14 @@ static bool read_thread(const struct xsp_python *p, uint64_t state, struct xsp_p
 static size_t threads_of(const struct xsp_python *p, uint64_t interpreter,
 			 struct xsp_python_thread *out, size_t room)
 {
+	const bool several = xsp_python_is_several(p);
 	uint64_t state = 0;
 	size_t n = 0;
 
 	if (xsp_python_read(p, interpreter + p->layout.threads_head, &state, 8) < 0)
 		return 0;
 	for (size_t seen = 0; state != 0 && n < room && seen < room + UNKNOWN_MAX; seen++) {
-		n += read_thread(p, state, &out[n]);
+		n += read_thread(p, state, &out[n]) || several;
 		if (xsp_python_read(p, state + p->layout.thread_next, &state, 8) < 0)
 			break;
 	}
@@ -61,24 +71,30 @@ long xsp_python_threads(const struct xsp_python *p, struct xsp_python_thread *ou
 #define SPECIFIC_FIRST 0x310
 #define SPECIFIC_COUNT 32
 
-/* The key under which glibc keeps a thread's state: found by searching the slots of a thread that
- * has one. */
+/* The number of the thread's slot that has the state; SPECIFIC_COUNT: none has. */
+static uint32_t slot_of(const struct xsp_python *p, const struct xsp_python_thread *t)
+{
+	uint64_t slots[2 * SPECIFIC_COUNT];
+	uint32_t i = 0;
+
+	if (xsp_python_read(p, t->pointer + SPECIFIC_FIRST, slots, sizeof(slots)) < 0)
+		return SPECIFIC_COUNT;
+	while (i < SPECIFIC_COUNT && slots[2 * i + 1] != t->state)
+		i++;
+	return i;
+}
+
+/* The key under which glibc keeps a thread's state: found by searching the slots of threads. Some
+ * run with another state than the one that names them. */
 static int find_key(const struct xsp_python *p, uint32_t *key)
 {
-	const struct xsp_python_layout *l = &p->layout;
-	uint64_t interpreter = 0, state = 0, thread = 0, slots[2 * SPECIFIC_COUNT];
+	struct xsp_python_thread threads[THREADS_MOST];
+	const long count = xsp_python_threads(p, threads, THREADS_MOST);
 
-	if (xsp_python_read(p, p->runtime + l->interpreters_head, &interpreter, 8) < 0 ||
-	    interpreter == 0 || xsp_python_read(p, interpreter + l->threads_head, &state, 8) < 0 ||
-	    state == 0 || xsp_python_read(p, state + l->frames.thread_id, &thread, 8) < 0 ||
-	    xsp_python_read(p, thread + SPECIFIC_FIRST, slots, sizeof(slots)) < 0)
-		return -EAGAIN;
-	for (uint32_t i = 0; i < SPECIFIC_COUNT; i++)
-		if (slots[2 * i + 1] == state) {
-			*key = i;
-			return 0;
-		}
-	return -EAGAIN;
+	*key = SPECIFIC_COUNT;
+	for (long i = count; *key == SPECIFIC_COUNT && i > 0; i--)
+		*key = slot_of(p, &threads[i - 1]);
+	return *key < SPECIFIC_COUNT ? 0 : -EAGAIN;
 }
 
 /* The thread-local variables that the linker places are below the thread pointer. */
@@ -114,10 +130,85 @@ static int find_variable(const struct xsp_python *p, int32_t *out)
 int xsp_python_frames(const struct xsp_python *p, struct xsp_python_spec *out)
 {
 	*out = p->layout.frames;
+	out->current = p->layout.current;
+	out->interpreters = p->layout.current ? 0 : p->runtime + p->layout.interpreters_head;
+	out->threads_head = p->layout.threads_head;
+	out->thread_next = p->layout.thread_next;
+	out->on_stack = p->layout.on_stack;
+	out->object_type = p->layout.object_type;
 	if (p->layout.variable)
 		return find_variable(p, &out->variable);
 	out->key_address = p->layout.key != 0 ? p->runtime + p->layout.key : 0;
 	return p->layout.key != 0 ? 0 : find_key(p, &out->key);
+}
+
+/* ---- several interpreters ---- */
+
+#define STACK_MOST (8ULL << 20) /* from there on, the stack is another thread's */
+
+/* bpf/python.h does the same. */
+static const struct xsp_python_thread *nearest_on_stack(const struct xsp_python *p,
+							const struct xsp_python_thread *all,
+							size_t count, uint64_t pointer, uint64_t sp)
+{
+	const struct xsp_python_thread *found = NULL;
+	uint64_t room = pointer - sp < STACK_MOST ? pointer - sp : STACK_MOST, place;
+
+	for (size_t i = 0; i < count; i++)
+		if (xsp_python_read(p, all[i].state + p->layout.on_stack, &place, 8) == 0 &&
+		    place - sp < room) {
+			room = place - sp;
+			found = &all[i];
+		}
+	return found;
+}
+
+static int read_slot(const struct xsp_python *p, uint64_t pointer, uint64_t *state)
+{
+	struct xsp_python_spec s;
+	uint64_t word;
+
+	if (xsp_python_frames(p, &s) < 0)
+		return -EIO;
+	if (s.variable != 0)
+		return xsp_python_read(p, pointer + (uint64_t)(int64_t)s.variable, state, 8);
+	if (s.key_address != 0) {
+		if (xsp_python_read(p, s.key_address, &word, 8) < 0)
+			return -EIO;
+		s.key = (uint32_t)(word >> 32);
+	}
+	if (s.key >= SPECIFIC_COUNT)
+		return -EIO;
+	return xsp_python_read(p, pointer + SPECIFIC_FIRST + 16 * s.key + 8, state, 8);
+}
+
+int xsp_python_thread_of(const struct xsp_python *p, const struct xsp_python_thread *all,
+			 size_t count, uint32_t tid, uint64_t sp,
+			 const struct xsp_python_thread **out)
+{
+	const struct xsp_python_thread *own = NULL;
+	uint64_t state = 0;
+
+	*out = NULL;
+	for (size_t i = 0; i < count && own == NULL; i++)
+		if (all[i].tid == tid)
+			own = &all[i];
+	if (own == NULL || !xsp_python_is_several(p)) {
+		*out = own;
+		return 0;
+	}
+	if (p->layout.current) {
+		if (read_slot(p, own->pointer, &state) < 0)
+			return -ENOTSUP;
+		for (size_t i = 0; i < count; i++)
+			if (all[i].state == state)
+				*out = &all[i];
+		return 0;
+	}
+	if (p->layout.on_stack == 0 || sp == 0)
+		return -ENOTSUP;
+	*out = nearest_on_stack(p, all, count, own->pointer, sp);
+	return 0;
 }
 
 /* ---- the lock ---- */
