@@ -20,6 +20,9 @@
  *   XSP_DOUBLE_SLOTS=N         buffers in use at a time (13: one per thread, here up to 8; 12: 1)
  *   XSP_DOUBLE_GARBAGE=N       after N records, one of an unknown kind
  *   XSP_DOUBLE_INCOMPLETE=1    a forced flush returns a buffer that ends in an incomplete record
+ *   XSP_DOUBLE_BAD=KIND        each tenth kernel has times that cannot be true: time (none), backwards, clock
+ *                              (another one), early (before its launch), at-once (with the one before it on its
+ *                              stream); or overlap: it begins before that one has ended, as by programmatic launch
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -75,6 +78,9 @@ static struct {
 	uint32_t api;
 	size_t kernel_size;
 	uint64_t drop_each, shuffle, cold_ms, flush_ms, garbage_at, incomplete;
+	const char *bad;
+	_Atomic uint64_t kernels, bad_kernels;
+	_Atomic uint64_t last[64]; /* end of the last kernel, by stream */
 	unsigned slots;
 	char fail_name[64];
 	CUptiResult fail_code;
@@ -361,6 +367,39 @@ static void hear_api(enum xd_domain domain, uint32_t cbid, uint64_t begin_ns, ui
 	make(&r, sizeof(r));
 }
 
+/* Each tenth one, if XSP_DOUBLE_BAD says so. */
+static void spoil(xd_kernel_record *r)
+{
+	const uint64_t number = atomic_fetch_add(&c.kernels, 1);
+	const unsigned stream = r->stream % 64;
+	const uint64_t start = r->start, end = r->end;
+	/* branches of a graph run beside each other */
+	const uint64_t last = atomic_exchange(&c.last[stream], r->graph ? 0 : end);
+	const bool behind = last != 0 && !r->graph && start - last < 1000; /* it was never idle */
+
+	if (!c.bad || number % 10 != 9)
+		return;
+	if (!strcmp(c.bad, "time")) {
+		r->start = r->end = 0;
+	} else if (!strcmp(c.bad, "backwards")) {
+		r->end = start - 1;
+	} else if (!strcmp(c.bad, "clock")) {
+		r->start += 1615207265000000000ULL;
+		r->end += 1615207265000000000ULL;
+	} else if (!strcmp(c.bad, "early")) {
+		r->start -= 1000000000;
+		r->end -= 1000000000;
+	} else if (!strcmp(c.bad, "at-once") && behind) {
+		r->start = last - 4000;
+		r->end = last - 1000;
+	} else if (!strcmp(c.bad, "overlap") && behind) {
+		r->start = last - 4000;
+	} else {
+		return;
+	}
+	atomic_fetch_add(&c.bad_kernels, 1);
+}
+
 static void hear_kernel(const struct xd_op *op)
 {
 	bool graph_ids = !on(XD_KIND_GRAPH_TRACE);
@@ -395,6 +434,7 @@ static void hear_kernel(const struct xd_op *op)
 		r.queued = convert(op->start - 400);
 		r.submitted = convert(op->start - 200);
 	}
+	spoil(&r);
 	make(&r, c.kernel_size);
 }
 
@@ -594,6 +634,7 @@ static void start(void)
 	c.flush_ms = xd_env("XSP_DOUBLE_FLUSH_MS", 0);
 	c.garbage_at = xd_env("XSP_DOUBLE_GARBAGE", 0);
 	c.incomplete = xd_env("XSP_DOUBLE_INCOMPLETE", 0);
+	c.bad = getenv("XSP_DOUBLE_BAD");
 	c.slots = (unsigned)xd_env("XSP_DOUBLE_SLOTS", c.api >= 130000 ? 8 : 1);
 	c.slots = c.slots < 1 ? 1 : c.slots > MAX_SLOTS ? MAX_SLOTS : c.slots;
 	for (unsigned i = 0; i < MAX_SLOTS; i++)
@@ -967,10 +1008,10 @@ __attribute__((destructor)) static void finish(void)
 	write_kinds(f, "dropped_by_kind", c.lost.dropped_by_kind);
 	fprintf(f,
 		"\"dropped\":%llu,\"buffers\":%llu,\"refused\":%llu,\"kinds_on\":%llu,"
-		"\"callback_ns\":%llu,\"violations\":%llu,\"violation\":\"%s\",\"api\":%u}\n",
+		"\"callback_ns\":%llu,\"bad_kernels\":%llu,\"violations\":%llu,\"violation\":\"%s\",\"api\":%u}\n",
 		(unsigned long long)c.dropped, (unsigned long long)c.buffers,
 		(unsigned long long)c.requests_refused, (unsigned long long)c.kinds_on,
-		(unsigned long long)c.callback_ns, (unsigned long long)c.violations, c.violation,
-		c.api);
+		(unsigned long long)c.callback_ns, (unsigned long long)c.bad_kernels,
+		(unsigned long long)c.violations, c.violation, c.api);
 	fclose(f);
 }

@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import re
+import subprocess
 
 from harness import CAPTURE, EXTRA, LONG, NO_MATCH, OK, USAGE, case, check, equal, json_report, main, workload, xsptrace
 
@@ -56,6 +57,29 @@ def a_slower_operator(folder):
     xsptrace("compare", a, b, "--fail-on", "slower", status=FOUND)
     xsptrace("compare", b, a, "--fail-on", "slower", status=OK)
     xsptrace("compare", a, b, "--threshold", "60", "--fail-on", "slower", status=OK)
+
+
+@case(quiet="a planted fifth of wall time, beside programs that take the CPUs")
+def a_disturbed_capture(folder):
+    """Five captures of each side; during one of A's and one of B's other programs want both CPUs twice. What was planted is
+    found, and nothing else; the other way round as well, and of one program nothing is said."""
+    def side(name, *options):
+        paths = []
+        for i in range(5):
+            others = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(2 * os.cpu_count() * (i == 2))]
+            try:
+                paths.append(record(folder, f"{name}{i}", *options, steps=300))
+            finally:
+                for other in others:
+                    other.kill()
+                    other.wait()
+        return paths
+    a, again, b = side("a"), side("again"), side("b", "beta=20")
+    report = compare(*a, "vs", *b, status=None)
+    equal(rows(report, "operators", "in_step")["beta"]["verdict"], "slower?", "beta")
+    equal([v for v in verdicts(report) if v[1] not in ("beta", "step")], [], "others")
+    check("dropped" in json.dumps(report["sections"]["compared"]["notes"]), "says which were not taken", report["sections"]["compared"])
+    equal(verdicts(compare(*a, "vs", *again, status=None)), [], "of one program")
 
 
 @case

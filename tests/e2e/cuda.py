@@ -10,7 +10,7 @@ import shutil
 import signal
 
 from harness import (EXTRA, ROOT, WORKLOADS, Recording, Skip, Trace, case, check, equal,
-                     finish, main, run, start_ready, truth, wait_for, workload, xsptrace)
+                     finish, json_report, main, run, start_ready, truth, wait_for, workload, xsptrace)
 
 AGENT = os.path.join(os.path.dirname(WORKLOADS), "libxsptrace_cupti.so")
 # op → its kernel, demangled
@@ -288,6 +288,31 @@ def drops_are_told(folder):
           "kernels")
     check("dropped in the target" in said, "not in the summary", said)
     check_arrows(gpu, all_there=False)
+
+
+BAD = {"time": "without_time", "backwards": "end_before_begin", "clock": "other_clock",
+       "early": "before_launch", "at-once": "at_once_on_stream"}
+
+
+@case
+def times_that_cannot_be_true(folder):
+    """Each tenth kernel has such times: they are counted by kind, and in nothing else. An overlap as by programmatic
+    launch is real: both kernels are there, and the device is busy for no longer than it is recorded."""
+    for bad in (*BAD, "overlap"):
+        trace, made, said = launched(folder, "--threads", "4", "--calls", "300", "runtime", tag=bad,
+                                     env={"XSP_DOUBLE_BAD": bad, "XSP_DOUBLE_KERNEL_NS": "20000"}, options=("-o", f"{folder}/{bad}.xspt"))
+        gpu = Gpu(trace)
+        spoiled = truth(f"{folder}/{bad}.truth.cupti")["bad_kernels"]
+        check(spoiled > 0 or bad in ("at-once", "overlap"), "nothing was spoiled", bad)
+        facts = {key: gpu.json["xsptrace_gpu"][key] for key in BAD.values()}
+        equal(facts, dict(dict.fromkeys(BAD.values(), 0), **({BAD[bad]: spoiled} if bad in BAD else {})), f"{bad}: counted")
+        equal(len(gpu.by["kernel"]), made["kernels"] - (spoiled if bad in BAD else 0), f"{bad}: kernels with times")
+        check(("cannot be true" in said) == (bad in BAD and spoiled > 0), f"{bad}: said", said)
+        report = json_report("analyze", f"{folder}/{bad}.xspt")
+        recorded = report["sections"]["recording"]["values"]["duration_ns"]
+        for row in report["sections"]["gpu"]["tables"]["devices"]["rows"]:
+            check(row["span_ns"] <= recorded and row["busy_ns"] + row["idle_ns"] + row["unrecorded_ns"] == row["span_ns"],
+                  f"{bad}: the device's time adds up within the recording", row, recorded)
 
 
 @case

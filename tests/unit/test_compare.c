@@ -21,6 +21,7 @@ struct plan {
 	double noise; /* standard deviation of a call's logarithm */
 	/* share of the steps during which another program takes the CPU, as much again */
 	double busy;
+	bool waits; /* and the capture says so: that time is ready time without a CPU */
 	double drift; /* of all, over the run */
 	int64_t leak; /* bytes a step */
 	uint64_t spike; /* additional bytes, in four steps in the middle */
@@ -67,22 +68,38 @@ static void put_memory(struct builder *b, uint64_t resident)
 	builder_put(b, &e, sizeof(e));
 }
 
+/* The thread waits for a CPU. */
+static void put_ready(struct builder *b, uint64_t ns)
+{
+	struct xsp_event_wait e = {.head = {.kind = XSP_EVENT_WAIT, .probe = UINT32_MAX},
+				   .left_ns = b->now,
+				   .syscall = -1,
+				   .why = XSP_WAIT_RUNNABLE};
+
+	b->now += ns;
+	if (ns > 0)
+		builder_put(b, &e, sizeof(e));
+}
+
+/* `taken`: how much longer it lasts because another program has the CPU. */
 static void put_operator(struct builder *b, const struct plan *p, uint32_t probe, double all,
-			 uint64_t *state)
+			 double taken, uint64_t *state)
 {
 	static const double shares[OPERATORS + 1] = {0, 0.35, 0.25, 0.2, 0.1, 0.05};
 	const double factor = p->factor[probe] > 0 ? p->factor[probe] : 1;
 	const double ns = STEP_NS * shares[probe] * factor * all * exp(p->noise * normal(state));
 
 	entry(b, probe, 5000);
-	b->now += (uint64_t)ns;
+	b->now += (uint64_t)(p->waits ? ns : ns * taken);
+	if (p->waits)
+		put_ready(b, (uint64_t)(ns * (taken - 1)));
 	leave(b, probe, 5000);
 }
 
 static void put_step(struct builder *b, const struct plan *p, unsigned i, uint64_t *state)
 {
-	const double all = (p->factor[0] > 0 ? p->factor[0] : 1) * (1 + p->drift * i / p->steps) *
-			   (uniform(state) < p->busy ? 1 + uniform(state) : 1);
+	const double own = (p->factor[0] > 0 ? p->factor[0] : 1) * (1 + p->drift * i / p->steps);
+	const double taken = uniform(state) < p->busy ? 1 + uniform(state) : 1, all = own * taken;
 	char text[32];
 
 	snprintf(text, sizeof(text), "ProfilerStep#%u", i);
@@ -92,8 +109,10 @@ static void put_step(struct builder *b, const struct plan *p, unsigned i, uint64
 	for (uint32_t probe = 1; probe <= OPERATORS; probe++)
 		for (unsigned k = 0; k < (probe == 4 && p->calls > 0 ? p->calls : 1); k++)
 			if (probe < 5 || (!p->without_5 && i >= p->only_from))
-				put_operator(b, p, probe, all, state);
-	b->now += (uint64_t)(STEP_NS * 0.05 * all);
+				put_operator(b, p, probe, own, taken, state);
+	b->now += (uint64_t)(STEP_NS * 0.05 * (p->waits ? own : all));
+	if (p->waits)
+		put_ready(b, (uint64_t)(STEP_NS * 0.05 * (all - own)));
 	end(b, 0, 9000);
 	b->now += 1000;
 	if (p->exact > 0) {
@@ -165,8 +184,17 @@ static struct xsp_series *series_of(const struct plan *p)
 	uint64_t state = p->seed * 7919 + 1;
 
 	builder_begin(&b, OPERATORS + 1);
+	if (p->waits)
+		cr_assert_eq(xsp_capture_put_info(b.w, "waits", "10"), 0);
 	for (unsigned i = 0; i < p->steps; i++)
 		put_step(&b, p, i, &state);
+	if (p->waits) {
+		struct xsp_event_times e = {.head = {.kind = XSP_EVENT_TIMES, .probe = UINT32_MAX},
+					    .since_ns = 1000,
+					    .running_ns = 1000000,
+					    .runnable_ns = (uint64_t)(1000000 * p->busy / 2)};
+		builder_put(&b, &e, sizeof(e));
+	}
 	return read_series(&b, p);
 }
 
@@ -462,6 +490,57 @@ Test(compare, few_repeats_of_a_restless_machine)
 	}
 	cr_expect_geq(found, 18, "%u of 20", found);
 	cr_expect_eq(wrong, 0, "%u of 20", wrong);
+}
+
+/* Runs on a machine that is slower in some, and where in one of sixteen another program has the CPU half
+ * of the time, and the caches; f2 takes `f2` times as long in B. */
+static void noisy_sides(struct setting *s, unsigned captures, uint64_t seed, double f2)
+{
+	uint64_t state = seed * 104729 + 1;
+
+	*s = (struct setting){0};
+	for (unsigned i = 0; i < 2 * captures; i++) {
+		struct plan p = usual;
+		p.seed = seed * 16 + i;
+		p.factor[0] = exp(0.04 * normal(&state));
+		for (unsigned k = 1; k <= OPERATORS; k++)
+			p.factor[k] = exp(0.01 * normal(&state));
+		p.factor[2] *= i < captures ? 1 : f2;
+		p.waits = true;
+		if (uniform(&state) < 1.0 / 16) {
+			p.factor[0] *= 1 + 0.5 * uniform(&state);
+			p.busy = 0.9;
+			p.noise = 0.08;
+		}
+		add(s, i / captures, &p);
+	}
+	compare(s);
+}
+
+/* Of 40 comparisons with a fifth more of one operator, and 40 of a program with itself. */
+Test(compare, more_captures_find_more)
+{
+	static const unsigned captures[] = {1, 3, 5}, least[] = {34, 38, 39};
+	unsigned before = 0;
+
+	for (unsigned n = 0; n < 3; n++) {
+		unsigned found = 0, wrong = 0;
+		struct setting s;
+		for (uint64_t i = 1; i <= 40; i++) {
+			noisy_sides(&s, captures[n], 1000 * n + i, 1.2);
+			found += strcmp(verdict(&s, "operators", "in_step", "f2"), "slower") == 0;
+			clear(&s);
+			noisy_sides(&s, captures[n], 1000 * n + i + 500, 1);
+			wrong += verdicts(&s) > 0;
+			clear(&s);
+		}
+		cr_log_info("%u a side: found in %u of 40, wrong in %u", captures[n], found, wrong);
+		cr_expect_geq(found, least[n], "%u a side: found in %u of 40", captures[n], found);
+		cr_expect_eq(wrong, 0, "%u a side: wrong in %u of 40", captures[n], wrong);
+		cr_expect_geq(found, before, "more captures, less found: %u, then %u", before,
+			      found);
+		before = found;
+	}
 }
 
 Test(compare, new_and_gone)

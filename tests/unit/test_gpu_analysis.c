@@ -1059,10 +1059,11 @@ Test(gpu_analysis, devices_of_one_number)
 	cr_expect_str_eq(j.found[1].finding.subject, "GPU 0 of process 200");
 	cr_expect_null(j.found[0].finding.uncertain);
 	xsp_report_free(j.report);
-	x.g->untimed = 3; /* which look idle */
+	/* the timeline's own, before any record */
+	((struct xsp_gpu_counts *)xsp_timeline_gpu(x.g->timeline))->bad[XSP_GPU_NO_TIME] = 3;
 	judge(&x, "gpu-idle", &j);
 	cr_assert_eq(j.count, 2);
-	cr_expect_not_null(strstr(j.found[0].finding.uncertain, "could not time 3"));
+	cr_expect_not_null(strstr(j.found[0].finding.uncertain, "times of 3 GPU records"));
 	xsp_report_free(j.report);
 	end_bench(&x);
 }

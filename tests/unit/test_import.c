@@ -241,6 +241,8 @@ struct imported {
 	struct result result; /* first: result_span() */
 	unsigned allocations; /* and frees */
 	unsigned calls, linked; /* of CUDA's API; activities with their call */
+	unsigned activities;
+	uint64_t bad[XSP_GPU_BADS];
 	unsigned of_process[10]; /* activities with a call of the same process, by its number */
 	struct xsp_import_report report;
 };
@@ -254,6 +256,7 @@ static int count_call(void *ctx, const struct xsp_gpu_call *call)
 
 static int count_activity(void *ctx, const struct xsp_gpu_activity *a)
 {
+	((struct imported *)ctx)->activities++;
 	((struct imported *)ctx)->linked += a->arrow != 0;
 	if (a->pid < 10 && a->arrow != 0 && a->call_tid == a->pid)
 		((struct imported *)ctx)->of_process[a->pid]++;
@@ -288,6 +291,8 @@ static void import_trace(struct imported *i, const char *text)
 					       .memory = count_allocation};
 	cr_assert_eq(xsp_timeline_run(r->timeline, &sink, 1, &err), 0, "%s", err.text);
 	r->counts = *xsp_timeline_counts(r->timeline);
+	if (xsp_timeline_gpu(r->timeline) != NULL)
+		memcpy(i->bad, xsp_timeline_gpu(r->timeline)->bad, sizeof(i->bad));
 	close(in);
 	close(out);
 }
@@ -523,5 +528,41 @@ Test(import, parts_of_spans_are_told_as_such)
 	cr_assert_eq(span_named(&i.result, "part", 0)->span.flags, XSP_SPAN_CUT);
 	cr_assert_eq(span_named(&i.result, "whole", 0)->span.flags, 0);
 	cr_assert_eq(i.result.counts.clipped, 1);
+	import_free(&i);
+}
+
+#define KERNEL(correlation, ts, dur)                                                               \
+	"{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":" #ts          \
+	",\"dur\":" #dur ",\"args\":{\"device\":0,\"stream\":7,\"correlation\":" #correlation "}}"
+
+/* Times of 0, of another clock, and backwards do not make the recording longer. */
+Test(import, a_gpu_of_another_clock)
+{
+	struct imported i;
+	uint64_t from, to;
+
+	import_trace(
+		&i,
+		"{\"traceEvents\":[" SPAN("op", 1615207264505000, 90, "") "," KERNEL(1, 1615207264505100, 20) "," KERNEL(
+			2, 0,
+			0) "," KERNEL(3, 8615207264,
+				      10) "," KERNEL(4, 3615207264505100,
+						     10) "," KERNEL(5, 1615207264505050,
+								    -10) "," KERNEL(6,
+										    1615207264505050,
+										    -1615207264505050) "," KERNEL(7,
+														  0,
+														  1615207264505060) "]}");
+	xsp_capture_window(i.result.reader, &from, &to);
+	cr_expect_eq(to - from, 120000, "%lu ns", to - from);
+	cr_expect_eq(i.bad[XSP_GPU_NO_TIME], 3);
+	cr_expect_eq(i.bad[XSP_GPU_OTHER_CLOCK], 1);
+	cr_expect_eq(i.bad[XSP_GPU_BACKWARDS], 1);
+	cr_expect_eq(i.activities, 1);
+	import_free(&i);
+	/* a trace that begins at 0 has a time there */
+	import_trace(&i, "{\"traceEvents\":[" KERNEL(1, 0, 0) "," SPAN("op", 5, 90, "") "]}");
+	cr_expect_eq(i.activities, 1);
+	cr_expect_eq(i.bad[XSP_GPU_NO_TIME], 0);
 	import_free(&i);
 }

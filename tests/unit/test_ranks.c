@@ -30,6 +30,10 @@ struct plan {
 	bool windows; /* ... as not all of the time was */
 };
 
+/* How a rank waits for its collectives: by Work::wait(), or as DistributedDataParallel does, for a
+ * future, with --waits or without. */
+static enum { BY_CALL, BY_FUTURE, UNSEEN } waits;
+
 static void put_probe(struct builder *b, uint32_t id, const char *provider, const char *symbol,
 		      const char *display_name, enum xsp_probe_kind kind)
 {
@@ -54,6 +58,8 @@ static void open_rank(struct builder *b, const struct plan *p, unsigned rank)
 		.pid = 100, .ns_pid = 100, .comm = "train", .environment = environment};
 	cr_assert_eq(xsp_capture_put_process(b->w, &process), 0);
 	cr_assert_eq(xsp_capture_put_info(b->w, "host", p->host[rank] ? p->host[rank] : "one"), 0);
+	if (waits == BY_FUTURE)
+		cr_assert_eq(xsp_capture_put_info(b->w, "waits", "10"), 0);
 	put_probe(b, MM, "torch", "_ZN2at4_ops2mm4callERKNS_6TensorES4_", "aten::mm",
 		  XSP_PROBE_FUNCTION);
 	put_probe(b, ALLREDUCE, "c10d", "_ZN4c10d16ProcessGroupGloo9allreduceERS_",
@@ -87,6 +93,17 @@ static void entry_with(struct builder *b, uint32_t probe, uint64_t sp, const uin
 	builder_put(b, &e, sizeof(e.range) + sizeof(e.section) + count * 8);
 }
 
+static void put_wait(struct builder *b, uint64_t from)
+{
+	struct xsp_event_wait wait = {.head = {.kind = XSP_EVENT_WAIT, .probe = UINT32_MAX},
+				      .left_ns = from,
+				      .woken_ns = b->now - 50,
+				      .syscall = 202,
+				      .why = XSP_WAIT_LOCK};
+
+	builder_put(b, &wait, sizeof(wait));
+}
+
 /* A collective: requested at `at`, over at `end_ns`, by the rank's own clock. */
 static void collective(struct builder *b, unsigned rank, uint32_t call, uint64_t at,
 		       uint64_t end_ns)
@@ -102,7 +119,9 @@ static void collective(struct builder *b, unsigned rank, uint32_t call, uint64_t
 	entry_with(b, QUEUE, 8000, group, 4);
 	leave(b, QUEUE, 8000);
 	leave(b, call, 9000);
-	entry(b, WAIT, 9000);
+	const uint64_t waits_from = b->now;
+	if (waits == BY_CALL)
+		entry(b, WAIT, 9000);
 	b->tid = 200;
 	b->now = at + 500;
 	entry_with(b, RUN, 5000, &work, 1);
@@ -110,7 +129,10 @@ static void collective(struct builder *b, unsigned rank, uint32_t call, uint64_t
 	leave(b, RUN, 5000);
 	b->tid = 100;
 	b->now = end_ns + 100;
-	leave(b, WAIT, 9000);
+	if (waits == BY_FUTURE)
+		put_wait(b, waits_from);
+	if (waits == BY_CALL)
+		leave(b, WAIT, 9000);
 }
 
 static void put_step(struct builder *b, unsigned number, uint64_t from)
@@ -381,6 +403,34 @@ Test(ranks, straggler_and_late_rank_are_named_with_the_operator)
 	cr_expect(cell(&job, "rank_steps", 7, "own_ns").integer >
 		  cell(&job, "rank_steps", 7, "median_own_ns").integer + MM_NS / 2);
 	free_job(&job);
+}
+
+/* DistributedDataParallel's reducer: the table and the finding say as often that rank 1 is last, and the
+ * others are blocked meanwhile. Where no wait was recorded, that is taken for granted and not shown. */
+Test(ranks, waits_for_a_future)
+{
+	const struct plan p = {.iterations = 40, .sleep_ns = {0, 2 * MM_NS, 0, 0}};
+
+	for (waits = BY_FUTURE; waits <= UNSEEN; waits++) {
+		struct job job = read_job(&p);
+		const struct xsp_report_finding *late = finding(&job, XSP_RULE_LATE_RANK);
+		cr_assert(late != NULL, "%d", waits);
+		cr_expect_eq(cell(&job, "ranks", 1, "late_ns").integer, 40LL * 2 * MM_NS);
+		const int64_t last = cell(&job, "ranks", 1, "last").integer,
+			      of = cell(&job, "ranks", 1, "collectives").integer;
+		char text[80];
+		snprintf(text, sizeof(text), "comes last to %lld of %lld collectives",
+			 (long long)last, (long long)of);
+		cr_expect(last >= 40 && of == 80 && strstr(late->title, text) != NULL, "%s: %s",
+			  text, late->title);
+		const struct xsp_cell blocked = cell(&job, "ranks", 0, "blocked_ns");
+		if (waits == UNSEEN)
+			cr_expect_eq(blocked.kind, XSP_CELL_ABSENT);
+		else
+			cr_expect(llabs(blocked.integer - 40LL * 2 * MM_NS) < 80 * 1000, "%lld ns",
+				  (long long)blocked.integer);
+		free_job(&job);
+	}
 }
 
 /* The clocks of two hosts are 5 ms apart; rank 3's recording began later: the n-th of one is not the n-th of another. */

@@ -122,6 +122,20 @@ Test(statistics, what_cannot_be_known)
 	cr_expect_eq(d.high, 1);
 }
 
+/* Two of five far off change neither the medians nor the spread; what is known before counts as much
+ * as four values. */
+Test(statistics, medians_of_few)
+{
+	const double a[] = {1.0, 9.0, 1.1, 0.9, 7.0}, b[] = {2.0, 2.1, 30.0, 1.9, 2.05};
+	const struct xsp_difference d = xsp_difference_of_medians(a, 5, b, 5, 0.01);
+
+	cr_expect(d.known);
+	cr_expect_float_eq(d.by, 2.05 - 1.1, 1e-12);
+	cr_expect_eq(d.degrees, 4 + 2 + 2);
+	cr_expect(d.low > 0.5 && d.high < 1.4, "%f to %f", d.low, d.high);
+	cr_expect_not(xsp_difference_of_medians(a, 2, b, 5, 0.01).known);
+}
+
 /* ---- chance ---- */
 
 static double uniform(uint64_t *state)

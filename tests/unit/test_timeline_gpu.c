@@ -18,7 +18,7 @@ struct gpu_result {
 	struct xsp_gpu_activity activities[64];
 	uint64_t grid_id[64];
 	char names[64][64];
-	size_t count;
+	size_t count, untimed;
 	struct seen_call calls[64];
 	size_t call_count;
 	struct xsp_gpu_counts counts;
@@ -35,6 +35,15 @@ static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 		r->grid_id[r->count] =
 			(uint64_t)((const struct xsp_gpu_kernel *)a->record)->grid_id;
 	snprintf(r->names[r->count++], 64, "%s", a->name);
+	return 0;
+}
+
+static int on_untimed(void *ctx, const struct xsp_gpu_activity *a)
+{
+	struct gpu_result *r = ctx;
+
+	cr_expect(a->bad && a->start_ns == 0 && a->end_ns == 0);
+	r->untimed++;
 	return 0;
 }
 
@@ -86,7 +95,8 @@ static void run(struct builder *b, struct gpu_result *r)
 	*r = (struct gpu_result){0};
 	cr_assert_eq(xsp_capture_open(b->path, &reader, &err), 0, "%s", err.text);
 	cr_assert_eq(xsp_timeline_new(reader, &r->t, &err), 0, "%s", err.text);
-	struct xsp_timeline_sink sink = {.ctx = r, .call = on_call, .gpu = on_activity};
+	struct xsp_timeline_sink sink = {
+		.ctx = r, .call = on_call, .gpu = on_activity, .untimed = on_untimed};
 	cr_assert_eq(xsp_timeline_run(r->t, &sink, 1, &err), 0, "%s", err.text);
 	r->counts = *xsp_timeline_gpu(r->t);
 	xsp_timeline_free(r->t);
@@ -156,6 +166,26 @@ static void put_kernel(struct batch *b, uint32_t correlation, uint64_t name, uin
 				   .stream = 7,
 				   .grid_id = grid_id};
 	put_record(b, &k, sizeof(k));
+}
+
+/* Its call takes the 50 ns from `call` on. */
+static void put_timed(struct batch *b, uint16_t type, uint32_t correlation, uint64_t call,
+		      uint64_t from, uint64_t to)
+{
+	struct xsp_gpu_kernel k = {.head = {XSP_GPU_KERNEL, sizeof(k), correlation},
+				   .start_ns = from,
+				   .end_ns = to,
+				   .stream = 7};
+	struct xsp_gpu_memcpy c = {.head = {XSP_GPU_MEMCPY, sizeof(c), correlation},
+				   .start_ns = from,
+				   .end_ns = to,
+				   .stream = 7};
+
+	put_api(b, XSP_GPU_RUNTIME, correlation, call, call + 50, 100);
+	if (type == XSP_GPU_KERNEL)
+		put_record(b, &k, sizeof(k));
+	else
+		put_record(b, &c, sizeof(c));
 }
 
 static void put_name(struct batch *b, uint64_t id, const char *text)
@@ -388,4 +418,40 @@ Test(timeline_gpu, garbage)
 	xsp_timeline_free(t);
 	xsp_capture_close(reader);
 	unlink(b.path);
+}
+
+/* Counted by kind, without times, and in no total. Clocks may disagree by 20 us; kernels of a stream
+ * may overlap by programmatic launch, where the later one also ends later. */
+Test(timeline_gpu, times_that_cannot_be_true)
+{
+	struct builder b;
+	struct batch g;
+	struct gpu_result r;
+
+	start(&b);
+	open_batch(&g, 0);
+	put_timed(&g, XSP_GPU_KERNEL, 50, 1000000, 1100000, 1100100);
+	put_timed(&g, XSP_GPU_KERNEL, 51, 1200000, 0, 0);
+	put_timed(&g, XSP_GPU_KERNEL, 52, 1200000, 1200500, 1200400);
+	put_timed(&g, XSP_GPU_KERNEL, 53, 1200000, 1000000000000000, 1000000000000100);
+	put_timed(&g, XSP_GPU_KERNEL, 54, 1200000, 1170000, 1170100);
+	put_timed(&g, XSP_GPU_KERNEL, 55, 1300000, 1290000, 1290100); /* as the clocks have it */
+	put_timed(&g, XSP_GPU_KERNEL, 56, 1400000, 2000000, 2100000);
+	put_timed(&g, XSP_GPU_KERNEL, 57, 1500000, 2090000, 2150000); /* programmatic launch */
+	put_timed(&g, XSP_GPU_KERNEL, 58, 1600000, 2020000, 2030000);
+	put_timed(&g, XSP_GPU_MEMCPY, 59, 1700000, 2140000, 2160000);
+	put_timed(&g, XSP_GPU_MEMCPY, 60, 1800000, 2149000, 2180000); /* they touch */
+	put_api(&g, XSP_GPU_RUNTIME, 61, 0, 0, 100);
+	send_batch(&b, &g);
+	run(&b, &r);
+	cr_expect_eq(r.counts.bad[XSP_GPU_NO_TIME], 2, "a kernel and a call");
+	cr_expect_eq(r.counts.bad[XSP_GPU_BACKWARDS], 1);
+	cr_expect_eq(r.counts.bad[XSP_GPU_OTHER_CLOCK], 1);
+	cr_expect_eq(r.counts.bad[XSP_GPU_BEFORE_CALL], 1);
+	cr_expect_eq(r.counts.bad[XSP_GPU_AT_ONCE], 2);
+	cr_expect_eq(r.counts.early, 1);
+	cr_expect_eq(r.count, 5, "%zu with times", r.count);
+	cr_expect_eq(r.untimed, 6);
+	cr_expect_eq(r.counts.activities[XSP_GPU_IS_KERNEL], 9, "all are counted");
+	cr_expect_eq(r.call_count, 11, "%zu calls", r.call_count);
 }

@@ -329,6 +329,16 @@ static void write_page(struct work *w, size_t index)
 	xsp_page_sources_close(sources, several);
 }
 
+/* After the run; the summary's text says it too. */
+static void say_bad_times(const struct work *w)
+{
+	const struct xsp_gpu_counts *c = xsp_timeline_gpu(w->timeline);
+	char text[XSP_GPU_BAD_TEXT];
+
+	if (c != NULL && (w->summary == NULL || w->o->json) && xsp_gpu_bad_text(c, text) != NULL)
+		xsp_say("%s", text);
+}
+
 /* Between two captures of a job. */
 static void end_exports(struct work *w)
 {
@@ -336,6 +346,7 @@ static void end_exports(struct work *w)
 		if (w->exports[i] != NULL)
 			xsp_export_end_part(w->exports[i]);
 	say_damage(w);
+	say_bad_times(w);
 }
 
 static void end_progress(const struct work *w)
@@ -360,6 +371,7 @@ static int end_part(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
 		if (w->pages[i])
 			write_page(w, i);
 	say_damage(w);
+	say_bad_times(w);
 	say_no_steps(w);
 	print_summary(w);
 	print_screen(w);

@@ -222,14 +222,24 @@ bool xsp_import_waited_record(const struct xsp_import_event *e, struct xsp_impor
 	return true;
 }
 
+static const struct activity *activity_of(const struct xsp_import_event *e)
+{
+	for (size_t i = 0; i < sizeof(activities) / sizeof(activities[0]); i++)
+		if (xsp_import_is(e, XSP_TRACE_CAT, activities[i].category))
+			return &activities[i];
+	return NULL;
+}
+
+bool xsp_import_is_activity(const struct xsp_import_event *e)
+{
+	return activity_of(e) != NULL;
+}
+
 int xsp_import_activity_of(struct xsp_import *m, const struct xsp_import_event *e,
 			   struct xsp_import_activity *a, bool *known)
 {
-	const struct activity *is = NULL;
+	const struct activity *is = activity_of(e);
 
-	for (size_t i = 0; i < sizeof(activities) / sizeof(activities[0]) && is == NULL; i++)
-		if (xsp_import_is(e, XSP_TRACE_CAT, activities[i].category))
-			is = &activities[i];
 	*known = is != NULL;
 	a->head.size = 0;
 	if (is == NULL || is->fill == NULL)

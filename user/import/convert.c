@@ -83,6 +83,37 @@ static bool time_of(const struct xsp_import_event *e, enum xsp_import_key key, i
 	       *ns <= XSP_IMPORT_TIME_MAX && *ns >= -XSP_IMPORT_TIME_MAX;
 }
 
+/* A range that is near, else a new one; of too many, the last one is widened. Ranges that meet are
+ * joined when they are read. */
+static void cover_gpu(struct xsp_import *m, int64_t ns)
+{
+	struct xsp_import_range *r = m->gpu_ranges;
+	size_t i = 0;
+
+	while (i < m->gpu_range_count &&
+	       (ns < r[i].first_ns - XSP_IMPORT_NEAR_NS || ns > r[i].last_ns + XSP_IMPORT_NEAR_NS))
+		i++;
+	if (i == m->gpu_range_count && i < XSP_IMPORT_RANGES)
+		r[m->gpu_range_count++] = (struct xsp_import_range){ns, ns};
+	else if (i == XSP_IMPORT_RANGES)
+		i--;
+	r[i].first_ns = ns < r[i].first_ns ? ns : r[i].first_ns;
+	r[i].last_ns = ns > r[i].last_ns ? ns : r[i].last_ns;
+}
+
+void xsp_import_settle(struct xsp_import *m)
+{
+	const bool host = m->any;
+
+	for (size_t round = 0; round < m->gpu_range_count; round++)
+		for (size_t i = 0; i < m->gpu_range_count; i++) {
+			const struct xsp_import_range *r = &m->gpu_ranges[i];
+			if (!host || (r->last_ns >= m->first_ns - XSP_IMPORT_NEAR_NS &&
+				      r->first_ns <= m->last_ns + XSP_IMPORT_NEAR_NS))
+				cover(m, r->first_ns, r->last_ns);
+		}
+}
+
 static bool begin_of(struct xsp_import *m, const struct xsp_import_event *e, int64_t *ns)
 {
 	if (time_of(e, XSP_TRACE_TS, ns))
@@ -104,11 +135,13 @@ static bool interval_of(struct xsp_import *m, const struct xsp_import_event *e, 
 		return false;
 	}
 	*end = *begin + duration;
-	if (duration < 0)
+	const bool negative =
+		duration < 0 && !xsp_import_is_activity(e); /* those are bad records */
+	if (negative)
 		xsp_import_counted(m, XSP_IMPORT_NEGATIVE);
 	else if (*end > XSP_IMPORT_TIME_MAX)
 		xsp_import_counted(m, XSP_IMPORT_NO_TIME);
-	return duration >= 0 && *end <= XSP_IMPORT_TIME_MAX;
+	return !negative && *end <= XSP_IMPORT_TIME_MAX;
 }
 
 /* ---- spans ---- */
@@ -242,13 +275,14 @@ static int convert_complete(struct xsp_import *m, const struct xsp_import_event 
 	}
 	if (a.head.size == 0) /* derived from what else is imported */
 		return 0;
-	a.head.time_ns = told_at_end(&a) ? end : begin;
+	a.head.time_ns = told_at_end(&a) && end > begin ? end : begin;
 	a.begin_ns = begin;
 	a.end_ns = end;
 	xsp_import_counted(m, XSP_IMPORT_GPU);
 	if (xsp_import_is_literal(e, XSP_ARG_CUT, "true"))
 		xsp_import_counted(m, XSP_IMPORT_PARTS);
-	cover(m, begin, end);
+	cover_gpu(m, begin);
+	cover_gpu(m, end);
 	rc = need_gpu(m);
 	if (rc == 0)
 		rc = xsp_sorter_add(m->sorter, (const void *)&a);

@@ -179,23 +179,35 @@ static struct xsp_import_process *process_of_row(struct emitter *t, uint32_t row
 	return process != 0 ? &t->m->processes[process - 1] : t->main;
 }
 
+/* A time of 0 says that there is none, unless the trace begins there. */
+static uint64_t activity_time(const struct emitter *t, int64_t ns)
+{
+	const struct xsp_import *m = t->m;
+	const bool far = ns < m->first_ns || ns > m->last_ns;
+
+	return far && (ns == 0 || ns + m->base_ns == 0) ? 0 : time_at(t, ns);
+}
+
 static int emit_activity(struct emitter *t, const struct xsp_import_activity *a)
 {
 	struct xsp_import_process *process = process_of_row(t, a->row);
 	const struct xsp_gpu_record *record = (const void *)a->record;
 	struct xsp_import_names *kernels = &t->m->kernels;
-	const uint64_t times[2] = {time_at(t, a->begin_ns), time_at(t, a->end_ns)};
+	const uint64_t times[2] = {activity_time(t, a->begin_ns), activity_time(t, a->end_ns)};
+	/* its own time may be of another clock */
+	const int64_t first = t->m->first_ns, last = t->m->last_ns, at = a->head.time_ns;
+	const int64_t now = at < first ? first : at > last ? last : at;
 	const bool kernel = record->type == XSP_GPU_KERNEL;
 	void *room;
 	int rc = 0;
 
 	if (kernel && kernels->list[a->name].number == 0) {
 		kernels->list[a->name].number = 1;
-		rc = emit_name(t, process, a->head.time_ns, a->name + 1ULL,
+		rc = emit_name(t, process, now, a->name + 1ULL,
 			       unescaped(t->m, &kernels->list[a->name]));
 	}
 	if (rc == 0)
-		rc = begin_record(t, process, a->head.time_ns, record->size, &room);
+		rc = begin_record(t, process, now, record->size, &room);
 	if (rc < 0)
 		return rc;
 	memcpy(room, record, record->size);

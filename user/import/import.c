@@ -499,6 +499,7 @@ int xsp_import(int in, int out, const struct xsp_import_options *options,
 	if (rc < 0)
 		goto out;
 	rc = xsp_import_convert_pairs(&m);
+	xsp_import_settle(&m);
 	if (rc == 0)
 		rc = write_capture(&m);
 	if (rc < 0)

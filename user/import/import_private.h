@@ -17,6 +17,10 @@
  * duration. The sum of three does not overflow. */
 #define XSP_IMPORT_TIME_MAX ((int64_t)2300000000000000000)
 
+/* An activity that is further away from all others has another clock. */
+#define XSP_IMPORT_NEAR_NS (60 * 1000000000LL)
+#define XSP_IMPORT_RANGES 32
+
 /* What is sorted. This is also the order at equal times. */
 enum xsp_import_kind {
 	XSP_IMPORT_SPAN,
@@ -149,10 +153,16 @@ struct xsp_import {
 	const char **device_names;
 	size_t device_count, device_capacity, device_name_capacity;
 
-	/* the time that the events cover */
+	/* the time that the events cover: those of the host, and, once all are known, what the GPU
+	 * did near it */
 	bool any;
 	int64_t first_ns, last_ns;
 	int64_t python_ns; /* the last end of a call of Python */
+	/* moments of a GPU, without gaps of XSP_IMPORT_NEAR_NS in a range */
+	struct xsp_import_range {
+		int64_t first_ns, last_ns;
+	} gpu_ranges[XSP_IMPORT_RANGES];
+	size_t gpu_range_count;
 	uint32_t gpu_probe; /* 1 + id; 0: the trace has nothing of a GPU */
 	uint32_t allocator_probes[3]; /* 1 + id, by enum xsp_allocator_call */
 	struct xsp_u64map contexts; /* row of a GPU << 32 | context → device */
@@ -202,12 +212,15 @@ void xsp_import_tables_free(struct xsp_import *m);
 /* ---- convert.c: turns an event into what is sorted ---- */
 
 int xsp_import_convert(struct xsp_import *m, const struct xsp_import_event *e);
+/* Once all events are known: the time that they cover, without activities of another clock. */
+void xsp_import_settle(struct xsp_import *m);
 /* Converts B and E events, once all are known. */
 int xsp_import_convert_pairs(struct xsp_import *m);
 int xsp_import_compare(const struct xsp_sorted *a, const struct xsp_sorted *b);
 
 /* ---- activity.c ---- */
 
+bool xsp_import_is_activity(const struct xsp_import_event *e);
 /* *known false: the category is not one of a GPU. */
 int xsp_import_activity_of(struct xsp_import *m, const struct xsp_import_event *e,
 			   struct xsp_import_activity *a, bool *known);

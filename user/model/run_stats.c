@@ -40,6 +40,7 @@ static const struct field timeline_fields[] = {
 	COUNTS(values_unread),
 };
 
+#define BAD(kind) (offsetof(struct xsp_gpu_counts, bad) + XSP_GPU_##kind * sizeof(uint64_t))
 static const struct {
 	const char *key;
 	size_t offset;
@@ -49,6 +50,11 @@ static const struct {
 	{"lost_records", offsetof(struct xsp_gpu_counts, lost), true},
 	{"dropped_records", offsetof(struct xsp_gpu_counts, dropped), true},
 	{"malformed", offsetof(struct xsp_gpu_counts, malformed), true},
+	{"without_time", BAD(NO_TIME), true},
+	{"end_before_begin", BAD(BACKWARDS), true},
+	{"other_clock", BAD(OTHER_CLOCK), true},
+	{"before_launch", BAD(BEFORE_CALL), true},
+	{"at_once_on_stream", BAD(AT_ONCE), true},
 	{"linked", offsetof(struct xsp_gpu_counts, linked), false},
 	{"unlinked", offsetof(struct xsp_gpu_counts, unlinked), true},
 	{"kernels_without_name", offsetof(struct xsp_gpu_counts, unnamed), true},

@@ -47,6 +47,18 @@ enum xsp_gpu_kind {
 	XSP_GPU_KINDS,
 };
 
+/* Why a record's times cannot be true. */
+enum xsp_gpu_bad {
+	XSP_GPU_TIMED, /* they can be */
+	XSP_GPU_NO_TIME, /* 0: CUPTI could not time it */
+	XSP_GPU_BACKWARDS, /* it ends before it begins */
+	XSP_GPU_OTHER_CLOCK, /* it lies outside of the recording */
+	XSP_GPU_BEFORE_CALL, /* it begins before the call that asked for it */
+	/* it overlaps another activity of its stream, which runs one after the other */
+	XSP_GPU_AT_ONCE,
+	XSP_GPU_BADS,
+};
+
 struct xsp_gpu_device_info {
 	struct xsp_gpu_device device;
 	const char *name;
@@ -74,6 +86,8 @@ struct xsp_gpu_activity {
 	bool cut; /* it reaches beyond the cut: its times are the part inside */
 	bool call_cut; /* the call does */
 	bool left_out; /* dropped with its call; private to the timeline */
+	/* if they cannot be true, its times are 0, and only the sink's `untimed` gets it */
+	enum xsp_gpu_bad bad;
 };
 
 struct xsp_gpu_counts {
@@ -85,6 +99,9 @@ struct xsp_gpu_counts {
 	uint64_t lost; /* the agent handed them over, but the capture lacks them */
 	uint64_t dropped; /* by CUPTI or the agent */
 	uint64_t malformed;
+	uint64_t bad[XSP_GPU_BADS]; /* activities and calls, by enum xsp_gpu_bad */
+	/* activities that begin before their call by less than clocks may disagree */
+	uint64_t early;
 	uint64_t windows; /* windows of collection, over all processes */
 	uint64_t unfinished; /* windows whose end was not seen */
 	uint64_t errors;
@@ -100,6 +117,11 @@ struct xsp_gpu_counts {
 bool xsp_timeline_has_gpu(const struct xsp_timeline *t);
 /* Complete after the run. NULL without GPU activity. */
 const struct xsp_gpu_counts *xsp_timeline_gpu(const struct xsp_timeline *t);
+/* Records whose times cannot be true, of all kinds. */
+uint64_t xsp_gpu_bad_count(const struct xsp_gpu_counts *c);
+#define XSP_GPU_BAD_TEXT 400
+/* "3 GPU records have times that cannot be true, and are in no total: 2 ..., 1 ..."; NULL: none. */
+const char *xsp_gpu_bad_text(const struct xsp_gpu_counts *c, char out[XSP_GPU_BAD_TEXT]);
 /* Known devices, by id; valid until the run goes on. */
 size_t xsp_timeline_gpu_devices(const struct xsp_timeline *t,
 				const struct xsp_gpu_device_info **devices);

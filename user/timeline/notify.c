@@ -88,9 +88,13 @@ int xsp_notify_activity(const struct xsp_timeline *t, const struct xsp_gpu_activ
 	struct xsp_gpu_activity part = *a;
 	int rc = 0;
 
-	*reported = !a->left_out && xsp_cut_time(t, a->start_ns, a->end_ns) == 0;
+	*reported = !a->left_out && (a->bad || xsp_cut_time(t, a->start_ns, a->end_ns) == 0);
 	if (!*reported)
 		return 0;
+	if (a->bad) {
+		NOTIFY(t, untimed, a);
+		return rc;
+	}
 	part.cut = goes_beyond(t, a->start_ns, a->end_ns);
 	part.start_ns = xsp_timeline_clip(t, a->start_ns);
 	part.end_ns = xsp_timeline_clip(t, a->end_ns);

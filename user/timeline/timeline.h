@@ -137,6 +137,8 @@ struct xsp_timeline_sink {
 	/* CUDA calls and what the GPU did (timeline/gpu.h): seconds late, in no order. */
 	int (*call)(void *ctx, const struct xsp_gpu_call *call);
 	int (*gpu)(void *ctx, const struct xsp_gpu_activity *activity);
+	/* Those whose times cannot be true: they are counted, and have no times. */
+	int (*untimed)(void *ctx, const struct xsp_gpu_activity *activity);
 	/* Allocations, in order of time (timeline/memory.h). */
 	int (*memory)(void *ctx, const struct xsp_memory_event *event);
 	/* Memory of processes, in order for each. */

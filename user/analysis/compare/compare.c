@@ -526,6 +526,11 @@ static void put_method(struct xsp_report_section *head, const struct pair *p, co
 			   : "blocks of one recording are the measurements",
 		p->judged, 100 * p->threshold);
 	xsp_report_note(head, text);
+	if (p->disturbed > 0)
+		xsp_report_notef(
+			head,
+			"%zu capture%s dropped: there the threads were ready to run without a CPU for far longer than in the others of the side",
+			p->disturbed, p->disturbed == 1 ? " was" : "s were");
 	if (p->common_known)
 		note_common(head, p, "operators", p->common, "the step", "a slower machine");
 	/* a GPU's clock changes the time of all its kernels */

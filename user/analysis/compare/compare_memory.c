@@ -127,7 +127,7 @@ static double growth_that_matters(const struct pair *p, uint64_t hash)
 	double steps = 0;
 
 	for (size_t i = p->from[1]; i < p->from[2]; i++)
-		steps += steps_or_seconds(p, p->series[i]) / (double)p->b->count;
+		steps += steps_or_seconds(p, p->series[i]) / (double)(p->from[2] - p->from[1]);
 	return fmax(most_of(p, 0, hash) * p->threshold, 1 << 20) / fmax(steps, 1);
 }
 
@@ -151,8 +151,9 @@ static int compare_memory_of(struct pair *p, const struct xsp_series_memory *m, 
 	struct both bytes = {0};
 	int rc = measure(p, m->hash, what, &bytes);
 
+	if (rc == 0)
+		rc = xsp_compare_difference(p, &bytes, &c);
 	if (rc == 0) {
-		xsp_compare_difference(p, &bytes, &c);
 		for (unsigned side = 0; side < 2; side++) {
 			const double middle = bytes.middle[side];
 			c.typical[side] = peak ? exp(middle) : middle;

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/compare/compare_private.h"
 #include "base/rows/order.h"
@@ -114,7 +115,7 @@ static double calls_in_steps(const struct pair *p, const struct joined *j, unsig
 		steps += n;
 		if (j->rows[i] == NULL)
 			continue;
-		xsp_series_shares(p->series[i], j->rows[i], ns, calls);
+		xsp_series_shares(p->series[i], j->rows[i], false, ns, calls);
 		for (size_t k = 0; k < n; k++)
 			sum += calls[k];
 	}
@@ -124,15 +125,13 @@ static double calls_in_steps(const struct pair *p, const struct joined *j, unsig
 /* ---- the common change of operators, or of a device's kernels ---- */
 
 /* Known at enough points; in steps at all of them. */
-static bool tells(const struct pair *p, const struct both *t, enum compared what)
+static bool tells(const struct both *t, enum compared what)
 {
-	const size_t least = p->repeats ? LEAST_REPEATS : LEAST_BLOCKS;
-
 	for (unsigned side = 0; side < 2; side++) {
 		size_t known = 0;
 		for (size_t i = 0; i < t->sides[side].count; i++)
 			known += isnan(t->sides[side].values[i]) ? 0 : 1;
-		if (known < least ||
+		if (known < LEAST_BLOCKS ||
 		    (xsp_compare_is_of_steps(what) && known < t->sides[side].count))
 			return false;
 	}
@@ -152,9 +151,11 @@ static int median_of_all(const struct both *all, size_t count, unsigned side, st
 					     all[k].sides[side].values[i] - all[k].middle[0]);
 		if (rc == 0)
 			rc = xsp_compare_middle(&here, &middle);
+		out->capture = all[0].sides[side].of[i];
 		if (rc == 0)
 			rc = xsp_compare_put(out, middle);
 		free(here.values);
+		free(here.of);
 	}
 	return rc;
 }
@@ -174,7 +175,7 @@ static int find_common(const struct pair *p, const struct names *names, enum com
 		if (j != NULL ? share_of(p, names, j) < TELLING : !xsp_compare_is_of_steps(what))
 			continue;
 		rc = xsp_compare_times(p, j, what, t);
-		if (rc == 0 && tells(p, t, what)) {
+		if (rc == 0 && tells(t, what)) {
 			count++;
 		} else {
 			xsp_compare_free(t);
@@ -215,9 +216,10 @@ static int compare_times(struct pair *p, const struct joined *j, const struct bo
 			if (beside)
 				subtract(&times.sides[side], &common->sides[side]);
 		}
-		xsp_compare_difference(p, &times, c);
-		rc = xsp_compare_add(p, c);
+		rc = xsp_compare_difference(p, &times, c);
 	}
+	if (rc == 0)
+		rc = xsp_compare_add(p, c);
 	xsp_compare_free(&times);
 	return rc;
 }
@@ -329,8 +331,9 @@ static int compare_device(struct pair *p, const struct names *all, const struct 
 	if (d->known && p->repeats) {
 		struct comparison c = xsp_compare_row(COMPARED_KERNEL, d->all);
 		c.raw = d->by;
-		xsp_compare_difference(p, &common[1], &c);
-		rc = xsp_compare_add(p, &c);
+		rc = xsp_compare_difference(p, &common[1], &c);
+		if (rc == 0)
+			rc = xsp_compare_add(p, &c);
 	}
 	xsp_compare_free(&common[1]);
 	return rc;
@@ -392,21 +395,42 @@ static int compare_steps(struct pair *p, const struct both *common)
 	return rc;
 }
 
+/* In which one did the threads go without a CPU for longer than they do on its side? The worst comes
+ * first, and LEAST_REPEATS stay. */
+#define DISTURBED 0.05 /* share of the time, beyond twice the median */
+static size_t find_disturbed(const struct xsp_series **list, size_t n)
+{
+	double ready[256];
+	size_t worst = 0;
+
+	if (n <= LEAST_REPEATS || n > sizeof(ready) / sizeof(ready[0]))
+		return n;
+	for (size_t i = 0; i < n; i++) {
+		ready[i] = xsp_series_ready_share(list[i]);
+		worst = ready[i] > ready[worst] ? i : worst;
+	}
+	const double most = ready[worst], middle = xsp_quantile(ready, n, 0.5);
+	return most > 2 * middle + DISTURBED ? worst : n;
+}
+
 static int list_series(struct pair *p)
 {
 	const struct xsp_compare_side *sides[2] = {p->a, p->b};
-	size_t n = 0;
 
 	p->series = calloc(p->a->count + p->b->count + 1, sizeof(*p->series));
 	if (p->series == NULL)
 		return -ENOMEM;
 	p->steps = true;
 	for (unsigned side = 0; side < 2; side++) {
-		for (size_t i = 0; i < sides[side]->count; i++) {
-			p->series[n++] = sides[side]->captures[i].series;
-			p->steps = p->steps && xsp_series_step_count(p->series[n - 1]) > 0;
-		}
-		p->from[side + 1] = n;
+		const struct xsp_series **list = p->series + p->from[side];
+		size_t left = sides[side]->count, at;
+		for (size_t i = 0; i < left; i++)
+			list[i] = sides[side]->captures[i].series;
+		for (; (at = find_disturbed(list, left)) < left; left--, p->disturbed++)
+			memmove(list + at, list + at + 1, (left - at - 1) * sizeof(*list));
+		for (size_t i = 0; i < left; i++)
+			p->steps = p->steps && xsp_series_step_count(list[i]) > 0;
+		p->from[side + 1] = p->from[side] + left;
 	}
 	p->repeats = p->a->count >= LEAST_REPEATS && p->b->count >= LEAST_REPEATS;
 	return 0;

@@ -76,7 +76,8 @@ struct pair {
 	double threshold;
 	const struct xsp_series **series; /* of all captures; the caller frees it */
 	size_t from[3]; /* side i has the series from[i] to from[i + 1] */
-	bool repeats; /* each capture is one measurement */
+	size_t disturbed; /* captures that are not among them */
+	bool repeats; /* each capture is one measurement: the middle of its points */
 	bool steps; /* both sides have steps */
 	struct comparison *rows;
 	size_t count, capacity;
@@ -104,8 +105,11 @@ struct joined {
  * pieces of time, capture after capture. NAN: no value there. */
 struct measured {
 	double *values;
-	size_t count, capacity;
+	uint32_t *of; /* the capture of each */
+	size_t count, capacity, of_capacity;
+	uint32_t capture; /* of the values that are put next */
 	double fastest; /* NAN: there are none */
+	double off_by; /* of the share of a capture's time without a CPU: what its times are off by */
 };
 struct both {
 	struct measured sides[2];
@@ -124,7 +128,7 @@ int xsp_compare_middles(struct both *b);
 /* A new row, present on both sides, with nothing known yet. */
 struct comparison xsp_compare_row(enum compared what, const char *name);
 /* Needs enough measurements; for steps, all must be known. Consumes them. */
-void xsp_compare_difference(const struct pair *p, struct both *b, struct comparison *c);
+int xsp_compare_difference(const struct pair *p, struct both *b, struct comparison *c);
 int xsp_compare_add(struct pair *p, const struct comparison *c);
 
 /* compare_names.c: fills pair->rows. */

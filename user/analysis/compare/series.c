@@ -7,33 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/compare/series_calls.h"
 #include "analysis/names/step_shares.h"
 #include "base/arena.h"
 #include "base/rows/grow.h"
 #include "base/rows/order.h"
+#include "base/rows/tally.h"
 #include "base/text.h"
 #include "base/rows/u64map.h"
 #include "timeline/python.h"
+#include "timeline/waits.h"
 
-#define CLASSES_LOG2 2 /* classes of duration, per doubling */
-#define KEPT_SHARE 0.95 /* of a piece's calls */
 #define MAX_PLACES 4096U /* places whose memory is followed */
 #define NOT_KNOWN UINT32_MAX
 
-/* Calls of similar duration. */
-struct about {
-	uint32_t at, calls;
-	uint64_t ns;
-};
-
-struct xsp_series_calls {
-	struct about *classes; /* by duration */
-	size_t count, capacity;
-};
-
 struct xsp_series_share {
 	uint32_t step, calls;
-	uint64_t self_ns;
+	uint64_t self_ns, cpu_ns;
 };
 
 struct step {
@@ -58,7 +48,10 @@ struct holding {
 struct xsp_series {
 	struct xsp_timeline *timeline;
 	struct xsp_arena texts;
-	struct xsp_step_shares *in_steps; /* by row */
+	struct xsp_step_shares *in_steps; /* by twice the row; by one more: the time on a CPU */
+	/* by thread: ready without a CPU since its last call ended */
+	XSP_TALLY(struct ready { uint64_t ns; }) ready;
+	double ready_share;
 	struct rows rows[XSP_SERIES_KINDS];
 	uint64_t from_ns, to_ns, recorded_ns;
 	struct step kept[XSP_SERIES_STEPS];
@@ -96,11 +89,7 @@ int xsp_series_new(struct xsp_timeline *t, struct xsp_series **out)
 
 static void free_row(struct xsp_series_row *row)
 {
-	for (size_t i = 0; i < XSP_SERIES_PIECES; i++) {
-		if (row->pieces[i] != NULL)
-			free(row->pieces[i]->classes);
-		free(row->pieces[i]);
-	}
+	xsp_series_calls_free(row);
 	free(row->shares);
 }
 
@@ -117,6 +106,7 @@ void xsp_series_free(struct xsp_series *s)
 		xsp_u64map_free(&rows->known);
 	}
 	xsp_step_shares_free(s->in_steps);
+	xsp_tally_free(&s->ready);
 	xsp_u64map_free(&s->memory_index);
 	xsp_u64map_free(&s->place_of);
 	xsp_u64map_free(&s->holding_of);
@@ -178,59 +168,9 @@ static int row_known(struct xsp_series *s, enum xsp_series_kind kind, uint64_t k
 	return rc < 0 ? rc : xsp_u64map_set(&s->rows[kind].known, key, *row);
 }
 
-static uint32_t about_of(uint64_t ns)
+double xsp_series_ready_share(const struct xsp_series *s)
 {
-	const unsigned log2 = ns > 1 ? 63U - (unsigned)__builtin_clzll(ns) : 0;
-	const unsigned shift = log2 > CLASSES_LOG2 ? log2 - CLASSES_LOG2 : 0;
-
-	return (log2 << CLASSES_LOG2) + (uint32_t)((ns >> shift) & ((1U << CLASSES_LOG2) - 1));
-}
-
-static int count_call(struct xsp_series_row *row, unsigned piece, uint64_t ns)
-{
-	struct xsp_series_calls *calls = row->pieces[piece];
-	const uint32_t about = about_of(ns);
-	size_t i = 0;
-
-	row->timed++;
-	row->self_ns += ns;
-	if (calls == NULL)
-		calls = row->pieces[piece] = calloc(1, sizeof(*calls));
-	if (calls == NULL)
-		return -ENOMEM;
-	while (i < calls->count && calls->classes[i].at < about)
-		i++;
-	if (i == calls->count || calls->classes[i].at != about) {
-		if (xsp_grow(&calls->classes, &calls->capacity, calls->count + 1) < 0)
-			return -ENOMEM;
-		memmove(&calls->classes[i + 1], &calls->classes[i],
-			(calls->count - i) * sizeof(*calls->classes));
-		calls->classes[i] = (struct about){.at = about};
-		calls->count++;
-	}
-	calls->classes[i].calls += calls->classes[i].calls < UINT32_MAX;
-	calls->classes[i].ns += ns;
-	return 0;
-}
-
-bool xsp_series_call(const struct xsp_series_row *row, unsigned piece, double *ns)
-{
-	const struct xsp_series_calls *calls = row->pieces[piece];
-	double all = 0, sum = 0, kept = 0;
-
-	if (calls == NULL)
-		return false;
-	for (size_t i = 0; i < calls->count; i++)
-		all += calls->classes[i].calls;
-	for (size_t i = 0; i < calls->count && kept < KEPT_SHARE * all; i++) {
-		const struct about *c = &calls->classes[i];
-		const double room = KEPT_SHARE * all - kept;
-		const double part = c->calls < room ? c->calls : room;
-		sum += (double)c->ns * part / c->calls;
-		kept += part;
-	}
-	*ns = sum / kept;
-	return true;
+	return s->ready_share;
 }
 
 /* ---- spans ---- */
@@ -281,36 +221,68 @@ static int find_module(struct xsp_series *s, const void *what, uint32_t *row)
 }
 
 static int count_in_row(struct xsp_series *s, enum xsp_series_kind kind, uint32_t row,
-			const struct xsp_span *span, bool called)
+			const struct xsp_span *span, uint64_t ready_ns, bool called)
 {
 	if (row == NOT_KNOWN)
 		return 0;
 	struct xsp_series_row *r = &s->rows[kind].list[row];
 	r->calls += called;
+	r->ready_ns += ready_ns;
 	return xsp_span_has_duration(span) && !(span->flags & XSP_SPAN_CUT)
-		       ? count_call(r, piece_at(s, span->end_ns), span->self_ns)
+		       ? xsp_series_calls_add(r, piece_at(s, span->end_ns), span->self_ns,
+					      span->self_cpu_ns)
 		       : 0;
+}
+
+/* The innermost call has it: the next one of the thread to end, mostly. */
+static int on_wait(void *ctx, const struct xsp_wait *w)
+{
+	struct xsp_series *s = ctx;
+	const uint64_t from_ns = w->why == XSP_WAIT_RUNNABLE ? w->left_ns : w->woken_ns;
+	struct ready *r;
+
+	/* woken_ns 0: not known */
+	if ((w->flags & XSP_WAIT_SHORT) || !w->in_span || from_ns < w->left_ns ||
+	    w->back_ns <= from_ns)
+		return 0;
+	r = xsp_tally_row(&s->ready, w->tid, &(struct ready){0});
+	if (r == NULL)
+		return -ENOMEM;
+	r->ns += w->back_ns - from_ns;
+	return 0;
+}
+
+static uint64_t take_ready(struct xsp_series *s, uint32_t tid)
+{
+	struct ready *r = xsp_tally_find(&s->ready, tid);
+	const uint64_t ns = r != NULL ? r->ns : 0;
+
+	if (r != NULL)
+		r->ns = 0;
+	return ns;
 }
 
 static int on_span(void *ctx, const struct xsp_span *span)
 {
 	struct xsp_series *s = ctx;
+	const uint64_t ready = take_ready(s, span->tid);
 	uint32_t row;
 	int rc = operator_of(s, span, &row);
 
 	if (rc == 0)
-		rc = count_in_row(s, XSP_SERIES_OPERATOR, row, span, true);
+		rc = count_in_row(s, XSP_SERIES_OPERATOR, row, span, ready, true);
 	if (rc < 0 || span->python == NULL || span->python_first >= span->python->count)
 		return rc;
 	rc = row_known(s, XSP_SERIES_LINE, span->python->frames[span->python_first].name, span,
 		       find_line, &row);
 	if (rc == 0)
-		rc = count_in_row(s, XSP_SERIES_LINE, row, span, span->python_calls);
+		rc = count_in_row(s, XSP_SERIES_LINE, row, span, ready, span->python_calls);
 	if (rc == 0)
 		rc = row_known(s, XSP_SERIES_MODULE,
 			       xsp_u64_mix(span->python->id) + span->python_first, span,
 			       find_module, &row);
-	return rc < 0 ? rc : count_in_row(s, XSP_SERIES_MODULE, row, span, span->python_calls);
+	return rc < 0 ? rc
+		      : count_in_row(s, XSP_SERIES_MODULE, row, span, ready, span->python_calls);
 }
 
 static int find_kernel(struct xsp_series *s, const void *what, uint32_t *row)
@@ -331,7 +303,9 @@ static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 	struct xsp_series_row *r = &s->rows[XSP_SERIES_KERNEL].list[row];
 	r->device = r->calls == 0 || r->device == a->device ? a->device : XSP_SERIES_DEVICES;
 	r->calls++;
-	return a->cut ? 0 : count_call(r, piece_at(s, a->end_ns), a->end_ns - a->start_ns);
+	return a->cut ? 0
+		      : xsp_series_calls_add(r, piece_at(s, a->end_ns), a->end_ns - a->start_ns,
+					     XSP_CPU_UNKNOWN);
 }
 
 /* ---- steps ---- */
@@ -342,7 +316,12 @@ static int on_span_in_step(void *ctx, const struct xsp_span *span, uint32_t thre
 	uint32_t row;
 	int rc = operator_of(s, span, &row);
 
-	return rc < 0 ? rc : xsp_step_shares_add(s->in_steps, span, thread, row, span->self_ns);
+	if (rc == 0)
+		rc = xsp_step_shares_add(s->in_steps, span, thread, 2 * row, span->self_ns);
+	return rc < 0 || span->self_cpu_ns == XSP_CPU_UNKNOWN
+		       ? rc
+		       : xsp_step_shares_add(s->in_steps, span, thread, 2 * row + 1,
+					     span->self_cpu_ns);
 }
 
 static void keep_every_second(struct xsp_series *s)
@@ -377,6 +356,34 @@ static void forget_steps(struct xsp_series *s)
 	s->stride = 1;
 }
 
+/* The calls of the step that is kept next; *inside_ns: their time. */
+static int keep_shares(struct xsp_series *s, const struct xsp_step_share *shares, size_t count,
+		       uint64_t *inside_ns)
+{
+	struct rows *rows = &s->rows[XSP_SERIES_OPERATOR];
+	const uint32_t step = (uint32_t)s->kept_count;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct xsp_step_share *share = &shares[i];
+		struct xsp_series_row *row = &rows->list[share->key / 2];
+		if (share->key % 2 != 0)
+			continue;
+		if (XSP_APPEND(row->shares, row->share_capacity, row->share_count,
+			       (struct xsp_series_share){.step = step,
+							 .calls = (uint32_t)share->calls,
+							 .self_ns = share->ns}) < 0)
+			return -ENOMEM;
+		*inside_ns += share->ns;
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct xsp_series_row *row = &rows->list[shares[i].key / 2];
+		if (shares[i].key % 2 != 0 && row->share_count > 0 &&
+		    row->shares[row->share_count - 1].step == step)
+			row->shares[row->share_count - 1].cpu_ns = shares[i].ns;
+	}
+	return 0;
+}
+
 static int on_step(void *ctx, const struct xsp_step *step)
 {
 	struct xsp_series *s = ctx;
@@ -397,16 +404,9 @@ static int on_step(void *ctx, const struct xsp_step *step)
 		if ((s->step_count - 1) % s->stride != 0)
 			return 0;
 	}
-	for (size_t i = 0; i < count; i++) {
-		const struct xsp_step_share *share = &shares[i];
-		struct xsp_series_row *row = &s->rows[XSP_SERIES_OPERATOR].list[share->key];
-		if (XSP_APPEND(row->shares, row->share_capacity, row->share_count,
-			       (struct xsp_series_share){.step = (uint32_t)s->kept_count,
-							 .calls = (uint32_t)share->calls,
-							 .self_ns = share->ns}) < 0)
-			return -ENOMEM;
-		inside += share->ns;
-	}
+	rc = keep_shares(s, shares, count, &inside);
+	if (rc < 0)
+		return rc;
 	const uint64_t length = step->end_ns - step->start_ns;
 	s->kept[s->kept_count++] =
 		(struct step){.start_ns = step->start_ns,
@@ -450,8 +450,8 @@ size_t xsp_series_steps(const struct xsp_series *s, double *ns)
 	return s->kept_count;
 }
 
-void xsp_series_shares(const struct xsp_series *s, const struct xsp_series_row *row, double *ns,
-		       double *calls)
+void xsp_series_shares(const struct xsp_series *s, const struct xsp_series_row *row, bool on_cpu,
+		       double *ns, double *calls)
 {
 	for (size_t i = 0; i < s->kept_count; i++) {
 		ns[s->kept[i].rank] = row == NULL ? (double)s->kept[i].outside_ns : 0;
@@ -461,7 +461,7 @@ void xsp_series_shares(const struct xsp_series *s, const struct xsp_series_row *
 	for (size_t i = 0; row != NULL && i < row->share_count; i++) {
 		const struct xsp_series_share *share = &row->shares[i];
 		const uint32_t rank = s->kept[share->step].rank;
-		ns[rank] = (double)share->self_ns;
+		ns[rank] = (double)(on_cpu ? share->cpu_ns : share->self_ns);
 		if (calls != NULL)
 			calls[rank] = share->calls;
 	}
@@ -634,12 +634,27 @@ struct xsp_timeline_sink xsp_series_sink(struct xsp_series *s)
 		.gpu = on_activity,
 		.memory = on_memory,
 		.process_memory = on_process_memory,
+		.wait = on_wait,
 	};
+}
+
+static double ready_share(const struct xsp_timeline *t)
+{
+	const struct xsp_thread_times *times;
+	const size_t n = xsp_timeline_times(t, &times);
+	double running = 0, ready = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		running += (double)times[i].running_ns;
+		ready += (double)times[i].runnable_ns;
+	}
+	return ready > 0 ? ready / (running + ready) : 0;
 }
 
 void xsp_series_end(struct xsp_series *s)
 {
 	rank_steps(s);
+	s->ready_share = ready_share(s->timeline);
 	for (size_t i = 0; i < s->memory_count; i++)
 		if (s->memory[i].first < XSP_SERIES_PIECES)
 			set_level(s, &s->memory[i], s->to_ns, s->memory[i].level);

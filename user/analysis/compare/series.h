@@ -31,6 +31,8 @@ struct xsp_series_row {
 	const char *name; /* raw bytes of the target's; numbered names share "ProfilerStep#*" */
 	uint64_t hash; /* of the name */
 	uint64_t calls, timed, self_ns; /* all calls; those with a duration, and their own time */
+	uint64_t cpu_ns, ready_ns; /* of that: on a CPU, and ready to run without one */
+	bool cpu_unknown; /* of some call */
 	uint32_t device; /* of a kernel: the device on which it ran, or XSP_SERIES_DEVICES */
 	struct xsp_series_calls *pieces[XSP_SERIES_PIECES]; /* NULL: none in that piece */
 	struct xsp_series_share *shares; /* by step, see xsp_series_shares() */
@@ -69,9 +71,15 @@ size_t xsp_series_memory(const struct xsp_series *s, const struct xsp_series_mem
 uint64_t xsp_series_places_left_out(const struct xsp_series *s);
 uint64_t xsp_series_recorded_ns(const struct xsp_series *s);
 
+/* Does it hardly ever wait by itself? Then its time on a CPU is its own, and what it takes longer is
+ * for want of a CPU. */
+bool xsp_series_computes(const struct xsp_series_row *row);
+/* The threads' time without a CPU, as a share of that in which they could have run; 0: not known. */
+double xsp_series_ready_share(const struct xsp_series *s);
+
 /* The mean time of a piece's calls, ns, without the longest twentieth, which disturbances cause.
- * False: no calls. */
-bool xsp_series_call(const struct xsp_series_row *row, unsigned piece, double *ns);
+ * `on_cpu`: their time on a CPU. False: no calls. */
+bool xsp_series_call(const struct xsp_series_row *row, unsigned piece, bool on_cpu, double *ns);
 
 /* All steps that count. */
 uint64_t xsp_series_step_count(const struct xsp_series *s);
@@ -80,9 +88,9 @@ uint64_t xsp_series_step_count(const struct xsp_series *s);
 double xsp_series_steps_until(const struct xsp_series *s, double at);
 /* The kept steps in order of their beginning: how many, and how long each took. */
 size_t xsp_series_steps(const struct xsp_series *s, double *ns);
-/* A row's own time and calls in each of those steps; `calls` may be NULL. Row NULL: time in no
- * call. */
-void xsp_series_shares(const struct xsp_series *s, const struct xsp_series_row *row, double *ns,
-		       double *calls);
+/* A row's own time, or that on a CPU, and calls in each of those steps; `calls` may be NULL. Row
+ * NULL: time in no call. */
+void xsp_series_shares(const struct xsp_series *s, const struct xsp_series_row *row, bool on_cpu,
+		       double *ns, double *calls);
 
 #endif

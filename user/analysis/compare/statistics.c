@@ -169,9 +169,16 @@ static struct side side_of(const double *values, size_t n, double trim)
 	};
 }
 
-void xsp_difference_widen(struct xsp_difference *d, double error)
+#define MANY_DEGREES 60
+
+void xsp_difference_widen(struct xsp_difference *d, double error, bool known)
 {
-	d->error = hypot(d->error, error);
+	const double before = d->error;
+
+	d->error = hypot(before, error);
+	if (known && before > 0)
+		d->degrees = fmin(fmax(d->degrees, MANY_DEGREES),
+				  d->degrees * pow(d->error / before, 4));
 	const double reach = d->error * xsp_student_t((1 - CONFIDENCE) / 2, d->degrees);
 	d->low = d->by - reach;
 	d->high = d->by + reach;
@@ -196,7 +203,65 @@ struct xsp_difference xsp_difference(const double *a, size_t a_count, const doub
 				: (double)(a_count + b_count - 2);
 	d.spread[0] = x.spread;
 	d.spread[1] = y.spread;
-	xsp_difference_widen(&d, 0);
+	xsp_difference_widen(&d, 0, false);
+	return d;
+}
+
+double xsp_trimmed_error(const double *values, size_t n, double trim, double *spread)
+{
+	const struct side s = side_of(values, n, trim);
+
+	*spread = s.spread;
+	return sqrt(s.error2);
+}
+
+/* Squares of what the smaller half of the values is off their median, made as large as all would be
+ * by chance, and how many there are. */
+static double squares_around(const double *values, size_t n, double middle, double *degrees)
+{
+	/* for a normal distribution, by the number of values: from 200,000 draws */
+	static const double shown[] = {0.350, 0.470, 0.264, 0.333, 0.227, 0.278, 0.207, 0.242};
+	const size_t left_out = (n - 1) / 2, kept = n - left_out;
+	const double share = n - 3 < sizeof(shown) / sizeof(shown[0]) ? shown[n - 3] : 0.2;
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const double off = fabs(values[i] - middle);
+		size_t below = 0;
+		for (size_t k = 0; k < n; k++)
+			below += fabs(values[k] - middle) < off ||
+				 (k < i && !(fabs(values[k] - middle) > off));
+		sum += below < kept ? off * off : 0;
+	}
+	*degrees += (double)(kept - 1);
+	return sum / share;
+}
+
+static double median_of(const double *values, size_t n)
+{
+	return (value_at(values, n, (n - 1) / 2) + value_at(values, n, n / 2)) / 2;
+}
+
+struct xsp_difference xsp_difference_of_medians(const double *a, size_t a_count, const double *b,
+						size_t b_count, double variance)
+{
+	struct xsp_difference d = {0};
+
+	if (a_count < 3 || b_count < 3)
+		return d;
+	const double x = median_of(a, a_count), y = median_of(b, b_count);
+	double degrees = XSP_KNOWN_BEFORE, squares = XSP_KNOWN_BEFORE * variance;
+	squares += squares_around(a, a_count, x, &degrees);
+	squares += squares_around(b, b_count, y, &degrees);
+	/* the variance of a median of n values is at most pi / 2n of theirs */
+	const double error2 =
+		squares / degrees * M_PI_2 * (1 / (double)a_count + 1 / (double)b_count);
+	d.known = isfinite(x) && isfinite(y) && isfinite(error2);
+	d.by = y - x;
+	d.error = sqrt(error2);
+	d.degrees = degrees;
+	d.spread[0] = d.spread[1] = sqrt(squares / degrees);
+	xsp_difference_widen(&d, 0, false);
 	return d;
 }
 

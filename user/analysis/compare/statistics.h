@@ -38,8 +38,20 @@ struct xsp_difference {
 };
 struct xsp_difference xsp_difference(const double *a, size_t a_count, const double *b,
 				     size_t b_count, double trim);
-/* Widens the interval by another, independent error. */
-void xsp_difference_widen(struct xsp_difference *d, double error);
+/*
+ * The median of b minus that of a, of few values of which some may be far off: less than half of a
+ * side are in neither the medians nor the spread. So few show little of their spread: `variance` is
+ * what is known of it otherwise, and counts like that of XSP_KNOWN_BEFORE values. At least 3 values
+ * a side.
+ */
+#define XSP_KNOWN_BEFORE 4
+struct xsp_difference xsp_difference_of_medians(const double *a, size_t a_count, const double *b,
+						size_t b_count, double variance);
+/* The standard error of a trimmed mean, and the values' standard deviation; n >= 4. */
+double xsp_trimmed_error(const double *values, size_t n, double trim, double *spread);
+/* Widens the interval by another, independent error. `known`: it is no estimate from the same few
+ * values, which leaves more degrees of freedom. */
+void xsp_difference_widen(struct xsp_difference *d, double error, bool known);
 /* The probability of this difference, or a more extreme one, if the true difference were
  * `limit`. The difference must be known, with an error above 0. */
 double xsp_difference_above(const struct xsp_difference *d, double limit);

@@ -60,10 +60,6 @@ static int add_work(struct xsp_gpu_analysis *g, const struct xsp_gpu_activity *a
 	};
 	uint32_t device;
 
-	if (a->end_ns == 0) {
-		g->untimed++;
-		return 0;
-	}
 	g->unlaunched += a->arrow == 0;
 	if (a->kind == XSP_GPU_IS_KERNEL && !a->cut)
 		xsp_gpu_flops_work(g->flops, a->external, a->end_ns - a->start_ns);

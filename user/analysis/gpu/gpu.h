@@ -19,7 +19,6 @@ struct xsp_gpu_analysis {
 	struct xsp_gpu_flops *flops;
 	struct xsp_gpu_path *path;
 	bool events_lost;
-	uint64_t untimed; /* CUPTI could not say when they ran */
 	uint64_t unlaunched; /* their call is not known, or lies outside the range */
 	bool ended; /* the sweep has ended */
 };

@@ -112,10 +112,12 @@ static void add_bytes(struct xsp_gpu_name_use *u, const struct xsp_gpu_activity 
 	u->timed++;
 }
 
-/* Durations can be compared only if the launch is known and both lie within the range. */
+/* Durations can be compared only if the launch is known, comes first, and both lie within the
+ * range. */
 static bool is_whole_launch(const struct xsp_gpu_activity *a)
 {
-	return a->arrow != 0 && !a->cut && !a->call_cut && xsp_gpu_is_launched(a);
+	return a->arrow != 0 && !a->cut && !a->call_cut && a->start_ns >= a->call_ns &&
+	       xsp_gpu_is_launched(a);
 }
 
 int xsp_gpu_by_name_add(struct xsp_gpu_by_name *n, const struct xsp_gpu_activity *a,

@@ -410,7 +410,8 @@ static void put_losses(const struct writer *w)
 	} losses[] = {
 		{w->g->unlaunched,
 		 "activities without their launch: in no launch statistics, and why their stream was idle before them is not known"},
-		{w->g->untimed, "activities that CUPTI could not time: in no figure"},
+		{c->early,
+		 "activities begin up to 20 us before their launch, as the clocks have it: in no launch statistics"},
 		{s->late,
 		 "activities came too late to be put in order: in unions, gaps and queues only with what was left of them"},
 		{s->pushed_out,
@@ -431,8 +432,10 @@ static void put_losses(const struct writer *w)
 		{c->unnamed, "kernels whose name never came"},
 		{c->unfinished, "processes whose agent did not say that it had handed over all"},
 	};
-	char count[XSP_UNITS_SIZE];
+	char count[XSP_UNITS_SIZE], bad[XSP_GPU_BAD_TEXT];
 
+	if (xsp_gpu_bad_text(c, bad) != NULL)
+		xsp_report_notef(w->section, "%s", bad);
 	for (size_t i = 0; i < COUNT_OF(losses); i++)
 		if (losses[i].count > 0)
 			xsp_report_notef(w->section, "%s %s",
@@ -444,8 +447,13 @@ int xsp_gpu_report(const struct xsp_gpu_analysis *g, struct xsp_report *r)
 	struct writer w = {.g = g};
 
 	w.device_count = xsp_gpu_sweep_devices(g->sweep, &w.devices);
-	if (w.device_count == 0)
+	if (w.device_count == 0) {
+		char bad[XSP_GPU_BAD_TEXT];
+		const char *text = xsp_gpu_bad_text(xsp_timeline_gpu(g->timeline), bad);
+		if (text != NULL)
+			xsp_report_note(xsp_report_section(r, "gpu", "GPU"), text);
 		return 0;
+	}
 	w.section = xsp_report_section(r, "gpu", "GPU");
 	put_devices(&w);
 	put_overlaps(&w);

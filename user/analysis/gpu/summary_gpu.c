@@ -95,6 +95,7 @@ int xsp_summary_gpu_span(struct xsp_summary_gpu *g, const struct xsp_span *span)
 	return xsp_cuda_is_error(code) ? count_error(g, span->probe, code) : 0;
 }
 
+/* One whose times cannot be true is counted, and is in no time. */
 static int count_kernel(struct xsp_summary_gpu *g, const struct xsp_gpu_activity *a)
 {
 	uint64_t key = (uintptr_t)a->name, duration = a->end_ns - a->start_ns;
@@ -103,6 +104,8 @@ static int count_kernel(struct xsp_summary_gpu *g, const struct xsp_gpu_activity
 	if (k == NULL)
 		return -ENOMEM;
 	k->calls++;
+	if (a->bad)
+		return 0;
 	xsp_add_saturated(&k->total_ns, duration);
 	if (!a->cut) {
 		k->max_ns = duration > k->max_ns ? duration : k->max_ns;
@@ -229,6 +232,7 @@ static void print_activity(const struct xsp_summary_gpu *g, FILE *f)
 
 static void print_losses(const struct xsp_gpu_counts *c, struct xsp_report *report)
 {
+	char bad[XSP_GPU_BAD_TEXT];
 	const struct {
 		uint64_t count;
 		const char *what;
@@ -243,6 +247,8 @@ static void print_losses(const struct xsp_gpu_counts *c, struct xsp_report *repo
 
 	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
 		xsp_list_count(report, true, losses[i].what, losses[i].count);
+	if (xsp_gpu_bad_text(c, bad) != NULL)
+		xsp_list_warn(report, "%s", bad);
 	if (c->errors > 0 && c->error[0] != '\0')
 		xsp_list_warn(report, "the agent said: %s", c->error);
 }

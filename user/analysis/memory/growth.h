@@ -54,8 +54,14 @@ struct xsp_slope {
 	bool steps_known; /* there were steps during that time */
 	struct xsp_rate a_step;
 };
-/* steps: NULL if there are none. */
+/* How an amount was estimated from samples. */
+struct xsp_growth_samples {
+	double grain; /* bytes: its variance by its size. 0: nothing was estimated */
+	bool all_kept; /* nothing that was sampled was given back */
+};
+/* steps: NULL if there are none. samples: NULL if the amount is exact. */
 struct xsp_slope xsp_growth_slope(const struct xsp_growth_clock *c, const struct xsp_growth *g,
-				  const struct xsp_growth_steps *steps);
+				  const struct xsp_growth_steps *steps,
+				  const struct xsp_growth_samples *samples);
 
 #endif

@@ -98,6 +98,7 @@ int xsp_summary_allocations_event(struct xsp_summary_allocations *a,
 		s->alive += e->blocks;
 		s->alive_bytes += (uint64_t)e->bytes;
 		s->variance += e->variance;
+		s->all_variance += e->variance;
 	} else {
 		s->alive -= e->blocks;
 		s->alive_bytes -= (uint64_t)-e->bytes;
@@ -132,7 +133,10 @@ static struct xsp_slope slope_of(const struct xsp_summary_allocations *a, const 
 	xsp_timeline_window(a->timeline, &start, &end);
 	if (s->alive_bytes > 0)
 		xsp_growth_time(&clock, end);
-	return xsp_growth_slope(&clock, s->growth, steps);
+	const struct xsp_growth_samples samples = {
+		.grain = s->bytes > 0 ? s->all_variance / (double)s->bytes : 0,
+		.all_kept = s->alive >= s->allocations};
+	return xsp_growth_slope(&clock, s->growth, steps, &samples);
 }
 
 /* All sites; the caller frees the array. NULL: out of memory. steps: may be NULL. */

@@ -14,7 +14,7 @@ struct site {
 	uint32_t where; /* index of the timeline's first one */
 	uint64_t alive_bytes, bytes;
 	double alive, allocations; /* in blocks */
-	double variance; /* of alive_bytes */
+	double variance, all_variance; /* of alive_bytes, of bytes */
 	struct xsp_growth *growth; /* of alive_bytes; NULL: too many sites */
 };
 

@@ -110,7 +110,7 @@ static struct xsp_slope slope_of(const struct xsp_summary_memory *m, const struc
 	xsp_timeline_window(m->timeline, &start, &end);
 	xsp_growth_time(&clock, end);
 	xsp_growth_put(&clock, &anonymous, p->last.anonymous);
-	struct xsp_slope out = xsp_growth_slope(&clock, &anonymous, steps);
+	struct xsp_slope out = xsp_growth_slope(&clock, &anonymous, steps, NULL);
 	const double grown = out.low * (double)(clock.last_ns - clock.start_ns) * 1e-9;
 	out.grows = out.grows && grown >= GROWN_LEAST_BYTES &&
 		    grown >= GROWN_LEAST_SHARE * (double)p->last.anonymous;

@@ -199,6 +199,7 @@ struct xsp_timeline_sink xsp_summary_sink(struct xsp_summary *s)
 		.step = s->steps != NULL ? on_step : NULL,
 		.in_step = s->steps != NULL ? on_span_in_step : NULL,
 		.gpu = on_activity,
+		.untimed = on_activity,
 		.memory = on_memory,
 		.process_memory = on_process_memory,
 		.wait = on_wait,

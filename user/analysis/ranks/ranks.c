@@ -29,6 +29,7 @@ struct collecting {
 	uint32_t *names; /* by name id: index of the job's name, or NO_INDEX */
 	size_t name_count, name_capacity;
 	struct xsp_u64map rank_of; /* pid → index of the job's rank */
+	struct xsp_u64map asks; /* threads that ask for collectives which other threads run */
 	struct xsp_u64map kernel_of; /* address of a kernel's name → index of kernels */
 	struct kernel_name {
 		uint32_t name;
@@ -56,6 +57,7 @@ static void free_collecting(struct collecting *c)
 	xsp_torch_args_free(c->arguments);
 	xsp_u64map_free(&c->call_of);
 	xsp_u64map_free(&c->rank_of);
+	xsp_u64map_free(&c->asks);
 	xsp_u64map_free(&c->kernel_of);
 	free(c->kernels);
 	free(c->values);
@@ -220,6 +222,8 @@ static int add_queued(struct collecting *c, struct rank *k, const struct xsp_spa
 	const size_t n = words_of(span, words, XSP_C10D_WORK + 1, &unreadable);
 	struct queued q = {.work.ns = real(c, span->start_ns)};
 
+	if (xsp_u64map_set(&c->asks, span->tid, 1) < 0)
+		return -ENOMEM;
 	if (n <= XSP_C10D_WORK || (unreadable & 1U << XSP_C10D_WORK))
 		return 0;
 	const long group = group_of(k, words, n, unreadable);
@@ -356,6 +360,22 @@ static int on_span(void *ctx, const struct xsp_span *span)
 	}
 }
 
+/* DistributedDataParallel waits for a future, and calls no wait of c10d: its thread is off the CPU.
+ * What of it is between its arrival at a collective and the last rank's is found later. */
+static int on_wait(void *ctx, const struct xsp_wait *w)
+{
+	struct collecting *c = ((struct xsp_ranks *)ctx)->now;
+
+	if ((w->flags & XSP_WAIT_SHORT) || w->why != XSP_WAIT_LOCK ||
+	    xsp_u64map_get(&c->asks, w->tid) == NULL)
+		return 0;
+	struct rank *k = rank_of(c, w->pid);
+	if (k == NULL)
+		return -ENOMEM;
+	const uint64_t until = w->woken_ns > w->left_ns ? w->woken_ns : w->back_ns;
+	return XSP_PUT(&k->blocked, (struct interval){real(c, w->left_ns), real(c, until)});
+}
+
 /* ---- the GPU ---- */
 
 static struct kernel_name *kernel_name(struct collecting *c, const char *text)
@@ -371,16 +391,6 @@ static struct kernel_name *kernel_name(struct collecting *c, const char *text)
 					     &c->kernel_capacity, &c->kernel_count, &first);
 }
 
-/* No recording lasts so long: CUPTI could not time the activity, or the clock is wrong. */
-#define FAR_NS ((uint64_t)1 << 53)
-static bool is_timed(const struct collecting *c, const struct xsp_gpu_activity *a)
-{
-	uint64_t start, end;
-
-	xsp_timeline_window(c->timeline, &start, &end);
-	return a->end_ns > a->start_ns && a->end_ns < end + FAR_NS && a->start_ns + FAR_NS > start;
-}
-
 static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 {
 	struct collecting *c = ((struct xsp_ranks *)ctx)->now;
@@ -391,7 +401,7 @@ static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 	const struct kernel_name *name = kernel_name(c, a->name);
 	if (k == NULL || name == NULL)
 		return -ENOMEM;
-	if (!is_timed(c, a)) {
+	if (a->bad || a->end_ns <= a->start_ns) {
 		k->lossy = k->lossy || name->communicates;
 		return 0;
 	}
@@ -485,8 +495,12 @@ int xsp_ranks_begin(struct xsp_ranks *j, struct xsp_capture_reader *r, struct xs
 
 struct xsp_timeline_sink xsp_ranks_sink(struct xsp_ranks *j)
 {
-	return (struct xsp_timeline_sink){
-		.ctx = j, .span = on_span, .step = on_step, .gpu = on_activity};
+	return (struct xsp_timeline_sink){.ctx = j,
+					  .span = on_span,
+					  .step = on_step,
+					  .gpu = on_activity,
+					  .untimed = on_activity,
+					  .wait = on_wait};
 }
 
 /* ---- after its run ---- */
@@ -543,6 +557,7 @@ int xsp_ranks_end(struct xsp_ranks *j)
 		rc = join(k);
 		if (rc == 0)
 			rc = xsp_ranks_gpu_join(k);
+		k->waits_known = k->blocked.count > 0 || xsp_timeline_has_waits(c->timeline);
 		/* Threads of a rank that wait at the same time make one wait. */
 		k->blocked.count = xsp_ranks_merge(k->blocked.rows, k->blocked.count);
 		number_by_group(k);

@@ -37,7 +37,8 @@ static int add_blocked(struct rank *k, struct interval in)
 	return XSP_PUT(&k->stood, in);
 }
 
-/* Finds when the rank was blocked by late ranks. Collectives that overlap count once. */
+/* Finds when the rank was blocked by late ranks. Collectives that overlap count once. Where no wait
+ * was recorded, it is taken to stand still from its arrival to the last rank's. */
 static int find_held(struct rank *k)
 {
 	int64_t before = 0;
@@ -46,6 +47,8 @@ static int find_held(struct rank *k)
 
 	k->early.count = xsp_ranks_merge(k->early.rows, k->early.count);
 	for (size_t e = 0; e < k->early.count && rc == 0; e++) {
+		if (!k->waits_known)
+			rc = add_blocked(k, k->early.rows[e]);
 		while (b < k->blocked.count &&
 		       k->blocked.rows[b].end_ns <= k->early.rows[e].start_ns)
 			b++;

@@ -121,6 +121,7 @@ struct rank {
 	int64_t window_start_ns, window_end_ns, recorded_ns;
 	bool lossy; /* events were lost */
 	bool windows; /* part of the time was not recorded */
+	bool waits_known; /* its waits for collectives were recorded; false: see find_held() */
 	bool damaged; /* its capture is damaged or has no end */
 	int64_t shift_ns;
 	XSP_ARRAY(struct queued) queued;

@@ -109,6 +109,11 @@ static void note_rank(const struct xsp_ranks *j, size_t rank, struct xsp_report_
 		if (is_doubtful(k, d))
 			xsp_report_notef(s, "%s: %s: its figures are lower bounds", title,
 					 doubts[d].text);
+	if (k->matched > 0 && !k->waits_known)
+		xsp_report_notef(
+			s,
+			"%s: its waits were not recorded (--waits): it is taken to wait from its arrival at a collective to the last rank's",
+			title);
 	for (size_t before = 0; before < rank && k->number >= 0; before++)
 		if (j->ranks[before].number == k->number)
 			xsp_report_notef(
@@ -196,8 +201,10 @@ static int64_t mean_step(const struct rank *k, bool own)
 
 RANK_CELL(number, known(row->number >= 0, row->number));
 RANK_CELL(host, xsp_cell_text(row->host[0] != '\0' ? row->host : NULL));
-RANK_CELL(blocked_share,
-	  row->matched > 0 ? share(row->blocked_ns, row->recorded_ns) : known(false, 0));
+RANK_CELL(blocked, known(row->matched > 0 && row->waits_known, row->blocked_ns));
+RANK_CELL(blocked_share, row->matched > 0 && row->waits_known
+				 ? share(row->blocked_ns, row->recorded_ns)
+				 : known(false, 0));
 RANK_CELL(transfer, known(row->matched > 0, row->in_ns - row->waited_ns));
 RANK_CELL(step, known(row->steps.count > 0, mean_step(row, false)));
 RANK_CELL(own_step, known(row->steps.count > 0, mean_step(row, true)));
@@ -211,7 +218,7 @@ static const struct xsp_report_column rank_columns[] = {
 	{"last", "last to come", XSP_UNIT_COUNT, false, RANK_MET(times_last)},
 	{"late_ns", "late by", XSP_UNIT_NS, false, RANK_MET(late_ns)},
 	{"waited_ns", "waited for others", XSP_UNIT_NS, false, RANK_MET(waited_ns)},
-	{"blocked_ns", "of that blocked", XSP_UNIT_NS, false, RANK_MET(blocked_ns)},
+	{"blocked_ns", "of that blocked", XSP_UNIT_NS, false, XSP_BY(rank_blocked)},
 	{"blocked_share", "of its time", XSP_UNIT_SHARE, false, XSP_BY(rank_blocked_share)},
 	{"transfer_ns", "in transfers", XSP_UNIT_NS, false, XSP_BY(rank_transfer)},
 	{"steps", "steps", XSP_UNIT_COUNT, false, RANK(steps.count)},
@@ -463,8 +470,8 @@ static void begin_finding(struct found *f, const struct rank *k, const struct la
 			   xsp_cell_text(k->host[0] != '\0' ? k->host : NULL));
 	xsp_finding_ns(g, "late_ns", "late by, in all", (uint64_t)k->late_ns);
 	xsp_finding_text(g, "collective", "most at", f->job->names.rows[l->name]);
-	xsp_finding_count(g, "late_times", "times late there", l->times);
-	xsp_finding_count(g, "late_calls", "of", l->calls);
+	xsp_finding_count(g, "late_times", "times last, as in the table of ranks", k->times_last);
+	xsp_finding_count(g, "late_calls", "of", k->matched);
 	xsp_finding_ns(g, "late_max_ns", "at most by", (uint64_t)l->most_ns);
 }
 

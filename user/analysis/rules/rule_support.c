@@ -174,9 +174,10 @@ static void add_gpu(const struct xsp_rule_context *c, struct doubts *d)
 	if (n->lost + n->dropped > 0)
 		add(d, "%s GPU records were lost: work that is not known looks idle",
 		    xsp_format_count(count, n->lost + n->dropped));
-	else if (g->untimed > 0)
-		add(d, "CUPTI could not time %s kernels: work that is not known looks idle",
-		    xsp_format_count(count, g->untimed));
+	else if (xsp_gpu_bad_count(n) > 0)
+		add(d,
+		    "the times of %s GPU records cannot be true: work that is not known looks idle",
+		    xsp_format_count(count, xsp_gpu_bad_count(n)));
 	else if ((double)g->unlaunched > UNLAUNCHED_LEAST * (double)n->records)
 		add(d, "the launches of %s activities are not known",
 		    xsp_format_count(count, g->unlaunched));

@@ -150,7 +150,7 @@ const struct xsp_rule xsp_rules[] = {
 	 "a rank of a job comes late to collectives, and no operator says why",
 	 "captures of several ranks", xsp_rule_ranks, false,
 	 .title =
-		 "{who} comes late to {collective:200}: {late_times:d} of {late_calls:d} times, by {late_mean_ns} in the mean, {late_max_ns} at most",
+		 "{who} comes last to {late_times:d} of {late_calls:d} collectives: to {collective:200} late by {late_mean_ns} in the mean, {late_max_ns} at most",
 	 .advice =
 		 "no operator takes so much longer there: look at what that process does before {collective:200} outside of operators (input, Python, other programs "
 		 "on its processors; --waits and --python tell)"},

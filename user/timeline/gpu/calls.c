@@ -227,6 +227,8 @@ static int match_record(struct xsp_gpu *g, struct gpu_thread *th, const struct a
 	struct call found;
 	int rc;
 
+	if (h == NULL && r->bad)
+		return 0;
 	if (h == NULL) {
 		rc = without_span(g, th, r, inside, &found);
 	} else {
@@ -304,13 +306,17 @@ int xsp_gpu_api_record(struct xsp_gpu *g, uint32_t pid, const struct xsp_gpu_rec
 	if (th == NULL)
 		return -ENOMEM;
 	g->counts.api_records++;
+	const enum xsp_gpu_bad bad = xsp_gpu_bad_times(g, a.start_ns, a.end_ns, g->now);
+	if (bad != XSP_GPU_TIMED)
+		g->counts.bad[bad]++;
 	const struct api_record r = {.start_ns = a.start_ns,
 				     .end_ns = a.end_ns < a.start_ns ? a.start_ns : a.end_ns,
 				     .came_ns = g->now,
 				     .correlation = record->correlation,
 				     .cbid = a.cbid,
 				     .result = a.result,
-				     .api = (uint8_t)api};
+				     .api = (uint8_t)api,
+				     .bad = bad != XSP_GPU_TIMED};
 	if (th->record_count == 0 && is_due(g, th, &r, 0))
 		return match_record(g, th, &r, 0);
 	if (XSP_APPEND(th->records, th->record_capacity, th->record_count, r) < 0)

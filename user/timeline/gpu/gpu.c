@@ -230,6 +230,7 @@ static int begin(struct xsp_timeline *t)
 		return -ENOMEM;
 	t->gpu->t = t;
 	xsp_gpu_link_begin(t->gpu);
+	xsp_gpu_bad_begin(t->gpu);
 	return 1;
 }
 
@@ -242,6 +243,7 @@ static void free_gpu(struct xsp_timeline *t)
 	xsp_gpu_calls_free(g);
 	xsp_gpu_link_free(g);
 	xsp_gpu_names_free(g);
+	xsp_gpu_bad_free(g);
 	free(g->processes);
 	free(g);
 }

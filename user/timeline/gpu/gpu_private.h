@@ -41,6 +41,7 @@ struct api_record {
 	uint64_t start_ns, end_ns, came_ns;
 	uint32_t correlation, cbid, result;
 	uint8_t api;
+	bool bad; /* its times cannot be true: it is no call by itself */
 };
 
 struct gpu_thread {
@@ -120,9 +121,13 @@ struct gpu_process {
 	bool open; /* the window's end was not seen */
 };
 
+struct stream_times;
+
 struct xsp_gpu {
 	struct xsp_timeline *t;
 	uint64_t now; /* latest time seen */
+	uint64_t from_ns, to_ns; /* what lies outside has another clock */
+	bool imported; /* from a trace */
 	uint64_t swept_ns;
 	struct xsp_gpu_counts counts;
 
@@ -152,6 +157,10 @@ struct xsp_gpu {
 	struct user_range *ranges;
 	size_t range_count, range_capacity;
 	struct xsp_u64map range_of;
+
+	struct stream_times *streams;
+	size_t stream_count, stream_capacity;
+	struct xsp_u64map stream_of;
 };
 
 /* The operator, or the range where there is none; 0: neither is there. */
@@ -175,6 +184,16 @@ int xsp_gpu_activity_record(struct xsp_gpu *g, uint32_t pid, const struct xsp_gp
 int xsp_gpu_sweep_activities(struct xsp_gpu *g, bool all);
 void xsp_gpu_link_begin(struct xsp_gpu *g);
 void xsp_gpu_link_free(struct xsp_gpu *g);
+
+/* bad.c */
+void xsp_gpu_bad_begin(struct xsp_gpu *g);
+/* `came_ns`: when the record came. */
+enum xsp_gpu_bad xsp_gpu_bad_times(const struct xsp_gpu *g, uint64_t start_ns, uint64_t end_ns,
+				   uint64_t came_ns);
+/* `c`: its call, or NULL. An activity that is not bad is compared with later ones of its stream. */
+enum xsp_gpu_bad xsp_gpu_bad_activity(struct xsp_gpu *g, const struct waiting *w,
+				      const struct call *c, const struct xsp_gpu_activity *a);
+void xsp_gpu_bad_free(struct xsp_gpu *g);
 
 /* names.c */
 int xsp_gpu_add_name(struct xsp_gpu *g, const struct xsp_gpu_record *record);

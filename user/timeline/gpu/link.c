@@ -136,10 +136,21 @@ static void place(const struct xsp_gpu *g, const struct waiting *w, struct xsp_g
 	}
 	if (w->kind == XSP_GPU_IS_EVENT)
 		a->start_ns = a->end_ns = r->event.device_ns;
-	if (a->start_ns > INT64_MAX || a->end_ns > INT64_MAX) /* no clock shows that: not timed */
-		a->start_ns = a->end_ns = 0;
-	if (a->end_ns < a->start_ns)
-		a->end_ns = a->start_ns;
+}
+
+/* Counts it, and takes its times away, if they cannot be true: its call says whether it lies in the
+ * cut, or the time when its record came. An event that was not timed has no times. */
+static void judge(struct xsp_gpu *g, const struct waiting *w, const struct call *c,
+		  struct xsp_gpu_activity *a)
+{
+	if (a->kind == XSP_GPU_IS_EVENT && a->start_ns == 0)
+		return;
+	a->bad = xsp_gpu_bad_activity(g, w, c, a);
+	if (a->bad == XSP_GPU_TIMED)
+		return;
+	g->counts.bad[a->bad]++;
+	a->start_ns = a->end_ns = 0;
+	a->left_out |= c == NULL && xsp_cut_time(g->t, w->came_ns, w->came_ns + 1) != 0;
 }
 
 /* ---- handing on ---- */
@@ -271,8 +282,9 @@ static int sweep_ranges(struct xsp_gpu *g, uint64_t age)
 /* A dropped call gives its activity nothing. Chosen threads or names are those of calls. */
 static void join(const struct xsp_gpu *g, struct call *c, struct xsp_gpu_activity *a)
 {
-	a->left_out = (c->left_out & (XSP_LEFT_OUT_THREAD | XSP_LEFT_OUT_NAME)) != 0;
-	if (c->left_out != 0)
+	a->left_out = (c->left_out & (XSP_LEFT_OUT_THREAD | XSP_LEFT_OUT_NAME)) != 0 ||
+		      (a->bad && c->left_out != 0);
+	if (c->left_out != 0 || a->bad)
 		return;
 	a->external = xsp_gpu_launcher(&c->around);
 	if (a->external != 0)
@@ -307,6 +319,7 @@ static int emit(struct xsp_gpu *g, const struct waiting *w, struct call *c)
 
 	place(g, w, &a);
 	a.on = xsp_gpu_device(g, a.device);
+	judge(g, w, c, &a);
 	if (w->kind == XSP_GPU_IS_KERNEL) {
 		a.name = xsp_gpu_name(g, XSP_GPU_NAME_STRING, w->record.kernel.name);
 		g->counts.unnamed += a.name == NULL;
@@ -321,7 +334,7 @@ static int emit(struct xsp_gpu *g, const struct waiting *w, struct call *c)
 		g->counts.unlinked++;
 	}
 	if (c != NULL && c->around.user != 0 && xsp_gpu_is_work((enum xsp_gpu_kind)w->kind) &&
-	    !a.left_out)
+	    !a.left_out && !a.bad)
 		rc = widen_range(g, c, &a);
 	return rc < 0 ? rc : hand_on(g, &a);
 }
