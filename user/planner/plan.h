@@ -35,6 +35,7 @@ struct xsp_planned_module {
 	struct xsp_probe_list list;
 	bool unread; /* it could not be read; the reason was reported then */
 	size_t symbols; /* 0: the file is stripped */
+	enum xsp_lacks lacks;
 	size_t wanted; /* probes that the user asked for, without internal marks */
 	bool is_static; /* executable without a loader */
 	bool is_agent; /* it is xsptrace's agent */
