@@ -8,7 +8,7 @@ import signal
 import subprocess
 
 from harness import (AS_ASKED, EXTRA, LONG, NO_BRAKE, Recording, Skip, Trace, case, check, check_as_shipped, check_calls, check_unwound, equal, finish, main,
-                     record_attached, record_launched, says_no_loss, start_ready, total, truth, workload,
+                     record_attached, record_launched, run, says_no_loss, start_ready, total, truth, workload,
                      xsptrace)
 
 SECONDS = 10 if LONG else 2  # of highest_rate
@@ -240,6 +240,33 @@ def returns_that_the_kernel_does_not_probe(folder):
         equal(trace.losses["missed_hits"], calls - deepest if missed else 0, f"missed hits of {calls} nested calls")
         check(("missed by the kernel" in done.stdout) == missed, "the summary", done.stdout)
         check(says_no_loss(done.stdout) != missed, "the summary", done.stdout)
+
+
+DESTRUCTORS = """
+#include <cstdio>
+#include <stdexcept>
+volatile long sink;
+struct Held { long v; __attribute__((noinline)) Held(long x) : v(x) { sink = sink + x; } __attribute__((noinline)) ~Held() { sink = sink - v; } };
+__attribute__((noinline)) long throws(long n) { if (n % 3 == 0) throw std::runtime_error("no"); sink = sink + n; return n; }
+__attribute__((noinline)) long holds(long n) { Held a(n), b(n + 1); return throws(n) + a.v + b.v; }
+__attribute__((noinline)) long catches(long n) { Held c(n); try { return holds(n) + c.v; } catch (std::runtime_error &) { return 1; } }
+int main() { long caught = 0; for (long i = 0; i < 300; i++) caught += catches(i) == 1; printf("%ld", caught); }
+"""
+
+
+@case
+def destructors_that_an_exception_runs(folder):
+    """The landing pad calls them from where its function called what has thrown, before anybody sees that it has landed."""
+    for level in ("-O0", "-O1", "-O2"):
+        program, out = f"{folder}/d", f"{folder}/d.json"
+        made = run(["g++", level, "-xc++", "-", "-o", program], input=DESTRUCTORS, stdin=None, text=True)
+        equal(made.returncode, 0, made.stderr)
+        xsptrace(*EXTRA, *(w for n in ("throws", "holds", "catches", "Held::*") for w in ("-e", f"d:{n}")), "-o", out, "--", program)
+        trace = Trace(out)
+        trace.check_nothing_lost()
+        equal([e["name"] for e in trace.spans if "exit lost" in e["args"]], [], "ends not seen")
+        for name, calls, unwound in (("throws", 300, 100), ("holds", 300, 100), ("catches", 300, 0), ("Held::~Held", 900, 0)):
+            equal((trace.calls[name], trace.not_returned[name]), (calls, unwound), f"{level}: calls of {name}, and those that an exception left")
 
 
 main(declined=NO_BRAKE)

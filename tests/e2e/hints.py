@@ -113,6 +113,16 @@ def functions_that_were_inlined(folder):
 
 
 @case
+def debug_information_packed_with_zstd(folder):
+    """Whatever libelf is installed."""
+    program = compiled(folder, PRICING % "static inline", "gcc", "-g")
+    count = inlined_places(program, "hot_helper")
+    if run(["objcopy", "--compress-debug-sections=zstd", program]).returncode != 0:
+        raise Skip("this objcopy has no zstd")
+    refused(["hot_helper was inlined into its callers", f"({count} places"], "list", "-e", "hot_helper", "--", program, 1)
+
+
+@case
 def names_of_what_was_inlined(folder):
     """They are compared as those of symbols are, of C++ too; also when the command has ended."""
     for compiler in ("g++", "clang++") if LONG else ("g++",):
@@ -160,10 +170,13 @@ def no_spans_of_what_was_inlined(folder):
 
 @case(long="all of libc's debug information")
 def functions_chosen_at_the_start(folder):
-    """An IFUNC's name is that of its resolver; without debug symbols the functions have none."""
+    """An IFUNC's name is that of its resolver; where its code does not show what it chooses from, only debug symbols name that."""
     library = compiled(folder, """
         static int twice_here(int x) { return 2 * x; }
-        static void *pick(void) { return twice_here; }
+        static int other(int x) { return 3 * x; }
+        static void *const table[] = {twice_here, other};
+        static volatile int which;
+        static void *pick(void) { return table[which]; }
         int twice(int x) __attribute__((ifunc("pick")));
         int thrice(int x) { return 3 * x; }""", "gcc", "-shared", "-fPIC", "-s")
     child = start([sys.executable, "-c", f"import ctypes, time; ctypes.CDLL({library!r}); print('on', flush=True); "

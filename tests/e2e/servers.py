@@ -727,9 +727,9 @@ def rust(folder):
 def rust_panics(folder):
     """Each function that a caught panic went through is left there, and was seen to be."""
     rustc, source = shutil.which("rustc") or program("rustc"), f"{PROGRAMS}/panics.rs"
-    for level in ("0", "3"):
+    for level, options in (("0", ["opt-level=0"]), ("3", ["opt-level=3"]), ("lto", ["opt-level=3", "lto=fat", "codegen-units=1"])):
         binary, out = f"{folder}/panics{level}", f"{folder}/panics{level}.json"
-        tool(rustc, "-C", f"opt-level={level}", "--crate-name", "panics", "-o", binary, source)
+        tool(rustc, *(word for o in options for word in ("-C", o)), "--crate-name", "panics", "-o", binary, source)
         done = xsptrace(*NO_BRAKE, "-q", "-e", f"panics{level}:panics::*", "-o", out, "--", binary)
         caught = int(done.stdout)
         equal(caught, 200, "panics by the program's own count")

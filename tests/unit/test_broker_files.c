@@ -5,8 +5,10 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -163,4 +165,48 @@ Test(broker_files, children_and_theirs_are_allowed_if_they_are_followed)
 	end(child);
 	cr_expect_eq(xsp_broker_files_allow(f, child), -ESRCH);
 	cr_expect_not(xsp_broker_files_is_it(f, child));
+}
+
+static int try_debug_link(pid_t pid, const char *path, const char *name, uid_t uid)
+{
+	int fd = xsp_open_debug_link(pid, path, name, uid, uid);
+
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
+}
+
+/* The target chooses the name, and the user of xsptrace gets the file: only what that could open by itself. */
+Test(broker_files, debug_files_that_a_file_names)
+{
+	const uid_t nobody = 12345;
+	char dir[] = "/tmp/xsp-test-debug-link-XXXXXX", path[64], command[512];
+
+	cr_assert_not_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/prog", dir);
+	snprintf(
+		command, sizeof(command),
+		"cd %s && mkdir .debug && touch prog prog.debug secret.debug .debug/other.debug && ln -s prog.debug "
+		"link.debug && mkfifo fifo.debug && chmod 644 prog.debug .debug/other.debug && chmod 600 secret.debug && "
+		"chmod 755 .debug",
+		dir);
+	cr_assert_eq(system(command), 0);
+	for (int i = 0; i < 2; i++) {
+		const pid_t pid = i == 0 ? 0 : getpid();
+		cr_expect_eq(try_debug_link(pid, path, "prog.debug", 0), 0);
+		cr_expect_eq(try_debug_link(pid, path, "other.debug", 0), 0);
+		cr_expect_lt(try_debug_link(pid, path, "link.debug", 0), 0);
+		cr_expect_lt(try_debug_link(pid, path, "fifo.debug", 0), 0);
+		cr_expect_lt(try_debug_link(pid, path, ".debug/other.debug", 0), 0);
+		cr_expect_lt(try_debug_link(pid, path, "..", 0), 0);
+		cr_expect_lt(try_debug_link(pid, path, "", 0), 0);
+		cr_expect_lt(try_debug_link(pid, "prog", "prog.debug", 0), 0);
+		cr_expect_lt(try_debug_link(pid, path, "prog.debug", nobody), 0,
+			     "its folder is private");
+	}
+	cr_assert_eq(chmod(dir, 0755), 0);
+	cr_expect_eq(try_debug_link(0, path, "prog.debug", nobody), 0);
+	cr_expect_lt(try_debug_link(0, path, "secret.debug", nobody), 0);
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	cr_expect_eq(system(command), 0);
 }

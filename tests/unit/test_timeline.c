@@ -152,6 +152,64 @@ Test(timeline, mark_in_a_landing_that_calls_before_it_is_seen)
 	result_free(&r);
 }
 
+/* A function throws; its caller's landing pad calls traced destructors from where it called the function, and says only then
+ * that the exception has landed. A second destructor, and the same in the frame above. */
+Test(timeline, destructors_at_the_stack_pointer_of_what_threw)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 4);
+	entry(&b, 3, MAIN); /* 1000 */
+	entry(&b, 0, MAIN - 108); /* 1001 */
+	entry(&b, 1, MAIN - 208); /* 1002 */
+	entry(&b, 1, MAIN - 308); /* 1003: throws */
+	entry(&b, 2, MAIN - 208); /* 1004: a destructor of f0's */
+	leave(&b, 2, MAIN - 208); /* 1005 */
+	entry(&b, 2, MAIN - 208); /* 1006 */
+	leave(&b, 2, MAIN - 208); /* 1007 */
+	unwind(&b, MAIN - 200); /* 1008: in f0, to go on */
+	entry(&b, 2, MAIN - 108); /* 1009: one of f3's */
+	leave(&b, 2, MAIN - 108); /* 1010 */
+	unwind(&b, MAIN - 100); /* 1011: caught in f3 */
+	leave(&b, 3, MAIN); /* 1012 */
+	builder_result(&b, &r);
+	expect(&r, "f1", 1002, 1004, XSP_SPAN_UNWOUND, "f3;f0;f1");
+	cr_expect_eq(span_of(&r, "f1", 1)->start_ns, 1003);
+	cr_expect_eq(span_of(&r, "f1", 1)->end_ns, 1004);
+	cr_expect_eq(span_of(&r, "f1", 1)->flags, XSP_SPAN_UNWOUND);
+	expect(&r, "f0", 1001, 1009, XSP_SPAN_UNWOUND, "f3;f0");
+	expect(&r, "f2", 1004, 1005, 0, "f3;f0;f2");
+	expect(&r, "f3", 1000, 1012, 0, "f3");
+	cr_expect_eq(r.counts.exit_lost, 0);
+	cr_expect_eq(r.counts.unwound, 3);
+	check_invariants(&r);
+	result_free(&r);
+}
+
+/* What throws is another call from there; of the first one nobody saw the end. */
+Test(timeline, an_exit_that_was_lost_before_an_exception)
+{
+	struct builder b;
+	struct result r;
+	builder_begin(&b, 4);
+	entry(&b, 0, MAIN); /* 1000 */
+	entry(&b, 1, MAIN - 108); /* 1001 */
+	entry(&b, 2, MAIN - 108); /* 1002: f1 is gone; throws */
+	unwind(&b, MAIN - 100); /* 1003 */
+	entry(&b, 1, MAIN - 108); /* 1004 */
+	entry(&b, 3, MAIN - 108); /* 1005 */
+	leave(&b, 3, MAIN - 108); /* 1006 */
+	leave(&b, 0, MAIN); /* 1007 */
+	unwind(&b, MAIN + 92); /* 1008: further out than the lost one's caller */
+	builder_result(&b, &r);
+	expect(&r, "f1", 1001, 1002, XSP_SPAN_EXIT_LOST, "f0;f1");
+	expect(&r, "f2", 1002, 1003, XSP_SPAN_UNWOUND, "f0;f2");
+	cr_expect_eq(span_of(&r, "f1", 1)->start_ns, 1004);
+	cr_expect_eq(span_of(&r, "f1", 1)->flags, XSP_SPAN_EXIT_LOST);
+	check_invariants(&r);
+	result_free(&r);
+}
+
 Test(timeline, two_fibers_next_to_each_other)
 {
 	/* f0 runs on the thread's own stack and starts both; each has f1 open while the other

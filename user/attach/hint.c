@@ -11,10 +11,8 @@
 
 /* For all modules together. */
 static const unsigned limits_ms[XSP_HINTS] = {
-	[XSP_HINT_INLINED] = 5000,
-	[XSP_HINT_SCOPE] = 10000,
-	[XSP_HINT_NEAREST] = 10000,
-	[XSP_HINT_PROVIDER] = 10000,
+	[XSP_HINT_INLINED] = 5000,  [XSP_HINT_SCOPE] = 10000,	 [XSP_HINT_VERSION] = 10000,
+	[XSP_HINT_NEAREST] = 10000, [XSP_HINT_PROVIDER] = 10000,
 };
 
 static int open_again(struct xsp_broker *b, const struct xsp_planned_module *m)

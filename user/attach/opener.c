@@ -65,6 +65,20 @@ static int ask_debug_file(const struct xsp_opener *o, const char *build_id)
 	return xsp_receive_fd(b, ask_name(b, XSP_ASK_DEBUG_FILE, 0, build_id));
 }
 
+static int ask_debug_link(const struct xsp_opener *o, pid_t pid, const char *path, const char *name)
+{
+	struct xsp_broker *b = broker_of(o);
+	struct xsp_ask_debug_link a = {.pid = pid};
+	const size_t length = strlen(path) + 1, all = length + strlen(name);
+
+	if (all > sizeof(a.text))
+		return -ENAMETOOLONG;
+	memcpy(a.text, path, length);
+	memcpy(a.text + length, name, all - length);
+	return xsp_receive_fd(b, xsp_ask(b, XSP_ASK_DEBUG_LINK, &a,
+					 offsetof(struct xsp_ask_debug_link, text) + all, NULL));
+}
+
 /* Fills the request. Returns its size, or -ENAMETOOLONG. */
 static int describe_mapped(pid_t pid, const struct xsp_mapping *m, struct xsp_ask_mapped *a)
 {
@@ -162,6 +176,7 @@ const struct xsp_opener xsp_open_by_broker = {.file = ask_file,
 					      .link = ask_link,
 					      .pidfd = ask_pidfd,
 					      .debug_file = ask_debug_file,
+					      .debug_link = ask_debug_link,
 					      .mapped = ask_mapped,
 					      .perf_map = ask_perf_map,
 					      .ahead = open_ahead};

@@ -294,7 +294,7 @@ int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 	if ((*out)->unread)
 		return keep_reason(*out, cannot_open(fd, file->display_path, err), err);
 	(*out)->handle = handle;
-	int rc = xsp_planner_read(plan->planner, fd, *out, err);
+	int rc = xsp_planner_read(plan->planner, xsp_process_pid(p), fd, *out, err);
 	if (rc == 0 && number_probes(plan, *out) < 0)
 		rc = xsp_error_set(err, -E2BIG, XSP_STATUS_FAILED,
 				   "%zu of its functions match, beside %" PRIu32

@@ -219,12 +219,14 @@ int xsp_planner_wait(struct xsp_planner *p, const struct answer *a, size_t count
 
 static int give_debug_file(struct xsp_planner *p)
 {
-	char build_id[132] = "";
+	char wanted[XSP_WANTED_SIZE] = "";
 	size_t length = p->in->head.size;
 
-	memcpy(build_id, p->in->body, length < sizeof(build_id) ? length : sizeof(build_id) - 1);
-	int fd = xsp_opener_lacks_debug_file(build_id) ? -ENOENT
-						       : p->opener->debug_file(p->opener, build_id);
+	memcpy(wanted, p->in->body, length < sizeof(wanted) ? length : sizeof(wanted) - 1);
+	int fd = wanted[0] == '/'
+			 ? p->opener->debug_link(p->opener, p->asked_pid, p->asked_path, wanted + 1)
+		 : xsp_opener_lacks_debug_file(wanted) ? -ENOENT
+						       : p->opener->debug_file(p->opener, wanted);
 	struct xsp_message m = {.op = XSP_HAVE_DEBUG_FILE, .result = fd < 0 ? fd : 0};
 	int rc = xsp_message_send(p->now->socket, &m, NULL, &fd, fd < 0 ? 0 : 1);
 	if (fd >= 0)
@@ -362,6 +364,7 @@ static int ask_one(struct xsp_planner *p, uint32_t op, const void *head, size_t 
 {
 	int rc = xsp_planner_choose(p, fd, 0);
 
+	p->asked_path = display_path;
 	if (rc == 0)
 		rc = xsp_planner_send(p, p->now, op, head, size, fd, display_path);
 	*a = (struct answer){.from = p->now};

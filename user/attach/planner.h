@@ -42,9 +42,9 @@ bool xsp_planner_knows_empty(struct xsp_planner *p, const struct xsp_mapped_file
 /* Drops all looks: their inodes may be given to other files. */
 void xsp_planner_forget_looks(struct xsp_planner *p);
 
-/* Fills `m` from the file at `fd` (taken over; negative: use the look of xsp_planner_knows_empty()). The caller sets
- * ids. -EINTR, or as xsp_plan_module(). */
-int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m,
+/* Fills `m` from the file at `fd` (taken over; negative: use the look of xsp_planner_knows_empty()), which the process
+ * maps. The caller sets ids. -EINTR, or as xsp_plan_module(). */
+int xsp_planner_read(struct xsp_planner *p, pid_t pid, int fd, struct xsp_planned_module *m,
 		     struct xsp_error *err);
 
 struct xsp_hint_ask;

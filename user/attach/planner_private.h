@@ -46,6 +46,9 @@ struct xsp_planner {
 	struct look *looks; /* in the order of their requests */
 	size_t look_count, look_room;
 	struct xsp_parcel *in;
+	/* the file that is being read, and a process that maps it */
+	const char *asked_path;
+	pid_t asked_pid;
 };
 
 /* An answer that is being received. */

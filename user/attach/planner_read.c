@@ -120,7 +120,7 @@ static int receive_look(struct xsp_planner *p, struct process *by)
 	by->looks--;
 	if (l->failed)
 		return 0;
-	if (m->size < offsetof(struct xsp_looked, build_id) || m->size >= sizeof(l->answer))
+	if (m->size < offsetof(struct xsp_looked, wanted) || m->size >= sizeof(l->answer))
 		return -EPROTO;
 	memcpy(&l->answer, p->in->body, m->size); /* the rest is zero, so the text is terminated */
 	return 0;
@@ -157,17 +157,26 @@ static void receive_looks(struct xsp_planner *p)
 	xsp_planner_stop_lookers(p);
 }
 
+/* Does neither of the debug files exist that it wanted? */
+static bool lacks_debug_file(const struct look *l)
+{
+	char build_id[XSP_WANTED_SIZE];
+
+	memcpy(build_id, l->answer.wanted, sizeof(build_id));
+	char *link = strchr(build_id, '/');
+	if (link != NULL)
+		*link = '\0';
+	return (build_id[0] == '\0' || xsp_opener_lacks_debug_file(build_id)) &&
+	       (link == NULL || xsp_opener_lacks_debug_link(l->display_path, l->inode, link + 1));
+}
+
 /* NULL: no look, or its symbols may be in a separate debug file. */
 static const struct xsp_looked *looked_at(const struct xsp_planner *p, uint64_t dev, uint64_t inode)
 {
 	const uint32_t number = find_look(p, dev, inode, NULL);
 	const struct look *l = number > 0 ? &p->looks[number - 1] : NULL;
 
-	return l != NULL && l->answered && !l->failed &&
-			       (l->answer.build_id[0] == '\0' ||
-				xsp_opener_lacks_debug_file(l->answer.build_id))
-		       ? &l->answer
-		       : NULL;
+	return l != NULL && l->answered && !l->failed && lacks_debug_file(l) ? &l->answer : NULL;
 }
 
 bool xsp_planner_knows_empty(struct xsp_planner *p, const struct xsp_mapped_file *f,
@@ -189,6 +198,7 @@ static void copy_look(const struct xsp_planner *p, struct xsp_planned_module *m)
 
 	m->symbols = l->symbols;
 	m->is_static = l->is_static;
+	m->lacks = l->lacks < XSP_LACKS ? l->lacks : XSP_LACKS_NOTHING;
 }
 
 /* In how many parts the file is worth reading. */
@@ -311,7 +321,7 @@ static int read_parts(struct xsp_planner *p, int fd, struct xsp_planned_module *
 	return rc;
 }
 
-int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m,
+int xsp_planner_read(struct xsp_planner *p, pid_t pid, int fd, struct xsp_planned_module *m,
 		     struct xsp_error *err)
 {
 	const bool looked = p->look_count > 0;
@@ -320,6 +330,8 @@ int xsp_planner_read(struct xsp_planner *p, int fd, struct xsp_planned_module *m
 		copy_look(p, m);
 		return 0;
 	}
+	p->asked_path = m->display_path;
+	p->asked_pid = pid;
 	int rc = read_parts(p, fd, m, err);
 	if (looked && (rc == -EPIPE || rc == -EPROTO || rc == -EOWNERDEAD)) {
 		/* a look at another file may be to blame */

@@ -213,6 +213,9 @@ struct xsp_broker_options {
 	/* XSP_SYSCALLS_MAX of enum xsp_wait_class: what each system call waits for */
 	const uint8_t *wait_classes;
 	bool stop_threads; /* thread_stopper() is allowed */
+	/* who gets what lies beside a target's files, if it could open that by itself */
+	uid_t uid;
+	gid_t gid;
 };
 
 /* What load() answers, beside the descriptors of the rings. */

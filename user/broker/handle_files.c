@@ -73,6 +73,24 @@ int xsp_handle_debug_file(struct broker *b)
 			     xsp_open_directly.debug_file(&xsp_open_directly, asked_name(b)->name));
 }
 
+/* The process may have ended, and others may still map the file: then by our own root. */
+int xsp_handle_debug_link(struct broker *b)
+{
+	const struct xsp_ask_debug_link *a = (const void *)b->in->body;
+	const size_t length = b->in->head.size - offsetof(struct xsp_ask_debug_link, text);
+	char text[sizeof(a->text) + 1] = "";
+	const int rc = xsp_allow(b, a->pid);
+
+	memcpy(text, a->text, length);
+	const char *name = memchr(text, '\0', length);
+	if (rc < 0 && rc != -ESRCH)
+		return rc;
+	if (name == NULL)
+		return -EINVAL;
+	return xsp_answer_fd(b, xsp_open_debug_link(rc < 0 ? 0 : a->pid, text, name + 1,
+						    b->options->uid, b->options->gid));
+}
+
 int xsp_handle_mapped(struct broker *b)
 {
 	const struct xsp_ask_mapped *a = (const void *)b->in->body;

@@ -36,6 +36,7 @@
 	X(OWN, PIDFD, pidfd, ANY, IS(struct xsp_ask_pid), void)                                                         \
 	X(OWN, PERF_MAP, perf_map, ANY, IS(struct xsp_ask_pid), void)                                                   \
 	X(OWN, DEBUG_FILE, debug_file, ANY, IS(struct xsp_ask_name), void)                                              \
+	X(OWN, DEBUG_LINK, debug_link, ANY, UP_TO(struct xsp_ask_debug_link, text), void)                               \
 	X(OWN, MAPPED, mapped, ANY, UP_TO(struct xsp_ask_mapped, path), uint32_t)                                       \
 	X(OWN, KEPT, kept, ANY, IS(uint32_t), void) /* MAPPED's descriptor again */                                     \
 	/* programs */                                                                                                  \
@@ -111,6 +112,11 @@ struct xsp_ask_release_from {
 struct xsp_ask_name {
 	int32_t pid;
 	char name[140]; /* terminated; a build id has up to 128 digits */
+};
+
+struct xsp_ask_debug_link {
+	int32_t pid;
+	char text[PATH_MAX + 256]; /* the path, a zero, the name; not terminated */
 };
 
 struct xsp_ask_mapped {

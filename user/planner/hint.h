@@ -8,6 +8,7 @@
 enum xsp_hint {
 	XSP_HINT_INLINED, /* "f was inlined into its callers (2 places: g at a.c:4, h at a.c:9)" */
 	XSP_HINT_SCOPE, /* "-e '*::f' names shop::detail::f" */
+	XSP_HINT_VERSION, /* "it is there with version V_1, V_2" */
 	XSP_HINT_NEAREST, /* "the nearest are f1, f2" */
 	XSP_HINT_PROVIDER, /* "the nearest are ...", for a pattern of a provider */
 	XSP_HINTS,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "target/elf/inlined.h"
 
 #define NAMES 3
@@ -96,11 +97,39 @@ static void list_names(char **names, int count, char *text)
 	}
 }
 
+struct version_search {
+	struct xsp_module *module;
+	char *text;
+	int count;
+};
+
 static int ignore(void *ctx, const struct xsp_pattern_hit *hit)
 {
 	(void)ctx;
 	(void)hit;
 	return 0;
+}
+
+/* Names as nm -D prints them, with a version that no such function has here. */
+static int add_version(void *ctx, const struct xsp_pattern_hit *hit)
+{
+	struct version_search *s = ctx;
+	const char *version = xsp_module_version(s->module, hit->symbol);
+
+	if (version != NULL)
+		add(s->text, "%s%.60s", s->count++ > 0 ? ", " : "it is there with version ",
+		    version);
+	return 0;
+}
+
+static void hint_version(const struct xsp_pattern *p, struct xsp_module *m, char *text)
+{
+	struct version_search s = {.module = m, .text = text};
+	struct xsp_pattern any = *p;
+
+	any.version = NULL;
+	if (p->version != NULL)
+		xsp_pattern_match_symbols(&any, 1, m, add_version, &s, NULL, NULL);
 }
 
 static void hint_nearest(const struct xsp_pattern *p, struct xsp_module *m, char *text)
@@ -114,7 +143,19 @@ static void hint_nearest(const struct xsp_pattern *p, struct xsp_module *m, char
 		    "what it names is one of several functions, chosen when the program starts (IFUNC), which have no names here: install debug symbols of the file (libc6-dbg)");
 		return;
 	}
-	list_names(names, xsp_pattern_suggest_functions(p, m, names, NAMES), text);
+	/* without a library, the pattern was looked for in all of them */
+	const char *from = p->glob != NULL && p->library != NULL
+				   ? xsp_module_imported_from(m, xsp_pattern_name(p))
+				   : NULL;
+	if (from != NULL && from[0] != '\0')
+		add(text, "%.60s only calls it, in %.60s: give -e '%.60s:%.100s'",
+		    xsp_base_name(xsp_module_display_path(m)), xsp_base_name(from),
+		    xsp_base_name(from), p->glob);
+	else if (from != NULL)
+		add(text, "%.60s only calls it, in another library: give -e '%.100s'",
+		    xsp_base_name(xsp_module_display_path(m)), p->glob);
+	else
+		list_names(names, xsp_pattern_suggest_functions(p, m, names, NAMES), text);
 }
 
 /* The names nearest to the pattern among all that the provider finds here. */
@@ -139,9 +180,8 @@ static void hint_provider(const struct xsp_pattern *p, struct xsp_module *m, cha
 
 typedef void hint_fn(const struct xsp_pattern *p, struct xsp_module *m, char *text);
 static hint_fn *const hints[XSP_HINTS] = {
-	[XSP_HINT_INLINED] = hint_inlined,
-	[XSP_HINT_SCOPE] = hint_scope,
-	[XSP_HINT_NEAREST] = hint_nearest,
+	[XSP_HINT_INLINED] = hint_inlined,   [XSP_HINT_SCOPE] = hint_scope,
+	[XSP_HINT_VERSION] = hint_version,   [XSP_HINT_NEAREST] = hint_nearest,
 	[XSP_HINT_PROVIDER] = hint_provider,
 };
 

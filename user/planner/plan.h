@@ -36,6 +36,7 @@ struct xsp_planned_module {
 	bool unread, late; /* it could not be read; it was not, as it was too late */
 	char *why; /* why not; may be NULL */
 	size_t symbols; /* 0: the file is stripped */
+	enum xsp_lacks lacks;
 	size_t wanted; /* probes that the user asked for, without internal marks */
 	bool is_static; /* executable without a loader */
 	bool is_agent; /* it is xsptrace's agent */

@@ -237,6 +237,7 @@ static int look_at(const struct xsp_plan *plan, struct xsp_module *m, struct xsp
 		return rc;
 	pm->symbols = rc > 0;
 	pm->is_static = xsp_module_is_static(m);
+	pm->lacks = xsp_module_lacks(m);
 	if (plan->selection.python)
 		xsp_python_look(m, &pm->python);
 	const uint8_t *id = xsp_module_build_id(m, &pm->build_id_length);

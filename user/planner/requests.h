@@ -11,7 +11,8 @@
 enum xsp_planner_op {
 	/* struct xsp_module_ask, the path as the target sees it; a descriptor → PART, ..., DONE or FAILED */
 	XSP_READ_MODULE = 1,
-	XSP_WANT_DEBUG_FILE, /* sent by the planner: a build id → HAVE_DEBUG_FILE */
+	/* sent by the planner: a build id, or "/NAME" of a debug file that the file itself names → HAVE_DEBUG_FILE */
+	XSP_WANT_DEBUG_FILE,
 	XSP_HAVE_DEBUG_FILE, /* result 0 and a descriptor, or a negative errno */
 	XSP_PART, /* bytes of the answer */
 	XSP_DONE, /* the last bytes */
@@ -39,13 +40,16 @@ struct xsp_lines_ask {
 };
 #define XSP_LINES_ASK(count) (offsetof(struct xsp_lines_ask, addr) + 8 * (size_t)(count))
 
+#define XSP_WANTED_SIZE 390
 /* It is small, as hundreds of answers wait in a socket until the recorder has time for them. */
 struct xsp_looked {
 	uint32_t probes;
 	uint8_t empty; /* it has no probes, and nothing else to report */
 	uint8_t is_static;
 	uint32_t symbols;
-	char build_id[133]; /* the build id whose debug file it wanted; "": none */
+	uint8_t lacks; /* enum xsp_lacks */
+	/* the build id whose debug file it wanted, and "/NAME" if the file also names one; "": none */
+	char wanted[XSP_WANTED_SIZE];
 };
 
 /* The planner itself; never returns. It receives into `in`. */

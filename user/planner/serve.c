@@ -46,16 +46,16 @@ static int send_out(int socket, uint32_t op, int result, const void *data, size_
 	return xsp_message_send(socket, &m, data, NULL, 0);
 }
 
-static int want_debug_file(const struct xsp_opener *o, const char *build_id)
+static int want(struct reader *r, const char *text)
 {
-	struct reader *r = (struct reader *)(uintptr_t)o;
-
 	/* the answer would come after other requests */
 	if (r->looking != NULL) {
-		snprintf(r->looking->build_id, sizeof(r->looking->build_id), "%s", build_id);
+		char *wanted = r->looking->wanted;
+		const size_t used = strlen(wanted);
+		snprintf(wanted + used, sizeof(r->looking->wanted) - used, "%s", text);
 		return -ENOENT;
 	}
-	int rc = send_out(r->socket, XSP_WANT_DEBUG_FILE, 0, build_id, strlen(build_id));
+	int rc = send_out(r->socket, XSP_WANT_DEBUG_FILE, 0, text, strlen(text));
 	if (rc == 0)
 		rc = xsp_message_receive(r->socket, r->in);
 	if (rc < 0 || r->in->head.op != XSP_HAVE_DEBUG_FILE)
@@ -68,11 +68,29 @@ static int want_debug_file(const struct xsp_opener *o, const char *build_id)
 	return r->in->fds[0];
 }
 
+static int want_debug_file(const struct xsp_opener *o, const char *build_id)
+{
+	return want((struct reader *)(uintptr_t)o, build_id);
+}
+
 static int no_debug_file(const struct xsp_opener *o, const char *build_id)
 {
 	(void)o;
 	(void)build_id;
 	return -ENOENT;
+}
+
+/* The recorder knows the process and the path. */
+static int want_debug_link(const struct xsp_opener *o, pid_t pid, const char *path,
+			   const char *name)
+{
+	char text[257];
+
+	(void)pid;
+	(void)path;
+	if ((size_t)snprintf(text, sizeof(text), "/%s", name) >= sizeof(text))
+		return -ENAMETOOLONG;
+	return want((struct reader *)(uintptr_t)o, text);
 }
 
 static int send_part(void *ctx, const void *data, size_t size)
@@ -248,10 +266,11 @@ static void look_at_module(struct reader *r)
 	looked.empty = looked.probes == 0 && f.m.python.version == 0;
 	looked.symbols = (uint32_t)f.m.symbols;
 	looked.is_static = f.m.is_static;
+	looked.lacks = (uint8_t)f.m.lacks;
 	if (rc < 0)
 		send_failure(r, rc, display_path, &err);
 	else if (send_out(r->socket, XSP_LOOKED, 0, &looked,
-			  offsetof(struct xsp_looked, build_id) + strlen(looked.build_id)) < 0)
+			  offsetof(struct xsp_looked, wanted) + strlen(looked.wanted)) < 0)
 		_exit(1);
 	if (rc == 0 && looked.probes > 0)
 		keep(r, &f);
@@ -319,6 +338,7 @@ void xsp_planner_serve(const struct xsp_plan *plan, int socket, struct xsp_parce
 	struct reader r = {.opener = xsp_open_directly, .socket = SOCKET, .plan = *plan, .in = in};
 
 	r.opener.debug_file = xsp_opener_lacks_debug_file(NULL) ? no_debug_file : want_debug_file;
+	r.opener.debug_link = want_debug_link;
 	prctl(PR_SET_NAME, "xsp-planner");
 	signal(SIGINT, SIG_IGN); /* the recorder ends us */
 	signal(SIGTERM, SIG_DFL);

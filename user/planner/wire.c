@@ -38,7 +38,7 @@ struct wire_module {
 	uint64_t probes_sent; /* how many of the probes follow */
 	uint8_t build_id[64];
 	uint32_t build_id_length;
-	uint8_t is_static, is_agent;
+	uint8_t is_static, is_agent, lacks;
 	char note[sizeof(((struct xsp_probe_list *)NULL)->note)];
 	struct xsp_sequence_spec sequence;
 	struct xsp_python_runtime python;
@@ -116,6 +116,7 @@ int xsp_wire_put(struct xsp_wire *out, const struct xsp_planned_module *m, size_
 	w.build_id_length = (uint32_t)m->build_id_length;
 	w.is_static = m->is_static;
 	w.is_agent = m->is_agent;
+	w.lacks = (uint8_t)m->lacks;
 	memcpy(w.note, m->list.note, sizeof(w.note));
 	w.sequence = m->list.sequence;
 	w.python = m->python;
@@ -254,7 +255,7 @@ int xsp_wire_get(const uint8_t *data, size_t size, struct xsp_planned_module *m)
 	get_into(&c, &w, sizeof(w));
 	if (c.bad || w.probes > PROBES_MAX || w.probes_sent > w.probes ||
 	    w.probes_sent > size / sizeof(struct wire_probe) ||
-	    w.build_id_length > sizeof(w.build_id) || w.wanted > w.probes)
+	    w.build_id_length > sizeof(w.build_id) || w.wanted > w.probes || w.lacks >= XSP_LACKS)
 		return -EPROTO;
 	m->symbols = w.symbols;
 	m->wanted = w.wanted;
@@ -262,6 +263,7 @@ int xsp_wire_get(const uint8_t *data, size_t size, struct xsp_planned_module *m)
 	m->build_id_length = w.build_id_length;
 	m->is_static = w.is_static;
 	m->is_agent = w.is_agent;
+	m->lacks = w.lacks;
 	memcpy(m->list.note, w.note, sizeof(m->list.note));
 	m->list.note[sizeof(m->list.note) - 1] = '\0';
 	m->list.sequence = w.sequence;

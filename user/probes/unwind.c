@@ -42,8 +42,19 @@ static bool is_libc(struct xsp_module *m)
 /*
  * Rust calls neither of them to end a panic. It calls do_catch() of std::panicking::catch_unwind
  * (formerly try) or, where that is inlined, its cleanup(). Both exist in the old and the new
- * mangling.
+ * mangling. Where that is inlined as well (LTO), __rust_panic_cleanup() of the runtime is called:
+ * plain, or since Rust 1.87 in the crate __rustc.
  */
+#define RUST_CLEANUP "__rust_panic_cleanup"
+
+static bool is_rust_cleanup(const char *symbol)
+{
+	const size_t length = strlen(symbol), own = sizeof(RUST_CLEANUP) - 1;
+
+	return length >= own && strcmp(symbol + length - own, RUST_CLEANUP) == 0 &&
+	       (length == own || strncmp(symbol, "_R", 2) == 0);
+}
+
 static bool is_rust_landing(const char *symbol)
 {
 	static const char old[] = "_ZN3std9panicking";
@@ -88,11 +99,12 @@ static int find_marks(const struct xsp_provider *self, struct xsp_module *m,
 		if ((libc || !marks[i].of_libc) && xsp_module_find(m, marks[i].symbol, &s) == 0)
 			rc = add_mark(self, m, &s, marks[i].action, list);
 	}
-	if (rc < 0 || !xsp_module_may_name(m, "std9panicking") ||
+	if (rc < 0 ||
+	    (!xsp_module_may_name(m, "std9panicking") && !xsp_module_may_name(m, RUST_CLEANUP)) ||
 	    xsp_module_symbols(m, &symbols, &count, NULL) < 0)
 		return rc;
 	for (size_t i = 0; i < count && rc == 0; i++)
-		if (is_rust_landing(symbols[i].name))
+		if (is_rust_landing(symbols[i].name) || is_rust_cleanup(symbols[i].name))
 			rc = add_mark(self, m, &symbols[i], XSP_ACTION_UNWIND, list);
 	return rc;
 }

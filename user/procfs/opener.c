@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
@@ -277,8 +278,118 @@ static int open_debug_file(const struct xsp_opener *o, const char *build_id)
 	return fd < 0 ? -errno : fd;
 }
 
+/* ---- debug files beside the file ---- */
+
+#define LINK_PLACES 3
+
+/* Where a debug file may lie. False: it is no name, or no absolute path. */
+static bool link_place(int place, const char *path, const char *name, char *text, size_t size)
+{
+	static const struct {
+		const char *root, *folder;
+	} places[LINK_PLACES] = {{"", ""}, {"", "/.debug"}, {"/usr/lib/debug", ""}};
+	const char *slash = strrchr(path, '/');
+
+	if (path[0] != '/' || name[0] == '\0' || strchr(name, '/') != NULL ||
+	    strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return false;
+	return (size_t)snprintf(text, size, "%s%.*s%s/%s", places[place].root, (int)(slash - path),
+				path, places[place].folder, name) < size;
+}
+
+/* By the mode alone, and by one group: in doubt, no. */
+static bool may(const struct stat *st, uid_t uid, gid_t gid, unsigned what)
+{
+	const unsigned mode = st->st_mode;
+
+	return uid == 0 || ((st->st_uid == uid	 ? mode >> 6
+			     : st->st_gid == gid ? mode >> 3
+						 : mode) &
+			    what) != 0;
+}
+
+/* One step of a path, to something that this user may search or read. A descriptor with O_PATH, or -errno */
+static int step(int folder, const char *name, uid_t uid, gid_t gid, bool last)
+{
+	const struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
+				     .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+						RESOLVE_NO_MAGICLINKS};
+	struct stat st;
+	const int fd = (int)syscall(SYS_openat2, folder, name, &how, sizeof(how));
+	int rc = fd < 0 ? -errno : 0;
+
+	if (rc == 0 && fstat(fd, &st) != 0)
+		rc = -errno;
+	if (rc == 0 && !(last ? S_ISREG(st.st_mode) : S_ISDIR(st.st_mode)))
+		rc = -ENOENT;
+	if (rc == 0 && !may(&st, uid, gid, last ? 4 : 1))
+		rc = -EACCES;
+	if (rc < 0 && fd >= 0)
+		close(fd);
+	return rc < 0 ? rc : fd;
+}
+
+/* Takes the descriptor of the root over, and changes the path. */
+static int open_by_steps(int at, char *path, uid_t uid, gid_t gid)
+{
+	char *rest, *name = strtok_r(path, "/", &rest);
+
+	while (at >= 0 && name != NULL) {
+		char *next = strtok_r(NULL, "/", &rest);
+		const int fd = step(at, name, uid, gid, next == NULL);
+		close(at);
+		at = fd;
+		name = next;
+	}
+	const int fd = at < 0 ? at : xsp_open_looked_at(at);
+	if (at >= 0)
+		close(at);
+	return fd;
+}
+
+int xsp_open_debug_link(pid_t pid, const char *path, const char *name, uid_t uid, gid_t gid)
+{
+	char folder[FOLDER_SIZE] = "/proc/self", root[FOLDER_SIZE + 8], text[PATH_MAX];
+	int found = -ENOENT;
+
+	if (pid != 0)
+		folder_of(pid, folder);
+	snprintf(root, sizeof(root), "%s/root", folder);
+	for (int i = 0; i < LINK_PLACES && found < 0; i++) {
+		if (!link_place(i, path, name, text, sizeof(text)))
+			return -EINVAL;
+		const int at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (at < 0)
+			return -errno;
+		found = open_by_steps(at, text, uid, gid);
+	}
+	return found;
+}
+
+bool xsp_opener_lacks_debug_link(const char *path, uint64_t inode, const char *name)
+{
+	char text[PATH_MAX];
+	struct stat st;
+
+	if (stat(path, &st) != 0 || st.st_ino != inode) /* it sees another root than we do */
+		return false;
+	for (int i = 0; i < LINK_PLACES; i++)
+		if (link_place(i, path, name, text, sizeof(text)) &&
+		    (access(text, F_OK) == 0 || errno != ENOENT))
+			return false;
+	return true;
+}
+
+static int open_debug_link(const struct xsp_opener *o, pid_t pid, const char *path,
+			   const char *name)
+{
+	(void)o;
+	return xsp_open_debug_link(pid, path, name, geteuid(), getegid());
+}
+
 const struct xsp_opener xsp_open_directly = {.file = open_file,
 					     .link = read_link,
 					     .pidfd = open_pidfd,
 					     .debug_file = open_debug_file,
+					     .debug_link = open_debug_link,
 					     .mapped = open_mapped};

@@ -32,6 +32,10 @@ struct xsp_opener {
 	/* The separate debug file of a build id (in hexadecimal), where distributions put it. A
 	 * descriptor or -errno */
 	int (*debug_file)(const struct xsp_opener *o, const char *build_id);
+	/* The separate debug file `name` of the file that the process maps from `path`
+	 * (xsp_open_debug_link). NULL: there is none */
+	int (*debug_link)(const struct xsp_opener *o, pid_t pid, const char *path,
+			  const char *name);
 	/* Opens the mapped file for reading; it must be a regular file with that inode. *handle
 	 * (may be NULL) becomes the number by which the broker knows it. A descriptor or -errno */
 	int (*mapped)(const struct xsp_opener *o, pid_t pid, const struct xsp_mapping *m,
@@ -63,6 +67,13 @@ int xsp_open_looked_at(int look);
 /* A thread that still has the process's memory: the main thread may end before the others. `pid` itself if it has, or
  * if none does. */
 pid_t xsp_living_thread(pid_t pid);
+/* Opens the separate debug file `name` of the file at `path` in the process's root (pid 0: in ours):
+ * beside it, in .debug there, or in the same folder below /usr/lib/debug (GDB's documentation,
+ * "Debugging Information in Separate Files"). Follows no links, and opens only what this user could
+ * open by himself. A descriptor or -errno */
+int xsp_open_debug_link(pid_t pid, const char *path, const char *name, uid_t uid, gid_t gid);
+/* Is it certain that the file with that inode at `path` has no such debug file? */
+bool xsp_opener_lacks_debug_link(const char *path, uint64_t inode, const char *name);
 /* Is it certain that this build id, or any (NULL), has no separate debug file? */
 bool xsp_opener_lacks_debug_file(const char *build_id);
 

@@ -83,8 +83,16 @@ int xsp_module_open_mapped(const struct xsp_process *p, const struct xsp_mapped_
 	int fd = xsp_mapped_file_open(p, f, NULL);
 
 	*out = NULL;
-	return fd < 0 ? cannot_open(fd, f->display_path, err)
-		      : xsp_module_adopt(xsp_process_opener(p), fd, f->display_path, out, err);
+	int rc = fd < 0 ? cannot_open(fd, f->display_path, err)
+			: xsp_module_adopt(xsp_process_opener(p), fd, f->display_path, out, err);
+	if (rc == 0)
+		xsp_module_set_process(*out, xsp_process_pid(p));
+	return rc;
+}
+
+void xsp_module_set_process(struct xsp_module *m, pid_t pid)
+{
+	m->pid = pid;
 }
 
 void xsp_symbol_cache_clear(struct xsp_symbol_cache *c)
@@ -97,6 +105,8 @@ void xsp_symbol_cache_clear(struct xsp_symbol_cache *c)
 	free(c->unique);
 	free(c->hash);
 	free(c->gnu_hash);
+	free(c->versions);
+	free(c->named);
 	memset(c, 0, sizeof(*c));
 }
 

@@ -30,6 +30,7 @@ struct xsp_symbol {
 	/* STT_GNU_IFUNC: addr is the resolver, which picks the function when the library is
 	 * loaded */
 	bool ifunc;
+	uint32_t dynamic; /* 1 + its number in .dynsym; 0: it is not there */
 };
 
 /* A contiguous range of code that one .eh_frame FDE describes. */
@@ -57,6 +58,8 @@ int xsp_module_open(const char *path, const char *display_path, struct xsp_modul
 /* The same with a file that a process has mapped. */
 int xsp_module_open_mapped(const struct xsp_process *p, const struct xsp_mapped_file *f,
 			   struct xsp_module **out, struct xsp_error *err);
+/* Says which process maps it: debug files that it names are looked for in that process's root. */
+void xsp_module_set_process(struct xsp_module *m, pid_t pid);
 void xsp_module_free(struct xsp_module *m);
 
 const char *xsp_module_display_path(const struct xsp_module *m); /* as the target sees it */
@@ -72,8 +75,8 @@ void xsp_module_soname(struct xsp_module *m, char *text, size_t size);
 const uint8_t *xsp_module_build_id(const struct xsp_module *m, size_t *length);
 
 /*
- * The function symbols of .symtab and .dynsym, and of a separate debug file if /usr/lib/debug has
- * one for the build id: STT_FUNC and STT_GNU_IFUNC in an executable segment, sorted by address, one
+ * The function symbols of .symtab and .dynsym; without .symtab also those of a separate debug file
+ * (by build id or .gnu_debuglink), or of .gnu_debugdata: STT_FUNC and STT_GNU_IFUNC in an executable segment, sorted by address, one
  * for each address. Owned by the module. Returns 0 with *count 0 if there are none. Not safe for
  * several threads: the first call fills the cache.
  */
@@ -83,6 +86,29 @@ int xsp_module_symbols(struct xsp_module *m, const struct xsp_symbol **symbols, 
 /* All symbol names at each address, with aliases, in the same order: for matching. */
 int xsp_module_all_symbols(struct xsp_module *m, const struct xsp_symbol **symbols, size_t *count,
 			   struct xsp_error *err);
+
+/* The version of a symbol of the list ("GLIBC_2.14"), owned by the module; NULL: it has none. */
+const char *xsp_module_version(struct xsp_module *m, const struct xsp_symbol *s);
+
+/* A label in code without a type, as assembly has them, by its whole name, which `out` borrows.
+ * -ENOENT: there is none. */
+int xsp_module_label(struct xsp_module *m, const char *name, struct xsp_symbol *out);
+
+/* Does the file call or use a function of that name in another file? The name of that file, as far
+ * as its version says ("": unknown), owned by the module; NULL: no. */
+const char *xsp_module_imported_from(struct xsp_module *m, const char *name);
+
+/* Why there may be functions without names. */
+enum xsp_lacks {
+	XSP_LACKS_NOTHING,
+	XSP_LACKS_SYMBOLS, /* it is stripped */
+	XSP_LACKS_HEADERS, /* it has no section headers: nothing says where its symbols are */
+	/* it is stripped, and we cannot read what it has instead (.gnu_debugdata): */
+	XSP_LACKS_LZMA, /* built without liblzma */
+	XSP_LACKS_ROOM, /* it is too large, or damaged */
+	XSP_LACKS,
+};
+enum xsp_lacks xsp_module_lacks(struct xsp_module *m);
 
 /* Two questions that need no list of symbols. Are there any (1, 0, or a negative errno)? May the
  * name of one contain that text (false: certainly none does)? */
@@ -141,6 +167,9 @@ int xsp_module_constants(const struct xsp_module *m, size_t *cursor, struct xsp_
  */
 typedef int (*xsp_import_fn)(void *ctx, uint64_t slot, const char *name);
 int xsp_module_imports(struct xsp_module *m, xsp_import_fn fn, void *ctx);
+/* The address of this file's own that the loader writes into a slot, if no other file replaces it.
+ * -ENOENT: none. x86-64 only. */
+int xsp_module_slot(struct xsp_module *m, uint64_t slot, uint64_t *addr);
 
 /* Reads up to `size` bytes of file-backed memory at virtual address `addr`. Returns the number read
  * (fewer at the end of a segment) or a negative errno. */

@@ -35,6 +35,7 @@ struct xsp_symbol_slot {
 
 struct xsp_symbol_cache {
 	bool tables_loaded, too_large;
+	enum xsp_lacks lacks;
 	struct xsp_symbol_table tables[XSP_TABLES];
 	bool all_ready, unique_ready;
 	struct xsp_symbol *all, *unique;
@@ -44,6 +45,18 @@ struct xsp_symbol_cache {
 	size_t hash_size;
 	uint32_t *gnu_hash; /* the section, followed by zero words */
 	size_t gnu_hash_size; /* words */
+	/* versions.c: the number of each dynamic symbol's version, and what the numbers mean */
+	bool versions_loaded;
+	uint16_t *versions;
+	size_t version_count;
+	struct xsp_symbol_version *named;
+	size_t named_count;
+};
+
+/* Its texts are in the dynamic table's strings. */
+struct xsp_symbol_version {
+	const char *name; /* NULL: none */
+	const char *file; /* which has to have it; NULL: this one */
 };
 
 struct xsp_inbound_list {
@@ -62,6 +75,7 @@ struct xsp_inbound_index {
 struct xsp_module {
 	const struct xsp_opener *opener; /* of debug files */
 	char *display_path;
+	pid_t pid; /* a process that maps it; 0: unknown */
 	struct xsp_elf elf;
 	bool is_static;
 	uint8_t build_id[XSP_BUILD_ID_MAX];
@@ -74,9 +88,17 @@ struct xsp_module {
 
 /* Frees the symbols; module.c. */
 void xsp_symbol_cache_clear(struct xsp_symbol_cache *c);
+/* Reads the tables if they are not yet; symbols.c. 0 or a negative errno. */
+int xsp_symbol_tables_load(struct xsp_module *m, struct xsp_error *err);
 
-/* Opens the separate debug file of exactly the module's build id, if there is one;
- * target/elf/symbols.c. */
+/* A malloc'd copy of the file with its debug sections alone, without zstd (expand.c). NULL: none is
+ * packed with that, or it would take more than `most` bytes. */
+uint8_t *xsp_elf_expand(const struct xsp_elf *elf, uint64_t most, size_t *size);
+
+/* Opens the separate debug file of exactly this module, if there is one. */
 bool xsp_module_debug_file(const struct xsp_module *m, struct xsp_elf *elf);
+/* Opens the file with symbols that the module contains (.gnu_debugdata). False: none, or *lacks says
+ * why not. */
+bool xsp_module_debug_data(const struct xsp_module *m, struct xsp_elf *elf, enum xsp_lacks *lacks);
 
 #endif

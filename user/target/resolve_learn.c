@@ -90,6 +90,8 @@ void xsp_resolver_open(struct xsp_resolver *r, struct xsp_known_file *k,
 	if (xsp_module_adopt_within(xsp_process_opener(p), fd, f->display_path, &r->tables,
 				    &k->module, NULL) < 0)
 		k->module = NULL;
+	if (k->module != NULL)
+		xsp_module_set_process(k->module, xsp_process_pid(p));
 	r->open += k->module != NULL;
 }
 

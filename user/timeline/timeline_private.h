@@ -91,6 +91,7 @@ struct parked {
 	bool far; /* passed over by more than XSP_FAR */
 	bool marked; /* an unwind mark explains it */
 	bool homeless; /* an older run has come back to the row: this one cannot */
+	bool gone; /* a function whose slot was reused: only a mark is still waited for */
 };
 
 struct thread_record {

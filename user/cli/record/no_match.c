@@ -135,6 +135,17 @@ static size_t count_late(const struct xsp_plan *plan)
 	return n;
 }
 
+/* What is said of a file whose functions may have no names. */
+static const char *const without_names[XSP_LACKS] = {
+	[XSP_LACKS_SYMBOLS] = "is stripped: install its debug symbols, or give an address",
+	[XSP_LACKS_HEADERS] =
+		"has no section headers, which say where its symbols are: give an address",
+	[XSP_LACKS_LZMA] =
+		"is stripped, and this xsptrace, built without liblzma, cannot read its .gnu_debugdata: install its debug symbols",
+	[XSP_LACKS_ROOM] =
+		"is stripped, and its .gnu_debugdata is damaged or too large: install its debug symbols",
+};
+
 static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
 		       struct xsp_broker *b, struct xsp_error *err)
 {
@@ -154,11 +165,15 @@ static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
 				     p->text, xsp_base_name(m->display_path),
 				     m->why != NULL ? m->why : "it could not be read");
 	if (m != NULL && m->symbols == 0 && (p->library != NULL || m->is_static))
+		xsp_hint(plan, b, XSP_HINT_NEAREST, p, hint); /* it may be imported */
+	if (m != NULL && m->symbols == 0 && (p->library != NULL || m->is_static) && hint[0] == '\0')
 		return xsp_error_set(
 			err, -ENOENT, XSP_STATUS_TARGET,
-			"%.200s is stripped%s: it names no functions; install its debug symbols, or give an address (-e '%.60s:0xADDRESS')",
-			m->display_path, m->is_static ? " and static" : "",
-			xsp_base_name(m->display_path));
+			"%.200s names no functions: it %.150s (-e '%.60s:0xADDRESS')%s",
+			m->display_path,
+			without_names[m->lacks] != NULL ? without_names[m->lacks] : "has none",
+			xsp_base_name(m->display_path), m->is_static ? "; it is static" : "");
+	hint[0] = '\0';
 	xsp_hint(plan, b, XSP_HINT_INLINED, p, hint);
 	if (hint[0] != '\0')
 		return xsp_error_set(err, -ENOENT, XSP_STATUS_NO_MATCH,
@@ -170,15 +185,21 @@ static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
 	const char *program = name_program(plan, "");
 	const bool script =
 		(p->library == NULL || m == program_of(plan)) && xsp_is_interpreter(program);
+	/* what is imported has been found elsewhere */
+	const char *lacks = m != NULL && strstr(hint, "only calls it") == NULL && !script
+				    ? without_names[m->lacks]
+				    : NULL;
 	return xsp_error_set(
 		err, -ENOENT, XSP_STATUS_NO_MATCH,
-		"no function matches '%.120s'%s%s%.300s%s%.40s%s", p->text,
+		"no function matches '%.120s'%s%s%.300s%s%.40s%s%s%.60s%s%.150s", p->text,
 		is_regular_expression(p->glob)
 			? ", which is a glob ('*': any bytes), not a regular expression"
 			: "",
 		hint[0] != '\0' ? "; " : ": look with xsptrace list -p PID -e 'LIBRARY:*'", hint,
 		script ? "; in " : "", script ? program : "",
-		script ? " only native functions have probes, not those of its scripts" : "");
+		script ? " only native functions have probes, not those of its scripts" : "",
+		lacks != NULL ? "; " : "", lacks != NULL ? xsp_base_name(m->display_path) : "",
+		lacks != NULL ? " " : "", lacks != NULL ? lacks : "");
 }
 
 /* -e PROVIDER:GLOB */

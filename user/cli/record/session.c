@@ -98,7 +98,9 @@ int xsp_session_start(const struct xsp_session *s, struct xsp_broker **out, stru
 					     .pids = s->pids,
 					     .pid_count = s->pid_count,
 					     .agent = s->agent,
-					     .stop_threads = s->stop_threads};
+					     .stop_threads = s->stop_threads,
+					     .uid = u.uid,
+					     .gid = u.gid};
 
 	int rc = raise_limits(s, err);
 	if (rc == 0)

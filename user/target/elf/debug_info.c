@@ -2,6 +2,7 @@
 #include "target/elf/debug_info.h"
 
 #include <dwarf.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -74,8 +75,12 @@ static void end_texts(Elf *elf)
 
 static void look_at(const struct xsp_elf *file, void (*look)(void *ctx, Dwarf *dwarf), void *ctx)
 {
+	size_t size;
+	uint8_t *copy = xsp_elf_expand(file, DEBUG_MAX, &size);
+
 	elf_version(EV_CURRENT);
-	Elf *elf = elf_begin(file->fd, ELF_C_READ, NULL); /* reads without mapping the file */
+	Elf *elf = copy != NULL ? elf_memory((char *)copy, size)
+				: elf_begin(file->fd, ELF_C_READ, NULL); /* without mapping it */
 	Dwarf *dwarf = elf != NULL ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
 
 	if (dwarf != NULL) {
@@ -84,6 +89,7 @@ static void look_at(const struct xsp_elf *file, void (*look)(void *ctx, Dwarf *d
 	}
 	dwarf_end(dwarf);
 	elf_end(elf);
+	free(copy);
 }
 
 void xsp_module_debug_info(struct xsp_module *m, void (*look)(void *ctx, Dwarf *dwarf), void *ctx)

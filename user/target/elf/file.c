@@ -22,11 +22,24 @@
 #define NOTES_MAX (1U << 20)
 #define DYNAMIC_MAX (1U << 20)
 
+/* As xsp_read_at(). */
+static long read_at(const struct xsp_elf *elf, void *buf, size_t size, uint64_t offset)
+{
+	if (elf->memory == NULL)
+		return xsp_read_at(elf->fd, buf, size, offset);
+	const uint64_t left = offset < elf->size ? elf->size - offset : 0;
+	if (size > left)
+		size = (size_t)left;
+	if (size > 0)
+		memcpy(buf, elf->memory + offset, size);
+	return (long)size;
+}
+
 int xsp_elf_read(const struct xsp_elf *elf, uint64_t offset, void *buf, size_t size)
 {
 	if (offset > INT64_MAX - size)
 		return -EIO;
-	const long n = xsp_read_at(elf->fd, buf, size, offset);
+	const long n = read_at(elf, buf, size, offset);
 	return n < 0 ? (int)n : n < (long)size ? -EIO : 0;
 }
 
@@ -152,10 +165,10 @@ static int read_headers(struct xsp_elf *elf, const char *display_path, struct xs
 
 	memset(&eh, 0, sizeof(eh));
 	/* short files: the magic is enough to say what they are */
-	ssize_t n = pread(elf->fd, &eh, sizeof(eh), 0);
+	const long n = read_at(elf, &eh, sizeof(eh), 0);
 	if (n < 0)
-		return xsp_error_set(err, -errno, XSP_STATUS_FAILED, "cannot read %s: %s",
-				     display_path, strerror(errno));
+		return xsp_error_set(err, (int)n, XSP_STATUS_FAILED, "cannot read %s: %s",
+				     display_path, strerror((int)-n));
 	const char *why = refuse(&eh);
 	if (why == NULL && (size_t)n < sizeof(eh))
 		why = "is corrupt (truncated in its first header)";
@@ -204,8 +217,19 @@ int xsp_elf_open(int fd, const char *display_path, struct xsp_elf_budget *budget
 	return ret;
 }
 
+int xsp_elf_open_memory(uint8_t *data, size_t size, const char *display_path,
+			struct xsp_elf_budget *budget, struct xsp_elf *elf, struct xsp_error *err)
+{
+	*elf = (struct xsp_elf){.fd = -1, .memory = data, .size = size, .budget = budget};
+	const int ret = read_headers(elf, display_path, err);
+	if (ret < 0)
+		xsp_elf_close(elf);
+	return ret;
+}
+
 void xsp_elf_close(struct xsp_elf *elf)
 {
+	free(elf->memory);
 	if (elf->fd >= 0)
 		close(elf->fd);
 	free(elf->segments);

@@ -30,7 +30,8 @@ struct xsp_elf_budget {
 };
 
 struct xsp_elf {
-	int fd; /* -1: not open */
+	int fd; /* -1: not open, or in memory */
+	uint8_t *memory; /* the whole file, owned; NULL: read it from fd */
 	struct xsp_elf_budget *budget; /* NULL: there is none */
 	uint64_t size;
 	uint16_t type, machine; /* ET_*, EM_* */
@@ -56,6 +57,9 @@ struct xsp_elf {
  */
 int xsp_elf_open(int fd, const char *display_path, struct xsp_elf_budget *budget,
 		 struct xsp_elf *elf, struct xsp_error *err);
+/* The same with a file of `size` bytes in malloc'd memory, which it owns. */
+int xsp_elf_open_memory(uint8_t *data, size_t size, const char *display_path,
+			struct xsp_elf_budget *budget, struct xsp_elf *elf, struct xsp_error *err);
 void xsp_elf_close(struct xsp_elf *elf);
 
 /* Reads exactly `size` bytes at `offset`; -EIO if the file ends before. */

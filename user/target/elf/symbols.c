@@ -63,38 +63,35 @@ static int read_table(const struct xsp_elf *elf, uint32_t type, struct xsp_symbo
 	return 0;
 }
 
-/* The debug file of this build id, if it is installed and really has that id. */
-bool xsp_module_debug_file(const struct xsp_module *m, struct xsp_elf *elf)
-{
-	char hex[2 * XSP_BUILD_ID_MAX + 1];
-	uint8_t id[XSP_BUILD_ID_MAX];
-
-	if (m->build_id_length < 2)
-		return false;
-	for (size_t i = 0; i < m->build_id_length; i++)
-		snprintf(hex + 2 * i, 3, "%02x", m->build_id[i]);
-	int fd = m->opener->debug_file(m->opener, hex);
-	if (fd < 0 || xsp_elf_open(fd, hex, m->elf.budget, elf, NULL) < 0)
-		return false;
-	if (xsp_elf_build_id(elf, id) == m->build_id_length &&
-	    memcmp(id, m->build_id, m->build_id_length) == 0)
-		return true;
-	xsp_elf_close(elf);
-	return false;
-}
-
 static int read_debug_file(struct xsp_module *m, struct xsp_symbol_table *t)
 {
 	struct xsp_elf elf;
+	int ret = 0;
 
-	if (!xsp_module_debug_file(m, &elf))
-		return 0;
-	int ret = read_table(&elf, SHT_SYMTAB, t);
-	xsp_elf_close(&elf);
+	if (xsp_module_debug_file(m, &elf)) {
+		ret = read_table(&elf, SHT_SYMTAB, t);
+		xsp_elf_close(&elf);
+	}
+	if (ret == 0 && t->count == 0 && xsp_module_debug_data(m, &elf, &m->symbols.lacks)) {
+		ret = read_table(&elf, SHT_SYMTAB, t);
+		xsp_elf_close(&elf);
+	}
 	return ret;
 }
 
-static int load_tables(struct xsp_module *m, struct xsp_error *err)
+enum xsp_lacks xsp_module_lacks(struct xsp_module *m)
+{
+	const struct xsp_symbol_cache *c = &m->symbols;
+
+	if (xsp_symbol_tables_load(m, NULL) < 0 || c->tables[XSP_TABLE_STATIC].count > 0 ||
+	    c->tables[XSP_TABLE_DEBUG].count > 0)
+		return XSP_LACKS_NOTHING;
+	return m->elf.section_count == 0       ? XSP_LACKS_HEADERS
+	       : c->lacks != XSP_LACKS_NOTHING ? c->lacks
+					       : XSP_LACKS_SYMBOLS;
+}
+
+int xsp_symbol_tables_load(struct xsp_module *m, struct xsp_error *err)
 {
 	struct xsp_symbol_cache *c = &m->symbols;
 
@@ -210,7 +207,8 @@ static int compare_aliases(const void *a, const void *b, void *cache)
 
 	if (x->local != y->local)
 		return x->local ? 1 : -1;
-	return strcmp(key_name(cache, x), key_name(cache, y));
+	const int order = strcmp(key_name(cache, x), key_name(cache, y));
+	return order != 0 ? order : (x->table > y->table) - (x->table < y->table);
 }
 
 /* Sorts the aliases of each address: global ones first, then by name. */
@@ -234,13 +232,14 @@ static uint64_t size_from_unwind(struct xsp_module *m, uint64_t addr)
 	return range.size - (addr - range.addr);
 }
 
-/* .dynsym and .symtab may hold the same symbol: one is enough. Searches the symbols with this
- * address, from the end of `all`. */
-static bool is_repeated(const struct xsp_symbol_cache *c, uint64_t addr, const char *name)
+/* .dynsym and .symtab may hold the same symbol: one is enough. But two in .dynsym are two versions
+ * of it. Searches the symbols with this address, from the end of `all`. */
+static bool is_repeated(const struct xsp_symbol_cache *c, uint64_t addr, const char *name,
+			bool dynamic)
 {
 	for (size_t i = c->all_count; i > 0 && c->all[i - 1].addr == addr; i--) {
 		if (strcmp(c->all[i - 1].name, name) == 0)
-			return true;
+			return !dynamic || c->all[i - 1].dynamic == 0;
 		if (c->all_count - i >= 4)
 			break; /* equal names are adjacent, apart from local duplicates */
 	}
@@ -254,19 +253,72 @@ static void fill_all(struct xsp_module *m, const struct key *keys, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		const Elf64_Sym *s = key_symbol(c, &keys[i]);
 		const char *name = key_name(c, &keys[i]);
+		const bool dynamic = keys[i].table == XSP_TABLE_DYNAMIC;
 		struct xsp_symbol *out = &c->all[c->all_count];
 
-		if (is_repeated(c, s->st_value, name))
+		if (is_repeated(c, s->st_value, name, dynamic))
 			continue;
 		*out = (struct xsp_symbol){
 			.addr = s->st_value,
 			.size = s->st_size > 0 ? s->st_size : size_from_unwind(m, s->st_value),
 			.name = name,
 			.ifunc = ELF64_ST_TYPE(s->st_info) == STT_GNU_IFUNC,
+			.dynamic = dynamic ? keys[i].index + 1 : 0,
 		};
 		xsp_module_addr_to_offset(m, s->st_value, &out->offset);
 		c->all_count++;
 	}
+}
+
+/* Where the next function begins, or the next label that other files may use. */
+static uint64_t next_code(const struct xsp_module *m, uint64_t addr)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (unsigned i = 0; i < XSP_TABLES; i++) {
+		const struct xsp_symbol_table *t = &m->symbols.tables[i];
+		for (size_t j = 0; j < t->count; j++) {
+			const Elf64_Sym *s = &t->symbols[j];
+			if (s->st_value > addr && s->st_value < next &&
+			    (is_function(m, s) || ELF64_ST_BIND(s->st_info) == STB_GLOBAL))
+				next = s->st_value;
+		}
+	}
+	return next;
+}
+
+static bool is_label(const struct xsp_module *m, const struct xsp_symbol_table *t,
+		     const Elf64_Sym *s, const char *name)
+{
+	return ELF64_ST_TYPE(s->st_info) == STT_NOTYPE && s->st_shndx != SHN_UNDEF &&
+	       s->st_shndx < SHN_LORESERVE && name_length(t, s) > 0 &&
+	       strcmp(t->strings + s->st_name, name) == 0 && xsp_module_is_code(m, s->st_value);
+}
+
+int xsp_module_label(struct xsp_module *m, const char *name, struct xsp_symbol *out)
+{
+	const Elf64_Sym *found = NULL;
+	const int ret = xsp_symbol_tables_load(m, NULL);
+
+	for (unsigned i = 0; ret == 0 && i < XSP_TABLES && found == NULL; i++) {
+		const struct xsp_symbol_table *t = &m->symbols.tables[i];
+		for (size_t j = 0; j < t->count && found == NULL; j++)
+			if (is_label(m, t, &t->symbols[j], name))
+				found = &t->symbols[j];
+	}
+	if (found == NULL)
+		return ret < 0 ? ret : -ENOENT;
+	*out = (struct xsp_symbol){.addr = found->st_value, .size = found->st_size, .name = name};
+	const uint64_t left = xsp_module_section_left(m, out->addr);
+	if (left == UINT64_MAX || xsp_module_addr_to_offset(m, out->addr, &out->offset) < 0)
+		return -ENOENT;
+	if (out->size == 0)
+		out->size = size_from_unwind(m, out->addr);
+	if (out->size == 0) {
+		const uint64_t next = next_code(m, out->addr) - out->addr;
+		out->size = next < left ? next : left;
+	}
+	return 0;
 }
 
 static int build_all(struct xsp_module *m)
@@ -330,7 +382,7 @@ int xsp_module_all_symbols(struct xsp_module *m, const struct xsp_symbol **symbo
 {
 	*symbols = NULL;
 	*count = 0;
-	int ret = load_tables(m, err);
+	int ret = xsp_symbol_tables_load(m, err);
 	if (ret < 0)
 		return ret;
 	if (!m->symbols.all_ready && (ret = build_all(m)) < 0)
@@ -361,7 +413,7 @@ int xsp_module_symbols(struct xsp_module *m, const struct xsp_symbol **symbols, 
 
 int xsp_module_names_functions(struct xsp_module *m, struct xsp_error *err)
 {
-	int ret = load_tables(m, err);
+	int ret = xsp_symbol_tables_load(m, err);
 
 	for (size_t i = 0; ret == 0 && i < XSP_TABLES; i++) {
 		const struct xsp_symbol_table *t = &m->symbols.tables[i];
@@ -375,7 +427,7 @@ bool xsp_module_may_name(struct xsp_module *m, const char *part)
 {
 	bool found = false;
 
-	for (size_t i = 0; load_tables(m, NULL) == 0 && i < XSP_TABLES && !found; i++) {
+	for (size_t i = 0; xsp_symbol_tables_load(m, NULL) == 0 && i < XSP_TABLES && !found; i++) {
 		const struct xsp_symbol_table *t = &m->symbols.tables[i];
 		found = t->count > 0 &&
 			memmem(t->strings, t->strings_size, part, strlen(part)) != NULL;
@@ -548,7 +600,7 @@ int xsp_module_find(struct xsp_module *m, const char *name, struct xsp_symbol *o
 {
 	struct xsp_symbol_cache *c = &m->symbols;
 	const char *text;
-	int ret = load_tables(m, NULL);
+	int ret = xsp_symbol_tables_load(m, NULL);
 	const bool gnu = ret == 0 && load_gnu_hash(m);
 
 	if (ret == 0 && !gnu && c->hash == NULL)
@@ -586,7 +638,7 @@ int xsp_module_find_at(struct xsp_module *m, uint64_t addr, const char *prefix,
 		       struct xsp_symbol *out)
 {
 	size_t length = strlen(prefix);
-	int ret = load_tables(m, NULL);
+	int ret = xsp_symbol_tables_load(m, NULL);
 
 	for (size_t i = 0; ret == 0 && i < XSP_TABLES; i++) {
 		const struct xsp_symbol_table *t = &m->symbols.tables[i];

@@ -278,7 +278,7 @@ static bool is_spelled(const char *piece)
 /* Splits the glob into runs of literal word bytes, and keeps the useful ones. */
 static int collect_pieces(struct xsp_pattern *p)
 {
-	const char *at = p->glob, *end;
+	const char *at = xsp_pattern_name(p), *end;
 
 	while (*at != '\0' && p->piece_count < XSP_PATTERN_PIECES) {
 		if (*at == '[' && (end = set_end(at)) != NULL) {
@@ -354,12 +354,30 @@ static int set_library(struct xsp_pattern *p, const char *text, size_t length)
 	return 0;
 }
 
+/* NAME, NAME@VERSION or NAME@@VERSION, as nm -D prints the symbols that a file wants, or has. */
+static int set_name(struct xsp_pattern *p, const char *text)
+{
+	const char *at = strchr(text + 1, '@');
+
+	while (at != NULL && at[-1] == '\\')
+		at = strchr(at + 1, '@');
+	const char *version = at == NULL ? NULL : at + 1 + (at[1] == '@');
+	p->glob = strdup(text);
+	if (p->glob == NULL)
+		return -ENOMEM;
+	if (at != NULL && *version != '\0') {
+		p->name = strndup(text, (size_t)(at - text));
+		p->version = strdup(version);
+		if (p->name == NULL || p->version == NULL)
+			return -ENOMEM;
+	}
+	return collect_pieces(p);
+}
+
 static int set_function(struct xsp_pattern *p, const char *text, struct xsp_error *err)
 {
-	if (strncmp(text, "0x", 2) != 0 && strncmp(text, "0X", 2) != 0) {
-		p->glob = strdup(text);
-		return p->glob == NULL ? -ENOMEM : collect_pieces(p);
-	}
+	if (strncmp(text, "0x", 2) != 0 && strncmp(text, "0X", 2) != 0)
+		return set_name(p, text);
 	size_t digits = strspn(text + 2, "0123456789abcdefABCDEF");
 	if (digits == 0 || text[2 + digits] != '\0')
 		return invalid(err, p->text, "the address is not a hexadecimal number");
@@ -420,6 +438,8 @@ void xsp_pattern_clear(struct xsp_pattern *p)
 	free(p->library);
 	free(p->library_real);
 	free(p->glob);
+	free(p->name);
+	free(p->version);
 	memset(p, 0, sizeof(*p));
 }
 

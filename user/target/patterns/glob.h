@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * glob.h - the patterns of `-e`: LIBRARY:GLOB, GLOB, LIBRARY:0xADDRESS. A leading '!' makes one
- * exclude.
+ * exclude. A GLOB may end in a version as nm -D prints it: memcpy@@GLIBC_2.14, memcpy@GLIBC_2.2.5.
  */
 #ifndef XSP_TARGET_GLOB_H
 #define XSP_TARGET_GLOB_H
@@ -30,10 +30,18 @@ struct xsp_pattern {
 	char *library; /* glob for the library; NULL: any */
 	char *library_real; /* if `library` is a path that exists here: with its links resolved */
 	char *glob; /* for the function; NULL: use `address` */
+	/* if the glob is NAME@VERSION or NAME@@VERSION: globs for both; else NULL, for any version */
+	char *name, *version;
 	uint64_t address; /* as nm, objdump and `xsptrace list` show it (unrelocated) */
 	char *pieces[XSP_PATTERN_PIECES];
 	size_t piece_count;
 };
+
+/* The glob for the names of symbols, without a version. */
+static inline const char *xsp_pattern_name(const struct xsp_pattern *p)
+{
+	return p->name != NULL ? p->name : p->glob;
+}
 
 /*
  * Parses one pattern. The first single ':' (not part of '::') ends the library if a file name can
@@ -51,12 +59,14 @@ void xsp_pattern_clear(struct xsp_pattern *p);
  */
 bool xsp_pattern_names_library(const struct xsp_pattern *p, const char *path);
 
-/* Does the function part match this (mangled) symbol name? Never true for an address. */
+/* Does the function part match this (mangled) symbol name, of any version? Never true for an
+ * address. */
 bool xsp_pattern_matches_name(const struct xsp_pattern *p, const char *symbol);
 
 struct xsp_pattern_hit {
-	/* the alias that matched, with the name "" at an address without a symbol. Valid during the
-	 * call; its name is valid as long as the module */
+	/* the alias that matched, with the name "" at an address without a symbol. If it is an
+	 * IFUNC, it is not the function but what chooses it. Valid during the call; its name is
+	 * valid as long as the module */
 	const struct xsp_symbol *symbol;
 	const char *demangled; /* without parameters; NULL if the name is not mangled.
 					  * Valid during the call */
@@ -66,14 +76,13 @@ struct xsp_pattern_hit {
 struct xsp_pattern_counts {
 	size_t found; /* reported */
 	size_t excluded; /* matched, but excluded by a '!' pattern */
-	/* matched only by IFUNC symbols, whose address is the resolver and not the function: not
-	 * reported */
-	size_t ifuncs;
+	size_t ifuncs; /* reported, but IFUNCs; not among `found` */
 };
 
 /*
  * Calls `found` once for each function of `m` that a pattern names and no '!' pattern names (by any
- * of its aliases), by address. Addresses given by the user come first. Parts that the compiler
+ * of its aliases), by address. Addresses given by the user come first, labels without a type (only
+ * by their whole name) last. Parts that the compiler
  * split off (".cold") are no functions, and excluded unless the glob says ".cold". `found` returns
  * 0 to go on, or a negative errno to stop. `counts` may be NULL.
  */

@@ -13,6 +13,9 @@ struct names {
 	const char *mangled;
 	char *bare, *full; /* without and with parameters */
 	bool tried_bare, tried_full;
+	/* whose versions are asked for; NULL: any version will do */
+	struct xsp_module *module;
+	const struct xsp_symbol *symbol;
 };
 
 static void clear_names(struct names *n)
@@ -47,13 +50,23 @@ static bool is_cold_part(const char *name)
 	return cold != NULL && (cold[5] == '\0' || cold[5] == '.');
 }
 
-static bool matches(const struct xsp_pattern *p, struct names *n)
+static bool has_version(const struct xsp_pattern *p, const struct names *n)
 {
-	if (p->glob == NULL)
+	if (p->version == NULL || n->module == NULL)
+		return true;
+	const char *version = xsp_module_version(n->module, n->symbol);
+	return version != NULL && xsp_glob_match(p->version, version);
+}
+
+static bool matches_name(const struct xsp_pattern *p, struct names *n)
+{
+	const char *glob = xsp_pattern_name(p);
+
+	if (glob == NULL)
 		return false;
-	if (is_cold_part(n->mangled) && strstr(p->glob, ".cold") == NULL)
+	if (is_cold_part(n->mangled) && strstr(glob, ".cold") == NULL)
 		return false;
-	if (xsp_glob_match(p->glob, n->mangled))
+	if (xsp_glob_match(glob, n->mangled))
 		return true;
 	if (n->mangled[0] != '_' || (n->mangled[1] != 'Z' && n->mangled[1] != 'R'))
 		return false;
@@ -61,8 +74,13 @@ static bool matches(const struct xsp_pattern *p, struct names *n)
 		if (strstr(n->mangled, p->pieces[i]) == NULL)
 			return false;
 	}
-	return (bare(n) != NULL && xsp_glob_match(p->glob, bare(n))) ||
-	       (full(n) != NULL && xsp_glob_match(p->glob, full(n)));
+	return (bare(n) != NULL && xsp_glob_match(glob, bare(n))) ||
+	       (full(n) != NULL && xsp_glob_match(glob, full(n)));
+}
+
+static bool matches(const struct xsp_pattern *p, struct names *n)
+{
+	return matches_name(p, n) && has_version(p, n);
 }
 
 bool xsp_pattern_matches_name(const struct xsp_pattern *p, const char *symbol)
@@ -100,6 +118,11 @@ static int start(struct search *s, const struct xsp_pattern *patterns, size_t co
 	return 0;
 }
 
+static struct names names_of(const struct search *s, const struct xsp_symbol *symbol)
+{
+	return (struct names){.mangled = symbol->name, .module = s->module, .symbol = symbol};
+}
+
 /* Is there a pattern of this kind for exactly that address? */
 static bool has_address(const struct search *s, uint64_t addr, bool exclude)
 {
@@ -114,7 +137,7 @@ static bool has_address(const struct search *s, uint64_t addr, bool exclude)
 static int report(struct search *s, const struct xsp_symbol *symbol, struct names *n,
 		  size_t pattern)
 {
-	s->counts.found++;
+	*(symbol->ifunc ? &s->counts.ifuncs : &s->counts.found) += 1;
 	return s->found(s->ctx, &(struct xsp_pattern_hit){
 					.symbol = symbol,
 					.demangled = symbol->name[0] != '\0' ? bare(n) : NULL,
@@ -158,6 +181,7 @@ static int search_addresses(struct search *s, const struct xsp_symbol *symbols, 
 		if (twice)
 			continue;
 		struct xsp_symbol symbol = symbol_at(s, p->address, symbols, count);
+		symbol.ifunc = false; /* it is meant itself */
 		struct names n = {.mangled = symbol.name};
 		if (has_address(s, p->address, true))
 			s->counts.excluded++;
@@ -185,36 +209,38 @@ static bool is_excluded(const struct search *s, const struct xsp_symbol *aliases
 		return false;
 	bool hit = has_address(s, aliases[0].addr, true);
 	for (size_t i = 0; i < count && !hit; i++) {
-		struct names n = {.mangled = aliases[i].name};
+		struct names n = names_of(s, &aliases[i]);
 		hit = first_match(s, &n, true) != SIZE_MAX;
 		clear_names(&n);
 	}
 	return hit;
 }
 
-/* All the names of one address. */
+/* All the names of one address; that of a function rather than that of an IFUNC. */
 static int search_group(struct search *s, const struct xsp_symbol *aliases, size_t count)
 {
-	bool ifunc = false;
+	size_t pattern = SIZE_MAX, other, at = 0;
 	int ret = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		struct names n = {.mangled = aliases[i].name};
-		size_t pattern = first_match(s, &n, false);
-		bool hit = pattern != SIZE_MAX && !aliases[i].ifunc;
-		ifunc = ifunc || (pattern != SIZE_MAX && aliases[i].ifunc);
-		if (hit && has_address(s, aliases[i].addr, false))
-			; /* already reported as an address */
-		else if (hit && is_excluded(s, aliases, count))
-			s->counts.excluded++;
-		else if (hit)
-			ret = report(s, &aliases[i], &n, pattern);
+	for (size_t i = 0; i < count && (pattern == SIZE_MAX || aliases[at].ifunc); i++) {
+		struct names n = names_of(s, &aliases[i]);
+		if ((other = first_match(s, &n, false)) != SIZE_MAX &&
+		    (pattern == SIZE_MAX || !aliases[i].ifunc)) {
+			pattern = other;
+			at = i;
+		}
 		clear_names(&n);
-		if (hit)
-			return ret;
 	}
-	s->counts.ifuncs += ifunc;
-	return 0;
+	if (pattern == SIZE_MAX || has_address(s, aliases[at].addr, false))
+		return 0; /* or it is already reported as an address */
+	if (is_excluded(s, aliases, count)) {
+		s->counts.excluded++;
+		return 0;
+	}
+	struct names n = names_of(s, &aliases[at]);
+	ret = report(s, &aliases[at], &n, pattern);
+	clear_names(&n);
+	return ret;
 }
 
 static int search_names(struct search *s, const struct xsp_symbol *symbols, size_t count)
@@ -225,6 +251,28 @@ static int search_names(struct search *s, const struct xsp_symbol *symbols, size
 		for (j = i + 1; j < count && symbols[j].addr == symbols[i].addr; j++)
 			;
 		ret = search_group(s, symbols + i, j - i);
+	}
+	return ret;
+}
+
+/* Labels without a type are in no list: most are inside of functions. */
+static int search_labels(struct search *s)
+{
+	struct xsp_symbol label;
+	int ret = 0;
+
+	for (size_t i = 0; i < s->active_count && ret == 0; i++) {
+		const struct xsp_pattern *p = &s->patterns[s->active[i]];
+		if (p->exclude || p->glob == NULL || strpbrk(p->glob, "*?[\\") != NULL ||
+		    xsp_module_label(s->module, xsp_pattern_name(p), &label) < 0 ||
+		    has_address(s, label.addr, false))
+			continue;
+		struct names n = names_of(s, &label);
+		if (is_excluded(s, &label, 1))
+			s->counts.excluded++;
+		else
+			ret = report(s, &label, &n, s->active[i]);
+		clear_names(&n);
 	}
 	return ret;
 }
@@ -248,6 +296,8 @@ int xsp_pattern_match_symbols(const struct xsp_pattern *patterns, size_t count,
 			ret = search_addresses(&s, symbols, symbol_count);
 		if (ret == 0)
 			ret = search_names(&s, symbols, symbol_count);
+		if (ret == 0)
+			ret = search_labels(&s);
 	}
 	free(s.active);
 	if (counts != NULL)

@@ -250,7 +250,7 @@ static int exit_elsewhere(struct xsp_timeline *t, struct thread *th, const struc
 		struct parked *p = th->parked[k - 1];
 		for (i = 0; i < p->count && !matches(&p->spans[i], e); i++)
 			;
-		if (i == p->count)
+		if (i == p->count || p->gone)
 			continue;
 		int rc = xsp_resume_for(t, th, k - 1, i + 1, &row);
 		if (rc == 0)
@@ -294,7 +294,7 @@ static int exit_loose(struct xsp_timeline *t, struct thread *th, const struct xs
 	}
 	for (size_t k = 0; k < th->parked_count; k++) {
 		uint64_t d = find_loose(th->parked[k]->spans, th->parked[k]->count, e, &i);
-		if (d < parked_best) {
+		if (d < parked_best && !th->parked[k]->gone) {
 			parked_best = d;
 			which = k;
 			parked_at = i;

@@ -42,7 +42,7 @@ static bool nearest_parked(const struct thread *th, uint64_t x, uint64_t most, b
 	bool found = false;
 	for (size_t i = 0; i < th->parked_count; i++) {
 		const struct parked *p = th->parked[i];
-		if (far_only && !p->far)
+		if (p->gone || (far_only && !p->far))
 			continue;
 		size_t k = p->count;
 		while (k > 0 && p->spans[k - 1].limit <= x)
@@ -102,13 +102,35 @@ int xsp_slot_reused(struct xsp_timeline *t, struct thread *th, struct row *row, 
 	return rc < 0 ? rc : xsp_row_pop(t, th, row, now, XSP_SPAN_EXIT_LOST);
 }
 
+/*
+ * The same for an entry from the row. An exception may have left the function, and its caller's
+ * landing pad now calls a destructor, which reports its entry before the pad reports its landing
+ * (pair_unwind()). So the function waits for that.
+ */
+static int slot_reused_by_entry(struct xsp_timeline *t, struct thread *th, struct row *row,
+				size_t i, uint64_t now)
+{
+	int rc = xsp_park(t, th, row, i + 1, now, false, false);
+
+	/* none that is as deep waits any longer */
+	for (size_t k = th->parked_count; k > 0 && rc == 0; k--)
+		if (th->parked[k - 1]->gone && th->parked[k - 1]->row == row->index &&
+		    th->parked[k - 1]->prefix >= i)
+			rc = xsp_parked_gone(t, th, k - 1, 0);
+	if (rc == 0)
+		rc = xsp_park(t, th, row, i, now, false, false);
+	if (rc == 0)
+		th->parked[th->parked_count - 1]->gone = true;
+	return rc;
+}
+
 int xsp_slot_reused_elsewhere(struct xsp_timeline *t, struct thread *th, const struct row *row,
 			      uint64_t x, uint64_t now)
 {
 	int rc = 0;
 	for (size_t i = th->parked_count; i > 0 && rc == 0; i--) {
 		const struct parked *p = th->parked[i - 1];
-		if (p->spans[p->count - 1].limit > x)
+		if (p->gone || p->spans[p->count - 1].limit > x)
 			continue;
 		for (size_t k = 0; k < p->count && p->spans[k].limit >= x; k++) {
 			if (p->spans[k].sp == x && !p->spans[k].range) {
@@ -134,6 +156,6 @@ int xsp_pass_over(struct xsp_timeline *t, struct thread *th, struct row *row, ui
 {
 	const size_t i = xsp_row_below(row, x);
 	if (row->spans[i].sp == x && !row->spans[i].range)
-		return xsp_slot_reused(t, th, row, i, now);
+		return slot_reused_by_entry(t, th, row, i, now);
 	return xsp_park(t, th, row, i, now, x - row->spans[i].limit > XSP_FAR, false);
 }

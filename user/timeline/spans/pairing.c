@@ -23,6 +23,17 @@ static bool unwound(const struct open_span *s, uint64_t mark)
 	return !s->range && below_landing(s, mark);
 }
 
+/*
+ * Did the exception that landed at `mark` leave this function, whose slot a destructor reused? The
+ * landing frame called both, and nothing that it called is open now: else that has thrown. If the
+ * mark is further out, the function has ended in a way that nobody saw.
+ */
+static bool left_by(const struct parked *p, const struct row *row, uint64_t mark)
+{
+	return mark - p->spans[0].sp <= ENTER_DISTANCE &&
+	       (row->count == 0 || !unwound(&row->spans[row->count - 1], mark));
+}
+
 static int unwind_parked(struct xsp_timeline *t, struct thread *th, const struct row *row,
 			 uint64_t mark)
 {
@@ -35,6 +46,13 @@ static int unwind_parked(struct xsp_timeline *t, struct thread *th, const struct
 			k++;
 		if (k == p->count)
 			continue;
+		if (p->gone) {
+			p->marked = left_by(p, row, mark);
+			int rc = xsp_parked_gone(t, th, i - 1, 0);
+			if (rc < 0)
+				return rc;
+			continue;
+		}
 		if (th->many_stacks) {
 			/* the run may only sleep; if it is gone, then by this unwinding */
 			p->marked = p->marked || k == 0;

@@ -441,6 +441,7 @@ int xsp_park(struct xsp_timeline *t, struct thread *th, struct row *row, size_t 
 	p->far = far;
 	p->marked = marked;
 	p->homeless = false;
+	p->gone = false;
 	p->parent_serial = from > 0 ? row->spans[from - 1].serial : 0;
 	p->kept_parent = parent_of(row->spans, row->names, from);
 	p->park_off_ns = xsp_off_at(t, th, now);
@@ -500,6 +501,7 @@ int xsp_parked_split(struct xsp_timeline *t, struct thread *th, size_t which, si
 	deeper->far = p->far;
 	deeper->marked = p->marked;
 	deeper->homeless = p->homeless;
+	deeper->gone = p->gone;
 	deeper->parent_serial = p->spans[from - 1].serial;
 	const struct around around = around_parked(p, from);
 	deeper->kept_parent = parent_around(&around);
