@@ -125,7 +125,7 @@ int xsp_links_keep_perf(struct xsp_attach *a, struct bpf_link *link, enum xsp_pr
 
 /* ---- closing ---- */
 
-#define CLOSERS 64
+#define CLOSERS 32
 
 struct closing {
 	struct xsp_attach *a;
