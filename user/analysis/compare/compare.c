@@ -43,8 +43,9 @@ static const struct {
 	[WHY_PEAK] =
 		{"none: peak",
 		 "the most that there was differs otherwise than most of the time does; three captures a side tell"},
-	[WHY_NO_GROWTH] = {"none: no growth",
-			   "the other side gave memory back, and this one only did not"},
+	[WHY_NO_GROWTH] =
+		{"none: no growth",
+		 "one side gave memory back, and the other one only did not; neither grows by what matters"},
 	[WHY_ONCE] =
 		{"none: once",
 		 "this memory was reached once (or in fewer than four of 16 pieces of the time) and then kept: one value, which says nothing about another run; three captures a side tell"},

@@ -78,7 +78,7 @@ static bool may_be_another(const struct pair *p, struct comparison *c, bool more
 
 	if (c->what == COMPARED_GROWTH) {
 		c->why = WHY_NO_GROWTH;
-		return more && c->typical[1] < c->beyond;
+		return c->typical[more ? 1 : 0] < c->beyond;
 	}
 	if (is_memory(c))
 		return false;

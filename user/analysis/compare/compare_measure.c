@@ -17,10 +17,10 @@
 #define FAST 0.1 /* share of the fastest steps */
 /* What one run differs from the next, as a standard deviation, however even its blocks are. */
 #define BETWEEN_RUNS 0.005
-/* The share of its threads' ready time without a CPU by which a run's times may be off: of what waits
- * by itself, and of time on a CPU (caches, clocks, the other thread of a core). */
+/* Of the time that other programs took, as much may be in a run's times by the clock; and times on a CPU
+ * are off by that part of the share that was taken (caches, clocks, the other thread of a core). */
 #define OFF_BY_READY 0.5
-#define CPU_OFF_BY_READY 0.05
+#define CPU_OFF_BY_READY 0.01
 
 int xsp_compare_put(struct measured *m, double value)
 {
@@ -137,7 +137,7 @@ static int measure(const struct pair *p, const struct joined *j, enum compared w
 	int rc = 0;
 
 	m->fastest = NAN;
-	m->off_by = what == COMPARED_KERNEL ? 0 : on_cpu ? CPU_OFF_BY_READY : OFF_BY_READY;
+	m->by_clock = !on_cpu && what != COMPARED_KERNEL;
 	for (size_t i = p->from[side]; i < p->from[side + 1] && rc == 0; i++) {
 		const struct xsp_series_row *row = j != NULL ? j->rows[i] : NULL;
 		m->capture = (uint32_t)i;
@@ -205,7 +205,8 @@ int xsp_compare_middles(struct both *b)
 static double variance_of_run(const struct pair *p, const struct measured *m, size_t capture)
 {
 	const double ready = xsp_series_ready_share(p->series[capture]);
-	const double off = m->off_by * ready / fmax(1 - ready, 0.01);
+	const double off = m->by_clock ? OFF_BY_READY * ready / fmax(1 - ready, 0.01)
+				       : CPU_OFF_BY_READY * ready;
 
 	return BETWEEN_RUNS * BETWEEN_RUNS + off * off;
 }
@@ -240,9 +241,9 @@ static int join_sides(const struct pair *p, struct measured sides[2], double *va
 	if (rc == 0)
 		rc = join_captures(p, &sides[1], &variances);
 	/* what computes is right in most captures; what waits is off in all that were disturbed */
-	if (rc == 0 && sides[0].off_by < OFF_BY_READY)
+	if (rc == 0 && !sides[0].by_clock)
 		rc = xsp_compare_middle(&variances, variance);
-	for (size_t i = 0; i < variances.count && sides[0].off_by >= OFF_BY_READY; i++)
+	for (size_t i = 0; i < variances.count && sides[0].by_clock; i++)
 		*variance += variances.values[i] / (double)variances.count;
 	free(variances.values);
 	free(variances.of);

@@ -46,7 +46,8 @@ static int measure_growth(const struct pair *p, const struct xsp_series *s,
 		const bool there = m != NULL && i >= m->first;
 		const double least = there ? (double)m->least[i] : 0;
 		const double units = units_until(p, s, there ? m->least_at[i] : i);
-		if (i == WARM_UP_PIECES) {
+		/* what was loaded before the first step is no growth of steps */
+		if (i == WARM_UP_PIECES || !(before_units > 0)) {
 			first = least;
 			first_units = units;
 		} else if (!(units > before_units)) {

@@ -109,7 +109,7 @@ struct measured {
 	size_t count, capacity, of_capacity;
 	uint32_t capture; /* of the values that are put next */
 	double fastest; /* NAN: there are none */
-	double off_by; /* of the share of a capture's time without a CPU: what its times are off by */
+	bool by_clock; /* times by the clock: another program may be in them */
 };
 struct both {
 	struct measured sides[2];

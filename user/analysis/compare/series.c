@@ -318,10 +318,10 @@ static int on_span_in_step(void *ctx, const struct xsp_span *span, uint32_t thre
 
 	if (rc == 0)
 		rc = xsp_step_shares_add(s->in_steps, span, thread, 2 * row, span->self_ns);
-	return rc < 0 || span->self_cpu_ns == XSP_CPU_UNKNOWN
-		       ? rc
-		       : xsp_step_shares_add(s->in_steps, span, thread, 2 * row + 1,
-					     span->self_cpu_ns);
+	return rc < 0 ? rc
+		      : xsp_step_shares_add(s->in_steps, span, thread, 2 * row + 1,
+					    span->self_cpu_ns != XSP_CPU_UNKNOWN ? span->self_cpu_ns
+										 : span->self_ns);
 }
 
 static void keep_every_second(struct xsp_series *s)

@@ -31,8 +31,9 @@ struct xsp_series_row {
 	const char *name; /* raw bytes of the target's; numbered names share "ProfilerStep#*" */
 	uint64_t hash; /* of the name */
 	uint64_t calls, timed, self_ns; /* all calls; those with a duration, and their own time */
-	uint64_t cpu_ns, ready_ns; /* of that: on a CPU, and ready to run without one */
-	bool cpu_unknown; /* of some call */
+	/* of that: on a CPU, where that is not known by the clock; and ready to run without one */
+	uint64_t cpu_ns, ready_ns;
+	uint64_t cpu_unknown; /* calls */
 	uint32_t device; /* of a kernel: the device on which it ran, or XSP_SERIES_DEVICES */
 	struct xsp_series_calls *pieces[XSP_SERIES_PIECES]; /* NULL: none in that piece */
 	struct xsp_series_share *shares; /* by step, see xsp_series_shares() */

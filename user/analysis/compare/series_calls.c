@@ -10,7 +10,7 @@
 
 #define CLASSES_LOG2 2 /* classes of duration, per doubling */
 #define KEPT_SHARE 0.95 /* of a piece's calls */
-#define WAITS_SHARE 0.05 /* of its own time: what waits less computes */
+#define WAITS_SHARE 0.05 /* of its own time: what waits less computes; of the calls: unknown */
 
 /* Calls of similar duration. */
 struct about {
@@ -39,7 +39,7 @@ int xsp_series_calls_add(struct xsp_series_row *row, unsigned piece, uint64_t ns
 
 	row->timed++;
 	row->self_ns += ns;
-	row->cpu_unknown = row->cpu_unknown || cpu_ns == XSP_CPU_UNKNOWN;
+	row->cpu_unknown += cpu_ns == XSP_CPU_UNKNOWN;
 	cpu_ns = cpu_ns == XSP_CPU_UNKNOWN ? ns : cpu_ns;
 	row->cpu_ns += cpu_ns;
 	if (calls == NULL)
@@ -66,7 +66,8 @@ bool xsp_series_computes(const struct xsp_series_row *row)
 {
 	const double waited = (double)row->self_ns - (double)row->cpu_ns - (double)row->ready_ns;
 
-	return !row->cpu_unknown && row->cpu_ns > 0 && waited <= WAITS_SHARE * (double)row->self_ns;
+	return row->cpu_ns > 0 && (double)row->cpu_unknown <= WAITS_SHARE * (double)row->timed &&
+	       waited <= WAITS_SHARE * (double)row->self_ns;
 }
 
 bool xsp_series_call(const struct xsp_series_row *row, unsigned piece, bool on_cpu, double *ns)

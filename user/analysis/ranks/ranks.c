@@ -557,7 +557,8 @@ int xsp_ranks_end(struct xsp_ranks *j)
 		rc = join(k);
 		if (rc == 0)
 			rc = xsp_ranks_gpu_join(k);
-		k->waits_known = k->blocked.count > 0 || xsp_timeline_has_waits(c->timeline);
+		k->waits_known =
+			k->blocked.count > 0 || c->gpu || xsp_timeline_has_waits(c->timeline);
 		/* Threads of a rank that wait at the same time make one wait. */
 		k->blocked.count = xsp_ranks_merge(k->blocked.rows, k->blocked.count);
 		number_by_group(k);
