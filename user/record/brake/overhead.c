@@ -63,6 +63,11 @@ struct xsp_costs *xsp_overhead_costs(const struct xsp_recorder *r)
 	return r->overheads != NULL ? &r->overheads->fresh : NULL;
 }
 
+struct xsp_calls *xsp_overhead_calls(const struct xsp_recorder *r)
+{
+	return r->overheads != NULL ? &r->overheads->calls : NULL;
+}
+
 uint64_t xsp_overhead_unseen_ns(const struct xsp_recorder *r)
 {
 	return r->overheads != NULL ? r->overheads->unseen_ns : 0;
@@ -99,7 +104,8 @@ static bool may_go(void *ctx, uint32_t probe)
 {
 	const struct xsp_probe *p = xsp_recorder_probe(ctx, probe);
 
-	return p != NULL && strcmp(p->provider, xsp_provider_function.name) == 0;
+	return p != NULL && (strcmp(p->provider, xsp_provider_function.name) == 0 ||
+			     xsp_window_may_release(ctx, probe));
 }
 
 /* Chooses the threads that have run long enough to be judged; among them, those that are surely over the budget. */
@@ -207,7 +213,7 @@ static int look(struct xsp_recorder *r, uint64_t now)
 		rc = drop_defaults(r, defaults, &plan, now);
 	else if (plan.let_go_count > 0)
 		rc = xsp_brake_release(r, &plan);
-	else if (plan.pause && (!o->windows || now - o->window_ns >= WINDOW_NS))
+	else if (xsp_window_is_over(r, &plan, now))
 		rc = xsp_brake_pause(r, &plan);
 	xsp_brake_plan_clear(&plan);
 	xsp_watched_forget_judged(o, now);

@@ -169,6 +169,7 @@ void xsp_overhead_start(struct xsp_recorder *r)
 	if (o == NULL)
 		return;
 	o->look_ns = o->window_ns = r->start_ns;
+	xsp_window_begins(o, r->start_ns);
 	for (size_t i = 0; i < o->count; i++) {
 		o->threads[i].met_ns = o->threads[i].since_ns = r->start_ns;
 		read_cpu(r, &o->threads[i], r->start_ns);
