@@ -186,7 +186,7 @@ def provider_goes_on_in_windows(folder):
 def long_calls_in_windows(folder):
     """Steps of some 300 ms, half of which is one call, and the rest 65,536 short ones: some steps are seen whole, and the share
     of the call, which the program knows, lies within the error."""
-    facts, output = in_windows(folder, 7, "steps", "6000", seconds=60, also=("--summary", "json"))
+    facts, output = in_windows(folder, 7, "steps", "3000", seconds=60, also=("--summary", "json"))
     names = {n["name"]: n for n in json.loads(output[output.index("{"):output.rindex("}") + 1])["names"]}
     quiet, step = names["brake_quiet"], names["brake_step"]
     windows = [e for e in Trace(f"{folder}/t.json").json["traceEvents"] if e["ph"] == "X" and e["name"] == "recorded"]

@@ -12,6 +12,8 @@
 
 /* So much may lie between a window's end and the last event in it. */
 #define EDGE_NS 1000U
+/* The estimated price of a hit may be wrong by that part. */
+#define PRICE_ERROR 0.3
 /* Fewer calls may all have come by chance. */
 #define FEW_CALLS 10U
 
@@ -28,24 +30,40 @@ struct xsp_window_shares {
 	size_t thread_count, thread_room;
 };
 
-/* Windows get longer until the longest calls fit in. Those from before, and one that the recording's end has cut, are
- * left out. */
-static void choose_windows(struct xsp_window_shares *s)
+static uint64_t length_of(const struct xsp_capture_window *w)
 {
-	uint64_t longest = 0;
+	return w->end_ns - w->start_ns;
+}
 
+static int by_length(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Windows get longer until the longest calls fit in. Those from before, and one that the recording's end has cut, are
+ * left out: what is shorter than half of the median. */
+static int choose_windows(struct xsp_window_shares *s)
+{
+	uint64_t *lengths = calloc(s->window_count, sizeof(*lengths));
+
+	if (lengths == NULL)
+		return -ENOMEM;
 	for (size_t i = 0; i < s->window_count; i++)
-		if (s->windows[i].end_ns - s->windows[i].start_ns > longest)
-			longest = s->windows[i].end_ns - s->windows[i].start_ns;
+		lengths[i] = length_of(&s->windows[i]);
+	qsort(lengths, s->window_count, sizeof(*lengths), by_length);
+	const uint64_t least = lengths[s->window_count / 2] / 2;
+	free(lengths);
 	for (size_t i = 0; i < s->window_count; i++) {
-		const uint64_t ns = s->windows[i].end_ns - s->windows[i].start_ns;
-		if (2 * ns < longest)
+		if (length_of(&s->windows[i]) < least)
 			continue;
 		const size_t group = s->used++ % XSP_SHARE_GROUPS;
 		s->group_of[i] = (uint8_t)(1 + group);
-		s->length_ns[group] += (double)ns;
+		s->length_ns[group] += (double)length_of(&s->windows[i]);
 	}
 	s->groups = s->used < XSP_SHARE_GROUPS ? (unsigned)s->used : XSP_SHARE_GROUPS;
+	return 0;
 }
 
 int xsp_window_shares_new(const struct xsp_timeline *t, struct xsp_window_shares **out)
@@ -65,12 +83,12 @@ int xsp_window_shares_new(const struct xsp_timeline *t, struct xsp_window_shares
 	s->windows = windows;
 	s->window_count = count;
 	s->probe_count = xsp_capture_probes(r, &s->probes);
-	choose_windows(s);
-	if (s->used >= 2)
+	const int rc = choose_windows(s);
+	if (rc == 0 && s->used >= 2)
 		*out = s;
 	else
 		xsp_window_shares_free(s);
-	return 0;
+	return rc;
 }
 
 void xsp_window_shares_free(struct xsp_window_shares *s)
@@ -132,6 +150,7 @@ int xsp_window_shares_add(struct xsp_window_shares *s, struct xsp_share_sums **s
 	const double ns = all_ns > span->probe_ns ? (double)(all_ns - span->probe_ns) : 0;
 	const double part = cut ? 2 * ns : ns;
 	(*sums)->ns[group] += part;
+	(*sums)->probe_ns += (cut ? 2 : 1) * ((double)all_ns - ns);
 	(*sums)->squares += part * part;
 	(*sums)->calls++;
 	(*sums)->whole += !cut;
@@ -177,10 +196,21 @@ static double at_least(const struct xsp_window_shares *s, const struct xsp_share
 	return 4 * (edges > few ? edges : few) / (all_ns * all_ns);
 }
 
+/* The variance by the price of hits: half the difference of the shares with a lower and a higher one. */
+static double by_price(const struct xsp_share_sums *sums, double ns, double all_ns,
+		       double all_probe_ns)
+{
+	const double more = PRICE_ERROR * sums->probe_ns, all_more = PRICE_ERROR * all_probe_ns;
+	const double low = (ns + more) / (all_ns + all_more);
+	const double high = fmax(ns - more, 0) / fmax(all_ns - all_more, all_ns / 100);
+
+	return (high - low) * (high - low) / 4;
+}
+
 bool xsp_window_shares_of(const struct xsp_window_shares *s, const struct xsp_share_sums *sums,
 			  double *share, double *error)
 {
-	double time_ns[XSP_SHARE_GROUPS], all_ns = 0, ns = 0;
+	double time_ns[XSP_SHARE_GROUPS], all_ns = 0, all_probe_ns = 0, ns = 0;
 
 	if (s == NULL || sums == NULL || sums->whole == 0)
 		return false;
@@ -190,11 +220,13 @@ bool xsp_window_shares_of(const struct xsp_window_shares *s, const struct xsp_sh
 		if (time_ns[i] < s->length_ns[i] / 100) /* the estimate may exceed what there was */
 			time_ns[i] = s->length_ns[i] / 100;
 		all_ns += time_ns[i];
+		all_probe_ns += s->length_ns[i] - time_ns[i];
 		ns += sums->ns[i];
 	}
 	*share = fmin(ns / all_ns, s->thread_count > 1 ? (double)s->thread_count : 1);
 	*error = sqrt(fmax(by_groups(s, sums, time_ns, all_ns, *share),
-			   at_least(s, sums, all_ns, *share)));
+			   at_least(s, sums, all_ns, *share)) +
+		      by_price(sums, ns, all_ns, all_probe_ns));
 	*error = fmin(*error, 1);
 	return true;
 }
