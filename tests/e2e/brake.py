@@ -145,13 +145,13 @@ def what_to_expect_is_said(folder):
     check("a call" in off and "within" not in off, "without a budget", off)
 
 
-def in_windows(folder, count, *arguments):
+def in_windows(folder, count, *arguments, seconds=15, also=()):
     """Records it from its first moment on, until there were so many windows: its counts, and the output."""
     child = start_ready([workload("brake"), "--wait", "--threads", "1", "--seconds", "60", "--out", f"{folder}/truth", *arguments])
     clean = code_of(child.pid, workload("brake"))
-    with Recording(folder, "-p", child.pid, "--max-overhead", "20", "-o", f"{folder}/t.json") as recording:
+    with Recording(folder, "-p", child.pid, "--max-overhead", "20", *also, "-o", f"{folder}/t.json") as recording:
         child.send_signal(signal.SIGUSR1)
-        wait_windows(child.pid, workload("brake"), clean, count, 15)
+        wait_windows(child.pid, workload("brake"), clean, count, seconds)
         child.terminate()
         equal(finish(child), 0, "status")
         output = recording.wait()
@@ -182,6 +182,22 @@ def provider_goes_on_in_windows(folder):
     seen, called = trace.calls["brake_range"], facts["calls"]["brake_range"]
     check(0 < seen < 0.8 * called, f"{seen} of {called} calls")
     print(f"  {len(windows)} windows, {100 * share:.1f} % of the time, {seen} of {called} calls")
+
+
+@case(quiet="shares of the time in windows", long="windows of two long calls, and the pauses between them")
+def long_calls_in_windows(folder):
+    """Steps of some 300 ms, half of which is one call, and the rest 65,536 short ones: some steps are seen whole, and the share
+    of the call, which the program knows, lies within the error."""
+    facts, output = in_windows(folder, 7, "steps", "3000", seconds=60, also=("--summary", "json"))
+    names = {n["name"]: n for n in json.loads(output[output.index("{"):output.rindex("}") + 1])["names"]}
+    quiet, step = names["brake_quiet"], names["brake_step"]
+    windows = [e for e in Trace(f"{folder}/t.json").json["traceEvents"] if e["ph"] == "X" and e["name"] == "recorded"]
+    lengths = sorted(e["dur"] / 1e6 for e in windows)
+    print(f"  {step['measured']} steps of {step['mean_ns'] / 1e6:.0f} ms whole; windows {lengths}; "
+          f"share {quiet['share']:.3f} +-{quiet['share_error']:.3f}; {facts['calls']}")
+    check(step["measured"] >= 2, "whole steps", step)
+    check(lengths[-1] >= 2 * step["mean_ns"] / 1e9, "the longest window", lengths, step["mean_ns"])
+    check(abs(quiet["share"] - 0.5) <= quiet["share_error"] < 0.4, "the share of half", quiet)
 
 
 @case

@@ -581,6 +581,30 @@ def memory_is_bounded(folder):
     check(re.search(r"^events +1200000 in the file$", text, re.M), "an entry and an exit a span", text)
 
 
+@case(long="outputs of 200,000 processes")
+def many_processes(folder):
+    """Memory does not grow with them: 32,768 threads have rows of their own, and each call is in the figures."""
+    for count in (40000, 200000):
+        with open(f"{folder}/{count}.json", "w", encoding="ascii") as f:
+            f.write('{"traceEvents":[')
+            for i in range(count):
+                f.write(f'{{"ph":"X","name":"f{i % 10}","pid":{i + 1},"tid":{i + 1},"ts":{10 * i},"dur":5}},\n')
+            f.write('{"ph":"M"}]}')
+    script = "import resource,subprocess,sys; subprocess.run(sys.argv[1:],check=True,stdout=subprocess.DEVNULL); " \
+             "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    for ending in ("html", "pftrace", "speedscope.json", "json.gz", None):
+        peaks = []
+        for count in (40000, 200000):
+            verb = ["export", "-q", f"{folder}/{count}.json", "-o", f"{folder}/o.{ending}"] if ending else ["analyze", f"{folder}/{count}.json"]
+            peaks.append(int(run([PYTHON, "-c", script, XSPTRACE, *verb], timeout=120).stdout.split()[-1]) >> 10)
+        print(f"  {ending or 'analyze'}: {peaks[0]} and {peaks[1]} MiB")
+        check(peaks[1] < 450 and peaks[1] < peaks[0] + 150, "memory", ending, peaks)
+    check("32,768 threads have rows of their own" in xsptrace("analyze", f"{folder}/200000.json").stdout, "what is one row")
+    xsptrace("export", "-q", f"{folder}/200000.json", "-o", f"{folder}/o.csv")
+    with open(f"{folder}/o.csv", encoding="ascii") as f:
+        equal(sum(1 for _ in f), 200001, "calls, and a line of titles")
+
+
 def call(name, correlation, ts, dur):
     return span(name, ts, dur, cat="cuda_runtime", args={"correlation": correlation})
 

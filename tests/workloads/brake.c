@@ -6,7 +6,8 @@
  *
  * brake ranges WORK: for --seconds each thread opens a region of record_function.h, does WORK steps (1000)
  * in it and closes it. `bursts`: so does `brake bursts WORK`, but after 4,096 such rounds it does nine times
- * their work without a region. `leaf`: calls brake_hot_0. The JSON has the CPU time a round,
+ * their work without a region. `steps`: so does `brake steps WORK`, but 65,536 of them are one region brake_step, half of
+ * whose work is one region brake_quiet. `leaf`: calls brake_hot_0. The JSON has the CPU time a round,
  * "cpu_ns_a_round", of the thread that had most.
  *
  * brake births: --threads threads do as with `ranges 500`, and twenty times a second one more is born, gives itself a name,
@@ -128,6 +129,19 @@ static void burst(struct worker *w)
 		work(w, 9 * BURST * w->work);
 }
 
+#define TINY 65536
+
+static void step(struct worker *w)
+{
+	xsp_record_function_enter("brake_step");
+	xsp_record_function_enter("brake_quiet");
+	work(w, TINY * w->work);
+	xsp_record_function_exit();
+	for (int i = 0; i < TINY; i++)
+		range(w);
+	xsp_record_function_exit();
+}
+
 static void leaf(struct worker *w)
 {
 	w->sum = brake_hot_0(w->sum);
@@ -141,6 +155,7 @@ static const struct {
 	{"ranges", range, "brake_range"},
 	{"bursts", burst, "brake_range"},
 	{"leaf", leaf, "brake_hot_0"},
+	{"steps", step, "brake_step"},
 };
 
 static void *run_rounds(void *argument)
@@ -148,7 +163,7 @@ static void *run_rounds(void *argument)
 	struct worker *w = argument;
 	double begun = cpu_ns();
 
-	for (; w->rounds % BURST || !wl_stop(); w->rounds++)
+	for (; (w->round == burst && w->rounds % BURST) || !wl_stop(); w->rounds++)
 		w->round(w);
 	w->cpu_ns_a_round = (cpu_ns() - begun) / (double)w->rounds;
 	return NULL;
@@ -340,7 +355,7 @@ int main(int argc, char **argv)
 		return births(&o);
 	if (o.argc > 0 && (!strcmp(o.argv[0], "naps") || !strcmp(o.argv[0], "turns")))
 		return slots_of(&o, o.argv[0][0] == 't');
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		if (o.argc > 0 && !strcmp(o.argv[0], modes[i].name))
 			return rounds_of(&o, i);
 	if (o.argc > 0)

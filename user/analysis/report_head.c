@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "model/health.h"
+#include "timeline/others.h"
 
 struct count {
 	const char *key, *title;
@@ -115,7 +116,8 @@ static void put_losses(struct xsp_report_section *s, const struct xsp_timeline *
 	put_counts(s, counts, sizeof(counts) / sizeof(counts[0]), true);
 }
 
-static void put_gaps(struct xsp_report_section *s, const struct xsp_capture_reader *r)
+static void put_gaps(struct xsp_report_section *s, const struct xsp_timeline *t,
+		     const struct xsp_capture_reader *r)
 {
 	const struct xsp_capture_probe *probes;
 	const struct xsp_capture_let_go *gone;
@@ -149,6 +151,8 @@ static void put_gaps(struct xsp_report_section *s, const struct xsp_capture_read
 			s,
 			"released to keep the target fast: %zu more of the same patterns, not called until then",
 			unmet);
+	if (xsp_timeline_counts(t)->other_threads > 0)
+		xsp_report_note(s, XSP_OTHERS_SAID);
 	if (xsp_capture_info(r, "not as there") != NULL)
 		xsp_report_notef(s, "read from a trace, %s", xsp_capture_info(r, "not as there"));
 	if (xsp_health_damage(&h, XSP_DAMAGE_NO_END, damage) != NULL)
@@ -177,5 +181,5 @@ void xsp_report_head(struct xsp_timeline *t, const struct xsp_capture_reader *r,
 				 xsp_cell_text(xsp_timeline_cut_text(t)));
 	put_counts(s, counts, sizeof(counts) / sizeof(counts[0]), true);
 	put_losses(s, t, r);
-	put_gaps(s, r);
+	put_gaps(s, t, r);
 }

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "model/health.h"
 #include "model/run_stats.h"
+#include "timeline/others.h"
 
 #define INFO_SIZE 256
 
@@ -40,7 +41,7 @@ static void add(struct list *l, uint64_t n, const char *one, const char *many)
 
 /* With --max-overhead the figures do not cover the whole time. */
 static void print_windows(const struct xsp_timeline *t, struct xsp_capture_reader *r, FILE *f,
-			  uint64_t all_ns)
+			  uint64_t all_ns, bool shares)
 {
 	const struct xsp_capture_window *windows;
 	const struct xsp_capture_let_go *l;
@@ -50,11 +51,13 @@ static void print_windows(const struct xsp_timeline *t, struct xsp_capture_reade
 
 	if (count > 0 && all_ns > 0)
 		fprintf(f,
-			"to keep the target within %s all was on for %s of it, in %zu window%s: the totals are of %.3g %% of the time\n",
+			"to keep the target within %s all was on for %s of it, in %zu window%s: the totals are of %.3g %% of the time%s\n",
 			info_or(r, "max overhead", "--max-overhead", most),
 			xsp_format_ns(time, xsp_timeline_recorded_ns(t)), count,
 			count == 1 ? "" : "s",
-			100.0 * (double)xsp_timeline_recorded_ns(t) / (double)all_ns);
+			100.0 * (double)xsp_timeline_recorded_ns(t) / (double)all_ns,
+			shares ? ", shares have their 95 % error"
+			       : ", in windows that are too few for shares");
 	xsp_capture_probes(r, &probes);
 	size_t unmet = 0;
 	for (size_t i = 0; i < gone; i++) {
@@ -106,7 +109,7 @@ static void print_head(struct xsp_summary *s, struct xsp_capture_reader *r, FILE
 	fprintf(f, "%s span%s of %zu name%s in %zu thread%s, recorded over %s\n", spans,
 		strcmp(spans, "1") == 0 ? "" : "s", names, names == 1 ? "" : "s", thread_count,
 		thread_count == 1 ? "" : "s", time);
-	print_windows(s->timeline, r, f, end - start);
+	print_windows(s->timeline, r, f, end - start, s->shares != NULL);
 	print_cut(s->timeline, f);
 }
 
@@ -202,6 +205,10 @@ static void print_counts(const struct xsp_summary *s, struct xsp_capture_reader 
 
 	xsp_list_count(report, false, "calls that had begun before they were recorded, not shown",
 		       c->begun_before);
+	if (c->other_threads > 0)
+		fputs(XSP_OTHERS_SAID "\n", xsp_list_lines(report));
+	xsp_list_count(report, true, "events of other threads, for which no row was left",
+		       c->other_dropped);
 	xsp_list_count(
 		report, true,
 		st->lost_entries + st->missed_hits > 0

@@ -58,8 +58,9 @@ static void put_names(struct xsp_summary *s, const struct xsp_capture_reader *r,
 	bool marked = false;
 
 	xsp_list_rows(xsp_report_section(report, "operations", "Operations"),
-		      xsp_timeline_has_waits(s->timeline) ? &xsp_summary_names_with_cpu
-							  : &xsp_summary_names_list,
+		      s->shares != NULL			    ? &xsp_summary_names_in_windows
+		      : xsp_timeline_has_waits(s->timeline) ? &xsp_summary_names_with_cpu
+							    : &xsp_summary_names_list,
 		      &names, rows, sizeof(*rows), count, most);
 	if (xsp_report_form(report) != XSP_FORM_TEXT || count == 0)
 		return;

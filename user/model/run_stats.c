@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/health.h"
+#include "timeline/others.h"
 
 /* A counter that is a field of some struct. */
 struct field {
@@ -37,7 +38,7 @@ static const struct field timeline_fields[] = {
 	COUNTS(orphan_exits),  COUNTS(stack_switches), COUNTS(names_unresolved),
 	COUNTS(filtered),      COUNTS(begun_before),   COUNTS(relayed),
 	COUNTS(cut),	       COUNTS(clipped),	       COUNTS(values),
-	COUNTS(values_unread),
+	COUNTS(values_unread), COUNTS(other_threads),  COUNTS(other_dropped),
 };
 
 #define BAD(kind) (offsetof(struct xsp_gpu_counts, bad) + XSP_GPU_##kind * sizeof(uint64_t))
@@ -192,8 +193,8 @@ static void program_part(const struct xsp_capture_process *p, const char **start
 void xsp_run_process_name(const struct xsp_capture_reader *r, uint32_t pid, char *out, size_t size)
 {
 	const struct xsp_capture_process *found = xsp_capture_process_of(r, pid);
-	const char *name = "";
-	size_t length = 0;
+	const char *name = pid == XSP_OTHERS_PID ? XSP_OTHERS_NAME : "";
+	size_t length = strlen(name);
 
 	if (found)
 		program_part(found, &name, &length);
@@ -280,6 +281,8 @@ bool xsp_run_losses_line(const struct xsp_capture_reader *r, const struct xsp_ti
 		append(&l, "the recorder was killed: what came last is missing");
 	if (h.ended == XSP_CAPTURE_TORN || h.bad_chunks || h.bad_events)
 		append(&l, "capture file damaged");
+	if (counts && counts->other_threads > 0)
+		append(&l, "%s", XSP_OTHERS_SAID);
 	append_gaps(&l, r);
 	append_brake(&l, r, t);
 	return l.used > 0;

@@ -148,6 +148,7 @@ static int open_rings(struct xsp_recorder *r, struct xsp_error *err)
 		.frames = r->frames,
 		.unwinder = r->unwinder,
 		.costs = xsp_overhead_costs(r),
+		.calls = xsp_overhead_calls(r),
 		.cold_ns = r->plan.costs.cold_ns,
 		.task = xsp_children_task,
 		.resolve = xsp_recorder_resolve,

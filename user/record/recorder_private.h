@@ -264,6 +264,8 @@ int xsp_overhead_new(struct xsp_recorder *r);
 void xsp_overhead_free(struct xsp_recorder *r);
 /* Gets the price of each event, or NULL. */
 struct xsp_costs *xsp_overhead_costs(const struct xsp_recorder *r);
+/* Gets the events of calls, or NULL. */
+struct xsp_calls *xsp_overhead_calls(const struct xsp_recorder *r);
 void xsp_overhead_start(struct xsp_recorder *r);
 /* A thread that may never hit a probe: the defaults cost it time all the same. */
 void xsp_overhead_meet(struct xsp_recorder *r, pid_t pid, pid_t tid);

@@ -14,7 +14,7 @@
 
 #define PROFILER_STEP "ProfilerStep#"
 #define OPTIMIZER_STEP "Optimizer.step#"
-#define MAX_TRACKS 65536U
+#define MAX_TRACKS 16384U
 
 /* How a name marks steps. */
 enum mark { MARK_NONE, MARK_IS, MARK_ENDS, MARKS };

@@ -137,6 +137,11 @@ int xsp_timeline_new_live(struct xsp_capture_reader *r, struct xsp_timeline **ou
 	return new_timeline(r, true, out, err);
 }
 
+const struct xsp_capture_reader *xsp_timeline_reader(const struct xsp_timeline *t)
+{
+	return t->reader;
+}
+
 void xsp_timeline_free(struct xsp_timeline *t)
 {
 	if (t == NULL)
@@ -144,6 +149,7 @@ void xsp_timeline_free(struct xsp_timeline *t)
 	for (size_t i = LISTENERS; i > 0; i--)
 		listeners[i - 1]->free(t);
 	xsp_threads_free(t);
+	xsp_others_free(t);
 	xsp_python_free(t);
 	xsp_cut_free(t);
 	xsp_names_free(t);
@@ -159,15 +165,11 @@ static int add_name(struct xsp_timeline *t, const struct xsp_event *e)
 			     e->flags & XSP_EVENT_NAME_CUT);
 }
 
-static int on_event(void *ctx, const struct xsp_event *e)
+static int on_thread_event(struct xsp_timeline *t, const struct xsp_event *e)
 {
-	struct xsp_timeline *t = ctx;
 	struct thread *th;
-	int rc = notify_time(t, e->time_ns);
-	if (rc < 0)
-		return rc;
-	if (e->kind == XSP_EVENT_NAME)
-		return add_name(t, e);
+	int rc;
+
 	if (e->kind == XSP_EVENT_TASK)
 		return xsp_threads_task(t, e);
 	if (e->kind == XSP_EVENT_GPU || e->kind == XSP_EVENT_TIMES ||
@@ -188,6 +190,23 @@ static int on_event(void *ctx, const struct xsp_event *e)
 	if (xsp_windows_leave_out(t, e))
 		return 0;
 	return xsp_pair(t, th, e);
+}
+
+static int on_event(void *ctx, const struct xsp_event *e)
+{
+	struct xsp_timeline *t = ctx;
+	const struct xsp_event *own = e;
+	int rc = notify_time(t, e->time_ns);
+
+	if (rc < 0)
+		return rc;
+	if (e->kind == XSP_EVENT_NAME)
+		return add_name(t, e);
+	const int others = e->kind != XSP_EVENT_GPU ? xsp_others_event(t, &e) : 0;
+	if (others < 0 || others == XSP_OTHERS_DROP)
+		return others < 0 ? others : 0;
+	rc = on_thread_event(t, e);
+	return rc == 0 && others == XSP_OTHERS_ROW ? xsp_others_done(t, own) : rc;
 }
 
 static void set_sinks(struct xsp_timeline *t, const struct xsp_timeline_sink *sinks, size_t count)

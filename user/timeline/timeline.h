@@ -169,6 +169,8 @@ struct xsp_timeline_counts {
 	uint64_t names_unresolved; /* ranges whose name never arrived */
 	uint64_t values; /* handed on */
 	uint64_t values_unread; /* values that were not in memory, or of no known type */
+	uint64_t other_threads; /* timeline/others.h: how often a thread had one of their rows */
+	uint64_t other_dropped; /* events of threads for which none was left */
 };
 
 struct xsp_timeline;
@@ -176,6 +178,7 @@ struct xsp_timeline;
 int xsp_timeline_new(struct xsp_capture_reader *r, struct xsp_timeline **out,
 		     struct xsp_error *err);
 void xsp_timeline_free(struct xsp_timeline *t);
+const struct xsp_capture_reader *xsp_timeline_reader(const struct xsp_timeline *t);
 
 /* Reads all events of the capture once and calls every sink. */
 int xsp_timeline_run(struct xsp_timeline *t, const struct xsp_timeline_sink *sinks, size_t count,

@@ -221,6 +221,8 @@ struct xsp_timeline {
 	struct xsp_u64map python_index; /* id of a stack → index in pythons */
 	struct xsp_u64map python_names; /* hash of a frame's name → id of the shown text */
 
+	struct xsp_others *others; /* others.c; NULL: there are none */
+
 	/* windows.c */
 	const struct xsp_capture_window *windows;
 	const struct xsp_capture_let_go *let_gos;
@@ -267,6 +269,19 @@ bool xsp_threads_by_ns(const struct xsp_timeline *t, uint32_t pid, uint32_t ns_t
 /* The outputs' data of the event's thread, known to live or not; `ended`: it lives no more. */
 int xsp_threads_info(struct xsp_timeline *t, const struct xsp_event *e, bool ended,
 		     const struct xsp_timeline_thread **out);
+
+/* Ends the thread if nothing is open on its stacks: 1; 0: something is; or a negative errno. */
+int xsp_threads_end_idle(struct xsp_timeline *t, uint32_t tid, uint64_t now);
+
+/* ---- others.c ---- */
+
+#define XSP_OTHERS_ROW 1
+#define XSP_OTHERS_DROP 2
+/* Is the thread one too many? XSP_OTHERS_ROW: *e is now a copy with other numbers, and done() must
+ * come after it; XSP_OTHERS_DROP; 0: it is not; or a negative errno. */
+int xsp_others_event(struct xsp_timeline *t, const struct xsp_event **e);
+int xsp_others_done(struct xsp_timeline *t, const struct xsp_event *e);
+void xsp_others_free(struct xsp_timeline *t);
 
 /* ---- cut.c ---- */
 

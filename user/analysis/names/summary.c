@@ -33,6 +33,8 @@ int xsp_summary_new(struct xsp_timeline *t, struct xsp_summary **out)
 	/* memory and allocations are only known for the whole recording */
 	const bool whole = xsp_timeline_cut_text(t) == NULL;
 	rc = xsp_steps_new(t, &(*out)->steps);
+	if (rc == 0)
+		rc = xsp_window_shares_new(t, &(*out)->shares);
 	if (rc == 0 && whole)
 		rc = xsp_summary_memory_new(t, &(*out)->memory);
 	if (rc == 0 && whole)
@@ -54,8 +56,11 @@ void xsp_summary_free(struct xsp_summary *s)
 {
 	if (s == NULL)
 		return;
-	for (size_t i = 0; i < s->name_count; i++)
+	for (size_t i = 0; i < s->name_count; i++) {
 		xsp_histogram_clear(&s->names[i].durations);
+		free(s->names[i].shares);
+	}
+	xsp_window_shares_free(s->shares);
 	xsp_steps_free(s->steps);
 	xsp_name_rows_free(&s->row_of);
 	xsp_arena_free(&s->texts);
@@ -97,6 +102,8 @@ static int on_span(void *ctx, const struct xsp_span *span)
 		rc = xsp_summary_waits_span(s->waits, span);
 	if (rc == 0)
 		rc = xsp_summary_python_span(s->python, span);
+	if (rc == 0)
+		rc = xsp_window_shares_add(s->shares, &n->shares, span);
 	if (rc != 0)
 		return rc;
 	const uint64_t duration = span->end_ns - span->start_ns;
@@ -249,6 +256,7 @@ static int end_row(struct xsp_summary *s, struct summary_name *n)
 	r->mean_ns = r->measured > 0 ? n->sum_ns / r->measured : 0;
 	r->p50_ns = xsp_histogram_quantile(&n->durations, 0.50);
 	r->p99_ns = xsp_histogram_quantile(&n->durations, 0.99);
+	r->share_known = xsp_window_shares_of(s->shares, n->shares, &r->share, &r->share_error);
 	r->mostly_probes = 2 * n->mostly_probes > r->measured;
 	return name_row(s, n);
 }

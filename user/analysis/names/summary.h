@@ -28,6 +28,9 @@ struct xsp_summary_row {
 	uint64_t self_cpu_ns; /* CPU time in self_ns */
 	uint64_t own_cpu_unknown_ns; /* part of own_ns in calls whose CPU time is not known */
 	uint64_t own_cpu_unknown_max_ns; /* the most in one such call */
+	/* with windows of --max-overhead: of one thread's time, without probes, and its 95 % error */
+	bool share_known;
+	double share, share_error;
 	double std_ns; /* of the durations in mean_ns; 0 with fewer than two */
 	uint64_t max_start_ns; /* when the longest of them began */
 };

@@ -37,6 +37,8 @@ static const struct xsp_report_column name_columns[] = {
 	{"p50_ns", "p50", XSP_UNIT_NS, false, IF(measured, p50_ns)},
 	{"p99_ns", "p99", XSP_UNIT_NS, false, IF(measured, p99_ns)},
 	{"max_ns", "max", XSP_UNIT_NS, false, IF(measured, max_ns)},
+	{"share", "share", XSP_UNIT_SHARE, false, IF(share_known, share)},
+	{"share_error", "share +-", XSP_UNIT_SHARE, false, IF(share_known, share_error)},
 	{"unfinished", "unfinished", XSP_UNIT_COUNT, false, IF(unfinished, unfinished)},
 	{"unwound", "unwound", XSP_UNIT_COUNT, false, IF(unwound, unwound)},
 };
@@ -87,9 +89,22 @@ static struct xsp_cell name_cpu_shown(struct xsp_report_at *at)
 	return xsp_cell_text(at->text);
 }
 
+/* "50.5 +-2.1 %" */
+static struct xsp_cell name_share_shown(struct xsp_report_at *at)
+{
+	const struct xsp_summary_row *row = at->row;
+
+	if (!row->share_known)
+		return xsp_cell_absent();
+	snprintf(at->text, sizeof(at->text), "%.1f +-%.1f %%", 100 * row->share,
+		 100 * row->share_error);
+	return xsp_cell_text(at->text);
+}
+
 static const struct xsp_report_column more_columns[] = {
 	{"shown", "name", XSP_UNIT_TEXT, false, XSP_BY(name_shown)},
 	{"cpu_shown", "on CPU", XSP_UNIT_NS, false, XSP_BY(name_cpu_shown)},
+	{"share_shown", "share", XSP_UNIT_SHARE, false, XSP_BY(name_share_shown)},
 	{"measured", "measured", XSP_UNIT_COUNT, false, OF(measured)},
 	{"cpu_least_ns", "on CPU, at least", XSP_UNIT_NS, false, XSP_BY(name_cpu_least)},
 	{"unfinished", "unfinished", XSP_UNIT_COUNT, false, OF(unfinished)},
@@ -108,6 +123,11 @@ static const struct xsp_list_column shown[] = {
 	{.key = "shown"}, {.key = "calls"}, {.key = "total_ns"}, FIGURES};
 static const struct xsp_list_column shown_with_cpu[] = {
 	{.key = "shown"}, {.key = "calls"}, {.key = "total_ns"}, {.key = "cpu_shown"}, FIGURES};
+static const struct xsp_list_column shown_in_windows[] = {{.key = "shown"},
+							  {.key = "calls"},
+							  {.key = "share_shown", .width = 12},
+							  {.key = "total_ns"},
+							  FIGURES};
 #define NAMES(text)                                                                                \
 	{                                                                                          \
 		XSP_LIST_COLUMNS(name_columns), XSP_LIST_MORE(more_columns),                       \
@@ -116,6 +136,7 @@ static const struct xsp_list_column shown_with_cpu[] = {
 	}
 #define NAME_KEYS                                                                                  \
 	"name calls measured total_ns? cpu_ns? cpu_least_ns? self_ns? mean_ns? min_ns? p50_ns? "   \
-	"p99_ns? max_ns? unfinished unwound without_duration mostly_probes"
+	"p99_ns? max_ns? share? share_error? unfinished unwound without_duration mostly_probes"
 const struct xsp_list xsp_summary_names_list = NAMES(shown);
 const struct xsp_list xsp_summary_names_with_cpu = NAMES(shown_with_cpu);
+const struct xsp_list xsp_summary_names_in_windows = NAMES(shown_in_windows);

@@ -4,6 +4,7 @@
 #define XSP_ANALYSIS_SUMMARY_PRIVATE_H
 
 #include "analysis/names/name_rows.h"
+#include "analysis/window_shares.h"
 #include "base/arena.h"
 #include "base/histogram.h"
 #include "analysis/names/steps.h"
@@ -25,11 +26,13 @@ struct summary_name {
 	double squares; /* sum of the squared distances from the first duration */
 	uint64_t mostly_probes; /* calls whose time is mostly that of probes */
 	struct xsp_histogram durations;
+	struct xsp_share_sums *shares; /* NULL: none are known */
 };
 
 struct xsp_summary {
 	struct xsp_timeline *timeline;
 	struct xsp_name_rows row_of;
+	struct xsp_window_shares *shares; /* NULL: all was on all the time, or of too little */
 	struct summary_name *names; /* by row */
 	size_t name_count, name_capacity;
 	struct xsp_arena texts; /* common names of rows */
@@ -52,7 +55,8 @@ struct xsp_summary_names {
 	uint64_t steps; /* 0: none are marked */
 };
 /* The table of names; its rows are struct xsp_summary_row. */
-extern const struct xsp_list xsp_summary_names_list, xsp_summary_names_with_cpu;
+extern const struct xsp_list xsp_summary_names_list, xsp_summary_names_with_cpu,
+	xsp_summary_names_in_windows;
 
 /* The row's name: raw bytes of the target's. */
 const char *xsp_summary_text(const struct xsp_summary *s, const struct xsp_summary_row *row);

@@ -250,15 +250,20 @@ int xsp_brake_begin_off(struct xsp_recorder *r, const struct xsp_attach_change *
 		"this way of attaching cannot put the sites in again (xsptrace doctor): nothing more is recorded";
 
 	struct xsp_overhead *o = r->overheads;
-	uint64_t on = o->pause_ns - o->window_ns, off;
+	uint64_t on = xsp_passed(o->pause_ns, o->judged_ns), off;
 
 	o->pause_took_ns = change->took_ns;
 	uint64_t ways = (uint64_t)(SILENT_SHARE *
 				   ((double)o->pause_took_ns + 0.5 * (double)o->resume_took_ns));
 	on += ways;
+	xsp_calls_end(&o->calls, o->pause_ns);
 	/* once, also pays for the next window: from then on each window is paid in advance */
-	if (!o->prepaid && o->window_share > 0) {
-		on += WINDOW_NS + ways;
+	if (o->window_share > 0) { /* a pause that only pays a debt is no end of a window */
+		const uint64_t next = xsp_window_length_ns(o);
+		if (!o->prepaid)
+			on += ways;
+		on += xsp_passed(next, o->prepaid_ns);
+		o->prepaid_ns = next;
 		o->prepaid = true;
 	}
 	off = xsp_brake_off_ns(WINDOW_AIM * o->budget, o->window_share, on);
@@ -310,6 +315,7 @@ int xsp_brake_begin_window(struct xsp_recorder *r, const struct xsp_attach_chang
 		o->threads[i].debt_ns = 0;
 	o->pays = false;
 	o->window_ns = now;
+	xsp_window_begins(o, now);
 	xsp_broker_activate(r->broker, true);
 	return 0;
 }

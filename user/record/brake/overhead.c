@@ -71,6 +71,11 @@ struct xsp_costs *xsp_overhead_costs(const struct xsp_recorder *r)
 	return r->overheads != NULL ? &r->overheads->fresh : NULL;
 }
 
+struct xsp_calls *xsp_overhead_calls(const struct xsp_recorder *r)
+{
+	return r->overheads != NULL ? &r->overheads->calls : NULL;
+}
+
 uint64_t xsp_overhead_unseen_ns(const struct xsp_recorder *r)
 {
 	return r->overheads != NULL ? r->overheads->unseen_ns : 0;
@@ -237,7 +242,7 @@ static int look(struct xsp_recorder *r, uint64_t now)
 		rc = drop_defaults(r, defaults, &plan, now);
 	else if (plan.let_go_count > 0)
 		rc = xsp_brake_release(r, &plan, owed_ns(o));
-	else if (plan.pause && (!o->windows || now - o->window_ns >= WINDOW_NS))
+	else if (xsp_window_is_over(r, &plan, now))
 		rc = xsp_brake_pause(r, &plan);
 	xsp_brake_plan_clear(&plan);
 	xsp_watched_forget_judged(o, now);

@@ -13,6 +13,11 @@
 #define JUDGED_NS 1000000000ULL
 /* A window lasts at least so long; a pause's changes take as long. */
 #define WINDOW_NS 150000000ULL
+/* The budget's share of the CPU time. */
+static inline double xsp_budget_share(double budget)
+{
+	return budget / (1 + budget);
+}
 
 enum phase { ON, PAUSING, OFF, RESUMING };
 
@@ -68,6 +73,14 @@ struct xsp_overhead {
 	bool windows; /* it paused at least once */
 	bool for_good; /* paused for good */
 	bool prepaid;
+	uint64_t prepaid_ns; /* the length of a window that is paid in advance */
+	/* windows.c */
+	struct xsp_calls calls;
+	bool whole; /* hot functions of providers are released instead of shorter windows */
+	bool over; /* at a look since judged_ns */
+	uint64_t least_ns; /* the present window lasts at least until then */
+	uint64_t judged_ns, weighed_ns; /* what the window's share is of; the last look */
+	double weighed_share; /* of the CPU time, times the time since judged_ns */
 	uint64_t recorded_ns; /* in earlier windows */
 	uint64_t window_ns, pause_ns, off_until_ns; /* its beginning; the requested one */
 	uint64_t pause_took_ns, resume_took_ns;
@@ -108,6 +121,15 @@ struct xsp_brake_seen *xsp_watched_seen(struct xsp_overhead *o, uint32_t probe);
 void xsp_watched_forget_judged(struct xsp_overhead *o, uint64_t now);
 /* After a change, earlier figures do not count. */
 void xsp_watched_begin_anew(struct xsp_recorder *r, uint64_t now);
+
+/* ---- windows.c: how long windows last ---- */
+
+uint64_t xsp_window_length_ns(const struct xsp_overhead *o);
+void xsp_window_begins(struct xsp_overhead *o, uint64_t now);
+/* At a look: does the window end? The plan then has the share of all of it. */
+bool xsp_window_is_over(struct xsp_recorder *r, struct xsp_brake_plan *plan, uint64_t now);
+/* May a provider's function be released alone, so that longer calls are seen whole? */
+bool xsp_window_may_release(const struct xsp_recorder *r, uint32_t probe);
 
 /* ---- changes.c: acts; each 0 or the writer's negative errno ---- */
 

@@ -263,6 +263,7 @@ void xsp_overhead_start(struct xsp_recorder *r)
 	if (o == NULL)
 		return;
 	o->look_ns = o->window_ns = o->latest_ns = r->start_ns;
+	xsp_window_begins(o, r->start_ns);
 	for (size_t i = 0; i < r->process_count; i++)
 		watch(o, WHOLE | (uint32_t)r->processes[i].pid);
 	for (size_t i = 0; i < o->count; i++) {
@@ -314,7 +315,8 @@ bool xsp_watched_may_go(void *recorder, uint32_t probe)
 {
 	const struct xsp_probe *p = xsp_recorder_probe(recorder, probe);
 
-	return p != NULL && strcmp(p->provider, xsp_provider_function.name) == 0;
+	return p != NULL && (strcmp(p->provider, xsp_provider_function.name) == 0 ||
+			     xsp_window_may_release(recorder, probe));
 }
 
 struct xsp_brake_seen *xsp_watched_seen(struct xsp_overhead *o, uint32_t probe)

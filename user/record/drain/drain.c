@@ -155,6 +155,8 @@ static int on_event(void *ctx, void *data, size_t size)
 	/* starts and ends of threads are no hits of the first probe */
 	if (e->probe < d->price_count && !is_half(e) && e->kind != XSP_EVENT_TASK)
 		add_price(d, e);
+	if (o->calls != NULL)
+		xsp_calls_see(o->calls, e);
 	if (e->kind == XSP_EVENT_TASK && o->task != NULL &&
 	    e->size >= sizeof(struct xsp_event_task))
 		o->task(o->ctx, data);

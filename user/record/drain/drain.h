@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "capture/capture.h"
 #include "record/brake/costs.h"
+#include "record/drain/calls.h"
 #include "xsptrace/event.h"
 
 struct xsp_drain;
@@ -25,6 +26,7 @@ struct xsp_drain_options {
 	struct xsp_frames *frames; /* names the addresses of stacks; NULL: there are none */
 	struct xsp_costs
 		*costs; /* gets the price of each event, by thread and probe; may be NULL */
+	struct xsp_calls *calls; /* gets the events of calls; may be NULL */
 	double cold_ns; /* how much more a hit costs if its thread was not in a probe for a while */
 	/* Before the event is written; each 0 or a negative errno. sections: it has some. python: a new stack, for
 	 * which the function writes its own records. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/rows/grow.h"
+#include "timeline/others.h"
 
 int xsp_threads_begin(struct xsp_timeline *t)
 {
@@ -94,9 +95,10 @@ static void describe(const struct xsp_timeline *t, struct thread_record *r)
 									 : r->thread_info.tid;
 	if (d != NULL && threads[*d].ns_tid != 0)
 		r->thread_info.ns_tid = threads[*d].ns_tid;
-	const char *comm = d != NULL && threads[*d].comm[0] != '\0' ? threads[*d].comm
-			   : p != NULL				    ? processes[*p].comm
-								    : "";
+	const char *comm = r->thread_info.pid == XSP_OTHERS_PID	      ? XSP_OTHERS_NAME
+			   : d != NULL && threads[*d].comm[0] != '\0' ? threads[*d].comm
+			   : p != NULL				      ? processes[*p].comm
+								      : "";
 	set_comm(r, comm, SIZE_MAX);
 }
 
@@ -189,6 +191,20 @@ static int end_thread(struct xsp_timeline *t, struct thread *th, uint64_t end_ns
 	}
 	t->last = NULL;
 	return rc;
+}
+
+int xsp_threads_end_idle(struct xsp_timeline *t, uint32_t tid, uint64_t now)
+{
+	const uint32_t *at = xsp_u64map_get(&t->by_tid, tid);
+	struct thread *th = at != NULL ? t->alive[*at] : NULL;
+
+	for (size_t i = 0; th != NULL && i < th->used_rows; i++)
+		if (th->rows[i]->count > 0)
+			return 0;
+	if (th != NULL && th->parked_count > 0)
+		return 0;
+	int rc = th != NULL ? end_thread(t, th, now, XSP_SPAN_UNFINISHED) : 0;
+	return rc < 0 ? rc : 1;
 }
 
 int xsp_threads_get(struct xsp_timeline *t, const struct xsp_event *e, struct thread **out)

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "analysis/window_shares.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/compare/statistics.h"
+#include "base/rows/search.h"
+#include "base/rows/u64map.h"
+#include "capture/capture.h"
+
+/* So much may lie between a window's end and the last event in it. */
+#define EDGE_NS 1000U
+/* The estimated price of a hit may be wrong by that part. */
+#define PRICE_ERROR 0.3
+/* Fewer calls may all have come by chance. */
+#define FEW_CALLS 10U
+
+struct xsp_window_shares {
+	const struct xsp_capture_window *windows;
+	const struct xsp_capture_probe *probes;
+	size_t window_count, probe_count;
+	uint8_t *group_of; /* 1 + a window's group; 0: it is too short */
+	size_t used;
+	unsigned groups;
+	double length_ns[XSP_SHARE_GROUPS], probe_ns[XSP_SHARE_GROUPS];
+	struct xsp_u64map thread_of;
+	double *threads; /* time in probes of each */
+	size_t thread_count, thread_room;
+};
+
+static uint64_t length_of(const struct xsp_capture_window *w)
+{
+	return w->end_ns - w->start_ns;
+}
+
+static int by_length(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Windows get longer until the longest calls fit in. Those from before, and one that the recording's end has cut, are
+ * left out: what is shorter than half of the median. */
+static int choose_windows(struct xsp_window_shares *s)
+{
+	uint64_t *lengths = calloc(s->window_count, sizeof(*lengths));
+
+	if (lengths == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->window_count; i++)
+		lengths[i] = length_of(&s->windows[i]);
+	qsort(lengths, s->window_count, sizeof(*lengths), by_length);
+	const uint64_t least = lengths[s->window_count / 2] / 2;
+	free(lengths);
+	for (size_t i = 0; i < s->window_count; i++) {
+		if (length_of(&s->windows[i]) < least)
+			continue;
+		const size_t group = s->used++ % XSP_SHARE_GROUPS;
+		s->group_of[i] = (uint8_t)(1 + group);
+		s->length_ns[group] += (double)length_of(&s->windows[i]);
+	}
+	s->groups = s->used < XSP_SHARE_GROUPS ? (unsigned)s->used : XSP_SHARE_GROUPS;
+	return 0;
+}
+
+int xsp_window_shares_new(const struct xsp_timeline *t, struct xsp_window_shares **out)
+{
+	const struct xsp_capture_reader *r = xsp_timeline_reader(t);
+	const struct xsp_capture_window *windows;
+	const size_t count = xsp_capture_windows(r, &windows);
+
+	*out = NULL;
+	if (count < 2 || xsp_timeline_cut_text(t) != NULL)
+		return 0;
+	struct xsp_window_shares *s = calloc(1, sizeof(*s));
+	if (s == NULL || (s->group_of = calloc(count, 1)) == NULL) {
+		free(s);
+		return -ENOMEM;
+	}
+	s->windows = windows;
+	s->window_count = count;
+	s->probe_count = xsp_capture_probes(r, &s->probes);
+	const int rc = choose_windows(s);
+	if (rc == 0 && s->used >= 2)
+		*out = s;
+	else
+		xsp_window_shares_free(s);
+	return rc;
+}
+
+void xsp_window_shares_free(struct xsp_window_shares *s)
+{
+	if (s == NULL)
+		return;
+	xsp_u64map_free(&s->thread_of);
+	free(s->threads);
+	free(s->group_of);
+	free(s);
+}
+
+/* The probes of a thread's outermost calls, and of what is in them. */
+static int add_probes(struct xsp_window_shares *s, size_t group, const struct xsp_span *span,
+		      double times)
+{
+	double *thread =
+		xsp_u64map_element(&s->thread_of, xsp_u64_pair(span->pid, span->tid), &s->threads,
+				   &s->thread_room, &s->thread_count, &(double){0});
+	const double entry_ns =
+		span->probe < s->probe_count ? s->probes[span->probe].entry_cost_ns : 0;
+	const double ns = times * ((double)span->probe_ns + entry_ns);
+
+	if (thread == NULL)
+		return -ENOMEM;
+	*thread += ns;
+	s->probe_ns[group] += ns;
+	return 0;
+}
+
+static bool is_outermost(const struct xsp_span *span)
+{
+	for (uint32_t i = 0; i < span->depth; i++)
+		if (span->ancestors[i] == span->name)
+			return false;
+	return true;
+}
+
+int xsp_window_shares_add(struct xsp_window_shares *s, struct xsp_share_sums **sums,
+			  const struct xsp_span *span)
+{
+	size_t w = 0;
+
+	if (s == NULL)
+		return 0;
+	XSP_LOWER_BOUND(w, s->window_count, i, s->windows[i].end_ns < span->start_ns);
+	if (w == s->window_count || s->group_of[w] == 0 || span->start_ns < s->windows[w].start_ns)
+		return 0;
+	const size_t group = s->group_of[w] - 1U;
+	const bool cut = (span->flags & XSP_SPAN_UNFINISHED) &&
+			 span->end_ns + EDGE_NS >= s->windows[w].end_ns;
+	if (span->depth == 0 && span->row == 0 && add_probes(s, group, span, cut ? 2 : 1) < 0)
+		return -ENOMEM;
+	if (cut ? !is_outermost(span) : !span->in_total || !xsp_span_has_duration(span))
+		return 0;
+	if (*sums == NULL && (*sums = calloc(1, sizeof(**sums))) == NULL)
+		return -ENOMEM;
+	const uint64_t all_ns = cut ? span->end_ns - span->start_ns : span->total_ns;
+	const double ns = all_ns > span->probe_ns ? (double)(all_ns - span->probe_ns) : 0;
+	const double part = cut ? 2 * ns : ns;
+	(*sums)->ns[group] += part;
+	(*sums)->probe_ns += (cut ? 2 : 1) * ((double)all_ns - ns);
+	(*sums)->squares += part * part;
+	(*sums)->calls++;
+	(*sums)->whole += !cut;
+	(*sums)->whole_squares += cut ? 0 : ns * ns;
+	return 0;
+}
+
+/* How many threads have had the probes: few threads that have nearly all of them count alone. */
+static double threads_of(const struct xsp_window_shares *s)
+{
+	double sum = 0, squares = 0;
+
+	for (size_t i = 0; i < s->thread_count; i++) {
+		sum += s->threads[i];
+		squares += s->threads[i] * s->threads[i];
+	}
+	return squares > 0 ? sum * sum / squares : 1;
+}
+
+/* The variance of the share by its spread over the windows, with Student's factor. */
+static double by_groups(const struct xsp_window_shares *s, const struct xsp_share_sums *sums,
+			const double *time_ns, double all_ns, double share)
+{
+	const double groups = s->groups, t = xsp_student_t(0.025, groups - 1);
+	double squares = 0;
+
+	for (unsigned i = 0; i < s->groups; i++) {
+		const double off = (sums->ns[i] - share * time_ns[i]) / all_ns;
+		squares += off * off;
+	}
+	return t * t * squares * groups / (groups - 1);
+}
+
+/* ... at least, by what is not seen at the edges, and by chance where few calls were seen. */
+static double at_least(const struct xsp_window_shares *s, const struct xsp_share_sums *sums,
+		       double all_ns, double share)
+{
+	const double length2 = sums->whole_squares / (double)sums->whole;
+	const double edge = share * length2 / 3 - share * share * length2 / 4;
+	const double edges = edge > 0 ? 2 * (double)s->used * edge : 0;
+	const double few = sums->calls < FEW_CALLS ? sums->squares : 0;
+
+	return 4 * (edges > few ? edges : few) / (all_ns * all_ns);
+}
+
+/* The variance by the price of hits: half the difference of the shares with a lower and a higher one. */
+static double by_price(const struct xsp_share_sums *sums, double ns, double all_ns,
+		       double all_probe_ns)
+{
+	const double more = PRICE_ERROR * sums->probe_ns, all_more = PRICE_ERROR * all_probe_ns;
+	const double low = (ns + more) / (all_ns + all_more);
+	const double high = fmax(ns - more, 0) / fmax(all_ns - all_more, all_ns / 100);
+
+	return (high - low) * (high - low) / 4;
+}
+
+bool xsp_window_shares_of(const struct xsp_window_shares *s, const struct xsp_share_sums *sums,
+			  double *share, double *error)
+{
+	double time_ns[XSP_SHARE_GROUPS], all_ns = 0, all_probe_ns = 0, ns = 0;
+
+	if (s == NULL || sums == NULL || sums->whole == 0)
+		return false;
+	const double threads = threads_of(s);
+	for (unsigned i = 0; i < s->groups; i++) {
+		time_ns[i] = s->length_ns[i] - s->probe_ns[i] / threads;
+		if (time_ns[i] < s->length_ns[i] / 100) /* the estimate may exceed what there was */
+			time_ns[i] = s->length_ns[i] / 100;
+		all_ns += time_ns[i];
+		all_probe_ns += s->length_ns[i] - time_ns[i];
+		ns += sums->ns[i];
+	}
+	*share = fmin(ns / all_ns, s->thread_count > 1 ? (double)s->thread_count : 1);
+	*error = sqrt(fmax(by_groups(s, sums, time_ns, all_ns, *share),
+			   at_least(s, sums, all_ns, *share)) +
+		      by_price(sums, ns, all_ns, all_probe_ns));
+	*error = fmin(*error, 1);
+	return true;
+}
