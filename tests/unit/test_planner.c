@@ -221,7 +221,7 @@ static int ask_about(const char *what, int fd, size_t *told)
 
 	strcpy(display_path, what);
 	failure = (struct xsp_error){0};
-	int rc = xsp_planner_read(planner, fd, &m, &failure);
+	int rc = xsp_planner_read(planner, getpid(), fd, &m, &failure);
 	*told = m.symbols;
 	m.display_path = NULL;
 	xsp_planned_module_clear(&m);
@@ -438,7 +438,8 @@ static int plan_module(size_t i, const char *what, size_t *told, bool *read)
 	*read = !xsp_planner_knows_empty(planner, &f, &handle);
 	if (!*read)
 		cr_expect_eq(handle, i);
-	int rc = xsp_planner_read(planner, *read ? a_file(geteuid(), 0644) : -1, &m, &failure);
+	int rc = xsp_planner_read(planner, getpid(), *read ? a_file(geteuid(), 0644) : -1, &m,
+				      &failure);
 	*told = m.symbols;
 	m.display_path = NULL;
 	xsp_planned_module_clear(&m);
