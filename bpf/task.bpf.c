@@ -249,16 +249,19 @@ static __always_inline bool reads_replaced(struct pt_regs *regs, struct replaced
 SEC("?raw_tp/mmap_lock_start_locking")
 int xsp_code_moves(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	__u32 *flags = bpf_map_lookup_elem(&xsp_tgids, &tgid);
 	struct replaced r = {};
 
-	if (!(flags_of(task) & XSP_TGID_STOP_AT_EXEC) ||
-	    !reads_replaced((struct pt_regs *)bpf_task_pt_regs(task), &r))
+	/* the lock of any process: be quick */
+	if (!flags || !(*flags & XSP_TGID_STOP_AT_EXEC))
+		return 0;
+	struct task_struct *task = bpf_get_current_task_btf();
+	if (!reads_replaced((struct pt_regs *)bpf_task_pt_regs(task), &r))
 		return 0;
 	bpf_find_vma(task, r.start, look_at_replaced, &r, 0);
 	if (!r.found)
 		bpf_find_vma(task, r.end - 1, look_at_replaced, &r, 0);
-	__u32 tgid = BPF_CORE_READ(task, tgid);
 	__u64 key = XSP_MOVE_KEY(tgid, r.move.start);
 	if (!r.found || bpf_map_update_elem(&xsp_moves, &key, &r.move, BPF_ANY) ||
 	    !note_stopped(task, XSP_STOPPED_MOVES))

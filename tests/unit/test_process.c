@@ -224,7 +224,8 @@ static void *outlive(void *arg)
 	return arg;
 }
 
-Test(process, refuses_one_without_its_main_thread)
+/* Its other threads have its memory and its files. */
+Test(process, takes_one_without_its_main_thread)
 {
 	pid_t pid = fork_child();
 
@@ -235,8 +236,15 @@ Test(process, refuses_one_without_its_main_thread)
 	}
 	struct xsp_stat st;
 	WAIT_FOR(xsp_procfs_stat(&xsp_open_directly, pid, &st) == 0 && st.state == 'Z');
-	expect_refused(pid, XSP_STATUS_NO_TARGET, "main thread");
+	struct xsp_process *p = open_process(pid);
+	struct xsp_mapped_files *files;
+	cr_expect_neq(xsp_living_thread(pid), pid);
+	cr_assert_eq(xsp_process_mapped_files(p, &files, NULL), 0);
+	cr_expect_gt(files->count, 0);
+	xsp_mapped_files_free(files);
+	xsp_process_free(p);
 	stop(pid);
+	cr_expect_eq(xsp_living_thread(getpid()), getpid());
 }
 
 /* Runs the check in a child that has given up its rights. */

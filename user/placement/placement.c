@@ -139,10 +139,11 @@ int xsp_place(struct xsp_module *m, uint64_t addr, uint64_t size, unsigned args_
 	}
 	if (!error)
 		error = finish(&g, out);
+	const char *refusal = g.refusal;
 	xsp_graph_free(&g);
 	if (error) {
 		xsp_placement_clear(out);
-		out->note = g.refusal;
+		out->note = refusal;
 		return error;
 	}
 	void *fitted = realloc(out->sites, out->count * sizeof(*out->sites));
