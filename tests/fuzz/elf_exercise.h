@@ -63,9 +63,15 @@ static inline int exercise_elf(const char *path)
 		for (size_t i = 0; i < count; i += step) {
 			exercise_addr(m, symbols[i].addr);
 			xsp_module_find(m, symbols[i].name, &one);
+			xsp_module_label(m, symbols[i].name, &one);
+			const char *version = xsp_module_version(m, &symbols[i]);
+			sum += version != NULL ? strlen(version) : 0;
 		}
 	}
 	xsp_module_find(m, "no such symbol", &one);
+	xsp_module_lacks(m);
+	const char *from = xsp_module_imported_from(m, "malloc");
+	sum += from != NULL ? strlen(from) : 0;
 	for (uint64_t i = 0; i < EXERCISE_LOOKUPS; i++)
 		exercise_addr(m, i * 0x101);
 	exercise_addr(m, UINT64_MAX);
