@@ -263,9 +263,9 @@ Test(python, code_objects)
 	o.code.first_line = 2;
 	o.code.count = (uintptr_t)&o; /* freed: the next free block */
 	cr_assert_eq(xsp_python_code_is_there(&p, &c), 0);
-	cr_assert_eq(xsp_python_code_read(&p, at, &d), -EIO);
+	cr_assert_eq(xsp_python_code_read(&p, at, &d), -ESRCH);
 	/* there is one type of code objects */
-	cr_assert_eq(xsp_python_code_read(&p, (uintptr_t)&other.code, &d), -EIO);
+	cr_assert_eq(xsp_python_code_read(&p, (uintptr_t)&other.code, &d), -ESRCH);
 	xsp_python_code_clear(&c);
 	xsp_python_close(&p);
 }
@@ -292,7 +292,7 @@ Test(python, code_objects_that_lie)
 	make_code(&o);
 	memcpy(o.type_name, "coda", 5);
 	p.code_type = 0;
-	cr_assert_eq(xsp_python_code_read(&p, at, &c), -EIO);
+	cr_assert_eq(xsp_python_code_read(&p, at, &c), -ESRCH);
 	memcpy(o.type_name, "NoneType", 9);
 	cr_assert_eq(xsp_python_code_read(&p, at, &c), -ENOENT);
 	cr_assert_eq(xsp_python_code_read(&p, 0, &c), -EIO);

@@ -148,7 +148,7 @@ static int read_new(struct xsp_codes *c, struct xsp_python *p, uint64_t address,
 	else if (xsp_python_read(p, p->runtime, &word, sizeof(word)) == 0)
 		xsp_allowance_take(&c->reads, FAILED_READS);
 	if (rc < 0)
-		return rc;
+		return rc == -ESRCH ? -EIO : rc;
 	if (k->code.lines_size > LINES_BYTES - c->lines_bytes)
 		rc = -EIO;
 	else if (xsp_u64map_set(&c->by_address, address, (uint32_t)c->count) < 0)

@@ -167,9 +167,9 @@ int xsp_python_code_read(struct xsp_python *p, uint64_t address, struct xsp_pyth
 		return -EIO;
 	memset(bytes + n, 0, sizeof(bytes) - (size_t)n);
 	if (!lives(bytes))
-		return -EIO;
+		return -ESRCH;
 	if (!is_code_type(p, word_at(bytes, l->object_type)))
-		return is_type_of_none(p, word_at(bytes, l->object_type)) ? -ENOENT : -EIO;
+		return is_type_of_none(p, word_at(bytes, l->object_type)) ? -ENOENT : -ESRCH;
 	copy_identity(l, bytes, out->identity);
 	out->first_line = (int32_t)out->identity[3];
 	out->first = l->code_first != 0 ? address + l->code_first : 0;

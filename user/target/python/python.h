@@ -131,7 +131,8 @@ struct xsp_python_code {
 	size_t lines_size;
 };
 
-/* -ENOENT: it is None, which frames of C have instead of code; -EIO: it cannot be read, or is gone. */
+/* -ENOENT: it is None, which frames of C have instead of code; -ESRCH: it is gone; -EIO: it cannot be
+ * read. */
 int xsp_python_code_read(struct xsp_python *p, uint64_t address, struct xsp_python_code *out);
 void xsp_python_code_clear(struct xsp_python_code *c);
 /* Is it the frame that the interpreter puts between a constructor that is called often and its
