@@ -152,12 +152,12 @@ struct xsp_import {
 	/* the time that the events cover */
 	bool any;
 	int64_t first_ns, last_ns;
-	int64_t python_ns; /* the last end of a call of Python */
 	uint32_t gpu_probe; /* 1 + id; 0: the trace has nothing of a GPU */
 	uint32_t allocator_probes[3]; /* 1 + id, by enum xsp_allocator_call */
 	struct xsp_u64map contexts; /* row of a GPU << 32 | context → device */
 	struct xsp_u64map cbids; /* API and number → probe */
 	struct xsp_u64map apis; /* probe → xsp_import_head.api */
+	int64_t python_ns; /* the last end of a call of Python */
 };
 
 static inline void xsp_import_counted(struct xsp_import *m, enum xsp_import_count what)
