@@ -18,7 +18,7 @@ import urllib.parse
 import urllib.request
 
 from harness import OUTPUT, ROOT, USAGE, WORKLOADS, XSPTRACE, Skip, case, check, equal, main, run, start, wait_for, xsptrace
-from tables import made, queries
+from tables import made, queries, shown
 
 SERVER, ACCESS = 11, 12  # user/base/error.h
 USER = {"XSPTRACE_CLICKHOUSE_USER": "tracer", "XSPTRACE_CLICKHOUSE_PASSWORD": "pass word"}
@@ -170,11 +170,11 @@ def same_rows_and_answers_as_sqlite(folder):
             export(capture, server.url())
         check(same_as_sqlite(server, f"{folder}/made.db") > 5, "queries that answer")
         equal(server.number("SELECT count() FROM loads"), times, "loads")
-        names = {bytes.fromhex(n).decode("utf-8", "replace") for n in expected["names"]}
+        text = lambda raw: shown(bytes.fromhex(raw).decode("utf-8", "replace"))
+        names = {text(n) for n in expected["names"]}
         got = {r[0] for r in server.rows("SELECT name FROM names")[1]}
         plain = {n for n in names if not n.startswith("_Z")}
-        equal(got & plain, plain & {bytes.fromhex(expected["names"][s[3]]).decode("utf-8", "replace") for s in expected["spans"]},
-              "names")
+        equal(got & plain, plain & {text(expected["names"][s[3]]) for s in expected["spans"]}, "names")
     count = server.number("SELECT count() FROM spans")
     equal(server.number("SELECT count() FROM all_spans"), 2 * count, "what both loads brought")
     with open(os.path.join(ROOT, "docs/sql.md"), encoding="utf-8") as f:

@@ -157,7 +157,6 @@ struct xsp_import {
 	 * did near it */
 	bool any;
 	int64_t first_ns, last_ns;
-	int64_t python_ns; /* the last end of a call of Python */
 	/* moments of a GPU, without gaps of XSP_IMPORT_NEAR_NS in a range */
 	struct xsp_import_range {
 		int64_t first_ns, last_ns;
@@ -168,6 +167,7 @@ struct xsp_import {
 	struct xsp_u64map contexts; /* row of a GPU << 32 | context → device */
 	struct xsp_u64map cbids; /* API and number → probe */
 	struct xsp_u64map apis; /* probe → xsp_import_head.api */
+	int64_t python_ns; /* the last end of a call of Python */
 };
 
 static inline void xsp_import_counted(struct xsp_import *m, enum xsp_import_count what)

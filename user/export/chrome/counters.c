@@ -26,6 +26,8 @@ int xsp_chrome_process_memory(struct xsp_export *x, const struct xsp_process_mem
 
 	if (row == NULL)
 		return -ENOMEM;
+	if (xsp_memory_is_over(&x->view, at))
+		return 0;
 	put_counter(x, "resident memory", row->pid, at->time_ns, at->memory.resident);
 	put_counter(x, "anonymous memory", row->pid, at->time_ns, at->memory.anonymous);
 	return 0;

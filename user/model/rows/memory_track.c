@@ -4,6 +4,9 @@
 #include <stdio.h>
 
 #include "catalog/allocators.h"
+#include "timeline/cut.h"
+
+#define LAST_NS 100000000ULL /* from a process's end to that of the recording */
 
 static const char *track_of(const struct xsp_memory_event *e)
 {
@@ -31,4 +34,12 @@ bool xsp_memory_track(const struct xsp_view *v, const struct xsp_memory_event *e
 	/* much may have been freed between two windows of the brake */
 	return !xsp_memory_is_allocator(e->pool) || e->device_type != XSP_C10_CPU ||
 	       !xsp_timeline_allocations_in_windows(v->timeline);
+}
+
+bool xsp_memory_is_over(const struct xsp_view *v, const struct xsp_process_memory_at *at)
+{
+	uint64_t start_ns, end_ns;
+
+	xsp_timeline_window(v->timeline, &start_ns, &end_ns);
+	return at->memory.resident == 0 && end_ns < at->time_ns + LAST_NS;
 }

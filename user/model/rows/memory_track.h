@@ -11,4 +11,8 @@
 bool xsp_memory_track(const struct xsp_view *v, const struct xsp_memory_event *e,
 		      char name[XSP_MEMORY_TRACK]);
 
+/* Does this say only that the process whose end ended the recording has no memory any more? Its
+ * track keeps what it had last. */
+bool xsp_memory_is_over(const struct xsp_view *v, const struct xsp_process_memory_at *at);
+
 #endif

@@ -374,9 +374,12 @@ static int put_counter(struct xsp_tracks *t, uint32_t pid, const char *name, enu
 
 static int on_process_memory(void *ctx, const struct xsp_process_memory_at *at)
 {
+	const struct xsp_tracks *t = ctx;
+
+	if (xsp_memory_is_over(&t->view, at))
+		return 0;
 	int rc = put_counter(ctx, at->pid, "resident memory", XSP_UNIT_BYTES, at->time_ns,
 			     (double)at->memory.resident);
-
 	return rc < 0 ? rc
 		      : put_counter(ctx, at->pid, "anonymous memory", XSP_UNIT_BYTES, at->time_ns,
 				    (double)at->memory.anonymous);

@@ -122,8 +122,6 @@ size_t xsp_timeline_memory_sites(const struct xsp_timeline *t, const struct xsp_
 
 /* ---- a process ---- */
 
-#define LAST_NS 100000000ULL /* from a process's end to that of the recording */
-
 static int on_process(struct xsp_timeline *t, const struct xsp_event *e)
 {
 	const struct xsp_section *s = xsp_event_section(e, XSP_SECTION_PROCESS_MEMORY);
@@ -132,9 +130,6 @@ static int on_process(struct xsp_timeline *t, const struct xsp_event *e)
 	if (s == NULL || xsp_section_length(s) < sizeof(at.memory))
 		return 0;
 	memcpy(&at.memory, xsp_section_data(s), sizeof(at.memory));
-	/* of a process whose end ended the recording the last figures stand */
-	if (at.memory.resident == 0 && t->end_ns != 0 && t->end_ns < at.time_ns + LAST_NS)
-		return 0;
 	return xsp_notify_process_memory(t, &at);
 }
 
