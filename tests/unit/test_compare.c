@@ -543,6 +543,30 @@ Test(compare, more_captures_find_more)
 	}
 }
 
+/* Four of a side, of which one waited for a CPU for a third of the time: it is dropped, and the top
+ * says so. Of three, none is. */
+Test(compare, a_disturbed_capture_is_dropped)
+{
+	for (unsigned captures = 3; captures <= 4; captures++) {
+		struct setting s = {0};
+		bool said = false;
+		for (unsigned i = 0; i < 2 * captures; i++) {
+			struct plan p = usual;
+			p.seed = 50 + i;
+			p.waits = true;
+			p.busy = i == 1 ? 0.9 : 0.1;
+			add(&s, i / captures, &p);
+		}
+		compare(&s);
+		const struct xsp_report_section *head =
+			xsp_report_find_section(s.report, "compared");
+		for (size_t i = 0; i < head->note_count; i++)
+			said = said || strstr(head->notes[i], "1 capture was dropped") != NULL;
+		cr_expect_eq(said, captures == 4, "of %u a side", captures);
+		clear(&s);
+	}
+}
+
 Test(compare, new_and_gone)
 {
 	struct plan b = usual, seldom = usual;
