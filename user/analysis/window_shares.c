@@ -14,6 +14,7 @@
 #define EDGE_NS 1000U
 /* The estimated price of a hit may be wrong by that part. */
 #define PRICE_ERROR 0.3
+#define WINDOWS_LEAST 3U
 /* Fewer calls may all have come by chance. */
 #define FEW_CALLS 10U
 
@@ -43,7 +44,8 @@ static int by_length(const void *a, const void *b)
 }
 
 /* Windows get longer until the longest calls fit in. Those from before, and one that the recording's end has cut, are
- * left out: what is shorter than half of the median. */
+ * left out: what is shorter than half of the median. The first one is the recording's beginning, and was over when the
+ * target was over its budget: no sample of the rest. */
 static int choose_windows(struct xsp_window_shares *s)
 {
 	uint64_t *lengths = calloc(s->window_count, sizeof(*lengths));
@@ -55,7 +57,7 @@ static int choose_windows(struct xsp_window_shares *s)
 	qsort(lengths, s->window_count, sizeof(*lengths), by_length);
 	const uint64_t least = lengths[s->window_count / 2] / 2;
 	free(lengths);
-	for (size_t i = 0; i < s->window_count; i++) {
+	for (size_t i = 1; i < s->window_count; i++) {
 		if (length_of(&s->windows[i]) < least)
 			continue;
 		const size_t group = s->used++ % XSP_SHARE_GROUPS;
@@ -73,7 +75,7 @@ int xsp_window_shares_new(const struct xsp_timeline *t, struct xsp_window_shares
 	const size_t count = xsp_capture_windows(r, &windows);
 
 	*out = NULL;
-	if (count < 2 || xsp_timeline_cut_text(t) != NULL)
+	if (count < WINDOWS_LEAST || xsp_timeline_cut_text(t) != NULL)
 		return 0;
 	struct xsp_window_shares *s = calloc(1, sizeof(*s));
 	if (s == NULL || (s->group_of = calloc(count, 1)) == NULL) {
@@ -84,7 +86,7 @@ int xsp_window_shares_new(const struct xsp_timeline *t, struct xsp_window_shares
 	s->window_count = count;
 	s->probe_count = xsp_capture_probes(r, &s->probes);
 	const int rc = choose_windows(s);
-	if (rc == 0 && s->used >= 2)
+	if (rc == 0 && s->used >= WINDOWS_LEAST)
 		*out = s;
 	else
 		xsp_window_shares_free(s);
