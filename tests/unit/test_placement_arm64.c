@@ -107,6 +107,12 @@ enum xsp_runtime xsp_module_runtime(struct xsp_module *m, uint64_t addr)
 	return m->runtime;
 }
 
+bool xsp_module_shadow_stacks(const struct xsp_module *m)
+{
+	(void)m;
+	return false;
+}
+
 int xsp_module_addr_to_offset(const struct xsp_module *m, uint64_t addr, uint64_t *offset)
 {
 	(void)m;

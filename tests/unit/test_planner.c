@@ -439,7 +439,7 @@ static int plan_module(size_t i, const char *what, size_t *told, bool *read)
 	if (!*read)
 		cr_expect_eq(handle, i);
 	int rc = xsp_planner_read(planner, getpid(), *read ? a_file(geteuid(), 0644) : -1, &m,
-				      &failure);
+				  &failure);
 	*told = m.symbols;
 	m.display_path = NULL;
 	xsp_planned_module_clear(&m);
