@@ -87,7 +87,7 @@ static void note_ifunc(struct search *s, const struct xsp_symbol *ifunc,
 	name_sharers(s->module, ifunc, choices, sharers, sizeof(sharers));
 	if (note[0] != '\0' || (sharers[0] == '\0' && !choices->elsewhere))
 		return;
-	snprintf(note, size, "%.40s is an IFUNC: %s%.60s%s", ifunc->name,
+	snprintf(note, size, "%.30s is an IFUNC: %s%.60s%s", ifunc->name,
 		 choices->elsewhere ? "it may be the kernel's (vDSO), where no probe can be"
 				    : "the functions that it chooses from are also those of ",
 		 choices->elsewhere ? "" : sharers,
