@@ -375,23 +375,52 @@ static __always_inline __u64 back_at(struct xsp_thread_waits *t, __u64 now)
 	return now - (ready < t->owed_ns ? ready : t->owed_ns);
 }
 
-static __noinline void leaves(struct bpf_raw_tracepoint_args *ctx, struct xsp_thread_waits *t,
-			      __u64 now, bool preempted)
+static __noinline void forget_ended(struct xsp_thread_waits *t, __u64 now)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct xsp_short_waits *s = short_waits();
-	__u32 state = task->__state;
-	__u64 ran_ns = task->se.sum_exec_runtime, key = (__u64)task;
+	__u64 key = (__u64)task;
 
-	t->named = is_named(task);
+	if (t->named)
+		emit_times(t, task, now, 1);
+	bpf_map_delete_elem(&xsp_thread_waits, &key);
+	if (xsp_wait_stacks_on)
+		bpf_map_delete_elem(&xsp_wait_stacks, &key);
+}
+
+static __noinline void keep_stack(struct bpf_raw_tracepoint_args *ctx, struct xsp_thread_waits *t,
+				  __u64 now, bool preempted)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	t->has_stack = xsp_wait_stacks_on && t->named && may_read_stack(t);
+	if (t->has_stack)
+		copy_stack((__u64)task, (struct pt_regs *)bpf_task_pt_regs(task), now,
+			   preempted ? -1 : bpf_get_stackid(ctx, &xsp_kernel_stacks, 0));
+}
+
+static __noinline void take_short(struct xsp_thread_waits *t, __u64 now, __u64 ran_ns)
+{
+	struct xsp_short_waits *s = short_waits();
+
 	if (t->off)
-		return_late(t, key, now, ran_ns);
+		return_late(t, (__u64)bpf_get_current_task_btf(), now, ran_ns);
 	else if (s)
 		t->short_ns = s->ns;
 	if (s) {
 		s->ns = 0;
 		s->tid = XSP_NOBODY;
 	}
+}
+
+static __noinline void leaves(struct bpf_raw_tracepoint_args *ctx, struct xsp_thread_waits *t,
+			      __u64 now, bool preempted)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 state = task->__state;
+	__u64 ran_ns = task->se.sum_exec_runtime;
+
+	t->named = is_named(task);
+	take_short(t, now, ran_ns);
 	bool ends = (state & TASK_DEAD) && !preempted; /* no event of its own comes after that */
 	__u64 left = ends ? now : left_at(t, now, ran_ns);
 	t->ran_ns = ran_ns;
@@ -405,17 +434,10 @@ static __noinline void leaves(struct bpf_raw_tracepoint_args *ctx, struct xsp_th
 		t->why = XSP_WAIT_RUNNABLE;
 	t->off = 1;
 	if (!ends) {
-		t->has_stack = xsp_wait_stacks_on && t->named && may_read_stack(t);
-		if (t->has_stack)
-			copy_stack(key, (struct pt_regs *)bpf_task_pt_regs(task), now,
-				   preempted ? -1 : bpf_get_stackid(ctx, &xsp_kernel_stacks, 0));
+		keep_stack(ctx, t, now, preempted);
 		return;
 	}
-	if (t->named)
-		emit_times(t, task, now, 1);
-	bpf_map_delete_elem(&xsp_thread_waits, &key);
-	if (xsp_wait_stacks_on)
-		bpf_map_delete_elem(&xsp_wait_stacks, &key);
+	forget_ended(t, now);
 }
 
 static __noinline void returns(struct xsp_thread_waits *t, __u64 key, __u64 now)

@@ -198,9 +198,8 @@ int xsp_task_exec(struct bpf_raw_tracepoint_args *ctx)
 
 /* What a system call is about to map something over, or to unmap. */
 struct replaced {
-	__u64 start, end;
+	struct xsp_move move; /* start and end: of the call, until code is found there */
 	bool unmapped, found;
-	struct xsp_move move;
 };
 
 /* Only code with breakpoints has anonymous pages. Libraries are unmapped when they are closed; the
@@ -216,8 +215,8 @@ static long look_at_replaced(struct task_struct *task, struct vm_area_struct *vm
 	if (r->unmapped &&
 	    BPF_CORE_READ(file, f_inode) != BPF_CORE_READ(vma, vm_mm, exe_file, f_inode))
 		return 0;
-	r->move.start = r->start > first ? r->start : first;
-	r->move.end = r->end < last ? r->end : last;
+	r->move.start = r->move.start > first ? r->move.start : first;
+	r->move.end = r->move.end < last ? r->move.end : last;
 	r->move.offset = (BPF_CORE_READ(vma, vm_pgoff) << 12) + r->move.start - first;
 	r->move.inode = BPF_CORE_READ(file, f_inode, i_ino);
 	r->found = true;
@@ -228,16 +227,31 @@ static __always_inline bool reads_replaced(struct pt_regs *regs, struct replaced
 {
 	__u64 number = SYSCALL_NUMBER(regs), length = ARG2(regs);
 
-	r->start = ARG1(regs);
+	r->move.start = ARG1(regs);
 	r->unmapped = number == MUNMAP_NUMBER;
 	if (number == MREMAP_NUMBER) {
-		r->start = ARG5(regs);
+		r->move.start = ARG5(regs);
 		length = ARG3(regs);
 	}
-	r->end = r->start + length;
-	return r->end > r->start &&
+	r->move.end = r->move.start + length;
+	return r->move.end > r->move.start &&
 	       (r->unmapped || (number == MMAP_NUMBER && (ARG4(regs) & MAP_FIXED)) ||
 		(number == MREMAP_NUMBER && (ARG4(regs) & MREMAP_FIXED)));
+}
+
+static __noinline void stop_to_mend(struct task_struct *task, __u32 tgid,
+				    const struct xsp_move *move)
+{
+	__u64 key = XSP_MOVE_KEY(tgid, move->start);
+
+	if (bpf_map_update_elem(&xsp_moves, &key, move, BPF_ANY) ||
+	    !note_stopped(task, XSP_STOPPED_MOVES))
+		return;
+	bpf_send_signal(XSP_SIGSTOP);
+	/* wakes the recorder, and says nothing */
+	void *e = xsp_reserve(BPF_CORE_READ(task, pid), 8);
+	if (e)
+		bpf_ringbuf_discard(e, BPF_RB_FORCE_WAKEUP);
 }
 
 /*
@@ -259,18 +273,11 @@ int xsp_code_moves(struct bpf_raw_tracepoint_args *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	if (!reads_replaced((struct pt_regs *)bpf_task_pt_regs(task), &r))
 		return 0;
-	bpf_find_vma(task, r.start, look_at_replaced, &r, 0);
+	bpf_find_vma(task, r.move.start, look_at_replaced, &r, 0);
 	if (!r.found)
-		bpf_find_vma(task, r.end - 1, look_at_replaced, &r, 0);
-	__u64 key = XSP_MOVE_KEY(tgid, r.move.start);
-	if (!r.found || bpf_map_update_elem(&xsp_moves, &key, &r.move, BPF_ANY) ||
-	    !note_stopped(task, XSP_STOPPED_MOVES))
-		return 0;
-	bpf_send_signal(XSP_SIGSTOP);
-	/* wakes the recorder, and says nothing */
-	void *e = xsp_reserve(BPF_CORE_READ(task, pid), 8);
-	if (e)
-		bpf_ringbuf_discard(e, BPF_RB_FORCE_WAKEUP);
+		bpf_find_vma(task, r.move.end - 1, look_at_replaced, &r, 0);
+	if (r.found)
+		stop_to_mend(task, tgid, &r.move);
 	return 0;
 }
 

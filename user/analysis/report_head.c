@@ -63,6 +63,21 @@ static void put_times(struct xsp_report_section *s, struct xsp_timeline *t,
 				 : xsp_cell_text(NULL));
 }
 
+static const char *without_loss(const struct xsp_capture_reader *r, const struct xsp_health *h,
+				char *text, size_t size)
+{
+	const char *unseen = xsp_capture_info(r, "calls unseen");
+
+	if (!h->known)
+		return "whether events were lost is not known";
+	if (unseen == NULL)
+		return h->gaps ? "no event was lost (--full: what is missing)" : "nothing was lost";
+	snprintf(text, size,
+		 "no event was lost; calls %.200s before their probes were there are missing",
+		 unseen);
+	return text;
+}
+
 /* One line of what was lost. */
 static void put_health(struct xsp_report_section *s, const struct xsp_capture_reader *r)
 {
@@ -79,9 +94,7 @@ static void put_health(struct xsp_report_section *s, const struct xsp_capture_re
 				h.lost[i] == 1 ? xsp_loss_words[i].one : xsp_loss_words[i].several);
 	}
 	xsp_report_value(s, "health", "lost", XSP_UNIT_TEXT,
-			 xsp_cell_text(used > 0	  ? text
-				       : !h.known ? "whether events were lost is not known"
-						  : "nothing was lost"));
+			 xsp_cell_text(used > 0 ? text : without_loss(r, &h, text, sizeof(text))));
 }
 
 /* What the figures do not contain, with a count for each cause. */

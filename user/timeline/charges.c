@@ -12,6 +12,8 @@
 #include "timeline/python.h"
 #include "timeline/timeline_private.h"
 
+#define MOST_NS (1ULL << 57) /* four years */
+
 struct clock {
 	uint32_t pid, tid;
 	bool begun;
@@ -97,6 +99,9 @@ int xsp_charge_place(struct xsp_timeline *t, const struct row *row, struct open_
 
 static int hand_on(struct xsp_timeline *t, struct xsp_charge *c)
 {
+	/* no machine runs for so long: a damaged capture says so */
+	if (c->to_ns - c->from_ns > MOST_NS || c->short_ns > MOST_NS || c->probe_ns > MOST_NS)
+		return 0;
 	c->from_ns = xsp_timeline_clip(t, c->from_ns);
 	c->to_ns = xsp_timeline_clip(t, c->to_ns);
 	if ((c->to_ns == c->from_ns && c->short_ns == 0) || xsp_cut_thread(t, c->tid) != 0)

@@ -28,6 +28,14 @@ struct account_part {
 	uint64_t count;
 };
 
+/* No thread lives for so long: a damaged capture may say so. */
+static inline int64_t account_sum(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? (b > 0 ? INT64_MAX : INT64_MIN) : sum;
+}
+
 struct account_thread {
 	uint32_t pid, tid;
 	uint32_t family; /* families.c */

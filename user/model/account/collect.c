@@ -92,11 +92,11 @@ static int add(struct xsp_account *a, struct account_thread *th, const struct ac
 	struct account_cell *cell = cell_of(a, &one);
 	if (cell == NULL)
 		return a->cells.tally.error;
-	cell->ns += ns;
+	cell->ns = account_sum(cell->ns, ns);
 	cell->count += count;
 	if (!in_step)
 		return 0;
-	cell->now_ns += ns;
+	cell->now_ns = account_sum(cell->now_ns, ns);
 	cell->now_count += count;
 	if (cell->touched)
 		return 0;
@@ -121,7 +121,8 @@ static int add_running(struct xsp_account *a, struct account_thread *th, const s
 		cell.callee = 0;
 	}
 	const int64_t ns = (int64_t)(c->to_ns - c->from_ns);
-	int rc = add(a, th, &cell, ns - (int64_t)(c->short_ns + c->probe_ns), 0, c->in_step);
+	int rc = add(a, th, &cell, account_sum(ns, -(int64_t)(c->short_ns + c->probe_ns)), 0,
+		     c->in_step);
 	if (rc == 0)
 		rc = add(a, th, &probes, (int64_t)c->probe_ns, 0, c->in_step);
 	return rc == 0 ? add(a, th, &shorts, (int64_t)c->short_ns, 0, c->in_step) : rc;
@@ -234,7 +235,7 @@ static int end_step(struct xsp_account *a, struct account_thread *th, bool first
 								       .ns = c->now_ns,
 								       .count = c->now_count});
 		if (counts) {
-			c->step_ns += c->now_ns;
+			c->step_ns = account_sum(c->step_ns, c->now_ns);
 			c->step_count += c->now_count;
 			c->steps++;
 			if (c->now_ns > (int64_t)c->longest_ns)
@@ -256,7 +257,7 @@ static void judge_first(struct xsp_account *a, struct account_thread *th, bool c
 		struct account_cell *c = &a->cells.rows[p->cell];
 		if (p->step != th->judged)
 			continue;
-		c->step_ns += p->ns;
+		c->step_ns = account_sum(c->step_ns, p->ns);
 		c->step_count += p->count;
 		c->steps++;
 		if (p->ns > (int64_t)c->longest_ns)

@@ -163,6 +163,11 @@ static int put_cell(struct sum *s, const struct account_cell *c)
 							    : XSP_PUT(&s->parts, p);
 }
 
+static double weight_of(const struct part *p)
+{
+	return p->count > 0 ? (double)p->count : fmax(0, (double)p->ns);
+}
+
 /* Parts of `ns` in the proportion of the weights that `fits` chooses; false: there are none. The first gets what rounding
  * leaves. */
 static int share_out(struct sum *s, const struct part *whole, const struct part *weights,
@@ -175,16 +180,14 @@ static int share_out(struct sum *s, const struct part *whole, const struct part 
 
 	for (size_t i = 0; i < count; i++)
 		if (fits(&weights[i], whole))
-			all += (double)(weights[i].count > 0 ? (int64_t)weights[i].count
-							     : weights[i].ns);
+			all += weight_of(&weights[i]);
 	*done = all > 0;
 	for (size_t i = 0; i < count && *done; i++) {
 		struct part p = *whole;
 		if (!fits(&weights[i], whole))
 			continue;
-		const double weight =
-			(double)(weights[i].count > 0 ? (int64_t)weights[i].count : weights[i].ns);
-		p.ns = (int64_t)((double)whole->ns * (weight / all));
+		const double weight = weight_of(&weights[i]);
+		p.ns = weight > 0 ? (int64_t)((double)whole->ns * fmin(1, weight / all)) : 0;
 		p.place = weights[i].place;
 		p.callee = weights[i].callee;
 		p.why = whole->kind == XSP_ACCOUNT_CPU ? weights[i].why : whole->why;
@@ -193,12 +196,12 @@ static int share_out(struct sum *s, const struct part *whole, const struct part 
 		p.longest_ns = whole->kind == XSP_ACCOUNT_CPU ? 0 : weights[i].longest_ns;
 		if (first == SIZE_MAX)
 			first = s->parts.count;
-		left -= p.ns;
+		left = account_sum(left, -p.ns);
 		if (XSP_PUT(&s->parts, p) < 0)
 			return -ENOMEM;
 	}
 	if (*done)
-		s->parts.rows[first].ns += left;
+		s->parts.rows[first].ns = account_sum(s->parts.rows[first].ns, left);
 	return 0;
 }
 
@@ -333,13 +336,13 @@ static struct xsp_account_row row_at(const struct sum *s, size_t i, size_t *next
 		       s->parts.rows[i].thread == thread;
 		     i++) {
 			const struct part *p = &s->parts.rows[i];
-			ns += p->ns;
+			ns = account_sum(ns, p->ns);
 			row.samples += p->count;
 			row.steps += p->steps;
 			if (p->longest_ns > row.longest_ns)
 				row.longest_ns = p->longest_ns;
 		}
-		row.ns += ns;
+		row.ns = account_sum(row.ns, ns);
 		if (ns > row.most_ns || threads == 0) {
 			row.most_ns = ns;
 			row.most = s->a->threads.rows[thread].tid;
@@ -392,7 +395,7 @@ static int put_place(const struct sum *s, struct account_family *f, size_t from,
 
 	for (size_t i = from; i < end && rc == 0;) {
 		const struct xsp_account_row row = row_at(s, i, &i, f->shown.members);
-		place.ns += row.ns;
+		place.ns = account_sum(place.ns, row.ns);
 		rc = XSP_PUT(&f->rows, row);
 		if (row.ns > most) {
 			most = row.ns;
