@@ -7,7 +7,6 @@ import os
 import re
 import resource
 import signal
-import statistics
 import time
 
 from harness import (SANITIZED, SCRIPTS, USAGE, XSPTRACE, Recording, Skip, Trace, broker_of, case, check, check_calls,
@@ -317,39 +316,6 @@ def room_after_many_windows(folder):
     check("out of file descriptors" not in output, "a library was not attached to", output)
     equal(trace.losses["files_left_out"], 0, "libraries")
     check(any(n.startswith("plugin_") for n in trace.calls) or SANITIZED, "nothing of the library was seen", trace.calls)
-
-
-def slots_of(folder, functions, *arguments):
-    """The program's CPU time for a call in each tenth of a second, its own before it was recorded, and the output."""
-    child = start_ready([workload("brake"), "--wait", "--seconds", 60, "--out", f"{folder}/truth", *arguments])
-    child.send_signal(signal.SIGUSR1)
-    time.sleep(1.2)
-    with Recording(folder, "-p", child.pid, "-e", functions, "--max-overhead", 20, "-o", f"{folder}/t.json") as recording:
-        time.sleep(5)
-        recording.stop()
-        output = recording.wait()
-    child.terminate()
-    equal(finish(child), 0, "status")
-    slots = truth(f"{folder}/truth")["cpu_ns_a_call"]
-    own = statistics.median(slots[:10])
-    over = [sum(slot > times * own for slot in slots) / 10 for times in (1.2, 2, 10)]
-    print(f"  own {own:.1f} ns a call; over 1.2, 2 and 10 times for {over} s; worst {max(slots) / own:.0f}")
-    return over, output
-
-
-@case(quiet="how long calls take")
-def many_threads_that_nap(folder):
-    """None of 40 threads is on a CPU for long, but together they are: they are judged as one process, in wall time."""
-    (_, twice, ten), output = slots_of(folder, "brake:brake_hot_*", "--threads", 40, "naps")
-    check(twice <= 1 and ten <= 0.7, "over the budget for too long", output)
-    check(re.search(r"brake_hot_\d: [\d,]+ calls/s", output), "not released", output)
-
-
-@case(quiet="how long calls take")
-def hot_functions_that_take_turns(folder):
-    """Each of twenty functions is hot for 0.2 s: what was overrun is paid, and then those go that were not called yet."""
-    (more, twice, _), output = slots_of(folder, "brake:brake_*", "--threads", 1, "turns")
-    check(more <= 1 and twice <= 0.6, "over the budget for too long", output)
 
 
 @case(quiet="how soon the brake works")

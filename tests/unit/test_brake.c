@@ -42,7 +42,7 @@ Test(brake, slowdown_is_of_the_time_without_probes)
 Test(brake, within_the_budget_nothing_happens)
 {
 	struct xsp_brake_thread t = {1, 19 * MS, 120 * MS};
-	struct xsp_cost c[] = {{1, GOES, 10 * MS, 1, 0}, {1, 1, 9 * MS, 1, 0}};
+	struct xsp_cost c[] = {{1, GOES, 10 * MS, 1}, {1, 1, 9 * MS, 1}};
 	struct xsp_brake_plan p = decide(0.2, &t, 1, c, 2);
 
 	cr_expect_eq(p.let_go_count, 0);
@@ -55,7 +55,7 @@ Test(brake, the_costliest_go_first_and_only_as_many_as_needed)
 {
 	struct xsp_brake_thread t = {1, 60 * MS, 160 * MS};
 	struct xsp_cost c[] = {
-		{1, GOES, 5 * MS, 1, 0}, {1, GOES + 1, 50 * MS, 1, 0}, {1, GOES + 2, 5 * MS, 1, 0}};
+		{1, GOES, 5 * MS, 1}, {1, GOES + 1, 50 * MS, 1}, {1, GOES + 2, 5 * MS, 1}};
 	struct xsp_brake_plan p = decide(0.2, &t, 1, c, 3);
 
 	cr_assert_eq(p.let_go_count, 1);
@@ -68,7 +68,7 @@ Test(brake, where_hardly_any_time_is_left_one_goes_and_the_rest_waits_for_the_ne
 {
 	/* the rest of the thread's own time is an error of the estimate */
 	struct xsp_brake_thread t = {1, 100 * MS, 100 * MS};
-	struct xsp_cost c[] = {{1, GOES, 99500000, 1, 0}, {1, GOES + 1, 500000, 1, 0}};
+	struct xsp_cost c[] = {{1, GOES, 99500000, 1}, {1, GOES + 1, 500000, 1}};
 	struct xsp_brake_plan p = decide(0.2, &t, 1, c, 2);
 
 	cr_assert_eq(p.let_go_count, 1);
@@ -79,9 +79,8 @@ Test(brake, where_hardly_any_time_is_left_one_goes_and_the_rest_waits_for_the_ne
 Test(brake, costs_of_other_threads_do_not_matter)
 {
 	struct xsp_brake_thread t[] = {{1, 60 * MS, 160 * MS}, {2, 10 * MS, 160 * MS}};
-	struct xsp_cost c[] = {{2, GOES, 10 * MS, 1, 0},
-			       {1, GOES + 1, 60 * MS, 1, 0},
-			       {3, GOES + 2, 500 * MS, 1, 0}};
+	struct xsp_cost c[] = {
+		{2, GOES, 10 * MS, 1}, {1, GOES + 1, 60 * MS, 1}, {3, GOES + 2, 500 * MS, 1}};
 	struct xsp_brake_plan p = decide(0.2, t, 2, c, 3);
 
 	cr_assert_eq(p.let_go_count, 1);
@@ -90,30 +89,10 @@ Test(brake, costs_of_other_threads_do_not_matter)
 	xsp_brake_plan_clear(&p);
 }
 
-/* None of them is over its budget, as each waits most of the time: together they are. */
-Test(brake, threads_within_the_budget_are_over_it_as_one_process)
-{
-	enum { PROCESS = 77 };
-	struct xsp_brake_thread t[] = {
-		{1, 4 * MS, 250 * MS}, {2, 4 * MS, 250 * MS}, {PROCESS, 8 * MS, 20 * MS}};
-	struct xsp_cost c[] = {{1, GOES, 4 * MS, 1, 7},
-			       {2, GOES + 1, 4 * MS, 1, 7},
-			       {PROCESS, GOES, 4 * MS, 1, 7},
-			       {PROCESS, GOES + 1, 4 * MS, 1, 7}};
-	struct xsp_brake_plan p = decide(0.2, t, 2, c, 4);
-
-	cr_expect_eq(p.let_go_count, 0);
-	xsp_brake_plan_clear(&p);
-	p = decide(0.2, t, 3, c, 4);
-	cr_expect_eq(p.let_go_count, 2);
-	cr_expect_eq(p.worst_tid, PROCESS);
-	xsp_brake_plan_clear(&p);
-}
-
 Test(brake, one_function_of_two_threads_goes_once)
 {
 	struct xsp_brake_thread t[] = {{1, 60 * MS, 160 * MS}, {2, 70 * MS, 160 * MS}};
-	struct xsp_cost c[] = {{1, GOES, 60 * MS, 1, 0}, {2, GOES, 70 * MS, 1, 0}};
+	struct xsp_cost c[] = {{1, GOES, 60 * MS, 1}, {2, GOES, 70 * MS, 1}};
 	struct xsp_brake_plan p = decide(0.2, t, 2, c, 2);
 
 	cr_expect_eq(p.let_go_count, 1);
@@ -123,8 +102,7 @@ Test(brake, one_function_of_two_threads_goes_once)
 Test(brake, providers_pause_and_keep_their_parts)
 {
 	struct xsp_brake_thread t = {1, 60 * MS, 160 * MS};
-	struct xsp_cost c[] = {
-		{1, 1, 30 * MS, 1, 0}, {1, 2, 28 * MS, 1, 0}, {1, GOES, 2 * MS, 1, 0}};
+	struct xsp_cost c[] = {{1, 1, 30 * MS, 1}, {1, 2, 28 * MS, 1}, {1, GOES, 2 * MS, 1}};
 	struct xsp_brake_plan p = decide(0.2, &t, 1, c, 3);
 
 	cr_expect(p.pause);
@@ -136,7 +114,7 @@ Test(brake, providers_pause_and_keep_their_parts)
 Test(brake, a_dear_function_beside_a_provider_goes)
 {
 	struct xsp_brake_thread t = {1, 90 * MS, 190 * MS};
-	struct xsp_cost c[] = {{1, 1, 10 * MS, 1, 0}, {1, GOES, 80 * MS, 1, 0}};
+	struct xsp_cost c[] = {{1, 1, 10 * MS, 1}, {1, GOES, 80 * MS, 1}};
 	struct xsp_brake_plan p = decide(0.2, &t, 1, c, 2);
 
 	cr_expect(!p.pause);

@@ -20,9 +20,6 @@ struct xsp_journal;
 #define XSP_ATTACH_PROBES 524288U
 #define XSP_ATTACH_SPECS 65536U
 
-/* A file's functions with at most so many sites are released one by one, without a change of others' links. */
-#define XSP_ATTACH_APART 64
-
 /* The BPF program that a site runs. They are attached in this order: what ends calls comes first. */
 enum xsp_program {
 	XSP_PROGRAM_UNWIND = 0, /* landing of an exception */

@@ -23,9 +23,6 @@ struct broker {
 		int rc;
 		unsigned without; /* enum xsp_default */
 	} loading; /* on a thread, while files are opened */
-	pid_t recorder; /* our parent */
-	bool first; /* it and we get a processor before others do */
-	int nice, recorder_nice; /* before that */
 	bool detached;
 	bool bare; /* of what is loaded nothing is attached to code */
 	pid_t permitted; /* whom the request is about; 0: none */

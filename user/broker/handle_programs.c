@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "broker/broker.h"
@@ -215,30 +214,12 @@ int xsp_handle_verify(struct broker *b)
 	return rc;
 }
 
-#define FIRST_NICE (-10)
-
-/* While probes may slow the target, those that hold the brake come first: hundreds of threads may be in line for a
- * processor, and be slowed until it was our turn. */
-static void come_first(struct broker *b, bool on)
-{
-	if (!b->options->attach->brake || b->first == on || getppid() != b->recorder)
-		return;
-	if (on) {
-		b->nice = getpriority(PRIO_PROCESS, 0);
-		b->recorder_nice = getpriority(PRIO_PROCESS, (id_t)b->recorder);
-	}
-	b->first = on;
-	setpriority(PRIO_PROCESS, 0, on ? FIRST_NICE : b->nice);
-	setpriority(PRIO_PROCESS, (id_t)b->recorder, on ? FIRST_NICE : b->recorder_nice);
-}
-
 int xsp_handle_sites(struct broker *b)
 {
 	struct asked_sites a;
 	size_t refused = 0;
 	int rc = asked_sites(b, &a);
 
-	come_first(b, true);
 	if (rc == 0)
 		rc = xsp_attach_sites(b->attach, a.head->pid, a.file, a.display_path,
 				      (enum xsp_program)a.head->program, a.sites, a.count, &refused,
@@ -253,7 +234,6 @@ int xsp_handle_activate(struct broker *b)
 	uint32_t on;
 
 	memcpy(&on, b->in->body, sizeof(on));
-	come_first(b, on != 0);
 	xsp_attach_activate(b->attach, on != 0);
 	xsp_attach_samples(b->attach, on != 0);
 	return xsp_attach_waits(b->attach, on != 0);
@@ -262,7 +242,6 @@ int xsp_handle_activate(struct broker *b)
 int xsp_handle_detach(struct broker *b)
 {
 	xsp_attach_detach(b->attach);
-	come_first(b, false);
 	b->detached = true;
 	return 0;
 }

@@ -70,24 +70,6 @@ static bool same_probe(const struct xsp_attach_site *x, const struct xsp_attach_
 	return XSP_COOKIE_PROBE(x->cookie) == XSP_COOKIE_PROBE(y->cookie);
 }
 
-/* A few functions have links of their own: the brake takes one out by closing it, and nothing else has to be put in again.
- * Many would take long to close. */
-static bool are_apart(const struct request *b, size_t count)
-{
-	return b->a->states != NULL && count <= XSP_ATTACH_APART &&
-	       b->a->link_count + count < XSP_ATTACH_APART * 4 &&
-	       b->a->link_count + count < b->a->most_links / 2;
-}
-
-static size_t sites_of_probe(const struct xsp_attach_site *sites, size_t count)
-{
-	size_t n = 1;
-
-	while (n < count && same_probe(&sites[n - 1], &sites[n]))
-		n++;
-	return n;
-}
-
 /* How many sites the next link takes. It keeps a probe's sites together if they fit, so that the probe can be released
  * without its neighbours. */
 static size_t batch_of(const struct xsp_attach_site *sites, size_t count)
@@ -103,12 +85,10 @@ static size_t batch_of(const struct xsp_attach_site *sites, size_t count)
 
 static int attach_multi(struct request *b, size_t count)
 {
-	const bool apart = are_apart(b, count);
 	int rc = 0;
 
 	for (size_t from = 0, n; from < count && rc == 0; from += n) {
-		n = apart ? sites_of_probe(b->sites + from, count - from)
-			  : batch_of(b->sites + from, count - from);
+		n = batch_of(b->sites + from, count - from);
 		rc = attach_batch(b, from, n);
 	}
 	return rc;

@@ -10,7 +10,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -498,9 +497,6 @@ static void *run(void *argument)
 	struct xsp_attach *a = argument;
 	struct xsp_release *r = a->release;
 
-	/* many threads of the target may be in line for a processor, each slowed until we have had ours */
-	if (r->started)
-		setpriority(PRIO_PROCESS, 0, -20);
 	r->error = r->work(a);
 	r->took_ns = xsp_now_ns() - r->began_ns;
 	r->busy = false;
@@ -516,11 +512,9 @@ static void begin(struct xsp_attach *a, int (*work)(struct xsp_attach *a))
 	r->work = work;
 	r->began_ns = xsp_now_ns();
 	r->busy = true;
-	r->started = true;
-	if (xsp_links_thread(&r->thread, run, a))
-		return;
-	r->started = false;
-	run(a);
+	r->started = xsp_links_thread(&r->thread, run, a);
+	if (!r->started)
+		run(a);
 }
 
 static bool is_busy(const struct xsp_attach *a)

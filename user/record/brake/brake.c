@@ -11,8 +11,6 @@
 /* If probes take nearly all the time, the rest is mostly error. The thread then gets at least this part of its CPU time
  * as its own, and the next look knows more. */
 #define GRANTED_OWN 0.1
-/* A hit may cost so many times its price: many threads share caches, and the kernel's locks. */
-#define DEAREST 1.5
 
 double xsp_brake_slowdown(uint64_t probe_ns, uint64_t cpu_ns)
 {
@@ -79,10 +77,6 @@ static void judge(const struct xsp_brake_input *in, const struct xsp_brake_threa
 
 	if (own < least)
 		own = least;
-	const double dearest = DEAREST * (double)t->probe_ns;
-	uint64_t sure = (double)t->cpu_ns > dearest ? t->cpu_ns - (uint64_t)dearest : 0;
-	if (sure < least)
-		sure = least;
 
 	if (slowdown > plan->worst) {
 		plan->worst = slowdown;
@@ -102,11 +96,9 @@ static void judge(const struct xsp_brake_input *in, const struct xsp_brake_threa
 	}
 	for (size_t i = 0; i < n; i++)
 		left += scratch[i].ns;
-	for (size_t i = 0; i < n; i++) {
-		const uint64_t its = i == 0 ? own : sure;
-		if (xsp_brake_slowdown(left + others, its + left + others) <=
-		    (i == 0 ? in->budget : in->budget * AIM))
-			break;
+	for (size_t i = 0; i < n && xsp_brake_slowdown(left + others, own + left + others) >
+					    (i == 0 ? in->budget : in->budget * AIM);
+	     i++) {
 		plan->let_go[plan->let_go_count++] = scratch[i].probe;
 		left -= scratch[i].ns;
 	}

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -13,11 +12,6 @@
 /* Windows are so short that the budget would hold if the estimate were a sixth too low. */
 #define WINDOW_AIM 0.85
 #define OFF_MOST_NS 120000000000ULL
-#define SAID_MOST 8 /* messages about functions that are released at the same time */
-/* A debt of less is as good as paid. */
-#define OWED_NS 10e6
-/* A family goes if one that is so many times over the budget follows another. */
-#define FAMILY_OVER 10
 /* A site that reports nothing still stops the thread: share of its price, until that is known. */
 #define SILENT_SHARE 0.85
 
@@ -38,14 +32,47 @@ static double calls_per_second(const struct xsp_overhead *o, uint32_t probe, uin
 	for (size_t i = 0; i < o->costs.count; i++) {
 		const struct xsp_cost *c = &o->costs.rows[i];
 		const uint32_t *at = xsp_u64map_get(&o->by_tid, c->tid);
-		if (at == NULL || c->probe != probe || c->tid & WHOLE)
+		if (at == NULL || c->probe != probe)
 			continue;
-		const struct watched *w = &o->threads[*at];
-		const uint64_t wall = xsp_passed(now, w->begun_ns),
-			       hits = xsp_passed(o->latest_ns, w->latest_ns);
-		calls += (double)c->calls * 1e9 / ((double)(wall > hits ? wall : hits) + 1);
+		/* its time in line does not count, but its probes had that time */
+		uint64_t since = xsp_passed(now, o->threads[*at].since_ns);
+		calls += (double)c->calls * 1e9 / ((double)(since > c->ns ? since : c->ns) + 1);
 	}
 	return calls;
+}
+
+static int note_let_go(struct xsp_recorder *r, uint32_t probe, uint64_t now)
+{
+	struct xsp_overhead *o = r->overheads;
+	const struct xsp_probe *p = xsp_recorder_probe(r, probe);
+	struct xsp_capture_let_go l = {
+		.probe = probe,
+		.time_ns = now,
+		.calls_per_second = (uint64_t)calls_per_second(o, probe, now),
+	};
+	char why[XSP_LET_GO_REASON_MAX], after[XSP_UNITS_SIZE], name[200];
+	struct xsp_attach_counters c = {0};
+
+	o->let_go_count++;
+	xsp_broker_counters(r->broker, false, &c); /* lost events were not counted */
+	xsp_printable(name, sizeof(name), p != NULL ? p->name : "", 160);
+	xsp_recorder_note(r, "%s: %s, released after %s; --max-overhead off keeps it", name,
+			  xsp_capture_let_go_reason(l.calls_per_second, c.lost_entries > 0, why),
+			  xsp_format_ns(after, now - r->start_ns));
+	return xsp_capture_put_let_go(r->writer, &l);
+}
+
+int xsp_brake_release(struct xsp_recorder *r, const struct xsp_brake_plan *plan)
+{
+	uint64_t now = xsp_now_ns(); /* readers ignore what is reported later */
+	int rc = xsp_broker_release(r->broker, plan->let_go, plan->let_go_count);
+
+	if (rc < 0)
+		return 0; /* the next look will ask again */
+	r->overheads->releasing = true;
+	for (size_t i = 0; i < plan->let_go_count && rc == 0; i++)
+		rc = note_let_go(r, plan->let_go[i], now);
+	return rc;
 }
 
 int xsp_brake_put_window(struct xsp_recorder *r, uint64_t end_ns)
@@ -71,155 +98,19 @@ static int begin_pause(struct xsp_recorder *r, double share)
 	return 0;
 }
 
-/* unmet: it goes with others of its family, before any call. say: as a message of its own. */
-static int note_let_go(struct xsp_recorder *r, uint32_t probe, bool unmet, bool say, uint64_t now)
-{
-	struct xsp_overhead *o = r->overheads;
-	const struct xsp_probe *p = xsp_recorder_probe(r, probe);
-	struct xsp_brake_seen *seen = xsp_watched_seen(o, probe);
-	const struct xsp_capture_let_go l = {
-		.probe = probe,
-		.unmet = unmet,
-		.time_ns = now,
-		.calls_per_second = unmet ? 0 : (uint64_t)calls_per_second(o, probe, now),
-	};
-	char why[XSP_LET_GO_REASON_MAX], after[XSP_UNITS_SIZE], name[200];
-	struct xsp_attach_counters c = {0};
-
-	o->let_go_count++;
-	if (seen != NULL)
-		seen->released = true;
-	xsp_broker_counters(r->broker, false, &c); /* lost events were not counted */
-	xsp_printable(name, sizeof(name), p != NULL ? p->name : "", 160);
-	if (say)
-		xsp_recorder_note(r, "%s: %s, released after %s; --max-overhead off keeps it", name,
-				  xsp_capture_let_go_reason(&l, c.lost_entries > 0, why),
-				  xsp_format_ns(after, now - r->start_ns));
-	return xsp_capture_put_let_go(r->writer, &l);
-}
-
-static int note_plan(struct xsp_recorder *r, const struct xsp_brake_plan *plan, size_t asked,
-		     uint64_t now)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < plan->let_go_count && rc == 0; i++)
-		rc = note_let_go(r, plan->let_go[i], i >= asked, i < asked && i < SAID_MOST, now);
-	if (asked > SAID_MOST)
-		xsp_recorder_note(
-			r,
-			"%zu more functions are released with them, the summary names them; --max-overhead off keeps them",
-			asked - SAID_MOST);
-	if (plan->let_go_count > asked)
-		xsp_recorder_note(
-			r,
-			"one function after another costs too much: %zu more of the same pattern, not called yet, are released as well; --max-overhead off keeps them",
-			plan->let_go_count - asked);
-	return rc;
-}
-
-/* The first pattern that names the probe in its module, or NULL. */
-static const struct xsp_pattern *pattern_of(const struct xsp_recorder *r,
-					    const struct xsp_planned_module *m,
-					    const struct xsp_probe *p)
-{
-	const struct xsp_selection *s = &r->plan.selection;
-
-	for (size_t i = 0; i < s->pattern_count; i++)
-		if (!s->patterns[i].exclude && s->patterns[i].glob != NULL &&
-		    xsp_pattern_names_library(&s->patterns[i], m->display_path) &&
-		    xsp_pattern_matches_name(&s->patterns[i], p->symbol))
-			return &s->patterns[i];
-	return NULL;
-}
-
-/* Adds the functions of the costliest one's library and pattern that nobody has called yet. Those that were called and
- * stayed are known to be cheap. */
-static void add_family(struct xsp_recorder *r, struct xsp_brake_plan *plan)
-{
-	const uint32_t first = plan->let_go[0];
-	const struct xsp_planned_module *m = xsp_recorder_module(r, first);
-	const struct xsp_pattern *p = pattern_of(r, m, xsp_recorder_probe(r, first));
-	uint32_t *all =
-		p == NULL ? NULL
-			  : reallocarray(plan->let_go, plan->let_go_count + m->count, sizeof(*all));
-
-	if (all == NULL)
-		return;
-	plan->let_go = all;
-	for (size_t i = 0; i < m->count; i++) {
-		const struct xsp_planned_probe *other = &m->probes[i];
-		const struct xsp_brake_seen *seen = xsp_watched_seen(r->overheads, other->id);
-		if (seen != NULL && !seen->hit && !seen->released && other->error == 0 &&
-		    xsp_watched_may_go(r, other->id) &&
-		    xsp_pattern_matches_name(p, other->probe.symbol))
-			all[plan->let_go_count++] = other->id;
-	}
-}
-
-/* Was it first called after others had to be released? */
-static bool is_late(struct xsp_overhead *o, uint32_t probe)
-{
-	const struct xsp_brake_seen *seen = xsp_watched_seen(o, probe);
-
-	return seen != NULL && seen->late;
-}
-
-/* Many threads, or a debt: everything is taken out at once, which is quicker, and the plan's probes do not return. */
-int xsp_brake_release(struct xsp_recorder *r, struct xsp_brake_plan *plan, double owed_ns)
-{
-	struct xsp_overhead *o = r->overheads;
-	const bool unpaid = owed_ns > OWED_NS;
-	const bool slow = r->plan.sites > XSP_ATTACH_APART && xsp_watched_is_crowded(o);
-	const bool quick =
-		(unpaid || slow) && xsp_broker_method(r->broker) == XSP_ATTACH_UPROBE_MULTI;
-	const size_t asked = plan->let_go_count;
-
-	if (unpaid && plan->worst > FAMILY_OVER * o->budget && is_late(o, plan->let_go[0]))
-		add_family(r, plan);
-	int rc = quick ? begin_pause(r, 0)
-		       : xsp_broker_release(r->broker, plan->let_go, plan->let_go_count);
-	if (rc < 0)
-		return 0; /* the next look will ask again */
-	/* readers ignore what is reported later */
-	rc = note_plan(r, plan, asked, quick ? o->pause_ns : xsp_now_ns());
-	o->releasing = !quick;
-	if (!quick)
-		return rc;
-	o->pays = true;
-	o->waiting = plan->let_go;
-	o->waiting_count = plan->let_go_count;
-	plan->let_go = NULL;
-	plan->let_go_count = 0;
-	return rc < 0 ? rc : xsp_brake_put_window(r, o->pause_ns);
-}
-
-int xsp_brake_release_waiting(struct xsp_recorder *r)
-{
-	struct xsp_overhead *o = r->overheads;
-
-	if (xsp_broker_release(r->broker, o->waiting, o->waiting_count) < 0)
-		return 0; /* the next turn will ask again */
-	free(o->waiting);
-	o->waiting = NULL;
-	o->releasing = true;
-	return 0;
-}
-
 int xsp_brake_pause(struct xsp_recorder *r, const struct xsp_brake_plan *plan)
 {
 	struct xsp_overhead *o = r->overheads;
 	const bool first = !o->windows;
-	char worst[SLOWDOWN_SIZE], name[WATCHED_NAME_SIZE];
+	char worst[SLOWDOWN_SIZE];
 
 	if (begin_pause(r, plan->paused_share) < 0)
 		return 0; /* the next look will ask again */
 	if (first)
 		xsp_recorder_note(
 			r,
-			"%s is slowed by %s, more than the %.3g %% of --max-overhead: what is traced goes on in windows (off: all of it, at any cost)",
-			xsp_watched_name(name, plan->worst_tid),
-			xsp_format_slowdown(worst, plan->worst), 100 * o->budget);
+			"thread %u is slowed by %s, more than the %.3g %% of --max-overhead: what is traced goes on in windows (off: all of it, at any cost)",
+			plan->worst_tid, xsp_format_slowdown(worst, plan->worst), 100 * o->budget);
 	return xsp_brake_put_window(r, o->pause_ns);
 }
 
@@ -258,14 +149,12 @@ int xsp_brake_begin_off(struct xsp_recorder *r, const struct xsp_attach_change *
 	on += ways;
 	xsp_calls_end(&o->calls, o->pause_ns);
 	/* once, also pays for the next window: from then on each window is paid in advance */
-	if (o->window_share > 0) { /* a pause that only pays a debt is no end of a window */
-		const uint64_t next = xsp_window_length_ns(o);
-		if (!o->prepaid)
-			on += ways;
-		on += xsp_passed(next, o->prepaid_ns);
-		o->prepaid_ns = next;
-		o->prepaid = true;
-	}
+	const uint64_t next = xsp_window_length_ns(o);
+	if (!o->prepaid)
+		on += ways;
+	on += xsp_passed(next, o->prepaid_ns);
+	o->prepaid_ns = next;
+	o->prepaid = true;
 	off = xsp_brake_off_ns(WINDOW_AIM * o->budget, o->window_share, on);
 	o->off_until_ns = xsp_now_ns() + (off < OFF_MOST_NS ? off : OFF_MOST_NS);
 	o->phase = OFF;
@@ -311,9 +200,6 @@ int xsp_brake_begin_window(struct xsp_recorder *r, const struct xsp_attach_chang
 	o->resume_took_ns = change->took_ns;
 	o->phase = ON;
 	xsp_watched_begin_anew(r, now);
-	for (size_t i = 0; i < o->count && o->pays; i++)
-		o->threads[i].debt_ns = 0;
-	o->pays = false;
 	o->window_ns = now;
 	xsp_window_begins(o, now);
 	xsp_broker_activate(r->broker, true);

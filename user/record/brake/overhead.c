@@ -10,16 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "xsptrace/brake.h"
 
-/* Time between two looks at the figures; or sooner, if so much was spent in probes meanwhile. */
+/* Time between two looks at the figures. */
 #define LOOK_NS 40000000ULL
-#define EARLY_NS 12000000ULL
-/* Until a debt is paid, so long at most. */
-#define PAYS_NS 2000000000ULL
 /* Judged sooner if it is far over even with so much unreported CPU time. */
 #define TICK_NS 10000000ULL
 /* So far over, we act at once; otherwise only after two looks over the budget in a row. */
@@ -44,8 +40,6 @@ int xsp_overhead_new(struct xsp_recorder *r)
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / 4 < MET_MAX)
 		r->overheads->met_max = files.rlim_cur / 4;
 	r->overheads->budget = r->options.budget;
-	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	r->overheads->processors = processors > 0 ? (unsigned)processors : 1;
 	r->overheads->pause_took_ns = r->overheads->resume_took_ns = 50000000;
 	r->overheads->unseen = calloc(XSP_UNSEEN_MAX, sizeof(*r->overheads->unseen));
 	return r->overheads->unseen != NULL ? 0 : -ENOMEM;
@@ -60,8 +54,6 @@ void xsp_overhead_free(struct xsp_recorder *r)
 	xsp_costs_free(&o->fresh);
 	xsp_costs_free(&o->costs);
 	xsp_watched_free(o);
-	free(o->seen);
-	free(o->waiting);
 	free(o->unseen);
 	free(o);
 }
@@ -108,25 +100,12 @@ void xsp_overhead_status(const struct xsp_recorder *r, struct xsp_recorder_statu
 
 /* ---- deciding ---- */
 
-/* The most CPU time that it can have had: some is not reported yet, and it runs on so many processors. */
-static uint64_t most_cpu_ns(const struct watched *w, uint64_t now)
+static bool may_go(void *ctx, uint32_t probe)
 {
-	const uint64_t most = w->processors * xsp_passed(now, w->begun_ns);
-	const uint64_t cpu_ns = w->own_cpu_ns + w->processors * TICK_NS;
+	const struct xsp_probe *p = xsp_recorder_probe(ctx, probe);
 
-	return cpu_ns < most ? cpu_ns : most;
-}
-
-/* Has it run long enough, or is it surely far over? */
-static bool is_ripe(const struct xsp_overhead *o, const struct watched *w, uint64_t now)
-{
-	const uint64_t wall = xsp_passed(now, w->since_ns);
-
-	if (w->tid & WHOLE && w->gone)
-		return false; /* nobody knows its CPU time */
-	return w->own_cpu_ns >= w->processors * JUDGED_CPU_NS || wall >= JUDGED_NS ||
-	       xsp_brake_slowdown(w->probe_ns, xsp_with_spare(w, most_cpu_ns(w, now), wall)) >
-		       FAR_OVER * o->budget;
+	return p != NULL && (strcmp(p->provider, xsp_provider_function.name) == 0 ||
+			     xsp_window_may_release(ctx, probe));
 }
 
 /* Chooses the threads that have run long enough to be judged; among them, those that are surely over the budget. */
@@ -137,10 +116,15 @@ static size_t choose(const struct xsp_recorder *r, uint64_t now, struct xsp_brak
 
 	for (size_t i = 0; i < o->count; i++) {
 		struct watched *w = &o->threads[i];
-		w->judged = is_ripe(o, w, now);
+		bool late = xsp_passed(now, w->since_ns) >= JUDGED_NS;
+		w->judged = w->own_cpu_ns >= JUDGED_CPU_NS || late ||
+			    xsp_brake_slowdown(w->probe_ns,
+					       xsp_with_spare(w->own_cpu_ns + TICK_NS,
+							      xsp_passed(now, w->since_ns))) >
+				    FAR_OVER * o->budget;
 		if (!w->judged)
 			continue;
-		uint64_t cpu_ns = xsp_with_spare(w, w->own_cpu_ns, xsp_passed(now, w->since_ns));
+		uint64_t cpu_ns = xsp_with_spare(w->own_cpu_ns, xsp_passed(now, w->since_ns));
 		double slowdown = xsp_brake_slowdown(w->probe_ns, cpu_ns);
 		if (slowdown > o->slowdown)
 			o->slowdown = slowdown;
@@ -194,27 +178,14 @@ static unsigned defaults_in(struct xsp_recorder *r, const struct xsp_brake_threa
 static int drop_defaults(struct xsp_recorder *r, unsigned which, const struct xsp_brake_plan *plan,
 			 uint64_t now)
 {
-	char why[160], worst[SLOWDOWN_SIZE], name[WATCHED_NAME_SIZE];
+	char why[160], worst[SLOWDOWN_SIZE];
 
-	snprintf(why, sizeof(why), "%s was slowed by %s, more than the %.3g %% of --max-overhead",
-		 xsp_watched_name(name, plan->worst_tid), xsp_format_slowdown(worst, plan->worst),
+	snprintf(why, sizeof(why),
+		 "thread %u was slowed by %s, more than the %.3g %% of --max-overhead",
+		 plan->worst_tid, xsp_format_slowdown(worst, plan->worst),
 		 100 * r->overheads->budget);
 	xsp_watched_begin_anew(r, now);
 	return xsp_recorder_drop(r, which, why);
-}
-
-/* What the judged ones still owe from before. */
-static double owed_ns(const struct xsp_overhead *o)
-{
-	double most = 0;
-
-	for (size_t i = 0; i < o->count; i++) {
-		const struct watched *w = &o->threads[i];
-		const double before = w->debt_ns - (1 + o->budget) * (double)w->probe_ns;
-		if (w->judged && before > most)
-			most = before;
-	}
-	return most;
 }
 
 static int look(struct xsp_recorder *r, uint64_t now)
@@ -225,7 +196,7 @@ static int look(struct xsp_recorder *r, uint64_t now)
 				     .threads = threads,
 				     .costs = o->costs.rows,
 				     .cost_count = o->costs.count,
-				     .may_go = xsp_watched_may_go,
+				     .may_go = may_go,
 				     .ctx = r};
 	struct xsp_brake_plan plan = {0};
 
@@ -241,20 +212,13 @@ static int look(struct xsp_recorder *r, uint64_t now)
 	if (defaults != 0)
 		rc = drop_defaults(r, defaults, &plan, now);
 	else if (plan.let_go_count > 0)
-		rc = xsp_brake_release(r, &plan, owed_ns(o));
+		rc = xsp_brake_release(r, &plan);
 	else if (xsp_window_is_over(r, &plan, now))
 		rc = xsp_brake_pause(r, &plan);
 	xsp_brake_plan_clear(&plan);
 	xsp_watched_forget_judged(o, now);
 	xsp_watched_drop_ended(o);
 	return rc;
-}
-
-static bool owes(struct xsp_recorder *r, uint64_t now)
-{
-	const struct xsp_overhead *o = r->overheads;
-
-	return xsp_passed(now, o->pause_ns) < PAYS_NS && xsp_watched_debt(r, now) > 0;
 }
 
 /* During a change or a pause: only the sums go on. */
@@ -283,19 +247,9 @@ static int go_on(struct xsp_recorder *r, uint64_t now)
 	}
 	if (o->phase == RESUMING)
 		return xsp_brake_begin_window(r, &change);
-	if (o->waiting != NULL)
-		return xsp_brake_release_waiting(r);
-	if (now < o->off_until_ns || (o->pays && owes(r, now)))
-		return 0;
-	if (xsp_broker_resume(r->broker) == 0)
+	if (now >= o->off_until_ns && xsp_broker_resume(r->broker) == 0)
 		o->phase = RESUMING;
 	return 0;
-}
-
-/* Much more than the budget was spent since the last look, in the shortest time. */
-static bool is_early(const struct xsp_recorder *r)
-{
-	return xsp_drain_totals(r->drain)->cost_ns - r->overheads->look_cost_ns >= EARLY_NS;
 }
 
 int xsp_overhead_turn(struct xsp_recorder *r)
@@ -317,7 +271,7 @@ int xsp_overhead_turn(struct xsp_recorder *r)
 		return xsp_brake_detach_all(r);
 	if (o->releasing || o->phase != ON)
 		return go_on(r, now);
-	if (now - o->look_ns < LOOK_NS && !is_early(r))
+	if (now - o->look_ns < LOOK_NS)
 		return 0;
 	xsp_watched_add_figures(r, now);
 	return look(r, now);
@@ -340,9 +294,7 @@ static const struct watched *worst_of(const struct xsp_overhead *o)
 	for (size_t i = 0; i < o->count; i++) {
 		const struct watched *w = &o->threads[i];
 		double slowdown = xsp_watched_slowdown(w);
-		/* a process counts if it is slower than its threads by more than the figures' error */
-		if (w->all_cpu_ns < JUDGED_CPU_NS ||
-		    slowdown <= (w->tid & WHOLE ? 1.1 * most : most))
+		if (w->all_cpu_ns < JUDGED_CPU_NS || slowdown <= most)
 			continue;
 		most = slowdown;
 		worst = w;
@@ -382,7 +334,7 @@ static const char *at_least(const struct xsp_recorder *r, double display_value)
 int xsp_overhead_finish(struct xsp_recorder *r)
 {
 	struct xsp_overhead *o = r->overheads;
-	char text[160], name[WATCHED_NAME_SIZE];
+	char text[160];
 
 	if (o == NULL)
 		return 0;
@@ -396,9 +348,9 @@ int xsp_overhead_finish(struct xsp_recorder *r)
 	error_of(r, &warm, &cold);
 	double all = (double)worst->all_probe_ns;
 	uint64_t cpu_ns = xsp_watched_cpu_ns(worst);
-	snprintf(text, sizeof(text), "%s%.1f %% (%s; %.1f to %.1f %% by how warm its caches were)",
-		 at_least(r, percent(all, cpu_ns)), percent(all, cpu_ns),
-		 xsp_watched_name(name, worst->tid), percent(all * warm, cpu_ns),
-		 percent(all * cold, cpu_ns));
+	snprintf(text, sizeof(text),
+		 "%s%.1f %% (thread %u; %.1f to %.1f %% by how warm its caches were)",
+		 at_least(r, percent(all, cpu_ns)), percent(all, cpu_ns), worst->tid,
+		 percent(all * warm, cpu_ns), percent(all * cold, cpu_ns));
 	return xsp_capture_put_info(r->writer, "worst slowdown", text);
 }

@@ -21,12 +21,8 @@ static inline double xsp_budget_share(double budget)
 
 enum phase { ON, PAUSING, OFF, RESUMING };
 
-/* All threads of a process together are watched as one more thread, and so are all processes. */
-#define WHOLE (1U << 31) /* above all ids of threads */
-
 struct watched {
-	uint32_t tid; /* or WHOLE | pid; WHOLE: all processes */
-	unsigned processors; /* that it can run on at once */
+	uint32_t tid;
 	pid_t pid; /* 0: any recorded process's */
 	int schedstat; /* descriptor; -1: none */
 	bool gone;
@@ -34,20 +30,18 @@ struct watched {
 	unsigned over; /* times in a row */
 	uint64_t cpu_ns, queued_ns,
 		read_ns; /* CPU time, time in line for it, and when we read them */
-	uint64_t begun_ns, since_ns, probe_ns, own_cpu_ns; /* since it was last judged */
-	uint64_t latest_ns; /* time of the latest hit by then: events may come late */
+	uint64_t since_ns, probe_ns, own_cpu_ns; /* since it was last judged */
 	uint64_t waits_ns,
 		samples_ns; /* parts of probe_ns: --waits and --sample, if they are on by default */
 	uint64_t times; /* how often it got a CPU */
 	bool counted; /* since an earlier look */
 	uint64_t met_ns, all_probe_ns, all_cpu_ns; /* since we met it */
-	double debt_ns; /* time in probes beyond the budget that it has not got back */
 };
 
 struct xsp_overhead {
 	double budget;
 	struct xsp_costs fresh; /* since the last look */
-	struct xsp_costs costs; /* of each thread and process since it was last judged */
+	struct xsp_costs costs; /* of each thread since it was last judged */
 	struct watched *threads;
 	size_t count, room;
 	size_t met_max;
@@ -56,19 +50,9 @@ struct xsp_overhead {
 	struct xsp_u64map by_tid;
 	struct xsp_attach_unseen *unseen;
 	uint64_t unseen_ns; /* all of them */
-	uint64_t processes_cpu_ns, latest_ns;
-	unsigned processors;
 	uint64_t look_ns, turn_ns; /* the last one */
-	uint64_t look_cost_ns; /* the cost of all events until then */
-	struct xsp_brake_seen {
-		bool hit, late, released; /* late: not hit before something was released */
-	} * seen; /* by probe */
-	size_t seen_room;
 	size_t let_go_count;
 	bool releasing;
-	uint32_t *waiting; /* to be released once everything is out; NULL: none */
-	size_t waiting_count;
-	bool pays; /* everything stays out until the debts are paid */
 	enum phase phase;
 	bool windows; /* it paused at least once */
 	bool for_good; /* paused for good */
@@ -96,15 +80,8 @@ static inline uint64_t xsp_passed(uint64_t now, uint64_t since)
 /* ---- watched.c: the threads and their figures ---- */
 
 /* CPU time that the probes' time is compared with. */
-uint64_t xsp_with_spare(const struct watched *w, uint64_t cpu_ns, uint64_t wall_ns);
+uint64_t xsp_with_spare(uint64_t cpu_ns, uint64_t wall_ns);
 uint64_t xsp_watched_cpu_ns(const struct watched *w); /* the same, since we met it */
-/* "thread 12", "process 34", "the processes" */
-#define WATCHED_NAME_SIZE 24
-const char *xsp_watched_name(char text[WATCHED_NAME_SIZE], uint32_t tid);
-/* The largest debt that is not paid yet. Reads what is needed for it. */
-double xsp_watched_debt(struct xsp_recorder *r, uint64_t now);
-/* Are there more threads with hits than the processors can soon run? */
-bool xsp_watched_is_crowded(const struct xsp_overhead *o);
 double xsp_watched_slowdown(const struct watched *w);
 void xsp_watched_free(struct xsp_overhead *o);
 /* Keeps the worst of the ended ones, so that many short threads take no memory. */
@@ -113,10 +90,6 @@ void xsp_watched_drop_ended(struct xsp_overhead *o);
 void xsp_watched_read_quiet(struct xsp_recorder *r, uint64_t now);
 /* Adds up, by thread, what has come since the last look. */
 void xsp_watched_add_figures(struct xsp_recorder *r, uint64_t now);
-/* May this probe be released alone? */
-bool xsp_watched_may_go(void *recorder, uint32_t probe);
-/* What is known of a probe; NULL: no memory. */
-struct xsp_brake_seen *xsp_watched_seen(struct xsp_overhead *o, uint32_t probe);
 /* Begins anew with the judged ones. */
 void xsp_watched_forget_judged(struct xsp_overhead *o, uint64_t now);
 /* After a change, earlier figures do not count. */
@@ -137,10 +110,8 @@ bool xsp_window_may_release(const struct xsp_recorder *r, uint32_t probe);
 #define DISPLAY_MAX 10.0
 #define SLOWDOWN_SIZE 32
 const char *xsp_format_slowdown(char text[SLOWDOWN_SIZE], double slowdown);
-/* Releases the plan's probes. owed_ns: how much of an earlier debt is not paid. */
-int xsp_brake_release(struct xsp_recorder *r, struct xsp_brake_plan *plan, double owed_ns);
-/* Those that waited for everything to be out. */
-int xsp_brake_release_waiting(struct xsp_recorder *r);
+/* Releases the plan's probes. */
+int xsp_brake_release(struct xsp_recorder *r, const struct xsp_brake_plan *plan);
 /* Ends the present window at that time. */
 int xsp_brake_put_window(struct xsp_recorder *r, uint64_t end_ns);
 int xsp_brake_pause(struct xsp_recorder *r, const struct xsp_brake_plan *plan);
