@@ -63,38 +63,16 @@ static void put_times(struct xsp_report_section *s, struct xsp_timeline *t,
 				 : xsp_cell_text(NULL));
 }
 
-static const char *without_loss(const struct xsp_capture_reader *r, const struct xsp_health *h,
-				char *text, size_t size)
-{
-	const char *unseen = xsp_capture_info(r, "calls unseen");
-
-	if (!h->known)
-		return "whether events were lost is not known";
-	if (unseen == NULL)
-		return h->gaps ? "no event was lost (--full: what is missing)" : "nothing was lost";
-	snprintf(text, size,
-		 "no event was lost; calls %.200s before their probes were there are missing",
-		 unseen);
-	return text;
-}
-
-/* One line of what was lost. */
 static void put_health(struct xsp_report_section *s, const struct xsp_capture_reader *r)
 {
 	const struct xsp_health h = xsp_health_of(r);
-	char text[512] = "";
-	size_t used = 0;
+	char text[XSP_HEALTH_LOSSES], all[XSP_HEALTH_LOSSES + 40];
+	bool warns;
+	const char *losses = xsp_health_losses(r, &h, &warns, text);
 
-	for (unsigned i = 0; i < XSP_LOSSES && used < sizeof(text) - 1; i++) {
-		char count[XSP_UNITS_SIZE];
-		if (h.lost[i] > 0)
-			used += (size_t)snprintf(
-				text + used, sizeof(text) - used, "%s%s %s",
-				used == 0 ? "lost: " : ", ", xsp_format_count(count, h.lost[i]),
-				h.lost[i] == 1 ? xsp_loss_words[i].one : xsp_loss_words[i].several);
-	}
-	xsp_report_value(s, "health", "lost", XSP_UNIT_TEXT,
-			 xsp_cell_text(used > 0 ? text : without_loss(r, &h, text, sizeof(text))));
+	snprintf(all, sizeof(all), "%s%s", losses,
+		 h.gaps && !warns ? " (--full: what is missing)" : "");
+	xsp_report_value(s, "health", "lost", XSP_UNIT_TEXT, xsp_cell_text(all));
 }
 
 /* What the figures do not contain, with a count for each cause. */

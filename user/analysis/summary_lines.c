@@ -23,22 +23,6 @@ static const char *info_or(const struct xsp_capture_reader *r, const char *key, 
 	return printable;
 }
 
-/* Joins the counters that are not 0: "a, b, c". */
-struct list {
-	char text[512];
-	size_t used;
-};
-
-static void add(struct list *l, uint64_t n, const char *one, const char *many)
-{
-	char count[XSP_UNITS_SIZE];
-	if (n == 0 || l->used >= sizeof(l->text))
-		return;
-	l->used += (size_t)snprintf(l->text + l->used, sizeof(l->text) - l->used, "%s%s %s",
-				    l->used > 0 ? ", " : "", xsp_format_count(count, n),
-				    n == 1 ? one : many);
-}
-
 /* With --max-overhead the figures do not cover the whole time. */
 static void print_windows(const struct xsp_timeline *t, struct xsp_capture_reader *r, FILE *f,
 			  uint64_t all_ns, bool shares)
@@ -143,35 +127,20 @@ static void print_losses(struct xsp_summary *s, struct xsp_capture_reader *r,
 			 const struct xsp_health *h, struct xsp_report *report)
 {
 	const struct xsp_capture_stats *st = xsp_capture_stats(r);
-	const bool complete = h->ended == XSP_CAPTURE_COMPLETE;
-	FILE *f = xsp_list_lines(report);
-	struct list l = {0};
-	char unseen[INFO_SIZE];
-	for (unsigned i = 0; i < XSP_LOSSES; i++)
-		add(&l, h->lost[i], xsp_loss_words[i].one, xsp_loss_words[i].several);
-	if (l.used > 0) {
-		xsp_list_warn(report, "lost: %s%s", l.text,
-			      complete ? "" : ", up to the last count in the capture");
+	char text[XSP_HEALTH_LOSSES], printable[XSP_HEALTH_LOSSES];
+	bool warns;
+
+	xsp_printable(printable, sizeof(printable), xsp_health_losses(r, h, &warns, text), 0);
+	if (warns)
+		xsp_list_warn(report, "%s", printable);
+	else
+		fprintf(xsp_list_lines(report), "%s\n", printable);
+	if (warns && h->known)
 		print_lost_probes(r, report);
-		if (st->lost_entries + st->lost_exits > 0)
-			xsp_list_warn(
-				report,
-				"      what is left may lie on another stack, or last too long: a larger --buffer loses less");
-	} else if (complete && xsp_capture_info(r, "calls unseen") != NULL) {
-		fprintf(f,
-			"no event was lost; calls %s before their probes were there are missing\n",
-			info_or(r, "calls unseen", "", unseen));
-	} else if (complete && st->events > 0) {
-		fputs(h->gaps ? "no event was lost\n" : "nothing was lost\n", f);
-	} else if (st->events > 0) {
-		fputs("nothing was lost up to the last count in the capture\n", f);
-	} else if (complete && h->known) {
-		fputs("nothing was lost (no event was counted)\n", f);
-	} else {
+	if (st->lost_entries + st->lost_exits > 0)
 		xsp_list_warn(
 			report,
-			"whether events were lost is not known: the capture holds no counters");
-	}
+			"      what is left may lie on another stack, or last too long: a larger --buffer loses less");
 	xsp_list_count(report, false, "held back by filters",
 		       h->left_out + xsp_timeline_counts(s->timeline)->filtered);
 }

@@ -38,6 +38,53 @@ struct xsp_health xsp_health_of(const struct xsp_capture_reader *r)
 	return h;
 }
 
+/* "11 entries, 12 exits"; returns its length. */
+static size_t join_losses(const struct xsp_health *h, char *text, size_t size)
+{
+	char count[XSP_UNITS_SIZE];
+	size_t used = 0;
+
+	for (unsigned i = 0; i < XSP_LOSSES && used < size; i++)
+		if (h->lost[i] > 0)
+			used += (size_t)snprintf(text + used, size - used, "%s%s %s",
+						 used > 0 ? ", " : "",
+						 xsp_format_count(count, h->lost[i]),
+						 h->lost[i] == 1 ? xsp_loss_words[i].one
+								 : xsp_loss_words[i].several);
+	return used;
+}
+
+const char *xsp_health_losses(const struct xsp_capture_reader *r, const struct xsp_health *h,
+			      bool *warns, char text[XSP_HEALTH_LOSSES])
+{
+	const bool complete = h->ended == XSP_CAPTURE_COMPLETE,
+		   any = xsp_capture_stats(r)->events > 0;
+	const char *unseen = xsp_capture_info(r, "calls unseen");
+	char losses[512];
+
+	*warns = join_losses(h, losses, sizeof(losses)) > 0;
+	if (*warns) {
+		snprintf(text, XSP_HEALTH_LOSSES, "lost: %s%s", losses,
+			 complete ? "" : ", up to the last count in the capture");
+		return text;
+	}
+	if (complete && unseen != NULL) {
+		snprintf(
+			text, XSP_HEALTH_LOSSES,
+			"no event was lost; calls %.256s before their probes were there are missing",
+			unseen);
+		return text;
+	}
+	if (complete && any)
+		return h->gaps ? "no event was lost" : "nothing was lost";
+	if (any)
+		return "nothing was lost up to the last count in the capture";
+	if (complete && h->known)
+		return "nothing was lost (no event was counted)";
+	*warns = true;
+	return "whether events were lost is not known: the capture holds no counters";
+}
+
 static bool is_broken(const struct xsp_health *h)
 {
 	return h->bad_chunks + h->bad_events > 0;

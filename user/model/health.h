@@ -39,6 +39,12 @@ struct xsp_health {
 
 struct xsp_health xsp_health_of(const struct xsp_capture_reader *r);
 
+/* One sentence: what was lost, or that nothing was, as far as the capture tells. Raw bytes of the capture's may be in it.
+ * *warns: it is no good news. */
+#define XSP_HEALTH_LOSSES 768
+const char *xsp_health_losses(const struct xsp_capture_reader *r, const struct xsp_health *h,
+			      bool *warns, char text[XSP_HEALTH_LOSSES]);
+
 /* Is the file damaged, or does it lack its end? */
 bool xsp_health_is_damaged(const struct xsp_health *h);
 /* Nothing was lost, and nothing is damaged. */
