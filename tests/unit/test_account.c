@@ -234,6 +234,57 @@ Test(account, a_range_of_time_has_its_part)
 	clear(&c);
 }
 
+/* Short waits and hits before the range are none of it. */
+Test(account, a_range_of_time_has_no_part_of_what_was_before)
+{
+	struct builder b;
+	struct counted c;
+	const struct xsp_cut cut = {.from_ns = 2950, .to_ns = 3500, .text = "--from ..."};
+
+	start(&b);
+	at(&b, 2000, XSP_EVENT_ENTRY, 0, SP);
+	wait_of(&b, 2500, 2600, 2600, 300, XSP_WAIT_LOCK); /* 300 short ones since 2000 */
+	wait_of(&b, 3000, 3100, 3100, 200,
+		XSP_WAIT_LOCK); /* 200 since 2600: at most 50 in the range */
+	at(&b, 4000, XSP_EVENT_EXIT, 0, SP);
+	times_of(&b, 1000, 5000, 0, 700);
+	count(&b, &c, &cut);
+	adds_up(&c, 550);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_WAIT, NULL), 100 + 50);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_SPAN, "f0"), 400);
+	clear(&c);
+}
+
+/* Threads with few samples share out their time by all of the family; each sample counts once. */
+Test(account, few_samples_are_shared)
+{
+	struct builder b;
+	struct counted c;
+	uint64_t samples = 0;
+
+	start(&b);
+	for (uint32_t i = 0; i < 3; i++) {
+		b.tid = 201 + i;
+		task(&b, XSP_TASK_RENAME, i == 0 ? "worker-1" : i == 1 ? "worker-2" : "worker-3");
+		for (uint64_t k = 0; k < (i == 0 ? 10 : 1); k++)
+			sample(&b, 2100 + 10 * k, k < 6 ? AT_HOT : AT_COLD);
+		times_of(&b, 2000, 3000, 0, 0);
+	}
+	count(&b, &c, NULL);
+	adds_up(&c, 3000);
+	/* of its own 6 of 10; of the others 8 of 12 */
+	const int64_t hot = ns_of(&c, XSP_ACCOUNT_CPU, "hot");
+	cr_expect(hot >= 600 + 1332 && hot <= 600 + 1334, "%ld", (long)hot);
+	for (size_t i = 0; i < c.families[0].count; i++)
+		for (size_t k = 0; k < c.families[0].places[i].count; k++)
+			samples += c.families[0].places[i].rows[k].samples;
+	cr_expect_eq(samples, 12);
+	/* how much of what was shared out is each thread's, nobody knows */
+	for (size_t i = 0; i < c.families[0].count; i++)
+		cr_expect_eq(c.families[0].places[i].rows[0].most, 0);
+	clear(&c);
+}
+
 Test(account, spans_that_stay_open_have_their_time)
 {
 	struct builder b;
@@ -282,6 +333,32 @@ Test(account, steps_alone_where_there_are_some)
 	for (size_t i = 0; i < c.families[0].count; i++)
 		if (c.families[0].places[i].kind == XSP_ACCOUNT_WAIT)
 			cr_expect_eq(c.families[0].places[i].rows[0].steps, 1);
+	clear(&c);
+}
+
+/* What the first of them did before its first span ended is not lost. */
+Test(account, steps_count_from_the_first_on)
+{
+	struct builder b;
+	struct counted c;
+	char text[32];
+
+	start(&b);
+	for (uint64_t i = 0; i < 5; i++) {
+		const uint64_t from = 10000 + 1000 * i;
+		snprintf(text, sizeof(text), "ProfilerStep#%lu", (unsigned long)i);
+		range(&b, from, text);
+		sample(&b, from + 50, AT_HOT);
+		at(&b, from + 400, XSP_EVENT_ENTRY, 0, SP - 64);
+		at(&b, from + 700, XSP_EVENT_EXIT, 0, SP - 64);
+		range(&b, from + 900, NULL);
+	}
+	times_of(&b, 5000, 20000, 0, 0);
+	count(&b, &c, NULL);
+	cr_expect_eq(c.families[0].steps, 5);
+	adds_up(&c, 5 * 900);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_SPAN, "f0"), 5 * 300);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_CPU, "hot"), 5 * 600);
 	clear(&c);
 }
 

@@ -162,7 +162,7 @@ Test(rules_steps, first_steps_are_in_no_mean_and_said)
 	}
 	b.now = START + 14 * MS;
 	struct xsp_report *r = report_of(&b, NULL);
-	/* LOW, as every program has them: 4 of 14 ms */
+	/* a note, as every program has them: 4 of 14 ms */
 	const struct xsp_report_found *f = expect(r, "warm-up", XSP_SEVERITY_NOTE, 4.0 / 14);
 	cr_expect_eq(number_of(value_of(f->figures, "steps")), 1);
 	const struct xsp_report_section *steps = xsp_report_find_section(r, "steps");

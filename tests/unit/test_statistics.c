@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "analysis/compare/statistics.h"
+#include "base/share_interval.h"
 
 static void near_to(double got, double expected, double within)
 {

@@ -7,7 +7,7 @@
 
 #include "analysis/compare/statistics.h"
 #include "base/rows/search.h"
-#include "base/rows/u64map.h"
+#include "base/rows/tally.h"
 #include "capture/capture.h"
 
 /* So much may lie between a window's end and the last event in it. */
@@ -26,9 +26,7 @@ struct xsp_window_shares {
 	size_t used;
 	unsigned groups;
 	double length_ns[XSP_SHARE_GROUPS], probe_ns[XSP_SHARE_GROUPS];
-	struct xsp_u64map thread_of;
-	double *threads; /* time in probes of each */
-	size_t thread_count, thread_room;
+	XSP_TALLY(double) threads; /* time in probes of each */
 };
 
 static uint64_t length_of(const struct xsp_capture_window *w)
@@ -36,12 +34,7 @@ static uint64_t length_of(const struct xsp_capture_window *w)
 	return w->end_ns - w->start_ns;
 }
 
-static int by_length(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
+static XSP_ORDER(by_length, uint64_t, XSP_COMPARE(*x, *y));
 
 /* Windows get longer until the longest calls fit in. Those from before, and one that the recording's end has cut, are
  * left out: what is shorter than half of the median. The first one is the recording's beginning, and was over when the
@@ -54,7 +47,7 @@ static int choose_windows(struct xsp_window_shares *s)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->window_count; i++)
 		lengths[i] = length_of(&s->windows[i]);
-	qsort(lengths, s->window_count, sizeof(*lengths), by_length);
+	XSP_SORT(lengths, s->window_count, by_length);
 	const uint64_t least = lengths[s->window_count / 2] / 2;
 	free(lengths);
 	for (size_t i = 1; i < s->window_count; i++) {
@@ -97,8 +90,7 @@ void xsp_window_shares_free(struct xsp_window_shares *s)
 {
 	if (s == NULL)
 		return;
-	xsp_u64map_free(&s->thread_of);
-	free(s->threads);
+	xsp_tally_free(&s->threads);
 	free(s->group_of);
 	free(s);
 }
@@ -108,8 +100,7 @@ static int add_probes(struct xsp_window_shares *s, size_t group, const struct xs
 		      double times)
 {
 	double *thread =
-		xsp_u64map_element(&s->thread_of, xsp_u64_pair(span->pid, span->tid), &s->threads,
-				   &s->thread_room, &s->thread_count, &(double){0});
+		xsp_tally_row(&s->threads, xsp_u64_pair(span->pid, span->tid), &(double){0});
 	const double entry_ns =
 		span->probe < s->probe_count ? s->probes[span->probe].entry_cost_ns : 0;
 	const double ns = times * ((double)span->probe_ns + entry_ns);
@@ -165,9 +156,9 @@ static double threads_of(const struct xsp_window_shares *s)
 {
 	double sum = 0, squares = 0;
 
-	for (size_t i = 0; i < s->thread_count; i++) {
-		sum += s->threads[i];
-		squares += s->threads[i] * s->threads[i];
+	for (size_t i = 0; i < s->threads.count; i++) {
+		sum += s->threads.rows[i];
+		squares += s->threads.rows[i] * s->threads.rows[i];
 	}
 	return squares > 0 ? sum * sum / squares : 1;
 }
@@ -225,7 +216,7 @@ bool xsp_window_shares_of(const struct xsp_window_shares *s, const struct xsp_sh
 		all_probe_ns += s->length_ns[i] - time_ns[i];
 		ns += sums->ns[i];
 	}
-	*share = fmin(ns / all_ns, s->thread_count > 1 ? (double)s->thread_count : 1);
+	*share = fmin(ns / all_ns, fmax((double)s->threads.count, 1));
 	*error = sqrt(fmax(by_groups(s, sums, time_ns, all_ns, *share),
 			   at_least(s, sums, all_ns, *share)) +
 		      by_price(sums, ns, all_ns, all_probe_ns));

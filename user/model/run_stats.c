@@ -190,6 +190,34 @@ static void program_part(const struct xsp_capture_process *p, const char **start
 		*length = exe;
 }
 
+/* The process's program without its directories; "" if it has no command line. The rest of the line follows the text. */
+static void base_part(const struct xsp_capture_process *p, const char **name, size_t *length)
+{
+	program_part(p, name, length);
+	for (size_t i = *length; i > 0; i--) {
+		if ((*name)[i - 1] == '/' && i < *length) {
+			*name += i;
+			*length -= i;
+			break;
+		}
+	}
+}
+
+void xsp_run_process_command(const struct xsp_capture_reader *r, uint32_t pid, char *out,
+			     size_t size)
+{
+	const struct xsp_capture_process *p = xsp_capture_process_of(r, pid);
+	const char *name;
+	size_t length = 0;
+
+	if (p != NULL)
+		base_part(p, &name, &length);
+	if (length > 0)
+		snprintf(out, size, "%s", name);
+	else
+		xsp_run_process_name(r, pid, out, size);
+}
+
 void xsp_run_process_name(const struct xsp_capture_reader *r, uint32_t pid, char *out, size_t size)
 {
 	const struct xsp_capture_process *found = xsp_capture_process_of(r, pid);
@@ -197,14 +225,7 @@ void xsp_run_process_name(const struct xsp_capture_reader *r, uint32_t pid, char
 	size_t length = strlen(name);
 
 	if (found)
-		program_part(found, &name, &length);
-	for (size_t i = length; i > 0; i--) {
-		if (name[i - 1] == '/' && i < length) {
-			name += i;
-			length -= i;
-			break;
-		}
-	}
+		base_part(found, &name, &length);
 	if (length == 0) {
 		name = found && found->comm && *found->comm ? found->comm : "process";
 		length = strlen(name);

@@ -37,6 +37,9 @@ uint64_t xsp_run_clock_step(const struct xsp_capture_reader *r);
 
 /* Base name of the program of a process (root pid), or its comm, or "process". */
 void xsp_run_process_name(const struct xsp_capture_reader *r, uint32_t pid, char *out, size_t size);
+/* The same with its arguments: "python3 train.py". */
+void xsp_run_process_command(const struct xsp_capture_reader *r, uint32_t pid, char *out,
+			     size_t size);
 
 /* One line (plain ASCII) about losses and damage; false and "" if there are none. */
 bool xsp_run_losses_line(const struct xsp_capture_reader *r, const struct xsp_timeline *t,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * charge.h - every moment of a thread, once: what it ran in, waited for, or stood ready after. The account of the time
- * (model/account/) adds them up. Only captures with waits have charges.
+ * (model/account/) adds them up. Only captures with waits have charges, and only threads with a row of their own (others.h).
  */
 #ifndef XSP_TIMELINE_CHARGE_H
 #define XSP_TIMELINE_CHARGE_H

@@ -9,10 +9,12 @@
 #include <stdlib.h>
 
 #include "base/rows/tally.h"
+#include "timeline/others.h"
 #include "timeline/python.h"
 #include "timeline/timeline_private.h"
 
 #define MOST_NS (1ULL << 57) /* four years */
+#define NO_PLACE UINT32_MAX /* the stack has no line to name */
 
 struct clock {
 	uint32_t pid, tid;
@@ -26,7 +28,7 @@ struct clock {
 struct xsp_charges {
 	XSP_TALLY(struct clock) clocks;
 	struct clock *last;
-	uint32_t *places; /* by Python stack: 1 + name id; 0: not looked for yet */
+	uint32_t *places; /* by Python stack: 1 + name id; 0: not looked for yet; NO_PLACE */
 };
 
 static int begin(struct xsp_timeline *t)
@@ -70,17 +72,16 @@ static int own_line(struct xsp_timeline *t, const struct open_span *s, uint32_t 
 	xsp_name_id id;
 
 	if (s->python_first == 0 && *known != 0) {
-		*place = *known;
+		*place = *known != NO_PLACE ? *known : *place;
 		return 0;
 	}
 	const uint32_t own = xsp_timeline_python_own(t, s->python, s->python_first);
-	if (own >= s->python->count)
-		return 0;
-	int rc = xsp_python_name(t, &s->python->frames[own], &id);
-	if (rc == 0)
+	const bool found = own < s->python->count;
+	int rc = found ? xsp_python_name(t, &s->python->frames[own], &id) : 0;
+	if (rc == 0 && found)
 		*place = id + 1;
 	if (rc == 0 && s->python_first == 0)
-		*known = *place;
+		*known = found ? *place : NO_PLACE;
 	return rc;
 }
 
@@ -102,9 +103,15 @@ static int hand_on(struct xsp_timeline *t, struct xsp_charge *c)
 	/* no machine runs for so long: a damaged capture says so */
 	if (c->to_ns - c->from_ns > MOST_NS || c->short_ns > MOST_NS || c->probe_ns > MOST_NS)
 		return 0;
+	const bool is_rest = c->to_ns == c->from_ns; /* see charge_rest() */
 	c->from_ns = xsp_timeline_clip(t, c->from_ns);
 	c->to_ns = xsp_timeline_clip(t, c->to_ns);
-	if ((c->to_ns == c->from_ns && c->short_ns == 0) || xsp_cut_thread(t, c->tid) != 0)
+	const uint64_t ns = c->to_ns - c->from_ns;
+	if (!is_rest) { /* of what the range cuts off nobody knows where the short waits and hits were */
+		c->short_ns = c->short_ns < ns ? c->short_ns : ns;
+		c->probe_ns = c->probe_ns < ns - c->short_ns ? c->probe_ns : ns - c->short_ns;
+	}
+	if ((ns == 0 && c->short_ns == 0) || xsp_cut_thread(t, c->tid) != 0)
 		return 0;
 	return xsp_notify_charge(t, c);
 }
@@ -206,8 +213,11 @@ static void start(struct clock *k, uint64_t ns)
 int xsp_charge_until(struct xsp_timeline *t, const struct thread *th, uint64_t ns,
 		     uint64_t probe_ns)
 {
-	struct clock *k = clock_of(t->charges, th->pid, th->tid);
+	struct clock *k;
 
+	if (th->pid == XSP_OTHERS_PID)
+		return 0;
+	k = clock_of(t->charges, th->pid, th->tid);
 	if (k == NULL)
 		return -ENOMEM;
 	start(k, ns);
@@ -232,11 +242,14 @@ static int charge_off(struct xsp_timeline *t, struct clock *k, struct open open,
 int xsp_charge_wait(struct xsp_timeline *t, const struct thread *th, const struct xsp_wait *w,
 		    uint64_t back_ns)
 {
-	struct clock *k = clock_of(t->charges, th->pid, th->tid);
 	const struct open open = open_in(t, th);
 	const bool real = !(w->flags & XSP_WAIT_SHORT);
+	struct clock *k;
 	int rc = 0;
 
+	if (th->pid == XSP_OTHERS_PID)
+		return 0;
+	k = clock_of(t->charges, th->pid, th->tid);
 	if (k == NULL)
 		return -ENOMEM;
 	start(k, real ? w->left_ns : back_ns);
@@ -273,14 +286,15 @@ static struct open still_open(const struct xsp_timeline *t, uint32_t pid, uint32
 static int on_times(struct xsp_timeline *t, const struct xsp_event *event)
 {
 	const struct xsp_event_times *e = (const void *)event;
-	struct clock *k = clock_of(t->charges, event->tgid, event->tid);
+	struct clock *k;
 	uint64_t off_ns = e->runnable_ns;
 	int rc = 0;
 
-	if (k == NULL)
-		return -ENOMEM;
 	if (!t->charges_wanted)
 		return 0;
+	k = clock_of(t->charges, event->tgid, event->tid);
+	if (k == NULL)
+		return -ENOMEM;
 	for (size_t i = 0; i < XSP_WAIT_CLASSES; i++)
 		off_ns += e->blocked_ns[i];
 	start(k, e->since_ns);

@@ -30,6 +30,9 @@ uint32_t xsp_timeline_python_own(const struct xsp_timeline *t,
 /* "train.py:21 train_step" */
 #define XSP_PYTHON_LINE_MAX (XSP_NAME_MAX + 16)
 void xsp_python_line_show(const struct xsp_python_line *l, char text[XSP_PYTHON_LINE_MAX]);
+/* Splits "train.py:21 Net.forward". *function: where the function's name begins; *file: length
+ * of the file's name. False: not such a line. */
+bool xsp_python_line_split(const char *text, size_t *file, const char **function);
 
 /* The innermost torch.nn.Module that is called in a stack, from frame `first` on. Its path is the
  * names of attributes from the outermost module on; a name may have several parts ("layers.0"). The

@@ -24,10 +24,9 @@ struct xsp_sample {
 	uint32_t file; /* of the file with that function; 0: not known */
 	uint32_t line; /* 1 + name id of the innermost Python function; 0: none */
 	uint32_t own_line; /* the same for the program's own innermost one, not a package's */
-	uint32_t own_place; /* the same of the thread's whole stack, also around the spans */
-	/* 1 + index in the path of the program's own innermost native function, neither the system's nor a package's; 0:
-	 * none, or not known */
-	uint32_t own_function;
+	/* only if a sink wants charges: own_line of the thread's whole stack, also around the spans; and 1 + index in the path
+	 * of the program's own innermost native function, neither the system's nor a package's. 0: none, or not known */
+	uint32_t own_place, own_function;
 	bool in_span, in_step; /* as in struct xsp_charge */
 	bool kernel; /* it was in the kernel */
 	bool page_fault; /* the kernel was handling a page fault, by its functions */

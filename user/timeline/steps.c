@@ -313,9 +313,10 @@ static int add_in_span(struct xsp_timeline *t, const struct xsp_span *span)
 	if (!inside && t->steps->marks[span->name] != MARK_IS)
 		return 0;
 	int rc = track_of(t->steps, span, MARK_IS, true, &k);
-	if (rc == 0 && !t->steps->spans_are)
+	if (rc == 0 && !t->steps->spans_are && t->steps->last[MARK_ENDS] != NULL)
 		rc = xsp_notify_step(t, &(struct xsp_step){.news = XSP_STEP_FORGET});
 	t->steps->spans_are = true;
+	t->steps_end = false;
 	if (rc < 0)
 		return rc;
 	if (!inside)

@@ -165,6 +165,12 @@ static int add_name(struct xsp_timeline *t, const struct xsp_event *e)
 			     e->flags & XSP_EVENT_NAME_CUT);
 }
 
+/* Of the GPU, or of a process as a whole. */
+static bool has_no_thread(const struct xsp_event *e)
+{
+	return e->kind == XSP_EVENT_GPU || (e->kind == XSP_EVENT_MEMORY && e->probe == UINT32_MAX);
+}
+
 static int on_thread_event(struct xsp_timeline *t, const struct xsp_event *e)
 {
 	struct thread *th;
@@ -172,8 +178,7 @@ static int on_thread_event(struct xsp_timeline *t, const struct xsp_event *e)
 
 	if (e->kind == XSP_EVENT_TASK)
 		return xsp_threads_task(t, e);
-	if (e->kind == XSP_EVENT_GPU || e->kind == XSP_EVENT_TIMES ||
-	    (e->kind == XSP_EVENT_MEMORY && e->probe == UINT32_MAX)) /* events without a thread */
+	if (e->kind == XSP_EVENT_TIMES || has_no_thread(e))
 		return notify_event(t, e);
 	rc = xsp_threads_get(t, e, &th);
 	if (rc == 0 && t->charges_wanted)
@@ -202,7 +207,7 @@ static int on_event(void *ctx, const struct xsp_event *e)
 		return rc;
 	if (e->kind == XSP_EVENT_NAME)
 		return add_name(t, e);
-	const int others = e->kind != XSP_EVENT_GPU ? xsp_others_event(t, &e) : 0;
+	const int others = has_no_thread(e) ? 0 : xsp_others_event(t, &e);
 	if (others < 0 || others == XSP_OTHERS_DROP)
 		return others < 0 ? others : 0;
 	rc = on_thread_event(t, e);

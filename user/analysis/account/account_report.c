@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "catalog/wait_reasons.h"
+#include "model/run_stats.h"
 
 #define OTHERS_SHOWN 8U
 
@@ -100,6 +101,11 @@ static struct xsp_cell per(const struct shown *of, double ns)
 	return xsp_cell_real(ns / parts);
 }
 
+static struct xsp_cell share_of(double part, uint64_t whole)
+{
+	return whole > 0 ? xsp_cell_real(part / (double)whole) : xsp_cell_absent();
+}
+
 XSP_REPORT_CELL(kind_cell, struct shown, struct xsp_account_row,
 		xsp_cell_text(kind_name(row->kind)));
 XSP_REPORT_CELL(place_cell, struct shown, struct xsp_account_row, name_cell(of, row->place));
@@ -108,12 +114,11 @@ XSP_REPORT_CELL(reason_cell, struct shown, struct xsp_account_row,
 		xsp_cell_text(xsp_account_reason(row->kind, row->why)));
 XSP_REPORT_CELL(each_cell, struct shown, struct xsp_account_row, per(of, (double)row->ns));
 XSP_REPORT_CELL(share_cell, struct shown, struct xsp_account_row,
-		of->family->ns > 0 ? xsp_cell_real((double)row->ns / (double)of->family->ns)
-				   : xsp_cell_absent());
+		share_of((double)row->ns, of->family->ns));
 XSP_REPORT_CELL(least_cell, struct shown, struct xsp_account_row,
-		xsp_cell_if(of->family->members > 1, (uint64_t)row->least_ns));
+		xsp_cell_if(of->family->members > 1 && row->most != 0, (uint64_t)row->least_ns));
 XSP_REPORT_CELL(most_cell, struct shown, struct xsp_account_row,
-		xsp_cell_if(of->family->members > 1, (uint64_t)row->most_ns));
+		xsp_cell_if(of->family->members > 1 && row->most != 0, (uint64_t)row->most_ns));
 XSP_REPORT_CELL(steps_cell, struct shown, struct xsp_account_row,
 		xsp_cell_if(of->family->steps > 0 && row->steps > 0, row->steps));
 XSP_REPORT_CELL(longest_cell, struct shown, struct xsp_account_row,
@@ -163,6 +168,11 @@ struct line {
 	0.6 /* a place whose largest row is so much of it is shown with what that row is */
 #define PART_SHARE 0.05 /* other rows of at least so much of all time get lines below their place */
 
+static bool has_main_part(const struct xsp_account_place *p)
+{
+	return (double)p->rows[0].ns >= MAIN_PART * (double)p->ns;
+}
+
 static const char *without_place(enum xsp_account_kind kind)
 {
 	static const char *const texts[XSP_ACCOUNT_KINDS] = {
@@ -191,8 +201,7 @@ static struct xsp_cell what_cell(struct xsp_report_at *at)
 	const struct line *line = at->row;
 	const struct xsp_account_place *p = line->place;
 	const struct xsp_account_row *row = line->row != NULL ? line->row : &p->rows[0];
-	const bool main_part = (double)row->ns >= MAIN_PART * (double)p->ns;
-	const char *more = line->row != NULL || main_part ? detail(of, row) : NULL;
+	const char *more = line->row != NULL || has_main_part(p) ? detail(of, row) : NULL;
 	const char *name = p->name != 0 ? xsp_timeline_name(of->timeline, p->name - 1)
 					: without_place(p->kind);
 	const bool waits = row->kind == XSP_ACCOUNT_WAIT && more != NULL;
@@ -215,11 +224,10 @@ static int64_t ns_of(const struct line *line)
 XSP_REPORT_CELL(line_ns, struct shown, struct line, xsp_cell_integer((uint64_t)ns_of(row)));
 XSP_REPORT_CELL(line_each, struct shown, struct line, per(of, (double)ns_of(row)));
 XSP_REPORT_CELL(line_share, struct shown, struct line,
-		of->family->ns > 0 ? xsp_cell_real((double)ns_of(row) / (double)of->family->ns)
-				   : xsp_cell_absent());
+		share_of((double)ns_of(row), of->family->ns));
 XSP_REPORT_CELL(line_error, struct shown, struct line,
-		row->row == NULL && row->place->error_ns > 0 && of->family->ns > 0
-			? xsp_cell_real((double)row->place->error_ns / (double)of->family->ns)
+		row->row == NULL && row->place->error_ns > 0
+			? share_of((double)row->place->error_ns, of->family->ns)
 			: xsp_cell_absent());
 XSP_REPORT_CELL(line_part, struct shown, struct line,
 		xsp_cell_text(row->row != NULL ? "part" : NULL));
@@ -241,9 +249,8 @@ static void put_lines(struct xsp_report_section *section, const struct shown *of
 
 	for (size_t i = 0; i < f->count; i++) {
 		const struct xsp_account_place *p = &f->places[i];
-		const bool one = (double)p->rows[0].ns >= MAIN_PART * (double)p->ns;
 		xsp_report_add(table, of, &(struct line){p, NULL});
-		for (size_t k = one; k < p->count && p->name != 0; k++)
+		for (size_t k = has_main_part(p); k < p->count && p->name != 0; k++)
 			if ((double)p->rows[k].ns >= PART_SHARE * (double)f->ns)
 				xsp_report_add(table, of, &(struct line){p, &p->rows[k]});
 	}
@@ -252,27 +259,22 @@ static void put_lines(struct xsp_report_section *section, const struct shown *of
 /* ---- the head ---- */
 
 /* "python3 train.py (4360)", as its user started it. */
-static void put_who(struct xsp_report_section *section, const struct xsp_capture_process *p,
-		    const struct xsp_account_family *f)
+static void put_who(struct xsp_report_section *section, const struct xsp_capture_reader *r,
+		    uint32_t pid)
 {
-	char text[512];
-	const char *command = p != NULL && p->cmdline[0] != '\0' ? p->cmdline : f->comm;
-	const size_t program = strcspn(command, " ");
-	size_t base = program;
+	const struct xsp_capture_process *p = xsp_capture_process_of(r, pid);
+	char command[480], text[512];
 
-	while (base > 0 && command[base - 1] != '/')
-		base--;
-	snprintf(text, sizeof(text), "%s (%" PRIu32 ")", command + base,
-		 p != NULL && p->ns_pid != 0 ? p->ns_pid : f->pid);
+	xsp_run_process_command(r, pid, command, sizeof(command));
+	snprintf(text, sizeof(text), "%s (%" PRIu32 ")", command,
+		 p != NULL && p->ns_pid != 0 ? p->ns_pid : pid);
 	xsp_report_value(section, "who", "program", XSP_UNIT_TEXT, xsp_cell_text(text));
 }
 
 static void put_share(struct xsp_report_section *section, const char *key, const char *title,
 		      uint64_t part, uint64_t whole)
 {
-	xsp_report_value(section, key, title, XSP_UNIT_SHARE,
-			 whole > 0 ? xsp_cell_real((double)part / (double)whole)
-				   : xsp_cell_absent());
+	xsp_report_value(section, key, title, XSP_UNIT_SHARE, share_of((double)part, whole));
 }
 
 static void put_head(struct xsp_report_section *section, const struct state *s,
@@ -285,10 +287,10 @@ static void put_head(struct xsp_report_section *section, const struct state *s,
 	for (size_t i = 0; i < count; i++) {
 		threads += families[i].members + families[i].idle;
 		if (families[i].all_cpu_ns + families[i].all_ready_ns >=
-		    (f->all_cpu_ns + f->all_ready_ns) / 50)
+		    (f->all_cpu_ns + f->all_ready_ns) / XSP_ACCOUNT_IDLE)
 			busy += families[i].members;
 	}
-	put_who(section, xsp_capture_process_of(s->reader, f->pid), f);
+	put_who(section, s->reader, f->pid);
 	xsp_timeline_window(s->timeline, &start, &end);
 	xsp_report_value(section, "duration_ns", "recorded", XSP_UNIT_NS,
 			 xsp_cell_integer(end - start));
@@ -322,6 +324,11 @@ static int report(void *state, struct xsp_report *out)
 		xsp_report_section(out, "account", "Where the time went");
 	const struct shown of = {s->timeline, &families[0]};
 	put_head(section, s, families, count);
+	if (xsp_account_left_out(s->account) > 0)
+		xsp_report_notef(section,
+				 "too many threads or places: %" PRIu64
+				 " times something was counted for none of them",
+				 xsp_account_left_out(s->account));
 	put_lines(section, &of);
 	struct xsp_report_table *table = xsp_report_table(section, &rows_shape);
 	for (size_t i = 0; i < families[0].count; i++)

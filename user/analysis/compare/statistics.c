@@ -22,16 +22,6 @@ double xsp_quantile(double *values, size_t n, double share)
 			 : values[n - 1];
 }
 
-void xsp_share_interval(double share, double n, double *low, double *high)
-{
-	const double z = 1.959964, z2n = z * z / n;
-	const double middle = (share + z2n / 2) / (1 + z2n);
-	const double off = z / (1 + z2n) * sqrt(share * (1 - share) / n + z2n / (4 * n));
-
-	*low = middle > off ? middle - off : 0;
-	*high = middle + off < 1 ? middle + off : 1;
-}
-
 /* ---- Student's t, by the incomplete beta function ---- */
 
 /* Its continued fraction, by Lentz's method: Numerical Recipes, 6.4. */

@@ -15,9 +15,6 @@
 /* Reorders the n > 0 values. Interpolates linearly, as numpy's quantile does by default. */
 double xsp_quantile(double *values, size_t n, double share);
 
-/* Wilson's 95 % interval of a share that was found in n > 0 independent draws. */
-void xsp_share_interval(double share, double n, double *low, double *high);
-
 /* Student's t: the probability above `t`, and the t above which the share `upper` (0 to 1) lies.
  * degrees > 0. */
 double xsp_student_above(double t, double degrees);

@@ -10,6 +10,7 @@
 #include "base/rows/tally.h"
 #include "catalog/compilers.h"
 #include "catalog/wait_reasons.h"
+#include "timeline/python.h"
 
 #define SECOND_NS 1000000000ULL
 #define DETAILS_MAX (1U << 18) /* bounds programs that start threads without end */
@@ -49,28 +50,13 @@ static void end(void *state)
 
 /* ---- names ---- */
 
-bool xsp_hot_is_line(const char *text, size_t *file, const char **function)
-{
-	bool found = false;
-
-	for (const char *at = strchr(text, ':'); at != NULL; at = strchr(at + 1, ':')) {
-		const size_t digits = strspn(at + 1, "0123456789");
-		if (digits == 0 || at[1 + digits] != ' ')
-			continue;
-		*file = (size_t)(at - text);
-		*function = at + 1 + digits + 1;
-		found = true;
-	}
-	return found;
-}
-
 /* Equal for all lines of a function. */
 static uint64_t python_key(const char *text)
 {
 	size_t length;
 	const char *function;
 
-	if (!xsp_hot_is_line(text, &length, &function))
+	if (!xsp_python_line_split(text, &length, &function))
 		return xsp_text_hash(text, strlen(text));
 	return xsp_u64_mix(xsp_text_hash(text, length)) ^ xsp_text_hash(function, strlen(function));
 }

@@ -57,8 +57,4 @@ const struct xsp_hot_detail *xsp_hot_most(const struct xsp_hot_code *h,
 /* The Python line with the most of the thread's samples; NULL: none is known. */
 const char *xsp_hot_line_of(const struct xsp_hot_code *h, uint32_t tid);
 
-/* Splits "train.py:21 Net.forward". *function: where the function's name begins; *file: length
- * of the file's name. False: not such a line. */
-bool xsp_hot_is_line(const char *text, size_t *file, const char **function);
-
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/compare/statistics.h"
+#include "base/share_interval.h"
 #include "base/path.h"
 #include "base/rows/tally.h"
 #include "base/units.h"

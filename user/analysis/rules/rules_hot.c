@@ -9,9 +9,10 @@
 #include <string.h>
 
 #include "analysis/names/hot_code.h"
-#include "analysis/compare/statistics.h"
+#include "base/share_interval.h"
 #include "base/path.h"
 #include "base/rows/order.h"
+#include "timeline/python.h"
 
 #define HAD_SAID 0.9
 
@@ -115,7 +116,7 @@ static void name_of(const struct xsp_rule_context *c, const struct xsp_hot_funct
 	const char *name = xsp_timeline_name(c->timeline, f->name), *function;
 	size_t file;
 
-	if (!f->with_packages && f->python && xsp_hot_is_line(name, &file, &function))
+	if (!f->with_packages && f->python && xsp_python_line_split(name, &file, &function))
 		snprintf(out, NAME, "%.180s (%.*s)", function, (int)(file < 100 ? file : 100),
 			 name);
 	else if (!f->with_packages && f->file != 0)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/compare/statistics.h"
+#include "base/share_interval.h"
 #include "analysis/waits/summary_waits_private.h"
 #include "base/text.h"
 #include "base/rows/u64map.h"

@@ -26,6 +26,9 @@ enum xsp_account_why {
 	XSP_ACCOUNT_WHYS,
 };
 
+/* A thread or a family with less than that part of the busiest one's time on a CPU, or ready, is idle. */
+#define XSP_ACCOUNT_IDLE 50U
+
 /* A part of a place. */
 struct xsp_account_row {
 	enum xsp_account_kind kind;
@@ -35,7 +38,8 @@ struct xsp_account_row {
 	uint32_t callee; /* 1 + xsp_name_id: what the place called; 0: itself */
 	int64_t ns; /* of all members, or all steps */
 	int64_t least_ns, most_ns; /* of a member */
-	uint32_t most; /* the tid of that one; root namespace */
+	uint32_t
+		most; /* the tid of that one; root namespace; 0: nobody knows, part of it was shared out over all members */
 	uint64_t samples;
 	uint64_t steps; /* it was in so many; 0: the account is not of steps */
 	uint64_t longest_ns; /* in one step */

@@ -43,7 +43,9 @@ struct account_thread {
 	XSP_ARRAY(uint32_t) touched; /* cells */
 	XSP_ARRAY(struct account_part) first;
 	uint32_t first_steps, judged;
-	uint64_t steps, steps_ns;
+	uint64_t steps;
+	bool lock_asked;
+	struct xsp_python_lock lock; /* of its process's interpreter; bytes 0: none */
 };
 
 struct account_family {

@@ -70,7 +70,7 @@ static uint64_t key_of(const struct account_cell *c)
 							   (uint32_t)c->paused << 1 | c->sampled));
 }
 
-/* Where there is no room: the kind's cell without a place. NULL: there is none either, or no memory. */
+/* Where there is no room: the kind's cell without a place. NULL: no memory. */
 static struct account_cell *cell_of(struct xsp_account *a, const struct account_cell *c)
 {
 	struct account_cell bare = *c, *cell = xsp_tally_row(&a->cells, key_of(c), c);
@@ -78,7 +78,10 @@ static struct account_cell *cell_of(struct xsp_account *a, const struct account_
 	if (cell != NULL || a->cells.tally.error < 0)
 		return cell;
 	bare.place = bare.callee = 0;
-	return xsp_tally_find(&a->cells, key_of(&bare));
+	a->cells.tally.most = 0; /* there are few of these */
+	cell = xsp_tally_row(&a->cells, key_of(&bare), &bare);
+	a->cells.tally.most = MOST_CELLS;
+	return cell;
 }
 
 static int add(struct xsp_account *a, struct account_thread *th, const struct account_cell *c,
@@ -128,12 +131,14 @@ static int add_running(struct xsp_account *a, struct account_thread *th, const s
 	return rc == 0 ? add(a, th, &shorts, (int64_t)c->short_ns, 0, c->in_step) : rc;
 }
 
-static bool is_gil(const struct xsp_account *a, const struct xsp_wait *w)
+static bool is_gil(const struct xsp_account *a, struct account_thread *th, const struct xsp_wait *w)
 {
-	struct xsp_python_lock lock;
-
-	return w->why == XSP_WAIT_LOCK && xsp_timeline_python_lock(a->timeline, w->pid, &lock) &&
-	       w->argument >= lock.address && w->argument - lock.address < lock.bytes;
+	if (w->why != XSP_WAIT_LOCK)
+		return false;
+	if (!th->lock_asked && !xsp_timeline_python_lock(a->timeline, w->pid, &th->lock))
+		th->lock.bytes = 0;
+	th->lock_asked = true;
+	return w->argument >= th->lock.address && w->argument - th->lock.address < th->lock.bytes;
 }
 
 static int add_off(struct xsp_account *a, struct account_thread *th, const struct xsp_charge *c)
@@ -141,7 +146,7 @@ static int add_off(struct xsp_account *a, struct account_thread *th, const struc
 	const struct xsp_wait *w = c->wait;
 	struct account_cell cell = {.kind = c->kind == XSP_CHARGE_WAITING ? XSP_ACCOUNT_WAIT
 									  : XSP_ACCOUNT_READY,
-				    .why = is_gil(a, w) ? XSP_ACCOUNT_GIL : (uint8_t)w->why};
+				    .why = is_gil(a, th, w) ? XSP_ACCOUNT_GIL : (uint8_t)w->why};
 
 	if (cell.kind == XSP_ACCOUNT_WAIT) {
 		cell.place = w->place != 0   ? w->place
@@ -222,6 +227,15 @@ static int on_sample(void *ctx, const struct xsp_sample *s)
 
 /* ---- steps ---- */
 
+static void count_step(struct account_cell *c, int64_t ns, uint64_t count)
+{
+	c->step_ns = account_sum(c->step_ns, ns);
+	c->step_count += count;
+	c->steps++;
+	if (ns > (int64_t)c->longest_ns)
+		c->longest_ns = (uint64_t)ns;
+}
+
 /* Adds what the thread did in the current step: to its counted steps, or to what the end decides about. */
 static int end_step(struct xsp_account *a, struct account_thread *th, bool first, bool counts)
 {
@@ -234,13 +248,8 @@ static int end_step(struct xsp_account *a, struct account_thread *th, bool first
 								       .step = th->first_steps,
 								       .ns = c->now_ns,
 								       .count = c->now_count});
-		if (counts) {
-			c->step_ns = account_sum(c->step_ns, c->now_ns);
-			c->step_count += c->now_count;
-			c->steps++;
-			if (c->now_ns > (int64_t)c->longest_ns)
-				c->longest_ns = (uint64_t)c->now_ns;
-		}
+		if (counts)
+			count_step(c, c->now_ns, c->now_count);
 		c->now_ns = 0;
 		c->now_count = 0;
 		c->touched = false;
@@ -254,14 +263,8 @@ static void judge_first(struct xsp_account *a, struct account_thread *th, bool c
 {
 	for (size_t i = 0; i < th->first.count && counts; i++) {
 		const struct account_part *p = &th->first.rows[i];
-		struct account_cell *c = &a->cells.rows[p->cell];
-		if (p->step != th->judged)
-			continue;
-		c->step_ns = account_sum(c->step_ns, p->ns);
-		c->step_count += p->count;
-		c->steps++;
-		if (p->ns > (int64_t)c->longest_ns)
-			c->longest_ns = (uint64_t)p->ns;
+		if (p->step == th->judged)
+			count_step(&a->cells.rows[p->cell], p->ns, p->count);
 	}
 	th->judged++;
 }
@@ -278,20 +281,22 @@ static void forget_steps(struct xsp_account *a)
 		struct account_thread *th = &a->threads.rows[i];
 		th->touched.count = th->first.count = 0;
 		th->first_steps = th->judged = 0;
-		th->steps = th->steps_ns = 0;
+		th->steps = 0;
 	}
 }
 
 static int on_step(void *ctx, const struct xsp_step *step)
 {
 	struct xsp_account *a = ctx;
-	struct account_thread *th = thread_of(a, step->pid, step->tid);
 	const bool counts = step->news == XSP_STEP_COUNTS;
 	int rc = 0;
 
 	if (step->news == XSP_STEP_FORGET)
 		forget_steps(a);
-	if (th == NULL || step->news == XSP_STEP_FORGET || step->news == XSP_STEP_UNFOLLOWED)
+	if (step->news == XSP_STEP_FORGET || step->news == XSP_STEP_UNFOLLOWED)
+		return 0;
+	struct account_thread *th = thread_of(a, step->pid, step->tid);
+	if (th == NULL)
 		return a->threads.tally.error;
 	if (step->news == XSP_STEP_ENDED)
 		rc = end_step(a, th, step->first, !step->first);
@@ -299,10 +304,7 @@ static int on_step(void *ctx, const struct xsp_step *step)
 		rc = end_step(a, th, false, false);
 	else if (step->first)
 		judge_first(a, th, counts);
-	if (counts) {
-		th->steps++;
-		th->steps_ns += step->end_ns - step->start_ns;
-	}
+	th->steps += counts;
 	return rc;
 }
 

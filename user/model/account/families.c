@@ -11,19 +11,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/share_interval.h"
 #include "base/text.h"
+#include "timeline/python.h"
 
-#define IDLE_SHARE 50U /* a member with less than 1/50 of the busiest one's time on a CPU is idle */
 #define FEW_SAMPLES                                                                                \
 	5U /* with fewer of its own, a thread's time is shared out by all of its family */
 #define PAUSED_SHARE 10U /* steps are not used where pauses are more than 1/10 of the time */
 #define MOST_FAMILIES 32U /* with rows; of others the times alone are known */
 #define NO_POOL UINT32_MAX
+#define NO_THREAD UINT32_MAX /* of the family as a whole */
 
 /* A thread's part in a row. */
 struct part {
 	uint8_t kind, why;
-	uint32_t place, callee, thread, pool;
+	bool used; /* a sample: its thread has shared out time by it */
+	uint32_t place, callee, thread;
+	uint32_t pool; /* of a sample: 1 in a pause, else 0 */
 	int64_t ns;
 	uint64_t count; /* samples */
 	uint64_t steps, longest_ns;
@@ -44,6 +48,7 @@ struct sum {
 	XSP_ARRAY(struct part) parts; /* of the family */
 	XSP_ARRAY(struct part) weights; /* what is shared out by: samples, or waits with a place */
 	XSP_ARRAY(struct part) homeless; /* waits without a place */
+	XSP_ARRAY(struct part) chosen; /* what fits one of them */
 	XSP_ARRAY(struct pool) pools;
 };
 
@@ -123,7 +128,7 @@ static void total_families(struct xsp_account *a, struct total *totals)
 		const struct account_thread *th = &a->threads.rows[i];
 		struct account_family *f = &a->families.rows[th->family];
 		const uint64_t busy = totals[i].cpu_ns + totals[i].ready_ns;
-		totals[i].idle = busy < f->busiest_ns / IDLE_SHARE;
+		totals[i].idle = busy < f->busiest_ns / XSP_ACCOUNT_IDLE;
 		f->shown.idle += totals[i].idle;
 		if (totals[i].idle)
 			continue;
@@ -168,109 +173,172 @@ static double weight_of(const struct part *p)
 	return p->count > 0 ? (double)p->count : fmax(0, (double)p->ns);
 }
 
-/* Parts of `ns` in the proportion of the weights that `fits` chooses; false: there are none. The first gets what rounding
- * leaves. */
-static int share_out(struct sum *s, const struct part *whole, const struct part *weights,
-		     size_t count,
-		     bool (*fits)(const struct part *weight, const struct part *whole), bool *done)
+/* The double next to a large figure may be larger than any int64_t. */
+static int64_t part_of(int64_t ns, double share)
 {
+	const double part = (double)ns * fmin(1, share);
+
+	return part >= 0x1p63 ? INT64_MAX : part <= -0x1p63 ? INT64_MIN : (int64_t)part;
+}
+
+/* Parts of `whole` in the proportion of the weights; without any it is one part. The first gets what rounding leaves. */
+static int share_out(struct sum *s, const struct part *whole, const struct part *weights,
+		     size_t count)
+{
+	const size_t first = s->parts.count;
 	int64_t left = whole->ns;
 	double all = 0;
-	size_t first = SIZE_MAX;
 
 	for (size_t i = 0; i < count; i++)
-		if (fits(&weights[i], whole))
-			all += weight_of(&weights[i]);
-	*done = all > 0;
-	for (size_t i = 0; i < count && *done; i++) {
+		all += weight_of(&weights[i]);
+	for (size_t i = 0; i < count && all > 0; i++) {
+		const struct part *w = &weights[i];
 		struct part p = *whole;
-		if (!fits(&weights[i], whole))
-			continue;
-		const double weight = weight_of(&weights[i]);
-		p.ns = weight > 0 ? (int64_t)((double)whole->ns * fmin(1, weight / all)) : 0;
-		p.place = weights[i].place;
-		p.callee = weights[i].callee;
-		p.why = whole->kind == XSP_ACCOUNT_CPU ? weights[i].why : whole->why;
-		p.count = weights[i].count;
-		p.steps = weights[i].steps;
-		p.longest_ns = whole->kind == XSP_ACCOUNT_CPU ? 0 : weights[i].longest_ns;
-		if (first == SIZE_MAX)
-			first = s->parts.count;
+		p.ns = part_of(whole->ns, weight_of(w) / all);
+		p.place = w->place;
+		p.callee = w->callee;
+		if (whole->kind == XSP_ACCOUNT_CPU) {
+			p.why = w->why;
+			p.count = w->used ? 0 : w->count;
+			p.steps = w->used ? 0 : w->steps;
+		} else { /* in which steps a part was, nobody knows */
+			p.steps = p.longest_ns = 0;
+		}
 		left = account_sum(left, -p.ns);
 		if (XSP_PUT(&s->parts, p) < 0)
 			return -ENOMEM;
 	}
-	if (*done)
-		s->parts.rows[first].ns = account_sum(s->parts.rows[first].ns, left);
+	if (s->parts.count == first)
+		return XSP_PUT(&s->parts, *whole);
+	s->parts.rows[first].ns = account_sum(s->parts.rows[first].ns, left);
 	return 0;
 }
 
-static bool same_thread(const struct part *w, const struct part *whole)
+/* ---- time in no span ---- */
+
+static XSP_ORDER(samples_by_thread, struct part, XSP_RISING(pool) ?: XSP_RISING(thread));
+static XSP_ORDER(pools_by_thread, struct pool, XSP_RISING(paused) ?: XSP_RISING(thread));
+
+static int share_pool(struct sum *s, size_t pool, struct part *weights, size_t count)
 {
-	return w->thread == whole->thread && w->pool == whole->callee;
-}
-static bool same_pool(const struct part *w, const struct part *whole)
-{
-	return w->pool == whole->callee;
-}
-static bool any_sample(const struct part *w, const struct part *whole)
-{
-	(void)w;
-	(void)whole;
-	return true;
+	struct pool *p = &s->pools.rows[pool];
+	const struct part whole = {
+		.kind = XSP_ACCOUNT_CPU, .thread = p->thread, .pool = (uint32_t)pool, .ns = p->ns};
+	int rc = share_out(s, &whole, weights, count);
+
+	for (size_t i = 0; i < count; i++) {
+		p->samples += weights[i].used ? 0 : weights[i].count;
+		weights[i].used = true;
+	}
+	return rc;
 }
 
-static int share_pool(struct sum *s, struct pool *p)
+/* Pools with few samples of their own are one, which all of the family's samples share out: those of the same kind, if there
+ * are any. */
+static int share_rest(struct sum *s, const struct pool *rest)
 {
-	/* its callee says which samples: those of pauses, or the others */
-	struct part whole = {.kind = XSP_ACCOUNT_CPU,
-			     .thread = p->thread,
-			     .callee = p->paused,
-			     .pool = (uint32_t)(p - s->pools.rows),
-			     .ns = p->ns};
-	bool (*const fits[])(const struct part *, const struct part *) = {same_thread, same_pool,
-									  any_sample};
-	bool done = false;
+	struct part *w = s->weights.rows;
+	size_t first = 0, end = s->weights.count;
+
+	while (first < end && w[first].pool != rest->paused)
+		first++;
+	while (end > first && w[end - 1].pool != rest->paused)
+		end--;
+	if (first == end) {
+		first = 0;
+		end = s->weights.count;
+	}
+	if (rest->ns == 0)
+		return 0;
+	if (XSP_PUT(&s->pools, *rest) < 0)
+		return -ENOMEM;
+	return share_pool(s, s->pools.count - 1, w + first, end - first);
+}
+
+static int share_pools(struct sum *s)
+{
+	const size_t pools = s->pools.count;
+	struct pool rest[2] = {{.thread = NO_THREAD}, {.thread = NO_THREAD, .paused = true}};
 	int rc = 0;
 
-	for (size_t i = 0; i < s->weights.count; i++)
-		if (same_thread(&s->weights.rows[i], &whole))
-			p->samples += s->weights.rows[i].count;
-	for (size_t i = p->samples < FEW_SAMPLES; i < 3 && rc == 0 && !done; i++)
-		rc = share_out(s, &whole, s->weights.rows, s->weights.count, fits[i], &done);
-	whole.callee = 0;
-	return rc == 0 && !done ? XSP_PUT(&s->parts, whole) : rc;
+	XSP_SORT(s->weights.rows, s->weights.count, samples_by_thread);
+	XSP_SORT(s->pools.rows, s->pools.count, pools_by_thread);
+	for (size_t i = 0, at = 0, end; i < pools && rc == 0; i++, at = end) {
+		const struct pool p = s->pools.rows[i];
+		const struct part key = {.pool = p.paused, .thread = p.thread};
+		uint64_t samples = 0;
+		while (at < s->weights.count && samples_by_thread(&s->weights.rows[at], &key) < 0)
+			at++;
+		for (end = at;
+		     end < s->weights.count && samples_by_thread(&s->weights.rows[end], &key) == 0;
+		     end++)
+			samples += s->weights.rows[end].count;
+		if (samples >= FEW_SAMPLES) {
+			rc = share_pool(s, i, s->weights.rows + at, end - at);
+			continue;
+		}
+		rest[p.paused].ns = account_sum(rest[p.paused].ns, p.ns);
+	}
+	for (size_t i = 0; i < 2 && rc == 0; i++)
+		rc = share_rest(s, &rest[i]);
+	return rc;
 }
+
+/* ---- waits without a place ---- */
 
 static bool same_reason(const struct part *w, const struct part *whole)
 {
-	return w->kind == XSP_ACCOUNT_WAIT && w->place != 0 && w->why == whole->why;
+	return w->why == whole->why;
 }
 static bool any_wait(const struct part *w, const struct part *whole)
 {
-	return w->kind == XSP_ACCOUNT_WAIT && w->place != 0 && whole->why == XSP_ACCOUNT_SHORT &&
-	       w->why != XSP_ACCOUNT_SHORT && w->why != XSP_WAIT_RUNNABLE;
+	return whole->why == XSP_ACCOUNT_SHORT && w->why != XSP_ACCOUNT_SHORT &&
+	       w->why != XSP_WAIT_RUNNABLE;
 }
 
-/* Waits without a place go where those of their reason were that have one. Only the parts that were there before count. */
+/* The waits with a place, among the first `known` parts, that fit. 0 or -ENOMEM. */
+static int choose(struct sum *s, size_t known, const struct part *whole,
+		  bool (*fits)(const struct part *w, const struct part *whole))
+{
+	int rc = 0;
+
+	s->chosen.count = 0;
+	for (size_t i = 0; i < known && rc == 0; i++) {
+		const struct part *p = &s->parts.rows[i];
+		if (p->kind == XSP_ACCOUNT_WAIT && p->place != 0 && fits(p, whole))
+			rc = XSP_PUT(&s->chosen, *p);
+	}
+	return rc;
+}
+
+static XSP_ORDER(same_why, struct part, XSP_RISING(why));
+
+static void add_homeless(void *to, const void *more)
+{
+	struct part *p = to;
+	const struct part *m = more;
+
+	p->thread = NO_THREAD;
+	p->ns = account_sum(p->ns, m->ns);
+	p->steps += m->steps;
+	p->longest_ns = m->longest_ns > p->longest_ns ? m->longest_ns : p->longest_ns;
+}
+
+/* They go where those of their reason were that have a place. */
 static int place_waits(struct sum *s)
 {
 	const size_t known = s->parts.count;
-	struct part *weights = calloc(known + 1, sizeof(*weights));
-	int rc = weights != NULL ? 0 : -ENOMEM;
-	bool done;
+	int rc = 0;
 
-	if (rc == 0 && known > 0)
-		memcpy(weights, s->parts.rows, known * sizeof(*weights));
+	s->homeless.count = XSP_SUM_UP(s->homeless.rows, s->homeless.count, same_why, add_homeless);
 	for (size_t i = 0; i < s->homeless.count && rc == 0; i++) {
 		const struct part *h = &s->homeless.rows[i];
-		rc = share_out(s, h, weights, known, same_reason, &done);
-		if (rc == 0 && !done)
-			rc = share_out(s, h, weights, known, any_wait, &done);
-		if (rc == 0 && !done)
-			rc = XSP_PUT(&s->parts, *h);
+		rc = choose(s, known, h, same_reason);
+		if (rc == 0 && s->chosen.count == 0)
+			rc = choose(s, known, h, any_wait);
+		if (rc == 0)
+			rc = share_out(s, h, s->chosen.rows, s->chosen.count);
 	}
-	free(weights);
 	return rc;
 }
 
@@ -290,16 +358,13 @@ static uint64_t function_of(const struct xsp_account *a, const struct part *p)
 		return p->kind == XSP_ACCOUNT_READY || p->kind == XSP_ACCOUNT_PROBES
 			       ? UINT64_MAX - p->kind
 			       : p->kind;
-	const char *name = xsp_timeline_name(a->timeline, p->place - 1);
-	const char *blank = strchr(name, ' ');
-	const char *end = blank;
+	const char *name = xsp_timeline_name(a->timeline, p->place - 1), *function;
+	size_t file;
 
-	while (end != NULL && end > name && isdigit((unsigned char)end[-1]))
-		end--;
-	if (end == NULL || end == name || end == blank || end[-1] != ':')
+	if (!xsp_python_line_split(name, &file, &function))
 		return xsp_text_hash(name, strlen(name));
-	return xsp_u64_mix(xsp_text_hash(name, (size_t)(end - name)) ^
-			   xsp_text_hash(blank, xsp_account_name_length(blank)));
+	return xsp_u64_mix(xsp_text_hash(name, file)) ^
+	       xsp_text_hash(function, xsp_account_name_length(function));
 }
 
 static XSP_ORDER(by_row, struct part,
@@ -327,6 +392,7 @@ static struct xsp_account_row row_at(const struct sum *s, size_t i, size_t *next
 				      .place = first->place,
 				      .callee = first->callee,
 				      .least_ns = INT64_MAX};
+	bool all_known = true;
 	size_t threads = 0;
 
 	while (i < s->parts.count && same_row(first, &s->parts.rows[i])) {
@@ -343,7 +409,8 @@ static struct xsp_account_row row_at(const struct sum *s, size_t i, size_t *next
 				row.longest_ns = p->longest_ns;
 		}
 		row.ns = account_sum(row.ns, ns);
-		if (ns > row.most_ns || threads == 0) {
+		all_known = all_known && thread != NO_THREAD;
+		if (all_known && (ns > row.most_ns || threads == 0)) {
 			row.most_ns = ns;
 			row.most = s->a->threads.rows[thread].tid;
 		}
@@ -352,16 +419,10 @@ static struct xsp_account_row row_at(const struct sum *s, size_t i, size_t *next
 	}
 	if (threads < members && row.least_ns > 0)
 		row.least_ns = 0;
+	if (!all_known)
+		row.least_ns = row.most_ns = row.most = 0;
 	*next = i;
 	return row;
-}
-
-/* Half the width of the interval (Wilson, 95 %) of k of n, as a share. */
-static double half_width(double k, double n)
-{
-	const double z = 1.96, p = k / n;
-
-	return n > 0 ? z * sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n) : 0;
 }
 
 /* Of the samples in the parts [from, end), which are one function's. */
@@ -380,7 +441,9 @@ static uint64_t error_of(const struct sum *s, size_t from, size_t end)
 			continue;
 		const double all =
 			(double)(pool->samples > pool->here ? pool->samples : pool->here);
-		const double e = half_width((double)pool->here, all) * (double)pool->ns;
+		double low, high;
+		xsp_share_interval((double)pool->here / all, all, &low, &high);
+		const double e = (high - low) / 2 * (double)pool->ns;
 		squares += e * e;
 		pool->here = 0;
 	}
@@ -466,8 +529,8 @@ static int sum_family(struct xsp_account *a, const struct total *totals, uint32_
 			s.parts.rows[i].kind == XSP_ACCOUNT_WAIT ? (uint64_t)s.parts.rows[i].ns : 0;
 	if (rc == 0)
 		rc = place_waits(&s);
-	for (size_t i = 0; i < s.pools.count && rc == 0; i++)
-		rc = share_pool(&s, &s.pools.rows[i]);
+	if (rc == 0)
+		rc = share_pools(&s);
 	for (size_t i = 0; i < s.parts.count && rc == 0; i++) {
 		s.parts.rows[i].function = function_of(a, &s.parts.rows[i]);
 		if (s.parts.rows[i].kind == XSP_ACCOUNT_READY)
@@ -480,6 +543,7 @@ static int sum_family(struct xsp_account *a, const struct total *totals, uint32_
 	XSP_FREE(&s.parts);
 	XSP_FREE(&s.weights);
 	XSP_FREE(&s.homeless);
+	XSP_FREE(&s.chosen);
 	XSP_FREE(&s.pools);
 	return rc;
 }

@@ -108,6 +108,21 @@ void xsp_python_line_show(const struct xsp_python_line *l, char text[XSP_PYTHON_
 			 length > 0 ? " " : "", l->function);
 }
 
+bool xsp_python_line_split(const char *text, size_t *file, const char **function)
+{
+	bool found = false;
+
+	for (const char *at = strchr(text, ':'); at != NULL; at = strchr(at + 1, ':')) {
+		const size_t digits = strspn(at + 1, "0123456789");
+		if (digits == 0 || at[1 + digits] != ' ')
+			continue;
+		*file = (size_t)(at - text);
+		*function = at + 1 + digits + 1;
+		found = true;
+	}
+	return found;
+}
+
 static int show(struct xsp_timeline *t, const struct xsp_capture_python_frame *frame,
 		xsp_name_id *out)
 {

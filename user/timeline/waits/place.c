@@ -44,33 +44,35 @@ int xsp_python_place(struct xsp_timeline *t, const struct xsp_capture_python *st
 	return rc;
 }
 
+/* The program's own innermost function if that is known, else the innermost beyond the C library. */
 static int native_place(struct xsp_timeline *t, const struct xsp_section *section,
 			struct xsp_wait *w)
 {
 	const uint64_t *frame = xsp_section_data(section);
 	const size_t count = xsp_section_length(section) / sizeof(*frame);
-	bool first = false; /* the first one beyond the C library was met */
+	size_t place = 0, i = 0;
+	bool beyond = false, own = false;
+	xsp_name_id id;
 
-	for (size_t i = 0; i < count; i++) {
-		const char *name = xsp_timeline_frame(t, w->pid, XSP_FRAME_ADDRESS(frame[i]));
-		xsp_name_id id;
+	for (; i < count && !own; i++) {
+		const uint64_t address = XSP_FRAME_ADDRESS(frame[i]);
+		const char *name = xsp_timeline_frame(t, w->pid, address);
 		if (name == NULL || name[0] == '\0')
 			break;
-		int rc = xsp_frame_name(t, w->pid, frame[i], &id);
-		if (rc < 0)
-			return rc;
-		if (i == 0)
-			w->inside = w->place = id + 1;
-		if (xsp_frame_is_own(t, w->pid, XSP_FRAME_ADDRESS(frame[i]), name)) {
-			w->place = id + 1;
-			return 0;
-		}
-		if (!first && !xsp_wait_is_primitive(name)) {
-			w->place = id + 1;
-			first = true;
+		own = xsp_frame_is_own(t, w->pid, address, name);
+		if (own || (!beyond && !xsp_wait_is_primitive(name))) {
+			place = i;
+			beyond = true;
 		}
 	}
-	return 0;
+	if (i == 0)
+		return 0;
+	int rc = xsp_frame_name(t, w->pid, frame[0], &id);
+	if (rc == 0)
+		w->inside = w->place = id + 1;
+	if (rc == 0 && place > 0 && (rc = xsp_frame_name(t, w->pid, frame[place], &id)) == 0)
+		w->place = id + 1;
+	return rc;
 }
 
 #define LOCK_FRAMES 8
