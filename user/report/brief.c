@@ -7,9 +7,9 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/rows/order.h"
 #include "base/units.h"
 
 #define LINES 24
@@ -17,6 +17,13 @@
 #define FINDING_INDENT 11
 #define LABEL_LEAST 24
 #define BAR 14
+#define WIDTH 80
+#define WIDTH_MOST 132
+/* A row's columns: the label has what the others leave. */
+#define INDENT 4
+#define FIGURE 10
+#define SHARE 6
+#define AROUND (INDENT + FIGURE + SHARE + 2 + BAR)
 #define SMALL 0.01 /* a smaller place is one of the others */
 
 struct brief {
@@ -127,13 +134,12 @@ static void put_words(struct brief *b, const char *text, size_t indent)
 
 static void put_finding(struct brief *b, size_t index)
 {
-	static const char *const severities[] = {"NOTE", "HOT", "LOW", "MEDIUM", "HIGH"};
-	static const char *const colors[] = {"", "", "\033[36m", "\033[33m", "\033[1;31m"};
 	const struct xsp_report_finding *f = &b->report->findings[index].finding;
+	const struct xsp_severity_look *look = &xsp_severity_looks[f->severity];
 	char text[XSP_REPORT_TEXT];
 
-	fprintf(b->f, "%s %zu  %-7s%s", b->color ? colors[f->severity] : "", index + 1,
-		severities[f->severity], b->color ? "\033[0m" : "");
+	fprintf(b->f, "%s %zu  %-7s%s", b->color ? look->color : "", index + 1, look->name,
+		b->color ? "\033[0m" : "");
 	put_words(b, f->title, FINDING_INDENT);
 	if (f->advice == NULL || f->advice[0] == '\0')
 		return;
@@ -152,7 +158,7 @@ static size_t grave_findings(const struct xsp_report *r)
 	return n;
 }
 
-static void put_findings(struct brief *b)
+static size_t put_findings(struct brief *b)
 {
 	size_t i = 0;
 
@@ -160,6 +166,7 @@ static void put_findings(struct brief *b)
 		put_finding(b, i);
 	if (i > 0)
 		line(b, "", "");
+	return i;
 }
 
 /* ---- the account ---- */
@@ -195,35 +202,32 @@ static struct scale scale_of(double ns)
 
 static void put_row(struct brief *b, const char *label, double ns, double share, struct scale scale)
 {
-	const size_t room = b->width - 4 - 10 - 6 - 2 - BAR;
+	const size_t room = b->width - AROUND;
 	const double shown = ns * scale.by;
 	char text[XSP_REPORT_TEXT];
 	int bar = (int)lround(share * BAR);
 
 	bar = bar > BAR ? BAR : bar < 0 ? 0 : bar;
 	xsp_printable(text, sizeof(text), label, room);
-	fprintf(b->f, "    %s%*s%10.*f%6.0f  %.*s\n", text,
-		(int)(room - xsp_printable(NULL, 0, text, 0)), "", shown < 10 ? 2 : 1, shown,
-		100 * share, bar, "##############");
+	fprintf(b->f, "%*s%s%*s%*.*f%*.0f  %.*s\n", INDENT, "", text,
+		(int)(room - xsp_printable(NULL, 0, text, 0)), "", FIGURE, shown < 10 ? 2 : 1,
+		shown, SHARE, 100 * share, bar, "##############");
 	b->lines++;
 }
+
+static XSP_ORDER(largest_first, double, XSP_COMPARE(*y, *x));
 
 /* Of the smallest row that has room. */
 static double least_share(const struct xsp_report_table *t, size_t share, size_t room)
 {
-	double largest[LINES] = {0};
+	double largest[LINES];
+	size_t count = 0;
 
 	for (size_t i = 0; i < t->row_count; i++) {
 		const double one = real_of(&xsp_report_row_at(t, i)[share]);
-		size_t at = room;
-		while (at > 0 && largest[at - 1] < one)
-			at--;
-		if (at == room)
-			continue;
-		memmove(&largest[at + 1], &largest[at], (room - at - 1) * sizeof(*largest));
-		largest[at] = one;
+		XSP_RANK(largest, &count, room, &one, largest_first);
 	}
-	return largest[room - 1] > SMALL ? largest[room - 1] : SMALL;
+	return count == room ? fmax(largest[room - 1], SMALL) : SMALL;
 }
 
 static void put_account(struct brief *b)
@@ -243,8 +247,8 @@ static void put_account(struct brief *b)
 	const size_t room = LINES > b->lines + 5 ? LINES - b->lines - 5 : 1;
 	snprintf(text, sizeof(text), "%s of %s", steps > 0 ? "one step" : "the time",
 		 xsp_format_ns(time, (uint64_t)whole));
-	fprintf(b->f, "%s    %-*s%10s%6s%s\n", b->color ? "\033[1m" : "",
-		(int)(b->width - 4 - 10 - 6 - 2 - BAR), text, scale.unit, "%",
+	fprintf(b->f, "%s%*s%-*s%*s%*s%s\n", b->color ? "\033[1m" : "", INDENT, "",
+		(int)(b->width - AROUND), text, FIGURE, scale.unit, SHARE, "%",
 		b->color ? "\033[0m" : "");
 	b->lines++;
 	const double least = least_share(t, share, room);
@@ -270,7 +274,9 @@ static void put_account(struct brief *b)
 int xsp_report_write_brief(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how)
 {
 	struct brief b = {.f = f,
-			  .width = how->width > 0 && how->width < 132 ? (size_t)how->width : 80,
+			  .width = how->width <= 0	     ? WIDTH
+				   : how->width < WIDTH_MOST ? (size_t)how->width
+							     : WIDTH_MOST,
 			  .color = how->color,
 			  .report = r,
 			  .account = xsp_report_find_section(r, "account")};
@@ -279,15 +285,15 @@ int xsp_report_write_brief(const struct xsp_report *r, FILE *f, const struct xsp
 
 	if (b.account == NULL)
 		return xsp_report_write_text(r, f, how);
-	if (b.width < LABEL_LEAST + 36)
-		b.width = LABEL_LEAST + 36;
+	if (b.width < LABEL_LEAST + AROUND)
+		b.width = LABEL_LEAST + AROUND;
 	put_head(&b);
-	put_findings(&b);
+	const size_t shown = put_findings(&b);
 	put_account(&b);
 	if (health->kind == XSP_CELL_TEXT)
 		line(&b, "", health->text);
 	line(&b, "",
-	     xsp_report_true_findings(r) > FINDINGS ? "more findings, and all figures: --full"
-						    : "all figures: --full");
+	     xsp_report_true_findings(r) > shown ? "more findings, and all figures: --full"
+						 : "all figures: --full");
 	return r->failed ? -ENOMEM : ferror(f) ? -EIO : 0;
 }

@@ -60,6 +60,11 @@ void xsp_report_look_at(struct xsp_report_at *at, const void *of, const void *ro
 void xsp_report_keep(struct xsp_report_table *t, const void *of, const void *row);
 /* The cell's text for a terminal, elided to `columns` (0: whole); malloc'd. NULL: out of memory. */
 char *xsp_report_cell_text(const struct xsp_cell *cell, enum xsp_unit unit, size_t columns);
+/* By enum xsp_severity. */
+struct xsp_severity_look {
+	const char *name, *color; /* the color's escape sequence, or "" */
+};
+extern const struct xsp_severity_look xsp_severity_looks[];
 /* How many there are without what is hot, and notes, which come last. */
 size_t xsp_report_true_findings(const struct xsp_report *r);
 cJSON *xsp_report_json_cell(const struct xsp_cell *cell);

@@ -171,15 +171,21 @@ static const char *seconds(char out[SECONDS_SIZE], uint64_t ns)
 	return out;
 }
 
+const struct xsp_severity_look xsp_severity_looks[] = {
+	[XSP_SEVERITY_NOTE] = {"NOTE", ""},
+	[XSP_SEVERITY_HOT] = {"HOT", ""},
+	[XSP_SEVERITY_LOW] = {"LOW", "\033[36m"},
+	[XSP_SEVERITY_MEDIUM] = {"MEDIUM", "\033[33m"},
+	[XSP_SEVERITY_HIGH] = {"HIGH", "\033[1;31m"}};
+
 static void put_finding(struct text *t, const struct xsp_report_found *found)
 {
-	static const char *const severities[] = {"NOTE", "HOT", "LOW", "MEDIUM", "HIGH"};
-	static const char *const colors[] = {"", "", "\033[36m", "\033[33m", "\033[1;31m"};
 	const struct xsp_report_finding *f = &found->finding;
+	const struct xsp_severity_look *look = &xsp_severity_looks[f->severity];
 	char from[SECONDS_SIZE], to[SECONDS_SIZE];
 
-	put_colored(t, colors[f->severity], severities[f->severity]);
-	fprintf(t->f, "%*s", FINDING_INDENT - (int)strlen(severities[f->severity]), "");
+	put_colored(t, look->color, look->name);
+	fprintf(t->f, "%*s", FINDING_INDENT - (int)strlen(look->name), "");
 	put_paragraph(t, f->title, FINDING_INDENT, FINDING_INDENT);
 	put_evidence(t, found->figures);
 	put_labelled(t, "do", f->advice);
