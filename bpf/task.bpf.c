@@ -244,9 +244,12 @@ static __noinline void stop_to_mend(struct task_struct *task, __u32 tgid,
 {
 	__u64 key = XSP_MOVE_KEY(tgid, move->start);
 
-	if (bpf_map_update_elem(&xsp_moves, &key, move, BPF_ANY) ||
-	    !note_stopped(task, XSP_STOPPED_MOVES))
+	if (bpf_map_update_elem(&xsp_moves, &key, move, BPF_ANY))
 		return;
+	if (!note_stopped(task, XSP_STOPPED_MOVES)) {
+		bpf_map_delete_elem(&xsp_moves, &key);
+		return;
+	}
 	bpf_send_signal(XSP_SIGSTOP);
 	/* wakes the recorder, and says nothing */
 	void *e = xsp_reserve(BPF_CORE_READ(task, pid), 8);

@@ -207,6 +207,36 @@ Test(broker_files, debug_files_that_a_file_names)
 	cr_assert_eq(chmod(dir, 0755), 0);
 	cr_expect_eq(try_debug_link(0, path, "prog.debug", nobody), 0);
 	cr_expect_lt(try_debug_link(0, path, "secret.debug", nobody), 0);
+	snprintf(command, sizeof(command), "chmod 604 %s/secret.debug", dir);
+	cr_assert_eq(system(command), 0);
+	cr_expect_lt(try_debug_link(0, path, "secret.debug", nobody), 0,
+		     "one of its groups may be the file's, which may not read it");
 	snprintf(command, sizeof(command), "rm -r %s", dir);
 	cr_expect_eq(system(command), 0);
+}
+
+/* The bits of a page's entry that say where it lies (Documentation/admin-guide/mm/pagemap.rst). */
+static uint64_t frame_of(int pagemap, const void *at)
+{
+	uint64_t entry = 0;
+
+	cr_assert_geq(pagemap, 0);
+	cr_assert_eq(pread(pagemap, &entry, sizeof(entry),
+			   (off_t)((uintptr_t)at / (uintptr_t)sysconf(_SC_PAGESIZE) * 8)),
+		     (ssize_t)sizeof(entry));
+	close(pagemap);
+	cr_expect_neq(entry >> 63, 0, "it is in memory");
+	return entry & ((1ULL << 55) - 1);
+}
+
+Test(broker_files, nobody_gets_physical_addresses)
+{
+	const struct xsp_opener *o = &xsp_open_directly;
+	int here = 1;
+
+	if (frame_of(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC), &here) == 0)
+		cr_skip_test("this test may not see them either");
+	cr_expect_eq(frame_of(o->file(o, getpid(), "pagemap"), &here), 0);
+	/* and its own rights are as before */
+	cr_expect_neq(frame_of(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC), &here), 0);
 }

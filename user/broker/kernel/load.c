@@ -522,11 +522,12 @@ void xsp_attach_detach(struct xsp_attach *a)
 		xsp_waits_part(a); /* first, so that threads can end during the slow part */
 	xsp_release_finish(a);
 	xsp_samples_close(a);
-	while (a->bpf != NULL && xsp_attach_moved(a, moved, XSP_MOVED_ROWS) > 0)
-		;
 	if (a->bpf != NULL)
 		xsp_bpf__detach(a->bpf);
-	xsp_stopper_end(a); /* the programs that stop processes are out */
+	/* the programs that stop processes are out */
+	while (a->bpf != NULL && xsp_attach_moved(a, moved, XSP_MOVED_ROWS) > 0)
+		;
+	xsp_stopper_end(a);
 	xsp_links_close(a, NULL, NULL);
 	xsp_tracefs_remove(a);
 }

@@ -174,17 +174,18 @@ static void see_to_the_next(struct guardian *g)
 static void wait_for_the_broker(struct guardian *g)
 {
 	struct pollfd fd = {.fd = g->broker, .events = POLLIN};
-	sigset_t child, none;
+	sigset_t child, parent;
 
-	/* a death between the look and the wait ends the wait */
-	sigemptyset(&none);
+	/* a death between the look and the wait ends the wait; that of the guardian before this one may come late, and is known */
+	sigemptyset(&parent);
+	sigaddset(&parent, SIGUSR1);
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &child, NULL);
 	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = ignore}, NULL);
 	do
 		see_to_the_next(g);
-	while (ppoll(&fd, 1, NULL, &none) < 0 && errno == EINTR);
+	while (ppoll(&fd, 1, NULL, &parent) < 0 && errno == EINTR);
 }
 
 static _Noreturn void guard(struct guardian *g)
