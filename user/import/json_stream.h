@@ -91,8 +91,9 @@ bool xsp_json_to_real(const char *value, locale_t c, double *out);
 /* Was the string at `value`, often the path of a file on Windows, written without escaping its
  * backslashes? "torch\utils.py" has an escape that JSON does not know. */
 bool xsp_json_is_unescaped(const char *value);
-/* The text of the string at `value` without escapes (of one that is unescaped, backslashes stay), terminated, shortened to `size`; returns its
- * length. Other values are copied as written. A NUL in it becomes U+FFFD. */
+/* The text of the string at `value`, terminated and shortened to `size`; returns its length. Escapes
+ * are undone; in a string that was written without escaping its backslashes, these stay. Other
+ * values are copied as written. A NUL in it becomes U+FFFD. */
 size_t xsp_json_to_text(const char *value, char *out, size_t size);
 /* The length of the value as it is written, without quotes; *raw: its beginning. */
 size_t xsp_json_raw(const char *value, const char **raw);

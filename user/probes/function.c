@@ -81,11 +81,14 @@ static void name_sharers(struct xsp_module *m, const struct xsp_symbol *of,
 static void note_ifunc(struct search *s, const struct xsp_symbol *ifunc,
 		       const struct xsp_choices *choices)
 {
-	char sharers[70], *note = s->list->note;
+	char sharers[70] = "", *note = s->list->note;
 	const size_t size = sizeof(s->list->note);
 
-	name_sharers(s->module, ifunc, choices, sharers, sizeof(sharers));
-	if (note[0] != '\0' || (sharers[0] == '\0' && !choices->elsewhere))
+	if (note[0] != '\0')
+		return;
+	if (!choices->elsewhere)
+		name_sharers(s->module, ifunc, choices, sharers, sizeof(sharers));
+	if ((sharers[0] == '\0' && !choices->elsewhere))
 		return;
 	snprintf(note, size, "%.30s is an IFUNC: %s%.60s%s", ifunc->name,
 		 choices->elsewhere ? "it may be the kernel's (vDSO), where no probe can be"
@@ -102,14 +105,14 @@ static int add_choices(struct search *s)
 
 	for (size_t i = 0; i < s->ifunc_count && rc == 0; i++) {
 		const char *name = s->ifuncs[i].name;
+		char *demangled = xsp_demangle(name, false);
 		xsp_ifunc_choices(s->module, &s->ifuncs[i], &choices);
 		for (size_t j = 0; j < choices.count && rc == 0; j++) {
 			struct xsp_symbol function = choices.list[j];
-			char *demangled = xsp_demangle(name, false);
 			function.name = name;
 			rc = add(s, &function, demangled != NULL ? demangled : name);
-			free(demangled);
 		}
+		free(demangled);
 		if (choices.count > 0)
 			note_ifunc(s, &s->ifuncs[i], &choices);
 	}

@@ -5,6 +5,7 @@
  */
 #include "probes/probe.h"
 #include "base/path.h"
+#include "base/text.h"
 
 #include <string.h>
 
@@ -49,10 +50,8 @@ static bool is_libc(struct xsp_module *m)
 
 static bool is_rust_cleanup(const char *symbol)
 {
-	const size_t length = strlen(symbol), own = sizeof(RUST_CLEANUP) - 1;
-
-	return length >= own && strcmp(symbol + length - own, RUST_CLEANUP) == 0 &&
-	       (length == own || strncmp(symbol, "_R", 2) == 0);
+	return xsp_ends_with(symbol, strlen(symbol), RUST_CLEANUP) &&
+	       (strncmp(symbol, "_R", 2) == 0 || strcmp(symbol, RUST_CLEANUP) == 0);
 }
 
 static bool is_rust_landing(const char *symbol)

@@ -66,6 +66,7 @@ struct xsp_recorder_gap {
 /* file_notes.c */
 struct xsp_file_note {
 	uint64_t files, count;
+	uint64_t others; /* of those: files of other kinds, which had no row of their own */
 	const char *unit; /* of the count; NULL: none */
 	char kind[96], line[900]; /* of the first */
 };

@@ -22,7 +22,7 @@ static const struct xsp_planned_module *program_of(const struct xsp_plan *plan)
 	return NULL;
 }
 
-static const char *name_program(const struct xsp_plan *plan, const char *otherwise)
+const char *xsp_plan_program(const struct xsp_plan *plan, const char *otherwise)
 {
 	const struct xsp_planned_module *m = program_of(plan);
 
@@ -93,7 +93,7 @@ static int no_library(const struct xsp_plan *plan, const struct xsp_pattern *p,
 		      struct xsp_error *err)
 {
 	const char **paths = calloc(plan->count + 1, sizeof(*paths));
-	const char *program = name_program(plan, NULL);
+	const char *program = xsp_plan_program(plan, NULL);
 	char names[400];
 	size_t like[3], count = 0;
 
@@ -164,9 +164,10 @@ static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
 				     "nothing matches '%.100s': %.200s is left out: %.300s",
 				     p->text, xsp_base_name(m->display_path),
 				     m->why != NULL ? m->why : "it could not be read");
-	if (m != NULL && m->symbols == 0 && (p->library != NULL || m->is_static))
+	const bool nameless = m != NULL && m->symbols == 0 && (p->library != NULL || m->is_static);
+	if (nameless)
 		xsp_hint(plan, b, XSP_HINT_NEAREST, p, hint); /* it may be imported */
-	if (m != NULL && m->symbols == 0 && (p->library != NULL || m->is_static) && hint[0] == '\0')
+	if (nameless && hint[0] == '\0')
 		return xsp_error_set(
 			err, -ENOENT, XSP_STATUS_TARGET,
 			"%.200s names no functions: it %.150s (-e '%.60s:0xADDRESS')%s",
@@ -182,7 +183,7 @@ static int no_function(const struct xsp_plan *plan, const struct xsp_pattern *p,
 	for (enum xsp_hint kind = XSP_HINT_SCOPE; hint[0] == '\0' && kind <= XSP_HINT_NEAREST;
 	     kind++)
 		xsp_hint(plan, b, kind, p, hint);
-	const char *program = name_program(plan, "");
+	const char *program = xsp_plan_program(plan, "");
 	const bool script =
 		(p->library == NULL || m == program_of(plan)) && xsp_is_interpreter(program);
 	/* what is imported has been found elsewhere */
@@ -256,7 +257,7 @@ static int nothing_fits(const struct xsp_plan *plan, struct xsp_broker *b, pid_t
 	return xsp_error_set(
 		err, -ENOENT, XSP_STATUS_NO_MATCH,
 		"no known provider fits this process, which maps %.300s: say what to trace, for example -e '%.60s:*'",
-		names, name_program(plan, "LIBRARY"));
+		names, xsp_plan_program(plan, "LIBRARY"));
 }
 
 int xsp_no_match(const struct xsp_recording *r, const struct xsp_plan *plan, struct xsp_broker *b,

@@ -17,4 +17,7 @@ int xsp_no_match(const struct xsp_recording *r, const struct xsp_plan *plan, str
 size_t xsp_say_unmatched(const struct xsp_plan *plan, struct xsp_broker *b, uint64_t providers,
 			 void (*say)(void *ctx, const char *text), void *ctx);
 
+/* The base name of the program among the files that could be read; `otherwise` if it could not. */
+const char *xsp_plan_program(const struct xsp_plan *plan, const char *otherwise);
+
 #endif

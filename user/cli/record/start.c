@@ -278,15 +278,14 @@ static int start_with_nothing(struct recording *r, struct xsp_error *err)
 {
 	const struct xsp_plan *plan = xsp_recorder_plan(r->recorder);
 	struct xsp_error none = {0};
-	char program[64] = "PROGRAM";
+	char program[64];
 	int rc = xsp_no_match(&r->what, plan, r->broker, r->o.pids[0], NULL, &none);
 
 	r->facts.nothing_found = true;
 	r->facts.switches = xsp_switches_rate(&r->switches, 0);
 	decide(r);
-	if (plan->count > 0) /* the plan goes with the recorder */
-		snprintf(program, sizeof(program), "%s",
-			 xsp_base_name(plan->modules[0]->display_path));
+	/* the plan goes with the recorder */
+	snprintf(program, sizeof(program), "%s", xsp_plan_program(plan, "PROGRAM"));
 	if (r->what.profile)
 		return profile_instead(r, program, err);
 	*err = none;

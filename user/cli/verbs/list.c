@@ -73,10 +73,12 @@ static const char *why_not_probed(const struct xsp_planned_probe *p)
 		{-E2BIG, "it is too long"},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && p->place.note == NULL; i++)
+	if (p->place.note != NULL)
+		return p->place.note;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (rows[i].error == p->error)
 			return rows[i].text;
-	return p->place.note != NULL ? p->place.note : strerror(-p->error);
+	return strerror(-p->error);
 }
 
 #define WIDE 160 /* columns of the table with short names */

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/rows/order.h"
+
 /* A release brings the thread this far below its budget, so that the next look finds it there. */
 #define AIM 0.8
 /* The estimate may exceed all the time that there was. */
@@ -26,17 +28,12 @@ double xsp_brake_slowdown(uint64_t probe_ns, uint64_t cpu_ns)
 uint64_t xsp_brake_off_ns(double budget, double share, uint64_t on_ns)
 {
 	/* work done in a cycle, compared with an untraced thread: off + on * (1 - share) */
-	double lost = budget / (1 + budget);
+	double lost = xsp_budget_share(budget);
 
 	return share > lost ? (uint64_t)((double)on_ns * (share / lost - 1)) : 0;
 }
 
-static int by_cost(const void *a, const void *b)
-{
-	const struct xsp_cost *x = a, *y = b;
-
-	return x->ns > y->ns ? -1 : x->ns < y->ns;
-}
+static XSP_ORDER(by_cost, struct xsp_cost, XSP_FALLING(ns));
 
 static bool is_let_go(const struct xsp_brake_plan *plan, uint32_t probe)
 {
@@ -63,8 +60,7 @@ static size_t collect(const struct xsp_brake_input *in, const struct xsp_brake_p
 		else if (!is_let_go(plan, c->probe))
 			out[n++] = *c;
 	}
-	if (n > 1)
-		qsort(out, n, sizeof(*out), by_cost);
+	XSP_SORT(out, n, by_cost);
 	return n;
 }
 

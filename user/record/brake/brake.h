@@ -42,6 +42,12 @@ struct xsp_brake_plan {
 	double paused_share; /* of the worst thread's CPU time: what may not be released alone */
 };
 
+/* The budget's share of the CPU time. */
+static inline double xsp_budget_share(double budget)
+{
+	return budget / (1 + budget);
+}
+
 double xsp_brake_slowdown(uint64_t probe_ns, uint64_t cpu_ns);
 
 /* 0 or -ENOMEM; the caller clears *plan. */

@@ -150,11 +150,10 @@ int xsp_brake_begin_off(struct xsp_recorder *r, const struct xsp_attach_change *
 	xsp_calls_end(&o->calls, o->pause_ns);
 	/* once, also pays for the next window: from then on each window is paid in advance */
 	const uint64_t next = xsp_window_length_ns(o);
-	if (!o->prepaid)
+	if (o->prepaid_ns == 0)
 		on += ways;
 	on += xsp_passed(next, o->prepaid_ns);
 	o->prepaid_ns = next;
-	o->prepaid = true;
 	off = xsp_brake_off_ns(WINDOW_AIM * o->budget, o->window_share, on);
 	o->off_until_ns = xsp_now_ns() + (off < OFF_MOST_NS ? off : OFF_MOST_NS);
 	o->phase = OFF;

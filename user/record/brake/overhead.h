@@ -13,11 +13,6 @@
 #define JUDGED_NS 1000000000ULL
 /* A window lasts at least so long; a pause's changes take as long. */
 #define WINDOW_NS 150000000ULL
-/* The budget's share of the CPU time. */
-static inline double xsp_budget_share(double budget)
-{
-	return budget / (1 + budget);
-}
 
 enum phase { ON, PAUSING, OFF, RESUMING };
 
@@ -56,8 +51,7 @@ struct xsp_overhead {
 	enum phase phase;
 	bool windows; /* it paused at least once */
 	bool for_good; /* paused for good */
-	bool prepaid;
-	uint64_t prepaid_ns; /* the length of a window that is paid in advance */
+	uint64_t prepaid_ns; /* the length of a window that is paid in advance; 0: none was yet */
 	/* windows.c */
 	struct xsp_calls calls;
 	bool whole; /* hot functions of providers are released instead of shorter windows */

@@ -228,8 +228,11 @@ int xsp_pythons_found(struct xsp_pythons *s, pid_t pid, const struct xsp_python_
 		.pid = pid,
 		.python = {.mem = -1},
 		.wanted = {"torch.nn.modules.module", "Module", method_names, 0, 0}};
-	if (xsp_codes_new(&i->codes) < 0 || xsp_torch_modules_new(&i->modules) < 0)
+	if (xsp_codes_new(&i->codes) < 0 || xsp_torch_modules_new(&i->modules) < 0) {
+		xsp_codes_free(i->codes);
+		s->count--;
 		return -ENOMEM;
+	}
 	int mem = o->file(o, pid, "mem");
 	int rc = mem < 0 ? xsp_error_set(&why, mem, XSP_STATUS_TARGET,
 					 "its memory cannot be read: %s", strerror(-mem))

@@ -7,13 +7,18 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool is_of(const struct xsp_file_note *n, const char *kind)
+{
+	return strncmp(n->kind, kind, sizeof(n->kind) - 1) == 0;
+}
+
 /* The last row takes all kinds that have no row of their own. */
 static struct xsp_file_note *row_of(struct xsp_recorder *r, const char *kind)
 {
 	size_t i = 0;
 
 	while (i + 1 < XSP_FILE_NOTES && r->file_notes[i].files > 0 &&
-	       strncmp(r->file_notes[i].kind, kind, sizeof(r->file_notes[i].kind) - 1) != 0)
+	       !is_of(&r->file_notes[i], kind))
 		i++;
 	return &r->file_notes[i];
 }
@@ -25,8 +30,10 @@ void xsp_recorder_note_file(struct xsp_recorder *r, const char *kind, const char
 	va_list ap;
 
 	n->count += count;
-	if (n->files++ > 0)
+	if (n->files++ > 0) {
+		n->others += !is_of(n, kind);
 		return;
+	}
 	n->unit = unit;
 	snprintf(n->kind, sizeof(n->kind), "%s", kind);
 	va_start(ap, fmt);
@@ -41,9 +48,11 @@ void xsp_recorder_say_file_notes(struct xsp_recorder *r)
 		char more[120] = "";
 		int used = 0;
 		if (n->files > 1)
-			used = snprintf(more, sizeof(more), "; the same of %" PRIu64 " more file%s",
-					n->files - 1, n->files == 2 ? "" : "s");
-		if (n->files > 1 && n->unit != NULL)
+			used = snprintf(more, sizeof(more),
+					"; the same %sof %" PRIu64 " more file%s",
+					n->others > 0 ? "or the like " : "", n->files - 1,
+					n->files == 2 ? "" : "s");
+		if (n->files > 1 && n->unit != NULL && n->others == 0)
 			snprintf(more + used, sizeof(more) - (size_t)used,
 				 ", %" PRIu64 " %s in all", n->count, n->unit);
 		xsp_recorder_note(r, "%s%s", n->line, more);

@@ -77,7 +77,7 @@ static bool fill(const struct xsp_elf *elf, uint8_t *copy, uint64_t total)
 		uint64_t size = unpacked_size(elf, s, &zstd);
 		if (i == header->e_shstrndx)
 			size = elf->names_size;
-		if (ALIGNED(size) > total - at) /* the file has changed */
+		if (size > total - at || ALIGNED(size) > total - at) /* the file has changed */
 			return false;
 		if (i == header->e_shstrndx) {
 			memcpy(copy + at, elf->names, size);
