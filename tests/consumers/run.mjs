@@ -15,7 +15,7 @@ const [makeCapture, folder, ...exportCommand] = process.argv.slice(2);
 const at = (name) => path.join(folder, name);
 const text = new TextDecoder('utf-8', {fatal: true});
 // formats without escapes have U+FFFD for control characters
-const shown = (text) => text.replace(/[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb]/g, '\ufffd');
+const shown = (text) => text.replace(/[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu, '\ufffd');
 const fromHex = (hex) => new TextDecoder('utf-8').decode(Buffer.from(hex, 'hex'));
 const UNFINISHED = 1, UNWOUND = 2;
 const FIBER_TID = 0x20000001;

@@ -8,9 +8,8 @@ import itertools
 import json
 import os
 import re
-import subprocess
 
-from harness import CAPTURE, EXTRA, LONG, NO_MATCH, OK, USAGE, case, check, equal, json_report, main, workload, xsptrace
+from harness import CAPTURE, EXTRA, LONG, NO_MATCH, OK, USAGE, case, check, equal, json_report, main, start, workload, xsptrace
 
 FOUND = 10
 SURE = {"slower", "faster", "more", "less", "grows more", "grows less", "new", "gone"}
@@ -67,7 +66,7 @@ def a_disturbed_capture(folder):
     def side(name, *options):
         paths = []
         for i in range(5):
-            others = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(2 * os.cpu_count() * (i == 2))]
+            others = [start(["sh", "-c", "while :; do :; done"]) for _ in range(2 * os.cpu_count() * (i == 2))]
             try:
                 paths.append(record(folder, f"{name}{i}", *options, steps=300, waits=True))
             finally:

@@ -258,13 +258,9 @@ def switchers(folder, budget, *options, mode=()):
 
 def slowed_most(said, players):
     """Of them, and by how many percent."""
-    worst = re.search(r"slowed most, estimated: (?:at least )?([\d.]+) % \((thread|process) (\d+);", said)
-    check(worst and (worst[2] == "process" or int(worst[3]) in players), "they are not in it", said, players)
-    if worst[2] == "thread":
-        return players[int(worst[3])], float(worst[1])
-    # all of them together
-    keys = ("lived_ns", "queued_ns", "cpu_ns", "switches")
-    return {key: sum(p[key] for p in players.values()) for key in keys}, float(worst[1])
+    worst = re.search(r"slowed most, estimated: (?:at least )?([\d.]+) % \(thread (\d+);", said)
+    check(worst and int(worst[2]) in players, "they are not in it", said, players)
+    return players[int(worst[2])], float(worst[1])
 
 
 @case

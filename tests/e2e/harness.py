@@ -415,6 +415,11 @@ def check_as_shipped(trace, declined=()):
     equal(said["waits"] == said["samples"] == "off", bool(declined), "--waits and --sample are off")
 
 
+def only_x86():
+    if platform.machine() != "x86_64":
+        raise Skip("machine code of x86-64")
+
+
 def says_no_loss(summary):
     """No call was lost. The summary says "nothing" if no stack was torn either, else "no event"."""
     return bool(re.search("^(nothing|no event) was lost$", summary, re.M))

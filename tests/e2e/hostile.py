@@ -21,7 +21,8 @@ import xml.etree.ElementTree as xml
 
 import elves
 from captures import Made
-from harness import (Skip, Trace, case, check, equal, main, run, start, wait_for, workload)
+from harness import (Skip, Trace, case, check, equal, main, only_x86, run, start, wait_for,
+                     workload)
 from proc import (COUNTERS, NOBODY, Tool, Witness, as_nobody, copy_for_others, mappings, random_from_clock,
                   read_counters, status,
                   stopped_text_clean, text_differences, wait_text_clean)
@@ -30,11 +31,6 @@ MEMORY_MIB = 960  # a reader may take 512, and two read what is larger than 1 Mi
 # Without CAP_SYS_ADMIN /proc/PID/map_files cannot be followed, and only paths are left.
 FEW_CAPABILITIES = ["setpriv", "--bounding-set",
                     "-all,+bpf,+perfmon,+sys_ptrace,+dac_read_search,+setuid,+setgid"]
-
-
-def only_x86():
-    if platform.machine() != "x86_64":
-        raise Skip("machine code of x86-64")
 
 
 def target(folder, name, *arguments, program=None, **options):

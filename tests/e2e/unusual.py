@@ -4,20 +4,14 @@
 instruction, name threads with a newline."""
 import json
 import os
-import platform
 import re
 import shutil
 import signal
 import sqlite3
 import subprocess
 
-from harness import (Skip, Trace, case, check, check_calls, equal, main, record_attached, run, start, start_ready, truth,
+from harness import (Skip, Trace, case, check, check_calls, equal, main, only_x86, record_attached, run, start, start_ready, truth,
                      untraced, wait_for, workload, xsptrace)
-
-
-def only_x86():
-    if platform.machine() != "x86_64":
-        raise Skip("machine code of x86-64")
 
 
 def compiled(folder, text, *options):

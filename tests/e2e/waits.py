@@ -92,9 +92,12 @@ def short_naps(folder):
     """The kernel counts a thread's CPU time from the wakeup that preempts another one, not from the switch."""
     out = f"{folder}/naps.json"
     done = xsptrace("-q", "--waits", "--sample=off", "-o", out, "--", sys.executable, "-c", NAPS)
-    found = {t["tid"]: t for t in Trace(out).json["xsptrace_threads"]}
-    check_sums(Trace(out))
-    for tid, own in re.findall(r"(\d+) (\d+)", done.stdout):
+    trace = Trace(out)
+    found = {t["tid"]: t for t in trace.json["xsptrace_threads"]}
+    check_sums(trace)
+    naps = re.findall(r"(\d+) (\d+)", done.stdout)
+    equal(len(naps), 2, "threads")
+    for tid, own in naps:
         near(found[int(tid)]["running_ns"], int(own), f"thread {tid} on CPU", share=0.05)
 
 

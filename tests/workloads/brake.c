@@ -165,7 +165,7 @@ static void *run_rounds(void *argument)
 	return NULL;
 }
 
-static int rounds_of(const struct wl_options *o, int mode)
+static int rounds_of(const struct wl_options *o, size_t mode)
 {
 	struct wl_count rounds = {modes[mode].counted, 0, 0};
 	struct worker *workers = calloc(o->threads, sizeof(*workers));
@@ -268,7 +268,7 @@ int main(int argc, char **argv)
 	wl_parse(&o, argc, argv);
 	if (o.argc > 0 && !strcmp(o.argv[0], "births"))
 		return births(&o);
-	for (int i = 0; i < 4; i++)
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
 		if (o.argc > 0 && !strcmp(o.argv[0], modes[i].name))
 			return rounds_of(&o, i);
 	if (o.argc > 0)
