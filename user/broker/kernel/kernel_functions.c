@@ -75,18 +75,20 @@ static void assign_symbol(struct frames *f, uint64_t symbol, const char *name)
 static int read_symbols(struct frames *f)
 {
 	FILE *symbols = fopen("/proc/kallsyms", "re");
-	char line[1024], name[512], type;
-	uint64_t address;
+	char line[1024], *at;
 	bool seen = false;
 
 	if (symbols == NULL)
 		return -EACCES;
 	while (fgets(line, sizeof(line), symbols) != NULL) {
-		if (sscanf(line, "%" SCNx64 " %c %511s", &address, &type, name) != 3 ||
-		    address == 0 || strchr("tTwW", type) == NULL)
+		/* "address type name"; there are 150,000, for which sscanf() takes 30 ms */
+		const uint64_t address = strtoull(line, &at, 16);
+		if (address == 0 || at[0] != ' ' || at[1] == '\0' || at[2] != ' ' ||
+		    strchr("tTwW", at[1]) == NULL)
 			continue;
 		seen = true;
-		assign_symbol(f, address, name);
+		at[3 + strcspn(at + 3, " \t\n")] = '\0';
+		assign_symbol(f, address, at + 3);
 	}
 	fclose(symbols);
 	return seen ? 0 : -EACCES;
