@@ -67,8 +67,8 @@ int xsp_record_keep_events(const struct recording *r, bool flush, struct xsp_err
 /* Was the recording meant to have spans? */
 bool xsp_record_says_why_nothing(const struct recording *r)
 {
-	return !r->what.profile &&
-	       (!r->what.needs_no_probes || xsp_recorder_wanted(r->recorder) > 0);
+	return !r->what.profile && (xsp_recorder_wanted(r->recorder) > 0 ||
+				    (!r->what.needs_no_probes && r->o.wishes.names_probes));
 }
 
 /* A summary without spans needs a reason. */
