@@ -315,6 +315,15 @@ def profile_attaches_nothing(folder):
 
 
 @case
+def launched_programs_that_no_provider_knows(folder):
+    """They have samples and waits, as with a bare -p; stacks are of samples."""
+    done = recorded("-o", f"{folder}/l.folded", "--", workload("orders"), 0.5)
+    check("no call was seen" not in done.stderr, "nothing was to be seen", done.stderr)
+    stacks = stacks_of(f"{folder}/l.folded")
+    check(holding(stacks, "is_valid") > sum(stacks.values()) / 2, "is_valid is most of it", stacks)
+
+
+@case
 def nothing_is_left_of_a_killed_recorder(folder):
     def events(pid):
         return [fd for fd in os.listdir(f"/proc/{pid}/fd")

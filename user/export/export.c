@@ -102,7 +102,7 @@ static void discard(struct xsp_export *x)
 
 void xsp_export_end_part(struct xsp_export *x)
 {
-	if (xsp_out_error(x->out) == 0)
+	if (xsp_out_error(x->out) == 0 && x->format->end != NULL)
 		xsp_out_fail(x->out, first_error(x->format->end(x), x));
 	discard(x);
 }

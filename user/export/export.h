@@ -60,7 +60,7 @@ struct xsp_export_format {
 	/* it shows stacks of spans; with XSP_WEIGHT_SAMPLES the hook gets samples as spans, with
 	 * XSP_WEIGHT_OFF_CPU waits */
 	bool stacks;
-	int (*end)(struct xsp_export *x);
+	int (*end)(struct xsp_export *x); /* NULL: nothing to do */
 	/* Frees what x->state holds, after end() or on failure. */
 	void (*discard)(struct xsp_export *x);
 };

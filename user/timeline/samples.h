@@ -40,7 +40,7 @@ uint32_t xsp_sample_place(const struct xsp_sample *s);
 
 /* Does the capture hold samples? */
 bool xsp_timeline_has_samples(const struct xsp_timeline *t);
-/* Did the user ask for them? Then samples make the stacks by default. */
+/* Did the user ask for them, or was nothing traced? Then samples make the stacks by default. */
 bool xsp_timeline_samples_asked(const struct xsp_timeline *t);
 /* Samples were on by default, cost too much, and were dropped at this time (CLOCK_MONOTONIC); 0:
  * they were not dropped. */

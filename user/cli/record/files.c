@@ -41,11 +41,14 @@ static int keep_capture(const struct recording *r, struct xsp_error *err)
 	return 0;
 }
 
-/* Was there ever anything to trace? A launched program may have had nothing. */
+/* Was there ever anything to record? A launched program may have had nothing that -e names. */
 bool xsp_record_is_traced(const struct recording *r)
 {
 	const struct xsp_plan *plan = xsp_recorder_plan(r->recorder);
-	bool traced = r->launch == NULL || r->what.needs_no_probes ||
+	const bool profiled =
+		!r->o.wishes.names_probes && (xsp_records(&r->what, XSP_FEATURE_WAITS) ||
+					      xsp_records(&r->what, XSP_FEATURE_SAMPLES));
+	bool traced = r->launch == NULL || r->what.needs_no_probes || profiled ||
 		      xsp_recorder_wanted(r->recorder) > 0;
 
 	for (size_t i = 0; i < plan->count; i++)
@@ -64,8 +67,8 @@ int xsp_record_keep_events(const struct recording *r, bool flush, struct xsp_err
 /* Was the recording meant to have spans? */
 bool xsp_record_says_why_nothing(const struct recording *r)
 {
-	return !r->what.profile &&
-	       (!r->what.needs_no_probes || xsp_recorder_wanted(r->recorder) > 0);
+	return !r->what.profile && (xsp_recorder_wanted(r->recorder) > 0 ||
+				    (!r->what.needs_no_probes && r->o.wishes.names_probes));
 }
 
 /* A summary without spans needs a reason. */

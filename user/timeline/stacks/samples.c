@@ -56,9 +56,22 @@ bool xsp_timeline_has_samples(const struct xsp_timeline *t)
 	return t->samples != NULL;
 }
 
+/* Has it functions or ranges, and not only internal probes? */
+static bool traces_anything(const struct xsp_timeline *t)
+{
+	const struct xsp_capture_probe *probes;
+	const size_t count = xsp_capture_probes(t->reader, &probes);
+	size_t i = 0;
+
+	while (i < count && probes[i].kind == XSP_PROBE_MARK)
+		i++;
+	return i < count;
+}
+
 bool xsp_timeline_samples_asked(const struct xsp_timeline *t)
 {
-	return t->samples != NULL && !xsp_capture_by_default(t->reader, "samples");
+	return t->samples != NULL &&
+	       (!xsp_capture_by_default(t->reader, "samples") || !traces_anything(t));
 }
 
 uint64_t xsp_timeline_samples_until_ns(const struct xsp_timeline *t)
