@@ -54,8 +54,7 @@ int xsp_broker_start(const struct xsp_broker_options *options, struct xsp_broker
 	*out = b;
 	return 0;
 fail:
-	if (sockets[0] >= 0)
-		close(sockets[0]);
+	xsp_close(sockets[0]);
 	if (b != NULL) {
 		free(b->in);
 		free(b->specs);

@@ -64,13 +64,11 @@ static int open_pidfd(pid_t pid)
 /* Takes the descriptor over. */
 static int add(struct xsp_broker_files *f, pid_t pid, int pidfd, bool named)
 {
-	if (xsp_grow(&f->allowed, &f->room, f->count + 1) < 0) {
-		if (pidfd >= 0)
-			close(pidfd);
-		return -ENOMEM;
-	}
-	f->allowed[f->count++] = (struct allowed){pid, pidfd, named};
-	return 0;
+	int rc = XSP_APPEND(f->allowed, f->room, f->count, (struct allowed){pid, pidfd, named});
+
+	if (rc < 0)
+		xsp_close(pidfd);
+	return rc;
 }
 
 int xsp_broker_files_new(const pid_t *pids, size_t count, bool follow,

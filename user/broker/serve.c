@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/files/file_io.h"
 #include "broker/broker.h"
 #include "broker/links/journal.h"
 
@@ -66,8 +67,7 @@ static int answer_file(struct broker *b, int (*fill)(const struct xsp_attach *a,
 		rc = -errno;
 	if (rc == 0)
 		return xsp_answer_fd(b, fd);
-	if (fd >= 0)
-		close(fd);
+	xsp_close(fd);
 	return rc;
 }
 
@@ -214,8 +214,7 @@ static void stand_apart(bool verbose)
 		signal(ignored[i], SIG_IGN);
 	for (int fd = 0; null >= 0 && fd <= (verbose ? 1 : 2); fd++)
 		dup2(null, fd);
-	if (null >= 0)
-		close(null);
+	xsp_close(null);
 	/* without the capability the old score stays */
 	if (score >= 0) {
 		ssize_t n = write(score, "-900", 4);

@@ -216,8 +216,7 @@ void xsp_capture_close(struct xsp_capture_reader *r)
 {
 	if (r == NULL)
 		return;
-	if (r->fd >= 0)
-		close(r->fd);
+	xsp_close(r->fd);
 	free(r->buffer);
 	free(r->infos);
 #define FREE_LIST(one, many) free(r->many);

@@ -78,7 +78,6 @@ int64_t *xsp_dump_lags(size_t *count)
 	}
 	if (known)
 		sched_setaffinity(0, sizeof(before), &before);
-	if (file >= 0)
-		close(file);
+	xsp_close(file);
 	return lags;
 }

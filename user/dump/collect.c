@@ -110,10 +110,8 @@ void xsp_dump_close(struct xsp_dump_target *t)
 {
 	if (t == NULL)
 		return;
-	if (t->mem >= 0)
-		close(t->mem);
-	if (t->vdso >= 0)
-		close(t->vdso);
+	xsp_close(t->mem);
+	xsp_close(t->vdso);
 	xsp_process_free(t->process);
 	free(t->threads);
 	free(t);

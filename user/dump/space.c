@@ -71,8 +71,7 @@ void xsp_space_clear(struct xsp_space *s)
 {
 	for (size_t i = 0; s->files != NULL && i <= s->mapped->count; i++)
 		xsp_module_free(s->files[i].module);
-	if (s->vdso >= 0)
-		close(s->vdso);
+	xsp_close(s->vdso);
 	xsp_perf_map_free(s->perf_map);
 	free(s->files);
 	free(s->maps);

@@ -37,10 +37,8 @@ static char *visible_path(pid_t pid, const char *library)
 		free(path);
 		path = NULL;
 	}
-	if (fd >= 0)
-		close(fd);
-	if (root >= 0)
-		close(root);
+	xsp_close(fd);
+	xsp_close(root);
 	return path;
 }
 

@@ -48,14 +48,12 @@ int xsp_image_source_open(struct xsp_image_source *s, pid_t pid)
 void xsp_image_source_close(struct xsp_image_source *s)
 {
 	for (size_t i = 0; s->fds != NULL && i < s->files->count; i++)
-		if (s->fds[i] >= 0)
-			close(s->fds[i]);
+		xsp_close(s->fds[i]);
 	free(s->fds);
 	xsp_mapped_files_free((struct xsp_mapped_files *)(uintptr_t)s->files);
 	const int others[] = {s->memory, s->maps, s->library};
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (others[i] >= 0)
-			close(others[i]);
+		xsp_close(others[i]);
 	*s = (struct xsp_image_source){.memory = -1, .maps = -1, .library = -1};
 }
 

@@ -136,8 +136,7 @@ static int open_pagemap(const char *path)
 	if (syscall(SYS_capset, &head, all) == 0)
 		return fd;
 	const int code = errno;
-	if (fd >= 0)
-		close(fd);
+	xsp_close(fd);
 	return -code;
 }
 
@@ -371,8 +370,7 @@ static int open_by_steps(int at, char *path, uid_t uid, gid_t gid)
 		name = next;
 	}
 	const int fd = at < 0 ? at : xsp_open_looked_at(at);
-	if (at >= 0)
-		close(at);
+	xsp_close(at);
 	return fd;
 }
 

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/files/file_io.h"
+
 /* A file as /proc/PID/maps shows it: one of its executable mappings, and its identity. */
 struct xsp_mapping {
 	uint64_t start, end; /* of the mapping */

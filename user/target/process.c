@@ -276,8 +276,7 @@ void xsp_process_free(struct xsp_process *p)
 {
 	if (p == NULL)
 		return;
-	if (p->pidfd >= 0)
-		close(p->pidfd);
+	xsp_close(p->pidfd);
 	free(p->cmdline);
 	free(p->exe);
 	free(p);

@@ -540,8 +540,7 @@ void xsp_attach_free(struct xsp_attach *a)
 	xsp_release_free(a);
 	xsp_links_free(a);
 	free(a->changed);
-	if (a->self >= 0)
-		close(a->self);
+	xsp_close(a->self);
 	pthread_mutex_destroy(&a->lock);
 	free(a->counter_tids);
 	free(a->writers);

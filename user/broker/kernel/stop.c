@@ -98,15 +98,10 @@ int xsp_stopper_start(struct xsp_attach *a)
 	s->guardian = broker < 0 ? -1 : fork();
 	if (s->guardian == 0)
 		guard(a, bpf_map__fd(a->bpf->maps.xsp_stopped), broker);
-	int rc = s->guardian < 0 ? -errno : 0;
-	if (broker >= 0)
-		close(broker);
-	if (rc < 0) {
-		free(s);
-		return rc;
-	}
-	a->stopper = s;
-	return 0;
+	int rc = guardian < 0 ? -errno : 0;
+	xsp_close(broker);
+	a->stopper = guardian < 0 ? 0 : guardian;
+	return rc;
 }
 
 void xsp_stopper_end(struct xsp_attach *a)

@@ -227,10 +227,8 @@ static void mend_copies(struct moving *m)
 	}
 	free(text);
 	free(m->chunk);
-	if (m->mem >= 0)
-		close(m->mem);
-	if (m->pagemap >= 0)
-		close(m->pagemap);
+	xsp_close(m->mem);
+	xsp_close(m->pagemap);
 }
 
 /* ---- a process ---- */

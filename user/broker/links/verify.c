@@ -98,10 +98,8 @@ static int open_proc(pid_t pid, const char *name)
 
 static void close_memory(struct memory *m)
 {
-	if (m->mem >= 0)
-		close(m->mem);
-	if (m->pagemap >= 0)
-		close(m->pagemap);
+	xsp_close(m->mem);
+	xsp_close(m->pagemap);
 	free(m->ranges);
 	free(m->others);
 }
