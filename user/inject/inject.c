@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/rows/order.h"
 #include "inject/thread/divert.h"
 #include "inject/load.h"
 #include "inject/reader.h"
@@ -100,13 +101,7 @@ struct candidate {
 	enum xsp_candidate kind;
 };
 
-static int compare(const void *a, const void *b)
-{
-	const struct candidate *x = a, *y = b;
-
-	return x->kind != y->kind ? (x->kind < y->kind ? -1 : 1)
-				  : (x->tid > y->tid) - (x->tid < y->tid);
-}
+static XSP_ORDER(compare, struct candidate, XSP_RISING(kind) ?: XSP_RISING(tid));
 
 /* Lists threads that are worth trying, the best first. Only with `all` those whose system calls we may disturb. */
 static int list(struct injection *in, bool all, struct candidate **out, size_t *count)

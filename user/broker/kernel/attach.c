@@ -231,11 +231,8 @@ int xsp_attach_range(struct xsp_attach *a, uint32_t probe, const struct xsp_rang
 
 int xsp_attach_detail(struct xsp_attach *a, uint32_t probe, const struct xsp_detail_spec *spec)
 {
-	if (spec->written) {
-		if (xsp_grow(&a->writers, &a->writer_room, a->writer_count + 1) < 0)
-			return -ENOMEM;
-		a->writers[a->writer_count++] = probe;
-	}
+	if (spec->written && XSP_APPEND(a->writers, a->writer_room, a->writer_count, probe) < 0)
+		return -ENOMEM;
 	return xsp_map_put(a->bpf->maps.xsp_details, &probe, spec);
 }
 

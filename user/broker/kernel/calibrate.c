@@ -3,6 +3,7 @@
  * calibrate.c - what a hit of each class costs on this machine: hits functions of our own that have the same
  * instructions as targets, with the same program.
  */
+#include "base/rows/order.h"
 #include "broker/kernel/attach_private.h"
 #include "base/clock.h"
 
@@ -103,12 +104,7 @@ static double time_hits(void (*function)(void), int hits)
 #define EVICT_BYTES ((size_t)2 << 20)
 #define COLD_HITS 9
 
-static int by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
+static XSP_ORDER(by_value, double, XSP_COMPARE(*x, *y));
 
 /* The time of one call when the caches are full of other data. The median: here other work of the machine can also make
  * a call faster. 0: no memory. */

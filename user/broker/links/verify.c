@@ -407,9 +407,8 @@ static int find_on_page(const struct memory *m, const struct range *r, uint64_t 
 		if (!is_breakpoint(memory + i) || is_breakpoint(file + i) ||
 		    !stands_alone(memory, file, i, (size_t)n))
 			continue;
-		if (xsp_grow(&l->offsets, &l->room, l->count + 1) < 0)
+		if (XSP_APPEND(l->offsets, l->room, l->count, offset + i) < 0)
 			return -ENOMEM;
-		l->offsets[l->count++] = offset + i;
 	}
 	return 0;
 }
