@@ -10,6 +10,7 @@
 #include "broker/links/verify.h"
 #include "broker/side_events.h"
 #include "procfs/family.h"
+#include "procfs/procfs.h"
 #include "xsptrace/brake.h"
 
 /* If loading fails, drops one default after the other and tries again: what nobody asked for must not make the
@@ -278,7 +279,7 @@ int xsp_handle_thread(struct broker *b)
 	int rc = 0;
 
 	if (b->options->attach->counter_count > 0)
-		rc = xsp_broker_files_status_id(tid, "Tgid");
+		rc = xsp_procfs_status_id(&xsp_open_directly, tid, "Tgid");
 	if (rc > 0)
 		rc = xsp_allow(b, rc);
 	return rc < 0 ? rc : xsp_attach_thread(b->attach, tid);

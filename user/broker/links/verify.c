@@ -461,18 +461,6 @@ static void register_and_close(pid_t pid, int file, int prog, const uint64_t *of
 	}
 }
 
-static bool is_debugged(pid_t pid)
-{
-	char *status;
-	bool debugged = true;
-
-	if (xsp_procfs_read(&xsp_open_directly, pid, "status", 65536, &status, NULL) == 0) {
-		debugged = xsp_procfs_last_id(status, "TracerPid", 0) != 0;
-		free(status);
-	}
-	return debugged;
-}
-
 long xsp_verify_repair(pid_t pid, const struct xsp_verified_file *file, int prog, size_t *stay)
 {
 	struct leftovers found = {0}, left = {0};
@@ -483,7 +471,8 @@ long xsp_verify_repair(pid_t pid, const struct xsp_verified_file *file, int prog
 		return rc;
 	rc = find_all(&m, &found);
 	left.count = found.count;
-	for (size_t at = 0; rc == 0 && at < found.count && !is_debugged(pid);
+	for (size_t at = 0; rc == 0 && at < found.count &&
+			    xsp_procfs_status_id(&xsp_open_directly, pid, "TracerPid") == 0;
 	     at += XSP_LINK_SITES) {
 		size_t before = left.count, rest = found.count - at;
 		register_and_close(pid, file->fd, prog, found.offsets + at,
