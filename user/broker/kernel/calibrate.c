@@ -168,7 +168,7 @@ static int attach_subjects(struct xsp_attach *a)
 		       ? -errno
 		       : xsp_attach_sites(a, getpid(), &(struct xsp_verified_file){.fd = a->self},
 					  "xsptrace", XSP_PROGRAM_SPAN, sites, XSP_SITE_CLASSES,
-					  NULL, NULL, NULL);
+					  NULL, NULL);
 }
 
 /* The last id of the tables; no plan reaches it. */
@@ -183,7 +183,7 @@ static int attach_own(struct xsp_attach *a, void (*function)(void), enum xsp_pro
 
 	return rc < 0 ? rc
 		      : xsp_attach_sites(a, getpid(), &(struct xsp_verified_file){.fd = a->self},
-					 "xsptrace", program, &site, 1, NULL, NULL, NULL);
+					 "xsptrace", program, &site, 1, NULL, NULL);
 }
 
 /* Measures what the programs for names and for sections take more than the one for spans. */
