@@ -13,7 +13,6 @@
 #include "xsptrace/event.h"
 
 static const struct xsp_arch_placer *const placers[] = {
-	[XSP_ARCH_OTHER] = NULL,
 	[XSP_ARCH_X86_64] = &xsp_placer_x86_64,
 	[XSP_ARCH_AARCH64] = &xsp_placer_arm64,
 };

@@ -205,9 +205,7 @@ static int drop_doubles(struct xsp_probe_list *list)
 				       : is_mark(p) && bsearch(p, list->items, spans, sizeof(*p),
 							       by_address) != NULL;
 		if (same) {
-			free(p->symbol);
-			free(p->name);
-			free(p->arguments);
+			xsp_probe_clear(p);
 			continue;
 		}
 		moved[p->order] = (uint32_t)kept;

@@ -32,7 +32,7 @@ struct xsp_opener {
 		     size_t size);
 	int (*pidfd)(const struct xsp_opener *o, pid_t pid);
 	/* The separate debug file of a build id (in hexadecimal), where distributions put it. A
-	 * descriptor or -errno */
+	 * descriptor or -errno. NULL: there is none */
 	int (*debug_file)(const struct xsp_opener *o, const char *build_id);
 	/* The separate debug file `name` of the file that the process maps from `path`
 	 * (xsp_open_debug_link). NULL: there is none */
