@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* kernel_functions.c - names for the kernel stacks of samples and waits. Only names leave this process: addresses would
  * tell where the kernel's code lies. */
+#include "base/rows/order.h"
 #include "broker/kernel/attach_private.h"
 
 #include <errno.h>
@@ -53,12 +54,7 @@ static int read_stacks(int map, struct frames *f)
 	return rc;
 }
 
-static int by_address(const void *a, const void *b)
-{
-	const struct frame *x = a, *y = b;
-
-	return x->address < y->address ? -1 : x->address > y->address;
-}
+static XSP_ORDER(by_address, struct frame, XSP_RISING(address));
 
 /* Only the first frame at or after the symbol is marked; name_all() does the rest. */
 static void assign_symbol(struct frames *f, uint64_t symbol, const char *name)
@@ -121,7 +117,7 @@ int xsp_attach_kernel_functions(const struct xsp_attach *a, FILE *out)
 	if (rows == NULL)
 		rc = -ENOMEM;
 	if (rc == 0 && f.count > 0) {
-		qsort(f.list, f.count, sizeof(*f.list), by_address);
+		XSP_SORT(f.list, f.count, by_address);
 		rc = read_symbols(&f);
 	}
 	if (rc == 0) {
