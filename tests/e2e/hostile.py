@@ -1056,7 +1056,7 @@ def files_that_come_late(folder):
         child.kill()
         print(f"  {end}: ended after {took:.2f} s")
         equal(process.returncode, 0, f"status\n{tool.output()}")
-        check(took < 2, f"{end}: {took:.1f} s to the end")
+        check(took < 5, f"{end}: {took:.1f} s to the end")  # its readers stay stopped
         check("was not looked at" in tool.output(), "what was not looked at is not said", tool.output())
 
 

@@ -110,7 +110,8 @@ def fresh_processes(folder):
     expected = check_end(alone, folder, "alone")
     for n in range(TIMES):
         child = busy(folder, *arguments)
-        time.sleep(random.Random(n).uniform(0.02, 0.3))
+        h.wait_for(lambda pid=child.pid: len(threads(pid)) > 1, 10, "threads")  # before, it may have no C library yet
+        time.sleep(random.Random(n).uniform(0, 0.3))
         got = inject(child.pid, library(), memfd=n % 4 == 0)
         h.equal(got["cleaned"], 1, "cleaned")
         h.equal(check_end(child, folder, f"fresh {n}"), expected, "the target's output")

@@ -204,6 +204,8 @@ class Tool:
     def __init__(self, folder):
         self.folder = folder
         self.path = f"{folder}/xsptrace"
+        if os.path.exists(self.path):
+            os.unlink(self.path)  # a process of an earlier one may run it yet
         shutil.copy(XSPTRACE, self.path)
         os.chmod(self.path, 0o755)
         file = os.stat(self.path)
