@@ -8,7 +8,7 @@ root=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")
 jobs=$(nproc)
 # Most tests wait for most of their time, so more of them run than there are processors.
 # shellcheck disable=SC2034
-beside=$((2 * jobs))
+beside=$((3 * jobs))
 
 say() { echo "$tool: $*"; }
 die() {

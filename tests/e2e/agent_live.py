@@ -218,19 +218,19 @@ def slow_cold_start(folder):
     gpu_of(Trace(out))
 
 
-@case(quiet="how long Ctrl-C takes")
+@case
 def interrupted_cold_start(folder):
     """Ctrl-C while CUPTI is being loaded does not wait for it."""
     environment, path = with_agent(folder)
-    environment["XSP_DOUBLE_COLD_MS"] = "6000"
-    child = start([workload("gpu_sim"), "--threads", "2", "--seconds", "8", "--rate", "1000"],
+    environment["XSP_DOUBLE_COLD_MS"] = "12000"
+    child = start([workload("gpu_sim"), "--threads", "2", "--seconds", "14", "--rate", "1000"],
                   env=environment, stdout=subprocess.DEVNULL)
     with Recording(folder, "-p", child.pid, "-o", f"{folder}/cold.json") as recording:
         time.sleep(1)
         begun = time.monotonic()
         recording.stop()
         recording.wait()
-        check(time.monotonic() - begun < 5, "Ctrl-C took", time.monotonic() - begun)
+        check(time.monotonic() - begun < 10, "Ctrl-C took", time.monotonic() - begun)
     equal(finish(child), 0, "status")
     equal(cupti(path)["kinds_on"], 0, "kinds that were left on")
 

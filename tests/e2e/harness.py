@@ -76,6 +76,8 @@ def check(condition, message, *details):
 
 
 def equal(got, expected, what):
+    if isinstance(got, set) and isinstance(expected, set) and len(expected) > 9:
+        check(got == expected, f"{what}: too many: {sorted(got - expected)!r}, missing: {sorted(expected - got)!r}")
     check(got == expected, f"{what}: got {got!r}, expected {expected!r}")
 
 

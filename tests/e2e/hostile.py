@@ -1243,8 +1243,8 @@ def more_functions_than_a_recording_can_have(folder):
         paths = [elves.large(count).write(f"{folder}/libhuge{i}.so") for i in range(libraries)]
         witness = target(folder, "mapper", *[f"{path}:+:0" for path in paths])
         tool = Tool(folder)
-        tool.start("-p", witness.pid, "-e", "libhuge*:*", "-o", f"{folder}/t.xspt", "--max-overhead", "off")
-        wait_for(lambda: "is left out" in tool.output(), 10, "what is left out")
+        tool.start("-p", witness.pid, "-e", "libhuge*:*", "-o", f"{folder}/t.xspt", "--max-overhead", "off", "--attach-limit", "2min")
+        wait_for(lambda: "is left out" in tool.output(), 30, "what is left out")
         if libraries > 1:  # the other one is attached to
             tool.process.send_signal(signal.SIGINT)
         status = tool.process.wait(60)

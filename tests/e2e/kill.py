@@ -463,12 +463,12 @@ class InWindows:
         equal(semaphore(self.target.pid, self.semaphore), 0, f"the semaphore {what}")
 
 
-@case(quiet="windows of four targets that never rest: beside others it takes four times as long, and so do they")
+@case(quiet="windows of six targets that never rest: beside others it takes four times as long, and so do they")
 def killed_after_many_windows(folder):
     """What is forgotten in a window has added up: 20 of them and more after the start each process of the tool is killed, and its
     group. Some at a time, as windows take their time."""
     many, roles, passed = 20, [None, "xsp-broker", "xsp-guardian", "xsp-planner", "the group"], []
-    cases, random = [InWindows(f"{folder}/{i}") for i in range(4)], random_from_clock()
+    cases, random = [InWindows(f"{folder}/{i}") for i in range(6)], random_from_clock()
     for c in cases:
         c.begin()
     while len(passed) < max(len(roles), TIMES):

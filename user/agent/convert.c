@@ -15,6 +15,16 @@
 		.bytes = (r)->bytes, .copy_kind = (r)->copy_kind, .source_kind = (r)->source_kind, \
 		.destination_kind = (r)->destination_kind, .flags = (r)->flags
 
+/* Defines the function that converts records `r` of one kind. */
+#define CONVERT(function, from, to, kind, ...)                                                     \
+	static void function(struct batch *b, const void *record)                                  \
+	{                                                                                          \
+		const struct from *r = record;                                                     \
+		const struct to out = {__VA_ARGS__};                                               \
+                                                                                                   \
+		batch_put(b, &out, sizeof(out), kind);                                             \
+	}
+
 static void kernel(struct batch *b, const void *record)
 {
 	const struct cupti_kernel *k = record;
@@ -46,55 +56,18 @@ static void kernel(struct batch *b, const void *record)
 	batch_put(b, &out, sizeof(out), XSP_GPU_KERNEL);
 }
 
-static void copy(struct batch *b, const void *record)
-{
-	const struct cupti_memcpy *m = record;
-	struct xsp_gpu_memcpy out = {COPY(m), .copies = m->copies};
+CONVERT(copy, cupti_memcpy, xsp_gpu_memcpy, XSP_GPU_MEMCPY, COPY(r), .copies = r->copies)
 
-	batch_put(b, &out, sizeof(out), XSP_GPU_MEMCPY);
-}
+CONVERT(copy_p2p, cupti_memcpy2, xsp_gpu_memcpy, XSP_GPU_MEMCPY_P2P, COPY(r),
+	.source_device = r->source_device, .source_context = r->source_context,
+	.destination_device = r->destination_device, .destination_context = r->destination_context)
 
-static void copy_p2p(struct batch *b, const void *record)
-{
-	const struct cupti_memcpy2 *m = record;
-	struct xsp_gpu_memcpy out = {
-		COPY(m),
-		.source_device = m->source_device,
-		.source_context = m->source_context,
-		.destination_device = m->destination_device,
-		.destination_context = m->destination_context,
-	};
+CONVERT(set, cupti_memset, xsp_gpu_memset, XSP_GPU_MEMSET, TIMES(r), .bytes = r->bytes, PLACE(r),
+	.value = r->value, .flags = r->flags, .memory_kind = r->memory_kind, ORIGIN(r))
 
-	batch_put(b, &out, sizeof(out), XSP_GPU_MEMCPY_P2P);
-}
-
-static void set(struct batch *b, const void *record)
-{
-	const struct cupti_memset *m = record;
-	struct xsp_gpu_memset out = {
-		TIMES(m),	   .bytes = m->bytes, PLACE(m),
-		.value = m->value, .flags = m->flags, .memory_kind = m->memory_kind,
-		ORIGIN(m),
-	};
-
-	batch_put(b, &out, sizeof(out), XSP_GPU_MEMSET);
-}
-
-static void sync(struct batch *b, const void *record)
-{
-	const struct cupti_sync *s = record;
-	struct xsp_gpu_sync out = {
-		TIMES(s),
-		.what = s->type,
-		.context = s->context,
-		.stream = s->stream,
-		.event = s->event,
-		.event_sync = s->event_sync,
-		.result = s->result,
-	};
-
-	batch_put(b, &out, sizeof(out), XSP_GPU_SYNC);
-}
+CONVERT(sync, cupti_sync, xsp_gpu_sync, XSP_GPU_SYNC, TIMES(r), .what = r->type,
+	.context = r->context, .stream = r->stream, .event = r->event, .event_sync = r->event_sync,
+	.result = r->result)
 
 static void overhead(struct batch *b, const void *record)
 {
@@ -113,83 +86,28 @@ static void overhead(struct batch *b, const void *record)
 	batch_put(b, &out, sizeof(out), XSP_GPU_OVERHEAD);
 }
 
-static void memory(struct batch *b, const void *record)
-{
-	const struct cupti_memory *m = record;
-	struct xsp_gpu_memory out = {
-		.head = {.correlation = m->correlation},
-		.time_ns = m->time,
-		.address = m->address,
-		.bytes = m->bytes,
-		.operation = m->operation,
-		.memory_kind = m->memory_kind,
-		PLACE(m),
-		.async = m->async,
-		.pc = m->pc,
-		.name = batch_name(b, m->name),
-		.pool = m->pool,
-		/* otherwise it is a process id */
-		.pool_size = m->pool_type == 1 ? m->pool_size : 0,
-		.pool_used = m->pool_used,
-		.pool_threshold = m->pool_threshold,
-	};
+CONVERT(memory, cupti_memory, xsp_gpu_memory, XSP_GPU_MEMORY,
+	.head = {.correlation = r->correlation}, .time_ns = r->time, .address = r->address,
+	.bytes = r->bytes, .operation = r->operation, .memory_kind = r->memory_kind, PLACE(r),
+	.async = r->async, .pc = r->pc, .name = batch_name(b, r->name), .pool = r->pool,
+	/* otherwise it is a process id */
+	.pool_size = r->pool_type == 1 ? r->pool_size : 0, .pool_used = r->pool_used,
+	.pool_threshold = r->pool_threshold)
 
-	batch_put(b, &out, sizeof(out), XSP_GPU_MEMORY);
-}
+CONVERT(event, cupti_event, xsp_gpu_cuda_event, XSP_GPU_CUDA_EVENT,
+	.head = {.correlation = r->correlation}, .context = r->context, .stream = r->stream,
+	.event = r->event, .device = r->device, .event_sync = r->event_sync,
+	.device_ns = r->device_time)
 
-static void event(struct batch *b, const void *record)
-{
-	const struct cupti_event *e = record;
-	struct xsp_gpu_cuda_event out = {
-		.head = {.correlation = e->correlation},
-		.context = e->context,
-		.stream = e->stream,
-		.event = e->event,
-		.device = e->device,
-		.event_sync = e->event_sync,
-		.device_ns = e->device_time,
-	};
+CONVERT(marker, cupti_marker, xsp_gpu_marker, XSP_GPU_MARKER, .time_ns = r->time, .id = r->id,
+	.flags = r->flags, .name = batch_name(b, r->name), .domain = batch_name(b, r->domain),
+	.tid = r->object == 2 ? r->object_id[1] : 0)
 
-	batch_put(b, &out, sizeof(out), XSP_GPU_CUDA_EVENT);
-}
+CONVERT(graph, cupti_graph, xsp_gpu_graph, XSP_GPU_GRAPH, TIMES(r), PLACE(r), .graph = r->graph,
+	.end_device = r->end_device, .end_context = r->end_context)
 
-static void marker(struct batch *b, const void *record)
-{
-	const struct cupti_marker *m = record;
-	struct xsp_gpu_marker out = {
-		.time_ns = m->time,
-		.id = m->id,
-		.flags = m->flags,
-		.name = batch_name(b, m->name),
-		.domain = batch_name(b, m->domain),
-		.tid = m->object == 2 ? m->object_id[1] : 0,
-	};
-
-	batch_put(b, &out, sizeof(out), XSP_GPU_MARKER);
-}
-
-static void graph(struct batch *b, const void *record)
-{
-	const struct cupti_graph *g = record;
-	struct xsp_gpu_graph out = {
-		TIMES(g),
-		PLACE(g),
-		.graph = g->graph,
-		.end_device = g->end_device,
-		.end_context = g->end_context,
-	};
-
-	batch_put(b, &out, sizeof(out), XSP_GPU_GRAPH);
-}
-
-static void context(struct batch *b, const void *record)
-{
-	const struct cupti_context *c = record;
-	struct xsp_gpu_context out = {
-		.context = c->context, .device = c->device, .null_stream = c->null_stream};
-
-	batch_put(b, &out, sizeof(out), XSP_GPU_CONTEXT);
-}
+CONVERT(context, cupti_context, xsp_gpu_context, XSP_GPU_CONTEXT, .context = r->context,
+	.device = r->device, .null_stream = r->null_stream)
 
 /* `least`: the record's size in the oldest version that we read */
 #define LEAST(type, last) (offsetof(struct type, last) + sizeof(((struct type *)0)->last))

@@ -171,8 +171,7 @@ int xsp_ask_for_file(struct xsp_broker *b, enum xsp_broker_op op, size_t row_siz
 		rc = -ENOMEM;
 	if (rc == 0 && pread(fd, *rows, *count * row_size, 0) != (ssize_t)(*count * row_size))
 		rc = -EIO;
-	if (fd >= 0)
-		close(fd);
+	xsp_close(fd);
 	if (rc < 0)
 		*count = 0;
 	return rc;

@@ -54,8 +54,7 @@ int xsp_broker_start(const struct xsp_broker_options *options, struct xsp_broker
 	*out = b;
 	return 0;
 fail:
-	if (sockets[0] >= 0)
-		close(sockets[0]);
+	xsp_close(sockets[0]);
 	if (b != NULL) {
 		free(b->in);
 		free(b->specs);
@@ -252,20 +251,14 @@ static int put_spec(struct xsp_broker *b, enum xsp_spec_kind kind, uint32_t prob
 	return 0;
 }
 
-int xsp_broker_range(struct xsp_broker *b, uint32_t probe, const struct xsp_range_spec *spec)
-{
-	return put_spec(b, XSP_SPEC_RANGE, probe, spec);
-}
-
-int xsp_broker_detail(struct xsp_broker *b, uint32_t probe, const struct xsp_detail_spec *spec)
-{
-	return put_spec(b, XSP_SPEC_DETAIL, probe, spec);
-}
-
-int xsp_broker_arguments(struct xsp_broker *b, uint32_t probe, const struct xsp_args_spec *spec)
-{
-	return put_spec(b, XSP_SPEC_ARGUMENTS, probe, spec);
-}
+#define PUT_SPEC(name, type, kind)                                                                 \
+	int xsp_broker_##name(struct xsp_broker *b, uint32_t probe, const struct type *spec)       \
+	{                                                                                          \
+		return put_spec(b, kind, probe, spec);                                             \
+	}
+PUT_SPEC(range, xsp_range_spec, XSP_SPEC_RANGE)
+PUT_SPEC(detail, xsp_detail_spec, XSP_SPEC_DETAIL)
+PUT_SPEC(arguments, xsp_args_spec, XSP_SPEC_ARGUMENTS)
 
 /* ---- sites ---- */
 

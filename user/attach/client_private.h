@@ -4,6 +4,7 @@
 #define XSP_ATTACH_CLIENT_PRIVATE_H
 
 #include "attach/broker.h"
+#include "base/files/file_io.h"
 #include "broker/requests.h"
 
 /* A mapped file that was opened ahead. */

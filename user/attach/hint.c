@@ -22,8 +22,7 @@ static int open_again(struct xsp_broker *b, const struct xsp_planned_module *m)
 
 	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == m->inode)
 		return fd;
-	if (fd >= 0)
-		close(fd); /* the module could not be opened, so the number is not its own */
+	xsp_close(fd); /* the module could not be opened, so the number is not its own */
 	return -ENOENT;
 }
 

@@ -135,8 +135,7 @@ static int ask_mapped(const struct xsp_opener *o, pid_t pid, const struct xsp_ma
 void xsp_opener_close(struct xsp_broker *b)
 {
 	for (size_t i = 0; i < b->opened_count; i++)
-		if (b->opened[i].fd >= 0)
-			close(b->opened[i].fd);
+		xsp_close(b->opened[i].fd);
 	b->opened_count = 0;
 }
 

@@ -99,8 +99,7 @@ static void measure_use(const struct xsp_process *p, struct xsp_mapped_files *fi
 		struct xsp_mapped_file *f = &files->files[i];
 		f->use = touched_pages(pagemap, f->start / page, (f->end - f->start) / page, &left);
 	}
-	if (pagemap >= 0)
-		close(pagemap);
+	xsp_close(pagemap);
 }
 
 void xsp_plan_by_use(const struct xsp_plan *plan, const struct xsp_process *p,
@@ -286,8 +285,7 @@ int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 		return fd;
 	*out = add_module(plan, file);
 	if (*out == NULL) {
-		if (fd >= 0)
-			close(fd);
+		xsp_close(fd);
 		return xsp_out_of_memory(err);
 	}
 	(*out)->unread = fd < 0 && !empty;

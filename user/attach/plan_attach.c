@@ -325,9 +325,7 @@ static int find_unprobed(struct attaching *a, uint8_t *missing)
 
 	memset(missing, 0, a->m->count);
 	for (int program = 0; program < XSP_PROGRAMS && a->done->refused == 0; program++) {
-		const size_t n = xsp_program_exists((enum xsp_program)program)
-					 ? collect(a, (enum xsp_program)program)
-					 : 0;
+		const size_t n = collect(a, (enum xsp_program)program);
 		if (n > 0)
 			rc = xsp_broker_verify(a->broker, a->pid, a->m->handle, a->sites, n,
 					       XSP_VERIFY_UNPROBED, a->differs);

@@ -229,8 +229,7 @@ static int give_debug_file(struct xsp_planner *p)
 						       : p->opener->debug_file(p->opener, wanted);
 	struct xsp_message m = {.op = XSP_HAVE_DEBUG_FILE, .result = fd < 0 ? fd : 0};
 	int rc = xsp_message_send(p->now->socket, &m, NULL, &fd, fd < 0 ? 0 : 1);
-	if (fd >= 0)
-		close(fd);
+	xsp_close(fd);
 	return rc == -EAGAIN ? -EPROTO : rc; /* it asks, but does not read the answers */
 }
 

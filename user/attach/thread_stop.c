@@ -31,8 +31,7 @@ int xsp_thread_stopper_new(struct xsp_broker *b, pid_t pid, struct xsp_thread_st
 
 static void hang_up(struct xsp_thread_stopper *s)
 {
-	if (s->socket >= 0)
-		close(s->socket);
+	xsp_close(s->socket);
 	s->socket = -1;
 }
 

@@ -68,4 +68,29 @@ static inline bool xsp_ends_with(const char *text, size_t length, const char *en
 	return length >= n && memcmp(text + length - n, end, n) == 0;
 }
 
+/* Does a text begin with one of these texts? */
+#define XSP_BEGINS_WITH_ANY(text, list)                                                            \
+	xsp_begins_with_any_raw(text, list, sizeof(list) / sizeof((list)[0]))
+static inline bool xsp_begins_with_any_raw(const char *text, const char *const *list, size_t count)
+{
+	size_t i = 0;
+
+	while (i < count && strncmp(text, list[i], strlen(list[i])) != 0)
+		i++;
+	return i < count;
+}
+
+/* Is a text of this length one of these? */
+#define XSP_IS_AMONG(text, length, list)                                                           \
+	xsp_is_among_raw(text, length, list, sizeof(list) / sizeof((list)[0]))
+static inline bool xsp_is_among_raw(const char *text, size_t length, const char *const *list,
+				    size_t count)
+{
+	size_t i = 0;
+
+	while (i < count && (strlen(list[i]) != length || memcmp(text, list[i], length) != 0))
+		i++;
+	return i < count;
+}
+
 #endif

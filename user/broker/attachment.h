@@ -47,17 +47,6 @@ static inline bool xsp_program_is_return(enum xsp_program program)
 	       program == XSP_PROGRAM_HEAP_RETURN;
 }
 
-/* Of longjmp we know where it leads to on x86-64 only. */
-static inline bool xsp_program_exists(enum xsp_program program)
-{
-#if defined(__x86_64__)
-	(void)program;
-	return true;
-#else
-	return program != XSP_PROGRAM_LONGJMP;
-#endif
-}
-
 enum xsp_attach_method {
 	XSP_ATTACH_UPROBE_MULTI, /* one link a library and program (Linux 6.6) */
 	XSP_ATTACH_TRACEFS, /* a few dozen events of tracefs, with many sites each */
@@ -133,19 +122,20 @@ enum xsp_verify {
 	XSP_VERIFY_QUESTIONS,
 };
 
+/* In the order of enum xsp_count. */
 struct xsp_attach_counters {
 	uint64_t lost_entries, lost_exits, lost_other, lost_names, filtered, silent_hits, untracked;
 	uint64_t lost_gpu_records; /* in batches that lost_other counts */
 	/* how many hits with sections were timed, and how long the program took for them */
 	uint64_t detail_hits, detail_ns;
 	uint64_t objects_opened, objects_closed; /* ranges that belong to an object */
+	/* by the kernel: return probes that it did not put in, programs that it did not run */
+	uint64_t missed;
 	uint64_t unseen_ns; /* time that found no row in xsp_attach_unseen() */
 	uint64_t python_torn; /* Python stacks that could be read in part only */
 	uint64_t samples, samples_ns; /* taken or lost, and the time their program took */
 	uint64_t stacks_torn; /* stacks of waits that could be read in part only */
 	uint64_t heap_unseen; /* sampled calls of --memory=malloc whose end was not seen */
-	/* by the kernel: return probes that it did not put in, programs that it did not run */
-	uint64_t missed;
 };
 
 struct xsp_held_back {

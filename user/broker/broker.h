@@ -37,6 +37,16 @@ struct broker {
 	struct xsp_error err;
 };
 
+/* What the request's body begins with. */
+static inline pid_t xsp_asked_pid(const struct broker *b)
+{
+	return ((const struct xsp_ask_pid *)(const void *)b->in->body)->pid;
+}
+static inline uint32_t xsp_asked_word(const struct broker *b)
+{
+	return *(const uint32_t *)(const void *)b->in->body;
+}
+
 /* Sets the answer's bytes; `data` may be NULL if `size` is 0. */
 void xsp_answer(struct broker *b, const void *data, size_t size);
 /* Takes the descriptor over and answers with it. A negative errno is returned as it is. */

@@ -64,13 +64,11 @@ static int open_pidfd(pid_t pid)
 /* Takes the descriptor over. */
 static int add(struct xsp_broker_files *f, pid_t pid, int pidfd, bool named)
 {
-	if (xsp_grow(&f->allowed, &f->room, f->count + 1) < 0) {
-		if (pidfd >= 0)
-			close(pidfd);
-		return -ENOMEM;
-	}
-	f->allowed[f->count++] = (struct allowed){pid, pidfd, named};
-	return 0;
+	int rc = XSP_APPEND(f->allowed, f->room, f->count, (struct allowed){pid, pidfd, named});
+
+	if (rc < 0)
+		xsp_close(pidfd);
+	return rc;
 }
 
 int xsp_broker_files_new(const pid_t *pids, size_t count, bool follow,
@@ -138,18 +136,6 @@ int xsp_broker_files_may_read(struct xsp_broker_files *f, pid_t pid, const char 
 	return strcmp(name, "status") == 0 || strcmp(name, "comm") == 0 ? 0 : -ESRCH;
 }
 
-pid_t xsp_broker_files_status_id(pid_t pid, const char *key)
-{
-	char *status;
-	int rc = xsp_procfs_read(&xsp_open_directly, pid, "status", 65536, &status, NULL);
-
-	if (rc < 0)
-		return rc;
-	pid_t id = xsp_procfs_last_id(status, key, 0);
-	free(status);
-	return id;
-}
-
 /* Fills `line` with the process and its ancestors up to an allowed one. Returns how many; 0: none of them is
  * allowed. */
 static size_t line_of(struct xsp_broker_files *f, pid_t pid, pid_t line[GENERATIONS])
@@ -157,7 +143,7 @@ static size_t line_of(struct xsp_broker_files *f, pid_t pid, pid_t line[GENERATI
 	size_t n = 0;
 
 	for (line[n++] = pid; n < GENERATIONS; n++) {
-		line[n] = xsp_broker_files_status_id(line[n - 1], "PPid");
+		line[n] = xsp_procfs_status_id(&xsp_open_directly, line[n - 1], "PPid");
 		if (line[n] <= 1)
 			return 0;
 		if (is_allowed(f, line[n]) == 1)

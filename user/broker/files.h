@@ -23,8 +23,6 @@ int xsp_broker_files_may_read(struct xsp_broker_files *f, pid_t pid, const char 
  * False: that has ended, and the number may be another one's. */
 bool xsp_broker_files_is_it(const struct xsp_broker_files *f, pid_t pid);
 int xsp_broker_files_pidfd(const struct xsp_broker_files *f, pid_t pid); /* of an allowed process */
-/* "PPid" or "Tgid" of a process or thread, or a negative errno: it has ended, or cannot be read. */
-pid_t xsp_broker_files_status_id(pid_t pid, const char *key);
 /* Takes over the descriptor of a mapped file and gives it a number; equal files (inode, content) share one. */
 int xsp_broker_files_keep(struct xsp_broker_files *f, int fd, const struct xsp_mapping *m,
 			  uint32_t *handle);

@@ -16,29 +16,20 @@
 
 #define INJECT_MS 10000U /* meanwhile the probes' events gather in the ring buffer */
 
-struct injected {
+struct injection {
+	int socket;
 	int rc;
 	struct xsp_error err;
 	struct xsp_broker_injected result;
 };
 
-static void note_injection(void *ctx, const char *text)
+static void note(void *ctx, const char *text)
 {
-	struct injected *i = ctx;
+	struct injection *i = ctx;
 	size_t used = strlen(i->result.notes);
 
 	snprintf(i->result.notes + used, sizeof(i->result.notes) - used, "%s%s",
 		 used > 0 ? "\n" : "", text);
-}
-
-struct injection {
-	struct injected out;
-	int socket;
-};
-
-static void note(void *ctx, const char *text)
-{
-	note_injection(&((struct injection *)ctx)->out, text);
 }
 
 /* The recorder sends a request or is gone: it waits no longer. */
@@ -63,20 +54,20 @@ static _Noreturn void inject_in_child(const struct broker *b, pid_t pid, int rep
 				       .ctx = &i};
 
 	prctl(PR_SET_NAME, "xsp-injector");
-	i.out.rc = xsp_inject(pid, &o, &result, &i.out.err);
-	i.out.result.entry_value = result.entry_value;
-	i.out.result.stopped_ns = (int64_t)result.stopped_ns;
-	i.out.result.tid = result.tid;
-	i.out.result.cleaned = result.cleaned;
-	ssize_t n = write(report, &i.out, sizeof(i.out));
-	_exit(n == sizeof(i.out) ? 0 : 1);
+	i.rc = xsp_inject(pid, &o, &result, &i.err);
+	i.result.entry_value = result.entry_value;
+	i.result.stopped_ns = (int64_t)result.stopped_ns;
+	i.result.tid = result.tid;
+	i.result.cleaned = result.cleaned;
+	ssize_t n = write(report, &i, sizeof(i));
+	_exit(n == sizeof(i) ? 0 : 1);
 }
 
 int xsp_handle_inject(struct broker *b)
 {
-	const struct xsp_ask_pid *a = (const void *)b->in->body;
-	struct injected out = {.rc = -EIO};
-	int report[2], rc = xsp_allow(b, a->pid);
+	const pid_t pid = xsp_asked_pid(b);
+	struct injection out = {.rc = -EIO};
+	int report[2], rc = xsp_allow(b, pid);
 
 	if (rc == 0 && b->options->agent == NULL)
 		rc = -EACCES;
@@ -86,11 +77,11 @@ int xsp_handle_inject(struct broker *b)
 		return rc;
 	pid_t child = fork();
 	if (child == 0)
-		inject_in_child(b, a->pid, report[1]);
+		inject_in_child(b, pid, report[1]);
 	close(report[1]);
 	if (child < 0 || read(report[0], &out, sizeof(out)) != sizeof(out))
 		out.rc = xsp_error_set(&out.err, -EIO, XSP_STATUS_FAILED,
-				       "the injection into process %d was broken off", (int)a->pid);
+				       "the injection into process %d was broken off", (int)pid);
 	close(report[0]);
 	if (child > 0)
 		waitpid(child, NULL, 0);
@@ -101,8 +92,8 @@ int xsp_handle_inject(struct broker *b)
 
 int xsp_handle_thread_stopper(struct broker *b)
 {
-	const struct xsp_ask_pid *a = (const void *)b->in->body;
-	int sockets[2], rc = xsp_allow(b, a->pid);
+	const pid_t pid = xsp_asked_pid(b);
+	int sockets[2], rc = xsp_allow(b, pid);
 
 	if (rc == 0 && !b->options->stop_threads)
 		rc = -EACCES;
@@ -114,8 +105,7 @@ int xsp_handle_thread_stopper(struct broker *b)
 	if (child == 0) {
 		close(b->socket);
 		close(sockets[0]);
-		xsp_thread_stopper_serve(sockets[1], a->pid,
-					 xsp_broker_files_pidfd(b->files, a->pid));
+		xsp_thread_stopper_serve(sockets[1], pid, xsp_broker_files_pidfd(b->files, pid));
 	}
 	close(sockets[1]);
 	rc = xsp_answer_fd(b, sockets[0]);

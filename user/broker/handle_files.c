@@ -53,18 +53,17 @@ int xsp_handle_read_link(struct broker *b)
 
 int xsp_handle_pidfd(struct broker *b)
 {
-	const struct xsp_ask_pid *a = (const void *)b->in->body;
-	int rc = xsp_allow(b, a->pid);
+	const pid_t pid = xsp_asked_pid(b);
+	int rc = xsp_allow(b, pid);
 
-	return rc < 0 ? rc : xsp_answer_fd(b, xsp_open_directly.pidfd(&xsp_open_directly, a->pid));
+	return rc < 0 ? rc : xsp_answer_fd(b, xsp_open_directly.pidfd(&xsp_open_directly, pid));
 }
 
 int xsp_handle_perf_map(struct broker *b)
 {
-	const struct xsp_ask_pid *a = (const void *)b->in->body;
-	int rc = xsp_allow(b, a->pid);
+	int rc = xsp_allow(b, xsp_asked_pid(b));
 
-	return rc < 0 ? rc : xsp_answer_fd(b, xsp_perf_map_open(a->pid));
+	return rc < 0 ? rc : xsp_answer_fd(b, xsp_perf_map_open(xsp_asked_pid(b)));
 }
 
 int xsp_handle_debug_file(struct broker *b)
@@ -117,10 +116,9 @@ int xsp_handle_mapped(struct broker *b)
 /* Also serves what a process had mapped that has ended. */
 int xsp_handle_kept(struct broker *b)
 {
-	uint32_t handle;
+	const struct xsp_verified_file *file =
+		xsp_broker_files_get(b->files, xsp_asked_word(b), NULL);
 
-	memcpy(&handle, b->in->body, sizeof(handle));
-	const struct xsp_verified_file *file = xsp_broker_files_get(b->files, handle, NULL);
 	if (file == NULL)
 		return -ENOENT;
 	int fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 3);

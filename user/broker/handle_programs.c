@@ -10,6 +10,7 @@
 #include "broker/links/verify.h"
 #include "broker/side_events.h"
 #include "procfs/family.h"
+#include "procfs/procfs.h"
 #include "xsptrace/brake.h"
 
 /* If loading fails, drops one default after the other and tries again: what nobody asked for must not make the
@@ -26,13 +27,13 @@ static void *load_programs(void *broker)
 	const unsigned wanted = o.defaults;
 	o.journal = b->journal;
 	o.wait_classes = b->options->wait_classes;
-	b->loading.err = (struct xsp_error){0};
-	b->loading.attach = NULL;
-	b->loading.rc = xsp_attach_new(&o, &b->loading.attach, &b->loading.err);
-	while (b->loading.rc < 0 && (may_go = o.defaults & ~(unsigned)XSP_DEFAULT_PYTHON) != 0) {
-		xsp_attach_without(&o, 1U << (31 - __builtin_clz(may_go)));
+	for (;;) {
 		b->loading.err = (struct xsp_error){0};
 		b->loading.rc = xsp_attach_new(&o, &b->loading.attach, &b->loading.err);
+		may_go = o.defaults & ~(unsigned)XSP_DEFAULT_PYTHON;
+		if (b->loading.rc == 0 || may_go == 0)
+			break;
+		xsp_attach_without(&o, 1U << (31 - __builtin_clz(may_go)));
 	}
 	b->loading.without = wanted & ~o.defaults;
 	return NULL;
@@ -57,12 +58,11 @@ void xsp_load_end(struct broker *b)
 /* The body: not what was begun, but the same with nothing attached to code, instead of what is loaded. */
 int xsp_handle_load(struct broker *b)
 {
-	uint32_t bare;
+	const bool bare = xsp_asked_word(b) != 0;
 
-	memcpy(&bare, b->in->body, sizeof(bare));
-	if (b->options->attach == NULL || (bare != 0) != (b->attach != NULL))
+	if (b->options->attach == NULL || bare != (b->attach != NULL))
 		return -EPROTO;
-	b->bare = bare != 0;
+	b->bare = bare;
 	xsp_attach_free(b->attach);
 	b->attach = NULL;
 	xsp_load_end(b);
@@ -223,7 +223,7 @@ int xsp_handle_sites(struct broker *b)
 	if (rc == 0)
 		rc = xsp_attach_sites(b->attach, a.head->pid, a.file, a.display_path,
 				      (enum xsp_program)a.head->program, a.sites, a.count, &refused,
-				      NULL, &b->err);
+				      &b->err);
 	uint64_t count = refused;
 	xsp_answer(b, &count, sizeof(count));
 	return rc;
@@ -231,12 +231,11 @@ int xsp_handle_sites(struct broker *b)
 
 int xsp_handle_activate(struct broker *b)
 {
-	uint32_t on;
+	const bool on = xsp_asked_word(b) != 0;
 
-	memcpy(&on, b->in->body, sizeof(on));
-	xsp_attach_activate(b->attach, on != 0);
-	xsp_attach_samples(b->attach, on != 0);
-	return xsp_attach_waits(b->attach, on != 0);
+	xsp_attach_activate(b->attach, on);
+	xsp_attach_samples(b->attach, on);
+	return xsp_attach_waits(b->attach, on);
 }
 
 int xsp_handle_detach(struct broker *b)
@@ -251,11 +250,9 @@ int xsp_handle_detach(struct broker *b)
 int xsp_handle_counters(struct broker *b)
 {
 	struct xsp_attach_counters c = {0};
-	uint32_t forgotten;
 	int rc = xsp_attach_counters(b->attach, &c);
 
-	memcpy(&forgotten, b->in->body, sizeof(forgotten));
-	if (rc == 0 && forgotten)
+	if (rc == 0 && xsp_asked_word(b) != 0)
 		c.untracked += xsp_attach_forgotten(b->attach, &c);
 	xsp_answer(b, &c, sizeof(c));
 	return rc;
@@ -264,21 +261,19 @@ int xsp_handle_counters(struct broker *b)
 int xsp_handle_lost(struct broker *b)
 {
 	uint64_t counts[2] = {0, 0};
-	uint32_t probe;
+	int rc = xsp_attach_lost(b->attach, xsp_asked_word(b), &counts[0], &counts[1]);
 
-	memcpy(&probe, b->in->body, sizeof(probe));
-	int rc = xsp_attach_lost(b->attach, probe, &counts[0], &counts[1]);
 	xsp_answer(b, counts, sizeof(counts));
 	return rc;
 }
 
 int xsp_handle_thread(struct broker *b)
 {
-	const pid_t tid = ((const struct xsp_ask_pid *)b->in->body)->pid;
+	const pid_t tid = xsp_asked_pid(b);
 	int rc = 0;
 
 	if (b->options->attach->counter_count > 0)
-		rc = xsp_broker_files_status_id(tid, "Tgid");
+		rc = xsp_procfs_status_id(&xsp_open_directly, tid, "Tgid");
 	if (rc > 0)
 		rc = xsp_allow(b, rc);
 	return rc < 0 ? rc : xsp_attach_thread(b->attach, tid);
@@ -322,13 +317,12 @@ int xsp_handle_change(struct broker *b)
 
 int xsp_handle_descendants(struct broker *b)
 {
-	const struct xsp_ask_pid *a = (const void *)b->in->body;
 	struct xsp_descendant *found;
 	size_t count, most = XSP_MESSAGE_MAX / sizeof(*found);
-	int rc = xsp_allow(b, a->pid);
+	int rc = xsp_allow(b, xsp_asked_pid(b));
 
 	if (rc == 0)
-		rc = xsp_process_descendants(a->pid, &found, &count);
+		rc = xsp_process_descendants(xsp_asked_pid(b), &found, &count);
 	if (rc < 0)
 		return rc;
 	xsp_answer(b, found, (count < most ? count : most) * sizeof(*found));

@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/files/file_io.h"
 #include "broker/broker.h"
 #include "broker/links/journal.h"
 
@@ -42,19 +43,6 @@ static const struct {
 
 /* ---- handlers made from the table ---- */
 
-static pid_t asked_pid(const struct broker *b)
-{
-	return ((const struct xsp_ask_pid *)(const void *)b->in->body)->pid;
-}
-
-static uint32_t asked_word(const struct broker *b)
-{
-	uint32_t word;
-
-	memcpy(&word, b->in->body, sizeof(word));
-	return word;
-}
-
 static int answer_file(struct broker *b, int (*fill)(const struct xsp_attach *a, FILE *f))
 {
 	int fd = memfd_create("xsptrace", MFD_CLOEXEC);
@@ -66,8 +54,7 @@ static int answer_file(struct broker *b, int (*fill)(const struct xsp_attach *a,
 		rc = -errno;
 	if (rc == 0)
 		return xsp_answer_fd(b, fd);
-	if (fd >= 0)
-		close(fd);
+	xsp_close(fd);
 	return rc;
 }
 
@@ -89,19 +76,19 @@ static int answer_rows(struct broker *b, long count, size_t size)
 #define HANDLE_WORD(function, ...)                                                                 \
 	int xsp_handle_##function(struct broker *b)                                                \
 	{                                                                                          \
-		return xsp_attach_##function(b->attach, asked_word(b));                            \
+		return xsp_attach_##function(b->attach, xsp_asked_word(b));                        \
 	}
 #define HANDLE_PID(function, ...)                                                                  \
 	int xsp_handle_##function(struct broker *b)                                                \
 	{                                                                                          \
-		int rc = xsp_allow(b, asked_pid(b));                                               \
+		int rc = xsp_allow(b, xsp_asked_pid(b));                                           \
                                                                                                    \
-		return rc < 0 ? rc : xsp_attach_##function(b->attach, asked_pid(b));               \
+		return rc < 0 ? rc : xsp_attach_##function(b->attach, xsp_asked_pid(b));           \
 	}
 #define HANDLE_GONE(function, ...)                                                                 \
 	int xsp_handle_##function(struct broker *b)                                                \
 	{                                                                                          \
-		return xsp_attach_##function(b->attach, asked_pid(b));                             \
+		return xsp_attach_##function(b->attach, xsp_asked_pid(b));                         \
 	}
 #define HANDLE_SPEC(function, ...)                                                                 \
 	int xsp_handle_##function(struct broker *b)                                                \
@@ -214,8 +201,7 @@ static void stand_apart(bool verbose)
 		signal(ignored[i], SIG_IGN);
 	for (int fd = 0; null >= 0 && fd <= (verbose ? 1 : 2); fd++)
 		dup2(null, fd);
-	if (null >= 0)
-		close(null);
+	xsp_close(null);
 	/* without the capability the old score stays */
 	if (score >= 0) {
 		ssize_t n = write(score, "-900", 4);

@@ -52,11 +52,10 @@ static int open_all(const char *list, int **fds, size_t *count)
 				continue;
 			if (fd < 0)
 				return fd;
-			if (xsp_grow(fds, &room, *count + 1) < 0) {
+			if (XSP_APPEND(*fds, room, *count, fd) < 0) {
 				close(fd);
 				return -ENOMEM;
 			}
-			(*fds)[(*count)++] = fd;
 		}
 		list = end + (*end == ',');
 	}

@@ -96,7 +96,7 @@ struct xsp_capture_stats {
 
 /* Lost events of one probe; written at the end for probes with any. */
 struct xsp_capture_lost {
-	uint32_t probe;
+	uint32_t probe, reserved;
 	uint64_t entries, exits;
 };
 
@@ -117,7 +117,7 @@ struct xsp_capture_window {
 
 /* A probe that was released: nothing of it was recorded from then on. */
 struct xsp_capture_let_go {
-	uint32_t probe;
+	uint32_t probe, reserved;
 	uint64_t time_ns;
 	/* under the probe, before; 0: other functions jump to its exits */
 	uint64_t calls_per_second;

@@ -31,6 +31,11 @@ static bool hole_explained(const struct xsp_capture_reader *r, size_t count, uin
 	return id <= count || (lost > 0 && (id - count) / HOLES_PER_CHUNK < lost);
 }
 
+static const void *after_head(const void *data)
+{
+	return (const struct xsp_record *)data + 1;
+}
+
 static int add_info(struct xsp_capture_reader *r, const void *data, const struct string *s)
 {
 	(void)data;
@@ -118,16 +123,10 @@ static int add_module(struct xsp_capture_reader *r, const void *data, const stru
 static int add_mapping(struct xsp_capture_reader *r, const void *data, const struct string *s)
 {
 	(void)s;
-	const struct xsp_disk_mapping *d = data;
+	const struct xsp_capture_mapping *d = after_head(data);
 	if (d->module >= r->module_count || d->start >= d->end)
 		return -EILSEQ;
-	return XSP_APPEND(r->mappings, r->mapping_capacity, r->mapping_count,
-			  (struct xsp_capture_mapping){.pid = d->pid,
-						       .module = d->module,
-						       .start = d->start,
-						       .end = d->end,
-						       .offset = d->offset,
-						       .time_ns = d->time_ns});
+	return XSP_APPEND(r->mappings, r->mapping_capacity, r->mapping_count, *d);
 }
 
 static const char *provider(struct xsp_capture_reader *r, struct string s)
@@ -179,21 +178,18 @@ static int add_probe(struct xsp_capture_reader *r, const void *data, const struc
 static int add_clock(struct xsp_capture_reader *r, const void *data, const struct string *s)
 {
 	(void)s;
-	const struct xsp_disk_clock *d = data;
+	const struct xsp_capture_clock *d = after_head(data);
 	/* rising: the conversion searches, and must not divide by zero */
 	if (r->clock_count > 0 && d->monotonic_ns <= r->clocks[r->clock_count - 1].monotonic_ns)
 		return 0;
-	return XSP_APPEND(r->clocks, r->clock_capacity, r->clock_count,
-			  (struct xsp_capture_clock){.monotonic_ns = d->monotonic_ns,
-						     .realtime_ns = d->realtime_ns,
-						     .uncertainty_ns = d->uncertainty_ns});
+	return XSP_APPEND(r->clocks, r->clock_capacity, r->clock_count, *d);
 }
 
 static int add_stats(struct xsp_capture_reader *r, const void *data, const struct string *s)
 {
 	(void)s;
-	const struct xsp_disk_stats *d = data;
-	memcpy(&r->stats, d->values, sizeof(r->stats));
+	const struct xsp_capture_stats *d = after_head(data);
+	r->stats = *d;
 	r->stats_known = true;
 	return 0;
 }
@@ -201,12 +197,10 @@ static int add_stats(struct xsp_capture_reader *r, const void *data, const struc
 static int add_lost(struct xsp_capture_reader *r, const void *data, const struct string *s)
 {
 	(void)s;
-	const struct xsp_disk_lost *d = data;
+	const struct xsp_capture_lost *d = after_head(data);
 	if (d->probe >= r->probe_count)
 		return -EILSEQ;
-	return XSP_APPEND(r->losts, r->lost_capacity, r->lost_count,
-			  (struct xsp_capture_lost){
-				  .probe = d->probe, .entries = d->entries, .exits = d->exits});
+	return XSP_APPEND(r->losts, r->lost_capacity, r->lost_count, *d);
 }
 
 static int add_name(struct xsp_capture_reader *r, const void *data, const struct string *s)
@@ -247,26 +241,21 @@ static int add_operator(struct xsp_capture_reader *r, const void *data, const st
 static int add_window(struct xsp_capture_reader *r, const void *data, const struct string *s)
 {
 	(void)s;
-	const struct xsp_disk_window *d = data;
+	const struct xsp_capture_window *d = after_head(data);
 	/* rising: readers search */
 	if (d->end_ns < d->start_ns ||
 	    (r->window_count > 0 && d->start_ns < r->windows[r->window_count - 1].end_ns))
 		return -EILSEQ;
-	return XSP_APPEND(
-		r->windows, r->window_capacity, r->window_count,
-		(struct xsp_capture_window){.start_ns = d->start_ns, .end_ns = d->end_ns});
+	return XSP_APPEND(r->windows, r->window_capacity, r->window_count, *d);
 }
 
 static int add_let_go(struct xsp_capture_reader *r, const void *data, const struct string *s)
 {
 	(void)s;
-	const struct xsp_disk_let_go *d = data;
+	const struct xsp_capture_let_go *d = after_head(data);
 	if (d->probe >= r->probe_count)
 		return -EILSEQ;
-	return XSP_APPEND(r->let_gos, r->let_go_capacity, r->let_go_count,
-			  (struct xsp_capture_let_go){.probe = d->probe,
-						      .time_ns = d->time_ns,
-						      .calls_per_second = d->calls_per_second});
+	return XSP_APPEND(r->let_gos, r->let_go_capacity, r->let_go_count, *d);
 }
 
 static int add_python(struct xsp_capture_reader *r, const void *data, const struct string *s)
@@ -291,6 +280,8 @@ static int add_python(struct xsp_capture_reader *r, const void *data, const stru
 		       : 0;
 }
 
+#define PLAIN(type) (sizeof(struct xsp_record) + sizeof(struct type))
+
 static const struct {
 	int (*add)(struct xsp_capture_reader *r, const void *data, const struct string *strings);
 	uint16_t fixed;
@@ -300,15 +291,15 @@ static const struct {
 	[XSP_RECORD_PROCESS] = {add_process, sizeof(struct xsp_disk_process), 3},
 	[XSP_RECORD_THREAD] = {add_thread, sizeof(struct xsp_disk_thread), 1},
 	[XSP_RECORD_MODULE] = {add_module, sizeof(struct xsp_disk_module), 2},
-	[XSP_RECORD_MAPPING] = {add_mapping, sizeof(struct xsp_disk_mapping), 0},
+	[XSP_RECORD_MAPPING] = {add_mapping, PLAIN(xsp_capture_mapping), 0},
 	[XSP_RECORD_PROBE] = {add_probe, sizeof(struct xsp_disk_probe), 3},
-	[XSP_RECORD_CLOCK] = {add_clock, sizeof(struct xsp_disk_clock), 0},
-	[XSP_RECORD_STATS] = {add_stats, sizeof(struct xsp_disk_stats), 0},
-	[XSP_RECORD_LOST] = {add_lost, sizeof(struct xsp_disk_lost), 0},
+	[XSP_RECORD_CLOCK] = {add_clock, PLAIN(xsp_capture_clock), 0},
+	[XSP_RECORD_STATS] = {add_stats, PLAIN(xsp_capture_stats), 0},
+	[XSP_RECORD_LOST] = {add_lost, PLAIN(xsp_capture_lost), 0},
 	[XSP_RECORD_NAME] = {add_name, sizeof(struct xsp_disk_name), 1},
 	[XSP_RECORD_OPERATOR] = {add_operator, sizeof(struct xsp_disk_operator), 1},
-	[XSP_RECORD_WINDOW] = {add_window, sizeof(struct xsp_disk_window), 0},
-	[XSP_RECORD_LET_GO] = {add_let_go, sizeof(struct xsp_disk_let_go), 0},
+	[XSP_RECORD_WINDOW] = {add_window, PLAIN(xsp_capture_window), 0},
+	[XSP_RECORD_LET_GO] = {add_let_go, PLAIN(xsp_capture_let_go), 0},
 	[XSP_RECORD_PYTHON] = {add_python, sizeof(struct xsp_disk_python), 1},
 	[XSP_RECORD_ENVIRONMENT] = {add_environment, sizeof(struct xsp_disk_environment), 1},
 };

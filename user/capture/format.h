@@ -111,11 +111,6 @@ struct xsp_disk_module { /* path, build id (bytes) */
 	struct xsp_record head;
 	uint32_t id, reserved;
 };
-struct xsp_disk_mapping {
-	struct xsp_record head;
-	uint32_t pid, module;
-	uint64_t start, end, offset, time_ns;
-};
 struct xsp_disk_probe { /* provider, symbol, name */
 	struct xsp_record head;
 	uint32_t id, module;
@@ -123,20 +118,9 @@ struct xsp_disk_probe { /* provider, symbol, name */
 	uint32_t kind, entry_cost_ns, exit_cost_ns;
 	uint32_t flags; /* bit 0: exit_complete; bits 1..3: scope; 4..5: relay; 6: nests */
 };
-struct xsp_disk_clock {
-	struct xsp_record head;
-	uint64_t monotonic_ns, realtime_ns, uncertainty_ns;
-};
-struct xsp_disk_stats { /* the fields of struct xsp_capture_stats, in order */
-	struct xsp_record head;
-	uint64_t values[11];
-};
+/* Mappings, clocks, counters, losses, windows and released probes: the head, then the struct of
+ * capture.h as it is, which has no pointers and no padding. */
 static_assert(sizeof(struct xsp_capture_stats) == 11 * 8, "stats: raise the minor version");
-struct xsp_disk_lost {
-	struct xsp_record head;
-	uint32_t probe, reserved;
-	uint64_t entries, exits;
-};
 struct xsp_disk_name { /* text */
 	struct xsp_record head;
 	uint64_t hash;
@@ -148,16 +132,6 @@ struct xsp_disk_operator { /* schema */
 	uint32_t probe, parts, flavor;
 	uint32_t flags; /* bit 0: doubtful */
 };
-struct xsp_disk_window {
-	struct xsp_record head;
-	uint64_t start_ns, end_ns;
-};
-struct xsp_disk_let_go {
-	struct xsp_record head;
-	uint32_t probe, reserved;
-	uint64_t time_ns, calls_per_second;
-};
-
 struct xsp_disk_python { /* frames (bytes): struct xsp_capture_python_frame[] */
 	struct xsp_record head;
 	uint64_t id;

@@ -152,9 +152,8 @@ static int scan(struct xsp_capture_reader *r)
 	return rc;
 }
 
-/* Owns `fd`. */
-static int open_reader(int fd, const char *display_path, struct xsp_capture_reader **out,
-		       struct xsp_error *err)
+int xsp_capture_adopt(int fd, const char *display_path, struct xsp_capture_reader **out,
+		      struct xsp_error *err)
 {
 	*out = NULL;
 	struct xsp_capture_reader *r = calloc(1, sizeof(*r));
@@ -190,7 +189,7 @@ int xsp_capture_open(const char *path, struct xsp_capture_reader **out, struct x
 	if (fd < 0)
 		return xsp_error_set(err, -errno, XSP_STATUS_CAPTURE, "cannot open %s: %s", path,
 				     strerror(errno));
-	return open_reader(fd, path, out, err);
+	return xsp_capture_adopt(fd, path, out, err);
 }
 
 int xsp_capture_open_descriptor(int fd, const char *display_path, struct xsp_capture_reader **out,
@@ -202,22 +201,14 @@ int xsp_capture_open_descriptor(int fd, const char *display_path, struct xsp_cap
 	if (own < 0)
 		return xsp_error_set(err, -errno, XSP_STATUS_CAPTURE, "cannot read %s: %s",
 				     display_path, strerror(errno));
-	return open_reader(own, display_path, out, err);
-}
-
-int xsp_capture_adopt(int fd, const char *display_path, struct xsp_capture_reader **out,
-		      struct xsp_error *err)
-{
-	*out = NULL;
-	return open_reader(fd, display_path, out, err);
+	return xsp_capture_adopt(own, display_path, out, err);
 }
 
 void xsp_capture_close(struct xsp_capture_reader *r)
 {
 	if (r == NULL)
 		return;
-	if (r->fd >= 0)
-		close(r->fd);
+	xsp_close(r->fd);
 	free(r->buffer);
 	free(r->infos);
 #define FREE_LIST(one, many) free(r->many);
@@ -235,15 +226,20 @@ void xsp_capture_close(struct xsp_capture_reader *r)
 
 /* ---- what it holds ---- */
 
-uint64_t xsp_capture_id(const struct xsp_capture_reader *r)
-{
-	return r->file_id;
-}
-
-uint64_t xsp_capture_address_key(const struct xsp_capture_reader *r)
-{
-	return r->unkeyed ? 0 : r->file_id;
-}
+#define VALUE(type, name, value)                                                                   \
+	type xsp_capture_##name(const struct xsp_capture_reader *r)                                \
+	{                                                                                          \
+		return value;                                                                      \
+	}
+VALUE(uint64_t, id, r->file_id)
+VALUE(uint64_t, address_key, r->unkeyed ? 0 : r->file_id)
+VALUE(uint64_t, events, r->events)
+VALUE(bool, stats_known, r->stats_known)
+VALUE(const struct xsp_capture_stats *, stats, &r->stats)
+VALUE(enum xsp_capture_end, how_ended,
+      r->ended		  ? XSP_CAPTURE_COMPLETE
+      : r->torn_bytes > 0 ? XSP_CAPTURE_TORN
+			  : XSP_CAPTURE_NO_END)
 
 const char *xsp_capture_info(const struct xsp_capture_reader *r, const char *key)
 {
@@ -354,16 +350,6 @@ uint64_t xsp_capture_recorded_ns(const struct xsp_capture_reader *r)
 	return r->window_count > 0 ? sum : end > start ? end - start : 0;
 }
 
-uint64_t xsp_capture_events(const struct xsp_capture_reader *r)
-{
-	return r->events;
-}
-
-bool xsp_capture_stats_known(const struct xsp_capture_reader *r)
-{
-	return r->stats_known;
-}
-
 uint64_t xsp_capture_events_lost(const struct xsp_capture_reader *r)
 {
 	const struct xsp_capture_stats *s = &r->stats;
@@ -371,22 +357,10 @@ uint64_t xsp_capture_events_lost(const struct xsp_capture_reader *r)
 	return s->lost_entries + s->lost_exits + s->lost_other + s->missed_hits + s->untracked;
 }
 
-const struct xsp_capture_stats *xsp_capture_stats(const struct xsp_capture_reader *r)
-{
-	return &r->stats;
-}
-
 void xsp_capture_window(const struct xsp_capture_reader *r, uint64_t *start_ns, uint64_t *end_ns)
 {
 	*start_ns = r->start_ns;
 	*end_ns = r->end_ns;
-}
-
-enum xsp_capture_end xsp_capture_how_ended(const struct xsp_capture_reader *r)
-{
-	if (r->ended)
-		return XSP_CAPTURE_COMPLETE;
-	return r->torn_bytes > 0 ? XSP_CAPTURE_TORN : XSP_CAPTURE_NO_END;
 }
 
 void xsp_capture_damage(const struct xsp_capture_reader *r, uint64_t *torn_bytes,

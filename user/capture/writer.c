@@ -304,6 +304,32 @@ static int put_record(struct xsp_capture_writer *w, enum xsp_record_type type,
 	return 0;
 }
 
+/* A struct of capture.h, as it is. */
+static int put_plain(struct xsp_capture_writer *w, enum xsp_record_type type, const void *value,
+		     size_t size)
+{
+	struct {
+		struct xsp_record head;
+		struct xsp_capture_stats room; /* the largest of them */
+	} d;
+
+	memcpy(&d.room, value, size);
+	return put_record(w, type, &d.head, sizeof(d.head) + size, NULL, 0);
+}
+
+#define PUT_PLAIN(one, type)                                                                       \
+	int xsp_capture_put_##one(struct xsp_capture_writer *w,                                    \
+				  const struct xsp_capture_##one *value)                           \
+	{                                                                                          \
+		return put_plain(w, type, value, sizeof(*value));                                  \
+	}
+
+PUT_PLAIN(mapping, XSP_RECORD_MAPPING)
+PUT_PLAIN(stats, XSP_RECORD_STATS)
+PUT_PLAIN(lost, XSP_RECORD_LOST)
+PUT_PLAIN(window, XSP_RECORD_WINDOW)
+PUT_PLAIN(let_go, XSP_RECORD_LET_GO)
+
 int xsp_capture_put_info(struct xsp_capture_writer *w, const char *key, const char *value)
 {
 	struct xsp_disk_info d = {0};
@@ -346,17 +372,6 @@ int xsp_capture_put_module(struct xsp_capture_writer *w, const struct xsp_captur
 	return put_record(w, XSP_RECORD_MODULE, &d.head, sizeof(d), s, 2);
 }
 
-int xsp_capture_put_mapping(struct xsp_capture_writer *w, const struct xsp_capture_mapping *m)
-{
-	struct xsp_disk_mapping d = {.pid = m->pid,
-				     .module = m->module,
-				     .start = m->start,
-				     .end = m->end,
-				     .offset = m->offset,
-				     .time_ns = m->time_ns};
-	return put_record(w, XSP_RECORD_MAPPING, &d.head, sizeof(d), NULL, 0);
-}
-
 int xsp_capture_put_probe(struct xsp_capture_writer *w, const struct xsp_capture_probe *p)
 {
 	if (p->id >= XSP_MAX_PROBES)
@@ -374,38 +389,12 @@ int xsp_capture_put_probe(struct xsp_capture_writer *w, const struct xsp_capture
 	return put_record(w, XSP_RECORD_PROBE, &d.head, sizeof(d), s, 3);
 }
 
-int xsp_capture_put_stats(struct xsp_capture_writer *w, const struct xsp_capture_stats *s)
-{
-	struct xsp_disk_stats d = {0};
-	memcpy(d.values, s, sizeof(d.values));
-	return put_record(w, XSP_RECORD_STATS, &d.head, sizeof(d), NULL, 0);
-}
-
-int xsp_capture_put_lost(struct xsp_capture_writer *w, const struct xsp_capture_lost *l)
-{
-	struct xsp_disk_lost d = {.probe = l->probe, .entries = l->entries, .exits = l->exits};
-	return put_record(w, XSP_RECORD_LOST, &d.head, sizeof(d), NULL, 0);
-}
-
 int xsp_capture_put_operator(struct xsp_capture_writer *w, const struct xsp_capture_operator *o)
 {
 	struct xsp_disk_operator d = {
 		.probe = o->probe, .parts = o->parts, .flavor = o->flavor, .flags = o->doubtful};
 	struct piece s[] = {text(o->schema)};
 	return put_record(w, XSP_RECORD_OPERATOR, &d.head, sizeof(d), s, 1);
-}
-
-int xsp_capture_put_window(struct xsp_capture_writer *w, const struct xsp_capture_window *v)
-{
-	struct xsp_disk_window d = {.start_ns = v->start_ns, .end_ns = v->end_ns};
-	return put_record(w, XSP_RECORD_WINDOW, &d.head, sizeof(d), NULL, 0);
-}
-
-int xsp_capture_put_let_go(struct xsp_capture_writer *w, const struct xsp_capture_let_go *l)
-{
-	struct xsp_disk_let_go d = {
-		.probe = l->probe, .time_ns = l->time_ns, .calls_per_second = l->calls_per_second};
-	return put_record(w, XSP_RECORD_LET_GO, &d.head, sizeof(d), NULL, 0);
 }
 
 int xsp_capture_put_python(struct xsp_capture_writer *w, const struct xsp_capture_python *p)
@@ -417,7 +406,7 @@ int xsp_capture_put_python(struct xsp_capture_writer *w, const struct xsp_captur
 
 int xsp_capture_put_clock(struct xsp_capture_writer *w)
 {
-	struct xsp_disk_clock d = {.uncertainty_ns = UINT64_MAX};
+	struct xsp_capture_clock d = {.uncertainty_ns = UINT64_MAX};
 	/* takes the narrowest of a few tries: a preemption between the reads makes a wide one */
 	for (int i = 0; i < 5; i++) {
 		uint64_t before = clock_now(CLOCK_MONOTONIC);
@@ -430,15 +419,12 @@ int xsp_capture_put_clock(struct xsp_capture_writer *w)
 		d.realtime_ns = real;
 		d.uncertainty_ns = half;
 	}
-	return put_record(w, XSP_RECORD_CLOCK, &d.head, sizeof(d), NULL, 0);
+	return xsp_capture_put_clock_pair(w, &d);
 }
 
 int xsp_capture_put_clock_pair(struct xsp_capture_writer *w, const struct xsp_capture_clock *c)
 {
-	struct xsp_disk_clock d = {.monotonic_ns = c->monotonic_ns,
-				   .realtime_ns = c->realtime_ns,
-				   .uncertainty_ns = c->uncertainty_ns};
-	return put_record(w, XSP_RECORD_CLOCK, &d.head, sizeof(d), NULL, 0);
+	return put_plain(w, XSP_RECORD_CLOCK, c, sizeof(*c));
 }
 
 static int put_text(struct xsp_capture_writer *w, uint64_t hash, uint16_t flags, const char *text,

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/text.h"
+
 /*
  * PyTorch, c10/core/CPUAllocator.cpp and c10/core/Allocator.cpp. The CPU's allocator reports each
  * block to its reporter; allocators of devices (c10/cuda/CUDACachingAllocator.cpp) report it to the
@@ -87,19 +89,15 @@ bool xsp_heap_never_throws(const char *soname)
 	static const char *const beginnings[] = {"libc.so", "libc.musl-", "libjemalloc",
 						 "libtcmalloc", "libmimalloc"};
 
-	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
-		if (strncmp(soname, beginnings[i], strlen(beginnings[i])) == 0)
-			return true;
-	return false;
+	return XSP_BEGINS_WITH_ANY(soname, beginnings);
 }
 
 bool xsp_is_allocating(const char *name)
 {
 	static const char *const beginnings[] = {"operator new", "__gnu_cxx::new_allocator"};
 
-	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
-		if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
-			return true;
+	if (XSP_BEGINS_WITH_ANY(name, beginnings))
+		return true;
 	for (size_t i = 0; i < xsp_heap_function_count; i++)
 		if (strcmp(name, xsp_heap_functions[i].name) == 0)
 			return true;

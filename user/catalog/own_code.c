@@ -36,10 +36,7 @@ bool xsp_is_system_file(const char *path)
 	static const char *const folders[] = {"/lib/",	   "/lib32/",	  "/lib64/",
 					      "/usr/lib/", "/usr/lib32/", "/usr/lib64/"};
 
-	for (size_t i = 0; i < LENGTH(folders); i++)
-		if (strncmp(path, folders[i], strlen(folders[i])) == 0)
-			return true;
-	return false;
+	return XSP_BEGINS_WITH_ANY(path, folders);
 }
 
 bool xsp_is_own_source(const char *path, size_t length)
@@ -71,10 +68,7 @@ bool xsp_is_own_function(const char *name)
 
 	if (strstr(name, "{lambda") != NULL) /* the program's own, in a function of the library */
 		return true;
-	for (size_t i = 0; i < LENGTH(libraries); i++)
-		if (strncmp(name, libraries[i], strlen(libraries[i])) == 0)
-			return false;
-	return name[0] != '\0' && name[0] != '[';
+	return !XSP_BEGINS_WITH_ANY(name, libraries) && name[0] != '\0' && name[0] != '[';
 }
 
 bool xsp_is_trampoline(const char *line)

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <sys/syscall.h>
 
+#include "base/text.h"
+
 /* Calls whose first argument is a descriptor are FILE: the kind of descriptor decides
  * (bpf/sched.bpf.c). */
 static const struct {
@@ -187,19 +189,12 @@ static const char *const beginnings[] = {"__", "pthread_", "std::", "[vdso]",
 
 bool xsp_wait_is_primitive(const char *function)
 {
-	const size_t length = strcspn(function, ".");
-
 	/* if the compiler inlined a lambda into std::thread's _M_run, it is the program's own
 	 * work */
 	if (strstr(function, "{lambda") != NULL)
 		return false;
-	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
-		if (strncmp(function, beginnings[i], strlen(beginnings[i])) == 0)
-			return true;
-	for (size_t i = 0; i < sizeof(primitives) / sizeof(primitives[0]); i++)
-		if (strlen(primitives[i]) == length && memcmp(function, primitives[i], length) == 0)
-			return true;
-	return false;
+	return XSP_BEGINS_WITH_ANY(function, beginnings) ||
+	       XSP_IS_AMONG(function, strcspn(function, "."), primitives);
 }
 
 bool xsp_wait_is_scheduler(const char *function)
@@ -208,8 +203,5 @@ bool xsp_wait_is_scheduler(const char *function)
 		"bpf_",	       "__bpf_",       "__traceiter_",	   "__schedule",     "schedule",
 		"io_schedule", "do_nanosleep", "preempt_schedule", "__cond_resched", "trampoline"};
 
-	for (size_t i = 0; i < sizeof(scheduler) / sizeof(scheduler[0]); i++)
-		if (strncmp(function, scheduler[i], strlen(scheduler[i])) == 0)
-			return true;
-	return false;
+	return XSP_BEGINS_WITH_ANY(function, scheduler);
 }

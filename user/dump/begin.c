@@ -2,7 +2,6 @@
 /* begin.c - takes what it needs of this machine before it reads a target. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 
 #include "base/clock.h"
 #include "dump/dump.h"
+#include "dump/look.h"
 
 static bool find_vdso(unsigned long *start, unsigned long *end)
 {
@@ -43,15 +43,9 @@ static int64_t scheduled_ns(int file)
 {
 	char text[4096];
 	ssize_t n = pread(file, text, sizeof(text) - 1, 0);
-	uint64_t ms;
-	unsigned long ns;
 
 	text[n > 0 ? n : 0] = '\0';
-	const char *line = strstr(text, "\nse.exec_start");
-	const char *at = line != NULL ? strchr(line, ':') : NULL;
-	if (at == NULL || sscanf(at, ": %" SCNu64 ".%6lu", &ms, &ns) != 2)
-		return -1;
-	return (int64_t)(ms * 1000000 + ns);
+	return xsp_sched_start_ns(text);
 }
 
 int64_t *xsp_dump_lags(size_t *count)
@@ -78,7 +72,6 @@ int64_t *xsp_dump_lags(size_t *count)
 	}
 	if (known)
 		sched_setaffinity(0, sizeof(before), &before);
-	if (file >= 0)
-		close(file);
+	xsp_close(file);
 	return lags;
 }

@@ -33,7 +33,7 @@ struct xsp_dump_target {
 	size_t count;
 	int mem; /* -1: none */
 	int vdso;
-	pid_t tracer; /* 0: none */
+	pid_t tracer; /* 0 or less: none */
 };
 
 struct snapshot {
@@ -66,17 +66,6 @@ static struct xsp_dump_source source(const struct run *r)
 
 /* ---- before ---- */
 
-static pid_t tracer_of(const struct xsp_opener *o, pid_t pid)
-{
-	char *status;
-
-	if (xsp_procfs_read(o, pid, "status", 65536, &status, NULL) < 0)
-		return 0;
-	pid_t tracer = xsp_procfs_last_id(status, "TracerPid", 0);
-	free(status);
-	return tracer;
-}
-
 int xsp_dump_open(struct xsp_broker *b, pid_t pid, int vdso, struct xsp_dump_target **out,
 		  struct xsp_error *err)
 {
@@ -92,7 +81,7 @@ int xsp_dump_open(struct xsp_broker *b, pid_t pid, int vdso, struct xsp_dump_tar
 	if (rc == 0) {
 		t->mem = o->file(o, pid, "mem");
 		t->vdso = vdso >= 0 ? dup(vdso) : -1;
-		t->tracer = tracer_of(o, pid);
+		t->tracer = xsp_procfs_status_id(o, pid, "TracerPid");
 		rc = xsp_process_threads(t->process, &t->threads, &t->count);
 		if (rc < 0)
 			xsp_error_set(err, rc, XSP_STATUS_NO_TARGET,
@@ -110,10 +99,8 @@ void xsp_dump_close(struct xsp_dump_target *t)
 {
 	if (t == NULL)
 		return;
-	if (t->mem >= 0)
-		close(t->mem);
-	if (t->vdso >= 0)
-		close(t->vdso);
+	xsp_close(t->mem);
+	xsp_close(t->vdso);
 	xsp_process_free(t->process);
 	free(t->threads);
 	free(t);
@@ -428,13 +415,13 @@ static int begin(struct run *r, struct xsp_error *why)
 	}
 	if (t->mem < 0)
 		d->note = "its memory cannot be read";
-	else if (t->tracer != 0)
+	else if (t->tracer > 0)
 		d->note = "another process traces it (a debugger, strace): nothing was stopped";
 	int rc = xsp_space_read(&r->space, t->process, t->mem, t->vdso);
 	if (rc == 0 && t->mem >= 0)
 		rc = xsp_dump_interpreter_open(&r->space, xsp_process_exe(t->process), t->count,
 					       &r->python, why);
-	if (rc == 0 && !r->options->no_stop && t->tracer == 0)
+	if (rc == 0 && !r->options->no_stop && t->tracer <= 0)
 		rc = xsp_thread_stopper_new(t->broker, d->pid, &r->stopper);
 	d->time = time(NULL);
 	r->begun_ns = xsp_now_ns();

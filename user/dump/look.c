@@ -37,17 +37,18 @@ static void parse_stat(const char *text, struct xsp_look *out)
 		out->cpu = (int)strtol(at, NULL, 10);
 }
 
-/* Milliseconds with six places. The file's layout varies; this line is always there. */
-static void parse_sched(const char *text, struct xsp_look *out)
+int64_t xsp_sched_start_ns(const char *sched)
 {
-	const char *line = strstr(text, "\nse.exec_start");
+	const char *line = strstr(sched, "\nse.exec_start");
 	const char *at = line != NULL ? strchr(line, ':') : NULL;
 	uint64_t ms;
 	unsigned long ns;
 
-	if (at != NULL && sscanf(at, ": %" SCNu64 ".%6lu", &ms, &ns) == 2 &&
-	    ms < INT64_MAX / 1000000)
-		out->left_ns = (int64_t)(ms * 1000000 + ns);
+	/* milliseconds with six places */
+	if (at == NULL || sscanf(at, ": %" SCNu64 ".%6lu", &ms, &ns) != 2 ||
+	    ms >= INT64_MAX / 1000000)
+		return -1;
+	return (int64_t)(ms * 1000000 + ns);
 }
 
 static uint64_t count_in(const char *status, const char *key)
@@ -94,7 +95,7 @@ int xsp_look_at(const struct xsp_opener *o, pid_t pid, pid_t tid, int mem, struc
 	parse_stat(text, out);
 	free(text);
 	if (read_text(o, pid, tid, "sched", &text) == 0) {
-		parse_sched(text, out);
+		out->left_ns = xsp_sched_start_ns(text);
 		free(text);
 	}
 	if (read_text(o, pid, tid, "status", &text) == 0) {

@@ -27,10 +27,10 @@ static int load(const void *ctx, uint64_t address, void *to, size_t size)
 		memcpy(to, w->snapshot->stack + at, size);
 		return 0;
 	}
-	const struct xsp_space_map *m = xsp_space_map(w->space, address);
+	const struct xsp_map *m = xsp_space_map(w->space, address);
 	*w->beyond |= m != NULL && address >= w->snapshot->registers.values[XSP_WALK_RSP] &&
 		      m == xsp_space_map(w->space, w->snapshot->registers.values[XSP_WALK_RSP]);
-	if (m == NULL || (m->inode == 0 && !m->vdso) ||
+	if (m == NULL || (m->inode == 0 && !xsp_space_is_vdso(m)) ||
 	    pread(w->space->mem, to, size, (off_t)address) != (ssize_t)size)
 		return -EFAULT;
 	return 0;
@@ -38,7 +38,7 @@ static int load(const void *ctx, uint64_t address, void *to, size_t size)
 
 static bool is_code(const struct walk *w, uint64_t address)
 {
-	const struct xsp_space_map *m = xsp_space_map(w->space, address);
+	const struct xsp_map *m = xsp_space_map(w->space, address);
 
 	return m != NULL && m->executable;
 }
@@ -115,7 +115,7 @@ static int name_generated(struct xsp_space *space, uint64_t pc, struct xsp_arena
 static int name_frame(struct xsp_space *space, uint64_t pc, struct xsp_arena *arena,
 		      struct xsp_dump_native *f)
 {
-	const struct xsp_space_map *m = xsp_space_map(space, pc);
+	const struct xsp_map *m = xsp_space_map(space, pc);
 	const char *path = m == NULL ? NULL : xsp_space_path(space, m);
 	uint64_t addr;
 	struct xsp_module *module = xsp_space_module(space, pc, &addr);
@@ -130,7 +130,7 @@ static int name_frame(struct xsp_space *space, uint64_t pc, struct xsp_arena *ar
 			return -ENOMEM;
 	}
 	if (s == NULL)
-		return module == NULL && m != NULL && m->executable && !m->vdso
+		return module == NULL && m != NULL && m->executable && !xsp_space_is_vdso(m)
 			       ? name_generated(space, pc, arena, f)
 			       : 0;
 	f->function = name_of(arena, s);

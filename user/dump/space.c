@@ -7,48 +7,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/rows/search.h"
-#include "procfs/procfs.h"
 
 #define VDSO_NAME "[vdso]"
 #define VDSO_MAX 65536
 #define PERF_MAP_NS 2000000000ULL /* reading it may take so long */
-
-static bool is_vdso(const struct xsp_map_line *line)
-{
-	return line->inode == 0 && line->path_length == strlen(VDSO_NAME) &&
-	       memcmp(line->path, VDSO_NAME, strlen(VDSO_NAME)) == 0;
-}
-
-static int read_maps(struct xsp_space *s)
-{
-	struct xsp_map_line before = {0};
-	char *text = NULL;
-	size_t room = 0;
-	int rc = xsp_procfs_read(xsp_process_opener(s->process), xsp_process_pid(s->process),
-				 "maps", XSP_MAPS_MAX, &text, NULL);
-
-	for (const char *c = text; rc == 0 && *c != '\0'; c++)
-		room += *c == '\n';
-	if (rc == 0 && (s->maps = calloc(room + 1, sizeof(*s->maps))) == NULL)
-		rc = -ENOMEM;
-	const char *at = text;
-	for (struct xsp_map_line line; rc == 0 && s->count < room && xsp_map_line_next(&at, &line);
-	     before = line) {
-		xsp_map_line_restore(&before, &line, at);
-		s->maps[s->count++] = (struct xsp_space_map){
-			.start = line.start,
-			.end = line.end,
-			.offset = line.offset,
-			.dev = line.dev,
-			.inode = line.inode,
-			.executable = line.executable,
-			.vdso = is_vdso(&line),
-		};
-	}
-	free(text);
-	return rc;
-}
 
 int xsp_space_read(struct xsp_space *s, const struct xsp_process *p, int mem, int vdso)
 {
@@ -61,7 +23,7 @@ int xsp_space_read(struct xsp_space *s, const struct xsp_process *p, int mem, in
 	for (size_t i = 0; rc == 0 && i < s->mapped->count; i++)
 		s->files[i].file = &s->mapped->files[i];
 	if (rc == 0)
-		rc = read_maps(s);
+		rc = xsp_maps_read(xsp_process_opener(p), xsp_process_pid(p), true, &s->maps);
 	if (rc < 0)
 		xsp_space_clear(s);
 	return rc;
@@ -71,25 +33,26 @@ void xsp_space_clear(struct xsp_space *s)
 {
 	for (size_t i = 0; s->files != NULL && i <= s->mapped->count; i++)
 		xsp_module_free(s->files[i].module);
-	if (s->vdso >= 0)
-		close(s->vdso);
+	xsp_close(s->vdso);
 	xsp_perf_map_free(s->perf_map);
 	free(s->files);
-	free(s->maps);
+	XSP_FREE(&s->maps);
 	xsp_mapped_files_free(s->mapped);
 	*s = (struct xsp_space){.vdso = -1};
 }
 
-const struct xsp_space_map *xsp_space_map(const struct xsp_space *s, uint64_t address)
+const struct xsp_map *xsp_space_map(const struct xsp_space *s, uint64_t address)
 {
-	size_t low = 0;
+	return xsp_maps_find(&s->maps, address);
+}
 
-	XSP_LOWER_BOUND(low, s->count, i, s->maps[i].end <= address);
-	return low < s->count && s->maps[low].start <= address ? &s->maps[low] : NULL;
+bool xsp_space_is_vdso(const struct xsp_map *m)
+{
+	return strcmp(m->name, VDSO_NAME) == 0;
 }
 
 /* Ours is the target's too, unless another kernel started the target and moved it here. */
-static bool has_our_vdso(const struct xsp_space *s, const struct xsp_space_map *m)
+static bool has_our_vdso(const struct xsp_space *s, const struct xsp_map *m)
 {
 	static const size_t chunk = 4096;
 	uint8_t ours[4096], theirs[4096];
@@ -104,7 +67,7 @@ static bool has_our_vdso(const struct xsp_space *s, const struct xsp_space_map *
 	return true;
 }
 
-static struct xsp_module *open_vdso(struct xsp_space *s, const struct xsp_space_map *m)
+static struct xsp_module *open_vdso(struct xsp_space *s, const struct xsp_map *m)
 {
 	struct xsp_space_file *f = &s->files[s->mapped->count];
 
@@ -128,7 +91,7 @@ struct xsp_module *xsp_space_open(const struct xsp_space *s, size_t file)
 	return f->module;
 }
 
-static long file_of(const struct xsp_space *s, const struct xsp_space_map *m)
+static long file_of(const struct xsp_space *s, const struct xsp_map *m)
 {
 	for (size_t i = 0; m->inode != 0 && i < s->mapped->count; i++)
 		if (s->mapped->files[i].inode == m->inode && s->mapped->files[i].dev == m->dev)
@@ -138,13 +101,13 @@ static long file_of(const struct xsp_space *s, const struct xsp_space_map *m)
 
 struct xsp_module *xsp_space_module(struct xsp_space *s, uint64_t address, uint64_t *addr)
 {
-	const struct xsp_space_map *m = xsp_space_map(s, address);
+	const struct xsp_map *m = xsp_space_map(s, address);
 	long file = m == NULL || !m->executable ? -1 : file_of(s, m);
 	struct xsp_module *module = NULL;
 
 	if (file >= 0)
 		module = xsp_space_open(s, (size_t)file);
-	else if (m != NULL && m->vdso)
+	else if (m != NULL && xsp_space_is_vdso(m))
 		module = open_vdso(s, m);
 	if (module == NULL ||
 	    xsp_module_offset_to_addr(module, address - m->start + m->offset, addr) < 0)
@@ -152,11 +115,13 @@ struct xsp_module *xsp_space_module(struct xsp_space *s, uint64_t address, uint6
 	return module;
 }
 
-const char *xsp_space_path(const struct xsp_space *s, const struct xsp_space_map *m)
+const char *xsp_space_path(const struct xsp_space *s, const struct xsp_map *m)
 {
 	long file = file_of(s, m);
 
-	return m->vdso ? VDSO_NAME : file >= 0 ? s->mapped->files[file].display_path : NULL;
+	return xsp_space_is_vdso(m) ? VDSO_NAME
+	       : file >= 0	    ? s->mapped->files[file].display_path
+				    : NULL;
 }
 
 bool xsp_space_name(struct xsp_space *s, uint64_t address, struct xsp_perf_name *out)

@@ -3,7 +3,7 @@
 #ifndef XSP_DUMP_SPACE_H
 #define XSP_DUMP_SPACE_H
 
-#include "procfs/map_line.h"
+#include "procfs/maps.h"
 #include "target/module.h"
 #include "target/perf_map.h"
 #include "target/process.h"
@@ -14,16 +14,10 @@ struct xsp_space_file {
 	bool opened;
 };
 
-struct xsp_space_map {
-	uint64_t start, end, offset, dev, inode;
-	bool executable, vdso;
-};
-
 struct xsp_space {
 	const struct xsp_process *process;
 	int mem, vdso; /* vdso: a copy of our own, -1: none */
-	struct xsp_space_map *maps; /* sorted by address */
-	size_t count;
+	struct xsp_maps maps;
 	struct xsp_mapped_files *mapped;
 	struct xsp_space_file *files; /* of mapped->files, and one more: [vdso] */
 	struct xsp_perf_map *perf_map; /* NULL: not needed yet */
@@ -34,11 +28,12 @@ struct xsp_space {
 int xsp_space_read(struct xsp_space *s, const struct xsp_process *p, int mem, int vdso);
 void xsp_space_clear(struct xsp_space *s);
 
-const struct xsp_space_map *xsp_space_map(const struct xsp_space *s, uint64_t address);
+const struct xsp_map *xsp_space_map(const struct xsp_space *s, uint64_t address);
+bool xsp_space_is_vdso(const struct xsp_map *m);
 /* The file with the code at an address, and the address within the file; NULL: none that can be read. */
 struct xsp_module *xsp_space_module(struct xsp_space *s, uint64_t address, uint64_t *addr);
 /* The file's path as the target sees it; NULL: none. */
-const char *xsp_space_path(const struct xsp_space *s, const struct xsp_space_map *m);
+const char *xsp_space_path(const struct xsp_space *s, const struct xsp_map *m);
 /* The process's own name for code at an address of no file; false: none. */
 bool xsp_space_name(struct xsp_space *s, uint64_t address, struct xsp_perf_name *out);
 /* The module of one of mapped->files; NULL: cannot be read. */

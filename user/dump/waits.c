@@ -14,12 +14,6 @@
 
 #define LOCK_PI2 13 /* FUTEX_LOCK_PI2, Linux 5.14 */
 
-static bool read_memory(int mem, uint64_t address, void *to, size_t size)
-{
-	return mem >= 0 && address <= INT64_MAX - size &&
-	       pread(mem, to, size, (off_t)address) == (ssize_t)size;
-}
-
 /* ---- who holds it ---- */
 
 static bool find_thread(const struct xsp_dump *d, uint32_t ns_tid, size_t *index)
@@ -38,7 +32,8 @@ static bool is_number_of_thread(int mem, uint64_t address)
 	const uint64_t pointer = address - XSP_PTHREAD_TID;
 	uint64_t words[XSP_PTHREAD_WORDS];
 
-	return read_memory(mem, pointer, words, sizeof(words)) && xsp_is_pthread(pointer, words);
+	return xsp_procfs_load(mem, pointer, words, sizeof(words)) == 0 &&
+	       xsp_is_pthread(pointer, words);
 }
 
 /* As lock_owner() in bpf/sched.bpf.c. */
@@ -54,7 +49,7 @@ static enum xsp_dump_held held_by(const struct xsp_look *l, const struct xsp_dum
 
 	if (xsp_dump_interpreter_gil(from->python, address, tid))
 		return XSP_HELD_GIL;
-	if (!read_memory(mem, address, &m.lock, sizeof(m.lock)))
+	if (xsp_procfs_load(mem, address, &m.lock, sizeof(m.lock)) < 0)
 		return XSP_HELD_UNKNOWN;
 	if (command == FUTEX_LOCK_PI || command == LOCK_PI2) {
 		*tid = m.lock & FUTEX_TID_MASK;
@@ -64,8 +59,9 @@ static enum xsp_dump_held held_by(const struct xsp_look *l, const struct xsp_dum
 		*tid = m.lock;
 		return XSP_HELD_THREAD;
 	}
-	*tid = waits && read_memory(mem, address, &m, sizeof(m)) ? xsp_mutex_owner(&m, expected)
-								 : 0;
+	*tid = waits && xsp_procfs_load(mem, address, &m, sizeof(m)) == 0
+		       ? xsp_mutex_owner(&m, expected)
+		       : 0;
 	return *tid != 0 ? XSP_HELD_MUTEX : XSP_HELD_UNKNOWN;
 }
 

@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/files/file_io.h"
+
 #define LIBRARY_MAX (256U << 20)
 #define SEALS (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define SEAL_EXEC 0x20 /* F_SEAL_EXEC, Linux 6.3; some systems seal every new memfd so */
@@ -45,8 +47,7 @@ static int write_library(const char *library, int to)
 	}
 	if (ret == 0 && n < 0)
 		ret = -errno;
-	if (from >= 0)
-		close(from);
+	xsp_close(from);
 	return ret;
 }
 

@@ -71,10 +71,8 @@ int xsp_held_open(struct xsp_held *h, pid_t pid, int pidfd)
 
 void xsp_held_close(struct xsp_held *h)
 {
-	if (h->pidfd >= 0)
-		close(h->pidfd);
-	if (h->memory >= 0)
-		close(h->memory);
+	xsp_close(h->pidfd);
+	xsp_close(h->memory);
 	free(h->ids);
 	free(h->auxv);
 	*h = (struct xsp_held){.pidfd = -1, .memory = -1};

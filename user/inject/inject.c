@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/rows/order.h"
 #include "inject/thread/divert.h"
 #include "inject/load.h"
 #include "inject/reader.h"
@@ -100,13 +101,7 @@ struct candidate {
 	enum xsp_candidate kind;
 };
 
-static int compare(const void *a, const void *b)
-{
-	const struct candidate *x = a, *y = b;
-
-	return x->kind != y->kind ? (x->kind < y->kind ? -1 : 1)
-				  : (x->tid > y->tid) - (x->tid < y->tid);
-}
+static XSP_ORDER(compare, struct candidate, XSP_RISING(kind) ?: XSP_RISING(tid));
 
 /* Lists threads that are worth trying, the best first. Only with `all` those whose system calls we may disturb. */
 static int list(struct injection *in, bool all, struct candidate **out, size_t *count)
@@ -208,30 +203,23 @@ static int choose(struct injection *in)
 
 /* ---- after the thread exists ---- */
 
-static void clean_up(struct injection *in, struct xsp_remote *r)
+static void erase_stub(struct injection *in)
 {
-	const struct xsp_attempt *a = &in->attempt;
-
-	if (xsp_remote_end(r) == 0 && a->code_free)
-		in->result->cleaned = xsp_divert_erase(&in->held, a->code) == 0;
+	if (in->attempt.code_free)
+		in->result->cleaned = xsp_divert_erase(&in->held, in->attempt.code) == 0;
 }
 
 static int load(struct injection *in)
 {
-	const struct xsp_load_order order = {in->options->library, in->options->entry,
-					     in->options->force_memfd};
 	struct xsp_remote r = {.held = &in->held,
 			       .area = in->attempt.stub.area,
 			       .deadline_ns = in->deadline_ns,
 			       .stop = in->options->stop,
 			       .ctx = in->options->ctx};
-	struct xsp_loaded loaded = {0};
 	int ret = xsp_remote_begin(&r);
 
 	if (ret == 0)
-		ret = xsp_load(&r, &in->facts, in->source.files, &order, &loaded, in->err);
-	in->result->memfd = loaded.memfd;
-	in->result->entry_value = loaded.entry_value;
+		ret = xsp_load(&r, &in->facts, in->source.files, in->options, in->result, in->err);
 	bool gone = ret == -ESRCH && !xsp_held_alive(r.held);
 	if (ret < 0)
 		xsp_error_set(
@@ -241,7 +229,8 @@ static int load(struct injection *in)
 			in->pid,
 			r.stuck && !gone ? "; it may yet do so, and the library then stays idle"
 					 : "");
-	clean_up(in, &r);
+	if (xsp_remote_end(&r) == 0)
+		erase_stub(in);
 	return ret;
 }
 
@@ -309,8 +298,8 @@ static int inject(struct injection *in)
 	in->result->stopped_ns = in->attempt.stopped_ns;
 	if (ret == 0)
 		return load(in);
-	if (in->attempt.code_written && in->attempt.code_free)
-		in->result->cleaned = xsp_divert_erase(&in->held, in->attempt.code) == 0;
+	if (in->attempt.code_written)
+		erase_stub(in);
 	return ret;
 }
 

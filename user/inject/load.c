@@ -37,16 +37,14 @@ static char *visible_path(pid_t pid, const char *library)
 		free(path);
 		path = NULL;
 	}
-	if (fd >= 0)
-		close(fd);
-	if (root >= 0)
-		close(root);
+	xsp_close(fd);
+	xsp_close(root);
 	return path;
 }
 
 struct loader {
 	struct xsp_remote *r;
-	const struct xsp_load_order *order;
+	const struct xsp_inject_options *options;
 	const struct xsp_image_facts *facts;
 	const struct xsp_mapped_files *files;
 	struct xsp_error *err;
@@ -106,7 +104,7 @@ static int open_library(struct loader *l, const char *path, uint64_t flags)
 /* Opens a copy of the library: a file in the target's memory that we fill. */
 static int open_copy(struct loader *l)
 {
-	const char *library = l->order->library, *why = NULL;
+	const char *library = l->options->library, *why = NULL;
 	char name[100], path[64];
 	uint64_t text, fd = 0, tid = 0, unused;
 
@@ -143,14 +141,14 @@ static int refuse_library(struct loader *l, const char *what)
 {
 	return xsp_error_set(l->err, -ELIBACC, XSP_STATUS_TARGET,
 			     "process %d did not load %.200s: %s%s", l->r->held->pid,
-			     l->order->library, what, l->why);
+			     l->options->library, what, l->why);
 }
 
 /* Opens the library by its path or as a copy; result->memfd says which. */
-static int open_any(struct loader *l, struct xsp_loaded *result)
+static int open_any(struct loader *l, struct xsp_inject_result *result)
 {
 	char *path =
-		l->order->force_memfd ? NULL : visible_path(l->r->held->pid, l->order->library);
+		l->options->force_memfd ? NULL : visible_path(l->r->held->pid, l->options->library);
 	int ret = 0;
 
 	/* the target has loaded another version from that path, and the loader would take it for this one */
@@ -173,9 +171,9 @@ static int open_any(struct loader *l, struct xsp_loaded *result)
 	return ret;
 }
 
-static int call_entry(struct loader *l, struct xsp_loaded *result)
+static int call_entry(struct loader *l, struct xsp_inject_result *result)
 {
-	const char *entry = l->order->entry;
+	const char *entry = l->options->entry;
 	uint64_t text, function = 0, value = 0;
 
 	if (entry == NULL)
@@ -197,10 +195,10 @@ static int call_entry(struct loader *l, struct xsp_loaded *result)
 }
 
 int xsp_load(struct xsp_remote *r, const struct xsp_image_facts *facts,
-	     const struct xsp_mapped_files *files, const struct xsp_load_order *order,
-	     struct xsp_loaded *result, struct xsp_error *err)
+	     const struct xsp_mapped_files *files, const struct xsp_inject_options *options,
+	     struct xsp_inject_result *result, struct xsp_error *err)
 {
-	struct loader l = {.r = r, .order = order, .facts = facts, .files = files, .err = err};
+	struct loader l = {.r = r, .options = options, .facts = facts, .files = files, .err = err};
 	int ret = find_functions(&l);
 
 	if (ret == 0)

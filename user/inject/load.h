@@ -4,21 +4,13 @@
 #define XSP_INJECT_LOAD_H
 
 #include "base/error.h"
+#include "inject/inject.h"
 #include "inject/reader.h"
 #include "inject/remote.h"
 
-struct xsp_load_order {
-	const char *library; /* as we see it */
-	const char *entry; /* called once; NULL: none */
-	bool force_memfd; /* tests: copy the file, as if the target could not see it */
-};
-struct xsp_loaded {
-	bool memfd; /* a copy in memory was loaded */
-	int entry_value; /* what the entry function returned, as the target says */
-};
-/* `files`: what the process has mapped. */
+/* `files`: what the process has mapped. Sets result->memfd and entry_value. */
 int xsp_load(struct xsp_remote *r, const struct xsp_image_facts *facts,
-	     const struct xsp_mapped_files *files, const struct xsp_load_order *order,
-	     struct xsp_loaded *result, struct xsp_error *err);
+	     const struct xsp_mapped_files *files, const struct xsp_inject_options *options,
+	     struct xsp_inject_result *result, struct xsp_error *err);
 
 #endif

@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "procfs/map_line.h"
-#include "procfs/procfs.h"
+#include "procfs/maps.h"
 
 int xsp_image_source_open(struct xsp_image_source *s, pid_t pid)
 {
@@ -48,14 +47,12 @@ int xsp_image_source_open(struct xsp_image_source *s, pid_t pid)
 void xsp_image_source_close(struct xsp_image_source *s)
 {
 	for (size_t i = 0; s->fds != NULL && i < s->files->count; i++)
-		if (s->fds[i] >= 0)
-			close(s->fds[i]);
+		xsp_close(s->fds[i]);
 	free(s->fds);
 	xsp_mapped_files_free((struct xsp_mapped_files *)(uintptr_t)s->files);
 	const int others[] = {s->memory, s->maps, s->library};
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (others[i] >= 0)
-			close(others[i]);
+		xsp_close(others[i]);
 	*s = (struct xsp_image_source){.memory = -1, .maps = -1, .library = -1};
 }
 
@@ -154,15 +151,12 @@ int xsp_reader_judge(struct xsp_reader *r, const struct xsp_image_thread *thread
 
 bool xsp_image_is_code(pid_t pid, uint64_t address)
 {
-	char *text = NULL;
-	bool found = false;
+	struct xsp_maps maps = {0};
+	const struct xsp_map *m = NULL;
 
-	if (xsp_procfs_read(&xsp_open_directly, pid, "maps", XSP_MAPS_MAX, &text, NULL) < 0)
-		return false;
-	const char *at = text;
-	for (struct xsp_map_line map; !found && xsp_map_line_next(&at, &map);)
-		found = map.executable && map.inode != 0 && address >= map.start &&
-			address < map.end;
-	free(text);
+	if (xsp_maps_read(&xsp_open_directly, pid, false, &maps) == 0)
+		m = xsp_maps_find(&maps, address);
+	const bool found = m != NULL && m->executable && m->inode != 0;
+	XSP_FREE(&maps);
 	return found;
 }

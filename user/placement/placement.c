@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rows/order.h"
 #include "base/rows/search.h"
 #include "placement/placement_private.h"
 #include "xsptrace/event.h"
 
 static const struct xsp_arch_placer *const placers[] = {
-	[XSP_ARCH_OTHER] = NULL,
 	[XSP_ARCH_X86_64] = &xsp_placer_x86_64,
 	[XSP_ARCH_AARCH64] = &xsp_placer_arm64,
 };
@@ -57,12 +57,7 @@ static int open_body(struct xsp_graph *g, uint64_t addr, uint64_t size)
 	return xsp_graph_add_part(g, addr, size);
 }
 
-static int compare_sites(const void *a, const void *b)
-{
-	const struct xsp_site *x = a, *y = b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
+static XSP_ORDER(compare_sites, struct xsp_site, XSP_RISING(addr));
 
 /*
  * A Go function whose stack is too small calls runtime.morestack, which copies the stack to a
@@ -89,7 +84,7 @@ static const char *why_only_counted(const struct xsp_graph *g)
 static int finish(struct xsp_graph *g, struct xsp_placement *out)
 {
 	if (out->count > 1)
-		qsort(out->sites + 1, out->count - 1, sizeof(*out->sites), compare_sites);
+		XSP_SORT(out->sites + 1, out->count - 1, compare_sites);
 	for (size_t i = 0; i < out->count; i++) {
 		struct xsp_site *s = &out->sites[i];
 		int error = xsp_module_addr_to_offset(g->m, s->addr, &s->offset);

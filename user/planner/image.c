@@ -195,15 +195,8 @@ int xsp_image_refresh(struct xsp_image *image)
 	return ret;
 }
 
-static int no_debug_file(const struct xsp_opener *o, const char *build_id)
-{
-	(void)o;
-	(void)build_id;
-	return -ENOENT;
-}
-
 /* All functions that we look for are exported, so no separate debug file is needed. */
-static const struct xsp_opener opens_nothing = {.debug_file = no_debug_file};
+static const struct xsp_opener opens_nothing;
 
 static int add_file(struct xsp_image *image, const struct xsp_mapped_file *mapped, int *fd)
 {

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/files/message.h"
+#include "base/rows/order.h"
 #include "planner/sandbox.h"
 #include "planner/walk.h"
 #include "procfs/mapped_files.h"
@@ -139,10 +140,7 @@ static int serve_one(struct server *s)
 	return answer(s, &verdict, sizeof(verdict));
 }
 
-static int by_number(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
+static XSP_ORDER(by_number, int, XSP_COMPARE(*x, *y));
 
 /* The injector has the process, the broker and more open. */
 static int close_all_but(const struct xsp_image_source *source, int socket)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rows/order.h"
 #include "planner/plan.h"
 #include "base/clock.h"
 
@@ -176,12 +177,7 @@ static int by_place(const void *a, const void *b)
 	return x->order < y->order ? -1 : 1;
 }
 
-static int by_address(const void *a, const void *b)
-{
-	const struct xsp_probe *x = a, *y = b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
+static XSP_ORDER(by_address, struct xsp_probe, XSP_RISING(addr));
 
 static bool is_mark(const struct xsp_probe *p)
 {
@@ -202,17 +198,14 @@ static int drop_doubles(struct xsp_probe_list *list)
 		return -ENOMEM;
 	for (size_t i = 0; i < list->count; i++)
 		list->items[i].order = (uint32_t)i;
-	if (list->count > 0)
-		qsort(list->items, list->count, sizeof(*list->items), by_place);
+	XSP_SORT(list->items, list->count, by_place);
 	for (size_t i = 0; i < list->count; i++) {
 		struct xsp_probe *p = &list->items[i];
 		bool same = is_span(p) ? kept > 0 && list->items[kept - 1].addr == p->addr
 				       : is_mark(p) && bsearch(p, list->items, spans, sizeof(*p),
 							       by_address) != NULL;
 		if (same) {
-			free(p->symbol);
-			free(p->name);
-			free(p->arguments);
+			xsp_probe_clear(p);
 			continue;
 		}
 		moved[p->order] = (uint32_t)kept;

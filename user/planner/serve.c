@@ -73,13 +73,6 @@ static int want_debug_file(const struct xsp_opener *o, const char *build_id)
 	return want((struct reader *)(uintptr_t)o, build_id);
 }
 
-static int no_debug_file(const struct xsp_opener *o, const char *build_id)
-{
-	(void)o;
-	(void)build_id;
-	return -ENOENT;
-}
-
 /* The recorder knows the process and the path. */
 static int want_debug_link(const struct xsp_opener *o, pid_t pid, const char *path,
 			   const char *name)
@@ -337,7 +330,7 @@ void xsp_planner_serve(const struct xsp_plan *plan, int socket, struct xsp_parce
 	};
 	struct reader r = {.opener = xsp_open_directly, .socket = SOCKET, .plan = *plan, .in = in};
 
-	r.opener.debug_file = xsp_opener_lacks_debug_file(NULL) ? no_debug_file : want_debug_file;
+	r.opener.debug_file = xsp_opener_lacks_debug_file(NULL) ? NULL : want_debug_file;
 	r.opener.debug_link = want_debug_link;
 	prctl(PR_SET_NAME, "xsp-planner");
 	signal(SIGINT, SIG_IGN); /* the recorder ends us */

@@ -8,6 +8,7 @@
  * calls that may run the user's own code, and for functions of these names outside NVIDIA's
  * libraries: a wrapper may throw.
  */
+#include "base/text.h"
 #include "catalog/gpu/cuda_table.h"
 #include "base/path.h"
 #include "probes/probe.h"
@@ -81,12 +82,8 @@ static void capture_name(const struct xsp_cuda_entry *e, struct xsp_probe *p)
 static bool is_nvidias(struct xsp_module *m)
 {
 	static const char *const files[] = {"libcuda.so", "libcudart.so"};
-	const char *name = xsp_base_name(xsp_module_display_path(m));
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		if (strncmp(name, files[i], strlen(files[i])) == 0)
-			return true;
-	return false;
+	return XSP_BEGINS_WITH_ANY(xsp_base_name(xsp_module_display_path(m)), files);
 }
 
 static int add_entry(const struct xsp_provider *self, struct xsp_module *m,

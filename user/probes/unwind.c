@@ -21,8 +21,10 @@ static const struct {
 } marks[] = {
 	{"__cxa_begin_catch", XSP_ACTION_UNWIND, false},
 	{"_Unwind_Resume", XSP_ACTION_UNWIND, false},
+#if defined(__x86_64__) /* where the BPF program knows what jmp_buf holds */
 	{"longjmp", XSP_ACTION_LONGJMP, true},
 	{"__longjmp_chk", XSP_ACTION_LONGJMP, true},
+#endif
 };
 
 /* Is it a library whose jmp_buf the BPF program can read? */

@@ -22,17 +22,6 @@ static bool is_known(const struct xsp_mapped_files *all, const struct xsp_u64map
 	return false;
 }
 
-static void cut_deleted(struct xsp_mapped_file *f)
-{
-	static const char mark[] = " (deleted)";
-	size_t length = strlen(f->display_path), tail = sizeof(mark) - 1;
-
-	if (length > tail && strcmp(f->display_path + length - tail, mark) == 0) {
-		f->display_path[length - tail] = '\0';
-		f->deleted = true;
-	}
-}
-
 static int add_mapping(struct xsp_mapped_file **files, size_t *count,
 		       const struct xsp_map_line *line)
 {
@@ -57,7 +46,7 @@ static int add_mapping(struct xsp_mapped_file **files, size_t *count,
 	if (f->display_path == NULL)
 		return -ENOMEM;
 	++*count;
-	cut_deleted(f);
+	f->deleted = xsp_procfs_cut_deleted(f->display_path);
 	return 0;
 }
 

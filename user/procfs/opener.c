@@ -17,6 +17,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 #ifndef OVERLAYFS_SUPER_MAGIC
 #define OVERLAYFS_SUPER_MAGIC 0x794c7630
 #endif
@@ -29,26 +31,21 @@
 
 /* ---- what may be opened ---- */
 
-static bool is_among(const char *name, const char *const *names)
-{
-	while (*names != NULL && strcmp(name, *names) != 0)
-		names++;
-	return *names != NULL;
-}
-
 static bool is_read(const char *name)
 {
-	static const char *const of_process[] = {"status",  "stat", "comm",    "cmdline",
-						 "environ", "maps", "exe",     "mem",
-						 "task",    "auxv", "pagemap", NULL};
-	static const char *const of_thread[] = {"status",    "stat",	"comm",	 "children",
-						"schedstat", "syscall", "sched", NULL};
+	static const char *const of_process[] = {"status",  "stat", "comm",   "cmdline",
+						 "environ", "maps", "exe",    "mem",
+						 "task",    "auxv", "pagemap"};
+	static const char *const of_thread[] = {"status",    "stat",	"comm", "children",
+						"schedstat", "syscall", "sched"};
 
 	if (strncmp(name, "task/", 5) != 0)
-		return is_among(name, of_process);
+		return XSP_IS_AMONG(name, strlen(name), of_process);
 	size_t digits = strspn(name + 5, "0123456789");
-	return digits > 0 && digits < 10 && name[5 + digits] == '/' &&
-	       is_among(name + 5 + digits + 1, of_thread);
+	if (digits == 0 || digits > 9 || name[5 + digits] != '/')
+		return false;
+	name += 5 + digits + 1;
+	return XSP_IS_AMONG(name, strlen(name), of_thread);
 }
 
 /* A descriptor's link may be read, but the descriptor may not be opened. */
@@ -101,11 +98,11 @@ static void folder_of(pid_t pid, char folder[static FOLDER_SIZE])
 
 static void path_of(pid_t pid, const char *name, char path[static PATH_SIZE])
 {
-	static const char *const in_common[] = {"cmdline", "environ", "maps",	 "exe",
-						"mem",	   "auxv",    "pagemap", NULL};
+	static const char *const in_common[] = {"cmdline", "environ", "maps",	"exe",
+						"mem",	   "auxv",    "pagemap"};
 	char folder[FOLDER_SIZE];
 
-	if (is_among(name, in_common) || is_descriptor(name))
+	if (XSP_IS_AMONG(name, strlen(name), in_common) || is_descriptor(name))
 		folder_of(pid, folder);
 	else
 		snprintf(folder, sizeof(folder), "/proc/%d", (int)pid);
@@ -136,8 +133,7 @@ static int open_pagemap(const char *path)
 	if (syscall(SYS_capset, &head, all) == 0)
 		return fd;
 	const int code = errno;
-	if (fd >= 0)
-		close(fd);
+	xsp_close(fd);
 	return -code;
 }
 
@@ -371,8 +367,7 @@ static int open_by_steps(int at, char *path, uid_t uid, gid_t gid)
 		name = next;
 	}
 	const int fd = at < 0 ? at : xsp_open_looked_at(at);
-	if (at >= 0)
-		close(at);
+	xsp_close(at);
 	return fd;
 }
 

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/files/file_io.h"
+
 /* A file as /proc/PID/maps shows it: one of its executable mappings, and its identity. */
 struct xsp_mapping {
 	uint64_t start, end; /* of the mapping */
@@ -30,7 +32,7 @@ struct xsp_opener {
 		     size_t size);
 	int (*pidfd)(const struct xsp_opener *o, pid_t pid);
 	/* The separate debug file of a build id (in hexadecimal), where distributions put it. A
-	 * descriptor or -errno */
+	 * descriptor or -errno. NULL: there is none */
 	int (*debug_file)(const struct xsp_opener *o, const char *build_id);
 	/* The separate debug file `name` of the file that the process maps from `path`
 	 * (xsp_open_debug_link). NULL: there is none */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/rows/grow.h"
+#include "base/text.h"
 #include "base/units.h"
 
 #define STAT_MAX 4096
@@ -117,6 +118,17 @@ int xsp_procfs_link(const struct xsp_opener *o, pid_t pid, const char *name, cha
 	return *out == NULL ? -ENOMEM : 0;
 }
 
+bool xsp_procfs_cut_deleted(char *path)
+{
+	static const char mark[] = " (deleted)";
+	const size_t length = strlen(path), tail = sizeof(mark) - 1;
+
+	if (length == tail || !xsp_ends_with(path, length, mark))
+		return false;
+	path[length - tail] = '\0';
+	return true;
+}
+
 const char *xsp_procfs_field(const char *status, const char *key)
 {
 	size_t length = strlen(key);
@@ -142,6 +154,18 @@ pid_t xsp_procfs_last_id(const char *status, const char *key, pid_t fallback)
 		id = (pid_t)strtol(at, &end, 10);
 		at = end + strspn(end, " \t");
 	}
+	return id;
+}
+
+pid_t xsp_procfs_status_id(const struct xsp_opener *o, pid_t pid, const char *key)
+{
+	char *status;
+	int rc = xsp_procfs_read(o, pid, "status", 65536, &status, NULL);
+
+	if (rc < 0)
+		return rc;
+	pid_t id = xsp_procfs_last_id(status, key, 0);
+	free(status);
 	return id;
 }
 

@@ -25,11 +25,15 @@ int xsp_procfs_threads(const struct xsp_opener *o, pid_t pid, pid_t **tids, size
 int xsp_procfs_schedstat(const struct xsp_opener *o, pid_t pid, pid_t tid);
 /* The target of a link there, malloc'd. */
 int xsp_procfs_link(const struct xsp_opener *o, pid_t pid, const char *name, char **out);
+/* Cuts " (deleted)" off the end of a path. True: it was there. */
+bool xsp_procfs_cut_deleted(char *path);
 /* The value after "KEY:" in the text of a status file, without leading blanks; NULL if there is
  * none. */
 const char *xsp_procfs_field(const char *status, const char *key);
 /* The last number on that line, as that of NSpid; `fallback` if there is none. */
 pid_t xsp_procfs_last_id(const char *status, const char *key, pid_t fallback);
+/* The same of a process's status file; 0 if there is none, or a negative errno. */
+pid_t xsp_procfs_status_id(const struct xsp_opener *o, pid_t pid, const char *key);
 
 struct xsp_stat {
 	char state; /* R S D Z X T t I ... */

@@ -11,14 +11,6 @@
 
 #include "target/module_private.h"
 
-static const struct {
-	uint16_t machine;
-	enum xsp_arch arch;
-} arches[] = {
-	{EM_X86_64, XSP_ARCH_X86_64},
-	{EM_AARCH64, XSP_ARCH_AARCH64},
-};
-
 int xsp_module_adopt(const struct xsp_opener *o, int fd, const char *display_path,
 		     struct xsp_module **out, struct xsp_error *err)
 {
@@ -139,11 +131,7 @@ int xsp_module_descriptor(const struct xsp_module *m)
 
 enum xsp_arch xsp_module_arch(const struct xsp_module *m)
 {
-	for (size_t i = 0; i < sizeof(arches) / sizeof(arches[0]); i++) {
-		if (arches[i].machine == m->elf.machine)
-			return arches[i].arch;
-	}
-	return XSP_ARCH_OTHER;
+	return m->elf.machine == EM_X86_64 ? XSP_ARCH_X86_64 : XSP_ARCH_AARCH64;
 }
 
 void xsp_module_soname(struct xsp_module *m, char *text, size_t size)
@@ -360,32 +348,19 @@ int xsp_module_fde(struct xsp_module *m, uint64_t addr, struct xsp_fde *out, con
 	return ret;
 }
 
-/* DWARF register numbers (x86-64 psABI 3.6.2, AADWARF64 4.1), and the distance from the stack
- * pointer to the CFA at the first instruction (the return address that the call pushed). */
-static const struct {
-	uint16_t machine;
-	uint64_t stack, frame;
-	int64_t cfa_above_entry;
-} unwind_rules[] = {
-	{EM_X86_64, 7, 6, 8},
-	{EM_AARCH64, 31, 29, 0},
-};
-
 int xsp_module_entry_sp_rule(struct xsp_module *m, uint64_t pc, bool *frame_pointer, int64_t *delta)
 {
+	/* DWARF register numbers (x86-64 psABI 3.6.2, AADWARF64 4.1) */
+	const bool x86 = m->elf.machine == EM_X86_64;
+	const uint64_t stack = x86 ? 7 : 31, frame = x86 ? 6 : 29;
 	struct xsp_cfa cfa;
 	int ret = xsp_eh_frame_cfa(&m->eh, &m->elf, pc, &cfa);
 
 	if (ret < 0)
 		return ret;
-	for (size_t i = 0; i < sizeof(unwind_rules) / sizeof(unwind_rules[0]); i++) {
-		if (unwind_rules[i].machine != m->elf.machine)
-			continue;
-		if (cfa.reg != unwind_rules[i].stack && cfa.reg != unwind_rules[i].frame)
-			return -ENOENT;
-		*frame_pointer = cfa.reg == unwind_rules[i].frame;
-		*delta = cfa.offset - unwind_rules[i].cfa_above_entry;
-		return 0;
-	}
-	return -ENOENT;
+	if (cfa.reg != stack && cfa.reg != frame)
+		return -ENOENT;
+	*frame_pointer = cfa.reg == frame;
+	*delta = cfa.offset - (x86 ? 8 : 0); /* the return address that the call pushed */
+	return 0;
 }

@@ -18,7 +18,7 @@
 
 struct xsp_module;
 
-enum xsp_arch { XSP_ARCH_OTHER = 0, XSP_ARCH_X86_64, XSP_ARCH_AARCH64 };
+enum xsp_arch { XSP_ARCH_X86_64, XSP_ARCH_AARCH64 };
 
 /* A function symbol. Addresses are the file's own virtual addresses (unrelocated). */
 struct xsp_symbol {

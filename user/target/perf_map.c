@@ -75,8 +75,7 @@ void xsp_perf_map_free(struct xsp_perf_map *m)
 {
 	if (m == NULL)
 		return;
-	if (m->fd >= 0)
-		close(m->fd);
+	xsp_close(m->fd);
 	xsp_u64map_free(&m->pages);
 	xsp_arena_free(&m->names);
 	free(m->piece);

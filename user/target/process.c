@@ -166,21 +166,9 @@ static int read_cmdline(const struct xsp_process *p, char **out)
 	return 0;
 }
 
-static void cut_deleted(char *path, bool *deleted)
-{
-	static const char mark[] = " (deleted)";
-	size_t length = strlen(path);
-
-	if (length <= sizeof(mark) - 1 || strcmp(path + length - (sizeof(mark) - 1), mark) != 0)
-		return;
-	path[length - (sizeof(mark) - 1)] = '\0';
-	*deleted = true;
-}
-
 int xsp_process_refresh(struct xsp_process *p)
 {
 	char *cmdline = NULL, *exe = NULL, comm[16];
-	bool deleted = false;
 
 	int ret = read_comm(p, "comm", comm);
 	if (ret == 0)
@@ -195,7 +183,7 @@ int xsp_process_refresh(struct xsp_process *p)
 		free(exe);
 		return ret == -ENOENT ? -ESRCH : ret; /* its folder is gone, or its memory */
 	}
-	cut_deleted(exe, &deleted);
+	xsp_procfs_cut_deleted(exe);
 	free(p->cmdline);
 	free(p->exe);
 	p->cmdline = cmdline;
@@ -276,8 +264,7 @@ void xsp_process_free(struct xsp_process *p)
 {
 	if (p == NULL)
 		return;
-	if (p->pidfd >= 0)
-		close(p->pidfd);
+	xsp_close(p->pidfd);
 	free(p->cmdline);
 	free(p->exe);
 	free(p);

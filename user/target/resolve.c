@@ -13,10 +13,8 @@
 #include "base/clock.h"
 #include "base/rows/grow.h"
 #include "base/path.h"
-#include "base/rows/search.h"
 #include "catalog/compilers.h"
 #include "procfs/map_line.h"
-#include "procfs/procfs.h"
 #include "target/resolve_private.h"
 
 /* Where an address lies. */
@@ -330,52 +328,23 @@ static bool find_remembered_vtable(const struct xsp_resolver *r, pid_t pid, uint
 
 /* ---- texts ---- */
 
-static int add_constant(struct xsp_constants *c, const struct xsp_map_line *line)
+int xsp_resolver_look(struct xsp_seen_maps *s, const struct xsp_opener *o, pid_t pid)
 {
-	if (line->writable || line->inode == 0)
-		return 0;
-	return XSP_APPEND(c->maps, c->room, c->count,
-			  (struct xsp_constant){.dev = line->dev,
-						.inode = line->inode,
-						.start = line->start,
-						.end = line->end,
-						.offset = line->offset});
+	s->pid = pid;
+	s->time_ns = xsp_now_ns();
+	return xsp_maps_read(o, pid, false, &s->maps) == -ENOMEM ? -ENOMEM : 0;
 }
 
-static int look_for_constants(struct xsp_constants *c, const struct xsp_process *p)
+/* In a mapping of a file that may not be written. */
+static void find_constant(const struct xsp_maps *maps, uint64_t address, struct place *at)
 {
-	char *text = NULL;
-	size_t length = 0;
-	int rc = 0;
+	const struct xsp_map *m = xsp_maps_find(maps, address);
 
-	c->pid = xsp_process_pid(p);
-	c->time_ns = xsp_now_ns();
-	c->count = 0;
-	/* checked afterwards: another process may have got its id */
-	if (xsp_procfs_read(xsp_process_opener(p), c->pid, "maps", XSP_MAPS_MAX, &text, &length) <
-		    0 ||
-	    !xsp_process_alive(p))
-		length = 0;
-	c->alive = length > 0;
-	const char *at = text;
-	for (struct xsp_map_line map; c->alive && rc == 0 && xsp_map_line_next(&at, &map);)
-		rc = add_constant(c, &map);
-	free(text);
-	return rc;
-}
-
-static void find_constant(const struct xsp_constants *c, uint64_t address, struct place *at)
-{
-	size_t low = 0;
-
-	XSP_LOWER_BOUND(low, c->count, i, c->maps[i].end <= address);
-	if (low == c->count || address < c->maps[low].start)
-		return;
-	const struct xsp_constant *m = &c->maps[low];
-	*at = (struct place){.mapped = true,
-			     .dev = m->dev,
-			     .inode = m->inode,
-			     .file_offset = address - m->start + m->offset};
+	if (m != NULL && !m->writable && m->inode != 0)
+		*at = (struct place){.mapped = true,
+				     .dev = m->dev,
+				     .inode = m->inode,
+				     .file_offset = address - m->start + m->offset};
 }
 
 static bool is_constant(const struct xsp_module *m, uint64_t addr)
@@ -409,18 +378,22 @@ int xsp_resolve_text(struct xsp_resolver *r, const struct xsp_process *p, uint64
 		     uint64_t address, uint64_t length, char *text, size_t size)
 {
 	pid_t pid = xsp_process_pid(p);
-	struct xsp_constants *c = &r->constants;
+	struct xsp_seen_maps *c = &r->constants;
 	struct place at = {0};
 	int rc = 0;
 
-	if (c->pid != pid || c->time_ns <= time_ns)
-		rc = look_for_constants(c, p);
-	find_constant(c, address, &at);
+	if (c->pid != pid || c->time_ns <= time_ns) {
+		rc = xsp_resolver_look(c, xsp_process_opener(p), pid);
+		/* only now: another process may have got its id */
+		if (!xsp_process_alive(p))
+			c->maps.count = 0;
+	}
+	find_constant(&c->maps, address, &at);
 	if (rc == 0 && at.mapped)
 		rc = find_module(r, p, &at);
 	if (rc < 0)
 		return rc;
-	if (!c->alive)
+	if (c->maps.count == 0)
 		find_remembered_constant(r, pid, address, &at);
 	else if (at.module != NULL &&
 		 xsp_module_offset_to_addr(at.module, at.file_offset, &at.addr) < 0)

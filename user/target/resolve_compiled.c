@@ -8,8 +8,6 @@
 #include "base/clock.h"
 #include "base/rows/grow.h"
 #include "catalog/compilers.h"
-#include "procfs/map_line.h"
-#include "procfs/procfs.h"
 #include "target/resolve_private.h"
 
 /* Such code may appear at any time. Each look reads /proc/PID/maps, which takes milliseconds for a
@@ -110,57 +108,27 @@ bool xsp_resolver_name_by_map(const struct xsp_resolver *r, pid_t pid, uint64_t 
 	return named;
 }
 
-static const char *name_in(const struct xsp_generated *g, uint64_t address)
-{
-	for (size_t i = 0; i < g->count; i++)
-		if (address >= g->maps[i].start && address < g->maps[i].end)
-			return g->maps[i].name;
-	return NULL;
-}
-
 /* "[vdso]", or code that a compiler made in the process. */
-static void add_generated(struct xsp_generated *g, const struct xsp_map_line *map)
+static const char *name_in(const struct xsp_maps *maps, uint64_t address)
 {
-	const bool named = map->path_length > 0 && map->path[0] == '[';
+	const struct xsp_map *m = xsp_maps_find(maps, address);
 
-	if (!map->executable || map->inode != 0 || xsp_grow(&g->maps, &g->room, g->count + 1) < 0)
-		return;
-	g->maps[g->count].start = map->start;
-	g->maps[g->count].end = map->end;
-	snprintf(g->maps[g->count].name, sizeof(g->maps[0].name), "%.*s",
-		 named ? (int)map->path_length : (int)strlen(XSP_GENERATED),
-		 named ? map->path : XSP_GENERATED);
-	g->count++;
-}
-
-/* A process that cannot be read has none. */
-static void look_for_generated(struct xsp_resolver *r, pid_t pid)
-{
-	struct xsp_generated *g = &r->generated;
-	char *text = NULL;
-
-	g->count = 0;
-	if (xsp_procfs_read(r->opener, pid, "maps", XSP_MAPS_MAX, &text, NULL) == 0) {
-		const char *at = text;
-		for (struct xsp_map_line map; xsp_map_line_next(&at, &map);)
-			add_generated(g, &map);
-	}
-	free(text);
-	g->pid = pid;
-	g->time_ns = xsp_now_ns();
+	if (m == NULL || !m->executable || m->inode != 0)
+		return NULL;
+	return m->name[0] == '[' ? m->name : XSP_GENERATED;
 }
 
 void xsp_resolver_name_generated(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
 				 size_t size)
 {
-	struct xsp_generated *g = &r->generated;
-	const char *name = g->pid == pid ? name_in(g, address) : NULL;
+	struct xsp_seen_maps *g = &r->generated;
+	const char *name = g->pid == pid ? name_in(&g->maps, address) : NULL;
 
 	if (address <= 4096)
 		return;
 	if (name == NULL && (g->pid != pid || xsp_now_ns() - g->time_ns >= GENERATED_NS)) {
-		look_for_generated(r, pid);
-		name = name_in(g, address);
+		xsp_resolver_look(g, r->opener, pid);
+		name = name_in(&g->maps, address);
 	}
 	if (name != NULL)
 		snprintf(text, size, "%s", name);

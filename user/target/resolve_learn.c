@@ -38,8 +38,8 @@ void xsp_resolver_free(struct xsp_resolver *r)
 	for (size_t i = 0; i < r->named_count; i++)
 		xsp_perf_map_free(r->named[i].map);
 	free(r->named);
-	free(r->constants.maps);
-	free(r->generated.maps);
+	XSP_FREE(&r->constants.maps);
+	XSP_FREE(&r->generated.maps);
 	xsp_u64map_free(&r->remembered);
 	xsp_u64map_free(&r->latest);
 	xsp_u64map_free(&r->by_file);

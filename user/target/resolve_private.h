@@ -4,6 +4,7 @@
 #define XSP_TARGET_RESOLVE_PRIVATE_H
 
 #include "base/rows/u64map.h"
+#include "procfs/maps.h"
 #include "target/elf/file.h"
 #include "target/perf_map.h"
 #include "target/resolve.h"
@@ -23,29 +24,11 @@ struct xsp_remembered {
 	bool covered; /* another mapping was there since */
 };
 
-/* A mapping of a file that may not be written. */
-struct xsp_constant {
-	uint64_t dev, inode, start, end, offset;
-};
-
-/* Those of a process, by address. */
-struct xsp_constants {
+/* The mappings of a process. */
+struct xsp_seen_maps {
 	pid_t pid;
 	uint64_t time_ns; /* they are at least as new as this */
-	bool alive;
-	struct xsp_constant *maps;
-	size_t count, room;
-};
-
-/* Code that no file holds, such as that of a compiler in the process. */
-struct xsp_generated {
-	pid_t pid;
-	uint64_t time_ns; /* of the last look */
-	struct {
-		uint64_t start, end;
-		char name[24];
-	} * maps;
-	size_t count, room;
+	struct xsp_maps maps;
 };
 
 /* The perf map of a process. */
@@ -64,8 +47,8 @@ struct xsp_resolver {
 	size_t map_count, map_room;
 	struct xsp_u64map remembered; /* key → 1 + index of the latest of it */
 	struct xsp_u64map latest; /* process → 1 + index of its latest */
-	struct xsp_constants constants; /* of the process that was asked about last */
-	struct xsp_generated generated; /* likewise */
+	/* of the process that was asked last about a text, and about code that no file holds */
+	struct xsp_seen_maps constants, generated;
 	struct xsp_named_code *named;
 	size_t named_count, named_room;
 	size_t named_left; /* bytes that may still be read of all of them */
@@ -84,6 +67,9 @@ void xsp_resolver_open(struct xsp_resolver *r, struct xsp_known_file *k,
 /* The process's latest mapping, or the one before `m`. NULL: there are no more. */
 const struct xsp_remembered *xsp_resolver_before(const struct xsp_resolver *r, pid_t pid,
 						 const struct xsp_remembered *m);
+
+/* A process that cannot be read has none. 0 or -ENOMEM. */
+int xsp_resolver_look(struct xsp_seen_maps *s, const struct xsp_opener *o, pid_t pid);
 
 /* resolve_compiled.c: opens the process's perf map. 0 or -ENOMEM. */
 int xsp_resolver_learn_map(struct xsp_resolver *r, pid_t pid);

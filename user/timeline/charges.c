@@ -184,19 +184,22 @@ static int run_until(struct xsp_timeline *t, struct clock *k, struct open open, 
 	return charge_running(t, k, paused ? nothing : open, to_ns, paused);
 }
 
-const struct open_span *xsp_charge_call(const struct xsp_timeline *t, const struct row *row)
+/* A stack of ranges may be 65,536 deep: each level is looked at once. */
+const struct open_span *xsp_charge_call(const struct xsp_timeline *t, struct row *row)
 {
-	size_t i = row->count;
-
-	while (i > 0 && ((row->names[i - 1] & XSP_NAME_LEFT_OUT) ||
-			 (row->spans[i - 1].range && t->samples != NULL)))
-		i--;
-	return i > 0 ? &row->spans[i - 1] : NULL;
+	for (; row->call_levels < row->count; row->call_levels++) {
+		const size_t i = row->call_levels;
+		const bool call = !(row->names[i] & XSP_NAME_LEFT_OUT) &&
+				  !(row->spans[i].range && t->samples != NULL);
+		row->spans[i].call = call ? (uint32_t)i + 1 : i > 0 ? row->spans[i - 1].call : 0;
+	}
+	const uint32_t at = row->count > 0 ? row->spans[row->count - 1].call : 0;
+	return at > 0 ? &row->spans[at - 1] : NULL;
 }
 
 static struct open open_in(const struct xsp_timeline *t, const struct thread *th)
 {
-	const struct row *row = th->rows[th->current];
+	struct row *row = th->rows[th->current];
 
 	return (struct open){xsp_row_innermost_kept(row), xsp_charge_call(t, row)};
 }

@@ -51,6 +51,7 @@ struct open_span {
 	uint32_t python_first;
 	bool python_calls;
 	uint32_t place; /* charges.c: see struct xsp_charge */
+	uint32_t call; /* 1 + index of the innermost call of its row up to it; row.call_levels */
 	bool in_step;
 	struct xsp_details *details; /* owned; moves with the span */
 };
@@ -75,6 +76,7 @@ struct row {
 	uint32_t *path_ends; /* by level: length of the path with its span */
 	size_t ends_capacity;
 	size_t path_levels; /* spans that the path has already */
+	size_t call_levels; /* charges.c: spans whose `call` is known */
 };
 
 struct parked {
@@ -344,7 +346,7 @@ int xsp_charge_wait(struct xsp_timeline *t, const struct thread *th, const struc
 		    uint64_t back_ns);
 /* The innermost span that a charge names, or NULL. Ranges name parts of the program: if there are samples, they say what
  * ran there. */
-const struct open_span *xsp_charge_call(const struct xsp_timeline *t, const struct row *row);
+const struct open_span *xsp_charge_call(const struct xsp_timeline *t, struct row *row);
 /* A span opens on the row: fills in its place. Also without charges. */
 int xsp_charge_place(struct xsp_timeline *t, const struct row *row, struct open_span *s);
 

@@ -23,15 +23,12 @@ struct request {
 	enum xsp_program program;
 	const struct xsp_attach_site *sites;
 	size_t refused;
-	size_t *refused_index;
 	int first_error;
 	bool *done; /* sites that tracefs has attached; NULL: none */
 };
 
-static void refuse(struct request *b, size_t index, int code)
+static void refuse(struct request *b, int code)
 {
-	if (b->refused_index != NULL)
-		b->refused_index[b->refused] = index;
 	b->refused++;
 	if (b->first_error == 0)
 		b->first_error = code;
@@ -58,7 +55,7 @@ static int attach_batch(struct request *b, size_t from, size_t count)
 	if (rc == 0 || is_hopeless(rc))
 		return rc;
 	if (count == 1) {
-		refuse(b, from, rc);
+		refuse(b, rc);
 		return 0;
 	}
 	rc = attach_batch(b, from, count / 2);
@@ -115,7 +112,7 @@ static int attach_perf_events(struct request *b, size_t count)
 		}
 		if (is_hopeless(-errno))
 			return -errno;
-		refuse(b, i, -errno);
+		refuse(b, -errno);
 	}
 	return 0;
 }
@@ -187,18 +184,14 @@ static int attach_sites(struct request *b, size_t count)
 int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const struct xsp_verified_file *file,
 		     const char *display_path, enum xsp_program program,
 		     const struct xsp_attach_site *sites, size_t count, size_t *refused,
-		     /* NOLINTNEXTLINE(readability-non-const-parameter): filled through the batch */
-		     size_t *refused_index, struct xsp_error *err)
+		     struct xsp_error *err)
 {
 	struct request b = {.a = a,
 			    .pid = pid,
 			    .file = file,
 			    .display_path = display_path,
 			    .program = program,
-			    .sites = sites,
-			    .refused_index = refused_index};
-	int rc = 0;
-
+			    .sites = sites};
 	struct xsp_attach_site *copy = NULL;
 
 	snprintf(b.path, sizeof(b.path), "/proc/self/fd/%d", file->fd);
@@ -210,7 +203,7 @@ int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const struct xsp_verified_
 		return xsp_error_set(err, -E2BIG, XSP_STATUS_FAILED, "too many sites: %zu", count);
 	pthread_mutex_lock(&a->lock);
 	size_t before = a->link_count;
-	rc = drop_released(&b, &count, &copy);
+	int rc = drop_released(&b, &count, &copy);
 	if (rc == 0 && count > 0)
 		rc = attach_sites(&b, count);
 	for (size_t i = before; i < a->link_count; i++)
@@ -231,11 +224,8 @@ int xsp_attach_range(struct xsp_attach *a, uint32_t probe, const struct xsp_rang
 
 int xsp_attach_detail(struct xsp_attach *a, uint32_t probe, const struct xsp_detail_spec *spec)
 {
-	if (spec->written) {
-		if (xsp_grow(&a->writers, &a->writer_room, a->writer_count + 1) < 0)
-			return -ENOMEM;
-		a->writers[a->writer_count++] = probe;
-	}
+	if (spec->written && XSP_APPEND(a->writers, a->writer_room, a->writer_count, probe) < 0)
+		return -ENOMEM;
 	return xsp_map_put(a->bpf->maps.xsp_details, &probe, spec);
 }
 

@@ -60,13 +60,12 @@ int xsp_attach_python(struct xsp_attach *a, pid_t pid, const struct xsp_python_s
 /*
  * Attaches `count` sites of `file` to one program, for the threads of process `pid` only. The caller keeps the file's
  * descriptor open as long as `a` lives; `display_path` names the file in messages. Counts sites that the kernel refuses
- * in *refused and lists them in `refused_index` (room for `count`); both may be NULL. Fails only if no site can be
- * attached.
+ * in *refused, which may be NULL. Fails only if no site can be attached.
  */
 int xsp_attach_sites(struct xsp_attach *a, pid_t pid, const struct xsp_verified_file *file,
 		     const char *display_path, enum xsp_program program,
 		     const struct xsp_attach_site *sites, size_t count, size_t *refused,
-		     size_t *refused_index, struct xsp_error *err);
+		     struct xsp_error *err);
 
 /* The file at this descriptor was changed in place: closes its links. Returns when they are out, as the kernel keeps
  * the old instructions until then. */

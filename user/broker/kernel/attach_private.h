@@ -24,7 +24,7 @@ struct xsp_attach {
 	enum xsp_attach_method method;
 	bool stop; /* children, when they begin and at exec */
 	bool launched; /* the target begins with the recording */
-	struct xsp_stopper *stopper; /* NULL: nothing was to be stopped so far */
+	pid_t stopper; /* the guardian of stop.c; 0: nothing was to be stopped so far */
 	bool filtered; /* --min-duration, --max-depth */
 	bool held_back; /* --min-duration */
 	bool waits;
@@ -87,8 +87,9 @@ uint32_t xsp_attach_type(const struct xsp_attach *a, enum xsp_program program);
 /* stop.c. start: before the first process may be stopped; end: when none will be any more. */
 int xsp_stopper_start(struct xsp_attach *a);
 void xsp_stopper_end(struct xsp_attach *a);
-/* Those that were stopped as they replaced their code. */
-size_t xsp_stopper_moving(const struct xsp_attach *a, pid_t *pids, size_t room);
+/* Those that were stopped for this reason. */
+size_t xsp_stopper_list(const struct xsp_attach *a, enum xsp_stopped_why why, pid_t *pids,
+			size_t room);
 
 /* release.c. finish: waits for a change that is under way. */
 int xsp_release_new(struct xsp_attach *a, uint32_t probes);

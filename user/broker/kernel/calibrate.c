@@ -3,6 +3,7 @@
  * calibrate.c - what a hit of each class costs on this machine: hits functions of our own that have the same
  * instructions as targets, with the same program.
  */
+#include "base/rows/order.h"
 #include "broker/kernel/attach_private.h"
 #include "base/clock.h"
 
@@ -103,12 +104,7 @@ static double time_hits(void (*function)(void), int hits)
 #define EVICT_BYTES ((size_t)2 << 20)
 #define COLD_HITS 9
 
-static int by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
+static XSP_ORDER(by_value, double, XSP_COMPARE(*x, *y));
 
 /* The time of one call when the caches are full of other data. The median: here other work of the machine can also make
  * a call faster. 0: no memory. */
@@ -172,7 +168,7 @@ static int attach_subjects(struct xsp_attach *a)
 		       ? -errno
 		       : xsp_attach_sites(a, getpid(), &(struct xsp_verified_file){.fd = a->self},
 					  "xsptrace", XSP_PROGRAM_SPAN, sites, XSP_SITE_CLASSES,
-					  NULL, NULL, NULL);
+					  NULL, NULL);
 }
 
 /* The last id of the tables; no plan reaches it. */
@@ -187,7 +183,7 @@ static int attach_own(struct xsp_attach *a, void (*function)(void), enum xsp_pro
 
 	return rc < 0 ? rc
 		      : xsp_attach_sites(a, getpid(), &(struct xsp_verified_file){.fd = a->self},
-					 "xsptrace", program, &site, 1, NULL, NULL, NULL);
+					 "xsptrace", program, &site, 1, NULL, NULL);
 }
 
 /* Measures what the programs for names and for sections take more than the one for spans. */

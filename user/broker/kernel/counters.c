@@ -7,30 +7,9 @@
 
 static uint64_t *counter_field(struct xsp_attach_counters *c, enum xsp_count i)
 {
-	uint64_t *const fields[] = {
-		[XSP_COUNT_LOST_ENTRY] = &c->lost_entries,
-		[XSP_COUNT_LOST_EXIT] = &c->lost_exits,
-		[XSP_COUNT_LOST_OTHER] = &c->lost_other,
-		[XSP_COUNT_LOST_NAME] = &c->lost_names,
-		[XSP_COUNT_FILTERED] = &c->filtered,
-		[XSP_COUNT_SILENT] = &c->silent_hits,
-		[XSP_COUNT_UNTRACKED] = &c->untracked,
-		[XSP_COUNT_LOST_GPU] = &c->lost_gpu_records,
-		[XSP_COUNT_DETAIL_HITS] = &c->detail_hits,
-		[XSP_COUNT_DETAIL_NS] = &c->detail_ns,
-		[XSP_COUNT_OBJECTS_OPENED] = &c->objects_opened,
-		[XSP_COUNT_OBJECTS_CLOSED] = &c->objects_closed,
-		[XSP_COUNT_MISSED] = &c->missed,
-		[XSP_COUNT_UNSEEN_NS] = &c->unseen_ns,
-		[XSP_COUNT_PYTHON_TORN] = &c->python_torn,
-		[XSP_COUNT_SAMPLES] = &c->samples,
-		[XSP_COUNT_SAMPLES_NS] = &c->samples_ns,
-		[XSP_COUNT_STACKS_TORN] = &c->stacks_torn,
-		[XSP_COUNT_HEAP_UNSEEN] = &c->heap_unseen,
-	};
-	_Static_assert(sizeof(fields) / sizeof(fields[0]) == XSP_COUNTS, "every counter");
+	_Static_assert(sizeof(*c) == XSP_COUNTS * sizeof(uint64_t), "every counter");
 
-	return fields[i];
+	return (uint64_t *)c + i;
 }
 
 /* How often the kernel skipped one of our programs because it was running on that CPU already (Linux 5.12). It never

@@ -54,8 +54,7 @@ static int try_uprobe_multi(int prog_fd, uint32_t attach_type, uint32_t pid)
 	};
 	int link = xsp_link_create_uprobe_multi(&attr);
 
-	if (link >= 0)
-		close(link);
+	xsp_close(link);
 	return link;
 }
 
@@ -98,8 +97,7 @@ static bool has_cookie(void)
 	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "xsp_try", "Dual BSD/GPL", program,
 			       sizeof(program) / sizeof(program[0]), NULL);
 
-	if (fd >= 0)
-		close(fd);
+	xsp_close(fd);
 	return fd >= 0;
 }
 

@@ -9,6 +9,8 @@
 #include <sys/ioctl.h>
 #include <sys/types.h>
 
+#include "base/files/file_io.h"
+
 struct xsp_kernel {
 	char release[64];
 	bool btf; /* /sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* kernel_functions.c - names for the kernel stacks of samples and waits. Only names leave this process: addresses would
  * tell where the kernel's code lies. */
+#include "base/rows/order.h"
 #include "broker/kernel/attach_private.h"
 
 #include <errno.h>
@@ -53,12 +54,7 @@ static int read_stacks(int map, struct frames *f)
 	return rc;
 }
 
-static int by_address(const void *a, const void *b)
-{
-	const struct frame *x = a, *y = b;
-
-	return x->address < y->address ? -1 : x->address > y->address;
-}
+static XSP_ORDER(by_address, struct frame, XSP_RISING(address));
 
 /* Only the first frame at or after the symbol is marked; name_all() does the rest. */
 static void assign_symbol(struct frames *f, uint64_t symbol, const char *name)
@@ -75,18 +71,20 @@ static void assign_symbol(struct frames *f, uint64_t symbol, const char *name)
 static int read_symbols(struct frames *f)
 {
 	FILE *symbols = fopen("/proc/kallsyms", "re");
-	char line[1024], name[512], type;
-	uint64_t address;
+	char line[1024], *at;
 	bool seen = false;
 
 	if (symbols == NULL)
 		return -EACCES;
 	while (fgets(line, sizeof(line), symbols) != NULL) {
-		if (sscanf(line, "%" SCNx64 " %c %511s", &address, &type, name) != 3 ||
-		    address == 0 || strchr("tTwW", type) == NULL)
+		/* "address type name"; there are 150,000, for which sscanf() takes 30 ms */
+		const uint64_t address = strtoull(line, &at, 16);
+		if (address == 0 || at[0] != ' ' || at[1] == '\0' || at[2] != ' ' ||
+		    strchr("tTwW", at[1]) == NULL)
 			continue;
 		seen = true;
-		assign_symbol(f, address, name);
+		at[3 + strcspn(at + 3, " \t\n")] = '\0';
+		assign_symbol(f, address, at + 3);
 	}
 	fclose(symbols);
 	return seen ? 0 : -EACCES;
@@ -119,7 +117,7 @@ int xsp_attach_kernel_functions(const struct xsp_attach *a, FILE *out)
 	if (rows == NULL)
 		rc = -ENOMEM;
 	if (rc == 0 && f.count > 0) {
-		qsort(f.list, f.count, sizeof(*f.list), by_address);
+		XSP_SORT(f.list, f.count, by_address);
 		rc = read_symbols(&f);
 	}
 	if (rc == 0) {

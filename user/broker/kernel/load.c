@@ -15,14 +15,6 @@
 #include "base/clock.h"
 #include "base/rows/u64map.h"
 
-static int print_nothing(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	(void)level;
-	(void)fmt;
-	(void)ap;
-	return 0;
-}
-
 static int print_warnings(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	if (level == LIBBPF_DEBUG)
@@ -460,7 +452,7 @@ int xsp_attach_new(const struct xsp_attach_options *o, struct xsp_attach **out,
 	a->self = -1;
 	a->journal = o->journal;
 	pthread_mutex_init(&a->lock, NULL);
-	libbpf_set_print(o->verbose ? print_warnings : print_nothing);
+	libbpf_set_print(o->verbose ? print_warnings : NULL);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	raise_limits();
 	xsp_kernel_probe(&a->kernel);
@@ -540,8 +532,7 @@ void xsp_attach_free(struct xsp_attach *a)
 	xsp_release_free(a);
 	xsp_links_free(a);
 	free(a->changed);
-	if (a->self >= 0)
-		close(a->self);
+	xsp_close(a->self);
 	pthread_mutex_destroy(&a->lock);
 	free(a->counter_tids);
 	free(a->writers);

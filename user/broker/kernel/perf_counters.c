@@ -129,8 +129,7 @@ int xsp_counter_check(const struct xsp_counter *counter, struct xsp_error *err)
 {
 	int fd = counter->kind == XSP_COUNTER_PERF ? xsp_counter_open(counter, 0) : -1;
 
-	if (fd >= 0)
-		close(fd);
+	xsp_close(fd);
 	if (fd >= 0 || counter->kind != XSP_COUNTER_PERF)
 		return 0;
 	if (fd == -ENOENT || fd == -EOPNOTSUPP || fd == -ENODEV || fd == -EINVAL)

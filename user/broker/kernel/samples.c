@@ -27,8 +27,7 @@ bool xsp_samples_count_cycles(void)
 {
 	int fd = open_event(0, true, 1);
 
-	if (fd >= 0)
-		close(fd);
+	xsp_close(fd);
 	return fd >= 0;
 }
 

@@ -10,14 +10,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-struct xsp_stopper {
-	pid_t guardian;
-};
 
 bool xsp_kernel_can_stop(void)
 {
@@ -29,7 +24,7 @@ bool xsp_kernel_can_stop(void)
 	return found;
 }
 
-/* `why`: enum xsp_stopped_why; 0: any. */
+/* why: 0: for any reason. */
 static size_t list_stopped(int map, uint32_t why, pid_t *pids, size_t room)
 {
 	uint32_t key, *before = NULL, value;
@@ -41,6 +36,14 @@ static size_t list_stopped(int map, uint32_t why, pid_t *pids, size_t room)
 		before = &key;
 	}
 	return n;
+}
+
+size_t xsp_stopper_list(const struct xsp_attach *a, enum xsp_stopped_why why, pid_t *pids,
+			size_t room)
+{
+	return a->stopper == 0
+		       ? 0
+		       : list_stopped(bpf_map__fd(a->bpf->maps.xsp_stopped), why, pids, room);
 }
 
 static void resume(int map, pid_t pid)
@@ -89,49 +92,31 @@ static void guard(struct xsp_attach *a, int map, int broker)
 
 int xsp_stopper_start(struct xsp_attach *a)
 {
-	if (a->stopper != NULL)
+	if (a->stopper != 0)
 		return 0;
-	struct xsp_stopper *s = calloc(1, sizeof(*s));
-	if (s == NULL)
-		return -ENOMEM;
 	int broker = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	s->guardian = broker < 0 ? -1 : fork();
-	if (s->guardian == 0)
+	pid_t guardian = broker < 0 ? -1 : fork();
+	if (guardian == 0)
 		guard(a, bpf_map__fd(a->bpf->maps.xsp_stopped), broker);
-	int rc = s->guardian < 0 ? -errno : 0;
-	if (broker >= 0)
-		close(broker);
-	if (rc < 0) {
-		free(s);
-		return rc;
-	}
-	a->stopper = s;
-	return 0;
+	int rc = guardian < 0 ? -errno : 0;
+	xsp_close(broker);
+	a->stopper = guardian < 0 ? 0 : guardian;
+	return rc;
 }
 
 void xsp_stopper_end(struct xsp_attach *a)
 {
-	if (a->stopper == NULL)
+	if (a->stopper == 0)
 		return;
 	resume_all(bpf_map__fd(a->bpf->maps.xsp_stopped));
-	kill(a->stopper->guardian, SIGKILL);
-	waitpid(a->stopper->guardian, NULL, 0);
-	free(a->stopper);
-	a->stopper = NULL;
+	kill(a->stopper, SIGKILL);
+	waitpid(a->stopper, NULL, 0);
+	a->stopper = 0;
 }
 
 long xsp_attach_stopped(const struct xsp_attach *a, pid_t *pids, size_t room)
 {
-	return a->stopper == NULL ? 0
-				  : (long)list_stopped(bpf_map__fd(a->bpf->maps.xsp_stopped),
-						       XSP_STOPPED_NEW, pids, room);
-}
-
-size_t xsp_stopper_moving(const struct xsp_attach *a, pid_t *pids, size_t room)
-{
-	return a->stopper == NULL ? 0
-				  : list_stopped(bpf_map__fd(a->bpf->maps.xsp_stopped),
-						 XSP_STOPPED_MOVES, pids, room);
+	return (long)xsp_stopper_list(a, XSP_STOPPED_NEW, pids, room);
 }
 
 int xsp_attach_continue(struct xsp_attach *a, pid_t pid)

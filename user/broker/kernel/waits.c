@@ -30,8 +30,7 @@ static int walk_tasks(struct bpf_program *program)
 	while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
 	if (n < 0)
 		rc = -errno;
-	if (fd >= 0)
-		close(fd);
+	xsp_close(fd);
 	bpf_link__destroy(link);
 	return rc;
 }

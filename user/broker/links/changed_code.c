@@ -20,9 +20,9 @@ static int add(struct xsp_attach *a, struct xsp_u64map *set, pid_t pid, uint32_t
 {
 	if (xsp_u64map_get(set, pair(pid, probe)) != NULL)
 		return 0;
-	if (xsp_grow(&a->changed, &a->changed_room, a->changed_count + 1) < 0)
+	if (XSP_APPEND(a->changed, a->changed_room, a->changed_count,
+		       (struct xsp_changed_code){pid, probe}) < 0)
 		return -ENOMEM;
-	a->changed[a->changed_count++] = (struct xsp_changed_code){pid, probe};
 	return xsp_u64map_set(set, pair(pid, probe), 1);
 }
 

@@ -51,8 +51,7 @@ static void mend(const struct xsp_journal_slot *s)
 		.pid = s->pid,
 	};
 	int link = xsp_link_create_uprobe_multi(&attr);
-	if (link >= 0)
-		close(link);
+	xsp_close(link);
 }
 
 static void mend_all(const struct xsp_journal_slot *slots, size_t count)
@@ -225,8 +224,7 @@ int xsp_guardian_start(int socket, struct xsp_journal **out)
 	}
 	if (pid < 0) {
 		int code = -errno;
-		if (broker >= 0)
-			close(broker);
+		xsp_close(broker);
 		munmap(j, sizeof(*j));
 		return code;
 	}

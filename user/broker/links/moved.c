@@ -227,10 +227,8 @@ static void mend_copies(struct moving *m)
 	}
 	free(text);
 	free(m->chunk);
-	if (m->mem >= 0)
-		close(m->mem);
-	if (m->pagemap >= 0)
-		close(m->pagemap);
+	xsp_close(m->mem);
+	xsp_close(m->pagemap);
 }
 
 /* ---- a process ---- */
@@ -280,7 +278,8 @@ static void handle(struct xsp_attach *a, pid_t pid, const struct xsp_move *move,
 long xsp_attach_moved(struct xsp_attach *a, struct xsp_moved_code *rows, size_t room)
 {
 	pid_t pids[XSP_MOVED_ROWS];
-	const size_t n = xsp_stopper_moving(a, pids, room < XSP_MOVED_ROWS ? room : XSP_MOVED_ROWS);
+	const size_t n = xsp_stopper_list(a, XSP_STOPPED_MOVES, pids,
+					  room < XSP_MOVED_ROWS ? room : XSP_MOVED_ROWS);
 	const int map = bpf_map__fd(a->bpf->maps.xsp_moves);
 
 	for (size_t i = 0; i < n; i++) {

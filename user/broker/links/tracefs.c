@@ -243,10 +243,8 @@ int xsp_tracefs_attach(struct xsp_attach *a, pid_t pid, const char *path, enum x
 	}
 out:
 	free(members);
-	if (control >= 0)
-		close(control);
-	if (file >= 0)
-		close(file);
+	xsp_close(control);
+	xsp_close(file);
 	return rc;
 }
 
@@ -263,7 +261,6 @@ void xsp_tracefs_remove(struct xsp_attach *a)
 		snprintf(event, sizeof(event), "e%u", n);
 		remove_event(control, group, event);
 	}
-	if (control >= 0)
-		close(control);
+	xsp_close(control);
 	a->tracefs_events = 0;
 }

@@ -98,10 +98,8 @@ static int open_proc(pid_t pid, const char *name)
 
 static void close_memory(struct memory *m)
 {
-	if (m->mem >= 0)
-		close(m->mem);
-	if (m->pagemap >= 0)
-		close(m->pagemap);
+	xsp_close(m->mem);
+	xsp_close(m->pagemap);
 	free(m->ranges);
 	free(m->others);
 }
@@ -409,9 +407,8 @@ static int find_on_page(const struct memory *m, const struct range *r, uint64_t 
 		if (!is_breakpoint(memory + i) || is_breakpoint(file + i) ||
 		    !stands_alone(memory, file, i, (size_t)n))
 			continue;
-		if (xsp_grow(&l->offsets, &l->room, l->count + 1) < 0)
+		if (XSP_APPEND(l->offsets, l->room, l->count, offset + i) < 0)
 			return -ENOMEM;
-		l->offsets[l->count++] = offset + i;
 	}
 	return 0;
 }
@@ -464,18 +461,6 @@ static void register_and_close(pid_t pid, int file, int prog, const uint64_t *of
 	}
 }
 
-static bool is_debugged(pid_t pid)
-{
-	char *status;
-	bool debugged = true;
-
-	if (xsp_procfs_read(&xsp_open_directly, pid, "status", 65536, &status, NULL) == 0) {
-		debugged = xsp_procfs_last_id(status, "TracerPid", 0) != 0;
-		free(status);
-	}
-	return debugged;
-}
-
 long xsp_verify_repair(pid_t pid, const struct xsp_verified_file *file, int prog, size_t *stay)
 {
 	struct leftovers found = {0}, left = {0};
@@ -486,7 +471,8 @@ long xsp_verify_repair(pid_t pid, const struct xsp_verified_file *file, int prog
 		return rc;
 	rc = find_all(&m, &found);
 	left.count = found.count;
-	for (size_t at = 0; rc == 0 && at < found.count && !is_debugged(pid);
+	for (size_t at = 0; rc == 0 && at < found.count &&
+			    xsp_procfs_status_id(&xsp_open_directly, pid, "TracerPid") == 0;
 	     at += XSP_LINK_SITES) {
 		size_t before = left.count, rest = found.count - at;
 		register_and_close(pid, file->fd, prog, found.offsets + at,

@@ -85,9 +85,8 @@ bool xsp_kernel_communicates(const char *name)
 	bare_name(name, bare);
 	if (is_fused(bare))
 		return false;
-	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
-		if (strncmp(bare, beginnings[i], strlen(beginnings[i])) == 0)
-			return true;
+	if (XSP_BEGINS_WITH_ANY(bare, beginnings))
+		return true;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (has_part(bare, parts[i]))
 			return true;

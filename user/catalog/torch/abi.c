@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* ---- types ---- */
 
 enum how {
@@ -211,22 +213,17 @@ static int has_result_slot(const char *returns, bool *slot)
 	static const char *const in_registers[] = {"()",    "bool",	  "int",
 						   "float", "ScalarType", "QScheme"};
 	static const char *const by_slot[] = {"Tensor", "Scalar", "SymInt", "Tensor[]", "Work"};
-	size_t n = strcspn(returns, " (");
 
 	*slot = false;
 	if (strncmp(returns, "Tensor(", 7) == 0 && strchr(returns, '!') != NULL &&
 	    strstr(returns, ")[]") == NULL)
 		return 0; /* Tensor(a!): a reference */
-	for (size_t i = 0; i < sizeof(in_registers) / sizeof(in_registers[0]); i++)
-		if (strcmp(returns, in_registers[i]) == 0)
-			return 0;
+	if (XSP_IS_AMONG(returns, strlen(returns), in_registers))
+		return 0;
 	*slot = true;
 	if (returns[0] == '(' && strchr(returns, ',') != NULL)
 		return 0; /* a tuple */
-	for (size_t i = 0; i < sizeof(by_slot) / sizeof(by_slot[0]); i++)
-		if (strlen(by_slot[i]) == n && memcmp(returns, by_slot[i], n) == 0)
-			return 0;
-	return -ENOTSUP;
+	return XSP_IS_AMONG(returns, strcspn(returns, " ("), by_slot) ? 0 : -ENOTSUP;
 }
 
 /* The next parameter of a list; moves *p past it. False: the list ends. */

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/path.h"
 #include "cli/cli.h"
 #include "cli/record/agent.h"
 #include "cli/record/no_match.h"

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "probes/torch/arguments.h"
 #include "probes/torch/autograd.h"
 #include "probes/torch/ops.h"
@@ -22,10 +23,9 @@ static const char *const unobserved[] = {"aten::size", "aten::is_leaf", "aten::o
 
 static bool is_observed(const struct xsp_torch_op *op)
 {
-	for (size_t i = 0; op->schema.name != NULL && i < sizeof(unobserved) / sizeof(char *); i++)
-		if (strcmp(op->schema.name, unobserved[i]) == 0)
-			return false;
-	return true;
+	const char *name = op->schema.name;
+
+	return name == NULL || !XSP_IS_AMONG(name, strlen(name), unobserved);
 }
 
 /* An operator without a schema keeps the name of its function: never a guess. */

@@ -33,7 +33,7 @@ static bool open_by_id(const struct xsp_module *m, struct xsp_elf *elf)
 {
 	char hex[2 * XSP_BUILD_ID_MAX + 1];
 
-	if (m->build_id_length < 2)
+	if (m->build_id_length < 2 || m->opener->debug_file == NULL)
 		return false;
 	for (size_t i = 0; i < m->build_id_length; i++)
 		snprintf(hex + 2 * i, 3, "%02x", m->build_id[i]);

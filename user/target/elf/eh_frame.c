@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/rows/grow.h"
+#include "base/rows/order.h"
 #include "base/rows/search.h"
 #include "target/elf/dwarf_cursor.h"
 
@@ -372,14 +373,7 @@ out:
 	return 0;
 }
 
-static int compare_index(const void *a, const void *b)
-{
-	const struct xsp_fde_index *x = a, *y = b;
-
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	return (x->at > y->at) - (x->at < y->at);
-}
+static XSP_ORDER(compare_index, struct xsp_fde_index, XSP_RISING(addr) ?: XSP_RISING(at));
 
 /* Without a table: walks all of .eh_frame once. */
 static int build_index(struct xsp_eh_frame *eh, const struct xsp_elf *elf)
@@ -399,8 +393,7 @@ static int build_index(struct xsp_eh_frame *eh, const struct xsp_elf *elf)
 		    0)
 			return -ENOMEM;
 	}
-	if (eh->count > 0)
-		qsort(eh->index, eh->count, sizeof(*eh->index), compare_index);
+	XSP_SORT(eh->index, eh->count, compare_index);
 	return 0;
 }
 

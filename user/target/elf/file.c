@@ -230,8 +230,7 @@ int xsp_elf_open_memory(uint8_t *data, size_t size, const char *display_path,
 void xsp_elf_close(struct xsp_elf *elf)
 {
 	free(elf->memory);
-	if (elf->fd >= 0)
-		close(elf->fd);
+	xsp_close(elf->fd);
 	free(elf->segments);
 	free(elf->headers);
 	free(elf->sections);

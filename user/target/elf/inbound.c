@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/rows/grow.h"
+#include "base/rows/order.h"
 #include "base/rows/search.h"
 #include "target/module_private.h"
 
@@ -38,19 +39,9 @@ struct search {
 	size_t current; /* the start at or before the current byte */
 };
 
-static int compare_addresses(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+static XSP_ORDER(compare_addresses, uint64_t, XSP_COMPARE(*x, *y));
 
-	return (x > y) - (x < y);
-}
-
-static int compare_targets(const void *a, const void *b)
-{
-	const struct xsp_inbound *x = a, *y = b;
-
-	return (x->target > y->target) - (x->target < y->target);
-}
+static XSP_ORDER(compare_targets, struct xsp_inbound, XSP_RISING(target));
 
 static int find_starts(struct search *s)
 {
@@ -308,9 +299,7 @@ static int prepare(struct xsp_module *m, bool large)
 		return m->inbound.state < 0 ? m->inbound.state : 0;
 	(void)xsp_eh_frame_start(&m->eh, &m->elf, 0, &addr); /* counts them */
 	int ret = search_all(&s);
-	if (ret == 0 && m->inbound.found.count > 0)
-		qsort(m->inbound.found.list, m->inbound.found.count, sizeof(*m->inbound.found.list),
-		      compare_targets);
+	XSP_SORT(m->inbound.found.list, m->inbound.found.count, compare_targets);
 	free(s.starts);
 	free(s.heads);
 	m->inbound.state = ret < 0 ? ret : 1;
@@ -352,8 +341,7 @@ long xsp_module_inbound(struct xsp_module *m, uint64_t low, uint64_t high,
 	}
 	if (ret < 0)
 		return ret;
-	if (x->answer.count > 1)
-		qsort(x->answer.list, x->answer.count, sizeof(*x->answer.list), compare_targets);
+	XSP_SORT(x->answer.list, x->answer.count, compare_targets);
 	*out = x->answer.list;
 	return (long)x->answer.count;
 }

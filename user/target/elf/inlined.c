@@ -8,6 +8,7 @@
 
 #include "base/rows/grow.h"
 #include "base/path.h"
+#include "base/rows/order.h"
 #include "target/elf/debug_info.h"
 #include "target/module_private.h"
 
@@ -56,12 +57,7 @@ static void show_name(Dwarf_Die *die, const char *scope, char *text, size_t size
 	free(demangled);
 }
 
-static int by_offset(const void *a, const void *b)
-{
-	const Dwarf_Off x = *(const Dwarf_Off *)a, y = *(const Dwarf_Off *)b;
-
-	return x < y ? -1 : x > y;
-}
+static XSP_ORDER(by_offset, Dwarf_Off, XSP_COMPARE(*x, *y));
 
 /* Does this attribute refer to an entry that the pattern names? */
 static bool leads_to_named(const struct search *s, Dwarf_Die *die, unsigned attribute)

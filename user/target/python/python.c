@@ -87,7 +87,6 @@ int xsp_python_open(int mem, const struct xsp_python_runtime *r, uint64_t addres
 
 void xsp_python_close(struct xsp_python *p)
 {
-	if (p->mem >= 0)
-		close(p->mem);
+	xsp_close(p->mem);
 	p->mem = -1;
 }

@@ -110,6 +110,8 @@ static int move_under(struct xsp_timeline *t, struct row *row, struct row *other
 	other->spans[0] = s;
 	other->names[0] = xsp_cut_name(t, s.probe, s.name);
 	row->count--;
+	xsp_path_cut(row, row->count);
+	xsp_path_cut(other, 0);
 	return 0;
 }
 

@@ -219,7 +219,7 @@ int xsp_pair_label(struct xsp_timeline *t, struct thread *th, const struct xsp_e
 		r.row->names[r.index] = xsp_cut_name(t, e->probe, name);
 		r.row->spans[r.index].relay = t->probes[e->probe].relay;
 		th->relaying = r.row->spans[r.index].serial + 1;
-		xsp_path_cut(r.row, 0);
+		xsp_path_cut(r.row, r.index);
 	} else {
 		struct parked *p = th->parked[r.parked];
 		p->spans[r.index].name = name;

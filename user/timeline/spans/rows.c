@@ -299,6 +299,8 @@ void xsp_path_cut(struct row *row, size_t level)
 {
 	if (row->path_levels > level)
 		row->path_levels = level;
+	if (row->call_levels > level)
+		row->call_levels = level;
 }
 
 static void drop_last(struct row *row)
