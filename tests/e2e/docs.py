@@ -79,6 +79,19 @@ def options(_):
     equal(sorted(set(wrong)), [], "options that do not exist")
 
 
+@case
+def programs_of_the_recipes(_):
+    """What the README has traced comes with the sources."""
+    of = dict(pages())
+    for path in set(re.findall(r"(?<![\w/])(tests/workloads/[\w.]+)", of["README.md"])):
+        check(os.path.exists(f"{ROOT}/{path}"), f"README.md: {path} is not there")
+    with open(f"{ROOT}/tests/workloads/CMakeLists.txt", encoding="utf-8") as f, \
+            open(f"{ROOT}/tests/doubles/CMakeLists.txt", encoding="utf-8") as g:
+        built = f.read() + g.read()
+    for name in set(re.findall(r"build/release/workloads/(\w+)", of["README.md"])):
+        check(re.search(rf"\b{name}\b", built), f"README.md: build/release/workloads/{name} is not built")
+
+
 # What the README has of other programs, and where these are run; and what takes more than one process and one host.
 ELSEWHERE = ("tools/quickstart", "sudo cmake --install ")  # tools/test, e2e.install
 NEEDS = ("clickhouse://", "rank0.xspt", "runs/", "job.xspt ", "--perfetto")  # e2e.clickhouse, e2e.ranks, e2e.view
