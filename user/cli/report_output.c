@@ -77,6 +77,17 @@ static int write_file(const struct xsp_report_output *o, const char *text, size_
 	return rc;
 }
 
+void xsp_report_output_screen(const struct xsp_report *report, const char *files, const char *next)
+{
+	const int width = xsp_terminal_width(STDOUT_FILENO);
+	const struct xsp_report_how how = {.width = width,
+					   .color = width > 0 && getenv("NO_COLOR") == NULL,
+					   .files = files,
+					   .next = next};
+
+	xsp_report_write_brief(report, stdout, &how);
+}
+
 /* Writes into memory first: a report is small, and then one message covers every error. */
 int xsp_report_output_write(const struct xsp_report_output *o, const struct xsp_report *report,
 			    struct xsp_error *err)
