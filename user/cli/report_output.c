@@ -16,7 +16,7 @@
 
 static const struct xsp_report_format {
 	const char *name, *ending;
-	size_t top; /* rows, if --top does not say it */
+	size_t top; /* rows, if --rows does not say it */
 	int (*write)(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
 } formats[] = {
 	{"text", ".txt", TOP, xsp_report_write_text},

@@ -121,7 +121,7 @@ static const char top_tail[] =
 	"Examples:\n"
 	"  sudo xsptrace top -p 4242\n"
 	"  sudo xsptrace top -p 4242 -e 'torch:aten::*mm*' --max-overhead 5\n"
-	"  sudo xsptrace top -p 4242 -e './engine:*' -n 10 -d 2 > rates.txt\n";
+	"  sudo xsptrace top -p 4242 -e './engine:*' -n 10 -i 2 > rates.txt\n";
 
 static const char dump_head[] =
 	"Usage: xsptrace dump -p PID[,PID...] [OPTIONS]\n"

@@ -171,7 +171,7 @@ const struct xsp_option xsp_option_table[] = {
 	/* ---- top ---- */
 	{"pid", 'p', TOP, 0, "PID|NAME", xsp_take_pids, .wanted = PIDS, .help = "the processes"},
 	{"event", 'e', TOP, 0, "PROBE", xsp_take_probe,
-	 .help = "what to trace, as for a recording (xsptrace --help)"},
+	 .help = "what to trace, as for a recording (xsptrace help record)"},
 	{"duration", 'd', TOP, 0, "TIME", xsp_take_time, .at = AT(duration_ns),
 	 .plain_ns = 1000000000, .least = 1, .wanted = "a time (-d 10, -d 500ms, -d 2min)",
 	 .help = "ends after TIME"},
