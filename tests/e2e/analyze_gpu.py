@@ -13,7 +13,7 @@ LONG = 30000000  # ns: a kernel that is longer than what a busy machine does to 
 
 def recorded(folder, *arguments, options=(), program="gpu_train", env=None):
     capture = f"{folder}/run.xspt"
-    xsptrace(*EXTRA, *options, "--no-summary", "-o", capture, "--", workload(program), *arguments, timeout=120,
+    xsptrace(*EXTRA, *options, "--summary=none", "-o", capture, "--", workload(program), *arguments, timeout=120,
              env=dict(os.environ, XSP_DOUBLE_TRUTH=f"{folder}/truth", **(env or {})))
     return capture
 
@@ -168,7 +168,7 @@ def path_of_steps(folder, capture):
 def long_kernels(folder):
     """Kernels of 30 ms: their number, that of the steps, and what the critical path has, by kind."""
     capture = f"{folder}/run.xspt"
-    said = xsptrace(*EXTRA, "--gpu", "events", "--waits", "--no-summary", "-o", capture, "--", workload("gpu_train"),
+    said = xsptrace(*EXTRA, "--gpu", "events", "--waits", "--summary=none", "-o", capture, "--", workload("gpu_train"),
                     "--calls", "5", timeout=120, env=dict(os.environ, XSP_DOUBLE_KERNEL_NS=str(LONG))).stdout
     links = json.loads(next(line for line in said.splitlines() if line.startswith("{")))["links"]
     report, steps, kinds = path_of_steps(folder, capture)
@@ -212,7 +212,7 @@ def critical_path_without_steps(folder):
 @case
 def nothing_of_a_gpu(folder):
     capture = f"{folder}/run.xspt"
-    xsptrace(*EXTRA, "--no-summary", "-e", "demo_leaf", "-o", capture, "--", workload("demo"))
+    xsptrace(*EXTRA, "--summary=none", "-e", "demo_leaf", "-o", capture, "--", workload("demo"))
     xsptrace("analyze", capture, "--format", "json", "-o", f"{folder}/report.json")
     with open(f"{folder}/report.json", encoding="utf-8") as f:
         check("gpu" not in json.load(f)["sections"], "no section of GPUs")

@@ -352,7 +352,7 @@ def windows_with_a_least_duration(folder):
 def within_the_budget_nothing_is_lost(folder):
     """A program that pays little is recorded whole, by default."""
     facts = f"{folder}/truth"
-    done = run([XSPTRACE, "-e", "hot:hot_*", "-o", f"{folder}/t.json", "--", workload("hot"), "--threads", "2",
+    done = run([XSPTRACE, "--summary", "-e", "hot:hot_*", "-o", f"{folder}/t.json", "--", workload("hot"), "--threads", "2",
                 "--calls", "2000", "--rate", "1000", "--out", facts, "frame"])
     equal(done.returncode, 0, done.stderr)
     check("slowed most" not in done.stdout or "of at most 20 %" in done.stdout, "the default", done.stdout)
@@ -375,7 +375,7 @@ def what_many_filtered_calls_cost(folder):
     number says."""
     children = [start_ready([workload("many"), "--wait", "--seconds", "8"]) for _ in range(2)]
     pids = [word for child in children for word in ("-p", child.pid)]
-    with Recording(folder, *pids, "--min-duration", "10s", "--max-overhead", "100000", "-e", "many_*",
+    with Recording(folder, *pids, "--min-duration", "10s", "--max-overhead", "100000", "-e", "many_*", "-v",
                    "-o", f"{folder}/t.json", "-o", f"{folder}/t.xspt") as recording:
         os.kill(recording.process.pid, signal.SIGSTOP)  # the broker goes on, for two seconds
         for child in children:
@@ -386,7 +386,7 @@ def what_many_filtered_calls_cost(folder):
         output = recording.wait()
     info = xsptrace("info", f"{folder}/t.xspt").stdout
     prices = {kind: int(ns) for kind, ns in re.findall(r"([\w-]+) (\d+) ns", info)}
-    sites = re.search(r"sites: (.*?)\)", output)[1]
+    sites = re.search(r"sites: ([^;\n]*)", output)[1]
     a_call = sum(int(n.replace(",", "")) * prices.get(kind, 0) / 4096
                  for n, kind in re.findall(r"(\d[\d,]*) ([\w-]+)", sites))
     trace = Trace(f"{folder}/t.json")

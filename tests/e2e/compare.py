@@ -19,7 +19,7 @@ REPEATS = 10 if LONG else 4
 def record(folder, name, *options, steps=100, waits=False):
     path = f"{folder}/{name}.xspt"
     declined = [option for option in EXTRA if option != "--waits=off" or not waits]
-    xsptrace(*declined, "-q", "--no-summary", "-e", "record_function", "-o", path, "--", workload("compared"), steps,
+    xsptrace(*declined, "-q", "--summary=none", "-e", "record_function", "-o", path, "--", workload("compared"), steps,
              *options, timeout=120)
     return path
 
@@ -95,14 +95,15 @@ def a_leak(folder):
 
 @case
 def outputs(folder):
-    """A new range; text in 80 columns, CSV, pictures: their sums are those of the exports."""
+    """A new range; one screen of 80 columns, CSV, pictures: their sums are those of the exports."""
     a, b = record(folder, "a"), record(folder, "b", "extra=1")
     svg, folded = f"{folder}/diff.svg", f"{folder}/diff.folded"
-    text = xsptrace("compare", a, b, "-o", svg, "-o", folded).stdout
+    screen = xsptrace("compare", a, b, "-o", svg, "-o", folded).stdout.splitlines()
+    text = xsptrace("compare", a, b, "--full").stdout
     check(re.search(r"^epsilon +new\?", text, re.M), "the new one", text)
-    long = [line for line in text.splitlines() if len(line) > 80 and folder not in line and "compared" not in line]
-    equal(long, [], "lines of more than 80 columns")
-    every = xsptrace("compare", a, b, "--top", "all").stdout
+    equal([line for line in screen if len(line) > 80], [], "lines of more than 80 columns")
+    check(len(screen) <= 23 and "--full" in screen[-1], "one screen", screen)
+    every = xsptrace("compare", a, b, "--rows", "all").stdout
     without = [len(re.findall(r" (?:none: \w+|small|same) ", t)) for t in (text, every)]
     check(without[0] < without[1], "few rows without a verdict, unless asked for", without)
     xsptrace("compare", a, b, "-o", f"{folder}/report.csv")

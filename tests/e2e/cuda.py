@@ -535,7 +535,7 @@ def perfetto_draws_the_arrows(folder):
 def a_million(folder):
     """1,000,000 kernels on 8 streams from 8 threads, with graphs."""
     facts, out = f"{folder}/truth", f"{folder}/out.json"
-    xsptrace("--buffer", "512M", "-o", out, "--no-summary", "--", workload("gpu_sim"), "--threads",
+    xsptrace("--buffer", "512M", "-o", out, "--summary=none", "--", workload("gpu_sim"), "--threads",
              "8", "--calls", "80000", "--rate", "40000", timeout=300,
              env=dict(os.environ, XSP_DOUBLE_TRUTH=facts))
     made = truth(facts)

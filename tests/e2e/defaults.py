@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from harness import (NO_BRAKE, NO_MATCH, OK, XSPTRACE, Skip, Trace, alive, case, check, equal, main, need_torch, run,
+from harness import (NO_BRAKE, NO_MATCH, OK, TABLE, XSPTRACE, Skip, Trace, alive, case, check, equal, main, need_torch, run,
                      start, start_ready, truth, wait_for, workload, xsptrace)
 
 OFF = ["--waits=off", "--python=off", "--sample=off"]
@@ -26,8 +26,8 @@ def as_by_default(said):
 
 
 def record(*arguments, status=OK, busy=False, **options):
-    """As a user would."""
-    done = run([XSPTRACE, *arguments], **options)
+    """As a user would, with the table at the end."""
+    done = run([XSPTRACE, TABLE, *arguments], **options)
     equal(done.returncode, status, f"status: {done.stderr}")
     if not busy:
         as_by_default(done.stderr)
@@ -54,7 +54,7 @@ def waits_are_on(folder):
         return done, Trace(f"{folder}/t.json"), truth(facts)
 
     done, trace, facts = waits()
-    check("by default also --waits" in done.stderr, "not said", done.stderr)
+    check("tracing 1 function of waits so far; waits and samples too" in done.stderr, "not said", done.stderr)
     threads = {t["name"]: t for t in trace.json["xsptrace_threads"]}
     for name, wanted in (("w_sleeps", 200e6), ("w_reads", facts["threads"]["w_reads"]["waited_ns"])):
         blocked = sum(threads[name]["blocked_ns"].values())
@@ -65,7 +65,7 @@ def waits_are_on(folder):
         check("--waits" not in done.stderr and not states_of(trace), "they are on all the same", done.stderr)
         equal(info_of(f"{folder}/t.xspt")["waits"], "off", "what the capture says")
     done, trace, _ = waits("--waits=1s")
-    check("also --waits" not in done.stderr and "xsptrace_threads" in trace.json, "what was asked for", done.stderr)
+    check("xsptrace_threads" in trace.json, "what was asked for", done.stderr)
     # each wait with an event has a stack, shorter ones have none; apart from threads' first and last, none is that long
     _, trace, facts = waits("--waits=1s", "--wait-stacks")
     told = [s for s in states_of(trace) if s["name"].startswith("Blocked")]
@@ -96,7 +96,7 @@ def not_where_nothing_matches(folder):
     check(not os.path.exists(f"{folder}/t.xspt"), "something was written")
     done = record("--sample", "-p", child.pid, "-d", 0.2, "-o", f"{folder}/s.xspt")
     equal(info_of(f"{folder}/s.xspt")["waits"], "off", "beside --sample alone")
-    check("by default" not in done.stderr, "said", done.stderr)
+    check("profiling: samples;" in done.stderr, "said", done.stderr)
 
 
 PAYS = 36000  # switches a second of each CPU from which on others would pay: --waits stays off (user/record/recording.c)
@@ -147,7 +147,7 @@ def not_where_bystanders_pay(folder):
     options = ["-p", child.pid, "-e", "hot:hot_*", "-d", 0.5, "-o", f"{folder}/t.json", "-o", f"{folder}/t.xspt"]
     done = record(*options, busy=True)
     check(re.search(r"changes threads \d+ times a second.*--waits asks for it", done.stderr), "not said", done.stderr)
-    check("recording when threads run" not in done.stderr, "said to be on all the same", done.stderr)
+    check("; waits" not in done.stderr, "said to be on all the same", done.stderr)
     equal(info_of(f"{folder}/t.xspt")["waits"], "off", "what the capture says")
     equal(states_of(Trace(f"{folder}/t.json")), [], "states")
     done = record(*options, "--waits")
@@ -175,7 +175,7 @@ def where_bystanders_begin_to_pay(folder):
             o.send_signal(signal.SIGSTOP)
         wait_for(lambda: switches_a_second() < PAYS / 2, 10, "a quiet machine")
         with open(f"{folder}/said", "wb") as log:
-            tracer = start([XSPTRACE, *options, "-p", child.pid, "-e", "hot:hot_*", "-o", f"{folder}/t.json",
+            tracer = start([XSPTRACE, TABLE, *options, "-p", child.pid, "-e", "hot:hot_*", "-o", f"{folder}/t.json",
                             "-o", f"{folder}/t.xspt"], cwd=folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
 
         def said():
@@ -212,7 +212,7 @@ def waits_go_before_functions(folder):
     facts, budget = f"{folder}/facts", 0.5
     command = ["-e", "hot:hot_*", "-o", f"{folder}/t.json", "-o", f"{folder}/t.xspt", "--", workload("hot"), "--threads", 1,
                "--seconds", 2.5, "--rate", 2000, "--out", facts, "frame", "naps"]
-    done = record("--max-overhead", budget, *command)
+    done = record("-v", "--max-overhead", budget, *command)
     price = re.search(r"emulated ([\d.]+) us a call", done.stderr)
     if price and float(price[1]) > 5:
         raise Skip(f"a traced call takes {price[1]} us here: the functions alone do not fit into the budget")
@@ -244,7 +244,7 @@ def switchers(folder, budget, *options, mode=()):
     """Records it to its end; its threads existed before and hit nothing. Returns the output, and the threads by number."""
     child = start_ready([workload("switchers"), "--wait", "--seconds", 2.5, "--rate", 10, "--out", f"{folder}/facts", *mode])
     with open(f"{folder}/said", "wb") as log:
-        tracer = start([XSPTRACE, "-p", child.pid, "-e", "switchers:switchers_call", "--max-overhead", budget, *options,
+        tracer = start([XSPTRACE, TABLE, "-p", child.pid, "-e", "switchers:switchers_call", "--max-overhead", budget, *options,
                         "-o", f"{folder}/t.xspt"], cwd=folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
 
     def said():
@@ -299,7 +299,7 @@ def samples_are_on(folder):
         return out, info_of(f"{folder}/t.xspt")
 
     done, info = spin()
-    check("--sample" in done.stderr, "not said", done.stderr)
+    check("waits and samples too" in done.stderr, "not said", done.stderr)
     check(re.match(r"(cycles|cpu-clock) 99", info["samples"]), "what the capture says", info)
     table = done.stdout[done.stdout.index("samples     on CPU"):]
     check(len(re.findall(r"^ +\d+ +[\d.]+ [mnu]?s +[\d.]+ %.*$", table, re.M)) <= 5, "a long table", done.stdout)
@@ -332,7 +332,7 @@ def what_the_kernel_refuses_is_left_out(folder):
     command = ["-e", "hot:hot_*", "-o", f"{folder}/t.xspt", "--", workload("hot"), "--threads", 1, "--calls", 10]
     said = record("-v", *NO_BRAKE, *command, preexec_fn=no_perf_events).stderr
     check(re.search(r"does not have what --sample needs: left out", said), "not said with -v", said)
-    check("by default also --waits (" in said, "what is left", said)
+    check("; waits too" in said, "what is left", said)
     info = info_of(f"{folder}/t.xspt")
     equal((info["samples"], info["waits"]), ("off", "10000"), "what the capture says")
     said = record(*NO_BRAKE, *command, preexec_fn=no_perf_events).stderr
@@ -373,7 +373,7 @@ def small(folder, seconds, pause=None, options=()):
                   stdout=subprocess.PIPE, text=True)
     child.stdout.readline()
     with open(f"{folder}/said", "wb") as log:
-        tracer = start([XSPTRACE, "-p", child.pid, *options, "-o", f"{folder}/t.json", "-o", f"{folder}/t.xspt"], cwd=folder,
+        tracer = start([XSPTRACE, TABLE, "-p", child.pid, *options, "-o", f"{folder}/t.json", "-o", f"{folder}/t.xspt"], cwd=folder,
                        stdout=log, stderr=log, stdin=subprocess.DEVNULL)
 
     def said():
@@ -390,7 +390,7 @@ def small(folder, seconds, pause=None, options=()):
 def python_is_on_for_torch(folder):
     """Each operator has the line that called it, and none if that is declined."""
     said, calls = small(folder, 1, 0.02)
-    check("by default also --waits, --sample, --python" in said, "not said", said)
+    check("waits, samples and Python lines too" in said, "not said", said)
     trace = Trace(f"{folder}/t.json")
     adds = [e for e in trace.spans if e["name"] == "aten::add"]
     check(len(adds) >= 0.99 * calls, "operators", len(adds), calls)

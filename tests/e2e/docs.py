@@ -59,7 +59,7 @@ def commands(text, verbs):
 @case
 def options(_):
     """In commands: of that verb. Elsewhere, in code spans: of any, or of the tools that come along."""
-    helps = {"record": xsptrace("--help").stdout}
+    helps = {"record": xsptrace("help", "all").stdout}
     verbs = re.findall(r"^  xsptrace (\w+) ", helps["record"], flags=re.M)
     helps.update((verb, xsptrace(verb, "--help").stdout) for verb in verbs)
     for path in glob.glob(f"{ROOT}/tools/*"):
@@ -77,6 +77,20 @@ def options(_):
             spans = re.findall(r"`(--[a-z][a-z-]*)[^`]*`", without_code(text))
             wrong += [f"{page}: `{o}`" for o in set(spans) - anywhere]
     equal(sorted(set(wrong)), [], "options that do not exist")
+
+
+@case
+def help_in_parts(_):
+    """The first page fits a screen or so; each option of a recording is in one of the parts, and all of them in `all`."""
+    short = xsptrace("--help").stdout
+    check(len(short.splitlines()) <= 35 and max(map(len, short.splitlines())) <= 80, "the short help", short)
+    options = {part: set(re.findall(r"^  (?:-\w,|   ) (--[a-z-]+)", xsptrace("help", part).stdout, flags=re.M))
+               for part in ("record", "output", "pytorch", "gpu", "all")}
+    whole = options.pop("all")
+    equal(set().union(*options.values()), whole, "options in parts, and all of them")
+    equal(sum(map(len, options.values())), len(whole), "options in two parts")
+    equal({o for o in re.findall(r"^  (?:-\w,|   ) (--[a-z-]+)", short, flags=re.M)} - whole, set(), "of the short help")
+    xsptrace("help", "everything", status=2)
 
 
 @case

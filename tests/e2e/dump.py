@@ -53,6 +53,11 @@ def call_of(pid):
         return f.read().split()[0]
 
 
+def call_of_thread(pid, tid):
+    with open(f"/proc/{pid}/task/{tid}/syscall", encoding="ascii") as f:
+        return f.read().split()[0]
+
+
 def wait_asleep(pid, but=()):
     """All threads, but those that never sleep."""
     wait_for(lambda: all(state_of(pid, t) in "SZ" for t in map(int, os.listdir(f"/proc/{pid}/task")) if t not in but), 5,
@@ -762,6 +767,34 @@ def node(_):
     check(first["running"] and len(first["native"]) > 5, "where it runs", first)
     check(any("node::Start" in (f or "") for f in functions(first)), "through generated code", functions(first))
     check(not is_traced(child.pid), "it is released")
+
+
+LOCKS = """import sys, threading
+locks, both = [threading.Lock(), threading.Lock()], threading.Barrier(2)
+def takes(first, second):
+    with locks[first]:
+        both.wait()
+        with locks[second]:
+            pass
+threads = [threading.Thread(target=takes, args=a) for a in ((0, 1), (1, 0))]
+for t in threads: t.start()
+for t in threads: t.join(*map(float, sys.argv[1:]))
+"""
+
+
+@case
+def locks_without_a_holder(folder):
+    """Python's locks name no holder. If every thread waits for one, nobody can release it; not if one of them will go on."""
+    with open(f"{folder}/locks.py", "w", encoding="ascii") as f:
+        f.write(LOCKS)
+    for timeout, deadlock in (([], True), (["1000"], False)):
+        child = start(["/usr/bin/python3", f"{folder}/locks.py", *timeout])
+        wait_for(lambda pid=child.pid: len(os.listdir(f"/proc/{pid}/task")) == 3, 10, "its threads")
+        wait_asleep(child.pid)
+        wait_for(lambda pid=child.pid: all(call_of_thread(pid, t) == "202" for t in os.listdir(f"/proc/{pid}/task")), 10, "they wait")
+        found = dump(child.pid)
+        equal("a deadlock: every thread waits" in (found["note"] or ""), deadlock, f"with a timeout {timeout}: {found['note']}")
+        equal("a deadlock: every thread waits" in xsptrace("dump", "-p", str(child.pid)).stdout, deadlock, "as text")
 
 
 if __name__ == "__main__":

@@ -196,6 +196,22 @@ def address_in_the_middle_of_an_instruction(folder):
 
 
 @case
+def processes_by_name(folder):
+    """-p NAME: the program's file, a script's, or the name that the process gives itself; two of them are a list to choose from."""
+    script = f"{folder}/only_this_one.py"
+    with open(script, "w", encoding="ascii") as f:
+        f.write("import time\ntime.sleep(100)\n")
+    child = start(["/usr/bin/python3", script])
+    xsptrace("-q", "-p", "only_this_one.py", "-d", "0.2", "-o", f"{folder}/n.xspt")
+    check(f" {child.pid} " in xsptrace("info", f"{folder}/n.xspt").stdout, "another process")
+    other = start(["/usr/bin/python3", script, "second"])
+    said = xsptrace("-p", "only_this_one.py", "-d", "0.2", status=USAGE).stderr
+    for pid, words in ((child.pid, script), (other.pid, f"{script} second")):
+        check(re.search(rf"^ *{pid}  \S+ {re.escape(words)}$", said, re.M), f"{pid} is not in the list", said)
+    refused(NO_TARGET, ["no process is named 'no_such_name'"], "-p", "no_such_name", "-d", "0.2")
+
+
+@case
 def standard_descriptors_that_are_closed(folder):
     child = start([workload("hot"), "--rate", 1000, "--seconds", 60, "--out", "/dev/null"])
     for which in ("2>&-", "<&- >&- 2>&-"):

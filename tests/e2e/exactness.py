@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 
-from harness import (AS_ASKED, ATTACH, EXTRA, LONG, NO_BRAKE, Recording, Skip, Trace, case, check, check_as_shipped, check_calls, check_unwound, equal, finish, main,
+from harness import (AS_ASKED, ATTACH, EXTRA, LONG, NO_BRAKE, TABLE, Recording, Skip, Trace, case, check, check_as_shipped, check_calls, check_unwound, equal, finish, main,
                      record_attached, record_launched, run, says_no_loss, start_ready, total, truth, workload,
                      xsptrace)
 
@@ -270,4 +270,4 @@ def destructors_that_an_exception_runs(folder):
             equal((trace.calls[name], trace.not_returned[name]), (calls, unwound), f"{level}: calls of {name}, and those that an exception left")
 
 
-main(declined=NO_BRAKE)
+main(declined=[*NO_BRAKE, TABLE])

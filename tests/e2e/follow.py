@@ -9,8 +9,8 @@ import sqlite3
 import statistics
 import subprocess
 
-from harness import (AS_ASKED, ATTACH, EXTRA, NO_BRAKE, OK, Recording, Trace, case, check, check_as_shipped, equal, finish, main,
-                     says_no_loss, start, wait_for, workload, xsptrace)
+from harness import (AS_ASKED, ATTACH, EXTRA, NO_BRAKE, OK, TABLE, USAGE, Recording, Trace, case, check, check_as_shipped, equal, finish,
+                     main, says_no_loss, start, wait_for, workload, xsptrace)
 
 FAMILY = ["-e", "family:family_call"]
 LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
@@ -295,4 +295,32 @@ def fork_storm(folder):
     equal(changed_text(shell.pid, libc), 0, "bytes changed in the shell")
 
 
-main(declined=NO_BRAKE)
+def children_cpu(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        pids = f.read().split()
+    ticks = 0
+    for child in pids:
+        with open(f"/proc/{child}/stat", encoding="ascii") as f:
+            ticks += sum(int(x) for x in f.read().rpartition(")")[2].split()[11:13])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+@case
+def a_launcher_is_said(folder):
+    """A process that only waits for its child, which works: that is said at the start, and -f=stop records both."""
+    parent = start(["/bin/sh", "-c", f"{workload('samples')} --seconds 100 --out /dev/null & wait"], start_new_session=True)
+    try:
+        wait_for(lambda: children_cpu(parent.pid) > 0.3, 20, "the child works")
+        said = xsptrace("--profile", "-p", parent.pid, "-d", "0.2", "-o", f"{folder}/p.xspt").stderr
+        check(re.search(r"1 child holds the work, and -f records them", said), "not said", said)
+        said = xsptrace("--profile", "-f", "-p", parent.pid, "-d", "0.2", "-o", f"{folder}/f.xspt").stderr
+        check("holds the work" not in said, "said with -f", said)
+        processes = xsptrace("info", f"{folder}/f.xspt").stdout
+        check("samples" in processes, "the child is not recorded", processes)
+    finally:
+        os.killpg(parent.pid, signal.SIGKILL)
+    refused = xsptrace("-f=halt", "--", "/bin/true", status=USAGE).stderr
+    check("--follow" in refused and "halt" in refused, "a way to follow that there is not", refused)
+
+
+main(declined=[*NO_BRAKE, TABLE])

@@ -38,12 +38,13 @@ NO_BRAKE = ["--max-overhead", "off"]
 # defaults.py tests the rest; most other files turn on only what they look at. A file that checks what xsptrace promises for every
 # program keeps the shipped defaults, by main(declined=...). A case there that wants them off passes AS_ASKED.
 AS_ASKED = ["--waits=off", "--python=off", "--sample=off"]
-DECLINED = [*NO_BRAKE, *AS_ASKED]
+TABLE = "--summary=text"  # the end of a recording: the table of all names instead of one screen
+DECLINED = [*NO_BRAKE, *AS_ASKED, TABLE]
 # Options for every recording. XSPTRACE_EXTRA chooses another way to attach, with which some cases run again.
 ATTACH = os.environ.get("XSPTRACE_EXTRA", "").split()
 EXTRA = [*DECLINED, *ATTACH]
 # An option turns on more than itself: these are the --X=off that must then go.
-TAKES = {"--profile": set(AS_ASKED), "--sample": {"--python=off"}, "--waits": {"--python=off"}, "--wait-stacks": {"--waits=off", "--python=off"}}
+TAKES = {"-q": {TABLE}, "--profile": set(AS_ASKED), "--sample": {"--python=off"}, "--waits": {"--python=off"}, "--wait-stacks": {"--waits=off", "--python=off"}}
 
 LONG = "XSP_LONG" in os.environ  # tools/test --all: as often and as long as the issues ask
 SANITIZED = "XSP_SANITIZED" in os.environ  # xsptrace is a build with sanitizers
@@ -155,9 +156,9 @@ def run(arguments, timeout=60, **options):
 
 
 def as_asked(arguments):
-    """Without the options of AS_ASKED that contradict the others."""
+    """Without the options of AS_ASKED, and the table, that contradict the others."""
     words = [str(a) for a in arguments]
-    own = [w.partition("=")[0] for w in words[:words.index("--") if "--" in words else None] if w not in AS_ASKED]
+    own = [w.partition("=")[0] for w in words[:words.index("--") if "--" in words else None] if w not in (*AS_ASKED, TABLE)]
     taken = set().union(*(TAKES.get(w, set()) for w in own))
     return [w for w in words if w not in taken]
 
@@ -305,7 +306,7 @@ def broker_of(pid):
     raise AssertionError("no broker")
 
 
-READY = r"(?i)\b(recording|tracing)\b"
+READY = r"(?i)\b(profiling|tracing)\b"
 
 
 # ---- traces --------------------------------------------------------------------------

@@ -1225,7 +1225,7 @@ def says_what_it_does(folder):
     child.send_signal(signal.SIGINT)
     status = child.wait(timeout=60)
     os.close(ours)
-    check(b"tracing 100000 functions" in said, "not traced", said)
+    check(b"tracing 100,000 functions" in said, "not traced", said)
     equal(status, 0, "status")
     if took < 0.7:
         raise Skip(f"too fast: {took:.1f} s")

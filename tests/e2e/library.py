@@ -101,7 +101,7 @@ def what_analyze_says(folder):
         return done.returncode, done.stdout or done.stderr
 
     for form in ("text", "json", "csv"):
-        said = xsptrace("analyze", f"{folder}/t.xspt", "--format", form, "--top", "all").stdout
+        said = xsptrace("analyze", f"{folder}/t.xspt", "--format", form, "--rows", "all").stdout
         check(len(said) > 1000 and "want_it" in said, "the verb found nothing", said)
         equal(library(form), (0, said), form)
     part = xsptrace("analyze", f"{folder}/t.xspt", "--format", "json", "--to", f"{middle}ns").stdout

@@ -186,7 +186,7 @@ def page_tells_what_other_outputs_tell(folder):
         check(f"<title>{seed}.xspt - xsptrace</title>" in rest, "the title", rest[:2000])
         page = json.loads(blocks["page"])
         equal((page["version"], page["captures"][0]["duration_ns"], page["captures"][0]["host"]), (1, length, "here"), "the page")
-        report = json.loads(xsptrace("analyze", capture, "--format", "json", "--top", "1000").stdout)
+        report = json.loads(xsptrace("analyze", capture, "--format", "json", "--rows", "1000").stdout)
         equal(json.loads(blocks["report"]), report, "the report")
         trees = json.loads(blocks["trees"])
         weights = ["wall"] + ["cpu", "off-cpu"] * (seed % 3 > 0)
@@ -228,7 +228,7 @@ def straight_from_a_recording(folder):
     blocks, _ = blocks_of(f"{folder}/t.html")
     _, tracks = timeline_of(blocks["timeline"])
     check_lanes(tracks)
-    report = json.loads(xsptrace("analyze", f"{folder}/t.xspt", "--format", "json", "--top", "1000").stdout)
+    report = json.loads(xsptrace("analyze", f"{folder}/t.xspt", "--format", "json", "--rows", "1000").stdout)
     equal(json.loads(blocks["report"]), report, "the report")
     check(sum(t["spans"] for t, _ in tracks if t["kind"] == "spans") >= 40, "calls of both threads", [t for t, _ in tracks])
 
@@ -362,12 +362,12 @@ def two_sides(folder):
     for i, seed in enumerate((2, 4)):
         make(f"{folder}/{i}.xspt", seed)
     sides = (f"{folder}/0.xspt", f"{folder}/1.xspt")
-    done = xsptrace("compare", *sides, "-q", "--format", "json", "--top", "1000", "-o", f"{folder}/page.html", status=None)
+    done = xsptrace("compare", *sides, "-q", "--format", "json", "--rows", "1000", "-o", f"{folder}/page.html", status=None)
     if "built without it" in done.stderr:
         raise Skip("this build has no page (Node)")
     blocks, _ = blocks_of(f"{folder}/page.html")
     equal(json.loads(blocks["compare"]), json.loads(done.stdout), "the comparison")
-    report = json.loads(xsptrace("analyze", sides[1], "--format", "json", "--top", "1000").stdout)
+    report = json.loads(xsptrace("analyze", sides[1], "--format", "json", "--rows", "1000").stdout)
     equal(json.loads(blocks["report"]), report, "the report")
     wall = json.loads(blocks["trees"])["trees"][0]
     equal(sum(wall["self"]), sum(int(v) for _, v in folded_of(folder, sides[1])), "time of the second side")
@@ -382,7 +382,7 @@ def several_captures(folder):
     for seed in (3, 6):
         make(f"{folder}/job/{seed}.xspt", seed)
     blocks, _ = page_of(folder, f"{folder}/job")
-    report = json.loads(xsptrace("analyze", f"{folder}/job", "--format", "json", "--top", "1000").stdout)
+    report = json.loads(xsptrace("analyze", f"{folder}/job", "--format", "json", "--rows", "1000").stdout)
     equal(json.loads(blocks["report"]), report, "the report")
     _, tracks = timeline_of(blocks["timeline"])
     check_lanes(tracks)

@@ -719,7 +719,7 @@ def frames_that_lie(folder):
     """tests/workloads/python_liar.c: does no harm, is not believed, and torn stacks are counted."""
     program, calls = workload("python_liar"), 20
     plain = run([program, f"{folder}/truth", calls]).stdout
-    done = xsptrace(*EXTRA, "--no-summary", "--python", "-e", "python_liar:leaf", "-o", f"{folder}/t.json", "-o",
+    done = xsptrace(*EXTRA, "--summary=none", "--python", "-e", "python_liar:leaf", "-o", f"{folder}/t.json", "-o",
                     f"{folder}/t.folded", "-o", f"{folder}/t.svg", "-o", f"{folder}/t.perf", "--", program,
                     f"{folder}/truth", calls)
     equal(done.stdout, plain, "output of the traced program")
@@ -738,7 +738,7 @@ def frames_that_lie(folder):
 
 @case
 def no_interpreter(folder):
-    done = xsptrace(*EXTRA, "--no-summary", "--python", "-e", "callers:leaf", "-o", f"{folder}/t.json", "--",
+    done = xsptrace(*EXTRA, "--summary=none", "--python", "-e", "callers:leaf", "-o", f"{folder}/t.json", "--",
                     workload("callers"), 5)
     check("no interpreter" in done.stderr, "is not said", done.stderr)
     equal(Trace(f"{folder}/t.json").calls["leaf"], 6, "calls")

@@ -66,7 +66,7 @@ def spans_of_several_interpreters(folder):
     are none, and it is said."""
     for version, python, how, script in each(folder):
         what = f"Python {version}, {how}"
-        done = xsptrace(*EXTRA, "--no-summary", "--python", *PROBES,
+        done = xsptrace(*EXTRA, "--summary=none", "--python", *PROBES,
                         "-o", f"{folder}/t.json", "--", python, script, how, 40)
         trace = Trace(f"{folder}/t.json")
         trace.check_nothing_lost()
@@ -125,7 +125,7 @@ time.sleep(SLEEP)
 
 
 def ends(folder, python, sleep):
-    xsptrace(*EXTRA, "-q", "--no-summary", "--python", "-e", "libc.so.6:getppid", "-o", f"{folder}/t.json", "--", python,
+    xsptrace(*EXTRA, "-q", "--summary=none", "--python", "-e", "libc.so.6:getppid", "-o", f"{folder}/t.json", "--", python,
              write(folder, ENDS.replace("SLEEP", str(sleep))))
     trace = Trace(f"{folder}/t.json")
     trace.check_nothing_lost()
@@ -206,7 +206,7 @@ done()
 @case
 def modules_at_one_address(folder):
     write_stand_in(folder, True)
-    xsptrace(*EXTRA, "-q", "--no-summary", "--python", "-e", "libc.so.6:getppid", "-o", f"{folder}/t.json", "--", TORCH,
+    xsptrace(*EXTRA, "-q", "--summary=none", "--python", "-e", "libc.so.6:getppid", "-o", f"{folder}/t.json", "--", TORCH,
              write(folder, SHORT_LIVED), f"{folder}/truth")
     with open(f"{folder}/truth", encoding="ascii") as f:
         marks = json.load(f)

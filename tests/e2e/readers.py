@@ -74,7 +74,7 @@ class Exported:
         self.path = {e: f"{folder}/out.{e}" for e in ENDINGS}
         xsptrace("export", "-q", capture, *cut, "--weight", weight, *(a for p in self.path.values() for a in ("-o", p)),
                  timeout=200)
-        self.report = json_report("analyze", capture, *cut, "--top", 1000000)
+        self.report = json_report("analyze", capture, *cut, "--rows", 1000000)
         self.operations = {r["name"]: r for r in rows_of(self.report, "operations", "operations")}
         self.calls = collections.Counter({n: r["calls"] for n, r in self.operations.items()})
         self.self_ns = sum(r["self_ns"] or 0 for r in self.operations.values())

@@ -201,7 +201,7 @@ def library_of_a_short_life(folder):
     program = "import ctypes\nplugin = ctypes.CDLL({!r})\nfor _ in range({}): plugin.plugin_work(1)"
     for calls in (10, 1000):
         out = f"{folder}/{calls}.json"
-        run([XSPTRACE, *EXTRA, "-q", "--no-summary", "-e", "plugin_work", "-o", out, "--", sys.executable, "-S", "-c",
+        run([XSPTRACE, *EXTRA, "-q", "--summary=none", "-e", "plugin_work", "-o", out, "--", sys.executable, "-S", "-c",
              program.format(workload("libplugin_a.so"), calls)])
         trace = Trace(out) if os.path.exists(out) else None  # without a module that matches nothing is written
         check(trace is None or trace.calls["plugin_work"] == calls or "libraries" in trace.json["xsptrace_capture"],

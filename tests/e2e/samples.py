@@ -279,7 +279,7 @@ def probes_only_where_functions_are(folder):
     for options, attached in ((["--sample"], False), (["--waits"], False), (["--sample", "-e", "samples:*"], True)):
         tracer = start([XSPTRACE, *options, "-p", child.pid, "-d", 30, "-o", f"{folder}/n.xspt"], stdin=subprocess.DEVNULL,
                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        wait_for(lambda t=tracer: b"tracing " in t.stderr.readline(), 30, "the recording's beginning")
+        wait_for(lambda t=tracer: re.search(rb"tracing|profiling", t.stderr.readline()), 30, "the recording's beginning")
         equal(own_pages_of_code(child.pid) > 0, attached, f"with {options}")
         tracer.send_signal(signal.SIGINT)
         tracer.communicate(timeout=30)
@@ -300,7 +300,8 @@ def profile_attaches_nothing(folder):
         check("whatever they cost" in done.stderr, "that there is no brake", done.stderr)
         done = recorded(*options, "-p", child.pid, "-d", 0.7, "-o", f"{folder}/p.folded", "-o", f"{folder}/p.json")
         check("nothing" in done.stderr and "attached to code" in done.stderr, "what it says", done.stderr)
-        check(("profiling: samples and waits" in done.stderr) == (not options), "why", done.stderr)
+        check("profiling: samples and waits" in done.stderr, "what is recorded", done.stderr)
+        check(("traces functions" in done.stderr) == (not options), "what else there is", done.stderr)
         trace = Trace(f"{folder}/p.json")
         equal(trace.spans, [], "spans")
         done = recorded(*options, "-p", child.pid, "-d", 0.3, "-o", f"{folder}/p.speedscope.json", "-o", f"{folder}/q.json")

@@ -25,7 +25,7 @@ def tables_of(verb):
 
 def recorded(path, *command):
     """Of a command, with the options of xsptrace before "--"."""
-    xsptrace(*EXTRA, "-q", "--no-summary", "-o", path, *command, timeout=120)
+    xsptrace(*EXTRA, "-q", "--summary=none", "-o", path, *command, timeout=120)
     return path
 
 
@@ -62,7 +62,7 @@ def reports_of_every_kind(folder):
     demo, gpu = shared.capture("demo").path, shared.capture("gpu").path
     nccl = recorded(f"{folder}/nccl.xspt", "--", workload("nccl_job"), "50")
     found = set()
-    for arguments in ((demo, "--step", "turn"), (gpu,), (gpu, "--from", "step:12..28", "--top", "1"), (nccl,), (gpu, nccl)):
+    for arguments in ((demo, "--step", "turn"), (gpu,), (gpu, "--from", "step:12..28", "--rows", "1"), (nccl,), (gpu, nccl)):
         found |= seen(json_report("analyze", *arguments))
     sections = {s for s, _ in found}
     check({"operations", "values", "steps", "threads", "samples", "memory", "gpu", "rules", "ranks"} <= sections, "kinds", sections)

@@ -35,7 +35,7 @@ PROGRAMS = os.path.join(ROOT, "tests/servers")
 NOBODY = 65534
 # The brake may release a hot function; here every call counts.
 NO_BRAKE = (["--max-overhead", "off"]
-            if "--max-overhead" in run([XSPTRACE, "--help"]).stdout else [])
+            if "--max-overhead" in run([XSPTRACE, "help", "all"]).stdout else [])
 
 
 # ---- programs ------------------------------------------------------------------------
@@ -140,7 +140,7 @@ class Counts:
     def __init__(self, summary, said, seconds):
         self.tail = summary[summary.rfind("\n\n"):].strip()
         self.seconds = seconds
-        self.probed = re.search(r"tracing (\d+) functions.*?\((\d+) sites", said)
+        self.probed = re.search(r"tracing ([\d,]+) functions", said)
         self.calls = collections.Counter()
         for function, calls in ROW.findall(summary):
             self.calls[function] += int(calls.replace(",", ""))
@@ -148,7 +148,7 @@ class Counts:
     def check(self, what, pairs, untraced_seconds):
         """pairs: (function, calls that the program counted). The lines are for the log."""
         print(f"  {what}: {self.probed[1] if self.probed else '?'} functions, "
-              f"{self.probed[2] if self.probed else '?'} sites, {sum(self.calls.values()):,} calls; "
+              f"{sum(self.calls.values()):,} calls; "
               f"{untraced_seconds:.2f} s untraced, {self.seconds:.2f} s traced")
         wrong = []
         for function, calls in pairs:

@@ -90,6 +90,19 @@ def lines_of_a_program_stay_whole(folder):
 
 
 @case
+def a_recording_ends_in_one_screen(folder):
+    """What comes after the first line is the answer alone: it fits 80 by 24, and the last line is the command to go on with."""
+    child = start([workload("hot"), "--threads", 1, "--rate", 1000, "--seconds", 100, "--out", "/dev/null"])
+    for options, last in ((["-o", f"{folder}/r.xspt", "-o", f"{folder}/r.json"], f"more:  xsptrace analyze --full {folder}/r.xspt"),
+                          (["--waits=off", "--sample=off", "-o", f"{folder}/r.json"], "more:  -o NAME.xspt keeps all of it")):
+        said = on_a_terminal(24, 80, *NO_BRAKE, "-p", str(child.pid), "-e", "hot:hot_*", "-d", "0.5", *options)
+        lines = [line.rstrip("\r") for line in re.sub(r"\x1b\[[0-9;]*m", "", said).split("\n")]
+        screen = lines[next(i for i, line in enumerate(lines) if "tracing" in line) + 1:-1]
+        check(4 < len(screen) <= 23, f"{len(screen)} lines", screen)
+        check(screen[-1].startswith(last) and any("r.json" in line for line in screen), "what to do next", screen)
+
+
+@case
 def no_color(folder):
     path = shared.capture("demo").path
     for arguments in (["export", path], ["analyze", path]):

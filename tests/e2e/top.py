@@ -74,7 +74,7 @@ def rates_and_calls(folder):
     child = start_ready([workload("hot"), "--wait", "--out", f"{folder}/truth", "--rate", "200", "--calls", "500",
                          "--threads", "2"])
     log = open(f"{folder}/log", "w+b")
-    tool = start([XSPTRACE, "top", *NO_BRAKE, "-p", child.pid, "-e", "hot:hot_*", "-d", "500ms"],
+    tool = start([XSPTRACE, "top", *NO_BRAKE, "-p", child.pid, "-e", "hot:hot_*", "-i", "500ms"],
                  stdout=subprocess.PIPE, stderr=log, text=True)
     wait_for(lambda: b"tracing" in open(f"{folder}/log", "rb").read(), 20, "probes in place")
     begun = time.monotonic()
@@ -99,7 +99,7 @@ def rates_and_calls(folder):
 def order_of_rows(folder):
     child = steady()
     for by in ("calls", "name"):
-        out = top("-p", child.pid, "-e", "brake:brake_*", "--waits=off", "--sort", by, "-n", "1", "-d", "500ms").stdout
+        out = top("-p", child.pid, "-e", "brake:brake_*", "--waits=off", "--sort", by, "-n", "1", "-i", "500ms").stdout
         found, = tables(out)
         check(len(found.order) >= 16, "rows", out)
         if by == "name":
@@ -136,7 +136,7 @@ def what_threads_do(_):
 def wrong_use(_):
     for arguments, words in ((["-p", "1", "-o", "x.json"], "unknown option"), ([], "top -p PID"),
                              (["-p", "1", "--sort", "colour"], "title of a column"), (["-p", "1", "-n", "0"], "at least 1"),
-                             (["-p", "1", "-d", "0"], "between two tables")):
+                             (["-p", "1", "-i", "0"], "between two tables")):
         done = xsptrace("top", *arguments, status=USAGE)
         check(words in done.stderr and done.stderr.count("\n") == 1, " ".join(arguments), done.stderr)
     check("Keys:" in xsptrace("top", "--help").stdout, "help")
@@ -215,7 +215,7 @@ def steady():
 @case
 def keys_and_sizes(_):
     child = steady()
-    t = Terminal(24, 80, "-p", child.pid, "-e", "brake:brake_*", "-d", "200ms")
+    t = Terminal(24, 80, "-p", child.pid, "-e", "brake:brake_*", "-i", "200ms")
     t.wait("names by self%")
     wait_for(lambda: sum("brake_steady" in line for line in t.lines()) >= 10, 10, "rows")
     check(f"brake ({child.pid})" in t.lines()[0] and " lost" in t.lines()[0], "the process", t.lines())
@@ -250,7 +250,7 @@ def keys_and_sizes(_):
 def colors(_):
     child = steady()
     for environment, wanted in (({}, True), ({"NO_COLOR": "1"}, False)):
-        t = Terminal(24, 80, "-p", child.pid, "-e", "brake:brake_steady_0*", "-d", "200ms", **environment)
+        t = Terminal(24, 80, "-p", child.pid, "-e", "brake:brake_steady_0*", "-i", "200ms", **environment)
         t.wait("names by self%")
         equal("\x1b[7m" in t.text, wanted, f"colors with {environment}")
         t.press("q")
@@ -261,11 +261,11 @@ def colors(_):
 def terminal_after_signals(_):
     child = steady()
     for number_, status in ((signal.SIGTERM, OK), (signal.SIGQUIT, -signal.SIGQUIT)):
-        t = Terminal(24, 80, "-p", child.pid, "-e", "brake:brake_steady_0*", "-d", "200ms")
+        t = Terminal(24, 80, "-p", child.pid, "-e", "brake:brake_steady_0*", "-i", "200ms")
         t.wait("names by")
         t.tool.send_signal(number_)
         t.check_restored(status, signal.Signals(number_).name)
-    t = Terminal(24, 80, "-p", child.pid, "-e", "brake:brake_steady_0*", "-d", "200ms")
+    t = Terminal(24, 80, "-p", child.pid, "-e", "brake:brake_steady_0*", "-i", "200ms")
     t.wait("names by")
     t.tool.kill()
     t.tool.wait()
@@ -276,7 +276,7 @@ def terminal_after_signals(_):
 @case
 def target_that_ends_before_a_terminal(_):
     child = steady()
-    t = Terminal(24, 80, "-p", child.pid, "-e", "brake:brake_steady_0*", "-d", "200ms")
+    t = Terminal(24, 80, "-p", child.pid, "-e", "brake:brake_steady_0*", "-i", "200ms")
     t.wait("brake_steady_00")
     child.kill()
     child.wait()
@@ -302,7 +302,7 @@ def memory_of(pid):
 
 def check_memory(command, *options):
     child = start(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    tool = start([XSPTRACE, "top", *NO_BRAKE, "-p", child.pid, *options, "-d", "200ms", "--waits=0"], stdout=subprocess.PIPE,
+    tool = start([XSPTRACE, "top", *NO_BRAKE, "-p", child.pid, *options, "-i", "200ms", "--waits=0"], stdout=subprocess.PIPE,
                  stderr=subprocess.DEVNULL, text=True)
     seen = []
 

@@ -10,7 +10,7 @@ import json
 import os
 import re
 
-from harness import (AS_ASKED, EXTRA, NO_BRAKE, NO_MATCH, SCRIPTS, TORCH, USAGE, XSPTRACE, Skip, Trace, case, check,
+from harness import (AS_ASKED, EXTRA, NO_BRAKE, TABLE, NO_MATCH, SCRIPTS, TORCH, USAGE, XSPTRACE, Skip, Trace, case, check,
                      check_as_shipped, equal, main, need_torch, run, start, truth, wait_for, xsptrace)
 from python import PROBED
 
@@ -291,4 +291,4 @@ def sites_are_those_that_one_process_chooses(folder):
 
 
 if __name__ == "__main__":
-    main(declined=NO_BRAKE)
+    main(declined=[*NO_BRAKE, TABLE])

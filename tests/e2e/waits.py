@@ -531,7 +531,7 @@ def summary_as_json(folder):
     equal([(lock["holders"][0]["name"], lock["wakers"][0]["name"], lock["places"][0]["at"])],
           [("w_holds", "w_holds", "w_locks")], "the mutex")
     equal(summary["losses"], trace.losses, "losses")
-    equal(xsptrace("--summary", "yaml", "--", "/bin/true", status=2).stdout, "", "a form that there is not")
+    equal(xsptrace("--summary=yaml", "--", "/bin/true", status=2).stdout, "", "a form that there is not")
 
 
 LOCKS = """

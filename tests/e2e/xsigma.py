@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from harness import (AS_ASKED, NO_BRAKE, WORKLOADS, Recording, Trace, case, check, check_as_shipped, check_calls, equal, finish, main,
+from harness import (AS_ASKED, NO_BRAKE, TABLE, WORKLOADS, Recording, Trace, case, check, check_as_shipped, check_calls, equal, finish, main,
                      own_pages_of_code, record_attached, record_launched, start, start_ready, wait_for, workload)
 
 BUILDS = [b for b in ("gcc", "gcc_static", "clang", "clang_static")
@@ -297,4 +297,4 @@ def end_that_is_lost(folder):
     check("exits" in output, "the summary", output)
 
 
-main(declined=NO_BRAKE)
+main(declined=[*NO_BRAKE, TABLE])

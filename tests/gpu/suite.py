@@ -67,7 +67,7 @@ class Suite:
 
     def traced(self, way, command, trace, ready, go):
         if way == "launched":
-            return self.run([self.xsptrace, "--max-overhead", "off", "-o", trace, "--no-summary", "--", *command]).stdout
+            return self.run([self.xsptrace, "--max-overhead", "off", "-o", trace, "--summary=none", "--", *command]).stdout
         environment = dict(os.environ)
         extra = []
         if way == "preloaded":

@@ -289,20 +289,69 @@ Test(analyze, json_and_csv_escape)
 	xsp_report_free(r);
 }
 
-/* Where names allow it, lines have at most 80 columns: the rest goes on the next line. */
-Test(analyze, text_is_80_columns_wide)
+static struct xsp_report *of_waits(struct builder *b)
+{
+	open_waits(b);
+	put_steps(b, STEPS, MS, hot_inside);
+	put_times(b, 100, START, START + 10 * MS, 2 * MS, XSP_WAIT_FAULT, MS);
+	return report_of(b, NULL);
+}
+
+/* How many lines; none has more than 80 columns, and *last is the last one. */
+static size_t lines_of_80(char *text, char **last)
+{
+	size_t count = 0;
+
+	for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+		cr_expect_leq(xsp_printable(NULL, 0, line, 0), 80, "%s", line);
+		*last = line;
+		count++;
+	}
+	return count;
+}
+
+/* A narrow terminal has fewer columns of a table, and no rows twice; a pipe has all of them. */
+Test(analyze, narrow_tables_drop_columns)
 {
 	struct builder b;
+	struct xsp_report *r = of_waits(&b);
+	char *text = written(r, xsp_report_write_text,
+			     &(struct xsp_report_how){.top = 20, .width = 80}),
+	     *last;
+	const char *rows = strstr(text, "what was looked for:"), *title = strstr(rows, "threshold");
 
-	open_waits(&b);
-	put_steps(&b, STEPS, MS, hot_inside);
-	put_times(&b, 100, START, START + 10 * MS, 2 * MS, XSP_WAIT_FAULT, MS);
-	struct xsp_report *r = report_of(&b, NULL);
-	char *text = written(r, xsp_report_write_text, &(struct xsp_report_how){.top = 20});
-	for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
-		cr_expect_leq(strlen(line), 80, "%s", line);
+	cr_assert_not_null(title);
+	cr_expect_null(strstr(title + 1, "threshold"), "columns of one table below each other");
+	cr_expect_not_null(strstr(text, "columns without room are left out"));
+	lines_of_80(text, &last);
+	free(text);
+	text = written(r, xsp_report_write_text, &(struct xsp_report_how){.top = 20});
+	cr_expect_null(strstr(text, "columns without room are left out"));
+	cr_expect_not_null(strstr(text, "no data: it needs"));
 	free(text);
 	xsp_report_free(r);
+}
+
+/* Also where there is no account: the first tables are in its place. The last line is the command to go on with. */
+Test(analyze, one_screen)
+{
+	static const char next[] = "xsptrace analyze --full run.xspt";
+	const struct xsp_report_how how = {
+		.width = 80, .files = "run.xspt, run.json.gz", .next = next};
+	struct builder b, plain;
+	char *last = NULL;
+
+	open_capture(&plain, BATCH);
+	put_steps(&plain, STEPS, MS, hot_inside);
+	struct xsp_report *reports[] = {of_waits(&b), report_of(&plain, NULL)};
+	for (size_t i = 0; i < 2; i++) {
+		char *text = written(reports[i], xsp_report_write_brief, &how);
+		cr_expect_not_null(strstr(text, "files: run.xspt, run.json.gz\n"), "%s", text);
+		cr_expect_leq(lines_of_80(text, &last), 23);
+		cr_expect_str_eq(last, "more:  xsptrace analyze --full run.xspt");
+		free(text);
+		xsp_report_free(reports[i]);
+	}
 }
 
 Test(analyze, nothing_in_it)

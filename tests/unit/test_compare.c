@@ -1019,6 +1019,97 @@ Test(compare, findings_that_come_and_go)
 	xsp_report_free(b);
 }
 
+/* The line has moved, and the process has another number. */
+Test(compare, a_finding_of_both_sides_has_not_come)
+{
+	struct xsp_report *a = report_with("train.py:10 track in process 4360"),
+			  *b = report_with("train.py:12 track in process 4360");
+	struct setting s = {0};
+
+	add(&s, 0, &usual);
+	add(&s, 1, &usual);
+	s.captures[0][0].report = a;
+	s.captures[1][0].report = b;
+	compare(&s);
+	cr_expect_eq(s.found, 0);
+	cr_expect_null(xsp_report_find_section(s.report, "bottlenecks"));
+	clear(&s);
+	xsp_report_free(a);
+	xsp_report_free(b);
+}
+
+struct place_row {
+	const char *what;
+	double ns, each, share, error;
+	const char *part;
+};
+#define PLACE(member) XSP_FIELD(struct place_row, member)
+
+/* An account of 10 steps. */
+static struct xsp_report *report_of_places(const struct place_row *rows, size_t count)
+{
+	static const struct xsp_report_column columns[] = {
+		{"what", "where", XSP_UNIT_TEXT, true, PLACE(what)},
+		{"ns", "time", XSP_UNIT_NS, false, PLACE(ns)},
+		{"each_ns", "each", XSP_UNIT_NS, false, PLACE(each)},
+		{"share", "share", XSP_UNIT_SHARE, false, PLACE(share)},
+		{"error_share", "+-", XSP_UNIT_SHARE, false, PLACE(error)},
+		{"part", "part", XSP_UNIT_TEXT, false, PLACE(part)},
+	};
+	static const struct xsp_report_shape shape = {"account", "places", "places", columns, 6};
+	struct xsp_report *r;
+
+	cr_assert_eq(xsp_report_new(&r), 0);
+	struct xsp_report_section *s = xsp_report_section(r, "account", "Account");
+	xsp_report_value(s, "steps", "steps", XSP_UNIT_COUNT, xsp_cell_integer(10));
+	xsp_report_value(s, "ns", "time", XSP_UNIT_NS, xsp_cell_real(10 * 100e6));
+	xsp_report_rows(xsp_report_table(s, &shape), NULL, rows, sizeof(*rows), count);
+	return r;
+}
+
+/* Times of one step; a place is the same though its line has moved, and what it mostly called is another function. */
+Test(compare, accounts_side_by_side)
+{
+	static const struct place_row before[] = {
+		{"ready, without a CPU", 200e6, 20e6, 0.2, 0, NULL},
+		{"train.py:10 cleanup  gc.collect", 100e6, 10e6, 0.1, 0, NULL},
+		{"  waits: lock", 80e6, 8e6, 0.08, 0, "part"}};
+	static const struct place_row after[] = {
+		{"train.py:12 cleanup", 250e6, 25e6, 0.25, 0, NULL},
+		{"ready, without a CPU", 190e6, 19e6, 0.19, 0, NULL},
+		{"train.py:30 log  waits: disk", 50e6, 5e6, 0.05, 0, NULL}};
+	static const struct {
+		const char *name;
+		double a, b;
+	} wanted[] = {{"train.py:12 cleanup", 10e6, 25e6},
+		      {"train.py:30 log  waits: disk", 0, 5e6},
+		      {"ready, without a CPU", 20e6, 19e6}};
+	struct setting s = {0};
+
+	add(&s, 0, &usual);
+	add(&s, 1, &usual);
+	struct xsp_report *a = report_of_places(before, 3), *b = report_of_places(after, 3);
+	s.captures[0][0].report = a;
+	s.captures[1][0].report = b;
+	compare(&s);
+	const struct xsp_report_table *t =
+		xsp_report_find_table(xsp_report_find_section(s.report, "accounts"), "places");
+	cr_assert_eq(xsp_report_row_count(t), 3);
+	for (size_t i = 0; i < 3; i++) {
+		const struct xsp_cell *cells = xsp_report_row_at(t, i);
+		cr_expect_str_eq(cells[0].text, wanted[i].name);
+		cr_expect_eq(cells[2].kind, wanted[i].a > 0 ? XSP_CELL_REAL : XSP_CELL_ABSENT);
+		if (wanted[i].a > 0)
+			cr_expect_float_eq(cells[2].real, wanted[i].a, 1);
+		cr_expect_float_eq(cells[3].real, wanted[i].b, 1);
+		cr_expect_float_eq(cells[4].real, wanted[i].b - wanted[i].a, 1);
+	}
+	cr_expect_float_eq(xsp_report_row_at(t, 0)[5].real, 2.5, 1e-9);
+	clear(&s);
+	xsp_report_free(a);
+	xsp_report_free(b);
+}
+
 struct rule_row {
 	const char *rule, *threshold, *findings, *needs;
 };

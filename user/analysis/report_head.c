@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/units.h"
@@ -63,15 +64,38 @@ static void put_times(struct xsp_report_section *s, struct xsp_timeline *t,
 				 : xsp_cell_text(NULL));
 }
 
-static void put_health(struct xsp_report_section *s, const struct xsp_capture_reader *r)
+/* What changes the answer, in one sentence for the screen. */
+static void put_health(struct xsp_report_section *s, struct xsp_timeline *t,
+		       const struct xsp_capture_reader *r)
 {
 	const struct xsp_health h = xsp_health_of(r);
-	char text[XSP_HEALTH_LOSSES], all[XSP_HEALTH_LOSSES + 40];
+	const struct xsp_capture_window *windows;
+	const struct xsp_capture_let_go *gone;
+	const size_t parts = xsp_capture_windows(r, &windows),
+		     released = xsp_capture_let_gos(r, &gone);
+	const char *slowed = xsp_capture_info(r, "worst slowdown");
+	char text[XSP_HEALTH_LOSSES], all[XSP_HEALTH_LOSSES + 200];
+	uint64_t start, end;
 	bool warns;
-	const char *losses = xsp_health_losses(r, &h, &warns, text);
+	int used = snprintf(all, sizeof(all), "%s", xsp_health_losses(r, &h, &warns, text));
 
-	snprintf(all, sizeof(all), "%s%s", losses,
-		 h.gaps && !warns ? " (--full: what is missing)" : "");
+	xsp_timeline_window(t, &start, &end);
+	if (parts > 0 && end > start)
+		used += snprintf(all + used, sizeof(all) - (size_t)used,
+				 "; probes were in for %.3g %% of the time",
+				 100.0 * (double)xsp_timeline_recorded_ns(t) /
+					 (double)(end - start));
+	if (released > 0)
+		used += snprintf(all + used, sizeof(all) - (size_t)used,
+				 "; %zu function%s released to keep it fast", released,
+				 released == 1 ? " was" : "s were");
+	if (h.gaps && !warns)
+		used += snprintf(all + used, sizeof(all) - (size_t)used,
+				 " (--full: what is missing)");
+	if (slowed != NULL)
+		snprintf(all + used, sizeof(all) - (size_t)used, "; slowed by about %.*s",
+			 (int)strcspn(slowed, "("), slowed);
+	all[strlen(all) - (all[strlen(all) - 1] == ' ')] = '\0';
 	xsp_report_value(s, "health", "lost", XSP_UNIT_TEXT, xsp_cell_text(all));
 }
 
@@ -156,7 +180,7 @@ void xsp_report_head(struct xsp_timeline *t, const struct xsp_capture_reader *r,
 	};
 
 	put_times(s, t, r);
-	put_health(s, r);
+	put_health(s, t, r);
 	if (xsp_timeline_cut_text(t) != NULL)
 		xsp_report_value(s, "part", "a part", XSP_UNIT_TEXT,
 				 xsp_cell_text(xsp_timeline_cut_text(t)));

@@ -27,6 +27,19 @@ static void open_standard_descriptors(void)
 			return;
 }
 
+static int help(const char *word)
+{
+	xsp_wrap_stdout();
+	if (word == NULL)
+		xsp_help(XSP_VERB_RECORD, stdout);
+	else if (xsp_help_on(word, stdout) < 0) {
+		xsp_say("help knows record, output, pytorch, gpu, all, and each verb; not '%s'",
+			word);
+		return XSP_STATUS_USAGE;
+	}
+	return XSP_STATUS_OK;
+}
+
 int main(int argc, char **argv)
 {
 	open_standard_descriptors();
@@ -38,11 +51,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (strcmp(argv[1], verbs[i].verb) == 0)
 			return xsp_finish_stdout(verbs[i].run(argc - 1, argv + 1));
-	if (strcmp(argv[1], "help") == 0) {
-		xsp_wrap_stdout();
-		xsp_help(XSP_VERB_RECORD, stdout);
-		return xsp_finish_stdout(XSP_STATUS_OK);
-	}
+	if (strcmp(argv[1], "help") == 0)
+		return xsp_finish_stdout(help(argc > 2 ? argv[2] : NULL));
 	if (argv[1][0] != '-') {
 		xsp_say("'%s' is no verb: record, top, list, dump, export, analyze, compare, view, info, doctor; to start a program write xsptrace -- %s",
 			argv[1], argv[1]);

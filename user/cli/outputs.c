@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analysis/analyses.h"
 #include "analysis/names/summary.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -201,6 +200,20 @@ static void say_no_steps(const struct work *w)
 	xsp_say("%s", text);
 }
 
+/* "a.json, a.svg". Without memory the name is said at once. */
+static void note_written(const struct xsp_outputs *o, const char *name)
+{
+	char *longer;
+
+	if (asprintf(&longer, "%s%s%s", *o->wrote != NULL ? *o->wrote : "",
+		     *o->wrote != NULL ? ", " : "", name) < 0) {
+		fprintf(stderr, "wrote %s\n", name);
+		return;
+	}
+	free(*o->wrote);
+	*o->wrote = longer;
+}
+
 static void finish_all(struct work *w, bool complete)
 {
 	for (size_t i = 0; w->exports != NULL && i < w->o->count; i++) {
@@ -225,7 +238,9 @@ static void finish_all(struct work *w, bool complete)
 			xsp_say_elsewhere(name, w->elsewhere[i]);
 			name = w->elsewhere[i];
 		}
-		if (rc == 0 && !w->o->quiet && stat(name, &st) == 0)
+		if (rc == 0 && w->o->wrote != NULL && w->notes[i] == NULL)
+			note_written(w->o, name);
+		else if (rc == 0 && !w->o->quiet && stat(name, &st) == 0)
 			fprintf(stderr, "wrote %s (%s%s%s)\n", name,
 				xsp_format_bytes(size, (uint64_t)st.st_size),
 				w->notes[i] != NULL ? ", " : "",
@@ -267,29 +282,6 @@ static void print_summary(struct work *w)
 	xsp_summary_write(w->summary, w->reader, stdout, &how);
 }
 
-/* The answer comes last, where a terminal shows it. Reads the capture once more; without waits there is no account. */
-static void print_screen(struct work *w)
-{
-	const struct xsp_analyze_options how = {.cut = w->o->cut, .step = w->o->step};
-	const struct xsp_report_how form = {.width = xsp_terminal_width(STDOUT_FILENO),
-					    .color = isatty(STDOUT_FILENO) &&
-						     getenv("NO_COLOR") == NULL};
-	struct xsp_report *report = NULL;
-	struct xsp_error err = {0};
-
-	if (!w->o->screen || w->summary == NULL || w->o->json ||
-	    !xsp_timeline_has_waits(w->timeline))
-		return;
-	if (xsp_report_new(&report) == 0 && xsp_analyze(w->reader, &how, report, &err) == 0) {
-		fputc('\n', stdout);
-		xsp_report_write_brief(report, stdout, &form);
-	} else {
-		xsp_say("the account of the time is missing: %s",
-			err.text[0] != '\0' ? err.text : "out of memory");
-	}
-	xsp_report_free(report);
-}
-
 static void say_damage(struct work *w)
 {
 	const struct xsp_health health = xsp_health_of(w->reader);
@@ -321,8 +313,10 @@ static void write_page(struct work *w, size_t index)
 										 : NULL,
 						     .owner_uid = o->owner_uid,
 						     .owner_gid = o->owner_gid,
-						     .quiet = o->quiet};
+						     .quiet = o->quiet || o->wrote != NULL};
 		rc = xsp_page_output_write(&file, &page, &err);
+		if (rc == 0 && o->wrote != NULL)
+			note_written(o, o->paths[index]);
 	}
 	if (rc < 0)
 		failed(w, &err);
@@ -374,7 +368,6 @@ static int end_part(void *ctx, struct xsp_timeline *t, struct xsp_error *err)
 	say_bad_times(w);
 	say_no_steps(w);
 	print_summary(w);
-	print_screen(w);
 	if (w->o->counts != NULL)
 		*w->o->counts = *xsp_timeline_counts(t);
 	return 0;

@@ -39,7 +39,6 @@ struct xsp_outputs {
 	enum xsp_weight weight; /* weight of stacks */
 	unsigned by; /* enum xsp_by */
 	bool summary; /* print the table on standard output */
-	bool screen; /* and the account on one screen below it */
 	bool json; /* print the whole summary as JSON */
 	size_t rows;
 	const char *name; /* the input's name, for readers; NULL: the output's name */
@@ -51,6 +50,8 @@ struct xsp_outputs {
 	const struct xsp_job *job;
 	struct xsp_timeline_counts *counts; /* the run's counts, at its end; NULL: not wanted */
 	const struct xsp_timeline_sink *beside; /* one more sink; NULL: none */
+	/* gets the names of the files, which are then not said: "a.json, a.svg"; malloc'd, or NULL: none was written */
+	char **wrote;
 };
 
 /*

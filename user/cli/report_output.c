@@ -16,7 +16,7 @@
 
 static const struct xsp_report_format {
 	const char *name, *ending;
-	size_t top; /* rows, if --top does not say it */
+	size_t top; /* rows, if --rows does not say it */
 	int (*write)(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
 } formats[] = {
 	{"text", ".txt", TOP, xsp_report_write_text},
@@ -75,6 +75,17 @@ static int write_file(const struct xsp_report_output *o, const char *text, size_
 		xsp_say_elsewhere(o->path, elsewhere);
 	free(elsewhere);
 	return rc;
+}
+
+void xsp_report_output_screen(const struct xsp_report *report, const char *files, const char *next)
+{
+	const int width = xsp_terminal_width(STDOUT_FILENO);
+	const struct xsp_report_how how = {.width = width,
+					   .color = width > 0 && getenv("NO_COLOR") == NULL,
+					   .files = files,
+					   .next = next};
+
+	xsp_report_write_brief(report, stdout, &how);
 }
 
 /* Writes into memory first: a report is small, and then one message covers every error. */

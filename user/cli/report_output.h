@@ -26,5 +26,7 @@ int xsp_report_output_choose(struct xsp_report_output *o, struct xsp_error *err)
 /* Ignores `report` if the schema is asked for. 0 or a negative errno. */
 int xsp_report_output_write(const struct xsp_report_output *o, const struct xsp_report *report,
 			    struct xsp_error *err);
+/* The end of a recording: one screen on standard output. `files`: what was written; NULL: nothing. */
+void xsp_report_output_screen(const struct xsp_report *report, const char *files, const char *next);
 
 #endif

@@ -361,6 +361,29 @@ static int look_settled(const struct run *r, const struct xsp_dump_thread *t, ui
 	return rc;
 }
 
+#define STUCK                                                                                      \
+	"a deadlock: every thread waits for a lock or a condition, none with a timeout, so that nobody is left to release one (but a signal's handler)"
+
+/* All of them waited; did they go on waiting until all were seen? */
+static int confirm_stuck(struct run *r)
+{
+	struct xsp_dump *d = r->dump;
+	bool same = true;
+
+	for (size_t i = 0; i < d->count && same; i++) {
+		const struct xsp_dump_thread *t = &d->threads[i];
+		struct xsp_look now;
+		const int rc = t->state != 0 ? look(r, t, &now) : 0;
+		if (rc < 0)
+			return rc;
+		same = t->state == 0 || (now.call.placed && now.call.number == t->wait.call &&
+					 now.call.arguments[0] == t->wait.argument);
+	}
+	if (same && d->note == NULL)
+		d->note = STUCK;
+	return 0;
+}
+
 /* A circle counts if all of its threads still wait, each for the same, after all were seen to wait. */
 static int confirm_cycles(struct run *r)
 {
@@ -387,7 +410,7 @@ static int confirm_cycles(struct run *r)
 	}
 	if (gone)
 		xsp_dump_cycles(d);
-	return 0;
+	return d->cycles == 0 && xsp_dump_is_stuck(d) ? confirm_stuck(r) : 0;
 }
 
 static int begin(struct run *r, struct xsp_error *why)

@@ -55,6 +55,7 @@ struct xsp_dump_wait {
 	unsigned why; /* enum xsp_wait_class, if it is in a call */
 	uint64_t argument; /* its first */
 	bool timed; /* it ends by itself */
+	bool own; /* a futex without a timeout: only a thread of this process can end it, or a signal */
 	const char *file; /* its descriptor's file; NULL: none, or not known */
 	enum xsp_dump_held held;
 	size_t holder; /* index of the thread, if it is held */

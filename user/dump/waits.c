@@ -73,6 +73,8 @@ static void find_lock(const struct xsp_dump *d, const struct xsp_look *l,
 
 	/* Python asks for its lock again and again */
 	w->timed = l->call.arguments[3] != 0 && held != XSP_HELD_GIL;
+	w->own = l->call.arguments[3] == 0 && held != XSP_HELD_GIL &&
+		 (l->call.arguments[1] & FUTEX_PRIVATE_FLAG) != 0;
 	/* only the process's own threads count */
 	if (held != XSP_HELD_UNKNOWN && find_thread(d, tid, &w->holder))
 		w->held = held;
@@ -139,6 +141,17 @@ int xsp_dump_wait(struct xsp_dump *d, size_t index, const struct xsp_look *look,
 }
 
 /* ---- circles ---- */
+
+bool xsp_dump_is_stuck(const struct xsp_dump *d)
+{
+	size_t threads = 0, own = 0;
+
+	for (size_t i = 0; i < d->count; i++) {
+		threads += d->threads[i].state != 0;
+		own += d->threads[i].state != 0 && d->threads[i].wait.own;
+	}
+	return threads > 0 && own == threads;
+}
 
 void xsp_dump_cycles(struct xsp_dump *d)
 {

@@ -21,5 +21,7 @@ int xsp_dump_wait(struct xsp_dump *d, size_t index, const struct xsp_look *look,
 void xsp_dump_gil(struct xsp_dump *d, const struct xsp_dump_source *from);
 /* Numbers the cycles and marks their threads. */
 void xsp_dump_cycles(struct xsp_dump *d);
+/* Does each thread wait for another one? Locks that name no holder (Python's) are among what they wait for. */
+bool xsp_dump_is_stuck(const struct xsp_dump *d);
 
 #endif

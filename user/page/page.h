@@ -16,9 +16,9 @@
  *             "written":"2026-11-23T07:00:00Z", "captures":[{"name":TEXT, "host":TEXT,
  *             "start":"ISO time", "duration_ns":N}], "cut":TEXT or absent, "server":true if `view`
  *             serves it, "notes":[TEXT...]}. The notes say what the page does not show.
- * "report"    JSON exactly as `analyze --format json --top 1000` writes it (docs/analyze.md). In a
+ * "report"    JSON exactly as `analyze --format json --rows 1000` writes it (docs/analyze.md). In a
  *             comparison it is about the second side's first capture, as is the timeline.
- * "compare"   JSON exactly as `compare --format json --top 1000` writes it, if there are two sides.
+ * "compare"   JSON exactly as `compare --format json --rows 1000` writes it, if there are two sides.
  * "trees"     JSON {"names":[TEXT...], "trees":[{"key":"wall", "title":TEXT, "unit":"ns" or
  *             "samples", "parent":[...], "name":[...], "kind":[...], "self":[...],
  *             "before":[...], "count":[...]}]}. The arrays have the same length. Node 0 is the root

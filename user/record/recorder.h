@@ -94,8 +94,6 @@ void xsp_recorder_why_idle(struct xsp_recorder *r, char *text, size_t size);
 /* Stops, removes the probes, empties the rings, completes the capture. */
 int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err);
 
-/* Processes that descend from recorded ones and are not recorded. */
-size_t xsp_recorder_children(struct xsp_recorder *r);
 size_t xsp_recorder_processes(const struct xsp_recorder *r); /* that are alive */
 
 /* Since start(), until now or the end. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * brief.c - a report as one screen: who was recorded, what to do about it, where the time went, and what was lost. It reads the
- * sections that the full text writes; a report without an account is written in full.
+ * brief.c - a report as one screen: who was recorded, what to do about it, where the time went, what was lost, and what to do
+ * next. It reads the sections that the full text writes; without an account their first tables take its place.
  */
 #include "report/report_private.h"
 
@@ -12,7 +12,7 @@
 #include "base/rows/order.h"
 #include "base/units.h"
 
-#define LINES 24
+#define LINES 23 /* the prompt has the last one */
 #define FINDINGS 3
 #define FINDING_INDENT 11
 #define LABEL_LEAST 24
@@ -29,9 +29,11 @@
 struct brief {
 	FILE *f;
 	size_t width, lines;
+	size_t below; /* lines that follow the tables */
 	bool color;
+	const struct xsp_report_how *how;
 	const struct xsp_report *report;
-	const struct xsp_report_section *account;
+	const struct xsp_report_section *account, *accounts; /* of one capture; of two sides */
 };
 
 /* The beginning of a text of a terminal, with "..." where more follows. */
@@ -244,7 +246,8 @@ static void put_account(struct brief *b)
 		return;
 	const size_t what = column(t, "what"), each = column(t, "each_ns"),
 		     share = column(t, "share"), part = column(t, "part");
-	const size_t room = LINES > b->lines + 5 ? LINES - b->lines - 5 : 1;
+	/* a title, the others and a blank line are there, too */
+	const size_t room = LINES > b->lines + b->below + 3 ? LINES - b->lines - b->below - 3 : 1;
 	snprintf(text, sizeof(text), "%s of %s", steps > 0 ? "one step" : "the time",
 		 xsp_format_ns(time, (uint64_t)whole));
 	fprintf(b->f, "%s%*s%-*s%*s%*s%s\n", b->color ? "\033[1m" : "", INDENT, "",
@@ -271,6 +274,145 @@ static void put_account(struct brief *b)
 	line(b, "", "");
 }
 
+/* ---- without an account ---- */
+
+static void put_recorded(struct brief *b)
+{
+	const struct xsp_report_section *s = xsp_report_find_section(b->report, "recording");
+	char text[200], time[XSP_UNITS_SIZE], spans[XSP_UNITS_SIZE];
+
+	if (s == NULL)
+		return;
+	xsp_format_ns(time, (uint64_t)number(s, "recorded_ns"));
+	xsp_format_count(spans, (uint64_t)number(s, "spans"));
+	snprintf(text, sizeof(text), "%s recorded, %s spans in %.0f threads", time, spans,
+		 number(s, "threads"));
+	line(b, "", text);
+	line(b, "", "");
+}
+
+/* The first table of each section, and fewer rows of each the more there are. */
+static int put_tables(struct brief *b)
+{
+	const struct xsp_report *r = b->report;
+	int rc = 0;
+
+	for (size_t i = 0; i < r->section_count && rc == 0; i++) {
+		const struct xsp_report_section *s = r->sections[i];
+		const size_t used = b->lines + b->below + 4, left = LINES > used ? LINES - used : 0;
+		if (s->table_count == 0 || left == 0 || strcmp(s->key, "rules") == 0)
+			continue;
+		const size_t all = s->tables[0]->row_count, rows = all < left ? all : left;
+		rc = rows > 0 ? xsp_report_put_few(s->tables[0], rows, b->f, b->how) : 0;
+		b->lines += rows > 0 ? rows + 3 + (all > rows) : 0;
+	}
+	return rc;
+}
+
+/* ---- two sides ---- */
+
+#define TIMES 8 /* the column of a factor */
+
+/* "A  before.xspt  3.4 s  python3 train.py" */
+static void put_sides(struct brief *b)
+{
+	const struct xsp_report_section *s = xsp_report_find_section(b->report, "compared");
+	const struct xsp_report_table *t = xsp_report_find_table(s, "captures");
+
+	for (size_t i = 0; t != NULL && i < t->row_count && i < LINES / 4; i++) {
+		const struct xsp_cell *cells = xsp_report_row_at(t, i);
+		const struct xsp_cell *command = &cells[column(t, "command")];
+		const double steps = real_of(&cells[column(t, "steps")]);
+		char text[1200], time[XSP_UNITS_SIZE], of_steps[40] = "";
+		xsp_format_ns(time, (uint64_t)real_of(&cells[column(t, "recorded")]));
+		if (steps > 0)
+			snprintf(of_steps, sizeof(of_steps), ", %.0f steps", steps);
+		snprintf(text, sizeof(text), "%s  %s  %s%s  %s", cells[column(t, "side")].text,
+			 cells[column(t, "capture")].text, time, of_steps,
+			 command->kind == XSP_CELL_TEXT ? command->text : "");
+		line(b, "", text);
+	}
+	line(b, "", "");
+}
+
+static void put_both(struct brief *b, const char *label, const double ns[2], double ratio,
+		     struct scale scale)
+{
+	const size_t room = b->width - INDENT - 3 * FIGURE - TIMES;
+	char text[XSP_REPORT_TEXT], times[32] = "", sides[2][32] = {"-", "-"};
+
+	xsp_printable(text, sizeof(text), label, room);
+	for (size_t i = 0; i < 2; i++)
+		if (ns[i] > 0)
+			snprintf(sides[i], sizeof(sides[i]), "%.2f", ns[i] * scale.by);
+	if (ratio > 0 && ratio < 1e4)
+		snprintf(times, sizeof(times), ratio < 10 ? "%.2fx" : "%.0fx", ratio);
+	fprintf(b->f, "%*s%s%*s%*s%*s%+*.2f%*s\n", INDENT, "", text,
+		(int)(room - xsp_printable(NULL, 0, text, 0)), "", FIGURE, sides[0], FIGURE,
+		sides[1], FIGURE, (ns[1] - ns[0]) * scale.by, TIMES, times);
+	b->lines++;
+}
+
+static void put_accounts(struct brief *b)
+{
+	const struct xsp_report_table *t = xsp_report_find_table(b->accounts, "places");
+	const struct xsp_cell *unit = value(b->accounts, "unit");
+	const double whole[2] = {number(b->accounts, "a_ns"), number(b->accounts, "b_ns")};
+	const struct scale scale = scale_of(fmax(whole[0], whole[1]));
+	const size_t room = LINES > b->lines + b->below + 4 ? LINES - b->lines - b->below - 4 : 1;
+	double others[2] = {0, 0};
+	char text[80];
+
+	if (t == NULL || unit->kind != XSP_CELL_TEXT)
+		return;
+	snprintf(text, sizeof(text), "%s, %s", unit->text, scale.unit);
+	fprintf(b->f, "%s%*s%-*s%*s%*s%*s%*s%s\n", b->color ? "\033[1m" : "", INDENT, "",
+		(int)(b->width - INDENT - 3 * FIGURE - TIMES), text, FIGURE, "A", FIGURE, "B",
+		FIGURE, "change", TIMES, "B/A", b->color ? "\033[0m" : "");
+	for (size_t i = 0; i < t->row_count; i++) {
+		const struct xsp_cell *cells = xsp_report_row_at(t, i);
+		const double ns[2] = {real_of(&cells[column(t, "a_ns")]),
+				      real_of(&cells[column(t, "b_ns")])};
+		if (i < room)
+			put_both(b, cells[column(t, "name")].text, ns,
+				 real_of(&cells[column(t, "ratio")]), scale);
+		others[0] += i < room ? 0 : ns[0];
+		others[1] += i < room ? 0 : ns[1];
+	}
+	snprintf(text, sizeof(text), "%zu other places", t->row_count - room);
+	if (t->row_count > room)
+		put_both(b, text, others, 0, scale);
+	put_both(b, "all", whole, whole[0] > 0 ? whole[1] / whole[0] : 0, scale);
+	line(b, "", "");
+}
+
+/* ---- what to do next ---- */
+
+#define FILES_INDENT 7 /* "files: " */
+
+static size_t words_lines(const struct brief *b, const char *text, size_t indent)
+{
+	return text == NULL ? 0 : 1U + (strlen(text) > b->width - 2 * indent);
+}
+
+static void put_end(struct brief *b, const char *health, bool more)
+{
+	char text[1200];
+
+	if (health != NULL)
+		put_words(b, health, 0);
+	if (b->how->files != NULL) {
+		snprintf(text, sizeof(text), "files: %s", b->how->files);
+		put_words(b, text, FILES_INDENT);
+	}
+	/* a command is there to be copied: it is never elided */
+	if (b->how->next != NULL)
+		fprintf(b->f, "more:  %s\n", b->how->next);
+	else
+		line(b, "",
+		     more ? "more findings, and all figures: --full" : "all figures: --full");
+}
+
 int xsp_report_write_brief(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how)
 {
 	struct brief b = {.f = f,
@@ -278,22 +420,32 @@ int xsp_report_write_brief(const struct xsp_report *r, FILE *f, const struct xsp
 				   : how->width < WIDTH_MOST ? (size_t)how->width
 							     : WIDTH_MOST,
 			  .color = how->color,
+			  .how = how,
 			  .report = r,
-			  .account = xsp_report_find_section(r, "account")};
+			  .account = xsp_report_find_section(r, "account"),
+			  .accounts = xsp_report_find_section(r, "accounts")};
 	const struct xsp_cell *health =
 		value(r->section_count > 0 ? r->sections[0] : NULL, "health");
+	int rc = 0;
 
-	if (b.account == NULL)
-		return xsp_report_write_text(r, f, how);
 	if (b.width < LABEL_LEAST + AROUND)
 		b.width = LABEL_LEAST + AROUND;
-	put_head(&b);
+	b.below = 1 + words_lines(&b, health->kind == XSP_CELL_TEXT ? health->text : NULL, 0) +
+		  words_lines(&b, how->files, FILES_INDENT);
+	if (b.account != NULL)
+		put_head(&b);
+	else if (b.accounts != NULL)
+		put_sides(&b);
+	else
+		put_recorded(&b);
 	const size_t shown = put_findings(&b);
-	put_account(&b);
-	if (health->kind == XSP_CELL_TEXT)
-		line(&b, "", health->text);
-	line(&b, "",
-	     xsp_report_true_findings(r) > shown ? "more findings, and all figures: --full"
-						 : "all figures: --full");
-	return r->failed ? -ENOMEM : ferror(f) ? -EIO : 0;
+	if (b.account != NULL)
+		put_account(&b);
+	else if (b.accounts != NULL)
+		put_accounts(&b);
+	else
+		rc = put_tables(&b);
+	put_end(&b, health->kind == XSP_CELL_TEXT ? health->text : NULL,
+		xsp_report_true_findings(r) > shown);
+	return rc < 0 || r->failed ? -ENOMEM : ferror(f) ? -EIO : 0;
 }

@@ -325,6 +325,7 @@ const char *xsp_unit_name(enum xsp_unit unit)
 		[XSP_UNIT_PER_SECOND] = "per_second",
 		[XSP_UNIT_BYTES_PER_SECOND] = "bytes_per_second",
 		[XSP_UNIT_NUMBER] = "number",
+		[XSP_UNIT_CHANGE] = "share",
 	};
 
 	return names[unit];

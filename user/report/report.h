@@ -27,6 +27,8 @@ enum xsp_unit {
 	XSP_UNIT_PER_SECOND,
 	XSP_UNIT_BYTES_PER_SECOND,
 	XSP_UNIT_NUMBER, /* without a unit */
+	/* a share by which it became more, for programs; people get a factor from the double on */
+	XSP_UNIT_CHANGE,
 };
 
 struct xsp_cell {
@@ -257,8 +259,11 @@ const char *xsp_unit_name(enum xsp_unit unit); /* "ns", "bytes", ... */
 struct xsp_report_how {
 	size_t top; /* rows of a table; 0: all */
 	bool brief; /* text: few rows after those that lead */
-	int width; /* of a terminal; 0: no terminal, so names are never elided */
+	bool few; /* text: of one screen, where there is no way to more rows */
+	int width; /* of a terminal; 0: no terminal, so nothing is elided or dropped */
 	bool color;
+	/* for one screen: the files that were written, and the command that shows more; NULL: not known */
+	const char *files, *next;
 };
 /* A figure as text: "12.3 ms", "-". Not for texts. Returns out. */
 #define XSP_REPORT_FIGURE 72
@@ -266,7 +271,7 @@ char *xsp_report_figure_text(const struct xsp_cell *cell, enum xsp_unit unit,
 			     char out[XSP_REPORT_FIGURE]);
 /* Escapes the target's texts. 0, -ENOMEM or -EIO. */
 int xsp_report_write_text(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
-/* One screen: the findings and the account. A report without an account is written in full. */
+/* One screen: the findings, the account or the first tables, and what to do next. */
 int xsp_report_write_brief(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
 int xsp_report_write_json(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);
 int xsp_report_write_csv(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how);

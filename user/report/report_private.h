@@ -60,6 +60,9 @@ void xsp_report_look_at(struct xsp_report_at *at, const void *of, const void *ro
 void xsp_report_keep(struct xsp_report_table *t, const void *of, const void *row);
 /* The cell's text for a terminal, elided to `columns` (0: whole); malloc'd. NULL: out of memory. */
 char *xsp_report_cell_text(const struct xsp_cell *cell, enum xsp_unit unit, size_t columns);
+/* A table's title and first rows, no line wider than the width. 0 or -ENOMEM. */
+int xsp_report_put_few(const struct xsp_report_table *table, size_t rows, FILE *f,
+		       const struct xsp_report_how *how);
 /* By enum xsp_severity. */
 struct xsp_severity_look {
 	const char *name, *color; /* the color's escape sequence, or "" */

@@ -50,7 +50,7 @@ static const char fixed[] =
 	"   'required': ['key', 'title', 'unit', 'identity'], 'additionalProperties': false,   'properties': {'key': {'type': 'string'}, 'title': {'type': 'string'},"
 	"    'unit': {'$ref': '#/$defs/unit'},    'identity': {'description': 'it names the row', 'type': 'boolean'}}},  'table': {'type': 'object',"
 	"   'required': ['title', 'row_count', 'columns', 'rows'], 'additionalProperties': false,   'properties': {'title': {'type': 'string'},"
-	"    'row_count': {'description': 'of all rows, also where --top leaves some out',     'type': 'integer', 'minimum': 0},    'columns': {'type': 'array', 'items': {'$ref': '#/$defs/column'}},"
+	"    'row_count': {'description': 'of all rows, also where --rows leaves some out',     'type': 'integer', 'minimum': 0},    'columns': {'type': 'array', 'items': {'$ref': '#/$defs/column'}},"
 	"    'rows': {'type': 'array', 'items': {'type': 'object'}}}},  'section': {'type': 'object',   'required': ['title', 'values', 'about', 'notes', 'tables'],   'additionalProperties': false,"
 	"   'properties': {'title': {'type': 'string'},    'values': {'$ref': '#/$defs/values'}, 'about': {'$ref': '#/$defs/about'},    'notes': {'type': 'array', 'items': {'type': 'string'}},"
 	"    'tables': {'type': 'object', 'additionalProperties': {'$ref': '#/$defs/table'}}}},  'finding': {'type': 'object',"

@@ -19,6 +19,7 @@ struct text {
 	FILE *f;
 	const struct xsp_report_how *how;
 	size_t width;
+	bool dropped; /* a column that had no room */
 	bool failed; /* out of memory */
 };
 
@@ -91,7 +92,9 @@ static char *real_text(double value, enum xsp_unit unit, char out[XSP_REPORT_FIG
 		snprintf(out, XSP_REPORT_FIGURE, "%s%s%s", sign,
 			 xsp_format_bytes(text, (uint64_t)llround(size)),
 			 unit == XSP_UNIT_BYTES ? "" : "/s");
-	else if (unit == XSP_UNIT_SHARE)
+	else if (unit == XSP_UNIT_CHANGE && value >= 1)
+		snprintf(out, XSP_REPORT_FIGURE, "x %.3g", 1 + value);
+	else if (unit == XSP_UNIT_SHARE || unit == XSP_UNIT_CHANGE)
 		snprintf(out, XSP_REPORT_FIGURE, "%.1f %%", 100 * value);
 	else if (unit == XSP_UNIT_PER_SECOND)
 		snprintf(out, XSP_REPORT_FIGURE, "%.4g/s", value);
@@ -289,53 +292,46 @@ static void put_cell(struct text *t, const struct grid *g, size_t row, size_t k,
 	free(cut);
 }
 
-/* Puts the first column, then `from` to `to` - 1. */
-static void put_block(struct text *t, const struct grid *g, size_t from, size_t to, size_t first)
+static void put_rows(struct text *t, const struct grid *g)
 {
+	size_t last = 0;
+
+	for (size_t k = 1; k < g->column_count; k++)
+		last = g->widths[k] > 0 ? k : last;
 	for (size_t row = 0; row < g->row_count; row++) {
-		size_t last = 0;
-		for (size_t k = from; k < to; k++)
-			last = g->widths[k] > 0 ? k : last;
 		fputs(t->how->color && row == 0 ? "\033[1m" : "", t->f);
-		put_cell(t, g, row, 0, first, last == 0);
-		for (size_t k = from; k < to; k++)
-			if (g->widths[k] > 0)
+		for (size_t k = 0; k <= last; k++)
+			if (k == 0 || g->widths[k] > 0)
 				put_cell(t, g, row, k, g->widths[k], k == last);
 		fputs(t->how->color && row == 0 ? "\033[0m\n" : "\n", t->f);
 	}
 }
 
-/* Columns that do not fit go into blocks below, each with the first column again. */
-static void put_blocks(struct text *t, const struct grid *g)
+static size_t width_of(const struct grid *g)
 {
-	size_t others = 0, first = g->widths[0], from = 1;
-	const size_t room =
-		t->width > FIRST_COLUMN_MAX + TEXT_COLUMN_LEAST
-			? t->width - 2 - (first < FIRST_COLUMN_MAX ? first : FIRST_COLUMN_MAX)
-			: TEXT_COLUMN_LEAST;
+	size_t sum = g->widths[0];
 
-	/* a text may be wider than the terminal */
-	for (size_t k = 1; k < g->column_count && t->how->width > 0; k++)
-		if (g->columns[k].unit == XSP_UNIT_TEXT && g->widths[k] > room)
-			g->widths[k] = room;
 	for (size_t k = 1; k < g->column_count; k++)
-		others += g->widths[k] > 0 ? g->widths[k] + 2 : 0;
-	if (first + others > t->width && first > FIRST_COLUMN_MAX)
-		first = others + FIRST_COLUMN_MAX < t->width ? t->width - others : FIRST_COLUMN_MAX;
-	do {
-		size_t used = first, to = from;
-		while (to < g->column_count &&
-		       (g->widths[to] == 0 || to == from || used + 2 + g->widths[to] <= t->width)) {
-			used += g->widths[to] > 0 ? g->widths[to] + 2 : 0;
-			to++;
-		}
-		put_block(t, g, from, to, first);
-		from = to;
-		while (from < g->column_count && g->widths[from] == 0)
-			from++;
-		if (from < g->column_count)
-			fputc('\n', t->f);
-	} while (from < g->column_count);
+		sum += g->widths[k] > 0 ? g->widths[k] + 2 : 0;
+	return sum;
+}
+
+/* On a terminal: texts give way first, the first column last of them; then columns are dropped, the last ones first. */
+static void fit(struct text *t, struct grid *g)
+{
+	for (size_t k = g->column_count; k-- > 0 && t->how->width > 0;) {
+		const size_t all = width_of(g),
+			     least = k == 0 ? FIRST_COLUMN_MAX : TEXT_COLUMN_LEAST;
+		const size_t over = all > t->width ? all - t->width : 0;
+		if ((k == 0 || g->columns[k].unit == XSP_UNIT_TEXT) && g->widths[k] > least)
+			g->widths[k] = g->widths[k] - least > over ? g->widths[k] - over : least;
+	}
+	for (size_t k = g->column_count; --k > 0 && t->how->width > 0 && width_of(g) > t->width;) {
+		t->dropped = t->dropped || g->widths[k] > 0;
+		g->widths[k] = 0;
+	}
+	if (t->how->width > 0 && g->widths[0] > t->width)
+		g->widths[0] = t->width;
 }
 
 static void put_table(struct text *t, const struct xsp_report_table *table)
@@ -347,12 +343,15 @@ static void put_table(struct text *t, const struct xsp_report_table *table)
 		return;
 	put_colored(t, "\033[1m", table->shape->title);
 	fputs(":\n", t->f);
-	if (fill_grid(table, visible_rows(table, t->how), &g))
-		put_blocks(t, &g);
-	else
+	if (fill_grid(table, visible_rows(table, t->how), &g)) {
+		fit(t, &g);
+		put_rows(t, &g);
+	} else {
 		t->failed = true;
+	}
 	if (g.row_count > 0 && rows > g.row_count - 1)
-		fprintf(t->f, "... and %zu more (--top all)\n", rows - (g.row_count - 1));
+		fprintf(t->f, "... and %zu more%s\n", rows - (g.row_count - 1),
+			t->how->few ? "" : " (--rows all)");
 	fputc('\n', t->f);
 	clear_grid(&g);
 }
@@ -406,6 +405,19 @@ static void put_section(struct text *t, const struct xsp_report_section *s)
 		put_table(t, s->tables[i]);
 }
 
+int xsp_report_put_few(const struct xsp_report_table *table, size_t rows, FILE *f,
+		       const struct xsp_report_how *how)
+{
+	struct xsp_report_how few = *how;
+	struct text t = {.f = f, .how = &few, .width = how->width > 0 ? (size_t)how->width : WIDTH};
+
+	few.width = (int)t.width;
+	few.top = rows;
+	few.few = true;
+	put_table(&t, table);
+	return t.failed ? -ENOMEM : 0;
+}
+
 int xsp_report_write_text(const struct xsp_report *r, FILE *f, const struct xsp_report_how *how)
 {
 	struct text t = {.f = f, .how = how, .width = how->width > 0 ? (size_t)how->width : WIDTH};
@@ -415,5 +427,8 @@ int xsp_report_write_text(const struct xsp_report *r, FILE *f, const struct xsp_
 	put_findings(&t, r);
 	for (size_t i = 1; i < r->section_count; i++)
 		put_section(&t, r->sections[i]);
+	if (t.dropped)
+		fputs("columns without room are left out: a wider terminal shows them, and --format json\n",
+		      f);
 	return t.failed || r->failed ? -ENOMEM : ferror(f) ? -EIO : 0;
 }

@@ -201,9 +201,10 @@ CELL(calls_b, real(row->calls ? row->c->calls[1] : NAN));
 			{"calls_b", "calls B", XSP_UNIT_NUMBER, false, XSP_BY(compared_calls_b)},  \
 	}
 #define COLUMN_COUNT 10
-static const struct xsp_report_column of_times[COLUMN_COUNT] = COLUMNS(XSP_UNIT_NS, XSP_UNIT_SHARE);
+static const struct xsp_report_column of_times[COLUMN_COUNT] =
+	COLUMNS(XSP_UNIT_NS, XSP_UNIT_CHANGE);
 static const struct xsp_report_column of_bytes[COLUMN_COUNT] =
-	COLUMNS(XSP_UNIT_BYTES, XSP_UNIT_SHARE);
+	COLUMNS(XSP_UNIT_BYTES, XSP_UNIT_CHANGE);
 static const struct xsp_report_column of_growth[COLUMN_COUNT] =
 	COLUMNS(XSP_UNIT_BYTES, XSP_UNIT_BYTES);
 
@@ -326,10 +327,25 @@ static const char *quantity(char text[XSP_UNITS_SIZE], const struct comparison *
 							: xsp_format_bytes(text, whole);
 }
 
+/* "12.3 % slower in B (10.1 % to 14.5 %)", "285 times slower in B (250 to 320)": beyond the double per cent say little. */
+static const char *by_how_much(char text[160], const struct comparison *c, const char *side)
+{
+	const char *more = kinds[c->what].more;
+
+	if (c->d.by < log(2))
+		snprintf(text, 160, "%.1f %% %s in %s (%.1f %% to %.1f %%)", 100 * expm1(c->d.by),
+			 more, side, 100 * expm1(c->d.low), 100 * expm1(c->d.high));
+	else
+		snprintf(text, 160, "%.3g times %s in %s (%.3g to %.3g)", exp(c->d.by),
+			 strcmp(more, "slower") == 0 ? "the time" : "as much", side, exp(c->d.low),
+			 exp(c->d.high));
+	return text;
+}
+
 static void put_slower(struct writing *w, const struct pair *p, const struct comparison *c,
 		       const char *side)
 {
-	char a[XSP_UNITS_SIZE], b[XSP_UNITS_SIZE], *title = NULL;
+	char a[XSP_UNITS_SIZE], b[XSP_UNITS_SIZE], how[160], *title = NULL;
 	const bool growth = c->what == COMPARED_GROWTH;
 	int rc;
 
@@ -338,13 +354,9 @@ static void put_slower(struct writing *w, const struct pair *p, const struct com
 			      quantity(b, c, c->typical[1]), p->steps ? "step" : "second", side,
 			      c->typical[0] < 0 ? "-" : "", quantity(a, c, c->typical[0]));
 	else if (!isfinite(c->typical[0])) /* a row of all kernels */
-		rc = asprintf(&title, "%s: %.1f %% %s in %s (%.1f %% to %.1f %%)", c->name,
-			      100 * expm1(c->d.by), kinds[c->what].more, side,
-			      100 * expm1(c->d.low), 100 * expm1(c->d.high));
+		rc = asprintf(&title, "%s: %s", c->name, by_how_much(how, c, side));
 	else
-		rc = asprintf(&title, "%s: %.1f %% %s in %s (%.1f %% to %.1f %%), %s after %s",
-			      c->name, 100 * expm1(c->d.by), kinds[c->what].more, side,
-			      100 * expm1(c->d.low), 100 * expm1(c->d.high),
+		rc = asprintf(&title, "%s: %s, %s after %s", c->name, by_how_much(how, c, side),
 			      quantity(b, c, c->typical[1]), quantity(a, c, c->typical[0]));
 	if (rc < 0)
 		return;
@@ -410,6 +422,22 @@ static bool was_not_looked_for(struct writing *w, const struct xsp_compare_side 
 	return true;
 }
 
+/* Lines move, and processes have other numbers: the finding stays the same. */
+static bool has_found(const struct xsp_report *r, const struct xsp_report_finding *f)
+{
+	const struct xsp_report_found *all;
+	const size_t n = r != NULL ? xsp_report_findings(r, &all) : 0;
+	bool has = false;
+
+	for (size_t i = 0; i < n && !has; i++) {
+		const struct xsp_report_finding *one = &all[i].finding;
+		has = strcmp(one->rule, f->rule) == 0 &&
+		      xsp_compare_same_place(one->subject != NULL ? one->subject : "",
+					     f->subject != NULL ? f->subject : "");
+	}
+	return has;
+}
+
 /* How many captures of a side have this finding. `nearly` also counts those that come close to
  * the threshold, since such a finding comes and goes by chance. */
 static size_t captures_with(const struct xsp_compare_side *side, const struct xsp_report_finding *f,
@@ -418,8 +446,8 @@ static size_t captures_with(const struct xsp_compare_side *side, const struct xs
 	size_t n = 0;
 
 	for (size_t i = 0; i < side->count; i++)
-		n += xsp_rule_has_found(side->captures[i].report, f->rule, f->subject) ||
-		     (nearly && xsp_rule_has_found(side->captures[i].nearly, f->rule, f->subject));
+		n += has_found(side->captures[i].report, f) ||
+		     (nearly && has_found(side->captures[i].nearly, f));
 	return n;
 }
 
@@ -552,6 +580,7 @@ static int compare_pair(struct writing *w, struct xsp_report_section *head, stru
 		rc = xsp_compare_judge(p);
 	if (rc == 0) {
 		put_method(head, p, name);
+		rc = xsp_compare_accounts(p, side, w->report);
 		if (p->count > 0)
 			qsort(p->rows, p->count, sizeof(*p->rows), by_weight);
 		put_verdicts(w, p, name, side);

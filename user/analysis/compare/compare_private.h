@@ -138,4 +138,10 @@ int xsp_compare_memory(struct pair *p);
 /* compare_judge.c: sets the verdicts. 0 or -ENOMEM. */
 int xsp_compare_judge(struct pair *p);
 
+/* compare_account.c */
+/* Is it the same place, or subject of a finding, but for numbers of lines and processes? */
+bool xsp_compare_same_place(const char *a, const char *b);
+/* Adds the places of both accounts. `side`: as in the tables' rows. 0 or -ENOMEM. */
+int xsp_compare_accounts(const struct pair *p, const char *side, struct xsp_report *report);
+
 #endif

@@ -2,6 +2,7 @@
 /* help.c - --help: the text around the table of options. */
 #include "cli/options/help.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "analysis/rules/rules.h"
@@ -30,33 +31,57 @@ static void print_rules(FILE *f)
 
 /* ---- the text around the options ---- */
 
-static const char record_head[] =
-	"xsptrace shows what a running program does: function entries and exits of a live\n"
-	"process, without restarting, recompiling or instrumenting it.\n"
+static const char short_help[] =
+	"xsptrace shows what a running program does and where its time goes, without\n"
+	"restarting or recompiling it.\n"
 	"\n"
-	"Usage:\n"
-	"  xsptrace [record] -p PID[,PID...] [OPTIONS]     attach to running processes\n"
-	"  xsptrace [record] [OPTIONS] -- COMMAND [ARGS]   start a program and trace it\n"
-	"  xsptrace list -p PID [-e PROBE]...              what would be traced, where,\n"
-	"                                                  at what cost\n"
-	"  xsptrace top -p PID [-e PROBE]...               the same figures live, as top\n"
-	"                                                  shows processes\n"
-	"  xsptrace dump -p PID [--no-stop] [--json]       what every thread does now,\n"
-	"                                                  who waits for whom\n"
-	"  xsptrace export FILE.xspt -o OUT...             turn a capture into any\n"
-	"                                                  format (no root); or\n"
-	"                                                  torch.profiler's .json, here\n"
-	"                                                  and below\n"
-	"  xsptrace analyze FILE.xspt...                   what is slow, why, and what\n"
-	"                                                  to do about it\n"
-	"  xsptrace compare A.xspt B.xspt                  what became slower, and how\n"
-	"                                                  sure that is\n"
-	"  xsptrace view FILE.xspt...                      all of it as a page in the\n"
-	"                                                  browser\n"
-	"  xsptrace info FILE.xspt                         what a capture holds\n"
-	"  xsptrace doctor                                 what this kernel and machine\n"
-	"                                                  support\n"
+	"  xsptrace -p PID|NAME [OPTIONS]       until Ctrl-C; then the answer in short\n"
+	"  xsptrace [OPTIONS] -- COMMAND [ARGS] starts a program and records it\n"
+	"  xsptrace analyze FILE.xspt           the answer again; --full: everything\n"
+	"  xsptrace compare A.xspt B.xspt       what became slower, and how sure that is\n"
+	"  xsptrace view FILE.xspt              all of it as a page in the browser\n"
+	"  xsptrace export FILE.xspt -o OUT     a capture becomes any format\n"
+	"  xsptrace top -p PID, dump -p PID     live: rates; what each thread waits for\n"
+	"  xsptrace list -p PID, info FILE, doctor  what can be traced; what is in a file\n"
+	"\n"
+	"The usual options of a recording (root, or sudo):\n"
+	"  -p, --pid PID|NAME    processes: numbers, or the name of one\n"
+	"  -d, --duration TIME   stop after TIME: 10, 500ms, 2min\n"
+	"  -o, --output FILE     its ending is the format: .xspt .json.gz .html .svg ...\n"
+	"  -e, --event PROBE     functions (LIBRARY:GLOB, GLOB) or a provider (torch)\n"
+	"  -f, --follow          children too\n"
+	"      --profile         samples and waits; nothing is attached to code\n"
+	"      --stacks          who called each function\n"
+	"      --memory          what is allocated, and what only grows\n"
+	"      --min-duration T  only calls that last so long\n"
+	"      --max-overhead P  slow no thread by more than P percent (default 20)\n"
+	"\n"
+	"Examples:\n"
+	"  sudo xsptrace -p train.py -d 10\n"
+	"  sudo xsptrace -p 4242 -e 'torch:aten::*mm*' -o ops.json.gz\n"
+	"  sudo xsptrace -o flame.svg -e './engine:*' -- ./engine --paths 1000\n"
+	"  xsptrace export run.xspt --from step:10..20 -o part.json\n"
+	"\n"
+	"More: xsptrace help record|output|pytorch|gpu|all, xsptrace VERB --help\n";
+
+static const char record_head[] =
+	"Usage: xsptrace [record] -p PID|NAME [OPTIONS]\n"
+	"       xsptrace [record] [OPTIONS] -- COMMAND [ARGS]\n"
+	"       xsptrace list -p PID|NAME [OPTIONS]        what would be traced, at what cost\n"
 	"\n";
+
+static const char verbs_head[] =
+	"\n"
+	"Other verbs, each with --help:\n"
+	"  xsptrace list       what would be traced, where, at what cost\n"
+	"  xsptrace top        rates and threads, live\n"
+	"  xsptrace dump       what every thread does now, who waits for whom\n"
+	"  xsptrace export     turns a capture (or a Chrome trace) into any format\n"
+	"  xsptrace analyze    what is slow, why, and what to do about it\n"
+	"  xsptrace compare    what became slower, and how sure that is\n"
+	"  xsptrace view       all of it as a page in the browser\n"
+	"  xsptrace info       what a capture holds, what was lost, what it cost\n"
+	"  xsptrace doctor     what this kernel and machine support\n";
 
 static const char record_tail[] =
 	"\n"
@@ -96,7 +121,7 @@ static const char top_tail[] =
 	"Examples:\n"
 	"  sudo xsptrace top -p 4242\n"
 	"  sudo xsptrace top -p 4242 -e 'torch:aten::*mm*' --max-overhead 5\n"
-	"  sudo xsptrace top -p 4242 -e './engine:*' -n 10 -d 2 > rates.txt\n";
+	"  sudo xsptrace top -p 4242 -e './engine:*' -n 10 -i 2 > rates.txt\n";
 
 static const char dump_head[] =
 	"Usage: xsptrace dump -p PID[,PID...] [OPTIONS]\n"
@@ -129,7 +154,7 @@ static const char export_tail[] =
 static const char analyze_head[] =
 	"Usage: xsptrace analyze FILE... [-o OUT] [--format text|json|csv]\n"
 	"                        [--fail-on low|medium|high] [--threshold RULE=VALUE]...\n"
-	"                        [--batch-size NAME] [--top N|all] [-q] [A PART OF IT]\n"
+	"                        [--batch-size NAME] [--rows N|all] [-q] [A PART OF IT]\n"
 	"\n"
 	"Says what is slow, why, and what to do about it; then the figures: operations,\n"
 	"steps, threads, memory. docs/analyze.md says what each rule and each key means.\n"
@@ -199,7 +224,7 @@ static const struct {
 	void (*more)(FILE *f); /* between options and tail */
 	const char *tail;
 } verbs[XSP_VERBS] = {
-	[XSP_VERB_RECORD] = {"record", 27, record_head, print_providers, record_tail},
+	[XSP_VERB_RECORD] = {"record", 27, short_help, NULL, ""},
 	[XSP_VERB_LIST] = {"list", 27, record_head, print_providers, record_tail},
 	[XSP_VERB_TOP] = {"top", 27, top_head, NULL, top_tail},
 	[XSP_VERB_DUMP] = {"dump", 27, dump_head, NULL, ""},
@@ -237,7 +262,8 @@ static void print_option(FILE *f, const struct xsp_option *row, unsigned column)
 	}
 }
 
-static void print_options(FILE *f, enum xsp_verb verb)
+/* `topics`: bits of enum xsp_topic. */
+static void print_options(FILE *f, enum xsp_verb verb, unsigned topics)
 {
 	unsigned column = verbs[verb].column;
 
@@ -245,7 +271,7 @@ static void print_options(FILE *f, enum xsp_verb verb)
 		verb = XSP_VERB_RECORD;
 	for (size_t i = 0; i < xsp_option_count; i++) {
 		const struct xsp_option *row = &xsp_option_table[i];
-		if (!(row->verbs & 1U << verb) || row->help == NULL)
+		if (!(row->verbs & 1U << verb) || row->help == NULL || !(topics & 1U << row->topic))
 			continue;
 		if (row->name != NULL) {
 			print_option(f, row, column);
@@ -259,10 +285,45 @@ static void print_options(FILE *f, enum xsp_verb verb)
 void xsp_help(enum xsp_verb verb, FILE *f)
 {
 	fputs(verbs[verb].head, f);
-	print_options(f, verb);
+	if (verb != XSP_VERB_RECORD)
+		print_options(f, verb, ~0U);
 	if (verbs[verb].more != NULL)
 		verbs[verb].more(f);
 	fputs(verbs[verb].tail, f);
+}
+
+#define ALL_TOPICS ~0U
+
+int xsp_help_on(const char *word, FILE *f)
+{
+	static const struct {
+		const char *word;
+		unsigned topics;
+	} topics[] = {{"record", 1U << XSP_TOPIC_RECORD},
+		      {"output", 1U << XSP_TOPIC_OUTPUT},
+		      {"pytorch", 1U << XSP_TOPIC_PYTORCH},
+		      {"gpu", 1U << XSP_TOPIC_GPU},
+		      {"all", ALL_TOPICS}};
+
+	for (size_t i = 0; i < sizeof(topics) / sizeof(topics[0]); i++) {
+		if (strcmp(topics[i].word, word) != 0)
+			continue;
+		fputs(record_head, f);
+		print_options(f, XSP_VERB_RECORD, topics[i].topics);
+		if (topics[i].topics & 1U << XSP_TOPIC_RECORD)
+			print_providers(f);
+		if (topics[i].topics == ALL_TOPICS) {
+			fputs(verbs_head, f);
+			fputs(record_tail, f);
+		}
+		return 0;
+	}
+	for (unsigned i = 1; i < XSP_VERBS; i++)
+		if (strcmp(verbs[i].name, word) == 0) {
+			xsp_help(i, f);
+			return 0;
+		}
+	return -EINVAL;
 }
 
 void xsp_version(FILE *f)

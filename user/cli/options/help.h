@@ -12,6 +12,8 @@
 
 const char *xsp_verb_name(enum xsp_verb verb);
 void xsp_help(enum xsp_verb verb, FILE *f);
+/* `help WORD`: a topic of recording, or a verb. -EINVAL: neither. */
+int xsp_help_on(const char *word, FILE *f);
 void xsp_version(FILE *f);
 
 #endif

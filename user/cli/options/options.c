@@ -117,6 +117,31 @@ static int take_one(struct xsp_parse *p, int code)
 	return rc == 0 && p->row->of_part ? note_part(p) : rc;
 }
 
+/* "-f=stop" is "--follow=stop": getopt would take '=' for a letter. Returns what the word becomes, malloc'd; NULL: it stays.
+ */
+static char *spell_out(enum xsp_verb verb, const char *word)
+{
+	const struct xsp_option *row;
+	char *text = NULL;
+
+	if (word == NULL || word[0] != '-' || word[1] == '-' || word[1] == '\0' || word[2] != '=')
+		return NULL;
+	row = row_of(word[1], verb);
+	if (row == NULL || argument_kind(row) != optional_argument)
+		return NULL;
+	return asprintf(&text, "--%s%s", row->name, word + 2) < 0 ? NULL : text;
+}
+
+/* getopt's next option. */
+static int next(struct xsp_parse *p, const char *shorts, const struct option *longs)
+{
+	char *spelled = optind < p->argc ? spell_out(p->verb, p->argv[optind]) : NULL;
+
+	if (spelled != NULL)
+		p->argv[optind] = spelled; /* options keep their values: it lives as long as we */
+	return getopt_long(p->argc, p->argv, shorts, longs, NULL);
+}
+
 static int take_all(struct xsp_parse *p)
 {
 	struct option *longs = calloc(xsp_option_count + 1, sizeof(*longs));
@@ -129,8 +154,7 @@ static int take_all(struct xsp_parse *p)
 		make_getopt_tables(p->verb, longs, shorts);
 		rc = 0;
 	}
-	while (rc == 0 && !p->o->help && !p->o->version &&
-	       (code = getopt_long(p->argc, p->argv, shorts, longs, NULL)) != -1)
+	while (rc == 0 && !p->o->help && !p->o->version && (code = next(p, shorts, longs)) != -1)
 		rc = take_one(p, code);
 	free(longs);
 	free(shorts);

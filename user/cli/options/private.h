@@ -13,6 +13,9 @@ struct xsp_option_word {
 
 struct xsp_parse;
 
+/* What `help WORD` shows of a recording's options. */
+enum xsp_topic { XSP_TOPIC_RECORD, XSP_TOPIC_OUTPUT, XSP_TOPIC_PYTORCH, XSP_TOPIC_GPU };
+
 /* One option a row; a row without a name is a heading of --help. */
 struct xsp_option {
 	const char *name;
@@ -27,6 +30,7 @@ struct xsp_option {
 	unsigned bits; /* the bits that the option sets */
 	const struct xsp_option_word *words; /* the words that it takes; NULL ends */
 	enum xsp_feature feature; /* which feature it controls */
+	enum xsp_topic topic; /* of a recording's */
 	bool of_part; /* it chooses a range of a capture */
 	const char *wanted; /* for "NAME wants this" */
 	const char *help; /* its lines, or a heading's text; NULL: not in --help */
@@ -81,10 +85,12 @@ int xsp_take_memory(struct xsp_parse *p);
 int xsp_take_weight(struct xsp_parse *p);
 int xsp_take_by(struct xsp_parse *p);
 int xsp_take_summary(struct xsp_parse *p);
-int xsp_take_export_summary(struct xsp_parse *p);
 int xsp_take_format(struct xsp_parse *p);
-int xsp_take_top(struct xsp_parse *p);
+int xsp_take_report_rows(struct xsp_parse *p);
 int xsp_take_threshold(struct xsp_parse *p);
+
+/* named.c: -p NAME, a process of that name. 0, or a negative errno with *err filled. */
+int xsp_take_named_pid(struct xsp_parse *p);
 
 /* check.c: for verbs that look at processes. Refuses options that exclude each other and completes
  * the wishes. 0 or a negative errno. */

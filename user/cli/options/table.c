@@ -22,7 +22,7 @@ enum {
 #define AT(field) offsetof(struct xsp_options, field)
 
 /* What several rows want. */
-#define PIDS "process ids (-p 1234 or -p 1234,5678)"
+#define PIDS "process ids, or the name of one process (-p 1234, -p 1234,5678, -p train.py)"
 #define TIDS "thread ids (-t 1234 or -t 1234,5678)"
 #define LEAST_TIME "a time (50us, 1ms; a plain number is microseconds)"
 #define LEAST_WAIT "the least time of a wait that is shown by itself (10us, 0, 1ms), or off"
@@ -71,7 +71,7 @@ const struct xsp_option xsp_option_table[] = {
 		 "on standard output"},
 	{"format", 0, COMPARE, ANALYZE, "F", xsp_take_format, .wanted = "text, json or csv",
 	 .help = "text, json or csv"},
-	{"full", 0, ANALYZE, 0, NULL, xsp_take_flag, .at = AT(report.full),
+	{"full", 0, ANALYZE | COMPARE, 0, NULL, xsp_take_flag, .at = AT(report.full),
 	 .help = "all findings and figures, not one screen"},
 	{"fail-on", 0, ANALYZE, 0, "LEAST", xsp_take_choice, .at = AT(fail_on), .words = severities,
 	 .wanted = "hot, low, medium or high",
@@ -91,7 +91,7 @@ const struct xsp_option xsp_option_table[] = {
 		 "new-bottleneck"},
 	{"weight", 0, COMPARE, 0, "W", xsp_take_weight, .wanted = WEIGHTS,
 	 .help = "what .svg and .folded add up: wall, cpu, off-cpu, samples"},
-	{"top", 0, ANALYZE | COMPARE, 0, "N|all", xsp_take_top, .wanted = "a number or all",
+	{"rows", 0, ANALYZE | COMPARE, 0, "N|all", xsp_take_report_rows, .wanted = ROWS,
 	 .help = "rows of each table (default: 20 in text, else all)"},
 	{"json-schema", 0, ANALYZE | COMPARE, 0, NULL, xsp_take_flag, .at = AT(schema),
 	 .help = "instead of a report: the JSON Schema of --format json"},
@@ -100,7 +100,7 @@ const struct xsp_option xsp_option_table[] = {
 	 .help = "what .perf, .folded, .svg and .pb.gz add up: wall; of\n"
 		 "captures with --waits cpu or off-cpu; samples (the\n"
 		 "default where they were asked for; else wall)"},
-	{"summary", 0, EXPORT, 0, "[=json]", xsp_take_export_summary, .wanted = "text or json",
+	{"summary", 0, EXPORT, 0, "[=json]", xsp_take_summary, .wanted = "text, json or none",
 	 .help = "the table on standard output; json: all that it and the\n"
 		 "lines below it say"},
 	{"rows", 0, EXPORT, 0, "N|all", xsp_take_rows, .at = AT(limit), .wanted = ROWS},
@@ -157,7 +157,7 @@ const struct xsp_option xsp_option_table[] = {
 	 .help = "only the N outermost spans"},
 
 	/* ---- dump ---- */
-	{"pid", 'p', DUMP, 0, "PID[,PID...]", xsp_take_pids, .wanted = PIDS,
+	{"pid", 'p', DUMP, 0, "PID|NAME", xsp_take_pids, .wanted = PIDS,
 	 .help = "the processes; may be given several times"},
 	{"no-stop", 0, DUMP, 0, NULL, xsp_take_flag, .at = AT(no_stop),
 	 .help = "stops nothing. Otherwise threads that run, and those\n"
@@ -169,19 +169,21 @@ const struct xsp_option xsp_option_table[] = {
 	 .help = "for programs (docs/formats.md)"},
 
 	/* ---- top ---- */
-	{"pid", 'p', TOP, 0, "PID[,PID...]", xsp_take_pids, .wanted = PIDS,
-	 .help = "the processes"},
+	{"pid", 'p', TOP, 0, "PID|NAME", xsp_take_pids, .wanted = PIDS, .help = "the processes"},
 	{"event", 'e', TOP, 0, "PROBE", xsp_take_probe,
-	 .help = "what to trace, as for a recording (xsptrace --help)"},
-	{"delay", 'd', TOP, 0, "TIME", xsp_take_time, .at = AT(interval_ns), .plain_ns = 1000000000,
-	 .least = 100000000, .most = 3600000000000,
-	 .wanted = "a time between two tables, 0.1 s to an hour (-d 2, -d 500ms)",
+	 .help = "what to trace, as for a recording (xsptrace help record)"},
+	{"duration", 'd', TOP, 0, "TIME", xsp_take_time, .at = AT(duration_ns),
+	 .plain_ns = 1000000000, .least = 1, .wanted = "a time (-d 10, -d 500ms, -d 2min)",
+	 .help = "ends after TIME"},
+	{"interval", 'i', TOP, 0, "TIME", xsp_take_time, .at = AT(interval_ns),
+	 .plain_ns = 1000000000, .least = 100000000, .most = 3600000000000,
+	 .wanted = "a time between two tables, 0.1 s to an hour (-i 2, -i 500ms)",
 	 .help = "between two tables (default 1 s)"},
 	{"iterations", 'n', TOP, 0, "N", xsp_take_number, .at = AT(iterations), .most = 1000000000,
 	 .wanted = "how many tables, at least 1", .help = "ends after N tables"},
 	{"sort", 0, TOP, 0, "COLUMN", xsp_take_sort,
 	 .wanted =
-		 "the title of a column: name, calls/s, self%, calls, total, self, mean, open, p50, p99, max; thread, now, cpu%, runnable%, blocked%, spans/s",
+		 "the title of a column: name, calls/s, self%, calls, total, self, mean, open, p50, p99, max; thread, now, cpu%, at, runnable%, blocked%, spans/s",
 	 .help = "a title of either table, as it stands there (self%,\n"
 		 "calls/s, ...)"},
 	{"rows", 0, TOP, 0, "N|all", xsp_take_rows, .at = AT(limit), .wanted = ROWS,
@@ -198,8 +200,9 @@ const struct xsp_option xsp_option_table[] = {
 
 	/* ---- record: what to trace ---- */
 	{.verbs = RECORD, .help = "What to trace:\n"},
-	{"pid", 'p', RECORD, LIST, "PID[,PID...]", xsp_take_pids, .wanted = PIDS,
-	 .help = "processes to attach to"},
+	{"pid", 'p', RECORD, LIST, "PID|NAME", xsp_take_pids, .wanted = PIDS,
+	 .help = "processes to attach to: 1234, 1234,5678, or a name\n"
+		 "that one process has: redis-server, train.py"},
 	{"event", 'e', RECORD, LIST, "PROBE", xsp_take_probe,
 	 .help = "may be given several times; PROBE is one of\n"
 		 "  LIBRARY:GLOB     functions of a library, by\n"
@@ -233,28 +236,29 @@ const struct xsp_option xsp_option_table[] = {
 	 .help = "only spans that last so long (50us, 1ms)"},
 	{"max-depth", 0, RECORD, TOP, "N", xsp_take_number, .at = AT(part.cut.max_depth),
 	 .most = 64, .wanted = UP_TO_64, .help = "only the N outermost spans"},
-	{"cuda-api", 0, RECORD, LIST | TOP, "LIST", xsp_take_bits, .at = AT(cuda_apis),
-	 .words = cuda_apis, .wanted = "driver, runtime or driver,runtime",
+	{"cuda-api", 0, RECORD, LIST | TOP, "LIST", xsp_take_bits, .topic = XSP_TOPIC_GPU,
+	 .at = AT(cuda_apis), .words = cuda_apis, .wanted = "driver, runtime or driver,runtime",
 	 .help = "CUDA calls: driver, runtime or driver,runtime"},
-	{"gpu", 0, RECORD, 0, "LIST|off", xsp_take_gpu, .at = AT(gpu), .words = gpu,
+	{"gpu", 0, RECORD, 0, "LIST|off", xsp_take_gpu, .topic = XSP_TOPIC_GPU, .at = AT(gpu),
+	 .words = gpu,
 	 .wanted =
 		 "off, or a list of what is collected beside the default: events, graphs, latency, all-api, shared",
 	 .help = "what the agent in the process collects of the GPU\n"
 		 "beside the default: events, graphs, latency,\n"
 		 "all-api, shared; off: nothing"},
-	{"gpu-only", 0, RECORD, 0, NULL, xsp_take_flag, .at = AT(wishes.gpu_only),
-	 .help = "GPU activity and nothing else"},
+	{"gpu-only", 0, RECORD, 0, NULL, xsp_take_flag, .topic = XSP_TOPIC_GPU,
+	 .at = AT(wishes.gpu_only), .help = "GPU activity and nothing else"},
 	{"exit", 0, RECORD, TOP, "site|return", xsp_take_choice, .at = AT(exit), .words = exits,
 	 .wanted = "site or return",
 	 .help = "return: the kernel's return probes instead of exit\n"
 		 "sites. They kill a target that throws C++ exceptions\n"
 		 "through traced functions"},
-	{"scopes", 0, RECORD, LIST | TOP, "LIST", xsp_take_bits, .at = AT(scopes), .words = scopes,
-	 .wanted = "some of function,backward,user",
+	{"scopes", 0, RECORD, LIST | TOP, "LIST", xsp_take_bits, .topic = XSP_TOPIC_PYTORCH,
+	 .at = AT(scopes), .words = scopes, .wanted = "some of function,backward,user",
 	 .help = "PyTorch, XSigma: some of function (operators),\n"
 		 "backward (nodes of the backward pass), user\n"
 		 "(record_function, nvtx, itt)"},
-	{"inject", 0, RECORD, 0, NULL, xsp_take_flag, .at = AT(inject),
+	{"inject", 0, RECORD, 0, NULL, xsp_take_flag, .topic = XSP_TOPIC_GPU, .at = AT(inject),
 	 .help = "GPU activity of a running process: stops one thread\n"
 		 "of it for about a millisecond and has it load the\n"
 		 "agent, which stays (idle) until the process ends.\n"
@@ -342,22 +346,22 @@ const struct xsp_option xsp_option_table[] = {
 		 "line of the source where debug information tells"},
 
 	/* ---- record: of each operator ---- */
-	{.verbs = RECORD, .help = "and of each operator of PyTorch:\n"},
-	{"shapes", 0, RECORD, 0, "[=all]", xsp_take_bits, .at = AT(wishes.details),
-	 .bits = XSP_DETAIL_SHAPES, .words = shapes,
+	{.verbs = RECORD, .topic = XSP_TOPIC_PYTORCH, .help = "and of each operator of PyTorch:\n"},
+	{"shapes", 0, RECORD, 0, "[=all]", xsp_take_bits, .topic = XSP_TOPIC_PYTORCH,
+	 .at = AT(wishes.details), .bits = XSP_DETAIL_SHAPES, .words = shapes,
 	 .wanted = "--shapes, or --shapes=all for results as well",
 	 .help = "dimensions, strides, types of tensor arguments; all:\n"
 		 "results too"},
-	{"inputs", 0, RECORD, 0, "[=values]", xsp_take_bits, .at = AT(wishes.details),
-	 .bits = XSP_DETAIL_SHAPES | XSP_DETAIL_INPUTS, .words = inputs,
+	{"inputs", 0, RECORD, 0, "[=values]", xsp_take_bits, .topic = XSP_TOPIC_PYTORCH,
+	 .at = AT(wishes.details), .bits = XSP_DETAIL_SHAPES | XSP_DETAIL_INPUTS, .words = inputs,
 	 .wanted = "--inputs, or --inputs=values for elements of small tensors",
 	 .help = "the other arguments, by name; values: the first\n"
 		 "elements of tensors in host memory too"},
-	{"flops", 0, RECORD, 0, NULL, xsp_take_bits, .at = AT(wishes.details),
-	 .bits = XSP_DETAIL_SHAPES | XSP_DETAIL_FLOPS,
+	{"flops", 0, RECORD, 0, NULL, xsp_take_bits, .topic = XSP_TOPIC_PYTORCH,
+	 .at = AT(wishes.details), .bits = XSP_DETAIL_SHAPES | XSP_DETAIL_FLOPS,
 	 .help = "floating-point operations, estimated from the shapes"},
-	{"sequence", 0, RECORD, 0, NULL, xsp_take_bits, .at = AT(wishes.details),
-	 .bits = XSP_DETAIL_SEQUENCE,
+	{"sequence", 0, RECORD, 0, NULL, xsp_take_bits, .topic = XSP_TOPIC_PYTORCH,
+	 .at = AT(wishes.details), .bits = XSP_DETAIL_SEQUENCE,
 	 .help = "which operator made which node of the backward pass,\n"
 		 "and arrows between the two"},
 
@@ -370,8 +374,8 @@ const struct xsp_option xsp_option_table[] = {
 	 .help = "stop after TIME (10, 500ms, 2min); else Ctrl-C,\n"
 		 "SIGTERM or the target's end. Each of them ends in\n"
 		 "complete outputs"},
-	{"output", 'o', RECORD, 0, "FILE", xsp_take_output, .at = AT(outputs),
-	 .wanted = "a file name",
+	{"output", 'o', RECORD, 0, "FILE", xsp_take_output, .topic = XSP_TOPIC_OUTPUT,
+	 .at = AT(outputs), .wanted = "a file name",
 	 .help = "may be given several times. The ending decides:\n"
 		 "  .json .json.gz   Chrome trace (Perfetto,\n"
 		 "                   chrome://tracing)\n"
@@ -388,12 +392,12 @@ const struct xsp_option xsp_option_table[] = {
 		 "  .xspt            the capture itself\n"
 		 "default: xsptrace.NAME.PID.TIME.xspt and .json.gz\n"
 		 "here"},
-	{"weight", 0, RECORD, 0, "W", xsp_take_weight, .wanted = WEIGHTS,
+	{"weight", 0, RECORD, 0, "W", xsp_take_weight, .topic = XSP_TOPIC_OUTPUT, .wanted = WEIGHTS,
 	 .help = "what .perf, .folded, .svg and .pb.gz add up: wall;\n"
 		 "with --waits cpu, time on a CPU, or off-cpu, where\n"
 		 "threads waited, for what; samples (the default with\n"
 		 "--sample; else wall)"},
-	{"by", 0, RECORD, 0, "thread", NULL,
+	{"by", 0, RECORD, 0, "thread", NULL, .topic = XSP_TOPIC_OUTPUT,
 	 .help = "their outermost frame is each thread, not all\n"
 		 "threads of a name"},
 	{"max-overhead", 0, RECORD, LIST | TOP, "P", xsp_take_max_overhead,
@@ -418,26 +422,27 @@ const struct xsp_option xsp_option_table[] = {
 	 .wanted = "multi, tracefs or perf-event"},
 
 	/* ---- record: what is shown ---- */
-	{.verbs = RECORD,
-	 .help = "\n"
-		 "Display:\n"},
-	{"rows", 0, RECORD, 0, "N|all", xsp_take_rows, .at = AT(limit), .wanted = ROWS,
-	 .help = "rows of the summary (default 25)"},
-	{"by", 0, RECORD, 0, "WHAT", xsp_take_by, .wanted = XSP_BY_NAMES},
-	{"by", 0, RECORD, 0, "line", NULL,
+	{.verbs = RECORD, .topic = XSP_TOPIC_OUTPUT, .help = "\nDisplay:\n"},
+	{"rows", 0, RECORD, 0, "N|all", xsp_take_rows, .topic = XSP_TOPIC_OUTPUT, .at = AT(limit),
+	 .wanted = ROWS, .help = "rows of the summary (default 25)"},
+	{"by", 0, RECORD, 0, "WHAT", xsp_take_by, .topic = XSP_TOPIC_OUTPUT,
+	 .wanted = XSP_BY_NAMES},
+	{"by", 0, RECORD, 0, "line", NULL, .topic = XSP_TOPIC_OUTPUT,
 	 .help = "the summary by line of Python, with --python,\n"
 		 "instead of by name"},
-	{"by", 0, RECORD, 0, "module", NULL,
+	{"by", 0, RECORD, 0, "module", NULL, .topic = XSP_TOPIC_OUTPUT,
 	 .help = "... by torch.nn.Module: model.encoder.layers.0"},
-	{"summary", 0, RECORD, 0, "json", xsp_take_summary, .wanted = "text, json or none",
-	 .help = "all that it says as JSON, on standard output"},
-	{"step", 0, RECORD, 0, "NAME", xsp_take_text, .at = AT(part.step),
-	 .wanted = "the name of what a step is",
+	{"summary", 0, RECORD, 0, "[=HOW]", xsp_take_summary, .topic = XSP_TOPIC_OUTPUT,
+	 .wanted = "text, json or none",
+	 .help = "at the end the table of names, threads and samples\n"
+		 "instead of one screen; json: all of it for programs;\n"
+		 "none: neither"},
+	{"step", 0, RECORD, 0, "NAME", xsp_take_text, .topic = XSP_TOPIC_OUTPUT,
+	 .at = AT(part.step), .wanted = "the name of what a step is",
 	 .help = "what an iteration is, for the summary: spans of this\n"
 		 "name, or of it and a number. Default:\n"
 		 "ProfilerStep#N, else what lies between the ends of\n"
 		 "Optimizer.step#..."},
-	{"no-summary", 0, RECORD, 0, NULL, xsp_take_flag, .at = AT(no_summary), .help = "none"},
 	{"quiet", 'q', RECORD, TOP, NULL, xsp_take_flag, .at = AT(quiet),
 	 .help = "no progress, no summary: errors only"},
 	{"verbose", 'v', RECORD, LIST | TOP, NULL, xsp_take_flag, .at = AT(verbose),

@@ -271,6 +271,8 @@ static int take_ids(struct xsp_parse *p, pid_t **ids, size_t *count)
 
 int xsp_take_pids(struct xsp_parse *p)
 {
+	if (p->value[strspn(p->value, "0123456789,")] != '\0')
+		return xsp_take_named_pid(p);
 	return take_ids(p, &p->o->pids, &p->o->pid_count);
 }
 
@@ -491,20 +493,12 @@ int xsp_take_python_rows(struct xsp_parse *p)
 	return strcmp(p->value, "rows") == 0 ? 0 : wrong(p);
 }
 
-int xsp_take_summary(struct xsp_parse *p)
-{
-	p->o->summary_json = strcmp(p->value, "json") == 0;
-	p->o->no_summary = strcmp(p->value, "none") == 0;
-	return p->o->summary_json || p->o->no_summary || strcmp(p->value, "text") == 0 ? 0
-										       : wrong(p);
-}
-
 static bool is_summary(const char *word)
 {
-	return strcmp(word, "json") == 0 || strcmp(word, "text") == 0;
+	return strcmp(word, "json") == 0 || strcmp(word, "text") == 0 || strcmp(word, "none") == 0;
 }
 
-int xsp_take_export_summary(struct xsp_parse *p)
+int xsp_take_summary(struct xsp_parse *p)
 {
 	/* the last word may be the name of a capture */
 	if (p->value == NULL && optind < p->argc && is_summary(p->argv[optind]) &&
@@ -512,6 +506,7 @@ int xsp_take_export_summary(struct xsp_parse *p)
 		p->value = p->argv[optind++];
 	p->o->summary = true;
 	p->o->summary_json = p->value != NULL && strcmp(p->value, "json") == 0;
+	p->o->no_summary = p->value != NULL && strcmp(p->value, "none") == 0;
 	return p->value != NULL && !is_summary(p->value) ? wrong(p) : 0;
 }
 
@@ -522,7 +517,7 @@ int xsp_take_format(struct xsp_parse *p)
 	return xsp_report_output_format(&p->o->report, p->value) < 0 ? wrong(p) : 0;
 }
 
-int xsp_take_top(struct xsp_parse *p)
+int xsp_take_report_rows(struct xsp_parse *p)
 {
 	uint64_t rows = 0;
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "analysis/analyses.h"
 #include "cli/cli.h"
 #include "cli/outputs.h"
 #include "cli/record/private.h"
@@ -91,8 +92,7 @@ static struct xsp_outputs outputs_of(struct recording *r, struct xsp_timeline_co
 		.before = r->before,
 		.owner_uid = (uid_t)-1, /* the outputs belong to us */
 		.owner_gid = (gid_t)-1,
-		.summary = r->o.summary_json || (!r->o.no_summary && !r->o.quiet),
-		.screen = true,
+		.summary = r->o.summary && !r->o.no_summary,
 		.json = r->o.summary_json,
 		.rows = r->o.limit,
 		.weight = r->o.weight,
@@ -112,14 +112,60 @@ static struct xsp_outputs outputs_of(struct recording *r, struct xsp_timeline_co
 	return o;
 }
 
+/* The answer on one screen is the last that is said; other endings are asked for. */
+static bool ends_in_screen(const struct recording *r)
+{
+	return !r->o.quiet && !r->o.summary;
+}
+
+/* Reads the capture once more. */
+static void show_screen(const struct recording *r, struct xsp_capture_reader *reader,
+			const char *files)
+{
+	const char *capture =
+		r->keep_capture ? xsp_new_file_name(xsp_recorder_file(r->recorder)) : NULL;
+	const struct xsp_analyze_options how = {.step = r->o.part.step};
+	struct xsp_report *report = NULL;
+	struct xsp_error err = {0};
+	char next[600];
+
+	if (capture != NULL)
+		snprintf(next, sizeof(next), "xsptrace analyze --full %s", capture);
+	else
+		snprintf(next, sizeof(next),
+			 "-o NAME.xspt keeps all of it, for xsptrace analyze NAME.xspt");
+	if (xsp_report_new(&report) == 0 && xsp_analyze(reader, &how, report, &err) == 0)
+		xsp_report_output_screen(report, files, next);
+	else
+		xsp_say("the account of the time is missing: %s",
+			err.text[0] != '\0' ? err.text : "out of memory");
+	xsp_report_free(report);
+}
+
+/* The capture's name and those of the outputs. NULL: no file is there, or no memory. */
+static char *list_files(const struct recording *r, const char *outputs)
+{
+	const char *capture =
+		r->keep_capture ? xsp_new_file_name(xsp_recorder_file(r->recorder)) : NULL;
+	char *text = NULL;
+
+	if (capture == NULL && outputs == NULL)
+		return NULL;
+	return asprintf(&text, "%s%s%s", capture != NULL ? capture : "",
+			capture != NULL && outputs != NULL ? ", " : "",
+			outputs != NULL ? outputs : "") < 0
+		       ? NULL
+		       : text;
+}
+
 /* Keeps the capture if the user asked for it, or if the outputs failed. */
 static int leave_capture(struct recording *r, int status)
 {
 	struct xsp_new_file *f = xsp_recorder_file(r->recorder);
 
-	if (r->keep_capture && xsp_new_file_name(f) != NULL && !r->o.quiet)
+	if (r->keep_capture && xsp_new_file_name(f) != NULL && !r->o.quiet && !ends_in_screen(r))
 		fprintf(stderr,
-			"wrote %s (the capture: xsptrace analyze tells what is slow in it, xsptrace export makes other formats of it)\n",
+			"wrote %s (the capture: xsptrace analyze says what is slow in it, xsptrace export makes other formats of it)\n",
 			xsp_new_file_name(f));
 	xsp_record_done(status == 0);
 	if (r->keep_capture || status == 0 || !r->may_keep)
@@ -136,18 +182,30 @@ static int leave_capture(struct recording *r, int status)
 int xsp_record_write_outputs(struct recording *r)
 {
 	struct xsp_timeline_counts counts = {.spans = 1};
-	const struct xsp_outputs o = outputs_of(r, &counts);
+	struct xsp_outputs o = outputs_of(r, &counts);
 	struct xsp_new_file *f = xsp_recorder_file(r->recorder);
 	struct xsp_capture_reader *reader;
 	struct xsp_error err = {0};
+	char *wrote = NULL;
 	int status = keep_capture(r, &err) < 0 ? xsp_say_error(&err) : 0;
 
+	if (ends_in_screen(r))
+		o.wrote = &wrote;
 	if (xsp_capture_open_descriptor(xsp_new_file_descriptor(f), r->capture, &reader, &err) < 0)
 		return xsp_say_error(&err);
 	const int worse = xsp_write_outputs(reader, &o);
 	if (counts.spans + counts.values == 0 && !r->o.quiet && xsp_record_says_why_nothing(r))
 		say_why_nothing(r, &counts, xsp_capture_stats(reader)->filtered);
-	xsp_capture_close(reader);
 	fflush(stdout); /* both streams may go to one file */
-	return leave_capture(r, status == 0 ? worse : status);
+	status = leave_capture(r, status == 0 ? worse : status);
+	xsp_record_say_goes_on(r);
+	if (ends_in_screen(r)) {
+		char *files = list_files(r, wrote);
+		show_screen(r, reader, files);
+		fflush(stdout);
+		free(files);
+	}
+	free(wrote);
+	xsp_capture_close(reader);
+	return status;
 }

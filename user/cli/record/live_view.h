@@ -13,6 +13,8 @@
 /* Each returns 0 or a negative errno with *err filled. */
 struct xsp_live_view {
 	void *ctx;
+	/* The options are read, and we still have all rights. May be NULL */
+	void (*prepare)(void *ctx, const struct xsp_options *o);
 	/* The recording has begun. It owns what it hands over, until it ends */
 	int (*begin)(void *ctx, const struct xsp_options *o, const struct xsp_recording *what,
 		     struct xsp_recorder *r, struct xsp_error *err);

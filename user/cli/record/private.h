@@ -11,6 +11,12 @@
 #include "export/export.h"
 #include "record/recorder.h"
 
+/* CPU time of the processes that -p names, and of their other descendants. */
+struct xsp_target_cpu {
+	uint64_t own_ns, children_ns;
+	size_t children;
+};
+
 struct recording {
 	struct xsp_options o;
 	struct xsp_facts facts; /* what is known so far */
@@ -35,6 +41,8 @@ struct recording {
 	struct xsp_standing *before; /* each output's state before the recording */
 	struct xsp_status_line starting; /* says what we do until the probes are in */
 	char doing[256];
+	struct xsp_target_cpu cpu; /* at the start */
+	bool looked; /* whether the target does anything */
 };
 
 static inline bool xsp_record_is_over(const struct recording *r)
@@ -79,8 +87,14 @@ void xsp_record_note(void *ctx, const char *text); /* ctx is the recording */
 void xsp_record_say_unmatched(struct recording *r);
 /* Says what other programs would pay for, and what we do instead. */
 void xsp_record_say_busy(struct recording *r, const char *of, const char *instead);
-void xsp_record_say_children(struct recording *r);
 void xsp_record_say_start(const struct recording *r);
+/* Before the answer, which is the last that is said. */
+void xsp_record_say_goes_on(const struct recording *r);
+
+/* quiet.c */
+void xsp_record_look_at_children(struct recording *r); /* once, before the start */
+/* Some seconds later: says so if the target does nothing. */
+void xsp_record_look_if_quiet(struct recording *r);
 
 /* files.c */
 int xsp_record_check_outputs(struct recording *r, struct xsp_error *err);

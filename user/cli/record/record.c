@@ -64,6 +64,7 @@ static int run(struct recording *r, struct xsp_error *err)
 				break;
 		}
 		double seconds = xsp_recorder_seconds(r->recorder);
+		xsp_record_look_if_quiet(r);
 		if (xsp_status_line_due(&line, seconds)) {
 			xsp_recorder_status(r->recorder, &s);
 			xsp_status_line_show(&line, &s, r->o.duration_ns);
@@ -168,6 +169,7 @@ static int leave_nothing(struct recording *r, pid_t pid)
 
 	xsp_no_match(&r->what, xsp_recorder_plan(r->recorder), r->broker, pid,
 		     r->o.rest_count > 0 ? r->o.rest[0] : NULL, &err);
+	xsp_record_say_goes_on(r);
 	if (xsp_recorder_describe_late(r->recorder, late, sizeof(late)))
 		xsp_say("%s; nothing is written (%s)", err.text, late);
 	else
@@ -193,9 +195,9 @@ static int record_now(struct recording *r)
 	status = rc < 0 ? xsp_say_error(&err) : 0;
 	int worse = finish(r);
 	status = status != 0 ? status : worse;
-	worse = traced ? xsp_record_write_outputs(r) : leave_nothing(r, pid);
 	if (traced && r->launch != NULL)
 		xsp_record_say_unmatched(r);
+	worse = traced ? xsp_record_write_outputs(r) : leave_nothing(r, pid);
 	return status != 0 ? status : worse;
 }
 
@@ -209,12 +211,8 @@ static int command_status(struct recording *r, int status)
 		xsp_say("%s was not run", r->o.rest[0]);
 		return status;
 	}
-	if (!xsp_launch_ended(r->launch, &wait_status)) {
-		if (!r->o.quiet)
-			fprintf(stderr, "%s goes on as process %d\n", r->o.rest[0],
-				(int)xsp_launch_pid(r->launch));
+	if (!xsp_launch_ended(r->launch, &wait_status))
 		return status;
-	}
 	int passed_on = xsp_launch_exit_status(wait_status);
 	return passed_on != 0 ? passed_on : status;
 }
@@ -314,6 +312,8 @@ int xsp_record_live(int argc, char **argv, const struct xsp_live_view *view)
 		xsp_record_catch_signals();
 		if (view == NULL)
 			r.switches = xsp_switches_begin();
+		else if (view->prepare != NULL)
+			view->prepare(view->ctx, &r.o);
 		r.arguments = join_arguments(argc, argv);
 		status = prepare_and_record(&r);
 	}

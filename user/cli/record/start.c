@@ -245,10 +245,8 @@ static int decline_defaults(struct recording *r)
 
 /* A bare -p, and no provider knows anything there: takes a profile. The kernel side has other
  * programs for it, and loads them only now because the verifier takes its time. */
-static int profile_instead(struct recording *r, const char *program, struct xsp_error *err)
+static int profile_instead(struct recording *r, struct xsp_error *err)
 {
-	const bool samples = xsp_records(&r->what, XSP_FEATURE_SAMPLES);
-	const bool waits = xsp_records(&r->what, XSP_FEATURE_WAITS);
 	const bool busy = r->what.of[XSP_FEATURE_WAITS].why == XSP_WHY_BYSTANDERS;
 
 	xsp_recorder_free(r->recorder);
@@ -264,11 +262,6 @@ static int profile_instead(struct recording *r, const char *program, struct xsp_
 		rc = xsp_error_set(err, -EPIPE, XSP_STATUS_FAILED, "the broker does not answer");
 	if (rc == 0)
 		rc = add_processes(r, err);
-	xsp_status_line_end(&r->starting);
-	if (rc == 0)
-		xsp_say("profiling: %s%s%s; nothing is attached to code (-e '%s:*' traces functions)",
-			samples ? "samples" : "", samples && waits ? " and " : "",
-			waits ? "waits" : "", program);
 	return rc;
 }
 
@@ -277,16 +270,13 @@ static int start_with_nothing(struct recording *r, struct xsp_error *err)
 {
 	const struct xsp_plan *plan = xsp_recorder_plan(r->recorder);
 	struct xsp_error none = {0};
-	char program[64];
 	int rc = xsp_no_match(&r->what, plan, r->broker, r->o.pids[0], NULL, &none);
 
 	r->facts.nothing_found = true;
 	r->facts.switches = xsp_switches_rate(&r->switches, 0);
 	decide(r);
-	/* the plan goes with the recorder */
-	snprintf(program, sizeof(program), "%s", xsp_plan_program(plan, "PROGRAM"));
 	if (r->what.profile)
-		return profile_instead(r, program, err);
+		return profile_instead(r, err);
 	*err = none;
 	return rc;
 }
@@ -320,7 +310,7 @@ int xsp_record_start_attached(struct recording *r, struct xsp_error *err)
 			err, -ENOENT, XSP_STATUS_NO_MATCH,
 			"what matches cannot be probed: xsptrace list, with the same options, says why");
 	xsp_record_say_unmatched(r);
-	xsp_record_say_children(r);
+	xsp_record_look_at_children(r);
 	rc = start_recorder(r, err);
 	if (rc == 0 && r->o.inject)
 		rc = xsp_inject_agent(r->broker, r->o.pids, r->o.pid_count, r->o.quiet, err);

@@ -59,14 +59,16 @@ void xsp_status_line_show(struct xsp_status_line *line, const struct xsp_recorde
 	/* nobody estimates the cost of samples and waits: without probes it is not known */
 	if (s->sites > 0)
 		snprintf(slowed, sizeof(slowed), "%.1f%%", 100 * s->overhead);
-	snprintf(text, sizeof(text), "%.1f%s s  slowed %s%s  %s  %s events/s  %s  %s%s", s->seconds,
-		 until, slowed, thread, lost,
+	snprintf(text, sizeof(text), "%.1f%s s  slowed %s%s  %s  %s events/s  %s  %s%s%s",
+		 s->seconds, until, slowed, thread, lost,
 		 xsp_format_count(rate, (uint64_t)s->events_per_second),
-		 xsp_format_count(events, s->events), xsp_format_bytes(bytes, s->bytes), brake);
+		 xsp_format_count(events, s->events), xsp_format_bytes(bytes, s->bytes), brake,
+		 duration_ns == 0 ? "  Ctrl-C stops" : "");
 	show(text, lost, s->lost > 0 && getenv("NO_COLOR") == NULL);
 }
 
 #define SAY_AFTER 0.5 /* seconds */
+#define SAY_AFTER_PLAIN 5.0 /* in a file or pipe */
 #define SAY_AGAIN 0.1
 #define SAY_AGAIN_PLAIN 10.0
 
@@ -81,7 +83,7 @@ void xsp_status_line_say(struct xsp_status_line *line, const char *text)
 
 	if (line->begun <= 0)
 		line->begun = time;
-	if (!line->wanted || time - line->begun < SAY_AFTER ||
+	if (!line->wanted || time - line->begun < (line->on ? SAY_AFTER : SAY_AFTER_PLAIN) ||
 	    time - line->said < (line->on ? SAY_AGAIN : SAY_AGAIN_PLAIN))
 		return;
 	line->said = time;

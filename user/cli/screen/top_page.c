@@ -310,10 +310,20 @@ static void inside_cell(const struct xsp_top_page *p, const void *row, char out[
 	snprintf(out, CELL, "%s", t->has_open ? xsp_timeline_name(p->timeline, t->open) : "-");
 }
 
+/* Where it was seen last. */
+static void at_cell(const struct xsp_top_page *p, const void *row, char out[CELL])
+{
+	const struct xsp_live_thread *t = row;
+	const char *place = p->place != NULL ? p->place(p->place_ctx, t->tid) : NULL;
+
+	snprintf(out, CELL, "%s", place != NULL ? place : "-");
+}
+
 static const struct column thread_columns[] = {
 	{"thread", 6, true, true, thread_cell, NULL},
 	{"now", 8, true, true, now_cell, NULL},
 	{"cpu%", 5, false, true, cpu_cell, cpu_value},
+	{"at", TAIL_LEAST, true, false, at_cell, NULL},
 	{"runnable%", 9, false, false, runnable_cell, runnable_value},
 	{"blocked%", 8, false, false, blocked_cell, blocked_value},
 	{"blocked in", TAIL_LEAST, true, false, reasons_cell, NULL},
@@ -329,7 +339,7 @@ static const struct table {
 	unsigned by; /* the column that orders equal rows */
 } tables[XSP_TOP_TABLES] = {
 	[XSP_TOP_NAMES] = {name_columns, sizeof(name_columns) / sizeof(name_columns[0]), 5},
-	[XSP_TOP_THREADS] = {thread_columns, sizeof(thread_columns) / sizeof(thread_columns[0]), 4},
+	[XSP_TOP_THREADS] = {thread_columns, sizeof(thread_columns) / sizeof(thread_columns[0]), 5},
 };
 
 unsigned xsp_top_columns(enum xsp_top_table which)
@@ -599,7 +609,8 @@ void xsp_top_print_help(struct xsp_top_page *p)
 		"  *        most of its time is that of probes inside",
 		"  (released) its probe cost too much: --max-overhead",
 		"Threads: running, runnable (it lacks a processor), or what they wait for;",
-		"  shares of the last interval, blocked in what; the innermost open name",
+		"  shares of the last interval; at which line of Python or function; blocked in",
+		"  what; the innermost open name",
 		"First line: CPU time of the process; events; those that were lost; what probes",
 		"  cost it: of a core, and of the thread that is slowed most",
 		"",

@@ -22,6 +22,9 @@ struct xsp_top_page {
 	struct xsp_recorder_status status;
 	const char *process; /* "name (pid)" */
 	double cpu; /* cores used in the interval; negative: not known */
+	/* where a thread (root namespace) is, raw bytes; NULL: not known. May be NULL */
+	const char *(*place)(void *ctx, uint32_t tid);
+	void *place_ctx;
 	/* how each table is shown */
 	unsigned sort[XSP_TOP_TABLES]; /* number of a column */
 	const char *filter; /* "": none */

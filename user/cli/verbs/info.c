@@ -182,6 +182,8 @@ static void print_stats(const struct xsp_capture_reader *r)
 	else
 		printf("%-16s not known of the target's threads (no probes; that of samples and waits is not estimated), %.3f s of xsptrace\n",
 		       "cost", (double)s->recorder_cpu_ns * 1e-9);
+	if (xsp_capture_info(r, "worst slowdown") != NULL)
+		print_row("slowed most", "%s", xsp_capture_info(r, "worst slowdown"));
 }
 
 /* ---- a range of it ---- */

@@ -186,7 +186,7 @@ void xsp_list_expect(const struct xsp_plan *plan, double budget, char *text, siz
 	}
 }
 
-void xsp_list_recorded(const struct xsp_recording *r, const char *clock, char *text, size_t size)
+static void name_recorded(const struct xsp_recording *r, char *text, size_t size)
 {
 	const struct xsp_feature_row *samples = &r->of[XSP_FEATURE_SAMPLES];
 	const bool waits = r->of[XSP_FEATURE_WAITS].on == XSP_ASKED;
@@ -194,8 +194,8 @@ void xsp_list_recorded(const struct xsp_recording *r, const char *clock, char *t
 
 	text[0] = '\0';
 	if (samples->on == XSP_ASKED)
-		used = (size_t)snprintf(text, size, "%" PRIu64 " samples a second of each CPU%s%s",
-					samples->value, clock, waits ? "; " : "");
+		used = (size_t)snprintf(text, size, "%" PRIu64 " samples a second of each CPU%s",
+					samples->value, waits ? "; " : "");
 	if (waits && used < size)
 		snprintf(text + used, size - used, "when threads run, and what they wait for");
 }
@@ -205,7 +205,7 @@ static void print_recorded(const struct xsp_recording *r)
 {
 	char text[200];
 
-	xsp_list_recorded(r, "", text, sizeof(text));
+	name_recorded(r, text, sizeof(text));
 	printf("would record %s; resident memory of each process%s\n", text,
 	       r->profile ? "; nothing is attached to code" : "");
 }

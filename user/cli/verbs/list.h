@@ -11,8 +11,6 @@
 /* What to expect: the price of a call for the plan's classes, and how many calls a second a thread
  * may make within the budget (0: off). One line without a newline. */
 void xsp_list_expect(const struct xsp_plan *plan, double budget, char *text, size_t size);
-/* Prints what the user asked for that needs no probes. `clock`: what triggers samples, or "". */
-void xsp_list_recorded(const struct xsp_recording *r, const char *clock, char *text, size_t size);
 /* `load`: also loads the BPF programs and measures the prices. Returns the exit status. */
 int xsp_list_run(const struct xsp_options *o, bool load);
 

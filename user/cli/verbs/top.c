@@ -18,8 +18,10 @@
 #include "cli/record/live_view.h"
 #include "cli/screen/screen.h"
 #include "cli/screen/top_page.h"
+#include "cli/verbs/places.h"
 
 #define FILTER_MAX 80
+#define LEAST_ROWS 3 /* of a second table on the screen, with its titles */
 #define SAID_TABLES 5 /* how many tables a note stays, unless a key comes first */
 
 struct top {
@@ -29,6 +31,7 @@ struct top {
 	struct xsp_capture_reader *reader;
 	struct xsp_timeline *timeline;
 	struct xsp_live *live;
+	struct xsp_places *places; /* NULL: not known */
 	struct xsp_top_page page;
 	char process[96];
 	uint64_t next_ns, table_count; /* when the next table is due, and how many there were */
@@ -140,6 +143,23 @@ static void print_state(struct top *t, FILE *f)
 
 static const char keys[] = "q quit  s sort  t threads  f filter  p pause  h help";
 
+/* The chosen table; the other one fills what it leaves. Returns how many rows the first one has, or -ENOMEM. */
+static long print_tables(struct top *t, size_t lines)
+{
+	const enum xsp_top_table other =
+		t->which == XSP_TOP_NAMES ? XSP_TOP_THREADS : XSP_TOP_NAMES;
+	const bool known =
+		other == XSP_TOP_THREADS ? t->waits : xsp_recorder_wanted(t->recorder) > 0;
+	const long rows = xsp_top_print_table(&t->page, t->which, lines, t->skipped);
+	const size_t used = rows > 0 ? (size_t)rows - t->skipped + 2 : 2;
+
+	if (rows < 0 || !known || used + LEAST_ROWS > lines)
+		return rows;
+	xsp_top_print_line(&t->page, "");
+	const long rc = xsp_top_print_table(&t->page, other, lines - used, 0);
+	return rc < 0 ? rc : rows;
+}
+
 static int print_page(struct top *t)
 {
 	struct xsp_top_page *p = &t->page;
@@ -158,7 +178,7 @@ static int print_page(struct top *t)
 	if (t->help)
 		xsp_top_print_help(p);
 	else if (t->size.rows > used)
-		rows = xsp_top_print_table(p, t->which, t->size.rows - used, t->skipped);
+		rows = print_tables(t, t->size.rows - used);
 	fclose(f);
 	p->f = page;
 	t->rows = rows > 0 ? (size_t)rows : 0;
@@ -375,6 +395,23 @@ static void note(void *ctx, const char *text)
 	t->changed = true;
 }
 
+static const char *place_of(void *ctx, uint32_t tid)
+{
+	const struct top *t = ctx;
+
+	return xsp_places_of(t->places, tid);
+}
+
+static void prepare(void *ctx, const struct xsp_options *o)
+{
+	struct top *t = ctx;
+
+	t->places = xsp_places_start(o);
+	t->page.place = place_of;
+	t->page.place_ctx = t;
+	xsp_places_ask(t->places);
+}
+
 static int begin(void *ctx, const struct xsp_options *o, const struct xsp_recording *what,
 		 struct xsp_recorder *r, struct xsp_error *err)
 {
@@ -419,6 +456,7 @@ static int update_table(struct top *t, struct xsp_error *err)
 	int rc = xsp_recorder_flush(t->recorder, &now, err);
 	if (rc == 0)
 		rc = update_figures(t, now, err);
+	xsp_places_ask(t->places);
 	if (++t->table_count > t->said_until)
 		t->said[0] = '\0';
 	t->changed = true;
@@ -440,6 +478,7 @@ static int turn(void *ctx, struct xsp_error *err)
 	struct top *t = ctx;
 	int rc = read_on(t, err);
 
+	t->changed |= xsp_places_read(t->places);
 	if (rc == 0)
 		rc = update_table(t, err);
 	if (rc < 0)
@@ -478,8 +517,14 @@ static int end(void *ctx, bool gone, struct xsp_error *err)
 int xsp_cmd_top(int argc, char **argv)
 {
 	struct top t = {.which = XSP_TOP_NAMES};
-	const struct xsp_live_view view = {
-		.ctx = &t, .begin = begin, .turn = turn, .end = end, .note = note};
+	const struct xsp_live_view view = {.ctx = &t,
+					   .prepare = prepare,
+					   .begin = begin,
+					   .turn = turn,
+					   .end = end,
+					   .note = note};
 
-	return xsp_record_live(argc, argv, &view);
+	const int status = xsp_record_live(argc, argv, &view);
+	xsp_places_free(t.places);
+	return status;
 }

@@ -115,34 +115,6 @@ static int adopt(struct xsp_recorder *r, pid_t pid)
 	return 0;
 }
 
-/* Children of `pid`, without those of another recorded process. */
-static size_t count_own(struct xsp_recorder *r, pid_t pid)
-{
-	struct xsp_descendant *found;
-	size_t count, own = 0;
-
-	if (xsp_broker_descendants(r->broker, pid, &found, &count) < 0)
-		return 0;
-	for (size_t i = 0; i < count; i++) { /* parents before their children */
-		bool is_own = found[i].parent == pid;
-		for (size_t k = 0; k < own && !is_own; k++)
-			is_own = found[k].pid == found[i].parent;
-		if (is_own && xsp_recorder_find(r, found[i].pid) == NULL)
-			found[own++] = found[i];
-	}
-	free(found);
-	return own;
-}
-
-size_t xsp_recorder_children(struct xsp_recorder *r)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < r->process_count; i++)
-		count += count_own(r, r->processes[i].pid);
-	return count;
-}
-
 int xsp_recorder_add_process(struct xsp_recorder *r, pid_t pid, struct xsp_error *err)
 {
 	if (xsp_recorder_find(r, pid) != NULL)

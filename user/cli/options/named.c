@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* named.c - `-p NAME`: the process that has the name, or those to choose from. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "base/rows/grow.h"
+#include "base/units.h"
+#include "catalog/own_code.h"
+#include "cli/cli.h"
+#include "cli/options/private.h"
+#include "procfs/procfs.h"
+
+#define COMMAND_MAX 4096
+#define SHOWN 12
+
+struct found {
+	pid_t *pids;
+	size_t count, room;
+};
+
+/* The next argument, or NULL at the end. */
+static const char *next_word(const char *word, const char *end)
+{
+	word += strlen(word) + 1;
+	return word < end && *word != '\0' ? word : NULL;
+}
+
+/* By its file's name, its script's or module's, or what it calls itself. */
+static bool is_named(pid_t pid, const char *name)
+{
+	char *comm = NULL, *command = NULL;
+	size_t length = 0;
+	bool is = false;
+
+	if (xsp_procfs_read(&xsp_open_directly, pid, "comm", 64, &comm, NULL) == 0) {
+		comm[strcspn(comm, "\n")] = '\0';
+		is = strcmp(comm, name) == 0;
+	}
+	if (xsp_procfs_read(&xsp_open_directly, pid, "cmdline", COMMAND_MAX, &command, &length) ==
+		    0 &&
+	    length > 0) {
+		const char *end = command + length, *word = next_word(command, end);
+		is = is || strcmp(xsp_base_name(command), name) == 0;
+		if (!xsp_is_interpreter(xsp_base_name(command)))
+			word = NULL;
+		while (word != NULL && word[0] == '-')
+			word = next_word(word, end);
+		is = is || (word != NULL && strcmp(xsp_base_name(word), name) == 0);
+	}
+	free(comm);
+	free(command);
+	return is;
+}
+
+static int find(const char *name, struct found *f)
+{
+	DIR *dir = opendir("/proc");
+	int rc = 0;
+
+	if (dir == NULL)
+		return -errno;
+	for (struct dirent *e; rc == 0 && (e = readdir(dir)) != NULL;) {
+		const pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+		if (pid > 0 && pid != getpid() && is_named(pid, name))
+			rc = XSP_APPEND(f->pids, f->room, f->count, pid);
+	}
+	closedir(dir);
+	return rc;
+}
+
+/* A line each, which is how people tell them apart. */
+static void list(const struct found *f)
+{
+	for (size_t i = 0; i < f->count && i < SHOWN; i++) {
+		char *command = NULL, text[90];
+		size_t length = 0;
+		if (xsp_procfs_read(&xsp_open_directly, f->pids[i], "cmdline", COMMAND_MAX,
+				    &command, &length) < 0)
+			continue;
+		for (size_t k = 0; k + 1 < length; k++)
+			command[k] = command[k] != '\0' ? command[k] : ' ';
+		xsp_printable(text, sizeof(text), command, 68);
+		fprintf(stderr, "%8d  %s\n", (int)f->pids[i], text);
+		free(command);
+	}
+	if (f->count > SHOWN)
+		fprintf(stderr, "          and %zu more\n", f->count - SHOWN);
+}
+
+int xsp_take_named_pid(struct xsp_parse *p)
+{
+	struct xsp_options *o = p->o;
+	struct found f = {0};
+	int rc = find(p->value, &f);
+
+	if (rc < 0)
+		rc = xsp_error_set(p->err, rc, XSP_STATUS_FAILED, "-p %.200s: %s", p->value,
+				   strerror(-rc));
+	else if (f.count == 0)
+		rc = xsp_error_set(
+			p->err, -ESRCH, XSP_STATUS_NO_TARGET,
+			"no process is named '%.200s' (its program, script, or thread name)",
+			p->value);
+	else if (f.count > 1) {
+		list(&f);
+		rc = xsp_error_set(
+			p->err, -EINVAL, XSP_STATUS_USAGE,
+			"%zu processes are named '%.200s': give the number of one, or several with commas",
+			f.count, p->value);
+	} else {
+		pid_t *grown = reallocarray(o->pids, o->pid_count + 1, sizeof(*grown));
+		if (grown == NULL)
+			rc = xsp_out_of_memory(p->err);
+		else {
+			o->pids = grown;
+			o->pids[o->pid_count++] = f.pids[0];
+		}
+	}
+	free(f.pids);
+	return rc;
+}
