@@ -199,8 +199,11 @@ int xsp_task_exec(struct bpf_raw_tracepoint_args *ctx)
 /* What a system call is about to map something over, or to unmap. */
 struct replaced {
 	struct xsp_move move; /* start and end: of the call, until code is found there */
+	__u64 at; /* where to look */
 	bool unmapped, found;
 };
+#define TRIES 4096 /* some ms */
+#define EBUSY 16
 
 /* Only code with breakpoints has anonymous pages. Libraries are unmapped when they are closed; the
  * program itself is only to move it. */
@@ -221,6 +224,14 @@ static long look_at_replaced(struct task_struct *task, struct vm_area_struct *vm
 	r->move.inode = BPF_CORE_READ(file, f_inode, i_ino);
 	r->found = true;
 	return 0;
+}
+
+/* Somebody holds the lock, as who attaches elsewhere: our task is about to wait for it in any case. */
+static long try_to_look(__u32 n, void *ctx)
+{
+	struct replaced *r = ctx;
+
+	return bpf_find_vma(bpf_get_current_task_btf(), r->at, look_at_replaced, r, 0) != -EBUSY;
 }
 
 static __always_inline bool reads_replaced(struct pt_regs *regs, struct replaced *r)
@@ -276,9 +287,11 @@ int xsp_code_moves(struct bpf_raw_tracepoint_args *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	if (!reads_replaced((struct pt_regs *)bpf_task_pt_regs(task), &r))
 		return 0;
-	bpf_find_vma(task, r.move.start, look_at_replaced, &r, 0);
+	r.at = r.move.start;
+	bpf_loop(TRIES, try_to_look, &r, 0);
+	r.at = r.move.end - 1;
 	if (!r.found)
-		bpf_find_vma(task, r.move.end - 1, look_at_replaced, &r, 0);
+		bpf_loop(TRIES, try_to_look, &r, 0);
 	if (r.found)
 		stop_to_mend(task, tgid, &r.move);
 	return 0;

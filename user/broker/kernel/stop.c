@@ -94,11 +94,17 @@ int xsp_stopper_start(struct xsp_attach *a)
 {
 	if (a->stopper != 0)
 		return 0;
-	int broker = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	pid_t guardian = broker < 0 ? -1 : fork();
+	int broker = (int)syscall(SYS_pidfd_open, getpid(), 0), copies[2] = {-1, -1};
+	pid_t guardian = broker < 0 || pipe2(copies, O_CLOEXEC) != 0 ? -1 : fork();
 	if (guardian == 0)
 		guard(a, bpf_map__fd(a->bpf->maps.xsp_stopped), broker);
 	int rc = guardian < 0 ? -errno : 0;
+	char nothing;
+	xsp_close(copies[1]);
+	/* While it has copies of the links, nobody else closes one: wait until it has closed them all. */
+	while (rc == 0 && read(copies[0], &nothing, 1) < 0 && errno == EINTR)
+		;
+	xsp_close(copies[0]);
 	xsp_close(broker);
 	a->stopper = guardian < 0 ? 0 : guardian;
 	return rc;

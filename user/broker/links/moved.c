@@ -20,6 +20,7 @@
 #include "procfs/procfs.h"
 
 #define STOP_MS 500 /* for the process to stand still */
+#define OUT_MS 500 /* for breakpoints to be out: a child of ours may have had a copy of the link */
 /* bytes of code without a breakpoint, by which a copy is found */
 #define ANCHOR_MOST 64U
 #define ANCHOR_LEAST 8U
@@ -215,7 +216,6 @@ static void mend_copies(struct moving *m)
 {
 	char *text = NULL;
 
-	m->mem = open_proc(m->pid, "mem", O_RDWR);
 	m->pagemap = open_proc(m->pid, "pagemap", O_RDONLY);
 	m->chunk = malloc(CHUNK + ANCHOR_MOST);
 	if (m->mem >= 0 && m->pagemap >= 0 && m->chunk != NULL && find_anchor(m) &&
@@ -227,11 +227,31 @@ static void mend_copies(struct moving *m)
 	}
 	free(text);
 	free(m->chunk);
-	xsp_close(m->mem);
 	xsp_close(m->pagemap);
 }
 
 /* ---- a process ---- */
+
+/* Is a breakpoint in the code of the file around the moved part, as far as that is one mapping? */
+static bool has_breakpoint(const struct moving *m)
+{
+	const uint64_t base = m->move.start - m->move.offset;
+	uint8_t file, memory;
+
+	for (size_t i = 0; i < m->count; i++)
+		if (!is_at(m, &m->sites[i]) &&
+		    pread(m->file.fd, &file, 1, (off_t)m->sites[i].offset) == 1 &&
+		    pread(m->mem, &memory, 1, (off_t)(base + m->sites[i].offset)) == 1 &&
+		    is_ours(&file, &memory, 1))
+			return true;
+	return false;
+}
+
+static void wait_until_out(const struct moving *m)
+{
+	for (int ms = 0; ms < OUT_MS && has_breakpoint(m); ms++)
+		poll(NULL, 0, 1);
+}
 
 /* Takes all probes of the file out of the process: it may go on piece by piece. */
 static int take_out(struct moving *m, struct xsp_moved_code *row)
@@ -268,9 +288,12 @@ static void handle(struct xsp_attach *a, pid_t pid, const struct xsp_move *move,
 		rc = collect(&m, true);
 	pthread_mutex_unlock(&a->lock);
 	if (rc == 0 && m.count > 0) {
+		m.mem = open_proc(pid, "mem", O_RDWR);
 		take_out(&m, row);
+		wait_until_out(&m);
 		mend_copies(&m);
 		row->mended += m.mended;
+		xsp_close(m.mem);
 	}
 	free(m.sites);
 }
