@@ -6,19 +6,14 @@
 root=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")
 # shellcheck disable=SC2034
 jobs=$(nproc)
+# Most tests wait for most of their time, so more of them run than there are processors.
+# shellcheck disable=SC2034
+beside=$((2 * jobs))
 
 say() { echo "$tool: $*"; }
 die() {
 	echo "$tool: $*" >&2
 	exit 1
-}
-
-# beside FOLDER: how many tests of that build run at a time. Most wait for most of their time; those of the sanitizers compute.
-beside() {
-	case $1 in
-	*/asan) echo $((2 * jobs)) ;;
-	*) echo $((3 * jobs)) ;;
-	esac
 }
 
 # quietly LOG COMMAND...: shows the end of the output only if the command fails.

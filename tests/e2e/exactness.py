@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 
-from harness import (AS_ASKED, ATTACH, EXTRA, LONG, NO_BRAKE, TABLE, Recording, Skip, Trace, case, check, check_as_shipped, check_calls, check_unwound, equal, finish, main,
+from harness import (AS_ASKED, EXTRA, LONG, NO_BRAKE, TABLE, Recording, Skip, Trace, case, check, check_as_shipped, check_calls, check_unwound, equal, finish, main,
                      record_attached, record_launched, run, says_no_loss, start_ready, total, truth, workload,
                      xsptrace)
 
@@ -133,9 +133,8 @@ def execs(folder):
 @case
 def libraries_that_come_and_go(folder):
     """dlopen after attach is seen within 100 ms where the machine has the time; here the first call comes a second after
-    it, or three with --attach=tracefs, where the kernel takes 20 ms for each probe. `main` is there from the start: a pattern that matches nothing at all
-    is refused."""
-    trace, facts = record_attached(folder, [workload("dlopener"), "--calls", 4, 3000000 if "--attach=tracefs" in ATTACH else 1000000], "-e",
+    it. `main` is there from the start: a pattern that matches nothing at all is refused."""
+    trace, facts = record_attached(folder, [workload("dlopener"), "--calls", 4, 1000000], "-e",
                                    "plugin_*", "-e", "dlopener:main")
     check_calls(trace, facts)
 

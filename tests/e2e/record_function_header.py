@@ -170,14 +170,14 @@ def executables(folder):
     print(f"  {count} ways")
 
 
-@case
+@case(long="of compilers alone: only the header can change it")
 def standards(folder):
     for cc, cxx in compilers():
         for c, cpp in (("c99", "c++11"), ("gnu99", "gnu++14"), ("c11", "c++17"), ("gnu17", "c++20")):
             check_binary(build(folder, cc, cxx, ["-O2"], c=c, cpp=cpp))
 
 
-@case
+@case(long="of compilers alone: only the header can change it")
 def shared_libraries(folder):
     """Stripped and with hidden visibility: the dynamic symbols stay."""
     for (cc, cxx), level in itertools.product(compilers(), ("-O0", "-O2")):
@@ -219,7 +219,7 @@ EXPECTED = """+string " \\
 """
 
 
-@case
+@case(long="of compilers alone: only the header can change it")
 def what_scopes_report(folder):
     """Names, lengths and nesting; every scope ends once, by an exception too; nothing at all while
     the semaphore is 0."""
