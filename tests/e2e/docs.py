@@ -45,6 +45,9 @@ def links(_):
                 wrong.append(f"{page}: {target}: no such file")
             elif anchor and path in of and anchor not in anchors(of[path]):
                 wrong.append(f"{page}: {target}: no such heading")
+    for path in glob.glob(f"{ROOT}/user/**/*.[ch]", recursive=True) + glob.glob(f"{ROOT}/include/**/*.h", recursive=True):
+        with open(path, encoding="utf-8") as f:  # messages, --help and comments
+            wrong += [f"{path}: {page}: no such file" for page in re.findall(r"\bdocs/[\w-]+\.md", f.read()) if not os.path.exists(f"{ROOT}/{page}")]
     equal(wrong, [], "links that lead nowhere")
 
 
