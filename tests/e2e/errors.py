@@ -202,7 +202,7 @@ def processes_by_name(folder):
     with open(script, "w", encoding="ascii") as f:
         f.write("import time\ntime.sleep(100)\n")
     child = start(["/usr/bin/python3", script])
-    xsptrace("-q", "-p", "only_this_one.py", "-d", "0.2", "-o", f"{folder}/n.xspt")
+    xsptrace("-q", "--profile", "-p", "only_this_one.py", "-d", "0.2", "-o", f"{folder}/n.xspt")
     check(f" {child.pid} " in xsptrace("info", f"{folder}/n.xspt").stdout, "another process")
     other = start(["/usr/bin/python3", script, "second"])
     said = xsptrace("-p", "only_this_one.py", "-d", "0.2", status=USAGE).stderr

@@ -428,7 +428,7 @@ int xsp_report_write_text(const struct xsp_report *r, FILE *f, const struct xsp_
 	for (size_t i = 1; i < r->section_count; i++)
 		put_section(&t, r->sections[i]);
 	if (t.dropped)
-		fputs("columns without room are left out: a wider terminal shows them, and --format json\n",
+		fputs("columns without room are left out: a wider terminal or --format json has them\n",
 		      f);
 	return t.failed || r->failed ? -ENOMEM : ferror(f) ? -EIO : 0;
 }

@@ -17,6 +17,7 @@
 
 #define COMMAND_MAX 4096
 #define SHOWN 12
+#define AROUND 12 /* columns that a command does not have */
 
 struct found {
 	pid_t *pids;
@@ -76,15 +77,18 @@ static int find(const char *name, struct found *f)
 /* A line each, which is how people tell them apart. */
 static void list(const struct found *f)
 {
+	const int width = xsp_terminal_width(STDERR_FILENO);
+
 	for (size_t i = 0; i < f->count && i < SHOWN; i++) {
-		char *command = NULL, text[90];
+		char *command = NULL, text[1024];
 		size_t length = 0;
 		if (xsp_procfs_read(&xsp_open_directly, f->pids[i], "cmdline", COMMAND_MAX,
 				    &command, &length) < 0)
 			continue;
 		for (size_t k = 0; k + 1 < length; k++)
 			command[k] = command[k] != '\0' ? command[k] : ' ';
-		xsp_printable(text, sizeof(text), command, 68);
+		xsp_printable(text, sizeof(text), command,
+			      width > AROUND ? (size_t)(width - AROUND) : 0);
 		fprintf(stderr, "%8d  %s\n", (int)f->pids[i], text);
 		free(command);
 	}
