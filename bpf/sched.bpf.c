@@ -22,12 +22,17 @@
 #define FUTEX_LOCK_PI 6
 #define FUTEX_LOCK_PI2 13
 #define FUTEX_COMMAND 0x7f
+#define FUTEX_WAIT 0
+#define FUTEX_WAIT_BITSET 9
 #define FUTEX_TID_MASK 0x3fffffff
 /* include/uapi/linux/stat.h */
 #define FILE_TYPE 0xf000
 #define FILE_PIPE 0x1000
 #define FILE_DISK 0x6000 /* a block device */
 #define FILE_SOCKET 0xc000
+/* include/linux/socket.h */
+#define AF_INET 2
+#define AF_INET6 10
 
 #if defined(__TARGET_ARCH_x86)
 #define FUTEX_NUMBER 202
@@ -73,14 +78,38 @@ static __always_inline bool is_recorded(__u64 now)
 
 /* ---- what a thread waits for ---- */
 
-static __noinline __u32 file_class(struct task_struct *task, __u64 descriptor)
+static __noinline struct file *file_of(struct task_struct *task, __u64 descriptor)
 {
 	struct fdtable *table = task->files->fdt;
 	struct file *file = 0;
 
-	if (descriptor >= table->max_fds)
+	if (descriptor < table->max_fds)
+		bpf_probe_read_kernel(&file, sizeof(file), table->fd + descriptor);
+	return file;
+}
+
+/* The ports of a socket, its own in the lower half; 0: it has none. */
+static __noinline __u32 ports_of(struct task_struct *task, __u64 descriptor)
+{
+	struct file *file = file_of(task, descriptor);
+
+	if (!file || (BPF_CORE_READ(file, f_inode, i_mode) & FILE_TYPE) != FILE_SOCKET)
+		return 0;
+	struct socket *socket = BPF_CORE_READ(file, private_data);
+	struct sock *sk = BPF_CORE_READ(socket, sk);
+	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	if (family != AF_INET && family != AF_INET6)
+		return 0;
+	return BPF_CORE_READ(sk, __sk_common.skc_num) |
+	       (__u32)__builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport)) << 16;
+}
+
+static __noinline __u32 file_class(struct task_struct *task, __u64 descriptor)
+{
+	struct file *file = file_of(task, descriptor);
+
+	if (!file)
 		return XSP_WAIT_FILE;
-	bpf_probe_read_kernel(&file, sizeof(file), table->fd + descriptor);
 	switch (BPF_CORE_READ(file, f_inode, i_mode) & FILE_TYPE) {
 	case FILE_PIPE:
 		return XSP_WAIT_PIPE;
@@ -148,8 +177,15 @@ static __always_inline void read_reason(struct xsp_thread_waits *t, struct task_
 		why = XSP_WAIT_FILE;
 	if (state & TASK_STOPPED_OR_TRACED)
 		why = XSP_WAIT_STOPPED;
-	if (current && system_call(task, regs) == FUTEX_NUMBER)
-		t->owner = lock_owner(t->argument, ARG2(regs) & FUTEX_COMMAND, ARG3(regs));
+	if (why == XSP_WAIT_NETWORK)
+		t->argument = (__u32)t->argument | (__u64)ports_of(task, (__u32)t->argument) << 32;
+	if (current && system_call(task, regs) == FUTEX_NUMBER) {
+		__u32 command = ARG2(regs) & FUTEX_COMMAND, expected = ARG3(regs);
+		t->owner = lock_owner(t->argument, command, expected);
+		if (expected == XSP_MUTEX_WAITED_FOR &&
+		    (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET))
+			t->flags |= XSP_WAIT_MUTEX;
+	}
 	t->why = why;
 }
 
@@ -256,10 +292,23 @@ static __noinline bool submit_wait(const struct xsp_thread_waits *t, __u64 key, 
 	return s && s->sp ? emit_wait_with_stack(t, now, flags, s) : emit_wait(t, now, flags);
 }
 
+/* What a thread has read and written by system calls; 0: unknown. */
+static __noinline void read_io(struct task_struct *task, struct xsp_thread_io *io)
+{
+	__builtin_memset(io, 0, sizeof(*io));
+	if (!task || !bpf_core_field_exists(task->ioac.syscr))
+		return;
+	io->read_bytes = BPF_CORE_READ(task, ioac.rchar);
+	io->written_bytes = BPF_CORE_READ(task, ioac.wchar);
+	io->reads = BPF_CORE_READ(task, ioac.syscr);
+	io->writes = BPF_CORE_READ(task, ioac.syscw);
+}
+
 struct times_and_faults {
 	struct xsp_event_times times;
 	struct xsp_section section;
 	__u64 minor, major;
+	struct xsp_thread_io io;
 };
 
 /* task NULL: it is gone, and its page faults are unknown. */
@@ -278,6 +327,11 @@ static __noinline void emit_times(const struct xsp_thread_waits *t, struct task_
 	both->section.value = 0;
 	both->minor = task ? BPF_CORE_READ(task, min_flt) - t->minor_faults : 0;
 	both->major = task ? BPF_CORE_READ(task, maj_flt) - t->major_faults : 0;
+	read_io(task, &both->io);
+	both->io.read_bytes -= t->io.read_bytes;
+	both->io.written_bytes -= t->io.written_bytes;
+	both->io.reads -= t->io.reads;
+	both->io.writes -= t->io.writes;
 	e->since_ns = t->since_ns;
 	e->running_ns = t->running_ns;
 	e->runnable_ns = t->runnable_ns;
@@ -478,6 +532,7 @@ static __always_inline void begin_waits(struct xsp_thread_waits *t, struct task_
 	t->credit_ns = XSP_WAIT_CREDIT_FIRST_NS;
 	t->minor_faults = BPF_CORE_READ(task, min_flt);
 	t->major_faults = BPF_CORE_READ(task, maj_flt);
+	read_io(task, &t->io);
 	barrier();
 	*(volatile __u64 *)&t->at_ns = now;
 }

@@ -67,6 +67,23 @@ struct inode {
 };
 struct file {
 	struct inode *f_inode;
+	void *private_data;
+};
+/* include/net/sock.h, include/linux/net.h */
+struct sock_common {
+	__be16 skc_dport;
+	__u16 skc_num;
+	unsigned short skc_family;
+};
+struct sock {
+	struct sock_common __sk_common;
+};
+struct socket {
+	struct sock *sk;
+};
+/* include/linux/task_io_accounting.h */
+struct task_io_accounting {
+	__u64 rchar, wchar, syscr, syscw;
 };
 /* include/linux/mm_types.h */
 struct mm_struct {

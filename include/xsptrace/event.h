@@ -153,7 +153,7 @@ enum xsp_section_type {
 	 * functions */
 	XSP_SECTION_KERNEL = 16,
 	/* TIMES, at the end of the thread or the recording: minor and major page faults in its
-	 * time, 64 bits each */
+	 * time, 64 bits each; then struct xsp_thread_io */
 	XSP_SECTION_FAULTS = 17,
 	XSP_SECTION_TYPES,
 };
@@ -267,6 +267,9 @@ enum xsp_wait_flag {
 	/* with SHORT: the thread runs, which was not reported; the event of the wait before comes
 	 * later */
 	XSP_WAIT_UNSEEN_RETURN = 1 << 6,
+	/* a futex that is 2 while somebody waits: mutexes of glibc, musl, Rust and Go are, condition
+	 * variables, joins and barriers are not */
+	XSP_WAIT_MUTEX = 1 << 7,
 };
 
 /*
@@ -280,7 +283,8 @@ struct xsp_event_wait {
 	struct xsp_event head;
 	__u64 left_ns; /* when it stopped running */
 	__u64 woken_ns; /* when it could run again; 0: always (XSP_WAIT_RUNNABLE), or unknown */
-	/* the first argument of the system call: the address of a futex, a descriptor */
+	/* the first argument of the system call: the address of a futex, a descriptor. Of a socket
+	 * the upper half are its ports: its own, and << 16 its peer's */
 	__u64 argument;
 	/* time off its CPU in shorter waits since the last event that reported any */
 	__u64 short_ns;
@@ -299,6 +303,10 @@ enum xsp_times_now {
 	XSP_NOW_UNKNOWN = 0,
 	XSP_NOW_RUNS = 1,
 	XSP_NOW_WAITS = 2, /* for XSP_WAIT_RUNNABLE: it was woken, or preempted */
+};
+/* Of a thread in its time: what it read and wrote by system calls, files and others. All 0: unknown. */
+struct xsp_thread_io {
+	__u64 read_bytes, written_bytes, reads, writes;
 };
 struct xsp_event_times {
 	struct xsp_event head;

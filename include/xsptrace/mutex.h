@@ -18,6 +18,7 @@ struct xsp_mutex {
 };
 
 /* nptl/pthreadP.h */
+#define XSP_MUTEX_WAITED_FOR 2U /* the lock word while a thread waits */
 #define XSP_MUTEX_RECURSIVE 1U
 #define XSP_MUTEX_TYPE 3U
 #define XSP_MUTEX_ROBUST 16U
@@ -38,7 +39,7 @@ static inline __u32 xsp_mutex_owner(const struct xsp_mutex *m, __u32 expected)
 	/* its lock word is its owner */
 	if (m->kind & XSP_MUTEX_ROBUST)
 		return expected == (m->owner | XSP_MUTEX_WAITERS) ? m->owner : 0;
-	if (expected != 2 || m->list[0] != 0 || m->list[1] != 0)
+	if (expected != XSP_MUTEX_WAITED_FOR || m->list[0] != 0 || m->list[1] != 0)
 		return 0;
 	return m->count == 0 || type == XSP_MUTEX_RECURSIVE ? m->owner : 0;
 }

@@ -114,6 +114,7 @@ struct xsp_thread_waits {
 	__u64 owed_ns; /* counted by the kernel as running, and by us as ready, so far */
 	__u64 scratch;
 	__u64 minor_faults, major_faults; /* the kernel's counts at since_ns */
+	struct xsp_thread_io io;
 	/* time that it waited without a stack being read: XSP_WAIT_STACK_EVERY_NS */
 	__u64 credit_ns;
 	__u32 without; /* stacks not read since then, for lack of credit */
@@ -178,8 +179,9 @@ _Static_assert(XSP_ARGS_SMALL >= XSP_DETAIL_LEAST && XSP_ARGS_LARGE >= XSP_ARGS_
 
 /* Values of maps: one compiler writes them, the other reads them. */
 _Static_assert(sizeof(struct xsp_range_spec) == 36, "xsp_specs");
-_Static_assert(sizeof(struct xsp_thread_waits) ==
-		       8 * (7 + XSP_WAIT_CLASSES) + 4 * XSP_WAIT_CLASSES + 96,
+_Static_assert(sizeof(struct xsp_thread_waits) == 8 * (7 + XSP_WAIT_CLASSES) +
+							  4 * XSP_WAIT_CLASSES + 96 +
+							  sizeof(struct xsp_thread_io),
 	       "no padding");
 _Static_assert(sizeof(struct xsp_detail_spec) == 8 + 4 * XSP_WORDS_MAX, "xsp_details");
 _Static_assert(sizeof(struct xsp_args_spec) == 16 + 8 * XSP_ARGS_ITEMS, "xsp_args");

@@ -49,7 +49,7 @@ def lock_of_another_thread(folder):
     _, found, truth = recorded(folder, "lock", "-e", "faults:*_it", "--waits", "--wait-stacks")
     lock = found.get("lock")
     check(lock, "no lock was found", list(found))
-    near(lock["values"]["thread_ns"], truth["waited_ns"], "waited for the lock")
+    near(lock["values"]["total_ns"], truth["waited_ns"], "waited for the lock")
     check(lock["values"]["holder"].startswith("f_holds ("), "who holds it", lock["values"])
     check("want_it" in lock["subject"], "where", lock["subject"])
     equal(lock["severity"], "high" if truth["waited_ns"] > 0.35 * truth["ns"] else lock["severity"], "severity")
@@ -89,7 +89,7 @@ threads = [threading.Thread(target=work, args=(i,)) for i in range(len(waited))]
 print("ready", flush=True)
 sys.stdin.readline()
 [t.start() for t in threads]; [t.join() for t in threads]
-print(json.dumps(max(waited)))
+print(json.dumps(sum(waited)))
 """
 # Threads that wait as long, at locks as well, because they have nothing to do.
 IDLE = """
@@ -148,16 +148,14 @@ def locked(folder, name, text, *arguments):
 def locks_of_python(folder):
     """Nothing says who holds them, but who lets them go has waited for them, too. On the program's line, also where a package
     (logging) takes it; nothing of threads that wait for work."""
-    for how, place, inside in (("lock", "with lock:", None),
-                               ("logging", "logging.error(", "Handler.")):
+    for how, place in (("lock", "with lock:"), ("logging", "logging.error(")):
         _, found, waited = locked(folder, "fight", FIGHT, how)
         lock = found.get("lock")
         check(lock, f"no lock was found ({how})", list(found))
-        near(lock["values"]["thread_ns"], waited * 1e9, f"waited ({how})", 0.15)
+        near(lock["values"]["total_ns"], waited * 1e9, f"waited ({how})", 0.15)
         line = [i for i, text in enumerate(FIGHT.split("\n"), 1) if text.strip().startswith(place)][0]
         equal(lock["subject"], f"fight.py:{line} work", f"where ({how})")
         check("python" in lock["values"]["holder"], "who lets it go", lock["values"])
-        check(inside is None or inside in lock["values"]["inside"], f"in what ({how})", lock["values"])
     report, found, _ = locked(folder, "idle", IDLE)
     check("lock" not in found and "gil" not in found, "threads that have nothing to do", found)
     rows = report["sections"]["threads"]["tables"]["threads"]["rows"]
@@ -211,7 +209,8 @@ here.close(); os.close(full)
 
 @case
 def waits_for_others(folder):
-    """By the defaults: which line waits, for what, and for how long by the program's own clock; what polls is no finding."""
+    """By the defaults: which line waits, for what, and for how long by the program's own clock. Who asks again and again is held up;
+    of a launcher, a slow reader and sleep nobody knows whether they should be; what polls is no finding."""
     lines = {name: i for i, text in enumerate(ASK.split("\n"), 1) if "# here" in text
              for name in ("ask", "child", "pipe", "nap") if f"def {name}()" in ASK.split("\n")[i - 1] or
              (name == "ask" and "here.recv(100)  " in text)}
@@ -223,7 +222,7 @@ def waits_for_others(folder):
         waiting = found.get("waiting")
         check(waiting, f"nothing waits ({how})", list(found))
         check(words in waiting["title"], how, waiting)
-        equal(waiting["severity"], "note", "nobody knows whether it should")
+        equal(waiting["severity"], "high" if how == "network" else "note", how)
         near(waiting["share"], waited, f"its share ({how})", 0.2)
         # subprocess.run() waits in lines of its own; the report has the program's
         equal(waiting["subject"], f"ask.py:{lines[function]} {function}", f"where ({how})")
@@ -358,17 +357,17 @@ def lock_of_python(folder):
     equal(gil["values"]["threads"], len(facts), "threads")
     near(gil["values"]["total_ns"], sum(t["ns"] - t["cpu_ns"] - t["runnable_ns"] for t in facts.values()),
          "waited for Python's lock")
-    check("python_gil.py:" in gil["values"]["holder"], "who has it, and where that is", gil["values"])
+    check("python_gil.py:" in gil["values"]["holds_at"], "who has it, and where that is", gil["values"])
     table = xsptrace("export", f"{folder}/fight.xspt").stdout
     check("Python's lock (GIL) 0x" in table and "; let go of by python3 (" in table, "the summary", table)
     hot = found.get("hot-function")
     check(hot and hot["subject"] == "count (python_gil.py)", "what is hot", found)
     found, _ = of_threads(folder, "idle")
     check("lock" not in found, "threads without work", found)
-    check("gil" not in found or found["gil"]["uncertain"], "threads without work", found)
+    check("gil" not in found, "threads without work", found)
     equal(found["hot-function"]["subject"], "count (python_gil.py)", "what is hot")
     found, _ = of_threads(folder, "lock")
-    check("gil" not in found or found["gil"]["uncertain"], "a lock of the program's own", found)
+    check("gil" not in found, "a lock of the program's own", found)
 
 
 @case

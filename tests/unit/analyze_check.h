@@ -158,7 +158,7 @@ static inline void put_wait_of(struct builder *b, uint32_t tid, uint64_t at, uin
 	e.head = (struct xsp_event){.kind = XSP_EVENT_WAIT, .probe = UINT32_MAX};
 	e.left_ns = at;
 	e.woken_ns = at + ns;
-	e.syscall = 202;
+	e.syscall = e.syscall != 0 ? e.syscall : 202;
 	b->tid = tid;
 	b->now = at + ns;
 	builder_put(b, &e, sizeof(e));

@@ -42,8 +42,13 @@ bool xsp_is_system_file(const char *path)
 bool xsp_is_own_source(const char *path, size_t length)
 {
 	static const char *const parts[] = {"/lib/python", "/lib64/python", "site-packages/",
-					    "dist-packages/", "<frozen "};
+					    "dist-packages/"};
+	static const char *const typed[] = {"<string>", "<stdin>"};
 
+	/* made by a package: "<frozen importlib._bootstrap>", "<__array_function__ internals>" */
+	if (length > 0 && path[0] == '<' && !contains(path, length, typed, LENGTH(typed)) &&
+	    memmem(path, length, "ipython", 7) == NULL)
+		return false;
 	return !contains(path, length, parts, LENGTH(parts));
 }
 

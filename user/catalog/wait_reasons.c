@@ -125,6 +125,12 @@ enum xsp_wait_class xsp_wait_class_of(unsigned syscall)
 	return XSP_WAIT_OTHER;
 }
 
+bool xsp_wait_is_sync(int32_t syscall)
+{
+	return syscall == SYS_fsync || syscall == SYS_fdatasync || syscall == SYS_msync ||
+	       syscall == SYS_sync || syscall == SYS_syncfs;
+}
+
 const char *xsp_wait_syscall(unsigned syscall)
 {
 	for (size_t i = 0; i < CALLS; i++)
@@ -195,6 +201,33 @@ bool xsp_wait_is_primitive(const char *function)
 		return false;
 	return XSP_BEGINS_WITH_ANY(function, beginnings) ||
 	       XSP_IS_AMONG(function, strcspn(function, "."), primitives);
+}
+
+bool xsp_wait_is_for_lock(const char *function)
+{
+	static const char *const locks[] = {
+		"ObjectMonitor::enter",
+		"ObjectMonitor::EnterI",
+		"ObjectSynchronizer::enter", /* Java */
+		"__pthread_rwlock_",
+		"pthread_rwlock_",
+		"absl::Mutex::Lock",
+		"folly::SharedMutex",
+		"parking_lot::raw_mutex::",
+		"parking_lot::raw_rwlock::",
+		"rw_lock_s_lock_spin",
+		"rw_lock_x_lock",
+		"PolicyMutex<",
+		"sync_array_wait_event", /* InnoDB */
+		"rb_mutex_lock",
+		"gvl_acquire",
+		"thread_sched_to_running", /* Ruby */
+	};
+
+	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++)
+		if (strncmp(function, locks[i], strlen(locks[i])) == 0)
+			return true;
+	return false;
 }
 
 bool xsp_wait_is_scheduler(const char *function)

@@ -12,6 +12,8 @@
 enum xsp_wait_class xsp_wait_class_of(unsigned syscall);
 /* "futex"; NULL: not in the table. */
 const char *xsp_wait_syscall(unsigned syscall);
+/* Does it only wait until a disk has what was written? */
+bool xsp_wait_is_sync(int32_t syscall);
 /* "lock", "poll"; never NULL. */
 const char *xsp_wait_class_name(unsigned why);
 /* The same as a frame of a stack: "[lock]". */
@@ -19,6 +21,9 @@ const char *xsp_wait_class_frame(unsigned why);
 
 /* Does every program wait in this function? That is, is it one of the C or the C++ library? */
 bool xsp_wait_is_primitive(const char *function);
+
+/* Does a thread wait in this function for a lock that another one holds, where nothing else shows that? */
+bool xsp_wait_is_for_lock(const char *function);
 
 /* The same for the kernel's ("schedule_[k]"): functions that every wait ends in, and those of the
  * tracepoints. */

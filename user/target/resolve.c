@@ -328,13 +328,6 @@ static bool find_remembered_vtable(const struct xsp_resolver *r, pid_t pid, uint
 
 /* ---- texts ---- */
 
-int xsp_resolver_look(struct xsp_seen_maps *s, const struct xsp_opener *o, pid_t pid)
-{
-	s->pid = pid;
-	s->time_ns = xsp_now_ns();
-	return xsp_maps_read(o, pid, false, &s->maps) == -ENOMEM ? -ENOMEM : 0;
-}
-
 /* In a mapping of a file that may not be written. */
 static void find_constant(const struct xsp_maps *maps, uint64_t address, struct place *at)
 {

@@ -16,6 +16,13 @@
 #define MAP_FIRST_NS 1000000000ULL /* the most time for its first read */
 #define MAP_AGAIN_NS 2000000ULL /* the same for reads that look for an address */
 
+int xsp_resolver_look(struct xsp_seen_maps *s, const struct xsp_opener *o, pid_t pid)
+{
+	s->pid = pid;
+	s->time_ns = xsp_now_ns();
+	return xsp_maps_read(o, pid, false, &s->maps) == -ENOMEM ? -ENOMEM : 0;
+}
+
 static struct xsp_named_code *named_code(const struct xsp_resolver *r, pid_t pid)
 {
 	for (size_t i = r->named_count; i > 0; i--)

@@ -38,6 +38,7 @@ struct xsp_wait {
 	/* 1 + xsp_name_id ("train.py:21 train_step"); 0: not known. The innermost frame; and the
 	 * innermost one outside the interpreter, packages and the C library, if there is one */
 	uint32_t inside, place;
+	bool for_lock; /* its stack is in a function that takes a lock (catalog/wait_reasons.h) */
 	/* it wants a threading.Lock or the like, and does not wait on a condition variable */
 	bool python_lock;
 	/* 1 + xsp_name_id: the kernel's innermost function outside of its scheduler; 0: not
@@ -54,6 +55,7 @@ struct xsp_thread_times {
 	bool ended; /* before the recording did */
 	bool faults_known; /* page faults of all that time, not of a part */
 	uint64_t minor_faults, major_faults; /* major: needed a read from a disk */
+	struct xsp_thread_io io; /* all 0: not known */
 	unsigned now; /* a state that still goes on, as in event.h: enum xsp_times_now */
 };
 

@@ -29,6 +29,7 @@ struct task_struct {
 	struct files_struct *files;
 	unsigned long long start_time, self_exec_id;
 	unsigned long nvcsw, nivcsw, min_flt, maj_flt;
+	struct task_io_accounting ioac;
 	pid_t pid;
 	pid_t tgid;
 	char comm[16];

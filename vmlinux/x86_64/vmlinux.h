@@ -45,6 +45,7 @@ struct task_struct {
 	unsigned long long start_time, self_exec_id;
 	unsigned long nvcsw, nivcsw, min_flt, maj_flt;
 	struct thread_struct thread;
+	struct task_io_accounting ioac;
 	pid_t pid;
 	pid_t tgid;
 	char comm[16];

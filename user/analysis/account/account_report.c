@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "catalog/wait_reasons.h"
 #include "model/run_stats.h"
 
@@ -81,8 +82,18 @@ const char *xsp_account_reason(enum xsp_account_kind kind, unsigned why)
 		return "short waits";
 	if (why == XSP_ACCOUNT_GIL)
 		return "GIL";
+	if (why == XSP_ACCOUNT_MUTEX || why == XSP_ACCOUNT_MONITOR)
+		return "lock";
+	if (why == XSP_ACCOUNT_SYNC)
+		return "fsync";
+	if (why == XSP_ACCOUNT_CLIENT)
+		return "requests";
+	if (why == XSP_WAIT_LOCK)
+		return "condition";
 	if (kind == XSP_ACCOUNT_CPU)
-		return why == XSP_ACCOUNT_FAULT ? "page fault" : NULL;
+		return why == XSP_ACCOUNT_FAULT ? "page fault"
+		       : why > XSP_ACCOUNT_DEAR ? xsp_dear_call_name(why - XSP_ACCOUNT_DEAR)
+						: NULL;
 	if (kind == XSP_ACCOUNT_READY)
 		return why == XSP_WAIT_RUNNABLE ? "preempted" : xsp_wait_class_name(why);
 	return kind == XSP_ACCOUNT_WAIT ? xsp_wait_class_name(why) : NULL;
@@ -311,6 +322,48 @@ static void put_head(struct xsp_report_section *section, const struct state *s,
 		  f->wait_ns);
 }
 
+#define UNNAMED_LEAST 0.1
+
+/* What would name the functions of an interpreter or a runtime, by the name of its program. */
+static const char *names_for(const char *exe)
+{
+	static const struct {
+		const char *program, *advice;
+	} maps[] = {
+		{"java",
+		 "start java with -XX:+PreserveFramePointer and a perf map (perf-map-agent, or jcmd PID Compiler.perfmap)"},
+		{"node", "start node with --perf-basic-prof"},
+		{"python",
+		 "install the debug symbols of python3 (python3-dbg); from 3.12 on python3 -X perf"},
+		{"ruby", "install the debug symbols of libruby, or start ruby with --yjit-perf"},
+		{"perl", "install the debug symbols of perl (perl-debug)"},
+		{"R", "install the debug symbols of R (r-base-core-dbg)"},
+	};
+
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
+		if (strncmp(exe, maps[i].program, strlen(maps[i].program)) == 0)
+			return maps[i].advice;
+	return "install its debug symbols, or build it with -g";
+}
+
+static void note_unnamed(struct xsp_report_section *section, const struct state *s,
+			 const struct xsp_account_family *f)
+{
+	const struct xsp_capture_process *p = xsp_capture_process_of(s->reader, f->pid);
+	int64_t ns = 0;
+
+	for (size_t i = 0; i < f->count; i++) {
+		const uint32_t name = f->places[i].name;
+		const char *text = name != 0 ? xsp_timeline_name(s->timeline, name - 1) : "";
+		if (strstr(text, "+0x") != NULL || strcmp(text, "[generated code]") == 0)
+			ns += f->places[i].ns;
+	}
+	if (p != NULL && f->ns > 0 && (double)ns >= UNNAMED_LEAST * (double)f->ns)
+		xsp_report_notef(section, "%.3g %% of the time is in functions without names: %s",
+				 100.0 * (double)ns / (double)f->ns,
+				 names_for(xsp_base_name(p->exe)));
+}
+
 static int report(void *state, struct xsp_report *out)
 {
 	struct state *s = state;
@@ -329,6 +382,7 @@ static int report(void *state, struct xsp_report *out)
 				 "too many threads or places: %" PRIu64
 				 " times something was counted for none of them",
 				 xsp_account_left_out(s->account));
+	note_unnamed(section, s, &families[0]);
 	put_lines(section, &of);
 	struct xsp_report_table *table = xsp_report_table(section, &rows_shape);
 	for (size_t i = 0; i < families[0].count; i++)

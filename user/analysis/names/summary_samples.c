@@ -320,25 +320,6 @@ static void print_faulting(struct xsp_summary_samples *s, FILE *f, struct places
 	}
 }
 
-struct xsp_fault_samples xsp_summary_samples_faults(struct xsp_summary_samples *s)
-{
-	struct xsp_fault_samples out = {0};
-
-	if (s == NULL)
-		return out;
-	out = (struct xsp_fault_samples){
-		.ns = s->faults.ns, .all_ns = s->ns, .samples = s->samples};
-	if (s->faults.functions.count == 0)
-		return out;
-	xsp_tally_sort(&s->faults.functions, by_time);
-	xsp_tally_sort(&s->faults.lines, by_time);
-	const struct place *most = &s->faults.functions.rows[0];
-	if (s->faults.lines.count > 0 && 2 * s->faults.lines.rows[0].ns > most->ns)
-		most = &s->faults.lines.rows[0];
-	out.function = xsp_timeline_name(s->timeline, (xsp_name_id)most->key);
-	return out;
-}
-
 static void print_faults(struct xsp_summary_samples *s, FILE *f)
 {
 	char time[XSP_UNITS_SIZE];

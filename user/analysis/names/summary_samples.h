@@ -15,14 +15,6 @@ void xsp_summary_samples_free(struct xsp_summary_samples *s);
 
 /* 0 or -ENOMEM. */
 int xsp_summary_samples_sample(struct xsp_summary_samples *s, const struct xsp_sample *sample);
-
-/* The CPU time of page faults, and the function or line of Python with most of it (NULL: none). */
-struct xsp_fault_samples {
-	uint64_t ns, all_ns, samples; /* samples: those in all_ns */
-	const char *function;
-};
-/* All 0 without samples. */
-struct xsp_fault_samples xsp_summary_samples_faults(struct xsp_summary_samples *s);
 /* Functions, lines of Python, and their caveats; nothing without samples. */
 void xsp_summary_samples_report(struct xsp_summary_samples *s, const struct xsp_capture_reader *r,
 				struct xsp_report *report);

@@ -150,7 +150,6 @@ static enum xsp_severity severity_of(const struct xsp_rule_context *c,
 				     const struct xsp_rule_finding *f)
 {
 	const struct xsp_rule *rule = c->rule;
-	const double share = f->sure > 0 ? f->sure : f->part.share;
 
 	if (f->note || rule->grade == XSP_RULE_NOTE)
 		return XSP_SEVERITY_NOTE;
@@ -160,7 +159,7 @@ static enum xsp_severity severity_of(const struct xsp_rule_context *c,
 		return XSP_SEVERITY_LOW;
 	if (rule->grade == XSP_RULE_BY_FINDING)
 		return f->severity;
-	return xsp_rule_severity(share / (1 - c->ready));
+	return xsp_rule_severity(f->sure > 0 ? f->sure : f->part.share / (1 - c->ready));
 }
 
 static uint64_t since(const struct xsp_rule_context *c, uint64_t ns)

@@ -49,52 +49,85 @@ const struct xsp_rule xsp_rules[] = {
 		 "they are in no figure of steps, and in those of operations: --from step:N leaves them out there too. If they matter: compile, allocate and load ahead"},
 	{"overhead", 0.10, XSP_UNIT_SHARE,
 	 "the probes of this recording took at least that share of the time",
-	 "the whole of a recording of xsptrace's", xsp_rule_overhead, true,
+	 "the whole of a recording of xsptrace's", xsp_rule_overhead, true, .grade = XSP_RULE_NOTE,
 	 .title = "the recording itself takes {share} of {of}: {probes_ns} in probes, estimated",
 	 .advice =
 		 "record less: most calls are those of {most:300} ({calls}), which -e '!...' leaves out; or keep it small with --max-overhead. Own times here are without the probes"},
 	{"lock", 0.10, XSP_UNIT_SHARE,
-	 "a thread waits for a lock that another one holds for at least that share of the time",
+	 "threads wait for a lock that another one holds for at least that share of their time",
 	 "--waits", xsp_rule_lock, false,
 	 .doubts = XSP_DOUBT_LOST | XSP_DOUBT_WAITS | XSP_DOUBT_LOCKS,
-	 .title = "{who} waits {share} of {whose} time for a lock that others hold[, at {subject}]",
+	 .title =
+		 "[subject|{subject:400} waits][!subject|threads wait] for a lock that others hold: {share} of {of}",
 	 .advice =
-		 "hold [the lock of {subject}][!subject|lock {address}] for less time, split it, or share less: {holder} [owned|holds][!owned|lets go of] it "
-		 "most[!subject| (--wait-stacks shows where)]"},
+		 "hold that lock for less time, do the work before taking it, split it, or share less[: {holder} [owned|holds][!owned|releases] it most]"},
 	{"gil", 0.10, XSP_UNIT_SHARE,
 	 "threads of Python wait for its lock (GIL) for at least that share of their time",
 	 "--waits and --sample (or --python), of CPython", xsp_rule_gil, false,
 	 .doubts = XSP_DOUBT_LOST | XSP_DOUBT_WAITS | XSP_DOUBT_LOCKS,
 	 .title =
-		 "{threads:d} thread[!one|s] of {subject:64} wait[one|s] {share} of {whose} time for Python's lock (GIL)",
+		 "[subject|{subject:400} waits][!subject|threads wait] for Python's lock (GIL): {share} of {of}",
 	 .advice =
-		 "one thread at a time runs Python: put the work into processes (multiprocessing, ProcessPoolExecutor), into calls that let go of the lock "
-		 "(NumPy, PyTorch, I/O), or into fewer threads; a thread that must answer soon waits for up to sys.getswitchinterval() each time"},
+		 "one thread at a time runs Python: put the work into processes (multiprocessing, ProcessPoolExecutor), into calls that release the lock "
+		 "(NumPy, PyTorch, I/O), or into fewer threads[: {holder} has it most][, at {holds_at:200}]"},
 	{"runnable", 0.10, XSP_UNIT_SHARE,
-	 "a thread could run and had no CPU for at least that share of the time", "--waits",
-	 xsp_rule_runnable, true, .doubts = XSP_DOUBT_WAITS,
+	 "more threads want to run than there are CPUs, for at least that share of the time",
+	 "--waits", xsp_rule_runnable, true, .doubts = XSP_DOUBT_WAITS,
 	 .title = THREADS " could run and had no CPU for {share} of the time",
 	 .advice =
+		 "[many|{hungry:d} threads always want to run, on {may_use:d} CPUs: start as many as there are CPUs (OMP_NUM_THREADS, num_workers, pools; torch.set_num_threads)]"
 		 "[held_back|all that is recorded took {cpus:2f} CPUs together: other programs had the rest, or it may not use more: keep those off these CPUs, and look at its "
-		 "affinity (taskset -pc {first:d}) and the container's CPU limit][many_held_back|; threads that may use few CPUs only are in each other's way][!held_back|there is "
-		 "more to run than CPUs (what is recorded took {cpus:2f} together): start fewer threads (OMP_NUM_THREADS, num_workers, intra-op threads), lift the container's "
-		 "CPU limit, or keep other programs off these CPUs]"},
-	{"disk", 0.10, XSP_UNIT_SHARE,
-	 "threads wait for files on a disk for at least that share of the time", "--waits",
-	 xsp_rule_disk, true, .doubts = XSP_DOUBT_WAITS,
-	 .title = THREADS " wait[one|s] for the disk for {share} of the time",
+		 "affinity (taskset -pc {first:d}) and the container's CPU limit]"},
+	{"stall", 0.05, XSP_UNIT_SHARE,
+	 "one of many steps waits: at least that share of the time of steps",
+	 "steps (--step), and --waits", xsp_rule_stall, false, .doubts = XSP_DOUBT_WAITS,
+	 .title =
+		 "{subject:400} waits ({why}) for {mean_ns} in {in_steps} of {steps} steps[, every {period:d} steps]: {share} of {of}",
 	 .advice =
-		 "make fewer and larger reads and writes, fewer fsync (one for many records), keep files open and what was read, or leave it to a thread that nobody waits for"},
+		 "what is done every so many steps holds the step up: leave it to another thread or process, do it less often, or let it not wait for an answer"},
+	{"disk", 0.20, XSP_UNIT_SHARE,
+	 "threads wait in fsync, or steps for files on a disk, for at least that share of the time",
+	 "--waits", xsp_rule_disk, true, .doubts = XSP_DOUBT_WAITS,
+	 .title = "{subject:400} {waits_for}: {share} of {of}"},
 	{"waiting", 0.10, XSP_UNIT_SHARE,
-	 "a thread waits for the network, a program, a pipe, or sleeps, for at least that share of the time, at one place",
+	 "steps, or a thread that computes, wait for the network, a program or a pipe for at least that share of the time",
 	 "--waits", xsp_rule_waiting, false, .doubts = XSP_DOUBT_WAITS,
-	 .title = "{who} {waits_for} for {share} of {whose} time, at {subject:400}"},
-	{"page-faults", 0.05, XSP_UNIT_SHARE,
-	 "a thread waits for pages of memory, or the kernel makes them, for at least that share of the time",
-	 "--waits or --sample", xsp_rule_page_faults, true, .doubts = XSP_DOUBT_WAITS,
-	 .title = THREADS " wait[one|s] for pages of memory for {share} of the time",
+	 .title = "{subject:400} {waits_for}: {share} of {of}"},
+	{"page-faults", 0.20, XSP_UNIT_SHARE,
+	 "threads wait for pages of memory, or the kernel makes them, for at least that share of the time",
+	 "--waits and --sample", xsp_rule_page_faults, true,
+	 .doubts = XSP_DOUBT_WAITS | XSP_DOUBT_SAMPLES,
+	 .title =
+		 "[subject|{subject:400}][!subject|the program] takes page faults: {share} of {of}",
 	 .advice =
-		 "pages come from disk or swap, or memory is cleared again and again: keep and reuse buffers, read files ahead, use huge pages, or give the machine more memory"},
+		 "memory is taken from the kernel and given back again and again, or read in anew: keep and reuse buffers, "
+		 "raise malloc's M_MMAP_THRESHOLD and M_TRIM_THRESHOLD, read files ahead, or use huge pages"},
+	{"dear-call", 0.10, XSP_UNIT_SHARE,
+	 "a call that costs much more than it looks takes at least that share of the time: a regular expression compiled, an exception thrown, a small read or write",
+	 "--waits and --sample", xsp_rule_dear_call, false, .doubts = XSP_DOUBT_SAMPLES,
+	 .title = "{subject:400} spends {share} of {of} {doing}[, caught in {catcher:200}]"},
+	{"growth", 0.05, XSP_UNIT_SHARE,
+	 "steps take longer and longer: what one place adds from the first third to the last is at least that share of a step",
+	 "steps (--step), --waits and --sample", xsp_rule_growth, false,
+	 .doubts = XSP_DOUBT_SAMPLES,
+	 .title =
+		 "{subject:400} takes longer in each step: {first_ns} in the first third of {steps} steps, {last_ns} in the last ({share} of {of})",
+	 .advice =
+		 "it works through something that gets longer (a list, a history, a file): keep what is known of it, or bound it"},
+	{"uneven", 0.15, XSP_UNIT_SHARE,
+	 "one of several threads or ranks that do the same work does twice as much, and even shares would save at least that part of its time",
+	 "--waits and --sample", xsp_rule_uneven, false, .doubts = XSP_DOUBT_SAMPLES,
+	 .title =
+		 "{who} takes {most_ns} in {subject:400}, the others {others_ns} in the mean: even shares would save {share} of its time",
+	 .advice =
+		 "give all of them the same amount of work: smaller pieces that each takes when it is free (schedule(dynamic), a shared queue), or another split of the data"},
+	{"outside", 0.10, XSP_UNIT_SHARE,
+	 "steps compute in Python beside their operators for at least that share of the time",
+	 "steps (--step), --waits and --sample", xsp_rule_outside, false,
+	 .doubts = XSP_DOUBT_SAMPLES,
+	 .title = "{subject:400} takes {share} of {of}, and calls no operator",
+	 .advice =
+		 "run it less often, do it ahead (a DataLoader's workers), or on whole tensors and arrays"},
 	{"leak", 64 * 1024, XSP_UNIT_BYTES,
 	 "memory of one place that only grows, by so many bytes a step (without steps: a second)",
 	 "--memory, without losses", xsp_rule_leak, false, .grade = XSP_RULE_BY_FINDING,
@@ -137,7 +170,7 @@ const struct xsp_rule xsp_rules[] = {
 		 "{small} copies of less than {small_bytes}: the calls for them take {share} of {of}",
 	 .advice =
 		 "copy once what is copied in pieces, or keep it on the device; most of that time: {subject}"},
-	{XSP_RULE_STRAGGLER, 0.02, XSP_UNIT_SHARE,
+	{XSP_RULE_STRAGGLER, 0.05, XSP_UNIT_SHARE,
 	 "a rank of a job is slower in an operator than others, and comes late to collectives",
 	 "captures of several ranks", xsp_rule_ranks, false,
 	 .title =
@@ -146,7 +179,7 @@ const struct xsp_rule xsp_rules[] = {
 		 "[calls_more|it calls {operator:200} {calls:3g} times {unit}, the others {others_calls:3g} times: give the ranks the same "
 		 "work][!calls_more|{operator:200} is called as often as on the others ({calls:3g} times {unit}; {others_calls:3g}): look at what it is given "
 		 "there, and at that host's ][on_gpu|GPU (clocks, temperature, who else uses it)][on_cpu|processors]"},
-	{XSP_RULE_LATE_RANK, 0.02, XSP_UNIT_SHARE,
+	{XSP_RULE_LATE_RANK, 0.05, XSP_UNIT_SHARE,
 	 "a rank of a job comes late to collectives, and no operator says why",
 	 "captures of several ranks", xsp_rule_ranks, false,
 	 .title =
@@ -179,16 +212,17 @@ const struct xsp_rule xsp_rules[] = {
 	 .advice = "give it more work at a time, or fuse it with what runs before and behind it"},
 	{"serial-streams", 0.05, XSP_UNIT_SHARE,
 	 "of a second stream's work less than that share runs beside other work", "GPU activity",
-	 xsp_rule_serial_streams, false,
-	 .doubts = XSP_DOUBT_GPU | XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS,
-	 .title =
-		 "{subject} has {streams:d} streams that do not run at the same time: of what the second one does ({second_ns}), {beside:3g} is beside other work",
+	 xsp_rule_serial_streams, false, .doubts = XSP_DOUBT_GPU | XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, .title = "{subject} has {streams:d} streams that do not run at the same time: of what the second one does ({second_ns}), {beside:3g} is beside other work",
 	 .advice =
 		 "see what orders them: the default stream, events, copies from memory that is not pinned, or kernels that fill the device; where they depend on each other one stream does"},
 	{"memory-bound", 0.10, XSP_UNIT_SHARE,
 	 "an operator with fewer FLOPs per byte than the GPU can do takes that share of its time",
-	 "GPU activity, and shapes of PyTorch's operators (--shapes)",
-	 xsp_rule_memory_bound, false, .doubts = XSP_DOUBT_GPU | XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS, .title = "{name} does {flops_per_byte:3g} FLOPs per byte where the GPU can do {balance:3g}, and moves {bandwidth_share:3g} of what memory can ({share:3g} of busy time)", .advice = "move fewer bytes: fuse it with its neighbours, use a smaller type, or larger batches where it reads weights"},
+	 "GPU activity, and shapes of PyTorch's operators (--shapes)", xsp_rule_memory_bound, false,
+	 .doubts = XSP_DOUBT_GPU | XSP_DOUBT_LOST | XSP_DOUBT_WINDOWS,
+	 .title =
+		 "{name} does {flops_per_byte:3g} FLOPs per byte where the GPU can do {balance:3g}, and moves {bandwidth_share:3g} of what memory can ({share:3g} of busy time)",
+	 .advice =
+		 "move fewer bytes: fuse it with its neighbours, use a smaller type, or larger batches where it reads weights"},
 };
 const size_t xsp_rule_count = sizeof(xsp_rules) / sizeof(xsp_rules[0]);
 

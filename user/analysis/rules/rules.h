@@ -149,7 +149,7 @@ struct xsp_rule_finding {
 	const char *subject; /* see struct xsp_report_finding */
 	struct xsp_rule_part part; /* the share that it takes, and of what */
 	bool note; /* no finding: only a note */
-	double sure; /* the share that sets the severity, if it is another one; else 0 */
+	double sure; /* the share that sets the severity: of the time less ready; 0: from the share above */
 	enum xsp_severity severity; /* of XSP_RULE_BY_FINDING */
 	const char *uncertain; /* replaces the rule's caveats; or NULL */
 	uint64_t at_ns, for_ns; /* a time to look at, CLOCK_MONOTONIC; 0, 0: none */

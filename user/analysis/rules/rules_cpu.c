@@ -13,7 +13,7 @@
 #include "catalog/gpu/cuda_table.h"
 
 #define MANY_CALLS 20
-#define LOOP_LEAST_SHARE 0.05 /* of the time: shorter loops do not matter */
+#define LOOP_LEAST_SHARE 0.10 /* of the time: shorter loops do not matter */
 
 /* ---- hot operation ---- */
 

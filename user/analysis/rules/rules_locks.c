@@ -1,79 +1,106 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_locks.c - threads that block each other at a lock, or at Python's own: --waits. */
-#include "analysis/rules/rules_private.h"
+/* rules_locks.c - threads that block each other at a lock, or at Python's (GIL). */
+#include "analysis/rules/account_part.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "analysis/names/hot_code.h"
 #include "analysis/waits/summary_waits_private.h"
-#include "base/rows/u64map.h"
 
-#define LOCKS_LOOKED_AT 100 /* the locks with the longest waits */
+#define IDLE_MOST 0.3
 
-/* ---- locks ---- */
-
-/* How long threads waited while the holder was known. */
-static uint64_t held_ns(const struct xsp_summary_waits *w, const struct lock *lock)
+/* Is it idle for a good part of its time? Then a lock less would only make it wait for work instead. */
+static bool is_idle(const struct xsp_account_family *f)
 {
-	uint64_t ns = 0;
+	int64_t ns = 0;
 
-	for (size_t i = 0; i < w->people.count; i++)
-		if (&w->locks.rows[w->people.rows[i].lock] == lock &&
-		    w->people.rows[i].role == HOLDER)
-			ns += w->people.rows[i].ns;
-	return ns;
+	for (size_t i = 0; i < f->count; i++)
+		for (size_t k = 0; k < f->places[i].count; k++) {
+			const struct xsp_account_row *row = &f->places[i].rows[k];
+			ns += row->kind == XSP_ACCOUNT_WAIT && (row->why == XSP_WAIT_LOCK ||
+								row->why == XSP_WAIT_POLL ||
+								row->why == XSP_ACCOUNT_CLIENT)
+				      ? row->ns
+				      : 0;
+		}
+	return (double)ns > IDLE_MOST * (double)xsp_part_wanted_ns(f);
 }
 
-/* The time that a thread's waits are a share of. For a short-lived thread it is all of the time. */
-static uint64_t time_compared(const struct xsp_rule_context *c, uint32_t tid, bool *its_own)
+/* The lock that threads waited longest for, at the place if that is known; NULL: there is none. */
+static const struct lock *lock_at(const struct xsp_summary_waits *w,
+				  const struct xsp_account_place *p)
 {
-	const struct xsp_thread_times *times;
-	const size_t count = xsp_timeline_times(c->timeline, &times);
-	uint64_t own = 0;
+	const struct lock *longest = NULL;
 
-	for (size_t i = 0; i < count; i++)
-		if (times[i].thread->tid == tid)
-			own += times[i].until_ns - times[i].since_ns;
-	*its_own = xsp_rule_was_there(c, own);
-	return *its_own ? own : xsp_rule_waits_ns(c);
+	for (size_t i = 0; p == NULL && i < w->locks.count; i++)
+		if (w->locks.rows[i].owned &&
+		    (longest == NULL || w->locks.rows[i].ns > longest->ns))
+			longest = &w->locks.rows[i];
+	for (size_t i = 0; p != NULL && i < w->spots.count; i++) {
+		const struct spot *s = &w->spots.rows[i];
+		bool here = false;
+		for (size_t k = 0; s->of_lock && !here && k < p->count; k++)
+			here = p->rows[k].place == s->place;
+		if (here && (longest == NULL || w->locks.rows[s->owner].ns > longest->ns))
+			longest = &w->locks.rows[s->owner];
+	}
+	return longest;
 }
 
-/* The holder of one of Python's locks is not known, but the thread that wakes the next waiter
- * has held it. */
-static void find_lock(const struct xsp_rule_context *c, const struct lock *lock,
-		      const struct person *waiter, double share, bool its_own)
+/* At a lock of Python's, or another one whose holder is not known: who lets it go has held it. */
+static void put_holder(const struct xsp_rule_context *c, struct xsp_part_finding *f,
+		       const struct xsp_account_part *p)
 {
 	const struct xsp_summary_waits *w = xsp_rule_summary(c)->waits;
-	const struct person *holder = xsp_waits_person(w, lock, lock->owned ? HOLDER : WAKER);
-	const struct spot *spot;
-	const bool placed = xsp_waits_spots(w, (uint32_t)(lock - w->locks.rows), true, &spot) > 0;
-	char who[128], by[128], place[420], address[40];
-	struct xsp_rule_finding f = {.subject = placed ? place : NULL,
-				     .part.share = share,
-				     .at_ns = lock->longest_left_ns,
-				     .for_ns = lock->longest_ns};
+	const struct lock *lock = w != NULL ? lock_at(w, p->place) : NULL;
+	const struct person *holder =
+		lock != NULL ? xsp_waits_person(w, lock, lock->owned ? HOLDER : WAKER) : NULL;
+	char who[128], address[40];
 
-	xsp_waits_thread(w, waiter->tid, who, sizeof(who));
-	xsp_waits_thread(w, holder->tid, by, sizeof(by));
+	if (lock == NULL)
+		return;
 	snprintf(address, sizeof(address), "0x%" PRIx64, lock->address);
-	snprintf(place, sizeof(place), "%.400s",
-		 placed ? xsp_timeline_name(c->timeline, spot->place - 1) : "");
-	xsp_finding_ns(&f, "thread_ns", "it waited", waiter->ns);
-	xsp_finding_ns(&f, "total_ns", "all threads", lock->ns);
-	xsp_finding_count(&f, "waits", "waits", lock->waits);
-	xsp_finding_ns(&f, "max_ns", "longest", lock->longest_ns);
-	xsp_finding_text(&f, "holder", lock->owned ? "held most by" : "let go of most by", by);
-	if (placed && spot->inside != spot->place)
-		xsp_finding_text(&f, "inside", "in",
-				 xsp_timeline_name(c->timeline, spot->inside - 1));
-	xsp_finding_text(&f, "address", "address", address);
-	xsp_finding_text(&f, "who", NULL, who);
-	xsp_finding_text(&f, "whose", NULL, its_own ? "its" : "the recorded");
-	xsp_finding_flag(&f, "owned", lock->owned);
-	xsp_rule_found(c, &f);
+	xsp_finding_count(&f->finding, "waits", "waits", lock->waits);
+	xsp_finding_ns(&f->finding, "max_ns", "longest", lock->longest_ns);
+	xsp_finding_text(&f->finding, "address", "address", address);
+	f->finding.at_ns = lock->longest_left_ns;
+	f->finding.for_ns = lock->longest_ns;
+	if (holder == NULL)
+		return;
+	xsp_waits_thread(w, holder->tid, who, sizeof(who));
+	xsp_finding_text(&f->finding, "holder", lock->owned ? "held most by" : "released most by",
+			 who);
+	xsp_finding_flag(&f->finding, "owned", lock->owned);
+}
+
+static void find_lock(const struct xsp_rule_context *c, const struct xsp_account_part *p)
+{
+	struct xsp_part_finding f;
+
+	if ((p->row == NULL || p->row->why != XSP_WAIT_LOCK) && is_idle(p->family))
+		return;
+	xsp_part_begin(c, p, &f);
+	put_holder(c, &f, p);
+	xsp_part_finish(c, &f);
+}
+
+/* Do threads at that place block each other at a lock of Python's? */
+static bool fights_for(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+		       const struct xsp_account_row *row, unsigned why)
+{
+	const struct xsp_summary_waits *w = xsp_rule_summary(c)->waits;
+
+	if (row->place == 0 || !xsp_part_waits(c, f, row, why))
+		return false;
+	for (size_t i = 0; i < w->spots.count; i++) {
+		const struct spot *s = &w->spots.rows[i];
+		const struct lock *lock = s->of_lock ? &w->locks.rows[s->owner] : NULL;
+		if (lock != NULL && s->place == row->place && lock->python_ns > 0 &&
+		    xsp_rule_is_fought_for(w, lock))
+			return true;
+	}
+	return false;
 }
 
 #define PYTHON_LOCK_PART 0.9
@@ -96,152 +123,73 @@ bool xsp_rule_is_fought_for(const struct xsp_summary_waits *w, const struct lock
 	return 2 * both > all;
 }
 
-static bool is_contended(const struct xsp_summary_waits *w, const struct lock *lock)
+static bool is_blocked(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+		       const struct xsp_account_row *row, unsigned why)
 {
-	return lock->owned ? 2 * held_ns(w, lock) > lock->ns
-			   : lock->python_ns > 0 && xsp_rule_is_fought_for(w, lock);
+	return xsp_part_waits(c, f, row, why) || xsp_part_waits(c, f, row, XSP_ACCOUNT_MONITOR);
 }
 
-/* A thread that waits without a holder has nothing to do: a condition variable, a queue. */
 int xsp_rule_lock(const struct xsp_rule_context *c)
 {
 	const struct xsp_summary_waits *w = xsp_rule_summary(c)->waits;
-	const struct lock **locks = w != NULL ? xsp_waits_locks(w) : NULL;
+	int rc = xsp_part_find(c, is_blocked, XSP_ACCOUNT_MUTEX, c->threshold, find_lock);
+	bool python = false;
 
-	if (w == NULL || locks == NULL)
-		return w == NULL ? XSP_RULE_NO_DATA : -ENOMEM;
-	for (size_t i = 0; i < w->locks.count && i < LOCKS_LOOKED_AT; i++) {
-		const struct person *waiter = xsp_waits_person(w, locks[i], WAITER);
-		bool its_own = true;
-		const double share =
-			waiter != NULL ? xsp_rule_share(waiter->ns,
-							time_compared(c, waiter->tid, &its_own))
-				       : 0;
-		if (share > 0 && share >= c->threshold && is_contended(w, locks[i]))
-			find_lock(c, locks[i], waiter, share, its_own);
-	}
-	free(locks);
-	return 0;
+	for (size_t i = 0; w != NULL && i < w->locks.count; i++)
+		python |= w->locks.rows[i].python_ns > 0;
+	if (rc == 0 && python)
+		rc = xsp_part_find(c, fights_for, XSP_WAIT_LOCK, c->threshold, find_lock);
+	return rc;
 }
 
-/* ---- Python's lock ---- */
-
-struct waiters {
-	uint64_t threads, ns, time_ns;
-	bool their_own; /* the time */
-	uint32_t first; /* the thread that waited longest */
-	uint64_t most_ns;
-};
-
-#define GIL_WAITS 20 /* the holder gives the GIL away every 5 ms: fewer waits are chance */
-
-/* The threads whose waits, without the longest one, take such a share of their time. Others are
- * idle or rarely blocked. */
-static struct waiters waiters_of(const struct xsp_rule_context *c, const struct lock *lock)
+/* Has another family of the process waited for a greater part of its time? That one is reported. */
+static bool others_wait_more(const struct xsp_rule_context *c, const struct xsp_account_part *p)
 {
-	const struct xsp_summary_waits *w = xsp_rule_summary(c)->waits;
-	struct waiters sum = {.their_own = true};
+	const struct xsp_account_family *f;
+	const size_t count = xsp_rule_families(c, &f);
 
-	for (size_t i = 0; i < w->people.count; i++) {
-		const struct person *p = &w->people.rows[i];
-		if (&w->locks.rows[p->lock] != lock || p->role != WAITER)
-			continue;
-		bool its_own;
-		const uint64_t time = time_compared(c, p->tid, &its_own);
-		if (p->times < GIL_WAITS ||
-		    xsp_rule_share(p->ns - p->longest_ns, time) < c->threshold)
-			continue;
-		sum.threads++;
-		sum.ns += p->ns;
-		sum.time_ns += time;
-		sum.their_own = sum.their_own && its_own;
-		if (p->ns > sum.most_ns) {
-			sum.most_ns = p->ns;
-			sum.first = p->tid;
-		}
+	for (size_t i = 0; i < count; i++) {
+		const struct xsp_account_part other =
+			xsp_part_of(c, &f[i], xsp_part_waits, XSP_ACCOUNT_GIL);
+		if (f[i].pid == p->family->pid && xsp_part_share(&other) > xsp_part_share(p))
+			return true;
 	}
-	return sum;
+	return false;
 }
 
-#define HOLDER_TEXT 480
-/* The thread that wakes the next one has held the lock: "worker (4243) in 35 % of the waits,
- * most at fight.py:7 count". */
-static bool holder_of(const struct xsp_rule_context *c, const struct lock *lock,
-		      char out[HOLDER_TEXT])
+/* The thread that wakes the next one has held Python's lock. */
+static void find_gil(const struct xsp_rule_context *c, const struct xsp_account_part *p)
 {
 	const struct xsp_summary_waits *w = xsp_rule_summary(c)->waits;
-	const struct person *holder = xsp_waits_person(w, lock, WAKER);
 	const struct xsp_hot_code *h = xsp_rule_state(c, "hot_code");
-	const char *line = holder != NULL && h != NULL ? xsp_hot_line_of(h, holder->tid) : NULL;
-	uint64_t all = 0;
+	const struct person *holder = NULL;
 	char who[128];
+	struct xsp_part_finding f;
 
-	if (holder == NULL)
-		return false;
-	for (size_t i = 0; i < w->people.count; i++)
-		if (w->people.rows[i].lock == holder->lock && w->people.rows[i].role == WAKER)
-			all += w->people.rows[i].times;
-	xsp_waits_thread(w, holder->tid, who, sizeof(who));
-	snprintf(out, HOLDER_TEXT, "%s, %.0f %% of the times%s%.280s", who,
-		 100 * xsp_rule_share(holder->times, all), line != NULL ? "; it runs most at " : "",
-		 line != NULL ? line : "");
-	return true;
-}
-
-/* Were the process's threads runnable without a CPU for longer than they ran? */
-static bool is_starved(const struct xsp_rule_context *c, uint32_t pid)
-{
-	uint64_t running, runnable;
-
-	xsp_rule_cpu_of(c, pid, &running, &runnable);
-	return runnable > running;
-}
-
-static void find_gil(const struct xsp_rule_context *c, const struct lock *lock,
-		     const struct waiters *sum)
-{
-	const struct xsp_timeline_thread *process = xsp_timeline_thread(c->timeline, lock->pid);
-	char who[128], holder[HOLDER_TEXT], doubt[XSP_DOUBT_SIZE];
-	struct xsp_rule_finding f = {.subject = process != NULL ? process->comm : "the process",
-				     .part.share = xsp_rule_share(sum->ns, sum->time_ns),
-				     .uncertain = xsp_rule_doubt(c, c->rule->doubts, doubt),
-				     .at_ns = lock->longest_left_ns,
-				     .for_ns = lock->longest_ns};
-
-	if (f.uncertain == NULL && is_starved(c, lock->pid))
-		f.uncertain =
-			"its threads could run and had no CPU for longer than they had one: who had the lock may have waited for that";
-	xsp_waits_thread(xsp_rule_summary(c)->waits, sum->first, who, sizeof(who));
-	xsp_finding_ns(&f, "total_ns", "they waited", sum->ns);
-	xsp_finding_count(&f, "threads", "threads", sum->threads);
-	xsp_finding_text(&f, "thread", "longest", who);
-	xsp_finding_ns(&f, "thread_ns", "which waited", sum->most_ns);
-	xsp_finding_text(&f, "holder", "let go of most by",
-			 holder_of(c, lock, holder) ? holder : NULL);
-	xsp_finding_flag(&f, "one", sum->threads == 1);
-	xsp_finding_text(&f, "whose", NULL,
-			 !sum->their_own     ? "the recorded"
-			 : sum->threads == 1 ? "its"
-					     : "their");
-	xsp_rule_found(c, &f);
+	if (others_wait_more(c, p))
+		return;
+	xsp_part_begin(c, p, &f);
+	for (size_t i = 0; w != NULL && i < w->locks.count && holder == NULL; i++)
+		if (w->locks.rows[i].python != 0 && w->locks.rows[i].pid == p->family->pid)
+			holder = xsp_waits_person(w, &w->locks.rows[i], WAKER);
+	if (holder != NULL) {
+		xsp_waits_thread(w, holder->tid, who, sizeof(who));
+		xsp_finding_text(&f.finding, "holder", "released most by", who);
+		xsp_finding_text(&f.finding, "holds_at", "which runs most at",
+				 h != NULL ? xsp_hot_line_of(h, holder->tid) : NULL);
+	}
+	xsp_part_finish(c, &f);
 }
 
 int xsp_rule_gil(const struct xsp_rule_context *c)
 {
-	const struct xsp_summary_waits *w = xsp_rule_summary(c)->waits;
 	const struct xsp_capture_process *processes;
 	const size_t count = xsp_capture_processes(c->reader, &processes);
 	struct xsp_python_lock gil;
 	bool known = false;
 
-	for (size_t i = 0; w != NULL && i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		known = known || xsp_timeline_python_lock(c->timeline, processes[i].pid, &gil);
-	for (size_t i = 0; w != NULL && i < w->locks.count; i++) {
-		if (w->locks.rows[i].python == 0)
-			continue;
-		const struct waiters sum = waiters_of(c, &w->locks.rows[i]);
-		if (sum.ns > 0)
-			find_gil(c, &w->locks.rows[i], &sum);
-	}
-	return known ? 0 : XSP_RULE_NO_DATA;
+	return known ? xsp_part_find(c, xsp_part_waits, XSP_ACCOUNT_GIL, c->threshold, find_gil)
+		     : XSP_RULE_NO_DATA;
 }

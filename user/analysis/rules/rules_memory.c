@@ -98,6 +98,8 @@ static void find_process(const struct xsp_rule_context *c, const struct xsp_grow
 	xsp_rule_found(c, &f);
 }
 
+#define STEPS_LEAST 30U /* of a whole process: in the first ones it still loads */
+
 /* Without recorded allocations: the kernel's figures of whole processes, which every recording
  * has. */
 static int find_growing(const struct xsp_rule_context *c)
@@ -114,7 +116,7 @@ static int find_growing(const struct xsp_rule_context *c)
 		if (p.slope.steps_known)
 			rate = (struct xsp_rate){.slope = rate.slope * processes,
 						 .low = rate.low * processes};
-		if (rate.low < c->threshold)
+		if (rate.low < c->threshold || (p.slope.steps_known && c->steps.steps < STEPS_LEAST))
 			continue;
 		find_process(c, &p, rate, period);
 		rc = 0;

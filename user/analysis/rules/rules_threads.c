@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_threads.c - what threads of one name lacked: a CPU, the disk, their pages. */
+/* rules_threads.c - threads that lacked a CPU. */
 #include "analysis/rules/rules_private.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/share_interval.h"
-#include "analysis/waits/summary_waits_private.h"
 #include "base/text.h"
 #include "base/rows/u64map.h"
 
@@ -36,8 +33,7 @@ static void family_of(const char *name, char out[FAMILY_SIZE])
 
 /* Groups threads by name: a pool, or threads that come and go, are one group. 0 or -ENOMEM; the
  * caller frees *out. */
-static int group(const struct xsp_rule_context *c, enum xsp_wait_class why, struct group **out,
-		 size_t *count)
+static int group(const struct xsp_rule_context *c, struct group **out, size_t *count)
 {
 	const struct xsp_thread_times *t;
 	const size_t n = xsp_timeline_times(c->timeline, &t);
@@ -61,32 +57,10 @@ static int group(const struct xsp_rule_context *c, enum xsp_wait_class why, stru
 		g->threads++;
 		g->time_ns += t->until_ns - t->since_ns;
 		g->running_ns += t->running_ns;
-		g->ns += why == XSP_WAIT_RUNNABLE ? t->runnable_ns : t->blocked_ns[why];
+		g->ns += t->runnable_ns;
 	}
 	xsp_u64map_free(&index);
 	return i == n ? 0 : -ENOMEM;
-}
-
-/* Where one of them waited longest for that; NULL: not known. */
-static const char *place_of(const struct xsp_rule_context *c, const struct group *g,
-			    enum xsp_wait_class why)
-{
-	const struct xsp_summary_waits *w = xsp_rule_summary(c)->waits;
-	const struct spot *longest = NULL;
-	char family[FAMILY_SIZE], other[FAMILY_SIZE];
-
-	family_of(g->name, family);
-	for (size_t i = 0; i < w->spots.count; i++) {
-		const struct spot *s = &w->spots.rows[i];
-		if (s->of_lock || s->why != why || (longest != NULL && s->ns <= longest->ns))
-			continue;
-		const struct xsp_timeline_thread *t =
-			xsp_timeline_thread(c->timeline, w->members.rows[s->owner].tid);
-		family_of(t != NULL ? t->comm : "", other);
-		if (strcmp(family, other) == 0)
-			longest = s;
-	}
-	return longest != NULL ? xsp_timeline_name(c->timeline, longest->place - 1) : NULL;
 }
 
 /* How many CPUs the recorded processes used together. */
@@ -107,30 +81,49 @@ static double cpus_of(const struct xsp_rule_context *c)
 /* A program that uses less is held back by others, or by a limit. */
 #define ONE_CPU 0.9
 
-static void find_group(const struct xsp_rule_context *c, const struct group *g, double share,
-		       enum xsp_wait_class why)
+#define HUNGRY 0.8 /* of its time a thread runs, or could */
+#define MANY 2U /* threads for each CPU */
+
+/* Are there many more threads that always want to run than CPUs? Fewer are healthy: they only share. */
+static bool are_many(const struct xsp_rule_context *c, uint64_t *hungry, uint64_t *cpus)
 {
-	const double cpus = cpus_of(c);
-	/* other programs have the CPUs: that says something about the machine, not about this program */
-	const bool of_machine = why == XSP_WAIT_RUNNABLE && cpus < ONE_CPU;
-	struct xsp_rule_finding f = {.subject = g->name, .part.share = share, .note = of_machine};
+	const char *text = xsp_capture_info(c->reader, "cpus");
+	const struct xsp_thread_times *t;
+	const size_t n = xsp_timeline_times(c->timeline, &t);
+
+	*hungry = 0;
+	*cpus = text != NULL ? strtoull(text, NULL, 10) : 0;
+	for (size_t i = 0; i < n; i++)
+		*hungry += xsp_rule_was_there(c, t[i].until_ns - t[i].since_ns) &&
+			   xsp_rule_share(t[i].running_ns + t[i].runnable_ns,
+					  t[i].until_ns - t[i].since_ns) >= HUNGRY;
+	return *cpus > 0 && *hungry > MANY * *cpus;
+}
+
+static void find_group(const struct xsp_rule_context *c, const struct group *g, double share)
+{
+	const double used = cpus_of(c);
+	uint64_t hungry, cpus;
+	const bool many = are_many(c, &hungry, &cpus);
+	/* otherwise other programs have the CPUs, or a few threads share them: nothing would be saved */
+	struct xsp_rule_finding f = {
+		.subject = g->name, .part.share = share, .note = !many, .sure = XSP_SHARE_MEDIUM};
 
 	xsp_finding_ns(&f, "total_ns", "in all", g->ns);
 	xsp_finding_ns(&f, "running_ns", "on CPU", g->running_ns);
 	xsp_finding_count(&f, "threads", "threads", g->threads);
 	xsp_finding_flag(&f, "one", g->threads == 1);
-	if (why != XSP_WAIT_RUNNABLE)
-		xsp_finding_text(&f, "place", "longest at", place_of(c, g, why));
-	xsp_finding_flag(&f, "held_back", cpus < ONE_CPU);
-	xsp_finding_flag(&f, "many_held_back", cpus < ONE_CPU && g->threads > 1);
-	xsp_finding_number(&f, "cpus", NULL, cpus);
+	xsp_finding_flag(&f, "held_back", !many && used < ONE_CPU);
+	xsp_finding_flag(&f, "many", many);
+	xsp_finding_count(&f, "hungry", many ? "threads that always want to run" : NULL, hungry);
+	xsp_finding_count(&f, "may_use", many ? "CPUs that they may use" : NULL, cpus);
+	xsp_finding_number(&f, "cpus", NULL, used);
 	xsp_finding_count(&f, "first", NULL, g->first);
 	xsp_rule_found(c, &f);
 }
 
-/* Finds groups of threads that waited for `why`, or were runnable, for such a share of their
- * time. */
-static int find_groups(const struct xsp_rule_context *c, enum xsp_wait_class why)
+/* Finds groups of threads that could run and had no CPU for such a share of their time. */
+int xsp_rule_runnable(const struct xsp_rule_context *c)
 {
 	const uint64_t watched = xsp_rule_waits_ns(c);
 	struct group *groups = NULL;
@@ -138,66 +131,14 @@ static int find_groups(const struct xsp_rule_context *c, enum xsp_wait_class why
 	int rc = XSP_RULE_NO_DATA;
 
 	if (xsp_rule_summary(c)->waits != NULL)
-		rc = group(c, why, &groups, &count);
+		rc = group(c, &groups, &count);
 	for (size_t i = 0; i < count && rc == 0; i++) {
 		/* short-lived threads are compared with all of the time */
 		const uint64_t time = groups[i].time_ns > watched ? groups[i].time_ns : watched;
 		const double share = xsp_rule_share(groups[i].ns, time);
 		if (share > 0 && share >= c->threshold)
-			find_group(c, &groups[i], share, why);
+			find_group(c, &groups[i], share);
 	}
 	free(groups);
 	return rc;
-}
-
-int xsp_rule_disk(const struct xsp_rule_context *c)
-{
-	return find_groups(c, XSP_WAIT_DISK);
-}
-
-int xsp_rule_runnable(const struct xsp_rule_context *c)
-{
-	return find_groups(c, XSP_WAIT_RUNNABLE);
-}
-
-/* A fault without disk access is no wait: the kernel finds and clears the page in the thread's
- * own time. */
-static void find_storm(const struct xsp_rule_context *c, const struct xsp_fault_samples *s)
-{
-	const double share = xsp_rule_share(s->ns, s->all_ns);
-	/* CPU time of a process that hardly runs is no loss */
-	const uint64_t time_ns = xsp_rule_samples_ns(c);
-	const double whole = s->all_ns > time_ns ? 1 : xsp_rule_share(s->all_ns, time_ns);
-	char doubt[XSP_DOUBT_SIZE];
-	double low, high;
-
-	if (s->function == NULL || s->samples < XSP_SAMPLES_LEAST)
-		return;
-	xsp_share_interval(share, (double)s->samples, &low, &high);
-	if (low * whole < c->threshold)
-		return;
-	struct xsp_rule_finding f = {
-		.subject = s->function,
-		.part.share = share * whole,
-		.sure = low * whole,
-		.title =
-			"page faults take {on_cpu} of the time on CPUs, most of it in {subject:300}",
-		.advice =
-			"the same memory is taken from the kernel and given back again and again (mmap and munmap, large mallocs, fork), or more and more is taken: keep "
-			"and reuse buffers, raise malloc's M_MMAP_THRESHOLD and M_TRIM_THRESHOLD, or use huge pages",
-		.uncertain = xsp_rule_doubt(c, XSP_DOUBT_SAMPLES, doubt)};
-	xsp_finding_ns(&f, "total_ns", "in all", s->ns);
-	xsp_finding_ns(&f, "running_ns", "on CPU", s->all_ns);
-	xsp_finding_share(&f, "on_cpu", NULL, share);
-	xsp_rule_found(c, &f);
-}
-
-int xsp_rule_page_faults(const struct xsp_rule_context *c)
-{
-	const struct xsp_fault_samples faults =
-		xsp_summary_samples_faults(xsp_rule_summary(c)->samples);
-
-	find_storm(c, &faults);
-	const int rc = find_groups(c, XSP_WAIT_FAULT);
-	return rc == XSP_RULE_NO_DATA && faults.all_ns > 0 ? 0 : rc;
 }

@@ -50,6 +50,10 @@ static void put_reason(struct xsp_export *x, const struct xsp_state_slice *s)
 	if (w->why == XSP_WAIT_FILE || w->why == XSP_WAIT_PIPE || w->why == XSP_WAIT_NETWORK)
 		xsp_out_printf(x->out, ",\"descriptor\":%llu",
 			       (unsigned long long)(uint32_t)w->argument);
+	if (w->why == XSP_WAIT_NETWORK && w->argument >> 32 != 0)
+		xsp_out_printf(x->out, ",\"port\":%u,\"port of the peer\":%u",
+			       (unsigned)(w->argument >> 32 & UINT16_MAX),
+			       (unsigned)(w->argument >> 48));
 	if (w->owner != 0)
 		xsp_out_printf(x->out, ",\"held by\":%u", display_tid(x, w->owner));
 	if (w->waker != 0)

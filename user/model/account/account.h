@@ -8,6 +8,7 @@
 #ifndef XSP_MODEL_ACCOUNT_H
 #define XSP_MODEL_ACCOUNT_H
 
+#include "catalog/dear_calls.h"
 #include "timeline/timeline.h"
 
 enum xsp_account_kind {
@@ -22,8 +23,13 @@ enum xsp_account_kind {
 enum xsp_account_why {
 	XSP_ACCOUNT_SHORT = XSP_WAIT_CLASSES, /* waits without an event of their own */
 	XSP_ACCOUNT_GIL, /* the lock of a Python interpreter */
+	XSP_ACCOUNT_MUTEX, /* a lock that another thread holds; XSP_WAIT_LOCK: a condition, a join, a queue */
+	XSP_ACCOUNT_MONITOR, /* the same, known by the stack alone */
+	XSP_ACCOUNT_CLIENT, /* a server's wait for a request, or for somebody to connect */
+	XSP_ACCOUNT_SYNC, /* a disk, in fsync or the like */
 	XSP_ACCOUNT_FAULT, /* CPU: the kernel handled page faults there */
-	XSP_ACCOUNT_WHYS,
+	XSP_ACCOUNT_DEAR, /* CPU: and from here on: + enum xsp_dear_call */
+	XSP_ACCOUNT_WHYS = XSP_ACCOUNT_DEAR + XSP_DEAR_CALLS,
 };
 
 /* A thread or a family with less than that part of the busiest one's time on a CPU, or ready, is idle. */
@@ -33,7 +39,7 @@ enum xsp_account_why {
 struct xsp_account_row {
 	enum xsp_account_kind kind;
 	unsigned
-		why; /* WAIT, READY: enum xsp_wait_class or xsp_account_why; CPU: 0 or XSP_ACCOUNT_FAULT */
+		why; /* WAIT, READY: enum xsp_wait_class or xsp_account_why; CPU: 0, XSP_ACCOUNT_FAULT, or DEAR + one of these */
 	uint32_t place; /* 1 + xsp_name_id, a line of Python or a function; 0: not known */
 	uint32_t callee; /* 1 + xsp_name_id: what the place called; 0: itself */
 	int64_t ns; /* of all members, or all steps */
@@ -43,7 +49,11 @@ struct xsp_account_row {
 	uint64_t samples;
 	uint64_t steps; /* it was in so many; 0: the account is not of steps */
 	uint64_t longest_ns; /* in one step */
+	uint64_t
+		period; /* the least number of steps from one that has it to the next; 0: not known */
 };
+
+#define XSP_ACCOUNT_THIRDS 3U
 
 /* Rows of one function or span, the largest first. */
 struct xsp_account_place {
@@ -53,6 +63,8 @@ struct xsp_account_place {
 	uint64_t error_ns; /* 95 %: half width */
 	const struct xsp_account_row *rows;
 	size_t count;
+	double thirds
+		[XSP_ACCOUNT_THIRDS]; /* ns a step in each third of the steps, but the first few; 0: not known */
 };
 
 struct xsp_account_family {

@@ -8,6 +8,12 @@
 #include "model/account/account.h"
 #include "timeline/steps.h"
 
+/* Steps are counted in so many slices of the same number of steps, of which pairs become one when all are full. */
+#define ACCOUNT_SLICES 24U
+struct account_slices {
+	double part[ACCOUNT_SLICES]; /* ns, or samples */
+};
+
 /* A thread's time at a place. Samples are counted apart from the time that they share out. */
 struct account_cell {
 	uint32_t thread; /* index */
@@ -19,6 +25,8 @@ struct account_cell {
 	int64_t ns, step_ns, now_ns; /* of all time, of counted steps, of the current one */
 	uint64_t count, step_count, now_count;
 	uint64_t steps, longest_ns;
+	struct account_slices *slices; /* owned; NULL: in no step beyond the first ones */
+	uint64_t last_step, period; /* the last one that it was in, and the least distance of two */
 };
 
 /* A cell's part in one of the first steps, of which the end tells whether they count. */
@@ -39,11 +47,13 @@ static inline int64_t account_sum(int64_t a, int64_t b)
 struct account_thread {
 	uint32_t pid, tid;
 	uint32_t family; /* families.c */
+	uint64_t routine; /* hash of the function that it started in; 0: not known */
 	uint64_t ns, paused_ns;
 	XSP_ARRAY(uint32_t) touched; /* cells */
 	XSP_ARRAY(struct account_part) first;
 	uint32_t first_steps, judged;
-	uint64_t steps;
+	uint64_t steps, ended; /* those that count; all that ended */
+	uint64_t later, slice; /* ended beyond the first ones; and steps in a slice */
 	bool lock_asked;
 	struct xsp_python_lock lock; /* of its process's interpreter; bytes 0: none */
 };
@@ -63,6 +73,8 @@ struct xsp_account {
 	struct account_thread *last;
 	XSP_TALLY(struct account_family) families;
 	struct xsp_account_family *shown; /* a copy, in the order to show */
+	uint8_t *dear; /* by name: 1 + enum xsp_dear_call; 0: not looked at yet */
+	size_t dear_capacity;
 };
 
 #endif

@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rows/grow.h"
+#include "base/text.h"
 #include "catalog/own_code.h"
+#include "catalog/wait_reasons.h"
+#include "timeline/python.h"
 
 #define MOST_CELLS (1U << 18)
 #define MOST_THREADS (1U << 16)
@@ -39,10 +43,13 @@ void xsp_account_free(struct xsp_account *a)
 		XSP_FREE(&a->families.rows[i].rows);
 		XSP_FREE(&a->families.rows[i].places);
 	}
+	for (size_t i = 0; i < a->cells.count; i++)
+		free(a->cells.rows[i].slices);
 	xsp_tally_free(&a->threads);
 	xsp_tally_free(&a->cells);
 	xsp_tally_free(&a->families);
 	free(a->shown);
+	free(a->dear);
 	free(a);
 }
 
@@ -133,12 +140,34 @@ static int add_running(struct xsp_account *a, struct account_thread *th, const s
 
 static bool is_gil(const struct xsp_account *a, struct account_thread *th, const struct xsp_wait *w)
 {
-	if (w->why != XSP_WAIT_LOCK)
-		return false;
 	if (!th->lock_asked && !xsp_timeline_python_lock(a->timeline, w->pid, &th->lock))
 		th->lock.bytes = 0;
 	th->lock_asked = true;
 	return w->argument >= th->lock.address && w->argument - th->lock.address < th->lock.bytes;
+}
+
+/* A server's own port is the known one, its client's any that was free. */
+static bool waits_for_clients(const struct xsp_wait *w)
+{
+	const uint32_t ports = (uint32_t)(w->argument >> 32);
+	const uint16_t own = (uint16_t)ports, peer = (uint16_t)(ports >> 16);
+
+	return w->why == XSP_WAIT_NETWORK && own != 0 && (peer == 0 || own < peer);
+}
+
+static unsigned why_of(const struct xsp_account *a, struct account_thread *th,
+		       const struct xsp_wait *w)
+{
+	if (waits_for_clients(w))
+		return XSP_ACCOUNT_CLIENT;
+	if (w->why == XSP_WAIT_DISK && xsp_wait_is_sync(w->syscall))
+		return XSP_ACCOUNT_SYNC;
+	if (w->why != XSP_WAIT_LOCK)
+		return w->why;
+	return is_gil(a, th, w)				      ? XSP_ACCOUNT_GIL
+	       : w->owner != 0 || (w->flags & XSP_WAIT_MUTEX) ? XSP_ACCOUNT_MUTEX
+	       : w->for_lock				      ? XSP_ACCOUNT_MONITOR
+							      : XSP_WAIT_LOCK;
 }
 
 static int add_off(struct xsp_account *a, struct account_thread *th, const struct xsp_charge *c)
@@ -146,7 +175,7 @@ static int add_off(struct xsp_account *a, struct account_thread *th, const struc
 	const struct xsp_wait *w = c->wait;
 	struct account_cell cell = {.kind = c->kind == XSP_CHARGE_WAITING ? XSP_ACCOUNT_WAIT
 									  : XSP_ACCOUNT_READY,
-				    .why = is_gil(a, th, w) ? XSP_ACCOUNT_GIL : (uint8_t)w->why};
+				    .why = (uint8_t)why_of(a, th, w)};
 
 	if (cell.kind == XSP_ACCOUNT_WAIT) {
 		cell.place = w->place != 0   ? w->place
@@ -179,7 +208,7 @@ static uint32_t called_from(const struct xsp_account *a, const struct xsp_sample
 		const uint32_t id = s->path[at] & ~XSP_PATH_FRAME;
 		const char *name = xsp_timeline_name(a->timeline, id);
 		if (strncmp(name, "Py", 2) != 0 && strncmp(name, "_Py", 3) != 0 &&
-		    strstr(name, "+0x") == NULL && !xsp_is_trampoline(name))
+		    strstr(name, "+0x") == NULL && name[0] != '[' && !xsp_is_trampoline(name))
 			return id + 1;
 	}
 	return 0;
@@ -209,26 +238,130 @@ static void place_of(const struct xsp_account *a, const struct xsp_sample *s,
 		cell->callee = 0;
 }
 
+/* Is it the kernel's work for a socket, a pipe or a terminal? */
+static bool is_no_file(const struct xsp_account *a, const struct xsp_sample *s)
+{
+	static const char *const parts[] = {"sock_", "pipe_", "tty_", "anon_pipe"};
+
+	for (uint32_t i = s->path_length - s->kernel_length; i < s->path_length; i++)
+		for (size_t k = 0; k < sizeof(parts) / sizeof(parts[0]); k++)
+			if (strstr(xsp_timeline_name(a->timeline, s->path[i] & ~XSP_PATH_FRAME),
+				   parts[k]) != NULL)
+				return true;
+	return false;
+}
+
+static enum xsp_dear_call dear_syscall(const struct xsp_account *a, const struct xsp_sample *s)
+{
+	static const char kernel[] = "[kernel] ";
+	const char *name = xsp_timeline_name(a->timeline, xsp_sample_place(s));
+	const enum xsp_dear_call call = s->kernel && strncmp(name, kernel, strlen(kernel)) == 0
+						? xsp_dear_syscall(name + strlen(kernel))
+						: XSP_DEAR_NONE;
+
+	return call == XSP_DEAR_SMALL_IO && is_no_file(a, s) ? XSP_DEAR_NONE : call;
+}
+
+static enum xsp_dear_call dear_name(struct xsp_account *a, uint32_t id)
+{
+	if (xsp_grow_zeroed(&a->dear, &a->dear_capacity, (size_t)id + 1) < 0)
+		return XSP_DEAR_NONE;
+	if (a->dear[id] == 0)
+		a->dear[id] = (uint8_t)(1 + xsp_dear_call_of(xsp_timeline_name(a->timeline, id)));
+	return a->dear[id] - 1U;
+}
+
+/* What the place calls that is dear: the outermost such function. */
+static uint8_t why_dear(struct xsp_account *a, const struct xsp_sample *s, uint32_t place)
+{
+	enum xsp_dear_call call = XSP_DEAR_NONE;
+	uint32_t i = s->path_length;
+
+	if (s->page_fault)
+		return XSP_ACCOUNT_FAULT;
+	while (i > 0 && (s->path[i - 1] & ~XSP_PATH_FRAME) + 1 != place)
+		i--;
+	for (; i < s->path_length && call == XSP_DEAR_NONE; i++)
+		call = dear_name(a, s->path[i] & ~XSP_PATH_FRAME);
+	if (call == XSP_DEAR_NONE)
+		call = dear_syscall(a, s);
+	return call != XSP_DEAR_NONE ? (uint8_t)(XSP_ACCOUNT_DEAR + call) : 0;
+}
+
+/* What the thread started in: the outermost function that is not the C library's or threading's. */
+static uint64_t routine_of(const struct xsp_account *a, const struct xsp_sample *s)
+{
+	const char *function;
+	size_t file;
+
+	for (uint32_t i = 0; i < s->path_length && !s->beyond && !s->ends_early; i++) {
+		const char *name = xsp_timeline_name(a->timeline, s->path[i] & ~XSP_PATH_FRAME);
+		if (!(s->path[i] & XSP_PATH_FRAME) || strncmp(name, "threading.py:", 13) == 0 ||
+		    xsp_wait_is_primitive(name))
+			continue;
+		function = xsp_python_line_split(name, &file, &function) ? function : name;
+		return xsp_text_hash(function, strlen(function));
+	}
+	return 0;
+}
+
 /* Shares out the time in no span; in a span the time is exact. */
 static int on_sample(void *ctx, const struct xsp_sample *s)
 {
 	struct xsp_account *a = ctx;
 	struct account_thread *th = thread_of(a, s->pid, s->tid);
-	struct account_cell cell = {.kind = XSP_ACCOUNT_CPU,
-				    .why = s->page_fault ? XSP_ACCOUNT_FAULT : 0,
-				    .sampled = true};
+	struct account_cell cell = {.kind = XSP_ACCOUNT_CPU, .sampled = true};
 
-	if (th == NULL || s->in_span)
+	if (th == NULL)
 		return a->threads.tally.error;
+	if (th->routine == 0 && s->tid != s->pid)
+		th->routine = routine_of(a, s);
+	if (s->in_span)
+		return 0;
 	cell.paused = !xsp_timeline_recorded(a->timeline, s->time_ns, s->time_ns);
 	place_of(a, s, &cell);
+	cell.why = why_dear(a, s, cell.place);
 	return add(a, th, &cell, 0, 1, s->in_step);
 }
 
 /* ---- steps ---- */
 
-static void count_step(struct account_cell *c, int64_t ns, uint64_t count)
+/* Makes room for one more step. */
+static void widen_slices(struct xsp_account *a, struct account_thread *th)
 {
+	const uint32_t thread = xsp_tally_index(&a->threads, th);
+
+	th->slice = th->slice > 0 ? th->slice : 1;
+	if (th->later <= th->slice * ACCOUNT_SLICES)
+		return;
+	th->slice *= 2;
+	for (size_t i = 0; i < a->cells.count; i++) {
+		struct account_slices *s = a->cells.rows[i].slices;
+		if (s == NULL || a->cells.rows[i].thread != thread)
+			continue;
+		for (size_t k = 0; k < ACCOUNT_SLICES; k++)
+			s->part[k] = 2 * k + 1 < ACCOUNT_SLICES
+					     ? s->part[2 * k] + s->part[2 * k + 1]
+					     : 0;
+	}
+}
+
+static int put_slice(struct account_cell *c, const struct account_thread *th)
+{
+	if (c->slices == NULL && (c->slices = calloc(1, sizeof(*c->slices))) == NULL)
+		return -ENOMEM;
+	c->slices->part[(th->later - 1) / th->slice] +=
+		c->sampled ? (double)c->now_count : (double)c->now_ns;
+	return 0;
+}
+
+static void count_step(struct account_cell *c, int64_t ns, uint64_t count, uint64_t step)
+{
+	const uint64_t distance = step - c->last_step;
+
+	if (c->last_step != 0 && step > c->last_step && (c->period == 0 || distance < c->period))
+		c->period = distance;
+	c->last_step = step;
 	c->step_ns = account_sum(c->step_ns, ns);
 	c->step_count += count;
 	c->steps++;
@@ -248,8 +381,10 @@ static int end_step(struct xsp_account *a, struct account_thread *th, bool first
 								       .step = th->first_steps,
 								       .ns = c->now_ns,
 								       .count = c->now_count});
+		if (counts && rc == 0)
+			rc = put_slice(c, th);
 		if (counts)
-			count_step(c, c->now_ns, c->now_count);
+			count_step(c, c->now_ns, c->now_count, th->ended);
 		c->now_ns = 0;
 		c->now_count = 0;
 		c->touched = false;
@@ -264,7 +399,7 @@ static void judge_first(struct xsp_account *a, struct account_thread *th, bool c
 	for (size_t i = 0; i < th->first.count && counts; i++) {
 		const struct account_part *p = &th->first.rows[i];
 		if (p->step == th->judged)
-			count_step(&a->cells.rows[p->cell], p->ns, p->count);
+			count_step(&a->cells.rows[p->cell], p->ns, p->count, 0);
 	}
 	th->judged++;
 }
@@ -275,13 +410,16 @@ static void forget_steps(struct xsp_account *a)
 		struct account_cell *c = &a->cells.rows[i];
 		c->step_ns = c->now_ns = 0;
 		c->step_count = c->now_count = c->steps = c->longest_ns = 0;
+		c->last_step = c->period = 0;
+		free(c->slices);
+		c->slices = NULL;
 		c->touched = false;
 	}
 	for (size_t i = 0; i < a->threads.count; i++) {
 		struct account_thread *th = &a->threads.rows[i];
 		th->touched.count = th->first.count = 0;
 		th->first_steps = th->judged = 0;
-		th->steps = 0;
+		th->steps = th->ended = th->later = th->slice = 0;
 	}
 }
 
@@ -298,6 +436,9 @@ static int on_step(void *ctx, const struct xsp_step *step)
 	struct account_thread *th = thread_of(a, step->pid, step->tid);
 	if (th == NULL)
 		return a->threads.tally.error;
+	th->ended += step->news == XSP_STEP_ENDED;
+	th->later += step->news == XSP_STEP_ENDED && !step->first;
+	widen_slices(a, th);
 	if (step->news == XSP_STEP_ENDED)
 		rc = end_step(a, th, step->first, !step->first);
 	else if (!counts && step->news != XSP_STEP_WARM_UP)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/share_interval.h"
+#include "base/rows/u64map.h"
 #include "base/text.h"
 #include "timeline/python.h"
 
@@ -30,7 +31,8 @@ struct part {
 	uint32_t pool; /* of a sample: 1 in a pause, else 0 */
 	int64_t ns;
 	uint64_t count; /* samples */
-	uint64_t steps, longest_ns;
+	uint64_t steps, longest_ns, period;
+	double thirds[XSP_ACCOUNT_THIRDS]; /* a step: ns, or samples */
 	uint64_t function; /* hash of the place without its line */
 };
 
@@ -78,20 +80,46 @@ static uint64_t family_of(const struct xsp_account *a, const struct account_thre
 	return is_main ? hash : mix_text(hash, comm);
 }
 
-static int find_families(struct xsp_account *a)
+static const char *comm_of(const struct xsp_account *a, const struct account_thread *th)
+{
+	const struct xsp_timeline_thread *t = xsp_timeline_thread(a->timeline, th->tid);
+
+	return t != NULL ? t->comm : "";
+}
+
+/* A known routine of each group of threads, as an index of one of them: whose own is not known is taken to be of it. */
+static int find_routines(struct xsp_account *a, struct xsp_u64map *known)
 {
 	for (size_t i = 0; i < a->threads.count; i++) {
-		struct account_thread *th = &a->threads.rows[i];
-		const struct xsp_timeline_thread *t = xsp_timeline_thread(a->timeline, th->tid);
-		const char *comm = t != NULL ? t->comm : "";
-		struct account_family *f =
-			xsp_tally_row(&a->families, family_of(a, th, comm),
-				      &(struct account_family){.shown = {.comm = comm}});
-		if (f == NULL)
-			return a->families.tally.error;
-		th->family = xsp_tally_index(&a->families, f);
+		const struct account_thread *th = &a->threads.rows[i];
+		const uint64_t group = family_of(a, th, comm_of(a, th));
+		if (th->routine != 0 && xsp_u64map_get(known, group) == NULL &&
+		    xsp_u64map_set(known, group, (uint32_t)i) < 0)
+			return -ENOMEM;
 	}
 	return 0;
+}
+
+static int find_families(struct xsp_account *a)
+{
+	struct xsp_u64map known = {0};
+	int rc = find_routines(a, &known);
+
+	for (size_t i = 0; i < a->threads.count && rc == 0; i++) {
+		struct account_thread *th = &a->threads.rows[i];
+		const char *comm = comm_of(a, th);
+		const uint64_t group = family_of(a, th, comm);
+		const uint32_t *at = th->routine == 0 ? xsp_u64map_get(&known, group) : NULL;
+		const uint64_t routine = at != NULL ? a->threads.rows[*at].routine : th->routine;
+		struct account_family *f =
+			xsp_tally_row(&a->families, xsp_u64_mix(group ^ routine),
+				      &(struct account_family){.shown = {.comm = comm}});
+		rc = f != NULL ? 0 : a->families.tally.error;
+		if (f != NULL)
+			th->family = xsp_tally_index(&a->families, f);
+	}
+	xsp_u64map_free(&known);
+	return rc;
 }
 
 /* ---- a thread's totals ---- */
@@ -143,6 +171,16 @@ static void total_families(struct xsp_account *a, struct total *totals)
 
 /* ---- sharing out ---- */
 
+/* In whole slices, of which the last one is not full. */
+static void put_thirds(const struct account_thread *th, const struct account_cell *c,
+		       struct part *p)
+{
+	const size_t width = th->slice > 0 ? th->later / th->slice / XSP_ACCOUNT_THIRDS : 0;
+
+	for (size_t i = 0; i < width * XSP_ACCOUNT_THIRDS && c->slices != NULL; i++)
+		p->thirds[i / width] += c->slices->part[i] / (double)(width * th->slice);
+}
+
 static int put_cell(struct sum *s, const struct account_cell *c)
 {
 	struct part p = {.kind = c->kind,
@@ -154,10 +192,13 @@ static int put_cell(struct sum *s, const struct account_cell *c)
 			 .ns = s->steps ? c->step_ns : c->ns,
 			 .count = s->steps ? c->step_count : c->count,
 			 .steps = c->steps,
-			 .longest_ns = c->longest_ns};
+			 .longest_ns = c->longest_ns,
+			 .period = c->period};
 
 	if (p.ns == 0 && p.count == 0)
 		return 0;
+	if (s->steps)
+		put_thirds(&s->a->threads.rows[c->thread], c, &p);
 	if (c->sampled)
 		return XSP_PUT(&s->weights, p);
 	if (c->kind == XSP_ACCOUNT_CPU)
@@ -197,12 +238,19 @@ static int share_out(struct sum *s, const struct part *whole, const struct part 
 		p.ns = part_of(whole->ns, weight_of(w) / all);
 		p.place = w->place;
 		p.callee = w->callee;
+		for (size_t k = 0; k < XSP_ACCOUNT_THIRDS; k++)
+			p.thirds[k] = whole->kind == XSP_ACCOUNT_CPU
+					      ? w->thirds[k] * (double)whole->ns / all
+					      : 0;
 		if (whole->kind == XSP_ACCOUNT_CPU) {
 			p.why = w->why;
 			p.count = w->used ? 0 : w->count;
 			p.steps = w->used ? 0 : w->steps;
-		} else { /* in which steps a part was, nobody knows */
-			p.steps = p.longest_ns = 0;
+		} else { /* only stacks tell monitors from conditions. In which steps a part was, nobody knows */
+			p.why = w->why == XSP_ACCOUNT_MONITOR && whole->why == XSP_WAIT_LOCK
+					? w->why
+					: p.why;
+			p.steps = p.longest_ns = p.period = 0;
 		}
 		left = account_sum(left, -p.ns);
 		if (XSP_PUT(&s->parts, p) < 0)
@@ -288,7 +336,8 @@ static int share_pools(struct sum *s)
 
 static bool same_reason(const struct part *w, const struct part *whole)
 {
-	return w->why == whole->why;
+	return w->why == whole->why ||
+	       (whole->why == XSP_WAIT_LOCK && w->why == XSP_ACCOUNT_MONITOR);
 }
 static bool any_wait(const struct part *w, const struct part *whole)
 {
@@ -407,6 +456,8 @@ static struct xsp_account_row row_at(const struct sum *s, size_t i, size_t *next
 			row.steps += p->steps;
 			if (p->longest_ns > row.longest_ns)
 				row.longest_ns = p->longest_ns;
+			if (p->period != 0 && (row.period == 0 || p->period < row.period))
+				row.period = p->period;
 		}
 		row.ns = account_sum(row.ns, ns);
 		all_known = all_known && thread != NO_THREAD;
@@ -456,6 +507,9 @@ static int put_place(const struct sum *s, struct account_family *f, size_t from,
 	int64_t most = INT64_MIN;
 	int rc = 0;
 
+	for (size_t i = from; i < end; i++)
+		for (size_t k = 0; k < XSP_ACCOUNT_THIRDS; k++)
+			place.thirds[k] += s->parts.rows[i].thirds[k];
 	for (size_t i = from; i < end && rc == 0;) {
 		const struct xsp_account_row row = row_at(s, i, &i, f->shown.members);
 		place.ns = account_sum(place.ns, row.ns);

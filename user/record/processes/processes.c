@@ -3,6 +3,7 @@
 #include "record/recorder_private.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +26,16 @@ static void count_thread(struct xsp_recorder *r, pid_t tid)
 	xsp_recorder_gap(r, XSP_GAP_THREADS, 1, "by --counters: %s", why);
 }
 
+/* How many CPUs the process may use: of several, those of the last one. */
+static int put_cpus(struct xsp_recorder *r, pid_t pid)
+{
+	cpu_set_t cpus;
+
+	return sched_getaffinity(pid, sizeof(cpus), &cpus) == 0
+		       ? xsp_capture_put_number(r->writer, "cpus", (uint64_t)CPU_COUNT(&cpus))
+		       : 0;
+}
+
 static int announce_process(struct xsp_recorder *r, const struct recorded_process *p)
 {
 	char *environment = xsp_process_environment(p->process, xsp_job_variables);
@@ -42,6 +53,8 @@ static int announce_process(struct xsp_recorder *r, const struct recorded_proces
 	int rc = environment == NULL ? -ENOMEM : xsp_capture_put_process(r->writer, &definition);
 
 	free(environment);
+	if (rc == 0)
+		rc = put_cpus(r, p->pid);
 	if (rc == 0 && xsp_process_threads(p->process, &threads, &count) < 0)
 		count = 0; /* it has just exited */
 	for (size_t i = 0; i < count && rc == 0; i++) {

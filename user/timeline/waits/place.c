@@ -59,6 +59,7 @@ static int native_place(struct xsp_timeline *t, const struct xsp_section *sectio
 		const char *name = xsp_timeline_frame(t, w->pid, address);
 		if (name == NULL || name[0] == '\0')
 			break;
+		w->for_lock |= w->why == XSP_WAIT_LOCK && xsp_wait_is_for_lock(name);
 		own = xsp_frame_is_own(t, w->pid, address, name);
 		if (own || (!beyond && !xsp_wait_is_primitive(name))) {
 			place = i;

@@ -279,6 +279,8 @@ static void read_faults(const struct xsp_event_times *e, struct xsp_thread_times
 	times->faults_known = true;
 	times->minor_faults = counts[0];
 	times->major_faults = counts[1];
+	if (xsp_section_length(s) >= 2 * sizeof(*counts) + sizeof(times->io))
+		memcpy(&times->io, counts + 2, sizeof(times->io));
 }
 
 /* The thread's last event, if the thread has ended. */

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Findings that are parts of the account: stalls, steps that grow, dear calls, small reads, waits for answers, uneven shares. */
+
+#include "analyze_check.h"
+
+#include <sys/syscall.h>
+
+#include "catalog/dear_calls.h"
+
+Test(rules_account, dear_calls_by_their_frames)
+{
+	static const struct {
+		const char *frame;
+		enum xsp_dear_call call;
+	} cases[] = {
+		{"std::__detail::_Compiler<std::regex_traits<char> >::_M_term", XSP_DEAR_REGEX},
+		{"_compiler.py:561 _code", XSP_DEAR_REGEX},
+		{"_parser.py:500 _parse", XSP_DEAR_REGEX},
+		{"_parser.py:700 parser.parse", XSP_DEAR_NONE}, /* dateutil's */
+		{"std::regex_match<char>", XSP_DEAR_NONE},
+		{"__init__.py:166 match", XSP_DEAR_NONE},
+		{"__cxa_throw", XSP_DEAR_THROW},
+		{"_Unwind_RaiseException", XSP_DEAR_THROW},
+		{"PyErr_Format", XSP_DEAR_THROW},
+		{"copy.py:128 deepcopy", XSP_DEAR_COPY},
+		{"shutil_copy.py:128 deepcopy", XSP_DEAR_NONE},
+		{"function_base.py:5440 append", XSP_DEAR_APPEND},
+		{"function_base.py:5440 appendix", XSP_DEAR_NONE},
+		{"__init__.py:1477 Logger.debug", XSP_DEAR_LOG},
+		{"json_parse", XSP_DEAR_NONE},
+		{"", XSP_DEAR_NONE},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		cr_expect_eq(xsp_dear_call_of(cases[i].frame), cases[i].call, "%s", cases[i].frame);
+	for (unsigned i = XSP_DEAR_NONE + 1; i < XSP_DEAR_CALLS; i++) {
+		cr_expect_not_null(xsp_dear_call_name(i));
+		cr_expect_gt(strlen(xsp_dear_call_advice(i)), 0);
+	}
+	cr_expect_eq(xsp_dear_syscall("pwrite64"), XSP_DEAR_SMALL_IO);
+	cr_expect_eq(xsp_dear_syscall("futex"), XSP_DEAR_NONE);
+}
+
+/* ---- steps ---- */
+
+static void wait_in(struct builder *b, uint64_t at, uint64_t ns, struct xsp_event_wait e)
+{
+	b->now = at;
+	entry(b, WORK, SP - 0x1000);
+	put_wait_of(b, 100, at + US, ns, e);
+	b->now = at + ns + 2 * US;
+	leave(b, WORK, SP - 0x1000);
+}
+
+static void stalls_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	if (step % 10 == 5)
+		wait_in(b, at, 900 * US, (struct xsp_event_wait){.why = XSP_WAIT_NETWORK});
+}
+
+static void waits_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	wait_in(b, at, 90 * US, (struct xsp_event_wait){.why = XSP_WAIT_NETWORK});
+}
+
+static void sleeps_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	wait_in(b, at, 400 * US, (struct xsp_event_wait){.why = XSP_WAIT_SLEEP});
+}
+
+static struct xsp_report *stepping(unsigned steps, inside_fn *inside)
+{
+	struct builder b;
+
+	open_waits(&b);
+	put_steps(&b, steps, MS, inside);
+	put_times(&b, 100, START, START + steps * MS, 0, XSP_WAIT_NETWORK, 0);
+	return report_of(&b, NULL);
+}
+
+/* 0.9 ms in each tenth step of a millisecond. */
+Test(rules_account, stall_in_each_tenth_step)
+{
+	struct xsp_report *r = stepping(100, stalls_inside);
+	const struct xsp_report_found *f = expect(r, "stall", XSP_SEVERITY_LOW, 0.09);
+
+	cr_expect_str_eq(f->finding.subject, "work");
+	cr_expect_eq(number_of(value_of(f->figures, "period")), 10);
+	cr_expect_eq(number_of(value_of(f->figures, "mean_ns")), 900 * US);
+	expect_none(r, "waiting");
+	xsp_report_free(r);
+	/* the same time in each step is another fault, and below a tenth none */
+	r = stepping(100, waits_inside);
+	expect_clean(r);
+	xsp_report_free(r);
+}
+
+/* It does so itself: to pace itself, perhaps. */
+Test(rules_account, steps_that_sleep)
+{
+	struct xsp_report *r = stepping(100, sleeps_inside);
+
+	expect(r, "waiting", XSP_SEVERITY_NOTE, 0.4);
+	xsp_report_free(r);
+}
+
+static void grows_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	call(b, WORK, at, (100 + 5 * step) * US);
+	call(b, HOT, at + 800 * US, 100 * US);
+}
+
+static void all_grow_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	call(b, WORK, at, (100 + 2 * step) * US);
+	call(b, HOT, at + 500 * US, (100 + 2 * step) * US);
+}
+
+static void steady_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	call(b, WORK, at, (100 + 50 * (step % 7)) * US);
+	call(b, HOT, at + 800 * US, 100 * US);
+}
+
+Test(rules_account, steps_that_grow)
+{
+	struct xsp_report *r = stepping(110, grows_inside);
+	const struct xsp_report_found *f = found(r, "growth", NULL);
+
+	cr_assert_not_null(f);
+	cr_expect_str_eq(f->finding.subject, "work");
+	cr_expect_gt(number_of(value_of(f->figures, "last_ns")),
+		     1.5 * number_of(value_of(f->figures, "first_ns")));
+	xsp_report_free(r);
+	static inside_fn *const healthy[] = {all_grow_inside, steady_inside};
+	for (size_t i = 0; i < 2; i++) {
+		r = stepping(110, healthy[i]);
+		expect_none(r, "growth");
+		xsp_report_free(r);
+	}
+}
+
+/* ---- answers and requests ---- */
+
+/* Half of its time it waits at a socket of these ports. */
+static struct xsp_report *at_socket(uint16_t own, uint16_t peer)
+{
+	struct builder b;
+
+	open_waits(&b);
+	for (unsigned i = 0; i < 8; i++)
+		wait_in(&b, START + i * MS, 500 * US,
+			(struct xsp_event_wait){.why = XSP_WAIT_NETWORK,
+						.argument = 5 | (uint64_t)own << 32 |
+							    (uint64_t)peer << 48});
+	put_times(&b, 100, START, START + 8 * MS, 0, XSP_WAIT_NETWORK, 4 * MS);
+	return report_of(&b, NULL);
+}
+
+Test(rules_account, servers_wait_for_requests_and_clients_for_answers)
+{
+	struct xsp_report *r = at_socket(45000, 5432);
+
+	expect(r, "waiting", XSP_SEVERITY_HIGH, 0.5);
+	xsp_report_free(r);
+	r = at_socket(5432, 45000);
+	expect_clean(r);
+	expect_none(r, "waiting");
+	xsp_report_free(r);
+}
+
+/* ---- samples ---- */
+
+enum { IN_READ = 1, IN_WORK = 2 };
+
+/* Samples of 10 ms: all of the thread's time. */
+static void put_running(struct builder *b, uint32_t tid, unsigned samples, uint64_t code,
+			bool reads, struct xsp_thread_io io)
+{
+	struct {
+		struct xsp_event_times times;
+		struct xsp_section section;
+		uint64_t faults[2];
+		struct xsp_thread_io io;
+	} u = {.times = {.head = {.kind = XSP_EVENT_TIMES,
+				  .probe = UINT32_MAX,
+				  .flags = XSP_EVENT_SECTIONS},
+			 .since_ns = START,
+			 .running_ns = samples * 10 * MS},
+	       .section = {.type = XSP_SECTION_FAULTS, .size = 48},
+	       .io = io};
+	struct xsp_event_sample e = {
+		.head = {.kind = XSP_EVENT_SAMPLE, .probe = UINT32_MAX, .sp = SP - 0x3000},
+		.address = code,
+		.period_ns = 10 * MS,
+		.syscall = reads ? SYS_read : -2,
+		.kernel = reads};
+
+	b->tid = tid;
+	for (unsigned i = 0; i < samples; i++) {
+		b->now = START + (i + 1) * 10 * MS - 1;
+		builder_put(b, &e, sizeof(e));
+	}
+	u.times.blocked_ns[XSP_WAIT_LOCK] = 1000 * MS - samples * 10 * MS;
+	b->now = START + 1000 * MS;
+	builder_put(b, &u, sizeof(u));
+	b->tid = 100;
+}
+
+static void open_running(struct builder *b)
+{
+	open_waits(b);
+	cr_assert_eq(xsp_capture_put_info(b->w, "samples", "cpu-clock 100"), 0);
+	address_name(b, XSP_NAME_OF_CODE, IN_READ, "app\nread_row");
+	address_name(b, XSP_NAME_OF_CODE, IN_WORK, "app\nwork_on");
+}
+
+Test(rules_account, small_reads_by_what_the_kernel_counts)
+{
+	static const struct {
+		uint64_t bytes;
+		bool is_small;
+	} cases[] = {{1, true}, {200, true}, {65536, false}};
+
+	for (size_t i = 0; i < 3; i++) {
+		const struct xsp_thread_io io = {.read_bytes = 1000 * cases[i].bytes,
+						 .reads = 1000};
+		struct builder b;
+		open_running(&b);
+		put_running(&b, 100, 100, IN_READ, true, io);
+		struct xsp_report *r = report_of(&b, NULL);
+		if (cases[i].is_small)
+			cr_expect_str_eq(
+				expect(r, "dear-call", XSP_SEVERITY_HIGH, 1)->finding.subject,
+				"read_row");
+		else
+			expect_none(r, "dear-call");
+		xsp_report_free(r);
+	}
+}
+
+/* Four threads of one work; what the first of them takes, and the others. */
+static struct xsp_report *sharing(unsigned first, unsigned others)
+{
+	char name[] = "w0";
+	struct builder b;
+
+	open_running(&b);
+	for (uint32_t i = 0; i < 4; i++) {
+		name[1] = (char)('0' + i);
+		put_thread(&b, 110 + i, name);
+		put_running(&b, 110 + i, i == 0 ? first : others, IN_WORK, false,
+			    (struct xsp_thread_io){0});
+	}
+	return report_of(&b, NULL);
+}
+
+/* Of a second one takes 0.96 s, the others 0.16: even shares are 0.36. */
+Test(rules_account, one_thread_does_most)
+{
+	struct xsp_report *r = sharing(96, 16);
+	const struct xsp_report_found *f = expect(r, "uneven", XSP_SEVERITY_HIGH, 0.6);
+
+	cr_expect_str_eq(f->finding.subject, "work_on");
+	cr_expect_str_eq(value_of(f->figures, "who")->text, "w0 (110)");
+	xsp_report_free(r);
+	r = sharing(30, 25);
+	expect_none(r, "uneven");
+	xsp_report_free(r);
+	/* nobody waits for work that is not the same */
+	r = sharing(96, 0);
+	expect_none(r, "uneven");
+	xsp_report_free(r);
+}

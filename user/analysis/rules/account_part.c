@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* account_part.c - parts of the account: rows of one reason, named by the place with most of them, as findings. Each quotes the
+ * account's own figure. */
+#include "analysis/rules/account_part.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/account/account_report.h"
+
+size_t xsp_rule_families(const struct xsp_rule_context *c, const struct xsp_account_family **out)
+{
+	const struct xsp_account *a = xsp_account_of(xsp_rule_state(c, "account"));
+
+	*out = NULL;
+	return a != NULL ? xsp_account_families(a, out) : 0;
+}
+
+struct xsp_account_part xsp_part_of(const struct xsp_rule_context *c,
+				    const struct xsp_account_family *f, xsp_part_fits *fits,
+				    unsigned why)
+{
+	struct xsp_account_part all = {.family = f};
+
+	for (size_t i = 0; i < f->count; i++) {
+		const struct xsp_account_place *p = &f->places[i];
+		const struct xsp_account_row *row = NULL;
+		int64_t ns = 0;
+		for (size_t k = 0; k < p->count; k++) {
+			if (!fits(c, f, &p->rows[k], why))
+				continue;
+			ns += p->rows[k].ns;
+			row = row != NULL ? row : &p->rows[k];
+		}
+		all.ns += ns;
+		all.places += ns > 0;
+		if (row != NULL && p->name != 0 && ns > all.place_ns) {
+			all.place = p;
+			all.place_ns = ns;
+			all.row = row;
+		}
+	}
+	return all;
+}
+
+uint64_t xsp_part_wanted_ns(const struct xsp_account_family *f)
+{
+	return f->ns - (f->ready_ns < f->ns ? f->ready_ns : 0);
+}
+
+double xsp_part_share(const struct xsp_account_part *p)
+{
+	return xsp_rule_share(p->ns > 0 ? (uint64_t)p->ns : 0, xsp_part_wanted_ns(p->family));
+}
+
+bool xsp_part_is_enough(const struct xsp_account_part *p, double threshold)
+{
+	return p->ns >= XSP_PART_LEAST_NS && xsp_part_share(p) >= threshold;
+}
+
+/* "each step", "the time", "the time of 4 threads worker". */
+static const char *whole_of(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+			    char out[XSP_PART_OF])
+{
+	const struct xsp_account_family *all;
+	const size_t count = xsp_rule_families(c, &all);
+
+	if (f->steps > 0)
+		snprintf(out, XSP_PART_OF, "each step");
+	else if (f->members > 1)
+		snprintf(out, XSP_PART_OF, "the time of %zu threads %.64s", f->members, f->comm);
+	else if (count == 1)
+		snprintf(out, XSP_PART_OF, "the time");
+	else
+		snprintf(out, XSP_PART_OF, "the time of thread %.64s", f->comm);
+	return out;
+}
+
+void xsp_part_begin(const struct xsp_rule_context *c, const struct xsp_account_part *p,
+		    struct xsp_part_finding *out)
+{
+	const struct xsp_account_family *f = p->family;
+	const char *name =
+		p->place != NULL ? xsp_timeline_name(c->timeline, p->place->name - 1) : NULL;
+
+	*out = (struct xsp_part_finding){
+		.finding = {.part.share = xsp_rule_share((uint64_t)p->ns, f->ns),
+			    .sure = xsp_part_share(p)}};
+	if (name != NULL)
+		snprintf(out->subject, XSP_PART_SUBJECT, "%.*s", (int)xsp_account_name_length(name),
+			 name);
+	out->finding.subject = name != NULL ? out->subject : NULL;
+	out->finding.part.of = whole_of(c, f, out->of);
+	xsp_finding_ns(&out->finding, "total_ns", "in all", (uint64_t)p->ns);
+	if (f->steps > 0)
+		xsp_finding_ns(&out->finding, "step_ns", "a step", (uint64_t)p->ns / f->steps);
+	else
+		xsp_finding_count(&out->finding, "threads", "threads", f->members);
+	if (p->places > 1 && p->place != NULL)
+		xsp_finding_share(&out->finding, "there", "of it there",
+				  xsp_rule_share((uint64_t)p->place_ns, (uint64_t)p->ns));
+	xsp_finding_count(&out->finding, "places", p->places > 1 ? "places" : NULL, p->places);
+	xsp_finding_flag(&out->finding, "several", p->places > 1 && p->place_ns * 5 < p->ns * 4);
+}
+
+void xsp_part_finish(const struct xsp_rule_context *c, struct xsp_part_finding *f)
+{
+	if (!xsp_rule_has_found(c->report, c->rule->key, f->finding.subject))
+		xsp_rule_found(c, &f->finding);
+}
+
+bool xsp_part_waits(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+		    const struct xsp_account_row *row, unsigned why)
+{
+	(void)c;
+	(void)f;
+	return row->kind == XSP_ACCOUNT_WAIT && row->why == why;
+}
+
+bool xsp_part_runs(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+		   const struct xsp_account_row *row, unsigned why)
+{
+	(void)c;
+	(void)f;
+	return row->kind == XSP_ACCOUNT_CPU && row->why == why;
+}
+
+int xsp_part_find(const struct xsp_rule_context *c, xsp_part_fits *fits, unsigned why,
+		  double threshold,
+		  void (*find)(const struct xsp_rule_context *c, const struct xsp_account_part *p))
+{
+	const struct xsp_account_family *f;
+	const size_t count = xsp_rule_families(c, &f);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct xsp_account_part p = xsp_part_of(c, &f[i], fits, why);
+		if (xsp_part_is_enough(&p, threshold))
+			find(c, &p);
+	}
+	return count > 0 ? 0 : XSP_RULE_NO_DATA;
+}
+
+const struct xsp_account_family *xsp_part_shown(const struct xsp_rule_context *c)
+{
+	const struct xsp_account_family *f;
+
+	return xsp_rule_families(c, &f) > 0 ? &f[0] : NULL;
+}
+
+void xsp_part_found(const struct xsp_rule_context *c, const struct xsp_account_part *p)
+{
+	struct xsp_part_finding f;
+
+	if (p->row != NULL && p->row->kind == XSP_ACCOUNT_CPU && p->row->samples < XSP_SAMPLES_FEW)
+		return;
+	xsp_part_begin(c, p, &f);
+	xsp_part_finish(c, &f);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rules_account.c - page faults, dear calls, and waits for others. */
+#include "analysis/rules/account_part.h"
+
+#include <string.h>
+
+/* ---- memory ---- */
+
+static bool faults(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+		   const struct xsp_account_row *row, unsigned why)
+{
+	return xsp_part_waits(c, f, row, XSP_WAIT_FAULT) || xsp_part_runs(c, f, row, why);
+}
+
+int xsp_rule_page_faults(const struct xsp_rule_context *c)
+{
+	return xsp_part_find(c, faults, XSP_ACCOUNT_FAULT, c->threshold, xsp_part_found);
+}
+
+/* ---- dear calls ---- */
+
+/* Who catches what is thrown: the place that ends a catch block; NULL: it was not seen. */
+static const char *catcher_of(const struct xsp_rule_context *c, const struct xsp_account_family *f)
+{
+	const struct xsp_account_row *most = NULL;
+
+	for (size_t i = 0; i < f->count; i++)
+		for (size_t k = 0; k < f->places[i].count; k++) {
+			const struct xsp_account_row *row = &f->places[i].rows[k];
+			const char *callee =
+				row->callee != 0 ? xsp_timeline_name(c->timeline, row->callee - 1)
+						 : "";
+			if ((strcmp(callee, "__cxa_end_catch") == 0 ||
+			     strcmp(callee, "__cxa_begin_catch") == 0) &&
+			    row->place != 0 && (most == NULL || row->ns > most->ns))
+				most = row;
+		}
+	return most != NULL ? xsp_timeline_name(c->timeline, most->place - 1) : NULL;
+}
+
+static void find_dear(const struct xsp_rule_context *c, const struct xsp_account_part *p)
+{
+	struct xsp_part_finding f;
+
+	if (p->row == NULL || p->row->samples < XSP_SAMPLES_FEW)
+		return;
+	xsp_part_begin(c, p, &f);
+	const enum xsp_dear_call call = p->row->why - XSP_ACCOUNT_DEAR;
+	f.finding.advice = xsp_dear_call_advice(call);
+	xsp_finding_text(&f.finding, "call", "what is dear", xsp_dear_call_name(call));
+	if (call == XSP_DEAR_THROW)
+		xsp_finding_text(&f.finding, "catcher", "caught in", catcher_of(c, p->family));
+	xsp_finding_text(&f.finding, "doing", NULL, xsp_dear_call_doing(call));
+	xsp_part_finish(c, &f);
+}
+
+/* So few bytes a call are small; and so few where they take the most of it. */
+#define SMALL_BYTES 64U
+#define SMALL_RECORDS 512U
+
+/* What the process's threads read or wrote by one system call, in the mean. */
+static double bytes_a_call(const struct xsp_rule_context *c, uint32_t pid, uint64_t *all)
+{
+	const struct xsp_thread_times *times;
+	const size_t count = xsp_timeline_times(c->timeline, &times);
+	uint64_t bytes = 0, calls = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct xsp_thread_io *io = &times[i].io;
+		if (times[i].thread->pid != pid)
+			continue;
+		bytes += io->read_bytes + io->written_bytes;
+		calls += io->reads + io->writes;
+	}
+	*all = calls;
+	return xsp_rule_share(bytes, calls);
+}
+
+static void find_small_io(const struct xsp_rule_context *c, const struct xsp_account_part *p)
+{
+	uint64_t calls;
+	const double bytes = bytes_a_call(c, p->family->pid, &calls);
+	struct xsp_part_finding f;
+
+	if (calls == 0 ||
+	    bytes >= (xsp_part_share(p) >= XSP_SHARE_HIGH ? SMALL_RECORDS : SMALL_BYTES))
+		return;
+	xsp_part_begin(c, p, &f);
+	f.finding.title =
+		"{subject:400} reads or writes {bytes:3g} bytes at a time: {share} of {of}";
+	f.finding.advice = xsp_dear_call_advice(XSP_DEAR_SMALL_IO);
+	xsp_finding_count(&f.finding, "calls", "reads and writes", calls);
+	xsp_finding_number(&f.finding, "bytes", "bytes each, mean", bytes);
+	xsp_part_finish(c, &f);
+}
+
+int xsp_rule_dear_call(const struct xsp_rule_context *c)
+{
+	int rc = 0;
+
+	for (unsigned call = XSP_DEAR_NONE + 1; call < XSP_DEAR_CALLS && rc == 0; call++) {
+		const double least = xsp_dear_call_least(call);
+		rc = xsp_part_find(c, xsp_part_runs, XSP_ACCOUNT_DEAR + call,
+				   least > c->threshold ? least : c->threshold,
+				   call == XSP_DEAR_SMALL_IO ? find_small_io : find_dear);
+	}
+	return rc;
+}
+
+/* ---- waits for others ---- */
+
+static const struct {
+	unsigned why;
+	bool note; /* no figure shows whether it is a fault */
+	const char *for_what, *advice;
+} reasons[] = {
+	{XSP_WAIT_NETWORK, false, "waits for the network",
+	 "what answers is slow: ask for several things at once, keep connections and what was answered, or leave it to a thread that nobody waits for"},
+	{XSP_WAIT_CHILD, false, "waits for programs that it started",
+	 "start them ahead or several at once, keep one running, or do their work in the process itself; -f records them too"},
+	{XSP_WAIT_PIPE, false, "waits for what is at the other end of a pipe",
+	 "who reads it is slower than what is written, or who writes it than what is read: look at that process, or move larger pieces"},
+	{XSP_ACCOUNT_SYNC, false, "waits until the disk has what was written (fsync)",
+	 "one fsync or commit for many records, or in a thread that nobody waits for; fdatasync where the size stays"},
+	{XSP_WAIT_DISK, false, "waits for the disk",
+	 "read ahead or in other threads (a DataLoader's workers), fewer and larger reads and writes, keep what was read"},
+	{XSP_WAIT_SLEEP, true, "sleeps",
+	 "it does so itself. If it waits for something to happen: a condition, a queue or epoll tells at once; in a loop of events (asyncio) a sleep holds up all of them"},
+};
+#define REASONS (sizeof(reasons) / sizeof(reasons[0]))
+
+#define COMPUTES 0.15
+#define OFTEN                                                                                      \
+	20.0 /* waits a second: it asks and waits, one after the other, and has no time to be idle */
+#define OFTEN_LEAST 0.5 /* of its time */
+
+/* Does the family's only thread wait so often, and for so long together? */
+static bool asks_often(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+		       unsigned why)
+{
+	const struct xsp_thread_times *t;
+	const size_t count = xsp_timeline_times(c->timeline, &t);
+
+	for (size_t i = 0; i < count; i++)
+		if (t[i].thread->tid == f->tid && t[i].thread->pid == f->pid)
+			return (double)t[i].waits[why] * 1e9 >= OFTEN * (double)f->ns &&
+			       (double)t[i].blocked_ns[why] >=
+				       OFTEN_LEAST * (double)xsp_part_wanted_ns(f);
+	return false;
+}
+
+/* Do steps wait, or a thread that computes a good part of its time? Of a pool of workers nobody knows whether they should.
+ * Who copies files waits for the disk, by its purpose; who waits in fsync has asked for it. */
+static bool is_held_up(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+		       unsigned why)
+{
+	if (why == XSP_ACCOUNT_SYNC)
+		return true;
+	if (why == XSP_WAIT_DISK)
+		return f->steps > 0;
+	if (f->steps > 0 || f->members != 1)
+		return f->steps > 0;
+	return (double)f->cpu_ns >= COMPUTES * (double)xsp_part_wanted_ns(f) ||
+	       (why == XSP_WAIT_NETWORK && asks_often(c, f, why));
+}
+
+static void find_waiting(const struct xsp_rule_context *c, const struct xsp_account_part *p,
+			 size_t reason)
+{
+	struct xsp_part_finding f;
+
+	xsp_part_begin(c, p, &f);
+	f.finding.note = reasons[reason].note || !is_held_up(c, p->family, reasons[reason].why);
+	f.finding.advice = reasons[reason].advice;
+	xsp_finding_text(&f.finding, "waits_for", NULL, reasons[reason].for_what);
+	xsp_part_finish(c, &f);
+}
+
+static bool is_disk(unsigned why)
+{
+	return why == XSP_WAIT_DISK || why == XSP_ACCOUNT_SYNC;
+}
+
+static int find_waits(const struct xsp_rule_context *c, bool disk)
+{
+	const struct xsp_account_family *f = xsp_part_shown(c);
+
+	for (size_t i = 0; f != NULL && i < REASONS; i++) {
+		const struct xsp_account_part p = xsp_part_of(c, f, xsp_part_waits, reasons[i].why);
+		if (is_disk(reasons[i].why) != disk || p.place == NULL ||
+		    !xsp_part_is_enough(&p, c->threshold) ||
+		    xsp_rule_has_found(c->report, "stall",
+				       xsp_timeline_name(c->timeline, p.place->name - 1)))
+			continue;
+		find_waiting(c, &p, i);
+	}
+	return f != NULL ? 0 : XSP_RULE_NO_DATA;
+}
+
+int xsp_rule_waiting(const struct xsp_rule_context *c)
+{
+	return find_waits(c, false);
+}
+
+int xsp_rule_disk(const struct xsp_rule_context *c)
+{
+	return find_waits(c, true);
+}

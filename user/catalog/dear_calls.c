@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "catalog/dear_calls.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const struct {
+	double least;
+	const char *name, *doing, *advice;
+} calls[XSP_DEAR_CALLS] = {
+	[XSP_DEAR_NONE] = {1, NULL, "", ""},
+	[XSP_DEAR_REGEX] =
+		{0.1, "regex compiled", "compiling regular expressions",
+		 "compile each regular expression once, and keep it (a static, a global, a field); Python's re keeps the last 512 only"},
+	[XSP_DEAR_THROW] =
+		{0.1, "exceptions thrown", "throwing exceptions",
+		 "test first, or return an error where failing is usual (C++: std::from_chars, find(); Python: in, dict.get()): a throw costs a microsecond or more"},
+	[XSP_DEAR_COLLECT] =
+		{0.1, "gc.collect()", "in gc.collect()",
+		 "call gc.collect() less often or not at all: it walks all objects each time; gc.freeze() takes those that stay out of it"},
+	[XSP_DEAR_COPY] =
+		{0.1, "deepcopy", "in copy.deepcopy",
+		 "copy what is changed only, build the object anew, or share it: copy.deepcopy walks each object in Python"},
+	[XSP_DEAR_DATE] =
+		{0.1, "strptime", "in strptime",
+		 "use datetime.fromisoformat, parse once and keep the results, or whole columns at a time (pandas.to_datetime with a format)"},
+	[XSP_DEAR_TRACEBACK] =
+		{0.1, "stack inspected", "inspecting its stack",
+		 "do not format tracebacks or inspect the stack in each call (inspect.stack() reads source files)"},
+	[XSP_DEAR_LOG] =
+		{0.3, "logging", "in logging",
+		 "log fewer lines, or at a level that is off; leave formatting to the logger (log.debug('%s', x)), and writing to a QueueHandler"},
+	[XSP_DEAR_APPEND] =
+		{0.1, "array grown", "growing arrays",
+		 "collect the pieces in a list and join them once (np.concatenate, pd.concat), or allocate the whole array first: each append copies all of it"},
+	[XSP_DEAR_YAML] =
+		{0.1, "YAML in Python", "loading YAML in Python",
+		 "load it once, with yaml.CSafeLoader, or keep it as JSON: yaml's own loaders are written in Python"},
+	[XSP_DEAR_THREAD] =
+		{0.1, "threads started", "starting threads",
+		 "keep threads (a pool, an executor) instead of starting one for each piece of work"},
+	[XSP_DEAR_POLL] =
+		{0.4, "polling", "asking what is ready",
+		 "let poll, select or epoll wait (a timeout above 0), and read all that is there before asking again"},
+	[XSP_DEAR_SPIN] =
+		{0.1, "spinning", "spinning",
+		 "it polls and keeps its CPU: wait on a condition variable, an event or a blocking call instead"},
+	[XSP_DEAR_STRLEN] =
+		{0.3, "strlen", "in strlen",
+		 "keep the length: strlen and strcat read the text from its beginning each time, so a loop over it is quadratic"},
+	[XSP_DEAR_SMALL_IO] =
+		{0.1, "read or write", "reading and writing",
+		 "collect many records in a buffer and read or write them at once (64 KiB and more; setvbuf, BufferedWriter, no std::endl or flush after each)"},
+	[XSP_DEAR_FILES] = {0.15, "open and close", "opening and closing files",
+			    "keep files open: one open for many reads or writes"},
+};
+
+enum where { BEGINS, CONTAINS, PYTHON }; /* PYTHON: "file.py function" */
+static const struct {
+	enum xsp_dear_call call;
+	enum where where;
+	const char *text;
+} functions[] = {
+	{XSP_DEAR_REGEX, CONTAINS, "std::__detail::_Compiler<"},
+	{XSP_DEAR_REGEX, CONTAINS, "std::__detail::_Scanner<"},
+	{XSP_DEAR_REGEX, CONTAINS, "::basic_regex"},
+	{XSP_DEAR_REGEX, CONTAINS, "boost::re_detail_500::basic_regex_creator"},
+	{XSP_DEAR_REGEX, BEGINS, "regcomp"},
+	{XSP_DEAR_REGEX, BEGINS, "re_compile_internal"},
+	{XSP_DEAR_REGEX, BEGINS, "pcre2_compile"},
+	{XSP_DEAR_REGEX, BEGINS, "pcre_compile"},
+	{XSP_DEAR_REGEX, BEGINS, "Perl_re_op_compile"},
+	{XSP_DEAR_REGEX, BEGINS, "re2::RE2::Init"},
+	{XSP_DEAR_REGEX, BEGINS, "re2::RE2::RE2"},
+	{XSP_DEAR_REGEX, BEGINS, "regexp.compile"},
+	{XSP_DEAR_REGEX, BEGINS, "regexp.Compile"},
+	{XSP_DEAR_REGEX, BEGINS, "regexp/syntax."},
+	{XSP_DEAR_REGEX, CONTAINS, "regex::builders::"},
+	{XSP_DEAR_REGEX, CONTAINS, "regex::regex::string::Regex::new"},
+	{XSP_DEAR_REGEX, CONTAINS, "v8::internal::RegExpImpl::Compile"},
+	{XSP_DEAR_REGEX, BEGINS, "sre_compile.py:"},
+	{XSP_DEAR_REGEX, BEGINS, "sre_parse.py:"},
+	{XSP_DEAR_THROW, BEGINS, "__cxa_throw"},
+	{XSP_DEAR_THROW, BEGINS, "__cxa_rethrow"},
+	{XSP_DEAR_THROW, BEGINS, "__cxa_allocate_exception"},
+	{XSP_DEAR_THROW, BEGINS, "__gxx_personality"},
+	{XSP_DEAR_THROW, BEGINS, "_Unwind_"},
+	{XSP_DEAR_THROW, BEGINS, "std::__throw_"},
+	{XSP_DEAR_THROW, BEGINS, "PyErr_Format"},
+	{XSP_DEAR_THROW, BEGINS, "_PyErr_Format"},
+	{XSP_DEAR_THROW, BEGINS, "PyErr_Set"},
+	{XSP_DEAR_THROW, BEGINS, "_PyErr_Set"},
+	{XSP_DEAR_THROW, BEGINS, "PyTraceBack_Here"},
+	{XSP_DEAR_COLLECT, BEGINS, "gc_collect_impl"},
+	{XSP_DEAR_COLLECT, BEGINS, "gc_collect."},
+	{XSP_DEAR_COLLECT, BEGINS, "PyGC_Collect"},
+	{XSP_DEAR_COPY, BEGINS, "copy.py:"},
+	{XSP_DEAR_DATE, BEGINS, "_strptime.py:"},
+	{XSP_DEAR_TRACEBACK, BEGINS, "traceback.py:"},
+	{XSP_DEAR_TRACEBACK, BEGINS, "inspect.py:"},
+	{XSP_DEAR_TRACEBACK, BEGINS, "linecache.py:"},
+	{XSP_DEAR_LOG, PYTHON, "__init__.py Logger.debug"},
+	{XSP_DEAR_LOG, PYTHON, "__init__.py Logger.info"},
+	{XSP_DEAR_LOG, PYTHON, "__init__.py Logger.warning"},
+	{XSP_DEAR_LOG, PYTHON, "__init__.py Logger.error"},
+	{XSP_DEAR_LOG, PYTHON, "__init__.py Logger.log"},
+	{XSP_DEAR_APPEND, PYTHON, "function_base.py append"},
+	{XSP_DEAR_APPEND, PYTHON, "_function_base_impl.py append"},
+	{XSP_DEAR_APPEND, PYTHON, "concat.py concat"},
+	{XSP_DEAR_YAML, CONTAINS, " Scanner.fetch_more_tokens"},
+	{XSP_DEAR_YAML, CONTAINS, " Scanner.check_token"},
+	{XSP_DEAR_THREAD, BEGINS, "pthread_create"},
+	{XSP_DEAR_THREAD, BEGINS, "__pthread_create"},
+	{XSP_DEAR_SPIN, BEGINS, "pthread_spin_lock"},
+	{XSP_DEAR_SPIN, BEGINS, "pthread_mutex_trylock"},
+	{XSP_DEAR_STRLEN, BEGINS, "__strlen_"},
+	{XSP_DEAR_STRLEN, BEGINS, "__strcat_"},
+	{XSP_DEAR_STRLEN, BEGINS, "__strncat_"},
+};
+
+/* re/_compiler.py and re/_parser.py of Python 3.11 and later: other packages have files of these names. */
+static bool is_python_regex(const char *frame)
+{
+	static const char *const parsers[] = {" _parse", " SubPattern.",   " Tokenizer.",
+					      " State.", " _class_escape", " _escape"};
+	const char *function = strchr(frame, ' ');
+
+	if (strncmp(frame, "_compiler.py:", 13) == 0)
+		return true;
+	if (strncmp(frame, "_parser.py:", 11) != 0 || function == NULL)
+		return false;
+	for (size_t i = 0; i < sizeof(parsers) / sizeof(parsers[0]); i++)
+		if (strncmp(function, parsers[i], strlen(parsers[i])) == 0)
+			return true;
+	return false;
+}
+
+/* "function_base.py:5440 append" */
+static bool is_of_python(const char *frame, const char *text)
+{
+	const char *function = strchr(text, ' ');
+	const size_t file = (size_t)(function - text);
+
+	return strncmp(frame, text, file) == 0 && frame[file] == ':' &&
+	       strcmp(frame + file + 1 + strspn(frame + file + 1, "0123456789"), function) == 0;
+}
+
+static bool matches(const char *frame, enum where where, const char *text)
+{
+	if (where == PYTHON)
+		return is_of_python(frame, text);
+	return where == BEGINS ? strncmp(frame, text, strlen(text)) == 0
+			       : strstr(frame, text) != NULL;
+}
+
+enum xsp_dear_call xsp_dear_call_of(const char *frame)
+{
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		if (matches(frame, functions[i].where, functions[i].text))
+			return functions[i].call;
+	return is_python_regex(frame) ? XSP_DEAR_REGEX : XSP_DEAR_NONE;
+}
+
+enum xsp_dear_call xsp_dear_syscall(const char *name)
+{
+	static const struct {
+		enum xsp_dear_call call;
+		const char *name;
+	} syscalls[] = {
+		{XSP_DEAR_SMALL_IO, "read"},	{XSP_DEAR_SMALL_IO, "write"},
+		{XSP_DEAR_SMALL_IO, "pread64"}, {XSP_DEAR_SMALL_IO, "pwrite64"},
+		{XSP_DEAR_SMALL_IO, "readv"},	{XSP_DEAR_SMALL_IO, "writev"},
+		{XSP_DEAR_FILES, "open"},	{XSP_DEAR_FILES, "openat"},
+		{XSP_DEAR_FILES, "close"},	{XSP_DEAR_POLL, "poll"},
+		{XSP_DEAR_POLL, "ppoll"},	{XSP_DEAR_POLL, "select"},
+		{XSP_DEAR_POLL, "pselect6"},	{XSP_DEAR_POLL, "epoll_wait"},
+		{XSP_DEAR_POLL, "epoll_pwait"}, {XSP_DEAR_SPIN, "sched_yield"},
+	};
+
+	for (size_t i = 0; i < sizeof(syscalls) / sizeof(syscalls[0]); i++)
+		if (strcmp(name, syscalls[i].name) == 0)
+			return syscalls[i].call;
+	return XSP_DEAR_NONE;
+}
+
+const char *xsp_dear_call_name(enum xsp_dear_call call)
+{
+	return calls[call].name;
+}
+
+const char *xsp_dear_call_doing(enum xsp_dear_call call)
+{
+	return calls[call].doing;
+}
+
+const char *xsp_dear_call_advice(enum xsp_dear_call call)
+{
+	return calls[call].advice;
+}
+
+double xsp_dear_call_least(enum xsp_dear_call call)
+{
+	return calls[call].least;
+}

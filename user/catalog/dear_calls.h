@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* dear_calls.h - functions that cost much more than their callers expect, and what to do instead. */
+#ifndef XSP_CATALOG_DEAR_CALLS_H
+#define XSP_CATALOG_DEAR_CALLS_H
+
+#include <stdbool.h>
+
+enum xsp_dear_call {
+	XSP_DEAR_NONE,
+	XSP_DEAR_REGEX,
+	XSP_DEAR_THROW,
+	XSP_DEAR_COLLECT,
+	XSP_DEAR_COPY,
+	XSP_DEAR_DATE,
+	XSP_DEAR_TRACEBACK,
+	XSP_DEAR_LOG,
+	XSP_DEAR_APPEND,
+	XSP_DEAR_YAML,
+	XSP_DEAR_THREAD,
+	XSP_DEAR_SPIN,
+	XSP_DEAR_POLL, /* system calls that ask what is ready */
+	XSP_DEAR_STRLEN,
+	XSP_DEAR_FILES, /* system calls that open, close and look up files */
+	XSP_DEAR_SMALL_IO, /* system calls that read or write files; not dear by themselves */
+	XSP_DEAR_CALLS,
+};
+
+/* By the name of a frame, native or of Python ("copy.py:128 deepcopy"). */
+enum xsp_dear_call xsp_dear_call_of(const char *frame);
+/* By the system call that a sample was in. */
+enum xsp_dear_call xsp_dear_syscall(const char *name);
+/* "regex compiled"; NULL for NONE. And for a sentence: "compiling regular expressions". */
+const char *xsp_dear_call_name(enum xsp_dear_call call);
+const char *xsp_dear_call_doing(enum xsp_dear_call call);
+/* What to do; never NULL. */
+const char *xsp_dear_call_advice(enum xsp_dear_call call);
+/* From which share of the time on it is no purpose of the program any more. */
+double xsp_dear_call_least(enum xsp_dear_call call);
+
+#endif
