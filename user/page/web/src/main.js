@@ -24,7 +24,7 @@ function head(data, place, search, tabs) {
   const {page} = data;
   const {lost, what} = losses(data.report);
   const facts = page.captures.map((c) =>
-    [page.captures.length > 1 && c.name, c.host, c.start, format(c.duration_ns, 'ns')]
+    [page.captures.length > 1 && c.name, c.host, c.start]
       .filter(Boolean)
       .join(' · '),
   );
@@ -51,7 +51,7 @@ function head(data, place, search, tabs) {
     ),
     page.cut &&
       h('span', {class: 'chip', title: 'the page shows a part of the recording'}, printable(page.cut)),
-    lost && placeLink(place, {tab: 'summary'}, {class: 'chip bad', title: lost}, `${what} were lost`),
+    lost && placeLink(place, {tab: 'figures'}, {class: 'chip bad', title: lost}, `${what} were lost`),
     h('span', {class: 'grow'}),
     search,
     theme,
