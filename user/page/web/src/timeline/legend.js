@@ -6,10 +6,9 @@ import {h} from '../dom.js';
 
 /** Of the states that are in these tracks: one entry a colour, in the order of the colours. */
 export function stateLegend(names, tracks) {
-  const found = new Map();
-  for (const track of tracks)
-    for (const levels of track?.lanes ?? [])
-      for (const i of new Set(levels.at(-1).name)) found.set(stateClass(names[i]).title, names[i]);
+  const seen = new Uint8Array(names.length);
+  for (const track of tracks) for (const [{name}] of track?.lanes ?? []) for (let i = 0; i < name.length; i++) seen[name[i]] = 1;
+  const found = new Map(names.filter((_, i) => seen[i] === 1).map((name) => [stateClass(name).title, name]));
   const element = h('span', {class: 'legend'});
   const fill = () =>
     element.replaceChildren(
