@@ -61,7 +61,7 @@ async function behaviour() {
   const page = await open(fake);
   const tabs = await tabsOf(page);
   await check(`each tab opens by its key: ${tabs.join(', ')}`, async () => {
-    for (const key of ['summary', 'operations', 'modules', 'memory', 'streams', 'bottlenecks', 'compare']) assert.ok(tabs.includes(key), key);
+    for (const key of ['summary', 'operations', 'modules', 'memory', 'streams', 'figures', 'compare']) assert.ok(tabs.includes(key), key);
     for (const [i, tab] of tabs.entries()) {
       await page.keyboard.press(String((i + 1) % 10));
       await settled(page, tab);
@@ -88,12 +88,36 @@ async function behaviour() {
         assert.deepEqual((await rowsOf(page, `${key}.${name}`)).slice(0, 20), want, `${key}.${name}`);
       }
     }
-    const cards = await page.$$eval('#panel-bottlenecks article', (list) => list.map((card) => [card.querySelector('h3').textContent, card.querySelector('.share').textContent]));
+    const cards = await page.$$eval('#panel-summary article', (list) => list.map((card) => [card.querySelector('h3').textContent, card.querySelector('.share').textContent]));
     assert.deepEqual(cards, findings.map((f) => [shown(f.title), format(f.share, 'share')]));
     assert.match(await page.locator('header .chip.bad').getAttribute('title'), /lost entries: 7/);
     assert.equal(await page.locator('header .chip.bad').textContent(), 'events were lost');
-    const tiles = await page.$$eval('#panel-summary .tiles dt', (list) => list.map((dt) => dt.textContent));
-    assert.deepEqual(tiles, ['recorded', 'spans', 'processes', 'threads with spans', 'steps', 'steps a second, a thread', 'median step']);
+    assert.equal(tabs[0], 'compare', 'a comparison opens on what it compares');
+  });
+
+  await check('the first tab has the account as one bar and its table, the busy thread as a strip, and what was recorded once', async () => {
+    await page.goto(`${fake}#tab=summary`);
+    const {tables} = fakeReport().sections.account;
+    const heads = tables.places.rows.filter((row) => row.part === null);
+    const large = heads.filter((row) => row.share >= 0.01);
+    const shares = await page.$$eval('.account-bar i', (list) => list.map((i) => Number(i.style.getPropertyValue('--share'))));
+    assert.deepEqual(shares, [...large.map((row) => row.share), 0.004]); // the small ones are one
+    assert.ok(Math.abs(shares.reduce((a, b) => a + b, 0) - 1) < 1e-9);
+    const rows = await page.$$eval('.account tbody tr', (list) => list.map((tr) => [...tr.cells].slice(1, 3).map((td) => td.textContent)));
+    const shown = [...tables.places.rows.filter((row) => row.share >= 0.01), {each_ns: 0.004 * 97e6, share: 0.004}];
+    assert.deepEqual(rows, shown.map((row) => [format(row.each_ns, 'ns'), format(row.share, 'share')]));
+    const waits = await page.$$eval('.account-bar i', (list) => list.map((i) => i.classList.contains('waits')));
+    assert.deepEqual(waits, [false, true, false, false, false, false]);
+    const text = await page.textContent('#panel-summary');
+    assert.match(text, /python3 train.py \(4711\)10\.0 s recorded · 2 busy threads of 12 · on a CPU 53\.0 %, ready 12\.0 %, waiting 35\.0 % · 100 steps of 97\.0 ms/);
+    assert.equal(text.split('10.0 s').length, 3, 'the time of the recording once, and the end of the strip');
+    await page.locator('.account a', {hasText: 'train.py:41'}).click();
+    assert.equal(place(page).get('q'), 'train.py:41 backward');
+    await page.goBack();
+    const strip = page.locator('.strip-canvas');
+    await strip.click({position: {x: (await strip.boundingBox()).width / 2, y: 10}});
+    assert.equal(await current(page), 'timeline');
+    assert.ok(Math.abs(Number(place(page).get('from')) - 4.5e9) < 5e7 && Math.abs(Number(place(page).get('to')) - 5.5e9) < 5e7, page.url());
   });
 
   await check('hostile names are texts, and run nothing', async () => {
@@ -157,9 +181,7 @@ async function behaviour() {
 
   await check('a finding leads to its place in the timeline and among the operations, and has a link of its own', async () => {
     await page.goto(`${fake}#tab=summary`);
-    await page.locator('.short-findings a').first().click();
-    assert.equal(await current(page), 'bottlenecks');
-    assert.match(await page.locator('article[aria-current] h3').textContent(), /DataLoader/);
+    assert.match(await page.locator('article h3').first().textContent(), /DataLoader/);
     const link = new URLSearchParams((await page.locator('article a', {hasText: 'show in timeline'}).first().getAttribute('href')).slice(1));
     const [finding] = fakeReport().findings;
     assert.equal(link.get('tab'), 'timeline');
@@ -248,7 +270,7 @@ async function behaviour() {
     await page.goto(write('damaged.html', {...others, trees: trees.subarray(0, 100)}));
     await page.goto(`${page.url()}#tab=memory`);
     await page.waitForSelector('#panel-memory .message.bad');
-    await page.keyboard.press('2');
+    await page.keyboard.press(String(tabs.indexOf('operations') + 1));
     await page.waitForSelector(`[id="table-${OPERATIONS}"]`);
     assert.equal(problems.splice(0).length, 1, 'told on the console, too');
   });

@@ -107,7 +107,7 @@ export async function timeline({check, open, write, at, empty}) {
     await eventually(async () => assert.notEqual(await details(), first));
     await page.keyboard.press('ArrowLeft');
     await shows(details, first);
-    for (const key of ['ArrowDown', 'ArrowDown']) await page.keyboard.press(key);
+    await page.keyboard.press('ArrowDown');
     const below = await shows(details, /Depth2/);
     assert.ok((await text(page, '.tl-name')).length > 0);
     await eventually(async () => assert.ok((await text(page, '.hidden-text')).includes(await text(page, '.tl-name'))));
@@ -125,7 +125,7 @@ export async function timeline({check, open, write, at, empty}) {
     await visit(page, `${fake}#tab=timeline&from=1000000000&to=1050000000`, '50.0 ms');
     const {x, y} = await box(page, '.tl-rows');
     const label = await box(page, '.tl-block');
-    const lane = label.y - y + 4 + 14 + 4 + 9; // behind the margin and the states
+    const lane = label.y - y + 4 + 9; // the margin, and half of the outermost spans
     await page.mouse.move(x + 300, y + lane);
     await shows(() => text(page, '.tip'), /(ns|us|ms|s)step/);
     await page.mouse.click(x + 300, y + lane);
@@ -184,11 +184,35 @@ export async function timeline({check, open, write, at, empty}) {
     await page.keyboard.press('N');
     await page.keyboard.press('N');
     await shows(all, `${count}/${count}`);
+    await page.keyboard.press('Enter');
+    await shows(all, `1/${count}`);
+    await page.keyboard.press('/');
+    await page.keyboard.press('Control+a');
+    await page.keyboard.type('train.py(12)'); // in the arguments of spans
+    await page.keyboard.press('Enter');
+    await shows(all, /^1\/[\d,]+$/);
+    await shows(() => text(page, '.tl-facts'), /train\.py\(12\): main/);
     await page.keyboard.press('/');
     await page.keyboard.press('Control+a');
     await page.keyboard.type('no such name');
     await page.waitForFunction(() => document.querySelector('.tl-matches').textContent.includes('no match'));
     await page.keyboard.press('Escape');
+  });
+
+  await check('a click on the tab gives the timeline its keys; a pinned thread stays at the top; states have a legend', async () => {
+    await page.goto(`${fake}#tab=summary`);
+    await page.locator('#tab-timeline').click();
+    await inView(page, '10.0 s');
+    await page.keyboard.press('w');
+    await inView(page, '6.67 s');
+    await page.keyboard.press('Home');
+    await inView(page, '10.0 s');
+    const pinned = () => page.$$eval('.tl-pinned .tl-title', (list) => list.map((e) => e.textContent));
+    await page.getByRole('button', {name: 'pin autograd', exact: true}).click();
+    await eventually(async () => assert.deepEqual(await pinned(), ['autograd · python3']));
+    await page.getByRole('button', {name: 'unpin autograd · python3', exact: true}).click();
+    await eventually(async () => assert.deepEqual(await pinned(), []));
+    assert.deepEqual(await page.$$eval('.toolbar .legend > span', (list) => list.map((e) => e.textContent)), ['running', 'ready', 'lock']);
   });
 
   await check('processes and threads fold, by keys too', async () => {
@@ -273,6 +297,22 @@ export async function trees({check, open, write, at}) {
     await shows(path_, 2);
     await page.goto(`${fake}#tab=flame&sel=samples:0`);
     await page.waitForFunction(() => document.querySelector('#panel-flame select').value === 'samples');
+  });
+
+  await check('a sandwich has the callers of a frame above and its callees below; Esc leaves it', async () => {
+    const {names, trees: [{key, name, self}]} = JSON.parse(fakeBlocks({spans: 100}).trees);
+    const wanted = name.findIndex((number, i) => i > 2 && self[i] > 0 && names[number].startsWith('aten::'));
+    await page.goto(`${fake}#tab=flame&sel=${key}:${wanted}`);
+    await shows(() => text(page, '#panel-flame .tree-line'), new RegExp(`${names[name[wanted]]} `));
+    const canvas = page.locator('#panel-flame canvas');
+    await canvas.focus();
+    await canvas.press('s');
+    await shows(() => place(page).get('sel') ?? '', `${key}~${names[name[wanted]]}`);
+    await shows(() => text(page, '#panel-flame .tree-line'), new RegExp(`100.0 %${names[name[wanted]]}`));
+    assert.equal(await page.getByRole('button', {name: 'Sandwich'}).getAttribute('aria-pressed'), 'true');
+    await eventually(async () => assert.ok((await colours(page, '#panel-flame canvas')) > 5));
+    await canvas.press('Escape');
+    await shows(() => place(page).get('sel') ?? '', '');
   });
 
   await check('search in a tree tells its share', async () => {

@@ -39,7 +39,8 @@ fs.mkdirSync(folder, {recursive: true});
 execFileSync(makeCapture, [at('made.xspt'), at('expected.json')], {stdio: 'inherit'});
 function exportTo(name) {
   const [program, ...args] = exportCommand;
-  execFileSync(program, [...args, at('made.xspt'), '-o', at(name)], {stdio: 'inherit'});
+  const stacks = /\.(folded|svg|perf|pb\.gz)$/.test(name) ? ['--weight', 'wall', '--by', 'step'] : []; // what can be counted in the spans
+  execFileSync(program, [...args, ...stacks, at('made.xspt'), '-o', at(name)], {stdio: 'inherit'});
 }
 ['made.json', 'made.json.gz', 'made.perf', 'made.folded', 'made.svg', 'made.csv', 'made.speedscope.json', 'made.pb.gz', 'made.pftrace', 'made.db'].forEach(exportTo);
 const expected = JSON.parse(fs.readFileSync(at('expected.json'), 'utf8'));

@@ -116,7 +116,7 @@ def outputs(folder):
     # where a slow first step is warm-up in one of them only, the second one's times are of as many steps as the first has
     steps = [r["steps"] for r in compare(a, b)["sections"]["compared"]["tables"]["captures"]["rows"]]
     for path, column, factor in ((a, 2, 1), (b, 3, steps[0] / steps[1])):
-        xsptrace("export", path, "-q", "-o", f"{path}.folded")
+        xsptrace("export", path, "-q", "--weight", "wall", "-o", f"{path}.folded")
         with open(f"{path}.folded", encoding="utf-8") as f:
             one = collections.Counter()
             for line in f:

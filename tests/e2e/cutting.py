@@ -141,7 +141,7 @@ def folded_of(slices):
 
 
 def check_folded(slices, *options):
-    text, _ = export(*options, "--weight", "wall", name="part", suffix=".folded")
+    text, _ = export(*options, "--weight", "wall", "--by", "step", name="part", suffix=".folded")
     got, expected = collections.Counter(), folded_of(slices)
     spans = {frame for stack in expected for frame in stack.split(";")[1:]}
     for line in text.splitlines():

@@ -189,11 +189,15 @@ def page_tells_what_other_outputs_tell(folder):
         report = json.loads(xsptrace("analyze", capture, "--format", "json", "--rows", "1000").stdout)
         equal(json.loads(blocks["report"]), report, "the report")
         trees = json.loads(blocks["trees"])
-        weights = ["wall"] + ["cpu", "off-cpu"] * (seed % 3 > 0)
-        equal([t["key"] for t in trees["trees"] if t["key"] != "modules"], weights, "trees")
+        weights = ["wall"] if seed % 3 == 0 else ["all", "wall", "cpu", "off-cpu"]
+        equal([t["key"] for t in trees["trees"] if t["key"] not in ("modules", "steps")], weights, "trees")
         for tree in trees["trees"]:
+            how = ["wall", "--by", "step"] if tree["key"] == "steps" else [tree["key"]]
             if tree["key"] != "modules":
-                check_tree(tree, trees["names"], folded_of(folder, capture, "--weight", tree["key"]))
+                folded = folded_of(folder, capture, "--weight", *how)
+                check_tree(tree, trees["names"], folded)
+                counts = [bool(re.search(r"#[0-9]+(;| |$)", stack)) for stack, _ in folded]
+                check(any(counts) if tree["key"] == "steps" else not any(counts), f"names that only count: {tree['key']}", folded)
         arrows += check_spans(folder, capture, length, blocks["timeline"])
     check(arrows > 10, "who woke whom", arrows)
 

@@ -72,7 +72,7 @@ class Exported:
         os.mkdir(folder)
         self.name, self.weight = os.path.basename(folder), weight
         self.path = {e: f"{folder}/out.{e}" for e in ENDINGS}
-        xsptrace("export", "-q", capture, *cut, "--weight", weight, *(a for p in self.path.values() for a in ("-o", p)),
+        xsptrace("export", "-q", capture, *cut, "--weight", weight, "--by", "step", *(a for p in self.path.values() for a in ("-o", p)),
                  timeout=200)
         self.report = json_report("analyze", capture, *cut, "--rows", 1000000)
         self.operations = {r["name"]: r for r in rows_of(self.report, "operations", "operations")}

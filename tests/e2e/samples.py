@@ -205,7 +205,7 @@ def callers_of_what_a_signal_interrupted(folder):
 @case
 def a_target_that_leaves_in_the_middle(folder):
     child = start_ready([workload("samples"), "--wait", "LEAVE"])
-    with Recording(folder, "-p", child.pid, "--profile", "-o", f"{folder}/l.folded") as recording:
+    with Recording(folder, "-p", child.pid, "--profile", "--weight", "samples", "-o", f"{folder}/l.folded") as recording:
         child.send_signal(signal.SIGUSR1)
         child.wait()
         recording.wait(seconds=30)
@@ -298,7 +298,7 @@ def profile_attaches_nothing(folder):
     for options in (["--profile"], []):
         done = recorded(*options, "--max-overhead", 5, "-p", child.pid, "-d", 0.1, "-o", f"{folder}/b.xspt")
         check("whatever they cost" in done.stderr, "that there is no brake", done.stderr)
-        done = recorded(*options, "-p", child.pid, "-d", 0.7, "-o", f"{folder}/p.folded", "-o", f"{folder}/p.json")
+        done = recorded(*options, "--weight", "samples", "-p", child.pid, "-d", 0.7, "-o", f"{folder}/p.folded", "-o", f"{folder}/p.json")
         check("nothing" in done.stderr and "attached to code" in done.stderr, "what it says", done.stderr)
         check("profiling: samples and waits" in done.stderr, "what is recorded", done.stderr)
         check(("traces functions" in done.stderr) == (not options), "what else there is", done.stderr)
@@ -331,7 +331,7 @@ def nothing_is_left_of_a_killed_recorder(folder):
                 if "perf_event" in os.readlink(f"/proc/{pid}/fd/{fd}")]
 
     child = spinning()
-    with Recording(folder, "-p", child.pid, "--profile", "-o", f"{folder}/k.folded") as recording:
+    with Recording(folder, "-p", child.pid, "--profile", "--weight", "samples", "-o", f"{folder}/k.folded") as recording:
         broker = broker_of(recording.process.pid)
         check(events(broker), "the broker holds them")
         recording.process.kill()
@@ -444,7 +444,7 @@ def storm_of_page_faults(folder):
     with open(script, "w", encoding="ascii") as f:
         f.write(STORM)
     hz = 499
-    said = xsptrace("--profile", f"--sample={hz}", "-o", f"{folder}/s.folded", "-o", f"{folder}/s.xspt", "--", "/usr/bin/python3",
+    said = xsptrace("--profile", "--weight", "samples", f"--sample={hz}", "-o", f"{folder}/s.folded", "-o", f"{folder}/s.xspt", "--", "/usr/bin/python3",
                     script).stdout
     spent, whole = map(int, re.search(r"^spent (\d+) (\d+)$", said, re.M).groups())
     line = re.search(r"^page faults: .* on CPUs, ([\d.]+) % of it all; in (.*); from (.*); thread (.*)$", said, re.M)

@@ -43,7 +43,7 @@ class Both:
 
     def __init__(self, capture, folder, name="both"):
         self.path = {e: f"{folder}/{name}.{e}" for e in ("json", "db", "csv", "pb.gz", "speedscope.json")}
-        xsptrace("export", "-q", capture, *(a for p in self.path.values() for a in ("-o", p)))
+        xsptrace("export", "-q", "--weight", "wall", "--by", "step", capture, *(a for p in self.path.values() for a in ("-o", p)))
         with open(self.path["json"], encoding="utf-8") as f:
             self.json = shown(json.load(f, parse_float=decimal.Decimal))
         self.events = self.json["traceEvents"]

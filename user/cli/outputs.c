@@ -62,8 +62,10 @@ unsigned xsp_by_of(const char *keyword)
 	static const struct {
 		const char *keyword;
 		enum xsp_by by;
-	} keywords[] = {
-		{"thread", XSP_BY_THREAD}, {"line", XSP_BY_LINE}, {"module", XSP_BY_MODULE}};
+	} keywords[] = {{"thread", XSP_BY_THREAD},
+			{"step", XSP_BY_STEP},
+			{"line", XSP_BY_LINE},
+			{"module", XSP_BY_MODULE}};
 
 	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
 		if (strcmp(keyword, keywords[i].keyword) == 0)
@@ -115,6 +117,7 @@ static void open_export(struct work *w, size_t i)
 		.path = o->paths[i],
 		.weight = o->weight,
 		.by_thread = (o->by & XSP_BY_THREAD) != 0,
+		.by_step = (o->by & XSP_BY_STEP) != 0,
 		.python_rows = (o->by & XSP_BY_PYTHON) != 0,
 		.owner_uid = o->owner_uid,
 		.owner_gid = o->owner_gid,

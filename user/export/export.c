@@ -166,6 +166,12 @@ static int check_options(const struct xsp_export_options *o, const struct xsp_ex
 			o->path, format->title);
 	if (is_wrong_place(format, o->path, err))
 		return -ESPIPE;
+	if (format->stacks && o->weight == XSP_WEIGHT_ALL && format->outside == NULL)
+		return xsp_error_set(
+			err, -EINVAL, XSP_STATUS_USAGE,
+			"cannot write %s with --weight all: a %s has one event a sample; "
+			".folded, .svg and .pb.gz add it up",
+			o->path, format->title);
 	if (format->stacks && !xsp_weight_recorded(o->weight, timeline))
 		return xsp_error_set(
 			err, -EINVAL, XSP_STATUS_USAGE,
@@ -173,6 +179,16 @@ static int check_options(const struct xsp_export_options *o, const struct xsp_ex
 			o->path, xsp_weight_name(o->weight),
 			o->weight == XSP_WEIGHT_SAMPLES ? "--sample" : "--waits");
 	return 0;
+}
+
+/* All time where the capture has it. */
+static enum xsp_weight weight_of(enum xsp_weight weight, const struct xsp_export_format *format,
+				 const struct xsp_timeline *t)
+{
+	return weight == XSP_WEIGHT_USUAL && format->outside != NULL &&
+			       xsp_weight_recorded(XSP_WEIGHT_ALL, t)
+		       ? XSP_WEIGHT_ALL
+		       : xsp_weight_chosen(weight, t);
 }
 
 int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture_reader *reader,
@@ -192,8 +208,9 @@ int xsp_export_open(const struct xsp_export_options *options, struct xsp_capture
 		.reader = reader,
 		.timeline = timeline,
 		.job = options->job,
-		.weight = xsp_weight_chosen(options->weight, timeline),
+		.weight = weight_of(options->weight, format, timeline),
 		.by_thread = options->by_thread,
+		.by_step = options->by_step || !format->stacks,
 	};
 	const struct xsp_out_options how = {
 		/* output for a server goes through no file, but keeps its error here */
@@ -262,6 +279,11 @@ bool xsp_export_is_empty(const struct xsp_export *x, char *why, size_t size)
 	const enum xsp_weight weight = x->format->stacks ? x->view.weight : XSP_WEIGHT_USUAL;
 	const bool waits = weight == XSP_WEIGHT_OFF_CPU, samples = weight == XSP_WEIGHT_SAMPLES;
 
+	if (weight == XSP_WEIGHT_ALL) {
+		const struct xsp_thread_times *times;
+		snprintf(why, size, "it holds the time of threads, and there is none");
+		return !x->received && xsp_timeline_times(x->view.timeline, &times) == 0;
+	}
 	if (x->received || (!x->format->stacks && x->format->sample != NULL))
 		return false;
 	snprintf(why, size, "it holds %s, and there are none%s",
@@ -308,6 +330,16 @@ FORWARD(wait, xsp_wait)
 FORWARD(sample, xsp_sample)
 FORWARD(value, xsp_value)
 
+static int on_outside(void *ctx, const struct xsp_sample *s)
+{
+	struct xsp_export *x = ctx;
+
+	x->received = true;
+	if (xsp_out_error(x->out) == 0)
+		xsp_out_fail(x->out, first_error(x->format->outside(x, s), x));
+	return 0;
+}
+
 static int on_sample_stack(void *ctx, const struct xsp_sample *s)
 {
 	const struct xsp_span span = xsp_sample_as_span(s);
@@ -319,14 +351,17 @@ struct xsp_timeline_sink xsp_export_sink(struct xsp_export *x)
 {
 	const enum xsp_weight weight = x->format->stacks ? x->view.weight : XSP_WEIGHT_USUAL;
 	const bool off = weight == XSP_WEIGHT_OFF_CPU;
-	const bool waits = x->format->wait != NULL && (!x->format->stacks || off);
+	const bool all = weight == XSP_WEIGHT_ALL;
+	const bool waits = x->format->wait != NULL && (!x->format->stacks || off || all);
 
 	if (weight == XSP_WEIGHT_SAMPLES)
 		return (struct xsp_timeline_sink){.ctx = x, .sample = on_sample_stack};
 	return (struct xsp_timeline_sink){
 		.ctx = x,
 		.span = off ? NULL : on_span,
-		.sample = x->format->sample != NULL ? on_sample : NULL,
+		.sample = all			      ? on_outside
+			  : x->format->sample != NULL ? on_sample
+						      : NULL,
 		.call = x->format->call != NULL ? on_call : NULL,
 		.gpu = x->format->gpu != NULL ? on_gpu : NULL,
 		.memory = x->format->memory != NULL ? on_memory : NULL,

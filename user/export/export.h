@@ -23,6 +23,7 @@ struct xsp_export_options {
 	gid_t owner_gid;
 	enum xsp_weight weight; /* for formats of stacks */
 	bool by_thread; /* the outermost frame is one thread, not all threads of a name */
+	bool by_step; /* of stacks: "ProfilerStep#17" stays apart from #18 */
 	bool python_rows; /* .json, .json.gz: export/chrome/python_rows.c */
 	const char *trace_name; /* traceName key; NULL: path */
 	/* the state of `path` before: see base/files/new_file.h; may be NULL */
@@ -60,6 +61,8 @@ struct xsp_export_format {
 	/* it shows stacks of spans; with XSP_WEIGHT_SAMPLES the hook gets samples as spans, with
 	 * XSP_WEIGHT_OFF_CPU waits */
 	bool stacks;
+	/* ... and takes spans, waits and samples of XSP_WEIGHT_ALL, its default where there are waits */
+	int (*outside)(struct xsp_export *x, const struct xsp_sample *sample);
 	int (*end)(struct xsp_export *x); /* NULL: nothing to do */
 	/* Frees what x->state holds, after end() or on failure. */
 	void (*discard)(struct xsp_export *x);

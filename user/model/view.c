@@ -12,7 +12,8 @@
 
 #define DEVICE (1ULL << 32)
 
-static const char *const weights[XSP_WEIGHTS] = {"usual", "wall", "cpu", "off-cpu", "samples"};
+static const char *const weights[XSP_WEIGHTS] = {"usual",   "wall",    "cpu",
+						 "off-cpu", "samples", "all"};
 
 const char *xsp_weight_name(enum xsp_weight weight)
 {
@@ -39,8 +40,7 @@ bool xsp_weight_recorded(enum xsp_weight weight, const struct xsp_timeline *t)
 {
 	if (weight == XSP_WEIGHT_SAMPLES)
 		return xsp_timeline_has_samples(t);
-	return (weight != XSP_WEIGHT_CPU && weight != XSP_WEIGHT_OFF_CPU) ||
-	       xsp_timeline_has_waits(t);
+	return weight == XSP_WEIGHT_USUAL || weight == XSP_WEIGHT_WALL || xsp_timeline_has_waits(t);
 }
 
 /* Its number, or its own one unless that is taken. */

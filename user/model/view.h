@@ -16,9 +16,10 @@ enum xsp_weight {
 	XSP_WEIGHT_CPU, /* of spans, with --waits */
 	XSP_WEIGHT_OFF_CPU, /* waits */
 	XSP_WEIGHT_SAMPLES,
+	XSP_WEIGHT_ALL, /* all time of the threads that are not idle, as in the account: waits, spans on a CPU, samples */
 	XSP_WEIGHTS
 };
-/* "wall", "cpu", "off-cpu", "samples". */
+/* "wall", "cpu", "off-cpu", "samples", "all". */
 const char *xsp_weight_name(enum xsp_weight weight);
 /* XSP_WEIGHTS: no such weight. */
 enum xsp_weight xsp_weight_of(const char *name);
@@ -49,6 +50,7 @@ struct xsp_view {
 	size_t part; /* of a job: the capture at hand */
 	enum xsp_weight weight; /* of stacks */
 	bool by_thread; /* their outermost frame is the thread, not all threads of a name */
+	bool by_step; /* names that only count ("ProfilerStep#17") stay apart */
 	int error; /* -ENOMEM: there was no memory for a number; 0: there was */
 	struct xsp_u64map pids, pids_used, gpu_users; /* of xsp_view_pid() and xsp_view_gpu() */
 	uint32_t next_pid;
@@ -79,7 +81,7 @@ static inline uint64_t xsp_view_self_ns(const struct xsp_view *v, const struct x
 {
 	if (!xsp_span_has_duration(span))
 		return 0;
-	if (v->weight != XSP_WEIGHT_CPU)
+	if (v->weight != XSP_WEIGHT_CPU && v->weight != XSP_WEIGHT_ALL)
 		return span->self_ns;
 	return span->self_cpu_ns != XSP_CPU_UNKNOWN ? span->self_cpu_ns : 0;
 }

@@ -24,9 +24,10 @@
  *             "before":[...], "count":[...]}]}. The arrays have the same length. Node 0 is the root
  *             (parent -1), and parents come before their children. `self` is the node's own value;
  *             the reader adds those of the nodes below. `kind`: 0 span, 1 Python, 2 native,
- *             3 kernel (of Linux), 4 thread, 5 module, 6 GPU. `before`: the own value on the other
- *             side of a comparison. Keys: "wall", "cpu", "off-cpu", "samples" (weights of
- *             export/export.h), "modules", "memory" (bytes alive at the peak), "gpu".
+ *             3 kernel (of Linux), 4 thread, 5 module, 6 GPU, 7 wait. `before`: the own value on the other
+ *             side of a comparison. Keys: "all", "wall", "cpu", "off-cpu", "samples" (weights of
+ *             export/export.h), "steps" (as "wall": names that only count stay apart), "modules",
+ *             "memory" (bytes alive at the peak), "gpu".
  * "timeline"  little-endian: u32 magic 0x54505358 "XSPT", u32 length of the JSON, JSON, columns.
  *             Blanks pad the JSON to a multiple of 8; its length does not count the 8 bytes of the
  *             head. JSON {"from_ns":N, "to_ns":N, "names":[TEXT...], "tracks":[TRACK...],

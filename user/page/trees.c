@@ -8,6 +8,7 @@
 
 #include "analysis/names/summary_python.h"
 #include "base/rows/grow.h"
+#include "model/account/account.h"
 #include "model/stacks/merged_stacks.h"
 #include "page/peak.h"
 #include "page/texts.h"
@@ -15,32 +16,46 @@
 
 #define SMALL 100000U /* branches below this fraction of the whole are shown together */
 
-enum { WALL, CPU, OFF_CPU, SAMPLES, MODULES, MEMORY, GPU, TREES };
+enum { ALL, WALL, CPU, OFF_CPU, SAMPLES, STEPS, MODULES, MEMORY, GPU, TREES };
 static const struct {
 	const char *key, *title, *unit;
 } about[TREES] = {
-	[WALL] = {"wall", "Wall time", "ns"},
-	[CPU] = {"cpu", "CPU time", "ns"},
+	[ALL] = {"all", "All time, on and off the CPU", "ns"},
+	[WALL] = {"wall", "Wall time of spans", "ns"},
+	[CPU] = {"cpu", "CPU time of spans", "ns"},
 	[OFF_CPU] = {"off-cpu", "Time off the CPU", "ns"},
 	[SAMPLES] = {"samples", "Time on a CPU, by samples", "ns"},
+	[STEPS] = {"steps", "Wall time of spans, each step by itself", "ns"},
 	[MODULES] = {"modules", "Wall time by torch.nn.Module", "ns"},
 	[MEMORY] = {"memory", "Memory of the program's allocator at its peak", "bytes"},
 	[GPU] = {"gpu", "GPU time by launching operator", "ns"},
 };
 
-enum kind { SPAN, PYTHON, NATIVE, KERNEL, THREAD, MODULE, ON_GPU }; /* the numbers of page.h */
+enum kind {
+	SPAN,
+	PYTHON,
+	NATIVE,
+	KERNEL,
+	THREAD,
+	MODULE,
+	ON_GPU,
+	WAIT
+}; /* the numbers of page.h */
 
 /* Stacks of the current capture by one weight. */
 static const struct {
 	enum xsp_weight weight;
 	unsigned tree;
-} weights[] = {
-	{XSP_WEIGHT_WALL, WALL}, {XSP_WEIGHT_OFF_CPU, OFF_CPU}, {XSP_WEIGHT_SAMPLES, SAMPLES}};
+} weights[] = {{XSP_WEIGHT_ALL, ALL},
+	       {XSP_WEIGHT_WALL, WALL},
+	       {XSP_WEIGHT_OFF_CPU, OFF_CPU},
+	       {XSP_WEIGHT_SAMPLES, SAMPLES}};
 #define WEIGHTS (sizeof(weights) / sizeof(weights[0]))
 
 struct xsp_trees {
 	struct xsp_merged_stacks trees[TREES];
 	bool used[TREES][2], compared; /* by side */
+	uint64_t idle; /* threads that the tree of all time leaves out */
 	struct xsp_view views[WEIGHTS]; /* the current capture's */
 	struct xsp_stacks *stacks[WEIGHTS]; /* the current capture's; NULL: it lacks the weight */
 	struct xsp_summary_python *python;
@@ -60,7 +75,7 @@ int xsp_trees_new(bool compared, struct xsp_trees **out)
 		return -ENOMEM;
 	t->compared = compared;
 	for (size_t i = 0; i < TREES; i++)
-		t->trees[i].join_numbered = compared;
+		t->trees[i].join_numbered = i != STEPS;
 	*out = t;
 	return 0;
 }
@@ -141,8 +156,10 @@ static int begin_stacks(struct xsp_trees *t, size_t index, struct xsp_capture_re
 
 	if (!xsp_weight_recorded(weights[index].weight, t->timeline))
 		return 0;
-	*view = (struct xsp_view){
-		.weight = weights[index].weight, .reader = reader, .timeline = t->timeline};
+	*view = (struct xsp_view){.weight = weights[index].weight,
+				  .reader = reader,
+				  .timeline = t->timeline,
+				  .by_step = true}; /* the trees join them */
 	int rc = xsp_stacks_new(view, &t->stacks[index]);
 	return rc == 0 ? xsp_sinks_add(sinks, xsp_stacks_sink(t->stacks[index])) : rc;
 }
@@ -185,6 +202,13 @@ static int merge_stacks(struct xsp_trees *t, size_t index)
 	if (rc == 0)
 		rc = xsp_merged_add(&t->trees[tree], s, side, false);
 	t->used[tree][side] = true;
+	if (tree == ALL && side == 1)
+		t->idle += xsp_stacks_idle(s);
+	/* single steps, of one side: two runs share none of them */
+	if (rc == 0 && tree == WALL && !t->compared && t->trees[WALL].joined > 0) {
+		rc = xsp_merged_add(&t->trees[STEPS], s, side, false);
+		t->used[STEPS][side] = true;
+	}
 	/* the CPU time of the same spans */
 	if (rc == 0 && tree == WALL && xsp_timeline_has_waits(t->timeline)) {
 		rc = xsp_merged_add(&t->trees[CPU], s, side, true);
@@ -295,9 +319,10 @@ static enum kind kind_of(const struct writing *w, const struct xsp_merged_node *
 		return ON_GPU;
 	if (n->span)
 		return SPAN;
-	/* why the thread waited, or what the kernel did */
-	if (n->name[0] == '[' && (w->tree == OFF_CPU || strncmp(n->name, "[kernel]", 8) == 0))
+	if (strncmp(n->name, "[kernel]", 8) == 0)
 		return KERNEL;
+	if (n->name[0] == '[' && (w->tree == OFF_CPU || w->tree == ALL)) /* why the thread waited */
+		return WAIT;
 	return is_python_line(n->name) ? PYTHON : NATIVE;
 }
 
@@ -432,8 +457,16 @@ void xsp_trees_notes(const struct xsp_trees *t, struct xsp_json_writer *j)
 	char text[256];
 	uint64_t merged = 0;
 
-	for (size_t i = 0; i < TREES; i++) /* the tree of CPU has the stacks of WALL */
-		merged += i != CPU ? t->trees[i].merged : 0;
+	for (size_t i = 0; i < TREES; i++) /* the trees of CPU and STEPS have the stacks of WALL */
+		merged += i != CPU && i != STEPS ? t->trees[i].merged : 0;
+	if (t->idle > 0) {
+		snprintf(
+			text, sizeof(text),
+			"In the flame graph of all time %" PRIu64
+			" idle threads are left out: they had less than 1/%u of the busiest one's time on a CPU.",
+			t->idle, XSP_ACCOUNT_IDLE);
+		xsp_json_text(j, NULL, text);
+	}
 	if (t->small > 0) {
 		snprintf(text, sizeof(text),
 			 "In flame graph and sunburst %" PRIu64

@@ -28,7 +28,7 @@ enum {
 #define LEAST_WAIT "the least time of a wait that is shown by itself (10us, 0, 1ms), or off"
 #define UP_TO_64 "a number from 1 to 64"
 #define ROWS "a number, or all"
-#define WEIGHTS "wall, cpu, off-cpu or samples"
+#define WEIGHTS "all, wall, cpu, off-cpu or samples"
 
 static const struct xsp_option_word follow[] = {{"stop", XSP_FOLLOW_STOP}, {NULL, 0}};
 static const struct xsp_option_word exits[] = {
@@ -90,16 +90,18 @@ const struct xsp_option xsp_option_table[] = {
 	 .help = "exit status 10 if there is any of: slower, memory,\n"
 		 "new-bottleneck"},
 	{"weight", 0, COMPARE, 0, "W", xsp_take_weight, .wanted = WEIGHTS,
-	 .help = "what .svg and .folded add up: wall, cpu, off-cpu, samples"},
+	 .help = "what .svg and .folded add up: wall, cpu, off-cpu, samples,\n"
+		 "all"},
 	{"rows", 0, ANALYZE | COMPARE, 0, "N|all", xsp_take_report_rows, .wanted = ROWS,
 	 .help = "rows of each table (default: 20 in text, else all)"},
 	{"json-schema", 0, ANALYZE | COMPARE, 0, NULL, xsp_take_flag, .at = AT(schema),
 	 .help = "instead of a report: the JSON Schema of --format json"},
 	{"output", 'o', EXPORT, 0, "OUT", xsp_take_export_output, .at = AT(outputs)},
 	{"weight", 0, EXPORT, 0, "W", xsp_take_weight, .wanted = WEIGHTS,
-	 .help = "what .perf, .folded, .svg and .pb.gz add up: wall; of\n"
-		 "captures with --waits cpu or off-cpu; samples (the\n"
-		 "default where they were asked for; else wall)"},
+	 .help = "what .folded, .svg, .pb.gz and .perf add up: all time, on\n"
+		 "and off the CPU (the default with --waits, but for\n"
+		 ".perf); wall, of spans (the default else); cpu; off-cpu;\n"
+		 "samples (their default if --sample was given)"},
 	{"summary", 0, EXPORT, 0, "[=json]", xsp_take_summary, .wanted = "text, json or none",
 	 .help = "the table on standard output; json: all that it and the\n"
 		 "lines below it say"},
@@ -108,6 +110,8 @@ const struct xsp_option xsp_option_table[] = {
 	{"by", 0, EXPORT, 0, "thread", NULL,
 	 .help = "their outermost frame is each thread, not all threads\n"
 		 "of a name"},
+	{"by", 0, EXPORT, 0, "step", NULL,
+	 .help = "names that only count, as ProfilerStep#17, stay apart"},
 	{"by", 0, EXPORT, 0, "line|module", NULL,
 	 .help = "the summary by line of Python that called, by\n"
 		 "torch.nn.Module"},
@@ -393,13 +397,16 @@ const struct xsp_option xsp_option_table[] = {
 		 "default: xsptrace.NAME.PID.TIME.xspt and .json.gz\n"
 		 "here"},
 	{"weight", 0, RECORD, 0, "W", xsp_take_weight, .topic = XSP_TOPIC_OUTPUT, .wanted = WEIGHTS,
-	 .help = "what .perf, .folded, .svg and .pb.gz add up: wall;\n"
-		 "with --waits cpu, time on a CPU, or off-cpu, where\n"
-		 "threads waited, for what; samples (the default with\n"
-		 "--sample; else wall)"},
+	 .help = "what .folded, .svg, .pb.gz and .perf add up: all\n"
+		 "time, on and off the CPU (the default with --waits,\n"
+		 "but for .perf); wall, of spans (the default else);\n"
+		 "cpu; off-cpu; samples (.perf: with --sample)"},
 	{"by", 0, RECORD, 0, "thread", NULL, .topic = XSP_TOPIC_OUTPUT,
 	 .help = "their outermost frame is each thread, not all\n"
 		 "threads of a name"},
+	{"by", 0, RECORD, 0, "step", NULL, .topic = XSP_TOPIC_OUTPUT,
+	 .help = "names that only count, as ProfilerStep#17, stay\n"
+		 "apart"},
 	{"max-overhead", 0, RECORD, LIST | TOP, "P", xsp_take_max_overhead,
 	 .feature = XSP_FEATURE_BRAKE,
 	 .wanted = "a number of percent, at least 0.1 (20, 5), or off",

@@ -31,22 +31,19 @@ function cut(text, room) {
   }
   return text;
 }
-/* Outer namespaces go first, but two parts of the name stay. */
+/* Outer namespaces go first, so that the last part of the name stays. */
 function fit(name, pixels) {
   const room = Math.floor((pixels - 6) / charWidth);
   if (room < 3) return '';
   if (columns(name) <= room) return name;
-  let depth = 0, part = 0, next = 0;
+  let depth = 0, part = 0;
   for (let i = 0; i < name.length; i++) {
     const c = name[i];
     if (c === '<' || c === '(') depth++;
     if (c === '>' || c === ')') depth--;
     if (depth !== 0 || c !== ':' || name[i + 1] !== ':') continue;
-    if (next) {
-      part = next;
-      if (columns(name.slice(part)) < room) return '…' + name.slice(part);
-    }
-    next = ++i + 1;
+    part = ++i + 1;
+    if (columns(name.slice(part)) < room) return '…' + name.slice(part);
   }
   return cut(name.slice(part), room);
 }

@@ -27,6 +27,11 @@ int xsp_stack_format_wait(struct xsp_export *x, const struct xsp_wait *wait)
 	return xsp_stacks_add_wait(x->state, wait);
 }
 
+int xsp_stack_format_sample(struct xsp_export *x, const struct xsp_sample *sample)
+{
+	return xsp_stacks_add_sample(x->state, sample);
+}
+
 void xsp_stack_format_discard(struct xsp_export *x)
 {
 	xsp_stacks_free(x->state);

@@ -10,12 +10,14 @@
 int xsp_stack_format_begin(struct xsp_export *x);
 int xsp_stack_format_span(struct xsp_export *x, const struct xsp_span *span);
 int xsp_stack_format_wait(struct xsp_export *x, const struct xsp_wait *wait);
+int xsp_stack_format_sample(struct xsp_export *x, const struct xsp_sample *sample);
 void xsp_stack_format_discard(struct xsp_export *x);
 
 /* The fields of a format's row, except its name and its end(), which seals the stacks. */
 #define XSP_STACK_FORMAT                                                                           \
 	.stacks = true, .begin = xsp_stack_format_begin, .span = xsp_stack_format_span,            \
-	.wait = xsp_stack_format_wait, .discard = xsp_stack_format_discard
+	.wait = xsp_stack_format_wait, .outside = xsp_stack_format_sample,                         \
+	.discard = xsp_stack_format_discard
 
 /* The path to the current node: its text without terminator, and where each frame ends in it.
  * Zero-initialise; the text is malloced. */

@@ -48,6 +48,7 @@ enum text {
 	SAMPLES,
 	WAITS,
 	OFF_CPU,
+	EVENTS,
 	COMMENT,
 	TEXTS
 };
@@ -110,6 +111,8 @@ static struct values values_of(const struct xsp_export *x)
 		return (struct values){SAMPLES, CPU, false};
 	case XSP_WEIGHT_CPU:
 		return (struct values){CALLS, CPU, false};
+	case XSP_WEIGHT_ALL:
+		return (struct values){EVENTS, WALL, false};
 	case XSP_WEIGHT_OFF_CPU:
 		return (struct values){WAITS, OFF_CPU, false};
 	default:
@@ -208,10 +211,10 @@ static void put_locations(struct profile *p)
 static void put_strings(struct profile *p)
 {
 	const char *const first[TEXTS] = {
-		[NONE] = "",	       [COUNT] = "count",      [NANOSECONDS] = "nanoseconds",
-		[THREAD] = "thread",   [CALLS] = "calls",      [WALL] = "wall",
-		[CPU] = "cpu",	       [SAMPLES] = "samples",  [WAITS] = "waits",
-		[OFF_CPU] = "off-cpu", [COMMENT] = p->comment,
+		[NONE] = "",	       [COUNT] = "count",     [NANOSECONDS] = "nanoseconds",
+		[THREAD] = "thread",   [CALLS] = "calls",     [WALL] = "wall",
+		[CPU] = "cpu",	       [SAMPLES] = "samples", [WAITS] = "waits",
+		[OFF_CPU] = "off-cpu", [EVENTS] = "events",   [COMMENT] = p->comment,
 	};
 	char buffer[XSP_TEXT_SHORT];
 

@@ -54,7 +54,23 @@ static const struct {
 	[XSP_WEIGHT_CPU] = {"Flame graph", "CPU time in traced functions", "call", "calls"},
 	[XSP_WEIGHT_OFF_CPU] = {"Off-CPU flame graph", "time off the CPU", "wait", "waits"},
 	[XSP_WEIGHT_SAMPLES] = {"Flame graph", "time on a CPU, by samples", "sample", "samples"},
+	[XSP_WEIGHT_ALL] = {"Flame graph", "all time, on and off the CPU", "call", "calls"},
 };
+
+/* Of --weight all: which time that is, and whose not. */
+static void write_all(const struct xsp_export *x, const char *window, const char *total, char *line,
+		      size_t size)
+{
+	const uint64_t idle = xsp_stacks_idle(x->state);
+	const int n = snprintf(
+		line, size,
+		"Recorded for %s · width: all time, on and off the CPU, all threads added up, %s",
+		window, total);
+
+	if (idle > 0 && n > 0 && (size_t)n < size)
+		snprintf(line + n, size - (size_t)n, ", without %" PRIu64 " idle %s", idle,
+			 idle == 1 ? "one" : "ones");
+}
 
 static void write_subtitle(const struct xsp_export *x, char *line, size_t size)
 {
@@ -66,7 +82,10 @@ static void write_subtitle(const struct xsp_export *x, char *line, size_t size)
 	char window[32], spans[32], total[32];
 
 	xsp_timeline_window(x->view.timeline, &start, &end);
-	if (x->view.weight == XSP_WEIGHT_SAMPLES)
+	if (x->view.weight == XSP_WEIGHT_ALL)
+		write_all(x, xsp_svg_duration(window, end > start ? end - start : 0),
+			  xsp_svg_duration(total, all), line, size);
+	else if (x->view.weight == XSP_WEIGHT_SAMPLES)
 		snprintf(line, size,
 			 "Recorded for %s · width: time on a CPU, by samples (%s, %" PRIu64
 			 " a second of each thread), all threads added up, %s",
@@ -111,7 +130,7 @@ static void details_of(const void *tree, uint32_t index, struct xsp_out *out)
 	xsp_out_printf(out, "\ntotal %s (%.2f%%)\nself %s (%.2f%%)",
 		       xsp_svg_duration(total, n->total_ns), 100 * (double)n->total_ns / all,
 		       xsp_svg_duration(self, n->self_ns), 100 * (double)n->self_ns / all);
-	if (n->depth >= 2)
+	if (n->depth >= 2 && n->calls > 0)
 		xsp_out_printf(out, "\n%s %s", xsp_format_count(calls, n->calls),
 			       n->calls == 1 ? labels[x->view.weight].one
 					     : labels[x->view.weight].many);

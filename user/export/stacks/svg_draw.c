@@ -100,12 +100,12 @@ static int columns_of(const char *text)
 }
 
 /*
- * Where the part of a C++ name begins that fits into `columns`. Outer namespaces go first, but two
- * parts stay: "at::_ops::mm::call", "…_ops::mm::call", "…mm::call", "mm::c…".
+ * Where the part of a C++ name begins that fits into `columns`. Outer namespaces go first, so that the
+ * last part stays: "at::_ops::mm::call", "…_ops::mm::call", "…mm::call", "…call".
  */
 static const char *short_name(const char *name, int columns)
 {
-	const char *part = name, *next = NULL;
+	const char *part = name;
 	int depth = 0;
 
 	if (columns_of(name) <= columns)
@@ -114,12 +114,9 @@ static const char *short_name(const char *name, int columns)
 		depth += *c == '<' || *c == '(' ? 1 : *c == '>' || *c == ')' ? -1 : 0;
 		if (depth != 0 || c[0] != ':' || c[1] != ':')
 			continue;
-		if (next) {
-			part = next;
-			if (columns_of(part) < columns)
-				return part;
-		}
-		next = ++c + 1;
+		part = ++c + 1;
+		if (columns_of(part) < columns)
+			return part;
 	}
 	return part;
 }

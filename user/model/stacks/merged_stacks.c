@@ -9,16 +9,6 @@
 #include "base/rows/grow.h"
 #include "base/text.h"
 
-/* In a name that only counts, "ProfilerStep#17": the length of the part before the number. Otherwise 0. */
-static size_t stem_of(const char *name)
-{
-	size_t at = strlen(name);
-
-	while (at > 0 && name[at - 1] >= '0' && name[at - 1] <= '9')
-		at--;
-	return name[at] != '\0' && at > 0 && name[at - 1] == '#' ? at : 0;
-}
-
 static int begin(struct xsp_merged_stacks *m)
 {
 	if (m->count > 0)
@@ -31,10 +21,11 @@ static int begin(struct xsp_merged_stacks *m)
 
 int xsp_merged_child(struct xsp_merged_stacks *m, uint32_t parent, const char *name, uint32_t *out)
 {
-	const size_t stem = m->join_numbered ? stem_of(name) : 0;
+	const size_t stem = m->join_numbered ? xsp_stacks_stem(name) : 0;
 	const size_t length = stem > 0 ? stem : strlen(name);
 	const uint64_t key = xsp_u64_mix(xsp_text_hash(name, length) + (stem > 0)) + parent;
 
+	m->joined += stem > 0;
 	if (begin(m) < 0)
 		return -ENOMEM;
 	const long at = xsp_u64map_index(&m->index, key, &m->nodes, &m->capacity, m->count);

@@ -22,8 +22,8 @@ struct xsp_merged_stacks {
 	struct xsp_u64map index; /* parent and name → node */
 	struct xsp_arena texts;
 	uint64_t merged; /* spans counted at a frame further out than their own */
-	/* Names that only count ("ProfilerStep#17") are one: two runs share none of them. */
-	bool join_numbered;
+	bool join_numbered; /* names that only count ("ProfilerStep#17") are one */
+	uint64_t joined; /* names that are such, each time that they came */
 };
 
 /* The child of that name, made when it is new. 0 or -ENOMEM. */

@@ -2,237 +2,14 @@
 #include "model/stacks/stacks.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rows/grow.h"
-#include "base/text.h"
-#include "base/rows/u64map.h"
-#include "model/rows/thread_rows.h"
-#include "model/stacks/off_cpu.h"
+#include "model/stacks/stacks_private.h"
 #include "timeline/samples.h"
 #include "timeline/waits.h"
 
-#define ROOTS_MAX 4096
-#define MORE "[more commands]"
-#define REASONS (UINT32_MAX - XSP_OFF_REST) /* names from here on: xsp_off_frame() */
 #define WAITS_ROW UINT32_MAX /* the row of a thread's last waits */
-
-/* The last position of a row: the next span of the row mostly shares its ancestors. */
-struct path {
-	uint32_t pid, tid, row;
-	bool used;
-	char comm[48];
-	uint32_t depth; /* ancestors that `names` and `nodes` hold */
-	uint32_t capacity;
-	xsp_name_id *names; /* as in the spans */
-	uint32_t *nodes; /* nodes[0]: the comm's; nodes[i + 1]: of names[i] */
-};
-
-/* An outermost frame. */
-struct root {
-	const char *comm; /* its own */
-	bool thread; /* one thread, not all with this name */
-	uint32_t pid, tid, ns_tid;
-	char *text; /* of a thread, as outputs show it */
-};
-
-struct xsp_stacks {
-	struct xsp_view *v;
-	struct xsp_stack_node *nodes;
-	uint32_t count, capacity;
-	uint32_t *table; /* node by (parent, name); open addressing, 0: empty */
-	uint32_t mask;
-	struct xsp_u64map path_of; /* hash of pid, tid and row → index */
-	struct path *paths;
-	size_t path_count, path_capacity;
-	size_t last_path; /* most spans are of the row of the one before */
-	struct root *roots;
-	uint32_t root_count;
-	size_t root_capacity;
-	struct xsp_thread_rows *rows; /* if each thread has a root of its own */
-	uint32_t *same; /* name id → the first id with the same text, + 1; 0: not looked up */
-	size_t same_count;
-	struct xsp_u64map texts; /* hash → the first id with it */
-	const struct xsp_capture_probe *probes;
-	size_t probe_count;
-	uint64_t merged;
-	bool joint; /* all threads have one root, of the name "" */
-	struct xsp_off_reported reported;
-};
-
-static uint32_t mix(uint64_t v)
-{
-	v *= 0x9E3779B97F4A7C15ULL;
-	return (uint32_t)(v >> 32 ^ v >> 12);
-}
-
-/* ---- names with different ids and one text (two overloads) are one frame ---- */
-
-static const char *text_of(const struct xsp_stacks *s, xsp_name_id id)
-{
-	if (id >= REASONS)
-		return xsp_off_frame(s->v, id - REASONS);
-	const char *text = xsp_timeline_name(s->v->timeline, id);
-
-	return text ? text : "";
-}
-
-static int first_with_text(struct xsp_stacks *s, xsp_name_id id, xsp_name_id *out)
-{
-	if (xsp_grow_zeroed(&s->same, &s->same_count, (size_t)id + 1) < 0)
-		return -ENOMEM;
-	if (s->same[id] == 0) {
-		const char *text = text_of(s, id);
-		uint64_t hash = xsp_text_hash(text, strlen(text));
-		const uint32_t *first;
-		while ((first = xsp_u64map_get(&s->texts, hash)) != NULL &&
-		       strcmp(text_of(s, *first), text) != 0)
-			hash++;
-		if (first == NULL && xsp_u64map_set(&s->texts, hash, id) < 0)
-			return -ENOMEM;
-		s->same[id] = (first != NULL ? *first : id) + 1;
-	}
-	*out = s->same[id] - 1;
-	return 0;
-}
-
-/* ---- nodes ---- */
-
-static uint32_t node_slot(const struct xsp_stacks *s, uint32_t parent, uint32_t name)
-{
-	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): it is 64 bits wide */
-	uint32_t i = mix((uint64_t)parent << 32 | name) & s->mask;
-
-	while (s->table[i] &&
-	       (s->nodes[s->table[i]].parent != parent || s->nodes[s->table[i]].name != name))
-		i = (i + 1) & s->mask;
-	return i;
-}
-
-static int grow_nodes(struct xsp_stacks *s)
-{
-	uint32_t wanted = s->capacity ? s->capacity * 2 : 1024;
-	struct xsp_stack_node *nodes = reallocarray(s->nodes, wanted, sizeof(*nodes));
-
-	if (nodes == NULL)
-		return -ENOMEM;
-	s->nodes = nodes;
-	uint32_t *table = calloc((size_t)wanted * 2, sizeof(*table));
-	if (table == NULL)
-		return -ENOMEM;
-	free(s->table);
-	s->table = table;
-	s->mask = wanted * 2 - 1;
-	s->capacity = wanted;
-	for (uint32_t i = 1; i < s->count; i++)
-		table[node_slot(s, nodes[i].parent, nodes[i].name)] = i;
-	return 0;
-}
-
-/* The child of `parent` with this name; *out 0: no room for one more. */
-static int child(struct xsp_stacks *s, uint32_t parent, uint32_t name, uint32_t *out)
-{
-	uint32_t slot = node_slot(s, parent, name);
-
-	*out = s->table[slot];
-	if (*out)
-		return 0;
-	if (parent != 0 &&
-	    (s->count >= XSP_STACKS_MAX || s->nodes[parent].depth > XSP_STACKS_DEPTH))
-		return 0;
-	if (s->count == s->capacity) {
-		if (grow_nodes(s) < 0)
-			return -ENOMEM;
-		slot = node_slot(s, parent, name);
-	}
-	*out = s->count++;
-	s->table[slot] = *out;
-	s->nodes[*out] = (struct xsp_stack_node){
-		.parent = parent,
-		.name = name,
-		.depth = s->nodes[parent].depth + 1,
-		.next = s->nodes[parent].first,
-	};
-	s->nodes[parent].first = *out;
-	return 0;
-}
-
-static int set_text(const struct xsp_stacks *s, struct root *r, bool alone)
-{
-	const struct xsp_thread_row *row =
-		alone ? NULL : xsp_thread_rows_of(s->rows, r->pid, r->tid, 0);
-	char *text;
-
-	if (!alone && row == NULL)
-		return -ENOMEM;
-	if ((row != NULL ? asprintf(&text, "%s (%u/%u)", r->comm, row->pid, row->thread_tid)
-			 : asprintf(&text, "%s (%u)", r->comm, r->ns_tid)) < 0)
-		return -ENOMEM;
-	free(r->text);
-	r->text = text;
-	return 0;
-}
-
-/* Threads of two processes may have the same number: then their processes are shown, too. */
-static int tell_apart(const struct xsp_stacks *s, struct root *new)
-{
-	bool alone = true;
-	int rc = 0;
-
-	for (uint32_t i = 0; rc == 0 && i < s->root_count; i++) {
-		struct root *r = &s->roots[i];
-		if (r == new || !r->thread || r->ns_tid != new->ns_tid ||
-		    strcmp(r->comm, new->comm) != 0)
-			continue;
-		alone = false;
-		rc = set_text(s, r, false);
-	}
-	return rc == 0 ? set_text(s, new, alone) : rc;
-}
-
-static uint32_t find_root(const struct xsp_stacks *s, const struct root *r)
-{
-	uint32_t i = 0;
-
-	while (i < s->root_count &&
-	       (s->roots[i].thread != r->thread || s->roots[i].tid != r->tid ||
-		s->roots[i].pid != r->pid || strcmp(s->roots[i].comm, r->comm) != 0))
-		i++;
-	return i;
-}
-
-static int root_node(struct xsp_stacks *s, uint32_t pid, uint32_t tid, const char *comm,
-		     uint32_t *out)
-{
-	const struct xsp_timeline_thread *t = xsp_timeline_thread(s->v->timeline, tid);
-	struct root r = {.comm = comm};
-
-	if (s->rows != NULL && !s->joint) {
-		r.thread = true;
-		r.pid = pid;
-		r.tid = tid;
-		r.ns_tid = t != NULL ? t->ns_tid : tid;
-	}
-	uint32_t i = find_root(s, &r);
-	/* a program can rename its threads without end */
-	if (i == s->root_count && s->root_count >= ROOTS_MAX) {
-		r = (struct root){.comm = MORE};
-		i = find_root(s, &r);
-	}
-	if (i == s->root_count) {
-		char *copy = strdup(r.comm);
-		r.comm = copy;
-		if (copy == NULL || XSP_APPEND(s->roots, s->root_capacity, s->root_count, r) < 0) {
-			free(copy);
-			return -ENOMEM;
-		}
-		if (r.thread && tell_apart(s, &s->roots[i]) < 0)
-			return -ENOMEM;
-	}
-	return child(s, 0, i, out);
-}
 
 /* ---- rows ---- */
 
@@ -289,9 +66,9 @@ static int follow(struct xsp_stacks *s, struct path *p, const xsp_name_id *aroun
 	for (p->depth = same; p->depth < depth; p->depth++) {
 		xsp_name_id name;
 		uint32_t node;
-		int rc = first_with_text(s, around[p->depth] & ~XSP_PATH_FRAME, &name);
+		int rc = xsp_stack_first_name(s, around[p->depth] & ~XSP_PATH_FRAME, &name);
 		if (rc == 0)
-			rc = child(s, p->nodes[p->depth], name, &node);
+			rc = xsp_stack_child(s, p->nodes[p->depth], name, &node);
 		if (rc < 0)
 			return rc;
 		if (node == 0)
@@ -304,22 +81,17 @@ static int follow(struct xsp_stacks *s, struct path *p, const xsp_name_id *aroun
 	return 0;
 }
 
-static void comm_of(const struct xsp_stacks *s, uint32_t pid, uint32_t tid, char *out, size_t size)
-{
-	snprintf(out, size, "%s", s->joint ? "" : xsp_thread_rows_comm(s->v, pid, tid));
-}
-
 static int enter_root(struct xsp_stacks *s, struct path *p)
 {
 	char comm[sizeof(p->comm)];
 
-	comm_of(s, p->pid, p->tid, comm, sizeof(comm));
+	xsp_stack_comm(s, p->pid, p->tid, comm, sizeof(comm));
 	if (p->used && strcmp(p->comm, comm) == 0)
 		return 0;
 	memcpy(p->comm, comm, sizeof(comm));
 	p->used = true;
 	p->depth = 0;
-	return root_node(s, p->pid, p->tid, p->comm, &p->nodes[0]);
+	return xsp_stack_root(s, p->pid, p->tid, p->comm, &p->nodes[0]);
 }
 
 int xsp_stacks_find(struct xsp_stacks *s, const struct xsp_span *span, uint32_t *node,
@@ -338,9 +110,9 @@ int xsp_stacks_find(struct xsp_stacks *s, const struct xsp_span *span, uint32_t 
 	if (rc == 0)
 		rc = follow(s, p, around, depth);
 	if (rc == 0)
-		rc = first_with_text(s, span->name & ~XSP_PATH_FRAME, &name);
+		rc = xsp_stack_first_name(s, span->name & ~XSP_PATH_FRAME, &name);
 	if (rc == 0 && p->depth == all)
-		rc = child(s, p->nodes[p->depth], name, node);
+		rc = xsp_stack_child(s, p->nodes[p->depth], name, node);
 	if (rc < 0)
 		return rc;
 	if (*node != 0 && !(span->name & XSP_PATH_FRAME))
@@ -360,14 +132,16 @@ int xsp_stacks_add(struct xsp_stacks *s, const struct xsp_span *span)
 		return rc;
 	struct xsp_stack_node *n = &s->nodes[nearest];
 	n->self_ns += self_ns;
-	if (xsp_span_has_duration(span) && span->self_cpu_ns != XSP_CPU_UNKNOWN)
+	if (s->all)
+		rc = xsp_off_reported_put(&s->on_cpu, span->pid, span->tid, self_ns);
+	else if (xsp_span_has_duration(span) && span->self_cpu_ns != XSP_CPU_UNKNOWN)
 		n->self_cpu_ns += span->self_cpu_ns;
 	if (node == 0)
 		return 0;
 	n->calls++;
 	n->annotation =
 		span->probe < s->probe_count && s->probes[span->probe].kind == XSP_PROBE_ANNOTATION;
-	return 0;
+	return rc;
 }
 
 static int add_part(struct xsp_stacks *s, struct path *p, const struct xsp_wait *w,
@@ -378,7 +152,7 @@ static int add_part(struct xsp_stacks *s, struct path *p, const struct xsp_wait 
 	int rc = follow(s, p, w->path, depth);
 
 	if (rc == 0 && p->depth == part->length)
-		rc = child(s, p->nodes[p->depth], REASONS + part->why, &node);
+		rc = xsp_stack_child(s, p->nodes[p->depth], REASONS + part->why, &node);
 	if (rc < 0)
 		return rc;
 	s->merged += node == 0;
@@ -410,13 +184,11 @@ int xsp_stacks_add_wait(struct xsp_stacks *s, const struct xsp_wait *wait)
 static int add_rest(void *ctx, const struct xsp_timeline_thread *thread, uint64_t ns)
 {
 	struct xsp_stacks *s = ctx;
-	char comm[48];
 	uint32_t node, rest;
+	int rc = xsp_stack_root_of(s, thread, &node);
 
-	comm_of(s, thread->pid, thread->tid, comm, sizeof(comm));
-	int rc = root_node(s, thread->pid, thread->tid, comm, &node);
 	if (rc == 0)
-		rc = child(s, node, REASONS + XSP_OFF_REST, &rest);
+		rc = xsp_stack_child(s, node, REASONS + XSP_OFF_REST, &rest);
 	if (rc < 0)
 		return rc;
 	s->nodes[rest != 0 ? rest : node].self_ns += ns;
@@ -430,7 +202,7 @@ void xsp_stacks_join_threads(struct xsp_stacks *s)
 
 int xsp_stacks_same_name(struct xsp_stacks *s, xsp_name_id id, xsp_name_id *first)
 {
-	return first_with_text(s, id & ~XSP_PATH_FRAME, first);
+	return xsp_stack_first_name(s, id & ~XSP_PATH_FRAME, first);
 }
 
 /* ---- life ---- */
@@ -443,9 +215,10 @@ int xsp_stacks_new(struct xsp_view *v, struct xsp_stacks **out)
 	if (s == NULL)
 		return -ENOMEM;
 	s->v = v;
+	s->all = v->weight == XSP_WEIGHT_ALL;
 	s->probe_count = xsp_capture_probes(v->reader, &s->probes);
 	s->count = 1;
-	if (grow_nodes(s) < 0 || (v->by_thread && xsp_thread_rows_new(v, &s->rows) < 0)) {
+	if (xsp_stack_grow(s) < 0 || (v->by_thread && xsp_thread_rows_new(v, &s->rows) < 0)) {
 		xsp_stacks_free(s);
 		return -ENOMEM;
 	}
@@ -467,6 +240,10 @@ void xsp_stacks_free(struct xsp_stacks *s)
 		free(s->roots[i].text);
 	}
 	xsp_off_reported_free(&s->reported);
+	xsp_off_reported_free(&s->on_cpu);
+	xsp_u64map_free(&s->joined);
+	XSP_FREE(&s->joined_texts);
+	xsp_arena_free(&s->arena);
 	xsp_u64map_free(&s->path_of);
 	free(s->paths);
 	free(s->roots);
@@ -514,9 +291,32 @@ static int on_sample(void *ctx, const struct xsp_sample *sample)
 	return xsp_stacks_add(ctx, &span);
 }
 
+int xsp_stacks_add_sample(struct xsp_stacks *s, const struct xsp_sample *sample)
+{
+	const struct xsp_span span = xsp_sample_as_span(sample);
+	uint32_t node, nearest;
+
+	if (sample->in_span)
+		return 0;
+	int rc = xsp_stacks_find(s, &span, &node, &nearest);
+	if (rc < 0)
+		return rc;
+	s->nodes[nearest].self_cpu_ns += sample->period_ns;
+	s->nodes[nearest].calls += node != 0;
+	return 0;
+}
+
+static int on_outside(void *ctx, const struct xsp_sample *sample)
+{
+	return xsp_stacks_add_sample(ctx, sample);
+}
+
 struct xsp_timeline_sink xsp_stacks_sink(struct xsp_stacks *s)
 {
 	switch (s->v->weight) {
+	case XSP_WEIGHT_ALL:
+		return (struct xsp_timeline_sink){
+			.ctx = s, .span = on_span, .wait = on_wait, .sample = on_outside};
 	case XSP_WEIGHT_SAMPLES:
 		return (struct xsp_timeline_sink){.ctx = s, .sample = on_sample};
 	case XSP_WEIGHT_OFF_CPU:
@@ -562,9 +362,12 @@ static void sort_children(struct xsp_stacks *s, uint32_t parent, uint32_t *scrat
 int xsp_stacks_seal(struct xsp_stacks *s, enum xsp_stacks_order how)
 {
 	struct order order = {s, how};
-	int rc = s->v->weight == XSP_WEIGHT_OFF_CPU ? xsp_off_rest(s->v, &s->reported, add_rest, s)
-						    : 0;
+	int rc = s->all || s->v->weight == XSP_WEIGHT_OFF_CPU
+			 ? xsp_off_rest(s->v, &s->reported, add_rest, s)
+			 : 0;
 
+	if (rc == 0 && s->all)
+		rc = xsp_stack_end_all(s);
 	if (rc < 0)
 		return rc;
 	uint32_t *scratch = calloc(s->count, sizeof(*scratch));
@@ -602,7 +405,7 @@ const char *xsp_stacks_name(const struct xsp_stacks *s, uint32_t index)
 	if (n->depth == 0)
 		return "all";
 	if (n->depth > 1)
-		return text_of(s, n->name);
+		return xsp_stack_text(s, n->name);
 	const struct root *r = &s->roots[n->name];
 	return r->text != NULL ? r->text : r->comm;
 }

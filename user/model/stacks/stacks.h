@@ -19,7 +19,8 @@ struct xsp_stack_node {
 	bool annotation; /* a named range, not a function */
 	bool span; /* a span, not only a function of a stack */
 	uint64_t self_ns, calls;
-	uint64_t self_cpu_ns; /* of spans, with --waits; without what is not known */
+	uint64_t
+		self_cpu_ns; /* of spans, with --waits; without what is not known; of XSP_WEIGHT_ALL, until seal(), samples */
 	uint64_t total_ns; /* self and the children's; after seal() */
 };
 
@@ -40,7 +41,9 @@ int xsp_stacks_find(struct xsp_stacks *s, const struct xsp_span *span, uint32_t 
 void xsp_stacks_join_threads(struct xsp_stacks *s);
 /* The first id with the text of `id`; nodes have that as their name. */
 int xsp_stacks_same_name(struct xsp_stacks *s, xsp_name_id id, xsp_name_id *first);
-/* With XSP_WEIGHT_OFF_CPU. */
+/* With XSP_WEIGHT_ALL: the sample shares out time on a CPU outside of spans. */
+int xsp_stacks_add_sample(struct xsp_stacks *s, const struct xsp_sample *sample);
+/* With XSP_WEIGHT_OFF_CPU or XSP_WEIGHT_ALL. */
 int xsp_stacks_add_wait(struct xsp_stacks *s, const struct xsp_wait *wait);
 
 enum xsp_stacks_order { XSP_STACKS_BY_NAME, XSP_STACKS_BY_TOTAL };
@@ -55,5 +58,9 @@ uint32_t xsp_stacks_next(const struct xsp_stacks *s, uint32_t index);
 const char *xsp_stacks_name(const struct xsp_stacks *s, uint32_t index);
 /* Spans counted at a frame further out than their own. */
 uint64_t xsp_stacks_merged(const struct xsp_stacks *s);
+/* Of XSP_WEIGHT_ALL: threads that were hardly ever on a CPU, nor ready, and are left out. */
+uint64_t xsp_stacks_idle(const struct xsp_stacks *s);
+/* In a name that only counts, "ProfilerStep#17" or "ProfilerStep#*": the length of the part before the number. Otherwise 0. */
+size_t xsp_stacks_stem(const char *name);
 
 #endif

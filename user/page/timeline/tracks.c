@@ -2,12 +2,14 @@
 #include "page/timeline/tracks.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/rows/grow.h"
 #include "base/text.h"
+#include "catalog/job_variables.h"
 #include "model/rows/counters.h"
 #include "model/rows/memory_track.h"
 #include "model/rows/states.h"
@@ -490,16 +492,37 @@ static bool has_one_process(const struct xsp_tracks *t)
 	return i == count;
 }
 
+/* "rank 3 (host)" of a job, "rank 3 train.py" of a launcher's child, else its name. Returns the order of its tracks. */
+static uint32_t name_process(const struct xsp_tracks *t, const struct xsp_track *track, char *out,
+			     size_t size)
+{
+	const struct xsp_view_named *named = xsp_view_name(&t->view, track->root_pid);
+	const struct xsp_capture_process *p =
+		xsp_capture_process_of(t->view.reader, track->root_pid);
+	char name[256];
+	uint32_t rank;
+
+	xsp_run_process_name(t->view.reader, track->root_pid, name, sizeof(name));
+	if (named != NULL) {
+		snprintf(out, size, "%s", named->name);
+		return named->order;
+	}
+	if (p == NULL || !xsp_capture_variable_number(p, XSP_JOB_RANK, &rank)) {
+		snprintf(out, size, "%s", name);
+		return track->pid;
+	}
+	snprintf(out, size, "rank %" PRIu32 " %s", rank, name);
+	return rank;
+}
+
 static int name_track(struct xsp_tracks *t, struct xsp_track *track)
 {
 	const struct xsp_view_named *named = xsp_view_name(&t->view, track->root_pid);
 	const bool gpu = track->kind == XSP_TRACK_STREAM;
-	char process[256], text[320];
+	char process[272], text[336];
 	int rc = 0;
 
-	xsp_run_process_name(t->view.reader, track->root_pid, process, sizeof(process));
-	if (named != NULL)
-		snprintf(process, sizeof(process), "%s", named->name);
+	track->order = name_process(t, track, process, sizeof(process));
 	if (gpu && (named != NULL || has_one_process(t)))
 		snprintf(text, sizeof(text), "GPU %u (%s)", track->pid, process);
 	else if (gpu) /* its name tells it apart */
@@ -507,7 +530,6 @@ static int name_track(struct xsp_tracks *t, struct xsp_track *track)
 			 xsp_thread_rows_pid(t->rows, track->root_pid));
 	else
 		snprintf(text, sizeof(text), "%s", process);
-	track->order = named != NULL ? named->order : track->pid;
 	if (gpu)
 		track->pid = xsp_view_gpu(&t->view, track->pid, track->root_pid);
 	rc = copy(t, text, &track->process);

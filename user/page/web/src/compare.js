@@ -62,16 +62,14 @@ export default {
   applies: (data) => !!data.compare,
   render(element, data, place) {
     const {findings, sections} = data.compare;
-    const [head, ...others] = Object.entries(sections).filter(([, section]) => !isEmpty(section));
     const make = ([key, section]) =>
       makeSection(`compare.${key}`, section, place, {table: (name) => tableOptions(section.tables[name])});
-    const parts = [head, ...others].filter(Boolean).map(make);
+    const parts = Object.entries(sections).filter(([, section]) => !isEmpty(section)).map(make);
     const list = h('div', {class: 'findings'}, ...findings.map((finding) => findingCard(finding, place)));
     element.append(
-      parts[0]?.element ?? '',
       h('h2', {}, findings.length > 0 ? 'What became worse' : 'Nothing became worse, as far as can be told'),
       list,
-      ...parts.slice(1).map((part) => part.element),
+      ...parts.map((part) => part.element),
     );
     return {update: (state) => parts.forEach((part) => part.update(state))};
   },

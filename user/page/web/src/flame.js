@@ -9,14 +9,18 @@ const ROW = 19;
 const LABELLED = 24;
 const REACH = 2; // pixels
 
+/** A sandwich has callers above and callees below: its root is in between. */
+const fromTop = (view) => view.icicle || !!view.tree.up;
+
 /** Where the rows of a depth begin, from the top of the content; the root is below unless it is an icicle. */
 function rowTop(view, depth) {
   const all = Math.max(view.tree.rows.length * ROW, view.scroll.clientHeight);
-  return view.icicle ? depth * ROW : all - (depth + 1) * ROW;
+  return fromTop(view) ? depth * ROW : all - (depth + 1) * ROW;
 }
 
 const drawing = {
   title: 'Flame graph',
+  sandwich: true,
   height: (view) => view.tree.rows.length * ROW,
 
   controls: (view, choice) =>
@@ -33,8 +37,8 @@ const drawing = {
     ),
 
   keys: (view) => ({
-    [view.icicle ? 'ArrowDown' : 'ArrowUp']: 'child',
-    [view.icicle ? 'ArrowUp' : 'ArrowDown']: 'parent',
+    [fromTop(view) ? 'ArrowDown' : 'ArrowUp']: 'child',
+    [fromTop(view) ? 'ArrowUp' : 'ArrowDown']: 'parent',
     ArrowLeft: 'previous',
     ArrowRight: 'next',
   }),
@@ -64,7 +68,7 @@ const drawing = {
     );
     rows.end(seen.length);
     for (const [i, {y, depth}] of seen.entries()) {
-      context.globalAlpha = depth < range.depth ? 0.6 : 1; // what is outside of the zoom
+      context.globalAlpha = depth < range.depth && !tree.up ? 0.6 : 1; // what is outside of the zoom
       rows.draw(context, i, 0, y, width, ROW - 1);
       drawLabels(context, view.ruler, wide[i], {
         scale,
@@ -76,6 +80,7 @@ const drawing = {
       });
     }
     context.globalAlpha = 1;
+    if (tree.up) drawing.outline(context, {...view, reached: 0}, width);
     if (document.activeElement === view.canvas && view.reached >= 0) drawing.outline(context, view, width);
   },
 
@@ -98,10 +103,8 @@ const drawing = {
 
   hit(view, x, y) {
     const {tree, range, scroll, surface} = view;
-    const fromTop = y + scroll.scrollTop;
-    const depth = view.icicle
-      ? Math.floor(fromTop / ROW)
-      : Math.floor((rowTop(view, 0) + ROW - fromTop) / ROW);
+    const at = y + scroll.scrollTop;
+    const depth = fromTop(view) ? Math.floor(at / ROW) : Math.floor((rowTop(view, 0) + ROW - at) / ROW);
     const cells = tree.rows[depth];
     if (!cells) return -1;
     const perPixel = (range.to - range.from) / surface.width;
@@ -114,7 +117,7 @@ const drawing = {
     view.content.style.height = `${drawing.height(view)}px`;
     const y = rowTop(view, tree.depth[node]);
     if (y < scroll.scrollTop || y + ROW > scroll.scrollTop + scroll.clientHeight)
-      scroll.scrollTop = view.icicle ? y - ROW : y + 2 * ROW - scroll.clientHeight;
+      scroll.scrollTop = fromTop(view) ? y - ROW : y + 2 * ROW - scroll.clientHeight;
   },
 };
 
@@ -123,4 +126,5 @@ export default treeTab('flame', drawing, [
   ['↑ ↓', 'to who called it and what it calls'],
   ['← →', 'to its neighbours'],
   ['Esc, Home', 'one step out, all the way out'],
+  ['S', 'sandwich: all that calls the frame, and all that it calls'],
 ]);

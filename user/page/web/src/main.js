@@ -24,7 +24,7 @@ function head(data, place, search, tabs) {
   const {page} = data;
   const {lost, what} = losses(data.report);
   const facts = page.captures.map((c) =>
-    [page.captures.length > 1 && c.name, c.host, c.start, format(c.duration_ns, 'ns')]
+    [page.captures.length > 1 && c.name, c.host, c.start]
       .filter(Boolean)
       .join(' · '),
   );
@@ -51,7 +51,7 @@ function head(data, place, search, tabs) {
     ),
     page.cut &&
       h('span', {class: 'chip', title: 'the page shows a part of the recording'}, printable(page.cut)),
-    lost && placeLink(place, {tab: 'summary'}, {class: 'chip bad', title: lost}, `${what} were lost`),
+    lost && placeLink(place, {tab: 'figures'}, {class: 'chip bad', title: lost}, `${what} were lost`),
     h('span', {class: 'grow'}),
     search,
     theme,
@@ -63,7 +63,8 @@ function head(data, place, search, tabs) {
   );
 }
 
-function searchBox(place) {
+/** `next`: goes to the next match (1), or the previous one (-1). */
+function searchBox(place, next) {
   let timer;
   const input = h('input', {
     type: 'search',
@@ -77,6 +78,11 @@ function searchBox(place) {
       timer = setTimeout(() => place.go({q: input.value}, {replace: true}), SEARCH_MS);
     },
     onkeydown: (event) => {
+      if (event.key === 'Enter') {
+        clearTimeout(timer);
+        place.go({q: input.value}, {replace: true});
+        next(event.shiftKey ? -1 : 1);
+      }
       if (event.key !== 'Escape') return;
       clearTimeout(timer);
       input.value = '';
@@ -165,8 +171,12 @@ function tabbed(tabs, data, place) {
       console.error(error);
     }
   }
+  /** Of the tab that is shown, if it has matches to go to. */
+  const nextMatch = async (direction) => (await shown.get(current().key))?.nextMatch?.(direction);
+  // the keys of what a click brings are its own
+  for (const [key, link] of links) link.addEventListener('click', (event) => event.detail > 0 && panels.get(key).focus({preventScroll: true}));
   place.listen(show);
-  return {row, panels: [...panels.values()], show};
+  return {row, panels: [...panels.values()], show, nextMatch};
 }
 
 /** Keys that work everywhere but where text is written. */
@@ -203,8 +213,8 @@ async function start() {
       throw new Error(`its data have version ${data.page.version}, which is not known here`);
     const place = new Place(window);
     const tabs = TABS.filter((tab) => tab.applies(data));
-    const search = searchBox(place);
     const views = tabbed(tabs, data, place);
+    const search = searchBox(place, views.nextMatch);
     document.title = `${printable(data.page.title)} - xsptrace`;
     app.replaceChildren(head(data, place, search, tabs), views.row, h('main', {}, ...views.panels));
     listenForKeys(tabs, place, search);

@@ -1,78 +1,47 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Summary: what was recorded, what stands out, and all that no other tab shows.
+// Summary: the answer. Where the time went, what was found and what to do, and the busiest thread over time.
+import {makeAccount, useOf} from './account.js';
 import {bars} from './bars.js';
 import {h, placeLink, printable} from './dom.js';
-import {findingId, severity} from './findings.js';
+import {findingCard, findingId} from './findings.js';
 import {format, formatCount, formatNs} from './format.js';
 import {isEmpty, makeSection, notes} from './section.js';
+import {makeStrip} from './strip.js';
 
-const FINDINGS = 6;
 const OPERATIONS = 8;
+const FINDINGS = 3; // that stand open
+const JOB = ['job', 'ranks', 'rank_steps', 'collectives']; // sections of several ranks
+/** What they find is an operation; the subjects of others are threads, places, kernels, which may have the same text. */
+const OF_OPERATIONS = new Set(['hot-operation', 'loader', 'memory-bound']);
 
-/** What stands large at the top: section, key of the value, title (else the report's own). */
-const TILES = [
-  ['recording', 'recorded_ns', 'recorded'],
-  ['recording', 'spans', 'spans'],
-  ['recording', 'processes', 'processes'],
-  ['recording', 'threads', 'threads with spans'],
-  ['job', 'time_ns', 'time'],
-  ['job', 'ranks', 'ranks'],
-  ['job', 'hosts', 'hosts'],
-  ['job', 'collectives', 'collectives'],
-  ['steps', 'steps', 'steps'],
-  ['steps', 'steps_per_second'],
-  ['steps', 'p50_ns', 'median step'],
+/** What was recorded, once: section, key of the value, what it counts. */
+const FACTS = [
+  ['recording', 'spans', 'span', 'spans'],
+  ['recording', 'threads', 'thread with spans', 'threads with spans'],
+  ['recording', 'processes', 'process', 'processes'],
 ];
 
-function tiles(sections) {
-  const known = TILES.filter(
-    ([section, key]) =>
-      (sections[section]?.values[key] ?? null) !== null && !(section === 'job' && key === 'time_ns' && sections.recording),
+function facts({page, report}) {
+  const sections = report?.sections ?? {};
+  const counts = FACTS.filter(([section, key]) => sections[section]?.values[key] > 0).map(
+    ([section, key, one, many]) => `${formatCount(sections[section].values[key])} ${sections[section].values[key] === 1 ? one : many}`,
   );
-  if (known.length === 0) return '';
-  return h(
-    'dl',
-    {class: 'tiles'},
-    ...known.map(([section, key, title]) => {
-      const {values, about} = sections[section];
-      return h(
-        'div',
-        {},
-        h('dt', {}, title ?? about[key].title),
-        h('dd', {'data-key': key}, format(values[key], about[key].unit)),
-      );
-    }),
-  );
+  const written = `written by ${page.tool}${page.written ? `, ${page.written}` : ''}`;
+  return h('p', {class: 'quiet foot'}, printable([...counts, written].join(' · ')));
 }
 
-function findingsCard(findings, place) {
-  const more = findings.length - FINDINGS;
-  return h(
-    'div',
-    {class: 'card'},
-    h('h2', {}, placeLink(place, {tab: 'bottlenecks'}, {}, 'Bottlenecks'), ` ${findings.length}`),
-    findings.length === 0 && h('p', {class: 'quiet'}, 'none was found'),
-    h(
-      'ul',
-      {class: 'short-findings'},
-      ...findings
-        .slice(0, FINDINGS)
-        .map((finding) =>
-          h(
-            'li',
-            {},
-            severity(finding),
-            placeLink(
-              place,
-              {tab: 'bottlenecks', sel: findingId(finding), q: ''},
-              {title: finding.advice && printable(finding.advice)},
-              printable(finding.title),
-            ),
-          ),
-        ),
-    ),
-    more > 0 && placeLink(place, {tab: 'bottlenecks'}, {}, `and ${formatCount(more)} more`),
-  );
+/** Who was recorded, for how long, how busy it was. */
+function head({page, report}) {
+  const {account, steps} = report?.sections ?? {};
+  const {values = {}} = account ?? {};
+  const middle = steps?.values.p50_ns;
+  const text = [
+    `${formatNs(values.duration_ns ?? page.captures[0]?.duration_ns)} recorded`,
+    values.threads && `${formatCount(values.busy_threads)} busy thread${values.busy_threads === 1 ? '' : 's'} of ${formatCount(values.threads)}`,
+    account && useOf(values),
+    values.steps ? `${formatCount(values.steps)} steps of ${formatNs(values.ns / values.steps)}` : middle && `steps of ${formatNs(middle)}`,
+  ].filter(Boolean);
+  return h('div', {class: 'who'}, values.who && h('h2', {title: printable(values.who)}, printable(values.who)), h('p', {}, text.join(' · ')));
 }
 
 function operationsCard(rows, place) {
@@ -131,48 +100,101 @@ function capturesCard(captures) {
   );
 }
 
+const matches = (finding, query) =>
+  [finding.title, finding.rule, finding.subject, finding.advice].some((text) => text?.toLowerCase().includes(query));
+
+/** What was found; again where the search or what is selected changes. */
+function findingsList(data, place) {
+  const {findings, sections} = data.report;
+  const operations = new Set(sections.operations?.tables.operations?.rows.map((row) => row.name));
+  const element = h('div', {class: 'findings'});
+  let revealed;
+  return {
+    element,
+    update({q, sel}) {
+      const query = q.trim().toLowerCase();
+      const shown = findings.filter((finding) => !query || matches(finding, query));
+      const cards = shown.map((finding) =>
+        findingCard(finding, place, {
+          timeline: data.has('timeline'),
+          selected: sel === findingId(finding),
+          find:
+            OF_OPERATIONS.has(finding.rule) && operations.has(finding.subject)
+              ? [['operations', 'show in operations']]
+              : [],
+        }),
+      );
+      const more = cards.length - FINDINGS;
+      const wanted = query !== '' || shown.slice(FINDINGS).some((finding) => sel === findingId(finding));
+      element.replaceChildren(
+        ...cards.slice(0, FINDINGS),
+        more > 0 ? h('details', {open: wanted}, h('summary', {}, `${formatCount(more)} more`), h('div', {class: 'findings'}, ...cards.slice(FINDINGS))) : '',
+        cards.length > 0
+          ? ''
+          : h('p', {class: 'quiet'}, findings.length > 0 ? 'No finding matches the search.' : 'Nothing was found that a known change would save.'),
+      );
+      if (sel && sel !== revealed) {
+        revealed = sel;
+        element.querySelector('[aria-current]')?.scrollIntoView({block: 'center'});
+      }
+    },
+  };
+}
+
 /** @type {import('./tabs.js').Tab} */
 export default {
   key: 'summary',
   title: 'Summary',
+  sections: JOB,
   applies: () => true,
-  render(element, data, place, tabs) {
+  render(element, data, place) {
     const {page, report} = data;
     const sections = report?.sections ?? {};
-    const claimed = new Set(tabs.flatMap((tab) => tab.sections ?? []));
+    const timeline = data.has('timeline');
     const operations = sections.operations?.tables.operations?.rows ?? [];
     const devices = sections.gpu?.tables.devices?.rows ?? [];
-    const timeline = data.has('timeline');
-    const parts = Object.entries(sections)
-      .filter(([key, section]) => !claimed.has(key) && !isEmpty(section))
-      .map(([key, section]) => makeSection(key, section, place, {timeline}));
+    const parts = JOB.filter((key) => sections[key] && !isEmpty(sections[key])).map((key) => makeSection(key, sections[key], place, {timeline}));
+    if (report) parts.unshift(findingsList(data, place));
+    const [findings, ...job] = report ? parts : [undefined, ...parts];
+    const strip = h('div', {class: 'strip-room'});
 
     element.append(
-      tiles(sections),
-      notes(page.notes ?? []) || '',
+      head(data),
       h(
         'div',
         {class: 'columns'},
         h(
           'div',
           {class: 'stack'},
-          report && findingsCard(report.findings, place),
-          page.captures.length > 1 && capturesCard(page.captures),
+          sections.account && makeAccount(sections.account, place, {trees: data.has('trees')}),
+          !sections.account && operations.length > 0 && operationsCard(operations, place),
+          devices.length > 0 && devicesCard(devices, place),
         ),
         h(
           'div',
           {class: 'stack'},
-          operations.length > 0 && operationsCard(operations, place),
-          devices.length > 0 && devicesCard(devices, place),
+          report && h('h2', {}, 'Findings'),
+          findings?.element,
+          page.captures.length > 1 && capturesCard(page.captures),
         ),
       ),
-      ...parts.map((part) => part.element),
-      h(
-        'p',
-        {class: 'quiet foot'},
-        `Written by ${printable(page.tool)}${page.written ? `, ${printable(page.written)}` : ''}.`,
-      ),
+      strip,
+      ...job.map((part) => part.element),
+      notes(page.notes ?? []) || '',
+      facts(data),
     );
-    return {update: (state) => parts.forEach((part) => part.update(state))};
+    const update = (state) => parts.forEach((part) => part.update(state));
+    update(place.state);
+    // it is large, and what is above need not wait for it
+    if (timeline)
+      requestAnimationFrame(async () => {
+        try {
+          strip.append(await makeStrip(data, place, sections.account?.tables.families?.rows[0] ?? {}));
+        } catch (error) {
+          console.error(error);
+          strip.append(h('p', {class: 'message bad'}, `The timeline cannot be read: ${error.message}`));
+        }
+      });
+    return {update};
   },
 };

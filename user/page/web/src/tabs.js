@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The tabs in their order. A further one is a module with this interface and a line here.
-import bottlenecks from './bottlenecks.js';
 import compare from './compare.js';
+import figures from './figures.js';
 import flame from './flame.js';
 import memory from './memory.js';
 import modules from './modules.js';
@@ -19,7 +19,7 @@ import timeline from './timeline.js';
  * @typedef {object} Tab
  * @property {string} key in the address
  * @property {string} title
- * @property {string[]} [sections] of the report, which this tab shows; Summary shows those that no tab does
+ * @property {string[]} [sections] of the report, which this tab shows; All figures shows those that no tab does
  * @property {[string, string][]} [keys] its own keys, and what they do, for the help
  * @property {boolean} [wide] takes the whole window, and scrolls by itself
  * @property {(data: import('./blocks.js').Data) => boolean} applies whether there is anything to show
@@ -27,16 +27,16 @@ import timeline from './timeline.js';
  *   Shown | void | Promise<Shown | void>} render fills the element, once, when the tab is first shown; tabs: all that apply
  */
 
-/** @type {Tab[]} */
+/** @type {Tab[]} a comparison opens on what it compares */
 export const TABS = [
+  compare,
   summary,
-  operations,
   timeline,
   flame,
   sunburst,
+  operations,
   modules,
   memory,
   streams,
-  bottlenecks,
-  compare,
+  figures,
 ];

@@ -38,6 +38,7 @@ function print(begins) {
   if (begins === printing) return;
   const {dataset} = document.documentElement;
   printing = begins;
+  document.documentElement.classList.toggle('printing', begins);
   if (begins) [onScreen, dataset.theme] = [dataset.theme, 'light'];
   else if (onScreen) dataset.theme = onScreen;
   else delete dataset.theme;

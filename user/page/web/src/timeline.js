@@ -12,10 +12,12 @@ import {Finer} from './timeline/finer.js';
 import {GlidingView} from './timeline/glide.js';
 import {KEYS, listen} from './timeline/input.js';
 import {makeLabel} from './timeline/labels.js';
-import {countMatches, matching, nextMatch, ownTimes} from './timeline/measure.js';
-import {NOTHING, Names, group, layOut, leavesOut, readTracks, sameLane, trackKey} from './timeline/model.js';
+import {stateLegend} from './timeline/legend.js';
+import {Search, countMatches, nextMatch, ownTimes} from './timeline/measure.js';
+import {NOTHING, Names, group, idleKey, layOut, leavesOut, readTracks, sameLane, trackKey} from './timeline/model.js';
 import {showPoint, showSpan, showTimes, spanText} from './timeline/panel.js';
 import {busyShares, drawHead, drawRows, palettes, valueAt} from './timeline/paint.js';
+import {color} from './theme.js';
 
 const REST_MS = 250; // after which the table of what is in view is counted anew
 const REACH = 3; // pixels, within which a span is hit that is too small for the pointer
@@ -40,11 +42,12 @@ export class Timeline {
     this.arrows = this.ownArrows = readArrows(block, this.tracks);
     this.byKey = new Map(this.tracks.map((track) => [trackKey(track), track]));
     this.chosen = [];
-    this.groups = group(this.tracks);
-    this.folded = new Set(this.groups.length > MANY_PROCESSES ? this.groups.slice(1).map((g) => g.key) : []);
+    this.groups = group(this.tracks, block.head.names);
+    this.folded = new Set(this.groups.flatMap((g, i) => [...(g.idle || (i > 0 && this.groups.length > MANY_PROCESSES) ? [g.key] : []), idleKey(g)]));
+    this.pins = new Set();
     this.view = new GlidingView(block.head.from_ns, block.head.to_ns, () => this.moved());
     this.finer = new Finer(this.names, () => this.finerCame());
-    this.match = null;
+    this.lit = null;
     this.selected = this.area = this.found = null;
     this.kind = KINDS.find(([kind]) => this.tracks.some((t) => t.kind === kind))?.[0];
     this.sheet = new Sheet();
@@ -65,9 +68,9 @@ export class Timeline {
     this.matches = h('span', {class: 'tl-matches', hidden: true});
     this.matchText = h('span', {'aria-live': 'polite'});
     this.matches.append(
-      button('‹', 'previous match (Shift+N)', () => this.nextMatch(-1)),
+      button('‹', 'previous match (Shift+Enter)', () => this.nextMatch(-1)),
       this.matchText,
-      button('›', 'next match (N)', () => this.nextMatch(1)),
+      button('›', 'next match (Enter)', () => this.nextMatch(1)),
     );
     this.head = h('canvas', {class: 'tl-head', 'aria-hidden': 'true'});
     this.canvas = h('canvas', {
@@ -78,7 +81,8 @@ export class Timeline {
       'aria-label': 'spans over time; Enter selects one, the table below tells what takes the time in view',
     });
     this.labels = h('div', {class: 'tl-labels'});
-    this.content = h('div', {class: 'tl-content'}, this.labels, this.canvas);
+    this.pinned = h('div', {class: 'tl-pinned'});
+    this.content = h('div', {class: 'tl-content'}, this.labels, h('div', {class: 'tl-pins'}, this.pinned), this.canvas);
     this.scroll = h('div', {class: 'tl-scroll', onscroll: () => this.request()}, this.content);
     this.live = h('p', {class: 'hidden-text', 'aria-live': 'polite'});
     this.details = h('section', {class: 'tl-details', 'aria-label': 'selected', tabindex: '0'});
@@ -104,6 +108,7 @@ export class Timeline {
         h('span', {class: 'toolbar-gap'}),
         this.matches,
         h('span', {class: 'grow'}),
+        stateLegend(this.names.list, this.tracks.filter(({kind}) => kind === 'states')),
         this.status,
       ),
       h('div', {class: 'tl-top'}, h('div', {class: 'tl-corner quiet'}), this.head),
@@ -152,18 +157,26 @@ export class Timeline {
 
   fold(keys) {
     if (keys) this.folded = new Set(keys);
-    this.layout = layOut(this.groups, this.folded);
+    this.layout = layOut(this.groups, this.folded, this.pins);
     this.content.style.height = `${this.layout.height}px`;
-    this.labels.replaceChildren(
-      ...this.layout.rows.map((row) => makeLabel(row, this.folded, (key) => this.toggle(key))),
-    );
+    const labels = (rows) => rows.flatMap((row) => makeLabel(row, this.folded, (key) => this.toggle(key), (key) => this.pin(key)));
+    this.labels.replaceChildren(...labels(this.layout.rows.filter((row) => !row.pinned)));
+    this.pinned.replaceChildren(...labels(this.layout.rows.filter((row) => row.pinned)));
+    this.pinned.style.height = `${this.layout.pinned}px`;
     this.request();
+  }
+
+  /** Kept at the top, or no longer. */
+  pin(key) {
+    if (!this.pins.delete(key)) this.pins.add(key);
+    this.fold();
+    [...this.labels.children, ...this.pinned.children].find((label) => label.dataset.key === key)?.focus();
   }
 
   toggle(key) {
     if (!this.folded.delete(key)) this.folded.add(key);
     this.fold();
-    [...this.labels.children].find((label) => label.dataset.key === key)?.focus();
+    [...this.labels.children, ...this.pinned.children].find((label) => label.dataset.key === key)?.focus();
   }
 
   /* ---- drawing ---- */
@@ -172,7 +185,7 @@ export class Timeline {
   paintAnew() {
     const {list} = this.names;
     for (let i = this.shownNames.length; i < list.length; i++) this.shownNames.push(printable(list[i]));
-    this.palettes = palettes(list, this.match);
+    this.palettes = palettes(list, this.lit?.names ?? null);
     this.request();
   }
 
@@ -200,9 +213,9 @@ export class Timeline {
   }
 
   drawRows(surface) {
-    const {view, layout, palettes: colours, ruler, sheet, selected, area, shownNames: names, arrows, chosen} = this;
+    const {view, layout, palettes: colours, ruler, sheet, selected, area, shownNames: names, chosen, lit} = this;
     const segments = (part, perPixel) => this.segments(part, perPixel);
-    drawRows(surface, {
+    const scene = {
       view,
       layout,
       palettes: colours,
@@ -211,11 +224,19 @@ export class Timeline {
       selected,
       area,
       names,
-      arrows,
       chosen,
+      lit,
       segments,
       top: this.scroll.scrollTop,
-    });
+    };
+    drawRows(surface, scene);
+    if (layout.pinned === 0) return;
+    // what is pinned stands over what scrolls below it
+    const {context, width, scale} = surface;
+    const rows = layout.rows.filter((row) => row.pinned);
+    drawRows({context, width, height: layout.pinned, scale}, {...scene, layout: {...layout, rows}, top: 0, area: null});
+    context.fillStyle = color('--line');
+    context.fillRect(0, layout.pinned - 1, width, 1);
   }
 
   get perPixel() {
@@ -399,12 +420,13 @@ export class Timeline {
   reveal({track, depth, start, duration}) {
     const g = this.groups.find((x) => x.blocks.some((b) => b.tracks.includes(track)));
     const block = g.blocks.find((b) => b.tracks.includes(track));
-    const folded = [this.folded.delete(g.key), depth > 0 && this.folded.delete(block.key)];
+    const folded = [this.folded.delete(g.key), depth > 0 && this.folded.delete(block.key), block.idle && this.folded.delete(idleKey(g))];
     if (folded.includes(true)) this.fold();
     const part = this.partOf(track, depth);
     const {scroll, view} = this;
-    if (part.y < scroll.scrollTop || part.y + part.height > scroll.scrollTop + scroll.clientHeight)
-      scroll.scrollTop = part.y - scroll.clientHeight / 3;
+    const top = scroll.scrollTop + this.layout.pinned;
+    if (!this.pins.has(block.key) && (part.y < top || part.y + part.height > scroll.scrollTop + scroll.clientHeight))
+      scroll.scrollTop = part.y - this.layout.pinned - scroll.clientHeight / 3;
     if (
       start + duration < view.from ||
       start > view.to ||
@@ -548,11 +570,11 @@ export class Timeline {
   search(text, again = false) {
     if (!again && text === this.searched) return;
     this.searched = text;
-    this.match = text === '' ? null : matching(this.names.list, text);
-    this.matches.hidden = this.match === null;
+    this.lit = text === '' ? null : new Search(this.names.list, text);
+    this.matches.hidden = this.lit === null;
     this.paintAnew();
     this.found = again ? this.found : null;
-    if (this.match) this.tellMatches();
+    if (this.lit) this.tellMatches();
   }
 
   /** All lanes that spans are in, folded or not, in their order on the page. */
@@ -568,7 +590,7 @@ export class Timeline {
     const lanes = this.searchedLanes();
     const {all, upTo} = countMatches(
       lanes.map(({lane}) => lane[0]),
-      this.match,
+      this.lit,
       this.found,
     );
     this.matchText.textContent =
@@ -580,12 +602,12 @@ export class Timeline {
   }
 
   nextMatch(direction) {
-    if (!this.match) return;
+    if (!this.lit) return;
     const lanes = this.searchedLanes();
     const from = this.found ?? {start: direction > 0 ? this.view.from : this.view.to, order: -direction};
     const next = nextMatch(
       lanes.map(({lane}) => lane[0]),
-      this.match,
+      this.lit,
       from,
       direction,
     );
@@ -603,7 +625,7 @@ export class Timeline {
   }
 
   partAt(y) {
-    const at = y + this.scroll.scrollTop;
+    const at = y < this.layout.pinned ? y : y + this.scroll.scrollTop;
     return this.layout.rows
       .find((r) => at >= r.y && at < r.y + r.height)
       ?.parts.find((p) => at >= p.y && at < p.y + p.height);
@@ -680,6 +702,6 @@ export default {
     timeline.followSelection(place.state.sel);
     timeline.follow(place.state);
     timeline.moved({keepPlace: true});
-    return {update: (state) => timeline.follow(state)};
+    return {update: (state) => timeline.follow(state), nextMatch: (direction) => timeline.nextMatch(direction)};
   },
 };

@@ -69,6 +69,37 @@ function operations(count) {
   return rows.sort((a, b) => b[4] - a[4]);
 }
 
+/** Of 100 steps: places with their parts, and the rows that they are made of. */
+function account() {
+  const each = 97 * MS;
+  const parts = [ // place, share, its rows: kind, callee, reason, share of all
+    ['train.py:41 backward', 0.4, [['span', 'aten::mm', null, 0.25], ['span', 'aten::addmm', null, 0.15]]],
+    ['train.py:20 load', 0.35, [['waiting', null, 'disk', 0.35]]],
+    [HOSTILE[0], 0.1, [['on CPU', null, null, 0.1]]],
+    ['train.py:60 log', 0.004, [['on CPU', null, null, 0.004]]],
+    [null, 0.12, [['ready', null, 'preempted', 0.12]]],
+    [null, 0.026, [['probes', null, null, 0.026]]],
+  ];
+  const ns = (share) => Math.round(100 * each * share);
+  const line = (what, share, error, part) => [what, ns(share), share * each, share, error, part];
+  const texts = {ready: 'ready, without a CPU', probes: "the recording's own probes"};
+  return section('Where the time went', [
+    ['who', 'text', 'program', 'python3 train.py (4711)'], ['duration_ns', 'ns', 'recorded', 10 * S], ['threads', 'count', 'threads', 12], ['busy_threads', 'count', 'busy ones', 2],
+    ['thread', 'text', 'the account is of', 'python3'], ['members', 'count', '... so many threads', 1], ['cpu_share', 'share', 'on a CPU', 0.53], ['ready_share', 'share', 'ready, without a CPU', 0.12],
+    ['steps', 'count', 'steps', 100], ['ns', 'ns', 'time in the account', 100 * each],
+  ], {
+    places: table('places', ['what!|text|where the time went', 'ns|ns|time', 'each_ns|ns|each', 'share|share', 'error_share|share|+-', 'part|text|of the place above'],
+      parts.flatMap(([place, share, rows]) => [
+        line(place === null ? texts[rows[0][0]] : rows[0][2] ? `${place}  waits: ${rows[0][2]}` : place, share, share === 0.1 ? 0.02 : null, null),
+        ...(rows.length > 1 ? rows.map(([, callee, , part]) => line(`  ${callee}`, part, null, 'part')) : []),
+      ])),
+    rows: table('rows', ['kind!|text', 'place!|text', 'callee!|text', 'reason!|text', 'ns|ns|time'],
+      parts.flatMap(([place, , rows]) => rows.map(([kind, callee, reason, share]) => [kind, place, callee, reason, ns(share)]))),
+    families: table('threads that do the same work', ['thread!|text', 'tid|count|busiest', 'members|count', 'ns|ns|time', 'cpu_ns|ns|on CPU', 'ready_ns|ns|ready'],
+      [['python3', 4711, 1, 10 * S, 5.3 * S, 1.2 * S], ['pt_data_worker', 4720, 4, 40 * S, 30 * S, 1 * S], [HOSTILE[0], 4721, 1, 10 * S, 1 * S, 0]]),
+  });
+}
+
 export function fakeReport({rows = 60, lost = 0} = {}) {
   const next = chance(3);
   const use = [];
@@ -100,6 +131,7 @@ export function fakeReport({rows = 60, lost = 0} = {}) {
         ['lost_exits', 'count', 'lost exits', 0],
         ['unfinished', 'count', 'calls open at the end, in no total', 3],
       ], {}, ['2 functions had no safe place for a probe']),
+      account: account(),
       steps: section('Steps', [
         ['marker', 'text', 'marked by', 'Optimizer.step#SGD.step'], ['steps', 'count', 'steps', 100], ['steps_per_second', 'per_second', 'steps a second, a thread', 10.23],
         ['mean_ns', 'ns', 'mean', 97.3 * MS], ['p50_ns', 'ns', 'p50', 96 * MS], ['p99_ns', 'ns', 'p99', 131 * MS],

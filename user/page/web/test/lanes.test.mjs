@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import {cellAt, firstBehind, firstFrom, levelFor, paintLane} from '../src/canvas/lanes.js';
 import {inkOn, luminance, mix, oklch, pack} from '../src/canvas/pixels.js';
-import {cutMiddle} from '../src/canvas/text.js';
+import {cutMiddle, elide} from '../src/canvas/text.js';
 
 const RED = pack([255, 0, 0]);
 const BLUE = pack([0, 0, 255]);
@@ -80,6 +80,17 @@ test('names are cut in the middle, and characters of two code units are not', ()
   assert.equal(cutMiddle('abcdefghij', 5, measure), 'ab…ij');
   assert.equal(cutMiddle('😀😁😂😃😄😅', 5, measure), '😀😁…😄😅');
   assert.equal(cutMiddle('abcdefghij', 2, measure), '');
+});
+
+test('of an elided name the last component stays', () => {
+  const short = (name, room) => elide(name, room, (text) => [...text].length);
+  assert.equal(short('app::(anonymous namespace)::spin', 10), '…::spin');
+  assert.equal(short('app::(anonymous namespace)::spin', 30), '…::(anonymous namespace)::spin');
+  assert.equal(short('void at::native::kernel<4, at::Add<float>>(int) const', 12), '…kernel…');
+  assert.equal(short('autograd::engine::evaluate_function: MmBackward0', 14), '…MmBackward0');
+  assert.equal(short('optimizer.py:267 Optimizer.zero_grad', 22), '…Optimizer.zero_grad');
+  assert.equal(short('github.com/a/b.(*T).Run', 11), '…b.(*T).Run');
+  assert.equal(short('cleanup_of_all_things', 9), 'clea…ings');
 });
 
 test('what is written on a colour can be read', () => {

@@ -5,8 +5,8 @@ import zlib from 'node:zlib';
 import {readTimeline} from '../src/blocks.js';
 import {arrowsOf, cellOf, readArrows} from '../src/timeline/arrows.js';
 import {readAnswer} from '../src/timeline/finer.js';
-import {countMatches, matching, nextMatch, ownTimes} from '../src/timeline/measure.js';
-import {Names, group, layOut, readTracks, sameLane, trackKey, visibleParts} from '../src/timeline/model.js';
+import {Search, countMatches, nextMatch, ownTimes} from '../src/timeline/measure.js';
+import {Names, group, idleKey, layOut, readTracks, sameLane, trackKey, visibleParts} from '../src/timeline/model.js';
 import {View, formatExactly, formatMoment, ticks} from '../src/timeline/view.js';
 import {fakeBlocks} from './fake.mjs';
 
@@ -74,8 +74,8 @@ test('the block tells how much of merged cells is spans', () => {
 
 test('the next match goes by time, then by lane, round the end, and back the same way', () => {
   const lanes = [cells([[0, 1, 1], [10, 1, 0], [20, 1, 1]]), cells([[0, 1, 1], [5, 1, 1], [30, 1, 0]])];
-  const match = matching(['other', 'WANTED one'], 'wanted');
-  assert.deepEqual([...match], [0, 1]);
+  const match = new Search(['other', 'WANTED one'], 'wanted');
+  assert.deepEqual([...match.names], [0, 1]);
   const way = [[0, 0], [1, 0], [1, 1], [0, 2]]; // [lane, cell]
   let place = {start: -1, order: -1};
   for (let i = 0; i < 9; i++) {
@@ -87,7 +87,7 @@ test('the next match goes by time, then by lane, round the end, and back the sam
     place = nextMatch(lanes, match, place, -1);
     assert.deepEqual([place.order, place.index], way[(16 - i) % 4]);
   }
-  assert.equal(nextMatch(lanes, matching(['other', 'x'], 'nothing'), place, 1), null);
+  assert.equal(nextMatch(lanes, new Search(['other', 'x'], 'nothing'), place, 1), null);
 });
 
 test('a view keeps what is under the pointer, and stays in the recording', () => {
@@ -120,17 +120,40 @@ test('moments and durations can be told to the nanosecond', () => {
   assert.equal(formatExactly(1234567), '1.23 ms (1,234,567 ns)');
 });
 
-test('tracks are grouped by process and thread, states above spans, and fold', () => {
+test('a search finds values of arguments too, and no keys', () => {
+  const argumentSets = {sets: [[0], [1, 2], 0], parts: [{dims: [[3, 4]]}, {dims: [[7]]}, {stack: 'train.py(12): Main'}]};
+  const cells = {start: [0, 10, 20], name: [0, 0, 0], set: Uint32Array.from([1, 2, 0]), argumentSets};
+  const found = (text) => countMatches([cells], new Search(['op'], text), null).all;
+  assert.deepEqual([found('main'), found('[3,4]'), found('dims'), found('op')], [1, 1, 0, 3]);
+  assert.equal(nextMatch([cells], new Search(['op'], 'train.py'), {start: -1, order: 0}, 1).index, 1);
+});
+
+test('what has spans comes first, idle threads are folded together, and what is pinned stands at the top', () => {
+  const names = ['Running', 'Blocked: poll'];
+  const states = (tid, running, more) => ({...track({kind: 'states', tid, ...more}), lanes: [[{start: [0, running], duration: [running, 1000 - running], busy: [running, 1000 - running], name: [0, 1], count: [1, 1]}]]});
+  const groups = group([states(3, 1), states(4, 2), track({kind: 'counter', tid: 0, name: 'memory'}), states(2, 900), {...track({tid: 5}), spans: 1},
+    states(9, 3, {pid: 2, process: 'idle one'}), track({pid: 2, process: 'idle one', kind: 'counter', tid: 0, name: 'memory'})], names);
+  assert.deepEqual(groups[0].blocks.map((b) => [b.kind, b.tid, !!b.idle]), [['thread', 5, false], ['thread', 2, false], ['thread', 3, true], ['thread', 4, true], ['counter', undefined, false]]);
+  assert.deepEqual(groups.map((g) => g.idle), [false, true]);
+  const folded = new Set([idleKey(groups[0])]);
+  const rows = layOut(groups, folded).rows;
+  assert.deepEqual(rows.slice(0, 5).map((row) => row.idle?.length ?? row.block?.tid), [undefined, 5, 2, 2, undefined]);
+  const pinned = layOut(groups, folded, new Set([groups[0].blocks[1].key]));
+  assert.deepEqual([pinned.rows[0].block.tid, pinned.rows[0].y, pinned.pinned], [2, 0, pinned.rows[0].height]);
+  assert.equal(pinned.rows.filter((row) => row.block?.tid === 2).length, 1);
+});
+
+test('tracks are grouped by process and thread, states below spans, and fold', () => {
   const groups = group([track({}, 3), track({kind: 'states'}), track({tid: 2}), track({kind: 'counter', tid: 0, name: 'memory'}), track({pid: 2, process: 'q'})]);
   assert.deepEqual(groups.map((g) => [g.title, g.blocks.map((b) => b.tracks.map((t) => t.kind))]),
-    [['p', [['states', 'spans'], ['spans'], ['counter']]], ['q', [['spans']]]]);
+    [['p', [['spans', 'states'], ['spans'], ['counter']]], ['q', [['spans']]]]);
   const open = layOut(groups, new Set());
   assert.equal(open.rows.length, 2 + 4);
   for (const [i, row] of open.rows.entries()) assert.equal(row.y, i === 0 ? 0 : open.rows[i - 1].y + open.rows[i - 1].height);
   const folded = layOut(groups, new Set([groups[0].blocks[0].key]));
   assert.equal(open.rows[1].parts.length - folded.rows[1].parts.length, 2);
   assert.equal(layOut(groups, new Set([groups[0].key])).rows.length, 1 + 2);
-  assert.deepEqual(visibleParts(open, open.rows[1].parts[1].y + 1, open.rows[1].parts[1].y + 2).map((p) => [p.track.kind, p.depth]), [['spans', 0]]);
+  assert.deepEqual(visibleParts(open, open.rows[1].parts[1].y + 1, open.rows[1].parts[1].y + 2).map((p) => [p.track.kind, p.depth]), [['spans', 1]]);
 });
 
 test("the server's answer is read with or without its gzip, and its names become the page's", async () => {

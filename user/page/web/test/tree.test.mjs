@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import {Tree} from '../src/tree/model.js';
+import {Tree, sandwich} from '../src/tree/model.js';
 import {fakeBlocks} from './fake.mjs';
 
 //        0 all
@@ -34,6 +34,19 @@ test('arrows lead to parents, widest children and neighbours', () => {
   assert.equal(tree.neighbour(3, 'next'), 3);
   assert.equal(tree.neighbour(3, 'parent'), 1);
   assert.equal(tree.neighbour(0, 'parent'), 0);
+});
+
+test('a sandwich has all callers of a name above and all its callees below, recursion once', () => {
+  // 0: all, a > f > g, b > f > f > g, and f's own time
+  const source = {key: 'wall', unit: 'ns', parent: [-1, 0, 1, 2, 0, 4, 5, 6], name: [0, 1, 2, 3, 4, 2, 2, 3], kind: [4, 0, 0, 0, 0, 0, 0, 0],
+    self: [0, 1, 10, 20, 2, 5, 7, 30], count: [0, 1, 1, 1, 1, 1, 1, 1]};
+  const middle = new Tree(sandwich(new Tree(source), 2));
+  assert.equal(middle.total[0], 10 + 20 + 5 + 7 + 30);
+  const of = (up) => middle.name.map((name, i) => [name, middle.total[i], middle.up[i]]).filter(([, , u], i) => i > 0 && u === up).map(([name, total]) => [name, total]);
+  assert.deepEqual(of(1).sort(), [[1, 30], [4, 42]]);
+  assert.deepEqual(of(0), [[3, 20], [2, 37], [3, 30]]);
+  assert.deepEqual(middle.rows.map(({name}) => name.length), [2, 1, 2, 1], 'callers, the name, callees');
+  assert.equal(middle.depth[0], 1);
 });
 
 test('the share of what matches counts a match inside a match once', () => {

@@ -54,13 +54,14 @@ const STRIPES = 4;
 /**
  * Paints what lies in [from, to) on one row of pixels, of which the first is at `origin`. A column that holds several
  * cells has their colours' mean and is as full as they cover it. `ground` is below; `merged` columns of cells that stand
- * for several are striped. A cell that is wide enough leaves a gap behind it. The cells that have `labelled` pixels and
+ * for several are striped. `lit` {search, palette}: cells whose arguments are found have colours of that palette. A cell that is wide enough leaves a gap behind it. The cells that have `labelled` pixels and
  * more come back, for their names.
  */
-export function paintLane(row, cells, {from, to, origin, perPixel, palette, ground, labelled}) {
+export function paintLane(row, cells, {from, to, origin, perPixel, palette, ground, labelled, lit}) {
   const wide = [];
   const width = row.length;
-  const {start, duration, name, count} = cells;
+  const {start, duration, name, count, set} = cells;
+  const sets = lit && set && lit.search.setsOf(cells.argumentSets);
   const [groundR, groundG, groundB] = unpack(ground);
   let column = -1;
   let [cover, r, g, b] = [0, 0, 0, 0]; // of that column
@@ -75,7 +76,7 @@ export function paintLane(row, cells, {from, to, origin, perPixel, palette, grou
   for (let i = firstBehind(cells, from); i < start.length && start[i] < to; i++) {
     const x0 = (Math.max(start[i], from) - origin) / perPixel;
     const x1 = (Math.min(start[i] + duration[i], to) - origin) / perPixel;
-    const pixel = palette[name[i]];
+    const pixel = sets && sets[set[i]] === 1 ? lit.palette[name[i]] : palette[name[i]];
     if (x1 - x0 < 1) {
       const at = Math.max(0, Math.min(width - 1, Math.floor((x0 + x1) / 2)));
       const weight = Math.max(x1 - x0, 1e-6);

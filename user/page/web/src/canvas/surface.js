@@ -15,6 +15,8 @@ export class Surface {
     this.scale = 1;
     new ResizeObserver(() => this.#resize()).observe(canvas);
     document.addEventListener('themechange', () => this.request());
+    // on paper all of it, at once (theme.js was there before)
+    for (const type of ['beforeprint', 'afterprint']) window.addEventListener(type, () => this.#resize());
   }
 
   #resize() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Names in boxes: how wide they are, and cut in the middle where they are too wide, as both ends say more than one.
+// Names in boxes: how wide they are, and elided where they are too wide, so that the last component stays.
 
 /** Widths of texts in one font. Printable ASCII is looked up, the rest is asked for once. */
 export class Ruler {
@@ -36,8 +36,36 @@ export class Ruler {
   fit(text, room) {
     if (room < 14) return '';
     const width = this.width(text);
-    return width <= room ? text : cutMiddle(text, room, (t) => this.width(t));
+    return width <= room ? text : elide(text, room, (t) => this.width(t));
   }
+}
+
+const LONG = 400; // characters, of which the last are looked at
+
+/** Where components begin: at "::", behind ": ", "/" and blanks, outside of brackets. */
+function componentsOf(text) {
+  const starts = [];
+  let depth = 0;
+  for (let i = Math.max(1, text.length - LONG); i < text.length - 1; i++) {
+    const c = text[i];
+    if ('<([{'.includes(c)) depth++;
+    else if ('>)]}'.includes(c)) depth = Math.max(0, depth - 1);
+    else if (depth === 0 && c === ':' && text[i + 1] === ':') starts.push(i++);
+    else if (depth === 0 && (c === '/' || (c === ' ' && text[i - 1] !== ')'))) starts.push(i + 1); // not "f() const"
+  }
+  return starts;
+}
+
+/** The outer components go first, then the arguments of the last one; that one is cut where it is too wide itself. */
+export function elide(text, room, measure) {
+  const fits = (t) => measure(t) <= room;
+  const starts = componentsOf(text);
+  for (const start of starts) if (fits(`…${text.slice(start)}`)) return `…${text.slice(start)}`;
+  const last = text.slice(starts.at(-1) ?? 0).replace(/^::/, '');
+  const bare = last.replace(/(?<=\w)[<(].*$/s, '');
+  if (bare !== last) for (const t of [`…${bare}…`, `${bare}…`]) if (fits(t)) return t;
+  if (bare !== text && fits(bare)) return bare;
+  return cutMiddle(bare, room, measure);
 }
 
 const LEAST = 4; // characters, with fewer a name says nothing

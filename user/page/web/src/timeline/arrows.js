@@ -3,7 +3,7 @@
 // backward pass.
 import {firstBehind} from '../canvas/lanes.js';
 
-export const MOST = 200; // that are shown at once
+const MOST = 200; // that are shown at once
 
 /** [{from, to}], each end {track, at}; `tracks`: what the block's are here, undefined where there is none. */
 export function readArrows({head, f64, u32}, tracks) {

@@ -11,11 +11,11 @@ export const KEYS = [
   ['A D, ← →, drag, Shift+wheel', 'earlier, later'],
   ['↑ ↓, wheel', 'rows'],
   ['Shift+drag, drag on the axis', 'select an area'],
-  ['Enter', 'select the first span in view; then: zoom to it'],
+  ['Enter', 'select the first span in view; then: zoom to it; with a search: the next match'],
   ['← → ↑ ↓', 'with a span selected: the next one in its row, or in the row above or below'],
   ['F, double click', 'zoom to the selected span or area'],
   ['Home', 'all of the time'],
-  ['N, Shift+N', 'the next, the previous match of the search'],
+  ['N, Shift+N', 'the next, the previous match of the search (in names and arguments)'],
 ];
 
 /** What the pointers do that are held, until `end` or one of them is let go. */
@@ -191,11 +191,11 @@ function actionOf(t, event) {
     ArrowDown: () => (selected ? t.selectAcross(1) : scroll.scrollBy(0, 3 * LINE)),
     PageUp: () => scroll.scrollBy(0, -0.9 * scroll.clientHeight),
     PageDown: () => scroll.scrollBy(0, 0.9 * scroll.clientHeight),
-    Enter: () => (selected ? t.zoomToSelected() : t.selectFirst()),
+    Enter: () => (t.lit ? t.nextMatch(event.shiftKey ? -1 : 1) : selected ? t.zoomToSelected() : t.selectFirst()),
   };
   return (
     anywhere[event.key.toLowerCase()] ??
-    ([t.canvas, document.body].includes(event.target) ? onRows[event.key] : undefined)
+    ([t.canvas, t.element, document.body].includes(event.target) ? onRows[event.key] : undefined)
   );
 }
 

@@ -78,13 +78,39 @@ export function matching(names, text) {
   return Uint8Array.from(names, (name) => (wanted !== '' && name.toLowerCase().includes(wanted) ? 1 : 0));
 }
 
-/** Cells whose name matches, of lanes' finest levels; and, of them, up to and with the one at `place`. */
-export function countMatches(lanes, match, place) {
+/** What is searched for: in names, and in what is known of single spans. */
+export class Search {
+  #found = new Map(); // by a block's sets of arguments
+
+  constructor(names, text) {
+    this.text = text.toLowerCase();
+    this.names = matching(names, text);
+  }
+
+  /** Of a block's sets of arguments 1 for each in whose values the text is, by its number: 0 is none of them. */
+  setsOf(block) {
+    if (!this.#found.has(block)) {
+      const parts = block.parts.map((part) => part && JSON.stringify(Object.values(part)).toLowerCase().includes(this.text));
+      this.#found.set(block, Uint8Array.from([0, ...block.sets], (set) => (set && set.some((part) => parts[part]) ? 1 : 0)));
+    }
+    return this.#found.get(block);
+  }
+
+  /** Whether the cell of that index is found. @returns {(i: number) => boolean} */
+  in({name, set, argumentSets}) {
+    const sets = set && this.setsOf(argumentSets);
+    return sets ? (i) => this.names[name[i]] === 1 || sets[set[i]] === 1 : (i) => this.names[name[i]] === 1;
+  }
+}
+
+/** Cells that are found, of lanes' finest levels; and, of them, up to and with the one at `place`. @param {Search} search */
+export function countMatches(lanes, search, place) {
   let all = 0,
     upTo = 0;
   for (const [order, cells] of lanes.entries()) {
+    const found = search.in(cells);
     for (let i = 0; i < cells.start.length; i++) {
-      if (!match[cells.name[i]]) continue;
+      if (!found(i)) continue;
       all++;
       if (place && (cells.start[i] < place.start || (cells.start[i] === place.start && order <= place.order)))
         upTo++;
@@ -97,17 +123,18 @@ export function countMatches(lanes, match, place) {
  * The matching cell next to `place` ({start, order}: time, then lane), forward (1) or back (-1); round the end.
  * {order, index}, or null if none matches.
  */
-export function nextMatch(lanes, match, place, direction) {
+export function nextMatch(lanes, search, place, direction) {
   return (
-    find(lanes, match, place, direction) ??
-    find(lanes, match, {start: -direction * Infinity, order: -direction * Infinity}, direction)
+    find(lanes, search, place, direction) ??
+    find(lanes, search, {start: -direction * Infinity, order: -direction * Infinity}, direction)
   );
 }
 
-function find(lanes, match, place, direction) {
+function find(lanes, search, place, direction) {
   let best = null;
   for (const [order, cells] of lanes.entries()) {
-    const {start, name} = cells,
+    const found = search.in(cells);
+    const {start} = cells,
       n = start.length;
     // those at the same time come after (or before) it by their lane
     let i = firstFrom(start, place.start);
@@ -115,7 +142,7 @@ function find(lanes, match, place, direction) {
     if (direction < 0 && !(start[i] === place.start && order < place.order)) i--;
     for (; i >= 0 && i < n; i += direction) {
       if (best && (direction > 0 ? start[i] >= best.start : start[i] < best.start)) break;
-      if (!match[name[i]]) continue;
+      if (!found(i)) continue;
       best = {order, index: i, start: start[i]};
       break;
     }

@@ -37,13 +37,14 @@ export function readTracks({head, f64, u32}, names) {
   const nameColumn = (at, cells) => (numbers ? u32(at, cells).map((i) => numbers[i]) : u32(at, cells));
   const objectOf = (number) =>
     number > 0 && head.arguments[number - 1] ? Object.assign({}, ...head.arguments[number - 1].map((i) => head.parts[i])) : null;
+  const argumentSets = {sets: head.arguments ?? [], parts: head.parts ?? []};
   const argumentsOf = (l) => {
-    if (l.arguments === undefined) return () => null;
+    if (l.arguments === undefined) return {argumentsOf: () => null};
     const numbers = u32(l.arguments, l.cells);
-    return (i) => objectOf(numbers[i]);
+    return {argumentsOf: (i) => objectOf(numbers[i]), set: numbers, argumentSets};
   };
   const level = (l) => ({
-    argumentsOf: argumentsOf(l),
+    ...argumentsOf(l),
     resolution: l.resolution_ns,
     start: f64(l.start, l.cells),
     duration: f64(l.duration, l.cells),
@@ -103,8 +104,24 @@ function blockOf(track) {
   }
 }
 
-/** [{key, title, pid, blocks: [{key, title, kind, tid, tracks}]}], in the block's order; states stand above their spans. */
-export function group(tracks) {
+const IDLE = 50; // a thread with less than that part of the busiest one's time on a CPU, or ready, is idle
+const ORDER = ['spans', 'gpu', 'states', 'samples', 'counter'];
+const rank = (track) => ORDER.indexOf(track.kind);
+
+/** The time on a CPU, or ready, that states tell of. `running`: 1 for names that say so. */
+function busyOf(track, running) {
+  const [cells] = track.lanes[0] ?? [];
+  let sum = 0;
+  for (let i = 0; i < (cells?.start.length ?? 0); i++) if (running[cells.name[i]] === 1) sum += cells.busy[i];
+  return sum;
+}
+
+/**
+ * [{key, title, pid, idle, blocks: [{key, title, kind, tid, idle, tracks}]}]. What has spans, or ran on a GPU, comes first, counters
+ * last; `idle`: it did next to nothing.
+ */
+export function group(tracks, names = []) {
+  const running = Uint8Array.from(names, (name) => (/^(Run|Preempted)/.test(name) ? 1 : 0));
   const groups = new Map();
   for (const track of tracks) {
     const key = `${track.pid} ${track.process ?? ''}`;
@@ -115,45 +132,76 @@ export function group(tracks) {
     if (!blocks.has(block.key)) blocks.set(block.key, {...block, key: `${key} ${block.key}`, tracks: []});
     blocks.get(block.key).tracks.push(track);
   }
-  return [...groups.values()].map((g) => ({
+  const all = [...groups.values()].map((g) => ({
     ...g,
     blocks: [...g.blocks.values()].map((b) => ({
       ...b,
-      tracks: b.tracks.sort((x, y) => (y.kind === 'states') - (x.kind === 'states')),
+      tracks: b.tracks.sort((x, y) => rank(x) - rank(y)),
+      spans: b.tracks.some((track) => (track.kind === 'spans' || track.kind === 'gpu') && track.spans > 0),
+      busy: b.tracks.reduce((sum, track) => sum + (track.kind === 'states' ? busyOf(track, running) : 0), 0),
     })),
   }));
+  const most = all.flatMap(({blocks}) => blocks).reduce((a, {busy}) => Math.max(a, busy), 0);
+  const late = (b) => 2 * (b.kind === 'counter') + !b.spans;
+  for (const g of all) {
+    for (const b of g.blocks) b.idle = b.kind === 'thread' && !b.spans && b.busy < most / IDLE;
+    g.blocks.sort((x, y) => late(x) - late(y) || x.idle - y.idle); // else as in the block
+    g.idle = most > 0 && g.blocks.every((b) => b.idle || b.kind === 'counter');
+  }
+  return all.sort((x, y) => y.blocks.some((b) => b.spans) - x.blocks.some((b) => b.spans) || x.idle - y.idle);
 }
 
 export const HEIGHT = {group: 26, spans: 18, gpu: 18, states: 14, samples: 14, counter: 40};
 const MARGIN = 4; /* above and below what is in a block, and between its tracks */
 
+/** The key of the head that idle threads of a process are folded under. */
+export const idleKey = (g) => `${g.key} idle`;
+
+/** One block from `y` on: its lanes, of a folded one the outermost. */
+function blockRow(g, block, y, folded) {
+  const row = {group: g, block, y, parts: []};
+  let at = y + MARGIN;
+  for (const track of block.tracks) {
+    const lanes = folded.has(block.key) ? track.lanes.slice(0, 1) : track.lanes;
+    for (const [depth, lane] of lanes.entries()) {
+      row.parts.push({track, lane, depth, y: at, height: HEIGHT[track.kind] ?? HEIGHT.spans});
+      at += row.parts.at(-1).height;
+    }
+    at += MARGIN;
+  }
+  row.height = Math.max(at, y + HEIGHT.group) - y;
+  return row;
+}
+
 /**
- * Where everything stands that is not folded away: {height, rows}, a row being a group's head or a block, {group, block,
- * y, height, parts}, and a part one lane, {track, lane, depth, y, height}. Of a folded block the outermost lanes are left.
+ * Where everything stands that is not folded away: {height, rows, pinned}, a row being a group's head, the head of its idle
+ * threads, or a block, {group, idle, block, y, height, parts}, and a part one lane, {track, lane, depth, y, height}. What is
+ * pinned stands first, and stays there: `pinned` is its height.
  */
-export function layOut(groups, folded) {
+export function layOut(groups, folded, pins = new Set()) {
   const rows = [];
   let y = 0;
+  const put = (row) => {
+    rows.push(row);
+    y += row.height;
+  };
+  const head = (row) => put({...row, y, height: HEIGHT.group, parts: []});
+  for (const g of groups) for (const block of g.blocks) if (pins.has(block.key)) put({...blockRow(g, block, y, folded), pinned: true});
+  const pinned = y;
   for (const g of groups) {
-    rows.push({group: g, y, height: HEIGHT.group, parts: []});
-    y += HEIGHT.group;
-    for (const block of folded.has(g.key) ? [] : g.blocks) {
-      const row = {group: g, block, y, parts: []};
-      y += MARGIN;
-      for (const track of block.tracks) {
-        const lanes = folded.has(block.key) ? track.lanes.slice(0, 1) : track.lanes;
-        for (const [depth, lane] of lanes.entries()) {
-          row.parts.push({track, lane, depth, y, height: HEIGHT[track.kind] ?? HEIGHT.spans});
-          y += row.parts.at(-1).height;
-        }
-        y += MARGIN;
+    head({group: g});
+    if (folded.has(g.key)) continue;
+    const blocks = g.blocks.filter((block) => !pins.has(block.key));
+    const idle = blocks.filter((block) => block.idle);
+    for (const block of blocks) {
+      if (block.idle && idle.length > 1) {
+        if (block === idle[0]) head({group: g, idle});
+        if (folded.has(idleKey(g))) continue;
       }
-      row.height = Math.max(y, row.y + HEIGHT.group) - row.y;
-      y = row.y + row.height;
-      rows.push(row);
+      put(blockRow(g, block, y, folded));
     }
   }
-  return {height: y, rows};
+  return {height: y, rows, pinned};
 }
 
 /** What of the layout meets [top, bottom). */

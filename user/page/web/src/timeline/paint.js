@@ -6,7 +6,7 @@ import {firstBehind, firstFrom, levelFor, paintLane} from '../canvas/lanes.js';
 import {drawLabels} from '../canvas/surface.js';
 import {format} from '../format.js';
 import {color} from '../theme.js';
-import {MOST as MOST_ARROWS, cellOf} from './arrows.js';
+import {cellOf} from './arrows.js';
 import {visibleParts} from './model.js';
 import {ticks} from './view.js';
 
@@ -16,7 +16,7 @@ const ARROWHEAD = 6; // pixels
 const DIMMED = 0.22; // what the search did not find keeps so much of its colour
 const QUIET = 0.6; // and its name so much of its own
 
-/** Pixels of names, {spans, states} by number, and what is written on them. `match`: 1 for names that were searched for, or null. */
+/** Pixels of names, {spans, states} by number, and what is written on them; `all`: those of what is not found, too. `match`: 1 for names that were searched for, or null. */
 export function palettes(names, match) {
   const ground = ofStyle('--bg');
   const inks = new Map();
@@ -27,10 +27,9 @@ export function palettes(names, match) {
   };
   const of = (colour) => {
     const found = (i) => !match || match[i] === 1;
-    const pixels = Uint32Array.from(names, (name, i) =>
-      found(i) ? colour(name) : mix(colour(name), ground, DIMMED),
-    );
-    return {pixels, ink: Array.from(pixels, (pixel, i) => inkOf(pixel, found(i)))};
+    const all = Uint32Array.from(names, colour);
+    const pixels = match ? all.map((pixel, i) => (found(i) ? pixel : mix(pixel, ground, DIMMED))) : all;
+    return {all, pixels, ink: Array.from(pixels, (pixel, i) => inkOf(pixel, found(i)))};
   };
   return {spans: of(ofName), states: of(ofState), ground};
 }
@@ -109,19 +108,17 @@ function placeOf(end, parts, {view, top, width}) {
   return [((end.at - view.from) / view.span) * width, part.y - top + part.height / 2];
 }
 
-/** Those of what is selected; all of them where there are few in view. */
-function drawArrows(context, {arrows, chosen, view, layout, top}, width) {
-  const inView = arrows.filter(({from, to}) => from.at >= view.from && to.at <= view.to);
+/** Those of what is selected. */
+function drawArrows(context, {chosen, view, layout, top}, width) {
+  if (chosen.length === 0) return;
   const parts = new Map();
   for (const part of layout.rows.flatMap((row) => row.parts))
     parts.set(part.track, [...(parts.get(part.track) ?? []), part]);
-  for (const arrow of inView.length <= MOST_ARROWS ? [...inView, ...chosen] : chosen) {
+  for (const arrow of chosen) {
     const [start, end] = [arrow.from, arrow.to].map((x) => placeOf(x, parts, {view, top, width}));
     if (!start || !end) continue;
-    const strong = chosen.includes(arrow);
-    context.strokeStyle = context.fillStyle = color(strong ? '--text' : '--text-quiet');
-    context.globalAlpha = strong ? 1 : 0.45;
-    context.lineWidth = strong ? 1.5 : 1;
+    context.strokeStyle = context.fillStyle = color('--text-quiet');
+    context.lineWidth = 1;
     const bend = Math.max(12, Math.abs(end[0] - start[0]) / 2);
     context.beginPath();
     context.moveTo(...start);
@@ -133,7 +130,6 @@ function drawArrows(context, {arrows, chosen, view, layout, top}, width) {
     context.lineTo(end[0] - ARROWHEAD, end[1] + ARROWHEAD / 2);
     context.fill();
   }
-  context.globalAlpha = 1;
 }
 
 function outline(context, {x, y, width, height}, colour, line) {
@@ -144,10 +140,10 @@ function outline(context, {x, y, width, height}, colour, line) {
 
 /**
  * The rows. `scene`: {view, layout, top, palettes, names, ruler, sheet, segments(part): [{cells, from, to}], selected, area,
- * arrows, chosen}.
+ * chosen, lit: what of arguments was searched for}.
  */
 export function drawRows({context, width, height, scale}, scene) {
-  const {view, layout, top, sheet, names} = scene;
+  const {view, layout, top, sheet, names, lit} = scene;
   const pixels = Math.round(width * scale);
   const perPixel = view.span / pixels;
   const parts = visibleParts(layout, top, top + height);
@@ -167,6 +163,7 @@ export function drawRows({context, width, height, scale}, scene) {
         origin: view.from,
         perPixel,
         palette: paletteOf(scene.palettes, part.track).pixels,
+        lit: lit && {search: lit, palette: paletteOf(scene.palettes, part.track).all},
         ground: scene.palettes.ground,
         labelled: LABELLED * scale,
       }).map((place) => ({...place, index: cells.name[place.index]})),

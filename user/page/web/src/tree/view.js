@@ -9,7 +9,7 @@ import {Tip} from '../canvas/tip.js';
 import {h, printable, refill} from '../dom.js';
 import {format, formatCount, formatShare} from '../format.js';
 import {matching} from '../timeline/measure.js';
-import {Tree} from './model.js';
+import {Tree, sandwich} from './model.js';
 
 const DIMMED = 0.25;
 const ZOOM_MS = 160;
@@ -89,12 +89,15 @@ export class TreeView {
 
   /* ---- what is shown ---- */
 
-  /** The tree of that key; the first one where there is none. */
-  choose(key) {
+  /** The tree of that key; the first one where there is none. With a name: what calls that, and what it calls. */
+  choose(key, name) {
     const source = this.sources.find((s) => s.key === key) ?? this.sources[0];
     const id = `${source.key} ${this.before}`;
     if (!this.laidOut.has(id)) this.laidOut.set(id, new Tree(source, this.before));
-    const tree = this.laidOut.get(id);
+    const number = this.drawing.sandwich && name !== undefined ? this.names.indexOf(name) : -1;
+    const middle = `${id} ${number}`;
+    if (number >= 0 && this.middle?.id !== middle) this.middle = {id: middle, tree: new Tree(sandwich(this.laidOut.get(id), number))};
+    const tree = number >= 0 ? this.middle.tree : this.laidOut.get(id);
     if (tree === this.tree) return;
     this.tree = tree;
     this.focus = 0;
@@ -117,12 +120,24 @@ export class TreeView {
       Object.assign(this, changes);
       const {focus} = this;
       this.tree = undefined;
-      this.choose(tree.key);
+      this.choose(tree.key, tree.up && this.names[tree.name[0]]);
       this.zoom(this.tree.total[focus] > 0 ? focus : 0);
     };
+    const middle = () => (this.reached > 0 ? this.reached : this.focus);
     refill(
       this.controls,
       ...(this.drawing.controls?.(this, choice) ?? []),
+      this.drawing.sandwich &&
+        h(
+          'button',
+          {
+            class: 'choice',
+            'aria-pressed': String(!!tree.up),
+            title: 'callers and callees of the frame that was zoomed to (S)',
+            onclick: () => (tree.up ? this.goTree(tree.key) : this.goSandwich(middle())),
+          },
+          'Sandwich',
+        ),
       ...(tree.compared
         ? [
             choice('Colours by change', this.byChange, again({byChange: !this.byChange})),
@@ -185,7 +200,7 @@ export class TreeView {
   facts(i) {
     const {tree} = this;
     const of =
-      tree.parent[i] >= 0 && tree.total[tree.parent[i]] > 0
+      !tree.up && tree.parent[i] >= 0 && tree.total[tree.parent[i]] > 0
         ? `${formatShare(tree.total[i] / tree.total[tree.parent[i]])} of its caller`
         : '';
     const count = tree.count?.[i] ? many(tree.count[i], COUNTED[tree.key] ?? 'call') : '';
@@ -220,6 +235,11 @@ export class TreeView {
 
   goTree(key) {
     this.place.go({sel: key === this.sources[0].key ? '' : key});
+  }
+
+  /** All that calls what the node is of, and all that that calls. */
+  goSandwich(node) {
+    this.place.go({sel: `${this.tree.key}~${this.names[this.tree.name[node]]}`});
   }
 
   zoom(node) {
@@ -267,6 +287,7 @@ export class TreeView {
 
   clicked(node) {
     if (node < 0) return;
+    if (this.tree.up) return this.goSandwich(node);
     this.reached = node;
     this.go(this.tree.key, node === this.focus ? Math.max(0, this.tree.parent[node]) : node);
   }
@@ -302,6 +323,12 @@ export class TreeView {
       const next = tree.neighbour(this.reached, where);
       // what is outside of the zoom cannot be reached
       if (tree.end(next) > tree.start[focus] && tree.start[next] < tree.end(focus)) this.reach(next);
+    } else if (event.key === 's' && this.drawing.sandwich) {
+      this.goSandwich(this.reached);
+    } else if (tree.up && event.key === 'Enter') {
+      this.goSandwich(this.reached);
+    } else if (tree.up && ['Escape', 'Backspace', 'Home'].includes(event.key)) {
+      this.goTree(tree.key);
     } else if (event.key === 'Enter') {
       this.go(tree.key, this.reached);
     } else if (event.key === 'Home') {
@@ -332,6 +359,15 @@ export class TreeView {
           : 'no match'
         : `${least === most ? least : `${least} to ${most}`} in ${many(this.found.count, 'node')}`;
     this.paintAnew();
+  }
+
+  /** To the next node that the search found, the largest first. */
+  nextMatch(direction) {
+    const {found, tree} = this;
+    if (!found || found.count === 0) return;
+    const list = [...found.nodes.keys()].filter((i) => found.nodes[i] && tree.total[i] > 0).sort((a, b) => tree.total[b] - tree.total[a] || a - b);
+    const at = list.indexOf(this.reached);
+    this.reach(list[at < 0 ? (direction > 0 ? 0 : list.length - 1) : (at + direction + list.length) % list.length]);
   }
 
   /** What is inside of the zoomed node, as a table. */
@@ -371,10 +407,10 @@ export class TreeView {
   }
 
   follow({sel, q}) {
-    const [, key, node] = /^([\w-]+)(?::(\d+))?$/.exec(sel) ?? [];
+    const [, key, node, name] = /^([\w-]+)(?::(\d+)|~(.*))?$/s.exec(sel) ?? [];
     const known = this.sources.some((s) => s.key === key);
-    this.choose(known ? key : this.sources[0].key);
-    const at = known && this.tree.total[node] > 0 ? Number(node) : this.home(this.tree);
+    this.choose(known ? key : this.sources[0].key, name);
+    const at = this.tree.up ? 0 : known && this.tree.total[node] > 0 ? Number(node) : this.home(this.tree);
     if (!this.range || at !== this.focus) this.zoom(at);
     this.search(q);
   }
@@ -393,6 +429,6 @@ export const treeTab = (key, drawing, keys) => ({
     if (shown.length === 0)
       return element.append(h('p', {class: 'message'}, 'Nothing was recorded that could be drawn here.'));
     const view = new TreeView(element, place, {names, trees: shown}, drawing);
-    return {update: (state) => view.follow(state)};
+    return {update: (state) => view.follow(state), nextMatch: (direction) => view.nextMatch(direction)};
   },
 });
