@@ -42,5 +42,5 @@ export function makeLabel(row, folded, toggle, pin) {
   );
   if (!block) return [label];
   const what = `${pinned ? 'unpin' : 'pin'} ${name}`;
-  return [label, h('button', {class: 'tl-pin', vars: {top: `${y + 3}px`}, 'aria-pressed': String(!!pinned), title: what, 'aria-label': what, onclick: () => pin(key)}, '⌖')];
+  return [label, h('button', {class: 'tl-pin', vars: {top: `${y + 3}px`}, 'aria-pressed': String(!!pinned), title: what, 'aria-label': what, onclick: () => pin(key)}, pinned ? '↓' : '↑')];
 }
