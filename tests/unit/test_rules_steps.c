@@ -203,7 +203,7 @@ Test(rules_steps, overhead_of_the_recording)
 	put_steps(&b, STEPS, MS, cool_inside);
 	put_stats(&b, &(struct xsp_capture_stats){.events = 1, .probes_cost_ns = 2 * MS});
 	struct xsp_report *r = report_of(&b, NULL);
-	expect(r, "overhead", XSP_SEVERITY_MEDIUM, 0.2);
+	expect(r, "overhead", XSP_SEVERITY_NOTE, 0.2);
 	xsp_report_free(r);
 	open_capture(&b, BATCH);
 	put_steps(&b, STEPS, MS, cool_inside);
@@ -225,7 +225,7 @@ Test(rules_steps, overhead_between_windows)
 	put_steps(&b, STEPS, MS, cool_inside);
 	put_stats(&b, &(struct xsp_capture_stats){.events = 1, .probes_cost_ns = 2 * MS});
 	struct xsp_report *r = report_of(&b, NULL);
-	const struct xsp_report_found *f = expect(r, "overhead", XSP_SEVERITY_MEDIUM, 0.2);
+	const struct xsp_report_found *f = expect(r, "overhead", XSP_SEVERITY_NOTE, 0.2);
 	cr_expect_not_null(strstr(f->finding.title, "20.0 % of the whole time"), "%s",
 			   f->finding.title);
 	xsp_report_free(r);

@@ -143,7 +143,8 @@ static bool asks_often(const struct xsp_rule_context *c, const struct xsp_accoun
 
 	for (size_t i = 0; i < count; i++)
 		if (t[i].thread->tid == f->tid && t[i].thread->pid == f->pid)
-			return (double)t[i].waits[why] * 1e9 >= OFTEN * (double)f->ns &&
+			return (double)t[i].waits[why] * 1e9 >=
+				       OFTEN * (double)xsp_part_wanted_ns(f) &&
 			       (double)t[i].blocked_ns[why] >=
 				       OFTEN_LEAST * (double)xsp_part_wanted_ns(f);
 	return false;

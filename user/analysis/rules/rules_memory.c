@@ -116,7 +116,8 @@ static int find_growing(const struct xsp_rule_context *c)
 		if (p.slope.steps_known)
 			rate = (struct xsp_rate){.slope = rate.slope * processes,
 						 .low = rate.low * processes};
-		if (rate.low < c->threshold || (p.slope.steps_known && c->steps.steps < STEPS_LEAST))
+		if (rate.low < c->threshold ||
+		    (p.slope.steps_known && c->steps.steps < STEPS_LEAST))
 			continue;
 		find_process(c, &p, rate, period);
 		rc = 0;

@@ -257,8 +257,8 @@ static int put_state(void *ctx, struct xsp_thread_row *row, const struct xsp_sta
 						    : number),
 		    IF(blocked && w->syscall >= 0,
 		       w->why == XSP_WAIT_NETWORK ? (uint32_t)w->argument : w->argument),
-		    holder, waker,
-		    INTEGER((w->flags & XSP_WAIT_INTERRUPT) != 0), stack, inside, place);
+		    holder, waker, INTEGER((w->flags & XSP_WAIT_INTERRUPT) != 0), stack, inside,
+		    place);
 	return xsp_sql_error(rows);
 }
 
