@@ -265,6 +265,7 @@ static int add_let_go(struct xsp_capture_reader *r, const void *data, const stru
 		return -EILSEQ;
 	return XSP_APPEND(r->let_gos, r->let_go_capacity, r->let_go_count,
 			  (struct xsp_capture_let_go){.probe = d->probe,
+						      .unmet = d->unmet != 0,
 						      .time_ns = d->time_ns,
 						      .calls_per_second = d->calls_per_second});
 }

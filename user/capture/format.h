@@ -154,7 +154,7 @@ struct xsp_disk_window {
 };
 struct xsp_disk_let_go {
 	struct xsp_record head;
-	uint32_t probe, reserved;
+	uint32_t probe, unmet;
 	uint64_t time_ns, calls_per_second;
 };
 

@@ -403,8 +403,10 @@ int xsp_capture_put_window(struct xsp_capture_writer *w, const struct xsp_captur
 
 int xsp_capture_put_let_go(struct xsp_capture_writer *w, const struct xsp_capture_let_go *l)
 {
-	struct xsp_disk_let_go d = {
-		.probe = l->probe, .time_ns = l->time_ns, .calls_per_second = l->calls_per_second};
+	struct xsp_disk_let_go d = {.probe = l->probe,
+				    .unmet = l->unmet,
+				    .time_ns = l->time_ns,
+				    .calls_per_second = l->calls_per_second};
 	return put_record(w, XSP_RECORD_LET_GO, &d.head, sizeof(d), NULL, 0);
 }
 
