@@ -21,6 +21,7 @@ struct xsp_short_waits {
 	__u32 tid;
 	__u32 stacks; /* stacks of waits that ended here in the second from second_ns on */
 	__u64 second_ns;
+	__u64 next_ns; /* when the next stack may be read here, if it is to be one of few */
 };
 #define XSP_NOBODY ~0U
 struct {

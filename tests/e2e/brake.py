@@ -7,6 +7,7 @@ import os
 import re
 import resource
 import signal
+import statistics
 import time
 
 from harness import (SANITIZED, SCRIPTS, USAGE, XSPTRACE, Recording, Skip, Trace, broker_of, case, check, check_calls,
@@ -316,6 +317,41 @@ def room_after_many_windows(folder):
     check("out of file descriptors" not in output, "a library was not attached to", output)
     equal(trace.losses["files_left_out"], 0, "libraries")
     check(any(n.startswith("plugin_") for n in trace.calls) or SANITIZED, "nothing of the library was seen", trace.calls, output, trace.json["xsptrace_windows"])
+
+
+def slots_of(folder, functions, *arguments):
+    """For how many seconds a call took over twice its own CPU time, from 0.3 s after the recording's beginning on; and the output.
+    Until then sites are put in, and the kernel may wait for each of the program's threads."""
+    child = start_ready([workload("brake"), "--wait", "--seconds", 60, "--out", f"{folder}/truth", *arguments])
+    child.send_signal(signal.SIGUSR1)
+    time.sleep(1)
+    with Recording(folder, "-p", child.pid, "-e", functions, "--max-overhead", 20, "-o", f"{folder}/t.json") as recording:
+        time.sleep(2)
+        recording.stop()
+        output = recording.wait()
+    child.terminate()
+    equal(finish(child), 0, "status")
+    facts = truth(f"{folder}/truth")
+    slots, own = facts["cpu_ns_a_call"], statistics.median(facts["cpu_ns_a_call"][:8])
+    begun = (Trace(f"{folder}/t.json").json["xsptrace_window"]["monotonic_start_ns"] - facts["begun_ns"]) / 1e9
+    over = sum(slot > 2 * own for slot in slots[int(10 * (begun + 0.3)) + 1:-1]) / 10
+    print(f"  own {own:.1f} ns a call; over twice that for {over} s; begun after {begun:.1f} s; {[round(s / own, 1) for s in slots]}")
+    return over, output
+
+
+@case(quiet="how long calls take")
+def many_threads_that_nap(folder):
+    """None of 40 threads is on a CPU for long, but together they are: they are judged as one process, in wall time."""
+    over, output = slots_of(folder, "brake:brake_hot_*", "--threads", 40, "naps")
+    check(re.search(r"brake_hot_\d: [\d,]+ calls/s", output), "not released", output)
+    check(over <= 0.1, "over the budget for too long", output)
+
+
+@case(quiet="how long calls take")
+def hot_functions_that_take_turns(folder):
+    """Each of twenty functions is hot for 0.2 s: what was overrun is paid, and then those go that were not called yet."""
+    over, output = slots_of(folder, "brake:brake_*", "--threads", 1, "turns")
+    check(over <= 0.2, "over the budget for too long", output)
 
 
 @case(quiet="how soon the brake works")

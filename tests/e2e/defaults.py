@@ -220,7 +220,7 @@ def waits_go_before_functions(folder):
     check(said >= 0, "not said", done.stderr)
     check("released after" not in done.stderr[:said], "a function went before", done.stderr)
     info = info_of(f"{folder}/t.xspt")
-    check(re.match(r"after [\d.]+ m?s, as thread \d+ was slowed by (about|more than) [\d.]+ %.*--waits asks for it", info["waits ended early"]),
+    check(re.match(r"after [\d.]+ m?s, as (thread|process) \d+ was slowed by (about|more than) [\d.]+ %.*--waits asks for it", info["waits ended early"]),
           "what the capture says", info)
     trace = Trace(f"{folder}/t.json")
     check("waits ended early" in trace.json["xsptrace_capture"], "the trace's metadata")
@@ -257,10 +257,12 @@ def switchers(folder, budget, *options, mode=()):
 
 
 def slowed_most(said, players):
-    """Of them, and by how many percent."""
-    worst = re.search(r"slowed most, estimated: (?:at least )?([\d.]+) % \(thread (\d+);", said)
-    check(worst and int(worst[2]) in players, "they are not in it", said, players)
-    return players[int(worst[2])], float(worst[1])
+    """One of them, or their sum if it is their process, which waits as one thread does; and by how many percent."""
+    worst = re.search(r"slowed most, estimated: (?:at least )?([\d.]+) % \((thread|process) (\d+);", said)
+    check(worst and (worst[2] == "process" or int(worst[3]) in players), "they are not in it", said, players)
+    of = list(players.values()) if worst[2] == "process" else [players[int(worst[3])]]
+    player = {key: sum(p[key] for p in of) for key in of[0]}
+    return player | {"lived_ns": of[0]["lived_ns"], "queued_ns": player["queued_ns"] / len(of)}, float(worst[1])
 
 
 @case
@@ -276,7 +278,7 @@ def waits_of_threads_that_hit_nothing(folder):
     check("waits ended early" not in info_of(f"{folder}/t.xspt"), "within the budget", said)
     said, players = switchers(folder, 0.25 * least)
     ended = info_of(f"{folder}/t.xspt").get("waits ended early", "")
-    check(any(f"thread {tid} was slowed" in ended for tid in players), "not braked", said, players, least)
+    check(re.search(r"(thread|process) \d+ was slowed", ended), "not braked", said, players, least)
 
 
 @case(quiet="the brake's budget")
@@ -287,7 +289,7 @@ def samples_of_threads_that_hit_nothing(folder):
         raise Skip("a sample costs less than what a budget can be")
     said, players = switchers(folder, 0.1, "--waits=off", mode=["spin"])
     ended = info_of(f"{folder}/t.xspt").get("samples ended early", "")
-    check(any(f"thread {tid} was slowed" in ended for tid in players), "not braked", said, players)
+    check(re.search(r"(thread|process) \d+ was slowed", ended), "not braked", said, players)
 
 
 @case

@@ -41,8 +41,8 @@ Test(brake, slowdown_is_of_the_time_without_probes)
 
 Test(brake, within_the_budget_nothing_happens)
 {
-	struct xsp_brake_thread t = {1, 19 * MS, 120 * MS};
-	struct xsp_cost c[] = {{1, GOES, 10 * MS, 1}, {1, 1, 9 * MS, 1}};
+	struct xsp_brake_thread t = {1, 19 * MS, 120 * MS, 0};
+	struct xsp_cost c[] = {{1, GOES, 10 * MS, 1, 0}, {1, 1, 9 * MS, 1, 0}};
 	struct xsp_brake_plan p = decide(0.2, &t, 1, c, 2);
 
 	cr_expect_eq(p.let_go_count, 0);
@@ -53,9 +53,9 @@ Test(brake, within_the_budget_nothing_happens)
 
 Test(brake, the_costliest_go_first_and_only_as_many_as_needed)
 {
-	struct xsp_brake_thread t = {1, 60 * MS, 160 * MS};
+	struct xsp_brake_thread t = {1, 60 * MS, 160 * MS, 0};
 	struct xsp_cost c[] = {
-		{1, GOES, 5 * MS, 1}, {1, GOES + 1, 50 * MS, 1}, {1, GOES + 2, 5 * MS, 1}};
+		{1, GOES, 5 * MS, 1, 0}, {1, GOES + 1, 50 * MS, 1, 0}, {1, GOES + 2, 5 * MS, 1, 0}};
 	struct xsp_brake_plan p = decide(0.2, &t, 1, c, 3);
 
 	cr_assert_eq(p.let_go_count, 1);
@@ -67,8 +67,8 @@ Test(brake, the_costliest_go_first_and_only_as_many_as_needed)
 Test(brake, where_hardly_any_time_is_left_one_goes_and_the_rest_waits_for_the_next_look)
 {
 	/* the rest of the thread's own time is an error of the estimate */
-	struct xsp_brake_thread t = {1, 100 * MS, 100 * MS};
-	struct xsp_cost c[] = {{1, GOES, 99500000, 1}, {1, GOES + 1, 500000, 1}};
+	struct xsp_brake_thread t = {1, 100 * MS, 100 * MS, 0};
+	struct xsp_cost c[] = {{1, GOES, 99500000, 1, 0}, {1, GOES + 1, 500000, 1, 0}};
 	struct xsp_brake_plan p = decide(0.2, &t, 1, c, 2);
 
 	cr_assert_eq(p.let_go_count, 1);
@@ -78,9 +78,10 @@ Test(brake, where_hardly_any_time_is_left_one_goes_and_the_rest_waits_for_the_ne
 
 Test(brake, costs_of_other_threads_do_not_matter)
 {
-	struct xsp_brake_thread t[] = {{1, 60 * MS, 160 * MS}, {2, 10 * MS, 160 * MS}};
-	struct xsp_cost c[] = {
-		{2, GOES, 10 * MS, 1}, {1, GOES + 1, 60 * MS, 1}, {3, GOES + 2, 500 * MS, 1}};
+	struct xsp_brake_thread t[] = {{1, 60 * MS, 160 * MS, 0}, {2, 10 * MS, 160 * MS, 0}};
+	struct xsp_cost c[] = {{2, GOES, 10 * MS, 1, 0},
+			       {1, GOES + 1, 60 * MS, 1, 0},
+			       {3, GOES + 2, 500 * MS, 1, 0}};
 	struct xsp_brake_plan p = decide(0.2, t, 2, c, 3);
 
 	cr_assert_eq(p.let_go_count, 1);
@@ -89,10 +90,30 @@ Test(brake, costs_of_other_threads_do_not_matter)
 	xsp_brake_plan_clear(&p);
 }
 
+/* None of them is over its budget, as each waits most of the time: together they are. */
+Test(brake, threads_within_the_budget_are_over_it_as_one_process)
+{
+	enum { PROCESS = 77 };
+	struct xsp_brake_thread t[] = {
+		{1, 4 * MS, 250 * MS, 0}, {2, 4 * MS, 250 * MS, 0}, {PROCESS, 8 * MS, 20 * MS, 0}};
+	struct xsp_cost c[] = {{1, GOES, 4 * MS, 1, 7},
+			       {2, GOES + 1, 4 * MS, 1, 7},
+			       {PROCESS, GOES, 4 * MS, 1, 7},
+			       {PROCESS, GOES + 1, 4 * MS, 1, 7}};
+	struct xsp_brake_plan p = decide(0.2, t, 2, c, 4);
+
+	cr_expect_eq(p.let_go_count, 0);
+	xsp_brake_plan_clear(&p);
+	p = decide(0.2, t, 3, c, 4);
+	cr_expect_eq(p.let_go_count, 2);
+	cr_expect_eq(p.worst_tid, PROCESS);
+	xsp_brake_plan_clear(&p);
+}
+
 Test(brake, one_function_of_two_threads_goes_once)
 {
-	struct xsp_brake_thread t[] = {{1, 60 * MS, 160 * MS}, {2, 70 * MS, 160 * MS}};
-	struct xsp_cost c[] = {{1, GOES, 60 * MS, 1}, {2, GOES, 70 * MS, 1}};
+	struct xsp_brake_thread t[] = {{1, 60 * MS, 160 * MS, 0}, {2, 70 * MS, 160 * MS, 0}};
+	struct xsp_cost c[] = {{1, GOES, 60 * MS, 1, 0}, {2, GOES, 70 * MS, 1, 0}};
 	struct xsp_brake_plan p = decide(0.2, t, 2, c, 2);
 
 	cr_expect_eq(p.let_go_count, 1);
@@ -101,8 +122,9 @@ Test(brake, one_function_of_two_threads_goes_once)
 
 Test(brake, providers_pause_and_keep_their_parts)
 {
-	struct xsp_brake_thread t = {1, 60 * MS, 160 * MS};
-	struct xsp_cost c[] = {{1, 1, 30 * MS, 1}, {1, 2, 28 * MS, 1}, {1, GOES, 2 * MS, 1}};
+	struct xsp_brake_thread t = {1, 60 * MS, 160 * MS, 0};
+	struct xsp_cost c[] = {
+		{1, 1, 30 * MS, 1, 0}, {1, 2, 28 * MS, 1, 0}, {1, GOES, 2 * MS, 1, 0}};
 	struct xsp_brake_plan p = decide(0.2, &t, 1, c, 3);
 
 	cr_expect(p.pause);
@@ -113,8 +135,8 @@ Test(brake, providers_pause_and_keep_their_parts)
 
 Test(brake, a_dear_function_beside_a_provider_goes)
 {
-	struct xsp_brake_thread t = {1, 90 * MS, 190 * MS};
-	struct xsp_cost c[] = {{1, 1, 10 * MS, 1}, {1, GOES, 80 * MS, 1}};
+	struct xsp_brake_thread t = {1, 90 * MS, 190 * MS, 0};
+	struct xsp_cost c[] = {{1, 1, 10 * MS, 1, 0}, {1, GOES, 80 * MS, 1, 0}};
 	struct xsp_brake_plan p = decide(0.2, &t, 1, c, 2);
 
 	cr_expect(!p.pause);
@@ -140,6 +162,67 @@ Test(brake, windows_keep_the_budget)
 		}
 	}
 	cr_expect_eq(xsp_brake_off_ns(0.2, 0.1, 200 * MS), 0);
+}
+
+/* ---- debts ---- */
+
+/* A thread that runs all the time, of which a part is in probes, over some time in looks of 20 ms. The kernel reports the CPU
+ * time of four milliseconds too late at each second look. Returns when it was over its budget, in ms; -1: never. */
+static int over_after(struct xsp_brake_debt *d, double budget, double part, int ms)
+{
+	for (int t = 20; t <= ms; t += 20) {
+		const bool late = t % 40 == 20;
+		xsp_brake_spend(d, budget, (uint64_t)(part * 20e6));
+		xsp_brake_earn(d, budget, (late ? 16 : 24) * MS);
+		if (xsp_brake_is_over(d, budget, false))
+			return t;
+	}
+	return -1;
+}
+
+Test(brake, within_the_budget_there_is_no_debt)
+{
+	static const double budgets[] = {0.01, 0.05, 0.2, 2};
+
+	for (size_t i = 0; i < 4; i++) {
+		struct xsp_brake_debt d = {0};
+		cr_expect_eq(over_after(&d, budgets[i], 0.95 * xsp_budget_share(budgets[i]), 60000),
+			     -1);
+	}
+}
+
+Test(brake, what_is_over_the_budget_is_seen_in_time)
+{
+	static const struct {
+		double part;
+		int ms;
+	} cases[] = {{0.99, 20}, {0.5, 60}, {0.25, 300}};
+
+	for (size_t i = 0; i < 3; i++) {
+		struct xsp_brake_debt d = {0};
+		over_after(&d, 0.2, 0, 1000);
+		const int ms = over_after(&d, 0.2, cases[i].part, 1000);
+		cr_expect(ms > 0 && ms <= cases[i].ms, "%d ms", ms);
+	}
+}
+
+/* Another function each 200 ms: the debt of the first is not paid when the second begins. */
+Test(brake, what_was_overrun_is_owed)
+{
+	struct xsp_brake_debt d = {0};
+
+	for (int t = 0; t < 80; t += 20) { /* until it was out */
+		xsp_brake_spend(&d, 0.2, 19 * MS);
+		xsp_brake_earn(&d, 0.2, 20 * MS);
+	}
+	d.unpaid_ns = d.ns;
+	cr_expect_eq(over_after(&d, 0.2, 0, 120), -1, "a debt alone is not over the budget");
+	cr_expect_gt(d.ns, 40e6);
+	d.unpaid_ns = d.ns;
+	cr_expect_eq(over_after(&d, 0.2, 0.95, 100), 20);
+	d.unpaid_ns = d.ns;
+	over_after(&d, 0.2, 0, 440);
+	cr_expect_leq(d.ns, 0, "paid");
 }
 
 /* ---- prices ---- */

@@ -65,6 +65,22 @@ Test(windows, two_of_the_longest_calls)
 	cr_expect_eq(xsp_window_length_ns(&o), 3000 * MS);
 }
 
+/* Of a step of 300 ms windows of 150 ms show parts, or nothing: each is twice as long as the one before. */
+Test(windows, a_call_that_is_never_seen_whole)
+{
+	static struct xsp_overhead o;
+
+	o.calls.cut = true;
+	o.calls.longest_ns = 40 * MS;
+	o.prepaid_ns = 150 * MS;
+	cr_expect_eq(xsp_window_length_ns(&o), 300 * MS);
+	o.calls.longest_ns = MS; /* surely one of many short ones */
+	cr_expect_eq(xsp_window_length_ns(&o), WINDOW_NS);
+	o.calls.longest_ns = 1400 * MS;
+	o.prepaid_ns = 3000 * MS;
+	cr_expect_eq(xsp_window_length_ns(&o), 3000 * MS);
+}
+
 /* ---- shares ---- */
 
 #define LENGTH (675 * MS)

@@ -12,7 +12,13 @@
  *
  * brake births: --threads threads do as with `ranges 500`, and twenty times a second one more is born, gives itself a name,
  * opens and closes regions for two seconds, and ends. The JSON has "born": the name of each by its number.
+ *
+ * brake naps: --threads threads call the four brake_hot_N 200 times, nap for 2 ms, and so on. brake turns: --threads threads
+ * call one of the twenty functions for 0.2 s as fast as they can, then the next one. The JSON has the CPU time of all
+ * threads for a call in each tenth of a second, "cpu_ns_a_call".
  */
+#include <inttypes.h>
+
 #include "workload.h"
 
 #include <pthread.h>
@@ -103,7 +109,8 @@ static double cpu_ns(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static void work(struct worker *w, uint64_t steps)
+/* One copy: its speed depends on where the loop lies. */
+__attribute__((noinline)) static void work(struct worker *w, uint64_t steps)
 {
 	for (uint64_t n = 0; n < steps; n++)
 		__asm__ volatile("" : "+r"(w->sum));
@@ -259,6 +266,87 @@ static int births(const struct wl_options *o)
 	return wl_finish(o, 0, NULL, 0, extra);
 }
 
+/* ---- naps and turns ---- */
+
+#define SLOT_NS 100000000ULL
+#define SLOTS 1000
+
+struct caller {
+	pthread_t id;
+	bool turns;
+	uint64_t calls, sum;
+};
+
+static void *call(void *argument)
+{
+	struct caller *c = argument;
+	uint64_t x = 0;
+
+	while (!wl_stop()) {
+		const uint64_t turn = wl_now_ns() / (2 * SLOT_NS) % (STEADY + HOT);
+		for (unsigned i = 0; i < 200; i++)
+			x = !c->turns	    ? hot[i % HOT](x)
+			    : turn < STEADY ? steady[turn](x)
+					    : hot[turn - STEADY](x);
+		__atomic_fetch_add(&c->calls, 200, __ATOMIC_RELAXED);
+		if (!c->turns)
+			nanosleep(&(struct timespec){0, 2000000}, NULL);
+	}
+	c->sum = x;
+	return NULL;
+}
+
+static uint64_t calls_of(const struct caller *callers, unsigned threads)
+{
+	uint64_t calls = 0;
+
+	for (unsigned i = 0; i < threads; i++)
+		calls += __atomic_load_n(&callers[i].calls, __ATOMIC_RELAXED);
+	return calls;
+}
+
+static double process_cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static int slots_of(const struct wl_options *o, bool turns)
+{
+	struct caller *callers = calloc(o->threads, sizeof(*callers));
+	static char extra[SLOTS * 16] = "\"cpu_ns_a_call\":[";
+	size_t at = strlen(extra);
+
+	if (!callers)
+		return 1;
+	wl_start(o);
+	for (unsigned i = 0; i < o->threads; i++) {
+		callers[i].turns = turns;
+		if (pthread_create(&callers[i].id, NULL, call, &callers[i]))
+			return 1;
+	}
+	uint64_t begun = wl_now_ns(), before = 0;
+	double cpu_before = process_cpu_ns();
+	for (unsigned slot = 1; slot < SLOTS && !wl_stop(); slot++) {
+		while (wl_now_ns() - begun < slot * SLOT_NS)
+			nanosleep(&(struct timespec){0, 1000000}, NULL);
+		uint64_t calls = calls_of(callers, o->threads);
+		double cpu = process_cpu_ns();
+		at += (size_t)snprintf(extra + at, sizeof(extra) - at, "%s%.1f",
+				       slot > 1 ? "," : "",
+				       (cpu - cpu_before) / (double)(calls - before + 1));
+		before = calls;
+		cpu_before = cpu;
+	}
+	for (unsigned i = 0; i < o->threads; i++)
+		pthread_join(callers[i].id, NULL);
+	snprintf(extra + at, sizeof(extra) - at, "],\"begun_ns\":%" PRIu64, begun);
+	free(callers);
+	return wl_finish(o, 0, NULL, 0, extra);
+}
+
 int main(int argc, char **argv)
 {
 	struct wl_options o = {.workload = "brake", .threads = 2, .seconds = 60};
@@ -268,6 +356,8 @@ int main(int argc, char **argv)
 	wl_parse(&o, argc, argv);
 	if (o.argc > 0 && !strcmp(o.argv[0], "births"))
 		return births(&o);
+	if (o.argc > 0 && (!strcmp(o.argv[0], "naps") || !strcmp(o.argv[0], "turns")))
+		return slots_of(&o, o.argv[0][0] == 't');
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
 		if (o.argc > 0 && !strcmp(o.argv[0], modes[i].name))
 			return rounds_of(&o, i);

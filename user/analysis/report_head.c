@@ -152,10 +152,20 @@ static void put_gaps(struct xsp_report_section *s, const struct xsp_timeline *t,
 			xsp_report_notef(s, "%s: %s", xsp_capture_late_key(i), value);
 	}
 	xsp_capture_probes(r, &probes);
-	for (size_t i = 0; i < let_go; i++)
+	size_t unmet = 0;
+	for (size_t i = 0; i < let_go; i++) {
+		unmet += gone[i].unmet;
+		if (!gone[i].unmet)
+			xsp_report_notef(s,
+					 "released to keep the target fast: %s (%" PRIu64
+					 " calls a second)",
+					 probes[gone[i].probe].name, gone[i].calls_per_second);
+	}
+	if (unmet > 0)
 		xsp_report_notef(
-			s, "released to keep the target fast: %s (%" PRIu64 " calls a second)",
-			probes[gone[i].probe].name, gone[i].calls_per_second);
+			s,
+			"released to keep the target fast: %zu more of the same patterns, not called until then",
+			unmet);
 	if (xsp_timeline_counts(t)->other_threads > 0)
 		xsp_report_note(s, XSP_OTHERS_SAID);
 	if (xsp_capture_info(r, "not as there") != NULL)

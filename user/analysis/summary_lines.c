@@ -43,12 +43,20 @@ static void print_windows(const struct xsp_timeline *t, struct xsp_capture_reade
 			shares ? ", shares have their 95 % error"
 			       : ", in windows that are too few for shares");
 	xsp_capture_probes(r, &probes);
+	size_t unmet = 0;
 	for (size_t i = 0; i < gone; i++) {
+		unmet += l[i].unmet;
+		if (l[i].unmet)
+			continue;
 		xsp_printable(name, sizeof(name), probes[l[i].probe].name, 60);
 		fprintf(f, "released: %s, %s; --max-overhead off keeps it\n", name,
-			xsp_capture_let_go_reason(l[i].calls_per_second,
-						  xsp_capture_stats(r)->lost_entries > 0, why));
+			xsp_capture_let_go_reason(&l[i], xsp_capture_stats(r)->lost_entries > 0,
+						  why));
 	}
+	if (unmet > 0)
+		fprintf(f,
+			"released: %zu more of the same patterns, not called until then; --max-overhead off keeps them\n",
+			unmet);
 }
 
 /* The range that the user chose, and how much of the capture lies outside it. */

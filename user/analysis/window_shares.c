@@ -95,15 +95,15 @@ void xsp_window_shares_free(struct xsp_window_shares *s)
 	free(s);
 }
 
-/* The probes of a thread's outermost calls, and of what is in them. */
-static int add_probes(struct xsp_window_shares *s, size_t group, const struct xsp_span *span,
-		      double times)
+/* The probes of a thread's outermost calls, and of what is in them: also of what is in a call that was cut at the window's
+ * beginning. */
+static int add_probes(struct xsp_window_shares *s, size_t group, const struct xsp_span *span)
 {
 	double *thread =
 		xsp_tally_row(&s->threads, xsp_u64_pair(span->pid, span->tid), &(double){0});
 	const double entry_ns =
 		span->probe < s->probe_count ? s->probes[span->probe].entry_cost_ns : 0;
-	const double ns = times * ((double)span->probe_ns + entry_ns);
+	const double ns = (double)span->probe_ns + entry_ns;
 
 	if (thread == NULL)
 		return -ENOMEM;
@@ -133,7 +133,7 @@ int xsp_window_shares_add(struct xsp_window_shares *s, struct xsp_share_sums **s
 	const size_t group = s->group_of[w] - 1U;
 	const bool cut = (span->flags & XSP_SPAN_UNFINISHED) &&
 			 span->end_ns + EDGE_NS >= s->windows[w].end_ns;
-	if (span->depth == 0 && span->row == 0 && add_probes(s, group, span, cut ? 2 : 1) < 0)
+	if (span->depth == 0 && span->row == 0 && add_probes(s, group, span) < 0)
 		return -ENOMEM;
 	if (cut ? !is_outermost(span) : !span->in_total || !xsp_span_has_duration(span))
 		return 0;

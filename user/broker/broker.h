@@ -23,6 +23,8 @@ struct broker {
 		int rc;
 		unsigned without; /* enum xsp_default */
 	} loading; /* on a thread, while files are opened */
+	pid_t recorder; /* our parent */
+	bool first; /* it and we get a processor before others do */
 	bool detached;
 	bool bare; /* of what is loaded nothing is attached to code */
 	pid_t permitted; /* whom the request is about; 0: none */

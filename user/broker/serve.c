@@ -212,7 +212,8 @@ static void stand_apart(bool verbose)
 
 void xsp_broker_serve(int socket, const struct xsp_broker_options *options)
 {
-	struct broker b = {.socket = socket, .options = options, .trivial = -1};
+	struct broker b = {
+		.socket = socket, .options = options, .recorder = getppid(), .trivial = -1};
 
 	stand_apart(options->attach != NULL && options->attach->verbose);
 	b.in = malloc(sizeof(*b.in));

@@ -117,7 +117,8 @@ struct xsp_capture_window {
 
 /* A probe that was released: nothing of it was recorded from then on. */
 struct xsp_capture_let_go {
-	uint32_t probe, reserved;
+	uint32_t probe;
+	uint32_t unmet; /* not 0: before its first call, as others of its pattern cost too much */
 	uint64_t time_ns;
 	/* under the probe, before; 0: other functions jump to its exits */
 	uint64_t calls_per_second;
@@ -125,7 +126,7 @@ struct xsp_capture_let_go {
 
 #define XSP_LET_GO_REASON_MAX 80
 /* "55,958 calls/s even under the probe"; `least`: entries were lost. */
-const char *xsp_capture_let_go_reason(uint64_t calls_per_second, bool least,
+const char *xsp_capture_let_go_reason(const struct xsp_capture_let_go *l, bool least,
 				      char text[XSP_LET_GO_REASON_MAX]);
 
 /* The text of a named range: XSP_EVENT_NAME. */

@@ -303,15 +303,17 @@ const char *xsp_capture_late_key(size_t index)
 	return keys[index];
 }
 
-const char *xsp_capture_let_go_reason(uint64_t calls_per_second, bool least,
+const char *xsp_capture_let_go_reason(const struct xsp_capture_let_go *l, bool least,
 				      char text[XSP_LET_GO_REASON_MAX])
 {
 	char rate[XSP_UNITS_SIZE];
 
-	if (calls_per_second == 0)
+	if (l->unmet)
+		return "not called until then, but others of its pattern cost too much";
+	if (l->calls_per_second == 0)
 		return "its exits are hit by those who jump behind its entry";
 	snprintf(text, XSP_LET_GO_REASON_MAX, "%s%s calls/s even under the probe",
-		 least ? "at least " : "", xsp_format_count(rate, calls_per_second));
+		 least ? "at least " : "", xsp_format_count(rate, l->calls_per_second));
 	return text;
 }
 

@@ -18,7 +18,7 @@
 #include "xsptrace/gpu.h"
 
 #define TURN_MS 10
-#define BYSTANDERS_NS 1000000000ULL /* how often we look at the machine's switches */
+#define BYSTANDERS_NS 250000000ULL /* how often we look at the machine's switches */
 
 /* ---- running ---- */
 

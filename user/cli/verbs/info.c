@@ -143,9 +143,12 @@ static void print_modules(const struct xsp_capture_reader *r)
 	}
 	const struct xsp_capture_let_go *l;
 	size_t gone = xsp_capture_let_gos(r, &l);
-	for (size_t i = 0; i < gone; i++)
-		print_row(i ? "" : "released", "%s, %" PRIu64 " calls/s", p[l[i].probe].name,
-			  l[i].calls_per_second);
+	for (size_t i = 0; i < gone; i++) {
+		char rate[48] = "not called until then";
+		if (!l[i].unmet)
+			snprintf(rate, sizeof(rate), "%" PRIu64 " calls/s", l[i].calls_per_second);
+		print_row(i ? "" : "released", "%s, %s", p[l[i].probe].name, rate);
+	}
 	printf("%-16s %zu functions, %zu internal\n", "probes", functions, probes - functions);
 }
 

@@ -14,6 +14,32 @@
  * as its own, and the next look knows more. */
 #define GRANTED_OWN 0.1
 
+/* So much time in probes beyond the budget is too much. */
+#define DEBT_NS 8e6
+/* The kernel updates a running thread's CPU time only at its ticks, mostly 1 to 4 ms apart. */
+#define TICK_NS 5e6
+/* What was not used before counts to this extent: events come later than the CPU time that pays. */
+#define CREDIT_NS 5e6
+
+void xsp_brake_spend(struct xsp_brake_debt *d, double budget, uint64_t probe_ns)
+{
+	d->ns += (1 + budget) * (double)probe_ns; /* it is in the CPU time that pays */
+}
+
+void xsp_brake_earn(struct xsp_brake_debt *d, double budget, uint64_t cpu_ns)
+{
+	d->ns -= budget * (double)cpu_ns;
+	if (d->ns < -CREDIT_NS)
+		d->ns = -CREDIT_NS;
+}
+
+bool xsp_brake_is_over(const struct xsp_brake_debt *d, double budget, bool ends)
+{
+	const double error = budget * TICK_NS;
+
+	return d->ns > (ends ? 0 : DEBT_NS) + error && d->ns - d->unpaid_ns > error;
+}
+
 double xsp_brake_slowdown(uint64_t probe_ns, uint64_t cpu_ns)
 {
 	double cpu = (double)cpu_ns, own = cpu - (double)probe_ns;
@@ -74,7 +100,10 @@ static void judge(const struct xsp_brake_input *in, const struct xsp_brake_threa
 	if (own < least)
 		own = least;
 
-	if (slowdown > plan->worst) {
+	const bool rather = plan->worst_tid & XSP_BRAKE_WHOLE && !(t->tid & XSP_BRAKE_WHOLE);
+
+	if (rather || (slowdown > plan->worst &&
+		       (plan->worst_tid == 0 || !((plan->worst_tid ^ t->tid) & XSP_BRAKE_WHOLE)))) {
 		plan->worst = slowdown;
 		plan->worst_tid = t->tid;
 	}
@@ -85,8 +114,10 @@ static void judge(const struct xsp_brake_input *in, const struct xsp_brake_threa
 	if (pause) {
 		double share = (double)others / (double)(own + others);
 		plan->pause = true;
-		if (share > plan->paused_share)
+		if (share > plan->paused_share) {
 			plan->paused_share = share;
+			plan->share_ns = t->wall_ns;
+		}
 		/* costs that stay when everything is off half the time are not the probes' */
 		others = 0;
 	}

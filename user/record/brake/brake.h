@@ -15,12 +15,28 @@
 
 #include "record/brake/costs.h"
 
+/* All threads of a process are judged as one more thread, and so are all processes: above all ids of threads. */
+#define XSP_BRAKE_WHOLE (1U << 31)
+
 /* A thread over an interval. */
 struct xsp_brake_thread {
-	uint32_t tid;
+	uint32_t tid; /* a process: XSP_BRAKE_WHOLE | its pid */
 	uint64_t probe_ns; /* estimated */
 	uint64_t cpu_ns; /* CPU time that it had, probes included */
+	uint64_t wall_ns; /* the interval */
 };
+
+/* Time in probes beyond the budget that it has not got back. Zero-initialise. */
+struct xsp_brake_debt {
+	double ns;
+	double unpaid_ns; /* at the beginning of the interval */
+};
+
+void xsp_brake_spend(struct xsp_brake_debt *d, double budget, uint64_t probe_ns);
+/* cpu_ns: with probes, as it comes from the kernel. */
+void xsp_brake_earn(struct xsp_brake_debt *d, double budget, uint64_t cpu_ns);
+/* Is it too much? At a window's end any debt is. */
+bool xsp_brake_is_over(const struct xsp_brake_debt *d, double budget, bool ends);
 
 struct xsp_brake_input {
 	double budget;
@@ -37,9 +53,10 @@ struct xsp_brake_plan {
 	uint32_t *let_go; /* the greatest costs first; free() */
 	size_t let_go_count;
 	bool pause; /* what may not be released alone is over the budget */
-	double worst; /* slowdown of the worst thread */
+	double worst; /* slowdown of the worst thread; of a process, if none is over the budget by itself */
 	uint32_t worst_tid;
 	double paused_share; /* of the worst thread's CPU time: what may not be released alone */
+	uint64_t share_ns; /* ... in such an interval */
 };
 
 /* The budget's share of the CPU time. */

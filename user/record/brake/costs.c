@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-void xsp_costs_add_new(struct xsp_costs *c, uint32_t tid, uint32_t probe, uint64_t ns,
+void xsp_costs_add_new(struct xsp_costs *c, uint32_t tid, uint32_t pid, uint32_t probe, uint64_t ns,
 		       uint64_t calls)
 {
+	const struct xsp_cost first = {.tid = tid, .probe = probe, .pid = pid};
 	uint64_t key = xsp_u64_pair(tid, probe);
-	struct xsp_cost *row = xsp_u64map_element(&c->index, key, &c->rows, &c->room, &c->count,
-						  &(struct xsp_cost){.tid = tid, .probe = probe});
+	struct xsp_cost *row =
+		xsp_u64map_element(&c->index, key, &c->rows, &c->room, &c->count, &first);
 
 	if (row == NULL)
 		return;

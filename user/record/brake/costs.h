@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* costs.h - what each thread spends in each probe, added up over an interval. Zero-initialise. */
+/* costs.h - what each thread, and each process, spends in each probe, added up over an interval. Zero-initialise. */
 #ifndef XSP_RECORD_COSTS_H
 #define XSP_RECORD_COSTS_H
 
@@ -11,6 +11,7 @@
 struct xsp_cost {
 	uint32_t tid, probe;
 	uint64_t ns, calls;
+	uint32_t pid; /* 0: not known */
 };
 
 struct xsp_costs {
@@ -21,16 +22,16 @@ struct xsp_costs {
 };
 
 /* Drops it without memory: it is an estimate. */
-void xsp_costs_add_new(struct xsp_costs *c, uint32_t tid, uint32_t probe, uint64_t ns,
+void xsp_costs_add_new(struct xsp_costs *c, uint32_t tid, uint32_t pid, uint32_t probe, uint64_t ns,
 		       uint64_t calls);
 
-static inline void xsp_costs_add(struct xsp_costs *c, uint32_t tid, uint32_t probe, uint64_t ns,
-				 uint64_t calls)
+static inline void xsp_costs_add(struct xsp_costs *c, uint32_t tid, uint32_t pid, uint32_t probe,
+				 uint64_t ns, uint64_t calls)
 {
 	struct xsp_cost *r = c->count > 0 ? &c->rows[c->last] : NULL;
 
 	if (r == NULL || r->tid != tid || r->probe != probe) {
-		xsp_costs_add_new(c, tid, probe, ns, calls);
+		xsp_costs_add_new(c, tid, pid, probe, ns, calls);
 		return;
 	}
 	r->ns += ns;

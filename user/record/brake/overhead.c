@@ -10,16 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "xsptrace/brake.h"
 
-/* Time between two looks at the figures. */
+/* Time between two looks at the figures; or sooner, if so much was spent in probes meanwhile. */
 #define LOOK_NS 40000000ULL
-/* Judged sooner if it is far over even with so much unreported CPU time. */
-#define TICK_NS 10000000ULL
-/* So far over, we act at once; otherwise only after two looks over the budget in a row. */
-#define FAR_OVER 2.0
+#define EARLY_NS 12000000ULL
+/* Until debts are paid, so long at most. */
+#define PAYS_NS 2000000000ULL
 /* Defaults go first if they have at least this part in what costs a thread too much. */
 #define DEFAULT_PART 0.1
 /* After so long without a turn the broker may have paused everything, as we did not hold the brake. */
@@ -40,6 +40,8 @@ int xsp_overhead_new(struct xsp_recorder *r)
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / 4 < MET_MAX)
 		r->overheads->met_max = files.rlim_cur / 4;
 	r->overheads->budget = r->options.budget;
+	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	r->overheads->processors = processors > 0 ? (unsigned)processors : 1;
 	r->overheads->pause_took_ns = r->overheads->resume_took_ns = 50000000;
 	r->overheads->unseen = calloc(XSP_UNSEEN_MAX, sizeof(*r->overheads->unseen));
 	return r->overheads->unseen != NULL ? 0 : -ENOMEM;
@@ -55,6 +57,8 @@ void xsp_overhead_free(struct xsp_recorder *r)
 	xsp_costs_free(&o->costs);
 	xsp_watched_free(o);
 	free(o->unseen);
+	free(o->met);
+	free(o->leaving);
 	free(o);
 }
 
@@ -100,41 +104,33 @@ void xsp_overhead_status(const struct xsp_recorder *r, struct xsp_recorder_statu
 
 /* ---- deciding ---- */
 
-static bool may_go(void *ctx, uint32_t probe)
-{
-	const struct xsp_probe *p = xsp_recorder_probe(ctx, probe);
-
-	return p != NULL && (strcmp(p->provider, xsp_provider_function.name) == 0 ||
-			     xsp_window_may_release(ctx, probe));
-}
-
-/* Chooses the threads that have run long enough to be judged; among them, those that are surely over the budget. */
+/* Those that are over the budget. */
 static size_t choose(const struct xsp_recorder *r, uint64_t now, struct xsp_brake_thread *out)
 {
 	struct xsp_overhead *o = r->overheads;
+	const bool ends = o->windows && now >= o->least_ns;
 	size_t n = 0;
 
+	o->slowdown = o->unpaid_ns = 0;
 	for (size_t i = 0; i < o->count; i++) {
-		struct watched *w = &o->threads[i];
-		bool late = xsp_passed(now, w->since_ns) >= JUDGED_NS;
-		w->judged = w->own_cpu_ns >= JUDGED_CPU_NS || late ||
-			    xsp_brake_slowdown(w->probe_ns,
-					       xsp_with_spare(w->own_cpu_ns + TICK_NS,
-							      xsp_passed(now, w->since_ns))) >
-				    FAR_OVER * o->budget;
-		if (!w->judged)
-			continue;
-		uint64_t cpu_ns = xsp_with_spare(w->own_cpu_ns, xsp_passed(now, w->since_ns));
-		double slowdown = xsp_brake_slowdown(w->probe_ns, cpu_ns);
-		if (slowdown > o->slowdown)
+		const struct watched *w = &o->threads[i];
+		const uint64_t cpu_ns =
+			xsp_with_spare(w, w->own_cpu_ns, xsp_passed(now, w->since_ns));
+		const double slowdown = xsp_brake_slowdown(w->probe_ns, cpu_ns);
+		if (slowdown > o->slowdown && w->own_cpu_ns >= SHOWN_CPU_NS)
 			o->slowdown = slowdown;
-		/* the second look shows the cost of --waits, and --waits goes first */
-		if (!w->counted && (r->options.attach.defaults & XSP_DEFAULT_WAITS))
+		/* the second look shows the cost of --waits, and --waits goes first. Of an ended process nobody knows
+		 * the CPU time */
+		if (!xsp_brake_is_over(&w->debt, o->budget, ends) ||
+		    (w->gone && w->tid & XSP_BRAKE_WHOLE) ||
+		    (!w->counted && (r->options.attach.defaults & XSP_DEFAULT_WAITS)))
 			continue;
-		w->over = slowdown > o->budget ? w->over + 1 : 0;
-		if (w->over > 1 || slowdown > FAR_OVER * o->budget)
-			out[n++] = (struct xsp_brake_thread){
-				.tid = w->tid, .probe_ns = w->probe_ns, .cpu_ns = cpu_ns};
+		if (w->debt.unpaid_ns > o->unpaid_ns)
+			o->unpaid_ns = w->debt.unpaid_ns;
+		out[n++] = (struct xsp_brake_thread){.tid = w->tid,
+						     .wall_ns = xsp_passed(now, w->begun_ns),
+						     .probe_ns = w->probe_ns,
+						     .cpu_ns = cpu_ns};
 	}
 	return n;
 }
@@ -178,11 +174,10 @@ static unsigned defaults_in(struct xsp_recorder *r, const struct xsp_brake_threa
 static int drop_defaults(struct xsp_recorder *r, unsigned which, const struct xsp_brake_plan *plan,
 			 uint64_t now)
 {
-	char why[160], worst[SLOWDOWN_SIZE];
+	char why[160], worst[SLOWDOWN_SIZE], name[WATCHED_NAME_SIZE];
 
-	snprintf(why, sizeof(why),
-		 "thread %u was slowed by %s, more than the %.3g %% of --max-overhead",
-		 plan->worst_tid, xsp_format_slowdown(worst, plan->worst),
+	snprintf(why, sizeof(why), "%s was slowed by %s, more than the %.3g %% of --max-overhead",
+		 xsp_watched_name(name, plan->worst_tid), xsp_format_slowdown(worst, plan->worst),
 		 100 * r->overheads->budget);
 	xsp_watched_begin_anew(r, now);
 	return xsp_recorder_drop(r, which, why);
@@ -196,11 +191,10 @@ static int look(struct xsp_recorder *r, uint64_t now)
 				     .threads = threads,
 				     .costs = o->costs.rows,
 				     .cost_count = o->costs.count,
-				     .may_go = may_go,
+				     .may_go = xsp_watched_may_go,
 				     .ctx = r};
 	struct xsp_brake_plan plan = {0};
 
-	o->slowdown = 0;
 	if (threads == NULL)
 		return 0;
 	in.thread_count = choose(r, now, threads);
@@ -216,7 +210,9 @@ static int look(struct xsp_recorder *r, uint64_t now)
 	else if (xsp_window_is_over(r, &plan, now))
 		rc = xsp_brake_pause(r, &plan);
 	xsp_brake_plan_clear(&plan);
-	xsp_watched_forget_judged(o, now);
+	/* in windows: where a part of one has ended within the budget */
+	if (!o->windows || o->judged_ns == now)
+		xsp_watched_begin(o, o->windows, now);
 	xsp_watched_drop_ended(o);
 	return rc;
 }
@@ -247,7 +243,12 @@ static int go_on(struct xsp_recorder *r, uint64_t now)
 	}
 	if (o->phase == RESUMING)
 		return xsp_brake_begin_window(r, &change);
-	if (now >= o->off_until_ns && xsp_broker_resume(r->broker) == 0)
+	if (o->leaving != NULL)
+		return xsp_brake_release_leaving(r);
+	if (now < o->off_until_ns ||
+	    (o->pays && now - o->pause_ns < PAYS_NS && xsp_watched_owes(r, now)))
+		return 0;
+	if (xsp_broker_resume(r->broker) == 0)
 		o->phase = RESUMING;
 	return 0;
 }
@@ -271,7 +272,8 @@ int xsp_overhead_turn(struct xsp_recorder *r)
 		return xsp_brake_detach_all(r);
 	if (o->releasing || o->phase != ON)
 		return go_on(r, now);
-	if (now - o->look_ns < LOOK_NS)
+	if (now - o->look_ns < LOOK_NS &&
+	    xsp_drain_totals(r->drain)->cost_ns - o->look_cost_ns < EARLY_NS)
 		return 0;
 	xsp_watched_add_figures(r, now);
 	return look(r, now);
@@ -294,7 +296,9 @@ static const struct watched *worst_of(const struct xsp_overhead *o)
 	for (size_t i = 0; i < o->count; i++) {
 		const struct watched *w = &o->threads[i];
 		double slowdown = xsp_watched_slowdown(w);
-		if (w->all_cpu_ns < JUDGED_CPU_NS || slowdown <= most)
+		/* a process counts if it is slower than its threads by more than the figures' error */
+		if (w->all_cpu_ns < SHOWN_CPU_NS ||
+		    slowdown <= (w->tid & XSP_BRAKE_WHOLE ? 1.1 : 1) * most)
 			continue;
 		most = slowdown;
 		worst = w;
@@ -334,7 +338,7 @@ static const char *at_least(const struct xsp_recorder *r, double display_value)
 int xsp_overhead_finish(struct xsp_recorder *r)
 {
 	struct xsp_overhead *o = r->overheads;
-	char text[160];
+	char text[160], name[WATCHED_NAME_SIZE];
 
 	if (o == NULL)
 		return 0;
@@ -348,9 +352,9 @@ int xsp_overhead_finish(struct xsp_recorder *r)
 	error_of(r, &warm, &cold);
 	double all = (double)worst->all_probe_ns;
 	uint64_t cpu_ns = xsp_watched_cpu_ns(worst);
-	snprintf(text, sizeof(text),
-		 "%s%.1f %% (thread %u; %.1f to %.1f %% by how warm its caches were)",
-		 at_least(r, percent(all, cpu_ns)), percent(all, cpu_ns), worst->tid,
-		 percent(all * warm, cpu_ns), percent(all * cold, cpu_ns));
+	snprintf(text, sizeof(text), "%s%.1f %% (%s; %.1f to %.1f %% by how warm its caches were)",
+		 at_least(r, percent(all, cpu_ns)), percent(all, cpu_ns),
+		 xsp_watched_name(name, worst->tid), percent(all * warm, cpu_ns),
+		 percent(all * cold, cpu_ns));
 	return xsp_capture_put_info(r->writer, "worst slowdown", text);
 }

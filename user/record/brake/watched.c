@@ -5,9 +5,13 @@
  */
 #include "record/brake/overhead.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/rows/grow.h"
 #include "procfs/procfs.h"
 #include "xsptrace/brake.h"
 
@@ -17,8 +21,13 @@
 /* What --waits costs a thread each time that it gets a CPU: the switch, the wakeup, and the kernel's work around them
  * (docs/usage.md). */
 #define WAITS_NS 700
-/* CPU times are read at least this often. */
+/* CPU times are read at least this often; those of debtors while they are waited for. */
 #define QUIET_NS 200000000ULL
+#define DEBTORS_NS 20000000ULL
+/* So many threads for each processor are a crowd. */
+#define CROWD 4
+/* Without hits for so long, a thread's number may have come again. */
+#define AGAIN_NS 1000000000ULL
 
 static void forget_schedstat(struct watched *w)
 {
@@ -37,8 +46,14 @@ void xsp_watched_free(struct xsp_overhead *o)
 
 static struct watched met(const struct xsp_overhead *o, uint32_t tid)
 {
-	return (struct watched){
-		.tid = tid, .schedstat = -1, .met_ns = o->look_ns, .since_ns = o->look_ns};
+	return (struct watched){.tid = tid,
+				.pid = tid & XSP_BRAKE_WHOLE ? (pid_t)(tid & ~XSP_BRAKE_WHOLE) : 0,
+				.processors = tid == XSP_BRAKE_WHOLE ? o->processors : 1,
+				.schedstat = -1,
+				.met_ns = o->look_ns,
+				.begun_ns = o->look_ns,
+				.latest_ns = o->latest_ns,
+				.since_ns = o->look_ns};
 }
 
 static struct watched *watch(struct xsp_overhead *o, uint32_t tid)
@@ -46,6 +61,36 @@ static struct watched *watch(struct xsp_overhead *o, uint32_t tid)
 	const struct watched first = met(o, tid);
 
 	return xsp_u64map_element(&o->by_tid, tid, &o->threads, &o->room, &o->count, &first);
+}
+
+/* NULL: it is not watched. */
+static struct watched *find(const struct xsp_overhead *o, uint32_t tid)
+{
+	const uint32_t *at = xsp_u64map_get(&o->by_tid, tid);
+
+	return at != NULL ? &o->threads[*at] : NULL;
+}
+
+const char *xsp_watched_name(char text[WATCHED_NAME_SIZE], uint32_t tid)
+{
+	if (tid == XSP_BRAKE_WHOLE)
+		return "the processes";
+	snprintf(text, WATCHED_NAME_SIZE, "%s %u", tid & XSP_BRAKE_WHOLE ? "process" : "thread",
+		 tid & ~XSP_BRAKE_WHOLE);
+	return text;
+}
+
+/* Who pays for what a thread spends: it, its process, and all processes. Returns how many. */
+static unsigned payers(const struct xsp_recorder *r, uint32_t tid, uint32_t pid, uint32_t out[3])
+{
+	unsigned n = 0;
+
+	out[n++] = tid;
+	if (pid != 0)
+		out[n++] = XSP_BRAKE_WHOLE | pid;
+	if (r->process_count > 1)
+		out[n++] = XSP_BRAKE_WHOLE;
+	return n;
 }
 
 void xsp_overhead_meet(struct xsp_recorder *r, pid_t pid, pid_t tid)
@@ -58,6 +103,7 @@ void xsp_overhead_meet(struct xsp_recorder *r, pid_t pid, pid_t tid)
 		o->unmet = true;
 		return;
 	}
+	watch(o, XSP_BRAKE_WHOLE | (uint32_t)pid);
 	struct watched *w = watch(o, (uint32_t)tid);
 	if (w == NULL)
 		return;
@@ -66,14 +112,15 @@ void xsp_overhead_meet(struct xsp_recorder *r, pid_t pid, pid_t tid)
 	w->pid = pid;
 }
 
-uint64_t xsp_with_spare(uint64_t cpu_ns, uint64_t wall_ns)
+/* The threads of a process have the spare time of one thread. */
+uint64_t xsp_with_spare(const struct watched *w, uint64_t cpu_ns, uint64_t wall_ns)
 {
-	return cpu_ns + (wall_ns > cpu_ns ? (uint64_t)(SPARE * (double)(wall_ns - cpu_ns)) : 0);
+	return cpu_ns + (uint64_t)(SPARE * (double)xsp_passed(w->processors * wall_ns, cpu_ns));
 }
 
 uint64_t xsp_watched_cpu_ns(const struct watched *w)
 {
-	return xsp_with_spare(w->all_cpu_ns, xsp_passed(w->read_ns, w->met_ns));
+	return xsp_with_spare(w, w->all_cpu_ns, xsp_passed(w->read_ns, w->met_ns));
 }
 
 double xsp_watched_slowdown(const struct watched *w)
@@ -89,7 +136,7 @@ void xsp_watched_drop_ended(struct xsp_overhead *o)
 		const struct watched *w = &o->threads[i];
 		if (!w->gone || w->probe_ns > 0)
 			o->threads[kept++] = *w;
-		else if (w->all_cpu_ns >= JUDGED_CPU_NS &&
+		else if (w->all_cpu_ns >= SHOWN_CPU_NS &&
 			 xsp_watched_slowdown(w) > xsp_watched_slowdown(&o->ended))
 			o->ended = *w;
 	}
@@ -107,13 +154,24 @@ static void open_schedstat(const struct xsp_recorder *r, struct watched *w)
 {
 	const struct xsp_opener *o = xsp_broker_opener(r->broker);
 
-	for (size_t i = 0; i < r->process_count && w->schedstat < 0; i++)
-		if (w->pid == 0 || w->pid == r->processes[i].pid)
-			w->schedstat = xsp_procfs_schedstat(o, r->processes[i].pid, (pid_t)w->tid);
+	for (size_t i = 0; i < r->process_count && w->schedstat < 0; i++) {
+		const pid_t pid = r->processes[i].pid;
+		if (w->pid == 0 || w->pid == pid)
+			w->schedstat = xsp_procfs_schedstat(o, pid, (pid_t)w->tid);
+		if (w->schedstat >= 0)
+			w->pid = pid;
+	}
+}
+
+static void charge(const struct xsp_overhead *o, struct watched *w, uint64_t ns)
+{
+	w->probe_ns += ns;
+	w->all_probe_ns += ns;
+	xsp_brake_spend(&w->debt, o->budget, ns);
 }
 
 /* What the defaults cost a thread beside its probes. */
-static void add_defaults(const struct xsp_recorder *r, struct watched *w, uint64_t times,
+static void add_defaults(const struct xsp_recorder *r, const struct watched *w, uint64_t times,
 			 uint64_t cpu_ns)
 {
 	const struct xsp_attach_options *o = &r->options.attach;
@@ -123,43 +181,82 @@ static void add_defaults(const struct xsp_recorder *r, struct watched *w, uint64
 			? (uint64_t)((double)cpu_ns * 1e-9 * o->sample_hz * r->sample_ns)
 			: 0;
 
-	w->waits_ns += waits;
-	w->samples_ns += samples;
-	w->probe_ns += waits + samples;
-	w->all_probe_ns += waits + samples;
+	uint32_t ids[3];
+	const unsigned n = payers(r, w->tid, (uint32_t)w->pid, ids);
+	for (unsigned i = 0; i < n; i++) {
+		struct watched *payer = find(r->overheads, ids[i]);
+		if (payer == NULL)
+			continue;
+		payer->waits_ns += waits;
+		payer->samples_ns += samples;
+		charge(r->overheads, payer, waits + samples);
+	}
+}
+
+struct times {
+	uint64_t cpu, queued, count; /* count: how often it got a CPU */
+};
+
+static bool read_times(const struct xsp_recorder *r, struct watched *w, struct times *t)
+{
+	struct timespec ts;
+	clockid_t clock;
+
+	if (w->tid == XSP_BRAKE_WHOLE) {
+		*t = (struct times){.cpu = r->overheads->processes_cpu_ns};
+		return true;
+	}
+	if (w->tid & XSP_BRAKE_WHOLE) {
+		if (clock_getcpuclockid(w->pid, &clock) != 0 || clock_gettime(clock, &ts) != 0)
+			return false;
+		*t = (struct times){.cpu = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec};
+		return true;
+	}
+	if (!w->gone && w->schedstat < 0)
+		open_schedstat(r, w);
+	return w->schedstat >= 0 &&
+	       xsp_procfs_cpu_ns(w->schedstat, &t->cpu, &t->queued, &t->count) == 0;
+}
+
+static void add_cpu(struct xsp_overhead *o, struct watched *w, uint64_t cpu_ns, uint64_t wall_ns)
+{
+	w->own_cpu_ns += cpu_ns;
+	w->all_cpu_ns += cpu_ns;
+	xsp_brake_earn(&w->debt, o->budget, xsp_with_spare(w, cpu_ns, wall_ns));
+	if (w->tid & XSP_BRAKE_WHOLE && w->pid != 0)
+		o->processes_cpu_ns += cpu_ns;
 }
 
 /* CPU time since the last reading; for a new thread, no more than since the last look. */
 static void read_cpu(const struct xsp_recorder *r, struct watched *w, uint64_t now)
 {
-	const uint64_t before = w->read_ns != 0 ? w->read_ns : r->overheads->look_ns;
-	const uint64_t wall = now - before;
-	uint64_t cpu, queued, times, delta;
+	struct xsp_overhead *o = r->overheads;
+	const uint64_t before = w->read_ns != 0 ? w->read_ns : o->look_ns;
+	const uint64_t wall = xsp_passed(now, before);
+	uint64_t delta, queued = 0;
+	struct times t = {0};
 
-	if (!w->gone && w->schedstat < 0)
-		open_schedstat(r, w);
-	if (w->schedstat < 0 || xsp_procfs_cpu_ns(w->schedstat, &cpu, &queued, &times) < 0) {
+	if (!read_times(r, w, &t)) {
 		w->gone = true;
 		forget_schedstat(w);
 		return;
 	}
-	delta = cpu > w->cpu_ns ? cpu - w->cpu_ns : 0;
-	if (delta > wall)
-		delta = wall;
-	w->cpu_ns = cpu;
+	delta = xsp_passed(t.cpu, w->cpu_ns);
+	if (delta > wall * (w->tid & XSP_BRAKE_WHOLE ? o->processors : 1))
+		delta = wall * (w->tid & XSP_BRAKE_WHOLE ? o->processors : 1);
 	/* time in line for a CPU is no time to spare: as if it had not passed */
-	if (w->read_ns != 0 && queued > w->queued_ns) {
-		w->since_ns += queued - w->queued_ns;
-		w->met_ns += queued - w->queued_ns;
-	}
+	if (w->read_ns != 0)
+		queued = xsp_passed(t.queued, w->queued_ns);
+	w->since_ns += queued;
+	w->met_ns += queued;
 	w->counted = w->read_ns != 0;
-	if (w->counted)
-		add_defaults(r, w, times - w->times, delta);
-	w->times = times;
-	w->queued_ns = queued;
+	if (w->counted && !(w->tid & XSP_BRAKE_WHOLE))
+		add_defaults(r, w, t.count - w->times, delta);
+	w->cpu_ns = t.cpu;
+	w->times = t.count;
+	w->queued_ns = t.queued;
 	w->read_ns = now;
-	w->own_cpu_ns += delta;
-	w->all_cpu_ns += delta;
+	add_cpu(o, w, delta, xsp_passed(wall, queued));
 }
 
 void xsp_overhead_start(struct xsp_recorder *r)
@@ -168,21 +265,31 @@ void xsp_overhead_start(struct xsp_recorder *r)
 
 	if (o == NULL)
 		return;
-	o->look_ns = o->window_ns = r->start_ns;
-	xsp_window_begins(o, r->start_ns);
+	o->look_ns = o->quiet_ns = o->window_ns = o->latest_ns = r->start_ns;
+	for (size_t i = 0; i < r->process_count; i++)
+		watch(o, XSP_BRAKE_WHOLE | (uint32_t)r->processes[i].pid);
 	for (size_t i = 0; i < o->count; i++) {
-		o->threads[i].met_ns = o->threads[i].since_ns = r->start_ns;
+		o->threads[i].met_ns = r->start_ns;
 		read_cpu(r, &o->threads[i], r->start_ns);
 	}
+	xsp_watched_begin(o, true, r->start_ns);
+	xsp_window_begins(o, r->start_ns);
 }
 
+/* Some at a time: what --waits cost them is not due to the process all at once. */
 void xsp_watched_read_quiet(struct xsp_recorder *r, uint64_t now)
 {
 	struct xsp_overhead *o = r->overheads;
+	size_t due = (size_t)((double)o->count * (double)(now - o->quiet_ns) / (double)QUIET_NS);
 
-	for (size_t i = 0; i < o->count; i++)
-		if (!o->threads[i].gone && now - o->threads[i].read_ns >= QUIET_NS)
-			read_cpu(r, &o->threads[i], now);
+	if (due == 0)
+		return;
+	o->quiet_ns = now;
+	for (due = due < o->count ? due : o->count; due > 0; due--) {
+		struct watched *w = &o->threads[++o->next % o->count];
+		if (!w->gone)
+			read_cpu(r, w, now);
+	}
 }
 
 static void add_unseen(struct xsp_recorder *r)
@@ -192,64 +299,118 @@ static void add_unseen(struct xsp_recorder *r)
 
 	for (long i = 0; i < n; i++) {
 		const struct xsp_attach_unseen *u = &o->unseen[i];
-		xsp_costs_add(&o->fresh, u->tid, u->probe, u->ns, 0);
+		const struct watched *w = find(o, u->tid);
+		const pid_t pid = w != NULL && w->pid != 0 ? w->pid
+				  : r->process_count == 1  ? r->processes[0].pid
+							   : 0;
+		xsp_costs_add(&o->fresh, u->tid, (uint32_t)pid, u->probe, u->ns, 0);
 		o->unseen_ns += u->ns;
 	}
+}
+
+static void add_cost(struct xsp_overhead *o, uint32_t tid, const struct xsp_cost *c, uint64_t now)
+{
+	struct watched *w = watch(o, tid);
+
+	xsp_costs_add(&o->costs, tid, c->pid, c->probe, c->ns, c->calls);
+	if (w == NULL)
+		return;
+	if (w->gone && w->read_ns + AGAIN_NS < now) /* the number came again */
+		*w = met(o, tid);
+	charge(o, w, c->ns);
+}
+
+bool xsp_watched_may_go(void *recorder, uint32_t probe)
+{
+	const struct xsp_probe *p = xsp_recorder_probe(recorder, probe);
+
+	return p != NULL && (strcmp(p->provider, xsp_provider_function.name) == 0 ||
+			     xsp_window_may_release(recorder, probe));
+}
+
+unsigned char *xsp_watched_met(struct xsp_overhead *o, uint32_t probe)
+{
+	return xsp_grow_zeroed(&o->met, &o->met_room, (size_t)probe + 1) == 0 ? &o->met[probe]
+									      : NULL;
 }
 
 void xsp_watched_add_figures(struct xsp_recorder *r, uint64_t now)
 {
 	struct xsp_overhead *o = r->overheads;
+	const struct xsp_drain_totals *sum = xsp_drain_totals(r->drain);
 
 	add_unseen(r);
 	/* for later events; others see that the broker is gone */
 	xsp_recorder_price_details(r);
+	/* nothing came: nothing is late */
+	o->latest_ns = sum->latest_ns > o->latest_ns ? sum->latest_ns : now;
 	for (size_t i = 0; i < o->fresh.count; i++) {
 		const struct xsp_cost *c = &o->fresh.rows[i];
-		struct watched *w = watch(o, c->tid);
-		xsp_costs_add(&o->costs, c->tid, c->probe, c->ns, c->calls);
-		if (w == NULL)
-			continue;
-		if (w->gone && w->read_ns + JUDGED_NS < now) /* the number came again */
-			*w = met(o, c->tid);
-		w->probe_ns += c->ns;
-		w->all_probe_ns += c->ns;
+		unsigned char *state = xsp_watched_met(o, c->probe);
+		uint32_t ids[3];
+		const unsigned n = payers(r, c->tid, c->pid, ids);
+		if (state != NULL && *state == UNMET)
+			*state = MET;
+		for (unsigned k = 0; k < n; k++)
+			add_cost(o, ids[k], c, now);
 	}
 	xsp_costs_clear(&o->fresh);
 	for (size_t i = 0; i < o->count; i++)
 		if (o->threads[i].probe_ns > 0)
 			read_cpu(r, &o->threads[i], now);
 	o->look_ns = now;
+	o->look_cost_ns = sum->cost_ns;
 }
 
-static void begin_interval(struct watched *w, uint64_t now)
+bool xsp_watched_is_crowded(const struct xsp_overhead *o)
 {
-	w->since_ns = now;
-	w->probe_ns = w->own_cpu_ns = w->waits_ns = w->samples_ns = 0;
-	w->judged = false;
+	size_t n = 0;
+
+	for (size_t i = 0; i < o->count; i++)
+		n += o->threads[i].probe_ns > 0 && !(o->threads[i].tid & XSP_BRAKE_WHOLE);
+	return n > (size_t)CROWD * o->processors;
 }
 
-static bool is_judged(const struct xsp_overhead *o, uint32_t tid)
+bool xsp_watched_owes(struct xsp_recorder *r, uint64_t now)
 {
-	const uint32_t *at = xsp_u64map_get(&o->by_tid, tid);
+	struct xsp_overhead *o = r->overheads;
+	bool any = false;
 
-	return at == NULL || o->threads[*at].judged;
+	for (size_t i = 0; i < o->count; i++) {
+		struct watched *w = &o->threads[i];
+		if (!w->gone && w->debt.ns > 0 && xsp_passed(now, w->read_ns) >= DEBTORS_NS)
+			read_cpu(r, w, now);
+		any = any || (!w->gone && w->debt.ns > 0);
+	}
+	return any;
 }
 
-void xsp_watched_forget_judged(struct xsp_overhead *o, uint64_t now)
+static bool begins(const struct watched *w, bool all)
+{
+	return all || w->debt.ns <= 0;
+}
+
+void xsp_watched_begin(struct xsp_overhead *o, bool all, uint64_t now)
 {
 	struct xsp_costs left = {0};
 
 	for (size_t i = 0; i < o->costs.count; i++) {
 		const struct xsp_cost *c = &o->costs.rows[i];
-		if (!is_judged(o, c->tid))
-			xsp_costs_add(&left, c->tid, c->probe, c->ns, c->calls);
+		const struct watched *w = find(o, c->tid);
+		if (w != NULL && !begins(w, all))
+			xsp_costs_add(&left, c->tid, c->pid, c->probe, c->ns, c->calls);
 	}
 	xsp_costs_free(&o->costs);
 	o->costs = left;
-	for (size_t i = 0; i < o->count; i++)
-		if (o->threads[i].judged)
-			begin_interval(&o->threads[i], now);
+	for (size_t i = 0; i < o->count; i++) {
+		struct watched *w = &o->threads[i];
+		if (!begins(w, all))
+			continue;
+		w->begun_ns = w->since_ns = now;
+		w->latest_ns = o->latest_ns;
+		w->debt.unpaid_ns = w->debt.ns;
+		w->probe_ns = w->own_cpu_ns = w->waits_ns = w->samples_ns = 0;
+	}
 }
 
 void xsp_watched_begin_anew(struct xsp_recorder *r, uint64_t now)
@@ -257,10 +418,7 @@ void xsp_watched_begin_anew(struct xsp_recorder *r, uint64_t now)
 	struct xsp_overhead *o = r->overheads;
 
 	xsp_watched_add_figures(r, now);
-	for (size_t i = 0; i < o->count; i++) {
+	for (size_t i = 0; i < o->count; i++)
 		read_cpu(r, &o->threads[i], now);
-		begin_interval(&o->threads[i], now);
-	}
-	xsp_costs_clear(&o->costs);
-	o->look_ns = now;
+	xsp_watched_begin(o, true, now);
 }

@@ -11,6 +11,8 @@
 
 #include "base/units.h"
 
+/* A cut call is long if it has at least one part in so many of the window. */
+#define CUT_PART 8
 #define WINDOW_MOST_NS 3000000000ULL
 /* A window and the pause that pays for it. */
 #define CYCLE_MOST_NS 4000000000ULL
@@ -23,22 +25,24 @@ static uint64_t two_calls_ns(const struct xsp_overhead *o)
 
 uint64_t xsp_window_length_ns(const struct xsp_overhead *o)
 {
-	const uint64_t ns = two_calls_ns(o);
+	uint64_t ns = two_calls_ns(o);
 
+	/* nobody knows how long it is: a window that is twice as long may see it whole */
+	if (o->calls.cut && CUT_PART * o->calls.longest_ns > o->prepaid_ns &&
+	    ns < 2 * o->prepaid_ns)
+		ns = 2 * o->prepaid_ns;
 	return ns < WINDOW_NS ? WINDOW_NS : ns > WINDOW_MOST_NS ? WINDOW_MOST_NS : ns;
 }
 
 static void begin_part(struct xsp_overhead *o, uint64_t now)
 {
-	o->judged_ns = o->weighed_ns = now;
-	o->weighed_share = 0;
-	o->over = false;
+	o->judged_ns = now;
+	o->least_ns = now + xsp_window_length_ns(o);
 }
 
 void xsp_window_begins(struct xsp_overhead *o, uint64_t now)
 {
 	begin_part(o, now);
-	o->least_ns = now + xsp_window_length_ns(o);
 	xsp_calls_begin(&o->calls, now);
 }
 
@@ -84,25 +88,14 @@ static bool goes_on_whole(struct xsp_recorder *r, double share)
 	return true;
 }
 
-bool xsp_window_is_over(struct xsp_recorder *r, struct xsp_brake_plan *plan, uint64_t now)
+bool xsp_window_is_over(struct xsp_recorder *r, const struct xsp_brake_plan *plan, uint64_t now)
 {
 	struct xsp_overhead *o = r->overheads;
-	const double least = xsp_budget_share(o->budget);
-	const double share = plan->pause ? plan->paused_share : least;
 
-	o->weighed_share += share * (double)xsp_passed(now, o->weighed_ns);
-	o->weighed_ns = now;
-	o->over = o->over || plan->pause;
-	if (plan->pause && goes_on_whole(r, share))
+	if (plan->pause && goes_on_whole(r, plan->paused_share))
 		return false;
-	if (!o->windows && plan->pause)
-		return true;
-	if (now < (o->windows ? o->least_ns : o->judged_ns + JUDGED_NS))
-		return false;
-	plan->paused_share = o->weighed_share / (double)(xsp_passed(now, o->judged_ns) + 1);
-	if (o->over && plan->paused_share > least)
-		return true;
+	if (!o->windows || now < o->least_ns || plan->pause)
+		return plan->pause && (!o->windows || now >= o->least_ns);
 	begin_part(o, now);
-	o->least_ns = now + xsp_window_length_ns(o);
 	return false;
 }

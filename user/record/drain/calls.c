@@ -7,12 +7,13 @@
 /* What is open for longer is a main loop rather than a step: what it calls counts as outermost. */
 #define OPEN_MOST_NS 1500000000ULL
 
-static void lasted(struct xsp_calls *c, uint32_t probe, uint64_t from_ns, uint64_t to_ns)
+static void lasted(struct xsp_calls *c, uint32_t probe, uint64_t from_ns, uint64_t to_ns, bool cut)
 {
 	if (to_ns <= from_ns || to_ns - from_ns <= c->longest_ns)
 		return;
 	c->longest_ns = to_ns - from_ns;
 	c->longest_probe = probe;
+	c->cut = cut;
 }
 
 /* What ends here without a beginning began before the window. Of other functions' exits, and of functions in a range, the
@@ -23,9 +24,9 @@ static void ended(struct xsp_calls *c, struct xsp_open_call *o, const struct xsp
 				      : e->kind == XSP_EVENT_EXIT && e->probe == o->probe;
 
 	if (o->depth == 0)
-		lasted(c, e->probe, c->since_ns, e->time_ns);
+		lasted(c, e->probe, c->since_ns, e->time_ns, true);
 	else if (same && --o->depth == 0)
-		lasted(c, o->probe, o->start_ns, e->time_ns);
+		lasted(c, o->probe, o->start_ns, e->time_ns, false);
 }
 
 static void began(struct xsp_open_call *o, const struct xsp_event *e)
@@ -70,5 +71,5 @@ void xsp_calls_end(struct xsp_calls *c, uint64_t now)
 {
 	for (unsigned i = 0; i < XSP_CALLS_THREADS; i++)
 		if (c->open[i].depth > 0 && now < c->open[i].start_ns + OPEN_MOST_NS)
-			lasted(c, c->open[i].probe, c->open[i].start_ns, now);
+			lasted(c, c->open[i].probe, c->open[i].start_ns, now, true);
 }

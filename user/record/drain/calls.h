@@ -14,6 +14,7 @@ struct xsp_calls {
 	uint64_t since_ns; /* the window's beginning: nothing open is known from before */
 	uint64_t longest_ns; /* seen so far, also in part */
 	uint32_t longest_probe;
+	bool cut; /* the longest one was, so it lasts for longer */
 	struct xsp_open_call {
 		uint32_t tid, probe;
 		uint32_t depth; /* of ranges, or of the same function; 0: none is open */

@@ -90,10 +90,12 @@ static void add_price(struct xsp_drain *d, const struct xsp_event *e)
 
 	if (is_timed(e))
 		ns += d->detail_ns;
+	if (e->time_ns > d->totals.latest_ns)
+		d->totals.latest_ns = e->time_ns;
 	d->totals.cold_ns += cold;
 	d->totals.cost_ns += ns;
 	if (d->options.costs != NULL)
-		xsp_costs_add(d->options.costs, e->tid, e->probe, ns, is_entry(e->kind));
+		xsp_costs_add(d->options.costs, e->tid, e->tgid, e->probe, ns, is_entry(e->kind));
 }
 
 #define NAME_IS_ADDRESS (XSP_EVENT_NAME_CODE | XSP_EVENT_NAME_VTABLE | XSP_EVENT_NAME_LOST)

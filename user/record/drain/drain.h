@@ -63,6 +63,7 @@ void xsp_drain_discard(struct xsp_drain *d);
 struct xsp_drain_totals {
 	uint64_t events;
 	uint64_t calls; /* those that begin a span or are one */
+	uint64_t latest_ns; /* time of the latest hit */
 	uint64_t cost_ns; /* estimated: what the target's threads have spent in probes */
 	uint64_t cold_ns; /* the part for cold caches */
 	uint64_t cold_most_ns; /* the same if all were cold that may have been */
