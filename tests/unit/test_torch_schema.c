@@ -409,7 +409,7 @@ static double cpu_ms(void)
 /* NAME_OVERLOAD of the symbol must be the schema's name and overload, joined. */
 static void expect_key(const struct xsp_torch_op *op)
 {
-	char joined[300], expected[330];
+	char joined[300], expected[400];
 
 	cr_assert_not_null(op->schema.name, "%s has no schema", op->symbol->name);
 	cr_assert(strncmp(op->schema.name, "aten::", 6) == 0);

@@ -49,39 +49,42 @@ static const struct lock *lock_at(const struct xsp_summary_waits *w,
 }
 
 /* At a lock of Python's, or another one whose holder is not known: who lets it go has held it. */
+struct lock_texts { /* the finding has them until it is finished */
+	char who[128], address[40];
+};
 static void put_holder(const struct xsp_rule_context *c, struct xsp_part_finding *f,
-		       const struct xsp_account_part *p)
+		       const struct xsp_account_part *p, struct lock_texts *t)
 {
 	const struct xsp_summary_waits *w = xsp_rule_summary(c)->waits;
 	const struct lock *lock = w != NULL ? lock_at(w, p->place) : NULL;
 	const struct person *holder =
 		lock != NULL ? xsp_waits_person(w, lock, lock->owned ? HOLDER : WAKER) : NULL;
-	char who[128], address[40];
 
 	if (lock == NULL)
 		return;
-	snprintf(address, sizeof(address), "0x%" PRIx64, lock->address);
+	snprintf(t->address, sizeof(t->address), "0x%" PRIx64, lock->address);
 	xsp_finding_count(&f->finding, "waits", "waits", lock->waits);
 	xsp_finding_ns(&f->finding, "max_ns", "longest", lock->longest_ns);
-	xsp_finding_text(&f->finding, "address", "address", address);
+	xsp_finding_text(&f->finding, "address", "address", t->address);
 	f->finding.at_ns = lock->longest_left_ns;
 	f->finding.for_ns = lock->longest_ns;
 	if (holder == NULL)
 		return;
-	xsp_waits_thread(w, holder->tid, who, sizeof(who));
+	xsp_waits_thread(w, holder->tid, t->who, sizeof(t->who));
 	xsp_finding_text(&f->finding, "holder", lock->owned ? "held most by" : "released most by",
-			 who);
+			 t->who);
 	xsp_finding_flag(&f->finding, "owned", lock->owned);
 }
 
 static void find_lock(const struct xsp_rule_context *c, const struct xsp_account_part *p)
 {
 	struct xsp_part_finding f;
+	struct lock_texts texts;
 
 	if ((p->row == NULL || p->row->why != XSP_WAIT_LOCK) && is_idle(p->family))
 		return;
 	xsp_part_begin(c, p, &f);
-	put_holder(c, &f, p);
+	put_holder(c, &f, p, &texts);
 	xsp_part_finish(c, &f);
 }
 
