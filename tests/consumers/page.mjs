@@ -293,9 +293,9 @@ async function behaviour() {
 async function capture() {
   await check('a page of a capture has the figures of analyze, as JSON and as text', async () => {
     const analyze = (...args) => execFileSync(xsptrace, ['analyze', at('page.xspt'), ...args], {encoding: 'utf8'});
-    const {rows, columns} = JSON.parse(analyze('--format', 'json', '--top', 'all')).sections.operations.tables.operations;
+    const {rows, columns} = JSON.parse(analyze('--format', 'json', '--rows', 'all')).sections.operations.tables.operations;
     rows.sort((a, b) => b.self_ns - a.self_ns);
-    const text = analyze('--top', 'all');
+    const text = analyze('--full', '--rows', 'all');
     const url = pathToFileURL(path.resolve(at('real.html'))).href;
     const page = await open(`${url}#tab=operations`);
     await settled(page, 'operations');

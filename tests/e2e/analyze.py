@@ -391,7 +391,7 @@ def formats_and_statuses(folder):
                           (("--fail-on", "all"), "--fail-on wants hot, low, medium or high"),
                           (("--format", "xml"), "--format wants text, json or csv"),
                           (("-o", f"{folder}/r.xls"), "the ending must be .txt, .json or .csv"),
-                          (("--rows", "0"), "--rows wants a number or all"),
+                          (("--rows", "0"), "--rows wants a number, or all"),
                           (("--from", "9000"), "is not in the recording"), ((path,), "the same capture")):
         done = xsptrace("analyze", path, *options, status=2)
         check(part in done.stderr and done.stderr.count("\n") == 1, "what is said", options, done.stderr)

@@ -139,7 +139,7 @@ def what_to_expect_is_said(folder):
     child = start_ready([workload("hot"), "--wait", "--threads", "1", "--calls", "1"])
     options = ["--max-overhead", "5", "-p", child.pid, "-e", "hot:hot_frame"]
     for done in (xsptrace("list", *options), xsptrace(*options, "--dry-run"),
-                 xsptrace(*options, "-d", "0.1", "-o", f"{folder}/t.json")):
+                 xsptrace("-v", *options, "-d", "0.1", "-o", f"{folder}/t.json")):
         check(re.search(expected, done.stdout + done.stderr), "not said", done.stdout, done.stderr)
     off = xsptrace("list", "--max-overhead", "off", "-p", child.pid, "-e", "hot:hot_frame").stdout
     check("a call" in off and "within" not in off, "without a budget", off)
@@ -266,7 +266,7 @@ def nobody_holds_the_brake(folder):
     check("hot_leaf: " in output and "released after" in output, "the hot one", output)
     trace = Trace(f"{folder}/t.json")
     windows = [(e["ts"], e["ts"] + e["dur"]) for e in trace.json["traceEvents"] if e["ph"] == "X" and e["name"] == "recorded"]
-    equal(len(windows), 2, f"windows: {windows}")
+    check(len(windows) in (2, 3), f"windows: {windows}")  # the hot one's debt may take another pause
     check(windows[1][0] - windows[0][1] > 0.9e6, "the time between", windows)
     for e in trace.spans:
         check(any(a - 1 <= e["ts"] and e["ts"] + e["dur"] <= b + 1 for a, b in windows), "a span outside of the windows", e)
@@ -365,7 +365,7 @@ def many_threads_on_few_processors(folder):
         return truth(f"{folder}/truth")["cpu_ns_a_round"], done.stdout + done.stderr
 
     alone, _ = round_ns()
-    traced, output = round_ns(XSPTRACE, "--max-overhead", 10, "-o", f"{folder}/t.json", "--")
+    traced, output = round_ns(XSPTRACE, "--summary=text", "--max-overhead", 10, "-o", f"{folder}/t.json", "--")
     alone = (alone + round_ns()[0]) / 2
     slowed = 100 * (traced / alone - 1)
     said = float(re.search(r"slowed most, estimated: ([\d.]+) %", output)[1])
@@ -443,7 +443,7 @@ def silent_sites_cost_as_well(folder):
 def more_hits_without_events_than_there_is_room_for(folder):
     """Of 16 threads in 4,096 functions the table has room for an eighth; all of them have their price, which
     xsptrace says before it begins."""
-    done = xsptrace("--max-overhead", "1000000", "--comm", "nobody", "-e", "many_*", "-o", f"{folder}/t.json",
+    done = xsptrace("-v", "--max-overhead", "1000000", "--comm", "nobody", "-e", "many_*", "-o", f"{folder}/t.json",
                     "--", workload("many"), "--threads", 16, "--calls", 1)
     number, unit = re.search(r"([0-9.]+) (ns|us) a call", done.stderr).groups()
     price = float(number) * (1000 if unit == "us" else 1)

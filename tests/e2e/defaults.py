@@ -294,7 +294,7 @@ def samples_of_threads_that_hit_nothing(folder):
 
 @case
 def samples_are_on(folder):
-    """Beside spans, whose flame graph stays one of spans; a short table."""
+    """Beside spans, of which a flame graph is to be had as well; a short table."""
     def spin(*options):
         out = record(*NO_BRAKE, *options, "-e", "samples:samples_round", "-o", f"{folder}/t.folded", "-o", f"{folder}/t.xspt",
                      "--", workload("samples"), "--seconds", 1, busy=True)
@@ -305,9 +305,10 @@ def samples_are_on(folder):
     check(re.match(r"(cycles|cpu-clock) 99", info["samples"]), "what the capture says", info)
     table = done.stdout[done.stdout.index("samples     on CPU"):]
     check(len(re.findall(r"^ +\d+ +[\d.]+ [mnu]?s +[\d.]+ %.*$", table, re.M)) <= 5, "a long table", done.stdout)
-    with open(f"{folder}/t.folded", encoding="utf-8") as f:
+    xsptrace("export", f"{folder}/t.xspt", "-o", f"{folder}/w.folded", "--weight", "wall")
+    with open(f"{folder}/w.folded", encoding="utf-8") as f:
         folded = f.read()
-    check("[" not in folded, "a flame graph of samples", folded[:400])
+    check("[" not in folded and "samples_round" in folded, "a flame graph of spans", folded[:400])
     xsptrace("export", f"{folder}/t.xspt", "-o", f"{folder}/s.folded", "--weight", "samples")
     done, info = spin("--sample=off")
     equal(info["samples"], "off", "declined")

@@ -616,7 +616,7 @@ def those_that_are_gone(_):
     done = xsptrace("dump", "-p", "2", status=NO_TARGET)  # a kernel thread
     check("kernel" in done.stderr, done.stderr)
     xsptrace("dump", status=USAGE)
-    xsptrace("dump", "-p", "x", status=USAGE)
+    xsptrace("dump", "-p", "no_process_is_called_so", status=NO_TARGET)
     sleeper = start(["sleep", "100"])  # the others are shown
     wait_for(lambda: call_of(sleeper.pid) == SLEEP, 5, "its sleep")
     done = xsptrace("dump", "-p", f"{child.pid},{sleeper.pid}", "--json", status=NO_TARGET)

@@ -231,7 +231,7 @@ def planners_of_two_owners(folder):
 
 
 def said(tool, *command, options=(), **how):
-    done = tool.run("-q", *options, "-e", "libc.so:getuid", "-o", f"{tool.folder}/run.xspt", "--",
+    done = tool.run("-q", "--summary=none", *options, "-e", "libc.so:getuid", "-o", f"{tool.folder}/run.xspt", "--",
                     *command, **how)
     equal(done.returncode, 0, f"status of {command}\n{done.stderr}")
     return done.stdout.strip()

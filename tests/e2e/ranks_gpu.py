@@ -202,7 +202,7 @@ def kernels_of_unknown_groups(folder):
             r.operator(50 * US, 1000 * US)
             r.kernel(NCCL, r.free[0], r.free[0] + TRANSFER, 1)
     paths = job(folder, iteration)
-    said = " ".join(xsptrace("analyze", *paths).stdout.split())
+    said = " ".join(xsptrace("analyze", "--full", *paths).stdout.split())
     check(f"kernels of collectives that no recorded call of c10d launched: {RANKS * STEPS}" in said, "said", said)
     check("no collective was recorded on two ranks" in said, "what follows", said)
 

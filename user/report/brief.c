@@ -395,10 +395,27 @@ static size_t words_lines(const struct brief *b, const char *text, size_t indent
 	return text == NULL ? 0 : 1U + (strlen(text) > b->width - 2 * indent);
 }
 
+static size_t caveat_lines(const struct brief *b)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->report->section_count; i++)
+		n += words_lines(b, b->report->sections[i]->caveat, 0);
+	return n;
+}
+
+static void put_caveats(struct brief *b)
+{
+	for (size_t i = 0; i < b->report->section_count; i++)
+		if (b->report->sections[i]->caveat != NULL)
+			put_words(b, b->report->sections[i]->caveat, 0);
+}
+
 static void put_end(struct brief *b, const char *health, bool more)
 {
 	char text[1200];
 
+	put_caveats(b);
 	if (health != NULL)
 		put_words(b, health, 0);
 	if (b->how->files != NULL) {
@@ -430,7 +447,7 @@ int xsp_report_write_brief(const struct xsp_report *r, FILE *f, const struct xsp
 
 	if (b.width < LABEL_LEAST + AROUND)
 		b.width = LABEL_LEAST + AROUND;
-	b.below = 1 + words_lines(&b, health->kind == XSP_CELL_TEXT ? health->text : NULL, 0) +
+	b.below = 1 + caveat_lines(&b) + words_lines(&b, health->kind == XSP_CELL_TEXT ? health->text : NULL, 0) +
 		  words_lines(&b, how->files, FILES_INDENT);
 	if (b.account != NULL)
 		put_head(&b);

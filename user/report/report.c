@@ -156,6 +156,13 @@ void xsp_report_note(struct xsp_report_section *s, const char *text)
 		s->notes[s->note_count++] = copy(s->report, text);
 }
 
+void xsp_report_caveat(struct xsp_report_section *s, const char *text)
+{
+	xsp_report_note(s, text);
+	if (s != NULL && s->note_count > 0)
+		s->caveat = s->notes[s->note_count - 1];
+}
+
 void xsp_report_notef(struct xsp_report_section *s, const char *fmt, ...)
 {
 	char text[1400];

@@ -205,6 +205,8 @@ void xsp_report_value(struct xsp_report_section *s, const char *key, const char 
 void xsp_report_note(struct xsp_report_section *s, const char *text);
 void xsp_report_notef(struct xsp_report_section *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* A note that the brief screen shows as well: what was asked for and is not there, or what would make the answer better. */
+void xsp_report_caveat(struct xsp_report_section *s, const char *text);
 /* Finds or makes the shape's table. */
 struct xsp_report_table *xsp_report_table(struct xsp_report_section *s,
 					  const struct xsp_report_shape *shape);

@@ -28,6 +28,7 @@ struct xsp_report_section {
 	size_t value_count, value_capacity;
 	const char **notes;
 	size_t note_count, note_capacity;
+	const char *caveat; /* one of the notes */
 	struct xsp_report_table **tables;
 	size_t table_count, table_capacity;
 };

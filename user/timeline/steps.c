@@ -169,13 +169,18 @@ bool xsp_timeline_marks_steps(struct xsp_timeline *t, xsp_name_id name)
 	       t->steps->marks[name] != MARK_NONE;
 }
 
+bool xsp_timeline_step_asked(const struct xsp_timeline *t)
+{
+	return t->steps != NULL && t->steps->marker != NULL;
+}
+
 void xsp_timeline_no_steps(struct xsp_timeline *t, char *out, size_t size)
 {
 	static const char *const without[MARKS] = {
 		[MARK_NONE] = "",
 		[MARK_IS] = "; without --step " PROFILER_STEP "N are steps",
 		[MARK_ENDS] = "; without --step the calls of " OPTIMIZER_STEP "... end them"};
-	const char *marker = t->steps != NULL ? t->steps->marker : NULL;
+	const char *marker = xsp_timeline_step_asked(t) ? t->steps->marker : NULL;
 	const size_t count = xsp_timeline_name_count(t);
 	enum mark found = MARK_NONE;
 

@@ -45,6 +45,8 @@ struct xsp_step {
 void xsp_timeline_mark_steps(struct xsp_timeline *t, const char *marker);
 /* Does the capture have a name that marks steps? True without memory; the run then reports that. */
 bool xsp_timeline_steps_expected(struct xsp_timeline *t);
+/* Was a name of steps given? */
+bool xsp_timeline_step_asked(const struct xsp_timeline *t);
 /* Is a span of that name a step, or the end of one? */
 bool xsp_timeline_marks_steps(struct xsp_timeline *t, uint32_t name);
 /* Is a span of that name a step itself? False if no sink wants steps. */

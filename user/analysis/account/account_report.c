@@ -332,7 +332,7 @@ static const char *names_for(const char *exe)
 	} maps[] = {
 		{"java",
 		 "start java with -XX:+PreserveFramePointer and a perf map (perf-map-agent, or jcmd PID Compiler.perfmap)"},
-		{"node", "start node with --perf-basic-prof"},
+		{"node", "start node with --perf-basic-prof-only-functions --interpreted-frames-native-stack"},
 		{"python",
 		 "install the debug symbols of python3 (python3-dbg); from 3.12 on python3 -X perf"},
 		{"ruby", "install the debug symbols of libruby, or start ruby with --yjit-perf"},
@@ -350,6 +350,7 @@ static void note_unnamed(struct xsp_report_section *section, const struct state 
 			 const struct xsp_account_family *f)
 {
 	const struct xsp_capture_process *p = xsp_capture_process_of(s->reader, f->pid);
+	char said[300];
 	int64_t ns = 0;
 
 	for (size_t i = 0; i < f->count; i++) {
@@ -358,10 +359,11 @@ static void note_unnamed(struct xsp_report_section *section, const struct state 
 		if (strstr(text, "+0x") != NULL || strcmp(text, "[generated code]") == 0)
 			ns += f->places[i].ns;
 	}
-	if (p != NULL && f->ns > 0 && (double)ns >= UNNAMED_LEAST * (double)f->ns)
-		xsp_report_notef(section, "%.3g %% of the time is in functions without names: %s",
-				 100.0 * (double)ns / (double)f->ns,
-				 names_for(xsp_base_name(p->exe)));
+	if (p != NULL && f->ns > 0 && (double)ns >= UNNAMED_LEAST * (double)f->ns) {
+		snprintf(said, sizeof(said), "%.3g %% of the time is in functions without names: %s",
+			 100.0 * (double)ns / (double)f->ns, names_for(xsp_base_name(p->exe)));
+		xsp_report_caveat(section, said);
+	}
 }
 
 static int report(void *state, struct xsp_report *out)

@@ -470,7 +470,9 @@ void xsp_steps_report(const struct xsp_steps *s, const struct xsp_capture_reader
 	if (s->whole + s->not_whole == 0) {
 		char text[256];
 		xsp_timeline_no_steps(s->timeline, text, sizeof(text));
-		xsp_report_note(xsp_report_section(report, "steps", "Steps"), text);
+		void (*put)(struct xsp_report_section *, const char *) =
+			xsp_timeline_step_asked(s->timeline) ? xsp_report_caveat : xsp_report_note;
+		put(xsp_report_section(report, "steps", "Steps"), text);
 		return;
 	}
 	struct xsp_report_section *section = xsp_report_section(report, "steps", "Steps");

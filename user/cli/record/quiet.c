@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/rows/u64map.h"
 #include "base/units.h"
 #include "cli/record/private.h"
 
@@ -21,19 +22,13 @@ static uint64_t cpu_ns(pid_t pid)
 	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
 }
 
-static bool is_recorded(const struct recording *r, pid_t pid)
-{
-	bool found = false;
-
-	for (size_t i = 0; i < r->o.pid_count; i++)
-		found = found || r->o.pids[i] == pid;
-	return found;
-}
-
 static struct xsp_target_cpu look(const struct recording *r)
 {
 	struct xsp_target_cpu c = {0};
+	struct xsp_u64map seen = {0}; /* recorded, or counted for another one of the recorded */
 
+	for (size_t i = 0; i < r->o.pid_count; i++)
+		xsp_u64map_set(&seen, (uint64_t)r->o.pids[i], 1);
 	for (size_t i = 0; i < r->o.pid_count; i++) {
 		struct xsp_descendant *found;
 		size_t count;
@@ -41,12 +36,14 @@ static struct xsp_target_cpu look(const struct recording *r)
 		if (xsp_broker_descendants(r->broker, r->o.pids[i], &found, &count) < 0)
 			continue;
 		for (size_t k = 0; k < count; k++)
-			if (!is_recorded(r, found[k].pid)) {
+			if (xsp_u64map_get(&seen, (uint64_t)found[k].pid) == NULL &&
+			    xsp_u64map_set(&seen, (uint64_t)found[k].pid, 1) == 0) {
 				c.children_ns += cpu_ns(found[k].pid);
 				c.children++;
 			}
 		free(found);
 	}
+	xsp_u64map_free(&seen);
 	return c;
 }
 

@@ -139,6 +139,7 @@ static void say_what(const struct recording *r)
 {
 	const struct xsp_plan *plan = xsp_recorder_plan(r->recorder);
 	const size_t functions = xsp_recorder_wanted(r->recorder) - plan->unplaced;
+	const bool hint = r->o.wishes.bare && !r->o.wishes.profile; /* nothing was chosen */
 	char also[64], of[400], names[600], count[XSP_UNITS_SIZE];
 
 	name_features(r, also);
@@ -147,9 +148,8 @@ static void say_what(const struct recording *r)
 	if (profiles(r))
 		fprintf(stderr, "profiling: %s; nothing is attached to code%s%s%s\n",
 			strcmp(also, "waits and samples") == 0 ? "samples and waits" : also,
-			r->o.wishes.bare ? " (-e '" : "",
-			r->o.wishes.bare ? xsp_plan_program(plan, "PROGRAM") : "",
-			r->o.wishes.bare ? ":*' traces functions)" : "");
+			hint ? " (-e '" : "", hint ? xsp_plan_program(plan, "PROGRAM") : "",
+			hint ? ":*' traces functions)" : "");
 	else
 		fprintf(stderr, "tracing %s function%s%s%s%s%s%s\n",
 			xsp_format_count(count, functions), functions == 1 ? "" : "s", names,
