@@ -447,7 +447,8 @@ int xsp_report_write_brief(const struct xsp_report *r, FILE *f, const struct xsp
 
 	if (b.width < LABEL_LEAST + AROUND)
 		b.width = LABEL_LEAST + AROUND;
-	b.below = 1 + caveat_lines(&b) + words_lines(&b, health->kind == XSP_CELL_TEXT ? health->text : NULL, 0) +
+	b.below = 1 + caveat_lines(&b) +
+		  words_lines(&b, health->kind == XSP_CELL_TEXT ? health->text : NULL, 0) +
 		  words_lines(&b, how->files, FILES_INDENT);
 	if (b.account != NULL)
 		put_head(&b);

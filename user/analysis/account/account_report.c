@@ -332,7 +332,8 @@ static const char *names_for(const char *exe)
 	} maps[] = {
 		{"java",
 		 "start java with -XX:+PreserveFramePointer and a perf map (perf-map-agent, or jcmd PID Compiler.perfmap)"},
-		{"node", "start node with --perf-basic-prof-only-functions --interpreted-frames-native-stack"},
+		{"node",
+		 "start node with --perf-basic-prof-only-functions --interpreted-frames-native-stack"},
 		{"python",
 		 "install the debug symbols of python3 (python3-dbg); from 3.12 on python3 -X perf"},
 		{"ruby", "install the debug symbols of libruby, or start ruby with --yjit-perf"},
@@ -360,7 +361,8 @@ static void note_unnamed(struct xsp_report_section *section, const struct state 
 			ns += f->places[i].ns;
 	}
 	if (p != NULL && f->ns > 0 && (double)ns >= UNNAMED_LEAST * (double)f->ns) {
-		snprintf(said, sizeof(said), "%.3g %% of the time is in functions without names: %s",
+		snprintf(said, sizeof(said),
+			 "%.3g %% of the time is in functions without names: %s",
 			 100.0 * (double)ns / (double)f->ns, names_for(xsp_base_name(p->exe)));
 		xsp_report_caveat(section, said);
 	}
