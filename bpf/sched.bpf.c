@@ -299,13 +299,22 @@ static __noinline bool may_read_stack(struct xsp_thread_waits *t)
 	return true;
 }
 
-static __noinline bool submit_wait(const struct xsp_thread_waits *t, __u64 key, __u64 now,
-				   __u8 flags)
+/* By default, short waits have a stack each time that they have taken so long together: samples by time. */
+static __always_inline bool is_long_enough(struct xsp_thread_waits *t, __u64 off)
+{
+	const __u64 unplaced = t->unplaced_ns + off;
+
+	t->unplaced_ns = unplaced < xsp_wait_stack_least_ns ? unplaced : xsp_wait_stack_least_ns;
+	return (xsp_wait_stacks_thinned ? unplaced : off) >= xsp_wait_stack_least_ns;
+}
+
+static __noinline bool submit_wait(struct xsp_thread_waits *t, __u64 key, __u64 now, __u8 flags)
 {
 	struct wait_stack *s;
 
-	if (!t->has_stack || now - t->at_ns < xsp_wait_stack_least_ns || !may_submit_stack(now))
+	if (!is_long_enough(t, now - t->at_ns) || !t->has_stack || !may_submit_stack(now))
 		return emit_wait(t, now, flags);
+	t->unplaced_ns = 0;
 	s = bpf_map_lookup_elem(&xsp_wait_stacks, &key);
 	return s && s->sp ? emit_wait_with_stack(t, now, flags, s) : emit_wait(t, now, flags);
 }

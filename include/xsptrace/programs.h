@@ -120,7 +120,7 @@ struct xsp_thread_waits {
 	__u32 without; /* stacks not read since then, for lack of credit */
 	__u32 has_stack; /* the stack of the current wait was read */
 	__u32 ran_unknown; /* it ran when we met it: ran_ns may lack a tick */
-	__u32 reserved;
+	__u32 unplaced_ns; /* waited since a stack was reported, up to xsp_wait_stack_least_ns */
 };
 /* --wait-stacks: of a thread that leaves its CPU. */
 #define XSP_WAIT_FRAMES 64

@@ -106,6 +106,32 @@ def each_row_by_the_programs_own_clocks(folder):
         check(0.95 * least * spent["rounds"] < got <= spent[function] + 0.02, f"{function}: waits {got:.3f} s of {spent[function]:.3f}")
 
 
+SHORT_WAITS = """
+#include <time.h>
+#include <unistd.h>
+#define NAPS __attribute__((noinline))
+NAPS void often(void) { for (int i = 0; i < 3; i++) usleep(150); __asm__ volatile(""); }
+NAPS void seldom(void) { usleep(150); __asm__ volatile(""); }
+int main(void)
+{
+	for (time_t end = time(NULL) + 3; time(NULL) < end;) { often(); seldom(); }
+}
+"""
+
+
+@case
+def short_waits_have_places(folder):
+    """None is as long as a wait whose stack is read (1 ms): the places are a sample of the time, three to one."""
+    with open(f"{folder}/naps.c", "w", encoding="ascii") as f:
+        f.write(SHORT_WAITS)
+    equal(subprocess.run(["gcc", "-O1", "-fno-optimize-sibling-calls", f"{folder}/naps.c", "-o", f"{folder}/naps"], check=False).returncode, 0, "gcc")
+    xsptrace("-q", "--waits", "--sample", "-o", f"{folder}/n.xspt", "--", f"{folder}/naps", timeout=60)
+    values, tables = account_of(json_report("analyze", f"{folder}/n.xspt"))
+    ns = {f: sum(r["ns"] for r in tables["rows"] if r["kind"] == "waiting" and r["place"] == f) for f in ("often", "seldom")}
+    check(sum(ns.values()) > 0.9 * sum(r["ns"] for r in tables["rows"] if r["kind"] == "waiting"), "waits have places", tables["rows"])
+    check(0.65 < ns["often"] / sum(ns.values()) < 0.85, f"three of four waits are in often(): {ns}", values)
+
+
 @case
 def sums_are_the_kernels(folder):
     """Of every thread: running, ready, blocked, as the scheduler counts them."""
