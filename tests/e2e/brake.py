@@ -100,11 +100,15 @@ def hot_leaf_is_let_go(folder):
 
 @case(quiet="how soon the brake works")
 def others_stay_exact(folder):
-    """Four functions go one after the other; of sixteen others in the same links each call is there once."""
+    """Four functions go one after the other; of sixteen others in the same links each call is there once. (If one becomes
+    hot before the last one's debt is paid, all are out for a while: not in three recordings.)"""
     facts = f"{folder}/truth"
-    done = xsptrace("-q", "--max-overhead", "200", "-e", "brake:brake_*", "-o", f"{folder}/t.json", "--",
-                    workload("brake"), "--threads", "3", "--out", facts, "500")
-    trace, expected = Trace(f"{folder}/t.json"), truth(facts)
+    for _ in range(3):
+        done = xsptrace("-q", "--max-overhead", "200", "-e", "brake:brake_*", "-o", f"{folder}/t.json", "--",
+                        workload("brake"), "--threads", "3", "--out", facts, "500")
+        trace, expected = Trace(f"{folder}/t.json"), truth(facts)
+        if not trace.json["xsptrace_windows"]["windows"]:
+            break
     gone = let_go_of(trace)
     steady = {n: c for n, c in expected["calls"].items() if n.startswith("brake_steady") and n not in gone}
     check(any(n.startswith("brake_hot") for n in gone), "nothing was released", done.stderr)
