@@ -27,6 +27,13 @@ Test(rules_account, dear_calls_by_their_frames)
 		{"function_base.py:5440 append", XSP_DEAR_APPEND},
 		{"function_base.py:5440 appendix", XSP_DEAR_NONE},
 		{"__init__.py:1477 Logger.debug", XSP_DEAR_LOG},
+		{"libgomp.so.1.0.0+0x1f5e0", XSP_DEAR_BARRIER},
+		{"gomp_team_barrier_wait_end", XSP_DEAR_BARRIER},
+		{"omp_get_num_threads", XSP_DEAR_NONE},
+		{"OopOopIterateDispatch<MarkAndPushClosure>::Table::oop_oop_iterate<InstanceKlass, narrowOop>",
+		 XSP_DEAR_GARBAGE},
+		{"MarkSweep::follow_stack", XSP_DEAR_GARBAGE},
+		{"v8::internal::Builtin_ArrayPush", XSP_DEAR_NONE},
 		{"json_parse", XSP_DEAR_NONE},
 		{"", XSP_DEAR_NONE},
 	};

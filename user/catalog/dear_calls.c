@@ -48,6 +48,12 @@ static const struct {
 	[XSP_DEAR_STRLEN] =
 		{0.3, "strlen", "in strlen",
 		 "keep the length: strlen and strcat read the text from its beginning each time, so a loop over it is quadratic"},
+	[XSP_DEAR_BARRIER] =
+		{0.3, "barrier of OpenMP", "at barriers of OpenMP",
+		 "begin fewer and larger parallel regions (the outer loop), or use fewer threads: at the end of each one they wait for each other"},
+	[XSP_DEAR_GARBAGE] =
+		{0.2, "garbage collection", "collecting garbage",
+		 "give it more memory (java -Xmx, node --max-old-space-size, GOGC), keep less alive, or make less that is thrown away"},
 	[XSP_DEAR_SMALL_IO] =
 		{0.1, "read or write", "reading and writing",
 		 "collect many records in a buffer and read or write them at once (64 KiB and more; setvbuf, BufferedWriter, no std::endl or flush after each)"},
@@ -116,6 +122,26 @@ static const struct {
 	{XSP_DEAR_STRLEN, BEGINS, "__strlen_"},
 	{XSP_DEAR_STRLEN, BEGINS, "__strcat_"},
 	{XSP_DEAR_STRLEN, BEGINS, "__strncat_"},
+	/* without symbols: besides barriers it does little */
+	{XSP_DEAR_BARRIER, BEGINS, "libgomp.so"},
+	{XSP_DEAR_BARRIER, BEGINS, "gomp_barrier_"},
+	{XSP_DEAR_BARRIER, BEGINS, "gomp_team_barrier_"},
+	{XSP_DEAR_BARRIER, BEGINS, "__kmp_hyper_barrier"},
+	{XSP_DEAR_BARRIER, BEGINS, "__kmp_wait_"},
+	{XSP_DEAR_GARBAGE, BEGINS, "OopOopIterateDispatch<"}, /* HotSpot */
+	{XSP_DEAR_GARBAGE, CONTAINS, "MarkSweep::"},
+	{XSP_DEAR_GARBAGE, BEGINS, "CompactibleSpace::"},
+	{XSP_DEAR_GARBAGE, BEGINS, "ContiguousSpace::prepare_for_compaction"},
+	{XSP_DEAR_GARBAGE, BEGINS, "PSParallelCompact"},
+	{XSP_DEAR_GARBAGE, BEGINS, "PSPromotionManager::"},
+	{XSP_DEAR_GARBAGE, BEGINS, "G1ParScanThreadState::"},
+	{XSP_DEAR_GARBAGE, BEGINS, "G1CMTask::"},
+	{XSP_DEAR_GARBAGE, BEGINS, "v8::internal::MarkCompactCollector::"},
+	{XSP_DEAR_GARBAGE, BEGINS, "v8::internal::Scavenger"},
+	{XSP_DEAR_GARBAGE, BEGINS, "runtime.gcDrain"},
+	{XSP_DEAR_GARBAGE, BEGINS, "runtime.scanobject"},
+	{XSP_DEAR_GARBAGE, BEGINS, "rb_gc_mark"}, /* Ruby */
+	{XSP_DEAR_GARBAGE, BEGINS, "gc_mark_"},
 };
 
 /* re/_compiler.py and re/_parser.py of Python 3.11 and later: other packages have files of these names. */

@@ -20,6 +20,8 @@ enum xsp_dear_call {
 	XSP_DEAR_SPIN,
 	XSP_DEAR_POLL, /* system calls that ask what is ready */
 	XSP_DEAR_STRLEN,
+	XSP_DEAR_BARRIER,
+	XSP_DEAR_GARBAGE,
 	XSP_DEAR_FILES, /* system calls that open, close and look up files */
 	XSP_DEAR_SMALL_IO, /* system calls that read or write files; not dear by themselves */
 	XSP_DEAR_CALLS,

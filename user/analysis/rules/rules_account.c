@@ -44,8 +44,11 @@ static void find_dear(const struct xsp_rule_context *c, const struct xsp_account
 
 	if (p->row == NULL || p->row->samples < XSP_SAMPLES_FEW)
 		return;
-	xsp_part_begin(c, p, &f);
 	const enum xsp_dear_call call = p->row->why - XSP_ACCOUNT_DEAR;
+	/* all threads of a team stand at the same barrier */
+	if (call == XSP_DEAR_BARRIER && p->family != xsp_part_shown(c))
+		return;
+	xsp_part_begin(c, p, &f);
 	f.finding.advice = xsp_dear_call_advice(call);
 	xsp_finding_text(&f.finding, "call", "what is dear", xsp_dear_call_name(call));
 	if (call == XSP_DEAR_THROW)

@@ -271,7 +271,7 @@ static enum xsp_dear_call dear_name(struct xsp_account *a, uint32_t id)
 	return a->dear[id] - 1U;
 }
 
-/* What the place calls that is dear: the outermost such function. */
+/* What the place calls that is dear, or is itself: the outermost such function. */
 static uint8_t why_dear(struct xsp_account *a, const struct xsp_sample *s, uint32_t place)
 {
 	enum xsp_dear_call call = XSP_DEAR_NONE;
@@ -281,7 +281,7 @@ static uint8_t why_dear(struct xsp_account *a, const struct xsp_sample *s, uint3
 		return XSP_ACCOUNT_FAULT;
 	while (i > 0 && (s->path[i - 1] & ~XSP_PATH_FRAME) + 1 != place)
 		i--;
-	for (; i < s->path_length && call == XSP_DEAR_NONE; i++)
+	for (i -= i > 0; i < s->path_length && call == XSP_DEAR_NONE; i++)
 		call = dear_name(a, s->path[i] & ~XSP_PATH_FRAME);
 	if (call == XSP_DEAR_NONE)
 		call = dear_syscall(a, s);
