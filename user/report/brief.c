@@ -445,6 +445,9 @@ int xsp_report_write_brief(const struct xsp_report *r, FILE *f, const struct xsp
 		value(r->section_count > 0 ? r->sections[0] : NULL, "health");
 	int rc = 0;
 
+	/* a program that reads the tables of a capture without waits or samples gets all of them */
+	if (b.account == NULL && b.accounts == NULL && how->width == 0 && how->files == NULL)
+		return xsp_report_write_text(r, f, how);
 	if (b.width < LABEL_LEAST + AROUND)
 		b.width = LABEL_LEAST + AROUND;
 	b.below = 1 + caveat_lines(&b) +
