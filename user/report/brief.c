@@ -446,7 +446,8 @@ int xsp_report_write_brief(const struct xsp_report *r, FILE *f, const struct xsp
 	int rc = 0;
 
 	/* a program that reads the tables of a capture without waits or samples gets all of them */
-	if (b.account == NULL && b.accounts == NULL && how->width == 0 && how->files == NULL)
+	if (b.account == NULL && b.accounts == NULL && how->width == 0 && how->files == NULL &&
+	    xsp_report_find_section(r, "recording") != NULL)
 		return xsp_report_write_text(r, f, how);
 	if (b.width < LABEL_LEAST + AROUND)
 		b.width = LABEL_LEAST + AROUND;
