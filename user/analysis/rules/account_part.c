@@ -125,6 +125,12 @@ bool xsp_part_runs(const struct xsp_rule_context *c, const struct xsp_account_fa
 	return row->kind == XSP_ACCOUNT_CPU && row->why == why;
 }
 
+int64_t xsp_part_waited_ns(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+			   unsigned why)
+{
+	return xsp_part_of(c, f, xsp_part_waits, why).ns;
+}
+
 int xsp_part_find(const struct xsp_rule_context *c, xsp_part_fits *fits, unsigned why,
 		  double threshold,
 		  void (*find)(const struct xsp_rule_context *c, const struct xsp_account_part *p))

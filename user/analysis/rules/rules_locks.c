@@ -11,19 +11,12 @@
 #define IDLE_MOST 0.3
 
 /* Is it idle for a good part of its time? Then a lock less would only make it wait for work instead. */
-static bool is_idle(const struct xsp_account_family *f)
+static bool is_idle(const struct xsp_rule_context *c, const struct xsp_account_family *f)
 {
-	int64_t ns = 0;
+	const int64_t ns = xsp_part_waited_ns(c, f, XSP_WAIT_LOCK) +
+			   xsp_part_waited_ns(c, f, XSP_WAIT_POLL) +
+			   xsp_part_waited_ns(c, f, XSP_ACCOUNT_CLIENT);
 
-	for (size_t i = 0; i < f->count; i++)
-		for (size_t k = 0; k < f->places[i].count; k++) {
-			const struct xsp_account_row *row = &f->places[i].rows[k];
-			ns += row->kind == XSP_ACCOUNT_WAIT && (row->why == XSP_WAIT_LOCK ||
-								row->why == XSP_WAIT_POLL ||
-								row->why == XSP_ACCOUNT_CLIENT)
-				      ? row->ns
-				      : 0;
-		}
 	return (double)ns > IDLE_MOST * (double)xsp_part_wanted_ns(f);
 }
 
@@ -81,7 +74,7 @@ static void find_lock(const struct xsp_rule_context *c, const struct xsp_account
 	struct xsp_part_finding f;
 	struct lock_texts texts;
 
-	if ((p->row == NULL || p->row->why != XSP_WAIT_LOCK) && is_idle(p->family))
+	if ((p->row == NULL || p->row->why != XSP_WAIT_LOCK) && is_idle(c, p->family))
 		return;
 	xsp_part_begin(c, p, &f);
 	put_holder(c, &f, p, &texts);

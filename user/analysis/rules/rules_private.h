@@ -20,21 +20,25 @@ int xsp_rule_hot_function(const struct xsp_rule_context *c);
  * the samples"; false: none is known. */
 #define XSP_RULE_INSIDE 400
 bool xsp_rule_inside(const struct xsp_rule_context *c, xsp_name_id span, char out[XSP_RULE_INSIDE]);
-/* rules_account.c */
+/* account_part.c */
 #define XSP_SAMPLES_FEW 5U
 struct xsp_account_family;
 /* The families of the account; the one that is shown comes first. */
 size_t xsp_rule_families(const struct xsp_rule_context *c, const struct xsp_account_family **out);
-int xsp_rule_lock(const struct xsp_rule_context *c);
-int xsp_rule_gil(const struct xsp_rule_context *c);
+/* rules_account.c */
 int xsp_rule_disk(const struct xsp_rule_context *c);
 int xsp_rule_page_faults(const struct xsp_rule_context *c);
 int xsp_rule_dear_call(const struct xsp_rule_context *c);
 int xsp_rule_waiting(const struct xsp_rule_context *c);
+/* rules_steps.c */
 int xsp_rule_stall(const struct xsp_rule_context *c);
 int xsp_rule_outside(const struct xsp_rule_context *c);
 int xsp_rule_growth(const struct xsp_rule_context *c);
+/* rules_uneven.c */
 int xsp_rule_uneven(const struct xsp_rule_context *c);
+/* rules_locks.c */
+int xsp_rule_lock(const struct xsp_rule_context *c);
+int xsp_rule_gil(const struct xsp_rule_context *c);
 struct xsp_summary_waits;
 struct lock;
 /* Do threads block each other at this Python lock? Where it is known, they wait for the lock

@@ -38,17 +38,11 @@ static int64_t work_at(const struct xsp_account_place *p, const struct xsp_accou
 	return ns;
 }
 
-static bool are_servers(const struct xsp_account_family *f)
+static bool are_servers(const struct xsp_rule_context *c, const struct xsp_account_family *f)
 {
-	int64_t ns = 0;
+	const int64_t ns = xsp_part_waited_ns(c, f, XSP_WAIT_POLL) +
+			   xsp_part_waited_ns(c, f, XSP_ACCOUNT_CLIENT);
 
-	for (size_t i = 0; i < f->count; i++)
-		for (size_t k = 0; k < f->places[i].count; k++) {
-			const struct xsp_account_row *row = &f->places[i].rows[k];
-			if (row->kind == XSP_ACCOUNT_WAIT &&
-			    (row->why == XSP_WAIT_POLL || row->why == XSP_ACCOUNT_CLIENT))
-				ns += row->ns;
-		}
 	return (double)ns > REQUESTS_MOST * (double)xsp_part_wanted_ns(f);
 }
 
@@ -68,7 +62,7 @@ static void find_uneven(const struct xsp_rule_context *c, const struct uneven *u
 	/* main threads of one program do the same work (ranks); of others the place shows whether they do */
 	const bool same = f->tid == f->pid && f->members > 1;
 	if (saved < c->threshold || u->most_ns < ABOVE * u->others_ns ||
-	    u->most_ns < XSP_PART_LEAST_NS || u->most_ns < CRITICAL * wanted || are_servers(f) ||
+	    u->most_ns < XSP_PART_LEAST_NS || u->most_ns < CRITICAL * wanted || are_servers(c, f) ||
 	    (!same && u->most_ns > SAME_WORK * u->others_ns))
 		return;
 	xsp_part_begin(c, &p, &found);
@@ -123,8 +117,6 @@ static void compare_families(const struct xsp_rule_context *c, const struct xsp_
 {
 	const struct xsp_account_row *row, *other;
 
-	if (!has_team(c, f) && !has_team(c, g))
-		return;
 	for (size_t i = 0; i < f->count; i++)
 		for (size_t k = 0; k < g->count && f->places[i].name != 0; k++) {
 			if (f->places[i].name != g->places[k].name)
@@ -150,9 +142,10 @@ int xsp_rule_uneven(const struct xsp_rule_context *c)
 	for (size_t i = 0; i < count; i++) {
 		for (size_t k = 0; f[i].members > 1 && k < f[i].count; k++)
 			compare_members(c, &f[i], &f[i].places[k]);
+		const bool team = f[i].members == 1 && has_team(c, &f[i]);
 		for (size_t k = 0; f[i].members == 1 && k < count; k++)
 			if (k != i && f[k].pid == f[i].pid && f[k].members > 0 &&
-			    f[i].steps + f[k].steps == 0)
+			    f[i].steps + f[k].steps == 0 && (team || has_team(c, &f[k])))
 				compare_families(c, &f[i], &f[k]);
 	}
 	return count > 0 ? 0 : XSP_RULE_NO_DATA;
