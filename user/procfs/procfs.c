@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/rows/grow.h"
@@ -203,6 +204,17 @@ int xsp_procfs_cpu_ns(int schedstat, uint64_t *ns, uint64_t *queued_ns, uint64_t
 	if (times != NULL)
 		*times = strtoull(end, NULL, 10);
 	return 0;
+}
+
+bool xsp_process_cpu_ns(pid_t pid, uint64_t *ns)
+{
+	struct timespec t;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) != 0)
+		return false;
+	*ns = (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+	return true;
 }
 
 void xsp_procfs_call(const struct xsp_opener *o, pid_t pid, pid_t tid, struct xsp_procfs_call *out)

@@ -49,6 +49,8 @@ int xsp_procfs_stat(const struct xsp_opener *o, pid_t pid, struct xsp_stat *out)
 /* From an open schedstat file of a thread: the time on a CPU, the time that it waited for one, in
  * ns, and how often it got one (may be NULL). See Documentation/scheduler/sched-stats.rst. */
 int xsp_procfs_cpu_ns(int schedstat, uint64_t *ns, uint64_t *queued_ns, uint64_t *times);
+/* The CPU time of a whole process, by its clock (clock_getcpuclockid(3)); false: it has ended. */
+bool xsp_process_cpu_ns(pid_t pid, uint64_t *ns);
 
 /* What a thread does in the kernel, by its "syscall" file (proc(5)). */
 struct xsp_procfs_call {

@@ -2,11 +2,11 @@
 /* quiet.c - says when the target does nothing: a launcher's children may hold the work. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/rows/u64map.h"
 #include "base/units.h"
 #include "cli/record/private.h"
+#include "procfs/procfs.h"
 
 #define QUIET_AFTER 3.0 /* seconds */
 #define IDLE 0.01 /* a CPU's share */
@@ -14,12 +14,9 @@
 
 static uint64_t cpu_ns(pid_t pid)
 {
-	struct timespec t;
-	clockid_t clock;
+	uint64_t ns;
 
-	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) != 0)
-		return 0;
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+	return xsp_process_cpu_ns(pid, &ns) ? ns : 0;
 }
 
 static struct xsp_target_cpu look(const struct recording *r)

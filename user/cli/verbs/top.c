@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "analysis/names/live.h"
@@ -19,6 +18,7 @@
 #include "cli/screen/screen.h"
 #include "cli/screen/top_page.h"
 #include "cli/verbs/places.h"
+#include "procfs/procfs.h"
 
 #define FILTER_MAX 80
 #define LEAST_ROWS 3 /* of a second table on the screen, with its titles */
@@ -55,12 +55,10 @@ static bool read_cpu(const struct top *t, uint64_t *ns)
 {
 	*ns = 0;
 	for (size_t i = 0; i < t->o->pid_count; i++) {
-		struct timespec time;
-		clockid_t clock;
-		if (clock_getcpuclockid(t->o->pids[i], &clock) != 0 ||
-		    clock_gettime(clock, &time) != 0)
+		uint64_t one;
+		if (!xsp_process_cpu_ns(t->o->pids[i], &one))
 			return false;
-		*ns += (uint64_t)time.tv_sec * 1000000000ULL + (uint64_t)time.tv_nsec;
+		*ns += one;
 	}
 	return t->o->follow == 0;
 }

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/rows/grow.h"
@@ -199,18 +198,13 @@ struct times {
 
 static bool read_times(const struct xsp_recorder *r, struct watched *w, struct times *t)
 {
-	struct timespec ts;
-	clockid_t clock;
-
 	if (w->tid == XSP_BRAKE_WHOLE) {
 		*t = (struct times){.cpu = r->overheads->processes_cpu_ns};
 		return true;
 	}
 	if (w->tid & XSP_BRAKE_WHOLE) {
-		if (clock_getcpuclockid(w->pid, &clock) != 0 || clock_gettime(clock, &ts) != 0)
-			return false;
-		*t = (struct times){.cpu = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec};
-		return true;
+		*t = (struct times){0};
+		return xsp_process_cpu_ns(w->pid, &t->cpu);
 	}
 	if (!w->gone && w->schedstat < 0)
 		open_schedstat(r, w);
