@@ -3,7 +3,19 @@
 #include "broker/kernel/attach_private.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
+
+/* A field that has moved would be read as its neighbour. */
+#define SAME_PLACE(field, count)                                                                   \
+	_Static_assert(offsetof(struct xsp_attach_counters, field) == (count) * sizeof(uint64_t),  \
+		       #field)
+SAME_PLACE(lost_gpu_records, XSP_COUNT_LOST_GPU);
+SAME_PLACE(objects_closed, XSP_COUNT_OBJECTS_CLOSED);
+SAME_PLACE(missed, XSP_COUNT_MISSED);
+SAME_PLACE(python_torn, XSP_COUNT_PYTHON_TORN);
+SAME_PLACE(samples_ns, XSP_COUNT_SAMPLES_NS);
+SAME_PLACE(heap_unseen, XSP_COUNT_HEAP_UNSEEN);
 
 static uint64_t *counter_field(struct xsp_attach_counters *c, enum xsp_count i)
 {
