@@ -92,10 +92,12 @@ static void put_health(struct xsp_report_section *s, struct xsp_timeline *t,
 	if (h.gaps && !warns)
 		used += snprintf(all + used, sizeof(all) - (size_t)used,
 				 " (--full: what is missing)");
-	if (slowed != NULL)
+	if (slowed != NULL) {
+		size_t length = strcspn(slowed, "("); /* "3.1 % (thread ...)": only the figure */
+		length -= length > 0 && slowed[length - 1] == ' ';
 		snprintf(all + used, sizeof(all) - (size_t)used, "; slowed by about %.*s",
-			 (int)strcspn(slowed, "("), slowed);
-	all[strlen(all) - (all[strlen(all) - 1] == ' ')] = '\0';
+			 (int)length, slowed);
+	}
 	xsp_report_value(s, "health", "lost", XSP_UNIT_TEXT, xsp_cell_text(all));
 }
 

@@ -17,8 +17,8 @@ enum xsp_by {
 	XSP_BY_THREAD = 1 << 0, /* stacks */
 	XSP_BY_LINE = 1 << 1, /* in the summary, instead of names */
 	XSP_BY_MODULE = 1 << 2,
-	XSP_BY_STEP = 1 << 4, /* stacks: names that only count stay apart */
 	XSP_BY_PYTHON = 1 << 3, /* in a trace, rows of Python lines: --python=rows */
+	XSP_BY_STEP = 1 << 4, /* stacks: names that only count stay apart */
 };
 #define XSP_BY_NAMES "thread, step, line or module"
 /* 0: unknown word. */

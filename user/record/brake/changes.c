@@ -182,14 +182,14 @@ int xsp_brake_pause(struct xsp_recorder *r, const struct xsp_brake_plan *plan)
 
 	if (begin_pause(r, plan->paused_share) < 0)
 		return 0; /* the next look will ask again */
-	if (first)
+	if (first) {
 		o->judged_ns = o->pause_ns - plan->share_ns;
-	if (first)
 		xsp_recorder_note(
 			r,
 			"%s is slowed by %s, more than the %.3g %% of --max-overhead: what is traced goes on in windows (off: all of it, at any cost)",
 			xsp_watched_name(name, plan->worst_tid),
 			xsp_format_slowdown(worst, plan->worst), 100 * o->budget);
+	}
 	return xsp_brake_put_window(r, o->pause_ns);
 }
 
