@@ -1,22 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* --weight all: stacks of all the time of threads. Expected figures are counted by hand. */
 #include "base/text.h"
-#include "capture_builder.h"
 #include "model/stacks/merged_stacks.h"
 #include "model/stacks/stacks.h"
-
-#define SP 0x7ff000000000ULL
-#define NO_PROBE UINT32_MAX
-enum { AT_HOT, AT_COLD };
-
-static void start(struct builder *b)
-{
-	builder_begin(b, 3);
-	cr_assert_eq(xsp_capture_put_info(b->w, "waits", "10"), 0);
-	cr_assert_eq(xsp_capture_put_info(b->w, "samples", "cpu-clock 100"), 0);
-	address_name(b, XSP_NAME_OF_CODE, AT_HOT, "app\nhot");
-	address_name(b, XSP_NAME_OF_CODE, AT_COLD, "app\ncold");
-}
+#include "waits_builder.h"
 
 static void wait_of(struct builder *b, uint64_t left, uint64_t woken, uint64_t back)
 {
@@ -26,17 +13,6 @@ static void wait_of(struct builder *b, uint64_t left, uint64_t woken, uint64_t b
 				   .syscall = 202,
 				   .why = XSP_WAIT_LOCK};
 	b->now = back;
-	builder_put(b, &e, sizeof(e));
-}
-
-static void sample(struct builder *b, uint64_t at, uint64_t address)
-{
-	struct xsp_event_sample e = {
-		.head = {.kind = XSP_EVENT_SAMPLE, .probe = NO_PROBE, .sp = SP - 0x4000},
-		.address = address,
-		.period_ns = 10,
-		.syscall = -2};
-	b->now = at;
 	builder_put(b, &e, sizeof(e));
 }
 
