@@ -268,8 +268,9 @@ static __noinline bool may_submit_stack(__u64 now)
 	return s->stacks <= XSP_WAIT_STACKS_A_SECOND;
 }
 
-/* Hundreds of threads that nap have waited long, and are slowed by three quarters if each nap has its stack. So a CPU
- * reads few more than it reports: one in so many ns, or as many at once as it did not read before. */
+/* Hundreds of threads that sleep briefly and often have all waited long enough for a stack each time, and reading those
+ * slows them by three quarters. So a CPU reads one stack in READ_EVERY_NS. Those that it did not read it may read later:
+ * up to READ_AT_ONCE at once. */
 #define READ_EVERY_NS 500000
 #define READ_AT_ONCE 64
 

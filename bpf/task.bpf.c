@@ -226,7 +226,8 @@ static long look_at_replaced(struct task_struct *task, struct vm_area_struct *vm
 	return 0;
 }
 
-/* Somebody holds the lock, as who attaches elsewhere: our task is about to wait for it in any case. */
+/* -EBUSY: another thread holds the lock of the mappings, for example while it attaches probes. Our task is about to wait for
+ * that lock anyway, so trying again costs it no more. */
 static long try_to_look(__u32 n, void *ctx)
 {
 	struct replaced *r = ctx;

@@ -10,7 +10,7 @@
 
 #define IDLE_MOST 0.3
 
-/* Is it idle for a good part of its time? Then a lock less would only make it wait for work instead. */
+/* Is it idle for a good part of its time? Then without the lock it would wait for work instead, and gain nothing. */
 static bool is_idle(const struct xsp_rule_context *c, const struct xsp_account_family *f)
 {
 	const int64_t ns = xsp_part_waited_ns(c, f, XSP_WAIT_LOCK) +

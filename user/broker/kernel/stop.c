@@ -101,7 +101,8 @@ int xsp_stopper_start(struct xsp_attach *a)
 	int rc = guardian < 0 ? -errno : 0;
 	char nothing;
 	xsp_close(copies[1]);
-	/* While it has copies of the links, nobody else closes one: wait until it has closed them all. */
+	/* The child begins with copies of the links, and a probe stays in until the last copy of its link is closed. So we wait
+	 * until the child has closed its own. */
 	while (rc == 0 && read(copies[0], &nothing, 1) < 0 && errno == EINTR)
 		;
 	xsp_close(copies[0]);

@@ -130,7 +130,7 @@ static void add_family(struct xsp_recorder *r, struct xsp_brake_plan *plan)
 	if (plan->let_go_count > before)
 		xsp_recorder_note(
 			r,
-			"one function after another costs too much: %zu more of the same pattern, not called yet, are released as well; --max-overhead off keeps them",
+			"functions of one pattern cost too much, one after another: the other %zu of it are released before they are called; --max-overhead off keeps them",
 			plan->let_go_count - before);
 }
 
