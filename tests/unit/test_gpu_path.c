@@ -434,14 +434,14 @@ Test(gpu_path, another_thread)
 	end_bench(&x);
 }
 
-/* With --waits: who woke whom. */
-Test(gpu_path, woken_by_another_thread)
+/* With --waits: who woke whom. `back_ns`: when the step's thread ran again, after 11690. */
+static void wake(uint64_t back_ns, uint64_t in_step, uint64_t off)
 {
 	const struct xsp_wait mine = {.pid = 100,
 				      .tid = HOME,
 				      .left_ns = 11200,
 				      .woken_ns = 11690,
-				      .back_ns = 11700,
+				      .back_ns = back_ns,
 				      .why = XSP_WAIT_LOCK,
 				      .waker = OTHER};
 	const struct xsp_wait others = {.pid = 100,
@@ -458,8 +458,18 @@ Test(gpu_path, woken_by_another_thread)
 	tell_span(&x, OTHER, OP, 11250, 11680);
 	cr_assert_eq(x.sink.wait(x.sink.ctx, &mine), 0);
 	tell_span(&x, HOME, STEP, 11000, 12000);
-	EXPECT(&x, HOST("step", 300 + 195), HOST("aten::mm", 430), HOST("", 10 + 10), OFF(10 + 45));
+	EXPECT(&x, HOST("step", in_step), HOST("aten::mm", 430), HOST("", 10 + 10), OFF(off));
 	end_bench(&x);
+}
+
+Test(gpu_path, woken_by_another_thread)
+{
+	wake(11700, 300 + 195, 10 + 45);
+}
+
+Test(gpu_path, woken_by_another_thread_and_on_a_cpu_at_once)
+{
+	wake(11690, 310 + 195, 45);
 }
 
 Test(gpu_path, a_launch_that_is_not_known)

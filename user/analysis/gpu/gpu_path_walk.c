@@ -238,7 +238,7 @@ static int pass_off(struct walk *w, const struct path_off *o)
 {
 	struct path_thread *waker = xsp_tally_find(&w->p->threads, o->waker);
 
-	if (w->now_ns > o->woken_ns) {
+	if (w->now_ns >= o->woken_ns) { /* the same: it was woken as it came back */
 		const int rc = spend(w, XSP_GPU_PATH_OFF, o->why, o->woken_ns);
 		if (rc < 0 || w->now_ns > o->woken_ns) /* the start of the step */
 			return rc;

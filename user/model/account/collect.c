@@ -305,6 +305,17 @@ static uint64_t routine_of(const struct xsp_account *a, const struct xsp_sample 
 	return 0;
 }
 
+/* The routine of most samples (by Boyer and Moore's vote): the first ones may be of what the C library or an interpreter does
+ * before it calls the thread's function. */
+static void vote(struct account_thread *th, uint64_t routine)
+{
+	if (routine == 0)
+		return;
+	if (th->votes == 0)
+		th->routine = routine;
+	th->votes += th->routine == routine ? 1 : -1;
+}
+
 /* Shares out the time in no span; in a span the time is exact. */
 static int on_sample(void *ctx, const struct xsp_sample *s)
 {
@@ -314,8 +325,8 @@ static int on_sample(void *ctx, const struct xsp_sample *s)
 
 	if (th == NULL)
 		return a->threads.tally.error;
-	if (th->routine == 0 && s->tid != s->pid)
-		th->routine = routine_of(a, s);
+	if (s->tid != s->pid)
+		vote(th, routine_of(a, s));
 	if (s->in_span)
 		return 0;
 	cell.paused = !xsp_timeline_recorded(a->timeline, s->time_ns, s->time_ns);
