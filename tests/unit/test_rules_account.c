@@ -34,6 +34,13 @@ Test(rules_account, dear_calls_by_their_frames)
 		 XSP_DEAR_GARBAGE},
 		{"MarkSweep::follow_stack", XSP_DEAR_GARBAGE},
 		{"v8::internal::Builtin_ArrayPush", XSP_DEAR_NONE},
+		{"__memmove_avx_unaligned_erms", XSP_DEAR_COPYING},
+		{"__memcmp_evex_movbe", XSP_DEAR_NONE},
+		{"aten::copy_", XSP_DEAR_COPYING},
+		{"PKCS5_PBKDF2_HMAC", XSP_DEAR_LOGIN},
+		{"frame.py:1554 DataFrame.iterrows", XSP_DEAR_ROWS},
+		{"reduction.py:51 ForkingPickler.dumps", XSP_DEAR_PICKLE},
+		{"getaddrinfo", XSP_DEAR_LOOKUP},
 		{"json_parse", XSP_DEAR_NONE},
 		{"", XSP_DEAR_NONE},
 	};
@@ -45,6 +52,7 @@ Test(rules_account, dear_calls_by_their_frames)
 		cr_expect_gt(strlen(xsp_dear_call_advice(i)), 0);
 	}
 	cr_expect_eq(xsp_dear_syscall("pwrite64"), XSP_DEAR_SMALL_IO);
+	cr_expect_eq(xsp_dear_syscall("munmap"), XSP_DEAR_MAP);
 	cr_expect_eq(xsp_dear_syscall("futex"), XSP_DEAR_NONE);
 }
 
@@ -138,6 +146,81 @@ Test(rules_account, steps_that_grow)
 	r = stepping(110, steady_inside);
 	expect_none(r, "growth");
 	xsp_report_free(r);
+}
+
+/* All of a step takes longer and longer; `more`: and one operator by so many us besides. */
+static struct xsp_report *on_a_slower_machine(unsigned more)
+{
+	struct builder b;
+	char text[32];
+	uint64_t at = START;
+
+	open_waits(&b);
+	for (unsigned i = 0; i < 110; i++) {
+		const uint64_t work = (400 + 2 * i + more * i) * US, rest = (200 + i) * US;
+		snprintf(text, sizeof(text), "ProfilerStep#%u", i);
+		enter_range(&b, text, at, SP);
+		call(&b, WORK, at + US, work);
+		call(&b, HOT, at + work + 2 * US, rest);
+		at += work + rest + 4 * US;
+		leave_range(&b, at - US, SP);
+	}
+	b.now = at;
+	put_times(&b, 100, START, at, 0, XSP_WAIT_NETWORK, 0);
+	return report_of(&b, NULL);
+}
+
+Test(rules_account, steps_that_grow_with_the_machine)
+{
+	struct xsp_report *r = on_a_slower_machine(0);
+
+	expect_none(r, "growth");
+	xsp_report_free(r);
+	r = on_a_slower_machine(8);
+	cr_expect_not_null(found(r, "growth", NULL));
+	xsp_report_free(r);
+}
+
+/* ---- polling ---- */
+
+/* 40 times 20 ms of sleep and 4 ms of work. */
+static void poll_in(struct builder *b, uint32_t tid)
+{
+	struct xsp_event_times e = {.head = {.kind = XSP_EVENT_TIMES, .probe = UINT32_MAX},
+				    .since_ns = START,
+				    .running_ns = 200 * MS};
+
+	for (unsigned i = 0; i < 40; i++) {
+		b->tid = tid;
+		b->now = START + i * 25 * MS;
+		entry(b, WORK, SP - 0x1000);
+		put_wait_of(b, tid, b->now + US, 20 * MS,
+			    (struct xsp_event_wait){.why = XSP_WAIT_SLEEP});
+		b->tid = tid;
+		b->now = START + i * 25 * MS + 24 * MS;
+		leave(b, WORK, SP - 0x1000);
+	}
+	e.blocked_ns[XSP_WAIT_SLEEP] = 800 * MS;
+	e.waits[XSP_WAIT_SLEEP] = 40;
+	b->now = START + 1000 * MS;
+	builder_put(b, &e, sizeof(e));
+	b->tid = 100;
+}
+
+/* One thread that sleeps may keep a pace; two stages that do look for work of each other. */
+Test(rules_account, stages_that_poll)
+{
+	for (unsigned stages = 1; stages <= 2; stages++) {
+		struct builder b;
+		open_waits(&b);
+		for (uint32_t i = 0; i < stages; i++) {
+			put_thread(&b, 110 + i, i == 0 ? "take" : "give");
+			poll_in(&b, 110 + i);
+		}
+		struct xsp_report *r = report_of(&b, NULL);
+		expect(r, "waiting", stages == 1 ? XSP_SEVERITY_NOTE : XSP_SEVERITY_HIGH, 0.8);
+		xsp_report_free(r);
+	}
 }
 
 /* ---- answers and requests ---- */

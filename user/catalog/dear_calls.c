@@ -54,6 +54,24 @@ static const struct {
 	[XSP_DEAR_GARBAGE] =
 		{0.2, "garbage collection", "collecting garbage",
 		 "give it more memory (java -Xmx, node --max-old-space-size, GOGC), keep less alive, or make less that is thrown away"},
+	[XSP_DEAR_COPYING] =
+		{0.4, "memory copied", "copying memory",
+		 "copy or convert once and keep that; append to a list, not to one large object; take from the end or a deque; pass views"},
+	[XSP_DEAR_LOGIN] =
+		{0.15, "login", "logging in and shaking hands",
+		 "keep connections and sessions (a pool, keep-alive, TLS resumption): deriving a key is slow by design"},
+	[XSP_DEAR_ROWS] =
+		{0.2, "Python for each row", "calling Python for each row or element",
+		 "work on whole columns and arrays (operators, groupby, np.where) instead of apply, iterrows or np.vectorize"},
+	[XSP_DEAR_PICKLE] =
+		{0.2, "pickling", "pickling objects for other processes",
+		 "send less: ids instead of objects, larger pieces of work, shared memory (multiprocessing.shared_memory)"},
+	[XSP_DEAR_LOOKUP] =
+		{0.15, "name looked up", "looking up names of hosts or users",
+		 "keep the address or the connection: each look-up reads files and may ask a server"},
+	[XSP_DEAR_MAP] =
+		{0.1, "memory mapped", "mapping and unmapping memory",
+		 "keep and reuse buffers; raise malloc's M_MMAP_THRESHOLD and M_TRIM_THRESHOLD; read small files, do not map them"},
 	[XSP_DEAR_SMALL_IO] =
 		{0.1, "read or write", "reading and writing",
 		 "collect many records in a buffer and read or write them at once (64 KiB and more; setvbuf, BufferedWriter, no std::endl or flush after each)"},
@@ -97,6 +115,10 @@ static const struct {
 	{XSP_DEAR_THROW, BEGINS, "PyErr_Set"},
 	{XSP_DEAR_THROW, BEGINS, "_PyErr_Set"},
 	{XSP_DEAR_THROW, BEGINS, "PyTraceBack_Here"},
+	{XSP_DEAR_THROW, BEGINS, "java_lang_Throwable::fill_in_stack_trace"},
+	{XSP_DEAR_THROW, BEGINS, "v8::internal::ErrorUtils::"},
+	{XSP_DEAR_THROW, BEGINS, "v8::internal::Isolate::CaptureAndSetErrorStack"},
+	{XSP_DEAR_THROW, BEGINS, "runtime.gopanic"}, /* Go */
 	{XSP_DEAR_COLLECT, BEGINS, "gc_collect_impl"},
 	{XSP_DEAR_COLLECT, BEGINS, "gc_collect."},
 	{XSP_DEAR_COLLECT, BEGINS, "PyGC_Collect"},
@@ -142,6 +164,31 @@ static const struct {
 	{XSP_DEAR_GARBAGE, BEGINS, "runtime.scanobject"},
 	{XSP_DEAR_GARBAGE, BEGINS, "rb_gc_mark"}, /* Ruby */
 	{XSP_DEAR_GARBAGE, BEGINS, "gc_mark_"},
+	{XSP_DEAR_COPYING, BEGINS, "__memcpy_"},
+	{XSP_DEAR_COPYING, BEGINS, "__memmove_"},
+	{XSP_DEAR_COPYING, BEGINS, "memcpy"},
+	{XSP_DEAR_COPYING, BEGINS, "memmove"},
+	{XSP_DEAR_COPYING, BEGINS, "runtime.memmove"}, /* Go */
+	{XSP_DEAR_COPYING, BEGINS, "aten::copy_"},
+	{XSP_DEAR_COPYING, BEGINS, "aten::cat"},
+	{XSP_DEAR_LOGIN, BEGINS, "PKCS5_PBKDF2_HMAC"},
+	{XSP_DEAR_LOGIN, BEGINS, "EVP_PBE_scrypt"},
+	{XSP_DEAR_LOGIN, BEGINS, "argon2"},
+	{XSP_DEAR_LOGIN, BEGINS, "crypt_r"},
+	{XSP_DEAR_LOGIN, BEGINS, "SSL_do_handshake"},
+	{XSP_DEAR_LOGIN, BEGINS, "SSL_connect"},
+	{XSP_DEAR_LOGIN, BEGINS, "SSL_accept"},
+	{XSP_DEAR_ROWS, CONTAINS, " iterrows"},
+	{XSP_DEAR_ROWS, CONTAINS, " DataFrame.iterrows"},
+	{XSP_DEAR_ROWS, CONTAINS, " apply_standard"},
+	{XSP_DEAR_ROWS, CONTAINS, "Apply.apply_standard"},
+	{XSP_DEAR_ROWS, CONTAINS, " apply_along_axis"},
+	{XSP_DEAR_ROWS, CONTAINS, " vectorize.__call__"},
+	{XSP_DEAR_PICKLE, CONTAINS, " ForkingPickler.dumps"},
+	{XSP_DEAR_LOOKUP, BEGINS, "getaddrinfo"},
+	{XSP_DEAR_LOOKUP, BEGINS, "gethostbyname"},
+	{XSP_DEAR_LOOKUP, BEGINS, "getpwnam"},
+	{XSP_DEAR_LOOKUP, BEGINS, "getpwuid"},
 };
 
 /* re/_compiler.py and re/_parser.py of Python 3.11 and later: other packages have files of these names. */
@@ -196,6 +243,10 @@ enum xsp_dear_call xsp_dear_syscall(const char *name)
 		{XSP_DEAR_SMALL_IO, "read"},	{XSP_DEAR_SMALL_IO, "write"},
 		{XSP_DEAR_SMALL_IO, "pread64"}, {XSP_DEAR_SMALL_IO, "pwrite64"},
 		{XSP_DEAR_SMALL_IO, "readv"},	{XSP_DEAR_SMALL_IO, "writev"},
+		{XSP_DEAR_MAP, "mmap"},		{XSP_DEAR_MAP, "munmap"},
+		{XSP_DEAR_MAP, "mremap"},	{XSP_DEAR_MAP, "brk"},
+
+		{XSP_DEAR_THREAD, "clone"},	{XSP_DEAR_THREAD, "clone3"},
 		{XSP_DEAR_FILES, "open"},	{XSP_DEAR_FILES, "openat"},
 		{XSP_DEAR_FILES, "close"},	{XSP_DEAR_POLL, "poll"},
 		{XSP_DEAR_POLL, "ppoll"},	{XSP_DEAR_POLL, "select"},

@@ -22,6 +22,12 @@ enum xsp_dear_call {
 	XSP_DEAR_STRLEN,
 	XSP_DEAR_BARRIER,
 	XSP_DEAR_GARBAGE,
+	XSP_DEAR_COPYING, /* memory; also operators */
+	XSP_DEAR_LOGIN,
+	XSP_DEAR_ROWS,
+	XSP_DEAR_PICKLE,
+	XSP_DEAR_LOOKUP,
+	XSP_DEAR_MAP, /* system calls that map and unmap memory */
 	XSP_DEAR_FILES, /* system calls that open, close and look up files */
 	XSP_DEAR_SMALL_IO, /* system calls that read or write files; not dear by themselves */
 	XSP_DEAR_CALLS,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/account/account_report.h"
+#include "catalog/dear_calls.h"
 
 size_t xsp_rule_families(const struct xsp_rule_context *c, const struct xsp_account_family **out)
 {
@@ -120,8 +121,12 @@ bool xsp_part_waits(const struct xsp_rule_context *c, const struct xsp_account_f
 bool xsp_part_runs(const struct xsp_rule_context *c, const struct xsp_account_family *f,
 		   const struct xsp_account_row *row, unsigned why)
 {
-	(void)c;
 	(void)f;
+	/* an operator is a span, and says itself what it does */
+	if (row->kind == XSP_ACCOUNT_SPAN && why == XSP_ACCOUNT_DEAR + XSP_DEAR_COPYING)
+		return xsp_dear_call_of(xsp_timeline_name(
+			       c->timeline, (row->callee != 0 ? row->callee : row->place) - 1)) ==
+		       XSP_DEAR_COPYING;
 	return row->kind == XSP_ACCOUNT_CPU && row->why == why;
 }
 

@@ -42,9 +42,12 @@ static void find_dear(const struct xsp_rule_context *c, const struct xsp_account
 {
 	struct xsp_part_finding f;
 
-	if (p->row == NULL || p->row->samples < XSP_SAMPLES_FEW)
+	if (p->row == NULL ||
+	    (p->row->kind == XSP_ACCOUNT_CPU && p->row->samples < XSP_SAMPLES_FEW))
 		return;
-	const enum xsp_dear_call call = p->row->why - XSP_ACCOUNT_DEAR;
+	const enum xsp_dear_call call = p->row->kind == XSP_ACCOUNT_SPAN
+						? XSP_DEAR_COPYING
+						: p->row->why - XSP_ACCOUNT_DEAR;
 	/* all threads of a team stand at the same barrier */
 	if (call == XSP_DEAR_BARRIER && p->family != xsp_part_shown(c))
 		return;
@@ -114,20 +117,19 @@ int xsp_rule_dear_call(const struct xsp_rule_context *c)
 
 static const struct {
 	unsigned why;
-	bool note; /* no figure shows whether it is a fault */
 	const char *for_what, *advice;
 } reasons[] = {
-	{XSP_WAIT_NETWORK, false, "waits for the network",
+	{XSP_WAIT_NETWORK, "waits for the network",
 	 "what answers is slow: ask for several things at once, keep connections and what was answered, or leave it to a thread that nobody waits for"},
-	{XSP_WAIT_CHILD, false, "waits for programs that it started",
+	{XSP_WAIT_CHILD, "waits for programs that it started",
 	 "start them ahead or several at once, keep one running, or do their work in the process itself; -f records them too"},
-	{XSP_WAIT_PIPE, false, "waits for what is at the other end of a pipe",
+	{XSP_WAIT_PIPE, "waits for what is at the other end of a pipe",
 	 "who reads it is slower than what is written, or who writes it than what is read: look at that process, or move larger pieces"},
-	{XSP_ACCOUNT_SYNC, false, "waits until the disk has what was written (fsync)",
+	{XSP_ACCOUNT_SYNC, "waits until the disk has what was written (fsync)",
 	 "one fsync or commit for many records, or in a thread that nobody waits for; fdatasync where the size stays"},
-	{XSP_WAIT_DISK, false, "waits for the disk",
+	{XSP_WAIT_DISK, "waits for the disk",
 	 "read ahead or in other threads (a DataLoader's workers), fewer and larger reads and writes, keep what was read"},
-	{XSP_WAIT_SLEEP, true, "sleeps",
+	{XSP_WAIT_SLEEP, "sleeps",
 	 "it does so itself. If it waits for something to happen: a condition, a queue or epoll tells at once; in a loop of events (asyncio) a sleep holds up all of them"},
 };
 #define REASONS (sizeof(reasons) / sizeof(reasons[0]))
@@ -153,6 +155,22 @@ static bool asks_often(const struct xsp_rule_context *c, const struct xsp_accoun
 	return false;
 }
 
+#define POLLS_AT 0.1 /* of its time it computes: there is work */
+
+/* Do several kinds of threads compute, sleep for a moment, and compute again? One may keep a pace; stages that hand work to each
+ * other do not have to look for it. */
+static bool stages_poll(const struct xsp_rule_context *c)
+{
+	const struct xsp_account_family *f;
+	const size_t count = xsp_rule_families(c, &f);
+	size_t polling = 0;
+
+	for (size_t i = 0; i < count; i++)
+		polling += (double)f[i].cpu_ns >= POLLS_AT * (double)xsp_part_wanted_ns(&f[i]) &&
+			   asks_often(c, &f[i], XSP_WAIT_SLEEP);
+	return polling > 1;
+}
+
 /* Do steps wait, or a thread that computes a good part of its time? Of a pool of workers nobody knows whether they should.
  * Who copies files waits for the disk, by its purpose; who waits in fsync has asked for it. */
 static bool is_held_up(const struct xsp_rule_context *c, const struct xsp_account_family *f,
@@ -162,6 +180,8 @@ static bool is_held_up(const struct xsp_rule_context *c, const struct xsp_accoun
 		return true;
 	if (why == XSP_WAIT_DISK)
 		return f->steps > 0;
+	if (why == XSP_WAIT_SLEEP)
+		return stages_poll(c);
 	if (f->steps > 0 || f->members != 1)
 		return f->steps > 0;
 	return (double)f->cpu_ns >= COMPUTES * (double)xsp_part_wanted_ns(f) ||
@@ -174,7 +194,7 @@ static void find_waiting(const struct xsp_rule_context *c, const struct xsp_acco
 	struct xsp_part_finding f;
 
 	xsp_part_begin(c, p, &f);
-	f.finding.note = reasons[reason].note || !is_held_up(c, p->family, reasons[reason].why);
+	f.finding.note = !is_held_up(c, p->family, reasons[reason].why);
 	f.finding.advice = reasons[reason].advice;
 	xsp_finding_text(&f.finding, "waits_for", NULL, reasons[reason].for_what);
 	xsp_part_finish(c, &f);

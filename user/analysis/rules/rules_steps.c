@@ -57,7 +57,7 @@ int xsp_rule_stall(const struct xsp_rule_context *c)
 
 #define GROWS_ITSELF 1.2
 #define GROWS_STEADILY 0.2 /* of the growth is in each half of the time at least */
-#define OTHERS_GROW 1.1 /* all the rest: then the machine is slower */
+#define OTHERS_GROW 1.1 /* all the rest: by so much it may without the machine being slower */
 #define GROWTH_STEPS 30U
 
 static double growth_of(const double thirds[XSP_ACCOUNT_THIRDS])
@@ -71,6 +71,20 @@ static bool grows(const double thirds[XSP_ACCOUNT_THIRDS])
 
 	return all > 0 && thirds[2] > GROWS_ITSELF * thirds[0] && thirds[1] - thirds[0] >= least &&
 	       thirds[2] - thirds[1] >= least;
+}
+
+/* What all else takes longer than it may is the machine's, and no growth of this place. */
+static bool grows_beside(const double place[XSP_ACCOUNT_THIRDS],
+			 const double all[XSP_ACCOUNT_THIRDS])
+{
+	const double may = OTHERS_GROW * (all[0] - place[0]);
+	double own[XSP_ACCOUNT_THIRDS];
+
+	for (size_t k = 0; k < XSP_ACCOUNT_THIRDS; k++) {
+		const double rest = all[k] - place[k];
+		own[k] = rest > may ? place[k] * may / rest : place[k];
+	}
+	return grows(own);
 }
 
 static void find_growth(const struct xsp_rule_context *c, const struct xsp_account_family *f,
@@ -107,10 +121,8 @@ int xsp_rule_growth(const struct xsp_rule_context *c)
 			all[k] += f->places[i].thirds[k];
 	for (size_t i = 0; i < f->count; i++) {
 		const struct xsp_account_place *p = &f->places[i];
-		if (p->kind >= XSP_ACCOUNT_READY || p->name == 0 || !grows(p->thirds))
-			continue;
-		const double first = all[0] - p->thirds[0], last = all[2] - p->thirds[2];
-		if (growth_of(p->thirds) >= c->threshold * all[2] && last <= OTHERS_GROW * first)
+		if (p->kind < XSP_ACCOUNT_READY && p->name != 0 && grows_beside(p->thirds, all) &&
+		    growth_of(p->thirds) >= c->threshold * all[2])
 			find_growth(c, f, p, all[2]);
 	}
 	return 0;
