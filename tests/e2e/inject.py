@@ -8,6 +8,7 @@ vector state, errno, EINTR, the stack walk and rseq were seen to fail with an in
 the point out.
 """
 import ctypes
+import errno
 import json
 import os
 import random
@@ -107,14 +108,17 @@ def fresh_processes(folder):
     """The output of a fixed amount of work is that of an untouched process."""
     arguments = ["--calls", "400"]
     alone = busy(folder, *arguments)
-    expected = check_end(alone, folder, "alone")
+    expected, late = check_end(alone, folder, "alone"), 0
     for n in range(TIMES):
         child = busy(folder, *arguments)
         h.wait_for(lambda pid=child.pid: len(threads(pid)) > 1, 10, "threads")  # before, it may have no C library yet
         time.sleep(random.Random(n).uniform(0, 0.3))
-        got = inject(child.pid, library(), memfd=n % 4 == 0)
-        h.equal(got["cleaned"], 1, "cleaned")
+        got = tool(child.pid, library(), ENTRY, 20000, 0, *(["memfd"] if n % 4 == 0 else []))
+        late += got["rc"] == -errno.ESRCH  # on a busy machine its work may be over first
+        h.check(got["rc"] in (0, -errno.ESRCH), "injection", got)
+        h.equal((got["cleaned"], got["value"]), (1, 1101) if got["rc"] == 0 else (0, 0), "cleaned, constructor and entry")
         h.equal(check_end(child, folder, f"fresh {n}"), expected, "the target's output")
+    h.check(late <= TIMES // 2, "most had ended before", late)
 
 
 @h.case
@@ -170,13 +174,13 @@ def tracers_that_die_at_the_worst_moment(folder):
 @h.case
 def signals_in_the_middle(folder):
     """A signal that comes while the thread is away must end its sleep as if it had not been."""
-    code = ("ts=(ctypes.c_long*2)(5,0)\nlibc=ctypes.CDLL(None,use_errno=True)\n"
+    code = ("ts=(ctypes.c_long*2)(30,0)\nlibc=ctypes.CDLL(None,use_errno=True)\n"
             "@ctypes.CFUNCTYPE(None,ctypes.c_int)\ndef f(n): os.write(1,b'handled ')\n"
             "libc.signal(10,f)\nos.write(1,b'up\\n')\nb=time.monotonic()\n"
             "r=libc.%s\ne=ctypes.get_errno()\n"
-            "print(r,e,time.monotonic()-b<2)")
-    for call in ("clock_nanosleep(0,0,ts,None)", "nanosleep(ts,None)", "pause()", "poll(None,0,5000)",
-                 "epoll_wait(libc.epoll_create1(0),ts,1,5000)"):
+            "print(r,e,time.monotonic()-b<20)")
+    for call in ("clock_nanosleep(0,0,ts,None)", "nanosleep(ts,None)", "pause()", "poll(None,0,30000)",
+                 "epoll_wait(libc.epoll_create1(0),ts,1,30000)"):
         result = b"4" if call.startswith("clock") else b"-1 4"
         for moment in (2, 5):
             child = in_child(code % call)
@@ -185,9 +189,9 @@ def signals_in_the_middle(folder):
             if moment == 2:
                 h.equal(h.finish(tracer), -signal.SIGKILL, "the tracer")
             else:
-                h.wait_for(lambda: len(threads(child.pid)) > 1, 5, "the new thread")
+                h.wait_for(lambda: len(threads(child.pid)) > 1, 15, "the new thread")
             child.send_signal(signal.SIGUSR1)
-            got = child.communicate(timeout=20)[0]
+            got = child.communicate(timeout=60)[0]
             h.check(got.startswith(b"handled " + result) and b"True" in got,
                     f"{call}, moment {moment}: {got!r}")
 

@@ -146,7 +146,7 @@ def last_calls_of_a_script(folder):
     for version, python in pythons():
         outermost, unread, trace = ends(folder, python, 0.2)
         equal(set(outermost) - {"<module>", "readable]"}, set(), f"Python {version}: outermost frames")
-        check(outermost["<module>"] > 1200, f"Python {version}: frames that were not named", outermost)
+        check(outermost["<module>"] > 900, f"Python {version}: frames that were not named", outermost)
         equal(trace.losses.get("python_stacks_not_named", 0) > 0, unread > 0, f"Python {version}: it is said")
 
 

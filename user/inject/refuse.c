@@ -108,6 +108,10 @@ int xsp_refuse_image(pid_t pid, const struct xsp_image_facts *facts, struct xsp_
 		*needed[i].to = facts->functions[needed[i].function];
 		if (*needed[i].to != 0)
 			continue;
+		/* a process that has ended while it was read has nothing any more */
+		const int gone = xsp_refuse_process(pid, err);
+		if (gone < 0)
+			return gone;
 		return xsp_error_set(
 			err, -ENOTSUP, XSP_STATUS_TARGET,
 			"nothing is injected into process %d: its C library has no %s%s", pid,
