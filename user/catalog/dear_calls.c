@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static const struct {
 	double least;
 	const char *name, *doing, *advice;
@@ -200,12 +202,8 @@ static bool is_python_regex(const char *frame)
 
 	if (strncmp(frame, "_compiler.py:", 13) == 0)
 		return true;
-	if (strncmp(frame, "_parser.py:", 11) != 0 || function == NULL)
-		return false;
-	for (size_t i = 0; i < sizeof(parsers) / sizeof(parsers[0]); i++)
-		if (strncmp(function, parsers[i], strlen(parsers[i])) == 0)
-			return true;
-	return false;
+	return strncmp(frame, "_parser.py:", 11) == 0 && function != NULL &&
+	       XSP_BEGINS_WITH_ANY(function, parsers);
 }
 
 /* "function_base.py:5440 append" */

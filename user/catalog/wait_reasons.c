@@ -224,10 +224,7 @@ bool xsp_wait_is_for_lock(const char *function)
 		"thread_sched_to_running", /* Ruby */
 	};
 
-	for (size_t i = 0; i < sizeof(locks) / sizeof(locks[0]); i++)
-		if (strncmp(function, locks[i], strlen(locks[i])) == 0)
-			return true;
-	return false;
+	return XSP_BEGINS_WITH_ANY(function, locks);
 }
 
 bool xsp_wait_is_scheduler(const char *function)

@@ -118,12 +118,17 @@ static bool ends_in_screen(const struct recording *r)
 	return !r->o.quiet && !r->o.summary;
 }
 
+/* NULL: it does not stay. */
+static const char *name_of_capture(const struct recording *r)
+{
+	return r->keep_capture ? xsp_new_file_name(xsp_recorder_file(r->recorder)) : NULL;
+}
+
 /* Reads the capture once more. */
 static void show_screen(const struct recording *r, struct xsp_capture_reader *reader,
 			const char *files)
 {
-	const char *capture =
-		r->keep_capture ? xsp_new_file_name(xsp_recorder_file(r->recorder)) : NULL;
+	const char *capture = name_of_capture(r);
 	const struct xsp_analyze_options how = {.step = r->o.part.step};
 	struct xsp_report *report = NULL;
 	struct xsp_error err = {0};
@@ -145,8 +150,7 @@ static void show_screen(const struct recording *r, struct xsp_capture_reader *re
 /* The capture's name and those of the outputs. NULL: no file is there, or no memory. */
 static char *list_files(const struct recording *r, const char *outputs)
 {
-	const char *capture =
-		r->keep_capture ? xsp_new_file_name(xsp_recorder_file(r->recorder)) : NULL;
+	const char *capture = name_of_capture(r);
 	char *text = NULL;
 
 	if (capture == NULL && outputs == NULL)
@@ -162,11 +166,12 @@ static char *list_files(const struct recording *r, const char *outputs)
 static int leave_capture(struct recording *r, int status)
 {
 	struct xsp_new_file *f = xsp_recorder_file(r->recorder);
+	const char *capture = name_of_capture(r);
 
-	if (r->keep_capture && xsp_new_file_name(f) != NULL && !r->o.quiet && !ends_in_screen(r))
+	if (capture != NULL && !r->o.quiet && !ends_in_screen(r))
 		fprintf(stderr,
 			"wrote %s (the capture: xsptrace analyze says what is slow in it, xsptrace export makes other formats of it)\n",
-			xsp_new_file_name(f));
+			capture);
 	xsp_record_done(status == 0);
 	if (r->keep_capture || status == 0 || !r->may_keep)
 		return status;

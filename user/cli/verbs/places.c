@@ -14,6 +14,7 @@
 
 #include "base/path.h"
 #include "catalog/own_code.h"
+#include "catalog/wait_reasons.h"
 #include "cli/record/session.h"
 #include "dump/dump.h"
 #include "planner/sandbox.h"
@@ -33,15 +34,16 @@ struct xsp_places {
 
 /* ---- the process that reads the target ---- */
 
-static bool is_library(const char *module)
+/* 0: it has no name. */
+static unsigned how_much_own(const struct xsp_dump_native *f)
 {
-	static const char *const names[] = {"libc.so", "libc-", "libpthread", "libstdc++",
-					    "ld-linux"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strncmp(module, names[i], strlen(names[i])) == 0)
-			return true;
-	return false;
+	if (f->function == NULL)
+		return 0;
+	if (xsp_wait_is_primitive(f->function))
+		return 1;
+	return xsp_is_own_file(f->module, strlen(f->module)) && xsp_is_own_function(f->function)
+		       ? 3
+		       : 2;
 }
 
 /* The innermost frame of the user's own code, else of any. "": not known. */
@@ -49,16 +51,20 @@ static void name_place(const struct xsp_dump_thread *t, char text[PLACE])
 {
 	const struct xsp_dump_python *line = t->python_count > 0 ? &t->python[0] : NULL;
 	const struct xsp_dump_native *function = NULL;
+	unsigned most = 0;
 
 	text[0] = '\0';
 	for (size_t i = t->python_count; i-- > 0;)
 		if (t->python[i].file != NULL &&
 		    xsp_is_own_source(t->python[i].file, strlen(t->python[i].file)))
 			line = &t->python[i];
-	for (size_t i = t->native_count; i-- > 0;)
-		if (t->native[i].function != NULL &&
-		    (function == NULL || !is_library(xsp_base_name(t->native[i].module))))
-			function = &t->native[i];
+	for (size_t i = 0; i < t->native_count; i++) {
+		const unsigned own = how_much_own(&t->native[i]);
+		if (own <= most)
+			continue;
+		function = &t->native[i];
+		most = own;
+	}
 	if (line != NULL && line->file != NULL)
 		snprintf(text, PLACE, "%s:%" PRId32 " %s", xsp_base_name(line->file), line->line,
 			 line->function != NULL ? line->function : "");
