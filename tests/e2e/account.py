@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The account of the time: each row against the program's own clocks."""
 import json
+import os
+import re
 import subprocess
 
-from harness import TORCH as PYTHON, Recording, case, check, equal, json_report, main, start, workload, xsptrace
+from harness import TORCH as PYTHON, Recording, Skip, case, check, equal, json_report, main, start, workload, xsptrace
 
 # Its parts by its own clocks: CPU time of each function, wall time of each wait.
 PROGRAM = """
@@ -143,6 +145,48 @@ def sums_are_the_kernels(folder):
         got, expected = sum(f[mine] for f in families), sum(t[kernels] for t in threads)
         check(abs(got - expected) <= 0.005 * max(expected, 1) + 1e6, f"{mine}: {got}, the kernel says {expected}", families, threads)
     equal(sum(f["ns"] for f in families), sum(t["time_ns"] for t in threads), "the time of all threads")
+
+
+def limited_group():
+    """A control group for a fifth of a CPU, by version 1 or 2, and the file that takes processes; skips where neither can be made."""
+    for root, limit, text, tasks in (("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "20000", "tasks"),
+                                     ("/sys/fs/cgroup", "cpu.max", "20000 100000", "cgroup.procs")):
+        group = f"{root}/xsptrace-test-{os.getpid()}"
+        try:
+            os.mkdir(group)
+        except OSError:
+            continue
+        try:
+            with open(f"{group}/{limit}", "w", encoding="ascii") as f:
+                f.write(text)
+            return group, f"{group}/{tasks}"
+        except OSError:
+            os.rmdir(group)
+    raise Skip("no control group for CPU time can be made here")
+
+
+@case
+def a_control_group_at_its_limit(folder):
+    """A program that computes, in a group that may use a fifth of a CPU: the first screen names the limit, as the kernel counts it."""
+    group, tasks = limited_group()
+    child = start([PYTHON, "-c", "while True: sum(range(10000))"])
+    try:
+        with open(tasks, "w", encoding="ascii") as f:
+            f.write(str(child.pid))
+        xsptrace("--profile", "-p", child.pid, "-d", "2", "-o", f"{folder}/limit.xspt")
+        with open(f"{group}/cpu.stat", encoding="ascii") as f:
+            counts = dict(line.split() for line in f)
+    finally:
+        child.kill()
+        child.wait()
+        os.rmdir(group)
+    said = xsptrace("analyze", f"{folder}/limit.xspt").stdout
+    flat = " ".join(said.split())
+    found = re.search(r"HIGH thread python3 could run and had no CPU for ([\d.]+) % of the time do: its control group may use 0\.2 CPUs, "
+                      r"and was stopped in (\d+) of (\d+) periods", flat)
+    check(found, "the limit is not named", said)
+    check(65 < float(found[1]) < 85, "its share of the time", said)
+    check(15 <= int(found[2]) <= int(counts["nr_throttled"]), "how often it was stopped", said, counts)
 
 
 @case

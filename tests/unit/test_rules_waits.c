@@ -155,6 +155,9 @@ Test(rules_waits, idle_threads_wait_for_no_lock)
 	xsp_report_free(r);
 }
 
+/* A control group that may use so much, and was stopped so often. */
+static const char *group_limit;
+
 /* Threads that always want to run; the others sleep. */
 static struct xsp_report *hungry(unsigned threads, const char *cpus, const char *const names[2])
 {
@@ -163,11 +166,30 @@ static struct xsp_report *hungry(unsigned threads, const char *cpus, const char 
 	open_waits(&b);
 	if (cpus != NULL)
 		cr_assert_eq(xsp_capture_put_info(b.w, "cpus", cpus), 0);
+	if (group_limit != NULL)
+		cr_assert_eq(xsp_capture_put_info(b.w, "cpu limit", group_limit), 0);
 	for (uint32_t tid = 110; tid < 110 + threads; tid++) {
 		put_thread(&b, tid, names[tid % 2]);
 		put_times(&b, tid, START, START + 10 * MS, 6 * MS, XSP_WAIT_SLEEP, MS);
 	}
 	return report_of(&b, NULL);
+}
+
+Test(rules_waits, a_control_group_at_its_limit)
+{
+	static const char *const names[] = {"w0", "w1"};
+
+	group_limit = "0.5 100 97";
+	struct xsp_report *r = hungry(1, "1", names);
+	const struct xsp_report_found *f = expect(r, "runnable", XSP_SEVERITY_HIGH, 0.6);
+	cr_expect_not_null(strstr(f->finding.advice, "may use 0.5 CPUs"), "%s", f->finding.advice);
+	cr_expect_not_null(strstr(f->finding.advice, "stopped in 97 of 100 periods"), "%s",
+			   f->finding.advice);
+	xsp_report_free(r);
+	group_limit = "0.5 100 3"; /* others had the CPUs */
+	r = hungry(1, "1", names);
+	expect(r, "runnable", XSP_SEVERITY_NOTE, 0.6);
+	xsp_report_free(r);
 }
 
 Test(rules_waits, more_threads_than_cpus)

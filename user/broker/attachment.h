@@ -189,6 +189,13 @@ struct xsp_moved_code {
 };
 #define XSP_MOVED_ROWS 64
 
+/* The smallest limit of CPU time that a control group sets for a recorded process. */
+struct xsp_cpu_limit {
+	double cpus; /* that the group may use at once */
+	uint64_t periods,
+		stopped; /* in which it wanted to run since then; of them, in which it was stopped at its limit */
+};
+
 struct xsp_broker_options {
 	const struct xsp_attach_options *attach; /* loaded at once, for load(); NULL: nothing */
 	const pid_t *pids; /* which processes may be asked for; with attach->follow also their

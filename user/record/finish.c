@@ -167,15 +167,11 @@ static void note_unnamed(struct xsp_recorder *r)
 int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 {
 	static int (*const last[])(struct xsp_recorder * r) = {
-		xsp_overhead_finish,
-		put_losses,
-		xsp_recorder_put_stats,
-		put_counted,
-		xsp_call_sites_put_info,
-		xsp_children_put_infos,
-		put_pythons,
-		xsp_recorder_put_late,
-		xsp_recorder_put_changed,
+		xsp_overhead_finish,	    put_losses,
+		xsp_recorder_put_stats,	    put_counted,
+		xsp_recorder_put_cpu_limit, xsp_call_sites_put_info,
+		xsp_children_put_infos,	    put_pythons,
+		xsp_recorder_put_late,	    xsp_recorder_put_changed,
 		xsp_recorder_put_gaps,
 	};
 

@@ -223,6 +223,8 @@ int xsp_recorder_scan_standing(struct xsp_recorder *r, pid_t pid, struct xsp_err
 int xsp_recorder_follow_sideband(struct xsp_recorder *r);
 /* A new process. parent: 0: none whose children are followed; -1: by its status. */
 int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, struct xsp_error *err);
+/* How often the processes' control group was stopped at its limit. */
+int xsp_recorder_put_cpu_limit(struct xsp_recorder *r);
 
 /* names.c: ctx is the recorder */
 void xsp_recorder_resolve(void *ctx, const struct xsp_event_name *name, char *text, size_t size);

@@ -76,6 +76,9 @@ const struct xsp_rule xsp_rules[] = {
 	 .title = THREADS " could run and had no CPU for {share} of the time",
 	 .advice =
 		 "[many|{hungry:d} threads always want to run, on {may_use:d} CPUs: start as many as there are CPUs (OMP_NUM_THREADS, num_workers, pools; torch.set_num_threads)]"
+		 "[limited|its control group may use {limit:2g} CPUs, and was stopped in {stopped:d} of "
+		 "{periods:d} periods: raise that limit (cpu.max; Kubernetes: limits.cpu), or start "
+		 "fewer threads]"
 		 "[held_back|all that is recorded took {cpus:2f} CPUs together: other programs had the rest, or it may not use more: keep those off these CPUs, and look at its "
 		 "affinity (taskset -pc {first:d}) and the container's CPU limit]"},
 	{"stall", 0.05, XSP_UNIT_SHARE,

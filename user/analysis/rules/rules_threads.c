@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,20 +101,49 @@ static bool are_many(const struct xsp_rule_context *c, uint64_t *hungry, uint64_
 	return *cpus > 0 && *hungry > MANY * *cpus;
 }
 
+#define OFTEN_STOPPED 0.1 /* of the periods in which it wanted to run */
+
+/* How the processes' control group was held back (capture-format.md, `cpu limit`). */
+struct limit {
+	double cpus;
+	uint64_t periods, stopped;
+};
+
+static bool is_limited(const struct xsp_rule_context *c, struct limit *l)
+{
+	const char *text = xsp_capture_info(c->reader, "cpu limit");
+
+	*l = (struct limit){.cpus = 0};
+	return text != NULL &&
+	       sscanf(text, "%lf %" SCNu64 " %" SCNu64, &l->cpus, &l->periods, &l->stopped) == 3 &&
+	       xsp_rule_share(l->stopped, l->periods) >= OFTEN_STOPPED;
+}
+
 static void find_group(const struct xsp_rule_context *c, const struct group *g, double share)
 {
 	const double used = cpus_of(c);
-	uint64_t hungry, cpus;
-	const bool many = are_many(c, &hungry, &cpus);
+	uint64_t hungry = 0, cpus = 0;
+	struct limit limit;
+	const bool limited = is_limited(c, &limit);
+	const bool many = !limited && are_many(c, &hungry, &cpus);
 	/* otherwise other programs have the CPUs, or a few threads share them: nothing would be saved */
-	struct xsp_rule_finding f = {
-		.subject = g->name, .part.share = share, .note = !many, .sure = XSP_SHARE_MEDIUM};
+	struct xsp_rule_finding f = {.subject = g->name,
+				     .part.share = share,
+				     .note = !many && !limited,
+				     .sure = limited ? share : XSP_SHARE_MEDIUM};
 
 	xsp_finding_ns(&f, "total_ns", "in all", g->ns);
 	xsp_finding_ns(&f, "running_ns", "on CPU", g->running_ns);
 	xsp_finding_count(&f, "threads", "threads", g->threads);
 	xsp_finding_flag(&f, "one", g->threads == 1);
-	xsp_finding_flag(&f, "held_back", !many && used < ONE_CPU);
+	xsp_finding_flag(&f, "held_back", !many && !limited && used < ONE_CPU);
+	xsp_finding_flag(&f, "limited", limited);
+	xsp_finding_number(&f, "limit", limited ? "CPUs that its control group may use" : NULL,
+			   limit.cpus);
+	xsp_finding_count(&f, "periods", limited ? "periods in which it wanted to run" : NULL,
+			  limit.periods);
+	xsp_finding_count(&f, "stopped", limited ? "of them in which it was stopped" : NULL,
+			  limit.stopped);
 	xsp_finding_flag(&f, "many", many);
 	xsp_finding_count(&f, "hungry", many ? "threads that always want to run" : NULL, hungry);
 	xsp_finding_count(&f, "may_use", many ? "CPUs that they may use" : NULL, cpus);

@@ -283,9 +283,36 @@ static int set_process(struct xsp_attach *a, pid_t pid, uint32_t value)
 	return xsp_map_put(a->bpf->maps.xsp_tgids, &key, &value);
 }
 
+static void find_limit(struct xsp_attach *a, pid_t pid)
+{
+	struct xsp_cgroup group = {.cpus = 0};
+
+	if (pid != getpid()) /* the calibration's */
+		xsp_cgroup_of(pid, &group);
+	if (group.cpus <= 0 || (a->group.cpus > 0 && a->group.cpus <= group.cpus))
+		return;
+	a->group = group;
+	xsp_cgroup_periods(&group, &a->group_before.periods, &a->group_before.stopped);
+}
+
+long xsp_attach_cpu_limit(struct xsp_attach *a, struct xsp_cpu_limit *row, size_t room)
+{
+	const struct xsp_cpu_limit *before = &a->group_before;
+
+	if (room == 0 || a->group.cpus <= 0 ||
+	    xsp_cgroup_periods(&a->group, &row->periods, &row->stopped) < 0)
+		return 0;
+	row->cpus = a->group.cpus;
+	row->periods -= row->periods < before->periods ? row->periods : before->periods;
+	row->stopped -= row->stopped < before->stopped ? row->stopped : before->stopped;
+	return 1;
+}
+
 int xsp_attach_process(struct xsp_attach *a, pid_t pid)
 {
 	int rc = set_process(a, pid, XSP_TGID_RECORDED | (a->stop ? XSP_TGID_STOP_AT_EXEC : 0));
+
+	find_limit(a, pid);
 
 	if (rc == 0 && a->waits && a->bpf->bss->xsp_waits_from_ns != 0)
 		rc = xsp_waits_meet(a); /* others are recorded already */

@@ -31,6 +31,8 @@ enum xsp_attach_method xsp_attach_method(const struct xsp_attach *a);
 
 /* Records the life of this process: threads, exec, exit. */
 int xsp_attach_process(struct xsp_attach *a, pid_t pid);
+/* The limit of the recorded processes' control groups. 1, or 0: there is none, or it cannot be read any more. */
+long xsp_attach_cpu_limit(struct xsp_attach *a, struct xsp_cpu_limit *row, size_t room);
 /* The process has ended. Closes its links in the background: each close waits for the kernel's grace periods. */
 int xsp_attach_forget_process(struct xsp_attach *a, pid_t pid);
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "procfs/cgroup.h"
 #include "broker/kernel/attach.h"
 #include "broker/links/journal.h"
 #include "broker/kernel/kernel.h"
@@ -56,6 +57,8 @@ struct xsp_attach {
 	_Atomic uint64_t objects_dropped;
 	struct xsp_attach_counters before; /* what the calibration counted, to be subtracted */
 
+	struct xsp_cgroup group; /* the one with the smallest limit of the recorded processes */
+	struct xsp_cpu_limit group_before; /* when it was found */
 	int self; /* descriptor of our own program, for the calibration; -1: not opened */
 	struct xsp_attach_site own_site; /* a function of it that nobody calls meanwhile */
 	struct xsp_journal *journal; /* NULL: no guardian */

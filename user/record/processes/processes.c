@@ -3,7 +3,10 @@
 #include "record/recorder_private.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <math.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,14 +29,29 @@ static void count_thread(struct xsp_recorder *r, pid_t tid)
 	xsp_recorder_gap(r, XSP_GAP_THREADS, 1, "by --counters: %s", why);
 }
 
-/* How many CPUs the process may use: of several, those of the last one. */
+/* How many CPUs the process may use, by its affinity and its control groups: of several, those of the last one. */
 static int put_cpus(struct xsp_recorder *r, pid_t pid)
 {
+	struct xsp_cpu_limit limit;
 	cpu_set_t cpus;
 
-	return sched_getaffinity(pid, sizeof(cpus), &cpus) == 0
-		       ? xsp_capture_put_number(r->writer, "cpus", (uint64_t)CPU_COUNT(&cpus))
-		       : 0;
+	if (sched_getaffinity(pid, sizeof(cpus), &cpus) != 0)
+		return 0;
+	const double may =
+		xsp_broker_cpu_limit(r->broker, &limit, 1) == 1 ? ceil(limit.cpus) : CPU_SETSIZE;
+	return xsp_capture_put_number(r->writer, "cpus", (uint64_t)fmin(CPU_COUNT(&cpus), may));
+}
+
+int xsp_recorder_put_cpu_limit(struct xsp_recorder *r)
+{
+	struct xsp_cpu_limit limit;
+	char text[80];
+
+	if (xsp_broker_cpu_limit(r->broker, &limit, 1) != 1)
+		return 0;
+	snprintf(text, sizeof(text), "%g %" PRIu64 " %" PRIu64, limit.cpus, limit.periods,
+		 limit.stopped);
+	return xsp_capture_put_info(r->writer, "cpu limit", text);
 }
 
 static int announce_process(struct xsp_recorder *r, const struct recorded_process *p)
