@@ -879,7 +879,7 @@ static void step(struct walk *w, struct job j)
 	case ZYDIS_CATEGORY_SYSCALL:
 	case ZYDIS_CATEGORY_CALL:
 		w->r.before = j.s.left_at;
-		if (j.s.left)
+		if (j.s.left && !w->p->stack_moves) /* counted only, at the entry */
 			fail(w, CHECK_CALL_AFTER, j.addr);
 		else
 			after_call(w, j.addr, d.length, target,
