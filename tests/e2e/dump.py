@@ -18,6 +18,7 @@ from harness import (LONG, XSPTRACE, Recording, Skip, alive, case, check, equal,
 
 NO_TARGET, USAGE = 3, 2
 SLEEP = {"x86_64": "230", "aarch64": "115"}.get(os.uname().machine)  # clock_nanosleep
+SELECT = {"x86_64": "23", "aarch64": "72"}.get(os.uname().machine)  # time.sleep() before Python 3.11
 
 
 def dump(pid, *options, **how):
@@ -369,7 +370,7 @@ def check_python(folder, python, preamble="", options=(), leaves=False):
     path = os.path.join(folder, "truth")
     child = start([python, script, path])
     wait_for(lambda: os.path.exists(path + ".done"), 30, "faulthandler")
-    wait_for(lambda: state_of(child.pid) == "Z" if leaves else call_of(child.pid) == SLEEP, 5, "the main thread's end or sleep")
+    wait_for(lambda: state_of(child.pid) == "Z" if leaves else call_of(child.pid) in (SLEEP, SELECT), 5, "the main thread's end or sleep")
     truth = stacks_of_faulthandler(path + ".done")
     found = dump(child.pid, *options)
     ours = [lines_of(t) for t in found["threads"] if t["python"]]
