@@ -18,7 +18,7 @@ from harness import (LONG, XSPTRACE, Recording, Skip, alive, case, check, equal,
 
 NO_TARGET, USAGE = 3, 2
 SLEEP = {"x86_64": "230", "aarch64": "115"}.get(os.uname().machine)  # clock_nanosleep
-SELECT = {"x86_64": "23", "aarch64": "72"}.get(os.uname().machine)  # time.sleep() before Python 3.11
+SELECT = {"x86_64": "270", "aarch64": "72"}.get(os.uname().machine)  # pselect6: time.sleep() before Python 3.11
 
 
 def dump(pid, *options, **how):
