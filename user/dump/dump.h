@@ -26,6 +26,7 @@ struct xsp_dump_native {
 	const char *function; /* demangled; NULL: no symbol covers it */
 	uint64_t offset; /* in the function, else in the module */
 	const char *module; /* NULL: no file */
+	bool own; /* code of the program, not of a library of the system or a package */
 };
 
 struct xsp_dump_python {

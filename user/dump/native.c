@@ -8,6 +8,7 @@
 
 #include "attach/thread_stop.h"
 #include "base/path.h"
+#include "catalog/own_code.h"
 
 struct walk {
 	struct xsp_space *space;
@@ -122,6 +123,7 @@ static int name_frame(struct xsp_space *space, uint64_t pc, struct xsp_arena *ar
 	const struct xsp_symbol *s = module == NULL ? NULL : xsp_module_covering(module, addr);
 
 	if (path != NULL) {
+		f->own = xsp_is_own_file(path, strlen(path));
 		path = xsp_base_name(path);
 		f->module = xsp_arena_copy(arena, path, strlen(path));
 		f->offset = module != NULL ? addr + (f->address - pc)

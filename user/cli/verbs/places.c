@@ -41,9 +41,7 @@ static unsigned how_much_own(const struct xsp_dump_native *f)
 		return 0;
 	if (xsp_wait_is_primitive(f->function))
 		return 1;
-	return xsp_is_own_file(f->module, strlen(f->module)) && xsp_is_own_function(f->function)
-		       ? 3
-		       : 2;
+	return f->own && xsp_is_own_function(f->function) ? 3 : 2;
 }
 
 /* The innermost frame of the user's own code, else of any. "": not known. */
