@@ -127,6 +127,7 @@ def what_threads_do(_):
         equal((t["name"], t["now"], number(t["cpu%"]), number(t["blocked%"])), (name, why, 0, 100), f"thread {name}")
         equal(t["blocked in"], f"{why} 100%", f"thread {name}")
     spin = found.threads[facts["spin"]]
+    equal(spin["at"], "spin_here", "where the thread is that spins: only samples tell")
     check(spin["now"] in ("running", "runnable") and
           abs(number(spin["cpu%"]) + number(spin["runnable%"]) - 100) < 0.3 and number(spin["blocked%"]) == 0,
           "the thread that spins", spin)

@@ -207,6 +207,52 @@ Test(live, what_threads_do)
 	stop(&w);
 }
 
+static void sample_at(struct watched *w, uint64_t ns, uint64_t address)
+{
+	struct xsp_event_sample e = {
+		.head = {.kind = XSP_EVENT_SAMPLE, .probe = UINT32_MAX, .sp = MAIN},
+		.address = address,
+		.period_ns = 10,
+		.syscall = -2};
+
+	w->b.now = ns;
+	builder_put(&w->b, &e, sizeof(e));
+}
+
+/* The last sample of an interval says where a thread was; without one it is not known. */
+Test(live, where_threads_are)
+{
+	struct xsp_live_thread *threads;
+	struct watched w;
+
+	watch(&w, 1, true);
+	cr_assert_eq(xsp_capture_put_info(w.b.w, "samples", "cpu-clock 100"), 0);
+	xsp_live_free(w.live);
+	xsp_timeline_free(w.timeline);
+	xsp_capture_close(w.reader);
+	struct xsp_error err = {0};
+	cr_assert_eq(xsp_capture_flush(w.b.w), 0);
+	cr_assert_eq(xsp_capture_open(w.b.path, &w.reader, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_timeline_new_live(w.reader, &w.timeline, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_live_new(w.timeline, &w.live), 0);
+	address_name(&w.b, XSP_NAME_OF_CODE, 1, "app\nfirst");
+	address_name(&w.b, XSP_NAME_OF_CODE, 2, "app\nsecond");
+	sample_at(&w, 1100, 1);
+	sample_at(&w, 1200, 2);
+	w.b.now = 2000;
+	times(&w.b, 1000, 1000, 0, XSP_NOW_RUNS, false);
+	look(&w, 2000);
+	cr_assert_eq(xsp_live_threads(w.live, &threads), 1);
+	cr_assert_neq(threads[0].place, 0);
+	cr_expect_str_eq(xsp_timeline_name(w.timeline, threads[0].place - 1), "second");
+	w.b.now = 3000;
+	times(&w.b, 1000, 1000, 1000, XSP_NOW_WAITS + XSP_WAIT_LOCK, false);
+	look(&w, 3000);
+	cr_assert_eq(xsp_live_threads(w.live, &threads), 1);
+	cr_expect_eq(threads[0].place, 0);
+	stop(&w);
+}
+
 /* A thread that is silent for long keeps its name; nothing stays of those that have ended. */
 Test(live, names_of_threads)
 {

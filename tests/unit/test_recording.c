@@ -130,15 +130,17 @@ Test(recording, nothing_is_on_by_default_but_in_a_recording)
 	cr_assert_eq(xsp_recording_defaults(&(struct xsp_recording){0}), 0);
 	struct xsp_recording r = xsp_recording_decide(&w, &nothing_known);
 	cr_assert_eq(xsp_recording_defaults(&r), 0);
-	w.live = true; /* top: waits without stacks */
+	w.live = true; /* top: waits without stacks, and samples */
 	r = xsp_recording_decide(&w, &nothing_known);
 	cr_assert_eq(r.of[XSP_FEATURE_WAITS].on, XSP_ASKED);
 	cr_assert_eq(r.of[XSP_FEATURE_WAIT_STACKS].on, XSP_OFF);
-	cr_assert_eq(r.of[XSP_FEATURE_SAMPLES].on, XSP_OFF);
+	cr_assert_eq(r.of[XSP_FEATURE_SAMPLES].on, XSP_ASKED);
+	const struct xsp_facts without = {.lacking = 1U << XSP_FEATURE_SAMPLES};
+	cr_assert_eq(xsp_recording_decide(&w, &without).of[XSP_FEATURE_SAMPLES].on, XSP_OFF);
 	cr_assert_not(r.needs_no_probes, "it names probes");
 	w.names_probes = false;
 	cr_assert(xsp_recording_decide(&w, &nothing_known).needs_no_probes);
-	w.of[XSP_FEATURE_WAITS].said = XSP_SAID_OFF;
+	w.of[XSP_FEATURE_WAITS].said = w.of[XSP_FEATURE_SAMPLES].said = XSP_SAID_OFF;
 	cr_assert_not(xsp_recording_decide(&w, &nothing_known).needs_no_probes);
 	w = of_operators();
 	w.gpu_only = true;

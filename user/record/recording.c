@@ -125,8 +125,9 @@ static void decide_profile(struct deciding *d)
 	if (r->profile && !d->w->profile && xsp_records(r, XSP_FEATURE_SAMPLES) &&
 	    xsp_records(r, XSP_FEATURE_WAITS) && xsp_bystanders_pay(d->f->switches))
 		turn_off(d, XSP_FEATURE_WAITS, XSP_WHY_BYSTANDERS); /* samples alone tell enough */
-	if (d->w->live && is_unsaid(d, XSP_FEATURE_WAITS))
-		r->of[XSP_FEATURE_WAITS].on = XSP_ASKED;
+	for (unsigned i = 0; d->w->live && i < 2; i++)
+		if (is_unsaid(d, parts[i]) && !(d->f->lacking & 1U << parts[i]))
+			r->of[parts[i]].on = XSP_ASKED;
 	r->needs_no_probes =
 		(xsp_records(r, XSP_FEATURE_WAITS) || xsp_records(r, XSP_FEATURE_SAMPLES)) &&
 		!(d->w->live && d->w->names_probes);

@@ -8,6 +8,7 @@
 
 #include "base/rows/grow.h"
 #include "base/rows/tally.h"
+#include "catalog/wait_reasons.h"
 
 /* A name's sums when the interval began. */
 struct sums {
@@ -19,9 +20,10 @@ struct thread_sums {
 	uint64_t until_ns, running_ns, runnable_ns, blocked_ns[XSP_WAIT_CLASSES];
 };
 
-/* A thread's spans in the interval. */
+/* A thread's spans in the interval, and where its last sample was. */
 struct thread_spans {
 	uint64_t key, spans;
+	uint32_t place; /* 1 + name id; 0: not known */
 };
 
 struct xsp_live {
@@ -77,26 +79,59 @@ void xsp_live_free(struct xsp_live *l)
 
 /* ---- spans ---- */
 
+/* NULL: no memory. */
+static struct thread_spans *spans_of(struct xsp_live *l, uint32_t pid, uint32_t tid)
+{
+	const uint64_t key = key_of(pid, tid);
+
+	if (l->last < l->spans.count && l->spans.rows[l->last].key == key)
+		return &l->spans.rows[l->last];
+	struct thread_spans *its =
+		xsp_tally_row(&l->spans, key, &(struct thread_spans){.key = key});
+	if (its != NULL)
+		l->last = xsp_tally_index(&l->spans, its);
+	return its;
+}
+
 static int on_span(void *ctx, const struct xsp_span *span)
 {
 	struct xsp_live *l = ctx;
 	const struct xsp_timeline_sink summary = xsp_summary_sink(l->summary);
-	const uint64_t key = key_of(span->pid, span->tid);
+	struct thread_spans *its = spans_of(l, span->pid, span->tid);
 
-	if (l->last >= l->spans.count || l->spans.rows[l->last].key != key) {
-		const struct thread_spans *its =
-			xsp_tally_row(&l->spans, key, &(struct thread_spans){.key = key});
-		if (its == NULL)
-			return -ENOMEM;
-		l->last = xsp_tally_index(&l->spans, its);
-	}
-	l->spans.rows[l->last].spans++;
+	if (its == NULL)
+		return -ENOMEM;
+	its->spans++;
 	return summary.span(summary.ctx, span);
+}
+
+/* A line of the program, else the innermost function that is not the C library's. */
+static uint32_t place_of(const struct xsp_live *l, const struct xsp_sample *s)
+{
+	if (s->own_line != 0 || s->line != 0)
+		return s->own_line != 0 ? s->own_line : s->line;
+	for (uint32_t i = s->path_length - s->kernel_length; i > 0; i--) {
+		const uint32_t id = s->path[i - 1] & ~XSP_PATH_FRAME;
+		if (!xsp_wait_is_primitive(xsp_timeline_name(l->timeline, id)))
+			return id + 1;
+	}
+	return s->function + 1;
+}
+
+static int on_sample(void *ctx, const struct xsp_sample *s)
+{
+	struct xsp_live *l = ctx;
+	struct thread_spans *its = spans_of(l, s->pid, s->tid);
+
+	if (its == NULL)
+		return -ENOMEM;
+	its->place = place_of(l, s);
+	return 0;
 }
 
 struct xsp_timeline_sink xsp_live_sink(struct xsp_live *l)
 {
-	return (struct xsp_timeline_sink){.ctx = l, .span = on_span};
+	return (struct xsp_timeline_sink){.ctx = l, .span = on_span, .sample = on_sample};
 }
 
 /* ---- threads ---- */
@@ -194,8 +229,10 @@ static void update_spans(struct xsp_live *l)
 {
 	for (size_t i = 0; i < l->spans.count; i++) {
 		struct xsp_live_thread *thread = xsp_tally_find(&l->threads, l->spans.rows[i].key);
-		if (thread != NULL)
-			thread->spans = l->spans.rows[i].spans;
+		if (thread == NULL)
+			continue;
+		thread->spans = l->spans.rows[i].spans;
+		thread->place = l->spans.rows[i].place;
 	}
 	xsp_tally_begin_anew(&l->spans);
 }

@@ -316,6 +316,8 @@ static void at_cell(const struct xsp_top_page *p, const void *row, char out[CELL
 	const struct xsp_live_thread *t = row;
 	const char *place = p->place != NULL ? p->place(p->place_ctx, t->tid) : NULL;
 
+	if (place == NULL && t->place != 0) /* it ran: only samples show functions then */
+		place = xsp_timeline_name(p->timeline, t->place - 1);
 	snprintf(out, CELL, "%s", place != NULL ? place : "-");
 }
 

@@ -376,6 +376,7 @@ static int on_event(struct xsp_timeline *t, const struct xsp_event *e)
 
 const struct xsp_listener xsp_listener_samples = {
 	.name = "samples",
+	.live = true,
 	.begin = begin,
 	.events = 1U << XSP_EVENT_SAMPLE,
 	.event = on_event,
