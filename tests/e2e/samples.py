@@ -321,7 +321,7 @@ def launched_programs_that_no_provider_knows(folder):
     done = recorded("-o", f"{folder}/l.folded", "--", workload("orders"), 0.5)
     check("no call was seen" not in done.stderr, "nothing was to be seen", done.stderr)
     stacks = stacks_of(f"{folder}/l.folded")
-    check(holding(stacks, "is_valid") > 3 * holding(stacks, "cost"), "is_valid takes most of it", len(stacks))
+    check(holding(stacks, "is_valid") > holding(stacks, "cost") > 0, "is_valid takes most of it", stacks)
 
 
 @case
