@@ -49,7 +49,7 @@ static const struct {
 		 "it polls and keeps its CPU: wait on a condition variable, an event or a blocking call instead"},
 	[XSP_DEAR_STRLEN] =
 		{0.3, "strlen", "in strlen",
-		 "keep the length: strlen and strcat read the text from its beginning each time, so a loop over it is quadratic"},
+		 "keep the length: strlen, strcat and sscanf read all of the text each time, so a loop over it is quadratic (strtol, strtod)"},
 	[XSP_DEAR_BARRIER] =
 		{0.3, "barrier of OpenMP", "at barriers of OpenMP",
 		 "begin fewer and larger parallel regions (the outer loop), or use fewer threads: at the end of each one they wait for each other"},
@@ -144,6 +144,7 @@ static const struct {
 	{XSP_DEAR_SPIN, BEGINS, "pthread_spin_lock"},
 	{XSP_DEAR_SPIN, BEGINS, "pthread_mutex_trylock"},
 	{XSP_DEAR_STRLEN, BEGINS, "__strlen_"},
+	{XSP_DEAR_STRLEN, BEGINS, "__rawmemchr_"}, /* sscanf looks for the end of its text */
 	{XSP_DEAR_STRLEN, BEGINS, "__strcat_"},
 	{XSP_DEAR_STRLEN, BEGINS, "__strncat_"},
 	/* without symbols: besides barriers it does little */
@@ -157,6 +158,11 @@ static const struct {
 	{XSP_DEAR_GARBAGE, BEGINS, "CompactibleSpace::"},
 	{XSP_DEAR_GARBAGE, BEGINS, "ContiguousSpace::prepare_for_compaction"},
 	{XSP_DEAR_GARBAGE, BEGINS, "PSParallelCompact"},
+	{XSP_DEAR_GARBAGE, BEGINS, "ParCompactionManager::"},
+	{XSP_DEAR_GARBAGE, BEGINS, "ParMarkBitMap"},
+	{XSP_DEAR_GARBAGE, BEGINS, "ParallelCompactData::"},
+	{XSP_DEAR_GARBAGE, BEGINS, "UpdateOnlyClosure::"},
+	{XSP_DEAR_GARBAGE, BEGINS, "MoveAndUpdateClosure::"},
 	{XSP_DEAR_GARBAGE, BEGINS, "PSPromotionManager::"},
 	{XSP_DEAR_GARBAGE, BEGINS, "G1ParScanThreadState::"},
 	{XSP_DEAR_GARBAGE, BEGINS, "G1CMTask::"},
@@ -230,6 +236,14 @@ enum xsp_dear_call xsp_dear_call_of(const char *frame)
 		if (matches(frame, functions[i].where, functions[i].text))
 			return functions[i].call;
 	return is_python_regex(frame) ? XSP_DEAR_REGEX : XSP_DEAR_NONE;
+}
+
+enum xsp_dear_call xsp_dear_thread(const char *comm)
+{
+	static const char *const collectors[] = {"GC Thread#", "G1 Conc",    "G1 Main",
+						 "ZWorker",    "Shenandoah", ".NET Server GC"};
+
+	return XSP_BEGINS_WITH_ANY(comm, collectors) ? XSP_DEAR_GARBAGE : XSP_DEAR_NONE;
 }
 
 enum xsp_dear_call xsp_dear_syscall(const char *name)

@@ -35,6 +35,8 @@ enum xsp_dear_call {
 
 /* By the name of a frame, native or of Python ("copy.py:128 deepcopy"). */
 enum xsp_dear_call xsp_dear_call_of(const char *frame);
+/* By the name of a thread that does nothing else: the garbage collectors' of HotSpot and .NET. */
+enum xsp_dear_call xsp_dear_thread(const char *comm);
 /* By the system call that a sample was in. */
 enum xsp_dear_call xsp_dear_syscall(const char *name);
 /* "regex compiled"; NULL for NONE. And for a sentence: "compiling regular expressions". */

@@ -132,6 +132,7 @@ static const struct {
 	{XSP_WAIT_SLEEP, "sleeps",
 	 "it does so itself. If it waits for something to happen: a condition, a queue or epoll tells at once; in a loop of events (asyncio) a sleep holds up all of them"},
 };
+#define CHILDREN 1U /* in this table */
 #define REASONS (sizeof(reasons) / sizeof(reasons[0]))
 
 #define COMPUTES 0.15
@@ -139,20 +140,54 @@ static const struct {
 	20.0 /* waits a second: it asks and waits, one after the other, and has no time to be idle */
 #define OFTEN_LEAST 0.5 /* of its time */
 
-/* Does the family's only thread wait so often, and for so long together? */
-static bool asks_often(const struct xsp_rule_context *c, const struct xsp_account_family *f,
-		       unsigned why)
+/* The times of the family's busiest thread; NULL: not known. */
+static const struct xsp_thread_times *times_of(const struct xsp_rule_context *c,
+					       const struct xsp_account_family *f)
 {
 	const struct xsp_thread_times *t;
 	const size_t count = xsp_timeline_times(c->timeline, &t);
 
 	for (size_t i = 0; i < count; i++)
 		if (t[i].thread->tid == f->tid && t[i].thread->pid == f->pid)
-			return (double)t[i].waits[why] * 1e9 >=
-				       OFTEN * (double)xsp_part_wanted_ns(f) &&
-			       (double)t[i].blocked_ns[why] >=
-				       OFTEN_LEAST * (double)xsp_part_wanted_ns(f);
-	return false;
+			return &t[i];
+	return NULL;
+}
+
+/* Does that thread wait so often, and for so long together? */
+static bool asks_often(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+		       unsigned why)
+{
+	const struct xsp_thread_times *t = times_of(c, f);
+	const double seconds = t != NULL ? (double)(t->until_ns - t->since_ns) * 1e-9 : 0;
+
+	return t != NULL && (double)t->waits[why] >= OFTEN * seconds &&
+	       (double)t->blocked_ns[why] >= OFTEN_LEAST * 1e9 * seconds;
+}
+
+/* Linux delays acknowledgements by 40 ms (TCP_DELACK_MIN), and Nagle's algorithm (RFC 896) holds a second small segment back
+ * until the first is acknowledged. */
+#define DELAYED_LEAST_NS 39e6
+#define DELAYED_MOST_NS 46e6
+
+static bool acknowledgements_are_delayed(const struct xsp_rule_context *c,
+					 const struct xsp_account_family *f)
+{
+	const struct xsp_thread_times *t = times_of(c, f);
+	const double mean = t != NULL ? xsp_rule_share(t->blocked_ns[XSP_WAIT_NETWORK],
+						       t->waits[XSP_WAIT_NETWORK])
+				      : 0;
+
+	return mean >= DELAYED_LEAST_NS && mean <= DELAYED_MOST_NS;
+}
+
+#define BATCH_BYTES 16384.0 /* written before an fsync: its records are many already */
+
+static bool syncs_little(const struct xsp_rule_context *c, const struct xsp_account_family *f)
+{
+	const struct xsp_thread_times *t = times_of(c, f);
+
+	return t == NULL || t->io.writes == 0 ||
+	       xsp_rule_share(t->io.written_bytes, t->waits[XSP_WAIT_DISK]) < BATCH_BYTES;
 }
 
 #define POLLS_AT 0.1 /* of its time it computes: there is work */
@@ -171,12 +206,26 @@ static bool stages_poll(const struct xsp_rule_context *c)
 	return polling > 1;
 }
 
+/* Were there processes that lived for a moment only? Then what it waits for, also at a pipe, is them. */
+static bool starts_programs(const struct xsp_rule_context *c)
+{
+	const struct xsp_account_family *f;
+	const size_t count = xsp_rule_families(c, &f);
+
+	for (size_t i = 0; i < count; i++)
+		if (f[i].brief && f[i].pid == f[i].tid)
+			return true;
+	return false;
+}
+
 /* Do steps wait, or a thread that computes a good part of its time? Of a pool of workers nobody knows whether they should.
- * Who copies files waits for the disk, by its purpose; who waits in fsync has asked for it. */
+ * Who copies files waits for the disk, by its purpose; who waits in fsync has asked for it, and may do so for more at once. */
 static bool is_held_up(const struct xsp_rule_context *c, const struct xsp_account_family *f,
 		       unsigned why)
 {
 	if (why == XSP_ACCOUNT_SYNC)
+		return syncs_little(c, f);
+	if (why == XSP_WAIT_NETWORK && acknowledgements_are_delayed(c, f))
 		return true;
 	if (why == XSP_WAIT_DISK)
 		return f->steps > 0;
@@ -184,6 +233,9 @@ static bool is_held_up(const struct xsp_rule_context *c, const struct xsp_accoun
 		return stages_poll(c);
 	if (f->steps > 0 || f->members != 1)
 		return f->steps > 0;
+	if ((why == XSP_WAIT_PIPE || why == XSP_WAIT_CHILD) && asks_often(c, f, why) &&
+	    starts_programs(c))
+		return true;
 	return (double)f->cpu_ns >= COMPUTES * (double)xsp_part_wanted_ns(f) ||
 	       (why == XSP_WAIT_NETWORK && asks_often(c, f, why));
 }
@@ -195,8 +247,16 @@ static void find_waiting(const struct xsp_rule_context *c, const struct xsp_acco
 
 	xsp_part_begin(c, p, &f);
 	f.finding.note = !is_held_up(c, p->family, reasons[reason].why);
+	if (reasons[reason].why == XSP_WAIT_PIPE && starts_programs(c))
+		reason = CHILDREN;
 	f.finding.advice = reasons[reason].advice;
 	xsp_finding_text(&f.finding, "waits_for", NULL, reasons[reason].for_what);
+	if (reasons[reason].why == XSP_WAIT_NETWORK && acknowledgements_are_delayed(c, p->family)) {
+		f.finding.title =
+			"{subject:400} waits some 40 ms for each answer, as long as acknowledgements are delayed: {share} of {of}";
+		f.finding.advice =
+			"set TCP_NODELAY, or send what belongs together by one call (writev, a buffer): the second of two small writes waits until the first is acknowledged (Nagle)";
+	}
 	xsp_part_finish(c, &f);
 }
 

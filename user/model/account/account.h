@@ -35,6 +35,9 @@ enum xsp_account_why {
 /* A thread or a family with less than that part of the busiest one's time on a CPU, or ready, is idle. */
 #define XSP_ACCOUNT_IDLE 50U
 
+#define XSP_ACCOUNT_BRIEF_NS 50000000U
+#define XSP_ACCOUNT_MANY 8U /* members */
+
 /* A part of a place. */
 struct xsp_account_row {
 	enum xsp_account_kind kind;
@@ -76,6 +79,7 @@ struct xsp_account_family {
 	uint64_t all_ns, all_cpu_ns, all_ready_ns; /* of the recording */
 	uint64_t steps; /* 0: the account is of the whole recording */
 	uint64_t paused_ns; /* of the recording: probes were out */
+	bool brief; /* many that live for less than XSP_ACCOUNT_BRIEF_NS each, as programs that are started for each record */
 	uint32_t index; /* private */
 	const struct xsp_account_place *places; /* the largest first; ready and probes last */
 	size_t count;

@@ -285,6 +285,10 @@ static uint8_t why_dear(struct xsp_account *a, const struct xsp_sample *s, uint3
 		call = dear_name(a, s->path[i] & ~XSP_PATH_FRAME);
 	if (call == XSP_DEAR_NONE)
 		call = dear_syscall(a, s);
+	if (call == XSP_DEAR_NONE) {
+		const struct xsp_timeline_thread *th = xsp_timeline_thread(a->timeline, s->tid);
+		call = th != NULL ? xsp_dear_thread(th->comm) : XSP_DEAR_NONE;
+	}
 	return call != XSP_DEAR_NONE ? (uint8_t)(XSP_ACCOUNT_DEAR + call) : 0;
 }
 

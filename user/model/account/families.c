@@ -602,9 +602,10 @@ static int sum_family(struct xsp_account *a, const struct total *totals, uint32_
 	return rc;
 }
 
-/* With steps first; then those with most time on a CPU, or ready. */
+/* Who starts many short programs is shown, and not these. With steps first; then those with most time on a CPU, or ready. */
 static XSP_ORDER(to_show, struct xsp_account_family,
-		 XSP_COMPARE(y->steps > 0, x->steps > 0)
+		 XSP_RISING(brief)
+			 ?: XSP_COMPARE(y->steps > 0, x->steps > 0)
 			 ?: XSP_COMPARE(y->all_cpu_ns + y->all_ready_ns,
 					x->all_cpu_ns + x->all_ready_ns)
 			 ?: XSP_RISING(pid) ?: XSP_RISING(tid));
@@ -619,7 +620,10 @@ int xsp_account_end(struct xsp_account *a)
 	if (rc == 0 && (a->shown = calloc(a->families.count + 1, sizeof(*a->shown))) == NULL)
 		rc = -ENOMEM;
 	for (size_t i = 0; i < a->families.count && rc == 0; i++) {
-		a->shown[i] = a->families.rows[i].shown;
+		struct xsp_account_family *f = &a->families.rows[i].shown;
+		f->brief = f->members > XSP_ACCOUNT_MANY &&
+			   f->all_ns / f->members < XSP_ACCOUNT_BRIEF_NS;
+		a->shown[i] = *f;
 		a->shown[i].index = (uint32_t)i;
 	}
 	if (rc == 0)
