@@ -366,6 +366,35 @@ Test(account, probes_are_a_row_of_their_own)
 	clear(&c);
 }
 
+/* Ten threads that live for a moment have more CPU time together than the one that starts them, which is shown. */
+Test(account, members_that_live_for_a_moment_come_last)
+{
+	struct builder b;
+	struct counted c;
+
+	start(&b);
+	for (uint32_t i = 0; i < 10; i++) {
+		b.tid = 301 + i;
+		task(&b, XSP_TASK_RENAME, "moment");
+		at(&b, 2000 + 100 * i, XSP_EVENT_ENTRY, 0, SP);
+		at(&b, 2080 + 100 * i, XSP_EVENT_EXIT, 0, SP);
+		times_of(&b, 2000 + 100 * i, 2080 + 100 * i, 0, 0);
+	}
+	b.tid = 201;
+	task(&b, XSP_TASK_RENAME, "starts");
+	at(&b, 2000, XSP_EVENT_ENTRY, 0, SP);
+	at(&b, 2100, XSP_EVENT_EXIT, 0, SP);
+	wait_of(&b, 2100, 4000, 4000, 0, XSP_WAIT_CHILD);
+	times_of(&b, 2000, 4000, 0, 1900);
+	count(&b, &c, NULL);
+	cr_expect_eq(c.count, 2);
+	cr_expect_str_eq(c.families[0].comm, "starts");
+	cr_expect_not(c.families[0].brief);
+	cr_expect_eq(c.families[1].members, 10);
+	cr_expect(c.families[1].brief);
+	clear(&c);
+}
+
 /* Two workers of one pool, one of them with three times the work, and one that rests. */
 Test(account, threads_that_do_the_same_are_one_family)
 {

@@ -30,6 +30,7 @@ Test(rules_account, dear_calls_by_their_frames)
 		{"libgomp.so.1.0.0+0x1f5e0", XSP_DEAR_BARRIER},
 		{"gomp_team_barrier_wait_end", XSP_DEAR_BARRIER},
 		{"omp_get_num_threads", XSP_DEAR_NONE},
+		{"__rawmemchr_evex", XSP_DEAR_STRLEN},
 		{"OopOopIterateDispatch<MarkAndPushClosure>::Table::oop_oop_iterate<InstanceKlass, narrowOop>",
 		 XSP_DEAR_GARBAGE},
 		{"MarkSweep::follow_stack", XSP_DEAR_GARBAGE},
@@ -52,6 +53,8 @@ Test(rules_account, dear_calls_by_their_frames)
 		cr_expect_gt(strlen(xsp_dear_call_advice(i)), 0);
 	}
 	cr_expect_eq(xsp_dear_syscall("pwrite64"), XSP_DEAR_SMALL_IO);
+	cr_expect_eq(xsp_dear_thread("GC Thread#3"), XSP_DEAR_GARBAGE);
+	cr_expect_eq(xsp_dear_thread("python3"), XSP_DEAR_NONE);
 	cr_expect_eq(xsp_dear_syscall("munmap"), XSP_DEAR_MAP);
 	cr_expect_eq(xsp_dear_syscall("futex"), XSP_DEAR_NONE);
 }
@@ -249,6 +252,75 @@ Test(rules_account, servers_wait_for_requests_and_clients_for_answers)
 	r = at_socket(5432, 45000);
 	expect_clean(r);
 	expect_none(r, "waiting");
+	xsp_report_free(r);
+}
+
+/* Two threads of one name, each of which waits 20 times for so long. */
+static struct xsp_report *two_that_wait(uint64_t ns, enum xsp_wait_class why, int syscall,
+					uint64_t bytes)
+{
+	struct {
+		struct xsp_event_times times;
+		struct xsp_section section;
+		uint64_t faults[2];
+		struct xsp_thread_io io;
+	} u = {.times = {.head = {.kind = XSP_EVENT_TIMES,
+				  .probe = UINT32_MAX,
+				  .flags = XSP_EVENT_SECTIONS},
+			 .since_ns = START,
+			 .running_ns = 20 * MS},
+	       .section = {.type = XSP_SECTION_FAULTS, .size = 56},
+	       .io = {.written_bytes = 20 * bytes, .writes = 20}};
+	struct builder b;
+
+	open_waits(&b);
+	u.times.blocked_ns[why] = 20 * ns;
+	u.times.waits[why] = 20;
+	for (uint32_t tid = 101; tid <= 102; tid++) {
+		for (unsigned i = 0; i < 20; i++) {
+			b.tid = tid;
+			b.now = START + i * (ns + MS);
+			entry(&b, WORK, SP - 0x1000);
+			put_wait_of(&b, tid, b.now + US, ns,
+				    (struct xsp_event_wait){.why = (uint8_t)why,
+							    .syscall = syscall,
+							    .argument = 5 | 45000ULL << 32 |
+									5432ULL << 48});
+			b.tid = tid;
+			b.now += MS - 2 * US;
+			leave(&b, WORK, SP - 0x1000);
+		}
+		b.now = START + 20 * (ns + MS);
+		builder_put(&b, &u, sizeof(u));
+	}
+	b.tid = 100;
+	return report_of(&b, NULL);
+}
+
+/* Linux waits 40 ms before it acknowledges what a program does not answer. */
+Test(rules_account, answers_after_40_ms)
+{
+	struct xsp_report *r = two_that_wait(41 * MS, XSP_WAIT_NETWORK, SYS_recvfrom, 100);
+	const struct xsp_report_found *f = expect(r, "waiting", XSP_SEVERITY_HIGH, 41.0 / 42);
+
+	cr_expect_not_null(strstr(f->finding.title, "acknowledgements are delayed"), "%s",
+			   f->finding.title);
+	cr_expect_not_null(strstr(f->finding.advice, "TCP_NODELAY"));
+	xsp_report_free(r);
+	r = two_that_wait(60 * MS, XSP_WAIT_NETWORK, SYS_recvfrom, 100);
+	expect(r, "waiting", XSP_SEVERITY_NOTE, 60.0 / 61);
+	xsp_report_free(r);
+}
+
+/* One sync for each record of 100 bytes, or for a megabyte. */
+Test(rules_account, syncs_of_records_and_of_batches)
+{
+	struct xsp_report *r = two_that_wait(10 * MS, XSP_WAIT_DISK, SYS_fsync, 100);
+
+	expect(r, "disk", XSP_SEVERITY_HIGH, 10.0 / 11);
+	xsp_report_free(r);
+	r = two_that_wait(10 * MS, XSP_WAIT_DISK, SYS_fsync, 1 << 20);
+	expect(r, "disk", XSP_SEVERITY_NOTE, 10.0 / 11);
 	xsp_report_free(r);
 }
 

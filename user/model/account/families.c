@@ -610,6 +610,21 @@ static XSP_ORDER(to_show, struct xsp_account_family,
 					x->all_cpu_ns + x->all_ready_ns)
 			 ?: XSP_RISING(pid) ?: XSP_RISING(tid));
 
+static uint64_t life_of(const struct xsp_account_family *f)
+{
+	return f->members > 0 ? f->all_ns / f->members : 0;
+}
+
+static uint64_t longest_life(const struct xsp_account *a)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < a->families.count; i++)
+		if (life_of(&a->families.rows[i].shown) > ns)
+			ns = life_of(&a->families.rows[i].shown);
+	return ns;
+}
+
 int xsp_account_end(struct xsp_account *a)
 {
 	struct total *totals = calloc(a->threads.count + 1, sizeof(*totals));
@@ -619,10 +634,11 @@ int xsp_account_end(struct xsp_account *a)
 		total_families(a, totals);
 	if (rc == 0 && (a->shown = calloc(a->families.count + 1, sizeof(*a->shown))) == NULL)
 		rc = -ENOMEM;
+	const uint64_t longest_ns = longest_life(a);
 	for (size_t i = 0; i < a->families.count && rc == 0; i++) {
 		struct xsp_account_family *f = &a->families.rows[i].shown;
-		f->brief = f->members > XSP_ACCOUNT_MANY &&
-			   f->all_ns / f->members < XSP_ACCOUNT_BRIEF_NS;
+		f->brief = f->members > XSP_ACCOUNT_MANY && life_of(f) < XSP_ACCOUNT_BRIEF_NS &&
+			   life_of(f) < longest_ns / 4;
 		a->shown[i] = *f;
 		a->shown[i].index = (uint32_t)i;
 	}
