@@ -36,8 +36,9 @@ async function loadOne(page, folder, file, first) {
     // what it says when the profile is read, just before it has it
     await until(page, () => messages.some((m) => /^import: |Error|Failed|error/.test(m)), () => `speedscope did not load ${file}: ${messages.join(' | ')}`);
     if (!messages.some((m) => m.startsWith('import: '))) throw new Error(`speedscope did not load ${file}: ${messages.join(' | ')}`);
-    await page.keyboard.press('Control+s');
-    await until(page, () => download, () => `speedscope did not save ${file}: ${messages.join(' | ')}`);
+    // until it has the profile, it has nothing to save
+    const save = setInterval(() => page.keyboard.press('Control+s').catch(() => {}), 300);
+    await until(page, () => download, () => `speedscope did not save ${file}: ${messages.join(' | ')}`).finally(() => clearInterval(save));
     const saved = path.join(folder, 'saved.json');
     await download.saveAs(saved);
     return {messages, profile: JSON.parse(fs.readFileSync(saved, 'utf8'))};

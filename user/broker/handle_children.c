@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/files/file_io.h"
 #include "broker/broker.h"
 #include "broker/thread_stop.h"
 #include "inject/inject.h"
@@ -53,6 +54,11 @@ static _Noreturn void inject_in_child(const struct broker *b, pid_t pid, int rep
 				       .note = note,
 				       .ctx = &i};
 
+	int kept[] = {0, 1, 2, b->socket, report, o.pidfd};
+
+	/* a probe stays in until the last copy of its link is closed, and these are for another process */
+	if (xsp_close_all_but(kept, sizeof(kept) / sizeof(kept[0])) < 0)
+		_exit(1);
 	prctl(PR_SET_NAME, "xsp-injector");
 	i.rc = xsp_inject(pid, &o, &result, &i.err);
 	i.result.entry_value = result.entry_value;

@@ -13,8 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/files/file_io.h"
 #include "base/files/message.h"
-#include "base/rows/order.h"
 #include "planner/sandbox.h"
 #include "planner/walk.h"
 #include "procfs/mapped_files.h"
@@ -140,34 +140,18 @@ static int serve_one(struct server *s)
 	return answer(s, &verdict, sizeof(verdict));
 }
 
-static XSP_ORDER(by_number, int, XSP_COMPARE(*x, *y));
-
 /* The injector has the process, the broker and more open. */
 static int close_all_but(const struct xsp_image_source *source, int socket)
 {
 	const size_t files = source->files->count;
-	int *kept = calloc(files + 4, sizeof(*kept)), rc = 0;
-	size_t n = 0;
-	unsigned next = 0;
-
-	if (kept == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < files; i++)
-		if (source->fds[i] >= 0)
-			kept[n++] = source->fds[i];
+	int *kept = calloc(files + 4, sizeof(*kept)), rc = -ENOMEM;
 	const int others[] = {source->memory, source->maps, source->library, socket};
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (others[i] >= 0)
-			kept[n++] = others[i];
-	qsort(kept, n, sizeof(*kept), by_number);
-	for (size_t i = 0; i < n && rc == 0; i++) {
-		const unsigned fd = (unsigned)kept[i];
-		if (fd > next)
-			rc = syscall(SYS_close_range, next, fd - 1, 0) == 0 ? 0 : -errno;
-		next = fd + 1;
+
+	if (kept != NULL) {
+		memcpy(kept, others, sizeof(others));
+		memcpy(kept + 4, source->fds, files * sizeof(*kept));
+		rc = xsp_close_all_but(kept, files + 4);
 	}
-	if (rc == 0 && syscall(SYS_close_range, next, ~0U, 0) != 0)
-		rc = -errno;
 	free(kept);
 	return rc;
 }

@@ -2,7 +2,11 @@
 #include "base/files/file_io.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/rows/order.h"
 
 long xsp_read_at(int fd, void *buffer, size_t size, uint64_t at)
 {
@@ -36,4 +40,22 @@ int xsp_write_at(int fd, const void *data, size_t size, uint64_t at)
 		size -= (size_t)n;
 	}
 	return 0;
+}
+
+static XSP_ORDER(by_number, int, XSP_COMPARE(*x, *y));
+
+int xsp_close_all_but(int *kept, size_t count)
+{
+	unsigned next = 0;
+
+	qsort(kept, count, sizeof(*kept), by_number);
+	for (size_t i = 0; i < count; i++) {
+		const unsigned fd = (unsigned)kept[i];
+		if (kept[i] < 0)
+			continue;
+		if (fd > next && syscall(SYS_close_range, next, fd - 1, 0) != 0)
+			return -errno;
+		next = fd + 1;
+	}
+	return syscall(SYS_close_range, next, ~0U, 0) == 0 ? 0 : -errno;
 }

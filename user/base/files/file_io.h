@@ -19,4 +19,7 @@ static inline void xsp_close(int fd)
 		close(fd);
 }
 
+/* Closes all descriptors but these, which it sorts; negative ones are none. 0 or a negative errno. */
+int xsp_close_all_but(int *kept, size_t count);
+
 #endif
