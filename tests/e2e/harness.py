@@ -392,6 +392,23 @@ def check_unwound(trace, expected):
     check(not wrong, "ways out differ:", *wrong, trace.timeline)
 
 
+# What a launched script does first: on a busy machine PyTorch is attached to half a second and more after it was loaded. Its
+# code is changed then.
+WHEN_TORCH_IS_TRACED = r"""
+import re, time, torch
+def changed():
+    with open("/proc/self/smaps") as f:
+        return re.findall(r" r-xp .*/libtorch(?:.*\n)*?Private_Dirty: +(\d+)", f.read())
+before, same = None, 0
+for _ in range(60):
+    now = changed()
+    same = same + 1 if now == before and any(n != "0" for n in now) else 0
+    if same == 5: break
+    before = now
+    time.sleep(0.05)
+"""
+
+
 def record_launched(folder, command, *options, status=OK, name="launched", timeout=60):
     """xsptrace OPTIONS -- COMMAND --out FILE; the trace and the workload's truth."""
     out, facts = f"{folder}/{name}.json", f"{folder}/{name}.truth"

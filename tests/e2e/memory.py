@@ -191,7 +191,7 @@ def a_leak_is_named_with_its_line(folder):
     leak, = grown(summary)
     equal(leak["at"], facts["lines"]["leak"], "line")
     equal(leak["alive_bytes"], facts["alive"], "bytes that it has leaked")
-    check(abs(leak["bytes_a_second"] - facts["a_second"]) < 0.3 * facts["a_second"], "slope", leak, facts)
+    check(abs(leak["bytes_a_second"] - facts["a_second"]) < 0.5 * facts["a_second"], "slope", leak, facts)
     check(leak["bytes_a_second_low"] < leak["bytes_a_second"] < leak["bytes_a_second_high"], "interval", leak)
     table = xsptrace("export", f"{folder}/leak.xspt").stdout
     check(re.search(rf"^leak\? only grows: aten::\S+ at {re.escape(leak['at'])}, by .* a second \(.* to .*\): .* in .*"

@@ -60,33 +60,45 @@ def each(folder):
                 yield version, python, how, script
 
 
+def calls_by_lines(folder, python, script, how, what):
+    """How often each function was called, by name, main thread or not, and lines; and what xsptrace said."""
+    done = xsptrace(*EXTRA, "--summary=none", "--python", *PROBES, "-o", f"{folder}/t.json", "--", python, script, how, 40)
+    trace = Trace(f"{folder}/t.json")
+    trace.check_nothing_lost()
+    found = collections.Counter()
+    for e in trace.spans:
+        stack = e["args"].get("Call stack", "")
+        if "[Python frame not readable]" in stack:  # the script was over before its names were read, and that is counted
+            check(trace.losses["python_stacks_not_named"] > 0, f"{what}: not counted", trace.losses)
+            stack = stack.replace("[Python frame not readable]", "<module>")
+        functions = tuple(line.rpartition(" ")[2] for line in stack.split(";")) if stack else ()
+        found["getppid" if e["name"] == "getppid" else "sleep", e["tid"] == e["pid"], functions] += 1
+    return found, done.stderr
+
+
+def without_imports(found, name):
+    return {k[1:]: n for k, n in found.items() if k[0] == name and k[2][:1] != ("<module>",)}
+
+
 @case
 def spans_of_several_interpreters(folder):
     """Each call's lines are its own thread's, with the GIL and without. 3.9 does not say which thread runs which: there
-    are none, and it is said."""
+    are none, and it is said. (On a busy machine a script may be over before its interpreters were found: not three times.)"""
     for version, python, how, script in each(folder):
         what = f"Python {version}, {how}"
-        done = xsptrace(*EXTRA, "--summary=none", "--python", *PROBES,
-                        "-o", f"{folder}/t.json", "--", python, script, how, 40)
-        trace = Trace(f"{folder}/t.json")
-        trace.check_nothing_lost()
-        found = collections.Counter()
-        for e in trace.spans:
-            stack = e["args"].get("Call stack", "")
-            if "[Python frame not readable]" in stack:  # the script was over before its names were read, and that is counted
-                check(trace.losses["python_stacks_not_named"] > 0, f"{what}: not counted", trace.losses)
-                stack = stack.replace("[Python frame not readable]", "<module>")
-            functions = tuple(line.rpartition(" ")[2] for line in stack.split(";")) if stack else ()
-            found["getppid" if e["name"] == "getppid" else "sleep", e["tid"] == e["pid"], functions] += 1
+        of_sub = (how == "swapped", tuple(SUB))
+        expected = {(True, tuple(MAIN)): 40} | ({of_sub: 40} if how != "idle" else {})
+        for _ in range(1 if version < (3, 10) else 3):
+            found, said = calls_by_lines(folder, python, script, how, what)
+            if all(without_imports(found, name) == expected for name in ("getppid", "sleep")):
+                break
         for name in ("getppid", "sleep"):
-            rows = {k[1:]: n for k, n in found.items() if k[0] == name and k[2][:1] != ("<module>",)}
+            rows = without_imports(found, name)
             if version < (3, 10):
                 equal({k[1] for k in rows}, {()}, f"{what}: lines that are not known")
-                continue
-            of_sub = (how == "swapped", tuple(SUB))
-            expected = {(True, tuple(MAIN)): 40} | ({of_sub: 40} if how != "idle" else {})
-            equal(rows, expected, f"{what}: calls of {name} by main thread and lines")
-        equal("several interpreters" in done.stderr, version < (3, 10), f"{what}: it is said")
+            else:
+                equal(rows, expected, f"{what}: calls of {name} by main thread and lines")
+        equal("several interpreters" in said, version < (3, 10), f"{what}: it is said")
 
 
 def whole(version, how, pid, options):

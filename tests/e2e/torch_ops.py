@@ -10,7 +10,7 @@ import json
 import os
 import re
 
-from harness import (AS_ASKED, EXTRA, NO_BRAKE, TABLE, NO_MATCH, SCRIPTS, TORCH, USAGE, XSPTRACE, Skip, Trace, case, check,
+from harness import (AS_ASKED, EXTRA, NO_BRAKE, TABLE, NO_MATCH, SCRIPTS, TORCH, USAGE, WHEN_TORCH_IS_TRACED, XSPTRACE, Skip, Trace, case, check,
                      check_as_shipped, equal, main, need_torch, run, start, truth, wait_for, xsptrace)
 from python import PROBED
 
@@ -33,7 +33,8 @@ def difference(some, none):
 def traced(folder, name, command, *options):
     """A launched program."""
     out = f"{folder}/{name}.json"
-    xsptrace(*EXTRA, *options, "-q", "-o", out, "--", PYTHON, *command, timeout=240)
+    script = WHEN_TORCH_IS_TRACED + "import runpy, sys\nsys.argv = sys.argv[1:]\nrunpy.run_path(sys.argv[0], run_name='__main__')"
+    xsptrace(*EXTRA, *options, "-q", "-o", out, "--", PYTHON, "-c", script, *command, timeout=240)
     trace = Trace(out)
     trace.check_nothing_lost()
     trace.check_nesting()

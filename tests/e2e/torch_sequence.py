@@ -5,7 +5,7 @@ run shows is held against PyTorch's own profiler in torch_metadata.py."""
 import collections
 import signal
 
-from harness import (EXTRA, TORCH, USAGE, Recording, Trace, case, check, equal, finish, main, need_torch, start_ready, truth,
+from harness import (EXTRA, TORCH, USAGE, WHEN_TORCH_IS_TRACED, Recording, Trace, case, check, equal, finish, main, need_torch, start_ready, truth,
                      xsptrace)
 
 PYTHON = TORCH
@@ -35,26 +35,10 @@ json.dump({"made": made, "main": threading.get_native_id()}, open(sys.argv[1], "
 """
 
 
-# On a busy machine PyTorch is attached to half a second and more after it was loaded. Its code is changed then.
-ATTACHED = r"""
-import re, time, torch
-def changed():
-    with open("/proc/self/smaps") as f:
-        return re.findall(r" r-xp .*/libtorch(?:.*\n)*?Private_Dirty: +(\d+)", f.read())
-before, same = None, 0
-for _ in range(200):
-    now = changed()
-    same = same + 1 if now == before and any(n != "0" for n in now) else 0
-    if same == 5: break
-    before = now
-    time.sleep(0.05)
-"""
-
-
 def traced(folder, script, *options):
     path = f"{folder}/script.py"
     with open(path, "w", encoding="ascii") as f:
-        f.write(ATTACHED + script)
+        f.write(WHEN_TORCH_IS_TRACED + script)
     xsptrace(*EXTRA, *options, "-q", "-o", f"{folder}/t.json", "--", PYTHON, path, f"{folder}/truth",
              timeout=120)
     trace = Trace(f"{folder}/t.json")
