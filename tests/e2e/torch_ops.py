@@ -10,8 +10,8 @@ import json
 import os
 import re
 
-from harness import (AS_ASKED, EXTRA, NO_BRAKE, TABLE, NO_MATCH, SCRIPTS, TORCH, USAGE, WHEN_TORCH_IS_TRACED, XSPTRACE, Skip, Trace, case, check,
-                     check_as_shipped, equal, main, need_torch, run, start, truth, wait_for, xsptrace)
+from harness import (AS_ASKED, EXTRA, NO_BRAKE, TABLE, NO_MATCH, SCRIPTS, TORCH, USAGE, WHEN_TORCH_IS_TRACED, XSPTRACE, Skip,
+                     Trace, case, check, check_as_shipped, equal, main, need_torch, run, start, truth, wait_for, xsptrace)
 from python import PROBED
 
 PYTHON = TORCH

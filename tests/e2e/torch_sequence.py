@@ -5,8 +5,8 @@ run shows is held against PyTorch's own profiler in torch_metadata.py."""
 import collections
 import signal
 
-from harness import (EXTRA, TORCH, USAGE, WHEN_TORCH_IS_TRACED, Recording, Trace, case, check, equal, finish, main, need_torch, start_ready, truth,
-                     xsptrace)
+from harness import (EXTRA, TORCH, USAGE, WHEN_TORCH_IS_TRACED, Recording, Trace, case, check, equal, finish, main, need_torch,
+                     start_ready, truth, xsptrace)
 
 PYTHON = TORCH
 

@@ -23,6 +23,7 @@ static void watch(struct watched *w, uint32_t probes, bool waits)
 
 	builder_begin(&w->b, probes);
 	cr_assert_eq(xsp_capture_put_info(w->b.w, "waits", waits ? "0" : "off"), 0);
+	cr_assert_eq(xsp_capture_put_info(w->b.w, "samples", "cpu-clock 100"), 0);
 	cr_assert_eq(xsp_capture_flush(w->b.w), 0);
 	cr_assert_eq(xsp_capture_open(w->b.path, &w->reader, &err), 0, "%s", err.text);
 	cr_assert_eq(xsp_timeline_new_live(w->reader, &w->timeline, &err), 0, "%s", err.text);
@@ -226,15 +227,6 @@ Test(live, where_threads_are)
 	struct watched w;
 
 	watch(&w, 1, true);
-	cr_assert_eq(xsp_capture_put_info(w.b.w, "samples", "cpu-clock 100"), 0);
-	xsp_live_free(w.live);
-	xsp_timeline_free(w.timeline);
-	xsp_capture_close(w.reader);
-	struct xsp_error err = {0};
-	cr_assert_eq(xsp_capture_flush(w.b.w), 0);
-	cr_assert_eq(xsp_capture_open(w.b.path, &w.reader, &err), 0, "%s", err.text);
-	cr_assert_eq(xsp_timeline_new_live(w.reader, &w.timeline, &err), 0, "%s", err.text);
-	cr_assert_eq(xsp_live_new(w.timeline, &w.live), 0);
 	address_name(&w.b, XSP_NAME_OF_CODE, 1, "app\nfirst");
 	address_name(&w.b, XSP_NAME_OF_CODE, 2, "app\nsecond");
 	sample_at(&w, 1100, 1);

@@ -255,27 +255,32 @@ Test(rules_account, servers_wait_for_requests_and_clients_for_answers)
 	xsp_report_free(r);
 }
 
-/* Two threads of one name, each of which waits 20 times for so long. */
-static struct xsp_report *two_that_wait(uint64_t ns, enum xsp_wait_class why, int syscall,
-					uint64_t bytes)
+/* The thread's times until now, and what it read and wrote. */
+static void put_times_io(struct builder *b, struct xsp_event_times times, struct xsp_thread_io io)
 {
 	struct {
 		struct xsp_event_times times;
 		struct xsp_section section;
 		uint64_t faults[2];
 		struct xsp_thread_io io;
-	} u = {.times = {.head = {.kind = XSP_EVENT_TIMES,
-				  .probe = UINT32_MAX,
-				  .flags = XSP_EVENT_SECTIONS},
-			 .since_ns = START,
-			 .running_ns = 20 * MS},
-	       .section = {.type = XSP_SECTION_FAULTS, .size = 56},
-	       .io = {.written_bytes = 20 * bytes, .writes = 20}};
+	} u = {.times = times, .section = {.type = XSP_SECTION_FAULTS, .size = 56}, .io = io};
+
+	u.times.head = (struct xsp_event){
+		.kind = XSP_EVENT_TIMES, .probe = UINT32_MAX, .flags = XSP_EVENT_SECTIONS};
+	builder_put(b, &u, sizeof(u));
+}
+
+/* Two threads of one name, each of which waits 20 times for so long. */
+static struct xsp_report *two_that_wait(uint64_t ns, enum xsp_wait_class why, int syscall,
+					uint64_t bytes)
+{
+	struct xsp_event_times times = {.since_ns = START, .running_ns = 20 * MS};
+	const struct xsp_thread_io io = {.written_bytes = 20 * bytes, .writes = 20};
 	struct builder b;
 
 	open_waits(&b);
-	u.times.blocked_ns[why] = 20 * ns;
-	u.times.waits[why] = 20;
+	times.blocked_ns[why] = 20 * ns;
+	times.waits[why] = 20;
 	for (uint32_t tid = 101; tid <= 102; tid++) {
 		for (unsigned i = 0; i < 20; i++) {
 			b.tid = tid;
@@ -291,7 +296,7 @@ static struct xsp_report *two_that_wait(uint64_t ns, enum xsp_wait_class why, in
 			leave(&b, WORK, SP - 0x1000);
 		}
 		b.now = START + 20 * (ns + MS);
-		builder_put(&b, &u, sizeof(u));
+		put_times_io(&b, times, io);
 	}
 	b.tid = 100;
 	return report_of(&b, NULL);
@@ -332,18 +337,7 @@ enum { IN_READ = 1, IN_WORK = 2 };
 static void put_running(struct builder *b, uint32_t tid, unsigned samples, uint64_t code,
 			bool reads, struct xsp_thread_io io)
 {
-	struct {
-		struct xsp_event_times times;
-		struct xsp_section section;
-		uint64_t faults[2];
-		struct xsp_thread_io io;
-	} u = {.times = {.head = {.kind = XSP_EVENT_TIMES,
-				  .probe = UINT32_MAX,
-				  .flags = XSP_EVENT_SECTIONS},
-			 .since_ns = START,
-			 .running_ns = samples * 10 * MS},
-	       .section = {.type = XSP_SECTION_FAULTS, .size = 56},
-	       .io = io};
+	struct xsp_event_times times = {.since_ns = START, .running_ns = samples * 10 * MS};
 	struct xsp_event_sample e = {
 		.head = {.kind = XSP_EVENT_SAMPLE, .probe = UINT32_MAX, .sp = SP - 0x3000},
 		.address = code,
@@ -356,9 +350,9 @@ static void put_running(struct builder *b, uint32_t tid, unsigned samples, uint6
 		b->now = START + (i + 1) * 10 * MS - 1;
 		builder_put(b, &e, sizeof(e));
 	}
-	u.times.blocked_ns[XSP_WAIT_LOCK] = 1000 * MS - samples * 10 * MS;
+	times.blocked_ns[XSP_WAIT_LOCK] = 1000 * MS - samples * 10 * MS;
 	b->now = START + 1000 * MS;
-	builder_put(b, &u, sizeof(u));
+	put_times_io(b, times, io);
 	b->tid = 100;
 }
 

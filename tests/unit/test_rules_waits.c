@@ -155,19 +155,17 @@ Test(rules_waits, idle_threads_wait_for_no_lock)
 	xsp_report_free(r);
 }
 
-/* A control group that may use so much, and was stopped so often. */
-static const char *group_limit;
-
-/* Threads that always want to run; the others sleep. */
-static struct xsp_report *hungry(unsigned threads, const char *cpus, const char *const names[2])
+/* Threads that always want to run; the others sleep. `limit`: what their control group may use, and how often it was stopped. */
+static struct xsp_report *hungry(unsigned threads, const char *cpus, const char *limit,
+				 const char *const names[2])
 {
 	struct builder b;
 
 	open_waits(&b);
 	if (cpus != NULL)
 		cr_assert_eq(xsp_capture_put_info(b.w, "cpus", cpus), 0);
-	if (group_limit != NULL)
-		cr_assert_eq(xsp_capture_put_info(b.w, "cpu limit", group_limit), 0);
+	if (limit != NULL)
+		cr_assert_eq(xsp_capture_put_info(b.w, "cpu limit", limit), 0);
 	for (uint32_t tid = 110; tid < 110 + threads; tid++) {
 		put_thread(&b, tid, names[tid % 2]);
 		put_times(&b, tid, START, START + 10 * MS, 6 * MS, XSP_WAIT_SLEEP, MS);
@@ -179,15 +177,13 @@ Test(rules_waits, a_control_group_at_its_limit)
 {
 	static const char *const names[] = {"w0", "w1"};
 
-	group_limit = "0.5 100 97";
-	struct xsp_report *r = hungry(1, "1", names);
+	struct xsp_report *r = hungry(1, "1", "0.5 100 97", names);
 	const struct xsp_report_found *f = expect(r, "runnable", XSP_SEVERITY_HIGH, 0.6);
 	cr_expect_not_null(strstr(f->finding.advice, "may use 0.5 CPUs"), "%s", f->finding.advice);
 	cr_expect_not_null(strstr(f->finding.advice, "stopped in 97 of 100 periods"), "%s",
 			   f->finding.advice);
 	xsp_report_free(r);
-	group_limit = "0.5 100 3"; /* others had the CPUs */
-	r = hungry(1, "1", names);
+	r = hungry(1, "1", "0.5 100 3", names); /* others had the CPUs */
 	expect(r, "runnable", XSP_SEVERITY_NOTE, 0.6);
 	xsp_report_free(r);
 }
@@ -198,7 +194,7 @@ Test(rules_waits, more_threads_than_cpus)
 	static const char *const groups[] = {"w*", "worker"};
 
 	for (size_t i = 0; i < 2; i++) {
-		struct xsp_report *r = hungry(5, "2", names[i]);
+		struct xsp_report *r = hungry(5, "2", NULL, names[i]);
 		/* threads of one name are one finding, also if a number follows it */
 		const struct xsp_report_found *f = expect(r, "runnable", XSP_SEVERITY_MEDIUM, 0.6);
 		cr_expect_str_eq(f->finding.subject, groups[i]);
@@ -209,15 +205,15 @@ Test(rules_waits, more_threads_than_cpus)
 			f->finding.advice);
 		xsp_report_free(r);
 		/* a few more only share, and so do those of which nobody knows on how many CPUs */
-		r = hungry(4, "2", names[i]);
+		r = hungry(4, "2", NULL, names[i]);
 		expect(r, "runnable", XSP_SEVERITY_NOTE, 0.6);
 		xsp_report_free(r);
-		r = hungry(5, NULL, names[i]);
+		r = hungry(5, NULL, NULL, names[i]);
 		expect(r, "runnable", XSP_SEVERITY_NOTE, 0.6);
 		xsp_report_free(r);
 	}
 	/* a single one has no CPU because of other programs */
-	struct xsp_report *r = hungry(1, "2", names[0]);
+	struct xsp_report *r = hungry(1, "2", NULL, names[0]);
 	cr_expect_not_null(strstr(expect(r, "runnable", XSP_SEVERITY_NOTE, 0.6)->finding.advice,
 				  "other programs"));
 	xsp_report_free(r);

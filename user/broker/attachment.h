@@ -192,8 +192,8 @@ struct xsp_moved_code {
 /* The smallest limit of CPU time that a control group sets for a recorded process. */
 struct xsp_cpu_limit {
 	double cpus; /* that the group may use at once */
-	uint64_t periods,
-		stopped; /* in which it wanted to run since then; of them, in which it was stopped at its limit */
+	uint64_t periods; /* in which the group wanted to run, since it was found */
+	uint64_t stopped; /* of them, in which the kernel stopped it at its limit */
 };
 
 struct xsp_broker_options {

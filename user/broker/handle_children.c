@@ -53,10 +53,9 @@ static _Noreturn void inject_in_child(const struct broker *b, pid_t pid, int rep
 				       .stop = is_broken_off,
 				       .note = note,
 				       .ctx = &i};
-
 	int kept[] = {0, 1, 2, b->socket, report, o.pidfd};
 
-	/* a probe stays in until the last copy of its link is closed, and these are for another process */
+	/* The child begins with copies of all links, and a probe stays in until the last copy is closed. */
 	if (xsp_close_all_but(kept, sizeof(kept) / sizeof(kept[0])) < 0)
 		_exit(1);
 	prctl(PR_SET_NAME, "xsp-injector");

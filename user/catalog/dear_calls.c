@@ -257,7 +257,6 @@ enum xsp_dear_call xsp_dear_syscall(const char *name)
 		{XSP_DEAR_SMALL_IO, "readv"},	{XSP_DEAR_SMALL_IO, "writev"},
 		{XSP_DEAR_MAP, "mmap"},		{XSP_DEAR_MAP, "munmap"},
 		{XSP_DEAR_MAP, "mremap"},	{XSP_DEAR_MAP, "brk"},
-
 		{XSP_DEAR_THREAD, "clone"},	{XSP_DEAR_THREAD, "clone3"},
 		{XSP_DEAR_FILES, "open"},	{XSP_DEAR_FILES, "openat"},
 		{XSP_DEAR_FILES, "close"},	{XSP_DEAR_POLL, "poll"},

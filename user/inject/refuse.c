@@ -108,7 +108,7 @@ int xsp_refuse_image(pid_t pid, const struct xsp_image_facts *facts, struct xsp_
 		*needed[i].to = facts->functions[needed[i].function];
 		if (*needed[i].to != 0)
 			continue;
-		/* a process that has ended while it was read has nothing any more */
+		/* a process that ended while its files were read has no functions any more */
 		const int gone = xsp_refuse_process(pid, err);
 		if (gone < 0)
 			return gone;

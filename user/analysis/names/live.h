@@ -23,8 +23,7 @@ struct xsp_live_thread {
 	uint64_t spans; /* ended in the interval */
 	bool has_open;
 	xsp_name_id open; /* the innermost */
-	uint32_t
-		place; /* 1 + name id: where the last sample of the interval was; 0: there was none */
+	uint32_t place; /* of the interval's last sample, 1 + name id; 0: there was none */
 	/* With waits: times in the interval, and the present state (enum xsp_times_now). */
 	bool times_known;
 	uint64_t interval_ns; /* the part of the interval in which the thread was watched */

@@ -145,8 +145,8 @@ int xsp_part_find(const struct xsp_rule_context *c, xsp_part_fits *fits, unsigne
 
 	for (size_t i = 0; i < count; i++) {
 		const struct xsp_account_part p = xsp_part_of(c, &f[i], fits, why);
-		if (!f[i].brief &&
-		    xsp_part_is_enough(&p, threshold)) /* else all of it is their start */
+		/* programs of a moment do little but start */
+		if (!f[i].brief && xsp_part_is_enough(&p, threshold))
 			find(c, &p);
 	}
 	return count > 0 ? 0 : XSP_RULE_NO_DATA;

@@ -192,8 +192,8 @@ static bool syncs_little(const struct xsp_rule_context *c, const struct xsp_acco
 
 #define POLLS_AT 0.1 /* of its time it computes: there is work */
 
-/* Do several kinds of threads compute, sleep for a moment, and compute again? One may keep a pace; stages that hand work to each
- * other do not have to look for it. */
+/* Do several kinds of threads compute, sleep for a moment, and compute again? One alone may keep a pace. But stages that hand
+ * work to each other could tell each other, and need not sleep between looks. */
 static bool stages_poll(const struct xsp_rule_context *c)
 {
 	const struct xsp_account_family *f;
@@ -206,7 +206,7 @@ static bool stages_poll(const struct xsp_rule_context *c)
 	return polling > 1;
 }
 
-/* Were there processes that lived for a moment only? Then what it waits for, also at a pipe, is them. */
+/* Did it start many programs that end within a moment? Then it waits for those, also where it reads their pipe. */
 static bool starts_programs(const struct xsp_rule_context *c)
 {
 	const struct xsp_account_family *f;
@@ -253,7 +253,7 @@ static void find_waiting(const struct xsp_rule_context *c, const struct xsp_acco
 	xsp_finding_text(&f.finding, "waits_for", NULL, reasons[reason].for_what);
 	if (reasons[reason].why == XSP_WAIT_NETWORK && acknowledgements_are_delayed(c, p->family)) {
 		f.finding.title =
-			"{subject:400} waits some 40 ms for each answer, as long as acknowledgements are delayed: {share} of {of}";
+			"{subject:400} waits some 40 ms for each answer, the time by which acknowledgements are delayed: {share} of {of}";
 		f.finding.advice =
 			"set TCP_NODELAY, or send what belongs together by one call (writev, a buffer): the second of two small writes waits until the first is acknowledged (Nagle)";
 	}

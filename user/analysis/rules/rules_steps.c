@@ -57,7 +57,7 @@ int xsp_rule_stall(const struct xsp_rule_context *c)
 
 #define GROWS_ITSELF 1.2
 #define GROWS_STEADILY 0.2 /* of the growth is in each half of the time at least */
-#define OTHERS_GROW 1.1 /* all the rest: by so much it may without the machine being slower */
+#define OTHERS_GROW 1.1 /* all else may take so much longer on a machine that is no slower */
 #define GROWTH_STEPS 30U
 
 static double growth_of(const double thirds[XSP_ACCOUNT_THIRDS])
@@ -73,7 +73,7 @@ static bool grows(const double thirds[XSP_ACCOUNT_THIRDS])
 	       thirds[2] - thirds[1] >= least;
 }
 
-/* What all else takes longer than it may is the machine's, and no growth of this place. */
+/* If all else takes longer, too, by more than OTHERS_GROW, the machine is slower: that part is not this place's growth. */
 static bool grows_beside(const double place[XSP_ACCOUNT_THIRDS],
 			 const double all[XSP_ACCOUNT_THIRDS])
 {

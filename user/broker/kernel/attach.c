@@ -313,7 +313,6 @@ int xsp_attach_process(struct xsp_attach *a, pid_t pid)
 	int rc = set_process(a, pid, XSP_TGID_RECORDED | (a->stop ? XSP_TGID_STOP_AT_EXEC : 0));
 
 	find_limit(a, pid);
-
 	if (rc == 0 && a->waits && a->bpf->bss->xsp_waits_from_ns != 0)
 		rc = xsp_waits_meet(a); /* others are recorded already */
 	return rc;

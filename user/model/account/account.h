@@ -79,7 +79,9 @@ struct xsp_account_family {
 	uint64_t all_ns, all_cpu_ns, all_ready_ns; /* of the recording */
 	uint64_t steps; /* 0: the account is of the whole recording */
 	uint64_t paused_ns; /* of the recording: probes were out */
-	bool brief; /* many that live for less than XSP_ACCOUNT_BRIEF_NS each, as programs that are started for each record */
+	/* more than XSP_ACCOUNT_MANY members, each of which lives for less than XSP_ACCOUNT_BRIEF_NS: programs that are
+	 * started for each record, for example */
+	bool brief;
 	uint32_t index; /* private */
 	const struct xsp_account_place *places; /* the largest first; ready and probes last */
 	size_t count;

@@ -602,7 +602,7 @@ static int sum_family(struct xsp_account *a, const struct total *totals, uint32_
 	return rc;
 }
 
-/* Who starts many short programs is shown, and not these. With steps first; then those with most time on a CPU, or ready. */
+/* Programs of a moment come last: who starts them is the answer. With steps first; then those with most time on a CPU, or ready. */
 static XSP_ORDER(to_show, struct xsp_account_family,
 		 XSP_RISING(brief)
 			 ?: XSP_COMPARE(y->steps > 0, x->steps > 0)
