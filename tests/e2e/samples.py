@@ -318,10 +318,10 @@ def profile_attaches_nothing(folder):
 @case
 def launched_programs_that_no_provider_knows(folder):
     """They have samples and waits, as with a bare -p; stacks are of samples."""
-    done = recorded("-o", f"{folder}/l.folded", "--", workload("orders"), 0.5)
+    done = recorded("-o", f"{folder}/l.folded", "--", workload("orders"), 1.5)
     check("no call was seen" not in done.stderr, "nothing was to be seen", done.stderr)
     stacks = stacks_of(f"{folder}/l.folded")
-    check(holding(stacks, "is_valid") > holding(stacks, "cost") > 0, "is_valid takes most of it", stacks)
+    check(holding(stacks, "is_valid") > 3 * holding(stacks, "cost"), "is_valid takes most of it", stacks)
 
 
 @case

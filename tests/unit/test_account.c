@@ -428,3 +428,60 @@ Test(account, threads_that_do_the_same_are_one_family)
 	cr_expect_eq(row->most, 201);
 	clear(&c);
 }
+
+/* Two threads of a pool of Python are sampled once each, in the middle of the interpreter: what they wait in says what
+ * they started in. */
+Test(account, lines_of_python_that_threads_wait_in_tell_their_routine)
+{
+	enum { INTO_ONE = 0x100, INTO_OTHER = 0x200 };
+	struct xsp_capture_python_frame frame = {.name = 0x9001};
+	const struct xsp_capture_python stack = {.id = 1, .count = 1, .frames = &frame};
+	struct builder b;
+	struct counted c;
+
+	start(&b);
+	cr_assert_eq(xsp_capture_put_name(b.w, frame.name, "/x/fight.py\n20\nwork"), 0);
+	cr_assert_eq(xsp_capture_put_python(b.w, &stack), 0);
+	address_name(&b, XSP_NAME_OF_RETURN, INTO_ONE, "one");
+	address_name(&b, XSP_NAME_OF_RETURN, INTO_OTHER, "other");
+	for (uint32_t i = 0; i < 2; i++) {
+		struct {
+			struct xsp_event_sample e;
+			struct xsp_section section;
+			uint64_t caller;
+		} sampled = {.e = {.head = {.kind = XSP_EVENT_SAMPLE,
+					    .probe = NO_PROBE,
+					    .sp = SP - 0x4000,
+					    .flags = XSP_EVENT_SECTIONS},
+				   .address = AT_HOT,
+				   .period_ns = 10,
+				   .syscall = -2},
+			     .section = {.type = XSP_SECTION_STACK, .size = 16},
+			     .caller = (i == 0 ? INTO_ONE : INTO_OTHER) | 2ULL << XSP_FRAME_SHIFT};
+		b.tid = 201 + i;
+		b.now = 2100;
+		builder_put(&b, &sampled, sizeof(sampled));
+		for (uint64_t at = 2200; at < 3000; at += 200) {
+			struct {
+				struct xsp_event_wait e;
+				struct xsp_section section;
+				uint64_t id;
+			} waited = {.e = {.head = {.kind = XSP_EVENT_WAIT,
+						   .probe = NO_PROBE,
+						   .flags = XSP_EVENT_SECTIONS},
+					  .left_ns = at,
+					  .woken_ns = at + 100,
+					  .syscall = 202,
+					  .why = XSP_WAIT_LOCK},
+				    .section = {.type = XSP_SECTION_PYTHON, .size = 16, .value = 1},
+				    .id = 1};
+			b.now = at + 100;
+			builder_put(&b, &waited, sizeof(waited));
+		}
+		times_of(&b, 2000, 3000, 0, 400);
+	}
+	count(&b, &c, NULL);
+	cr_expect_eq(c.count, 1, "%zu families", c.count);
+	cr_expect_eq(c.families[0].members, 2);
+	clear(&c);
+}

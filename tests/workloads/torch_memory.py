@@ -22,7 +22,7 @@ import time
 import torch
 
 FLOAT = 4
-counts = {"allocations": 0, "bytes": 0, "frees": 0, "alive": 0, "peak": 0, "lines": {}}
+counts = {"allocations": 0, "bytes": 0, "frees": 0, "alive": 0, "peak": 0, "lines": {}, "kept_at": [], "ends_at": 0}
 
 
 def make(floats):
@@ -93,8 +93,8 @@ def train(seconds, leaks):
         if leaks:
             kept.append(torch.full((1000,), losses[-1]))
             counts["lines"]["leak"] = f"torch_memory.py:{sys._getframe().f_lineno - 1} train"
+            counts["kept_at"].append(time.monotonic())
     counts["alive"] = 1000 * FLOAT * len(kept)
-    counts["a_second"] = counts["alive"] / seconds
     return kept, cache, net, optimizer
 
 
@@ -138,6 +138,7 @@ def main():
             json.dump([e.nbytes() for e in profile.profiler.kineto_results.events() if e.name() == "[memory]"], f)
     else:
         kept = work()
+    counts["ends_at"] = time.monotonic() + 0.5
     with open(o.out, "w", encoding="utf-8") as f:
         json.dump(counts, f)
     time.sleep(0.5)  # a tracer on a busy machine reads the lines meanwhile

@@ -48,7 +48,7 @@ struct account_thread {
 	uint32_t pid, tid;
 	uint32_t family; /* families.c */
 	uint64_t routine; /* hash of the function that it started in; 0: not known */
-	int64_t votes; /* samples in that routine, less those in others */
+	int64_t votes; /* stacks in that routine, less those in others */
 	uint64_t ns, paused_ns;
 	XSP_ARRAY(uint32_t) touched; /* cells */
 	XSP_ARRAY(struct account_part) first;

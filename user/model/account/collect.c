@@ -170,6 +170,43 @@ static unsigned why_of(const struct xsp_account *a, struct account_thread *th,
 							      : XSP_WAIT_LOCK;
 }
 
+/* What the thread started in: the outermost function that is not the C library's or threading's. 0: not known. lines: only if
+ * it is one of Python. */
+static uint64_t routine_of(const struct xsp_account *a, const uint32_t *path, uint32_t length,
+			   bool lines)
+{
+	const char *function;
+	size_t file;
+	bool python = false;
+
+	for (uint32_t i = 0; i < length; i++) {
+		const char *name = xsp_timeline_name(a->timeline, path[i] & ~XSP_PATH_FRAME);
+		if (!(path[i] & XSP_PATH_FRAME) || xsp_wait_is_primitive(name))
+			continue;
+		const bool line = xsp_python_line_split(name, &file, &function);
+		if (line && strncmp(name, "threading.py:", 13) == 0)
+			python = true;
+		else if (line)
+			return xsp_text_hash(function, strlen(function));
+		else if (python || (lines && name[0] == '['))
+			return 0;
+		else if (!lines)
+			return xsp_text_hash(name, strlen(name));
+	}
+	return 0;
+}
+
+/* The routine of most stacks (by Boyer and Moore's vote): the first ones may be of what the C library or an interpreter does
+ * before it calls the thread's function. */
+static void vote(struct account_thread *th, uint64_t routine)
+{
+	if (routine == 0)
+		return;
+	if (th->votes == 0)
+		th->routine = routine;
+	th->votes += th->routine == routine ? 1 : -1;
+}
+
 static int add_off(struct xsp_account *a, struct account_thread *th, const struct xsp_charge *c)
 {
 	const struct xsp_wait *w = c->wait;
@@ -183,6 +220,8 @@ static int add_off(struct xsp_account *a, struct account_thread *th, const struc
 			     : c->in_span    ? c->span + 1
 					     : 0;
 		cell.callee = w->inside != cell.place ? w->inside : 0;
+		if (c->tid != c->pid)
+			vote(th, routine_of(a, w->path, w->path_length, true));
 	}
 	return add(a, th, &cell, (int64_t)(c->to_ns - c->from_ns), 0, c->in_step);
 }
@@ -292,34 +331,6 @@ static uint8_t why_dear(struct xsp_account *a, const struct xsp_sample *s, uint3
 	return call != XSP_DEAR_NONE ? (uint8_t)(XSP_ACCOUNT_DEAR + call) : 0;
 }
 
-/* What the thread started in: the outermost function that is not the C library's or threading's. */
-static uint64_t routine_of(const struct xsp_account *a, const struct xsp_sample *s)
-{
-	const char *function;
-	size_t file;
-
-	for (uint32_t i = 0; i < s->path_length && !s->beyond && !s->ends_early; i++) {
-		const char *name = xsp_timeline_name(a->timeline, s->path[i] & ~XSP_PATH_FRAME);
-		if (!(s->path[i] & XSP_PATH_FRAME) || strncmp(name, "threading.py:", 13) == 0 ||
-		    xsp_wait_is_primitive(name))
-			continue;
-		function = xsp_python_line_split(name, &file, &function) ? function : name;
-		return xsp_text_hash(function, strlen(function));
-	}
-	return 0;
-}
-
-/* The routine of most samples (by Boyer and Moore's vote): the first ones may be of what the C library or an interpreter does
- * before it calls the thread's function. */
-static void vote(struct account_thread *th, uint64_t routine)
-{
-	if (routine == 0)
-		return;
-	if (th->votes == 0)
-		th->routine = routine;
-	th->votes += th->routine == routine ? 1 : -1;
-}
-
 /* Shares out the time in no span; in a span the time is exact. */
 static int on_sample(void *ctx, const struct xsp_sample *s)
 {
@@ -329,8 +340,8 @@ static int on_sample(void *ctx, const struct xsp_sample *s)
 
 	if (th == NULL)
 		return a->threads.tally.error;
-	if (s->tid != s->pid)
-		vote(th, routine_of(a, s));
+	if (s->tid != s->pid && !s->beyond && !s->ends_early)
+		vote(th, routine_of(a, s->path, s->path_length, false));
 	if (s->in_span)
 		return 0;
 	cell.paused = !xsp_timeline_recorded(a->timeline, s->time_ns, s->time_ns);
