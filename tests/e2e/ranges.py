@@ -101,7 +101,7 @@ def shorter_than_min_duration(folder):
         # which of those between the two are long enough only xsptrace knows
         sure = [t for t in times[name] if t[2] - t[1] >= least]
         perhaps = [t for t in times[name] if t[3] - t[0] >= least]
-        check(len(sure) <= len(named(trace, name)) <= len(perhaps), f"ranges {name}")
+        check(len(sure) <= len(named(trace, name)) <= len(perhaps), f"ranges {name}", len(sure), len(named(trace, name)), len(perhaps), trace.losses)
         if len(sure) == len(perhaps):
             check_times(named(trace, name), sure, name)
     check_times(named(trace, "autograd::engine::evaluate_function: WaitsBackward"),
