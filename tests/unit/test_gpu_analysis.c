@@ -618,12 +618,12 @@ Test(gpu_analysis, what_the_thread_did)
 	for (size_t i = 2; i > 0; i--)
 		tell(&x, &all[i - 1]);
 	settle(&x);
-	cr_expect_eq(xsp_gpu_host_idle_ns(x.g->host), 900);
+	cr_expect_eq(xsp_gpu_host_sums(x.g->host)->idle_ns, 900);
 	cr_expect_eq(idle_in(&x, false, OP), 400);
 	cr_expect_eq(idle_in(&x, false, STEP), 500, "without its children");
 	cr_expect_eq(idle_in(&x, false, LAUNCH), 0);
 	cr_expect_eq(idle_in(&x, true, XSP_WAIT_DISK), 200);
-	cr_expect_eq(xsp_gpu_host_span_ns(x.g->host), 900, "all of it in spans");
+	cr_expect_eq(xsp_gpu_host_sums(x.g->host)->span_ns, 900, "all of it in spans");
 	end_bench(&x);
 }
 
@@ -650,11 +650,11 @@ Test(gpu_analysis, what_the_thread_did_before_its_first_launch)
 	for (size_t i = 2; i > 0; i--)
 		tell(&x, &all[i - 1]);
 	settle(&x);
-	cr_expect_eq(xsp_gpu_host_idle_ns(x.g->host), 900);
+	cr_expect_eq(xsp_gpu_host_sums(x.g->host)->idle_ns, 900);
 	cr_expect_eq(idle_in(&x, false, OP), 800);
 	cr_expect_eq(idle_in(&x, true, XSP_WAIT_DISK), 100);
-	cr_expect_eq(xsp_gpu_host_span_ns(x.g->host), 800);
-	cr_expect_eq(xsp_gpu_host_early(x.g->host), 0);
+	cr_expect_eq(xsp_gpu_host_sums(x.g->host)->span_ns, 800);
+	cr_expect_eq(xsp_gpu_host_sums(x.g->host)->early, 0);
 	end_bench(&x);
 }
 
@@ -679,8 +679,8 @@ Test(gpu_analysis, more_before_the_first_launch_than_is_kept)
 		cr_expect_eq(idle_in(&x, false, OP), 1000);
 		/* half of them is left */
 		cr_expect_eq(idle_in(&x, false, STEP), idle_then ? n / 2 * 10 : 100);
-		cr_expect_eq(xsp_gpu_host_early(h), idle_then ? n / 2 : 0, "%lu",
-			     xsp_gpu_host_early(h));
+		cr_expect_eq(xsp_gpu_host_sums(h)->early, idle_then ? n / 2 : 0, "%lu",
+			     xsp_gpu_host_sums(h)->early);
 		end_bench(&x);
 	}
 }
@@ -700,7 +700,7 @@ Test(gpu_analysis, idle_time_long_ago)
 	tell_span(&x, OP, STEP, 2000, 2000 + n * 50);
 	tell_span(&x, STEP, STEP, 1000, 2000 + n * 100);
 	cr_assert_eq(xsp_gpu_host_pass(h, UINT64_MAX), 0);
-	cr_expect_eq(xsp_gpu_host_span_ns(h), n * 30);
+	cr_expect_eq(xsp_gpu_host_sums(h)->span_ns, n * 30);
 	const uint64_t half = idle_in(&x, false, OP);
 	cr_expect(half > n * 15 / 100 * 99 && half < n * 15 / 100 * 101, "%lu of %lu", half,
 		  n * 30);

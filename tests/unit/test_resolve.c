@@ -97,11 +97,11 @@ Test(resolve, more_mappings_than_are_remembered_are_told)
 		all[i] = file_at(PLACE + i * SIZE, path, 1 + i);
 	for (int i = 0; i < 2; i++) {
 		cr_assert_eq(xsp_resolver_learn(resolver, process, &mapped), 0);
-		cr_expect_not(xsp_resolver_left_mappings(resolver), "all of them fit");
+		cr_expect_not(xsp_resolver_left(resolver).mappings, "all of them fit");
 	}
 	mapped.count++;
 	cr_assert_eq(xsp_resolver_learn(resolver, process, &mapped), 0);
-	cr_expect(xsp_resolver_left_mappings(resolver));
+	cr_expect(xsp_resolver_left(resolver).mappings);
 	is_in(PLACE + (MAPPINGS - 1) * SIZE, "many.so");
 	is_in(PLACE + MAPPINGS * SIZE, "");
 	free(all);
@@ -167,7 +167,7 @@ Test(resolve, processes_without_a_perf_map_give_way)
 		learn_another(r, false);
 	xsp_resolve_standing(r, pid, COMPILED, text, sizeof(text));
 	cr_expect_str_eq(text, "compiled", "one with a map stays");
-	cr_expect_not(xsp_resolver_left_processes(r));
+	cr_expect_not(xsp_resolver_left(r).processes);
 	xsp_resolver_free(r);
 }
 
@@ -184,8 +184,8 @@ Test(resolve, more_processes_that_want_a_perf_map_than_there_is_room_for_are_tol
 		const pid_t pid = learn_another(r, false);
 		xsp_resolve_standing(r, pid, PLACE, text, sizeof(text));
 	}
-	cr_expect_not(xsp_resolver_left_processes(r));
+	cr_expect_not(xsp_resolver_left(r).processes);
 	learn_another(r, false);
-	cr_expect(xsp_resolver_left_processes(r));
+	cr_expect(xsp_resolver_left(r).processes);
 	xsp_resolver_free(r);
 }

@@ -153,7 +153,7 @@ Test(stacks, names_that_only_count_are_one_unless_steps_are_asked_for)
 	cr_expect_eq(own_of(&r, "ProfilerStep#18"), 50);
 	cr_assert_eq(xsp_merged_add(&merged, r.stacks, 0, false), 0);
 	cr_expect_eq(merged.joined, 3);
-	cr_expect_eq(merged.count, 3, "the root, the thread, the step");
+	cr_expect_eq(merged.nodes.count, 3, "the root, the thread, the step");
 	clear(&r);
 	xsp_merged_free(&merged);
 }

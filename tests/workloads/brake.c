@@ -71,6 +71,31 @@ struct worker {
 	double cpu_ns_a_round;
 };
 
+/* A thread each. */
+static struct worker *begin(const struct wl_options *o, void *(*thread)(void *),
+			    void (*round)(struct worker *w), uint64_t work)
+{
+	struct worker *workers = calloc(o->threads, sizeof(*workers));
+
+	if (!workers)
+		exit(1);
+	wl_start(o);
+	for (unsigned i = 0; i < o->threads; i++) {
+		workers[i].index = i;
+		workers[i].round = round;
+		workers[i].work = work;
+		if (pthread_create(&workers[i].id, NULL, thread, &workers[i]))
+			exit(1);
+	}
+	return workers;
+}
+
+static void join(const struct worker *workers, const struct wl_options *o)
+{
+	for (unsigned i = 0; i < o->threads; i++)
+		pthread_join(workers[i].id, NULL);
+}
+
 static volatile bool over;
 
 static void *run(void *argument)
@@ -175,21 +200,13 @@ static void *run_rounds(void *argument)
 static int rounds_of(const struct wl_options *o, size_t mode)
 {
 	struct wl_count rounds = {modes[mode].counted, 0, 0};
-	struct worker *workers = calloc(o->threads, sizeof(*workers));
+	struct worker *workers = begin(o, run_rounds, modes[mode].round,
+				       o->argc > 1 ? strtoull(o->argv[1], NULL, 10) : 1000);
 	double most = 0;
 	char extra[64];
 
-	if (!workers)
-		return 1;
-	wl_start(o);
+	join(workers, o);
 	for (unsigned i = 0; i < o->threads; i++) {
-		workers[i].round = modes[mode].round;
-		workers[i].work = o->argc > 1 ? strtoull(o->argv[1], NULL, 10) : 1000;
-		if (pthread_create(&workers[i].id, NULL, run_rounds, &workers[i]))
-			return 1;
-	}
-	for (unsigned i = 0; i < o->threads; i++) {
-		pthread_join(workers[i].id, NULL);
 		rounds.calls += workers[i].rounds;
 		if (workers[i].cpu_ns_a_round > most)
 			most = workers[i].cpu_ns_a_round;
@@ -242,22 +259,12 @@ static size_t bear(void)
 
 static int births(const struct wl_options *o)
 {
-	struct worker *workers = calloc(o->threads, sizeof(*workers));
+	struct worker *workers = begin(o, run_rounds, range, 500);
 	static char extra[BORN * 40] = "\"born\":{";
 	size_t at = strlen(extra);
 
-	if (!workers)
-		return 1;
-	wl_start(o);
-	for (unsigned i = 0; i < o->threads; i++) {
-		workers[i].round = range;
-		workers[i].work = 500;
-		if (pthread_create(&workers[i].id, NULL, run_rounds, &workers[i]))
-			return 1;
-	}
 	const size_t n = bear();
-	for (unsigned i = 0; i < o->threads; i++)
-		pthread_join(workers[i].id, NULL);
+	join(workers, o);
 	free(workers);
 	for (size_t i = 0; i < n; i++)
 		at += (size_t)snprintf(extra + at, sizeof(extra) - at, "%s\"%d\":\"%s\"",
@@ -271,37 +278,32 @@ static int births(const struct wl_options *o)
 #define SLOT_NS 100000000ULL
 #define SLOTS 1000
 
-struct caller {
-	pthread_t id;
-	bool turns;
-	uint64_t calls, sum;
-};
-
+/* `work`: 1 to call one function after the other. */
 static void *call(void *argument)
 {
-	struct caller *c = argument;
+	struct worker *w = argument;
 	uint64_t x = 0;
 
 	while (!wl_stop()) {
 		const uint64_t turn = wl_now_ns() / (2 * SLOT_NS) % (STEADY + HOT);
 		for (unsigned i = 0; i < 200; i++)
-			x = !c->turns	    ? hot[i % HOT](x)
+			x = !w->work	    ? hot[i % HOT](x)
 			    : turn < STEADY ? steady[turn](x)
 					    : hot[turn - STEADY](x);
-		__atomic_fetch_add(&c->calls, 200, __ATOMIC_RELAXED);
-		if (!c->turns)
+		__atomic_fetch_add(&w->rounds, 200, __ATOMIC_RELAXED);
+		if (!w->work)
 			nanosleep(&(struct timespec){0, 2000000}, NULL);
 	}
-	c->sum = x;
+	w->sum = x;
 	return NULL;
 }
 
-static uint64_t calls_of(const struct caller *callers, unsigned threads)
+static uint64_t calls_of(const struct worker *workers, unsigned threads)
 {
 	uint64_t calls = 0;
 
 	for (unsigned i = 0; i < threads; i++)
-		calls += __atomic_load_n(&callers[i].calls, __ATOMIC_RELAXED);
+		calls += __atomic_load_n(&workers[i].rounds, __ATOMIC_RELAXED);
 	return calls;
 }
 
@@ -315,24 +317,16 @@ static double process_cpu_ns(void)
 
 static int slots_of(const struct wl_options *o, bool turns)
 {
-	struct caller *callers = calloc(o->threads, sizeof(*callers));
+	struct worker *workers = begin(o, call, NULL, turns);
 	static char extra[SLOTS * 16] = "\"cpu_ns_a_call\":[";
 	size_t at = strlen(extra);
 
-	if (!callers)
-		return 1;
-	wl_start(o);
-	for (unsigned i = 0; i < o->threads; i++) {
-		callers[i].turns = turns;
-		if (pthread_create(&callers[i].id, NULL, call, &callers[i]))
-			return 1;
-	}
 	uint64_t begun = wl_now_ns(), before = 0;
 	double cpu_before = process_cpu_ns();
 	for (unsigned slot = 1; slot < SLOTS && !wl_stop(); slot++) {
 		while (wl_now_ns() - begun < slot * SLOT_NS)
 			nanosleep(&(struct timespec){0, 1000000}, NULL);
-		uint64_t calls = calls_of(callers, o->threads);
+		uint64_t calls = calls_of(workers, o->threads);
 		double cpu = process_cpu_ns();
 		at += (size_t)snprintf(extra + at, sizeof(extra) - at, "%s%.1f",
 				       slot > 1 ? "," : "",
@@ -340,10 +334,9 @@ static int slots_of(const struct wl_options *o, bool turns)
 		before = calls;
 		cpu_before = cpu;
 	}
-	for (unsigned i = 0; i < o->threads; i++)
-		pthread_join(callers[i].id, NULL);
+	join(workers, o);
 	snprintf(extra + at, sizeof(extra) - at, "],\"begun_ns\":%" PRIu64, begun);
-	free(callers);
+	free(workers);
 	return wl_finish(o, 0, NULL, 0, extra);
 }
 
@@ -363,20 +356,12 @@ int main(int argc, char **argv)
 			return rounds_of(&o, i);
 	if (o.argc > 0)
 		ms = strtoull(o.argv[0], NULL, 10);
-	workers = calloc(o.threads, sizeof(*workers));
-	if (!workers)
-		return 1;
-	wl_start(&o);
-	for (unsigned i = 0; i < o.threads; i++) {
-		workers[i].index = i;
-		if (pthread_create(&workers[i].id, NULL, run, &workers[i]))
-			return 1;
-	}
+	workers = begin(&o, run, NULL, 0);
 	for (int i = 0; i < HOT; i++)
 		sum += heat(i, ms * 1000000, sum);
 	over = true;
+	join(workers, &o);
 	for (unsigned i = 0; i < o.threads; i++) {
-		pthread_join(workers[i].id, NULL);
 		for (int k = 0; k < STEADY; k++)
 			counts[k].calls += workers[i].calls[k];
 		sum += workers[i].sum;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "model/health.h"
 #include "timeline/others.h"
@@ -77,26 +78,21 @@ static void put_health(struct xsp_report_section *s, struct xsp_timeline *t,
 	char text[XSP_HEALTH_LOSSES], all[XSP_HEALTH_LOSSES + 200];
 	uint64_t start, end;
 	bool warns;
-	int used = snprintf(all, sizeof(all), "%s", xsp_health_losses(r, &h, &warns, text));
 
+	snprintf(all, sizeof(all), "%s", xsp_health_losses(r, &h, &warns, text));
 	xsp_timeline_window(t, &start, &end);
 	if (parts > 0 && end > start)
-		used += snprintf(all + used, sizeof(all) - (size_t)used,
-				 "; probes were in for %.3g %% of the time",
-				 100.0 * (double)xsp_timeline_recorded_ns(t) /
-					 (double)(end - start));
+		xsp_join(all, sizeof(all), "; ", "probes were in for %.3g %% of the time",
+			 100.0 * (double)xsp_timeline_recorded_ns(t) / (double)(end - start));
 	if (released > 0)
-		used += snprintf(all + used, sizeof(all) - (size_t)used,
-				 "; %zu function%s released to keep it fast", released,
-				 released == 1 ? " was" : "s were");
+		xsp_join(all, sizeof(all), "; ", "%zu function%s released to keep it fast",
+			 released, released == 1 ? " was" : "s were");
 	if (h.gaps && !warns)
-		used += snprintf(all + used, sizeof(all) - (size_t)used,
-				 " (--full: what is missing)");
+		xsp_join(all, sizeof(all), " ", "(--full: what is missing)");
 	if (slowed != NULL) {
 		size_t length = strcspn(slowed, "("); /* "3.1 % (thread ...)": only the figure */
 		length -= length > 0 && slowed[length - 1] == ' ';
-		snprintf(all + used, sizeof(all) - (size_t)used, "; slowed by about %.*s",
-			 (int)length, slowed);
+		xsp_join(all, sizeof(all), "; ", "slowed by about %.*s", (int)length, slowed);
 	}
 	xsp_report_value(s, "health", "lost", XSP_UNIT_TEXT, xsp_cell_text(all));
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "attach/plan.h"
+#include "base/text.h"
 #include "xsptrace/event.h"
 
 /* ---- which program, which event ---- */
@@ -253,12 +254,10 @@ struct attaching {
 
 static void drop(struct attaching *a, uint32_t index, struct xsp_plan_unattached *out)
 {
-	size_t used = strlen(out->names);
-
 	a->dropped[index] = 1;
 	if (out->count++ < XSP_PLAN_NAMED)
-		snprintf(out->names + used, sizeof(out->names) - used, "%s%.60s",
-			 used > 0 ? ", " : "", a->m->probes[index].probe.name);
+		xsp_join(out->names, sizeof(out->names), ", ", "%.60s",
+			 a->m->probes[index].probe.name);
 }
 
 void xsp_plan_attach_none(const struct xsp_planned_module *m, struct xsp_plan_attached *done)

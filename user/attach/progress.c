@@ -4,6 +4,7 @@
 
 #include "attach/plan.h"
 #include "base/path.h"
+#include "base/text.h"
 
 void xsp_plan_progress(const struct xsp_plan *plan, const char *path, const char *fmt, ...)
 {
@@ -13,9 +14,8 @@ void xsp_plan_progress(const struct xsp_plan *plan, const char *path, const char
 	if (plan->progress == NULL)
 		return;
 	va_start(ap, fmt);
-	int used = vsnprintf(text, sizeof(text), fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (used > 0 && (size_t)used < sizeof(text))
-		snprintf(text + used, sizeof(text) - (size_t)used, " %.200s", xsp_base_name(path));
+	xsp_join(text, sizeof(text), " ", "%.200s", xsp_base_name(path));
 	plan->progress(plan->progress_ctx, text);
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rows/order.h"
+
 #define STEPS_LOG2 6
 #define STEPS (1U << STEPS_LOG2)
 /* Block 0 holds 0..63, block b >= 1 the values [64 << (b-1), 64 << b) in 64 steps. */
@@ -74,11 +76,7 @@ int xsp_histogram_add(struct xsp_histogram *h, uint64_t value)
 	return add_to_blocks(h->blocks, value);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return x < y ? -1 : x > y;
-}
+static XSP_ORDER(by_value, uint64_t, XSP_COMPARE(*x, *y));
 
 static uint64_t within(const struct xsp_histogram_blocks *blocks, uint64_t value)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/site_costs.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,16 +28,12 @@ struct xsp_site_costs xsp_site_costs_default(void)
 
 void xsp_site_costs_text(const struct xsp_site_costs *costs, char *text, size_t size)
 {
-	size_t used = 0;
-
 	text[0] = '\0';
-	for (int i = 0; i < XSP_SITE_CLASSES && used < size; i++) {
+	for (int i = 0; i < XSP_SITE_CLASSES; i++) {
 		const char *name = xsp_site_class_name((enum xsp_site_class)i);
-		const char *comma = i > 0 ? ", " : "";
-		int n = isinf(costs->ns[i])
-				? snprintf(text + used, size - used, "%s%s not used", comma, name)
-				: snprintf(text + used, size - used, "%s%s %.0f ns", comma, name,
-					   costs->ns[i]);
-		used += n > 0 ? (size_t)n : 0;
+		if (isinf(costs->ns[i]))
+			xsp_join(text, size, ", ", "%s not used", name);
+		else
+			xsp_join(text, size, ", ", "%s %.0f ns", name, costs->ns[i]);
 	}
 }

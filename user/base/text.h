@@ -8,6 +8,10 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+/* Appends to a text in a buffer of `size` bytes, after `between` if the text is not empty. What has no room is cut off. */
+void xsp_join(char *text, size_t size, const char *between, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
 /* Both halves of a product. */
 static inline uint64_t xsp_text_hash_word(uint64_t word, uint64_t key)
 {
@@ -41,6 +45,13 @@ static inline uint64_t xsp_pair_hash(uint64_t a, uint64_t b)
 	const uint64_t pair[2] = {a, b};
 
 	return xsp_text_hash((const char *)pair, sizeof(pair));
+}
+
+/* Of a name in C or Python, whatever the locale. */
+static inline bool xsp_is_word(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_';
 }
 
 /* Is it a character that terminals obey, or that moves or hides others? C1 controls, ends of lines

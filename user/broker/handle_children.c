@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/files/file_io.h"
+#include "base/text.h"
 #include "broker/broker.h"
 #include "broker/thread_stop.h"
 #include "inject/inject.h"
@@ -27,10 +28,8 @@ struct injection {
 static void note(void *ctx, const char *text)
 {
 	struct injection *i = ctx;
-	size_t used = strlen(i->result.notes);
 
-	snprintf(i->result.notes + used, sizeof(i->result.notes) - used, "%s%s",
-		 used > 0 ? "\n" : "", text);
+	xsp_join(i->result.notes, sizeof(i->result.notes), "\n", "%s", text);
 }
 
 /* The recorder sends a request or is gone: it waits no longer. */

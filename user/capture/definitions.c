@@ -57,10 +57,10 @@ static int replace(struct xsp_capture_reader *r, const char **text, struct strin
 static int add_process(struct xsp_capture_reader *r, const void *data, const struct string *s)
 {
 	const struct xsp_disk_process *d = data;
-	struct xsp_capture_process *p = xsp_u64map_element(
-		&r->process_index, d->pid, &r->processes, &r->process_capacity, &r->process_count,
-		&(struct xsp_capture_process){
-			.comm = "", .cmdline = "", .exe = "", .environment = ""});
+	struct xsp_capture_process *p =
+		xsp_tally_row(&r->processes, d->pid,
+			      &(struct xsp_capture_process){
+				      .comm = "", .cmdline = "", .exe = "", .environment = ""});
 	if (p == NULL)
 		return -ENOMEM;
 	p->pid = d->pid;
@@ -76,11 +76,11 @@ static int add_process(struct xsp_capture_reader *r, const void *data, const str
 static int add_environment(struct xsp_capture_reader *r, const void *data, const struct string *s)
 {
 	const struct xsp_disk_environment *d = data;
-	const uint32_t *at = xsp_u64map_get(&r->process_index, d->pid);
-	if (at == NULL)
+	struct xsp_capture_process *p = xsp_tally_find(&r->processes, d->pid);
+	if (p == NULL)
 		return 0; /* a damaged chunk had its process */
-	r->processes[*at].environment = keep_passing(r, s[0]);
-	return r->processes[*at].environment == NULL ? -ENOMEM : 0;
+	p->environment = keep_passing(r, s[0]);
+	return p->environment == NULL ? -ENOMEM : 0;
 }
 
 static int add_thread(struct xsp_capture_reader *r, const void *data, const struct string *s)
@@ -88,8 +88,7 @@ static int add_thread(struct xsp_capture_reader *r, const void *data, const stru
 	const struct xsp_disk_thread *d = data;
 	uint64_t key = xsp_u64_pair(d->pid, d->tid);
 	struct xsp_capture_thread *t =
-		xsp_u64map_element(&r->thread_index, key, &r->threads, &r->thread_capacity,
-				   &r->thread_count, &(struct xsp_capture_thread){.comm = ""});
+		xsp_tally_row(&r->threads, key, &(struct xsp_capture_thread){.comm = ""});
 	if (t == NULL)
 		return -ENOMEM;
 	t->pid = d->pid;
@@ -102,16 +101,16 @@ static int add_module(struct xsp_capture_reader *r, const void *data, const stru
 {
 	const struct xsp_disk_module *d = data;
 	if (d->id >= XSP_MAX_MODULES || s[1].length > XSP_BUILD_ID_MAX ||
-	    !hole_explained(r, r->module_count, d->id))
+	    !hole_explained(r, r->modules.count, d->id))
 		return -EILSEQ;
-	if (xsp_grow(&r->modules, &r->module_capacity, (size_t)d->id + 1) < 0)
+	if (xsp_grow(&r->modules.rows, &r->modules.capacity, (size_t)d->id + 1) < 0)
 		return -ENOMEM;
-	for (; r->module_count <= d->id; r->module_count++)
-		r->modules[r->module_count] =
-			(struct xsp_capture_module){.id = (uint32_t)r->module_count,
+	for (; r->modules.count <= d->id; r->modules.count++)
+		r->modules.rows[r->modules.count] =
+			(struct xsp_capture_module){.id = (uint32_t)r->modules.count,
 						    .path = "[its definition is damaged]",
 						    .build_id = (const uint8_t *)""};
-	struct xsp_capture_module *m = &r->modules[d->id];
+	struct xsp_capture_module *m = &r->modules.rows[d->id];
 	m->path = keep(r, s[0]);
 	m->build_id = (const uint8_t *)keep(r, s[1]);
 	m->build_id_length = s[1].length;
@@ -124,9 +123,9 @@ static int add_mapping(struct xsp_capture_reader *r, const void *data, const str
 {
 	(void)s;
 	const struct xsp_capture_mapping *d = after_head(data);
-	if (d->module >= r->module_count || d->start >= d->end)
+	if (d->module >= r->modules.count || d->start >= d->end)
 		return -EILSEQ;
-	return XSP_APPEND(r->mappings, r->mapping_capacity, r->mapping_count, *d);
+	return XSP_PUT(&r->mappings, *d);
 }
 
 static const char *provider(struct xsp_capture_reader *r, struct string s)
@@ -141,14 +140,14 @@ static int add_probe(struct xsp_capture_reader *r, const void *data, const struc
 {
 	const struct xsp_disk_probe *d = data;
 	if (d->id >= XSP_MAX_PROBES || d->kind > XSP_PROBE_MARK ||
-	    (d->module != UINT32_MAX && d->module >= r->module_count) ||
-	    !hole_explained(r, r->probe_count, d->id))
+	    (d->module != UINT32_MAX && d->module >= r->modules.count) ||
+	    !hole_explained(r, r->probes.count, d->id))
 		return -EILSEQ;
-	if (xsp_grow(&r->probes, &r->probe_capacity, (size_t)d->id + 1) < 0)
+	if (xsp_grow(&r->probes.rows, &r->probes.capacity, (size_t)d->id + 1) < 0)
 		return -ENOMEM;
-	for (; r->probe_count <= d->id; r->probe_count++)
-		r->probes[r->probe_count] =
-			(struct xsp_capture_probe){.id = (uint32_t)r->probe_count,
+	for (; r->probes.count <= d->id; r->probes.count++)
+		r->probes.rows[r->probes.count] =
+			(struct xsp_capture_probe){.id = (uint32_t)r->probes.count,
 						   .module = UINT32_MAX,
 						   .provider = "",
 						   .symbol = "",
@@ -171,7 +170,7 @@ static int add_probe(struct xsp_capture_reader *r, const void *data, const struc
 	};
 	if (p.provider == NULL || p.symbol == NULL || p.name == NULL)
 		return -ENOMEM;
-	r->probes[d->id] = p;
+	r->probes.rows[d->id] = p;
 	return 0;
 }
 
@@ -180,9 +179,10 @@ static int add_clock(struct xsp_capture_reader *r, const void *data, const struc
 	(void)s;
 	const struct xsp_capture_clock *d = after_head(data);
 	/* rising: the conversion searches, and must not divide by zero */
-	if (r->clock_count > 0 && d->monotonic_ns <= r->clocks[r->clock_count - 1].monotonic_ns)
+	if (r->clocks.count > 0 &&
+	    d->monotonic_ns <= r->clocks.rows[r->clocks.count - 1].monotonic_ns)
 		return 0;
-	return XSP_APPEND(r->clocks, r->clock_capacity, r->clock_count, *d);
+	return XSP_PUT(&r->clocks, *d);
 }
 
 static int add_stats(struct xsp_capture_reader *r, const void *data, const struct string *s)
@@ -198,25 +198,23 @@ static int add_lost(struct xsp_capture_reader *r, const void *data, const struct
 {
 	(void)s;
 	const struct xsp_capture_lost *d = after_head(data);
-	if (d->probe >= r->probe_count)
+	if (d->probe >= r->probes.count)
 		return -EILSEQ;
-	return XSP_APPEND(r->losts, r->lost_capacity, r->lost_count, *d);
+	return XSP_PUT(&r->losts, *d);
 }
 
 static int add_name(struct xsp_capture_reader *r, const void *data, const struct string *s)
 {
 	const struct xsp_disk_name *d = data;
-	const uint32_t *at = xsp_u64map_get(&r->name_index, d->hash);
-	if (at != NULL && strlen(r->names[*at].text) == s[0].length &&
-	    memcmp(r->names[*at].text, s[0].text, s[0].length) == 0)
+	const struct xsp_capture_name *known = xsp_tally_find(&r->names, d->hash);
+	if (known != NULL && strlen(known->text) == s[0].length &&
+	    memcmp(known->text, s[0].text, s[0].length) == 0)
 		return 0;
 	struct xsp_capture_name n = {.hash = d->hash,
 				     .text = keep_passing(r, s[0]),
 				     .cut = d->flags & XSP_EVENT_NAME_CUT};
 	struct xsp_capture_name *name =
-		n.text != NULL ? xsp_u64map_element(&r->name_index, d->hash, &r->names,
-						    &r->name_capacity, &r->name_count, &n)
-			       : NULL;
+		n.text != NULL ? xsp_tally_row(&r->names, d->hash, &n) : NULL;
 	if (name == NULL)
 		return -ENOMEM;
 	*name = n; /* code that a compiler made may have got another one */
@@ -231,11 +229,9 @@ static int add_operator(struct xsp_capture_reader *r, const void *data, const st
 					 .flavor = d->flavor,
 					 .doubtful = d->flags & 1,
 					 .schema = keep(r, s[0])};
-	if (d->probe >= r->probe_count)
+	if (d->probe >= r->probes.count)
 		return -EILSEQ;
-	return o.schema == NULL
-		       ? -ENOMEM
-		       : XSP_APPEND(r->operators, r->operator_capacity, r->operator_count, o);
+	return o.schema == NULL ? -ENOMEM : XSP_PUT(&r->operators, o);
 }
 
 static int add_window(struct xsp_capture_reader *r, const void *data, const struct string *s)
@@ -244,18 +240,18 @@ static int add_window(struct xsp_capture_reader *r, const void *data, const stru
 	const struct xsp_capture_window *d = after_head(data);
 	/* rising: readers search */
 	if (d->end_ns < d->start_ns ||
-	    (r->window_count > 0 && d->start_ns < r->windows[r->window_count - 1].end_ns))
+	    (r->windows.count > 0 && d->start_ns < r->windows.rows[r->windows.count - 1].end_ns))
 		return -EILSEQ;
-	return XSP_APPEND(r->windows, r->window_capacity, r->window_count, *d);
+	return XSP_PUT(&r->windows, *d);
 }
 
 static int add_let_go(struct xsp_capture_reader *r, const void *data, const struct string *s)
 {
 	(void)s;
 	const struct xsp_capture_let_go *d = after_head(data);
-	if (d->probe >= r->probe_count)
+	if (d->probe >= r->probes.count)
 		return -EILSEQ;
-	return XSP_APPEND(r->let_gos, r->let_go_capacity, r->let_go_count, *d);
+	return XSP_PUT(&r->let_gos, *d);
 }
 
 static int add_python(struct xsp_capture_reader *r, const void *data, const struct string *s)
@@ -265,7 +261,7 @@ static int add_python(struct xsp_capture_reader *r, const void *data, const stru
 		.id = d->id,
 		.flags = d->flags,
 		.count = (uint32_t)(s[0].length / sizeof(struct xsp_capture_python_frame))};
-	if (xsp_u64map_get(&r->python_index, d->id) != NULL)
+	if (xsp_tally_find(&r->pythons, d->id) != NULL)
 		return 0;
 	if (p.count > XSP_PYTHON_MAX)
 		return -EILSEQ;
@@ -274,10 +270,7 @@ static int add_python(struct xsp_capture_reader *r, const void *data, const stru
 		return -ENOMEM;
 	memcpy(frames, s[0].text, p.count * sizeof(*p.frames));
 	p.frames = frames;
-	return xsp_u64map_element(&r->python_index, d->id, &r->pythons, &r->python_capacity,
-				  &r->python_count, &p) == NULL
-		       ? -ENOMEM
-		       : 0;
+	return xsp_tally_row(&r->pythons, d->id, &p) == NULL ? -ENOMEM : 0;
 }
 
 #define PLAIN(type) (sizeof(struct xsp_record) + sizeof(struct type))

@@ -62,40 +62,38 @@ static int move(struct xsp_arena *to, const char **text)
 static int keep_processes(struct xsp_capture_reader *r, struct xsp_arena *to,
 			  bool (*keep)(void *ctx, uint32_t pid, uint32_t tid), void *ctx)
 {
-	size_t kept = 0;
+	const size_t count = r->processes.count;
 
-	xsp_u64map_free(&r->process_index);
-	for (size_t i = 0; i < r->process_count; i++) {
-		struct xsp_capture_process *p = &r->processes[kept];
-		if (!keep(ctx, r->processes[i].pid, 0))
+	xsp_tally_begin_anew(&r->processes);
+	for (size_t i = 0; i < count; i++) {
+		struct xsp_capture_process *p = &r->processes.rows[r->processes.count];
+		if (!keep(ctx, r->processes.rows[i].pid, 0))
 			continue;
-		*p = r->processes[i];
+		*p = r->processes.rows[i];
 		if (move(to, &p->comm) < 0 || move(to, &p->cmdline) < 0 || move(to, &p->exe) < 0 ||
-		    move(to, &p->environment) < 0 ||
-		    xsp_u64map_set(&r->process_index, p->pid, (uint32_t)kept++) < 0)
+		    move(to, &p->environment) < 0 || xsp_tally_alias(&r->processes, p->pid, p) < 0)
 			return -ENOMEM;
+		r->processes.count++;
 	}
-	r->process_count = kept;
 	return 0;
 }
 
 static int keep_threads(struct xsp_capture_reader *r, struct xsp_arena *to,
 			bool (*keep)(void *ctx, uint32_t pid, uint32_t tid), void *ctx)
 {
-	size_t kept = 0;
+	const size_t count = r->threads.count;
 
-	xsp_u64map_free(&r->thread_index);
-	for (size_t i = 0; i < r->thread_count; i++) {
-		struct xsp_capture_thread *t = &r->threads[kept];
-		if (!keep(ctx, r->threads[i].pid, r->threads[i].tid))
+	xsp_tally_begin_anew(&r->threads);
+	for (size_t i = 0; i < count; i++) {
+		struct xsp_capture_thread *t = &r->threads.rows[r->threads.count];
+		if (!keep(ctx, r->threads.rows[i].pid, r->threads.rows[i].tid))
 			continue;
-		*t = r->threads[i];
+		*t = r->threads.rows[i];
 		if (move(to, &t->comm) < 0 ||
-		    xsp_u64map_set(&r->thread_index, xsp_u64_pair(t->pid, t->tid),
-				   (uint32_t)kept++) < 0)
+		    xsp_tally_alias(&r->threads, xsp_u64_pair(t->pid, t->tid), t) < 0)
 			return -ENOMEM;
+		r->threads.count++;
 	}
-	r->thread_count = kept;
 	return 0;
 }
 
@@ -113,11 +111,10 @@ int xsp_capture_forget(struct xsp_capture_reader *r,
 	}
 	xsp_arena_free(&r->passing);
 	r->passing = passing;
-	xsp_u64map_free(&r->name_index);
-	r->name_count = 0;
-	r->mapping_count = 0;
-	if (r->clock_count > 0)
-		r->clocks[0] = r->clocks[r->clock_count - 1];
-	r->clock_count = r->clock_count > 0;
+	xsp_tally_begin_anew(&r->names);
+	r->mappings.count = 0;
+	if (r->clocks.count > 0)
+		r->clocks.rows[0] = r->clocks.rows[r->clocks.count - 1];
+	r->clocks.count = r->clocks.count > 0;
 	return 0;
 }

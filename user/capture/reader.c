@@ -145,9 +145,9 @@ static int scan(struct xsp_capture_reader *r)
 	r->torn_bytes = w.torn;
 	r->known = w.at;
 	r->followed.at = r->first_chunk;
-	if (!r->window_known && r->clock_count > 0) {
-		r->start_ns = r->clocks[0].monotonic_ns;
-		r->end_ns = r->clocks[r->clock_count - 1].monotonic_ns;
+	if (!r->window_known && r->clocks.count > 0) {
+		r->start_ns = r->clocks.rows[0].monotonic_ns;
+		r->end_ns = r->clocks.rows[r->clocks.count - 1].monotonic_ns;
 	}
 	return rc;
 }
@@ -211,13 +211,10 @@ void xsp_capture_close(struct xsp_capture_reader *r)
 	xsp_close(r->fd);
 	free(r->buffer);
 	free(r->infos);
-#define FREE_LIST(one, many) free(r->many);
+#define FREE_LIST(one, many) XSP_FREE(&r->many);
 	CAPTURE_LISTS(FREE_LIST)
-#undef FREE_LIST
-	xsp_u64map_free(&r->process_index);
-	xsp_u64map_free(&r->thread_index);
-	xsp_u64map_free(&r->name_index);
-	xsp_u64map_free(&r->python_index);
+#define FREE_TALLY(one, many) xsp_tally_free(&r->many);
+	CAPTURE_TALLIES(FREE_TALLY)
 	xsp_arena_free(&r->strings);
 	xsp_arena_free(&r->passing);
 	free(r->path);
@@ -328,18 +325,16 @@ const char *xsp_capture_gap(const struct xsp_capture_reader *r, enum xsp_capture
 	size_t xsp_capture_##many(const struct xsp_capture_reader *r,                              \
 				  const struct xsp_capture_##one **out)                            \
 	{                                                                                          \
-		*out = r->many;                                                                    \
-		return r->one##_count;                                                             \
+		*out = r->many.rows;                                                               \
+		return r->many.count;                                                              \
 	}
 CAPTURE_LISTS(LIST)
-#undef LIST
+CAPTURE_TALLIES(LIST)
 
 const struct xsp_capture_process *xsp_capture_process_of(const struct xsp_capture_reader *r,
 							 uint32_t pid)
 {
-	const uint32_t *at = xsp_u64map_get(&r->process_index, pid);
-
-	return at != NULL ? &r->processes[*at] : NULL;
+	return xsp_tally_find(&r->processes, pid);
 }
 
 uint64_t xsp_capture_recorded_ns(const struct xsp_capture_reader *r)
@@ -347,9 +342,9 @@ uint64_t xsp_capture_recorded_ns(const struct xsp_capture_reader *r)
 	uint64_t start, end, sum = 0;
 
 	xsp_capture_window(r, &start, &end);
-	for (size_t i = 0; i < r->window_count; i++)
-		sum += r->windows[i].end_ns - r->windows[i].start_ns;
-	return r->window_count > 0 ? sum : end > start ? end - start : 0;
+	for (size_t i = 0; i < r->windows.count; i++)
+		sum += r->windows.rows[i].end_ns - r->windows.rows[i].start_ns;
+	return r->windows.count > 0 ? sum : end > start ? end - start : 0;
 }
 
 uint64_t xsp_capture_events_lost(const struct xsp_capture_reader *r)
@@ -407,17 +402,19 @@ bool xsp_capture_variable_number(const struct xsp_capture_process *p, const char
 
 uint64_t xsp_capture_realtime(const struct xsp_capture_reader *r, uint64_t monotonic_ns)
 {
-	if (r->clock_count == 0)
+	if (r->clocks.count == 0)
 		return monotonic_ns;
-	const struct xsp_capture_clock *first = r->clocks;
-	const struct xsp_capture_clock *last = r->clocks + r->clock_count - 1;
+	const struct xsp_capture_clock *first = r->clocks.rows;
+	const struct xsp_capture_clock *last = &r->clocks.rows[r->clocks.count - 1];
 	if (monotonic_ns <= first->monotonic_ns)
 		return first->realtime_ns - (first->monotonic_ns - monotonic_ns);
 	if (monotonic_ns >= last->monotonic_ns)
 		return last->realtime_ns + (monotonic_ns - last->monotonic_ns);
 	size_t behind = 1;
-	XSP_LOWER_BOUND(behind, r->clock_count - 1, i, r->clocks[i].monotonic_ns <= monotonic_ns);
-	const struct xsp_capture_clock *a = &r->clocks[behind - 1], *b = &r->clocks[behind];
+	XSP_LOWER_BOUND(behind, r->clocks.count - 1, i,
+			r->clocks.rows[i].monotonic_ns <= monotonic_ns);
+	const struct xsp_capture_clock *a = &r->clocks.rows[behind - 1],
+				       *b = &r->clocks.rows[behind];
 	uint64_t since = monotonic_ns - a->monotonic_ns, length = b->monotonic_ns - a->monotonic_ns;
 	int64_t step = (int64_t)(b->realtime_ns - a->realtime_ns);
 	if (length > INT64_MAX)
@@ -430,7 +427,7 @@ uint64_t xsp_capture_realtime(const struct xsp_capture_reader *r, uint64_t monot
 
 bool xsp_capture_realtime_known(const struct xsp_capture_reader *r)
 {
-	return r->clock_count > 0 && r->clocks[0].realtime_ns >= REALTIME_LEAST;
+	return r->clocks.count > 0 && r->clocks.rows[0].realtime_ns >= REALTIME_LEAST;
 }
 
 double xsp_capture_progress(const struct xsp_capture_reader *r)
@@ -469,7 +466,7 @@ static bool event_good(const struct xsp_capture_reader *r, const struct xsp_even
 	unsigned kind = e->kind;
 	if (kind >= XSP_EVENT_KINDS || smallest[kind] == 0 || e->size < smallest[kind])
 		return false;
-	if ((KINDS_WITH_PROBE >> kind & 1) && e->probe >= r->probe_count)
+	if ((KINDS_WITH_PROBE >> kind & 1) && e->probe >= r->probes.count)
 		return false;
 	if (kind == XSP_EVENT_NAME) {
 		const struct xsp_event_name *n = (const void *)e;

@@ -4,7 +4,8 @@
 #define XSP_CAPTURE_READER_H
 
 #include "base/arena.h"
-#include "base/rows/u64map.h"
+#include "base/rows/array.h"
+#include "base/rows/tally.h"
 #include "capture/format.h"
 
 struct walk {
@@ -18,19 +19,20 @@ struct info {
 	const char *key, *value;
 };
 
-/* What is kept as a list: of struct xsp_capture_<one>, handed out by xsp_capture_<many>(). */
+/* What is kept as a list, or found by a key: struct xsp_capture_<one>, handed out by xsp_capture_<many>(). */
 #define CAPTURE_LISTS(X)                                                                           \
-	X(process, processes)                                                                      \
-	X(thread, threads)                                                                         \
 	X(module, modules)                                                                         \
 	X(mapping, mappings)                                                                       \
 	X(probe, probes)                                                                           \
 	X(clock, clocks)                                                                           \
 	X(lost, losts)                                                                             \
-	X(name, names)                                                                             \
 	X(operator, operators)                                                                     \
 	X(window, windows)                                                                         \
-	X(let_go, let_gos)                                                                         \
+	X(let_go, let_gos)
+#define CAPTURE_TALLIES(X)                                                                         \
+	X(process, processes)                                                                      \
+	X(thread, threads)                                                                         \
+	X(name, names)                                                                             \
 	X(python, pythons)
 
 struct xsp_capture_reader {
@@ -52,12 +54,10 @@ struct xsp_capture_reader {
 	const char *last_provider;
 	struct info *infos;
 	size_t info_count, info_capacity;
-#define LIST_FIELDS(one, many)                                                                     \
-	struct xsp_capture_##one *many;                                                            \
-	size_t one##_count, one##_capacity;
-	CAPTURE_LISTS(LIST_FIELDS)
-#undef LIST_FIELDS
-	struct xsp_u64map process_index, thread_index, name_index, python_index;
+#define LIST_FIELD(one, many) XSP_ARRAY(struct xsp_capture_##one) many;
+	CAPTURE_LISTS(LIST_FIELD)
+#define TALLY_FIELD(one, many) XSP_TALLY(struct xsp_capture_##one) many;
+	CAPTURE_TALLIES(TALLY_FIELD)
 	struct xsp_capture_stats stats;
 	bool stats_known;
 	uint64_t events; /* in whole chunks, as their headers say */

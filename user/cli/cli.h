@@ -44,8 +44,6 @@ int xsp_parse_duration(const char *text, double plain_ns, uint64_t *ns);
 int xsp_parse_size(const char *text, size_t *bytes);
 /* A number in decimal within [least, most]; 0 or -EINVAL. */
 int xsp_parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *out);
-/* Appends the ids of "1,2,3" to the caller's array *ids; 0, -EINVAL or -ENOMEM. */
-int xsp_parse_ids(const char *text, pid_t **ids, size_t *count);
 
 /* The user who called sudo (SUDO_UID, SUDO_GID), else -1. */
 void xsp_sudo_user(uid_t *uid, gid_t *gid);

@@ -188,24 +188,3 @@ void xsp_wrap_stderr(void)
 	stderr = wrapped(stderr, STDERR_FILENO);
 	setvbuf(stderr, NULL, _IONBF, 0);
 }
-
-int xsp_parse_ids(const char *text, pid_t **ids, size_t *count)
-{
-	char *copy = strdup(text), *rest = copy, *part;
-	int rc = copy == NULL ? -ENOMEM : 0;
-
-	while (rc == 0 && (part = strsep(&rest, ",")) != NULL) {
-		uint64_t n;
-		pid_t *grown = reallocarray(*ids, *count + 1, sizeof(*grown));
-		if (grown == NULL) {
-			rc = -ENOMEM;
-			break;
-		}
-		*ids = grown;
-		rc = xsp_parse_number(part, 1, 4194304, &n);
-		if (rc == 0)
-			grown[(*count)++] = (pid_t)n;
-	}
-	free(copy);
-	return rc;
-}

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analysis/analyses.h"
 #include "analysis/names/summary.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -161,6 +162,7 @@ static int open_all(struct work *w)
 static int add_sinks(struct work *w, struct xsp_sinks *sinks)
 {
 	const struct xsp_outputs *o = w->o;
+	const size_t before = sinks->count; /* the report's */
 	int rc = w->summary != NULL ? xsp_sinks_add(sinks, xsp_summary_sink(w->summary)) : 0;
 
 	for (size_t i = 0; i < o->count && rc == 0; i++)
@@ -169,7 +171,7 @@ static int add_sinks(struct work *w, struct xsp_sinks *sinks)
 	if (rc == 0 && o->beside != NULL)
 		rc = xsp_sinks_add(sinks, *o->beside);
 	/* the counts are wanted even if there is no other sink */
-	const bool shown = o->progress && sinks->count > 0;
+	const bool shown = o->progress && sinks->count > before;
 	const struct xsp_timeline_sink counting = {.ctx = w, .span = shown ? show_progress : NULL};
 	return rc == 0 && (shown || o->counts != NULL) ? xsp_sinks_add(sinks, counting) : rc;
 }
@@ -407,12 +409,30 @@ static int run_others(struct work *w, const struct xsp_pass_listener *listener,
 	return rc;
 }
 
+/* Outputs that are complete stay so without the report. */
+static int analyze(const struct work *w, const struct xsp_pass_listener *outputs,
+		   struct xsp_error *err)
+{
+	const struct xsp_outputs *o = w->o;
+	const struct xsp_analyze_options how = {.cut = o->cut, .step = o->step, .beside = *outputs};
+	const int rc = xsp_analyze(w->reader, &how, *o->report, err);
+
+	if (rc == 0)
+		return 0;
+	xsp_report_free(*o->report);
+	*o->report = NULL;
+	if (w->ended)
+		xsp_say("the account of the time is missing: %s", err->text);
+	return w->ended ? 0 : rc;
+}
+
 int xsp_write_outputs(struct xsp_capture_reader *capture, const struct xsp_outputs *o)
 {
 	struct work w = {.o = o, .reader = capture, .progress_at = seconds()};
 	const struct xsp_pass_listener listener = {&w, begin_part, end_part, clear_part};
 	struct xsp_error err = {0};
-	int rc = xsp_pass_run(&(struct xsp_pass){capture, o->cut, o->step, &listener, 1}, &err);
+	const struct xsp_pass pass = {capture, o->cut, o->step, &listener, 1};
+	int rc = o->report != NULL ? analyze(&w, &listener, &err) : xsp_pass_run(&pass, &err);
 
 	if (rc == 0 && o->job != NULL)
 		rc = run_others(&w, &listener, &err);

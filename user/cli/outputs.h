@@ -29,6 +29,7 @@ unsigned xsp_by_of(const char *word);
 bool xsp_is_capture_name(const char *path);
 
 struct xsp_job;
+struct xsp_report;
 
 struct xsp_outputs {
 	const char *const *paths; /* .xspt names are ignored: they are the capture */
@@ -49,6 +50,8 @@ struct xsp_outputs {
 	const struct xsp_cut *cut; /* the range; NULL: all */
 	/* cli/job.h: several captures, of which the first one is given; NULL: one capture */
 	const struct xsp_job *job;
+	/* filled by the same pass; set to NULL if it failed; NULL: not wanted */
+	struct xsp_report **report;
 	struct xsp_timeline_counts *counts; /* the run's counts, at its end; NULL: not wanted */
 	const struct xsp_timeline_sink *beside; /* one more sink; NULL: none */
 	/* gets the names of the files, which are then not said: "a.json, a.svg"; malloc'd, or NULL: none was written */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files/file_io.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/input.h"
@@ -52,27 +53,18 @@ int xsp_page_output_check(const char *path, struct xsp_error *err)
 	return xsp_export_check(path, err);
 }
 
-/* Writes into the new file. The stream gets its own descriptor. */
-static int write_to(const struct xsp_out *out, const char *path,
-		    const struct xsp_page_options *page, struct xsp_error *err)
+int xsp_page_write_to(int file, const struct xsp_page_options *page, struct xsp_error *err)
 {
-	const int file = xsp_out_descriptor(out);
 	const int fd = file < 0 ? file : fcntl(file, F_DUPFD_CLOEXEC, 3);
 	FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
-	int rc = 0;
 
 	if (f == NULL) {
-		rc = file < 0 ? file : -errno;
-		if (fd >= 0)
-			close(fd);
-	} else {
-		rc = xsp_page_write(page, f, err);
-		if (fclose(f) != 0 && rc == 0)
-			rc = -errno;
+		const int rc = file < 0 ? file : -errno;
+		xsp_close(fd);
+		return rc;
 	}
-	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot write %s: %s", path,
-				      strerror(-rc))
-		      : 0;
+	const int rc = xsp_page_write(page, f, err);
+	return fclose(f) != 0 && rc == 0 ? -errno : rc;
 }
 
 int xsp_page_output_write(const struct xsp_page_output *o, const struct xsp_page_options *page,
@@ -90,10 +82,11 @@ int xsp_page_output_write(const struct xsp_page_output *o, const struct xsp_page
 	int rc = xsp_out_open(&how, &out, err);
 	if (rc < 0)
 		return rc;
-	rc = write_to(out, o->path, page, err);
+	rc = xsp_page_write_to(xsp_out_descriptor(out), page, err);
 	if (rc < 0) {
 		xsp_out_cancel(out);
-		return rc;
+		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot write %s: %s", o->path,
+				     strerror(-rc));
 	}
 	rc = xsp_out_close(out, err);
 	if (elsewhere != NULL)

@@ -22,6 +22,8 @@ struct xsp_page_output {
 	gid_t owner_gid;
 	bool quiet; /* do not say what was written */
 };
+/* Writes it to a file, which stays open. 0 or a negative errno. */
+int xsp_page_write_to(int file, const struct xsp_page_options *page, struct xsp_error *err);
 /* Could a page be written to `path`, as it looks now? 0 or a negative errno. */
 int xsp_page_output_check(const char *path, struct xsp_error *err);
 /* Call it after the check. 0 or a negative errno. */

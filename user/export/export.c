@@ -304,11 +304,6 @@ void xsp_export_cancel(struct xsp_export *x)
 	free_export(x);
 }
 
-int xsp_export_error(const struct xsp_export *x)
-{
-	return xsp_out_error(x->out);
-}
-
 /* A full disk under one output must not end the run for the others. After an error this output
  * ignores what comes, and finish() reports the error. */
 #define FORWARD(what, type)                                                                        \

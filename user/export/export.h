@@ -99,9 +99,6 @@ bool xsp_export_too_large(const struct xsp_export *x, uint64_t *bytes);
  * formats that show the rest. */
 bool xsp_export_is_empty(const struct xsp_export *x, char *why, size_t size);
 void xsp_export_cancel(struct xsp_export *x);
-/* The first error of this output (negative errno), 0 if none. The sink lets the run go on for other
- * outputs, and finish() reports the error. Check here to stop early. */
-int xsp_export_error(const struct xsp_export *x);
 /* The sink for xsp_timeline_run(). */
 struct xsp_timeline_sink xsp_export_sink(struct xsp_export *x);
 

@@ -189,8 +189,8 @@ static void put_interned(struct xsp_export *x)
 			 xsp_wait_class_name(i));
 		intern(x, INTERNED_NAMES, BLOCKED_NAMES + i, blocked);
 	}
-	for (size_t i = 0; i < p->spans.kind_count; i++) {
-		const char *name = xsp_timeline_name(x->view.timeline, p->spans.kinds[i].name);
+	for (size_t i = 0; i < p->spans.kinds.count; i++) {
+		const char *name = xsp_timeline_name(x->view.timeline, p->spans.kinds.rows[i].name);
 		intern(x, INTERNED_NAMES, i, xsp_text_short(name != NULL ? name : "", buffer));
 	}
 	flush_interned(x, 0);
@@ -250,7 +250,7 @@ static void put_annotation(struct perfetto *p, const char *name, bool value)
 
 static void put_begin(struct perfetto *p, uint32_t name)
 {
-	const struct xsp_span_kind *frame = name < STATE_NAMES ? &p->spans.kinds[name] : NULL;
+	const struct xsp_span_kind *frame = name < STATE_NAMES ? &p->spans.kinds.rows[name] : NULL;
 
 	xsp_message_number(&p->event, EVENT_NAME, (uint64_t)name + 1);
 	xsp_message_number(&p->event, EVENT_CATEGORY,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "export/export_private.h"
+#include "base/text.h"
 #include "export/out.h"
 #include "export/text.h"
 #include "model/rows/nested.h"
@@ -62,13 +63,12 @@ static int put_event(void *ctx, bool begins, uint32_t frame, uint64_t time_ns)
 static void put_profile_name(struct xsp_export *x, const struct xsp_thread_row *row)
 {
 	char process[256], name[400];
-	int n;
 
 	xsp_run_process_name(x->view.reader, row->root_pid, process, sizeof(process));
-	n = snprintf(name, sizeof(name), "%s (pid %u) thread %u (%s)", process, row->pid,
-		     row->thread_tid, xsp_thread_rows_comm(&x->view, row->root_pid, row->root_tid));
-	if (row->number > 0 && n > 0 && (size_t)n < sizeof(name))
-		snprintf(name + n, sizeof(name) - (size_t)n, " stack %u", row->number);
+	snprintf(name, sizeof(name), "%s (pid %u) thread %u (%s)", process, row->pid,
+		 row->thread_tid, xsp_thread_rows_comm(&x->view, row->root_pid, row->root_tid));
+	if (row->number > 0)
+		xsp_join(name, sizeof(name), "", " stack %u", row->number);
 	xsp_out_json(x->out, name);
 }
 
@@ -135,8 +135,8 @@ static int speedscope_end(struct xsp_export *x)
 	for (size_t i = 0; rc == 0 && i < xsp_thread_rows_count(s->spans.rows); i++)
 		rc = put_profile(x, xsp_thread_rows_at(s->spans.rows, i));
 	xsp_out_text(x->out, "],\n\"shared\":{\"frames\":[\n");
-	for (size_t i = 0; i < s->spans.kind_count; i++)
-		put_frame(x, &s->spans.kinds[i], i == 0);
+	for (size_t i = 0; i < s->spans.kinds.count; i++)
+		put_frame(x, &s->spans.kinds.rows[i], i == 0);
 	xsp_out_text(x->out, "]}}\n");
 	return rc;
 }

@@ -255,7 +255,7 @@ int xsp_import_activity_of(struct xsp_import *m, const struct xsp_import_event *
 	int rc = xsp_import_gpu_row(m, e, &a->row);
 	if (rc < 0)
 		return rc;
-	m->gpu_rows[a->row].used = true;
+	m->gpu_rows.rows[a->row].used = true;
 	rc = note_context(m, e, a->row);
 	return rc == 0 && record->type == XSP_GPU_KERNEL ? xsp_import_kernel(m, e, &a->name) : rc;
 }

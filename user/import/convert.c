@@ -179,7 +179,7 @@ static int convert_call(struct xsp_import *m, const struct xsp_import_event *e,
 	}
 	s->head.api = (uint8_t)*api;
 	s->correlation = xsp_import_id(e, XSP_ARG_CORRELATION, 0);
-	m->processes[m->threads[s->thread].process].calls++;
+	m->processes.rows[m->threads.rows[s->thread].process].calls++;
 	int rc = cbid_of(m, e, s->head.api, s->probe, &s->cbid);
 	return rc == 0 && s->correlation != 0 ? need_gpu(m) : rc;
 }
@@ -217,9 +217,9 @@ static int fill_span(struct xsp_import *m, const struct xsp_import_event *e, int
 static int add(struct xsp_import *m, uint32_t thread, enum xsp_import_count what,
 	       const struct xsp_import_head *head, int64_t end_ns)
 {
-	struct xsp_import_thread *th = &m->threads[thread];
+	struct xsp_import_thread *th = &m->threads.rows[thread];
 
-	th->used = m->processes[th->process].used = true;
+	th->used = m->processes.rows[th->process].used = true;
 	xsp_import_counted(m, what);
 	cover(m, head->time_ns, end_ns);
 	return xsp_sorter_add(m->sorter, (const void *)head);
@@ -400,7 +400,7 @@ static int close_rest(struct xsp_import *m, struct opens *o)
 {
 	int rc = 0;
 
-	for (uint32_t thread = 0; thread < m->thread_count && rc == 0; thread++) {
+	for (uint32_t thread = 0; thread < m->threads.count && rc == 0; thread++) {
 		const uint32_t *at;
 		while (rc == 0 && (at = xsp_u64map_get(&o->innermost, thread)) != NULL &&
 		       *at != 0) {

@@ -174,9 +174,9 @@ static void note_asynchronous(struct xsp_gpu_record *record)
 
 static struct xsp_import_process *process_of_row(struct emitter *t, uint32_t row)
 {
-	const uint32_t process = t->m->gpu_rows[row].process;
+	const uint32_t process = t->m->gpu_rows.rows[row].process;
 
-	return process != 0 ? &t->m->processes[process - 1] : t->main;
+	return process != 0 ? &t->m->processes.rows[process - 1] : t->main;
 }
 
 /* A time of 0 says that there is none, unless the trace begins there. */
@@ -226,14 +226,14 @@ static int emit_activity(struct emitter *t, const struct xsp_import_activity *a)
 
 static struct xsp_import_process *process_of(const struct emitter *t, const struct lane *l)
 {
-	return &t->m->processes[t->m->threads[l->thread].process];
+	return &t->m->processes.rows[t->m->threads.rows[l->thread].process];
 }
 
 /* CUPTI's record of a call whose span has ended. */
 static int emit_call(struct emitter *t, const struct lane *l, const struct open_span *s)
 {
 	const enum xsp_cuda_api api = (enum xsp_cuda_api)(s->api - 1);
-	const struct xsp_import_thread *th = &t->m->threads[l->thread];
+	const struct xsp_import_thread *th = &t->m->threads.rows[l->thread];
 	void *room;
 	int rc = begin_record(t, process_of(t, l), s->end_ns, sizeof(struct xsp_gpu_api), &room);
 
@@ -255,8 +255,8 @@ static struct xsp_import_process *process_of_gpu(struct emitter *t)
 	struct xsp_import *m = t->m;
 	struct xsp_import_process *found = NULL;
 
-	for (size_t i = 0; i < m->process_count; i++) {
-		struct xsp_import_process *p = &m->processes[i];
+	for (size_t i = 0; i < m->processes.count; i++) {
+		struct xsp_import_process *p = &m->processes.rows[i];
 		if (p->used && (found == NULL || p->calls > found->calls))
 			found = p;
 	}
@@ -318,9 +318,9 @@ static int emit_states(struct emitter *t, int64_t now, uint32_t state)
 	struct xsp_import *m = t->m;
 	int rc = t->main->gpu ? 0 : emit_state(t, t->main, now, state);
 
-	for (size_t i = 0; i < m->process_count && rc == 0; i++)
-		if (m->processes[i].gpu)
-			rc = emit_state(t, &m->processes[i], now, state);
+	for (size_t i = 0; i < m->processes.count && rc == 0; i++)
+		if (m->processes.rows[i].gpu)
+			rc = emit_state(t, &m->processes.rows[i], now, state);
 	return rc;
 }
 
@@ -448,7 +448,7 @@ static int pop_until(struct emitter *t, int64_t now)
 static int new_lane(struct emitter *t, uint32_t thread, uint32_t number, uint32_t *index)
 {
 	struct xsp_import *m = t->m;
-	struct xsp_import_thread *th = &m->threads[thread];
+	struct xsp_import_thread *th = &m->threads.rows[thread];
 	char comm[32];
 
 	if (xsp_grow(&t->lanes, &t->lane_capacity, t->lane_count + 1) < 0)
@@ -460,7 +460,7 @@ static int new_lane(struct emitter *t, uint32_t thread, uint32_t number, uint32_
 	t->lanes[*index].tid = xsp_import_invent_id(m);
 	snprintf(comm, sizeof(comm), "%.14s overlap %u", th->name, number);
 	return xsp_capture_put_thread(
-		m->w, &(struct xsp_capture_thread){.pid = m->processes[th->process].pid,
+		m->w, &(struct xsp_capture_thread){.pid = m->processes.rows[th->process].pid,
 						   .tid = t->lanes[*index].tid,
 						   .ns_tid = t->lanes[*index].tid,
 						   .comm = comm});
@@ -507,7 +507,7 @@ static int lane_for(struct emitter *t, uint32_t thread, int64_t begin_ns, int64_
 		    struct lane **out)
 {
 	const int64_t told_ns = *end_ns;
-	uint32_t at = t->m->threads[thread].lane, last = 0, number = 0;
+	uint32_t at = t->m->threads.rows[thread].lane, last = 0, number = 0;
 	size_t kept;
 
 	for (; at != 0; number++) {
@@ -529,7 +529,7 @@ static int lane_for(struct emitter *t, uint32_t thread, int64_t begin_ns, int64_
 	if (last != 0)
 		t->lanes[last - 1].next = at + 1;
 	else
-		t->m->threads[thread].lane = at + 1;
+		t->m->threads.rows[thread].lane = at + 1;
 	return 0;
 }
 
@@ -566,7 +566,7 @@ static int emit_span(struct emitter *t, const struct xsp_import_span *sorted)
 	struct xsp_import_span own = *sorted, *s = &own;
 	const bool goes_on =
 		s->head.rank == XSP_IMPORT_PYTHON && s->end_ns >= t->m->python_ns - CLIP_NS;
-	const uint32_t first = t->m->threads[s->thread].lane;
+	const uint32_t first = t->m->threads.rows[s->thread].lane;
 	struct lane *l = NULL;
 	int rc = first != 0 ? bound(t, &t->lanes[first - 1], goes_on, s) : 0;
 	int64_t end_ns = s->end_ns;
@@ -582,7 +582,7 @@ static int emit_span(struct emitter *t, const struct xsp_import_span *sorted)
 		rc = -ENOMEM;
 	if (rc < 0)
 		return rc;
-	if (l->tid != t->m->threads[s->thread].tid)
+	if (l->tid != t->m->threads.rows[s->thread].tid)
 		xsp_import_counted(t->m, XSP_IMPORT_OVERLAPPING);
 	if (s->head.ending == XSP_IMPORT_POINT)
 		return emit_event(t, l, s->probe, l->depth + 1, s->head.time_ns, XSP_EVENT_POINT,
@@ -607,7 +607,7 @@ static int emit_span(struct emitter *t, const struct xsp_import_span *sorted)
 
 static int emit_allocation(struct emitter *t, const struct xsp_import_allocation *a)
 {
-	const struct xsp_import_thread *th = &t->m->threads[a->thread];
+	const struct xsp_import_thread *th = &t->m->threads.rows[a->thread];
 	struct {
 		struct xsp_event head;
 		struct xsp_section section;
@@ -615,7 +615,7 @@ static int emit_allocation(struct emitter *t, const struct xsp_import_allocation
 	} e = {
 		.head = {.time_ns = time_at(t, a->head.time_ns),
 			 .tid = th->tid,
-			 .tgid = t->m->processes[th->process].pid,
+			 .tgid = t->m->processes.rows[th->process].pid,
 			 .probe = a->probe,
 			 .kind = XSP_EVENT_MEMORY,
 			 .flags = XSP_EVENT_SECTIONS},
@@ -630,11 +630,11 @@ static int emit_allocation(struct emitter *t, const struct xsp_import_allocation
 
 static int emit_value(struct emitter *t, const struct xsp_import_value *v)
 {
-	const struct xsp_import_thread *th = &t->m->threads[v->thread];
+	const struct xsp_import_thread *th = &t->m->threads.rows[v->thread];
 	struct xsp_event_value e = {
 		.head = {.time_ns = time_at(t, v->head.time_ns),
 			 .tid = th->tid,
-			 .tgid = t->m->processes[th->process].pid,
+			 .tgid = t->m->processes.rows[th->process].pid,
 			 .probe = v->probe,
 			 .kind = XSP_EVENT_VALUE,
 			 .size = sizeof(e)},

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 
 #include "base/files/file_io.h"
 #include "base/rows/grow.h"
+#include "base/text.h"
 #include "catalog/gpu_words.h"
 #include "import/import_private.h"
 
@@ -512,26 +512,6 @@ out:
 
 /* ---- the report ---- */
 
-struct line {
-	char *out;
-	size_t size, used;
-};
-
-static void append(struct line *l, const char *between, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-static void append(struct line *l, const char *between, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (l->used > 0 && l->used + strlen(between) < l->size)
-		l->used += (size_t)snprintf(l->out + l->used, l->size - l->used, "%s", between);
-	va_start(ap, fmt);
-	l->used += (size_t)vsnprintf(l->out + l->used, l->size - l->used, fmt, ap);
-	va_end(ap);
-	if (l->used >= l->size)
-		l->used = l->size - 1;
-}
-
 static const char dropped[] = "dropped", not_imported[] = "not imported";
 
 static const struct {
@@ -565,21 +545,21 @@ static const struct {
 
 bool xsp_import_line(const struct xsp_import_report *report, char *out, size_t size)
 {
-	struct line l = {.out = out, .size = size};
 	const char *group = NULL;
 
 	out[0] = '\0';
 	if (report->why != NULL)
-		append(&l, "; ", "read up to byte %" PRIu64 ": %s", report->read_to, report->why);
+		xsp_join(out, size, "; ", "read up to byte %" PRIu64 ": %s", report->read_to,
+			 report->why);
 	for (size_t i = 0; i < sizeof(sayings) / sizeof(sayings[0]); i++) {
 		const uint64_t n = report->counts[sayings[i].what];
 		const bool goes_on = sayings[i].group != NULL && sayings[i].group == group;
 		if (n == 0)
 			continue;
 		group = sayings[i].group;
-		append(&l, goes_on ? ", " : "; ", "%s%s%" PRIu64 " %s",
-		       group != NULL && !goes_on ? group : "",
-		       group != NULL && !goes_on ? ": " : "", n, sayings[i].text);
+		xsp_join(out, size, goes_on ? ", " : "; ", "%s%s%" PRIu64 " %s",
+			 group != NULL && !goes_on ? group : "",
+			 group != NULL && !goes_on ? ": " : "", n, sayings[i].text);
 	}
-	return l.used > 0;
+	return out[0] != '\0';
 }

@@ -6,7 +6,7 @@
 #include <locale.h>
 
 #include "base/arena.h"
-#include "base/rows/u64map.h"
+#include "base/rows/tally.h"
 #include "capture/capture.h"
 #include "import/import.h"
 #include "import/sorter.h"
@@ -125,23 +125,19 @@ struct xsp_import {
 	struct xsp_import_names names; /* class: enum of tables.c; number: probe */
 	uint32_t probes;
 	struct xsp_import_names kernels; /* number: 1 once it was written */
-	struct xsp_import_process *processes;
-	size_t process_count, process_capacity;
-	struct xsp_u64map process_of;
-	struct xsp_import_thread *threads;
-	size_t thread_count, thread_capacity;
-	struct xsp_u64map thread_of, tids; /* tids: those that are taken */
+	XSP_TALLY(struct xsp_import_process) processes;
+	XSP_TALLY(struct xsp_import_thread) threads;
+	struct xsp_u64map tids; /* that are taken */
 	uint32_t invented; /* ids so far */
 	uint64_t last_key; /* of a thread, and its index */
 	uint32_t last_thread;
 
 	/* rows of GPUs, by the number that they have as a process */
-	struct xsp_import_gpu_row {
+	XSP_TALLY(struct xsp_import_gpu_row {
 		uint32_t process; /* 1 + index of its process; 0: unknown */
 		bool used;
-	} * gpu_rows;
-	size_t gpu_row_count, gpu_row_capacity;
-	struct xsp_u64map gpu_row_of;
+	})
+	gpu_rows;
 
 	/* top-level keys */
 	int64_t base_ns;

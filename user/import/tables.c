@@ -249,18 +249,17 @@ static const char *name_instead(struct xsp_import *m, const struct xsp_import_ev
 static int process_of(struct xsp_import *m, const struct xsp_import_event *e, uint64_t key,
 		      uint32_t number, uint32_t *index)
 {
-	const long at = xsp_u64map_index(&m->process_of, key, &m->processes, &m->process_capacity,
-					 m->process_count);
+	struct xsp_import_process *p =
+		xsp_tally_row(&m->processes, key, &(struct xsp_import_process){.name = NULL});
 
-	if (at < 0)
+	if (p == NULL)
 		return -ENOMEM;
-	*index = (uint32_t)at;
-	if ((size_t)at < m->process_count)
-		return 0;
-	m->processes[m->process_count++] = (struct xsp_import_process){
-		.pid = number != UINT32_MAX ? number : xsp_import_invent_id(m),
-		.name = name_instead(m, e, XSP_TRACE_PID, number)};
-	return m->processes[at].name == NULL ? -ENOMEM : 0;
+	*index = xsp_tally_index(&m->processes, p);
+	if (p->name == NULL)
+		*p = (struct xsp_import_process){
+			.pid = number != UINT32_MAX ? number : xsp_import_invent_id(m),
+			.name = name_instead(m, e, XSP_TRACE_PID, number)};
+	return p->name == NULL ? -ENOMEM : 0;
 }
 
 /* If two threads of two processes have the same number, one gets another. */
@@ -281,44 +280,40 @@ int xsp_import_thread(struct xsp_import *m, const struct xsp_import_event *e, ui
 	const uint64_t process_key = key_of(e, XSP_TRACE_PID, &pid);
 	const uint64_t key = xsp_u64_mix(process_key) + key_of(e, which, &tid);
 
-	if (m->thread_count > 0 && key == m->last_key) {
+	if (m->threads.count > 0 && key == m->last_key) {
 		*index = m->last_thread;
 		return 0;
 	}
-	const long at = xsp_u64map_index(&m->thread_of, key, &m->threads, &m->thread_capacity,
-					 m->thread_count);
-	int rc = at < 0 ? -ENOMEM : 0;
-	if (rc == 0 && (size_t)at == m->thread_count) {
-		rc = process_of(m, e, process_key, pid, &process);
+	struct xsp_import_thread *t = xsp_tally_find(&m->threads, key);
+	if (t == NULL) {
+		int rc = process_of(m, e, process_key, pid, &process);
 		if (rc == 0)
 			rc = tid_of(m, tid, &own);
 		if (rc < 0)
 			return rc;
-		m->threads[m->thread_count++] =
-			(struct xsp_import_thread){.process = process,
-						   .tid = own,
-						   .display_tid = tid != UINT32_MAX ? tid : own,
-						   .name = name_instead(m, e, which, tid)};
-		rc = m->threads[at].name == NULL ? -ENOMEM : 0;
+		const struct xsp_import_thread new = {.process = process,
+						      .tid = own,
+						      .display_tid = tid != UINT32_MAX ? tid : own,
+						      .name = name_instead(m, e, which, tid)};
+		t = new.name != NULL ? xsp_tally_row(&m->threads, key, &new) : NULL;
 	}
-	if (rc < 0)
-		return rc;
+	if (t == NULL)
+		return -ENOMEM;
 	m->last_key = key;
-	*index = m->last_thread = (uint32_t)at;
+	*index = m->last_thread = xsp_tally_index(&m->threads, t);
 	return 0;
 }
 
 int xsp_import_gpu_row(struct xsp_import *m, const struct xsp_import_event *e, uint32_t *index)
 {
 	uint32_t number;
-	const long at = xsp_u64map_index(&m->gpu_row_of, key_of(e, XSP_TRACE_PID, &number),
-					 &m->gpu_rows, &m->gpu_row_capacity, m->gpu_row_count);
+	const struct xsp_import_gpu_row *row =
+		xsp_tally_row(&m->gpu_rows, key_of(e, XSP_TRACE_PID, &number),
+			      &(struct xsp_import_gpu_row){.process = 0});
 
-	if (at < 0)
+	if (row == NULL)
 		return -ENOMEM;
-	*index = (uint32_t)at;
-	if ((size_t)at == m->gpu_row_count)
-		m->gpu_rows[m->gpu_row_count++] = (struct xsp_import_gpu_row){.process = 0};
+	*index = xsp_tally_index(&m->gpu_rows, row);
 	return 0;
 }
 
@@ -336,7 +331,7 @@ static int note_gpu_process(struct xsp_import *m, const struct xsp_import_event 
 	if (rc == 0)
 		rc = xsp_import_gpu_row(m, e, &row);
 	if (rc == 0)
-		m->gpu_rows[row].process = process + 1;
+		m->gpu_rows.rows[row].process = process + 1;
 	return rc;
 }
 
@@ -376,9 +371,9 @@ int xsp_import_convert_metadata(struct xsp_import *m, const struct xsp_import_ev
 	if (name == NULL)
 		return -ENOMEM;
 	if (thread)
-		m->threads[index].name = name;
+		m->threads.rows[index].name = name;
 	else
-		m->processes[index].name = name;
+		m->processes.rows[index].name = name;
 	return 0;
 }
 
@@ -387,19 +382,19 @@ int xsp_import_define(struct xsp_import *m)
 	char variables[64];
 	int rc = 0;
 
-	for (size_t i = 0; i < m->gpu_row_count; i++) {
-		const struct xsp_import_gpu_row *row = &m->gpu_rows[i];
+	for (size_t i = 0; i < m->gpu_rows.count; i++) {
+		const struct xsp_import_gpu_row *row = &m->gpu_rows.rows[i];
 		if (row->used && row->process != 0)
-			m->processes[row->process - 1].gpu = m->processes[row->process - 1].used =
-				true;
+			m->processes.rows[row->process - 1].gpu =
+				m->processes.rows[row->process - 1].used = true;
 	}
 	/* a trace with this is of one process; other processes in it are invented */
 	snprintf(variables, sizeof(variables),
 		 XSP_JOB_RANK "=%" PRId64 "\n" XSP_JOB_WORLD_SIZE "=%" PRId64 "\n", m->rank,
 		 m->world_size);
 
-	for (size_t i = 0; i < m->process_count && rc == 0; i++) {
-		const struct xsp_import_process *p = &m->processes[i];
+	for (size_t i = 0; i < m->processes.count && rc == 0; i++) {
+		const struct xsp_import_process *p = &m->processes.rows[i];
 		if (p->used)
 			rc = xsp_capture_put_process(
 				m->w, &(struct xsp_capture_process){
@@ -413,16 +408,16 @@ int xsp_import_define(struct xsp_import *m)
 								     : NULL,
 				      });
 	}
-	for (size_t i = 0; i < m->thread_count && rc == 0; i++) {
-		const struct xsp_import_thread *t = &m->threads[i];
+	for (size_t i = 0; i < m->threads.count && rc == 0; i++) {
+		const struct xsp_import_thread *t = &m->threads.rows[i];
 		if (t->used)
-			rc = xsp_capture_put_thread(m->w,
-						    &(struct xsp_capture_thread){
-							    .pid = m->processes[t->process].pid,
-							    .tid = t->tid,
-							    .ns_tid = t->display_tid,
-							    .comm = t->name,
-						    });
+			rc = xsp_capture_put_thread(
+				m->w, &(struct xsp_capture_thread){
+					      .pid = m->processes.rows[t->process].pid,
+					      .tid = t->tid,
+					      .ns_tid = t->display_tid,
+					      .comm = t->name,
+				      });
 	}
 	return rc;
 }
@@ -431,12 +426,9 @@ void xsp_import_tables_free(struct xsp_import *m)
 {
 	free_names(&m->names);
 	free_names(&m->kernels);
-	xsp_u64map_free(&m->process_of);
-	xsp_u64map_free(&m->thread_of);
 	xsp_u64map_free(&m->tids);
-	xsp_u64map_free(&m->gpu_row_of);
-	free(m->gpu_rows);
-	free(m->processes);
-	free(m->threads);
+	xsp_tally_free(&m->gpu_rows);
+	xsp_tally_free(&m->processes);
+	xsp_tally_free(&m->threads);
 	xsp_arena_free(&m->texts);
 }

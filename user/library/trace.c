@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/analyses.h"
+#include "base/text.h"
 #include "report/report.h"
 #include "base/error.h"
 #include "base/rows/grow.h"
@@ -423,11 +424,8 @@ struct part {
 static void put_option(struct part *p, bool given, const char *option, uint64_t value,
 		       const char *unit)
 {
-	const size_t used = strlen(p->text);
-
 	if (given)
-		snprintf(p->text + used, sizeof(p->text) - used, "%s%s %" PRIu64 "%s",
-			 used > 0 ? " " : "", option, value, unit);
+		xsp_join(p->text, sizeof(p->text), " ", "%s %" PRIu64 "%s", option, value, unit);
 }
 
 /* NULL or all zeros mean the whole capture. -EINVAL: the struct's size is impossible. */

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/text.h"
 #include "base/units.h"
 
 const struct xsp_loss_words xsp_loss_words[XSP_LOSSES] = {
@@ -38,20 +39,18 @@ struct xsp_health xsp_health_of(const struct xsp_capture_reader *r)
 	return h;
 }
 
-/* "11 entries, 12 exits"; returns its length. */
-static size_t join_losses(const struct xsp_health *h, char *text, size_t size)
+/* "11 entries, 12 exits"; false: none. */
+static bool join_losses(const struct xsp_health *h, char *text, size_t size)
 {
 	char count[XSP_UNITS_SIZE];
-	size_t used = 0;
 
-	for (unsigned i = 0; i < XSP_LOSSES && used < size; i++)
+	text[0] = '\0';
+	for (unsigned i = 0; i < XSP_LOSSES; i++)
 		if (h->lost[i] > 0)
-			used += (size_t)snprintf(text + used, size - used, "%s%s %s",
-						 used > 0 ? ", " : "",
-						 xsp_format_count(count, h->lost[i]),
-						 h->lost[i] == 1 ? xsp_loss_words[i].one
-								 : xsp_loss_words[i].several);
-	return used;
+			xsp_join(text, size, ", ", "%s %s", xsp_format_count(count, h->lost[i]),
+				 h->lost[i] == 1 ? xsp_loss_words[i].one
+						 : xsp_loss_words[i].several);
+	return text[0] != '\0';
 }
 
 const char *xsp_health_losses(const struct xsp_capture_reader *r, const struct xsp_health *h,

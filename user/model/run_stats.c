@@ -2,10 +2,10 @@
 #include "model/run_stats.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "model/health.h"
 #include "timeline/others.h"
 
@@ -233,28 +233,7 @@ void xsp_run_process_name(const struct xsp_capture_reader *r, uint32_t pid, char
 	snprintf(out, size, "%.*s", (int)(length < size ? length : size - 1), name);
 }
 
-struct line {
-	char *out;
-	size_t size, used;
-};
-
-static void append(struct line *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void append(struct line *l, const char *fmt, ...)
-{
-	const char *before = l->used == 0 ? "Incomplete: " : ", ";
-	va_list ap;
-
-	l->used += (size_t)snprintf(l->out + l->used, l->size - l->used, "%s", before);
-	if (l->used >= l->size)
-		l->used = l->size - 1;
-	va_start(ap, fmt);
-	l->used += (size_t)vsnprintf(l->out + l->used, l->size - l->used, fmt, ap);
-	va_end(ap);
-	if (l->used >= l->size)
-		l->used = l->size - 1;
-}
-
-static void append_gaps(struct line *l, const struct xsp_capture_reader *r)
+static void append_gaps(char *out, size_t size, const struct xsp_capture_reader *r)
 {
 	uint64_t count;
 
@@ -262,13 +241,13 @@ static void append_gaps(struct line *l, const struct xsp_capture_reader *r)
 		if (xsp_capture_gap(r, i, &count) == NULL)
 			continue;
 		if (count > 0)
-			append(l, "%s: %" PRIu64, xsp_capture_gap_key(i), count);
+			xsp_join(out, size, ", ", "%s: %" PRIu64, xsp_capture_gap_key(i), count);
 		else
-			append(l, "%s", xsp_capture_gap_key(i));
+			xsp_join(out, size, ", ", "%s", xsp_capture_gap_key(i));
 	}
 }
 
-static void append_brake(struct line *l, const struct xsp_capture_reader *r,
+static void append_brake(char *out, size_t size, const struct xsp_capture_reader *r,
 			 const struct xsp_timeline *t)
 {
 	const struct xsp_capture_window *windows = NULL;
@@ -278,12 +257,12 @@ static void append_brake(struct line *l, const struct xsp_capture_reader *r,
 
 	xsp_timeline_window(t, &start, &end);
 	if (parts)
-		append(l, "of %.3g %% of the time",
-		       end > start
-			       ? 100.0 * (double)xsp_timeline_recorded_ns(t) / (double)(end - start)
-			       : 0);
+		xsp_join(out, size, ", ", "of %.3g %% of the time",
+			 end > start ? 100.0 * (double)xsp_timeline_recorded_ns(t) /
+					       (double)(end - start)
+				     : 0);
 	if (let_go)
-		append(l, "%zu functions released", let_go);
+		xsp_join(out, size, ", ", "%zu functions released", let_go);
 }
 
 bool xsp_run_losses_line(const struct xsp_capture_reader *r, const struct xsp_timeline *t,
@@ -291,20 +270,23 @@ bool xsp_run_losses_line(const struct xsp_capture_reader *r, const struct xsp_ti
 {
 	const struct xsp_health h = xsp_health_of(r);
 	const struct xsp_timeline_counts *counts = xsp_timeline_counts(t);
-	struct line l = {.out = out, .size = size};
+	const size_t begun = (size_t)snprintf(out, size, "Incomplete: ");
+	char *list = out + begun;
 
-	out[0] = '\0';
+	size -= begun;
 	if (h.events_lost)
-		append(&l, "%" PRIu64 " events lost", h.events_lost);
+		xsp_join(list, size, ", ", "%" PRIu64 " events lost", h.events_lost);
 	if (counts && counts->exit_lost)
-		append(&l, "%" PRIu64 " exits not seen", counts->exit_lost);
+		xsp_join(list, size, ", ", "%" PRIu64 " exits not seen", counts->exit_lost);
 	if (h.ended == XSP_CAPTURE_NO_END)
-		append(&l, "the recorder was killed: what came last is missing");
+		xsp_join(list, size, ", ", "the recorder was killed: what came last is missing");
 	if (h.ended == XSP_CAPTURE_TORN || h.bad_chunks || h.bad_events)
-		append(&l, "capture file damaged");
+		xsp_join(list, size, ", ", "capture file damaged");
 	if (counts && counts->other_threads > 0)
-		append(&l, "%s", XSP_OTHERS_SAID);
-	append_gaps(&l, r);
-	append_brake(&l, r, t);
-	return l.used > 0;
+		xsp_join(list, size, ", ", "%s", XSP_OTHERS_SAID);
+	append_gaps(list, size, r);
+	append_brake(list, size, r, t);
+	if (list[0] == '\0')
+		out[0] = '\0';
+	return out[0] != '\0';
 }

@@ -2,11 +2,9 @@
 #include "page/json_writer.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/format/json.h"
-#include "base/units.h"
 
 static void put_key(struct xsp_json_writer *j, const char *key)
 {
@@ -57,14 +55,6 @@ void xsp_json_signed(struct xsp_json_writer *j, const char *key, int64_t value)
 {
 	put_key(j, key);
 	fprintf(j->f, "%" PRId64, value);
-}
-
-void xsp_json_real(struct xsp_json_writer *j, const char *key, double value)
-{
-	char text[XSP_UNITS_SIZE];
-
-	put_key(j, key);
-	fputs(isfinite(value) ? xsp_format_real(text, value) : "null", j->f);
 }
 
 void xsp_json_bool(struct xsp_json_writer *j, const char *key, bool value)

@@ -21,8 +21,6 @@ void xsp_json_end(struct xsp_json_writer *j, char with);
 void xsp_json_text(struct xsp_json_writer *j, const char *key, const char *value);
 void xsp_json_number(struct xsp_json_writer *j, const char *key, uint64_t value);
 void xsp_json_signed(struct xsp_json_writer *j, const char *key, int64_t value);
-/* null if not finite */
-void xsp_json_real(struct xsp_json_writer *j, const char *key, double value);
 void xsp_json_bool(struct xsp_json_writer *j, const char *key, bool value);
 
 #endif

@@ -10,16 +10,15 @@
 
 int xsp_texts_exactly(struct xsp_texts *t, const char *text, size_t length, uint32_t *number)
 {
-	const long at = xsp_u64map_index(&t->index, xsp_u64_mix(xsp_text_hash(text, length)),
-					 &t->list, &t->capacity, t->count);
+	const char **known = xsp_tally_row(&t->all, xsp_u64_mix(xsp_text_hash(text, length)),
+					   &(const char *){NULL});
 
-	if (at < 0)
+	if (known == NULL)
 		return -ENOMEM;
-	*number = (uint32_t)at;
-	if ((size_t)at < t->count)
-		return 0;
-	t->list[t->count] = xsp_arena_copy(&t->arena, text, length);
-	return t->list[t->count++] != NULL ? 0 : -ENOMEM;
+	*number = xsp_tally_index(&t->all, known);
+	if (*known == NULL)
+		*known = xsp_arena_copy(&t->arena, text, length);
+	return *known != NULL ? 0 : -ENOMEM;
 }
 
 int xsp_texts_number(struct xsp_texts *t, const char *text, uint32_t *number)
@@ -27,9 +26,9 @@ int xsp_texts_number(struct xsp_texts *t, const char *text, uint32_t *number)
 	char buffer[XSP_TEXT_SHORT];
 	const char *display_text = xsp_text_short(text, buffer);
 
-	if (t->count >= XSP_TEXTS_MAX &&
-	    xsp_u64map_get(&t->index, xsp_u64_mix(xsp_text_hash(display_text,
-								strlen(display_text)))) == NULL) {
+	if (t->all.count >= XSP_TEXTS_MAX &&
+	    xsp_tally_find(&t->all, xsp_u64_mix(xsp_text_hash(display_text,
+							      strlen(display_text)))) == NULL) {
 		t->left_out++;
 		display_text = "[other names]";
 	}
@@ -39,14 +38,13 @@ int xsp_texts_number(struct xsp_texts *t, const char *text, uint32_t *number)
 void xsp_texts_write(const struct xsp_texts *t, struct xsp_json_writer *j)
 {
 	xsp_json_begin(j, "names", '[');
-	for (size_t i = 0; i < t->count; i++)
-		xsp_json_text(j, NULL, t->list[i]);
+	for (size_t i = 0; i < t->all.count; i++)
+		xsp_json_text(j, NULL, t->all.rows[i]);
 	xsp_json_end(j, '[');
 }
 
 void xsp_texts_free(struct xsp_texts *t)
 {
-	xsp_u64map_free(&t->index);
+	xsp_tally_free(&t->all);
 	xsp_arena_free(&t->arena);
-	free(t->list);
 }

@@ -5,16 +5,14 @@
 
 #include "base/arena.h"
 #include "page/json_writer.h"
-#include "base/rows/u64map.h"
+#include "base/rows/tally.h"
 
 /* programs make as many names as they like: the rest shares one text */
 #define XSP_TEXTS_MAX 262144U
 
 /* Zero-initialise. */
 struct xsp_texts {
-	const char **list;
-	size_t count, capacity;
-	struct xsp_u64map index;
+	XSP_TALLY(const char *) all; /* by hash */
 	struct xsp_arena arena;
 	uint64_t left_out; /* how often there was no room for one */
 };

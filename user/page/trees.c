@@ -117,7 +117,7 @@ static int on_memory(void *ctx, const struct xsp_memory_event *e)
 
 static void add(struct xsp_trees *t, unsigned tree, uint32_t node, uint64_t self, uint64_t calls)
 {
-	struct xsp_merged_node *n = &t->trees[tree].nodes[node];
+	struct xsp_merged_node *n = &t->trees[tree].nodes.rows[node];
 
 	n->self[t->side] += self;
 	n->calls[t->side] += calls;
@@ -141,7 +141,7 @@ static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 	if (rc == 0)
 		rc = xsp_merged_child(tree, node, by != NULL ? by : "", &node);
 	if (rc == 0) {
-		tree->nodes[node].span = a->launcher > 0;
+		tree->nodes.rows[node].span = a->launcher > 0;
 		rc = xsp_merged_child(tree, node, xsp_gpu_activity_name(a, buffer), &node);
 	}
 	if (rc == 0)
@@ -261,7 +261,7 @@ static int merge_memory(struct xsp_trees *t)
 				&node);
 		if (rc < 0)
 			break;
-		tree->nodes[node].span = sites[i].in_span;
+		tree->nodes.rows[node].span = sites[i].in_span;
 		add(t, MEMORY, node, s->peak, (uint64_t)(s->peak_blocks + 0.5));
 	}
 	return rc;
@@ -345,7 +345,7 @@ static int show(struct writing *w, uint32_t parent, const char *name, enum kind 
 /* Small on both sides? One side may have nothing at all. */
 static bool is_small(const struct xsp_merged_stacks *tree, const struct xsp_merged_node *n)
 {
-	const uint64_t *all = tree->nodes[0].total;
+	const uint64_t *all = tree->nodes.rows[0].total;
 
 	return all[0] + all[1] > 0 && n->total[0] <= all[0] / SMALL &&
 	       n->total[1] <= all[1] / SMALL;
@@ -358,8 +358,8 @@ static int show_small(struct writing *w, uint32_t parent)
 	uint64_t self[2] = {0}, calls = 0;
 	bool any = false;
 
-	for (uint32_t i = tree->nodes[parent].first; i != 0; i = tree->nodes[i].next) {
-		const struct xsp_merged_node *n = &tree->nodes[i];
+	for (uint32_t i = tree->nodes.rows[parent].first; i != 0; i = tree->nodes.rows[i].next) {
+		const struct xsp_merged_node *n = &tree->nodes.rows[i];
 		if (!is_small(tree, n))
 			continue;
 		any = true;
@@ -374,14 +374,14 @@ static int show_small(struct writing *w, uint32_t parent)
 static int choose(struct writing *w)
 {
 	const struct xsp_merged_stacks *tree = &w->t->trees[w->tree];
-	const struct xsp_merged_node *root = &tree->nodes[0];
+	const struct xsp_merged_node *root = &tree->nodes.rows[0];
 	int rc = show(w, UINT32_MAX, root->name, THREAD, root->self, root->calls[1]);
 
 	w->place[0] = 1;
 	if (rc == 0)
 		rc = show_small(w, 0);
 	for (uint32_t i = 0; rc == 0 && (i = xsp_merged_next(tree, i)) != 0;) {
-		const struct xsp_merged_node *n = &tree->nodes[i];
+		const struct xsp_merged_node *n = &tree->nodes.rows[i];
 		if (w->place[n->parent] == 0 || is_small(tree, n))
 			continue;
 		w->place[i] = (uint32_t)w->count + 1;
@@ -420,7 +420,7 @@ static int write_tree(struct xsp_trees *t, unsigned tree, const double factors[2
 	int rc = xsp_merged_seal(&t->trees[tree], tree == MEMORY ? whole : factors);
 
 	if (rc == 0)
-		w.place = calloc(t->trees[tree].count, sizeof(*w.place));
+		w.place = calloc(t->trees[tree].nodes.count, sizeof(*w.place));
 	if (rc == 0)
 		rc = w.place != NULL ? choose(&w) : -ENOMEM;
 	if (rc == 0)

@@ -50,7 +50,6 @@ struct xsp_placement {
 };
 
 /* The registers that the probe reads at entry: bit n is integer argument n (rdi, rsi, ...). */
-#define XSP_ARGS_NONE 0U
 /* It also reads the result at the exits. These are then `ret`s, or instructions after which the
  * result only moves between registers and nothing is written to memory. At a tail call there is no
  * result yet. */

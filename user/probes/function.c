@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* function.c - the user's own patterns: -e 'LIBRARY:GLOB', -e GLOB, -e LIBRARY:0xADDRESS. */
 #include "probes/ifunc.h"
+#include "base/text.h"
 #include "probes/probe.h"
 #include "base/path.h"
 #include "base/rows/grow.h"
@@ -61,20 +62,19 @@ static void name_sharers(struct xsp_module *m, const struct xsp_symbol *of,
 {
 	const struct xsp_symbol *symbols;
 	struct xsp_choices others;
-	size_t count, used = 0;
+	size_t count;
 
 	text[0] = '\0';
 	if (xsp_module_all_symbols(m, &symbols, &count, NULL) < 0)
 		return;
-	for (size_t i = 0; i < count && used < size; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (!symbols[i].ifunc || symbols[i].addr == of->addr ||
 		    strcmp(symbols[i].name, of->name) == 0 ||
 		    strncmp(symbols[i].name, "__", 2) == 0)
 			continue;
 		xsp_ifunc_choices(m, &symbols[i], &others);
 		if (have_one_in_common(choices, &others))
-			used += (size_t)snprintf(text + used, size - used, "%s%.30s",
-						 used > 0 ? ", " : "", symbols[i].name);
+			xsp_join(text, size, ", ", "%.30s", symbols[i].name);
 	}
 }
 

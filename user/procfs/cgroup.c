@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "procfs/procfs.h"
 
 #define LIST_MAX 65536
@@ -114,13 +115,18 @@ void xsp_cgroup_parse(const char *list, const char *root, struct xsp_cgroup *out
 	free(copy);
 }
 
-void xsp_cgroup_of(pid_t pid, struct xsp_cgroup *out)
+void xsp_cgroup_of(pid_t pid, struct xsp_u64map *seen, struct xsp_cgroup *out)
 {
 	char *list = NULL;
+	size_t length = 0;
 
 	*out = (struct xsp_cgroup){.cpus = 0};
-	if (xsp_procfs_read(&xsp_open_directly, pid, "cgroup", LIST_MAX, &list, NULL) == 0)
-		xsp_cgroup_parse(list, XSP_CGROUPS, out);
+	if (xsp_procfs_read(&xsp_open_directly, pid, "cgroup", LIST_MAX, &list, &length) == 0) {
+		const uint64_t hash = xsp_text_hash(list, length);
+		if (xsp_u64map_get(seen, hash) == NULL)
+			xsp_cgroup_parse(list, XSP_CGROUPS, out);
+		xsp_u64map_set(seen, hash, 1);
+	}
 	free(list);
 }
 

@@ -8,8 +8,7 @@
 #include "base/rows/grow.h"
 #include "procfs/procfs.h"
 
-/* Calls `on_process` for each process of the machine until it returns a negative errno. */
-static int each_process(int (*on_process)(void *ctx, pid_t pid), void *ctx)
+int xsp_each_process(int (*on_process)(void *ctx, pid_t pid), void *ctx)
 {
 	DIR *dir = opendir("/proc");
 	int rc = 0;
@@ -47,7 +46,7 @@ static int add_parent(void *ctx, pid_t pid)
 int xsp_process_descendants(pid_t pid, struct xsp_descendant **out, size_t *count)
 {
 	struct descendants all = {0}, found = {0};
-	int rc = each_process(add_parent, &all);
+	int rc = xsp_each_process(add_parent, &all);
 
 	/* first the children of `pid`, then those of each process found */
 	for (size_t next = 0; rc == 0 && next <= found.count; next++) {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* family.h - which processes descend from a process. */
+/* family.h - all processes of the machine, and which of them descend from one. */
 #ifndef XSP_PROCFS_FAMILY_H
 #define XSP_PROCFS_FAMILY_H
 
 #include <stddef.h>
 #include <sys/types.h>
+
+/* Calls `on_process` for each process until it returns a negative errno, which it returns. */
+int xsp_each_process(int (*on_process)(void *ctx, pid_t pid), void *ctx);
 
 struct xsp_descendant {
 	pid_t pid, parent;

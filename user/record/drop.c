@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* drop.c - what is on by default and cannot be, or not any longer: taken out, and written into the capture. */
 #include "record/recorder_private.h"
+#include "base/text.h"
 #include "record/recording.h"
 #include "base/clock.h"
 #include "base/units.h"
@@ -29,13 +30,10 @@ static bool is_in(unsigned which, size_t row)
 static void list(unsigned which, const char *(*name)(enum xsp_feature feature), char *text,
 		 size_t size)
 {
-	size_t at = 0;
-
 	text[0] = '\0';
-	for (size_t i = 0; i < DEFAULTS && at < size; i++)
+	for (size_t i = 0; i < DEFAULTS; i++)
 		if (is_in(which, i))
-			at += (size_t)snprintf(text + at, size - at, "%s%s", at > 0 ? ", " : "",
-					       name(defaults[i].feature));
+			xsp_join(text, size, ", ", "%s", name(defaults[i].feature));
 }
 
 int xsp_defaults_put_info(struct xsp_recorder *r)

@@ -131,23 +131,27 @@ static int put_pythons(struct xsp_recorder *r)
 /* What found no room or no time. */
 static void note_unnamed(struct xsp_recorder *r)
 {
-	if (r->frames != NULL && xsp_resolver_left_maps(r->resolver))
+	struct xsp_resolver_left left = {.maps = false};
+
+	if (r->resolver != NULL)
+		left = xsp_resolver_left(r->resolver);
+	if (r->frames != NULL && left.maps)
 		xsp_recorder_note(
 			r,
 			"perf maps of the target were not read to their end: at most %zu MiB are; code that is named further on is [generated code]",
 			XSP_PERF_MAP_BYTES >> 20);
-	if (r->frames != NULL && xsp_resolver_left_processes(r->resolver))
+	if (r->frames != NULL && left.processes)
 		xsp_recorder_note(
 			r,
 			"perf maps of more than %u processes: those of the others were not read; what they name is [generated code]",
 			XSP_RESOLVER_MAPS);
-	if (r->resolver != NULL && xsp_resolver_left_tables(r->resolver))
+	if (left.tables)
 		xsp_recorder_note(
 			r,
 			"symbols and unwind tables of the target's files would take more than %llu MiB, or too many descriptors: those beyond were not "
 			"read; their functions are called FILE+0xADDRESS, and stacks may end there",
 			XSP_RESOLVER_TABLES_BYTES >> 20);
-	if (r->resolver != NULL && xsp_resolver_left_mappings(r->resolver))
+	if (left.mappings)
 		xsp_recorder_note(
 			r,
 			"the target mapped more than %u libraries: those that came later were not remembered; their functions have no names, and stacks may end there",

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 
 #include "attach/planner.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,13 +32,11 @@ static double since_ms(uint64_t start)
 static void list_counters(const struct xsp_recorder *r, char *text, size_t size)
 {
 	const struct xsp_attach_options *o = &r->options.attach;
-	size_t at = 0;
 
 	text[0] = '\0';
-	for (size_t i = 0; i < o->counter_count && at < size; i++)
-		at += (size_t)snprintf(text + at, size - at, "%s%s%s", i > 0 ? "," : "",
-				       o->counters[i].name,
-				       o->counters[i].kind == XSP_COUNTER_PERF ? "*" : "");
+	for (size_t i = 0; i < o->counter_count; i++)
+		xsp_join(text, size, ",", "%s%s", o->counters[i].name,
+			 o->counters[i].kind == XSP_COUNTER_PERF ? "*" : "");
 }
 
 /* "cpu-clock 99": the clock, and how many samples a second. */

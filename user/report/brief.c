@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/rows/order.h"
+#include "base/text.h"
 #include "base/units.h"
 
 #define LINES 23 /* the prompt has the last one */
@@ -50,25 +51,6 @@ static void elide_end(char *out, size_t size, const char *text, size_t columns)
 	snprintf(out + n, size - n, "...");
 }
 
-static const struct xsp_cell *value(const struct xsp_report_section *s, const char *key)
-{
-	static const struct xsp_cell absent = {.kind = XSP_CELL_ABSENT};
-
-	for (size_t i = 0; s != NULL && i < s->value_count; i++)
-		if (strcmp(s->values[i].key, key) == 0)
-			return &s->values[i].value;
-	return &absent;
-}
-
-static double number(const struct xsp_report_section *s, const char *key)
-{
-	const struct xsp_cell *c = value(s, key);
-
-	return c->kind == XSP_CELL_INTEGER ? (double)c->integer
-	       : c->kind == XSP_CELL_REAL  ? c->real
-					   : 0;
-}
-
 /* A line, elided to the width. */
 static void line(struct brief *b, const char *indent, const char *text)
 {
@@ -84,28 +66,26 @@ static void line(struct brief *b, const char *indent, const char *text)
 static void put_head(struct brief *b)
 {
 	const struct xsp_report_section *a = b->account;
-	const struct xsp_cell *who = value(a, "who");
-	const double steps = number(a, "steps"), members = number(a, "members");
-	const double cpu = 100 * number(a, "cpu_share"), ready = 100 * number(a, "ready_share");
+	const char *who = xsp_text(a, "who");
+	const double steps = xsp_number(a, "steps"), members = xsp_number(a, "members");
+	const double cpu = 100 * xsp_number(a, "cpu_share"),
+		     ready = 100 * xsp_number(a, "ready_share");
 	char text[1200], rest[160], time[XSP_UNITS_SIZE], name[400];
-	const double busy = number(a, "busy_threads"), threads = number(a, "threads");
+	const double busy = xsp_number(a, "busy_threads"), threads = xsp_number(a, "threads");
 
-	xsp_format_ns(time, (uint64_t)number(a, "duration_ns"));
+	xsp_format_ns(time, (uint64_t)xsp_number(a, "duration_ns"));
 	snprintf(rest, sizeof(rest), "  %s, %.0f busy thread%s of %.0f", time, busy,
 		 busy == 1 ? "" : "s", threads);
-	xsp_printable(name, sizeof(name), who->kind == XSP_CELL_TEXT ? who->text : "",
-		      b->width - strlen(rest));
+	xsp_printable(name, sizeof(name), who != NULL ? who : "", b->width - strlen(rest));
 	snprintf(text, sizeof(text), "%s%s", name, rest);
 	line(b, "", text);
 	snprintf(text, sizeof(text), "on CPU %.0f %%, ready %.0f %%, waiting %.0f %%", cpu, ready,
 		 fmax(0, 100 - cpu - ready));
 	if (members > 1)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "; mean of %.0f threads",
-			 members);
+		xsp_join(text, sizeof(text), "; ", "mean of %.0f threads", members);
 	if (steps > 0) {
-		xsp_format_ns(time, (uint64_t)(number(a, "ns") / steps));
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "; %.0f steps of %s",
-			 steps, time);
+		xsp_format_ns(time, (uint64_t)(xsp_number(a, "ns") / steps));
+		xsp_join(text, sizeof(text), "; ", "%.0f steps of %s", steps, time);
 	}
 	line(b, "", text);
 	line(b, "", "");
@@ -173,22 +153,6 @@ static size_t put_findings(struct brief *b)
 
 /* ---- the account ---- */
 
-static size_t column(const struct xsp_report_table *t, const char *key)
-{
-	size_t i = 0;
-
-	while (i + 1 < t->shape->count && strcmp(t->shape->columns[i].key, key) != 0)
-		i++;
-	return i;
-}
-
-static double real_of(const struct xsp_cell *c)
-{
-	return c->kind == XSP_CELL_REAL	     ? c->real
-	       : c->kind == XSP_CELL_INTEGER ? (double)c->integer
-					     : 0;
-}
-
 /* Figures in one unit, so that they can be compared at a glance. */
 struct scale {
 	double by;
@@ -220,13 +184,13 @@ static void put_row(struct brief *b, const char *label, double ns, double share,
 static XSP_ORDER(largest_first, double, XSP_COMPARE(*y, *x));
 
 /* Of the smallest row that has room. */
-static double least_share(const struct xsp_report_table *t, size_t share, size_t room)
+static double least_share(const struct xsp_report_table *t, size_t room)
 {
 	double largest[LINES];
 	size_t count = 0;
 
 	for (size_t i = 0; i < t->row_count; i++) {
-		const double one = real_of(&xsp_report_row_at(t, i)[share]);
+		const double one = xsp_row_number(t, i, "share");
 		XSP_RANK(largest, &count, room, &one, largest_first);
 	}
 	return count == room ? fmax(largest[room - 1], SMALL) : SMALL;
@@ -235,8 +199,9 @@ static double least_share(const struct xsp_report_table *t, size_t share, size_t
 static void put_account(struct brief *b)
 {
 	const struct xsp_report_table *t = xsp_report_find_table(b->account, "places");
-	const double steps = number(b->account, "steps"), members = number(b->account, "members");
-	const double whole = number(b->account, "ns") / fmax(1, steps > 0 ? steps : members);
+	const double steps = xsp_number(b->account, "steps"),
+		     members = xsp_number(b->account, "members");
+	const double whole = xsp_number(b->account, "ns") / fmax(1, steps > 0 ? steps : members);
 	const struct scale scale = scale_of(whole);
 	char text[200], time[XSP_UNITS_SIZE];
 	size_t others = 0, shown = 0;
@@ -244,8 +209,6 @@ static void put_account(struct brief *b)
 
 	if (t == NULL)
 		return;
-	const size_t what = column(t, "what"), each = column(t, "each_ns"),
-		     share = column(t, "share"), part = column(t, "part");
 	/* a title, the others and a blank line are there, too */
 	const size_t room = LINES > b->lines + b->below + 3 ? LINES - b->lines - b->below - 3 : 1;
 	snprintf(text, sizeof(text), "%s of %s", steps > 0 ? "one step" : "the time",
@@ -254,18 +217,17 @@ static void put_account(struct brief *b)
 		(int)(b->width - AROUND), text, FIGURE, scale.unit, SHARE, "%",
 		b->color ? "\033[0m" : "");
 	b->lines++;
-	const double least = least_share(t, share, room);
+	const double least = least_share(t, room);
 	for (size_t i = 0; i < t->row_count; i++) {
-		const struct xsp_cell *cells = xsp_report_row_at(t, i);
-		const bool is_part = cells[part].kind == XSP_CELL_TEXT;
-		if (shown < room && real_of(&cells[share]) >= least) {
-			put_row(b, cells[what].text, real_of(&cells[each]), real_of(&cells[share]),
-				scale);
+		const double ns = xsp_row_number(t, i, "each_ns"),
+			     share = xsp_row_number(t, i, "share");
+		if (shown < room && share >= least) {
+			put_row(b, xsp_row_text(t, i, "what"), ns, share, scale);
 			shown++;
-		} else if (!is_part) {
+		} else if (xsp_row_text(t, i, "part") == NULL) {
 			others++;
-			other_ns += real_of(&cells[each]);
-			other_share += real_of(&cells[share]);
+			other_ns += ns;
+			other_share += share;
 		}
 	}
 	snprintf(text, sizeof(text), "%zu other place%s", others, others == 1 ? "" : "s");
@@ -283,10 +245,10 @@ static void put_recorded(struct brief *b)
 
 	if (s == NULL)
 		return;
-	xsp_format_ns(time, (uint64_t)number(s, "recorded_ns"));
-	xsp_format_count(spans, (uint64_t)number(s, "spans"));
+	xsp_format_ns(time, (uint64_t)xsp_number(s, "recorded_ns"));
+	xsp_format_count(spans, (uint64_t)xsp_number(s, "spans"));
 	snprintf(text, sizeof(text), "%s recorded, %s spans in %.0f threads", time, spans,
-		 number(s, "threads"));
+		 xsp_number(s, "threads"));
 	line(b, "", text);
 	line(b, "", "");
 }
@@ -320,16 +282,15 @@ static void put_sides(struct brief *b)
 	const struct xsp_report_table *t = xsp_report_find_table(s, "captures");
 
 	for (size_t i = 0; t != NULL && i < t->row_count && i < LINES / 4; i++) {
-		const struct xsp_cell *cells = xsp_report_row_at(t, i);
-		const struct xsp_cell *command = &cells[column(t, "command")];
-		const double steps = real_of(&cells[column(t, "steps")]);
+		const char *command = xsp_row_text(t, i, "command");
+		const double steps = xsp_row_number(t, i, "steps");
 		char text[1200], time[XSP_UNITS_SIZE], of_steps[40] = "";
-		xsp_format_ns(time, (uint64_t)real_of(&cells[column(t, "recorded")]));
+		xsp_format_ns(time, (uint64_t)xsp_row_number(t, i, "recorded"));
 		if (steps > 0)
 			snprintf(of_steps, sizeof(of_steps), ", %.0f steps", steps);
-		snprintf(text, sizeof(text), "%s  %s  %s%s  %s", cells[column(t, "side")].text,
-			 cells[column(t, "capture")].text, time, of_steps,
-			 command->kind == XSP_CELL_TEXT ? command->text : "");
+		snprintf(text, sizeof(text), "%s  %s  %s%s  %s", xsp_row_text(t, i, "side"),
+			 xsp_row_text(t, i, "capture"), time, of_steps,
+			 command != NULL ? command : "");
 		line(b, "", text);
 	}
 	line(b, "", "");
@@ -356,26 +317,24 @@ static void put_both(struct brief *b, const char *label, const double ns[2], dou
 static void put_accounts(struct brief *b)
 {
 	const struct xsp_report_table *t = xsp_report_find_table(b->accounts, "places");
-	const struct xsp_cell *unit = value(b->accounts, "unit");
-	const double whole[2] = {number(b->accounts, "a_ns"), number(b->accounts, "b_ns")};
+	const char *unit = xsp_text(b->accounts, "unit");
+	const double whole[2] = {xsp_number(b->accounts, "a_ns"), xsp_number(b->accounts, "b_ns")};
 	const struct scale scale = scale_of(fmax(whole[0], whole[1]));
 	const size_t room = LINES > b->lines + b->below + 4 ? LINES - b->lines - b->below - 4 : 1;
 	double others[2] = {0, 0};
 	char text[80];
 
-	if (t == NULL || unit->kind != XSP_CELL_TEXT)
+	if (t == NULL || unit == NULL)
 		return;
-	snprintf(text, sizeof(text), "%s, %s", unit->text, scale.unit);
+	snprintf(text, sizeof(text), "%s, %s", unit, scale.unit);
 	fprintf(b->f, "%s%*s%-*s%*s%*s%*s%*s%s\n", b->color ? "\033[1m" : "", INDENT, "",
 		(int)(b->width - INDENT - 3 * FIGURE - TIMES), text, FIGURE, "A", FIGURE, "B",
 		FIGURE, "change", TIMES, "B/A", b->color ? "\033[0m" : "");
 	for (size_t i = 0; i < t->row_count; i++) {
-		const struct xsp_cell *cells = xsp_report_row_at(t, i);
-		const double ns[2] = {real_of(&cells[column(t, "a_ns")]),
-				      real_of(&cells[column(t, "b_ns")])};
+		const double ns[2] = {xsp_row_number(t, i, "a_ns"), xsp_row_number(t, i, "b_ns")};
 		if (i < room)
-			put_both(b, cells[column(t, "name")].text, ns,
-				 real_of(&cells[column(t, "ratio")]), scale);
+			put_both(b, xsp_row_text(t, i, "name"), ns, xsp_row_number(t, i, "ratio"),
+				 scale);
 		others[0] += i < room ? 0 : ns[0];
 		others[1] += i < room ? 0 : ns[1];
 	}
@@ -441,8 +400,7 @@ int xsp_report_write_brief(const struct xsp_report *r, FILE *f, const struct xsp
 			  .report = r,
 			  .account = xsp_report_find_section(r, "account"),
 			  .accounts = xsp_report_find_section(r, "accounts")};
-	const struct xsp_cell *health =
-		value(r->section_count > 0 ? r->sections[0] : NULL, "health");
+	const char *health = xsp_text(r->section_count > 0 ? r->sections[0] : NULL, "health");
 	int rc = 0;
 
 	/* a program that reads the tables of a capture without waits or samples gets all of them */
@@ -451,8 +409,7 @@ int xsp_report_write_brief(const struct xsp_report *r, FILE *f, const struct xsp
 		return xsp_report_write_text(r, f, how);
 	if (b.width < LABEL_LEAST + AROUND)
 		b.width = LABEL_LEAST + AROUND;
-	b.below = 1 + caveat_lines(&b) +
-		  words_lines(&b, health->kind == XSP_CELL_TEXT ? health->text : NULL, 0) +
+	b.below = 1 + caveat_lines(&b) + words_lines(&b, health, 0) +
 		  words_lines(&b, how->files, FILES_INDENT);
 	if (b.account != NULL)
 		put_head(&b);
@@ -467,7 +424,6 @@ int xsp_report_write_brief(const struct xsp_report *r, FILE *f, const struct xsp
 		put_accounts(&b);
 	else
 		rc = put_tables(&b);
-	put_end(&b, health->kind == XSP_CELL_TEXT ? health->text : NULL,
-		xsp_report_true_findings(r) > shown);
+	put_end(&b, health, xsp_report_true_findings(r) > shown);
 	return rc < 0 || r->failed ? -ENOMEM : ferror(f) ? -EIO : 0;
 }

@@ -271,6 +271,38 @@ size_t xsp_report_values(const struct xsp_report_section *s, const struct xsp_re
 	return s->value_count;
 }
 
+static double number_of(const struct xsp_cell *c)
+{
+	return c->kind == XSP_CELL_INTEGER ? (double)c->integer
+	       : c->kind == XSP_CELL_REAL  ? c->real
+					   : 0;
+}
+
+static const char *string_of(const struct xsp_cell *c)
+{
+	return c->kind == XSP_CELL_TEXT ? c->text : NULL;
+}
+
+static const struct xsp_cell *value_of(const struct xsp_report_section *s, const char *key)
+{
+	static const struct xsp_cell absent = {.kind = XSP_CELL_ABSENT};
+
+	for (size_t i = 0; s != NULL && i < s->value_count; i++)
+		if (strcmp(s->values[i].key, key) == 0)
+			return &s->values[i].value;
+	return &absent;
+}
+
+double xsp_number(const struct xsp_report_section *s, const char *key)
+{
+	return number_of(value_of(s, key));
+}
+
+const char *xsp_text(const struct xsp_report_section *s, const char *key)
+{
+	return string_of(value_of(s, key));
+}
+
 size_t xsp_report_notes(const struct xsp_report_section *s, const char *const **out)
 {
 	*out = s->notes;
@@ -285,6 +317,26 @@ size_t xsp_report_row_count(const struct xsp_report_table *t)
 const struct xsp_cell *xsp_report_row_at(const struct xsp_report_table *t, size_t index)
 {
 	return t->cells + index * t->shape->count;
+}
+
+static const struct xsp_cell *cell_in(const struct xsp_report_table *t, size_t index,
+				      const char *column)
+{
+	size_t i = 0;
+
+	while (i + 1 < t->shape->count && strcmp(t->shape->columns[i].key, column) != 0)
+		i++;
+	return &xsp_report_row_at(t, index)[i];
+}
+
+double xsp_row_number(const struct xsp_report_table *t, size_t index, const char *column)
+{
+	return number_of(cell_in(t, index, column));
+}
+
+const char *xsp_row_text(const struct xsp_report_table *t, size_t index, const char *column)
+{
+	return string_of(cell_in(t, index, column));
 }
 
 const char *xsp_severity_list(enum xsp_severity severity)

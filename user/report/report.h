@@ -236,11 +236,17 @@ const struct xsp_report_table *xsp_report_find_table(const struct xsp_report_sec
 						     const char *key);
 
 size_t xsp_report_values(const struct xsp_report_section *s, const struct xsp_report_figure **out);
+/* A section's value; 0 or NULL: there is none of that kind. */
+double xsp_number(const struct xsp_report_section *s, const char *key);
+const char *xsp_text(const struct xsp_report_section *s, const char *key);
 size_t xsp_report_notes(const struct xsp_report_section *s, const char *const **out);
 struct xsp_cell xsp_report_cell(const struct xsp_report_column *column, struct xsp_report_at *at);
 size_t xsp_report_row_count(const struct xsp_report_table *t);
 /* A cell for each column. */
 const struct xsp_cell *xsp_report_row_at(const struct xsp_report_table *t, size_t index);
+/* The same of a row's cell in that column, which the table has. */
+double xsp_row_number(const struct xsp_report_table *t, size_t index, const char *column);
+const char *xsp_row_text(const struct xsp_report_table *t, size_t index, const char *column);
 
 /* Highest severity first, then the greatest share. */
 struct xsp_report_found {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/format/json_tree.h"
+#include "base/rows/order.h"
 #include "report/report.h"
 
 /* What XSP_REPORT_LISTED() gathered. The linker defines the names. */
@@ -113,13 +114,8 @@ static void put_section(struct xsp_json_work *w, cJSON *sections,
 		put_table(w, tables, shapes[i]);
 }
 
-static int by_section(const void *a, const void *b)
-{
-	const struct xsp_report_shape *const *x = a, *const *y = b;
-	const int sections = strcmp((*x)->section, (*y)->section);
-
-	return sections != 0 ? sections : strcmp((*x)->key, (*y)->key);
-}
+static XSP_ORDER_POINTERS(by_section, struct xsp_report_shape,
+			  strcmp(x->section, y->section) ?: strcmp(x->key, y->key));
 
 /* Sorted, because the list has them in the order of linking. */
 static void put_sections(struct xsp_json_work *w, cJSON *to, const struct list *list)

@@ -57,25 +57,22 @@ void xsp_resolve_file(const struct xsp_resolver *r, pid_t pid, uint64_t address,
 /* Reads the perf maps of the processes that were learned, until the time has come. Returns the
  * number of names. */
 size_t xsp_resolver_read_maps(struct xsp_resolver *r, uint64_t until_ns);
-/* They were so large that some of it was not read. */
-bool xsp_resolver_left_maps(const struct xsp_resolver *r);
-
 /* The most processes whose maps are kept, each with a descriptor. One without a map makes room for
  * others. */
 #define XSP_RESOLVER_MAPS 1024U
-/* More processes had a map or ran code of no file: code of the others has no names. */
-bool xsp_resolver_left_processes(const struct xsp_resolver *r);
-
 /* The most mappings that are remembered, of all processes. */
 #define XSP_RESOLVER_MAPPINGS 65536U
-/* There were more: addresses in those are treated as if no file were there. */
-bool xsp_resolver_left_mappings(const struct xsp_resolver *r);
-
 /* The most memory for symbols and unwind tables of all files. One file may use half of what is
  * left. */
 #define XSP_RESOLVER_TABLES_BYTES (512ULL << 20)
-/* Some were not read: they would have taken more, or more than half of all descriptors. */
-bool xsp_resolver_left_tables(const struct xsp_resolver *r);
+/* What there was no room for. */
+struct xsp_resolver_left {
+	bool maps; /* they were so large that some of it was not read */
+	bool processes; /* with a map, or code of no file: code of these has no names */
+	bool mappings; /* addresses in these are treated as if no file were there */
+	bool tables; /* they would have taken more, or more than half of all descriptors */
+};
+struct xsp_resolver_left xsp_resolver_left(const struct xsp_resolver *r);
 
 /* The file of an address, owned by the resolver, and the address in that file. -ENOENT: no readable
  * file, or -ENOMEM. */

@@ -83,16 +83,6 @@ size_t xsp_resolver_read_maps(struct xsp_resolver *r, uint64_t until_ns)
 	return names;
 }
 
-bool xsp_resolver_left_maps(const struct xsp_resolver *r)
-{
-	return r->named_left == 0;
-}
-
-bool xsp_resolver_left_processes(const struct xsp_resolver *r)
-{
-	return r->left_processes;
-}
-
 bool xsp_resolver_name_by_map(const struct xsp_resolver *r, pid_t pid, uint64_t address,
 			      bool compiled, char *text, size_t size)
 {

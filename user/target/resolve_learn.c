@@ -196,12 +196,10 @@ int xsp_resolver_learn(struct xsp_resolver *r, const struct xsp_process *p,
 	return rc;
 }
 
-bool xsp_resolver_left_mappings(const struct xsp_resolver *r)
+struct xsp_resolver_left xsp_resolver_left(const struct xsp_resolver *r)
 {
-	return r->left_mappings;
-}
-
-bool xsp_resolver_left_tables(const struct xsp_resolver *r)
-{
-	return r->tables.refused;
+	return (struct xsp_resolver_left){.maps = r->named_left == 0,
+					  .processes = r->left_processes,
+					  .mappings = r->left_mappings,
+					  .tables = r->tables.refused};
 }

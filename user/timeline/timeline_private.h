@@ -10,7 +10,7 @@
 #define XSP_TIMELINE_PRIVATE_H
 
 #include "base/arena.h"
-#include "base/rows/u64map.h"
+#include "base/rows/tally.h"
 #include "catalog/allocators.h"
 #include "timeline/cut.h"
 #include "timeline/listener.h"

@@ -11,9 +11,7 @@
 struct xsp_values {
 	const struct xsp_value_function **functions; /* by probe; NULL: it reports none */
 	bool changes; /* some functions report changes */
-	double *now; /* the present sum of a name of a process */
-	size_t now_count, now_capacity;
-	struct xsp_u64map now_of; /* process << 32 | name → index */
+	XSP_TALLY(double) now; /* by process << 32 | name: its present sum */
 };
 
 static int begin(struct xsp_timeline *t)
@@ -35,8 +33,7 @@ static void free_values(struct xsp_timeline *t)
 {
 	if (t->values == NULL)
 		return;
-	xsp_u64map_free(&t->values->now_of);
-	free(t->values->now);
+	xsp_tally_free(&t->values->now);
 	free(t->values->functions);
 	free(t->values);
 }
@@ -46,8 +43,7 @@ static int add_up(struct xsp_values *v, const struct xsp_value_function *f,
 		  const struct xsp_value *reading, double *value)
 {
 	const uint64_t key = xsp_u64_pair(reading->pid, reading->name);
-	double *now = xsp_u64map_element(&v->now_of, key, &v->now, &v->now_capacity, &v->now_count,
-					 &(double){0});
+	double *now = xsp_tally_row(&v->now, key, &(double){0});
 
 	if (now == NULL)
 		return -ENOMEM;

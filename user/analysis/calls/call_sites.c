@@ -292,19 +292,9 @@ bool xsp_call_sites_is_loader(const struct xsp_call_sites *s, xsp_name_id name)
 	return name < s->loader.name_count && s->loader.names[name];
 }
 
-const uint64_t *xsp_call_sites_loader_waits(const struct xsp_call_sites *s)
+const struct xsp_loader *xsp_call_sites_loader(const struct xsp_call_sites *s)
 {
-	return s->loader.waits;
-}
-
-uint64_t xsp_call_sites_loader_runnable_ns(const struct xsp_call_sites *s)
-{
-	return s->loader.runnable_ns;
-}
-
-uint32_t xsp_call_sites_loader_place(const struct xsp_call_sites *s)
-{
-	return xsp_loader_longest_at(&s->loader);
+	return &s->loader;
 }
 
 bool xsp_call_sites_overflowed(const struct xsp_call_sites *s)
@@ -314,7 +304,7 @@ bool xsp_call_sites_overflowed(const struct xsp_call_sites *s)
 
 uint64_t xsp_call_sites_not_compared(const struct xsp_call_sites *s)
 {
-	return xsp_sync_work_not_compared(&s->sync_work);
+	return s->sync_work.not_compared + s->sync_work.waited.tally.left_out;
 }
 
 const struct xsp_copies *xsp_call_sites_copies(const struct xsp_call_sites *s)

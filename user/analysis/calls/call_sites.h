@@ -47,12 +47,8 @@ struct xsp_call_place *xsp_call_sites_places(const struct xsp_call_sites *s, uin
 					     size_t *count);
 /* Is it the name of a DataLoader range? */
 bool xsp_call_sites_is_loader(const struct xsp_call_sites *s, xsp_name_id name);
-/* What threads waited for in those ranges (--waits), by enum xsp_wait_class. */
-const uint64_t *xsp_call_sites_loader_waits(const struct xsp_call_sites *s);
-/* How long threads were runnable without a CPU in those ranges. */
-uint64_t xsp_call_sites_loader_runnable_ns(const struct xsp_call_sites *s);
-/* Where threads waited longest in those ranges: xsp_wait.place. */
-uint32_t xsp_call_sites_loader_place(const struct xsp_call_sites *s);
+/* What threads waited for in those ranges (--waits). */
+const struct xsp_loader *xsp_call_sites_loader(const struct xsp_call_sites *s);
 /* More call sites exist than are followed. */
 bool xsp_call_sites_overflowed(const struct xsp_call_sites *s);
 /* "cudaStreamSynchronize in aten::item at train.py:21 train_step"; raw bytes. */

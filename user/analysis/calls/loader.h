@@ -11,7 +11,8 @@ struct xsp_loader {
 	const struct xsp_timeline *timeline;
 	uint8_t *names; /* by name id: is it such a range? */
 	size_t name_count, name_capacity;
-	uint64_t waits[XSP_WAIT_CLASSES], runnable_ns;
+	uint64_t waits[XSP_WAIT_CLASSES];
+	uint64_t runnable_ns; /* without a CPU */
 	XSP_TALLY(struct xsp_loader_place) places; /* up to a limit */
 };
 struct xsp_loader_place {

@@ -155,8 +155,3 @@ int xsp_sync_work_call(struct xsp_sync_work *w, const struct xsp_span *span, uin
 	w->syncs[at] = sync;
 	return add_what_ran(w, &sync);
 }
-
-uint64_t xsp_sync_work_not_compared(const struct xsp_sync_work *w)
-{
-	return w->not_compared + w->waited.tally.left_out;
-}

@@ -33,6 +33,5 @@ void xsp_sync_work_free(struct xsp_sync_work *w);
 int xsp_sync_work_activity(struct xsp_sync_work *w, const struct xsp_gpu_activity *a);
 /* `site`: that of the call that waited. 0 or -ENOMEM. */
 int xsp_sync_work_call(struct xsp_sync_work *w, const struct xsp_span *span, uint32_t site);
-uint64_t xsp_sync_work_not_compared(const struct xsp_sync_work *w);
 
 #endif

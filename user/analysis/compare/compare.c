@@ -10,6 +10,7 @@
 
 #include "analysis/compare/compare_private.h"
 #include "analysis/rules/rules.h"
+#include "base/rows/order.h"
 #include "base/units.h"
 
 #define LABELS 26U
@@ -268,18 +269,11 @@ static double weight(const struct comparison *c)
 	return c->what == COMPARED_GROWTH ? fabs(c->d.by) : c->share * fabs(expm1(c->d.by));
 }
 
-static int by_weight(const void *a, const void *b)
-{
-	const struct comparison *x = a, *y = b;
-	const bool sure_x = x->verdict > VERDICT_SAME, sure_y = y->verdict > VERDICT_SAME;
-	const double by = weight(y) - weight(x);
-
-	if (x->what != y->what)
-		return x->what < y->what ? -1 : 1;
-	if (sure_x != sure_y)
-		return sure_x ? -1 : 1;
-	return by < 0 ? -1 : by > 0 ? 1 : strcmp(x->name, y->name);
-}
+static XSP_ORDER(by_weight, struct comparison,
+		 XSP_RISING(what)
+			 ?: XSP_COMPARE(y->verdict > VERDICT_SAME, x->verdict > VERDICT_SAME)
+			 ?: XSP_COMPARE(weight(y), weight(x))
+			 ?: strcmp(x->name, y->name));
 
 static void put_row(struct writing *w, const struct comparison *c, const char *side)
 {
@@ -392,12 +386,10 @@ static bool was_looked_for(const struct xsp_report *r, const char *rule, const c
 			  : NULL;
 
 	for (size_t i = 0; t != NULL && i < xsp_report_row_count(t); i++) {
-		const struct xsp_cell *cells = xsp_report_row_at(t, i);
-		if (strcmp(cells[XSP_RULES_KEY].text, rule) != 0 ||
-		    cells[XSP_RULES_NEEDS].kind != XSP_CELL_TEXT)
-			continue;
-		*needs = cells[XSP_RULES_NEEDS].text;
-		return false;
+		if (strcmp(xsp_row_text(t, i, "rule"), rule) == 0)
+			*needs = xsp_row_text(t, i, "needs");
+		if (*needs != NULL)
+			return false;
 	}
 	return true;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/rows/grow.h"
+#include "base/rows/order.h"
 
 #define LEAST 0.002 /* of a side's time: a smaller place is not compared */
 
@@ -23,24 +24,6 @@ struct places {
 	struct place *rows;
 	size_t count, room;
 };
-
-static double number(const struct xsp_cell *c)
-{
-	return c->kind == XSP_CELL_REAL	     ? c->real
-	       : c->kind == XSP_CELL_INTEGER ? (double)c->integer
-					     : 0;
-}
-
-static double value(const struct xsp_report_section *s, const char *key)
-{
-	const struct xsp_report_figure *values;
-	const size_t n = xsp_report_values(s, &values);
-
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(values[i].key, key) == 0)
-			return number(&values[i].value);
-	return 0;
-}
 
 /* Lines move with each edit, and what a place called in most of its time may be another call. */
 bool xsp_compare_same_place(const char *a, const char *b)
@@ -72,12 +55,10 @@ static bool has_account(const struct xsp_compare_side *side, bool of_steps)
 
 	for (size_t i = 0; i < side->count; i++) {
 		const struct xsp_report_section *s = account_of(&side->captures[i]);
-		has = has && s != NULL && (!of_steps || value(s, "steps") > 0);
+		has = has && s != NULL && (!of_steps || xsp_number(s, "steps") > 0);
 	}
 	return has;
 }
-
-enum { WHAT, NS, EACH, SHARE, ERROR, PART }; /* the columns of the account's places */
 
 static int add_place(struct places *all, size_t side, const char *name, double ns)
 {
@@ -105,12 +86,11 @@ static int add_side(struct places *all, const struct xsp_compare_side *side, siz
 		const struct xsp_report_table *t =
 			xsp_report_find_table(account_of(&side->captures[i]), "places");
 		for (size_t k = 0; k < xsp_report_row_count(t) && rc == 0; k++) {
-			const struct xsp_cell *cells = xsp_report_row_at(t, k);
-			const double share = number(&cells[SHARE]);
-			if (cells[PART].kind != XSP_CELL_TEXT && share >= LEAST)
-				rc = add_place(all, index, cells[WHAT].text,
-					       (steps ? number(&cells[EACH]) : 1e9 * share) /
-						       (double)side->count);
+			const double share = xsp_row_number(t, k, "share"),
+				     ns = steps ? xsp_row_number(t, k, "each_ns") : 1e9 * share;
+			if (xsp_row_text(t, k, "part") == NULL && share >= LEAST)
+				rc = add_place(all, index, xsp_row_text(t, k, "what"),
+					       ns / (double)side->count);
 		}
 	}
 	return rc;
@@ -136,13 +116,9 @@ static const struct xsp_report_column columns[] = {
 };
 XSP_REPORT_SHAPE(compare, shape, "accounts", "places", "places", columns);
 
-static int largest_change(const void *x, const void *y)
-{
-	const struct place *a = x, *b = y;
-	const double by = fabs(b->ns[1] - b->ns[0]) - fabs(a->ns[1] - a->ns[0]);
-
-	return by < 0 ? -1 : by > 0 ? 1 : strcmp(a->name, b->name);
-}
+static XSP_ORDER(largest_change, struct place,
+		 XSP_COMPARE(fabs(y->ns[1] - y->ns[0]), fabs(x->ns[1] - x->ns[0]))
+			 ?: strcmp(x->name, y->name));
 
 /* The mean time of a step of a side. */
 static double step_ns(const struct xsp_compare_side *side)
@@ -151,7 +127,7 @@ static double step_ns(const struct xsp_compare_side *side)
 
 	for (size_t i = 0; i < side->count; i++) {
 		const struct xsp_report_section *s = account_of(&side->captures[i]);
-		sum += value(s, "ns") / value(s, "steps");
+		sum += xsp_number(s, "ns") / xsp_number(s, "steps");
 	}
 	return sum / (double)side->count;
 }

@@ -9,7 +9,7 @@
 
 #include "analysis/compare/compare_private.h"
 #include "base/rows/order.h"
-#include "base/rows/u64map.h"
+#include "base/rows/tally.h"
 
 #define LEAST_TELLING 3U /* operators that show what the machine did */
 #define TELLING 0.01 /* least share of the time of each of them */
@@ -17,18 +17,15 @@
 /* ---- names on both sides ---- */
 
 struct names {
-	struct joined *list;
-	size_t count, capacity;
+	XSP_TALLY(struct joined) list; /* by hash of the name */
 	double all[2]; /* own time of each side, ns */
-	struct xsp_u64map index;
 };
 
 static void free_names(struct names *names)
 {
-	for (size_t i = 0; i < names->count; i++)
-		free(names->list[i].rows);
-	free(names->list);
-	xsp_u64map_free(&names->index);
+	for (size_t i = 0; i < names->list.count; i++)
+		free(names->list.rows[i].rows);
+	xsp_tally_free(&names->list);
 }
 
 static int join(const struct pair *p, struct names *names, enum xsp_series_kind kind,
@@ -40,9 +37,8 @@ static int join(const struct pair *p, struct names *names, enum xsp_series_kind 
 	for (size_t i = 0; i < n; i++) {
 		if (rows[i].calls == 0 && rows[i].timed == 0) /* a name that occurs nowhere */
 			continue;
-		struct joined *j = xsp_u64map_element(&names->index, rows[i].hash, &names->list,
-						      &names->capacity, &names->count,
-						      &(struct joined){.name = rows[i].name});
+		struct joined *j = xsp_tally_row(&names->list, rows[i].hash,
+						 &(struct joined){.name = rows[i].name});
 		if (j != NULL && j->rows == NULL)
 			j->rows = calloc(p->from[2], sizeof(*j->rows));
 		if (j == NULL || j->rows == NULL)
@@ -64,9 +60,9 @@ static double own_ns(const struct pair *p, const struct joined *j, unsigned side
 
 static void sum_names(const struct pair *p, struct names *names)
 {
-	for (size_t i = 0; i < names->count; i++)
+	for (size_t i = 0; i < names->list.count; i++)
 		for (unsigned side = 0; side < 2; side++)
-			names->all[side] += own_ns(p, &names->list[i], side);
+			names->all[side] += own_ns(p, &names->list.rows[i], side);
 }
 
 static int join_all(const struct pair *p, enum xsp_series_kind kind, struct names *names)
@@ -164,13 +160,13 @@ static int median_of_all(const struct both *all, size_t count, unsigned side, st
 static int find_common(const struct pair *p, const struct names *names, enum compared what,
 		       struct both *out)
 {
-	struct both *all = calloc(names->count + 1, sizeof(*all));
+	struct both *all = calloc(names->list.count + 1, sizeof(*all));
 	size_t count = 0;
 	int rc = all != NULL ? 0 : -ENOMEM;
 
 	/* the last round is the time in no call */
-	for (size_t i = 0; i <= names->count && rc == 0; i++) {
-		const struct joined *j = i < names->count ? &names->list[i] : NULL;
+	for (size_t i = 0; i <= names->list.count && rc == 0; i++) {
+		const struct joined *j = i < names->list.count ? &names->list.rows[i] : NULL;
 		struct both *t = &all[count];
 		if (j != NULL ? share_of(p, names, j) < TELLING : !xsp_compare_is_of_steps(what))
 			continue;
@@ -254,8 +250,8 @@ static int compare_names(struct pair *p, enum xsp_series_kind kind, const struct
 	struct names names = {0};
 	int rc = join_all(p, kind, &names);
 
-	for (size_t i = 0; i < names.count && rc == 0; i++)
-		rc = compare_name(p, &names, &names.list[i], kind, common);
+	for (size_t i = 0; i < names.list.count && rc == 0; i++)
+		rc = compare_name(p, &names, &names.list.rows[i], kind, common);
 	free_names(&names);
 	return rc;
 }
@@ -322,8 +318,8 @@ static int compare_device(struct pair *p, const struct names *all, const struct 
 	struct both common[2] = {{.sides = {{0}, {0}}}, {.sides = {{0}, {0}}}};
 	int rc = find_common(p, of, COMPARED_KERNEL, &common[1]);
 
-	for (size_t i = 0; i < of->count && rc == 0; i++)
-		rc = compare_name(p, all, &of->list[i], XSP_SERIES_KERNEL, common);
+	for (size_t i = 0; i < of->list.count && rc == 0; i++)
+		rc = compare_name(p, all, &of->list.rows[i], XSP_SERIES_KERNEL, common);
 	d->by = common[1].middle[1] - common[1].middle[0];
 	d->known = rc == 0 && common[1].sides[0].count > 0;
 	/* With repeats the common change gets a row of its own, as operators have the step's.
@@ -343,17 +339,18 @@ static int compare_devices(struct pair *p, const struct names *names)
 {
 	int rc = 0;
 
-	p->devices = calloc(names->count + 1, sizeof(*p->devices));
+	p->devices = calloc(names->list.count + 1, sizeof(*p->devices));
 	if (p->devices == NULL)
 		return -ENOMEM;
-	for (size_t from = 0, to; from < names->count && rc == 0; from = to) {
-		for (to = from + 1; to < names->count; to++)
-			if (by_devices(&names->list[from], &names->list[to]) != 0)
+	for (size_t from = 0, to; from < names->list.count && rc == 0; from = to) {
+		for (to = from + 1; to < names->list.count; to++)
+			if (by_devices(&names->list.rows[from], &names->list.rows[to]) != 0)
 				break;
-		struct names of = {.list = names->list + from, .count = to - from};
+		struct names of = {
+			.list.tally = {.rows = names->list.rows + from, .count = to - from}};
 		struct device_change *d = &p->devices[p->device_count++];
 		sum_names(p, &of);
-		name_devices(of.list, d, of.count == names->count);
+		name_devices(of.list.rows, d, of.list.count == names->list.count);
 		rc = compare_device(p, names, &of, d);
 	}
 	return rc;
@@ -364,13 +361,13 @@ static int compare_kernels(struct pair *p)
 	struct names names = {0};
 	int rc = join_all(p, XSP_SERIES_KERNEL, &names);
 
-	for (size_t i = 0; i < names.count && rc == 0; i++) {
-		struct joined *j = &names.list[i];
+	for (size_t i = 0; i < names.list.count && rc == 0; i++) {
+		struct joined *j = &names.list.rows[i];
 		j->devices[0] = device_of(p, j, 0);
 		j->devices[1] = device_of(p, j, 1);
 	}
-	if (rc == 0 && names.count > 0)
-		XSP_SORT(names.list, names.count, by_devices);
+	if (rc == 0 && names.list.count > 0)
+		xsp_tally_sort(&names.list, by_devices);
 	if (rc == 0)
 		rc = compare_devices(p, &names);
 	free_names(&names);

@@ -33,9 +33,7 @@ struct step {
 
 /* Rows of one kind. */
 struct rows {
-	struct xsp_series_row *list;
-	size_t count, capacity;
-	struct xsp_u64map index; /* hash of the name → index */
+	XSP_TALLY(struct xsp_series_row) named; /* by hash of the name */
 	struct xsp_u64map known; /* the timeline's id → index; NOT_KNOWN: no row */
 };
 
@@ -58,14 +56,11 @@ struct xsp_series {
 	size_t kept_count;
 	uint64_t step_count, stride;
 	uint64_t steps_in[XSP_SERIES_PIECES];
-	struct xsp_series_memory *memory;
-	size_t memory_count, memory_capacity, places;
+	XSP_TALLY(struct xsp_series_memory) memory; /* by hash of the name */
+	size_t places;
 	uint64_t places_left_out;
-	struct xsp_u64map memory_index; /* hash of the name → index */
 	struct xsp_u64map place_of; /* the timeline's site → index; NOT_KNOWN: not followed */
-	struct holding *holdings;
-	size_t holding_count, holding_capacity;
-	struct xsp_u64map holding_of;
+	XSP_TALLY(struct holding) holdings;
 };
 
 int xsp_series_new(struct xsp_timeline *t, struct xsp_series **out)
@@ -99,20 +94,17 @@ void xsp_series_free(struct xsp_series *s)
 		return;
 	for (size_t kind = 0; kind < XSP_SERIES_KINDS; kind++) {
 		struct rows *rows = &s->rows[kind];
-		for (size_t i = 0; i < rows->count; i++)
-			free_row(&rows->list[i]);
-		free(rows->list);
-		xsp_u64map_free(&rows->index);
+		for (size_t i = 0; i < rows->named.count; i++)
+			free_row(&rows->named.rows[i]);
+		xsp_tally_free(&rows->named);
 		xsp_u64map_free(&rows->known);
 	}
 	xsp_step_shares_free(s->in_steps);
 	xsp_tally_free(&s->ready);
-	xsp_u64map_free(&s->memory_index);
+	xsp_tally_free(&s->memory);
 	xsp_u64map_free(&s->place_of);
-	xsp_u64map_free(&s->holding_of);
+	xsp_tally_free(&s->holdings);
 	xsp_arena_free(&s->texts);
-	free(s->memory);
-	free(s->holdings);
 	free(s);
 }
 
@@ -143,13 +135,11 @@ static int row_named(struct xsp_series *s, struct rows *rows, const char *text, 
 	memcpy(name, text, length);
 	memcpy(name + length, end, strlen(end) + 1);
 	const uint64_t hash = xsp_text_hash(name, strlen(name));
-	const long at =
-		xsp_u64map_index(&rows->index, hash, &rows->list, &rows->capacity, rows->count);
-	if (at < 0)
+	const struct xsp_series_row *row = xsp_tally_row(
+		&rows->named, hash, &(struct xsp_series_row){.name = name, .hash = hash});
+	if (row == NULL)
 		return -ENOMEM;
-	if ((size_t)at == rows->count)
-		rows->list[rows->count++] = (struct xsp_series_row){.name = name, .hash = hash};
-	*out = (uint32_t)at;
+	*out = xsp_tally_index(&rows->named, row);
 	return 0;
 }
 
@@ -206,17 +196,13 @@ static int find_module(struct xsp_series *s, const void *what, uint32_t *row)
 {
 	const struct xsp_span *span = what;
 	struct xsp_python_module names;
-	char path[2048];
-	size_t length = 0;
+	char path[2048] = "";
 
 	xsp_timeline_python_module(s->timeline, span->python, span->python_first, &names);
 	if (names.count == 0)
 		return 0;
-	for (uint32_t i = 0; i < names.count && length + 1 < sizeof(path); i++) {
-		const int n = snprintf(path + length, sizeof(path) - length, "%s%s",
-				       i > 0 ? "." : "", names.names[i]);
-		length += n > 0 ? (size_t)n : 0;
-	}
+	for (uint32_t i = 0; i < names.count; i++)
+		xsp_join(path, sizeof(path), ".", "%s", names.names[i]);
 	return row_named(s, &s->rows[XSP_SERIES_MODULE], path, strlen(path), "", row);
 }
 
@@ -225,7 +211,7 @@ static int count_in_row(struct xsp_series *s, enum xsp_series_kind kind, uint32_
 {
 	if (row == NOT_KNOWN)
 		return 0;
-	struct xsp_series_row *r = &s->rows[kind].list[row];
+	struct xsp_series_row *r = &s->rows[kind].named.rows[row];
 	r->calls += called;
 	r->ready_ns += ready_ns;
 	return xsp_span_has_duration(span) && !(span->flags & XSP_SPAN_CUT)
@@ -300,7 +286,7 @@ static int on_activity(void *ctx, const struct xsp_gpu_activity *a)
 	int rc = row_known(s, XSP_SERIES_KERNEL, (uintptr_t)a->name, a->name, find_kernel, &row);
 	if (rc < 0)
 		return rc;
-	struct xsp_series_row *r = &s->rows[XSP_SERIES_KERNEL].list[row];
+	struct xsp_series_row *r = &s->rows[XSP_SERIES_KERNEL].named.rows[row];
 	r->device = r->calls == 0 || r->device == a->device ? a->device : XSP_SERIES_DEVICES;
 	r->calls++;
 	return a->cut ? 0
@@ -332,8 +318,8 @@ static void keep_every_second(struct xsp_series *s)
 		s->kept[i / 2] = s->kept[i];
 	s->kept_count = (s->kept_count + 1) / 2;
 	s->stride *= 2;
-	for (size_t i = 0; i < rows->count; i++) {
-		struct xsp_series_row *row = &rows->list[i];
+	for (size_t i = 0; i < rows->named.count; i++) {
+		struct xsp_series_row *row = &rows->named.rows[i];
 		size_t left = 0;
 		for (size_t k = 0; k < row->share_count; k++) {
 			if (row->shares[k].step % 2 != 0)
@@ -349,8 +335,8 @@ static void forget_steps(struct xsp_series *s)
 {
 	struct rows *rows = &s->rows[XSP_SERIES_OPERATOR];
 
-	for (size_t i = 0; i < rows->count; i++)
-		rows->list[i].share_count = 0;
+	for (size_t i = 0; i < rows->named.count; i++)
+		rows->named.rows[i].share_count = 0;
 	memset(s->steps_in, 0, sizeof(s->steps_in));
 	s->kept_count = s->step_count = 0;
 	s->stride = 1;
@@ -365,7 +351,7 @@ static int keep_shares(struct xsp_series *s, const struct xsp_step_share *shares
 
 	for (size_t i = 0; i < count; i++) {
 		const struct xsp_step_share *share = &shares[i];
-		struct xsp_series_row *row = &rows->list[share->key / 2];
+		struct xsp_series_row *row = &rows->named.rows[share->key / 2];
 		if (share->key % 2 != 0)
 			continue;
 		if (XSP_APPEND(row->shares, row->share_capacity, row->share_count,
@@ -376,7 +362,7 @@ static int keep_shares(struct xsp_series *s, const struct xsp_step_share *shares
 		*inside_ns += share->ns;
 	}
 	for (size_t i = 0; i < count; i++) {
-		struct xsp_series_row *row = &rows->list[shares[i].key / 2];
+		struct xsp_series_row *row = &rows->named.rows[shares[i].key / 2];
 		if (shares[i].key % 2 != 0 && row->share_count > 0 &&
 		    row->shares[row->share_count - 1].step == step)
 			row->shares[row->share_count - 1].cpu_ns = shares[i].ns;
@@ -472,22 +458,22 @@ void xsp_series_shares(const struct xsp_series *s, const struct xsp_series_row *
 static int memory_named(struct xsp_series *s, const char *name, bool place, uint32_t *out)
 {
 	const uint64_t hash = xsp_text_hash(name, strlen(name)) + place;
-	const uint32_t *known = xsp_u64map_get(&s->memory_index, hash);
+	struct xsp_series_memory *m = xsp_tally_find(&s->memory, hash);
 
-	*out = known != NULL ? *known : NOT_KNOWN;
-	if (known != NULL || (place && s->places == MAX_PLACES)) {
-		s->places_left_out += known == NULL;
+	*out = NOT_KNOWN;
+	if (m == NULL && place && s->places == MAX_PLACES) {
+		s->places_left_out++;
 		return 0;
 	}
-	const long at = xsp_u64map_index(&s->memory_index, hash, &s->memory, &s->memory_capacity,
-					 s->memory_count);
-	char *copy = xsp_arena_copy(&s->texts, name, strlen(name));
-	if (at < 0 || copy == NULL)
-		return -ENOMEM;
-	s->places += place;
-	s->memory[s->memory_count++] = (struct xsp_series_memory){
-		.name = copy, .hash = hash, .place = place, .first = XSP_SERIES_PIECES};
-	*out = (uint32_t)at;
+	if (m == NULL) {
+		const char *copy = xsp_arena_copy(&s->texts, name, strlen(name));
+		const struct xsp_series_memory new = {
+			.name = copy, .hash = hash, .place = place, .first = XSP_SERIES_PIECES};
+		if (copy == NULL || (m = xsp_tally_row(&s->memory, hash, &new)) == NULL)
+			return -ENOMEM;
+		s->places += place;
+	}
+	*out = xsp_tally_index(&s->memory, m);
 	return 0;
 }
 
@@ -525,20 +511,15 @@ static void set_level(const struct xsp_series *s, struct xsp_series_memory *m, u
 static int hold(struct xsp_series *s, uint64_t key, const char *name, uint64_t ns, uint64_t bytes,
 		bool looked_at)
 {
-	const long at = xsp_u64map_index(&s->holding_of, key, &s->holdings, &s->holding_capacity,
-					 s->holding_count);
+	struct holding *h = xsp_tally_find(&s->holdings, key);
 
-	if (at < 0)
-		return -ENOMEM;
-	struct holding *h = &s->holdings[at];
-	if ((size_t)at == s->holding_count) {
-		*h = (struct holding){0};
-		s->holding_count++;
-		int rc = memory_named(s, name, false, &h->memory);
-		if (rc < 0)
-			return rc;
+	if (h == NULL) {
+		struct holding new = {.bytes = 0};
+		if (memory_named(s, name, false, &new.memory) < 0 ||
+		    (h = xsp_tally_row(&s->holdings, key, &new)) == NULL)
+			return -ENOMEM;
 	}
-	struct xsp_series_memory *m = &s->memory[h->memory];
+	struct xsp_series_memory *m = &s->memory.rows[h->memory];
 	m->looked_at = looked_at;
 	const uint64_t before = h->bytes;
 	h->bytes = bytes;
@@ -554,8 +535,8 @@ static int on_process_memory(void *ctx, const struct xsp_process_memory_at *at)
 
 	if (rc < 0)
 		return rc;
-	struct holding *h = &s->holdings[*xsp_u64map_get(&s->holding_of, key)];
-	struct xsp_series_memory *m = &s->memory[h->memory];
+	struct holding *h = xsp_tally_find(&s->holdings, key);
+	struct xsp_series_memory *m = &s->memory.rows[h->memory];
 	const uint64_t most = m->level - h->bytes + at->memory.peak;
 	/* the kernel saw a new peak since the last look: it adds to the other processes' memory */
 	if (h->peak != 0 && at->memory.peak > h->peak && most > m->peak)
@@ -617,7 +598,7 @@ static int on_memory(void *ctx, const struct xsp_memory_event *e)
 		rc = find_place(s, e->site - 1, &place);
 	if (rc < 0 || e->site == 0 || place == NOT_KNOWN)
 		return rc;
-	struct xsp_series_memory *m = &s->memory[place];
+	struct xsp_series_memory *m = &s->memory.rows[place];
 	set_level(s, m, e->time_ns, m->level + (uint64_t)e->bytes);
 	return 0;
 }
@@ -655,23 +636,23 @@ void xsp_series_end(struct xsp_series *s)
 {
 	rank_steps(s);
 	s->ready_share = ready_share(s->timeline);
-	for (size_t i = 0; i < s->memory_count; i++)
-		if (s->memory[i].first < XSP_SERIES_PIECES)
-			set_level(s, &s->memory[i], s->to_ns, s->memory[i].level);
+	for (size_t i = 0; i < s->memory.count; i++)
+		if (s->memory.rows[i].first < XSP_SERIES_PIECES)
+			set_level(s, &s->memory.rows[i], s->to_ns, s->memory.rows[i].level);
 	s->timeline = NULL;
 }
 
 size_t xsp_series_rows(const struct xsp_series *s, enum xsp_series_kind kind,
 		       const struct xsp_series_row **rows)
 {
-	*rows = s->rows[kind].list;
-	return s->rows[kind].count;
+	*rows = s->rows[kind].named.rows;
+	return s->rows[kind].named.count;
 }
 
 size_t xsp_series_memory(const struct xsp_series *s, const struct xsp_series_memory **memory)
 {
-	*memory = s->memory;
-	return s->memory_count;
+	*memory = s->memory.rows;
+	return s->memory.count;
 }
 
 uint64_t xsp_series_places_left_out(const struct xsp_series *s)

@@ -4,14 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/rows/order.h"
+
 #define CONFIDENCE 0.95
 
-static int by_value(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
+static XSP_ORDER(by_value, double, XSP_COMPARE(*x, *y));
 
 double xsp_quantile(double *values, size_t n, double share)
 {

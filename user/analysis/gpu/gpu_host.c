@@ -54,7 +54,7 @@ struct xsp_gpu_host {
 	struct xsp_name_rows row_of;
 	size_t held; /* entries of threads that launch */
 	size_t before; /* entries of threads that have not launched yet */
-	uint64_t early, idle_ns, span_ns;
+	struct xsp_gpu_host_sums sums;
 };
 
 int xsp_gpu_host_new(const struct xsp_timeline *t, struct xsp_gpu_host **out)
@@ -118,7 +118,7 @@ static void count_forgotten(struct xsp_gpu_host *h, struct host_thread *th, uint
 {
 	if (idle_from_ns >= th->forgotten_ns)
 		return;
-	h->early += th->forgotten;
+	h->sums.early += th->forgotten;
 	th->forgotten = th->forgotten_ns = 0;
 }
 
@@ -170,7 +170,7 @@ int xsp_gpu_host_gap(struct xsp_gpu_host *h, uint32_t tid, uint32_t device, uint
 	int rc = add_point(g, from_ns, sum);
 	if (rc == 0)
 		rc = add_point(g, to_ns, sum + (to_ns - from_ns));
-	h->idle_ns += to_ns - from_ns;
+	h->sums.idle_ns += to_ns - from_ns;
 	return rc;
 }
 
@@ -214,7 +214,7 @@ static int add_span(struct xsp_gpu_host *h, struct host_thread *th, const struct
 	if (depth > 0)
 		th->inside_ns[depth] += all;
 	else
-		h->span_ns += all;
+		h->sums.span_ns += all;
 	return 0;
 }
 
@@ -288,7 +288,7 @@ static int hold(struct xsp_gpu_host *h, struct host_thread *th, const struct hel
 	if (!th->launches && h->before >= XSP_GPU_HOST_BEFORE_MOST)
 		forget_older(h);
 	if (th->launches && h->held >= XSP_GPU_HOST_HELD_MOST && th->from < th->count) {
-		h->early++;
+		h->sums.early++;
 		rc = add_first(h, th);
 	}
 	if (rc == 0)
@@ -384,17 +384,7 @@ int xsp_gpu_host_wait(struct xsp_gpu_host *h, const struct xsp_wait *wait)
 
 XSP_TALLY_ROWS(xsp_gpu_host_uses, xsp_gpu_host, xsp_gpu_host_use, uses);
 
-uint64_t xsp_gpu_host_idle_ns(const struct xsp_gpu_host *h)
+const struct xsp_gpu_host_sums *xsp_gpu_host_sums(const struct xsp_gpu_host *h)
 {
-	return h->idle_ns;
-}
-
-uint64_t xsp_gpu_host_span_ns(const struct xsp_gpu_host *h)
-{
-	return h->span_ns;
-}
-
-uint64_t xsp_gpu_host_early(const struct xsp_gpu_host *h)
-{
-	return h->early;
+	return &h->sums;
 }

@@ -50,12 +50,14 @@ int xsp_gpu_host_pass(struct xsp_gpu_host *h, uint64_t ns);
 
 /* Valid until the next call. */
 size_t xsp_gpu_host_uses(const struct xsp_gpu_host *o, const struct xsp_gpu_host_use **rows);
-/* All idle time; the part in spans. The threads were in no span during the rest. */
-uint64_t xsp_gpu_host_idle_ns(const struct xsp_gpu_host *h);
-uint64_t xsp_gpu_host_span_ns(const struct xsp_gpu_host *h);
-/* Spans and waits that got their share too early, for want of room. Includes entries dropped before
- * a thread's first launch, if a device was idle during any of them. */
-uint64_t xsp_gpu_host_early(const struct xsp_gpu_host *h);
+struct xsp_gpu_host_sums {
+	uint64_t idle_ns; /* of all */
+	uint64_t span_ns; /* of it, in spans; the threads were in none during the rest */
+	/* spans and waits that got their share too early, for want of room. Includes entries dropped
+	 * before a thread's first launch, if a device was idle during any of them */
+	uint64_t early;
+};
+const struct xsp_gpu_host_sums *xsp_gpu_host_sums(const struct xsp_gpu_host *h);
 
 /* Returns the row of the name (analysis/names/name_rows.h). 0 or -ENOMEM. */
 int xsp_gpu_host_row(struct xsp_gpu_host *h, xsp_name_id id, xsp_name_id *row);

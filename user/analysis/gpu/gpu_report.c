@@ -8,6 +8,7 @@
 
 #include "base/saturate.h"
 #include "base/rows/order.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "catalog/wait_reasons.h"
 #include "timeline/gpu_category.h"
@@ -107,12 +108,11 @@ PART_CELL(share, ratio((double)row->device->in_ns[row->bits],
 static struct xsp_cell part_classes(struct xsp_report_at *at)
 {
 	const struct part *part = at->row;
-	size_t used = 0;
 
+	at->text[0] = '\0';
 	for (unsigned c = 0; c < XSP_GPU_CLASSES; c++)
 		if (part->bits & 1U << c)
-			used += (size_t)snprintf(at->text + used, sizeof(at->text) - used, "%s%s",
-						 used > 0 ? ", " : "", class_names[c]);
+			xsp_join(at->text, sizeof(at->text), ", ", "%s", class_names[c]);
 	return xsp_cell_text(at->text);
 }
 
@@ -259,7 +259,7 @@ HOST_CELL(doing, xsp_cell_text(xsp_gpu_host_name(of->g->host, row->name, at->tex
 HOST_CELL(inside, row->parent != 0
 			  ? xsp_cell_text(xsp_gpu_host_name(of->g->host, row->parent - 1, at->text))
 			  : xsp_cell_absent());
-HOST_CELL(share, ratio((double)row->idle_ns, (double)xsp_gpu_host_idle_ns(of->g->host)));
+HOST_CELL(share, ratio((double)row->idle_ns, (double)xsp_gpu_host_sums(of->g->host)->idle_ns));
 HOST_CELL(reason, xsp_cell_text(xsp_wait_class_name(row->why)));
 HOST_CELL(place, row->place != 0 ? xsp_cell_text(xsp_timeline_name(of->g->timeline, row->place - 1))
 				 : xsp_cell_absent());
@@ -297,8 +297,8 @@ XSP_REPORT_SHAPE(analyze, host_waits_shape, "gpu", "host_waits", "... and was of
 static int put_host(const struct writer *w)
 {
 	const struct xsp_gpu_host_use *uses;
-	const uint64_t idle = xsp_gpu_host_idle_ns(w->g->host),
-		       spans = xsp_gpu_host_span_ns(w->g->host);
+	const struct xsp_gpu_host_sums *sums = xsp_gpu_host_sums(w->g->host);
+	const uint64_t idle = sums->idle_ns, spans = sums->span_ns;
 	const size_t n = xsp_gpu_host_uses(w->g->host, &uses);
 
 	if (idle == 0)
@@ -418,7 +418,7 @@ static void put_losses(const struct writer *w)
 		 "communication kernels ran beside too many others: which of them belong together is not known, and they are in no time of arrival and transfer"},
 		{s->late_waits,
 		 "waits for the GPU came too late: what ended last before they did is not known"},
-		{xsp_gpu_host_early(w->g->host),
+		{xsp_gpu_host_sums(w->g->host)->early,
 		 "spans were taken before all idle time in them was known (too many at a time)"},
 		{p->warm_up, "first steps were warm-up: they have no critical path here"},
 		{p->unrecorded, "steps were not recorded all the time: they have no critical path"},

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "model/health.h"
 #include "report/list.h"
@@ -212,13 +213,11 @@ static struct xsp_cell step_longer(struct xsp_report_at *at)
 	struct longer list[LONGER_SHOWN + 1];
 	const size_t count = find_longer(s, at->row, list);
 	char time[XSP_UNITS_SIZE];
-	size_t used = 0;
 
 	at->text[0] = '\0';
 	for (size_t i = 0; i < count; i++)
-		used += (size_t)snprintf(at->text + used, sizeof(at->text) - used, "%s%.1200s +%s",
-					 i > 0 ? ", " : "", longer_name(s, &list[i]),
-					 xsp_format_ns(time, (uint64_t)more(&list[i])));
+		xsp_join(at->text, sizeof(at->text), ", ", "%.1200s +%s", longer_name(s, &list[i]),
+			 xsp_format_ns(time, (uint64_t)more(&list[i])));
 	return xsp_cell_text(at->text);
 }
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "base/units.h"
 
 #define NAME(name, value)                                                                          \
@@ -70,9 +71,9 @@ static struct xsp_cell name_shown(struct xsp_report_at *at)
 			gone = &let_gos[i];
 	if (gone == NULL && !row->mostly_probes)
 		return xsp_cell_text(name);
-	const int used = snprintf(at->text, sizeof(at->text), "%.4000s%s", name, mark);
+	snprintf(at->text, sizeof(at->text), "%.4000s%s", name, mark);
 	if (gone != NULL)
-		snprintf(at->text + used, sizeof(at->text) - (size_t)used, " (until %.2f s)",
+		xsp_join(at->text, sizeof(at->text), " ", "(until %.2f s)",
 			 gone->time_ns > start ? (double)(gone->time_ns - start) * 1e-9 : 0.0);
 	return xsp_cell_text(at->text);
 }

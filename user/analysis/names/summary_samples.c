@@ -245,11 +245,24 @@ static void print_sums(const struct xsp_summary_samples *s, const struct xsp_cap
 		fprintf(f, "a sample takes %s\n", xsp_format_ns(each, took / sample_count));
 }
 
+/* The file at that place of the order; false: it is the last. */
+static bool print_file(const struct xsp_summary_samples *s, FILE *f, size_t index, uint64_t samples)
+{
+	const uint64_t key = s->files.rows[index].key;
+	char name[128];
+
+	if (samples == 0)
+		return false;
+	xsp_printable(name, sizeof(name),
+		      key != 0 ? xsp_timeline_name(s->timeline, (xsp_name_id)key) : "unknown files",
+		      40);
+	fprintf(f, "%s %s (%.1f %%)", index > 0 ? "," : "", name, percent(samples, s->samples));
+	return index + 1 < SHORT_FILES_SHOWN;
+}
+
 /* How many stacks lack their callers, and in which files. */
 static void print_short(struct xsp_summary_samples *s, FILE *f)
 {
-	char name[128];
-
 	if (s->beyond > 0 && s->beyond * 100 >= s->samples)
 		fprintf(f, "stacks that go on beyond the %d KiB that are read of them: %.1f %%\n",
 			XSP_STACK_COPY_PIECE * XSP_STACK_COPY_PIECES / 1024,
@@ -259,39 +272,23 @@ static void print_short(struct xsp_summary_samples *s, FILE *f)
 	xsp_tally_sort(&s->files, by_short);
 	fprintf(f, "stacks without a known native caller: %.1f %%, in",
 		percent(s->short_samples, s->samples));
-	for (size_t i = 0; i < s->files.count && i < SHORT_FILES_SHOWN; i++) {
-		const struct place *p = &s->files.rows[i];
-		if (p->short_samples == 0)
+	for (size_t i = 0; i < s->files.count; i++)
+		if (!print_file(s, f, i, s->files.rows[i].short_samples))
 			break;
-		xsp_printable(name, sizeof(name),
-			      p->key != 0 ? xsp_timeline_name(s->timeline, (xsp_name_id)p->key)
-					  : "unknown files",
-			      40);
-		fprintf(f, "%s %s (%.1f %%)", i > 0 ? "," : "", name,
-			percent(p->short_samples, s->samples));
-	}
 	fputs(": code with neither call frame information (.eh_frame) nor frame pointers\n", f);
 }
 
 /* In which files functions have no names. */
 static void print_unnamed(struct xsp_summary_samples *s, FILE *f)
 {
-	char name[128];
-
 	if (s->unnamed_samples == 0 || s->unnamed_samples * 100 < s->samples)
 		return;
 	xsp_tally_sort(&s->files, by_unnamed);
 	fprintf(f, "in functions without a name: %.1f %%, in",
 		percent(s->unnamed_samples, s->samples));
-	for (size_t i = 0; i < s->files.count && i < SHORT_FILES_SHOWN; i++) {
-		const struct place *p = &s->files.rows[i];
-		if (p->unnamed_samples == 0)
+	for (size_t i = 0; i < s->files.count; i++)
+		if (!print_file(s, f, i, s->files.rows[i].unnamed_samples))
 			break;
-		xsp_printable(name, sizeof(name),
-			      xsp_timeline_name(s->timeline, (xsp_name_id)p->key), 40);
-		fprintf(f, "%s %s (%.1f %%)", i > 0 ? "," : "", name,
-			percent(p->unnamed_samples, s->samples));
-	}
 	fputs(": debug symbols of these files would name them\n", f);
 }
 

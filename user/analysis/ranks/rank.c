@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/ranks/ranks_private.h"
+#include "base/rows/order.h"
 #include "base/rows/search.h"
 #include "base/text.h"
 
@@ -68,21 +69,9 @@ int xsp_ranks_add_instance(struct rank *k, uint32_t group, const struct instance
 	return XSP_PUT(&g->seq, *i);
 }
 
-int xsp_ranks_order(const void *a, const void *b)
-{
-	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+XSP_ORDER(xsp_ranks_order, int64_t, XSP_COMPARE(*x, *y))
 
-	return x < y ? -1 : x > y;
-}
-
-int xsp_ranks_order_keys(const void *a, const void *b)
-{
-	const struct keyed *x = a, *y = b;
-
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return xsp_ranks_order(&x->ns, &y->ns);
-}
+XSP_ORDER(xsp_ranks_order_keys, struct keyed, XSP_RISING(key) ?: XSP_RISING(ns))
 
 int64_t xsp_ranks_median(int64_t *values, size_t count)
 {
@@ -121,9 +110,10 @@ struct rank_step *xsp_ranks_step_at(const struct rank *k, int64_t ns)
 
 void xsp_ranks_title(const struct rank *k, char *out, size_t size)
 {
-	int n = k->number >= 0 ? snprintf(out, size, "rank %ld", k->number)
-			       : snprintf(out, size, "process %u", k->display_pid);
-
-	if (k->host[0] != '\0' && n > 0 && (size_t)n < size)
-		snprintf(out + n, size - (size_t)n, " (%s)", k->host);
+	if (k->number >= 0)
+		snprintf(out, size, "rank %ld", k->number);
+	else
+		snprintf(out, size, "process %u", k->display_pid);
+	if (k->host[0] != '\0')
+		xsp_join(out, size, " ", "(%s)", k->host);
 }

@@ -30,12 +30,12 @@ struct collecting {
 	size_t name_count, name_capacity;
 	struct xsp_u64map rank_of; /* pid → index of the job's rank */
 	struct xsp_u64map asks; /* threads that ask for collectives which other threads run */
-	struct xsp_u64map kernel_of; /* address of a kernel's name → index of kernels */
-	struct kernel_name {
+	/* by address of a kernel's name */
+	XSP_TALLY(struct kernel_name {
 		uint32_t name;
 		bool communicates;
-	} * kernels;
-	size_t kernel_count, kernel_capacity;
+	})
+	kernels;
 	size_t first_rank;
 };
 
@@ -58,8 +58,7 @@ static void free_collecting(struct collecting *c)
 	xsp_u64map_free(&c->call_of);
 	xsp_u64map_free(&c->rank_of);
 	xsp_u64map_free(&c->asks);
-	xsp_u64map_free(&c->kernel_of);
-	free(c->kernels);
+	xsp_tally_free(&c->kernels);
 	free(c->values);
 	free(c->roles);
 	free(c->names);
@@ -154,15 +153,16 @@ static void describe(const struct collecting *c, struct rank *k)
 static struct rank *rank_of(struct collecting *c, uint32_t pid)
 {
 	struct xsp_ranks *j = c->job;
-	const long i = xsp_u64map_index(&c->rank_of, pid, &j->ranks, &j->capacity, j->count);
+	const uint32_t *at = xsp_u64map_get(&c->rank_of, pid);
 
-	if (i < 0)
+	if (at != NULL)
+		return &j->ranks[*at];
+	if (xsp_u64map_set(&c->rank_of, pid, (uint32_t)j->count) < 0 ||
+	    XSP_APPEND(j->ranks, j->capacity, j->count,
+		       (struct rank){.pid = pid, .host_index = NO_INDEX}) < 0)
 		return NULL;
-	if ((size_t)i == j->count) {
-		j->ranks[j->count] = (struct rank){.pid = pid, .host_index = NO_INDEX};
-		describe(c, &j->ranks[j->count++]);
-	}
-	return &j->ranks[i];
+	describe(c, &j->ranks[j->count - 1]);
+	return &j->ranks[j->count - 1];
 }
 
 /* ---- collectives ---- */
@@ -380,15 +380,13 @@ static int on_wait(void *ctx, const struct xsp_wait *w)
 
 static struct kernel_name *kernel_name(struct collecting *c, const char *text)
 {
-	const uint32_t *at = xsp_u64map_get(&c->kernel_of, (uintptr_t)text);
+	struct kernel_name *known = xsp_tally_find(&c->kernels, (uintptr_t)text);
 
-	if (at != NULL)
-		return &c->kernels[*at];
+	if (known != NULL)
+		return known;
 	const long name = xsp_ranks_name(c->job, text);
 	const struct kernel_name first = {(uint32_t)name, xsp_kernel_communicates(text)};
-	return name < 0 ? NULL
-			: xsp_u64map_element(&c->kernel_of, (uintptr_t)text, &c->kernels,
-					     &c->kernel_capacity, &c->kernel_count, &first);
+	return name < 0 ? NULL : xsp_tally_row(&c->kernels, (uintptr_t)text, &first);
 }
 
 static int on_activity(void *ctx, const struct xsp_gpu_activity *a)

@@ -3,7 +3,6 @@
  * rule_finding.c. */
 #include "analysis/rules/rules.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "analysis/calls/call_sites.h"
 #include "analysis/summary_report.h"
 #include "analysis/waits/summary_waits_private.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "model/health.h"
 #include "timeline/samples.h"
@@ -96,91 +96,76 @@ void xsp_rule_cpu_of(const struct xsp_rule_context *c, uint32_t pid, uint64_t *r
 
 /* ---- caveats ---- */
 
-struct doubts {
-	char *out;
-	size_t used;
-};
-
-static void add(struct doubts *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void add(struct doubts *d, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (d->used > 0 && d->used < XSP_DOUBT_SIZE)
-		d->used += (size_t)snprintf(d->out + d->used, XSP_DOUBT_SIZE - d->used, "; ");
-	if (d->used >= XSP_DOUBT_SIZE)
-		return;
-	va_start(ap, fmt);
-	d->used += (size_t)vsnprintf(d->out + d->used, XSP_DOUBT_SIZE - d->used, fmt, ap);
-	va_end(ap);
-}
-
 /* A library that loads during the recording gets its probes a little later. It is a caveat from
  * a hundredth of the time on. */
-static void add_late(const struct xsp_rule_context *c, struct doubts *d)
+static void add_late(const struct xsp_rule_context *c, char *out)
 {
 	const char *ns = xsp_capture_info(c->reader, "libraries late ns");
 	const uint64_t late = ns != NULL ? strtoull(ns, NULL, 10) : 0;
 	char time[XSP_UNITS_SIZE];
 
 	if (late > 0 && late >= c->recorded_ns / 100)
-		add(d,
-		    "probes came up to %s after their library was loaded: calls before that are not seen, and what they called is told without them",
-		    xsp_format_ns(time, late));
+		xsp_join(
+			out, XSP_DOUBT_SIZE, "; ",
+			"probes came up to %s after their library was loaded: calls before that are not seen, and what they called is told without them",
+			xsp_format_ns(time, late));
 }
 
-static void add_ended(const struct xsp_rule_context *c, struct doubts *d, const char *what,
+static void add_ended(const struct xsp_rule_context *c, char *out, const char *what,
 		      uint64_t until_ns)
 {
 	const uint64_t first_ns = xsp_timeline_first_ns(c->timeline, until_ns);
 	char time[XSP_UNITS_SIZE];
 
 	if (first_ns > 0)
-		add(d, "%s were recorded in the first %s only", what,
-		    xsp_format_ns(time, first_ns));
+		xsp_join(out, XSP_DOUBT_SIZE, "; ", "%s were recorded in the first %s only", what,
+			 xsp_format_ns(time, first_ns));
 }
 
-static void add_not_compared(const struct xsp_rule_context *c, struct doubts *d)
+static void add_not_compared(const struct xsp_rule_context *c, char *out)
 {
 	const uint64_t n = xsp_call_sites_not_compared(xsp_rule_state(c, "call_sites"));
 	char count[XSP_UNITS_SIZE];
 
 	if (n > 0)
-		add(d,
-		    "what the GPU did meanwhile is a lower bound: %s calls and activities came too late, or with too many others, to be compared",
-		    xsp_format_count(count, n));
+		xsp_join(
+			out, XSP_DOUBT_SIZE, "; ",
+			"what the GPU did meanwhile is a lower bound: %s calls and activities came too late, or with too many others, to be compared",
+			xsp_format_count(count, n));
 }
 
-static void add_locks(const struct xsp_rule_context *c, struct doubts *d)
+static void add_locks(const struct xsp_rule_context *c, char *out)
 {
 	const struct xsp_summary_analysis *a = xsp_rule_state(c, "summary");
 	const struct xsp_summary_waits *w = a->summary->waits;
 	char text[XSP_WAITS_LEFT_OUT];
 
 	if (w != NULL && xsp_waits_left_out(w, text))
-		add(d, "%s: those that came last are missing", text);
+		xsp_join(out, XSP_DOUBT_SIZE, "; ", "%s: those that came last are missing", text);
 }
 
 /* A smaller share was launched before the recording began. */
 #define UNLAUNCHED_LEAST 0.01
 
 /* A caveat about GPU records replaces all others: a missing record looks like idle time. */
-static void add_gpu(const struct xsp_rule_context *c, struct doubts *d)
+static void add_gpu(const struct xsp_rule_context *c, char *out)
 {
 	const struct xsp_gpu_counts *n = xsp_timeline_gpu(c->timeline);
 	const struct xsp_gpu_analysis *g = xsp_rule_state(c, "gpu");
 	char count[XSP_UNITS_SIZE];
 
 	if (n->lost + n->dropped > 0)
-		add(d, "%s GPU records were lost: work that is not known looks idle",
-		    xsp_format_count(count, n->lost + n->dropped));
+		xsp_join(out, XSP_DOUBT_SIZE, "; ",
+			 "%s GPU records were lost: work that is not known looks idle",
+			 xsp_format_count(count, n->lost + n->dropped));
 	else if (xsp_gpu_bad_count(n) > 0)
-		add(d,
-		    "the times of %s GPU records cannot be true: work that is not known looks idle",
-		    xsp_format_count(count, xsp_gpu_bad_count(n)));
+		xsp_join(
+			out, XSP_DOUBT_SIZE, "; ",
+			"the times of %s GPU records cannot be true: work that is not known looks idle",
+			xsp_format_count(count, xsp_gpu_bad_count(n)));
 	else if ((double)g->unlaunched > UNLAUNCHED_LEAST * (double)n->records)
-		add(d, "the launches of %s activities are not known",
-		    xsp_format_count(count, g->unlaunched));
+		xsp_join(out, XSP_DOUBT_SIZE, "; ", "the launches of %s activities are not known",
+			 xsp_format_count(count, g->unlaunched));
 }
 
 const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
@@ -190,43 +175,49 @@ const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 	const struct xsp_capture_window *windows;
 	const struct xsp_health health = xsp_health_of(c->reader);
 	const uint64_t filtered = counts->filtered + health.left_out;
-	struct doubts d = {.out = out};
 	char count[XSP_UNITS_SIZE], text[XSP_HEALTH_TEXT];
 	uint64_t start, end;
 
+	out[0] = '\0';
 	if (about & XSP_DOUBT_GPU)
-		add_gpu(c, &d);
-	if (d.used > 0)
+		add_gpu(c, out);
+	if (out[0] != '\0')
 		return out;
 	xsp_timeline_window(c->timeline, &start, &end);
 	if ((about & XSP_DOUBT_LOST) && xsp_health_text(&health, text) != NULL)
-		add(&d,
-		    "%s: counts are lower bounds, and a call whose end was lost may be taken for a longer one",
-		    text);
+		xsp_join(
+			out, XSP_DOUBT_SIZE, "; ",
+			"%s: counts are lower bounds, and a call whose end was lost may be taken for a longer one",
+			text);
 	if ((about & XSP_DOUBT_ENDS) && counts->exit_lost > 0)
-		add(&d, "ends of %s calls were not seen: their time is in what called them",
-		    xsp_format_count(count, counts->exit_lost));
+		xsp_join(out, XSP_DOUBT_SIZE, "; ",
+			 "ends of %s calls were not seen: their time is in what called them",
+			 xsp_format_count(count, counts->exit_lost));
 	if ((about & XSP_DOUBT_WINDOWS) && xsp_capture_windows(c->reader, &windows) > 0 &&
 	    c->recorded_ns < end - start)
-		add(&d, "only %.3g %% of the time was recorded (--max-overhead)",
-		    100.0 * (double)c->recorded_ns / (double)(end - start));
+		xsp_join(out, XSP_DOUBT_SIZE, "; ",
+			 "only %.3g %% of the time was recorded (--max-overhead)",
+			 100.0 * (double)c->recorded_ns / (double)(end - start));
 	if ((about & XSP_DOUBT_FILTERED) && filtered > 0)
-		add(&d, "%s calls were held back by filters: their time is in what called them",
-		    xsp_format_count(count, filtered));
+		xsp_join(out, XSP_DOUBT_SIZE, "; ",
+			 "%s calls were held back by filters: their time is in what called them",
+			 xsp_format_count(count, filtered));
 	if ((about & XSP_DOUBT_FILTERED) && xsp_timeline_cut_hides(c->timeline))
-		add(&d, "the cut leaves out calls: their time is in what called them");
+		xsp_join(out, XSP_DOUBT_SIZE, "; ",
+			 "the cut leaves out calls: their time is in what called them");
 	if ((about & XSP_DOUBT_SITES) && xsp_call_sites_overflowed(xsp_rule_state(c, "call_sites")))
-		add(&d,
-		    "there are more places that call than were followed: those that came last are missing");
+		xsp_join(
+			out, XSP_DOUBT_SIZE, "; ",
+			"there are more places that call than were followed: those that came last are missing");
 	if (about & XSP_DOUBT_MEANWHILE)
-		add_not_compared(c, &d);
+		add_not_compared(c, out);
 	if (about & XSP_DOUBT_LOCKS)
-		add_locks(c, &d);
+		add_locks(c, out);
 	if (about & XSP_DOUBT_LATE)
-		add_late(c, &d);
+		add_late(c, out);
 	if (about & XSP_DOUBT_WAITS)
-		add_ended(c, &d, "waits", xsp_timeline_waits_until_ns(c->timeline));
+		add_ended(c, out, "waits", xsp_timeline_waits_until_ns(c->timeline));
 	if (about & XSP_DOUBT_SAMPLES)
-		add_ended(c, &d, "samples", xsp_timeline_samples_until_ns(c->timeline));
-	return d.used > 0 ? out : NULL;
+		add_ended(c, out, "samples", xsp_timeline_samples_until_ns(c->timeline));
+	return out[0] != '\0' ? out : NULL;
 }

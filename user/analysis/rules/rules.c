@@ -269,10 +269,10 @@ XSP_REPORT_CELL(outcome_findings, void, struct outcome,
 		xsp_cell_if(row->needs == NULL, row->findings));
 
 static const struct xsp_report_column columns[] = {
-	[XSP_RULES_KEY] = {"rule", "rule", XSP_UNIT_TEXT, true, OF(rule)},
+	{"rule", "rule", XSP_UNIT_TEXT, true, OF(rule)},
 	{"threshold", "threshold", XSP_UNIT_TEXT, false, XSP_BY(outcome_threshold)},
 	{"findings", "findings", XSP_UNIT_COUNT, false, XSP_BY(outcome_findings)},
-	[XSP_RULES_NEEDS] = {"needs", "no data: it needs", XSP_UNIT_TEXT, false, OF(needs)},
+	{"needs", "no data: it needs", XSP_UNIT_TEXT, false, OF(needs)},
 };
 XSP_REPORT_SHAPE(analyze, shape, "rules", "rules", "what was looked for", columns);
 

@@ -78,9 +78,8 @@ long xsp_rule_index(const char *key, size_t length);
 #define XSP_RULE_VALUE 40
 void xsp_rule_value(const struct xsp_rule *rule, double value, char out[XSP_RULE_VALUE]);
 
-/* Runs all rules. Adds the section "rules": its column XSP_RULES_NEEDS says what a rule without
- * data needs. 0 or a negative errno. */
-enum { XSP_RULES_KEY = 0, XSP_RULES_NEEDS = 3 }; /* columns */
+/* Runs all rules. Adds the section "rules": its column "needs" says what a rule without data needs.
+ * 0 or a negative errno. */
 int xsp_rules_run(struct xsp_rule_context *c, const double *thresholds);
 
 /* ---- for rules ---- */

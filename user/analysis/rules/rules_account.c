@@ -225,8 +225,6 @@ static bool is_held_up(const struct xsp_rule_context *c, const struct xsp_accoun
 {
 	if (why == XSP_ACCOUNT_SYNC)
 		return syncs_little(c, f);
-	if (why == XSP_WAIT_NETWORK && acknowledgements_are_delayed(c, f))
-		return true;
 	if (why == XSP_WAIT_DISK)
 		return f->steps > 0;
 	if (why == XSP_WAIT_SLEEP)
@@ -243,15 +241,17 @@ static bool is_held_up(const struct xsp_rule_context *c, const struct xsp_accoun
 static void find_waiting(const struct xsp_rule_context *c, const struct xsp_account_part *p,
 			 size_t reason)
 {
+	const unsigned why = reasons[reason].why;
+	const bool delayed = why == XSP_WAIT_NETWORK && acknowledgements_are_delayed(c, p->family);
 	struct xsp_part_finding f;
 
 	xsp_part_begin(c, p, &f);
-	f.finding.note = !is_held_up(c, p->family, reasons[reason].why);
-	if (reasons[reason].why == XSP_WAIT_PIPE && starts_programs(c))
+	f.finding.note = !delayed && !is_held_up(c, p->family, why);
+	if (why == XSP_WAIT_PIPE && starts_programs(c))
 		reason = CHILDREN;
 	f.finding.advice = reasons[reason].advice;
 	xsp_finding_text(&f.finding, "waits_for", NULL, reasons[reason].for_what);
-	if (reasons[reason].why == XSP_WAIT_NETWORK && acknowledgements_are_delayed(c, p->family)) {
+	if (delayed) {
 		f.finding.title =
 			"{subject:400} waits some 40 ms for each answer, the time by which acknowledgements are delayed: {share} of {of}";
 		f.finding.advice =

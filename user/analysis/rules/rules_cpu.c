@@ -8,7 +8,7 @@
 
 #include "analysis/calls/call_sites.h"
 #include "base/rows/order.h"
-#include "base/rows/u64map.h"
+#include "base/rows/tally.h"
 #include "catalog/collectives.h"
 #include "catalog/gpu/cuda_table.h"
 
@@ -165,20 +165,20 @@ static void add_to_loop(struct loop *l, const struct xsp_call_site *site, double
 	l->in_steps_ns += in_steps_ns;
 }
 
+struct loops {
+	XSP_TALLY(struct loop) of; /* by line */
+};
+
 /* The loops: what the program's own lines call so often in a step. The caller frees them; NULL:
  * out of memory. */
-static struct loop *loops_of(const struct xsp_rule_context *c, size_t *count, bool *any)
+static int find_loops(const struct xsp_rule_context *c, struct loops *loops, bool *any)
 {
 	const struct xsp_call_sites *sites = xsp_rule_state(c, "call_sites");
 	const struct xsp_call_site *list;
 	const size_t n = xsp_call_sites_list(sites, &list);
-	struct loop *loops = calloc(n + 1, sizeof(*loops));
-	struct xsp_u64map index = {0};
-	size_t capacity = n + 1;
 
-	*count = 0;
 	*any = false;
-	for (size_t i = 0; loops != NULL && i < n && c->steps.steps > 0; i++) {
+	for (size_t i = 0; i < n && c->steps.steps > 0; i++) {
 		uint64_t ns;
 		*any = *any || list[i].python != NULL;
 		if (list[i].kind != 0 || xsp_call_site_of_backward(sites, &list[i]))
@@ -190,17 +190,13 @@ static struct loop *loops_of(const struct xsp_rule_context *c, size_t *count, bo
 		const uint64_t line = xsp_call_site_own_line(sites, &list[i]);
 		/* a call without a known line is a loop of its own */
 		struct loop *l =
-			xsp_u64map_element(&index, xsp_u64_mix(line != 0 ? line : ~(uint64_t)i),
-					   &loops, &capacity, count, &(struct loop){0});
-		if (l == NULL) {
-			free(loops);
-			loops = NULL;
-			break;
-		}
+			xsp_tally_row(&loops->of, xsp_u64_mix(line != 0 ? line : ~(uint64_t)i),
+				      &(struct loop){0});
+		if (l == NULL)
+			return -ENOMEM;
 		add_to_loop(l, &list[i], per_step, ns);
 	}
-	xsp_u64map_free(&index);
-	return loops;
+	return 0;
 }
 
 static XSP_ORDER(longest_loop, struct loop, XSP_FALLING(total_ns) ?: XSP_RISING(most));
@@ -208,27 +204,26 @@ static XSP_ORDER(longest_loop, struct loop, XSP_FALLING(total_ns) ?: XSP_RISING(
 int xsp_rule_python_loop(const struct xsp_rule_context *c)
 {
 	struct xsp_rule_context with_lines = *c;
-	size_t count, found = 0;
+	struct loops loops = {0};
+	size_t found = 0;
 	bool any;
 
 	xsp_call_sites_steps(xsp_rule_state(c, "call_sites"), &with_lines.steps);
 	/* the time of probes belongs to neither the calls nor the steps */
 	with_lines.steps.sum_ns -= with_lines.steps.probe_ns;
-	struct loop *loops = loops_of(&with_lines, &count, &any);
-
-	if (loops == NULL)
-		return -ENOMEM;
-	qsort(loops, count, sizeof(*loops), longest_loop);
-	for (size_t i = 0; i < count && found < XSP_FINDINGS_MAX; i++) {
+	const int rc = find_loops(&with_lines, &loops, &any);
+	xsp_tally_sort(&loops.of, longest_loop);
+	for (size_t i = 0; rc == 0 && i < loops.of.count && found < XSP_FINDINGS_MAX; i++) {
+		const struct loop *l = &loops.of.rows[i];
 		const struct xsp_rule_part part =
-			xsp_rule_part(&with_lines, loops[i].total_ns, loops[i].in_steps_ns);
+			xsp_rule_part(&with_lines, l->total_ns, l->in_steps_ns);
 		if (part.share < LOOP_LEAST_SHARE)
 			continue;
-		find_loop(c, &loops[i], part);
+		find_loop(c, l, part);
 		found++;
 	}
-	free(loops);
-	return any ? 0 : XSP_RULE_NO_DATA;
+	xsp_tally_free(&loops.of);
+	return rc < 0 ? rc : any ? 0 : XSP_RULE_NO_DATA;
 }
 
 /* ---- slow first steps ---- */

@@ -55,7 +55,7 @@ static void find_idle(const struct xsp_rule_context *c, const struct xsp_gpu_dev
 	const struct xsp_gpu_analysis *g = xsp_rule_state(c, "gpu");
 	const struct xsp_gpu_host_use *u = most_idle(g, false), *wait = most_idle(g, true);
 	const bool late = u != NULL && d->host_ns * 2 >= d->in_ns[0];
-	const bool waits = wait != NULL && wait->idle_ns * 2 >= xsp_gpu_host_idle_ns(g->host);
+	const bool waits = wait != NULL && wait->idle_ns * 2 >= xsp_gpu_host_sums(g->host)->idle_ns;
 	char line[XSP_PYTHON_LINE_MAX], name[XSP_GPU_HOST_NAME_MAX];
 	struct xsp_python_line at;
 	struct xsp_rule_finding f = {

@@ -12,6 +12,7 @@
 #include "base/share_interval.h"
 #include "base/path.h"
 #include "base/rows/order.h"
+#include "base/text.h"
 #include "timeline/python.h"
 
 #define HAD_SAID 0.9
@@ -177,13 +178,13 @@ static const char *threads_of(const struct xsp_rule_context *c, const struct xsp
 		xsp_hot_most(xsp_rule_state(c, "hot_code"), f, XSP_HOT_THREAD, &count);
 	const struct xsp_timeline_thread *t =
 		d != NULL ? xsp_timeline_thread(c->timeline, d->value) : NULL;
-	int used = snprintf(out, NAME, "%.64s (%" PRIu32 ")", t != NULL ? t->comm : "thread",
-			    t != NULL	? t->ns_tid
-			    : d != NULL ? d->value
-					: 0);
 
+	snprintf(out, NAME, "%.64s (%" PRIu32 ")", t != NULL ? t->comm : "thread",
+		 t != NULL   ? t->ns_tid
+		 : d != NULL ? d->value
+			     : 0);
 	if (count > 1)
-		snprintf(out + used, NAME - (size_t)used, ", %.0f %% of it; %zu threads",
+		xsp_join(out, NAME, ", ", "%.0f %% of it; %zu threads",
 			 100 * xsp_rule_share(d->samples, f->samples), count);
 	return out;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "analysis/calls/call_sites.h"
+#include "analysis/calls/loader.h"
 #include "catalog/wait_reasons.h"
 
 /* All DataLoader ranges. A process has one name for them, by the loader's class. */
@@ -24,12 +25,12 @@ struct loader {
 
 /* Workers send their batches through pipes and queues, which the loader polls with a timeout.
  * With pin_memory a thread of its own receives them first. */
-static void add_waits(const struct xsp_call_sites *sites, struct loader *l)
+static void add_waits(const struct xsp_loader *of, struct loader *l)
 {
 	static const uint8_t of_workers[] = {XSP_WAIT_LOCK, XSP_WAIT_POLL, XSP_WAIT_PIPE,
 					     XSP_WAIT_NETWORK};
 	static const uint8_t of_files[] = {XSP_WAIT_FILE, XSP_WAIT_DISK, XSP_WAIT_FAULT};
-	const uint64_t *waits = xsp_call_sites_loader_waits(sites);
+	const uint64_t *waits = of->waits;
 
 	for (size_t i = 0; i < sizeof(of_workers); i++)
 		l->workers_ns += waits[of_workers[i]];
@@ -49,13 +50,15 @@ static int loader_of(const struct xsp_rule_context *c, struct loader *l)
 	const size_t row_count = xsp_summary_rows(xsp_rule_summary(c), &rows);
 	size_t count;
 	struct xsp_call_place *places = xsp_call_sites_places(sites, 1U << XSP_SITE_LOADER, &count);
+	const struct xsp_loader *of = xsp_call_sites_loader(sites);
+	const uint32_t place = xsp_loader_longest_at(of);
 
 	*l = (struct loader){.cpu_known = true,
 			     .waits_known = xsp_timeline_has_waits(c->timeline),
-			     .runnable_ns = xsp_call_sites_loader_runnable_ns(sites)};
-	add_waits(sites, l);
-	if (xsp_call_sites_loader_place(sites) != 0)
-		l->place = xsp_timeline_name(c->timeline, xsp_call_sites_loader_place(sites) - 1);
+			     .runnable_ns = of->runnable_ns};
+	add_waits(of, l);
+	if (place != 0)
+		l->place = xsp_timeline_name(c->timeline, place - 1);
 	for (size_t i = 0; places != NULL && i < count; i++) {
 		xsp_call_place_add(&l->sum, &places[i]);
 		if (i == 0)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "analysis/calls/call_sites.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "catalog/gpu/kernels.h"
 
@@ -18,17 +19,16 @@
 static int waited_for(const struct xsp_call_sites *sites, const struct xsp_call_site *site,
 		      char *out, size_t size, bool *ranks)
 {
-	size_t count, used = 0;
+	size_t count;
 	struct xsp_waited_for *list = xsp_call_sites_waited_for(sites, site, &count);
 	char time[XSP_UNITS_SIZE];
 
 	out[0] = '\0';
 	*ranks = list != NULL && count > 0 && xsp_kernel_communicates(list[0].name);
-	for (size_t i = 0; list != NULL && i < count && i < ACTIVITIES_SHOWN && used < size; i++)
-		used += (size_t)snprintf(out + used, size - used, "%s%.160s %s", i > 0 ? ", " : "",
-					 list[i].name[0] != '\0' ? list[i].name
-								 : "a kernel without a name",
-					 xsp_format_ns(time, list[i].ns));
+	for (size_t i = 0; list != NULL && i < count && i < ACTIVITIES_SHOWN; i++)
+		xsp_join(out, size, ", ", "%.160s %s",
+			 list[i].name[0] != '\0' ? list[i].name : "a kernel without a name",
+			 xsp_format_ns(time, list[i].ns));
 	free(list);
 	return list == NULL ? -ENOMEM : 0;
 }

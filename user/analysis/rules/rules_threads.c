@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "base/rows/u64map.h"
+#include "base/rows/tally.h"
 
 #define FAMILY_SIZE 80
 
@@ -18,6 +18,10 @@ struct group {
 	char name[FAMILY_SIZE];
 	uint32_t first; /* one of them, by the process's own id */
 	uint64_t threads, time_ns, ns, running_ns;
+};
+
+struct groups {
+	XSP_TALLY(struct group) of; /* by name */
 };
 
 /* "worker-*" for "worker-12", "w*" for "w3": a pool numbers its threads. */
@@ -34,23 +38,20 @@ static void family_of(const char *name, char out[FAMILY_SIZE])
 
 /* Groups threads by name: a pool, or threads that come and go, are one group. 0 or -ENOMEM; the
  * caller frees *out. */
-static int group(const struct xsp_rule_context *c, struct group **out, size_t *count)
+static int group(const struct xsp_rule_context *c, struct groups *out)
 {
 	const struct xsp_thread_times *t;
 	const size_t n = xsp_timeline_times(c->timeline, &t);
-	struct xsp_u64map index = {0};
-	size_t capacity = 0, i = 0;
 
-	for (; i < n; i++, t++) {
+	for (size_t i = 0; i < n; i++, t++) {
 		struct group first = {.threads = 0};
 		char family[FAMILY_SIZE];
 		snprintf(first.name, FAMILY_SIZE, "%s", t->thread->comm);
 		family_of(first.name, family);
-		struct group *g = xsp_u64map_element(
-			&index, xsp_u64_mix(xsp_text_hash(family, strlen(family))), out, &capacity,
-			count, &first);
+		struct group *g = xsp_tally_row(
+			&out->of, xsp_u64_mix(xsp_text_hash(family, strlen(family))), &first);
 		if (g == NULL)
-			break;
+			return -ENOMEM;
 		/* threads that all have one name, like python3, keep it */
 		if (strcmp(g->name, first.name) != 0)
 			snprintf(g->name, FAMILY_SIZE, "%s", family);
@@ -60,8 +61,7 @@ static int group(const struct xsp_rule_context *c, struct group **out, size_t *c
 		g->running_ns += t->running_ns;
 		g->ns += t->runnable_ns;
 	}
-	xsp_u64map_free(&index);
-	return i == n ? 0 : -ENOMEM;
+	return 0;
 }
 
 /* How many CPUs the recorded processes used together. */
@@ -156,19 +156,19 @@ static void find_group(const struct xsp_rule_context *c, const struct group *g, 
 int xsp_rule_runnable(const struct xsp_rule_context *c)
 {
 	const uint64_t watched = xsp_rule_waits_ns(c);
-	struct group *groups = NULL;
-	size_t count = 0;
+	struct groups groups = {0};
 	int rc = XSP_RULE_NO_DATA;
 
 	if (xsp_rule_summary(c)->waits != NULL)
-		rc = group(c, &groups, &count);
-	for (size_t i = 0; i < count && rc == 0; i++) {
+		rc = group(c, &groups);
+	for (size_t i = 0; i < groups.of.count && rc == 0; i++) {
+		const struct group *g = &groups.of.rows[i];
 		/* short-lived threads are compared with all of the time */
-		const uint64_t time = groups[i].time_ns > watched ? groups[i].time_ns : watched;
-		const double share = xsp_rule_share(groups[i].ns, time);
+		const uint64_t time = g->time_ns > watched ? g->time_ns : watched;
+		const double share = xsp_rule_share(g->ns, time);
 		if (share > 0 && share >= c->threshold)
-			find_group(c, &groups[i], share);
+			find_group(c, g, share);
 	}
-	free(groups);
+	xsp_tally_free(&groups.of);
 	return rc;
 }

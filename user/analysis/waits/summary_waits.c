@@ -262,24 +262,22 @@ int xsp_summary_waits_wait(struct xsp_summary_waits *w, const struct xsp_wait *w
 bool xsp_waits_left_out(const struct xsp_summary_waits *w, char out[XSP_WAITS_LEFT_OUT])
 {
 	char count[XSP_UNITS_SIZE], time[XSP_UNITS_SIZE];
-	size_t used = 0;
 
+	out[0] = '\0';
 	if (w->locks.tally.left_out > 0)
-		used += (size_t)snprintf(out, XSP_WAITS_LEFT_OUT,
-					 "%s waits (%s) were for more locks than are followed",
-					 xsp_format_count(count, w->locks.tally.left_out),
-					 xsp_format_ns(time, w->locks_left_out_ns));
+		xsp_join(out, XSP_WAITS_LEFT_OUT, "; ",
+			 "%s waits (%s) were for more locks than are followed",
+			 xsp_format_count(count, w->locks.tally.left_out),
+			 xsp_format_ns(time, w->locks_left_out_ns));
 	if (w->people.tally.left_out > 0)
-		used += (size_t)snprintf(
-			out + used, XSP_WAITS_LEFT_OUT - used,
-			"%sin %s waits there were more threads at locks than are followed",
-			used > 0 ? "; " : "", xsp_format_count(count, w->people.tally.left_out));
+		xsp_join(out, XSP_WAITS_LEFT_OUT, "; ",
+			 "in %s waits there were more threads at locks than are followed",
+			 xsp_format_count(count, w->people.tally.left_out));
 	if (w->spots.tally.left_out > 0)
-		used += (size_t)snprintf(out + used, XSP_WAITS_LEFT_OUT - used,
-					 "%s%s waits were at more places than are followed",
-					 used > 0 ? "; " : "",
-					 xsp_format_count(count, w->spots.tally.left_out));
-	return used > 0;
+		xsp_join(out, XSP_WAITS_LEFT_OUT, "; ",
+			 "%s waits were at more places than are followed",
+			 xsp_format_count(count, w->spots.tally.left_out));
+	return out[0] != '\0';
 }
 
 bool xsp_waits_member(const struct xsp_summary_waits *w, const struct xsp_timeline_thread *t,

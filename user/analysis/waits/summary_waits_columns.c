@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "catalog/wait_reasons.h"
 
@@ -26,10 +27,9 @@ void xsp_waits_reasons(const uint64_t *ns, const uint64_t *counts, size_t most, 
 		       size_t size)
 {
 	bool printed[XSP_WAIT_CLASSES] = {[XSP_WAIT_RUNNABLE] = true};
-	size_t at = 0;
 
 	out[0] = '\0';
-	for (size_t n = 0; n < most && at < size; n++) {
+	for (size_t n = 0; n < most; n++) {
 		char time[XSP_UNITS_SIZE], count[XSP_UNITS_SIZE];
 		unsigned best = XSP_WAIT_RUNNABLE;
 		for (unsigned i = 0; i < XSP_WAIT_CLASSES; i++)
@@ -38,11 +38,10 @@ void xsp_waits_reasons(const uint64_t *ns, const uint64_t *counts, size_t most, 
 		if (printed[best])
 			return;
 		printed[best] = true;
-		at += (size_t)snprintf(out + at, size - at, "%s%s %s", at > 0 ? ", " : "",
-				       xsp_wait_class_name(best), xsp_format_ns(time, ns[best]));
-		if (counts != NULL && at < size)
-			at += (size_t)snprintf(out + at, size - at, " (%s)",
-					       xsp_format_count(count, counts[best]));
+		xsp_join(out, size, ", ", "%s %s", xsp_wait_class_name(best),
+			 xsp_format_ns(time, ns[best]));
+		if (counts != NULL)
+			xsp_join(out, size, " ", "(%s)", xsp_format_count(count, counts[best]));
 	}
 }
 

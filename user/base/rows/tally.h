@@ -49,6 +49,8 @@ struct xsp_tally {
 #define xsp_tally_index(t, row) ((uint32_t)((row) - (t)->rows))
 /* The row has that key as well. 0 or -ENOMEM, which is the tally's error, too. */
 #define xsp_tally_alias(t, key, row) xsp_tally_alias_raw(&(t)->tally, key, xsp_tally_index(t, row))
+/* The key finds nothing any more; its row stays. */
+#define xsp_tally_forget(t, key) xsp_u64map_remove(&(t)->tally.index_of, key)
 /* For when all have been counted: keys find nothing afterwards. */
 #define xsp_tally_sort(t, order) xsp_tally_sort_raw(&(t)->tally, sizeof(*(t)->rows), order)
 /* Defines a function that gives an owner's rows, and returns how many they are. */

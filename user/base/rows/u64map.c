@@ -48,33 +48,6 @@ int xsp_u64map_set(struct xsp_u64map *m, uint64_t key, uint32_t value)
 	return 0;
 }
 
-long xsp_u64map_index_raw(struct xsp_u64map *m, uint64_t key, void **array, size_t *capacity,
-			  size_t count, size_t size)
-{
-	const uint32_t *at = xsp_u64map_get(m, key);
-
-	if (at != NULL)
-		return *at;
-	if (count >= *capacity && xsp_grow_raw(array, capacity, count + 1, size) < 0)
-		return -ENOMEM;
-	return xsp_u64map_set(m, key, (uint32_t)count) < 0 ? -ENOMEM : (long)count;
-}
-
-void *xsp_u64map_element_raw(struct xsp_u64map *m, uint64_t key, void **array, size_t *capacity,
-			     size_t *count, size_t size, const void *first)
-{
-	const long at = xsp_u64map_index_raw(m, key, array, capacity, *count, size);
-
-	if (at < 0)
-		return NULL;
-	char *element = (char *)*array + (size_t)at * size;
-	if ((size_t)at == *count) {
-		memcpy(element, first, size);
-		++*count;
-	}
-	return element;
-}
-
 bool xsp_u64map_remove(struct xsp_u64map *m, uint64_t key)
 {
 	if (m->slots == NULL)

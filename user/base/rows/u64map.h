@@ -57,22 +57,6 @@ static inline uint32_t *xsp_u64map_get(const struct xsp_u64map *m, uint64_t key)
 
 /* Sets or replaces. 0 or -ENOMEM. */
 int xsp_u64map_set(struct xsp_u64map *m, uint64_t key, uint32_t value);
-/*
- * The index of the key in an array of `count` elements with capacity *capacity. For a new key it is
- * `count`: the array then has room for one more element, which the caller fills and counts.
- * -ENOMEM: the array is unchanged.
- */
-#define xsp_u64map_index(m, key, array, capacity, count)                                           \
-	xsp_u64map_index_raw(m, key, (void **)(array), capacity, count, sizeof(**(array)))
-long xsp_u64map_index_raw(struct xsp_u64map *m, uint64_t key, void **array, size_t *capacity,
-			  size_t count, size_t size);
-/* The element of the key in such an array. A new one is appended as a copy of *first, and counted.
- * NULL: out of memory. */
-#define xsp_u64map_element(m, key, array, capacity, count, ...)                                    \
-	xsp_u64map_element_raw(m, key, (void **)(array), capacity, count, sizeof(**(array)),       \
-			       __VA_ARGS__)
-void *xsp_u64map_element_raw(struct xsp_u64map *m, uint64_t key, void **array, size_t *capacity,
-			     size_t *count, size_t size, const void *first);
 /* False if it was not there. */
 bool xsp_u64map_remove(struct xsp_u64map *m, uint64_t key);
 void xsp_u64map_free(struct xsp_u64map *m);

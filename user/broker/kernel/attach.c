@@ -288,7 +288,7 @@ static void find_limit(struct xsp_attach *a, pid_t pid)
 	struct xsp_cgroup group = {.cpus = 0};
 
 	if (pid != getpid()) /* the calibration's */
-		xsp_cgroup_of(pid, &group);
+		xsp_cgroup_of(pid, &a->groups, &group);
 	if (group.cpus <= 0 || (a->group.cpus > 0 && a->group.cpus <= group.cpus))
 		return;
 	a->group = group;

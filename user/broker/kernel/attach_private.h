@@ -57,6 +57,7 @@ struct xsp_attach {
 	_Atomic uint64_t objects_dropped;
 	struct xsp_attach_counters before; /* what the calibration counted, to be subtracted */
 
+	struct xsp_u64map groups; /* lists of groups that processes are in, by hash */
 	struct xsp_cgroup group; /* the one with the smallest limit of the recorded processes */
 	struct xsp_cpu_limit group_before; /* when it was found */
 	int self; /* descriptor of our own program, for the calibration; -1: not opened */

@@ -532,6 +532,7 @@ void xsp_attach_free(struct xsp_attach *a)
 	xsp_release_free(a);
 	xsp_links_free(a);
 	free(a->changed);
+	xsp_u64map_free(&a->groups);
 	xsp_close(a->self);
 	pthread_mutex_destroy(&a->lock);
 	free(a->counter_tids);

@@ -204,19 +204,11 @@ static bool may_hold_a_copy(const struct moving *m, const struct xsp_map_line *m
 	       (map->start < m->move.end && map->end > m->move.start);
 }
 
-static int open_proc(pid_t pid, const char *name, int flags)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	return open(path, flags | O_CLOEXEC);
-}
-
 static void mend_copies(struct moving *m)
 {
 	char *text = NULL;
 
-	m->pagemap = open_proc(m->pid, "pagemap", O_RDONLY);
+	m->pagemap = xsp_verify_open(m->pid, "pagemap", O_RDONLY);
 	m->chunk = malloc(CHUNK + ANCHOR_MOST);
 	if (m->mem >= 0 && m->pagemap >= 0 && m->chunk != NULL && find_anchor(m) &&
 	    xsp_procfs_read(&xsp_open_directly, m->pid, "maps", XSP_MAPS_MAX, &text, NULL) == 0) {
@@ -288,7 +280,7 @@ static void handle(struct xsp_attach *a, pid_t pid, const struct xsp_move *move,
 		rc = collect(&m, true);
 	pthread_mutex_unlock(&a->lock);
 	if (rc == 0 && m.count > 0) {
-		m.mem = open_proc(pid, "mem", O_RDWR);
+		m.mem = xsp_verify_open(pid, "mem", O_RDWR);
 		take_out(&m, row);
 		wait_until_out(&m);
 		mend_copies(&m);

@@ -87,12 +87,12 @@ static int add_mapping(struct memory *m, const struct xsp_verified_file *file,
 		       : XSP_APPEND(m->others, m->other_room, m->other_count, r);
 }
 
-static int open_proc(pid_t pid, const char *name)
+int xsp_verify_open(pid_t pid, const char *name, int flags)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)xsp_living_thread(pid), name);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, flags | O_CLOEXEC);
 	return fd >= 0 ? fd : errno == ENOENT ? -ESRCH : -errno;
 }
 
@@ -154,7 +154,7 @@ static int read_mappings(pid_t pid, const struct xsp_verified_file *file, struct
 
 static int find_mappings(pid_t pid, const struct xsp_verified_file *file, struct memory *m)
 {
-	int maps = open_proc(pid, "maps");
+	int maps = xsp_verify_open(pid, "maps", O_RDONLY);
 
 	if (maps < 0)
 		return maps;
@@ -174,9 +174,9 @@ static int open_memory(pid_t pid, const struct xsp_verified_file *file, struct m
 	if (rc == 0)
 		rc = find_mappings(pid, file, m);
 	if (rc == 0)
-		rc = m->mem = open_proc(pid, "mem");
+		rc = m->mem = xsp_verify_open(pid, "mem", O_RDONLY);
 	if (rc >= 0)
-		rc = m->pagemap = open_proc(pid, "pagemap");
+		rc = m->pagemap = xsp_verify_open(pid, "pagemap", O_RDONLY);
 	if (rc < 0)
 		close_memory(m);
 	return rc < 0 ? rc : 0;

@@ -27,6 +27,9 @@ int xsp_verified_file_note(struct xsp_verified_file *file);
 /* -ESTALE: the file was changed in place, so what was found in it is no longer true. */
 int xsp_verified_file_check(const struct xsp_verified_file *file);
 
+/* Opens /proc/PID/NAME, also of a process whose first thread has ended. A descriptor or a negative errno. */
+int xsp_verify_open(pid_t pid, const char *name, int flags);
+
 /*
  * Sets answers[i] to the answer for each piece of code (offset and length of a function or an instruction), in all of
  * the process's mappings of the file. 0; -ESRCH: the process has ended; -ESTALE: the file was changed; -EOPNOTSUPP:

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "base/rows/order.h"
+
 struct error {
 	uint32_t code;
 	const char *driver, *runtime; /* NULL: the API has no such code */
@@ -149,16 +151,12 @@ static const struct error errors[] = {
 };
 /* clang-format on */
 
-static int by_code(const void *key, const void *element)
-{
-	uint32_t code = *(const uint32_t *)key, other = ((const struct error *)element)->code;
-
-	return code < other ? -1 : code > other;
-}
+static XSP_ORDER(by_code, struct error, XSP_RISING(code));
 
 const char *xsp_cuda_error(enum xsp_cuda_api api, uint32_t code)
 {
-	const struct error *e = bsearch(&code, errors, sizeof(errors) / sizeof(errors[0]),
+	const struct error key = {.code = code};
+	const struct error *e = bsearch(&key, errors, sizeof(errors) / sizeof(errors[0]),
 					sizeof(errors[0]), by_code);
 
 	if (e == NULL)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* ---- types ---- */
 
 /* BASE in a schema, and the C++ type that torchgen passes for it (torchgen/api/cpp.py and
@@ -95,12 +97,6 @@ static bool read_type(const char *text, struct xsp_torch_argument *a)
 
 /* ---- schemas ---- */
 
-static bool is_word(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_';
-}
-
 /* `p` is at a quote. Returns the closing one, or NULL. A backslash escapes the next byte. */
 static char *end_of_quote(char *p)
 {
@@ -144,7 +140,7 @@ static bool read_argument(char *item, struct xsp_torch_argument *a)
 		end--;
 	*end = '\0';
 	char *name = end;
-	while (name > item && is_word(name[-1]))
+	while (name > item && xsp_is_word(name[-1]))
 		name--;
 	if (name == end || name == item || name[-1] != ' ')
 		return false;
@@ -194,13 +190,13 @@ static bool read_name(char *head, struct xsp_torch_schema *s)
 	if (dot != NULL)
 		*dot = '\0';
 	for (const char *p = head; p < name; p++)
-		if (!is_word(*p) && *p != ':')
+		if (!xsp_is_word(*p) && *p != ':')
 			return false;
 	for (const char *p = name; *p != '\0'; p++)
-		if (!is_word(*p))
+		if (!xsp_is_word(*p))
 			return false;
 	for (const char *p = s->overload; *p != '\0'; p++)
-		if (!is_word(*p))
+		if (!xsp_is_word(*p))
 			return false;
 	return name[0] != '\0' && (dot == NULL || dot[1] != '\0') && colon != head;
 }
@@ -222,7 +218,7 @@ static bool read_schema(struct xsp_torch_schema *s)
 		return false;
 	p += 2 + strspn(p + 2, " ");
 	s->returns = p;
-	return *p == '(' || is_word(*p);
+	return *p == '(' || xsp_is_word(*p);
 }
 
 #define DEFAULT_NAMESPACE "aten::"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* named.c - `-p NAME`: the process that has the name, or those to choose from. */
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "catalog/own_code.h"
 #include "cli/cli.h"
 #include "cli/options/private.h"
+#include "procfs/family.h"
 #include "procfs/procfs.h"
 
 #define COMMAND_MAX 4096
@@ -20,6 +20,7 @@
 #define AROUND 12 /* columns that a command does not have */
 
 struct found {
+	const char *name;
 	pid_t *pids;
 	size_t count, room;
 };
@@ -58,20 +59,13 @@ static bool is_named(pid_t pid, const char *name)
 	return is;
 }
 
-static int find(const char *name, struct found *f)
+static int add_named(void *ctx, pid_t pid)
 {
-	DIR *dir = opendir("/proc");
-	int rc = 0;
+	struct found *f = ctx;
 
-	if (dir == NULL)
-		return -errno;
-	for (struct dirent *e; rc == 0 && (e = readdir(dir)) != NULL;) {
-		const pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
-		if (pid > 0 && pid != getpid() && is_named(pid, name))
-			rc = XSP_APPEND(f->pids, f->room, f->count, pid);
-	}
-	closedir(dir);
-	return rc;
+	return pid != getpid() && is_named(pid, f->name)
+		       ? XSP_APPEND(f->pids, f->room, f->count, pid)
+		       : 0;
 }
 
 /* A line each, which is how people tell them apart. */
@@ -96,11 +90,10 @@ static void list(const struct found *f)
 		fprintf(stderr, "          and %zu more\n", f->count - SHOWN);
 }
 
-int xsp_take_named_pid(struct xsp_parse *p)
+int xsp_named_pid(struct xsp_parse *p, pid_t *pid)
 {
-	struct xsp_options *o = p->o;
-	struct found f = {0};
-	int rc = find(p->value, &f);
+	struct found f = {.name = p->value};
+	int rc = xsp_each_process(add_named, &f);
 
 	if (rc < 0)
 		rc = xsp_error_set(p->err, rc, XSP_STATUS_FAILED, "-p %.200s: %s", p->value,
@@ -117,13 +110,7 @@ int xsp_take_named_pid(struct xsp_parse *p)
 			"%zu processes are named '%.200s': give the number of one, or several with commas",
 			f.count, p->value);
 	} else {
-		pid_t *grown = reallocarray(o->pids, o->pid_count + 1, sizeof(*grown));
-		if (grown == NULL)
-			rc = xsp_out_of_memory(p->err);
-		else {
-			o->pids = grown;
-			o->pids[o->pid_count++] = f.pids[0];
-		}
+		*pid = f.pids[0];
 	}
 	free(f.pids);
 	return rc;

@@ -90,7 +90,7 @@ int xsp_take_report_rows(struct xsp_parse *p);
 int xsp_take_threshold(struct xsp_parse *p);
 
 /* named.c: -p NAME, a process of that name. 0, or a negative errno with *err filled. */
-int xsp_take_named_pid(struct xsp_parse *p);
+int xsp_named_pid(struct xsp_parse *p, pid_t *pid);
 
 /* check.c: for verbs that look at processes. Refuses options that exclude each other and completes
  * the wishes. 0 or a negative errno. */

@@ -264,16 +264,28 @@ int xsp_take_max_overhead(struct xsp_parse *p)
 
 static int take_ids(struct xsp_parse *p, pid_t **ids, size_t *count)
 {
-	const int rc = xsp_parse_ids(p->value, ids, count);
+	char *copy = strdup(p->value), *rest = copy, *part;
+	int rc = copy == NULL ? xsp_out_of_memory(p->err) : 0;
 
-	return rc == -ENOMEM ? xsp_out_of_memory(p->err) : rc < 0 ? wrong(p) : 0;
+	while (rc == 0 && (part = strsep(&rest, ",")) != NULL) {
+		uint64_t n = 0;
+		rc = xsp_parse_number(part, 1, 4194304, &n) < 0 ? wrong(p) : 0;
+		const pid_t id = (pid_t)n;
+		if (rc == 0)
+			rc = append(p, ids, count, sizeof(id), &id);
+	}
+	free(copy);
+	return rc;
 }
 
 int xsp_take_pids(struct xsp_parse *p)
 {
-	if (p->value[strspn(p->value, "0123456789,")] != '\0')
-		return xsp_take_named_pid(p);
-	return take_ids(p, &p->o->pids, &p->o->pid_count);
+	pid_t pid;
+
+	if (p->value[strspn(p->value, "0123456789,")] == '\0')
+		return take_ids(p, &p->o->pids, &p->o->pid_count);
+	const int rc = xsp_named_pid(p, &pid);
+	return rc < 0 ? rc : append(p, &p->o->pids, &p->o->pid_count, sizeof(pid), &pid);
 }
 
 int xsp_take_tids(struct xsp_parse *p)

@@ -124,33 +124,9 @@ static const char *name_of_capture(const struct recording *r)
 	return r->keep_capture ? xsp_new_file_name(xsp_recorder_file(r->recorder)) : NULL;
 }
 
-/* Reads the capture once more. */
-static void show_screen(const struct recording *r, struct xsp_capture_reader *reader,
-			const char *files)
-{
-	const char *capture = name_of_capture(r);
-	const struct xsp_analyze_options how = {.step = r->o.part.step};
-	struct xsp_report *report = NULL;
-	struct xsp_error err = {0};
-	char next[600];
-
-	if (capture != NULL)
-		snprintf(next, sizeof(next), "xsptrace analyze --full %s", capture);
-	else
-		snprintf(next, sizeof(next),
-			 "-o NAME.xspt keeps all of it, for xsptrace analyze NAME.xspt");
-	if (xsp_report_new(&report) == 0 && xsp_analyze(reader, &how, report, &err) == 0)
-		xsp_report_output_screen(report, files, next);
-	else
-		xsp_say("the account of the time is missing: %s",
-			err.text[0] != '\0' ? err.text : "out of memory");
-	xsp_report_free(report);
-}
-
 /* The capture's name and those of the outputs. NULL: no file is there, or no memory. */
-static char *list_files(const struct recording *r, const char *outputs)
+static char *list_files(const char *capture, const char *outputs)
 {
-	const char *capture = name_of_capture(r);
 	char *text = NULL;
 
 	if (capture == NULL && outputs == NULL)
@@ -160,6 +136,23 @@ static char *list_files(const struct recording *r, const char *outputs)
 			outputs != NULL ? outputs : "") < 0
 		       ? NULL
 		       : text;
+}
+
+static void show_screen(const struct recording *r, const struct xsp_report *report,
+			const char *outputs)
+{
+	const char *capture = name_of_capture(r);
+	char *files = list_files(capture, outputs);
+	char next[600];
+
+	if (capture != NULL)
+		snprintf(next, sizeof(next), "xsptrace analyze --full %s", capture);
+	else
+		snprintf(next, sizeof(next),
+			 "-o NAME.xspt keeps all of it, for xsptrace analyze NAME.xspt");
+	xsp_report_output_screen(report, files, next);
+	fflush(stdout);
+	free(files);
 }
 
 /* Keeps the capture if the user asked for it, or if the outputs failed. */
@@ -190,26 +183,26 @@ int xsp_record_write_outputs(struct recording *r)
 	struct xsp_outputs o = outputs_of(r, &counts);
 	struct xsp_new_file *f = xsp_recorder_file(r->recorder);
 	struct xsp_capture_reader *reader;
+	struct xsp_report *report = NULL;
 	struct xsp_error err = {0};
 	char *wrote = NULL;
 	int status = keep_capture(r, &err) < 0 ? xsp_say_error(&err) : 0;
 
-	if (ends_in_screen(r))
-		o.wrote = &wrote;
 	if (xsp_capture_open_descriptor(xsp_new_file_descriptor(f), r->capture, &reader, &err) < 0)
 		return xsp_say_error(&err);
+	if (ends_in_screen(r) && xsp_report_new(&report) == 0) {
+		o.wrote = &wrote;
+		o.report = &report;
+	}
 	const int worse = xsp_write_outputs(reader, &o);
 	if (counts.spans + counts.values == 0 && !r->o.quiet && xsp_record_says_why_nothing(r))
 		say_why_nothing(r, &counts, xsp_capture_stats(reader)->filtered);
 	fflush(stdout); /* both streams may go to one file */
 	status = leave_capture(r, status == 0 ? worse : status);
 	xsp_record_say_goes_on(r);
-	if (ends_in_screen(r)) {
-		char *files = list_files(r, wrote);
-		show_screen(r, reader, files);
-		fflush(stdout);
-		free(files);
-	}
+	if (report != NULL)
+		show_screen(r, report, wrote);
+	xsp_report_free(report);
 	free(wrote);
 	xsp_capture_close(reader);
 	return status;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "catalog/own_code.h"
+#include "base/text.h"
 #include "cli/record/no_match.h"
 #include "attach/hint.h"
 #include "base/path.h"
@@ -32,24 +33,18 @@ const char *xsp_plan_program(const struct xsp_plan *plan, const char *otherwise)
 /* "a, b, c and 5 more" of the base names of modules that could be read. */
 static void name_modules(const struct xsp_plan *plan, char *text, size_t size)
 {
-	size_t used = 0, shown = 0, more = 0;
+	size_t shown = 0;
 
 	text[0] = '\0';
 	for (size_t i = 0; i < plan->count; i++) {
 		if (plan->modules[i]->unread)
 			continue;
-		if (shown == MODULES_SHOWN) {
-			more++;
-			continue;
-		}
-		int n = snprintf(text + used, size - used, "%s%.60s", shown++ ? ", " : "",
+		if (shown++ < MODULES_SHOWN)
+			xsp_join(text, size, ", ", "%.60s",
 				 xsp_base_name(plan->modules[i]->display_path));
-		if (n < 0 || (size_t)n >= size - used)
-			return;
-		used += (size_t)n;
 	}
-	if (more > 0)
-		snprintf(text + used, size - used, " and %zu more", more);
+	if (shown > MODULES_SHOWN)
+		xsp_join(text, size, " ", "and %zu more", shown - MODULES_SHOWN);
 }
 
 /* The first pattern that wants something. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/verbs/list.h"
@@ -83,7 +84,7 @@ static void count_function(struct whose *w, size_t *count, const struct xsp_plan
 static void name_functions(const struct xsp_plan *plan, size_t functions, char *text, size_t size)
 {
 	struct whose w[WHOSE];
-	size_t count = 0, used = 0;
+	size_t count = 0;
 
 	for (size_t i = 0; i < plan->count; i++)
 		for (size_t j = 0; j < plan->modules[i]->count; j++)
@@ -91,11 +92,10 @@ static void name_functions(const struct xsp_plan *plan, size_t functions, char *
 				count_function(w, &count, plan->modules[i],
 					       &plan->modules[i]->probes[j].probe);
 	text[0] = '\0';
-	for (size_t k = 0; k < count && used < size; k++)
+	for (size_t k = 0; k < count; k++)
 		if (MANY * w[k].functions >= functions)
-			used += (size_t)snprintf(text + used, size - used, "%s%.*s",
-						 used > 0 ? ", " : " of ", (int)w[k].length,
-						 w[k].name);
+			xsp_join(text, size, "", "%s%.*s", text[0] != '\0' ? ", " : " of ",
+				 (int)w[k].length, w[k].name);
 }
 
 static bool reads_python(const struct xsp_plan *plan)

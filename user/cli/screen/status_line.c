@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "cli/cli.h"
 
@@ -53,8 +54,7 @@ void xsp_status_line_show(struct xsp_status_line *line, const struct xsp_recorde
 	if (s->paused)
 		snprintf(brake, sizeof(brake), "  off until the next window");
 	if (s->let_go > 0)
-		snprintf(brake + strlen(brake), sizeof(brake) - strlen(brake), "  %zu released",
-			 s->let_go);
+		xsp_join(brake, sizeof(brake), "", "  %zu released", s->let_go);
 	snprintf(lost, sizeof(lost), "%s lost", xsp_format_count(count, s->lost));
 	/* nobody estimates the cost of samples and waits: without probes it is not known */
 	if (s->sites > 0)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "catalog/wait_reasons.h"
 #include "target/patterns/glob.h"
@@ -466,7 +467,7 @@ static char *cell_text(const struct xsp_top_page *p, const struct column *c, con
 	char *printable = malloc(size);
 	if (printable != NULL) {
 		xsp_printable(printable, size - 12, text, 0);
-		snprintf(printable + strlen(printable), 12, "%s", behind);
+		xsp_join(printable, size, "", "%s", behind);
 	}
 	return printable;
 }

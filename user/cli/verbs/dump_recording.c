@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/rows/grow.h"
 #include "capture/format.h"
+#include "procfs/family.h"
 #include "procfs/procfs.h"
 #include "timeline/timeline.h"
 
@@ -146,11 +147,18 @@ static uint64_t begun_ns(pid_t pid)
 	return now > lived_ns ? now - lived_ns : 0;
 }
 
+static int look_at_process(void *ctx, pid_t pid)
+{
+	const pid_t front = served_by(pid);
+
+	if (front != 0 && front != getpid())
+		look_at_files(ctx, front);
+	return 0;
+}
+
 struct xsp_recordings *xsp_recordings_find(const pid_t *pids, size_t count)
 {
 	struct xsp_recordings *r = calloc(1, sizeof(*r));
-	DIR *processes = opendir("/proc");
-	struct dirent *e;
 
 	if (r != NULL && (r->targets = calloc(count + 1, sizeof(*r->targets))) == NULL) {
 		free(r);
@@ -159,14 +167,8 @@ struct xsp_recordings *xsp_recordings_find(const pid_t *pids, size_t count)
 	for (size_t i = 0; r != NULL && i < count; i++)
 		r->targets[r->target_count++] =
 			(struct target){.pid = pids[i], .begun_ns = begun_ns(pids[i])};
-	while (r != NULL && processes != NULL && (e = readdir(processes)) != NULL) {
-		const pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
-		const pid_t front = pid > 0 ? served_by(pid) : 0;
-		if (front != 0 && front != getpid())
-			look_at_files(r, front);
-	}
-	if (processes != NULL)
-		closedir(processes);
+	if (r != NULL)
+		xsp_each_process(look_at_process, r);
 	return r;
 }
 

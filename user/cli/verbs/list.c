@@ -14,6 +14,7 @@
 #include "attach/plan.h"
 #include "attach/planner.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/record/launch.h"
@@ -47,18 +48,18 @@ static int plan_process(struct xsp_plan *plan, const struct xsp_opener *o, pid_t
 /* "0x1234 emulated" for each site of a role, exits joined by commas. */
 static void describe_exits(const struct xsp_placement *p, char *text, size_t size)
 {
-	size_t used = 0;
-
-	snprintf(text, size, "%s",
-		 p->count == 1 && p->sites[0].role == XSP_ROLE_BOTH ? "(the same)" : "none");
-	for (size_t i = 1; i < p->count && used < size; i++) {
+	text[0] = '\0';
+	for (size_t i = 1; i < p->count; i++) {
 		const struct xsp_site *s = &p->sites[i];
-		int n = snprintf(text + used, size - used, "%s0x%" PRIx64 " %s%s%s",
-				 i > 1 ? ", " : "", s->addr, xsp_site_class_name(s->cls),
-				 s->cond ? s->taken ? " taken" : " not taken" : "",
-				 s->tail ? " tail call" : "");
-		used += n > 0 ? (size_t)n : 0;
+		xsp_join(text, size, ", ", "0x%" PRIx64 " %s%s%s", s->addr,
+			 xsp_site_class_name(s->cls),
+			 s->cond ? s->taken ? " taken" : " not taken" : "",
+			 s->tail ? " tail call" : "");
 	}
+	if (p->count < 2)
+		snprintf(text, size, "%s",
+			 p->count == 1 && p->sites[0].role == XSP_ROLE_BOTH ? "(the same)"
+									    : "none");
 }
 
 static const char *why_not_probed(const struct xsp_planned_probe *p)
@@ -150,7 +151,7 @@ static double most_calls(double budget, double call_ns)
 void xsp_list_expect(const struct xsp_plan *plan, double budget, char *text, size_t size)
 {
 	double sum[XSP_SITE_CLASSES] = {0};
-	size_t functions[XSP_SITE_CLASSES] = {0}, used = 0;
+	size_t functions[XSP_SITE_CLASSES] = {0};
 	char cost[XSP_UNITS_SIZE], rate[XSP_UNITS_SIZE];
 
 	for (size_t i = 0; i < plan->count; i++) {
@@ -169,35 +170,29 @@ void xsp_list_expect(const struct xsp_plan *plan, double budget, char *text, siz
 		}
 	}
 	text[0] = '\0';
-	for (int i = 0; i < XSP_SITE_CLASSES && used < size; i++) {
+	for (int i = 0; i < XSP_SITE_CLASSES; i++) {
 		double ns = functions[i] ? sum[i] / (double)functions[i] : 0;
 		if (functions[i] == 0)
 			continue;
-		used += (size_t)snprintf(text + used, size - used, "%s%s %s a call",
-					 used > 0 ? "; " : "",
-					 xsp_site_class_name((enum xsp_site_class)i),
-					 xsp_format_ns(cost, (uint64_t)ns));
-		if (budget > 0 && used < size)
-			used += (size_t)snprintf(
-				text + used, size - used,
-				", at most %s calls/s a thread within %.3g %%",
-				xsp_format_count(rate, (uint64_t)most_calls(budget, ns)),
-				100 * budget);
+		xsp_join(text, size, "; ", "%s %s a call",
+			 xsp_site_class_name((enum xsp_site_class)i),
+			 xsp_format_ns(cost, (uint64_t)ns));
+		if (budget > 0)
+			xsp_join(text, size, ", ", "at most %s calls/s a thread within %.3g %%",
+				 xsp_format_count(rate, (uint64_t)most_calls(budget, ns)),
+				 100 * budget);
 	}
 }
 
 static void name_recorded(const struct xsp_recording *r, char *text, size_t size)
 {
 	const struct xsp_feature_row *samples = &r->of[XSP_FEATURE_SAMPLES];
-	const bool waits = r->of[XSP_FEATURE_WAITS].on == XSP_ASKED;
-	size_t used = 0;
 
 	text[0] = '\0';
 	if (samples->on == XSP_ASKED)
-		used = (size_t)snprintf(text, size, "%" PRIu64 " samples a second of each CPU%s",
-					samples->value, waits ? "; " : "");
-	if (waits && used < size)
-		snprintf(text + used, size - used, "when threads run, and what they wait for");
+		snprintf(text, size, "%" PRIu64 " samples a second of each CPU", samples->value);
+	if (r->of[XSP_FEATURE_WAITS].on == XSP_ASKED)
+		xsp_join(text, size, "; ", "when threads run, and what they wait for");
 }
 
 /* For a dry run: prints what else is recorded, if anything. */

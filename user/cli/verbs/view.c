@@ -79,23 +79,13 @@ static int open_captures(struct viewing *v, struct xsp_error *err)
 /* Writes it to a file in memory. */
 static int make_page(struct viewing *v, struct xsp_error *err)
 {
-	v->file = memfd_create("page", MFD_CLOEXEC);
-	const int copy = v->file < 0 ? -1 : fcntl(v->file, F_DUPFD_CLOEXEC, 3);
-	FILE *f = copy < 0 ? NULL : fdopen(copy, "w");
-
-	if (f == NULL) {
-		if (copy >= 0)
-			close(copy);
-		return xsp_error_set(err, -errno, XSP_STATUS_FAILED, "no room for the page: %s",
-				     strerror(errno));
-	}
 	if (v->o.progress)
 		fputs("making the page ...\r", stderr);
-	int rc = xsp_page_write(&v->page, f, err);
-	if (fclose(f) != 0 && rc == 0)
-		rc = xsp_error_set(err, -errno, XSP_STATUS_FAILED, "no room for the page: %s",
-				   strerror(errno));
-	return rc;
+	v->file = memfd_create("page", MFD_CLOEXEC);
+	const int rc = v->file < 0 ? -errno : xsp_page_write_to(v->file, &v->page, err);
+	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED, "no room for the page: %s",
+				      strerror(-rc))
+		      : 0;
 }
 
 /* The exporters write files: makes the trace in a folder of its own, and removes both when it is

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/rows/grow.h"
+#include "base/text.h"
 #include "export/sql/batch.h"
 #include "export/sql/server.h"
 
@@ -142,13 +143,13 @@ static const char *columns_of(const struct xsp_sql_table_text *t, bool types, ch
 		[XSP_SQL_I64] = "Int64",   [XSP_SQL_U32] = "UInt32",	[XSP_SQL_U8] = "UInt8",
 		[XSP_SQL_F64] = "Float64", [XSP_SQL_STRING] = "String",
 	};
-	int n = 0;
 
+	out[0] = '\0';
 	for (const struct xsp_sql_column *c = t->columns; c->name != NULL; c++) {
-		n += snprintf(out + n, COLUMNS - (size_t)n, ", %s", c->name);
+		xsp_join(out, COLUMNS, "", ", %s", c->name);
 		if (types)
-			n += snprintf(out + n, COLUMNS - (size_t)n,
-				      c->null ? " Nullable(%s)" : " %s", names[c->type]);
+			xsp_join(out, COLUMNS, "", c->null ? " Nullable(%s)" : " %s",
+				 names[c->type]);
 	}
 	return out;
 }

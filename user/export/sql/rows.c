@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/rows/grow.h"
 #include "base/text.h"
-#include "base/rows/u64map.h"
+#include "base/rows/tally.h"
 #include "export/text.h"
 #include "timeline/python.h"
 
@@ -25,9 +25,7 @@ struct xsp_sql {
 	struct xsp_stacks *stacks;
 	bool *used; /* which names of the timeline are used, by id */
 	size_t used_count;
-	struct xsp_u64map other_index; /* by hash */
-	const char **others;
-	size_t other_count, other_capacity;
+	XSP_TALLY(const char *) others; /* by hash */
 	struct xsp_arena texts;
 	struct xsp_u64map lines; /* by the hash of the frame's name */
 };
@@ -59,10 +57,9 @@ void xsp_sql_free(struct xsp_sql *q)
 		q->engine->free(q->store);
 	xsp_thread_rows_free(q->thread_rows);
 	xsp_stacks_free(q->stacks);
-	xsp_u64map_free(&q->other_index);
+	xsp_tally_free(&q->others);
 	xsp_u64map_free(&q->lines);
 	xsp_arena_free(&q->texts);
-	free(q->others);
 	free(q->used);
 	free(q);
 }
@@ -125,17 +122,14 @@ static const char **find_other(struct xsp_sql *q, const char *text)
 {
 	const size_t length = strlen(text);
 	uint64_t hash = xsp_text_hash(text, length);
-	const uint32_t *at;
+	const char **other;
 
-	while ((at = xsp_u64map_get(&q->other_index, hash)) != NULL &&
-	       strcmp(q->others[*at], text) != 0)
+	while ((other = xsp_tally_find(&q->others, hash)) != NULL && strcmp(*other, text) != 0)
 		hash++;
-	if (at != NULL)
-		return &q->others[*at];
+	if (other != NULL)
+		return other;
 	const char *copy = xsp_arena_copy(&q->texts, text, length);
-	return copy != NULL ? xsp_u64map_element(&q->other_index, hash, &q->others,
-						 &q->other_capacity, &q->other_count, &copy)
-			    : NULL;
+	return copy != NULL ? xsp_tally_row(&q->others, hash, &copy) : NULL;
 }
 
 struct xsp_sql_value xsp_sql_other_name(struct xsp_sql *q, const char *text)
@@ -143,7 +137,8 @@ struct xsp_sql_value xsp_sql_other_name(struct xsp_sql *q, const char *text)
 	const char **other = find_other(q, text);
 
 	xsp_sql_note(q, other != NULL ? 0 : -ENOMEM);
-	return xsp_sql_integer(other != NULL ? OTHER_NAMES + (uint64_t)(other - q->others) : 0);
+	return xsp_sql_integer(other != NULL ? OTHER_NAMES + xsp_tally_index(&q->others, other)
+					     : 0);
 }
 
 static void put_line(struct xsp_sql *q, uint64_t number, const struct xsp_python_line *l)
@@ -199,9 +194,9 @@ static void put_names(struct xsp_sql *q)
 			XSP_SQL_PUT(q, XSP_SQL_NAMES, xsp_sql_integer(i),
 				    xsp_sql_text(xsp_text_short(name != NULL ? name : "", buffer)));
 	}
-	for (size_t i = 0; i < q->other_count; i++)
+	for (size_t i = 0; i < q->others.count; i++)
 		XSP_SQL_PUT(q, XSP_SQL_NAMES, xsp_sql_integer(OTHER_NAMES + i),
-			    xsp_sql_text(q->others[i]));
+			    xsp_sql_text(q->others.rows[i]));
 }
 
 int xsp_sql_complete(struct xsp_sql *q)

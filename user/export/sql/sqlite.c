@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/format/json.h"
+#include "base/text.h"
 #include "export/out.h"
 #include "export/sql/engine.h"
 #include "export/sql/file.h"
@@ -68,10 +69,10 @@ static int make_table(struct sqlite *s, enum xsp_sql_table table)
 
 	if (rc < 0)
 		return rc;
-	int n = snprintf(insert, sizeof(insert), "INSERT INTO %s VALUES (?", t->name);
+	snprintf(insert, sizeof(insert), "INSERT INTO %s VALUES (?", t->name);
 	for (; t->columns[s->columns[table]].name != NULL; s->columns[table]++)
-		n += snprintf(insert + n, sizeof(insert) - (size_t)n, ",?");
-	snprintf(insert + n, sizeof(insert) - (size_t)n, ")");
+		xsp_join(insert, sizeof(insert), "", ",?");
+	xsp_join(insert, sizeof(insert), "", ")");
 	return xsp_sql_file_error(s->file, sqlite3_prepare_v3(xsp_sql_file_database(s->file),
 							      insert, -1, SQLITE_PREPARE_PERSISTENT,
 							      &s->insert[table], NULL));

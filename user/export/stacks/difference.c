@@ -118,8 +118,8 @@ static int seal(struct xsp_stack_difference *d)
 		1, units[0] > 0 && units[1] > 0 ? (double)units[0] / (double)units[1] : 1};
 	int rc = xsp_merged_seal(&d->stacks, factors);
 
-	for (size_t i = 0; i < d->stacks.count && rc == 0; i++) {
-		const uint64_t *self = d->stacks.nodes[i].self;
+	for (size_t i = 0; i < d->stacks.nodes.count && rc == 0; i++) {
+		const uint64_t *self = d->stacks.nodes.rows[i].self;
 		const uint64_t by = self[0] > self[1] ? self[0] - self[1] : self[1] - self[0];
 		d->largest = by > d->largest ? by : d->largest;
 	}
@@ -132,7 +132,7 @@ static int seal(struct xsp_stack_difference *d)
 static void frame_of(const void *tree, uint32_t index, struct xsp_svg_frame *out)
 {
 	const struct xsp_stack_difference *d = tree;
-	const struct xsp_merged_node *n = &d->stacks.nodes[index];
+	const struct xsp_merged_node *n = &d->stacks.nodes.rows[index];
 	const double by = (double)n->self[1] - (double)n->self[0];
 	const double part = d->largest > 0 ? sqrt(fabs(by) / (double)d->largest) : 0;
 
@@ -161,7 +161,7 @@ static void put_times(struct xsp_out *out, const char *what, const uint64_t ns[2
 static void details_of(const void *tree, uint32_t index, struct xsp_out *out)
 {
 	const struct xsp_stack_difference *d = tree;
-	const struct xsp_merged_node *n = &d->stacks.nodes[index];
+	const struct xsp_merged_node *n = &d->stacks.nodes.rows[index];
 
 	put_times(out, "total", n->total);
 	put_times(out, "self", n->self);
@@ -188,8 +188,8 @@ static int write_svg(struct xsp_stack_difference *d, const char *const sides[2])
 	snprintf(
 		subtitle, sizeof(subtitle),
 		"Red: more self time in the second, blue: less · width: both together, of %s each · %s, then %s",
-		units, xsp_svg_duration(total[0], d->stacks.nodes[0].total[0]),
-		xsp_svg_duration(total[1], d->stacks.nodes[0].total[1]));
+		units, xsp_svg_duration(total[0], d->stacks.nodes.rows[0].total[0]),
+		xsp_svg_duration(total[1], d->stacks.nodes.rows[0].total[1]));
 	int rc = xsp_svg_draw(d->out, &page);
 	free(of);
 	return rc;
@@ -201,7 +201,7 @@ static int write_folded(struct xsp_stack_difference *d)
 	int rc = 0;
 
 	for (uint32_t i = 0; rc == 0 && (i = next_of(d, i)) != 0;) {
-		const struct xsp_merged_node *n = &d->stacks.nodes[i];
+		const struct xsp_merged_node *n = &d->stacks.nodes.rows[i];
 		rc = xsp_folded_frame(&line, n->depth, n->name);
 		if (rc < 0 || n->self[0] + n->self[1] == 0)
 			continue;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/units.h"
+#include "base/text.h"
 #include "export/export_private.h"
 #include "export/out.h"
 #include "export/stacks/format.h"
@@ -62,13 +63,13 @@ static void write_all(const struct xsp_export *x, const char *window, const char
 		      size_t size)
 {
 	const uint64_t idle = xsp_stacks_idle(x->state);
-	const int n = snprintf(
-		line, size,
-		"Recorded for %s · width: all time, on and off the CPU, all threads added up, %s",
-		window, total);
 
-	if (idle > 0 && n > 0 && (size_t)n < size)
-		snprintf(line + n, size - (size_t)n, ", without %" PRIu64 " idle %s", idle,
+	snprintf(line, size,
+		 "Recorded for %s · width: all time, on and off the CPU, all threads added up, %s",
+		 window, total);
+
+	if (idle > 0)
+		xsp_join(line, size, ", ", "without %" PRIu64 " idle %s", idle,
 			 idle == 1 ? "one" : "ones");
 }
 

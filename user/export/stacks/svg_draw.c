@@ -13,6 +13,7 @@
 
 #include "base/format/json.h"
 #include "base/rows/grow.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "model/stacks/stacks.h"
 
@@ -200,23 +201,19 @@ static void put_head(struct picture *p, int height)
 
 static void put_foot(struct picture *p, int height)
 {
-	char narrow[32], deep[32], merged[32], line[256];
+	char narrow[32], deep[32], merged[32], line[256] = "";
 	const uint64_t more = p->page->merged;
-	int n = 0;
 
 	if (p->narrow)
-		n += snprintf(line + n, sizeof(line) - (size_t)n,
-			      "%s frames narrower than %.1f px are not drawn. ",
-			      xsp_format_count(narrow, p->narrow), NARROWEST);
+		xsp_join(line, sizeof(line), "", "%s frames narrower than %.1f px are not drawn. ",
+			 xsp_format_count(narrow, p->narrow), NARROWEST);
 	if (p->deep)
-		n += snprintf(line + n, sizeof(line) - (size_t)n,
-			      "%s frames deeper than %d are not drawn. ",
-			      xsp_format_count(deep, p->deep), DRAWN_DEPTH);
+		xsp_join(line, sizeof(line), "", "%s frames deeper than %d are not drawn. ",
+			 xsp_format_count(deep, p->deep), DRAWN_DEPTH);
 	if (more)
-		n += snprintf(line + n, sizeof(line) - (size_t)n,
-			      "%s spans are counted in a frame further out. ",
-			      xsp_format_count(merged, more));
-	snprintf(line + n, sizeof(line) - (size_t)n, "xsptrace " XSP_VERSION);
+		xsp_join(line, sizeof(line), "", "%s spans are counted in a frame further out. ",
+			 xsp_format_count(merged, more));
+	xsp_join(line, sizeof(line), "", "xsptrace " XSP_VERSION);
 	put_line(p, "sans quiet", height - 16, line);
 }
 

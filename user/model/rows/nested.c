@@ -20,8 +20,7 @@ void xsp_nested_clear(struct xsp_nested *n)
 	xsp_thread_rows_free(n->rows);
 	xsp_ordered_free(n->spans);
 	xsp_categories_clear(&n->categories);
-	xsp_u64map_free(&n->kind_of);
-	free(n->kinds);
+	xsp_tally_free(&n->kinds);
 }
 
 /* Its number; negative: out of memory. */
@@ -37,10 +36,9 @@ static long kind_of(struct xsp_nested *n, const struct xsp_span *span)
 	};
 	const uint64_t key = (uint64_t)kind.name << 32 | (uint64_t)kind.category << 16 |
 			     (uint64_t)kind.cut << 8 | kind.ending;
-	const struct xsp_span_kind *known = xsp_u64map_element(
-		&n->kind_of, key, &n->kinds, &n->kind_capacity, &n->kind_count, &kind);
+	const struct xsp_span_kind *known = xsp_tally_row(&n->kinds, key, &kind);
 
-	return known != NULL ? known - n->kinds : -ENOMEM;
+	return known != NULL ? (long)xsp_tally_index(&n->kinds, known) : -ENOMEM;
 }
 
 int xsp_nested_span(struct xsp_nested *n, const struct xsp_span *span)

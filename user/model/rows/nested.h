@@ -6,7 +6,7 @@
 #ifndef XSP_MODEL_NESTED_H
 #define XSP_MODEL_NESTED_H
 
-#include "base/rows/u64map.h"
+#include "base/rows/tally.h"
 #include "model/rows/ordered.h"
 #include "model/rows/thread_rows.h"
 #include "model/spans/category.h"
@@ -23,9 +23,7 @@ struct xsp_nested {
 	struct xsp_thread_rows *rows;
 	struct xsp_ordered *spans; /* by index of the row; named by their kinds */
 	struct xsp_categories categories;
-	struct xsp_span_kind *kinds;
-	size_t kind_count, kind_capacity;
-	struct xsp_u64map kind_of;
+	XSP_TALLY(struct xsp_span_kind) kinds;
 	bool cuts; /* cut spans are a kind of their own */
 };
 

@@ -6,17 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rows/grow.h"
 #include "base/text.h"
 
+/* The root's key is no name's. */
 static int begin(struct xsp_merged_stacks *m)
 {
-	if (m->count > 0)
-		return 0;
-	if (xsp_grow(&m->nodes, &m->capacity, 1) < 0)
-		return -ENOMEM;
-	m->nodes[m->count++] = (struct xsp_merged_node){.name = "all"};
-	return 0;
+	return xsp_tally_row(&m->nodes, 0, &(struct xsp_merged_node){.name = "all"}) != NULL
+		       ? 0
+		       : -ENOMEM;
 }
 
 int xsp_merged_child(struct xsp_merged_stacks *m, uint32_t parent, const char *name, uint32_t *out)
@@ -28,23 +25,22 @@ int xsp_merged_child(struct xsp_merged_stacks *m, uint32_t parent, const char *n
 	m->joined += stem > 0;
 	if (begin(m) < 0)
 		return -ENOMEM;
-	const long at = xsp_u64map_index(&m->index, key, &m->nodes, &m->capacity, m->count);
-	/* the first node is the root: no name finds it */
-	if (at < 0)
+	struct xsp_merged_node *node = xsp_tally_row(&m->nodes, key, &(struct xsp_merged_node){0});
+	if (node == NULL)
 		return -ENOMEM;
-	*out = (uint32_t)at;
-	if ((size_t)at < m->count)
+	*out = xsp_tally_index(&m->nodes, node);
+	if (node->name != NULL)
 		return 0;
 	char *copy = xsp_arena_alloc(&m->texts, length + 2);
 	if (copy == NULL)
 		return -ENOMEM;
 	memcpy(copy, name, length);
 	memcpy(copy + length, stem > 0 ? "*" : "", stem > 0 ? 2 : 1);
-	m->nodes[m->count++] = (struct xsp_merged_node){.parent = parent,
-							.depth = m->nodes[parent].depth + 1,
-							.name = copy,
-							.next = m->nodes[parent].first};
-	m->nodes[parent].first = *out;
+	*node = (struct xsp_merged_node){.parent = parent,
+					 .depth = m->nodes.rows[parent].depth + 1,
+					 .name = copy,
+					 .next = m->nodes.rows[parent].first};
+	m->nodes.rows[parent].first = *out;
 	return 0;
 }
 
@@ -58,7 +54,7 @@ int xsp_merged_add(struct xsp_merged_stacks *m, const struct xsp_stacks *s, unsi
 					  &path[n->depth]);
 		if (rc < 0)
 			return rc;
-		struct xsp_merged_node *to = &m->nodes[path[n->depth]];
+		struct xsp_merged_node *to = &m->nodes.rows[path[n->depth]];
 		to->self[side] += cpu ? n->self_cpu_ns : n->self_ns;
 		to->calls[side] += n->calls;
 		to->span = to->span || n->span;
@@ -69,9 +65,9 @@ int xsp_merged_add(struct xsp_merged_stacks *m, const struct xsp_stacks *s, unsi
 
 uint32_t xsp_merged_next(const struct xsp_merged_stacks *m, uint32_t index)
 {
-	const struct xsp_merged_node *nodes = m->nodes;
+	const struct xsp_merged_node *nodes = m->nodes.rows;
 
-	if (m->count == 0)
+	if (m->nodes.count == 0)
 		return 0;
 	if (nodes[index].first != 0)
 		return nodes[index].first;
@@ -106,12 +102,12 @@ int xsp_merged_seal(struct xsp_merged_stacks *m, const double factors[2])
 {
 	if (begin(m) < 0)
 		return -ENOMEM;
-	uint32_t *scratch = calloc(m->count, sizeof(*scratch));
+	uint32_t *scratch = calloc(m->nodes.count, sizeof(*scratch));
 
 	if (scratch == NULL)
 		return -ENOMEM;
-	for (size_t i = m->count; i-- > 0;) {
-		struct xsp_merged_node *n = &m->nodes[i];
+	for (size_t i = m->nodes.count; i-- > 0;) {
+		struct xsp_merged_node *n = &m->nodes.rows[i];
 		for (unsigned side = 0; side < 2; side++) {
 			/* factor 1 keeps every digit */
 			if (factors[side] < 1 || factors[side] > 1)
@@ -119,9 +115,9 @@ int xsp_merged_seal(struct xsp_merged_stacks *m, const double factors[2])
 					(uint64_t)llround((double)n->self[side] * factors[side]);
 			n->total[side] += n->self[side];
 			if (i > 0)
-				m->nodes[n->parent].total[side] += n->total[side];
+				m->nodes.rows[n->parent].total[side] += n->total[side];
 		}
-		sort_children(m->nodes, (uint32_t)i, scratch);
+		sort_children(m->nodes.rows, (uint32_t)i, scratch);
 	}
 	free(scratch);
 	return 0;
@@ -129,7 +125,6 @@ int xsp_merged_seal(struct xsp_merged_stacks *m, const double factors[2])
 
 void xsp_merged_free(struct xsp_merged_stacks *m)
 {
-	xsp_u64map_free(&m->index);
+	xsp_tally_free(&m->nodes);
 	xsp_arena_free(&m->texts);
-	free(m->nodes);
 }

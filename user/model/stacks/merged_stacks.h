@@ -4,7 +4,7 @@
 #define XSP_MODEL_MERGED_STACKS_H
 
 #include "base/arena.h"
-#include "base/rows/u64map.h"
+#include "base/rows/tally.h"
 #include "model/stacks/stacks.h"
 
 struct xsp_merged_node {
@@ -17,9 +17,7 @@ struct xsp_merged_node {
 
 /* Zero-initialise. */
 struct xsp_merged_stacks {
-	struct xsp_merged_node *nodes; /* the first is the root */
-	size_t count, capacity;
-	struct xsp_u64map index; /* parent and name → node */
+	XSP_TALLY(struct xsp_merged_node) nodes; /* by parent and name; the first is the root */
 	struct xsp_arena texts;
 	uint64_t merged; /* spans counted at a frame further out than their own */
 	bool join_numbered; /* names that only count ("ProfilerStep#17") are one */

@@ -21,19 +21,17 @@ static bool is_path_of(const struct path *p, const struct xsp_span *span)
 /* Valid until the next one. */
 static struct path *get_path(struct xsp_stacks *s, const struct xsp_span *span)
 {
-	if (s->last_path < s->path_count && is_path_of(&s->paths[s->last_path], span))
-		return &s->paths[s->last_path];
+	if (s->last_path < s->paths.count && is_path_of(&s->paths.rows[s->last_path], span))
+		return &s->paths.rows[s->last_path];
 	uint64_t key = xsp_u64_mix(xsp_u64_pair(span->pid, span->tid)) + span->row;
-	const uint32_t *known;
-	while ((known = xsp_u64map_get(&s->path_of, key)) != NULL &&
-	       !is_path_of(&s->paths[*known], span))
+	struct path *p;
+	while ((p = xsp_tally_find(&s->paths, key)) != NULL && !is_path_of(p, span))
 		key++;
-	s->last_path = known != NULL ? *known : s->path_count;
-	if (known != NULL)
-		return &s->paths[*known];
 	const struct path new = {.pid = span->pid, .tid = span->tid, .row = span->row};
-	return xsp_u64map_element(&s->path_of, key, &s->paths, &s->path_capacity, &s->path_count,
-				  &new);
+	p = xsp_tally_row(&s->paths, key, &new);
+	if (p != NULL)
+		s->last_path = xsp_tally_index(&s->paths, p);
+	return p;
 }
 
 static int reserve_path(struct path *p, uint32_t depth)
@@ -231,9 +229,9 @@ void xsp_stacks_free(struct xsp_stacks *s)
 {
 	if (s == NULL)
 		return;
-	for (size_t i = 0; i < s->path_count; i++) {
-		free(s->paths[i].names);
-		free(s->paths[i].nodes);
+	for (size_t i = 0; i < s->paths.count; i++) {
+		free(s->paths.rows[i].names);
+		free(s->paths.rows[i].nodes);
 	}
 	for (uint32_t i = 0; i < s->root_count; i++) {
 		free((void *)(uintptr_t)s->roots[i].comm);
@@ -244,8 +242,7 @@ void xsp_stacks_free(struct xsp_stacks *s)
 	xsp_u64map_free(&s->joined);
 	XSP_FREE(&s->joined_texts);
 	xsp_arena_free(&s->arena);
-	xsp_u64map_free(&s->path_of);
-	free(s->paths);
+	xsp_tally_free(&s->paths);
 	free(s->roots);
 	xsp_thread_rows_free(s->rows);
 	free(s->same);

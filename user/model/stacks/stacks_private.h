@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/rows/array.h"
-#include "base/rows/u64map.h"
+#include "base/rows/tally.h"
 #include "model/rows/thread_rows.h"
 #include "model/stacks/off_cpu.h"
 #include "model/stacks/stacks.h"
@@ -37,9 +37,7 @@ struct xsp_stacks {
 	uint32_t count, capacity;
 	uint32_t *table; /* node by (parent, name); open addressing, 0: empty */
 	uint32_t mask;
-	struct xsp_u64map path_of; /* hash of pid, tid and row → index */
-	struct path *paths;
-	size_t path_count, path_capacity;
+	XSP_TALLY(struct path) paths; /* by hash of pid, tid and row */
 	size_t last_path; /* most spans are of the row of the one before */
 	struct root *roots;
 	uint32_t root_count;

@@ -94,7 +94,7 @@ static int store_list(struct xsp_arguments *a, int rc, uint32_t *number)
 	}
 	const bool any = a->count > 0;
 	a->count = 0;
-	if (rc == 0 && any && a->lists.count >= LISTS)
+	if (rc == 0 && any && a->lists.all.count >= LISTS)
 		rc = 1;
 	a->left_out += rc == 1;
 	if (rc != 0 || !any)
@@ -164,7 +164,7 @@ uint64_t xsp_arguments_left_out(const struct xsp_arguments *a)
 int xsp_arguments_mark(struct xsp_arguments *a, uint32_t number)
 {
 	if (a->marks == NULL)
-		a->marks = calloc(a->lists.count + 1, 1);
+		a->marks = calloc(a->lists.all.count + 1, 1);
 	if (a->marks == NULL)
 		return -ENOMEM;
 	a->marks[number] = 1;
@@ -173,14 +173,14 @@ int xsp_arguments_mark(struct xsp_arguments *a, uint32_t number)
 
 int xsp_arguments_write(const struct xsp_arguments *a, struct xsp_json_writer *j)
 {
-	uint8_t *used = calloc(a->parts.count + 1, 1);
+	uint8_t *used = calloc(a->parts.all.count + 1, 1);
 
 	if (used == NULL)
 		return -ENOMEM;
 	/* an unused list is 0 and keeps its place */
 	xsp_json_begin(j, "arguments", '[');
-	for (size_t i = 0; i < a->lists.count; i++) {
-		const char *list = a->lists.list[i];
+	for (size_t i = 0; i < a->lists.all.count; i++) {
+		const char *list = a->lists.all.rows[i];
 		const bool marked = a->marks != NULL && a->marks[i + 1];
 		for (const char *p = list; marked && p != NULL; p = strchr(p, ',')) {
 			p += *p == ',';
@@ -193,8 +193,8 @@ int xsp_arguments_write(const struct xsp_arguments *a, struct xsp_json_writer *j
 	}
 	xsp_json_end(j, '[');
 	xsp_json_begin(j, "parts", '[');
-	for (size_t i = 0; i < a->parts.count; i++) {
-		const char *part = a->parts.list[i];
+	for (size_t i = 0; i < a->parts.all.count; i++) {
+		const char *part = a->parts.all.rows[i];
 		if (used[i])
 			fprintf(j->f, "%s{%s}", i > 0 ? ",\n" : "", part + (*part == ','));
 		else

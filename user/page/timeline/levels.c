@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/rows/grow.h"
+#include "base/rows/order.h"
 #include "base/saturate.h"
 
 #define FIRST_RESOLUTION 1024U /* ns */
@@ -133,24 +134,10 @@ static size_t join_values(struct xsp_level_cell *cells, size_t count, uint64_t r
 	return resolution > 0 ? n : count;
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct xsp_level_cell *x = a, *y = b;
-
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
-}
+static XSP_ORDER(by_time, struct xsp_level_cell, XSP_RISING(start_ns) ?: XSP_RISING(end_ns));
 
 /* ... and for values, which at one moment keep the order in which they came (`votes`, here). */
-static int by_moment(const void *a, const void *b)
-{
-	const struct xsp_level_cell *x = a, *y = b;
-
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	return x->votes < y->votes ? -1 : x->votes > y->votes;
-}
+static XSP_ORDER(by_moment, struct xsp_level_cell, XSP_RISING(start_ns) ?: XSP_RISING(votes));
 
 static void tidy(struct lane *lane, uint64_t resolution)
 {

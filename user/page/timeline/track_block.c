@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/rows/grow.h"
+#include "base/rows/order.h"
 #include "page/timeline/track.h"
 #include "page/timeline/tracks.h"
 
@@ -15,29 +16,15 @@
 static const char *const kinds[XSP_TRACK_KINDS] = {"spans", "states", "gpu", "counter", "samples"};
 
 /* The order of the Chrome trace: processes, in each its threads with their states, then GPUs. */
-static int by_place(const void *a, const void *b)
-{
-	const struct xsp_track *x = a, *y = b;
-	const uint32_t left[] = {x->kind == XSP_TRACK_STREAM,
-				 x->order,
-				 x->pid,
-				 x->kind == XSP_TRACK_COUNTER,
-				 x->tid,
-				 x->row,
-				 x->kind};
-	const uint32_t right[] = {y->kind == XSP_TRACK_STREAM,
-				  y->order,
-				  y->pid,
-				  y->kind == XSP_TRACK_COUNTER,
-				  y->tid,
-				  y->row,
-				  y->kind};
-
-	for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
-		if (left[i] != right[i])
-			return left[i] < right[i] ? -1 : 1;
-	return strcmp(x->name, y->name);
-}
+static XSP_ORDER(by_place, struct xsp_track,
+		 XSP_COMPARE(x->kind == XSP_TRACK_STREAM, y->kind == XSP_TRACK_STREAM)
+			 ?: XSP_RISING(order)
+			 ?: XSP_RISING(pid)
+			 ?: XSP_COMPARE(x->kind == XSP_TRACK_COUNTER, y->kind == XSP_TRACK_COUNTER)
+			 ?: XSP_RISING(tid)
+			 ?: XSP_RISING(row)
+			 ?: XSP_RISING(kind)
+			 ?: strcmp(x->name, y->name));
 
 struct writing {
 	struct xsp_tracks *t;

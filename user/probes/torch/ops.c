@@ -17,6 +17,7 @@
 
 #include "base/rows/grow.h"
 #include "base/rows/u64map.h"
+#include "base/text.h"
 
 #define PREFIX "_ZN2at4_ops"
 #define SUFFIX "4callE"
@@ -56,12 +57,6 @@ struct search {
 };
 
 /* ---- functions ---- */
-
-static bool is_word(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_';
-}
 
 /* Extends the hash of a text from its end to its start: so the hashes of all tails come along the
  * way. */
@@ -215,7 +210,7 @@ static int look_at_string(struct search *s, const char *text, size_t length)
 		return 0;
 	for (const char *p = open - 1; p >= text && open - p <= (long)XSP_TORCH_NAME_MAX; p--) {
 		dots += *p == '.';
-		if ((!is_word(*p) && *p != '.') || dots > 1)
+		if ((!xsp_is_word(*p) && *p != '.') || dots > 1)
 			break;
 		hash = extend_hash(hash, *p == '.' ? '_' : *p);
 		const uint32_t *index = *p == '.' ? NULL : xsp_u64map_get(&s->by_key, hash);

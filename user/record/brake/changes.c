@@ -32,12 +32,11 @@ static double calls_per_second(const struct xsp_overhead *o, uint32_t probe, uin
 {
 	double calls = 0;
 
-	for (size_t i = 0; i < o->costs.count; i++) {
-		const struct xsp_cost *c = &o->costs.rows[i];
-		const uint32_t *at = xsp_u64map_get(&o->by_tid, c->tid);
-		if (at == NULL || c->probe != probe || c->tid & XSP_BRAKE_WHOLE)
+	for (size_t i = 0; i < o->costs.of.count; i++) {
+		const struct xsp_cost *c = &o->costs.of.rows[i];
+		const struct watched *w = xsp_tally_find(&o->threads, c->tid);
+		if (w == NULL || c->probe != probe || c->tid & XSP_BRAKE_WHOLE)
 			continue;
-		const struct watched *w = &o->threads[*at];
 		const uint64_t wall = xsp_passed(now, w->begun_ns),
 			       hits = xsp_passed(o->latest_ns, w->latest_ns);
 		calls += (double)c->calls * 1e9 / ((double)(wall > hits ? wall : hits) + 1);
@@ -280,8 +279,8 @@ int xsp_brake_begin_window(struct xsp_recorder *r, const struct xsp_attach_chang
 	o->resume_took_ns = change->took_ns;
 	o->phase = ON;
 	xsp_watched_begin_anew(r, now);
-	for (size_t i = 0; i < o->count; i++)
-		o->threads[i].debt.ns = 0; /* paid */
+	for (size_t i = 0; i < o->threads.count; i++)
+		o->threads.rows[i].debt.ns = 0; /* paid */
 	o->pays = false;
 	o->window_ns = now;
 	xsp_window_begins(o, now);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/rows/u64map.h"
+#include "base/rows/tally.h"
 
 struct xsp_cost {
 	uint32_t tid, probe;
@@ -15,10 +15,8 @@ struct xsp_cost {
 };
 
 struct xsp_costs {
-	struct xsp_cost *rows; /* in order of arrival */
-	size_t count, room;
+	XSP_TALLY(struct xsp_cost) of; /* in order of arrival */
 	size_t last; /* the row of the last addition */
-	struct xsp_u64map index;
 };
 
 /* Drops it without memory: it is an estimate. */
@@ -28,7 +26,7 @@ void xsp_costs_add_new(struct xsp_costs *c, uint32_t tid, uint32_t pid, uint32_t
 static inline void xsp_costs_add(struct xsp_costs *c, uint32_t tid, uint32_t pid, uint32_t probe,
 				 uint64_t ns, uint64_t calls)
 {
-	struct xsp_cost *r = c->count > 0 ? &c->rows[c->last] : NULL;
+	struct xsp_cost *r = c->of.count > 0 ? &c->of.rows[c->last] : NULL;
 
 	if (r == NULL || r->tid != tid || r->probe != probe) {
 		xsp_costs_add_new(c, tid, pid, probe, ns, calls);

@@ -112,8 +112,8 @@ static size_t choose(const struct xsp_recorder *r, uint64_t now, struct xsp_brak
 	size_t n = 0;
 
 	o->slowdown = o->unpaid_ns = 0;
-	for (size_t i = 0; i < o->count; i++) {
-		const struct watched *w = &o->threads[i];
+	for (size_t i = 0; i < o->threads.count; i++) {
+		const struct watched *w = &o->threads.rows[i];
 		const uint64_t cpu_ns =
 			xsp_with_spare(w, w->own_cpu_ns, xsp_passed(now, w->since_ns));
 		const double slowdown = xsp_brake_slowdown(w->probe_ns, cpu_ns);
@@ -142,8 +142,8 @@ static double python_ns(struct xsp_recorder *r, uint32_t tid)
 	const struct xsp_overhead *o = r->overheads;
 	uint64_t ns = 0;
 
-	for (size_t i = 0; i < o->costs.count; i++) {
-		const struct xsp_cost *c = &o->costs.rows[i];
+	for (size_t i = 0; i < o->costs.of.count; i++) {
+		const struct xsp_cost *c = &o->costs.of.rows[i];
 		const struct xsp_probe *p = c->tid == tid ? xsp_recorder_probe(r, c->probe) : NULL;
 		if (p != NULL && (p->detail.entry & 1U << XSP_SECTION_PYTHON))
 			ns += c->ns;
@@ -159,11 +159,11 @@ static unsigned defaults_in(struct xsp_recorder *r, const struct xsp_brake_threa
 	unsigned which = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const uint32_t *at = xsp_u64map_get(&o->by_tid, threads[i].tid);
+		const struct watched *w = xsp_tally_find(&o->threads, threads[i].tid);
 		const double least = DEFAULT_PART * (double)threads[i].probe_ns;
-		if (at != NULL && (double)o->threads[*at].waits_ns >= least)
+		if (w != NULL && (double)w->waits_ns >= least)
 			which |= XSP_DEFAULT_WAITS;
-		if (at != NULL && (double)o->threads[*at].samples_ns >= least)
+		if (w != NULL && (double)w->samples_ns >= least)
 			which |= XSP_DEFAULT_SAMPLES;
 		if (python_ns(r, threads[i].tid) >= least)
 			which |= XSP_DEFAULT_PYTHON;
@@ -186,11 +186,11 @@ static int drop_defaults(struct xsp_recorder *r, unsigned which, const struct xs
 static int look(struct xsp_recorder *r, uint64_t now)
 {
 	struct xsp_overhead *o = r->overheads;
-	struct xsp_brake_thread *threads = calloc(o->count + 1, sizeof(*threads));
+	struct xsp_brake_thread *threads = calloc(o->threads.count + 1, sizeof(*threads));
 	struct xsp_brake_input in = {.budget = o->budget,
 				     .threads = threads,
-				     .costs = o->costs.rows,
-				     .cost_count = o->costs.count,
+				     .costs = o->costs.of.rows,
+				     .cost_count = o->costs.of.count,
 				     .may_go = xsp_watched_may_go,
 				     .ctx = r};
 	struct xsp_brake_plan plan = {0};
@@ -293,8 +293,8 @@ static const struct watched *worst_of(const struct xsp_overhead *o)
 	const struct watched *worst = o->ended.tid != 0 ? &o->ended : NULL;
 	double most = xsp_watched_slowdown(&o->ended);
 
-	for (size_t i = 0; i < o->count; i++) {
-		const struct watched *w = &o->threads[i];
+	for (size_t i = 0; i < o->threads.count; i++) {
+		const struct watched *w = &o->threads.rows[i];
 		double slowdown = xsp_watched_slowdown(w);
 		/* a process counts if it is slower than its threads by more than the figures' error */
 		if (w->all_cpu_ns < SHOWN_CPU_NS ||

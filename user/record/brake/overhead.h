@@ -38,12 +38,11 @@ struct xsp_overhead {
 	double budget;
 	struct xsp_costs fresh; /* since the last look */
 	struct xsp_costs costs; /* of each watched one in its interval */
-	struct watched *threads;
-	size_t count, room, next;
+	XSP_TALLY(struct watched) threads; /* by tid */
+	size_t next;
 	size_t met_max;
 	bool unmet; /* more threads exist */
 	struct watched ended; /* the worst of the ended ones */
-	struct xsp_u64map by_tid;
 	struct xsp_attach_unseen *unseen;
 	uint64_t unseen_ns; /* all of them */
 	uint64_t processes_cpu_ns;

@@ -37,10 +37,9 @@ static void forget_schedstat(struct watched *w)
 
 void xsp_watched_free(struct xsp_overhead *o)
 {
-	for (size_t i = 0; i < o->count; i++)
-		forget_schedstat(&o->threads[i]);
-	free(o->threads);
-	xsp_u64map_free(&o->by_tid);
+	for (size_t i = 0; i < o->threads.count; i++)
+		forget_schedstat(&o->threads.rows[i]);
+	xsp_tally_free(&o->threads);
 }
 
 static struct watched met(const struct xsp_overhead *o, uint32_t tid)
@@ -59,15 +58,13 @@ static struct watched *watch(struct xsp_overhead *o, uint32_t tid)
 {
 	const struct watched first = met(o, tid);
 
-	return xsp_u64map_element(&o->by_tid, tid, &o->threads, &o->room, &o->count, &first);
+	return xsp_tally_row(&o->threads, tid, &first);
 }
 
 /* NULL: it is not watched. */
 static struct watched *find(const struct xsp_overhead *o, uint32_t tid)
 {
-	const uint32_t *at = xsp_u64map_get(&o->by_tid, tid);
-
-	return at != NULL ? &o->threads[*at] : NULL;
+	return xsp_tally_find(&o->threads, tid);
 }
 
 const char *xsp_watched_name(char text[WATCHED_NAME_SIZE], uint32_t tid)
@@ -98,7 +95,7 @@ void xsp_overhead_meet(struct xsp_recorder *r, pid_t pid, pid_t tid)
 
 	if (o == NULL || !(r->options.attach.defaults & (XSP_DEFAULT_WAITS | XSP_DEFAULT_SAMPLES)))
 		return;
-	if (o->count >= o->met_max && xsp_u64map_get(&o->by_tid, (uint64_t)tid) == NULL) {
+	if (o->threads.count >= o->met_max && find(o, (uint32_t)tid) == NULL) {
 		o->unmet = true;
 		return;
 	}
@@ -131,21 +128,20 @@ void xsp_watched_drop_ended(struct xsp_overhead *o)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < o->count; i++) {
-		const struct watched *w = &o->threads[i];
+	for (size_t i = 0; i < o->threads.count; i++) {
+		const struct watched *w = &o->threads.rows[i];
 		if (!w->gone || w->probe_ns > 0)
-			o->threads[kept++] = *w;
+			o->threads.rows[kept++] = *w;
 		else if (w->all_cpu_ns >= SHOWN_CPU_NS &&
 			 xsp_watched_slowdown(w) > xsp_watched_slowdown(&o->ended))
 			o->ended = *w;
 	}
-	if (kept == o->count)
+	if (kept == o->threads.count)
 		return;
-	o->count = kept;
-	xsp_u64map_free(&o->by_tid);
-	o->by_tid = (struct xsp_u64map){0};
+	xsp_tally_begin_anew(&o->threads);
+	o->threads.count = kept;
 	for (size_t i = 0; i < kept; i++)
-		if (xsp_u64map_set(&o->by_tid, o->threads[i].tid, (uint32_t)i) < 0)
+		if (xsp_tally_alias(&o->threads, o->threads.rows[i].tid, &o->threads.rows[i]) < 0)
 			return; /* counted twice from now on: an estimate */
 }
 
@@ -262,9 +258,9 @@ void xsp_overhead_start(struct xsp_recorder *r)
 	o->look_ns = o->quiet_ns = o->window_ns = o->latest_ns = r->start_ns;
 	for (size_t i = 0; i < r->process_count; i++)
 		watch(o, XSP_BRAKE_WHOLE | (uint32_t)r->processes[i].pid);
-	for (size_t i = 0; i < o->count; i++) {
-		o->threads[i].met_ns = r->start_ns;
-		read_cpu(r, &o->threads[i], r->start_ns);
+	for (size_t i = 0; i < o->threads.count; i++) {
+		o->threads.rows[i].met_ns = r->start_ns;
+		read_cpu(r, &o->threads.rows[i], r->start_ns);
 	}
 	xsp_watched_begin(o, true, r->start_ns);
 	xsp_window_begins(o, r->start_ns);
@@ -274,13 +270,14 @@ void xsp_overhead_start(struct xsp_recorder *r)
 void xsp_watched_read_quiet(struct xsp_recorder *r, uint64_t now)
 {
 	struct xsp_overhead *o = r->overheads;
-	size_t due = (size_t)((double)o->count * (double)(now - o->quiet_ns) / (double)QUIET_NS);
+	size_t due =
+		(size_t)((double)o->threads.count * (double)(now - o->quiet_ns) / (double)QUIET_NS);
 
 	if (due == 0)
 		return;
 	o->quiet_ns = now;
-	for (due = due < o->count ? due : o->count; due > 0; due--) {
-		struct watched *w = &o->threads[++o->next % o->count];
+	for (due = due < o->threads.count ? due : o->threads.count; due > 0; due--) {
+		struct watched *w = &o->threads.rows[++o->next % o->threads.count];
 		if (!w->gone)
 			read_cpu(r, w, now);
 	}
@@ -338,8 +335,8 @@ void xsp_watched_add_figures(struct xsp_recorder *r, uint64_t now)
 	xsp_recorder_price_details(r);
 	/* nothing came: nothing is late */
 	o->latest_ns = sum->latest_ns > o->latest_ns ? sum->latest_ns : now;
-	for (size_t i = 0; i < o->fresh.count; i++) {
-		const struct xsp_cost *c = &o->fresh.rows[i];
+	for (size_t i = 0; i < o->fresh.of.count; i++) {
+		const struct xsp_cost *c = &o->fresh.of.rows[i];
 		unsigned char *state = xsp_watched_met(o, c->probe);
 		uint32_t ids[3];
 		const unsigned n = payers(r, c->tid, c->pid, ids);
@@ -349,9 +346,9 @@ void xsp_watched_add_figures(struct xsp_recorder *r, uint64_t now)
 			add_cost(o, ids[k], c, now);
 	}
 	xsp_costs_clear(&o->fresh);
-	for (size_t i = 0; i < o->count; i++)
-		if (o->threads[i].probe_ns > 0)
-			read_cpu(r, &o->threads[i], now);
+	for (size_t i = 0; i < o->threads.count; i++)
+		if (o->threads.rows[i].probe_ns > 0)
+			read_cpu(r, &o->threads.rows[i], now);
 	o->look_ns = now;
 	o->look_cost_ns = sum->cost_ns;
 }
@@ -360,8 +357,8 @@ bool xsp_watched_is_crowded(const struct xsp_overhead *o)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < o->count; i++)
-		n += o->threads[i].probe_ns > 0 && !(o->threads[i].tid & XSP_BRAKE_WHOLE);
+	for (size_t i = 0; i < o->threads.count; i++)
+		n += o->threads.rows[i].probe_ns > 0 && !(o->threads.rows[i].tid & XSP_BRAKE_WHOLE);
 	return n > (size_t)CROWD * o->processors;
 }
 
@@ -370,8 +367,8 @@ bool xsp_watched_owes(struct xsp_recorder *r, uint64_t now)
 	struct xsp_overhead *o = r->overheads;
 	bool any = false;
 
-	for (size_t i = 0; i < o->count; i++) {
-		struct watched *w = &o->threads[i];
+	for (size_t i = 0; i < o->threads.count; i++) {
+		struct watched *w = &o->threads.rows[i];
 		if (!w->gone && w->debt.ns > 0 && xsp_passed(now, w->read_ns) >= DEBTORS_NS)
 			read_cpu(r, w, now);
 		any = any || (!w->gone && w->debt.ns > 0);
@@ -388,16 +385,16 @@ void xsp_watched_begin(struct xsp_overhead *o, bool all, uint64_t now)
 {
 	struct xsp_costs left = {0};
 
-	for (size_t i = 0; i < o->costs.count; i++) {
-		const struct xsp_cost *c = &o->costs.rows[i];
+	for (size_t i = 0; i < o->costs.of.count; i++) {
+		const struct xsp_cost *c = &o->costs.of.rows[i];
 		const struct watched *w = find(o, c->tid);
 		if (w != NULL && !begins(w, all))
 			xsp_costs_add(&left, c->tid, c->pid, c->probe, c->ns, c->calls);
 	}
 	xsp_costs_free(&o->costs);
 	o->costs = left;
-	for (size_t i = 0; i < o->count; i++) {
-		struct watched *w = &o->threads[i];
+	for (size_t i = 0; i < o->threads.count; i++) {
+		struct watched *w = &o->threads.rows[i];
 		if (!begins(w, all))
 			continue;
 		w->begun_ns = w->since_ns = now;
@@ -412,7 +409,7 @@ void xsp_watched_begin_anew(struct xsp_recorder *r, uint64_t now)
 	struct xsp_overhead *o = r->overheads;
 
 	xsp_watched_add_figures(r, now);
-	for (size_t i = 0; i < o->count; i++)
-		read_cpu(r, &o->threads[i], now);
+	for (size_t i = 0; i < o->threads.count; i++)
+		read_cpu(r, &o->threads.rows[i], now);
 	xsp_watched_begin(o, true, now);
 }

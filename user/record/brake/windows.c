@@ -64,8 +64,8 @@ static bool any_alone(const struct xsp_recorder *r)
 {
 	const struct xsp_costs *c = &r->overheads->costs;
 
-	for (size_t i = 0; i < c->count; i++)
-		if (is_alone(r, c->rows[i].probe))
+	for (size_t i = 0; i < c->of.count; i++)
+		if (is_alone(r, c->of.rows[i].probe))
 			return true;
 	return false;
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* Reasons are few and static; further ones count as the last. */
 static void count_unnamed(struct xsp_call_sites *c, const char *why)
 {
@@ -40,12 +42,11 @@ int xsp_call_sites_put_info(struct xsp_recorder *r)
 	const struct xsp_call_sites *c = &r->call_sites;
 	char reasons[400] = "", text[500];
 	unsigned sum = 0;
-	int used = 0;
 
 	for (size_t i = 0; i < XSP_CALL_SITE_REASONS && c->unnamed[i].why != NULL; i++) {
 		sum += c->unnamed[i].sites;
-		used += snprintf(reasons + used, sizeof(reasons) - (size_t)used, "%s%u: %.60s",
-				 i > 0 ? ", " : "", c->unnamed[i].sites, c->unnamed[i].why);
+		xsp_join(reasons, sizeof(reasons), ", ", "%u: %.60s", c->unnamed[i].sites,
+			 c->unnamed[i].why);
 	}
 	if (sum == 0)
 		return 0;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/rows/grow.h"
+#include "base/rows/order.h"
 #include "base/text.h"
 #include "capture/capture.h"
 #include "catalog/own_code.h"
@@ -236,14 +237,8 @@ size_t xsp_frames_unnamed(const struct xsp_frames *f)
 
 /* ---- lines ---- */
 
-static int by_place(const void *a, const void *b)
-{
-	const struct wanted_line *x = a, *y = b;
-
-	if (x->module != y->module)
-		return (uintptr_t)x->module < (uintptr_t)y->module ? -1 : 1;
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
+static XSP_ORDER(by_place, struct wanted_line,
+		 XSP_COMPARE((uintptr_t)x->module, (uintptr_t)y->module) ?: XSP_RISING(addr));
 
 static void find_places(struct xsp_frames *f)
 {

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/rows/grow.h"
-#include "base/rows/u64map.h"
+#include "base/rows/tally.h"
 #include "base/text.h"
 #include "record/names/codes.h"
 
@@ -39,13 +39,11 @@ struct child {
 };
 
 struct xsp_torch_modules {
-	struct module *list;
-	size_t count, room, next;
-	struct xsp_u64map by_object; /* → index in list */
+	XSP_TALLY(struct module) modules; /* by object */
+	size_t next;
 	struct xsp_u64map classes; /* hash of the name → how many of its objects so far */
-	struct child *children;
-	size_t child_count, child_room, child_next;
-	struct xsp_u64map child_of; /* both objects → index in children */
+	XSP_TALLY(struct child) children; /* by both objects */
+	size_t child_next;
 	struct xsp_allowance reads;
 	bool unnamed; /* too many modules: some names were not looked up */
 };
@@ -60,15 +58,13 @@ void xsp_torch_modules_free(struct xsp_torch_modules *m)
 {
 	if (m == NULL)
 		return;
-	for (size_t i = 0; i < m->count; i++)
-		free(m->list[i].name);
-	for (size_t i = 0; i < m->child_count; i++)
-		free(m->children[i].path);
-	xsp_u64map_free(&m->by_object);
+	for (size_t i = 0; i < m->modules.count; i++)
+		free(m->modules.rows[i].name);
+	for (size_t i = 0; i < m->children.count; i++)
+		free(m->children.rows[i].path);
+	xsp_tally_free(&m->modules);
 	xsp_u64map_free(&m->classes);
-	xsp_u64map_free(&m->child_of);
-	free(m->list);
-	free(m->children);
+	xsp_tally_free(&m->children);
 	free(m);
 }
 
@@ -104,12 +100,11 @@ static int add(struct xsp_torch_modules *m, const struct xsp_python *p, struct m
 	struct module *k = *out;
 
 	*out = NULL;
-	if (k == NULL && m->count >= MODULES_MAX)
+	if (k == NULL && m->modules.count >= MODULES_MAX)
 		return 0;
 	int rc = number(m, p, new.object, &new.name);
 	if (rc == 0 && new.name != NULL && k == NULL) {
-		k = xsp_u64map_element(&m->by_object, key_of(new.object), &m->list, &m->room,
-				       &m->count, &(struct module){0});
+		k = xsp_tally_row(&m->modules, key_of(new.object), &(struct module){0});
 		rc = k == NULL ? -ENOMEM : 0;
 	}
 	if (rc < 0 || new.name == NULL) {
@@ -127,8 +122,7 @@ static int add(struct xsp_torch_modules *m, const struct xsp_python *p, struct m
 static int find(struct xsp_torch_modules *m, const struct xsp_python *p,
 		struct xsp_python_object object, uint64_t time_ns, struct module **out)
 {
-	const uint32_t *at = xsp_u64map_get(&m->by_object, key_of(object));
-	struct module *k = at != NULL ? &m->list[*at] : NULL;
+	struct module *k = xsp_tally_find(&m->modules, key_of(object));
 
 	*out = k;
 	if (k != NULL && time_ns <= k->seen_ns)
@@ -193,31 +187,24 @@ static int path_between(struct xsp_torch_modules *m, struct xsp_python *p,
 			struct xsp_python_object from, struct xsp_python_object to,
 			const char **path)
 {
-	const uint32_t *at = xsp_u64map_get(&m->child_of, child_key(from, to));
-	struct child *c;
+	struct child *c = xsp_tally_find(&m->children, child_key(from, to));
 
 	*path = NULL;
-	if (at == NULL && m->child_count >= MODULES_MAX)
+	if (c == NULL && m->children.count >= MODULES_MAX)
 		return 0;
-	if (at == NULL) {
-		if (xsp_grow(&m->children, &m->child_room, m->child_count + 1) < 0)
-			return -ENOMEM;
-		c = &m->children[m->child_count];
-		*c = (struct child){.from = from, .to = to};
-		int rc = check_child(m, p, c);
+	if (c == NULL) {
+		struct child new = {.from = from, .to = to};
+		int rc = check_child(m, p, &new);
 		if (rc < 0)
 			return rc;
 		/* it was read while the program ran: two equal reads are true */
-		if (c->path != NULL && check_child(m, p, c) > 0)
+		if (new.path != NULL && check_child(m, p, &new) > 0)
 			m->unnamed = true;
-		if (xsp_u64map_set(&m->child_of, child_key(from, to), (uint32_t)m->child_count) <
-		    0) {
-			free(c->path);
+		c = xsp_tally_row(&m->children, child_key(from, to), &new);
+		if (c == NULL) {
+			free(new.path);
 			return -ENOMEM;
 		}
-		m->child_count++;
-	} else {
-		c = &m->children[*at];
 	}
 	*path = c->path;
 	return 0;
@@ -253,14 +240,14 @@ int xsp_torch_modules_name(struct xsp_torch_modules *m, struct xsp_python *p,
 
 static void drop_child(struct xsp_torch_modules *m, uint32_t index)
 {
-	struct child *c = &m->children[index], *last = &m->children[--m->child_count];
+	struct child *c = &m->children.rows[index], *last = &m->children.rows[--m->children.count];
 
-	xsp_u64map_remove(&m->child_of, child_key(c->from, c->to));
+	xsp_tally_forget(&m->children, child_key(c->from, c->to));
 	free(c->path);
 	if (c == last)
 		return;
 	*c = *last;
-	*xsp_u64map_get(&m->child_of, child_key(c->from, c->to)) = index;
+	xsp_tally_alias(&m->children, child_key(c->from, c->to), c);
 }
 
 /* A changed name is worth sending all stacks again; a module that is gone is not. */
@@ -269,9 +256,9 @@ static bool check_children(struct xsp_torch_modules *m, struct xsp_python *p)
 	const uint64_t now = xsp_now_ns();
 	bool any = false;
 
-	for (size_t n = 0; n < CHILD_CHECKS_A_TURN && n < m->child_count; n++) {
-		const uint32_t at = (uint32_t)(m->child_next++ % m->child_count);
-		struct child *c = &m->children[at];
+	for (size_t n = 0; n < CHILD_CHECKS_A_TURN && n < m->children.count; n++) {
+		const uint32_t at = (uint32_t)(m->child_next++ % m->children.count);
+		struct child *c = &m->children.rows[at];
 		if (now - c->checked_ns < CHILD_CHECKED_NS)
 			continue;
 		const bool changed = c->path != NULL && check_child(m, p, c) > 0;
@@ -289,8 +276,8 @@ bool xsp_torch_modules_check(struct xsp_torch_modules *m, struct xsp_python *p,
 	const uint64_t now = xsp_now_ns();
 	bool stale = check_children(m, p);
 
-	for (size_t n = 0; n < CHECKS_A_TURN && n < m->count; n++) {
-		struct module *k = &m->list[m->next++ % m->count];
+	for (size_t n = 0; n < CHECKS_A_TURN && n < m->modules.count; n++) {
+		struct module *k = &m->modules.rows[m->next++ % m->modules.count];
 		if (k->gone_ns != 0)
 			continue;
 		if (xsp_python_type(p, k->object.address) == k->object.type)

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/rows/grow.h"
+#include "base/rows/order.h"
 #include "base/rows/u64map.h"
 
 /* Libraries load after a birth or an exec: turns are short for so long. */
@@ -213,12 +214,7 @@ void xsp_children_wait(struct xsp_recorder *r, int wait_ms)
 
 /* ---- what we report ---- */
 
-static int by_size(const void *a, const void *b)
-{
-	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
+static XSP_ORDER(by_size, uint32_t, XSP_COMPARE(*x, *y));
 
 /* "N attached to ..." or "". */
 static void format_gaps(struct gaps *g, const char *since, char *text, size_t size)

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static bool is_of(const struct xsp_file_note *n, const char *kind)
 {
 	return strncmp(n->kind, kind, sizeof(n->kind) - 1) == 0;
@@ -46,15 +48,13 @@ void xsp_recorder_say_file_notes(struct xsp_recorder *r)
 	for (size_t i = 0; i < XSP_FILE_NOTES && r->file_notes[i].files > 0; i++) {
 		struct xsp_file_note *n = &r->file_notes[i];
 		char more[120] = "";
-		int used = 0;
 		if (n->files > 1)
-			used = snprintf(more, sizeof(more),
-					"; the same %sof %" PRIu64 " more file%s",
-					n->others > 0 ? "or the like " : "", n->files - 1,
-					n->files == 2 ? "" : "s");
+			snprintf(more, sizeof(more), "; the same %sof %" PRIu64 " more file%s",
+				 n->others > 0 ? "or the like " : "", n->files - 1,
+				 n->files == 2 ? "" : "s");
 		if (n->files > 1 && n->unit != NULL && n->others == 0)
-			snprintf(more + used, sizeof(more) - (size_t)used,
-				 ", %" PRIu64 " %s in all", n->count, n->unit);
+			xsp_join(more, sizeof(more), ", ", "%" PRIu64 " %s in all", n->count,
+				 n->unit);
 		xsp_recorder_note(r, "%s%s", n->line, more);
 		*n = (struct xsp_file_note){0};
 	}

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* How gcc's names show an ABI tag. */
 #define ABI_TAG "[abi:"
 
@@ -257,12 +259,6 @@ static const char *const unspelled[] = {
 	"from",
 };
 
-static bool is_word_byte(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_';
-}
-
 static bool is_spelled(const char *piece)
 {
 	/* numbers are mangled with other signs and suffixes than they are printed with */
@@ -285,12 +281,12 @@ static int collect_pieces(struct xsp_pattern *p)
 			at = end;
 			continue;
 		}
-		if (!is_word_byte(*at)) {
+		if (!xsp_is_word(*at)) {
 			/* an escaped byte is literal too, but not worth the trouble */
 			at += *at == '\\' && at[1] != '\0' ? 2 : 1;
 			continue;
 		}
-		for (end = at; is_word_byte(*end); end++)
+		for (end = at; xsp_is_word(*end); end++)
 			;
 		char *piece = strndup(at, (size_t)(end - at));
 		if (piece == NULL)

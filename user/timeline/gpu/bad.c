@@ -11,6 +11,7 @@
 
 #include "base/rows/grow.h"
 #include "base/rows/search.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "timeline/gpu_category.h"
 
@@ -72,18 +73,13 @@ static struct stream_times *stream_of(struct xsp_gpu *g, const struct xsp_gpu_ac
 	const struct stream_times key = {a->pid, a->device, a->context, a->stream, NULL, 0, 0, 0};
 	uint64_t hash = xsp_u64_mix((uint64_t)a->pid << 32 | a->stream) ^
 			((uint64_t)a->context << 32 | a->device);
-	const uint32_t *at;
+	struct stream_times *s;
 
-	for (; (at = xsp_u64map_get(&g->stream_of, hash)) != NULL; hash++) {
-		struct stream_times *s = &g->streams[*at];
+	for (; (s = xsp_tally_find(&g->streams, hash)) != NULL; hash++)
 		if (s->pid == a->pid && s->device == a->device && s->context == a->context &&
 		    s->stream == a->stream)
 			return s;
-	}
-	return g->stream_count < STREAMS_MOST
-		       ? xsp_u64map_element(&g->stream_of, hash, &g->streams, &g->stream_capacity,
-					    &g->stream_count, &key)
-		       : NULL;
+	return g->streams.count < STREAMS_MOST ? xsp_tally_row(&g->streams, hash, &key) : NULL;
 }
 
 static bool overlap(const struct times *x, const struct times *y)
@@ -167,10 +163,9 @@ enum xsp_gpu_bad xsp_gpu_bad_activity(struct xsp_gpu *g, const struct waiting *w
 
 void xsp_gpu_bad_free(struct xsp_gpu *g)
 {
-	for (size_t i = 0; i < g->stream_count; i++)
-		free(g->streams[i].list);
-	free(g->streams);
-	xsp_u64map_free(&g->stream_of);
+	for (size_t i = 0; i < g->streams.count; i++)
+		free(g->streams.rows[i].list);
+	xsp_tally_free(&g->streams);
 }
 
 /* ---- what is said ---- */
@@ -195,17 +190,15 @@ const char *xsp_gpu_bad_text(const struct xsp_gpu_counts *c, char out[XSP_GPU_BA
 	};
 	const uint64_t all = xsp_gpu_bad_count(c);
 	char count[XSP_UNITS_SIZE];
-	size_t used;
 
 	if (all == 0)
 		return NULL;
-	used = (size_t)snprintf(out, XSP_GPU_BAD_TEXT,
-				"the times of %s GPU record%s cannot be true, and are in no total:",
-				xsp_format_count(count, all), all == 1 ? "" : "s");
+	snprintf(out, XSP_GPU_BAD_TEXT,
+		 "the times of %s GPU record%s cannot be true, and are in no total:",
+		 xsp_format_count(count, all), all == 1 ? "" : "s");
 	for (unsigned i = 0, said = 0; i < XSP_GPU_BADS; i++)
 		if (c->bad[i] > 0)
-			used += (size_t)snprintf(out + used, XSP_GPU_BAD_TEXT - used, "%s %s %s",
-						 said++ > 0 ? "," : "",
-						 xsp_format_count(count, c->bad[i]), words[i]);
+			xsp_join(out, XSP_GPU_BAD_TEXT, said++ > 0 ? ", " : " ", "%s %s",
+				 xsp_format_count(count, c->bad[i]), words[i]);
 	return out;
 }

@@ -17,9 +17,8 @@
 /* Valid until the next thread is added. NULL: out of memory. */
 static struct gpu_thread *thread_of(struct xsp_gpu *g, uint32_t pid, uint32_t tid)
 {
-	return xsp_u64map_element(&g->thread_of, xsp_u64_pair(pid, tid), &g->threads,
-				  &g->thread_capacity, &g->thread_count,
-				  &(struct gpu_thread){.pid = pid, .tid = tid});
+	return xsp_tally_row(&g->threads, xsp_u64_pair(pid, tid),
+			     &(struct gpu_thread){.pid = pid, .tid = tid});
 }
 
 /* The agent knows threads by their ids in the process's own namespace. Finds the root id. */
@@ -371,8 +370,8 @@ int xsp_gpu_sweep_calls(struct xsp_gpu *g, bool all)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < g->thread_count && rc == 0; i++) {
-		struct gpu_thread *th = &g->threads[i];
+	for (size_t i = 0; i < g->threads.count && rc == 0; i++) {
+		struct gpu_thread *th = &g->threads.rows[i];
 		if (th->record_count > 0)
 			rc = match_records(g, th, all);
 		while (rc == 0 && th->held_from < th->held_count &&
@@ -384,14 +383,13 @@ int xsp_gpu_sweep_calls(struct xsp_gpu *g, bool all)
 
 void xsp_gpu_calls_free(struct xsp_gpu *g)
 {
-	for (size_t i = 0; i < g->thread_count; i++) {
-		struct gpu_thread *th = &g->threads[i];
+	for (size_t i = 0; i < g->threads.count; i++) {
+		struct gpu_thread *th = &g->threads.rows[i];
 		for (size_t k = th->held_from; k < th->held_count; k++)
 			xsp_details_unref(th->held[k].span.details);
 		free(th->held);
 		free(th->records);
 	}
-	free(g->threads);
+	xsp_tally_free(&g->threads);
 	xsp_u64map_free(&g->tids);
-	xsp_u64map_free(&g->thread_of);
 }

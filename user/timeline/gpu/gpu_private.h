@@ -4,7 +4,7 @@
 #define XSP_TIMELINE_GPU_PRIVATE_H
 
 #include "base/arena.h"
-#include "base/rows/u64map.h"
+#include "base/rows/tally.h"
 #include "timeline/gpu.h"
 #include "timeline/timeline_private.h"
 
@@ -139,14 +139,10 @@ struct xsp_gpu {
 	size_t device_count, device_capacity;
 
 	struct xsp_arena texts;
-	struct xsp_u64map names; /* name's key → index in name_texts */
-	const char **name_texts;
-	size_t name_count, name_capacity;
+	XSP_TALLY(const char *) names; /* by the name's key */
 
 	struct xsp_u64map tids; /* pid << 32 | tid in its namespace → root tid */
-	struct xsp_u64map thread_of; /* pid << 32 | tid → index in threads */
-	struct gpu_thread *threads;
-	size_t thread_count, thread_capacity;
+	XSP_TALLY(struct gpu_thread) threads; /* by pid << 32 | tid */
 
 	struct call *calls;
 	struct pool call_pool;
@@ -154,13 +150,8 @@ struct xsp_gpu {
 	struct waiting *waiting;
 	struct pool waiting_pool;
 
-	struct user_range *ranges;
-	size_t range_count, range_capacity;
-	struct xsp_u64map range_of;
-
-	struct stream_times *streams;
-	size_t stream_count, stream_capacity;
-	struct xsp_u64map stream_of;
+	XSP_TALLY(struct user_range) ranges;
+	XSP_TALLY(struct stream_times) streams;
 };
 
 /* The operator, or the range where there is none; 0: neither is there. */

@@ -10,14 +10,15 @@
 
 #define MAX_HANDLES (1U << 20)
 
+/* The driver's last launch to end. */
+struct last {
+	uint64_t function, start_ns;
+};
+
 struct xsp_kernels {
 	/* process and handle → name id, also for a host function's handle */
 	struct xsp_u64map name_of;
-	struct xsp_u64map last_of; /* thread → index in last */
-	struct last {
-		uint64_t function, start_ns; /* the driver's last launch to end */
-	} * last;
-	size_t count, capacity;
+	XSP_TALLY(struct last) last; /* by thread */
 };
 
 static bool find_name(const struct xsp_timeline *t, uint32_t pid, uint64_t function,
@@ -59,8 +60,7 @@ static int learn_from_launch(struct xsp_timeline *t, const struct xsp_cuda_entry
 {
 	struct xsp_kernels *k = t->kernels;
 	struct last *last =
-		xsp_u64map_element(&k->last_of, xsp_u64_pair(span->pid, span->tid), &k->last,
-				   &k->capacity, &k->count, &(struct last){0});
+		xsp_tally_row(&k->last, xsp_u64_pair(span->pid, span->tid), &(struct last){0});
 	xsp_name_id name;
 	int rc = 0;
 
@@ -139,8 +139,7 @@ static void free_kernels(struct xsp_timeline *t)
 	if (k == NULL)
 		return;
 	xsp_u64map_free(&k->name_of);
-	xsp_u64map_free(&k->last_of);
-	free(k->last);
+	xsp_tally_free(&k->last);
 	free(k);
 }
 

@@ -212,22 +212,20 @@ static int widen_range(struct xsp_gpu *g, const struct call *c, const struct xsp
 {
 	const uint64_t user = c->around.user;
 	uint64_t key = range_key(user, a);
-	const uint32_t *at;
+	struct user_range *r;
 
-	while ((at = xsp_u64map_get(&g->range_of, key)) != NULL &&
-	       !same_range(&g->ranges[*at], user, a))
+	while ((r = xsp_tally_find(&g->ranges, key)) != NULL && !same_range(r, user, a))
 		key++;
-	if (at != NULL) {
-		struct user_range *r = &g->ranges[*at];
+	if (r != NULL) {
 		if (a->start_ns < r->start_ns)
 			r->start_ns = a->start_ns;
 		r->end_ns = xsp_max_u64(r->end_ns, a->end_ns);
 		r->touched_ns = g->now;
 		return 0;
 	}
-	if (g->range_count >= XSP_MAX_USER_RANGES) { /* some ranges may come in two pieces then */
+	if (g->ranges.count >= XSP_MAX_USER_RANGES) { /* some ranges may come in two pieces then */
 		int rc = sweep_ranges(g, XSP_RANGE_NS / 10);
-		if (rc == 0 && g->range_count >= XSP_MAX_USER_RANGES)
+		if (rc == 0 && g->ranges.count >= XSP_MAX_USER_RANGES)
 			rc = sweep_ranges(g, 0);
 		if (rc < 0)
 			return rc;
@@ -242,10 +240,7 @@ static int widen_range(struct xsp_gpu *g, const struct call *c, const struct xsp
 					 .device = a->device,
 					 .context = a->context,
 					 .stream = a->stream};
-	return xsp_u64map_element(&g->range_of, key, &g->ranges, &g->range_capacity,
-				  &g->range_count, &fresh) == NULL
-		       ? -ENOMEM
-		       : 0;
+	return xsp_tally_row(&g->ranges, key, &fresh) == NULL ? -ENOMEM : 0;
 }
 
 /* Hands on those without news for `age` ns (0: all) and renews the map. */
@@ -254,25 +249,24 @@ static int sweep_ranges(struct xsp_gpu *g, uint64_t age)
 	size_t kept = 0;
 	int rc = 0;
 
-	for (size_t i = 0; i < g->range_count && rc == 0; i++) {
-		const struct user_range r = g->ranges[i];
+	for (size_t i = 0; i < g->ranges.count && rc == 0; i++) {
+		const struct user_range r = g->ranges.rows[i];
 		if (age == 0 || g->now - r.touched_ns > age)
 			rc = end_range(g, &r);
 		else
-			g->ranges[kept++] = r;
+			g->ranges.rows[kept++] = r;
 	}
-	if (kept == g->range_count)
+	if (kept == g->ranges.count)
 		return rc;
-	xsp_u64map_free(&g->range_of);
-	g->range_of = (struct xsp_u64map){0};
-	g->range_count = kept;
+	xsp_tally_begin_anew(&g->ranges);
+	g->ranges.count = kept;
 	for (size_t i = 0; i < kept && rc == 0; i++) {
-		const struct user_range *r = &g->ranges[i];
+		const struct user_range *r = &g->ranges.rows[i];
 		const struct xsp_gpu_activity a = {.device = r->device, .stream = r->stream};
 		uint64_t key = range_key(r->user, &a);
-		while (xsp_u64map_get(&g->range_of, key) != NULL)
+		while (xsp_tally_find(&g->ranges, key) != NULL)
 			key++;
-		rc = xsp_u64map_set(&g->range_of, key, (uint32_t)i);
+		rc = xsp_tally_alias(&g->ranges, key, r);
 	}
 	return rc;
 }
@@ -560,7 +554,6 @@ void xsp_gpu_link_free(struct xsp_gpu *g)
 {
 	free(g->calls);
 	free(g->waiting);
-	free(g->ranges);
+	xsp_tally_free(&g->ranges);
 	xsp_u64map_free(&g->call_of);
-	xsp_u64map_free(&g->range_of);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/rows/grow.h"
+#include "base/rows/order.h"
 #include "target/module.h"
 
 #define MAX_DEVICES 256U
@@ -66,31 +67,22 @@ int xsp_gpu_add_name(struct xsp_gpu *g, const struct xsp_gpu_record *record)
 		g->counts.malformed++;
 		return 0;
 	}
-	if (xsp_u64map_get(&g->names, key) != NULL || g->name_count >= XSP_MAX_GPU_NAMES)
+	if (xsp_tally_find(&g->names, key) != NULL || g->names.count >= XSP_MAX_GPU_NAMES)
 		return 0;
 	const char *kept = keep_text(g, n.space, text, n.length);
-	return kept == NULL || xsp_u64map_element(&g->names, key, &g->name_texts, &g->name_capacity,
-						  &g->name_count, &kept) == NULL
-		       ? -ENOMEM
-		       : 0;
+	return kept == NULL || xsp_tally_row(&g->names, key, &kept) == NULL ? -ENOMEM : 0;
 }
 
 const char *xsp_gpu_name(const struct xsp_gpu *g, uint32_t space, uint64_t id)
 {
-	const uint32_t *at = xsp_u64map_get(&g->names, name_key(space, id));
+	const char *const *name = xsp_tally_find(&g->names, name_key(space, id));
 
-	return at == NULL ? NULL : g->name_texts[*at];
+	return name != NULL ? *name : NULL;
 }
 
 /* ---- devices ---- */
 
-static int by_device(const void *a, const void *b)
-{
-	uint32_t x = ((const struct xsp_gpu_device_info *)a)->device.id;
-	uint32_t y = ((const struct xsp_gpu_device_info *)b)->device.id;
-
-	return x < y ? -1 : x > y;
-}
+static XSP_ORDER(by_device, struct xsp_gpu_device_info, XSP_RISING(device.id));
 
 const struct xsp_gpu_device_info *xsp_gpu_device(const struct xsp_gpu *g, uint32_t id)
 {
@@ -156,9 +148,8 @@ int xsp_gpu_add_context(struct xsp_gpu *g, uint32_t pid, const struct xsp_gpu_re
 
 void xsp_gpu_names_free(struct xsp_gpu *g)
 {
-	free(g->name_texts);
 	free(g->devices);
 	free(g->contexts);
-	xsp_u64map_free(&g->names);
+	xsp_tally_free(&g->names);
 	xsp_arena_free(&g->texts);
 }

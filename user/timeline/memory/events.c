@@ -20,12 +20,9 @@
 #include "xsptrace/programs.h"
 
 struct xsp_memory_events {
-	struct xsp_memory_site *sites;
-	size_t site_count, site_capacity;
-	struct xsp_u64map site_of; /* its names → index */
-	struct xsp_memory_site *places; /* for stacks: without a span */
-	size_t place_count, place_capacity;
-	struct xsp_u64map python_of, native_of; /* id, or hash, of a stack → index in places */
+	XSP_TALLY(struct xsp_memory_site) sites; /* by their names */
+	/* without a span: by id of a stack of Python, and by hash of a native one */
+	XSP_TALLY(struct xsp_memory_site) python, native;
 	uint64_t heap_period;
 };
 
@@ -68,11 +65,9 @@ static void free_events(struct xsp_timeline *t)
 	free(t->allocators);
 	if (m == NULL)
 		return;
-	xsp_u64map_free(&m->site_of);
-	xsp_u64map_free(&m->python_of);
-	xsp_u64map_free(&m->native_of);
-	free(m->places);
-	free(m->sites);
+	xsp_tally_free(&m->sites);
+	xsp_tally_free(&m->python);
+	xsp_tally_free(&m->native);
 	free(m);
 }
 
@@ -116,8 +111,8 @@ uint64_t xsp_timeline_allocations_lost(const struct xsp_timeline *t)
 
 size_t xsp_timeline_memory_sites(const struct xsp_timeline *t, const struct xsp_memory_site **sites)
 {
-	*sites = t->memory_events->sites;
-	return t->memory_events->site_count;
+	*sites = t->memory_events->sites.rows;
+	return t->memory_events->sites.count;
 }
 
 /* ---- a process ---- */
@@ -149,16 +144,12 @@ static int module_of(struct xsp_timeline *t, const struct xsp_capture_python *st
 		     uint32_t *module)
 {
 	struct xsp_python_module m;
-	char text[1000];
-	size_t used = 0;
+	char text[1000] = "";
 
 	xsp_timeline_python_module(t, stack, 0, &m);
-	for (uint32_t i = 0; i < m.count && used < sizeof(text); i++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i > 0 ? "." : "",
-					 m.names[i]);
-	if (used == 0)
-		return 0;
-	return add_name(t, text, used < sizeof(text) ? used : sizeof(text) - 1, module);
+	for (uint32_t i = 0; i < m.count; i++)
+		xsp_join(text, sizeof(text), ".", "%s", m.names[i]);
+	return text[0] != '\0' ? add_name(t, text, strlen(text), module) : 0;
 }
 
 /* Adds the program's line and the module. */
@@ -173,8 +164,8 @@ static int add_python(struct xsp_timeline *t, const struct xsp_capture_python *s
 
 /* Finds the line of a return address if the source is the program's own. It goes to the site, and
  * as " (grow.c:12)" to the text. */
-static size_t format_line(struct xsp_timeline *t, uint32_t pid, uint64_t address,
-			  struct xsp_memory_site *site, char *text, size_t size)
+static void join_line(struct xsp_timeline *t, uint32_t pid, uint64_t address,
+		      struct xsp_memory_site *site, char *text, size_t size)
 {
 	const char *path =
 		xsp_names_text(t, xsp_timeline_address_hash(t, XSP_NAME_OF_LINE, pid, address));
@@ -182,20 +173,20 @@ static size_t format_line(struct xsp_timeline *t, uint32_t pid, uint64_t address
 
 	if (end == NULL || xsp_is_system_header(path) ||
 	    add_name(t, path, (size_t)(end - path), &site->file) < 0)
-		return 0;
+		return;
 	site->line = (uint32_t)strtoul(end + 1, NULL, 10);
 	const char *name = xsp_base_name(xsp_timeline_name(t, site->file - 1));
-	return (size_t)snprintf(text, size, " (%s:%" PRIu32 ")", name, site->line);
+	xsp_join(text, size, " ", "(%s:%" PRIu32 ")", name, site->line);
 }
 
 #define PLACE_FRAMES 4
 
 /* "grow (grow.c:12) <- load <- main": the program's own innermost functions. If it has none, the
  * innermost of all. */
-static size_t name_functions(struct xsp_timeline *t, uint32_t pid, const uint64_t *frame,
-			     size_t count, struct xsp_memory_site *site, char *text, size_t size)
+static void name_functions(struct xsp_timeline *t, uint32_t pid, const uint64_t *frame,
+			   size_t count, struct xsp_memory_site *site, char *text, size_t size)
 {
-	size_t used = 0, first = 0, shown_count = 0;
+	size_t first = 0;
 
 	while (first < count) {
 		const char *name = xsp_timeline_frame(t, pid, XSP_FRAME_ADDRESS(frame[first]));
@@ -205,29 +196,24 @@ static size_t name_functions(struct xsp_timeline *t, uint32_t pid, const uint64_
 	}
 	if (first == count)
 		first = 0;
-	for (size_t i = first; i < count && shown_count < PLACE_FRAMES && used < size;
-	     i++, shown_count++) {
+	for (size_t i = first; i < count && i < first + PLACE_FRAMES; i++) {
 		const char *name = xsp_timeline_frame(t, pid, XSP_FRAME_ADDRESS(frame[i]));
 		if (name == NULL || name[0] == '\0')
 			break;
-		used += (size_t)snprintf(text + used, size - used, "%s%s",
-					 shown_count > 0 ? " <- " : "", name);
-		if (site->file == 0 && used < size)
-			used += format_line(t, pid, XSP_FRAME_ADDRESS(frame[i]), site, text + used,
-					    size - used);
+		xsp_join(text, size, " <- ", "%s", name);
+		if (site->file == 0)
+			join_line(t, pid, XSP_FRAME_ADDRESS(frame[i]), site, text, size);
 	}
-	return used < size ? used : size - 1;
 }
 
 static int add_native(struct xsp_timeline *t, uint32_t pid, const struct xsp_section *stack,
 		      struct xsp_memory_site *site)
 {
 	char text[1000] = "";
-	const size_t length = name_functions(t, pid, xsp_section_data(stack),
-					     xsp_section_length(stack) / sizeof(uint64_t), site,
-					     text, sizeof(text));
 
-	return length > 0 ? add_name(t, text, length, &site->place) : 0;
+	name_functions(t, pid, xsp_section_data(stack),
+		       xsp_section_length(stack) / sizeof(uint64_t), site, text, sizeof(text));
+	return text[0] != '\0' ? add_name(t, text, strlen(text), &site->place) : 0;
 }
 
 static uint64_t hash_of_native(const struct xsp_timeline *t, uint32_t pid,
@@ -253,18 +239,16 @@ static int place_of(struct xsp_timeline *t, const struct xsp_event *e, struct xs
 
 	if (!in_python && native == NULL)
 		return 0;
-	const long at =
-		xsp_u64map_index(in_python ? &m->python_of : &m->native_of,
-				 in_python ? python->id : hash_of_native(t, e->tgid, native),
-				 &m->places, &m->place_capacity, m->place_count);
-	if (at < 0)
+	const uint64_t key = in_python ? python->id : hash_of_native(t, e->tgid, native);
+	const size_t before = m->python.count + m->native.count;
+	struct xsp_memory_site *place = in_python ? xsp_tally_row(&m->python, key, site)
+						  : xsp_tally_row(&m->native, key, site);
+	if (place == NULL)
 		return -ENOMEM;
-	if ((size_t)at == m->place_count) {
-		m->places[m->place_count++] = (struct xsp_memory_site){.place = 0};
-		rc = in_python ? add_python(t, python, &m->places[at])
-			       : add_native(t, e->tgid, native, &m->places[at]);
-	}
-	*site = m->places[at];
+	if (m->python.count + m->native.count > before)
+		rc = in_python ? add_python(t, python, place)
+			       : add_native(t, e->tgid, native, place);
+	*site = *place;
 	return rc;
 }
 
@@ -281,13 +265,10 @@ static int site_of(struct xsp_timeline *t, const struct xsp_event *e, struct xsp
 
 	if (rc < 0)
 		return rc;
-	const long at =
-		xsp_u64map_index(&m->site_of, key, &m->sites, &m->site_capacity, m->site_count);
-	if (at < 0)
+	const struct xsp_memory_site *known = xsp_tally_row(&m->sites, key, &site);
+	if (known == NULL)
 		return -ENOMEM;
-	if ((size_t)at == m->site_count)
-		m->sites[m->site_count++] = site;
-	out->site = (uint32_t)at + 1;
+	out->site = xsp_tally_index(&m->sites, known) + 1;
 	return 0;
 }
 

@@ -45,15 +45,9 @@ struct xsp_memory {
 	struct pending *heap; /* the earliest first */
 	size_t count, capacity;
 	uint64_t order, now;
-	struct live *live;
-	size_t live_count, live_capacity;
-	struct xsp_u64map live_of;
-	struct xsp_memory_use *uses;
-	size_t use_count, use_capacity;
-	struct xsp_u64map use_at; /* process, device and pool → index */
-	struct last *threads;
-	size_t thread_count, thread_capacity;
-	struct xsp_u64map thread_of;
+	XSP_TALLY(struct live) live;
+	XSP_TALLY(struct xsp_memory_use) uses; /* by process, device and pool */
+	XSP_TALLY(struct last) threads;
 	size_t window; /* the first window that has not ended */
 	uint64_t untracked; /* allocations of --memory for which there was no room */
 };
@@ -117,19 +111,19 @@ static int use_of(struct xsp_memory *m, const struct xsp_memory_event *e, uint32
 	const uint64_t key = xsp_u64_mix(xsp_u64_pair(e->pid, e->device)) +
 			     ((uint64_t)e->pool << 8 | e->device_type);
 
-	if (m->use_count >= MAX_USES && xsp_u64map_get(&m->use_at, key) == NULL) {
+	const struct xsp_memory_use *use =
+		xsp_tally_row(&m->uses, key,
+			      &(struct xsp_memory_use){.pid = e->pid,
+						       .device = e->device,
+						       .pool = e->pool,
+						       .device_type = e->device_type});
+	if (use == NULL && m->uses.tally.error < 0)
+		return -ENOMEM;
+	if (use == NULL) {
 		m->untracked += e->bytes > 0 && of_allocator(e);
 		return 1;
 	}
-	const long at = xsp_u64map_index(&m->use_at, key, &m->uses, &m->use_capacity, m->use_count);
-	if (at < 0)
-		return -ENOMEM;
-	*out = (uint32_t)at;
-	if ((size_t)at == m->use_count)
-		m->uses[m->use_count++] = (struct xsp_memory_use){.pid = e->pid,
-								  .device = e->device,
-								  .pool = e->pool,
-								  .device_type = e->device_type};
+	*out = xsp_tally_index(&m->uses, use);
 	return 0;
 }
 
@@ -139,20 +133,20 @@ static uint64_t live_key(uint32_t pid, uint64_t address, bool allocator)
 	return xsp_u64_mix(address) ^ ((uint64_t)pid << 1 | allocator);
 }
 
-static const uint32_t *position_of(const struct xsp_memory *m, const struct xsp_memory_event *e)
+static const struct live *with_key_of(const struct xsp_memory *m, const struct xsp_memory_event *e)
 {
-	return xsp_u64map_get(&m->live_of, live_key(e->pid, e->address, of_allocator(e)));
+	return xsp_tally_find(&m->live, live_key(e->pid, e->address, of_allocator(e)));
 }
 
 /* NULL: not known, or another one has its key: a program chooses its allocator's addresses. */
 static const struct live *live_at(const struct xsp_memory *m, const struct xsp_memory_event *e)
 {
-	const uint32_t *at = position_of(m, e);
+	const struct live *l = with_key_of(m, e);
 
-	if (at == NULL || m->live[*at].pid != e->pid || m->live[*at].address != e->address ||
-	    m->live[*at].allocator != of_allocator(e))
-		return NULL;
-	return &m->live[*at];
+	return l != NULL && l->pid == e->pid && l->address == e->address &&
+			       l->allocator == of_allocator(e)
+		       ? l
+		       : NULL;
 }
 
 /* Does the event lie before the cut? The peak is at least what is in use when the cut begins. */
@@ -170,17 +164,13 @@ static bool is_before(const struct xsp_memory *m, const struct xsp_memory_event 
 
 static void forget(struct xsp_memory *m, uint32_t at)
 {
-	struct live *moved = &m->live[--m->live_count];
+	struct live *moved = &m->live.rows[--m->live.count], *gone = &m->live.rows[at];
 
-	xsp_u64map_remove(&m->live_of,
-			  live_key(m->live[at].pid, m->live[at].address, m->live[at].allocator));
-	if (moved == &m->live[at])
+	xsp_tally_forget(&m->live, live_key(gone->pid, gone->address, gone->allocator));
+	if (moved == gone)
 		return;
-	m->live[at] = *moved;
-	uint32_t *position =
-		xsp_u64map_get(&m->live_of, live_key(moved->pid, moved->address, moved->allocator));
-	if (position != NULL)
-		*position = at;
+	*gone = *moved;
+	xsp_tally_alias(&m->live, live_key(gone->pid, gone->address, gone->allocator), gone);
 }
 
 static void give_back(struct xsp_memory_use *u, const struct live *l)
@@ -197,12 +187,12 @@ static int release(struct xsp_memory *m, struct xsp_memory_event *e)
 	if (known == NULL) {
 		int rc = use_of(m, e, &use);
 		if (rc == 0)
-			m->uses[use].unknown_frees += !is_before(m, e, &m->uses[use]);
+			m->uses.rows[use].unknown_frees += !is_before(m, e, &m->uses.rows[use]);
 		return rc < 0 ? rc : 0;
 	}
 	const struct live l = *known;
-	struct xsp_memory_use *u = &m->uses[l.use];
-	forget(m, (uint32_t)(known - m->live));
+	struct xsp_memory_use *u = &m->uses.rows[l.use];
+	forget(m, xsp_tally_index(&m->live, known));
 	give_back(u, &l);
 	if (!e->unseen && !is_before(m, e, u))
 		u->frees += l.blocks;
@@ -220,7 +210,7 @@ static int release(struct xsp_memory *m, struct xsp_memory_event *e)
 
 static int keep(struct xsp_memory *m, const struct xsp_memory_event *e, uint32_t use)
 {
-	if (position_of(m, e) != NULL || m->live_count >= MAX_LIVE) {
+	if (with_key_of(m, e) != NULL || m->live.count >= MAX_LIVE) {
 		m->untracked += of_allocator(e);
 		return 0;
 	}
@@ -232,8 +222,7 @@ static int keep(struct xsp_memory *m, const struct xsp_memory_event *e, uint32_t
 			       .pid = e->pid,
 			       .site = e->site,
 			       .allocator = of_allocator(e)};
-	return xsp_u64map_element(&m->live_of, live_key(e->pid, e->address, l.allocator), &m->live,
-				  &m->live_capacity, &m->live_count, &l) == NULL
+	return xsp_tally_row(&m->live, live_key(e->pid, e->address, l.allocator), &l) == NULL
 		       ? -ENOMEM
 		       : 0;
 }
@@ -256,7 +245,7 @@ static int allocate(struct xsp_memory *m, struct xsp_memory_event *e)
 		rc = keep(m, e, use);
 	if (rc < 0)
 		return rc;
-	struct xsp_memory_use *u = &m->uses[use];
+	struct xsp_memory_use *u = &m->uses.rows[use];
 	if (!is_before(m, e, u)) {
 		u->allocated += (uint64_t)e->bytes;
 		u->allocated_variance += e->variance;
@@ -280,16 +269,16 @@ static int release_all(struct xsp_memory *m, const struct xsp_memory_event *exec
 	bool any = false;
 	int rc = 0;
 
-	for (size_t i = 0; i < m->use_count; i++)
-		any = any || (m->uses[i].pid == exec->pid && m->uses[i].now > 0);
+	for (size_t i = 0; i < m->uses.count; i++)
+		any = any || (m->uses.rows[i].pid == exec->pid && m->uses.rows[i].now > 0);
 	/* from the end: the last one moves to a released place */
-	for (size_t i = any ? m->live_count : 0; i > 0 && rc == 0; i--) {
-		const struct live *l = &m->live[i - 1];
+	for (size_t i = any ? m->live.count : 0; i > 0 && rc == 0; i--) {
+		const struct live *l = &m->live.rows[i - 1];
 		if (l->pid != exec->pid)
 			continue;
 		struct xsp_memory_event freed = *exec;
 		freed.address = l->address;
-		freed.pool = m->uses[l->use].pool;
+		freed.pool = m->uses.rows[l->use].pool;
 		rc = release(m, &freed);
 	}
 	return rc;
@@ -313,10 +302,10 @@ static void pass_windows(struct xsp_memory *m, uint64_t now)
 		m->window++;
 	if (m->window == before)
 		return;
-	for (size_t i = m->live_count; i > 0; i--) {
-		if (!m->live[i - 1].allocator)
+	for (size_t i = m->live.count; i > 0; i--) {
+		if (!m->live.rows[i - 1].allocator)
 			continue;
-		give_back(&m->uses[m->live[i - 1].use], &m->live[i - 1]);
+		give_back(&m->uses.rows[m->live.rows[i - 1].use], &m->live.rows[i - 1]);
 		forget(m, (uint32_t)i - 1);
 	}
 }
@@ -377,9 +366,8 @@ static int follow(struct xsp_memory *m, const struct xsp_cuda_entry *e, const st
 		return 0;
 	if (!read_call(e, span, &c, &address))
 		return 0;
-	struct last *last = xsp_u64map_element(&m->thread_of, xsp_u64_pair(span->pid, span->tid),
-					       &m->threads, &m->thread_capacity, &m->thread_count,
-					       &(struct last){.device = XSP_GPU_NO_ID});
+	struct last *last = xsp_tally_row(&m->threads, xsp_u64_pair(span->pid, span->tid),
+					  &(struct last){.device = XSP_GPU_NO_ID});
 	if (last == NULL)
 		return -ENOMEM;
 	if (strcmp(e->name, "cudaSetDevice") == 0 && XSP_CUDA_HAS(&c, XSP_CUDA_DEVICE_NUMBER))
@@ -437,6 +425,7 @@ static int begin(struct xsp_timeline *t)
 	if (t->memory == NULL)
 		return -ENOMEM;
 	t->memory->t = t;
+	t->memory->uses.tally.most = MAX_USES;
 	return 1;
 }
 
@@ -447,12 +436,9 @@ static void free_memory(struct xsp_timeline *t)
 	if (m == NULL)
 		return;
 	free(m->heap);
-	free(m->live);
-	free(m->uses);
-	free(m->threads);
-	xsp_u64map_free(&m->live_of);
-	xsp_u64map_free(&m->use_at);
-	xsp_u64map_free(&m->thread_of);
+	xsp_tally_free(&m->live);
+	xsp_tally_free(&m->uses);
+	xsp_tally_free(&m->threads);
 	free(m);
 }
 
@@ -467,8 +453,8 @@ const struct xsp_listener xsp_listener_memory = {
 
 size_t xsp_timeline_memory(const struct xsp_timeline *t, const struct xsp_memory_use **uses)
 {
-	*uses = t->memory != NULL ? t->memory->uses : NULL;
-	return t->memory != NULL ? t->memory->use_count : 0;
+	*uses = t->memory != NULL ? t->memory->uses.rows : NULL;
+	return t->memory != NULL ? t->memory->uses.count : 0;
 }
 
 uint64_t xsp_memory_untracked(const struct xsp_timeline *t)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/rows/grow.h"
+#include "base/rows/order.h"
 #include "timeline/others.h"
 
 int xsp_threads_begin(struct xsp_timeline *t)
@@ -426,13 +427,7 @@ int xsp_threads_task(struct xsp_timeline *t, const struct xsp_event *e)
 
 /* ---- what is shown ---- */
 
-static int by_ids(const void *a, const void *b)
-{
-	const struct xsp_timeline_thread *x = a, *y = b;
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
-}
+static XSP_ORDER(by_ids, struct xsp_timeline_thread, XSP_RISING(pid) ?: XSP_RISING(tid));
 
 size_t xsp_timeline_threads(const struct xsp_timeline *t,
 			    const struct xsp_timeline_thread **threads)

@@ -23,9 +23,7 @@ struct place {
 struct xsp_samples {
 	const char *clock; /* "cpu-clock 99" */
 	struct name_path path;
-	struct place *places;
-	size_t place_count, place_capacity;
-	struct xsp_u64map place_of; /* hash of an instruction → index */
+	XSP_TALLY(struct place) places; /* by hash of the instruction */
 };
 
 static int begin(struct xsp_timeline *t)
@@ -45,8 +43,7 @@ static void free_samples(struct xsp_timeline *t)
 {
 	if (t->samples == NULL)
 		return;
-	xsp_u64map_free(&t->samples->place_of);
-	free(t->samples->places);
+	xsp_tally_free(&t->samples->places);
 	free(t->samples->path.ids);
 	free(t->samples);
 }
@@ -125,20 +122,15 @@ static int place_of(struct xsp_timeline *t, uint32_t pid, uint64_t address, stru
 {
 	struct xsp_samples *s = t->samples;
 	const uint64_t hash = xsp_timeline_address_hash(t, XSP_NAME_OF_CODE, pid, address);
-	const uint32_t *at = xsp_u64map_get(&s->place_of, hash);
+	const struct place *known = xsp_tally_find(&s->places, hash);
 
-	*out = (struct place){0};
-	if (at != NULL) {
-		*out = s->places[*at];
+	*out = known != NULL ? *known : (struct place){0};
+	if (known != NULL)
 		return 0;
-	}
 	int rc = make_place(t, hash, out);
-	if (rc < 0 || s->place_count >= XSP_MAX_RANGE_NAMES)
+	if (rc < 0 || s->places.count >= XSP_MAX_RANGE_NAMES)
 		return rc;
-	return xsp_u64map_element(&s->place_of, hash, &s->places, &s->place_capacity,
-				  &s->place_count, out) == NULL
-		       ? -ENOMEM
-		       : 0;
+	return xsp_tally_row(&s->places, hash, out) == NULL ? -ENOMEM : 0;
 }
 
 /* ---- the path ---- */

@@ -19,9 +19,7 @@ struct sums {
 
 struct xsp_waits {
 	uint64_t least_ns;
-	struct sums *sums;
-	size_t sums_count, sums_capacity;
-	struct xsp_u64map sums_of; /* pid << 32 | tid → index */
+	XSP_TALLY(struct sums) sums; /* by pid << 32 | tid */
 	struct xsp_thread_times *times;
 	size_t count, capacity;
 };
@@ -44,8 +42,7 @@ static void free_waits(struct xsp_timeline *t)
 {
 	if (t->waits == NULL)
 		return;
-	xsp_u64map_free(&t->waits->sums_of);
-	free(t->waits->sums);
+	xsp_tally_free(&t->waits->sums);
 	free(t->waits->times);
 	free(t->waits);
 }
@@ -124,9 +121,8 @@ static int note_cpu_time(struct xsp_timeline *t, const struct row *row, struct x
 
 static int add_sums(struct xsp_waits *w, const struct xsp_event *e, const struct xsp_wait *wait)
 {
-	struct sums *s =
-		xsp_u64map_element(&w->sums_of, xsp_u64_pair(e->tgid, e->tid), &w->sums,
-				   &w->sums_capacity, &w->sums_count, &(struct sums){.waits = {0}});
+	struct sums *s = xsp_tally_row(&w->sums, xsp_u64_pair(e->tgid, e->tid),
+				       &(struct sums){.waits = {0}});
 
 	if (s == NULL)
 		return -ENOMEM;
@@ -139,10 +135,9 @@ static int add_sums(struct xsp_waits *w, const struct xsp_event *e, const struct
 static void move_in_cuda(struct xsp_waits *w, const struct xsp_event *e,
 			 struct xsp_thread_times *times)
 {
-	const uint32_t *at = xsp_u64map_get(&w->sums_of, xsp_u64_pair(e->tgid, e->tid));
+	const struct sums *c = xsp_tally_find(&w->sums, xsp_u64_pair(e->tgid, e->tid));
 
-	for (size_t i = 0; at != NULL && i < XSP_WAIT_CLASSES; i++) {
-		const struct sums *c = &w->sums[*at];
+	for (size_t i = 0; c != NULL && i < XSP_WAIT_CLASSES; i++) {
 		if (i == XSP_WAIT_RUNNABLE)
 			continue;
 		if (c->blocked_ns[i] > times->blocked_ns[i] || c->waits[i] > times->waits[i])
@@ -159,8 +154,8 @@ static void cut_times(const struct xsp_timeline *t, const struct xsp_event *e,
 		      struct xsp_thread_times *times)
 {
 	struct xsp_waits *w = t->waits;
-	const uint32_t *at = xsp_u64map_get(&w->sums_of, xsp_u64_pair(e->tgid, e->tid));
-	const struct sums none = {.waits = {0}}, *s = at != NULL ? &w->sums[*at] : &none;
+	const struct sums none = {.waits = {0}},
+			  *s = xsp_tally_find(&w->sums, xsp_u64_pair(e->tgid, e->tid)) ?: &none;
 	uint64_t off = 0;
 
 	times->since_ns = xsp_timeline_clip(t, times->since_ns);
@@ -314,7 +309,7 @@ static int on_times(struct xsp_timeline *t, const struct xsp_event_times *e)
 		move_in_cuda(w, &e->head, times);
 	times->now = e->now <= XSP_NOW_WAITS + XSP_WAIT_CLASSES - 1 ? e->now : XSP_NOW_UNKNOWN;
 	if (e->ended) /* the next thread with this number is another one */
-		xsp_u64map_remove(&w->sums_of, xsp_u64_pair(e->head.tgid, e->head.tid));
+		xsp_tally_forget(&w->sums, xsp_u64_pair(e->head.tgid, e->head.tid));
 	return 0;
 }
 
