@@ -1045,8 +1045,9 @@ struct place_row {
 };
 #define PLACE(member) XSP_FIELD(struct place_row, member)
 
-/* An account of 10 steps. */
-static struct xsp_report *report_of_places(const struct place_row *rows, size_t count)
+/* An account of a second. */
+static struct xsp_report *report_of_places(const struct place_row *rows, size_t count,
+					   uint64_t steps)
 {
 	static const struct xsp_report_column columns[] = {
 		{"what", "where", XSP_UNIT_TEXT, true, PLACE(what)},
@@ -1061,8 +1062,8 @@ static struct xsp_report *report_of_places(const struct place_row *rows, size_t 
 
 	cr_assert_eq(xsp_report_new(&r), 0);
 	struct xsp_report_section *s = xsp_report_section(r, "account", "Account");
-	xsp_report_value(s, "steps", "steps", XSP_UNIT_COUNT, xsp_cell_integer(10));
-	xsp_report_value(s, "ns", "time", XSP_UNIT_NS, xsp_cell_real(10 * 100e6));
+	xsp_report_value(s, "steps", "steps", XSP_UNIT_COUNT, xsp_cell_if(steps > 0, steps));
+	xsp_report_value(s, "ns", "time", XSP_UNIT_NS, xsp_cell_real(1e9));
 	xsp_report_rows(xsp_report_table(s, &shape), NULL, rows, sizeof(*rows), count);
 	return r;
 }
@@ -1088,7 +1089,7 @@ Test(compare, accounts_side_by_side)
 
 	add(&s, 0, &usual);
 	add(&s, 1, &usual);
-	struct xsp_report *a = report_of_places(before, 3), *b = report_of_places(after, 3);
+	struct xsp_report *a = report_of_places(before, 3, 10), *b = report_of_places(after, 3, 10);
 	s.captures[0][0].report = a;
 	s.captures[1][0].report = b;
 	compare(&s);
@@ -1108,6 +1109,62 @@ Test(compare, accounts_side_by_side)
 	clear(&s);
 	xsp_report_free(a);
 	xsp_report_free(b);
+}
+
+static void add_operations(struct xsp_report *r, uint64_t outer, uint64_t inner)
+{
+	struct operation {
+		const char *name;
+		uint64_t calls, a_step, total_ns;
+	};
+	static const struct xsp_report_column columns[] = {
+		{"name", "name", XSP_UNIT_TEXT, true, XSP_FIELD(struct operation, name)},
+		{"calls", "calls", XSP_UNIT_COUNT, false, XSP_FIELD(struct operation, calls)},
+		{"calls_per_step", "a step", XSP_UNIT_COUNT, false,
+		 XSP_FIELD(struct operation, a_step)},
+		{"total_ns", "total", XSP_UNIT_NS, false, XSP_FIELD(struct operation, total_ns)},
+	};
+	static const struct xsp_report_shape shape = {"operations", "operations", "operations",
+						      columns, 4};
+	const struct operation rows[] = {{"parse", inner, 0, 700000000},
+					 {"handle", outer, 0, 900000000},
+					 {"log", 5000, 0, 90000000}};
+
+	xsp_report_rows(xsp_report_table(xsp_report_section(r, "operations", "Operations"), &shape),
+			NULL, rows, sizeof(*rows), 3);
+}
+
+/* Without steps: of a call of the outermost function that takes most of both. B is recorded for as long, and calls it half as
+ * often: that is a second of a thread of the same shares. */
+Test(compare, accounts_of_calls)
+{
+	static const struct place_row before[] = {{"app.py:10 parse", 600e6, 600e6, 0.6, 0, NULL},
+						  {"app.py:20 reply", 400e6, 400e6, 0.4, 0, NULL}};
+	struct setting s = {0};
+
+	add(&s, 0, &usual);
+	add(&s, 1, &usual);
+	struct xsp_report *reports[2];
+	for (size_t i = 0; i < 2; i++) {
+		reports[i] = report_of_places(before, 2, 0);
+		add_operations(reports[i], i == 0 ? 100 : 50, i == 0 ? 300 : 150);
+		s.captures[i][0].report = reports[i];
+	}
+	compare(&s);
+	const struct xsp_report_section *accounts = xsp_report_find_section(s.report, "accounts");
+	const struct xsp_report_table *t = xsp_report_find_table(accounts, "places");
+	const struct xsp_report_figure *values;
+	cr_assert_eq(xsp_report_values(accounts, &values), 3);
+	cr_expect_str_eq(values[0].value.text, "one call of handle");
+	cr_expect_float_eq(values[1].value.real, 10e6, 1);
+	cr_expect_float_eq(values[2].value.real, 20e6, 1);
+	cr_assert_eq(xsp_report_row_count(t), 2);
+	cr_expect_str_eq(xsp_report_row_at(t, 0)[0].text, "app.py:10 parse");
+	cr_expect_float_eq(xsp_report_row_at(t, 0)[2].real, 6e6, 1);
+	cr_expect_float_eq(xsp_report_row_at(t, 0)[3].real, 12e6, 1);
+	clear(&s);
+	xsp_report_free(reports[0]);
+	xsp_report_free(reports[1]);
 }
 
 struct rule_row {

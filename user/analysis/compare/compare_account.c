@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* compare_account.c - the accounts of the time of two sides, place by place: in ns a step, or a second of a thread. */
+/* compare_account.c - the accounts of the time of two sides, place by place: in ns a step, else a call of the function that they do
+ * most of the time, else a second of a thread. */
 #include "analysis/compare/compare_private.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +62,78 @@ static bool has_account(const struct xsp_compare_side *side, bool of_steps)
 	return has;
 }
 
+/* ---- what times are of ---- */
+
+#define CALLS_LEAST 10
+#define CALLS_SHARE 0.5 /* of the account's time: it is what the program does */
+
+struct unit {
+	bool steps;
+	const char *call; /* NULL: neither */
+};
+
+/* How often the capture called it, if it was there for most of the time; else 0. *total_ns: how long. */
+static double calls_of(const struct xsp_compare_capture *c, const char *name, double *total_ns)
+{
+	const struct xsp_report_table *t = xsp_report_find_table(
+		xsp_report_find_section(c->report, "operations"), "operations");
+
+	for (size_t i = 0; i < xsp_report_row_count(t); i++) {
+		const double calls = xsp_row_number(t, i, "calls");
+		*total_ns = xsp_row_number(t, i, "total_ns");
+		if (strcmp(xsp_row_text(t, i, "name"), name) == 0)
+			return calls >= CALLS_LEAST &&
+					       *total_ns >=
+						       CALLS_SHARE * xsp_number(account_of(c), "ns")
+				       ? calls
+				       : 0;
+	}
+	return 0;
+}
+
+/* The outermost function that all captures of both sides call for most of their time; NULL: there is none. */
+static const char *common_call(const struct pair *p)
+{
+	const struct xsp_compare_side *sides[2] = {p->a, p->b};
+	const struct xsp_report_table *t = xsp_report_find_table(
+		xsp_report_find_section(p->a->captures[0].report, "operations"), "operations");
+	const char *best = NULL;
+	double most = 0;
+
+	for (size_t i = 0; i < xsp_report_row_count(t); i++) {
+		const char *name = xsp_row_text(t, i, "name");
+		double total = 0, ns;
+		bool common = true;
+		for (size_t side = 0; side < 2; side++)
+			for (size_t k = 0; k < sides[side]->count && common; k++) {
+				common = calls_of(&sides[side]->captures[k], name, &ns) > 0;
+				total += ns;
+			}
+		if (common && total > most) {
+			most = total;
+			best = name;
+		}
+	}
+	return best;
+}
+
+static struct unit unit_of(const struct pair *p)
+{
+	const bool steps = has_account(p->a, true) && has_account(p->b, true);
+
+	return (struct unit){steps, steps ? NULL : common_call(p)};
+}
+
+/* What a capture's times are divided by; 0: they are shares. */
+static double divisor(const struct xsp_compare_capture *c, const struct unit *u)
+{
+	double ns;
+
+	return u->steps		 ? xsp_number(account_of(c), "steps")
+	       : u->call != NULL ? calls_of(c, u->call, &ns)
+				 : 0;
+}
+
 static int add_place(struct places *all, size_t side, const char *name, double ns)
 {
 	for (size_t i = 0; i < all->count; i++) {
@@ -78,19 +152,21 @@ static int add_place(struct places *all, size_t side, const char *name, double n
 }
 
 static int add_side(struct places *all, const struct xsp_compare_side *side, size_t index,
-		    bool steps)
+		    const struct unit *u)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < side->count; i++) {
 		const struct xsp_report_table *t =
 			xsp_report_find_table(account_of(&side->captures[i]), "places");
+		const double by = divisor(&side->captures[i], u);
 		for (size_t k = 0; k < xsp_report_row_count(t) && rc == 0; k++) {
-			const double share = xsp_row_number(t, k, "share"),
-				     ns = steps ? xsp_row_number(t, k, "each_ns") : 1e9 * share;
+			const double share = xsp_row_number(t, k, "share");
 			if (xsp_row_text(t, k, "part") == NULL && share >= LEAST)
-				rc = add_place(all, index, xsp_row_text(t, k, "what"),
-					       ns / (double)side->count);
+				rc = add_place(
+					all, index, xsp_row_text(t, k, "what"),
+					(by > 0 ? xsp_row_number(t, k, "ns") / by : 1e9 * share) /
+						(double)side->count);
 		}
 	}
 	return rc;
@@ -120,39 +196,46 @@ static XSP_ORDER(largest_change, struct place,
 		 XSP_COMPARE(fabs(y->ns[1] - y->ns[0]), fabs(x->ns[1] - x->ns[0]))
 			 ?: strcmp(x->name, y->name));
 
-/* The mean time of a step of a side. */
-static double step_ns(const struct xsp_compare_side *side)
+/* The mean time of a step, or a call, of a side. */
+static double whole_ns(const struct xsp_compare_side *side, const struct unit *u)
 {
 	double sum = 0;
 
 	for (size_t i = 0; i < side->count; i++) {
-		const struct xsp_report_section *s = account_of(&side->captures[i]);
-		sum += xsp_number(s, "ns") / xsp_number(s, "steps");
+		const double by = divisor(&side->captures[i], u);
+		sum += by > 0 ? xsp_number(account_of(&side->captures[i]), "ns") / by : 1e9;
 	}
 	return sum / (double)side->count;
 }
 
+static void put_unit(const struct pair *p, const struct unit *u, struct xsp_report_section *section)
+{
+	char text[200];
+
+	snprintf(text, sizeof(text), "one call of %.150s", u->call != NULL ? u->call : "");
+	xsp_report_value(section, "unit", "times are of", XSP_UNIT_TEXT,
+			 xsp_cell_text(u->steps		 ? "one step"
+				       : u->call != NULL ? text
+							 : "one second of a thread"));
+	xsp_report_value(section, "a_ns", "A", XSP_UNIT_NS, xsp_cell_real(whole_ns(p->a, u)));
+	xsp_report_value(section, "b_ns", "B", XSP_UNIT_NS, xsp_cell_real(whole_ns(p->b, u)));
+}
+
 int xsp_compare_accounts(const struct pair *p, const char *side, struct xsp_report *report)
 {
-	const bool steps = has_account(p->a, true) && has_account(p->b, true);
 	struct places all = {0};
 
 	if (!has_account(p->a, false) || !has_account(p->b, false))
 		return 0;
-	int rc = add_side(&all, p->a, 0, steps);
+	const struct unit u = unit_of(p);
+	int rc = add_side(&all, p->a, 0, &u);
 	if (rc == 0)
-		rc = add_side(&all, p->b, 1, steps);
+		rc = add_side(&all, p->b, 1, &u);
 	struct xsp_report_section *section =
 		xsp_report_section(report, "accounts", "Where the time went");
 	struct xsp_report_table *table = xsp_report_table(section, &shape);
-	if (side == NULL) {
-		xsp_report_value(section, "unit", "times are of", XSP_UNIT_TEXT,
-				 xsp_cell_text(steps ? "one step" : "one second of a thread"));
-		xsp_report_value(section, "a_ns", "A", XSP_UNIT_NS,
-				 xsp_cell_real(steps ? step_ns(p->a) : 1e9));
-		xsp_report_value(section, "b_ns", "B", XSP_UNIT_NS,
-				 xsp_cell_real(steps ? step_ns(p->b) : 1e9));
-	}
+	if (side == NULL)
+		put_unit(p, &u, section);
 	if (all.count > 0)
 		qsort(all.rows, all.count, sizeof(*all.rows), largest_change);
 	for (size_t i = 0; i < all.count; i++) {
