@@ -21,10 +21,20 @@ const volatile bool xsp_sample_cycles = false; /* the clock counts cycles, else 
 #define CONTEXT_REGS 21
 #define IS_KERNEL(regs) (!((regs)[17] & 3)) /* cs */
 #define SYSCALL(regs) ((regs)->orig_ax)
+#define BREAKPOINT __u8
+#define BREAKPOINT_CODE 0xcc
+#define STEP_BYTES 128 /* UPROBE_XOL_SLOT_BYTES */
+#define IS_OF_PROBES(syscall) ((syscall) == 335 || (syscall) == 336) /* uretprobe, uprobe */
+static const long emulated_bytes[] = {1, 2, 5, 6};
 #else
 #define CONTEXT_REGS 34
 #define IS_KERNEL(regs) (((regs)[33] & 0xf) != 0) /* pstate: EL0 is 0 */
 #define SYSCALL(regs) ((regs)->syscallno)
+#define BREAKPOINT __u32
+#define BREAKPOINT_CODE 0xd42000a0 /* BRK64_OPCODE_UPROBES */
+#define STEP_BYTES 8
+#define IS_OF_PROBES(syscall) false
+static const long emulated_bytes[] = {4};
 #endif
 struct bpf_perf_event_data {
 	__u64 regs[CONTEXT_REGS];
@@ -60,6 +70,34 @@ static __always_inline __u32 period_of(const struct bpf_perf_event_data *ctx, __
 	return period < xsp_sample_ns ? period : xsp_sample_ns;
 }
 
+/* Is there a breakpoint so far from the address? */
+static __always_inline bool is_breakpoint(__u64 address, long at)
+{
+	BREAKPOINT code = 0;
+
+	return !bpf_probe_read_user(&code, sizeof(code), (void *)(address + at)) &&
+	       code == BREAKPOINT_CODE;
+}
+
+/* What else the kernel does for a thread there, like a page that is missing, is rare. */
+static __noinline enum xsp_sample_hit hit_at(__u64 address, bool kernel)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+
+	if (address - BPF_CORE_READ(task, utask, xol_vaddr) < STEP_BYTES)
+		return XSP_HIT_STEP;
+	if (kernel)
+		return is_breakpoint(address, 0) ||
+				       is_breakpoint(address, -(long)sizeof(BREAKPOINT))
+			       ? XSP_HIT_IN
+			       : XSP_HIT_NONE;
+	/* the lengths of what is emulated */
+	for (int i = 0; i < sizeof(emulated_bytes) / sizeof(emulated_bytes[0]); i++)
+		if (is_breakpoint(address, -emulated_bytes[i]))
+			return XSP_HIT_LEFT;
+	return XSP_HIT_NONE;
+}
+
 /* `stack`: the number of the kernel's stack, or negative. */
 static __noinline void send_sample(struct pt_regs *regs, __u64 now, __u64 pid_tgid, __u64 what,
 				   long stack)
@@ -73,9 +111,11 @@ static __noinline void send_sample(struct pt_regs *regs, __u64 now, __u64 pid_tg
 		      XSP_EVENT_SECTIONS, 0);
 	e->period_ns = (__u32)what;
 	e->kernel = what >> 32;
-	e->reserved = 0;
 	e->address = XSP_REG_IP(regs);
 	e->syscall = e->kernel ? (__s16)SYSCALL(regs) : -1;
+	e->hit = e->syscall == -1	    ? hit_at(e->address, e->kernel)
+		 : IS_OF_PROBES(e->syscall) ? XSP_HIT_IN
+					    : XSP_HIT_NONE;
 	xsp_put_section_head((char *)e, at, XSP_SECTION_KERNEL, sizeof(struct xsp_section),
 			     (__u32)stack);
 	if (stack >= 0)

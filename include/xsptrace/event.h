@@ -339,6 +339,15 @@ struct xsp_event_times {
 	__u32 waits[XSP_WAIT_CLASSES]; /* their number; RUNNABLE: without those after a wait */
 };
 
+enum xsp_sample_hit {
+	XSP_HIT_NONE,
+	XSP_HIT_IN, /* the kernel is at an instruction that has a probe */
+	XSP_HIT_STEP, /* the kernel's copy of that instruction is single-stepped */
+	/* it is just before this one in memory: an interrupt that came while the kernel was on its way out waits until then,
+	 * or nothing was hit */
+	XSP_HIT_LEFT,
+};
+
 /* XSP_EVENT_SAMPLE. head.sp: the stack pointer in user space; head.probe: ~0. The sections STACK,
  * whose first frame counts its words from head.sp, and PYTHON follow. */
 struct xsp_event_sample {
@@ -348,7 +357,7 @@ struct xsp_event_sample {
 	__u32 period_ns; /* the time on a CPU that it stands for */
 	__s16 syscall; /* in the kernel: the system call, or -1: a page fault or an interrupt */
 	__u8 kernel; /* 1: it was in the kernel */
-	__u8 reserved;
+	__u8 hit; /* enum xsp_sample_hit */
 };
 
 /* WORDS of a MEMORY event of --memory=malloc: all of these for an allocation, the address alone for

@@ -487,6 +487,29 @@ def what_a_pause_takes_out_is_not_lost(folder):
     equal(trace.lost(), {}, done.stdout)
 
 
+@case(quiet="what hits cost")
+def what_hits_cost_in_the_target(folder):
+    """Programs that do nothing but hit probes: their CPU time is what the hits cost, by samples in them, whatever their kind."""
+    for name, function, mode in (("brake", "record_function", ("ranges", 1)), ("brake", "brake:brake_hot_0", ("leaf",)),
+                                 ("hot", "hot:hot_leaf", ("leaf",))):
+        child = start_ready([workload(name), "--wait", "--threads", 1, "--seconds", 60, *mode])
+        with Recording(folder, "-p", child.pid, "-e", function, "--max-overhead", "off", "--sample=499",
+                       "-o", f"{folder}/t.xspt") as recording:
+            child.send_signal(signal.SIGUSR1)
+            wait_for(lambda c=child: cpu_seconds(c.pid) > 1.2, 30, "its CPU time")
+            child.send_signal(signal.SIGSTOP)
+            spent = cpu_seconds(child.pid)
+            recording.stop()
+            recording.wait()
+            child.kill()
+        info = xsptrace("info", f"{folder}/t.xspt").stdout
+        there, error = re.search(r"^hit costs there *(.* all \+-([\d.]+))$", info, re.M).groups()
+        cost = float(re.search(r"^cost *([\d.]+) s", info, re.M)[1])
+        print(f"  {function}: {cost:.3f} s for {spent:.3f}; {there}")
+        check(float(error) < 0.15, "the error", there)
+        check(abs(cost / spent - 1) < 0.15, f"{cost} s for {spent} s", info)
+
+
 @case(long="two estimates of one machine are compared: minutes", quiet="what hits cost")
 def what_is_read_has_its_price(folder):
     """Shapes and values of tensors cost several times what the calibration's section does (README, "What it

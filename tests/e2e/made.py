@@ -319,8 +319,8 @@ def texts_of_a_capture_do_not_drive_the_terminal(folder):
 
 
 # What a recording says of itself; those of the second line make its figures less than the whole truth.
-FACTS = ["arguments", "version", "host", "kernel", "machine", "attach", "hit costs", "filters", "children", "execs", "libraries",
-         "changed code", "unnamed call sites", "python", "waits", "samples", "read from", "not as there"]
+FACTS = ["arguments", "version", "host", "kernel", "machine", "attach", "hit costs", "hit costs there", "filters", "children", "execs",
+         "libraries", "changed code", "unnamed call sites", "python", "waits", "samples", "read from", "not as there"]
 GAPS = ["sites refused", "breakpoints gone", "functions left out", "files left out", "threads not counted", "Python stacks torn",
         "Python stacks not named", "wait stacks torn", "allocations unseen", "side records lost", "waits ended early", "lines of Python ended early",
         "samples ended early", "ended early"]

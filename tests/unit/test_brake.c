@@ -235,6 +235,18 @@ Test(brake, a_price_is_what_many_hits_took)
 	cr_assert_eq(xsp_brake_price_beyond(100000 * 90ULL, 100000, 100), 0);
 }
 
+Test(brake, a_price_by_samples_in_hits)
+{
+	double error;
+
+	cr_expect_eq(xsp_brake_price_factor(9000000, 9, 1000000, &error), 1, "chance");
+	cr_expect_float_eq(error, 0.3, 1e-9);
+	const double factor = xsp_brake_price_factor(4000000000, 400, 2500000000, &error);
+	cr_expect(factor > 1.5 && factor < 1.6, "%f", factor);
+	cr_expect(error > 0.09 && error < 0.1, "%f", error);
+	cr_expect_leq(xsp_brake_price_factor(4000000000, 400, 1000, &error), 4, "nothing counted");
+}
+
 /* Seen: because of one cold hit of 44 us, 500 operators seemed to have cost more than they took. */
 Test(brake, the_first_hits_do_not_make_a_price)
 {

@@ -2,6 +2,7 @@
 /* The estimated cost of the events of a ring. The ring is a file laid out like the kernel's. */
 #include <criterion/criterion.h>
 
+#include <inttypes.h>
 #include <sys/mman.h>
 
 #include "capture_builder.h"
@@ -65,6 +66,7 @@ static void ring_begin(struct ring *r, int (*sections)(void *ctx, const struct x
 						  .ring_bytes = PAGE,
 						  .writer = r->b.w,
 						  .sections = sections,
+						  .steps = {.from_ns = 2000, .emulated_ns = 600},
 						  .ctx = &r->fd};
 	cr_assert_eq(xsp_drain_new(&options, &r->d, &err), 0, "%s", err.text);
 }
@@ -123,6 +125,57 @@ Test(drain, what_sections_cost_is_added_where_it_was_measured)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		cr_expect_eq(cost_of(&rows[i].hit), rows[i].cost, "%s", rows[i].what);
+}
+
+/* ---- samples in hits ---- */
+
+static void put_sample(struct ring *r, enum xsp_sample_hit what, uint64_t ns)
+{
+	struct {
+		uint32_t length, page;
+		struct xsp_event_sample e;
+	} record = {.length = sizeof(record.e),
+		    .e = {.head = {.kind = XSP_EVENT_SAMPLE,
+				   .size = sizeof(record.e),
+				   .time_ns = ns,
+				   .probe = ~0U},
+			  .period_ns = 1000,
+			  .hit = (uint8_t)what}};
+	static const uint64_t produced = sizeof(record);
+	const uint64_t nothing = 0;
+
+	cr_assert_eq(pwrite(r->fd, &record, sizeof(record), 2 * PAGE), sizeof(record));
+	cr_assert_eq(pwrite(r->fd, &nothing, sizeof(nothing), 0), sizeof(nothing));
+	cr_assert_eq(pwrite(r->fd, &produced, sizeof(produced), PAGE), sizeof(produced));
+	cr_assert_eq(xsp_drain_run(r->d, 10), 1);
+}
+
+/* Single-stepping is told from the rest of a hit; user code after a breakpoint is a hit's end right after one only. */
+Test(drain, samples_in_hits)
+{
+	const struct xsp_probe_price prices[] = {{.entry_ns = ENTRY_NS, .exit_ns = 9000}};
+	const struct hit exit = {XSP_EVENT_EXIT, 0, 0, 0};
+	struct ring r;
+
+	ring_begin(&r, NULL);
+	xsp_drain_set_prices(r.d, prices, 1);
+	xsp_drain_set_factors(r.d, 2, 3);
+	put_record(r.fd, &exit);
+	cr_assert_eq(xsp_drain_run(r.d, 10), 1);
+	put_sample(&r, XSP_HIT_NONE, 100);
+	put_sample(&r, XSP_HIT_IN, 200);
+	put_sample(&r, XSP_HIT_STEP, 300);
+	put_sample(&r, XSP_HIT_STEP, 400);
+	put_sample(&r, XSP_HIT_LEFT, 20000);
+	put_sample(&r, XSP_HIT_LEFT, 2000000);
+	const struct xsp_drain_totals *t = xsp_drain_totals(r.d);
+	cr_expect_eq(t->parts[0].samples, 2);
+	cr_expect_eq(t->parts[0].sampled_ns, 2000);
+	cr_expect_eq(t->parts[1].samples, 2);
+	cr_expect_eq(t->parts[0].counted_then_ns, 600);
+	cr_expect_eq(t->parts[1].counted_then_ns, 8400);
+	cr_expect_eq(t->cost_ns, 2 * 600 + 3 * 8400, "%" PRIu64, t->cost_ns);
+	ring_end(&r);
 }
 
 /* A writer as fast as the reader must not keep the reader busy for ever. */

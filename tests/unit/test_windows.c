@@ -2,6 +2,8 @@
 /* Windows of --max-overhead: how long they last, and the shares of what is seen in them. */
 #include "capture_builder.h"
 
+#include <math.h>
+
 #include "analysis/names/summary.h"
 #include "base/units.h"
 #include "record/brake/overhead.h"
@@ -83,7 +85,6 @@ Test(windows, a_call_that_is_never_seen_whole)
 
 /* ---- shares ---- */
 
-#define LENGTH (675 * MS)
 #define CYCLE (3000 * MS)
 
 static double drawn(uint64_t *state)
@@ -101,43 +102,105 @@ static void put_at(struct builder *b, bool seen, uint64_t ns, enum xsp_event_kin
 	builder_event(b, kind, probe, sp, XSP_EVENT_SP_EXACT);
 }
 
+struct steps {
+	size_t windows;
+	uint64_t from[64], length;
+	uint64_t hit_ns; /* estimated */
+	double factor; /* what it costs is that much more */
+	uint64_t now, hits;
+};
+
 /* Is it in a window? Each begins at a random time in its cycle. */
-static bool is_on(const uint64_t *from, size_t count, uint64_t ns)
+static bool is_on(const struct steps *s, uint64_t ns)
 {
 	const size_t i = ns / CYCLE;
 
-	return i < count && ns >= from[i] && ns < from[i] + LENGTH;
+	return i < s->windows && ns >= s->from[i] && ns < s->from[i] + s->length;
 }
 
-/* Steps of 300 ms, half of which is one call. Seen in `count` windows; returns the true share. */
-static double put_steps(struct builder *b, size_t count, uint64_t seed)
-{
-	uint64_t from[64], busy = 0, now = 1000;
+#define HITS 10 /* pairs in the half of a step that is no call */
+#define SAMPLE_NS (10 * MS)
 
+/* What hits cost in the target, by samples that come by chance. */
+static void put_prices(struct builder *b, double true_ns, double counted_ns, uint64_t *seed)
+{
+	struct xsp_capture_prices p = {.of = {{1, 0.3, 0}, {1, 0.3, 0}}};
+	double ns = 0;
+
+	while ((ns -= log(drawn(seed)) * (double)SAMPLE_NS) < true_ns)
+		p.of[0].samples++;
+	p.of[0].factor = xsp_brake_price_factor(p.of[0].samples * SAMPLE_NS, p.of[0].samples,
+						(uint64_t)counted_ns, &p.of[0].error);
+	p.error = p.of[0].error;
+	cr_assert_eq(xsp_capture_put_prices(b->w, &p), 0);
+}
+
+/* A hit takes its time, then its event is written. */
+static void put_hit(struct builder *b, struct steps *s, enum xsp_event_kind kind)
+{
+	if (!is_on(s, s->now))
+		return;
+	s->now += (uint64_t)(s->factor * (double)s->hit_ns);
+	s->hits++;
+	put_at(b, is_on(s, s->now), s->now, kind, 2, 900);
+}
+
+static void put_step(struct builder *b, struct steps *s, uint64_t half, uint64_t rest)
+{
+	const uint64_t now = s->now;
+
+	put_at(b, is_on(s, now), now, XSP_EVENT_ENTRY, 0, 2000);
+	put_at(b, is_on(s, now + 1), now + 1, XSP_EVENT_ENTRY, 1, 1000);
+	s->now += half;
+	put_at(b, is_on(s, s->now), s->now, XSP_EVENT_EXIT, 1, 1000);
+	for (int i = 0; s->hit_ns > 0 && i < HITS; i++) {
+		s->now += rest / HITS / 2;
+		put_hit(b, s, XSP_EVENT_ENTRY);
+		s->now += rest / HITS / 2;
+		put_hit(b, s, XSP_EVENT_EXIT);
+	}
+	if (s->hit_ns == 0)
+		s->now += rest;
+	put_at(b, is_on(s, s->now), s->now, XSP_EVENT_EXIT, 0, 2000);
+	s->now += 1;
+}
+
+/* Steps of 300 ms, half of which is one call. The other half may have hits, with a price that is wrong by up to 40 %. Seen in
+ * windows; returns the true share. */
+static double put_steps(struct builder *b, size_t count, uint64_t hit_ns, uint64_t seed)
+{
+	struct steps s = {.windows = count,
+			  .hit_ns = hit_ns,
+			  .factor = 0.8 + 0.6 * drawn(&seed),
+			  .now = 1000};
+	uint64_t busy = 0, own = 0;
+
+	/* two of the longest steps, and some more */
+	s.length = 675 * MS + (uint64_t)(2.25 * 2 * HITS * s.factor * (double)hit_ns);
 	for (size_t i = 0; i < count; i++)
-		from[i] = i * CYCLE + 2000 +
-			  (uint64_t)(drawn(&seed) * (double)(CYCLE - LENGTH - 4000));
-	while (now < count * CYCLE) {
+		s.from[i] = i * CYCLE + 2000 +
+			    (uint64_t)(drawn(&seed) * (double)(CYCLE - s.length - 4000));
+	while (s.now < count * CYCLE) {
 		const uint64_t half = (uint64_t)((140 + 20 * drawn(&seed)) * (double)MS);
 		const uint64_t rest = (uint64_t)((140 + 20 * drawn(&seed)) * (double)MS);
-		const uint64_t end = now + half + rest;
-		put_at(b, is_on(from, count, now), now, XSP_EVENT_ENTRY, 0, 2000);
-		put_at(b, is_on(from, count, now + 1), now + 1, XSP_EVENT_ENTRY, 1, 1000);
-		put_at(b, is_on(from, count, now + half), now + half, XSP_EVENT_EXIT, 1, 1000);
-		put_at(b, is_on(from, count, end - 1), end - 1, XSP_EVENT_EXIT, 0, 2000);
+		put_step(b, &s, half, rest);
 		busy += half;
-		now = end;
+		own += half + rest;
 	}
 	for (size_t i = 0; i < count; i++)
 		cr_assert_eq(xsp_capture_put_window(
-				     b->w, &(struct xsp_capture_window){from[i], from[i] + LENGTH}),
+				     b->w,
+				     &(struct xsp_capture_window){s.from[i], s.from[i] + s.length}),
 			     0);
-	b->now = count * CYCLE;
-	return (double)busy / (double)now;
+	b->now = s.now;
+	const double counted_ns = (double)(s.hits * hit_ns);
+	if (hit_ns > 0)
+		put_prices(b, s.factor * counted_ns, counted_ns, &seed);
+	return (double)busy / (double)own;
 }
 
 /* Does the interval of the call hold the true share? *error gets its half width. */
-static bool holds(size_t count, uint64_t seed, double *error)
+static bool holds(size_t count, uint64_t hit_ns, uint64_t seed, double *error)
 {
 	struct xsp_error err = {0};
 	const struct xsp_summary_row *rows;
@@ -147,7 +210,16 @@ static bool holds(size_t count, uint64_t seed, double *error)
 	bool found = false, held = false;
 
 	builder_begin(&b, 2);
-	const double truth = put_steps(&b, count, seed);
+	const struct xsp_capture_probe other = {.id = 2,
+						.module = UINT32_MAX,
+						.provider = "function",
+						.symbol = "",
+						.name = "other",
+						.entry_cost_ns = (uint32_t)hit_ns,
+						.exit_cost_ns = (uint32_t)hit_ns,
+						.exit_complete = true};
+	cr_assert_eq(xsp_capture_put_probe(b.w, &other), 0);
+	const double truth = put_steps(&b, count, hit_ns, seed);
 	builder_end(&b);
 	cr_assert_eq(xsp_capture_open(b.path, &r.reader, &err), 0, "%s", err.text);
 	cr_assert_eq(xsp_timeline_new(r.reader, &r.timeline, &err), 0, "%s", err.text);
@@ -173,14 +245,16 @@ Test(windows, shares_hold)
 {
 	static const struct {
 		size_t windows;
+		uint64_t hit_ns;
 		double error; /* at most, on average */
-	} cases[] = {{5, 0.4}, {12, 0.1}, {48, 0.05}};
+	} cases[] = {
+		{5, 0, 0.4}, {12, 0, 0.1}, {48, 0, 0.05}, {12, 5 * MS, 0.15}, {48, 5 * MS, 0.08}};
 
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		unsigned held = 0;
 		double errors = 0, error = 0;
 		for (uint64_t seed = 1; seed <= 100; seed++) {
-			held += holds(cases[i].windows, seed, &error);
+			held += holds(cases[i].windows, cases[i].hit_ns, seed, &error);
 			errors += error;
 		}
 		cr_expect_geq(held, 95, "%zu windows: %u of 100", cases[i].windows, held);

@@ -12,7 +12,7 @@
 
 /* So much may lie between a window's end and the last event in it. */
 #define EDGE_NS 1000U
-/* The estimated price of a hit may be wrong by that part. */
+/* The price of a hit may be wrong by that part, where it was not measured in the target. */
 #define PRICE_ERROR 0.3
 #define WINDOWS_LEAST 3U
 /* Fewer calls may all have come by chance. */
@@ -24,6 +24,7 @@ struct xsp_window_shares {
 	size_t window_count, probe_count;
 	uint8_t *group_of; /* 1 + a window's group; 0: it is too short */
 	size_t used;
+	double price_error;
 	unsigned groups;
 	double length_ns[XSP_SHARE_GROUPS], probe_ns[XSP_SHARE_GROUPS];
 	XSP_TALLY(double) threads; /* time in probes of each */
@@ -78,6 +79,8 @@ int xsp_window_shares_new(const struct xsp_timeline *t, struct xsp_window_shares
 	s->windows = windows;
 	s->window_count = count;
 	s->probe_count = xsp_capture_probes(r, &s->probes);
+	struct xsp_capture_prices prices;
+	s->price_error = xsp_capture_prices(r, &prices) ? prices.error : PRICE_ERROR;
 	const int rc = choose_windows(s);
 	if (rc == 0 && s->used >= WINDOWS_LEAST)
 		*out = s;
@@ -190,10 +193,10 @@ static double at_least(const struct xsp_window_shares *s, const struct xsp_share
 }
 
 /* The variance by the price of hits: half the difference of the shares with a lower and a higher one. */
-static double by_price(const struct xsp_share_sums *sums, double ns, double all_ns,
+static double by_price(double error, const struct xsp_share_sums *sums, double ns, double all_ns,
 		       double all_probe_ns)
 {
-	const double more = PRICE_ERROR * sums->probe_ns, all_more = PRICE_ERROR * all_probe_ns;
+	const double more = error * sums->probe_ns, all_more = error * all_probe_ns;
 	const double low = (ns + more) / (all_ns + all_more);
 	const double high = fmax(ns - more, 0) / fmax(all_ns - all_more, all_ns / 100);
 
@@ -219,7 +222,7 @@ bool xsp_window_shares_of(const struct xsp_window_shares *s, const struct xsp_sh
 	*share = fmin(ns / all_ns, fmax((double)s->threads.count, 1));
 	*error = sqrt(fmax(by_groups(s, sums, time_ns, all_ns, *share),
 			   at_least(s, sums, all_ns, *share)) +
-		      by_price(sums, ns, all_ns, all_probe_ns));
+		      by_price(s->price_error, sums, ns, all_ns, all_probe_ns));
 	*error = fmin(*error, 1);
 	return true;
 }

@@ -26,6 +26,17 @@ struct xsp_site_costs xsp_site_costs_default(void)
 				       }};
 }
 
+struct xsp_price_steps xsp_site_costs_steps(const struct xsp_site_costs *costs)
+{
+	const double emulated = costs->ns[XSP_SITE_EMULATED],
+		     more = costs->ns[XSP_SITE_SINGLESTEP] - emulated;
+
+	/* a function's exits have one price: some of them may be emulated */
+	return (struct xsp_price_steps){.from_ns = more > emulated ? (uint32_t)(emulated + more / 8)
+								   : 0,
+					.emulated_ns = (uint32_t)emulated};
+}
+
 void xsp_site_costs_text(const struct xsp_site_costs *costs, char *text, size_t size)
 {
 	text[0] = '\0';

@@ -4,6 +4,7 @@
 #define XSP_BASE_SITE_COSTS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* How the kernel carries out the instruction under a uprobe; decides the price. */
 enum xsp_site_class {
@@ -24,6 +25,17 @@ struct xsp_site_costs {
 	double cold_ns; /* added to a hit of any class when the caches hold other data */
 };
 struct xsp_site_costs xsp_site_costs_default(void);
+
+/* Hits that cost from_ns and more are single-stepped; so is all of their price beyond emulated_ns. from_ns 0: none is. */
+struct xsp_price_steps {
+	uint32_t from_ns, emulated_ns;
+};
+struct xsp_price_steps xsp_site_costs_steps(const struct xsp_site_costs *costs);
+static inline uint32_t xsp_price_step(const struct xsp_price_steps *s, uint32_t ns)
+{
+	return s->from_ns > 0 && ns >= s->from_ns && ns > s->emulated_ns ? ns - s->emulated_ns : 0;
+}
+
 /* "nop5 250 ns, emulated 550 ns, single-stepped 19000 ns" */
 void xsp_site_costs_text(const struct xsp_site_costs *costs, char *text, size_t size);
 

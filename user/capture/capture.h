@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/site_costs.h"
 #include "base/rows/u64map.h"
 #include "xsptrace/event.h"
 #include "xsptrace/python.h"
@@ -227,6 +228,18 @@ struct xsp_capture_writer;
 int xsp_capture_create(int fd, const char *display_path, struct xsp_capture_writer **out,
 		       struct xsp_error *err);
 
+/* What hits cost in the target, by samples in them: times the price of their probes, which readers see corrected. */
+struct xsp_capture_prices {
+	struct {
+		double factor, error; /* error: with 95 % certainty, a part of the factor */
+		uint64_t samples;
+	} of[2]; /* of hits without single-stepping, and of that */
+	struct xsp_price_steps steps;
+	double error; /* of all hits' cost, a part of it */
+};
+#define XSP_INFO_PRICES "hit costs there"
+int xsp_capture_put_prices(struct xsp_capture_writer *w, const struct xsp_capture_prices *p);
+
 /* Free text facts: "host", "kernel", "version", "arguments", "filters", ... */
 int xsp_capture_put_info(struct xsp_capture_writer *w, const char *key, const char *value);
 int xsp_capture_put_number(struct xsp_capture_writer *w, const char *key, uint64_t value);
@@ -292,6 +305,8 @@ int xsp_capture_adopt(int fd, const char *display_path, struct xsp_capture_reade
 void xsp_capture_close(struct xsp_capture_reader *r);
 
 const char *xsp_capture_info(const struct xsp_capture_reader *r, const char *key); /* or NULL */
+/* False: they were not measured. */
+bool xsp_capture_prices(const struct xsp_capture_reader *r, struct xsp_capture_prices *out);
 /* The number that it begins with; 0 where there is none. */
 uint64_t xsp_capture_number(const struct xsp_capture_reader *r, const char *key);
 /* Was `what` ("waits", ...) on by default? And when was it dropped before the end (CLOCK_MONOTONIC; 0: never)? */

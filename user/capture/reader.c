@@ -142,6 +142,9 @@ static int scan(struct xsp_capture_reader *r)
 		if (rc < 0)
 			break;
 	}
+	struct xsp_capture_prices prices;
+	if (xsp_capture_prices(r, &prices))
+		xsp_prices_correct(r->probes, r->probe_count, &prices);
 	r->torn_bytes = w.torn;
 	r->known = w.at;
 	r->followed.at = r->first_chunk;
@@ -246,6 +249,11 @@ const char *xsp_capture_info(const struct xsp_capture_reader *r, const char *key
 			return r->infos[i - 1].value;
 	}
 	return NULL;
+}
+
+bool xsp_capture_prices(const struct xsp_capture_reader *r, struct xsp_capture_prices *out)
+{
+	return xsp_prices_parse(xsp_capture_info(r, XSP_INFO_PRICES), out);
 }
 
 uint64_t xsp_capture_number(const struct xsp_capture_reader *r, const char *key)

@@ -101,6 +101,11 @@ int xsp_chunk_walk(struct xsp_capture_reader *r, const struct xsp_chunk_header *
 
 /* ---- definitions.c ---- */
 
+/* prices.c. line: NULL is none. correct: probes cost what was measured in the target. */
+bool xsp_prices_parse(const char *line, struct xsp_capture_prices *out);
+void xsp_prices_correct(struct xsp_capture_probe *probes, size_t count,
+			const struct xsp_capture_prices *p);
+
 /* Reads the records of a checked chunk. 0, -EILSEQ (dropped some malformed records), -ENOMEM. */
 int xsp_definitions_parse(struct xsp_capture_reader *r, const unsigned char *data, size_t size);
 

@@ -14,6 +14,17 @@
 
 #define FRAMES_LAST_NS 3000000000ULL /* naming addresses at the end takes at most so long */
 
+/* With the final factors also of the hits that came before these were known. */
+static uint64_t probes_cost_ns(const struct xsp_recorder *r)
+{
+	const struct xsp_drain_totals *t = xsp_drain_totals(r->drain);
+	struct xsp_capture_prices p;
+
+	xsp_recorder_measured_prices(r, false, &p);
+	return (uint64_t)(p.of[0].factor * (double)t->parts[0].counted_ns +
+			  p.of[1].factor * (double)t->parts[1].counted_ns);
+}
+
 int xsp_recorder_put_stats(struct xsp_recorder *r)
 {
 	struct xsp_attach_counters c;
@@ -46,7 +57,7 @@ int xsp_recorder_put_stats(struct xsp_recorder *r)
 		.silent_hits = c.silent_hits,
 		.missed_hits = c.missed,
 		.untracked = c.untracked,
-		.probes_cost_ns = xsp_drain_totals(r->drain)->cost_ns + (uint64_t)silent,
+		.probes_cost_ns = probes_cost_ns(r) + (uint64_t)silent,
 		.recorder_cpu_ns =
 			((uint64_t)usage.ru_utime.tv_sec + (uint64_t)usage.ru_stime.tv_sec) *
 				1000000000ULL +
@@ -107,6 +118,9 @@ static int put_counted(struct xsp_recorder *r)
 		snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64, c.samples, c.samples_ns);
 		rc = xsp_capture_put_info(r->writer, "sample costs", text);
 	}
+	struct xsp_capture_prices prices;
+	if (rc == 0 && xsp_recorder_measured_prices(r, true, &prices))
+		rc = xsp_capture_put_prices(r->writer, &prices);
 	if (rc == 0 && c.lost_gpu_records > 0)
 		rc = xsp_capture_put_number(r->writer, "gpu records lost", c.lost_gpu_records);
 	return rc;

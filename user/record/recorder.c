@@ -149,6 +149,7 @@ static int open_rings(struct xsp_recorder *r, struct xsp_error *err)
 		.costs = xsp_overhead_costs(r),
 		.calls = xsp_overhead_calls(r),
 		.cold_ns = r->plan.costs.cold_ns,
+		.steps = xsp_site_costs_steps(&r->plan.costs),
 		.task = xsp_children_task,
 		.resolve = xsp_recorder_resolve,
 		.gpu = xsp_recorder_gpu_event,

@@ -5,6 +5,7 @@
 #include "record/brake/brake.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -60,9 +61,40 @@ const struct xsp_probe *xsp_recorder_probe(const struct xsp_recorder *r, uint32_
 	return m != NULL ? &m->probes[id - m->probes[0].id].probe : NULL;
 }
 
+bool xsp_recorder_measured_prices(const struct xsp_recorder *r, bool defined,
+				  struct xsp_capture_prices *out)
+{
+	const struct xsp_drain_part *parts = xsp_drain_totals(r->drain)->parts;
+	double cost = 0, squares = 0;
+
+	*out = (struct xsp_capture_prices){.steps = xsp_site_costs_steps(&r->plan.costs)};
+	for (int i = 0; i < 2; i++) {
+		const struct xsp_drain_part *h = &parts[i];
+		out->of[i].factor = xsp_brake_price_factor(
+			h->sampled_ns, h->samples,
+			defined ? h->defined_then_ns : h->counted_then_ns, &out->of[i].error);
+		out->of[i].samples = h->samples;
+		const double ns =
+			out->of[i].factor * (double)(defined ? h->defined_ns : h->counted_ns);
+		cost += ns;
+		squares += ns * out->of[i].error * ns * out->of[i].error;
+	}
+	out->error = cost > 0 ? sqrt(squares) / cost : 0;
+	return parts[0].samples + parts[1].samples >= XSP_BRAKE_FEW_SAMPLES;
+}
+
+static void correct_prices(struct xsp_recorder *r)
+{
+	struct xsp_capture_prices p;
+
+	if (xsp_recorder_measured_prices(r, false, &p))
+		xsp_drain_set_factors(r->drain, p.of[0].factor, p.of[1].factor);
+}
+
 void xsp_recorder_update_price(struct xsp_recorder *r, const struct xsp_attach_counters *c)
 {
 	r->priced_ns = xsp_now_ns();
+	correct_prices(r);
 	if (c->samples > 0)
 		r->sample_ns = (double)c->samples_ns / (double)c->samples;
 	if (c->detail_hits == 0)

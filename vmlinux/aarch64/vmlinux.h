@@ -18,6 +18,7 @@ struct return_instance {
 struct uprobe_task {
 	struct return_instance *return_instances;
 	unsigned int depth;
+	unsigned long xol_vaddr;
 };
 
 struct task_struct {

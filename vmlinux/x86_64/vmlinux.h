@@ -28,6 +28,7 @@ struct return_instance {
 struct uprobe_task {
 	struct return_instance *return_instances;
 	unsigned int depth;
+	unsigned long xol_vaddr;
 };
 
 struct thread_info {

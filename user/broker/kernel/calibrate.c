@@ -171,14 +171,14 @@ static int attach_subjects(struct xsp_attach *a)
 					  NULL, NULL);
 }
 
-/* The last id of the tables; no plan reaches it. */
-#define LAST_PROBE (XSP_ATTACH_PROBES - 1)
+/* The last id of the tables of what is read. A plan that reaches it takes it over. */
+#define LAST_SPEC (XSP_ATTACH_SPECS - 1)
 
 static int attach_own(struct xsp_attach *a, void (*function)(void), enum xsp_program program,
 		      enum xsp_event_kind kind)
 {
 	struct xsp_attach_site site = {.cookie = (uint64_t)kind << XSP_COOKIE_KIND_SHIFT |
-						 LAST_PROBE};
+						 LAST_SPEC};
 	int rc = own_offset((uintptr_t)function, &site.offset);
 
 	return rc < 0 ? rc
@@ -187,17 +187,22 @@ static int attach_own(struct xsp_attach *a, void (*function)(void), enum xsp_pro
 }
 
 /* Measures what the programs for names and for sections take more than the one for spans. */
-static void attach_others(struct xsp_attach *a)
+static int attach_others(struct xsp_attach *a)
 {
 	struct xsp_range_spec range = {.name = XSP_RANGE_NAME_TEXT,
 				       .length = {.base = XSP_OPERAND_NONE}};
 	struct xsp_detail_spec detail = {.entry = 1U << XSP_SECTION_STACK |
 						  1U << XSP_SECTION_COUNTERS};
 
-	if (a->ranges && xsp_attach_range(a, LAST_PROBE, &range) == 0)
-		attach_own(a, xsp_calibrate_named, XSP_PROGRAM_RANGE_BEGIN, XSP_EVENT_BEGIN);
-	if (a->details && xsp_attach_detail(a, LAST_PROBE, &detail) == 0)
-		attach_own(a, xsp_calibrate_detail, XSP_PROGRAM_DETAIL, XSP_EVENT_ENTRY);
+	int rc = a->ranges ? xsp_attach_range(a, LAST_SPEC, &range) : 0;
+
+	if (a->ranges && rc == 0)
+		rc = attach_own(a, xsp_calibrate_named, XSP_PROGRAM_RANGE_BEGIN, XSP_EVENT_BEGIN);
+	if (a->details && rc == 0)
+		rc = xsp_attach_detail(a, LAST_SPEC, &detail);
+	if (a->details && rc == 0)
+		rc = attach_own(a, xsp_calibrate_detail, XSP_PROGRAM_DETAIL, XSP_EVENT_ENTRY);
+	return rc;
 }
 
 static double more_than(double ns, double other)
@@ -253,8 +258,9 @@ int xsp_attach_calibrate(struct xsp_attach *a, struct xsp_site_costs *costs)
 	/* where links serve all processes, the programs look into this set */
 	xsp_attach_process(a, getpid());
 	int rc = attach_subjects(a);
+	if (rc == 0)
+		rc = attach_others(a);
 	if (rc == 0) {
-		attach_others(a);
 		xsp_attach_activate(a, true);
 		for (int i = 0; i < XSP_SITE_CLASSES; i++) {
 			double cost = time_hits(subjects[i].function, subjects[i].hits) - bare[i];

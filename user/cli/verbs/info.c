@@ -31,23 +31,15 @@ static void print_row(const char *key, const char *fmt, ...)
 
 static void print_infos(const struct xsp_capture_reader *r)
 {
-	static const char *const keys[] = {"arguments",
-					   "version",
-					   "host",
-					   "kernel",
-					   "machine",
-					   "attach",
-					   "hit costs",
-					   "filters",
-					   "children",
-					   "execs",
-					   "libraries",
-					   "changed code",
-					   "unnamed call sites",
-					   "python",
-					   "waits",
-					   "samples",
-					   "read from",
+	static const char *const keys[] = {"arguments",	   "version",
+					   "host",	   "kernel",
+					   "machine",	   "attach",
+					   "hit costs",	   XSP_INFO_PRICES,
+					   "filters",	   "children",
+					   "execs",	   "libraries",
+					   "changed code", "unnamed call sites",
+					   "python",	   "waits",
+					   "samples",	   "read from",
 					   "not as there"};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {

@@ -138,7 +138,8 @@ static void put_info(struct xsp_export *x)
 		"libraries", "changed code",  "unnamed call sites", "kernel",
 		"version",   "tensor layout", "max overhead",	    "waits",
 		"samples",   "wait stacks",   "worst slowdown",	    "operators without arguments",
-		"read from", "not as there",  "calls unseen",	    "libraries late ns"};
+		"read from", "not as there",  "calls unseen",	    "libraries late ns",
+		"hit costs", XSP_INFO_PRICES};
 	const char *before = "{";
 	uint64_t count;
 

@@ -2,6 +2,7 @@
 #include "record/brake/brake.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/rows/order.h"
@@ -162,4 +163,21 @@ double xsp_brake_price_beyond(uint64_t ns, uint64_t hits, double usual_ns)
 	double more = ((double)ns - (double)hits * usual_ns) / ((double)hits + PRIOR_HITS);
 
 	return more > 0 ? more : 0;
+}
+
+/* What is known before any sample, as so many samples that agree with it: to 30 %. */
+#define PRIOR_SAMPLES 11.0
+#define PRIOR_ERROR 0.3
+
+double xsp_brake_price_factor(uint64_t sampled_ns, uint64_t samples, uint64_t counted_ns,
+			      double *error)
+{
+	*error = PRIOR_ERROR;
+	if (samples < XSP_BRAKE_FEW_SAMPLES)
+		return 1;
+	const double prior_ns = PRIOR_SAMPLES * (double)sampled_ns / (double)samples;
+	const double factor = ((double)sampled_ns + prior_ns) / ((double)counted_ns + prior_ns);
+
+	*error = fmin(PRIOR_ERROR, 2 / sqrt((double)samples + PRIOR_SAMPLES));
+	return fmin(fmax(factor, 0.5), 4);
 }

@@ -78,4 +78,10 @@ uint64_t xsp_brake_off_ns(double budget, double share, uint64_t on_ns);
  * twenty times as long, so few of them count for little. */
 double xsp_brake_price_beyond(uint64_t ns, uint64_t hits, double usual_ns);
 
+/* By how much the counted price of hits is too low: `samples` found threads in hits, and stand for sampled_ns. *error:
+ * with 95 % certainty the factor is right to this part. Returns 1 if few samples are known. */
+#define XSP_BRAKE_FEW_SAMPLES 25
+double xsp_brake_price_factor(uint64_t sampled_ns, uint64_t samples, uint64_t counted_ns,
+			      double *error);
+
 #endif

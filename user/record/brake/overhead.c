@@ -306,21 +306,30 @@ static const struct watched *worst_of(const struct xsp_overhead *o)
 	return worst;
 }
 
-/* Factors: the estimate if all hits had met warm caches, or cold ones. */
-static void error_of(const struct xsp_recorder *r, double *warm, double *cold)
-{
-	const struct xsp_drain_totals *sum = xsp_drain_totals(r->drain);
-	const double cost = (double)sum->cost_ns, bare = cost - (double)sum->cold_ns;
-
-	*warm = cost > 0 ? bare / cost : 1;
-	*cold = cost > 0 ? (bare + (double)sum->cold_most_ns) / cost : 1;
-}
-
 static double percent(double probe_ns, uint64_t cpu_ns)
 {
 	double slowdown = xsp_brake_slowdown((uint64_t)probe_ns, cpu_ns);
 
 	return 100 * (slowdown < DISPLAY_MAX ? slowdown : DISPLAY_MAX);
+}
+
+struct cost_error {
+	double low, high; /* factors */
+	const char *why;
+};
+
+/* By what was measured in the target; else the estimate if all hits had met warm caches, or cold ones. */
+static struct cost_error error_of(const struct xsp_recorder *r)
+{
+	const struct xsp_drain_totals *sum = xsp_drain_totals(r->drain);
+	const double cost = (double)sum->cost_ns, bare = cost - (double)sum->cold_ns;
+	struct xsp_capture_prices p;
+
+	if (xsp_recorder_measured_prices(r, false, &p))
+		return (struct cost_error){1 - p.error, 1 + p.error, "by samples in hits"};
+	return (struct cost_error){cost > 0 ? bare / cost : 1,
+				   cost > 0 ? (bare + (double)sum->cold_most_ns) / cost : 1,
+				   "by how warm its caches were"};
 }
 
 /* Words before the worst thread's figure. */
@@ -348,13 +357,12 @@ int xsp_overhead_finish(struct xsp_recorder *r)
 	const struct watched *worst = worst_of(o);
 	if (rc < 0 || worst == NULL)
 		return rc;
-	double warm, cold;
-	error_of(r, &warm, &cold);
-	double all = (double)worst->all_probe_ns;
-	uint64_t cpu_ns = xsp_watched_cpu_ns(worst);
-	snprintf(text, sizeof(text), "%s%.1f %% (%s; %.1f to %.1f %% by how warm its caches were)",
+	const double all = (double)worst->all_probe_ns;
+	const uint64_t cpu_ns = xsp_watched_cpu_ns(worst);
+	const struct cost_error e = error_of(r);
+	snprintf(text, sizeof(text), "%s%.1f %% (%s; %.1f to %.1f %% %s)",
 		 at_least(r, percent(all, cpu_ns)), percent(all, cpu_ns),
-		 xsp_watched_name(name, worst->tid), percent(all * warm, cpu_ns),
-		 percent(all * cold, cpu_ns));
+		 xsp_watched_name(name, worst->tid), percent(all * e.low, cpu_ns),
+		 percent(all * e.high, cpu_ns), e.why);
 	return xsp_capture_put_info(r->writer, "worst slowdown", text);
 }

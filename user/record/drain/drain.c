@@ -32,6 +32,7 @@ struct xsp_drain {
 	const struct xsp_probe_price *prices;
 	size_t price_count;
 	uint32_t detail_ns;
+	double factors[2];
 	struct last_hit last[LAST_HITS]; /* by the low bits of the thread's id */
 	size_t left; /* events until run() has done its share */
 	int error;
@@ -85,17 +86,45 @@ static bool is_timed(const struct xsp_event *e)
 static void add_price(struct xsp_drain *d, const struct xsp_event *e)
 {
 	const struct xsp_probe_price *p = &d->prices[e->probe];
-	uint32_t cold = cold_price(d, e);
-	uint32_t ns = (is_entry(e->kind) ? p->entry_ns : p->exit_ns) + cold;
+	struct xsp_drain_part *parts = d->totals.parts;
+	const uint32_t cold = cold_price(d, e),
+		       defined = is_entry(e->kind) ? p->entry_ns : p->exit_ns,
+		       step = xsp_price_step(&d->options.steps, defined),
+		       counted = defined - step + cold + (is_timed(e) ? d->detail_ns : 0);
+	const uint64_t ns = (uint64_t)(d->factors[0] * counted + d->factors[1] * step);
 
-	if (is_timed(e))
-		ns += d->detail_ns;
+	parts[0].defined_ns += defined - step;
+	parts[0].counted_ns += counted;
+	parts[1].defined_ns += step;
+	parts[1].counted_ns += step;
 	if (e->time_ns > d->totals.latest_ns)
 		d->totals.latest_ns = e->time_ns;
 	d->totals.cold_ns += cold;
 	d->totals.cost_ns += ns;
 	if (d->options.costs != NULL)
 		xsp_costs_add(d->options.costs, e->tid, e->tgid, e->probe, ns, is_entry(e->kind));
+}
+
+/* An interrupt on the way out of a hit comes at most so long after the hit, also in a virtual machine. */
+#define LEFT_NS 100000U
+
+static void on_sample(struct xsp_drain *d, const struct xsp_event_sample *e)
+{
+	struct xsp_drain_part *parts = d->totals.parts, *in = &parts[e->hit == XSP_HIT_STEP];
+	const struct last_hit *last = &d->last[e->head.tid % LAST_HITS];
+
+	if (e->head.size < sizeof(*e))
+		return;
+	for (int i = 0; i < 2; i++) {
+		parts[i].defined_then_ns = parts[i].defined_ns;
+		parts[i].counted_then_ns = parts[i].counted_ns;
+	}
+	if (e->hit == XSP_HIT_NONE ||
+	    (e->hit == XSP_HIT_LEFT &&
+	     (last->tid != e->head.tid || e->head.time_ns - last->time_ns > LEFT_NS)))
+		return;
+	in->samples++;
+	in->sampled_ns += e->period_ns;
 }
 
 #define NAME_IS_ADDRESS (XSP_EVENT_NAME_CODE | XSP_EVENT_NAME_VTABLE | XSP_EVENT_NAME_LOST)
@@ -160,6 +189,8 @@ static int on_event(void *ctx, void *data, size_t size)
 	if (e->kind == XSP_EVENT_TASK && o->task != NULL &&
 	    e->size >= sizeof(struct xsp_event_task))
 		o->task(o->ctx, data);
+	if (e->kind == XSP_EVENT_SAMPLE)
+		on_sample(d, (const void *)e);
 	if (e->kind == XSP_EVENT_GPU && o->gpu != NULL && e->size >= sizeof(struct xsp_event_gpu))
 		o->gpu(o->ctx, data);
 	return --d->left == 0 ? -EAGAIN : 0;
@@ -173,6 +204,7 @@ int xsp_drain_new(const struct xsp_drain_options *options, struct xsp_drain **ou
 	if (d == NULL || options->ring_count > MAX_RINGS)
 		goto fail;
 	d->options = *options;
+	d->factors[0] = d->factors[1] = 1;
 	for (size_t i = 0; i < options->ring_count; i++) {
 		struct ring *r = &d->ring[i];
 		*r = (struct ring){.drain = d, .index = (unsigned)i};
@@ -200,6 +232,12 @@ void xsp_drain_free(struct xsp_drain *d)
 void xsp_drain_set_detail(struct xsp_drain *d, double detail_ns)
 {
 	d->detail_ns = (uint32_t)detail_ns;
+}
+
+void xsp_drain_set_factors(struct xsp_drain *d, double all, double step)
+{
+	d->factors[0] = all;
+	d->factors[1] = step;
 }
 
 void xsp_drain_set_prices(struct xsp_drain *d, const struct xsp_probe_price *prices, size_t count)

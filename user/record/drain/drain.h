@@ -28,6 +28,7 @@ struct xsp_drain_options {
 		*costs; /* gets the price of each event, by thread and probe; may be NULL */
 	struct xsp_calls *calls; /* gets the events of calls; may be NULL */
 	double cold_ns; /* how much more a hit costs if its thread was not in a probe for a while */
+	struct xsp_price_steps steps; /* the part of a hit that is single-stepping */
 	/* Before the event is written; each 0 or a negative errno. sections: it has some. python: a new stack, for
 	 * which the function writes its own records. */
 	int (*sections)(void *ctx, const struct xsp_event *e);
@@ -52,6 +53,9 @@ void xsp_drain_set_prices(struct xsp_drain *d, const struct xsp_probe_price *pri
 /* How much more than the calibration's own a function's hit with sections costs, ns. */
 void xsp_drain_set_detail(struct xsp_drain *d, double detail_ns);
 
+/* By how much the counted price of later hits is too low, without single-stepping and of that. */
+void xsp_drain_set_factors(struct xsp_drain *d, double all, double step);
+
 /*
  * Moves pending events into the capture, at most `most` of each ring. Returns the number moved or the writer's negative
  * errno.
@@ -60,6 +64,13 @@ long xsp_drain_run(struct xsp_drain *d, size_t most);
 /* Drops pending events: the calibration's. */
 void xsp_drain_discard(struct xsp_drain *d);
 
+/* Time in hits: by their probes' prices, with what else is counted, and what samples say of it. */
+struct xsp_drain_part {
+	uint64_t defined_ns, counted_ns;
+	uint64_t defined_then_ns, counted_then_ns; /* at the last sample */
+	uint64_t samples, sampled_ns;
+};
+
 struct xsp_drain_totals {
 	uint64_t events;
 	uint64_t calls; /* those that begin a span or are one */
@@ -67,6 +78,7 @@ struct xsp_drain_totals {
 	uint64_t cost_ns; /* estimated: what the target's threads have spent in probes */
 	uint64_t cold_ns; /* the part for cold caches */
 	uint64_t cold_most_ns; /* the same if all were cold that may have been */
+	struct xsp_drain_part parts[2]; /* all hits without single-stepping; that */
 };
 const struct xsp_drain_totals *xsp_drain_totals(const struct xsp_drain *d);
 
