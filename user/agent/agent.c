@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include "agent.h"
 
-#define THREAD_NAME "xsptrace-gpu"
+#define THREAD_NAME "xsptrace-agent"
 
 enum {
 	IDLE_NS = 100000000, /* how late it notices that the semaphore rises */
@@ -40,7 +40,7 @@ static struct {
 } agent;
 
 int InitializeInjection(void);
-int xsp_gpu_start(void);
+int xsp_agent_start(void);
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns)
 {
@@ -204,7 +204,7 @@ static bool another_agent(void)
 }
 
 /* Called by a tracer that has loaded this library into a running process. */
-AGENT_EXPORT int xsp_gpu_start(void)
+AGENT_EXPORT int xsp_agent_start(void)
 {
 	int saved = errno, error = 0;
 

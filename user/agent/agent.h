@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * agent.h - shared by the files of the agent in the target, libxsptrace_cupti.so.
+ * agent.h - shared by the files of the agent in the target, libxsptrace_agent.so.
  *
  * The way of a record: CUPTI asks for buffers (buffers.c), fills them, and gives them back on any thread. There its
  * records are converted to those of gpu.h (convert.c), packed into batches and passed to the probe (batch.c). A thread
