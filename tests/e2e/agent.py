@@ -433,14 +433,15 @@ def what_the_library_exports(folder):
     names = {line.split()[-1] for line in run(["nm", "-D", "--defined-only", AGENT]
                                               ).stdout.splitlines()}
     wants = ["activity", "memory", "events", "markers", "graphs", "latency", "all_api", "shared"]
-    expected = {"InitializeInjection", "xsp_agent_start", "xsp_gpu_batch", "xsp_gpu_batch_semaphore"}
+    expected = {"InitializeInjection", "xsp_agent_start", "xsp_gpu_batch", "xsp_gpu_batch_semaphore",
+                "xsp_agent_want_operators", "xsp_agent_want_operators_semaphore"}
     for want in wants:
         expected |= {f"xsp_gpu_want_{want}", f"xsp_gpu_want_{want}_semaphore"}
     equal(names, expected, "exports")
     if os.uname().machine != "x86_64":
         return
     for function in expected:
-        if function.startswith("xsp_gpu_") and not function.endswith(("semaphore", "start")):
+        if function.startswith("xsp_") and not function.endswith(("semaphore", "start")):
             code = run(["objdump", "-d", f"--disassemble={function}", AGENT]).stdout
             check("0f 1f 44 00 00" in code.split(f"<{function}>:")[1].splitlines()[1],
                   f"{function} does not begin with the 5-byte nop", code)
