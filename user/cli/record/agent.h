@@ -10,7 +10,7 @@
 #include "attach/broker.h"
 #include "base/error.h"
 
-/* Finds libxsptrace_cupti.so: beside the program, in ../lib/xsptrace, or in ../lib. */
+/* Finds libxsptrace_agent.so: beside the program, in ../lib/xsptrace, or in ../lib. */
 bool xsp_agent_path(char *path, size_t size);
 
 /* Makes the CUDA driver of the program that we start load the agent (CUDA_INJECTION64_PATH). A
