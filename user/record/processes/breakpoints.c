@@ -14,7 +14,7 @@ static void look_at(struct xsp_recorder *r, const struct recorded_process *p,
 {
 	size_t first = 0;
 	long n = m->id < p->room && p->modules[m->id].attached
-			 ? xsp_plan_dropped(m, r->broker, p->pid, &first)
+			 ? xsp_plan_dropped(m, p->modules[m->id].spared, r->broker, p->pid, &first)
 			 : 0;
 	char name[128];
 

@@ -24,6 +24,7 @@
 struct reader {
 	uint32_t ns_tid, tid; /* tid 0: not known yet */
 	uint64_t tail, mark, lost;
+	uint64_t last; /* the latest record's time, in the agent's clock */
 	uint64_t last_ns; /* of the latest event that was handed over */
 	uint64_t since_ns; /* when it began to be stuck, or its thread to be unknown; 0: it did not */
 };
@@ -33,6 +34,7 @@ struct agent {
 	struct xsp_ring_memory *memory;
 	struct reader ring[XSP_RINGS_COUNT];
 	uint32_t *probe; /* by function */
+	struct xsp_u64map served; /* the same probes */
 	uint32_t functions; /* that were looked at */
 	uint64_t homeless, refused;
 	bool tsc;
@@ -48,6 +50,8 @@ struct xsp_agent_rings {
 	struct xsp_u64map by_tid; /* id → index of the agent * XSP_RINGS_COUNT + ring */
 	struct xsp_tsc tsc;
 	uint64_t from_ns, to_ns, now_ns, asked_ns;
+	uint64_t marked_ns, turn_ns; /* the last mark, and the time since the one before */
+	uint64_t fullest; /* records that a ring had at the last mark, at most */
 	struct xsp_agent_rings_totals totals;
 };
 
@@ -74,6 +78,7 @@ void xsp_agent_rings_put_to(struct xsp_agent_rings *a,
 static void free_agent(struct agent *g)
 {
 	xsp_ring_memory_free(g->memory);
+	xsp_u64map_free(&g->served);
 	free(g->probe);
 	free(g);
 }
@@ -88,12 +93,6 @@ void xsp_agent_rings_free(struct xsp_agent_rings *a)
 	xsp_u64map_free(&a->threads);
 	xsp_u64map_free(&a->by_tid);
 	free(a);
-}
-
-void xsp_agent_rings_between(struct xsp_agent_rings *a, uint64_t from_ns, uint64_t to_ns)
-{
-	a->from_ns = from_ns;
-	a->to_ns = to_ns;
 }
 
 static struct agent *find(const struct xsp_agent_rings *a, pid_t pid, size_t *index)
@@ -113,6 +112,19 @@ bool xsp_agent_rings_has(const struct xsp_agent_rings *a, pid_t pid)
 	return find(a, pid, NULL) != NULL;
 }
 
+bool xsp_agent_rings_any(const struct xsp_agent_rings *a)
+{
+	return a->count > 0;
+}
+
+bool xsp_agent_rings_reads(const struct xsp_agent_rings *a, uint64_t inode)
+{
+	for (size_t i = 0; i < a->count; i++)
+		if (xsp_ring_memory_is(a->agents[i]->memory, inode))
+			return true;
+	return false;
+}
+
 /* Those that have come since the last look. */
 static void look_at_functions(const struct xsp_agent_rings *a, struct agent *g)
 {
@@ -120,12 +132,14 @@ static void look_at_functions(const struct xsp_agent_rings *a, struct agent *g)
 	char name[NAME_SIZE];
 	uint64_t address;
 
-	for (; g->functions < count; g->functions++)
-		g->probe[g->functions] =
-			xsp_ring_memory_function(g->memory, g->functions, &address, name,
-						 sizeof(name))
-				? a->options.probe(a->options.ctx, g->pid, address, name)
-				: XSP_RING_NO_PROBE;
+	for (; g->functions < count; g->functions++) {
+		uint32_t probe = XSP_RING_NO_PROBE;
+		if (xsp_ring_memory_function(g->memory, g->functions, &address, name, sizeof(name)))
+			probe = a->options.probe(a->options.ctx, g->pid, address, name);
+		if (probe != XSP_RING_NO_PROBE && xsp_u64map_set(&g->served, probe, 1) < 0)
+			probe = XSP_RING_NO_PROBE;
+		g->probe[g->functions] = probe;
+	}
 }
 
 void xsp_agent_rings_look(struct xsp_agent_rings *a, pid_t pid)
@@ -179,27 +193,26 @@ int xsp_agent_rings_add(struct xsp_agent_rings *a, pid_t pid, struct xsp_ring_me
 
 /* ---- which functions ---- */
 
-static bool serves(const struct agent *g, uint32_t probe)
-{
-	for (uint32_t i = 0; i < g->functions; i++)
-		if (g->probe[i] == probe)
-			return true;
-	return false;
-}
-
 bool xsp_agent_rings_serves(const struct xsp_agent_rings *a, pid_t pid, uint32_t probe)
 {
 	const struct agent *g = find(a, pid, NULL);
 
-	return g != NULL && serves(g, probe);
+	return g != NULL && xsp_u64map_get(&g->served, probe) != NULL;
 }
 
 bool xsp_agent_rings_serves_any(const struct xsp_agent_rings *a, uint32_t probe)
 {
 	for (size_t i = 0; i < a->count; i++)
-		if (serves(a->agents[i], probe))
+		if (xsp_u64map_get(&a->agents[i]->served, probe) != NULL)
 			return true;
 	return false;
+}
+
+size_t xsp_agent_rings_functions(const struct xsp_agent_rings *a, pid_t pid)
+{
+	const struct agent *g = find(a, pid, NULL);
+
+	return g != NULL ? g->served.count : 0;
 }
 
 /* ---- whose rings ---- */
@@ -314,7 +327,8 @@ static bool is_plausible(const struct reader *r, uint64_t head)
 
 static void count_lost(struct xsp_agent_rings *a, struct reader *r, uint64_t lost)
 {
-	a->totals.lost += lost > r->lost ? lost - r->lost : 0;
+	if (a->to_ns == UINT64_MAX && lost > r->lost)
+		a->totals.lost += lost - r->lost;
 	r->lost = lost;
 }
 
@@ -326,11 +340,12 @@ static bool place(struct xsp_agent_rings *a, const struct agent *g, struct reade
 		a->now_ns = xsp_now_ns();
 	if (time_ns > a->now_ns + 1000000) {
 		a->totals.bad++;
+		r->last = 0;
 		return false;
 	}
 	if (time_ns < a->from_ns || time_ns > a->to_ns)
 		return false;
-	/* one that a signal handler's records came between has an earlier time than they */
+	/* as a later pair of the clocks may have it by some ns */
 	if (time_ns < r->last_ns)
 		time_ns = r->last_ns;
 	r->last_ns = time_ns;
@@ -347,6 +362,11 @@ static int hand_over_one(struct xsp_agent_rings *a, const struct agent *g, struc
 	const enum xsp_ring_record_is is = xsp_ring_convert(record, g->probe, g->functions, &e);
 
 	a->totals.records++;
+	if (record->time < r->last) {
+		a->totals.bad++;
+		return 0;
+	}
+	r->last = record->time;
 	if (is == XSP_RECORD_BAD)
 		/* a function that came later has a number as well, and another probe */
 		a->totals.bad += (record->word >> 48) >= xsp_ring_memory_functions(g->memory) ||
@@ -389,6 +409,29 @@ static int hand_over(struct xsp_agent_rings *a, struct agent *g, unsigned i, uin
 	return rc;
 }
 
+/* ---- from when to when ---- */
+
+void xsp_agent_rings_start(struct xsp_agent_rings *a, uint64_t from_ns)
+{
+	a->from_ns = from_ns;
+	for (size_t k = 0; k < a->count; k++) {
+		struct agent *g = a->agents[k];
+		xsp_ring_memory_counts(g->memory, &g->homeless, &g->refused);
+		for (unsigned i = 0; i < XSP_RINGS_COUNT; i++) {
+			forget_thread(a, &g->ring[i]);
+			begin_ring(g, i);
+		}
+	}
+}
+
+void xsp_agent_rings_stop(struct xsp_agent_rings *a, uint64_t to_ns)
+{
+	if (a->to_ns != UINT64_MAX)
+		return;
+	xsp_agent_rings_totals(a);
+	a->to_ns = to_ns; /* from here on nothing is counted as lost */
+}
+
 /* ---- a turn ---- */
 
 static bool is_in(const struct xsp_agent_rings *a, const struct reader *r, uint64_t streams)
@@ -418,8 +461,8 @@ static void mark_ring(struct xsp_agent_rings *a, size_t index, unsigned i, uint6
 		return;
 	}
 	r->mark = now.head;
-	if (now.head - r->tail > a->totals.fullest)
-		a->totals.fullest = now.head - r->tail;
+	if (now.head - r->tail > a->fullest)
+		a->fullest = now.head - r->tail;
 }
 
 void xsp_agent_rings_mark(struct xsp_agent_rings *a, uint64_t streams)
@@ -427,7 +470,9 @@ void xsp_agent_rings_mark(struct xsp_agent_rings *a, uint64_t streams)
 	bool tsc = false;
 
 	a->now_ns = xsp_now_ns();
-	a->totals.fullest = 0;
+	a->turn_ns = a->now_ns - a->marked_ns;
+	a->marked_ns = a->now_ns;
+	a->fullest = 0;
 	for (size_t k = 0; k < a->count; k++) {
 		tsc = tsc || a->agents[k]->tsc;
 		for (unsigned i = 0; i < XSP_RINGS_COUNT; i++)
@@ -435,6 +480,15 @@ void xsp_agent_rings_mark(struct xsp_agent_rings *a, uint64_t streams)
 	}
 	if (tsc)
 		take_clock(a);
+}
+
+int xsp_agent_rings_nap_ms(const struct xsp_agent_rings *a, int wait_ms)
+{
+	const double most_ms = a->fullest == 0 ? wait_ms
+					       : (double)a->turn_ns * 1e-6 * (XSP_RING_SLOTS / 8) /
+							 (double)a->fullest;
+
+	return most_ms < wait_ms ? (int)most_ms : wait_ms;
 }
 
 int xsp_agent_rings_before(struct xsp_agent_rings *a, uint32_t tid, uint64_t time_ns)
@@ -471,9 +525,12 @@ static void count_at_end(struct xsp_agent_rings *a, struct agent *g)
 	uint64_t homeless, refused;
 
 	xsp_ring_memory_counts(g->memory, &homeless, &refused);
-	a->totals.homeless += homeless > g->homeless ? homeless - g->homeless : 0;
-	a->totals.refused = refused > a->totals.refused ? refused : a->totals.refused;
+	if (a->to_ns == UINT64_MAX && homeless > g->homeless)
+		a->totals.homeless += homeless - g->homeless;
+	if (refused > g->refused)
+		a->totals.refused += refused - g->refused;
 	g->homeless = homeless;
+	g->refused = refused;
 }
 
 int xsp_agent_rings_end(struct xsp_agent_rings *a, pid_t pid)

@@ -43,14 +43,19 @@ int xsp_agent_rings_add(struct xsp_agent_rings *a, pid_t pid, struct xsp_ring_me
 void xsp_agent_rings_look(struct xsp_agent_rings *a, pid_t pid);
 /* Has it been added, and not ended? */
 bool xsp_agent_rings_has(const struct xsp_agent_rings *a, pid_t pid);
+bool xsp_agent_rings_any(const struct xsp_agent_rings *a);
+/* Is the file with this inode read already? */
+bool xsp_agent_rings_reads(const struct xsp_agent_rings *a, uint64_t inode);
 /* Is the function of this probe recorded there? */
 bool xsp_agent_rings_serves(const struct xsp_agent_rings *a, pid_t pid, uint32_t probe);
 /* ... in any process? */
 bool xsp_agent_rings_serves_any(const struct xsp_agent_rings *a, uint32_t probe);
+size_t xsp_agent_rings_functions(const struct xsp_agent_rings *a, pid_t pid); /* how many */
 /* A thread of the process, which calls itself `ns_tid`. */
 void xsp_agent_rings_thread(struct xsp_agent_rings *a, pid_t pid, uint32_t ns_tid, uint32_t tid);
-/* Only what happens in this time is handed over. */
-void xsp_agent_rings_between(struct xsp_agent_rings *a, uint64_t from_ns, uint64_t to_ns);
+/* Only what happens between these times is handed over, or counts as lost. */
+void xsp_agent_rings_start(struct xsp_agent_rings *a, uint64_t from_ns);
+void xsp_agent_rings_stop(struct xsp_agent_rings *a, uint64_t to_ns);
 
 /* The rest is 0 or put()'s negative errno. `streams`: bit n is stream n. */
 void xsp_agent_rings_mark(struct xsp_agent_rings *a, uint64_t streams);
@@ -60,6 +65,9 @@ int xsp_agent_rings_flush(struct xsp_agent_rings *a, uint64_t streams);
  * empty. */
 int xsp_agent_rings_end(struct xsp_agent_rings *a, pid_t pid);
 
+/* So long, or shorter, that the fullest ring fills to an eighth as fast as it did in the last turn. */
+int xsp_agent_rings_nap_ms(const struct xsp_agent_rings *a, int wait_ms);
+
 struct xsp_agent_rings_totals {
 	uint64_t records; /* read, also such as were not handed over */
 	uint64_t lost; /* calls that found their ring full */
@@ -67,7 +75,6 @@ struct xsp_agent_rings_totals {
 	uint64_t bad; /* records that could not be, and jumps of counters */
 	uint64_t refused; /* calls through so many entries of tables of libraries are not seen */
 	uint64_t uneven; /* how often the counter of time left its rate */
-	uint64_t fullest; /* records that a ring had in the last turn, at most */
 };
 /* Looks at the counters of all rings. */
 struct xsp_agent_rings_totals xsp_agent_rings_totals(struct xsp_agent_rings *a);

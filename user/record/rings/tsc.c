@@ -2,9 +2,8 @@
 #include "record/rings/tsc.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 #ifdef __x86_64__
+#include <cpuid.h>
 #include <x86intrin.h>
 #endif
 
@@ -15,28 +14,14 @@
 #define RATE_NS 500000000ULL
 #define UNEVEN 200e-6
 
-static bool has_flag(const char *line, const char *flag)
-{
-	const char *at = strstr(line, flag);
-
-	return at != NULL && at[-1] == ' ' && strchr(" \n", at[strlen(flag)]) != NULL;
-}
+#define INVARIANT (1U << 8) /* EDX of CPUID's leaf 0x80000007: at one rate, in all states */
 
 bool xsp_tsc_is_even(void)
 {
 #ifdef __x86_64__
-	char line[8192];
-	FILE *f = fopen("/proc/cpuinfo", "re");
-	bool even = false;
+	unsigned a, b, c, d;
 
-	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
-		if (strncmp(line, "flags\t", 6) == 0) {
-			even = has_flag(line, "constant_tsc") && has_flag(line, "nonstop_tsc");
-			break;
-		}
-	if (f != NULL)
-		fclose(f);
-	return even;
+	return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & INVARIANT);
 #else
 	return false;
 #endif
