@@ -193,8 +193,10 @@ int main(int argc, char **argv)
 		fputs("ring_reader: the process has no rings\n", stderr);
 		return 1;
 	}
-	for (uint32_t n = 0; n < XSP_RINGS_COUNT; n++)
-		readers[n].at = rings->ring[n].tail;
+	for (uint32_t n = 0; n < XSP_RINGS_COUNT; n++) {
+		readers[n].at = __atomic_load_n(&rings->ring[n].head, __ATOMIC_ACQUIRE);
+		__atomic_store_n(&rings->ring[n].tail, readers[n].at, __ATOMIC_RELEASE);
+	}
 	puts("ready");
 	fflush(stdout);
 	while (!stop && poll(&target, 1, 2) == 0)

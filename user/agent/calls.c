@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * calls.c - what a thunk does before and after the real function.
+ * calls.c - what a thunk does before and after the real function. thunks.S does what is usual by itself, in the same
+ * order: the ring has room as far as is known, and the clock is the time stamp counter.
  *
  * Compiled with general registers only: vector registers hold arguments and results. A signal handler may interrupt any
  * instruction here and call operators itself, so a record's place is taken by one instruction, and the time is read
@@ -97,13 +98,14 @@ static inline void put(const struct thread_calls *t, const struct call *call, ui
 			 __ATOMIC_RELEASE);
 }
 
-/* Is there room for `more` records? */
+/* Is there room for `more` records? The thunk itself knows a limit that may be old; it reads the counter for the time. */
 static inline bool has_room(struct thread_calls *t, uint64_t more, uint64_t spare)
 {
-	if (LIKELY(t->ring->head + more <= t->limit + spare))
-		return true;
-	t->limit = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE) + XSP_RING_SLOTS - RING_SPARE;
-	return t->ring->head + more <= t->limit + spare;
+	uint64_t limit =
+		__atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE) + XSP_RING_SLOTS - RING_SPARE;
+
+	t->limit = rings_tsc ? limit : 0;
+	return t->ring->head + more <= limit + spare;
 }
 
 static __attribute__((noinline)) bool take_ring(struct thread_calls *t)
@@ -125,7 +127,7 @@ void calls_enter(struct call *call)
 	uint32_t depth;
 
 	call->ring = NULL;
-	if (!(*rings_state & RINGS_ACTIVE) || (t->ring == NULL && !take_ring(t)))
+	if (!(rings_state[0] & RINGS_ACTIVE) || (t->ring == NULL && !take_ring(t)))
 		return;
 	depth = t->depth;
 	/* longjmp() may have left calls open: they lay below */
@@ -154,7 +156,7 @@ static inline void leave(struct call *call, uint64_t flags)
 		return;
 	call->ring = NULL;
 	/* not in a forked child, nor on another thread (of a coroutine that moved) */
-	if (!(*rings_state & RINGS_THERE) || t->ring != ring)
+	if (!(rings_state[0] & RINGS_THERE) || t->ring != ring)
 		return;
 	t->depth = (uint32_t)call->depth;
 	BARRIER();

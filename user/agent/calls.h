@@ -27,7 +27,8 @@ struct call {
 	uint64_t function; /* the thunk's number: its row in the function table */
 	struct xsp_ring *ring; /* that has the entry; NULL: it was not written */
 	uint64_t depth; /* open calls of the thread at the entry */
-	uint64_t unused[3]; /* the arguments on the stack keep their alignment of up to 64 bytes */
+	uint64_t target; /* the real function, for a moment */
+	uint64_t unused[2]; /* the arguments on the stack keep their alignment of up to 64 bytes */
 };
 enum {
 	THUNK_BYTES = 16, /* from one thunk to the next */
@@ -37,8 +38,9 @@ enum {
 };
 extern const char thunks[]; /* XSP_RING_FUNCTIONS */
 /* By the number of the thunk: the real function, and how many units of arguments are copied. */
-extern uint64_t thunk_targets[];
-extern uint8_t thunk_copies[];
+extern struct thunk_function {
+	uint64_t target, units;
+} thunk_functions[];
 /* Calls f with all vector registers kept that hold arguments or results. */
 uint64_t thunk_keep_vectors(uint64_t (*f)(void *), void *argument);
 /* The offset of thread_calls from the thread pointer, on this thread; *descriptor: how the loader finds it. */
@@ -50,7 +52,8 @@ uint64_t thunk_thread_offset(const uint64_t **descriptor);
 struct thread_calls {
 	struct xsp_ring *ring;
 	struct xsp_ring_record *records; /* of the ring */
-	uint64_t limit; /* an entry and all open calls' exits must end before this record */
+	uint64_t
+		limit; /* an entry and all open calls' exits must end before this record; 0: calls.c looks */
 	uint64_t outermost; /* stack pointer of the outermost open call */
 	uint32_t depth; /* open calls */
 	uint32_t wait; /* calls until it looks for a free ring again; ~0: it is taking one */
@@ -73,7 +76,7 @@ enum {
 	RINGS_THERE = 1,
 	RINGS_ACTIVE = 2, /* calls are recorded */
 };
-extern volatile uint32_t *rings_state;
+extern volatile uint32_t rings_state[];
 extern uint64_t rings_thread_offset; /* of struct thread_calls from the thread pointer */
 extern bool rings_tsc; /* the clock is the time stamp counter */
 /* Makes the memory file; true: it is there. */

@@ -28,15 +28,15 @@
 #endif
 #define XSP_RING_BYTES (XSP_RING_SLOTS * sizeof(struct xsp_ring_record))
 
-static const volatile uint32_t no_state; /* 0 */
-volatile uint32_t *rings_state = (volatile uint32_t *)&no_state;
+/* A page of its own, in memory without a file: it is wiped in a child. */
+enum { PAGE = 4096 };
+__attribute__((aligned(PAGE))) volatile uint32_t rings_state[PAGE / sizeof(uint32_t)];
 uint64_t rings_thread_offset;
 bool rings_tsc;
 
 static struct {
 	struct xsp_rings *file;
 	pthread_key_t key;
-	uint32_t next; /* where the search for a free ring begins */
 	bool key_made;
 	bool populate; /* a page of the file may be refused when it is touched */
 	bool failed;
@@ -57,7 +57,7 @@ static struct thread_calls *this_thread(void)
 
 static bool there(void)
 {
-	return (*rings_state & RINGS_THERE) != 0;
+	return (rings_state[0] & RINGS_THERE) != 0;
 }
 
 /* ---- the memory ---- */
@@ -113,13 +113,6 @@ static int make_file(void)
 	return fd;
 }
 
-static void *map(size_t size, int flags, int fd)
-{
-	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, fd, 0);
-
-	return at == MAP_FAILED ? NULL : at;
-}
-
 static struct xsp_ring_record *records_of(const struct xsp_ring *ring)
 {
 	size_t index = (size_t)(ring - rings.file->ring);
@@ -130,21 +123,18 @@ static struct xsp_ring_record *records_of(const struct xsp_ring *ring)
 
 static bool map_file(void)
 {
-	long page = sysconf(_SC_PAGESIZE);
 	int fd = make_file();
-	struct xsp_rings *file = fd < 0 ? NULL : map(XSP_RINGS_SIZE, MAP_SHARED, fd);
-	uint32_t *state = map((size_t)page, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	bool ok = file && state && madvise(state, (size_t)page, MADV_WIPEONFORK) == 0 &&
-		  madvise(file, XSP_RINGS_SIZE, MADV_DONTFORK) == 0 &&
-		  madvise(file, XSP_RINGS_AT, MADV_POPULATE_WRITE) == 0;
+	struct xsp_rings *file =
+		fd < 0 ? MAP_FAILED
+		       : mmap(NULL, XSP_RINGS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (fd >= 0)
 		close(fd);
-	if (!ok) {
-		if (file)
-			munmap(file, XSP_RINGS_SIZE);
-		if (state)
-			munmap(state, (size_t)page);
+	if (file == MAP_FAILED)
+		return false;
+	if (madvise((void *)rings_state, PAGE, MADV_WIPEONFORK) != 0 ||
+	    madvise(file, XSP_RINGS_SIZE, MADV_DONTFORK) != 0) {
+		munmap(file, XSP_RINGS_SIZE);
 		return false;
 	}
 	madvise(file, XSP_RINGS_SIZE, MADV_DONTDUMP);
@@ -152,8 +142,7 @@ static bool map_file(void)
 	file->clock = rings_tsc ? XSP_RING_TSC : XSP_RING_MONOTONIC;
 	__atomic_store_n(&file->magic, XSP_RINGS_MAGIC, __ATOMIC_RELEASE);
 	rings.file = file;
-	*state = RINGS_THERE;
-	__atomic_store_n(&rings_state, state, __ATOMIC_RELEASE);
+	rings_state[0] = RINGS_THERE;
 	return true;
 }
 
@@ -183,10 +172,9 @@ static bool may_take(const struct xsp_ring *ring)
 
 static struct xsp_ring *find_free(void)
 {
-	uint32_t first = __atomic_fetch_add(&rings.next, 1, __ATOMIC_RELAXED);
-
+	/* the first ones again and again: their memory is there already */
 	for (uint32_t i = 0; i < XSP_RINGS_COUNT; i++) {
-		struct xsp_ring *ring = &rings.file->ring[(first + i) % XSP_RINGS_COUNT];
+		struct xsp_ring *ring = &rings.file->ring[i];
 		uint32_t state = XSP_RING_FREE;
 		if (__atomic_load_n(&ring->state, __ATOMIC_RELAXED) == state &&
 		    __atomic_compare_exchange_n(&ring->state, &state, XSP_RING_USED, false,
@@ -211,8 +199,7 @@ uint64_t rings_take(void *thread)
 	if (ring) {
 		ring->tid = (uint32_t)syscall(SYS_gettid);
 		t->records = records_of(ring);
-		t->limit = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) + XSP_RING_SLOTS -
-			   RING_SPARE;
+		t->limit = 0;
 		t->depth = 0;
 		pthread_setspecific(rings.key, ring); /* where it fails, rings_sweep() helps */
 		t->ring = ring;
@@ -272,7 +259,7 @@ bool rings_make(void)
 
 void rings_activate(bool active)
 {
-	*rings_state = RINGS_THERE | (active ? RINGS_ACTIVE : 0);
+	rings_state[0] = RINGS_THERE | (active ? RINGS_ACTIVE : 0);
 	__atomic_store_n(&rings.file->active, active, __ATOMIC_RELEASE);
 }
 
@@ -282,7 +269,7 @@ void rings_reset(void)
 		return;
 	*this_thread() = (struct thread_calls){0};
 	pthread_setspecific(rings.key, NULL);
-	rings_state = (volatile uint32_t *)&no_state;
+	rings_state[0] = 0;
 	rings.file = NULL;
 }
 #endif

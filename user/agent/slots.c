@@ -120,8 +120,8 @@ static void add_function(const char *name, uint64_t address, int stack)
 	if (!copy)
 		return;
 	slots.functions[n] = (struct function){.address = address, .name = copy};
-	thunk_targets[n] = address;
-	thunk_copies[n] = (uint8_t)((stack + COPY_UNIT - 1) / COPY_UNIT);
+	thunk_functions[n] = (struct thunk_function){
+		.target = address, .units = (uint64_t)(stack + COPY_UNIT - 1) / COPY_UNIT};
 	while (slots.by_name[at % NAMES])
 		at++;
 	slots.by_name[at % NAMES] = (uint16_t)(n + 1);

@@ -8,7 +8,6 @@
  */
 #ifdef __x86_64__
 #define CALL 112 /* sizeof(struct call) */
-#define FUNCTION -48(%rbp)
 
 	.text
 	.balign 64
@@ -27,6 +26,58 @@ thunks:
 	.cfi_endproc
 	.size thunks, . - thunks
 
+/* struct call */
+#define RDI -112(%rbp)
+#define RSI -104(%rbp)
+#define RDX -96(%rbp)
+#define RCX -88(%rbp)
+#define R8 -80(%rbp)
+#define R9 -72(%rbp)
+#define RAX -64(%rbp)
+#define R10 -56(%rbp)
+#define FUNCTION -48(%rbp)
+#define RING -40(%rbp)
+#define DEPTH -32(%rbp)
+#define TARGET -24(%rbp)
+/* struct thread_calls at r10 */
+#define THREAD_RING (%r10)
+#define THREAD_RECORDS 8(%r10)
+#define THREAD_LIMIT 16(%r10)
+#define THREAD_OUTERMOST 24(%r10)
+#define THREAD_DEPTH 32(%r10)
+
+/* r10: the thread's part */
+.macro this_thread
+	movq rings_thread_offset(%rip), %r10
+	addq %fs:0, %r10
+.endm
+
+/* put() of calls.c: a record into the ring at rcx. Changes rax, rdx and r11. */
+.macro put kind
+7:	movq (%rcx), %r11
+	rdtsc
+	shlq $32, %rdx
+	orq %rax, %rdx
+	movq %r11, %rax
+	incq %r11
+	cmpxchgq %r11, (%rcx)
+	jne 7b
+	andl $32767, %eax /* XSP_RING_SLOTS */
+	shll $5, %eax
+	addq THREAD_RECORDS, %rax
+	movq %rdx, 8(%rax)
+	leaq 8(%rbp), %rdx
+	movq %rdx, 16(%rax)
+	movq $0, 24(%rax)
+	movq FUNCTION, %rdx
+	shlq $48, %rdx
+	movl %r11d, %r11d
+	btsq $(31 + \kind), %rdx /* 1 or 2 << 32 */
+	orq %r11, %rdx
+	movq %rdx, (%rax)
+.endm
+
+/* What is usual is done here, as calls_enter() and calls_leave() do it; they do the rest. */
 	.balign 64
 	.type thunk, @function
 thunk:
@@ -38,88 +89,145 @@ thunk:
 	movq %rsp, %rbp
 	.cfi_def_cfa_register %rbp
 	subq $CALL, %rsp
-	movq %rdi, -112(%rbp)
-	movq %rsi, -104(%rbp)
-	movq %rdx, -96(%rbp)
-	movq %rcx, -88(%rbp)
-	movq %r8, -80(%rbp)
-	movq %r9, -72(%rbp)
-	movq %rax, -64(%rbp)
-	movq %r10, -56(%rbp)
 	movq %r11, FUNCTION
-	movq %rsp, %rdi
-	call calls_enter
+	movq $0, RING
+	movq %rax, RAX
+	movq %rdx, RDX
+	movq %rcx, RCX
+	movq %r10, R10
+	testb $2, rings_state(%rip) /* RINGS_ACTIVE */
+	jz 3f
+	this_thread
+	movq THREAD_RING, %rcx
+	testq %rcx, %rcx
+	jz 5f
+	movl THREAD_DEPTH, %eax
+	leaq 8(%rbp), %rdx
+	testl %eax, %eax
+	jz 1f
+	cmpq THREAD_OUTERMOST, %rdx
+	jae 5f
+	jmp 2f
+1:	movq %rdx, THREAD_OUTERMOST
+2:	movq (%rcx), %rdx
+	leaq 2(%rdx,%rax), %rdx
+	cmpq THREAD_LIMIT, %rdx
+	ja 5f
+	movq %rax, DEPTH
+	incl %eax
+	movl %eax, THREAD_DEPTH
+	put 1
+	movq %rcx, RING
 
-	movq FUNCTION, %r11
-	leaq thunk_copies(%rip), %rax
-	movzbl (%rax,%r11), %ecx
+3:	movq FUNCTION, %r11
+	leaq thunk_functions(%rip), %rax
+	shlq $4, %r11
+	addq %rax, %r11
+	movl 8(%r11), %ecx
+	movq (%r11), %r11
 	testl %ecx, %ecx
-	jz 2f
+	jz 4f
 	movl %ecx, %eax
 	shll $7, %eax /* COPY_UNIT */
 	subq %rax, %rsp
 	leaq 15(%rbp,%rax), %rdx /* the last byte; on the page of the frame? */
 	xorq %rbp, %rdx
 	testq $-4096, %rdx
-	jnz 3f
-	leaq 16(%rbp), %rsi
-	movq %rsp, %rdi
-1:	movups (%rsi), %xmm8
-	movups 16(%rsi), %xmm9
-	movups 32(%rsi), %xmm10
-	movups 48(%rsi), %xmm11
-	movups 64(%rsi), %xmm12
-	movups 80(%rsi), %xmm13
-	movups 96(%rsi), %xmm14
-	movups 112(%rsi), %xmm15
-	movups %xmm8, (%rdi)
-	movups %xmm9, 16(%rdi)
-	movups %xmm10, 32(%rdi)
-	movups %xmm11, 48(%rdi)
-	movups %xmm12, 64(%rdi)
-	movups %xmm13, 80(%rdi)
-	movups %xmm14, 96(%rdi)
-	movups %xmm15, 112(%rdi)
-	subq $-128, %rsi
-	subq $-128, %rdi
+	jnz 6f
+	leaq 16(%rbp), %r10
+	movq %rsp, %rax
+1:	movups (%r10), %xmm8
+	movups 16(%r10), %xmm9
+	movups 32(%r10), %xmm10
+	movups 48(%r10), %xmm11
+	movups 64(%r10), %xmm12
+	movups 80(%r10), %xmm13
+	movups 96(%r10), %xmm14
+	movups 112(%r10), %xmm15
+	movups %xmm8, (%rax)
+	movups %xmm9, 16(%rax)
+	movups %xmm10, 32(%rax)
+	movups %xmm11, 48(%rax)
+	movups %xmm12, 64(%rax)
+	movups %xmm13, 80(%rax)
+	movups %xmm14, 96(%rax)
+	movups %xmm15, 112(%rax)
+	subq $-128, %r10
+	subq $-128, %rax
 	decl %ecx
 	jnz 1b
 
-2:	leaq thunk_targets(%rip), %r10
-	movq (%r10,%r11,8), %r11
-	movq -112(%rbp), %rdi
-	movq -104(%rbp), %rsi
-	movq -96(%rbp), %rdx
-	movq -88(%rbp), %rcx
-	movq -80(%rbp), %r8
-	movq -72(%rbp), %r9
-	movq -64(%rbp), %rax
-	movq -56(%rbp), %r10
+4:	movq RAX, %rax
+	movq RDX, %rdx
+	movq RCX, %rcx
+	movq R10, %r10
 	call *%r11
 
-	movq %rax, -112(%rbp)
-	movq %rdx, -104(%rbp)
-	leaq -CALL(%rbp), %rdi
-	call calls_leave
-	movq -112(%rbp), %rax
-	movq -104(%rbp), %rdx
-	leave
+	movq RING, %rcx
+	testq %rcx, %rcx
+	jz 2f
+	this_thread
+	testb $1, rings_state(%rip) /* RINGS_THERE */
+	jz 1f
+	cmpq THREAD_RING, %rcx
+	jne 1f
+	movq THREAD_LIMIT, %r8
+	addq $63, %r8 /* RING_SPARE, and this record */
+	cmpq %r8, (%rcx)
+	ja 1f
+	movq DEPTH, %r8
+	movl %r8d, THREAD_DEPTH
+	movq %rax, %r8
+	movq %rdx, %r9
+	put 2
+	movq %r8, %rax
+	movq %r9, %rdx
+2:	leave
 	.cfi_remember_state
 	.cfi_def_cfa %rsp, 8
 	.cfi_restore %rbp
 	ret
 	.cfi_restore_state
 
+1:	movq %rax, RAX
+	movq %rdx, RDX
+	leaq -CALL(%rbp), %rdi
+	call calls_leave
+	movq RAX, %rax
+	movq RDX, %rdx
+	jmp 2b
+
+5:	movq %rdi, RDI
+	movq %rsi, RSI
+	movq %r8, R8
+	movq %r9, R9
+	leaq -CALL(%rbp), %rdi
+	call calls_enter
+	movq RDI, %rdi
+	movq RSI, %rsi
+	movq R8, %r8
+	movq R9, %r9
+	jmp 3b
+
 	/* the stack may end before all of the bytes */
-3:	leaq -CALL(%rbp), %rdi
+6:	movq %rdi, RDI
+	movq %rsi, RSI
+	movq %r8, R8
+	movq %r9, R9
+	movq %r11, TARGET
+	leaq -CALL(%rbp), %rdi
 	movl %eax, %esi
 	call calls_readable
 	movq %rax, %rcx
 	leaq 16(%rbp), %rsi
 	movq %rsp, %rdi
 	rep movsb
-	movq FUNCTION, %r11
-	jmp 2b
+	movq TARGET, %r11
+	movq RDI, %rdi
+	movq RSI, %rsi
+	movq R8, %r8
+	movq R9, %r9
+	jmp 4b
 	.cfi_endproc
 	.size thunk, . - thunk
 
@@ -181,15 +289,11 @@ thread_calls:
 
 	.bss
 	.balign 64
-	.globl thunk_targets, thunk_copies
-	.hidden thunk_targets, thunk_copies
-	.type thunk_targets, @object
-	.type thunk_copies, @object
-	.size thunk_targets, 8 * 16384
-	.size thunk_copies, 16384
-thunk_targets:
-	.zero 8 * 16384
-thunk_copies:
-	.zero 16384
+	.globl thunk_functions
+	.hidden thunk_functions
+	.type thunk_functions, @object
+	.size thunk_functions, 16 * 16384
+thunk_functions:
+	.zero 16 * 16384
 #endif
 	.section .note.GNU-stack, "", @progbits
