@@ -335,7 +335,7 @@ Test(agent_rings, forged_records_are_counted)
 Test(agent_rings, heads_that_jump)
 {
 	struct session s;
-	static const uint64_t heads[] = {XSP_RING_SLOTS + 9, 5, 0, UINT64_MAX, 1ULL << 63};
+	static const uint64_t heads[] = {XSP_RING_SLOTS + 9, 5, UINT64_MAX - 9, 1ULL << 63};
 
 	begin(&s, two, 3);
 	take_ring(&s.w, 0, 1);
@@ -496,7 +496,7 @@ Test(agent_rings, many_pairs)
 
 	for (uint64_t i = 1; i <= 1000; i++)
 		add_pair(&t, 20000000 * i, 10000000 * i);
-	cr_expect_eq(xsp_tsc_ns(&t, 20000000 * 1000 - 7), 10000000ULL * 1000 - 4);
+	cr_expect_eq(xsp_tsc_ns(&t, 20000000ULL * 1000 - 7), 10000000ULL * 1000 - 4);
 	cr_expect_eq(xsp_tsc_ns(&t, 20000000 * 5), 10000000ULL * 5, "older than all that are kept");
 	cr_expect_eq(t.uneven, 0);
 }

@@ -15,6 +15,7 @@ struct xsp_ring_memory {
 	uint64_t inode;
 	struct xsp_rings *head;
 	struct xsp_ring_record *records;
+	enum xsp_ring_clock clock; /* as it was at first */
 };
 
 #define LOAD(member) __atomic_load_n(&(member), __ATOMIC_ACQUIRE)
@@ -38,9 +39,13 @@ static int lock_and_map(struct xsp_ring_memory *m, struct xsp_error *err)
 	m->head = map;
 	m->records = (void *)((uint8_t *)map + XSP_RINGS_AT);
 	madvise(map, XSP_RINGS_SIZE, MADV_DONTFORK); /* not for a planner, which is forked later */
-	if (LOAD(m->head->magic) != XSP_RINGS_MAGIC || LOAD(m->head->version) != XSP_RINGS_VERSION)
+	const uint32_t clock = LOAD(m->head->clock);
+	if (LOAD(m->head->magic) != XSP_RINGS_MAGIC ||
+	    LOAD(m->head->version) != XSP_RINGS_VERSION ||
+	    (clock != XSP_RING_TSC && clock != XSP_RING_MONOTONIC))
 		return xsp_error_set(err, -EPROTO, XSP_STATUS_TARGET,
 				     "the agent is of another version of xsptrace");
+	m->clock = (enum xsp_ring_clock)clock;
 	return 0;
 }
 
@@ -78,7 +83,7 @@ bool xsp_ring_memory_is(const struct xsp_ring_memory *m, uint64_t inode)
 
 enum xsp_ring_clock xsp_ring_memory_clock(const struct xsp_ring_memory *m)
 {
-	return (enum xsp_ring_clock)LOAD(m->head->clock);
+	return m->clock;
 }
 
 bool xsp_ring_memory_is_active(const struct xsp_ring_memory *m)

@@ -141,7 +141,7 @@ bool xsp_operators_want_rest(const struct xsp_recorder *r, const struct recorded
 {
 	if (p->modules[m->id].spared == NULL)
 		return false;
-	return m->is_agent ? p->driver : !xsp_agent_rings_has(r->agents, p->pid);
+	return m->is_agent ? p->driver && !p->agent : !xsp_agent_rings_has(r->agents, p->pid);
 }
 
 bool xsp_operators_are_by_agent(const struct xsp_recorder *r, uint32_t probe)
@@ -256,8 +256,9 @@ static void note_agent(struct xsp_recorder *r, const struct recorded_process *p,
 
 	xsp_recorder_note(
 		r,
-		"the agent in process %d records %s of %s operators, without probes; their lines of Python come from samples and waits",
-		(int)p->pid, xsp_format_count(served, count), xsp_format_count(all, operators));
+		"the agent in process %d records %s of %s operators, without probes%s", (int)p->pid,
+		xsp_format_count(served, count), xsp_format_count(all, operators),
+		r->pythons != NULL ? "; their lines of Python come from samples and waits" : "");
 }
 
 static int begin(struct xsp_recorder *r, const struct recorded_process *p, size_t operators,
