@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * gpu.h - what the agent in the target (libxsptrace_cupti.so) passes to the tracer.
+ * gpu.h - what the agent in the target (libxsptrace_agent.so) passes to the tracer.
  *
  * The agent turns CUPTI's activity records into the records below and packs them into batches. It
  * passes on a batch by calling the exported function
@@ -50,7 +50,7 @@
 #define XSP_GPU_BATCH_MAX (XSP_GPU_BATCH_ROOM - 40)
 
 /* The agent's file and symbols. The semaphore of symbol S is S "_semaphore". */
-#define XSP_GPU_AGENT "libxsptrace_cupti.so"
+#define XSP_GPU_AGENT "libxsptrace_agent.so"
 #define XSP_GPU_BATCH_SYMBOL "xsp_gpu_batch"
 #define XSP_GPU_WANT_ACTIVITY "xsp_gpu_want_activity" /* kernels, copies, sets, syncs, API calls */
 #define XSP_GPU_WANT_MEMORY "xsp_gpu_want_memory" /* XSP_GPU_MEMORY */
@@ -63,11 +63,12 @@
 #define XSP_GPU_WANT_ALL_API "xsp_gpu_want_all_api"
 /* collect even if another profiler holds CUPTI's subscription, which may then lose records */
 #define XSP_GPU_WANT_SHARED "xsp_gpu_want_shared"
+#define XSP_AGENT_WANT_OPERATORS "xsp_agent_want_operators" /* PyTorch's, into rings: ring.h */
 #define XSP_GPU_SEMAPHORE_SUFFIX "_semaphore"
-/* int xsp_gpu_start(void): starts the agent in a process that loaded it later (--inject). 0 or a
+/* int xsp_agent_start(void): starts the agent in a process that loaded it later (--inject). 0 or a
  * negative errno (-EALREADY: another copy of the agent is at work). More calls do no harm.
  * InitializeInjection does the same for the driver. */
-#define XSP_GPU_START_SYMBOL "xsp_gpu_start"
+#define XSP_GPU_START_SYMBOL "xsp_agent_start"
 
 /*
  * Environment of the target, read when the agent starts.

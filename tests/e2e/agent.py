@@ -13,7 +13,7 @@ import time
 from harness import (ROOT, WORKLOADS, Skip, case, check, equal, main, run, start, truth, wait_for,
                      workload)
 
-AGENT = os.path.join(os.path.dirname(WORKLOADS), "libxsptrace_cupti.so")
+AGENT = os.path.join(os.path.dirname(WORKLOADS), "libxsptrace_agent.so")
 COLLECT = os.path.join(WORKLOADS, "libgpu_collect.so")
 CUPTI_HEADER = "/usr/local/cuda/include/cupti.h"
 
@@ -248,7 +248,7 @@ def agent_thread(pid):
     for task in glob.glob(f"/proc/{pid}/task/*"):
         try:
             with open(f"{task}/comm", encoding="ascii") as f:
-                if f.read().strip() == "xsptrace-gpu":
+                if f.read().strip() == "xsptrace-agent":
                     return task
         except OSError:
             pass
@@ -433,14 +433,15 @@ def what_the_library_exports(folder):
     names = {line.split()[-1] for line in run(["nm", "-D", "--defined-only", AGENT]
                                               ).stdout.splitlines()}
     wants = ["activity", "memory", "events", "markers", "graphs", "latency", "all_api", "shared"]
-    expected = {"InitializeInjection", "xsp_gpu_start", "xsp_gpu_batch", "xsp_gpu_batch_semaphore"}
+    expected = {"InitializeInjection", "xsp_agent_start", "xsp_gpu_batch", "xsp_gpu_batch_semaphore",
+                "xsp_agent_want_operators", "xsp_agent_want_operators_semaphore"}
     for want in wants:
         expected |= {f"xsp_gpu_want_{want}", f"xsp_gpu_want_{want}_semaphore"}
     equal(names, expected, "exports")
     if os.uname().machine != "x86_64":
         return
     for function in expected:
-        if function.startswith("xsp_gpu_") and not function.endswith(("semaphore", "start")):
+        if function.startswith("xsp_") and not function.endswith(("semaphore", "start")):
             code = run(["objdump", "-d", f"--disassemble={function}", AGENT]).stdout
             check("0f 1f 44 00 00" in code.split(f"<{function}>:")[1].splitlines()[1],
                   f"{function} does not begin with the 5-byte nop", code)
@@ -448,17 +449,17 @@ def what_the_library_exports(folder):
 
 @case
 def started_by_hand(folder):
-    """The way of --inject: the library is loaded later, and xsp_gpu_start called."""
-    copy = os.path.join(folder, "libxsptrace_cupti.so")
+    """The way of --inject: the library is loaded later, and xsp_agent_start called."""
+    copy = os.path.join(folder, "libxsptrace_agent.so")
     equal(run(["cp", AGENT, copy]).returncode, 0, "cp")
     code = ("import ctypes, sys, time\n"
             "a = ctypes.CDLL(sys.argv[1])\n"
-            "print(a.xsp_gpu_start(), a.xsp_gpu_start(), a.InitializeInjection())\n"
+            "print(a.xsp_agent_start(), a.xsp_agent_start(), a.InitializeInjection())\n"
             "time.sleep(0.3)\n"
             "names = [open(f'/proc/self/task/{t}/comm').read().strip()\n"
             "         for t in __import__('os').listdir('/proc/self/task')]\n"
-            "print(names.count('xsptrace-gpu'))\n"
-            "print(ctypes.CDLL(sys.argv[2]).xsp_gpu_start())\n")
+            "print(names.count('xsptrace-agent'))\n"
+            "print(ctypes.CDLL(sys.argv[2]).xsp_agent_start())\n")
     done = run(["/usr/bin/python3", "-c", code, AGENT, copy], env=dict(os.environ))
     # a second copy from another file says EALREADY
     equal(done.stdout, "0 0 1\n1\n-114\n", f"entry points {done.stderr}")

@@ -12,7 +12,7 @@ import time
 from harness import (WORKLOADS, XSPTRACE, Recording, Trace, case, check, equal, finish, main, run,
                      start, start_ready, truth, wait_for, workload, xsptrace)
 
-AGENT = os.path.join(os.path.dirname(WORKLOADS), "libxsptrace_cupti.so")
+AGENT = os.path.join(os.path.dirname(WORKLOADS), "libxsptrace_agent.so")
 
 
 def with_agent(folder, tag="run"):

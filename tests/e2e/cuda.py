@@ -12,7 +12,7 @@ import signal
 from harness import (EXTRA, ROOT, WORKLOADS, Recording, Skip, Trace, case, check, equal,
                      finish, json_report, main, run, start_ready, truth, wait_for, workload, xsptrace)
 
-AGENT = os.path.join(os.path.dirname(WORKLOADS), "libxsptrace_cupti.so")
+AGENT = os.path.join(os.path.dirname(WORKLOADS), "libxsptrace_agent.so")
 # op → its kernel, demangled
 KERNEL_OF = {"sim::gemm": "gemm(float*, float*, int)",
              "sim::axpy": "axpy(float, float const*, float*)",

@@ -148,7 +148,7 @@ def xsptrace_itself(folder):
     path, before = root_file(folder)
     hidden = f"{folder}/hidden"
     os.mkdir(hidden, 0o700)
-    agent = os.path.join(os.path.dirname(h.XSPTRACE), "libxsptrace_cupti.so")
+    agent = os.path.join(os.path.dirname(h.XSPTRACE), "libxsptrace_agent.so")
     for source in (h.XSPTRACE, agent):
         shutil.copy(source, hidden)
     driver = f"{folder}/libcuda.so.1"

@@ -324,7 +324,7 @@ def agent_into_a_cuda_process(folder):
 @h.case
 def agent_that_the_target_cannot_see(folder):
     """A container's view: the agent is a copy in memory, and the probes find it there."""
-    agent = os.path.join(os.path.dirname(h.XSPTRACE), "libxsptrace_cupti.so")
+    agent = os.path.join(os.path.dirname(h.XSPTRACE), "libxsptrace_agent.so")
     facts = f"{folder}/truth"
     hide = f"mount --bind /dev/null {agent} && exec \"$@\""
     child = h.start_ready(["unshare", "-m", "sh", "-c", hide, "sh", h.workload("gpu_sim"), "--wait",

@@ -29,7 +29,7 @@ for file in "$prefix"/bin/* "$prefix"/lib/*.so*; do
 	[[ $symbols == *__stack_chk_fail* ]] || fail "$name has no stack protector"
 	[[ $symbols == *__*_chk* ]] || fail "$name is not fortified"
 done
-[[ -e $prefix/lib/libxsptrace_cupti.so ]] || fail "the agent is not installed"
+[[ -e $prefix/lib/libxsptrace_agent.so ]] || fail "the agent is not installed"
 
 # Not every start loads the libraries that few runs need; a run that lacks one says so.
 "$prefix/bin/xsptrace" -e nanosleep -o "$prefix/run.xspt" -- sleep 0.1 >/dev/null 2>&1 || true

@@ -20,7 +20,7 @@ class Suite:
     def __init__(self, kit, output):
         self.kit, self.output = kit, output
         self.xsptrace = os.path.join(kit, "xsptrace")
-        self.agent = os.path.join(kit, "libxsptrace_cupti.so")
+        self.agent = os.path.join(kit, "libxsptrace_agent.so")
         self.failed = []
 
     def path(self, name):

@@ -168,7 +168,7 @@ def symbols(paths):
 def read_objects(build):
     """A dictionary for wrong_uses() a program."""
     programs = []
-    for names in (("xsp_core", "xsptrace", "xsptrace_library"), ("xsptrace_cupti",)):
+    for names in (("xsp_core", "xsptrace", "xsptrace_library"), ("xsptrace_agent",)):
         objects = {}
         for name in names:
             top = os.path.join(build, "CMakeFiles", name + ".dir")

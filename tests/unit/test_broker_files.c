@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -16,6 +17,7 @@
 #include "attach/broker.h"
 #include "broker/files.h"
 #include "broker/requests.h"
+#include "xsptrace/ring.h"
 
 static _Noreturn void wait_for_the_end(void)
 {
@@ -239,4 +241,96 @@ Test(broker_files, nobody_gets_physical_addresses)
 	cr_expect_eq(frame_of(o->file(o, getpid(), "pagemap"), &here), 0);
 	/* and its own rights are as before */
 	cr_expect_neq(frame_of(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC), &here), 0);
+}
+
+/* ---- the memory that an agent shares ---- */
+
+struct shared {
+	const char *what, *name;
+	uint64_t bytes;
+	int seals;
+	int protection, flags;
+	uid_t owner;
+	uint64_t from; /* of the range that is asked for, beside the mapping's */
+	bool granted;
+};
+
+static int ask_for(struct xsp_broker *b, const struct shared *s)
+{
+	const int fd = memfd_create(s->name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct xsp_error err = {0};
+
+	cr_assert_eq(ftruncate(fd, (off_t)s->bytes), 0);
+	cr_assert(s->seals == 0 || fcntl(fd, F_ADD_SEALS, s->seals) == 0);
+	cr_assert_eq(fchown(fd, s->owner, (gid_t)-1), 0);
+	uint8_t *at = mmap(NULL, s->bytes, s->protection, s->flags, fd, 0);
+	cr_assert_neq((void *)at, MAP_FAILED);
+	close(fd);
+	const uint64_t start = (uintptr_t)at;
+	const int got = xsp_broker_agent_rings(b, getpid(), start + s->from, start + s->bytes, &err);
+	cr_expect(got >= 0 || err.text[0] != '\0', "%s: it says why", s->what);
+	if (got >= 0) {
+		cr_expect_eq(fcntl(got, F_GETFL) & O_ACCMODE, O_RDWR);
+		close(got);
+	}
+	munmap(at, s->bytes);
+	return got < 0 ? got : 0;
+}
+
+#define BOTH (PROT_READ | PROT_WRITE)
+/* A target may map whatever it has been given: what it could not write itself is not opened for writing. */
+Test(broker_files, only_an_agents_memory_is_opened_for_writing)
+{
+	static const struct shared all[] = {
+		{"the agent's", XSP_RINGS_NAME, XSP_RINGS_SIZE, F_SEAL_SHRINK, BOTH, MAP_SHARED, 0, 0,
+		 true},
+		{"read only", XSP_RINGS_NAME, XSP_RINGS_SIZE, F_SEAL_SHRINK, PROT_READ, MAP_SHARED, 0,
+		 0, false},
+		{"a copy", XSP_RINGS_NAME, XSP_RINGS_SIZE, F_SEAL_SHRINK, BOTH, MAP_PRIVATE, 0, 0,
+		 false},
+		{"a part", XSP_RINGS_NAME, XSP_RINGS_SIZE, F_SEAL_SHRINK, BOTH, MAP_SHARED, 0, 4096,
+		 false},
+		{"another name", "xsptrace-ring", XSP_RINGS_SIZE, F_SEAL_SHRINK, BOTH, MAP_SHARED, 0,
+		 0, false},
+		{"too small", XSP_RINGS_NAME, XSP_RINGS_SIZE - 4096, F_SEAL_SHRINK, BOTH, MAP_SHARED,
+		 0, 0, false},
+		{"too large", XSP_RINGS_NAME, XSP_RINGS_SIZE + 4096, F_SEAL_SHRINK, BOTH, MAP_SHARED,
+		 0, 0, false},
+		{"without seals", XSP_RINGS_NAME, XSP_RINGS_SIZE, 0, BOTH, MAP_SHARED, 0, 0, false},
+		{"with others", XSP_RINGS_NAME, XSP_RINGS_SIZE, F_SEAL_GROW, BOTH, MAP_SHARED, 0, 0,
+		 false},
+		{"another user's", XSP_RINGS_NAME, XSP_RINGS_SIZE, F_SEAL_SHRINK, BOTH, MAP_SHARED,
+		 12345, 0, false},
+	};
+
+	if (geteuid() != 0)
+		cr_skip_test("links to mapped files need root");
+	struct xsp_broker *b = broker_for(getpid());
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		cr_expect_eq(ask_for(b, &all[i]) == 0, all[i].granted, "%s", all[i].what);
+	xsp_broker_free(b, 1000);
+}
+
+/* A file of that very name, and of the right size, that is no memory of the kernel's. */
+Test(broker_files, a_file_of_that_name_is_no_agents)
+{
+	static const char path[] = "/memfd:" XSP_RINGS_NAME;
+	struct xsp_error err = {0};
+
+	if (geteuid() != 0)
+		cr_skip_test("links to mapped files need root");
+	const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		cr_skip_test("no file can be made there");
+	cr_assert_eq(ftruncate(fd, (off_t)XSP_RINGS_SIZE), 0);
+	void *at = mmap(NULL, XSP_RINGS_SIZE, BOTH, MAP_SHARED, fd, 0);
+	cr_assert_neq(at, MAP_FAILED);
+	unlink(path);
+	struct xsp_broker *b = broker_for(getpid());
+	cr_expect_eq(xsp_broker_agent_rings(b, getpid(), (uintptr_t)at,
+					    (uintptr_t)at + XSP_RINGS_SIZE, &err),
+		     -EACCES, "%s", err.text);
+	munmap(at, XSP_RINGS_SIZE);
+	close(fd);
+	xsp_broker_free(b, 1000);
 }

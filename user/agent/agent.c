@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include "agent.h"
 
-#define THREAD_NAME "xsptrace-gpu"
+#define THREAD_NAME "xsptrace-agent"
 
 enum {
 	IDLE_NS = 100000000, /* how late it notices that the semaphore rises */
@@ -40,7 +40,7 @@ static struct {
 } agent;
 
 int InitializeInjection(void);
-int xsp_gpu_start(void);
+int xsp_agent_start(void);
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns)
 {
@@ -88,6 +88,7 @@ static void *thread_main(void *unused)
 	prctl(PR_SET_TIMERSLACK, 10000000, 0, 0, 0); /* 10 ms, to wake together with others */
 	while (atomic_load(&agent.exit) == EXIT_NOT) {
 		bool wanted = agent_wants(WANT_ACTIVITY);
+		bool recording = operators_turn(agent_wants(WANT_OPERATORS));
 
 		if (wanted && !window_active())
 			window_begin(false, register_exit);
@@ -95,7 +96,8 @@ static void *thread_main(void *unused)
 			window_end(false);
 		else if (window_active())
 			window_tick();
-		futex_wait(&agent.exit, EXIT_NOT, window_active() ? ACTIVE_NS : IDLE_NS);
+		futex_wait(&agent.exit, EXIT_NOT,
+			   window_active() || recording ? ACTIVE_NS : IDLE_NS);
 	}
 	if (window_active())
 		window_end(true);
@@ -111,6 +113,7 @@ static void in_child(void)
 	atomic_store(&agent.exit, EXIT_NOT);
 	atomic_store(&agent.exit_seen, false);
 	window_reset();
+	operators_in_child();
 }
 
 /* `xsptrace -- COMMAND` sets this variable, as the tracer needs a moment to put its probes on a new library. */
@@ -152,7 +155,7 @@ static int start(bool in_driver)
 	if (atomic_exchange(&agent.pid, pid) == pid)
 		return 0;
 	if (!atomic_exchange(&agent.fork_known, true))
-		pthread_atfork(NULL, NULL, in_child);
+		pthread_atfork(operators_before_fork, NULL, in_child);
 	if (limit)
 		buffers_limit((uint64_t)strtoul(limit, NULL, 10) << 20);
 	if (in_driver) {
@@ -204,7 +207,7 @@ static bool another_agent(void)
 }
 
 /* Called by a tracer that has loaded this library into a running process. */
-AGENT_EXPORT int xsp_gpu_start(void)
+AGENT_EXPORT int xsp_agent_start(void)
 {
 	int saved = errno, error = 0;
 

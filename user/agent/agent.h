@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * agent.h - shared by the files of the agent in the target, libxsptrace_cupti.so.
+ * agent.h - shared by the files of the agent in the target, libxsptrace_agent.so.
  *
  * The way of a record: CUPTI asks for buffers (buffers.c), fills them, and gives them back on any thread. There its
  * records are converted to those of gpu.h (convert.c), packed into batches and passed to the probe (batch.c). A thread
@@ -32,6 +32,7 @@ enum agent_want {
 	WANT_LATENCY,
 	WANT_ALL_API,
 	WANT_SHARED,
+	WANT_OPERATORS,
 	WANTS,
 };
 bool agent_wants(enum agent_want want);
@@ -148,6 +149,27 @@ void window_end(bool exiting);
 bool window_active(void);
 /* In the child of a fork: there is no window any more. */
 void window_reset(void);
+
+/* ---- operators.c: PyTorch's operators, through thunks (calls.h) -------------------- */
+
+#ifdef __x86_64__
+/* On the agent's thread, 50 times a second as long as it returns true: they are recorded. */
+bool operators_turn(bool wanted);
+void operators_before_fork(void);
+void operators_in_child(void);
+#else
+static inline bool operators_turn(bool wanted)
+{
+	(void)wanted;
+	return false;
+}
+static inline void operators_before_fork(void)
+{
+}
+static inline void operators_in_child(void)
+{
+}
+#endif
 
 uint64_t agent_now(void); /* CLOCK_MONOTONIC ns */
 

@@ -45,6 +45,7 @@ REQUEST(xsp_gpu_want_graphs);
 REQUEST(xsp_gpu_want_latency);
 REQUEST(xsp_gpu_want_all_api);
 REQUEST(xsp_gpu_want_shared);
+REQUEST(xsp_agent_want_operators);
 
 bool agent_wants(enum agent_want want)
 {
@@ -57,6 +58,7 @@ bool agent_wants(enum agent_want want)
 		[WANT_LATENCY] = &xsp_gpu_want_latency_semaphore,
 		[WANT_ALL_API] = &xsp_gpu_want_all_api_semaphore,
 		[WANT_SHARED] = &xsp_gpu_want_shared_semaphore,
+		[WANT_OPERATORS] = &xsp_agent_want_operators_semaphore,
 	};
 
 	return *semaphores[want] != 0;

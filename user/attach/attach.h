@@ -41,10 +41,11 @@ int xsp_plan_module(struct xsp_plan *plan, const struct xsp_process *p,
 
 /* Records the life of this process: threads, exec, exit. */
 int xsp_broker_process(struct xsp_broker *b, pid_t pid);
-/* Attaches all placed probes of a module to a process. `repair`: first takes out what a killed tracer has left there.
+/* Attaches all placed probes of a module to a process, but those that `spared` has (by probe; NULL: none). `repair`: first takes out what a killed tracer has left there.
  * -ESTALE: the file has changed since it was planned; nothing of it is attached anywhere. */
 int xsp_plan_attach(struct xsp_plan *plan, struct xsp_broker *b, struct xsp_planned_module *m,
-		    pid_t pid, bool repair, struct xsp_plan_attached *done, struct xsp_error *err);
+		    const uint8_t *spared, pid_t pid, bool repair, struct xsp_plan_attached *done,
+		    struct xsp_error *err);
 /* Starts or stops reporting: one store. */
 int xsp_broker_activate(struct xsp_broker *b, bool on);
 

@@ -32,6 +32,10 @@ const struct xsp_opener *xsp_broker_opener(const struct xsp_broker *b);
 /* The file with this number of xsp_opener.mapped, even if no process maps it any more. A descriptor or a negative
  * errno. */
 int xsp_broker_kept(struct xsp_broker *b, uint32_t handle);
+/* The memory file that the agent in the process shares (xsptrace/ring.h), mapped there: a descriptor to read and write, or
+ * a negative errno. */
+int xsp_broker_agent_rings(struct xsp_broker *b, pid_t pid, uint64_t start, uint64_t end,
+			   struct xsp_error *err);
 enum xsp_attach_method xsp_broker_method(const struct xsp_broker *b);
 size_t xsp_broker_rings(const struct xsp_broker *b, int *fds, size_t room);
 size_t xsp_broker_ring_bytes(const struct xsp_broker *b);

@@ -148,6 +148,14 @@ int xsp_broker_kept(struct xsp_broker *b, uint32_t handle)
 	return xsp_receive_fd(b, xsp_ask(b, XSP_ASK_KEPT, &handle, sizeof(handle), NULL));
 }
 
+int xsp_broker_agent_rings(struct xsp_broker *b, pid_t pid, uint64_t start, uint64_t end,
+			   struct xsp_error *err)
+{
+	const struct xsp_ask_rings a = {.pid = pid, .start = start, .end = end};
+
+	return xsp_receive_fd(b, xsp_ask(b, XSP_ASK_RINGS, &a, sizeof(a), err));
+}
+
 int xsp_broker_thread_stopper(struct xsp_broker *b, pid_t pid)
 {
 	return xsp_receive_fd(b, xsp_ask_about(b, XSP_ASK_THREAD_STOPPER, pid));

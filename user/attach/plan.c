@@ -48,6 +48,12 @@ static struct xsp_planned_module *find_module(const struct xsp_plan *plan, uint6
 	return NULL;
 }
 
+struct xsp_planned_module *xsp_plan_find(const struct xsp_plan *plan,
+					 const struct xsp_mapped_file *file)
+{
+	return find_module(plan, file->dev, file->inode);
+}
+
 bool xsp_plan_is_new(const void *ctx, const struct xsp_mapped_file *file)
 {
 	const struct xsp_plan *plan = ctx;
@@ -158,14 +164,15 @@ bool xsp_plan_matches(const struct xsp_plan *plan, const struct xsp_pattern *p)
 	return false;
 }
 
-size_t xsp_plan_pages(const struct xsp_planned_module *m)
+size_t xsp_plan_pages(const struct xsp_planned_module *m, const uint8_t *spared)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	struct xsp_u64map pages = {0};
 	bool whole = true;
 
 	for (size_t i = 0; whole && i < m->count; i++)
-		for (size_t j = 0; whole && m->probes[i].error == 0 && j < m->probes[i].place.count;
+		for (size_t j = 0; whole && m->probes[i].error == 0 &&
+				   (spared == NULL || !spared[i]) && j < m->probes[i].place.count;
 		     j++)
 			whole = xsp_u64map_set(&pages, m->probes[i].place.sites[j].offset / page,
 					       0) == 0;

@@ -21,6 +21,9 @@ void xsp_plan_progress(const struct xsp_plan *plan, const char *path, const char
 /* Asks the planners to look at all new files that the process maps, without waiting and before costs are known. Then
  * xsp_plan_module() need not read files that hold nothing. */
 void xsp_plan_look_ahead(struct xsp_plan *plan, const struct xsp_process *p);
+/* The file's module, or NULL: it has not been planned. */
+struct xsp_planned_module *xsp_plan_find(const struct xsp_plan *plan,
+					 const struct xsp_mapped_file *file);
 /* The file was changed in place (-ESTALE): the next process that maps it has it read again. */
 void xsp_plan_forget(struct xsp_plan *plan, const struct xsp_mapped_file *file);
 /* Where a process maps many files, puts those first that matter most: the program, what a pattern names, then those of
@@ -45,8 +48,8 @@ double xsp_planned_cost(const struct xsp_plan *plan, const struct xsp_planned_pr
 int xsp_plan_sequence(const struct xsp_planned_module *m, struct xsp_broker *b, pid_t pid,
 		      const struct xsp_mapped_file *file);
 
-/* Pages of the module's code with sites, if all of them are attached. */
-size_t xsp_plan_pages(const struct xsp_planned_module *m);
+/* Pages of the module's code with sites, if all of them are attached but those of `spared` probes. */
+size_t xsp_plan_pages(const struct xsp_planned_module *m, const uint8_t *spared);
 
 /* What became of the sites of a module in a process. */
 #define XSP_PLAN_NAMED 10
@@ -69,9 +72,10 @@ void xsp_plan_attach_none(const struct xsp_planned_module *m, struct xsp_plan_at
 
 /*
  * How many functions of the module have lost their breakpoints in the process, which has dropped or replaced the page.
- * Only if all were there. *first: index of the first one. Or a negative errno: nothing is known (xsp_verify_sites).
+ * Only if all were there but those of `spared` probes. *first: index of the first one. Or a negative errno: nothing is
+ * known (xsp_verify_sites).
  */
-long xsp_plan_dropped(const struct xsp_planned_module *m, struct xsp_broker *b, pid_t pid,
-		      size_t *first);
+long xsp_plan_dropped(const struct xsp_planned_module *m, const uint8_t *spared,
+		      struct xsp_broker *b, pid_t pid, size_t *first);
 
 #endif

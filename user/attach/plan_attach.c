@@ -452,7 +452,8 @@ static int attach_all(struct attaching *a, struct xsp_error *err)
 }
 
 int xsp_plan_attach(struct xsp_plan *plan, struct xsp_broker *b, struct xsp_planned_module *m,
-		    pid_t pid, bool repair, struct xsp_plan_attached *done, struct xsp_error *err)
+		    const uint8_t *spared, pid_t pid, bool repair, struct xsp_plan_attached *done,
+		    struct xsp_error *err)
 {
 	struct attaching a = {
 		.plan = plan, .broker = b, .m = m, .pid = pid, .repair = repair, .done = done};
@@ -470,7 +471,9 @@ int xsp_plan_attach(struct xsp_plan *plan, struct xsp_broker *b, struct xsp_plan
 	a.dropped = calloc(m->count, sizeof(*a.dropped));
 	if (a.sites == NULL || a.owner == NULL || a.differs == NULL || a.dropped == NULL)
 		rc = xsp_out_of_memory(err);
-	else
+	if (rc == 0 && spared != NULL)
+		memcpy(a.dropped, spared, m->count);
+	if (rc == 0)
 		rc = attach_all(&a, err);
 	free(a.sites);
 	free(a.owner);
@@ -480,14 +483,15 @@ int xsp_plan_attach(struct xsp_plan *plan, struct xsp_broker *b, struct xsp_plan
 }
 
 /* The first site of each function is enough: a dropped page loses all of its breakpoints. */
-static size_t collect_entries(const struct xsp_planned_module *m, struct xsp_attach_site *sites,
-			      uint32_t *owner)
+static size_t collect_entries(const struct xsp_planned_module *m, const uint8_t *spared,
+			      struct xsp_attach_site *sites, uint32_t *owner)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->count; i++) {
 		const struct xsp_planned_probe *p = &m->probes[i];
-		if (p->error < 0 || p->by_return || p->place.count == 0)
+		if (p->error < 0 || p->by_return || p->place.count == 0 ||
+		    (spared != NULL && spared[i]))
 			continue;
 		sites[n] = (struct xsp_attach_site){.offset = p->place.sites[0].offset,
 						    .cookie = p->id,
@@ -497,14 +501,14 @@ static size_t collect_entries(const struct xsp_planned_module *m, struct xsp_att
 	return n;
 }
 
-long xsp_plan_dropped(const struct xsp_planned_module *m, struct xsp_broker *b, pid_t pid,
-		      size_t *first)
+long xsp_plan_dropped(const struct xsp_planned_module *m, const uint8_t *spared,
+		      struct xsp_broker *b, pid_t pid, size_t *first)
 {
 	struct xsp_attach_site *sites = calloc(m->count + 1, sizeof(*sites));
 	uint32_t *owner = calloc(m->count + 1, sizeof(*owner));
 	uint8_t *dropped = calloc(m->count + 1, sizeof(*dropped));
 	long count = sites == NULL || owner == NULL || dropped == NULL ? -ENOMEM : 0;
-	const size_t n = count == 0 ? collect_entries(m, sites, owner) : 0;
+	const size_t n = count == 0 ? collect_entries(m, spared, sites, owner) : 0;
 	const int rc =
 		n > 0 ? xsp_broker_verify(b, pid, m->handle, sites, n, XSP_VERIFY_UNPROBED, dropped)
 		      : 0;

@@ -39,6 +39,7 @@
 	X(OWN, DEBUG_LINK, debug_link, ANY, UP_TO(struct xsp_ask_debug_link, text), void)                               \
 	X(OWN, MAPPED, mapped, ANY, UP_TO(struct xsp_ask_mapped, path), uint32_t)                                       \
 	X(OWN, KEPT, kept, ANY, IS(uint32_t), void) /* MAPPED's descriptor again */                                     \
+	X(OWN, RINGS, rings, ANY, IS(struct xsp_ask_rings), void) /* to be read and written */                          \
 	/* programs */                                                                                                  \
 	X(OWN, LOAD, load, BEFORE_LOAD | LOADED, IS(uint32_t), struct xsp_broker_loaded) /* and descriptors of the rings */ \
 	X(OWN, CALIBRATE, calibrate, LOADED, NO_BODY, struct xsp_site_costs)                                            \
@@ -125,6 +126,13 @@ struct xsp_ask_mapped {
 	uint32_t length; /* of the path */
 	uint64_t start, end, dev, inode;
 	char path[PATH_MAX]; /* `length` bytes are sent, not terminated */
+};
+
+/* Where the process has mapped the agent's memory file. */
+struct xsp_ask_rings {
+	int32_t pid;
+	uint32_t reserved;
+	uint64_t start, end;
 };
 
 enum xsp_spec_kind { XSP_SPEC_RANGE = 1, XSP_SPEC_DETAIL, XSP_SPEC_ARGUMENTS };

@@ -188,6 +188,7 @@ enum xsp_capture_gap {
 	XSP_GAP_PYTHON_CODE, /* those, each counted once, with a frame that could not be named */
 	XSP_GAP_STACKS, /* native ones of waits, the same */
 	XSP_GAP_ALLOCATIONS, /* of the heap: the ends of their calls were not seen */
+	XSP_GAP_SLOTS, /* entries of libraries' tables that the agent left to another tool */
 	XSP_GAP_SIDE_RECORDS, /* of the kernel, of any process: mapped files, forks, execs, ends */
 	/* waits were on by default, and cost too much: not counted, nor are the next two */
 	XSP_GAP_WAITS_END,

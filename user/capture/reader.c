@@ -290,6 +290,7 @@ const char *xsp_capture_gap_key(enum xsp_capture_gap gap)
 		[XSP_GAP_PYTHON_CODE] = "Python stacks not named",
 		[XSP_GAP_STACKS] = "wait stacks torn",
 		[XSP_GAP_ALLOCATIONS] = "allocations unseen",
+		[XSP_GAP_SLOTS] = "slots left out",
 		[XSP_GAP_SIDE_RECORDS] = "side records lost",
 		[XSP_GAP_WAITS_END] = "waits ended early",
 		[XSP_GAP_PYTHON_END] = "lines of Python ended early",

@@ -75,6 +75,7 @@ static const char *const gap_fields[] = {
 	[XSP_GAP_STACKS] = "wait_stacks_torn",
 	[XSP_GAP_DROPPED] = "breakpoints_gone",
 	[XSP_GAP_ALLOCATIONS] = "allocations_unseen",
+	[XSP_GAP_SLOTS] = "slots_left_out",
 	[XSP_GAP_SIDE_RECORDS] = "side_records_lost",
 };
 

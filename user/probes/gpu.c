@@ -19,6 +19,7 @@ static const struct request {
 	{XSP_WANT_EVENTS, XSP_GPU_WANT_EVENTS},	  {XSP_WANT_GRAPHS, XSP_GPU_WANT_GRAPHS},
 	{XSP_WANT_LATENCY, XSP_GPU_WANT_LATENCY}, {XSP_WANT_ALL_API, XSP_GPU_WANT_ALL_API},
 	{XSP_WANT_SHARED, XSP_GPU_WANT_SHARED},	  {XSP_WANT_ACTIVITY, XSP_GPU_WANT_ACTIVITY},
+	{XSP_WANT_OPERATORS, XSP_AGENT_WANT_OPERATORS},
 };
 
 static long add(const struct xsp_provider *self, struct xsp_module *m, const char *symbol,
@@ -56,7 +57,9 @@ static int find_agent(const struct xsp_provider *self, struct xsp_module *m,
 	(void)err;
 	if (selection->gpu == 0 || !is_agent(xsp_module_display_path(m)))
 		return 0;
-	rc = add(self, m, XSP_GPU_BATCH_SYMBOL, XSP_ACTION_GPU_BATCH, list);
+	rc = selection->gpu & XSP_WANT_ACTIVITY
+		     ? add(self, m, XSP_GPU_BATCH_SYMBOL, XSP_ACTION_GPU_BATCH, list)
+		     : 0;
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]) && rc >= 0; i++)
 		if (selection->gpu & requests[i].bit)
 			rc = add(self, m, requests[i].symbol, XSP_ACTION_GPU_WANT, list);

@@ -13,7 +13,7 @@
 
 void xsp_recorder_agent_found(struct xsp_recorder *r, struct recorded_process *p)
 {
-	if (!p->agent && r->started)
+	if (!p->agent)
 		xsp_recorder_note(
 			r,
 			"process %d has the agent: GPU activity is collected as well (the first time this takes CUPTI some seconds)",

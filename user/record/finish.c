@@ -10,6 +10,7 @@
 
 #include "attach/planner.h"
 #include "base/clock.h"
+#include "record/rings/rings.h"
 #include "target/perf_map.h"
 
 #define FRAMES_LAST_NS 3000000000ULL /* naming addresses at the end takes at most so long */
@@ -64,6 +65,7 @@ int xsp_recorder_put_stats(struct xsp_recorder *r)
 			((uint64_t)usage.ru_utime.tv_usec + (uint64_t)usage.ru_stime.tv_usec) *
 				1000ULL,
 	};
+	xsp_operators_count(r, &s);
 	return xsp_capture_put_stats(r->writer, &s);
 }
 
@@ -135,6 +137,8 @@ void xsp_recorder_end(struct xsp_recorder *r)
 	xsp_broker_activate(r->broker, false);
 	xsp_recorder_measure(r, true); /* the finish reports write errors */
 	r->end_ns = xsp_now_ns();
+	if (r->agents != NULL)
+		xsp_agent_rings_stop(r->agents, r->end_ns);
 }
 
 static int put_pythons(struct xsp_recorder *r)
@@ -190,6 +194,7 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 		xsp_recorder_put_cpu_limit, xsp_call_sites_put_info,
 		xsp_children_put_infos,	    put_pythons,
 		xsp_recorder_put_late,	    xsp_recorder_put_changed,
+		xsp_operators_put_info,
 		xsp_recorder_put_gaps,
 	};
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "record/recorder_private.h"
 #include "base/clock.h"
+#include "record/rings/rings.h"
 
 #include "attach/planner.h"
 #include "base/text.h"
@@ -143,6 +144,7 @@ static int open_rings(struct xsp_recorder *r, struct xsp_error *err)
 		.rings = fds,
 		.ring_count = xsp_broker_rings(r->broker, fds, 64),
 		.ring_bytes = xsp_broker_ring_bytes(r->broker),
+		.agents = r->agents,
 		.writer = r->writer,
 		.frames = r->frames,
 		.unwinder = r->unwinder,
@@ -227,6 +229,8 @@ static int make_parts(struct xsp_recorder *r, const struct xsp_recorder_options 
 	if (rc == 0)
 		rc = xsp_host_functions_new(r->writer, r->resolver, &r->host_functions);
 	if (rc == 0)
+		rc = xsp_operators_new(r);
+	if (rc == 0)
 		rc = xsp_children_new(r);
 	return rc < 0 ? rc : xsp_overhead_new(r);
 }
@@ -296,6 +300,7 @@ void xsp_recorder_free(struct xsp_recorder *r)
 		xsp_recorder_finish(r, NULL);
 	xsp_planner_free(r->planner);
 	xsp_drain_free(r->drain);
+	xsp_operators_free(r);
 	xsp_frames_free(r->frames);
 	xsp_unwinder_free(r->unwinder);
 	xsp_host_functions_free(r->host_functions);
@@ -309,7 +314,7 @@ void xsp_recorder_free(struct xsp_recorder *r)
 	xsp_new_file_free(r->file);
 	for (size_t i = 0; i < r->process_count; i++) {
 		xsp_process_free(r->processes[i].process);
-		free(r->processes[i].modules);
+		xsp_recorder_free_modules(&r->processes[i]);
 		if (r->processes[i].status >= 0)
 			close(r->processes[i].status);
 	}
@@ -345,6 +350,8 @@ int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err)
 	rc = xsp_broker_ready(r->broker, r->plan.probes);
 	if (rc == 0)
 		rc = xsp_broker_activate(r->broker, true);
+	if (r->agents != NULL)
+		xsp_agent_rings_start(r->agents, r->start_ns);
 	xsp_overhead_start(r);
 	if (rc == 0)
 		rc = xsp_recorder_measure(r, true);
@@ -362,6 +369,8 @@ static int nap_ms(const struct xsp_recorder *r, int wait_ms)
 
 	if (r->rate > 0 && room / r->rate * 1000 < wait_ms)
 		wait_ms = (int)(room / r->rate * 1000);
+	if (r->agents != NULL)
+		wait_ms = xsp_agent_rings_nap_ms(r->agents, wait_ms);
 	return wait_ms < 1 ? 1 : wait_ms;
 }
 
@@ -485,13 +494,16 @@ double xsp_recorder_seconds(const struct xsp_recorder *r)
 void xsp_recorder_status(struct xsp_recorder *r, struct xsp_recorder_status *s)
 {
 	struct xsp_attach_counters c = {0};
+	struct xsp_capture_stats agents = {0};
 
 	xsp_broker_counters(r->broker, false, &c);
+	xsp_operators_count(r, &agents);
 	*s = (struct xsp_recorder_status){
 		.seconds = xsp_recorder_seconds(r),
 		.recorded_ns = (uint64_t)(1e9 * xsp_recorder_seconds(r)),
 		.events = xsp_drain_totals(r->drain)->events,
-		.lost = c.lost_entries + c.lost_exits + c.lost_other + c.missed,
+		.lost = c.lost_entries + c.lost_exits + c.lost_other + c.missed +
+			agents.lost_entries + agents.lost_exits + agents.lost_other,
 		.bytes = r->writer ? xsp_capture_bytes(r->writer) : 0,
 		.events_per_second = r->rate,
 		.overhead = r->overhead,

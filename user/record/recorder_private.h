@@ -28,6 +28,7 @@ struct recorded_process {
 		bool closed; /* none can be: xsp_mapped_file.closed */
 		bool late; /* none are, by --attach-limit */
 		bool mapped; /* its mapping is in the capture */
+		uint8_t *spared; /* by probe: those that are not attached (operators.c); NULL: none */
 	} * modules; /* by id */
 	size_t room;
 	uint64_t probed_pages; /* of code; they are its own copies while probes are in */
@@ -35,6 +36,7 @@ struct recorded_process {
 	const struct xsp_planned_module *numbered;
 	uint64_t program_ns; /* when it began its program; 0: before us */
 	bool agent; /* it has the agent, with our probes */
+	bool driver; /* it has the driver of a GPU; known only where operators are the agent's */
 	uint32_t agent_state; /* enum xsp_gpu_what_state, the last report; 0: none yet */
 	uint32_t agent_failure; /* enum xsp_gpu_failure, the last report */
 	/* memory.c */
@@ -44,6 +46,7 @@ struct recorded_process {
 };
 
 struct xsp_recorder_arguments;
+struct xsp_agent_rings;
 struct xsp_children;
 struct xsp_overhead;
 
@@ -84,6 +87,8 @@ struct xsp_recorder {
 	struct xsp_new_file *file; /* of the capture */
 	struct xsp_capture_writer *writer;
 	struct xsp_drain *drain;
+	struct xsp_agent_rings *agents; /* NULL: operators have probes */
+	struct xsp_u64map operators; /* of the process that is looked at: address → probe */
 	struct xsp_resolver *resolver;
 	struct xsp_frames *frames; /* --stacks, --sample */
 	struct xsp_unwinder *unwinder; /* --sample, --wait-stacks */
@@ -225,6 +230,7 @@ int xsp_recorder_put_changed(struct xsp_recorder *r);
 /* The same for a process stopped at an exec or in its loader: reports an exec while its process can be examined. */
 int xsp_recorder_scan_standing(struct xsp_recorder *r, pid_t pid, struct xsp_error *err);
 int xsp_recorder_follow_sideband(struct xsp_recorder *r);
+void xsp_recorder_free_modules(struct recorded_process *p);
 /* A new process. parent: 0: none whose children are followed; -1: by its status. */
 int xsp_recorder_add_child(struct xsp_recorder *r, pid_t pid, pid_t parent, struct xsp_error *err);
 /* How often the processes' control group was stopped at its limit. */
@@ -258,6 +264,32 @@ int xsp_children_put_infos(struct xsp_recorder *r);
 /* children.c */
 /* Attaches to those born since the last call, for some milliseconds at most. */
 void xsp_children_attach(struct xsp_recorder *r);
+
+/* A file that it maps: attaches to what is planned there. */
+int xsp_recorder_add_file(struct xsp_recorder *r, struct recorded_process *p,
+			  const struct xsp_mapped_file *f, struct xsp_error *err);
+
+/* rings/operators.c: operators by the agent. Where options do not ask for that, these do nothing. */
+int xsp_operators_new(struct xsp_recorder *r);
+void xsp_operators_free(struct xsp_recorder *r);
+/* Puts the agent's file first. */
+void xsp_operators_first(const struct xsp_recorder *r, struct xsp_mapped_files *files);
+/* Before the files of the process are attached to: has its agent begin, if it has one, and says so, or why not. */
+int xsp_operators_begin(struct xsp_recorder *r, struct recorded_process *p,
+			const struct xsp_mapped_files *files, struct xsp_error *err);
+/* The probes of the module that are not to be attached in this process; NULL: none. */
+int xsp_operators_spare(struct xsp_recorder *r, const struct recorded_process *p,
+			const struct xsp_planned_module *m, uint8_t **spared);
+/* Are those of its module to be attached now? */
+bool xsp_operators_want_rest(const struct xsp_recorder *r, const struct recorded_process *p,
+			     const struct xsp_planned_module *m);
+bool xsp_operators_are_by_agent(const struct xsp_recorder *r, uint32_t probe); /* anywhere */
+bool xsp_operators_have_agent(const struct xsp_recorder *r); /* any process's */
+/* It has ended, or has become another program; the kernel side's rings are empty. */
+int xsp_operators_end(struct xsp_recorder *r, const struct recorded_process *p);
+/* Adds what was lost. */
+void xsp_operators_count(struct xsp_recorder *r, struct xsp_capture_stats *s);
+int xsp_operators_put_info(struct xsp_recorder *r);
 
 /* agent.c */
 void xsp_recorder_agent_found(struct xsp_recorder *r, struct recorded_process *p);

@@ -22,6 +22,7 @@ static const struct {
 	[XSP_FEATURE_MEMORY] = {"--memory", NULL, 0, XSP_DETAIL_MEMORY, false},
 	[XSP_FEATURE_HEAP] = {"--memory=malloc", NULL, 512U << 10, XSP_DETAIL_MALLOC, false},
 	[XSP_FEATURE_BRAKE] = {"--max-overhead", NULL, 0, 0, false},
+	[XSP_FEATURE_AGENT] = {"--inject", NULL, 0, 0, false},
 };
 
 const char *xsp_feature_option(enum xsp_feature feature)
@@ -94,6 +95,24 @@ static void take_wishes(struct deciding *d)
 		turn_off(d, XSP_FEATURE_COUNTERS, XSP_WHY_MACHINE);
 }
 
+/* What is read of operators beside their times needs probes. */
+#define BY_PROBES                                                                                  \
+	(XSP_DETAIL_SHAPES | XSP_DETAIL_OUTPUTS | XSP_DETAIL_INPUTS | XSP_DETAIL_VALUES |          \
+	 XSP_DETAIL_SEQUENCE | XSP_DETAIL_STACKS | XSP_DETAIL_COUNTERS | XSP_DETAIL_FLOPS |        \
+	 XSP_DETAIL_PYTHON)
+
+static void decide_agent(struct deciding *d)
+{
+	if (d->r->of[XSP_FEATURE_AGENT].on == XSP_OFF)
+		return;
+	if (!d->w->operators)
+		turn_off(d, XSP_FEATURE_AGENT, XSP_WHY_NO_OPERATORS);
+	else if (d->w->filtered || d->w->some_threads)
+		turn_off(d, XSP_FEATURE_AGENT, XSP_WHY_FILTERED);
+	else if (xsp_wished_details(d->w) & BY_PROBES)
+		turn_off(d, XSP_FEATURE_AGENT, XSP_WHY_DETAILS);
+}
+
 /* A stack comes with its wait. */
 static void align_least_times(struct deciding *d)
 {
@@ -155,6 +174,8 @@ static enum xsp_why_off why_not_by_default(const struct deciding *d, enum xsp_fe
 		return XSP_WHY_NO_OPERATORS;
 	if (python && d->w->filtered)
 		return XSP_WHY_FILTERED;
+	if (python && xsp_records(d->r, XSP_FEATURE_AGENT))
+		return XSP_WHY_AGENT;
 	if (python && xsp_records(d->r, XSP_FEATURE_HEAP))
 		return XSP_WHY_HEAP;
 	if (d->f->lacking & 1U << feature)
@@ -209,6 +230,7 @@ struct xsp_recording xsp_recording_decide(const struct xsp_wishes *w, const stru
 	struct deciding d = {w, f, &r};
 
 	take_wishes(&d);
+	decide_agent(&d);
 	align_least_times(&d);
 	decide_profile(&d);
 	add_wait_stacks(&d);

@@ -21,6 +21,7 @@ enum xsp_feature {
 	XSP_FEATURE_MEMORY, /* --memory: PyTorch's allocators */
 	XSP_FEATURE_HEAP, /* --memory=malloc */
 	XSP_FEATURE_BRAKE, /* --max-overhead */
+	XSP_FEATURE_AGENT, /* --inject: PyTorch's operators by the agent */
 	XSP_FEATURES,
 };
 _Static_assert(XSP_DEFAULT_WAITS == 1 << XSP_FEATURE_WAITS &&
@@ -46,6 +47,7 @@ struct xsp_wishes {
 	bool bare; /* -p PID, without a word about what to trace */
 	bool names_probes; /* -e, --gpu-only */
 	bool operators; /* PyTorch's are among what is traced */
+	bool some_threads; /* -t, --comm */
 	bool filtered; /* --min-duration, --max-depth: spans carry nothing beside their times */
 };
 
@@ -72,6 +74,8 @@ enum xsp_why_off {
 	XSP_WHY_BYSTANDERS,
 	XSP_WHY_NO_OPERATORS,
 	XSP_WHY_FILTERED,
+	XSP_WHY_DETAILS, /* the agent does not read what was asked for */
+	XSP_WHY_AGENT, /* the agent records the operators, and does not read it */
 	XSP_WHY_HEAP, /* functions tell of blocks of the heap, unless lines are asked for */
 };
 

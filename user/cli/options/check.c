@@ -54,7 +54,8 @@ static int refuse(const struct xsp_options *o, enum xsp_verb verb, struct xsp_er
 		 "nothing to trace: give -p PID, or -- COMMAND [ARGS]; see xsptrace --help"},
 		{w->gpu_only && (o->gpu_off || named),
 		 "--gpu-only collects what the GPU did and nothing else: leave out -e and --gpu=off"},
-		{o->inject && o->gpu_off, "--inject and --gpu=off exclude each other"},
+		{o->inject && o->gpu_off && !xsp_selection_asks(&selection, XSP_PROVIDER_OPERATORS),
+		 "--inject is for GPU activity, which --gpu=off leaves out, and for PyTorch's operators, which are not traced"},
 		{o->inject && o->pid_count == 0,
 		 "--inject is for running processes (-p PID): what xsptrace starts loads the agent by itself"},
 		{(o->by & (XSP_BY_LINE | XSP_BY_MODULE)) && !is_asked(o, XSP_FEATURE_PYTHON),
@@ -119,6 +120,9 @@ int xsp_options_check(struct xsp_options *o, enum xsp_verb verb, struct xsp_erro
 		  o->provider_pattern_count == 0 && !o->inject;
 	w->operators = xsp_selection_asks(&selection, XSP_PROVIDER_OPERATORS);
 	w->filtered = is_filtered(o);
+	w->some_threads = o->part.cut.tid_count + o->part.cut.comm_count > 0;
+	if (o->inject)
+		w->of[XSP_FEATURE_AGENT].said = XSP_SAID_ON;
 	return rc;
 }
 
@@ -164,5 +168,7 @@ struct xsp_selection xsp_options_selection(const struct xsp_options *o,
 	/* record GPU activity together with the calls, or alone if only that is wanted */
 	if (!o->gpu_off && (o->wishes.gpu_only || cuda))
 		s.gpu = o->gpu | XSP_WANT_ACTIVITY;
+	if (r != NULL && xsp_records(r, XSP_FEATURE_AGENT))
+		s.gpu |= XSP_WANT_OPERATORS;
 	return s;
 }

@@ -63,9 +63,10 @@ void xsp_agent_prepare(bool quiet)
 /* ---- --inject ---- */
 
 #define DRIVER "libcuda.so"
+#define TORCH "libtorch_cpu.so" /* it has the operators */
 
 struct found {
-	bool driver, agent;
+	bool driver, torch, agent;
 };
 
 static int look(const struct xsp_broker *b, pid_t pid, struct found *found, struct xsp_error *err)
@@ -80,6 +81,8 @@ static int look(const struct xsp_broker *b, pid_t pid, struct found *found, stru
 	for (size_t i = 0; rc == 0 && i < files->count; i++) {
 		found->driver =
 			found->driver || strstr(files->files[i].display_path, DRIVER) != NULL;
+		found->torch =
+			found->torch || strstr(files->files[i].display_path, TORCH) != NULL;
 		found->agent =
 			found->agent || strstr(files->files[i].display_path, XSP_GPU_AGENT) != NULL;
 	}
@@ -115,19 +118,19 @@ static int inject(struct xsp_broker *b, pid_t pid, bool quiet, struct xsp_error 
 	return 0;
 }
 
-int xsp_inject_agent(struct xsp_broker *b, const pid_t *pids, size_t count, bool quiet,
-		     struct xsp_error *err)
+int xsp_inject_agent(struct xsp_broker *b, const pid_t *pids, size_t count, bool operators,
+		     bool quiet, struct xsp_error *err)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct found found = {0};
 		int rc = look(b, pids[i], &found, err);
 		if (rc < 0)
 			return rc;
-		if (!found.driver && !quiet)
-			xsp_say("process %d has not loaded " DRIVER
-				": there is no GPU activity to collect, and nothing was injected",
-				pids[i]);
-		if (!found.driver || found.agent)
+		const bool useful = found.driver || (operators && found.torch);
+		if (!useful && !quiet)
+			xsp_say("process %d has not loaded " DRIVER "%s: there is nothing to collect, and nothing was injected",
+				pids[i], operators ? ", nor " TORCH : "");
+		if (!useful || found.agent)
 			continue;
 		rc = inject(b, pids[i], quiet, err);
 		if (rc < 0)

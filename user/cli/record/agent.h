@@ -10,7 +10,7 @@
 #include "attach/broker.h"
 #include "base/error.h"
 
-/* Finds libxsptrace_cupti.so: beside the program, in ../lib/xsptrace, or in ../lib. */
+/* Finds libxsptrace_agent.so: beside the program, in ../lib/xsptrace, or in ../lib. */
 bool xsp_agent_path(char *path, size_t size);
 
 /* Makes the CUDA driver of the program that we start load the agent (CUDA_INJECTION64_PATH). A
@@ -18,11 +18,11 @@ bool xsp_agent_path(char *path, size_t size);
 void xsp_agent_prepare(bool quiet);
 
 /*
- * Injects the agent into each process that uses CUDA and does not have it. Call it when the probes
- * are in place; the broker does the work. Says one line about each process unless quiet. 0, or a
- * negative errno with the reason for the first process that was refused or failed.
+ * Injects the agent into each process that uses CUDA or (with `operators`) PyTorch and does not have it; the broker does
+ * the work. Says one line about each process unless quiet. 0, or a negative errno with the reason for the first process
+ * that was refused or failed.
  */
-int xsp_inject_agent(struct xsp_broker *b, const pid_t *pids, size_t count, bool quiet,
-		     struct xsp_error *err);
+int xsp_inject_agent(struct xsp_broker *b, const pid_t *pids, size_t count, bool operators,
+		     bool quiet, struct xsp_error *err);
 
 #endif

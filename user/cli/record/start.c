@@ -117,6 +117,7 @@ int xsp_record_make_recorder(struct recording *r, bool again, struct xsp_error *
 		.attach = r->attach,
 		.exit_by_return = r->o.exit == XSP_EXIT_BY_RETURN,
 		.exit_by_site = r->o.exit == XSP_EXIT_BY_SITE,
+		.operators_by_agent = xsp_records(&r->what, XSP_FEATURE_AGENT),
 		.profile = r->what.profile,
 		.again = again,
 		.stopped = is_stopped,
@@ -295,9 +296,28 @@ static int start_recorder(struct recording *r, struct xsp_error *err)
 		      : xsp_recorder_start(r->recorder, err);
 }
 
+/* Before the probes, as functions that the agent records have none. */
+static int inject(struct recording *r, struct xsp_error *err)
+{
+	const struct xsp_feature_row *agent = &r->what.of[XSP_FEATURE_AGENT];
+
+	if (!r->o.inject)
+		return 0;
+	if (agent->on == XSP_OFF && agent->why != XSP_WHY_NO_OPERATORS && !r->o.quiet)
+		xsp_say("operators have probes, as without --inject: the agent %s yet",
+			agent->why == XSP_WHY_FILTERED
+				? "chooses neither by duration or depth nor by thread"
+				: "does not read what was asked for beside their times");
+	return xsp_inject_agent(r->broker, r->o.pids, r->o.pid_count, agent->on != XSP_OFF,
+				r->o.quiet, err);
+}
+
 int xsp_record_start_attached(struct recording *r, struct xsp_error *err)
 {
-	int rc = add_processes(r, err);
+	int rc = inject(r, err);
+
+	if (rc == 0)
+		rc = add_processes(r, err);
 
 	r->doing[0] = '\0';
 	if (rc == 0 && is_nothing_found(r) && !r->o.inject && !r->what.needs_no_probes)
@@ -311,10 +331,7 @@ int xsp_record_start_attached(struct recording *r, struct xsp_error *err)
 			"what matches cannot be probed: xsptrace list, with the same options, says why");
 	xsp_record_say_unmatched(r);
 	xsp_record_look_at_children(r);
-	rc = start_recorder(r, err);
-	if (rc == 0 && r->o.inject)
-		rc = xsp_inject_agent(r->broker, r->o.pids, r->o.pid_count, r->o.quiet, err);
-	return rc;
+	return start_recorder(r, err);
 }
 
 /* Attaches each time the loader has mapped libraries, before their first instruction runs. */

@@ -315,8 +315,14 @@ bool xsp_watched_may_go(void *recorder, uint32_t probe)
 {
 	const struct xsp_probe *p = xsp_recorder_probe(recorder, probe);
 
-	return p != NULL && (strcmp(p->provider, xsp_provider_function.name) == 0 ||
-			     xsp_window_may_release(recorder, probe));
+	/* what the agent records costs too little for that; and rather than record all of it in windows, other spans
+	 * are released beside it */
+	if (p == NULL || xsp_operators_are_by_agent(recorder, probe))
+		return false;
+	return strcmp(p->provider, xsp_provider_function.name) == 0 ||
+	       (xsp_operators_have_agent(recorder) &&
+		(p->action == XSP_ACTION_SPAN || p->action == XSP_ACTION_NAMED_SPAN)) ||
+	       xsp_window_may_release(recorder, probe);
 }
 
 unsigned char *xsp_watched_met(struct xsp_overhead *o, uint32_t probe)

@@ -8,6 +8,7 @@
 #include "record/names/frames.h"
 #include "record/drain/ring.h"
 #include "record/names/unwind.h"
+#include "record/rings/rings.h"
 
 #define MAX_RINGS 64
 
@@ -16,6 +17,9 @@ struct ring {
 	struct xsp_drain *drain;
 	unsigned index;
 	struct xsp_ring_buffer buffer;
+	/* how far it was written when the agents' rings were marked: so far it must be read before these are. 0: they are
+	 * not marked */
+	uint64_t marked;
 };
 
 #define LAST_HITS 4096
@@ -152,6 +156,72 @@ static int on_python(struct xsp_drain *d, const struct xsp_event *e)
 	return d->error < 0 ? d->error : --d->left == 0 ? -EAGAIN : 0;
 }
 
+/* ---- agents ---- */
+
+/* An agent's event, in the stream of its thread. The brake leaves its probe alone. */
+static int on_agent_event(void *ctx, const struct xsp_event *e)
+{
+	struct xsp_drain *d = ctx;
+	const struct xsp_drain_options *o = &d->options;
+	const int rc = xsp_capture_put_event(o->writer, e->tid & (unsigned)(d->count - 1), e,
+					     e->size);
+
+	if (rc < 0) {
+		d->error = rc;
+		return rc;
+	}
+	d->totals.events++;
+	d->totals.calls += is_entry(e->kind);
+	d->totals.cost_ns += XSP_AGENT_RECORD_NS;
+	if (e->time_ns > d->totals.latest_ns)
+		d->totals.latest_ns = e->time_ns;
+	if (o->costs != NULL)
+		xsp_costs_add(o->costs, e->tid, e->tgid, e->probe, XSP_AGENT_RECORD_NS,
+			      is_entry(e->kind));
+	if (o->calls != NULL)
+		xsp_calls_see(o->calls, e);
+	return 0;
+}
+
+/* Before an event of the kernel side: the thread's calls before it; and whose ring a new thread's will be. */
+static int catch_up(struct xsp_drain *d, const struct xsp_event *e)
+{
+	const struct xsp_event_task *task = (const void *)e;
+
+	if (d->options.agents == NULL)
+		return 0;
+	if (e->kind == XSP_EVENT_TASK && e->size >= sizeof(*task) && task->what == XSP_TASK_FORK)
+		xsp_agent_rings_thread(d->options.agents, (pid_t)e->tgid, task->ns_tid, e->tid);
+	return xsp_agent_rings_before(d->options.agents, e->tid, e->time_ns);
+}
+
+static void mark_agents(struct xsp_drain *d)
+{
+	uint64_t streams = 0;
+
+	for (size_t i = 0; i < d->count; i++)
+		streams |= d->ring[i].marked == 0 ? 1ULL << i : 0;
+	xsp_agent_rings_mark(d->options.agents, streams);
+	for (size_t i = 0; i < d->count; i++)
+		if (streams >> i & 1)
+			d->ring[i].marked = 1 + xsp_ring_written(&d->ring[i].buffer);
+}
+
+static int flush_agents(struct xsp_drain *d)
+{
+	uint64_t streams = 0;
+
+	for (size_t i = 0; i < d->count; i++) {
+		if (!xsp_ring_is_read(&d->ring[i].buffer, d->ring[i].marked - 1))
+			continue;
+		streams |= 1ULL << i;
+		d->ring[i].marked = 0;
+	}
+	return xsp_agent_rings_flush(d->options.agents, streams);
+}
+
+/* ---- events of the kernel side ---- */
+
 static int on_event(void *ctx, void *data, size_t size)
 {
 	struct ring *ring = ctx;
@@ -165,6 +235,8 @@ static int on_event(void *ctx, void *data, size_t size)
 		return 0; /* damage: the kernel side writes whole events only */
 	if (e->kind == XSP_EVENT_PYTHON)
 		return on_python(d, e);
+	if (catch_up(d, e) < 0)
+		return d->error;
 	if (o->unwinder != NULL)
 		e = xsp_unwind(o->unwinder, e);
 	int rc =
@@ -212,6 +284,8 @@ int xsp_drain_new(const struct xsp_drain_options *options, struct xsp_drain **ou
 			goto fail;
 		d->count++;
 	}
+	if (d->options.agents != NULL)
+		xsp_agent_rings_put_to(d->options.agents, on_agent_event, d);
 	*out = d;
 	return 0;
 fail:
@@ -250,6 +324,8 @@ long xsp_drain_run(struct xsp_drain *d, size_t most)
 {
 	const uint64_t before = d->totals.events;
 
+	if (d->options.agents != NULL)
+		mark_agents(d);
 	for (size_t i = 0; i < d->count; i++) {
 		d->left = most;
 		int rc = xsp_ring_consume(&d->ring[i].buffer, on_event, &d->ring[i]);
@@ -258,7 +334,8 @@ long xsp_drain_run(struct xsp_drain *d, size_t most)
 		if (rc < 0 && rc != -EAGAIN && rc != -EINTR)
 			return rc;
 	}
-	return (long)(d->totals.events - before);
+	const int failed = d->options.agents != NULL ? flush_agents(d) : 0;
+	return failed < 0 ? failed : (long)(d->totals.events - before);
 }
 
 void xsp_drain_discard(struct xsp_drain *d)

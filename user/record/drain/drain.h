@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* drain.h - moves events from the kernel's ring buffers into the capture file. */
+/* drain.h - moves events from the kernel's ring buffers, and those of agents, into the capture file. */
 #ifndef XSP_RECORD_DRAIN_H
 #define XSP_RECORD_DRAIN_H
 
@@ -13,6 +13,7 @@
 #include "record/drain/calls.h"
 #include "xsptrace/event.h"
 
+struct xsp_agent_rings;
 struct xsp_drain;
 struct xsp_frames;
 struct xsp_unwinder;
@@ -21,6 +22,7 @@ struct xsp_unwinder;
 struct xsp_drain_options {
 	const int *rings; /* their descriptors; only while new() runs */
 	size_t ring_count, ring_bytes; /* bytes of each */
+	struct xsp_agent_rings *agents; /* what they record; NULL: there are none */
 	struct xsp_capture_writer *writer;
 	struct xsp_unwinder *unwinder; /* unwinds copies of stacks; NULL: there are none */
 	struct xsp_frames *frames; /* names the addresses of stacks; NULL: there are none */
@@ -57,7 +59,7 @@ void xsp_drain_set_detail(struct xsp_drain *d, double detail_ns);
 void xsp_drain_set_factors(struct xsp_drain *d, double all, double step);
 
 /*
- * Moves pending events into the capture, at most `most` of each ring. Returns the number moved or the writer's negative
+ * Moves pending events into the capture, at most `most` of each ring of the kernel's. Returns the number moved or the writer's negative
  * errno.
  */
 long xsp_drain_run(struct xsp_drain *d, size_t most);
@@ -70,6 +72,7 @@ struct xsp_drain_part {
 	uint64_t defined_then_ns, counted_then_ns; /* at the last sample */
 	uint64_t samples, sampled_ns;
 };
+#define XSP_AGENT_RECORD_NS 10U /* what a record of an agent costs its thread */
 
 struct xsp_drain_totals {
 	uint64_t events;

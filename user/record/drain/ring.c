@@ -78,3 +78,13 @@ int xsp_ring_consume(struct xsp_ring_buffer *r, int (*on_event)(void *ctx, void 
 	}
 	return rc;
 }
+
+uint64_t xsp_ring_written(const struct xsp_ring_buffer *r)
+{
+	return __atomic_load_n(r->producer, __ATOMIC_ACQUIRE);
+}
+
+bool xsp_ring_is_read(const struct xsp_ring_buffer *r, uint64_t up_to)
+{
+	return __atomic_load_n(r->consumer, __ATOMIC_ACQUIRE) >= up_to;
+}

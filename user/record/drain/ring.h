@@ -8,6 +8,7 @@
 #ifndef XSP_RECORD_RING_H
 #define XSP_RECORD_RING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,5 +27,8 @@ void xsp_ring_close(struct xsp_ring_buffer *r); /* an opened one, or all zeros *
  * 0. */
 int xsp_ring_consume(struct xsp_ring_buffer *r, int (*on_event)(void *ctx, void *data, size_t size),
 		     void *ctx);
+/* How far it is written, and whether it has been read so far. */
+uint64_t xsp_ring_written(const struct xsp_ring_buffer *r);
+bool xsp_ring_is_read(const struct xsp_ring_buffer *r, uint64_t up_to);
 
 #endif

@@ -13,8 +13,9 @@ static void look_at(struct xsp_recorder *r, const struct recorded_process *p,
 		    const struct xsp_planned_module *m)
 {
 	size_t first = 0;
-	long n = m->id < p->room && p->modules[m->id].attached
-			 ? xsp_plan_dropped(m, r->broker, p->pid, &first)
+	/* of an agent's some may have been taken out, and none is hit where there is no driver */
+	long n = m->id < p->room && p->modules[m->id].attached && !m->is_agent
+			 ? xsp_plan_dropped(m, p->modules[m->id].spared, r->broker, p->pid, &first)
 			 : 0;
 	char name[128];
 

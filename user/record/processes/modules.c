@@ -49,6 +49,8 @@ static int put_probe(struct xsp_recorder *r, const struct xsp_planned_module *m,
 	int rc = keep_price(r, p, (uint32_t)entry, (uint32_t)leave);
 	if (rc < 0)
 		return rc;
+	if (xsp_operators_are_by_agent(r, p->id)) /* where another process has probes, they cost more */
+		entry = leave = XSP_AGENT_RECORD_NS;
 	struct xsp_capture_probe definition = {
 		.id = p->id,
 		.module = m->capture_id,
@@ -282,12 +284,23 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 {
 	struct xsp_plan_attached done;
 	bool *attached = &p->modules[m->id].attached;
+	const bool rest = *attached && xsp_operators_want_rest(r, p, m);
 
-	if (*attached || is_left_out(r, p, m, f))
+	if ((*attached && !rest) || is_left_out(r, p, m, f))
 		return 0;
+	uint8_t *spared = p->modules[m->id].spared;
+	for (size_t i = 0; rest && i < m->count; i++) /* the others are there */
+		spared[i] = !spared[i];
+	int rc = rest ? 0 : xsp_operators_spare(r, p, m, &spared);
+	if (rc < 0)
+		return rc;
 	*attached = true;
 	double start = (double)xsp_now_ns();
-	int rc = xsp_plan_attach(&r->plan, r->broker, m, p->pid, !p->child, &done, err);
+	rc = xsp_plan_attach(&r->plan, r->broker, m, spared, p->pid, !p->child && !rest, &done,
+			     err);
+	if (rest)
+		free(spared);
+	p->modules[m->id].spared = rest ? NULL : spared;
 	r->times.attach_ms += ((double)xsp_now_ns() - start) * 1e-6;
 	if (rc == 0)
 		count_late(r, m);
@@ -301,7 +314,7 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 	if (rc < 0 && rc != -ESRCH)
 		xsp_recorder_gap(r, XSP_GAP_FILES, 1, "first %.500s: %.400s", f->display_path,
 				 err->text);
-	if (m->is_agent && rc == 0)
+	if (m->is_agent && rc == 0 && (p->driver || r->agents == NULL))
 		xsp_recorder_agent_found(r, p);
 	if (done.refused > 0) {
 		xsp_recorder_note_file(
@@ -397,12 +410,12 @@ static int add_module(struct xsp_recorder *r, struct recorded_process *p,
 	if (rc == 0 && (r->has_wanted || !marks_only))
 		rc = attach_module(r, p, m, f, err);
 	if (rc == 0 && !mapped && p->modules[m->id].attached)
-		p->probed_pages += xsp_plan_pages(m);
+		p->probed_pages += xsp_plan_pages(m, p->modules[m->id].spared);
 	return rc;
 }
 
-static int add_file(struct xsp_recorder *r, struct recorded_process *p,
-		    const struct xsp_mapped_file *f, struct xsp_error *err)
+int xsp_recorder_add_file(struct xsp_recorder *r, struct recorded_process *p,
+			  const struct xsp_mapped_file *f, struct xsp_error *err)
 {
 	int rc = add_module(r, p, f, err);
 
@@ -471,6 +484,7 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 		rc = has_ended(p->pid, err);
 	xsp_recorder_limit(r, r->started || p->child || r->options.pid_count == 0);
 	xsp_plan_by_use(&r->plan, p->room == 0 ? p->process : NULL, files);
+	xsp_operators_first(r, files);
 	p->dirty = false;
 	p->mapped_ns = 0; /* also what was mapped before the first look: none of it is late */
 	const uint32_t known = r->plan.probes;
@@ -484,8 +498,10 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 		rc = plan_file(r, p, &files->files[i], &m, err);
 	}
 	note_wanted(r);
+	if (rc == 0)
+		rc = xsp_operators_begin(r, p, files, err);
 	for (size_t i = 0; i < files->count && rc == 0; i++)
-		rc = add_file(r, p, &files->files[i], err);
+		rc = xsp_recorder_add_file(r, p, &files->files[i], err);
 	if (rc < 0 && err->text[0] == '\0')
 		xsp_recorder_cannot_record(p->pid, rc, err);
 	if (r->started && r->plan.probes > known)

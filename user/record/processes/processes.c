@@ -102,20 +102,35 @@ static void count_unlooked(struct xsp_recorder *r, uint64_t since_ns)
 }
 
 /* All of its events are in the rings now; their names are known while it exists. */
+void xsp_recorder_free_modules(struct recorded_process *p)
+{
+	for (size_t i = 0; i < p->room; i++)
+		free(p->modules[i].spared);
+	free(p->modules);
+}
+
+/* The rings are empty, and so are its agent's. */
+static int take_all(struct xsp_recorder *r, const struct recorded_process *p)
+{
+	const long moved = xsp_drain_run(r->drain, SIZE_MAX);
+
+	return moved < 0 ? (int)moved : xsp_operators_end(r, p);
+}
+
 static int process_has_gone(struct xsp_recorder *r, struct recorded_process *p)
 {
-	long moved = xsp_drain_run(r->drain, SIZE_MAX);
+	const int rc = take_all(r, p);
 
 	count_unlooked(r, p->mapped_ns);
 	xsp_broker_forget_process(r->broker, p->pid);
 	if (r->pythons != NULL)
 		xsp_pythons_forget(r->pythons, p->pid);
 	xsp_process_free(p->process);
-	free(p->modules);
+	xsp_recorder_free_modules(p);
 	if (p->status >= 0)
 		close(p->status);
 	*p = r->processes[--r->process_count];
-	return moved < 0 ? (int)moved : 0;
+	return rc;
 }
 
 static int on_exec(struct xsp_recorder *r, struct recorded_process *p, uint64_t time_ns)
@@ -124,12 +139,14 @@ static int on_exec(struct xsp_recorder *r, struct recorded_process *p, uint64_t 
 	xsp_process_refresh(p->process);
 	p->dirty = true;
 	p->numbered = NULL;
-	if (r->pythons != NULL) { /* it knows names for the stacks of the program before */
-		long moved = xsp_drain_run(r->drain, SIZE_MAX);
-		if (moved < 0)
-			return (int)moved;
-		xsp_pythons_forget(r->pythons, p->pid);
+	p->driver = false;
+	if (r->pythons != NULL || r->agents != NULL) {
+		const int rc = take_all(r, p);
+		if (rc < 0)
+			return rc;
 	}
+	if (r->pythons != NULL) /* it knows names for the stacks of the program before */
+		xsp_pythons_forget(r->pythons, p->pid);
 	p->probed_pages = 0;
 	for (size_t i = 0; i < p->room; i++)
 		p->modules[i].mapped = p->modules[i].late = false;

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * ring.h - the memory file through which the agent in the target hands calls to the recorder: a
+ * ring a thread, without a trap or a system call.
+ *
+ * The agent makes the file (memfd_create), seals its size, maps it and closes the descriptor. The
+ * broker opens it by the mapping. One recorder at a time reads it: it holds a lock (flock) on the
+ * file. A ring has one writer, its thread, and one reader.
+ *
+ * The target owns this memory and may write anything into it at any time. A reader takes the sizes
+ * from here, never from the file, copies a record before it looks at it, and keeps its own position.
+ */
+#ifndef XSPTRACE_RING_H
+#define XSPTRACE_RING_H
+
+#ifndef XSP_NO_LINUX_TYPES
+#include <linux/types.h>
+#endif
+
+#define XSP_RINGS_NAME "xsptrace-rings" /* of the memory file */
+#define XSP_RINGS_MAGIC 0x31676e6972707378ULL /* "xspring1", little endian */
+#define XSP_RINGS_VERSION 1
+
+#define XSP_RINGS_COUNT 256U
+#define XSP_RING_SLOTS 32768U /* records of a ring: 1 MiB */
+#define XSP_RING_FUNCTIONS 16384U
+#define XSP_RING_TEXT (4U << 20) /* bytes of all names */
+
+/* A record: 32 bytes. */
+struct xsp_ring_record {
+	/* XSP_RING_WORD(); written last. A record is there once the serial in it is the low half of
+	 * its number + 1 */
+	__u64 word;
+	__u64 time; /* in the unit of xsp_rings.clock */
+	__u64 sp; /* the stack pointer at the function's entry; in an exit, that of its entry */
+	__u64 value; /* depends on the kind */
+};
+/* kind: enum xsp_event_kind (event.h); function: its row in the table */
+#define XSP_RING_WORD(serial, kind, flags, function)                                               \
+	((__u64)(__u32)(serial) | (__u64)(__u8)(kind) << 32 | (__u64)(__u8)(flags) << 40 |         \
+	 (__u64)(__u16)(function) << 48)
+enum xsp_ring_flag {
+	XSP_RING_UNWOUND = 1 << 0, /* EXIT: an exception passed */
+};
+
+enum xsp_ring_state {
+	XSP_RING_FREE = 0,
+	XSP_RING_USED = 1, /* a thread writes it */
+	XSP_RING_ENDED = 2, /* its thread has ended: the reader frees it when it is empty */
+};
+
+/* The two halves are in cache lines of their own. */
+struct xsp_ring {
+	__u64 head; /* records written, ever; of the writer */
+	__u64 lost; /* calls that found it full: neither entry nor exit was written */
+	__u32 tid; /* as the target sees it */
+	__u32 state; /* enum xsp_ring_state */
+	__u64 reserved[13];
+	__u64 tail; /* records read, ever; of the reader */
+	__u64 unused[15];
+};
+
+enum xsp_ring_clock {
+	XSP_RING_TSC = 1, /* the time stamp counter: the reader relates it to its own clock */
+	XSP_RING_MONOTONIC = 2, /* CLOCK_MONOTONIC, ns */
+};
+
+/* A function whose calls are recorded. */
+struct xsp_ring_function {
+	__u64 address;
+	__u32 text_at, length; /* of its symbol, in the text */
+};
+
+/* The file: this head, then the rings of records, XSP_RING_SLOTS each, in the order of ring[]. */
+struct xsp_rings {
+	__u64 magic;
+	__u32 version;
+	__u32 clock; /* enum xsp_ring_clock */
+	__u32 active; /* of the agent: calls are being recorded */
+	__u32 functions; /* rows that are complete; they only grow */
+	__u64 homeless; /* calls of threads that found no free ring */
+	__u64 refused; /* slots that were left as they are: they did not hold what their symbol resolves to */
+	__u64 reserved[11];
+	struct xsp_ring ring[XSP_RINGS_COUNT];
+	struct xsp_ring_function function[XSP_RING_FUNCTIONS];
+	char text[XSP_RING_TEXT];
+};
+#define XSP_RINGS_AT ((sizeof(struct xsp_rings) + 4095) & ~4095UL) /* where the records begin */
+#define XSP_RINGS_SIZE                                                                             \
+	(XSP_RINGS_AT + (__u64)XSP_RINGS_COUNT * XSP_RING_SLOTS * sizeof(struct xsp_ring_record))
+
+#endif

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What agents record: how it becomes events in the order of their threads, and what a target may forge. The memory file
+ * is made here. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "record/rings/convert.h"
+#include "record/rings/memory.h"
+#include "record/rings/rings.h"
+#include "record/rings/tsc.h"
+
+#define PID 100
+#define TID 101
+
+/* ---- the target's side ---- */
+
+struct writer {
+	int fd;
+	struct xsp_rings *rings;
+	struct xsp_ring_record *records;
+};
+
+static void writer_begin(struct writer *w)
+{
+	w->fd = memfd_create(XSP_RINGS_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	cr_assert_eq(ftruncate(w->fd, (off_t)XSP_RINGS_SIZE), 0);
+	cr_assert_eq(fcntl(w->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
+	w->rings = mmap(NULL, XSP_RINGS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd, 0);
+	cr_assert_neq((void *)w->rings, MAP_FAILED);
+	w->records = (void *)((uint8_t *)w->rings + XSP_RINGS_AT);
+	w->rings->version = XSP_RINGS_VERSION;
+	w->rings->clock = XSP_RING_MONOTONIC;
+	w->rings->active = 1;
+	w->rings->magic = XSP_RINGS_MAGIC;
+}
+
+static void writer_end(struct writer *w)
+{
+	munmap(w->rings, XSP_RINGS_SIZE);
+	close(w->fd);
+}
+
+static void add_function(struct writer *w, const char *symbol)
+{
+	const uint32_t row = w->rings->functions;
+	const uint32_t at = row > 0 ? w->rings->function[row - 1].text_at +
+					      w->rings->function[row - 1].length
+				    : 0;
+
+	memcpy(w->rings->text + at, symbol, strlen(symbol));
+	w->rings->function[row] = (struct xsp_ring_function){0x1000 * (row + 1), at,
+							     (uint32_t)strlen(symbol)};
+	w->rings->functions++;
+}
+
+static void take_ring(struct writer *w, unsigned ring, uint32_t tid)
+{
+	w->rings->ring[ring].tid = tid;
+	w->rings->ring[ring].state = XSP_RING_USED;
+}
+
+static void put_at(struct writer *w, unsigned ring, uint64_t number, uint64_t time, uint64_t sp,
+		   uint64_t word)
+{
+	w->records[ring * XSP_RING_SLOTS + number % XSP_RING_SLOTS] =
+		(struct xsp_ring_record){.word = word, .time = time, .sp = sp};
+}
+
+static void put(struct writer *w, unsigned ring, unsigned kind, unsigned flags, unsigned function,
+		uint64_t time, uint64_t sp)
+{
+	const uint64_t number = w->rings->ring[ring].head++;
+
+	put_at(w, ring, number, time, sp, XSP_RING_WORD(number + 1, kind, flags, function));
+}
+
+/* ---- the reader's ---- */
+
+struct got {
+	struct xsp_event events[64];
+	size_t count;
+};
+
+static int take(void *ctx, const struct xsp_event *e)
+{
+	struct got *g = ctx;
+
+	if (g->count < sizeof(g->events) / sizeof(g->events[0]))
+		g->events[g->count] = *e;
+	g->count++;
+	return 0;
+}
+
+/* "mm" is probe 7, "t" is 8. */
+static uint32_t probe_of(void *ctx, pid_t pid, uint64_t address, const char *symbol)
+{
+	(void)ctx;
+	(void)address;
+	if (pid != PID)
+		return XSP_RING_NO_PROBE;
+	return strcmp(symbol, "mm") == 0 ? 7 : strcmp(symbol, "t") == 0 ? 8 : XSP_RING_NO_PROBE;
+}
+
+struct session {
+	struct writer w;
+	struct xsp_agent_rings *a;
+	struct got got;
+	uint64_t now;
+};
+
+static void begin(struct session *s, const char *const *functions, size_t count)
+{
+	const struct xsp_agent_rings_options o = {.probe = probe_of, .mask = 3};
+	struct xsp_ring_memory *m;
+	struct xsp_error err = {0};
+
+	writer_begin(&s->w);
+	for (size_t i = 0; i < count; i++)
+		add_function(&s->w, functions[i]);
+	s->a = xsp_agent_rings_new(&o);
+	s->got.count = 0;
+	xsp_agent_rings_put_to(s->a, take, &s->got);
+	cr_assert_eq(xsp_ring_memory_open(dup(s->w.fd), &m, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_agent_rings_add(s->a, PID, m), 0);
+	xsp_agent_rings_thread(s->a, PID, 1, TID);
+	s->now = xsp_now_ns() - 1000000;
+}
+
+static const char *const two[] = {"mm", "other", "t"};
+
+static void end(struct session *s)
+{
+	xsp_agent_rings_free(s->a);
+	writer_end(&s->w);
+}
+
+static void turn(struct session *s)
+{
+	xsp_agent_rings_mark(s->a, 0xf);
+	cr_assert_eq(xsp_agent_rings_flush(s->a, 0xf), 0);
+}
+
+static uint64_t bad(struct session *s)
+{
+	return xsp_agent_rings_totals(s->a).bad;
+}
+
+/* ---- honest ---- */
+
+Test(agent_rings, records_become_events)
+{
+	struct session s;
+
+	begin(&s, two, 3);
+	take_ring(&s.w, 5, 1);
+	put(&s.w, 5, XSP_EVENT_ENTRY, 0, 0, s.now, 0x7000);
+	put(&s.w, 5, XSP_EVENT_ENTRY, 0, 1, s.now + 1, 0x6800); /* not wanted */
+	put(&s.w, 5, XSP_EVENT_ENTRY, 0, 2, s.now + 2, 0x6000);
+	put(&s.w, 5, XSP_EVENT_EXIT, XSP_RING_UNWOUND, 2, s.now + 3, 0x6000);
+	put(&s.w, 5, XSP_EVENT_EXIT, 0, 0, s.now + 4, 0x7000);
+	turn(&s);
+	cr_assert_eq(s.got.count, 4);
+	const struct xsp_event *e = s.got.events;
+	cr_expect(e[0].kind == XSP_EVENT_ENTRY && e[0].probe == 7 && e[0].sp == 0x7000 &&
+		  e[0].tid == TID && e[0].tgid == PID && e[0].time_ns == s.now &&
+		  e[0].flags == XSP_EVENT_SP_EXACT && e[0].size == sizeof(*e));
+	cr_expect(e[1].kind == XSP_EVENT_ENTRY && e[1].probe == 8);
+	cr_expect(e[2].kind == XSP_EVENT_UNWIND && e[2].sp == 0x6008, "all below its caller");
+	cr_expect(e[3].kind == XSP_EVENT_EXIT && e[3].probe == 7 && e[3].sp == 0x7000);
+	cr_expect_eq(bad(&s), 0);
+	cr_expect_eq(s.w.rings->ring[5].tail, 5, "their room is the writer's again");
+	cr_expect(xsp_agent_rings_serves(s.a, PID, 7) && xsp_agent_rings_serves_any(s.a, 8));
+	cr_expect_not(xsp_agent_rings_serves(s.a, PID, 9));
+	cr_expect_not(xsp_agent_rings_serves(s.a, PID + 1, 7));
+	end(&s);
+}
+
+/* An event of the kernel side at t: all that the thread did before comes first, and nothing after it. */
+Test(agent_rings, the_order_of_a_thread)
+{
+	struct session s;
+
+	begin(&s, two, 3);
+	take_ring(&s.w, 0, 1);
+	put(&s.w, 0, XSP_EVENT_ENTRY, 0, 0, s.now, 0x7000);
+	xsp_agent_rings_mark(s.a, 0xf);
+	/* after the mark, and before the event */
+	put(&s.w, 0, XSP_EVENT_EXIT, 0, 0, s.now + 10, 0x7000);
+	put(&s.w, 0, XSP_EVENT_ENTRY, 0, 2, s.now + 30, 0x7000);
+	cr_assert_eq(xsp_agent_rings_before(s.a, TID, s.now + 20), 0);
+	cr_expect_eq(s.got.count, 2);
+	cr_assert_eq(xsp_agent_rings_before(s.a, TID + 1, s.now + 40), 0);
+	cr_expect_eq(s.got.count, 2, "of another thread");
+	cr_assert_eq(xsp_agent_rings_flush(s.a, 0xf), 0);
+	cr_expect_eq(s.got.count, 2, "what it did after the mark may come after events that are not read yet");
+	turn(&s);
+	cr_expect_eq(s.got.count, 3);
+	end(&s);
+}
+
+/* Only those streams whose rings of the kernel side have been read. */
+Test(agent_rings, a_stream_waits_for_its_ring)
+{
+	struct session s;
+
+	begin(&s, two, 3);
+	take_ring(&s.w, 0, 1);
+	put(&s.w, 0, XSP_EVENT_ENTRY, 0, 0, s.now, 0x7000);
+	xsp_agent_rings_mark(s.a, 0xf);
+	xsp_agent_rings_flush(s.a, 0xf & ~(1U << (TID & 3)));
+	cr_expect_eq(s.got.count, 0);
+	xsp_agent_rings_mark(s.a, 0xf & ~(1U << (TID & 3)));
+	xsp_agent_rings_flush(s.a, 1U << (TID & 3));
+	cr_expect_eq(s.got.count, 1);
+	end(&s);
+}
+
+Test(agent_rings, a_record_in_progress_is_waited_for)
+{
+	struct session s;
+
+	begin(&s, two, 3);
+	take_ring(&s.w, 0, 1);
+	s.w.rings->ring[0].head = 1; /* reserved, and a signal handler runs */
+	put(&s.w, 0, XSP_EVENT_ENTRY, 0, 2, s.now + 5, 0x6000);
+	put(&s.w, 0, XSP_EVENT_EXIT, 0, 2, s.now + 6, 0x6000);
+	turn(&s);
+	cr_expect_eq(s.got.count, 0);
+	put_at(&s.w, 0, 0, s.now, 0x7000, XSP_RING_WORD(1, XSP_EVENT_ENTRY, 0, 0));
+	turn(&s);
+	cr_assert_eq(s.got.count, 3);
+	cr_expect_eq(bad(&s), 0);
+	end(&s);
+}
+
+Test(agent_rings, a_dead_process_gives_what_it_has_written)
+{
+	struct session s;
+
+	begin(&s, two, 3);
+	take_ring(&s.w, 0, 1);
+	turn(&s);
+	put(&s.w, 0, XSP_EVENT_ENTRY, 0, 0, s.now, 0x7000);
+	s.w.rings->ring[0].head++; /* SIGKILL came here */
+	s.w.rings->ring[0].lost = 3;
+	s.w.rings->homeless = 2;
+	cr_assert_eq(xsp_agent_rings_end(s.a, PID), 0);
+	cr_expect_eq(s.got.count, 1);
+	const struct xsp_agent_rings_totals t = xsp_agent_rings_totals(s.a);
+	cr_expect(t.bad == 0 && t.lost == 3 && t.homeless == 2);
+	cr_expect_not(xsp_agent_rings_has(s.a, PID));
+	end(&s);
+}
+
+Test(agent_rings, an_ended_threads_ring_is_given_back)
+{
+	struct session s;
+
+	begin(&s, two, 3);
+	xsp_agent_rings_thread(s.a, PID, 2, TID + 1);
+	take_ring(&s.w, 0, 1);
+	put(&s.w, 0, XSP_EVENT_ENTRY, 0, 0, s.now, 0x7000);
+	s.w.rings->ring[0].state = XSP_RING_ENDED;
+	turn(&s);
+	cr_expect_eq(s.got.count, 1);
+	turn(&s);
+	cr_expect_eq(s.w.rings->ring[0].state, XSP_RING_FREE);
+	take_ring(&s.w, 0, 2);
+	put(&s.w, 0, XSP_EVENT_ENTRY, 0, 0, s.now + 1, 0x7000);
+	/* an event of the old thread takes nothing of the new one's */
+	cr_assert_eq(xsp_agent_rings_before(s.a, TID, s.now + 10), 0);
+	cr_expect_eq(s.got.count, 1);
+	turn(&s);
+	cr_assert_eq(s.got.count, 2);
+	cr_expect_eq(s.got.events[1].tid, TID + 1);
+	end(&s);
+}
+
+Test(agent_rings, only_while_it_records)
+{
+	struct session s;
+
+	begin(&s, two, 3);
+	take_ring(&s.w, 0, 1);
+	put(&s.w, 0, XSP_EVENT_ENTRY, 0, 0, s.now - 2, 0x7000);
+	s.w.rings->ring[0].lost = 5;
+	xsp_agent_rings_start(s.a, s.now);
+	put(&s.w, 0, XSP_EVENT_ENTRY, 0, 0, s.now - 1, 0x7000);
+	put(&s.w, 0, XSP_EVENT_EXIT, 0, 0, s.now + 1, 0x7000);
+	put(&s.w, 0, XSP_EVENT_ENTRY, 0, 0, s.now + 11, 0x7000);
+	s.w.rings->ring[0].lost = 7;
+	xsp_agent_rings_stop(s.a, s.now + 10);
+	s.w.rings->ring[0].lost = 9;
+	turn(&s);
+	cr_expect_eq(s.got.count, 1);
+	cr_expect_eq(bad(&s), 0);
+	cr_expect_eq(xsp_agent_rings_totals(s.a).lost, 2);
+	end(&s);
+}
+
+/* ---- forged ---- */
+
+Test(agent_rings, forged_records_are_counted)
+{
+	struct session s;
+
+	begin(&s, two, 3);
+	take_ring(&s.w, 0, 1);
+	put(&s.w, 0, XSP_EVENT_BEGIN, 0, 0, s.now, 0x7000);
+	put(&s.w, 0, 255, 0, 0, s.now, 0x7000);
+	put(&s.w, 0, XSP_EVENT_ENTRY, XSP_RING_UNWOUND, 0, s.now, 0x7000);
+	put(&s.w, 0, XSP_EVENT_EXIT, 0x80, 0, s.now, 0x7000);
+	put(&s.w, 0, XSP_EVENT_ENTRY, 0, 3, s.now, 0x7000); /* no such function */
+	put(&s.w, 0, XSP_EVENT_ENTRY, 0, 65535, s.now, 0x7000);
+	put(&s.w, 0, XSP_EVENT_ENTRY, 0, 0, UINT64_MAX, 0x7000);
+	put(&s.w, 0, XSP_EVENT_ENTRY, 0, 0, s.now + 60000000000, 0x7000);
+	turn(&s);
+	cr_expect_eq(s.got.count, 0);
+	cr_expect_eq(bad(&s), 8);
+	put(&s.w, 0, XSP_EVENT_ENTRY, 0, 0, s.now, 0x7000);
+	put(&s.w, 0, XSP_EVENT_ENTRY, 0, 0, s.now - 1, 0x7000);
+	turn(&s);
+	cr_expect_eq(s.got.count, 1, "and it goes on");
+	cr_expect_eq(bad(&s), 9, "times rise");
+	end(&s);
+}
+
+Test(agent_rings, heads_that_jump)
+{
+	struct session s;
+	static const uint64_t heads[] = {XSP_RING_SLOTS + 9, 5, UINT64_MAX - 9, 1ULL << 63};
+
+	begin(&s, two, 3);
+	take_ring(&s.w, 0, 1);
+	put(&s.w, 0, XSP_EVENT_ENTRY, 0, 0, s.now, 0x7000);
+	turn(&s);
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+		s.w.rings->ring[0].head = heads[i];
+		turn(&s);
+		cr_assert_eq(xsp_agent_rings_before(s.a, TID, UINT64_MAX - 1), 0);
+		cr_expect_eq(bad(&s), i + 1);
+		s.w.rings->ring[0].head = heads[i] + 1; /* nothing there: an old serial */
+		turn(&s);
+		s.w.rings->ring[0].head = heads[i];
+		turn(&s);
+	}
+	cr_expect_eq(s.got.count, 1);
+	end(&s);
+}
+
+Test(agent_rings, tables_that_lie)
+{
+	struct session s;
+
+	begin(&s, two, 3);
+	s.w.rings->functions = UINT32_MAX;
+	s.w.rings->function[3] = (struct xsp_ring_function){1, XSP_RING_TEXT - 1, 2};
+	s.w.rings->function[4] = (struct xsp_ring_function){1, UINT32_MAX, 2};
+	s.w.rings->function[5] = (struct xsp_ring_function){1, 0, UINT32_MAX};
+	s.w.rings->function[6] = (struct xsp_ring_function){1, 0, 2};
+	xsp_agent_rings_look(s.a, PID);
+	take_ring(&s.w, 0, 1);
+	for (unsigned i = 3; i < 7; i++)
+		put(&s.w, 0, XSP_EVENT_ENTRY, 0, i, s.now, 0x7000);
+	put(&s.w, 0, XSP_EVENT_ENTRY, 0, XSP_RING_FUNCTIONS, s.now, 0x7000);
+	turn(&s);
+	cr_expect_eq(s.got.count, 1, "the last one is \"mm\" again");
+	cr_expect_eq(bad(&s), 1);
+	end(&s);
+}
+
+/* Of a thread that is not the process's nothing is believed. */
+Test(agent_rings, threads_of_others)
+{
+	struct session s;
+
+	begin(&s, two, 3);
+	take_ring(&s.w, 0, 4711);
+	put(&s.w, 0, XSP_EVENT_ENTRY, 0, 0, s.now, 0x7000);
+	turn(&s);
+	xsp_agent_rings_thread(s.a, PID + 1, 4711, 4711);
+	turn(&s);
+	cr_expect_eq(s.got.count, 0);
+	take_ring(&s.w, 1, 1);
+	take_ring(&s.w, 2, 1); /* two rings of one thread: one after the other */
+	put(&s.w, 1, XSP_EVENT_ENTRY, 0, 0, s.now, 0x7000);
+	put(&s.w, 2, XSP_EVENT_ENTRY, 0, 2, s.now + 1, 0x6000);
+	turn(&s);
+	cr_expect_eq(s.got.count, 1);
+	turn(&s);
+	cr_expect_eq(s.got.count, 2);
+	cr_assert_eq(xsp_agent_rings_end(s.a, PID), 0);
+	cr_expect_eq(bad(&s), 1);
+	end(&s);
+}
+
+Test(agent_rings, counters_that_run_backwards)
+{
+	struct session s;
+
+	begin(&s, two, 3);
+	take_ring(&s.w, 0, 1);
+	s.w.rings->ring[0].lost = 10;
+	s.w.rings->homeless = 5;
+	cr_expect_eq(xsp_agent_rings_totals(s.a).lost, 10);
+	s.w.rings->ring[0].lost = 2;
+	s.w.rings->homeless = 0;
+	xsp_agent_rings_totals(s.a);
+	s.w.rings->ring[0].lost = 3;
+	const struct xsp_agent_rings_totals t = xsp_agent_rings_totals(s.a);
+	cr_expect_eq(t.lost, 11);
+	cr_expect_eq(t.homeless, 5);
+	end(&s);
+}
+
+/* ---- the file ---- */
+
+static int open_copy(int fd)
+{
+	struct xsp_ring_memory *m;
+	struct xsp_error err = {0};
+	const int rc = xsp_ring_memory_open(fd, &m, &err);
+
+	cr_expect(rc == 0 || err.text[0] != '\0');
+	xsp_ring_memory_free(m);
+	return rc;
+}
+
+Test(agent_rings, what_is_no_file_of_an_agent)
+{
+	struct writer w;
+
+	cr_expect_eq(open_copy(memfd_create(XSP_RINGS_NAME, MFD_ALLOW_SEALING)), -EINVAL);
+	int fd = memfd_create(XSP_RINGS_NAME, MFD_ALLOW_SEALING);
+	cr_assert_eq(ftruncate(fd, (off_t)XSP_RINGS_SIZE), 0);
+	cr_expect_eq(open_copy(fd), -EINVAL, "it could become smaller");
+	writer_begin(&w);
+	cr_expect_eq(open_copy(dup(w.fd)), 0);
+	w.rings->version++;
+	cr_expect_eq(open_copy(dup(w.fd)), -EPROTO);
+	w.rings->magic = 0;
+	w.rings->version--;
+	cr_expect_eq(open_copy(dup(w.fd)), -EPROTO);
+	writer_end(&w);
+}
+
+Test(agent_rings, one_recording_reads_it)
+{
+	char path[64];
+	struct session s;
+
+	begin(&s, two, 3);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", s.w.fd);
+	cr_expect_eq(open_copy(open(path, O_RDWR | O_CLOEXEC)), -EBUSY);
+	cr_assert_eq(xsp_agent_rings_end(s.a, PID), 0);
+	cr_expect_eq(flock(s.w.fd, LOCK_UN), 0); /* this process's own descriptor shares the lock */
+	cr_expect_eq(open_copy(open(path, O_RDWR | O_CLOEXEC)), 0);
+	end(&s);
+}
+
+/* ---- the clock ---- */
+
+static void add_pair(struct xsp_tsc *t, uint64_t tsc, uint64_t ns)
+{
+	xsp_tsc_add(t, &(struct xsp_tsc_pair){tsc, ns, 50});
+}
+
+Test(agent_rings, times_are_between_the_pairs_around_them)
+{
+	struct xsp_tsc t = {0};
+
+	cr_expect_eq(xsp_tsc_ns(&t, 5), 0);
+	add_pair(&t, 1000, 500000);
+	add_pair(&t, 3000, 501000); /* 0.5 ns a tick */
+	add_pair(&t, 4000, 501510); /* the clock is slewed */
+	cr_expect_eq(xsp_tsc_ns(&t, 1000), 500000);
+	cr_expect_eq(xsp_tsc_ns(&t, 2000), 500500);
+	cr_expect_eq(xsp_tsc_ns(&t, 3500), 501255);
+	cr_expect(xsp_tsc_ns(&t, 4100) >= 501560 && xsp_tsc_ns(&t, 4100) <= 501562);
+	cr_expect_eq(xsp_tsc_ns(&t, 0), 499497, "before the first one at the rate of all");
+	add_pair(&t, 3900, 600000); /* not later */
+	cr_expect_eq(t.count, 3);
+	cr_expect_leq(xsp_tsc_ns(&t, UINT64_MAX), (uint64_t)INT64_MAX);
+}
+
+Test(agent_rings, many_pairs)
+{
+	struct xsp_tsc t = {0};
+
+	for (uint64_t i = 1; i <= 1000; i++)
+		add_pair(&t, 20000000 * i, 10000000 * i);
+	cr_expect_eq(xsp_tsc_ns(&t, 20000000ULL * 1000 - 7), 10000000ULL * 1000 - 4);
+	cr_expect_eq(xsp_tsc_ns(&t, 20000000 * 5), 10000000ULL * 5, "older than all that are kept");
+	cr_expect_eq(t.uneven, 0);
+}
+
+Test(agent_rings, a_counter_that_changes_its_rate)
+{
+	struct xsp_tsc t = {0};
+
+	for (uint64_t i = 1; i <= 200; i++)
+		add_pair(&t, 20000000 * i, 10000000 * i);
+	cr_expect_eq(t.uneven, 0);
+	for (uint64_t i = 1; i <= 200; i++)
+		add_pair(&t, 20000000 * 200 + 20010000 * i, 10000000 * (200 + i));
+	cr_expect_gt(t.uneven, 0, "500 ppm");
+}
+
+Test(agent_rings, this_machines_counter)
+{
+	struct xsp_tsc t = {0};
+
+	if (!xsp_tsc_is_even())
+		cr_skip_test("it has none that is even");
+	for (int i = 0; i < 5; i++) {
+		const struct xsp_tsc_pair pair = xsp_tsc_read();
+		xsp_tsc_add(&t, &pair);
+		xsp_nap_ns(3000000);
+	}
+	const uint64_t before = xsp_now_ns(), ns = xsp_tsc_ns(&t, xsp_tsc_read().tsc),
+		       after = xsp_now_ns();
+	cr_expect(ns + 100000 >= before && ns <= after + 100000, "off by %lld ns",
+		  (long long)(ns - before));
+}

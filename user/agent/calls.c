@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * calls.c - what a thunk does before and after the real function. thunks.S does what is usual by itself, in the same
+ * order: the ring has room as far as is known, and the clock is the time stamp counter.
+ *
+ * Compiled with general registers only: vector registers hold arguments and results. A signal handler may interrupt any
+ * instruction here and call operators itself, so a record's place is taken by one instruction, and the time is read
+ * again if a handler was faster: the times of a ring never run backwards.
+ */
+#ifdef __x86_64__
+#include <errno.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include "calls.h"
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define BARRIER() __asm__ volatile("" ::: "memory")
+
+_Static_assert(sizeof(struct call) == 112, "as in thunks.S");
+_Static_assert(sizeof(struct thread_calls) == 56, "as in thunks.S");
+
+enum {
+	PAGE = 4096,
+	RETRY = 1024, /* calls of a thread without a ring */
+	RBP = 6, /* DWARF's number */
+	/* of the C++ ABI's unwinder */
+	ACTION_CLEANUP = 2,
+	CONTINUE_UNWIND = 8,
+};
+
+static struct {
+	uint64_t start, end; /* its code */
+	uint64_t (*get_register)(void *context, int number);
+} unwinder;
+
+static struct thread_calls *this_thread(void)
+{
+	uint64_t thread;
+
+	__asm__("movq %%fs:0, %0" : "=r"(thread));
+	return (struct thread_calls *)(thread + rings_thread_offset);
+}
+
+static uint64_t monotonic(void *unused)
+{
+	struct timespec t;
+	int saved = errno;
+
+	(void)unused;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	errno = saved;
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t now(void)
+{
+	return LIKELY(rings_tsc) ? __builtin_ia32_rdtsc() : thunk_keep_vectors(monotonic, NULL);
+}
+
+/* Only this thread and its signal handlers write it: one instruction, without a lock. */
+static inline bool take_record(__u64 *head, uint64_t number)
+{
+	bool taken;
+
+	__asm__ volatile("cmpxchgq %[next], %[head]"
+			 : "=@ccz"(taken), [head] "+m"(*head), "+a"(number)
+			 : [next] "r"(number + 1)
+			 : "memory");
+	return taken;
+}
+
+static inline void count(__u64 *counter)
+{
+	__asm__ volatile("incq %0" : "+m"(*counter));
+}
+
+/* The stack pointer at the function's entry. */
+static inline uint64_t entry_sp(const struct call *call)
+{
+	return (uint64_t)(call + 1) + 8;
+}
+
+static inline void put(const struct thread_calls *t, const struct call *call, uint64_t kind,
+		       uint64_t flags)
+{
+	uint64_t number, time;
+
+	do {
+		number = *(volatile uint64_t *)&t->ring->head;
+		BARRIER();
+		time = now();
+	} while (!take_record(&t->ring->head, number));
+	struct xsp_ring_record *record = &t->records[number % XSP_RING_SLOTS];
+	record->time = time;
+	record->sp = entry_sp(call);
+	record->value = 0;
+	__atomic_store_n(&record->word, XSP_RING_WORD(number + 1, kind, flags, call->function),
+			 __ATOMIC_RELEASE);
+}
+
+/* Is there room for `more` records? The thunk itself knows a limit that may be old; it reads the counter for the time. */
+static inline bool has_room(struct thread_calls *t, uint64_t more, uint64_t spare)
+{
+	uint64_t limit =
+		__atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE) + XSP_RING_SLOTS - RING_SPARE;
+
+	t->limit = rings_tsc ? limit : 0;
+	return t->ring->head + more <= limit + spare;
+}
+
+static __attribute__((noinline)) bool take_ring(struct thread_calls *t)
+{
+	if (t->wait == 0 && thunk_keep_vectors(rings_take, t) != 0)
+		return true;
+	if (t->wait == 0)
+		t->wait = RETRY;
+	else if (t->wait != UINT32_MAX)
+		t->wait--;
+	__atomic_fetch_add(&rings_file()->homeless, 1, __ATOMIC_RELAXED);
+	return false;
+}
+
+void calls_enter(struct call *call)
+{
+	struct thread_calls *t = this_thread();
+	uint64_t sp = entry_sp(call);
+	uint32_t depth;
+
+	call->ring = NULL;
+	if (!(rings_state[0] & RINGS_ACTIVE) || (t->ring == NULL && !take_ring(t)))
+		return;
+	depth = t->depth;
+	/* longjmp() may have left calls open: they lay below */
+	if (depth == 0 || sp >= t->outermost) {
+		depth = 0;
+		t->outermost = sp;
+	}
+	call->depth = depth;
+	t->depth = depth + 1;
+	BARRIER();
+	if (!has_room(t, depth + 2ULL, 0)) {
+		count(&t->ring->lost);
+		t->depth = depth;
+		return;
+	}
+	put(t, call, XSP_EVENT_ENTRY, 0);
+	call->ring = t->ring;
+}
+
+static inline void leave(struct call *call, uint64_t flags)
+{
+	struct thread_calls *t = this_thread();
+	struct xsp_ring *ring = call->ring;
+
+	if (ring == NULL)
+		return;
+	call->ring = NULL;
+	/* not in a forked child, nor on another thread (of a coroutine that moved) */
+	if (!(rings_state[0] & RINGS_THERE) || t->ring != ring)
+		return;
+	t->depth = (uint32_t)call->depth;
+	BARRIER();
+	if (has_room(t, 1, RING_SPARE))
+		put(t, call, XSP_EVENT_EXIT, flags);
+	else /* only if coroutines or longjmp() have spoilt the depth */
+		count(&ring->lost);
+}
+
+void calls_leave(struct call *call)
+{
+	leave(call, 0);
+}
+
+/* ---- exceptions ---- */
+
+void calls_unwinder(uint64_t start, uint64_t end, uint64_t (*get_register)(void *, int))
+{
+	unwinder.get_register = get_register;
+	__atomic_store_n(&unwinder.end, end, __ATOMIC_RELAXED);
+	__atomic_store_n(&unwinder.start, start, __ATOMIC_RELEASE);
+}
+
+/* An exception, or the end of a thread, passes. There is nothing to run here but the exit. A context of another
+ * unwinder than ours (linked statically somewhere) is not understood: the reader closes such a span by the stack. */
+int calls_personality(int version, int actions, uint64_t exception_class, void *exception,
+		      void *context)
+{
+	uint64_t caller = (uint64_t)__builtin_return_address(0);
+	uint64_t start = __atomic_load_n(&unwinder.start, __ATOMIC_ACQUIRE);
+
+	(void)version, (void)exception_class, (void)exception;
+	if ((actions & ACTION_CLEANUP) && start != 0 && caller - start < unwinder.end - start) {
+		uint64_t rbp = unwinder.get_register(context, RBP);
+		leave((struct call *)rbp - 1, XSP_RING_UNWOUND);
+	}
+	return CONTINUE_UNWIND;
+}
+
+/* ---- arguments on the stack ---- */
+
+/* The kernel reads the new mask before it looks at `how`, which is none: EFAULT, or EINVAL. */
+static bool is_readable(uint64_t page)
+{
+	register uint64_t size __asm__("r10") = 8;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(SYS_rt_sigprocmask), "D"(-1L), "S"(page), "d"(0L), "r"(size)
+			 : "rcx", "r11", "memory");
+	return result != -EFAULT;
+}
+
+/* A coroutine's stack may end within the bytes that are copied, the arguments themselves do not. What was found
+ * readable is remembered, and grows, as a thread's calls come from the same depths again and again. */
+size_t calls_readable(struct call *call, size_t bytes)
+{
+	enum { GAP = 64 * PAGE };
+	struct thread_calls *t = this_thread();
+	uint64_t start = entry_sp(call) + 8;
+	/* that of the return address */
+	uint64_t page = (start - 8) & -(uint64_t)PAGE,
+		 end = (start + bytes + PAGE - 1) & -(uint64_t)PAGE;
+
+	if (page >= t->readable && end <= t->readable_end)
+		return bytes;
+	for (uint64_t at = page + PAGE; at < end; at += PAGE)
+		if (!is_readable(at))
+			return at - start < bytes ? at - start : bytes;
+	/* join it with what is known */
+	while (t->readable_end < page && page - t->readable_end < GAP &&
+	       is_readable(t->readable_end))
+		t->readable_end += PAGE;
+	for (uint64_t at = t->readable - PAGE; end <= at && at - end < GAP && is_readable(at);
+	     at -= PAGE)
+		t->readable = at;
+	if (page > t->readable_end || end < t->readable) {
+		t->readable = page;
+		t->readable_end = end;
+	}
+	if (page < t->readable)
+		t->readable = page;
+	if (end > t->readable_end)
+		t->readable_end = end;
+	return bytes;
+}
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * calls.h - the recorder of calls in the target: shared by thunks.S, calls.c, rings.c, signature.c, images.c, slots.c
+ * and operators.c.
+ *
+ * The way of a call: a library's slot holds the address of a thunk (slots.c wrote it there). The thunk (thunks.S) keeps
+ * the registers, writes the entry into its thread's ring (calls.c), calls the real function, and writes the exit. The
+ * recorder reads the rings (xsptrace/ring.h).
+ *
+ * The rules of agent.h, and for what a thunk runs: no lock, no system call, no memory, errno and vector registers as
+ * they were. A thread's first call may do a little of each.
+ */
+#ifndef XSP_AGENT_CALLS_H
+#define XSP_AGENT_CALLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <xsptrace/event.h>
+#include <xsptrace/ring.h>
+
+/* ---- thunks.S -------------------------------------------------------------------- */
+
+/* A thunk's frame. The saved rbp and the return address of the caller follow it. */
+struct call {
+	uint64_t registers[8];
+	uint64_t function; /* the thunk's number: its row in the function table */
+	struct xsp_ring *ring; /* that has the entry; NULL: it was not written */
+	uint64_t depth; /* open calls of the thread at the entry */
+	uint64_t target; /* the real function, for a moment */
+	uint64_t unused[2]; /* the arguments on the stack keep their alignment of up to 64 bytes */
+};
+enum {
+	THUNK_BYTES = 16, /* from one thunk to the next */
+	COPY_UNIT = 128, /* arguments on the stack are copied in units of this */
+	COPY_MAX = 3, /* units */
+	STACK_MAX = COPY_UNIT * COPY_MAX,
+};
+extern const char thunks[]; /* XSP_RING_FUNCTIONS */
+/* By the number of the thunk: the real function, and how many units of arguments are copied. */
+extern struct thunk_function {
+	uint64_t target, units;
+} thunk_functions[];
+/* Calls f with all vector registers kept that hold arguments or results. */
+uint64_t thunk_keep_vectors(uint64_t (*f)(void *), void *argument);
+/* The offset of thread_calls from the thread pointer, on this thread; *descriptor: how the loader finds it. */
+uint64_t thunk_thread_offset(const uint64_t **descriptor);
+
+/* ---- calls.c --------------------------------------------------------------------- */
+
+/* thread_calls of thunks.S, a thread-local variable. The C library keeps 64 bytes for libraries that are loaded late. */
+struct thread_calls {
+	struct xsp_ring *ring;
+	struct xsp_ring_record *records; /* of the ring */
+	uint64_t
+		limit; /* an entry and all open calls' exits must end before this record; 0: calls.c looks */
+	uint64_t outermost; /* stack pointer of the outermost open call */
+	uint32_t depth; /* open calls */
+	uint32_t wait; /* calls until it looks for a free ring again; ~0: it is taking one */
+	uint64_t readable, readable_end; /* a part of a stack */
+};
+void calls_enter(struct call *call);
+void calls_leave(struct call *call);
+/* How many of the bytes from the caller's arguments on may be read. */
+size_t calls_readable(struct call *call, size_t bytes);
+int calls_personality(int version, int actions, uint64_t exception_class, void *exception,
+		      void *context);
+/* The unwinder of this process: its code, and its function _Unwind_GetGR. */
+void calls_unwinder(uint64_t start, uint64_t end, uint64_t (*get_register)(void *, int));
+
+/* ---- rings.c --------------------------------------------------------------------- */
+
+enum {
+	RING_SPARE = 64, /* records of a ring that are kept for signal handlers */
+	/* rings_state: zero in a forked child, however it was forked */
+	RINGS_THERE = 1,
+	RINGS_ACTIVE = 2, /* calls are recorded */
+};
+extern volatile uint32_t rings_state[];
+extern uint64_t rings_thread_offset; /* of struct thread_calls from the thread pointer */
+extern bool rings_tsc; /* the clock is the time stamp counter */
+/* Makes the memory file; true: it is there. */
+bool rings_make(void);
+struct xsp_rings *rings_file(void);
+void rings_activate(bool active);
+/* Takes a free ring for this thread. 1: it has one. */
+uint64_t rings_take(void *thread);
+/* Marks rings whose threads are gone without a word. */
+void rings_sweep(void);
+/* In the child of a fork, on its only thread. */
+void rings_reset(void);
+
+/* ---- signature.c ----------------------------------------------------------------- */
+
+/* The most bytes of arguments that a call of at::_ops::NAME::call may have on the stack; -1: not known. */
+int signature_stack(const char *symbol);
+/* The operator's name in such a symbol, or NULL; *after: what follows the name. */
+const char *signature_operator(const char *symbol, size_t *length, const char **after);
+
+/* ---- images.c: the libraries of this process -------------------------------------- */
+
+struct image {
+	const char *path;
+	uint64_t base, start, end; /* load bias, and the range of its segments */
+	const void *headers;
+	uint16_t header_count;
+	bool done; /* its slots have been looked at */
+};
+struct images {
+	struct image *items;
+	size_t count;
+	char *text; /* the paths */
+	uint64_t adds, subs; /* as the loader counts them */
+};
+/* Has anything been loaded or unloaded since the last look? */
+bool images_changed(const struct images *i);
+/* Looks again: adds what is new, with done false; calls gone() for each that is not there any more. False: no memory. */
+bool images_look(struct images *i, void (*gone)(const struct image *image));
+/* Waits a moment for another thread that is in the loader. */
+void images_wait(void);
+/* Keeps the library from being unloaded until images_release(); NULL: it is not there any more. */
+void *images_hold(const struct image *image);
+void images_release(void *held);
+
+struct image_symbol {
+	const char *name;
+	uint64_t address; /* 0: it is not defined in this library */
+};
+struct image_slot {
+	uint64_t *at;
+	const char *name;
+	bool late; /* it may be bound at the first call */
+};
+/* Both visit a library that is held. */
+void images_symbols(const struct image *image, void (*visit)(void *, const struct image_symbol *),
+		    void *data);
+void images_slots(const struct image *image, void (*visit)(void *, const struct image_slot *),
+		  void *data);
+
+/* ---- slots.c --------------------------------------------------------------------- */
+
+/* Has a library come or gone since slots_look()? */
+bool slots_changed(void);
+/* Puts thunks into the slots of every library that has come. False: nothing more can be done. */
+bool slots_look(void);
+/* Puts the old values back. */
+void slots_undo(void);
+bool slots_any(void);
+/* Exceptions are unwound by the library that has this function, _Unwind_GetGR. */
+void slots_unwinder(uint64_t get_register);
+
+#endif

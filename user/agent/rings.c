@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rings.c - the memory file of xsptrace/ring.h, and the threads that take its rings.
+ *
+ * A forked child has neither: the file's memory is not inherited (MADV_DONTFORK), and rings_state reads as zero there
+ * (MADV_WIPEONFORK), also where the C library knows nothing of the fork.
+ */
+#ifdef __x86_64__
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "calls.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8U
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#define XSP_RING_BYTES (XSP_RING_SLOTS * sizeof(struct xsp_ring_record))
+
+/* A page of its own, in memory without a file: it is wiped in a child. */
+enum { PAGE = 4096 };
+__attribute__((aligned(PAGE))) volatile uint32_t rings_state[PAGE / sizeof(uint32_t)];
+uint64_t rings_thread_offset;
+bool rings_tsc;
+
+static struct {
+	struct xsp_rings *file;
+	pthread_key_t key;
+	bool key_made;
+	bool populate; /* a page of the file may be refused when it is touched */
+	bool failed;
+} rings;
+
+struct xsp_rings *rings_file(void)
+{
+	return rings.file;
+}
+
+static struct thread_calls *this_thread(void)
+{
+	uint64_t thread;
+
+	__asm__("movq %%fs:0, %0" : "=r"(thread));
+	return (struct thread_calls *)(thread + rings_thread_offset);
+}
+
+static bool there(void)
+{
+	return (rings_state[0] & RINGS_THERE) != 0;
+}
+
+/* ---- the memory ---- */
+
+static size_t read_file(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[n < 0 ? 0 : n] = '\0';
+	return n < 0 ? 0 : (size_t)n;
+}
+
+/* Does the counter run at one rate, and does the kernel trust it? */
+static bool counter_is_invariant(void)
+{
+	char text[4096];
+	int enabled = 0;
+
+	read_file("/proc/cpuinfo", text, sizeof(text));
+	if (!strstr(text, " constant_tsc") || !strstr(text, " nonstop_tsc"))
+		return false;
+	read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", text,
+		  sizeof(text));
+	if (!strncmp(text, "hpet", 4) || !strncmp(text, "acpi_pm", 7) ||
+	    !strncmp(text, "jiffies", 7))
+		return false;
+	return prctl(PR_GET_TSC, &enabled, 0, 0, 0) != 0 || enabled == PR_TSC_ENABLE;
+}
+
+/* A sealed file of this size; -1. */
+static int make_file(void)
+{
+	struct rlimit limit;
+	int fd;
+
+	/* growing beyond it would raise a signal */
+	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 ||
+	    (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < XSP_RINGS_SIZE))
+		return -1;
+	fd = (int)syscall(SYS_memfd_create, XSP_RINGS_NAME,
+			  MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+	if (fd < 0 && errno == EINVAL) /* before Linux 6.3 */
+		fd = (int)syscall(SYS_memfd_create, XSP_RINGS_NAME,
+				  MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd >= 0 && (ftruncate(fd, (off_t)XSP_RINGS_SIZE) != 0 ||
+			fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static struct xsp_ring_record *records_of(const struct xsp_ring *ring)
+{
+	size_t index = (size_t)(ring - rings.file->ring);
+
+	return (struct xsp_ring_record *)((char *)rings.file + XSP_RINGS_AT +
+					  index * XSP_RING_BYTES);
+}
+
+static bool map_file(void)
+{
+	int fd = make_file();
+	struct xsp_rings *file =
+		fd < 0 ? MAP_FAILED
+		       : mmap(NULL, XSP_RINGS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (fd >= 0)
+		close(fd);
+	if (file == MAP_FAILED)
+		return false;
+	if (madvise((void *)rings_state, PAGE, MADV_WIPEONFORK) != 0 ||
+	    madvise(file, XSP_RINGS_SIZE, MADV_DONTFORK) != 0) {
+		munmap(file, XSP_RINGS_SIZE);
+		return false;
+	}
+	madvise(file, XSP_RINGS_SIZE, MADV_DONTDUMP);
+	file->version = XSP_RINGS_VERSION;
+	file->clock = rings_tsc ? XSP_RING_TSC : XSP_RING_MONOTONIC;
+	__atomic_store_n(&file->magic, XSP_RINGS_MAGIC, __ATOMIC_RELEASE);
+	rings.file = file;
+	rings_state[0] = RINGS_THERE;
+	return true;
+}
+
+/* ---- threads ---- */
+
+static void thread_ends(void *data)
+{
+	struct xsp_ring *ring = data;
+
+	/* a later destructor may call operators: it takes a ring again */
+	if (!there() || this_thread()->ring != ring)
+		return;
+	this_thread()->ring = NULL;
+	__atomic_store_n(&ring->state, XSP_RING_ENDED, __ATOMIC_RELEASE);
+}
+
+static bool may_take(const struct xsp_ring *ring)
+{
+	int enabled = 0;
+
+	/* a thread may forbid itself the counter */
+	if (rings_tsc && prctl(PR_GET_TSC, &enabled, 0, 0, 0) == 0 && enabled != PR_TSC_ENABLE)
+		return false;
+	return !rings.populate ||
+	       madvise(records_of(ring), XSP_RING_BYTES, MADV_POPULATE_WRITE) == 0;
+}
+
+static struct xsp_ring *find_free(void)
+{
+	/* the first ones again and again: their memory is there already */
+	for (uint32_t i = 0; i < XSP_RINGS_COUNT; i++) {
+		struct xsp_ring *ring = &rings.file->ring[i];
+		uint32_t state = XSP_RING_FREE;
+		if (__atomic_load_n(&ring->state, __ATOMIC_RELAXED) == state &&
+		    __atomic_compare_exchange_n(&ring->state, &state, XSP_RING_USED, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return ring;
+	}
+	return NULL;
+}
+
+uint64_t rings_take(void *thread)
+{
+	struct thread_calls *t = thread;
+	int saved = errno;
+	struct xsp_ring *ring;
+
+	t->wait = UINT32_MAX; /* for a signal handler in here */
+	ring = find_free();
+	if (ring && !may_take(ring)) {
+		__atomic_store_n(&ring->state, XSP_RING_FREE, __ATOMIC_RELEASE);
+		ring = NULL;
+	}
+	if (ring) {
+		ring->tid = (uint32_t)syscall(SYS_gettid);
+		t->records = records_of(ring);
+		t->limit = 0;
+		t->depth = 0;
+		pthread_setspecific(rings.key, ring); /* where it fails, rings_sweep() helps */
+		t->ring = ring;
+	}
+	t->wait = 0;
+	errno = saved;
+	return ring != NULL;
+}
+
+void rings_sweep(void)
+{
+	pid_t pid = getpid();
+
+	for (uint32_t i = 0; i < XSP_RINGS_COUNT; i++) {
+		struct xsp_ring *ring = &rings.file->ring[i];
+		uint32_t state = XSP_RING_USED, tid = ring->tid;
+		if (__atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) == state && tid != 0 &&
+		    syscall(SYS_tgkill, pid, tid, 0) != 0 && errno == ESRCH && ring->tid == tid)
+			__atomic_compare_exchange_n(&ring->state, &state, XSP_RING_ENDED, false,
+						    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	}
+}
+
+/* ---- the whole ---- */
+
+/* The thread's part must be at the same distance from the thread pointer on every thread: then the loader's descriptor
+ * holds just that distance. */
+static bool find_thread_offset(void)
+{
+	const uint64_t *descriptor;
+
+	rings_thread_offset = thunk_thread_offset(&descriptor);
+	return descriptor[1] == rings_thread_offset;
+}
+
+static bool prepare(void)
+{
+	char text[16];
+
+	if (!rings.key_made && pthread_key_create(&rings.key, thread_ends) != 0)
+		return false;
+	rings.key_made = true;
+	rings_tsc = counter_is_invariant();
+	read_file("/proc/sys/vm/overcommit_memory", text, sizeof(text));
+	rings.populate = text[0] == '2';
+	return find_thread_offset() && map_file();
+}
+
+bool rings_make(void)
+{
+	if (rings.file)
+		return there(); /* in the child of a fork that passed the C library by, it is lost */
+	if (!rings.failed && !prepare())
+		rings.failed = true;
+	return !rings.failed;
+}
+
+void rings_activate(bool active)
+{
+	rings_state[0] = RINGS_THERE | (active ? RINGS_ACTIVE : 0);
+	__atomic_store_n(&rings.file->active, active, __ATOMIC_RELEASE);
+}
+
+void rings_reset(void)
+{
+	if (!rings.file)
+		return;
+	*this_thread() = (struct thread_calls){0};
+	pthread_setspecific(rings.key, NULL);
+	rings_state[0] = 0;
+	rings.file = NULL;
+}
+#endif

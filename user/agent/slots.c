@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * slots.c - the functions that are recorded, and the slots of all libraries that lead to them.
+ *
+ * A slot is a pointer that the loader has bound to a function of another library, or of the same one. It gets a thunk
+ * only if it holds the function of its name: what another tool has put there stays. Only the agent's thread comes here.
+ */
+#ifdef __x86_64__
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "calls.h"
+
+enum {
+	PAGE = 4096,
+	NAMES = 2 * XSP_RING_FUNCTIONS,
+	/* a library with more operators than this calls some of them itself: by its own slots, or (linked with
+	 * -Bsymbolic) by none */
+	OPERATORS_MANY = 100,
+};
+
+struct function {
+	uint64_t address;
+	char *name;
+};
+struct slot {
+	uint64_t *at, old;
+	uint64_t base; /* of its library */
+	uint32_t function;
+};
+struct slot_list {
+	struct slot *items;
+	size_t count, room;
+};
+struct mapping {
+	uint64_t start, end;
+	int protection;
+	bool is_shared;
+};
+
+static struct {
+	struct images images;
+	struct slot_list written, pending;
+	struct function functions[XSP_RING_FUNCTIONS];
+	uint32_t count;
+	size_t text_used;
+	uint16_t by_name[NAMES]; /* number + 1 */
+	struct mapping *mappings;
+	size_t mapping_count;
+	const struct image *image; /* that is being looked at */
+	uint32_t own, defined; /* slots and functions of it */
+	bool full; /* no memory */
+} slots;
+
+/* ---- functions ---- */
+
+static uint32_t hash(const char *text)
+{
+	uint32_t h = 2166136261U;
+
+	for (; *text; text++)
+		h = (h ^ (uint8_t)*text) * 16777619U;
+	return h;
+}
+
+/* The next function of this name after `from`, which begins as the name's hash; NULL: there is none. */
+static const struct function *next_of(const char *name, uint32_t *from)
+{
+	for (; slots.by_name[*from % NAMES]; ++*from) {
+		const struct function *f = &slots.functions[slots.by_name[*from % NAMES] - 1];
+		if (!strcmp(f->name, name))
+			return ++*from, f;
+	}
+	return NULL;
+}
+
+/* Getters that PyTorch's dispatcher shows to no profiler; probes/torch/torch.c leaves out the same. */
+static bool is_observed(const char *name, size_t length)
+{
+	static const char *const unobserved[] = {
+		"size_int", "size_Dimname", "is_leaf", "output_nr", "_version", "is_complex",
+	};
+
+	for (size_t n = 0; n < sizeof(unobserved) / sizeof(*unobserved); n++)
+		if (strlen(unobserved[n]) == length && !memcmp(unobserved[n], name, length))
+			return false;
+	return true;
+}
+
+/* Shows the recorder the functions that it has not seen. */
+static void publish(void)
+{
+	struct xsp_rings *file = rings_file();
+	uint32_t n = file->functions;
+
+	if (n == 0)
+		slots.text_used = 0;
+	for (; n < slots.count; n++) {
+		const struct function *f = &slots.functions[n];
+		size_t length = strlen(f->name);
+		if (length > XSP_RING_TEXT - slots.text_used)
+			break;
+		file->function[n] = (struct xsp_ring_function){.address = f->address,
+							       .text_at = (uint32_t)slots.text_used,
+							       .length = (uint32_t)length};
+		memcpy(file->text + slots.text_used, f->name, length);
+		slots.text_used += length;
+	}
+	__atomic_store_n(&file->functions, n, __ATOMIC_RELEASE);
+}
+
+static void add_function(const char *name, uint64_t address, int stack)
+{
+	uint32_t n = slots.count, at = hash(name);
+	char *copy = n < XSP_RING_FUNCTIONS ? strdup(name) : NULL;
+
+	if (!copy)
+		return;
+	slots.functions[n] = (struct function){.address = address, .name = copy};
+	thunk_functions[n] = (struct thunk_function){
+		.target = address, .units = (uint64_t)(stack + COPY_UNIT - 1) / COPY_UNIT};
+	while (slots.by_name[at % NAMES])
+		at++;
+	slots.by_name[at % NAMES] = (uint16_t)(n + 1);
+	slots.count++;
+}
+
+static void take_symbol(void *unused, const struct image_symbol *symbol)
+{
+	const char *after, *name;
+	const struct function *f;
+	size_t length;
+	uint32_t from;
+	int stack;
+
+	(void)unused;
+	name = signature_operator(symbol->name, &length, &after);
+	if (!name || !is_observed(name, length))
+		return;
+	stack = signature_stack(symbol->name);
+	if (stack < 0 || stack > STACK_MAX)
+		return;
+	from = hash(symbol->name);
+	while ((f = next_of(symbol->name, &from)))
+		if (f->address == symbol->address)
+			return;
+	add_function(symbol->name, symbol->address, stack);
+}
+
+static bool is_operator(const char *name)
+{
+	const char *after;
+	size_t length;
+
+	return signature_operator(name, &length, &after) != NULL;
+}
+
+static void count_symbol(void *unused, const struct image_symbol *symbol)
+{
+	(void)unused;
+	slots.defined += is_operator(symbol->name);
+}
+
+static void count_slot(void *unused, const struct image_slot *slot)
+{
+	(void)unused;
+	slots.own += is_operator(slot->name);
+}
+
+/* The functions of a library that calls its own without slots are left to others: part of the calls is no record. */
+static void take_functions(const struct image *image)
+{
+	slots.defined = slots.own = 0;
+	images_symbols(image, count_symbol, NULL);
+	if (slots.defined > OPERATORS_MANY)
+		images_slots(image, count_slot, NULL);
+	if (slots.defined > 0 && (slots.defined <= OPERATORS_MANY || slots.own > slots.defined / 2))
+		images_symbols(image, take_symbol, NULL);
+}
+
+/* ---- slots ---- */
+
+static bool push(struct slot_list *list, const struct slot *slot)
+{
+	if (list->count == list->room) {
+		size_t room = list->room ? list->room * 2 : 4096;
+		struct slot *items = realloc(list->items, room * sizeof(*items));
+		if (!items)
+			return false;
+		list->items = items;
+		list->room = room;
+	}
+	list->items[list->count++] = *slot;
+	return true;
+}
+
+static uint64_t thunk_of(uint32_t function)
+{
+	return (uint64_t)thunks + (uint64_t)function * THUNK_BYTES;
+}
+
+static bool is_thunk(uint64_t value)
+{
+	return value - (uint64_t)thunks < (uint64_t)XSP_RING_FUNCTIONS * THUNK_BYTES;
+}
+
+/* The function that this slot leads to; NULL: none of ours, or it holds something else. */
+static const struct function *function_of(const struct image_slot *slot, uint64_t value)
+{
+	const struct function *f, *only = NULL;
+	uint32_t from = hash(slot->name), named = 0;
+
+	while ((f = next_of(slot->name, &from))) {
+		if (f->address == value)
+			return f;
+		only = f;
+		named++;
+	}
+	/* not bound yet: it leads into its own library */
+	if (named == 1 && slot->late && value >= slots.image->start && value < slots.image->end)
+		return only;
+	if (named > 0)
+		rings_file()->refused++;
+	return NULL;
+}
+
+static void take_slot(void *unused, const struct image_slot *slot)
+{
+	const struct function *f;
+
+	(void)unused;
+	if (!is_operator(slot->name) || (uint64_t)slot->at % sizeof(*slot->at))
+		return;
+	uint64_t value = __atomic_load_n(slot->at, __ATOMIC_RELAXED);
+	if (value == 0 || is_thunk(value) || !(f = function_of(slot, value)))
+		return;
+	if (!push(&slots.pending, &(struct slot){.at = slot->at,
+						 .old = value,
+						 .base = slots.image->base,
+						 .function = (uint32_t)(f - slots.functions)}))
+		slots.full = true;
+}
+
+/* ---- writing ---- */
+
+static bool take_mapping(char *line, size_t *room)
+{
+	char r, w, x, shared;
+	unsigned long start, end;
+
+	if (sscanf(line, "%lx-%lx %c%c%c%c", &start, &end, &r, &w, &x, &shared) != 6)
+		return true;
+	if (slots.mapping_count == *room) {
+		size_t more = *room ? *room * 2 : 4096;
+		struct mapping *m = realloc(slots.mappings, more * sizeof(*m));
+		if (!m)
+			return false;
+		slots.mappings = m;
+		*room = more;
+	}
+	slots.mappings[slots.mapping_count++] = (struct mapping){
+		.start = start,
+		.end = end,
+		.protection = (r == 'r' ? PROT_READ : 0) | (w == 'w' ? PROT_WRITE : 0) |
+			      (x == 'x' ? PROT_EXEC : 0),
+		.is_shared = shared == 's'};
+	return true;
+}
+
+static bool read_mappings(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	size_t room = 0, bytes = 0;
+	char *line = NULL;
+	bool ok = f != NULL;
+
+	free(slots.mappings);
+	slots.mappings = NULL;
+	slots.mapping_count = 0;
+	while (ok && getline(&line, &bytes, f) > 0)
+		ok = take_mapping(line, &room);
+	free(line);
+	if (f)
+		fclose(f);
+	return ok;
+}
+
+static const struct mapping *mapping_of(uint64_t address)
+{
+	size_t low = 0, high = slots.mapping_count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (slots.mappings[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < slots.mapping_count && slots.mappings[low].start <= address
+		       ? &slots.mappings[low]
+		       : NULL;
+}
+
+/* Exchanges what the slots hold, if it is still what it was. */
+static void exchange(struct slot *items, size_t count, bool undo)
+{
+	for (size_t n = 0; n < count; n++) {
+		uint64_t thunk = thunk_of(items[n].function);
+		uint64_t is = undo ? thunk : items[n].old;
+		__atomic_compare_exchange_n(items[n].at, &is, undo ? items[n].old : thunk, false,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	}
+}
+
+/* Writes slots that lie in one mapping. */
+static bool write_in(const struct mapping *m, struct slot *items, size_t count, bool undo)
+{
+	uint64_t low = UINT64_MAX, high = 0;
+	bool sealed = !(m->protection & PROT_WRITE);
+
+	for (size_t n = 0; n < count; n++) {
+		uint64_t page = (uint64_t)items[n].at & -(uint64_t)PAGE;
+		low = page < low ? page : low;
+		high = page + PAGE > high ? page + PAGE : high;
+	}
+	if (m->is_shared || (m->protection & PROT_EXEC) || !(m->protection & PROT_READ) ||
+	    (sealed && mprotect((void *)low, high - low, PROT_READ | PROT_WRITE) != 0))
+		return false;
+	exchange(items, count, undo);
+	if (sealed)
+		mprotect((void *)low, high - low, m->protection);
+	return true;
+}
+
+/* Writes all of them. Those of a mapping that cannot be written are counted. */
+static void write_all(struct slot *items, size_t count, bool undo)
+{
+	for (size_t n = 0, next; n < count; n = next) {
+		const struct mapping *m = mapping_of((uint64_t)items[n].at);
+		for (next = n + 1; next < count && mapping_of((uint64_t)items[next].at) == m;
+		     next++)
+			;
+		bool written = m && write_in(m, items + n, next - n, undo);
+		if (!written && !undo)
+			rings_file()->refused += next - n;
+		for (size_t k = n; written && !undo && k < next; k++)
+			if (!push(&slots.written, &items[k])) {
+				write_in(m, items + k, next - k, true);
+				slots.full = true;
+				return;
+			}
+	}
+}
+
+/* ---- the whole ---- */
+
+static void drop_slots(const struct image *image)
+{
+	size_t kept = 0;
+
+	for (size_t n = 0; n < slots.written.count; n++)
+		if (slots.written.items[n].base != image->base)
+			slots.written.items[kept++] = slots.written.items[n];
+	slots.written.count = kept;
+}
+
+static void visit_new(void (*visit)(const struct image *image), bool done)
+{
+	for (size_t n = 0; n < slots.images.count; n++) {
+		struct image *image = &slots.images.items[n];
+		void *held = image->done ? NULL : images_hold(image);
+		if (!held)
+			continue;
+		slots.image = image;
+		visit(image);
+		image->done = done;
+		images_release(held);
+	}
+}
+
+static void take_slots(const struct image *image)
+{
+	slots.pending.count = 0;
+	images_slots(image, take_slot, NULL);
+	write_all(slots.pending.items, slots.pending.count, false);
+}
+
+bool slots_look(void)
+{
+	uint32_t before = slots.count;
+
+	if (!images_look(&slots.images, drop_slots))
+		return false;
+	visit_new(take_functions, false);
+	publish();
+	/* libraries that came before may have slots for what came now */
+	for (size_t n = 0; slots.count > before && n < slots.images.count; n++)
+		slots.images.items[n].done = false;
+	if (!read_mappings())
+		return false;
+	visit_new(take_slots, true);
+	return !slots.full;
+}
+
+static void undo_slots(const struct image *image)
+{
+	size_t first = 0, next;
+
+	while (first < slots.written.count && slots.written.items[first].base != image->base)
+		first++;
+	for (next = first;
+	     next < slots.written.count && slots.written.items[next].base == image->base; next++)
+		;
+	write_all(slots.written.items + first, next - first, true);
+	drop_slots(image);
+}
+
+void slots_undo(void)
+{
+	images_look(&slots.images, drop_slots);
+	for (size_t n = 0; n < slots.images.count; n++)
+		slots.images.items[n].done = false;
+	while (slots.written.count > 0 && read_mappings()) {
+		size_t before = slots.written.count;
+		visit_new(undo_slots, false);
+		if (slots.written.count == before)
+			break;
+	}
+}
+
+bool slots_changed(void)
+{
+	return images_changed(&slots.images);
+}
+
+void slots_unwinder(uint64_t get_register)
+{
+	for (size_t n = 0; n < slots.images.count; n++) {
+		const struct image *image = &slots.images.items[n];
+		if (get_register >= image->start && get_register < image->end)
+			calls_unwinder(image->start, image->end,
+				       (uint64_t(*)(void *, int))get_register);
+	}
+}
+
+bool slots_any(void)
+{
+	return slots.written.count > 0;
+}
+#endif

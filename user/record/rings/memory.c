@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "record/rings/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct xsp_ring_memory {
+	int fd; /* holds the lock */
+	uint64_t inode;
+	struct xsp_rings *head;
+	struct xsp_ring_record *records;
+	enum xsp_ring_clock clock; /* as it was at first */
+};
+
+#define LOAD(member) __atomic_load_n(&(member), __ATOMIC_ACQUIRE)
+
+static int lock_and_map(struct xsp_ring_memory *m, struct xsp_error *err)
+{
+	const int seals = fcntl(m->fd, F_GET_SEALS);
+	struct stat st;
+
+	if (fstat(m->fd, &st) != 0 || (uint64_t)st.st_size != XSP_RINGS_SIZE || seals < 0 ||
+	    !(seals & F_SEAL_SHRINK))
+		return xsp_error_set(err, -EINVAL, XSP_STATUS_TARGET, "it is not the agent's");
+	m->inode = st.st_ino;
+	if (flock(m->fd, LOCK_EX | LOCK_NB) != 0)
+		return xsp_error_set(err, -EBUSY, XSP_STATUS_TARGET,
+				     "another recording reads what the agent records");
+	void *map = mmap(NULL, XSP_RINGS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
+	if (map == MAP_FAILED)
+		return xsp_error_set(err, -errno, XSP_STATUS_FAILED, "it cannot be mapped: %s",
+				     strerror(errno));
+	m->head = map;
+	m->records = (void *)((uint8_t *)map + XSP_RINGS_AT);
+	madvise(map, XSP_RINGS_SIZE, MADV_DONTFORK); /* not for a planner, which is forked later */
+	const uint32_t clock = LOAD(m->head->clock);
+	if (LOAD(m->head->magic) != XSP_RINGS_MAGIC ||
+	    LOAD(m->head->version) != XSP_RINGS_VERSION ||
+	    (clock != XSP_RING_TSC && clock != XSP_RING_MONOTONIC))
+		return xsp_error_set(err, -EPROTO, XSP_STATUS_TARGET,
+				     "the agent is of another version of xsptrace");
+	m->clock = (enum xsp_ring_clock)clock;
+	return 0;
+}
+
+int xsp_ring_memory_open(int fd, struct xsp_ring_memory **out, struct xsp_error *err)
+{
+	struct xsp_ring_memory *m = *out = calloc(1, sizeof(*m));
+
+	if (m == NULL) {
+		close(fd);
+		return xsp_out_of_memory(err);
+	}
+	m->fd = fd;
+	const int rc = lock_and_map(m, err);
+	if (rc < 0) {
+		xsp_ring_memory_free(m);
+		*out = NULL;
+	}
+	return rc;
+}
+
+void xsp_ring_memory_free(struct xsp_ring_memory *m)
+{
+	if (m == NULL)
+		return;
+	if (m->head != NULL)
+		munmap(m->head, XSP_RINGS_SIZE);
+	close(m->fd);
+	free(m);
+}
+
+bool xsp_ring_memory_is(const struct xsp_ring_memory *m, uint64_t inode)
+{
+	return m->inode == inode;
+}
+
+enum xsp_ring_clock xsp_ring_memory_clock(const struct xsp_ring_memory *m)
+{
+	return m->clock;
+}
+
+bool xsp_ring_memory_is_active(const struct xsp_ring_memory *m)
+{
+	return LOAD(m->head->active) != 0;
+}
+
+void xsp_ring_memory_counts(const struct xsp_ring_memory *m, uint64_t *homeless, uint64_t *refused)
+{
+	*homeless = LOAD(m->head->homeless);
+	*refused = LOAD(m->head->refused);
+}
+
+uint32_t xsp_ring_memory_functions(const struct xsp_ring_memory *m)
+{
+	const uint32_t count = LOAD(m->head->functions);
+
+	return count < XSP_RING_FUNCTIONS ? count : XSP_RING_FUNCTIONS;
+}
+
+bool xsp_ring_memory_function(const struct xsp_ring_memory *m, uint32_t row, uint64_t *address,
+			      char *text, size_t size)
+{
+	const struct xsp_ring_function *f = &m->head->function[row];
+	const uint32_t at = LOAD(f->text_at), length = LOAD(f->length);
+
+	*address = LOAD(f->address);
+	if (length == 0 || length >= size || at >= XSP_RING_TEXT || length > XSP_RING_TEXT - at)
+		return false;
+	memcpy(text, m->head->text + at, length);
+	text[length] = '\0';
+	return true;
+}
+
+struct xsp_ring_state_now xsp_ring_look(const struct xsp_ring_memory *m, unsigned ring)
+{
+	const struct xsp_ring *r = &m->head->ring[ring];
+
+	/* the state first: whoever has given the ring away has set the rest before */
+	const uint32_t state = LOAD(r->state);
+	return (struct xsp_ring_state_now){
+		.head = LOAD(r->head), .lost = LOAD(r->lost), .tid = LOAD(r->tid), .state = state};
+}
+
+uint64_t xsp_ring_head(const struct xsp_ring_memory *m, unsigned ring)
+{
+	return LOAD(m->head->ring[ring].head);
+}
+
+bool xsp_ring_copy(const struct xsp_ring_memory *m, unsigned ring, uint64_t number,
+		   struct xsp_ring_record *out)
+{
+	const struct xsp_ring_record *record =
+		&m->records[(size_t)ring * XSP_RING_SLOTS + number % XSP_RING_SLOTS];
+
+	out->word = LOAD(record->word);
+	if ((uint32_t)out->word != (uint32_t)(number + 1))
+		return false;
+	out->time = LOAD(record->time);
+	out->sp = LOAD(record->sp);
+	out->value = LOAD(record->value);
+	return true;
+}
+
+void xsp_ring_read_up_to(struct xsp_ring_memory *m, unsigned ring, uint64_t number)
+{
+	__atomic_store_n(&m->head->ring[ring].tail, number, __ATOMIC_RELEASE);
+}
+
+void xsp_ring_give_back(struct xsp_ring_memory *m, unsigned ring)
+{
+	uint32_t ended = XSP_RING_ENDED;
+
+	__atomic_compare_exchange_n(&m->head->ring[ring].state, &ended, XSP_RING_FREE, false,
+				    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}

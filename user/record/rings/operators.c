@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * operators.c - PyTorch's operators by the agent: finds its memory file in a process, and says which functions it records
+ * there. These get no probes in that process; whatever the agent does not record keeps its probes.
+ */
+#include "record/recorder_private.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/path.h"
+#include "base/units.h"
+#include "procfs/map_line.h"
+#include "procfs/procfs.h"
+#include "record/rings/memory.h"
+#include "record/rings/rings.h"
+#include "record/rings/tsc.h"
+#include "xsptrace/gpu.h"
+
+#define NAME "/memfd:" XSP_RINGS_NAME " (deleted)"
+#define OPERATOR "_ZN2at4_ops"
+/* The agent looks ten times a second whether it is wanted, and then at all libraries. */
+#define WAIT_NS 1000000000ULL
+#define NAP_MS 5
+#define DRIVER "libcuda.so"
+
+/* ---- what the rings ask for ---- */
+
+static uint32_t probe_of(void *ctx, pid_t pid, uint64_t address, const char *symbol)
+{
+	const struct xsp_recorder *r = ctx;
+	const uint32_t *id = xsp_u64map_get(&r->operators, address);
+	const struct xsp_probe *p = id != NULL ? xsp_recorder_probe(r, *id) : NULL;
+
+	(void)pid;
+	return p != NULL && strcmp(p->symbol, symbol) == 0 ? *id : XSP_RING_NO_PROBE;
+}
+
+static void learn_threads(void *ctx, pid_t pid)
+{
+	struct xsp_recorder *r = ctx;
+	const struct recorded_process *p = xsp_recorder_find(r, pid);
+	struct xsp_thread_info *threads = NULL;
+	size_t count = 0;
+
+	if (p == NULL || xsp_process_threads(p->process, &threads, &count) < 0)
+		count = 0;
+	for (size_t i = 0; i < count; i++)
+		xsp_agent_rings_thread(r->agents, pid, (uint32_t)threads[i].ns_tid,
+				       (uint32_t)threads[i].tid);
+	free(threads);
+}
+
+int xsp_operators_new(struct xsp_recorder *r)
+{
+	const struct xsp_agent_rings_options o = {
+		.probe = probe_of,
+		.threads = learn_threads,
+		.ctx = r,
+		.mask = (uint32_t)xsp_broker_rings(r->broker, NULL, 0) - 1,
+	};
+
+	if (!r->options.operators_by_agent)
+		return 0;
+	r->agents = xsp_agent_rings_new(&o);
+	return r->agents != NULL ? 0 : -ENOMEM;
+}
+
+void xsp_operators_free(struct xsp_recorder *r)
+{
+	xsp_agent_rings_free(r->agents);
+	xsp_u64map_free(&r->operators);
+}
+
+/* ---- which functions ---- */
+
+static bool is_operator(const struct xsp_probe *p)
+{
+	return p->action == XSP_ACTION_SPAN &&
+	       strcmp(p->provider, xsp_provider_torch.name) == 0 &&
+	       strncmp(p->symbol, OPERATOR, sizeof(OPERATOR) - 1) == 0;
+}
+
+/* Operators of files that the process maps and that have no probes there yet, by their addresses. */
+static size_t collect_operators(struct xsp_recorder *r, const struct recorded_process *p,
+				const struct xsp_mapped_files *files)
+{
+	xsp_u64map_free(&r->operators);
+	for (size_t i = 0; i < files->count; i++) {
+		const struct xsp_mapped_file *f = &files->files[i];
+		const struct xsp_planned_module *m = xsp_plan_find(&r->plan, f);
+		if (m == NULL || (m->id < p->room && p->modules[m->id].attached))
+			continue;
+		for (size_t k = 0; k < m->count; k++) {
+			const struct xsp_probe *probe = &m->probes[k].probe;
+			if (is_operator(probe) && /* without memory it keeps its probe */
+			    xsp_u64map_set(&r->operators, f->start - f->offset + probe->offset,
+					   m->probes[k].id) < 0)
+				continue;
+		}
+	}
+	return r->operators.count;
+}
+
+/* Has the process no use for this probe now: does its agent record the function, or is there no driver of a GPU of which
+ * the agent would collect anything? */
+static bool is_spared(const struct xsp_recorder *r, const struct recorded_process *p,
+		      const struct xsp_planned_module *m, const struct xsp_planned_probe *probe)
+{
+	if (m->is_agent)
+		return !p->driver && strcmp(probe->probe.symbol, XSP_AGENT_WANT_OPERATORS) != 0;
+	return xsp_agent_rings_serves(r->agents, p->pid, probe->id);
+}
+
+int xsp_operators_spare(struct xsp_recorder *r, const struct recorded_process *p,
+			const struct xsp_planned_module *m, uint8_t **spared)
+{
+	size_t count = 0;
+
+	*spared = NULL;
+	if (r->agents == NULL)
+		return 0;
+	*spared = calloc(m->count + 1, 1);
+	if (*spared == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->count; i++)
+		count += (*spared)[i] = is_spared(r, p, m, &m->probes[i]);
+	if (count == 0) {
+		free(*spared);
+		*spared = NULL;
+	}
+	return 0;
+}
+
+bool xsp_operators_want_rest(const struct xsp_recorder *r, const struct recorded_process *p,
+			     const struct xsp_planned_module *m)
+{
+	if (p->modules[m->id].spared == NULL)
+		return false;
+	return m->is_agent ? p->driver && !p->agent : !xsp_agent_rings_has(r->agents, p->pid);
+}
+
+bool xsp_operators_are_by_agent(const struct xsp_recorder *r, uint32_t probe)
+{
+	return r->agents != NULL && xsp_agent_rings_serves_any(r->agents, probe);
+}
+
+bool xsp_operators_have_agent(const struct xsp_recorder *r)
+{
+	return r->agents != NULL && xsp_agent_rings_any(r->agents);
+}
+
+/* ---- the memory file ---- */
+
+/* The mapping of a file that is not read yet. */
+static bool find_mapping(const struct xsp_recorder *r, pid_t pid, struct xsp_map_line *out)
+{
+	const struct xsp_opener *o = xsp_broker_opener(r->broker);
+	struct xsp_map_line line;
+	char *text = NULL;
+	bool found = false;
+
+	if (xsp_procfs_read(o, pid, "maps", XSP_MAPS_MAX, &text, NULL) < 0)
+		return false;
+	for (const char *at = text; !found && xsp_map_line_next(&at, &line);)
+		found = line.shared && line.writable && line.path_length == sizeof(NAME) - 1 &&
+			memcmp(line.path, NAME, sizeof(NAME) - 1) == 0 &&
+			!xsp_agent_rings_reads(r->agents, line.inode);
+	*out = line;
+	free(text);
+	return found;
+}
+
+static int open_memory(struct xsp_recorder *r, pid_t pid, struct xsp_ring_memory **m,
+		       struct xsp_error *err)
+{
+	struct xsp_map_line line;
+
+	if (!find_mapping(r, pid, &line))
+		return -EAGAIN;
+	const int fd = xsp_broker_agent_rings(r->broker, pid, line.start, line.end, err);
+	int rc = fd < 0 ? fd : xsp_ring_memory_open(fd, m, err);
+	if (rc == 0 && xsp_ring_memory_clock(*m) == XSP_RING_TSC && !xsp_tsc_is_even())
+		rc = xsp_error_set(err, -ENOTSUP, XSP_STATUS_KERNEL,
+				   "the processor's time stamp counter does not tick evenly");
+	return rc;
+}
+
+static bool is_at_work(const struct xsp_ring_memory *m)
+{
+	return xsp_ring_memory_is_active(m) && xsp_ring_memory_functions(m) > 0;
+}
+
+/* Waits until the agent has its file, and records. */
+static int wait_for_agent(struct xsp_recorder *r, const struct recorded_process *p,
+			  struct xsp_ring_memory **m, struct xsp_error *err)
+{
+	const uint64_t end_ns = xsp_now_ns() + WAIT_NS;
+
+	for (;;) {
+		const int rc = *m == NULL ? open_memory(r, p->pid, m, err) : 0;
+		if ((rc < 0 && rc != -EAGAIN) || (*m != NULL && is_at_work(*m)))
+			return rc;
+		if (r->options.stopped != NULL && r->options.stopped(r->options.note_ctx))
+			return xsp_error_set(err, -EINTR, XSP_STATUS_FAILED, "interrupted");
+		if (xsp_now_ns() >= end_ns || !xsp_process_alive(p->process))
+			return xsp_error_set(err, -ETIMEDOUT, XSP_STATUS_TARGET,
+					     "the agent has not begun within a second");
+		poll(NULL, 0, NAP_MS);
+	}
+}
+
+/* A library whose entries another tool has put its own functions into: calls through them are seen by probes only. */
+static int check_refused(const struct xsp_ring_memory *m, struct xsp_error *err)
+{
+	uint64_t homeless, refused;
+	char count[XSP_UNITS_SIZE];
+
+	xsp_ring_memory_counts(m, &homeless, &refused);
+	if (refused == 0)
+		return 0;
+	return xsp_error_set(err, -EADDRINUSE, XSP_STATUS_TARGET,
+			     "%s entries of its libraries' tables lead to functions of another tool",
+			     xsp_format_count(count, refused));
+}
+
+/* ---- a process ---- */
+
+static const struct xsp_planned_probe *find_wish(const struct xsp_planned_module *agent)
+{
+	for (size_t i = 0; i < agent->count; i++)
+		if (strcmp(agent->probes[i].probe.symbol, XSP_AGENT_WANT_OPERATORS) == 0)
+			return &agent->probes[i];
+	return NULL;
+}
+
+static void note_probes_stay(struct xsp_recorder *r, const struct recorded_process *p,
+			     const struct xsp_planned_module *agent, const char *why)
+{
+	const struct xsp_planned_probe *wish = find_wish(agent);
+
+	if (wish != NULL)
+		xsp_broker_release_from(r->broker, p->pid, &wish->id, 1, false);
+	xsp_recorder_note(r, "operators of process %d have probes, as usual: %s", (int)p->pid,
+			  why);
+}
+
+static void note_agent(struct xsp_recorder *r, const struct recorded_process *p, size_t operators)
+{
+	char all[XSP_UNITS_SIZE], served[XSP_UNITS_SIZE];
+	const size_t count = xsp_agent_rings_functions(r->agents, p->pid);
+
+	xsp_recorder_note(
+		r,
+		"the agent in process %d records %s of %s operators, without probes%s", (int)p->pid,
+		xsp_format_count(served, count), xsp_format_count(all, operators),
+		r->pythons != NULL ? "; their lines of Python come from samples and waits" : "");
+}
+
+static int begin(struct xsp_recorder *r, const struct recorded_process *p, size_t operators,
+		 struct xsp_error *err)
+{
+	struct xsp_ring_memory *m = NULL;
+	int rc = wait_for_agent(r, p, &m, err);
+
+	if (rc == 0)
+		rc = check_refused(m, err);
+	if (rc < 0) {
+		xsp_ring_memory_free(m);
+		return rc;
+	}
+	rc = xsp_agent_rings_add(r->agents, p->pid, m);
+	if (rc < 0)
+		return xsp_out_of_memory(err);
+	learn_threads(r, p->pid);
+	note_agent(r, p, operators);
+	return 0;
+}
+
+static const struct xsp_planned_module *find_agent(const struct xsp_recorder *r,
+						   const struct xsp_mapped_files *files,
+						   const struct xsp_mapped_file **file)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		const struct xsp_planned_module *m = xsp_plan_find(&r->plan, &files->files[i]);
+		*file = &files->files[i];
+		if (m != NULL && m->is_agent)
+			return m;
+	}
+	return NULL;
+}
+
+/* Its probes are the first to be planned, as they are the first to be attached: their ids follow one another. */
+void xsp_operators_first(const struct xsp_recorder *r, struct xsp_mapped_files *files)
+{
+	for (size_t i = 1; r->agents != NULL && i < files->count; i++) {
+		const struct xsp_mapped_file f = files->files[i];
+		if (strstr(f.display_path, XSP_GPU_AGENT) == NULL)
+			continue;
+		memmove(files->files + 1, files->files, i * sizeof(f));
+		files->files[0] = f;
+		return;
+	}
+}
+
+int xsp_operators_begin(struct xsp_recorder *r, struct recorded_process *p,
+			const struct xsp_mapped_files *files, struct xsp_error *err)
+{
+	const struct xsp_mapped_file *file;
+	struct xsp_error why = {0};
+
+	if (r->agents == NULL)
+		return 0;
+	for (size_t i = 0; i < files->count; i++)
+		p->driver = p->driver ||
+			    strstr(xsp_base_name(files->files[i].display_path), DRIVER) != NULL;
+	const struct xsp_planned_module *agent = find_agent(r, files, &file);
+	const size_t operators = agent != NULL ? collect_operators(r, p, files) : 0;
+	if (operators == 0 || p->child)
+		return 0;
+	int rc = xsp_recorder_add_file(r, p, file, err);
+	if (rc == 0 && xsp_agent_rings_has(r->agents, p->pid))
+		xsp_agent_rings_look(r->agents, p->pid);
+	else if (rc == 0 && begin(r, p, operators, &why) < 0)
+		note_probes_stay(r, p, agent, why.text);
+	return rc;
+}
+
+int xsp_operators_end(struct xsp_recorder *r, const struct recorded_process *p)
+{
+	return r->agents != NULL ? xsp_agent_rings_end(r->agents, p->pid) : 0;
+}
+
+/* ---- what is missing ---- */
+
+void xsp_operators_count(struct xsp_recorder *r, struct xsp_capture_stats *s)
+{
+	if (r->agents == NULL)
+		return;
+	const struct xsp_agent_rings_totals t = xsp_agent_rings_totals(r->agents);
+	s->lost_entries += t.lost + t.homeless;
+	s->lost_exits += t.lost + t.homeless;
+	s->lost_other += t.bad;
+	if (t.refused > r->gaps[XSP_GAP_SLOTS].count)
+		xsp_recorder_gap(
+			r, XSP_GAP_SLOTS, t.refused - r->gaps[XSP_GAP_SLOTS].count,
+			"of libraries that came later lead to functions of another tool: operators called through them are not seen");
+}
+
+int xsp_operators_put_info(struct xsp_recorder *r)
+{
+	char count[XSP_UNITS_SIZE];
+
+	if (r->agents == NULL)
+		return 0;
+	const struct xsp_agent_rings_totals t = xsp_agent_rings_totals(r->agents);
+	if (t.lost > 0)
+		xsp_recorder_note(
+			r,
+			"%s calls of operators found the agent's memory full, and were lost: xsptrace got too little of a processor (give it one, by taskset or cpuset), or there are too many for it; without --inject the brake keeps them few",
+			xsp_format_count(count, t.lost));
+	if (t.homeless > 0)
+		xsp_recorder_note(
+			r,
+			"%s calls of operators were lost: the agent records %u threads at a time, and more called some",
+			xsp_format_count(count, t.homeless), XSP_RINGS_COUNT);
+	if (t.bad > 0)
+		xsp_recorder_note(
+			r,
+			"%s records of the agent could not be: the process has written over its memory, or means to deceive",
+			xsp_format_count(count, t.bad));
+	if (t.uneven > 0)
+		xsp_recorder_note(
+			r,
+			"the processor's time stamp counter left its rate %s times: operators' times may be off",
+			xsp_format_count(count, t.uneven));
+	return xsp_capture_put_number(r->writer, "agent records", t.records);
+}

@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "record/rings/rings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/rows/grow.h"
+#include "base/rows/u64map.h"
+#include "record/rings/convert.h"
+#include "record/rings/memory.h"
+#include "record/rings/tsc.h"
+
+#define NAME_SIZE 4096 /* of a symbol */
+/* So long we wait for a record that was begun before later ones and is not there: a signal handler runs in its middle, or
+ * has left it by a jump. */
+#define STUCK_NS 1000000000ULL
+/* Of a ring whose thread we do not know, as its birth may be in a ring of the kernel side. */
+#define UNKNOWN_NS 1000000000ULL
+#define THREADS_MAX (1U << 20)
+
+/* Of one ring. */
+struct reader {
+	uint32_t ns_tid, tid; /* tid 0: not known yet */
+	uint64_t tail, mark, lost;
+	uint64_t last; /* the latest record's time, in the agent's clock */
+	uint64_t last_ns; /* of the latest event that was handed over */
+	uint64_t since_ns; /* when it began to be stuck, or its thread to be unknown; 0: it did not */
+};
+
+struct agent {
+	pid_t pid;
+	struct xsp_ring_memory *memory;
+	struct reader ring[XSP_RINGS_COUNT];
+	uint32_t *probe; /* by function */
+	struct xsp_u64map served; /* the same probes */
+	uint32_t functions; /* that were looked at */
+	uint64_t homeless, refused;
+	bool tsc;
+};
+
+struct xsp_agent_rings {
+	struct xsp_agent_rings_options options;
+	int (*put)(void *ctx, const struct xsp_event *e);
+	void *put_ctx;
+	struct agent **agents;
+	size_t count, room;
+	struct xsp_u64map threads; /* process, its own id → id in the root namespace */
+	struct xsp_u64map by_tid; /* id → index of the agent * XSP_RINGS_COUNT + ring */
+	struct xsp_tsc tsc;
+	uint64_t from_ns, to_ns, now_ns, asked_ns;
+	uint64_t marked_ns, turn_ns; /* the last mark, and the time since the one before */
+	uint64_t fullest; /* records that a ring had at the last mark, at most */
+	struct xsp_agent_rings_totals totals;
+};
+
+/* ---- life ---- */
+
+struct xsp_agent_rings *xsp_agent_rings_new(const struct xsp_agent_rings_options *options)
+{
+	struct xsp_agent_rings *a = calloc(1, sizeof(*a));
+
+	if (a == NULL)
+		return NULL;
+	a->options = *options;
+	a->to_ns = UINT64_MAX;
+	return a;
+}
+
+void xsp_agent_rings_put_to(struct xsp_agent_rings *a,
+			    int (*put)(void *ctx, const struct xsp_event *e), void *ctx)
+{
+	a->put = put;
+	a->put_ctx = ctx;
+}
+
+static void free_agent(struct agent *g)
+{
+	xsp_ring_memory_free(g->memory);
+	xsp_u64map_free(&g->served);
+	free(g->probe);
+	free(g);
+}
+
+void xsp_agent_rings_free(struct xsp_agent_rings *a)
+{
+	if (a == NULL)
+		return;
+	for (size_t i = 0; i < a->count; i++)
+		free_agent(a->agents[i]);
+	free(a->agents);
+	xsp_u64map_free(&a->threads);
+	xsp_u64map_free(&a->by_tid);
+	free(a);
+}
+
+static struct agent *find(const struct xsp_agent_rings *a, pid_t pid, size_t *index)
+{
+	for (size_t i = 0; i < a->count; i++) {
+		if (a->agents[i]->pid != pid)
+			continue;
+		if (index != NULL)
+			*index = i;
+		return a->agents[i];
+	}
+	return NULL;
+}
+
+bool xsp_agent_rings_has(const struct xsp_agent_rings *a, pid_t pid)
+{
+	return find(a, pid, NULL) != NULL;
+}
+
+bool xsp_agent_rings_any(const struct xsp_agent_rings *a)
+{
+	return a->count > 0;
+}
+
+bool xsp_agent_rings_reads(const struct xsp_agent_rings *a, uint64_t inode)
+{
+	for (size_t i = 0; i < a->count; i++)
+		if (xsp_ring_memory_is(a->agents[i]->memory, inode))
+			return true;
+	return false;
+}
+
+/* Those that have come since the last look. */
+static void look_at_functions(const struct xsp_agent_rings *a, struct agent *g)
+{
+	const uint32_t count = xsp_ring_memory_functions(g->memory);
+	char name[NAME_SIZE];
+	uint64_t address;
+
+	for (; g->functions < count; g->functions++) {
+		uint32_t probe = XSP_RING_NO_PROBE;
+		if (xsp_ring_memory_function(g->memory, g->functions, &address, name, sizeof(name)))
+			probe = a->options.probe(a->options.ctx, g->pid, address, name);
+		if (probe != XSP_RING_NO_PROBE && xsp_u64map_set(&g->served, probe, 1) < 0)
+			probe = XSP_RING_NO_PROBE;
+		g->probe[g->functions] = probe;
+	}
+}
+
+void xsp_agent_rings_look(struct xsp_agent_rings *a, pid_t pid)
+{
+	struct agent *g = find(a, pid, NULL);
+
+	if (g != NULL)
+		look_at_functions(a, g);
+}
+
+/* A ring whose thread has ended, and which nobody read, is another thread's again. */
+static void begin_ring(struct agent *g, unsigned i)
+{
+	const struct xsp_ring_state_now now = xsp_ring_look(g->memory, i);
+
+	g->ring[i] = (struct reader){.tail = now.head, .mark = now.head, .lost = now.lost};
+	xsp_ring_read_up_to(g->memory, i, now.head);
+	if (now.state == XSP_RING_ENDED)
+		xsp_ring_give_back(g->memory, i);
+}
+
+static void take_clock(struct xsp_agent_rings *a)
+{
+	const struct xsp_tsc_pair pair = xsp_tsc_read();
+
+	xsp_tsc_add(&a->tsc, &pair);
+}
+
+int xsp_agent_rings_add(struct xsp_agent_rings *a, pid_t pid, struct xsp_ring_memory *memory)
+{
+	struct agent *g = calloc(1, sizeof(*g));
+	uint32_t *probe = calloc(XSP_RING_FUNCTIONS, sizeof(*probe));
+
+	if (g == NULL || probe == NULL || xsp_grow(&a->agents, &a->room, a->count + 1) < 0) {
+		free(g);
+		free(probe);
+		xsp_ring_memory_free(memory);
+		return -ENOMEM;
+	}
+	*g = (struct agent){.pid = pid, .memory = memory, .probe = probe};
+	g->tsc = xsp_ring_memory_clock(memory) == XSP_RING_TSC;
+	xsp_ring_memory_counts(memory, &g->homeless, &g->refused);
+	look_at_functions(a, g);
+	for (unsigned i = 0; i < XSP_RINGS_COUNT; i++)
+		begin_ring(g, i);
+	if (g->tsc)
+		take_clock(a);
+	a->agents[a->count++] = g;
+	return 0;
+}
+
+/* ---- which functions ---- */
+
+bool xsp_agent_rings_serves(const struct xsp_agent_rings *a, pid_t pid, uint32_t probe)
+{
+	const struct agent *g = find(a, pid, NULL);
+
+	return g != NULL && xsp_u64map_get(&g->served, probe) != NULL;
+}
+
+bool xsp_agent_rings_serves_any(const struct xsp_agent_rings *a, uint32_t probe)
+{
+	for (size_t i = 0; i < a->count; i++)
+		if (xsp_u64map_get(&a->agents[i]->served, probe) != NULL)
+			return true;
+	return false;
+}
+
+size_t xsp_agent_rings_functions(const struct xsp_agent_rings *a, pid_t pid)
+{
+	const struct agent *g = find(a, pid, NULL);
+
+	return g != NULL ? g->served.count : 0;
+}
+
+/* ---- whose rings ---- */
+
+void xsp_agent_rings_thread(struct xsp_agent_rings *a, pid_t pid, uint32_t ns_tid, uint32_t tid)
+{
+	if (!xsp_agent_rings_has(a, pid))
+		return;
+	if (a->threads.count >= THREADS_MAX)
+		xsp_u64map_free(&a->threads);
+	/* without memory its ring is one of an unknown thread */
+	xsp_u64map_set(&a->threads, xsp_u64_pair((uint32_t)pid, ns_tid), tid);
+}
+
+static uint32_t *thread_of(struct xsp_agent_rings *a, pid_t pid, uint32_t ns_tid)
+{
+	const uint64_t key = xsp_u64_pair((uint32_t)pid, ns_tid);
+	uint32_t *tid = xsp_u64map_get(&a->threads, key);
+
+	if (tid != NULL || a->options.threads == NULL || a->now_ns - a->asked_ns < STUCK_NS / 10)
+		return tid;
+	a->asked_ns = a->now_ns;
+	a->options.threads(a->options.ctx, pid);
+	return xsp_u64map_get(&a->threads, key);
+}
+
+static struct reader *reader_of(struct xsp_agent_rings *a, uint32_t tid, struct agent **g,
+				unsigned *ring)
+{
+	const uint32_t *at = a->by_tid.count > 0 ? xsp_u64map_get(&a->by_tid, tid) : NULL;
+
+	if (at == NULL)
+		return NULL;
+	*g = a->agents[*at / XSP_RINGS_COUNT];
+	*ring = *at % XSP_RINGS_COUNT;
+	return &(*g)->ring[*ring];
+}
+
+/* A thread that ends may take a second ring: it comes when the first one is empty. */
+static bool has_another(struct xsp_agent_rings *a, uint32_t tid, const struct reader *r)
+{
+	struct agent *g;
+	unsigned ring;
+	const struct reader *other = reader_of(a, tid, &g, &ring);
+
+	return other != NULL && other != r && other->tail != xsp_ring_head(g->memory, ring);
+}
+
+static void forget_thread(struct xsp_agent_rings *a, struct reader *r)
+{
+	struct agent *g;
+	unsigned ring;
+
+	if (r->tid != 0 && reader_of(a, r->tid, &g, &ring) == r)
+		xsp_u64map_remove(&a->by_tid, r->tid);
+	r->tid = 0;
+}
+
+/* Passes over all that is in the ring: nobody knows whose it is, or what. */
+static void pass_over(struct xsp_agent_rings *a, struct agent *g, unsigned i, uint64_t head)
+{
+	struct reader *r = &g->ring[i];
+
+	a->totals.bad++;
+	r->tail = r->mark = head;
+	xsp_ring_read_up_to(g->memory, i, head);
+}
+
+static bool has_waited(const struct xsp_agent_rings *a, struct reader *r, uint64_t most_ns)
+{
+	if (r->since_ns == 0)
+		r->since_ns = a->now_ns;
+	if (a->now_ns - r->since_ns < most_ns)
+		return false;
+	r->since_ns = 0;
+	return true;
+}
+
+/* The thread that writes the ring. False: it is not known. */
+static bool know_thread(struct xsp_agent_rings *a, size_t index, unsigned i,
+			const struct xsp_ring_state_now *now)
+{
+	struct agent *g = a->agents[index];
+	struct reader *r = &g->ring[i];
+
+	if (now->tid != r->ns_tid) {
+		forget_thread(a, r);
+		*r = (struct reader){
+			.ns_tid = now->tid, .tail = r->tail, .mark = r->tail, .lost = r->lost};
+	}
+	if (r->tid != 0)
+		return true;
+	const uint32_t *tid = now->tid != 0 ? thread_of(a, g->pid, now->tid) : NULL;
+	if (tid != NULL && !has_another(a, *tid, r) &&
+	    xsp_u64map_set(&a->by_tid, *tid, (uint32_t)(index * XSP_RINGS_COUNT + i)) == 0) {
+		r->tid = *tid;
+		r->since_ns = 0;
+		return true;
+	}
+	if (now->head != r->tail && has_waited(a, r, UNKNOWN_NS))
+		pass_over(a, g, i, now->head);
+	return false;
+}
+
+/* ---- records ---- */
+
+/* Ids and places of records are 64 bits that only rise: what jumps has been forged. */
+static bool is_plausible(const struct reader *r, uint64_t head)
+{
+	return head - r->tail <= XSP_RING_SLOTS;
+}
+
+static void count_lost(struct xsp_agent_rings *a, struct reader *r, uint64_t lost)
+{
+	if (a->to_ns == UINT64_MAX && lost > r->lost)
+		a->totals.lost += lost - r->lost;
+	r->lost = lost;
+}
+
+/* Fills time and thread. False: it is not handed over. */
+static bool place(struct xsp_agent_rings *a, const struct agent *g, struct reader *r,
+		  uint64_t time_ns, struct xsp_event *e)
+{
+	if (time_ns > a->now_ns)
+		a->now_ns = xsp_now_ns();
+	if (time_ns > a->now_ns + 1000000) {
+		a->totals.bad++;
+		r->last = 0;
+		return false;
+	}
+	if (time_ns < a->from_ns || time_ns > a->to_ns)
+		return false;
+	/* as a later pair of the clocks may have it by some ns */
+	if (time_ns < r->last_ns)
+		time_ns = r->last_ns;
+	r->last_ns = time_ns;
+	e->time_ns = time_ns;
+	e->tid = r->tid;
+	e->tgid = (uint32_t)g->pid;
+	return true;
+}
+
+static int hand_over_one(struct xsp_agent_rings *a, const struct agent *g, struct reader *r,
+			 const struct xsp_ring_record *record, uint64_t time_ns)
+{
+	struct xsp_event e;
+	const enum xsp_ring_record_is is = xsp_ring_convert(record, g->probe, g->functions, &e);
+
+	a->totals.records++;
+	if (record->time < r->last) {
+		a->totals.bad++;
+		return 0;
+	}
+	r->last = record->time;
+	if (is == XSP_RECORD_BAD)
+		/* a function that came later has a number as well, and another probe */
+		a->totals.bad += (record->word >> 48) >= xsp_ring_memory_functions(g->memory) ||
+				 (record->word >> 48) < g->functions;
+	if (is != XSP_RECORD_GOOD || !place(a, g, r, time_ns, &e))
+		return 0;
+	return a->put(a->put_ctx, &e);
+}
+
+/* The records up to `head` that are there, and are from before `before_ns`. `last`: nobody will write what is not there. */
+static int hand_over(struct xsp_agent_rings *a, struct agent *g, unsigned i, uint64_t head,
+		     uint64_t before_ns, bool last)
+{
+	struct reader *r = &g->ring[i];
+	struct xsp_ring_record record;
+	int rc = 0;
+
+	if (!is_plausible(r, head)) {
+		pass_over(a, g, i, head);
+		return 0;
+	}
+	const uint64_t begin = r->tail;
+	while (rc == 0 && r->tail != head) {
+		if (!xsp_ring_copy(g->memory, i, r->tail, &record)) {
+			if (!last && !has_waited(a, r, STUCK_NS))
+				break;
+			a->totals.bad += !last;
+			r->tail++;
+			continue;
+		}
+		const uint64_t ns = g->tsc ? xsp_tsc_ns(&a->tsc, record.time) : record.time;
+		if (before_ns != UINT64_MAX && ns >= before_ns)
+			break;
+		r->since_ns = 0;
+		rc = hand_over_one(a, g, r, &record, ns);
+		r->tail++;
+	}
+	if (r->tail != begin)
+		xsp_ring_read_up_to(g->memory, i, r->tail);
+	return rc;
+}
+
+/* ---- from when to when ---- */
+
+void xsp_agent_rings_start(struct xsp_agent_rings *a, uint64_t from_ns)
+{
+	a->from_ns = from_ns;
+	for (size_t k = 0; k < a->count; k++) {
+		struct agent *g = a->agents[k];
+		xsp_ring_memory_counts(g->memory, &g->homeless, &g->refused);
+		for (unsigned i = 0; i < XSP_RINGS_COUNT; i++) {
+			forget_thread(a, &g->ring[i]);
+			begin_ring(g, i);
+		}
+	}
+}
+
+void xsp_agent_rings_stop(struct xsp_agent_rings *a, uint64_t to_ns)
+{
+	if (a->to_ns != UINT64_MAX)
+		return;
+	xsp_agent_rings_totals(a);
+	a->to_ns = to_ns; /* from here on nothing is counted as lost */
+}
+
+/* ---- a turn ---- */
+
+static bool is_in(const struct xsp_agent_rings *a, const struct reader *r, uint64_t streams)
+{
+	return r->tid != 0 && (streams >> (r->tid & a->options.mask) & 1) != 0;
+}
+
+static void mark_ring(struct xsp_agent_rings *a, size_t index, unsigned i, uint64_t streams)
+{
+	struct agent *g = a->agents[index];
+	struct reader *r = &g->ring[i];
+	const struct xsp_ring_state_now now = xsp_ring_look(g->memory, i);
+
+	count_lost(a, r, now.lost);
+	if (now.state == XSP_RING_ENDED && now.head == r->tail) {
+		/* whoever takes it next is not this thread */
+		forget_thread(a, r);
+		r->ns_tid = 0;
+		xsp_ring_give_back(g->memory, i);
+	}
+	if (now.head == r->tail && now.state != XSP_RING_USED)
+		return;
+	if (!know_thread(a, index, i, &now) || !is_in(a, r, streams))
+		return;
+	if (!is_plausible(r, now.head)) {
+		pass_over(a, g, i, now.head);
+		return;
+	}
+	r->mark = now.head;
+	if (now.head - r->tail > a->fullest)
+		a->fullest = now.head - r->tail;
+}
+
+void xsp_agent_rings_mark(struct xsp_agent_rings *a, uint64_t streams)
+{
+	bool tsc = false;
+
+	a->now_ns = xsp_now_ns();
+	a->turn_ns = a->now_ns - a->marked_ns;
+	a->marked_ns = a->now_ns;
+	a->fullest = 0;
+	for (size_t k = 0; k < a->count; k++) {
+		tsc = tsc || a->agents[k]->tsc;
+		for (unsigned i = 0; i < XSP_RINGS_COUNT; i++)
+			mark_ring(a, k, i, streams);
+	}
+	if (tsc)
+		take_clock(a);
+}
+
+int xsp_agent_rings_nap_ms(const struct xsp_agent_rings *a, int wait_ms)
+{
+	const double most_ms = a->fullest == 0 ? wait_ms
+					       : (double)a->turn_ns * 1e-6 * (XSP_RING_SLOTS / 8) /
+							 (double)a->fullest;
+
+	return most_ms < wait_ms ? (int)most_ms : wait_ms;
+}
+
+int xsp_agent_rings_before(struct xsp_agent_rings *a, uint32_t tid, uint64_t time_ns)
+{
+	struct agent *g;
+	unsigned ring;
+	struct reader *r = reader_of(a, tid, &g, &ring);
+
+	if (r == NULL)
+		return 0;
+	const int rc = hand_over(a, g, ring, xsp_ring_head(g->memory, ring), time_ns, false);
+	if ((int64_t)(r->mark - r->tail) < 0)
+		r->mark = r->tail;
+	return rc;
+}
+
+int xsp_agent_rings_flush(struct xsp_agent_rings *a, uint64_t streams)
+{
+	int rc = 0;
+
+	for (size_t k = 0; k < a->count && rc == 0; k++) {
+		struct agent *g = a->agents[k];
+		for (unsigned i = 0; i < XSP_RINGS_COUNT && rc == 0; i++) {
+			if (is_in(a, &g->ring[i], streams))
+				rc = hand_over(a, g, i, g->ring[i].mark, UINT64_MAX, false);
+		}
+	}
+	return rc;
+}
+
+/* The counters of the file, and of rings that nobody has looked at since. */
+static void count_at_end(struct xsp_agent_rings *a, struct agent *g)
+{
+	uint64_t homeless, refused;
+
+	xsp_ring_memory_counts(g->memory, &homeless, &refused);
+	if (a->to_ns == UINT64_MAX && homeless > g->homeless)
+		a->totals.homeless += homeless - g->homeless;
+	if (refused > g->refused)
+		a->totals.refused += refused - g->refused;
+	g->homeless = homeless;
+	g->refused = refused;
+}
+
+int xsp_agent_rings_end(struct xsp_agent_rings *a, pid_t pid)
+{
+	size_t index;
+	struct agent *g = find(a, pid, &index);
+	int rc = 0;
+
+	if (g == NULL)
+		return 0;
+	xsp_agent_rings_mark(a, 0);
+	for (unsigned i = 0; i < XSP_RINGS_COUNT && rc == 0; i++) {
+		struct reader *r = &g->ring[i];
+		const uint64_t head = xsp_ring_head(g->memory, i);
+		if (r->tid != 0)
+			rc = hand_over(a, g, i, head, UINT64_MAX, true);
+		else if (r->tail != head)
+			pass_over(a, g, i, head);
+	}
+	count_at_end(a, g);
+	free_agent(g);
+	memmove(a->agents + index, a->agents + index + 1,
+		(--a->count - index) * sizeof(struct agent *));
+	/* their places have moved: each ring is looked up again */
+	xsp_u64map_free(&a->by_tid);
+	for (size_t k = 0; k < a->count; k++)
+		for (unsigned i = 0; i < XSP_RINGS_COUNT; i++)
+			a->agents[k]->ring[i].tid = 0;
+	return rc;
+}
+
+struct xsp_agent_rings_totals xsp_agent_rings_totals(struct xsp_agent_rings *a)
+{
+	for (size_t k = 0; k < a->count; k++) {
+		struct agent *g = a->agents[k];
+		for (unsigned i = 0; i < XSP_RINGS_COUNT; i++)
+			count_lost(a, &g->ring[i], xsp_ring_look(g->memory, i).lost);
+		count_at_end(a, g);
+	}
+	a->totals.uneven = a->tsc.uneven;
+	return a->totals;
+}
