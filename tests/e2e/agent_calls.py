@@ -198,7 +198,7 @@ def killed_often(folder):
 
 def torch_command(folder, root, *arguments):
     """Runs torch_counted.py with this machine's PyTorch, or with that of another root folder."""
-    for path in (AGENT, f"{SCRIPTS}/torch_counted.py", workload("ring_reader")):
+    for path in (AGENT, f"{SCRIPTS}/torch_counted.py", f"{SCRIPTS}/torch_loop.py", workload("ring_reader")):
         shutil.copy(path, folder)
     if root:
         return [f"{ROOT}/tests/torch/enter", root, folder, "/usr/bin/python3", "/mnt/shared/torch_counted.py", "/mnt/shared", *arguments]
