@@ -129,11 +129,13 @@ struct image_symbol {
 struct image_slot {
 	uint64_t *at;
 	const char *name;
-	bool late; /* it may be bound at the first call */
+	uint32_t number; /* of its relocation; ~0: it is bound from the start */
 };
 /* Both visit a library that is held. */
 void images_symbols(const struct image *image, void (*visit)(void *, const struct image_symbol *),
 		    void *data);
+/* Is this slot, which holds `value`, bound by its first call, which has not come? */
+bool images_unbound(const struct image *image, const struct image_slot *slot, uint64_t value);
 void images_slots(const struct image *image, void (*visit)(void *, const struct image_slot *),
 		  void *data);
 

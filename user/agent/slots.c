@@ -219,8 +219,7 @@ static const struct function *function_of(const struct image_slot *slot, uint64_
 		only = f;
 		named++;
 	}
-	/* not bound yet: it leads into its own library */
-	if (named == 1 && slot->late && value >= slots.image->start && value < slots.image->end)
+	if (named == 1 && images_unbound(slots.image, slot, value))
 		return only;
 	if (named > 0)
 		rings_file()->refused++;
