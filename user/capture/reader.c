@@ -144,7 +144,7 @@ static int scan(struct xsp_capture_reader *r)
 	}
 	struct xsp_capture_prices prices;
 	if (xsp_capture_prices(r, &prices))
-		xsp_prices_correct(r->probes, r->probe_count, &prices);
+		xsp_prices_correct(r->probes.rows, r->probes.count, &prices);
 	r->torn_bytes = w.torn;
 	r->known = w.at;
 	r->followed.at = r->first_chunk;
