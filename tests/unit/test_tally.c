@@ -20,6 +20,22 @@ static void add(void *to, const void *more)
 	((struct row *)to)->ns += ((const struct row *)more)->ns;
 }
 
+Test(tally, a_forgotten_key_finds_nothing)
+{
+	XSP_TALLY(struct row) t = {.count = 0};
+
+	for (uint32_t i = 0; i < 3; i++)
+		xsp_tally_row(&t, i, &(struct row){.name = i});
+	xsp_tally_forget(&t, 1);
+	cr_expect_null(xsp_tally_find(&t, 1));
+	cr_expect_eq(t.rows[1].name, 1, "its row stays");
+	t.rows[1] = t.rows[--t.count]; /* the last one moves there */
+	xsp_tally_alias(&t, 2, &t.rows[1]);
+	cr_expect_eq(xsp_tally_find(&t, 2), &t.rows[1]);
+	cr_expect_eq(xsp_tally_index(&t, xsp_tally_row(&t, 1, &(struct row){.name = 1})), 2);
+	xsp_tally_free(&t);
+}
+
 Test(tally, rows_by_key)
 {
 	XSP_TALLY(struct row) t = {.count = 0};

@@ -201,10 +201,10 @@ static int emit_activity(struct emitter *t, const struct xsp_import_activity *a)
 	void *room;
 	int rc = 0;
 
-	if (kernel && kernels->list[a->name].number == 0) {
-		kernels->list[a->name].number = 1;
+	if (kernel && kernels->all.rows[a->name].number == 0) {
+		kernels->all.rows[a->name].number = 1;
 		rc = emit_name(t, process, now, a->name + 1ULL,
-			       unescaped(t->m, &kernels->list[a->name]));
+			       unescaped(t->m, &kernels->all.rows[a->name]));
 	}
 	if (rc == 0)
 		rc = begin_record(t, process, now, record->size, &room);

@@ -100,13 +100,13 @@ struct xsp_import_thread {
 
 /* Names by dense numbers: the texts as in the JSON, and their owners. */
 struct xsp_import_names {
-	struct xsp_u64map index;
-	struct xsp_import_name {
+	XSP_TALLY(struct xsp_import_name {
 		const char *raw;
-		uint32_t length, class;
+		uint32_t length;
+		uint32_t class;
 		uint32_t number; /* the owner's */
-	} * list;
-	size_t count, capacity;
+	})
+	all;
 };
 
 struct xsp_import {

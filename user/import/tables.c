@@ -53,31 +53,25 @@ static long name_of(struct xsp_import *m, struct xsp_import_names *n, uint32_t c
 	const char *raw;
 	const size_t whole = xsp_json_raw(value, &raw);
 	uint32_t length = (uint32_t)(whole < XSP_IMPORT_NAME_MAX ? whole : XSP_IMPORT_NAME_MAX - 1);
-	const uint32_t *at;
+	const struct xsp_import_name *known;
 
 	while (length < whole && length > 0 && raw[length - 1] == '\\') /* not half of an escape */
 		length--;
 	uint64_t hash = hash_of(class, raw, length);
 
-	for (; (at = xsp_u64map_get(&n->index, hash)) != NULL; hash++) {
-		const struct xsp_import_name *known = &n->list[*at];
-		if (known->class == class && known->length == length &&
-		    memcmp(known->raw, raw, length) == 0)
-			return (long)*at;
+	while ((known = xsp_tally_find(&n->all, hash)) != NULL &&
+	       (known->class != class || known->length != length ||
+		memcmp(known->raw, raw, length) != 0))
+		hash++;
+	if (known == NULL) {
+		const struct xsp_import_name new = {.raw = xsp_arena_copy(&m->texts, raw, length),
+						    .length = length,
+						    .class = class};
+		if (new.raw == NULL || n->all.count >= UINT32_MAX ||
+		    (known = xsp_tally_row(&n->all, hash, &new)) == NULL)
+			return -ENOMEM;
 	}
-	const char *copy = xsp_arena_copy(&m->texts, raw, length);
-	if (copy == NULL || n->count >= UINT32_MAX ||
-	    xsp_grow(&n->list, &n->capacity, n->count + 1) < 0 ||
-	    xsp_u64map_set(&n->index, hash, (uint32_t)n->count) < 0)
-		return -ENOMEM;
-	n->list[n->count] = (struct xsp_import_name){.raw = copy, .length = length, .class = class};
-	return (long)n->count++;
-}
-
-static void free_names(struct xsp_import_names *n)
-{
-	xsp_u64map_free(&n->index);
-	free(n->list);
+	return (long)xsp_tally_index(&n->all, known);
 }
 
 size_t xsp_import_text(struct xsp_import *m, const char *value, char *out, size_t size)
@@ -145,11 +139,11 @@ int xsp_import_probe(struct xsp_import *m, const struct xsp_import_event *e,
 	if (at < 0)
 		return -ENOMEM;
 	int rc = 0;
-	if (m->names.list[at].number == 0) {
+	if (m->names.all.rows[at].number == 0) {
 		rc = define_probe(m, e, class, probe);
-		m->names.list[at].number = *probe + 1;
+		m->names.all.rows[at].number = *probe + 1;
 	}
-	*probe = m->names.list[at].number - 1;
+	*probe = m->names.all.rows[at].number - 1;
 	return rc;
 }
 
@@ -177,7 +171,7 @@ int xsp_import_series(struct xsp_import *m, const struct xsp_import_event *e, co
 	const long at = name_of(m, &m->names, XSP_IMPORT_SERIES, name);
 	int rc = at < 0 ? -ENOMEM : 0;
 
-	if (rc == 0 && m->names.list[at].number == 0) {
+	if (rc == 0 && m->names.all.rows[at].number == 0) {
 		xsp_import_text(m, name, m->text, XSP_IMPORT_NAME_MAX);
 		rc = xsp_import_other_probe(
 			m,
@@ -186,10 +180,10 @@ int xsp_import_series(struct xsp_import *m, const struct xsp_import_event *e, co
 						    .symbol = "xsp_record_function_value",
 						    .name = m->text},
 			probe);
-		m->names.list[at].number = *probe + 1;
+		m->names.all.rows[at].number = *probe + 1;
 	}
 	if (rc == 0)
-		*probe = m->names.list[at].number - 1;
+		*probe = m->names.all.rows[at].number - 1;
 	return rc;
 }
 
@@ -424,8 +418,8 @@ int xsp_import_define(struct xsp_import *m)
 
 void xsp_import_tables_free(struct xsp_import *m)
 {
-	free_names(&m->names);
-	free_names(&m->kernels);
+	xsp_tally_free(&m->names.all);
+	xsp_tally_free(&m->kernels.all);
 	xsp_u64map_free(&m->tids);
 	xsp_tally_free(&m->gpu_rows);
 	xsp_tally_free(&m->processes);

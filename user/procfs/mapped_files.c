@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rows/grow.h"
 #include "procfs/map_line.h"
 #include "procfs/procfs.h"
 
@@ -22,16 +23,11 @@ static bool is_known(const struct xsp_mapped_files *all, const struct xsp_u64map
 	return false;
 }
 
-static int add_mapping(struct xsp_mapped_file **files, size_t *count,
+static int add_mapping(struct xsp_mapped_file **files, size_t *count, size_t *room,
 		       const struct xsp_map_line *line)
 {
-	if ((*count & (*count - 1)) == 0) { /* grow at powers of two */
-		size_t room = *count == 0 ? 1 : *count * 2;
-		void *grown = reallocarray(*files, room, sizeof(**files));
-		if (grown == NULL)
-			return -ENOMEM;
-		*files = grown;
-	}
+	if (xsp_grow(files, room, *count + 1) < 0)
+		return -ENOMEM;
 	struct xsp_mapped_file *f = &(*files)[*count];
 	*f = (struct xsp_mapped_file){
 		.display_path = strndup(line->path, line->path_length),
@@ -69,10 +65,11 @@ static int collect(const char *text, struct xsp_mapped_files *all)
 			struct xsp_mapped_file *f = &all->files[*xsp_u64map_get(&index, key)];
 			f->use += line.end - line.start;
 			f->closed &= line.shared || line.writable;
-			ret = add_mapping(&all->further, &all->further_count, &line);
+			ret = add_mapping(&all->further, &all->further_count, &all->further_room,
+					  &line);
 		}
 		if (ret == 0 && !again)
-			ret = add_mapping(&all->files, &all->count, &line);
+			ret = add_mapping(&all->files, &all->count, &all->room, &line);
 	}
 	xsp_u64map_free(&index);
 	return ret;

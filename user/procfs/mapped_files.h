@@ -22,10 +22,10 @@ struct xsp_mapped_file {
 };
 struct xsp_mapped_files {
 	struct xsp_mapped_file *files;
-	size_t count;
+	size_t count, room;
 	/* the other executable mappings of these files, as node's second code segment */
 	struct xsp_mapped_file *further;
-	size_t further_count;
+	size_t further_count, further_room;
 };
 
 /* Programs move their code to large pages: executable memory between two mappings of a file counts as

@@ -31,8 +31,8 @@ void xsp_resolver_free(struct xsp_resolver *r)
 {
 	if (r == NULL)
 		return;
-	for (size_t i = 0; i < r->count; i++)
-		xsp_module_free(r->files[i].module);
+	for (size_t i = 0; i < r->files.count; i++)
+		xsp_module_free(r->files.rows[i].module);
 	for (size_t i = 0; i < r->map_count; i++)
 		free(r->maps[i].path);
 	for (size_t i = 0; i < r->named_count; i++)
@@ -42,35 +42,30 @@ void xsp_resolver_free(struct xsp_resolver *r)
 	XSP_FREE(&r->generated.maps);
 	xsp_u64map_free(&r->remembered);
 	xsp_u64map_free(&r->latest);
-	xsp_u64map_free(&r->by_file);
+	xsp_tally_free(&r->files);
 	free(r->maps);
-	free(r->files);
 	free(r);
 }
 
 struct xsp_known_file *xsp_resolver_known(const struct xsp_resolver *r, uint64_t dev,
 					  uint64_t inode)
 {
-	const uint32_t *at;
+	struct xsp_known_file *f;
 
-	for (uint64_t key = xsp_file_key(dev, inode);
-	     (at = xsp_u64map_get(&r->by_file, key)) != NULL; key++)
-		if (r->files[*at].inode == inode && r->files[*at].dev == dev)
-			return &r->files[*at];
-	return NULL;
+	for (uint64_t key = xsp_file_key(dev, inode); (f = xsp_tally_find(&r->files, key)) != NULL;
+	     key++)
+		if (f->inode == inode && f->dev == dev)
+			break;
+	return f;
 }
 
 struct xsp_known_file *xsp_resolver_add_file(struct xsp_resolver *r, uint64_t dev, uint64_t inode)
 {
 	uint64_t key = xsp_file_key(dev, inode);
 
-	while (xsp_u64map_get(&r->by_file, key) != NULL)
+	while (xsp_tally_find(&r->files, key) != NULL)
 		key++;
-	if (xsp_grow(&r->files, &r->file_room, r->count + 1) < 0 ||
-	    xsp_u64map_set(&r->by_file, key, (uint32_t)r->count) < 0)
-		return NULL;
-	r->files[r->count] = (struct xsp_known_file){.dev = dev, .inode = inode};
-	return &r->files[r->count++];
+	return xsp_tally_row(&r->files, key, &(struct xsp_known_file){.dev = dev, .inode = inode});
 }
 
 void xsp_resolver_open(struct xsp_resolver *r, struct xsp_known_file *k,

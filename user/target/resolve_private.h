@@ -3,7 +3,7 @@
 #ifndef XSP_TARGET_RESOLVE_PRIVATE_H
 #define XSP_TARGET_RESOLVE_PRIVATE_H
 
-#include "base/rows/u64map.h"
+#include "base/rows/tally.h"
 #include "procfs/maps.h"
 #include "target/elf/file.h"
 #include "target/perf_map.h"
@@ -40,9 +40,8 @@ struct xsp_named_code {
 
 struct xsp_resolver {
 	const struct xsp_opener *opener;
-	struct xsp_known_file *files;
-	size_t count, file_room, open, open_most;
-	struct xsp_u64map by_file; /* xsp_file_key() → index in files */
+	XSP_TALLY(struct xsp_known_file) files; /* by xsp_file_key() */
+	size_t open, open_most;
 	struct xsp_remembered *maps;
 	size_t map_count, map_room;
 	struct xsp_u64map remembered; /* key → 1 + index of the latest of it */

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/rows/grow.h"
-#include "base/rows/u64map.h"
+#include "base/rows/tally.h"
 
 #define CODES_MAX (1U << 15)
 #define GONE_MAX 1024 /* the latest of those that are gone */
@@ -29,9 +28,8 @@ struct known {
 };
 
 struct xsp_codes {
-	struct known *list;
-	size_t count, room, next; /* next: the one to check */
-	struct xsp_u64map by_address; /* → index in list */
+	XSP_TALLY(struct known) living; /* by address */
+	size_t next; /* the one to check */
 	struct known *gone; /* a ring; NULL: none so far */
 	size_t gone_next;
 	struct xsp_u64map gone_at; /* address → index in gone */
@@ -65,13 +63,12 @@ void xsp_codes_free(struct xsp_codes *c)
 {
 	if (c == NULL)
 		return;
-	for (size_t i = 0; i < c->count; i++)
-		xsp_python_code_clear(&c->list[i].code);
+	for (size_t i = 0; i < c->living.count; i++)
+		xsp_python_code_clear(&c->living.rows[i].code);
 	for (size_t i = 0; c->gone != NULL && i < GONE_MAX; i++)
 		xsp_python_code_clear(&c->gone[i].code);
-	xsp_u64map_free(&c->by_address);
+	xsp_tally_free(&c->living);
 	xsp_u64map_free(&c->gone_at);
-	free(c->list);
 	free(c->gone);
 	free(c);
 }
@@ -117,12 +114,13 @@ static struct known *gone_at(const struct xsp_codes *c, uint64_t address)
 
 static void take_out(struct xsp_codes *c, uint32_t index, uint64_t now)
 {
-	const struct known k = c->list[index], *last = &c->list[--c->count];
+	struct known *at = &c->living.rows[index], *last = &c->living.rows[--c->living.count];
+	const struct known k = *at;
 
-	xsp_u64map_remove(&c->by_address, k.code.address);
-	if (index != c->count) {
-		c->list[index] = *last;
-		*xsp_u64map_get(&c->by_address, last->code.address) = index;
+	xsp_tally_forget(&c->living, k.code.address);
+	if (at != last) {
+		*at = *last;
+		xsp_tally_alias(&c->living, at->code.address, at);
 	}
 	keep_gone(c, &k, now);
 	c->totals.gone++;
@@ -136,31 +134,26 @@ static int read_new(struct xsp_codes *c, struct xsp_python *p, uint64_t address,
 {
 	uint64_t word;
 
-	if (c->count >= CODES_MAX || !xsp_allowance_left(&c->reads, CODES_A_SECOND))
+	if (c->living.count >= CODES_MAX || !xsp_allowance_left(&c->reads, CODES_A_SECOND))
 		return -EIO;
-	if (xsp_grow(&c->list, &c->room, c->count + 1) < 0)
-		return -ENOMEM;
-	struct known *k = &c->list[c->count];
-	*k = (struct known){.seen_ns = now};
-	int rc = xsp_python_code_read(p, address, &k->code);
+	struct known k = {.seen_ns = now};
+	int rc = xsp_python_code_read(p, address, &k.code);
 	if (rc != -EIO)
-		xsp_allowance_take(&c->reads, 1 + k->code.lines_size / 4096);
+		xsp_allowance_take(&c->reads, 1 + k.code.lines_size / 4096);
 	else if (xsp_python_read(p, p->runtime, &word, sizeof(word)) == 0)
 		xsp_allowance_take(&c->reads, FAILED_READS);
 	if (rc < 0)
 		return rc == -ESRCH ? -EIO : rc;
-	if (k->code.lines_size > LINES_BYTES - c->lines_bytes)
+	if (k.code.lines_size > LINES_BYTES - c->lines_bytes)
 		rc = -EIO;
-	else if (xsp_u64map_set(&c->by_address, address, (uint32_t)c->count) < 0)
+	else if ((*out = xsp_tally_row(&c->living, address, &k)) == NULL)
 		rc = -ENOMEM;
 	if (rc < 0) {
-		xsp_python_code_clear(&k->code);
+		xsp_python_code_clear(&k.code);
 		return rc;
 	}
-	c->lines_bytes += k->code.lines_size;
-	c->count++;
+	c->lines_bytes += k.code.lines_size;
 	c->totals.read++;
-	*out = k;
 	return 0;
 }
 
@@ -169,8 +162,7 @@ static int read_now(struct xsp_codes *c, struct xsp_python *p, uint64_t address,
 		    struct known **out)
 {
 	const uint64_t now = xsp_now_ns();
-	const uint32_t *at = xsp_u64map_get(&c->by_address, address);
-	struct known *k = at != NULL ? &c->list[*at] : NULL;
+	struct known *k = xsp_tally_find(&c->living, address);
 
 	*out = k;
 	if (k != NULL && (time_ns <= k->seen_ns || now - k->seen_ns <= CHECKED_NS))
@@ -183,7 +175,7 @@ static int read_now(struct xsp_codes *c, struct xsp_python *p, uint64_t address,
 	if (k != NULL && there < 0) /* the process is gone */
 		return xsp_codes_lived(k->seen_ns, time_ns) ? 0 : -EIO;
 	if (k != NULL)
-		take_out(c, *at, now);
+		take_out(c, xsp_tally_index(&c->living, k), now);
 	int rc = read_new(c, p, address, now, out);
 	struct known *before = k != NULL && rc == 0 ? gone_at(c, address) : NULL;
 	if (before != NULL) /* in between, either may have been there: the nearer one */
@@ -234,9 +226,9 @@ void xsp_codes_check(struct xsp_codes *c, const struct xsp_python *p)
 {
 	const uint64_t now = xsp_now_ns();
 
-	for (size_t n = 0; n < CHECKS_A_TURN && n < c->count; n++) {
-		const uint32_t at = (uint32_t)(c->next++ % c->count);
-		struct known *k = &c->list[at];
+	for (size_t n = 0; n < CHECKS_A_TURN && n < c->living.count; n++) {
+		const uint32_t at = (uint32_t)(c->next++ % c->living.count);
+		struct known *k = &c->living.rows[at];
 		if (now - k->seen_ns < CHECKED_NS)
 			continue;
 		/* a process that has just ended is not readable */
@@ -258,7 +250,7 @@ bool xsp_codes_went(struct xsp_codes *c)
 
 bool xsp_codes_knows(const struct xsp_codes *c, uint64_t address)
 {
-	return xsp_u64map_get(&c->by_address, address) != NULL;
+	return xsp_tally_find(&c->living, address) != NULL;
 }
 
 struct xsp_codes_totals xsp_codes_totals(const struct xsp_codes *c)
