@@ -7,6 +7,7 @@
  * through exec. A thread is added at its birth, or by a walk over all tasks when the recording
  * begins. It is removed at its last switch.
  */
+#include "peer.h"
 #include "wait_stack.h"
 #include "waits.h"
 #include "xsptrace/mutex.h"
@@ -25,18 +26,11 @@
 #define FUTEX_WAIT 0
 #define FUTEX_WAIT_BITSET 9
 #define FUTEX_TID_MASK 0x3fffffff
-/* include/uapi/linux/stat.h */
-#define FILE_TYPE 0xf000
-#define FILE_PIPE 0x1000
-#define FILE_DISK 0x6000 /* a block device */
-#define FILE_SOCKET 0xc000
-/* include/linux/socket.h */
-#define AF_INET 2
-#define AF_INET6 10
-
 #if defined(__TARGET_ARCH_x86)
 #define FUTEX_NUMBER 202
 #define RESTART_NUMBER 219
+#define POLL_NUMBER 7
+#define PPOLL_NUMBER 271
 #define TS_COMPAT 2 /* arch/x86/include/asm/thread_info.h: a 32-bit system call */
 #define ARG1(regs) ((regs)->di)
 #define ARG2(regs) ((regs)->si)
@@ -44,6 +38,8 @@
 #else
 #define FUTEX_NUMBER 98
 #define RESTART_NUMBER 128
+#define POLL_NUMBER 73
+#define PPOLL_NUMBER 73
 #define ARG1(regs) ((regs)->orig_x0)
 #define ARG2(regs) ((regs)->user_regs.regs[1])
 #define ARG3(regs) ((regs)->user_regs.regs[2])
@@ -78,39 +74,13 @@ static __always_inline bool is_recorded(__u64 now)
 
 /* ---- what a thread waits for ---- */
 
-static __noinline struct file *file_of(struct task_struct *task, __u64 descriptor)
-{
-	struct fdtable *table = task->files->fdt;
-	struct file *file = 0;
-
-	if (descriptor < table->max_fds)
-		bpf_probe_read_kernel(&file, sizeof(file), table->fd + descriptor);
-	return file;
-}
-
-/* The ports of a socket, its own in the lower half; 0: it has none. */
-static __noinline __u32 ports_of(struct task_struct *task, __u64 descriptor)
-{
-	struct file *file = file_of(task, descriptor);
-
-	if (!file || (BPF_CORE_READ(file, f_inode, i_mode) & FILE_TYPE) != FILE_SOCKET)
-		return 0;
-	struct socket *socket = BPF_CORE_READ(file, private_data);
-	struct sock *sk = BPF_CORE_READ(socket, sk);
-	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
-	if (family != AF_INET && family != AF_INET6)
-		return 0;
-	return BPF_CORE_READ(sk, __sk_common.skc_num) |
-	       (__u32)__builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport)) << 16;
-}
-
 static __noinline __u32 file_class(struct task_struct *task, __u64 descriptor)
 {
 	struct file *file = file_of(task, descriptor);
 
 	if (!file)
 		return XSP_WAIT_FILE;
-	switch (BPF_CORE_READ(file, f_inode, i_mode) & FILE_TYPE) {
+	switch (type_of(file)) {
 	case FILE_PIPE:
 		return XSP_WAIT_PIPE;
 	case FILE_SOCKET:
@@ -120,6 +90,23 @@ static __noinline __u32 file_class(struct task_struct *task, __u64 descriptor)
 	default:
 		return XSP_WAIT_FILE;
 	}
+}
+
+/* poll() of one descriptor waits for that one, which the kernel has just read. Is it a client's connection? Then it is as if
+ * the thread read it: the C library's resolver, libpq, and sockets of Python with a timeout do so. */
+static __noinline __u32 poll_of_one(struct xsp_thread_waits *t, struct task_struct *task,
+				    __u64 polled)
+{
+	int descriptor;
+
+	if (bpf_probe_read_user(&descriptor, sizeof(descriptor), (void *)polled))
+		return XSP_WAIT_POLL;
+	t->descriptor = descriptor;
+	__u32 ports = ports_of(task, t->descriptor);
+	if (ports >> 16 == 0 || ports >> 16 > (ports & 0xffff))
+		return XSP_WAIT_POLL;
+	t->argument = t->descriptor;
+	return XSP_WAIT_NETWORK;
 }
 
 /* A mutex with priority inheritance has its owner in the lock word, for the kernel. */
@@ -167,6 +154,10 @@ static __always_inline void read_reason(struct xsp_thread_waits *t, struct task_
 		why = XSP_WAIT_FAULT;
 	else if (number < XSP_SYSCALLS_MAX)
 		why = xsp_wait_classes[number & (XSP_SYSCALLS_MAX - 1)];
+	t->descriptor = why == XSP_WAIT_FILE || why == XSP_WAIT_NETWORK ? (__u32)t->argument
+									: XSP_NO_DESCRIPTOR;
+	if (current && (number == POLL_NUMBER || number == PPOLL_NUMBER) && ARG2(regs) == 1)
+		why = poll_of_one(t, task, ARG1(regs));
 	if (why == XSP_WAIT_FILE)
 		why = file_class(task, t->argument);
 	/* sent or spliced data may have to be read first */
@@ -218,10 +209,29 @@ static __always_inline void fill_wait(struct xsp_event_wait *e, const struct xsp
 	e->flags = t->flags | flags;
 }
 
+static __always_inline bool emit_wait_with_peer(const struct xsp_thread_waits *t, __u64 now,
+						__u8 flags)
+{
+	struct {
+		struct xsp_event_wait wait;
+		struct peer_section peer;
+	} *e = xsp_reserve_or_count(t->tid, sizeof(*e));
+
+	if (!e)
+		return false;
+	fill_wait(&e->wait, t, now, flags);
+	e->wait.head.flags = XSP_EVENT_SECTIONS;
+	e->wait.head.size = sizeof(*e);
+	put_peer(&e->peer, t);
+	xsp_submit(e);
+	return true;
+}
+
 static __noinline bool emit_wait(const struct xsp_thread_waits *t, __u64 now, __u8 flags)
 {
+	if (t->descriptor != XSP_NO_DESCRIPTOR)
+		return emit_wait_with_peer(t, now, flags);
 	struct xsp_event_wait *e = xsp_reserve_or_count(t->tid, sizeof(*e));
-
 	if (!e)
 		return false;
 	fill_wait(e, t, now, flags);
@@ -232,14 +242,20 @@ static __noinline bool emit_wait(const struct xsp_thread_waits *t, __u64 now, __
 static __noinline bool emit_wait_with_stack(const struct xsp_thread_waits *t, __u64 now, __u8 flags,
 					    const struct wait_stack *s)
 {
-	struct xsp_event_wait *e = xsp_reserve(t->tid, sizeof(*e) + WAIT_STACK_BYTES);
+	struct xsp_event_wait *e =
+		xsp_reserve(t->tid, sizeof(*e) + sizeof(struct peer_section) + WAIT_STACK_BYTES);
+	__u32 at = sizeof(*e);
 
 	if (!e) /* a large one: report it without the stack */
 		return emit_wait(t, now, flags);
 	fill_wait(e, t, now, flags);
 	e->head.sp = s->sp;
 	e->head.flags = XSP_EVENT_SECTIONS;
-	e->head.size = put_wait_stack(e, s);
+	if (t->descriptor != XSP_NO_DESCRIPTOR) {
+		put_peer((struct peer_section *)(e + 1), t);
+		at += sizeof(struct peer_section);
+	}
+	e->head.size = put_wait_stack(e, s, at);
 	if (s->torn)
 		xsp_count(XSP_COUNT_STACKS_TORN);
 	xsp_submit(e);
@@ -313,6 +329,8 @@ static __noinline bool submit_wait(struct xsp_thread_waits *t, __u64 key, __u64 
 {
 	struct wait_stack *s;
 
+	if (t->descriptor != XSP_NO_DESCRIPTOR)
+		read_peer(t, key);
 	if (!is_long_enough(t, now - t->at_ns) || !t->has_stack || !may_submit_stack(now))
 		return emit_wait(t, now, flags);
 	t->unplaced_ns = 0;
@@ -491,11 +509,13 @@ static __noinline void leaves(struct bpf_raw_tracepoint_args *ctx, struct xsp_th
 	t->running_ns += left - t->at_ns;
 	t->at_ns = left;
 	t->woken_ns = 0;
-	t->waker = 0;
+	t->waker = t->peer.process = 0;
 	t->flags = 0;
 	read_reason(t, task, state, true);
-	if (preempted || !state)
+	if (preempted || !state) {
 		t->why = XSP_WAIT_RUNNABLE;
+		t->descriptor = XSP_NO_DESCRIPTOR;
+	}
 	t->off = 1;
 	if (!ends) {
 		keep_stack(ctx, t, now, preempted);
@@ -595,6 +615,7 @@ int xsp_sched_exec(struct bpf_raw_tracepoint_args *ctx)
 	t->tgid = tgid;
 	t->named = named;
 	t->syscall = -1;
+	t->descriptor = XSP_NO_DESCRIPTOR;
 	t->ran_ns = ran_ns;
 	begin_waits(t, task, now);
 	if (s) {
@@ -605,6 +626,12 @@ int xsp_sched_exec(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /* ---- wakeups ---- */
+
+static __always_inline bool is_in_call(struct task_struct *task)
+{
+	return !(task->flags & PF_KTHREAD) &&
+	       system_call(task, (struct pt_regs *)bpf_task_pt_regs(task)) >= 0;
+}
 
 /*
  * In an interrupt, the current task is the interrupted one, and wakes nobody. Interrupts of
@@ -620,8 +647,18 @@ static __always_inline bool is_waker(struct task_struct *task, volatile __u64 *n
 		(__u64)&here;
 	__u64 depth = *number - (__u64)task->stack;
 
-	return depth < KERNEL_STACK && !(task->flags & PF_KTHREAD) &&
-	       system_call(task, (struct pt_regs *)bpf_task_pt_regs(task)) >= 0;
+	return depth < KERNEL_STACK && is_in_call(task);
+}
+
+/* Who sends to a socket of this machine wakes the other end in an interrupt that its own system call begins. */
+static __always_inline void note_process(struct xsp_thread_waits *t, struct task_struct *task)
+{
+	__u32 process = bpf_get_current_pid_tgid() >> 32;
+
+	if (process == t->tgid || !is_in_call(task))
+		return;
+	t->peer.process = process;
+	BPF_CORE_READ_STR_INTO(&t->peer.comm, task, group_leader, comm);
 }
 
 static __always_inline struct xsp_thread_waits *sleeper(__u64 task)
@@ -645,6 +682,8 @@ int xsp_sched_waking(struct bpf_raw_tracepoint_args *ctx)
 		t->waker = (__u32)bpf_get_current_pid_tgid();
 	else
 		t->flags |= XSP_WAIT_INTERRUPT;
+	if (t->descriptor != XSP_NO_DESCRIPTOR)
+		note_process(t, bpf_get_current_task_btf());
 	return 0;
 }
 
@@ -679,6 +718,7 @@ static __noinline struct xsp_thread_waits *make_waits(struct task_struct *task, 
 		t->tgid = tgid;
 		t->named = is_named(task);
 		t->syscall = -1;
+		t->descriptor = XSP_NO_DESCRIPTOR;
 		if (xsp_wait_stacks_on)
 			bpf_map_update_elem(&xsp_wait_stacks, &key, &no_stack, BPF_ANY);
 	} else if (failed != -17) { /* EEXIST: it is there */
@@ -722,8 +762,10 @@ static __noinline void meet(struct task_struct *task)
 	if (t->off) {
 		t->flags = XSP_WAIT_BEFORE;
 		read_reason(t, task, state, false);
-		if (BPF_CORE_READ_BITFIELD(task, on_rq) || !state)
+		if (BPF_CORE_READ_BITFIELD(task, on_rq) || !state) {
 			t->why = XSP_WAIT_RUNNABLE;
+			t->descriptor = XSP_NO_DESCRIPTOR;
+		}
 	}
 	begin_waits(t, task, xsp_waits_from_ns);
 }

@@ -131,10 +131,11 @@ static __noinline void copy_stack(__u64 key, struct pt_regs *regs, __u64 now, lo
 	(4 * sizeof(struct xsp_section) + 8 + sizeof(struct xsp_stack_copy) +                      \
 	 8 * (XSP_WAIT_FRAMES + XSP_WAIT_WORDS))
 
-/* Appends the sections to the event; returns their end. */
-static __noinline __u32 put_wait_stack(struct xsp_event_wait *e, const struct wait_stack *s)
+/* Puts the sections into the event, from `at` on; returns their end. */
+static __noinline __u32 put_wait_stack(struct xsp_event_wait *e, const struct wait_stack *s,
+				       __u32 at)
 {
-	__u32 at = sizeof(*e), bytes = s->size, words = s->words;
+	__u32 bytes = s->size, words = s->words;
 
 	xsp_put_section_head((char *)e, at, XSP_SECTION_PYTHON, sizeof(struct xsp_section) + 8,
 			     s->python_value);

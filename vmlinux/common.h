@@ -65,12 +65,27 @@ struct inode {
 	unsigned short i_mode;
 	unsigned long i_ino;
 };
+struct qstr {
+	const unsigned char *name;
+};
+struct dentry {
+	struct qstr d_name;
+};
+struct path {
+	struct dentry *dentry;
+};
 struct file {
 	struct inode *f_inode;
 	void *private_data;
+	struct path f_path;
 };
-/* include/net/sock.h, include/linux/net.h */
+/* include/net/sock.h, include/linux/net.h, include/net/af_unix.h */
+struct in6_addr {
+	__u8 bytes[16];
+};
 struct sock_common {
+	__be32 skc_daddr;
+	struct in6_addr skc_v6_daddr;
 	__be16 skc_dport;
 	__u16 skc_num;
 	unsigned short skc_family;
@@ -80,6 +95,18 @@ struct sock {
 };
 struct socket {
 	struct sock *sk;
+};
+struct sockaddr_un {
+	unsigned short sun_family;
+	char sun_path[108];
+};
+struct unix_address {
+	int len;
+	struct sockaddr_un name[];
+};
+struct unix_sock {
+	struct unix_address *addr;
+	struct sock *peer;
 };
 /* include/linux/task_io_accounting.h */
 struct task_io_accounting {

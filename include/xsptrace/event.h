@@ -155,7 +155,27 @@ enum xsp_section_type {
 	/* TIMES, at the end of the thread or the recording: minor and major page faults in its
 	 * time, 64 bits each; then struct xsp_thread_io */
 	XSP_SECTION_FAULTS = 17,
+	/* WAIT for one descriptor: struct xsp_peer */
+	XSP_SECTION_PEER = 18,
 	XSP_SECTION_TYPES,
+};
+#define XSP_PEER_NAME 48
+/* What a thread waits for at a descriptor, as it was when the wait ended. */
+struct xsp_peer {
+	__u16 type; /* of the file: S_IFMT of its mode */
+	__u16 family; /* of a socket: AF_* */
+	__u16 own_port, port; /* of a socket of the internet; port: the peer's */
+	__u32 inode;
+	/* who woke the thread: a process that is not its own, as the root pid namespace knows it; 0: not known, or an
+	 * interrupt of which nobody knows the cause */
+	__u32 process;
+	char comm[16]; /* its name */
+	union {
+		__u8 address[16]; /* of the peer on the internet: 4 bytes, or 16 */
+		/* the end of a unix socket's path, the peer's or its own, or of a file's name without its
+		 * folders. An abstract one begins with a zero */
+		char name[XSP_PEER_NAME];
+	};
 };
 #define XSP_KERNEL_FRAMES 32 /* most frames of a stack of the kernel */
 #define XSP_COUNTERS_MAX 8

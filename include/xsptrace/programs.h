@@ -121,7 +121,11 @@ struct xsp_thread_waits {
 	__u32 has_stack; /* the stack of the current wait was read */
 	__u32 ran_unknown; /* it ran when we met it: ran_ns may lack a tick */
 	__u32 unplaced_ns; /* waited since a stack was reported, up to xsp_wait_stack_least_ns */
+	__u32 descriptor; /* that it waits for; XSP_NO_DESCRIPTOR */
+	__u32 reserved;
+	struct xsp_peer peer; /* of the wait that is reported; process and comm: since it was woken */
 };
+#define XSP_NO_DESCRIPTOR ~0U
 /* --wait-stacks: of a thread that leaves its CPU. */
 #define XSP_WAIT_FRAMES 64
 #define XSP_WAIT_WORDS 128 /* bytes of its stack in words; a power of two */
@@ -180,7 +184,7 @@ _Static_assert(XSP_ARGS_SMALL >= XSP_DETAIL_LEAST && XSP_ARGS_LARGE >= XSP_ARGS_
 /* Values of maps: one compiler writes them, the other reads them. */
 _Static_assert(sizeof(struct xsp_range_spec) == 36, "xsp_specs");
 _Static_assert(sizeof(struct xsp_thread_waits) == 8 * (7 + XSP_WAIT_CLASSES) +
-							  4 * XSP_WAIT_CLASSES + 96 +
+							  4 * XSP_WAIT_CLASSES + 104 + sizeof(struct xsp_peer) +
 							  sizeof(struct xsp_thread_io),
 	       "no padding");
 _Static_assert(sizeof(struct xsp_detail_spec) == 8 + 4 * XSP_WORDS_MAX, "xsp_details");
@@ -204,6 +208,7 @@ _Static_assert(sizeof(struct xsp_event_gpu) + XSP_GPU_BATCH_MAX == XSP_GPU_BATCH
 	       "a batch fills its reservation");
 _Static_assert(sizeof(struct xsp_section) == 8, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_perf_value) == 24, "XSP_EVENT_VERSION");
+_Static_assert(sizeof(struct xsp_peer) == 80, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_process_memory) == 48, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_args_record) == 8, "XSP_EVENT_VERSION");
 _Static_assert(sizeof(struct xsp_args_tensor) == 32, "XSP_EVENT_VERSION");

@@ -6,7 +6,9 @@ import collections
 import json
 import os
 import re
+import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -415,6 +417,96 @@ def what_its_call_and_descriptor_do_not_tell(folder):
         check(p["in"] in ("disk", "runnable") or not p.get("kernel", "").startswith(("folio_wait", "io_schedule")),
               "pages of a file", p)
         check(p["in"] != "disk" or not re.match("unix_|sock_", p.get("kernel", "")), "room in a socket", p)
+
+
+ANSWERS = """
+import os, socket, sys, threading, time
+def serve(s):
+    s.listen()
+    print("up", flush=True)
+    while True:
+        c, _ = s.accept()
+        threading.Thread(target=answer, args=(c,), daemon=True).start()
+def answer(c):
+    while c.recv(16):
+        time.sleep(0.002)
+        c.send(b"answer")
+tcp = socket.socket()
+tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+tcp.bind(("127.0.0.1", int(sys.argv[1])))
+unix = socket.socket(socket.AF_UNIX)
+unix.bind("socket")
+for s in (tcp, unix): threading.Thread(target=serve, args=(s,), daemon=True).start()
+try:
+    while True:
+        time.sleep(0.002)
+        os.write(int(sys.argv[2]), b"x")
+except BrokenPipeError: pass
+"""
+ASKS = """
+import os, socket, subprocess, sys, time
+port, (reads, writes) = int(sys.argv[1]), os.pipe()
+server = subprocess.Popen(["./answerer", "answers.py", str(port), str(writes)], pass_fds=[writes], stdout=subprocess.PIPE)
+os.close(writes)
+for _ in range(2): server.stdout.readline()
+tcp, polled = (socket.create_connection(("127.0.0.1", port)) for _ in range(2))
+polled.settimeout(5)
+unix = socket.socket(socket.AF_UNIX)
+unix.connect("socket")
+def ask(s):
+    s.send(b"question")
+    s.recv(16)
+def asks(): ask(tcp)
+def polls(): ask(polled)
+def asks_unix():
+    unix.send(b"question")
+    unix.recv(16)
+def takes(): os.read(reads, 1)
+print(server.pid, flush=True)
+sys.stdin.readline()
+for function in (asks, polls, asks_unix, takes):
+    until = time.monotonic() + 0.4
+    while time.monotonic() < until: function()
+"""
+
+
+def process_at(port):
+    """By ss: (name, number) of the process that has a connection from that port."""
+    rows = [row.split() for row in run(["ss", "-tnpH", "state", "established"]).stdout.splitlines()]
+    users = {row[-1] for row in rows if row[2] == f"127.0.0.1:{port}"}
+    return re.match(r'users:\(\("(.*?)",pid=(\d+)', users.pop()).groups()
+
+
+@case
+def who_is_at_the_other_end(folder):
+    """A wait for one descriptor says what it is of, and which process woke the thread, as ss has it."""
+    if not shutil.which("ss"):
+        raise Skip("there is no ss")
+    for name, text in (("answers.py", ANSWERS), ("asks.py", ASKS)):
+        with open(f"{folder}/{name}", "w", encoding="ascii") as f:
+            f.write(text)
+    os.symlink("/usr/bin/python3", f"{folder}/answerer")
+    with socket.socket() as s:  # below those that the kernel gives to clients
+        port = next(p for p in range(20000 + os.getpid() % 10000, 32000) if s.connect_ex(("127.0.0.1", p)) != 0)
+    child = start(["/usr/bin/python3", "asks.py", port], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder)
+    server = child.stdout.readline().decode().strip()
+    equal(process_at(port), ("answerer", server), "ss")
+    with Recording(folder, "--profile", "-p", child.pid, "-o", f"{folder}/t.xspt", "-o", f"{folder}/t.json") as recording:
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        equal(child.wait(timeout=60), 0, "status of python")
+        recording.wait()
+    account = json.loads(xsptrace("analyze", "--format", "json", f"{folder}/t.xspt").stdout)["sections"]["account"]
+    waits = {row["place"].split()[-1]: (row["reason"], row["peer"]) for row in account["tables"]["rows"]["rows"]
+             if row["kind"] == "waiting" and row["share"] > 0.1}
+    tcp = f"127.0.0.1:{port} (answerer)"
+    equal(waits, {"ask": ("network", tcp), "asks_unix": ("network", "socket (answerer)"),
+                  "takes": ("pipe", f"of answerer ({server})")}, "what it waits for")
+    check(tcp in xsptrace("analyze", f"{folder}/t.xspt").stdout, "the first screen")
+    said = collections.Counter((e["args"]["system call"], re.sub(r"\d{4,}", "N", e["args"]["for"]))
+                               for e in Trace(f"{folder}/t.json").json["traceEvents"] if "for" in e.get("args", {}))
+    for what in (("recvfrom", "127.0.0.1:N"), ("poll", "127.0.0.1:N"), ("recvfrom", "socket"), ("read", "pipe:[N]")):
+        check(said[what] > 20, what, said)
 
 
 MANY_WAITS = """

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Waits: the CPU time of spans, what sinks get of each wait, the sums of threads. */
+#include <sys/socket.h>
+#include <sys/stat.h>
+
 #include "capture_builder.h"
 #include "catalog/wait_reasons.h"
 #include "model/rows/states.h"
@@ -383,6 +386,106 @@ Test(timeline_waits, where)
 	cr_expect_str_eq(told.place, "mine");
 	cr_expect_str_eq(told.inside, "__lll_lock_wait");
 	result_free(&told.spans);
+}
+
+static void wait_for(struct builder *b, const struct xsp_peer *peer, uint32_t waker)
+{
+	struct {
+		struct xsp_event_wait wait;
+		struct xsp_section section;
+		struct xsp_peer peer;
+	} e = {.wait = {.head = {.kind = XSP_EVENT_WAIT,
+				 .probe = NO_PROBE,
+				 .flags = XSP_EVENT_SECTIONS},
+			.left_ns = b->now + 1,
+			.waker = waker,
+			.why = XSP_WAIT_NETWORK},
+	       .section = {.type = XSP_SECTION_PEER, .size = sizeof(e.section) + sizeof(e.peer)},
+	       .peer = *peer};
+
+	b->now += 20;
+	builder_put(b, &e, sizeof(e));
+}
+
+/* An address and its port, a path or a name; and who was there, if that is known for sure. */
+Test(timeline_waits, what_is_at_the_other_end)
+{
+	static const struct {
+		struct xsp_peer peer;
+		uint32_t waker;
+		const char *text; /* NULL: nothing */
+	} cases[] = {
+		/* in an interrupt that the sender's call began: the network of this machine */
+		{{S_IFSOCK, AF_INET, 40000, 5432, 7, 9, "postgres", {{127, 0, 0, 1}}},
+		 0,
+		 "127.0.0.1:5432 (postgres)"},
+		/* from elsewhere, an interrupt may come in anybody's time */
+		{{S_IFSOCK, AF_INET, 40000, 5432, 7, 9, "bystander", {{10, 0, 0, 7}}},
+		 0,
+		 "10.0.0.7:5432"},
+		{{S_IFSOCK, AF_INET6, 40000, 443, 7, 0, "", {{0x20, 1, [15] = 1}}},
+		 0,
+		 "[2001::1]:443"},
+		{{S_IFSOCK,
+		  AF_INET6,
+		  40000,
+		  80,
+		  7,
+		  9,
+		  "nginx",
+		  {{[10] = 0xff, 0xff, 127, 0, 0, 2}}},
+		 0,
+		 "127.0.0.2:80 (nginx)"},
+		{{S_IFSOCK, AF_INET, 80, 40000, 7, 9, "client", {{127, 0, 0, 1}}}, 0, NULL},
+		{{S_IFSOCK, AF_UNIX, 0, 0, 7, 9, "dbus-daemon", {.name = "/run/bus"}},
+		 99,
+		 "/run/bus (dbus-daemon)"},
+		{{S_IFSOCK, AF_UNIX, 0, 0, 7, 9, "x", {.name = "\0hidden"}}, 0, "@hidden"},
+		{{S_IFSOCK, AF_UNIX, 0, 0, 8, 11, "worker", {{0}}}, 99, "of worker (11)"},
+		{{S_IFIFO, 0, 0, 0, 7, 12, "sort", {{0}}}, 99, "of sort (12)"},
+		{{S_IFIFO, 0, 0, 0, 6, 0, "", {{0}}}, 0, NULL},
+		{{S_IFREG, 0, 0, 0, 7, 13, "x", {.name = "shard\n7.bin"}}, 99, "shard\n7.bin"},
+		{{0, 0, 0, 0, 7, 0, "", {.name = "[eventfd]"}}, 0, "[eventfd]"},
+	};
+	const size_t count = sizeof(cases) / sizeof(cases[0]);
+	char text[XSP_PEER_TEXT];
+	struct builder b;
+	struct told told;
+
+	start(&b);
+	b.now = 1000;
+	for (size_t i = 0; i < count; i++)
+		wait_for(&b, &cases[i].peer, cases[i].waker);
+	told_of(&b, &told);
+	cr_assert_eq(told.count, count);
+	for (size_t i = 0; i < count; i++) {
+		const char *is = xsp_timeline_peer(told.timeline, told.waits[i].peer, text);
+		cr_expect_str_eq(is != NULL ? is : "", cases[i].text != NULL ? cases[i].text : "");
+	}
+	result_free(&told.spans);
+}
+
+/* Whoever had the CPU when the answer came is not always who sent it. */
+Test(timeline_waits, a_process_is_named_if_nearly_all_say_so)
+{
+	struct xsp_peer peer = {S_IFSOCK, AF_INET, 40000, 5432, 7, 9, "", {{127, 0, 0, 1}}};
+	char text[XSP_PEER_TEXT];
+
+	for (size_t others = 2; others < 4; others++) {
+		struct builder b;
+		struct told told;
+		start(&b);
+		b.now = 1000;
+		for (size_t i = 0; i < 12; i++) {
+			snprintf(peer.comm, sizeof(peer.comm), "%s",
+				 i < others ? "bystander" : "postgres");
+			wait_for(&b, &peer, 0);
+		}
+		told_of(&b, &told);
+		cr_expect_str_eq(xsp_timeline_peer(told.timeline, told.waits[0].peer, text),
+				 others == 2 ? "127.0.0.1:5432 (postgres)" : "127.0.0.1:5432");
+		result_free(&told.spans);
+	}
 }
 
 /* Where threads wait in every program, and names that only begin like that. */

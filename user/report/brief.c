@@ -217,6 +217,32 @@ static void put_row(struct brief *b, const char *label, double ns, double share,
 	b->lines++;
 }
 
+/* Where a place and what it waits for have no room in one line, the latter has its own; NULL: they have. */
+static const char *second_line(const struct brief *b, const char *label)
+{
+	const char *more = strstr(label, "  waits: ");
+
+	return more != NULL && more != label && xsp_printable(NULL, 0, label, 0) > b->width - AROUND
+		       ? more
+		       : NULL;
+}
+
+static void put_place(struct brief *b, const char *label, double ns, double share,
+		      struct scale scale)
+{
+	const char *more = second_line(b, label);
+	char text[XSP_REPORT_TEXT];
+
+	if (more != NULL)
+		snprintf(text, sizeof(text), "%.*s", (int)(more - label), label);
+	put_row(b, more != NULL ? text : label, ns, share, scale);
+	if (more == NULL)
+		return;
+	xsp_printable(text, sizeof(text), more, b->width - INDENT);
+	fprintf(b->f, "%*s%s\n", INDENT, "", text);
+	b->lines++;
+}
+
 static XSP_ORDER(largest_first, double, XSP_COMPARE(*y, *x));
 
 /* Of the smallest row that has room. */
@@ -258,10 +284,11 @@ static void put_account(struct brief *b)
 	for (size_t i = 0; i < t->row_count; i++) {
 		const struct xsp_cell *cells = xsp_report_row_at(t, i);
 		const bool is_part = cells[part].kind == XSP_CELL_TEXT;
-		if (shown < room && real_of(&cells[share]) >= least) {
-			put_row(b, cells[what].text, real_of(&cells[each]), real_of(&cells[share]),
-				scale);
-			shown++;
+		const size_t lines = second_line(b, cells[what].text) != NULL ? 2 : 1;
+		if (shown + lines <= room && real_of(&cells[share]) >= least) {
+			put_place(b, cells[what].text, real_of(&cells[each]),
+				  real_of(&cells[share]), scale);
+			shown += lines;
 		} else if (!is_part) {
 			others++;
 			other_ns += real_of(&cells[each]);

@@ -213,6 +213,7 @@ struct xsp_timeline {
 	struct xsp_values *values;
 	struct xsp_kernels *kernels;
 	struct xsp_waits *waits;
+	struct xsp_peers *peers; /* NULL: none so far */
 	uint64_t waits_until_ns; /* xsp_timeline_waits_until_ns() */
 	struct xsp_samples *samples;
 	struct xsp_charges *charges;
@@ -358,6 +359,9 @@ uint64_t xsp_off_at(const struct xsp_timeline *t, const struct thread *th, uint6
 /* The same before the beginning (0) and the end (1) of the cut, as far as waits are known. */
 uint64_t xsp_off_at_cut(const struct xsp_timeline *t, const struct thread *th, int end);
 /* 0 or -ENOMEM. */
+/* What it waits for at one descriptor. 0 or -ENOMEM. */
+int xsp_wait_peer(struct xsp_timeline *t, const struct xsp_event_wait *e, struct xsp_wait *w);
+void xsp_peers_free(struct xsp_timeline *t);
 int xsp_off_add(const struct xsp_timeline *t, struct thread *th, const struct xsp_event_wait *e);
 void xsp_off_forget(struct thread *th);
 

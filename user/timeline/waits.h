@@ -41,6 +41,8 @@ struct xsp_wait {
 	bool for_lock; /* its stack is in a function that takes a lock (catalog/wait_reasons.h) */
 	/* it wants a threading.Lock or the like, and does not wait on a condition variable */
 	bool python_lock;
+	/* 1 + xsp_name_id: what it waits for at one descriptor, "127.0.0.1:5432" or a file's name; 0: not known */
+	uint32_t peer;
 	/* 1 + xsp_name_id: the kernel's innermost function outside of its scheduler; 0: not
 	 * known */
 	uint32_t kernel;
@@ -73,6 +75,12 @@ struct xsp_python_lock {
 /* False: the process has none, or nobody knows it. */
 bool xsp_timeline_python_lock(const struct xsp_timeline *t, uint32_t pid,
 			      struct xsp_python_lock *out);
+
+#define XSP_PEER_TEXT 160
+/* The same with the process that was there, after the run: "127.0.0.1:5432 (postgres)", "of python3 (4361)"; NULL: nothing that
+ * would help. `peer`: xsp_wait.peer. */
+const char *xsp_timeline_peer(const struct xsp_timeline *t, uint32_t peer,
+			      char text[XSP_PEER_TEXT]);
 
 /* Does the capture hold waits? */
 bool xsp_timeline_has_waits(const struct xsp_timeline *t);

@@ -104,6 +104,17 @@ static struct xsp_cell name_cell(const struct shown *of, uint32_t name)
 	return xsp_cell_text(name != 0 ? xsp_timeline_name(of->timeline, name - 1) : NULL);
 }
 
+static struct xsp_cell peer_cell(struct xsp_report_at *at)
+{
+	const struct shown *of = at->of;
+	const struct xsp_account_row *row = at->row;
+	char peer[XSP_PEER_TEXT];
+	const char *text = xsp_timeline_peer(of->timeline, row->peer, peer);
+
+	snprintf(at->text, sizeof(at->text), "%s", text != NULL ? text : "");
+	return xsp_cell_text(text != NULL ? at->text : NULL);
+}
+
 static struct xsp_cell per(const struct shown *of, double ns)
 {
 	const struct xsp_account_family *f = of->family;
@@ -140,6 +151,7 @@ static const struct xsp_report_column columns[] = {
 	{"place", "place", XSP_UNIT_TEXT, true, XSP_BY(place_cell)},
 	{"callee", "callee", XSP_UNIT_TEXT, true, XSP_BY(callee_cell)},
 	{"reason", "reason", XSP_UNIT_TEXT, true, XSP_BY(reason_cell)},
+	{"peer", "for", XSP_UNIT_TEXT, true, XSP_BY(peer_cell)},
 	{"ns", "time", XSP_UNIT_NS, false, XSP_FIELD(struct xsp_account_row, ns)},
 	{"each_ns", "each", XSP_UNIT_NS, false, XSP_BY(each_cell)},
 	{"share", "share", XSP_UNIT_SHARE, false, XSP_BY(share_cell)},
@@ -216,14 +228,18 @@ static struct xsp_cell what_cell(struct xsp_report_at *at)
 	const char *name = p->name != 0 ? xsp_timeline_name(of->timeline, p->name - 1)
 					: without_place(p->kind);
 	const bool waits = row->kind == XSP_ACCOUNT_WAIT && more != NULL;
+	char text[XSP_PEER_TEXT];
+	const char *peer = waits ? xsp_timeline_peer(of->timeline, row->peer, text) : NULL;
+	const char *before = waits && p->name != 0 ? "waits: " : "", *gap = peer != NULL ? " " : "";
 
+	peer = peer != NULL ? peer : "";
 	if (line->row != NULL)
-		snprintf(at->text, sizeof(at->text), "  %s%s",
-			 waits && p->name != 0 ? "waits: " : "", more != NULL ? more : "itself");
+		snprintf(at->text, sizeof(at->text), "  %s%s%s%s", before,
+			 more != NULL ? more : "itself", gap, peer);
 	else
-		snprintf(at->text, sizeof(at->text), "%.*s%s%s%s",
-			 (int)xsp_account_name_length(name), name, more != NULL ? "  " : "",
-			 waits && p->name != 0 ? "waits: " : "", more != NULL ? more : "");
+		snprintf(at->text, sizeof(at->text), "%.*s%s%s%s%s%s",
+			 (int)xsp_account_name_length(name), name, more != NULL ? "  " : "", before,
+			 more != NULL ? more : "", gap, peer);
 	return xsp_cell_text(at->text);
 }
 

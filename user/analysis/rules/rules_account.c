@@ -244,6 +244,7 @@ static void find_waiting(const struct xsp_rule_context *c, const struct xsp_acco
 			 size_t reason)
 {
 	struct xsp_part_finding f;
+	char peer[XSP_PEER_TEXT];
 
 	xsp_part_begin(c, p, &f);
 	f.finding.note = !is_held_up(c, p->family, reasons[reason].why);
@@ -251,6 +252,8 @@ static void find_waiting(const struct xsp_rule_context *c, const struct xsp_acco
 		reason = CHILDREN;
 	f.finding.advice = reasons[reason].advice;
 	xsp_finding_text(&f.finding, "waits_for", NULL, reasons[reason].for_what);
+	xsp_finding_text(&f.finding, "peer", "for",
+			 xsp_timeline_peer(c->timeline, p->row->peer, peer));
 	if (reasons[reason].why == XSP_WAIT_NETWORK && acknowledgements_are_delayed(c, p->family)) {
 		f.finding.title =
 			"{subject:400} waits some 40 ms for each answer, the time by which acknowledgements are delayed: {share} of {of}";

@@ -54,6 +54,10 @@ static void put_reason(struct xsp_export *x, const struct xsp_state_slice *s)
 		xsp_out_printf(x->out, ",\"port\":%u,\"port of the peer\":%u",
 			       (unsigned)(w->argument >> 32 & UINT16_MAX),
 			       (unsigned)(w->argument >> 48));
+	if (w->peer != 0) {
+		xsp_out_text(x->out, ",\"for\":");
+		xsp_out_json(x->out, xsp_timeline_name(x->view.timeline, w->peer - 1));
+	}
 	if (w->owner != 0)
 		xsp_out_printf(x->out, ",\"held by\":%u", display_tid(x, w->owner));
 	if (w->waker != 0)

@@ -45,6 +45,8 @@ struct xsp_account_row {
 		why; /* WAIT, READY: enum xsp_wait_class or xsp_account_why; CPU: 0, XSP_ACCOUNT_FAULT, or DEAR + one of these */
 	uint32_t place; /* 1 + xsp_name_id, a line of Python or a function; 0: not known */
 	uint32_t callee; /* 1 + xsp_name_id: what the place called; 0: itself */
+	uint32_t
+		peer; /* WAIT: for xsp_timeline_peer(): what most of it was for; 0: not known, or for several */
 	int64_t ns; /* of all members, or all steps */
 	int64_t least_ns, most_ns; /* of a member */
 	uint32_t

@@ -14,6 +14,31 @@ struct account_slices {
 	double part[ACCOUNT_SLICES]; /* ns, or samples */
 };
 
+/* No thread lives for so long: a damaged capture may say so. */
+static inline int64_t account_sum(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? (b > 0 ? INT64_MAX : INT64_MIN) : sum;
+}
+
+/* What waits were for at one descriptor, by Boyer and Moore's vote: what has most of the time, if that is more than half of it,
+ * and by how much it is ahead of all others. */
+struct account_peer {
+	uint32_t name; /* 1 + xsp_name_id; 0: none */
+	int64_t ahead_ns;
+};
+
+static inline void account_vote(struct account_peer *to, uint32_t name, int64_t ns)
+{
+	if (to->name == name || to->ahead_ns >= ns) {
+		to->ahead_ns = account_sum(to->ahead_ns, to->name == name ? ns : -ns);
+	} else {
+		to->ahead_ns = ns - to->ahead_ns;
+		to->name = name;
+	}
+}
+
 /* A thread's time at a place. Samples are counted apart from the time that they share out. */
 struct account_cell {
 	uint32_t thread; /* index */
@@ -22,6 +47,7 @@ struct account_cell {
 	bool sampled; /* ns is 0, and the counts are samples */
 	bool touched; /* in the thread's current step */
 	uint32_t place, callee;
+	struct account_peer peer;
 	int64_t ns, step_ns, now_ns; /* of all time, of counted steps, of the current one */
 	uint64_t count, step_count, now_count;
 	uint64_t steps, longest_ns;
@@ -35,14 +61,6 @@ struct account_part {
 	int64_t ns;
 	uint64_t count;
 };
-
-/* No thread lives for so long: a damaged capture may say so. */
-static inline int64_t account_sum(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? (b > 0 ? INT64_MAX : INT64_MIN) : sum;
-}
 
 struct account_thread {
 	uint32_t pid, tid;

@@ -99,9 +99,12 @@ static int add(struct xsp_account *a, struct account_thread *th, const struct ac
 	if (ns == 0 && count == 0)
 		return 0;
 	one.thread = xsp_tally_index(&a->threads, th);
+	one.peer = (struct account_peer){0};
 	struct account_cell *cell = cell_of(a, &one);
 	if (cell == NULL)
 		return a->cells.tally.error;
+	if (ns > 0 && c->kind == XSP_ACCOUNT_WAIT)
+		account_vote(&cell->peer, c->peer.name, ns);
 	cell->ns = account_sum(cell->ns, ns);
 	cell->count += count;
 	if (!in_step)
@@ -183,6 +186,7 @@ static int add_off(struct xsp_account *a, struct account_thread *th, const struc
 			     : c->in_span    ? c->span + 1
 					     : 0;
 		cell.callee = w->inside != cell.place ? w->inside : 0;
+		cell.peer.name = w->peer;
 	}
 	return add(a, th, &cell, (int64_t)(c->to_ns - c->from_ns), 0, c->in_step);
 }

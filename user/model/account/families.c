@@ -19,6 +19,7 @@
 #define FEW_SAMPLES                                                                                \
 	5U /* with fewer of its own, a thread's time is shared out by all of its family */
 #define PAUSED_SHARE 10U /* steps are not used where pauses are more than 1/10 of the time */
+#define PEER_AHEAD 0.5 /* of a row's time: so much more of it was for its peer than for any other */
 #define MOST_FAMILIES 32U /* with rows; of others the times alone are known */
 #define NO_POOL UINT32_MAX
 #define NO_THREAD UINT32_MAX /* of the family as a whole */
@@ -28,6 +29,7 @@ struct part {
 	uint8_t kind, why;
 	bool used; /* a sample: its thread has shared out time by it */
 	uint32_t place, callee, thread;
+	struct account_peer peer;
 	uint32_t pool; /* of a sample: 1 in a pause, else 0 */
 	int64_t ns;
 	uint64_t count; /* samples */
@@ -187,6 +189,7 @@ static int put_cell(struct sum *s, const struct account_cell *c)
 			 .why = c->why,
 			 .place = c->place,
 			 .callee = c->callee,
+			 .peer = c->peer,
 			 .thread = c->thread,
 			 .pool = c->paused,
 			 .ns = s->steps ? c->step_ns : c->ns,
@@ -236,6 +239,7 @@ static int share_out(struct sum *s, const struct part *whole, const struct part 
 		const struct part *w = &weights[i];
 		struct part p = *whole;
 		p.ns = part_of(whole->ns, weight_of(w) / all);
+		p.peer.ahead_ns = part_of(whole->peer.ahead_ns, weight_of(w) / all);
 		p.place = w->place;
 		p.callee = w->callee;
 		for (size_t k = 0; k < XSP_ACCOUNT_THIRDS; k++)
@@ -368,6 +372,7 @@ static void add_homeless(void *to, const void *more)
 	const struct part *m = more;
 
 	p->thread = NO_THREAD;
+	account_vote(&p->peer, m->peer.name, m->peer.ahead_ns);
 	p->ns = account_sum(p->ns, m->ns);
 	p->steps += m->steps;
 	p->longest_ns = m->longest_ns > p->longest_ns ? m->longest_ns : p->longest_ns;
@@ -441,6 +446,7 @@ static struct xsp_account_row row_at(const struct sum *s, size_t i, size_t *next
 				      .place = first->place,
 				      .callee = first->callee,
 				      .least_ns = INT64_MAX};
+	struct account_peer peer = {0};
 	bool all_known = true;
 	size_t threads = 0;
 
@@ -452,6 +458,7 @@ static struct xsp_account_row row_at(const struct sum *s, size_t i, size_t *next
 		     i++) {
 			const struct part *p = &s->parts.rows[i];
 			ns = account_sum(ns, p->ns);
+			account_vote(&peer, p->peer.name, p->peer.ahead_ns);
 			row.samples += p->count;
 			row.steps += p->steps;
 			if (p->longest_ns > row.longest_ns)
@@ -470,6 +477,7 @@ static struct xsp_account_row row_at(const struct sum *s, size_t i, size_t *next
 	}
 	if (threads < members && row.least_ns > 0)
 		row.least_ns = 0;
+	row.peer = peer.ahead_ns >= part_of(row.ns, PEER_AHEAD) ? peer.name : 0;
 	if (!all_known)
 		row.least_ns = row.most_ns = row.most = 0;
 	*next = i;

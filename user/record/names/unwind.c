@@ -29,7 +29,8 @@ struct copy {
 /* An event's sections, and their offset; 0: another kind of event. */
 struct parts {
 	size_t begin;
-	const struct xsp_section *kernel, *words, *python, *stack, *copy; /* NULL: there is none */
+	/* NULL: there is none */
+	const struct xsp_section *kernel, *words, *python, *peer, *stack, *copy;
 };
 
 int xsp_unwinder_new(struct xsp_resolver *resolver, struct xsp_unwinder **out)
@@ -60,6 +61,8 @@ static struct parts find_parts(const struct xsp_event *e)
 			p.words = s;
 		else if (s->type == XSP_SECTION_PYTHON)
 			p.python = s;
+		else if (s->type == XSP_SECTION_PEER)
+			p.peer = s;
 		else if (s->type == XSP_SECTION_STACK)
 			p.stack = s;
 		else if (s->type == XSP_SECTION_COPY &&
@@ -241,6 +244,8 @@ const struct xsp_event *xsp_unwind(struct xsp_unwinder *u, const struct xsp_even
 		at = copy_section(at, p.words);
 	if (p.python != NULL && words_of(p.python) == 1)
 		at = copy_section(at, p.python);
+	if (p.peer != NULL && xsp_section_length(p.peer) == sizeof(struct xsp_peer))
+		at = copy_section(at, p.peer);
 	struct xsp_section *head = (void *)at;
 	struct stack s = {.words = (void *)(head + 1)};
 	walk(u, e, &p, &s);

@@ -42,6 +42,7 @@ static int begin(struct xsp_timeline *t)
 
 static void free_waits(struct xsp_timeline *t)
 {
+	xsp_peers_free(t);
 	if (t->waits == NULL)
 		return;
 	xsp_u64map_free(&t->waits->sums_of);
@@ -266,6 +267,8 @@ static int on_wait(struct xsp_timeline *t, const struct xsp_event_wait *e)
 	}
 	if (rc == 0 && e->owner != 0 && !xsp_threads_by_ns(t, th->pid, e->owner, &w.owner))
 		w.owner = 0;
+	if (rc == 0)
+		rc = xsp_wait_peer(t, e, &w);
 	return rc < 0 ? rc : notify_with_path(t, th, e, &w);
 }
 
