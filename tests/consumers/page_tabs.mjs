@@ -33,6 +33,8 @@ await withBrowser(async (open) => {
           assert.equal(await page.locator('.message.bad').count(), 0, tab);
           const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
           assert.ok(beyond <= 0, `${tab} is ${beyond} pixels too wide`);
+          const text = await page.locator(`#panel-${tab}`).innerText();
+          assert.ok(!/\b(undefined|NaN)\b|\[object /.test(text), `${tab} says: ${/.*(undefined|NaN|\[object).*/.exec(text)?.[0]}`);
           const shares = await page.$$eval(`#panel-${tab} ul[aria-label="operations by self time"] .part`, (parts) => parts.map((part) => Number(part.style.getPropertyValue('--share'))));
           assert.deepEqual(shares, [...shares].sort((a, b) => b - a), 'the longest stand first');
           if (looks) await page.screenshot({path: path.join(looks, `${name}-${scheme}-${tab}.png`)});

@@ -32,11 +32,11 @@ export const h = (tag, attributes = {}, ...children) =>
 export const svg = (tag, attributes = {}, ...children) =>
   fill(document.createElementNS(SVG, tag), attributes, children);
 
-/** What is in the element made anew: the button or link of it that has the focus has it still. */
+/** What is in the element made anew, without what is not there (undefined, false): the button or link of it that has the focus has it still. */
 export function refill(element, ...children) {
   const controls = () => [...element.querySelectorAll('button, a')];
   const focused = controls().indexOf(document.activeElement);
-  element.replaceChildren(...children);
+  element.replaceChildren(...children.filter((child) => child !== undefined && child !== false));
   if (focused >= 0) controls()[focused]?.focus();
 }
 

@@ -410,7 +410,7 @@ export class Timeline {
       h(
         'p',
         {class: 'quiet'},
-        'Click a span, or press Enter, for what is known of it. Shift and drag selects an area; the keys are behind “?”.',
+        'Click a span, or press Enter, for what is known of it. Shift and drag selects an area; “?” shows the keys.',
       ),
     );
     this.live.textContent = '';
