@@ -19,6 +19,8 @@
 enum xsp_python_flag {
 	XSP_PYTHON_CUT = 1 << 16, /* there are more, further out */
 	XSP_PYTHON_TORN = 1 << 17, /* outer frames could not be read, or lead in a circle */
+	/* in a capture: before the innermost frame there is the name of what its instruction calls, "gc.collect" */
+	XSP_PYTHON_CALLS = 1 << 18,
 };
 #define XSP_PYTHON_COUNT(value) ((value)&0xffff)
 

@@ -9,9 +9,10 @@ import json
 import os
 import re
 import signal
+import subprocess
 
 from harness import (EXTRA, TORCH, USAGE, Recording, Trace, case, check, equal, finish, main, need_torch, run,
-                     start_ready, truth, workload, xsptrace)
+                     start, start_ready, truth, workload, xsptrace)
 
 
 
@@ -115,6 +116,57 @@ for t in threads: t.start()
 for t in threads: t.join()
 done()
 """
+
+
+CALLS = """
+import gc, json, sys, time, zlib
+objects, text, blob = [[i] for i in range(100000)], "x" * 1000000, b"abc" * 100000
+class Packer:
+    def __init__(self): self.pack = zlib.compress
+    def packs(self): self.pack(
+        blob[0:], [*[9]][0])
+def collects(): gc.collect()
+def sorts(work=sorted): work(objects, key=None, reverse=bool(0))
+def lowers(): text.upper().lower()
+def sums(): sum(range(500000))
+def adds(): objects + objects
+sys.stdin.readline()
+for function in (Packer().packs, collects, sorts, lowers, sums, adds):
+    until = time.thread_time() + 0.12
+    while time.thread_time() < until: function()
+"""
+
+
+@case
+def functions_of_c_are_named_by_their_calls(folder):
+    """An interpreter without symbols has no names for them; the line that calls them does."""
+    children = []
+    for version, python in {version[:2]: python for version, python in reversed(pythons())}.items():
+        if version < (3, 15):
+            path = write(folder, CALLS, f"of_{version[1]}.py")
+            children.append((os.path.basename(path), start([python, path], stdin=subprocess.PIPE)))
+    pids = ",".join(str(child.pid) for _, child in children)
+    with Recording(folder, "--profile", "--sample=999", "-p", pids, "-o", f"{folder}/t.xspt", "-o", f"{folder}/t.folded") as recording:
+        for _, child in children:
+            child.stdin.write(b"\n")
+            child.stdin.flush()
+        for _, child in children:
+            equal(child.wait(timeout=60), 0, "status of python")
+        recording.wait()
+    with open(f"{folder}/t.folded", encoding="utf-8") as f:
+        stacks = [line.rsplit(" ", 1) for line in f if "[runnable]" not in line]
+    wanted = {"packs": {"self.pack"}, "collects": {"gc.collect"}, "sorts": {"work"}, "lowers": {"text.upper", "lower"},
+              "sums": {"sum"}, "adds": set()}
+    for name, _ in children:
+        for function, calls in wanted.items():
+            called = collections.Counter()
+            for stack, ns in stacks:
+                found = re.search(rf";{re.escape(name)}:\d+ (?:Packer\.)?{function}(?:;([^;]*)|$)", stack)
+                if found:
+                    called[found[1] if found[1] in set.union(*wanted.values()) else None] += int(ns)
+            share = sum(called[c] for c in calls) / sum(called.values())
+            check(share > 0.8 if calls else set(called) == {None}, f"{function} in {name}", called)
+            check(all(called[c] > 0.2 * sum(called.values()) for c in calls), f"{function} in {name}", called)
 
 
 def write(folder, script, name="script.py"):

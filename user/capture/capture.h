@@ -147,6 +147,8 @@ struct xsp_capture_python {
 	uint64_t id;
 	uint32_t count;
 	uint32_t flags; /* enum xsp_python_flag */
+	uint64_t
+		call; /* of a reader: hash of the name of what the innermost frame calls; 0: not known */
 	const struct xsp_capture_python_frame *frames; /* the innermost first */
 };
 

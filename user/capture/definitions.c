@@ -269,11 +269,17 @@ static int add_python(struct xsp_capture_reader *r, const void *data, const stru
 		return 0;
 	if (p.count > XSP_PYTHON_MAX)
 		return -EILSEQ;
-	void *frames = xsp_arena_alloc(&r->strings, p.count * sizeof(*p.frames) + 1);
+	struct xsp_capture_python_frame *frames =
+		xsp_arena_alloc(&r->strings, p.count * sizeof(*p.frames) + 1);
 	if (frames == NULL)
 		return -ENOMEM;
 	memcpy(frames, s[0].text, p.count * sizeof(*p.frames));
 	p.frames = frames;
+	if ((p.flags & XSP_PYTHON_CALLS) && p.count > 0) {
+		p.call = frames[0].name;
+		p.frames++;
+		p.count--;
+	}
 	return xsp_u64map_element(&r->python_index, d->id, &r->pythons, &r->python_capacity,
 				  &r->python_count, &p) == NULL
 		       ? -ENOMEM

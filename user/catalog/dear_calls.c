@@ -121,6 +121,7 @@ static const struct {
 	{XSP_DEAR_THROW, BEGINS, "v8::internal::ErrorUtils::"},
 	{XSP_DEAR_THROW, BEGINS, "v8::internal::Isolate::CaptureAndSetErrorStack"},
 	{XSP_DEAR_THROW, BEGINS, "runtime.gopanic"}, /* Go */
+	{XSP_DEAR_COLLECT, BEGINS, "gc.collect"}, /* a call of Python's: target/python/call.c */
 	{XSP_DEAR_COLLECT, BEGINS, "gc_collect_impl"},
 	{XSP_DEAR_COLLECT, BEGINS, "gc_collect."},
 	{XSP_DEAR_COLLECT, BEGINS, "PyGC_Collect"},

@@ -344,6 +344,20 @@ static int name_frames(struct xsp_pythons *s, struct interpreter *i,
 	return result;
 }
 
+/* What the innermost frame calls, 0: not known. 0, or the writer's value. */
+static int name_call(struct xsp_pythons *s, struct interpreter *i, const struct xsp_python_frame *f,
+		     uint64_t time_ns, uint64_t *hash)
+{
+	const struct xsp_python_code *c;
+	char call[FUNCTION_MAX];
+
+	*hash = 0;
+	if (code_at(i, f->code, time_ns, &c) != 0 || xsp_codes_count_lines(i->codes, c) < 0 ||
+	    xsp_python_code_call(&i->python, c, f->instruction, call, sizeof(call)) < 0)
+		return 0;
+	return put_name(s, "", 0, call, hash);
+}
+
 /* The names of its modules, 0 for frames without. The outermost module is called first. */
 static int name_modules(struct xsp_pythons *s, struct interpreter *i,
 			const struct xsp_python_frame *f, uint32_t count, uint64_t time_ns,
@@ -374,7 +388,8 @@ static int name_modules(struct xsp_pythons *s, struct interpreter *i,
 
 /* 0, -EIO: some frame could not be read, or the writer's value. */
 static int name_all(struct xsp_pythons *s, struct interpreter *i, const struct xsp_event_python *e,
-		    struct xsp_capture_python_frame frames[XSP_PYTHON_MAX], uint32_t *count)
+		    struct xsp_capture_python_frame frames[XSP_PYTHON_MAX], uint32_t *count,
+		    uint32_t *flags)
 {
 	const struct xsp_python_frame *f = (const void *)(e + 1);
 	const uint32_t all = e->count < XSP_PYTHON_MAX ? e->count : XSP_PYTHON_MAX;
@@ -387,6 +402,13 @@ static int name_all(struct xsp_pythons *s, struct interpreter *i, const struct x
 	if (rc < 0 && rc != -EIO)
 		return rc;
 	*count = 0;
+	if (i != NULL && all > 0 && all < XSP_PYTHON_MAX && names[0] != 0) {
+		const int failed = name_call(s, i, &f[0], e->head.time_ns, &frames[0].name);
+		if (failed < 0)
+			return failed;
+		*count = frames[0].name != 0;
+		*flags |= *count != 0 ? XSP_PYTHON_CALLS : 0;
+	}
 	for (uint32_t n = 0; n < all; n++)
 		if (names[n] != 0)
 			frames[(*count)++] = (struct xsp_capture_python_frame){
@@ -409,7 +431,7 @@ int xsp_pythons_see(void *ctx, const struct xsp_event_python *e)
 	/* the program before an exec is gone: nothing is readable */
 	if (i != NULL && (i->python.mem < 0 || e->generation < i->since))
 		i = NULL;
-	int rc = name_all(s, i, e, frames, &stack.count);
+	int rc = name_all(s, i, e, frames, &stack.count, &stack.flags);
 	if (i != NULL)
 		note_gone(i);
 	if (i != NULL && i->stale)

@@ -8,6 +8,7 @@
 
 #include "base/format/json.h"
 #include "procfs/procfs.h"
+#include "target/python/locations.h"
 #include "target/python/python.h"
 
 #define CODE_BYTES 256 /* of a code object; all its members are within */
@@ -284,36 +285,6 @@ int xsp_python_class(const struct xsp_python *p, uint64_t type, const char *base
 }
 
 /* ---- lines ---- */
-
-struct cursor {
-	const uint8_t *at, *end;
-};
-
-static unsigned next_byte(struct cursor *c)
-{
-	return c->at < c->end ? *c->at++ : 0;
-}
-
-/* Six bits a byte, the lowest first; bit 6: more follow. */
-static uint32_t next_varint(struct cursor *c)
-{
-	unsigned byte = next_byte(c), shift = 0;
-	uint32_t value = byte & 63;
-
-	while ((byte & 64) != 0 && shift < 24) {
-		byte = next_byte(c);
-		shift += 6;
-		value |= (byte & 63) << shift;
-	}
-	return value;
-}
-
-static int32_t next_signed(struct cursor *c)
-{
-	uint32_t value = next_varint(c);
-
-	return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
-}
 
 /* Objects/locations.md of CPython 3.11: each entry begins with a byte that has bit 7 set, its form,
  * and the number of code units that it covers. */

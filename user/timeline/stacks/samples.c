@@ -184,16 +184,20 @@ static int own_place(struct xsp_timeline *t, const struct open_span *at, struct 
 }
 
 /* Pushes Python functions between spans if the spans say between which. Otherwise they come before
- * all spans, as operators rarely call Python. */
+ * all spans, as operators rarely call Python. *call: hash of the name of what the innermost of them calls; 0: not known. */
 static int push_spans(struct xsp_timeline *t, struct thread *th, struct row *row,
-		      const struct open_span *at, struct xsp_sample *s)
+		      const struct open_span *at, struct xsp_sample *s, uint64_t *call)
 {
+	const struct xsp_capture_python *stack =
+		xsp_timeline_python(t, xsp_details_find(at->details, XSP_SECTION_PYTHON, NULL));
 	const struct xsp_capture_python_frame *frames;
 	const uint32_t n = xsp_python_between(t, row, row->count, at, &frames);
 	const struct open_span bare = {.sp = at->sp};
 	const bool inside = spans_have_python(row);
 	struct name_path *path = &t->samples->path;
 	int rc = inside ? 0 : xsp_path_push_python(t, path, frames, n);
+
+	*call = n > 0 && frames == stack->frames ? stack->call : 0;
 
 	if (rc == 0)
 		rc = xsp_path_to(t, th->pid, row, row->count, &bare);
@@ -247,9 +251,17 @@ static long find_own(const struct xsp_timeline *t, uint32_t pid, uint64_t addres
 	return -1;
 }
 
+/* A call of Python's, which its native functions belong to. */
+static int push_call(struct xsp_timeline *t, uint64_t call)
+{
+	const struct xsp_capture_python_frame frame = {.name = call};
+
+	return call != 0 ? xsp_path_push_python(t, &t->samples->path, &frame, 1) : 0;
+}
+
 static int push_native(struct xsp_timeline *t, struct thread *th, struct row *row,
 		       const struct open_span *at, const struct place *place, uint64_t address,
-		       struct xsp_sample *s)
+		       uint64_t call, struct xsp_sample *s)
 {
 	const bool python = s->line != 0;
 	const struct open_span *around = row->count > 0 ? &row->spans[row->count - 1] : NULL;
@@ -260,6 +272,8 @@ static int push_native(struct xsp_timeline *t, struct thread *th, struct row *ro
 	int rc = stack.more && n == stack.count ? push_named(t, "[stack beyond what is read of it]")
 						: 0;
 
+	if (rc == 0 && !leaf)
+		rc = push_call(t, call);
 	if (rc == 0)
 		rc = xsp_path_push_frames(t, &t->samples->path, th->pid, stack.frames, n);
 	/* the span's own function is there already */
@@ -333,6 +347,7 @@ static int on_sample(struct xsp_timeline *t, struct thread *th, const struct xsp
 {
 	struct row *row = th->rows[th->current];
 	struct place place;
+	uint64_t call = 0;
 	struct xsp_sample s = {.time_ns = e->head.time_ns,
 			       .period_ns = e->period_ns,
 			       .pid = th->pid,
@@ -344,9 +359,9 @@ static int on_sample(struct xsp_timeline *t, struct thread *th, const struct xsp
 
 	t->samples->path.length = 0;
 	if (rc == 0)
-		rc = push_spans(t, th, row, at, &s);
+		rc = push_spans(t, th, row, at, &s, &call);
 	if (rc == 0)
-		rc = push_native(t, th, row, at, &place, e->address, &s);
+		rc = push_native(t, th, row, at, &place, e->address, call, &s);
 	if (rc == 0 && s.kernel)
 		rc = push_kernel(t, e, at, &s);
 	if (rc < 0)
