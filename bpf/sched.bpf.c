@@ -787,13 +787,15 @@ static __noinline void part(struct xsp_thread_waits *t, __u64 key, __u64 until)
 {
 	struct task_struct *task = (struct task_struct *)key;
 
+	if (BPF_CORE_READ(task, pid) != t->tid || BPF_CORE_READ(task, tgid) != t->tgid) {
+		task = 0;
+		t->descriptor = XSP_NO_DESCRIPTOR;
+	}
 	if (t->off)
 		end_wait(t, key, until, XSP_WAIT_OPEN);
 	else
 		t->running_ns += until - t->at_ns;
 	t->at_ns = until;
-	if (BPF_CORE_READ(task, pid) != t->tid || BPF_CORE_READ(task, tgid) != t->tgid)
-		task = 0;
 	if (t->named)
 		emit_times(t, task, until, !task || BPF_CORE_READ(task, exit_state) != 0);
 }
