@@ -56,29 +56,20 @@ static __noinline __u32 ports_of(struct task_struct *task, __u64 descriptor)
 	       (__u32)__builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport)) << 16;
 }
 
-struct peer_section {
-	struct xsp_section head;
-	struct xsp_peer peer;
-} __attribute__((aligned(8)));
-
-/* Its end, if it does not fit. */
+/* Its end, if it does not fit. An abstract one ends with its length: zeros follow here. */
 static __always_inline void put_unix_path(struct xsp_peer *p, struct unix_address *address)
 {
 	const __u32 path = 2; /* sun_path */
-	__s32 length = BPF_CORE_READ(address, len);
-	__u32 from = path;
+	__u32 from = bpf_core_field_offset(struct unix_address, name) + path;
+	__u32 length = BPF_CORE_READ(address, len) - path;
 
-	if (length <= path)
+	if (length > 108)
 		return;
-	const char *name = (const char *)address + bpf_core_field_offset(struct unix_address, name);
-	if (length > path + XSP_PEER_NAME - 1)
-		from = length - (XSP_PEER_NAME - 1);
-	/* of an abstract one, which ends with its length, too: zeros follow in the reservation */
-	bpf_probe_read_kernel(p->name, XSP_PEER_NAME - 1, name + from);
-	length -= from;
-	for (__u32 i = 0; i < XSP_PEER_NAME; i++)
-		if (i >= length)
-			p->name[i] = 0;
+	if (length > XSP_PEER_NAME - 1) {
+		from += length - (XSP_PEER_NAME - 1);
+		length = XSP_PEER_NAME - 1;
+	}
+	bpf_probe_read_kernel(p->name, length, (const char *)address + from);
 }
 
 static __always_inline void put_unix(struct xsp_peer *p, struct sock *sk)
@@ -111,27 +102,36 @@ static __always_inline void put_socket(struct xsp_peer *p, struct sock *sk)
 }
 
 /* The descriptor may have been closed since: then it has another file, or none. */
-static __noinline int put_peer(struct peer_section *s, const struct xsp_thread_waits *t, __u64 task)
+static __noinline int read_peer(struct xsp_thread_waits *t, __u64 task)
 {
-	struct xsp_peer *p = &s->peer;
-
-	__builtin_memset(s, 0, sizeof(*s));
-	s->head.type = XSP_SECTION_PEER;
-	s->head.size = sizeof(*s);
 	struct file *file = file_of((struct task_struct *)task, t->descriptor);
+	struct xsp_peer *p = &t->peer;
+
+	p->type = p->family = p->own_port = p->port = 0;
+	__builtin_memset(p->name, 0, sizeof(p->name));
 	if (!file)
 		return 0;
 	p->type = type_of(file);
 	p->inode = BPF_CORE_READ(file, f_inode, i_ino);
-	p->process = t->waker_process;
-	__builtin_memcpy(p->comm, t->waker_comm, sizeof(p->comm));
-	if (p->type == FILE_SOCKET) {
+	if (p->type == FILE_SOCKET)
 		put_socket(p, sock_of(file));
-		return 0;
-	}
-	bpf_probe_read_kernel_str(p->name, sizeof(p->name),
-				  BPF_CORE_READ(file, f_path.dentry, d_name.name));
+	else
+		bpf_probe_read_kernel_str(p->name, sizeof(p->name),
+					  BPF_CORE_READ(file, f_path.dentry, d_name.name));
 	return 0;
+}
+
+struct peer_section {
+	struct xsp_section head;
+	struct xsp_peer peer;
+};
+
+static __always_inline void put_peer(struct peer_section *s, const struct xsp_thread_waits *t)
+{
+	s->head.type = XSP_SECTION_PEER;
+	s->head.size = sizeof(*s);
+	s->head.value = 0;
+	s->peer = t->peer;
 }
 
 #endif

@@ -209,8 +209,8 @@ static __always_inline void fill_wait(struct xsp_event_wait *e, const struct xsp
 	e->flags = t->flags | flags;
 }
 
-static __always_inline bool emit_wait_with_peer(const struct xsp_thread_waits *t, __u64 task,
-						__u64 now, __u8 flags)
+static __always_inline bool emit_wait_with_peer(const struct xsp_thread_waits *t, __u64 now,
+						__u8 flags)
 {
 	struct {
 		struct xsp_event_wait wait;
@@ -222,16 +222,15 @@ static __always_inline bool emit_wait_with_peer(const struct xsp_thread_waits *t
 	fill_wait(&e->wait, t, now, flags);
 	e->wait.head.flags = XSP_EVENT_SECTIONS;
 	e->wait.head.size = sizeof(*e);
-	put_peer(&e->peer, t, task);
+	put_peer(&e->peer, t);
 	xsp_submit(e);
 	return true;
 }
 
-static __noinline bool emit_wait(const struct xsp_thread_waits *t, __u64 task, __u64 now,
-				 __u8 flags)
+static __noinline bool emit_wait(const struct xsp_thread_waits *t, __u64 now, __u8 flags)
 {
 	if (t->descriptor != XSP_NO_DESCRIPTOR)
-		return emit_wait_with_peer(t, task, now, flags);
+		return emit_wait_with_peer(t, now, flags);
 	struct xsp_event_wait *e = xsp_reserve_or_count(t->tid, sizeof(*e));
 	if (!e)
 		return false;
@@ -240,20 +239,20 @@ static __noinline bool emit_wait(const struct xsp_thread_waits *t, __u64 task, _
 	return true;
 }
 
-static __noinline bool emit_wait_with_stack(const struct xsp_thread_waits *t, __u64 task, __u64 now,
-					    __u8 flags, const struct wait_stack *s)
+static __noinline bool emit_wait_with_stack(const struct xsp_thread_waits *t, __u64 now, __u8 flags,
+					    const struct wait_stack *s)
 {
 	struct xsp_event_wait *e =
 		xsp_reserve(t->tid, sizeof(*e) + sizeof(struct peer_section) + WAIT_STACK_BYTES);
 	__u32 at = sizeof(*e);
 
 	if (!e) /* a large one: report it without the stack */
-		return emit_wait(t, task, now, flags);
+		return emit_wait(t, now, flags);
 	fill_wait(e, t, now, flags);
 	e->head.sp = s->sp;
 	e->head.flags = XSP_EVENT_SECTIONS;
 	if (t->descriptor != XSP_NO_DESCRIPTOR) {
-		put_peer((struct peer_section *)(e + 1), t, task);
+		put_peer((struct peer_section *)(e + 1), t);
 		at += sizeof(struct peer_section);
 	}
 	e->head.size = put_wait_stack(e, s, at);
@@ -330,12 +329,13 @@ static __noinline bool submit_wait(struct xsp_thread_waits *t, __u64 key, __u64 
 {
 	struct wait_stack *s;
 
+	if (t->descriptor != XSP_NO_DESCRIPTOR)
+		read_peer(t, key);
 	if (!is_long_enough(t, now - t->at_ns) || !t->has_stack || !may_submit_stack(now))
-		return emit_wait(t, key, now, flags);
+		return emit_wait(t, now, flags);
 	t->unplaced_ns = 0;
 	s = bpf_map_lookup_elem(&xsp_wait_stacks, &key);
-	return s && s->sp ? emit_wait_with_stack(t, key, now, flags, s)
-			  : emit_wait(t, key, now, flags);
+	return s && s->sp ? emit_wait_with_stack(t, now, flags, s) : emit_wait(t, now, flags);
 }
 
 /* What a thread has read and written by system calls; 0: unknown. */
@@ -509,7 +509,7 @@ static __noinline void leaves(struct bpf_raw_tracepoint_args *ctx, struct xsp_th
 	t->running_ns += left - t->at_ns;
 	t->at_ns = left;
 	t->woken_ns = 0;
-	t->waker = t->waker_process = 0;
+	t->waker = t->peer.process = 0;
 	t->flags = 0;
 	read_reason(t, task, state, true);
 	if (preempted || !state) {
@@ -657,8 +657,8 @@ static __always_inline void note_process(struct xsp_thread_waits *t, struct task
 
 	if (process == t->tgid || !is_in_call(task))
 		return;
-	t->waker_process = process;
-	BPF_CORE_READ_STR_INTO(&t->waker_comm, task, group_leader, comm);
+	t->peer.process = process;
+	BPF_CORE_READ_STR_INTO(&t->peer.comm, task, group_leader, comm);
 }
 
 static __always_inline struct xsp_thread_waits *sleeper(__u64 task)
@@ -787,13 +787,15 @@ static __noinline void part(struct xsp_thread_waits *t, __u64 key, __u64 until)
 {
 	struct task_struct *task = (struct task_struct *)key;
 
+	if (BPF_CORE_READ(task, pid) != t->tid || BPF_CORE_READ(task, tgid) != t->tgid) {
+		task = 0;
+		t->descriptor = XSP_NO_DESCRIPTOR;
+	}
 	if (t->off)
 		end_wait(t, key, until, XSP_WAIT_OPEN);
 	else
 		t->running_ns += until - t->at_ns;
 	t->at_ns = until;
-	if (BPF_CORE_READ(task, pid) != t->tid || BPF_CORE_READ(task, tgid) != t->tgid)
-		task = 0;
 	if (t->named)
 		emit_times(t, task, until, !task || BPF_CORE_READ(task, exit_state) != 0);
 }

@@ -139,7 +139,8 @@ int xsp_wait_peer(struct xsp_timeline *t, const struct xsp_event_wait *e, struct
 	int rc = xsp_names_of_text(t, text, strlen(text), &id);
 	if (rc < 0)
 		return rc;
-	struct peer *peer = xsp_tally_row(&t->peers->all, id, &(struct peer){.nameless = nameless});
+	struct peer *peer =
+		xsp_tally_row(&t->peers->all, id + 1, &(struct peer){.nameless = nameless});
 	if (peer == NULL)
 		return t->peers->all.tally.error;
 	w->peer = id + 1;
@@ -151,7 +152,7 @@ int xsp_wait_peer(struct xsp_timeline *t, const struct xsp_event_wait *e, struct
 const char *xsp_timeline_peer(const struct xsp_timeline *t, uint32_t peer, char text[XSP_PEER_TEXT])
 {
 	const struct peer *p =
-		peer != 0 && t->peers != NULL ? xsp_tally_find(&t->peers->all, peer - 1) : NULL;
+		peer != 0 && t->peers != NULL ? xsp_tally_find(&t->peers->all, peer) : NULL;
 
 	if (p == NULL)
 		return NULL;
