@@ -63,6 +63,22 @@ def moves_its_code_page_by_page(folder):
     moves(folder, "pieces")
 
 
+@case(long="a program that hardly gets a CPU, ten times")
+def moves_its_code_without_a_cpu(folder):
+    """It is stopped before it runs its copy, but takes the signal late: nobody continues it before the copy is mended."""
+    only_x86()
+    others = [start(["sh", "-c", "while :; do :; done"]) for _ in range(2 * os.cpu_count())]
+    try:
+        for _ in range(10):
+            facts = f"{folder}/idle.truth"
+            xsptrace("-e", "moved_*", "-o", f"{folder}/idle.json", "--", "nice", "-n", 19, "chrt", "--idle", 0,
+                     workload("mover"), "--calls", 400, "--out", facts, "pieces", timeout=120)
+            equal(truth(facts)["moved"], True, "it has moved its code")
+    finally:
+        for other in others:
+            other.kill()
+
+
 @case
 def moves_its_code_as_a_child(folder):
     """It is not the program that was launched, but what that has become or started."""

@@ -506,9 +506,12 @@ fail:
 	return rc;
 }
 
+#define STILL_TRIES 1000 /* 5 s */
+
 void xsp_attach_detach(struct xsp_attach *a)
 {
 	struct xsp_moved_code moved[XSP_MOVED_ROWS];
+	pid_t pid;
 
 	if (a->bpf != NULL)
 		xsp_waits_part(a); /* first, so that threads can end during the slow part */
@@ -516,9 +519,11 @@ void xsp_attach_detach(struct xsp_attach *a)
 	xsp_samples_close(a);
 	if (a->bpf != NULL)
 		xsp_bpf__detach(a->bpf);
-	/* the programs that stop processes are out */
-	while (a->bpf != NULL && xsp_attach_moved(a, moved, XSP_MOVED_ROWS) > 0)
-		;
+	/* the programs that stop processes are out; some of these may not stand still yet */
+	for (int tries = 0; a->bpf != NULL && tries < STILL_TRIES &&
+			    xsp_stopper_list(a, XSP_STOPPED_MOVES, &pid, 1) > 0;
+	     tries++)
+		xsp_attach_moved(a, moved, XSP_MOVED_ROWS);
 	xsp_stopper_end(a);
 	xsp_links_close(a, NULL, NULL);
 	xsp_tracefs_remove(a);

@@ -19,7 +19,7 @@
 #include "procfs/map_line.h"
 #include "procfs/procfs.h"
 
-#define STOP_MS 500 /* for the process to stand still */
+#define STOP_MS 5 /* for the process to stand still; else the next call looks again */
 #define OUT_MS 500 /* for breakpoints to be out: a child of ours may have had a copy of the link */
 /* bytes of code without a breakpoint, by which a copy is found */
 #define ANCHOR_MOST 64U
@@ -47,18 +47,19 @@ struct moving {
 
 /* ---- what is there ---- */
 
-static bool stands_still(pid_t pid)
+/* It has been sent SIGSTOP, and needs a CPU to take it: on a busy machine that may be late. */
+static enum { MOVES, STANDS_STILL, HAS_ENDED } state_of(pid_t pid)
 {
 	struct xsp_stat stat;
 
 	for (int ms = 0; ms < STOP_MS; ms++) {
 		if (xsp_procfs_stat(&xsp_open_directly, pid, &stat) < 0)
-			return false;
+			return HAS_ENDED;
 		if (stat.state == 'T' || stat.state == 't')
-			return true;
+			return STANDS_STILL;
 		poll(NULL, 0, 1);
 	}
-	return false;
+	return MOVES;
 }
 
 static bool is_at(const struct moving *m, const struct xsp_attach_site *s)
@@ -290,30 +291,39 @@ static void handle(struct xsp_attach *a, pid_t pid, const struct xsp_move *move,
 	free(m.sites);
 }
 
+static void handle_all(struct xsp_attach *a, pid_t pid, bool still, struct xsp_moved_code *row)
+{
+	const int map = bpf_map__fd(a->bpf->maps.xsp_moves);
+	uint64_t key, last = 0, *before = NULL;
+	struct xsp_move move;
+
+	while (bpf_map_get_next_key(map, before, &key) == 0) {
+		const bool its = (pid_t)(key >> 32) == pid;
+		if (its && bpf_map_lookup_elem(map, &key, &move) == 0 && still)
+			handle(a, pid, &move, row);
+		if (its) { /* a deleted key has no next one */
+			bpf_map_delete_elem(map, &key);
+			continue;
+		}
+		last = key;
+		before = &last;
+	}
+	xsp_attach_continue(a, pid);
+}
+
 long xsp_attach_moved(struct xsp_attach *a, struct xsp_moved_code *rows, size_t room)
 {
 	pid_t pids[XSP_MOVED_ROWS];
 	const size_t n = xsp_stopper_list(a, XSP_STOPPED_MOVES, pids,
 					  room < XSP_MOVED_ROWS ? room : XSP_MOVED_ROWS);
-	const int map = bpf_map__fd(a->bpf->maps.xsp_moves);
+	long done = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const bool still = stands_still(pids[i]);
-		uint64_t key, last = 0, *before = NULL;
-		struct xsp_move move;
-		rows[i] = (struct xsp_moved_code){.pid = pids[i], .probe = UINT32_MAX};
-		while (bpf_map_get_next_key(map, before, &key) == 0) {
-			const bool its = (pid_t)(key >> 32) == pids[i];
-			if (its && bpf_map_lookup_elem(map, &key, &move) == 0 && still)
-				handle(a, pids[i], &move, &rows[i]);
-			if (its) { /* a deleted key has no next one */
-				bpf_map_delete_elem(map, &key);
-				continue;
-			}
-			last = key;
-			before = &last;
-		}
-		xsp_attach_continue(a, pids[i]);
+		const int state = state_of(pids[i]);
+		if (state == MOVES) /* it must not run on with a copy that is not mended */
+			continue;
+		rows[done] = (struct xsp_moved_code){.pid = pids[i], .probe = UINT32_MAX};
+		handle_all(a, pids[i], state == STANDS_STILL, &rows[done++]);
 	}
-	return (long)n;
+	return done;
 }
