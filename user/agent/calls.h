@@ -104,7 +104,8 @@ struct image {
 	uint64_t base, start, end; /* load bias, and the range of its segments */
 	const void *headers;
 	uint16_t header_count;
-	bool done; /* its slots have been looked at */
+	enum { IMAGE_NEW, IMAGE_PLAIN, IMAGE_OF_OPERATORS } kind; /* PLAIN: nothing is to be done */
+	bool done; /* its slots have thunks */
 };
 struct images {
 	struct image *items;
@@ -114,7 +115,7 @@ struct images {
 };
 /* Has anything been loaded or unloaded since the last look? */
 bool images_changed(const struct images *i);
-/* Looks again: adds what is new, with done false; calls gone() for each that is not there any more. False: no memory. */
+/* Looks again: adds what is new; calls gone() for each that is not there any more. False: no memory. */
 bool images_look(struct images *i, void (*gone)(const struct image *image));
 /* Waits a moment for another thread that is in the loader. */
 void images_wait(void);
