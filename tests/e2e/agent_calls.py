@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from harness import (ROOT, SCRIPTS, TORCH, WORKLOADS, Skip, case, check, equal, finish, main, need_torch, run, start, wait_for,
+from harness import (LONG, ROOT, SCRIPTS, TORCH, WORKLOADS, Skip, case, check, equal, finish, main, need_torch, run, start, wait_for,
                      workload)
 
 AGENT = os.path.join(os.path.dirname(WORKLOADS), "libxsptrace_agent.so")
@@ -175,6 +175,47 @@ def on_and_off(folder):
 
 
 @case
+def what_another_tool_has_hooked(folder):
+    counts, read, _ = record("hooked", 50)
+    read.sound(refused=1)
+    check("small" not in read.calls, "a call that another tool's hook took", read.calls)
+    counts.pop("small")
+    equal({k: c[0] for k, c in read.calls.items()}, counts, "the others")
+
+
+@case
+def where_there_can_be_none(folder):
+    """No thread-local memory is left, or no file may be so large: the agent records nothing, and harms nothing."""
+    equal(run([workload("operators"), AGENT, "without"], env=dict(os.environ, GLIBC_TUNABLES="glibc.rtld.optional_static_tls=0")).returncode, 0,
+          "no room for thread-local memory")
+    equal(run(["prlimit", "--fsize=1000000", workload("operators"), AGENT, "without"]).returncode, 0, "files are limited")
+
+
+@case
+def another_clock(folder):
+    """A processor whose counter stops: the time is CLOCK_MONOTONIC."""
+    with open("/proc/cpuinfo", encoding="ascii") as f, open(f"{folder}/cpuinfo", "w", encoding="ascii") as to:
+        to.write(f.read().replace(" nonstop_tsc", ""))
+    inner = f"mount --bind {folder}/cpuinfo /proc/cpuinfo && exec {workload('operators')} {AGENT} arguments 300"
+    program = start(["unshare", "--mount", "sh", "-c", inner], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    equal(program.stdout.readline(), "ready\n", "operators")
+    read = reader(program.pid)
+    go(program)
+    equal(finish(program), 0, "status")
+    made = Read(read.communicate()[0])
+    made.sound(clock=2)
+    equal(made.entries, 300 * 10, "calls")
+
+
+@case
+def all_at_once(folder):
+    """On and off while threads call, throw, fork, begin, end, load and unload."""
+    for _ in range(10 if LONG else 1):
+        _, read, _ = record("storm", 200 if LONG else 20)
+        read.sound(homeless=read.totals["homeless"], lost=read.totals["lost"], cut=read.totals["cut"], open=read.totals["open"])
+
+
+@case
 def killed_at_any_moment(folder):
     """All that was written is there, and nothing that was not."""
     for _ in range(5):
@@ -198,7 +239,7 @@ def killed_often(folder):
 
 def torch_command(folder, root, *arguments):
     """Runs torch_counted.py with this machine's PyTorch, or with that of another root folder."""
-    for path in (AGENT, f"{SCRIPTS}/torch_counted.py", workload("ring_reader")):
+    for path in (AGENT, f"{SCRIPTS}/torch_counted.py", f"{SCRIPTS}/torch_loop.py", workload("ring_reader")):
         shutil.copy(path, folder)
     if root:
         return [f"{ROOT}/tests/torch/enter", root, folder, "/usr/bin/python3", "/mnt/shared/torch_counted.py", "/mnt/shared", *arguments]

@@ -58,7 +58,8 @@ struct large {
 
 OPERATOR(small, long, long)
 OPERATOR(add_Tensor, Tensor, const Tensor &, const Tensor &, double)
-OPERATOR(integers, long, long, long, long, long, long, long, long, long, long, long, long, int, bool)
+OPERATOR(integers, long, long, long, long, long, long, long, long, long, long, long, long, int,
+	 bool)
 OPERATOR(reals, double, double, double, double, double, double, double, double, double, double,
 	 double, double)
 /* 300 bytes of arguments on the stack */

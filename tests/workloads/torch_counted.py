@@ -14,10 +14,14 @@ import statistics
 import subprocess
 import sys
 import time
+import types
+import unittest
 import warnings
 
 import torch
 from torch import nn
+
+import torch_loop
 
 # getters that no profiler shows
 UNOBSERVED = {"aten::size", "aten::is_leaf", "aten::output_nr", "aten::_version", "aten::is_complex"}
@@ -71,17 +75,10 @@ def read_counts(made):
 def make_step():
     """A training step of small operators: forward, backward, optimiser."""
     torch.manual_seed(1)
-    net = nn.Sequential(nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 8))
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
-    x, y = torch.randn(8, 32), torch.randn(8, 8)
-
-    def step():
-        optimizer.zero_grad()
-        loss = nn.functional.mse_loss(net(x), y)
-        loss.backward()
-        optimizer.step()
-
-    return step
+    net = torch_loop.Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+    data, target = torch.randn(16, 1, 16, 16), torch.randint(0, 10, (16,))
+    return lambda: torch_loop.step(net, optimizer, data, target)
 
 
 def other_work():
@@ -166,23 +163,31 @@ def sample_results():
 def samples():
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
+    # PyTorch's own tests begin with these, which a distribution need not have
+    sys.modules.setdefault("expecttest", types.SimpleNamespace(TestCase=unittest.TestCase, ACCEPT=False))
+    try:
+        import setuptools.command.build_ext  # noqa
+    except ImportError:
+        for name in ("setuptools", "setuptools.command", "setuptools.command.build_ext"):
+            sys.modules[name] = types.SimpleNamespace(build_ext=object, command=None, __path__=[], __spec__=None)
     try:
         from torch.testing._internal.common_methods_invocations import op_db  # noqa
     except Exception as error:
         print("no samples:", error)
         return
-    first, plain = sample_results(), sample_results()
+    plain = [sample_results() for _ in range(3)]
     want(True)
     made = reader()
     recorded = sample_results()
     want(False)
     got, totals = read_counts(made)
     print(totals)
-    print(len(plain), "samples of", len({p[0] for p in plain}), "operators,", sum(got.values()), "calls of", len(got), "recorded")
-    steady = [n for n in range(len(plain)) if first[n] == plain[n]]  # the rest is random by itself
-    print(len(plain) - len(steady), "are never twice the same:", sorted({plain[n][0] for n in range(len(plain)) if first[n] != plain[n]}))
-    different = [(plain[n], recorded[n]) for n in steady if plain[n] != recorded[n]] if len(plain) == len(recorded) else [len(recorded)]
-    print(different[:20] or "equal")
+    print(len(recorded), "samples of", len({r[0] for r in recorded}), "operators,", sum(got.values()), "calls of", len(got), "recorded")
+    # memory that was never written, and sums whose order depends on where memory lies
+    unsteady = {a[0] for other in plain[1:] for a, b in zip(plain[0], other) if a != b}
+    print("not the same without the agent either:", *sorted(unsteady))
+    different = [r for p, r in zip(plain[0], recorded) if p != r and p[0] not in unsteady]
+    print(different[:20] or "equal" if len(plain[0]) == len(recorded) else "other samples")
 
 
 def thread_ns():

@@ -58,20 +58,20 @@ static inline uint64_t now(void)
 }
 
 /* Only this thread and its signal handlers write it: one instruction, without a lock. */
-static inline bool take_record(__u64 *head, uint64_t number)
+static inline bool take_record(struct xsp_ring *ring, uint64_t number)
 {
 	bool taken;
 
 	__asm__ volatile("cmpxchgq %[next], %[head]"
-			 : "=@ccz"(taken), [head] "+m"(*head), "+a"(number)
+			 : "=@ccz"(taken), [head] "+m"(ring->head), "+a"(number)
 			 : [next] "r"(number + 1)
 			 : "memory");
 	return taken;
 }
 
-static inline void count(__u64 *counter)
+static inline void count_lost(struct xsp_ring *ring)
 {
-	__asm__ volatile("incq %0" : "+m"(*counter));
+	__asm__ volatile("incq %0" : "+m"(ring->lost));
 }
 
 /* The stack pointer at the function's entry. */
@@ -86,10 +86,10 @@ static inline void put(const struct thread_calls *t, const struct call *call, ui
 	uint64_t number, time;
 
 	do {
-		number = *(volatile uint64_t *)&t->ring->head;
+		number = *(volatile __u64 *)&t->ring->head;
 		BARRIER();
 		time = now();
-	} while (!take_record(&t->ring->head, number));
+	} while (!take_record(t->ring, number));
 	struct xsp_ring_record *record = &t->records[number % XSP_RING_SLOTS];
 	record->time = time;
 	record->sp = entry_sp(call);
@@ -139,7 +139,7 @@ void calls_enter(struct call *call)
 	t->depth = depth + 1;
 	BARRIER();
 	if (!has_room(t, depth + 2ULL, 0)) {
-		count(&t->ring->lost);
+		count_lost(t->ring);
 		t->depth = depth;
 		return;
 	}
@@ -163,7 +163,7 @@ static inline void leave(struct call *call, uint64_t flags)
 	if (has_room(t, 1, RING_SPARE))
 		put(t, call, XSP_EVENT_EXIT, flags);
 	else /* only if coroutines or longjmp() have spoilt the depth */
-		count(&ring->lost);
+		count_lost(ring);
 }
 
 void calls_leave(struct call *call)

@@ -104,7 +104,8 @@ struct image {
 	uint64_t base, start, end; /* load bias, and the range of its segments */
 	const void *headers;
 	uint16_t header_count;
-	bool done; /* its slots have been looked at */
+	enum { IMAGE_NEW, IMAGE_PLAIN, IMAGE_OF_OPERATORS } kind; /* PLAIN: nothing is to be done */
+	bool done; /* its slots have thunks */
 };
 struct images {
 	struct image *items;
@@ -114,7 +115,7 @@ struct images {
 };
 /* Has anything been loaded or unloaded since the last look? */
 bool images_changed(const struct images *i);
-/* Looks again: adds what is new, with done false; calls gone() for each that is not there any more. False: no memory. */
+/* Looks again: adds what is new; calls gone() for each that is not there any more. False: no memory. */
 bool images_look(struct images *i, void (*gone)(const struct image *image));
 /* Waits a moment for another thread that is in the loader. */
 void images_wait(void);
@@ -129,11 +130,13 @@ struct image_symbol {
 struct image_slot {
 	uint64_t *at;
 	const char *name;
-	bool late; /* it may be bound at the first call */
+	uint32_t number; /* of its relocation; ~0: it is bound from the start */
 };
 /* Both visit a library that is held. */
 void images_symbols(const struct image *image, void (*visit)(void *, const struct image_symbol *),
 		    void *data);
+/* Is this slot, which holds `value`, bound by its first call, which has not come? */
+bool images_unbound(const struct image *image, const struct image_slot *slot, uint64_t value);
 void images_slots(const struct image *image, void (*visit)(void *, const struct image_slot *),
 		  void *data);
 

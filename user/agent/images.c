@@ -136,7 +136,10 @@ bool images_look(struct images *i, void (*gone)(const struct image *image))
 			if (!is_same(&i->items[n], &now.items[k]))
 				continue;
 			kept = true;
-			now.items[k].done = i->items[n].done && !unloaded;
+			if (unloaded)
+				continue;
+			now.items[k].kind = i->items[n].kind;
+			now.items[k].done = i->items[n].done;
 		}
 		if (!kept)
 			gone(&i->items[n]);
@@ -291,7 +294,7 @@ void images_slots(const struct image *image, void (*visit)(void *, const struct 
 			visit(data, &(struct image_slot){
 					    .at = (uint64_t *)(image->base + r->r_offset),
 					    .name = name_of(&t, &t.symbols[ELF64_R_SYM(r->r_info)]),
-					    .late = true});
+					    .number = (uint32_t)n});
 	}
 	for (size_t n = t.relative;
 	     t.relocations && n < t.relocation_bytes / sizeof(*t.relocations); n++) {
@@ -302,5 +305,31 @@ void images_slots(const struct image *image, void (*visit)(void *, const struct 
 				      .at = (uint64_t *)(image->base + r->r_offset),
 				      .name = name_of(&t, &t.symbols[ELF64_R_SYM(r->r_info)])});
 	}
+}
+static bool is_code(const struct image *image, uint64_t at, uint64_t bytes)
+{
+	const ElfW(Phdr) *h = image->headers;
+
+	for (uint16_t n = 0; n < image->header_count; n++)
+		if (h[n].p_type == PT_LOAD && (h[n].p_flags & (PF_R | PF_X)) == (PF_R | PF_X) &&
+		    at - image->base >= h[n].p_vaddr &&
+		    at + bytes - image->base <= h[n].p_vaddr + h[n].p_filesz)
+			return true;
+	return false;
+}
+
+/* It leads to the library's own code that pushes the number of the relocation for the loader. */
+bool images_unbound(const struct image *image, const struct image_slot *slot, uint64_t value)
+{
+	static const uint8_t mark[] = {0xf3, 0x0f, 0x1e, 0xfa}; /* endbr64 */
+	const uint8_t *code = (const uint8_t *)value;
+	uint32_t number;
+
+	if (slot->number == UINT32_MAX || !is_code(image, value, sizeof(mark) + 5))
+		return false;
+	if (!memcmp(code, mark, sizeof(mark)))
+		code += sizeof(mark);
+	memcpy(&number, code + 1, sizeof(number));
+	return *code == 0x68 /* push */ && number == slot->number;
 }
 #endif

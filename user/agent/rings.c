@@ -77,17 +77,22 @@ static size_t read_file(const char *path, char *text, size_t size)
 static bool counter_is_invariant(void)
 {
 	char text[4096];
-	int enabled = 0;
 
 	read_file("/proc/cpuinfo", text, sizeof(text));
 	if (!strstr(text, " constant_tsc") || !strstr(text, " nonstop_tsc"))
 		return false;
 	read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", text,
 		  sizeof(text));
-	if (!strncmp(text, "hpet", 4) || !strncmp(text, "acpi_pm", 7) ||
-	    !strncmp(text, "jiffies", 7))
-		return false;
-	return prctl(PR_GET_TSC, &enabled, 0, 0, 0) != 0 || enabled == PR_TSC_ENABLE;
+	return strncmp(text, "hpet", 4) != 0 && strncmp(text, "acpi_pm", 7) != 0 &&
+	       strncmp(text, "jiffies", 7) != 0;
+}
+
+/* A process may forbid itself the counter; then it has no clock without a system call either. */
+static bool counter_is_forbidden(void)
+{
+	int enabled = 0;
+
+	return prctl(PR_GET_TSC, &enabled, 0, 0, 0) == 0 && enabled != PR_TSC_ENABLE;
 }
 
 /* A sealed file of this size; -1. */
@@ -159,13 +164,8 @@ static void thread_ends(void *data)
 	__atomic_store_n(&ring->state, XSP_RING_ENDED, __ATOMIC_RELEASE);
 }
 
-static bool may_take(const struct xsp_ring *ring)
+static bool has_memory(const struct xsp_ring *ring)
 {
-	int enabled = 0;
-
-	/* a thread may forbid itself the counter */
-	if (rings_tsc && prctl(PR_GET_TSC, &enabled, 0, 0, 0) == 0 && enabled != PR_TSC_ENABLE)
-		return false;
 	return !rings.populate ||
 	       madvise(records_of(ring), XSP_RING_BYTES, MADV_POPULATE_WRITE) == 0;
 }
@@ -192,7 +192,7 @@ uint64_t rings_take(void *thread)
 
 	t->wait = UINT32_MAX; /* for a signal handler in here */
 	ring = find_free();
-	if (ring && !may_take(ring)) {
+	if (ring && !has_memory(ring)) {
 		__atomic_store_n(&ring->state, XSP_RING_FREE, __ATOMIC_RELEASE);
 		ring = NULL;
 	}
@@ -239,13 +239,15 @@ static bool prepare(void)
 {
 	char text[16];
 
+	if (counter_is_forbidden() || !find_thread_offset())
+		return false;
 	if (!rings.key_made && pthread_key_create(&rings.key, thread_ends) != 0)
 		return false;
 	rings.key_made = true;
 	rings_tsc = counter_is_invariant();
 	read_file("/proc/sys/vm/overcommit_memory", text, sizeof(text));
 	rings.populate = text[0] == '2';
-	return find_thread_offset() && map_file();
+	return map_file();
 }
 
 bool rings_make(void)

@@ -187,14 +187,14 @@ const char *signature_operator(const char *symbol, size_t *length, const char **
 	static const char prefix[] = "_ZN2at4_ops", suffix[] = "4callE";
 	char *name;
 
-	if (strncmp(symbol, prefix, sizeof(prefix) - 1))
+	if (strncmp(symbol, prefix, sizeof(prefix) - 1) != 0)
 		return NULL;
 	const char *digits = symbol + sizeof(prefix) - 1;
 	if (*digits < '1' || *digits > '9')
 		return NULL;
 	unsigned long n = strtoul(digits, &name, 10);
 	if (n > NAME_MAX_LENGTH || strnlen(name, n) < n ||
-	    strncmp(name + n, suffix, sizeof(suffix) - 1))
+	    strncmp(name + n, suffix, sizeof(suffix) - 1) != 0)
 		return NULL;
 	*length = n;
 	*after = name + n + sizeof(suffix) - 1;

@@ -172,6 +172,8 @@ thunk:
 	cmpq THREAD_RING, %rcx
 	jne 1f
 	movq THREAD_LIMIT, %r8
+	testq %r8, %r8
+	jz 1f
 	addq $63, %r8 /* RING_SPARE, and this record */
 	cmpq %r8, (%rcx)
 	ja 1f
