@@ -335,7 +335,7 @@ Test(agent_rings, forged_records_are_counted)
 Test(agent_rings, heads_that_jump)
 {
 	struct session s;
-	static const uint64_t heads[] = {XSP_RING_SLOTS + 9, 5, UINT64_MAX - 9, 1ULL << 63};
+	static const uint64_t heads[] = {XSP_RING_SLOTS + 9, 5, UINT64_MAX - 9, (1ULL << 63) + 100};
 
 	begin(&s, two, 3);
 	take_ring(&s.w, 0, 1);
