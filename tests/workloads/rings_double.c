@@ -47,8 +47,8 @@ static void add_function(const char *symbol, void (*function)(void))
 	const uint32_t n = rings->functions, at = n * 128;
 
 	strcpy(rings->text + at, symbol);
-	rings->function[n] = (struct xsp_ring_function){(uintptr_t)function, at,
-							(uint32_t)strlen(symbol)};
+	rings->function[n] =
+		(struct xsp_ring_function){(uintptr_t)function, at, (uint32_t)strlen(symbol)};
 	__atomic_store_n(&rings->functions, n + 1, __ATOMIC_RELEASE);
 }
 
@@ -82,8 +82,7 @@ static void put(unsigned ring, unsigned kind, unsigned function, uint64_t sp)
 {
 	struct xsp_ring *r = &rings->ring[ring];
 	const uint64_t number = r->head;
-	struct xsp_ring_record *record =
-		&records[ring * XSP_RING_SLOTS + number % XSP_RING_SLOTS];
+	struct xsp_ring_record *record = &records[ring * XSP_RING_SLOTS + number % XSP_RING_SLOTS];
 
 	record->time = now();
 	record->sp = sp;
@@ -157,9 +156,10 @@ static void *forge(void *unused)
 		else if (what < 12)
 			*record = (struct xsp_ring_record){value, dice(), dice(), dice()};
 		else /* what almost is right */
-			*record = (struct xsp_ring_record){
-				XSP_RING_WORD(r->tail + 1, value % 4, value >> 8 & 1, value >> 9 & 3),
-				now() + (value >> 20 & 1023), dice(), 0};
+			*record = (struct xsp_ring_record){XSP_RING_WORD(r->tail + 1, value % 4,
+									 value >> 8 & 1,
+									 value >> 9 & 3),
+							   now() + (value >> 20 & 1023), dice(), 0};
 	}
 	return NULL;
 }
