@@ -101,7 +101,7 @@ def agents_that_do_not_begin(folder):
 @case
 def what_needs_probes(folder):
     """What the agent does not read is said, and operators have probes."""
-    for options, why in ((["--stacks"], "does not read what was asked for"), (["--min-duration", "1ns"], "chooses neither")):
+    for options, why in ((["--stacks"], "does not read what was asked for"), (["--max-depth", "5"], "chooses neither")):
         trace, said, _, _ = record(folder, "honest", CALLS, *options)
         check(f"operators have probes, as without --inject: the agent {why}" in said, "what was said", said)
         equal(set(trace.calls), {MM, ADD}, "calls")
@@ -117,6 +117,14 @@ def a_full_ring(folder):
     counted = trace.json["xsptrace_losses"]
     equal((counted["lost_entries"], counted["lost_exits"], counted["lost_other"]), (lost, lost, 0), "lost, as the capture says")
     equal("found the agent's memory full" in said, lost > 0, "what was said")
+
+
+@case
+def forged_memory(folder):
+    """A thread writes over all of the memory while it is read: what cannot be is counted, and both go on to their ends."""
+    trace, said, _, _ = record(folder, "forged", 20000)
+    check(trace.json["xsptrace_losses"]["lost_other"] > 0, "nothing was found")
+    check("records of the agent could not be" in said, "what was said", said)
 
 
 @case
