@@ -87,6 +87,8 @@ void rings_activate(bool active);
 uint64_t rings_take(void *thread);
 /* Marks rings whose threads are gone without a word. */
 void rings_sweep(void);
+/* Gives back the memory of records that have been read. */
+void rings_trim(void);
 /* In the child of a fork, on its only thread. */
 void rings_reset(void);
 
