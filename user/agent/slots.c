@@ -128,7 +128,8 @@ static void add_function(const char *name, uint64_t address, int stack)
 	slots.count++;
 }
 
-static void take_symbol(void *unused, const struct image_symbol *symbol)
+/* The common ones first, in a round of their own. */
+static void take_symbol(void *only_common, const struct image_symbol *symbol)
 {
 	const char *after, *name;
 	const struct function *f;
@@ -136,9 +137,8 @@ static void take_symbol(void *unused, const struct image_symbol *symbol)
 	uint32_t from;
 	int stack;
 
-	(void)unused;
 	name = signature_operator(symbol->name, &length, &after);
-	if (!name || !is_observed(name, length))
+	if (!name || !is_observed(name, length) || (only_common && !common_operator(name, length)))
 		return;
 	stack = signature_stack(symbol->name);
 	if (stack < 0 || stack > STACK_MAX)
@@ -177,8 +177,11 @@ static void take_functions(struct image *image)
 	images_symbols(image, count_symbol, NULL);
 	images_slots(image, count_slot, NULL);
 	image->kind = slots.defined + slots.own > 0 ? IMAGE_OF_OPERATORS : IMAGE_PLAIN;
-	if (slots.defined > 0 && (slots.defined <= OPERATORS_MANY || slots.own > slots.defined / 2))
-		images_symbols(image, take_symbol, NULL);
+	if (slots.defined == 0 ||
+	    (slots.defined > OPERATORS_MANY && slots.own <= slots.defined / 2))
+		return;
+	images_symbols(image, take_symbol, image);
+	images_symbols(image, take_symbol, NULL);
 }
 
 /* ---- slots ---- */
