@@ -134,6 +134,13 @@ def libraries_come_and_go(folder):
     read.sound()
 
 
+def active(pid):
+    """Does the agent record? (struct xsp_rings)"""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as f, open(f"/proc/{pid}/mem", "rb") as memory:
+        memory.seek(next(int(line.split("-")[0], 16) for line in f if "/memfd:xsptrace-rings" in line) + 16)
+        return memory.read(4) == b"\1\0\0\0"
+
+
 def slots_of(pid):
     """{address: value} of all slots of operators."""
     found = {}
@@ -181,6 +188,39 @@ def what_another_tool_has_hooked(folder):
     check("small" not in read.calls, "a call that another tool's hook took", read.calls)
     counts.pop("small")
     equal({k: c[0] for k, c in read.calls.items()}, counts, "the others")
+
+
+ALL = """import ctypes, subprocess, sys, time
+library, agent = ctypes.CDLL(sys.argv[1]), ctypes.CDLL(sys.argv[2])
+wanted = ctypes.c_ushort.in_dll(agent, "xsp_agent_want_operators_semaphore")
+assert agent.xsp_agent_start() == 0
+wanted.value = 1
+print("ready", flush=True)
+sys.stdin.readline()
+assert library.all(1) == 151
+"""
+
+
+@case
+def a_library_without_slots(folder):
+    """Linked with -Bsymbolic it calls its own operators directly: none is recorded, rather than some of the calls."""
+    names = [f"_ZN2at4_ops{len(str(n)) + 1}f{n}4callEl" for n in range(150)]
+    with open(f"{folder}/many.c", "w", encoding="ascii") as f:
+        for n, name in enumerate(names):
+            f.write(f'long f{n}(long) __asm__("{name}");\nlong f{n}(long a) {{ return a + 1; }}\n')
+        f.write(f"long all(long a) {{ {' '.join(f'a = f{n}(a);' for n in range(150))} return a; }}\n")
+    for how, functions in (("-Bsymbolic", 0), ("-z,now", 150)):
+        library = f"{folder}/lib{functions}.so"
+        equal(run(["cc", "-fPIC", "-shared", f"-Wl,{how}", "-o", library, f"{folder}/many.c"]).returncode, 0, "cc")
+        program = start([sys.executable, "-c", ALL, library, AGENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        equal(program.stdout.readline(), "ready\n", "program")
+        read = reader(program.pid)
+        wait_for(lambda: active(program.pid), 5, "the agent to record")
+        go(program)
+        equal(finish(program), 0, "status")
+        made = Read(read.communicate()[0])
+        made.sound(functions=functions)
+        equal(made.entries, functions, "calls")
 
 
 @case

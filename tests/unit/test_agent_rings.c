@@ -50,13 +50,13 @@ static void writer_end(struct writer *w)
 static void add_function(struct writer *w, const char *symbol)
 {
 	const uint32_t row = w->rings->functions;
-	const uint32_t at = row > 0 ? w->rings->function[row - 1].text_at +
-					      w->rings->function[row - 1].length
-				    : 0;
+	const uint32_t at =
+		row > 0 ? w->rings->function[row - 1].text_at + w->rings->function[row - 1].length
+			: 0;
 
 	memcpy(w->rings->text + at, symbol, strlen(symbol));
-	w->rings->function[row] = (struct xsp_ring_function){0x1000 * (row + 1), at,
-							     (uint32_t)strlen(symbol)};
+	w->rings->function[row] =
+		(struct xsp_ring_function){0x1000 * (row + 1), at, (uint32_t)strlen(symbol)};
 	w->rings->functions++;
 }
 
@@ -199,7 +199,8 @@ Test(agent_rings, the_order_of_a_thread)
 	cr_assert_eq(xsp_agent_rings_before(s.a, TID + 1, s.now + 40), 0);
 	cr_expect_eq(s.got.count, 2, "of another thread");
 	cr_assert_eq(xsp_agent_rings_flush(s.a, 0xf), 0);
-	cr_expect_eq(s.got.count, 2, "what it did after the mark may come after events that are not read yet");
+	cr_expect_eq(s.got.count, 2,
+		     "what it did after the mark may come after events that are not read yet");
 	turn(&s);
 	cr_expect_eq(s.got.count, 3);
 	end(&s);
@@ -335,7 +336,7 @@ Test(agent_rings, forged_records_are_counted)
 Test(agent_rings, heads_that_jump)
 {
 	struct session s;
-	static const uint64_t heads[] = {XSP_RING_SLOTS + 9, 5, UINT64_MAX - 9, 1ULL << 63};
+	static const uint64_t heads[] = {XSP_RING_SLOTS + 9, 5, UINT64_MAX - 9, (1ULL << 63) + 100};
 
 	begin(&s, two, 3);
 	take_ring(&s.w, 0, 1);

@@ -267,7 +267,8 @@ static int ask_for(struct xsp_broker *b, const struct shared *s)
 	cr_assert_neq((void *)at, MAP_FAILED);
 	close(fd);
 	const uint64_t start = (uintptr_t)at;
-	const int got = xsp_broker_agent_rings(b, getpid(), start + s->from, start + s->bytes, &err);
+	const int got =
+		xsp_broker_agent_rings(b, getpid(), start + s->from, start + s->bytes, &err);
 	cr_expect(got >= 0 || err.text[0] != '\0', "%s: it says why", s->what);
 	if (got >= 0) {
 		cr_expect_eq(fcntl(got, F_GETFL) & O_ACCMODE, O_RDWR);
@@ -282,20 +283,20 @@ static int ask_for(struct xsp_broker *b, const struct shared *s)
 Test(broker_files, only_an_agents_memory_is_opened_for_writing)
 {
 	static const struct shared all[] = {
-		{"the agent's", XSP_RINGS_NAME, XSP_RINGS_SIZE, F_SEAL_SHRINK, BOTH, MAP_SHARED, 0, 0,
-		 true},
-		{"read only", XSP_RINGS_NAME, XSP_RINGS_SIZE, F_SEAL_SHRINK, PROT_READ, MAP_SHARED, 0,
-		 0, false},
+		{"the agent's", XSP_RINGS_NAME, XSP_RINGS_SIZE, F_SEAL_SHRINK, BOTH, MAP_SHARED, 0,
+		 0, true},
+		{"read only", XSP_RINGS_NAME, XSP_RINGS_SIZE, F_SEAL_SHRINK, PROT_READ, MAP_SHARED,
+		 0, 0, false},
 		{"a copy", XSP_RINGS_NAME, XSP_RINGS_SIZE, F_SEAL_SHRINK, BOTH, MAP_PRIVATE, 0, 0,
 		 false},
 		{"a part", XSP_RINGS_NAME, XSP_RINGS_SIZE, F_SEAL_SHRINK, BOTH, MAP_SHARED, 0, 4096,
 		 false},
-		{"another name", "xsptrace-ring", XSP_RINGS_SIZE, F_SEAL_SHRINK, BOTH, MAP_SHARED, 0,
-		 0, false},
-		{"too small", XSP_RINGS_NAME, XSP_RINGS_SIZE - 4096, F_SEAL_SHRINK, BOTH, MAP_SHARED,
+		{"another name", "xsptrace-ring", XSP_RINGS_SIZE, F_SEAL_SHRINK, BOTH, MAP_SHARED,
 		 0, 0, false},
-		{"too large", XSP_RINGS_NAME, XSP_RINGS_SIZE + 4096, F_SEAL_SHRINK, BOTH, MAP_SHARED,
-		 0, 0, false},
+		{"too small", XSP_RINGS_NAME, XSP_RINGS_SIZE - 4096, F_SEAL_SHRINK, BOTH,
+		 MAP_SHARED, 0, 0, false},
+		{"too large", XSP_RINGS_NAME, XSP_RINGS_SIZE + 4096, F_SEAL_SHRINK, BOTH,
+		 MAP_SHARED, 0, 0, false},
 		{"without seals", XSP_RINGS_NAME, XSP_RINGS_SIZE, 0, BOTH, MAP_SHARED, 0, 0, false},
 		{"with others", XSP_RINGS_NAME, XSP_RINGS_SIZE, F_SEAL_GROW, BOTH, MAP_SHARED, 0, 0,
 		 false},

@@ -4,7 +4,8 @@
 
 #pragma GCC diagnostic ignored "-Wattributes"
 
-__attribute__((used, visibility("default"), section(".probes"))) volatile unsigned short xsp_agent_want_operators_semaphore = 0;
+__attribute__((used, visibility("default"),
+	       section(".probes"))) volatile unsigned short xsp_agent_want_operators_semaphore = 0;
 
 void xsp_agent_want_operators(void);
 

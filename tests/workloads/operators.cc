@@ -398,24 +398,25 @@ static void *storm_libraries(void *)
 	return nullptr;
 }
 
-/* On and off, in the middle of everything. */
+/* On and off, in the middle of everything. Forks, the last, wait for all who place uprobes on the machine: not in a short one. */
 static void storm()
 {
-	void *(*const work[])(void *) = {storm_calls, storm_calls,   storm_throws,   storm_throws,
-					 storm_forks, storm_threads, storm_libraries};
+	void *(*const work[])(void *) = {storm_calls,	storm_calls,	 storm_throws, storm_throws,
+					 storm_threads, storm_libraries, storm_forks};
 	pthread_t all[sizeof(work) / sizeof(*work)];
 	long rounds = number;
+	size_t count = sizeof(work) / sizeof(*work) - (rounds < 100);
 
 	MUST(pthread_key_create(&key, late_destructor) == 0);
-	for (size_t n = 0; n < sizeof(work) / sizeof(*work); n++)
+	for (size_t n = 0; n < count; n++)
 		MUST(pthread_create(&all[n], nullptr, work[n], nullptr) == 0);
 	for (long n = 0; n < rounds; n++) {
 		usleep(1000 * (unsigned)(n % 30));
 		want(n % 2 != 0);
 	}
 	stopped = true;
-	for (pthread_t t : all)
-		pthread_join(t, nullptr);
+	for (size_t n = 0; n < count; n++)
+		pthread_join(all[n], nullptr);
 	want(true);
 }
 
@@ -434,16 +435,27 @@ static void without()
 
 enum { CALLS = 10000 }; /* fit into a ring */
 
-/* The best of many: others use the processor too. */
+static uint64_t lost()
+{
+	uint64_t all = 0;
+
+	for (unsigned n = 0; n < XSP_RINGS_COUNT; n++)
+		all += rings()->ring[n].lost;
+	return all;
+}
+
+/* The best of many: others use the processor too. A call that is lost costs less. */
 static double best(void (*calls)())
 {
 	double found = 1e9;
 
 	for (int n = 0; n < 50; n++) {
+		uint64_t before = lost();
 		double start = ns();
 		calls();
 		double took = (ns() - start) / CALLS;
-		found = took < found ? took : found;
+		if (lost() == before)
+			found = took < found ? took : found;
 		usleep(5000); /* the reader catches up */
 	}
 	return found;
@@ -479,12 +491,36 @@ static void call_optionals()
 		optionals::call({}, 2.0, 3, {}, (double)n);
 }
 
+static void *call_first(void *took)
+{
+	double start = ns();
+
+	small::call(1);
+	*(double *)took = ns() - start;
+	return nullptr;
+}
+
+/* The least of a thread's first call. */
+static double first_call()
+{
+	double found = 1e9, took;
+
+	for (int n = 0; n < 100; n++) {
+		pthread_t t;
+		MUST(pthread_create(&t, nullptr, call_first, &took) == 0);
+		pthread_join(t, nullptr);
+		found = took < found ? took : found;
+	}
+	return found;
+}
+
 static void cost()
 {
 	static void (*const calls[])() = {call_small, call_add, call_optionals, call_wide};
 	static const char *const names[] = {"nothing on the stack", "a result in memory",
 					    "128 bytes on the stack", "384 bytes on the stack"};
 
+	printf("the first call of a thread %.0f ns\n", first_call());
 	for (long n = 0; n < number; n++)
 		for (int c = 0; c < 4; c++) {
 			want(true);

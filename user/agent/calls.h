@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * calls.h - the recorder of calls in the target: shared by thunks.S, calls.c, rings.c, signature.c, images.c, slots.c
- * and operators.c.
+ * calls.h - the recorder of calls in the target: shared by thunks.S, calls.c, rings.c, signature.c, common.c,
+ * images.c, slots.c and operators.c.
  *
  * The way of a call: a library's slot holds the address of a thunk (slots.c wrote it there). The thunk (thunks.S) keeps
  * the registers, writes the entry into its thread's ring (calls.c), calls the real function, and writes the exit. The
@@ -87,6 +87,8 @@ void rings_activate(bool active);
 uint64_t rings_take(void *thread);
 /* Marks rings whose threads are gone without a word. */
 void rings_sweep(void);
+/* Gives back the memory of records that have been read. */
+void rings_trim(void);
 /* In the child of a fork, on its only thread. */
 void rings_reset(void);
 
@@ -97,6 +99,11 @@ int signature_stack(const char *symbol);
 /* The operator's name in such a symbol, or NULL; *after: what follows the name. */
 const char *signature_operator(const char *symbol, size_t *length, const char **after);
 
+/* ---- common.c -------------------------------------------------------------------- */
+
+/* Is this an operator that most programs call? */
+bool common_operator(const char *name, size_t length);
+
 /* ---- images.c: the libraries of this process -------------------------------------- */
 
 struct image {
@@ -104,7 +111,8 @@ struct image {
 	uint64_t base, start, end; /* load bias, and the range of its segments */
 	const void *headers;
 	uint16_t header_count;
-	bool done; /* its slots have been looked at */
+	enum { IMAGE_NEW, IMAGE_PLAIN, IMAGE_OF_OPERATORS } kind; /* PLAIN: nothing is to be done */
+	bool done; /* its slots have thunks */
 };
 struct images {
 	struct image *items;
@@ -114,7 +122,7 @@ struct images {
 };
 /* Has anything been loaded or unloaded since the last look? */
 bool images_changed(const struct images *i);
-/* Looks again: adds what is new, with done false; calls gone() for each that is not there any more. False: no memory. */
+/* Looks again: adds what is new; calls gone() for each that is not there any more. False: no memory. */
 bool images_look(struct images *i, void (*gone)(const struct image *image));
 /* Waits a moment for another thread that is in the loader. */
 void images_wait(void);

@@ -136,7 +136,10 @@ bool images_look(struct images *i, void (*gone)(const struct image *image))
 			if (!is_same(&i->items[n], &now.items[k]))
 				continue;
 			kept = true;
-			now.items[k].done = i->items[n].done && !unloaded;
+			if (unloaded)
+				continue;
+			now.items[k].kind = i->items[n].kind;
+			now.items[k].done = i->items[n].done;
 		}
 		if (!kept)
 			gone(&i->items[n]);

@@ -5,12 +5,15 @@
 #include <dlfcn.h>
 #include "calls.h"
 
-enum { SWEEP_TURNS = 50 };
+enum {
+	SWEEP_TURNS = 50,
+	TRIM_TURNS = 100, /* ten seconds: whoever reads has read */
+};
 
 static struct {
 	bool active;
 	bool failed; /* also: a fork came in the middle of a change, and this is the child */
-	uint32_t turns;
+	uint32_t turns, idle_turns;
 	_Atomic bool changing;
 } operators;
 
@@ -68,8 +71,12 @@ bool operators_turn(bool wanted)
 	/* in the child of a fork, slots may be left of the parent's */
 	bool ends = !wanted && (operators.active || slots_any());
 
-	if (!begins && !ends && !operators.active)
+	if (!begins && !ends && !operators.active) {
+		if (++operators.idle_turns == TRIM_TURNS)
+			rings_trim();
 		return false;
+	}
+	operators.idle_turns = 0;
 	atomic_store(&operators.changing, true);
 	if (begins)
 		begin();

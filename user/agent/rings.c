@@ -36,6 +36,7 @@ bool rings_tsc;
 
 static struct {
 	struct xsp_rings *file;
+	uint64_t trimmed[XSP_RINGS_COUNT]; /* heads */
 	pthread_key_t key;
 	bool key_made;
 	bool populate; /* a page of the file may be refused when it is touched */
@@ -220,6 +221,19 @@ void rings_sweep(void)
 		    syscall(SYS_tgkill, pid, tid, 0) != 0 && errno == ESRCH && ring->tid == tid)
 			__atomic_compare_exchange_n(&ring->state, &state, XSP_RING_ENDED, false,
 						    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	}
+}
+
+void rings_trim(void)
+{
+	for (uint32_t i = 0; rings.file && i < XSP_RINGS_COUNT; i++) {
+		const struct xsp_ring *ring = &rings.file->ring[i];
+		uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
+		if (head == rings.trimmed[i] ||
+		    head != __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE))
+			continue;
+		madvise(records_of(ring), XSP_RING_BYTES, MADV_REMOVE);
+		rings.trimmed[i] = head;
 	}
 }
 

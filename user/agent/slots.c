@@ -51,7 +51,7 @@ static struct {
 	struct mapping *mappings;
 	size_t mapping_count;
 	const struct image *image; /* that is being looked at */
-	uint32_t own, defined; /* slots and functions of it */
+	uint32_t own, defined; /* slots and functions of operators of it */
 	bool full; /* no memory */
 } slots;
 
@@ -128,7 +128,8 @@ static void add_function(const char *name, uint64_t address, int stack)
 	slots.count++;
 }
 
-static void take_symbol(void *unused, const struct image_symbol *symbol)
+/* The common ones first, in a round of their own. */
+static void take_symbol(void *only_common, const struct image_symbol *symbol)
 {
 	const char *after, *name;
 	const struct function *f;
@@ -136,9 +137,8 @@ static void take_symbol(void *unused, const struct image_symbol *symbol)
 	uint32_t from;
 	int stack;
 
-	(void)unused;
 	name = signature_operator(symbol->name, &length, &after);
-	if (!name || !is_observed(name, length))
+	if (!name || !is_observed(name, length) || (only_common && !common_operator(name, length)))
 		return;
 	stack = signature_stack(symbol->name);
 	if (stack < 0 || stack > STACK_MAX)
@@ -171,14 +171,17 @@ static void count_slot(void *unused, const struct image_slot *slot)
 }
 
 /* The functions of a library that calls its own without slots are left to others: part of the calls is no record. */
-static void take_functions(const struct image *image)
+static void take_functions(struct image *image)
 {
 	slots.defined = slots.own = 0;
 	images_symbols(image, count_symbol, NULL);
-	if (slots.defined > OPERATORS_MANY)
-		images_slots(image, count_slot, NULL);
-	if (slots.defined > 0 && (slots.defined <= OPERATORS_MANY || slots.own > slots.defined / 2))
-		images_symbols(image, take_symbol, NULL);
+	images_slots(image, count_slot, NULL);
+	image->kind = slots.defined + slots.own > 0 ? IMAGE_OF_OPERATORS : IMAGE_PLAIN;
+	if (slots.defined == 0 ||
+	    (slots.defined > OPERATORS_MANY && slots.own <= slots.defined / 2))
+		return;
+	images_symbols(image, take_symbol, image);
+	images_symbols(image, take_symbol, NULL);
 }
 
 /* ---- slots ---- */
@@ -366,25 +369,23 @@ static void drop_slots(const struct image *image)
 	slots.written.count = kept;
 }
 
-static void visit_new(void (*visit)(const struct image *image), bool done)
+static void visit_held(struct image *image, void (*visit)(struct image *image))
 {
-	for (size_t n = 0; n < slots.images.count; n++) {
-		struct image *image = &slots.images.items[n];
-		void *held = image->done ? NULL : images_hold(image);
-		if (!held)
-			continue;
-		slots.image = image;
-		visit(image);
-		image->done = done;
-		images_release(held);
-	}
+	void *held = images_hold(image);
+
+	if (!held)
+		return;
+	slots.image = image;
+	visit(image);
+	images_release(held);
 }
 
-static void take_slots(const struct image *image)
+static void take_slots(struct image *image)
 {
 	slots.pending.count = 0;
 	images_slots(image, take_slot, NULL);
 	write_all(slots.pending.items, slots.pending.count, false);
+	image->done = true;
 }
 
 bool slots_look(void)
@@ -393,40 +394,49 @@ bool slots_look(void)
 
 	if (!images_look(&slots.images, drop_slots))
 		return false;
-	visit_new(take_functions, false);
+	struct image *items = slots.images.items;
+	size_t count = slots.images.count;
+	for (size_t n = 0; n < count; n++)
+		if (items[n].kind == IMAGE_NEW)
+			visit_held(&items[n], take_functions);
 	publish();
-	/* libraries that came before may have slots for what came now */
-	for (size_t n = 0; slots.count > before && n < slots.images.count; n++)
-		slots.images.items[n].done = false;
 	if (!read_mappings())
 		return false;
-	visit_new(take_slots, true);
+	/* libraries that came before may have slots for functions that came now */
+	for (size_t n = 0; n < count; n++)
+		if (items[n].kind == IMAGE_OF_OPERATORS && (!items[n].done || slots.count > before))
+			visit_held(&items[n], take_slots);
 	return !slots.full;
 }
 
-static void undo_slots(const struct image *image)
+static bool is_of(const struct image *image, size_t n)
 {
-	size_t first = 0, next;
+	return n < slots.written.count && slots.written.items[n].base == image->base;
+}
 
-	while (first < slots.written.count && slots.written.items[first].base != image->base)
-		first++;
-	for (next = first;
-	     next < slots.written.count && slots.written.items[next].base == image->base; next++)
-		;
-	write_all(slots.written.items + first, next - first, true);
+static void undo_slots(struct image *image)
+{
+	for (size_t n = 0, next; n < slots.written.count; n = next) {
+		for (next = n; is_of(image, next); next++)
+			;
+		write_all(slots.written.items + n, next - n, true);
+		next += next == n;
+	}
 	drop_slots(image);
 }
 
 void slots_undo(void)
 {
-	images_look(&slots.images, drop_slots);
-	for (size_t n = 0; n < slots.images.count; n++)
-		slots.images.items[n].done = false;
-	while (slots.written.count > 0 && read_mappings()) {
-		size_t before = slots.written.count;
-		visit_new(undo_slots, false);
-		if (slots.written.count == before)
-			break;
+	if (!images_look(&slots.images, drop_slots) || !read_mappings())
+		return;
+	for (size_t n = 0; n < slots.images.count; n++) {
+		struct image *image = &slots.images.items[n];
+		image->done = false;
+		for (size_t k = 0; k < slots.written.count; k++)
+			if (is_of(image, k)) {
+				visit_held(image, undo_slots);
+				break;
+			}
 	}
 }
 

@@ -51,8 +51,8 @@ static bool user_of(pid_t pid, uid_t *uid)
 	unsigned real, effective, saved, file;
 	const int rc = xsp_procfs_read(&xsp_open_directly, pid, "status", 65536, &status, NULL);
 	const char *ids = rc == 0 ? xsp_procfs_field(status, "Uid") : NULL;
-	const bool known = ids != NULL && sscanf(ids, "%u %u %u %u", &real, &effective, &saved,
-						 &file) == 4;
+	const bool known =
+		ids != NULL && sscanf(ids, "%u %u %u %u", &real, &effective, &saved, &file) == 4;
 
 	if (known)
 		*uid = (uid_t)file;

@@ -194,8 +194,7 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 		xsp_recorder_put_cpu_limit, xsp_call_sites_put_info,
 		xsp_children_put_infos,	    put_pythons,
 		xsp_recorder_put_late,	    xsp_recorder_put_changed,
-		xsp_operators_put_info,
-		xsp_recorder_put_gaps,
+		xsp_operators_put_info,	    xsp_recorder_put_gaps,
 	};
 
 	if (r->finished)

@@ -28,7 +28,8 @@ struct recorded_process {
 		bool closed; /* none can be: xsp_mapped_file.closed */
 		bool late; /* none are, by --attach-limit */
 		bool mapped; /* its mapping is in the capture */
-		uint8_t *spared; /* by probe: those that are not attached (operators.c); NULL: none */
+		uint8_t *
+			spared; /* by probe: those that are not attached (operators.c); NULL: none */
 	} * modules; /* by id */
 	size_t room;
 	uint64_t probed_pages; /* of code; they are its own copies while probes are in */
@@ -265,18 +266,19 @@ int xsp_children_put_infos(struct xsp_recorder *r);
 /* Attaches to those born since the last call, for some milliseconds at most. */
 void xsp_children_attach(struct xsp_recorder *r);
 
-/* A file that it maps: attaches to what is planned there. */
-int xsp_recorder_add_file(struct xsp_recorder *r, struct recorded_process *p,
-			  const struct xsp_mapped_file *f, struct xsp_error *err);
-
 /* rings/operators.c: operators by the agent. Where options do not ask for that, these do nothing. */
 int xsp_operators_new(struct xsp_recorder *r);
 void xsp_operators_free(struct xsp_recorder *r);
 /* Puts the agent's file first. */
 void xsp_operators_first(const struct xsp_recorder *r, struct xsp_mapped_files *files);
-/* Before the files of the process are attached to: has its agent begin, if it has one, and says so, or why not. */
-int xsp_operators_begin(struct xsp_recorder *r, struct recorded_process *p,
-			const struct xsp_mapped_files *files, struct xsp_error *err);
+/* The file that is to be attached to before the others: that of an agent, if there are operators that it may record. Else
+ * NULL. */
+const struct xsp_mapped_file *xsp_operators_agent(struct xsp_recorder *r,
+						  struct recorded_process *p,
+						  const struct xsp_mapped_files *files);
+/* That is attached to: has the agent begin, and says so, or why it cannot. */
+void xsp_operators_begin(struct xsp_recorder *r, const struct recorded_process *p,
+			 const struct xsp_mapped_file *agent);
 /* The probes of the module that are not to be attached in this process; NULL: none. */
 int xsp_operators_spare(struct xsp_recorder *r, const struct recorded_process *p,
 			const struct xsp_planned_module *m, uint8_t **spared);

@@ -81,8 +81,7 @@ static int look(const struct xsp_broker *b, pid_t pid, struct found *found, stru
 	for (size_t i = 0; rc == 0 && i < files->count; i++) {
 		found->driver =
 			found->driver || strstr(files->files[i].display_path, DRIVER) != NULL;
-		found->torch =
-			found->torch || strstr(files->files[i].display_path, TORCH) != NULL;
+		found->torch = found->torch || strstr(files->files[i].display_path, TORCH) != NULL;
 		found->agent =
 			found->agent || strstr(files->files[i].display_path, XSP_GPU_AGENT) != NULL;
 	}
@@ -128,7 +127,8 @@ int xsp_inject_agent(struct xsp_broker *b, const pid_t *pids, size_t count, bool
 			return rc;
 		const bool useful = found.driver || (operators && found.torch);
 		if (!useful && !quiet)
-			xsp_say("process %d has not loaded " DRIVER "%s: there is nothing to collect, and nothing was injected",
+			xsp_say("process %d has not loaded " DRIVER
+				"%s: there is nothing to collect, and nothing was injected",
 				pids[i], operators ? ", nor " TORCH : "");
 		if (!useful || found.agent)
 			continue;

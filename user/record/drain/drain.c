@@ -163,8 +163,8 @@ static int on_agent_event(void *ctx, const struct xsp_event *e)
 {
 	struct xsp_drain *d = ctx;
 	const struct xsp_drain_options *o = &d->options;
-	const int rc = xsp_capture_put_event(o->writer, e->tid & (unsigned)(d->count - 1), e,
-					     e->size);
+	const int rc =
+		xsp_capture_put_event(o->writer, e->tid & (unsigned)(d->count - 1), e, e->size);
 
 	if (rc < 0) {
 		d->error = rc;

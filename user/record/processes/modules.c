@@ -49,7 +49,8 @@ static int put_probe(struct xsp_recorder *r, const struct xsp_planned_module *m,
 	int rc = keep_price(r, p, (uint32_t)entry, (uint32_t)leave);
 	if (rc < 0)
 		return rc;
-	if (xsp_operators_are_by_agent(r, p->id)) /* where another process has probes, they cost more */
+	if (xsp_operators_are_by_agent(
+		    r, p->id)) /* where another process has probes, they cost more */
 		entry = leave = XSP_AGENT_RECORD_NS;
 	struct xsp_capture_probe definition = {
 		.id = p->id,
@@ -414,8 +415,8 @@ static int add_module(struct xsp_recorder *r, struct recorded_process *p,
 	return rc;
 }
 
-int xsp_recorder_add_file(struct xsp_recorder *r, struct recorded_process *p,
-			  const struct xsp_mapped_file *f, struct xsp_error *err)
+static int add_file(struct xsp_recorder *r, struct recorded_process *p,
+		    const struct xsp_mapped_file *f, struct xsp_error *err)
 {
 	int rc = add_module(r, p, f, err);
 
@@ -498,10 +499,13 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 		rc = plan_file(r, p, &files->files[i], &m, err);
 	}
 	note_wanted(r);
-	if (rc == 0)
-		rc = xsp_operators_begin(r, p, files, err);
+	const struct xsp_mapped_file *agent = rc == 0 ? xsp_operators_agent(r, p, files) : NULL;
+	if (agent != NULL)
+		rc = add_file(r, p, agent, err);
+	if (agent != NULL && rc == 0)
+		xsp_operators_begin(r, p, agent);
 	for (size_t i = 0; i < files->count && rc == 0; i++)
-		rc = xsp_recorder_add_file(r, p, &files->files[i], err);
+		rc = add_file(r, p, &files->files[i], err);
 	if (rc < 0 && err->text[0] == '\0')
 		xsp_recorder_cannot_record(p->pid, rc, err);
 	if (r->started && r->plan.probes > known)

@@ -80,8 +80,7 @@ void xsp_operators_free(struct xsp_recorder *r)
 
 static bool is_operator(const struct xsp_probe *p)
 {
-	return p->action == XSP_ACTION_SPAN &&
-	       strcmp(p->provider, xsp_provider_torch.name) == 0 &&
+	return p->action == XSP_ACTION_SPAN && strcmp(p->provider, xsp_provider_torch.name) == 0 &&
 	       strncmp(p->symbol, OPERATOR, sizeof(OPERATOR) - 1) == 0;
 }
 
@@ -223,9 +222,10 @@ static int check_refused(const struct xsp_ring_memory *m, struct xsp_error *err)
 	xsp_ring_memory_counts(m, &homeless, &refused);
 	if (refused == 0)
 		return 0;
-	return xsp_error_set(err, -EADDRINUSE, XSP_STATUS_TARGET,
-			     "%s entries of its libraries' tables lead to functions of another tool",
-			     xsp_format_count(count, refused));
+	return xsp_error_set(
+		err, -EADDRINUSE, XSP_STATUS_TARGET,
+		"%s entries of its libraries' tables lead to functions of another tool",
+		xsp_format_count(count, refused));
 }
 
 /* ---- a process ---- */
@@ -245,24 +245,22 @@ static void note_probes_stay(struct xsp_recorder *r, const struct recorded_proce
 
 	if (wish != NULL)
 		xsp_broker_release_from(r->broker, p->pid, &wish->id, 1, false);
-	xsp_recorder_note(r, "operators of process %d have probes, as usual: %s", (int)p->pid,
-			  why);
+	xsp_recorder_note(r, "operators of process %d have probes, as usual: %s", (int)p->pid, why);
 }
 
-static void note_agent(struct xsp_recorder *r, const struct recorded_process *p, size_t operators)
+static void note_agent(struct xsp_recorder *r, const struct recorded_process *p)
 {
 	char all[XSP_UNITS_SIZE], served[XSP_UNITS_SIZE];
 	const size_t count = xsp_agent_rings_functions(r->agents, p->pid);
 
-	xsp_recorder_note(
-		r,
-		"the agent in process %d records %s of %s operators, without probes%s", (int)p->pid,
-		xsp_format_count(served, count), xsp_format_count(all, operators),
-		r->pythons != NULL ? "; their lines of Python come from samples and waits" : "");
+	xsp_recorder_note(r, "the agent in process %d records %s of %s operators, without probes%s",
+			  (int)p->pid, xsp_format_count(served, count),
+			  xsp_format_count(all, r->operators.count),
+			  r->pythons != NULL ? "; their lines of Python come from samples and waits"
+					     : "");
 }
 
-static int begin(struct xsp_recorder *r, const struct recorded_process *p, size_t operators,
-		 struct xsp_error *err)
+static int begin(struct xsp_recorder *r, const struct recorded_process *p, struct xsp_error *err)
 {
 	struct xsp_ring_memory *m = NULL;
 	int rc = wait_for_agent(r, p, &m, err);
@@ -277,7 +275,7 @@ static int begin(struct xsp_recorder *r, const struct recorded_process *p, size_
 	if (rc < 0)
 		return xsp_out_of_memory(err);
 	learn_threads(r, p->pid);
-	note_agent(r, p, operators);
+	note_agent(r, p);
 	return 0;
 }
 
@@ -307,27 +305,32 @@ void xsp_operators_first(const struct xsp_recorder *r, struct xsp_mapped_files *
 	}
 }
 
-int xsp_operators_begin(struct xsp_recorder *r, struct recorded_process *p,
-			const struct xsp_mapped_files *files, struct xsp_error *err)
+const struct xsp_mapped_file *xsp_operators_agent(struct xsp_recorder *r,
+						  struct recorded_process *p,
+						  const struct xsp_mapped_files *files)
 {
 	const struct xsp_mapped_file *file;
-	struct xsp_error why = {0};
 
 	if (r->agents == NULL)
-		return 0;
+		return NULL;
 	for (size_t i = 0; i < files->count; i++)
 		p->driver = p->driver ||
 			    strstr(xsp_base_name(files->files[i].display_path), DRIVER) != NULL;
-	const struct xsp_planned_module *agent = find_agent(r, files, &file);
-	const size_t operators = agent != NULL ? collect_operators(r, p, files) : 0;
-	if (operators == 0 || p->child)
-		return 0;
-	int rc = xsp_recorder_add_file(r, p, file, err);
-	if (rc == 0 && xsp_agent_rings_has(r->agents, p->pid))
+	const bool any = find_agent(r, files, &file) != NULL && !p->child &&
+			 collect_operators(r, p, files) > 0;
+	return any ? file : NULL;
+}
+
+void xsp_operators_begin(struct xsp_recorder *r, const struct recorded_process *p,
+			 const struct xsp_mapped_file *agent)
+{
+	const struct xsp_planned_module *m = xsp_plan_find(&r->plan, agent);
+	struct xsp_error why = {0};
+
+	if (xsp_agent_rings_has(r->agents, p->pid))
 		xsp_agent_rings_look(r->agents, p->pid);
-	else if (rc == 0 && begin(r, p, operators, &why) < 0)
-		note_probes_stay(r, p, agent, why.text);
-	return rc;
+	else if (m != NULL && begin(r, p, &why) < 0)
+		note_probes_stay(r, p, m, why.text);
 }
 
 int xsp_operators_end(struct xsp_recorder *r, const struct recorded_process *p)

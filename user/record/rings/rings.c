@@ -26,7 +26,8 @@ struct reader {
 	uint64_t tail, mark, lost;
 	uint64_t last; /* the latest record's time, in the agent's clock */
 	uint64_t last_ns; /* of the latest event that was handed over */
-	uint64_t since_ns; /* when it began to be stuck, or its thread to be unknown; 0: it did not */
+	uint64_t
+		since_ns; /* when it began to be stuck, or its thread to be unknown; 0: it did not */
 };
 
 struct agent {

@@ -28,7 +28,8 @@ struct xsp_agent_rings_options {
 	/* The probe of a function of the process; XSP_RING_NO_PROBE: its calls are not wanted. */
 	uint32_t (*probe)(void *ctx, pid_t pid, uint64_t address, const char *symbol);
 	void *ctx;
-	uint32_t mask; /* a thread's events are in the stream with the number tid & mask; below 64 */
+	uint32_t
+		mask; /* a thread's events are in the stream with the number tid & mask; below 64 */
 };
 
 struct xsp_agent_rings *xsp_agent_rings_new(const struct xsp_agent_rings_options *options);

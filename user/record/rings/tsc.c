@@ -81,8 +81,8 @@ void xsp_tsc_add(struct xsp_tsc *t, const struct xsp_tsc_pair *pair)
 /* From that pair on, in either direction. A counter that the target has made up may lie anywhere. */
 static uint64_t from(const struct xsp_tsc_pair *p, uint64_t tsc, double rate)
 {
-	const double ns = tsc >= p->tsc ? (double)(tsc - p->tsc) * rate
-					: -(double)(p->tsc - tsc) * rate;
+	const double ns =
+		tsc >= p->tsc ? (double)(tsc - p->tsc) * rate : -(double)(p->tsc - tsc) * rate;
 
 	if (ns < 0)
 		return -ns >= (double)p->ns ? 0 : p->ns - (uint64_t)-ns;
@@ -95,9 +95,7 @@ static double rate_before(const struct xsp_tsc *t, const struct xsp_tsc_pair *la
 	const uint64_t back = t->count < XSP_TSC_PAIRS ? t->count - 1 : XSP_TSC_PAIRS - 1;
 	const struct xsp_tsc_pair *first = last(t, back);
 
-	return t->rate > 0	? t->rate
-	       : first != latest ? rate_between(first, latest)
-				 : 0;
+	return t->rate > 0 ? t->rate : first != latest ? rate_between(first, latest) : 0;
 }
 
 uint64_t xsp_tsc_ns(const struct xsp_tsc *t, uint64_t tsc)

@@ -18,7 +18,8 @@ struct xsp_tsc_pair {
 };
 
 struct xsp_tsc {
-	struct xsp_tsc_pair pairs[XSP_TSC_PAIRS]; /* the latest ones; number n is in n % XSP_TSC_PAIRS */
+	struct xsp_tsc_pair
+		pairs[XSP_TSC_PAIRS]; /* the latest ones; number n is in n % XSP_TSC_PAIRS */
 	uint64_t count; /* ever */
 	struct xsp_tsc_pair base; /* what the rate is counted from */
 	double rate; /* ns a tick, over half a second or more; 0: not known yet */

@@ -1,0 +1,236 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""--inject: operators that the agent in the process records, in the recorder's capture. rings_double is a program that is its own
+agent, honest or not; agent_calls.py has the agent alone."""
+import collections
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import time
+
+from harness import (EXTRA, SCRIPTS, TORCH, WORKLOADS, XSPTRACE, Recording, Trace, case, check, equal, finish, main, need_torch,
+                     run, start, wait_for, xsptrace)
+
+DOUBLE = os.path.join(WORKLOADS, "rings_double", "rings_double")
+MM, ADD = "at::_ops::mm::call", "at::_ops::add_Tensor::call"
+CALLS = 2000
+AS_USUAL = "have probes, as usual: "
+BY_AGENT = "the agent in process %d records 2 of 2 operators, without probes"
+QUIET = ["--waits=off", "--sample=off"]
+
+
+class Double:
+    def __init__(self, mode, calls=CALLS):
+        self.child = start([DOUBLE, mode, calls], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.pid = int(self.child.stdout.readline())
+
+    def go(self):
+        """Makes its calls; how many of them found the ring full."""
+        self.child.stdin.write("\n")
+        self.child.stdin.flush()
+        return int(self.child.stdout.readline().split()[1])
+
+    def end(self):
+        self.child.stdin.close()
+        equal(finish(self.child), 0, "status of the target")
+
+
+def record(folder, mode, calls=CALLS, *options):
+    """The trace of the double's calls, what the recording said, and how many calls the ring had no room for."""
+    double = Double(mode, calls)
+    out = f"{folder}/{mode}.json"
+    with Recording(folder, "--inject", *QUIET, *options, "-p", double.pid, "-o", out, name=mode) as r:
+        lost = double.go()
+        time.sleep(0.1)
+        r.stop()
+        r.wait()
+    double.end()
+    with open(f"{folder}/{mode}.log", encoding="utf-8") as f:
+        return Trace(out), f.read(), lost, double.pid
+
+
+def nested(trace):
+    """How many calls of add lie in one of mm."""
+    around, inside = {"ts": 0, "dur": 0}, 0
+    for span in sorted(trace.spans, key=lambda e: (e["ts"], -e["dur"])):
+        if span["name"] == MM:
+            around = span
+        else:
+            inside += span["ts"] + span["dur"] <= around["ts"] + around["dur"] + 0.001
+    return inside
+
+
+@case
+def counts_of_the_double(folder):
+    trace, said, lost, pid = record(folder, "honest")
+    check(BY_AGENT % pid in said, "what was said", said)
+    equal((lost, dict(trace.calls)), (0, {MM: CALLS, ADD: CALLS}), "calls")
+    equal(nested(trace), CALLS, "those of add that lie in one of mm")
+
+
+@case
+def what_the_agent_does_not_record(folder):
+    """Of two operators the agent has one; the other one keeps its probes, and no call is there twice."""
+    trace, said, _, pid = record(folder, "half")
+    check(f"the agent in process {pid} records 1 of 2 operators" in said, "what was said", said)
+    equal(dict(trace.calls), {MM: CALLS, ADD: CALLS}, "calls")
+    equal(nested(trace), CALLS, "those of add, by probes, that lie in one of mm, by the agent")
+
+
+@case
+def files_that_are_no_agents(folder):
+    """The probes stay, with the reason, and see all calls."""
+    for mode, why in (("small", "it has another size"), ("unsealed", "it could become smaller"),
+                      ("version", "of another version"), ("clock", "of another version"),
+                      ("refused", "lead to functions of another tool")):
+        trace, said, _, pid = record(folder, mode)
+        check(re.search(f"operators of process {pid} {AS_USUAL}.*{why}", said), f"{mode}: what was said", said)
+        equal(dict(trace.calls), {MM: CALLS, ADD: CALLS}, f"{mode}: calls")
+
+
+@case(long="an agent that does not begin is waited for")
+def agents_that_do_not_begin(folder):
+    for mode in ("unnamed", "idle"):
+        trace, said, _, pid = record(folder, mode)
+        check(f"operators of process {pid} {AS_USUAL}the agent has not begun within a second" in said, "what was said", said)
+        equal(dict(trace.calls), {MM: CALLS, ADD: CALLS}, f"{mode}: calls")
+
+
+@case
+def what_needs_probes(folder):
+    """What the agent does not read is said, and operators have probes."""
+    for options, why in ((["--stacks"], "does not read what was asked for"), (["--max-depth", "5"], "chooses neither")):
+        trace, said, _, _ = record(folder, "honest", CALLS, *options)
+        check(f"operators have probes, as without --inject: the agent {why}" in said, "what was said", said)
+        equal(set(trace.calls), {MM, ADD}, "calls")
+
+
+@case
+def a_full_ring(folder):
+    """Nothing is lost unsaid: recorded and lost calls are all."""
+    calls = 300000
+    trace, said, lost, _ = record(folder, "honest", calls)
+    equal(trace.calls[MM] + lost, calls, "recorded and lost")
+    equal(trace.calls[ADD], trace.calls[MM], "both")
+    counted = trace.json["xsptrace_losses"]
+    equal((counted["lost_entries"], counted["lost_exits"], counted["lost_other"]), (lost, lost, 0), "lost, as the capture says")
+    equal("found the agent's memory full" in said, lost > 0, "what was said")
+
+
+@case
+def forged_memory(folder):
+    """A thread writes over all of the memory while it is read: what cannot be is counted, and both go on to their ends."""
+    trace, said, _, _ = record(folder, "forged", 20000)
+    check(trace.json["xsptrace_losses"]["lost_other"] > 0, "nothing was found")
+    check("records of the agent could not be" in said, "what was said", said)
+
+
+@case
+def killed_while_it_writes(folder):
+    """What the ring held is in the capture; then the recorder dies, and the next recording works."""
+    double = Double("honest", 20000)
+    out = f"{folder}/target.json"
+    with Recording(folder, "--inject", *QUIET, "-p", double.pid, "-o", out, name="target") as r:
+        lost = double.go()
+        double.child.kill()
+        r.wait()
+    equal(Trace(out).calls[MM], 20000 - lost, "calls of the killed target")
+    double = Double("honest")
+    with Recording(folder, "--inject", *QUIET, "-p", double.pid, "-o", f"{folder}/dies.json", name="dies") as r:
+        r.process.kill()
+        r.process.wait()
+    out = f"{folder}/next.json"
+    with Recording(folder, "--inject", *QUIET, "-p", double.pid, "-o", out, name="next") as r:
+        double.go()
+        time.sleep(0.1)
+        r.stop()
+        r.wait()
+    double.end()
+    equal(dict(Trace(out).calls), {MM: CALLS, ADD: CALLS}, "calls of the next recording")
+
+
+@case
+def two_recorders(folder):
+    """The second one has probes, says so, and both have all calls."""
+    double = Double("honest")
+    outs = [f"{folder}/{n}.json" for n in ("first", "second")]
+    with Recording(folder, "--inject", *QUIET, "-p", double.pid, "-o", outs[0], name="first") as first:
+        with Recording(folder, "--inject", *QUIET, "-p", double.pid, "-o", outs[1], name="second") as second:
+            double.go()
+            time.sleep(0.1)
+            second.stop()
+            second.wait()
+        first.stop()
+        first.wait()
+    double.end()
+    with open(f"{folder}/second.log", encoding="utf-8") as f:
+        said = f.read()
+    check("another recording reads what the agent records" in said, "what was said", said)
+    for out in outs:
+        equal(dict(Trace(out).calls), {MM: CALLS, ADD: CALLS}, f"calls in {out}")
+
+
+# ---- PyTorch ----
+
+
+def torch_step(folder):
+    """A process that waits with a model; (child, counts of one step by torch.profiler)."""
+    child = start([TORCH, f"{SCRIPTS}/torch_stepped.py", "40"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    line = child.stdout.readline()
+    check(line, "the script has not begun")
+    return child, collections.Counter({k: int(v) for k, v in (x.split("=") for x in line.split()[1:])})
+
+
+@case(long="PyTorch is loaded, and profiled")
+def counts_of_pytorch(folder):
+    """Operators are those that torch.profiler counts; nodes and ranges by probes lie around them as in a recording by probes alone."""
+    need_torch()
+    around = {}
+    for how in ("--inject", "--python=off"):
+        child, expected = torch_step(folder)
+        out = f"{folder}/{how.strip('-')}.db"
+        with Recording(folder, how, "--max-overhead=off", "-p", child.pid, "-o", out, name=how.strip("-")) as r:
+            child.stdin.write("\n")
+            child.stdin.flush()
+            child.stdout.readline()
+            time.sleep(0.2)
+            r.stop()
+            r.wait()
+        child.stdin.close()
+        equal(finish(child), 0, "status")
+        with sqlite3.connect(f"file:{out}?mode=ro", uri=True) as db:
+            got = dict(db.execute("SELECT name, COUNT(*) FROM calls GROUP BY name"))
+            around[how] = collections.Counter(db.execute(
+                "SELECT a.name, b.name, a.ending FROM calls a LEFT JOIN calls b ON a.parent_id = b.id"))
+            lost = dict(db.execute("SELECT name, value FROM losses WHERE name LIKE 'lost%'"))
+        equal(set(lost.values()), {0}, "losses")
+        operators = {k: 40 * v for k, v in expected.items() if k.startswith("aten::")}
+        equal({k: got.get(k, 0) for k in operators}, operators, f"{how}: calls")
+        equal(around[how][("aten::mm", "failing", "unwound")], 40, "calls that an exception left")
+    equal(around["--inject"], around["--python=off"], "what lies in what")
+
+
+@case(long="PyTorch is loaded; a long recording")
+def forty_deaths(folder):
+    """The tracer, or the target, dies at any moment: the target goes on, and what it had recorded is in the capture."""
+    need_torch()
+    child = start([TORCH, f"{SCRIPTS}/torch_loop.py"], stdout=subprocess.DEVNULL)
+    time.sleep(3)
+    for n in range(20):
+        recording = start([XSPTRACE, *EXTRA, "--inject", "-p", child.pid, "-o", f"{folder}/k.json"], stderr=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL)
+        time.sleep(0.1 * n)
+        recording.kill()
+        recording.wait()
+        check(child.poll() is None, "the target ended")
+    out = f"{folder}/after.json"
+    xsptrace("--inject", "-p", child.pid, "-d", "1", "-o", out)
+    check(sum(Trace(out).calls.values()) > 100, "operators after that")
+    child.kill()
+    child.wait()
+
+
+if __name__ == "__main__":
+    main()
