@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -510,7 +511,7 @@ Test(agent_rings, a_counter_that_changes_its_rate)
 		add_pair(&t, 20000000 * i, 10000000 * i);
 	cr_expect_eq(t.uneven, 0);
 	for (uint64_t i = 1; i <= 200; i++)
-		add_pair(&t, 20000000 * 200 + 20010000 * i, 10000000 * (200 + i));
+		add_pair(&t, 20000000ULL * 200 + 20010000 * i, 10000000 * (200 + i));
 	cr_expect_gt(t.uneven, 0, "500 ppm");
 }
 
