@@ -123,7 +123,8 @@ struct xsp_thread_waits {
 	__u32 unplaced_ns; /* waited since a stack was reported, up to xsp_wait_stack_least_ns */
 	__u32 descriptor; /* that it waits for; XSP_NO_DESCRIPTOR */
 	__u32 reserved;
-	struct xsp_peer peer; /* of the wait that is reported; process and comm: since it was woken */
+	struct xsp_peer
+		peer; /* of the wait that is reported; process and comm: since it was woken */
 };
 #define XSP_NO_DESCRIPTOR ~0U
 /* --wait-stacks: of a thread that leaves its CPU. */
@@ -183,9 +184,9 @@ _Static_assert(XSP_ARGS_SMALL >= XSP_DETAIL_LEAST && XSP_ARGS_LARGE >= XSP_ARGS_
 
 /* Values of maps: one compiler writes them, the other reads them. */
 _Static_assert(sizeof(struct xsp_range_spec) == 36, "xsp_specs");
-_Static_assert(sizeof(struct xsp_thread_waits) == 8 * (7 + XSP_WAIT_CLASSES) +
-							  4 * XSP_WAIT_CLASSES + 104 + sizeof(struct xsp_peer) +
-							  sizeof(struct xsp_thread_io),
+_Static_assert(sizeof(struct xsp_thread_waits) ==
+		       8 * (7 + XSP_WAIT_CLASSES) + 4 * XSP_WAIT_CLASSES + 104 +
+			       sizeof(struct xsp_peer) + sizeof(struct xsp_thread_io),
 	       "no padding");
 _Static_assert(sizeof(struct xsp_detail_spec) == 8 + 4 * XSP_WORDS_MAX, "xsp_details");
 _Static_assert(sizeof(struct xsp_args_spec) == 16 + 8 * XSP_ARGS_ITEMS, "xsp_args");
