@@ -228,8 +228,9 @@ def twenty_deaths(folder):
         recording.wait()
         check(child.poll() is None, "the target ended")
     out = f"{folder}/after.json"
-    xsptrace("--inject", "-p", child.pid, "-d", "1", "-o", out)
-    check(sum(Trace(out).calls.values()) > 100, "operators after that")
+    said = xsptrace("--inject", "-p", child.pid, "-d", "4", "-o", out).stderr
+    check(re.search(r"records [\d,]+ of [\d,]+ operators, without probes", said), "what was said", said)
+    check(sum(Trace(out).calls.values()) > 100, "operators after that", said)
     child.kill()
     child.wait()
 
