@@ -181,10 +181,10 @@ int main(int argc, char **argv)
 		rings->ring[0].tid = (uint32_t)syscall(SYS_gettid);
 		rings->ring[0].state = XSP_RING_USED;
 	}
-	if (is(mode, "forged") && pthread_create(&thread, NULL, forge, NULL) != 0)
-		return 1;
 	/* the recording has begun */
 	if (read(0, &byte, 1) != 1)
+		return 1;
+	if (is(mode, "forged") && pthread_create(&thread, NULL, forge, NULL) != 0)
 		return 1;
 	for (long i = 0; i < calls; i++)
 		call(is(mode, "half"));
