@@ -177,8 +177,8 @@ static int attach_subjects(struct xsp_attach *a)
 static int attach_own(struct xsp_attach *a, void (*function)(void), enum xsp_program program,
 		      enum xsp_event_kind kind)
 {
-	struct xsp_attach_site site = {.cookie = (uint64_t)kind << XSP_COOKIE_KIND_SHIFT |
-						 LAST_SPEC};
+	struct xsp_attach_site site = {.cookie =
+					       (uint64_t)kind << XSP_COOKIE_KIND_SHIFT | LAST_SPEC};
 	int rc = own_offset((uintptr_t)function, &site.offset);
 
 	return rc < 0 ? rc
