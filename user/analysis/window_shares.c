@@ -9,6 +9,7 @@
 #include "base/rows/search.h"
 #include "base/rows/tally.h"
 #include "capture/capture.h"
+#include "timeline/waits.h"
 
 /* So much may lie between a window's end and the last event in it. */
 #define EDGE_NS 1000U
@@ -19,6 +20,7 @@
 #define FEW_CALLS 10U
 
 struct xsp_window_shares {
+	const struct xsp_timeline *timeline;
 	const struct xsp_capture_window *windows;
 	const struct xsp_capture_probe *probes;
 	size_t window_count, probe_count;
@@ -76,6 +78,7 @@ int xsp_window_shares_new(const struct xsp_timeline *t, struct xsp_window_shares
 		free(s);
 		return -ENOMEM;
 	}
+	s->timeline = t;
 	s->windows = windows;
 	s->window_count = count;
 	s->probe_count = xsp_capture_probes(r, &s->probes);
@@ -147,6 +150,7 @@ int xsp_window_shares_add(struct xsp_window_shares *s, struct xsp_share_sums **s
 	const double part = cut ? 2 * ns : ns;
 	(*sums)->ns[group] += part;
 	(*sums)->probe_ns += (cut ? 2 : 1) * ((double)all_ns - ns);
+	(*sums)->probes_ns[group] += (cut ? 2 : 1) * ((double)all_ns - ns);
 	(*sums)->squares += part * part;
 	(*sums)->calls++;
 	(*sums)->whole += !cut;
@@ -203,6 +207,30 @@ static double by_price(double error, const struct xsp_share_sums *sums, double n
 	return (high - low) * (high - low) / 4;
 }
 
+/* Time on a CPU takes so much longer where others have the CPU in between: with the waits after a wait, which are as long
+ * without probes, taken out by their number. */
+static double stretch_of(const struct xsp_window_shares *s)
+{
+	const struct xsp_thread_times *times;
+	const size_t count = xsp_timeline_times(s->timeline, &times);
+	double running = 0, ready = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct xsp_timeline_thread *th = times[i].thread;
+		uint64_t waits = 0;
+		if (th == NULL ||
+		    xsp_tally_find(&s->threads, xsp_u64_pair(th->pid, th->tid)) == NULL)
+			continue;
+		for (unsigned k = 0; k < XSP_WAIT_CLASSES; k++)
+			waits += times[i].waits[k];
+		running += (double)times[i].running_ns;
+		if (waits > 0)
+			ready += (double)times[i].runnable_ns *
+				 (double)times[i].waits[XSP_WAIT_RUNNABLE] / (double)waits;
+	}
+	return running > 0 ? 1 + ready / running : 1;
+}
+
 bool xsp_window_shares_of(const struct xsp_window_shares *s, const struct xsp_share_sums *sums,
 			  double *share, double *error)
 {
@@ -210,19 +238,22 @@ bool xsp_window_shares_of(const struct xsp_window_shares *s, const struct xsp_sh
 
 	if (s == NULL || sums == NULL || sums->whole == 0)
 		return false;
-	const double threads = threads_of(s);
+	const double threads = threads_of(s), stretch = stretch_of(s);
+	struct xsp_share_sums net = *sums;
 	for (unsigned i = 0; i < s->groups; i++) {
-		time_ns[i] = s->length_ns[i] - s->probe_ns[i] / threads;
+		time_ns[i] = s->length_ns[i] - stretch * s->probe_ns[i] / threads;
+		net.ns[i] = fmax(net.ns[i] - (stretch - 1) * net.probes_ns[i], 0);
 		if (time_ns[i] < s->length_ns[i] / 100) /* the estimate may exceed what there was */
 			time_ns[i] = s->length_ns[i] / 100;
 		all_ns += time_ns[i];
 		all_probe_ns += s->length_ns[i] - time_ns[i];
-		ns += sums->ns[i];
+		ns += net.ns[i];
 	}
+	net.probe_ns *= stretch;
 	*share = fmin(ns / all_ns, fmax((double)s->threads.count, 1));
-	*error = sqrt(fmax(by_groups(s, sums, time_ns, all_ns, *share),
+	*error = sqrt(fmax(by_groups(s, &net, time_ns, all_ns, *share),
 			   at_least(s, sums, all_ns, *share)) +
-		      by_price(s->price_error, sums, ns, all_ns, all_probe_ns));
+		      by_price(s->price_error, &net, ns, all_ns, all_probe_ns));
 	*error = fmin(*error, 1);
 	return true;
 }

@@ -18,7 +18,7 @@ struct xsp_window_shares;
 /* Of one name. Zero-initialise. */
 struct xsp_share_sums {
 	double ns[XSP_SHARE_GROUPS];
-	double probe_ns; /* estimated, taken from them */
+	double probe_ns, probes_ns[XSP_SHARE_GROUPS]; /* estimated, taken from them; by group */
 	double squares; /* of what each call adds */
 	double whole_squares; /* of the lengths of calls that were seen whole */
 	uint64_t calls, whole;
