@@ -107,6 +107,13 @@ def a_full_ring(folder):
         check(read.totals["lost"] > 0 or not how, f"{what}: the ring was not full", read.totals)
 
 
+@case(long="100 million operators")
+def a_hundred_million(folder):
+    counts, read, _ = record("arguments", 10_000_000)
+    read.sound(lost=read.totals["lost"])
+    equal((read.exits, read.entries + read.totals["lost"], sum(counts.values())), (read.entries, 10**8, 10**8), "recorded and lost")
+
+
 @case
 def threads_come_and_go(folder):
     """Also with operators in a thread's last destructors, and with more threads than rings."""
