@@ -121,7 +121,8 @@ static struct xsp_plan_attached attach(void)
 						       .id = FIRST_ID + i,
 						       .place = {.sites = sites[i], .count = 3}};
 	}
-	cr_assert_eq(xsp_plan_attach(&plan, NULL, &m, NULL, 1, false, &done, &err), 0, "%s", err.text);
+	cr_assert_eq(xsp_plan_attach(&plan, NULL, &m, NULL, 1, false, &done, &err), 0, "%s",
+		     err.text);
 	return done;
 }
 
