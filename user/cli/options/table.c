@@ -264,7 +264,7 @@ const struct xsp_option xsp_option_table[] = {
 		 "(record_function, nvtx, itt)"},
 	{"inject", 0, RECORD, 0, NULL, xsp_take_flag, .topic = XSP_TOPIC_GPU, .at = AT(inject),
 	 .help = "GPU activity of a running process, and PyTorch's\n"
-		 "operators at 20 ns a call: stops one thread\n"
+		 "operators for some tens of ns: stops one thread\n"
 		 "of it for about a millisecond and has it load the\n"
 		 "agent, which stays (idle) until the process ends.\n"
 		 "The only option that puts code into a process\n"
