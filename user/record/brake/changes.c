@@ -133,6 +133,28 @@ static void add_family(struct xsp_recorder *r, struct xsp_brake_plan *plan)
 			plan->let_go_count - before);
 }
 
+/* The programs that read names do not look at the state of a probe: spans with names of their own are taken out of each
+ * process. That waits for the kernel. */
+static int release_named(struct xsp_recorder *r, struct xsp_brake_plan *plan)
+{
+	size_t left = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < plan->let_go_count && rc == 0; i++) {
+		const uint32_t id = plan->let_go[i];
+		const struct xsp_probe *p = xsp_recorder_probe(r, id);
+		if (p == NULL || p->action != XSP_ACTION_NAMED_SPAN) {
+			plan->let_go[left++] = id;
+			continue;
+		}
+		rc = note_let_go(r, id, xsp_now_ns());
+		for (size_t k = 0; k < r->process_count; k++)
+			xsp_broker_release_from(r->broker, r->processes[k].pid, &id, 1, false);
+	}
+	plan->let_go_count = left;
+	return rc;
+}
+
 /* Beside an unpaid debt, or where many threads are slowed and a change of links would wait for each of them, everything is
  * taken out until the debt is paid, and the plan's probes do not return. */
 int xsp_brake_release(struct xsp_recorder *r, struct xsp_brake_plan *plan)
@@ -141,8 +163,12 @@ int xsp_brake_release(struct xsp_recorder *r, struct xsp_brake_plan *plan)
 	const bool unpaid = o->unpaid_ns > o->budget * UNPAID_NS;
 	const bool pays = (unpaid || xsp_watched_is_crowded(o)) &&
 			  xsp_broker_method(r->broker) == XSP_ATTACH_UPROBE_MULTI;
-	int rc = 0;
+	int rc = release_named(r, plan);
 
+	if (rc < 0 || plan->let_go_count == 0) {
+		xsp_watched_begin_anew(r, xsp_now_ns());
+		return rc;
+	}
 	if (unpaid)
 		add_family(r, plan);
 	if ((pays ? begin_pause(r, 0)

@@ -311,8 +311,16 @@ static void add_cost(struct xsp_overhead *o, uint32_t tid, const struct xsp_cost
 	charge(o, w, c->ns);
 }
 
+static bool may_go_beside_agent(const struct xsp_recorder *r, const struct xsp_probe *p)
+{
+	return p->action == XSP_ACTION_SPAN ||
+	       (p->action == XSP_ACTION_NAMED_SPAN &&
+		xsp_broker_method(r->broker) == XSP_ATTACH_UPROBE_MULTI);
+}
+
 bool xsp_watched_may_go(void *recorder, uint32_t probe)
 {
+	const struct xsp_recorder *r = recorder;
 	const struct xsp_probe *p = xsp_recorder_probe(recorder, probe);
 
 	/* what the agent records costs too little for that; and rather than record all of it in windows, other spans
@@ -320,8 +328,7 @@ bool xsp_watched_may_go(void *recorder, uint32_t probe)
 	if (p == NULL || xsp_operators_are_by_agent(recorder, probe))
 		return false;
 	return strcmp(p->provider, xsp_provider_function.name) == 0 ||
-	       (xsp_operators_have_agent(recorder) &&
-		(p->action == XSP_ACTION_SPAN || p->action == XSP_ACTION_NAMED_SPAN)) ||
+	       (xsp_operators_have_agent(r) && may_go_beside_agent(r, p)) ||
 	       xsp_window_may_release(recorder, probe);
 }
 
