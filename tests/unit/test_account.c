@@ -485,3 +485,47 @@ Test(account, lines_of_python_that_threads_wait_in_tell_their_routine)
 	cr_expect_eq(c.families[0].members, 2);
 	clear(&c);
 }
+
+/* Where waits would have cost too much. Code that a package makes by exec() is none of the program's. */
+Test(account, without_waits_samples_are_the_time_on_a_cpu)
+{
+	struct xsp_capture_python_frame frames[] = {{.name = 0x9001}, {.name = 0x9002}};
+	const struct xsp_capture_python stack = {.id = 1, .count = 2, .frames = frames};
+	struct builder b;
+	struct counted c;
+
+	builder_begin(&b, 3);
+	cr_assert_eq(xsp_capture_put_info(b.w, "samples", "cpu-clock 100"), 0);
+	address_name(&b, XSP_NAME_OF_CODE, AT_HOT, "app\nhot");
+	cr_assert_eq(xsp_capture_put_name(b.w, 0x9001, "<string>\n2\n__getitem__"), 0);
+	cr_assert_eq(xsp_capture_put_name(b.w, 0x9002, "/x/settle.py\n42\nbatch"), 0);
+	cr_assert_eq(xsp_capture_put_python(b.w, &stack), 0);
+	for (uint64_t i = 0; i < 6; i++)
+		sample(&b, 1100 + 10 * i, AT_HOT);
+	for (uint64_t i = 0; i < 4; i++) {
+		struct {
+			struct xsp_event_sample e;
+			struct xsp_section section;
+			uint64_t id;
+		} of_python = {.e = {.head = {.kind = XSP_EVENT_SAMPLE,
+					      .probe = NO_PROBE,
+					      .sp = SP - 0x4000,
+					      .flags = XSP_EVENT_SECTIONS},
+				     .address = AT_HOT,
+				     .period_ns = 10,
+				     .syscall = -2},
+			       .section = {.type = XSP_SECTION_PYTHON, .size = 16, .value = 1},
+			       .id = 1};
+		b.now = 1200 + 10 * i;
+		builder_put(&b, &of_python, sizeof(of_python));
+	}
+	count(&b, &c, NULL);
+	uint64_t start_ns, end_ns;
+	xsp_timeline_window(c.timeline, &start_ns, &end_ns);
+	adds_up(&c, end_ns - start_ns);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_CPU, "hot"), 60);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_CPU, "settle.py:42 batch"), 40);
+	cr_expect_eq(c.families[0].cpu_ns, 100);
+	cr_expect_eq(c.families[0].off_ns, end_ns - start_ns - 100);
+	clear(&c);
+}

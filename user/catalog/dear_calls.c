@@ -41,6 +41,9 @@ static const struct {
 	[XSP_DEAR_THREAD] =
 		{0.1, "threads started", "starting threads",
 		 "keep threads (a pool, an executor) instead of starting one for each piece of work"},
+	[XSP_DEAR_FORK] =
+		{0.1, "processes started", "starting processes",
+		 "start them less often, or from a small process: fork copies the page tables of all memory (posix_spawn and vfork do not; Python: no preexec_fn)"},
 	[XSP_DEAR_POLL] =
 		{0.4, "polling", "asking what is ready",
 		 "let poll, select or epoll wait (a timeout above 0), and read all that is there before asking again"},
@@ -62,6 +65,9 @@ static const struct {
 	[XSP_DEAR_LOGIN] =
 		{0.15, "login", "logging in and shaking hands",
 		 "keep connections and sessions (a pool, keep-alive, TLS resumption): deriving a key is slow by design"},
+	[XSP_DEAR_CERTIFICATES] =
+		{0.1, "certificates loaded", "loading certificates",
+		 "make one TLS context (one client, one session) and keep it: each new one reads all certificates that are trusted"},
 	[XSP_DEAR_ROWS] =
 		{0.2, "Python for each row", "calling Python for each row or element",
 		 "work on whole columns and arrays (operators, groupby, np.where) instead of apply, iterrows or np.vectorize"},
@@ -142,6 +148,13 @@ static const struct {
 	{XSP_DEAR_YAML, CONTAINS, " Scanner.check_token"},
 	{XSP_DEAR_THREAD, BEGINS, "pthread_create"},
 	{XSP_DEAR_THREAD, BEGINS, "__pthread_create"},
+	{XSP_DEAR_FORK, BEGINS, "_Fork"},
+	{XSP_DEAR_FORK, BEGINS, "__libc_fork"},
+	{XSP_DEAR_FORK, BEGINS, "__fork"},
+	{XSP_DEAR_FORK, BEGINS, "vfork"},
+	{XSP_DEAR_FORK, BEGINS, "__vfork"},
+	{XSP_DEAR_FORK, BEGINS, "posix_spawn"},
+	{XSP_DEAR_FORK, BEGINS, "__spawni"},
 	{XSP_DEAR_SPIN, BEGINS, "pthread_spin_lock"},
 	{XSP_DEAR_SPIN, BEGINS, "pthread_mutex_trylock"},
 	{XSP_DEAR_STRLEN, BEGINS, "__strlen_"},
@@ -187,6 +200,10 @@ static const struct {
 	{XSP_DEAR_LOGIN, BEGINS, "SSL_do_handshake"},
 	{XSP_DEAR_LOGIN, BEGINS, "SSL_connect"},
 	{XSP_DEAR_LOGIN, BEGINS, "SSL_accept"},
+	{XSP_DEAR_CERTIFICATES, PYTHON, "ssl.py create_default_context"},
+	{XSP_DEAR_CERTIFICATES, BEGINS, "SSL_CTX_load_verify"},
+	{XSP_DEAR_CERTIFICATES, BEGINS, "SSL_CTX_set_default_verify_paths"},
+	{XSP_DEAR_CERTIFICATES, BEGINS, "X509_load_cert_crl_file"},
 	{XSP_DEAR_ROWS, CONTAINS, " iterrows"},
 	{XSP_DEAR_ROWS, CONTAINS, " DataFrame.iterrows"},
 	{XSP_DEAR_ROWS, CONTAINS, " apply_standard"},

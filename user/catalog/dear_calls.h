@@ -17,6 +17,7 @@ enum xsp_dear_call {
 	XSP_DEAR_APPEND,
 	XSP_DEAR_YAML,
 	XSP_DEAR_THREAD,
+	XSP_DEAR_FORK,
 	XSP_DEAR_SPIN,
 	XSP_DEAR_POLL, /* system calls that ask what is ready */
 	XSP_DEAR_STRLEN,
@@ -24,6 +25,7 @@ enum xsp_dear_call {
 	XSP_DEAR_GARBAGE,
 	XSP_DEAR_COPYING, /* memory; also operators */
 	XSP_DEAR_LOGIN,
+	XSP_DEAR_CERTIFICATES,
 	XSP_DEAR_ROWS,
 	XSP_DEAR_PICKLE,
 	XSP_DEAR_LOOKUP,

@@ -79,8 +79,11 @@ static void put_head(struct brief *b)
 	xsp_printable(name, sizeof(name), who != NULL ? who : "", b->width - strlen(rest));
 	snprintf(text, sizeof(text), "%s%s", name, rest);
 	line(b, "", text);
-	snprintf(text, sizeof(text), "on CPU %.0f %%, ready %.0f %%, waiting %.0f %%", cpu, ready,
-		 fmax(0, 100 - cpu - ready));
+	if (xsp_number(a, "off_share") > 0)
+		snprintf(text, sizeof(text), "on CPU %.0f %%, by samples alone", cpu);
+	else
+		snprintf(text, sizeof(text), "on CPU %.0f %%, ready %.0f %%, waiting %.0f %%", cpu,
+			 ready, fmax(0, 100 - cpu - ready));
 	if (members > 1)
 		xsp_join(text, sizeof(text), "; ", "mean of %.0f threads", members);
 	if (steps > 0) {

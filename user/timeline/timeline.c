@@ -218,12 +218,12 @@ static void set_sinks(struct xsp_timeline *t, const struct xsp_timeline_sink *si
 {
 	t->sinks = sinks;
 	t->sink_count = count;
-	t->steps_wanted = t->charges_wanted = false;
+	t->steps_wanted = t->places_wanted = false;
 	for (size_t i = 0; i < count; i++) {
 		t->steps_wanted = t->steps_wanted || sinks[i].step != NULL;
-		t->charges_wanted = t->charges_wanted || sinks[i].charge != NULL;
+		t->places_wanted = t->places_wanted || sinks[i].charge != NULL;
 	}
-	t->charges_wanted = t->charges_wanted && t->charges != NULL;
+	t->charges_wanted = t->places_wanted && t->charges != NULL;
 	t->steps_wanted = t->steps_wanted && xsp_timeline_steps_expected(t);
 	t->steps_end = t->steps_wanted && xsp_timeline_steps_are_ends(t);
 }

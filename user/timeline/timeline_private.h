@@ -159,7 +159,8 @@ struct xsp_timeline {
 	size_t sink_count;
 	bool steps_wanted; /* by a sink, and there may be some */
 	bool steps_end; /* and only their ends are marked */
-	bool charges_wanted; /* by a sink, and the capture has waits */
+	bool places_wanted; /* of samples: by a sink of charges */
+	bool charges_wanted; /* the same, and the capture has waits */
 	struct xsp_timeline_counts counts;
 	uint64_t serial;
 

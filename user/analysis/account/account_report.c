@@ -67,11 +67,10 @@ struct shown {
 
 static const char *kind_name(enum xsp_account_kind kind)
 {
-	static const char *const names[XSP_ACCOUNT_KINDS] = {[XSP_ACCOUNT_WAIT] = "waiting",
-							     [XSP_ACCOUNT_SPAN] = "span",
-							     [XSP_ACCOUNT_CPU] = "on CPU",
-							     [XSP_ACCOUNT_READY] = "ready",
-							     [XSP_ACCOUNT_PROBES] = "probes"};
+	static const char *const names[XSP_ACCOUNT_KINDS] = {
+		[XSP_ACCOUNT_WAIT] = "waiting",	 [XSP_ACCOUNT_SPAN] = "span",
+		[XSP_ACCOUNT_CPU] = "on CPU",	 [XSP_ACCOUNT_READY] = "ready",
+		[XSP_ACCOUNT_PROBES] = "probes", [XSP_ACCOUNT_OFF] = "off CPU"};
 
 	return names[kind];
 }
@@ -202,7 +201,8 @@ static const char *without_place(enum xsp_account_kind kind)
 		[XSP_ACCOUNT_WAIT] = "waiting, where is not known",
 		[XSP_ACCOUNT_CPU] = "on a CPU, not sampled",
 		[XSP_ACCOUNT_READY] = "ready, without a CPU",
-		[XSP_ACCOUNT_PROBES] = "the recording's own probes"};
+		[XSP_ACCOUNT_PROBES] = "the recording's own probes",
+		[XSP_ACCOUNT_OFF] = "off the CPU (waits were not recorded)"};
 
 	return texts[kind] != NULL ? texts[kind] : "";
 }
@@ -330,6 +330,9 @@ static void put_head(struct xsp_report_section *section, const struct state *s,
 			 xsp_cell_integer(f->members));
 	put_share(section, "cpu_share", "on a CPU", f->all_cpu_ns, f->all_ns);
 	put_share(section, "ready_share", "ready, without a CPU", f->all_ready_ns, f->all_ns);
+	xsp_report_value(section, "off_share", "off the CPU, without recorded waits",
+			 XSP_UNIT_SHARE,
+			 f->off_ns > 0 ? share_of((double)f->off_ns, f->ns) : xsp_cell_absent());
 	xsp_report_value(section, "steps", "steps", XSP_UNIT_COUNT,
 			 xsp_cell_if(f->steps > 0, f->steps));
 	xsp_report_value(section, "ns", "time in the account", XSP_UNIT_NS,

@@ -17,6 +17,7 @@ enum xsp_account_kind {
 	XSP_ACCOUNT_CPU, /* on a CPU in no span: shared out by samples */
 	XSP_ACCOUNT_READY, /* ready to run, and without a CPU */
 	XSP_ACCOUNT_PROBES, /* the recording's own hits, estimated */
+	XSP_ACCOUNT_OFF, /* not on a CPU, by samples alone: the capture has no waits */
 	XSP_ACCOUNT_KINDS,
 };
 /* `why`, beside enum xsp_wait_class. */
@@ -89,6 +90,7 @@ struct xsp_account_family {
 	size_t count;
 	uint64_t stack_ns; /* waits whose place was read, of wait_ns */
 	uint64_t wait_ns;
+	uint64_t off_ns; /* XSP_ACCOUNT_OFF, of ns */
 	uint64_t samples;
 };
 
@@ -98,7 +100,7 @@ size_t xsp_account_name_length(const char *name);
 
 struct xsp_account;
 
-/* *out stays NULL if the capture has no waits. 0 or -ENOMEM. */
+/* *out stays NULL if the capture has neither waits nor samples. 0 or -ENOMEM. */
 int xsp_account_new(struct xsp_timeline *t, struct xsp_capture_reader *r, struct xsp_account **out);
 void xsp_account_free(struct xsp_account *a);
 struct xsp_timeline_sink xsp_account_sink(struct xsp_account *a);

@@ -87,6 +87,7 @@ struct account_family {
 struct xsp_account {
 	struct xsp_timeline *timeline;
 	struct xsp_capture_reader *reader;
+	bool by_samples; /* there are no charges */
 	XSP_TALLY(struct account_thread) threads;
 	XSP_TALLY(struct account_cell) cells;
 	struct account_thread *last;
@@ -95,5 +96,8 @@ struct xsp_account {
 	uint8_t *dear; /* by name: 1 + enum xsp_dear_call; 0: not looked at yet */
 	size_t dear_capacity;
 };
+
+/* collect.c: without charges, the rest of the recording's time is off the CPU. 0 or -ENOMEM. */
+int xsp_account_add_off(struct xsp_account *a);
 
 #endif

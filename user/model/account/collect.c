@@ -18,13 +18,15 @@
 int xsp_account_new(struct xsp_timeline *t, struct xsp_capture_reader *r, struct xsp_account **out)
 {
 	*out = NULL;
-	if (!xsp_timeline_has_waits(t))
+	const bool by_samples = !xsp_timeline_has_waits(t);
+	if (by_samples && !xsp_timeline_has_samples(t))
 		return 0;
 	struct xsp_account *a = calloc(1, sizeof(*a));
 	if (a == NULL)
 		return -ENOMEM;
 	a->timeline = t;
 	a->reader = r;
+	a->by_samples = by_samples;
 	a->cells.tally.most = MOST_CELLS;
 	a->threads.tally.most = MOST_THREADS;
 	*out = a;
@@ -335,6 +337,32 @@ static uint8_t why_dear(struct xsp_account *a, const struct xsp_sample *s, uint3
 	return call != XSP_DEAR_NONE ? (uint8_t)(XSP_ACCOUNT_DEAR + call) : 0;
 }
 
+/* Without charges, all time on a CPU is that of samples. */
+static int add_sampled(struct xsp_account *a, struct account_thread *th, const struct xsp_sample *s,
+		       bool paused)
+{
+	const struct account_cell cell = {.kind = XSP_ACCOUNT_CPU, .paused = paused};
+
+	th->ns += s->period_ns;
+	return add(a, th, &cell, (int64_t)s->period_ns, 0, false);
+}
+
+int xsp_account_add_off(struct xsp_account *a)
+{
+	const struct account_cell cell = {.kind = XSP_ACCOUNT_OFF};
+	uint64_t start, end;
+	int rc = 0;
+
+	xsp_timeline_window(a->timeline, &start, &end);
+	for (size_t i = 0; i < a->threads.count && a->by_samples && rc == 0; i++) {
+		struct account_thread *th = &a->threads.rows[i];
+		const uint64_t off = end - start > th->ns ? end - start - th->ns : 0;
+		th->ns += off;
+		rc = add(a, th, &cell, (int64_t)off, 0, false);
+	}
+	return rc;
+}
+
 /* Shares out the time in no span; in a span the time is exact. */
 static int on_sample(void *ctx, const struct xsp_sample *s)
 {
@@ -346,9 +374,12 @@ static int on_sample(void *ctx, const struct xsp_sample *s)
 		return a->threads.tally.error;
 	if (s->tid != s->pid && !s->beyond && !s->ends_early)
 		vote(th, routine_of(a, s->path, s->path_length, false));
-	if (s->in_span)
+	if (s->in_span && !a->by_samples)
 		return 0;
 	cell.paused = !xsp_timeline_recorded(a->timeline, s->time_ns, s->time_ns);
+	int rc = a->by_samples ? add_sampled(a, th, s, cell.paused) : 0;
+	if (rc < 0)
+		return rc;
 	place_of(a, s, &cell);
 	cell.why = why_dear(a, s, cell.place);
 	return add(a, th, &cell, 0, 1, s->in_step);
@@ -481,6 +512,8 @@ static int on_step(void *ctx, const struct xsp_step *step)
 
 struct xsp_timeline_sink xsp_account_sink(struct xsp_account *a)
 {
-	return (struct xsp_timeline_sink){
-		.ctx = a, .charge = on_charge, .sample = on_sample, .step = on_step};
+	return (struct xsp_timeline_sink){.ctx = a,
+					  .charge = on_charge,
+					  .sample = on_sample,
+					  .step = a->by_samples ? NULL : on_step};
 }

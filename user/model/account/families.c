@@ -135,7 +135,7 @@ static void add_total(struct total *t, const struct account_cell *c)
 {
 	if (c->kind == XSP_ACCOUNT_READY)
 		t->ready_ns += (uint64_t)c->ns;
-	else if (c->kind != XSP_ACCOUNT_WAIT)
+	else if (c->kind != XSP_ACCOUNT_WAIT && c->kind != XSP_ACCOUNT_OFF)
 		t->cpu_ns += c->ns > 0 ? (uint64_t)c->ns : 0;
 }
 
@@ -409,9 +409,7 @@ size_t xsp_account_name_length(const char *name)
 static uint64_t function_of(const struct xsp_account *a, const struct part *p)
 {
 	if (p->kind >= XSP_ACCOUNT_READY || p->place == 0)
-		return p->kind == XSP_ACCOUNT_READY || p->kind == XSP_ACCOUNT_PROBES
-			       ? UINT64_MAX - p->kind
-			       : p->kind;
+		return p->kind >= XSP_ACCOUNT_READY ? UINT64_MAX - p->kind : p->kind;
 	const char *name = xsp_timeline_name(a->timeline, p->place - 1), *function;
 	size_t file;
 
@@ -566,6 +564,8 @@ static void add_to_head(struct xsp_account_family *f, const struct part *p)
 		f->wait_ns += (uint64_t)p->ns;
 	else if (p->kind == XSP_ACCOUNT_READY)
 		f->ready_ns += (uint64_t)p->ns;
+	else if (p->kind == XSP_ACCOUNT_OFF)
+		f->off_ns += (uint64_t)p->ns;
 	else
 		f->cpu_ns += (uint64_t)p->ns;
 }
@@ -636,8 +636,10 @@ static uint64_t longest_life(const struct xsp_account *a)
 int xsp_account_end(struct xsp_account *a)
 {
 	struct total *totals = calloc(a->threads.count + 1, sizeof(*totals));
-	int rc = totals != NULL ? find_families(a) : -ENOMEM;
+	int rc = totals != NULL ? xsp_account_add_off(a) : -ENOMEM;
 
+	if (rc == 0)
+		rc = find_families(a);
 	if (rc == 0)
 		total_families(a, totals);
 	if (rc == 0 && (a->shown = calloc(a->families.count + 1, sizeof(*a->shown))) == NULL)

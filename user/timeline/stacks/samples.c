@@ -203,7 +203,7 @@ static int push_spans(struct xsp_timeline *t, struct thread *th, struct row *row
 	if (own < n)
 		rc = line_of(t, &frames[own], &s->own_line);
 	s->own_place = s->own_line;
-	return rc == 0 && s->own_place == 0 && t->charges_wanted ? own_place(t, at, s) : rc;
+	return rc == 0 && s->own_place == 0 && t->places_wanted ? own_place(t, at, s) : rc;
 }
 
 /* The interpreter's own function: Python's functions replace its callers. */
@@ -275,7 +275,7 @@ static int push_native(struct xsp_timeline *t, struct thread *th, struct row *ro
 		return rc;
 	if (rc == 0)
 		rc = push(t->samples, place->function);
-	const long own = t->charges_wanted ? find_own(t, th->pid, address, place, &stack, n) : -1;
+	const long own = t->places_wanted ? find_own(t, th->pid, address, place, &stack, n) : -1;
 	if (own >= 0)
 		s->own_function = t->samples->path.length - (uint32_t)own;
 	return rc;

@@ -9,16 +9,22 @@
 #include "catalog/wait_reasons.h"
 #include "timeline/python.h"
 
+/* Code without a file, "<string>", is a package's, made by exec(), if a file of the program's own is around it. */
 uint32_t xsp_python_own(const struct xsp_timeline *t, const struct xsp_capture_python_frame *frames,
 			uint32_t count)
 {
-	uint32_t i = 0;
 	struct xsp_python_line l;
+	uint32_t made = count;
 
-	while (i < count && !(xsp_timeline_python_line(t, &frames[i], &l) &&
-			      xsp_is_own_source(l.path, l.path_length)))
-		i++;
-	return i;
+	for (uint32_t i = 0; i < count; i++) {
+		if (!xsp_timeline_python_line(t, &frames[i], &l) ||
+		    !xsp_is_own_source(l.path, l.path_length))
+			continue;
+		if (l.path_length == 0 || l.path[0] != '<')
+			return i;
+		made = made < count ? made : i;
+	}
+	return made;
 }
 
 uint32_t xsp_timeline_python_own(const struct xsp_timeline *t,
