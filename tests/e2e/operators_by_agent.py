@@ -191,7 +191,7 @@ def counts_of_pytorch(folder):
     for how in ("--inject", "--python=off"):
         child, expected = torch_step(folder)
         out = f"{folder}/{how.strip('-')}.db"
-        with Recording(folder, how, "--max-overhead=off", "-p", child.pid, "-o", out, name=how.strip("-")) as r:
+        with Recording(folder, how, "--max-overhead=off", "--attach-limit=120", "-p", child.pid, "-o", out, name=how.strip("-")) as r:
             child.stdin.write("\n")
             child.stdin.flush()
             child.stdout.readline()
