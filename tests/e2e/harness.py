@@ -400,7 +400,7 @@ def changed():
     with open("/proc/self/smaps") as f:
         return re.findall(r" r-xp .*/libtorch(?:.*\n)*?Private_Dirty: +(\d+)", f.read())
 before, same = None, 0
-for _ in range(60):
+for _ in range(200):
     now = changed()
     same = same + 1 if now == before and any(n != "0" for n in now) else 0
     if same == 5: break

