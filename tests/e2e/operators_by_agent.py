@@ -101,9 +101,9 @@ def agents_that_do_not_begin(folder):
 @case
 def what_needs_probes(folder):
     """What the agent does not read is said, and operators have probes."""
-    for options, why in ((["--stacks"], "does not read what was asked for"), (["--max-depth", "5"], "chooses neither")):
+    for options, why in ((["--stacks"], "read arguments, stacks"), (["--max-depth", "5"], "choose calls by")):
         trace, said, _, _ = record(folder, "honest", CALLS, *options)
-        check(f"operators have probes, as without --inject: the agent {why}" in said, "what was said", said)
+        check(f"operators keep their probes: the agent cannot yet {why}" in said, "what was said", said)
         equal(set(trace.calls), {MM, ADD}, "calls")
 
 

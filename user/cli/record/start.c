@@ -304,10 +304,10 @@ static int inject(struct recording *r, struct xsp_error *err)
 	if (!r->o.inject)
 		return 0;
 	if (agent->on == XSP_OFF && agent->why != XSP_WHY_NO_OPERATORS && !r->o.quiet)
-		xsp_say("operators have probes, as without --inject: the agent %s yet",
+		xsp_say("operators keep their probes: the agent cannot yet %s",
 			agent->why == XSP_WHY_FILTERED
-				? "chooses neither by duration or depth nor by thread"
-				: "does not read what was asked for beside their times");
+				? "choose calls by duration, depth or thread"
+				: "read arguments, stacks, lines of Python or counters");
 	return xsp_inject_agent(r->broker, r->o.pids, r->o.pid_count, agent->on != XSP_OFF,
 				r->o.quiet, err);
 }
