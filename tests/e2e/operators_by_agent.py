@@ -68,6 +68,7 @@ def counts_of_the_double(folder):
     check(BY_AGENT % pid in said, "what was said", said)
     equal((lost, dict(trace.calls)), (0, {MM: CALLS, ADD: CALLS}), "calls")
     equal(nested(trace), CALLS, "those of add that lie in one of mm")
+    equal(trace.json["xsptrace_overhead"]["probes_cost_ns"], 4 * CALLS * 10, "what the records cost, at 10 ns each")
 
 
 @case

@@ -15,7 +15,7 @@
 
 #define FRAMES_LAST_NS 3000000000ULL /* naming addresses at the end takes at most so long */
 
-/* With the final factors also of the hits that came before these were known. */
+/* With the final factors also of the hits that came before these were known. Agents' records are no hits. */
 static uint64_t probes_cost_ns(const struct xsp_recorder *r)
 {
 	const struct xsp_drain_totals *t = xsp_drain_totals(r->drain);
@@ -23,7 +23,8 @@ static uint64_t probes_cost_ns(const struct xsp_recorder *r)
 
 	xsp_recorder_measured_prices(r, false, &p);
 	return (uint64_t)(p.of[0].factor * (double)t->parts[0].counted_ns +
-			  p.of[1].factor * (double)t->parts[1].counted_ns);
+			  p.of[1].factor * (double)t->parts[1].counted_ns) +
+	       t->agents_ns;
 }
 
 int xsp_recorder_put_stats(struct xsp_recorder *r)

@@ -153,11 +153,11 @@ const struct xsp_probe *xsp_recorder_probe(const struct xsp_recorder *r, uint32_
 #define XSP_STATUS_SIZE 16384 /* the list of groups comes before what we read */
 /* memory.c: /proc/PID/status. -ESRCH: it has ended, or its status is not readable. */
 int xsp_recorder_read_status(const struct recorded_process *p, char text[XSP_STATUS_SIZE]);
-/* The present price of sections on this machine, for later events; as counted, or read now. */
 /* What samples in hits say of the price of hits: beside that of their probes (defined), or beside all that was counted.
  * False: too few are known. */
 bool xsp_recorder_measured_prices(const struct xsp_recorder *r, bool defined,
 				  struct xsp_capture_prices *out);
+/* The present price of sections on this machine, for later events; as counted, or read now. */
 void xsp_recorder_update_price(struct xsp_recorder *r, const struct xsp_attach_counters *c);
 int xsp_recorder_price_details(struct xsp_recorder *r);
 

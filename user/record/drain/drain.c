@@ -117,8 +117,6 @@ static void on_sample(struct xsp_drain *d, const struct xsp_event_sample *e)
 	struct xsp_drain_part *parts = d->totals.parts, *in = &parts[e->hit == XSP_HIT_STEP];
 	const struct last_hit *last = &d->last[e->head.tid % LAST_HITS];
 
-	if (e->head.size < sizeof(*e))
-		return;
 	for (int i = 0; i < 2; i++) {
 		parts[i].defined_then_ns = parts[i].defined_ns;
 		parts[i].counted_then_ns = parts[i].counted_ns;
@@ -173,6 +171,7 @@ static int on_agent_event(void *ctx, const struct xsp_event *e)
 	d->totals.events++;
 	d->totals.calls += is_entry(e->kind);
 	d->totals.cost_ns += XSP_AGENT_RECORD_NS;
+	d->totals.agents_ns += XSP_AGENT_RECORD_NS;
 	if (e->time_ns > d->totals.latest_ns)
 		d->totals.latest_ns = e->time_ns;
 	if (o->costs != NULL)
@@ -261,7 +260,7 @@ static int on_event(void *ctx, void *data, size_t size)
 	if (e->kind == XSP_EVENT_TASK && o->task != NULL &&
 	    e->size >= sizeof(struct xsp_event_task))
 		o->task(o->ctx, data);
-	if (e->kind == XSP_EVENT_SAMPLE)
+	if (e->kind == XSP_EVENT_SAMPLE && e->size >= sizeof(struct xsp_event_sample))
 		on_sample(d, (const void *)e);
 	if (e->kind == XSP_EVENT_GPU && o->gpu != NULL && e->size >= sizeof(struct xsp_event_gpu))
 		o->gpu(o->ctx, data);

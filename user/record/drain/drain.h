@@ -59,8 +59,8 @@ void xsp_drain_set_detail(struct xsp_drain *d, double detail_ns);
 void xsp_drain_set_factors(struct xsp_drain *d, double all, double step);
 
 /*
- * Moves pending events into the capture, at most `most` of each ring of the kernel's. Returns the number moved or the writer's negative
- * errno.
+ * Moves pending events into the capture, at most `most` of each of the kernel's rings. Returns the number moved or the
+ * writer's negative errno.
  */
 long xsp_drain_run(struct xsp_drain *d, size_t most);
 /* Drops pending events: the calibration's. */
@@ -72,13 +72,16 @@ struct xsp_drain_part {
 	uint64_t defined_then_ns, counted_then_ns; /* at the last sample */
 	uint64_t samples, sampled_ns;
 };
+
 #define XSP_AGENT_RECORD_NS 10U /* what a record of an agent costs its thread */
 
 struct xsp_drain_totals {
 	uint64_t events;
 	uint64_t calls; /* those that begin a span or are one */
 	uint64_t latest_ns; /* time of the latest hit */
-	uint64_t cost_ns; /* estimated: what the target's threads have spent in probes */
+	uint64_t
+		cost_ns; /* estimated: what the target's threads have spent in probes and records */
+	uint64_t agents_ns; /* the part in records of agents */
 	uint64_t cold_ns; /* the part for cold caches */
 	uint64_t cold_most_ns; /* the same if all were cold that may have been */
 	struct xsp_drain_part parts[2]; /* all hits without single-stepping; that */

@@ -101,7 +101,6 @@ static void count_unlooked(struct xsp_recorder *r, uint64_t since_ns)
 		r->late.unlooked_ns = now - since_ns;
 }
 
-/* All of its events are in the rings now; their names are known while it exists. */
 void xsp_recorder_free_modules(struct recorded_process *p)
 {
 	for (size_t i = 0; i < p->room; i++)
@@ -117,6 +116,7 @@ static int take_all(struct xsp_recorder *r, const struct recorded_process *p)
 	return moved < 0 ? (int)moved : xsp_operators_end(r, p);
 }
 
+/* All of its events are in the rings now; their names are known while it exists. */
 static int process_has_gone(struct xsp_recorder *r, struct recorded_process *p)
 {
 	const int rc = take_all(r, p);
