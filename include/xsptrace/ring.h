@@ -18,6 +18,7 @@
 #endif
 
 #define XSP_RINGS_NAME "xsptrace-rings" /* of the memory file */
+#define XSP_RINGS_PATH "/memfd:" XSP_RINGS_NAME " (deleted)" /* as /proc shows it */
 #define XSP_RINGS_MAGIC 0x31676e6972707378ULL /* "xspring1", little endian */
 #define XSP_RINGS_VERSION 1
 

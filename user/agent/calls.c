@@ -33,14 +33,6 @@ static struct {
 	uint64_t (*get_register)(void *context, int number);
 } unwinder;
 
-static struct thread_calls *this_thread(void)
-{
-	uint64_t thread;
-
-	__asm__("movq %%fs:0, %0" : "=r"(thread));
-	return (struct thread_calls *)(thread + rings_thread_offset);
-}
-
 static uint64_t monotonic(void *unused)
 {
 	struct timespec t;

@@ -79,6 +79,13 @@ enum {
 extern volatile uint32_t rings_state[];
 extern uint64_t rings_thread_offset; /* of struct thread_calls from the thread pointer */
 extern bool rings_tsc; /* the clock is the time stamp counter */
+static inline struct thread_calls *this_thread(void)
+{
+	uint64_t thread;
+
+	__asm__("movq %%fs:0, %0" : "=r"(thread));
+	return (struct thread_calls *)(thread + rings_thread_offset);
+}
 /* Makes the memory file; true: it is there. */
 bool rings_make(void);
 struct xsp_rings *rings_file(void);

@@ -281,6 +281,28 @@ void images_symbols(const struct image *image, void (*visit)(void *, const struc
 	}
 }
 
+/* Relocations of one type. numbered: their slots know their place in the table. */
+struct relocations {
+	const ElfW(Rela) * table;
+	size_t first, count;
+	uint32_t type;
+	bool numbered;
+};
+
+static void visit_slots(const struct image *image, const struct tables *t,
+			const struct relocations *of,
+			void (*visit)(void *, const struct image_slot *), void *data)
+{
+	for (size_t n = of->first; of->table && n < of->count; n++) {
+		const ElfW(Rela) *r = &of->table[n];
+		if (ELF64_R_TYPE(r->r_info) == of->type)
+			visit(data, &(struct image_slot){
+					    .at = (uint64_t *)(image->base + r->r_offset),
+					    .name = name_of(t, &t->symbols[ELF64_R_SYM(r->r_info)]),
+					    .number = of->numbered ? (uint32_t)n : UINT32_MAX});
+	}
+}
+
 void images_slots(const struct image *image, void (*visit)(void *, const struct image_slot *),
 		  void *data)
 {
@@ -288,24 +310,18 @@ void images_slots(const struct image *image, void (*visit)(void *, const struct 
 
 	if (!read_tables(image, &t))
 		return;
-	for (size_t n = 0; t.jumps && n < t.jump_bytes / sizeof(*t.jumps); n++) {
-		const ElfW(Rela) *r = &t.jumps[n];
-		if (ELF64_R_TYPE(r->r_info) == R_X86_64_JUMP_SLOT)
-			visit(data, &(struct image_slot){
-					    .at = (uint64_t *)(image->base + r->r_offset),
-					    .name = name_of(&t, &t.symbols[ELF64_R_SYM(r->r_info)]),
-					    .number = (uint32_t)n});
-	}
-	for (size_t n = t.relative;
-	     t.relocations && n < t.relocation_bytes / sizeof(*t.relocations); n++) {
-		const ElfW(Rela) *r = &t.relocations[n];
-		if (ELF64_R_TYPE(r->r_info) == R_X86_64_GLOB_DAT)
-			visit(data,
-			      &(struct image_slot){
-				      .at = (uint64_t *)(image->base + r->r_offset),
-				      .name = name_of(&t, &t.symbols[ELF64_R_SYM(r->r_info)])});
-	}
+	const struct relocations jumps = {.table = t.jumps,
+					  .count = t.jump_bytes / sizeof(*t.jumps),
+					  .type = R_X86_64_JUMP_SLOT,
+					  .numbered = true},
+				 others = {.table = t.relocations,
+					   .first = t.relative,
+					   .count = t.relocation_bytes / sizeof(*t.relocations),
+					   .type = R_X86_64_GLOB_DAT};
+	visit_slots(image, &t, &jumps, visit, data);
+	visit_slots(image, &t, &others, visit, data);
 }
+
 static bool is_code(const struct image *image, uint64_t at, uint64_t bytes)
 {
 	const ElfW(Phdr) *h = image->headers;

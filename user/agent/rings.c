@@ -48,14 +48,6 @@ struct xsp_rings *rings_file(void)
 	return rings.file;
 }
 
-static struct thread_calls *this_thread(void)
-{
-	uint64_t thread;
-
-	__asm__("movq %%fs:0, %0" : "=r"(thread));
-	return (struct thread_calls *)(thread + rings_thread_offset);
-}
-
 static bool there(void)
 {
 	return (rings_state[0] & RINGS_THERE) != 0;

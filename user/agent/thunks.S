@@ -52,6 +52,20 @@ thunks:
 	addq %fs:0, %r10
 .endm
 
+/* Those that a call in C may change; rdx, rcx and rax are kept already. */
+.macro keep_arguments
+	movq %rdi, RDI
+	movq %rsi, RSI
+	movq %r8, R8
+	movq %r9, R9
+.endm
+.macro bring_arguments_back
+	movq RDI, %rdi
+	movq RSI, %rsi
+	movq R8, %r8
+	movq R9, %r9
+.endm
+
 /* put() of calls.c: a record into the ring at rcx. Changes rax, rdx and r11. */
 .macro put kind
 7:	movq (%rcx), %r11
@@ -199,23 +213,14 @@ thunk:
 	movq RDX, %rdx
 	jmp 2b
 
-5:	movq %rdi, RDI
-	movq %rsi, RSI
-	movq %r8, R8
-	movq %r9, R9
+5:	keep_arguments
 	leaq -CALL(%rbp), %rdi
 	call calls_enter
-	movq RDI, %rdi
-	movq RSI, %rsi
-	movq R8, %r8
-	movq R9, %r9
+	bring_arguments_back
 	jmp 3b
 
 	/* the stack may end before all of the bytes */
-6:	movq %rdi, RDI
-	movq %rsi, RSI
-	movq %r8, R8
-	movq %r9, R9
+6:	keep_arguments
 	movq %r11, TARGET
 	leaq -CALL(%rbp), %rdi
 	movl %eax, %esi
@@ -225,10 +230,7 @@ thunk:
 	movq %rsp, %rdi
 	rep movsb
 	movq TARGET, %r11
-	movq RDI, %rdi
-	movq RSI, %rsi
-	movq R8, %r8
-	movq R9, %r9
+	bring_arguments_back
 	jmp 4b
 	.cfi_endproc
 	.size thunk, . - thunk

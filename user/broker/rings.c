@@ -20,13 +20,10 @@
 #include "procfs/procfs.h"
 #include "xsptrace/ring.h"
 
-#define NAME "/memfd:" XSP_RINGS_NAME " (deleted)"
-
 static bool is_ours(const struct xsp_map_line *line, uint64_t start, uint64_t end)
 {
-	return line->start == start && line->end == end && line->writable && line->shared &&
-	       line->offset == 0 && line->path_length == sizeof(NAME) - 1 &&
-	       memcmp(line->path, NAME, sizeof(NAME) - 1) == 0;
+	return line->start == start && line->end == end && line->offset == 0 &&
+	       xsp_map_line_is_of_rings(line);
 }
 
 /* Has the process such a mapping, which it can write? */
@@ -63,7 +60,7 @@ static bool user_of(pid_t pid, uid_t *uid)
 /* Why the file at the link is not the agent's, or NULL. Nothing is opened yet: a device would notice. */
 static const char *what_is_wrong(int look, pid_t pid)
 {
-	char link[32], name[sizeof(NAME) + 8];
+	char link[32], name[sizeof(XSP_RINGS_PATH) + 8];
 	struct stat st;
 	uid_t uid;
 
@@ -71,8 +68,8 @@ static const char *what_is_wrong(int look, pid_t pid)
 	const ssize_t length = readlink(link, name, sizeof(name));
 	if (fstat(look, &st) != 0 || !S_ISREG(st.st_mode))
 		return "it is no regular file";
-	if (length != sizeof(NAME) - 1 || memcmp(name, NAME, sizeof(NAME) - 1) != 0 ||
-	    st.st_nlink != 0)
+	if (length != sizeof(XSP_RINGS_PATH) - 1 ||
+	    memcmp(name, XSP_RINGS_PATH, sizeof(XSP_RINGS_PATH) - 1) != 0 || st.st_nlink != 0)
 		return "it has another name";
 	if ((uint64_t)st.st_size != XSP_RINGS_SIZE)
 		return "it has another size";

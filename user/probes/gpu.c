@@ -37,8 +37,7 @@ static long add(const struct xsp_provider *self, struct xsp_module *m, const cha
 	return xsp_probe_list_add(list, &p);
 }
 
-/* By the file's name. A copy that --inject made in memory is mapped as "/memfd:NAME". */
-static bool is_agent(const char *display_path)
+bool xsp_is_agent(const char *display_path)
 {
 	static const char in_memory[] = "/memfd:";
 	const char *name = xsp_base_name(display_path);
@@ -55,7 +54,7 @@ static int find_agent(const struct xsp_provider *self, struct xsp_module *m,
 	long rc;
 
 	(void)err;
-	if (selection->gpu == 0 || !is_agent(xsp_module_display_path(m)))
+	if (selection->gpu == 0 || !xsp_is_agent(xsp_module_display_path(m)))
 		return 0;
 	rc = selection->gpu & XSP_WANT_ACTIVITY
 		     ? add(self, m, XSP_GPU_BATCH_SYMBOL, XSP_ACTION_GPU_BATCH, list)

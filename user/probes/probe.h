@@ -184,6 +184,8 @@ extern const struct xsp_provider xsp_provider_nvtx;
 extern const struct xsp_provider xsp_provider_itt;
 extern const struct xsp_provider xsp_provider_cuda;
 extern const struct xsp_provider xsp_provider_gpu;
+/* Is it the agent's file? By its name. A copy that --inject made in memory is mapped as "/memfd:NAME". */
+bool xsp_is_agent(const char *display_path);
 extern const struct xsp_provider xsp_provider_memory;
 extern const struct xsp_provider xsp_provider_c10d;
 extern const struct xsp_provider xsp_provider_nccl;

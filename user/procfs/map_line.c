@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "xsptrace/ring.h"
+
 /* A number in `base` that ends with `stop`; moves *at past it. */
 static bool number(const char **at, int base, char stop, uint64_t *out)
 {
@@ -57,6 +59,12 @@ bool xsp_map_line_next(const char **at, struct xsp_map_line *out)
 		*at += **at == '\n';
 	}
 	return found;
+}
+
+bool xsp_map_line_is_of_rings(const struct xsp_map_line *line)
+{
+	return line->writable && line->shared && line->path_length == strlen(XSP_RINGS_PATH) &&
+	       memcmp(line->path, XSP_RINGS_PATH, line->path_length) == 0;
 }
 
 bool xsp_map_line_is_of_file(const struct xsp_map_line *line)

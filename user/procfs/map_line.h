@@ -26,6 +26,8 @@ bool xsp_map_line_parse(const char *text, struct xsp_map_line *out);
 bool xsp_map_line_next(const char **at, struct xsp_map_line *out);
 
 bool xsp_map_line_is_of_file(const struct xsp_map_line *line);
+/* Is it an agent's memory (xsptrace/ring.h), shared and to be written? By its name, which anybody may have given it. */
+bool xsp_map_line_is_of_rings(const struct xsp_map_line *line);
 /* Programs move their code to large pages. Is the code at `line` in the middle of the file that is mapped before it?
  * Then *line becomes that of the part of the file that had this place. `rest`: the lines after it. */
 bool xsp_map_line_restore(const struct xsp_map_line *before, struct xsp_map_line *line,

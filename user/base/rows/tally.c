@@ -38,7 +38,7 @@ void xsp_tally_free_raw(struct xsp_tally *t)
 
 void xsp_tally_begin_anew_raw(struct xsp_tally *t)
 {
-	xsp_u64map_free(&t->index_of);
+	xsp_u64map_clear(&t->index_of);
 	t->count = 0;
 	t->left_out = 0;
 }

@@ -70,6 +70,13 @@ bool xsp_u64map_remove(struct xsp_u64map *m, uint64_t key)
 	return true;
 }
 
+void xsp_u64map_clear(struct xsp_u64map *m)
+{
+	if (m->slots != NULL)
+		memset(m->slots, 0, (m->mask + 1) * sizeof(*m->slots));
+	m->count = 0;
+}
+
 void xsp_u64map_free(struct xsp_u64map *m)
 {
 	free(m->slots);

@@ -60,5 +60,6 @@ int xsp_u64map_set(struct xsp_u64map *m, uint64_t key, uint32_t value);
 /* False if it was not there. */
 bool xsp_u64map_remove(struct xsp_u64map *m, uint64_t key);
 void xsp_u64map_free(struct xsp_u64map *m);
+void xsp_u64map_clear(struct xsp_u64map *m); /* the memory stays */
 
 #endif

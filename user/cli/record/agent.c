@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "probes/probe.h"
 #include "target/process.h"
 #include "xsptrace/gpu.h"
 
@@ -62,7 +63,6 @@ void xsp_agent_prepare(bool quiet)
 
 /* ---- --inject ---- */
 
-#define DRIVER "libcuda.so"
 #define TORCH "libtorch_cpu.so" /* it has the operators */
 
 struct found {
@@ -79,11 +79,10 @@ static int look(const struct xsp_broker *b, pid_t pid, struct found *found, stru
 		return rc;
 	rc = xsp_process_mapped_files(p, &files, err);
 	for (size_t i = 0; rc == 0 && i < files->count; i++) {
-		found->driver =
-			found->driver || strstr(files->files[i].display_path, DRIVER) != NULL;
+		found->driver = found->driver ||
+				strstr(files->files[i].display_path, XSP_DRIVER_FILE) != NULL;
 		found->torch = found->torch || strstr(files->files[i].display_path, TORCH) != NULL;
-		found->agent =
-			found->agent || strstr(files->files[i].display_path, XSP_GPU_AGENT) != NULL;
+		found->agent = found->agent || xsp_is_agent(files->files[i].display_path);
 	}
 	xsp_mapped_files_free(files);
 	xsp_process_free(p);
@@ -127,7 +126,7 @@ int xsp_inject_agent(struct xsp_broker *b, const pid_t *pids, size_t count, bool
 			return rc;
 		const bool useful = found.driver || (operators && found.torch);
 		if (!useful && !quiet)
-			xsp_say("process %d has not loaded " DRIVER
+			xsp_say("process %d has not loaded " XSP_DRIVER_FILE
 				"%s: there is nothing to collect, and nothing was injected",
 				pids[i], operators ? ", nor " TORCH : "");
 		if (!useful || found.agent)

@@ -20,12 +20,7 @@ void xsp_costs_add_new(struct xsp_costs *c, uint32_t tid, uint32_t pid, uint32_t
 
 void xsp_costs_clear(struct xsp_costs *c)
 {
-	struct xsp_u64map *index = &c->of.tally.index_of;
-
-	c->of.count = 0;
-	if (index->slots != NULL)
-		memset(index->slots, 0, (index->mask + 1) * sizeof(*index->slots));
-	index->count = 0;
+	xsp_tally_begin_anew(&c->of);
 }
 
 void xsp_costs_free(struct xsp_costs *c)

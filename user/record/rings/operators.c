@@ -21,12 +21,10 @@
 #include "record/rings/tsc.h"
 #include "xsptrace/gpu.h"
 
-#define NAME "/memfd:" XSP_RINGS_NAME " (deleted)"
 #define OPERATOR "_ZN2at4_ops"
 /* The agent looks ten times a second whether it is wanted, and then at all libraries. */
 #define WAIT_NS 1000000000ULL
 #define NAP_MS 5
-#define DRIVER "libcuda.so"
 
 /* ---- what the rings ask for ---- */
 
@@ -166,10 +164,10 @@ static bool find_mapping(const struct xsp_recorder *r, pid_t pid, struct xsp_map
 	if (xsp_procfs_read(o, pid, "maps", XSP_MAPS_MAX, &text, NULL) < 0)
 		return false;
 	for (const char *at = text; !found && xsp_map_line_next(&at, &line);)
-		found = line.shared && line.writable && line.path_length == sizeof(NAME) - 1 &&
-			memcmp(line.path, NAME, sizeof(NAME) - 1) == 0 &&
+		found = xsp_map_line_is_of_rings(&line) &&
 			!xsp_agent_rings_reads(r->agents, line.inode);
-	*out = line;
+	if (found)
+		*out = line;
 	free(text);
 	return found;
 }
@@ -297,7 +295,7 @@ void xsp_operators_first(const struct xsp_recorder *r, struct xsp_mapped_files *
 {
 	for (size_t i = 1; r->agents != NULL && i < files->count; i++) {
 		const struct xsp_mapped_file f = files->files[i];
-		if (strstr(f.display_path, XSP_GPU_AGENT) == NULL)
+		if (!xsp_is_agent(f.display_path))
 			continue;
 		memmove(files->files + 1, files->files, i * sizeof(f));
 		files->files[0] = f;
@@ -314,8 +312,8 @@ const struct xsp_mapped_file *xsp_operators_agent(struct xsp_recorder *r,
 	if (r->agents == NULL)
 		return NULL;
 	for (size_t i = 0; i < files->count; i++)
-		p->driver = p->driver ||
-			    strstr(xsp_base_name(files->files[i].display_path), DRIVER) != NULL;
+		p->driver = p->driver || strstr(xsp_base_name(files->files[i].display_path),
+						XSP_DRIVER_FILE) != NULL;
 	const bool any = find_agent(r, files, &file) != NULL && !p->child &&
 			 collect_operators(r, p, files) > 0;
 	return any ? file : NULL;
