@@ -429,6 +429,28 @@ Test(account, threads_that_do_the_same_are_one_family)
 	clear(&c);
 }
 
+/* A sample in hot() with a section of one word. */
+static void sample_with(struct builder *b, uint64_t at, uint16_t type, uint32_t value,
+			uint64_t word)
+{
+	struct {
+		struct xsp_event_sample e;
+		struct xsp_section section;
+		uint64_t word;
+	} sampled = {.e = {.head = {.kind = XSP_EVENT_SAMPLE,
+				    .probe = NO_PROBE,
+				    .sp = SP - 0x4000,
+				    .flags = XSP_EVENT_SECTIONS},
+			   .address = AT_HOT,
+			   .period_ns = 10,
+			   .syscall = -2},
+		     .section = {.type = type, .size = 16, .value = value},
+		     .word = word};
+
+	b->now = at;
+	builder_put(b, &sampled, sizeof(sampled));
+}
+
 /* Two threads of a pool of Python are sampled once each, in the middle of the interpreter: what they wait in says what
  * they started in. */
 Test(account, lines_of_python_that_threads_wait_in_tell_their_routine)
@@ -445,22 +467,9 @@ Test(account, lines_of_python_that_threads_wait_in_tell_their_routine)
 	address_name(&b, XSP_NAME_OF_RETURN, INTO_ONE, "one");
 	address_name(&b, XSP_NAME_OF_RETURN, INTO_OTHER, "other");
 	for (uint32_t i = 0; i < 2; i++) {
-		struct {
-			struct xsp_event_sample e;
-			struct xsp_section section;
-			uint64_t caller;
-		} sampled = {.e = {.head = {.kind = XSP_EVENT_SAMPLE,
-					    .probe = NO_PROBE,
-					    .sp = SP - 0x4000,
-					    .flags = XSP_EVENT_SECTIONS},
-				   .address = AT_HOT,
-				   .period_ns = 10,
-				   .syscall = -2},
-			     .section = {.type = XSP_SECTION_STACK, .size = 16},
-			     .caller = (i == 0 ? INTO_ONE : INTO_OTHER) | 2ULL << XSP_FRAME_SHIFT};
 		b.tid = 201 + i;
-		b.now = 2100;
-		builder_put(&b, &sampled, sizeof(sampled));
+		sample_with(&b, 2100, XSP_SECTION_STACK, 0,
+			    (i == 0 ? INTO_ONE : INTO_OTHER) | 2ULL << XSP_FRAME_SHIFT);
 		for (uint64_t at = 2200; at < 3000; at += 200) {
 			struct {
 				struct xsp_event_wait e;
@@ -502,23 +511,8 @@ Test(account, without_waits_samples_are_the_time_on_a_cpu)
 	cr_assert_eq(xsp_capture_put_python(b.w, &stack), 0);
 	for (uint64_t i = 0; i < 6; i++)
 		sample(&b, 1100 + 10 * i, AT_HOT);
-	for (uint64_t i = 0; i < 4; i++) {
-		struct {
-			struct xsp_event_sample e;
-			struct xsp_section section;
-			uint64_t id;
-		} of_python = {.e = {.head = {.kind = XSP_EVENT_SAMPLE,
-					      .probe = NO_PROBE,
-					      .sp = SP - 0x4000,
-					      .flags = XSP_EVENT_SECTIONS},
-				     .address = AT_HOT,
-				     .period_ns = 10,
-				     .syscall = -2},
-			       .section = {.type = XSP_SECTION_PYTHON, .size = 16, .value = 1},
-			       .id = 1};
-		b.now = 1200 + 10 * i;
-		builder_put(&b, &of_python, sizeof(of_python));
-	}
+	for (uint64_t i = 0; i < 4; i++)
+		sample_with(&b, 1200 + 10 * i, XSP_SECTION_PYTHON, 1, 1);
 	count(&b, &c, NULL);
 	uint64_t start_ns, end_ns;
 	xsp_timeline_window(c.timeline, &start_ns, &end_ns);

@@ -27,6 +27,7 @@ struct xsp_window_shares {
 	uint8_t *group_of; /* 1 + a window's group; 0: it is too short */
 	size_t used;
 	double price_error;
+	double threads_in_probes, stretch; /* 0: not added up yet */
 	unsigned groups;
 	double length_ns[XSP_SHARE_GROUPS], probe_ns[XSP_SHARE_GROUPS];
 	XSP_TALLY(double) threads; /* time in probes of each */
@@ -149,7 +150,6 @@ int xsp_window_shares_add(struct xsp_window_shares *s, struct xsp_share_sums **s
 	const double ns = all_ns > span->probe_ns ? (double)(all_ns - span->probe_ns) : 0;
 	const double part = cut ? 2 * ns : ns;
 	(*sums)->ns[group] += part;
-	(*sums)->probe_ns += (cut ? 2 : 1) * ((double)all_ns - ns);
 	(*sums)->probes_ns[group] += (cut ? 2 : 1) * ((double)all_ns - ns);
 	(*sums)->squares += part * part;
 	(*sums)->calls++;
@@ -197,10 +197,9 @@ static double at_least(const struct xsp_window_shares *s, const struct xsp_share
 }
 
 /* The variance by the price of hits: half the difference of the shares with a lower and a higher one. */
-static double by_price(double error, const struct xsp_share_sums *sums, double ns, double all_ns,
-		       double all_probe_ns)
+static double by_price(double error, double ns, double probe_ns, double all_ns, double all_probe_ns)
 {
-	const double more = error * sums->probe_ns, all_more = error * all_probe_ns;
+	const double more = error * probe_ns, all_more = error * all_probe_ns;
 	const double low = (ns + more) / (all_ns + all_more);
 	const double high = fmax(ns - more, 0) / fmax(all_ns - all_more, all_ns / 100);
 
@@ -231,29 +230,32 @@ static double stretch_of(const struct xsp_window_shares *s)
 	return running > 0 ? 1 + ready / running : 1;
 }
 
-bool xsp_window_shares_of(const struct xsp_window_shares *s, const struct xsp_share_sums *sums,
+bool xsp_window_shares_of(struct xsp_window_shares *s, const struct xsp_share_sums *sums,
 			  double *share, double *error)
 {
-	double time_ns[XSP_SHARE_GROUPS], all_ns = 0, all_probe_ns = 0, ns = 0;
+	double time_ns[XSP_SHARE_GROUPS], all_ns = 0, all_probe_ns = 0, ns = 0, probe_ns = 0;
 
 	if (s == NULL || sums == NULL || sums->whole == 0)
 		return false;
-	const double threads = threads_of(s), stretch = stretch_of(s);
+	if (s->stretch == 0) {
+		s->threads_in_probes = threads_of(s);
+		s->stretch = stretch_of(s);
+	}
 	struct xsp_share_sums net = *sums;
 	for (unsigned i = 0; i < s->groups; i++) {
-		time_ns[i] = s->length_ns[i] - stretch * s->probe_ns[i] / threads;
-		net.ns[i] = fmax(net.ns[i] - (stretch - 1) * net.probes_ns[i], 0);
+		time_ns[i] = s->length_ns[i] - s->stretch * s->probe_ns[i] / s->threads_in_probes;
+		net.ns[i] = fmax(net.ns[i] - (s->stretch - 1) * net.probes_ns[i], 0);
 		if (time_ns[i] < s->length_ns[i] / 100) /* the estimate may exceed what there was */
 			time_ns[i] = s->length_ns[i] / 100;
 		all_ns += time_ns[i];
 		all_probe_ns += s->length_ns[i] - time_ns[i];
 		ns += net.ns[i];
+		probe_ns += s->stretch * net.probes_ns[i];
 	}
-	net.probe_ns *= stretch;
 	*share = fmin(ns / all_ns, fmax((double)s->threads.count, 1));
 	*error = sqrt(fmax(by_groups(s, &net, time_ns, all_ns, *share),
 			   at_least(s, sums, all_ns, *share)) +
-		      by_price(s->price_error, &net, ns, all_ns, all_probe_ns));
+		      by_price(s->price_error, ns, probe_ns, all_ns, all_probe_ns));
 	*error = fmin(*error, 1);
 	return true;
 }

@@ -18,7 +18,7 @@ struct xsp_window_shares;
 /* Of one name. Zero-initialise. */
 struct xsp_share_sums {
 	double ns[XSP_SHARE_GROUPS];
-	double probe_ns, probes_ns[XSP_SHARE_GROUPS]; /* estimated, taken from them; by group */
+	double probes_ns[XSP_SHARE_GROUPS]; /* estimated, taken from them */
 	double squares; /* of what each call adds */
 	double whole_squares; /* of the lengths of calls that were seen whole */
 	uint64_t calls, whole;
@@ -31,7 +31,7 @@ void xsp_window_shares_free(struct xsp_window_shares *s);
 int xsp_window_shares_add(struct xsp_window_shares *s, struct xsp_share_sums **sums,
 			  const struct xsp_span *span);
 /* After the run, of one thread's time. False: it is not known. */
-bool xsp_window_shares_of(const struct xsp_window_shares *s, const struct xsp_share_sums *sums,
+bool xsp_window_shares_of(struct xsp_window_shares *s, const struct xsp_share_sums *sums,
 			  double *share, double *error);
 
 #endif

@@ -72,45 +72,64 @@ struct unit {
 	const char *call; /* NULL: neither */
 };
 
-/* How often the capture called it, if it was there for most of the time; else 0. *total_ns: how long. */
+static const struct xsp_report_table *operations_of(const struct xsp_compare_capture *c)
+{
+	return xsp_report_find_table(xsp_report_find_section(c->report, "operations"),
+				     "operations");
+}
+
+/* Was that operation there for most of the time? Then how often it was called, else 0. */
+static double calls_in(const struct xsp_compare_capture *c, const struct xsp_report_table *t,
+		       size_t row)
+{
+	const double calls = xsp_row_number(t, row, "calls");
+
+	return calls >= CALLS_LEAST && xsp_row_number(t, row, "total_ns") >=
+					       CALLS_SHARE * xsp_number(account_of(c), "ns")
+		       ? calls
+		       : 0;
+}
+
+/* The same by name. *total_ns is added to. */
 static double calls_of(const struct xsp_compare_capture *c, const char *name, double *total_ns)
 {
-	const struct xsp_report_table *t = xsp_report_find_table(
-		xsp_report_find_section(c->report, "operations"), "operations");
+	const struct xsp_report_table *t = operations_of(c);
 
 	for (size_t i = 0; i < xsp_report_row_count(t); i++) {
-		const double calls = xsp_row_number(t, i, "calls");
-		*total_ns = xsp_row_number(t, i, "total_ns");
-		if (strcmp(xsp_row_text(t, i, "name"), name) == 0)
-			return calls >= CALLS_LEAST &&
-					       *total_ns >=
-						       CALLS_SHARE * xsp_number(account_of(c), "ns")
-				       ? calls
-				       : 0;
+		if (strcmp(xsp_row_text(t, i, "name"), name) != 0)
+			continue;
+		*total_ns += xsp_row_number(t, i, "total_ns");
+		return calls_in(c, t, i);
 	}
 	return 0;
+}
+
+/* How long all captures of both sides were in it together; 0: not all of them for most of their time. */
+static double common_ns(const struct pair *p, const char *name)
+{
+	const struct xsp_compare_side *sides[2] = {p->a, p->b};
+	double total_ns = 0;
+
+	for (size_t side = 0; side < 2; side++)
+		for (size_t k = 0; k < sides[side]->count; k++)
+			if (calls_of(&sides[side]->captures[k], name, &total_ns) == 0)
+				return 0;
+	return total_ns;
 }
 
 /* The outermost function that all captures of both sides call for most of their time; NULL: there is none. */
 static const char *common_call(const struct pair *p)
 {
-	const struct xsp_compare_side *sides[2] = {p->a, p->b};
-	const struct xsp_report_table *t = xsp_report_find_table(
-		xsp_report_find_section(p->a->captures[0].report, "operations"), "operations");
+	const struct xsp_compare_capture *first = &p->a->captures[0];
+	const struct xsp_report_table *t = operations_of(first);
 	const char *best = NULL;
 	double most = 0;
 
 	for (size_t i = 0; i < xsp_report_row_count(t); i++) {
 		const char *name = xsp_row_text(t, i, "name");
-		double total = 0, ns;
-		bool common = true;
-		for (size_t side = 0; side < 2; side++)
-			for (size_t k = 0; k < sides[side]->count && common; k++) {
-				common = calls_of(&sides[side]->captures[k], name, &ns) > 0;
-				total += ns;
-			}
-		if (common && total > most) {
-			most = total;
+		const double ns = calls_in(first, t, i) > 0 ? common_ns(p, name) : 0;
+		if (ns > most) {
+			most = ns;
 			best = name;
 		}
 	}
@@ -127,7 +146,7 @@ static struct unit unit_of(const struct pair *p)
 /* What a capture's times are divided by; 0: they are shares. */
 static double divisor(const struct xsp_compare_capture *c, const struct unit *u)
 {
-	double ns;
+	double ns = 0;
 
 	return u->steps		 ? xsp_number(account_of(c), "steps")
 	       : u->call != NULL ? calls_of(c, u->call, &ns)

@@ -22,20 +22,20 @@ static inline int64_t account_sum(int64_t a, int64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? (b > 0 ? INT64_MAX : INT64_MIN) : sum;
 }
 
-/* What waits were for at one descriptor, by Boyer and Moore's vote: what has most of the time, if that is more than half of it,
- * and by how much it is ahead of all others. */
-struct account_peer {
-	uint32_t name; /* 1 + xsp_name_id; 0: none */
-	int64_t ahead_ns;
+/* What has most of something, if that is more than half of it, and by how much it is ahead of all others: Boyer and Moore's
+ * vote. Zero-initialise. */
+struct account_lead {
+	uint64_t what;
+	int64_t ahead;
 };
 
-static inline void account_vote(struct account_peer *to, uint32_t name, int64_t ns)
+static inline void account_vote(struct account_lead *to, uint64_t what, int64_t much)
 {
-	if (to->name == name || to->ahead_ns >= ns) {
-		to->ahead_ns = account_sum(to->ahead_ns, to->name == name ? ns : -ns);
+	if (to->what == what || to->ahead >= much) {
+		to->ahead = account_sum(to->ahead, to->what == what ? much : -much);
 	} else {
-		to->ahead_ns = ns - to->ahead_ns;
-		to->name = name;
+		to->ahead = much - to->ahead;
+		to->what = what;
 	}
 }
 
@@ -47,7 +47,7 @@ struct account_cell {
 	bool sampled; /* ns is 0, and the counts are samples */
 	bool touched; /* in the thread's current step */
 	uint32_t place, callee;
-	struct account_peer peer;
+	struct account_lead peer; /* of its waits' time: 1 + xsp_name_id; 0: none */
 	int64_t ns, step_ns, now_ns; /* of all time, of counted steps, of the current one */
 	uint64_t count, step_count, now_count;
 	uint64_t steps, longest_ns;
@@ -65,8 +65,8 @@ struct account_part {
 struct account_thread {
 	uint32_t pid, tid;
 	uint32_t family; /* families.c */
-	uint64_t routine; /* hash of the function that it started in; 0: not known */
-	int64_t votes; /* stacks in that routine, less those in others */
+	struct account_lead
+		routine; /* of its stacks: hash of the function that it started in; 0: not known */
 	uint64_t ns, paused_ns;
 	XSP_ARRAY(uint32_t) touched; /* cells */
 	XSP_ARRAY(struct account_part) first;

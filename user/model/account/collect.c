@@ -101,12 +101,12 @@ static int add(struct xsp_account *a, struct account_thread *th, const struct ac
 	if (ns == 0 && count == 0)
 		return 0;
 	one.thread = xsp_tally_index(&a->threads, th);
-	one.peer = (struct account_peer){0};
+	one.peer = (struct account_lead){0};
 	struct account_cell *cell = cell_of(a, &one);
 	if (cell == NULL)
 		return a->cells.tally.error;
 	if (ns > 0 && c->kind == XSP_ACCOUNT_WAIT)
-		account_vote(&cell->peer, c->peer.name, ns);
+		account_vote(&cell->peer, c->peer.what, ns);
 	cell->ns = account_sum(cell->ns, ns);
 	cell->count += count;
 	if (!in_step)
@@ -201,15 +201,12 @@ static uint64_t routine_of(const struct xsp_account *a, const uint32_t *path, ui
 	return 0;
 }
 
-/* The routine of most stacks (by Boyer and Moore's vote): the first ones may be of what the C library or an interpreter does
- * before it calls the thread's function. */
+/* The routine of most stacks: the first ones may be of what the C library or an interpreter does before it calls the thread's
+ * function. */
 static void vote(struct account_thread *th, uint64_t routine)
 {
-	if (routine == 0)
-		return;
-	if (th->votes == 0)
-		th->routine = routine;
-	th->votes += th->routine == routine ? 1 : -1;
+	if (routine != 0)
+		account_vote(&th->routine, routine, 1);
 }
 
 static int add_off(struct xsp_account *a, struct account_thread *th, const struct xsp_charge *c)
@@ -227,7 +224,7 @@ static int add_off(struct xsp_account *a, struct account_thread *th, const struc
 		cell.callee = w->inside != cell.place ? w->inside : 0;
 		if (c->tid != c->pid)
 			vote(th, routine_of(a, w->path, w->path_length, true));
-		cell.peer.name = w->peer;
+		cell.peer.what = w->peer;
 	}
 	return add(a, th, &cell, (int64_t)(c->to_ns - c->from_ns), 0, c->in_step);
 }

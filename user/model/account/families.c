@@ -29,7 +29,7 @@ struct part {
 	uint8_t kind, why;
 	bool used; /* a sample: its thread has shared out time by it */
 	uint32_t place, callee, thread;
-	struct account_peer peer;
+	struct account_lead peer;
 	uint32_t pool; /* of a sample: 1 in a pause, else 0 */
 	int64_t ns;
 	uint64_t count; /* samples */
@@ -95,7 +95,7 @@ static int find_routines(struct xsp_account *a, struct xsp_u64map *known)
 	for (size_t i = 0; i < a->threads.count; i++) {
 		const struct account_thread *th = &a->threads.rows[i];
 		const uint64_t group = family_of(a, th, comm_of(a, th));
-		if (th->routine != 0 && xsp_u64map_get(known, group) == NULL &&
+		if (th->routine.what != 0 && xsp_u64map_get(known, group) == NULL &&
 		    xsp_u64map_set(known, group, (uint32_t)i) < 0)
 			return -ENOMEM;
 	}
@@ -111,8 +111,9 @@ static int find_families(struct xsp_account *a)
 		struct account_thread *th = &a->threads.rows[i];
 		const char *comm = comm_of(a, th);
 		const uint64_t group = family_of(a, th, comm);
-		const uint32_t *at = th->routine == 0 ? xsp_u64map_get(&known, group) : NULL;
-		const uint64_t routine = at != NULL ? a->threads.rows[*at].routine : th->routine;
+		const uint32_t *at = th->routine.what == 0 ? xsp_u64map_get(&known, group) : NULL;
+		const uint64_t routine =
+			at != NULL ? a->threads.rows[*at].routine.what : th->routine.what;
 		struct account_family *f =
 			xsp_tally_row(&a->families, xsp_u64_mix(group ^ routine),
 				      &(struct account_family){.shown = {.comm = comm}});
@@ -239,7 +240,7 @@ static int share_out(struct sum *s, const struct part *whole, const struct part 
 		const struct part *w = &weights[i];
 		struct part p = *whole;
 		p.ns = part_of(whole->ns, weight_of(w) / all);
-		p.peer.ahead_ns = part_of(whole->peer.ahead_ns, weight_of(w) / all);
+		p.peer.ahead = part_of(whole->peer.ahead, weight_of(w) / all);
 		p.place = w->place;
 		p.callee = w->callee;
 		for (size_t k = 0; k < XSP_ACCOUNT_THIRDS; k++)
@@ -372,7 +373,7 @@ static void add_homeless(void *to, const void *more)
 	const struct part *m = more;
 
 	p->thread = NO_THREAD;
-	account_vote(&p->peer, m->peer.name, m->peer.ahead_ns);
+	account_vote(&p->peer, m->peer.what, m->peer.ahead);
 	p->ns = account_sum(p->ns, m->ns);
 	p->steps += m->steps;
 	p->longest_ns = m->longest_ns > p->longest_ns ? m->longest_ns : p->longest_ns;
@@ -444,7 +445,7 @@ static struct xsp_account_row row_at(const struct sum *s, size_t i, size_t *next
 				      .place = first->place,
 				      .callee = first->callee,
 				      .least_ns = INT64_MAX};
-	struct account_peer peer = {0};
+	struct account_lead peer = {0};
 	bool all_known = true;
 	size_t threads = 0;
 
@@ -456,7 +457,7 @@ static struct xsp_account_row row_at(const struct sum *s, size_t i, size_t *next
 		     i++) {
 			const struct part *p = &s->parts.rows[i];
 			ns = account_sum(ns, p->ns);
-			account_vote(&peer, p->peer.name, p->peer.ahead_ns);
+			account_vote(&peer, p->peer.what, p->peer.ahead);
 			row.samples += p->count;
 			row.steps += p->steps;
 			if (p->longest_ns > row.longest_ns)
@@ -475,7 +476,7 @@ static struct xsp_account_row row_at(const struct sum *s, size_t i, size_t *next
 	}
 	if (threads < members && row.least_ns > 0)
 		row.least_ns = 0;
-	row.peer = peer.ahead_ns >= part_of(row.ns, PEER_AHEAD) ? peer.name : 0;
+	row.peer = peer.ahead >= part_of(row.ns, PEER_AHEAD) ? (uint32_t)peer.what : 0;
 	if (!all_known)
 		row.least_ns = row.most_ns = row.most = 0;
 	*next = i;
