@@ -195,6 +195,29 @@ Test(timeline_waits, cpu_time_is_absent_until_the_wait_is_known)
 	result_free(&told.spans);
 }
 
+/* What comes first after the range's edge is that a return was not reported: the wait itself, which
+ * comes later, tells of the time before the edge. */
+Test(timeline_waits, cpu_time_in_a_range_is_known_once_the_wait_is)
+{
+	struct builder b;
+	struct told told;
+	const struct xsp_cut cut = {.from_ns = 1400, .to_ns = 1700, .text = "--from"};
+
+	start(&b);
+	b.now = 1000;
+	entry(&b, 0, SP);
+	wait_of(&b, 1500, 0, 1500, 0, 0, XSP_WAIT_SHORT | XSP_WAIT_UNSEEN_RETURN);
+	wait_of(&b, 1200, 1450, 1480, 0, XSP_WAIT_SLEEP, 0);
+	wait_of(&b, 1800, 0, 1800, 0, 0, XSP_WAIT_SHORT | XSP_WAIT_UNSEEN_RETURN);
+	wait_of(&b, 1600, 1750, 1780, 0, XSP_WAIT_SLEEP, 0);
+	wait_of(&b, 1900, 0, 1900, 3, 0, XSP_WAIT_SHORT);
+	b.now = 2000;
+	leave(&b, 0, SP);
+	told_of_part(&b, &told, &cut);
+	cr_expect_eq(cpu_of(&told, "f0"), 300 - (1480 - 1400) - (1700 - 1600));
+	result_free(&told.spans);
+}
+
 /* The time of an entry is read, then its thread is preempted, then the entry is written. */
 Test(timeline_waits, a_wait_inside_the_probe_is_inside_the_span)
 {

@@ -16,7 +16,7 @@
 struct xsp_off {
 	uint64_t sum_ns; /* the sum of all waits so far */
 	uint64_t cut_ns[2]; /* before the cut's beginning and end */
-	bool passed[2]; /* the first wait after it has come */
+	bool passed[2]; /* the first known wait after it has come */
 	uint64_t count;
 	bool unknown; /* a wait is over, but its event has not come yet */
 	struct {
@@ -70,7 +70,7 @@ int xsp_off_add(const struct xsp_timeline *t, struct thread *th, const struct xs
 	off->recent[i].left_sum_ns = off->sum_ns;
 	off->sum_ns += e->head.time_ns - e->left_ns;
 	for (int k = 0; k < 2; k++) {
-		if (off->passed[k] || e->head.time_ns < cuts[k])
+		if (off->passed[k] || off->unknown || e->head.time_ns < cuts[k])
 			continue;
 		off->cut_ns[k] = xsp_off_at(t, th, cuts[k]);
 		off->passed[k] = true;
