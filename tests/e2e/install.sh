@@ -17,7 +17,7 @@ cmake --install "$build" --prefix "$prefix" >/dev/null
 [[ $("$prefix/bin/xsptrace" --version) == xsptrace* ]] || fail "the installed xsptrace does not run"
 [[ -e $prefix/include/xsptrace/record_function.h ]] || fail "the header is not installed"
 built=" $(sed -n 's/^build release \([^#]*\).*/\1/p' "$source/tools/quickstart") "
-for file in "$prefix"/bin/* "$prefix"/lib/*.so*; do
+for file in "$prefix"/bin/* "$prefix"/lib/*.so* "$prefix"/lib/xsptrace/*.so; do
 	name=$(basename "$file")
 	target=${name#lib}
 	[[ $built == *" ${target%%.so*} "* ]] || fail "tools/quickstart does not build $name"
@@ -29,7 +29,7 @@ for file in "$prefix"/bin/* "$prefix"/lib/*.so*; do
 	[[ $symbols == *__stack_chk_fail* ]] || fail "$name has no stack protector"
 	[[ $symbols == *__*_chk* ]] || fail "$name is not fortified"
 done
-[[ -e $prefix/lib/libxsptrace_agent.so ]] || fail "the agent is not installed"
+[[ -e $prefix/lib/xsptrace/libxsptrace_agent.so ]] || fail "the agent is not installed"
 
 # Not every start loads the libraries that few runs need; a run that lacks one says so.
 "$prefix/bin/xsptrace" -e nanosleep -o "$prefix/run.xspt" -- sleep 0.1 >/dev/null 2>&1 || true
@@ -47,7 +47,7 @@ for name in curl microhttpd; do
 done
 
 # A program in C and one in C++ find the installed library, and its public functions.
-export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+export PKG_CONFIG_PATH=$prefix/share/pkgconfig
 if command -v pkg-config >/dev/null; then
 	# shellcheck disable=SC2046
 	cc -Wall -Werror "$source/tests/e2e/read_trace.c" -o "$prefix/read" $(pkg-config --cflags --libs xsptrace)

@@ -27,8 +27,17 @@ static void open_standard_descriptors(void)
 			return;
 }
 
-static int help(const char *word)
+/* `complete WORD...` is for shells, `manual VERB` for the build. */
+static int help(int argc, char **argv)
 {
+	const char *word = argc > 0 ? argv[0] : NULL;
+
+	if (word != NULL && strcmp(word, "complete") == 0) {
+		xsp_complete(argv + 1, argc - 1, stdout);
+		return XSP_STATUS_OK;
+	}
+	if (word != NULL && argc > 1 && strcmp(word, "manual") == 0)
+		return xsp_manual(argv[1], stdout) == 0 ? XSP_STATUS_OK : XSP_STATUS_USAGE;
 	xsp_wrap_stdout();
 	if (word == NULL)
 		xsp_help(XSP_VERB_RECORD, stdout);
@@ -52,7 +61,7 @@ int main(int argc, char **argv)
 		if (strcmp(argv[1], verbs[i].verb) == 0)
 			return xsp_finish_stdout(verbs[i].run(argc - 1, argv + 1));
 	if (strcmp(argv[1], "help") == 0)
-		return xsp_finish_stdout(help(argc > 2 ? argv[2] : NULL));
+		return xsp_finish_stdout(help(argc - 2, argv + 2));
 	if (argv[1][0] != '-') {
 		xsp_say("'%s' is no verb: record, top, list, dump, export, analyze, compare, view, info, doctor; to start a program write xsptrace -- %s",
 			argv[1], argv[1]);

@@ -70,19 +70,6 @@ static const char record_head[] =
 	"       xsptrace list -p PID|NAME [OPTIONS]        what would be traced, at what cost\n"
 	"\n";
 
-static const char verbs_head[] =
-	"\n"
-	"Other verbs, each with --help:\n"
-	"  xsptrace list       what would be traced, where, at what cost\n"
-	"  xsptrace top        rates and threads, live\n"
-	"  xsptrace dump       what every thread does now, who waits for whom\n"
-	"  xsptrace export     turns a capture (or a Chrome trace) into any format\n"
-	"  xsptrace analyze    what is slow, why, and what to do about it\n"
-	"  xsptrace compare    what became slower, and how sure that is\n"
-	"  xsptrace view       all of it as a page in the browser\n"
-	"  xsptrace info       what a capture holds, what was lost, what it cost\n"
-	"  xsptrace doctor     what this kernel and machine support\n";
-
 static const char record_tail[] =
 	"\n"
 	"Examples:\n"
@@ -217,28 +204,45 @@ static const char doctor_head[] =
 	"\n"
 	"Says what this kernel and machine support, and what will be used.\n";
 
-static const struct {
-	const char *name;
-	unsigned column; /* where the help of the options begins */
-	const char *head;
-	void (*more)(FILE *f); /* between options and tail */
-	const char *tail;
-} verbs[XSP_VERBS] = {
-	[XSP_VERB_RECORD] = {"record", 27, short_help, NULL, ""},
-	[XSP_VERB_LIST] = {"list", 27, record_head, print_providers, record_tail},
-	[XSP_VERB_TOP] = {"top", 27, top_head, NULL, top_tail},
-	[XSP_VERB_DUMP] = {"dump", 27, dump_head, NULL, ""},
-	[XSP_VERB_EXPORT] = {"export", 23, export_head, NULL, export_tail},
-	[XSP_VERB_ANALYZE] = {"analyze", 23, analyze_head, print_rules, analyze_tail},
-	[XSP_VERB_COMPARE] = {"compare", 23, compare_head, NULL, compare_tail},
-	[XSP_VERB_VIEW] = {"view", 23, view_head, NULL, view_tail},
-	[XSP_VERB_INFO] = {"info", 27, info_head, NULL, ""},
-	[XSP_VERB_DOCTOR] = {"doctor", 27, doctor_head, NULL, ""},
+const struct xsp_verb_help xsp_verb_help[XSP_VERBS] = {
+	[XSP_VERB_RECORD] = {"record", 27,
+			     "shows what a running program does and where its time goes",
+			     short_help, NULL, ""},
+	[XSP_VERB_LIST] = {"list", 27, "what would be traced, where, at what cost", record_head,
+			   print_providers, record_tail},
+	[XSP_VERB_TOP] = {"top", 27, "rates and threads, live", top_head, NULL, top_tail},
+	[XSP_VERB_DUMP] = {"dump", 27, "what every thread does now, who waits for whom", dump_head,
+			   NULL, ""},
+	[XSP_VERB_EXPORT] = {"export", 23, "turns a capture (or a Chrome trace) into any format",
+			     export_head, NULL, export_tail},
+	[XSP_VERB_ANALYZE] = {"analyze", 23, "what is slow, why, and what to do about it",
+			      analyze_head, print_rules, analyze_tail},
+	[XSP_VERB_COMPARE] = {"compare", 23, "what became slower, and how sure that is",
+			      compare_head, NULL, compare_tail},
+	[XSP_VERB_VIEW] = {"view", 23, "all of it as a page in the browser", view_head, NULL,
+			   view_tail},
+	[XSP_VERB_INFO] = {"info", 27, "what a capture holds, what was lost, what it cost",
+			   info_head, NULL, ""},
+	[XSP_VERB_DOCTOR] = {"doctor", 27, "what this kernel and machine support", doctor_head,
+			     NULL, ""},
 };
 
 const char *xsp_verb_name(enum xsp_verb verb)
 {
-	return verbs[verb].name;
+	return xsp_verb_help[verb].name;
+}
+
+/* In the order in which they are used. */
+static void print_verbs(FILE *f)
+{
+	static const unsigned char order[] = {XSP_VERB_LIST,   XSP_VERB_TOP,	 XSP_VERB_DUMP,
+					      XSP_VERB_EXPORT, XSP_VERB_ANALYZE, XSP_VERB_COMPARE,
+					      XSP_VERB_VIEW,   XSP_VERB_INFO,	 XSP_VERB_DOCTOR};
+
+	fputs("\nOther verbs, each with --help:\n", f);
+	for (size_t i = 0; i < sizeof(order); i++)
+		fprintf(f, "  xsptrace %-10s %s\n", xsp_verb_help[order[i]].name,
+			xsp_verb_help[order[i]].what);
 }
 
 /* ---- options ---- */
@@ -265,7 +269,7 @@ static void print_option(FILE *f, const struct xsp_option *row, unsigned column)
 /* `topics`: bits of enum xsp_topic. */
 static void print_options(FILE *f, enum xsp_verb verb, unsigned topics)
 {
-	unsigned column = verbs[verb].column;
+	unsigned column = xsp_verb_help[verb].column;
 
 	if (verb == XSP_VERB_LIST) /* list shows the options of record */
 		verb = XSP_VERB_RECORD;
@@ -284,12 +288,12 @@ static void print_options(FILE *f, enum xsp_verb verb, unsigned topics)
 
 void xsp_help(enum xsp_verb verb, FILE *f)
 {
-	fputs(verbs[verb].head, f);
+	fputs(xsp_verb_help[verb].head, f);
 	if (verb != XSP_VERB_RECORD)
 		print_options(f, verb, ~0U);
-	if (verbs[verb].more != NULL)
-		verbs[verb].more(f);
-	fputs(verbs[verb].tail, f);
+	if (xsp_verb_help[verb].more != NULL)
+		xsp_verb_help[verb].more(f);
+	fputs(xsp_verb_help[verb].tail, f);
 }
 
 #define ALL_TOPICS ~0U
@@ -313,13 +317,13 @@ int xsp_help_on(const char *word, FILE *f)
 		if (topics[i].topics & 1U << XSP_TOPIC_RECORD)
 			print_providers(f);
 		if (topics[i].topics == ALL_TOPICS) {
-			fputs(verbs_head, f);
+			print_verbs(f);
 			fputs(record_tail, f);
 		}
 		return 0;
 	}
 	for (unsigned i = 1; i < XSP_VERBS; i++)
-		if (strcmp(verbs[i].name, word) == 0) {
+		if (strcmp(xsp_verb_help[i].name, word) == 0) {
 			xsp_help(i, f);
 			return 0;
 		}
@@ -328,5 +332,5 @@ int xsp_help_on(const char *word, FILE *f)
 
 void xsp_version(FILE *f)
 {
-	fprintf(f, "xsptrace %s\n", XSP_VERSION);
+	fprintf(f, "xsptrace %s (%s)\n", XSP_VERSION, XSP_BUILT_WITH);
 }

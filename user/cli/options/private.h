@@ -37,6 +37,17 @@ struct xsp_option {
 	unsigned column; /* for a heading: where the help below it begins */
 };
 
+/* The text around the options of a verb. */
+struct xsp_verb_help {
+	const char *name;
+	unsigned column; /* where the help of the options begins */
+	const char *what; /* what it does, in a line */
+	const char *head;
+	void (*more)(FILE *f); /* between options and tail; or NULL */
+	const char *tail;
+};
+extern const struct xsp_verb_help xsp_verb_help[];
+
 extern const struct xsp_option xsp_option_table[];
 extern const size_t xsp_option_count;
 
