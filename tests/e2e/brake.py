@@ -299,7 +299,7 @@ def libraries_that_come_between_windows(folder):
     equal(trace.losses["files_left_out"], 0, "libraries")
 
 
-@case(quiet="the length of windows")
+@case(long="14 s of windows", quiet="the length of windows")
 def room_after_many_windows(folder):
     """Links that are closed and made again take the room of one: what comes later finds its own."""
     hot = start_ready([workload("brake"), "--wait", "--threads", "1", "--seconds", "60", "ranges", "8000"])

@@ -463,7 +463,7 @@ class InWindows:
         equal(semaphore(self.target.pid, self.semaphore), 0, f"the semaphore {what}")
 
 
-@case(quiet="windows of six targets that never rest: beside others it takes four times as long, and so do they")
+@case(long="18 s of windows of six targets that never rest", quiet="windows of six targets that never rest: beside others it takes four times as long, and so do they")
 def killed_after_many_windows(folder):
     """What is forgotten in a window has added up: 20 of them and more after the start each process of the tool is killed, and its
     group. Some at a time, as windows take their time."""
