@@ -100,6 +100,10 @@ int xsp_take_format(struct xsp_parse *p);
 int xsp_take_report_rows(struct xsp_parse *p);
 int xsp_take_threshold(struct xsp_parse *p);
 
+/* group.c: the processes of the group that the row's bits say. */
+enum xsp_group { XSP_GROUP_CGROUP, XSP_GROUP_CONTAINER, XSP_GROUP_JOB };
+int xsp_take_group(struct xsp_parse *p);
+
 /* named.c: -p NAME, a process of that name. 0, or a negative errno with *err filled. */
 int xsp_named_pid(struct xsp_parse *p, pid_t *pid);
 

@@ -207,6 +207,17 @@ const struct xsp_option xsp_option_table[] = {
 	{"pid", 'p', RECORD, LIST, "PID|NAME", xsp_take_pids, .wanted = PIDS,
 	 .help = "processes to attach to: 1234, 1234,5678, or a name\n"
 		 "that one process has: redis-server, train.py"},
+	{"job", 0, RECORD, LIST | TOP | DUMP, "ID", xsp_take_group, .bits = XSP_GROUP_JOB,
+	 .wanted = "the number of a job of Slurm",
+	 .help = "all processes of a job of Slurm on this node"},
+	{"container", 0, RECORD, LIST | TOP | DUMP, "ID", xsp_take_group,
+	 .bits = XSP_GROUP_CONTAINER,
+	 .wanted = "a container's id: at least 8 of its hexadecimal digits",
+	 .help = "all processes of a container (docker ps, crictl ps)"},
+	{"cgroup", 0, RECORD, LIST | TOP | DUMP, "PATH", xsp_take_group, .bits = XSP_GROUP_CGROUP,
+	 .wanted = "the path of a control group, or whole parts of it (nginx.service)",
+	 .help = "all processes of a control group, or of a service:\n"
+		 "nginx.service"},
 	{"event", 'e', RECORD, LIST, "PROBE", xsp_take_probe,
 	 .help = "may be given several times; PROBE is one of\n"
 		 "  LIBRARY:GLOB     functions of a library, by\n"
