@@ -55,7 +55,7 @@ def of_a_container(folder):
             found("--cgroup", path[2:], status=NO_TARGET)  # whole parts only
             xsptrace(*EXTRA, "-q", "--container", ID, "-d", "0.2", "-e", "samples:samples_round", "-o", f"{folder}/c.xspt")
             info = xsptrace("info", f"{folder}/c.xspt").stdout
-            equal({int(pid) for pid in re.findall(r"^process (\d+)", info, re.M)}, pids, "recorded")
+            equal({int(pid) for pid in re.findall(r"(\d+) \(\d+ in its namespace\)", info)}, pids, "recorded")
 
 
 @case
