@@ -64,7 +64,7 @@ static void what_is(const struct xsp_option *row, enum xsp_verb verb, char text[
 			     at->help != NULL && at->verbs & 1U << verb))
 		at++;
 	const char *help = at < end ? at->help : "";
-	while (help[n] != '\0' && n < 80 &&
+	while (n < 80 && help[n] != '\0' &&
 	       !(n > 10 && strchr(".;:", help[n]) != NULL && strchr(" \n", help[n + 1]) != NULL)) {
 		text[n] = help[n] == '\n' ? ' ' : help[n];
 		n++;
