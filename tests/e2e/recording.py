@@ -26,6 +26,21 @@ def looping(*options, path=None, **how):
 
 
 @case
+def begins_at_a_time_of_the_clock(folder):
+    """The same moment on all hosts: a multiple of two seconds by the real-time clock."""
+    child = looping()
+    asked = time.time()
+    done = xsptrace(*EXTRA, "-p", child.pid, "--start-at", "/2s", "-d", "0.1", "-e", "hot_*", "-o", f"{folder}/t.json")
+    due = (int(asked) // 2 + 1) * 2
+    begun = Trace(f"{folder}/t.json").json["xsptrace_window"]["start_ns"]
+    check(due * 10**9 <= begun, "it began before", due, begun)
+    check(time.strftime("begins at %H:%M:%S", time.localtime(due)) in done.stderr, "it is said", done.stderr, due)
+    for wrong in ("25:00", "12:60", "+0", "/0s", "noon", "+2d", "12:30pm"):
+        xsptrace("-p", child.pid, "--start-at", wrong, status=2)
+    child.kill()
+
+
+@case
 def default_outputs(folder):
     """The capture and a Chrome trace in the current folder, owned by the user who called sudo."""
     child = looping()

@@ -58,6 +58,8 @@ static int refuse(const struct xsp_options *o, enum xsp_verb verb, struct xsp_er
 		 "--inject is for GPU activity, which --gpu=off leaves out, and for PyTorch's operators, which are not traced"},
 		{o->inject && o->pid_count == 0,
 		 "--inject is for running processes (-p PID): what xsptrace starts loads the agent by itself"},
+		{o->start_at_ns != 0 && o->pid_count == 0,
+		 "--start-at is for running processes (-p PID): a command is recorded from its start"},
 		{(o->by & (XSP_BY_LINE | XSP_BY_MODULE)) && !is_asked(o, XSP_FEATURE_PYTHON),
 		 "--by line and --by module show what --python records: add that"},
 		{tid_count > 0 && o->follow != 0, "-t and --follow exclude each other"},

@@ -76,6 +76,7 @@ struct xsp_options {
 	unsigned follow, exit,
 		method; /* --follow; --exit; hidden: --attach (enum xsp_attach_method) */
 	uint64_t duration_ns; /* 0: until stopped */
+	uint64_t start_at_ns; /* CLOCK_REALTIME; 0: now */
 	uint64_t attach_limit_ns; /* for reading files and attaching to them */
 	size_t buffer_bytes;
 	uint64_t rings; /* hidden */

@@ -100,6 +100,8 @@ int xsp_take_format(struct xsp_parse *p);
 int xsp_take_report_rows(struct xsp_parse *p);
 int xsp_take_threshold(struct xsp_parse *p);
 
+int xsp_take_start(struct xsp_parse *p); /* start_at.c */
+
 /* group.c: the processes of the group that the row's bits say. */
 enum xsp_group { XSP_GROUP_CGROUP, XSP_GROUP_CONTAINER, XSP_GROUP_JOB };
 int xsp_take_group(struct xsp_parse *p);

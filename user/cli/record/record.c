@@ -6,8 +6,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/record/agent.h"
 #include "cli/cli.h"
 #include "cli/verbs/list.h"
@@ -177,11 +179,35 @@ static int leave_nothing(struct recording *r, pid_t pid)
 	return (int)err.status;
 }
 
+/* Until --start-at. Nothing is in the target yet. False: a signal came. */
+static bool wait_for_start(const struct recording *r)
+{
+	const time_t at = (time_t)(r->o.start_at_ns / 1000000000);
+	struct timespec now;
+	char text[32];
+	struct tm tm;
+
+	if (r->o.start_at_ns == 0)
+		return true;
+	strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&at, &tm));
+	if (!r->o.quiet)
+		xsp_say("begins at %s", text);
+	while (xsp_record_stop_signal() == 0) {
+		clock_gettime(CLOCK_REALTIME, &now);
+		const uint64_t ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+		if (ns >= r->o.start_at_ns)
+			return true;
+		const uint64_t left = r->o.start_at_ns - ns;
+		xsp_nap_ns(left < 100000000 ? left : 100000000);
+	}
+	return false;
+}
+
 static int record_now(struct recording *r)
 {
 	const pid_t pid = r->launch ? xsp_launch_pid(r->launch) : r->o.pids[0];
 	struct xsp_error err = {0};
-	int status = start(r, pid);
+	int status = wait_for_start(r) ? start(r, pid) : say_interrupted();
 
 	if (status != 0)
 		return status;

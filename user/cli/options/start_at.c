@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* start_at.c - `--start-at`: when a recording begins, by the real-time clock, so that it is the same moment on all hosts. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/cli.h"
+#include "cli/options/private.h"
+
+#define SECOND 1000000000ULL
+#define DAY (24 * 3600)
+
+static uint64_t real_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+}
+
+/* "14:30", "14:30:05": the next time that this machine's clocks show it. */
+static bool take_time_of_day(const char *text, uint64_t now, uint64_t *at)
+{
+	int hours, minutes, seconds = 0, length = 0;
+	const time_t today = (time_t)(now / SECOND);
+	struct tm tm;
+
+	if (sscanf(text, "%2d:%2d%n:%2d%n", &hours, &minutes, &length, &seconds, &length) < 2 ||
+	    text[length] != '\0' || hours < 0 || hours > 23 || minutes < 0 || minutes > 59 ||
+	    seconds < 0 || seconds > 59)
+		return false;
+	localtime_r(&today, &tm);
+	for (int day = 0; day < 2; day++) {
+		tm.tm_hour = hours;
+		tm.tm_min = minutes;
+		tm.tm_sec = seconds;
+		tm.tm_isdst = -1;
+		*at = (uint64_t)mktime(&tm) * SECOND;
+		if (*at > now)
+			break;
+		tm.tm_mday++;
+	}
+	return true;
+}
+
+int xsp_take_start(struct xsp_parse *p)
+{
+	const uint64_t now = real_ns();
+	uint64_t ns;
+
+	if (p->value[0] == '/' || p->value[0] == '+') {
+		if (xsp_parse_duration(p->value + 1, (double)SECOND, &ns) < 0 || ns == 0 ||
+		    ns > DAY * SECOND)
+			goto wrong;
+		p->o->start_at_ns = p->value[0] == '+' ? now + ns : (now / ns + 1) * ns;
+		return 0;
+	}
+	if (take_time_of_day(p->value, now, &p->o->start_at_ns))
+		return 0;
+wrong:
+	return xsp_wrong_value(p->err, "--start-at", p->value, p->row->wanted);
+}
