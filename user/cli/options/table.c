@@ -391,7 +391,8 @@ const struct xsp_option xsp_option_table[] = {
 		 "SIGTERM or the target's end. Each of them ends in\n"
 		 "complete outputs"},
 	{"start-at", 0, RECORD, 0, "WHEN", xsp_take_start,
-	 .wanted = "a time of the day (14:30, 14:30:05), /TIME (/10s) or +TIME (+30s), at most a day ahead",
+	 .wanted =
+		 "a time of the day (14:30, 14:30:05), /TIME (/10s) or +TIME (+30s), at most a day ahead",
 	 .help = "waits and then begins: at a time of the day (14:30), in\n"
 		 "some time (+30s), or at the next multiple of one by the\n"
 		 "clock (/10s), which is the same moment on all hosts"},
