@@ -128,11 +128,18 @@ Test(process, identity)
 /* Only the requested variables of its environment, as they were at the exec. */
 Test(process, environment)
 {
-	static const char *const names[] = {"RANK",    "RUN",	     "LONG", "BARE",
-					    "MISSING", "WORLD_SIZE", NULL};
+	static const struct xsp_job_variable names[] = {{"RANK", {"NUMBER"}},
+							{"RUN", {NULL}},
+							{"LONG", {NULL}},
+							{"BARE", {NULL}},
+							{"MISSING", {"MPI_RANK", "PLACE"}},
+							{"WORLD_SIZE", {NULL}},
+							{NULL, {NULL}}};
 	char enough[300] = "LONG=", rank[] = "RANK=7", again[] = "RANK=8", near[] = "RANKS=9",
 	     run[] = "RUN=a\nWORLD_SIZE=2\x1b", bare[] = "BARE", secret[] = "TOKEN=secret";
-	char *const environment[] = {secret, near, rank, again, enough, bare, run, NULL};
+	char place[] = "PLACE=3", number[] = "NUMBER=1";
+	char *const environment[] = {secret, near, number, rank,  again,
+				     enough, bare, run,	   place, NULL};
 
 	memset(enough + 5, 'x', sizeof(enough) - 6);
 	pid_t pid = fork_child();
@@ -143,7 +150,7 @@ Test(process, environment)
 	WAIT_FOR(runs(pid, "/usr/bin/sleep") || runs(pid, "/bin/sleep"));
 	struct xsp_process *p = open_process(pid);
 	char *text = xsp_process_environment(p, names);
-	cr_expect_str_eq(text, "RANK=7\nRUN=a?WORLD_SIZE=2?\n");
+	cr_expect_str_eq(text, "RANK=7\nRUN=a?WORLD_SIZE=2?\nMISSING=3\n");
 	free(text);
 	stop(pid);
 	WAIT_FOR(!xsp_process_alive(p));

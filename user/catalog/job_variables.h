@@ -11,7 +11,12 @@
 #define XSP_JOB_TORCHELASTIC_RUN_ID "TORCHELASTIC_RUN_ID"
 #define XSP_JOB_SLURM_JOB_ID "SLURM_JOB_ID"
 
-/* The only variables that are recorded; NULL ends the list. */
-extern const char *const xsp_job_variables[];
+/* The only variables that are recorded. */
+struct xsp_job_variable {
+	const char *name; /* under which it is recorded; NULL ends the table */
+	const char *others
+		[3]; /* that count where it is not set: Slurm's, Open MPI's, those of PMI (Intel MPI, MPICH) */
+};
+extern const struct xsp_job_variable xsp_job_variables[];
 
 #endif

@@ -306,7 +306,7 @@ static const char *find_variable(const char *block, size_t size, const char *nam
 	return NULL;
 }
 
-char *xsp_process_environment(const struct xsp_process *p, const char *const *names)
+char *xsp_process_environment(const struct xsp_process *p, const struct xsp_job_variable *variables)
 {
 	char *block = NULL, *lines = NULL;
 	size_t size = 0, room = 0;
@@ -317,14 +317,18 @@ char *xsp_process_environment(const struct xsp_process *p, const char *const *na
 	int rc = xsp_procfs_read(p->opener, p->pid, "environ", ENVIRONMENT_MAX, &block, &size);
 	if (rc == 0 && !xsp_process_alive(p)) /* it may have come from another process */
 		rc = -ESRCH;
-	for (size_t i = 0; rc == 0 && names[i] != NULL; i++) {
+	for (const struct xsp_job_variable *v = variables; rc == 0 && v->name != NULL; v++) {
 		char value[VARIABLE_MAX];
-		const char *found = find_variable(block, size, names[i]);
+		const char *found = find_variable(block, size, v->name);
+		for (size_t i = 0; found == NULL && i < sizeof(v->others) / sizeof(v->others[0]);
+		     i++)
+			found = v->others[i] != NULL ? find_variable(block, size, v->others[i])
+						     : NULL;
 		if (found == NULL || strlen(found) >= sizeof(value))
 			continue;
 		stpcpy(value, found);
 		xsp_text_clean(value);
-		fprintf(out, "%s=%s\n", names[i], value);
+		fprintf(out, "%s=%s\n", v->name, value);
 	}
 	free(block);
 	if (fclose(out) != 0) {

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "catalog/job_variables.h"
 #include "procfs/mapped_files.h"
 #include "procfs/opener.h"
 
@@ -35,10 +36,10 @@ const char *xsp_process_cmdline(const struct xsp_process *p);
 const char *xsp_process_exe(const struct xsp_process *p); /* as the target sees it */
 /* Reads comm, cmdline and exe again (after exec). 0 or -errno. */
 int xsp_process_refresh(struct xsp_process *p);
-/* The variables among `names` (ended by NULL) that its program was started with: "NAME=value" lines
- * in that order, unprintable bytes as '?', malloc'd. It omits variables that are missing,
+/* Those of the variables that its program was started with: "NAME=value" lines in that order, unprintable bytes as '?', malloc'd. It omits variables that are missing,
  * unreadable, or longer than such values can be. NULL: out of memory. */
-char *xsp_process_environment(const struct xsp_process *p, const char *const *names);
+char *xsp_process_environment(const struct xsp_process *p,
+			      const struct xsp_job_variable *variables);
 
 struct xsp_thread_info {
 	pid_t tid; /* root namespace */

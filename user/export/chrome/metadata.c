@@ -105,9 +105,9 @@ static void put_variables(struct xsp_export *x, const struct xsp_capture_process
 	char value[256];
 
 	xsp_chrome_number_pair(x->out, &before, "pid", p->ns_pid != 0 ? p->ns_pid : p->pid);
-	for (size_t i = 0; xsp_job_variables[i] != NULL; i++)
-		if (xsp_capture_variable(p, xsp_job_variables[i], value, sizeof(value)))
-			xsp_chrome_text_pair(x->out, &before, xsp_job_variables[i], value);
+	for (const struct xsp_job_variable *v = xsp_job_variables; v->name != NULL; v++)
+		if (xsp_capture_variable(p, v->name, value, sizeof(value)))
+			xsp_chrome_text_pair(x->out, &before, v->name, value);
 	xsp_out_text(x->out, "}");
 }
 
