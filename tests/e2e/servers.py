@@ -259,6 +259,9 @@ class Redis:
         return dict(line.split(":", 1) for line in self.ask(("INFO", section)).decode().splitlines()
                     if ":" in line)
 
+    def commands_done(self):
+        return int(self.info("stats")["total_commands_processed"])
+
     def load(self, requests):
         """redis-benchmark says how many requests it ended, and of which command."""
         said = tool(program("redis-benchmark"), "-p", self.port, "-c", 10, "-n", requests, "-P", 2,
@@ -331,7 +334,9 @@ def redis_under_load(folder):
     rounds = 0
     for _ in range(3):
         with Traced(folder, [server.child.pid], "redis-check-rdb:*", "libc.so:*") as traced:
+            begun = server.commands_done()
             time.sleep(0.5)
+            wait_for(lambda: server.commands_done() > begun + 100 or bench.poll() is not None, 60, "redis to answer while it is traced")
         if bench.poll() is not None:  # on a busy machine: attaching takes seconds there
             break
         check(traced.counts.calls["call"] > 50, "redis did nothing while it was traced", traced.counts.tail)
