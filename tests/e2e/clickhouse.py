@@ -227,6 +227,18 @@ def answers_over_runs(folder):
             equal(round(builds[name, module, "build 2"] / mean, 6), 2.0, f"{name} in the later build")
     check({r[0] for r in answer("process_ms")} >= {first + 2}, "stragglers", answer("process_ms"))
     db.close()
+    panels = answers_of_panels(server, start)
+    equal(len(panels["Operators"]), min(len(means), 30), "operators of the dashboard")
+    equal(len(panels["Recordings"]), 3, "its recordings")
+
+
+def answers_of_panels(server, start):
+    """Of Grafana's dashboard, with an hour on both sides of `start` (ns) as the range."""
+    second = start // 10**9
+    with open(f"{ROOT}/tools/package/grafana.json", encoding="utf-8") as f:
+        panels = json.load(f)["panels"]
+    return {p["title"]: server.rows(p["targets"][0]["rawSql"].replace("$__fromTime", f"toDateTime({second - 3600})")
+                                    .replace("$__toTime", f"toDateTime({second + 3600})"))[1] for p in panels}
 
 
 @case
