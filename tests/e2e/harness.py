@@ -409,6 +409,12 @@ for _ in range(200):
 """
 
 
+def torch_when_traced(*command):
+    """A script and its arguments, which begins when PyTorch is attached to."""
+    begin = WHEN_TORCH_IS_TRACED + "import runpy, sys\nsys.argv = sys.argv[1:]\nrunpy.run_path(sys.argv[0], run_name='__main__')"
+    return [TORCH, "-c", begin, *command]
+
+
 def record_launched(folder, command, *options, status=OK, name="launched", timeout=60):
     """xsptrace OPTIONS -- COMMAND --out FILE; the trace and the workload's truth."""
     out, facts = f"{folder}/{name}.json", f"{folder}/{name}.truth"

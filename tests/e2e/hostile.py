@@ -1233,7 +1233,7 @@ def says_what_it_does(folder):
           "nothing is said of what takes so long", said)
 
 
-@case
+@case(long="half a million functions are placed and attached to")
 def more_functions_than_a_recording_can_have(folder):
     """Too many functions are dropped with a reason: of one library, and of two together."""
     only_x86()

@@ -6,10 +6,8 @@ import collections
 import json
 import re
 
-from harness import (AS_ASKED, EXTRA, NO_BRAKE, TABLE, SCRIPTS, TORCH, Trace, case, check, check_as_shipped, equal, main,
-                     need_torch, workload, xsptrace)
-
-PYTHON = TORCH
+from harness import (AS_ASKED, EXTRA, NO_BRAKE, TABLE, SCRIPTS, Trace, case, check, check_as_shipped, equal, main,
+                     need_torch, torch_when_traced, workload, xsptrace)
 
 
 def named(trace, name):
@@ -36,8 +34,7 @@ def exceptions_caught_in_python(folder):
     """at::_ops::mm::call throws, the binding catches, Python goes on inside the range."""
     need_torch()
     out = f"{folder}/caught.json"
-    done = xsptrace(*EXTRA, "-q", "-e", "torch", "-o", out, "--", PYTHON,
-                    f"{SCRIPTS}/torch_caught.py", 40)
+    done = xsptrace(*EXTRA, "-q", "-e", "torch", "-o", out, "--", *torch_when_traced(f"{SCRIPTS}/torch_caught.py", 40))
     times, trace = json.loads(done.stdout), Trace(out)
     trace.check_nothing_lost()
     trace.check_nesting()
@@ -79,8 +76,7 @@ def guards_that_do_not_end_in_turn_bare(folder):
 
 def record_filtered(folder, *options):
     out = f"{folder}/filtered{'_'.join(options)}.json"
-    done = xsptrace(*EXTRA, "-e", "torch", *options, "-o", out, "--", PYTHON,
-                    f"{SCRIPTS}/torch_filtered.py", 20)
+    done = xsptrace(*EXTRA, "-e", "torch", *options, "-o", out, "--", *torch_when_traced(f"{SCRIPTS}/torch_filtered.py", 20))
     trace = Trace(out)
     trace.check_nothing_lost()
     trace.check_nesting()

@@ -10,8 +10,8 @@ import json
 import os
 import re
 
-from harness import (AS_ASKED, EXTRA, NO_BRAKE, TABLE, NO_MATCH, SCRIPTS, TORCH, USAGE, WHEN_TORCH_IS_TRACED, XSPTRACE, Skip,
-                     Trace, case, check, check_as_shipped, equal, main, need_torch, run, start, truth, wait_for, xsptrace)
+from harness import (AS_ASKED, EXTRA, NO_BRAKE, TABLE, NO_MATCH, SCRIPTS, TORCH, USAGE, XSPTRACE, Skip,
+                     Trace, case, check, check_as_shipped, equal, main, need_torch, run, start, torch_when_traced, truth, wait_for, xsptrace)
 from python import PROBED
 
 PYTHON = TORCH
@@ -33,8 +33,7 @@ def difference(some, none):
 def traced(folder, name, command, *options):
     """A launched program."""
     out = f"{folder}/{name}.json"
-    script = WHEN_TORCH_IS_TRACED + "import runpy, sys\nsys.argv = sys.argv[1:]\nrunpy.run_path(sys.argv[0], run_name='__main__')"
-    xsptrace(*EXTRA, *options, "-q", "-o", out, "--", PYTHON, "-c", script, *command, timeout=240)
+    xsptrace(*EXTRA, *options, "-q", "-o", out, "--", *torch_when_traced(*command), timeout=240)
     trace = Trace(out)
     trace.check_nothing_lost()
     trace.check_nesting()
@@ -121,11 +120,6 @@ def other_ways_to_call_operators(folder, *options):
               f"{way}: traced minus profiled")
 
 
-@case
-def other_ways_to_call_operators_bare(folder):
-    other_ways_to_call_operators(folder, *AS_ASKED)
-
-
 WAITING = """
 import sys, time, torch
 a = torch.ones(4, 4)
@@ -188,12 +182,12 @@ def within(trace, name):
 
 
 @case
-def names_of_nodes_and_complex_numbers(folder):
+def names_of_nodes_and_complex_numbers(folder, *options):
     need_torch()
     path = f"{folder}/nodes.py"
     with open(path, "w", encoding="ascii") as f:
         f.write(NODES)
-    got = within(traced(folder, "nodes", [path, f"{folder}/truth.json"], "--inputs"), "traced")
+    got = within(traced(folder, "nodes", [path, f"{folder}/truth.json"], "--inputs", *options), "traced")
     with open(f"{folder}/truth.json", encoding="utf-8") as f:
         wanted = json.load(f)
     # without Kineto, as Debian's 1.13 is built, it is a list
@@ -207,6 +201,11 @@ def names_of_nodes_and_complex_numbers(folder):
     numbers = collections.Counter(e["args"]["Concrete Inputs"][2] for e in got if e["name"] == "aten::add"
                                   and "j" in (e["args"].get("Concrete Inputs") or ["", "", ""])[2])
     equal(numbers, {"3.-1.j": 5, "0.5+2.25j": 5}, "complex numbers")
+
+
+@case
+def names_of_nodes_and_complex_numbers_bare(folder):
+    names_of_nodes_and_complex_numbers(folder, *AS_ASKED)
 
 
 @case
