@@ -46,7 +46,9 @@ struct xsp_account_part xsp_part_of(const struct xsp_rule_context *c,
 
 uint64_t xsp_part_wanted_ns(const struct xsp_account_family *f)
 {
-	return f->ns - (f->ready_ns < f->ns ? f->ready_ns : 0);
+	const uint64_t not_wanted = f->ready_ns + f->off_ns;
+
+	return f->ns - (not_wanted < f->ns ? not_wanted : 0);
 }
 
 double xsp_part_share(const struct xsp_account_part *p)
@@ -56,10 +58,14 @@ double xsp_part_share(const struct xsp_account_part *p)
 
 bool xsp_part_is_enough(const struct xsp_account_part *p, double threshold)
 {
-	return p->ns >= XSP_PART_LEAST_NS && xsp_part_share(p) >= threshold;
+	const struct xsp_account_family *f = p->family;
+
+	/* of CPU time alone: of threads that have some */
+	return p->ns >= XSP_PART_LEAST_NS && xsp_part_share(p) >= threshold &&
+	       (f->off_ns == 0 || f->cpu_ns * f->members >= f->ns / XSP_PART_BUSY);
 }
 
-/* "each step", "the time", "the time of 4 threads worker". */
+/* "each step", "the time", "the time of 4 threads worker"; by samples alone "the CPU time of worker". */
 static const char *whole_of(const struct xsp_rule_context *c, const struct xsp_account_family *f,
 			    char out[XSP_PART_OF])
 {
@@ -68,6 +74,8 @@ static const char *whole_of(const struct xsp_rule_context *c, const struct xsp_a
 
 	if (f->steps > 0)
 		snprintf(out, XSP_PART_OF, "each step");
+	else if (f->off_ns > 0)
+		snprintf(out, XSP_PART_OF, "the CPU time of %.64s", f->comm);
 	else if (f->members > 1)
 		snprintf(out, XSP_PART_OF, "the time of %zu threads %.64s", f->members, f->comm);
 	else if (count == 1)
@@ -85,7 +93,7 @@ void xsp_part_begin(const struct xsp_rule_context *c, const struct xsp_account_p
 		p->place != NULL ? xsp_timeline_name(c->timeline, p->place->name - 1) : NULL;
 
 	*out = (struct xsp_part_finding){
-		.finding = {.part.share = xsp_rule_share((uint64_t)p->ns, f->ns),
+		.finding = {.part.share = xsp_rule_share((uint64_t)p->ns, f->ns - f->off_ns),
 			    .sure = xsp_part_share(p)}};
 	if (name != NULL)
 		snprintf(out->subject, XSP_PART_SUBJECT, "%.*s", (int)xsp_account_name_length(name),

@@ -34,6 +34,7 @@ const struct xsp_account_family *xsp_part_shown(const struct xsp_rule_context *c
 uint64_t xsp_part_wanted_ns(const struct xsp_account_family *f);
 double xsp_part_share(const struct xsp_account_part *p);
 #define XSP_PART_LEAST_NS 1000000 /* less proves nothing */
+#define XSP_PART_BUSY 10U /* where waits are not known: of one CPU it takes at least 1 / so much */
 bool xsp_part_is_enough(const struct xsp_account_part *p, double threshold);
 
 #define XSP_PART_SUBJECT 500
