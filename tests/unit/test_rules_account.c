@@ -42,6 +42,12 @@ Test(rules_account, dear_calls_by_their_frames)
 		{"frame.py:1554 DataFrame.iterrows", XSP_DEAR_ROWS},
 		{"reduction.py:51 ForkingPickler.dumps", XSP_DEAR_PICKLE},
 		{"getaddrinfo", XSP_DEAR_LOOKUP},
+		{"socket.py:962 getaddrinfo", XSP_DEAR_LOOKUP},
+		{"_Unwind_Backtrace", XSP_DEAR_TRACEBACK},
+		{"std::ostream::flush", XSP_DEAR_STREAM},
+		{"__tz_convert", XSP_DEAR_TIMEZONE},
+		{"__dlsym", XSP_DEAR_SYMBOL},
+		{"iconv_open", XSP_DEAR_LOCALE},
 		{"in", XSP_DEAR_SEARCH},
 		{"main", XSP_DEAR_NONE},
 		{"f.tell", XSP_DEAR_TELL},
@@ -78,6 +84,7 @@ Test(rules_account, dear_calls_by_their_frames)
 	cr_expect_eq(xsp_dear_thread("python3"), XSP_DEAR_NONE);
 	cr_expect_eq(xsp_dear_syscall("munmap"), XSP_DEAR_MAP);
 	cr_expect_eq(xsp_dear_syscall("futex"), XSP_DEAR_WAKE);
+	cr_expect_eq(xsp_dear_syscall("newfstatat"), XSP_DEAR_STAT);
 	cr_expect_eq(xsp_dear_syscall("exit_group"), XSP_DEAR_NONE);
 }
 
@@ -446,9 +453,22 @@ Test(rules_account, syncs_of_records_and_of_batches)
 	xsp_report_free(r);
 }
 
+/* Each write of 100 bytes waits (O_SYNC), or each of a megabyte. */
+Test(rules_account, writes_that_wait)
+{
+	struct xsp_report *r = two_that_wait(10 * MS, XSP_WAIT_DISK, SYS_write, 100, 20);
+	const struct xsp_report_found *f = expect(r, "disk", XSP_SEVERITY_HIGH, 10.0 / 11);
+
+	cr_expect_not_null(strstr(f->finding.advice, "O_SYNC"), "%s", f->finding.advice);
+	xsp_report_free(r);
+	r = two_that_wait(10 * MS, XSP_WAIT_DISK, SYS_write, 1 << 20, 20);
+	expect(r, "disk", XSP_SEVERITY_NOTE, 10.0 / 11);
+	xsp_report_free(r);
+}
+
 /* ---- samples ---- */
 
-enum { IN_READ = 1, IN_WORK = 2 };
+enum { IN_READ = 1, IN_WORK = 2, IN_SORT = 3 };
 
 /* Samples of 10 ms: all of the thread's time. */
 static void put_running(struct builder *b, uint32_t tid, unsigned samples, uint64_t code,
@@ -479,6 +499,22 @@ static void open_running(struct builder *b)
 	cr_assert_eq(xsp_capture_put_info(b->w, "samples", "cpu-clock 100"), 0);
 	address_name(b, XSP_NAME_OF_CODE, IN_READ, "app\nread_row");
 	address_name(b, XSP_NAME_OF_CODE, IN_WORK, "app\nwork_on");
+	address_name(b, XSP_NAME_OF_CODE, IN_SORT,
+		     "app\nstd::map<std::string, std::vector<app::row> >::sorted_by<app::by_name>");
+}
+
+/* What templates are given is no help in a sentence. */
+Test(rules_account, long_names_without_what_templates_are_given)
+{
+	const struct xsp_thread_io io = {.read_bytes = 1000, .reads = 1000};
+	struct builder b;
+
+	open_running(&b);
+	put_running(&b, 100, 100, IN_SORT, true, io);
+	struct xsp_report *r = report_of(&b, NULL);
+	cr_expect_str_eq(expect(r, "dear-call", XSP_SEVERITY_HIGH, 1)->finding.subject,
+			 "std::map<...>::sorted_by<...>");
+	xsp_report_free(r);
 }
 
 Test(rules_account, small_reads_by_what_the_kernel_counts)

@@ -54,6 +54,10 @@ enum xsp_dear_call {
 	XSP_DEAR_CLOCK, /* system calls that ask for time */
 	XSP_DEAR_STREAM,
 	XSP_DEAR_CAST,
+	XSP_DEAR_TIMEZONE,
+	XSP_DEAR_SYMBOL, /* of a library */
+	XSP_DEAR_LOCALE, /* or a conversion between character sets */
+	XSP_DEAR_STAT, /* of files */
 	XSP_DEAR_STRCMP,
 	XSP_DEAR_CLEAR, /* memory */
 	XSP_DEAR_ALLOCATE,

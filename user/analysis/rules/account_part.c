@@ -3,11 +3,13 @@
  * account's own figure. */
 #include "analysis/rules/account_part.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analysis/account/account_report.h"
 #include "catalog/dear_calls.h"
+#include "timeline/python.h"
 
 size_t xsp_rule_families(const struct xsp_rule_context *c, const struct xsp_account_family **out)
 {
@@ -85,6 +87,26 @@ static const char *whole_of(const struct xsp_rule_context *c, const struct xsp_a
 	return out;
 }
 
+#define NAME_LONG 60U
+
+/* A long native name without what templates are given: "std::map<...>::find". */
+static void put_name(char *out, size_t size, const char *name, size_t length)
+{
+	const char *function;
+	size_t file, used = 0, depth = 0;
+	const bool whole = length <= NAME_LONG || xsp_python_line_split(name, &file, &function);
+
+	for (size_t i = 0; i < length && used + 4 < size; i++) {
+		const bool opens = name[i] == '<' && i > 0 && isalnum((unsigned char)name[i - 1]);
+		if (!whole && name[i] == '>' && depth > 0 && --depth == 0)
+			used += (size_t)snprintf(out + used, size - used, "...");
+		if (depth == 0)
+			out[used++] = name[i];
+		depth += !whole && (opens || (depth > 0 && name[i] == '<'));
+	}
+	snprintf(out + used, size - used, "%s", depth > 0 ? "..." : ""); /* it was cut before */
+}
+
 void xsp_part_begin(const struct xsp_rule_context *c, const struct xsp_account_part *p,
 		    struct xsp_part_finding *out)
 {
@@ -96,8 +118,7 @@ void xsp_part_begin(const struct xsp_rule_context *c, const struct xsp_account_p
 		.finding = {.part.share = xsp_rule_share((uint64_t)p->ns, f->ns - f->off_ns),
 			    .sure = xsp_part_share(p)}};
 	if (name != NULL)
-		snprintf(out->subject, XSP_PART_SUBJECT, "%.*s", (int)xsp_account_name_length(name),
-			 name);
+		put_name(out->subject, XSP_PART_SUBJECT, name, xsp_account_name_length(name));
 	out->finding.subject = name != NULL ? out->subject : NULL;
 	out->finding.part.of = whole_of(c, f, out->of);
 	xsp_finding_ns(&out->finding, "total_ns", "in all", (uint64_t)p->ns);

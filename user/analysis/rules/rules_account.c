@@ -133,6 +133,31 @@ static void find_anomaly(const struct xsp_rule_context *c, const struct xsp_acco
 	find_dear(c, &named);
 }
 
+/* What copies by value does all of it, and much of none. */
+static bool is_memory(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+		      const struct xsp_account_row *row, unsigned why)
+{
+	return xsp_part_runs(c, f, row, why) ||
+	       xsp_part_runs(c, f, row, XSP_ACCOUNT_DEAR + XSP_DEAR_COPYING) ||
+	       xsp_part_runs(c, f, row, XSP_ACCOUNT_DEAR + XSP_DEAR_CLEAR);
+}
+
+static void find_memory(const struct xsp_rule_context *c, const struct xsp_account_part *p)
+{
+	struct xsp_account_part named = *p;
+	struct xsp_account_row row;
+
+	if (p->row == NULL ||
+	    xsp_rule_has_found(c->report, c->rule->key,
+			       xsp_timeline_name(c->timeline, p->place->name - 1)))
+		return;
+	row = *p->row;
+	row.kind = XSP_ACCOUNT_CPU;
+	row.why = XSP_ACCOUNT_DEAR + XSP_DEAR_ALLOCATE;
+	named.row = &row;
+	find_dear(c, &named);
+}
+
 /* A database's own shell goes through rows by its purpose. */
 static void find_query(const struct xsp_rule_context *c, const struct xsp_account_part *p)
 {
@@ -148,16 +173,19 @@ int xsp_rule_dear_call(const struct xsp_rule_context *c)
 {
 	static void (*const finds[XSP_DEAR_CALLS])(const struct xsp_rule_context *,
 						   const struct xsp_account_part *) = {
-		[XSP_DEAR_SMALL_IO] = find_small_io,
-		[XSP_DEAR_MESSAGES] = find_messages,
-		[XSP_DEAR_ANOMALY] = find_anomaly,
-		[XSP_DEAR_QUERY] = find_query,
+		[XSP_DEAR_SMALL_IO] = find_small_io, [XSP_DEAR_MESSAGES] = find_messages,
+		[XSP_DEAR_ANOMALY] = find_anomaly,   [XSP_DEAR_QUERY] = find_query,
+		[XSP_DEAR_ALLOCATE] = find_memory,
+	};
+	static xsp_part_fits *const fits[XSP_DEAR_CALLS] = {
+		[XSP_DEAR_ANOMALY] = is_anomaly,
+		[XSP_DEAR_ALLOCATE] = is_memory,
 	};
 	int rc = 0;
 
 	for (unsigned call = XSP_DEAR_NONE + 1; call < XSP_DEAR_CALLS && rc == 0; call++) {
 		const double least = xsp_dear_call_least(call);
-		rc = xsp_part_find(c, call == XSP_DEAR_ANOMALY ? is_anomaly : xsp_part_runs,
+		rc = xsp_part_find(c, fits[call] != NULL ? fits[call] : xsp_part_runs,
 				   XSP_ACCOUNT_DEAR + call,
 				   least > c->threshold ? least : c->threshold,
 				   finds[call] != NULL ? finds[call] : find_dear);
@@ -246,6 +274,17 @@ static bool syncs_little(const struct xsp_rule_context *c, const struct xsp_acco
 		xsp_rule_share(t->io.writes, waits) < BATCH_WRITES);
 }
 
+#define WAITS_A_WRITE 16U /* at most: its journal, its blocks */
+
+/* Does it wait until a disk has what it writes in small pieces, though it does not ask for that by fsync? */
+static bool writes_little(const struct xsp_rule_context *c, const struct xsp_account_family *f)
+{
+	const struct xsp_thread_times *t = times_of(c, f);
+
+	return t != NULL && t->io.writes * WAITS_A_WRITE > t->waits[XSP_WAIT_DISK] &&
+	       t->io.written_bytes > t->io.read_bytes && syncs_little(c, f);
+}
+
 #define POLLS_AT 0.1 /* of its time it computes: there is work */
 
 /* Do several kinds of threads compute, sleep for a moment, and compute again? One alone may keep a pace. But stages that hand
@@ -262,8 +301,10 @@ static bool stages_poll(const struct xsp_rule_context *c)
 	return polling > 1;
 }
 
+#define CHILDREN_OFTEN 40.0 /* a second: it waits for children that do little but begin and end */
+
 /* Does it start many programs that end within a moment? Then it waits for those, also where it reads their pipe. They are
- * recorded, or samples found it starting them. */
+ * recorded, it waits for one after the other, or samples found it starting them. */
 static bool starts_programs(const struct xsp_rule_context *c, const struct xsp_account_family *of)
 {
 	const struct xsp_account_family *f;
@@ -274,6 +315,10 @@ static bool starts_programs(const struct xsp_rule_context *c, const struct xsp_a
 	for (size_t i = 0; i < count; i++)
 		if (f[i].brief && f[i].pid == f[i].tid)
 			return true;
+	const struct xsp_thread_times *t = times_of(c, of);
+	if (t != NULL && (double)t->waits[XSP_WAIT_CHILD] >=
+				 CHILDREN_OFTEN * 1e-9 * (double)(t->until_ns - t->since_ns))
+		return true;
 	return forks.row != NULL && forks.row->samples >= XSP_SAMPLES_FEW;
 }
 
@@ -286,7 +331,7 @@ static bool is_held_up(const struct xsp_rule_context *c, const struct xsp_accoun
 	if (why == XSP_ACCOUNT_SYNC)
 		return syncs_little(c, f);
 	if (why == XSP_WAIT_DISK)
-		return f->steps > 0;
+		return f->steps > 0 || writes_little(c, f);
 	if (why == XSP_WAIT_SLEEP)
 		return stages_poll(c);
 	if (f->steps > 0 || f->members != 1)
@@ -294,6 +339,7 @@ static bool is_held_up(const struct xsp_rule_context *c, const struct xsp_accoun
 	if (why == XSP_WAIT_NETWORK)
 		return f->in_a_row > 0;
 	return (double)f->cpu_ns >= COMPUTES * (double)xsp_part_wanted_ns(f) ||
+	       (why == XSP_WAIT_CHILD && starts_programs(c, f)) ||
 	       (asks_often(c, f, why) && starts_programs(c, f));
 }
 
@@ -306,10 +352,25 @@ static const struct {
 	 "set TCP_NODELAY, or send what belongs together by one call (writev, a buffer): the second of two small writes waits until the first is acknowledged (Nagle)"},
 	{"{subject:400} holds up its event loop, and all that it serves: it {waits_for}[, {peer:120}]: {share} of {of}",
 	 "await it (an asynchronous client, asyncio.sleep, create_subprocess_exec), or leave it to a thread (asyncio.to_thread, run_in_executor): in a loop of events a call that waits stops all others"},
+	{"{subject:400} {waits_for} in small writes: {share} of {of}",
+	 "collect many records and write them at once; without O_SYNC or O_DSYNC, and without emptying and writing a file anew each time (O_TRUNC), a write does not wait"},
+	{"{subject:400} {waits_for}, and connects anew again and again[, {peer:120}]: {share} of {of}",
+	 "keep connections (a session, a pool, keep-alive) instead of one for each request: each needs round trips, and often a thread of the other side"},
 	{"{subject:400} {waits_for} {in_a_row:0f} times in a row[, {peer:120}]: {share} of {of}",
 	 "ask for all of them by one request (a batch, IN (...), a join, a pipeline), or for several at once: it asks for one after the other, and does little between"},
 };
-enum { DELAYED = 1, IN_LOOP, IN_A_ROW };
+enum { DELAYED = 1, IN_LOOP, WRITES, CONNECTS, IN_A_ROW };
+
+#define CONNECTS_AT 0.15 /* of the time that it computes */
+
+static bool connects(const struct xsp_rule_context *c, const struct xsp_account_family *f)
+{
+	const struct xsp_account_part p =
+		xsp_part_of(c, f, xsp_part_runs, XSP_ACCOUNT_DEAR + XSP_DEAR_CONNECT);
+
+	return p.row != NULL && p.row->samples >= XSP_SAMPLES_FEW &&
+	       (double)p.ns >= CONNECTS_AT * (double)f->cpu_ns;
+}
 
 static size_t way_of(const struct xsp_rule_context *c, const struct xsp_account_part *p,
 		     unsigned why)
@@ -318,6 +379,10 @@ static size_t way_of(const struct xsp_rule_context *c, const struct xsp_account_
 		return DELAYED;
 	if (2 * p->row->loop_ns > p->row->ns)
 		return IN_LOOP;
+	if (why == XSP_WAIT_DISK && writes_little(c, p->family))
+		return WRITES;
+	if (why == XSP_WAIT_NETWORK && p->family->members == 1 && connects(c, p->family))
+		return CONNECTS;
 	return why == XSP_WAIT_NETWORK && p->family->in_a_row > 0 ? IN_A_ROW : 0;
 }
 
@@ -330,7 +395,7 @@ static void find_waiting(const struct xsp_rule_context *c, const struct xsp_acco
 	char peer[XSP_PEER_TEXT];
 
 	xsp_part_begin(c, p, &f);
-	f.finding.note = way != DELAYED && way != IN_LOOP && !is_held_up(c, p->family, why);
+	f.finding.note = (way == 0 || way == IN_A_ROW) && !is_held_up(c, p->family, why);
 	if (why == XSP_WAIT_PIPE && starts_programs(c, p->family))
 		reason = CHILDREN;
 	f.finding.title = ways[way].title;

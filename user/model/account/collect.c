@@ -336,24 +336,43 @@ static enum xsp_dear_call dear_name(struct xsp_account *a, uint32_t id)
 	return a->dear[id] - 1U;
 }
 
-/* What the place calls that is dear, or is itself: the outermost such function. */
-static uint8_t why_dear(struct xsp_account *a, const struct xsp_sample *s, uint32_t place)
+/* What the place calls that is dear, or is itself: the outermost such function. Without a place of the program's own it is the
+ * place, wherever it is. */
+static enum xsp_dear_call dear_frame(struct xsp_account *a, const struct xsp_sample *s,
+				     struct account_cell *cell)
 {
+	const bool own = s->own_place != 0 || s->own_function != 0;
 	enum xsp_dear_call call = XSP_DEAR_NONE;
-	uint32_t i = s->path_length;
+	uint32_t i = own ? s->path_length : 0, at = 0;
 
-	if (s->page_fault)
-		return XSP_ACCOUNT_FAULT;
-	while (i > 0 && (s->path[i - 1] & ~XSP_PATH_FRAME) + 1 != place)
+	while (i > 0 && (s->path[i - 1] & ~XSP_PATH_FRAME) + 1 != cell->place)
 		i--;
 	for (i -= i > 0; i < s->path_length; i++) {
 		const enum xsp_dear_call next = dear_name(a, s->path[i] & ~XSP_PATH_FRAME);
 		if (next == XSP_DEAR_PLAIN)
-			return 0;
+			return next;
+		at = call == XSP_DEAR_NONE ? i : at;
 		call = call != XSP_DEAR_NONE ? call : next;
 	}
-	if (call == XSP_DEAR_NONE)
-		call = dear_syscall(a, s);
+	if (!own && s->line == 0 && call != XSP_DEAR_NONE) {
+		cell->place = (s->path[at] & ~XSP_PATH_FRAME) + 1;
+		cell->callee = 0;
+	}
+	return call;
+}
+
+static uint8_t why_dear(struct xsp_account *a, const struct xsp_sample *s,
+			struct account_cell *cell)
+{
+	enum xsp_dear_call call = s->page_fault ? XSP_DEAR_NONE : dear_frame(a, s, cell);
+
+	if (s->page_fault || call == XSP_DEAR_PLAIN)
+		return s->page_fault ? XSP_ACCOUNT_FAULT : 0;
+	/* a stream that writes each line at once says less than the system call */
+	const enum xsp_dear_call in_kernel = call == XSP_DEAR_NONE || call == XSP_DEAR_STREAM
+						     ? dear_syscall(a, s)
+						     : XSP_DEAR_NONE;
+	call = in_kernel != XSP_DEAR_NONE ? in_kernel : call;
 	if (call == XSP_DEAR_NONE) {
 		const struct xsp_timeline_thread *th = xsp_timeline_thread(a->timeline, s->tid);
 		call = th != NULL ? xsp_dear_thread(th->comm) : XSP_DEAR_NONE;
@@ -405,7 +424,7 @@ static int on_sample(void *ctx, const struct xsp_sample *s)
 	if (rc < 0)
 		return rc;
 	place_of(a, s, &cell);
-	cell.why = why_dear(a, s, cell.place);
+	cell.why = why_dear(a, s, &cell);
 	return add(a, th, &cell, 0, 1, s->in_step);
 }
 
