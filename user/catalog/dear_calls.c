@@ -66,6 +66,9 @@ static const struct {
 	[XSP_DEAR_COPYING] =
 		{0.4, "memory copied", "copying memory",
 		 "copy or convert once and keep that; append to a list, not to one large object; take from the end or a deque; pass views"},
+	[XSP_DEAR_PASSES] =
+		{0.4, "tensors passed over", "filling and adding to whole tensors",
+		 "touch less of them: sparse gradients (nn.Embedding(sparse=True)), zero_grad(set_to_none=True), fused or foreach optimizers, smaller tensors"},
 	[XSP_DEAR_LOGIN] =
 		{0.15, "login", "logging in and shaking hands",
 		 "keep connections and sessions (a pool, keep-alive, TLS resumption): deriving a key is slow by design"},
@@ -281,6 +284,9 @@ static const struct {
 	{XSP_DEAR_COPYING, BEGINS, "v8::internal::String::SlowFlatten"},
 	{XSP_DEAR_COPYING, BEGINS, "aten::copy_"},
 	{XSP_DEAR_COPYING, BEGINS, "aten::cat"},
+	{XSP_DEAR_PASSES, BEGINS, "aten::fill_"},
+	{XSP_DEAR_PASSES, BEGINS, "aten::zero_"},
+	{XSP_DEAR_PASSES, BEGINS, "aten::add_"},
 	{XSP_DEAR_LOGIN, BEGINS, "PKCS5_PBKDF2_HMAC"},
 	{XSP_DEAR_LOGIN, BEGINS, "EVP_PBE_scrypt"},
 	{XSP_DEAR_LOGIN, BEGINS, "argon2"},

@@ -28,6 +28,7 @@ enum xsp_dear_call {
 	XSP_DEAR_BARRIER,
 	XSP_DEAR_GARBAGE,
 	XSP_DEAR_COPYING, /* memory; also operators */
+	XSP_DEAR_PASSES, /* operators over whole tensors, in place */
 	XSP_DEAR_LOGIN,
 	XSP_DEAR_CERTIFICATES,
 	XSP_DEAR_ROWS,

@@ -147,15 +147,21 @@ bool xsp_part_waits(const struct xsp_rule_context *c, const struct xsp_account_f
 	return row->kind == XSP_ACCOUNT_WAIT && row->why == why;
 }
 
+enum xsp_dear_call xsp_part_operator(const struct xsp_rule_context *c,
+				     const struct xsp_account_row *row)
+{
+	return xsp_dear_call_of(
+		xsp_timeline_name(c->timeline, (row->callee != 0 ? row->callee : row->place) - 1));
+}
+
 bool xsp_part_runs(const struct xsp_rule_context *c, const struct xsp_account_family *f,
 		   const struct xsp_account_row *row, unsigned why)
 {
 	(void)f;
 	/* an operator is a span, and says itself what it does */
-	if (row->kind == XSP_ACCOUNT_SPAN && why == XSP_ACCOUNT_DEAR + XSP_DEAR_COPYING)
-		return xsp_dear_call_of(xsp_timeline_name(
-			       c->timeline, (row->callee != 0 ? row->callee : row->place) - 1)) ==
-		       XSP_DEAR_COPYING;
+	if (row->kind == XSP_ACCOUNT_SPAN && (why == XSP_ACCOUNT_DEAR + XSP_DEAR_COPYING ||
+					      why == XSP_ACCOUNT_DEAR + XSP_DEAR_PASSES))
+		return xsp_part_operator(c, row) == why - XSP_ACCOUNT_DEAR;
 	return row->kind == XSP_ACCOUNT_CPU && row->why == why;
 }
 

@@ -75,7 +75,7 @@ const struct xsp_rule xsp_rules[] = {
 	 "threads wait for something that they pass on to each other for at least that share of their time: a pool of connections, a semaphore",
 	 "--waits", xsp_rule_pool, false, .doubts = XSP_DOUBT_LOST | XSP_DOUBT_WAITS,
 	 .title =
-		 "{subject:400} waits for something that these threads pass on to each other (a pool, a semaphore): {share} of {of}",
+		 "{subject:400} waits for what these threads pass on to each other (a pool, a semaphore): {share} of {of}",
 	 .advice =
 		 "make the pool larger (connections, permits), or have what it gives for less time: see what those that have it wait for"},
 	{"runnable", 0.10, XSP_UNIT_SHARE,

@@ -48,7 +48,7 @@ static void find_dear(const struct xsp_rule_context *c, const struct xsp_account
 	    (p->row->kind == XSP_ACCOUNT_CPU && p->row->samples < XSP_SAMPLES_FEW))
 		return;
 	const enum xsp_dear_call call = p->row->kind == XSP_ACCOUNT_SPAN
-						? XSP_DEAR_COPYING
+						? xsp_part_operator(c, p->row)
 						: p->row->why - XSP_ACCOUNT_DEAR;
 	/* all threads of a team stand at the same barrier */
 	if (call == XSP_DEAR_BARRIER && p->family != xsp_part_shown(c))
@@ -209,6 +209,8 @@ static const struct {
 	 "one fsync or commit for many records, or in a thread that nobody waits for; fdatasync where the size stays"},
 	{XSP_WAIT_DISK, "waits for the disk",
 	 "read ahead or in other threads (a DataLoader's workers), fewer and larger reads and writes, keep what was read"},
+	{XSP_WAIT_LOCK, "waits for threads that it starts, one after the other",
+	 "keep threads (a pool, an executor, OpenMP) and give them work, instead of starting some for each piece of it"},
 	{XSP_WAIT_POLL, "waits for descriptors", "see what it waits for, and let others do that"},
 	{XSP_WAIT_SLEEP, "sleeps",
 	 "it does so itself. If it waits for something to happen: a condition, a queue or epoll tells at once; in a loop of events (asyncio) a sleep holds up all of them"},
@@ -285,6 +287,21 @@ static bool writes_little(const struct xsp_rule_context *c, const struct xsp_acc
 	       t->io.written_bytes > t->io.read_bytes && syncs_little(c, f);
 }
 
+#define THREADS_MANY 100U
+
+/* Did it start so many threads that ended within a moment? */
+static bool starts_threads(const struct xsp_rule_context *c, const struct xsp_account_family *of)
+{
+	const struct xsp_account_family *f;
+	const size_t count = xsp_rule_families(c, &f);
+
+	for (size_t i = 0; i < count; i++)
+		if (f[i].brief && f[i].pid == of->pid && f[i].tid != f[i].pid &&
+		    f[i].members + f[i].idle >= THREADS_MANY)
+			return true;
+	return false;
+}
+
 #define POLLS_AT 0.1 /* of its time it computes: there is work */
 
 /* Do several kinds of threads compute, sleep for a moment, and compute again? One alone may keep a pace. But stages that hand
@@ -334,6 +351,8 @@ static bool is_held_up(const struct xsp_rule_context *c, const struct xsp_accoun
 		return f->steps > 0 || writes_little(c, f);
 	if (why == XSP_WAIT_SLEEP)
 		return stages_poll(c);
+	if (why == XSP_WAIT_LOCK)
+		return starts_threads(c, f);
 	if (f->steps > 0 || f->members != 1)
 		return f->steps > 0;
 	if (why == XSP_WAIT_NETWORK)
@@ -422,6 +441,7 @@ static int find_waits(const struct xsp_rule_context *c, bool disk)
 		/* who polls without a loop around it may have nothing to do */
 		if (is_disk(reasons[i].why) != disk || p.place == NULL ||
 		    (reasons[i].why == XSP_WAIT_POLL && way_of(c, &p, XSP_WAIT_POLL) != IN_LOOP) ||
+		    (reasons[i].why == XSP_WAIT_LOCK && !starts_threads(c, f)) ||
 		    !xsp_part_is_enough(&p, c->threshold) ||
 		    xsp_rule_has_found(c->report, "stall",
 				       xsp_timeline_name(c->timeline, p.place->name - 1)))

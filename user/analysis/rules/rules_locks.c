@@ -138,6 +138,33 @@ int xsp_rule_lock(const struct xsp_rule_context *c)
 	return rc;
 }
 
+/* Does the thread that gives them their results share its work with others? */
+static bool is_one_of_many(const struct xsp_rule_context *c, const struct xsp_account_family *of)
+{
+	const struct xsp_account_family *f;
+	const size_t count = xsp_rule_families(c, &f);
+
+	for (size_t i = 0; i < count; i++)
+		if (f[i].pid == of->pid && f[i].tid == of->server)
+			return f[i].members != 1;
+	return true;
+}
+
+static void find_server(const struct xsp_rule_context *c, const struct xsp_account_part *p)
+{
+	struct xsp_part_finding f;
+	char who[128];
+
+	xsp_part_begin(c, p, &f);
+	xsp_waits_thread(xsp_rule_summary(c)->waits, p->family->server, who, sizeof(who));
+	f.finding.title =
+		"[subject|{subject:400} waits][!subject|threads wait] for results that one thread gives to all of them, {server}: {share} of {of}";
+	f.finding.advice =
+		"have several threads do that work (max_workers, a pool), or less of it: {server} does it for one after the other";
+	xsp_finding_text(&f.finding, "server", "results of", who);
+	xsp_part_finish(c, &f);
+}
+
 #define POOL_MEMBERS 3U
 #define PASSED 0.8
 
@@ -149,6 +176,10 @@ static void find_pool(const struct xsp_rule_context *c, const struct xsp_account
 	const char *name =
 		p->place != NULL ? xsp_timeline_name(c->timeline, p->place->name - 1) : NULL;
 
+	if (f->members > 1 && f->server != 0 && !is_one_of_many(c, f)) {
+		find_server(c, p);
+		return;
+	}
 	if (f->members >= POOL_MEMBERS && 2 * f->woken_ns > (uint64_t)p->ns &&
 	    (double)f->passed_ns >= PASSED * (double)f->woken_ns &&
 	    !xsp_rule_has_found(c->report, "lock", name))

@@ -97,6 +97,8 @@ struct xsp_account_family {
 	/* waits for conditions, queues and the like, of members that live on: all whose end is known; and those that another
 	 * member ended, and none else at that time: they pass something on to each other */
 	uint64_t woken_ns, passed_ns;
+	uint32_t
+		server; /* the thread that they nearly always wait for, for results of work that they gave away; 0: none */
 	uint64_t samples;
 };
 

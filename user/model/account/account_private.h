@@ -73,6 +73,7 @@ struct account_pass {
 	uint32_t waiter, waker; /* indexes */
 	uint64_t ns, times;
 	uint64_t together; /* times: when it woke others, too */
+	uint64_t results_ns; /* of ns: for results */
 };
 
 struct account_thread {
@@ -99,6 +100,7 @@ struct account_family {
 	XSP_ARRAY(struct xsp_account_row) rows;
 	XSP_ARRAY(struct xsp_account_place) places;
 	uint64_t busiest_ns; /* CPU and ready of its busiest member */
+	struct account_lead server; /* by their waits for results: a thread's index */
 };
 
 struct xsp_account {

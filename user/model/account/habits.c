@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* Between two waits for answers it computes: that many, by the logarithm of the time. */
 int account_count_ask(struct account_thread *th)
 {
@@ -34,6 +36,24 @@ bool account_is_in_loop(const struct xsp_account *a, const struct xsp_wait *w)
 	return false;
 }
 
+/* Work that it gave away: who waits for a queue may have nothing to do. */
+static bool is_for_result(const struct xsp_account *a, const struct xsp_wait *w)
+{
+	static const char *const waits[] = {" Future.result", " ApplyResult.wait"};
+	static const char *const functions[] = {"std::__atomic_futex_unsigned_base::",
+						"std::__future_base::"};
+
+	for (uint32_t i = 0; i < w->path_length; i++) {
+		const char *name = xsp_timeline_name(a->timeline, w->path[i] & ~XSP_PATH_FRAME);
+		if (XSP_BEGINS_WITH_ANY(name, functions))
+			return true;
+		for (size_t k = 0; k < sizeof(waits) / sizeof(waits[0]); k++)
+			if (xsp_ends_with(name, strlen(name), waits[k]))
+				return true;
+	}
+	return false;
+}
+
 #define TOGETHER_NS                                                                                \
 	100000U /* a thread that wakes several at once hands nothing over: it ends a barrier */
 
@@ -53,6 +73,7 @@ int account_count_waker(struct xsp_account *a, const struct account_thread *th,
 	if (p == NULL)
 		return a->passes.tally.error;
 	p->ns += w->woken_ns - w->left_ns;
+	p->results_ns += is_for_result(a, w) ? w->woken_ns - w->left_ns : 0;
 	p->times++;
 	p->together += by->last_woken != waiter + 1 && w->woken_ns < by->woke_ns + TOGETHER_NS &&
 		       by->woke_ns < w->woken_ns + TOGETHER_NS;
@@ -91,6 +112,8 @@ static double in_a_row(const struct account_asks *asks)
 		       : 0;
 }
 
+#define SERVED 0.6 /* four fifths are of one thread, and the rest are not */
+
 void account_find_habits(struct xsp_account *a)
 {
 	for (size_t i = 0; i < a->threads.count; i++) {
@@ -107,5 +130,14 @@ void account_find_habits(struct xsp_account *a)
 		f->woken_ns += p->ns;
 		if (a->threads.rows[p->waker].family == family && 4 * p->together < p->times)
 			f->passed_ns += p->ns;
+		if (a->threads.rows[p->waker].family != family)
+			account_vote(&a->families.rows[family].server, p->waker + 1,
+				     (int64_t)p->results_ns);
+	}
+	for (size_t i = 0; i < a->families.count; i++) {
+		struct account_family *f = &a->families.rows[i];
+		if ((double)f->server.ahead >= SERVED * (double)f->shown.woken_ns &&
+		    f->server.ahead > 0)
+			f->shown.server = a->threads.rows[f->server.what - 1].tid;
 	}
 }
