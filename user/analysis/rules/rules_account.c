@@ -318,7 +318,7 @@ static bool stages_poll(const struct xsp_rule_context *c)
 	return polling > 1;
 }
 
-#define CHILDREN_OFTEN 40.0 /* a second: it waits for children that do little but begin and end */
+#define CHILDREN_OFTEN 100.0 /* a second: it waits for children that do little but begin and end */
 
 /* Does it start many programs that end within a moment? Then it waits for those, also where it reads their pipe. They are
  * recorded, it waits for one after the other, or samples found it starting them. */
