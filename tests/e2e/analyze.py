@@ -209,8 +209,8 @@ here.close(); os.close(full)
 
 @case
 def waits_for_others(folder):
-    """By the defaults: which line waits, for what, and for how long by the program's own clock. Who asks again and again is held up;
-    of a launcher, a slow reader and sleep nobody knows whether they should be; what polls is no finding."""
+    """By the defaults: which line waits, for what, and for how long by the program's own clock. Of who asks, a launcher, a slow
+    reader and sleep nobody knows whether they should be held up; what polls is no finding."""
     lines = {name: i for i, text in enumerate(ASK.split("\n"), 1) if "# here" in text
              for name in ("ask", "child", "pipe", "nap") if f"def {name}()" in ASK.split("\n")[i - 1] or
              (name == "ask" and "here.recv(100)  " in text)}
@@ -222,7 +222,7 @@ def waits_for_others(folder):
         waiting = found.get("waiting")
         check(waiting, f"nothing waits ({how})", list(found))
         check(words in waiting["title"], how, waiting)
-        equal(waiting["severity"], "high" if how == "network" else "note", how)
+        equal(waiting["severity"], "note", how)
         near(waiting["share"], waited, f"its share ({how})", 0.2)
         # subprocess.run() waits in lines of its own; the report has the program's
         equal(waiting["subject"], f"ask.py:{lines[function]} {function}", f"where ({how})")

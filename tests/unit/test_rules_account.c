@@ -18,7 +18,7 @@ Test(rules_account, dear_calls_by_their_frames)
 		{"_parser.py:500 _parse", XSP_DEAR_REGEX},
 		{"_parser.py:700 parser.parse", XSP_DEAR_NONE}, /* dateutil's */
 		{"std::regex_match<char>", XSP_DEAR_NONE},
-		{"__init__.py:166 match", XSP_DEAR_NONE},
+		{"__init__.py:166 match", XSP_DEAR_MATCH},
 		{"__cxa_throw", XSP_DEAR_THROW},
 		{"_Unwind_RaiseException", XSP_DEAR_THROW},
 		{"PyErr_Format", XSP_DEAR_THROW},
@@ -42,6 +42,37 @@ Test(rules_account, dear_calls_by_their_frames)
 		{"frame.py:1554 DataFrame.iterrows", XSP_DEAR_ROWS},
 		{"reduction.py:51 ForkingPickler.dumps", XSP_DEAR_PICKLE},
 		{"getaddrinfo", XSP_DEAR_LOOKUP},
+		{"socket.py:962 getaddrinfo", XSP_DEAR_LOOKUP},
+		{"_Unwind_Backtrace", XSP_DEAR_TRACEBACK},
+		{"std::ostream::flush", XSP_DEAR_STREAM},
+		{"__tz_convert", XSP_DEAR_TIMEZONE},
+		{"__dlsym", XSP_DEAR_SYMBOL},
+		{"iconv_open", XSP_DEAR_LOCALE},
+		{"JVM_FillInStackTrace", XSP_DEAR_THROW},
+		{"Builtins_RegExpPrototypeTestFast", XSP_DEAR_MATCH},
+		{"aten::zero_", XSP_DEAR_PASSES},
+		{"aten::zeros", XSP_DEAR_NONE},
+		{"in", XSP_DEAR_SEARCH},
+		{"main", XSP_DEAR_NONE},
+		{"f.tell", XSP_DEAR_TELL},
+		{"self.f.tell", XSP_DEAR_TELL},
+		{"io.py:12 Foretell.tell", XSP_DEAR_NONE},
+		{"boost::iostreams::x.tell", XSP_DEAR_NONE},
+		{"PATTERN.match", XSP_DEAR_MATCH},
+		{"rows.insert", XSP_DEAR_SHIFT},
+		{"sum", XSP_DEAR_FOLD},
+		{"np.sum", XSP_DEAR_NONE},
+		{"torch.tensor", XSP_DEAR_ARRAYS},
+		{"__init__.py:293 load", XSP_DEAR_LOAD},
+		{"__init__.py:346 loads", XSP_DEAR_NONE},
+		{"serialization.py:423 save", XSP_DEAR_SAVE},
+		{"sqlite3VdbeExec", XSP_DEAR_QUERY},
+		{"sqlite3BtreeIndexMoveto", XSP_DEAR_PLAIN},
+		{"qsort_r", XSP_DEAR_PLAIN},
+		{"std::__cxx11::basic_ostringstream<char, std::char_traits<char>, std::allocator<char> >::basic_ostringstream",
+		 XSP_DEAR_STREAM},
+		{"torch::autograd::PyAnomalyMetadata::store_stack", XSP_DEAR_ANOMALY},
+		{"v8::internal::JsonParser<unsigned char>::ParseJsonValue", XSP_DEAR_JSON},
 		{"json_parse", XSP_DEAR_NONE},
 		{"", XSP_DEAR_NONE},
 	};
@@ -56,7 +87,9 @@ Test(rules_account, dear_calls_by_their_frames)
 	cr_expect_eq(xsp_dear_thread("GC Thread#3"), XSP_DEAR_GARBAGE);
 	cr_expect_eq(xsp_dear_thread("python3"), XSP_DEAR_NONE);
 	cr_expect_eq(xsp_dear_syscall("munmap"), XSP_DEAR_MAP);
-	cr_expect_eq(xsp_dear_syscall("futex"), XSP_DEAR_NONE);
+	cr_expect_eq(xsp_dear_syscall("futex"), XSP_DEAR_WAKE);
+	cr_expect_eq(xsp_dear_syscall("newfstatat"), XSP_DEAR_STAT);
+	cr_expect_eq(xsp_dear_syscall("exit_group"), XSP_DEAR_NONE);
 }
 
 /* ---- steps ---- */
@@ -243,16 +276,107 @@ static struct xsp_report *at_socket(uint16_t own, uint16_t peer)
 	return report_of(&b, NULL);
 }
 
+/* Whether it could do without what it asks for, nobody knows. */
 Test(rules_account, servers_wait_for_requests_and_clients_for_answers)
 {
 	struct xsp_report *r = at_socket(45000, 5432);
 
-	expect(r, "waiting", XSP_SEVERITY_HIGH, 0.5);
+	expect(r, "waiting", XSP_SEVERITY_NOTE, 0.5);
 	xsp_report_free(r);
 	r = at_socket(5432, 45000);
 	expect_clean(r);
 	expect_none(r, "waiting");
 	xsp_report_free(r);
+}
+
+/* In each of ten rounds it asks `row` times, with 20 us between, and then computes for 2 ms. */
+static struct xsp_report *asking(unsigned row)
+{
+	struct xsp_event_times times = {.since_ns = START};
+	struct builder b;
+	uint64_t at = START;
+
+	open_waits(&b);
+	for (unsigned i = 0; i < 10 * row; i++) {
+		wait_in(&b, at, 500 * US,
+			(struct xsp_event_wait){.why = XSP_WAIT_NETWORK,
+						.argument = 5 | 45000ULL << 32 | 5432ULL << 48});
+		at += 520 * US + (i % row == row - 1 ? 2 * MS : 0);
+	}
+	times.blocked_ns[XSP_WAIT_NETWORK] = 10 * row * 500 * US;
+	times.waits[XSP_WAIT_NETWORK] = 10 * row;
+	times.running_ns = at - START - times.blocked_ns[XSP_WAIT_NETWORK];
+	b.now = at;
+	times.head = (struct xsp_event){.kind = XSP_EVENT_TIMES, .probe = UINT32_MAX};
+	builder_put(&b, &times, sizeof(times));
+	return report_of(&b, NULL);
+}
+
+/* One request for each of 40 things, or one for all of them. */
+Test(rules_account, answers_that_are_asked_for_in_a_row)
+{
+	struct xsp_report *r = asking(40);
+	const struct xsp_report_found *f = expect(r, "waiting", XSP_SEVERITY_HIGH, 20.0 / 22.8);
+
+	cr_expect_float_eq(value_of(f->figures, "in_a_row")->real, 40, 5);
+	xsp_report_free(r);
+	r = asking(1);
+	expect(r, "waiting", XSP_SEVERITY_NOTE, 0.5 / 2.52);
+	xsp_report_free(r);
+}
+
+#define PASSES 30
+
+/* Four threads wait for each other in turn, or for a fifth; at a barrier one wakes all. */
+enum who { EACH_OTHER, ANOTHER, AT_BARRIER };
+static struct xsp_report *passing(enum who who)
+{
+	char name[] = "w0";
+	struct builder b;
+
+	open_waits(&b);
+	for (uint32_t i = 0; i < 5; i++) {
+		name[1] = (char)('0' + i);
+		put_thread(&b, 110 + i, i < 4 ? name : "feeder");
+		b.now = START + i;
+		b.tid = 110 + i;
+		entry(&b, WORK, SP - 0x1000);
+	}
+	for (unsigned k = 0; k < PASSES; k++)
+		for (uint32_t i = 0; i < 4; i++) {
+			const uint64_t at =
+				START + k * 40 * MS + (who == AT_BARRIER ? 0 : i * 10 * MS) + MS;
+			const uint32_t waker = who == EACH_OTHER ? 110 + (i + 3) % 4
+					       : who == ANOTHER	 ? 114
+								 : 110 + k % 4;
+			if (waker != 110 + i)
+				put_wait_of(&b, 110 + i, at, 30 * MS,
+					    (struct xsp_event_wait){.why = XSP_WAIT_LOCK,
+								    .argument = 0x1000 + k,
+								    .waker = waker});
+		}
+	for (uint32_t i = 0; i < 5; i++) {
+		b.tid = 110 + i;
+		b.now = START + (PASSES + 2) * 40 * MS;
+		leave(&b, WORK, SP - 0x1000);
+		put_times(&b, 110 + i, START, b.now, 0, XSP_WAIT_LOCK,
+			  i < 4 ? PASSES * 30 * MS : 0);
+	}
+	b.tid = 100;
+	return report_of(&b, NULL);
+}
+
+Test(rules_account, threads_that_pass_something_on)
+{
+	struct xsp_report *r = passing(EACH_OTHER);
+
+	expect(r, "pool", XSP_SEVERITY_HIGH, 30.0 * PASSES / (40 * (PASSES + 2)));
+	xsp_report_free(r);
+	for (enum who who = ANOTHER; who <= AT_BARRIER; who++) {
+		r = passing(who);
+		expect_none(r, "pool");
+		xsp_report_free(r);
+	}
 }
 
 /* The thread's times until now, and what it read and wrote. */
@@ -272,10 +396,10 @@ static void put_times_io(struct builder *b, struct xsp_event_times times, struct
 
 /* Two threads of one name, each of which waits 20 times for so long. */
 static struct xsp_report *two_that_wait(uint64_t ns, enum xsp_wait_class why, int syscall,
-					uint64_t bytes)
+					uint64_t bytes, uint64_t writes)
 {
 	struct xsp_event_times times = {.since_ns = START, .running_ns = 20 * MS};
-	const struct xsp_thread_io io = {.written_bytes = 20 * bytes, .writes = 20};
+	const struct xsp_thread_io io = {.written_bytes = 20 * bytes, .writes = writes};
 	struct builder b;
 
 	open_waits(&b);
@@ -305,14 +429,14 @@ static struct xsp_report *two_that_wait(uint64_t ns, enum xsp_wait_class why, in
 /* Linux waits 40 ms before it acknowledges what a program does not answer. */
 Test(rules_account, answers_after_40_ms)
 {
-	struct xsp_report *r = two_that_wait(41 * MS, XSP_WAIT_NETWORK, SYS_recvfrom, 100);
+	struct xsp_report *r = two_that_wait(41 * MS, XSP_WAIT_NETWORK, SYS_recvfrom, 100, 20);
 	const struct xsp_report_found *f = expect(r, "waiting", XSP_SEVERITY_HIGH, 41.0 / 42);
 
 	cr_expect_not_null(strstr(f->finding.title, "acknowledgements are delayed"), "%s",
 			   f->finding.title);
 	cr_expect_not_null(strstr(f->finding.advice, "TCP_NODELAY"));
 	xsp_report_free(r);
-	r = two_that_wait(60 * MS, XSP_WAIT_NETWORK, SYS_recvfrom, 100);
+	r = two_that_wait(60 * MS, XSP_WAIT_NETWORK, SYS_recvfrom, 100, 20);
 	expect(r, "waiting", XSP_SEVERITY_NOTE, 60.0 / 61);
 	xsp_report_free(r);
 }
@@ -320,18 +444,35 @@ Test(rules_account, answers_after_40_ms)
 /* One sync for each record of 100 bytes, or for a megabyte. */
 Test(rules_account, syncs_of_records_and_of_batches)
 {
-	struct xsp_report *r = two_that_wait(10 * MS, XSP_WAIT_DISK, SYS_fsync, 100);
+	struct xsp_report *r = two_that_wait(10 * MS, XSP_WAIT_DISK, SYS_fsync, 100, 20);
 
 	expect(r, "disk", XSP_SEVERITY_HIGH, 10.0 / 11);
 	xsp_report_free(r);
-	r = two_that_wait(10 * MS, XSP_WAIT_DISK, SYS_fsync, 1 << 20);
+	r = two_that_wait(10 * MS, XSP_WAIT_DISK, SYS_fsync, 1 << 20, 20);
+	expect(r, "disk", XSP_SEVERITY_NOTE, 10.0 / 11);
+	xsp_report_free(r);
+	/* or for ten records together */
+	r = two_that_wait(10 * MS, XSP_WAIT_DISK, SYS_fsync, 1000, 200);
+	expect(r, "disk", XSP_SEVERITY_NOTE, 10.0 / 11);
+	xsp_report_free(r);
+}
+
+/* Each write of 100 bytes waits (O_SYNC), or each of a megabyte. */
+Test(rules_account, writes_that_wait)
+{
+	struct xsp_report *r = two_that_wait(10 * MS, XSP_WAIT_DISK, SYS_write, 100, 20);
+	const struct xsp_report_found *f = expect(r, "disk", XSP_SEVERITY_HIGH, 10.0 / 11);
+
+	cr_expect_not_null(strstr(f->finding.advice, "O_SYNC"), "%s", f->finding.advice);
+	xsp_report_free(r);
+	r = two_that_wait(10 * MS, XSP_WAIT_DISK, SYS_write, 1 << 20, 20);
 	expect(r, "disk", XSP_SEVERITY_NOTE, 10.0 / 11);
 	xsp_report_free(r);
 }
 
 /* ---- samples ---- */
 
-enum { IN_READ = 1, IN_WORK = 2 };
+enum { IN_READ = 1, IN_WORK = 2, IN_SORT = 3 };
 
 /* Samples of 10 ms: all of the thread's time. */
 static void put_running(struct builder *b, uint32_t tid, unsigned samples, uint64_t code,
@@ -362,6 +503,22 @@ static void open_running(struct builder *b)
 	cr_assert_eq(xsp_capture_put_info(b->w, "samples", "cpu-clock 100"), 0);
 	address_name(b, XSP_NAME_OF_CODE, IN_READ, "app\nread_row");
 	address_name(b, XSP_NAME_OF_CODE, IN_WORK, "app\nwork_on");
+	address_name(b, XSP_NAME_OF_CODE, IN_SORT,
+		     "app\nstd::map<std::string, std::vector<app::row> >::sorted_by<app::by_name>");
+}
+
+/* What templates are given is no help in a sentence. */
+Test(rules_account, long_names_without_what_templates_are_given)
+{
+	const struct xsp_thread_io io = {.read_bytes = 1000, .reads = 1000};
+	struct builder b;
+
+	open_running(&b);
+	put_running(&b, 100, 100, IN_SORT, true, io);
+	struct xsp_report *r = report_of(&b, NULL);
+	cr_expect_str_eq(expect(r, "dear-call", XSP_SEVERITY_HIGH, 1)->finding.subject,
+			 "std::map<...>::sorted_by<...>");
+	xsp_report_free(r);
 }
 
 Test(rules_account, small_reads_by_what_the_kernel_counts)

@@ -15,6 +15,13 @@ static void loader_inside(struct builder *b, uint64_t at, uint64_t ns)
 static void starved_inside(struct builder *b, uint64_t at, unsigned step)
 {
 	(void)step;
+	loader_inside(b, at, 450 * US);
+}
+
+/* It may have no more to give. */
+static void waiting_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
 	loader_inside(b, at, 350 * US);
 }
 
@@ -31,9 +38,14 @@ Test(rules_steps, starved_loader)
 	open_capture(&b, BATCH);
 	put_steps(&b, STEPS, MS, starved_inside);
 	struct xsp_report *r = report_of(&b, NULL);
-	const struct xsp_report_found *f = expect(r, "loader", XSP_SEVERITY_HIGH, 0.35);
+	const struct xsp_report_found *f = expect(r, "loader", XSP_SEVERITY_HIGH, 0.45);
 	cr_expect_eq(number_of(value_of(f->figures, "calls")), STEPS);
 	expect_none(r, "hot-operation"); /* it is said once */
+	xsp_report_free(r);
+	open_capture(&b, BATCH);
+	put_steps(&b, STEPS, MS, waiting_inside);
+	r = report_of(&b, NULL);
+	expect(r, "loader", XSP_SEVERITY_NOTE, 0.35);
 	xsp_report_free(r);
 	open_capture(&b, BATCH);
 	put_steps(&b, STEPS, MS, fed_inside);
@@ -46,19 +58,25 @@ static void wait_in_loader(struct builder *b, const char *range, uint64_t at,
 			   enum xsp_wait_class why)
 {
 	enter_range(b, range, at, SP - 0x800);
-	put_wait(b, 100, at + 10 * US, 330 * US, 0, why);
-	leave_range(b, at + 350 * US, SP - 0x800);
+	put_wait(b, 100, at + 10 * US, 430 * US, 0, why);
+	leave_range(b, at + 450 * US, SP - 0x800);
 }
 
 /* Of steps with that inside: what is found of the DataLoader. */
-static const struct xsp_report_found *loader_of(inside_fn *inside, struct xsp_report **r)
+static const struct xsp_report_found *loader_that(inside_fn *inside, enum xsp_severity severity,
+						  struct xsp_report **r)
 {
 	struct builder b;
 
 	open_waits(&b);
 	put_steps(&b, STEPS, MS, inside);
 	*r = report_of(&b, NULL);
-	return expect(*r, "loader", XSP_SEVERITY_HIGH, 0.35);
+	return expect(*r, "loader", severity, 0.45);
+}
+
+static const struct xsp_report_found *loader_of(inside_fn *inside, struct xsp_report **r)
+{
+	return loader_that(inside, XSP_SEVERITY_HIGH, r);
 }
 
 static void polling_inside(struct builder *b, uint64_t at, unsigned step)
@@ -75,7 +93,7 @@ Test(rules_steps, loader_that_waits_for_its_workers)
 	struct xsp_report *r;
 	const struct xsp_report_found *f = loader_of(polling_inside, &r);
 
-	cr_expect_eq(number_of(value_of(f->figures, "workers_ns")), STEPS * 330 * US);
+	cr_expect_eq(number_of(value_of(f->figures, "workers_ns")), STEPS * 430 * US);
 	cr_expect_eq(number_of(value_of(f->figures, "files_ns")), 0);
 	cr_expect_not_null(strstr(f->finding.advice, "waits for the DataLoader's workers"));
 	xsp_report_free(r);
@@ -115,21 +133,22 @@ static void unknown_inside(struct builder *b, uint64_t at, unsigned step)
 	(void)step;
 	enter_range(b, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at,
 		    SP - 0x800);
-	put_wait_of(b, 100, at + 340 * US, 0,
+	put_wait_of(b, 100, at + 440 * US, 0,
 		    (struct xsp_event_wait){.flags = XSP_WAIT_SHORT | XSP_WAIT_UNSEEN_RETURN});
-	leave_range(b, at + 350 * US, SP - 0x800);
+	leave_range(b, at + 450 * US, SP - 0x800);
 }
 
+/* Others have the CPUs: the loader is not to blame. */
 Test(rules_steps, loader_that_has_no_cpu)
 {
 	struct xsp_report *r;
-	const struct xsp_report_found *f = loader_of(runnable_inside, &r);
+	const struct xsp_report_found *f = loader_that(runnable_inside, XSP_SEVERITY_NOTE, &r);
 
 	cr_expect_eq(number_of(value_of(f->figures, "workers_ns")), 0);
 	cr_expect_not_null(strstr(f->finding.advice, "could run in the DataLoader but had no CPU"),
 			   "%s", f->finding.advice);
 	cr_expect_null(strstr(f->finding.advice, "waits for"), "%s", f->finding.advice);
-	cr_expect_eq(number_of(value_of(f->figures, "runnable_ns")), STEPS * 330 * US);
+	cr_expect_eq(number_of(value_of(f->figures, "runnable_ns")), STEPS * 430 * US);
 	xsp_report_free(r);
 }
 

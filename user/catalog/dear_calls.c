@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 
+/* clang-format off */
 static const struct {
 	double least;
 	const char *name, *doing, *advice;
@@ -26,6 +27,9 @@ static const struct {
 	[XSP_DEAR_DATE] =
 		{0.1, "strptime", "in strptime",
 		 "use datetime.fromisoformat, parse once and keep the results, or whole columns at a time (pandas.to_datetime with a format)"},
+	[XSP_DEAR_ANOMALY] =
+		{0.1, "anomaly detection", "in autograd's anomaly detection",
+		 "switch torch.autograd.set_detect_anomaly off: it formats the stack at each operator, and checks each gradient for NaN"},
 	[XSP_DEAR_TRACEBACK] =
 		{0.1, "stack inspected", "inspecting its stack",
 		 "do not format tracebacks or inspect the stack in each call (inspect.stack() reads source files)"},
@@ -62,6 +66,9 @@ static const struct {
 	[XSP_DEAR_COPYING] =
 		{0.4, "memory copied", "copying memory",
 		 "copy or convert once and keep that; append to a list, not to one large object; take from the end or a deque; pass views"},
+	[XSP_DEAR_PASSES] =
+		{0.4, "tensors passed over", "filling and adding to whole tensors",
+		 "touch less of them: sparse gradients (nn.Embedding(sparse=True)), zero_grad(set_to_none=True), fused or foreach optimizers, smaller tensors"},
 	[XSP_DEAR_LOGIN] =
 		{0.15, "login", "logging in and shaking hands",
 		 "keep connections and sessions (a pool, keep-alive, TLS resumption): deriving a key is slow by design"},
@@ -75,7 +82,7 @@ static const struct {
 		{0.2, "pickling", "pickling objects for other processes",
 		 "send less: ids instead of objects, larger pieces of work, shared memory (multiprocessing.shared_memory)"},
 	[XSP_DEAR_LOOKUP] =
-		{0.15, "name looked up", "looking up names of hosts or users",
+		{0.6, "name looked up", "looking up names of hosts or users",
 		 "keep the address or the connection: each look-up reads files and may ask a server"},
 	[XSP_DEAR_MAP] =
 		{0.1, "memory mapped", "mapping and unmapping memory",
@@ -85,9 +92,86 @@ static const struct {
 		 "collect many records in a buffer and read or write them at once (64 KiB and more; setvbuf, BufferedWriter, no std::endl or flush after each)"},
 	[XSP_DEAR_FILES] = {0.15, "open and close", "opening and closing files",
 			    "keep files open: one open for many reads or writes"},
+	[XSP_DEAR_MESSAGES] =
+		{0.3, "small messages", "in messages to and from other processes",
+		 "send more at once, or ask once and keep the answer (multiprocessing: a copy of a Manager's dict or list): each message wakes the other side, and waits for it"},
+	[XSP_DEAR_WAKE] =
+		{0.5, "waking threads", "waking threads and putting them to sleep",
+		 "wake one thread for one piece of work (notify_one, pthread_cond_signal), hand over larger pieces, use fewer threads, or hold locks for less time"},
+	[XSP_DEAR_SEARCH] =
+		{0.3, "search", "searching lists",
+		 "look it up in a set or a dictionary: each search compares with one element after the other, and takes longer as the list gets longer"},
+	[XSP_DEAR_SHIFT] =
+		{0.3, "list shifted", "shifting lists (insert, pop)",
+		 "take from and add to the end, or use a collections.deque (popleft, appendleft), a heap or a ring: all that follows is moved each time"},
+	[XSP_DEAR_FOLD] =
+		{0.4, "list gone through", "going through whole lists (sum, min, max)",
+		 "keep the sum or the least as elements come and go (a running sum, a heap) instead of going through all of them each time"},
+	[XSP_DEAR_MATCH] =
+		{0.6, "regex matched", "matching regular expressions",
+		 "make the pattern specific: several .* or repeats within repeats are tried in all ways; test for a plain text first (in, find), or split; std::regex is slow, RE2 and PCRE2 are not"},
+	[XSP_DEAR_ARRAYS] =
+		{0.2, "array from lists", "making arrays from lists, element by element",
+		 "keep arrays, and join them as such (np.stack, torch.stack, torch.from_numpy, np.fromiter): a list is converted one element at a time"},
+	[XSP_DEAR_TELL] =
+		{0.15, "tell", "in tell() of text files",
+		 "count what was read, or open the file in binary: of a text, tell() decodes again what was read ahead"},
+	[XSP_DEAR_LOAD] =
+		{0.3, "file parsed", "reading and parsing files",
+		 "read what does not change once, and keep what was parsed; or keep it in a form that needs no parsing (NumPy, Arrow, a database)"},
+	[XSP_DEAR_SAVE] =
+		{0.1, "saving", "saving a checkpoint",
+		 "save less often, or from a copy in another thread or process; do not compress what nobody transfers"},
+	[XSP_DEAR_JSON] =
+		{0.4, "JSON", "writing and parsing JSON",
+		 "do not copy by JSON.parse(JSON.stringify()): copy what changes; parse once, and pass the object on"},
+	[XSP_DEAR_QUERY] =
+		{0.6, "rows gone through", "going through rows of a table (SQLite)",
+		 "EXPLAIN QUERY PLAN shows SCAN where no index serves: add one on what WHERE, JOIN and ORDER BY compare, with no function or conversion around the column"},
+	[XSP_DEAR_CONNECT] =
+		{0.15, "connecting", "making connections",
+		 "keep connections (a session, a pool, keep-alive) instead of one for each request"},
+	[XSP_DEAR_COMPILE] =
+		{0.15, "code compiled", "compiling source code",
+		 "compile it once (compile(), a function made once), or parse data by what is made for it (json, int, float) instead of eval"},
+	[XSP_DEAR_RANDOM] =
+		{0.2, "random numbers", "asking the system for random numbers",
+		 "make one generator, seed it once (std::mt19937, random.Random), and keep it"},
+	[XSP_DEAR_CLOCK] =
+		{0.2, "time asked for", "asking the kernel for the time",
+		 "ask less often, or a clock that needs no system call (CLOCK_MONOTONIC, time.perf_counter)"},
+	[XSP_DEAR_STREAM] =
+		{0.6, "streams", "in streams (iostream)",
+		 "convert without them (std::to_chars, std::from_chars, std::format), or keep one: each new stream copies a locale, and each number looks up how that writes it"},
+	[XSP_DEAR_TIMEZONE] =
+		{0.5, "time zone", "looking up the time zone",
+		 "set TZ (TZ=:/etc/localtime): without it localtime and strftime ask for that file each time; or convert once a second, and keep the text"},
+	[XSP_DEAR_SYMBOL] =
+		{0.2, "symbols looked up", "looking up symbols of libraries",
+		 "call dlopen and dlsym once, and keep the address"},
+	[XSP_DEAR_LOCALE] =
+		{0.2, "locale opened", "opening locales and conversions of character sets",
+		 "open it once, and keep it (iconv_open, setlocale, newlocale)"},
+	[XSP_DEAR_STAT] =
+		{0.5, "files asked about", "asking for files (stat)",
+		 "ask once and keep it, for all files of a folder at once (os.scandir), or open the file and see whether that works"},
+	[XSP_DEAR_CAST] =
+		{0.3, "dynamic_cast", "in dynamic_cast",
+		 "use a virtual function or a tag: a cast compares with the classes' names, one after the other"},
+	[XSP_DEAR_STRCMP] =
+		{0.5, "texts compared", "comparing texts",
+		 "look them up by a hash (or sort once and search by halves) instead of comparing with one after the other"},
+	[XSP_DEAR_CLEAR] =
+		{0.4, "memory cleared", "clearing memory",
+		 "clear only what is used, or keep a smaller buffer"},
+	[XSP_DEAR_ALLOCATE] =
+		{0.5, "allocation", "allocating and freeing memory",
+		 "keep and reuse objects and buffers (reserve(), a pool, an arena) instead of making them anew in each call"},
 };
+/* clang-format on */
 
-enum where { BEGINS, CONTAINS, PYTHON }; /* PYTHON: "file.py function" */
+/* PYTHON: "file.py function". CALLS: what a line of Python calls ("f.tell"), or its last part (".tell") */
+enum where { BEGINS, CONTAINS, PYTHON, CALLS };
 static const struct {
 	enum xsp_dear_call call;
 	enum where where;
@@ -112,6 +196,9 @@ static const struct {
 	{XSP_DEAR_REGEX, CONTAINS, "v8::internal::RegExpImpl::Compile"},
 	{XSP_DEAR_REGEX, BEGINS, "sre_compile.py:"},
 	{XSP_DEAR_REGEX, BEGINS, "sre_parse.py:"},
+	{XSP_DEAR_TRACEBACK, BEGINS, "backtrace"},
+	{XSP_DEAR_TRACEBACK, BEGINS, "__backtrace"},
+	{XSP_DEAR_TRACEBACK, BEGINS, "_Unwind_Backtrace"},
 	{XSP_DEAR_THROW, BEGINS, "__cxa_throw"},
 	{XSP_DEAR_THROW, BEGINS, "__cxa_rethrow"},
 	{XSP_DEAR_THROW, BEGINS, "__cxa_allocate_exception"},
@@ -124,6 +211,9 @@ static const struct {
 	{XSP_DEAR_THROW, BEGINS, "_PyErr_Set"},
 	{XSP_DEAR_THROW, BEGINS, "PyTraceBack_Here"},
 	{XSP_DEAR_THROW, BEGINS, "java_lang_Throwable::fill_in_stack_trace"},
+	{XSP_DEAR_THROW, BEGINS, "JVM_FillInStackTrace"},
+	{XSP_DEAR_THROW, BEGINS, "v8::internal::Runtime_Throw"},
+	{XSP_DEAR_THROW, BEGINS, "v8::internal::Builtin_ErrorConstructor"},
 	{XSP_DEAR_THROW, BEGINS, "v8::internal::ErrorUtils::"},
 	{XSP_DEAR_THROW, BEGINS, "v8::internal::Isolate::CaptureAndSetErrorStack"},
 	{XSP_DEAR_THROW, BEGINS, "runtime.gopanic"}, /* Go */
@@ -191,8 +281,12 @@ static const struct {
 	{XSP_DEAR_COPYING, BEGINS, "memcpy"},
 	{XSP_DEAR_COPYING, BEGINS, "memmove"},
 	{XSP_DEAR_COPYING, BEGINS, "runtime.memmove"}, /* Go */
+	{XSP_DEAR_COPYING, BEGINS, "v8::internal::String::SlowFlatten"},
 	{XSP_DEAR_COPYING, BEGINS, "aten::copy_"},
 	{XSP_DEAR_COPYING, BEGINS, "aten::cat"},
+	{XSP_DEAR_PASSES, BEGINS, "aten::fill_"},
+	{XSP_DEAR_PASSES, BEGINS, "aten::zero_"},
+	{XSP_DEAR_PASSES, BEGINS, "aten::add_"},
 	{XSP_DEAR_LOGIN, BEGINS, "PKCS5_PBKDF2_HMAC"},
 	{XSP_DEAR_LOGIN, BEGINS, "EVP_PBE_scrypt"},
 	{XSP_DEAR_LOGIN, BEGINS, "argon2"},
@@ -212,9 +306,120 @@ static const struct {
 	{XSP_DEAR_ROWS, CONTAINS, " vectorize.__call__"},
 	{XSP_DEAR_PICKLE, CONTAINS, " ForkingPickler.dumps"},
 	{XSP_DEAR_LOOKUP, BEGINS, "getaddrinfo"},
+	{XSP_DEAR_LOOKUP, PYTHON, "socket.py getaddrinfo"},
 	{XSP_DEAR_LOOKUP, BEGINS, "gethostbyname"},
 	{XSP_DEAR_LOOKUP, BEGINS, "getpwnam"},
 	{XSP_DEAR_LOOKUP, BEGINS, "getpwuid"},
+	{XSP_DEAR_ANOMALY, CONTAINS, "AnomalyMetadata::"},
+	{XSP_DEAR_SEARCH, CALLS, XSP_DEAR_IN},
+	{XSP_DEAR_SEARCH, CALLS, ".index"},
+	{XSP_DEAR_SEARCH, CALLS, ".remove"},
+	{XSP_DEAR_SEARCH, BEGINS, "Builtins_ArrayIncludes"},
+	{XSP_DEAR_SEARCH, BEGINS, "Builtins_ArrayIndexOf"},
+	{XSP_DEAR_PLAIN, BEGINS, "PyUnicode_Contains"},
+	{XSP_DEAR_SHIFT, CALLS, ".insert"},
+	{XSP_DEAR_SHIFT, CALLS, ".pop"},
+	{XSP_DEAR_SHIFT, BEGINS, "v8::internal::Builtin_ArrayShift"},
+	{XSP_DEAR_SHIFT, BEGINS, "v8::internal::Builtin_ArrayUnshift"},
+	{XSP_DEAR_FOLD, CALLS, "sum"},
+	{XSP_DEAR_FOLD, CALLS, "min"},
+	{XSP_DEAR_FOLD, CALLS, "max"},
+	{XSP_DEAR_MATCH, CALLS, ".match"},
+	{XSP_DEAR_MATCH, CALLS, ".fullmatch"},
+	{XSP_DEAR_MATCH, CALLS, ".findall"},
+	{XSP_DEAR_MATCH, CALLS, ".finditer"},
+	{XSP_DEAR_MATCH, CALLS, ".search"},
+	{XSP_DEAR_MATCH, CALLS, ".sub"},
+	{XSP_DEAR_MATCH, CALLS, ".subn"},
+	{XSP_DEAR_MATCH, PYTHON, "__init__.py match"},
+	{XSP_DEAR_MATCH, PYTHON, "__init__.py fullmatch"},
+	{XSP_DEAR_MATCH, PYTHON, "__init__.py findall"},
+	{XSP_DEAR_MATCH, PYTHON, "__init__.py search"},
+	{XSP_DEAR_MATCH, PYTHON, "__init__.py sub"},
+	{XSP_DEAR_MATCH, BEGINS, "std::__detail::_Executor<"},
+	{XSP_DEAR_MATCH, BEGINS, "pcre2_match"},
+	{XSP_DEAR_MATCH, BEGINS, "pcre_exec"},
+	{XSP_DEAR_MATCH, BEGINS, "Perl_regexec_flags"},
+	{XSP_DEAR_MATCH, BEGINS, "re_search_internal"},
+	{XSP_DEAR_MATCH, CONTAINS, "regex_automata::"},
+	{XSP_DEAR_MATCH, BEGINS, "regexp.(*Regexp)"}, /* Go */
+	{XSP_DEAR_MATCH, BEGINS, "Builtins_RegExp"},
+	{XSP_DEAR_ARRAYS, BEGINS, "torch::utils::tensor_ctor"},
+	{XSP_DEAR_ARRAYS, CALLS, "torch.tensor"},
+	{XSP_DEAR_ARRAYS, CALLS, "torch.as_tensor"},
+	{XSP_DEAR_ARRAYS, CALLS, "torch.FloatTensor"},
+	{XSP_DEAR_ARRAYS, CALLS, "torch.LongTensor"},
+	{XSP_DEAR_ARRAYS, CALLS, "np.array"},
+	{XSP_DEAR_ARRAYS, CALLS, "np.asarray"},
+	{XSP_DEAR_ARRAYS, CALLS, "numpy.array"},
+	{XSP_DEAR_TELL, CALLS, ".tell"},
+	{XSP_DEAR_LOAD, PYTHON, "__init__.py load"}, /* json, yaml */
+	{XSP_DEAR_LOAD, PYTHON, "_parser.py load"}, /* tomllib */
+	{XSP_DEAR_LOAD, PYTHON, "configparser.py RawConfigParser.read"},
+	{XSP_DEAR_LOAD, PYTHON, "serialization.py load"},
+	{XSP_DEAR_LOAD, PYTHON, "npyio.py load"},
+	{XSP_DEAR_LOAD, PYTHON, "npyio.py loadtxt"},
+	{XSP_DEAR_LOAD, PYTHON, "readers.py read_csv"},
+	{XSP_DEAR_SAVE, PYTHON, "serialization.py save"},
+	{XSP_DEAR_JSON, BEGINS, "v8::internal::JsonParser"},
+	{XSP_DEAR_JSON, BEGINS, "v8::internal::JsonStringif"},
+	{XSP_DEAR_JSON, BEGINS, "v8::internal::ValueSerializer"},
+	{XSP_DEAR_JSON, BEGINS, "v8::internal::ValueDeserializer"},
+	{XSP_DEAR_QUERY, BEGINS, "sqlite3VdbeExec"},
+	{XSP_DEAR_PLAIN, BEGINS, "sqlite3BtreeTableMoveto"}, /* by an index or a row's number */
+	{XSP_DEAR_PLAIN, BEGINS, "sqlite3BtreeIndexMoveto"},
+	{XSP_DEAR_PLAIN, BEGINS, "sqlite3VdbeFinishMoveto"},
+	{XSP_DEAR_PLAIN, BEGINS, "sqlite3BtreeInsert"},
+	{XSP_DEAR_CONNECT, PYTHON, "socket.py create_connection"},
+	{XSP_DEAR_COMPILE, BEGINS, "Py_CompileString"},
+	{XSP_DEAR_COMPILE, BEGINS, "_PyAST_Compile"},
+	{XSP_DEAR_COMPILE, BEGINS, "_PyParser_"},
+	{XSP_DEAR_COMPILE, CALLS, "eval"},
+	{XSP_DEAR_COMPILE, CALLS, "compile"},
+	{XSP_DEAR_COMPILE, PYTHON, "ast.py literal_eval"},
+	{XSP_DEAR_COMPILE, PYTHON, "ast.py parse"},
+	{XSP_DEAR_RANDOM, BEGINS, "std::random_device::"},
+	{XSP_DEAR_STREAM, CONTAINS, "::basic_stringstream"},
+	{XSP_DEAR_STREAM, CONTAINS, "::basic_ostringstream"},
+	{XSP_DEAR_STREAM, CONTAINS, "::basic_istringstream"},
+	{XSP_DEAR_STREAM, CONTAINS, "::basic_stringbuf"},
+	{XSP_DEAR_STREAM, BEGINS, "std::locale::"},
+	{XSP_DEAR_STREAM, BEGINS, "std::ios_base::"},
+	{XSP_DEAR_STREAM, BEGINS, "std::basic_ios<"},
+	{XSP_DEAR_STREAM, BEGINS, "std::ostream::"},
+	{XSP_DEAR_STREAM, BEGINS, "std::istream::"},
+	{XSP_DEAR_STREAM, BEGINS, "std::basic_ostream<"},
+	{XSP_DEAR_STREAM, BEGINS, "std::basic_istream<"},
+	{XSP_DEAR_TIMEZONE, BEGINS, "__tz_convert"},
+	{XSP_DEAR_TIMEZONE, BEGINS, "tzset_internal"},
+	{XSP_DEAR_TIMEZONE, BEGINS, "__tzset"},
+	{XSP_DEAR_TIMEZONE, BEGINS, "tzset"},
+	{XSP_DEAR_SYMBOL, BEGINS, "dlsym"},
+	{XSP_DEAR_SYMBOL, BEGINS, "__dlsym"},
+	{XSP_DEAR_SYMBOL, BEGINS, "dlopen"},
+	{XSP_DEAR_SYMBOL, BEGINS, "_dl_open"},
+	{XSP_DEAR_LOCALE, BEGINS, "iconv_open"},
+	{XSP_DEAR_LOCALE, BEGINS, "iconv_close"},
+	{XSP_DEAR_LOCALE, BEGINS, "setlocale"},
+	{XSP_DEAR_LOCALE, BEGINS, "newlocale"},
+	{XSP_DEAR_CAST, BEGINS, "__dynamic_cast"},
+	{XSP_DEAR_PLAIN, BEGINS, "qsort"}, /* sorts compare */
+	{XSP_DEAR_PLAIN, BEGINS, "msort_with_tmp"},
+	{XSP_DEAR_PLAIN, CONTAINS, "std::__introsort_loop<"},
+	{XSP_DEAR_STRCMP, BEGINS, "__strcmp_"},
+	{XSP_DEAR_STRCMP, BEGINS, "__strncmp_"},
+	{XSP_DEAR_STRCMP, BEGINS, "__strcasecmp_"},
+	{XSP_DEAR_CLEAR, BEGINS, "__memset_"},
+	{XSP_DEAR_ALLOCATE, BEGINS, "__libc_malloc"},
+	{XSP_DEAR_ALLOCATE, BEGINS, "_int_malloc"},
+	{XSP_DEAR_ALLOCATE, BEGINS, "__libc_calloc"},
+	{XSP_DEAR_ALLOCATE, BEGINS, "__libc_realloc"},
+	{XSP_DEAR_ALLOCATE, BEGINS, "__libc_free"},
+	{XSP_DEAR_ALLOCATE, BEGINS, "_int_free"},
+	{XSP_DEAR_ALLOCATE, BEGINS, "cfree"},
+	{XSP_DEAR_ALLOCATE, BEGINS, "malloc_consolidate"},
+	{XSP_DEAR_ALLOCATE, BEGINS, "operator new"},
+	{XSP_DEAR_ALLOCATE, BEGINS, "operator delete"},
 };
 
 /* re/_compiler.py and re/_parser.py of Python 3.11 and later: other packages have files of these names. */
@@ -240,10 +445,20 @@ static bool is_of_python(const char *frame, const char *text)
 	       strcmp(frame + file + 1 + strspn(frame + file + 1, "0123456789"), function) == 0;
 }
 
+/* A frame of Python has a blank, and one of C++ has colons. */
+static bool is_call(const char *frame, const char *text)
+{
+	return (text[0] == '.' ? xsp_ends_with(frame, strlen(frame), text)
+			       : strcmp(frame, text) == 0) &&
+	       frame[strcspn(frame, " :(")] == '\0';
+}
+
 static bool matches(const char *frame, enum where where, const char *text)
 {
 	if (where == PYTHON)
 		return is_of_python(frame, text);
+	if (where == CALLS)
+		return is_call(frame, text);
 	return where == BEGINS ? strncmp(frame, text, strlen(text)) == 0
 			       : strstr(frame, text) != NULL;
 }
@@ -281,6 +496,14 @@ enum xsp_dear_call xsp_dear_syscall(const char *name)
 		{XSP_DEAR_POLL, "ppoll"},	{XSP_DEAR_POLL, "select"},
 		{XSP_DEAR_POLL, "pselect6"},	{XSP_DEAR_POLL, "epoll_wait"},
 		{XSP_DEAR_POLL, "epoll_pwait"}, {XSP_DEAR_SPIN, "sched_yield"},
+		{XSP_DEAR_STAT, "newfstatat"},	{XSP_DEAR_STAT, "stat"},
+		{XSP_DEAR_STAT, "access"},	{XSP_DEAR_STAT, "statx"},
+		{XSP_DEAR_WAKE, "futex"},	{XSP_DEAR_CONNECT, "connect"},
+		{XSP_DEAR_RANDOM, "getrandom"}, {XSP_DEAR_CLOCK, "clock_gettime"},
+		{XSP_DEAR_CLOCK, "getrusage"},	{XSP_DEAR_CLOCK, "times"},
+		{XSP_DEAR_MAP, "madvise"},	{XSP_DEAR_MAP, "mprotect"},
+		{XSP_DEAR_MESSAGES, "sendto"},	{XSP_DEAR_MESSAGES, "recvfrom"},
+		{XSP_DEAR_MESSAGES, "sendmsg"}, {XSP_DEAR_MESSAGES, "recvmsg"},
 	};
 
 	for (size_t i = 0; i < sizeof(syscalls) / sizeof(syscalls[0]); i++)

@@ -5,6 +5,9 @@
 
 #include <stdbool.h>
 
+/* What `x in list` calls, where the recorder read that instruction of Python (target/python/call.c). */
+#define XSP_DEAR_IN "in"
+
 enum xsp_dear_call {
 	XSP_DEAR_NONE,
 	XSP_DEAR_REGEX,
@@ -12,6 +15,7 @@ enum xsp_dear_call {
 	XSP_DEAR_COLLECT,
 	XSP_DEAR_COPY,
 	XSP_DEAR_DATE,
+	XSP_DEAR_ANOMALY, /* tracebacks that autograd keeps, too */
 	XSP_DEAR_TRACEBACK,
 	XSP_DEAR_LOG,
 	XSP_DEAR_APPEND,
@@ -24,6 +28,7 @@ enum xsp_dear_call {
 	XSP_DEAR_BARRIER,
 	XSP_DEAR_GARBAGE,
 	XSP_DEAR_COPYING, /* memory; also operators */
+	XSP_DEAR_PASSES, /* operators over whole tensors, in place */
 	XSP_DEAR_LOGIN,
 	XSP_DEAR_CERTIFICATES,
 	XSP_DEAR_ROWS,
@@ -32,7 +37,34 @@ enum xsp_dear_call {
 	XSP_DEAR_MAP, /* system calls that map and unmap memory */
 	XSP_DEAR_FILES, /* system calls that open, close and look up files */
 	XSP_DEAR_SMALL_IO, /* system calls that read or write files; not dear by themselves */
+	XSP_DEAR_MESSAGES, /* the same of sockets within the machine */
+	XSP_DEAR_WAKE, /* system calls that wake threads, and put them to sleep */
+	XSP_DEAR_SEARCH, /* of a list */
+	XSP_DEAR_SHIFT, /* of a list's elements */
+	XSP_DEAR_FOLD, /* of a list: its sum, its least */
+	XSP_DEAR_MATCH, /* regular expressions */
+	XSP_DEAR_ARRAYS, /* made of lists */
+	XSP_DEAR_TELL,
+	XSP_DEAR_LOAD, /* files parsed */
+	XSP_DEAR_SAVE,
+	XSP_DEAR_JSON,
+	XSP_DEAR_QUERY, /* rows of a database gone through */
+	XSP_DEAR_CONNECT,
+	XSP_DEAR_COMPILE, /* source code, in the program itself */
+	XSP_DEAR_RANDOM, /* of the kernel or the processor */
+	XSP_DEAR_CLOCK, /* system calls that ask for time */
+	XSP_DEAR_STREAM,
+	XSP_DEAR_CAST,
+	XSP_DEAR_TIMEZONE,
+	XSP_DEAR_SYMBOL, /* of a library */
+	XSP_DEAR_LOCALE, /* or a conversion between character sets */
+	XSP_DEAR_STAT, /* of files */
+	XSP_DEAR_STRCMP,
+	XSP_DEAR_CLEAR, /* memory */
+	XSP_DEAR_ALLOCATE,
 	XSP_DEAR_CALLS,
+	XSP_DEAR_PLAIN =
+		XSP_DEAR_CALLS, /* by xsp_dear_call_of(): nor is anything around it a dear call */
 };
 
 /* By the name of a frame, native or of Python ("copy.py:128 deepcopy"). */

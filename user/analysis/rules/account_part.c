@@ -3,11 +3,13 @@
  * account's own figure. */
 #include "analysis/rules/account_part.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analysis/account/account_report.h"
 #include "catalog/dear_calls.h"
+#include "timeline/python.h"
 
 size_t xsp_rule_families(const struct xsp_rule_context *c, const struct xsp_account_family **out)
 {
@@ -46,7 +48,9 @@ struct xsp_account_part xsp_part_of(const struct xsp_rule_context *c,
 
 uint64_t xsp_part_wanted_ns(const struct xsp_account_family *f)
 {
-	return f->ns - (f->ready_ns < f->ns ? f->ready_ns : 0);
+	const uint64_t not_wanted = f->ready_ns + f->off_ns;
+
+	return f->ns - (not_wanted < f->ns ? not_wanted : 0);
 }
 
 double xsp_part_share(const struct xsp_account_part *p)
@@ -56,10 +60,14 @@ double xsp_part_share(const struct xsp_account_part *p)
 
 bool xsp_part_is_enough(const struct xsp_account_part *p, double threshold)
 {
-	return p->ns >= XSP_PART_LEAST_NS && xsp_part_share(p) >= threshold;
+	const struct xsp_account_family *f = p->family;
+
+	/* of CPU time alone: of threads that have some */
+	return p->ns >= XSP_PART_LEAST_NS && xsp_part_share(p) >= threshold &&
+	       (f->off_ns == 0 || f->cpu_ns * f->members >= f->ns / XSP_PART_BUSY);
 }
 
-/* "each step", "the time", "the time of 4 threads worker". */
+/* "each step", "the time", "the time of 4 threads worker"; by samples alone "the CPU time of worker". */
 static const char *whole_of(const struct xsp_rule_context *c, const struct xsp_account_family *f,
 			    char out[XSP_PART_OF])
 {
@@ -68,6 +76,8 @@ static const char *whole_of(const struct xsp_rule_context *c, const struct xsp_a
 
 	if (f->steps > 0)
 		snprintf(out, XSP_PART_OF, "each step");
+	else if (f->off_ns > 0)
+		snprintf(out, XSP_PART_OF, "the CPU time of %.64s", f->comm);
 	else if (f->members > 1)
 		snprintf(out, XSP_PART_OF, "the time of %zu threads %.64s", f->members, f->comm);
 	else if (count == 1)
@@ -75,6 +85,26 @@ static const char *whole_of(const struct xsp_rule_context *c, const struct xsp_a
 	else
 		snprintf(out, XSP_PART_OF, "the time of thread %.64s", f->comm);
 	return out;
+}
+
+#define NAME_LONG 60U
+
+/* A long native name without what templates are given: "std::map<...>::find". */
+static void put_name(char *out, size_t size, const char *name, size_t length)
+{
+	const char *function;
+	size_t file, used = 0, depth = 0;
+	const bool whole = length <= NAME_LONG || xsp_python_line_split(name, &file, &function);
+
+	for (size_t i = 0; i < length && used + 4 < size; i++) {
+		const bool opens = name[i] == '<' && i > 0 && isalnum((unsigned char)name[i - 1]);
+		if (!whole && name[i] == '>' && depth > 0 && --depth == 0)
+			used += (size_t)snprintf(out + used, size - used, "...");
+		if (depth == 0)
+			out[used++] = name[i];
+		depth += !whole && (opens || (depth > 0 && name[i] == '<'));
+	}
+	snprintf(out + used, size - used, "%s", depth > 0 ? "..." : ""); /* it was cut before */
 }
 
 void xsp_part_begin(const struct xsp_rule_context *c, const struct xsp_account_part *p,
@@ -85,11 +115,10 @@ void xsp_part_begin(const struct xsp_rule_context *c, const struct xsp_account_p
 		p->place != NULL ? xsp_timeline_name(c->timeline, p->place->name - 1) : NULL;
 
 	*out = (struct xsp_part_finding){
-		.finding = {.part.share = xsp_rule_share((uint64_t)p->ns, f->ns),
+		.finding = {.part.share = xsp_rule_share((uint64_t)p->ns, f->ns - f->off_ns),
 			    .sure = xsp_part_share(p)}};
 	if (name != NULL)
-		snprintf(out->subject, XSP_PART_SUBJECT, "%.*s", (int)xsp_account_name_length(name),
-			 name);
+		put_name(out->subject, XSP_PART_SUBJECT, name, xsp_account_name_length(name));
 	out->finding.subject = name != NULL ? out->subject : NULL;
 	out->finding.part.of = whole_of(c, f, out->of);
 	xsp_finding_ns(&out->finding, "total_ns", "in all", (uint64_t)p->ns);
@@ -118,15 +147,21 @@ bool xsp_part_waits(const struct xsp_rule_context *c, const struct xsp_account_f
 	return row->kind == XSP_ACCOUNT_WAIT && row->why == why;
 }
 
+enum xsp_dear_call xsp_part_operator(const struct xsp_rule_context *c,
+				     const struct xsp_account_row *row)
+{
+	return xsp_dear_call_of(
+		xsp_timeline_name(c->timeline, (row->callee != 0 ? row->callee : row->place) - 1));
+}
+
 bool xsp_part_runs(const struct xsp_rule_context *c, const struct xsp_account_family *f,
 		   const struct xsp_account_row *row, unsigned why)
 {
 	(void)f;
 	/* an operator is a span, and says itself what it does */
-	if (row->kind == XSP_ACCOUNT_SPAN && why == XSP_ACCOUNT_DEAR + XSP_DEAR_COPYING)
-		return xsp_dear_call_of(xsp_timeline_name(
-			       c->timeline, (row->callee != 0 ? row->callee : row->place) - 1)) ==
-		       XSP_DEAR_COPYING;
+	if (row->kind == XSP_ACCOUNT_SPAN && (why == XSP_ACCOUNT_DEAR + XSP_DEAR_COPYING ||
+					      why == XSP_ACCOUNT_DEAR + XSP_DEAR_PASSES))
+		return xsp_part_operator(c, row) == why - XSP_ACCOUNT_DEAR;
 	return row->kind == XSP_ACCOUNT_CPU && row->why == why;
 }
 

@@ -24,6 +24,9 @@ struct xsp_account_part xsp_part_of(const struct xsp_rule_context *c,
 				    unsigned why);
 /* Rows that wait for `why`; and samples of that `why`. */
 xsp_part_fits xsp_part_waits, xsp_part_runs;
+/* What an operator (a row of a span) does, by its name. */
+enum xsp_dear_call xsp_part_operator(const struct xsp_rule_context *c,
+				     const struct xsp_account_row *row);
 /* How long the family waited for `why`, at all places. */
 int64_t xsp_part_waited_ns(const struct xsp_rule_context *c, const struct xsp_account_family *f,
 			   unsigned why);
@@ -34,6 +37,7 @@ const struct xsp_account_family *xsp_part_shown(const struct xsp_rule_context *c
 uint64_t xsp_part_wanted_ns(const struct xsp_account_family *f);
 double xsp_part_share(const struct xsp_account_part *p);
 #define XSP_PART_LEAST_NS 1000000 /* less proves nothing */
+#define XSP_PART_BUSY 10U /* where waits are not known: of one CPU it takes at least 1 / so much */
 bool xsp_part_is_enough(const struct xsp_account_part *p, double threshold);
 
 #define XSP_PART_SUBJECT 500

@@ -10,6 +10,7 @@
 /* A group: "thread main", "12 threads worker-*". */
 #define THREADS "[one|thread ][!one|{threads:d} threads ]{subject:64}"
 
+/* clang-format off */
 const struct xsp_rule xsp_rules[] = {
 	{"hot-operation", 0.10, XSP_UNIT_SHARE,
 	 "an operation whose own time is at least that share of the time", "a capture with spans",
@@ -70,6 +71,13 @@ const struct xsp_rule xsp_rules[] = {
 	 .advice =
 		 "one thread at a time runs Python: put the work into processes (multiprocessing, ProcessPoolExecutor), into calls that release the lock "
 		 "(NumPy, PyTorch, I/O), or into fewer threads[: {holder} has it most][, at {holds_at:200}]"},
+	{"pool", 0.30, XSP_UNIT_SHARE,
+	 "threads wait for something that they pass on to each other for at least that share of their time: a pool of connections, a semaphore",
+	 "--waits", xsp_rule_pool, false, .doubts = XSP_DOUBT_LOST | XSP_DOUBT_WAITS,
+	 .title =
+		 "{subject:400} waits for what these threads pass on to each other (a pool, a semaphore): {share} of {of}",
+	 .advice =
+		 "make the pool larger (connections, permits), or have what it gives for less time: see what those that have it wait for"},
 	{"runnable", 0.10, XSP_UNIT_SHARE,
 	 "more threads want to run than there are CPUs, for at least that share of the time",
 	 "--waits", xsp_rule_runnable, true, .doubts = XSP_DOUBT_WAITS,
@@ -82,10 +90,10 @@ const struct xsp_rule xsp_rules[] = {
 		 "[held_back|all that is recorded took {cpus:2f} CPUs together: other programs had the rest, or it may not use more: keep those off these CPUs, and look at its "
 		 "affinity (taskset -pc {first:d}) and the container's CPU limit]"},
 	{"stall", 0.05, XSP_UNIT_SHARE,
-	 "one of many steps waits: at least that share of the time of steps",
+	 "one of many steps waits, or does what others do not: at least that share of the time of steps",
 	 "steps (--step), and --waits", xsp_rule_stall, false, .doubts = XSP_DOUBT_WAITS,
 	 .title =
-		 "{subject:400} waits ({why}) for {mean_ns} in {in_steps} of {steps} steps[, every {period:d} steps]: {share} of {of}",
+		 "{subject:400} [waits|waits ({why}) for][!waits|takes] {mean_ns} in {in_steps} of {steps} steps[, every {period:d} steps]: {share} of {of}",
 	 .advice =
 		 "what is done every so many steps holds the step up: leave it to another thread or process, do it less often, or let it not wait for an answer"},
 	{"disk", 0.20, XSP_UNIT_SHARE,
@@ -227,6 +235,7 @@ const struct xsp_rule xsp_rules[] = {
 	 .advice =
 		 "move fewer bytes: fuse it with its neighbours, use a smaller type, or larger batches where it reads weights"},
 };
+/* clang-format on */
 const size_t xsp_rule_count = sizeof(xsp_rules) / sizeof(xsp_rules[0]);
 
 const char *xsp_rule_key(size_t index)

@@ -21,6 +21,7 @@ struct loader {
 	uint64_t runnable_ns; /* runnable without a CPU */
 	const char *most; /* its longest kind of wait; NULL: it did not wait */
 	const char *place; /* where it waited longest; NULL: not known */
+	uint64_t anew; /* processes started during the recording */
 };
 
 /* Workers send their batches through pipes and queues, which the loader polls with a timeout.
@@ -99,11 +100,38 @@ static const char *advice_without_waits(const struct loader *l)
 	return "give the DataLoader (more) workers (num_workers), or make its __getitem__ and collate_fn cheaper: what it waits for is not told, as each wait is shorter than those of --waits=LEAST";
 }
 
+#define ANEW_LEAST 3U
+
+/* So many processes did a process start during the recording, at most. */
+static uint64_t started_anew(const struct xsp_rule_context *c)
+{
+	const struct xsp_capture_process *processes;
+	const size_t count = xsp_capture_processes(c->reader, &processes);
+	const struct xsp_thread_times *t;
+	const size_t threads = xsp_timeline_times(c->timeline, &t);
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t started = 0;
+		for (size_t k = 0; k < threads; k++) {
+			const struct xsp_capture_process *p =
+				t[k].thread->tid == t[k].thread->pid && t[k].since_ns > c->start_ns
+					? xsp_capture_process_of(c->reader, t[k].thread->pid)
+					: NULL;
+			started += p != NULL && p->parent == processes[i].pid && p->parent != 0;
+		}
+		most = started > most ? started : most;
+	}
+	return most;
+}
+
 /* A loader that waits has slow workers; one that computes has none. */
 static const char *advice_of(const struct loader *l)
 {
 	const uint64_t total_ns = l->sum.site.total_ns;
 
+	if (2 * l->workers_ns > total_ns && l->anew >= ANEW_LEAST)
+		return "its workers were started anew {anew:d} times during the recording: keep them from epoch to epoch (persistent_workers=True), or make epochs longer; each new one opens and reads the data set again";
 	if (l->cpu_known && 2 * l->cpu_ns > total_ns)
 		return COMPUTES;
 	if (2 * l->workers_ns > total_ns)
@@ -120,6 +148,9 @@ static const char *advice_of(const struct loader *l)
 	       "(--wait-stacks names the line)], or give it workers (num_workers)";
 }
 
+#define STARVES                                                                                    \
+	0.4 /* of the time; a loader with less may be one that has no more to give, and is a note */
+
 int xsp_rule_loader(const struct xsp_rule_context *c)
 {
 	struct loader l;
@@ -128,6 +159,7 @@ int xsp_rule_loader(const struct xsp_rule_context *c)
 
 	if (rc < 0 || sum->calls == 0)
 		return rc < 0 ? rc : XSP_RULE_NO_DATA;
+	l.anew = started_anew(c);
 	struct xsp_rule_finding f = {.subject = l.name,
 				     .part = xsp_rule_part(c, sum->total_ns, l.sum.in_steps_ns),
 				     .advice = advice_of(&l),
@@ -135,6 +167,11 @@ int xsp_rule_loader(const struct xsp_rule_context *c)
 				     .for_ns = sum->longest_ns};
 	const bool waits = l.waits_known;
 
+	/* others have the CPUs: its workers would have none */
+	f.sure = f.part.share *
+		 (1 - xsp_rule_share(l.runnable_ns < sum->total_ns ? l.runnable_ns : sum->total_ns,
+				     sum->total_ns));
+	f.note = f.sure < STARVES;
 	xsp_finding_ns(&f, "total_ns", "in all", sum->total_ns);
 	xsp_finding_count(&f, "calls", "batches", sum->calls);
 	xsp_finding_figure(&f, "cpu_ns", "of it on CPU", XSP_UNIT_NS,
@@ -146,6 +183,7 @@ int xsp_rule_loader(const struct xsp_rule_context *c)
 	xsp_finding_ns(&f, "runnable_ns", waits ? "of it without a CPU" : NULL, l.runnable_ns);
 	xsp_finding_text(&f, "place", waits ? "longest at" : NULL, l.place);
 	xsp_finding_text(&f, "most", NULL, l.most);
+	xsp_finding_count(&f, "anew", l.anew > 0 ? "processes started" : NULL, l.anew);
 	if (f.part.share > 0 && f.part.share >= c->threshold)
 		xsp_rule_found(c, &f);
 	return 0;

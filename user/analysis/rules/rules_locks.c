@@ -138,6 +138,68 @@ int xsp_rule_lock(const struct xsp_rule_context *c)
 	return rc;
 }
 
+/* Does the thread that gives them their results share its work with others? */
+static bool is_one_of_many(const struct xsp_rule_context *c, const struct xsp_account_family *of)
+{
+	const struct xsp_account_family *f;
+	const size_t count = xsp_rule_families(c, &f);
+
+	for (size_t i = 0; i < count; i++)
+		if (f[i].pid == of->pid && f[i].tid == of->server)
+			return f[i].members != 1;
+	return true;
+}
+
+static void find_server(const struct xsp_rule_context *c, const struct xsp_account_part *p)
+{
+	struct xsp_part_finding f;
+	char who[128];
+
+	xsp_part_begin(c, p, &f);
+	xsp_waits_thread(xsp_rule_summary(c)->waits, p->family->server, who, sizeof(who));
+	f.finding.title =
+		"[subject|{subject:400} waits][!subject|threads wait] for results that one thread gives to all of them, {server}: {share} of {of}";
+	f.finding.advice =
+		"have several threads do that work (max_workers, a pool), or less of it: {server} does it for one after the other";
+	xsp_finding_text(&f.finding, "server", "results of", who);
+	xsp_part_finish(c, &f);
+}
+
+#define POOL_MEMBERS 3U
+#define PASSED 0.8
+
+/* They wait for something that others of them have, one after the other: a pool of connections, a semaphore. Who waits for work
+ * is woken by others than its own kind, and who stands at a barrier together with all. */
+static void find_pool(const struct xsp_rule_context *c, const struct xsp_account_part *p)
+{
+	const struct xsp_account_family *f = p->family;
+	const char *name =
+		p->place != NULL ? xsp_timeline_name(c->timeline, p->place->name - 1) : NULL;
+
+	if (f->members > 1 && f->server != 0 && !is_one_of_many(c, f)) {
+		find_server(c, p);
+		return;
+	}
+	if (f->members >= POOL_MEMBERS && 2 * f->woken_ns > (uint64_t)p->ns &&
+	    (double)f->passed_ns >= PASSED * (double)f->woken_ns &&
+	    !xsp_rule_has_found(c->report, "lock", name))
+		xsp_part_found(c, p);
+}
+
+int xsp_rule_pool(const struct xsp_rule_context *c)
+{
+	return xsp_part_find(c, xsp_part_waits, XSP_WAIT_LOCK, c->threshold, find_pool);
+}
+
+#define HELPER_MOST 0.1
+
+/* A thread that does little beside others (of a queue, of a pool) holds nobody up. */
+static bool is_helper(const struct xsp_rule_context *c, const struct xsp_account_family *f)
+{
+	return f->pid != f->tid && f != xsp_part_shown(c) &&
+	       (double)f->cpu_ns < HELPER_MOST * (double)xsp_part_wanted_ns(f);
+}
+
 /* Has another family of the process waited for a greater part of its time? That one is reported. */
 static bool others_wait_more(const struct xsp_rule_context *c, const struct xsp_account_part *p)
 {
@@ -147,7 +209,8 @@ static bool others_wait_more(const struct xsp_rule_context *c, const struct xsp_
 	for (size_t i = 0; i < count; i++) {
 		const struct xsp_account_part other =
 			xsp_part_of(c, &f[i], xsp_part_waits, XSP_ACCOUNT_GIL);
-		if (f[i].pid == p->family->pid && xsp_part_share(&other) > xsp_part_share(p))
+		if (f[i].pid == p->family->pid && !is_helper(c, &f[i]) &&
+		    xsp_part_share(&other) > xsp_part_share(p))
 			return true;
 	}
 	return false;
@@ -162,7 +225,7 @@ static void find_gil(const struct xsp_rule_context *c, const struct xsp_account_
 	char who[128];
 	struct xsp_part_finding f;
 
-	if (others_wait_more(c, p))
+	if (others_wait_more(c, p) || is_helper(c, p->family))
 		return;
 	xsp_part_begin(c, p, &f);
 	for (size_t i = 0; w != NULL && i < w->locks.count && holder == NULL; i++)

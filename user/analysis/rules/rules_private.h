@@ -39,6 +39,7 @@ int xsp_rule_uneven(const struct xsp_rule_context *c);
 /* rules_locks.c */
 int xsp_rule_lock(const struct xsp_rule_context *c);
 int xsp_rule_gil(const struct xsp_rule_context *c);
+int xsp_rule_pool(const struct xsp_rule_context *c);
 struct xsp_summary_waits;
 struct lock;
 /* Do threads block each other at this Python lock? Where it is known, they wait for the lock

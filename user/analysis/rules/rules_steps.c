@@ -11,8 +11,13 @@
 
 static bool is_stall(const struct xsp_account_family *f, const struct xsp_account_row *row)
 {
-	return row->kind == XSP_ACCOUNT_WAIT && row->why != XSP_ACCOUNT_SHORT && row->place != 0 &&
-	       row->steps >= 2 && row->steps * STALL_STEPS <= f->steps;
+	const bool waits = row->kind == XSP_ACCOUNT_WAIT && row->why != XSP_ACCOUNT_SHORT;
+	/* so many samples are not in the same step by chance */
+	const bool runs =
+		row->kind == XSP_ACCOUNT_CPU && row->samples >= XSP_SAMPLES_FEW * row->steps;
+
+	return (waits || runs) && row->place != 0 && row->steps >= 2 &&
+	       row->steps * STALL_STEPS <= f->steps;
 }
 
 static void find_stall(const struct xsp_rule_context *c, const struct xsp_account_family *f,
@@ -39,6 +44,7 @@ static void find_stall(const struct xsp_rule_context *c, const struct xsp_accoun
 		xsp_finding_count(&found.finding, "period", "steps from one to the next",
 				  row->period);
 	xsp_finding_text(&found.finding, "why", NULL, xsp_account_reason(row->kind, row->why));
+	xsp_finding_flag(&found.finding, "waits", row->kind == XSP_ACCOUNT_WAIT);
 	xsp_part_finish(c, &found);
 }
 
@@ -146,7 +152,8 @@ static bool is_beside(const struct xsp_account_place *p, int64_t *cpu_ns)
 /* Another rule says more. */
 static bool is_reported(const struct xsp_rule_context *c, const struct xsp_account_place *place)
 {
-	static const char *const rules[] = {"dear-call", "uneven", "growth", "page-faults"};
+	static const char *const rules[] = {"dear-call", "uneven", "growth", "page-faults",
+					    "stall"};
 	const char *name = xsp_timeline_name(c->timeline, place->name - 1);
 
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)

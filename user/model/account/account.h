@@ -49,6 +49,7 @@ struct xsp_account_row {
 	uint32_t
 		peer; /* WAIT: for xsp_timeline_peer(): what most of it was for; 0: not known, or for several */
 	int64_t ns; /* of all members, or all steps */
+	int64_t loop_ns; /* WAIT: of it in what an event loop called, which does nothing else meanwhile */
 	int64_t least_ns, most_ns; /* of a member */
 	uint32_t
 		most; /* the tid of that one; root namespace; 0: nobody knows, part of it was shared out over all members */
@@ -91,6 +92,13 @@ struct xsp_account_family {
 	uint64_t stack_ns; /* waits whose place was read, of wait_ns */
 	uint64_t wait_ns;
 	uint64_t off_ns; /* XSP_ACCOUNT_OFF, of ns */
+	/* the busiest member asks for so many answers, one after the other, before it computes for longer; 0: it does not */
+	double in_a_row;
+	/* waits for conditions, queues and the like, of members that live on: all whose end is known; and those that another
+	 * member ended, and none else at that time: they pass something on to each other */
+	uint64_t woken_ns, passed_ns;
+	uint32_t
+		server; /* the thread that they nearly always wait for, for results of work that they gave away; 0: none */
 	uint64_t samples;
 };
 

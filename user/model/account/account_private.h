@@ -49,6 +49,7 @@ struct account_cell {
 	uint32_t place, callee;
 	struct account_lead peer; /* of its waits' time: 1 + xsp_name_id; 0: none */
 	int64_t ns, step_ns, now_ns; /* of all time, of counted steps, of the current one */
+	int64_t loop_ns; /* of ns: see struct xsp_account_row */
 	uint64_t count, step_count, now_count;
 	uint64_t steps, longest_ns;
 	struct account_slices *slices; /* owned; NULL: in no step beyond the first ones */
@@ -62,6 +63,19 @@ struct account_part {
 	uint64_t count;
 };
 
+/* How long a thread computed between waits for answers, by the logarithm of the time. */
+struct account_asks {
+	uint64_t count[64], ns[64];
+};
+
+/* Waits for no lock that one thread ended for another. */
+struct account_pass {
+	uint32_t waiter, waker; /* indexes */
+	uint64_t ns, times;
+	uint64_t together; /* times: when it woke others, too */
+	uint64_t results_ns; /* of ns: for results */
+};
+
 struct account_thread {
 	uint32_t pid, tid;
 	uint32_t family; /* families.c */
@@ -73,7 +87,11 @@ struct account_thread {
 	uint32_t first_steps, judged;
 	uint64_t steps, ended; /* those that count; all that ended */
 	uint64_t later, slice; /* ended beyond the first ones; and steps in a slice */
-	bool lock_asked;
+	struct account_asks *asks; /* owned; NULL: it waited for none */
+	uint64_t between_ns; /* computed since its last wait for an answer */
+	uint64_t woke_ns; /* when it last ended another one's wait; */
+	uint32_t last_woken; /* 1 + index of that one */
+	bool lock_asked, idle; /* idle: families.c */
 	struct xsp_python_lock lock; /* of its process's interpreter; bytes 0: none */
 };
 
@@ -82,6 +100,7 @@ struct account_family {
 	XSP_ARRAY(struct xsp_account_row) rows;
 	XSP_ARRAY(struct xsp_account_place) places;
 	uint64_t busiest_ns; /* CPU and ready of its busiest member */
+	struct account_lead server; /* by their waits for results: a thread's index */
 };
 
 struct xsp_account {
@@ -90,6 +109,7 @@ struct xsp_account {
 	bool by_samples; /* there are no charges */
 	XSP_TALLY(struct account_thread) threads;
 	XSP_TALLY(struct account_cell) cells;
+	XSP_TALLY(struct account_pass) passes;
 	struct account_thread *last;
 	XSP_TALLY(struct account_family) families;
 	struct xsp_account_family *shown; /* a copy, in the order to show */
@@ -99,5 +119,12 @@ struct xsp_account {
 
 /* collect.c: without charges, the rest of the recording's time is off the CPU. 0 or -ENOMEM. */
 int xsp_account_add_off(struct xsp_account *a);
+/* habits.c: a wait for an answer, or one that another thread ended, begins. 0 or -ENOMEM. */
+int account_count_ask(struct account_thread *th);
+int account_count_waker(struct xsp_account *a, const struct account_thread *th,
+			const struct xsp_wait *w);
+bool account_is_in_loop(const struct xsp_account *a, const struct xsp_wait *w);
+/* After the threads' families and busiest members are known. */
+void account_find_habits(struct xsp_account *a);
 
 #endif

@@ -29,6 +29,7 @@ int xsp_account_new(struct xsp_timeline *t, struct xsp_capture_reader *r, struct
 	a->by_samples = by_samples;
 	a->cells.tally.most = MOST_CELLS;
 	a->threads.tally.most = MOST_THREADS;
+	a->passes.tally.most = MOST_THREADS;
 	*out = a;
 	return 0;
 }
@@ -40,6 +41,7 @@ void xsp_account_free(struct xsp_account *a)
 	for (size_t i = 0; i < a->threads.count; i++) {
 		XSP_FREE(&a->threads.rows[i].touched);
 		XSP_FREE(&a->threads.rows[i].first);
+		free(a->threads.rows[i].asks);
 	}
 	for (size_t i = 0; i < a->families.count; i++) {
 		XSP_FREE(&a->families.rows[i].rows);
@@ -49,6 +51,7 @@ void xsp_account_free(struct xsp_account *a)
 		free(a->cells.rows[i].slices);
 	xsp_tally_free(&a->threads);
 	xsp_tally_free(&a->cells);
+	xsp_tally_free(&a->passes);
 	xsp_tally_free(&a->families);
 	free(a->shown);
 	free(a->dear);
@@ -102,12 +105,14 @@ static int add(struct xsp_account *a, struct account_thread *th, const struct ac
 		return 0;
 	one.thread = xsp_tally_index(&a->threads, th);
 	one.peer = (struct account_lead){0};
+	one.loop_ns = 0;
 	struct account_cell *cell = cell_of(a, &one);
 	if (cell == NULL)
 		return a->cells.tally.error;
 	if (ns > 0 && c->kind == XSP_ACCOUNT_WAIT)
 		account_vote(&cell->peer, c->peer.what, ns);
 	cell->ns = account_sum(cell->ns, ns);
+	cell->loop_ns = account_sum(cell->loop_ns, c->loop_ns);
 	cell->count += count;
 	if (!in_step)
 		return 0;
@@ -225,6 +230,13 @@ static int add_off(struct xsp_account *a, struct account_thread *th, const struc
 		if (c->tid != c->pid)
 			vote(th, routine_of(a, w->path, w->path_length, true));
 		cell.peer.what = w->peer;
+		cell.loop_ns = account_is_in_loop(a, w) ? (int64_t)(c->to_ns - c->from_ns) : 0;
+		const bool begins = c->from_ns == w->left_ns;
+		int rc = begins && cell.why == XSP_WAIT_NETWORK ? account_count_ask(th) : 0;
+		if (rc == 0 && begins && cell.why == XSP_WAIT_LOCK && w->waker != 0)
+			rc = account_count_waker(a, th, w);
+		if (rc < 0)
+			return rc;
 	}
 	return add(a, th, &cell, (int64_t)(c->to_ns - c->from_ns), 0, c->in_step);
 }
@@ -238,6 +250,8 @@ static int on_charge(void *ctx, const struct xsp_charge *c)
 		return a->threads.tally.error;
 	th->ns += c->to_ns - c->from_ns;
 	th->paused_ns += c->paused ? c->to_ns - c->from_ns : 0;
+	if (c->kind == XSP_CHARGE_RUNNING)
+		th->between_ns += c->to_ns - c->from_ns;
 	return c->kind == XSP_CHARGE_RUNNING ? add_running(a, th, c) : add_off(a, th, c);
 }
 
@@ -280,17 +294,26 @@ static void place_of(const struct xsp_account *a, const struct xsp_sample *s,
 		cell->callee = 0;
 }
 
-/* Is it the kernel's work for a socket, a pipe or a terminal? */
-static bool is_no_file(const struct xsp_account *a, const struct xsp_sample *s)
+/* Is it the kernel's work for such a file? By its functions. */
+static bool kernel_is_in(const struct xsp_account *a, const struct xsp_sample *s, const char *part)
 {
-	static const char *const parts[] = {"sock_", "pipe_", "tty_", "anon_pipe"};
-
 	for (uint32_t i = s->path_length - s->kernel_length; i < s->path_length; i++)
-		for (size_t k = 0; k < sizeof(parts) / sizeof(parts[0]); k++)
-			if (strstr(xsp_timeline_name(a->timeline, s->path[i] & ~XSP_PATH_FRAME),
-				   parts[k]) != NULL)
-				return true;
+		if (strstr(xsp_timeline_name(a->timeline, s->path[i] & ~XSP_PATH_FRAME), part) !=
+		    NULL)
+			return true;
 	return false;
+}
+
+/* What reads and writes: a pipe is as dear as a file, and what ends on the same machine are messages. */
+static enum xsp_dear_call dear_io(const struct xsp_account *a, const struct xsp_sample *s,
+				  enum xsp_dear_call call)
+{
+	if (kernel_is_in(a, s, "unix_stream_"))
+		return XSP_DEAR_MESSAGES;
+	return call == XSP_DEAR_MESSAGES || kernel_is_in(a, s, "sock_") ||
+			       kernel_is_in(a, s, "tty_")
+		       ? XSP_DEAR_NONE
+		       : call;
 }
 
 static enum xsp_dear_call dear_syscall(const struct xsp_account *a, const struct xsp_sample *s)
@@ -301,7 +324,7 @@ static enum xsp_dear_call dear_syscall(const struct xsp_account *a, const struct
 						? xsp_dear_syscall(name + strlen(kernel))
 						: XSP_DEAR_NONE;
 
-	return call == XSP_DEAR_SMALL_IO && is_no_file(a, s) ? XSP_DEAR_NONE : call;
+	return call == XSP_DEAR_SMALL_IO || call == XSP_DEAR_MESSAGES ? dear_io(a, s, call) : call;
 }
 
 static enum xsp_dear_call dear_name(struct xsp_account *a, uint32_t id)
@@ -313,20 +336,43 @@ static enum xsp_dear_call dear_name(struct xsp_account *a, uint32_t id)
 	return a->dear[id] - 1U;
 }
 
-/* What the place calls that is dear, or is itself: the outermost such function. */
-static uint8_t why_dear(struct xsp_account *a, const struct xsp_sample *s, uint32_t place)
+/* What the place calls that is dear, or is itself: the outermost such function. Without a place of the program's own it is the
+ * place, wherever it is. */
+static enum xsp_dear_call dear_frame(struct xsp_account *a, const struct xsp_sample *s,
+				     struct account_cell *cell)
 {
+	const bool own = s->own_place != 0 || s->own_function != 0;
 	enum xsp_dear_call call = XSP_DEAR_NONE;
-	uint32_t i = s->path_length;
+	uint32_t i = own ? s->path_length : 0, at = 0;
 
-	if (s->page_fault)
-		return XSP_ACCOUNT_FAULT;
-	while (i > 0 && (s->path[i - 1] & ~XSP_PATH_FRAME) + 1 != place)
+	while (i > 0 && (s->path[i - 1] & ~XSP_PATH_FRAME) + 1 != cell->place)
 		i--;
-	for (i -= i > 0; i < s->path_length && call == XSP_DEAR_NONE; i++)
-		call = dear_name(a, s->path[i] & ~XSP_PATH_FRAME);
-	if (call == XSP_DEAR_NONE)
-		call = dear_syscall(a, s);
+	for (i -= i > 0; i < s->path_length; i++) {
+		const enum xsp_dear_call next = dear_name(a, s->path[i] & ~XSP_PATH_FRAME);
+		if (next == XSP_DEAR_PLAIN)
+			return next;
+		at = call == XSP_DEAR_NONE ? i : at;
+		call = call != XSP_DEAR_NONE ? call : next;
+	}
+	if (!own && s->line == 0 && call != XSP_DEAR_NONE) {
+		cell->place = (s->path[at] & ~XSP_PATH_FRAME) + 1;
+		cell->callee = 0;
+	}
+	return call;
+}
+
+static uint8_t why_dear(struct xsp_account *a, const struct xsp_sample *s,
+			struct account_cell *cell)
+{
+	enum xsp_dear_call call = s->page_fault ? XSP_DEAR_NONE : dear_frame(a, s, cell);
+
+	if (s->page_fault || call == XSP_DEAR_PLAIN)
+		return s->page_fault ? XSP_ACCOUNT_FAULT : 0;
+	/* a stream that writes each line at once says less than the system call */
+	const enum xsp_dear_call in_kernel = call == XSP_DEAR_NONE || call == XSP_DEAR_STREAM
+						     ? dear_syscall(a, s)
+						     : XSP_DEAR_NONE;
+	call = in_kernel != XSP_DEAR_NONE ? in_kernel : call;
 	if (call == XSP_DEAR_NONE) {
 		const struct xsp_timeline_thread *th = xsp_timeline_thread(a->timeline, s->tid);
 		call = th != NULL ? xsp_dear_thread(th->comm) : XSP_DEAR_NONE;
@@ -378,7 +424,7 @@ static int on_sample(void *ctx, const struct xsp_sample *s)
 	if (rc < 0)
 		return rc;
 	place_of(a, s, &cell);
-	cell.why = why_dear(a, s, cell.place);
+	cell.why = why_dear(a, s, &cell);
 	return add(a, th, &cell, 0, 1, s->in_step);
 }
 

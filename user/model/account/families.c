@@ -30,6 +30,7 @@ struct part {
 	bool used; /* a sample: its thread has shared out time by it */
 	uint32_t place, callee, thread;
 	struct account_lead peer;
+	int64_t loop_ns;
 	uint32_t pool; /* of a sample: 1 in a pause, else 0 */
 	int64_t ns;
 	uint64_t count; /* samples */
@@ -160,6 +161,7 @@ static void total_families(struct xsp_account *a, struct total *totals)
 		struct account_family *f = &a->families.rows[th->family];
 		const uint64_t busy = totals[i].cpu_ns + totals[i].ready_ns;
 		totals[i].idle = busy < f->busiest_ns / XSP_ACCOUNT_IDLE;
+		a->threads.rows[i].idle = totals[i].idle;
 		f->shown.idle += totals[i].idle;
 		if (totals[i].idle)
 			continue;
@@ -191,6 +193,7 @@ static int put_cell(struct sum *s, const struct account_cell *c)
 			 .place = c->place,
 			 .callee = c->callee,
 			 .peer = c->peer,
+			 .loop_ns = c->loop_ns,
 			 .thread = c->thread,
 			 .pool = c->paused,
 			 .ns = s->steps ? c->step_ns : c->ns,
@@ -241,6 +244,7 @@ static int share_out(struct sum *s, const struct part *whole, const struct part 
 		struct part p = *whole;
 		p.ns = part_of(whole->ns, weight_of(w) / all);
 		p.peer.ahead = part_of(whole->peer.ahead, weight_of(w) / all);
+		p.loop_ns = w->loop_ns > 0 ? part_of(p.ns, (double)w->loop_ns / weight_of(w)) : 0;
 		p.place = w->place;
 		p.callee = w->callee;
 		for (size_t k = 0; k < XSP_ACCOUNT_THIRDS; k++)
@@ -457,6 +461,7 @@ static struct xsp_account_row row_at(const struct sum *s, size_t i, size_t *next
 		     i++) {
 			const struct part *p = &s->parts.rows[i];
 			ns = account_sum(ns, p->ns);
+			row.loop_ns = account_sum(row.loop_ns, p->loop_ns);
 			account_vote(&peer, p->peer.what, p->peer.ahead);
 			row.samples += p->count;
 			row.steps += p->steps;
@@ -641,8 +646,10 @@ int xsp_account_end(struct xsp_account *a)
 
 	if (rc == 0)
 		rc = find_families(a);
-	if (rc == 0)
+	if (rc == 0) {
 		total_families(a, totals);
+		account_find_habits(a);
+	}
 	if (rc == 0 && (a->shown = calloc(a->families.count + 1, sizeof(*a->shown))) == NULL)
 		rc = -ENOMEM;
 	const uint64_t longest_ns = longest_life(a);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "catalog/dear_calls.h"
 #include "target/python/locations.h"
 #include "target/python/python.h"
 
@@ -30,6 +31,7 @@
 enum what {
 	OTHER,
 	CALL,
+	CONTAINS, /* x in y */
 	EXTENDED, /* the upper bits of the next one's argument */
 	EMPTY, /* PUSH_NULL: stands before or after what loads a callable */
 	NAME, /* its argument is the number of a name */
@@ -45,33 +47,35 @@ static const struct {
 	uint8_t first, last;
 	uint8_t what;
 } instructions[] = {
-	{0x30a, 101, 101, NAME},     {0x30a, 106, 106, METHOD},	   {0x30a, 116, 116, NAME},
-	{0x30a, 124, 124, LOCAL},    {0x30a, 131, 131, CALL},	   {0x30a, 141, 142, CALL},
-	{0x30a, 144, 144, EXTENDED}, {0x30a, 160, 160, METHOD},	   {0x30a, 161, 161, CALL},
-	{0x30b, 2, 2, EMPTY},	     {0x30b, 22, 24, CALL},	   {0x30b, 34, 34, EXTENDED},
-	{0x30b, 39, 43, METHOD},     {0x30b, 45, 46, LOCAL},	   {0x30b, 47, 48, GLOBAL},
-	{0x30b, 55, 55, GLOBAL},     {0x30b, 56, 59, METHOD},	   {0x30b, 62, 63, METHOD},
-	{0x30b, 64, 67, CALL},	     {0x30b, 72, 73, CALL},	   {0x30b, 76, 81, CALL},
-	{0x30b, 101, 101, NAME},     {0x30b, 106, 106, METHOD},	   {0x30b, 113, 113, CALL},
-	{0x30b, 116, 116, GLOBAL},   {0x30b, 121, 121, CALL},	   {0x30b, 124, 124, LOCAL},
-	{0x30b, 127, 127, CALL},     {0x30b, 137, 137, LOCAL},	   {0x30b, 141, 143, CALL},
-	{0x30b, 144, 144, EXTENDED}, {0x30b, 160, 160, METHOD},	   {0x30b, 166, 166, CALL},
-	{0x30b, 171, 171, CALL},     {0x30c, 2, 2, EMPTY},	   {0x30c, 23, 24, CALL},
-	{0x30c, 28, 29, CALL},	     {0x30c, 34, 34, CALL},	   {0x30c, 38, 48, CALL},
-	{0x30c, 56, 56, CALL},	     {0x30c, 70, 70, ATTRIBUTE},   {0x30c, 72, 73, ATTRIBUTE},
-	{0x30c, 76, 82, ATTRIBUTE},  {0x30c, 86, 86, LOCAL},	   {0x30c, 88, 88, LOCAL},
-	{0x30c, 101, 101, NAME},     {0x30c, 106, 106, ATTRIBUTE}, {0x30c, 111, 112, GLOBAL},
-	{0x30c, 116, 116, GLOBAL},   {0x30c, 124, 124, LOCAL},	   {0x30c, 127, 127, LOCAL},
-	{0x30c, 137, 137, LOCAL},    {0x30c, 142, 142, CALL},	   {0x30c, 144, 144, EXTENDED},
-	{0x30c, 171, 171, CALL},     {0x30d, 34, 34, EMPTY},	   {0x30d, 53, 54, CALL},
-	{0x30d, 57, 57, CALL},	     {0x30d, 71, 71, EXTENDED},	   {0x30d, 82, 82, ATTRIBUTE},
-	{0x30d, 84, 85, LOCAL},	     {0x30d, 87, 87, LOCAL},	   {0x30d, 91, 91, GLOBAL},
-	{0x30d, 92, 92, NAME},	     {0x30d, 162, 181, CALL},	   {0x30d, 191, 202, ATTRIBUTE},
-	{0x30d, 203, 204, GLOBAL},   {0x30e, 33, 33, EMPTY},	   {0x30e, 4, 4, CALL},
-	{0x30e, 52, 52, CALL},	     {0x30e, 55, 55, CALL},	   {0x30e, 69, 69, EXTENDED},
-	{0x30e, 80, 80, ATTRIBUTE},  {0x30e, 83, 84, LOCAL},	   {0x30e, 86, 86, LOCAL},
-	{0x30e, 88, 88, LOCAL},	     {0x30e, 92, 92, GLOBAL},	   {0x30e, 93, 93, NAME},
-	{0x30e, 143, 165, CALL},     {0x30e, 177, 189, ATTRIBUTE}, {0x30e, 192, 193, GLOBAL},
+	{0x30a, 101, 101, NAME},      {0x30a, 106, 106, METHOD},   {0x30a, 116, 116, NAME},
+	{0x30a, 118, 118, CONTAINS},  {0x30a, 124, 124, LOCAL},	   {0x30a, 131, 131, CALL},
+	{0x30a, 141, 142, CALL},      {0x30a, 144, 144, EXTENDED}, {0x30a, 160, 160, METHOD},
+	{0x30a, 161, 161, CALL},      {0x30b, 2, 2, EMPTY},	   {0x30b, 22, 24, CALL},
+	{0x30b, 34, 34, EXTENDED},    {0x30b, 39, 43, METHOD},	   {0x30b, 45, 46, LOCAL},
+	{0x30b, 47, 48, GLOBAL},      {0x30b, 55, 55, GLOBAL},	   {0x30b, 56, 59, METHOD},
+	{0x30b, 62, 63, METHOD},      {0x30b, 64, 67, CALL},	   {0x30b, 72, 73, CALL},
+	{0x30b, 76, 81, CALL},	      {0x30b, 101, 101, NAME},	   {0x30b, 106, 106, METHOD},
+	{0x30b, 113, 113, CALL},      {0x30b, 116, 116, GLOBAL},   {0x30b, 118, 118, CONTAINS},
+	{0x30b, 121, 121, CALL},      {0x30b, 124, 124, LOCAL},	   {0x30b, 127, 127, CALL},
+	{0x30b, 137, 137, LOCAL},     {0x30b, 141, 143, CALL},	   {0x30b, 144, 144, EXTENDED},
+	{0x30b, 160, 160, METHOD},    {0x30b, 166, 166, CALL},	   {0x30b, 171, 171, CALL},
+	{0x30c, 2, 2, EMPTY},	      {0x30c, 23, 24, CALL},	   {0x30c, 28, 29, CALL},
+	{0x30c, 34, 34, CALL},	      {0x30c, 38, 48, CALL},	   {0x30c, 56, 56, CALL},
+	{0x30c, 70, 70, ATTRIBUTE},   {0x30c, 72, 73, ATTRIBUTE},  {0x30c, 76, 82, ATTRIBUTE},
+	{0x30c, 86, 86, LOCAL},	      {0x30c, 88, 88, LOCAL},	   {0x30c, 101, 101, NAME},
+	{0x30c, 106, 106, ATTRIBUTE}, {0x30c, 111, 112, GLOBAL},   {0x30c, 116, 116, GLOBAL},
+	{0x30c, 118, 118, CONTAINS},  {0x30c, 124, 124, LOCAL},	   {0x30c, 127, 127, LOCAL},
+	{0x30c, 137, 137, LOCAL},     {0x30c, 142, 142, CALL},	   {0x30c, 144, 144, EXTENDED},
+	{0x30c, 171, 171, CALL},      {0x30d, 34, 34, EMPTY},	   {0x30d, 53, 54, CALL},
+	{0x30d, 57, 57, CALL},	      {0x30d, 59, 59, CONTAINS},   {0x30d, 71, 71, EXTENDED},
+	{0x30d, 82, 82, ATTRIBUTE},   {0x30d, 84, 85, LOCAL},	   {0x30d, 87, 87, LOCAL},
+	{0x30d, 91, 91, GLOBAL},      {0x30d, 92, 92, NAME},	   {0x30d, 162, 181, CALL},
+	{0x30d, 191, 202, ATTRIBUTE}, {0x30d, 203, 204, GLOBAL},   {0x30e, 33, 33, EMPTY},
+	{0x30e, 4, 4, CALL},	      {0x30e, 52, 52, CALL},	   {0x30e, 55, 55, CALL},
+	{0x30e, 69, 69, EXTENDED},    {0x30e, 80, 80, ATTRIBUTE},  {0x30e, 83, 84, LOCAL},
+	{0x30e, 86, 86, LOCAL},	      {0x30e, 88, 88, LOCAL},	   {0x30e, 92, 92, GLOBAL},
+	{0x30e, 93, 93, NAME},	      {0x30e, 143, 165, CALL},	   {0x30e, 177, 189, ATTRIBUTE},
+	{0x30e, 192, 193, GLOBAL},
 };
 
 static enum what what_is(uint32_t version, uint8_t code)
@@ -335,8 +339,11 @@ static int name_call(const struct xsp_python *p, const struct xsp_python_code *c
 	struct entry call;
 	size_t count = 0;
 
-	if (what_is(c->version, b->code[offset]) != CALL)
-		return -ENOENT;
+	const enum what what = what_is(c->version, b->code[offset]);
+	if (what == CONTAINS)
+		snprintf(text, size, "%s", XSP_DEAR_IN);
+	if (what != CALL)
+		return what == CONTAINS ? 0 : -ENOENT;
 	if (c->version < 0x30b)
 		count = find_parts_by_stack(b, offset, parts);
 	else if (find_entry(c, offset, &call))

@@ -142,7 +142,8 @@ bool xsp_python_code_is_shim(const struct xsp_python_code *c);
 int xsp_python_code_is_there(const struct xsp_python *p, const struct xsp_python_code *c);
 /* The line of xsp_python_frame.instruction; 0: the code has none there. */
 int32_t xsp_python_code_line(const struct xsp_python_code *c, uint64_t instruction);
-/* What the instruction calls, as the source has it: "gc.collect", "self.sock.recv", or only "recv" of what has no name.
+/* What the instruction calls, as the source has it: "gc.collect", "self.sock.recv", or only "recv" of what has no name;
+ * XSP_DEAR_IN: it looks for something in a container.
  * 0; -ENOENT: it is no call, or of a callable without a name; -EIO; -ENOMEM. */
 int xsp_python_code_call(const struct xsp_python *p, const struct xsp_python_code *c,
 			 uint64_t instruction, char *text, size_t size);

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Waits that their callers tell apart: of an event loop, and for results of work that was given away. */
+
+#include "analyze_check.h"
+
+enum { IN_LOOP = 1, FOR_RESULT, FOR_WORK };
+
+static void put_stack(struct builder *b, uint64_t id, const char *own, const char *caller)
+{
+	const struct xsp_capture_python_frame frames[2] = {
+		{.name = xsp_text_hash(own, strlen(own))},
+		{.name = xsp_text_hash(caller, strlen(caller))}};
+	const bool is_inner = id != IN_LOOP; /* what is called, and its caller */
+	const struct xsp_capture_python_frame turned[2] = {frames[is_inner], frames[!is_inner]};
+
+	cr_assert_eq(xsp_capture_put_name(b->w, frames[0].name, own), 0);
+	cr_assert_eq(xsp_capture_put_name(b->w, frames[1].name, caller), 0);
+	cr_assert_eq(
+		xsp_capture_put_python(
+			b->w, &(struct xsp_capture_python){.id = id, .count = 2, .frames = turned}),
+		0);
+}
+
+static void open_callers(struct builder *b)
+{
+	open_waits(b);
+	put_stack(b, IN_LOOP, "/app/serve.py\n10\nfetch",
+		  "/usr/lib/python3.11/asyncio/events.py\n80\nHandle._run");
+	put_stack(b, FOR_RESULT, "/app/serve.py\n20\nclient",
+		  "/usr/lib/python3.11/concurrent/futures/_base.py\n451\nFuture.result");
+	put_stack(b, FOR_WORK, "/app/serve.py\n30\nworker",
+		  "/usr/lib/python3.11/queue.py\n171\nQueue.get");
+}
+
+static void put_wait_at(struct builder *b, uint32_t tid, uint64_t at, uint64_t ns, uint64_t stack,
+			struct xsp_event_wait e)
+{
+	struct {
+		struct xsp_event_wait e;
+		struct xsp_section section;
+		uint64_t id;
+	} u = {.e = e,
+	       .section = {.type = XSP_SECTION_PYTHON, .size = 16, .value = (uint32_t)stack},
+	       .id = stack};
+
+	u.e.head = (struct xsp_event){
+		.kind = XSP_EVENT_WAIT, .probe = UINT32_MAX, .flags = XSP_EVENT_SECTIONS};
+	u.e.left_ns = at;
+	u.e.woken_ns = b->now = at + ns;
+	u.e.syscall = 202;
+	b->tid = tid;
+	builder_put(b, &u, sizeof(u));
+}
+
+/* One answer of 0.6 ms in each millisecond: in a callback of asyncio, or in a thread that does nothing else. */
+static struct xsp_report *answers(uint64_t stack)
+{
+	struct builder b;
+
+	open_callers(&b);
+	for (unsigned i = 0; i < 20; i++)
+		put_wait_at(
+			&b, 100, START + i * MS, 600 * US, stack,
+			(struct xsp_event_wait){.why = XSP_WAIT_NETWORK,
+						.argument = 5 | 45000ULL << 32 | 5432ULL << 48});
+	put_times(&b, 100, START, START + 20 * MS, 0, XSP_WAIT_NETWORK, 12 * MS);
+	b.tid = 100;
+	return report_of(&b, NULL);
+}
+
+Test(rules_callers, calls_that_hold_up_an_event_loop)
+{
+	struct xsp_report *r = answers(IN_LOOP);
+	const struct xsp_report_found *f = expect(r, "waiting", XSP_SEVERITY_HIGH, 0.6);
+
+	cr_expect_str_eq(f->finding.subject, "serve.py:10 fetch");
+	cr_expect_not_null(strstr(f->finding.title, "holds up its event loop"), "%s",
+			   f->finding.title);
+	xsp_report_free(r);
+	r = answers(FOR_WORK);
+	expect(r, "waiting", XSP_SEVERITY_NOTE, 0.6);
+	xsp_report_free(r);
+}
+
+/* Three threads wait for 90 of 100 ms; `servers` threads of another kind end that. */
+static struct xsp_report *served(uint64_t stack, unsigned servers)
+{
+	struct builder b;
+
+	open_callers(&b);
+	for (uint32_t i = 0; i < servers; i++)
+		put_thread(&b, 120 + i, i == 0 ? "server" : "other");
+	for (uint32_t i = 0; i < servers; i++)
+		put_wait_at(&b, 120 + i, START, 1 * MS, FOR_WORK,
+			    (struct xsp_event_wait){.why = XSP_WAIT_POLL});
+	for (uint32_t i = 0; i < 3; i++) {
+		put_thread(&b, 110 + i, "client");
+		for (unsigned k = 0; k < 10; k++)
+			put_wait_at(&b, 110 + i, START + (10 * k + 1) * MS + i * MS / 2,
+				    9 * MS - MS, stack,
+				    (struct xsp_event_wait){.why = XSP_WAIT_LOCK,
+							    .argument = 0x1000,
+							    .waker = 120 + k % servers});
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		put_times(&b, 110 + i, START, START + 100 * MS, 0, XSP_WAIT_LOCK, 80 * MS);
+	for (uint32_t i = 0; i < servers; i++)
+		put_times(&b, 120 + i, START, START + 100 * MS, 0, XSP_WAIT_POLL, 1 * MS);
+	b.tid = 100;
+	return report_of(&b, NULL);
+}
+
+/* Who waits for work, or for results of several, is not held up by one. */
+Test(rules_callers, results_of_one_thread)
+{
+	struct xsp_report *r = served(FOR_RESULT, 1);
+	const struct xsp_report_found *f = expect(r, "pool", XSP_SEVERITY_HIGH, 0.8);
+
+	cr_expect_str_eq(value_of(f->figures, "server")->text, "server (120)");
+	xsp_report_free(r);
+	r = served(FOR_RESULT, 2);
+	expect_none(r, "pool");
+	xsp_report_free(r);
+	r = served(FOR_WORK, 1);
+	expect_none(r, "pool");
+	xsp_report_free(r);
+}
