@@ -38,7 +38,7 @@ struct part {
 	uint64_t function; /* hash of the place without its line */
 };
 
-/* CPU time of a thread in no span. */
+/* CPU time of a thread in no span, or in a span whose line is not known. */
 struct pool {
 	uint32_t thread;
 	bool paused;
@@ -53,6 +53,8 @@ struct sum {
 	XSP_ARRAY(struct part) weights; /* what is shared out by: samples, or waits with a place */
 	XSP_ARRAY(struct part) homeless; /* waits without a place */
 	XSP_ARRAY(struct part) chosen; /* what fits one of them */
+	XSP_ARRAY(struct part) spans; /* on lines that are not known */
+	XSP_ARRAY(struct part) lines; /* samples in them */
 	XSP_ARRAY(struct pool) pools;
 };
 
@@ -204,11 +206,14 @@ static int put_cell(struct sum *s, const struct account_cell *c)
 	if (s->steps)
 		put_thirds(&s->a->threads.rows[c->thread], c, &p);
 	if (c->sampled)
-		return XSP_PUT(&s->weights, p);
+		return c->kind == XSP_ACCOUNT_SPAN ? XSP_PUT(&s->lines, p)
+						   : XSP_PUT(&s->weights, p);
 	if (c->kind == XSP_ACCOUNT_CPU)
 		return XSP_PUT(&s->pools,
 			       (struct pool){.thread = c->thread, .paused = c->paused, .ns = p.ns});
 	p.pool = NO_POOL;
+	if (c->kind == XSP_ACCOUNT_SPAN && c->callee == 0)
+		return XSP_PUT(&s->spans, p);
 	return c->kind == XSP_ACCOUNT_WAIT && c->place == 0 ? XSP_PUT(&s->homeless, p)
 							    : XSP_PUT(&s->parts, p);
 }
@@ -246,12 +251,19 @@ static int share_out(struct sum *s, const struct part *whole, const struct part 
 		for (size_t k = 0; k < XSP_ACCOUNT_THIRDS; k++)
 			p.thirds[k] = whole->kind == XSP_ACCOUNT_CPU
 					      ? w->thirds[k] * (double)whole->ns / all
+				      : whole->kind == XSP_ACCOUNT_SPAN
+					      ? whole->thirds[k] * weight_of(w) / all
 					      : 0;
-		if (whole->kind == XSP_ACCOUNT_CPU) {
-			p.why = w->why;
+		if (whole->kind != XSP_ACCOUNT_WAIT)
 			p.count = w->used ? 0 : w->count;
+		if (whole->kind == XSP_ACCOUNT_SPAN && count > 1) {
+			p.steps = p.longest_ns = p.period = 0; /* of each line, nobody knows */
+		} else if (whole->kind == XSP_ACCOUNT_CPU) {
+			p.why = w->why;
 			p.steps = w->used ? 0 : w->steps;
-		} else { /* only stacks tell monitors from conditions. In which steps a part was, nobody knows */
+		} else if (
+			whole->kind ==
+			XSP_ACCOUNT_WAIT) { /* only stacks tell monitors from conditions. In which steps a part was, nobody knows */
 			p.why = w->why == XSP_ACCOUNT_MONITOR && whole->why == XSP_WAIT_LOCK
 					? w->why
 					: p.why;
@@ -272,18 +284,24 @@ static int share_out(struct sum *s, const struct part *whole, const struct part 
 static XSP_ORDER(samples_by_thread, struct part, XSP_RISING(pool) ?: XSP_RISING(thread));
 static XSP_ORDER(pools_by_thread, struct pool, XSP_RISING(paused) ?: XSP_RISING(thread));
 
-static int share_pool(struct sum *s, size_t pool, struct part *weights, size_t count)
+static int share_pool(struct sum *s, const struct part *whole, struct part *weights, size_t count)
 {
-	struct pool *p = &s->pools.rows[pool];
-	const struct part whole = {
-		.kind = XSP_ACCOUNT_CPU, .thread = p->thread, .pool = (uint32_t)pool, .ns = p->ns};
-	int rc = share_out(s, &whole, weights, count);
+	struct pool *p = &s->pools.rows[whole->pool];
+	int rc = share_out(s, whole, weights, count);
 
 	for (size_t i = 0; i < count; i++) {
 		p->samples += weights[i].used ? 0 : weights[i].count;
 		weights[i].used = true;
 	}
 	return rc;
+}
+
+static struct part part_of_pool(const struct sum *s, size_t pool)
+{
+	const struct pool *p = &s->pools.rows[pool];
+
+	return (struct part){
+		.kind = XSP_ACCOUNT_CPU, .thread = p->thread, .pool = (uint32_t)pool, .ns = p->ns};
 }
 
 /* Pools with few samples of their own are one, which all of the family's samples share out: those of the same kind, if there
@@ -305,7 +323,8 @@ static int share_rest(struct sum *s, const struct pool *rest)
 		return 0;
 	if (XSP_PUT(&s->pools, *rest) < 0)
 		return -ENOMEM;
-	return share_pool(s, s->pools.count - 1, w + first, end - first);
+	const struct part whole = part_of_pool(s, s->pools.count - 1);
+	return share_pool(s, &whole, w + first, end - first);
 }
 
 static int share_pools(struct sum *s)
@@ -327,13 +346,67 @@ static int share_pools(struct sum *s)
 		     end++)
 			samples += s->weights.rows[end].count;
 		if (samples >= FEW_SAMPLES) {
-			rc = share_pool(s, i, s->weights.rows + at, end - at);
+			const struct part whole = part_of_pool(s, i);
+			rc = share_pool(s, &whole, s->weights.rows + at, end - at);
 			continue;
 		}
 		rest[p.paused].ns = account_sum(rest[p.paused].ns, p.ns);
 	}
 	for (size_t i = 0; i < 2 && rc == 0; i++)
 		rc = share_rest(s, &rest[i]);
+	return rc;
+}
+
+/* ---- spans on lines that are not known ---- */
+
+static XSP_ORDER(lines_by_span, struct part, XSP_RISING(callee));
+static XSP_ORDER(lines_by_thread, struct part, XSP_RISING(callee) ?: XSP_RISING(thread));
+
+/* The samples that are equal to the key; *samples: how many. */
+static struct part *find_lines(const struct sum *s, const struct part *key,
+			       int (*order)(const void *, const void *), size_t *count,
+			       uint64_t *samples)
+{
+	size_t first = 0, end = s->lines.count;
+
+	while (first < end) {
+		const size_t middle = first + (end - first) / 2;
+		if (order(&s->lines.rows[middle], key) < 0)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	*samples = 0;
+	for (end = first; end < s->lines.count && order(&s->lines.rows[end], key) == 0; end++)
+		*samples += s->lines.rows[end].count;
+	*count = end - first;
+	return s->lines.rows + first;
+}
+
+/* Shares a span's time out to lines by the samples in spans of that name: by the thread's own, else by its family's. With too
+ * few of them it is the place itself. */
+static int place_spans(struct sum *s)
+{
+	int rc = 0;
+
+	XSP_SORT(s->lines.rows, s->lines.count, lines_by_thread);
+	for (size_t i = 0; i < s->spans.count && rc == 0; i++) {
+		struct part whole = s->spans.rows[i];
+		const struct part key = {.callee = whole.place, .thread = whole.thread};
+		uint64_t samples;
+		size_t count;
+		struct part *lines = find_lines(s, &key, lines_by_thread, &count, &samples);
+		if (samples < FEW_SAMPLES)
+			lines = find_lines(s, &key, lines_by_span, &count, &samples);
+		if (samples < FEW_SAMPLES) {
+			rc = XSP_PUT(&s->parts, whole);
+			continue;
+		}
+		whole.pool = (uint32_t)s->pools.count;
+		rc = XSP_PUT(&s->pools, (struct pool){.thread = whole.thread, .ns = whole.ns});
+		if (rc == 0)
+			rc = share_pool(s, &whole, lines, count);
+	}
 	return rc;
 }
 
@@ -594,6 +667,8 @@ static int sum_family(struct xsp_account *a, const struct total *totals, uint32_
 		rc = place_waits(&s);
 	if (rc == 0)
 		rc = share_pools(&s);
+	if (rc == 0)
+		rc = place_spans(&s);
 	for (size_t i = 0; i < s.parts.count && rc == 0; i++) {
 		s.parts.rows[i].function = function_of(a, &s.parts.rows[i]);
 		if (s.parts.rows[i].kind == XSP_ACCOUNT_READY)
@@ -607,6 +682,8 @@ static int sum_family(struct xsp_account *a, const struct total *totals, uint32_
 	XSP_FREE(&s.weights);
 	XSP_FREE(&s.homeless);
 	XSP_FREE(&s.chosen);
+	XSP_FREE(&s.spans);
+	XSP_FREE(&s.lines);
 	XSP_FREE(&s.pools);
 	return rc;
 }
