@@ -232,11 +232,11 @@ def finish(child, seconds=60):
     return child.wait(timeout=seconds)
 
 
-def own_pages_of_code(pid):
-    """KiB of mapped code that the process has copies of: where breakpoints are."""
+def own_pages_of_code(pid, of=""):
+    """KiB of mapped code (of files with this in their paths) that the process has copies of: where breakpoints are."""
     with open(f"/proc/{pid}/smaps", encoding="utf-8", errors="replace") as f:
         maps = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", f.read(), flags=re.M)
-    return sum(int(re.search(r"^Anonymous: +(\d+)", m, re.M)[1]) for m in maps if " r-xp " in m[:80])
+    return sum(int(re.search(r"^Anonymous: +(\d+)", m, re.M)[1]) for m in maps if " r-xp " in m[:80] and of in m)
 
 
 def libc_path():

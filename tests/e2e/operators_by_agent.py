@@ -10,8 +10,8 @@ import sqlite3
 import subprocess
 import time
 
-from harness import (EXTRA, SCRIPTS, TORCH, WORKLOADS, XSPTRACE, Recording, Trace, case, check, equal, finish, main, need_torch,
-                     run, start, wait_for, xsptrace)
+from harness import (EXTRA, READY, SCRIPTS, TORCH, WORKLOADS, XSPTRACE, Recording, Trace, case, check, equal, finish, main, need_torch,
+                     own_pages_of_code, run, start, wait_for, xsptrace)
 
 DOUBLE = os.path.join(WORKLOADS, "rings_double", "rings_double")
 MM, ADD = "at::_ops::mm::call", "at::_ops::add_Tensor::call"
@@ -171,6 +171,69 @@ def two_recorders(folder):
     check("another recording reads what the agent records" in said, "what was said", said)
     for out in outs:
         equal(dict(Trace(out).calls), {MM: CALLS, ADD: CALLS}, f"calls in {out}")
+
+
+# ---- a program that xsptrace starts ----
+
+LATE = """import ctypes, os, sys
+print(os.getpid(), flush=True)
+sys.stdin.readline()
+library = ctypes.CDLL(sys.argv[1])
+sys.stdin.readline()
+for _ in range(20):
+    assert library.all(1) == 151
+"""
+
+
+AGENT = "records 150 of 150 operators, without probes"
+
+
+def a_torch(folder, how):
+    """A library called libtorch_cpu.so with 150 operators, which all() calls."""
+    names = [f"_ZN2at4_ops{len(str(n)) + 1}f{n}4callEl" for n in range(150)]
+    os.makedirs(f"{folder}/{how}")
+    with open(f"{folder}/{how}/many.c", "w", encoding="ascii") as f:
+        for n, name in enumerate(names):
+            f.write(f'long f{n}(long) __asm__("{name}");\nlong f{n}(long a) {{ return a + 1; }}\n')
+        f.write(f"long all(long a) {{ {' '.join(f'a = f{n}(a);' for n in range(150))} return a; }}\n")
+    library = f"{folder}/{how}/libtorch_cpu.so"
+    equal(run(["cc", "-O1", "-fPIC", "-shared", f"-Wl,{how}", "-o", library, f"{folder}/{how}/many.c"]).returncode, 0, "cc")
+    return library
+
+
+def launch(folder, name, said, *command, options=()):
+    """Runs a command that waits for a line before it loads PyTorch, and for one when it has. The trace, and what was said."""
+    out, log = f"{folder}/{name}.json", f"{folder}/{name}.log"
+    with open(log, "wb") as to:
+        child = start([XSPTRACE, *EXTRA, *options, "-o", out, "--", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=to, text=True)
+    pid = int(child.stdout.readline())
+
+    def output():
+        with open(log, encoding="utf-8") as f:
+            return f.read()
+    probes = None if said == AGENT else said
+    for line in (READY, said):
+        wait_for(lambda: re.search(line, output()), 20, f"{line}: {output()}")  # pylint: disable=cell-var-from-loop
+        if line is probes:
+            wait_for(lambda: own_pages_of_code(pid, "libtorch_cpu.so") > 0, 20, "probes")
+        child.stdin.write("\n")
+        child.stdin.flush()
+    child.stdin.close()
+    equal(finish(child), 0, output())
+    return Trace(out), output()
+
+
+@case
+def launched(folder):
+    """PyTorch appears late: the agent is loaded then, and has all calls. Where it cannot record, or is not to, probes have them."""
+    calls = {f"at::_ops::f{n}::call": 20 for n in range(150)}
+    for name, how, said, options in (("agent", "-z,now", AGENT, ()), ("symbolic", "-Bsymbolic", AS_USUAL + "the agent has not begun", ()),
+                                     ("off", "-z,lazy", "tracing", ("--agent=off",))):
+        library = a_torch(folder, how)
+        trace, log = launch(folder, name, said, "/usr/bin/python3", "-c", LATE, library, options=options)
+        equal("agent" in log.replace("agent.json", ""), name != "off", f"{name}: what was said: {log}")
+        # nobody says when the last probes are in
+        check(dict(trace.calls) == calls if name == "agent" else trace.calls and trace.calls.keys() <= calls.keys(), f"{name}: calls", trace.calls)
 
 
 # ---- PyTorch ----
