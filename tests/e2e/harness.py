@@ -147,6 +147,21 @@ def need_torch():
         raise Skip(f"{TORCH} has no torch (Debian: python3-torch)")
 
 
+def torch_roots(others):
+    """None is this machine's PyTorch; other versions are in root folders of their own (tests/torch)."""
+    need_torch()
+    return [None, *sorted(glob.glob(os.path.expanduser("~/.cache/xsptrace-tests/torch/*/")))] if others else [None]
+
+
+def torch_script(folder, root, script, *arguments):
+    """The command that runs a script, which is copied to the folder, with one of them."""
+    shutil.copy(script, folder)
+    name = os.path.basename(script)
+    if root:
+        return [f"{ROOT}/tests/torch/enter", root, folder, "/usr/bin/python3", f"/mnt/shared/{name}", *arguments]
+    return [TORCH, f"{folder}/{name}", *arguments]
+
+
 def run(arguments, timeout=60, **options):
     options.setdefault("stdout", subprocess.PIPE)
     options.setdefault("stderr", subprocess.PIPE)
