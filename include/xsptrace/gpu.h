@@ -52,6 +52,7 @@
 /* The agent's file and symbols. The semaphore of symbol S is S "_semaphore". */
 #define XSP_GPU_AGENT "libxsptrace_agent.so"
 #define XSP_DRIVER_FILE "libcuda.so" /* what a process has mapped that may use a GPU */
+#define XSP_TORCH_FILE "libtorch_cpu.so" /* ... or PyTorch's operators */
 #define XSP_GPU_BATCH_SYMBOL "xsp_gpu_batch"
 #define XSP_GPU_WANT_ACTIVITY "xsp_gpu_want_activity" /* kernels, copies, sets, syncs, API calls */
 #define XSP_GPU_WANT_MEMORY "xsp_gpu_want_memory" /* XSP_GPU_MEMORY */

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the agent records of operators (user/agent/calls.h), read by ring_reader: without xsptrace, so without the kernel's help.
 The truth is what the operators counted themselves, or torch.profiler. The programs check their own results."""
-import glob
 import os
 import random
 import re
@@ -12,8 +11,7 @@ import subprocess
 import sys
 import time
 
-from harness import (LONG, ROOT, SCRIPTS, TORCH, WORKLOADS, Skip, case, check, equal, finish, main, need_torch, run, start, wait_for,
-                     workload)
+from harness import LONG, SCRIPTS, WORKLOADS, case, check, equal, finish, main, run, start, torch_roots, torch_script, wait_for, workload
 
 AGENT = os.path.join(os.path.dirname(WORKLOADS), "libxsptrace_agent.so")
 LATE = ["late"]
@@ -285,18 +283,9 @@ def killed_often(folder):
 
 
 def torch_command(folder, root, *arguments):
-    """Runs torch_counted.py with this machine's PyTorch, or with that of another root folder."""
-    for path in (AGENT, f"{SCRIPTS}/torch_counted.py", f"{SCRIPTS}/torch_loop.py", workload("ring_reader")):
+    for path in (AGENT, f"{SCRIPTS}/torch_loop.py", workload("ring_reader")):
         shutil.copy(path, folder)
-    if root:
-        return [f"{ROOT}/tests/torch/enter", root, folder, "/usr/bin/python3", "/mnt/shared/torch_counted.py", "/mnt/shared", *arguments]
-    return [TORCH, f"{folder}/torch_counted.py", folder, *arguments]
-
-
-def torch_roots(long):
-    """None is this machine's."""
-    need_torch()
-    return [None, *sorted(glob.glob(os.path.expanduser("~/.cache/xsptrace-tests/torch/*/")))] if long else [None]
+    return torch_script(folder, root, f"{SCRIPTS}/torch_counted.py", "/mnt/shared" if root else folder, *arguments)
 
 
 def torch_agrees(folder, root):

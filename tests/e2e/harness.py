@@ -147,6 +147,21 @@ def need_torch():
         raise Skip(f"{TORCH} has no torch (Debian: python3-torch)")
 
 
+def torch_roots(others):
+    """None is this machine's PyTorch; other versions are in root folders of their own (tests/torch)."""
+    need_torch()
+    return [None, *sorted(glob.glob(os.path.expanduser("~/.cache/xsptrace-tests/torch/*/")))] if others else [None]
+
+
+def torch_script(folder, root, script, *arguments):
+    """The command that runs a script, which is copied to the folder, with one of them."""
+    shutil.copy(script, folder)
+    name = os.path.basename(script)
+    if root:
+        return [f"{ROOT}/tests/torch/enter", root, folder, "/usr/bin/python3", f"/mnt/shared/{name}", *arguments]
+    return [TORCH, f"{folder}/{name}", *arguments]
+
+
 def run(arguments, timeout=60, **options):
     options.setdefault("stdout", subprocess.PIPE)
     options.setdefault("stderr", subprocess.PIPE)
@@ -232,11 +247,11 @@ def finish(child, seconds=60):
     return child.wait(timeout=seconds)
 
 
-def own_pages_of_code(pid):
-    """KiB of mapped code that the process has copies of: where breakpoints are."""
+def own_pages_of_code(pid, of=""):
+    """KiB of mapped code (of files with this in their paths) that the process has copies of: where breakpoints are."""
     with open(f"/proc/{pid}/smaps", encoding="utf-8", errors="replace") as f:
         maps = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", f.read(), flags=re.M)
-    return sum(int(re.search(r"^Anonymous: +(\d+)", m, re.M)[1]) for m in maps if " r-xp " in m[:80])
+    return sum(int(re.search(r"^Anonymous: +(\d+)", m, re.M)[1]) for m in maps if " r-xp " in m[:80] and of in m)
 
 
 def libc_path():

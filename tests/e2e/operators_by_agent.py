@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""--inject: operators that the agent in the process records, in the recorder's capture. rings_double is a program that is its own
+"""Operators that the agent in the process records, in the recorder's capture. rings_double is a program that is its own
 agent, honest or not; agent_calls.py has the agent alone."""
 import collections
 import os
@@ -10,8 +10,8 @@ import sqlite3
 import subprocess
 import time
 
-from harness import (EXTRA, SCRIPTS, TORCH, WORKLOADS, XSPTRACE, Recording, Trace, case, check, equal, finish, main, need_torch,
-                     run, start, wait_for, xsptrace)
+from harness import (EXTRA, READY, SCRIPTS, TORCH, WORKLOADS, XSPTRACE, Recording, Trace, case, check, equal, finish, main, need_torch,
+                     own_pages_of_code, run, start, torch_roots, torch_script, wait_for, xsptrace)
 
 DOUBLE = os.path.join(WORKLOADS, "rings_double", "rings_double")
 MM, ADD = "at::_ops::mm::call", "at::_ops::add_Tensor::call"
@@ -173,46 +173,146 @@ def two_recorders(folder):
         equal(dict(Trace(out).calls), {MM: CALLS, ADD: CALLS}, f"calls in {out}")
 
 
+# ---- a program that xsptrace starts ----
+
+LATE = """import ctypes, os, sys
+print(os.getpid(), flush=True)
+sys.stdin.readline()
+library = ctypes.CDLL(sys.argv[1])
+sys.stdin.readline()
+for _ in range(20):
+    assert library.all(1) == 151
+"""
+
+
+AGENT = "records 150 of 150 operators, without probes"
+
+
+def a_torch(folder, how):
+    """A library called libtorch_cpu.so with 150 operators, which all() calls."""
+    names = [f"_ZN2at4_ops{len(str(n)) + 1}f{n}4callEl" for n in range(150)]
+    os.makedirs(f"{folder}/{how}")
+    with open(f"{folder}/{how}/many.c", "w", encoding="ascii") as f:
+        for n, name in enumerate(names):
+            f.write(f'long f{n}(long) __asm__("{name}");\nlong f{n}(long a) {{ return a + 1; }}\n')
+        f.write(f"long all(long a) {{ {' '.join(f'a = f{n}(a);' for n in range(150))} return a; }}\n")
+    library = f"{folder}/{how}/libtorch_cpu.so"
+    equal(run(["cc", "-O1", "-fPIC", "-shared", f"-Wl,{how}", "-o", library, f"{folder}/{how}/many.c"]).returncode, 0, "cc")
+    return library
+
+
+def launch(folder, name, said, *command, options=()):
+    """Runs a command that waits for a line before it loads PyTorch, and for one when it has. The trace, and what was said."""
+    out, log = f"{folder}/{name}.json", f"{folder}/{name}.log"
+    with open(log, "wb") as to:
+        child = start([XSPTRACE, *EXTRA, *options, "-o", out, "--", *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=to, text=True)
+    pid = int(child.stdout.readline())
+
+    def output():
+        with open(log, encoding="utf-8") as f:
+            return f.read()
+    probes = None if said == AGENT else said
+    for line in (READY, said):
+        wait_for(lambda: re.search(line, output()), 20, f"{line}: {output()}")  # pylint: disable=cell-var-from-loop
+        if line is probes:
+            wait_for(lambda: own_pages_of_code(pid, "libtorch_cpu.so") > 0, 20, "probes")
+        child.stdin.write("\n")
+        child.stdin.flush()
+    child.stdin.close()
+    equal(finish(child), 0, output())
+    return Trace(out), output()
+
+
+@case
+def launched(folder):
+    """PyTorch appears late: the agent is loaded then, and has all calls. Where it cannot record, or is not to, probes have them."""
+    calls = {f"at::_ops::f{n}::call": 20 for n in range(150)}
+    for name, how, said, options in (("agent", "-z,now", AGENT, ()), ("symbolic", "-Bsymbolic", AS_USUAL + "the agent has not begun", ()),
+                                     ("off", "-z,lazy", "tracing", ("--agent=off",))):
+        library = a_torch(folder, how)
+        trace, log = launch(folder, name, said, "/usr/bin/python3", "-c", LATE, library, options=options)
+        equal("agent" in log.replace("agent.json", ""), name != "off", f"{name}: what was said: {log}")
+        # nobody says when the last probes are in
+        check(dict(trace.calls) == calls if name == "agent" else trace.calls and trace.calls.keys() <= calls.keys(), f"{name}: calls", trace.calls)
+
+
 # ---- PyTorch ----
 
 
-def torch_step(folder):
-    """A process that waits with a model; (child, counts of one step by torch.profiler)."""
-    child = start([TORCH, f"{SCRIPTS}/torch_stepped.py", "40"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+STEPS = 40
+
+
+def read_counts(child):
+    """What torch_stepped.py says once it waits: counts of one step by torch.profiler."""
     line = child.stdout.readline()
     check(line, "the script has not begun")
-    return child, collections.Counter({k: int(v) for k, v in (x.split("=") for x in line.split()[1:])})
+    return collections.Counter({k: int(v) for k, v in (x.split("=") for x in line.split()[1:])})
 
 
-@case(long="PyTorch is loaded, and profiled")
+def go(child):
+    child.stdin.write("\n")
+    child.stdin.flush()
+
+
+def stepped(folder, root, *options):
+    """Records its steps, from when it waits. torch.profiler's counts, and what lies in what."""
+    child = start(torch_script(folder, root, f"{SCRIPTS}/torch_stepped.py", STEPS), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    expected, out = read_counts(child), f"{folder}/stepped.db"
+    with Recording(folder, *options, "--max-overhead=off", "--attach-limit=120", "-p", child.pid, "-o", out, name=options[0].strip("-")) as r:
+        go(child)
+        child.stdout.readline()
+        time.sleep(0.2)
+        r.stop()
+        r.wait()
+    child.stdin.close()
+    equal(finish(child), 0, "status")
+    return expected, calls_in(out)
+
+
+def stepped_from_start(folder, root):
+    """The same of a program that xsptrace starts: by the agent."""
+    out, log = f"{folder}/launched.db", f"{folder}/launched.log"
+    with open(log, "wb") as to:
+        child = start([XSPTRACE, *EXTRA, "--attach-limit=120", "-o", out, "--", *torch_script(folder, root, f"{SCRIPTS}/torch_stepped.py", STEPS)],
+                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=to, text=True)
+    expected = read_counts(child)
+    with open(log, encoding="utf-8") as f:
+        wait_for(lambda: "operators, without probes" in f.read(), 20, "the agent")
+    # only what follows the line is looked at: the profiled step came before
+    from_ns = time.time_ns()
+    go(child)
+    child.stdout.readline()
+    child.stdin.close()
+    equal(finish(child, 120), 0, "status")
+    return expected, calls_in(out, from_ns)
+
+
+def calls_in(out, from_ns=0):
+    """(name, name around, ending): how many, of a recording that has lost nothing."""
+    with sqlite3.connect(f"file:{out}?mode=ro", uri=True) as db:
+        lost = dict(db.execute("SELECT name, value FROM losses WHERE name LIKE 'lost%'"))
+        equal(set(lost.values()), {0}, "losses")
+        return collections.Counter(db.execute("SELECT a.name, b.name, a.ending FROM calls a LEFT JOIN calls b ON a.parent_id = b.id "
+                                              "WHERE a.start_ns + (SELECT start_ns FROM runs) >= ?", (from_ns,)))
+
+
+@case(long="each PyTorch of this machine is loaded, and profiled, three times")
 def counts_of_pytorch(folder):
     """Operators are those that torch.profiler counts; nodes and ranges by probes lie around them as in a recording by probes alone."""
-    need_torch()
-    around = {}
-    for how in ("--inject", "--python=off"):
-        child, expected = torch_step(folder)
-        out = f"{folder}/{how.strip('-')}.db"
-        with Recording(folder, how, "--max-overhead=off", "--attach-limit=120", "-p", child.pid, "-o", out, name=how.strip("-")) as r:
-            child.stdin.write("\n")
-            child.stdin.flush()
-            child.stdout.readline()
-            time.sleep(0.2)
-            r.stop()
-            r.wait()
-        child.stdin.close()
-        equal(finish(child), 0, "status")
-        with sqlite3.connect(f"file:{out}?mode=ro", uri=True) as db:
-            got = dict(db.execute("SELECT name, COUNT(*) FROM calls GROUP BY name"))
-            around[how] = collections.Counter(db.execute(
-                "SELECT a.name, b.name, a.ending FROM calls a LEFT JOIN calls b ON a.parent_id = b.id"))
-            lost = dict(db.execute("SELECT name, value FROM losses WHERE name LIKE 'lost%'"))
-        equal(set(lost.values()), {0}, "losses")
-        # what an operator calls again by itself (mean, sum) the profiler does not show; probes and agent agree on it, see below
-        others = {k: (got.get(k, 0), 40 * v) for k, v in expected.items() if k.startswith("aten::") and got.get(k, 0) != 40 * v}
-        check(len(others) <= 5 and all(more > less for more, less in others.values()), f"{how}: other counts than torch.profiler's",
-              others)
-        equal(around[how][("aten::mm", "failing", "unwound")], 40, "calls that an exception left")
-    equal(around["--inject"], around["--python=off"], "what lies in what")
+    for root in torch_roots(True):
+        around = {}
+        for how in ("--inject", "--python=off", "--"):
+            expected, around[how] = stepped_from_start(folder, root) if how == "--" else stepped(folder, root, how)
+            got = collections.Counter()
+            for (name, _, _), count in around[how].items():
+                got[name] += count
+            # what an operator calls again by itself (mean, sum) the profiler does not show; probes and agent agree on it, see below
+            others = {k: (got[k], STEPS * v) for k, v in expected.items() if k.startswith("aten::") and got[k] != STEPS * v}
+            check(len(others) <= 5 and all(more > less for more, less in others.values()), f"{root} {how}: other counts than torch.profiler's",
+                  others)
+            equal(around[how][("aten::mm", "failing", "unwound")], STEPS, "calls that an exception left")
+        equal(around["--inject"], around["--python=off"], f"{root}: what lies in what")
+        equal(around["--"], around["--python=off"], f"{root}: what lies in what, of a program that xsptrace starts")
 
 
 @case(long="PyTorch is loaded; a long recording")

@@ -495,6 +495,44 @@ Test(account, lines_of_python_that_threads_wait_in_tell_their_routine)
 	clear(&c);
 }
 
+/* An operator of which only times were recorded: samples say which lines called it, if there are some. */
+Test(account, spans_without_lines_are_shared_out_by_samples)
+{
+	struct xsp_capture_python_frame frames[] = {{.name = 0x9001}, {.name = 0x9002}};
+	const struct xsp_capture_python stacks[] = {{.id = 1, .count = 1, .frames = frames},
+						    {.id = 2, .count = 1, .frames = frames + 1}};
+	struct builder b;
+	struct counted c;
+
+	start(&b);
+	cr_assert_eq(xsp_capture_put_name(b.w, 0x9001, "/x/train.py\n10\nforward"), 0);
+	cr_assert_eq(xsp_capture_put_name(b.w, 0x9002, "/x/train.py\n20\ncleanup"), 0);
+	for (size_t i = 0; i < 2; i++)
+		cr_assert_eq(xsp_capture_put_python(b.w, &stacks[i]), 0);
+	at(&b, 2000, XSP_EVENT_ENTRY, 0, SP);
+	for (uint64_t i = 0; i < 10; i++)
+		sample_with(&b, 2100 + 10 * i, XSP_SECTION_PYTHON, 1, i < 7 ? 1 : 2);
+	at(&b, 2500, XSP_EVENT_ENTRY, 1, SP - 64);
+	for (uint64_t i = 0; i < 4; i++) /* too few */
+		sample_with(&b, 2600 + 10 * i, XSP_SECTION_PYTHON, 1, 2);
+	at(&b, 3000, XSP_EVENT_EXIT, 1, SP - 64);
+	at(&b, 3500, XSP_EVENT_EXIT, 0, SP);
+	times_of(&b, 1000, 4000, 0, 0);
+	count(&b, &c, NULL);
+	adds_up(&c, 3000);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_SPAN, "train.py:10 forward"), 700);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_SPAN, "train.py:20 cleanup"), 300);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_SPAN, "f1"), 500);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_SPAN, "f0"), 0);
+	for (size_t i = 0; i < c.families[0].count; i++) {
+		const struct xsp_account_place *p = &c.families[0].places[i];
+		if (p->ns == 700) /* Wilson: 7 of 10, of 1,000 ns */
+			cr_expect(p->error_ns > 230 && p->error_ns < 260 && p->rows[0].samples == 7,
+				  "%lu", (unsigned long)p->error_ns);
+	}
+	clear(&c);
+}
+
 /* Where waits would have cost too much. Code that a package makes by exec() is none of the program's. */
 Test(account, without_waits_samples_are_the_time_on_a_cpu)
 {

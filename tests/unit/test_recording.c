@@ -44,7 +44,7 @@ static const struct expected all[] = {
 	{XSP_FEATURE_MEMORY, XSP_OFF, XSP_OFF, XSP_ASKED, XSP_DETAIL_MEMORY, 0},
 	{XSP_FEATURE_HEAP, XSP_OFF, XSP_OFF, XSP_ASKED, XSP_DETAIL_MALLOC, 0},
 	{XSP_FEATURE_BRAKE, XSP_BY_DEFAULT, XSP_BY_DEFAULT, XSP_ASKED, 0, 0},
-	{XSP_FEATURE_AGENT, XSP_OFF, XSP_OFF, XSP_ASKED, 0, 0},
+	{XSP_FEATURE_AGENT, XSP_OFF, XSP_OFF, XSP_OFF, 0, 0},
 };
 
 Test(recording, each_feature_has_a_row)
@@ -235,6 +235,40 @@ Test(recording, bystanders)
 	w.profile = true; /* asked for */
 	r = xsp_recording_decide(&w, &busy);
 	cr_assert(xsp_records(&r, XSP_FEATURE_WAITS));
+}
+
+/* What we start has its operators recorded by the agent, unless they are asked for what it does not read. Their lines stay on, as
+ * it may not come. */
+Test(recording, the_agent_in_what_is_launched)
+{
+	const struct {
+		struct xsp_wishes w;
+		unsigned lacking;
+		enum xsp_on on;
+		enum xsp_why_off why;
+	} cases[] = {
+		{.on = XSP_BY_DEFAULT},
+		{.lacking = 1U << XSP_FEATURE_AGENT, .why = XSP_WHY_MACHINE},
+		{.w.of[XSP_FEATURE_AGENT].said = XSP_SAID_OFF, .why = XSP_WHY_REFUSED},
+		{.w.of[XSP_FEATURE_AGENT].said = XSP_SAID_ON, .on = XSP_ASKED},
+		{.w.of[XSP_FEATURE_PYTHON].said = XSP_SAID_ON, .why = XSP_WHY_DETAILS},
+		{.w.details = XSP_DETAIL_SHAPES, .why = XSP_WHY_DETAILS},
+		{.w.filtered = true, .why = XSP_WHY_FILTERED},
+		{.w.some_threads = true, .why = XSP_WHY_FILTERED},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct xsp_facts f = {.lacking = cases[i].lacking};
+		struct xsp_wishes w = cases[i].w;
+		w.recording = w.launched = w.operators = true;
+		const struct xsp_recording r = xsp_recording_decide(&w, &f);
+		cr_expect_eq(r.of[XSP_FEATURE_AGENT].on, cases[i].on, "case %zu", i);
+		cr_expect_eq(r.of[XSP_FEATURE_AGENT].why, cases[i].why, "case %zu", i);
+		if (cases[i].on == XSP_BY_DEFAULT)
+			cr_expect_eq(r.details & XSP_DETAIL_TORCH_PYTHON, XSP_DETAIL_TORCH_PYTHON);
+		if (cases[i].on == XSP_ASKED)
+			cr_expect_eq(r.of[XSP_FEATURE_PYTHON].why, XSP_WHY_AGENT);
+	}
 }
 
 /* What would be beside spans is not on beside nothing. */

@@ -22,10 +22,12 @@
 #include "agent.h"
 
 #define THREAD_NAME "xsptrace-agent"
+#define INJECTION "CUDA_INJECTION64_PATH"
 
 enum {
 	IDLE_NS = 100000000, /* how late it notices that the semaphore rises */
 	ACTIVE_NS = 20000000, /* how late it notices that the semaphore falls */
+	FRESH_TURNS = 50, /* who has loaded it into a running process is about to ask */
 	EXIT_WAIT_US = 5000000,
 	WAIT_MAX_MS = 30000,
 };
@@ -37,6 +39,9 @@ static struct {
 	_Atomic uint32_t exit; /* enum exit_state; a futex */
 	_Atomic bool fork_known;
 	_Atomic bool exit_seen; /* the handler may be registered more than once */
+	/* the driver is to call us when it starts (CUDA_INJECTION64_PATH): until then CUPTI is left alone */
+	_Atomic bool driver_comes;
+	_Atomic bool second; /* another copy was there before us: operators are that one's */
 } agent;
 
 int InitializeInjection(void);
@@ -81,23 +86,28 @@ static void register_exit(void)
 		return;
 }
 
-static void *thread_main(void *unused)
+static void *thread_main(void *in_driver)
 {
-	(void)unused;
+	unsigned fresh = in_driver ? 0 : FRESH_TURNS;
+
 	prctl(PR_SET_NAME, THREAD_NAME, 0, 0, 0);
 	prctl(PR_SET_TIMERSLACK, 10000000, 0, 0, 0); /* 10 ms, to wake together with others */
 	while (atomic_load(&agent.exit) == EXIT_NOT) {
 		bool wanted = agent_wants(WANT_ACTIVITY);
-		bool recording = operators_turn(agent_wants(WANT_OPERATORS));
+		bool recording =
+			operators_turn(agent_wants(WANT_OPERATORS) && !atomic_load(&agent.second));
 
-		if (wanted && !window_active())
+		if (atomic_load(&agent.driver_comes))
+			; /* the window is the driver's thread's */
+		else if (wanted && !window_active())
 			window_begin(false, register_exit);
 		else if (!wanted && window_active())
 			window_end(false);
 		else if (window_active())
 			window_tick();
 		futex_wait(&agent.exit, EXIT_NOT,
-			   window_active() || recording ? ACTIVE_NS : IDLE_NS);
+			   window_active() || recording || fresh > 0 ? ACTIVE_NS : IDLE_NS);
+		fresh -= fresh > 0;
 	}
 	if (window_active())
 		window_end(true);
@@ -131,7 +141,7 @@ static void wait_for_tracer(void)
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 
-static int start_thread(void)
+static int start_thread(bool in_driver)
 {
 	sigset_t all, before;
 	pthread_t thread;
@@ -139,44 +149,46 @@ static int start_thread(void)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&thread, NULL, thread_main, NULL);
+	error = pthread_create(&thread, NULL, thread_main, in_driver ? &agent : NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!error)
 		pthread_detach(thread);
 	return -error;
 }
 
+/* The driver waits for us. */
+static void begin_in_driver(void)
+{
+	wait_for_tracer();
+	if (agent_wants(WANT_ACTIVITY) && !window_active())
+		window_begin(true, register_exit);
+	atomic_store(&agent.driver_comes, false);
+}
+
 static int start(bool in_driver)
 {
 	pid_t pid = getpid();
-	const char *limit = getenv(XSP_GPU_BUFFER_VARIABLE);
+	const char *limit = getenv(XSP_GPU_BUFFER_VARIABLE), *by_driver = getenv(INJECTION);
 	int error;
 
-	if (atomic_exchange(&agent.pid, pid) == pid)
+	if (atomic_exchange(&agent.pid, pid) == pid) {
+		if (in_driver && atomic_load(&agent.driver_comes))
+			begin_in_driver();
 		return 0;
+	}
 	if (!atomic_exchange(&agent.fork_known, true))
 		pthread_atfork(operators_before_fork, NULL, in_child);
 	if (limit)
 		buffers_limit((uint64_t)strtoul(limit, NULL, 10) << 20);
-	if (in_driver) {
-		wait_for_tracer();
-		if (agent_wants(WANT_ACTIVITY))
-			window_begin(true, register_exit);
-	}
-	error = start_thread();
+	atomic_store(&agent.driver_comes, !in_driver && by_driver &&
+						  strstr(by_driver, XSP_GPU_AGENT) &&
+						  !cupti_driver());
+	if (in_driver)
+		begin_in_driver();
+	error = start_thread(in_driver);
 	if (error)
 		atomic_store(&agent.pid, 0);
 	return error;
-}
-
-/* The driver calls it: CUDA_INJECTION64_PATH. */
-AGENT_EXPORT int InitializeInjection(void)
-{
-	int saved = errno;
-
-	start(true);
-	errno = saved;
-	return 1;
 }
 
 /* Does the process have a second copy of this library, from another file? Two copies would take each other's records.
@@ -204,6 +216,18 @@ static bool another_agent(void)
 	if (tasks)
 		closedir(tasks);
 	return found;
+}
+
+/* The driver calls it: CUDA_INJECTION64_PATH. */
+AGENT_EXPORT int InitializeInjection(void)
+{
+	int saved = errno;
+
+	if (atomic_load(&agent.pid) != getpid())
+		atomic_store(&agent.second, another_agent());
+	start(true);
+	errno = saved;
+	return 1;
 }
 
 /* Called by a tracer that has loaded this library into a running process. */

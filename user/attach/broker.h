@@ -105,7 +105,8 @@ int xsp_broker_continue(struct xsp_broker *b, pid_t pid);
 /* Starts the process of thread_stop.h. Its socket or a negative errno. */
 int xsp_broker_thread_stopper(struct xsp_broker *b, pid_t pid);
 
-int xsp_broker_inject(struct xsp_broker *b, pid_t pid, struct xsp_broker_injected *out,
-		      struct xsp_error *err);
+/* moment_ms: so long it waits at most for a safe moment (then -ETIMEDOUT, and nothing has happened); 0: ten seconds. */
+int xsp_broker_inject(struct xsp_broker *b, pid_t pid, unsigned moment_ms,
+		      struct xsp_broker_injected *out, struct xsp_error *err);
 
 #endif

@@ -422,10 +422,10 @@ int xsp_broker_descendants(struct xsp_broker *b, pid_t pid, struct xsp_descendan
 	return 0;
 }
 
-int xsp_broker_inject(struct xsp_broker *b, pid_t pid, struct xsp_broker_injected *out,
-		      struct xsp_error *err)
+int xsp_broker_inject(struct xsp_broker *b, pid_t pid, unsigned moment_ms,
+		      struct xsp_broker_injected *out, struct xsp_error *err)
 {
-	const struct xsp_ask_pid a = {pid};
+	const struct xsp_ask_inject a = {pid, moment_ms};
 	struct xsp_message nothing = {.op = XSP_ASK_NOTHING, .sequence = ++b->sequence};
 
 	memset(out, 0, sizeof(*out));

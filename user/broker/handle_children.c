@@ -40,15 +40,17 @@ static bool is_broken_off(void *ctx)
 	return poll(&fd, 1, 0) > 0;
 }
 
-static _Noreturn void inject_in_child(const struct broker *b, pid_t pid, int report)
+static _Noreturn void inject_in_child(const struct broker *b, const struct xsp_ask_inject *asked,
+				      int report)
 {
 	struct injection i = {.socket = b->socket};
 	struct xsp_inject_result result = {0};
 	struct xsp_inject_options o = {.library = b->options->agent,
 				       .entry = XSP_GPU_START_SYMBOL,
 				       .serve_image = b->options->serve_image,
-				       .pidfd = xsp_broker_files_pidfd(b->files, pid),
+				       .pidfd = xsp_broker_files_pidfd(b->files, asked->pid),
 				       .timeout_ms = INJECT_MS,
+				       .moment_ms = asked->moment_ms,
 				       .stop = is_broken_off,
 				       .note = note,
 				       .ctx = &i};
@@ -58,7 +60,7 @@ static _Noreturn void inject_in_child(const struct broker *b, pid_t pid, int rep
 	if (xsp_close_all_but(kept, sizeof(kept) / sizeof(kept[0])) < 0)
 		_exit(1);
 	prctl(PR_SET_NAME, "xsp-injector");
-	i.rc = xsp_inject(pid, &o, &result, &i.err);
+	i.rc = xsp_inject(asked->pid, &o, &result, &i.err);
 	i.result.entry_value = result.entry_value;
 	i.result.stopped_ns = (int64_t)result.stopped_ns;
 	i.result.tid = result.tid;
@@ -81,7 +83,7 @@ int xsp_handle_inject(struct broker *b)
 		return rc;
 	pid_t child = fork();
 	if (child == 0)
-		inject_in_child(b, pid, report[1]);
+		inject_in_child(b, (const void *)b->in->body, report[1]);
 	close(report[1]);
 	if (child < 0 || read(report[0], &out, sizeof(out)) != sizeof(out))
 		out.rc = xsp_error_set(&out.err, -EIO, XSP_STATUS_FAILED,

@@ -85,7 +85,7 @@
 	X(ROWS, STOPPED, stopped, RUNNING, NO_BODY, pid_t, XSP_STOPPED_ROWS)                                            \
 	X(GONE, CONTINUE, continue, RUNNING, IS(struct xsp_ask_pid), void) /* the broker knows what is stopped */       \
 	/* done by child processes */                                                                                   \
-	X(OWN, INJECT, inject, ANY, IS(struct xsp_ask_pid), struct xsp_broker_injected)                                 \
+	X(OWN, INJECT, inject, ANY, IS(struct xsp_ask_inject), struct xsp_broker_injected)                              \
 	X(OWN, THREAD_STOPPER, thread_stopper, BEFORE_LOAD, IS(struct xsp_ask_pid), void) /* a descriptor: its socket */ \
 	X(OWN, NOTHING, nothing, ANY, NO_BODY, void) /* breaks off an injection; has no answer */
 /* clang-format on */
@@ -109,6 +109,11 @@ struct xsp_ask_pid {
 struct xsp_ask_release_from {
 	int32_t pid; /* first, as in struct xsp_ask_pid */
 	uint32_t again;
+};
+
+struct xsp_ask_inject {
+	int32_t pid; /* first, as in struct xsp_ask_pid */
+	uint32_t moment_ms; /* for a safe moment; 0: for all of it */
 };
 
 struct xsp_ask_name {

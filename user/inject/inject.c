@@ -41,7 +41,7 @@ struct injection {
 	struct xsp_reader reader;
 	struct xsp_image_facts facts;
 	struct xsp_attempt attempt;
-	uint64_t begun_ns, deadline_ns;
+	uint64_t begun_ns, deadline_ns, moment_ns; /* moment_ns: until then one is looked for */
 	const char *danger; /* of the last thread that was tried */
 };
 
@@ -183,13 +183,17 @@ static int no_moment(struct injection *in, int ret)
 static int choose(struct injection *in)
 {
 	uint64_t nap = 2000000, said = 0;
+	const unsigned most_ms = in->options->moment_ms;
 
+	in->moment_ns = most_ms > 0 ? xsp_now_ns() + most_ms * 1000000ULL : in->deadline_ns;
 	for (;;) {
 		uint64_t waited = xsp_now_ns() - in->begun_ns;
 		int ret = try_round(in, waited > 50000000);
 		if (ret != -EAGAIN)
 			return ret;
 		ret = stopped(in);
+		if (ret == 0 && xsp_now_ns() >= in->moment_ns)
+			ret = -ETIMEDOUT;
 		if (ret < 0)
 			return no_moment(in, ret);
 		if (waited > SECOND && said++ == 0 && in->options->note != NULL)

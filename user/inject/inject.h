@@ -31,6 +31,8 @@ struct xsp_inject_options {
 	/* the process, so that we never touch another with its number; 0: whichever has the number */
 	int pidfd;
 	unsigned timeout_ms; /* for all of it; 0: 20 s */
+	unsigned
+		moment_ms; /* for a safe moment, once the files are read; 0: as long as for all of it */
 	/* Polled during waits: true (Ctrl-C) ends the injection as the timeout does. May be NULL. */
 	bool (*stop)(void *ctx);
 	/* Gets one line about what takes long, such as a wait for a thread that can be stopped. May be NULL. A thread

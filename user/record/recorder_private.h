@@ -38,6 +38,9 @@ struct recorded_process {
 	uint64_t program_ns; /* when it began its program; 0: before us */
 	bool agent; /* it has the agent, with our probes */
 	bool driver; /* it has the driver of a GPU; known only where operators are the agent's */
+	/* operators.c: the agent is to be loaded into it until then, 0: PyTorch has not come; and that was done, or failed */
+	uint64_t inject_by_ns;
+	bool injected;
 	uint32_t agent_state; /* enum xsp_gpu_what_state, the last report; 0: none yet */
 	uint32_t agent_failure; /* enum xsp_gpu_failure, the last report */
 	/* memory.c */
@@ -108,6 +111,7 @@ struct xsp_recorder {
 	struct xsp_recorder_times times;
 	bool started, ended, finished; /* ended: nothing more is recorded */
 	bool profiling; /* no probes in code */
+	bool following; /* looks at processes that run, none of which we hold */
 	bool has_wanted; /* a module has something wanted, not only marks that help it */
 	bool flushed_events; /* the first of them: the file may have its name */
 	uint64_t start_ns, end_ns;
@@ -269,8 +273,8 @@ void xsp_children_attach(struct xsp_recorder *r);
 /* rings/operators.c: operators by the agent. Where options do not ask for that, these do nothing. */
 int xsp_operators_new(struct xsp_recorder *r);
 void xsp_operators_free(struct xsp_recorder *r);
-/* Puts the agent's file first. */
-void xsp_operators_first(const struct xsp_recorder *r, struct xsp_mapped_files *files);
+/* If there is an agent, puts its file first, and then one with operators. Returns how many it put there. */
+size_t xsp_operators_first(const struct xsp_recorder *r, struct xsp_mapped_files *files);
 /* The file that is to be attached to before the others: that of an agent, if there are operators that it may record. Else
  * NULL. */
 const struct xsp_mapped_file *xsp_operators_agent(struct xsp_recorder *r,
@@ -279,6 +283,10 @@ const struct xsp_mapped_file *xsp_operators_agent(struct xsp_recorder *r,
 /* That is attached to: has the agent begin, and says so, or why it cannot. */
 void xsp_operators_begin(struct xsp_recorder *r, const struct recorded_process *p,
 			 const struct xsp_mapped_file *agent);
+/* Has PyTorch come into a process that we have started, and is the agent not there yet? Then it is being loaded, and the
+ * rest waits for it. */
+bool xsp_operators_wait(struct xsp_recorder *r, struct recorded_process *p,
+			const struct xsp_mapped_files *files);
 /* The probes of the module that are not to be attached in this process; NULL: none. */
 int xsp_operators_spare(struct xsp_recorder *r, const struct recorded_process *p,
 			const struct xsp_planned_module *m, uint8_t **spared);

@@ -22,7 +22,7 @@ static const struct {
 	[XSP_FEATURE_MEMORY] = {"--memory", NULL, 0, XSP_DETAIL_MEMORY, false},
 	[XSP_FEATURE_HEAP] = {"--memory=malloc", NULL, 512U << 10, XSP_DETAIL_MALLOC, false},
 	[XSP_FEATURE_BRAKE] = {"--max-overhead", NULL, 0, 0, false},
-	[XSP_FEATURE_AGENT] = {"--inject", NULL, 0, 0, false},
+	[XSP_FEATURE_AGENT] = {"--agent", NULL, 0, 0, false},
 };
 
 const char *xsp_feature_option(enum xsp_feature feature)
@@ -101,11 +101,18 @@ static void take_wishes(struct deciding *d)
 	 XSP_DETAIL_SEQUENCE | XSP_DETAIL_STACKS | XSP_DETAIL_COUNTERS | XSP_DETAIL_FLOPS |        \
 	 XSP_DETAIL_PYTHON)
 
+/* By default in what we start: if it cannot be, or as long as PyTorch is not there, operators have probes, with their lines. */
 static void decide_agent(struct deciding *d)
 {
-	if (d->r->of[XSP_FEATURE_AGENT].on == XSP_OFF)
+	struct xsp_feature_row *agent = &d->r->of[XSP_FEATURE_AGENT];
+
+	if (is_unsaid(d, XSP_FEATURE_AGENT) && d->w->launched && d->w->recording)
+		agent->on = XSP_BY_DEFAULT;
+	if (agent->on == XSP_OFF)
 		return;
-	if (!d->w->operators)
+	if (d->f->lacking & 1U << XSP_FEATURE_AGENT)
+		turn_off(d, XSP_FEATURE_AGENT, XSP_WHY_MACHINE);
+	else if (!d->w->operators)
 		turn_off(d, XSP_FEATURE_AGENT, XSP_WHY_NO_OPERATORS);
 	else if (d->w->filtered || d->w->some_threads)
 		turn_off(d, XSP_FEATURE_AGENT, XSP_WHY_FILTERED);
@@ -174,7 +181,7 @@ static enum xsp_why_off why_not_by_default(const struct deciding *d, enum xsp_fe
 		return XSP_WHY_NO_OPERATORS;
 	if (python && d->w->filtered)
 		return XSP_WHY_FILTERED;
-	if (python && xsp_records(d->r, XSP_FEATURE_AGENT))
+	if (python && d->r->of[XSP_FEATURE_AGENT].on == XSP_ASKED)
 		return XSP_WHY_AGENT;
 	if (python && xsp_records(d->r, XSP_FEATURE_HEAP))
 		return XSP_WHY_HEAP;

@@ -21,7 +21,7 @@ enum xsp_feature {
 	XSP_FEATURE_MEMORY, /* --memory: PyTorch's allocators */
 	XSP_FEATURE_HEAP, /* --memory=malloc */
 	XSP_FEATURE_BRAKE, /* --max-overhead */
-	XSP_FEATURE_AGENT, /* --inject: PyTorch's operators by the agent */
+	XSP_FEATURE_AGENT, /* --agent: PyTorch's operators by the agent */
 	XSP_FEATURES,
 };
 _Static_assert(XSP_DEFAULT_WAITS == 1 << XSP_FEATURE_WAITS &&
@@ -45,6 +45,7 @@ struct xsp_wishes {
 	bool live; /* top: waits are its table of threads, without their stacks */
 	bool profile, gpu_only; /* --profile, --gpu-only */
 	bool bare; /* -p PID, without a word about what to trace */
+	bool launched; /* -- COMMAND */
 	bool names_probes; /* -e, --gpu-only */
 	bool operators; /* PyTorch's are among what is traced */
 	bool some_threads; /* -t, --comm */

@@ -123,7 +123,8 @@ int xsp_options_check(struct xsp_options *o, enum xsp_verb verb, struct xsp_erro
 	w->operators = xsp_selection_asks(&selection, XSP_PROVIDER_OPERATORS);
 	w->filtered = is_filtered(o);
 	w->some_threads = o->part.cut.tid_count + o->part.cut.comm_count > 0;
-	if (o->inject)
+	w->launched = o->rest_count > 0;
+	if (o->inject && w->of[XSP_FEATURE_AGENT].said == XSP_UNSAID)
 		w->of[XSP_FEATURE_AGENT].said = XSP_SAID_ON;
 	return rc;
 }

@@ -279,9 +279,17 @@ const struct xsp_option xsp_option_table[] = {
 		 "of it for about a millisecond and has it load the\n"
 		 "agent, which stays (idle) until the process ends.\n"
 		 "The only option that puts code into a process\n"
-		 "that runs already;\n"
-		 "refused where that is not safe. Not needed with --\n"
-		 "COMMAND, or where CUDA_INJECTION64_PATH was set"},
+		 "that runs already; refused where that is not safe.\n"
+		 "Not needed with -- COMMAND"},
+	{"agent", 0, RECORD, 0, "[=off]", xsp_take_wish, .topic = XSP_TOPIC_PYTORCH,
+	 .feature = XSP_FEATURE_AGENT, .wanted = "nothing, or off",
+	 .help = "PyTorch's operators by the agent: for tens of ns a\n"
+		 "call, but without arguments, and their lines of\n"
+		 "Python are those of samples. On by default with --\n"
+		 "COMMAND, where it is loaded when PyTorch appears,\n"
+		 "unless an option asks for what it cannot read; with\n"
+		 "-p where the process has it, or gets it by --inject.\n"
+		 "off: by probes"},
 	{"user", 0, RECORD, TOP, "NAME", xsp_take_user, .wanted = "a user's name or number",
 	 .help = "who COMMAND runs as and the files belong to;\n"
 		 "default: the user behind sudo"},

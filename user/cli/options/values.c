@@ -154,6 +154,13 @@ int xsp_take_count(struct xsp_parse *p)
 	return 0;
 }
 
+int xsp_take_wish(struct xsp_parse *p)
+{
+	struct xsp_wish *wish;
+
+	return take_off(p, &wish) || p->value == NULL ? 0 : wrong(p);
+}
+
 int xsp_take_least(struct xsp_parse *p)
 {
 	struct xsp_wish *wish;

@@ -42,6 +42,15 @@ bool xsp_agent_path(char *path, size_t size)
 	return false;
 }
 
+bool xsp_agent_knows_operators(void)
+{
+#ifdef __x86_64__
+	return true;
+#else
+	return false;
+#endif
+}
+
 void xsp_agent_prepare(bool quiet)
 {
 	const char *set = getenv(INJECTION);
@@ -63,8 +72,6 @@ void xsp_agent_prepare(bool quiet)
 
 /* ---- --inject ---- */
 
-#define TORCH "libtorch_cpu.so" /* it has the operators */
-
 struct found {
 	bool driver, torch, agent;
 };
@@ -81,7 +88,8 @@ static int look(const struct xsp_broker *b, pid_t pid, struct found *found, stru
 	for (size_t i = 0; rc == 0 && i < files->count; i++) {
 		found->driver = found->driver ||
 				strstr(files->files[i].display_path, XSP_DRIVER_FILE) != NULL;
-		found->torch = found->torch || strstr(files->files[i].display_path, TORCH) != NULL;
+		found->torch = found->torch ||
+			       strstr(files->files[i].display_path, XSP_TORCH_FILE) != NULL;
 		found->agent = found->agent || xsp_is_agent(files->files[i].display_path);
 	}
 	xsp_mapped_files_free(files);
@@ -99,7 +107,7 @@ static void say_lines(char *lines)
 static int inject(struct xsp_broker *b, pid_t pid, bool quiet, struct xsp_error *err)
 {
 	struct xsp_broker_injected done;
-	int rc = xsp_broker_inject(b, pid, &done, err);
+	int rc = xsp_broker_inject(b, pid, 0, &done, err);
 
 	if (!quiet)
 		say_lines(done.notes);
@@ -128,7 +136,7 @@ int xsp_inject_agent(struct xsp_broker *b, const pid_t *pids, size_t count, bool
 		if (!useful && !quiet)
 			xsp_say("process %d has not loaded " XSP_DRIVER_FILE
 				"%s: there is nothing to collect, and nothing was injected",
-				pids[i], operators ? ", nor " TORCH : "");
+				pids[i], operators ? ", nor " XSP_TORCH_FILE : "");
 		if (!useful || found.agent)
 			continue;
 		rc = inject(b, pids[i], quiet, err);

@@ -13,6 +13,9 @@
 /* Finds libxsptrace_agent.so: beside the program, in ../lib/xsptrace, or in ../lib. */
 bool xsp_agent_path(char *path, size_t size);
 
+/* Can it record operators on this machine? */
+bool xsp_agent_knows_operators(void);
+
 /* Makes the CUDA driver of the program that we start load the agent (CUDA_INJECTION64_PATH). A
  * variable that the user has set stays. */
 void xsp_agent_prepare(bool quiet);

@@ -305,6 +305,8 @@ static int prepare_and_record(struct recording *r)
 		xsp_error_set(&err, -ENOENT, XSP_STATUS_FAILED,
 			      "--inject: " XSP_GPU_AGENT
 			      " was not found beside xsptrace or in ../lib");
+	if (!have_agent || !xsp_agent_knows_operators())
+		r->facts.lacking |= 1U << XSP_FEATURE_AGENT;
 	if (r->o.rest_count > 0 && xsp_options_selection(&r->o, NULL).gpu != 0)
 		xsp_agent_prepare(r->o.quiet);
 	if (err.status != XSP_STATUS_OK ||

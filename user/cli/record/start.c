@@ -301,13 +301,13 @@ static int inject(struct recording *r, struct xsp_error *err)
 {
 	const struct xsp_feature_row *agent = &r->what.of[XSP_FEATURE_AGENT];
 
+	const bool filtered = agent->why == XSP_WHY_FILTERED;
+	if (agent->on == XSP_OFF && (filtered || agent->why == XSP_WHY_DETAILS) && !r->o.quiet)
+		xsp_say("operators keep their probes: the agent cannot yet %s",
+			filtered ? "choose calls by duration, depth or thread"
+				 : "read arguments, stacks, lines of Python or counters");
 	if (!r->o.inject)
 		return 0;
-	if (agent->on == XSP_OFF && agent->why != XSP_WHY_NO_OPERATORS && !r->o.quiet)
-		xsp_say("operators keep their probes: the agent cannot yet %s",
-			agent->why == XSP_WHY_FILTERED
-				? "choose calls by duration, depth or thread"
-				: "read arguments, stacks, lines of Python or counters");
 	return xsp_inject_agent(r->broker, r->o.pids, r->o.pid_count, agent->on != XSP_OFF,
 				r->o.quiet, err);
 }

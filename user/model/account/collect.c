@@ -406,7 +406,18 @@ int xsp_account_add_off(struct xsp_account *a)
 	return rc;
 }
 
-/* Shares out the time in no span; in a span the time is exact. */
+/* In a span the time is exact, and samples say only on which lines of Python it was spent, where the span does not. */
+static int add_line(struct xsp_account *a, struct account_thread *th, const struct xsp_sample *s)
+{
+	const struct account_cell cell = {.kind = XSP_ACCOUNT_SPAN,
+					  .sampled = true,
+					  .place = s->own_place,
+					  .callee = s->span};
+
+	return s->span != 0 && s->own_place != 0 ? add(a, th, &cell, 0, 1, s->in_step) : 0;
+}
+
+/* Shares out the time in no span. */
 static int on_sample(void *ctx, const struct xsp_sample *s)
 {
 	struct xsp_account *a = ctx;
@@ -418,7 +429,7 @@ static int on_sample(void *ctx, const struct xsp_sample *s)
 	if (s->tid != s->pid && !s->beyond && !s->ends_early)
 		vote(th, routine_of(a, s->path, s->path_length, false));
 	if (s->in_span && !a->by_samples)
-		return 0;
+		return add_line(a, th, s);
 	cell.paused = !xsp_timeline_recorded(a->timeline, s->time_ns, s->time_ns);
 	int rc = a->by_samples ? add_sampled(a, th, s, cell.paused) : 0;
 	if (rc < 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * families.c - adds the account up: threads that do the same work become a family; time in no span is shared out by samples,
- * waits without a place by those whose stacks were read; what is left are rows, which functions gather.
+ * families.c - adds the account up: threads that do the same work become a family; what has no place is shared out (share.c); what
+ * is left are rows, which functions gather.
  */
-#include "model/account/account_private.h"
+#include "model/account/sum.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -16,46 +16,9 @@
 #include "base/text.h"
 #include "timeline/python.h"
 
-#define FEW_SAMPLES                                                                                \
-	5U /* with fewer of its own, a thread's time is shared out by all of its family */
 #define PAUSED_SHARE 10U /* steps are not used where pauses are more than 1/10 of the time */
 #define PEER_AHEAD 0.5 /* of a row's time: so much more of it was for its peer than for any other */
 #define MOST_FAMILIES 32U /* with rows; of others the times alone are known */
-#define NO_POOL UINT32_MAX
-#define NO_THREAD UINT32_MAX /* of the family as a whole */
-
-/* A thread's part in a row. */
-struct part {
-	uint8_t kind, why;
-	bool used; /* a sample: its thread has shared out time by it */
-	uint32_t place, callee, thread;
-	struct account_lead peer;
-	int64_t loop_ns;
-	uint32_t pool; /* of a sample: 1 in a pause, else 0 */
-	int64_t ns;
-	uint64_t count; /* samples */
-	uint64_t steps, longest_ns, period;
-	double thirds[XSP_ACCOUNT_THIRDS]; /* a step: ns, or samples */
-	uint64_t function; /* hash of the place without its line */
-};
-
-/* CPU time of a thread in no span. */
-struct pool {
-	uint32_t thread;
-	bool paused;
-	int64_t ns;
-	uint64_t samples, here; /* here: those of the place at hand */
-};
-
-struct sum {
-	struct xsp_account *a;
-	bool steps; /* of steps */
-	XSP_ARRAY(struct part) parts; /* of the family */
-	XSP_ARRAY(struct part) weights; /* what is shared out by: samples, or waits with a place */
-	XSP_ARRAY(struct part) homeless; /* waits without a place */
-	XSP_ARRAY(struct part) chosen; /* what fits one of them */
-	XSP_ARRAY(struct pool) pools;
-};
 
 /* ---- families ---- */
 
@@ -207,198 +170,16 @@ static int put_cell(struct sum *s, const struct account_cell *c)
 	if (s->steps)
 		put_thirds(&s->a->threads.rows[c->thread], c, &p);
 	if (c->sampled)
-		return XSP_PUT(&s->weights, p);
+		return c->kind == XSP_ACCOUNT_SPAN ? XSP_PUT(&s->lines, p)
+						   : XSP_PUT(&s->weights, p);
 	if (c->kind == XSP_ACCOUNT_CPU)
 		return XSP_PUT(&s->pools,
 			       (struct pool){.thread = c->thread, .paused = c->paused, .ns = p.ns});
 	p.pool = NO_POOL;
+	if (c->kind == XSP_ACCOUNT_SPAN && c->callee == 0)
+		return XSP_PUT(&s->spans, p);
 	return c->kind == XSP_ACCOUNT_WAIT && c->place == 0 ? XSP_PUT(&s->homeless, p)
 							    : XSP_PUT(&s->parts, p);
-}
-
-static double weight_of(const struct part *p)
-{
-	return p->count > 0 ? (double)p->count : fmax(0, (double)p->ns);
-}
-
-/* The double next to a large figure may be larger than any int64_t. */
-static int64_t part_of(int64_t ns, double share)
-{
-	const double part = (double)ns * fmin(1, share);
-
-	return part >= 0x1p63 ? INT64_MAX : part <= -0x1p63 ? INT64_MIN : (int64_t)part;
-}
-
-/* Parts of `whole` in the proportion of the weights; without any it is one part. The first gets what rounding leaves. */
-static int share_out(struct sum *s, const struct part *whole, const struct part *weights,
-		     size_t count)
-{
-	const size_t first = s->parts.count;
-	int64_t left = whole->ns;
-	double all = 0;
-
-	for (size_t i = 0; i < count; i++)
-		all += weight_of(&weights[i]);
-	for (size_t i = 0; i < count && all > 0; i++) {
-		const struct part *w = &weights[i];
-		struct part p = *whole;
-		p.ns = part_of(whole->ns, weight_of(w) / all);
-		p.peer.ahead = part_of(whole->peer.ahead, weight_of(w) / all);
-		p.loop_ns = w->loop_ns > 0 ? part_of(p.ns, (double)w->loop_ns / weight_of(w)) : 0;
-		p.place = w->place;
-		p.callee = w->callee;
-		for (size_t k = 0; k < XSP_ACCOUNT_THIRDS; k++)
-			p.thirds[k] = whole->kind == XSP_ACCOUNT_CPU
-					      ? w->thirds[k] * (double)whole->ns / all
-					      : 0;
-		if (whole->kind == XSP_ACCOUNT_CPU) {
-			p.why = w->why;
-			p.count = w->used ? 0 : w->count;
-			p.steps = w->used ? 0 : w->steps;
-		} else { /* only stacks tell monitors from conditions. In which steps a part was, nobody knows */
-			p.why = w->why == XSP_ACCOUNT_MONITOR && whole->why == XSP_WAIT_LOCK
-					? w->why
-					: p.why;
-			p.steps = p.longest_ns = p.period = 0;
-		}
-		left = account_sum(left, -p.ns);
-		if (XSP_PUT(&s->parts, p) < 0)
-			return -ENOMEM;
-	}
-	if (s->parts.count == first)
-		return XSP_PUT(&s->parts, *whole);
-	s->parts.rows[first].ns = account_sum(s->parts.rows[first].ns, left);
-	return 0;
-}
-
-/* ---- time in no span ---- */
-
-static XSP_ORDER(samples_by_thread, struct part, XSP_RISING(pool) ?: XSP_RISING(thread));
-static XSP_ORDER(pools_by_thread, struct pool, XSP_RISING(paused) ?: XSP_RISING(thread));
-
-static int share_pool(struct sum *s, size_t pool, struct part *weights, size_t count)
-{
-	struct pool *p = &s->pools.rows[pool];
-	const struct part whole = {
-		.kind = XSP_ACCOUNT_CPU, .thread = p->thread, .pool = (uint32_t)pool, .ns = p->ns};
-	int rc = share_out(s, &whole, weights, count);
-
-	for (size_t i = 0; i < count; i++) {
-		p->samples += weights[i].used ? 0 : weights[i].count;
-		weights[i].used = true;
-	}
-	return rc;
-}
-
-/* Pools with few samples of their own are one, which all of the family's samples share out: those of the same kind, if there
- * are any. */
-static int share_rest(struct sum *s, const struct pool *rest)
-{
-	struct part *w = s->weights.rows;
-	size_t first = 0, end = s->weights.count;
-
-	while (first < end && w[first].pool != rest->paused)
-		first++;
-	while (end > first && w[end - 1].pool != rest->paused)
-		end--;
-	if (first == end) {
-		first = 0;
-		end = s->weights.count;
-	}
-	if (rest->ns == 0)
-		return 0;
-	if (XSP_PUT(&s->pools, *rest) < 0)
-		return -ENOMEM;
-	return share_pool(s, s->pools.count - 1, w + first, end - first);
-}
-
-static int share_pools(struct sum *s)
-{
-	const size_t pools = s->pools.count;
-	struct pool rest[2] = {{.thread = NO_THREAD}, {.thread = NO_THREAD, .paused = true}};
-	int rc = 0;
-
-	XSP_SORT(s->weights.rows, s->weights.count, samples_by_thread);
-	XSP_SORT(s->pools.rows, s->pools.count, pools_by_thread);
-	for (size_t i = 0, at = 0, end; i < pools && rc == 0; i++, at = end) {
-		const struct pool p = s->pools.rows[i];
-		const struct part key = {.pool = p.paused, .thread = p.thread};
-		uint64_t samples = 0;
-		while (at < s->weights.count && samples_by_thread(&s->weights.rows[at], &key) < 0)
-			at++;
-		for (end = at;
-		     end < s->weights.count && samples_by_thread(&s->weights.rows[end], &key) == 0;
-		     end++)
-			samples += s->weights.rows[end].count;
-		if (samples >= FEW_SAMPLES) {
-			rc = share_pool(s, i, s->weights.rows + at, end - at);
-			continue;
-		}
-		rest[p.paused].ns = account_sum(rest[p.paused].ns, p.ns);
-	}
-	for (size_t i = 0; i < 2 && rc == 0; i++)
-		rc = share_rest(s, &rest[i]);
-	return rc;
-}
-
-/* ---- waits without a place ---- */
-
-static bool same_reason(const struct part *w, const struct part *whole)
-{
-	return w->why == whole->why ||
-	       (whole->why == XSP_WAIT_LOCK && w->why == XSP_ACCOUNT_MONITOR);
-}
-static bool any_wait(const struct part *w, const struct part *whole)
-{
-	return whole->why == XSP_ACCOUNT_SHORT && w->why != XSP_ACCOUNT_SHORT &&
-	       w->why != XSP_WAIT_RUNNABLE;
-}
-
-/* The waits with a place, among the first `known` parts, that fit. 0 or -ENOMEM. */
-static int choose(struct sum *s, size_t known, const struct part *whole,
-		  bool (*fits)(const struct part *w, const struct part *whole))
-{
-	int rc = 0;
-
-	s->chosen.count = 0;
-	for (size_t i = 0; i < known && rc == 0; i++) {
-		const struct part *p = &s->parts.rows[i];
-		if (p->kind == XSP_ACCOUNT_WAIT && p->place != 0 && fits(p, whole))
-			rc = XSP_PUT(&s->chosen, *p);
-	}
-	return rc;
-}
-
-static XSP_ORDER(same_why, struct part, XSP_RISING(why));
-
-static void add_homeless(void *to, const void *more)
-{
-	struct part *p = to;
-	const struct part *m = more;
-
-	p->thread = NO_THREAD;
-	account_vote(&p->peer, m->peer.what, m->peer.ahead);
-	p->ns = account_sum(p->ns, m->ns);
-	p->steps += m->steps;
-	p->longest_ns = m->longest_ns > p->longest_ns ? m->longest_ns : p->longest_ns;
-}
-
-/* They go where those of their reason were that have a place. */
-static int place_waits(struct sum *s)
-{
-	const size_t known = s->parts.count;
-	int rc = 0;
-
-	s->homeless.count = XSP_SUM_UP(s->homeless.rows, s->homeless.count, same_why, add_homeless);
-	for (size_t i = 0; i < s->homeless.count && rc == 0; i++) {
-		const struct part *h = &s->homeless.rows[i];
-		rc = choose(s, known, h, same_reason);
-		if (rc == 0 && s->chosen.count == 0)
-			rc = choose(s, known, h, any_wait);
-		if (rc == 0)
-			rc = share_out(s, h, s->chosen.rows, s->chosen.count);
-	}
-	return rc;
 }
 
 /* ---- rows ---- */
@@ -461,7 +242,6 @@ static struct xsp_account_row row_at(const struct sum *s, size_t i, size_t *next
 		     i++) {
 			const struct part *p = &s->parts.rows[i];
 			ns = account_sum(ns, p->ns);
-			row.loop_ns = account_sum(row.loop_ns, p->loop_ns);
 			account_vote(&peer, p->peer.what, p->peer.ahead);
 			row.samples += p->count;
 			row.steps += p->steps;
@@ -481,7 +261,7 @@ static struct xsp_account_row row_at(const struct sum *s, size_t i, size_t *next
 	}
 	if (threads < members && row.least_ns > 0)
 		row.least_ns = 0;
-	row.peer = peer.ahead >= part_of(row.ns, PEER_AHEAD) ? (uint32_t)peer.what : 0;
+	row.peer = peer.ahead >= account_part_of(row.ns, PEER_AHEAD) ? (uint32_t)peer.what : 0;
 	if (!all_known)
 		row.least_ns = row.most_ns = row.most = 0;
 	*next = i;
@@ -596,9 +376,11 @@ static int sum_family(struct xsp_account *a, const struct total *totals, uint32_
 		f->shown.stack_ns +=
 			s.parts.rows[i].kind == XSP_ACCOUNT_WAIT ? (uint64_t)s.parts.rows[i].ns : 0;
 	if (rc == 0)
-		rc = place_waits(&s);
+		rc = account_place_waits(&s);
 	if (rc == 0)
-		rc = share_pools(&s);
+		rc = account_share_pools(&s);
+	if (rc == 0)
+		rc = account_place_spans(&s);
 	for (size_t i = 0; i < s.parts.count && rc == 0; i++) {
 		s.parts.rows[i].function = function_of(a, &s.parts.rows[i]);
 		if (s.parts.rows[i].kind == XSP_ACCOUNT_READY)
@@ -612,6 +394,8 @@ static int sum_family(struct xsp_account *a, const struct total *totals, uint32_
 	XSP_FREE(&s.weights);
 	XSP_FREE(&s.homeless);
 	XSP_FREE(&s.chosen);
+	XSP_FREE(&s.spans);
+	XSP_FREE(&s.lines);
 	XSP_FREE(&s.pools);
 	return rc;
 }
@@ -646,10 +430,8 @@ int xsp_account_end(struct xsp_account *a)
 
 	if (rc == 0)
 		rc = find_families(a);
-	if (rc == 0) {
+	if (rc == 0)
 		total_families(a, totals);
-		account_find_habits(a);
-	}
 	if (rc == 0 && (a->shown = calloc(a->families.count + 1, sizeof(*a->shown))) == NULL)
 		rc = -ENOMEM;
 	const uint64_t longest_ns = longest_life(a);

@@ -471,6 +471,24 @@ int xsp_recorder_cannot_record(pid_t pid, int rc, struct xsp_error *err)
 			     (int)pid, strerror(-rc));
 }
 
+/* Before anything else, as operators are not recorded until then: has an agent begin that records them. */
+static int scan_operators(struct xsp_recorder *r, struct recorded_process *p,
+			  struct xsp_mapped_files *files, struct xsp_error *err)
+{
+	const size_t count = xsp_operators_first(r, files);
+	struct xsp_planned_module *m;
+	int rc = 0;
+
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = plan_file(r, p, &files->files[i], &m, err);
+	const struct xsp_mapped_file *agent = rc == 0 ? xsp_operators_agent(r, p, files) : NULL;
+	if (agent != NULL)
+		rc = add_file(r, p, agent, err);
+	if (agent != NULL && rc == 0)
+		xsp_operators_begin(r, p, agent);
+	return rc;
+}
+
 static XSP_ORDER(by_address, struct xsp_mapped_file, XSP_RISING(start));
 
 int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct xsp_error *err)
@@ -485,10 +503,15 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 		rc = has_ended(p->pid, err);
 	xsp_recorder_limit(r, r->started || p->child || r->options.pid_count == 0);
 	xsp_plan_by_use(&r->plan, p->room == 0 ? p->process : NULL, files);
-	xsp_operators_first(r, files);
 	p->dirty = false;
 	p->mapped_ns = 0; /* also what was mapped before the first look: none of it is late */
+	if (rc == 0 && xsp_operators_wait(r, p, files)) {
+		xsp_mapped_files_free(files);
+		return 0;
+	}
 	const uint32_t known = r->plan.probes;
+	if (rc == 0)
+		rc = scan_operators(r, p, files, err);
 	/* Reads all before it attaches to the first: the kernel makes the first link after a pause wait for a grace
 	 * period, some 10 ms, but not the next ones. */
 	for (size_t i = 0; i < files->count && rc == 0; i++) {
@@ -499,11 +522,6 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 		rc = plan_file(r, p, &files->files[i], &m, err);
 	}
 	note_wanted(r);
-	const struct xsp_mapped_file *agent = rc == 0 ? xsp_operators_agent(r, p, files) : NULL;
-	if (agent != NULL)
-		rc = add_file(r, p, agent, err);
-	if (agent != NULL && rc == 0)
-		xsp_operators_begin(r, p, agent);
 	for (size_t i = 0; i < files->count && rc == 0; i++)
 		rc = add_file(r, p, &files->files[i], err);
 	if (rc < 0 && err->text[0] == '\0')

@@ -139,7 +139,8 @@ static int on_exec(struct xsp_recorder *r, struct recorded_process *p, uint64_t 
 	xsp_process_refresh(p->process);
 	p->dirty = true;
 	p->numbered = NULL;
-	p->driver = false;
+	p->driver = p->injected = p->child = false;
+	p->inject_by_ns = 0;
 	if (r->pythons != NULL || r->agents != NULL) {
 		const int rc = take_all(r, p);
 		if (rc < 0)
@@ -326,11 +327,15 @@ int xsp_recorder_follow_sideband(struct xsp_recorder *r)
 		const uint64_t mapped_ns = p->mapped_ns;
 		r->late.since_ns = p->exec_ns == 0 ? mapped_ns : 0;
 		r->late.missed = false;
+		r->following = true;
 		int failed = xsp_recorder_scan(r, p, &why);
+		r->following = false;
 		r->late.since_ns = 0;
 		/* a process was gone before all was attached to: its libraries were not examined */
 		if (failed == -ESRCH ||
 		    ((failed < 0 || r->late.missed) && !xsp_process_alive(p->process)))
+			p->mapped_ns = mapped_ns;
+		if (failed == 0 && p->dirty) /* its operators wait for the agent */
 			p->mapped_ns = mapped_ns;
 		if (failed == -EINTR) /* the user does not want to wait for its files */
 			count_unlooked(r, mapped_ns);

@@ -25,6 +25,9 @@
 /* The agent looks ten times a second whether it is wanted, and then at all libraries. */
 #define WAIT_NS 1000000000ULL
 #define NAP_MS 5
+/* How long we look for a moment at which a process can load the agent; and at a time, as events gather meanwhile. */
+#define INJECT_NS 10000000000ULL
+#define MOMENT_MS 100
 
 /* ---- what the rings ask for ---- */
 
@@ -236,6 +239,12 @@ static const struct xsp_planned_probe *find_wish(const struct xsp_planned_module
 	return NULL;
 }
 
+static void say_probes_stay(struct xsp_recorder *r, const struct recorded_process *p,
+			    const char *why)
+{
+	xsp_recorder_note(r, "operators of process %d have probes, as usual: %s", (int)p->pid, why);
+}
+
 static void note_probes_stay(struct xsp_recorder *r, const struct recorded_process *p,
 			     const struct xsp_planned_module *agent, const char *why)
 {
@@ -243,7 +252,7 @@ static void note_probes_stay(struct xsp_recorder *r, const struct recorded_proce
 
 	if (wish != NULL)
 		xsp_broker_release_from(r->broker, p->pid, &wish->id, 1, false);
-	xsp_recorder_note(r, "operators of process %d have probes, as usual: %s", (int)p->pid, why);
+	say_probes_stay(r, p, why);
 }
 
 static void note_agent(struct xsp_recorder *r, const struct recorded_process *p)
@@ -274,7 +283,8 @@ static int begin(struct xsp_recorder *r, const struct recorded_process *p, struc
 		return xsp_out_of_memory(err);
 	learn_threads(r, p->pid);
 	note_agent(r, p);
-	return 0;
+	/* of nodes and ranges, whose operators have none, they would cost more than they say */
+	return xsp_recorder_decline(r, XSP_DEFAULT_PYTHON);
 }
 
 static const struct xsp_planned_module *find_agent(const struct xsp_recorder *r,
@@ -290,17 +300,91 @@ static const struct xsp_planned_module *find_agent(const struct xsp_recorder *r,
 	return NULL;
 }
 
-/* Its probes are the first to be planned, as they are the first to be attached: their ids follow one another. */
-void xsp_operators_first(const struct xsp_recorder *r, struct xsp_mapped_files *files)
+static bool has_operators(const struct xsp_mapped_file *f)
 {
-	for (size_t i = 1; r->agents != NULL && i < files->count; i++) {
+	return strstr(xsp_base_name(f->display_path), XSP_TORCH_FILE) != NULL;
+}
+
+static bool is_agent(const struct xsp_mapped_file *f)
+{
+	return xsp_is_agent(f->display_path);
+}
+
+static size_t put_first(struct xsp_mapped_files *files, size_t at,
+			bool (*is)(const struct xsp_mapped_file *f))
+{
+	for (size_t i = at; i < files->count; i++) {
 		const struct xsp_mapped_file f = files->files[i];
-		if (!xsp_is_agent(f.display_path))
+		if (!is(&f))
 			continue;
-		memmove(files->files + 1, files->files, i * sizeof(f));
-		files->files[0] = f;
-		return;
+		memmove(files->files + at + 1, files->files + at, (i - at) * sizeof(f));
+		files->files[at] = f;
+		return at + 1;
 	}
+	return at;
+}
+
+/* Its probes are the first to be planned, as they are the first to be attached: their ids follow one another. */
+size_t xsp_operators_first(const struct xsp_recorder *r, struct xsp_mapped_files *files)
+{
+	const size_t agents = r->agents != NULL ? put_first(files, 0, is_agent) : 0;
+
+	return agents > 0 ? put_first(files, agents, has_operators) : 0;
+}
+
+/* ---- a process that we have started, and that has no agent ---- */
+
+/* Does it have PyTorch, without probes yet? */
+static bool has_new_torch(const struct xsp_recorder *r, const struct recorded_process *p,
+			  const struct xsp_mapped_files *files)
+{
+	bool found = false, agent = false;
+
+	for (size_t i = 0; i < files->count; i++) {
+		const struct xsp_mapped_file *f = &files->files[i];
+		const struct xsp_planned_module *m = xsp_plan_find(&r->plan, f);
+		agent = agent || xsp_is_agent(f->display_path);
+		found = found || (has_operators(f) &&
+				  (m == NULL || m->id >= p->room || !p->modules[m->id].attached));
+	}
+	return found && !agent;
+}
+
+/* Has it the agent now? -EAGAIN: not yet. */
+static int inject(struct xsp_recorder *r, struct recorded_process *p, struct xsp_error *err)
+{
+	struct xsp_broker_injected done;
+	const int rc = xsp_broker_inject(r->broker, p->pid, MOMENT_MS, &done, err);
+
+	if (rc == -ETIMEDOUT && xsp_now_ns() < p->inject_by_ns)
+		return -EAGAIN;
+	if (rc >= 0 && done.entry_value < 0 && done.entry_value != -EALREADY)
+		return xsp_error_set(err, (int)done.entry_value, XSP_STATUS_FAILED,
+				     "the agent did not start: %s",
+				     strerror((int)-done.entry_value));
+	return rc;
+}
+
+bool xsp_operators_wait(struct xsp_recorder *r, struct recorded_process *p,
+			const struct xsp_mapped_files *files)
+{
+	struct xsp_error why = {0};
+
+	if (r->agents == NULL || !r->options.attach.launched || !r->following || p->child ||
+	    p->injected || !has_new_torch(r, p, files))
+		return false;
+	if (p->inject_by_ns == 0) {
+		p->inject_by_ns = xsp_now_ns() + INJECT_NS;
+		xsp_plan_look_ahead(&r->plan, p->process); /* meanwhile */
+	}
+	const int rc = inject(r, p, &why);
+	const bool goes_on = rc >= 0 || rc == -EAGAIN;
+	p->injected = rc != -EAGAIN;
+	if (goes_on)
+		p->dirty = true;
+	else if (xsp_process_alive(p->process))
+		say_probes_stay(r, p, why.text);
+	return goes_on;
 }
 
 const struct xsp_mapped_file *xsp_operators_agent(struct xsp_recorder *r,

@@ -360,7 +360,9 @@ static int on_sample(struct xsp_timeline *t, struct thread *th, const struct xsp
 		return rc;
 	s.function = place.function;
 	s.file = place.file;
-	s.in_span = xsp_charge_call(t, row) != NULL;
+	const struct open_span *inner = xsp_charge_call(t, row), *any = xsp_row_innermost_kept(row);
+	s.in_span = inner != NULL;
+	s.span = inner != NULL && any != NULL && any->place == 0 ? inner->name + 1 : 0;
 	s.in_step = t->steps_end || (row->count > 0 && row->spans[row->count - 1].in_step);
 	s.path = t->samples->path.ids;
 	s.path_length = t->samples->path.length;
