@@ -242,6 +242,7 @@ static struct xsp_account_row row_at(const struct sum *s, size_t i, size_t *next
 		     i++) {
 			const struct part *p = &s->parts.rows[i];
 			ns = account_sum(ns, p->ns);
+			row.loop_ns = account_sum(row.loop_ns, p->loop_ns);
 			account_vote(&peer, p->peer.what, p->peer.ahead);
 			row.samples += p->count;
 			row.steps += p->steps;
@@ -430,8 +431,10 @@ int xsp_account_end(struct xsp_account *a)
 
 	if (rc == 0)
 		rc = find_families(a);
-	if (rc == 0)
+	if (rc == 0) {
 		total_families(a, totals);
+		account_find_habits(a);
+	}
 	if (rc == 0 && (a->shown = calloc(a->families.count + 1, sizeof(*a->shown))) == NULL)
 		rc = -ENOMEM;
 	const uint64_t longest_ns = longest_life(a);

@@ -41,6 +41,9 @@ static int share_out(struct sum *s, const struct part *whole, const struct part 
 		struct part p = *whole;
 		p.ns = account_part_of(whole->ns, weight_of(w) / all);
 		p.peer.ahead = account_part_of(whole->peer.ahead, weight_of(w) / all);
+		p.loop_ns = w->loop_ns > 0
+				    ? account_part_of(p.ns, (double)w->loop_ns / weight_of(w))
+				    : 0;
 		p.place = w->place;
 		p.callee = w->callee;
 		for (size_t k = 0; k < XSP_ACCOUNT_THIRDS; k++)
