@@ -2,9 +2,12 @@
 /*
  * writer.c - the append-only side of a capture. Events gather in one open chunk a ring, definitions in one of their
  * own. Pending definitions are written before an event chunk. After a failed write it writes nothing more and cuts the
- * file back to its last whole chunk.
+ * file back to its last whole chunk. With packed chunks a thread does all that from put_chunk() on.
  */
-#include "capture/format.h"
+#include "capture/pack.h"
+#include "capture/parts.h"
+#include "capture/reader.h"
+#include "capture/writer.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -29,11 +32,17 @@ struct open_chunk {
 
 struct xsp_capture_writer {
 	int fd;
-	int error; /* the first; 0: none */
+	_Atomic int error; /* the first; 0: none */
 	char *path;
 	uint64_t file_id;
-	uint64_t bytes; /* of whole chunks in the file */
-	uint64_t sequence;
+	_Atomic uint64_t bytes; /* of whole chunks in the file */
+	uint64_t bytes_before; /* in earlier parts */
+	uint32_t part; /* 0: it is not split */
+	uint16_t flags; /* of the next chunks */
+	struct xsp_capture_reader *kept; /* what was defined so far; NULL: it is not split */
+	uint64_t sequence; /* the queue's thread counts it, if there is one */
+	struct xsp_packer *packer; /* NULL: chunks are not packed */
+	struct xsp_chunk_queue *queue; /* NULL: none, or the end has come */
 	uint64_t events;
 	unsigned char *definitions;
 	size_t definitions_used, definitions_capacity;
@@ -91,7 +100,8 @@ static int put_bytes(struct xsp_capture_writer *w, struct iovec *iov, int count)
 	return 0;
 }
 
-static int put_chunk(struct xsp_capture_writer *w, struct xsp_chunk_header *h, const void *payload)
+static int write_chunk(struct xsp_capture_writer *w, struct xsp_chunk_header *h,
+		       const void *payload)
 {
 	if (w->error != 0)
 		return w->error;
@@ -110,10 +120,42 @@ static int put_chunk(struct xsp_capture_writer *w, struct xsp_chunk_header *h, c
 	return err;
 }
 
+/* In the queue's thread. If that cannot keep up, chunks stay as they are. */
+static void store_chunk(void *ctx, struct xsp_chunk_header *h, const void *payload, bool hurry)
+{
+	struct xsp_capture_writer *w = ctx;
+	const void *packed = hurry ? NULL : xsp_pack(w->packer, h, payload);
+
+	write_chunk(w, h, packed != NULL ? packed : payload);
+}
+
+static int put_chunk(struct xsp_capture_writer *w, struct xsp_chunk_header *h, const void *payload)
+{
+	h->flags = w->flags;
+	if (w->error != 0 || w->queue == NULL)
+		return write_chunk(w, h, payload);
+	const int rc = xsp_chunk_queue_put(w->queue, h, payload);
+	return rc < 0 ? w->error = rc : 0;
+}
+
+/* For the next part. What belongs to this one does not pile up. */
+static int keep_definitions(struct xsp_capture_writer *w)
+{
+	struct xsp_capture_reader *k = w->kept;
+
+	if (k == NULL || (w->flags & XSP_CHUNK_AGAIN))
+		return 0;
+	const int rc = xsp_definitions_parse(k, w->definitions, w->definitions_used);
+	k->clocks.count = k->losts.count = k->windows.count = 0;
+	return rc == -ENOMEM ? rc : 0;
+}
+
 static int flush_definitions(struct xsp_capture_writer *w)
 {
 	if (w->definitions_used == 0)
 		return w->error;
+	if (keep_definitions(w) < 0)
+		w->error = -ENOMEM;
 	struct xsp_chunk_header h = {
 		.type = XSP_CHUNK_DEFINITIONS,
 		.length = (uint32_t)w->definitions_used,
@@ -153,13 +195,15 @@ static int put_file_header(struct xsp_capture_writer *w)
 {
 	struct xsp_file_header h = {
 		.magic = XSP_FILE_MAGIC,
-		.major = XSP_FILE_MAJOR,
-		.minor = XSP_FILE_MINOR,
+		.major = w->packer != NULL ? XSP_FILE_MAJOR : XSP_FILE_PLAIN,
+		.minor = w->packer != NULL ? 0 : XSP_FILE_MINOR,
 		.header_size = sizeof(h),
 		.event_version = XSP_EVENT_VERSION,
+		.part = w->part,
 		.realtime_ns = clock_now(CLOCK_REALTIME),
 	};
-	if (getrandom(&w->file_id, sizeof(w->file_id), GRND_NONBLOCK) != sizeof(w->file_id))
+	if (w->file_id == 0 &&
+	    getrandom(&w->file_id, sizeof(w->file_id), GRND_NONBLOCK) != sizeof(w->file_id))
 		w->file_id = xsp_capture_crc(&h, sizeof(h)) ^ clock_now(CLOCK_MONOTONIC) << 20;
 	h.file_id = w->file_id;
 	h.crc = xsp_capture_crc(&h, offsetof(struct xsp_file_header, crc));
@@ -169,6 +213,9 @@ static int put_file_header(struct xsp_capture_writer *w)
 
 static void free_writer(struct xsp_capture_writer *w)
 {
+	xsp_chunk_queue_free(w->queue);
+	xsp_packer_free(w->packer);
+	xsp_capture_close(w->kept);
 	for (unsigned i = 0; i < RINGS; i++)
 		free(w->rings[i].data);
 	free(w->definitions);
@@ -176,8 +223,8 @@ static void free_writer(struct xsp_capture_writer *w)
 	free(w);
 }
 
-int xsp_capture_create(int fd, const char *display_path, struct xsp_capture_writer **out,
-		       struct xsp_error *err)
+static int create(int fd, const char *display_path, bool packed, bool split,
+		  struct xsp_capture_writer **out, struct xsp_error *err)
 {
 	*out = NULL;
 	struct xsp_capture_writer *w = calloc(1, sizeof(*w));
@@ -186,7 +233,14 @@ int xsp_capture_create(int fd, const char *display_path, struct xsp_capture_writ
 		return xsp_out_of_memory(err);
 	}
 	w->fd = fd;
-	int rc = put_file_header(w);
+	w->part = split ? 1 : 0;
+	int rc = packed && (w->packer = xsp_packer_new()) == NULL ? -ENOMEM : 0;
+	if (rc == 0 && split && (w->kept = xsp_reader_kept()) == NULL)
+		rc = -ENOMEM;
+	if (rc == 0)
+		rc = put_file_header(w);
+	if (rc == 0 && packed)
+		rc = xsp_chunk_queue_new(store_chunk, w, &w->queue);
 	if (rc < 0) {
 		xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot write %s: %s", display_path,
 			      strerror(-rc));
@@ -195,6 +249,25 @@ int xsp_capture_create(int fd, const char *display_path, struct xsp_capture_writ
 	}
 	*out = w;
 	return 0;
+}
+
+int xsp_capture_create(int fd, const char *display_path, struct xsp_capture_writer **out,
+		       struct xsp_error *err)
+{
+	return create(fd, display_path, false, false, out, err);
+}
+
+int xsp_capture_create_packed(int fd, const char *display_path, bool split,
+			      struct xsp_capture_writer **out, struct xsp_error *err)
+{
+	return create(fd, display_path, true, split, out, err);
+}
+
+/* What waits is in the file, or w->error says why not; later chunks are written at once. */
+static void end_queue(struct xsp_capture_writer *w)
+{
+	xsp_chunk_queue_free(w->queue);
+	w->queue = NULL;
 }
 
 int xsp_capture_flush(struct xsp_capture_writer *w)
@@ -206,27 +279,34 @@ int xsp_capture_flush(struct xsp_capture_writer *w)
 	return flush_definitions(w);
 }
 
-int xsp_capture_finish(struct xsp_capture_writer *w, uint64_t start_ns, uint64_t end_ns,
-		       struct xsp_error *err)
+/* Nobody else writes. */
+static int end_file(struct xsp_capture_writer *w, uint64_t start_ns, uint64_t end_ns)
 {
-	int rc = xsp_capture_flush(w);
-	if (rc == 0) {
-		struct xsp_chunk_end end = {
-			.start_ns = start_ns,
-			.end_ns = end_ns,
-			.events = w->events,
-			.chunks = w->sequence,
-		};
-		struct xsp_chunk_header h = {
-			.type = XSP_CHUNK_END,
-			.length = sizeof(end),
-			.count = 1,
-		};
-		rc = put_chunk(w, &h, &end);
-	}
+	struct xsp_chunk_end end = {
+		.start_ns = start_ns,
+		.end_ns = end_ns,
+		.events = w->events,
+		.chunks = w->sequence,
+	};
+	struct xsp_chunk_header h = {
+		.type = XSP_CHUNK_END,
+		.length = sizeof(end),
+		.count = 1,
+	};
+	int rc = write_chunk(w, &h, &end);
+
 	/* a network file system may report a full disk only now */
 	if (close(w->fd) < 0 && rc == 0 && errno != EINTR)
 		rc = -errno;
+	return rc;
+}
+
+int xsp_capture_finish(struct xsp_capture_writer *w, uint64_t start_ns, uint64_t end_ns,
+		       struct xsp_error *err)
+{
+	xsp_capture_flush(w);
+	end_queue(w);
+	const int rc = end_file(w, start_ns, end_ns);
 	if (rc < 0)
 		xsp_error_set(
 			err, rc, XSP_STATUS_OUTPUT,
@@ -240,11 +320,17 @@ void xsp_capture_abandon(struct xsp_capture_writer *w)
 {
 	if (w == NULL)
 		return;
+	end_queue(w);
 	close(w->fd);
 	free_writer(w);
 }
 
 uint64_t xsp_capture_bytes(const struct xsp_capture_writer *w)
+{
+	return w->bytes_before + w->bytes;
+}
+
+uint64_t xsp_capture_part_bytes(const struct xsp_capture_writer *w)
 {
 	return w->bytes;
 }
@@ -252,6 +338,41 @@ uint64_t xsp_capture_bytes(const struct xsp_capture_writer *w)
 uint64_t xsp_capture_written(const struct xsp_capture_writer *w)
 {
 	return w->events;
+}
+
+/* ---- parts ---- */
+
+struct xsp_capture_reader *xsp_writer_kept(const struct xsp_capture_writer *w)
+{
+	return w->kept;
+}
+
+void xsp_writer_set_flags(struct xsp_capture_writer *w, unsigned flags)
+{
+	w->flags = (uint16_t)flags;
+}
+
+int xsp_writer_next_file(struct xsp_capture_writer *w, int fd, const char *display_path,
+			 uint64_t start_ns, uint64_t end_ns)
+{
+	char *path = strdup(display_path);
+
+	if (path == NULL)
+		return -ENOMEM;
+	xsp_capture_flush(w);
+	if (w->queue != NULL)
+		xsp_chunk_queue_wait(w->queue);
+	w->flags = 0;
+	const int rc = end_file(w, start_ns, end_ns);
+	free(w->path);
+	w->path = path;
+	w->fd = fd;
+	w->bytes_before += w->bytes;
+	w->bytes = w->sequence = w->events = 0;
+	w->part++;
+	if (rc < 0)
+		return w->error = rc;
+	return put_file_header(w);
 }
 
 /* ---- definitions ---- */
@@ -329,6 +450,11 @@ PUT_PLAIN(stats, XSP_RECORD_STATS)
 PUT_PLAIN(lost, XSP_RECORD_LOST)
 PUT_PLAIN(window, XSP_RECORD_WINDOW)
 PUT_PLAIN(let_go, XSP_RECORD_LET_GO)
+
+int xsp_writer_put_before(struct xsp_capture_writer *w, const struct xsp_capture_stats *s)
+{
+	return put_plain(w, XSP_RECORD_STATS_BEFORE, s, sizeof(*s));
+}
 
 int xsp_capture_put_info(struct xsp_capture_writer *w, const char *key, const char *value)
 {
@@ -427,8 +553,8 @@ int xsp_capture_put_clock_pair(struct xsp_capture_writer *w, const struct xsp_ca
 	return put_plain(w, XSP_RECORD_CLOCK, c, sizeof(*c));
 }
 
-static int put_text(struct xsp_capture_writer *w, uint64_t hash, uint16_t flags, const char *text,
-		    size_t length)
+int xsp_writer_put_text(struct xsp_capture_writer *w, uint64_t hash, uint16_t flags,
+			const char *text, size_t length)
 {
 	struct xsp_disk_name d = {.hash = hash, .flags = flags};
 	struct piece s[] = {{.data = text, .size = length}};
@@ -440,7 +566,8 @@ int xsp_capture_put_name(struct xsp_capture_writer *w, uint64_t hash, const char
 	const size_t length = strlen(text);
 	const bool cut = length > XSP_NAME_MAX;
 
-	return put_text(w, hash, cut ? XSP_EVENT_NAME_CUT : 0, text, cut ? XSP_NAME_MAX : length);
+	return xsp_writer_put_text(w, hash, cut ? XSP_EVENT_NAME_CUT : 0, text,
+				   cut ? XSP_NAME_MAX : length);
 }
 
 uint64_t xsp_capture_writer_key(const struct xsp_capture_writer *w)
@@ -460,7 +587,8 @@ static int put_name(struct xsp_capture_writer *w, const struct xsp_event_name *n
 {
 	if (size < sizeof(*n) || n->length > size - sizeof(*n) || n->length > XSP_NAME_MAX)
 		return -EINVAL;
-	return put_text(w, n->name_hash, n->head.flags, (const char *)(n + 1), n->length);
+	return xsp_writer_put_text(w, n->name_hash, n->head.flags, (const char *)(n + 1),
+				   n->length);
 }
 
 int xsp_capture_put_event(struct xsp_capture_writer *w, unsigned ring, const void *event,

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files/file_io.h"
 #include "base/units.h"
 #include "base/format/wrap.h"
 
@@ -44,12 +45,19 @@ int xsp_wrong_value(struct xsp_error *err, const char *option, const char *value
 int xsp_refuse_input_as_output(const char *input, const char *output, struct xsp_error *err)
 {
 	struct stat in, out;
+	bool same = false;
+	char *path;
 
-	if (stat(input, &in) != 0 || stat(output, &out) != 0 || in.st_dev != out.st_dev ||
-	    in.st_ino != out.st_ino || !S_ISREG(in.st_mode))
+	if (stat(output, &out) != 0)
 		return 0;
-	return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-			     "-o %.250s is the file that is read: give another name", output);
+	while (!same && (path = xsp_next_path(&input)) != NULL) {
+		same = stat(path, &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino &&
+		       S_ISREG(in.st_mode);
+		free(path);
+	}
+	return same ? xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				    "-o %.250s is the file that is read: give another name", output)
+		    : 0;
 }
 
 void xsp_say_elsewhere(const char *asked, const char *name)
@@ -117,11 +125,12 @@ int xsp_parse_size(const char *text, size_t *bytes)
 					    {"g", 1024. * 1024 * 1024},
 					    {"gb", 1024. * 1024 * 1024},
 					    {"gib", 1024. * 1024 * 1024},
+					    {"t", 1024. * 1024 * 1024 * 1024},
 					    {NULL, 0}};
 	double value;
 	int rc = parse_with_unit(text, units, 1, &value);
 
-	if (rc < 0 || value < 1 || value > 64. * 1024 * 1024 * 1024)
+	if (rc < 0 || value < 1 || value > 1024. * 1024 * 1024 * 1024 * 1024)
 		return -EINVAL;
 	*bytes = (size_t)value;
 	return 0;

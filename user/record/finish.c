@@ -226,7 +226,7 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 		rc = last[i](r);
 	if (rc == 0)
 		rc = xsp_capture_put_clock(r->writer);
-	int end = xsp_capture_finish(r->writer, r->start_ns, r->end_ns, err);
+	int end = xsp_capture_finish(r->writer, r->part_ns, r->end_ns, err);
 	r->writer = NULL;
 	if (rc < 0 && xsp_broker_is_gone(r->broker))
 		return xsp_broker_gone(r->broker, err);

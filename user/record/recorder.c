@@ -5,6 +5,7 @@
 
 #include "attach/planner.h"
 #include "base/text.h"
+#include "capture/parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -125,7 +126,11 @@ static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
 	int fd = fcntl(xsp_new_file_descriptor(r->file), F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
 		return xsp_error_set(err, -errno, XSP_STATUS_FAILED, "out of file descriptors");
-	rc = xsp_capture_create(fd, xsp_recorder_display_path(r), &r->writer, err);
+	/* in memory it is read at once, and taken back */
+	rc = o->capture_path != NULL
+		     ? xsp_capture_create_packed(fd, xsp_recorder_display_path(r), o->split,
+						 &r->writer, err)
+		     : xsp_capture_create(fd, xsp_recorder_display_path(r), &r->writer, err);
 	if (rc < 0) {
 		close(fd);
 		return rc;
@@ -336,7 +341,7 @@ static int cannot_go_on(const struct xsp_recorder *r, int rc, struct xsp_error *
 
 int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err)
 {
-	r->start_ns = xsp_now_ns();
+	r->start_ns = r->part_ns = xsp_now_ns();
 	r->rate_time_ns = r->last_flush_ns = r->start_ns;
 	r->started = true;
 	int rc = xsp_capture_flush(r->writer);
@@ -404,7 +409,7 @@ static long read_events(struct xsp_recorder *r)
 	return moved;
 }
 
-static int flush(struct xsp_recorder *r)
+int xsp_recorder_write_out(struct xsp_recorder *r)
 {
 	r->last_flush_ns = xsp_now_ns();
 	int rc = xsp_recorder_put_stats(r);
@@ -424,7 +429,7 @@ int xsp_recorder_flush(struct xsp_recorder *r, uint64_t *until_ns, struct xsp_er
 	if (rc == 0 && r->options.attach.waits)
 		rc = xsp_recorder_put_times(r);
 	if (rc == 0)
-		rc = flush(r);
+		rc = xsp_recorder_write_out(r);
 	return rc < 0 ? cannot_go_on(r, rc, err) : 0;
 }
 
@@ -452,7 +457,7 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 	bool first = !r->flushed_events && xsp_drain_totals(r->drain)->events > 0;
 	r->flushed_events |= first;
 	if (rc == 0 && (first || xsp_now_ns() - r->last_flush_ns >= FLUSH_NS))
-		rc = flush(r);
+		rc = xsp_recorder_write_out(r);
 	if (rc < 0)
 		return cannot_go_on(r, rc, err);
 	if (moved < (long)events_a_turn(r) && r->process_count > 0)
@@ -491,6 +496,11 @@ double xsp_recorder_seconds(const struct xsp_recorder *r)
 	return r->started ? (double)(until - r->start_ns) * 1e-9 : 0;
 }
 
+uint64_t xsp_recorder_bytes(const struct xsp_recorder *r)
+{
+	return r->writer != NULL ? xsp_capture_bytes(r->writer) : 0;
+}
+
 void xsp_recorder_status(struct xsp_recorder *r, struct xsp_recorder_status *s)
 {
 	struct xsp_attach_counters c = {0};
@@ -504,7 +514,7 @@ void xsp_recorder_status(struct xsp_recorder *r, struct xsp_recorder_status *s)
 		.events = xsp_drain_totals(r->drain)->events,
 		.lost = c.lost_entries + c.lost_exits + c.lost_other + c.missed +
 			agents.lost_entries + agents.lost_exits + agents.lost_other,
-		.bytes = r->writer ? xsp_capture_bytes(r->writer) : 0,
+		.bytes = xsp_recorder_bytes(r),
 		.events_per_second = r->rate,
 		.overhead = r->overhead,
 		.processes = r->process_count,

@@ -40,6 +40,7 @@ struct xsp_recorder_options {
 	/* The capture's name, even if it will not be kept. NULL: it is in memory, and read as it grows */
 	const char *capture_path;
 	bool capture_named; /* the user asked for it */
+	bool split; /* it is the first of several files */
 	const char *arguments; /* the command line, for the capture's info; may be NULL */
 	xsp_recorder_note_fn note;
 	void *note_ctx; /* of the three */
@@ -80,6 +81,11 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 /* Writes all events up to now to the capture's file, with waits also how each thread spent its time so far. *until_ns:
  * that "now", CLOCK_MONOTONIC. */
 int xsp_recorder_flush(struct xsp_recorder *r, uint64_t *until_ns, struct xsp_error *err);
+
+/* Ends the file of the capture and goes on in the next one, which has the options' `split`. 0 or a negative errno. */
+int xsp_recorder_next_part(struct xsp_recorder *r, const char *path, struct xsp_error *err);
+uint64_t xsp_recorder_bytes(const struct xsp_recorder *r); /* in all files */
+uint64_t xsp_recorder_part_bytes(const struct xsp_recorder *r);
 
 /* The capture's file, without a name so far; the recorder's. */
 struct xsp_new_file *xsp_recorder_file(const struct xsp_recorder *r);

@@ -111,6 +111,7 @@ struct xsp_recorder {
 	bool has_wanted; /* a module has something wanted, not only marks that help it */
 	bool flushed_events; /* the first of them: the file may have its name */
 	uint64_t start_ns, end_ns;
+	uint64_t part_ns; /* when the present file was begun */
 	uint64_t last_flush_ns;
 	uint64_t priced_ns; /* when the price of sections and samples was last checked */
 	double sample_ns; /* of one */
@@ -191,6 +192,10 @@ int xsp_defaults_put_info(struct xsp_recorder *r);
 /* breakpoints.c */
 /* Before they are removed. Missing ones are a gap. */
 void xsp_recorder_look_for_dropped(struct xsp_recorder *r);
+
+/* recorder.c */
+/* Writes the counters and all that is known so far to the file. */
+int xsp_recorder_write_out(struct xsp_recorder *r);
 
 /* put.c */
 /* An event that is made up here, in the ring that the thread's other events come through. */
@@ -312,6 +317,8 @@ void xsp_overhead_start(struct xsp_recorder *r);
 void xsp_overhead_meet(struct xsp_recorder *r, pid_t pid, pid_t tid);
 /* In each turn, after the rings. 0, or the writer's negative errno. */
 int xsp_overhead_turn(struct xsp_recorder *r);
+/* A part of the recording ends at that time: so does a window, and another one begins. */
+int xsp_overhead_edge(struct xsp_recorder *r, uint64_t edge_ns);
 /* Reporting has stopped at r->end_ns; the rings still have events. */
 int xsp_overhead_stop(struct xsp_recorder *r);
 /* The rings are empty: writes the results to the capture. */

@@ -26,6 +26,15 @@ static bool is_asked(const struct xsp_options *o, enum xsp_feature feature)
 	return o->wishes.of[feature].said == XSP_SAID_ON;
 }
 
+static bool names_capture(const struct xsp_options *o)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < o->outputs.count; i++)
+		any = any || xsp_is_capture_name(o->outputs.words[i]);
+	return any;
+}
+
 static bool is_refused(const struct xsp_options *o, enum xsp_feature feature)
 {
 	return o->wishes.of[feature].said == XSP_SAID_OFF;
@@ -52,6 +61,9 @@ static int refuse(const struct xsp_options *o, enum xsp_verb verb, struct xsp_er
 		 "nothing to look at: xsptrace list -p PID"},
 		{o->pid_count == 0 && extra == NULL,
 		 "nothing to trace: give -p PID, or -- COMMAND [ARGS]; see xsptrace --help"},
+		{(o->split_ns > 0 || o->split_bytes > 0) && o->outputs.count > 0 &&
+			 !names_capture(o),
+		 "--split is of captures, and none is kept: add -o NAME.xspt"},
 		{w->gpu_only && (o->gpu_off || named),
 		 "--gpu-only collects what the GPU did and nothing else: leave out -e and --gpu=off"},
 		{o->inject && o->gpu_off && !xsp_selection_asks(&selection, XSP_PROVIDER_OPERATORS),

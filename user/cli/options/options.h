@@ -78,6 +78,8 @@ struct xsp_options {
 	uint64_t duration_ns; /* 0: until stopped */
 	uint64_t attach_limit_ns; /* for reading files and attaching to them */
 	size_t buffer_bytes;
+	size_t max_size, min_free, split_bytes; /* of the capture; 0: no limit */
+	uint64_t split_ns;
 	uint64_t rings; /* hidden */
 	bool user_given; /* --user */
 	uid_t uid;
@@ -89,6 +91,7 @@ struct xsp_options {
 	/* ---- verbs that read captures ---- */
 	bool schema; /* --json-schema */
 	struct xsp_report_output report; /* analyze, compare */
+	char *folded; /* parts of one recording as one word, which `rest` then points to */
 	const char *keep; /* export: -o NAME.xspt; NULL: none */
 	struct xsp_words thresholds; /* analyze */
 	double threshold; /* compare: 0.05 is 5 % */

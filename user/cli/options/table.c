@@ -422,7 +422,17 @@ const struct xsp_option xsp_option_table[] = {
 	 .help = "the start reads files and attaches to them for so\n"
 		 "long (default 10 s), what is used most first; a\n"
 		 "line says what is left out"},
-	{"buffer", 0, RECORD, TOP, "SIZE", xsp_take_buffer, .wanted = "a size (64M, 1G)",
+	{"max-size", 0, RECORD, 0, "SIZE", xsp_take_size, .at = AT(max_size), .least = 65536,
+	 .wanted = "a size from 64K on (100M, 2G)",
+	 .help = "the recording ends when the capture has that size"},
+	{"min-free", 0, RECORD, 0, "SIZE", xsp_take_size, .at = AT(min_free),
+	 .wanted = "a size (500M, 10G)", .help = "... when so little is left where the capture is"},
+	{"split", 0, RECORD, 0, "SIZE|TIME", xsp_take_split,
+	 .wanted = "a size from 64K on (100M, 1G), or a time from 100ms on (60s, 10min)",
+	 .help = "a new file NAME.NNN.xspt after each SIZE or TIME. Each is\n"
+		 "a capture by itself; several given to a verb are one"},
+	{"buffer", 0, RECORD, TOP, "SIZE", xsp_take_size, .at = AT(buffer_bytes),
+	 .most = 64ULL << 30, .wanted = "a size (64M, 1G)",
 	 .help = "memory for events on their way (default 64M)"},
 	{"rings", 0, 0, RECORD | TOP, "N", xsp_take_number, .at = AT(rings), .most = 64,
 	 .wanted = UP_TO_64},

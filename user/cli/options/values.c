@@ -402,9 +402,32 @@ int xsp_take_user(struct xsp_parse *p)
 
 /* ---- how long, how much ---- */
 
-int xsp_take_buffer(struct xsp_parse *p)
+int xsp_take_size(struct xsp_parse *p)
 {
-	return xsp_parse_size(p->value, &p->o->buffer_bytes) < 0 ? wrong(p) : 0;
+	size_t *bytes = place(p);
+
+	return xsp_parse_size(p->value, bytes) < 0 || *bytes < p->row->least ||
+			       (p->row->most > 0 && *bytes > p->row->most)
+		       ? wrong(p)
+		       : 0;
+}
+
+#define SPLIT_LEAST_NS 100000000ULL
+#define SPLIT_LEAST_BYTES 65536U
+
+/* "1G", or "60s": a plain number is neither. */
+int xsp_take_split(struct xsp_parse *p)
+{
+	struct xsp_options *o = p->o;
+
+	o->split_bytes = o->split_ns = 0;
+	if (p->value[0] == '\0' || p->value[strspn(p->value, "0123456789.")] == '\0')
+		return wrong(p);
+	if (xsp_parse_size(p->value, &o->split_bytes) == 0)
+		return o->split_bytes < SPLIT_LEAST_BYTES ? wrong(p) : 0;
+	return xsp_parse_duration(p->value, 0, &o->split_ns) < 0 || o->split_ns < SPLIT_LEAST_NS
+		       ? wrong(p)
+		       : 0;
 }
 
 int xsp_take_sort(struct xsp_parse *p)

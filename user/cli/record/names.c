@@ -90,6 +90,12 @@ int xsp_record_choose_names(struct recording *r, pid_t pid, struct xsp_error *er
 		rc = asprintf(&r->capture, "%s/xsptrace.xspt", r->work);
 	else
 		rc = asprintf(&r->capture, "xsptrace.%s.%d.%s.xspt", name, (int)pid, r->time);
+	if (rc >= 0 && (r->o.split_ns > 0 || r->o.split_bytes > 0)) {
+		r->whole = r->capture;
+		r->part = 1;
+		r->capture = xsp_record_part_name(r->whole, r->part);
+		rc = r->capture != NULL ? 0 : -1;
+	}
 	if (rc >= 0 && r->o.outputs.count == 0)
 		rc = asprintf(&r->default_json, "xsptrace.%s.%d.%s.json.gz", name, (int)pid,
 			      r->time);

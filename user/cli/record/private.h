@@ -33,6 +33,11 @@ struct recording {
 	char time[32]; /* when it started, for default names */
 	char *work; /* the capture's folder if the outputs have none; NULL: the current one */
 	char *capture; /* the name that it has or would get */
+	/* --split: the name without a number; the files that are complete, "A,B"; the number of the one at hand */
+	char *whole, *parts;
+	unsigned part;
+	uint64_t part_began_ns, limits_ns; /* limits.c: when it last looked */
+	char full[160]; /* why the recording ends; "": it has no reason to */
 	bool keep_capture; /* the user asked for it, or nobody said otherwise */
 	/* keep it if the outputs fail; not if they go to a pipe or device, which keeps nothing */
 	bool may_keep;
@@ -90,6 +95,17 @@ void xsp_record_say_busy(struct recording *r, const char *of, const char *instea
 void xsp_record_say_start(const struct recording *r);
 /* Before the answer, which is the last that is said. */
 void xsp_record_say_goes_on(const struct recording *r);
+
+/* limits.c */
+int xsp_record_check_room(const struct recording *r, struct xsp_error *err); /* at the start */
+/* In each turn: 1: the recording is to end; 0, or a negative errno. */
+int xsp_record_keep_limits(struct recording *r, struct xsp_error *err);
+void xsp_record_say_full(const struct recording *r);
+char *xsp_record_part_name(const char *name, unsigned number); /* malloc'd */
+int xsp_record_open_parts(const struct recording *r, struct xsp_capture_reader **out,
+			  struct xsp_error *err);
+/* "run.001.xspt to run.012.xspt", or the only file's name; malloc'd. */
+char *xsp_record_all_parts(const struct recording *r, const char *last);
 
 /* quiet.c */
 void xsp_record_look_at_children(struct recording *r); /* once, before the start */

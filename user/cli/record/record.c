@@ -63,6 +63,12 @@ static int run(struct recording *r, struct xsp_error *err)
 			if (turned > 0)
 				break;
 		}
+		if (rc >= 0) {
+			const int full = xsp_record_keep_limits(r, err);
+			rc = full < 0 ? full : rc;
+			if (full > 0)
+				break;
+		}
 		double seconds = xsp_recorder_seconds(r->recorder);
 		xsp_record_look_if_quiet(r);
 		if (xsp_status_line_due(&line, seconds)) {
@@ -73,6 +79,7 @@ static int run(struct recording *r, struct xsp_error *err)
 			break;
 	}
 	xsp_status_line_end(&line);
+	xsp_record_say_full(r);
 	/* the end may take long, and a second signal may cut it short: keep the capture now */
 	if (rc >= 0)
 		rc = xsp_record_keep_events(r, true, err);
@@ -145,6 +152,8 @@ static int start(struct recording *r, pid_t pid)
 		rc = xsp_record_check_outputs(r, &err);
 	if (rc == 0)
 		rc = xsp_record_make_recorder(r, false, &err);
+	if (rc == 0)
+		rc = xsp_record_check_room(r, &err);
 	const bool made = rc == 0;
 	if (rc == 0)
 		rc = r->launch ? xsp_record_start_launched(r, &err)
@@ -263,6 +272,8 @@ static void clear(struct recording *r, int status)
 	free(r->before);
 	free(r->work);
 	free(r->capture);
+	free(r->whole);
+	free(r->parts);
 	free(r->default_json);
 	xsp_options_clear(&r->o);
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
-#include "capture/capture.h"
+#include "capture/parts.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/options/options.h"
@@ -78,6 +78,14 @@ static void print_window(const struct xsp_capture_reader *r)
 	if (count > 0)
 		printf("%-16s %zu of --max-overhead, %.3f s together\n", "windows", count,
 		       (double)xsp_capture_recorded_ns(r) * 1e-9);
+	uint32_t first, last;
+	const size_t parts = xsp_capture_parts(r, &first, &last);
+	if (parts == 1)
+		printf("%-16s %" PRIu32 " of a recording in several files (--split)\n", "part",
+		       first);
+	else if (parts > 1)
+		printf("%-16s %zu, %" PRIu32 " to %" PRIu32 ", of a recording in several files\n",
+		       "parts", parts, first, last);
 	printf("%-16s %s\n", "file", ends[xsp_capture_how_ended(r)]);
 }
 

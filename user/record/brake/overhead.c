@@ -281,6 +281,17 @@ int xsp_overhead_turn(struct xsp_recorder *r)
 
 /* ---- results ---- */
 
+int xsp_overhead_edge(struct xsp_recorder *r, uint64_t edge_ns)
+{
+	struct xsp_overhead *o = r->overheads;
+
+	if (o == NULL || !o->windows || o->phase != ON)
+		return 0;
+	const int rc = xsp_brake_put_window(r, edge_ns);
+	o->window_ns = edge_ns;
+	return rc;
+}
+
 int xsp_overhead_stop(struct xsp_recorder *r)
 {
 	struct xsp_overhead *o = r->overheads;
