@@ -69,7 +69,7 @@ static int read_file_header(struct xsp_capture_reader *r, struct xsp_error *err)
 	}
 	r->file_id = h.file_id;
 	r->id_known = true;
-	r->unkeyed = h.minor < 2;
+	r->key = h.minor < 2 ? 0 : h.minor < 3 || h.key == 0 ? h.file_id : h.key;
 	int rc = check_version(r, &h, err);
 	if (rc == 0 && h.header_size >= sizeof(h) && h.header_size % 8 == 0 &&
 	    h.header_size <= r->limit)
@@ -232,7 +232,7 @@ void xsp_capture_close(struct xsp_capture_reader *r)
 		return value;                                                                      \
 	}
 VALUE(uint64_t, id, r->file_id)
-VALUE(uint64_t, address_key, r->unkeyed ? 0 : r->file_id)
+VALUE(uint64_t, address_key, r->key)
 VALUE(uint64_t, events, r->events)
 VALUE(bool, stats_known, r->stats_known)
 VALUE(const struct xsp_capture_stats *, stats, &r->stats)

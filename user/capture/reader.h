@@ -41,7 +41,7 @@ struct xsp_capture_reader {
 	uint64_t limit; /* bytes of the file at its opening; later ones are ignored */
 	uint64_t first_chunk;
 	uint64_t file_id;
-	bool unkeyed; /* hashes of addresses have no key */
+	uint64_t key; /* of the hashes of addresses; 0: they have none */
 	bool id_known;
 
 	unsigned char *buffer; /* of the chunk at hand */

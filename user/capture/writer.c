@@ -16,22 +16,25 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/files/file_io.h"
 #include "base/rows/grow.h"
+#include "capture/recent.h"
 
-#define RINGS 64U
+#define RINGS XSP_RECENT_RINGS
 
 struct open_chunk {
 	unsigned char *data; /* XSP_CHUNK_SIZE; NULL until the ring's first event */
-	size_t used;
-	uint32_t count;
+	size_t used, written; /* bytes; those before `written` are in the file */
+	uint32_t count, written_count; /* events */
 	uint64_t first_ns, last_ns;
 };
 
 struct xsp_capture_writer {
-	int fd;
+	int fd; /* -1: there is no file */
+	struct xsp_recent *recent; /* gets all of it, too; NULL: nothing does */
 	int error; /* the first; 0: none */
 	char *path;
-	uint64_t file_id;
+	uint64_t file_id, key;
 	uint64_t bytes; /* of whole chunks in the file */
 	uint64_t sequence;
 	uint64_t events;
@@ -93,7 +96,7 @@ static int put_bytes(struct xsp_capture_writer *w, struct iovec *iov, int count)
 
 static int put_chunk(struct xsp_capture_writer *w, struct xsp_chunk_header *h, const void *payload)
 {
-	if (w->error != 0)
+	if (w->error != 0 || w->fd < 0)
 		return w->error;
 	h->magic = XSP_CHUNK_MAGIC;
 	h->payload_crc = xsp_capture_crc(payload, h->length);
@@ -125,25 +128,43 @@ static int flush_definitions(struct xsp_capture_writer *w)
 	return err;
 }
 
+static int write_ring(struct xsp_capture_writer *w, unsigned ring)
+{
+	struct open_chunk *c = &w->rings[ring];
+	struct xsp_chunk_header h = {
+		.type = XSP_CHUNK_EVENTS,
+		.length = (uint32_t)(c->used - c->written),
+		.first_ns = c->first_ns,
+		.last_ns = c->last_ns,
+		.count = c->count - c->written_count,
+		.ring = ring,
+	};
+	int err = flush_definitions(w);
+
+	if (err == 0 && h.length > 0)
+		err = put_chunk(w, &h, c->data + c->written);
+	if (err == 0)
+		w->events += h.count;
+	c->written = c->used;
+	c->written_count = c->count;
+	return err;
+}
+
+/* And begins anew. */
 static int flush_ring(struct xsp_capture_writer *w, unsigned ring)
 {
 	struct open_chunk *c = &w->rings[ring];
-	int err = flush_definitions(w);
-	if (err == 0 && c->used > 0) {
-		struct xsp_chunk_header h = {
-			.type = XSP_CHUNK_EVENTS,
-			.length = (uint32_t)c->used,
-			.first_ns = c->first_ns,
-			.last_ns = c->last_ns,
-			.count = c->count,
-			.ring = ring,
-		};
-		err = put_chunk(w, &h, c->data);
-		if (err == 0)
-			w->events += c->count;
-	}
-	c->used = 0;
-	c->count = 0;
+	int err = write_ring(w, ring);
+
+	if (w->recent != NULL && c->used > 0)
+		c->data = xsp_recent_take(w->recent,
+					  &(struct xsp_recent_chunk){.data = c->data,
+								     .used = c->used,
+								     .ring = ring,
+								     .first_ns = c->first_ns,
+								     .last_ns = c->last_ns});
+	c->used = c->written = 0;
+	c->count = c->written_count = 0;
 	return err;
 }
 
@@ -158,10 +179,15 @@ static int put_file_header(struct xsp_capture_writer *w)
 		.header_size = sizeof(h),
 		.event_version = XSP_EVENT_VERSION,
 		.realtime_ns = clock_now(CLOCK_REALTIME),
+		.key = w->key,
 	};
 	if (getrandom(&w->file_id, sizeof(w->file_id), GRND_NONBLOCK) != sizeof(w->file_id))
 		w->file_id = xsp_capture_crc(&h, sizeof(h)) ^ clock_now(CLOCK_MONOTONIC) << 20;
 	h.file_id = w->file_id;
+	if (w->key == 0)
+		w->key = w->file_id;
+	if (w->fd < 0)
+		return 0;
 	h.crc = xsp_capture_crc(&h, offsetof(struct xsp_file_header, crc));
 	struct iovec iov = {.iov_base = &h, .iov_len = sizeof(h)};
 	return put_bytes(w, &iov, 1);
@@ -170,14 +196,14 @@ static int put_file_header(struct xsp_capture_writer *w)
 static void free_writer(struct xsp_capture_writer *w)
 {
 	for (unsigned i = 0; i < RINGS; i++)
-		free(w->rings[i].data);
+		xsp_recent_give_back(w->recent, w->rings[i].data);
 	free(w->definitions);
 	free(w->path);
 	free(w);
 }
 
-int xsp_capture_create(int fd, const char *display_path, struct xsp_capture_writer **out,
-		       struct xsp_error *err)
+int xsp_capture_create_keyed(int fd, const char *display_path, uint64_t key,
+			     struct xsp_capture_writer **out, struct xsp_error *err)
 {
 	*out = NULL;
 	struct xsp_capture_writer *w = calloc(1, sizeof(*w));
@@ -186,6 +212,7 @@ int xsp_capture_create(int fd, const char *display_path, struct xsp_capture_writ
 		return xsp_out_of_memory(err);
 	}
 	w->fd = fd;
+	w->key = key;
 	int rc = put_file_header(w);
 	if (rc < 0) {
 		xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot write %s: %s", display_path,
@@ -197,13 +224,40 @@ int xsp_capture_create(int fd, const char *display_path, struct xsp_capture_writ
 	return 0;
 }
 
+int xsp_capture_create(int fd, const char *display_path, struct xsp_capture_writer **out,
+		       struct xsp_error *err)
+{
+	return xsp_capture_create_keyed(fd, display_path, 0, out, err);
+}
+
+int xsp_capture_create_recent(struct xsp_recent *recent, struct xsp_capture_writer **out)
+{
+	const int rc = xsp_capture_create(-1, "the recording in memory", out, NULL);
+
+	if (rc == 0)
+		xsp_capture_keep(*out, recent);
+	return rc;
+}
+
+void xsp_capture_keep(struct xsp_capture_writer *w, struct xsp_recent *recent)
+{
+	w->recent = recent;
+}
+
 int xsp_capture_flush(struct xsp_capture_writer *w)
 {
 	for (unsigned i = 0; i < RINGS; i++) {
-		if (w->rings[i].used > 0)
-			flush_ring(w, i);
+		if (w->rings[i].used > w->rings[i].written)
+			w->recent != NULL ? write_ring(w, i) : flush_ring(w, i);
 	}
 	return flush_definitions(w);
+}
+
+void xsp_capture_keep_rest(struct xsp_capture_writer *w)
+{
+	for (unsigned i = 0; i < RINGS; i++)
+		if (w->rings[i].used > 0)
+			flush_ring(w, i);
 }
 
 int xsp_capture_finish(struct xsp_capture_writer *w, uint64_t start_ns, uint64_t end_ns,
@@ -225,7 +279,7 @@ int xsp_capture_finish(struct xsp_capture_writer *w, uint64_t start_ns, uint64_t
 		rc = put_chunk(w, &h, &end);
 	}
 	/* a network file system may report a full disk only now */
-	if (close(w->fd) < 0 && rc == 0 && errno != EINTR)
+	if (w->fd >= 0 && close(w->fd) < 0 && rc == 0 && errno != EINTR)
 		rc = -errno;
 	if (rc < 0)
 		xsp_error_set(
@@ -240,7 +294,7 @@ void xsp_capture_abandon(struct xsp_capture_writer *w)
 {
 	if (w == NULL)
 		return;
-	close(w->fd);
+	xsp_close(w->fd);
 	free_writer(w);
 }
 
@@ -267,6 +321,39 @@ static struct piece text(const char *s)
 			      .size = s == NULL ? 0 : strnlen(s, XSP_STRING_MAX)};
 }
 
+/* Room for a record; NULL: the writer has an error. */
+static unsigned char *add_record(struct xsp_capture_writer *w, size_t size)
+{
+	if (w->definitions_used > 0 && w->definitions_used + size > XSP_CHUNK_SIZE)
+		flush_definitions(w);
+	if (w->error == 0)
+		w->error = xsp_grow(&w->definitions, &w->definitions_capacity,
+				    w->definitions_used + size);
+	return w->error == 0 ? w->definitions + w->definitions_used : NULL;
+}
+
+/* It is complete. */
+static int end_record(struct xsp_capture_writer *w, const void *record, size_t size)
+{
+	if (w->recent != NULL)
+		w->error = xsp_recent_take_record(w->recent, record);
+	if (w->fd < 0)
+		return w->error;
+	w->definitions_used += size;
+	w->records++;
+	return w->error;
+}
+
+int xsp_capture_put_record(struct xsp_capture_writer *w, const struct xsp_record *record)
+{
+	unsigned char *p = w->error == 0 ? add_record(w, record->size) : NULL;
+
+	if (p == NULL)
+		return w->error;
+	memcpy(p, record, record->size);
+	return end_record(w, p, record->size);
+}
+
 /* `head` begins a struct xsp_disk_* whose type is set; fills in fixed and size. */
 static int put_record(struct xsp_capture_writer *w, enum xsp_record_type type,
 		      struct xsp_record *head, size_t fixed, const struct piece *strings,
@@ -278,17 +365,11 @@ static int put_record(struct xsp_capture_writer *w, enum xsp_record_type type,
 	for (size_t i = 0; i < count; i++)
 		size += sizeof(uint32_t) + strings[i].size + 1;
 	size = (size + 7) & ~(size_t)7;
-	if (w->definitions_used > 0 && w->definitions_used + size > XSP_CHUNK_SIZE) {
-		int err = flush_definitions(w);
-		if (err < 0)
-			return err;
-	}
-	int err = xsp_grow(&w->definitions, &w->definitions_capacity, w->definitions_used + size);
-	if (err < 0)
-		return w->error = err;
+	unsigned char *record = add_record(w, size), *p = record;
+	if (p == NULL)
+		return w->error;
 	*head = (struct xsp_record){
 		.type = (uint16_t)type, .fixed = (uint16_t)fixed, .size = (uint32_t)size};
-	unsigned char *p = w->definitions + w->definitions_used;
 	memset(p, 0, size);
 	memcpy(p, head, fixed);
 	p += fixed;
@@ -299,9 +380,7 @@ static int put_record(struct xsp_capture_writer *w, enum xsp_record_type type,
 			memcpy(p + sizeof(length), strings[i].data, length);
 		p += sizeof(length) + length + 1;
 	}
-	w->definitions_used += size;
-	w->records++;
-	return 0;
+	return end_record(w, record, size);
 }
 
 /* A struct of capture.h, as it is. */
@@ -445,13 +524,13 @@ int xsp_capture_put_name(struct xsp_capture_writer *w, uint64_t hash, const char
 
 uint64_t xsp_capture_writer_key(const struct xsp_capture_writer *w)
 {
-	return w->file_id;
+	return w->key;
 }
 
 int xsp_capture_put_address_name(struct xsp_capture_writer *w, enum xsp_address_name what,
 				 uint32_t pid, uint64_t address, const char *text)
 {
-	return xsp_capture_put_name(w, xsp_address_name_hash(w->file_id, what, pid, address), text);
+	return xsp_capture_put_name(w, xsp_address_name_hash(w->key, what, pid, address), text);
 }
 
 /* ---- events ---- */
@@ -475,7 +554,7 @@ int xsp_capture_put_event(struct xsp_capture_writer *w, unsigned ring, const voi
 		return put_name(w, event, size);
 	struct open_chunk *c = &w->rings[ring];
 	if (c->data == NULL) {
-		c->data = malloc(XSP_CHUNK_SIZE);
+		c->data = xsp_recent_chunk(w->recent);
 		if (c->data == NULL)
 			return w->error = -ENOMEM;
 	}

@@ -15,6 +15,7 @@
 #include "base/files/new_file.h"
 
 struct xsp_recorder;
+struct xsp_flight_options;
 
 /* Gets things worth a line while it works (an unreadable library, refused sites). */
 typedef void (*xsp_recorder_note_fn)(void *ctx, const char *text);
@@ -40,6 +41,8 @@ struct xsp_recorder_options {
 	/* The capture's name, even if it will not be kept. NULL: it is in memory, and read as it grows */
 	const char *capture_path;
 	bool capture_named; /* the user asked for it */
+	/* The capture stays in memory, and snapshots of it are written: flight/flight.h. NULL: it is written as it comes */
+	const struct xsp_flight_options *flight;
 	const char *arguments; /* the command line, for the capture's info; may be NULL */
 	xsp_recorder_note_fn note;
 	void *note_ctx; /* of the three */

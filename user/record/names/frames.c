@@ -225,6 +225,11 @@ int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns, bool last)
 	return rc < 0 ? rc : name_anew(f, end);
 }
 
+size_t xsp_frames_pending(const struct xsp_frames *f)
+{
+	return f->count - f->next;
+}
+
 bool xsp_frames_left(const struct xsp_frames *f)
 {
 	return f->left;

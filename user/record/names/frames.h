@@ -29,6 +29,7 @@ int xsp_frames_see(struct xsp_frames *f, const struct xsp_event *e);
  */
 int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns, bool last);
 
+size_t xsp_frames_pending(const struct xsp_frames *f); /* addresses without names so far */
 /* There were more than XSP_FRAMES_MAX: the others have no names. */
 bool xsp_frames_left(const struct xsp_frames *f);
 /* So many found no time in the `last` budget. */
