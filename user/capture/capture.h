@@ -238,6 +238,9 @@ int xsp_capture_create_recent(struct xsp_recent *recent, struct xsp_capture_writ
 void xsp_capture_keep(struct xsp_capture_writer *w, struct xsp_recent *recent);
 /* Hands it the chunks that are not full yet. */
 void xsp_capture_keep_rest(struct xsp_capture_writer *w);
+void xsp_capture_open_chunks(const struct xsp_capture_writer *w,
+			     void (*fn)(void *ctx, const unsigned char *data, size_t used),
+			     void *ctx);
 
 /* What hits cost in the target, by samples in them: times the price of their probes, which readers see corrected. */
 struct xsp_capture_prices {

@@ -12,7 +12,9 @@ struct kept {
 	uint64_t key;
 	uint32_t put_s; /* when it was put last: seconds of CLOCK_MONOTONIC */
 	uint32_t seen; /* the last search that found something that needs it */
-	bool over; /* a thread that has ended */
+	bool over; /* a thread that has ended; a Python stack that the last search did not find either */
+	/* a name from the kernel side, which knows so many that it has sent, and sends others each time */
+	bool sent, sent_again;
 };
 
 struct xsp_kept {
@@ -56,6 +58,7 @@ struct xsp_recent {
 	uint64_t last_mark_ns;
 	uint64_t dropped_ns; /* the latest event that was dropped */
 	bool cut; /* the recording's beginning is gone */
+	uint64_t names_sent; /* by the kernel side */
 	struct {
 		bool on;
 		uint32_t number;

@@ -9,6 +9,7 @@
 
 #include "base/rows/grow.h"
 #include "capture/kept.h"
+#include "xsptrace/programs.h"
 
 /* A snapshot may be longer than was asked for by a part of this size. */
 #define MARKS_AN_AGE 16
@@ -140,6 +141,16 @@ unsigned char *xsp_recent_take(struct xsp_recent *r, const struct xsp_recent_chu
 int xsp_recent_take_record(struct xsp_recent *r, const struct xsp_record *record)
 {
 	return xsp_kept_put(&r->kept, record);
+}
+
+void xsp_recent_name_sent(struct xsp_recent *r, uint64_t hash)
+{
+	struct kept *one = xsp_kept_find(&r->kept, XSP_RECORD_NAME, hash);
+
+	if (one == NULL || one->sent)
+		return;
+	one->sent = true;
+	one->sent_again = r->names_sent++ >= XSP_NAMES_MOST;
 }
 
 /* ---- marks ---- */

@@ -84,5 +84,7 @@ void xsp_recent_give_back(struct xsp_recent *r, unsigned char *chunk);
 /* Takes a full chunk, and hands out an empty one, or NULL. */
 unsigned char *xsp_recent_take(struct xsp_recent *r, const struct xsp_recent_chunk *c);
 int xsp_recent_take_record(struct xsp_recent *r, const struct xsp_record *record);
+/* The name that was taken last came from the kernel side. */
+void xsp_recent_name_sent(struct xsp_recent *r, uint64_t hash);
 
 #endif

@@ -260,6 +260,15 @@ void xsp_capture_keep_rest(struct xsp_capture_writer *w)
 			flush_ring(w, i);
 }
 
+void xsp_capture_open_chunks(const struct xsp_capture_writer *w,
+			     void (*fn)(void *ctx, const unsigned char *data, size_t used),
+			     void *ctx)
+{
+	for (unsigned i = 0; i < RINGS; i++)
+		if (w->rings[i].used > 0)
+			fn(ctx, w->rings[i].data, w->rings[i].used);
+}
+
 int xsp_capture_finish(struct xsp_capture_writer *w, uint64_t start_ns, uint64_t end_ns,
 		       struct xsp_error *err)
 {
@@ -539,7 +548,10 @@ static int put_name(struct xsp_capture_writer *w, const struct xsp_event_name *n
 {
 	if (size < sizeof(*n) || n->length > size - sizeof(*n) || n->length > XSP_NAME_MAX)
 		return -EINVAL;
-	return put_text(w, n->name_hash, n->head.flags, (const char *)(n + 1), n->length);
+	int rc = put_text(w, n->name_hash, n->head.flags, (const char *)(n + 1), n->length);
+	if (rc == 0 && w->recent != NULL)
+		xsp_recent_name_sent(w->recent, n->name_hash);
+	return rc;
 }
 
 int xsp_capture_put_event(struct xsp_capture_writer *w, unsigned ring, const void *event,

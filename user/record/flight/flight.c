@@ -42,6 +42,21 @@ struct xsp_flight {
 	size_t size, room;
 };
 
+/* Will the definition be put again when an event needs it? */
+static bool forget(void *ctx, unsigned type, uint64_t key)
+{
+	struct xsp_recorder *r = ctx;
+
+	if (type == XSP_RECENT_PROCESS)
+		return xsp_recorder_find(r, (pid_t)key) == NULL;
+	if (type == XSP_RECENT_NAME)
+		return (r->pythons != NULL && xsp_pythons_forget_name(r->pythons, key)) ||
+		       (r->frames != NULL && xsp_frames_forget(r->frames, key));
+	if (r->pythons != NULL)
+		xsp_pythons_renew(r->pythons);
+	return r->pythons != NULL;
+}
+
 int xsp_flight_new(struct xsp_recorder *r)
 {
 	const struct xsp_flight_options *o = r->options.flight;
@@ -53,8 +68,10 @@ int xsp_flight_new(struct xsp_recorder *r)
 	if (f == NULL)
 		return -ENOMEM;
 	f->options = *o;
-	return xsp_recent_new(&(struct xsp_recent_options){.age_ns = o->age_ns, .bytes = o->bytes},
-			      &f->recent);
+	return xsp_recent_new(
+		&(struct xsp_recent_options){
+			.age_ns = o->age_ns, .bytes = o->bytes, .forget = forget, .ctx = r},
+		&f->recent);
 }
 
 void xsp_flight_free(struct xsp_recorder *r)
@@ -286,6 +303,8 @@ int xsp_flight_turn(struct xsp_recorder *r)
 	take_leave(r, WNOHANG);
 	if (xsp_recent_wants_mark(f->recent, now))
 		rc = put_mark(r);
+	if (rc == 0)
+		xsp_recent_prune(f->recent, r->writer);
 	if (rc < 0 || !f->asked || f->writer != 0)
 		return rc;
 	if (r->frames != NULL && xsp_frames_pending(r->frames) > 0 && now - f->asked_ns < NAMES_NS)
