@@ -125,7 +125,7 @@ static int next_of_file(struct xsp_capture_reader *r, struct walk *w, struct xsp
 		return found;
 	if (!r->id_known) {
 		/* the file header is damaged; the first chunk has the number, too */
-		r->file_id = h->file_id;
+		r->file_id = r->key = h->file_id;
 		r->id_known = true;
 	}
 	count_gap(w, h->sequence, at - w->at);

@@ -14,7 +14,7 @@
 #define XSP_FILE_MAGIC "\211XSPT\r\n\032" /* 8 bytes; like PNG's, it shows transfers as text */
 #define XSP_FILE_MAJOR 2 /* the latest that this build reads: chunks may be packed */
 #define XSP_FILE_PLAIN 1 /* none is, and older builds read it */
-#define XSP_FILE_MINOR 2 /* of the plain one: additions that an older reader may skip */
+#define XSP_FILE_MINOR 3 /* of the plain one: additions that an older reader may skip */
 
 struct xsp_file_header {
 	char magic[8];
@@ -25,7 +25,9 @@ struct xsp_file_header {
 	/* random, and in every chunk: bytes inside a chunk (a name that the target made up) never look like a chunk */
 	uint64_t file_id;
 	uint64_t realtime_ns;
-	uint8_t unused[20];
+	/* of the hashes of addresses, in a snapshot: that of its recording, which has several. 0: the file's id */
+	uint64_t key;
+	uint8_t unused[12];
 	uint32_t crc; /* of the bytes before */
 };
 static_assert(sizeof(struct xsp_file_header) == 64, "file header");

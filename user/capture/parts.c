@@ -2,7 +2,9 @@
 /* parts.c - parts.h: the edge between two parts of a recording, and what the next one has to say again. */
 #include "capture/parts.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,71 +16,57 @@ int xsp_capture_mark(struct xsp_capture_writer *w, enum xsp_capture_mark mark)
 {
 	const int rc = xsp_capture_flush(w);
 
-	xsp_writer_set_flags(w, mark == XSP_MARK_AGAIN	  ? XSP_CHUNK_AGAIN
-				: mark == XSP_MARK_CLOSES ? XSP_CHUNK_CLOSES
-							  : 0);
+	w->flags = mark == XSP_MARK_AGAIN    ? XSP_CHUNK_AGAIN
+		   : mark == XSP_MARK_CLOSES ? XSP_CHUNK_CLOSES
+					     : 0;
 	return rc;
 }
 
-/* Of a key's infos the last one counts. */
-static int put_infos(const struct xsp_capture_reader *k, struct xsp_capture_writer *w)
+/* A later type may refer to an earlier one. Of the counters the reader of the part takes off what was before it. */
+static int put_kept(struct xsp_capture_writer *w)
 {
+	struct xsp_kept *k = w->kept;
 	int rc = 0;
 
-	for (size_t i = 0; i < k->info_count && rc == 0; i++)
-		if (xsp_capture_info(k, k->infos[i].key) == k->infos[i].value)
-			rc = xsp_capture_put_info(w, k->infos[i].key, k->infos[i].value);
+	for (size_t i = k->of[XSP_RECORD_THREAD].count; i > 0; i--)
+		if (k->of[XSP_RECORD_THREAD].rows[i - 1].over)
+			xsp_kept_drop(k, XSP_RECORD_THREAD, &k->of[XSP_RECORD_THREAD].rows[i - 1]);
+	for (unsigned type = XSP_RECORD_INFO; type < XSP_RECORD_TYPES; type++)
+		for (size_t i = 0; i < k->of[type].count && rc == 0; i++) {
+			struct xsp_record *r = k->of[type].rows[i].record;
+			if (type == XSP_RECORD_STATS)
+				r->type = XSP_RECORD_STATS_BEFORE;
+			rc = xsp_capture_put_record(w, r);
+			r->type = (uint16_t)type;
+		}
 	return rc;
-}
-
-static int put_name(struct xsp_capture_writer *w, const struct xsp_capture_name *n)
-{
-	return xsp_writer_put_text(w, n->hash, n->cut ? XSP_EVENT_NAME_CUT : 0, n->text,
-				   strlen(n->text));
-}
-
-/* The reader has taken what the innermost frame calls from the front. */
-static int put_python(struct xsp_capture_writer *w, const struct xsp_capture_python *p)
-{
-	struct xsp_capture_python whole = *p;
-
-	if (p->call != 0) {
-		whole.frames--;
-		whole.count++;
-	}
-	return xsp_capture_put_python(w, &whole);
-}
-
-/* Clocks, counters and windows are of the part that they are in. Modules before what names them. */
-static int put_kept(const struct xsp_capture_reader *k, struct xsp_capture_writer *w)
-{
-	int rc = put_infos(k, w);
-
-#define PUT_ALL(many, put)                                                                         \
-	for (size_t i = 0; i < k->many.count && rc == 0; i++)                                      \
-		rc = put(w, &k->many.rows[i]);
-	PUT_ALL(processes, xsp_capture_put_process)
-	PUT_ALL(threads, xsp_capture_put_thread)
-	PUT_ALL(modules, xsp_capture_put_module)
-	PUT_ALL(mappings, xsp_capture_put_mapping)
-	PUT_ALL(probes, xsp_capture_put_probe)
-	PUT_ALL(operators, xsp_capture_put_operator)
-	PUT_ALL(let_gos, xsp_capture_put_let_go)
-	PUT_ALL(names, put_name)
-	PUT_ALL(pythons, put_python)
-	return rc == 0 && k->stats_known ? xsp_writer_put_before(w, &k->stats) : rc;
 }
 
 int xsp_capture_next_part(struct xsp_capture_writer *w, int fd, const char *display_path,
 			  uint64_t start_ns, uint64_t end_ns)
 {
-	struct xsp_capture_reader *kept = xsp_writer_kept(w);
-	int rc = xsp_writer_next_file(w, fd, display_path, start_ns, end_ns);
+	char *path = strdup(display_path);
 
-	if (rc < 0)
-		return rc;
-	xsp_writer_set_flags(w, XSP_CHUNK_AGAIN);
-	return put_kept(kept, w);
+	if (path == NULL)
+		return -ENOMEM;
+	xsp_capture_flush(w);
+	if (w->queue != NULL)
+		xsp_chunk_queue_wait(w->queue); /* now nobody else writes */
+	const int rc = xsp_writer_end_file(w, start_ns, end_ns);
+	free(w->path);
+	w->path = path;
+	w->fd = fd;
+	w->bytes_before += w->bytes;
+	w->bytes = w->sequence = w->events = 0;
+	w->part++;
+	w->error = rc < 0 ? rc : xsp_writer_put_header(w);
+	w->flags = XSP_CHUNK_AGAIN;
+	return w->error == 0 ? put_kept(w) : w->error;
+}
+
+uint64_t xsp_capture_part_bytes(const struct xsp_capture_writer *w)
+{
+	return w->bytes;
 }
 
 bool xsp_capture_is_part(const char *path, uint64_t *id)

@@ -72,8 +72,9 @@ static int read_file_header(struct xsp_capture_reader *r, struct xsp_error *err)
 	}
 	r->file_id = h.file_id;
 	r->id_known = true;
+	const unsigned minor = h.major > XSP_FILE_PLAIN ? XSP_FILE_MINOR : h.minor;
 	r->number = h.major > XSP_FILE_PLAIN ? h.part : 0;
-	r->unkeyed = h.major == XSP_FILE_PLAIN && h.minor < 2;
+	r->key = minor < 2 ? 0 : minor < 3 || h.key == 0 ? h.file_id : h.key;
 	int rc = check_version(r, &h, err);
 	if (rc == 0 && h.header_size >= sizeof(h) && h.header_size % 8 == 0 &&
 	    h.header_size <= r->limit)
@@ -178,11 +179,6 @@ static int scan(struct xsp_capture_reader *r)
 	}
 	count_from_here(r);
 	return rc;
-}
-
-struct xsp_capture_reader *xsp_reader_kept(void)
-{
-	return calloc(1, sizeof(struct xsp_capture_reader));
 }
 
 static struct xsp_capture_reader *new_reader(const char *path)
@@ -346,7 +342,7 @@ void xsp_capture_close(struct xsp_capture_reader *r)
 		return value;                                                                      \
 	}
 VALUE(uint64_t, id, r->file_id)
-VALUE(uint64_t, address_key, r->unkeyed ? 0 : r->file_id)
+VALUE(uint64_t, address_key, r->key)
 VALUE(uint64_t, events, r->events)
 VALUE(bool, stats_known, r->stats_known)
 VALUE(const struct xsp_capture_stats *, stats, &r->stats)

@@ -52,7 +52,7 @@ struct xsp_capture_reader {
 	uint64_t limit; /* bytes of the file at its opening; later ones are ignored */
 	uint64_t first_chunk;
 	uint64_t file_id;
-	bool unkeyed; /* hashes of addresses have no key */
+	uint64_t key; /* of the hashes of addresses; 0: they have none */
 	bool id_known;
 
 	unsigned char *buffer; /* of the chunk at hand */
@@ -103,9 +103,6 @@ int xsp_chunk_next(struct xsp_capture_reader *r, struct walk *w, struct xsp_chun
 int xsp_chunk_load(struct xsp_capture_reader *r, struct xsp_chunk_header *h, uint64_t payload);
 
 /* ---- reader.c ---- */
-
-/* Of a writer: it has no file, and gets its definitions from xsp_definitions_parse(). NULL: no memory. */
-struct xsp_capture_reader *xsp_reader_kept(void);
 
 /* Reads a chunk of definitions; ignores others. 0 or a negative errno. */
 int xsp_chunk_index(struct xsp_capture_reader *r, struct xsp_chunk_header *h, uint64_t payload);

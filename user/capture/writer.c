@@ -6,7 +6,6 @@
  */
 #include "capture/pack.h"
 #include "capture/parts.h"
-#include "capture/reader.h"
 #include "capture/writer.h"
 
 #include <errno.h>
@@ -19,36 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/files/file_io.h"
 #include "base/rows/grow.h"
-
-#define RINGS 64U
-
-struct open_chunk {
-	unsigned char *data; /* XSP_CHUNK_SIZE; NULL until the ring's first event */
-	size_t used;
-	uint32_t count;
-	uint64_t first_ns, last_ns;
-};
-
-struct xsp_capture_writer {
-	int fd;
-	_Atomic int error; /* the first; 0: none */
-	char *path;
-	uint64_t file_id;
-	_Atomic uint64_t bytes; /* of whole chunks in the file */
-	uint64_t bytes_before; /* in earlier parts */
-	uint32_t part; /* 0: it is not split */
-	uint16_t flags; /* of the next chunks */
-	struct xsp_capture_reader *kept; /* what was defined so far; NULL: it is not split */
-	uint64_t sequence; /* the queue's thread counts it, if there is one */
-	struct xsp_packer *packer; /* NULL: chunks are not packed */
-	struct xsp_chunk_queue *queue; /* NULL: none, or the end has come */
-	uint64_t events;
-	unsigned char *definitions;
-	size_t definitions_used, definitions_capacity;
-	uint32_t records;
-	struct open_chunk rings[RINGS];
-};
 
 static uint64_t clock_now(clockid_t clock)
 {
@@ -103,7 +74,7 @@ static int put_bytes(struct xsp_capture_writer *w, struct iovec *iov, int count)
 static int write_chunk(struct xsp_capture_writer *w, struct xsp_chunk_header *h,
 		       const void *payload)
 {
-	if (w->error != 0)
+	if (w->error != 0 || w->fd < 0)
 		return w->error;
 	h->magic = XSP_CHUNK_MAGIC;
 	h->payload_crc = xsp_capture_crc(payload, h->length);
@@ -124,7 +95,7 @@ static int write_chunk(struct xsp_capture_writer *w, struct xsp_chunk_header *h,
 static void store_chunk(void *ctx, struct xsp_chunk_header *h, const void *payload, bool hurry)
 {
 	struct xsp_capture_writer *w = ctx;
-	const void *packed = hurry ? NULL : xsp_pack(w->packer, h, payload);
+	const void *packed = hurry || w->packer == NULL ? NULL : xsp_pack(w->packer, h, payload);
 
 	write_chunk(w, h, packed != NULL ? packed : payload);
 }
@@ -132,30 +103,17 @@ static void store_chunk(void *ctx, struct xsp_chunk_header *h, const void *paylo
 static int put_chunk(struct xsp_capture_writer *w, struct xsp_chunk_header *h, const void *payload)
 {
 	h->flags = w->flags;
-	if (w->error != 0 || w->queue == NULL)
-		return write_chunk(w, h, payload);
-	const int rc = xsp_chunk_queue_put(w->queue, h, payload);
-	return rc < 0 ? w->error = rc : 0;
-}
-
-/* For the next part. What belongs to this one does not pile up. */
-static int keep_definitions(struct xsp_capture_writer *w)
-{
-	struct xsp_capture_reader *k = w->kept;
-
-	if (k == NULL || (w->flags & XSP_CHUNK_AGAIN))
-		return 0;
-	const int rc = xsp_definitions_parse(k, w->definitions, w->definitions_used);
-	k->clocks.count = k->losts.count = k->windows.count = 0;
-	return rc == -ENOMEM ? rc : 0;
+	if (w->error == 0 && w->queue == NULL)
+		store_chunk(w, h, payload, false);
+	else if (w->error == 0)
+		w->error = xsp_chunk_queue_put(w->queue, h, payload);
+	return w->error;
 }
 
 static int flush_definitions(struct xsp_capture_writer *w)
 {
 	if (w->definitions_used == 0)
 		return w->error;
-	if (keep_definitions(w) < 0)
-		w->error = -ENOMEM;
 	struct xsp_chunk_header h = {
 		.type = XSP_CHUNK_DEFINITIONS,
 		.length = (uint32_t)w->definitions_used,
@@ -167,31 +125,49 @@ static int flush_definitions(struct xsp_capture_writer *w)
 	return err;
 }
 
+static int write_ring(struct xsp_capture_writer *w, unsigned ring)
+{
+	struct open_chunk *c = &w->rings[ring];
+	struct xsp_chunk_header h = {
+		.type = XSP_CHUNK_EVENTS,
+		.length = (uint32_t)(c->used - c->written),
+		.first_ns = c->first_ns,
+		.last_ns = c->last_ns,
+		.count = c->count - c->written_count,
+		.ring = ring,
+	};
+	int err = flush_definitions(w);
+
+	if (err == 0 && h.length > 0)
+		err = put_chunk(w, &h, c->data + c->written);
+	if (err == 0)
+		w->events += h.count;
+	c->written = c->used;
+	c->written_count = c->count;
+	return err;
+}
+
+/* And begins anew. */
 static int flush_ring(struct xsp_capture_writer *w, unsigned ring)
 {
 	struct open_chunk *c = &w->rings[ring];
-	int err = flush_definitions(w);
-	if (err == 0 && c->used > 0) {
-		struct xsp_chunk_header h = {
-			.type = XSP_CHUNK_EVENTS,
-			.length = (uint32_t)c->used,
-			.first_ns = c->first_ns,
-			.last_ns = c->last_ns,
-			.count = c->count,
-			.ring = ring,
-		};
-		err = put_chunk(w, &h, c->data);
-		if (err == 0)
-			w->events += c->count;
-	}
-	c->used = 0;
-	c->count = 0;
+	int err = write_ring(w, ring);
+
+	if (w->recent != NULL && c->used > 0)
+		c->data = xsp_recent_take(w->recent,
+					  &(struct xsp_recent_chunk){.data = c->data,
+								     .used = c->used,
+								     .ring = ring,
+								     .first_ns = c->first_ns,
+								     .last_ns = c->last_ns});
+	c->used = c->written = 0;
+	c->count = c->written_count = 0;
 	return err;
 }
 
 /* ---- creating and closing ---- */
 
-static int put_file_header(struct xsp_capture_writer *w)
+int xsp_writer_put_header(struct xsp_capture_writer *w)
 {
 	struct xsp_file_header h = {
 		.magic = XSP_FILE_MAGIC,
@@ -201,11 +177,16 @@ static int put_file_header(struct xsp_capture_writer *w)
 		.event_version = XSP_EVENT_VERSION,
 		.part = w->part,
 		.realtime_ns = clock_now(CLOCK_REALTIME),
+		.key = w->key,
 	};
 	if (w->file_id == 0 &&
 	    getrandom(&w->file_id, sizeof(w->file_id), GRND_NONBLOCK) != sizeof(w->file_id))
 		w->file_id = xsp_capture_crc(&h, sizeof(h)) ^ clock_now(CLOCK_MONOTONIC) << 20;
 	h.file_id = w->file_id;
+	if (w->key == 0)
+		w->key = w->file_id;
+	if (w->fd < 0)
+		return 0;
 	h.crc = xsp_capture_crc(&h, offsetof(struct xsp_file_header, crc));
 	struct iovec iov = {.iov_base = &h, .iov_len = sizeof(h)};
 	return put_bytes(w, &iov, 1);
@@ -215,16 +196,23 @@ static void free_writer(struct xsp_capture_writer *w)
 {
 	xsp_chunk_queue_free(w->queue);
 	xsp_packer_free(w->packer);
-	xsp_capture_close(w->kept);
-	for (unsigned i = 0; i < RINGS; i++)
-		free(w->rings[i].data);
+	if (w->kept != NULL)
+		xsp_kept_free(w->kept);
+	free(w->kept);
+	for (unsigned i = 0; i < XSP_RECENT_RINGS; i++)
+		xsp_recent_give_back(w->recent, w->rings[i].data);
 	free(w->definitions);
 	free(w->path);
 	free(w);
 }
 
-static int create(int fd, const char *display_path, bool packed, bool split,
-		  struct xsp_capture_writer **out, struct xsp_error *err)
+struct how {
+	uint64_t key; /* 0: a new one */
+	bool packed, queued, split;
+};
+
+static int create(int fd, const char *display_path, struct how how, struct xsp_capture_writer **out,
+		  struct xsp_error *err)
 {
 	*out = NULL;
 	struct xsp_capture_writer *w = calloc(1, sizeof(*w));
@@ -233,13 +221,15 @@ static int create(int fd, const char *display_path, bool packed, bool split,
 		return xsp_out_of_memory(err);
 	}
 	w->fd = fd;
-	w->part = split ? 1 : 0;
-	int rc = packed && (w->packer = xsp_packer_new()) == NULL ? -ENOMEM : 0;
-	if (rc == 0 && split && (w->kept = xsp_reader_kept()) == NULL)
+	w->key = how.key;
+	w->part = how.split ? 1 : 0;
+	int rc = 0;
+	if ((how.packed && (w->packer = xsp_packer_new()) == NULL) ||
+	    (how.split && (w->kept = calloc(1, sizeof(*w->kept))) == NULL))
 		rc = -ENOMEM;
 	if (rc == 0)
-		rc = put_file_header(w);
-	if (rc == 0 && packed)
+		rc = xsp_writer_put_header(w);
+	if (rc == 0 && how.queued)
 		rc = xsp_chunk_queue_new(store_chunk, w, &w->queue);
 	if (rc < 0) {
 		xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot write %s: %s", display_path,
@@ -254,13 +244,34 @@ static int create(int fd, const char *display_path, bool packed, bool split,
 int xsp_capture_create(int fd, const char *display_path, struct xsp_capture_writer **out,
 		       struct xsp_error *err)
 {
-	return create(fd, display_path, false, false, out, err);
+	return create(fd, display_path, (struct how){.key = 0}, out, err);
 }
 
 int xsp_capture_create_packed(int fd, const char *display_path, bool split,
 			      struct xsp_capture_writer **out, struct xsp_error *err)
 {
-	return create(fd, display_path, true, split, out, err);
+	return create(fd, display_path,
+		      (struct how){.packed = true, .queued = true, .split = split}, out, err);
+}
+
+int xsp_capture_create_keyed(int fd, const char *display_path, uint64_t key,
+			     struct xsp_capture_writer **out, struct xsp_error *err)
+{
+	return create(fd, display_path, (struct how){.key = key, .packed = true}, out, err);
+}
+
+int xsp_capture_create_recent(struct xsp_recent *recent, struct xsp_capture_writer **out)
+{
+	const int rc = xsp_capture_create(-1, "the recording in memory", out, NULL);
+
+	if (rc == 0)
+		xsp_capture_keep(*out, recent);
+	return rc;
+}
+
+void xsp_capture_keep(struct xsp_capture_writer *w, struct xsp_recent *recent)
+{
+	w->recent = recent;
 }
 
 /* What waits is in the file, or w->error says why not; later chunks are written at once. */
@@ -272,15 +283,30 @@ static void end_queue(struct xsp_capture_writer *w)
 
 int xsp_capture_flush(struct xsp_capture_writer *w)
 {
-	for (unsigned i = 0; i < RINGS; i++) {
-		if (w->rings[i].used > 0)
-			flush_ring(w, i);
+	for (unsigned i = 0; i < XSP_RECENT_RINGS; i++) {
+		if (w->rings[i].used > w->rings[i].written)
+			w->recent != NULL ? write_ring(w, i) : flush_ring(w, i);
 	}
 	return flush_definitions(w);
 }
 
-/* Nobody else writes. */
-static int end_file(struct xsp_capture_writer *w, uint64_t start_ns, uint64_t end_ns)
+void xsp_capture_keep_rest(struct xsp_capture_writer *w)
+{
+	for (unsigned i = 0; i < XSP_RECENT_RINGS; i++)
+		if (w->rings[i].used > 0)
+			flush_ring(w, i);
+}
+
+void xsp_capture_open_chunks(const struct xsp_capture_writer *w,
+			     void (*fn)(void *ctx, const unsigned char *data, size_t used),
+			     void *ctx)
+{
+	for (unsigned i = 0; i < XSP_RECENT_RINGS; i++)
+		if (w->rings[i].used > 0)
+			fn(ctx, w->rings[i].data, w->rings[i].used);
+}
+
+int xsp_writer_end_file(struct xsp_capture_writer *w, uint64_t start_ns, uint64_t end_ns)
 {
 	struct xsp_chunk_end end = {
 		.start_ns = start_ns,
@@ -296,7 +322,7 @@ static int end_file(struct xsp_capture_writer *w, uint64_t start_ns, uint64_t en
 	int rc = write_chunk(w, &h, &end);
 
 	/* a network file system may report a full disk only now */
-	if (close(w->fd) < 0 && rc == 0 && errno != EINTR)
+	if (w->fd >= 0 && close(w->fd) < 0 && rc == 0 && errno != EINTR)
 		rc = -errno;
 	return rc;
 }
@@ -306,7 +332,7 @@ int xsp_capture_finish(struct xsp_capture_writer *w, uint64_t start_ns, uint64_t
 {
 	xsp_capture_flush(w);
 	end_queue(w);
-	const int rc = end_file(w, start_ns, end_ns);
+	const int rc = xsp_writer_end_file(w, start_ns, end_ns);
 	if (rc < 0)
 		xsp_error_set(
 			err, rc, XSP_STATUS_OUTPUT,
@@ -321,7 +347,7 @@ void xsp_capture_abandon(struct xsp_capture_writer *w)
 	if (w == NULL)
 		return;
 	end_queue(w);
-	close(w->fd);
+	xsp_close(w->fd);
 	free_writer(w);
 }
 
@@ -330,49 +356,9 @@ uint64_t xsp_capture_bytes(const struct xsp_capture_writer *w)
 	return w->bytes_before + w->bytes;
 }
 
-uint64_t xsp_capture_part_bytes(const struct xsp_capture_writer *w)
-{
-	return w->bytes;
-}
-
 uint64_t xsp_capture_written(const struct xsp_capture_writer *w)
 {
 	return w->events;
-}
-
-/* ---- parts ---- */
-
-struct xsp_capture_reader *xsp_writer_kept(const struct xsp_capture_writer *w)
-{
-	return w->kept;
-}
-
-void xsp_writer_set_flags(struct xsp_capture_writer *w, unsigned flags)
-{
-	w->flags = (uint16_t)flags;
-}
-
-int xsp_writer_next_file(struct xsp_capture_writer *w, int fd, const char *display_path,
-			 uint64_t start_ns, uint64_t end_ns)
-{
-	char *path = strdup(display_path);
-
-	if (path == NULL)
-		return -ENOMEM;
-	xsp_capture_flush(w);
-	if (w->queue != NULL)
-		xsp_chunk_queue_wait(w->queue);
-	w->flags = 0;
-	const int rc = end_file(w, start_ns, end_ns);
-	free(w->path);
-	w->path = path;
-	w->fd = fd;
-	w->bytes_before += w->bytes;
-	w->bytes = w->sequence = w->events = 0;
-	w->part++;
-	if (rc < 0)
-		return w->error = rc;
-	return put_file_header(w);
 }
 
 /* ---- definitions ---- */
@@ -388,6 +374,41 @@ static struct piece text(const char *s)
 			      .size = s == NULL ? 0 : strnlen(s, XSP_STRING_MAX)};
 }
 
+/* Room for a record; NULL: the writer has an error. */
+static unsigned char *add_record(struct xsp_capture_writer *w, size_t size)
+{
+	if (w->definitions_used > 0 && w->definitions_used + size > XSP_CHUNK_SIZE)
+		flush_definitions(w);
+	if (w->error == 0)
+		w->error = xsp_grow(&w->definitions, &w->definitions_capacity,
+				    w->definitions_used + size);
+	return w->error == 0 ? w->definitions + w->definitions_used : NULL;
+}
+
+/* It is complete. */
+static int end_record(struct xsp_capture_writer *w, const void *record, size_t size)
+{
+	if (w->recent != NULL)
+		w->error = xsp_recent_take_record(w->recent, record);
+	if (w->kept != NULL && xsp_part_repeats(record))
+		w->error = xsp_kept_put(w->kept, record);
+	if (w->fd < 0)
+		return w->error;
+	w->definitions_used += size;
+	w->records++;
+	return w->error;
+}
+
+int xsp_capture_put_record(struct xsp_capture_writer *w, const struct xsp_record *record)
+{
+	unsigned char *p = w->error == 0 ? add_record(w, record->size) : NULL;
+
+	if (p == NULL)
+		return w->error;
+	memcpy(p, record, record->size);
+	return end_record(w, p, record->size);
+}
+
 /* `head` begins a struct xsp_disk_* whose type is set; fills in fixed and size. */
 static int put_record(struct xsp_capture_writer *w, enum xsp_record_type type,
 		      struct xsp_record *head, size_t fixed, const struct piece *strings,
@@ -399,17 +420,11 @@ static int put_record(struct xsp_capture_writer *w, enum xsp_record_type type,
 	for (size_t i = 0; i < count; i++)
 		size += sizeof(uint32_t) + strings[i].size + 1;
 	size = (size + 7) & ~(size_t)7;
-	if (w->definitions_used > 0 && w->definitions_used + size > XSP_CHUNK_SIZE) {
-		int err = flush_definitions(w);
-		if (err < 0)
-			return err;
-	}
-	int err = xsp_grow(&w->definitions, &w->definitions_capacity, w->definitions_used + size);
-	if (err < 0)
-		return w->error = err;
+	unsigned char *record = add_record(w, size), *p = record;
+	if (p == NULL)
+		return w->error;
 	*head = (struct xsp_record){
 		.type = (uint16_t)type, .fixed = (uint16_t)fixed, .size = (uint32_t)size};
-	unsigned char *p = w->definitions + w->definitions_used;
 	memset(p, 0, size);
 	memcpy(p, head, fixed);
 	p += fixed;
@@ -420,9 +435,7 @@ static int put_record(struct xsp_capture_writer *w, enum xsp_record_type type,
 			memcpy(p + sizeof(length), strings[i].data, length);
 		p += sizeof(length) + length + 1;
 	}
-	w->definitions_used += size;
-	w->records++;
-	return 0;
+	return end_record(w, record, size);
 }
 
 /* A struct of capture.h, as it is. */
@@ -450,11 +463,6 @@ PUT_PLAIN(stats, XSP_RECORD_STATS)
 PUT_PLAIN(lost, XSP_RECORD_LOST)
 PUT_PLAIN(window, XSP_RECORD_WINDOW)
 PUT_PLAIN(let_go, XSP_RECORD_LET_GO)
-
-int xsp_writer_put_before(struct xsp_capture_writer *w, const struct xsp_capture_stats *s)
-{
-	return put_plain(w, XSP_RECORD_STATS_BEFORE, s, sizeof(*s));
-}
 
 int xsp_capture_put_info(struct xsp_capture_writer *w, const char *key, const char *value)
 {
@@ -553,8 +561,8 @@ int xsp_capture_put_clock_pair(struct xsp_capture_writer *w, const struct xsp_ca
 	return put_plain(w, XSP_RECORD_CLOCK, c, sizeof(*c));
 }
 
-int xsp_writer_put_text(struct xsp_capture_writer *w, uint64_t hash, uint16_t flags,
-			const char *text, size_t length)
+static int put_text(struct xsp_capture_writer *w, uint64_t hash, uint16_t flags, const char *text,
+		    size_t length)
 {
 	struct xsp_disk_name d = {.hash = hash, .flags = flags};
 	struct piece s[] = {{.data = text, .size = length}};
@@ -566,19 +574,18 @@ int xsp_capture_put_name(struct xsp_capture_writer *w, uint64_t hash, const char
 	const size_t length = strlen(text);
 	const bool cut = length > XSP_NAME_MAX;
 
-	return xsp_writer_put_text(w, hash, cut ? XSP_EVENT_NAME_CUT : 0, text,
-				   cut ? XSP_NAME_MAX : length);
+	return put_text(w, hash, cut ? XSP_EVENT_NAME_CUT : 0, text, cut ? XSP_NAME_MAX : length);
 }
 
 uint64_t xsp_capture_writer_key(const struct xsp_capture_writer *w)
 {
-	return w->file_id;
+	return w->key;
 }
 
 int xsp_capture_put_address_name(struct xsp_capture_writer *w, enum xsp_address_name what,
 				 uint32_t pid, uint64_t address, const char *text)
 {
-	return xsp_capture_put_name(w, xsp_address_name_hash(w->file_id, what, pid, address), text);
+	return xsp_capture_put_name(w, xsp_address_name_hash(w->key, what, pid, address), text);
 }
 
 /* ---- events ---- */
@@ -587,8 +594,10 @@ static int put_name(struct xsp_capture_writer *w, const struct xsp_event_name *n
 {
 	if (size < sizeof(*n) || n->length > size - sizeof(*n) || n->length > XSP_NAME_MAX)
 		return -EINVAL;
-	return xsp_writer_put_text(w, n->name_hash, n->head.flags, (const char *)(n + 1),
-				   n->length);
+	int rc = put_text(w, n->name_hash, n->head.flags, (const char *)(n + 1), n->length);
+	if (rc == 0 && w->recent != NULL)
+		xsp_recent_name_sent(w->recent, n->name_hash);
+	return rc;
 }
 
 int xsp_capture_put_event(struct xsp_capture_writer *w, unsigned ring, const void *event,
@@ -597,13 +606,15 @@ int xsp_capture_put_event(struct xsp_capture_writer *w, unsigned ring, const voi
 	const struct xsp_event *e = event;
 	if (w->error != 0)
 		return w->error;
-	if (ring >= RINGS || size < sizeof(*e) || size % 8 != 0 || size != e->size)
+	if (ring >= XSP_RECENT_RINGS || size < sizeof(*e) || size % 8 != 0 || size != e->size)
 		return -EINVAL;
 	if (e->kind == XSP_EVENT_NAME)
 		return put_name(w, event, size);
+	if (e->kind == XSP_EVENT_TASK && w->kept != NULL && xsp_kept_task(w->kept, event) < 0)
+		return w->error = -ENOMEM;
 	struct open_chunk *c = &w->rings[ring];
 	if (c->data == NULL) {
-		c->data = malloc(XSP_CHUNK_SIZE);
+		c->data = xsp_recent_chunk(w->recent);
 		if (c->data == NULL)
 			return w->error = -ENOMEM;
 	}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "record/recorder_private.h"
 #include "base/clock.h"
+#include "capture/recent.h"
+#include "record/flight/flight.h"
 #include "record/rings/rings.h"
 
 #include "attach/planner.h"
@@ -108,7 +110,7 @@ static int put_infos(struct xsp_recorder *r)
 	return rc < 0 ? rc : put_profile_infos(r);
 }
 
-static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
+static int create_file(struct xsp_recorder *r, struct xsp_error *err)
 {
 	const struct xsp_recorder_options *o = &r->options;
 	struct stat st;
@@ -131,15 +133,31 @@ static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
 		     ? xsp_capture_create_packed(fd, xsp_recorder_display_path(r), o->split,
 						 &r->writer, err)
 		     : xsp_capture_create(fd, xsp_recorder_display_path(r), &r->writer, err);
-	if (rc < 0) {
+	if (rc < 0)
 		close(fd);
-		return rc;
-	}
+	return rc;
+}
+
+static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
+{
+	if (xsp_flight_new(r) < 0)
+		return xsp_out_of_memory(err);
+	int rc = r->flight == NULL ? create_file(r, err)
+				   : xsp_capture_create_recent(xsp_flight_recent(r), &r->writer);
+	if (rc < 0)
+		return r->flight == NULL ? rc : xsp_out_of_memory(err);
 	rc = put_infos(r);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "%s cannot be written: %s",
 				     xsp_recorder_display_path(r), strerror(-rc));
 	return 0;
+}
+
+static void on_task(void *ctx, const struct xsp_event_task *task)
+{
+	if (task->what == XSP_TASK_EXIT)
+		xsp_flight_ended(ctx, (pid_t)task->head.tgid, (int)task->other_tid);
+	xsp_children_task(ctx, task);
 }
 
 static int open_rings(struct xsp_recorder *r, struct xsp_error *err)
@@ -157,7 +175,7 @@ static int open_rings(struct xsp_recorder *r, struct xsp_error *err)
 		.calls = xsp_overhead_calls(r),
 		.cold_ns = r->plan.costs.cold_ns,
 		.steps = xsp_site_costs_steps(&r->plan.costs),
-		.task = xsp_children_task,
+		.task = on_task,
 		.resolve = xsp_recorder_resolve,
 		.gpu = xsp_recorder_gpu_event,
 		.sections = xsp_recorder_sections,
@@ -316,6 +334,7 @@ void xsp_recorder_free(struct xsp_recorder *r)
 	xsp_overhead_free(r);
 	xsp_sideband_free(r->sideband);
 	xsp_capture_abandon(r->writer);
+	xsp_flight_free(r);
 	xsp_new_file_free(r->file);
 	for (size_t i = 0; i < r->process_count; i++) {
 		xsp_process_free(r->processes[i].process);
@@ -452,6 +471,8 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 		rc = xsp_frames_resolve(r->frames, FRAMES_NS, false);
 	if (rc == 0 && r->pythons != NULL)
 		rc = xsp_pythons_turn(r->pythons);
+	if (rc == 0)
+		rc = xsp_flight_turn(r);
 	update_rate(r);
 	/* the first events at once: from then on the capture is worth keeping */
 	bool first = !r->flushed_events && xsp_drain_totals(r->drain)->events > 0;
@@ -514,7 +535,8 @@ void xsp_recorder_status(struct xsp_recorder *r, struct xsp_recorder_status *s)
 		.events = xsp_drain_totals(r->drain)->events,
 		.lost = c.lost_entries + c.lost_exits + c.lost_other + c.missed +
 			agents.lost_entries + agents.lost_exits + agents.lost_other,
-		.bytes = xsp_recorder_bytes(r),
+		.bytes = r->flight != NULL ? xsp_recent_totals(xsp_flight_recent(r)).bytes
+					   : xsp_recorder_bytes(r),
 		.events_per_second = r->rate,
 		.overhead = r->overhead,
 		.processes = r->process_count,

@@ -15,6 +15,7 @@
 #include "base/files/new_file.h"
 
 struct xsp_recorder;
+struct xsp_flight_options;
 
 /* Gets things worth a line while it works (an unreadable library, refused sites). */
 typedef void (*xsp_recorder_note_fn)(void *ctx, const char *text);
@@ -41,6 +42,8 @@ struct xsp_recorder_options {
 	const char *capture_path;
 	bool capture_named; /* the user asked for it */
 	bool split; /* it is the first of several files */
+	/* The capture stays in memory, and snapshots of it are written: flight/flight.h. NULL: it is written as it comes */
+	const struct xsp_flight_options *flight;
 	const char *arguments; /* the command line, for the capture's info; may be NULL */
 	xsp_recorder_note_fn note;
 	void *note_ctx; /* of the three */

@@ -85,7 +85,9 @@ struct xsp_recorder {
 	struct xsp_broker *broker; /* borrowed */
 	struct xsp_planner *planner;
 	struct xsp_plan plan;
-	struct xsp_new_file *file; /* of the capture */
+	struct xsp_new_file *file; /* of the capture; NULL: it has none */
+	struct xsp_flight *flight; /* NULL: this is no flight recorder */
+	bool muted; /* what notes would say is for the end */
 	struct xsp_capture_writer *writer;
 	struct xsp_drain *drain;
 	struct xsp_agent_rings *agents; /* NULL: operators have probes */
@@ -210,6 +212,13 @@ int xsp_recorder_put_held_back(struct xsp_recorder *r);
 /* memory.c */
 /* Writes each process's memory, ten times a second, if it has changed; `now`: at once. 0 or a negative errno. */
 int xsp_recorder_measure(struct xsp_recorder *r, bool now);
+struct xsp_memory_event {
+	struct xsp_event head;
+	struct xsp_section section;
+	struct xsp_process_memory memory;
+};
+/* What was reported last, or false: nothing was. */
+bool xsp_recorder_memory_event(const struct recorded_process *p, struct xsp_memory_event *e);
 
 /* call_sites.c */
 /* The name in the code at a return address, if the probe can read it. */
@@ -221,6 +230,8 @@ int xsp_call_sites_put_info(struct xsp_recorder *r);
 /* finish.c */
 /* Writes the counters to the capture. */
 int xsp_recorder_put_stats(struct xsp_recorder *r);
+/* What the end would say of the recording, so far: for a snapshot. */
+int xsp_recorder_put_so_far(struct xsp_recorder *r);
 
 /* modules.c */
 /* Sets when no further file is read or attached to. `later`: a look of its own, not one of the start. */
@@ -328,6 +339,8 @@ uint64_t xsp_overhead_unseen_ns(const struct xsp_recorder *r);
 void xsp_overhead_status(const struct xsp_recorder *r, struct xsp_recorder_status *s);
 /* Is everything recorded at the moment? Not in a pause. */
 bool xsp_overhead_is_on(const struct xsp_recorder *r);
+/* Have there been pauses? *since_ns: when the present window began; 0: this is a pause. */
+bool xsp_overhead_window(const struct xsp_recorder *r, uint64_t *since_ns);
 /* Are some of the probes in, and others not? */
 bool xsp_overhead_is_changing(const struct xsp_recorder *r);
 

@@ -277,31 +277,6 @@ static int charge_rest(struct xsp_timeline *t, struct clock *k, uint64_t off_ns)
 	return hand_on(t, &c);
 }
 
-/* It waits at the edge of a part: no event says since when, but the sums say how long. */
-static int charge_last_wait(struct xsp_timeline *t, struct clock *k, struct open open,
-			    const struct xsp_event_times *e, uint64_t off_ns, uint64_t until_ns)
-{
-	const uint64_t rest = off_ns > k->off_ns ? off_ns - k->off_ns : 0,
-		       room = until_ns > k->ns ? until_ns - k->ns : 0,
-		       off = rest < room ? rest : room;
-	const unsigned why = e->now - XSP_NOW_WAITS;
-	const struct xsp_wait w = {.pid = k->pid,
-				   .tid = k->tid,
-				   .left_ns = until_ns - off,
-				   .woken_ns = until_ns,
-				   .back_ns = until_ns,
-				   .why = why & (XSP_WAIT_CLASSES - 1),
-				   .syscall = -1,
-				   .flags = XSP_WAIT_OPEN};
-	int rc = run_until(t, k, open, until_ns - off);
-
-	return rc == 0 ? charge_off(t, k, open, &w,
-				    why == XSP_WAIT_RUNNABLE ? XSP_CHARGE_READY
-							     : XSP_CHARGE_WAITING,
-				    until_ns)
-		       : rc;
-}
-
 /* What is open in the thread, if it lives. */
 static struct open still_open(const struct xsp_timeline *t, uint32_t pid, uint32_t tid)
 {
@@ -332,11 +307,8 @@ static int on_times(struct xsp_timeline *t, const struct xsp_event *event)
 		struct clock before = {.pid = k->pid, .tid = k->tid, .ns = e->since_ns};
 		rc = run_until(t, &before, (struct open){NULL, NULL}, first_ns);
 	}
-	const struct open open = still_open(t, k->pid, k->tid);
-	if (rc == 0 && !e->ended && e->now >= XSP_NOW_WAITS)
-		rc = charge_last_wait(t, k, open, e, off_ns, until_ns);
 	if (rc == 0)
-		rc = run_until(t, k, open, until_ns);
+		rc = run_until(t, k, still_open(t, k->pid, k->tid), until_ns);
 	if (rc == 0)
 		rc = charge_rest(t, k, off_ns);
 	if (e->ended)

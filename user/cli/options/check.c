@@ -97,6 +97,13 @@ static int refuse(const struct xsp_options *o, enum xsp_verb verb, struct xsp_er
 		 "--gpu is of what CUDA's calls cause, and they are not traced: add -e cuda, or --gpu-only"},
 		{o->cuda_apis != 0 && !xsp_selection_asks(&selection, XSP_PROVIDER_CUDA_CALLS),
 		 "--cuda-api is of CUDA's calls, and they are not traced: add -e cuda"},
+		{o->flight && o->outputs.count > 0,
+		 "-F writes snapshots: -o FOLDER/ says where, and xsptrace export makes other formats of one"},
+		{o->flight && (o->max_size > 0 || o->min_free > 0 || o->split_ns > 0 ||
+			       o->split_bytes > 0),
+		 "--max-size, --min-free and --split are of a capture that is written as it comes: leave them out, or -F"},
+		{!o->flight && (o->folder != NULL || o->on_snapshot != NULL),
+		 "-o FOLDER/ and --on-snapshot are for the snapshots of -F: add that, or give -o a file"},
 		{o->scopes != 0 && selection.providers == 0 &&
 			 selection.provider_pattern_count == 0,
 		 "--scopes is of what providers show, and none is asked for: add -e torch or -e xsigma"},

@@ -47,6 +47,11 @@ struct xsp_options {
 	bool quiet, verbose;
 	bool progress; /* show progress on a terminal */
 	struct xsp_words outputs; /* -o */
+	/* -F: what stays in memory (0: no limit), and the folder of its snapshots (NULL: here) */
+	bool flight;
+	uint64_t flight_age_ns, flight_bytes;
+	const char *folder;
+	const char *on_snapshot; /* a command; NULL: none */
 	/* which threads, spans and steps are wanted; for captures also which times */
 	struct xsp_cut_options part;
 	uint64_t limit; /* --rows of the summary or of tables; 0: all */

@@ -379,6 +379,17 @@ const struct xsp_option xsp_option_table[] = {
 	 .help = "stop after TIME (10, 500ms, 2min); else Ctrl-C,\n"
 		 "SIGTERM or the target's end. Each of them ends in\n"
 		 "complete outputs"},
+	{"flight-record", 'F', RECORD, 0, "[=AGE,SIZE]", xsp_take_flight,
+	 .wanted =
+		 "how much stays in memory: a time, and a size of at least 8M (30s,512M), 0 for no limit",
+	 .help = "a flight recorder: the last AGE of events stay in\n"
+		 "memory, at most SIZE (default 30s,512M; 0: no limit).\n"
+		 "A snapshot of them, a capture, is written by SIGUSR2,\n"
+		 "at the target's end, crash or exec, at Ctrl-C:\n"
+		 "xsptrace.NAME.PID.TIME.REASON.xspt, here or in\n"
+		 "-o FOLDER/. -d is how long it stays armed"},
+	{"on-snapshot", 0, RECORD, 0, "COMMAND", xsp_take_text, .at = AT(on_snapshot),
+	 .wanted = "a command", .help = "run for each, as you, with its name as argument"},
 	{"output", 'o', RECORD, 0, "FILE", xsp_take_output, .topic = XSP_TOPIC_OUTPUT,
 	 .at = AT(outputs), .wanted = "a file name",
 	 .help = "may be given several times. The ending decides:\n"

@@ -481,10 +481,37 @@ static int check_output_format(struct xsp_parse *p, const struct xsp_export_form
 	return 0;
 }
 
+#define FLIGHT_NS 30000000000ULL
+#define FLIGHT_BYTES ((size_t)512 << 20)
+#define FLIGHT_LEAST ((size_t)8 << 20) /* chunks of 1 MiB, one for each ring at least */
+
+/* "30s,512M", "30s", ",512M". */
+int xsp_take_flight(struct xsp_parse *p)
+{
+	struct xsp_options *o = p->o;
+	const char *value = p->value != NULL ? p->value : "", *comma = strchrnul(value, ',');
+	char age[32];
+	size_t bytes = FLIGHT_BYTES;
+
+	o->flight = true;
+	o->flight_age_ns = FLIGHT_NS;
+	snprintf(age, sizeof(age), "%.*s", (int)(comma - value), value);
+	if ((age[0] != '\0' && xsp_parse_duration(age, 1e9, &o->flight_age_ns) < 0) ||
+	    (*comma == ',' && strcmp(comma + 1, "0") != 0 && xsp_parse_size(comma + 1, &bytes) < 0))
+		return wrong(p);
+	o->flight_bytes = strcmp(comma, ",0") == 0 ? 0 : bytes;
+	return o->flight_bytes != 0 && o->flight_bytes < FLIGHT_LEAST ? wrong(p) : 0;
+}
+
 int xsp_take_output(struct xsp_parse *p)
 {
 	int rc = p->value[0] == '\0' ? wrong(p) : is_given_twice(p);
+	const size_t length = strlen(p->value);
 
+	if (rc == 0 && p->value[length - 1] == '/') {
+		p->o->folder = p->value;
+		return 0;
+	}
 	if (rc == 0)
 		rc = check_output_format(p, xsp_export_format_for(p->value));
 	return rc < 0 ? rc : xsp_take_word(p);

@@ -80,6 +80,11 @@ int xsp_record_choose_names(struct recording *r, pid_t pid, struct xsp_error *er
 		clean_name(xsp_process_comm(p), name, sizeof(name));
 		xsp_process_free(p);
 	}
+	if (r->o.flight) {
+		char prefix[80];
+		snprintf(prefix, sizeof(prefix), "xsptrace.%s.%d", name, (int)pid);
+		return xsp_record_prepare_flight(r, prefix, err);
+	}
 	r->keep_capture = asked != NULL || r->o.outputs.count == 0;
 	r->may_keep = r->keep_capture || file != NULL;
 	if (asked != NULL)

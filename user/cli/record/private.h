@@ -9,6 +9,7 @@
 #include "cli/screen/status_line.h"
 #include "cli/record/switches.h"
 #include "export/export.h"
+#include "record/flight/flight.h"
 #include "record/recorder.h"
 
 /* CPU time of the processes that -p names, and of their other descendants. */
@@ -32,12 +33,14 @@ struct recording {
 	char idle[900]; /* why no call began, if none did */
 	char time[32]; /* when it started, for default names */
 	char *work; /* the capture's folder if the outputs have none; NULL: the current one */
-	char *capture; /* the name that it has or would get */
+	char *capture; /* the name that it has or would get; of a flight recorder the beginning of its snapshots' */
 	/* --split: the name without a number; the files that are complete, "A,B"; the number of the one at hand */
 	char *whole, *parts;
 	unsigned part;
 	uint64_t part_began_ns, limits_ns; /* limits.c: when it last looked */
 	char full[160]; /* why the recording ends; "": it has no reason to */
+	struct xsp_flight_options flight;
+	int on_snapshot; /* runs the user's command; -1: none */
 	bool keep_capture; /* the user asked for it, or nobody said otherwise */
 	/* keep it if the outputs fail; not if they go to a pipe or device, which keeps nothing */
 	bool may_keep;
@@ -65,6 +68,8 @@ static inline uint64_t xsp_record_named_providers(const struct recording *r)
 /* signals.c */
 void xsp_record_catch_signals(void);
 int xsp_record_stop_signal(void); /* 0: none has come */
+void xsp_record_catch_snapshots(void);
+bool xsp_record_snapshot_signal(void); /* has one come since the last call? */
 /* The capture that a second signal keeps, under its name if the user asked for it; NULL:
  * nothing. */
 void xsp_record_put_at_stake(struct xsp_new_file *capture, bool asked_for);
@@ -106,6 +111,12 @@ int xsp_record_open_parts(const struct recording *r, struct xsp_capture_reader *
 			  struct xsp_error *err);
 /* "run.001.xspt to run.012.xspt", or the only file's name; malloc'd. */
 char *xsp_record_all_parts(const struct recording *r, const char *last);
+
+/* flight.c: -F */
+int xsp_record_prepare_flight(struct recording *r, const char *name, struct xsp_error *err);
+void xsp_record_say_armed(const struct recording *r);
+void xsp_record_look_at_requests(struct recording *r);
+int xsp_record_end_flight(struct recording *r, bool failed); /* the exit status */
 
 /* quiet.c */
 void xsp_record_look_at_children(struct recording *r); /* once, before the start */

@@ -8,12 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/files/file_io.h"
 #include "cli/record/agent.h"
 #include "cli/cli.h"
 #include "cli/verbs/list.h"
 #include "cli/record/no_match.h"
 #include "cli/record/private.h"
 #include "cli/screen/screen.h"
+#include "cli/record/on_snapshot.h"
 #include "cli/record/session.h"
 #include "xsptrace/gpu.h"
 
@@ -71,6 +73,7 @@ static int run(struct recording *r, struct xsp_error *err)
 		}
 		double seconds = xsp_recorder_seconds(r->recorder);
 		xsp_record_look_if_quiet(r);
+		xsp_record_look_at_requests(r);
 		if (xsp_status_line_due(&line, seconds)) {
 			xsp_recorder_status(r->recorder, &s);
 			xsp_status_line_show(&line, &s, r->o.duration_ns);
@@ -197,6 +200,7 @@ static int record_now(struct recording *r)
 	xsp_record_say_start(r);
 	if (r->view != NULL)
 		return show(r);
+	xsp_record_say_armed(r);
 	const int rc = run(r, &err);
 	const bool traced = xsp_record_is_traced(r);
 	if (traced && xsp_record_says_why_nothing(r) && !xsp_recorder_has_calls(r->recorder))
@@ -206,7 +210,9 @@ static int record_now(struct recording *r)
 	status = status != 0 ? status : worse;
 	if (traced && r->launch != NULL)
 		xsp_record_say_unmatched(r);
-	worse = traced ? xsp_record_write_outputs(r) : leave_nothing(r, pid);
+	worse = !traced	      ? leave_nothing(r, pid)
+		: r->o.flight ? xsp_record_end_flight(r, rc < 0)
+			      : xsp_record_write_outputs(r);
 	return status != 0 ? status : worse;
 }
 
@@ -268,6 +274,7 @@ static void clear(struct recording *r, int status)
 	xsp_recorder_free(r->recorder);
 	xsp_broker_free(r->broker, xsp_record_stop_signal() != 0 && status >= 128 ? 0 : LEAVE_MS);
 	xsp_launch_free(r->launch);
+	xsp_close(r->on_snapshot);
 	free(r->arguments);
 	free(r->before);
 	free(r->work);
@@ -292,6 +299,13 @@ static int prepare_and_record(struct recording *r)
 			      " was not found beside xsptrace or in ../lib");
 	if (r->o.rest_count > 0 && xsp_options_selection(&r->o, NULL).gpu != 0)
 		xsp_agent_prepare(r->o.quiet);
+	if (r->o.on_snapshot != NULL) {
+		r->on_snapshot = xsp_on_snapshot_start(r->o.on_snapshot, user.uid, user.gid);
+		if (r->on_snapshot < 0)
+			xsp_error_set(&err, r->on_snapshot, XSP_STATUS_FAILED,
+				      "--on-snapshot has no process: %s",
+				      strerror(-r->on_snapshot));
+	}
 	if (err.status != XSP_STATUS_OK ||
 	    (r->o.rest_count > 0 &&
 	     xsp_launch_start(r->o.rest, user.uid, user.gid, &r->launch, &err) < 0) ||
@@ -307,7 +321,7 @@ static int prepare_and_record(struct recording *r)
 int xsp_record_live(int argc, char **argv, const struct xsp_live_view *view)
 {
 	const enum xsp_verb verb = view != NULL ? XSP_VERB_TOP : XSP_VERB_RECORD;
-	struct recording r = {.view = view};
+	struct recording r = {.view = view, .on_snapshot = -1};
 	struct xsp_error err = {0};
 	int status;
 
@@ -321,6 +335,8 @@ int xsp_record_live(int argc, char **argv, const struct xsp_live_view *view)
 		if (r.o.exit == XSP_EXIT_BY_RETURN)
 			xsp_say("warning: --exit=return swaps return addresses on the target's stack: a C++ exception that passes a traced function kills the target");
 		xsp_record_catch_signals();
+		if (r.o.flight)
+			xsp_record_catch_snapshots();
 		if (view == NULL)
 			r.switches = xsp_switches_begin();
 		else if (view->prepare != NULL)

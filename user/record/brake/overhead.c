@@ -82,6 +82,14 @@ bool xsp_overhead_is_on(const struct xsp_recorder *r)
 	return r->overheads == NULL || r->overheads->phase == ON;
 }
 
+bool xsp_overhead_window(const struct xsp_recorder *r, uint64_t *since_ns)
+{
+	const struct xsp_overhead *o = r->overheads;
+
+	*since_ns = o != NULL && o->phase == ON ? o->window_ns : 0;
+	return o != NULL && o->windows;
+}
+
 bool xsp_overhead_is_changing(const struct xsp_recorder *r)
 {
 	return r->overheads != NULL &&
