@@ -12,6 +12,7 @@
 #include "base/rows/order.h"
 
 #define SLICE_NS 20000000ULL /* rings are written in turn, so much time of each */
+#define FLUSH_SLICES 50
 
 struct cursor {
 	size_t chunk, at; /* the ring's next event; chunk: of recent->chunks */
@@ -132,6 +133,21 @@ static void make_even(struct xsp_event_times *e)
 	take(&e->running_ns, more);
 }
 
+/* It was asked for a little later than the start: what the thread was doing then it had been doing. */
+static void take_later(const struct snapshot *s, struct xsp_event_times *then)
+{
+	const uint64_t later =
+		then->head.time_ns > s->start_ns ? then->head.time_ns - s->start_ns : 0;
+	const uint32_t why = then->now - XSP_NOW_WAITS;
+
+	if (then->now < XSP_NOW_WAITS)
+		take(&then->running_ns, later);
+	else if (why == XSP_WAIT_RUNNABLE || why >= XSP_WAIT_CLASSES)
+		take(&then->runnable_ns, later);
+	else
+		take(&then->blocked_ns[why], later);
+}
+
 /* The thread's time since the start. False: not known. */
 static bool take_base(const struct snapshot *s, struct xsp_event_times *e)
 {
@@ -145,7 +161,8 @@ static bool take_base(const struct snapshot *s, struct xsp_event_times *e)
 	memcpy(&then, s->base + *at, sizeof(then));
 	if (then.since_ns != e->since_ns || then.head.time_ns > e->head.time_ns)
 		return false;
-	e->since_ns = then.head.time_ns;
+	take_later(s, &then);
+	e->since_ns = s->start_ns;
 	take(&e->running_ns, then.running_ns);
 	take(&e->runnable_ns, then.runnable_ns);
 	for (size_t i = 0; i < XSP_WAIT_CLASSES; i++) {
@@ -242,6 +259,7 @@ static int put_slice(struct snapshot *s, unsigned ring, uint64_t until_ns)
 static int put_chunks(struct snapshot *s)
 {
 	uint64_t until = s->start_ns;
+	unsigned slices = 0;
 	int left = 1;
 
 	for (unsigned ring = 0; ring < XSP_RECENT_RINGS; ring++)
@@ -255,6 +273,9 @@ static int put_chunks(struct snapshot *s)
 			left = rc < 0 ? rc : left | rc;
 		}
 		left = until == UINT64_MAX && left > 0 ? 0 : left;
+		/* as in a recording: rings are not further apart in the file */
+		if (++slices % FLUSH_SLICES == 0)
+			xsp_capture_flush(s->to);
 	}
 	return left;
 }

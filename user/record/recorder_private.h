@@ -207,13 +207,14 @@ int xsp_recorder_put_held_back(struct xsp_recorder *r);
 /* memory.c */
 /* Writes each process's memory, ten times a second, if it has changed; `now`: at once. 0 or a negative errno. */
 int xsp_recorder_measure(struct xsp_recorder *r, bool now);
-struct xsp_memory_event {
+struct xsp_process_memory_event {
 	struct xsp_event head;
 	struct xsp_section section;
 	struct xsp_process_memory memory;
 };
 /* What was reported last, or false: nothing was. */
-bool xsp_recorder_memory_event(const struct recorded_process *p, struct xsp_memory_event *e);
+bool xsp_recorder_memory_event(const struct recorded_process *p,
+			       struct xsp_process_memory_event *e);
 
 /* call_sites.c */
 /* The name in the code at a return address, if the probe can read it. */

@@ -19,6 +19,7 @@
 #include "record/recorder_private.h"
 
 #define NAMES_NS 1000000000ULL /* a snapshot waits so long for names */
+#define FRESH_S 10 /* events may come so long after what they need */
 #define NICE 10 /* of the process that writes: the recording comes first */
 
 struct xsp_flight {
@@ -68,10 +69,12 @@ int xsp_flight_new(struct xsp_recorder *r)
 	if (f == NULL)
 		return -ENOMEM;
 	f->options = *o;
-	return xsp_recent_new(
-		&(struct xsp_recent_options){
-			.age_ns = o->age_ns, .bytes = o->bytes, .forget = forget, .ctx = r},
-		&f->recent);
+	return xsp_recent_new(&(struct xsp_recent_options){.age_ns = o->age_ns,
+							   .bytes = o->bytes,
+							   .forget = forget,
+							   .fresh_s = FRESH_S,
+							   .ctx = r},
+			      &f->recent);
 }
 
 void xsp_flight_free(struct xsp_recorder *r)
@@ -121,7 +124,7 @@ static int add_threads(struct xsp_recorder *r, bool open)
 
 static int add_memory(struct xsp_recorder *r)
 {
-	struct xsp_memory_event e;
+	struct xsp_process_memory_event e;
 	int rc = 0;
 
 	for (size_t i = 0; i < r->process_count && rc == 0; i++)
