@@ -3,6 +3,7 @@
 #include "capture_builder.h"
 
 #include "capture/recent.h"
+#include "xsptrace/gpu.h"
 #include "xsptrace/programs.h"
 
 #define SECOND 1000000000ULL
@@ -307,6 +308,46 @@ Test(recent, counters_and_windows)
 	r = snapshot(&k, now);
 	cr_assert_eq(xsp_capture_windows(r, &w), 3);
 	cr_expect_eq(w[2].start_ns, w[2].end_ns);
+	end_keeping(&k, r);
+}
+
+static int see_gpu(void *ctx, const struct xsp_event *e)
+{
+	struct xsp_gpu_batch_head *h = ctx;
+
+	if (e->kind == XSP_EVENT_GPU)
+		memcpy(h, (const char *)e + sizeof(struct xsp_event_gpu), sizeof(*h));
+	return 0;
+}
+
+/* Records of the GPU before the start are not lost. */
+Test(recent, gpu_records)
+{
+	struct kept_recording k;
+	struct {
+		struct xsp_event_gpu event;
+		struct xsp_gpu_batch_head head;
+	} e = {.event = {.head = {.kind = XSP_EVENT_GPU, .probe = UINT32_MAX},
+			 .bytes = sizeof(e.head)},
+	       .head = {.head = {.type = XSP_GPU_BATCH_HEAD, .size = sizeof(e.head)},
+			.pid = 100,
+			.records = 10,
+			.window_first = 5,
+			.window_ns = 7}};
+	struct xsp_gpu_batch_head last = {.pid = 0};
+	struct xsp_error err = {0};
+
+	keep(&k, 10 * SECOND, 0);
+	for (uint64_t s = 1; s <= 30; s++) {
+		mark(&k, s * SECOND, NULL, 0);
+		k.b.now = s * SECOND;
+		e.head.first = 5 + 10 * s;
+		builder_put(&k.b, &e, sizeof(e));
+	}
+	struct xsp_capture_reader *r = snapshot(&k, (struct xsp_recent_now){.end_ns = 31 * SECOND});
+	cr_assert_eq(xsp_capture_read_events(r, see_gpu, &last, &err), 0);
+	cr_expect_eq(last.first, 305);
+	cr_expect_eq(last.window_first, 205, "%llu", last.window_first);
 	end_keeping(&k, r);
 }
 

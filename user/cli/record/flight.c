@@ -147,6 +147,17 @@ static const char *last_reason(const struct recording *r, bool failed)
 	}
 }
 
+static void say_what_was_kept(const struct recording *r)
+{
+	const struct xsp_flight_status s = xsp_flight_status(r->recorder);
+	char events[XSP_UNITS_SIZE], definitions[XSP_UNITS_SIZE];
+
+	fprintf(stderr,
+		"kept %s of events, %.1f s; %llu definitions of %s; %llu were dropped, as no event needed them\n",
+		xsp_format_bytes(events, s.bytes), s.seconds, (unsigned long long)s.definitions,
+		xsp_format_bytes(definitions, s.definition_bytes), (unsigned long long)s.pruned);
+}
+
 int xsp_record_end_flight(struct recording *r, bool failed)
 {
 	const char *reason = last_reason(r, failed);
@@ -154,6 +165,8 @@ int xsp_record_end_flight(struct recording *r, bool failed)
 	const int status = xsp_flight_last(r->recorder, reason, NULL);
 	const unsigned n = xsp_flight_status(r->recorder).snapshots;
 
+	if (r->o.verbose)
+		say_what_was_kept(r);
 	if (reason == NULL && !r->o.quiet)
 		fprintf(stderr, "disarmed after %s: %u snapshot%s\n",
 			xsp_format_ns(seconds, (uint64_t)(1e9 * xsp_recorder_seconds(r->recorder))),
