@@ -13,8 +13,6 @@
 
 #define FEW 20000 /* definitions that are worth no search */
 #define TURN_NS 1000000ULL
-/* Events may come so long after their definitions. */
-#define FRESH_S 10
 
 struct search {
 	struct xsp_recent *recent;
@@ -102,14 +100,11 @@ static void look_at_open(void *ctx, const unsigned char *data, size_t used)
 
 /* ---- what goes ---- */
 
-static bool is_fresh(const struct kept *one)
-{
-	return xsp_now_ns() / 1000000000 < (uint64_t)one->put_s + FRESH_S;
-}
-
 static bool is_needed(const struct xsp_recent *r, const struct kept *one)
 {
-	return one->seen == r->search.number || is_fresh(one);
+	const uint64_t now_s = xsp_now_ns() / 1000000000;
+
+	return one->seen == r->search.number || now_s < (uint64_t)one->put_s + r->options.fresh_s;
 }
 
 static void drop(struct xsp_recent *r, enum xsp_record_type type, struct kept *one)

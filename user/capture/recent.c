@@ -117,7 +117,9 @@ static void keep_size(struct xsp_recent *r)
 {
 	size_t n = 0;
 
-	while (r->options.bytes > 0 && r->first < r->count && bytes_of(r) > r->options.bytes)
+	/* with the one that is handed out next */
+	while (r->options.bytes > 0 && r->first < r->count &&
+	       bytes_of(r) + XSP_CHUNK_SIZE > r->options.bytes)
 		drop_chunk(r);
 	while (n < r->mark_count && r->marks[n].time_ns <= r->dropped_ns)
 		n++;
@@ -198,7 +200,8 @@ int xsp_recent_mark(struct xsp_recent *r, uint64_t now_ns, const void *state, si
 
 	if (m.state == NULL)
 		return -ENOMEM;
-	memcpy(m.state, state, size);
+	if (size > 0)
+		memcpy(m.state, state, size);
 	if (stats != NULL)
 		memcpy(&m.stats, stats->record + 1, sizeof(m.stats));
 	if (r->mark_count >= MARKS_MOST)

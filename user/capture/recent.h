@@ -26,6 +26,7 @@ struct xsp_recent_options {
 	 * `type` and `key`: XSP_RECENT_*. May be NULL: none goes. */
 	bool (*forget)(void *ctx, unsigned type, uint64_t key);
 	void *ctx;
+	uint32_t fresh_s; /* events may come so long after their definitions */
 };
 
 /* What may go, and its key. */

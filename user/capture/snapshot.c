@@ -10,8 +10,10 @@
 #include <string.h>
 
 #include "base/rows/order.h"
+#include "xsptrace/gpu.h"
 
 #define SLICE_NS 20000000ULL /* rings are written in turn, so much time of each */
+#define FLUSH_SLICES 50
 
 struct cursor {
 	size_t chunk, at; /* the ring's next event; chunk: of recent->chunks */
@@ -23,6 +25,8 @@ struct snapshot {
 	const struct xsp_recent_now *now;
 	uint64_t start_ns;
 	struct xsp_capture_stats stats; /* at the start */
+	XSP_TALLY(uint64_t)
+	gpu_first; /* number of a window's first record here, by process and window */
 	struct xsp_u64map base_at; /* thread → where its TIMES are in the mark's state */
 	const unsigned char *base; /* the mark's state, or NULL */
 	size_t base_size;
@@ -132,6 +136,21 @@ static void make_even(struct xsp_event_times *e)
 	take(&e->running_ns, more);
 }
 
+/* It was asked for a little later than the start: what the thread was doing then it had been doing. */
+static void take_later(const struct snapshot *s, struct xsp_event_times *then)
+{
+	const uint64_t later =
+		then->head.time_ns > s->start_ns ? then->head.time_ns - s->start_ns : 0;
+	const uint32_t why = then->now - XSP_NOW_WAITS;
+
+	if (then->now < XSP_NOW_WAITS)
+		take(&then->running_ns, later);
+	else if (why == XSP_WAIT_RUNNABLE || why >= XSP_WAIT_CLASSES)
+		take(&then->runnable_ns, later);
+	else
+		take(&then->blocked_ns[why], later);
+}
+
 /* The thread's time since the start. False: not known. */
 static bool take_base(const struct snapshot *s, struct xsp_event_times *e)
 {
@@ -145,7 +164,8 @@ static bool take_base(const struct snapshot *s, struct xsp_event_times *e)
 	memcpy(&then, s->base + *at, sizeof(then));
 	if (then.since_ns != e->since_ns || then.head.time_ns > e->head.time_ns)
 		return false;
-	e->since_ns = then.head.time_ns;
+	take_later(s, &then);
+	e->since_ns = s->start_ns;
 	take(&e->running_ns, then.running_ns);
 	take(&e->runnable_ns, then.runnable_ns);
 	for (size_t i = 0; i < XSP_WAIT_CLASSES; i++) {
@@ -191,10 +211,35 @@ static int put_wait(struct snapshot *s, unsigned ring, const struct xsp_event *e
 	return xsp_capture_put_event(s->to, ring, w, e->size);
 }
 
+/* Agents number their records, and what came before the start is not lost. */
+static int put_gpu(struct snapshot *s, unsigned ring, const struct xsp_event *e)
+{
+	uint64_t copy[UINT16_MAX / 8 + 1];
+	struct xsp_event_gpu *batch = (void *)copy;
+	struct xsp_gpu_batch_head *h = (void *)(batch + 1), head;
+
+	if (!s->recent->cut || e->size < sizeof(*batch) + sizeof(*h) ||
+	    ((const struct xsp_event_gpu *)(const void *)e)->bytes > e->size - sizeof(*batch))
+		return xsp_capture_put_event(s->to, ring, e, e->size);
+	memcpy(copy, e, e->size);
+	if (h->head.type != XSP_GPU_BATCH_HEAD || h->head.size != sizeof(*h))
+		return xsp_capture_put_event(s->to, ring, e, e->size);
+	memcpy(&head, h, sizeof(head));
+	const uint64_t window = xsp_u64_mix(head.window_ns ^ xsp_u64_mix(head.pid)),
+		       *first = xsp_tally_row(&s->gpu_first, window, &(uint64_t){head.first});
+	if (first == NULL)
+		return -ENOMEM;
+	if (head.window_first < *first)
+		h->window_first = *first;
+	return xsp_capture_put_event(s->to, ring, copy, e->size);
+}
+
 static int put_event(struct snapshot *s, unsigned ring, const struct xsp_event *e)
 {
 	if (e->time_ns < s->start_ns)
 		return 0;
+	if (e->kind == XSP_EVENT_GPU)
+		return put_gpu(s, ring, e);
 	if (e->kind == XSP_EVENT_TIMES)
 		return put_times(s, ring, e);
 	if (e->kind == XSP_EVENT_WAIT && e->size >= sizeof(struct xsp_event_wait) &&
@@ -242,6 +287,7 @@ static int put_slice(struct snapshot *s, unsigned ring, uint64_t until_ns)
 static int put_chunks(struct snapshot *s)
 {
 	uint64_t until = s->start_ns;
+	unsigned slices = 0;
 	int left = 1;
 
 	for (unsigned ring = 0; ring < XSP_RECENT_RINGS; ring++)
@@ -255,6 +301,9 @@ static int put_chunks(struct snapshot *s)
 			left = rc < 0 ? rc : left | rc;
 		}
 		left = until == UINT64_MAX && left > 0 ? 0 : left;
+		/* as in a recording: rings are not further apart in the file */
+		if (++slices % FLUSH_SLICES == 0)
+			xsp_capture_flush(s->to);
 	}
 	return left;
 }
@@ -319,6 +368,7 @@ int xsp_recent_write(struct xsp_recent *r, struct xsp_capture_writer *from,
 	if (rc == 0)
 		rc = put_state(&s, now->state, now->size, false);
 	xsp_u64map_free(&s.base_at);
+	xsp_tally_free(&s.gpu_first);
 	*start_ns = s.start_ns;
 	return rc;
 }

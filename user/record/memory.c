@@ -62,23 +62,23 @@ static void take_probes_out(const struct recorded_process *p, struct xsp_process
 	m->file += ours;
 }
 
-static struct xsp_memory_event event_of(const struct recorded_process *p, uint64_t now)
+static struct xsp_process_memory_event event_of(const struct recorded_process *p, uint64_t now)
 {
-	return (struct xsp_memory_event){
+	return (struct xsp_process_memory_event){
 		.head = {.time_ns = now,
 			 .tid = (uint32_t)p->pid,
 			 .tgid = (uint32_t)p->pid,
 			 .probe = UINT32_MAX,
 			 .kind = XSP_EVENT_MEMORY,
 			 .flags = XSP_EVENT_SECTIONS,
-			 .size = sizeof(struct xsp_memory_event)},
+			 .size = sizeof(struct xsp_process_memory_event)},
 		.section = {.type = XSP_SECTION_PROCESS_MEMORY,
 			    .size = sizeof(struct xsp_section) + sizeof(p->memory)},
 		.memory = p->memory,
 	};
 }
 
-bool xsp_recorder_memory_event(const struct recorded_process *p, struct xsp_memory_event *e)
+bool xsp_recorder_memory_event(const struct recorded_process *p, struct xsp_process_memory_event *e)
 {
 	*e = event_of(p, p->measured_ns);
 	return p->measured_ns != 0;
@@ -86,7 +86,7 @@ bool xsp_recorder_memory_event(const struct recorded_process *p, struct xsp_memo
 
 static int measure(struct xsp_recorder *r, struct recorded_process *p, uint64_t now)
 {
-	struct xsp_memory_event e = event_of(p, now);
+	struct xsp_process_memory_event e = event_of(p, now);
 
 	if (xsp_overhead_is_changing(r))
 		return 0;

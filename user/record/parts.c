@@ -41,7 +41,7 @@ static int close_part(struct xsp_recorder *r, const struct xsp_thread_now *rows,
 /* With what the reader of the part alone has to know of before. */
 static int begin_part(struct xsp_recorder *r, struct xsp_thread_now *rows, size_t count)
 {
-	struct xsp_memory_event memory;
+	struct xsp_process_memory_event memory;
 	int rc = 0;
 
 	for (size_t i = 0; i < count && rc == 0; i++) {

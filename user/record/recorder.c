@@ -120,8 +120,9 @@ static int create_file(struct xsp_recorder *r, struct xsp_error *err)
 			err, -EEXIST, XSP_STATUS_OUTPUT,
 			"cannot write %s: it is there and is not a regular file; links and devices are never written through, give another name",
 			o->capture_path);
-	int rc = o->capture_path != NULL ? xsp_new_file_open(o->capture_path, NULL, &r->file)
-					 : xsp_new_file_in_memory(&r->file);
+	int rc = o->capture_path != NULL && r->flight == NULL
+			 ? xsp_new_file_open(o->capture_path, NULL, &r->file)
+			 : xsp_new_file_in_memory(&r->file);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot create %s: %s",
 				     xsp_recorder_display_path(r), strerror(-rc));
@@ -129,7 +130,7 @@ static int create_file(struct xsp_recorder *r, struct xsp_error *err)
 	if (fd < 0)
 		return xsp_error_set(err, -errno, XSP_STATUS_FAILED, "out of file descriptors");
 	/* in memory it is read at once, and taken back */
-	rc = o->capture_path != NULL
+	rc = o->capture_path != NULL && r->flight == NULL
 		     ? xsp_capture_create_packed(fd, xsp_recorder_display_path(r), o->split,
 						 &r->writer, err)
 		     : xsp_capture_create(fd, xsp_recorder_display_path(r), &r->writer, err);
@@ -142,10 +143,13 @@ static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
 {
 	if (xsp_flight_new(r) < 0)
 		return xsp_out_of_memory(err);
-	int rc = r->flight == NULL ? create_file(r, err)
-				   : xsp_capture_create_recent(xsp_flight_recent(r), &r->writer);
+	int rc = r->flight == NULL || r->options.watched
+			 ? create_file(r, err)
+			 : xsp_capture_create_recent(xsp_flight_recent(r), &r->writer);
 	if (rc < 0)
-		return r->flight == NULL ? rc : xsp_out_of_memory(err);
+		return rc == -ENOMEM ? xsp_out_of_memory(err) : rc;
+	if (r->flight != NULL)
+		xsp_capture_keep(r->writer, xsp_flight_recent(r));
 	rc = put_infos(r);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "%s cannot be written: %s",
@@ -155,6 +159,13 @@ static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
 
 static void on_task(void *ctx, const struct xsp_event_task *task)
 {
+	struct xsp_recorder *r = ctx;
+
+	if (task->what == XSP_TASK_EXIT && task->head.tid == task->head.tgid &&
+	    task->other_tgid != 0) {
+		r->failed.pid = (pid_t)task->head.tgid;
+		r->failed.status = task->other_tgid;
+	}
 	if (task->what == XSP_TASK_EXIT)
 		xsp_flight_ended(ctx, (pid_t)task->head.tgid, (int)task->other_tid);
 	xsp_children_task(ctx, task);

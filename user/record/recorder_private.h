@@ -114,6 +114,11 @@ struct xsp_recorder {
 	bool flushed_events; /* the first of them: the file may have its name */
 	uint64_t start_ns, end_ns;
 	uint64_t part_ns; /* when the present file was begun */
+	uint64_t gpu_ns; /* the end of the last GPU activity */
+	struct {
+		pid_t pid;
+		unsigned status;
+	} failed; /* the last process that did */
 	uint64_t last_flush_ns;
 	uint64_t priced_ns; /* when the price of sections and samples was last checked */
 	double sample_ns; /* of one */
@@ -212,13 +217,14 @@ int xsp_recorder_put_held_back(struct xsp_recorder *r);
 /* memory.c */
 /* Writes each process's memory, ten times a second, if it has changed; `now`: at once. 0 or a negative errno. */
 int xsp_recorder_measure(struct xsp_recorder *r, bool now);
-struct xsp_memory_event {
+struct xsp_process_memory_event {
 	struct xsp_event head;
 	struct xsp_section section;
 	struct xsp_process_memory memory;
 };
 /* What was reported last, or false: nothing was. */
-bool xsp_recorder_memory_event(const struct recorded_process *p, struct xsp_memory_event *e);
+bool xsp_recorder_memory_event(const struct recorded_process *p,
+			       struct xsp_process_memory_event *e);
 
 /* call_sites.c */
 /* The name in the code at a return address, if the probe can read it. */

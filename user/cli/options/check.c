@@ -35,6 +35,19 @@ static bool names_capture(const struct xsp_options *o)
 	return any;
 }
 
+#define OF_SPANS                                                                                   \
+	(1U << XSP_TRIGGER_SPAN | 1U << XSP_TRIGGER_RATE | 1U << XSP_TRIGGER_STEP |                \
+	 1U << XSP_TRIGGER_SLOW_STEP)
+
+static bool has_trigger(const struct xsp_options *o, unsigned kinds)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < o->trigger_count; i++)
+		any = any || (kinds >> o->triggers[i].kind & 1);
+	return any;
+}
+
 static bool is_refused(const struct xsp_options *o, enum xsp_feature feature)
 {
 	return o->wishes.of[feature].said == XSP_SAID_OFF;
@@ -99,6 +112,11 @@ static int refuse(const struct xsp_options *o, enum xsp_verb verb, struct xsp_er
 		 "--cuda-api is of CUDA's calls, and they are not traced: add -e cuda"},
 		{o->flight && o->outputs.count > 0,
 		 "-F writes snapshots: -o FOLDER/ says where, and xsptrace export makes other formats of one"},
+		{!o->flight && o->trigger_count > 0, "--trigger is the flight recorder's: add -F"},
+		{has_trigger(o, 1U << XSP_TRIGGER_WAIT) && is_refused(o, XSP_FEATURE_WAITS),
+		 "--trigger wait:... is of waits: leave out --waits=off"},
+		{has_trigger(o, OF_SPANS) && (w->profile || w->gpu_only),
+		 "--profile and --gpu-only record no calls and no steps for a --trigger: leave them out, or the trigger"},
 		{o->flight && (o->max_size > 0 || o->min_free > 0 || o->split_ns > 0 ||
 			       o->split_bytes > 0),
 		 "--max-size, --min-free and --split are of a capture that is written as it comes: leave them out, or -F"},

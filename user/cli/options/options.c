@@ -19,6 +19,8 @@
 #define DEFAULT_ATTACH_LIMIT_NS 10000000000ULL
 #define DEFAULT_INTERVAL_NS 1000000000
 #define DEFAULT_THRESHOLD 0.05
+#define DEFAULT_TRIGGER_DELAY_NS 1000000000
+#define DEFAULT_SNAPSHOTS 10
 
 /* Verbs for which several parts of a recording are one capture. */
 #define READS_ONE                                                                                  \
@@ -210,6 +212,8 @@ bool xsp_options_take(int argc, char **argv, enum xsp_verb verb, struct xsp_opti
 				  .limit = DEFAULT_ROWS,
 				  .gpu_off = verb == XSP_VERB_TOP,
 				  .interval_ns = DEFAULT_INTERVAL_NS,
+				  .trigger_delay_ns = DEFAULT_TRIGGER_DELAY_NS,
+				  .max_snapshots = DEFAULT_SNAPSHOTS,
 				  .threshold = DEFAULT_THRESHOLD};
 	int rc = take_all(&p);
 	o->rest = argv + optind;
@@ -240,6 +244,9 @@ void xsp_options_clear(struct xsp_options *o)
 	free(o->outputs.words);
 	free(o->thresholds.words);
 	free(o->folded);
+	for (size_t i = 0; i < o->trigger_count; i++)
+		xsp_trigger_clear(&o->triggers[i]);
+	free(o->triggers);
 	xsp_cut_clear(&o->part);
 	*o = (struct xsp_options){0};
 }

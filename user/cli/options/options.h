@@ -14,6 +14,7 @@
 #include "model/view.h"
 #include "probes/probe.h"
 #include "record/recording.h"
+#include "trigger/expression.h"
 
 enum xsp_verb {
 	XSP_VERB_RECORD,
@@ -52,6 +53,10 @@ struct xsp_options {
 	uint64_t flight_age_ns, flight_bytes;
 	const char *folder;
 	const char *on_snapshot; /* a command; NULL: none */
+	struct xsp_trigger *triggers;
+	size_t trigger_count;
+	uint64_t trigger_delay_ns, trigger_timeout_ns; /* 0: none */
+	uint64_t max_snapshots; /* by triggers */
 	/* which threads, spans and steps are wanted; for captures also which times */
 	struct xsp_cut_options part;
 	uint64_t limit; /* --rows of the summary or of tables; 0: all */

@@ -70,6 +70,7 @@ int xsp_take_probe(struct xsp_parse *p);
 int xsp_take_output(struct xsp_parse *p);
 int xsp_take_export_output(struct xsp_parse *p);
 int xsp_take_flight(struct xsp_parse *p);
+int xsp_take_trigger(struct xsp_parse *p);
 int xsp_take_tids(struct xsp_parse *p);
 int xsp_take_comm(struct xsp_parse *p);
 int xsp_take_pattern(struct xsp_parse *p);

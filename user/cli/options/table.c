@@ -390,6 +390,23 @@ const struct xsp_option xsp_option_table[] = {
 		 "-o FOLDER/. -d is how long it stays armed"},
 	{"on-snapshot", 0, RECORD, 0, "COMMAND", xsp_take_text, .at = AT(on_snapshot),
 	 .wanted = "a command", .help = "run for each, as you, with its name as argument"},
+	{"trigger", 0, RECORD, 0, "EXPR", xsp_take_trigger,
+	 .help = "one is written, too, when a call takes too long\n"
+		 "(NAME>50ms) or comes too often (NAME/s>100), at\n"
+		 "step>200ms, step>1.5x (the median), wait:lock>1s,\n"
+		 "rss>20G, rss+100M/min, gpu-idle>2s, lost>0, exit!=0;\n"
+		 "may be given several times"},
+	{"trigger-delay", 0, RECORD, 0, "TIME", xsp_take_time, .at = AT(trigger_delay_ns),
+	 .plain_ns = 1000000000, .wanted = "a time (1s, 500ms, 0)",
+	 .help = "of what follows is in it (default 1s). What fires again\n"
+		 "within AGE is in the next one"},
+	{"trigger-timeout", 0, RECORD, 0, "TIME", xsp_take_time, .at = AT(trigger_timeout_ns),
+	 .plain_ns = 1000000000, .least = 1, .wanted = "a time (10min, 8h)",
+	 .help = "ends when none has fired for so long"},
+	{"max-snapshots", 0, RECORD, 0, "N", xsp_take_number, .at = AT(max_snapshots),
+	 .most = 10000, .wanted = "a number from 1 to 10000",
+	 .help = "of triggers stay (default 10): the oldest of the reason\n"
+		 "that has most of them goes first"},
 	{"output", 'o', RECORD, 0, "FILE", xsp_take_output, .topic = XSP_TOPIC_OUTPUT,
 	 .at = AT(outputs), .wanted = "a file name",
 	 .help = "may be given several times. The ending decides:\n"

@@ -17,6 +17,7 @@
 #include "cli/page_output.h"
 #include "cli/screen/top_page.h"
 #include "export/export.h"
+#include "trigger/watch.h"
 
 const char *xsp_option_shown(const struct xsp_option *row, char text[32])
 {
@@ -501,6 +502,22 @@ int xsp_take_flight(struct xsp_parse *p)
 		return wrong(p);
 	o->flight_bytes = strcmp(comma, ",0") == 0 ? 0 : bytes;
 	return o->flight_bytes != 0 && o->flight_bytes < FLIGHT_LEAST ? wrong(p) : 0;
+}
+
+int xsp_take_trigger(struct xsp_parse *p)
+{
+	struct xsp_options *o = p->o;
+	struct xsp_trigger t;
+	int rc = xsp_trigger_parse(p->value, &t, p->err);
+
+	if (rc == 0 && o->trigger_count == XSP_TRIGGERS_MAX)
+		rc = xsp_error_set(p->err, -E2BIG, XSP_STATUS_TRIGGER, "more than %u triggers",
+				   XSP_TRIGGERS_MAX);
+	if (rc == 0)
+		rc = append(p, &o->triggers, &o->trigger_count, sizeof(t), &t);
+	if (rc < 0)
+		xsp_trigger_clear(&t);
+	return rc;
 }
 
 int xsp_take_output(struct xsp_parse *p)

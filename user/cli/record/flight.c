@@ -84,6 +84,14 @@ static int write_snapshot(void *ctx, struct xsp_recorder *recorder,
 	return status;
 }
 
+static void on_written(void *ctx, const struct xsp_flight_snapshot *s, int status)
+{
+	struct recording *r = ctx;
+
+	(void)status;
+	xsp_triggers_written(r->triggers, s->path, s->reason);
+}
+
 /* Not when the first one is written, which may be tomorrow. */
 static int check_folder(const char *path, struct xsp_error *err)
 {
@@ -105,6 +113,7 @@ int xsp_record_prepare_flight(struct recording *r, const char *name, struct xsp_
 						.bytes = r->o.flight_bytes,
 						.prefix = r->capture,
 						.write = write_snapshot,
+						.written = on_written,
 						.ctx = r,
 						.kept = r->on_snapshot};
 	return check_folder(r->capture, err);
@@ -112,18 +121,19 @@ int xsp_record_prepare_flight(struct recording *r, const char *name, struct xsp_
 
 void xsp_record_say_armed(const struct recording *r)
 {
-	char age[XSP_UNITS_SIZE], bytes[XSP_UNITS_SIZE];
+	char age[XSP_UNITS_SIZE], bytes[XSP_UNITS_SIZE], triggers[300];
 
 	if (!r->o.flight || r->o.quiet)
 		return;
+	xsp_triggers_describe(&r->o, triggers, sizeof(triggers));
 	fprintf(stderr,
-		"armed: the last %s%s%s%s%s are kept; a snapshot is written by kill -USR2 %d, at Ctrl-C, and at the target's end\n",
+		"armed: the last %s%s%s%s%s are kept; a snapshot is written by kill -USR2 %d, at Ctrl-C, at the target's end%s%s\n",
 		r->o.flight_age_ns != 0 ? xsp_format_ns(age, r->o.flight_age_ns) : "",
 		r->o.flight_age_ns != 0 && r->o.flight_bytes != 0 ? ", at most " : "",
 		r->o.flight_bytes != 0 ? xsp_format_bytes(bytes, r->o.flight_bytes) : "",
 		r->o.flight_bytes != 0 ? " of events" : "",
 		r->o.flight_age_ns + r->o.flight_bytes == 0 ? "events since now" : "",
-		(int)getpid());
+		(int)getpid(), triggers[0] != '\0' ? ", and at " : "", triggers);
 }
 
 void xsp_record_look_at_requests(struct recording *r)
@@ -135,9 +145,13 @@ void xsp_record_look_at_requests(struct recording *r)
 /* NULL: nothing happened, so there is nothing to keep. */
 static const char *last_reason(const struct recording *r, bool failed)
 {
+	const char *end = xsp_flight_end_reason(r->recorder);
+
 	switch (xsp_record_stop_signal()) {
 	case 0:
-		return failed ? "error" : xsp_flight_end_reason(r->recorder);
+		if (r->fired != NULL && (end == NULL || strcmp(end, "end") == 0))
+			return r->fired;
+		return failed ? "error" : end;
 	case SIGINT:
 		return "sigint";
 	case SIGHUP:
@@ -147,6 +161,17 @@ static const char *last_reason(const struct recording *r, bool failed)
 	}
 }
 
+static void say_what_was_kept(const struct recording *r)
+{
+	const struct xsp_flight_status s = xsp_flight_status(r->recorder);
+	char events[XSP_UNITS_SIZE], definitions[XSP_UNITS_SIZE];
+
+	fprintf(stderr,
+		"kept %s of events, %.1f s; %llu definitions of %s; %llu were dropped, as no event needed them\n",
+		xsp_format_bytes(events, s.bytes), s.seconds, (unsigned long long)s.definitions,
+		xsp_format_bytes(definitions, s.definition_bytes), (unsigned long long)s.pruned);
+}
+
 int xsp_record_end_flight(struct recording *r, bool failed)
 {
 	const char *reason = last_reason(r, failed);
@@ -154,6 +179,8 @@ int xsp_record_end_flight(struct recording *r, bool failed)
 	const int status = xsp_flight_last(r->recorder, reason, NULL);
 	const unsigned n = xsp_flight_status(r->recorder).snapshots;
 
+	if (r->o.verbose)
+		say_what_was_kept(r);
 	if (reason == NULL && !r->o.quiet)
 		fprintf(stderr, "disarmed after %s: %u snapshot%s\n",
 			xsp_format_ns(seconds, (uint64_t)(1e9 * xsp_recorder_seconds(r->recorder))),

@@ -8,6 +8,7 @@
 #include "cli/options/options.h"
 #include "cli/screen/status_line.h"
 #include "cli/record/switches.h"
+#include "cli/record/triggers.h"
 #include "export/export.h"
 #include "record/flight/flight.h"
 #include "record/recorder.h"
@@ -41,6 +42,8 @@ struct recording {
 	char full[160]; /* why the recording ends; "": it has no reason to */
 	struct xsp_flight_options flight;
 	int on_snapshot; /* runs the user's command; -1: none */
+	struct xsp_triggers *triggers; /* NULL: none */
+	const char *fired; /* the reason of the last snapshot, if a trigger gave it; or NULL */
 	bool keep_capture; /* the user asked for it, or nobody said otherwise */
 	/* keep it if the outputs fail; not if they go to a pipe or device, which keeps nothing */
 	bool may_keep;

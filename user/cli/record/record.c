@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/files/file_io.h"
+#include "base/clock.h"
 #include "cli/record/agent.h"
 #include "cli/cli.h"
 #include "cli/verbs/list.h"
@@ -52,6 +53,7 @@ static int run(struct recording *r, struct xsp_error *err)
 	int rc = 1;
 
 	while (xsp_record_stop_signal() == 0 && rc > 0) {
+		const uint64_t turn_ns = xsp_now_ns();
 		rc = xsp_recorder_turn(r->recorder, TURN_MS, err);
 		if (rc >= 0 &&
 		    (xsp_record_keep_events(r, false, err) < 0 || look_at_bystanders(r) < 0))
@@ -66,7 +68,9 @@ static int run(struct recording *r, struct xsp_error *err)
 				break;
 		}
 		if (rc >= 0) {
-			const int full = xsp_record_keep_limits(r, err);
+			int full = xsp_record_keep_limits(r, err);
+			if (full == 0)
+				full = xsp_triggers_turn(r->triggers, turn_ns, err);
 			rc = full < 0 ? full : rc;
 			if (full > 0)
 				break;
@@ -83,6 +87,7 @@ static int run(struct recording *r, struct xsp_error *err)
 	}
 	xsp_status_line_end(&line);
 	xsp_record_say_full(r);
+	r->fired = xsp_triggers_end(r->triggers);
 	/* the end may take long, and a second signal may cut it short: keep the capture now */
 	if (rc >= 0)
 		rc = xsp_record_keep_events(r, true, err);
@@ -201,7 +206,9 @@ static int record_now(struct recording *r)
 	if (r->view != NULL)
 		return show(r);
 	xsp_record_say_armed(r);
-	const int rc = run(r, &err);
+	int rc = xsp_triggers_start(&r->o, r->recorder, &r->triggers, &err);
+	if (rc == 0)
+		rc = run(r, &err);
 	const bool traced = xsp_record_is_traced(r);
 	if (traced && xsp_record_says_why_nothing(r) && !xsp_recorder_has_calls(r->recorder))
 		xsp_recorder_why_idle(r->recorder, r->idle, sizeof(r->idle));
@@ -271,6 +278,7 @@ static void clear(struct recording *r, int status)
 {
 	xsp_record_put_at_stake(NULL, false);
 	xsp_switches_end(&r->switches);
+	xsp_triggers_free(r->triggers);
 	xsp_recorder_free(r->recorder);
 	xsp_broker_free(r->broker, xsp_record_stop_signal() != 0 && status >= 128 ? 0 : LEAVE_MS);
 	xsp_launch_free(r->launch);

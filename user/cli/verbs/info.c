@@ -31,16 +31,11 @@ static void print_row(const char *key, const char *fmt, ...)
 
 static void print_infos(const struct xsp_capture_reader *r)
 {
-	static const char *const keys[] = {"arguments",	   "version",
-					   "host",	   "kernel",
-					   "machine",	   "attach",
-					   "hit costs",	   XSP_INFO_PRICES,
-					   "filters",	   "children",
-					   "execs",	   "libraries",
-					   "changed code", "unnamed call sites",
-					   "python",	   "waits",
-					   "samples",	   "read from",
-					   "not as there"};
+	static const char *const keys[] = {
+		"arguments", "version",	  "host",	   "kernel",	   "machine",
+		"attach",    "hit costs", XSP_INFO_PRICES, "filters",	   "snapshot",
+		"children",  "execs",	  "libraries",	   "changed code", "unnamed call sites",
+		"python",    "waits",	  "samples",	   "read from",	   "not as there"};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		const char *value = xsp_capture_info(r, keys[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "record/flight/flight.h"
+#include "record/flight/flight_private.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -19,28 +19,8 @@
 #include "record/recorder_private.h"
 
 #define NAMES_NS 1000000000ULL /* a snapshot waits so long for names */
+#define FRESH_S 10 /* events may come so long after what they need */
 #define NICE 10 /* of the process that writes: the recording comes first */
-
-struct xsp_flight {
-	struct xsp_flight_options options;
-	struct xsp_recent *recent;
-	bool asked;
-	uint64_t asked_ns;
-	char reason[32], why[400]; /* of the next one */
-	char path[512];
-	pid_t writer; /* 0: none is being written */
-	struct {
-		char reason[32], why[400], path[512];
-	} written; /* by that process */
-	unsigned snapshots;
-	pid_t signalled; /* ... was ended by */
-	int signal;
-	char end[32]; /* why the last process is gone; "": it is not */
-	/* how things stand at the moment of the snapshot */
-	struct xsp_recent_now now;
-	unsigned char *state;
-	size_t size, room;
-};
 
 /* Will the definition be put again when an event needs it? */
 static bool forget(void *ctx, unsigned type, uint64_t key)
@@ -68,10 +48,12 @@ int xsp_flight_new(struct xsp_recorder *r)
 	if (f == NULL)
 		return -ENOMEM;
 	f->options = *o;
-	return xsp_recent_new(
-		&(struct xsp_recent_options){
-			.age_ns = o->age_ns, .bytes = o->bytes, .forget = forget, .ctx = r},
-		&f->recent);
+	return xsp_recent_new(&(struct xsp_recent_options){.age_ns = o->age_ns,
+							   .bytes = o->bytes,
+							   .forget = forget,
+							   .fresh_s = FRESH_S,
+							   .ctx = r},
+			      &f->recent);
 }
 
 void xsp_flight_free(struct xsp_recorder *r)
@@ -121,7 +103,7 @@ static int add_threads(struct xsp_recorder *r, bool open)
 
 static int add_memory(struct xsp_recorder *r)
 {
-	struct xsp_memory_event e;
+	struct xsp_process_memory_event e;
 	int rc = 0;
 
 	for (size_t i = 0; i < r->process_count && rc == 0; i++)
@@ -144,29 +126,7 @@ static int put_mark(struct xsp_recorder *r)
 	return rc < 0 ? rc : xsp_recent_mark(f->recent, now, f->state, f->size);
 }
 
-/* ---- requests ---- */
-
-bool xsp_flight_snapshot(struct xsp_recorder *r, const char *reason, const char *why)
-{
-	struct xsp_flight *f = r->flight;
-
-	if (f == NULL || !r->started || r->ended)
-		return false;
-	if (!f->asked) {
-		snprintf(f->reason, sizeof(f->reason), "%s", reason);
-		f->why[0] = '\0';
-		f->asked = true;
-		f->asked_ns = xsp_now_ns();
-	}
-	if (why != NULL)
-		xsp_join(f->why, sizeof(f->why), "; ", "%s", why);
-	return true;
-}
-
-bool xsp_flight_is_busy(const struct xsp_recorder *r)
-{
-	return r->flight != NULL && (r->flight->asked || r->flight->writer != 0);
-}
+/* ---- writing ---- */
 
 /* FOLDER/xsptrace.NAME.PID.TIME.REASON.xspt */
 static void choose_path(struct xsp_flight *f)
@@ -189,8 +149,6 @@ static struct xsp_flight_snapshot snapshot_of(const struct xsp_flight *f, bool l
 	return (struct xsp_flight_snapshot){
 		.path = f->path, .reason = f->reason, .why = f->why, .last = last};
 }
-
-/* ---- writing ---- */
 
 int xsp_flight_write(struct xsp_recorder *r, int fd, const struct xsp_flight_snapshot *s,
 		     struct xsp_error *err)
@@ -332,62 +290,6 @@ int xsp_flight_last(struct xsp_recorder *r, const char *reason, const char *why)
 	choose_path(f);
 	const struct xsp_flight_snapshot s = snapshot_of(f, true);
 	return f->options.write(f->options.ctx, r, &s);
-}
-
-/* ---- processes ---- */
-
-void xsp_flight_ended(struct xsp_recorder *r, pid_t pid, int signal)
-{
-	if (r->flight == NULL || signal == 0)
-		return;
-	r->flight->signalled = pid;
-	r->flight->signal = signal;
-}
-
-static void name_signal(int signal, char text[16])
-{
-	const char *name = sigabbrev_np(signal);
-
-	snprintf(text, 16, "sig%.8s", name != NULL ? name : "nal");
-	for (char *p = text; *p != '\0'; p++)
-		*p = *p >= 'A' && *p <= 'Z' ? (char)(*p + ('a' - 'A')) : *p;
-}
-
-void xsp_flight_gone(struct xsp_recorder *r, pid_t pid)
-{
-	struct xsp_flight *f = r->flight;
-	const bool killed = f != NULL && f->signalled == pid;
-	char name[16], why[80];
-
-	if (f == NULL)
-		return;
-	snprintf(f->end, sizeof(f->end), "end");
-	if (!killed)
-		return;
-	name_signal(f->signal, name);
-	snprintf(f->end, sizeof(f->end), "%s", name);
-	f->signalled = 0;
-	/* the last process's is written when the recording is complete */
-	snprintf(why, sizeof(why), "process %d was ended by signal %d", (int)pid, f->signal);
-	if (r->process_count > 1)
-		xsp_flight_snapshot(r, name, why);
-}
-
-void xsp_flight_exec(struct xsp_recorder *r, pid_t pid, const char *comm)
-{
-	char why[80];
-
-	if (r->flight == NULL || r->launched != 0)
-		return;
-	snprintf(why, sizeof(why), "process %d became another program: %.40s", (int)pid, comm);
-	xsp_flight_snapshot(r, "exec", why);
-}
-
-const char *xsp_flight_end_reason(const struct xsp_recorder *r)
-{
-	return r->process_count == 0 && r->flight != NULL && r->flight->end[0] != '\0'
-		       ? r->flight->end
-		       : NULL;
 }
 
 struct xsp_flight_status xsp_flight_status(const struct xsp_recorder *r)
