@@ -35,7 +35,7 @@ def snapshots(folder, reason):
 def recording(folder, target, *triggers, age="2s", options=()):
     words = [x for t in triggers for x in ("--trigger", t)]
     return Recording(folder, f"--flight-record={age},64M", "-p", target.pid, *NO_BRAKE, *TRACED, "--waits", *words,
-                     "--trigger-delay", "300ms", *options)
+                     "--trigger-delay", "800ms", *options)
 
 
 def why(path):
