@@ -306,8 +306,14 @@ Test(recent, counters_and_windows)
 	now.window_ns = 0;
 	now.end_ns = 30 * SECOND + 1;
 	r = snapshot(&k, now);
-	cr_assert_eq(xsp_capture_windows(r, &w), 3);
-	cr_expect_eq(w[2].start_ns, w[2].end_ns);
+	cr_expect_eq(xsp_capture_windows(r, &w), 2);
+	xsp_capture_close(r);
+	for (uint64_t s = 31; s <= 60; s++)
+		mark(&k, s * SECOND, NULL, 0);
+	now.end_ns = 60 * SECOND;
+	r = snapshot(&k, now);
+	cr_assert_eq(xsp_capture_windows(r, &w), 1);
+	cr_expect_eq(w[0].start_ns, w[0].end_ns);
 	end_keeping(&k, r);
 }
 
@@ -462,8 +468,7 @@ Test(recent, python_stacks)
 						    &(struct xsp_capture_python){
 							    .id = i, .count = 1, .frames = &frame}),
 			     0);
-	for (int turn = 0; turn < 1000; turn++)
-		xsp_recent_prune(k.recent, k.b.w);
+	xsp_recent_prune(k.recent, k.b.w);
 	cr_expect_eq(xsp_recent_totals(k.recent).pruned, 0);
 	for (uint64_t i = 1; i <= MANY + 10; i++)
 		cr_assert_eq(xsp_capture_put_python(k.b.w,
@@ -471,11 +476,37 @@ Test(recent, python_stacks)
 										 .count = 1,
 										 .frames = &frame}),
 			     0);
-	for (int turn = 0; turn < 1000; turn++)
-		xsp_recent_prune(k.recent, k.b.w);
+	xsp_recent_prune(k.recent, k.b.w);
 	struct xsp_capture_reader *r = snapshot(&k, (struct xsp_recent_now){.end_ns = 2 * SECOND});
 	cr_expect_eq(xsp_capture_pythons(r, &stacks), MANY + 10);
 	cr_expect_eq(stacks[0].id, MANY + 1);
 	cr_expect_eq(xsp_capture_names(r, &names), 1, "their name is needed");
+	end_keeping(&k, r);
+}
+
+/* A reader may follow what is kept: each event is in the file once, and in the snapshot once. */
+Test(recent, beside_a_file)
+{
+	struct kept_recording k;
+	struct xsp_capture_reader *file;
+	struct xsp_error err = {0};
+
+	keep(&k, 0, 0);
+	xsp_capture_abandon(k.b.w);
+	builder_begin(&k.b, 1);
+	xsp_capture_keep(k.b.w, k.recent);
+	for (uint64_t i = 1; i <= 100000; i++) {
+		point_at(&k, SECOND + i);
+		if (i % 7000 == 0)
+			cr_assert_eq(xsp_capture_flush(k.b.w), 0);
+	}
+	cr_assert_eq(xsp_capture_flush(k.b.w), 0);
+	cr_assert_eq(xsp_capture_open(k.b.path, &file, &err), 0);
+	cr_expect_eq(events_of(file).count, 100000);
+	cr_expect_eq(events_of(file).disorder, 0);
+	xsp_capture_close(file);
+	unlink(k.b.path);
+	struct xsp_capture_reader *r = snapshot(&k, (struct xsp_recent_now){.end_ns = 2 * SECOND});
+	cr_expect_eq(events_of(r).count, 100000);
 	end_keeping(&k, r);
 }

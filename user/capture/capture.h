@@ -236,7 +236,7 @@ struct xsp_recent;
 int xsp_capture_create_recent(struct xsp_recent *recent, struct xsp_capture_writer **out);
 /* From now on what is written is kept there as well; borrowed. */
 void xsp_capture_keep(struct xsp_capture_writer *w, struct xsp_recent *recent);
-/* Hands it the chunks that are not full yet. */
+/* Hands it the chunks that are not full yet; nothing is written to the file any more. */
 void xsp_capture_keep_rest(struct xsp_capture_writer *w);
 void xsp_capture_open_chunks(const struct xsp_capture_writer *w,
 			     void (*fn)(void *ctx, const unsigned char *data, size_t used),

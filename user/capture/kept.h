@@ -63,7 +63,8 @@ struct xsp_recent {
 		bool on;
 		uint32_t number;
 		size_t at; /* the next chunk to look at, of `chunks` */
-		uint64_t next_count; /* of definitions, from where on to search again */
+		uint64_t needed,
+			ended_s; /* definitions that the last one found to be needed; its end */
 		uint64_t pruned;
 	} search;
 };

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * prune.c - drops definitions that no event needs any more. Once there are twice as many as the last search left, all
- * events are looked at, some each turn, and what they refer to is marked. The rest goes if the recorder will put it again.
+ * prune.c - drops definitions that no event needs any more. Once there are twice as many as were needed at the last
+ * search, all events are looked at, some each turn, and what they refer to is marked. The rest goes if the recorder will
+ * put it again.
  */
 #include "capture/recent.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -100,11 +102,14 @@ static void look_at_open(void *ctx, const unsigned char *data, size_t used)
 
 /* ---- what goes ---- */
 
-static bool is_needed(const struct xsp_recent *r, const struct kept *one)
+static bool is_needed(struct xsp_recent *r, const struct kept *one)
 {
 	const uint64_t now_s = xsp_now_ns() / 1000000000;
+	const bool needed =
+		one->seen == r->search.number || now_s < (uint64_t)one->put_s + r->options.fresh_s;
 
-	return one->seen == r->search.number || now_s < (uint64_t)one->put_s + r->options.fresh_s;
+	r->search.needed += needed;
+	return needed;
 }
 
 static void drop(struct xsp_recent *r, enum xsp_record_type type, struct kept *one)
@@ -171,6 +176,16 @@ static bool has_process(const struct xsp_recent *r, uint32_t pid)
 	return xsp_kept_find(&r->kept, XSP_RECORD_PROCESS, pid) != NULL;
 }
 
+/* "python lock PID". */
+static bool names_gone_process(const struct xsp_recent *r, const struct kept *one)
+{
+	unsigned pid;
+
+	return sscanf((const char *)one->record + one->record->fixed + sizeof(uint32_t),
+		      "python lock %u", &pid) == 1 &&
+	       !has_process(r, pid);
+}
+
 /* Processes that are over, and what is of those. */
 static void sweep_processes(struct xsp_recent *r)
 {
@@ -189,6 +204,9 @@ static void sweep_processes(struct xsp_recent *r)
 			if (!is_needed(r, one) && (one->over || !has_process(r, pid)))
 				drop(r, of_process[t], one);
 		}
+	for (size_t i = r->kept.of[XSP_RECORD_INFO].count; i > 0; i--)
+		if (names_gone_process(r, &r->kept.of[XSP_RECORD_INFO].rows[i - 1]))
+			drop(r, XSP_RECORD_INFO, &r->kept.of[XSP_RECORD_INFO].rows[i - 1]);
 }
 
 /* ---- the search ---- */
@@ -208,19 +226,28 @@ static void end_search(struct search *s)
 {
 	struct xsp_recent *r = s->recent;
 
+	r->search.needed = 0;
 	sweep_pythons(s);
 	sweep_names(r);
 	sweep_processes(r);
 	r->search.on = false;
-	r->search.next_count = 2 * prunable(r);
+	r->search.ended_s = xsp_now_ns() / 1000000000;
+}
+
+/* Is one worth it? */
+static bool may_begin(const struct xsp_recent *r)
+{
+	const uint64_t most = 2 * r->search.needed;
+
+	return r->options.forget != NULL && prunable(r) >= (most > FEW ? most : FEW) &&
+	       xsp_now_ns() / 1000000000 >= r->search.ended_s + r->options.fresh_s;
 }
 
 void xsp_recent_prune(struct xsp_recent *r, const struct xsp_capture_writer *w)
 {
 	struct search s = {.recent = r, .key = xsp_capture_writer_key(w)};
-	const uint64_t least = r->search.next_count > FEW ? r->search.next_count : FEW;
 
-	if (r->options.forget == NULL || (!r->search.on && prunable(r) < least))
+	if (!r->search.on && !may_begin(r))
 		return;
 	if (!r->search.on) {
 		r->search.on = true;

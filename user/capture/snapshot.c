@@ -30,6 +30,7 @@ struct snapshot {
 	struct xsp_u64map base_at; /* thread → where its TIMES are in the mark's state */
 	const unsigned char *base; /* the mark's state, or NULL */
 	size_t base_size;
+	unsigned windows; /* written */
 	unsigned ring_mask; /* of events that come from no ring */
 	struct cursor cursors[XSP_RECENT_RINGS];
 };
@@ -62,6 +63,7 @@ static int put_one(struct snapshot *s, const struct xsp_record *record)
 	memcpy(&w, record + 1, sizeof(w));
 	if (w.end_ns <= s->start_ns)
 		return 0;
+	s->windows++;
 	w.start_ns = w.start_ns < s->start_ns ? s->start_ns : w.start_ns;
 	return xsp_capture_put_window(s->to, &w);
 }
@@ -87,11 +89,11 @@ static int put_definitions(struct snapshot *s)
 		for (size_t i = 0; i < count && rc == 0; i++)
 			rc = put_one(s, rows[i].record);
 	}
-	if (rc < 0 || !s->now->windows)
-		return rc;
-	/* an empty one: that there are none means that all was on */
 	const uint64_t end = s->now->end_ns,
 		       from = s->now->window_ns != 0 ? s->now->window_ns : end;
+	/* in a pause an empty one: that there are none means that all was on */
+	if (rc < 0 || !s->now->windows || (from == end && s->windows > 0))
+		return rc;
 	return xsp_capture_put_window(
 		s->to, &(struct xsp_capture_window){
 			       .start_ns = from < s->start_ns ? s->start_ns : from, .end_ns = end});

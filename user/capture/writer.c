@@ -292,6 +292,7 @@ int xsp_capture_flush(struct xsp_capture_writer *w)
 
 void xsp_capture_keep_rest(struct xsp_capture_writer *w)
 {
+	w->fd = -1; /* in a copy of the process its number may be another file's */
 	for (unsigned i = 0; i < XSP_RECENT_RINGS; i++)
 		if (w->rings[i].used > 0)
 			flush_ring(w, i);

@@ -120,7 +120,7 @@ static int create_file(struct xsp_recorder *r, struct xsp_error *err)
 			err, -EEXIST, XSP_STATUS_OUTPUT,
 			"cannot write %s: it is there and is not a regular file; links and devices are never written through, give another name",
 			o->capture_path);
-	int rc = o->capture_path != NULL && r->flight == NULL
+	int rc = o->capture_path != NULL && o->flight == NULL
 			 ? xsp_new_file_open(o->capture_path, NULL, &r->file)
 			 : xsp_new_file_in_memory(&r->file);
 	if (rc < 0)
@@ -143,11 +143,11 @@ static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
 {
 	if (xsp_flight_new(r) < 0)
 		return xsp_out_of_memory(err);
-	int rc = r->flight == NULL || r->options.watched
-			 ? create_file(r, err)
-			 : xsp_capture_create_recent(xsp_flight_recent(r), &r->writer);
+	const bool file = r->flight == NULL || r->options.flight->live;
+	int rc = file ? create_file(r, err)
+		      : xsp_capture_create_recent(xsp_flight_recent(r), &r->writer);
 	if (rc < 0)
-		return rc == -ENOMEM ? xsp_out_of_memory(err) : rc;
+		return file ? rc : xsp_out_of_memory(err);
 	if (r->flight != NULL)
 		xsp_capture_keep(r->writer, xsp_flight_recent(r));
 	rc = put_infos(r);

@@ -44,7 +44,6 @@ struct xsp_recorder_options {
 	bool split; /* it is the first of several files */
 	/* The capture stays in memory, and snapshots of it are written: flight/flight.h. NULL: it is written as it comes */
 	const struct xsp_flight_options *flight;
-	bool watched; /* with flight: what comes is in xsp_recorder_file() as well, for who reads that as it grows */
 	const char *arguments; /* the command line, for the capture's info; may be NULL */
 	xsp_recorder_note_fn note;
 	void *note_ctx; /* of the three */

@@ -112,6 +112,7 @@ int xsp_record_prepare_flight(struct recording *r, const char *name, struct xsp_
 	r->flight = (struct xsp_flight_options){.age_ns = r->o.flight_age_ns,
 						.bytes = r->o.flight_bytes,
 						.prefix = r->capture,
+						.live = r->o.trigger_count > 0,
 						.write = write_snapshot,
 						.written = on_written,
 						.ctx = r,

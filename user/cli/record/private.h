@@ -8,7 +8,7 @@
 #include "cli/options/options.h"
 #include "cli/screen/status_line.h"
 #include "cli/record/switches.h"
-#include "cli/record/triggers.h"
+#include "cli/flight/triggers.h"
 #include "export/export.h"
 #include "record/flight/flight.h"
 #include "record/recorder.h"

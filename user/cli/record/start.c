@@ -126,7 +126,6 @@ int xsp_record_make_recorder(struct recording *r, bool again, struct xsp_error *
 		.budget = r->o.max_overhead,
 		.capture_path = r->view == NULL ? r->capture : NULL,
 		.flight = r->o.flight ? &r->flight : NULL,
-		.watched = r->o.trigger_count > 0,
 		.capture_named = r->keep_capture,
 		.split = r->whole != NULL,
 		.arguments = r->arguments,

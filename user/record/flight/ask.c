@@ -40,6 +40,10 @@ void xsp_flight_ended(struct xsp_recorder *r, pid_t pid, int signal)
 	r->flight->signal = signal;
 }
 
+/* Signals that a program sends itself, or is sent for what it does. */
+static const char CRASHES[] = {SIGQUIT, SIGILL,	 SIGTRAP, SIGABRT, SIGBUS,
+			       SIGFPE,	SIGSEGV, SIGSYS,  0};
+
 static void name_signal(int signal, char text[16])
 {
 	const char *name = sigabbrev_np(signal);
@@ -63,10 +67,11 @@ void xsp_flight_gone(struct xsp_recorder *r, pid_t pid)
 	name_signal(f->signal, name);
 	snprintf(f->end, sizeof(f->end), "%s", name);
 	f->signalled = 0;
-	/* the last process's is written when the recording is complete */
+	/* the last process's is written when the recording is complete; others may be ended in order */
+	if (r->process_count < 2 || strchr(CRASHES, f->signal) == NULL)
+		return;
 	snprintf(why, sizeof(why), "process %d was ended by signal %d", (int)pid, f->signal);
-	if (r->process_count > 1)
-		xsp_flight_snapshot(r, name, why);
+	xsp_flight_snapshot(r, name, why);
 }
 
 void xsp_flight_exec(struct xsp_recorder *r, pid_t pid, const char *comm)

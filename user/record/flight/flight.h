@@ -20,6 +20,7 @@ struct xsp_flight_snapshot {
 
 struct xsp_flight_options {
 	uint64_t age_ns, bytes; /* what is kept; 0: no limit */
+	bool live; /* events also go to a file in memory, xsp_recorder_file(), for a reader that follows */
 	const char *prefix; /* of the names: "FOLDER/xsptrace.NAME.PID" */
 	/* Writes the file (xsp_flight_write()) and does what else is wanted with it: the exit status. In a process of
 	 * its own, which has no descriptors but the standard ones and `kept`; the last one in this process. */
@@ -70,6 +71,7 @@ int xsp_flight_turn(struct xsp_recorder *r); /* 0 or a negative errno */
 void xsp_flight_ended(struct xsp_recorder *r, pid_t pid, int signal);
 void xsp_flight_gone(struct xsp_recorder *r,
 		     pid_t pid); /* the process, and all of its events are there */
+/* One that is no other recorded process's child. */
 void xsp_flight_exec(struct xsp_recorder *r, pid_t pid, const char *comm);
 
 #endif

@@ -139,7 +139,8 @@ static int on_exec(struct xsp_recorder *r, struct recorded_process *p, uint64_t 
 {
 	p->program_ns = time_ns;
 	xsp_process_refresh(p->process);
-	xsp_flight_exec(r, p->pid, xsp_process_comm(p->process));
+	if (!p->child)
+		xsp_flight_exec(r, p->pid, xsp_process_comm(p->process));
 	p->dirty = true;
 	p->numbered = NULL;
 	p->driver = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/record/triggers.h"
+#include "cli/flight/triggers.h"
 
 #include <errno.h>
 #include <pthread.h>
