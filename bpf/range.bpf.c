@@ -22,7 +22,7 @@
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
+	__uint(max_entries, XSP_NAMES_MOST);
 	__type(key, __u64);
 	__type(value, __u32);
 } xsp_names __weak SEC(".maps");

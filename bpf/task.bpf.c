@@ -305,8 +305,10 @@ int xsp_task_exit(struct bpf_raw_tracepoint_args *ctx)
 
 	if (!is_told() || !flags_of(task))
 		return 0;
+	int code = BPF_CORE_READ(task, exit_code);
+
 	end_frames(BPF_CORE_READ(task, pid));
-	emit_task(task, XSP_TASK_EXIT, 0, BPF_CORE_READ(task, exit_code) & 0x7f, 0, 0);
+	emit_task(task, XSP_TASK_EXIT, code >> 8 & 0xff, code & 0x7f, 0, 0);
 	return 0;
 }
 

@@ -229,7 +229,8 @@ struct xsp_event_name {
 enum xsp_task_what {
 	XSP_TASK_FORK = 1, /* head.* is the new task; other_* its parent */
 	XSP_TASK_EXEC = 2, /* comm is the new name */
-	XSP_TASK_EXIT = 3, /* other_tid is the signal that ended it, or 0 */
+	/* other_tid is the signal that ended it, or 0; other_tgid the status that it ended with */
+	XSP_TASK_EXIT = 3,
 	XSP_TASK_RENAME = 4, /* comm is the new name */
 };
 

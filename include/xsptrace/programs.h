@@ -141,6 +141,8 @@ struct xsp_thread_waits {
 #define XSP_WAIT_STACK_OF 16
 #define XSP_WAIT_STACKS_A_SECOND 500 /* on each CPU */
 #define XSP_WAIT_STACKS_THREADS 2048 /* threads that have room for one */
+/* Names that the kernel side remembers having sent. When it knows that many, it sends others each time. */
+#define XSP_NAMES_MOST 65536
 /* --memory=malloc: blocks of the sample that are alive, and threads. */
 #define XSP_HEAP_BLOCKS 262144
 #define XSP_HEAP_THREADS 16384

@@ -35,6 +35,7 @@ MAY = {
     "capture": FACTS,
     "record": LIVE + ["capture"],
     # what reads a capture knows nothing of what made it; of target/ it takes demangling
+    "trigger": FACTS + ["target", "capture", "timeline"],
     "timeline": FACTS + ["target", "capture"],
     "model": FACTS + ["capture", "timeline"],
     "report": FACTS,  # sections as data, and how they are written: it knows no capture
@@ -44,7 +45,7 @@ MAY = {
     "page": FACTS + ["capture", "timeline", "model", "report", "analysis", "export"],
     "library": FACTS + ["capture", "timeline", "model", "report", "analysis", "import"],
     "dump": FACTS + ["procfs", "target", "broker", "attach"],
-    "cli": LIVE + ["dump"] + ["capture", "record", "timeline", "model", "report", "analysis", "export", "import", "page", "inject"],
+    "cli": LIVE + ["dump"] + ["capture", "record", "timeline", "trigger", "model", "report", "analysis", "export", "import", "page", "inject"],
     "agent": [],  # lives in other people's processes: nothing of the tool
 }
 

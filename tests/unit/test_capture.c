@@ -604,8 +604,8 @@ Test(capture, refusals_say_why)
 	struct builder b;
 	size_t size;
 	make(&b, 1);
-	unsigned char *data = save_as_version(b.path, 2, XSP_FILE_MINOR, &size);
-	expect_refusal(b.path, "format 2.2");
+	unsigned char *data = save_as_version(b.path, 3, XSP_FILE_MINOR, &size);
+	expect_refusal(b.path, "format 3.3");
 	expect_refusal(b.path, "newer");
 	save(b.path, (const unsigned char *)"{\"traceEvents\":[]}", 18);
 	expect_refusal(b.path, "not a capture");

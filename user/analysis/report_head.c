@@ -53,6 +53,9 @@ static void put_times(struct xsp_report_section *s, struct xsp_timeline *t,
 	xsp_report_value(s, "arguments", "recorded with", XSP_UNIT_TEXT,
 			 xsp_cell_text(xsp_capture_info(r, "arguments")));
 	put_start(s, r, start);
+	if (xsp_capture_info(r, "snapshot") != NULL)
+		xsp_report_value(s, "snapshot", "a snapshot", XSP_UNIT_TEXT,
+				 xsp_cell_text(xsp_capture_info(r, "snapshot")));
 	xsp_report_value(s, "from_ns", "from", XSP_UNIT_TIME,
 			 start > first ? xsp_cell_integer(start - first) : xsp_cell_text(NULL));
 	xsp_report_value(s, "duration_ns", "time", XSP_UNIT_NS,

@@ -81,7 +81,7 @@ int xsp_broker_lost(struct xsp_broker *b, uint32_t probe, uint64_t *entries, uin
 int xsp_broker_held_back(struct xsp_broker *b, struct xsp_held_back **out, size_t *count);
 int xsp_broker_kernel_functions(struct xsp_broker *b, struct xsp_kernel_function **out,
 				size_t *count);
-int xsp_broker_times(struct xsp_broker *b, struct xsp_event_times **out, size_t *count);
+int xsp_broker_times(struct xsp_broker *b, struct xsp_thread_now **out, size_t *count);
 /* 1, or 0: there is no limit. */
 long xsp_broker_cpu_limit(struct xsp_broker *b, struct xsp_cpu_limit *row, size_t room);
 int xsp_broker_thread(struct xsp_broker *b, pid_t tid);

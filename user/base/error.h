@@ -26,6 +26,7 @@ enum xsp_status {
 	XSP_STATUS_FOUND = 10, /* --fail-on found what it looked for */
 	XSP_STATUS_SERVER = 11, /* a server cannot be reached, or has gone away for good */
 	XSP_STATUS_ACCESS = 12, /* a server refuses us: user, password, rights */
+	XSP_STATUS_TRIGGER = 13, /* --trigger: not a condition */
 	XSP_STATUS_CANNOT_RUN = 126, /* -- COMMAND found but could not be started (as the shell) */
 	XSP_STATUS_NOT_FOUND = 127, /* -- COMMAND not found (as the shell) */
 };

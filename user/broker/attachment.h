@@ -143,6 +143,13 @@ struct xsp_held_back {
 	uint32_t tid, tgid, probe, reserved;
 };
 
+/* What a thread has done so far. */
+struct xsp_thread_now {
+	struct xsp_event_times times;
+	struct xsp_event_wait
+		open; /* the wait that it is in, as if that ended now; kind 0: it runs */
+};
+
 /* A function of a kernel stack. Its address stays in the broker. */
 struct xsp_kernel_function {
 	uint32_t stack; /* XSP_SECTION_KERNEL */

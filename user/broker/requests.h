@@ -65,7 +65,7 @@
 	X(OWN, LOST, lost, RUNNING, IS(uint32_t), uint64_t) /* probe; entries, exits */                                 \
 	X(FILE, HELD_BACK, held_back, RUNNING, NO_BODY, struct xsp_held_back)                                           \
 	X(FILE, KERNEL_FUNCTIONS, kernel_functions, LOADED, NO_BODY, struct xsp_kernel_function)                        \
-	X(FILE, TIMES, times, LOADED, NO_BODY, struct xsp_event_times)                                                  \
+	X(FILE, TIMES, times, LOADED, NO_BODY, struct xsp_thread_now)                                                   \
 	X(ROWS, CPU_LIMIT, cpu_limit, RUNNING, NO_BODY, struct xsp_cpu_limit, 1)                                        \
 	X(OWN, THREAD, thread, LOADED, IS(struct xsp_ask_pid), void)                                                    \
 	X(GONE, FORGET_THREAD, forget_thread, RUNNING, IS(struct xsp_ask_pid), void)                                    \

@@ -228,6 +228,19 @@ struct xsp_capture_writer;
  * ignores SIGXFSZ, so that a file-size limit (RLIMIT_FSIZE) fails like a full disk. */
 int xsp_capture_create(int fd, const char *display_path, struct xsp_capture_writer **out,
 		       struct xsp_error *err);
+/* The same for a snapshot of a recording whose addresses are hashed with `key`. */
+int xsp_capture_create_keyed(int fd, const char *display_path, uint64_t key,
+			     struct xsp_capture_writer **out, struct xsp_error *err);
+/* The same without a file. What is written is only kept in memory: capture/recent.h. */
+struct xsp_recent;
+int xsp_capture_create_recent(struct xsp_recent *recent, struct xsp_capture_writer **out);
+/* From now on what is written is kept there as well; borrowed. */
+void xsp_capture_keep(struct xsp_capture_writer *w, struct xsp_recent *recent);
+/* Hands it the chunks that are not full yet; nothing is written to the file any more. */
+void xsp_capture_keep_rest(struct xsp_capture_writer *w);
+void xsp_capture_open_chunks(const struct xsp_capture_writer *w,
+			     void (*fn)(void *ctx, const unsigned char *data, size_t used),
+			     void *ctx);
 
 /* What hits cost in the target, by samples in them: times the price of their probes, which readers see corrected. */
 struct xsp_capture_prices {
@@ -261,6 +274,9 @@ int xsp_capture_put_name(struct xsp_capture_writer *w, uint64_t hash, const char
 uint64_t xsp_capture_writer_key(const struct xsp_capture_writer *w);
 int xsp_capture_put_address_name(struct xsp_capture_writer *w, enum xsp_address_name what,
 				 uint32_t pid, uint64_t address, const char *text);
+/* A record of another capture with the same key, as it is there. */
+struct xsp_record;
+int xsp_capture_put_record(struct xsp_capture_writer *w, const struct xsp_record *record);
 /* Samples both clocks now and writes the pair. The next one writes a known pair. */
 int xsp_capture_put_clock(struct xsp_capture_writer *w);
 int xsp_capture_put_clock_pair(struct xsp_capture_writer *w, const struct xsp_capture_clock *c);

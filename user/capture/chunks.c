@@ -92,14 +92,26 @@ static int find_header(struct xsp_capture_reader *r, struct walk *w, struct xsp_
 	if (found > 0)
 		found = header_at(r, *at, h);
 	if (found == 0) {
-		w->torn = r->limit - w->at;
+		w->torn += r->limit - w->at;
 		w->at = r->limit;
 	}
 	return found;
 }
 
-int xsp_chunk_next(struct xsp_capture_reader *r, struct walk *w, struct xsp_chunk_header *h,
-		   uint64_t *payload)
+void xsp_part_enter(struct xsp_capture_reader *r, struct walk *w, size_t part)
+{
+	const struct part *p = &r->parts.rows[part];
+
+	w->part = r->part = part;
+	w->at = p->first_chunk;
+	w->sequence = 0;
+	r->fd = p->fd;
+	r->limit = p->limit;
+	r->first_chunk = p->first_chunk;
+}
+
+static int next_of_file(struct xsp_capture_reader *r, struct walk *w, struct xsp_chunk_header *h,
+			uint64_t *payload)
 {
 	uint64_t at;
 	int found;
@@ -113,7 +125,7 @@ int xsp_chunk_next(struct xsp_capture_reader *r, struct walk *w, struct xsp_chun
 		return found;
 	if (!r->id_known) {
 		/* the file header is damaged; the first chunk has the number, too */
-		r->file_id = h->file_id;
+		r->file_id = r->key = h->file_id;
 		r->id_known = true;
 	}
 	count_gap(w, h->sequence, at - w->at);
@@ -123,14 +135,47 @@ int xsp_chunk_next(struct xsp_capture_reader *r, struct walk *w, struct xsp_chun
 	return 1;
 }
 
-int xsp_chunk_load(struct xsp_capture_reader *r, const struct xsp_chunk_header *h, uint64_t payload)
+int xsp_chunk_next(struct xsp_capture_reader *r, struct walk *w, struct xsp_chunk_header *h,
+		   uint64_t *payload)
 {
-	int err = xsp_grow(&r->buffer, &r->buffer_capacity, (size_t)h->length);
+	for (;;) {
+		const int found = next_of_file(r, w, h, payload);
+		if (found < 0 || (found == 0 && w->part + 1 >= r->parts.count))
+			return found;
+		if (found == 0)
+			xsp_part_enter(r, w, w->part + 1);
+		else if (!(h->flags & XSP_CHUNK_AGAIN && w->part > 0) &&
+			 !(h->flags & XSP_CHUNK_CLOSES && w->part + 1 < r->parts.count))
+			return 1;
+	}
+}
+
+static int unpack(struct xsp_capture_reader *r, struct xsp_chunk_header *h)
+{
+	if (h->unpacked % 8 != 0 || h->unpacked > XSP_CHUNK_MAX)
+		return 0;
+	if ((r->packer == NULL && (r->packer = xsp_packer_new()) == NULL) ||
+	    xsp_grow(&r->buffer, &r->buffer_capacity, (size_t)h->unpacked) < 0)
+		return -ENOMEM;
+	if (!xsp_unpack(r->packer, h, r->packed, r->buffer))
+		return 0;
+	h->length = h->unpacked;
+	return 1;
+}
+
+int xsp_chunk_load(struct xsp_capture_reader *r, struct xsp_chunk_header *h, uint64_t payload)
+{
+	const bool packed = h->flags & XSP_CHUNK_PACKED;
+	int err = packed ? xsp_grow(&r->packed, &r->packed_capacity, (size_t)h->length)
+			 : xsp_grow(&r->buffer, &r->buffer_capacity, (size_t)h->length);
 	if (err < 0)
 		return err;
-	long n = xsp_read_at(r->fd, r->buffer, h->length, payload);
+	unsigned char *to = packed ? r->packed : r->buffer;
+	long n = xsp_read_at(r->fd, to, h->length, payload);
 	if (n < 0)
 		return (int)n;
 	/* shorter: the file was cut since it was opened */
-	return (size_t)n == h->length && xsp_capture_crc(r->buffer, h->length) == h->payload_crc;
+	if ((size_t)n != h->length || xsp_capture_crc(to, h->length) != h->payload_crc)
+		return 0;
+	return packed ? unpack(r, h) : 1;
 }

@@ -194,6 +194,14 @@ static int add_stats(struct xsp_capture_reader *r, const void *data, const struc
 	return 0;
 }
 
+static int add_stats_before(struct xsp_capture_reader *r, const void *data, const struct string *s)
+{
+	(void)s;
+	if (r->part == 0)
+		memcpy(&r->stats_before, after_head(data), sizeof(r->stats_before));
+	return 0;
+}
+
 static int add_lost(struct xsp_capture_reader *r, const void *data, const struct string *s)
 {
 	(void)s;
@@ -238,6 +246,12 @@ static int add_window(struct xsp_capture_reader *r, const void *data, const stru
 {
 	(void)s;
 	const struct xsp_capture_window *d = after_head(data);
+	struct xsp_capture_window *last =
+		r->windows.count > 0 ? &r->windows.rows[r->windows.count - 1] : NULL;
+	if (last != NULL && d->start_ns == last->end_ns && d->end_ns >= d->start_ns) {
+		last->end_ns = d->end_ns; /* the edge between two parts is no pause */
+		return 0;
+	}
 	/* rising: readers search */
 	if (d->end_ns < d->start_ns ||
 	    (r->windows.count > 0 && d->start_ns < r->windows.rows[r->windows.count - 1].end_ns))
@@ -300,6 +314,7 @@ static const struct {
 	[XSP_RECORD_WINDOW] = {add_window, PLAIN(xsp_capture_window), 0},
 	[XSP_RECORD_LET_GO] = {add_let_go, PLAIN(xsp_capture_let_go), 0},
 	[XSP_RECORD_PYTHON] = {add_python, sizeof(struct xsp_disk_python), 1},
+	[XSP_RECORD_STATS_BEFORE] = {add_stats_before, PLAIN(xsp_capture_stats), 0},
 	[XSP_RECORD_ENVIRONMENT] = {add_environment, sizeof(struct xsp_disk_environment), 1},
 };
 

@@ -9,8 +9,8 @@
 
 #define GIVE_BACK ((uint64_t)1 << 20)
 
-static int read_chunk(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
-		      uint64_t payload, int (*more)(void *ctx), xsp_capture_event_fn fn, void *ctx)
+static int read_chunk(struct xsp_capture_reader *r, struct xsp_chunk_header *h, uint64_t payload,
+		      int (*more)(void *ctx), xsp_capture_event_fn fn, void *ctx)
 {
 	int rc;
 

@@ -12,19 +12,22 @@
 #include "capture/capture.h"
 
 #define XSP_FILE_MAGIC "\211XSPT\r\n\032" /* 8 bytes; like PNG's, it shows transfers as text */
-#define XSP_FILE_MAJOR 1 /* this build reads no other */
-#define XSP_FILE_MINOR 2 /* additions that an older reader may skip */
+#define XSP_FILE_MAJOR 2 /* the latest that this build reads: chunks may be packed */
+#define XSP_FILE_PLAIN 1 /* none is, and older builds read it */
+#define XSP_FILE_MINOR 3 /* of the plain one: additions that an older reader may skip */
 
 struct xsp_file_header {
 	char magic[8];
 	uint16_t major, minor;
 	uint32_t header_size; /* bytes; the first chunk follows */
 	uint32_t event_version; /* XSP_EVENT_VERSION */
-	uint32_t reserved;
+	uint32_t part; /* 1, 2, ... of a recording in several files; 0: all of it */
 	/* random, and in every chunk: bytes inside a chunk (a name that the target made up) never look like a chunk */
 	uint64_t file_id;
 	uint64_t realtime_ns;
-	uint8_t unused[20];
+	/* of the hashes of addresses, in a snapshot: that of its recording, which has several. 0: the file's id */
+	uint64_t key;
+	uint8_t unused[12];
 	uint32_t crc; /* of the bytes before */
 };
 static_assert(sizeof(struct xsp_file_header) == 64, "file header");
@@ -37,18 +40,26 @@ enum xsp_chunk_type {
 	XSP_CHUNK_END = 3, /* struct xsp_chunk_end; the recording ended in order */
 };
 
+enum xsp_chunk_flag {
+	/* The payload is a frame of zstd, with zeros up to the length. In one of events each time and each stack pointer
+	 * is less that of the event before. */
+	XSP_CHUNK_PACKED = 1 << 0,
+	XSP_CHUNK_AGAIN = 1 << 1, /* of no use if the part before is read, too */
+	XSP_CHUNK_CLOSES = 1 << 2, /* of no use if the next part is read, too */
+};
+
 struct xsp_chunk_header {
 	uint32_t magic;
 	uint16_t type;
-	uint16_t flags; /* 0 */
-	uint32_t length; /* of the payload, a multiple of 8 */
+	uint16_t flags; /* enum xsp_chunk_flag */
+	uint32_t length; /* of the payload as it is in the file, a multiple of 8 */
 	uint32_t payload_crc;
 	uint64_t sequence; /* 0, 1, 2, … in the file */
 	uint64_t file_id;
 	uint64_t first_ns, last_ns; /* events: lowest and highest time */
 	uint32_t count; /* events or records */
 	uint32_t ring;
-	uint32_t reserved;
+	uint32_t unpacked; /* the payload's length, if it is packed; else 0 */
 	uint32_t header_crc; /* of the bytes before */
 };
 static_assert(sizeof(struct xsp_chunk_header) == 64, "chunk header");
@@ -88,6 +99,7 @@ enum xsp_record_type {
 	XSP_RECORD_LET_GO,
 	XSP_RECORD_PYTHON,
 	XSP_RECORD_ENVIRONMENT,
+	XSP_RECORD_STATS_BEFORE, /* struct xsp_capture_stats at the beginning of this part */
 	XSP_RECORD_TYPES,
 };
 

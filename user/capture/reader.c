@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/rows/order.h"
 #include "base/rows/search.h"
 
 /* ---- opening ---- */
@@ -34,10 +36,11 @@ static int look_at_file(struct xsp_capture_reader *r, struct xsp_error *err)
 static int check_version(struct xsp_capture_reader *r, const struct xsp_file_header *h,
 			 struct xsp_error *err)
 {
-	if (h->major != XSP_FILE_MAJOR || h->event_version != XSP_EVENT_VERSION)
+	if (h->major < XSP_FILE_PLAIN || h->major > XSP_FILE_MAJOR ||
+	    h->event_version != XSP_EVENT_VERSION)
 		return xsp_error_set(
 			err, -EPROTONOSUPPORT, XSP_STATUS_CAPTURE,
-			"%s has capture format %u.%u with events of version %u, and this xsptrace %s reads format %u.x with events of version %u; use the version of "
+			"%s has capture format %u.%u with events of version %u, and this xsptrace %s reads formats up to %u.x with events of version %u; use the version of "
 			"xsptrace that recorded it, or a newer one",
 			r->path, h->major, h->minor, h->event_version, XSP_VERSION, XSP_FILE_MAJOR,
 			XSP_EVENT_VERSION);
@@ -69,7 +72,9 @@ static int read_file_header(struct xsp_capture_reader *r, struct xsp_error *err)
 	}
 	r->file_id = h.file_id;
 	r->id_known = true;
-	r->unkeyed = h.minor < 2;
+	const unsigned minor = h.major > XSP_FILE_PLAIN ? XSP_FILE_MINOR : h.minor;
+	r->number = h.major > XSP_FILE_PLAIN ? h.part : 0;
+	r->key = minor < 2 ? 0 : minor < 3 || h.key == 0 ? h.file_id : h.key;
 	int rc = check_version(r, &h, err);
 	if (rc == 0 && h.header_size >= sizeof(h) && h.header_size % 8 == 0 &&
 	    h.header_size <= r->limit)
@@ -83,8 +88,9 @@ static void note_end(struct xsp_capture_reader *r)
 	memcpy(&end, r->buffer, sizeof(end));
 	r->ended = true;
 	if (end.start_ns <= end.end_ns) {
+		if (r->part == 0)
+			r->start_ns = end.start_ns;
 		r->window_known = true;
-		r->start_ns = end.start_ns;
 		r->end_ns = end.end_ns;
 	}
 }
@@ -100,8 +106,22 @@ static void note_times(struct xsp_capture_reader *r, const struct xsp_chunk_head
 	r->window_known = true;
 }
 
-int xsp_chunk_index(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
-		    uint64_t payload)
+/* A part may have counters, and a window of the brake, that began in an earlier one. */
+static void count_from_here(struct xsp_capture_reader *r)
+{
+	uint64_t now[sizeof(r->stats) / sizeof(uint64_t)], before[sizeof(now) / sizeof(*now)];
+
+	memcpy(now, &r->stats, sizeof(now));
+	memcpy(before, &r->stats_before, sizeof(before));
+	for (size_t i = 0; i < sizeof(now) / sizeof(*now); i++)
+		now[i] = now[i] > before[i] ? now[i] - before[i] : 0;
+	memcpy(&r->stats, now, sizeof(now));
+	if (r->parts.rows[0].number > 1 && r->windows.count > 0 &&
+	    r->windows.rows[0].start_ns < r->start_ns)
+		r->windows.rows[0].start_ns = r->start_ns;
+}
+
+int xsp_chunk_index(struct xsp_capture_reader *r, struct xsp_chunk_header *h, uint64_t payload)
 {
 	if (h->type == XSP_CHUNK_EVENTS) {
 		note_times(r, h);
@@ -131,13 +151,18 @@ int xsp_chunk_index(struct xsp_capture_reader *r, const struct xsp_chunk_header 
 
 static int scan(struct xsp_capture_reader *r)
 {
-	struct walk w = {.at = r->first_chunk};
+	struct walk w = {.at = 0};
 	struct xsp_chunk_header h;
 	uint64_t payload;
 	const uint64_t before = r->bad_structure;
+	size_t part = 0;
 	int rc;
+	xsp_part_enter(r, &w, 0);
 	while ((rc = xsp_chunk_next(r, &w, &h, &payload)) > 0) {
 		r->bad_structure = before + w.bad; /* xsp_chunk_index() looks at it */
+		if (w.part != part)
+			r->ended = false;
+		part = w.part;
 		rc = xsp_chunk_index(r, &h, payload);
 		if (rc < 0)
 			break;
@@ -152,6 +177,60 @@ static int scan(struct xsp_capture_reader *r)
 		r->start_ns = r->clocks.rows[0].monotonic_ns;
 		r->end_ns = r->clocks.rows[r->clocks.count - 1].monotonic_ns;
 	}
+	count_from_here(r);
+	return rc;
+}
+
+static struct xsp_capture_reader *new_reader(const char *path)
+{
+	struct xsp_capture_reader *r = calloc(1, sizeof(*r));
+
+	if (r != NULL && (r->path = strdup(path)) == NULL) {
+		free(r);
+		r = NULL;
+	}
+	return r;
+}
+
+/* Takes `fd`, also if it fails. */
+static int add_file(struct xsp_capture_reader *r, int fd, struct xsp_error *err)
+{
+	const uint64_t id = r->file_id;
+
+	r->fd = fd;
+	r->number = 0;
+	int rc = XSP_PUT(&r->parts, (struct part){.fd = fd});
+	if (rc < 0) {
+		close(fd);
+		return xsp_out_of_memory(err);
+	}
+	rc = look_at_file(r, err);
+	if (rc == 0)
+		rc = read_file_header(r, err);
+	if (rc == 0 && r->parts.count > 1 && (r->number == 0 || r->file_id != id))
+		rc = xsp_error_set(err, -EINVAL, XSP_STATUS_CAPTURE,
+				   "%s: these are not parts of one recording", r->path);
+	struct part *p = &r->parts.rows[r->parts.count - 1];
+	p->number = r->number;
+	p->limit = r->limit;
+	p->first_chunk = r->first_chunk;
+	return rc;
+}
+
+/* All files are open. The reader is freed if it fails. */
+static int begin_reading(struct xsp_capture_reader *r, int rc, struct xsp_capture_reader **out,
+			 struct xsp_error *err)
+{
+	if (rc == 0) {
+		rc = scan(r);
+		if (rc < 0)
+			xsp_error_set(err, rc, XSP_STATUS_CAPTURE, "cannot read %s: %s", r->path,
+				      strerror(-rc));
+	}
+	if (rc < 0)
+		xsp_capture_close(r);
+	else
+		*out = r;
 	return rc;
 }
 
@@ -159,28 +238,53 @@ int xsp_capture_adopt(int fd, const char *display_path, struct xsp_capture_reade
 		      struct xsp_error *err)
 {
 	*out = NULL;
-	struct xsp_capture_reader *r = calloc(1, sizeof(*r));
-	if (r == NULL || (r->path = strdup(display_path)) == NULL) {
-		free(r);
+	struct xsp_capture_reader *r = new_reader(display_path);
+	if (r == NULL) {
 		close(fd);
 		return xsp_out_of_memory(err);
 	}
-	r->fd = fd;
-	int rc = look_at_file(r, err);
-	if (rc == 0)
-		rc = read_file_header(r, err);
-	if (rc == 0) {
-		rc = scan(r);
-		if (rc < 0)
-			xsp_error_set(err, rc, XSP_STATUS_CAPTURE, "cannot read %s: %s",
-				      display_path, strerror(-rc));
+	return begin_reading(r, add_file(r, fd, err), out, err);
+}
+
+static XSP_ORDER(by_part, struct part, XSP_COMPARE(x->number, y->number));
+
+/* The list "A,B" as one: parts of a recording. */
+static int open_parts(const char *list, struct xsp_capture_reader **out, struct xsp_error *err)
+{
+	struct xsp_capture_reader *r = new_reader(list);
+	struct rlimit files;
+	char *path;
+	int rc = r == NULL ? xsp_out_of_memory(err) : 0;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) { /* a part takes a descriptor */
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
 	}
-	if (rc < 0) {
-		xsp_capture_close(r);
+	while (rc == 0 && (path = xsp_next_path(&list)) != NULL) {
+		const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		rc = fd >= 0 ? add_file(r, fd, err)
+			     : xsp_error_set(err, -errno, XSP_STATUS_CAPTURE, "cannot open %s: %s",
+					     path, strerror(errno));
+		free(path);
+	}
+	if (r == NULL)
 		return rc;
+	if (r->parts.count > 0)
+		qsort(r->parts.rows, r->parts.count, sizeof(*r->parts.rows), by_part);
+	for (size_t i = 1; i < r->parts.count && rc == 0; i++) {
+		const uint32_t after = r->parts.rows[i - 1].number,
+			       number = r->parts.rows[i].number;
+		if (number == after)
+			rc = xsp_error_set(err, -EINVAL, XSP_STATUS_CAPTURE,
+					   "part %u of the recording is there twice: %s", number,
+					   r->path);
+		else if (number != after + 1)
+			rc = xsp_error_set(
+				err, -EINVAL, XSP_STATUS_CAPTURE,
+				"part %u of the recording is missing: give it too, or read those before and after it one at a time: %s",
+				after + 1, r->path);
 	}
-	*out = r;
-	return 0;
+	return begin_reading(r, rc, out, err);
 }
 
 int xsp_capture_open(const char *path, struct xsp_capture_reader **out, struct xsp_error *err)
@@ -189,6 +293,8 @@ int xsp_capture_open(const char *path, struct xsp_capture_reader **out, struct x
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	*out = NULL;
+	if (fd < 0 && errno == ENOENT && strchr(path, ',') != NULL)
+		return open_parts(path, out, err);
 	if (fd < 0)
 		return xsp_error_set(err, -errno, XSP_STATUS_CAPTURE, "cannot open %s: %s", path,
 				     strerror(errno));
@@ -211,8 +317,12 @@ void xsp_capture_close(struct xsp_capture_reader *r)
 {
 	if (r == NULL)
 		return;
-	xsp_close(r->fd);
+	for (size_t i = 0; i < r->parts.count; i++)
+		close(r->parts.rows[i].fd);
+	XSP_FREE(&r->parts);
 	free(r->buffer);
+	free(r->packed);
+	xsp_packer_free(r->packer);
 	free(r->infos);
 #define FREE_LIST(one, many) XSP_FREE(&r->many);
 	CAPTURE_LISTS(FREE_LIST)
@@ -232,7 +342,7 @@ void xsp_capture_close(struct xsp_capture_reader *r)
 		return value;                                                                      \
 	}
 VALUE(uint64_t, id, r->file_id)
-VALUE(uint64_t, address_key, r->unkeyed ? 0 : r->file_id)
+VALUE(uint64_t, address_key, r->key)
 VALUE(uint64_t, events, r->events)
 VALUE(bool, stats_known, r->stats_known)
 VALUE(const struct xsp_capture_stats *, stats, &r->stats)
@@ -441,7 +551,8 @@ bool xsp_capture_realtime_known(const struct xsp_capture_reader *r)
 
 double xsp_capture_progress(const struct xsp_capture_reader *r)
 {
-	return r->limit == 0 ? 1.0 : (double)r->at / (double)r->limit;
+	const double share = r->limit == 0 ? 1.0 : (double)r->at / (double)r->limit;
+	return ((double)r->part + share) / (double)r->parts.count;
 }
 
 /* ---- events ---- */
@@ -513,7 +624,7 @@ int xsp_chunk_walk(struct xsp_capture_reader *r, const struct xsp_chunk_header *
 	return 0;
 }
 
-int xsp_chunk_load_events(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
+int xsp_chunk_load_events(struct xsp_capture_reader *r, struct xsp_chunk_header *h,
 			  uint64_t payload)
 {
 	int rc = xsp_chunk_load(r, h, payload);
@@ -528,10 +639,11 @@ int xsp_chunk_load_events(struct xsp_capture_reader *r, const struct xsp_chunk_h
 int xsp_capture_read_events(struct xsp_capture_reader *r, xsp_capture_event_fn fn, void *ctx,
 			    struct xsp_error *err)
 {
-	struct walk w = {.at = r->first_chunk};
+	struct walk w = {.at = 0};
 	struct xsp_chunk_header h;
 	uint64_t payload;
 	int rc;
+	xsp_part_enter(r, &w, 0);
 	r->bad_event_chunks = 0;
 	r->bad_events = 0;
 	r->at = 0;

@@ -6,9 +6,10 @@
 #include "base/arena.h"
 #include "base/rows/array.h"
 #include "base/rows/tally.h"
-#include "capture/format.h"
+#include "capture/pack.h"
 
 struct walk {
+	size_t part; /* of the files */
 	uint64_t at; /* where the next chunk may begin */
 	uint64_t sequence; /* expected next */
 	uint64_t bad; /* missing or broken chunks so far */
@@ -17,6 +18,13 @@ struct walk {
 
 struct info {
 	const char *key, *value;
+};
+
+/* One of the files that are read as one. */
+struct part {
+	int fd;
+	uint32_t number; /* 0: it is no part */
+	uint64_t limit, first_chunk;
 };
 
 /* What is kept as a list, or found by a key: struct xsp_capture_<one>, handed out by xsp_capture_<many>(). */
@@ -36,16 +44,22 @@ struct info {
 	X(python, pythons)
 
 struct xsp_capture_reader {
-	int fd;
 	char *path;
+	XSP_ARRAY(struct part) parts;
+	size_t part; /* the one at hand, and what is known of it: */
+	int fd;
+	uint32_t number;
 	uint64_t limit; /* bytes of the file at its opening; later ones are ignored */
 	uint64_t first_chunk;
 	uint64_t file_id;
-	bool unkeyed; /* hashes of addresses have no key */
+	uint64_t key; /* of the hashes of addresses; 0: they have none */
 	bool id_known;
 
 	unsigned char *buffer; /* of the chunk at hand */
 	size_t buffer_capacity;
+	struct xsp_packer *packer; /* NULL: no chunk was packed so far */
+	unsigned char *packed;
+	size_t packed_capacity;
 
 	/* definitions; strings in the arenas */
 	struct xsp_arena strings;
@@ -58,7 +72,7 @@ struct xsp_capture_reader {
 	CAPTURE_LISTS(LIST_FIELD)
 #define TALLY_FIELD(one, many) XSP_TALLY(struct xsp_capture_##one) many;
 	CAPTURE_TALLIES(TALLY_FIELD)
-	struct xsp_capture_stats stats;
+	struct xsp_capture_stats stats, stats_before; /* before the first part */
 	bool stats_known;
 	uint64_t events; /* in whole chunks, as their headers say */
 
@@ -79,21 +93,21 @@ struct xsp_capture_reader {
 
 /* ---- chunks.c: finding chunks in a damaged file ---- */
 
-/* The next chunk with a valid header that lies whole in the file. 1, 0 at the end, -errno. *payload: its payload's
+/* Goes to the beginning of a part. */
+void xsp_part_enter(struct xsp_capture_reader *r, struct walk *w, size_t part);
+/* The next chunk with a valid header that lies whole in the file, or in the next part. 1, 0 at the end, -errno. *payload: its payload's
  * offset. */
 int xsp_chunk_next(struct xsp_capture_reader *r, struct walk *w, struct xsp_chunk_header *h,
 		   uint64_t *payload);
-/* Reads the payload into r->buffer. 1: good, 0: cut off or wrong checksum, -errno. */
-int xsp_chunk_load(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
-		   uint64_t payload);
+/* Reads the payload into r->buffer, unpacked, and sets its length. 1: good, 0: cut off or wrong checksum, -errno. */
+int xsp_chunk_load(struct xsp_capture_reader *r, struct xsp_chunk_header *h, uint64_t payload);
 
 /* ---- reader.c ---- */
 
 /* Reads a chunk of definitions; ignores others. 0 or a negative errno. */
-int xsp_chunk_index(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
-		    uint64_t payload);
+int xsp_chunk_index(struct xsp_capture_reader *r, struct xsp_chunk_header *h, uint64_t payload);
 /* xsp_chunk_load() for a chunk of events; counts those of a bad one. */
-int xsp_chunk_load_events(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,
+int xsp_chunk_load_events(struct xsp_capture_reader *r, struct xsp_chunk_header *h,
 			  uint64_t payload);
 /* Calls `fn` for each loaded event; a value other than 0 ends the walk and is returned. */
 int xsp_chunk_walk(struct xsp_capture_reader *r, const struct xsp_chunk_header *h,

@@ -2,9 +2,11 @@
 /*
  * writer.c - the append-only side of a capture. Events gather in one open chunk a ring, definitions in one of their
  * own. Pending definitions are written before an event chunk. After a failed write it writes nothing more and cuts the
- * file back to its last whole chunk.
+ * file back to its last whole chunk. With packed chunks a thread does all that from put_chunk() on.
  */
-#include "capture/format.h"
+#include "capture/pack.h"
+#include "capture/parts.h"
+#include "capture/writer.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,30 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/files/file_io.h"
 #include "base/rows/grow.h"
-
-#define RINGS 64U
-
-struct open_chunk {
-	unsigned char *data; /* XSP_CHUNK_SIZE; NULL until the ring's first event */
-	size_t used;
-	uint32_t count;
-	uint64_t first_ns, last_ns;
-};
-
-struct xsp_capture_writer {
-	int fd;
-	int error; /* the first; 0: none */
-	char *path;
-	uint64_t file_id;
-	uint64_t bytes; /* of whole chunks in the file */
-	uint64_t sequence;
-	uint64_t events;
-	unsigned char *definitions;
-	size_t definitions_used, definitions_capacity;
-	uint32_t records;
-	struct open_chunk rings[RINGS];
-};
 
 static uint64_t clock_now(clockid_t clock)
 {
@@ -91,9 +71,10 @@ static int put_bytes(struct xsp_capture_writer *w, struct iovec *iov, int count)
 	return 0;
 }
 
-static int put_chunk(struct xsp_capture_writer *w, struct xsp_chunk_header *h, const void *payload)
+static int write_chunk(struct xsp_capture_writer *w, struct xsp_chunk_header *h,
+		       const void *payload)
 {
-	if (w->error != 0)
+	if (w->error != 0 || w->fd < 0)
 		return w->error;
 	h->magic = XSP_CHUNK_MAGIC;
 	h->payload_crc = xsp_capture_crc(payload, h->length);
@@ -108,6 +89,25 @@ static int put_chunk(struct xsp_capture_writer *w, struct xsp_chunk_header *h, c
 	if (err == 0)
 		w->sequence++;
 	return err;
+}
+
+/* In the queue's thread. If that cannot keep up, chunks stay as they are. */
+static void store_chunk(void *ctx, struct xsp_chunk_header *h, const void *payload, bool hurry)
+{
+	struct xsp_capture_writer *w = ctx;
+	const void *packed = hurry || w->packer == NULL ? NULL : xsp_pack(w->packer, h, payload);
+
+	write_chunk(w, h, packed != NULL ? packed : payload);
+}
+
+static int put_chunk(struct xsp_capture_writer *w, struct xsp_chunk_header *h, const void *payload)
+{
+	h->flags = w->flags;
+	if (w->error == 0 && w->queue == NULL)
+		store_chunk(w, h, payload, false);
+	else if (w->error == 0)
+		w->error = xsp_chunk_queue_put(w->queue, h, payload);
+	return w->error;
 }
 
 static int flush_definitions(struct xsp_capture_writer *w)
@@ -125,43 +125,68 @@ static int flush_definitions(struct xsp_capture_writer *w)
 	return err;
 }
 
+static int write_ring(struct xsp_capture_writer *w, unsigned ring)
+{
+	struct open_chunk *c = &w->rings[ring];
+	struct xsp_chunk_header h = {
+		.type = XSP_CHUNK_EVENTS,
+		.length = (uint32_t)(c->used - c->written),
+		.first_ns = c->first_ns,
+		.last_ns = c->last_ns,
+		.count = c->count - c->written_count,
+		.ring = ring,
+	};
+	int err = flush_definitions(w);
+
+	if (err == 0 && h.length > 0)
+		err = put_chunk(w, &h, c->data + c->written);
+	if (err == 0)
+		w->events += h.count;
+	c->written = c->used;
+	c->written_count = c->count;
+	return err;
+}
+
+/* And begins anew. */
 static int flush_ring(struct xsp_capture_writer *w, unsigned ring)
 {
 	struct open_chunk *c = &w->rings[ring];
-	int err = flush_definitions(w);
-	if (err == 0 && c->used > 0) {
-		struct xsp_chunk_header h = {
-			.type = XSP_CHUNK_EVENTS,
-			.length = (uint32_t)c->used,
-			.first_ns = c->first_ns,
-			.last_ns = c->last_ns,
-			.count = c->count,
-			.ring = ring,
-		};
-		err = put_chunk(w, &h, c->data);
-		if (err == 0)
-			w->events += c->count;
-	}
-	c->used = 0;
-	c->count = 0;
+	int err = write_ring(w, ring);
+
+	if (w->recent != NULL && c->used > 0)
+		c->data = xsp_recent_take(w->recent,
+					  &(struct xsp_recent_chunk){.data = c->data,
+								     .used = c->used,
+								     .ring = ring,
+								     .first_ns = c->first_ns,
+								     .last_ns = c->last_ns});
+	c->used = c->written = 0;
+	c->count = c->written_count = 0;
 	return err;
 }
 
 /* ---- creating and closing ---- */
 
-static int put_file_header(struct xsp_capture_writer *w)
+int xsp_writer_put_header(struct xsp_capture_writer *w)
 {
 	struct xsp_file_header h = {
 		.magic = XSP_FILE_MAGIC,
-		.major = XSP_FILE_MAJOR,
-		.minor = XSP_FILE_MINOR,
+		.major = w->packer != NULL ? XSP_FILE_MAJOR : XSP_FILE_PLAIN,
+		.minor = w->packer != NULL ? 0 : XSP_FILE_MINOR,
 		.header_size = sizeof(h),
 		.event_version = XSP_EVENT_VERSION,
+		.part = w->part,
 		.realtime_ns = clock_now(CLOCK_REALTIME),
+		.key = w->key,
 	};
-	if (getrandom(&w->file_id, sizeof(w->file_id), GRND_NONBLOCK) != sizeof(w->file_id))
+	if (w->file_id == 0 &&
+	    getrandom(&w->file_id, sizeof(w->file_id), GRND_NONBLOCK) != sizeof(w->file_id))
 		w->file_id = xsp_capture_crc(&h, sizeof(h)) ^ clock_now(CLOCK_MONOTONIC) << 20;
 	h.file_id = w->file_id;
+	if (w->key == 0)
+		w->key = w->file_id;
+	if (w->fd < 0)
+		return 0;
 	h.crc = xsp_capture_crc(&h, offsetof(struct xsp_file_header, crc));
 	struct iovec iov = {.iov_base = &h, .iov_len = sizeof(h)};
 	return put_bytes(w, &iov, 1);
@@ -169,15 +194,25 @@ static int put_file_header(struct xsp_capture_writer *w)
 
 static void free_writer(struct xsp_capture_writer *w)
 {
-	for (unsigned i = 0; i < RINGS; i++)
-		free(w->rings[i].data);
+	xsp_chunk_queue_free(w->queue);
+	xsp_packer_free(w->packer);
+	if (w->kept != NULL)
+		xsp_kept_free(w->kept);
+	free(w->kept);
+	for (unsigned i = 0; i < XSP_RECENT_RINGS; i++)
+		xsp_recent_give_back(w->recent, w->rings[i].data);
 	free(w->definitions);
 	free(w->path);
 	free(w);
 }
 
-int xsp_capture_create(int fd, const char *display_path, struct xsp_capture_writer **out,
-		       struct xsp_error *err)
+struct how {
+	uint64_t key; /* 0: a new one */
+	bool packed, queued, split;
+};
+
+static int create(int fd, const char *display_path, struct how how, struct xsp_capture_writer **out,
+		  struct xsp_error *err)
 {
 	*out = NULL;
 	struct xsp_capture_writer *w = calloc(1, sizeof(*w));
@@ -186,7 +221,16 @@ int xsp_capture_create(int fd, const char *display_path, struct xsp_capture_writ
 		return xsp_out_of_memory(err);
 	}
 	w->fd = fd;
-	int rc = put_file_header(w);
+	w->key = how.key;
+	w->part = how.split ? 1 : 0;
+	int rc = 0;
+	if ((how.packed && (w->packer = xsp_packer_new()) == NULL) ||
+	    (how.split && (w->kept = calloc(1, sizeof(*w->kept))) == NULL))
+		rc = -ENOMEM;
+	if (rc == 0)
+		rc = xsp_writer_put_header(w);
+	if (rc == 0 && how.queued)
+		rc = xsp_chunk_queue_new(store_chunk, w, &w->queue);
 	if (rc < 0) {
 		xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot write %s: %s", display_path,
 			      strerror(-rc));
@@ -197,36 +241,99 @@ int xsp_capture_create(int fd, const char *display_path, struct xsp_capture_writ
 	return 0;
 }
 
+int xsp_capture_create(int fd, const char *display_path, struct xsp_capture_writer **out,
+		       struct xsp_error *err)
+{
+	return create(fd, display_path, (struct how){.key = 0}, out, err);
+}
+
+int xsp_capture_create_packed(int fd, const char *display_path, bool split,
+			      struct xsp_capture_writer **out, struct xsp_error *err)
+{
+	return create(fd, display_path,
+		      (struct how){.packed = true, .queued = true, .split = split}, out, err);
+}
+
+int xsp_capture_create_keyed(int fd, const char *display_path, uint64_t key,
+			     struct xsp_capture_writer **out, struct xsp_error *err)
+{
+	return create(fd, display_path, (struct how){.key = key, .packed = true}, out, err);
+}
+
+int xsp_capture_create_recent(struct xsp_recent *recent, struct xsp_capture_writer **out)
+{
+	const int rc = xsp_capture_create(-1, "the recording in memory", out, NULL);
+
+	if (rc == 0)
+		xsp_capture_keep(*out, recent);
+	return rc;
+}
+
+void xsp_capture_keep(struct xsp_capture_writer *w, struct xsp_recent *recent)
+{
+	w->recent = recent;
+}
+
+/* What waits is in the file, or w->error says why not; later chunks are written at once. */
+static void end_queue(struct xsp_capture_writer *w)
+{
+	xsp_chunk_queue_free(w->queue);
+	w->queue = NULL;
+}
+
 int xsp_capture_flush(struct xsp_capture_writer *w)
 {
-	for (unsigned i = 0; i < RINGS; i++) {
-		if (w->rings[i].used > 0)
-			flush_ring(w, i);
+	for (unsigned i = 0; i < XSP_RECENT_RINGS; i++) {
+		if (w->rings[i].used > w->rings[i].written)
+			w->recent != NULL ? write_ring(w, i) : flush_ring(w, i);
 	}
 	return flush_definitions(w);
+}
+
+void xsp_capture_keep_rest(struct xsp_capture_writer *w)
+{
+	w->fd = -1; /* in a copy of the process its number may be another file's */
+	for (unsigned i = 0; i < XSP_RECENT_RINGS; i++)
+		if (w->rings[i].used > 0)
+			flush_ring(w, i);
+}
+
+void xsp_capture_open_chunks(const struct xsp_capture_writer *w,
+			     void (*fn)(void *ctx, const unsigned char *data, size_t used),
+			     void *ctx)
+{
+	for (unsigned i = 0; i < XSP_RECENT_RINGS; i++)
+		if (w->rings[i].used > 0)
+			fn(ctx, w->rings[i].data, w->rings[i].used);
+}
+
+int xsp_writer_end_file(struct xsp_capture_writer *w, uint64_t start_ns, uint64_t end_ns)
+{
+	struct xsp_chunk_end end = {
+		.start_ns = start_ns,
+		.end_ns = end_ns,
+		.events = w->events,
+		.chunks = w->sequence,
+	};
+	struct xsp_chunk_header h = {
+		.type = XSP_CHUNK_END,
+		.length = sizeof(end),
+		.count = 1,
+	};
+	int rc = write_chunk(w, &h, &end);
+
+	/* a network file system may report a full disk only now */
+	if (w->fd >= 0 && close(w->fd) < 0 && rc == 0 && errno != EINTR)
+		rc = -errno;
+	return rc;
 }
 
 int xsp_capture_finish(struct xsp_capture_writer *w, uint64_t start_ns, uint64_t end_ns,
 		       struct xsp_error *err)
 {
-	int rc = xsp_capture_flush(w);
-	if (rc == 0) {
-		struct xsp_chunk_end end = {
-			.start_ns = start_ns,
-			.end_ns = end_ns,
-			.events = w->events,
-			.chunks = w->sequence,
-		};
-		struct xsp_chunk_header h = {
-			.type = XSP_CHUNK_END,
-			.length = sizeof(end),
-			.count = 1,
-		};
-		rc = put_chunk(w, &h, &end);
-	}
-	/* a network file system may report a full disk only now */
-	if (close(w->fd) < 0 && rc == 0 && errno != EINTR)
-		rc = -errno;
+	xsp_capture_flush(w);
+	end_queue(w);
+	const int rc = xsp_writer_end_file(w, start_ns, end_ns);
 	if (rc < 0)
 		xsp_error_set(
 			err, rc, XSP_STATUS_OUTPUT,
@@ -240,13 +347,14 @@ void xsp_capture_abandon(struct xsp_capture_writer *w)
 {
 	if (w == NULL)
 		return;
-	close(w->fd);
+	end_queue(w);
+	xsp_close(w->fd);
 	free_writer(w);
 }
 
 uint64_t xsp_capture_bytes(const struct xsp_capture_writer *w)
 {
-	return w->bytes;
+	return w->bytes_before + w->bytes;
 }
 
 uint64_t xsp_capture_written(const struct xsp_capture_writer *w)
@@ -267,6 +375,41 @@ static struct piece text(const char *s)
 			      .size = s == NULL ? 0 : strnlen(s, XSP_STRING_MAX)};
 }
 
+/* Room for a record; NULL: the writer has an error. */
+static unsigned char *add_record(struct xsp_capture_writer *w, size_t size)
+{
+	if (w->definitions_used > 0 && w->definitions_used + size > XSP_CHUNK_SIZE)
+		flush_definitions(w);
+	if (w->error == 0)
+		w->error = xsp_grow(&w->definitions, &w->definitions_capacity,
+				    w->definitions_used + size);
+	return w->error == 0 ? w->definitions + w->definitions_used : NULL;
+}
+
+/* It is complete. */
+static int end_record(struct xsp_capture_writer *w, const void *record, size_t size)
+{
+	if (w->recent != NULL)
+		w->error = xsp_recent_take_record(w->recent, record);
+	if (w->kept != NULL && xsp_part_repeats(record))
+		w->error = xsp_kept_put(w->kept, record);
+	if (w->fd < 0)
+		return w->error;
+	w->definitions_used += size;
+	w->records++;
+	return w->error;
+}
+
+int xsp_capture_put_record(struct xsp_capture_writer *w, const struct xsp_record *record)
+{
+	unsigned char *p = w->error == 0 ? add_record(w, record->size) : NULL;
+
+	if (p == NULL)
+		return w->error;
+	memcpy(p, record, record->size);
+	return end_record(w, p, record->size);
+}
+
 /* `head` begins a struct xsp_disk_* whose type is set; fills in fixed and size. */
 static int put_record(struct xsp_capture_writer *w, enum xsp_record_type type,
 		      struct xsp_record *head, size_t fixed, const struct piece *strings,
@@ -278,17 +421,11 @@ static int put_record(struct xsp_capture_writer *w, enum xsp_record_type type,
 	for (size_t i = 0; i < count; i++)
 		size += sizeof(uint32_t) + strings[i].size + 1;
 	size = (size + 7) & ~(size_t)7;
-	if (w->definitions_used > 0 && w->definitions_used + size > XSP_CHUNK_SIZE) {
-		int err = flush_definitions(w);
-		if (err < 0)
-			return err;
-	}
-	int err = xsp_grow(&w->definitions, &w->definitions_capacity, w->definitions_used + size);
-	if (err < 0)
-		return w->error = err;
+	unsigned char *record = add_record(w, size), *p = record;
+	if (p == NULL)
+		return w->error;
 	*head = (struct xsp_record){
 		.type = (uint16_t)type, .fixed = (uint16_t)fixed, .size = (uint32_t)size};
-	unsigned char *p = w->definitions + w->definitions_used;
 	memset(p, 0, size);
 	memcpy(p, head, fixed);
 	p += fixed;
@@ -299,9 +436,7 @@ static int put_record(struct xsp_capture_writer *w, enum xsp_record_type type,
 			memcpy(p + sizeof(length), strings[i].data, length);
 		p += sizeof(length) + length + 1;
 	}
-	w->definitions_used += size;
-	w->records++;
-	return 0;
+	return end_record(w, record, size);
 }
 
 /* A struct of capture.h, as it is. */
@@ -445,13 +580,13 @@ int xsp_capture_put_name(struct xsp_capture_writer *w, uint64_t hash, const char
 
 uint64_t xsp_capture_writer_key(const struct xsp_capture_writer *w)
 {
-	return w->file_id;
+	return w->key;
 }
 
 int xsp_capture_put_address_name(struct xsp_capture_writer *w, enum xsp_address_name what,
 				 uint32_t pid, uint64_t address, const char *text)
 {
-	return xsp_capture_put_name(w, xsp_address_name_hash(w->file_id, what, pid, address), text);
+	return xsp_capture_put_name(w, xsp_address_name_hash(w->key, what, pid, address), text);
 }
 
 /* ---- events ---- */
@@ -460,7 +595,10 @@ static int put_name(struct xsp_capture_writer *w, const struct xsp_event_name *n
 {
 	if (size < sizeof(*n) || n->length > size - sizeof(*n) || n->length > XSP_NAME_MAX)
 		return -EINVAL;
-	return put_text(w, n->name_hash, n->head.flags, (const char *)(n + 1), n->length);
+	int rc = put_text(w, n->name_hash, n->head.flags, (const char *)(n + 1), n->length);
+	if (rc == 0 && w->recent != NULL)
+		xsp_recent_name_sent(w->recent, n->name_hash);
+	return rc;
 }
 
 int xsp_capture_put_event(struct xsp_capture_writer *w, unsigned ring, const void *event,
@@ -469,13 +607,15 @@ int xsp_capture_put_event(struct xsp_capture_writer *w, unsigned ring, const voi
 	const struct xsp_event *e = event;
 	if (w->error != 0)
 		return w->error;
-	if (ring >= RINGS || size < sizeof(*e) || size % 8 != 0 || size != e->size)
+	if (ring >= XSP_RECENT_RINGS || size < sizeof(*e) || size % 8 != 0 || size != e->size)
 		return -EINVAL;
 	if (e->kind == XSP_EVENT_NAME)
 		return put_name(w, event, size);
+	if (e->kind == XSP_EVENT_TASK && w->kept != NULL && xsp_kept_task(w->kept, event) < 0)
+		return w->error = -ENOMEM;
 	struct open_chunk *c = &w->rings[ring];
 	if (c->data == NULL) {
-		c->data = malloc(XSP_CHUNK_SIZE);
+		c->data = xsp_recent_chunk(w->recent);
 		if (c->data == NULL)
 			return w->error = -ENOMEM;
 	}

@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files/file_io.h"
 #include "base/text.h"
+#include "capture/parts.h"
 
 #define CAPTURES_MAX 512 /* no more ids of arrows fit (export/chrome/json.c) */
 
@@ -39,9 +41,6 @@ static int add_path(struct xsp_capture_files *files, char *path, struct xsp_erro
 	}
 	files->paths = grown;
 	files->paths[files->count++] = path;
-	if (files->count > CAPTURES_MAX)
-		return xsp_error_set(err, -E2BIG, XSP_STATUS_USAGE,
-				     "more than %d captures: a job can have so many", CAPTURES_MAX);
 	return 0;
 }
 
@@ -81,15 +80,40 @@ static int add_list(struct xsp_capture_files *files, const char *argument, struc
 {
 	int rc = 0;
 
-	if (access(argument, F_OK) == 0)
-		return add_path(files, strdup(argument), err);
-	for (const char *at = argument; rc == 0; at++) {
-		const size_t length = strcspn(at, ",");
-		rc = add_path(files, strndup(at, length), err);
-		at += length;
-		if (*at == '\0')
-			break;
+	while (rc == 0 && *argument != '\0')
+		rc = add_path(files, xsp_next_path(&argument), err);
+	return rc;
+}
+
+/* Files from `first` on that are parts of one recording become one: "A,B". */
+static int join_parts(struct xsp_capture_files *files, size_t first, struct xsp_error *err)
+{
+	uint64_t *ids = calloc(files->count + 1, sizeof(*ids));
+	size_t kept = first;
+	int rc = ids != NULL ? 0 : xsp_out_of_memory(err);
+
+	for (size_t i = first; i < files->count && ids != NULL; i++) {
+		char *path = files->paths[i], *joined = NULL;
+		size_t k = first;
+		if (!xsp_capture_is_part(path, &ids[kept]))
+			ids[kept] = 0;
+		while (ids[kept] != 0 && k < kept && ids[k] != ids[kept])
+			k++;
+		if (ids[kept] == 0 || k == kept) {
+			files->paths[kept++] = path;
+			continue;
+		}
+		if (asprintf(&joined, "%s,%s", files->paths[k], path) < 0)
+			rc = xsp_out_of_memory(err);
+		else {
+			free(files->paths[k]);
+			files->paths[k] = joined;
+		}
+		free(path);
 	}
+	if (ids != NULL)
+		files->count = kept;
+	free(ids);
 	return rc;
 }
 
@@ -109,6 +133,11 @@ static int end_side(struct xsp_capture_files *files, struct xsp_error *err)
 	if (files->count == before)
 		return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
 				     "no capture on one side of vs");
+	if (join_parts(files, before, err) < 0)
+		return -ENOMEM;
+	if (files->count > CAPTURES_MAX)
+		return xsp_error_set(err, -E2BIG, XSP_STATUS_USAGE,
+				     "more than %d captures: a job can have so many", CAPTURES_MAX);
 	if (files->side_count == XSP_CAPTURE_SIDES)
 		return xsp_error_set(
 			err, -EINVAL, XSP_STATUS_USAGE,
@@ -147,6 +176,27 @@ int xsp_capture_sides(struct xsp_capture_files *files, char **arguments, size_t 
 		      struct xsp_error *err)
 {
 	return add_all(files, arguments, count, true, err);
+}
+
+int xsp_capture_files_fold(char ***words, size_t *count, char **folded, struct xsp_error *err)
+{
+	struct xsp_capture_files files = {.count = 0};
+	bool versus = false;
+	int rc = 0;
+
+	for (size_t i = 0; i < *count; i++)
+		versus = versus || strcmp((*words)[i], "vs") == 0;
+	if (versus || !xsp_capture_files_several(*words, *count))
+		return 0;
+	rc = xsp_capture_files(&files, *words, *count, err);
+	if (rc == 0 && files.count == 1 && strchr(files.paths[0], ',') != NULL) {
+		*folded = files.paths[0];
+		(*words)[0] = *folded;
+		*count = 1;
+		files.count = 0;
+	}
+	xsp_capture_files_clear(&files);
+	return rc;
 }
 
 unsigned xsp_capture_side(const struct xsp_capture_files *files, size_t index)

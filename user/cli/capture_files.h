@@ -33,6 +33,9 @@ int xsp_capture_sides(struct xsp_capture_files *files, char **arguments, size_t 
 		      struct xsp_error *err);
 /* The number of the side that a capture is on. */
 unsigned xsp_capture_side(const struct xsp_capture_files *files, size_t index);
+/* Do the words (there is no vs) name parts of one recording alone? Then they become one word, *folded, malloc'd. 0 or a
+ * negative errno. */
+int xsp_capture_files_fold(char ***words, size_t *count, char **folded, struct xsp_error *err);
 void xsp_capture_files_clear(struct xsp_capture_files *files);
 
 #endif

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/parse.h"
 
 /* Each takes its own arguments (argv[0] is the verb) and returns the exit status. */
 int xsp_cmd_record(int argc, char **argv);
@@ -37,13 +38,6 @@ int xsp_wrong_value(struct xsp_error *err, const char *option, const char *value
 
 /* Writing to the input would destroy it: then -EINVAL, as a usage error. */
 int xsp_refuse_input_as_output(const char *input, const char *output, struct xsp_error *err);
-
-/* "10us", "1.5ms", "2s", plain seconds when `plain` is 1e9; 0 or -EINVAL. */
-int xsp_parse_duration(const char *text, double plain_ns, uint64_t *ns);
-/* "64M", "1G", "4096"; 0 or -EINVAL. */
-int xsp_parse_size(const char *text, size_t *bytes);
-/* A number in decimal within [least, most]; 0 or -EINVAL. */
-int xsp_parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *out);
 
 /* The user who called sudo (SUDO_UID, SUDO_GID), else -1. */
 void xsp_sudo_user(uid_t *uid, gid_t *gid);

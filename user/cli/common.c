@@ -3,7 +3,6 @@
 #include "cli/cli.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files/file_io.h"
 #include "base/units.h"
 #include "base/format/wrap.h"
 
@@ -44,12 +44,19 @@ int xsp_wrong_value(struct xsp_error *err, const char *option, const char *value
 int xsp_refuse_input_as_output(const char *input, const char *output, struct xsp_error *err)
 {
 	struct stat in, out;
+	bool same = false;
+	char *path;
 
-	if (stat(input, &in) != 0 || stat(output, &out) != 0 || in.st_dev != out.st_dev ||
-	    in.st_ino != out.st_ino || !S_ISREG(in.st_mode))
+	if (stat(output, &out) != 0)
 		return 0;
-	return xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
-			     "-o %.250s is the file that is read: give another name", output);
+	while (!same && (path = xsp_next_path(&input)) != NULL) {
+		same = stat(path, &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino &&
+		       S_ISREG(in.st_mode);
+		free(path);
+	}
+	return same ? xsp_error_set(err, -EINVAL, XSP_STATUS_USAGE,
+				    "-o %.250s is the file that is read: give another name", output)
+		    : 0;
 }
 
 void xsp_say_elsewhere(const char *asked, const char *name)
@@ -64,81 +71,6 @@ int xsp_finish_stdout(int status)
 		return status;
 	xsp_say("standard output cannot be written: %s", strerror(errno));
 	return status != XSP_STATUS_OK ? status : XSP_STATUS_OUTPUT;
-}
-
-struct unit {
-	const char *name;
-	double factor;
-};
-
-static int parse_with_unit(const char *text, const struct unit *units, double plain, double *out)
-{
-	char *end;
-
-	errno = 0;
-	double value = strtod(text, &end);
-	if (end == text || errno != 0 || !isfinite(value) || value < 0)
-		return -EINVAL;
-	if (*end == '\0') {
-		*out = value * plain;
-		return 0;
-	}
-	for (; units->name != NULL; units++) {
-		if (strcasecmp(end, units->name) == 0) {
-			*out = value * units->factor;
-			return 0;
-		}
-	}
-	return -EINVAL;
-}
-
-int xsp_parse_duration(const char *text, double plain_ns, uint64_t *ns)
-{
-	static const struct unit units[] = {{"ns", 1},	   {"us", 1e3},	 {"µs", 1e3}, {"ms", 1e6},
-					    {"s", 1e9},	   {"sec", 1e9}, {"m", 60e9}, {"min", 60e9},
-					    {"h", 3600e9}, {NULL, 0}};
-	double value;
-	int rc = parse_with_unit(text, units, plain_ns, &value);
-
-	if (rc < 0 || value > 9e18)
-		return -EINVAL;
-	*ns = (uint64_t)llround(value);
-	return 0;
-}
-
-int xsp_parse_size(const char *text, size_t *bytes)
-{
-	static const struct unit units[] = {{"k", 1024},
-					    {"kb", 1024},
-					    {"kib", 1024},
-					    {"m", 1024 * 1024},
-					    {"mb", 1024 * 1024},
-					    {"mib", 1024 * 1024},
-					    {"g", 1024. * 1024 * 1024},
-					    {"gb", 1024. * 1024 * 1024},
-					    {"gib", 1024. * 1024 * 1024},
-					    {NULL, 0}};
-	double value;
-	int rc = parse_with_unit(text, units, 1, &value);
-
-	if (rc < 0 || value < 1 || value > 64. * 1024 * 1024 * 1024)
-		return -EINVAL;
-	*bytes = (size_t)value;
-	return 0;
-}
-
-int xsp_parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *out)
-{
-	char *end;
-
-	if (text[0] < '0' || text[0] > '9')
-		return -EINVAL;
-	errno = 0;
-	unsigned long long value = strtoull(text, &end, 10);
-	if (*end != '\0' || errno != 0 || value < least || value > most)
-		return -EINVAL;
-	*out = value;
-	return 0;
 }
 
 static unsigned long environment_id(const char *name)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* agent.c - what the agents in the recorded processes report about themselves (xsptrace/gpu.h). */
+#include "base/clock.h"
 #include "record/recorder_private.h"
 
 #include <string.h>
@@ -60,6 +61,18 @@ static void note_error(struct xsp_recorder *r, struct recorded_process *p,
 			  length ? ": " : "", text);
 }
 
+static void note_activity(struct xsp_recorder *r, const struct xsp_gpu_record *record)
+{
+	struct {
+		struct xsp_gpu_record head;
+		uint64_t start_ns, end_ns;
+	} any;
+
+	xsp_gpu_record_read(record, &any, sizeof(any));
+	if (any.end_ns > r->gpu_ns && any.end_ns <= xsp_now_ns())
+		r->gpu_ns = any.end_ns;
+}
+
 void xsp_recorder_gpu_event(void *ctx, const struct xsp_event_gpu *e)
 {
 	struct xsp_recorder *r = ctx;
@@ -75,6 +88,8 @@ void xsp_recorder_gpu_event(void *ctx, const struct xsp_event_gpu *e)
 		struct xsp_gpu_state s;
 		if (record->type == XSP_GPU_ERROR)
 			note_error(r, p, record);
+		if (record->type >= XSP_GPU_KERNEL && record->type <= XSP_GPU_MEMSET)
+			note_activity(r, record);
 		if (record->type != XSP_GPU_STATE)
 			continue;
 		xsp_gpu_record_read(record, &s, sizeof(s));

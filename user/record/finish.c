@@ -187,17 +187,60 @@ static void note_unnamed(struct xsp_recorder *r)
 			xsp_frames_unnamed(r->frames), FRAMES_LAST_NS / 1000000000);
 }
 
+/* While its programs are still there. */
+static int put_kernel_functions(struct xsp_recorder *r)
+{
+	return r->options.attach.sample_hz > 0 || r->options.attach.wait_stacks
+		       ? xsp_recorder_put_kernel_functions(r)
+		       : 0;
+}
+
+static int put_all(struct xsp_recorder *r)
+{
+	static int (*const all[])(struct xsp_recorder * r) = {
+		xsp_overhead_finish,
+		xsp_recorder_put_stats,
+		put_counted,
+		xsp_recorder_put_cpu_limit,
+		xsp_call_sites_put_info,
+		xsp_children_put_infos,
+		put_pythons,
+		xsp_recorder_put_late,
+		xsp_recorder_put_changed,
+		xsp_operators_put_info,
+		xsp_recorder_put_gaps,
+	};
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < sizeof(all) / sizeof(all[0]); i++)
+		rc = all[i](r);
+	return rc < 0 ? rc : xsp_capture_put_clock(r->writer);
+}
+
+int xsp_recorder_put_so_far(struct xsp_recorder *r)
+{
+	int rc = put_kernel_functions(r);
+
+	r->muted = true;
+	if (rc == 0)
+		rc = put_all(r);
+	r->muted = false;
+	return rc;
+}
+
+/* A flight recorder still has to write its last snapshot. */
+static int complete(struct xsp_recorder *r, struct xsp_error *err)
+{
+	struct xsp_capture_writer *w = r->writer;
+
+	if (r->flight != NULL)
+		return 0;
+	r->writer = NULL;
+	return xsp_capture_finish(w, r->part_ns, r->end_ns, err);
+}
+
 int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 {
-	static int (*const last[])(struct xsp_recorder * r) = {
-		xsp_overhead_finish,	    put_losses,
-		xsp_recorder_put_stats,	    put_counted,
-		xsp_recorder_put_cpu_limit, xsp_call_sites_put_info,
-		xsp_children_put_infos,	    put_pythons,
-		xsp_recorder_put_late,	    xsp_recorder_put_changed,
-		xsp_operators_put_info,	    xsp_recorder_put_gaps,
-	};
-
 	if (r->finished)
 		return 0;
 	r->finished = true;
@@ -208,8 +251,8 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 		rc = drain_all(r);
 	if (rc == 0)
 		rc = stop_agents(r);
-	if (rc == 0 && (r->options.attach.sample_hz > 0 || r->options.attach.wait_stacks))
-		rc = xsp_recorder_put_kernel_functions(r);
+	if (rc == 0)
+		rc = put_kernel_functions(r);
 	uint64_t start = xsp_now_ns();
 	xsp_broker_detach(r->broker); /* waits until no program runs any more */
 	r->times.detach_ms = (double)(xsp_now_ns() - start) * 1e-6;
@@ -222,12 +265,11 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 	note_unnamed(r);
 	if (rc == 0 && xsp_overhead_is_on(r))
 		rc = xsp_recorder_put_held_back(r);
-	for (size_t i = 0; rc == 0 && i < sizeof(last) / sizeof(last[0]); i++)
-		rc = last[i](r);
 	if (rc == 0)
-		rc = xsp_capture_put_clock(r->writer);
-	int end = xsp_capture_finish(r->writer, r->start_ns, r->end_ns, err);
-	r->writer = NULL;
+		rc = put_losses(r);
+	if (rc == 0)
+		rc = put_all(r);
+	const int end = complete(r, err);
 	if (rc < 0 && xsp_broker_is_gone(r->broker))
 		return xsp_broker_gone(r->broker, err);
 	if (rc < 0)

@@ -62,27 +62,36 @@ static void take_probes_out(const struct recorded_process *p, struct xsp_process
 	m->file += ours;
 }
 
-static int measure(struct xsp_recorder *r, struct recorded_process *p, uint64_t now)
+static struct xsp_process_memory_event event_of(const struct recorded_process *p, uint64_t now)
 {
-	struct {
-		struct xsp_event head;
-		struct xsp_section section;
-		struct xsp_process_memory memory;
-	} e = {
+	return (struct xsp_process_memory_event){
 		.head = {.time_ns = now,
 			 .tid = (uint32_t)p->pid,
 			 .tgid = (uint32_t)p->pid,
 			 .probe = UINT32_MAX,
 			 .kind = XSP_EVENT_MEMORY,
 			 .flags = XSP_EVENT_SECTIONS,
-			 .size = sizeof(e)},
+			 .size = sizeof(struct xsp_process_memory_event)},
 		.section = {.type = XSP_SECTION_PROCESS_MEMORY,
-			    .size = sizeof(e.section) + sizeof(e.memory)},
+			    .size = sizeof(struct xsp_section) + sizeof(p->memory)},
+		.memory = p->memory,
 	};
+}
+
+bool xsp_recorder_memory_event(const struct recorded_process *p, struct xsp_process_memory_event *e)
+{
+	*e = event_of(p, p->measured_ns);
+	return p->measured_ns != 0;
+}
+
+static int measure(struct xsp_recorder *r, struct recorded_process *p, uint64_t now)
+{
+	struct xsp_process_memory_event e = event_of(p, now);
 
 	if (xsp_overhead_is_changing(r))
 		return 0;
 	p->measured_ns = now;
+	e.memory = (struct xsp_process_memory){0};
 	/* an ended process has none: reported once, or sums with others would keep it for ever */
 	if (!read_memory(p, &e.memory) && p->ended_ns == 0)
 		return 0;

@@ -15,12 +15,12 @@ int xsp_recorder_put_event(struct xsp_recorder *r, const struct xsp_event *e)
 
 int xsp_recorder_put_times(struct xsp_recorder *r)
 {
-	struct xsp_event_times *times = NULL;
+	struct xsp_thread_now *times = NULL;
 	size_t count = 0;
 	int rc = xsp_broker_times(r->broker, &times, &count);
 
 	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = xsp_recorder_put_event(r, &times[i].head);
+		rc = xsp_recorder_put_event(r, &times[i].times.head);
 	free(times);
 	return rc;
 }

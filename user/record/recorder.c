@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "record/recorder_private.h"
 #include "base/clock.h"
+#include "capture/recent.h"
+#include "record/flight/flight.h"
 #include "record/rings/rings.h"
 
 #include "attach/planner.h"
 #include "base/text.h"
+#include "capture/parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -107,7 +110,7 @@ static int put_infos(struct xsp_recorder *r)
 	return rc < 0 ? rc : put_profile_infos(r);
 }
 
-static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
+static int create_file(struct xsp_recorder *r, struct xsp_error *err)
 {
 	const struct xsp_recorder_options *o = &r->options;
 	struct stat st;
@@ -117,24 +120,55 @@ static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
 			err, -EEXIST, XSP_STATUS_OUTPUT,
 			"cannot write %s: it is there and is not a regular file; links and devices are never written through, give another name",
 			o->capture_path);
-	int rc = o->capture_path != NULL ? xsp_new_file_open(o->capture_path, NULL, &r->file)
-					 : xsp_new_file_in_memory(&r->file);
+	int rc = o->capture_path != NULL && o->flight == NULL
+			 ? xsp_new_file_open(o->capture_path, NULL, &r->file)
+			 : xsp_new_file_in_memory(&r->file);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "cannot create %s: %s",
 				     xsp_recorder_display_path(r), strerror(-rc));
 	int fd = fcntl(xsp_new_file_descriptor(r->file), F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
 		return xsp_error_set(err, -errno, XSP_STATUS_FAILED, "out of file descriptors");
-	rc = xsp_capture_create(fd, xsp_recorder_display_path(r), &r->writer, err);
-	if (rc < 0) {
+	/* in memory it is read at once, and taken back */
+	rc = o->capture_path != NULL && r->flight == NULL
+		     ? xsp_capture_create_packed(fd, xsp_recorder_display_path(r), o->split,
+						 &r->writer, err)
+		     : xsp_capture_create(fd, xsp_recorder_display_path(r), &r->writer, err);
+	if (rc < 0)
 		close(fd);
-		return rc;
-	}
+	return rc;
+}
+
+static int create_capture(struct xsp_recorder *r, struct xsp_error *err)
+{
+	if (xsp_flight_new(r) < 0)
+		return xsp_out_of_memory(err);
+	const bool file = r->flight == NULL || r->options.flight->live;
+	int rc = file ? create_file(r, err)
+		      : xsp_capture_create_recent(xsp_flight_recent(r), &r->writer);
+	if (rc < 0)
+		return file ? rc : xsp_out_of_memory(err);
+	if (r->flight != NULL)
+		xsp_capture_keep(r->writer, xsp_flight_recent(r));
 	rc = put_infos(r);
 	if (rc < 0)
 		return xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "%s cannot be written: %s",
 				     xsp_recorder_display_path(r), strerror(-rc));
 	return 0;
+}
+
+static void on_task(void *ctx, const struct xsp_event_task *task)
+{
+	struct xsp_recorder *r = ctx;
+
+	if (task->what == XSP_TASK_EXIT && task->head.tid == task->head.tgid &&
+	    task->other_tgid != 0) {
+		r->failed.pid = (pid_t)task->head.tgid;
+		r->failed.status = task->other_tgid;
+	}
+	if (task->what == XSP_TASK_EXIT)
+		xsp_flight_ended(ctx, (pid_t)task->head.tgid, (int)task->other_tid);
+	xsp_children_task(ctx, task);
 }
 
 static int open_rings(struct xsp_recorder *r, struct xsp_error *err)
@@ -152,7 +186,7 @@ static int open_rings(struct xsp_recorder *r, struct xsp_error *err)
 		.calls = xsp_overhead_calls(r),
 		.cold_ns = r->plan.costs.cold_ns,
 		.steps = xsp_site_costs_steps(&r->plan.costs),
-		.task = xsp_children_task,
+		.task = on_task,
 		.resolve = xsp_recorder_resolve,
 		.gpu = xsp_recorder_gpu_event,
 		.sections = xsp_recorder_sections,
@@ -311,6 +345,7 @@ void xsp_recorder_free(struct xsp_recorder *r)
 	xsp_overhead_free(r);
 	xsp_sideband_free(r->sideband);
 	xsp_capture_abandon(r->writer);
+	xsp_flight_free(r);
 	xsp_new_file_free(r->file);
 	for (size_t i = 0; i < r->process_count; i++) {
 		xsp_process_free(r->processes[i].process);
@@ -336,7 +371,7 @@ static int cannot_go_on(const struct xsp_recorder *r, int rc, struct xsp_error *
 
 int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err)
 {
-	r->start_ns = xsp_now_ns();
+	r->start_ns = r->part_ns = xsp_now_ns();
 	r->rate_time_ns = r->last_flush_ns = r->start_ns;
 	r->started = true;
 	int rc = xsp_capture_flush(r->writer);
@@ -404,7 +439,7 @@ static long read_events(struct xsp_recorder *r)
 	return moved;
 }
 
-static int flush(struct xsp_recorder *r)
+int xsp_recorder_write_out(struct xsp_recorder *r)
 {
 	r->last_flush_ns = xsp_now_ns();
 	int rc = xsp_recorder_put_stats(r);
@@ -424,7 +459,7 @@ int xsp_recorder_flush(struct xsp_recorder *r, uint64_t *until_ns, struct xsp_er
 	if (rc == 0 && r->options.attach.waits)
 		rc = xsp_recorder_put_times(r);
 	if (rc == 0)
-		rc = flush(r);
+		rc = xsp_recorder_write_out(r);
 	return rc < 0 ? cannot_go_on(r, rc, err) : 0;
 }
 
@@ -447,12 +482,14 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 		rc = xsp_frames_resolve(r->frames, FRAMES_NS, false);
 	if (rc == 0 && r->pythons != NULL)
 		rc = xsp_pythons_turn(r->pythons);
+	if (rc == 0)
+		rc = xsp_flight_turn(r);
 	update_rate(r);
 	/* the first events at once: from then on the capture is worth keeping */
 	bool first = !r->flushed_events && xsp_drain_totals(r->drain)->events > 0;
 	r->flushed_events |= first;
 	if (rc == 0 && (first || xsp_now_ns() - r->last_flush_ns >= FLUSH_NS))
-		rc = flush(r);
+		rc = xsp_recorder_write_out(r);
 	if (rc < 0)
 		return cannot_go_on(r, rc, err);
 	if (moved < (long)events_a_turn(r) && r->process_count > 0)
@@ -491,6 +528,11 @@ double xsp_recorder_seconds(const struct xsp_recorder *r)
 	return r->started ? (double)(until - r->start_ns) * 1e-9 : 0;
 }
 
+uint64_t xsp_recorder_bytes(const struct xsp_recorder *r)
+{
+	return r->writer != NULL ? xsp_capture_bytes(r->writer) : 0;
+}
+
 void xsp_recorder_status(struct xsp_recorder *r, struct xsp_recorder_status *s)
 {
 	struct xsp_attach_counters c = {0};
@@ -504,7 +546,8 @@ void xsp_recorder_status(struct xsp_recorder *r, struct xsp_recorder_status *s)
 		.events = xsp_drain_totals(r->drain)->events,
 		.lost = c.lost_entries + c.lost_exits + c.lost_other + c.missed +
 			agents.lost_entries + agents.lost_exits + agents.lost_other,
-		.bytes = r->writer ? xsp_capture_bytes(r->writer) : 0,
+		.bytes = r->flight != NULL ? xsp_recent_totals(xsp_flight_recent(r)).bytes
+					   : xsp_recorder_bytes(r),
 		.events_per_second = r->rate,
 		.overhead = r->overhead,
 		.processes = r->process_count,

@@ -15,6 +15,7 @@
 #include "base/files/new_file.h"
 
 struct xsp_recorder;
+struct xsp_flight_options;
 
 /* Gets things worth a line while it works (an unreadable library, refused sites). */
 typedef void (*xsp_recorder_note_fn)(void *ctx, const char *text);
@@ -40,6 +41,9 @@ struct xsp_recorder_options {
 	/* The capture's name, even if it will not be kept. NULL: it is in memory, and read as it grows */
 	const char *capture_path;
 	bool capture_named; /* the user asked for it */
+	bool split; /* it is the first of several files */
+	/* The capture stays in memory, and snapshots of it are written: flight/flight.h. NULL: it is written as it comes */
+	const struct xsp_flight_options *flight;
 	const char *arguments; /* the command line, for the capture's info; may be NULL */
 	xsp_recorder_note_fn note;
 	void *note_ctx; /* of the three */
@@ -80,6 +84,24 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 /* Writes all events up to now to the capture's file, with waits also how each thread spent its time so far. *until_ns:
  * that "now", CLOCK_MONOTONIC. */
 int xsp_recorder_flush(struct xsp_recorder *r, uint64_t *until_ns, struct xsp_error *err);
+
+/* For who watches it. Writes what has come to the file. */
+int xsp_recorder_show(struct xsp_recorder *r);
+/* Calls `fn` for each thread that waits now: its wait, as if that ended now. 0 or a negative errno. */
+int xsp_recorder_open_waits(struct xsp_recorder *r,
+			    void (*fn)(void *ctx, const struct xsp_event_wait *wait), void *ctx);
+struct xsp_recorder_facts {
+	uint64_t resident; /* bytes of memory, of all processes */
+	uint64_t gpu_ns; /* the end of the last GPU activity; 0: there was none */
+	pid_t failed; /* the last process that ended with a status other than 0; 0: none */
+	unsigned failed_status;
+};
+struct xsp_recorder_facts xsp_recorder_facts(const struct xsp_recorder *r);
+
+/* Ends the file of the capture and goes on in the next one, which has the options' `split`. 0 or a negative errno. */
+int xsp_recorder_next_part(struct xsp_recorder *r, const char *path, struct xsp_error *err);
+uint64_t xsp_recorder_bytes(const struct xsp_recorder *r); /* in all files */
+uint64_t xsp_recorder_part_bytes(const struct xsp_recorder *r);
 
 /* The capture's file, without a name so far; the recorder's. */
 struct xsp_new_file *xsp_recorder_file(const struct xsp_recorder *r);

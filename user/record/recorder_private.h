@@ -88,7 +88,9 @@ struct xsp_recorder {
 	struct xsp_broker *broker; /* borrowed */
 	struct xsp_planner *planner;
 	struct xsp_plan plan;
-	struct xsp_new_file *file; /* of the capture */
+	struct xsp_new_file *file; /* of the capture; NULL: it has none */
+	struct xsp_flight *flight; /* NULL: this is no flight recorder */
+	bool muted; /* what notes would say is for the end */
 	struct xsp_capture_writer *writer;
 	struct xsp_drain *drain;
 	struct xsp_agent_rings *agents; /* NULL: operators have probes */
@@ -115,6 +117,12 @@ struct xsp_recorder {
 	bool has_wanted; /* a module has something wanted, not only marks that help it */
 	bool flushed_events; /* the first of them: the file may have its name */
 	uint64_t start_ns, end_ns;
+	uint64_t part_ns; /* when the present file was begun */
+	uint64_t gpu_ns; /* the end of the last GPU activity */
+	struct {
+		pid_t pid;
+		unsigned status;
+	} failed; /* the last process that did */
 	uint64_t last_flush_ns;
 	uint64_t priced_ns; /* when the price of sections and samples was last checked */
 	double sample_ns; /* of one */
@@ -196,6 +204,10 @@ int xsp_defaults_put_info(struct xsp_recorder *r);
 /* Before they are removed. Missing ones are a gap. */
 void xsp_recorder_look_for_dropped(struct xsp_recorder *r);
 
+/* recorder.c */
+/* Writes the counters and all that is known so far to the file. */
+int xsp_recorder_write_out(struct xsp_recorder *r);
+
 /* put.c */
 /* An event that is made up here, in the ring that the thread's other events come through. */
 int xsp_recorder_put_event(struct xsp_recorder *r, const struct xsp_event *e);
@@ -209,6 +221,14 @@ int xsp_recorder_put_held_back(struct xsp_recorder *r);
 /* memory.c */
 /* Writes each process's memory, ten times a second, if it has changed; `now`: at once. 0 or a negative errno. */
 int xsp_recorder_measure(struct xsp_recorder *r, bool now);
+struct xsp_process_memory_event {
+	struct xsp_event head;
+	struct xsp_section section;
+	struct xsp_process_memory memory;
+};
+/* What was reported last, or false: nothing was. */
+bool xsp_recorder_memory_event(const struct recorded_process *p,
+			       struct xsp_process_memory_event *e);
 
 /* call_sites.c */
 /* The name in the code at a return address, if the probe can read it. */
@@ -220,6 +240,8 @@ int xsp_call_sites_put_info(struct xsp_recorder *r);
 /* finish.c */
 /* Writes the counters to the capture. */
 int xsp_recorder_put_stats(struct xsp_recorder *r);
+/* What the end would say of the recording, so far: for a snapshot. */
+int xsp_recorder_put_so_far(struct xsp_recorder *r);
 
 /* modules.c */
 /* Sets when no further file is read or attached to. `later`: a look of its own, not one of the start. */
@@ -320,6 +342,8 @@ void xsp_overhead_start(struct xsp_recorder *r);
 void xsp_overhead_meet(struct xsp_recorder *r, pid_t pid, pid_t tid);
 /* In each turn, after the rings. 0, or the writer's negative errno. */
 int xsp_overhead_turn(struct xsp_recorder *r);
+/* A part of the recording ends at that time: so does a window, and another one begins. */
+int xsp_overhead_edge(struct xsp_recorder *r, uint64_t edge_ns);
 /* Reporting has stopped at r->end_ns; the rings still have events. */
 int xsp_overhead_stop(struct xsp_recorder *r);
 /* The rings are empty: writes the results to the capture. */
@@ -329,6 +353,8 @@ uint64_t xsp_overhead_unseen_ns(const struct xsp_recorder *r);
 void xsp_overhead_status(const struct xsp_recorder *r, struct xsp_recorder_status *s);
 /* Is everything recorded at the moment? Not in a pause. */
 bool xsp_overhead_is_on(const struct xsp_recorder *r);
+/* Have there been pauses? *since_ns: when the present window began; 0: this is a pause. */
+bool xsp_overhead_window(const struct xsp_recorder *r, uint64_t *since_ns);
 /* Are some of the probes in, and others not? */
 bool xsp_overhead_is_changing(const struct xsp_recorder *r);
 

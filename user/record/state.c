@@ -16,7 +16,7 @@ void xsp_recorder_note(struct xsp_recorder *r, const char *fmt, ...)
 	char text[1024];
 	va_list ap;
 
-	if (r->options.note == NULL)
+	if (r->options.note == NULL || r->muted)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);

@@ -63,6 +63,24 @@ static void line(struct brief *b, const char *indent, const char *text)
 
 /* ---- who ---- */
 
+/* Of the section about the recording, which comes first; NULL: it does not say. */
+static const char *recorded_value(const struct brief *b, const char *key)
+{
+	return xsp_text(b->report->section_count > 0 ? b->report->sections[0] : NULL, key);
+}
+
+/* Why it was written, if it is a snapshot. */
+static void end_head(struct brief *b)
+{
+	char text[600];
+
+	if (recorded_value(b, "snapshot") != NULL) {
+		snprintf(text, sizeof(text), "snapshot: %s", recorded_value(b, "snapshot"));
+		line(b, "", text);
+	}
+	line(b, "", "");
+}
+
 static void put_head(struct brief *b)
 {
 	const struct xsp_report_section *a = b->account;
@@ -91,7 +109,7 @@ static void put_head(struct brief *b)
 		xsp_join(text, sizeof(text), "; ", "%.0f steps of %s", steps, time);
 	}
 	line(b, "", text);
-	line(b, "", "");
+	end_head(b);
 }
 
 /* ---- findings ---- */
@@ -281,7 +299,7 @@ static void put_recorded(struct brief *b)
 	snprintf(text, sizeof(text), "%s recorded, %s spans in %.0f threads", time, spans,
 		 xsp_number(s, "threads"));
 	line(b, "", text);
-	line(b, "", "");
+	end_head(b);
 }
 
 /* The first table of each section, and fewer rows of each the more there are. */
@@ -431,7 +449,7 @@ int xsp_report_write_brief(const struct xsp_report *r, FILE *f, const struct xsp
 			  .report = r,
 			  .account = xsp_report_find_section(r, "account"),
 			  .accounts = xsp_report_find_section(r, "accounts")};
-	const char *health = xsp_text(r->section_count > 0 ? r->sections[0] : NULL, "health");
+	const char *health = recorded_value(&b, "health");
 	int rc = 0;
 
 	/* a program that reads the tables of a capture without waits or samples gets all of them */

@@ -279,7 +279,7 @@ static int add_marker(struct xsp_timeline *t, struct track *k, const struct xsp_
 	uint64_t from, to;
 
 	xsp_timeline_window(t, &from, &to);
-	const bool inside = from <= step.start_ns && step.end_ns <= to;
+	const bool inside = t->live || (from <= step.start_ns && step.end_ns <= to);
 	step.news = whole && inside			       ? XSP_STEP_ENDED
 		    : step.start_ns < to && step.end_ns > from ? XSP_STEP_PARTIAL
 							       : XSP_STEP_OUTSIDE;
@@ -419,6 +419,7 @@ static int end(struct xsp_timeline *t)
 
 const struct xsp_listener xsp_listener_steps = {
 	.name = "steps",
+	.live = true,
 	.begin = begin,
 	.note = note,
 	.end = end,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* timeline.c - the run: every event of the capture once, through the rules, to the sinks. */
+#include "capture/parts.h"
 #include "timeline/timeline_private.h"
 
 #include <stdlib.h>
@@ -110,6 +111,9 @@ static int new_timeline(struct xsp_capture_reader *r, bool live, struct xsp_time
 	t->cut.to_ns = UINT64_MAX;
 	t->live = live;
 	xsp_capture_window(r, &t->start_ns, &t->end_ns);
+	uint32_t first, last;
+	if (xsp_capture_parts(r, &first, &last) > 0 && first > 1)
+		t->part_ns = t->start_ns;
 	t->min_duration_ns = xsp_capture_number(r, "min duration ns");
 	t->max_depth = xsp_capture_number(r, "max depth");
 	int rc = load_definitions(t, err);
@@ -153,6 +157,7 @@ void xsp_timeline_free(struct xsp_timeline *t)
 	xsp_python_free(t);
 	xsp_cut_free(t);
 	xsp_names_free(t);
+	xsp_tally_free(&t->before);
 	free(t->gone_ns);
 	free(t->far_ends);
 	free(t);
@@ -178,7 +183,12 @@ static int on_thread_event(struct xsp_timeline *t, const struct xsp_event *e)
 
 	if (e->kind == XSP_EVENT_TASK)
 		return xsp_threads_task(t, e);
-	if (e->kind == XSP_EVENT_TIMES || has_no_thread(e))
+	if (e->kind == XSP_EVENT_TIMES) {
+		struct xsp_event_times own;
+		rc = xsp_times_of_part(t, &e, &own);
+		return rc == 0 ? notify_event(t, e) : rc < 0 ? rc : 0;
+	}
+	if (has_no_thread(e))
 		return notify_event(t, e);
 	rc = xsp_threads_get(t, e, &th);
 	if (rc == 0 && t->charges_wanted)

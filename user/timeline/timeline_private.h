@@ -214,6 +214,9 @@ struct xsp_timeline {
 	struct xsp_values *values;
 	struct xsp_kernels *kernels;
 	struct xsp_waits *waits;
+	/* before.c: sums of threads before this part of the recording, and when it began; 0: it is no later part */
+	XSP_TALLY(struct xsp_event_times) before;
+	uint64_t part_ns;
 	struct xsp_peers *peers; /* NULL: none so far */
 	uint64_t waits_until_ns; /* xsp_timeline_waits_until_ns() */
 	struct xsp_samples *samples;
@@ -334,6 +337,15 @@ int xsp_notify_charge(const struct xsp_timeline *t, const struct xsp_charge *c);
 int xsp_notify_sample(const struct xsp_timeline *t, const struct xsp_sample *s);
 /* *w becomes the kept part, with XSP_WAIT_BEFORE and XSP_WAIT_OPEN if it reaches beyond. */
 int xsp_notify_wait(const struct xsp_timeline *t, struct xsp_wait *w, bool *reported);
+/* ---- before.c: a part of a recording that is read without those before it ---- */
+
+/* The sums of a thread are those of the part: *e may become *own. 1: they are those before it, and of no other use; 0, or
+ * -ENOMEM. */
+int xsp_times_of_part(struct xsp_timeline *t, const struct xsp_event **e,
+		      struct xsp_event_times *own);
+/* A wait that began before the part. */
+void xsp_wait_of_part(const struct xsp_timeline *t, struct xsp_wait *w);
+
 /* ---- waits.c ---- */
 
 void xsp_waits_forget(struct xsp_timeline *t); /* the times that came */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -40,6 +41,29 @@ int xsp_write_at(int fd, const void *data, size_t size, uint64_t at)
 		size -= (size_t)n;
 	}
 	return 0;
+}
+
+char *xsp_next_path(const char **list)
+{
+	const char *from = *list;
+	const size_t first = strcspn(from, ",");
+	size_t length = first;
+	char *path = NULL;
+
+	if (*from == '\0')
+		return NULL;
+	for (;; length += 1 + strcspn(from + length + 1, ",")) {
+		free(path);
+		path = strndup(from, length);
+		if (path == NULL || from[length] == '\0' || access(path, F_OK) == 0)
+			break;
+	}
+	if (path != NULL && from[length] == '\0' && length > first && access(path, F_OK) != 0) {
+		free(path);
+		path = strndup(from, length = first); /* none is there: whoever opens it says so */
+	}
+	*list = from + length + (from[length] == ',');
+	return path;
 }
 
 static XSP_ORDER(by_number, int, XSP_COMPARE(*x, *y));

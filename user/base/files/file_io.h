@@ -12,6 +12,10 @@ long xsp_read_at(int fd, void *buffer, size_t size, uint64_t at);
 /* Writes all bytes. 0 or a negative errno. */
 int xsp_write_at(int fd, const void *data, size_t size, uint64_t at);
 
+/* The next path of a list "A,B", malloc'd, and *list is what follows it; NULL: there is none, or no memory. A comma is part of
+ * a name if there is such a file. */
+char *xsp_next_path(const char **list);
+
 /* A negative number, as of a failed open, is none. */
 static inline void xsp_close(int fd)
 {

@@ -159,8 +159,33 @@ static void add_open(struct xsp_event_times *e, const struct xsp_thread_waits *t
 				    : XSP_NOW_WAITS + (blocked < off ? XSP_WAIT_RUNNABLE : why);
 }
 
+/* What the kernel side would report if the wait ended now, without the far end of a descriptor. */
+static struct xsp_event_wait open_wait(const struct xsp_event_times *e,
+				       const struct xsp_thread_waits *t)
+{
+	const bool woken = t->woken_ns >= t->at_ns && t->woken_ns <= e->head.time_ns;
+	struct xsp_event_wait w = {
+		.head = e->head,
+		.left_ns = t->at_ns,
+		.woken_ns = woken && t->why != XSP_WAIT_RUNNABLE ? t->woken_ns : 0,
+		.argument = t->argument,
+		.short_ns = t->short_ns,
+		.syscall = t->syscall,
+		.waker = woken ? t->waker : 0,
+		.owner = t->owner,
+		.state = t->state,
+		.why = t->why,
+		.flags = t->flags | XSP_WAIT_OPEN,
+	};
+
+	w.head.kind = XSP_EVENT_WAIT;
+	w.head.size = sizeof(w);
+	return w;
+}
+
 static int report_times(const struct xsp_thread_waits *t, FILE *out)
 {
+	struct xsp_thread_now now = {.open = {.head = {.kind = 0}}};
 	struct xsp_event_times e = {
 		.head = {.time_ns = xsp_now_ns(),
 			 .tid = t->tid,
@@ -178,7 +203,10 @@ static int report_times(const struct xsp_thread_waits *t, FILE *out)
 		e.waits[i] = t->waits[i];
 	}
 	add_open(&e, t, t->off ? ran_since(t) : 0);
-	return fwrite(&e, sizeof(e), 1, out) == 1 ? 0 : -EIO;
+	now.times = e;
+	if (e.now >= XSP_NOW_WAITS)
+		now.open = open_wait(&e, t);
+	return fwrite(&now, sizeof(now), 1, out) == 1 ? 0 : -EIO;
 }
 
 int xsp_attach_times(const struct xsp_attach *a, FILE *out)

@@ -26,6 +26,28 @@ static bool is_asked(const struct xsp_options *o, enum xsp_feature feature)
 	return o->wishes.of[feature].said == XSP_SAID_ON;
 }
 
+static bool names_capture(const struct xsp_options *o)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < o->outputs.count; i++)
+		any = any || xsp_is_capture_name(o->outputs.words[i]);
+	return any;
+}
+
+#define OF_SPANS                                                                                   \
+	(1U << XSP_TRIGGER_SPAN | 1U << XSP_TRIGGER_RATE | 1U << XSP_TRIGGER_STEP |                \
+	 1U << XSP_TRIGGER_SLOW_STEP)
+
+static bool has_trigger(const struct xsp_options *o, unsigned kinds)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < o->trigger_count; i++)
+		any = any || (kinds >> o->triggers[i].kind & 1);
+	return any;
+}
+
 static bool is_refused(const struct xsp_options *o, enum xsp_feature feature)
 {
 	return o->wishes.of[feature].said == XSP_SAID_OFF;
@@ -52,6 +74,9 @@ static int refuse(const struct xsp_options *o, enum xsp_verb verb, struct xsp_er
 		 "nothing to look at: xsptrace list -p PID"},
 		{o->pid_count == 0 && extra == NULL,
 		 "nothing to trace: give -p PID, or -- COMMAND [ARGS]; see xsptrace --help"},
+		{(o->split_ns > 0 || o->split_bytes > 0) && o->outputs.count > 0 &&
+			 !names_capture(o),
+		 "--split is of captures, and none is kept: add -o NAME.xspt"},
 		{w->gpu_only && (o->gpu_off || named),
 		 "--gpu-only collects what the GPU did and nothing else: leave out -e and --gpu=off"},
 		{o->inject && o->gpu_off && !xsp_selection_asks(&selection, XSP_PROVIDER_OPERATORS),
@@ -87,6 +112,18 @@ static int refuse(const struct xsp_options *o, enum xsp_verb verb, struct xsp_er
 		 "--gpu is of what CUDA's calls cause, and they are not traced: add -e cuda, or --gpu-only"},
 		{o->cuda_apis != 0 && !xsp_selection_asks(&selection, XSP_PROVIDER_CUDA_CALLS),
 		 "--cuda-api is of CUDA's calls, and they are not traced: add -e cuda"},
+		{o->flight && o->outputs.count > 0,
+		 "-F writes snapshots: -o FOLDER/ says where, and xsptrace export makes other formats of one"},
+		{!o->flight && o->trigger_count > 0, "--trigger is the flight recorder's: add -F"},
+		{has_trigger(o, 1U << XSP_TRIGGER_WAIT) && is_refused(o, XSP_FEATURE_WAITS),
+		 "--trigger wait:... is of waits: leave out --waits=off"},
+		{has_trigger(o, OF_SPANS) && (w->profile || w->gpu_only),
+		 "--profile and --gpu-only record no calls and no steps for a --trigger: leave them out, or the trigger"},
+		{o->flight && (o->max_size > 0 || o->min_free > 0 || o->split_ns > 0 ||
+			       o->split_bytes > 0),
+		 "--max-size, --min-free and --split are of a capture that is written as it comes: leave them out, or -F"},
+		{!o->flight && (o->folder != NULL || o->on_snapshot != NULL),
+		 "-o FOLDER/ and --on-snapshot are for the snapshots of -F: add that, or give -o a file"},
 		{o->scopes != 0 && selection.providers == 0 &&
 			 selection.provider_pattern_count == 0,
 		 "--scopes is of what providers show, and none is asked for: add -e torch or -e xsigma"},

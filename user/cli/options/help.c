@@ -84,9 +84,10 @@ static const char record_tail[] =
 	"target cannot be traced; 6 nothing matches; 7 the kernel lacks something; 8\n"
 	"output cannot be written; 9 bad capture file; 10 --fail-on of analyze or\n"
 	"compare found something; 11 a server cannot be reached; 12 it refuses user or\n"
-	"password; 128 and a signal's number if one ended it before anything was\n"
-	"recorded, or a second one; with -- COMMAND that of the command (126, 127: could\n"
-	"not be started; 6 if it ended well and nothing in it matched).\n";
+	"password; 13 --trigger is not a condition; 128 and a signal's number if one\n"
+	"ended it before anything was recorded, or a second one; with -- COMMAND that of\n"
+	"the command (126, 127: could not be started; 6 if it ended well and nothing in\n"
+	"it matched).\n";
 
 static const char top_head[] =
 	"Usage: xsptrace top -p PID[,PID...] [OPTIONS]\n"

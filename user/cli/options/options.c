@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/capture_files.h"
 #include "cli/cli.h"
 #include "cli/options/help.h"
 #include "cli/options/private.h"
@@ -18,6 +19,12 @@
 #define DEFAULT_ATTACH_LIMIT_NS 10000000000ULL
 #define DEFAULT_INTERVAL_NS 1000000000
 #define DEFAULT_THRESHOLD 0.05
+#define DEFAULT_TRIGGER_DELAY_NS 1000000000
+#define DEFAULT_SNAPSHOTS 10
+
+/* Verbs for which several parts of a recording are one capture. */
+#define READS_ONE                                                                                  \
+	(1U << XSP_VERB_EXPORT | 1U << XSP_VERB_ANALYZE | 1U << XSP_VERB_VIEW | 1U << XSP_VERB_INFO)
 
 #define LONG 256 /* plus the index: what getopt_long() calls an option without a letter */
 
@@ -205,6 +212,8 @@ bool xsp_options_take(int argc, char **argv, enum xsp_verb verb, struct xsp_opti
 				  .limit = DEFAULT_ROWS,
 				  .gpu_off = verb == XSP_VERB_TOP,
 				  .interval_ns = DEFAULT_INTERVAL_NS,
+				  .trigger_delay_ns = DEFAULT_TRIGGER_DELAY_NS,
+				  .max_snapshots = DEFAULT_SNAPSHOTS,
 				  .threshold = DEFAULT_THRESHOLD};
 	int rc = take_all(&p);
 	o->rest = argv + optind;
@@ -213,6 +222,8 @@ bool xsp_options_take(int argc, char **argv, enum xsp_verb verb, struct xsp_opti
 		o->report.schema = xsp_verb_name(verb);
 	if (rc == 0 && (o->help || o->version))
 		return print(o, verb, status);
+	if (rc == 0 && (1U << verb & READS_ONE))
+		rc = xsp_capture_files_fold(&o->rest, &o->rest_count, &o->folded, &err);
 	if (rc == 0)
 		rc = runs_commands(verb) ? xsp_options_check(o, verb, &err)
 					 : check_rest(o, verb, &err);
@@ -232,6 +243,10 @@ void xsp_options_clear(struct xsp_options *o)
 	free(o->pids);
 	free(o->outputs.words);
 	free(o->thresholds.words);
+	free(o->folded);
+	for (size_t i = 0; i < o->trigger_count; i++)
+		xsp_trigger_clear(&o->triggers[i]);
+	free(o->triggers);
 	xsp_cut_clear(&o->part);
 	*o = (struct xsp_options){0};
 }

@@ -14,6 +14,7 @@
 #include "model/view.h"
 #include "probes/probe.h"
 #include "record/recording.h"
+#include "trigger/expression.h"
 
 enum xsp_verb {
 	XSP_VERB_RECORD,
@@ -47,6 +48,15 @@ struct xsp_options {
 	bool quiet, verbose;
 	bool progress; /* show progress on a terminal */
 	struct xsp_words outputs; /* -o */
+	/* -F: what stays in memory (0: no limit), and the folder of its snapshots (NULL: here) */
+	bool flight;
+	uint64_t flight_age_ns, flight_bytes;
+	const char *folder;
+	const char *on_snapshot; /* a command; NULL: none */
+	struct xsp_trigger *triggers;
+	size_t trigger_count;
+	uint64_t trigger_delay_ns, trigger_timeout_ns; /* 0: none */
+	uint64_t max_snapshots; /* by triggers */
 	/* which threads, spans and steps are wanted; for captures also which times */
 	struct xsp_cut_options part;
 	uint64_t limit; /* --rows of the summary or of tables; 0: all */
@@ -79,6 +89,8 @@ struct xsp_options {
 	uint64_t start_at_ns; /* CLOCK_REALTIME; 0: now */
 	uint64_t attach_limit_ns; /* for reading files and attaching to them */
 	size_t buffer_bytes;
+	size_t max_size, min_free, split_bytes; /* of the capture; 0: no limit */
+	uint64_t split_ns;
 	uint64_t rings; /* hidden */
 	bool user_given; /* --user */
 	uid_t uid;
@@ -90,6 +102,7 @@ struct xsp_options {
 	/* ---- verbs that read captures ---- */
 	bool schema; /* --json-schema */
 	struct xsp_report_output report; /* analyze, compare */
+	char *folded; /* parts of one recording as one word, which `rest` then points to */
 	const char *keep; /* export: -o NAME.xspt; NULL: none */
 	struct xsp_words thresholds; /* analyze */
 	double threshold; /* compare: 0.05 is 5 % */

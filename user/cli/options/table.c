@@ -404,6 +404,34 @@ const struct xsp_option xsp_option_table[] = {
 	 .help = "waits and then begins: at a time of the day (14:30), in\n"
 		 "some time (+30s), or at the next multiple of one by the\n"
 		 "clock (/10s), which is the same moment on all hosts"},
+	{"flight-record", 'F', RECORD, 0, "[=AGE,SIZE]", xsp_take_flight,
+	 .wanted =
+		 "how much stays in memory: a time, and a size of at least 8M (30s,512M), 0 for no limit",
+	 .help = "a flight recorder: the last AGE of events stay in\n"
+		 "memory, at most SIZE (default 30s,512M; 0: no limit).\n"
+		 "A snapshot of them, a capture, is written by SIGUSR2,\n"
+		 "at the target's end, crash or exec, at Ctrl-C:\n"
+		 "xsptrace.NAME.PID.TIME.REASON.xspt, here or in\n"
+		 "-o FOLDER/. -d is how long it stays armed"},
+	{"on-snapshot", 0, RECORD, 0, "COMMAND", xsp_take_text, .at = AT(on_snapshot),
+	 .wanted = "a command", .help = "run for each, as you, with its name as argument"},
+	{"trigger", 0, RECORD, 0, "EXPR", xsp_take_trigger,
+	 .help = "one is written, too, when a call takes too long\n"
+		 "(NAME>50ms) or comes too often (NAME/s>100), at\n"
+		 "step>200ms, step>1.5x (the median), wait:lock>1s,\n"
+		 "rss>20G, rss+100M/min, gpu-idle>2s, lost>0, exit!=0;\n"
+		 "may be given several times"},
+	{"trigger-delay", 0, RECORD, 0, "TIME", xsp_take_time, .at = AT(trigger_delay_ns),
+	 .plain_ns = 1000000000, .wanted = "a time (1s, 500ms, 0)",
+	 .help = "of what follows is in it (default 1s). What fires again\n"
+		 "within AGE is in the next one"},
+	{"trigger-timeout", 0, RECORD, 0, "TIME", xsp_take_time, .at = AT(trigger_timeout_ns),
+	 .plain_ns = 1000000000, .least = 1, .wanted = "a time (10min, 8h)",
+	 .help = "ends when none has fired for so long"},
+	{"max-snapshots", 0, RECORD, 0, "N", xsp_take_number, .at = AT(max_snapshots),
+	 .most = 10000, .wanted = "a number from 1 to 10000",
+	 .help = "of triggers stay (default 10): the oldest of the reason\n"
+		 "that has most of them goes first"},
 	{"output", 'o', RECORD, 0, "FILE", xsp_take_output, .topic = XSP_TOPIC_OUTPUT,
 	 .at = AT(outputs), .wanted = "a file name",
 	 .help = "may be given several times. The ending decides:\n"
@@ -447,7 +475,17 @@ const struct xsp_option xsp_option_table[] = {
 	 .help = "the start reads files and attaches to them for so\n"
 		 "long (default 10 s), what is used most first; a\n"
 		 "line says what is left out"},
-	{"buffer", 0, RECORD, TOP, "SIZE", xsp_take_buffer, .wanted = "a size (64M, 1G)",
+	{"max-size", 0, RECORD, 0, "SIZE", xsp_take_size, .at = AT(max_size), .least = 65536,
+	 .wanted = "a size from 64K on (100M, 2G)",
+	 .help = "the recording ends when the capture has that size"},
+	{"min-free", 0, RECORD, 0, "SIZE", xsp_take_size, .at = AT(min_free),
+	 .wanted = "a size (500M, 10G)", .help = "... when so little is left where the capture is"},
+	{"split", 0, RECORD, 0, "SIZE|TIME", xsp_take_split,
+	 .wanted = "a size from 64K on (100M, 1G), or a time from 100ms on (60s, 10min)",
+	 .help = "a new file NAME.NNN.xspt after each SIZE or TIME. Each is\n"
+		 "a capture by itself; several given to a verb are one"},
+	{"buffer", 0, RECORD, TOP, "SIZE", xsp_take_size, .at = AT(buffer_bytes),
+	 .most = 64ULL << 30, .wanted = "a size (64M, 1G)",
 	 .help = "memory for events on their way (default 64M)"},
 	{"rings", 0, 0, RECORD | TOP, "N", xsp_take_number, .at = AT(rings), .most = 64,
 	 .wanted = UP_TO_64},

@@ -17,6 +17,7 @@
 #include "cli/page_output.h"
 #include "cli/screen/top_page.h"
 #include "export/export.h"
+#include "trigger/watch.h"
 
 const char *xsp_option_shown(const struct xsp_option *row, char text[32])
 {
@@ -409,9 +410,32 @@ int xsp_take_user(struct xsp_parse *p)
 
 /* ---- how long, how much ---- */
 
-int xsp_take_buffer(struct xsp_parse *p)
+int xsp_take_size(struct xsp_parse *p)
 {
-	return xsp_parse_size(p->value, &p->o->buffer_bytes) < 0 ? wrong(p) : 0;
+	size_t *bytes = place(p);
+
+	return xsp_parse_size(p->value, bytes) < 0 || *bytes < p->row->least ||
+			       (p->row->most > 0 && *bytes > p->row->most)
+		       ? wrong(p)
+		       : 0;
+}
+
+#define SPLIT_LEAST_NS 100000000ULL
+#define SPLIT_LEAST_BYTES 65536U
+
+/* "1G", or "60s": a plain number is neither. */
+int xsp_take_split(struct xsp_parse *p)
+{
+	struct xsp_options *o = p->o;
+
+	o->split_bytes = o->split_ns = 0;
+	if (p->value[0] == '\0' || p->value[strspn(p->value, "0123456789.")] == '\0')
+		return wrong(p);
+	if (xsp_parse_size(p->value, &o->split_bytes) == 0)
+		return o->split_bytes < SPLIT_LEAST_BYTES ? wrong(p) : 0;
+	return xsp_parse_duration(p->value, 0, &o->split_ns) < 0 || o->split_ns < SPLIT_LEAST_NS
+		       ? wrong(p)
+		       : 0;
 }
 
 int xsp_take_sort(struct xsp_parse *p)
@@ -465,10 +489,53 @@ static int check_output_format(struct xsp_parse *p, const struct xsp_export_form
 	return 0;
 }
 
+#define FLIGHT_NS 30000000000ULL
+#define FLIGHT_BYTES ((size_t)512 << 20)
+#define FLIGHT_LEAST ((size_t)8 << 20) /* chunks of 1 MiB, one for each ring at least */
+
+/* "30s,512M", "30s", ",512M". */
+int xsp_take_flight(struct xsp_parse *p)
+{
+	struct xsp_options *o = p->o;
+	const char *value = p->value != NULL ? p->value : "", *comma = strchrnul(value, ',');
+	char age[32];
+	size_t bytes = FLIGHT_BYTES;
+
+	o->flight = true;
+	o->flight_age_ns = FLIGHT_NS;
+	snprintf(age, sizeof(age), "%.*s", (int)(comma - value), value);
+	if ((age[0] != '\0' && xsp_parse_duration(age, 1e9, &o->flight_age_ns) < 0) ||
+	    (*comma == ',' && strcmp(comma + 1, "0") != 0 && xsp_parse_size(comma + 1, &bytes) < 0))
+		return wrong(p);
+	o->flight_bytes = strcmp(comma, ",0") == 0 ? 0 : bytes;
+	return o->flight_bytes != 0 && o->flight_bytes < FLIGHT_LEAST ? wrong(p) : 0;
+}
+
+int xsp_take_trigger(struct xsp_parse *p)
+{
+	struct xsp_options *o = p->o;
+	struct xsp_trigger t;
+	int rc = xsp_trigger_parse(p->value, &t, p->err);
+
+	if (rc == 0 && o->trigger_count == XSP_TRIGGERS_MAX)
+		rc = xsp_error_set(p->err, -E2BIG, XSP_STATUS_TRIGGER, "more than %u triggers",
+				   XSP_TRIGGERS_MAX);
+	if (rc == 0)
+		rc = append(p, &o->triggers, &o->trigger_count, sizeof(t), &t);
+	if (rc < 0)
+		xsp_trigger_clear(&t);
+	return rc;
+}
+
 int xsp_take_output(struct xsp_parse *p)
 {
 	int rc = p->value[0] == '\0' ? wrong(p) : is_given_twice(p);
+	const size_t length = strlen(p->value);
 
+	if (rc == 0 && p->value[length - 1] == '/') {
+		p->o->folder = p->value;
+		return 0;
+	}
 	if (rc == 0)
 		rc = check_output_format(p, xsp_export_format_for(p->value));
 	return rc < 0 ? rc : xsp_take_word(p);

@@ -141,11 +141,15 @@ static char *list_files(const char *capture, const char *outputs)
 static void show_screen(const struct recording *r, const struct xsp_report *report,
 			const char *outputs)
 {
-	const char *capture = name_of_capture(r);
+	const char *last = name_of_capture(r);
+	char *capture = last != NULL ? xsp_record_all_parts(r, last) : NULL;
 	char *files = list_files(capture, outputs);
 	char next[600];
 
-	if (capture != NULL)
+	if (r->parts != NULL)
+		snprintf(next, sizeof(next), "xsptrace analyze --full %.*s.*.xspt",
+			 (int)(strlen(r->whole) - strlen(".xspt")), r->whole);
+	else if (capture != NULL)
 		snprintf(next, sizeof(next), "xsptrace analyze --full %s", capture);
 	else
 		snprintf(next, sizeof(next),
@@ -153,6 +157,7 @@ static void show_screen(const struct recording *r, const struct xsp_report *repo
 	xsp_report_output_screen(report, files, next);
 	fflush(stdout);
 	free(files);
+	free(capture);
 }
 
 /* Keeps the capture if the user asked for it, or if the outputs failed. */
@@ -181,14 +186,13 @@ int xsp_record_write_outputs(struct recording *r)
 {
 	struct xsp_timeline_counts counts = {.spans = 1};
 	struct xsp_outputs o = outputs_of(r, &counts);
-	struct xsp_new_file *f = xsp_recorder_file(r->recorder);
 	struct xsp_capture_reader *reader;
 	struct xsp_report *report = NULL;
 	struct xsp_error err = {0};
 	char *wrote = NULL;
 	int status = keep_capture(r, &err) < 0 ? xsp_say_error(&err) : 0;
 
-	if (xsp_capture_open_descriptor(xsp_new_file_descriptor(f), r->capture, &reader, &err) < 0)
+	if (xsp_record_open_parts(r, &reader, &err) < 0)
 		return xsp_say_error(&err);
 	if (ends_in_screen(r) && xsp_report_new(&report) == 0) {
 		o.wrote = &wrote;

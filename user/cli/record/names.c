@@ -80,6 +80,11 @@ int xsp_record_choose_names(struct recording *r, pid_t pid, struct xsp_error *er
 		clean_name(xsp_process_comm(p), name, sizeof(name));
 		xsp_process_free(p);
 	}
+	if (r->o.flight) {
+		char prefix[80];
+		snprintf(prefix, sizeof(prefix), "xsptrace.%s.%d", name, (int)pid);
+		return xsp_record_prepare_flight(r, prefix, err);
+	}
 	r->keep_capture = asked != NULL || r->o.outputs.count == 0;
 	r->may_keep = r->keep_capture || file != NULL;
 	if (asked != NULL)
@@ -90,6 +95,12 @@ int xsp_record_choose_names(struct recording *r, pid_t pid, struct xsp_error *er
 		rc = asprintf(&r->capture, "%s/xsptrace.xspt", r->work);
 	else
 		rc = asprintf(&r->capture, "xsptrace.%s.%d.%s.xspt", name, (int)pid, r->time);
+	if (rc >= 0 && (r->o.split_ns > 0 || r->o.split_bytes > 0)) {
+		r->whole = r->capture;
+		r->part = 1;
+		r->capture = xsp_record_part_name(r->whole, r->part);
+		rc = r->capture != NULL ? 0 : -1;
+	}
 	if (rc >= 0 && r->o.outputs.count == 0)
 		rc = asprintf(&r->default_json, "xsptrace.%s.%d.%s.json.gz", name, (int)pid,
 			      r->time);

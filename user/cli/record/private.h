@@ -8,7 +8,9 @@
 #include "cli/options/options.h"
 #include "cli/screen/status_line.h"
 #include "cli/record/switches.h"
+#include "cli/flight/triggers.h"
 #include "export/export.h"
+#include "record/flight/flight.h"
 #include "record/recorder.h"
 
 /* CPU time of the processes that -p names, and of their other descendants. */
@@ -32,7 +34,16 @@ struct recording {
 	char idle[900]; /* why no call began, if none did */
 	char time[32]; /* when it started, for default names */
 	char *work; /* the capture's folder if the outputs have none; NULL: the current one */
-	char *capture; /* the name that it has or would get */
+	char *capture; /* the name that it has or would get; of a flight recorder the beginning of its snapshots' */
+	/* --split: the name without a number; the files that are complete, "A,B"; the number of the one at hand */
+	char *whole, *parts;
+	unsigned part;
+	uint64_t part_began_ns, limits_ns; /* limits.c: when it last looked */
+	char full[160]; /* why the recording ends; "": it has no reason to */
+	struct xsp_flight_options flight;
+	int on_snapshot; /* runs the user's command; -1: none */
+	struct xsp_triggers *triggers; /* NULL: none */
+	const char *fired; /* the reason of the last snapshot, if a trigger gave it; or NULL */
 	bool keep_capture; /* the user asked for it, or nobody said otherwise */
 	/* keep it if the outputs fail; not if they go to a pipe or device, which keeps nothing */
 	bool may_keep;
@@ -60,6 +71,8 @@ static inline uint64_t xsp_record_named_providers(const struct recording *r)
 /* signals.c */
 void xsp_record_catch_signals(void);
 int xsp_record_stop_signal(void); /* 0: none has come */
+void xsp_record_catch_snapshots(void);
+bool xsp_record_snapshot_signal(void); /* has one come since the last call? */
 /* The capture that a second signal keeps, under its name if the user asked for it; NULL:
  * nothing. */
 void xsp_record_put_at_stake(struct xsp_new_file *capture, bool asked_for);
@@ -90,6 +103,23 @@ void xsp_record_say_busy(struct recording *r, const char *of, const char *instea
 void xsp_record_say_start(const struct recording *r);
 /* Before the answer, which is the last that is said. */
 void xsp_record_say_goes_on(const struct recording *r);
+
+/* limits.c */
+int xsp_record_check_room(const struct recording *r, struct xsp_error *err); /* at the start */
+/* In each turn: 1: the recording is to end; 0, or a negative errno. */
+int xsp_record_keep_limits(struct recording *r, struct xsp_error *err);
+void xsp_record_say_full(const struct recording *r);
+char *xsp_record_part_name(const char *name, unsigned number); /* malloc'd */
+int xsp_record_open_parts(const struct recording *r, struct xsp_capture_reader **out,
+			  struct xsp_error *err);
+/* "run.001.xspt to run.012.xspt", or the only file's name; malloc'd. */
+char *xsp_record_all_parts(const struct recording *r, const char *last);
+
+/* flight.c: -F */
+int xsp_record_prepare_flight(struct recording *r, const char *name, struct xsp_error *err);
+void xsp_record_say_armed(const struct recording *r);
+void xsp_record_look_at_requests(struct recording *r);
+int xsp_record_end_flight(struct recording *r, bool failed); /* the exit status */
 
 /* quiet.c */
 void xsp_record_look_at_children(struct recording *r); /* once, before the start */

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/files/file_io.h"
 #include "base/clock.h"
 #include "cli/record/agent.h"
 #include "cli/cli.h"
@@ -16,6 +17,7 @@
 #include "cli/record/no_match.h"
 #include "cli/record/private.h"
 #include "cli/screen/screen.h"
+#include "cli/record/on_snapshot.h"
 #include "cli/record/session.h"
 #include "xsptrace/gpu.h"
 
@@ -52,6 +54,7 @@ static int run(struct recording *r, struct xsp_error *err)
 	int rc = 1;
 
 	while (xsp_record_stop_signal() == 0 && rc > 0) {
+		const uint64_t turn_ns = xsp_now_ns();
 		rc = xsp_recorder_turn(r->recorder, TURN_MS, err);
 		if (rc >= 0 &&
 		    (xsp_record_keep_events(r, false, err) < 0 || look_at_bystanders(r) < 0))
@@ -65,8 +68,17 @@ static int run(struct recording *r, struct xsp_error *err)
 			if (turned > 0)
 				break;
 		}
+		if (rc >= 0) {
+			int full = xsp_record_keep_limits(r, err);
+			if (full == 0)
+				full = xsp_triggers_turn(r->triggers, turn_ns, err);
+			rc = full < 0 ? full : rc;
+			if (full > 0)
+				break;
+		}
 		double seconds = xsp_recorder_seconds(r->recorder);
 		xsp_record_look_if_quiet(r);
+		xsp_record_look_at_requests(r);
 		if (xsp_status_line_due(&line, seconds)) {
 			xsp_recorder_status(r->recorder, &s);
 			xsp_status_line_show(&line, &s, r->o.duration_ns);
@@ -75,6 +87,8 @@ static int run(struct recording *r, struct xsp_error *err)
 			break;
 	}
 	xsp_status_line_end(&line);
+	xsp_record_say_full(r);
+	r->fired = xsp_triggers_end(r->triggers);
 	/* the end may take long, and a second signal may cut it short: keep the capture now */
 	if (rc >= 0)
 		rc = xsp_record_keep_events(r, true, err);
@@ -147,6 +161,8 @@ static int start(struct recording *r, pid_t pid)
 		rc = xsp_record_check_outputs(r, &err);
 	if (rc == 0)
 		rc = xsp_record_make_recorder(r, false, &err);
+	if (rc == 0)
+		rc = xsp_record_check_room(r, &err);
 	const bool made = rc == 0;
 	if (rc == 0)
 		rc = r->launch ? xsp_record_start_launched(r, &err)
@@ -214,7 +230,10 @@ static int record_now(struct recording *r)
 	xsp_record_say_start(r);
 	if (r->view != NULL)
 		return show(r);
-	const int rc = run(r, &err);
+	xsp_record_say_armed(r);
+	int rc = xsp_triggers_start(&r->o, r->recorder, &r->triggers, &err);
+	if (rc == 0)
+		rc = run(r, &err);
 	const bool traced = xsp_record_is_traced(r);
 	if (traced && xsp_record_says_why_nothing(r) && !xsp_recorder_has_calls(r->recorder))
 		xsp_recorder_why_idle(r->recorder, r->idle, sizeof(r->idle));
@@ -223,7 +242,9 @@ static int record_now(struct recording *r)
 	status = status != 0 ? status : worse;
 	if (traced && r->launch != NULL)
 		xsp_record_say_unmatched(r);
-	worse = traced ? xsp_record_write_outputs(r) : leave_nothing(r, pid);
+	worse = !traced	      ? leave_nothing(r, pid)
+		: r->o.flight ? xsp_record_end_flight(r, rc < 0)
+			      : xsp_record_write_outputs(r);
 	return status != 0 ? status : worse;
 }
 
@@ -282,13 +303,17 @@ static void clear(struct recording *r, int status)
 {
 	xsp_record_put_at_stake(NULL, false);
 	xsp_switches_end(&r->switches);
+	xsp_triggers_free(r->triggers);
 	xsp_recorder_free(r->recorder);
 	xsp_broker_free(r->broker, xsp_record_stop_signal() != 0 && status >= 128 ? 0 : LEAVE_MS);
 	xsp_launch_free(r->launch);
+	xsp_close(r->on_snapshot);
 	free(r->arguments);
 	free(r->before);
 	free(r->work);
 	free(r->capture);
+	free(r->whole);
+	free(r->parts);
 	free(r->default_json);
 	xsp_options_clear(&r->o);
 }
@@ -309,6 +334,13 @@ static int prepare_and_record(struct recording *r)
 		r->facts.lacking |= 1U << XSP_FEATURE_AGENT;
 	if (r->o.rest_count > 0 && xsp_options_selection(&r->o, NULL).gpu != 0)
 		xsp_agent_prepare(r->o.quiet);
+	if (r->o.on_snapshot != NULL) {
+		r->on_snapshot = xsp_on_snapshot_start(r->o.on_snapshot, user.uid, user.gid);
+		if (r->on_snapshot < 0)
+			xsp_error_set(&err, r->on_snapshot, XSP_STATUS_FAILED,
+				      "--on-snapshot has no process: %s",
+				      strerror(-r->on_snapshot));
+	}
 	if (err.status != XSP_STATUS_OK ||
 	    (r->o.rest_count > 0 &&
 	     xsp_launch_start(r->o.rest, user.uid, user.gid, &r->launch, &err) < 0) ||
@@ -324,7 +356,7 @@ static int prepare_and_record(struct recording *r)
 int xsp_record_live(int argc, char **argv, const struct xsp_live_view *view)
 {
 	const enum xsp_verb verb = view != NULL ? XSP_VERB_TOP : XSP_VERB_RECORD;
-	struct recording r = {.view = view};
+	struct recording r = {.view = view, .on_snapshot = -1};
 	struct xsp_error err = {0};
 	int status;
 
@@ -338,6 +370,8 @@ int xsp_record_live(int argc, char **argv, const struct xsp_live_view *view)
 		if (r.o.exit == XSP_EXIT_BY_RETURN)
 			xsp_say("warning: --exit=return swaps return addresses on the target's stack: a C++ exception that passes a traced function kills the target");
 		xsp_record_catch_signals();
+		if (r.o.flight)
+			xsp_record_catch_snapshots();
 		if (view == NULL)
 			r.switches = xsp_switches_begin();
 		else if (view->prepare != NULL)

@@ -12,6 +12,7 @@ static volatile sig_atomic_t stop_signal;
 static struct xsp_new_file *volatile at_stake; /* the capture, once it holds something */
 static volatile sig_atomic_t named; /* the user asked for the capture */
 static volatile sig_atomic_t done; /* the outputs are written */
+static volatile sig_atomic_t snapshot; /* is asked for */
 
 /* the outputs are there */
 static void write_text(const char *message)
@@ -59,6 +60,27 @@ void xsp_record_catch_signals(void)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a file-size limit is reported like a full disk */
+}
+
+static void on_snapshot(int number)
+{
+	snapshot = number;
+}
+
+void xsp_record_catch_snapshots(void)
+{
+	struct sigaction action = {.sa_handler = on_snapshot};
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGUSR2, &action, NULL);
+}
+
+bool xsp_record_snapshot_signal(void)
+{
+	const bool asked = snapshot != 0;
+
+	snapshot = 0;
+	return asked;
 }
 
 int xsp_record_stop_signal(void)

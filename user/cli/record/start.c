@@ -125,7 +125,9 @@ int xsp_record_make_recorder(struct recording *r, bool again, struct xsp_error *
 		.attach_limit_ns = r->o.attach_limit_ns,
 		.budget = r->o.max_overhead,
 		.capture_path = r->view == NULL ? r->capture : NULL,
+		.flight = r->o.flight ? &r->flight : NULL,
 		.capture_named = r->keep_capture,
+		.split = r->whole != NULL,
 		.arguments = r->arguments,
 		.note = xsp_record_note,
 		.note_ctx = r,
@@ -139,6 +141,7 @@ int xsp_record_start_session(struct recording *r, const char *agent, struct xsp_
 {
 	pid_t launched = r->launch != NULL ? xsp_launch_pid(r->launch) : 0;
 	const bool in_work = xsp_record_first_file(&r->o) == NULL && r->view == NULL;
+	const char *here = r->o.folder != NULL ? r->o.folder : ".";
 	const struct xsp_session s = {
 		.options = &r->o,
 		.attach = &r->attach,
@@ -149,7 +152,7 @@ int xsp_record_start_session(struct recording *r, const char *agent, struct xsp_
 		.output_count = r->o.outputs.count,
 		.work = !in_work	  ? NULL
 			: r->work != NULL ? r->work
-					  : ".",
+					  : here,
 	};
 
 	drop_counters(r);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
-#include "capture/capture.h"
+#include "capture/parts.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/options/options.h"
@@ -31,16 +31,11 @@ static void print_row(const char *key, const char *fmt, ...)
 
 static void print_infos(const struct xsp_capture_reader *r)
 {
-	static const char *const keys[] = {"arguments",	   "version",
-					   "host",	   "kernel",
-					   "machine",	   "attach",
-					   "hit costs",	   XSP_INFO_PRICES,
-					   "filters",	   "children",
-					   "execs",	   "libraries",
-					   "changed code", "unnamed call sites",
-					   "python",	   "waits",
-					   "samples",	   "read from",
-					   "not as there"};
+	static const char *const keys[] = {
+		"arguments", "version",	  "host",	   "kernel",	   "machine",
+		"attach",    "hit costs", XSP_INFO_PRICES, "filters",	   "snapshot",
+		"children",  "execs",	  "libraries",	   "changed code", "unnamed call sites",
+		"python",    "waits",	  "samples",	   "read from",	   "not as there"};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		const char *value = xsp_capture_info(r, keys[i]);
@@ -78,6 +73,14 @@ static void print_window(const struct xsp_capture_reader *r)
 	if (count > 0)
 		printf("%-16s %zu of --max-overhead, %.3f s together\n", "windows", count,
 		       (double)xsp_capture_recorded_ns(r) * 1e-9);
+	uint32_t first, last;
+	const size_t parts = xsp_capture_parts(r, &first, &last);
+	if (parts == 1)
+		printf("%-16s %" PRIu32 " of a recording in several files (--split)\n", "part",
+		       first);
+	else if (parts > 1)
+		printf("%-16s %zu, %" PRIu32 " to %" PRIu32 ", of a recording in several files\n",
+		       "parts", parts, first, last);
 	printf("%-16s %s\n", "file", ends[xsp_capture_how_ended(r)]);
 }
 

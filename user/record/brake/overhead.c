@@ -82,6 +82,14 @@ bool xsp_overhead_is_on(const struct xsp_recorder *r)
 	return r->overheads == NULL || r->overheads->phase == ON;
 }
 
+bool xsp_overhead_window(const struct xsp_recorder *r, uint64_t *since_ns)
+{
+	const struct xsp_overhead *o = r->overheads;
+
+	*since_ns = o != NULL && o->phase == ON ? o->window_ns : 0;
+	return o != NULL && o->windows;
+}
+
 bool xsp_overhead_is_changing(const struct xsp_recorder *r)
 {
 	return r->overheads != NULL &&
@@ -280,6 +288,17 @@ int xsp_overhead_turn(struct xsp_recorder *r)
 }
 
 /* ---- results ---- */
+
+int xsp_overhead_edge(struct xsp_recorder *r, uint64_t edge_ns)
+{
+	struct xsp_overhead *o = r->overheads;
+
+	if (o == NULL || !o->windows || o->phase != ON)
+		return 0;
+	const int rc = xsp_brake_put_window(r, edge_ns);
+	o->window_ns = edge_ns;
+	return rc;
+}
 
 int xsp_overhead_stop(struct xsp_recorder *r)
 {

@@ -166,6 +166,10 @@ static int put_file(struct xsp_frames *f, const struct pending *p)
 			 sizeof(path));
 	if (path[0] == '\0' || xsp_is_system_file(path))
 		return 0;
+	const uint64_t hash = xsp_address_name_hash(xsp_capture_writer_key(f->writer),
+						    XSP_NAME_OF_FILE, p->pid, p->address);
+	if (xsp_u64map_set(&f->seen, hash, 1) < 0)
+		return -ENOMEM;
 	return xsp_capture_put_address_name(f->writer, XSP_NAME_OF_FILE, p->pid, p->address, path);
 }
 
@@ -183,13 +187,24 @@ static int name(struct xsp_frames *f, const struct pending *p)
 	return rc < 0 ? rc : put_file(f, p);
 }
 
+static bool is_seen(const struct xsp_frames *f, const struct pending *p)
+{
+	return xsp_u64map_get(&f->seen, xsp_address_name_hash(xsp_capture_writer_key(f->writer),
+							      p->what, p->pid, p->address)) != NULL;
+}
+
 static int name_anew(struct xsp_frames *f, uint64_t end)
 {
 	char text[1024];
 	int rc = 0;
 
-	for (; f->again_left > 0 && rc >= 0 && xsp_now_ns() < end; f->again_left--) {
+	for (; f->again_left > 0 && f->generated_count > 0 && rc >= 0 && xsp_now_ns() < end;
+	     f->again_left--) {
 		struct generated *g = &f->generated[f->again++ % f->generated_count];
+		if (!is_seen(f, &g->frame)) { /* nobody needs its name any more */
+			*g = f->generated[--f->generated_count];
+			continue;
+		}
 		rc = resolve(f, &g->frame, text, sizeof(text));
 		const uint64_t hash = xsp_text_hash(text, strlen(text));
 		/* the name of unmapped code stays */
@@ -223,6 +238,16 @@ int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns, bool last)
 		f->names = names;
 	}
 	return rc < 0 ? rc : name_anew(f, end);
+}
+
+bool xsp_frames_forget(struct xsp_frames *f, uint64_t hash)
+{
+	return xsp_u64map_remove(&f->seen, hash);
+}
+
+size_t xsp_frames_pending(const struct xsp_frames *f)
+{
+	return f->count - f->next;
 }
 
 bool xsp_frames_left(const struct xsp_frames *f)

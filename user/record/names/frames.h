@@ -29,6 +29,9 @@ int xsp_frames_see(struct xsp_frames *f, const struct xsp_event *e);
  */
 int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns, bool last);
 
+/* An address of that hash will be named again when it is met. False: none has it. */
+bool xsp_frames_forget(struct xsp_frames *f, uint64_t hash);
+size_t xsp_frames_pending(const struct xsp_frames *f); /* addresses without names so far */
 /* There were more than XSP_FRAMES_MAX: the others have no names. */
 bool xsp_frames_left(const struct xsp_frames *f);
 /* So many found no time in the `last` budget. */

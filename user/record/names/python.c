@@ -424,7 +424,7 @@ int xsp_pythons_see(void *ctx, const struct xsp_event_python *e)
 	struct xsp_capture_python stack = {.id = e->id, .flags = e->flags, .frames = frames};
 	struct interpreter *i = find(s, (pid_t)e->head.tgid);
 
-	if (s->stacks >= STACKS_MAX) {
+	if (s->stacks >= STACKS_MAX && r->flight == NULL) {
 		xsp_recorder_gap(r, XSP_GAP_PYTHON_CODE, 1, "beyond the first million of them");
 		return 0;
 	}
@@ -490,6 +490,17 @@ int xsp_pythons_turn(struct xsp_pythons *s)
 		rc = put_lock(s, i);
 	}
 	return rc;
+}
+
+bool xsp_pythons_forget_name(struct xsp_pythons *s, uint64_t hash)
+{
+	return xsp_u64map_remove(&s->names, hash);
+}
+
+void xsp_pythons_renew(struct xsp_pythons *s)
+{
+	for (size_t n = 0; n < s->count; n++)
+		s->all[n].stale = true;
 }
 
 void xsp_pythons_count_torn(struct xsp_pythons *s, uint64_t torn)

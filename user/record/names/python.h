@@ -29,6 +29,10 @@ void xsp_pythons_forget(struct xsp_pythons *s, pid_t pid);
 int xsp_pythons_see(void *ctx, const struct xsp_event_python *e);
 /* Publishes interpreters that have begun meanwhile, and checks whether code objects still exist: some each time. */
 int xsp_pythons_turn(struct xsp_pythons *s);
+/* A flight recorder drops what no event needs any more. A name will come again with a stack that has it; false: none had
+ * it. Of stacks none is known to the kernel side from the next turn on, so that each comes again. */
+bool xsp_pythons_forget_name(struct xsp_pythons *s, uint64_t hash);
+void xsp_pythons_renew(struct xsp_pythons *s);
 /* How many stacks the kernel side could not read, in all. */
 void xsp_pythons_count_torn(struct xsp_pythons *s, uint64_t torn);
 int xsp_pythons_put_info(struct xsp_pythons *s);

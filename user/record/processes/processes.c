@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "catalog/job_variables.h"
 #include "procfs/procfs.h"
+#include "record/flight/flight.h"
 
 /* A thread that cannot be counted is recorded all the same. */
 static void count_thread(struct xsp_recorder *r, pid_t tid)
@@ -122,6 +123,7 @@ static int process_has_gone(struct xsp_recorder *r, struct recorded_process *p)
 	const int rc = take_all(r, p);
 
 	count_unlooked(r, p->mapped_ns);
+	xsp_flight_gone(r, p->pid);
 	xsp_broker_forget_process(r->broker, p->pid);
 	if (r->pythons != NULL)
 		xsp_pythons_forget(r->pythons, p->pid);
@@ -137,6 +139,8 @@ static int on_exec(struct xsp_recorder *r, struct recorded_process *p, uint64_t 
 {
 	p->program_ns = time_ns;
 	xsp_process_refresh(p->process);
+	if (!p->child)
+		xsp_flight_exec(r, p->pid, xsp_process_comm(p->process));
 	p->dirty = true;
 	p->numbered = NULL;
 	p->driver = p->injected = p->child = false;

@@ -3,12 +3,10 @@
  * 0.189, or built without it, cannot read them. */
 #include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
 
 #include "target/elf/debug_info.h"
 #include "target/module_private.h"
-
-#ifdef XSP_WITH_ZSTD
-#include <zstd.h>
 
 #define ZSTD 2 /* ELFCOMPRESS_ZSTD; glibc has the name since 2.36 */
 #define ALIGNED(size) (((size) + 15) & ~(uint64_t)15)
@@ -108,14 +106,3 @@ uint8_t *xsp_elf_expand(const struct xsp_elf *elf, uint64_t most, size_t *size)
 	}
 	return copy;
 }
-
-#else
-
-uint8_t *xsp_elf_expand(const struct xsp_elf *elf, uint64_t most, size_t *size)
-{
-	(void)elf;
-	(void)most;
-	*size = 0;
-	return NULL;
-}
-#endif

@@ -253,6 +253,7 @@ static int on_wait(struct xsp_timeline *t, const struct xsp_event_wait *e)
 		.in_span = reported != NULL,
 		.span = reported != NULL ? reported->name : 0,
 	};
+	xsp_wait_of_part(t, &w);
 	if (w.why == XSP_WAIT_RUNNABLE)
 		w.woken_ns = w.left_ns;
 	if (s != NULL && w.why != XSP_WAIT_RUNNABLE && !(w.flags & XSP_WAIT_SHORT) &&
