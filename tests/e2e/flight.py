@@ -120,9 +120,9 @@ def while_it_goes_on(folder):
 
 @case
 def crash(folder):
-    """The snapshot is named by the signal, and the call that dies is open in it."""
+    """The snapshot is named by the signal and says where it came. The call that dies is open in it, and each thread has its last stack."""
     target = Numbered(folder)
-    with Recording(folder, "-F", "-p", target.pid, *RANGES) as recording:
+    with Recording(folder, "-F", "-p", target.pid, *RANGES, "--sample=19") as recording:
         target.wait_more(200)
         target.process.send_signal(signal.SIGUSR1)
         equal(finish(target.process), -signal.SIGSEGV, "the target's end")
@@ -132,6 +132,11 @@ def crash(folder):
     died, = [s for s in trace.spans if s["name"] == "numbered_dies"]
     equal(died["args"].get("finished"), False, f"numbered_dies returned: {died}")
     equal(max(steps[1]), target.counts()[1], "the last step before it")
+    check("sigsegv: in numbered_dies (numbered)" in xsptrace("info", path).stdout, "where", xsptrace("info", path).stdout)
+    last = {e["tid"] == target.pid: e["args"]["stack"].split(";") for e in trace.json["traceEvents"]
+            if e.get("cat") == "sample" and e["args"]["weight (ns)"] == 0}
+    check(last[False][-2:] == ["work", "numbered_dies"], "the stack of the thread that dies", last)
+    check("main" in last[True], "the stack of the other one", last)
 
 
 @case

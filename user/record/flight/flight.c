@@ -284,6 +284,8 @@ int xsp_flight_last(struct xsp_recorder *r, const char *reason, const char *why)
 	snprintf(f->reason, sizeof(f->reason), "%s", reason);
 	if (why != NULL)
 		xsp_join(f->why, sizeof(f->why), "; ", "%s", why);
+	if (reason == f->end && f->place[0] != '\0')
+		xsp_join(f->why, sizeof(f->why), "; ", "%s", f->place);
 	f->now = (struct xsp_recent_now){.start_ns = r->start_ns, .end_ns = r->end_ns};
 	f->asked = false;
 	f->snapshots++;
