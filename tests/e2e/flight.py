@@ -76,8 +76,8 @@ def account_of(path):
 def the_latest_part(folder):
     """More than AGE has passed: the snapshot at the target's end has the last steps, AGE of them and not many more."""
     target = Numbered(folder)
-    with Recording(folder, "--flight-record=1s", "-p", target.pid, *RANGES, "--waits") as recording:
-        target.wait_more(2500)
+    with Recording(folder, "--flight-record=500ms", "-p", target.pid, *RANGES, "--waits") as recording:
+        target.wait_more(1800)
         target.process.terminate()
         finish(target.process)
         recording.wait()
@@ -86,10 +86,10 @@ def the_latest_part(folder):
     steps, trace = steps_of(path)
     for thread in (0, 1):
         equal(max(steps[thread]), target.counts()[thread], f"the last step of thread {thread}")
-        check(min(steps[thread]) > 500, "the first steps are not there", min(steps[thread]))
+        check(min(steps[thread]) > 200, "the first steps are not there", min(steps[thread]))
     check(trace.timeline["orphan_exits"] <= 2, "one step of each thread may have begun before", trace.timeline)
     values = account_of(path)
-    check(1e9 <= values["duration_ns"] < 3e9, "1 s, and up to two marks more", values["duration_ns"])
+    check(0.5e9 <= values["duration_ns"] < 5e9, "0.5 s, and up to two marks more", values["duration_ns"])
 
 
 @case
