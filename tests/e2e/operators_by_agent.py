@@ -12,7 +12,7 @@ import statistics
 import subprocess
 import time
 
-from harness import (EXTRA, READY, SCRIPTS, TORCH, WORKLOADS, XSPTRACE, Recording, Trace, case, check, equal, finish, main, need_torch,
+from harness import (EXTRA, LONG, READY, SCRIPTS, TORCH, WORKLOADS, XSPTRACE, Recording, Trace, case, check, equal, finish, main, need_torch,
                      own_pages_of_code, run, start, torch_roots, torch_script, wait_for, workload, xsptrace)
 
 AGENT_LIBRARY = os.path.join(os.path.dirname(WORKLOADS), "libxsptrace_agent.so")
@@ -237,6 +237,53 @@ def launched(folder):
         equal("agent" in log.replace("agent.json", ""), name != "off", f"{name}: what was said: {log}")
         # nobody says when the last probes are in
         check(dict(trace.calls) == calls if name == "agent" else trace.calls and trace.calls.keys() <= calls.keys(), f"{name}: calls", trace.calls)
+
+
+STORM = """import ctypes, sys, threading
+library, libc = ctypes.CDLL(sys.argv[1]), ctypes.CDLL(None)
+libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+close = libc.dlclose
+close.argtypes = [ctypes.c_void_p]
+over, wrong = threading.Event(), []
+
+
+def work(n):
+    while not over.is_set():
+        if n % 4 == 3:  # the loader
+            close(ctypes.CDLL("libz.so.1")._handle)
+        elif n % 4 == 2:
+            libc.free(libc.malloc(1000 * n))
+        elif library.all(n) != 150 + n:
+            wrong.append(n)
+
+
+threads = [threading.Thread(target=work, args=(n,)) for n in range(16)]
+for t in threads:
+    t.start()
+print("ready", flush=True)
+sys.stdin.readline()
+over.set()
+for t in threads:
+    t.join()
+sys.exit(len(wrong))
+"""
+
+
+@case(long="a hundred processes are injected into")
+def injected_in_a_storm(folder):
+    """While 16 threads call operators, malloc, dlopen and dlclose: a hundred times of a hundred."""
+    library = a_torch(folder, "-z,now")
+    for n in range(100 if LONG else 20):
+        child = start(["/usr/bin/python3", "-c", STORM, library], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        equal(child.stdout.readline(), "ready\n", "the program")
+        out = f"{folder}/{n}.json"
+        said = xsptrace("--inject", *QUIET, "-p", child.pid, "-d", "0.2", "-o", out).stderr
+        check(AGENT in said, f"time {n}: what was said", said)
+        check(len(Trace(out).calls) == 150, f"time {n}: operators", Trace(out).calls)
+        os.unlink(out)
+        go(child)
+        child.stdin.close()
+        equal(finish(child), 0, f"time {n}: status")
 
 
 # ---- PyTorch ----
