@@ -371,9 +371,14 @@ bool xsp_operators_wait(struct xsp_recorder *r, struct recorded_process *p,
 {
 	struct xsp_error why = {0};
 
-	if (r->agents == NULL || !r->options.attach.launched || !r->following || p->child ||
-	    p->injected || !has_new_torch(r, p, files))
+	if (r->agents == NULL || !r->options.attach.launched || p->child || p->injected ||
+	    !has_new_torch(r, p, files))
 		return false;
+	if (!r->following) { /* it stands, and is ours to trace: nobody else can */
+		p->injected = true;
+		say_probes_stay(r, p, "it is linked with PyTorch, and has no agent at its start");
+		return false;
+	}
 	if (p->inject_by_ns == 0) {
 		p->inject_by_ns = xsp_now_ns() + INJECT_NS;
 		xsp_plan_look_ahead(&r->plan, p->process); /* meanwhile */
