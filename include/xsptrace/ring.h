@@ -81,7 +81,8 @@ struct xsp_rings {
 	__u32 functions; /* rows that are complete; they only grow */
 	__u64 homeless; /* calls of threads that found no free ring */
 	__u64 refused; /* slots that were left as they are: they did not hold what their symbol resolves to */
-	__u64 reserved[11];
+	__u64 taken; /* rings that threads have taken, ever: counted before the first record */
+	__u64 reserved[10];
 	struct xsp_ring ring[XSP_RINGS_COUNT];
 	struct xsp_ring_function function[XSP_RING_FUNCTIONS];
 	char text[XSP_RING_TEXT];

@@ -3,16 +3,19 @@
 """Operators that the agent in the process records, in the recorder's capture. rings_double is a program that is its own
 agent, honest or not; agent_calls.py has the agent alone."""
 import collections
+import json
 import os
 import re
 import signal
 import sqlite3
+import statistics
 import subprocess
 import time
 
-from harness import (EXTRA, READY, SCRIPTS, TORCH, WORKLOADS, XSPTRACE, Recording, Trace, case, check, equal, finish, main, need_torch,
-                     own_pages_of_code, run, start, torch_roots, torch_script, wait_for, xsptrace)
+from harness import (EXTRA, LONG, READY, SCRIPTS, TORCH, WORKLOADS, XSPTRACE, Recording, Trace, case, check, equal, finish, main, need_torch,
+                     own_pages_of_code, run, start, torch_roots, torch_script, wait_for, workload, xsptrace)
 
+AGENT_LIBRARY = os.path.join(os.path.dirname(WORKLOADS), "libxsptrace_agent.so")
 DOUBLE = os.path.join(WORKLOADS, "rings_double", "rings_double")
 MM, ADD = "at::_ops::mm::call", "at::_ops::add_Tensor::call"
 CALLS = 2000
@@ -236,6 +239,53 @@ def launched(folder):
         check(dict(trace.calls) == calls if name == "agent" else trace.calls and trace.calls.keys() <= calls.keys(), f"{name}: calls", trace.calls)
 
 
+STORM = """import ctypes, sys, threading
+library, libc = ctypes.CDLL(sys.argv[1]), ctypes.CDLL(None)
+libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+close = libc.dlclose
+close.argtypes = [ctypes.c_void_p]
+over, wrong = threading.Event(), []
+
+
+def work(n):
+    while not over.is_set():
+        if n % 4 == 3:  # the loader
+            close(ctypes.CDLL("libz.so.1")._handle)
+        elif n % 4 == 2:
+            libc.free(libc.malloc(1000 * n))
+        elif library.all(n) != 150 + n:
+            wrong.append(n)
+
+
+threads = [threading.Thread(target=work, args=(n,)) for n in range(16)]
+for t in threads:
+    t.start()
+print("ready", flush=True)
+sys.stdin.readline()
+over.set()
+for t in threads:
+    t.join()
+sys.exit(len(wrong))
+"""
+
+
+@case(long="a hundred processes are injected into")
+def injected_in_a_storm(folder):
+    """While 16 threads call operators, malloc, dlopen and dlclose: a hundred times of a hundred."""
+    library = a_torch(folder, "-z,now")
+    for n in range(100 if LONG else 20):
+        child = start(["/usr/bin/python3", "-c", STORM, library], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        equal(child.stdout.readline(), "ready\n", "the program")
+        out = f"{folder}/{n}.json"
+        said = xsptrace("--inject", *QUIET, "-p", child.pid, "-d", "0.2", "-o", out).stderr
+        check(AGENT in said, f"time {n}: what was said", said)
+        check(len(Trace(out).calls) == 150, f"time {n}: operators", Trace(out).calls)
+        os.unlink(out)
+        go(child)
+        child.stdin.close()
+        equal(finish(child), 0, f"time {n}: status")
+
+
 # ---- PyTorch ----
 
 
@@ -313,6 +363,119 @@ def counts_of_pytorch(folder):
             equal(around[how][("aten::mm", "failing", "unwound")], STEPS, "calls that an exception left")
         equal(around["--inject"], around["--python=off"], f"{root}: what lies in what")
         equal(around["--"], around["--python=off"], f"{root}: what lies in what, of a program that xsptrace starts")
+
+
+# ---- the same run by the agent and by probes ----
+
+Span = collections.namedtuple("Span", "id parent tid name start end ending")
+
+
+def spans_of(out):
+    """{tid: [Span]} of operators, by start; ns of CLOCK_MONOTONIC."""
+    with open(f"{out}.json", encoding="utf-8") as f:
+        begun = json.load(f)["xsptrace_window"]["monotonic_start_ns"]
+    found = collections.defaultdict(list)
+    with sqlite3.connect(f"file:{out}.db?mode=ro", uri=True) as db:
+        for row in db.execute("SELECT s.id, s.parent_id, t.tid, n.name, s.start_ns, s.end_ns, s.ending FROM spans s JOIN names n ON s.name_id = n.name_id "
+                              "JOIN threads t ON s.thread_id = t.thread_id ORDER BY s.start_ns, s.depth"):
+            span = Span(*row)
+            found[span.tid].append(span._replace(start=span.start + begun, end=span.end + begun))
+    return found
+
+
+def pairs_of(agent, probes):
+    """{id by the agent: (its span, the probes' span)}: of the same name, in it; a thunk begins before its function and ends after it,
+    but that an exception has passed a function shows later."""
+    waiting, pairs = collections.defaultdict(collections.deque), {}
+    for span in probes:
+        waiting[span.name].append(span)
+    for span in agent:
+        others = waiting[span.name]
+        while others and others[0].start < span.start - CLOCKS_NS:
+            others.popleft()
+        if others and (others[0].start if span.ending == UNWOUND else others[0].end) <= span.end + CLOCKS_NS:
+            pairs[span.id] = (span, others.popleft())
+    return pairs
+
+
+def around(span, by_id, kept):
+    """The nearest span around it that both have."""
+    span = by_id.get(span.parent)
+    while span and span.id not in kept:
+        span = by_id.get(span.parent)
+    return span.id if span else None
+
+
+UNWOUND, POINT = 1, 5  # of the table endings
+CLOCKS_NS = 2000  # how far the two clocks may be apart
+
+
+def both_agree(folder, child, act, is_operator):
+    """Two recordings at once: what the agent has, the probes have too. What only they have, by name; and the medians by which the
+    agent's spans begin earlier and end later."""
+    outs = [f"{folder}/{name}" for name in ("agent", "probes")]
+    options = [[*QUIET, "--attach-limit=120", "-p", child.pid, "-o", f"{out}.db", "-o", f"{out}.json"] for out in outs]
+    with Recording(folder, "--inject", *options[0], name="agent") as first, Recording(folder, *options[1], name="probes") as second:
+        act()
+        time.sleep(0.2)
+        for recording in (first, second):
+            recording.stop()
+        for recording in (first, second):
+            recording.wait()
+    by_agent, by_probes = (spans_of(out) for out in outs)
+    only, early, late, matched = collections.Counter(), [], [], 0
+    for tid, agent in by_agent.items():
+        probes = by_probes[tid]
+        mine, theirs = ([s for s in spans if is_operator(s.name)] for spans in (agent, probes))
+        pairs = pairs_of(mine, theirs)
+        check(len(pairs) == len(mine), f"thread {tid}: spans of the agent that no probe has",
+              [s for s in mine if s.id not in pairs][:20], len(mine), len(theirs))
+        back = {other.id: span.id for span, other in pairs.values()}
+        only.update(s.name for s in theirs if s.id not in back)
+        agents, others = ({s.id: s for s in spans} for spans in (agent, probes))
+        for span, other in pairs.values():
+            if other.ending != POINT:  # of a function of a few instructions a probe has no end
+                equal(span.ending, other.ending, f"how {span.name} ended")
+            equal(around(span, agents, pairs), back.get(around(other, others, back)), f"what is around {span}")
+            early.append(other.start - span.start)
+            if span.ending == other.ending != UNWOUND:
+                late.append(span.end - other.end)
+        matched += len(pairs)
+    return matched, only, statistics.median(early), statistics.median(late or [0])
+
+
+@case
+def both_at_once(folder):
+    """Each call is there twice: the same name, thread, end and surroundings, and the agent's lies around the probes'."""
+    for what, number in (("exceptions", 200), ("recursion", 200), ("threads", 20)):
+        child = start([workload("operators"), AGENT_LIBRARY, what, number], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        equal(child.stdout.readline(), "ready\n", "operators")
+
+        def act():
+            go(child)  # pylint: disable=cell-var-from-loop
+            child.communicate()  # pylint: disable=cell-var-from-loop
+
+        matched, only, early, late = both_agree(folder, child, act, lambda name: "at::_ops::" in name)
+        print(f"  {what}: {matched} calls; the agent begins {early} ns earlier and ends {late} ns later; by probes only: {dict(only)}")
+        check(matched >= number and not only, f"{what}: calls", matched, only)
+
+
+@case(long="each PyTorch of this machine is loaded, and recorded by two at once")
+def both_at_once_of_pytorch(folder):
+    """The same of PyTorch, also beside torch.profiler. What libraries call without a slot is by probes only."""
+    for root, how in [(root, how) for root in torch_roots(True) for how in ([], ["profiled"])]:
+        child = start(torch_script(folder, root, f"{SCRIPTS}/torch_various.py", "3", *how), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        equal(int(child.stdout.readline()), child.pid, "the script")
+
+        def act():
+            go(child)  # pylint: disable=cell-var-from-loop
+            equal(child.stdout.readline(), "done\n", "the script")  # pylint: disable=cell-var-from-loop
+
+        matched, only, early, late = both_agree(folder, child, act, lambda name: name.startswith("aten::"))
+        child.stdin.close()
+        equal(finish(child), 0, "status")
+        print(f"  {root or 'here'} {how}: {matched} calls; the agent begins {early} ns earlier and ends {late} ns later; by probes only: {dict(only)}")
+        check(matched > 1000 and sum(only.values()) < matched / 20, "too many by probes only", matched, only)
 
 
 @case(long="PyTorch is loaded; a long recording")

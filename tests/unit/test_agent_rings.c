@@ -195,15 +195,43 @@ Test(agent_rings, the_order_of_a_thread)
 	/* after the mark, and before the event */
 	put(&s.w, 0, XSP_EVENT_EXIT, 0, 0, s.now + 10, 0x7000);
 	put(&s.w, 0, XSP_EVENT_ENTRY, 0, 2, s.now + 30, 0x7000);
-	cr_assert_eq(xsp_agent_rings_before(s.a, TID, s.now + 20), 0);
+	cr_assert_eq(xsp_agent_rings_before(s.a, PID, TID, s.now + 20), 0);
 	cr_expect_eq(s.got.count, 2);
-	cr_assert_eq(xsp_agent_rings_before(s.a, TID + 1, s.now + 40), 0);
+	cr_assert_eq(xsp_agent_rings_before(s.a, PID, TID + 1, s.now + 40), 0);
 	cr_expect_eq(s.got.count, 2, "of another thread");
 	cr_assert_eq(xsp_agent_rings_flush(s.a, 0xf), 0);
 	cr_expect_eq(s.got.count, 2,
 		     "what it did after the mark may come after events that are not read yet");
 	turn(&s);
 	cr_expect_eq(s.got.count, 3);
+	end(&s);
+}
+
+/* A thread that takes a ring after the mark, and whose events of the kernel side are read before the next one: what it did before
+ * them comes first. */
+Test(agent_rings, a_ring_that_is_taken_after_the_mark)
+{
+	struct session s;
+
+	begin(&s, two, 3);
+	xsp_agent_rings_thread(s.a, PID, PID,
+			       PID); /* its own ids are those of the root namespace */
+	xsp_agent_rings_mark(s.a, 0xf);
+	for (unsigned i = 0; i < 2; i++) {
+		take_ring(&s.w, i, 200 + i);
+		s.w.rings->taken++;
+		put(&s.w, i, XSP_EVENT_ENTRY, 0, 0, s.now + 10, 0x7000);
+		put(&s.w, i, XSP_EVENT_EXIT, 0, 0, s.now + 30, 0x7000);
+		cr_assert_eq(xsp_agent_rings_before(s.a, PID + 1, 200 + i, s.now + 20), 0);
+		cr_expect_eq(s.got.count, 3 * i, "not of its process");
+		cr_assert_eq(xsp_agent_rings_before(s.a, PID, 200 + i, s.now + 20), 0);
+		cr_expect_eq(s.got.count, 3 * i + 1);
+		cr_assert_eq(xsp_agent_rings_before(s.a, PID, 200 + i, s.now + 40), 0);
+		cr_expect_eq(s.got.count, 3 * i + 2);
+		s.got.count++; /* as one that is not looked at */
+	}
+	cr_expect(s.got.events[0].tid == 200 && s.got.events[1].kind == XSP_EVENT_EXIT);
+	cr_expect_eq(bad(&s), 0);
 	end(&s);
 }
 
@@ -277,7 +305,7 @@ Test(agent_rings, an_ended_threads_ring_is_given_back)
 	take_ring(&s.w, 0, 2);
 	put(&s.w, 0, XSP_EVENT_ENTRY, 0, 0, s.now + 1, 0x7000);
 	/* an event of the old thread takes nothing of the new one's */
-	cr_assert_eq(xsp_agent_rings_before(s.a, TID, s.now + 10), 0);
+	cr_assert_eq(xsp_agent_rings_before(s.a, PID, TID, s.now + 10), 0);
 	cr_expect_eq(s.got.count, 1);
 	turn(&s);
 	cr_assert_eq(s.got.count, 2);
@@ -346,7 +374,7 @@ Test(agent_rings, heads_that_jump)
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
 		s.w.rings->ring[0].head = heads[i];
 		turn(&s);
-		cr_assert_eq(xsp_agent_rings_before(s.a, TID, UINT64_MAX - 1), 0);
+		cr_assert_eq(xsp_agent_rings_before(s.a, PID, TID, UINT64_MAX - 1), 0);
 		cr_expect_eq(bad(&s), i + 1);
 		s.w.rings->ring[0].head = heads[i] + 1; /* nothing there: an old serial */
 		turn(&s);

@@ -12,6 +12,7 @@
 #include <zlib.h>
 
 #include "capture/format.h"
+#include "capture/reader.h"
 
 /* ---- helpers ---- */
 
@@ -757,4 +758,17 @@ Test(capture, time_between_two_samples)
 	cr_expect_eq(xsp_capture_realtime(r, c[1].monotonic_ns), c[1].realtime_ns);
 	xsp_capture_close(r);
 	unlink(b.path);
+}
+
+/* What samples in hits say of the price of hits is not of an agent's records, which are none. */
+Test(capture, prices_are_corrected)
+{
+	const struct xsp_capture_prices p = {.of = {{.factor = 3}, {.factor = 2}},
+					     .steps = {.emulated_ns = 600, .from_ns = 5000}};
+	struct xsp_capture_probe probes[] = {
+		{.entry_cost_ns = 700, .exit_cost_ns = XSP_AGENT_RECORD_NS}};
+
+	xsp_prices_correct(probes, 1, &p);
+	cr_expect_eq(probes[0].entry_cost_ns, 2100);
+	cr_expect_eq(probes[0].exit_cost_ns, XSP_AGENT_RECORD_NS);
 }

@@ -195,6 +195,7 @@ uint64_t rings_take(void *thread)
 		t->limit = 0;
 		t->depth = 0;
 		pthread_setspecific(rings.key, ring); /* where it fails, rings_sweep() helps */
+		__atomic_add_fetch(&rings.file->taken, 1, __ATOMIC_RELEASE);
 		t->ring = ring;
 	}
 	t->wait = 0;

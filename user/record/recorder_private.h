@@ -37,7 +37,7 @@ struct recorded_process {
 	const struct xsp_planned_module *numbered;
 	uint64_t program_ns; /* when it began its program; 0: before us */
 	bool agent; /* it has the agent, with our probes */
-	bool driver; /* it has the driver of a GPU; known only where operators are the agent's */
+	bool driver; /* it has the driver of a GPU */
 	/* operators.c: the agent is to be loaded into it until then, 0: PyTorch has not come; and that was done, or failed */
 	uint64_t inject_by_ns;
 	bool injected;
@@ -295,7 +295,7 @@ void xsp_children_attach(struct xsp_recorder *r);
 /* rings/operators.c: operators by the agent. Where options do not ask for that, these do nothing. */
 int xsp_operators_new(struct xsp_recorder *r);
 void xsp_operators_free(struct xsp_recorder *r);
-/* If there is an agent, puts its file first, and then one with operators. Returns how many it put there. */
+/* If there is an agent, puts its file first, and then that of PyTorch. Returns how many these are; 0: not both are there. */
 size_t xsp_operators_first(const struct xsp_recorder *r, struct xsp_mapped_files *files);
 /* The file that is to be attached to before the others: that of an agent, if there are operators that it may record. Else
  * NULL. */

@@ -191,7 +191,7 @@ static int catch_up(struct xsp_drain *d, const struct xsp_event *e)
 		return 0;
 	if (e->kind == XSP_EVENT_TASK && e->size >= sizeof(*task) && task->what == XSP_TASK_FORK)
 		xsp_agent_rings_thread(d->options.agents, (pid_t)e->tgid, task->ns_tid, e->tid);
-	return xsp_agent_rings_before(d->options.agents, e->tid, e->time_ns);
+	return xsp_agent_rings_before(d->options.agents, (pid_t)e->tgid, e->tid, e->time_ns);
 }
 
 static void mark_agents(struct xsp_drain *d)

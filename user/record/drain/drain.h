@@ -73,7 +73,6 @@ struct xsp_drain_part {
 	uint64_t samples, sampled_ns;
 };
 
-#define XSP_AGENT_RECORD_NS 10U /* what a record of an agent costs its thread */
 
 struct xsp_drain_totals {
 	uint64_t events;

@@ -315,7 +315,7 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 	if (rc < 0 && rc != -ESRCH)
 		xsp_recorder_gap(r, XSP_GAP_FILES, 1, "first %.500s: %.400s", f->display_path,
 				 err->text);
-	if (m->is_agent && rc == 0 && (p->driver || r->agents == NULL))
+	if (m->is_agent && rc == 0 && p->driver)
 		xsp_recorder_agent_found(r, p);
 	if (done.refused > 0) {
 		xsp_recorder_note_file(
@@ -471,22 +471,37 @@ int xsp_recorder_cannot_record(pid_t pid, int rc, struct xsp_error *err)
 			     (int)pid, strerror(-rc));
 }
 
-/* Before anything else, as operators are not recorded until then: has an agent begin that records them. */
-static int scan_operators(struct xsp_recorder *r, struct recorded_process *p,
-			  struct xsp_mapped_files *files, struct xsp_error *err)
+/* Has an agent begin that records operators; these are planned, and have no probes yet. */
+static int begin_operators(struct xsp_recorder *r, struct recorded_process *p,
+			   const struct xsp_mapped_files *files, struct xsp_error *err)
 {
-	const size_t count = xsp_operators_first(r, files);
-	struct xsp_planned_module *m;
-	int rc = 0;
+	const struct xsp_mapped_file *agent = xsp_operators_agent(r, p, files);
+	const int rc = agent != NULL ? add_file(r, p, agent, err) : 0;
 
-	for (size_t i = 0; i < count && rc == 0; i++)
-		rc = plan_file(r, p, &files->files[i], &m, err);
-	const struct xsp_mapped_file *agent = rc == 0 ? xsp_operators_agent(r, p, files) : NULL;
-	if (agent != NULL)
-		rc = add_file(r, p, agent, err);
 	if (agent != NULL && rc == 0)
 		xsp_operators_begin(r, p, agent);
 	return rc;
+}
+
+/* Reads all before it attaches to the first: the kernel makes the first link after a pause wait for a grace period, some 10 ms,
+ * but not the next ones. But operators that an agent is to record are not recorded until it begins. */
+static int plan_files(struct xsp_recorder *r, struct recorded_process *p,
+		      struct xsp_mapped_files *files, struct xsp_error *err)
+{
+	const size_t first = xsp_operators_first(r, files);
+	int rc = 0;
+
+	for (size_t i = 0; i < files->count && rc == 0; i++) {
+		struct xsp_planned_module *m;
+		if (!xsp_plan_is_late(&r->plan))
+			xsp_mapped_files_open_ahead(p->process, files, i, xsp_plan_is_new,
+						    &r->plan);
+		rc = plan_file(r, p, &files->files[i], &m, err);
+		if (rc == 0 && i + 1 == first)
+			rc = begin_operators(r, p, files, err);
+	}
+	note_wanted(r);
+	return rc == 0 && first == 0 ? begin_operators(r, p, files, err) : rc;
 }
 
 static XSP_ORDER(by_address, struct xsp_mapped_file, XSP_RISING(start));
@@ -511,17 +526,7 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 	}
 	const uint32_t known = r->plan.probes;
 	if (rc == 0)
-		rc = scan_operators(r, p, files, err);
-	/* Reads all before it attaches to the first: the kernel makes the first link after a pause wait for a grace
-	 * period, some 10 ms, but not the next ones. */
-	for (size_t i = 0; i < files->count && rc == 0; i++) {
-		struct xsp_planned_module *m;
-		if (!xsp_plan_is_late(&r->plan))
-			xsp_mapped_files_open_ahead(p->process, files, i, xsp_plan_is_new,
-						    &r->plan);
-		rc = plan_file(r, p, &files->files[i], &m, err);
-	}
-	note_wanted(r);
+		rc = plan_files(r, p, files, err);
 	for (size_t i = 0; i < files->count && rc == 0; i++)
 		rc = add_file(r, p, &files->files[i], err);
 	if (rc < 0 && err->text[0] == '\0')

@@ -97,6 +97,11 @@ void xsp_ring_memory_counts(const struct xsp_ring_memory *m, uint64_t *homeless,
 	*refused = LOAD(m->head->refused);
 }
 
+uint64_t xsp_ring_memory_taken(const struct xsp_ring_memory *m)
+{
+	return LOAD(m->head->taken);
+}
+
 uint32_t xsp_ring_memory_functions(const struct xsp_ring_memory *m)
 {
 	const uint32_t count = LOAD(m->head->functions);

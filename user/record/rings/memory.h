@@ -26,6 +26,9 @@ enum xsp_ring_clock xsp_ring_memory_clock(const struct xsp_ring_memory *m);
 bool xsp_ring_memory_is_active(const struct xsp_ring_memory *m);
 void xsp_ring_memory_counts(const struct xsp_ring_memory *m, uint64_t *homeless, uint64_t *refused);
 
+/* How often a thread has taken a ring: a new one is not known yet. */
+uint64_t xsp_ring_memory_taken(const struct xsp_ring_memory *m);
+
 /* How many functions there are; at most XSP_RING_FUNCTIONS. */
 uint32_t xsp_ring_memory_functions(const struct xsp_ring_memory *m);
 /* The symbol, terminated. False: it has none, or is longer than `size`. */

@@ -122,7 +122,7 @@ int xsp_operators_spare(struct xsp_recorder *r, const struct recorded_process *p
 	size_t count = 0;
 
 	*spared = NULL;
-	if (r->agents == NULL)
+	if (r->agents == NULL && !m->is_agent)
 		return 0;
 	*spared = calloc(m->count + 1, 1);
 	if (*spared == NULL)
@@ -328,8 +328,9 @@ static size_t put_first(struct xsp_mapped_files *files, size_t at,
 size_t xsp_operators_first(const struct xsp_recorder *r, struct xsp_mapped_files *files)
 {
 	const size_t agents = r->agents != NULL ? put_first(files, 0, is_agent) : 0;
+	const size_t first = agents > 0 ? put_first(files, agents, has_operators) : 0;
 
-	return agents > 0 ? put_first(files, agents, has_operators) : 0;
+	return first > agents ? first : 0;
 }
 
 /* ---- a process that we have started, and that has no agent ---- */
@@ -370,9 +371,14 @@ bool xsp_operators_wait(struct xsp_recorder *r, struct recorded_process *p,
 {
 	struct xsp_error why = {0};
 
-	if (r->agents == NULL || !r->options.attach.launched || !r->following || p->child ||
-	    p->injected || !has_new_torch(r, p, files))
+	if (r->agents == NULL || !r->options.attach.launched || p->child || p->injected ||
+	    !has_new_torch(r, p, files))
 		return false;
+	if (!r->following) { /* it stands, and is ours to trace: nobody else can */
+		p->injected = true;
+		say_probes_stay(r, p, "it is linked with PyTorch, and has no agent at its start");
+		return false;
+	}
 	if (p->inject_by_ns == 0) {
 		p->inject_by_ns = xsp_now_ns() + INJECT_NS;
 		xsp_plan_look_ahead(&r->plan, p->process); /* meanwhile */
@@ -393,11 +399,11 @@ const struct xsp_mapped_file *xsp_operators_agent(struct xsp_recorder *r,
 {
 	const struct xsp_mapped_file *file;
 
-	if (r->agents == NULL)
-		return NULL;
 	for (size_t i = 0; i < files->count; i++)
 		p->driver = p->driver || strstr(xsp_base_name(files->files[i].display_path),
 						XSP_DRIVER_FILE) != NULL;
+	if (r->agents == NULL)
+		return NULL;
 	const bool any = find_agent(r, files, &file) != NULL && !p->child &&
 			 collect_operators(r, p, files) > 0;
 	return any ? file : NULL;

@@ -38,6 +38,7 @@ struct agent {
 	struct xsp_u64map served; /* the same probes */
 	uint32_t functions; /* that were looked at */
 	uint64_t homeless, refused;
+	uint64_t taken; /* rings whose threads are all known */
 	bool tsc;
 };
 
@@ -492,12 +493,55 @@ int xsp_agent_rings_nap_ms(const struct xsp_agent_rings *a, int wait_ms)
 	return most_ms < wait_ms ? (int)most_ms : wait_ms;
 }
 
-int xsp_agent_rings_before(struct xsp_agent_rings *a, uint32_t tid, uint64_t time_ns)
+static bool has_own_ids(const struct xsp_agent_rings *a, pid_t pid)
+{
+	const uint32_t *tid =
+		xsp_u64map_get(&a->threads, xsp_u64_pair((uint32_t)pid, (uint32_t)pid));
+
+	return tid != NULL && *tid == (uint32_t)pid;
+}
+
+/* The ring that a thread of the process has taken since the last mark, after which its first events of the kernel side may have
+ * come. NULL: it has none, or it is not known whose a new one is. */
+static struct reader *find_taken(struct xsp_agent_rings *a, pid_t pid, uint32_t tid,
+				 struct agent **g, unsigned *ring)
+{
+	struct reader *found = NULL;
+	bool all_known = true;
+	size_t index;
+
+	*g = find(a, pid, &index);
+	const uint64_t taken = *g != NULL ? xsp_ring_memory_taken((*g)->memory) : 0;
+	if (*g == NULL || taken == (*g)->taken)
+		return NULL;
+	for (unsigned i = 0; i < XSP_RINGS_COUNT; i++) {
+		const struct xsp_ring_state_now now = xsp_ring_look((*g)->memory, i);
+		struct reader *r = &(*g)->ring[i];
+		if (now.state == XSP_RING_FREE || (r->tid != 0 && r->ns_tid == now.tid))
+			continue;
+		if (now.tid == tid &&
+		    has_own_ids(a, pid)) /* its event says that it is the process's */
+			xsp_agent_rings_thread(a, pid, tid, tid);
+		if (!know_thread(a, index, i, &now))
+			all_known = false;
+		if (r->tid == tid) {
+			found = r;
+			*ring = i;
+		}
+	}
+	if (all_known)
+		(*g)->taken = taken;
+	return found;
+}
+
+int xsp_agent_rings_before(struct xsp_agent_rings *a, pid_t pid, uint32_t tid, uint64_t time_ns)
 {
 	struct agent *g;
-	unsigned ring;
+	unsigned ring = 0;
 	struct reader *r = reader_of(a, tid, &g, &ring);
 
+	if (r == NULL)
+		r = find_taken(a, pid, tid, &g, &ring);
 	if (r == NULL)
 		return 0;
 	const int rc = hand_over(a, g, ring, xsp_ring_head(g->memory, ring), time_ns, false);

@@ -60,7 +60,7 @@ void xsp_agent_rings_stop(struct xsp_agent_rings *a, uint64_t to_ns);
 
 /* The rest is 0 or put()'s negative errno. `streams`: bit n is stream n. */
 void xsp_agent_rings_mark(struct xsp_agent_rings *a, uint64_t streams);
-int xsp_agent_rings_before(struct xsp_agent_rings *a, uint32_t tid, uint64_t time_ns);
+int xsp_agent_rings_before(struct xsp_agent_rings *a, pid_t pid, uint32_t tid, uint64_t time_ns);
 int xsp_agent_rings_flush(struct xsp_agent_rings *a, uint64_t streams);
 /* The process has ended, or has become another program: hands over all that is left. The kernel side's rings are
  * empty. */
