@@ -255,6 +255,7 @@ static int share_out(struct sum *s, const struct part *whole, const struct part 
 			p.why = w->why;
 			p.count = w->used ? 0 : w->count;
 			p.steps = w->used ? 0 : w->steps;
+			p.period = w->period;
 		} else { /* only stacks tell monitors from conditions. In which steps a part was, nobody knows */
 			p.why = w->why == XSP_ACCOUNT_MONITOR && whole->why == XSP_WAIT_LOCK
 					? w->why
