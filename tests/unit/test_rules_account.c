@@ -545,6 +545,57 @@ Test(rules_account, small_reads_by_what_the_kernel_counts)
 	}
 }
 
+/* Ten samples in each tenth step, or as many in ten steps. */
+static void sampled_inside(struct builder *b, uint64_t at, unsigned step, bool in_one)
+{
+	struct xsp_event_sample e = {
+		.head = {.kind = XSP_EVENT_SAMPLE, .probe = UINT32_MAX, .sp = SP - 0x3000},
+		.address = IN_WORK,
+		.period_ns = 100 * US,
+		.syscall = -2};
+
+	for (unsigned i = 0; i < (in_one ? 10 * (step % 10 == 5) : 1); i++) {
+		b->now = at + i * 90 * US;
+		builder_put(b, &e, sizeof(e));
+	}
+	e.address = IN_READ;
+	b->now = at + 950 * US;
+	builder_put(b, &e, sizeof(e));
+}
+
+static void in_one_step(struct builder *b, uint64_t at, unsigned step)
+{
+	sampled_inside(b, at, step, true);
+}
+
+static void in_each_step(struct builder *b, uint64_t at, unsigned step)
+{
+	sampled_inside(b, at, step, false);
+}
+
+/* Of 200 samples 100 are of one function, in one step of ten or in all. */
+Test(rules_account, computes_in_each_tenth_step)
+{
+	for (unsigned k = 0; k < 2; k++) {
+		struct builder b;
+		open_running(&b);
+		put_steps(&b, 100, MS, k == 0 ? in_one_step : in_each_step);
+		put_times(&b, 100, START, START + 100 * MS, 0, XSP_WAIT_NETWORK, 0);
+		struct xsp_report *r = report_of(&b, NULL);
+		if (k == 1) {
+			expect_none(r, "stall");
+		} else {
+			const struct xsp_report_found *f =
+				expect(r, "stall", XSP_SEVERITY_HIGH, 0.5);
+			cr_expect_str_eq(f->finding.subject, "work_on");
+			cr_expect_eq(number_of(value_of(f->figures, "period")), 10);
+			cr_expect_not_null(strstr(f->finding.title, "work_on takes "), "%s",
+					   f->finding.title);
+		}
+		xsp_report_free(r);
+	}
+}
+
 /* Four threads of one work; what the first of them takes, and the others. */
 static struct xsp_report *sharing(unsigned first, unsigned others)
 {

@@ -16,7 +16,7 @@ static const struct {
 		{0.1, "regex compiled", "compiling regular expressions",
 		 "compile each regular expression once, and keep it (a static, a global, a field); Python's re keeps the last 512 only"},
 	[XSP_DEAR_THROW] =
-		{0.1, "exceptions thrown", "throwing exceptions",
+		{0.15, "exceptions thrown", "throwing exceptions",
 		 "test first, or return an error where failing is usual (C++: std::from_chars, find(); Python: in, dict.get()): a throw costs a microsecond or more"},
 	[XSP_DEAR_COLLECT] =
 		{0.1, "gc.collect()", "in gc.collect()",
@@ -25,7 +25,7 @@ static const struct {
 		{0.1, "deepcopy", "in copy.deepcopy",
 		 "copy what is changed only, build the object anew, or share it: copy.deepcopy walks each object in Python"},
 	[XSP_DEAR_DATE] =
-		{0.1, "strptime", "in strptime",
+		{0.2, "strptime", "in strptime",
 		 "use datetime.fromisoformat, parse once and keep the results, or whole columns at a time (pandas.to_datetime with a format)"},
 	[XSP_DEAR_ANOMALY] =
 		{0.1, "anomaly detection", "in autograd's anomaly detection",
@@ -85,7 +85,7 @@ static const struct {
 		{0.6, "name looked up", "looking up names of hosts or users",
 		 "keep the address or the connection: each look-up reads files and may ask a server"},
 	[XSP_DEAR_MAP] =
-		{0.1, "memory mapped", "mapping and unmapping memory",
+		{0.15, "memory mapped", "mapping and unmapping memory",
 		 "keep and reuse buffers; raise malloc's M_MMAP_THRESHOLD and M_TRIM_THRESHOLD; read small files, do not map them"},
 	[XSP_DEAR_SMALL_IO] =
 		{0.1, "read or write", "reading and writing",
@@ -108,19 +108,19 @@ static const struct {
 		{0.4, "list gone through", "going through whole lists (sum, min, max)",
 		 "keep the sum or the least as elements come and go (a running sum, a heap) instead of going through all of them each time"},
 	[XSP_DEAR_MATCH] =
-		{0.6, "regex matched", "matching regular expressions",
+		{0.75, "regex matched", "matching regular expressions",
 		 "make the pattern specific: several .* or repeats within repeats are tried in all ways; test for a plain text first (in, find), or split; std::regex is slow, RE2 and PCRE2 are not"},
 	[XSP_DEAR_ARRAYS] =
-		{0.2, "array from lists", "making arrays from lists, element by element",
+		{0.3, "array from lists", "making arrays from lists, element by element",
 		 "keep arrays, and join them as such (np.stack, torch.stack, torch.from_numpy, np.fromiter): a list is converted one element at a time"},
 	[XSP_DEAR_TELL] =
 		{0.15, "tell", "in tell() of text files",
 		 "count what was read, or open the file in binary: of a text, tell() decodes again what was read ahead"},
 	[XSP_DEAR_LOAD] =
-		{0.3, "file parsed", "reading and parsing files",
+		{0.4, "file parsed", "reading and parsing files",
 		 "read what does not change once, and keep what was parsed; or keep it in a form that needs no parsing (NumPy, Arrow, a database)"},
 	[XSP_DEAR_SAVE] =
-		{0.1, "saving", "saving a checkpoint",
+		{0.15, "saving", "saving a checkpoint",
 		 "save less often, or from a copy in another thread or process; do not compress what nobody transfers"},
 	[XSP_DEAR_JSON] =
 		{0.4, "JSON", "writing and parsing JSON",

@@ -59,6 +59,7 @@ static int share_out(struct sum *s, const struct part *whole, const struct part 
 		} else if (whole->kind == XSP_ACCOUNT_CPU) {
 			p.why = w->why;
 			p.steps = w->used ? 0 : w->steps;
+			p.period = w->period;
 		} else if (
 			whole->kind ==
 			XSP_ACCOUNT_WAIT) { /* only stacks tell monitors from conditions. In which steps a part was, nobody knows */
