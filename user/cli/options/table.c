@@ -407,14 +407,17 @@ const struct xsp_option xsp_option_table[] = {
 	{"flight-record", 'F', RECORD, 0, "[=AGE,SIZE]", xsp_take_flight,
 	 .wanted =
 		 "how much stays in memory: a time, and a size of at least 8M (30s,512M), 0 for no limit",
-	 .help = "a flight recorder: the last AGE of events stay in\n"
-		 "memory, at most SIZE (default 30s,512M; 0: no limit).\n"
-		 "A snapshot of them, a capture, is written by SIGUSR2,\n"
-		 "at the target's end, crash or exec, at Ctrl-C:\n"
-		 "xsptrace.NAME.PID.TIME.REASON.xspt, here or in\n"
-		 "-o FOLDER/. -d is how long it stays armed"},
+	 .help = "a flight recorder: what\n"
+		 "happened last stays in memory, for AGE, at most SIZE\n"
+		 "(default 30s,512M; 0: no limit). A snapshot of it, a\n"
+		 "capture, is written by SIGUSR2, at the target's end,\n"
+		 "crash or exec, and at Ctrl-C, here or in -o FOLDER/:\n"
+		 "xsptrace.NAME.PID.TIME.REASON.xspt. -d is how long\n"
+		 "it stays armed"},
 	{"on-snapshot", 0, RECORD, 0, "COMMAND", xsp_take_text, .at = AT(on_snapshot),
-	 .wanted = "a command", .help = "run for each, as you, with its name as argument"},
+	 .wanted = "a command",
+	 .help = "run for each, as you, with\n"
+		 "its name as argument"},
 	{"trigger", 0, RECORD, 0, "EXPR", xsp_take_trigger,
 	 .help = "one is written, too, when a call takes too long\n"
 		 "(NAME>50ms) or comes too often (NAME/s>100), at\n"
