@@ -399,7 +399,8 @@ int xsp_capture_read_events(struct xsp_capture_reader *r, xsp_capture_event_fn f
 /*
  * Reads a capture that is still being written, from the last call (or the opening) on. Calls `more` after new
  * definitions, before the events that use them. Returns read parts of the file to a file system that can take them back
- * (memory can), so that the file takes no more room than what is new. 0, a function's value, or a negative errno.
+ * (memory can), so that the file takes no more room than what is new. `fn` NULL: passes the events over. 0, a function's
+ * value, or a negative errno.
  */
 int xsp_capture_follow(struct xsp_capture_reader *r, int (*more)(void *ctx),
 		       xsp_capture_event_fn fn, void *ctx, struct xsp_error *err);

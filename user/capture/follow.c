@@ -14,6 +14,8 @@ static int read_chunk(struct xsp_capture_reader *r, struct xsp_chunk_header *h, 
 {
 	int rc;
 
+	if (h->type == XSP_CHUNK_EVENTS && fn == NULL)
+		return 0;
 	if (h->type == XSP_CHUNK_EVENTS) {
 		rc = xsp_chunk_load_events(r, h, payload);
 		return rc > 0 ? xsp_chunk_walk(r, h, fn, ctx) : rc;

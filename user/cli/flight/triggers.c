@@ -102,13 +102,6 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
-static int pass_over(void *ctx, const struct xsp_event *e)
-{
-	(void)ctx;
-	(void)e;
-	return 0;
-}
-
 static int nothing(void *ctx)
 {
 	(void)ctx;
@@ -157,7 +150,7 @@ static int read_on(struct xsp_triggers *t)
 		t->passed_ns += now - t->looked_ns;
 	t->looked_ns = now;
 	if (rc == 0)
-		rc = t->passes_over ? xsp_capture_follow(t->reader, nothing, pass_over, t, NULL)
+		rc = t->passes_over ? xsp_capture_follow(t->reader, nothing, NULL, t, NULL)
 				    : look(t, now);
 	t->debt_ns += (double)(cpu_ns() - before) - SHARE * passed;
 	if (t->debt_ns < -DEBT_NS) /* idle times do not add up */
