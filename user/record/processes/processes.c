@@ -139,7 +139,7 @@ static int on_exec(struct xsp_recorder *r, struct recorded_process *p, uint64_t 
 	xsp_process_refresh(p->process);
 	p->dirty = true;
 	p->numbered = NULL;
-	p->driver = p->injected = p->child = false;
+	p->driver = p->operators = p->injected = p->child = false;
 	p->inject_by_ns = 0;
 	if (r->pythons != NULL || r->agents != NULL) {
 		const int rc = take_all(r, p);
