@@ -6,7 +6,6 @@ import collections
 import json
 import os
 import re
-import signal
 import sqlite3
 import statistics
 import subprocess

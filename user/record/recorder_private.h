@@ -38,6 +38,7 @@ struct recorded_process {
 	uint64_t program_ns; /* when it began its program; 0: before us */
 	bool agent; /* it has the agent, with our probes */
 	bool driver; /* it has the driver of a GPU */
+	bool operators; /* it has operators that its agent is to record */
 	/* operators.c: the agent is to be loaded into it until then, 0: PyTorch has not come; and that was done, or failed */
 	uint64_t inject_by_ns;
 	bool injected;

@@ -143,7 +143,7 @@ static int on_exec(struct xsp_recorder *r, struct recorded_process *p, uint64_t 
 		xsp_flight_exec(r, p->pid, xsp_process_comm(p->process));
 	p->dirty = true;
 	p->numbered = NULL;
-	p->driver = p->injected = p->child = false;
+	p->driver = p->operators = p->injected = p->child = false;
 	p->inject_by_ns = 0;
 	if (r->pythons != NULL || r->agents != NULL) {
 		const int rc = take_all(r, p);

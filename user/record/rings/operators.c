@@ -106,13 +106,21 @@ static size_t collect_operators(struct xsp_recorder *r, const struct recorded_pr
 	return r->operators.count;
 }
 
-/* Has the process no use for this probe now: does its agent record the function, or is there no driver of a GPU of which
- * the agent would collect anything? */
+static const struct xsp_planned_probe *find_wish(const struct xsp_planned_module *agent)
+{
+	for (size_t i = 0; i < agent->count; i++)
+		if (strcmp(agent->probes[i].probe.symbol, XSP_AGENT_WANT_OPERATORS) == 0)
+			return &agent->probes[i];
+	return NULL;
+}
+
+/* Has the process no use for this probe now: does its agent record the function, or is there no driver of a GPU, or no operator,
+ * of which the agent would collect anything? */
 static bool is_spared(const struct xsp_recorder *r, const struct recorded_process *p,
 		      const struct xsp_planned_module *m, const struct xsp_planned_probe *probe)
 {
 	if (m->is_agent)
-		return !p->driver && strcmp(probe->probe.symbol, XSP_AGENT_WANT_OPERATORS) != 0;
+		return probe == find_wish(m) ? !p->operators : !p->driver;
 	return xsp_agent_rings_serves(r->agents, p->pid, probe->id);
 }
 
@@ -141,7 +149,12 @@ bool xsp_operators_want_rest(const struct xsp_recorder *r, const struct recorded
 {
 	if (p->modules[m->id].spared == NULL)
 		return false;
-	return m->is_agent ? p->driver && !p->agent : !xsp_agent_rings_has(r->agents, p->pid);
+	if (!m->is_agent)
+		return !xsp_agent_rings_has(r->agents, p->pid);
+	const struct xsp_planned_probe *wish = find_wish(m);
+	const bool wished =
+		wish != NULL && p->operators && p->modules[m->id].spared[wish - m->probes];
+	return wished || (p->driver && !p->agent);
 }
 
 bool xsp_operators_are_by_agent(const struct xsp_recorder *r, uint32_t probe)
@@ -230,14 +243,6 @@ static int check_refused(const struct xsp_ring_memory *m, struct xsp_error *err)
 }
 
 /* ---- a process ---- */
-
-static const struct xsp_planned_probe *find_wish(const struct xsp_planned_module *agent)
-{
-	for (size_t i = 0; i < agent->count; i++)
-		if (strcmp(agent->probes[i].probe.symbol, XSP_AGENT_WANT_OPERATORS) == 0)
-			return &agent->probes[i];
-	return NULL;
-}
 
 static void say_probes_stay(struct xsp_recorder *r, const struct recorded_process *p,
 			    const char *why)
@@ -406,6 +411,7 @@ const struct xsp_mapped_file *xsp_operators_agent(struct xsp_recorder *r,
 		return NULL;
 	const bool any = find_agent(r, files, &file) != NULL && !p->child &&
 			 collect_operators(r, p, files) > 0;
+	p->operators = p->operators || any;
 	return any ? file : NULL;
 }
 
