@@ -3,6 +3,26 @@
 
 #include "analyze_check.h"
 
+#include "catalog/own_code.h"
+
+Test(rules_callers, functions_of_rust)
+{
+	static const struct {
+		const char *name;
+		bool own;
+	} cases[] = {{"export::write_row", true},
+		     {"<export::Row as core::fmt::Display>::fmt", true},
+		     {"<&export::Row as core::fmt::Display>::fmt", true},
+		     {"<i64 as core::fmt::Display>::fmt", false},
+		     {"<&mut [u8] as std::io::Write>::write_all", false},
+		     {"<&std::io::stdio::Stdout as std::io::Write>::write_fmt", false},
+		     {"<alloc::string::String as core::fmt::Write>::write_str", false},
+		     {"core::fmt::write", false}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		cr_expect_eq(xsp_is_own_function(cases[i].name), cases[i].own, "%s", cases[i].name);
+}
+
 enum { IN_LOOP = 1, FOR_RESULT, FOR_WORK };
 
 static void put_stack(struct builder *b, uint64_t id, const char *own, const char *caller)

@@ -58,13 +58,31 @@ bool xsp_is_own_file(const char *path, size_t length)
 	       !xsp_is_interpreter(xsp_base_name(path));
 }
 
+/* Rust's "<std::io::Stdout as core::fmt::Write>::write_str", "<&mut alloc::string::String as ...", "<i64 as core::fmt::Display>::fmt":
+ * of a type of its libraries or of the language. */
+static bool is_of_rust_library(const char *name)
+{
+	static const char *const marks[] = {"<", "&", "mut ", "dyn ", "[", "*const ", "*mut "};
+	static const char *const libraries[] = {"std::", "core::", "alloc::"};
+
+	if (name[0] != '<')
+		return false;
+	for (size_t i = 0; i < LENGTH(marks); i++)
+		if (strncmp(name, marks[i], strlen(marks[i])) == 0) {
+			name += strlen(marks[i]);
+			i = (size_t)-1;
+		}
+	const char *as = strstr(name, " as "), *path = strstr(name, "::");
+	return XSP_BEGINS_WITH_ANY(name, libraries) ||
+	       (as != NULL && (path == NULL || path > as)); /* i64 */
+}
+
 bool xsp_is_own_function(const char *name)
 {
 	static const char *const libraries[] = {
 		"std::",	"__gnu_cxx::",	   "boost::",
 		"absl::",	"fmt::",	   "core::",
-		"alloc::",	"<alloc::",	   "<core::",
-		"<std::",	"runtime.",	   "__libc_",
+		"alloc::",	"runtime.",	   "__libc_",
 		"_start",	"__rust_",	   "rust_",
 		"operator new", "operator delete", "_GLOBAL__sub_I_",
 		"void std::",	"bool std::",	   "__cxxabiv1",
@@ -73,7 +91,8 @@ bool xsp_is_own_function(const char *name)
 
 	if (strstr(name, "{lambda") != NULL) /* the program's own, in a function of the library */
 		return true;
-	return !XSP_BEGINS_WITH_ANY(name, libraries) && name[0] != '\0' && name[0] != '[';
+	return !XSP_BEGINS_WITH_ANY(name, libraries) && !is_of_rust_library(name) &&
+	       name[0] != '\0' && name[0] != '[';
 }
 
 bool xsp_is_trampoline(const char *line)

@@ -79,6 +79,7 @@ struct account_pass {
 struct account_thread {
 	uint32_t pid, tid;
 	uint32_t family; /* families.c */
+	uint64_t group; /* of threads whose names differ in numbers only, whatever their routines */
 	struct account_lead
 		routine; /* of its stacks: hash of the function that it started in; 0: not known */
 	uint64_t ns, paused_ns;

@@ -75,6 +75,7 @@ static int find_families(struct xsp_account *a)
 		struct account_thread *th = &a->threads.rows[i];
 		const char *comm = comm_of(a, th);
 		const uint64_t group = family_of(a, th, comm);
+		th->group = group;
 		const uint32_t *at = th->routine.what == 0 ? xsp_u64map_get(&known, group) : NULL;
 		const uint64_t routine =
 			at != NULL ? a->threads.rows[*at].routine.what : th->routine.what;

@@ -114,6 +114,23 @@ static double in_a_row(const struct account_asks *asks)
 
 #define SERVED 0.6 /* four fifths are of one thread, and the rest are not */
 
+static const char *comm_of(const struct xsp_account *a, const struct account_thread *th)
+{
+	const struct xsp_timeline_thread *t = xsp_timeline_thread(a->timeline, th->tid);
+
+	return t != NULL ? t->comm : "";
+}
+
+/* Of one family, or numbered threads of a pool, whose routine is not always known. */
+static bool is_same_kind(const struct xsp_account *a, const struct account_pass *p)
+{
+	const struct account_thread *x = &a->threads.rows[p->waiter];
+	const struct account_thread *y = &a->threads.rows[p->waker];
+
+	return x->family == y->family ||
+	       (x->group == y->group && strcmp(comm_of(a, x), comm_of(a, y)) != 0);
+}
+
 void account_find_habits(struct xsp_account *a)
 {
 	for (size_t i = 0; i < a->threads.count; i++) {
@@ -128,9 +145,9 @@ void account_find_habits(struct xsp_account *a)
 		if (a->threads.rows[p->waiter].idle)
 			continue;
 		f->woken_ns += p->ns;
-		if (a->threads.rows[p->waker].family == family && 4 * p->together < p->times)
+		if (is_same_kind(a, p) && 4 * p->together < p->times)
 			f->passed_ns += p->ns;
-		if (a->threads.rows[p->waker].family != family)
+		if (!is_same_kind(a, p))
 			account_vote(&a->families.rows[family].server, p->waker + 1,
 				     (int64_t)p->results_ns);
 	}
