@@ -401,9 +401,9 @@ const struct xsp_option xsp_option_table[] = {
 	{"start-at", 0, RECORD, 0, "WHEN", xsp_take_start,
 	 .wanted =
 		 "a time of the day (14:30, 14:30:05), /TIME (/10s) or +TIME (+30s), at most a day ahead",
-	 .help = "waits and then begins: at a time of the day (14:30), in\n"
-		 "some time (+30s), or at the next multiple of one by the\n"
-		 "clock (/10s), which is the same moment on all hosts"},
+	 .help = "waits and then begins: at a time of the day (14:30),\n"
+		 "in some time (+30s), or at the next multiple of one\n"
+		 "by the clock (/10s): the same moment on all hosts"},
 	{"flight-record", 'F', RECORD, 0, "[=AGE,SIZE]", xsp_take_flight,
 	 .wanted =
 		 "how much stays in memory: a time, and a size of at least 8M (30s,512M), 0 for no limit",
