@@ -146,4 +146,33 @@ int xsp_sample(struct bpf_perf_event_data *ctx)
 	return 0;
 }
 
+/* include/linux/signal_types.h */
+struct sigaction___fatal {
+	void *sa_handler;
+} __attribute__((preserve_access_index));
+struct k_sigaction___fatal {
+	struct sigaction___fatal sa;
+} __attribute__((preserve_access_index));
+/* Those that end a process which does not handle them: all but CONT, CHLD, STOP, TSTP, TTIN, TTOU, URG and WINCH. */
+#define FATAL_SIGNALS (0xfffffffeU & ~(0x7eU << 17 | 1U << 23 | 1U << 28))
+
+/* -F: a thread takes a signal that ends its process, which still has its memory. The one that is at fault is the first;
+ * the kernel then ends each of the others by SIGKILL. Such a sample stands for no time. */
+SEC("?raw_tp/signal_deliver")
+int xsp_fatal_signal(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	__u32 tgid = pid_tgid >> 32, signal = ctx->args[0];
+	struct k_sigaction___fatal *action = (void *)ctx->args[2];
+
+	if (!xsp_sampling || !bpf_map_lookup_elem(&xsp_tgids, &tgid) ||
+	    !xsp_wanted_thread(pid_tgid) || signal > 31 || !(FATAL_SIGNALS >> signal & 1) ||
+	    BPF_CORE_READ(action, sa.sa_handler))
+		return 0;
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	const bool kernel = (long)SYSCALL(regs) >= 0;
+	send_sample(regs, bpf_ktime_get_ns(), pid_tgid, (__u64)kernel << 32, -1);
+	return 0;
+}
+
 char _license[] SEC("license") __weak = "Dual BSD/GPL";

@@ -355,7 +355,8 @@ struct xsp_event_sample {
 	struct xsp_event head;
 	/* of the user-space instruction that it ran, or that it entered the kernel from */
 	__u64 address;
-	__u32 period_ns; /* the time on a CPU that it stands for */
+	/* the time on a CPU that it stands for; 0: none, a signal ends its process */
+	__u32 period_ns;
 	__s16 syscall; /* in the kernel: the system call, or -1: a page fault or an interrupt */
 	__u8 kernel; /* 1: it was in the kernel */
 	__u8 hit; /* enum xsp_sample_hit */

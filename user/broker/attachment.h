@@ -85,6 +85,7 @@ struct xsp_attach_options {
 	bool waits; /* record when threads run, and what they wait for: xsp_attach_waits() */
 	uint64_t wait_least_ns; /* shorter waits get no event */
 	uint32_t sample_hz; /* samples a second of what threads do on their CPU; 0: none */
+	bool fatal_signals; /* with samples: also where threads are when a signal ends their process */
 	bool wait_stacks; /* record where the thread stood when it began to wait */
 	bool wait_stacks_thinned; /* ... but not each time: xsptrace/programs.h */
 	uint64_t wait_stack_least_ns; /* ... and only if it waited this long */

@@ -171,6 +171,15 @@ static void on_task(void *ctx, const struct xsp_event_task *task)
 	xsp_children_task(ctx, task);
 }
 
+static int on_sections(void *ctx, const struct xsp_event *e)
+{
+	const struct xsp_event_sample *sample = (const void *)e;
+
+	if (e->kind == XSP_EVENT_SAMPLE && e->size >= sizeof(*sample) && sample->period_ns == 0)
+		xsp_flight_fatal(ctx, sample);
+	return xsp_recorder_sections(ctx, e);
+}
+
 static int open_rings(struct xsp_recorder *r, struct xsp_error *err)
 {
 	int fds[64];
@@ -189,7 +198,7 @@ static int open_rings(struct xsp_recorder *r, struct xsp_error *err)
 		.task = on_task,
 		.resolve = xsp_recorder_resolve,
 		.gpu = xsp_recorder_gpu_event,
-		.sections = xsp_recorder_sections,
+		.sections = on_sections,
 		.python = r->pythons != NULL ? xsp_pythons_see : NULL,
 		.ctx = r,
 	};

@@ -30,6 +30,7 @@ struct xsp_attach {
 	bool held_back; /* --min-duration */
 	bool waits;
 	uint32_t sample_hz; /* 0: no samples */
+	bool fatal_signals;
 	bool sample_cycles;
 	struct bpf_link **sample_links; /* by CPU */
 	size_t sample_count;

@@ -194,6 +194,7 @@ static void configure_samples(struct xsp_attach *a, const struct xsp_attach_opti
 	struct xsp_bpf *bpf = a->bpf;
 
 	a->sample_hz = o->sample_hz;
+	a->fatal_signals = o->fatal_signals;
 	if (o->sample_hz > 0 || o->wait_stacks)
 		bpf_map__set_max_entries(bpf->maps.xsp_kernel_stacks, XSP_KERNEL_STACKS);
 	if (o->sample_hz == 0)
@@ -326,6 +327,7 @@ static void choose_programs(struct xsp_attach *a)
 	bpf_program__set_autoload(b->progs.xsp_sched_meet, a->waits);
 	bpf_program__set_autoload(b->progs.xsp_sched_part, a->waits);
 	bpf_program__set_autoload(b->progs.xsp_sample, a->sample_hz > 0);
+	bpf_program__set_autoload(b->progs.xsp_fatal_signal, a->sample_hz > 0 && a->fatal_signals);
 	bpf_program__set_autoload(b->progs.xsp_heap, a->heap);
 	const bool session = xsp_attach_is_session(a, XSP_PROGRAM_HEAP_RETURN);
 	bpf_program__set_autoload(b->progs.xsp_heap_session, a->heap && session);
@@ -425,6 +427,7 @@ static int attach_task_programs(struct xsp_attach *a)
 		{b->progs.xsp_task_exit, &b->links.xsp_task_exit},
 		{b->progs.xsp_task_rename, &b->links.xsp_task_rename},
 		{b->progs.xsp_task_stop, &b->links.xsp_task_stop},
+		{b->progs.xsp_fatal_signal, &b->links.xsp_fatal_signal},
 	};
 
 	/* not all kernels have this tracepoint */

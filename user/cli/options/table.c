@@ -382,14 +382,17 @@ const struct xsp_option xsp_option_table[] = {
 	{"flight-record", 'F', RECORD, 0, "[=AGE,SIZE]", xsp_take_flight,
 	 .wanted =
 		 "how much stays in memory: a time, and a size of at least 8M (30s,512M), 0 for no limit",
-	 .help = "a flight recorder: the last AGE of events stay in\n"
-		 "memory, at most SIZE (default 30s,512M; 0: no limit).\n"
-		 "A snapshot of them, a capture, is written by SIGUSR2,\n"
-		 "at the target's end, crash or exec, at Ctrl-C:\n"
-		 "xsptrace.NAME.PID.TIME.REASON.xspt, here or in\n"
-		 "-o FOLDER/. -d is how long it stays armed"},
+	 .help = "a flight recorder: what\n"
+		 "happened last stays in memory, for AGE, at most SIZE\n"
+		 "(default 30s,512M; 0: no limit). A snapshot of it, a\n"
+		 "capture, is written by SIGUSR2, at the target's end,\n"
+		 "crash or exec, and at Ctrl-C, here or in -o FOLDER/:\n"
+		 "xsptrace.NAME.PID.TIME.REASON.xspt. -d is how long\n"
+		 "it stays armed"},
 	{"on-snapshot", 0, RECORD, 0, "COMMAND", xsp_take_text, .at = AT(on_snapshot),
-	 .wanted = "a command", .help = "run for each, as you, with its name as argument"},
+	 .wanted = "a command",
+	 .help = "run for each, as you, with\n"
+		 "its name as argument"},
 	{"trigger", 0, RECORD, 0, "EXPR", xsp_take_trigger,
 	 .help = "one is written, too, when a call takes too long\n"
 		 "(NAME>50ms) or comes too often (NAME/s>100), at\n"
@@ -398,15 +401,16 @@ const struct xsp_option xsp_option_table[] = {
 		 "may be given several times"},
 	{"trigger-delay", 0, RECORD, 0, "TIME", xsp_take_time, .at = AT(trigger_delay_ns),
 	 .plain_ns = 1000000000, .wanted = "a time (1s, 500ms, 0)",
-	 .help = "of what follows is in it (default 1s). What fires again\n"
-		 "within AGE is in the next one"},
+	 .help = "of what follows is in it (default\n"
+		 "1s). What fires again within AGE is in the next one"},
 	{"trigger-timeout", 0, RECORD, 0, "TIME", xsp_take_time, .at = AT(trigger_timeout_ns),
 	 .plain_ns = 1000000000, .least = 1, .wanted = "a time (10min, 8h)",
-	 .help = "ends when none has fired for so long"},
+	 .help = "ends when none has fired for so\n"
+		 "long"},
 	{"max-snapshots", 0, RECORD, 0, "N", xsp_take_number, .at = AT(max_snapshots),
 	 .most = 10000, .wanted = "a number from 1 to 10000",
-	 .help = "of triggers stay (default 10): the oldest of the reason\n"
-		 "that has most of them goes first"},
+	 .help = "of triggers stay (default 10): the oldest of the\n"
+		 "reason that has most of them goes first"},
 	{"output", 'o', RECORD, 0, "FILE", xsp_take_output, .topic = XSP_TOPIC_OUTPUT,
 	 .at = AT(outputs), .wanted = "a file name",
 	 .help = "may be given several times. The ending decides:\n"
@@ -457,7 +461,7 @@ const struct xsp_option xsp_option_table[] = {
 	 .wanted = "a size (500M, 10G)", .help = "... when so little is left where the capture is"},
 	{"split", 0, RECORD, 0, "SIZE|TIME", xsp_take_split,
 	 .wanted = "a size from 64K on (100M, 1G), or a time from 100ms on (60s, 10min)",
-	 .help = "a new file NAME.NNN.xspt after each SIZE or TIME. Each is\n"
+	 .help = "a new file NAME.NNN.xspt after each SIZE or TIME,\n"
 		 "a capture by itself; several given to a verb are one"},
 	{"buffer", 0, RECORD, TOP, "SIZE", xsp_take_size, .at = AT(buffer_bytes),
 	 .most = 64ULL << 30, .wanted = "a size (64M, 1G)",

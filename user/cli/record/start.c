@@ -78,6 +78,7 @@ static struct xsp_attach_options attach_options(const struct recording *r)
 		.details = selection.details,
 		.counters = o->counters,
 		.counter_count = o->counter_count,
+		.fatal_signals = o->flight,
 		.verbose = o->verbose,
 	};
 

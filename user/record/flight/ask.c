@@ -44,6 +44,23 @@ void xsp_flight_ended(struct xsp_recorder *r, pid_t pid, int signal)
 static const char CRASHES[] = {SIGQUIT, SIGILL,	 SIGTRAP, SIGABRT, SIGBUS,
 			       SIGFPE,	SIGSEGV, SIGSYS,  0};
 
+void xsp_flight_fatal(struct xsp_recorder *r, const struct xsp_event_sample *e)
+{
+	struct xsp_flight *f = r->flight;
+	char text[1024] = "", *function;
+
+	if (f == NULL || f->faulted == (pid_t)e->head.tgid)
+		return;
+	f->faulted = (pid_t)e->head.tgid;
+	f->place[0] = '\0';
+	/* two lines: the file's name, the function */
+	if (xsp_resolve_instruction(r->resolver, f->faulted, e->address, text, sizeof(text)) < 0 ||
+	    (function = strchr(text, '\n')) == NULL)
+		return;
+	*function++ = '\0';
+	snprintf(f->place, sizeof(f->place), "in %.200s (%.80s)", function, text);
+}
+
 static void name_signal(int signal, char text[16])
 {
 	const char *name = sigabbrev_np(signal);
@@ -57,7 +74,7 @@ void xsp_flight_gone(struct xsp_recorder *r, pid_t pid)
 {
 	struct xsp_flight *f = r->flight;
 	const bool killed = f != NULL && f->signalled == pid;
-	char name[16], why[80];
+	char name[16], why[400];
 
 	if (f == NULL)
 		return;
@@ -67,10 +84,14 @@ void xsp_flight_gone(struct xsp_recorder *r, pid_t pid)
 	name_signal(f->signal, name);
 	snprintf(f->end, sizeof(f->end), "%s", name);
 	f->signalled = 0;
+	if (f->faulted != pid)
+		f->place[0] = '\0';
+	f->faulted = 0;
 	/* the last process's is written when the recording is complete; others may be ended in order */
 	if (r->process_count < 2 || strchr(CRASHES, f->signal) == NULL)
 		return;
-	snprintf(why, sizeof(why), "process %d was ended by signal %d", (int)pid, f->signal);
+	snprintf(why, sizeof(why), "process %d was ended by signal %d %s", (int)pid, f->signal,
+		 f->place);
 	xsp_flight_snapshot(r, name, why);
 }
 

@@ -250,6 +250,16 @@ static void take_leave(struct xsp_recorder *r, int options)
 		f->options.written(f->options.ctx, &s, WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
+/* Once all processes have ended, what they did last does not get older. */
+static bool is_alive(const struct xsp_recorder *r)
+{
+	size_t n = 0;
+
+	while (n < r->process_count && r->processes[n].ended_ns != 0)
+		n++;
+	return n < r->process_count;
+}
+
 int xsp_flight_turn(struct xsp_recorder *r)
 {
 	struct xsp_flight *f = r->flight;
@@ -259,7 +269,7 @@ int xsp_flight_turn(struct xsp_recorder *r)
 	if (f == NULL)
 		return 0;
 	take_leave(r, WNOHANG);
-	if (xsp_recent_wants_mark(f->recent, now))
+	if (is_alive(r) && xsp_recent_wants_mark(f->recent, now))
 		rc = put_mark(r);
 	if (rc == 0)
 		xsp_recent_prune(f->recent, r->writer);
@@ -284,6 +294,8 @@ int xsp_flight_last(struct xsp_recorder *r, const char *reason, const char *why)
 	snprintf(f->reason, sizeof(f->reason), "%s", reason);
 	if (why != NULL)
 		xsp_join(f->why, sizeof(f->why), "; ", "%s", why);
+	if (reason == f->end && f->place[0] != '\0')
+		xsp_join(f->why, sizeof(f->why), "; ", "%s", f->place);
 	f->now = (struct xsp_recent_now){.start_ns = r->start_ns, .end_ns = r->end_ns};
 	f->asked = false;
 	f->snapshots++;

@@ -69,6 +69,8 @@ struct xsp_recent *xsp_flight_recent(const struct xsp_recorder *r);
 int xsp_flight_turn(struct xsp_recorder *r); /* 0 or a negative errno */
 /* A thread of the process was ended by that signal. */
 void xsp_flight_ended(struct xsp_recorder *r, pid_t pid, int signal);
+/* A sample that stands for no time: the first of a process is the thread at fault. */
+void xsp_flight_fatal(struct xsp_recorder *r, const struct xsp_event_sample *e);
 void xsp_flight_gone(struct xsp_recorder *r,
 		     pid_t pid); /* the process, and all of its events are there */
 /* One that is no other recorded process's child. */

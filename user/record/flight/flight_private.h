@@ -19,6 +19,8 @@ struct xsp_flight {
 		char reason[32], why[400], path[512];
 	} written; /* by that process */
 	unsigned snapshots;
+	pid_t faulted; /* where a signal met it */
+	char place[300]; /* "in FUNCTION (FILE)" */
 	pid_t signalled; /* ... was ended by */
 	int signal;
 	char end[32]; /* why the last process is gone; "": it is not */
