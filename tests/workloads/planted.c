@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * planted - a healthy loop of steps of some 5 ms until a line of standard input says what is to go wrong, once:
- * "slow" a step, and the function planted_step in it, of 600 ms; "stall" one that never ends; "often" 300 calls of
+ * "slow" a step, and the function planted_step in it, of 1.5 s; "stall" one that never ends; "often" 300 calls of
  * planted_call at once; "lock" 700 ms of waiting for a mutex; "grow" 64 MiB; "fail" the end, with status 3. The end of
  * the input is an end in order. "ready" is printed after the first steps.
  */
@@ -42,7 +42,7 @@ WL_TRACED void planted_step(int wrong)
 		grow();
 	pthread_mutex_lock(&lock);
 	pthread_mutex_unlock(&lock);
-	usleep(wrong == 's' ? 600000 : 5000);
+	usleep(wrong == 's' ? 1500000 : 5000);
 	while (wrong == 't')
 		usleep(10000);
 	calls++;

@@ -426,15 +426,16 @@ const struct xsp_option xsp_option_table[] = {
 		 "may be given several times"},
 	{"trigger-delay", 0, RECORD, 0, "TIME", xsp_take_time, .at = AT(trigger_delay_ns),
 	 .plain_ns = 1000000000, .wanted = "a time (1s, 500ms, 0)",
-	 .help = "of what follows is in it (default 1s). What fires again\n"
-		 "within AGE is in the next one"},
+	 .help = "of what follows is in it (default\n"
+		 "1s). What fires again within AGE is in the next one"},
 	{"trigger-timeout", 0, RECORD, 0, "TIME", xsp_take_time, .at = AT(trigger_timeout_ns),
 	 .plain_ns = 1000000000, .least = 1, .wanted = "a time (10min, 8h)",
-	 .help = "ends when none has fired for so long"},
+	 .help = "ends when none has fired for so\n"
+		 "long"},
 	{"max-snapshots", 0, RECORD, 0, "N", xsp_take_number, .at = AT(max_snapshots),
 	 .most = 10000, .wanted = "a number from 1 to 10000",
-	 .help = "of triggers stay (default 10): the oldest of the reason\n"
-		 "that has most of them goes first"},
+	 .help = "of triggers stay (default 10): the oldest of the\n"
+		 "reason that has most of them goes first"},
 	{"output", 'o', RECORD, 0, "FILE", xsp_take_output, .topic = XSP_TOPIC_OUTPUT,
 	 .at = AT(outputs), .wanted = "a file name",
 	 .help = "may be given several times. The ending decides:\n"
@@ -485,7 +486,7 @@ const struct xsp_option xsp_option_table[] = {
 	 .wanted = "a size (500M, 10G)", .help = "... when so little is left where the capture is"},
 	{"split", 0, RECORD, 0, "SIZE|TIME", xsp_take_split,
 	 .wanted = "a size from 64K on (100M, 1G), or a time from 100ms on (60s, 10min)",
-	 .help = "a new file NAME.NNN.xspt after each SIZE or TIME. Each is\n"
+	 .help = "a new file NAME.NNN.xspt after each SIZE or TIME,\n"
 		 "a capture by itself; several given to a verb are one"},
 	{"buffer", 0, RECORD, TOP, "SIZE", xsp_take_size, .at = AT(buffer_bytes),
 	 .most = 64ULL << 30, .wanted = "a size (64M, 1G)",
