@@ -60,7 +60,8 @@ struct xsp_recent {
 	bool cut; /* the recording's beginning is gone */
 	uint64_t names_sent; /* by the kernel side */
 	struct {
-		bool on;
+		bool on, looked;
+		size_t sent_left; /* looked: names of the kernel side to look at */
 		uint32_t number;
 		size_t at; /* the next chunk to look at, of `chunks` */
 		uint64_t needed,

@@ -15,6 +15,7 @@
 #define MARKS_AN_AGE 16
 #define PERIOD_NS 250000000ULL /* at least between two marks */
 #define MARKS_MOST 128 /* then every other one goes, and they come half as often */
+#define KEPT_BYTES 80 /* of a definition, beside what it says */
 #define EMPTY_MOST 8 /* chunks that are kept for the next burst */
 
 int xsp_recent_new(const struct xsp_recent_options *o, struct xsp_recent **out)
@@ -113,13 +114,22 @@ static uint64_t bytes_of(const struct xsp_recent *r)
 	return (r->made - r->empty_count) * XSP_CHUNK_SIZE + r->mark_bytes;
 }
 
+/* Definitions take of the limit, too, but half of it is for events. */
+static uint64_t limit_of(const struct xsp_recent *r)
+{
+	const uint64_t definitions = r->kept.bytes + r->kept.count * KEPT_BYTES;
+
+	return r->options.bytes -
+	       (definitions < r->options.bytes / 2 ? definitions : r->options.bytes / 2);
+}
+
 static void keep_size(struct xsp_recent *r)
 {
 	size_t n = 0;
 
 	/* with the one that is handed out next */
 	while (r->options.bytes > 0 && r->first < r->count &&
-	       bytes_of(r) + XSP_CHUNK_SIZE > r->options.bytes)
+	       bytes_of(r) + XSP_CHUNK_SIZE > limit_of(r))
 		drop_chunk(r);
 	while (n < r->mark_count && r->marks[n].time_ns <= r->dropped_ns)
 		n++;
