@@ -16,6 +16,7 @@
 #define FEW 20000 /* definitions that are worth no search */
 #define MANY_BYTES (32ULL << 20) /* of definitions */
 #define TURN_NS 1000000ULL
+#define PRESSED_NS 50000000ULL /* the same while there are many */
 
 struct search {
 	struct xsp_recent *recent;
@@ -96,17 +97,29 @@ static void look_at(struct search *s, const unsigned char *data, size_t used)
 	}
 }
 
+void recent_look_at(struct xsp_recent *r, const unsigned char *data, size_t used)
+{
+	struct search s = {.recent = r, .key = r->search.key};
+
+	look_at(&s, data, used);
+}
+
 static void look_at_open(void *ctx, const unsigned char *data, size_t used)
 {
-	look_at(ctx, data, used);
+	recent_look_at(ctx, data, used);
 }
 
 /* ---- what goes ---- */
 
 /* Names that come by the hundred thousand must not fill the memory before they are looked at. */
+static bool is_pressed(const struct xsp_recent *r)
+{
+	return kept_memory(&r->kept) > MANY_BYTES;
+}
+
 static uint64_t fresh_s(const struct xsp_recent *r)
 {
-	return r->kept.bytes > MANY_BYTES && r->options.fresh_s > 1 ? 1 : r->options.fresh_s;
+	return is_pressed(r) && r->options.fresh_s > 1 ? 1 : r->options.fresh_s;
 }
 
 static bool is_needed(struct xsp_recent *r, const struct kept *one)
@@ -273,9 +286,11 @@ void xsp_recent_prune(struct xsp_recent *r, const struct xsp_capture_writer *w)
 		r->search.on = true;
 		r->search.looked = false;
 		r->search.number++;
+		r->search.key = s.key;
 		r->search.at = r->first;
+		r->search.until = r->count;
 	}
-	const uint64_t end = xsp_now_ns() + TURN_NS;
+	const uint64_t end = xsp_now_ns() + (is_pressed(r) ? PRESSED_NS : TURN_NS);
 	if (r->search.looked) {
 		r->search.on = !sweep_sent(r, end);
 		r->search.ended_s = xsp_now_ns() / 1000000000;
@@ -283,10 +298,10 @@ void xsp_recent_prune(struct xsp_recent *r, const struct xsp_capture_writer *w)
 	}
 	if (r->search.at < r->first)
 		r->search.at = r->first;
-	for (; r->search.at < r->count && xsp_now_ns() < end; r->search.at++)
-		look_at(&s, r->chunks[r->search.at].data, r->chunks[r->search.at].used);
-	if (r->search.at < r->count)
+	for (; r->search.at < r->search.until && xsp_now_ns() < end; r->search.at++)
+		recent_look_at(r, r->chunks[r->search.at].data, r->chunks[r->search.at].used);
+	if (r->search.at < r->search.until)
 		return;
-	xsp_capture_open_chunks(w, look_at_open, &s);
+	xsp_capture_open_chunks(w, look_at_open, r);
 	end_look(&s);
 }
