@@ -28,7 +28,8 @@ struct xsp_sample {
 	 * of the program's own innermost native function, neither the system's nor a package's. 0: none, or not known */
 	uint32_t own_place, own_function;
 	bool in_span, in_step; /* as in struct xsp_charge */
-	uint32_t span; /* 1 + name id of that span, if no line of Python around it is known; else 0 */
+	uint32_t
+		span; /* 1 + name id of that span, if no line of Python around it is known; else 0 */
 	bool kernel; /* it was in the kernel */
 	bool page_fault; /* the kernel was handling a page fault, by its functions */
 	bool ends_early; /* no caller is known: the frame pointers ended */

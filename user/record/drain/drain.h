@@ -73,7 +73,6 @@ struct xsp_drain_part {
 	uint64_t samples, sampled_ns;
 };
 
-
 struct xsp_drain_totals {
 	uint64_t events;
 	uint64_t calls; /* those that begin a span or are one */
