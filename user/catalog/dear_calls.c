@@ -165,7 +165,7 @@ static const struct {
 		{0.4, "memory cleared", "clearing memory",
 		 "clear only what is used, or keep a smaller buffer"},
 	[XSP_DEAR_ALLOCATE] =
-		{0.5, "allocation", "allocating and freeing memory",
+		{0.55, "allocation", "allocating and freeing memory",
 		 "keep and reuse objects and buffers (reserve(), a pool, an arena) instead of making them anew in each call"},
 };
 /* clang-format on */

@@ -158,6 +158,29 @@ static void find_memory(const struct xsp_rule_context *c, const struct xsp_accou
 	find_dear(c, &named);
 }
 
+#define BOTH_LEAST 0.1
+
+static bool is_parsing(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+		       const struct xsp_account_row *row, unsigned why)
+{
+	const char *name = row->place != 0 ? xsp_timeline_name(c->timeline, row->place - 1) : "";
+
+	return xsp_part_runs(c, f, row, why) &&
+	       (strstr(name, "Pars") != NULL || strstr(name, "Deserializ") != NULL);
+}
+
+/* Who only parses, or only writes, may have to. */
+static void find_json(const struct xsp_rule_context *c, const struct xsp_account_part *p)
+{
+	struct xsp_account_part parsed =
+		xsp_part_of(c, p->family, is_parsing, XSP_ACCOUNT_DEAR + XSP_DEAR_JSON);
+	struct xsp_account_part written = parsed;
+
+	written.ns = p->ns - parsed.ns;
+	if (xsp_part_share(&parsed) >= BOTH_LEAST && xsp_part_share(&written) >= BOTH_LEAST)
+		find_dear(c, p);
+}
+
 /* A database's own shell goes through rows by its purpose. */
 static void find_query(const struct xsp_rule_context *c, const struct xsp_account_part *p)
 {
@@ -174,8 +197,8 @@ int xsp_rule_dear_call(const struct xsp_rule_context *c)
 	static void (*const finds[XSP_DEAR_CALLS])(const struct xsp_rule_context *,
 						   const struct xsp_account_part *) = {
 		[XSP_DEAR_SMALL_IO] = find_small_io, [XSP_DEAR_MESSAGES] = find_messages,
-		[XSP_DEAR_ANOMALY] = find_anomaly,   [XSP_DEAR_QUERY] = find_query,
-		[XSP_DEAR_ALLOCATE] = find_memory,
+		[XSP_DEAR_ANOMALY] = find_anomaly,   [XSP_DEAR_JSON] = find_json,
+		[XSP_DEAR_QUERY] = find_query,	     [XSP_DEAR_ALLOCATE] = find_memory,
 	};
 	static xsp_part_fits *const fits[XSP_DEAR_CALLS] = {
 		[XSP_DEAR_ANOMALY] = is_anomaly,
