@@ -87,6 +87,35 @@ static bool says_nothing(const struct xsp_record *r)
 	return length == 0;
 }
 
+static bool is_same(const struct xsp_record *a, const struct xsp_record *b)
+{
+	return a->size == b->size && memcmp(a, b, a->size) == 0;
+}
+
+static int replace(struct xsp_kept *k, uint64_t key, const struct xsp_record *record,
+		   uint32_t now_s)
+{
+	struct xsp_record *copy = malloc(record->size);
+	struct kept *one =
+		copy != NULL ? xsp_tally_row(&k->of[record->type], key, &(struct kept){.key = key})
+			     : NULL;
+
+	if (one == NULL) {
+		free(copy);
+		return -ENOMEM;
+	}
+	memcpy(copy, record, record->size);
+	if (one->record != NULL)
+		k->bytes -= one->record->size;
+	else
+		k->count++;
+	free(one->record);
+	one->record = copy;
+	one->put_s = now_s;
+	k->bytes += copy->size;
+	return 0;
+}
+
 int xsp_kept_put(struct xsp_kept *k, const struct xsp_record *record)
 {
 	if (record->type >= XSP_RECORD_TYPES)
@@ -95,31 +124,13 @@ int xsp_kept_put(struct xsp_kept *k, const struct xsp_record *record)
 	struct kept *one = xsp_kept_find(k, record->type, key);
 	const uint32_t now_s = (uint32_t)(xsp_now_ns() / 1000000000);
 
-	if (one != NULL) {
-		one->put_s = now_s;
-		one->over = false;
-		if (says_nothing(record) || (one->record->size == record->size &&
-					     memcmp(one->record, record, record->size) == 0))
-			return 0;
-	}
-	struct xsp_record *copy = malloc(record->size);
-	if (copy == NULL)
-		return -ENOMEM;
-	memcpy(copy, record, record->size);
-	if (one != NULL) {
-		k->bytes -= one->record->size;
-		free(one->record);
-		one->record = copy;
-	} else if (xsp_tally_row(&k->of[record->type], key,
-				 &(struct kept){.record = copy, .key = key, .put_s = now_s}) ==
-		   NULL) {
-		free(copy);
-		return -ENOMEM;
-	} else {
-		k->count++;
-	}
-	k->bytes += copy->size;
-	return 0;
+	if (one == NULL)
+		return replace(k, key, record, now_s);
+	one->put_s = now_s;
+	one->over = false;
+	return says_nothing(record) || is_same(one->record, record)
+		       ? 0
+		       : replace(k, key, record, now_s);
 }
 
 void xsp_kept_drop(struct xsp_kept *k, enum xsp_record_type type, struct kept *one)

@@ -22,6 +22,12 @@ struct xsp_kept {
 	uint64_t bytes, count;
 };
 
+/* The memory that they take, about: of each beside what it says its row, two slots of the index, malloc's own. */
+static inline uint64_t kept_memory(const struct xsp_kept *k)
+{
+	return k->bytes + k->count * 120;
+}
+
 void xsp_kept_free(struct xsp_kept *k);
 /* What a definition defines. */
 uint64_t xsp_kept_key(const struct xsp_record *record);
@@ -58,16 +64,22 @@ struct xsp_recent {
 	uint64_t last_mark_ns;
 	uint64_t dropped_ns; /* the latest event that was dropped */
 	bool cut; /* the recording's beginning is gone */
-	uint64_t names_sent; /* by the kernel side */
+	uint64_t names_sent, names_lost; /* by the kernel side; of those, found no room */
 	struct {
-		bool on;
+		bool on, looked;
+		size_t sent_left; /* looked: names of the kernel side to look at */
 		uint32_t number;
-		size_t at; /* the next chunk to look at, of `chunks` */
+		size_t at,
+			until; /* the chunks to look at, of `chunks`; later ones are when they come */
+		uint64_t key; /* of the hashes of addresses */
 		uint64_t needed,
 			ended_s; /* definitions that the last one found to be needed; its end */
 		uint64_t pruned;
 	} search;
 };
+
+/* prune.c: marks what the events of a chunk need. */
+void recent_look_at(struct xsp_recent *r, const unsigned char *data, size_t used);
 
 /* The event at `at` of a chunk, or NULL at its end. */
 static inline const struct xsp_event *recent_event(const unsigned char *data, size_t used,

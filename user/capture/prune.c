@@ -14,7 +14,9 @@
 #include "xsptrace/python.h"
 
 #define FEW 20000 /* definitions that are worth no search */
+#define MANY_BYTES (32ULL << 20) /* of definitions */
 #define TURN_NS 1000000ULL
+#define PRESSED_NS 50000000ULL /* the same while there are many */
 
 struct search {
 	struct xsp_recent *recent;
@@ -95,18 +97,36 @@ static void look_at(struct search *s, const unsigned char *data, size_t used)
 	}
 }
 
+void recent_look_at(struct xsp_recent *r, const unsigned char *data, size_t used)
+{
+	struct search s = {.recent = r, .key = r->search.key};
+
+	look_at(&s, data, used);
+}
+
 static void look_at_open(void *ctx, const unsigned char *data, size_t used)
 {
-	look_at(ctx, data, used);
+	recent_look_at(ctx, data, used);
 }
 
 /* ---- what goes ---- */
+
+/* Names that come by the hundred thousand must not fill the memory before they are looked at. */
+static bool is_pressed(const struct xsp_recent *r)
+{
+	return kept_memory(&r->kept) > MANY_BYTES;
+}
+
+static uint64_t fresh_s(const struct xsp_recent *r)
+{
+	return is_pressed(r) && r->options.fresh_s > 1 ? 1 : r->options.fresh_s;
+}
 
 static bool is_needed(struct xsp_recent *r, const struct kept *one)
 {
 	const uint64_t now_s = xsp_now_ns() / 1000000000;
 	const bool needed =
-		one->seen == r->search.number || now_s < (uint64_t)one->put_s + r->options.fresh_s;
+		one->seen == r->search.number || now_s < (uint64_t)one->put_s + fresh_s(r);
 
 	r->search.needed += needed;
 	return needed;
@@ -165,10 +185,23 @@ static void sweep_names(struct xsp_recent *r)
 {
 	for (size_t i = r->kept.of[XSP_RECORD_NAME].count; i > 0; i--) {
 		struct kept *one = &r->kept.of[XSP_RECORD_NAME].rows[i - 1];
-		if (!is_needed(r, one) &&
-		    (one->sent ? one->sent_again : forget(r, XSP_RECENT_NAME, one->key)))
+		if (!one->sent && !is_needed(r, one) && forget(r, XSP_RECENT_NAME, one->key))
 			drop(r, XSP_RECORD_NAME, one);
 	}
+}
+
+/* Of the kernel side: there may be a million, but they need not go at once, as each comes again before an event that has
+ * it. True: all were looked at. */
+static bool sweep_sent(struct xsp_recent *r, uint64_t end_ns)
+{
+	while (r->search.sent_left > 0) {
+		struct kept *one = &r->kept.of[XSP_RECORD_NAME].rows[--r->search.sent_left];
+		if (one->sent_again && !is_needed(r, one))
+			drop(r, XSP_RECORD_NAME, one);
+		if (r->search.sent_left % 256 == 0 && xsp_now_ns() > end_ns)
+			return false;
+	}
+	return true;
 }
 
 static bool has_process(const struct xsp_recent *r, uint32_t pid)
@@ -222,7 +255,7 @@ static uint64_t prunable(const struct xsp_recent *r)
 	return n;
 }
 
-static void end_search(struct search *s)
+static void end_look(struct search *s)
 {
 	struct xsp_recent *r = s->recent;
 
@@ -230,8 +263,8 @@ static void end_search(struct search *s)
 	sweep_pythons(s);
 	sweep_names(r);
 	sweep_processes(r);
-	r->search.on = false;
-	r->search.ended_s = xsp_now_ns() / 1000000000;
+	r->search.looked = true;
+	r->search.sent_left = r->kept.of[XSP_RECORD_NAME].count;
 }
 
 /* Is one worth it? */
@@ -240,7 +273,7 @@ static bool may_begin(const struct xsp_recent *r)
 	const uint64_t most = 2 * r->search.needed;
 
 	return r->options.forget != NULL && prunable(r) >= (most > FEW ? most : FEW) &&
-	       xsp_now_ns() / 1000000000 >= r->search.ended_s + r->options.fresh_s;
+	       xsp_now_ns() / 1000000000 >= r->search.ended_s + fresh_s(r);
 }
 
 void xsp_recent_prune(struct xsp_recent *r, const struct xsp_capture_writer *w)
@@ -251,16 +284,24 @@ void xsp_recent_prune(struct xsp_recent *r, const struct xsp_capture_writer *w)
 		return;
 	if (!r->search.on) {
 		r->search.on = true;
+		r->search.looked = false;
 		r->search.number++;
+		r->search.key = s.key;
 		r->search.at = r->first;
+		r->search.until = r->count;
 	}
-	const uint64_t end = xsp_now_ns() + TURN_NS;
+	const uint64_t end = xsp_now_ns() + (is_pressed(r) ? PRESSED_NS : TURN_NS);
+	if (r->search.looked) {
+		r->search.on = !sweep_sent(r, end);
+		r->search.ended_s = xsp_now_ns() / 1000000000;
+		return;
+	}
 	if (r->search.at < r->first)
 		r->search.at = r->first;
-	for (; r->search.at < r->count && xsp_now_ns() < end; r->search.at++)
-		look_at(&s, r->chunks[r->search.at].data, r->chunks[r->search.at].used);
-	if (r->search.at < r->count)
+	for (; r->search.at < r->search.until && xsp_now_ns() < end; r->search.at++)
+		recent_look_at(r, r->chunks[r->search.at].data, r->chunks[r->search.at].used);
+	if (r->search.at < r->search.until)
 		return;
-	xsp_capture_open_chunks(w, look_at_open, &s);
-	end_search(&s);
+	xsp_capture_open_chunks(w, look_at_open, r);
+	end_look(&s);
 }

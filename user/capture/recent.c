@@ -15,6 +15,7 @@
 #define MARKS_AN_AGE 16
 #define PERIOD_NS 250000000ULL /* at least between two marks */
 #define MARKS_MOST 128 /* then every other one goes, and they come half as often */
+#define NAMES_LEAST (64ULL << 20) /* of definitions there may be so many bytes, or SIZE */
 #define EMPTY_MOST 8 /* chunks that are kept for the next burst */
 
 int xsp_recent_new(const struct xsp_recent_options *o, struct xsp_recent **out)
@@ -104,6 +105,7 @@ static void drop_chunk(struct xsp_recent *r)
 		return;
 	memmove(r->chunks, r->chunks + r->first, (r->count - r->first) * sizeof(*r->chunks));
 	r->search.at -= r->search.at < r->first ? r->search.at : r->first;
+	r->search.until -= r->search.until < r->first ? r->search.until : r->first;
 	r->count -= r->first;
 	r->first = 0;
 }
@@ -113,13 +115,22 @@ static uint64_t bytes_of(const struct xsp_recent *r)
 	return (r->made - r->empty_count) * XSP_CHUNK_SIZE + r->mark_bytes;
 }
 
+/* Definitions take of the limit, too, but half of it is for events. */
+static uint64_t limit_of(const struct xsp_recent *r)
+{
+	const uint64_t definitions = kept_memory(&r->kept);
+
+	return r->options.bytes -
+	       (definitions < r->options.bytes / 2 ? definitions : r->options.bytes / 2);
+}
+
 static void keep_size(struct xsp_recent *r)
 {
 	size_t n = 0;
 
 	/* with the one that is handed out next */
 	while (r->options.bytes > 0 && r->first < r->count &&
-	       bytes_of(r) + XSP_CHUNK_SIZE > r->options.bytes)
+	       bytes_of(r) + XSP_CHUNK_SIZE > limit_of(r))
 		drop_chunk(r);
 	while (n < r->mark_count && r->marks[n].time_ns <= r->dropped_ns)
 		n++;
@@ -136,6 +147,8 @@ unsigned char *xsp_recent_take(struct xsp_recent *r, const struct xsp_recent_chu
 			xsp_kept_task(&r->kept, (const void *)e);
 	if (XSP_APPEND(r->chunks, r->room, r->count, *c) < 0)
 		return c->data; /* its events are lost, and the list of chunks is small */
+	if (r->search.on && !r->search.looked)
+		recent_look_at(r, c->data, c->used);
 	keep_size(r);
 	return xsp_recent_chunk(r);
 }
@@ -143,6 +156,15 @@ unsigned char *xsp_recent_take(struct xsp_recent *r, const struct xsp_recent_chu
 int xsp_recent_take_record(struct xsp_recent *r, const struct xsp_record *record)
 {
 	return xsp_kept_put(&r->kept, record);
+}
+
+bool xsp_recent_is_full(struct xsp_recent *r)
+{
+	const uint64_t most = r->options.bytes > NAMES_LEAST ? r->options.bytes : NAMES_LEAST;
+	const bool full = r->options.bytes > 0 && kept_memory(&r->kept) > most;
+
+	r->names_lost += full;
+	return full;
 }
 
 void xsp_recent_name_sent(struct xsp_recent *r, uint64_t hash)
@@ -222,8 +244,9 @@ struct xsp_recent_totals xsp_recent_totals(const struct xsp_recent *r)
 		.bytes = bytes_of(r),
 		.chunks = r->count - r->first,
 		.records = r->kept.count,
-		.record_bytes = r->kept.bytes,
+		.record_bytes = kept_memory(&r->kept),
 		.pruned = r->search.pruned,
+		.names_lost = r->names_lost,
 		.since_ns = !r->cut		? 0
 			    : r->mark_count > 0 ? r->marks[0].time_ns
 						: r->dropped_ns,

@@ -51,6 +51,7 @@ struct xsp_recent_totals {
 	uint64_t bytes, chunks; /* of events */
 	uint64_t records, record_bytes; /* definitions */
 	uint64_t pruned; /* definitions, so far */
+	uint64_t names_lost; /* found no room */
 	uint64_t since_ns; /* where a snapshot would begin; 0: where the recording does */
 };
 struct xsp_recent_totals xsp_recent_totals(const struct xsp_recent *r);
@@ -85,6 +86,8 @@ void xsp_recent_give_back(struct xsp_recent *r, unsigned char *chunk);
 /* Takes a full chunk, and hands out an empty one, or NULL. */
 unsigned char *xsp_recent_take(struct xsp_recent *r, const struct xsp_recent_chunk *c);
 int xsp_recent_take_record(struct xsp_recent *r, const struct xsp_record *record);
+/* Is there no room for another name, which the kernel side will send again? It counts as lost. */
+bool xsp_recent_is_full(struct xsp_recent *r);
 /* The name that was taken last came from the kernel side. */
 void xsp_recent_name_sent(struct xsp_recent *r, uint64_t hash);
 

@@ -49,6 +49,7 @@ static int put_stats(struct snapshot *s, const struct xsp_record *record)
 	memcpy(&stats, record + 1, sizeof(stats));
 	for (size_t i = 0; i < sizeof(stats) / sizeof(*now); i++)
 		now[i] -= then[i] < now[i] ? then[i] : now[i];
+	stats.lost_names += s->recent->names_lost;
 	return xsp_capture_put_stats(s->to, &stats);
 }
 

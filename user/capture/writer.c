@@ -595,6 +595,8 @@ static int put_name(struct xsp_capture_writer *w, const struct xsp_event_name *n
 {
 	if (size < sizeof(*n) || n->length > size - sizeof(*n) || n->length > XSP_NAME_MAX)
 		return -EINVAL;
+	if (w->recent != NULL && xsp_recent_is_full(w->recent))
+		return 0;
 	int rc = put_text(w, n->name_hash, n->head.flags, (const char *)(n + 1), n->length);
 	if (rc == 0 && w->recent != NULL)
 		xsp_recent_name_sent(w->recent, n->name_hash);
