@@ -385,20 +385,24 @@ static bool is_held_up(const struct xsp_rule_context *c, const struct xsp_accoun
 	       (asks_often(c, f, why) && starts_programs(c, f));
 }
 
+#define WHO "[subject|{subject:400}][!subject|a thread]"
+
 /* What is known of such a wait beyond its reason; the first that holds is said. */
 static const struct {
 	const char *title, *advice;
 } ways[] = {
 	{NULL, NULL},
-	{"{subject:400} waits some 40 ms for each answer, the time by which acknowledgements are delayed: {share} of {of}",
+	{WHO
+	 " waits some 40 ms for each answer, the time by which acknowledgements are delayed: {share} of {of}",
 	 "set TCP_NODELAY, or send what belongs together by one call (writev, a buffer): the second of two small writes waits until the first is acknowledged (Nagle)"},
-	{"{subject:400} holds up its event loop, and all that it serves: it {waits_for}[, {peer:120}]: {share} of {of}",
+	{WHO
+	 " holds up its event loop, and all that it serves: it {waits_for}[, {peer:120}]: {share} of {of}",
 	 "await it (an asynchronous client, asyncio.sleep, create_subprocess_exec), or leave it to a thread (asyncio.to_thread, run_in_executor): in a loop of events a call that waits stops all others"},
-	{"{subject:400} {waits_for} in small writes: {share} of {of}",
+	{WHO " {waits_for} in small writes: {share} of {of}",
 	 "collect many records and write them at once; without O_SYNC or O_DSYNC, and without emptying and writing a file anew each time (O_TRUNC), a write does not wait"},
-	{"{subject:400} {waits_for}, and connects anew again and again[, {peer:120}]: {share} of {of}",
+	{WHO " {waits_for}, and connects anew again and again[, {peer:120}]: {share} of {of}",
 	 "keep connections (a session, a pool, keep-alive) instead of one for each request: each needs round trips, and often a thread of the other side"},
-	{"{subject:400} {waits_for} {in_a_row:0f} times in a row[, {peer:120}]: {share} of {of}",
+	{WHO " {waits_for} {in_a_row:0f} times in a row[, {peer:120}]: {share} of {of}",
 	 "ask for all of them by one request (a batch, IN (...), a join, a pipeline), or for several at once: it asks for one after the other, and does little between"},
 };
 enum { DELAYED = 1, IN_LOOP, WRITES, CONNECTS, IN_A_ROW };
@@ -419,7 +423,7 @@ static size_t way_of(const struct xsp_rule_context *c, const struct xsp_account_
 {
 	if (why == XSP_WAIT_NETWORK && acknowledgements_are_delayed(c, p->family))
 		return DELAYED;
-	if (2 * p->row->loop_ns > p->row->ns)
+	if (p->row != NULL && 2 * p->row->loop_ns > p->row->ns)
 		return IN_LOOP;
 	if (why == XSP_WAIT_DISK && writes_little(c, p->family))
 		return WRITES;
@@ -444,7 +448,8 @@ static void find_waiting(const struct xsp_rule_context *c, const struct xsp_acco
 	f.finding.advice = way != 0 ? ways[way].advice : reasons[reason].advice;
 	xsp_finding_text(&f.finding, "waits_for", NULL, reasons[reason].for_what);
 	xsp_finding_text(&f.finding, "peer", "for",
-			 xsp_timeline_peer(c->timeline, p->row->peer, peer));
+			 p->row != NULL ? xsp_timeline_peer(c->timeline, p->row->peer, peer)
+					: NULL);
 	if (way == IN_A_ROW)
 		xsp_finding_number(&f.finding, "in_a_row", "in a row, mean", p->family->in_a_row);
 	xsp_part_finish(c, &f);
@@ -462,12 +467,13 @@ static int find_waits(const struct xsp_rule_context *c, bool disk)
 	for (size_t i = 0; f != NULL && i < REASONS; i++) {
 		const struct xsp_account_part p = xsp_part_of(c, f, xsp_part_waits, reasons[i].why);
 		/* who polls without a loop around it may have nothing to do */
-		if (is_disk(reasons[i].why) != disk || p.place == NULL ||
+		if (is_disk(reasons[i].why) != disk ||
 		    (reasons[i].why == XSP_WAIT_POLL && way_of(c, &p, XSP_WAIT_POLL) != IN_LOOP) ||
 		    (reasons[i].why == XSP_WAIT_LOCK && !starts_threads(c, f)) ||
 		    !xsp_part_is_enough(&p, c->threshold) ||
-		    xsp_rule_has_found(c->report, "stall",
-				       xsp_timeline_name(c->timeline, p.place->name - 1)))
+		    (p.place != NULL &&
+		     xsp_rule_has_found(c->report, "stall",
+					xsp_timeline_name(c->timeline, p.place->name - 1))))
 			continue;
 		find_waiting(c, &p, i);
 	}
