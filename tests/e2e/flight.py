@@ -33,7 +33,7 @@ class Numbered:
 
     def wait_more(self, steps):
         until = min(self.counts()) + steps
-        wait_for(lambda: min(self.counts()) >= until, steps / 500, f"{steps} more steps")
+        wait_for(lambda: min(self.counts()) >= until, 15, f"{steps} more steps")
 
 
 def snapshots(folder, reason="*"):

@@ -400,8 +400,8 @@ Test(recent, threads)
 /* Once: it looks at all events, and then at names. */
 static void search(struct kept_recording *k)
 {
-	xsp_recent_prune(k->recent, k->b.w);
-	xsp_recent_prune(k->recent, k->b.w);
+	xsp_capture_prune(k->b.w);
+	xsp_capture_prune(k->b.w);
 }
 
 static bool has_name(struct xsp_capture_reader *r, uint64_t hash)
@@ -426,7 +426,7 @@ Test(recent, pruning)
 	begin(&k.b, 0, 0x1000, 4242);
 	end(&k.b, 0, 0x1000);
 	for (int turn = 0; turn < 1000; turn++)
-		xsp_recent_prune(k.recent, k.b.w);
+		xsp_capture_prune(k.b.w);
 	cr_expect_eq(k.forgotten, MANY / 2 - 1);
 	cr_expect_eq(xsp_recent_totals(k.recent).pruned, MANY / 2 - 1);
 	struct xsp_capture_reader *r = snapshot(&k, (struct xsp_recent_now){.end_ns = 2 * SECOND});
@@ -449,7 +449,7 @@ Test(recent, names_without_end)
 		begin(&k.b, 0, 0x1000, 2 * i);
 		end(&k.b, 0, 0x1000);
 		if (i % 100 == 0)
-			xsp_recent_prune(k.recent, k.b.w);
+			xsp_capture_prune(k.b.w);
 	}
 	const struct xsp_recent_totals t = xsp_recent_totals(k.recent);
 	cr_expect_lt(t.records, 2 * (XSP_NAMES_MOST + (8 << 20) / 70 + 1000), "%lu", t.records);

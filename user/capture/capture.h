@@ -238,9 +238,8 @@ int xsp_capture_create_recent(struct xsp_recent *recent, struct xsp_capture_writ
 void xsp_capture_keep(struct xsp_capture_writer *w, struct xsp_recent *recent);
 /* Hands it the chunks that are not full yet; nothing is written to the file any more. */
 void xsp_capture_keep_rest(struct xsp_capture_writer *w);
-void xsp_capture_open_chunks(const struct xsp_capture_writer *w,
-			     void (*fn)(void *ctx, const unsigned char *data, size_t used),
-			     void *ctx);
+/* Looks for what no kept event needs any more, some milliseconds at most, and drops it. */
+void xsp_capture_prune(const struct xsp_capture_writer *w);
 
 /* What hits cost in the target, by samples in them: times the price of their probes, which readers see corrected. */
 struct xsp_capture_prices {

@@ -78,9 +78,6 @@ struct xsp_recent {
 	} search;
 };
 
-/* prune.c: marks what the events of a chunk need. */
-void recent_look_at(struct xsp_recent *r, const unsigned char *data, size_t used);
-
 /* The event at `at` of a chunk, or NULL at its end. */
 static inline const struct xsp_event *recent_event(const unsigned char *data, size_t used,
 						   size_t at)

@@ -97,16 +97,11 @@ static void look_at(struct search *s, const unsigned char *data, size_t used)
 	}
 }
 
-void recent_look_at(struct xsp_recent *r, const unsigned char *data, size_t used)
+void xsp_recent_look_at(struct xsp_recent *r, const unsigned char *data, size_t used)
 {
 	struct search s = {.recent = r, .key = r->search.key};
 
 	look_at(&s, data, used);
-}
-
-static void look_at_open(void *ctx, const unsigned char *data, size_t used)
-{
-	recent_look_at(ctx, data, used);
 }
 
 /* ---- what goes ---- */
@@ -255,12 +250,12 @@ static uint64_t prunable(const struct xsp_recent *r)
 	return n;
 }
 
-static void end_look(struct search *s)
+void xsp_recent_looked(struct xsp_recent *r)
 {
-	struct xsp_recent *r = s->recent;
+	struct search s = {.recent = r, .key = r->search.key};
 
 	r->search.needed = 0;
-	sweep_pythons(s);
+	sweep_pythons(&s);
 	sweep_names(r);
 	sweep_processes(r);
 	r->search.looked = true;
@@ -276,17 +271,15 @@ static bool may_begin(const struct xsp_recent *r)
 	       xsp_now_ns() / 1000000000 >= r->search.ended_s + fresh_s(r);
 }
 
-void xsp_recent_prune(struct xsp_recent *r, const struct xsp_capture_writer *w)
+bool xsp_recent_prune(struct xsp_recent *r, uint64_t key)
 {
-	struct search s = {.recent = r, .key = xsp_capture_writer_key(w)};
-
 	if (!r->search.on && !may_begin(r))
-		return;
+		return false;
 	if (!r->search.on) {
 		r->search.on = true;
 		r->search.looked = false;
 		r->search.number++;
-		r->search.key = s.key;
+		r->search.key = key;
 		r->search.at = r->first;
 		r->search.until = r->count;
 	}
@@ -294,14 +287,11 @@ void xsp_recent_prune(struct xsp_recent *r, const struct xsp_capture_writer *w)
 	if (r->search.looked) {
 		r->search.on = !sweep_sent(r, end);
 		r->search.ended_s = xsp_now_ns() / 1000000000;
-		return;
+		return false;
 	}
 	if (r->search.at < r->first)
 		r->search.at = r->first;
 	for (; r->search.at < r->search.until && xsp_now_ns() < end; r->search.at++)
-		recent_look_at(r, r->chunks[r->search.at].data, r->chunks[r->search.at].used);
-	if (r->search.at < r->search.until)
-		return;
-	xsp_capture_open_chunks(w, look_at_open, r);
-	end_look(&s);
+		xsp_recent_look_at(r, r->chunks[r->search.at].data, r->chunks[r->search.at].used);
+	return r->search.at >= r->search.until;
 }

@@ -148,7 +148,7 @@ unsigned char *xsp_recent_take(struct xsp_recent *r, const struct xsp_recent_chu
 	if (XSP_APPEND(r->chunks, r->room, r->count, *c) < 0)
 		return c->data; /* its events are lost, and the list of chunks is small */
 	if (r->search.on && !r->search.looked)
-		recent_look_at(r, c->data, c->used);
+		xsp_recent_look_at(r, c->data, c->used);
 	keep_size(r);
 	return xsp_recent_chunk(r);
 }

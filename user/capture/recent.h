@@ -44,9 +44,6 @@ bool xsp_recent_wants_mark(const struct xsp_recent *r, uint64_t now_ns);
 /* `state`: events back to back, TIMES and MEMORY. Drops what has become too old. 0 or -ENOMEM. */
 int xsp_recent_mark(struct xsp_recent *r, uint64_t now_ns, const void *state, size_t size);
 
-/* Looks for definitions that no event needs any more, some milliseconds at most. */
-void xsp_recent_prune(struct xsp_recent *r, const struct xsp_capture_writer *w);
-
 struct xsp_recent_totals {
 	uint64_t bytes, chunks; /* of events */
 	uint64_t records, record_bytes; /* definitions */
@@ -85,6 +82,11 @@ unsigned char *xsp_recent_chunk(struct xsp_recent *r);
 void xsp_recent_give_back(struct xsp_recent *r, unsigned char *chunk);
 /* Takes a full chunk, and hands out an empty one, or NULL. */
 unsigned char *xsp_recent_take(struct xsp_recent *r, const struct xsp_recent_chunk *c);
+/* Looks for definitions that no event needs any more, some milliseconds at most. True: the writer is to look at its chunks
+ * that are not full, and then to call xsp_recent_looked(). */
+bool xsp_recent_prune(struct xsp_recent *r, uint64_t key);
+void xsp_recent_look_at(struct xsp_recent *r, const unsigned char *data, size_t used);
+void xsp_recent_looked(struct xsp_recent *r);
 int xsp_recent_take_record(struct xsp_recent *r, const struct xsp_record *record);
 /* Is there no room for another name, which the kernel side will send again? It counts as lost. */
 bool xsp_recent_is_full(struct xsp_recent *r);

@@ -298,13 +298,14 @@ void xsp_capture_keep_rest(struct xsp_capture_writer *w)
 			flush_ring(w, i);
 }
 
-void xsp_capture_open_chunks(const struct xsp_capture_writer *w,
-			     void (*fn)(void *ctx, const unsigned char *data, size_t used),
-			     void *ctx)
+void xsp_capture_prune(const struct xsp_capture_writer *w)
 {
+	if (!xsp_recent_prune(w->recent, w->key))
+		return;
 	for (unsigned i = 0; i < XSP_RECENT_RINGS; i++)
 		if (w->rings[i].used > 0)
-			fn(ctx, w->rings[i].data, w->rings[i].used);
+			xsp_recent_look_at(w->recent, w->rings[i].data, w->rings[i].used);
+	xsp_recent_looked(w->recent);
 }
 
 int xsp_writer_end_file(struct xsp_capture_writer *w, uint64_t start_ns, uint64_t end_ns)

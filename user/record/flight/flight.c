@@ -272,7 +272,7 @@ int xsp_flight_turn(struct xsp_recorder *r)
 	if (is_alive(r) && xsp_recent_wants_mark(f->recent, now))
 		rc = put_mark(r);
 	if (rc == 0)
-		xsp_recent_prune(f->recent, r->writer);
+		xsp_capture_prune(r->writer);
 	if (rc < 0 || !f->asked || f->writer != 0)
 		return rc;
 	if (r->frames != NULL && xsp_frames_pending(r->frames) > 0 && now - f->asked_ns < NAMES_NS)
