@@ -76,8 +76,8 @@ def bytes_kept(pid):
 
 
 def wait_kept(tracer, spans=500):
-    """Until so much is in the capture; it writes to it once a second. A span takes up to 100 bytes."""
-    wait_for(lambda: bytes_kept(tracer.pid) > 4096 + 100 * spans, 10, "a capture with spans")
+    """Until so much is in the capture; it writes to it once a second. A span takes up to 30 bytes, packed."""
+    wait_for(lambda: bytes_kept(tracer.pid) > 4096 + 30 * spans, 10, "a capture with spans")
 
 
 @case
