@@ -545,6 +545,52 @@ Test(rules_account, small_reads_by_what_the_kernel_counts)
 	}
 }
 
+/* re.match() of a text that is not in re's cache compiles it; of a pattern that is compiled it matches. */
+Test(rules_account, patterns_that_are_compiled_where_they_are_matched)
+{
+	static const char *const texts[] = {"/usr/lib/python3.11/re/_compiler.py\n740\ncompile",
+					    "/usr/lib/python3.11/re/__init__.py\n166\nmatch",
+					    "/app/triage.py\n28\nline"};
+	struct xsp_capture_python_frame frames[3];
+	struct {
+		struct xsp_event_sample e;
+		struct xsp_section section;
+		uint64_t id;
+	} u = {.e = {.head = {.kind = XSP_EVENT_SAMPLE,
+			      .probe = UINT32_MAX,
+			      .flags = XSP_EVENT_SECTIONS,
+			      .sp = SP - 0x3000},
+		     .address = IN_WORK,
+		     .period_ns = 10 * MS,
+		     .syscall = -2},
+	       .section = {.type = XSP_SECTION_PYTHON, .size = 16}};
+
+	for (unsigned k = 0; k < 2; k++) {
+		struct builder b;
+		open_running(&b);
+		for (unsigned i = 0; i < 3; i++) {
+			frames[i].name = xsp_text_hash(texts[i], strlen(texts[i]));
+			cr_assert_eq(xsp_capture_put_name(b.w, frames[i].name, texts[i]), 0);
+		}
+		cr_assert_eq(xsp_capture_put_python(
+				     b.w, &(struct xsp_capture_python){.id = 7,
+								       .count = 3 - k,
+								       .frames = frames + k}),
+			     0);
+		u.section.value = 7;
+		u.id = 7;
+		for (unsigned i = 0; i < 100; i++) {
+			b.now = START + (i + 1) * 10 * MS - 1;
+			builder_put(&b, &u, sizeof(u));
+		}
+		put_times(&b, 100, START, START + 1000 * MS, 0, XSP_WAIT_LOCK, 0);
+		struct xsp_report *r = report_of(&b, NULL);
+		const char *title = expect(r, "dear-call", XSP_SEVERITY_HIGH, 1)->finding.title;
+		cr_expect_not_null(strstr(title, k == 0 ? "compiling" : "matching"), "%s", title);
+		xsp_report_free(r);
+	}
+}
+
 /* Ten samples in each tenth step, or as many in ten steps. */
 static void sampled_inside(struct builder *b, uint64_t at, unsigned step, bool in_one)
 {

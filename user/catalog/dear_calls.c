@@ -32,7 +32,7 @@ static const struct {
 		 "switch torch.autograd.set_detect_anomaly off: it formats the stack at each operator, and checks each gradient for NaN"},
 	[XSP_DEAR_TRACEBACK] =
 		{0.1, "stack inspected", "inspecting its stack",
-		 "do not format tracebacks or inspect the stack in each call (inspect.stack() reads source files)"},
+		 "do not format tracebacks or inspect the stack in each call (inspect.stack() reads source files; new Error().stack formats it)"},
 	[XSP_DEAR_LOG] =
 		{0.3, "logging", "in logging",
 		 "log fewer lines, or at a level that is off; leave formatting to the logger (log.debug('%s', x)), and writing to a QueueHandler"},
@@ -213,9 +213,9 @@ static const struct {
 	{XSP_DEAR_THROW, BEGINS, "java_lang_Throwable::fill_in_stack_trace"},
 	{XSP_DEAR_THROW, BEGINS, "JVM_FillInStackTrace"},
 	{XSP_DEAR_THROW, BEGINS, "v8::internal::Runtime_Throw"},
-	{XSP_DEAR_THROW, BEGINS, "v8::internal::Builtin_ErrorConstructor"},
-	{XSP_DEAR_THROW, BEGINS, "v8::internal::ErrorUtils::"},
-	{XSP_DEAR_THROW, BEGINS, "v8::internal::Isolate::CaptureAndSetErrorStack"},
+	{XSP_DEAR_TRACEBACK, BEGINS, "v8::internal::Builtin_ErrorConstructor"},
+	{XSP_DEAR_TRACEBACK, BEGINS, "v8::internal::ErrorUtils::"},
+	{XSP_DEAR_TRACEBACK, BEGINS, "v8::internal::Isolate::CaptureAndSetErrorStack"},
 	{XSP_DEAR_THROW, BEGINS, "runtime.gopanic"}, /* Go */
 	{XSP_DEAR_COLLECT, BEGINS, "gc.collect"}, /* a call of Python's: target/python/call.c */
 	{XSP_DEAR_COLLECT, BEGINS, "gc_collect_impl"},

@@ -218,6 +218,20 @@ static const char *detail(const struct shown *of, const struct xsp_account_row *
 					      : NULL;
 }
 
+/* "line 44" of "replay.py:44 Decoder.message": rows of one function are apart by line. */
+static const char *line_of(const struct shown *of, const struct xsp_account_row *row, char text[24])
+{
+	const char *name = row->place != 0 ? xsp_timeline_name(of->timeline, row->place - 1) : "";
+	const char *end = strchr(name, ' '), *at = end;
+
+	while (at != NULL && at > name && at[-1] >= '0' && at[-1] <= '9')
+		at--;
+	if (at == NULL || at == end || at == name || at[-1] != ':' || end - at > 10)
+		return "itself";
+	snprintf(text, 24, "line %.*s", (int)(end - at), at);
+	return text;
+}
+
 static struct xsp_cell what_cell(struct xsp_report_at *at)
 {
 	const struct shown *of = at->of;
@@ -228,14 +242,14 @@ static struct xsp_cell what_cell(struct xsp_report_at *at)
 	const char *name = p->name != 0 ? xsp_timeline_name(of->timeline, p->name - 1)
 					: without_place(p->kind);
 	const bool waits = row->kind == XSP_ACCOUNT_WAIT && more != NULL;
-	char text[XSP_PEER_TEXT];
+	char text[XSP_PEER_TEXT], number[24];
 	const char *peer = waits ? xsp_timeline_peer(of->timeline, row->peer, text) : NULL;
 	const char *before = waits && p->name != 0 ? "waits: " : "", *gap = peer != NULL ? " " : "";
 
 	peer = peer != NULL ? peer : "";
 	if (line->row != NULL)
 		snprintf(at->text, sizeof(at->text), "  %s%s%s%s", before,
-			 more != NULL ? more : "itself", gap, peer);
+			 more != NULL ? more : line_of(of, row, number), gap, peer);
 	else
 		snprintf(at->text, sizeof(at->text), "%.*s%s%s%s%s%s",
 			 (int)xsp_account_name_length(name), name, more != NULL ? "  " : "", before,

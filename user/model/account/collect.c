@@ -351,8 +351,11 @@ static enum xsp_dear_call dear_frame(struct xsp_account *a, const struct xsp_sam
 		const enum xsp_dear_call next = dear_name(a, s->path[i] & ~XSP_PATH_FRAME);
 		if (next == XSP_DEAR_PLAIN)
 			return next;
-		at = call == XSP_DEAR_NONE ? i : at;
-		call = call != XSP_DEAR_NONE ? call : next;
+		/* re.match() of a text compiles it, if it is not in the cache */
+		if (call != XSP_DEAR_NONE && !(call == XSP_DEAR_MATCH && next == XSP_DEAR_REGEX))
+			continue;
+		at = i;
+		call = next;
 	}
 	if (!own && s->line == 0 && call != XSP_DEAR_NONE) {
 		cell->place = (s->path[at] & ~XSP_PATH_FRAME) + 1;
