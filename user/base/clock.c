@@ -3,12 +3,22 @@
 
 #include <time.h>
 
-uint64_t xsp_now_ns(void)
+static uint64_t read_clock(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+}
+
+uint64_t xsp_now_ns(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t xsp_real_ns(void)
+{
+	return read_clock(CLOCK_REALTIME);
 }
 
 void xsp_nap_ns(uint64_t ns)

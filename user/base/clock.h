@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 uint64_t xsp_now_ns(void); /* CLOCK_MONOTONIC, ns */
+uint64_t xsp_real_ns(void); /* CLOCK_REALTIME, ns */
 void xsp_nap_ns(uint64_t ns);
 
 #endif

@@ -18,15 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/files/file_io.h"
 #include "base/rows/grow.h"
-
-static uint64_t clock_now(clockid_t clock)
-{
-	struct timespec ts;
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- writing ---- */
 
@@ -176,12 +170,12 @@ int xsp_writer_put_header(struct xsp_capture_writer *w)
 		.header_size = sizeof(h),
 		.event_version = XSP_EVENT_VERSION,
 		.part = w->part,
-		.realtime_ns = clock_now(CLOCK_REALTIME),
+		.realtime_ns = xsp_real_ns(),
 		.key = w->key,
 	};
 	if (w->file_id == 0 &&
 	    getrandom(&w->file_id, sizeof(w->file_id), GRND_NONBLOCK) != sizeof(w->file_id))
-		w->file_id = xsp_capture_crc(&h, sizeof(h)) ^ clock_now(CLOCK_MONOTONIC) << 20;
+		w->file_id = xsp_capture_crc(&h, sizeof(h)) ^ xsp_now_ns() << 20;
 	h.file_id = w->file_id;
 	if (w->key == 0)
 		w->key = w->file_id;
@@ -545,9 +539,9 @@ int xsp_capture_put_clock(struct xsp_capture_writer *w)
 	struct xsp_capture_clock d = {.uncertainty_ns = UINT64_MAX};
 	/* takes the narrowest of a few tries: a preemption between the reads makes a wide one */
 	for (int i = 0; i < 5; i++) {
-		uint64_t before = clock_now(CLOCK_MONOTONIC);
-		uint64_t real = clock_now(CLOCK_REALTIME);
-		uint64_t after = clock_now(CLOCK_MONOTONIC);
+		uint64_t before = xsp_now_ns();
+		uint64_t real = xsp_real_ns();
+		uint64_t after = xsp_now_ns();
 		uint64_t half = (after - before) / 2;
 		if (half >= d.uncertainty_ns)
 			continue;

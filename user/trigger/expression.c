@@ -182,6 +182,14 @@ void xsp_trigger_clear(struct xsp_trigger *t)
 	t->name = NULL;
 }
 
+bool xsp_trigger_any(const struct xsp_trigger *triggers, size_t count, unsigned kinds)
+{
+	for (size_t i = 0; i < count; i++)
+		if (kinds >> triggers[i].kind & 1)
+			return true;
+	return false;
+}
+
 const char *xsp_trigger_word(const struct xsp_trigger *t)
 {
 	static const char *const words[XSP_TRIGGER_KINDS] = {

@@ -3,6 +3,9 @@
 #ifndef XSP_TRIGGER_EXPRESSION_H
 #define XSP_TRIGGER_EXPRESSION_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/error.h"
 
 enum xsp_trigger_kind {
@@ -31,6 +34,8 @@ struct xsp_trigger {
 /* 0, or a negative errno and one line, with XSP_STATUS_TRIGGER. xsp_trigger_clear() in either case. */
 int xsp_trigger_parse(const char *text, struct xsp_trigger *out, struct xsp_error *err);
 void xsp_trigger_clear(struct xsp_trigger *t);
+/* Is any of the triggers of these kinds? `kinds`: bit n for enum xsp_trigger_kind n. */
+bool xsp_trigger_any(const struct xsp_trigger *triggers, size_t count, unsigned kinds);
 /* A word for the name of its snapshots: "span", "step", "rss". */
 const char *xsp_trigger_word(const struct xsp_trigger *t);
 

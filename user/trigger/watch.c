@@ -105,10 +105,7 @@ void xsp_watch_free(struct xsp_watch *w)
 
 static bool has(const struct xsp_watch *w, unsigned kinds)
 {
-	for (size_t i = 0; i < w->count; i++)
-		if (kinds >> w->triggers[i].kind & 1)
-			return true;
-	return false;
+	return xsp_trigger_any(w->triggers, w->count, kinds);
 }
 
 /* ---- spans ---- */

@@ -41,11 +41,7 @@ static bool names_capture(const struct xsp_options *o)
 
 static bool has_trigger(const struct xsp_options *o, unsigned kinds)
 {
-	bool any = false;
-
-	for (size_t i = 0; i < o->trigger_count; i++)
-		any = any || (kinds >> o->triggers[i].kind & 1);
-	return any;
+	return xsp_trigger_any(o->triggers, o->trigger_count, kinds);
 }
 
 static bool is_refused(const struct xsp_options *o, enum xsp_feature feature)

@@ -75,11 +75,6 @@ static void what_is(const struct xsp_option *row, enum xsp_verb verb, char text[
 	text[n] = '\0';
 }
 
-static bool is_optional(const struct xsp_option *row)
-{
-	return row->argument != NULL && row->argument[0] == '[';
-}
-
 static void offer_options(const struct request *r)
 {
 	for (size_t i = 0; i < xsp_option_count; i++) {
@@ -249,7 +244,7 @@ void xsp_complete(char **words, int count, FILE *f)
 		row = r.count > 0
 			      ? option_of(r.verb, words[r.count - 1], strlen(words[r.count - 1]))
 			      : NULL;
-		row = row != NULL && is_optional(row) ? NULL : row;
+		row = row != NULL && xsp_option_is_optional(row) ? NULL : row;
 	}
 	if (row != NULL)
 		offer_values(&r, row);

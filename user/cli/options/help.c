@@ -252,7 +252,7 @@ static void print_verbs(FILE *f)
 static void print_option(FILE *f, const struct xsp_option *row, unsigned column)
 {
 	const char *argument = row->argument != NULL ? row->argument : "";
-	const bool joined = argument[0] == '\0' || argument[0] == '[' || argument[0] == '=';
+	const bool joined = xsp_option_is_joined(row);
 	char left[80];
 
 	int length = snprintf(left, sizeof(left), "  %c%c%c --%s%s%s", row->letter ? '-' : ' ',

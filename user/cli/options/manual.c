@@ -6,6 +6,7 @@
 #include "cli/options/help.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,29 +15,19 @@
 /* Text of a line as it is: blanks, quotes and hyphens are what they are in a shell. */
 static void put(FILE *f, const char *text, size_t length)
 {
-	for (size_t i = 0; i < length; i++)
-		switch (text[i]) {
-		case '\\':
-			fputs("\\e", f);
-			break;
-		case '-':
-			fputs("\\-", f);
-			break;
-		case '\'':
-			fputs("\\(aq", f);
-			break;
-		case '`':
-			fputs("\\(ga", f);
-			break;
-		case '^':
-			fputs("\\(ha", f);
-			break;
-		case '~':
-			fputs("\\(ti", f);
-			break;
-		default:
+	static const char *const escapes[UCHAR_MAX + 1] = {
+		['\\'] = "\\e",	 ['-'] = "\\-",	  ['\''] = "\\(aq",
+		['`'] = "\\(ga", ['^'] = "\\(ha", ['~'] = "\\(ti",
+	};
+
+	for (size_t i = 0; i < length; i++) {
+		const char *escape = escapes[(unsigned char)text[i]];
+
+		if (escape != NULL)
+			fputs(escape, f);
+		else
 			fputc(text[i], f);
-		}
+	}
 }
 
 static void put_line(FILE *f, const char *text, size_t length)
@@ -143,7 +134,7 @@ static void put_tail(FILE *f, const char *tail)
 static void put_option(FILE *f, const struct xsp_option *row)
 {
 	const char *argument = row->argument != NULL ? row->argument : "";
-	const bool joined = argument[0] == '\0' || argument[0] == '[' || argument[0] == '=';
+	const bool joined = xsp_option_is_joined(row);
 
 	fputs(".TP\n\\fB", f);
 	if (row->letter)

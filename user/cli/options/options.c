@@ -51,9 +51,9 @@ static const struct xsp_option *row_of(int code, enum xsp_verb verb)
 
 static int argument_kind(const struct xsp_option *row)
 {
-	return row->argument == NULL	 ? no_argument
-	       : row->argument[0] == '[' ? optional_argument
-					 : required_argument;
+	return row->argument == NULL	     ? no_argument
+	       : xsp_option_is_optional(row) ? optional_argument
+					     : required_argument;
 }
 
 static void make_getopt_tables(enum xsp_verb verb, struct option *longs, char *shorts)

@@ -3,6 +3,8 @@
 #ifndef XSP_CLI_OPTIONS_PRIVATE_H
 #define XSP_CLI_OPTIONS_PRIVATE_H
 
+#include <string.h>
+
 #include "cli/options/options.h"
 
 /* A word that an option takes, and the bits that it sets. */
@@ -36,6 +38,18 @@ struct xsp_option {
 	const char *help; /* its lines, or a heading's text; NULL: not in --help */
 	unsigned column; /* for a heading: where the help below it begins */
 };
+
+/* An optional argument: "[=N]". Only the long name takes one. */
+static inline bool xsp_option_is_optional(const struct xsp_option *row)
+{
+	return row->argument != NULL && row->argument[0] == '[';
+}
+
+/* Does the name end without a blank before its argument: "--name", "--name=N", "--name[=N]"? */
+static inline bool xsp_option_is_joined(const struct xsp_option *row)
+{
+	return row->argument == NULL || strchr("[=", row->argument[0]) != NULL;
+}
 
 /* The text around the options of a verb. */
 struct xsp_verb_help {

@@ -6,19 +6,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/options/private.h"
 
 #define SECOND 1000000000ULL
 #define DAY (24 * 3600)
-
-static uint64_t real_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
-}
 
 /* "14:30", "14:30:05": the next time that this machine's clocks show it. */
 static bool take_time_of_day(const char *text, uint64_t now, uint64_t *at)
@@ -47,7 +40,7 @@ static bool take_time_of_day(const char *text, uint64_t now, uint64_t *at)
 
 int xsp_take_start(struct xsp_parse *p)
 {
-	const uint64_t now = real_ns();
+	const uint64_t now = xsp_real_ns();
 	uint64_t ns;
 
 	if (p->value[0] == '/' || p->value[0] == '+') {

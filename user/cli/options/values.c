@@ -21,8 +21,7 @@
 
 const char *xsp_option_shown(const struct xsp_option *row, char text[32])
 {
-	/* only the long name takes an optional value */
-	if (row->letter != 0 && (row->argument == NULL || row->argument[0] != '['))
+	if (row->letter != 0 && !xsp_option_is_optional(row))
 		snprintf(text, 32, "-%c", row->letter);
 	else
 		snprintf(text, 32, "--%.20s", row->name);

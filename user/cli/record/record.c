@@ -199,7 +199,6 @@ static int leave_nothing(struct recording *r, pid_t pid)
 static bool wait_for_start(const struct recording *r)
 {
 	const time_t at = (time_t)(r->o.start_at_ns / 1000000000);
-	struct timespec now;
 	char text[32];
 	struct tm tm;
 
@@ -209,8 +208,7 @@ static bool wait_for_start(const struct recording *r)
 	if (!r->o.quiet)
 		xsp_say("begins at %s", text);
 	while (xsp_record_stop_signal() == 0) {
-		clock_gettime(CLOCK_REALTIME, &now);
-		const uint64_t ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+		const uint64_t ns = xsp_real_ns();
 		if (ns >= r->o.start_at_ns)
 			return true;
 		const uint64_t left = r->o.start_at_ns - ns;
