@@ -68,6 +68,18 @@ static_assert(sizeof(struct xsp_chunk_header) == 64, "chunk header");
 #define XSP_CHUNK_SIZE ((size_t)1 << 20)
 #define XSP_CHUNK_MAX ((size_t)16 << 20)
 
+/* The event at `at` of an unpacked payload; NULL at its end, and at a damaged one. */
+static inline const struct xsp_event *xsp_chunk_event(const unsigned char *payload, size_t size,
+						      size_t at)
+{
+	const struct xsp_event *e;
+
+	if (size - at < sizeof(*e))
+		return NULL;
+	e = (const void *)(payload + at);
+	return e->size >= sizeof(*e) && e->size % 8 == 0 && e->size <= size - at ? e : NULL;
+}
+
 struct xsp_chunk_end {
 	uint64_t start_ns, end_ns, events, chunks;
 };

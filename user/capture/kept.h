@@ -78,13 +78,4 @@ struct xsp_recent {
 	} search;
 };
 
-/* The event at `at` of a chunk, or NULL at its end. */
-static inline const struct xsp_event *recent_event(const unsigned char *data, size_t used,
-						   size_t at)
-{
-	const struct xsp_event *e = (const void *)(data + at);
-
-	return at < used && e->size >= sizeof(*e) && e->size <= used - at ? e : NULL;
-}
-
 #endif

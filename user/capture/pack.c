@@ -36,15 +36,10 @@ void xsp_packer_free(struct xsp_packer *p)
 	free(p);
 }
 
-/* The next event in the payload, or NULL. A damaged one ends the walk, both ways at the same place. */
+/* A damaged event ends the walk, both ways at the same place. */
 static struct xsp_event *event_at(unsigned char *payload, size_t size, size_t at)
 {
-	struct xsp_event *e = (void *)(payload + at);
-
-	return size - at >= sizeof(*e) && e->size >= sizeof(*e) && e->size % 8 == 0 &&
-			       e->size <= size - at
-		       ? e
-		       : NULL;
+	return xsp_chunk_event(payload, size, at) != NULL ? (void *)(payload + at) : NULL;
 }
 
 static void to_steps(unsigned char *payload, size_t size)

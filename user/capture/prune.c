@@ -79,7 +79,7 @@ static void look_at(struct search *s, const unsigned char *data, size_t used)
 {
 	const struct xsp_event *e;
 
-	for (size_t at = 0; (e = recent_event(data, used, at)) != NULL; at += e->size) {
+	for (size_t at = 0; (e = xsp_chunk_event(data, used, at)) != NULL; at += e->size) {
 		/* LABEL and VALUE have it there, too */
 		const struct xsp_event_range *range = (const void *)e;
 		const bool named =

@@ -15,6 +15,7 @@
 
 #include "base/rows/order.h"
 #include "base/rows/search.h"
+#include "capture/sums.h"
 
 /* ---- opening ---- */
 
@@ -109,13 +110,7 @@ static void note_times(struct xsp_capture_reader *r, const struct xsp_chunk_head
 /* A part may have counters, and a window of the brake, that began in an earlier one. */
 static void count_from_here(struct xsp_capture_reader *r)
 {
-	uint64_t now[sizeof(r->stats) / sizeof(uint64_t)], before[sizeof(now) / sizeof(*now)];
-
-	memcpy(now, &r->stats, sizeof(now));
-	memcpy(before, &r->stats_before, sizeof(before));
-	for (size_t i = 0; i < sizeof(now) / sizeof(*now); i++)
-		now[i] = now[i] > before[i] ? now[i] - before[i] : 0;
-	memcpy(&r->stats, now, sizeof(now));
+	xsp_stats_take(&r->stats, &r->stats_before);
 	if (r->parts.rows[0].number > 1 && r->windows.count > 0 &&
 	    r->windows.rows[0].start_ns < r->start_ns)
 		r->windows.rows[0].start_ns = r->start_ns;
@@ -603,10 +598,8 @@ int xsp_chunk_walk(struct xsp_capture_reader *r, const struct xsp_chunk_header *
 {
 	size_t at = 0, seen = 0;
 	while (at < h->length) {
-		const struct xsp_event *e = (const void *)(r->buffer + at);
-		size_t left = h->length - at;
-		if (left < sizeof(*e) || e->size < sizeof(*e) || e->size % 8 != 0 ||
-		    e->size > left) {
+		const struct xsp_event *e = xsp_chunk_event(r->buffer, h->length, at);
+		if (e == NULL) {
 			/* nobody knows where the next one begins */
 			r->bad_events += h->count > seen ? h->count - seen : 1;
 			return 0;

@@ -142,7 +142,7 @@ unsigned char *xsp_recent_take(struct xsp_recent *r, const struct xsp_recent_chu
 {
 	const struct xsp_event *e;
 
-	for (size_t at = 0; (e = recent_event(c->data, c->used, at)) != NULL; at += e->size)
+	for (size_t at = 0; (e = xsp_chunk_event(c->data, c->used, at)) != NULL; at += e->size)
 		if (e->kind == XSP_EVENT_TASK)
 			xsp_kept_task(&r->kept, (const void *)e);
 	if (XSP_APPEND(r->chunks, r->room, r->count, *c) < 0)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/rows/order.h"
+#include "capture/sums.h"
 #include "xsptrace/gpu.h"
 
 #define SLICE_NS 20000000ULL /* rings are written in turn, so much time of each */
@@ -43,12 +44,9 @@ static XSP_ORDER(by_key, struct kept, XSP_RISING(key));
 static int put_stats(struct snapshot *s, const struct xsp_record *record)
 {
 	struct xsp_capture_stats stats;
-	uint64_t *now = (uint64_t *)&stats;
-	const uint64_t *then = (const uint64_t *)&s->stats;
 
 	memcpy(&stats, record + 1, sizeof(stats));
-	for (size_t i = 0; i < sizeof(stats) / sizeof(*now); i++)
-		now[i] -= then[i] < now[i] ? then[i] : now[i];
+	xsp_stats_take(&stats, &s->stats);
 	stats.lost_names += s->recent->names_lost;
 	return xsp_capture_put_stats(s->to, &stats);
 }
@@ -107,20 +105,12 @@ static int find_base(struct snapshot *s)
 	const struct xsp_event *e;
 	int rc = 0;
 
-	for (size_t at = 0; rc == 0 && (e = recent_event(s->base, s->base_size, at)) != NULL;
+	for (size_t at = 0; rc == 0 && (e = xsp_chunk_event(s->base, s->base_size, at)) != NULL;
 	     at += e->size)
 		if (e->kind == XSP_EVENT_TIMES)
 			rc = xsp_u64map_set(&s->base_at, xsp_u64_pair(e->tgid, e->tid),
 					    (uint32_t)at);
 	return rc;
-}
-
-static uint64_t take(__u64 *from, uint64_t most)
-{
-	const uint64_t n = *from < most ? *from : most;
-
-	*from -= n;
-	return n;
 }
 
 /* What it was doing then counted as if it had ended: it may have turned out a little different. */
@@ -133,10 +123,10 @@ static void make_even(struct xsp_event_times *e)
 		sum += e->blocked_ns[i];
 	e->running_ns += sum < all ? all - sum : 0;
 	uint64_t more = sum > all ? sum - all : 0;
-	more -= take(&e->runnable_ns, more);
+	more -= xsp_take(&e->runnable_ns, more);
 	for (size_t i = 0; i < XSP_WAIT_CLASSES; i++)
-		more -= take(&e->blocked_ns[i], more);
-	take(&e->running_ns, more);
+		more -= xsp_take(&e->blocked_ns[i], more);
+	xsp_take(&e->running_ns, more);
 }
 
 /* It was asked for a little later than the start: what the thread was doing then it had been doing. */
@@ -147,11 +137,11 @@ static void take_later(const struct snapshot *s, struct xsp_event_times *then)
 	const uint32_t why = then->now - XSP_NOW_WAITS;
 
 	if (then->now < XSP_NOW_WAITS)
-		take(&then->running_ns, later);
+		xsp_take(&then->running_ns, later);
 	else if (why == XSP_WAIT_RUNNABLE || why >= XSP_WAIT_CLASSES)
-		take(&then->runnable_ns, later);
+		xsp_take(&then->runnable_ns, later);
 	else
-		take(&then->blocked_ns[why], later);
+		xsp_take(&then->blocked_ns[why], later);
 }
 
 /* The thread's time since the start. False: not known. */
@@ -169,12 +159,7 @@ static bool take_base(const struct snapshot *s, struct xsp_event_times *e)
 		return false;
 	take_later(s, &then);
 	e->since_ns = s->start_ns;
-	take(&e->running_ns, then.running_ns);
-	take(&e->runnable_ns, then.runnable_ns);
-	for (size_t i = 0; i < XSP_WAIT_CLASSES; i++) {
-		take(&e->blocked_ns[i], then.blocked_ns[i]);
-		e->waits[i] -= then.waits[i] < e->waits[i] ? then.waits[i] : e->waits[i];
-	}
+	xsp_times_take(e, &then);
 	make_even(e);
 	/* nobody has counted the page faults until then */
 	e->head.flags &= (uint8_t)~XSP_EVENT_SECTIONS;
@@ -273,7 +258,7 @@ static int put_slice(struct snapshot *s, unsigned ring, uint64_t until_ns)
 
 	while (rc == 0 && c->chunk < s->recent->count) {
 		const struct xsp_recent_chunk *chunk = &s->recent->chunks[c->chunk];
-		const struct xsp_event *e = recent_event(chunk->data, chunk->used, c->at);
+		const struct xsp_event *e = xsp_chunk_event(chunk->data, chunk->used, c->at);
 		if (e != NULL && e->time_ns >= until_ns)
 			return 1;
 		if (e != NULL) {
@@ -319,7 +304,7 @@ static int put_state(struct snapshot *s, const void *state, size_t size, bool at
 	const struct xsp_event *from;
 	int rc = 0;
 
-	for (size_t at = 0; rc == 0 && (from = recent_event(state, size, at)) != NULL;
+	for (size_t at = 0; rc == 0 && (from = xsp_chunk_event(state, size, at)) != NULL;
 	     at += from->size) {
 		if (at_start && from->kind == XSP_EVENT_TIMES)
 			continue;

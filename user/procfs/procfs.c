@@ -108,6 +108,34 @@ int xsp_procfs_schedstat(const struct xsp_opener *o, pid_t pid, pid_t tid)
 	return o->file(o, pid, name);
 }
 
+int xsp_procfs_command(const struct xsp_opener *o, pid_t pid, size_t max, char **out,
+		       size_t *length)
+{
+	int rc = xsp_procfs_read(o, pid, "cmdline", max, out, length);
+
+	if (rc < 0)
+		return rc;
+	while (*length > 0 && (*out)[*length - 1] == '\0')
+		--*length;
+	for (size_t i = 0; i < *length; i++)
+		if ((*out)[i] == '\0')
+			(*out)[i] = ' ';
+	return 0;
+}
+
+const char *xsp_procfs_variable(const char *environment, size_t size, const char *name)
+{
+	const size_t length = strlen(name);
+	const char *end;
+
+	for (; (end = memchr(environment, '\0', size)) != NULL; environment = end + 1) {
+		if (strncmp(environment, name, length) == 0 && environment[length] == '=')
+			return environment + length + 1;
+		size -= (size_t)(end + 1 - environment);
+	}
+	return NULL;
+}
+
 int xsp_procfs_link(const struct xsp_opener *o, pid_t pid, const char *name, char **out)
 {
 	char target[PATH_MAX + 1];

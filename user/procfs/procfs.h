@@ -23,6 +23,12 @@ int xsp_procfs_load(int memory, uint64_t address, void *to, size_t size);
 int xsp_procfs_threads(const struct xsp_opener *o, pid_t pid, pid_t **tids, size_t *count);
 /* The descriptor of a thread's schedstat file, for xsp_procfs_cpu_ns(); or a negative errno. */
 int xsp_procfs_schedstat(const struct xsp_opener *o, pid_t pid, pid_t tid);
+/* The command line with blanks between the arguments, malloc'd; at most `max` bytes of it. *length: 0 for a thread of the
+ * kernel. 0 or a negative errno. */
+int xsp_procfs_command(const struct xsp_opener *o, pid_t pid, size_t max, char **out,
+		       size_t *length);
+/* The value of a variable in an "environ" file's text; NULL if there is none, or it is cut. */
+const char *xsp_procfs_variable(const char *environment, size_t size, const char *name);
 /* The target of a link there, malloc'd. */
 int xsp_procfs_link(const struct xsp_opener *o, pid_t pid, const char *name, char **out);
 /* Cuts " (deleted)" off the end of a path. True: it was there. */

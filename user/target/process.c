@@ -151,16 +151,10 @@ static int read_cmdline(const struct xsp_process *p, char **out)
 {
 	char *text;
 	size_t length;
-	int ret = xsp_procfs_read(p->opener, p->pid, "cmdline", CMDLINE_MAX, &text, &length);
+	int ret = xsp_procfs_command(p->opener, p->pid, CMDLINE_MAX, &text, &length);
 
 	if (ret < 0)
 		return ret;
-	while (length > 0 && text[length - 1] == '\0')
-		length--;
-	for (size_t i = 0; i < length; i++) {
-		if (text[i] == '\0')
-			text[i] = ' ';
-	}
 	xsp_text_clean(text);
 	*out = text;
 	return 0;
@@ -292,20 +286,6 @@ bool xsp_process_alive(const struct xsp_process *p)
 
 /* ---- its environment ---- */
 
-/* The value in a block of zero-terminated "NAME=value". NULL: absent or incomplete. */
-static const char *find_variable(const char *block, size_t size, const char *name)
-{
-	const size_t length = strlen(name);
-	const char *end;
-
-	for (; (end = memchr(block, '\0', size)) != NULL; block = end + 1) {
-		if (strncmp(block, name, length) == 0 && block[length] == '=')
-			return block + length + 1;
-		size -= (size_t)(end + 1 - block);
-	}
-	return NULL;
-}
-
 char *xsp_process_environment(const struct xsp_process *p, const struct xsp_job_variable *variables)
 {
 	char *block = NULL, *lines = NULL;
@@ -319,11 +299,12 @@ char *xsp_process_environment(const struct xsp_process *p, const struct xsp_job_
 		rc = -ESRCH;
 	for (const struct xsp_job_variable *v = variables; rc == 0 && v->name != NULL; v++) {
 		char value[VARIABLE_MAX];
-		const char *found = find_variable(block, size, v->name);
+		const char *found = xsp_procfs_variable(block, size, v->name);
 		for (size_t i = 0; found == NULL && i < sizeof(v->others) / sizeof(v->others[0]);
 		     i++)
-			found = v->others[i] != NULL ? find_variable(block, size, v->others[i])
-						     : NULL;
+			found = v->others[i] != NULL
+					? xsp_procfs_variable(block, size, v->others[i])
+					: NULL;
 		if (found == NULL || strlen(found) >= sizeof(value))
 			continue;
 		stpcpy(value, found);

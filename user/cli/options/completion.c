@@ -95,11 +95,8 @@ static int offer_process(void *ctx, pid_t pid)
 	size_t length = 0;
 
 	if (pid != getpid() &&
-	    xsp_procfs_read(&xsp_open_directly, pid, "cmdline", COMMAND_MAX, &command, &length) ==
-		    0 &&
+	    xsp_procfs_command(&xsp_open_directly, pid, COMMAND_MAX, &command, &length) == 0 &&
 	    length > 0) {
-		for (size_t i = 0; i + 1 < length; i++)
-			command[i] = command[i] != '\0' ? command[i] : ' ';
 		snprintf(number, sizeof(number), "%d", (int)pid);
 		offer(r, number, "", command);
 	}

@@ -69,17 +69,14 @@ static bool is_in_group(const struct wanted *w, char *list)
 /* Where Slurm makes no control groups. */
 static bool has_job_variable(const struct wanted *w, pid_t pid)
 {
-	const size_t name = strlen(XSP_JOB_SLURM_JOB_ID);
 	char *text = NULL;
 	size_t length = 0;
-	bool has = false;
 
 	if (xsp_procfs_read(&xsp_open_directly, pid, "environ", ENVIRONMENT_MAX, &text, &length) <
 	    0)
 		return false;
-	for (const char *at = text; !has && at < text + length; at += strlen(at) + 1)
-		has = strncmp(at, XSP_JOB_SLURM_JOB_ID "=", name + 1) == 0 &&
-		      strcmp(at + name + 1, w->name) == 0;
+	const char *value = xsp_procfs_variable(text, length, XSP_JOB_SLURM_JOB_ID);
+	const bool has = value != NULL && strcmp(value, w->name) == 0;
 	free(text);
 	return has;
 }

@@ -76,11 +76,9 @@ static void list(const struct found *f)
 	for (size_t i = 0; i < f->count && i < SHOWN; i++) {
 		char *command = NULL, text[1024];
 		size_t length = 0;
-		if (xsp_procfs_read(&xsp_open_directly, f->pids[i], "cmdline", COMMAND_MAX,
-				    &command, &length) < 0)
+		if (xsp_procfs_command(&xsp_open_directly, f->pids[i], COMMAND_MAX, &command,
+				       &length) < 0)
 			continue;
-		for (size_t k = 0; k + 1 < length; k++)
-			command[k] = command[k] != '\0' ? command[k] : ' ';
 		xsp_printable(text, sizeof(text), command,
 			      width > AROUND ? (size_t)(width - AROUND) : 0);
 		fprintf(stderr, "%8d  %s\n", (int)f->pids[i], text);

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* before.c - a part of a recording (--split) that is read alone: what its events add up begins with the recording. */
 #include "capture/parts.h"
+#include "capture/sums.h"
 #include "timeline/timeline_private.h"
 
 #include <errno.h>
-
-static void take(__u64 *sum, uint64_t before)
-{
-	*sum -= before < *sum ? before : *sum;
-}
 
 int xsp_times_of_part(struct xsp_timeline *t, const struct xsp_event **e,
 		      struct xsp_event_times *own)
@@ -27,13 +23,7 @@ int xsp_times_of_part(struct xsp_timeline *t, const struct xsp_event **e,
 	own->head.size = sizeof(*own);
 	own->head.flags &= (uint8_t)~XSP_EVENT_SECTIONS; /* they have no sums of before */
 	own->since_ns = before->head.time_ns;
-	take(&own->running_ns, before->running_ns);
-	take(&own->runnable_ns, before->runnable_ns);
-	for (size_t i = 0; i < XSP_WAIT_CLASSES; i++) {
-		take(&own->blocked_ns[i], before->blocked_ns[i]);
-		own->waits[i] -=
-			before->waits[i] < own->waits[i] ? before->waits[i] : own->waits[i];
-	}
+	xsp_times_take(own, before);
 	*e = &own->head;
 	return 0;
 }
