@@ -36,12 +36,21 @@ async function loadOne(page, folder, file, first) {
     // what it says when the profile is read, just before it has it
     await until(page, () => messages.some((m) => /^import: |Error|Failed|error/.test(m)), () => `speedscope did not load ${file}: ${messages.join(' | ')}`);
     if (!messages.some((m) => m.startsWith('import: '))) throw new Error(`speedscope did not load ${file}: ${messages.join(' | ')}`);
-    // until it has the profile, it has nothing to save
+    // until it has the profile, it has nothing to save, or the one before
+    const saved = path.join(folder, 'saved.json'), before = fs.existsSync(saved) ? fs.readFileSync(saved, 'utf8') : '';
+    let text = before;
     const save = setInterval(() => page.keyboard.press('Control+s').catch(() => {}), 300);
-    await until(page, () => download, () => `speedscope did not save ${file}: ${messages.join(' | ')}`).finally(() => clearInterval(save));
-    const saved = path.join(folder, 'saved.json');
-    await download.saveAs(saved);
-    return {messages, profile: JSON.parse(fs.readFileSync(saved, 'utf8'))};
+    try {
+      for (const end = Date.now() + 60000; text === before && Date.now() < end;) {
+        download = undefined;
+        await until(page, () => download, () => `speedscope did not save ${file}: ${messages.join(' | ')}`);
+        await download.saveAs(saved);
+        text = fs.readFileSync(saved, 'utf8');
+      }
+    } finally {
+      clearInterval(save);
+    }
+    return {messages, profile: JSON.parse(text)};
   } finally {
     for (const [event, listener] of Object.entries(heard)) page.off(event, listener);
   }

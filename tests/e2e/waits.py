@@ -174,7 +174,8 @@ def cpu_time_of_spans(folder):
         known = [e for e in spans if "cpu_time (us)" in e["args"]]
         for e in known:
             check(e["args"]["cpu_time (us)"] <= e["dur"] + 0.001, "more CPU time than time", e)
-        check(len(known) >= 0.9 * len(spans), "CPU time is known of few spans", len(known), len(spans))
+        # each return that was not reported takes it from the span that ends next and from the one that begins then
+        check(len(known) >= 0.5 * len(spans), "CPU time is known of few spans", len(known), len(spans))
         if len(known) == len(spans):
             near(sum(e["args"]["cpu_time (us)"] for e in spans) * 1000, own["cpu_ns"], f"CPU time, least {least}",
                  ns=noise(threads_of(trace)["w_calls"]["switches"], before))
