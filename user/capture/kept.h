@@ -64,7 +64,7 @@ struct xsp_recent {
 	uint64_t last_mark_ns;
 	uint64_t dropped_ns; /* the latest event that was dropped */
 	bool cut; /* the recording's beginning is gone */
-	uint64_t names_sent, names_lost; /* by the kernel side; of those, found no room */
+	uint64_t names_sent, names_lost; /* by the kernel side; how many of them found no room */
 	struct {
 		bool on, looked;
 		size_t sent_left; /* looked: names of the kernel side to look at */

@@ -214,7 +214,7 @@ static bool names_gone_process(const struct xsp_recent *r, const struct kept *on
 	       !has_process(r, pid);
 }
 
-/* Processes that are over, and what is of those. */
+/* Processes that have ended, and all that is theirs. */
 static void sweep_processes(struct xsp_recent *r)
 {
 	static const uint8_t of_process[] = {XSP_RECORD_THREAD, XSP_RECORD_MAPPING,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * watch.h - evaluates triggers while a recording goes on. What a timeline says and what the recorder says may come from
- * two threads: they share nothing.
+ * two threads. A lock lets one of them fire at a time; they share nothing else.
  */
 #ifndef XSP_TRIGGER_WATCH_H
 #define XSP_TRIGGER_WATCH_H
