@@ -63,7 +63,7 @@ static void put_holder(const struct xsp_rule_context *c, struct xsp_part_finding
 	f->finding.for_ns = lock->longest_ns;
 	if (holder == NULL)
 		return;
-	xsp_waits_thread(w, holder->tid, t->who, sizeof(t->who));
+	xsp_waits_thread(c->timeline, holder->tid, t->who, sizeof(t->who));
 	xsp_finding_text(&f->finding, "holder", lock->owned ? "held most by" : "released most by",
 			 t->who);
 	xsp_finding_flag(&f->finding, "owned", lock->owned);
@@ -156,7 +156,7 @@ static void find_server(const struct xsp_rule_context *c, const struct xsp_accou
 	char who[128];
 
 	xsp_part_begin(c, p, &f);
-	xsp_waits_thread(xsp_rule_summary(c)->waits, p->family->server, who, sizeof(who));
+	xsp_waits_thread(c->timeline, p->family->server, who, sizeof(who));
 	f.finding.title =
 		"[subject|{subject:400} waits][!subject|threads wait] for results that one thread gives to all of them, {server}: {share} of {of}";
 	f.finding.advice =
@@ -232,7 +232,7 @@ static void find_gil(const struct xsp_rule_context *c, const struct xsp_account_
 		if (w->locks.rows[i].python != 0 && w->locks.rows[i].pid == p->family->pid)
 			holder = xsp_waits_person(w, &w->locks.rows[i], WAKER);
 	if (holder != NULL) {
-		xsp_waits_thread(w, holder->tid, who, sizeof(who));
+		xsp_waits_thread(c->timeline, holder->tid, who, sizeof(who));
 		xsp_finding_text(&f.finding, "holder", "released most by", who);
 		xsp_finding_text(&f.finding, "holds_at", "which runs most at",
 				 h != NULL ? xsp_hot_line_of(h, holder->tid) : NULL);

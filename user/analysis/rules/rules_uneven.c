@@ -69,7 +69,7 @@ static void find_uneven(const struct xsp_rule_context *c, const struct uneven *u
 	found.finding.sure = saved < 1 ? saved : 1;
 	found.finding.part.share =
 		found.finding.sure * (double)xsp_part_wanted_ns(f) / (double)f->ns;
-	xsp_waits_thread(xsp_rule_summary(c)->waits, u->tid, who, sizeof(who));
+	xsp_waits_thread(c->timeline, u->tid, who, sizeof(who));
 	xsp_finding_text(&found.finding, "who", "which", who);
 	xsp_finding_ns(&found.finding, "most_ns", "takes", (uint64_t)u->most_ns);
 	xsp_finding_ns(&found.finding, "others_ns", "the others, mean", (uint64_t)u->others_ns);
@@ -139,6 +139,8 @@ int xsp_rule_uneven(const struct xsp_rule_context *c)
 	const struct xsp_account_family *f;
 	const size_t count = xsp_rule_families(c, &f);
 
+	if (xsp_rule_summary(c)->waits == NULL)
+		return XSP_RULE_NO_DATA;
 	for (size_t i = 0; i < count; i++) {
 		for (size_t k = 0; f[i].members > 1 && k < f[i].count; k++)
 			compare_members(c, &f[i], &f[i].places[k]);

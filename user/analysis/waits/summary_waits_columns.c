@@ -18,9 +18,9 @@ static size_t thread_text(const struct xsp_timeline_thread *t, uint32_t tid, cha
 	return xsp_printable(NULL, 0, out, 0);
 }
 
-size_t xsp_waits_thread(const struct xsp_summary_waits *w, uint32_t tid, char *out, size_t size)
+size_t xsp_waits_thread(const struct xsp_timeline *t, uint32_t tid, char *out, size_t size)
 {
-	return thread_text(xsp_timeline_thread(w->timeline, tid), tid, out, size);
+	return thread_text(xsp_timeline_thread(t, tid), tid, out, size);
 }
 
 void xsp_waits_reasons(const uint64_t *ns, const uint64_t *counts, size_t most, char *out,
@@ -127,7 +127,8 @@ static struct xsp_cell lock_holder(struct xsp_report_at *at)
 
 	if (holder == NULL)
 		return xsp_cell_absent();
-	xsp_waits_thread(at->of, holder->tid, at->text, 128);
+	const struct xsp_summary_waits *w = at->of;
+	xsp_waits_thread(w->timeline, holder->tid, at->text, 128);
 	return xsp_cell_text(at->text);
 }
 

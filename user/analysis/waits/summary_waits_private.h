@@ -111,7 +111,7 @@ void xsp_waits_end(struct xsp_summary_waits *w);
 const struct person *xsp_waits_person(const struct xsp_summary_waits *w, const struct lock *lock,
 				      enum role role);
 /* "comm (tid)", with the tid that the process sees. Returns the columns it takes. */
-size_t xsp_waits_thread(const struct xsp_summary_waits *w, uint32_t tid, char *out, size_t size);
+size_t xsp_waits_thread(const struct xsp_timeline *t, uint32_t tid, char *out, size_t size);
 /* "poll 2.91 s (30), lock 12 ms (4)": the longest first, at most `most`. `counts` may be NULL. */
 void xsp_waits_reasons(const uint64_t *ns, const uint64_t *counts, size_t most, char *out,
 		       size_t size);

@@ -229,14 +229,14 @@ static void print_lock(const struct xsp_summary_waits *w, FILE *f, const struct 
 		lock->address, xsp_format_ns(time, lock->ns), xsp_format_count(count, lock->waits),
 		lock->waits == 1 ? "" : "s");
 	if (holder != NULL) {
-		xsp_waits_thread(w, holder->tid, who, sizeof(who));
+		xsp_waits_thread(w->timeline, holder->tid, who, sizeof(who));
 		fprintf(f, ", held by %s in %s of it", who, xsp_format_ns(time, holder->ns));
 	} else if (lock->python == 0) {
 		fputs(", whose holder it does not tell (condition variables, semaphores, joins)",
 		      f);
 	}
 	if (waker != NULL) {
-		xsp_waits_thread(w, waker->tid, who, sizeof(who));
+		xsp_waits_thread(w->timeline, waker->tid, who, sizeof(who));
 		fprintf(f, "; %s by %s %s time%s", lock->python != 0 ? "let go of" : "woken", who,
 			xsp_format_count(count, waker->times), waker->times == 1 ? "" : "s");
 	}
@@ -352,7 +352,7 @@ static void print_gap(const struct xsp_summary_waits *w, FILE *f, const struct g
 	char who[128], time[XSP_UNITS_SIZE], cpu[XSP_UNITS_SIZE], runnable[XSP_UNITS_SIZE];
 	char reasons[256];
 
-	xsp_waits_thread(w, g->tid, who, sizeof(who));
+	xsp_waits_thread(w->timeline, g->tid, who, sizeof(who));
 	xsp_waits_reasons(g->blocked_ns, NULL, 4, reasons, sizeof(reasons));
 	fprintf(f, "without a span: %s for %s from %.3f s on: on CPU %s, runnable %s%s%s", who,
 		xsp_format_ns(time, g->end_ns - g->start_ns),
