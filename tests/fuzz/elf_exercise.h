@@ -9,6 +9,7 @@
 
 #include "target/patterns/glob.h"
 #include "target/elf/inlined.h"
+#include "target/elf/lines.h"
 #include "target/module.h"
 
 #define EXERCISE_LOOKUPS 256U
@@ -43,6 +44,27 @@ static inline void exercise_addr(struct xsp_module *m, uint64_t addr)
 	xsp_module_entry_sp_rule(m, addr + 7, &frame_pointer, &delta);
 }
 
+/* What debug information says of so many addresses. */
+static inline size_t exercise_lines(struct xsp_module *m, const struct xsp_symbol *symbols,
+				    size_t count)
+{
+	struct xsp_code_line lines[EXERCISE_LOOKUPS];
+	const size_t step = count / EXERCISE_LOOKUPS + 1;
+	size_t n = 0, sum = 0;
+
+	memset(lines, 0, sizeof(lines));
+	for (size_t i = 0; i < count && n < EXERCISE_LOOKUPS; i += step)
+		lines[n++].addr = symbols[i].addr;
+	xsp_module_lines(m, lines, n, 100);
+	for (size_t i = 0; i < n; i++) {
+		sum += (lines[i].path != NULL ? strlen(lines[i].path) : 0) +
+		       (lines[i].inlined != NULL ? strlen(lines[i].inlined) : 0);
+		free(lines[i].path);
+		free(lines[i].inlined);
+	}
+	return sum;
+}
+
 /* Returns 0 when the file was taken for an ELF file at all. */
 static inline int exercise_elf(const char *path)
 {
@@ -67,6 +89,7 @@ static inline int exercise_elf(const char *path)
 			const char *version = xsp_module_version(m, &symbols[i]);
 			sum += version != NULL ? strlen(version) : 0;
 		}
+		sum += exercise_lines(m, symbols, count);
 	}
 	xsp_module_find(m, "no such symbol", &one);
 	xsp_module_lacks(m);

@@ -11,6 +11,7 @@
 
 static struct builder b;
 static struct xsp_resolver *resolver;
+static struct xsp_sources *sources;
 static struct xsp_frames *frames;
 
 /* A process without files: all its addresses are looked up, and none is found. */
@@ -28,12 +29,14 @@ static void set_up(void)
 {
 	builder_begin(&b, 1);
 	cr_assert_eq(xsp_resolver_new(&opener, &resolver), 0);
-	cr_assert_eq(xsp_frames_new(b.w, resolver, &frames), 0);
+	cr_assert_eq(xsp_sources_new(b.w, resolver, XSP_SOURCES_AT_END, &sources), 0);
+	cr_assert_eq(xsp_frames_new(b.w, resolver, sources, &frames), 0);
 }
 
 static void tear_down(void)
 {
 	xsp_frames_free(frames);
+	xsp_sources_free(sources);
 	xsp_resolver_free(resolver);
 	xsp_capture_abandon(b.w);
 	unlink(b.path);

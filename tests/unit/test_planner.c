@@ -17,6 +17,7 @@
 
 #include "attach/planner.h"
 #include "planner/requests.h"
+#include "target/elf/lines.h"
 #include "target/module_private.h"
 
 #define SOCKET 0
@@ -121,6 +122,10 @@ int __wrap_xsp_plan_look(const struct xsp_plan *plan, const struct xsp_opener *o
 			 struct xsp_error *err);
 int __wrap_xsp_plan_place(const struct xsp_plan *plan, struct xsp_module *module,
 			  struct xsp_planned_module *m, struct xsp_error *err);
+int __real_xsp_module_lines(struct xsp_module *m, struct xsp_code_line *lines, size_t count,
+			    unsigned limit_ms);
+int __wrap_xsp_module_lines(struct xsp_module *m, struct xsp_code_line *lines, size_t count,
+			    unsigned limit_ms);
 uint64_t __real_xsp_now_ns(void);
 uint64_t __wrap_xsp_now_ns(void);
 
@@ -171,6 +176,41 @@ int __wrap_xsp_plan_place(const struct xsp_plan *plan, struct xsp_module *module
 	(void)m;
 	(void)err;
 	return 0;
+}
+
+/* What it says of lines, or sends instead of saying something. */
+int __wrap_xsp_module_lines(struct xsp_module *m, struct xsp_code_line *lines, size_t count,
+			    unsigned limit_ms)
+{
+	static const char *const lies[] = {
+		"\n\n\n",
+		"1",
+		"1 \n",
+		"1 0 1 x\n",
+		"7 0 99999 x\n",
+		"7 0 -1 x\n",
+		"7 3 2 x\na\nb\n",
+		"7 -1 0 x\n",
+		"99999999999999999999 0 0 x\n",
+		" 1 0 0 x\n",
+		"-",
+		"1 0 2 x\nname\n",
+		"1 0\n0 x\n",
+	};
+	const char *path = xsp_module_display_path(m);
+	const struct xsp_message done = {.op = XSP_DONE};
+
+	if (strcmp(path, "abort") == 0)
+		abort();
+	if (strcmp(path, "hang") == 0)
+		pause();
+	if (strncmp(path, "lie ", 4) == 0) {
+		const char *lie = lies[atoi(path + 4)];
+		struct xsp_message m2 = done;
+		m2.size = (uint32_t)strlen(lie);
+		xsp_message_send(SOCKET, &m2, lie, NULL, 0);
+	}
+	return __real_xsp_module_lines(m, lines, count, limit_ms);
 }
 
 uint64_t __wrap_xsp_now_ns(void)
@@ -537,4 +577,100 @@ Test(planner, knows_nothing_of_files_once_it_is_to_forget_them)
 	cr_expect_eq(plan_module(0, "#2", &told, &read), 0);
 	cr_expect(read);
 	cr_expect_eq(told, 2);
+}
+
+/* ---- questions about lines ---- */
+
+#define LINES 256
+static struct xsp_code_line lines[LINES];
+
+/* About main() of a program that has much inlined there. */
+static int ask_lines(const char *display_path)
+{
+	static const char path[] = XSP_WORKLOADS "/inlined";
+	struct xsp_module *m;
+	struct xsp_symbol s;
+
+	if (access(path, R_OK) != 0)
+		cr_skip_test("%s is not built", path);
+	cr_assert_eq(xsp_module_open(path, path, &m, NULL), 0);
+	cr_assert_eq(xsp_module_find(m, "main", &s), 0);
+	memset(lines, 0, sizeof(lines));
+	for (size_t i = 0; i < LINES; i++)
+		lines[i].addr = s.addr + i;
+	const int rc = xsp_planner_ask_lines(planner, getpid(), xsp_module_descriptor(m),
+					     display_path, lines, LINES, 10000);
+	xsp_module_free(m);
+	return rc;
+}
+
+static int get_lines(int *result)
+{
+	int rc = 0;
+
+	for (int i = 0; i < 1000 && rc == 0; i++)
+		rc = xsp_planner_get_lines(planner, 20, lines, LINES, result);
+	return rc;
+}
+
+static size_t clear_lines(const char *text)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < LINES; i++) {
+		n += lines[i].inlined != NULL && strstr(lines[i].inlined, text) != NULL;
+		free(lines[i].inlined);
+		free(lines[i].path);
+	}
+	return n;
+}
+
+Test(planner, says_what_is_inlined_where_nobody_waits_for_it)
+{
+	int result = 1;
+	size_t told;
+
+	cr_assert_eq(ask_lines("a program"), 0);
+	cr_expect_eq(xsp_planner_ask_lines(planner, getpid(), dup(0), "another", lines, 1, 1000),
+		     -EBUSY);
+	cr_expect_eq(ask("pid", geteuid(), 0644, &told), 0, "others may be asked meanwhile");
+	cr_assert_eq(get_lines(&result), 1);
+	cr_expect_eq(result, 0);
+	cr_expect_gt(clear_lines("work_here\nstep_here\n"), 0);
+	cr_expect_eq(xsp_planner_get_lines(planner, 0, lines, LINES, &result), -ENOENT);
+	cr_assert_eq(ask_lines("again"), 0);
+	cr_assert_eq(get_lines(&result), 1);
+	clear_lines("");
+}
+
+Test(planner, that_dies_of_a_question_gives_no_answer, .timeout = 30)
+{
+	int result;
+
+	cr_assert_eq(ask_lines("abort"), 0);
+	cr_expect_lt(get_lines(&result), 0);
+	cr_assert_eq(ask_lines("hang"), 0);
+	clock_step = 1;
+	cr_expect_eq(get_lines(&result), -ETIME);
+	clock_step = 0;
+	cr_assert_eq(ask_lines("a program"), 0, "another process reads on");
+	cr_expect_eq(get_lines(&result), 1);
+	clear_lines("");
+}
+
+/* Taken over by a file, it answers with anything. */
+Test(planner, whose_answers_lie_breaks_nothing)
+{
+	char path[16];
+	int result;
+
+	for (int i = 0; i < 13; i++) {
+		snprintf(path, sizeof(path), "lie %d", i);
+		cr_assert_eq(ask_lines(path), 0);
+		cr_expect_eq(get_lines(&result), 1, "%s", path);
+		cr_expect_eq(clear_lines("work_here"), 0, "%s", path);
+		/* what it sends behind that is no answer to the next question */
+		xsp_planner_free(planner);
+		cr_assert_eq(xsp_planner_new(&plan, &xsp_open_directly, &planner), 0);
+	}
 }

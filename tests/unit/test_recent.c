@@ -436,6 +436,48 @@ Test(recent, pruning)
 	end_keeping(&k, r);
 }
 
+/* Functions that were inlined at the addresses of an event stay as long as it does. */
+Test(recent, pruning_of_inlined_functions)
+{
+	struct {
+		struct xsp_event_sample e;
+		struct xsp_section section;
+		uint64_t frame;
+	} u = {.e = {.head = {.kind = XSP_EVENT_SAMPLE,
+			      .probe = UINT32_MAX,
+			      .flags = XSP_EVENT_SECTIONS},
+		     .address = 0x1111},
+	       .section = {.type = XSP_SECTION_STACK, .size = sizeof(u.section) + 8},
+	       .frame = 0x2222};
+	static const struct {
+		enum xsp_address_name what;
+		uint64_t address;
+	} kinds[] = {{XSP_NAME_OF_INLINED_CODE, 0x1111}, {XSP_NAME_OF_INLINED, 0x2222}};
+	struct kept_recording k;
+
+	keep(&k, 0, 8 << 20);
+	const uint64_t key = xsp_capture_writer_key(k.b.w);
+	for (uint64_t i = 1; i <= MANY; i++)
+		cr_assert_eq(xsp_capture_put_name(k.b.w, i, "a name"), 0);
+	for (unsigned i = 0; i < 2 * XSP_INLINED_DEPTH; i++)
+		cr_assert_eq(
+			xsp_capture_put_name(k.b.w,
+					     xsp_inlined_name_hash(key, kinds[i % 2].what, k.b.pid,
+								   kinds[i % 2].address, i / 2),
+					     "inlined"),
+			0);
+	builder_put(&k.b, &u, sizeof(u));
+	for (int turn = 0; turn < 1000; turn++)
+		xsp_capture_prune(k.b.w);
+	cr_expect_gt(xsp_recent_totals(k.recent).pruned, MANY / 2 - 10);
+	struct xsp_capture_reader *r = snapshot(&k, (struct xsp_recent_now){.end_ns = 2 * SECOND});
+	for (unsigned i = 0; i < 2 * XSP_INLINED_DEPTH; i++)
+		cr_expect(has_name(r, xsp_inlined_name_hash(key, kinds[i % 2].what, k.b.pid,
+							    kinds[i % 2].address, i / 2)),
+			  "%u", i);
+	end_keeping(&k, r);
+}
+
 /* For ever new names of ranges: the kernel side remembers the first ones, and sends the others again. */
 Test(recent, names_without_end)
 {

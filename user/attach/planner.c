@@ -15,7 +15,6 @@
 
 #include "base/clock.h"
 #include "planner/hint.h"
-#include "target/elf/lines.h"
 
 #define WAIT_MS 20
 #define ANSWER_MAX (128ULL << 20) /* node has 80,000 functions: 55 MB */
@@ -78,6 +77,8 @@ void xsp_planner_free(struct xsp_planner *p)
 		xsp_planner_stop(p, &p->processes[i]);
 	xsp_planner_forget_looks(p);
 	free(p->looks);
+	free(p->question.answer.data);
+	free(p->question.path);
 	free(p->in);
 	free(p);
 }
@@ -266,7 +267,7 @@ static int receive_failure(const struct xsp_planner *p, struct answer *a, struct
 			     (int)sizeof(failure->text) - 1, failure->text);
 }
 
-static int receive_message(struct xsp_planner *p, struct answer *a, struct xsp_error *err)
+int xsp_planner_take(struct xsp_planner *p, struct answer *a, struct xsp_error *err)
 {
 	switch (p->in->head.op) {
 	case XSP_WANT_DEBUG_FILE:
@@ -275,6 +276,7 @@ static int receive_message(struct xsp_planner *p, struct answer *a, struct xsp_e
 		return receive_part(p, a);
 	case XSP_DONE:
 		a->whole = true;
+		a->result = p->in->head.result;
 		return receive_part(p, a);
 	case XSP_FAILED:
 		a->whole = true;
@@ -303,7 +305,7 @@ int xsp_planner_receive(struct xsp_planner *p, uint64_t deadline_ns, struct answ
 
 	while (rc == 0 && !a[wanted].whole) {
 		int i = xsp_planner_wait(p, a, count, wanted, deadline_ns);
-		rc = i < 0 ? i : receive_message(p, &a[i], err);
+		rc = i < 0 ? i : xsp_planner_take(p, &a[i], err);
 		if (rc < 0 && i >= 0 && !a[i].no)
 			a[i].whole = false;
 	}
@@ -385,37 +387,5 @@ void xsp_planner_hint(struct xsp_planner *p, int fd, const char *display_path,
 	if (rc == 0 && a.size > 0 && a.size < XSP_HINT_SIZE)
 		memcpy(text, a.data, a.size);
 	text[rc == 0 && a.size < XSP_HINT_SIZE ? a.size : 0] = '\0';
-	free(a.data);
-}
-
-/* A line "LINE PATH" for each address; "0 " where it is not known. */
-static void parse_lines(const struct answer *a, struct xsp_code_line *lines, size_t count)
-{
-	const char *at = (const char *)a->data, *end = at + a->size;
-
-	for (size_t i = 0; i < count && at < end; i++) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		const char *space = memchr(at, ' ', (size_t)(end - at));
-		if (newline == NULL || space == NULL || space > newline)
-			return;
-		lines[i].line = atoi(at); /* it stops at the space */
-		if (lines[i].line > 0)
-			lines[i].path = strndup(space + 1, (size_t)(newline - space - 1));
-		at = newline + 1;
-	}
-}
-
-void xsp_planner_lines(struct xsp_planner *p, int fd, const char *display_path,
-		       struct xsp_code_line *lines, size_t count, unsigned limit_ms)
-{
-	struct xsp_lines_ask ask = {.count = (uint32_t)count, .limit_ms = limit_ms};
-
-	for (size_t i = 0; i < count; i++)
-		ask.addr[i] = lines[i].addr;
-	struct answer a;
-	int rc = ask_one(p, XSP_READ_LINES, &ask, XSP_LINES_ASK(count), fd, display_path, limit_ms,
-			 &a);
-	if (rc == 0)
-		parse_lines(&a, lines, count);
 	free(a.data);
 }

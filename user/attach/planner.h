@@ -53,10 +53,17 @@ struct xsp_hint_ask;
 void xsp_planner_hint(struct xsp_planner *p, int fd, const char *display_path,
 		      const struct xsp_hint_ask *ask, unsigned limit_ms, char *text);
 
+/*
+ * Asks what debug information knows (target/elf/lines.h) of at most XSP_PLANNER_LINES instructions of the file at `fd`
+ * (taken over), which the process maps, and returns at once. A process of its own reads it, so others may be asked
+ * meanwhile. 0 or a negative errno; -EBUSY: it has not answered the last time.
+ */
 struct xsp_code_line;
-/* Finds the lines (target/elf/lines.h) of at most XSP_PLANNER_LINES instructions of the file at `fd` (taken over). Those
- * not found in this time stay as they are. */
-void xsp_planner_lines(struct xsp_planner *p, int fd, const char *display_path,
-		       struct xsp_code_line *lines, size_t count, unsigned limit_ms);
+int xsp_planner_ask_lines(struct xsp_planner *p, pid_t pid, int fd, const char *display_path,
+			  const struct xsp_code_line *lines, size_t count, unsigned limit_ms);
+/* Waits for the answer, for `wait_ms` at most. 1: it is in the lines, which must be those that were asked for; *result:
+ * see xsp_module_lines(). 0: it has not come; or a negative errno: none will. */
+int xsp_planner_get_lines(struct xsp_planner *p, unsigned wait_ms, struct xsp_code_line *lines,
+			  size_t count, int *result);
 
 #endif

@@ -7,7 +7,8 @@
 
 #define READERS 4 /* owners whose files can be read in turn without a fork */
 #define HELPERS 3 /* processes that help the first to choose sites in large files */
-#define PROCESSES (READERS + HELPERS)
+#define LINES_READER (READERS + HELPERS) /* reads beside the others what nobody waits for */
+#define PROCESSES (LINES_READER + 1)
 #define WALL_S 60U /* for one module */
 
 /* The owner of files that a process reads. On another device (a container's, or one that a user has mounted) the same
@@ -36,21 +37,6 @@ struct look {
 	struct xsp_looked answer;
 };
 
-struct xsp_planner {
-	const struct xsp_plan *plan;
-	const struct xsp_opener *opener;
-	bool (*stopped)(void *ctx);
-	void *stopped_ctx;
-	struct process processes[PROCESSES], *now; /* READERS, then HELPERS */
-	size_t next; /* the reader to be replaced next */
-	struct look *looks; /* in the order of their requests */
-	size_t look_count, look_room;
-	struct xsp_parcel *in;
-	/* the file that is being read, and a process that maps it */
-	const char *asked_path;
-	pid_t asked_pid;
-};
-
 /* An answer that is being received. */
 struct answer {
 	struct process *from;
@@ -58,6 +44,29 @@ struct answer {
 	size_t size, room;
 	bool whole;
 	bool no; /* it says why the file cannot be read */
+	int result; /* of the planner, once the answer is whole */
+};
+
+struct xsp_planner {
+	const struct xsp_plan *plan;
+	const struct xsp_opener *opener;
+	bool (*stopped)(void *ctx);
+	void *stopped_ctx;
+	struct process processes[PROCESSES], *now; /* READERS, HELPERS, and LINES_READER */
+	size_t next; /* the reader to be replaced next */
+	struct look *looks; /* in the order of their requests */
+	size_t look_count, look_room;
+	struct xsp_parcel *in;
+	/* planner_lines.c: what the LINES_READER was asked; path NULL: nothing */
+	struct {
+		struct answer answer;
+		char *path;
+		pid_t pid;
+		uint64_t deadline_ns;
+	} question;
+	/* the file that is being read, and a process that maps it */
+	const char *asked_path;
+	pid_t asked_pid;
 };
 
 void xsp_planner_stop(struct xsp_planner *p, struct process *c);
@@ -80,6 +89,8 @@ int xsp_planner_wait(struct xsp_planner *p, const struct answer *a, size_t count
  * module gets new ones. */
 int xsp_planner_receive(struct xsp_planner *p, uint64_t deadline_ns, struct answer *a, size_t count,
 			size_t wanted, struct xsp_error *err);
+/* What the message that has come is for the answer. 0 or a negative errno. */
+int xsp_planner_take(struct xsp_planner *p, struct answer *a, struct xsp_error *err);
 int xsp_planner_explain(int code, const char *display_path, struct xsp_error *err);
 /* Sends a request with a file and its path. */
 int xsp_planner_send(struct xsp_planner *p, const struct process *c, uint32_t op, const void *head,

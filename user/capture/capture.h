@@ -166,6 +166,10 @@ enum xsp_address_name {
 	XSP_NAME_OF_LINE = 0x57af,
 	/* of an address in a stack, or of a sample: path of its file. No name if that is the system's (xsp_is_system_file) */
 	XSP_NAME_OF_FILE = 0x57b0,
+	/* a function that the compiler put around a return address, or around where a sample found the thread, instead of
+	 * calling it: xsp_inlined_name_hash() */
+	XSP_NAME_OF_INLINED = 0x57b1,
+	XSP_NAME_OF_INLINED_CODE = 0x57b2,
 };
 /* The hash under which the capture has the name of an address in a process. `key`: the capture's own, see below. */
 static inline uint64_t xsp_address_name_hash(uint64_t key, enum xsp_address_name what, uint32_t pid,
@@ -175,6 +179,18 @@ static inline uint64_t xsp_address_name_hash(uint64_t key, enum xsp_address_name
 
 	return hash != 0 ? hash : 1;
 }
+/* The same for the outermost of the functions inlined there (depth 0), or the next ones, until there is no name. */
+#define XSP_INLINED_DEPTH 16
+static inline uint64_t xsp_inlined_name_hash(uint64_t key, enum xsp_address_name what, uint32_t pid,
+					     uint64_t address, unsigned depth)
+{
+	return xsp_address_name_hash(key, (enum xsp_address_name)(what | depth << 16), pid,
+				     address);
+}
+/* At that depth: how many of the innermost ones are helpers, that is, were put into several functions. No name: none. */
+#define XSP_INLINED_HELPERS XSP_INLINED_DEPTH
+/* The info of a capture that has such names: of how many addresses they are not known, as there was no time. */
+#define XSP_INFO_INLINED "inlined functions"
 
 /* What a recording lacks beside lost events. Each is an info; its text begins with a number, if there is something to
  * count. */

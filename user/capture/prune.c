@@ -24,18 +24,32 @@ struct search {
 	uint32_t tid, tgid; /* of the last event */
 };
 
-static void need(const struct search *s, enum xsp_record_type type, uint64_t key)
+/* False: there is none. */
+static bool need(const struct search *s, enum xsp_record_type type, uint64_t key)
 {
 	struct kept *one = xsp_kept_find(&s->recent->kept, type, key);
 
 	if (one != NULL)
 		one->seen = s->recent->search.number;
+	return one != NULL;
 }
 
 static void need_address(const struct search *s, enum xsp_address_name what, uint32_t pid,
 			 uint64_t address)
 {
 	need(s, XSP_RECORD_NAME, xsp_address_name_hash(s->key, what, pid, address));
+}
+
+static void need_inlined(const struct search *s, enum xsp_address_name what, uint32_t pid,
+			 uint64_t address)
+{
+	unsigned depth = 0;
+
+	while (need(s, XSP_RECORD_NAME, xsp_inlined_name_hash(s->key, what, pid, address, depth)))
+		depth++;
+	if (depth > 0)
+		need(s, XSP_RECORD_NAME,
+		     xsp_inlined_name_hash(s->key, what, pid, address, XSP_INLINED_HELPERS));
 }
 
 static void need_frames(const struct search *s, const struct xsp_event *e,
@@ -47,6 +61,9 @@ static void need_frames(const struct search *s, const struct xsp_event *e,
 		const uint64_t address = XSP_FRAME_ADDRESS(frame[i]);
 		need_address(s, XSP_NAME_OF_RETURN, e->tgid, address);
 		need_address(s, XSP_NAME_OF_FILE, e->tgid, address);
+		need_inlined(s, XSP_NAME_OF_INLINED, e->tgid, address);
+		if (e->kind == XSP_EVENT_MEMORY)
+			need_address(s, XSP_NAME_OF_LINE, e->tgid, address);
 	}
 }
 
@@ -75,6 +92,13 @@ static void need_thread(struct search *s, const struct xsp_event *e)
 	need(s, XSP_RECORD_PROCESS, e->tgid);
 }
 
+static void need_sample(const struct search *s, const struct xsp_event_sample *e)
+{
+	need_address(s, XSP_NAME_OF_CODE, e->head.tgid, e->address);
+	need_address(s, XSP_NAME_OF_FILE, e->head.tgid, e->address);
+	need_inlined(s, XSP_NAME_OF_INLINED_CODE, e->head.tgid, e->address);
+}
+
 static void look_at(struct search *s, const unsigned char *data, size_t used)
 {
 	const struct xsp_event *e;
@@ -90,8 +114,7 @@ static void look_at(struct search *s, const unsigned char *data, size_t used)
 		if ((named || e->kind == XSP_EVENT_VALUE) && range->name_hash != 0)
 			need(s, XSP_RECORD_NAME, range->name_hash);
 		if (e->kind == XSP_EVENT_SAMPLE && e->size >= sizeof(struct xsp_event_sample))
-			need_address(s, XSP_NAME_OF_CODE, e->tgid,
-				     ((const struct xsp_event_sample *)(const void *)e)->address);
+			need_sample(s, (const void *)e);
 		if (e->flags & XSP_EVENT_SECTIONS)
 			need_sections(s, e);
 	}

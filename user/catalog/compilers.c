@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static const struct {
 	const char *program; /* the beginning of its name */
 	const char *advice;
@@ -32,5 +34,14 @@ const char *xsp_compiler_advice(const char *program)
 
 bool xsp_is_system_header(const char *path)
 {
-	return strncmp(path, "/usr/include/", 13) == 0 || strstr(path, "/include/c++/") != NULL;
+	/* the C library's, and sources of Rust's libraries, as those were built; */
+	static const char *const folders[] = {"/usr/include/", "/rustc/", "/rust/deps/"};
+	/* and those of compilers, wherever they are installed */
+	static const char *const parts[] = {"/include/c++/", "/lib/gcc/", "/lib/clang/",
+					    "/lib64/clang/"};
+	size_t i = 0;
+
+	while (i < sizeof(parts) / sizeof(parts[0]) && strstr(path, parts[i]) == NULL)
+		i++;
+	return i < sizeof(parts) / sizeof(parts[0]) || XSP_BEGINS_WITH_ANY(path, folders);
 }

@@ -23,6 +23,15 @@ bool xsp_is_interpreter(const char *name)
 	return false;
 }
 
+bool xsp_is_of_interpreter(const char *path)
+{
+	static const char *const libraries[] = {"libpython", "libpypy", "libjvm.", "libruby",
+						"libperl",   "libnode", "libjulia"};
+	const char *name = xsp_base_name(path);
+
+	return xsp_is_interpreter(name) || XSP_BEGINS_WITH_ANY(name, libraries);
+}
+
 static bool contains(const char *path, size_t length, const char *const *parts, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

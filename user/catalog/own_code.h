@@ -8,6 +8,8 @@
 
 /* Does a program of that file name only run scripts? A version may follow the name. */
 bool xsp_is_interpreter(const char *name);
+/* Is the file at that path such a program, or the library with its code ("libpython3.11.so.1.0")? */
+bool xsp_is_of_interpreter(const char *path);
 /* Is it in a folder of the system's libraries ("/usr/lib/...")? */
 bool xsp_is_system_file(const char *path);
 /* Is the code of a native file, or of a source of Python, the user's? Not of the system, of an interpreter or of an installed

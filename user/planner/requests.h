@@ -19,8 +19,9 @@ enum xsp_planner_op {
 	XSP_FAILED, /* result; struct xsp_error */
 	XSP_READ_HINT, /* struct xsp_hint_ask, the path; a descriptor → DONE with text */
 	XSP_LOOK_AT_MODULE, /* as READ_MODULE, before the costs are known → LOOKED or FAILED */
-	/* struct xsp_lines_ask with its addresses, the path; a descriptor → "LINE PATH
-	 * " for each address: PART, ..., DONE */
+	/* struct xsp_lines_ask with its addresses, the path; a descriptor → for each address a line
+	 * "LINE HELPERS COUNT PATH" and COUNT lines with names of inlined functions: PART, ..., DONE with the result of
+	 * xsp_module_lines(). LINE is 0 if it is not known, -1 if there was no time */
 	XSP_READ_LINES,
 	XSP_LOOKED, /* struct xsp_looked, up to the end of its text */
 };

@@ -21,7 +21,7 @@
 #define MEMORY (512ULL << 20)
 #define CPU_SECONDS 600U /* for all modules together */
 #define KEPT 4
-#define LINE_MAX_BYTES 4200
+#define LINE_MAX_BYTES (4200 + XSP_INLINED_MOST * (XSP_INLINED_NAME + 1))
 
 /* A file that was looked at before its costs were known. */
 struct found {
@@ -166,7 +166,28 @@ static struct xsp_code_line *read_lines_ask(const struct reader *r, struct xsp_l
 	return lines;
 }
 
-static void send_lines(struct reader *r, struct xsp_code_line *lines, uint32_t count)
+static size_t count_newlines(const char *text)
+{
+	size_t n = 0;
+
+	for (; text != NULL && (text = strchr(text, '\n')) != NULL; text++)
+		n++;
+	return n;
+}
+
+static size_t put_line(char text[LINE_MAX_BYTES], const struct xsp_code_line *l)
+{
+	const bool known = l->path != NULL && strchr(l->path, '\n') == NULL;
+
+	return (size_t)snprintf(text, LINE_MAX_BYTES, "%d %u %zu %.4096s\n%s",
+				l->missed ? -1
+				: known	  ? l->line
+					  : 0,
+				l->helpers, count_newlines(l->inlined), known ? l->path : "",
+				l->inlined != NULL ? l->inlined : "");
+}
+
+static void send_lines(struct reader *r, int result, struct xsp_code_line *lines, uint32_t count)
 {
 	char *text = (char *)r->in->body; /* free: the request has been read */
 	size_t used = 0;
@@ -176,13 +197,11 @@ static void send_lines(struct reader *r, struct xsp_code_line *lines, uint32_t c
 			send_part(r, text, used);
 			used = 0;
 		}
-		const char *path = lines[i].path;
-		const bool known = path != NULL && strchr(path, '\n') == NULL;
-		used += (size_t)snprintf(text + used, LINE_MAX_BYTES, "%d %.4096s\n",
-					 known ? lines[i].line : 0, known ? path : "");
+		used += put_line(text + used, &lines[i]);
 		free(lines[i].path);
+		free(lines[i].inlined);
 	}
-	if (send_out(r->socket, XSP_DONE, 0, text, used) < 0)
+	if (send_out(r->socket, XSP_DONE, result, text, used) < 0)
 		_exit(1);
 }
 
@@ -196,11 +215,12 @@ static void read_lines(struct reader *r)
 	copy_display_path(r, XSP_LINES_ASK(ask.count), display_path, sizeof(display_path));
 	int fd = r->in->fds[0];
 	r->in->fd_count = 0;
-	if (xsp_module_adopt(&r->opener, fd, display_path, &m, NULL) == 0) {
-		xsp_module_lines(m, lines, ask.count, ask.limit_ms);
+	int rc = xsp_module_adopt(&r->opener, fd, display_path, &m, NULL);
+	if (rc == 0) {
+		rc = xsp_module_lines(m, lines, ask.count, ask.limit_ms);
 		xsp_module_free(m);
 	}
-	send_lines(r, lines, ask.count);
+	send_lines(r, rc, lines, ask.count);
 	free(lines);
 }
 

@@ -147,6 +147,30 @@ static int put_pythons(struct xsp_recorder *r)
 	return r->pythons != NULL ? xsp_pythons_put_info(r->pythons) : 0;
 }
 
+/* What debug information was not asked about. */
+static void note_unread(struct xsp_recorder *r)
+{
+	static const char result[] =
+		"functions that the compiler inlined there stand as their callers";
+	size_t others;
+
+	if (r->sources == NULL)
+		return;
+	const char *large = xsp_sources_too_large(r->sources, &others);
+	if (large != NULL && others > 0)
+		xsp_recorder_note(
+			r, "%s and %zu other files have more debug information than is read: %s",
+			large, others, result);
+	else if (large != NULL)
+		xsp_recorder_note(r, "%s has more debug information than is read: %s", large,
+				  result);
+	if (xsp_sources_missed(r->sources) > 0)
+		xsp_recorder_note(
+			r,
+			"there was no time to look up %zu addresses of stacks in debug information: %s",
+			xsp_sources_missed(r->sources), result);
+}
+
 /* What found no room or no time. */
 static void note_unnamed(struct xsp_recorder *r)
 {
@@ -261,8 +285,9 @@ int xsp_recorder_finish(struct xsp_recorder *r, struct xsp_error *err)
 	if (rc == 0 && r->frames != NULL)
 		rc = xsp_frames_resolve(r->frames, FRAMES_LAST_NS, true);
 	if (rc == 0 && r->frames != NULL)
-		rc = xsp_frames_put_lines(r->frames, r->planner);
+		rc = xsp_sources_finish(r->sources, r->planner);
 	note_unnamed(r);
+	note_unread(r);
 	if (rc == 0 && xsp_overhead_is_on(r))
 		rc = xsp_recorder_put_held_back(r);
 	if (rc == 0)

@@ -259,12 +259,23 @@ static bool names_frames(const struct xsp_recorder *r)
 	return (o->details & XSP_DETAIL_STACKS) || copies_stacks(o);
 }
 
+static int make_frames(struct xsp_recorder *r, const struct xsp_recorder_options *o)
+{
+	const enum xsp_sources_when when = o->flight != NULL ? XSP_SOURCES_ON_DEMAND
+					   : o->capture_path == NULL || o->split
+						   ? XSP_SOURCES_NOW_AND_THEN
+						   : XSP_SOURCES_AT_END;
+	int rc = xsp_sources_new(r->writer, r->resolver, when, &r->sources);
+
+	return rc < 0 ? rc : xsp_frames_new(r->writer, r->resolver, r->sources, &r->frames);
+}
+
 static int make_parts(struct xsp_recorder *r, const struct xsp_recorder_options *o)
 {
 	int rc = xsp_resolver_new(xsp_broker_opener(r->broker), &r->resolver);
 
 	if (rc == 0 && names_frames(r))
-		rc = xsp_frames_new(r->writer, r->resolver, &r->frames);
+		rc = make_frames(r, o);
 	if (rc == 0 && copies_stacks(&o->attach))
 		rc = xsp_unwinder_new(r->resolver, &r->unwinder);
 	if (rc == 0 && o->selection.python)
@@ -345,6 +356,7 @@ void xsp_recorder_free(struct xsp_recorder *r)
 	xsp_drain_free(r->drain);
 	xsp_operators_free(r);
 	xsp_frames_free(r->frames);
+	xsp_sources_free(r->sources);
 	xsp_unwinder_free(r->unwinder);
 	xsp_host_functions_free(r->host_functions);
 	xsp_pythons_free(r->pythons);
@@ -489,6 +501,8 @@ int xsp_recorder_turn(struct xsp_recorder *r, int wait_ms, struct xsp_error *err
 		rc = xsp_recorder_measure(r, false);
 	if (rc == 0 && r->frames != NULL)
 		rc = xsp_frames_resolve(r->frames, FRAMES_NS, false);
+	if (rc == 0 && r->sources != NULL)
+		rc = xsp_sources_turn(r->sources, r->planner, false);
 	if (rc == 0 && r->pythons != NULL)
 		rc = xsp_pythons_turn(r->pythons);
 	if (rc == 0)

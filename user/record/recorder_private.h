@@ -97,7 +97,8 @@ struct xsp_recorder {
 	struct xsp_agent_rings *agents; /* NULL: operators have probes */
 	struct xsp_u64map operators; /* of the process that is looked at: address → probe */
 	struct xsp_resolver *resolver;
-	struct xsp_frames *frames; /* --stacks, --sample */
+	struct xsp_frames *frames; /* --stacks, --sample; with it the */
+	struct xsp_sources *sources;
 	struct xsp_unwinder *unwinder; /* --sample, --wait-stacks */
 	struct xsp_host_functions *host_functions; /* kernels' host functions */
 	struct xsp_pythons *pythons; /* --python, --sample */

@@ -217,6 +217,11 @@ const char *xsp_timeline_name(const struct xsp_timeline *t, xsp_name_id id);
 /* The function that a stack's address returns into. "": it is no return address, and the stack ends
  * there. NULL: the capture lacks its name. */
 const char *xsp_timeline_frame(const struct xsp_timeline *t, uint32_t pid, uint64_t address);
+/* All that stand for that address, the innermost first: the functions that the compiler inlined there, and then the
+ * one around them, which is that function. How many; 0: as "" or NULL above. */
+#define XSP_FRAME_FUNCTIONS (XSP_INLINED_DEPTH + 1)
+size_t xsp_timeline_functions(const struct xsp_timeline *t, uint32_t pid, uint64_t address,
+			      xsp_name_id ids[XSP_FRAME_FUNCTIONS]);
 size_t xsp_timeline_name_count(const struct xsp_timeline *t);
 /* Was all recorded between the two, without a pause of --max-overhead? */
 bool xsp_timeline_recorded(const struct xsp_timeline *t, uint64_t from_ns, uint64_t to_ns);

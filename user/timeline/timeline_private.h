@@ -175,6 +175,7 @@ struct xsp_timeline {
 	size_t named_probes;
 	struct xsp_u64map probe_texts; /* hash of a probe's name → name id */
 	struct xsp_u64map range_names; /* hash → name id */
+	bool inlined; /* the capture has names of inlined functions */
 	struct xsp_u64map range_texts; /* for ranges with a text: its hash → name id */
 	xsp_name_id first_range_name;
 	uint64_t *range_hashes; /* of name ids from first_range_name */
@@ -424,19 +425,27 @@ const struct open_span *xsp_row_innermost_kept(const struct row *row);
  * next ones: 0 or -ENOMEM. */
 int xsp_path_to(struct xsp_timeline *t, uint32_t pid, struct row *row, size_t depth,
 		const struct open_span *s);
+/* The functions that the compiler inlined at that address, the outermost first: how many. */
+size_t xsp_inlined_at(const struct xsp_timeline *t, enum xsp_address_name what, uint32_t pid,
+		      uint64_t address, xsp_name_id ids[XSP_INLINED_DEPTH]);
+/* So many of the innermost of `count` functions there are helpers: put into several functions, so that
+ * a place is better named by the one around them. */
+size_t xsp_inlined_helpers(const struct xsp_timeline *t, enum xsp_address_name what, uint32_t pid,
+			   uint64_t address, size_t count);
+/* Which of these functions at an address, the innermost first and `helpers` to begin with, is the
+ * program's own place, if the file is its own; `count`: none is. */
+size_t xsp_own_place(const struct xsp_timeline *t, const xsp_name_id *ids, size_t count,
+		     size_t helpers);
 /* Append functions to a path, given innermost first: Python frames; return addresses; functions by
- * name. */
+ * name. `own`: the function of the return address after these is in the path already, but not what
+ * is inlined there. */
 int xsp_path_push_python(struct xsp_timeline *t, struct name_path *path,
 			 const struct xsp_capture_python_frame *frames, uint32_t count);
 int xsp_path_push_frames(struct xsp_timeline *t, struct name_path *path, uint32_t pid,
-			 const uint64_t *frames, size_t count);
+			 const uint64_t *frames, size_t count, bool own);
 int xsp_path_push(struct name_path *path, const xsp_name_id *functions, size_t count);
-/* The name of the function that a frame of a stack returns into. 0 or -ENOMEM. */
-int xsp_frame_name(struct xsp_timeline *t, uint32_t pid, uint64_t frame, xsp_name_id *out);
-
-/* Is the function at that address of a stack, or of a sample, the program's own? False: nobody knows. */
-bool xsp_frame_is_own(const struct xsp_timeline *t, uint32_t pid, uint64_t address,
-		      const char *function);
+/* Is the file of that address of a stack, or of a sample, the program's own? False: nobody knows. */
+bool xsp_frame_is_own(const struct xsp_timeline *t, uint32_t pid, uint64_t address);
 
 /* The section STACK of a span, or of a sample in a span's form. */
 struct stack_frames {
@@ -445,9 +454,14 @@ struct stack_frames {
 	bool more; /* further out */
 };
 struct stack_frames xsp_stack_frames_of(const struct open_span *s);
-/* How many of them, from the innermost on, lie between it and the span around it (NULL: none). */
-size_t xsp_frames_between(const struct xsp_timeline *t, uint32_t pid, const struct open_span *s,
-			  const struct open_span *around);
+/* How many of them, from the innermost on, lie between it and the span around it (NULL: none). `own`:
+ * the next one returns into that span's function. */
+struct frames_between {
+	size_t count;
+	bool own;
+};
+struct frames_between xsp_frames_between(const struct xsp_timeline *t, uint32_t pid,
+					 const struct open_span *s, const struct open_span *around);
 
 /* The kernel's own functions in it, the innermost first: how many. */
 size_t xsp_kernel_functions(const struct xsp_timeline *t, const struct xsp_details *details,

@@ -28,21 +28,22 @@ int xsp_chrome_stack(struct xsp_export *x, const struct xsp_span *span,
 		     const struct xsp_section *section)
 {
 	const uint64_t *frame = xsp_section_data(section);
-	size_t count = xsp_section_length(section) / sizeof(*frame), i;
+	const size_t count = xsp_section_length(section) / sizeof(*frame);
 	/* Kineto's key belongs to the Python stack, if there is one */
 	const bool second = xsp_details_find(span->details, XSP_SECTION_PYTHON, NULL) != NULL;
+	const char *before = second ? ",\"Native call stack\":\"" : ",\"Call stack\":\"";
+	xsp_name_id ids[XSP_FRAME_FUNCTIONS];
+	bool any = false;
 
-	for (i = 0; i < count; i++) {
-		const char *name = xsp_timeline_frame(x->view.timeline, span->pid,
-						      XSP_FRAME_ADDRESS(frame[i]));
-		if (name == NULL || name[0] == '\0')
-			break;
-		xsp_out_text(x->out, i > 0    ? ";"
-				     : second ? ",\"Native call stack\":\""
-					      : ",\"Call stack\":\"");
-		xsp_out_json_part(x->out, name);
+	for (size_t i = 0, n = 1; i < count && n > 0; i++) {
+		n = xsp_timeline_functions(x->view.timeline, span->pid, XSP_FRAME_ADDRESS(frame[i]),
+					   ids);
+		for (size_t k = 0; k < n; k++, before = ";", any = true) {
+			xsp_out_text(x->out, before);
+			xsp_out_json_part(x->out, xsp_timeline_name(x->view.timeline, ids[k]));
+		}
 	}
-	xsp_out_text(x->out, i > 0 ? "\"" : "");
+	xsp_out_text(x->out, any ? "\"" : "");
 	return 0;
 }
 

@@ -18,7 +18,8 @@
 #include "capture/recent.h"
 #include "record/recorder_private.h"
 
-#define NAMES_NS 1000000000ULL /* a snapshot waits so long for names */
+#define NAMES_NS 1000000000ULL /* a snapshot waits so long for names, */
+#define SOURCES_NS 2000000000ULL /* and for what debug information says */
 #define FRESH_S 10 /* events may come so long after what they need */
 #define NICE 10 /* of the process that writes: the recording comes first */
 
@@ -260,6 +261,14 @@ static bool is_alive(const struct xsp_recorder *r)
 	return n < r->process_count;
 }
 
+static bool has_names(const struct xsp_recorder *r)
+{
+	const uint64_t waited = xsp_now_ns() - r->flight->asked_ns;
+
+	return r->frames == NULL || ((xsp_frames_pending(r->frames) == 0 || waited >= NAMES_NS) &&
+				     (!xsp_sources_pending(r->sources) || waited >= SOURCES_NS));
+}
+
 int xsp_flight_turn(struct xsp_recorder *r)
 {
 	struct xsp_flight *f = r->flight;
@@ -275,9 +284,9 @@ int xsp_flight_turn(struct xsp_recorder *r)
 		xsp_capture_prune(r->writer);
 	if (rc < 0 || !f->asked || f->writer != 0)
 		return rc;
-	if (r->frames != NULL && xsp_frames_pending(r->frames) > 0 && now - f->asked_ns < NAMES_NS)
-		return 0;
-	return begin_writing(r);
+	if (r->sources != NULL)
+		rc = xsp_sources_turn(r->sources, r->planner, true);
+	return rc == 0 && has_names(r) ? begin_writing(r) : rc;
 }
 
 int xsp_flight_last(struct xsp_recorder *r, const char *reason, const char *why)

@@ -8,11 +8,9 @@
 #include <string.h>
 
 #include "base/rows/grow.h"
-#include "base/rows/order.h"
 #include "base/text.h"
 #include "capture/capture.h"
 #include "catalog/own_code.h"
-#include "target/elf/lines.h"
 #include "xsptrace/programs.h"
 
 struct pending {
@@ -34,17 +32,11 @@ struct generated {
 /* Looks up the lines of so many callers of an allocation, from the innermost on: an allocator's caller is soon the
  * program's own. */
 #define LINE_FRAMES 8
-#define LINES_MS 5000U /* all together */
-struct wanted_line {
-	uint32_t pid;
-	uint64_t address; /* as in the stack */
-	struct xsp_module *module; /* NULL: of no file */
-	uint64_t addr; /* in it: the call */
-};
 
 struct xsp_frames {
 	struct xsp_capture_writer *writer;
 	struct xsp_resolver *resolver;
+	struct xsp_sources *sources;
 	struct xsp_u64map seen; /* by hash */
 	bool left; /* no room for more */
 	struct pending *pending;
@@ -53,14 +45,12 @@ struct xsp_frames {
 	struct generated *generated;
 	size_t generated_count, generated_room;
 	size_t again, again_left; /* the next one to name again, and how many are left */
-	struct wanted_line *lines;
-	size_t line_count, line_room;
 	size_t names; /* names in the maps at the last naming */
 	uint64_t looked_ns;
 };
 
 int xsp_frames_new(struct xsp_capture_writer *writer, struct xsp_resolver *resolver,
-		   struct xsp_frames **out)
+		   struct xsp_sources *sources, struct xsp_frames **out)
 {
 	struct xsp_frames *f = calloc(1, sizeof(*f));
 
@@ -69,6 +59,7 @@ int xsp_frames_new(struct xsp_capture_writer *writer, struct xsp_resolver *resol
 		return -ENOMEM;
 	f->writer = writer;
 	f->resolver = resolver;
+	f->sources = sources;
 	return 0;
 }
 
@@ -79,7 +70,6 @@ void xsp_frames_free(struct xsp_frames *f)
 	xsp_u64map_free(&f->seen);
 	free(f->pending);
 	free(f->generated);
-	free(f->lines);
 	free(f);
 }
 
@@ -97,9 +87,6 @@ static int see(struct xsp_frames *f, enum xsp_address_name what, uint32_t pid, u
 	}
 	if (xsp_u64map_set(&f->seen, hash, 1) < 0)
 		return -ENOMEM;
-	if (what == XSP_NAME_OF_LINE)
-		return XSP_APPEND(f->lines, f->line_room, f->line_count,
-				  (struct wanted_line){.pid = pid, .address = address});
 	return XSP_APPEND(
 		f->pending, f->room, f->count,
 		(struct pending){
@@ -137,7 +124,8 @@ int xsp_frames_see(struct xsp_frames *f, const struct xsp_event *e)
 				 is_standing(e, frame[i], i));
 		for (size_t i = 0;
 		     e->kind == XSP_EVENT_MEMORY && i < n && i < LINE_FRAMES && rc == 0; i++)
-			rc = see(f, XSP_NAME_OF_LINE, e->tgid, XSP_FRAME_ADDRESS(frame[i]), false);
+			rc = see(f, XSP_NAME_OF_LINE, e->tgid, XSP_FRAME_ADDRESS(frame[i]),
+				 is_standing(e, frame[i], i));
 	}
 	return rc;
 }
@@ -157,7 +145,8 @@ static int put(struct xsp_frames *f, const struct pending *p, const char *text)
 	return xsp_capture_put_address_name(f->writer, p->what, p->pid, p->address, text);
 }
 
-/* The file says whose code it is. */
+/* The file says whose code it is. What debug information says is of use only there, and not in an interpreter, for which
+ * lines of its program stand. */
 static int put_file(struct xsp_frames *f, const struct pending *p)
 {
 	char path[512];
@@ -170,14 +159,22 @@ static int put_file(struct xsp_frames *f, const struct pending *p)
 						    XSP_NAME_OF_FILE, p->pid, p->address);
 	if (xsp_u64map_set(&f->seen, hash, 1) < 0)
 		return -ENOMEM;
-	return xsp_capture_put_address_name(f->writer, XSP_NAME_OF_FILE, p->pid, p->address, path);
+	int rc =
+		xsp_capture_put_address_name(f->writer, XSP_NAME_OF_FILE, p->pid, p->address, path);
+	if (rc < 0 || xsp_is_of_interpreter(path))
+		return rc;
+	const bool code = p->what == XSP_NAME_OF_CODE;
+	return xsp_sources_want(f->sources, code ? XSP_NAME_OF_INLINED_CODE : XSP_NAME_OF_INLINED,
+				p->pid, p->address, code || p->standing);
 }
 
 static int name(struct xsp_frames *f, const struct pending *p)
 {
 	char text[1024];
-	int rc = resolve(f, p, text, sizeof(text));
 
+	if (p->what == XSP_NAME_OF_LINE)
+		return xsp_sources_want(f->sources, p->what, p->pid, p->address, p->standing);
+	int rc = resolve(f, p, text, sizeof(text));
 	if (rc == XSP_RESOLVED_GENERATED &&
 	    XSP_APPEND(f->generated, f->generated_room, f->generated_count,
 		       (struct generated){*p, xsp_text_hash(text, strlen(text))}) < 0)
@@ -242,7 +239,7 @@ int xsp_frames_resolve(struct xsp_frames *f, uint64_t budget_ns, bool last)
 
 bool xsp_frames_forget(struct xsp_frames *f, uint64_t hash)
 {
-	return xsp_u64map_remove(&f->seen, hash);
+	return xsp_u64map_remove(&f->seen, hash) || xsp_sources_forget(f->sources, hash);
 }
 
 size_t xsp_frames_pending(const struct xsp_frames *f)
@@ -258,73 +255,4 @@ bool xsp_frames_left(const struct xsp_frames *f)
 size_t xsp_frames_unnamed(const struct xsp_frames *f)
 {
 	return f->unnamed;
-}
-
-/* ---- lines ---- */
-
-static XSP_ORDER(by_place, struct wanted_line,
-		 XSP_COMPARE((uintptr_t)x->module, (uintptr_t)y->module) ?: XSP_RISING(addr));
-
-static void find_places(struct xsp_frames *f)
-{
-	for (size_t i = 0; i < f->line_count; i++) {
-		struct wanted_line *w = &f->lines[i];
-		const bool stood = (w->address & XSP_FRAME_INTERRUPTED) != 0;
-		xsp_resolve_learned(f->resolver, (pid_t)w->pid, w->address & ~XSP_FRAME_INTERRUPTED,
-				    &w->module, &w->addr);
-		w->addr -= stood ? 0 : 1; /* the call */
-	}
-	if (f->line_count > 0)
-		qsort(f->lines, f->line_count, sizeof(*f->lines), by_place);
-}
-
-static int put_line(struct xsp_frames *f, const struct wanted_line *w,
-		    const struct xsp_code_line *line)
-{
-	char text[1100];
-
-	if (line->path == NULL || strlen(line->path) > 1000)
-		return 0;
-	snprintf(text, sizeof(text), "%s\n%d", line->path, line->line);
-	return xsp_capture_put_address_name(f->writer, XSP_NAME_OF_LINE, w->pid, w->address, text);
-}
-
-/* Those of one file. */
-static int put_lines_of(struct xsp_frames *f, struct xsp_planner *planner,
-			const struct wanted_line *w, size_t count, unsigned limit_ms)
-{
-	struct xsp_code_line *lines = calloc(count, sizeof(*lines));
-	int fd = lines != NULL ? xsp_module_descriptor(w->module) : -ENOMEM, rc = 0;
-
-	for (size_t i = 0; lines != NULL && i < count; i++)
-		lines[i].addr = w[i].addr;
-	if (fd >= 0)
-		xsp_planner_lines(planner, fd, xsp_module_display_path(w->module), lines, count,
-				  limit_ms);
-	for (size_t i = 0; lines != NULL && i < count; i++) {
-		if (rc == 0)
-			rc = put_line(f, &w[i], &lines[i]);
-		free(lines[i].path);
-	}
-	free(lines);
-	return fd == -ENOMEM ? fd : rc;
-}
-
-int xsp_frames_put_lines(struct xsp_frames *f, struct xsp_planner *planner)
-{
-	const uint64_t end = xsp_now_ns() + LINES_MS * 1000000ULL;
-	int rc = 0;
-
-	find_places(f);
-	for (size_t i = 0, n; i < f->line_count && rc == 0; i += n) {
-		const uint64_t now = xsp_now_ns();
-		for (n = 1; n < XSP_PLANNER_LINES && i + n < f->line_count &&
-			    f->lines[i + n].module == f->lines[i].module;)
-			n++;
-		if (f->lines[i].module != NULL && now < end)
-			rc = put_lines_of(f, planner, &f->lines[i], n,
-					  (unsigned)((end - now) / 1000000));
-	}
-	f->line_count = 0;
-	return rc;
 }

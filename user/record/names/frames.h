@@ -6,8 +6,8 @@
 #ifndef XSP_RECORD_FRAMES_H
 #define XSP_RECORD_FRAMES_H
 
-#include "attach/planner.h"
 #include "capture/capture.h"
+#include "record/names/sources.h"
 #include "target/resolve.h"
 
 struct xsp_frames;
@@ -16,8 +16,9 @@ struct xsp_frames;
  * must not fill the memory. */
 #define XSP_FRAMES_MAX (1U << 20)
 
+/* All are borrowed; `sources` is asked about the addresses that get names. */
 int xsp_frames_new(struct xsp_capture_writer *writer, struct xsp_resolver *resolver,
-		   struct xsp_frames **out);
+		   struct xsp_sources *sources, struct xsp_frames **out);
 void xsp_frames_free(struct xsp_frames *f); /* NULL is allowed */
 
 /* Remembers the new addresses of an event's stack. 0 or -ENOMEM. The hot path. */
@@ -36,8 +37,5 @@ size_t xsp_frames_pending(const struct xsp_frames *f); /* addresses without name
 bool xsp_frames_left(const struct xsp_frames *f);
 /* So many found no time in the `last` budget. */
 size_t xsp_frames_unnamed(const struct xsp_frames *f);
-
-/* The lines of allocating code, as far as debug information yields them in some seconds. 0 or a negative errno. */
-int xsp_frames_put_lines(struct xsp_frames *f, struct xsp_planner *planner);
 
 #endif

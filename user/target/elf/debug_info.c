@@ -2,6 +2,7 @@
 #include "target/elf/debug_info.h"
 
 #include <dwarf.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -34,8 +35,8 @@ bool xsp_line_of_call(Dwarf_Die *unit, Dwarf_Die *inlined, const char **path, in
 	return *path != NULL;
 }
 
-/* Is there debug information in the file, and not more than may be read? */
-static bool is_readable(const struct xsp_elf *elf)
+/* Is there debug information in the file, and not more than may be read? 0, -ENOENT or -EFBIG */
+static int check(const struct xsp_elf *elf)
 {
 	uint64_t size = 0;
 	bool found = false;
@@ -47,11 +48,11 @@ static bool is_readable(const struct xsp_elf *elf)
 		    (strncmp(name, ".debug_", 7) != 0 && strncmp(name, ".zdebug_", 8) != 0))
 			continue;
 		found |= strcmp(strchr(name, '_'), "_info") == 0;
-		if (h->sh_size > DEBUG_MAX - size)
-			return false;
-		size += h->sh_size;
+		size = h->sh_size > DEBUG_MAX - size ? DEBUG_MAX + 1 : size + h->sh_size;
+		if (size > DEBUG_MAX)
+			return -EFBIG;
 	}
-	return found;
+	return found ? 0 : -ENOENT;
 }
 
 /* Terminates the last text of each section in our copy: libdw does not check, and would read beyond
@@ -73,7 +74,7 @@ static void end_texts(Elf *elf)
 	}
 }
 
-static void look_at(const struct xsp_elf *file, void (*look)(void *ctx, Dwarf *dwarf), void *ctx)
+static int look_at(const struct xsp_elf *file, void (*look)(void *ctx, Dwarf *dwarf), void *ctx)
 {
 	size_t size;
 	uint8_t *copy = xsp_elf_expand(file, DEBUG_MAX, &size);
@@ -87,20 +88,25 @@ static void look_at(const struct xsp_elf *file, void (*look)(void *ctx, Dwarf *d
 		end_texts(elf);
 		look(ctx, dwarf);
 	}
+	const int rc = dwarf != NULL ? 0 : -ENOENT;
 	dwarf_end(dwarf);
 	elf_end(elf);
 	free(copy);
+	return rc;
 }
 
-void xsp_module_debug_info(struct xsp_module *m, void (*look)(void *ctx, Dwarf *dwarf), void *ctx)
+int xsp_module_debug_info(struct xsp_module *m, void (*look)(void *ctx, Dwarf *dwarf), void *ctx)
 {
 	struct xsp_elf separate;
+	int rc = check(&m->elf);
 
-	if (is_readable(&m->elf)) {
-		look_at(&m->elf, look, ctx);
-	} else if (xsp_module_debug_file(m, &separate)) {
-		if (is_readable(&separate))
-			look_at(&separate, look, ctx);
-		xsp_elf_close(&separate);
-	}
+	if (rc == 0)
+		return look_at(&m->elf, look, ctx);
+	if (!xsp_module_debug_file(m, &separate))
+		return rc;
+	rc = check(&separate);
+	if (rc == 0)
+		rc = look_at(&separate, look, ctx);
+	xsp_elf_close(&separate);
+	return rc;
 }

@@ -34,29 +34,6 @@ static bool out_of_time(struct search *s)
 
 /* ---- names ---- */
 
-static const char *linkage_name(Dwarf_Die *die)
-{
-	Dwarf_Attribute a;
-	const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &a));
-
-	return name != NULL
-		       ? name
-		       : dwarf_formstring(dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &a));
-}
-
-/* The name as a pattern would write it; "" if there is none. */
-static void show_name(Dwarf_Die *die, const char *scope, char *text, size_t size)
-{
-	const char *linkage = linkage_name(die), *name = dwarf_diename(die);
-	char *demangled = linkage != NULL ? xsp_demangle(linkage, false) : NULL;
-
-	if (linkage != NULL)
-		snprintf(text, size, "%s", demangled != NULL ? demangled : linkage);
-	else
-		snprintf(text, size, "%s%s", scope, name != NULL ? name : "");
-	free(demangled);
-}
-
 static XSP_ORDER(by_offset, Dwarf_Off, XSP_COMPARE(*x, *y));
 
 /* Does this attribute refer to an entry that the pattern names? */
@@ -75,7 +52,7 @@ static bool leads_to_named(const struct search *s, Dwarf_Die *die, unsigned attr
  * inside. */
 static bool is_named(const struct search *s, Dwarf_Die *die)
 {
-	const char *linkage = linkage_name(die), *name = dwarf_diename(die);
+	const char *linkage = xsp_die_linkage(die), *name = dwarf_diename(die);
 	char full[sizeof(s->scope) + 512];
 
 	if (linkage != NULL)
@@ -121,14 +98,6 @@ struct level {
 	size_t scope; /* the length of search.scope outside this level */
 };
 
-/* The next entry of the level. A file may claim that it comes before the current one. */
-static bool next_sibling(struct level *l)
-{
-	Dwarf_Off here = dwarf_dieoffset(&l->die);
-
-	return dwarf_siblingof(&l->die, &l->die) == 0 && dwarf_dieoffset(&l->die) > here;
-}
-
 static void enter_scope(struct search *s, struct level *l)
 {
 	int tag = dwarf_tag(&l->die);
@@ -163,7 +132,7 @@ static void walk(struct search *s, Dwarf_Die *unit, bool into_code, visit_fn *vi
 			depth++;
 			continue;
 		}
-		while (depth > 0 && !next_sibling(&levels[depth]))
+		while (depth > 0 && !xsp_die_next(&levels[depth].die))
 			depth--;
 		if (depth == 0)
 			return;
@@ -204,7 +173,7 @@ static void add_caller(struct search *s, const struct level *levels, Dwarf_Die *
 	const char *path;
 	char name[sizeof(o->callers[0].name)];
 
-	show_name(function, "", name, sizeof(name));
+	xsp_die_name(function, 0, name, sizeof(name));
 	for (size_t i = 0; name[0] != '\0' && i < XSP_INLINED_CALLERS; i++) {
 		if (strcmp(o->callers[i].name, name) == 0)
 			return;
@@ -235,7 +204,7 @@ static void count_place(struct search *s, struct level *levels, size_t depth)
 	if (function == NULL ||
 	    (!dwarf_hasattr(function, DW_AT_low_pc) && !dwarf_hasattr(function, DW_AT_ranges)))
 		return;
-	show_name(die, "", name, sizeof(name));
+	xsp_die_name(die, 0, name, sizeof(name));
 	if (o->places++ == 0)
 		memcpy(o->name, name, sizeof(name));
 	else if (strcmp(o->name, name) != 0)

@@ -181,29 +181,38 @@ static void join_line(struct xsp_timeline *t, uint32_t pid, uint64_t address,
 
 #define PLACE_FRAMES 4
 
-/* "grow (grow.c:12) <- load <- main": the program's own innermost functions. If it has none, the
- * innermost of all. */
+/* "grow (grow.c:12) <- load <- main". `skip`: not the functions of an allocator before them. False: all are such. */
+static bool join_functions(struct xsp_timeline *t, uint32_t pid, const uint64_t *frame,
+			   size_t count, bool skip, struct xsp_memory_site *site, char *text,
+			   size_t size)
+{
+	xsp_name_id ids[XSP_FRAME_FUNCTIONS];
+	size_t shown = 0, n;
+
+	for (size_t i = 0; i < count && shown < PLACE_FRAMES; i++) {
+		const uint64_t address = XSP_FRAME_ADDRESS(frame[i]);
+		if ((n = xsp_timeline_functions(t, pid, address, ids)) == 0)
+			return true;
+		for (size_t k = 0; k < n && shown < PLACE_FRAMES; k++) {
+			const char *name = xsp_timeline_name(t, ids[k]);
+			if (skip && (xsp_wait_is_primitive(name) || xsp_is_allocating(name)))
+				continue;
+			skip = false;
+			xsp_join(text, size, " <- ", "%s", name);
+			shown++;
+			if (site->file == 0 && k == 0) /* the line is of the innermost */
+				join_line(t, pid, address, site, text, size);
+		}
+	}
+	return shown > 0;
+}
+
+/* The program's own innermost functions. If it has none, the innermost of all. */
 static void name_functions(struct xsp_timeline *t, uint32_t pid, const uint64_t *frame,
 			   size_t count, struct xsp_memory_site *site, char *text, size_t size)
 {
-	size_t first = 0;
-
-	while (first < count) {
-		const char *name = xsp_timeline_frame(t, pid, XSP_FRAME_ADDRESS(frame[first]));
-		if (name == NULL || !(xsp_wait_is_primitive(name) || xsp_is_allocating(name)))
-			break;
-		first++;
-	}
-	if (first == count)
-		first = 0;
-	for (size_t i = first; i < count && i < first + PLACE_FRAMES; i++) {
-		const char *name = xsp_timeline_frame(t, pid, XSP_FRAME_ADDRESS(frame[i]));
-		if (name == NULL || name[0] == '\0')
-			break;
-		xsp_join(text, size, " <- ", "%s", name);
-		if (site->file == 0)
-			join_line(t, pid, XSP_FRAME_ADDRESS(frame[i]), site, text, size);
-	}
+	if (!join_functions(t, pid, frame, count, true, site, text, size))
+		join_functions(t, pid, frame, count, false, site, text, size);
 }
 
 static int add_native(struct xsp_timeline *t, uint32_t pid, const struct xsp_section *stack,

@@ -81,6 +81,7 @@ int xsp_names_begin(struct xsp_timeline *t, struct xsp_error *err)
 		t->first_range_name = (xsp_name_id)t->name_count;
 	const struct xsp_capture_name *names;
 	size_t count = xsp_capture_names(t->reader, &names);
+	t->inlined = xsp_capture_info(t->reader, XSP_INFO_INLINED) != NULL;
 	rc = 0;
 	for (size_t i = 0; i < count && rc == 0; i++)
 		rc = xsp_names_add(t, names[i].hash, names[i].text, strlen(names[i].text),

@@ -30,13 +30,68 @@ const char *xsp_timeline_frame(const struct xsp_timeline *t, uint32_t pid, uint6
 	return xsp_names_text(t, xsp_timeline_address_hash(t, XSP_NAME_OF_RETURN, pid, address));
 }
 
-bool xsp_frame_is_own(const struct xsp_timeline *t, uint32_t pid, uint64_t address,
-		      const char *function)
+size_t xsp_inlined_at(const struct xsp_timeline *t, enum xsp_address_name what, uint32_t pid,
+		      uint64_t address, xsp_name_id ids[XSP_INLINED_DEPTH])
+{
+	const uint64_t key = xsp_capture_address_key(t->reader);
+	const uint32_t *id;
+	unsigned n = 0;
+
+	while (t->inlined && n < XSP_INLINED_DEPTH &&
+	       (id = xsp_u64map_get(&t->range_names,
+				    xsp_inlined_name_hash(key, what, pid, address, n))) != NULL)
+		ids[n++] = *id;
+	return n;
+}
+
+size_t xsp_inlined_helpers(const struct xsp_timeline *t, enum xsp_address_name what, uint32_t pid,
+			   uint64_t address, size_t count)
+{
+	const uint64_t key = xsp_capture_address_key(t->reader);
+	const char *text =
+		count > 0 ? xsp_names_text(t, xsp_inlined_name_hash(key, what, pid, address,
+								    XSP_INLINED_HELPERS))
+			  : NULL;
+	const size_t helpers = text != NULL ? strtoul(text, NULL, 10) : 0;
+
+	return helpers < count ? helpers : count;
+}
+
+/* The innermost one that is no helper, or else of the helpers. */
+size_t xsp_own_place(const struct xsp_timeline *t, const xsp_name_id *ids, size_t count,
+		     size_t helpers)
+{
+	for (size_t i = helpers; i < count; i++)
+		if (xsp_is_own_function(xsp_timeline_name(t, ids[i] & ~XSP_PATH_FRAME)))
+			return i;
+	for (size_t i = 0; i < helpers; i++)
+		if (xsp_is_own_function(xsp_timeline_name(t, ids[i] & ~XSP_PATH_FRAME)))
+			return i;
+	return count;
+}
+
+size_t xsp_timeline_functions(const struct xsp_timeline *t, uint32_t pid, uint64_t address,
+			      xsp_name_id ids[XSP_FRAME_FUNCTIONS])
+{
+	const uint32_t *around = xsp_u64map_get(
+		&t->range_names, xsp_timeline_address_hash(t, XSP_NAME_OF_RETURN, pid, address));
+	xsp_name_id inlined[XSP_INLINED_DEPTH];
+
+	if (around == NULL || t->names[*around] == NULL || t->names[*around][0] == '\0')
+		return 0;
+	const size_t n = xsp_inlined_at(t, XSP_NAME_OF_INLINED, pid, address, inlined);
+	for (size_t i = 0; i < n; i++)
+		ids[i] = inlined[n - 1 - i];
+	ids[n] = *around;
+	return n + 1;
+}
+
+bool xsp_frame_is_own(const struct xsp_timeline *t, uint32_t pid, uint64_t address)
 {
 	const char *path =
 		xsp_names_text(t, xsp_timeline_address_hash(t, XSP_NAME_OF_FILE, pid, address));
 
-	return path != NULL && xsp_is_own_file(path, strlen(path)) && xsp_is_own_function(function);
+	return path != NULL && xsp_is_own_file(path, strlen(path));
 }
 
 size_t xsp_kernel_functions(const struct xsp_timeline *t, const struct xsp_details *details,
@@ -61,8 +116,8 @@ size_t xsp_kernel_functions(const struct xsp_timeline *t, const struct xsp_detai
  * the function's own; otherwise its name decides. Without frame pointers some are missing. What is
  * no return address ends the stack.
  */
-size_t xsp_frames_between(const struct xsp_timeline *t, uint32_t pid, const struct open_span *s,
-			  const struct open_span *around)
+struct frames_between xsp_frames_between(const struct xsp_timeline *t, uint32_t pid,
+					 const struct open_span *s, const struct open_span *around)
 {
 	const struct stack_frames own_frames = xsp_stack_frames_of(s), *stack = &own_frames;
 	const char *name = NULL, *last = NULL;
@@ -79,16 +134,10 @@ size_t xsp_frames_between(const struct xsp_timeline *t, uint32_t pid, const stru
 		last = name;
 	}
 	if (n == 0 || around == NULL || around->range)
-		return n;
-	const bool own = n < stack->count && at == around->sp;
-	return own || strcmp(last, t->names[t->probe_names[around->probe]]) == 0 ? n - 1 : n;
-}
-
-int xsp_frame_name(struct xsp_timeline *t, uint32_t pid, uint64_t frame, xsp_name_id *out)
-{
-	return xsp_names_of_hash(
-		t, xsp_timeline_address_hash(t, XSP_NAME_OF_RETURN, pid, XSP_FRAME_ADDRESS(frame)),
-		out);
+		return (struct frames_between){n, false};
+	const bool own = (n < stack->count && at == around->sp) ||
+			 strcmp(last, t->names[t->probe_names[around->probe]]) == 0;
+	return (struct frames_between){own ? n - 1 : n, own};
 }
 
 /* ---- paths ---- */
@@ -116,16 +165,32 @@ int xsp_path_push_python(struct xsp_timeline *t, struct name_path *path,
 	return rc;
 }
 
-int xsp_path_push_frames(struct xsp_timeline *t, struct name_path *path, uint32_t pid,
-			 const uint64_t *frames, size_t count)
+static int push_inlined(struct xsp_timeline *t, struct name_path *path, uint32_t pid,
+			uint64_t address)
 {
-	xsp_name_id id;
+	xsp_name_id ids[XSP_INLINED_DEPTH];
+	const size_t n = xsp_inlined_at(t, XSP_NAME_OF_INLINED, pid, address, ids);
 	int rc = 0;
 
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = xsp_path_push(path, &ids[i], 1);
+	return rc;
+}
+
+int xsp_path_push_frames(struct xsp_timeline *t, struct name_path *path, uint32_t pid,
+			 const uint64_t *frames, size_t count, bool own)
+{
+	xsp_name_id id;
+	int rc = own ? push_inlined(t, path, pid, XSP_FRAME_ADDRESS(frames[count])) : 0;
+
 	for (size_t i = count; i > 0 && rc == 0; i--) {
-		rc = xsp_frame_name(t, pid, frames[i - 1], &id);
+		const uint64_t address = XSP_FRAME_ADDRESS(frames[i - 1]);
+		rc = xsp_names_of_hash(
+			t, xsp_timeline_address_hash(t, XSP_NAME_OF_RETURN, pid, address), &id);
 		if (rc == 0)
 			rc = xsp_path_push(path, &id, 1);
+		if (rc == 0)
+			rc = push_inlined(t, path, pid, address);
 	}
 	return rc;
 }
@@ -138,10 +203,11 @@ static int append(struct xsp_timeline *t, struct row *row, uint32_t pid, size_t 
 	const struct xsp_capture_python_frame *python;
 	const uint32_t n = xsp_python_between(t, row, depth, s, &python);
 	int rc = xsp_path_push_python(t, &row->path, python, n);
+	const struct frames_between between = xsp_frames_between(t, pid, s, around);
 
 	return rc < 0 ? rc
 		      : xsp_path_push_frames(t, &row->path, pid, xsp_stack_frames_of(s).frames,
-					     xsp_frames_between(t, pid, s, around));
+					     between.count, between.own);
 }
 
 int xsp_path_to(struct xsp_timeline *t, uint32_t pid, struct row *row, size_t depth,

@@ -20,6 +20,14 @@ struct place {
 	xsp_name_id function, file;
 };
 
+/* Where a sample found its thread: the function, and what is inlined there, the outermost first. */
+struct spot {
+	struct place place;
+	uint64_t address;
+	xsp_name_id inlined[XSP_INLINED_DEPTH];
+	size_t count;
+};
+
 struct xsp_samples {
 	const char *clock; /* "cpu-clock 99" */
 	struct name_path path;
@@ -133,6 +141,15 @@ static int place_of(struct xsp_timeline *t, uint32_t pid, uint64_t address, stru
 	return xsp_tally_row(&s->places, hash, out) == NULL ? -ENOMEM : 0;
 }
 
+static int spot_of(struct xsp_timeline *t, uint32_t pid, uint64_t address, struct spot *out)
+{
+	int rc = place_of(t, pid, address, &out->place);
+
+	out->address = address;
+	out->count = xsp_inlined_at(t, XSP_NAME_OF_INLINED_CODE, pid, address, out->inlined);
+	return rc;
+}
+
 /* ---- the path ---- */
 
 static int push(struct xsp_samples *s, xsp_name_id function)
@@ -212,35 +229,67 @@ static bool is_evaluator(const char *name)
 	return strncmp(name, "_PyEval_EvalFrameDefault", 24) == 0;
 }
 
-/* The callers to show, the innermost first: up to the span around, or to the interpreter. */
-static size_t callers(const struct xsp_timeline *t, uint32_t pid, const struct stack_frames *stack,
-		      size_t between, bool python)
+/* The callers that are shown. */
+struct shown {
+	const uint64_t *frames; /* innermost first */
+	size_t count;
+	bool own; /* of the next one only what is inlined there */
+};
+
+/* Up to the span around, or to the interpreter. */
+static struct shown callers_of(const struct xsp_timeline *t, uint32_t pid,
+			       const struct stack_frames *stack, struct frames_between between,
+			       bool python)
 {
 	size_t n = 0;
 
-	while (n < between) {
+	while (n < between.count) {
 		const char *name = xsp_timeline_frame(t, pid, XSP_FRAME_ADDRESS(stack->frames[n]));
 		if (python && name != NULL && is_evaluator(name))
 			break;
 		n++;
 	}
-	return n;
+	return (struct shown){stack->frames, n, between.own && n == between.count};
 }
 
-/* The innermost of the program's own among the function where the sample is, which is `address`, and its n callers: 0, 1, ...;
- * -1: none is known. */
-static long find_own(const struct xsp_timeline *t, uint32_t pid, uint64_t address,
-		     const struct place *place, const struct stack_frames *stack, size_t n)
+/* The functions that the path has for an address. */
+struct part {
+	uint32_t end; /* the path ends there, or goes on with other addresses' */
+	uint32_t count;
+	uint32_t inlined; /* the last ones of these */
+};
+
+/* 1 + the index in the path of the one that is the program's own place; 0: none is. */
+static uint32_t own_in(const struct xsp_timeline *t, enum xsp_address_name what, uint32_t pid,
+		       uint64_t address, struct part part)
 {
-	if (xsp_frame_is_own(t, pid, address, xsp_timeline_name(t, place->function)))
+	const xsp_name_id *end = t->samples->path.ids + part.end;
+	xsp_name_id ids[XSP_FRAME_FUNCTIONS];
+
+	if (!xsp_frame_is_own(t, pid, address))
 		return 0;
-	for (size_t i = 0; i < n; i++) {
-		const uint64_t at = XSP_FRAME_ADDRESS(stack->frames[i]);
-		const char *name = xsp_timeline_frame(t, pid, at);
-		if (name != NULL && xsp_frame_is_own(t, pid, at, name))
-			return (long)i + 1;
+	for (uint32_t i = 0; i < part.count; i++)
+		ids[i] = *--end;
+	const size_t own = xsp_own_place(t, ids, part.count,
+					 xsp_inlined_helpers(t, what, pid, address, part.inlined));
+	return own < part.count ? part.end - (uint32_t)own : 0;
+}
+
+/* The same of where the sample is, with which the path ends, and of its callers. */
+static uint32_t find_own(const struct xsp_timeline *t, uint32_t pid, uint64_t address,
+			 struct part part, const struct shown *callers)
+{
+	xsp_name_id ids[XSP_INLINED_DEPTH];
+	uint32_t found = own_in(t, XSP_NAME_OF_INLINED_CODE, pid, address, part);
+
+	for (size_t i = 0; i < callers->count + callers->own && found == 0; i++) {
+		const uint64_t at = XSP_FRAME_ADDRESS(callers->frames[i]);
+		part.end -= part.count;
+		part.inlined = (uint32_t)xsp_inlined_at(t, XSP_NAME_OF_INLINED, pid, at, ids);
+		part.count = part.inlined + (i < callers->count);
+		found = own_in(t, XSP_NAME_OF_INLINED, pid, at, part);
 	}
-	return -1;
+	return found;
 }
 
 /* A call of Python's, which its native functions belong to. */
@@ -251,33 +300,51 @@ static int push_call(struct xsp_timeline *t, uint64_t call)
 	return call != 0 ? xsp_path_push_python(t, &t->samples->path, &frame, 1) : 0;
 }
 
+/* Where the sample is. */
+static int push_spot(struct xsp_timeline *t, const struct spot *spot,
+		     const struct open_span *around, bool called, struct part *out)
+{
+	const struct place *place = &spot->place;
+	/* the span's own function is there already */
+	const bool there = !called && around != NULL && !around->range &&
+			   strcmp(xsp_timeline_name(t, place->function),
+				  xsp_timeline_name(t, t->probe_names[around->probe])) == 0;
+	int rc = there ? 0 : push(t->samples, place->function);
+
+	for (size_t i = 0; i < spot->count && rc == 0; i++)
+		rc = push(t->samples, spot->inlined[i]);
+	out->inlined = (uint32_t)spot->count;
+	out->count = out->inlined + !there;
+	out->end = t->samples->path.length;
+	return rc;
+}
+
 static int push_native(struct xsp_timeline *t, struct thread *th, struct row *row,
-		       const struct open_span *at, const struct place *place, uint64_t address,
-		       uint64_t call, struct xsp_sample *s)
+		       const struct open_span *at, const struct spot *spot, uint64_t call,
+		       struct xsp_sample *s)
 {
 	const bool python = s->line != 0;
 	const struct open_span *around = row->count > 0 ? &row->spans[row->count - 1] : NULL;
 	const struct stack_frames stack = xsp_stack_frames_of(at);
-	const size_t between = xsp_frames_between(t, th->pid, at, around);
-	const bool leaf = python && is_evaluator(xsp_timeline_name(t, place->function));
-	const size_t n = leaf ? 0 : callers(t, th->pid, &stack, between, python);
-	int rc = stack.more && n == stack.count ? push_named(t, "[stack beyond what is read of it]")
-						: 0;
+	const bool leaf = python && is_evaluator(xsp_timeline_name(t, spot->place.function));
+	const struct shown shown =
+		leaf ? (struct shown){NULL, 0, false}
+		     : callers_of(t, th->pid, &stack, xsp_frames_between(t, th->pid, at, around),
+				  python);
+	int rc = stack.more && shown.count == stack.count
+			 ? push_named(t, "[stack beyond what is read of it]")
+			 : 0;
+	struct part part;
 
 	if (rc == 0 && !leaf)
 		rc = push_call(t, call);
 	if (rc == 0)
-		rc = xsp_path_push_frames(t, &t->samples->path, th->pid, stack.frames, n);
-	/* the span's own function is there already */
-	if (n == 0 && around != NULL && !around->range &&
-	    strcmp(xsp_timeline_name(t, place->function),
-		   xsp_timeline_name(t, t->probe_names[around->probe])) == 0)
-		return rc;
+		rc = xsp_path_push_frames(t, &t->samples->path, th->pid, shown.frames, shown.count,
+					  shown.own);
 	if (rc == 0)
-		rc = push(t->samples, place->function);
-	const long own = t->places_wanted ? find_own(t, th->pid, address, place, &stack, n) : -1;
-	if (own >= 0)
-		s->own_function = t->samples->path.length - (uint32_t)own;
+		rc = push_spot(t, spot, around, shown.count > 0, &part);
+	if (rc == 0 && t->places_wanted)
+		s->own_function = find_own(t, th->pid, spot->address, part, &shown);
 	return rc;
 }
 
@@ -338,7 +405,7 @@ static int on_sample(struct xsp_timeline *t, struct thread *th, const struct xsp
 		     const struct open_span *at)
 {
 	struct row *row = th->rows[th->current];
-	struct place place;
+	struct spot spot;
 	uint64_t call = 0;
 	struct xsp_sample s = {.time_ns = e->head.time_ns,
 			       .period_ns = e->period_ns,
@@ -347,19 +414,19 @@ static int on_sample(struct xsp_timeline *t, struct thread *th, const struct xsp
 			       .kernel = e->kernel != 0,
 			       .ends_early = ends_early(t, th->pid, at),
 			       .beyond = xsp_stack_frames_of(at).more};
-	int rc = place_of(t, th->pid, e->address, &place);
+	int rc = spot_of(t, th->pid, e->address, &spot);
 
 	t->samples->path.length = 0;
 	if (rc == 0)
 		rc = push_spans(t, th, row, at, &s, &call);
 	if (rc == 0)
-		rc = push_native(t, th, row, at, &place, e->address, call, &s);
+		rc = push_native(t, th, row, at, &spot, call, &s);
 	if (rc == 0 && s.kernel)
 		rc = push_kernel(t, e, at, &s);
 	if (rc < 0)
 		return rc;
-	s.function = place.function;
-	s.file = place.file;
+	s.function = spot.count > 0 ? spot.inlined[spot.count - 1] : spot.place.function;
+	s.file = spot.place.file;
 	const struct open_span *inner = xsp_charge_call(t, row), *any = xsp_row_innermost_kept(row);
 	s.in_span = inner != NULL;
 	s.span = inner != NULL && any != NULL && any->place == 0 ? inner->name + 1 : 0;

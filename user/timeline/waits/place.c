@@ -50,36 +50,53 @@ int xsp_python_place(struct xsp_timeline *t, const struct xsp_capture_python *st
 	return rc;
 }
 
+static bool is_for_lock(const struct xsp_timeline *t, const xsp_name_id *ids, size_t count)
+{
+	size_t i = 0;
+
+	while (i < count && !xsp_wait_is_for_lock(xsp_timeline_name(t, ids[i])))
+		i++;
+	return i < count;
+}
+
+/* The one that is the program's own place; `count`: none is. */
+static size_t own_of(const struct xsp_timeline *t, uint32_t pid, uint64_t address,
+		     const xsp_name_id *ids, size_t count)
+{
+	if (!xsp_frame_is_own(t, pid, address))
+		return count;
+	return xsp_own_place(t, ids, count,
+			     xsp_inlined_helpers(t, XSP_NAME_OF_INLINED, pid, address, count - 1));
+}
+
 /* The program's own innermost function if that is known, else the innermost beyond the C library. */
-static int native_place(struct xsp_timeline *t, const struct xsp_section *section,
-			struct xsp_wait *w)
+static void native_place(const struct xsp_timeline *t, const struct xsp_section *section,
+			 struct xsp_wait *w)
 {
 	const uint64_t *frame = xsp_section_data(section);
 	const size_t count = xsp_section_length(section) / sizeof(*frame);
-	size_t place = 0, i = 0;
-	bool beyond = false, own = false;
-	xsp_name_id id;
+	xsp_name_id ids[XSP_FRAME_FUNCTIONS];
+	bool beyond = false;
+	size_t n;
 
-	for (; i < count && !own; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const uint64_t address = XSP_FRAME_ADDRESS(frame[i]);
-		const char *name = xsp_timeline_frame(t, w->pid, address);
-		if (name == NULL || name[0] == '\0')
-			break;
-		w->for_lock |= w->why == XSP_WAIT_LOCK && xsp_wait_is_for_lock(name);
-		own = xsp_frame_is_own(t, w->pid, address, name);
-		if (own || (!beyond && !xsp_wait_is_primitive(name))) {
-			place = i;
-			beyond = true;
+		if ((n = xsp_timeline_functions(t, w->pid, address, ids)) == 0)
+			return;
+		if (i == 0)
+			w->inside = w->place = ids[0] + 1;
+		w->for_lock |= w->why == XSP_WAIT_LOCK && is_for_lock(t, ids, n);
+		const size_t own = own_of(t, w->pid, address, ids, n);
+		if (own < n) {
+			w->place = ids[own] + 1;
+			return;
+		}
+		for (size_t k = 0; k < n && !beyond; k++) {
+			beyond = !xsp_wait_is_primitive(xsp_timeline_name(t, ids[k]));
+			if (beyond)
+				w->place = ids[k] + 1;
 		}
 	}
-	if (i == 0)
-		return 0;
-	int rc = xsp_frame_name(t, w->pid, frame[0], &id);
-	if (rc == 0)
-		w->inside = w->place = id + 1;
-	if (rc == 0 && place > 0 && (rc = xsp_frame_name(t, w->pid, frame[place], &id)) == 0)
-		w->place = id + 1;
-	return rc;
 }
 
 #define LOCK_FRAMES 8
@@ -113,8 +130,11 @@ int xsp_wait_place(struct xsp_timeline *t, struct xsp_wait *w)
 	const struct xsp_capture_python *python =
 		xsp_timeline_python(t, xsp_details_find(w->details, XSP_SECTION_PYTHON, NULL));
 
-	if (python == NULL || python->count == 0)
-		return native != NULL ? native_place(t, native, w) : 0;
+	if (python == NULL || python->count == 0) {
+		if (native != NULL)
+			native_place(t, native, w);
+		return 0;
+	}
 	const int rc = xsp_python_place(t, python, &w->inside, &w->place);
 	if (rc == 0 && w->why == XSP_WAIT_LOCK && native != NULL)
 		w->python_lock = !in_threading(t, w->inside) && takes_lock(t, native, w->pid);
