@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "catalog/compilers.h"
 #include "target/elf/lines.h"
 #include "target/module.h"
@@ -140,7 +141,8 @@ static void compare(const char *path, size_t least, size_t doubtful)
 		cr_expect_not(lines[i].missed);
 		inlined += names[0] != '\0';
 		if (strcmp(names, said[i].inlined) == 0 &&
-		    (strcmp(line, said[i].line) == 0 || lines[i].path == NULL ||
+		    (strcmp(xsp_base_name(line), xsp_base_name(said[i].line)) == 0 ||
+		     lines[i].path == NULL ||
 		     said[i].line[0] == '\0')) /* all of it is the system's */
 			continue;
 		cr_log_info("%s 0x%llx:\n%s%s\naddr2line:\n%s%s", path,
