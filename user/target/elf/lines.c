@@ -297,6 +297,8 @@ static void find_inlined(struct search *s, struct xsp_code_line *l, uint32_t ins
 		size += strlen(f->name) + 1;
 	}
 	l->inlined = count > 0 ? malloc(size) : NULL;
+	if (l->inlined == NULL)
+		l->helpers = 0;
 	while (l->inlined != NULL && count > 0)
 		used += (size_t)snprintf(l->inlined + used, size - used, "%s\n", names[--count]);
 }
@@ -306,6 +308,7 @@ static void fill_in(struct search *s, size_t i, void *ctx)
 	struct xsp_code_line *l = &s->lines[i];
 
 	(void)ctx;
+	s->late |= xsp_thread_cpu_ns() >= s->end_ns; /* names may take long */
 	if (s->inside[i] == DONE || s->late)
 		return;
 	find_line(s, l, s->inside[i]);
@@ -316,6 +319,7 @@ static void fill_in(struct search *s, size_t i, void *ctx)
 	}
 	free(l->inlined);
 	l->inlined = NULL;
+	l->helpers = 0;
 }
 
 static void count_line(struct search *s, size_t i, void *ctx)
