@@ -342,7 +342,7 @@ static __noinline bool xsp_args_next_of_list(char *e)
 
 enum { XSP_ARGS_DONE, XSP_ARGS_GO_ON, XSP_ARGS_PUT_TENSOR };
 
-static __noinline __u32 xsp_args_step(const struct xsp_args_spec *s, char *e, __u32 start)
+static __always_inline __u32 xsp_args_step(const struct xsp_args_spec *s, char *e, __u32 start)
 {
 	volatile struct xsp_args_work *work = xsp_args_work(e);
 
@@ -360,6 +360,23 @@ static __noinline __u32 xsp_args_step(const struct xsp_args_spec *s, char *e, __
 	return xsp_args_put_item(&s->item[i], e, start) ? XSP_ARGS_PUT_TENSOR : XSP_ARGS_GO_ON;
 }
 
+struct xsp_args_way {
+	const struct xsp_args_spec *spec;
+	char *event;
+	__u32 start;
+};
+
+static __noinline long xsp_args_visit(__u32 index, void *at)
+{
+	const struct xsp_args_way *way = at;
+	volatile struct xsp_args_work *work = xsp_args_work(way->event);
+	__u32 step = xsp_args_step(way->spec, way->event, way->start);
+
+	if (step == XSP_ARGS_PUT_TENSOR)
+		xsp_args_put_tensor(way->spec, way->event, work->impl, work->argument);
+	return step == XSP_ARGS_DONE;
+}
+
 /* Puts the items from `first` to `end` into the section that begins at `start`. */
 static __noinline void xsp_args_put_items(const struct xsp_args_spec *s, char *e, __u32 start,
 					  __u32 first, __u32 end)
@@ -369,13 +386,8 @@ static __noinline void xsp_args_put_items(const struct xsp_args_spec *s, char *e
 	work->left = 0;
 	work->item = first;
 	work->end = end;
-	for (__u32 i = 0; i < XSP_ARGS_STEPS; i++) {
-		__u32 step = xsp_args_step(s, e, start);
-		if (step == XSP_ARGS_DONE)
-			break;
-		if (step == XSP_ARGS_PUT_TENSOR)
-			xsp_args_put_tensor(s, e, work->impl, work->argument);
-	}
+	struct xsp_args_way way = {.spec = s, .event = e, .start = start};
+	XSP_LOOP(XSP_ARGS_STEPS, XSP_ARGS_STEPS, xsp_args_visit, &way);
 }
 
 /* Puts the words of ARGS. */

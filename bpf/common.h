@@ -16,6 +16,31 @@
 
 #include "xsptrace/programs.h"
 
+/* A function of numbers alone. The verifier walks through it once, for any arguments, and not once a call on each
+ * path: programs load in a fraction of the time. Weak, as all here; its body must be the same in every file. */
+#define XSP_VERIFIED_ONCE __weak __noinline
+/* The context of a uprobe may be an argument of such a function too, by this name: kernels before 6.3 know no other. */
+struct bpf_user_pt_regs_t {
+};
+
+/* Kernels without bpf_loop() lack the value. */
+enum bpf_func_id___loop {
+	BPF_FUNC_loop___loop = 181,
+};
+
+/* Calls visit(index, way) `most` times, or until it returns 1. The verifier walks once through what bpf_loop() calls
+ * (Linux 5.17), but through each turn of a loop: before 5.17 there are at most `turns`, a constant. */
+#define XSP_LOOP(most, turns, visit, way)                                                          \
+	do {                                                                                       \
+		if (bpf_core_enum_value_exists(enum bpf_func_id___loop, BPF_FUNC_loop___loop)) {   \
+			bpf_loop(most, visit, way, 0);                                             \
+		} else {                                                                           \
+			for (__u32 i = 0; i < (turns); i++)                                        \
+				if (i >= (most) || visit(i, way))                                  \
+					break;                                                     \
+		}                                                                                  \
+	} while (0)
+
 #include "brake.h"
 
 /* ---- configuration: constants, so that the verifier removes what is off ---- */

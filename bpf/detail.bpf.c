@@ -20,7 +20,7 @@ int xsp_detail(struct pt_regs *ctx)
 		return 0;
 	__u64 cookie = xsp_cookie(ctx);
 	if (xsp_counts(ctx, cookie)) {
-		xsp_emit_detailed(ctx, time, 0,
+		xsp_emit_detailed((void *)ctx, time, 0,
 				  xsp_detail_what(XSP_COOKIE_PROBE(cookie), XSP_COOKIE_KIND(cookie),
 						  xsp_event_flags(cookie)));
 		time_detail(time);

@@ -18,14 +18,6 @@
 #include "stack.h"
 #include "words.h"
 
-/* By probe id; resized before loading. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct xsp_detail_spec);
-} xsp_details __weak SEC(".maps");
-
 /* Packs three values into one: a BPF function takes only five arguments. */
 static __always_inline __u64 xsp_detail_what(__u32 probe, __u8 kind, __u8 flags)
 {
@@ -115,8 +107,11 @@ static __noinline __u32 xsp_put_sections(struct pt_regs *ctx, const struct xsp_d
 	return at;
 }
 
-static __noinline void xsp_emit_detailed(struct pt_regs *ctx, __u64 time, __u64 hash, __u64 what)
+/* Each file that includes this has its own. */
+__noinline int xsp_emit_detailed(struct bpf_user_pt_regs_t *registers, __u64 time, __u64 hash,
+				 __u64 what)
 {
+	struct pt_regs *ctx = (struct pt_regs *)registers;
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u32 probe = (__u32)what, wanted, at;
 	__u8 kind = what >> 32;
@@ -124,7 +119,7 @@ static __noinline void xsp_emit_detailed(struct pt_regs *ctx, __u64 time, __u64 
 
 	if (!e) {
 		xsp_count_lost_kind(probe, kind);
-		return;
+		return 0;
 	}
 	xsp_fill_head(&e->head, time, xsp_entry_sp(ctx, xsp_cookie(ctx)), pid_tgid, probe, kind,
 		      what >> 40, 0);
@@ -141,6 +136,7 @@ static __noinline void xsp_emit_detailed(struct pt_regs *ctx, __u64 time, __u64 
 		e->head.flags |= XSP_EVENT_SECTIONS;
 	e->head.size = at;
 	xsp_submit(e);
+	return 0;
 }
 
 #endif

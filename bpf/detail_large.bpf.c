@@ -8,4 +8,5 @@
 #define XSP_ARGS_BYTES XSP_ARGS_LARGE
 #define XSP_ARGS_STEPS 56
 #define xsp_detail xsp_detail_large
+#define xsp_emit_detailed xsp_emit_detailed_large
 #include "detail.bpf.c"

@@ -9,8 +9,8 @@
  */
 /* of these headers, only some functions are used here */
 #pragma clang diagnostic ignored "-Wunused-function"
-#include "detail.h"
 #include "heap.h"
+#include "python.h"
 #include "site.h"
 #include "stack_copy.h"
 

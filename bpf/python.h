@@ -105,25 +105,9 @@ static __noinline __u64 python_own_state(const struct xsp_python_spec *spec)
 	return read_word(state + spec->thread_id) == thread_pointer() ? state : UNKNOWN;
 }
 
-/* Kernels without bpf_loop() lack the value. */
-enum bpf_func_id___loop {
-	BPF_FUNC_loop___loop = 181,
-};
-
-/* The verifier walks once through what bpf_loop() calls (Linux 5.17), but through each turn of a
- * loop: with 128 turns, 5.15 took minutes in an emulator. So before 5.17 fewer frames are read, and
- * longer stacks are marked as cut. */
+/* With 128 turns, 5.15 took minutes in an emulator. So before 5.17 fewer frames are read, and longer
+ * stacks are marked as cut. */
 #define PYTHON_TURNS 24
-#define PYTHON_LOOP(most, visit, way)                                                              \
-	do {                                                                                       \
-		if (bpf_core_enum_value_exists(enum bpf_func_id___loop, BPF_FUNC_loop___loop)) {   \
-			bpf_loop(most, visit, way, 0);                                             \
-		} else {                                                                           \
-			for (__u32 i = 0; i < PYTHON_TURNS; i++)                                   \
-				if (i >= (most) || visit(i, way))                                  \
-					break;                                                     \
-		}                                                                                  \
-	} while (0)
 
 struct python_way {
 	const struct xsp_python_spec *spec;
@@ -189,7 +173,7 @@ static __noinline __u64 python_search(const struct xsp_python_spec *spec, struct
 	s->found = 0;
 	s->state = 0;
 	s->interpreter = read_word(spec->interpreters);
-	PYTHON_LOOP(STATES_MOST, python_look, &way);
+	XSP_LOOP(STATES_MOST, PYTHON_TURNS, python_look, &way);
 	return s->state || s->interpreter ? UNKNOWN : s->found;
 }
 
@@ -290,7 +274,7 @@ static __always_inline void python_walk(const struct xsp_python_spec *spec, stru
 
 	if (most > 2 * XSP_PYTHON_MAX)
 		most = 2 * XSP_PYTHON_MAX;
-	PYTHON_LOOP(most, python_visit, &way);
+	XSP_LOOP(most, PYTHON_TURNS, python_visit, &way);
 	if (p->walks)
 		p->event.flags |= XSP_PYTHON_CUT;
 }

@@ -13,6 +13,7 @@
 	(~(1U << XSP_SECTION_RESULT | 1U << XSP_SECTION_WRITTEN | 1U << XSP_SECTION_SEQUENCE))
 #define XSP_PYTHON_HERE xsp_python_ranges
 #define XSP_NO_ARGS /* nor arguments of operators; and a kernel allows eight frames */
+#define xsp_emit_detailed xsp_emit_detailed_range
 #include "detail.h"
 #include "filter.h"
 #include "hash.h"
@@ -146,7 +147,7 @@ static __noinline __u64 send_text(const struct text_slot *s, __u64 hash, __u32 l
 	return hash;
 }
 
-static __noinline __u64 send_address(__u64 address, __u64 length, __u64 hash, __u32 probe,
+XSP_VERIFIED_ONCE __u64 send_address(__u64 address, __u64 length, __u64 hash, __u32 probe,
 				     __u8 flags)
 {
 	struct address_event *e = xsp_reserve((__u32)bpf_get_current_pid_tgid(), sizeof(*e));
@@ -170,7 +171,7 @@ static __always_inline __u64 hash_of_address(__u64 address)
 }
 
 /* A name that is an address in the process, where the recorder will look. */
-static __noinline __u64 intern_address(__u64 address, __u32 probe, __u8 flags)
+XSP_VERIFIED_ONCE __u64 intern_address(__u64 address, __u32 probe, __u8 flags)
 {
 	const __u64 hash = hash_of_address(address);
 
@@ -187,7 +188,7 @@ static __noinline __u64 exec_id(void)
 }
 
 /* After an exec, the address may be that of something else. */
-static __noinline __u64 hash_of_unread(__u64 address, __u64 length)
+XSP_VERIFIED_ONCE __u64 hash_of_unread(__u64 address, __u64 length)
 {
 	__u64 hash = hash_begin(HASH_OF_ADDRESS + 1);
 
@@ -198,7 +199,7 @@ static __noinline __u64 hash_of_unread(__u64 address, __u64 length)
 }
 
 /* A text that is not in memory. */
-static __noinline __u64 intern_unread(__u64 address, __u64 length, __u32 probe)
+XSP_VERIFIED_ONCE __u64 intern_unread(__u64 address, __u64 length, __u32 probe)
 {
 	if (address == 0)
 		return 0;
@@ -209,7 +210,7 @@ static __noinline __u64 intern_unread(__u64 address, __u64 length, __u32 probe)
 
 /* Reads a text of `wanted` bytes; ~0: up to the first zero. Returns its length, with the flag
  * XSP_EVENT_NAME_CUT above it; negative: it is not in memory. */
-static __always_inline long read_text(struct text_slot *s, const char *text, __u64 wanted)
+static __always_inline long read_text(struct text_slot *s, __u64 text, __u64 wanted)
 {
 	__u32 length = wanted > XSP_NAME_MAX ? XSP_NAME_MAX : (__u32)wanted;
 
@@ -220,20 +221,20 @@ static __always_inline long read_text(struct text_slot *s, const char *text, __u
 		barrier_var(length);
 		if (length > XSP_NAME_MAX)
 			length = XSP_NAME_MAX;
-		if (bpf_probe_read_user(s->text, length, text))
+		if (bpf_probe_read_user(s->text, length, (void *)text))
 			return -1;
 		return length | (wanted > XSP_NAME_MAX ? XSP_EVENT_NAME_CUT << 16 : 0);
 	}
 	char after = 0;
-	long n = bpf_probe_read_user_str(s->text, XSP_NAME_MAX + 1, text) - 1;
+	long n = bpf_probe_read_user_str(s->text, XSP_NAME_MAX + 1, (void *)text) - 1;
 	if (n == XSP_NAME_MAX) /* full: there may be more */
-		bpf_probe_read_user(&after, 1, text + XSP_NAME_MAX);
+		bpf_probe_read_user(&after, 1, (void *)(text + XSP_NAME_MAX));
 	return after ? n | XSP_EVENT_NAME_CUT << 16 : n;
 }
 
 /* Returns the hash of a text; 0: there is none, or no room for it. `flags`: 0, or those of a text that
  * the recorder makes the name from. */
-static __noinline __u64 intern_text(const char *text, __u64 wanted, __u32 probe, __u8 flags)
+XSP_VERIFIED_ONCE __u64 intern_text(__u64 text, __u64 wanted, __u32 probe, __u8 flags)
 {
 	struct text_slot *s = acquire_slot();
 	__u64 hash = 0;
@@ -249,7 +250,7 @@ static __noinline __u64 intern_text(const char *text, __u64 wanted, __u32 probe,
 			hash = send_text(s, hash, (__u16)n, probe, n >> 16 | flags);
 	}
 	xsp_give_slot_back(s);
-	return n >= 0 ? hash : intern_unread((__u64)text, wanted, probe);
+	return n >= 0 ? hash : intern_unread(text, wanted, probe);
 }
 
 /* ---- nodes that are written in Python ---- */
@@ -275,7 +276,7 @@ static __always_inline bool is_text(__u64 address, const char *text, __u32 size)
 }
 
 /* By the class's RTTI: the mangled name. */
-static __noinline bool is_python_node(__u64 vtable)
+XSP_VERIFIED_ONCE bool is_python_node(__u64 vtable)
 {
 	static const char name[] = "N5torch8autograd6PyNodeE";
 	const __u64 info = read_word(vtable - 8);
@@ -284,7 +285,7 @@ static __noinline bool is_python_node(__u64 vtable)
 }
 
 /* An object of a class that a program has made. */
-static __noinline bool is_instance(__u64 object)
+XSP_VERIFIED_ONCE bool is_instance(__u64 object)
 {
 	static const char name[] = "type";
 	__u64 type, flags, meta;
@@ -303,7 +304,7 @@ static __noinline bool is_instance(__u64 object)
 
 /* Where a node has its object of Python; 0: not found. It follows the members of the base class,
  * which each version has others of. */
-static __noinline __u32 find_object(__u64 node)
+XSP_VERIFIED_ONCE __u32 find_object(__u64 node)
 {
 	for (__u32 i = 3; i < NODE_WORDS; i++)
 		if (is_instance(read_word(node + 8 * i)))
@@ -312,15 +313,13 @@ static __noinline __u32 find_object(__u64 node)
 }
 
 /* The class of the object at that offset; 0: it could not be read. */
-static __noinline __u64 intern_object(__u64 node, __u32 offset, __u32 probe)
+XSP_VERIFIED_ONCE __u64 intern_object(__u64 node, __u32 offset, __u32 probe)
 {
 	__u64 object = read_word(node + offset), type, name;
 
 	type = object == UNKNOWN ? UNKNOWN : read_word(object + OBJECT_TYPE);
 	name = type == UNKNOWN ? UNKNOWN : read_word(type + TYPE_NAME);
-	return name == UNKNOWN
-		       ? 0
-		       : intern_text((const char *)name, ~0ULL, probe, XSP_EVENT_NAME_VTABLE);
+	return name == UNKNOWN ? 0 : intern_text(name, ~0ULL, probe, XSP_EVENT_NAME_VTABLE);
 }
 
 /* The class of a C++ object; of a node that is written in Python, its class there. */
@@ -360,8 +359,8 @@ static __always_inline __u64 range_name(struct pt_regs *ctx, const struct xsp_ra
 					__u32 probe)
 {
 	if (spec->name == XSP_RANGE_NAME_TEXT)
-		return intern_text((const char *)xsp_operand(ctx, &spec->text),
-				   xsp_operand(ctx, &spec->length), probe, 0);
+		return intern_text(xsp_operand(ctx, &spec->text), xsp_operand(ctx, &spec->length),
+				   probe, 0);
 	if (spec->name == XSP_RANGE_NAME_CODE)
 		return intern_address(xsp_operand(ctx, &spec->text), probe, XSP_EVENT_NAME_CODE);
 	if (spec->name == XSP_RANGE_NAME_VTABLE)
@@ -456,7 +455,7 @@ static __noinline void emit_value(struct pt_regs *ctx, __u64 time, __u64 hash,
 	e->name_hash = hash;
 	e->type = (__u32)what;
 	e->flags = spec->flags & XSP_RANGE_VALUE ? 0 : XSP_VALUE_OF_RANGE;
-	xsp_put_word(ctx, &spec->value, &e->bits, &e->flags, 0);
+	xsp_put_word(ctx, &spec->value, &e->bits, &e->flags);
 	xsp_submit(e);
 }
 
@@ -468,7 +467,7 @@ static __noinline void emit_begin(struct pt_regs *ctx, __u64 time, __u32 probe, 
 	struct xsp_event_range *e;
 
 	if (xsp_has_sections(probe)) {
-		xsp_emit_detailed(ctx, time, hash,
+		xsp_emit_detailed((void *)ctx, time, hash,
 				  xsp_detail_what(probe, XSP_COOKIE_KIND(cookie), flags));
 		return;
 	}

@@ -472,12 +472,9 @@ static __noinline void forget_ended(struct xsp_thread_waits *t, __u64 now)
 static __noinline void keep_stack(struct bpf_raw_tracepoint_args *ctx, struct xsp_thread_waits *t,
 				  __u64 now, bool preempted)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-
 	t->has_stack = xsp_wait_stacks_on && t->named && may_read_stack(t);
 	if (t->has_stack)
-		copy_stack((__u64)task, (struct pt_regs *)bpf_task_pt_regs(task), now,
-			   preempted ? -1 : bpf_get_stackid(ctx, &xsp_kernel_stacks, 0));
+		copy_stack(now, preempted ? -1 : bpf_get_stackid(ctx, &xsp_kernel_stacks, 0));
 }
 
 static __noinline void take_short(struct xsp_thread_waits *t, __u64 now, __u64 ran_ns)

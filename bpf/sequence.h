@@ -39,7 +39,7 @@ static __always_inline __u64 thread_pointer(void)
  * of pairs of words, by module from 1 (dtv_t, sysdeps/generic/dl-dtv.h). The pair before it holds
  * their number. A block that is made on first use is ~0 until then (TLS_DTV_UNALLOCATED).
  */
-static __noinline __u64 module_block(__u64 thread, __u64 module)
+XSP_VERIFIED_ONCE __u64 module_block(__u64 thread, __u64 module)
 {
 	__u64 table = read_word(thread + 8), modules, block;
 

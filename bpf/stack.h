@@ -35,27 +35,42 @@ static __always_inline void xsp_copy_registers(struct xsp_stack_copy *copy,
 #endif
 }
 
+struct stack_walk {
+	__u64 *slot;
+	volatile __u16 *size;
+	__u64 frame, above;
+};
+
+/* One frame; 1: it was the last. */
+static __noinline long xsp_step(__u32 index, void *at)
+{
+	struct stack_walk *w = at;
+	__u64 distance = w->frame - w->above, *slot = w->slot;
+	__u32 i = index + 1;
+
+	barrier_var(i); /* the verifier sees the bound of the register that is used */
+	/* within reach and a multiple of 8, in one comparison: each comparison doubles the paths */
+	if (i >= xsp_stack_frames || (distance >> 3 | distance << 61) > XSP_FRAME_REACH / 8)
+		return 1;
+	/* {the caller's frame pointer, the return address}; zeros if they cannot be read */
+	bpf_probe_read_user(slot + i, 16, (void *)w->frame);
+	w->above = w->frame + 16;
+	w->frame = slot[i];
+	if (slot[i + 1] - 1 >= (1ULL << XSP_FRAME_SHIFT) - 1)
+		return 1;
+	slot[i] = slot[i + 1] | (distance + 16) / 8 << XSP_FRAME_SHIFT;
+	*w->size += 8;
+	return 0;
+}
+
 /* The size is kept in the reservation, not in a register. So the verifier sees one path after the
  * loop, not one for each frame. */
 static __noinline void xsp_walk(__u64 *slot, volatile __u16 *size, __u64 frame, __u64 above)
 {
-	for (__u32 i = 1; i < XSP_STACK_MAX; i++) {
-		__u64 distance = frame - above;
-		if (i >= xsp_stack_frames)
-			return;
-		/* within reach and a multiple of 8, in one comparison: each comparison doubles the
-		 * paths */
-		if ((distance >> 3 | distance << 61) > XSP_FRAME_REACH / 8)
-			return;
-		/* {the caller's frame pointer, the return address}; zeros if they cannot be read */
-		bpf_probe_read_user(slot + i, 16, (void *)frame);
-		above = frame + 16;
-		frame = slot[i];
-		if (slot[i + 1] - 1 >= (1ULL << XSP_FRAME_SHIFT) - 1)
-			return;
-		slot[i] = slot[i + 1] | (distance + 16) / 8 << XSP_FRAME_SHIFT;
-		*size += 8;
-	}
+	struct stack_walk walk = {.slot = slot, .size = size, .frame = frame, .above = above};
+
+	if (xsp_stack_frames > 1)
+		XSP_LOOP(xsp_stack_frames - 1, XSP_STACK_MAX - 1, xsp_step, &walk);
 }
 
 static __noinline __u32 xsp_put_stack(struct pt_regs *ctx, char *e, __u32 at)

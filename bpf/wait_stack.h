@@ -79,51 +79,62 @@ static __always_inline bool frame_at(struct wait_stack *s, __u64 sp, __u64 frame
 	return true;
 }
 
-/* As xsp_walk(). */
-static __noinline void walk_from(struct wait_stack *s, __u64 sp, __u64 frame)
-{
-	__u64 above = sp, pair[2];
+struct wait_walk {
+	struct wait_stack *stack;
+	__u64 sp, frame, above;
+};
 
-	for (__u32 i = 1; i < XSP_WAIT_FRAMES; i++) {
-		__u64 distance = frame - above;
-		if ((distance >> 3 | distance << 61) > XSP_FRAME_REACH / 8)
-			return;
-		if (!frame_at(s, sp, frame, pair)) {
-			s->torn = 1;
-			return;
-		}
-		above = frame + 16;
-		frame = pair[0];
-		if (pair[1] - 1 >= (1ULL << XSP_FRAME_SHIFT) - 1)
-			return;
-		s->frame[i] = pair[1] | (distance + 16) / 8 << XSP_FRAME_SHIFT;
-		s->size = 8 * (i + 1);
+/* As xsp_step(). */
+static __noinline long step_from(__u32 index, void *at)
+{
+	struct wait_walk *w = at;
+	struct wait_stack *s = w->stack;
+	__u64 distance = w->frame - w->above, pair[2];
+	__u32 i = index + 1;
+
+	if ((distance >> 3 | distance << 61) > XSP_FRAME_REACH / 8)
+		return 1;
+	if (!frame_at(s, w->sp, w->frame, pair)) {
+		s->torn = 1;
+		return 1;
 	}
+	w->above = w->frame + 16;
+	w->frame = pair[0];
+	if (pair[1] - 1 >= (1ULL << XSP_FRAME_SHIFT) - 1)
+		return 1;
+	s->frame[i & (XSP_WAIT_FRAMES - 1)] = pair[1] | (distance + 16) / 8 << XSP_FRAME_SHIFT;
+	s->size = 8 * (i + 1);
+	return 0;
 }
 
 /* The stack of the current task. */
-static __noinline void copy_stack(__u64 key, struct pt_regs *regs, __u64 now, long kernel)
+XSP_VERIFIED_ONCE int copy_stack(__u64 now, __s64 kernel)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	__u64 key = (__u64)task;
 	struct wait_stack *s = bpf_map_lookup_elem(&xsp_wait_stacks, &key);
 	__u64 sp = XSP_REG_SP(regs), ip = XSP_REG_IP(regs);
+	struct wait_walk walk = {.stack = s, .sp = sp, .frame = XSP_REG_FP(regs), .above = sp};
 
 	if (!s)
-		return;
+		return 0;
 	s->sp = 0;
 	s->has_python = 0;
 	s->torn = 0;
 	s->kernel = kernel;
 	if (!ip || ip >> XSP_FRAME_SHIFT) /* a kernel thread */
-		return;
+		return 0;
 	s->frame[0] = ip;
 	s->size = 8;
 	xsp_copy_registers(&s->registers, regs);
 	copy_words(s, sp);
-	walk_from(s, sp, XSP_REG_FP(regs));
+	XSP_LOOP(XSP_WAIT_FRAMES - 1, XSP_WAIT_FRAMES - 1, step_from, &walk);
 	if (xsp_python_frames)
 		s->has_python = python_stack_id(bpf_get_current_pid_tgid() >> 32, now, &s->python,
 						&s->python_value);
 	s->sp = sp - XSP_RETURN_SLOT;
+	return 0;
 }
 
 /* The most that an event with a stack takes. */

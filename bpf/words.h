@@ -15,6 +15,14 @@ __weak const volatile __u32 xsp_detail_bytes = 0;
  * xsp_detail_bytes. */
 #define XSP_WORDS_BYTES (sizeof(struct xsp_section) + XSP_WORDS_MAX * 8)
 
+/* By probe id; resized before loading. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct xsp_detail_spec);
+} xsp_details __weak SEC(".maps");
+
 /* Pointers kept from entry to exit, by thread and probe. The recorder deletes those of threads that
  * ended in a call. A call for which there is no room is counted. */
 struct {
@@ -52,8 +60,8 @@ static __always_inline __u32 xsp_forget(char *e, __u32 at)
 
 /* One word. If it cannot be read, it is 0 and marked in the section's head. The mark is in memory
  * and set without a branch: one path for the verifier, not one for each word. */
-static __noinline void xsp_put_word(struct pt_regs *ctx, const struct xsp_operand *o, __u64 *word,
-				    __u32 *unread, __u32 bit)
+static __always_inline void put_word(struct pt_regs *ctx, const struct xsp_operand *o, __u64 *word,
+				     __u32 *unread, __u32 bit)
 {
 	long failed;
 
@@ -64,24 +72,42 @@ static __noinline void xsp_put_word(struct pt_regs *ctx, const struct xsp_operan
 	*unread |= (__u32)((__u64)failed >> 63) << bit;
 }
 
+static __noinline void xsp_put_word(struct pt_regs *ctx, const struct xsp_operand *o, __u64 *word,
+				    __u32 *unread)
+{
+	put_word(ctx, o, word, unread, 0);
+}
+
+struct words_way {
+	struct pt_regs *ctx;
+	const struct xsp_detail_spec *spec;
+	struct xsp_section *section;
+};
+
+static __noinline long put_next_word(__u32 index, void *at)
+{
+	const struct words_way *way = at;
+
+	if (index >= XSP_WORDS_MAX)
+		return 1;
+	put_word(way->ctx, &way->spec->word[index], (__u64 *)(way->section + 1) + index,
+		 &way->section->value, index);
+	return 0;
+}
+
 static __noinline __u32 xsp_put_words(struct pt_regs *ctx, const struct xsp_detail_spec *spec,
 				      char *e, __u32 at)
 {
-	__u32 i;
+	__u32 words = spec->words;
 
 	at = xsp_forget(e, at);
-	if (at > XSP_DETAIL_LEAST - XSP_WORDS_BYTES)
+	if (at > XSP_DETAIL_LEAST - XSP_WORDS_BYTES || words > XSP_WORDS_MAX)
 		return at;
-	xsp_put_section_head(e, at, XSP_SECTION_WORDS, 0, 0);
-	for (i = 0; i < XSP_WORDS_MAX; i++) {
-		if (i >= spec->words)
-			break;
-		xsp_put_word(ctx, &spec->word[i],
-			     (__u64 *)(e + at + sizeof(struct xsp_section) + i * 8),
-			     &((struct xsp_section *)(e + at))->value, i);
-	}
-	((struct xsp_section *)(e + at))->size = sizeof(struct xsp_section) + i * 8;
-	return xsp_forget(e, at + sizeof(struct xsp_section) + i * 8);
+	struct words_way way = {
+		.ctx = ctx, .spec = spec, .section = (struct xsp_section *)(e + at)};
+	xsp_put_section_head(e, at, XSP_SECTION_WORDS, sizeof(struct xsp_section) + words * 8, 0);
+	XSP_LOOP(words, XSP_WORDS_MAX, put_next_word, &way);
+	return xsp_forget(e, at + sizeof(struct xsp_section) + words * 8);
 }
 
 /* `spec->written` is not 0. */
