@@ -115,8 +115,11 @@ __noinline int xsp_emit_detailed(struct bpf_user_pt_regs_t *registers, __u64 tim
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u32 probe = (__u32)what, wanted, at;
 	__u8 kind = what >> 32;
-	struct xsp_event_range *e = xsp_reserve((__u32)pid_tgid, xsp_detail_bytes);
+	struct xsp_event_range *e;
 
+	if (!xsp_detail_bytes) /* before Linux 6.8 the verifier reads this even if nothing calls it */
+		return 0;
+	e = xsp_reserve((__u32)pid_tgid, xsp_detail_bytes);
 	if (!e) {
 		xsp_count_lost_kind(probe, kind);
 		return 0;

@@ -57,6 +57,10 @@ static int print_use(void)
 	printf("what will be used\n");
 	if (xsp_attach_new(&options, &a, &err) < 0) {
 		row("BPF programs", false, err.text);
+		fflush(stdout);
+		options.verbose = true; /* once more, for the kernel's words */
+		if (xsp_attach_new(&options, &a, NULL) == 0)
+			xsp_attach_free(a);
 		return (int)err.status;
 	}
 	row("BPF programs", true, "load");
