@@ -107,6 +107,13 @@ static __noinline long step_from(__u32 index, void *at)
 	return 0;
 }
 
+static __noinline void walk_from(struct wait_stack *s, __u64 sp, __u64 frame)
+{
+	struct wait_walk walk = {.stack = s, .sp = sp, .frame = frame, .above = sp};
+
+	XSP_LOOP(XSP_WAIT_FRAMES - 1, XSP_WAIT_FRAMES - 1, step_from, &walk);
+}
+
 /* The stack of the current task. */
 XSP_VERIFIED_ONCE int copy_stack(__u64 now, __s64 kernel)
 {
@@ -115,7 +122,6 @@ XSP_VERIFIED_ONCE int copy_stack(__u64 now, __s64 kernel)
 	__u64 key = (__u64)task;
 	struct wait_stack *s = bpf_map_lookup_elem(&xsp_wait_stacks, &key);
 	__u64 sp = XSP_REG_SP(regs), ip = XSP_REG_IP(regs);
-	struct wait_walk walk = {.stack = s, .sp = sp, .frame = XSP_REG_FP(regs), .above = sp};
 
 	if (!s)
 		return 0;
@@ -129,7 +135,7 @@ XSP_VERIFIED_ONCE int copy_stack(__u64 now, __s64 kernel)
 	s->size = 8;
 	xsp_copy_registers(&s->registers, regs);
 	copy_words(s, sp);
-	XSP_LOOP(XSP_WAIT_FRAMES - 1, XSP_WAIT_FRAMES - 1, step_from, &walk);
+	walk_from(s, sp, XSP_REG_FP(regs));
 	if (xsp_python_frames)
 		s->has_python = python_stack_id(bpf_get_current_pid_tgid() >> 32, now, &s->python,
 						&s->python_value);

@@ -407,15 +407,15 @@ def check_unwound(trace, expected):
     check(not wrong, "ways out differ:", *wrong, trace.timeline)
 
 
-# What a launched script does first: on a busy machine PyTorch is attached to half a second and more after it was loaded. Its
-# code is changed then.
+# What a launched script does first: on a busy machine PyTorch is attached to half a second and more after it was loaded, and ten
+# seconds where others take the CPUs. Its code is changed then.
 WHEN_TORCH_IS_TRACED = r"""
 import re, time, torch
 def changed():
     with open("/proc/self/smaps") as f:
         return re.findall(r" r-xp .*/libtorch(?:.*\n)*?Private_Dirty: +(\d+)", f.read())
 before, same = None, 0
-for _ in range(200):
+for _ in range(600):
     now = changed()
     same = same + 1 if now == before and any(n != "0" for n in now) else 0
     if same == 5: break

@@ -78,6 +78,7 @@ def record_filtered(folder, *options):
     out = f"{folder}/filtered{'_'.join(options)}.json"
     done = xsptrace(*EXTRA, "-e", "torch", *options, "-o", out, "--", *torch_when_traced(f"{SCRIPTS}/torch_filtered.py", 20))
     trace = Trace(out)
+    check(trace.spans, "no spans", done.stderr, done.stdout)
     trace.check_nothing_lost()
     trace.check_nesting()
     equal([e for e in trace.spans if {"unwound", "finished", "exit lost"} & e["args"].keys()], [],
