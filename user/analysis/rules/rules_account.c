@@ -40,6 +40,12 @@ static const char *catcher_of(const struct xsp_rule_context *c, const struct xsp
 	return most != NULL ? xsp_timeline_name(c->timeline, most->place - 1) : NULL;
 }
 
+/* Who reads files and dates may be there to do so: only that they are the same ones again would be a fault, and nobody knows. */
+static bool is_purpose(enum xsp_dear_call call)
+{
+	return call == XSP_DEAR_DATE || call == XSP_DEAR_LOAD;
+}
+
 static void find_dear(const struct xsp_rule_context *c, const struct xsp_account_part *p)
 {
 	struct xsp_part_finding f;
@@ -54,6 +60,7 @@ static void find_dear(const struct xsp_rule_context *c, const struct xsp_account
 	if (call == XSP_DEAR_BARRIER && p->family != xsp_part_shown(c))
 		return;
 	xsp_part_begin(c, p, &f);
+	f.finding.note = is_purpose(call);
 	f.finding.advice = xsp_dear_call_advice(call);
 	xsp_finding_text(&f.finding, "call", "what is dear", xsp_dear_call_name(call));
 	if (call == XSP_DEAR_THROW)

@@ -336,6 +336,20 @@ static enum xsp_dear_call dear_name(struct xsp_account *a, uint32_t id)
 	return a->dear[id] - 1U;
 }
 
+/* Is what is inside of a dear call the reason? re.match() of a text compiles it if it is not in the cache, and yaml.load() need
+ * not do its work in Python. */
+static bool says_more(enum xsp_dear_call call, enum xsp_dear_call inside)
+{
+	static const struct {
+		enum xsp_dear_call call, inside;
+	} pairs[] = {{XSP_DEAR_MATCH, XSP_DEAR_REGEX}, {XSP_DEAR_LOAD, XSP_DEAR_YAML}};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		if (pairs[i].call == call && pairs[i].inside == inside)
+			return true;
+	return false;
+}
+
 /* What the place calls that is dear, or is itself: the outermost such function. Without a place of the program's own it is the
  * place, wherever it is. */
 static enum xsp_dear_call dear_frame(struct xsp_account *a, const struct xsp_sample *s,
@@ -351,8 +365,7 @@ static enum xsp_dear_call dear_frame(struct xsp_account *a, const struct xsp_sam
 		const enum xsp_dear_call next = dear_name(a, s->path[i] & ~XSP_PATH_FRAME);
 		if (next == XSP_DEAR_PLAIN)
 			return next;
-		/* re.match() of a text compiles it, if it is not in the cache */
-		if (call != XSP_DEAR_NONE && !(call == XSP_DEAR_MATCH && next == XSP_DEAR_REGEX))
+		if (call != XSP_DEAR_NONE && !says_more(call, next))
 			continue;
 		at = i;
 		call = next;
