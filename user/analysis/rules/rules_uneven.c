@@ -113,23 +113,11 @@ static bool has_team(const struct xsp_rule_context *c, const struct xsp_account_
 	return false;
 }
 
-static const struct xsp_account_family *family_of(const struct xsp_rule_context *c, uint32_t pid,
-						  uint32_t tid)
-{
-	const struct xsp_account_family *f;
-	const size_t count = xsp_rule_families(c, &f);
-
-	for (size_t i = 0; tid != 0 && i < count; i++)
-		if (f[i].pid == pid && f[i].tid == tid)
-			return &f[i];
-	return NULL;
-}
-
 /* Is g idle until f has done its part? f wakes it, or a third one that itself waits for f. */
 static bool waits_for(const struct xsp_rule_context *c, const struct xsp_account_family *g,
 		      const struct xsp_account_family *f)
 {
-	const struct xsp_account_family *third = family_of(c, g->pid, g->waker);
+	const struct xsp_account_family *third = xsp_rule_family_of(c, g->pid, g->waker);
 
 	return (double)xsp_part_waited_ns(c, g, XSP_WAIT_LOCK) >=
 		       IDLE_LEAST * (double)xsp_part_wanted_ns(g) &&

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_waiting.c - waits for others: the network, programs, pipes, disks. */
+/* rules_waiting.c - waits for others: the network, programs, pipes, disks, and threads that sleep meanwhile. */
 #include "analysis/rules/account_part.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "analysis/waits/summary_waits_private.h"
+#include "timeline/python.h"
 
 static const struct {
 	unsigned why;
@@ -125,6 +131,57 @@ static bool stages_poll(const struct xsp_rule_context *c)
 	return polling > 1;
 }
 
+/* Does the function take work from others, by its name? One that samples or keeps a pace sleeps as long, and should. */
+static bool takes_work(const char *name)
+{
+	static const char *const queues[] = {"queue", "mailbox", "inbox"};
+	static const char *const verbs[] = {"take", "pop", "acquire", "receive", "recv"};
+	const char *function, *part;
+	size_t file;
+
+	if (!xsp_python_line_split(name, &file, &function))
+		function = name;
+	part = function;
+	for (const char *p = function; *p != '\0'; p++)
+		part = *p == '.' || *p == ':' ? p + 1 : part;
+	for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]); i++)
+		if (strcasestr(function, queues[i]) != NULL)
+			return true;
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		const size_t length = strlen(verbs[i]);
+		if (strncasecmp(part, verbs[i], length) == 0 &&
+		    !islower((unsigned char)part[length]))
+			return true;
+	}
+	return false;
+}
+
+#define SLEEPS_LEAST 0.5 /* of its time, */
+#define SLEEPS_OFTEN 5.0 /* and so many times a second: it looks again and again */
+
+/* What the thread that ends the family's waits sleeps in, though there may be work for it; its family is NULL if it does not. */
+static struct xsp_account_part sleeper_of(const struct xsp_rule_context *c,
+					  const struct xsp_account_family *f)
+{
+	const struct xsp_account_family *g = xsp_rule_family_of(c, f->pid, f->waker);
+	const struct xsp_account_part none = {.family = NULL};
+
+	if (g == NULL || g == f || f->members != 1 ||
+	    (double)f->cpu_ns < POLLS_AT * (double)xsp_part_wanted_ns(f))
+		return none;
+	const struct xsp_account_part p = xsp_part_of(c, g, xsp_part_waits, XSP_WAIT_SLEEP);
+	const struct xsp_thread_times *t = times_of(c, g);
+	const bool often =
+		t != NULL && (double)t->waits[XSP_WAIT_SLEEP] >=
+				     SLEEPS_OFTEN * 1e-9 * (double)(t->until_ns - t->since_ns);
+	/* who gave work away waits for its result, whatever the name */
+	const bool takes =
+		f->server == g->tid ||
+		(p.place != NULL && takes_work(xsp_timeline_name(c->timeline, p.place->name - 1)));
+
+	return often && takes && xsp_part_share(&p) >= SLEEPS_LEAST ? p : none;
+}
+
 #define CHILDREN_OFTEN 100.0 /* a second: it waits for children that do little but begin and end */
 
 /* Does it start many programs that end within a moment? Then it waits for those, also where it reads their pipe. They are
@@ -188,8 +245,11 @@ static const struct {
 	 "keep connections (a session, a pool, keep-alive) instead of one for each request: each needs round trips, and often a thread of the other side"},
 	{WHO " {waits_for} {in_a_row:0f} times in a row[, {peer:120}]: {share} of {of}",
 	 "ask for all of them by one request (a batch, IN (...), a join, a pipeline), or for several at once: it asks for one after the other, and does little between"},
+	{WHO
+	 " waits for {sleeper:64}, which sleeps between looks for work[, in {sleeps_in:200}]: {share} of {of}",
+	 "let it wait for work on a condition variable, a semaphore or a blocking queue, which wake it at once: what comes while it sleeps lies there until that is over"},
 };
-enum { DELAYED = 1, IN_LOOP, WRITES, CONNECTS, IN_A_ROW };
+enum { DELAYED = 1, IN_LOOP, WRITES, CONNECTS, IN_A_ROW, POLLED };
 
 #define CONNECTS_AT 0.15 /* of the time that it computes */
 
@@ -205,6 +265,8 @@ static bool connects(const struct xsp_rule_context *c, const struct xsp_account_
 static size_t way_of(const struct xsp_rule_context *c, const struct xsp_account_part *p,
 		     unsigned why)
 {
+	if (why == XSP_WAIT_LOCK && sleeper_of(c, p->family).family != NULL)
+		return POLLED;
 	if (why == XSP_WAIT_NETWORK && acknowledgements_are_delayed(c, p->family))
 		return DELAYED;
 	if (p->row != NULL && 2 * p->row->loop_ns > p->row->ns)
@@ -216,13 +278,27 @@ static size_t way_of(const struct xsp_rule_context *c, const struct xsp_account_
 	return why == XSP_WAIT_NETWORK && p->family->in_a_row > 0 ? IN_A_ROW : 0;
 }
 
+#define SLEEPER 128
+static void put_sleeper(const struct xsp_rule_context *c, struct xsp_part_finding *f,
+			const struct xsp_account_family *of, char who[SLEEPER])
+{
+	const struct xsp_account_part p = sleeper_of(c, of);
+
+	xsp_waits_thread(c->timeline, p.family->tid, who, SLEEPER);
+	xsp_finding_text(&f->finding, "sleeper", "it waits for", who);
+	xsp_finding_ns(&f->finding, "sleeps_ns", "which sleeps", (uint64_t)p.ns);
+	xsp_finding_text(&f->finding, "sleeps_in", "in",
+			 p.place != NULL ? xsp_timeline_name(c->timeline, p.place->name - 1)
+					 : NULL);
+}
+
 static void find_waiting(const struct xsp_rule_context *c, const struct xsp_account_part *p,
 			 size_t reason)
 {
 	const unsigned why = reasons[reason].why;
 	const size_t way = way_of(c, p, why);
 	struct xsp_part_finding f;
-	char peer[XSP_PEER_TEXT];
+	char peer[XSP_PEER_TEXT], who[SLEEPER];
 
 	xsp_part_begin(c, p, &f);
 	f.finding.note = (way == 0 || way == IN_A_ROW) && !is_held_up(c, p->family, why);
@@ -234,6 +310,8 @@ static void find_waiting(const struct xsp_rule_context *c, const struct xsp_acco
 	xsp_finding_text(&f.finding, "peer", "for",
 			 p->row != NULL ? xsp_timeline_peer(c->timeline, p->row->peer, peer)
 					: NULL);
+	if (way == POLLED)
+		put_sleeper(c, &f, p->family, who);
 	if (way == IN_A_ROW)
 		xsp_finding_number(&f.finding, "in_a_row", "in a row, mean", p->family->in_a_row);
 	xsp_part_finish(c, &f);
@@ -253,7 +331,8 @@ static int find_waits(const struct xsp_rule_context *c, bool disk)
 		/* who polls without a loop around it may have nothing to do */
 		if (is_disk(reasons[i].why) != disk ||
 		    (reasons[i].why == XSP_WAIT_POLL && way_of(c, &p, XSP_WAIT_POLL) != IN_LOOP) ||
-		    (reasons[i].why == XSP_WAIT_LOCK && !starts_threads(c, f)) ||
+		    (reasons[i].why == XSP_WAIT_LOCK && !starts_threads(c, f) &&
+		     way_of(c, &p, XSP_WAIT_LOCK) != POLLED) ||
 		    !xsp_part_is_enough(&p, c->threshold) ||
 		    (p.place != NULL &&
 		     xsp_rule_has_found(c->report, "stall",
