@@ -552,6 +552,32 @@ Test(module, demangling_is_that_of_cxxfilt)
 		cr_expect_gt(compare_demangled(LIBTORCH, true, "-i"), 20000);
 }
 
+/* Of constructors only those that copy an object of their class say so. */
+Test(module, names_of_places)
+{
+	static const struct {
+		const char *mangled, *text;
+	} cases[] = {
+		{"_ZN5CurveC2ERKS_", "Curve::Curve(Curve const&)"},
+		{"_ZN5CurveC4ERKS_", "Curve::Curve(Curve const&)"},
+		{"_ZN3app5CurveC1ERKS0_", "app::Curve::Curve(app::Curve const&)"},
+		{"_ZN3app3BoxIiEC1ERKS1_", "app::Box<int>::Box(app::Box<int> const&)"},
+		{"_ZN5CurveC2EOS_", "Curve::Curve"}, /* moves */
+		{"_ZN5CurveC2ERKS_i", "Curve::Curve"},
+		{"_ZN5CurveD2Ev", "Curve::~Curve"},
+		{"_ZN5Curve5mergeERKS_", "Curve::merge"},
+		{"_ZN5CurveaSERKS_", "Curve::operator="},
+		{"main", NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = xsp_code_name(cases[i].mangled);
+		cr_expect_str_eq(text != NULL ? text : "(null)",
+				 cases[i].text != NULL ? cases[i].text : "(null)");
+		free(text);
+	}
+}
+
 Test(module, demangling_has_limits)
 {
 	static const struct {

@@ -545,52 +545,6 @@ Test(rules_account, small_reads_by_what_the_kernel_counts)
 	}
 }
 
-/* re.match() of a text that is not in re's cache compiles it; of a pattern that is compiled it matches. */
-Test(rules_account, patterns_that_are_compiled_where_they_are_matched)
-{
-	static const char *const texts[] = {"/usr/lib/python3.11/re/_compiler.py\n740\ncompile",
-					    "/usr/lib/python3.11/re/__init__.py\n166\nmatch",
-					    "/app/triage.py\n28\nline"};
-	struct xsp_capture_python_frame frames[3];
-	struct {
-		struct xsp_event_sample e;
-		struct xsp_section section;
-		uint64_t id;
-	} u = {.e = {.head = {.kind = XSP_EVENT_SAMPLE,
-			      .probe = UINT32_MAX,
-			      .flags = XSP_EVENT_SECTIONS,
-			      .sp = SP - 0x3000},
-		     .address = IN_WORK,
-		     .period_ns = 10 * MS,
-		     .syscall = -2},
-	       .section = {.type = XSP_SECTION_PYTHON, .size = 16}};
-
-	for (unsigned k = 0; k < 2; k++) {
-		struct builder b;
-		open_running(&b);
-		for (unsigned i = 0; i < 3; i++) {
-			frames[i].name = xsp_text_hash(texts[i], strlen(texts[i]));
-			cr_assert_eq(xsp_capture_put_name(b.w, frames[i].name, texts[i]), 0);
-		}
-		cr_assert_eq(xsp_capture_put_python(
-				     b.w, &(struct xsp_capture_python){.id = 7,
-								       .count = 3 - k,
-								       .frames = frames + k}),
-			     0);
-		u.section.value = 7;
-		u.id = 7;
-		for (unsigned i = 0; i < 100; i++) {
-			b.now = START + (i + 1) * 10 * MS - 1;
-			builder_put(&b, &u, sizeof(u));
-		}
-		put_times(&b, 100, START, START + 1000 * MS, 0, XSP_WAIT_LOCK, 0);
-		struct xsp_report *r = report_of(&b, NULL);
-		const char *title = expect(r, "dear-call", XSP_SEVERITY_HIGH, 1)->finding.title;
-		cr_expect_not_null(strstr(title, k == 0 ? "compiling" : "matching"), "%s", title);
-		xsp_report_free(r);
-	}
-}
-
 /* Ten samples in each tenth step, or as many in ten steps. */
 static void sampled_inside(struct builder *b, uint64_t at, unsigned step, bool in_one)
 {
@@ -679,4 +633,66 @@ Test(rules_account, one_thread_does_most)
 	r = sharing(96, 16, "off");
 	expect_none(r, "uneven");
 	xsp_report_free(r);
+}
+
+/* In each tenth of a second it computes in `code` for `tens` ms, and then waits for `waker`. */
+static void put_helper(struct builder *b, uint32_t tid, unsigned tens, uint64_t code,
+		       uint32_t waker)
+{
+	const uint64_t runs = tens * MS;
+	struct xsp_event_sample e = {
+		.head = {.kind = XSP_EVENT_SAMPLE, .probe = UINT32_MAX, .sp = SP - 0x3000},
+		.address = code,
+		.period_ns = 10 * MS,
+		.syscall = -2};
+
+	for (unsigned i = 0; i < 10; i++) {
+		const uint64_t at = START + i * 100 * MS;
+		b->tid = tid;
+		b->now = at + runs / 2;
+		builder_put(b, &e, sizeof(e));
+		put_wait_of(b, tid, at + runs, 100 * MS - runs,
+			    (struct xsp_event_wait){
+				    .why = XSP_WAIT_LOCK, .argument = 0x1000, .waker = waker});
+	}
+	put_times(b, tid, START, START + 1000 * MS, 0, XSP_WAIT_LOCK, 10 * (100 * MS - runs));
+}
+
+/* Main computes for 0.95 s of a second; a helper; and a third thread that does something else. */
+static struct xsp_report *helped(unsigned tens, uint64_t code, uint32_t waker)
+{
+	struct builder b;
+
+	open_running(&b);
+	put_thread(&b, 110, "helper");
+	put_thread(&b, 120, "third");
+	put_running(&b, 100, 95, IN_WORK, false, (struct xsp_thread_io){0});
+	put_running(&b, 120, 30, IN_READ, false, (struct xsp_thread_io){0});
+	put_helper(&b, 110, tens, code, waker);
+	return report_of(&b, NULL);
+}
+
+/* Of 0.95 and 0.25 s even shares are 0.6. */
+Test(rules_account, a_helper_that_gets_too_little)
+{
+	static const struct {
+		unsigned tens;
+		uint64_t code;
+		uint32_t waker;
+	} healthy[] = {
+		{85, IN_WORK, 100}, /* even shares */
+		{25, IN_READ, 100}, /* another work */
+		{25, IN_WORK, 120}, /* that somebody else gives it */
+	};
+	struct xsp_report *r = helped(25, IN_WORK, 100);
+	const struct xsp_report_found *f = expect(r, "uneven", XSP_SEVERITY_HIGH, 0.35);
+
+	cr_expect_str_eq(f->finding.subject, "work_on");
+	cr_expect_str_eq(value_of(f->figures, "who")->text, "main (100)");
+	xsp_report_free(r);
+	for (size_t i = 0; i < sizeof(healthy) / sizeof(healthy[0]); i++) {
+		r = helped(healthy[i].tens, healthy[i].code, healthy[i].waker);
+		expect_none(r, "uneven");
+		xsp_report_free(r);
+	}
 }

@@ -17,13 +17,14 @@ Test(rules_callers, functions_of_rust)
 		     {"<&mut [u8] as std::io::Write>::write_all", false},
 		     {"<&std::io::stdio::Stdout as std::io::Write>::write_fmt", false},
 		     {"<alloc::string::String as core::fmt::Write>::write_str", false},
+		     {"<hashbrown::raw::RawTable<T,A> as core::clone::Clone>::clone", false},
 		     {"core::fmt::write", false}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		cr_expect_eq(xsp_is_own_function(cases[i].name), cases[i].own, "%s", cases[i].name);
 }
 
-enum { IN_LOOP = 1, FOR_RESULT, FOR_WORK };
+enum { IN_LOOP = 1, FOR_RESULT, FOR_WORK, IN_TAKE, IN_TICK };
 
 static void put_stack(struct builder *b, uint64_t id, const char *own, const char *caller)
 {
@@ -50,6 +51,8 @@ static void open_callers(struct builder *b)
 		  "/usr/lib/python3.11/concurrent/futures/_base.py\n451\nFuture.result");
 	put_stack(b, FOR_WORK, "/app/serve.py\n30\nworker",
 		  "/usr/lib/python3.11/queue.py\n171\nQueue.get");
+	put_stack(b, IN_TAKE, "/app/serve.py\n50\nserver", "/app/jobs.py\n40\nJobQueue.take");
+	put_stack(b, IN_TICK, "/app/serve.py\n50\nserver", "/app/jobs.py\n60\nSampler.run");
 }
 
 static void put_wait_at(struct builder *b, uint32_t tid, uint64_t at, uint64_t ns, uint64_t stack,
@@ -144,4 +147,57 @@ Test(rules_callers, results_of_one_thread)
 	r = served(FOR_WORK, 1);
 	expect_none(r, "pool");
 	xsp_report_free(r);
+}
+
+/* In each of 50 times 10 ms main waits for 6 ms until another thread wakes it, which sleeps for all but 0.5 ms. */
+static struct xsp_report *polled(uint64_t stack, uint64_t sleeps, enum xsp_wait_class why)
+{
+	struct xsp_event_times e = {.head = {.kind = XSP_EVENT_TIMES, .probe = UINT32_MAX},
+				    .since_ns = START,
+				    .running_ns = 25 * MS};
+	struct builder b;
+
+	open_callers(&b);
+	put_thread(&b, 120, "server");
+	for (unsigned i = 0; i < 50; i++) {
+		const uint64_t at = START + i * 10 * MS;
+		put_wait_at(&b, 120, at, 9500 * US, sleeps, (struct xsp_event_wait){.why = why});
+		put_wait_at(&b, 100, at + 4 * MS, 6 * MS - US, stack,
+			    (struct xsp_event_wait){
+				    .why = XSP_WAIT_LOCK, .argument = 0x1000, .waker = 120});
+	}
+	put_times(&b, 100, START, START + 500 * MS, 0, XSP_WAIT_LOCK, 300 * MS);
+	e.blocked_ns[why] = 475 * MS;
+	e.waits[why] = 50;
+	b.tid = 120;
+	b.now = START + 500 * MS;
+	builder_put(&b, &e, sizeof(e));
+	b.tid = 100;
+	return report_of(&b, NULL);
+}
+
+/* What takes work and sleeps is waited for; what samples or keeps a pace should sleep. */
+Test(rules_callers, work_that_lies_until_a_sleep_is_over)
+{
+	static const struct {
+		uint64_t stack, sleeps;
+		enum xsp_wait_class why;
+		bool found;
+	} cases[] = {{FOR_WORK, IN_TAKE, XSP_WAIT_SLEEP, true},
+		     {FOR_RESULT, IN_TICK, XSP_WAIT_SLEEP, true},
+		     {FOR_WORK, IN_TICK, XSP_WAIT_SLEEP, false},
+		     {FOR_WORK, IN_TAKE, XSP_WAIT_LOCK, false}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct xsp_report *r = polled(cases[i].stack, cases[i].sleeps, cases[i].why);
+		if (!cases[i].found) {
+			expect_none(r, "waiting");
+		} else {
+			const struct xsp_report_found *f =
+				expect(r, "waiting", XSP_SEVERITY_HIGH, 0.6);
+			cr_expect_str_eq(value_of(f->figures, "sleeper")->text, "server (120)");
+			cr_expect_eq(number_of(value_of(f->figures, "sleeps_ns")), 475 * MS);
+		}
+		xsp_report_free(r);
+	}
 }

@@ -299,6 +299,17 @@ Test(rules_waits, page_faults)
  * the lock away */
 #define GIL 0x5000
 
+static void put_python(struct builder *b)
+{
+	cr_assert_eq(xsp_capture_put_process(
+			     b->w, &(struct xsp_capture_process){.pid = 100,
+								 .ns_pid = 100,
+								 .comm = "python3",
+								 .cmdline = "",
+								 .exe = "/usr/bin/python3"}),
+		     0);
+}
+
 /* In 100 ms, threads 101 and 102 wait 40 times for `ns` at `address`, each woken by thread
  * 100; a mutex there has `owner`.  */
 static struct xsp_report *wanting(uint64_t ns, uint64_t address, uint32_t owner, bool known)
@@ -307,13 +318,7 @@ static struct xsp_report *wanting(uint64_t ns, uint64_t address, uint32_t owner,
 	struct builder b;
 
 	open_waits(&b);
-	cr_assert_eq(xsp_capture_put_process(
-			     b.w, &(struct xsp_capture_process){.pid = 100,
-								.ns_pid = 100,
-								.comm = "python3",
-								.cmdline = "",
-								.exe = "/usr/bin/python3"}),
-		     0);
+	put_python(&b);
 	if (known)
 		cr_assert_eq(xsp_capture_put_info(b.w, "python lock 100", "0x5000 48 176"), 0);
 	for (unsigned i = 0; i < waits; i++)
@@ -373,5 +378,50 @@ Test(rules_waits, idle_threads_do_not_want_the_lock_of_python)
 	xsp_report_free(r);
 	r = wanting(1400 * US, GIL + 12, 0, false);
 	cr_expect(had_no_data(r, "gil"));
+	xsp_report_free(r);
+}
+
+/* In 100 ms thread 101 is woken ten times by what it waits for, and then waits 5 ms for Python's lock, which thread 100 has. */
+static struct xsp_report *wanting_when_woken(enum xsp_wait_class why)
+{
+	struct builder b;
+	struct xsp_event_times e = {.head = {.kind = XSP_EVENT_TIMES, .probe = UINT32_MAX},
+				    .since_ns = START,
+				    .running_ns = 5 * MS};
+
+	open_waits(&b);
+	put_python(&b);
+	cr_assert_eq(xsp_capture_put_info(b.w, "python lock 100", "0x5000 48 176"), 0);
+	for (unsigned i = 0; i < 10; i++) {
+		const uint64_t at = START + i * 10 * MS;
+		put_wait_of(&b, 101, at, 4500 * US,
+			    (struct xsp_event_wait){.argument = 0x9000, .why = why});
+		put_wait_of(&b, 101, at + 4600 * US, 5 * MS,
+			    (struct xsp_event_wait){
+				    .argument = GIL, .waker = 100, .why = XSP_WAIT_LOCK});
+	}
+	put_times(&b, 100, START, START + 100 * MS, 0, XSP_WAIT_LOCK, 0);
+	e.blocked_ns[why] = 45 * MS;
+	e.blocked_ns[XSP_WAIT_LOCK] += 50 * MS;
+	b.tid = 101;
+	b.now = START + 100 * MS;
+	builder_put(&b, &e, sizeof(e));
+	return report_of(&b, NULL);
+}
+
+/* Who sent something waits for its answer; a queue's thread has the time. */
+Test(rules_waits, threads_that_are_asked_want_the_lock_of_python)
+{
+	struct xsp_report *r = wanting_when_woken(XSP_WAIT_NETWORK);
+	const struct xsp_report_found *f = expect(r, "gil", XSP_SEVERITY_HIGH, 0.5);
+
+	cr_expect_eq(number_of(value_of(f->figures, "total_ns")), 50 * MS);
+	cr_expect_str_eq(value_of(f->figures, "holder")->text, "main (100)");
+	xsp_report_free(r);
+	r = wanting_when_woken(XSP_WAIT_LOCK);
+	expect_none(r, "gil");
+	xsp_report_free(r);
+	r = wanting_when_woken(XSP_WAIT_SLEEP);
+	expect_none(r, "gil");
 	xsp_report_free(r);
 }

@@ -24,6 +24,9 @@ static const struct {
 	[XSP_DEAR_COPY] =
 		{0.1, "deepcopy", "in copy.deepcopy",
 		 "copy what is changed only, build the object anew, or share it: copy.deepcopy walks each object in Python"},
+	[XSP_DEAR_CLONE] =
+		{0.2, "copies", "on copies: allocating, copying and freeing them",
+		 "pass what is only read by reference (const &, &, a shared_ptr to const), move what is not needed any more, or copy only what changes"},
 	[XSP_DEAR_DATE] =
 		{0.2, "strptime", "in strptime",
 		 "use datetime.fromisoformat, parse once and keep the results, or whole columns at a time (pandas.to_datetime with a format)"},
@@ -469,6 +472,48 @@ enum xsp_dear_call xsp_dear_call_of(const char *frame)
 		if (matches(frame, functions[i].where, functions[i].text))
 			return functions[i].call;
 	return is_python_regex(frame) ? XSP_DEAR_REGEX : XSP_DEAR_NONE;
+}
+
+bool xsp_dear_needs_python(const char *frame)
+{
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		if (matches(frame, functions[i].where, functions[i].text))
+			return functions[i].where == CALLS;
+	return false;
+}
+
+/* "clone" of "<app::Conf as core::clone::Clone>::clone" and of "model.py:12 Market.clone" */
+static const char *last_part(const char *name)
+{
+	const char *part = name;
+
+	for (const char *p = name; *p != '\0'; p++)
+		part = strchr(" .:", *p) != NULL ? p + 1 : part;
+	return part;
+}
+
+bool xsp_is_copy(const char *name)
+{
+	static const char constructor[] = " const&)"; /* xsp_code_name() */
+	static const char *const words[] = {"clone", "deepcopy", "deep_copy"};
+	const char *part = last_part(name);
+
+	if (strcmp(part, "copy") == 0 || xsp_ends_with(name, strlen(name), constructor))
+		return true;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcasestr(part, words[i]) != NULL)
+			return true;
+	return false;
+}
+
+bool xsp_is_end_of_copy(const char *name, const char *copy)
+{
+	const char *end = strstr(name, "::~");
+	const size_t length = end != NULL ? (size_t)(end - name) : 0;
+
+	return end != NULL && strncmp(name, copy, length) == 0 &&
+	       strncmp(copy + length, "::", 2) == 0 && strchr(copy + length + 2, '(') != NULL &&
+	       strncmp(strchr(copy + length + 2, '(') + 1, name, length) == 0;
 }
 
 enum xsp_dear_call xsp_dear_thread(const char *comm)

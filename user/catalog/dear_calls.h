@@ -14,6 +14,7 @@ enum xsp_dear_call {
 	XSP_DEAR_THROW,
 	XSP_DEAR_COLLECT,
 	XSP_DEAR_COPY,
+	XSP_DEAR_CLONE, /* by functions of the program's own: no sample has it, a rule adds it up */
 	XSP_DEAR_DATE,
 	XSP_DEAR_ANOMALY, /* tracebacks that autograd keeps, too */
 	XSP_DEAR_TRACEBACK,
@@ -69,6 +70,12 @@ enum xsp_dear_call {
 
 /* By the name of a frame, native or of Python ("copy.py:128 deepcopy"). */
 enum xsp_dear_call xsp_dear_call_of(const char *frame);
+/* Is it dear only if a line of Python calls it? "eval" of another language is some function of that name. */
+bool xsp_dear_needs_python(const char *frame);
+/* Does a function of that name copy an object: "Curve::Curve(Curve const&)", "<app::Conf as core::clone::Clone>::clone"? */
+bool xsp_is_copy(const char *name);
+/* Is `name` the destructor of the class that `copy` copies? */
+bool xsp_is_end_of_copy(const char *name, const char *copy);
 /* By the name of a thread that does nothing else: the garbage collectors' of HotSpot and .NET. */
 enum xsp_dear_call xsp_dear_thread(const char *comm);
 /* By the system call that a sample was in. */

@@ -72,7 +72,7 @@ bool xsp_is_own_file(const char *path, size_t length)
 static bool is_of_rust_library(const char *name)
 {
 	static const char *const marks[] = {"<", "&", "mut ", "dyn ", "[", "*const ", "*mut "};
-	static const char *const libraries[] = {"std::", "core::", "alloc::"};
+	static const char *const libraries[] = {"std::", "core::", "alloc::", "hashbrown::"};
 
 	if (name[0] != '<')
 		return false;
@@ -96,6 +96,7 @@ bool xsp_is_own_function(const char *name)
 		"operator new", "operator delete", "_GLOBAL__sub_I_",
 		"void std::",	"bool std::",	   "__cxxabiv1",
 		"Py_",		"PyRun_",	   "PyEval_",
+		"hashbrown::",
 	};
 
 	if (strstr(name, "{lambda") != NULL) /* the program's own, in a function of the library */

@@ -91,7 +91,7 @@ static void say_why_no_more(const struct walk *w, const struct xsp_walk *frame, 
 
 static const char *name_of(struct xsp_arena *arena, const struct xsp_symbol *s)
 {
-	char *demangled = xsp_demangle(s->name, false);
+	char *demangled = xsp_code_name(s->name);
 	const char *text = demangled != NULL ? demangled : s->name;
 	const char *copy = xsp_arena_copy(arena, text, strlen(text));
 

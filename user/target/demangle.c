@@ -126,3 +126,39 @@ char *xsp_demangle(const char *name, bool params)
 	}
 	return job.text;
 }
+
+/* Is it "X::Y::Y(X::Y const&)"? `bare`: without what is in the parentheses. */
+static bool copies_its_class(const char *bare, const char *whole)
+{
+	static const char end[] = " const&)";
+	const size_t length = strlen(bare), whole_length = strlen(whole);
+
+	if (whole_length <= length + sizeof(end) || whole[length] != '(' ||
+	    strcmp(whole + whole_length - strlen(end), end) != 0)
+		return false;
+	size_t of = whole_length - length - sizeof(end);
+	if (of + 2 >= length || strncmp(whole + length + 1, bare, of) != 0 ||
+	    strncmp(bare + of, "::", 2) != 0)
+		return false;
+	const char *name = bare + of + 2;
+	const size_t name_length = strlen(name);
+	for (size_t depth = bare[of - 1] == '>'; depth > 0 && of > 1; of--)
+		depth = depth + (bare[of - 2] == '>') - (bare[of - 2] == '<');
+	of -= bare[of - 1] == '<';
+	return of >= name_length && strncmp(bare + of - name_length, name, name_length) == 0 &&
+	       (of == name_length || bare[of - name_length - 1] == ':');
+}
+
+char *xsp_code_name(const char *mangled)
+{
+	char *bare = xsp_demangle(mangled, false), *whole = NULL;
+
+	if (bare != NULL && strncmp(mangled, "_ZN", 3) == 0 && strstr(mangled, "ERKS") != NULL)
+		whole = xsp_demangle(mangled, true);
+	if (whole == NULL || !copies_its_class(bare, whole)) {
+		free(whole);
+		return bare;
+	}
+	free(bare);
+	return whole;
+}

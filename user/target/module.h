@@ -227,4 +227,10 @@ int xsp_module_entry_sp_rule(struct xsp_module *m, uint64_t pc, bool *frame_poin
  */
 char *xsp_demangle(const char *name, bool params);
 
+/*
+ * As a place is shown: without parameters, except for a constructor that copies an object of its class ("Curve::Curve(Curve const&)"):
+ * it is dear where others need not be.
+ */
+char *xsp_code_name(const char *mangled);
+
 #endif

@@ -135,7 +135,7 @@ int xsp_resolve_code(struct xsp_resolver *r, const struct xsp_process *p, uint64
 		module_and_offset(&at, address, text, size);
 		return 0;
 	}
-	char *name = xsp_demangle(s->name, false);
+	char *name = xsp_code_name(s->name);
 	snprintf(text, size, "%.*s+0x%" PRIx64, (int)size - 20, name != NULL ? name : s->name,
 		 at.addr - s->addr);
 	free(name);
@@ -230,7 +230,7 @@ static void name_code(const struct place *at, uint64_t addr, uint64_t address, c
 		module_and_offset(at, address, text, size);
 		return;
 	}
-	char *name = xsp_demangle(s->name, false);
+	char *name = xsp_code_name(s->name);
 	snprintf(text, size, "%s", name != NULL ? name : s->name);
 	free(name);
 }

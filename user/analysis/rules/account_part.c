@@ -19,6 +19,18 @@ size_t xsp_rule_families(const struct xsp_rule_context *c, const struct xsp_acco
 	return a != NULL ? xsp_account_families(a, out) : 0;
 }
 
+const struct xsp_account_family *xsp_rule_family_of(const struct xsp_rule_context *c, uint32_t pid,
+						    uint32_t tid)
+{
+	const struct xsp_account_family *f;
+	const size_t count = xsp_rule_families(c, &f);
+
+	for (size_t i = 0; tid != 0 && i < count; i++)
+		if (f[i].pid == pid && f[i].tid == tid)
+			return &f[i];
+	return NULL;
+}
+
 struct xsp_account_part xsp_part_of(const struct xsp_rule_context *c,
 				    const struct xsp_account_family *f, xsp_part_fits *fits,
 				    unsigned why)

@@ -16,6 +16,10 @@ struct xsp_account_part {
 	size_t places;
 };
 
+/* The family of which that thread is the busiest; NULL: there is none. */
+const struct xsp_account_family *xsp_rule_family_of(const struct xsp_rule_context *c, uint32_t pid,
+						    uint32_t tid);
+
 typedef bool xsp_part_fits(const struct xsp_rule_context *c, const struct xsp_account_family *f,
 			   const struct xsp_account_row *row, unsigned why);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rules_account.c - page faults, dear calls, and waits for others. */
+/* rules_account.c - page faults, and dear calls. */
 #include "analysis/rules/account_part.h"
 
 #include <string.h>
@@ -40,6 +40,12 @@ static const char *catcher_of(const struct xsp_rule_context *c, const struct xsp
 	return most != NULL ? xsp_timeline_name(c->timeline, most->place - 1) : NULL;
 }
 
+/* Who reads files and dates may be there to do so: only that they are the same ones again would be a fault, and nobody knows. */
+static bool is_purpose(enum xsp_dear_call call)
+{
+	return call == XSP_DEAR_DATE || call == XSP_DEAR_LOAD;
+}
+
 static void find_dear(const struct xsp_rule_context *c, const struct xsp_account_part *p)
 {
 	struct xsp_part_finding f;
@@ -54,6 +60,7 @@ static void find_dear(const struct xsp_rule_context *c, const struct xsp_account
 	if (call == XSP_DEAR_BARRIER && p->family != xsp_part_shown(c))
 		return;
 	xsp_part_begin(c, p, &f);
+	f.finding.note = is_purpose(call);
 	f.finding.advice = xsp_dear_call_advice(call);
 	xsp_finding_text(&f.finding, "call", "what is dear", xsp_dear_call_name(call));
 	if (call == XSP_DEAR_THROW)
@@ -142,12 +149,56 @@ static bool is_memory(const struct xsp_rule_context *c, const struct xsp_account
 	       xsp_part_runs(c, f, row, XSP_ACCOUNT_DEAR + XSP_DEAR_CLEAR);
 }
 
+/* What ends is not all that was copied: so many times as long as the copies at most. */
+#define ENDS_MOST 2
+
+static bool is_of_memory(const struct xsp_account_row *row)
+{
+	return row->kind == XSP_ACCOUNT_CPU && (row->why == XSP_ACCOUNT_DEAR + XSP_DEAR_ALLOCATE ||
+						row->why == XSP_ACCOUNT_DEAR + XSP_DEAR_COPYING);
+}
+
+static bool is_copied(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+		      const struct xsp_account_row *row, unsigned why)
+{
+	(void)f;
+	(void)why;
+	return row->place != 0 && is_of_memory(row) &&
+	       xsp_is_copy(xsp_timeline_name(c->timeline, row->place - 1));
+}
+
+/* A copy that ends frees what it had. */
+static bool is_end(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+		   const struct xsp_account_row *row)
+{
+	const char *name = row->place != 0 ? xsp_timeline_name(c->timeline, row->place - 1) : "";
+
+	if (strstr(name, "::~") == NULL || !is_of_memory(row))
+		return false;
+	for (size_t i = 0; i < f->count; i++) {
+		const struct xsp_account_place *p = &f->places[i];
+		if (p->name != 0 && row->ns <= ENDS_MOST * p->ns &&
+		    xsp_is_end_of_copy(name, xsp_timeline_name(c->timeline, p->name - 1)))
+			return true;
+	}
+	return false;
+}
+
+static bool is_of_copies(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+			 const struct xsp_account_row *row, unsigned why)
+{
+	return is_copied(c, f, row, why) || is_end(c, f, row);
+}
+
 static void find_memory(const struct xsp_rule_context *c, const struct xsp_account_part *p)
 {
 	struct xsp_account_part named = *p;
 	struct xsp_account_row row;
 
-	if (p->row == NULL ||
+	const struct xsp_account_part copies = xsp_part_of(c, p->family, is_of_copies, 0);
+
+	/* they are said to be copies */
+	if (p->row == NULL || xsp_part_share(&copies) >= xsp_dear_call_least(XSP_DEAR_CLONE) ||
 	    xsp_rule_has_found(c->report, c->rule->key,
 			       xsp_timeline_name(c->timeline, p->place->name - 1)))
 		return;
@@ -155,6 +206,23 @@ static void find_memory(const struct xsp_rule_context *c, const struct xsp_accou
 	row.kind = XSP_ACCOUNT_CPU;
 	row.why = XSP_ACCOUNT_DEAR + XSP_DEAR_ALLOCATE;
 	named.row = &row;
+	find_dear(c, &named);
+}
+
+/* Named by where most is copied, not by where that ends. */
+static void find_copies(const struct xsp_rule_context *c, const struct xsp_account_part *p)
+{
+	const struct xsp_account_part copied = xsp_part_of(c, p->family, is_copied, 0);
+	struct xsp_account_part named = copied;
+	struct xsp_account_row row;
+
+	if (copied.row == NULL)
+		return;
+	row = *copied.row;
+	row.why = XSP_ACCOUNT_DEAR + XSP_DEAR_CLONE;
+	named.row = &row;
+	named.ns = p->ns;
+	named.places = p->places;
 	find_dear(c, &named);
 }
 
@@ -199,10 +267,12 @@ int xsp_rule_dear_call(const struct xsp_rule_context *c)
 		[XSP_DEAR_SMALL_IO] = find_small_io, [XSP_DEAR_MESSAGES] = find_messages,
 		[XSP_DEAR_ANOMALY] = find_anomaly,   [XSP_DEAR_JSON] = find_json,
 		[XSP_DEAR_QUERY] = find_query,	     [XSP_DEAR_ALLOCATE] = find_memory,
+		[XSP_DEAR_CLONE] = find_copies,
 	};
 	static xsp_part_fits *const fits[XSP_DEAR_CALLS] = {
 		[XSP_DEAR_ANOMALY] = is_anomaly,
 		[XSP_DEAR_ALLOCATE] = is_memory,
+		[XSP_DEAR_CLONE] = is_of_copies,
 	};
 	int rc = 0;
 
@@ -214,278 +284,4 @@ int xsp_rule_dear_call(const struct xsp_rule_context *c)
 				   finds[call] != NULL ? finds[call] : find_dear);
 	}
 	return rc;
-}
-
-/* ---- waits for others ---- */
-
-static const struct {
-	unsigned why;
-	const char *for_what, *advice;
-} reasons[] = {
-	{XSP_WAIT_NETWORK, "waits for the network",
-	 "what answers is slow: ask for several things at once, keep connections and what was answered, or leave it to a thread that nobody waits for"},
-	{XSP_WAIT_CHILD, "waits for programs that it started",
-	 "start them ahead or several at once, keep one running, or do their work in the process itself; -f records them too"},
-	{XSP_WAIT_PIPE, "waits for what is at the other end of a pipe",
-	 "who reads it is slower than what is written, or who writes it than what is read: look at that process, or move larger pieces"},
-	{XSP_ACCOUNT_SYNC, "waits until the disk has what was written (fsync)",
-	 "one fsync or commit for many records, or in a thread that nobody waits for; fdatasync where the size stays"},
-	{XSP_WAIT_DISK, "waits for the disk",
-	 "read ahead or in other threads (a DataLoader's workers), fewer and larger reads and writes, keep what was read"},
-	{XSP_WAIT_LOCK, "waits for threads that it starts, one after the other",
-	 "keep threads (a pool, an executor, OpenMP) and give them work, instead of starting some for each piece of it"},
-	{XSP_WAIT_POLL, "waits for descriptors", "see what it waits for, and let others do that"},
-	{XSP_WAIT_SLEEP, "sleeps",
-	 "it does so itself. If it waits for something to happen: a condition, a queue or epoll tells at once; in a loop of events (asyncio) a sleep holds up all of them"},
-};
-#define CHILDREN 1U /* in this table */
-#define REASONS (sizeof(reasons) / sizeof(reasons[0]))
-
-#define COMPUTES 0.15
-#define OFTEN                                                                                      \
-	20.0 /* waits a second: it asks and waits, one after the other, and has no time to be idle */
-#define OFTEN_LEAST 0.5 /* of its time */
-
-/* The times of the family's busiest thread; NULL: not known. */
-static const struct xsp_thread_times *times_of(const struct xsp_rule_context *c,
-					       const struct xsp_account_family *f)
-{
-	const struct xsp_thread_times *t;
-	const size_t count = xsp_timeline_times(c->timeline, &t);
-
-	for (size_t i = 0; i < count; i++)
-		if (t[i].thread->tid == f->tid && t[i].thread->pid == f->pid)
-			return &t[i];
-	return NULL;
-}
-
-/* Does that thread wait so often, and for so long together? */
-static bool asks_often(const struct xsp_rule_context *c, const struct xsp_account_family *f,
-		       unsigned why)
-{
-	const struct xsp_thread_times *t = times_of(c, f);
-	const double seconds = t != NULL ? (double)(t->until_ns - t->since_ns) * 1e-9 : 0;
-
-	return t != NULL && (double)t->waits[why] >= OFTEN * seconds &&
-	       (double)t->blocked_ns[why] >= OFTEN_LEAST * 1e9 * seconds;
-}
-
-/* Linux delays acknowledgements by 40 ms (TCP_DELACK_MIN), and Nagle's algorithm (RFC 896) holds a second small segment back
- * until the first is acknowledged. */
-#define DELAYED_LEAST_NS 39e6
-#define DELAYED_MOST_NS 46e6
-
-static bool acknowledgements_are_delayed(const struct xsp_rule_context *c,
-					 const struct xsp_account_family *f)
-{
-	const struct xsp_thread_times *t = times_of(c, f);
-	const double mean = t != NULL ? xsp_rule_share(t->blocked_ns[XSP_WAIT_NETWORK],
-						       t->waits[XSP_WAIT_NETWORK])
-				      : 0;
-
-	return mean >= DELAYED_LEAST_NS && mean <= DELAYED_MOST_NS;
-}
-
-#define BATCH_BYTES 16384.0 /* written before an fsync: its records are many already; */
-#define BATCH_WRITES 2.0 /* and so many writes for each wait: they are joined already */
-
-static bool syncs_little(const struct xsp_rule_context *c, const struct xsp_account_family *f)
-{
-	const struct xsp_thread_times *t = times_of(c, f);
-	const uint64_t waits = t != NULL ? t->waits[XSP_WAIT_DISK] : 0;
-
-	return t == NULL || t->io.writes == 0 ||
-	       (xsp_rule_share(t->io.written_bytes, waits) < BATCH_BYTES &&
-		xsp_rule_share(t->io.writes, waits) < BATCH_WRITES);
-}
-
-#define WAITS_A_WRITE 16U /* at most: its journal, its blocks */
-
-/* Does it wait until a disk has what it writes in small pieces, though it does not ask for that by fsync? */
-static bool writes_little(const struct xsp_rule_context *c, const struct xsp_account_family *f)
-{
-	const struct xsp_thread_times *t = times_of(c, f);
-
-	return t != NULL && t->io.writes * WAITS_A_WRITE > t->waits[XSP_WAIT_DISK] &&
-	       t->io.written_bytes > t->io.read_bytes && syncs_little(c, f);
-}
-
-#define THREADS_MANY 100U
-
-/* Did it start so many threads that ended within a moment? */
-static bool starts_threads(const struct xsp_rule_context *c, const struct xsp_account_family *of)
-{
-	const struct xsp_account_family *f;
-	const size_t count = xsp_rule_families(c, &f);
-
-	for (size_t i = 0; i < count; i++)
-		if (f[i].brief && f[i].pid == of->pid && f[i].tid != f[i].pid &&
-		    f[i].members + f[i].idle >= THREADS_MANY)
-			return true;
-	return false;
-}
-
-#define POLLS_AT 0.1 /* of its time it computes: there is work */
-
-/* Do several kinds of threads compute, sleep for a moment, and compute again? One alone may keep a pace. But stages that hand
- * work to each other could tell each other, and need not sleep between looks. */
-static bool stages_poll(const struct xsp_rule_context *c)
-{
-	const struct xsp_account_family *f;
-	const size_t count = xsp_rule_families(c, &f);
-	size_t polling = 0;
-
-	for (size_t i = 0; i < count; i++)
-		polling += (double)f[i].cpu_ns >= POLLS_AT * (double)xsp_part_wanted_ns(&f[i]) &&
-			   asks_often(c, &f[i], XSP_WAIT_SLEEP);
-	return polling > 1;
-}
-
-#define CHILDREN_OFTEN 100.0 /* a second: it waits for children that do little but begin and end */
-
-/* Does it start many programs that end within a moment? Then it waits for those, also where it reads their pipe. They are
- * recorded, it waits for one after the other, or samples found it starting them. */
-static bool starts_programs(const struct xsp_rule_context *c, const struct xsp_account_family *of)
-{
-	const struct xsp_account_family *f;
-	const size_t count = xsp_rule_families(c, &f);
-	const struct xsp_account_part forks =
-		xsp_part_of(c, of, xsp_part_runs, XSP_ACCOUNT_DEAR + XSP_DEAR_FORK);
-
-	for (size_t i = 0; i < count; i++)
-		if (f[i].brief && f[i].pid == f[i].tid)
-			return true;
-	const struct xsp_thread_times *t = times_of(c, of);
-	if (t != NULL && (double)t->waits[XSP_WAIT_CHILD] >=
-				 CHILDREN_OFTEN * 1e-9 * (double)(t->until_ns - t->since_ns))
-		return true;
-	return forks.row != NULL && forks.row->samples >= XSP_SAMPLES_FEW;
-}
-
-/* Do steps wait, or a thread that computes a good part of its time? Of a pool of workers nobody knows whether they should.
- * Who copies files waits for the disk, by its purpose; who waits in fsync has asked for it, and may do so for more at once. Who
- * asks for one thing and waits for it may need just that; who asks for many in a row could ask for all of them. */
-static bool is_held_up(const struct xsp_rule_context *c, const struct xsp_account_family *f,
-		       unsigned why)
-{
-	if (why == XSP_ACCOUNT_SYNC)
-		return syncs_little(c, f);
-	if (why == XSP_WAIT_DISK)
-		return f->steps > 0 || writes_little(c, f);
-	if (why == XSP_WAIT_SLEEP)
-		return stages_poll(c);
-	if (why == XSP_WAIT_LOCK)
-		return starts_threads(c, f);
-	if (f->steps > 0 || f->members != 1)
-		return f->steps > 0;
-	if (why == XSP_WAIT_NETWORK)
-		return f->in_a_row > 0;
-	return (double)f->cpu_ns >= COMPUTES * (double)xsp_part_wanted_ns(f) ||
-	       (why == XSP_WAIT_CHILD && starts_programs(c, f)) ||
-	       (asks_often(c, f, why) && starts_programs(c, f));
-}
-
-#define WHO "[subject|{subject:400}][!subject|a thread]"
-
-/* What is known of such a wait beyond its reason; the first that holds is said. */
-static const struct {
-	const char *title, *advice;
-} ways[] = {
-	{NULL, NULL},
-	{WHO
-	 " waits some 40 ms for each answer, the time by which acknowledgements are delayed: {share} of {of}",
-	 "set TCP_NODELAY, or send what belongs together by one call (writev, a buffer): the second of two small writes waits until the first is acknowledged (Nagle)"},
-	{WHO
-	 " holds up its event loop, and all that it serves: it {waits_for}[, {peer:120}]: {share} of {of}",
-	 "await it (an asynchronous client, asyncio.sleep, create_subprocess_exec), or leave it to a thread (asyncio.to_thread, run_in_executor): in a loop of events a call that waits stops all others"},
-	{WHO " {waits_for} in small writes: {share} of {of}",
-	 "collect many records and write them at once; without O_SYNC or O_DSYNC, and without emptying and writing a file anew each time (O_TRUNC), a write does not wait"},
-	{WHO " {waits_for}, and connects anew again and again[, {peer:120}]: {share} of {of}",
-	 "keep connections (a session, a pool, keep-alive) instead of one for each request: each needs round trips, and often a thread of the other side"},
-	{WHO " {waits_for} {in_a_row:0f} times in a row[, {peer:120}]: {share} of {of}",
-	 "ask for all of them by one request (a batch, IN (...), a join, a pipeline), or for several at once: it asks for one after the other, and does little between"},
-};
-enum { DELAYED = 1, IN_LOOP, WRITES, CONNECTS, IN_A_ROW };
-
-#define CONNECTS_AT 0.15 /* of the time that it computes */
-
-static bool connects(const struct xsp_rule_context *c, const struct xsp_account_family *f)
-{
-	const struct xsp_account_part p =
-		xsp_part_of(c, f, xsp_part_runs, XSP_ACCOUNT_DEAR + XSP_DEAR_CONNECT);
-
-	return p.row != NULL && p.row->samples >= XSP_SAMPLES_FEW &&
-	       (double)p.ns >= CONNECTS_AT * (double)f->cpu_ns;
-}
-
-static size_t way_of(const struct xsp_rule_context *c, const struct xsp_account_part *p,
-		     unsigned why)
-{
-	if (why == XSP_WAIT_NETWORK && acknowledgements_are_delayed(c, p->family))
-		return DELAYED;
-	if (p->row != NULL && 2 * p->row->loop_ns > p->row->ns)
-		return IN_LOOP;
-	if (why == XSP_WAIT_DISK && writes_little(c, p->family))
-		return WRITES;
-	if (why == XSP_WAIT_NETWORK && p->family->members == 1 && connects(c, p->family))
-		return CONNECTS;
-	return why == XSP_WAIT_NETWORK && p->family->in_a_row > 0 ? IN_A_ROW : 0;
-}
-
-static void find_waiting(const struct xsp_rule_context *c, const struct xsp_account_part *p,
-			 size_t reason)
-{
-	const unsigned why = reasons[reason].why;
-	const size_t way = way_of(c, p, why);
-	struct xsp_part_finding f;
-	char peer[XSP_PEER_TEXT];
-
-	xsp_part_begin(c, p, &f);
-	f.finding.note = (way == 0 || way == IN_A_ROW) && !is_held_up(c, p->family, why);
-	if (why == XSP_WAIT_PIPE && starts_programs(c, p->family))
-		reason = CHILDREN;
-	f.finding.title = ways[way].title;
-	f.finding.advice = way != 0 ? ways[way].advice : reasons[reason].advice;
-	xsp_finding_text(&f.finding, "waits_for", NULL, reasons[reason].for_what);
-	xsp_finding_text(&f.finding, "peer", "for",
-			 p->row != NULL ? xsp_timeline_peer(c->timeline, p->row->peer, peer)
-					: NULL);
-	if (way == IN_A_ROW)
-		xsp_finding_number(&f.finding, "in_a_row", "in a row, mean", p->family->in_a_row);
-	xsp_part_finish(c, &f);
-}
-
-static bool is_disk(unsigned why)
-{
-	return why == XSP_WAIT_DISK || why == XSP_ACCOUNT_SYNC;
-}
-
-static int find_waits(const struct xsp_rule_context *c, bool disk)
-{
-	const struct xsp_account_family *f = xsp_part_shown(c);
-
-	for (size_t i = 0; f != NULL && i < REASONS; i++) {
-		const struct xsp_account_part p = xsp_part_of(c, f, xsp_part_waits, reasons[i].why);
-		/* who polls without a loop around it may have nothing to do */
-		if (is_disk(reasons[i].why) != disk ||
-		    (reasons[i].why == XSP_WAIT_POLL && way_of(c, &p, XSP_WAIT_POLL) != IN_LOOP) ||
-		    (reasons[i].why == XSP_WAIT_LOCK && !starts_threads(c, f)) ||
-		    !xsp_part_is_enough(&p, c->threshold) ||
-		    (p.place != NULL &&
-		     xsp_rule_has_found(c->report, "stall",
-					xsp_timeline_name(c->timeline, p.place->name - 1))))
-			continue;
-		find_waiting(c, &p, i);
-	}
-	return f != NULL ? 0 : XSP_RULE_NO_DATA;
-}
-
-int xsp_rule_waiting(const struct xsp_rule_context *c)
-{
-	return find_waits(c, false);
-}
-
-int xsp_rule_disk(const struct xsp_rule_context *c)
-{
-	return find_waits(c, true);
 }

@@ -51,7 +51,7 @@ static void put_holder(const struct xsp_rule_context *c, struct xsp_part_finding
 	const struct xsp_summary_waits *w = xsp_rule_summary(c)->waits;
 	const struct lock *lock = w != NULL ? lock_at(w, p->place) : NULL;
 	const struct person *holder =
-		lock != NULL ? xsp_waits_person(w, lock, lock->owned ? HOLDER : WAKER) : NULL;
+		lock != NULL ? xsp_waits_person(w, lock, lock->owned ? HOLDER : WAKER, 0) : NULL;
 
 	if (lock == NULL)
 		return;
@@ -193,11 +193,24 @@ int xsp_rule_pool(const struct xsp_rule_context *c)
 
 #define HELPER_MOST 0.1
 
-/* A thread that does little beside others (of a queue, of a pool) holds nobody up. */
+/* Does it mostly wait for what comes from outside of the process, but for Python's lock? Who sent that waits for an answer. */
+static bool is_asked(const struct xsp_rule_context *c, const struct xsp_account_family *f)
+{
+	static const unsigned outside[] = {XSP_WAIT_NETWORK, XSP_ACCOUNT_CLIENT, XSP_WAIT_POLL,
+					   XSP_WAIT_PIPE};
+	const int64_t others = (int64_t)f->wait_ns - xsp_part_waited_ns(c, f, XSP_ACCOUNT_GIL);
+	int64_t ns = 0;
+
+	for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++)
+		ns += xsp_part_waited_ns(c, f, outside[i]);
+	return ns > 0 && 2 * ns > others;
+}
+
+/* A thread that does little beside others (of a queue, of a pool) holds nobody up, unless it is asked from outside. */
 static bool is_helper(const struct xsp_rule_context *c, const struct xsp_account_family *f)
 {
 	return f->pid != f->tid && f != xsp_part_shown(c) &&
-	       (double)f->cpu_ns < HELPER_MOST * (double)xsp_part_wanted_ns(f);
+	       (double)f->cpu_ns < HELPER_MOST * (double)xsp_part_wanted_ns(f) && !is_asked(c, f);
 }
 
 /* Has another family of the process waited for a greater part of its time? That one is reported. */
@@ -222,15 +235,21 @@ static void find_gil(const struct xsp_rule_context *c, const struct xsp_account_
 	const struct xsp_summary_waits *w = xsp_rule_summary(c)->waits;
 	const struct xsp_hot_code *h = xsp_rule_state(c, "hot_code");
 	const struct person *holder = NULL;
-	char who[128];
+	/* it wakes others, too, but does not wait for itself */
+	const uint32_t waiter = p->family->members == 1 ? p->family->tid : 0;
+	char who[128], its[128];
 	struct xsp_part_finding f;
 
 	if (others_wait_more(c, p) || is_helper(c, p->family))
 		return;
 	xsp_part_begin(c, p, &f);
+	if (waiter != 0) {
+		xsp_waits_thread(c->timeline, waiter, its, sizeof(its));
+		xsp_finding_text(&f.finding, "thread", "thread", its);
+	}
 	for (size_t i = 0; w != NULL && i < w->locks.count && holder == NULL; i++)
 		if (w->locks.rows[i].python != 0 && w->locks.rows[i].pid == p->family->pid)
-			holder = xsp_waits_person(w, &w->locks.rows[i], WAKER);
+			holder = xsp_waits_person(w, &w->locks.rows[i], WAKER, waiter);
 	if (holder != NULL) {
 		xsp_waits_thread(c->timeline, holder->tid, who, sizeof(who));
 		xsp_finding_text(&f.finding, "holder", "released most by", who);

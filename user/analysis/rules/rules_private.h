@@ -26,9 +26,10 @@ struct xsp_account_family;
 /* The families of the account; the one that is shown comes first. */
 size_t xsp_rule_families(const struct xsp_rule_context *c, const struct xsp_account_family **out);
 /* rules_account.c */
-int xsp_rule_disk(const struct xsp_rule_context *c);
 int xsp_rule_page_faults(const struct xsp_rule_context *c);
 int xsp_rule_dear_call(const struct xsp_rule_context *c);
+/* rules_waiting.c */
+int xsp_rule_disk(const struct xsp_rule_context *c);
 int xsp_rule_waiting(const struct xsp_rule_context *c);
 /* rules_steps.c */
 int xsp_rule_stall(const struct xsp_rule_context *c);

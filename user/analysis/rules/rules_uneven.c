@@ -14,6 +14,8 @@
 #define REQUESTS_MOST                                                                              \
 	0.1 /* of the time they wait for requests: a server's workers get what comes */
 
+#define IDLE_LEAST 0.2 /* of its time a thread waits for one that does the same work */
+
 /* What threads that do the same work computed at a place: one of them, and the others in the mean. */
 struct uneven {
 	const struct xsp_account_family *family; /* of that one */
@@ -111,9 +113,20 @@ static bool has_team(const struct xsp_rule_context *c, const struct xsp_account_
 	return false;
 }
 
-/* A main thread and its workers (OpenMP) are two families. */
+/* Is g idle until f has done its part? f wakes it, or a third one that itself waits for f. */
+static bool waits_for(const struct xsp_rule_context *c, const struct xsp_account_family *g,
+		      const struct xsp_account_family *f)
+{
+	const struct xsp_account_family *third = xsp_rule_family_of(c, g->pid, g->waker);
+
+	return (double)xsp_part_waited_ns(c, g, XSP_WAIT_LOCK) >=
+		       IDLE_LEAST * (double)xsp_part_wanted_ns(g) &&
+	       (g->waker == f->tid || (third != NULL && third->waker == f->tid));
+}
+
+/* What two kinds of threads do both: g's work is that alone, unless they are a team. */
 static void compare_families(const struct xsp_rule_context *c, const struct xsp_account_family *f,
-			     const struct xsp_account_family *g)
+			     const struct xsp_account_family *g, bool team)
 {
 	const struct xsp_account_row *row, *other;
 
@@ -123,7 +136,8 @@ static void compare_families(const struct xsp_rule_context *c, const struct xsp_
 				continue;
 			const double one = (double)work_at(&f->places[i], &row);
 			const double all = (double)work_at(&g->places[k], &other);
-			if (row == NULL || other == NULL || all <= 0)
+			if (row == NULL || other == NULL || all <= 0 ||
+			    (!team && 2 * all < (double)g->cpu_ns))
 				continue;
 			find_uneven(c, &(struct uneven){.family = f,
 							.place = &f->places[i],
@@ -132,6 +146,17 @@ static void compare_families(const struct xsp_rule_context *c, const struct xsp_
 							.others_ns = all / (double)g->members,
 							.threads = g->members + 1});
 		}
+}
+
+/* A main thread and its workers are two families: a team of OpenMP, or one waits for the other. */
+static void compare_kinds(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+			  const struct xsp_account_family *g)
+{
+	const bool team = has_team(c, f) || has_team(c, g);
+
+	if (g != f && g->pid == f->pid && g->members > 0 && f->steps + g->steps == 0 &&
+	    (team || waits_for(c, g, f)))
+		compare_families(c, f, g, team);
 }
 
 int xsp_rule_uneven(const struct xsp_rule_context *c)
@@ -144,11 +169,8 @@ int xsp_rule_uneven(const struct xsp_rule_context *c)
 	for (size_t i = 0; i < count; i++) {
 		for (size_t k = 0; f[i].members > 1 && k < f[i].count; k++)
 			compare_members(c, &f[i], &f[i].places[k]);
-		const bool team = f[i].members == 1 && has_team(c, &f[i]);
 		for (size_t k = 0; f[i].members == 1 && k < count; k++)
-			if (k != i && f[k].pid == f[i].pid && f[k].members > 0 &&
-			    f[i].steps + f[k].steps == 0 && (team || has_team(c, &f[k])))
-				compare_families(c, &f[i], &f[k]);
+			compare_kinds(c, &f[i], &f[k]);
 	}
 	return count > 0 ? 0 : XSP_RULE_NO_DATA;
 }

@@ -291,13 +291,13 @@ bool xsp_waits_member(const struct xsp_summary_waits *w, const struct xsp_timeli
 }
 
 const struct person *xsp_waits_person(const struct xsp_summary_waits *w, const struct lock *lock,
-				      enum role role)
+				      enum role role, uint32_t but)
 {
 	const struct person *most = NULL;
 
 	for (size_t i = 0; i < w->people.count; i++) {
 		const struct person *p = &w->people.rows[i];
-		if (&w->locks.rows[p->lock] == lock && p->role == role &&
+		if (&w->locks.rows[p->lock] == lock && p->role == role && p->tid != but &&
 		    (most == NULL || p->ns > most->ns))
 			most = p;
 	}

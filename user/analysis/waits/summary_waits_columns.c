@@ -123,7 +123,7 @@ static struct xsp_cell lock_address(struct xsp_report_at *at)
 
 static struct xsp_cell lock_holder(struct xsp_report_at *at)
 {
-	const struct person *holder = xsp_waits_person(at->of, at->row, HOLDER);
+	const struct person *holder = xsp_waits_person(at->of, at->row, HOLDER, 0);
 
 	if (holder == NULL)
 		return xsp_cell_absent();

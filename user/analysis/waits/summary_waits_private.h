@@ -107,9 +107,9 @@ static inline uint64_t xsp_waits_gap_running(const struct gap *g)
 }
 /* Call it after all spans and waits, and before the functions below. */
 void xsp_waits_end(struct xsp_summary_waits *w);
-/* The thread that spent longest in that role at the lock; NULL: none is known. */
+/* The thread that spent longest in that role at the lock, other than `but` (0: whichever); NULL: none is known. */
 const struct person *xsp_waits_person(const struct xsp_summary_waits *w, const struct lock *lock,
-				      enum role role);
+				      enum role role, uint32_t but);
 /* "comm (tid)", with the tid that the process sees. Returns the columns it takes. */
 size_t xsp_waits_thread(const struct xsp_timeline *t, uint32_t tid, char *out, size_t size);
 /* "poll 2.91 s (30), lock 12 ms (4)": the longest first, at most `most`. `counts` may be NULL. */

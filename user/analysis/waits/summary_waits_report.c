@@ -218,8 +218,8 @@ static int put_threads(const struct xsp_summary_waits *w, struct xsp_report_sect
 static void print_lock(const struct xsp_summary_waits *w, FILE *f, const struct lock *lock)
 {
 	const size_t index = (size_t)(lock - w->locks.rows);
-	const struct person *holder = xsp_waits_person(w, lock, HOLDER),
-			    *waker = xsp_waits_person(w, lock, WAKER);
+	const struct person *holder = xsp_waits_person(w, lock, HOLDER, 0),
+			    *waker = xsp_waits_person(w, lock, WAKER, 0);
 	char time[XSP_UNITS_SIZE], count[XSP_UNITS_SIZE], who[128];
 
 	fprintf(f, "%s 0x%" PRIx64 ": %s in %s wait%s",

@@ -99,6 +99,7 @@ struct xsp_account_family {
 	uint64_t woken_ns, passed_ns;
 	uint32_t
 		server; /* the thread that they nearly always wait for, for results of work that they gave away; 0: none */
+	uint32_t waker; /* the thread that ends nearly all of woken_ns; 0: none does */
 	uint64_t samples;
 };
 

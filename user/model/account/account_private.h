@@ -101,7 +101,8 @@ struct account_family {
 	XSP_ARRAY(struct xsp_account_row) rows;
 	XSP_ARRAY(struct xsp_account_place) places;
 	uint64_t busiest_ns; /* CPU and ready of its busiest member */
-	struct account_lead server; /* by their waits for results: a thread's index */
+	struct account_lead server; /* by their waits for results: 1 + a thread's index */
+	struct account_lead waker; /* by all of their waits for no lock */
 };
 
 struct xsp_account {

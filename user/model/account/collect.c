@@ -327,13 +327,44 @@ static enum xsp_dear_call dear_syscall(const struct xsp_account *a, const struct
 	return call == XSP_DEAR_SMALL_IO || call == XSP_DEAR_MESSAGES ? dear_io(a, s, call) : call;
 }
 
-static enum xsp_dear_call dear_name(struct xsp_account *a, uint32_t id)
+static bool is_line_of_python(const struct xsp_account *a, uint32_t frame)
 {
+	const char *function;
+	size_t file;
+
+	return xsp_python_line_split(xsp_timeline_name(a->timeline, frame & ~XSP_PATH_FRAME), &file,
+				     &function);
+}
+
+/* Of the frame at `at`. */
+static enum xsp_dear_call dear_name(struct xsp_account *a, const struct xsp_sample *s, uint32_t at)
+{
+	const uint32_t id = s->path[at] & ~XSP_PATH_FRAME;
+	const char *name = xsp_timeline_name(a->timeline, id);
+
 	if (xsp_grow_zeroed(&a->dear, &a->dear_capacity, (size_t)id + 1) < 0)
 		return XSP_DEAR_NONE;
 	if (a->dear[id] == 0)
-		a->dear[id] = (uint8_t)(1 + xsp_dear_call_of(xsp_timeline_name(a->timeline, id)));
-	return a->dear[id] - 1U;
+		a->dear[id] = (uint8_t)(1 + xsp_dear_call_of(name));
+	const enum xsp_dear_call call = a->dear[id] - 1U;
+	return call == XSP_DEAR_NONE || !xsp_dear_needs_python(name) ||
+			       (at > 0 && is_line_of_python(a, s->path[at - 1]))
+		       ? call
+		       : XSP_DEAR_NONE;
+}
+
+/* Is what is inside of a dear call the reason? re.match() of a text compiles it if it is not in the cache, and yaml.load() need
+ * not do its work in Python. */
+static bool says_more(enum xsp_dear_call call, enum xsp_dear_call inside)
+{
+	static const struct {
+		enum xsp_dear_call call, inside;
+	} pairs[] = {{XSP_DEAR_MATCH, XSP_DEAR_REGEX}, {XSP_DEAR_LOAD, XSP_DEAR_YAML}};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		if (pairs[i].call == call && pairs[i].inside == inside)
+			return true;
+	return false;
 }
 
 /* What the place calls that is dear, or is itself: the outermost such function. Without a place of the program's own it is the
@@ -348,11 +379,10 @@ static enum xsp_dear_call dear_frame(struct xsp_account *a, const struct xsp_sam
 	while (i > 0 && (s->path[i - 1] & ~XSP_PATH_FRAME) + 1 != cell->place)
 		i--;
 	for (i -= i > 0; i < s->path_length; i++) {
-		const enum xsp_dear_call next = dear_name(a, s->path[i] & ~XSP_PATH_FRAME);
+		const enum xsp_dear_call next = dear_name(a, s, i);
 		if (next == XSP_DEAR_PLAIN)
 			return next;
-		/* re.match() of a text compiles it, if it is not in the cache */
-		if (call != XSP_DEAR_NONE && !(call == XSP_DEAR_MATCH && next == XSP_DEAR_REGEX))
+		if (call != XSP_DEAR_NONE && !says_more(call, next))
 			continue;
 		at = i;
 		call = next;

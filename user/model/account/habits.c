@@ -131,6 +131,14 @@ static bool is_same_kind(const struct xsp_account *a, const struct account_pass 
 	       (x->group == y->group && strcmp(comm_of(a, x), comm_of(a, y)) != 0);
 }
 
+/* The thread of so much of that time; 0: none has. */
+static uint32_t leader(const struct xsp_account *a, const struct account_lead *by, uint64_t ns)
+{
+	return by->ahead > 0 && (double)by->ahead >= SERVED * (double)ns
+		       ? a->threads.rows[by->what - 1].tid
+		       : 0;
+}
+
 void account_find_habits(struct xsp_account *a)
 {
 	for (size_t i = 0; i < a->threads.count; i++) {
@@ -145,6 +153,7 @@ void account_find_habits(struct xsp_account *a)
 		if (a->threads.rows[p->waiter].idle)
 			continue;
 		f->woken_ns += p->ns;
+		account_vote(&a->families.rows[family].waker, p->waker + 1, (int64_t)p->ns);
 		if (is_same_kind(a, p) && 4 * p->together < p->times)
 			f->passed_ns += p->ns;
 		if (!is_same_kind(a, p))
@@ -153,8 +162,7 @@ void account_find_habits(struct xsp_account *a)
 	}
 	for (size_t i = 0; i < a->families.count; i++) {
 		struct account_family *f = &a->families.rows[i];
-		if ((double)f->server.ahead >= SERVED * (double)f->shown.woken_ns &&
-		    f->server.ahead > 0)
-			f->shown.server = a->threads.rows[f->server.what - 1].tid;
+		f->shown.server = leader(a, &f->server, f->shown.woken_ns);
+		f->shown.waker = leader(a, &f->waker, f->shown.woken_ns);
 	}
 }

@@ -20,7 +20,7 @@ bool xsp_die_next(Dwarf_Die *die);
 
 /* The mangled name of a function, also of one that it refers to; NULL: it has none. */
 const char *xsp_die_linkage(Dwarf_Die *die);
-/* The name of a function as that of its symbol would be shown (xsp_demangle()). If it has no mangled
+/* The name of a function as that of its symbol would be shown (xsp_code_name()). If it has no mangled
  * name, it is made of the scopes around it; end_ns 0: without these. "": it has no name. False:
  * this thread's CPU time came to end_ns before all scopes were found. */
 bool xsp_die_name(Dwarf_Die *die, uint64_t end_ns, char *text, size_t size);

@@ -136,7 +136,7 @@ static Dwarf_Die declaration_of(const Dwarf_Die *die)
 bool xsp_die_name(Dwarf_Die *die, uint64_t end_ns, char *text, size_t size)
 {
 	const char *linkage = xsp_die_linkage(die), *name = dwarf_diename(die);
-	char *demangled = linkage != NULL ? xsp_demangle(linkage, false) : NULL;
+	char *demangled = linkage != NULL ? xsp_code_name(linkage) : NULL;
 	char scopes[1024] = "";
 	bool in_time = true;
 

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Dear calls that what is around or inside of them tells apart: parsing, and copies. */
+
+#include "analyze_check.h"
+
+enum { IN_CODE = 1, IN_COPY, IN_END, IN_BUILD, INTO_NEW, INTO_COPY, INTO_END, INTO_BUILD };
+
+static void open_dear(struct builder *b)
+{
+	open_waits(b);
+	cr_assert_eq(xsp_capture_put_info(b->w, "samples", "cpu-clock 100"), 0);
+	address_name(b, XSP_NAME_OF_CODE, IN_CODE, "app\nwork_on");
+}
+
+/* ---- parsing ---- */
+
+/* All samples of a second are in a function of Python that calls these, the innermost first. */
+static struct xsp_report *in_python(const char *const *texts, unsigned count)
+{
+	struct xsp_capture_python_frame frames[3];
+	struct {
+		struct xsp_event_sample e;
+		struct xsp_section section;
+		uint64_t id;
+	} u = {.e = {.head = {.kind = XSP_EVENT_SAMPLE,
+			      .probe = UINT32_MAX,
+			      .flags = XSP_EVENT_SECTIONS,
+			      .sp = SP - 0x3000},
+		     .address = IN_CODE,
+		     .period_ns = 10 * MS,
+		     .syscall = -2},
+	       .section = {.type = XSP_SECTION_PYTHON, .size = 16, .value = 7},
+	       .id = 7};
+	struct builder b;
+
+	open_dear(&b);
+	for (unsigned i = 0; i < count; i++) {
+		frames[i].name = xsp_text_hash(texts[i], strlen(texts[i]));
+		cr_assert_eq(xsp_capture_put_name(b.w, frames[i].name, texts[i]), 0);
+	}
+	cr_assert_eq(xsp_capture_put_python(b.w, &(struct xsp_capture_python){.id = 7,
+									      .count = count,
+									      .frames = frames}),
+		     0);
+	for (unsigned i = 0; i < 100; i++) {
+		b.now = START + (i + 1) * 10 * MS - 1;
+		builder_put(&b, &u, sizeof(u));
+	}
+	put_times(&b, 100, START, START + 1000 * MS, 0, XSP_WAIT_LOCK, 0);
+	return report_of(&b, NULL);
+}
+
+#define OF_PYTHON "/usr/lib/python3.11/"
+#define OF_YAML "/usr/lib/python3/dist-packages/yaml/"
+#define IN_PROGRAM "/app/triage.py\n28\nline"
+
+/* What is inside of a dear call is the reason, if it need not be there; who parses may be there to do so. */
+Test(rules_dear, what_python_parses_and_compiles)
+{
+	static const struct {
+		const char *doing;
+		enum xsp_severity severity;
+		unsigned count;
+		const char *frames[3];
+	} cases[] = {
+		/* re.match() of a text that is not in re's cache compiles it; of a pattern that is compiled it matches */
+		{"compiling",
+		 XSP_SEVERITY_HIGH,
+		 3,
+		 {OF_PYTHON "re/_compiler.py\n740\ncompile", OF_PYTHON "re/__init__.py\n166\nmatch",
+		  IN_PROGRAM}},
+		{"matching",
+		 XSP_SEVERITY_HIGH,
+		 2,
+		 {OF_PYTHON "re/__init__.py\n166\nmatch", IN_PROGRAM}},
+		{"strptime",
+		 XSP_SEVERITY_NOTE,
+		 2,
+		 {OF_PYTHON "_strptime.py\n350\n_strptime", IN_PROGRAM}},
+		{"parsing files",
+		 XSP_SEVERITY_NOTE,
+		 2,
+		 {OF_PYTHON "json/__init__.py\n293\nload", IN_PROGRAM}},
+		{"YAML",
+		 XSP_SEVERITY_HIGH,
+		 3,
+		 {OF_YAML "scanner.py\n150\nScanner.fetch_more_tokens",
+		  OF_YAML "__init__.py\n81\nload", IN_PROGRAM}},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct xsp_report *r = in_python(cases[i].frames, cases[i].count);
+		const char *title = expect(r, "dear-call", cases[i].severity, 1)->finding.title;
+		cr_expect_not_null(strstr(title, cases[i].doing), "%s", title);
+		xsp_report_free(r);
+	}
+}
+
+/* ---- copies ---- */
+
+/* Samples in what the caller calls; 0: in the code itself. */
+static void put_samples(struct builder *b, unsigned count, uint64_t code, uint64_t caller)
+{
+	struct {
+		struct xsp_event_sample e;
+		struct xsp_section section;
+		uint64_t frame;
+	} u = {.e = {.head = {.kind = XSP_EVENT_SAMPLE,
+			      .probe = UINT32_MAX,
+			      .flags = XSP_EVENT_SECTIONS,
+			      .sp = SP - 0x3000},
+		     .address = code,
+		     .period_ns = 10 * MS,
+		     .syscall = -2},
+	       .section = {.type = XSP_SECTION_STACK, .size = 16},
+	       .frame = caller | 2ULL << XSP_FRAME_SHIFT};
+
+	for (unsigned i = 0; i < count; i++) {
+		b->now += 10 * MS;
+		builder_put(b, &u, sizeof(u));
+	}
+}
+
+/* Of a second 0.2 s are allocated and 0.1 s are freed below a function, and some destructor. */
+static struct xsp_report *copying(const char *function, unsigned freed)
+{
+	struct builder b;
+
+	open_dear(&b);
+	address_name(&b, XSP_NAME_OF_CODE, IN_COPY, "libstdc++.so.6\noperator new");
+	address_name(&b, XSP_NAME_OF_CODE, IN_END, "libc.so.6\n__libc_free");
+	address_name(&b, XSP_NAME_OF_RETURN, INTO_COPY, function);
+	address_name(&b, XSP_NAME_OF_RETURN, INTO_END, "Curve::~Curve");
+	address_name(&b, XSP_NAME_OF_RETURN, INTO_BUILD, "main");
+	for (uint64_t into = INTO_COPY; into <= INTO_BUILD; into++)
+		address_name(&b, XSP_NAME_OF_FILE, into, "/home/me/app");
+	b.now = START - 1;
+	put_samples(&b, 20, IN_COPY, INTO_COPY);
+	put_samples(&b, freed, IN_END, INTO_END);
+	put_samples(&b, 80 - freed, IN_CODE, INTO_BUILD);
+	put_times(&b, 100, START, START + 1000 * MS, 0, XSP_WAIT_LOCK, 0);
+	return report_of(&b, NULL);
+}
+
+/* The share of what is found about copies, and what it names; 0: nothing. */
+static double copies(struct xsp_report *r, const char **subject)
+{
+	const struct xsp_report_found *all;
+	double share = 0;
+
+	for (size_t i = xsp_report_findings(r, &all); i > 0; i--)
+		if (strstr(all[i - 1].finding.title, "on copies") != NULL) {
+			share = all[i - 1].finding.share;
+			*subject = all[i - 1].finding.subject;
+		}
+	return share;
+}
+
+Test(rules_dear, copies_of_what_is_only_read)
+{
+	static const struct {
+		const char *function;
+		unsigned freed;
+		double share;
+	} cases[] = {
+		{"Curve::Curve(Curve const&)", 15, 0.35},
+		/* most of what ends was no copy */
+		{"Curve::Curve(Curve const&)", 50, 0.2},
+		{"Other::Other(Other const&)", 15, 0.2},
+		{"<app::Conf as core::clone::Clone>::clone", 15, 0.2},
+		/* makes it from something else */
+		{"Curve::Curve", 15, 0},
+		{"Curve::merge", 15, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct xsp_report *r = copying(cases[i].function, cases[i].freed);
+		const char *subject = "";
+		expect_near(copies(r, &subject), cases[i].share, 0.001, cases[i].function);
+		if (cases[i].share > 0)
+			cr_expect_str_eq(subject, cases[i].function);
+		xsp_report_free(r);
+	}
+}
