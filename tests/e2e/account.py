@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 
 from harness import TORCH as PYTHON, Recording, Skip, case, check, equal, json_report, main, start, workload, xsptrace
@@ -207,6 +208,64 @@ def functions_of_a_program_in_c(folder):
     values, tables = account_of(json_report("analyze", f"{folder}/c.xspt"))
     equal(sum(r["ns"] for r in tables["rows"]), values["ns"], "the rows add up")
     check("burn" in tables["places"][0]["what"], "the first place", tables["places"])
+
+
+# Two functions go through the same two helpers; their own clocks tell the share of each.
+HELPERS = """
+import json, sys, time
+spent = {}
+def computes(n):
+    for i in range(n): i * i
+def helper(n):
+    computes(n)
+def goes_through(function, n):
+    begun = time.thread_time()
+    helper(n)
+    spent[function] = spent.get(function, 0) + time.thread_time() - begun
+def often():
+    goes_through("often", 90000)
+def seldom():
+    goes_through("seldom", 40000)
+print("ready", flush=True)
+sys.stdin.readline()
+begun = time.monotonic()
+while time.monotonic() - begun < 3:
+    often(); seldom()
+print(json.dumps(spent), flush=True)
+"""
+
+
+@case
+def callers_up_to_where_they_differ(folder):
+    with open(f"{folder}/helpers.py", "w", encoding="ascii") as f:
+        f.write(HELPERS)
+    child = start([PYTHON, f"{folder}/helpers.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    equal(child.stdout.readline(), b"ready\n", "what it says first")
+    with Recording(folder, "-p", child.pid, "--profile", "-o", f"{folder}/h.xspt") as r:
+        out, _ = child.communicate(b"\n", timeout=60)
+        r.wait()
+    spent = json.loads(out)
+    _, tables = account_of(json_report("analyze", f"{folder}/h.xspt"))
+    said = next(p["from"] for p in tables["places"] if p["what"].endswith(" computes"))
+    found = re.fullmatch(r"helper:7 < goes_through:10 < often:13 (\d+) %, seldom:15 (\d+) %", said or "")
+    check(found, "who calls it", said, tables["places"])
+    own = 100 * spent["often"] / sum(spent.values())
+    check(abs(int(found[1]) - own) < 10 and 99 <= int(found[1]) + int(found[2]) <= 101, f"{said}; {own:.0f} % by its own clock")
+    screen = xsptrace("analyze", f"{folder}/h.xspt").stdout
+    check(f"      from {said}" in screen.splitlines(), "the first screen", screen)
+
+
+@case
+def what_runs_a_script_is_no_place(folder):
+    """Samples find the functions of perl and node alone: the screen says so once, and how JavaScript's get names."""
+    for program, script, advice in (("perl", "while (time - $^T < 3) { $n += length($_ . $n) for 1..1000 }", "nothing names Perl's subroutines"),
+                                    ("node", "for (let n = '', end = Date.now() + 3000; Date.now() < end; n = n.slice(-99)) n += JSON.stringify([n.length]);",
+                                     "--perf-basic-prof-only-functions")):
+        if shutil.which(program) is None:
+            raise Skip(f"no {program} here")
+        xsptrace("-q", "--profile", "-d", "2", "-o", f"{folder}/s.xspt", "--", program, "-e", script, timeout=60)
+        said = " ".join(xsptrace("analyze", f"{folder}/s.xspt").stdout.split())
+        equal(said.count(f"places are functions of {program} itself: {advice}"), 1, f"what it says of {program}: {said}")
 
 
 main()

@@ -495,6 +495,122 @@ Test(account, lines_of_python_that_threads_wait_in_tell_their_routine)
 	clear(&c);
 }
 
+/* ---- who calls a place ---- */
+
+enum { IN_HELPER = 0x1000, INTO_GET = 0x1100, INTO_RENDER = 0x1200, INTO_SEARCH = 0x1300 };
+
+static void sample_of(struct builder *b, uint64_t now, const uint64_t callers[2])
+{
+	struct {
+		struct xsp_event_sample e;
+		struct xsp_section section;
+		uint64_t frames[2];
+	} sampled = {.e = {.head = {.kind = XSP_EVENT_SAMPLE,
+				    .probe = NO_PROBE,
+				    .sp = SP - 0x4000,
+				    .flags = XSP_EVENT_SECTIONS},
+			   .address = IN_HELPER,
+			   .period_ns = 10,
+			   .syscall = -2},
+		     .section = {.type = XSP_SECTION_STACK,
+				 .size = sizeof(sampled.section) + sizeof(sampled.frames)}};
+
+	for (size_t i = 0; i < 2; i++)
+		sampled.frames[i] = callers[i] | 2ULL << XSP_FRAME_SHIFT;
+	b->now = now;
+	builder_put(b, &sampled, sizeof(sampled));
+}
+
+static const struct xsp_account_place *place_named(const struct counted *c, const char *name)
+{
+	for (size_t i = 0; i < c->families[0].count; i++) {
+		const struct xsp_account_place *p = &c->families[0].places[i];
+		if (p->name != 0 && strcmp(xsp_timeline_name(c->timeline, p->name - 1), name) == 0)
+			return p;
+	}
+	return NULL;
+}
+
+static void is_caller(const struct counted *c, const struct xsp_account_place *p, size_t index,
+		      const char *name, uint32_t level, double share)
+{
+	cr_assert(index < p->caller_count, "%zu callers", p->caller_count);
+	const struct xsp_account_caller *is = &p->callers[index];
+	cr_expect_str_eq(xsp_timeline_name(c->timeline, is->name - 1), name);
+	cr_expect_eq(is->level, level);
+	cr_expect(is->share > share - 1e-9 && is->share < share + 1e-9, "%g", is->share);
+}
+
+/* The helper is called by one function, and that one by two. */
+Test(account, callers_up_to_where_they_differ)
+{
+	static const uint64_t own[] = {IN_HELPER, INTO_GET, INTO_RENDER, INTO_SEARCH};
+	static const uint64_t ways[2][2] = {{INTO_GET, INTO_RENDER}, {INTO_GET, INTO_SEARCH}};
+	struct builder b;
+	struct counted c;
+
+	start(&b);
+	address_name(&b, XSP_NAME_OF_CODE, IN_HELPER, "app\nhelper");
+	address_name(&b, XSP_NAME_OF_RETURN, INTO_GET, "get");
+	address_name(&b, XSP_NAME_OF_RETURN, INTO_RENDER, "render");
+	address_name(&b, XSP_NAME_OF_RETURN, INTO_SEARCH, "search");
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		address_name(&b, XSP_NAME_OF_FILE, own[i], "/home/me/app");
+	for (uint64_t i = 0; i < 10; i++)
+		sample_of(&b, 2100 + 10 * i, ways[i % 5 >= 3]);
+	times_of(&b, 2000, 3000, 0, 0);
+	count(&b, &c, NULL);
+	const struct xsp_account_place *p = place_named(&c, "helper");
+	cr_assert_not_null(p);
+	cr_expect_eq(p->caller_count, 3);
+	is_caller(&c, p, 0, "get", 1, 1);
+	is_caller(&c, p, 1, "render", 2, 0.6);
+	is_caller(&c, p, 2, "search", 2, 0.4);
+	clear(&c);
+}
+
+/* Neither a comprehension's own function, nor one that calls itself, nor a package's is a caller. */
+Test(account, callers_are_other_functions_of_the_program)
+{
+	static const char *const names[] = {"/x/app.py\n3\nallow.<locals>.<listcomp>",
+					    "/x/app.py\n3\nallow", "/x/app.py\n4\nallow",
+					    "/usr/lib/python3/dist-packages/p.py\n8\ncall",
+					    "/x/app.py\n9\nhandle"};
+	struct xsp_capture_python_frame frames[5];
+	const struct xsp_capture_python stack = {.id = 1, .count = 5, .frames = frames};
+	struct {
+		struct xsp_event_wait e;
+		struct xsp_section section;
+		uint64_t id;
+	} waited = {.e = {.head = {.kind = XSP_EVENT_WAIT,
+				   .probe = NO_PROBE,
+				   .flags = XSP_EVENT_SECTIONS},
+			  .left_ns = 2200,
+			  .woken_ns = 2300,
+			  .syscall = 202,
+			  .why = XSP_WAIT_LOCK},
+		    .section = {.type = XSP_SECTION_PYTHON, .size = 16, .value = 5},
+		    .id = 1};
+	struct builder b;
+	struct counted c;
+
+	start(&b);
+	for (uint64_t i = 0; i < 5; i++) {
+		frames[i] = (struct xsp_capture_python_frame){.name = 0x9001 + i};
+		cr_assert_eq(xsp_capture_put_name(b.w, frames[i].name, names[i]), 0);
+	}
+	cr_assert_eq(xsp_capture_put_python(b.w, &stack), 0);
+	b.now = 2300;
+	builder_put(&b, &waited, sizeof(waited));
+	times_of(&b, 2000, 3000, 0, 100);
+	count(&b, &c, NULL);
+	const struct xsp_account_place *p = place_named(&c, "app.py:3 allow.<locals>.<listcomp>");
+	cr_assert_not_null(p);
+	cr_expect_eq(p->caller_count, 1);
+	is_caller(&c, p, 0, "app.py:9 handle", 1, 1);
+	clear(&c);
+}
+
 /* An operator of which only times were recorded: samples say which lines called it, if there are some. */
 Test(account, spans_without_lines_are_shared_out_by_samples)
 {

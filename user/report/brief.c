@@ -212,6 +212,17 @@ static const char *second_line(const struct brief *b, const char *label)
 		       : NULL;
 }
 
+/* A line below a place, without figures. */
+static void put_below(struct brief *b, const char *before, const char *text)
+{
+	char said[XSP_REPORT_TEXT], out[XSP_REPORT_TEXT];
+
+	snprintf(said, sizeof(said), "%s%s", before, text);
+	xsp_printable(out, sizeof(out), said, b->width - INDENT);
+	fprintf(b->f, "%*s%s\n", INDENT, "", out);
+	b->lines++;
+}
+
 static void put_place(struct brief *b, const char *label, double ns, double share,
 		      struct scale scale)
 {
@@ -221,11 +232,8 @@ static void put_place(struct brief *b, const char *label, double ns, double shar
 	if (more != NULL)
 		snprintf(text, sizeof(text), "%.*s", (int)(more - label), label);
 	put_row(b, more != NULL ? text : label, ns, share, scale);
-	if (more == NULL)
-		return;
-	xsp_printable(text, sizeof(text), more, b->width - INDENT);
-	fprintf(b->f, "%*s%s\n", INDENT, "", text);
-	b->lines++;
+	if (more != NULL)
+		put_below(b, "", more);
 }
 
 static XSP_ORDER(largest_first, double, XSP_COMPARE(*y, *x));
@@ -243,6 +251,21 @@ static double least_share(const struct xsp_report_table *t, size_t room)
 	return count == room ? fmax(largest[room - 1], SMALL) : SMALL;
 }
 
+#define CALLED_LEAST 0.15
+#define CALLED_MOST 2U
+
+/* Of the largest places the callers have a line each. */
+static size_t called_lines(const struct xsp_report_table *t, size_t room)
+{
+	const size_t most = room / 4 < CALLED_MOST ? room / 4 : CALLED_MOST;
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->row_count && n < most; i++)
+		n += xsp_row_text(t, i, "from") != NULL &&
+		     xsp_row_number(t, i, "share") >= CALLED_LEAST;
+	return n;
+}
+
 static void put_account(struct brief *b)
 {
 	const struct xsp_report_table *t = xsp_report_find_table(b->account, "places");
@@ -257,7 +280,9 @@ static void put_account(struct brief *b)
 	if (t == NULL)
 		return;
 	/* a title, the others and a blank line are there, too */
-	const size_t room = LINES > b->lines + b->below + 3 ? LINES - b->lines - b->below - 3 : 1;
+	const size_t all = LINES > b->lines + b->below + 3 ? LINES - b->lines - b->below - 3 : 1;
+	size_t called = called_lines(t, all);
+	const size_t room = all - called;
 	snprintf(text, sizeof(text), "%s of %s", steps > 0 ? "one step" : "the time",
 		 xsp_format_ns(time, (uint64_t)whole));
 	fprintf(b->f, "%s%*s%-*s%*s%*s%s\n", b->color ? "\033[1m" : "", INDENT, "",
@@ -273,6 +298,9 @@ static void put_account(struct brief *b)
 		if (shown + lines <= room && share >= least) {
 			put_place(b, what, ns, share, scale);
 			shown += lines;
+			const char *from = xsp_row_text(t, i, "from");
+			if (from != NULL && called > 0 && called-- > 0)
+				put_below(b, "  from ", from);
 		} else if (xsp_row_text(t, i, "part") == NULL) {
 			others++;
 			other_ns += ns;

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "timeline/callers.h"
+
 struct xsp_timeline;
 
 struct xsp_sample {
@@ -27,6 +29,7 @@ struct xsp_sample {
 	/* only if a sink wants charges: own_line of the thread's whole stack, also around the spans; and 1 + index in the path
 	 * of the program's own innermost native function, neither the system's nor a package's. 0: none, or not known */
 	uint32_t own_place, own_function;
+	struct xsp_own_callers callers; /* of that place, likewise */
 	bool in_span, in_step; /* as in struct xsp_charge */
 	uint32_t
 		span; /* 1 + name id of that span, if no line of Python around it is known; else 0 */

@@ -385,7 +385,7 @@ void xsp_off_forget(struct thread *th);
 int xsp_wait_place(struct xsp_timeline *t, struct xsp_wait *w);
 /* The same by a Python stack alone, which is not empty. */
 int xsp_python_place(struct xsp_timeline *t, const struct xsp_capture_python *stack,
-		     uint32_t *inside, uint32_t *place);
+		     uint32_t *inside, uint32_t *place, struct xsp_own_callers *callers);
 
 /* ---- memory.c ---- */
 
@@ -436,6 +436,9 @@ size_t xsp_inlined_helpers(const struct xsp_timeline *t, enum xsp_address_name w
  * program's own place, if the file is its own; `count`: none is. */
 size_t xsp_own_place(const struct xsp_timeline *t, const xsp_name_id *ids, size_t count,
 		     size_t helpers);
+/* Adds those of them that are the program's own, from the one at `from` on. */
+void xsp_own_callers_add(const struct xsp_timeline *t, const xsp_name_id *ids, size_t count,
+			 size_t from, struct xsp_own_callers *callers);
 /* Append functions to a path, given innermost first: Python frames; return addresses; functions by
  * name. `own`: the function of the return address after these is in the path already, but not what
  * is inlined there. */
@@ -482,6 +485,9 @@ void xsp_python_note(const struct xsp_timeline *t, const struct row *row, struct
  * nor a package's; `count`: none is. */
 uint32_t xsp_python_own(const struct xsp_timeline *t, const struct xsp_capture_python_frame *frames,
 			uint32_t count);
+/* The own ones around the frame at `own`. 0 or -ENOMEM. */
+int xsp_python_callers(struct xsp_timeline *t, const struct xsp_capture_python *stack, uint32_t own,
+		       struct xsp_own_callers *callers);
 /* The frame's shown text. 0 or -ENOMEM. */
 int xsp_python_name(struct xsp_timeline *t, const struct xsp_capture_python_frame *frame,
 		    xsp_name_id *out);

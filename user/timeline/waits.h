@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "timeline/callers.h"
 #include "xsptrace/event.h"
 
 struct xsp_timeline;
@@ -38,6 +39,7 @@ struct xsp_wait {
 	/* 1 + xsp_name_id ("train.py:21 train_step"); 0: not known. The innermost frame; and the
 	 * innermost one outside the interpreter, packages and the C library, if there is one */
 	uint32_t inside, place;
+	struct xsp_own_callers callers; /* of that place; only if a sink wants charges */
 	bool for_lock; /* its stack is in a function that takes a lock (catalog/wait_reasons.h) */
 	/* it wants a threading.Lock or the like, and does not wait on a condition variable */
 	bool python_lock;

@@ -10,8 +10,10 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/text.h"
 #include "catalog/wait_reasons.h"
 #include "model/run_stats.h"
+#include "timeline/python.h"
 
 #define OTHERS_SHOWN 8U
 
@@ -257,6 +259,62 @@ static struct xsp_cell what_cell(struct xsp_report_at *at)
 	return xsp_cell_text(at->text);
 }
 
+/* "price_lines:21" of "pages.py:21 BasketPage.price_lines", "gather:41" of "gather::{lambda at line 41}::operator()", and others
+ * as they are. */
+static int put_function(char *out, size_t size, const char *name)
+{
+	static const char lambda[] = "::{lambda at line ";
+	const char *function, *inner = strstr(name, lambda);
+	size_t file;
+
+	if (inner != NULL)
+		return snprintf(out, size, "%.*s:%lu", (int)(inner - name), name,
+				strtoul(inner + strlen(lambda), NULL, 10));
+	if (!xsp_python_line_split(name, &file, &function))
+		return snprintf(out, size, "%s", name);
+	return snprintf(out, size, "%.*s%.*s", (int)xsp_account_name_length(function), function,
+			(int)(function - 1 - (name + file)), name + file);
+}
+
+/* Who runs all of a program says nothing; of Python its line does, if it calls the place itself. */
+static bool is_outermost(const struct shown *of, const struct xsp_account_caller *c)
+{
+	const char *name = xsp_timeline_name(of->timeline, c->name - 1);
+	const size_t length = strlen(name);
+
+	return strcmp(name, "main") == 0 ||
+	       (c->level > 1 &&
+		(xsp_ends_with(name, length, " <module>") || xsp_ends_with(name, length, " main")));
+}
+
+/* "get:12 < render:40 62 %, search:18 30 %": get() calls the place, and is called by these two. */
+static struct xsp_cell from_cell(struct xsp_report_at *at)
+{
+	const struct shown *of = at->of;
+	const struct line *line = at->row;
+	const struct xsp_account_place *p = line->place;
+	size_t used = 0;
+
+	for (size_t i = 0; i < p->caller_count && line->row == NULL; i++) {
+		const struct xsp_account_caller *c = &p->callers[i];
+		const bool several = (i > 0 && c[-1].level == c->level) ||
+				     (i + 1 < p->caller_count && c[1].level == c->level);
+		if (used + 1 >= sizeof(at->text) || (!several && is_outermost(of, c)))
+			break;
+		used += (size_t)snprintf(at->text + used, sizeof(at->text) - used, "%s",
+					 i == 0			   ? ""
+					 : c[-1].level == c->level ? ", "
+								   : " < ");
+		if (used < sizeof(at->text))
+			used += (size_t)put_function(at->text + used, sizeof(at->text) - used,
+						     xsp_timeline_name(of->timeline, c->name - 1));
+		if (several && used < sizeof(at->text))
+			used += (size_t)snprintf(at->text + used, sizeof(at->text) - used,
+						 " %.0f %%", 100 * c->share);
+	}
+	return xsp_cell_text(used > 0 ? at->text : NULL);
+}
+
 static int64_t ns_of(const struct line *line)
 {
 	return line->row != NULL ? line->row->ns : line->place->ns;
@@ -280,6 +338,7 @@ static const struct xsp_report_column line_columns[] = {
 	{"share", "share", XSP_UNIT_SHARE, false, XSP_BY(line_share)},
 	{"error_share", "+-", XSP_UNIT_SHARE, false, XSP_BY(line_error)},
 	{"part", "of the place above", XSP_UNIT_TEXT, false, XSP_BY(line_part)},
+	{"from", "called from", XSP_UNIT_TEXT, false, XSP_BY(from_cell)},
 };
 XSP_REPORT_SHAPE(analyze, places_shape, "account", "places", "places", line_columns);
 
@@ -365,12 +424,9 @@ static const char *names_for(const char *exe)
 	} maps[] = {
 		{"java",
 		 "start java with -XX:+PreserveFramePointer and a perf map (perf-map-agent, or jcmd PID Compiler.perfmap)"},
-		{"node",
-		 "start node with --perf-basic-prof-only-functions --interpreted-frames-native-stack"},
 		{"python",
 		 "install the debug symbols of python3 (python3-dbg); from 3.12 on python3 -X perf"},
 		{"ruby", "install the debug symbols of libruby, or start ruby with --yjit-perf"},
-		{"perl", "install the debug symbols of perl (perl-debug)"},
 		{"R", "install the debug symbols of R (r-base-core-dbg)"},
 	};
 
@@ -378,6 +434,69 @@ static const char *names_for(const char *exe)
 		if (strncmp(exe, maps[i].program, strlen(maps[i].program)) == 0)
 			return maps[i].advice;
 	return "install its debug symbols, or build it with -g";
+}
+
+/* Programs that run what is not native code, and whose own functions are all that samples find without a map: what would name
+ * those of the script, and by what such names are known. */
+static const struct script {
+	const char *program, *advice, *named[3];
+} scripts[] = {
+	{"node",
+	 "--perf-basic-prof-only-functions --interpreted-frames-native-stack names those of JavaScript",
+	 {"JS:", "Compile:", "Function:"}},
+	{"perl",
+	 "nothing names Perl's subroutines from outside (Devel::NYTProf does, inside)",
+	 {NULL}},
+};
+
+static const struct script *script_of(const char *exe)
+{
+	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)
+		if (strncmp(exe, scripts[i].program, strlen(scripts[i].program)) == 0)
+			return &scripts[i];
+	return NULL;
+}
+
+static bool is_named(const struct script *script, const char *place)
+{
+	for (size_t i = 0; i < sizeof(script->named) / sizeof(script->named[0]); i++)
+		if (script->named[i] != NULL && strstr(place, script->named[i]) != NULL)
+			return true;
+	return false;
+}
+
+/* A loop that waits for events, or a thread for work, has no function that anybody looks for. */
+static int64_t working_ns(const struct xsp_account_place *p)
+{
+	int64_t ns = 0;
+
+	for (size_t i = 0; i < p->count && p->kind < XSP_ACCOUNT_READY; i++)
+		if (p->rows[i].why != XSP_WAIT_POLL && p->rows[i].why != XSP_WAIT_LOCK)
+			ns += p->rows[i].ns;
+	return ns;
+}
+
+/* Are its places the functions of what runs a script? Then says so, once. */
+static bool note_script(struct xsp_report_section *section, const struct state *s,
+			const struct xsp_account_family *f)
+{
+	const struct xsp_capture_process *p = xsp_capture_process_of(s->reader, f->pid);
+	const struct script *script = p != NULL ? script_of(xsp_base_name(p->exe)) : NULL;
+	char said[300];
+	int64_t ns = 0;
+
+	for (size_t i = 0; script != NULL && i < f->count; i++) {
+		const uint32_t name = f->places[i].name;
+		if (name != 0 && is_named(script, xsp_timeline_name(s->timeline, name - 1)))
+			return false;
+		ns += name != 0 ? working_ns(&f->places[i]) : 0;
+	}
+	if (script == NULL || f->ns == 0 || (double)ns < UNNAMED_LEAST * (double)f->ns)
+		return false;
+	snprintf(said, sizeof(said), "places are functions of %s itself: %s", script->program,
+		 script->advice);
+	xsp_report_caveat(section, said);
+	return true;
 }
 
 static void note_unnamed(struct xsp_report_section *section, const struct state *s,
@@ -419,7 +538,8 @@ static int report(void *state, struct xsp_report *out)
 				 "too many threads or places: %" PRIu64
 				 " times something was counted for none of them",
 				 xsp_account_left_out(s->account));
-	note_unnamed(section, s, &families[0]);
+	if (!note_script(section, s, &families[0]))
+		note_unnamed(section, s, &families[0]);
 	put_lines(section, &of);
 	struct xsp_report_table *table = xsp_report_table(section, &rows_shape);
 	for (size_t i = 0; i < families[0].count; i++)

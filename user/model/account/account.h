@@ -60,6 +60,14 @@ struct xsp_account_row {
 		period; /* the least number of steps from one that has it to the next; 0: not known */
 };
 
+/* Who calls a place, outwards: of each level but the last there is one. */
+#define XSP_ACCOUNT_CALLERS 5U
+struct xsp_account_caller {
+	uint32_t name; /* 1 + xsp_name_id, of its line with most time */
+	uint32_t level; /* 1: it calls the place; 2: it calls that one */
+	double share; /* of the time of the one before that was seen */
+};
+
 #define XSP_ACCOUNT_THIRDS 3U
 
 /* Rows of one function or span, the largest first. */
@@ -72,6 +80,8 @@ struct xsp_account_place {
 	size_t count;
 	double thirds
 		[XSP_ACCOUNT_THIRDS]; /* ns a step in each third of the steps, but the first few; 0: not known */
+	struct xsp_account_caller callers[XSP_ACCOUNT_CALLERS]; /* the program's own functions */
+	size_t caller_count;
 };
 
 struct xsp_account_family {

@@ -76,6 +76,15 @@ struct account_pass {
 	uint64_t results_ns; /* of ns: for results */
 };
 
+/* A place and the last functions that led to it, of which each one is another. */
+#define ACCOUNT_LEVELS 3U
+struct account_chain {
+	uint32_t thread; /* index */
+	uint32_t names[1 + ACCOUNT_LEVELS]; /* 1 + xsp_name_id, the place first; 0: no more */
+	uint64_t functions[1 + ACCOUNT_LEVELS]; /* hashes */
+	uint64_t ns;
+};
+
 struct account_thread {
 	uint32_t pid, tid;
 	uint32_t family; /* families.c */
@@ -112,6 +121,7 @@ struct xsp_account {
 	XSP_TALLY(struct account_thread) threads;
 	XSP_TALLY(struct account_cell) cells;
 	XSP_TALLY(struct account_pass) passes;
+	XSP_TALLY(struct account_chain) chains;
 	struct account_thread *last;
 	XSP_TALLY(struct account_family) families;
 	struct xsp_account_family *shown; /* a copy, in the order to show */
@@ -121,6 +131,13 @@ struct xsp_account {
 
 /* collect.c: without charges, the rest of the recording's time is off the CPU. 0 or -ENOMEM. */
 int xsp_account_add_off(struct xsp_account *a);
+/* callers.c: "train.py:10 cleanup" and "train.py:12 cleanup" are one function. */
+uint64_t account_function(const struct xsp_account *a, uint32_t name);
+/* 0 or -ENOMEM. `place`: 1 + xsp_name_id; 0: not known. */
+int account_count_callers(struct xsp_account *a, const struct account_thread *th, uint32_t place,
+			  const struct xsp_own_callers *callers, uint64_t ns);
+/* Of the family's places, once they are there. 0 or -ENOMEM. */
+int account_find_callers(const struct xsp_account *a, struct account_family *f, uint32_t index);
 /* habits.c: a wait for an answer, or one that another thread ended, begins. 0 or -ENOMEM. */
 int account_count_ask(struct account_thread *th);
 int account_count_waker(struct xsp_account *a, const struct account_thread *th,

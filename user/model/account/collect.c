@@ -14,6 +14,7 @@
 
 #define MOST_CELLS (1U << 18)
 #define MOST_THREADS (1U << 16)
+#define MOST_CHAINS (1U << 16)
 
 int xsp_account_new(struct xsp_timeline *t, struct xsp_capture_reader *r, struct xsp_account **out)
 {
@@ -30,6 +31,7 @@ int xsp_account_new(struct xsp_timeline *t, struct xsp_capture_reader *r, struct
 	a->cells.tally.most = MOST_CELLS;
 	a->threads.tally.most = MOST_THREADS;
 	a->passes.tally.most = MOST_THREADS;
+	a->chains.tally.most = MOST_CHAINS;
 	*out = a;
 	return 0;
 }
@@ -52,6 +54,7 @@ void xsp_account_free(struct xsp_account *a)
 	xsp_tally_free(&a->threads);
 	xsp_tally_free(&a->cells);
 	xsp_tally_free(&a->passes);
+	xsp_tally_free(&a->chains);
 	xsp_tally_free(&a->families);
 	free(a->shown);
 	free(a->dear);
@@ -235,6 +238,9 @@ static int add_off(struct xsp_account *a, struct account_thread *th, const struc
 		int rc = begins && cell.why == XSP_WAIT_NETWORK ? account_count_ask(th) : 0;
 		if (rc == 0 && begins && cell.why == XSP_WAIT_LOCK && w->waker != 0)
 			rc = account_count_waker(a, th, w);
+		if (rc == 0)
+			rc = account_count_callers(a, th, w->place, &w->callers,
+						   c->to_ns - c->from_ns);
 		if (rc < 0)
 			return rc;
 	}
@@ -461,14 +467,19 @@ static int on_sample(void *ctx, const struct xsp_sample *s)
 		return a->threads.tally.error;
 	if (s->tid != s->pid && !s->beyond && !s->ends_early)
 		vote(th, routine_of(a, s->path, s->path_length, false));
-	if (s->in_span && !a->by_samples)
-		return add_line(a, th, s);
+	if (s->in_span && !a->by_samples) {
+		const int rc =
+			account_count_callers(a, th, s->own_place, &s->callers, s->period_ns);
+		return rc == 0 ? add_line(a, th, s) : rc;
+	}
 	cell.paused = !xsp_timeline_recorded(a->timeline, s->time_ns, s->time_ns);
-	int rc = a->by_samples ? add_sampled(a, th, s, cell.paused) : 0;
-	if (rc < 0)
-		return rc;
 	place_of(a, s, &cell);
 	cell.why = why_dear(a, s, &cell);
+	int rc = a->by_samples ? add_sampled(a, th, s, cell.paused) : 0;
+	if (rc == 0)
+		rc = account_count_callers(a, th, cell.place, &s->callers, s->period_ns);
+	if (rc < 0)
+		return rc;
 	return add(a, th, &cell, 0, 1, s->in_step);
 }
 

@@ -14,7 +14,6 @@
 #include "base/share_interval.h"
 #include "base/rows/u64map.h"
 #include "base/text.h"
-#include "timeline/python.h"
 
 #define PAUSED_SHARE 10U /* steps are not used where pauses are more than 1/10 of the time */
 #define PEER_AHEAD 0.5 /* of a row's time: so much more of it was for its peer than for any other */
@@ -185,25 +184,11 @@ static int put_cell(struct sum *s, const struct account_cell *c)
 
 /* ---- rows ---- */
 
-size_t xsp_account_name_length(const char *name)
-{
-	const char *inner = strstr(name, ".<locals>.<");
-
-	return inner != NULL ? (size_t)(inner - name) : strlen(name);
-}
-
-/* "train.py:10 cleanup" and "train.py:12 cleanup" are one function. */
 static uint64_t function_of(const struct xsp_account *a, const struct part *p)
 {
 	if (p->kind >= XSP_ACCOUNT_READY || p->place == 0)
 		return p->kind >= XSP_ACCOUNT_READY ? UINT64_MAX - p->kind : p->kind;
-	const char *name = xsp_timeline_name(a->timeline, p->place - 1), *function;
-	size_t file;
-
-	if (!xsp_python_line_split(name, &file, &function))
-		return xsp_text_hash(name, strlen(name));
-	return xsp_u64_mix(xsp_text_hash(name, file)) ^
-	       xsp_text_hash(function, xsp_account_name_length(function));
+	return account_function(a, p->place - 1);
 }
 
 static XSP_ORDER(by_row, struct part,
@@ -392,6 +377,8 @@ static int sum_family(struct xsp_account *a, const struct total *totals, uint32_
 	XSP_SORT(s.parts.rows, s.parts.count, by_row);
 	if (rc == 0)
 		rc = put_places(&s, f);
+	if (rc == 0)
+		rc = account_find_callers(a, f, index);
 	XSP_FREE(&s.parts);
 	XSP_FREE(&s.weights);
 	XSP_FREE(&s.homeless);

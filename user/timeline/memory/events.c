@@ -157,7 +157,7 @@ static int add_python(struct xsp_timeline *t, const struct xsp_capture_python *s
 		      struct xsp_memory_site *site)
 {
 	uint32_t inside;
-	int rc = xsp_python_place(t, stack, &inside, &site->place);
+	int rc = xsp_python_place(t, stack, &inside, &site->place, NULL);
 
 	return rc < 0 ? rc : module_of(t, stack, &site->module);
 }

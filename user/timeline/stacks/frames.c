@@ -70,6 +70,14 @@ size_t xsp_own_place(const struct xsp_timeline *t, const xsp_name_id *ids, size_
 	return count;
 }
 
+void xsp_own_callers_add(const struct xsp_timeline *t, const xsp_name_id *ids, size_t count,
+			 size_t from, struct xsp_own_callers *callers)
+{
+	for (size_t i = from; i < count && callers->count < XSP_OWN_CALLERS; i++)
+		if (xsp_is_own_function(xsp_timeline_name(t, ids[i] & ~XSP_PATH_FRAME)))
+			callers->names[callers->count++] = ids[i] & ~XSP_PATH_FRAME;
+}
+
 size_t xsp_timeline_functions(const struct xsp_timeline *t, uint32_t pid, uint64_t address,
 			      xsp_name_id ids[XSP_FRAME_FUNCTIONS])
 {

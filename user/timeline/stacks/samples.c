@@ -188,8 +188,10 @@ static int own_place(struct xsp_timeline *t, const struct open_span *at, struct 
 		xsp_timeline_python(t, xsp_details_find(at->details, XSP_SECTION_PYTHON, NULL));
 	const uint32_t own = stack != NULL ? xsp_python_own(t, stack->frames, stack->count) : 0;
 
-	return stack != NULL && own < stack->count ? line_of(t, &stack->frames[own], &s->own_place)
-						   : 0;
+	if (stack == NULL || own >= stack->count)
+		return 0;
+	const int rc = line_of(t, &stack->frames[own], &s->own_place);
+	return rc == 0 ? xsp_python_callers(t, stack, own, &s->callers) : rc;
 }
 
 /* Pushes Python functions between spans if the spans say between which. Otherwise they come before
@@ -219,8 +221,7 @@ static int push_spans(struct xsp_timeline *t, struct thread *th, struct row *row
 	const uint32_t own = rc == 0 ? xsp_python_own(t, frames, n) : n;
 	if (own < n)
 		rc = line_of(t, &frames[own], &s->own_line);
-	s->own_place = s->own_line;
-	return rc == 0 && s->own_place == 0 && t->places_wanted ? own_place(t, at, s) : rc;
+	return rc == 0 && t->places_wanted ? own_place(t, at, s) : rc;
 }
 
 /* The interpreter's own function: Python's functions replace its callers. */
@@ -259,37 +260,44 @@ struct part {
 	uint32_t inlined; /* the last ones of these */
 };
 
-/* 1 + the index in the path of the one that is the program's own place; 0: none is. */
-static uint32_t own_in(const struct xsp_timeline *t, enum xsp_address_name what, uint32_t pid,
-		       uint64_t address, struct part part)
+/* Which of them is the program's own place, and the own ones around it. */
+static void own_in(const struct xsp_timeline *t, enum xsp_address_name what, uint64_t address,
+		   struct part part, struct xsp_sample *s)
 {
 	const xsp_name_id *end = t->samples->path.ids + part.end;
 	xsp_name_id ids[XSP_FRAME_FUNCTIONS];
 
-	if (!xsp_frame_is_own(t, pid, address))
-		return 0;
+	if (!xsp_frame_is_own(t, s->pid, address))
+		return;
 	for (uint32_t i = 0; i < part.count; i++)
 		ids[i] = *--end;
-	const size_t own = xsp_own_place(t, ids, part.count,
-					 xsp_inlined_helpers(t, what, pid, address, part.inlined));
-	return own < part.count ? part.end - (uint32_t)own : 0;
+	size_t around = xsp_inlined_helpers(t, what, s->pid, address, part.inlined);
+	if (s->own_function == 0) {
+		const size_t own = xsp_own_place(t, ids, part.count, around);
+		s->own_function = own < part.count ? part.end - (uint32_t)own : 0;
+		around = own + 1;
+	}
+	if (s->own_place == 0)
+		xsp_own_callers_add(t, ids, part.count, around, &s->callers);
 }
 
 /* The same of where the sample is, with which the path ends, and of its callers. */
-static uint32_t find_own(const struct xsp_timeline *t, uint32_t pid, uint64_t address,
-			 struct part part, const struct shown *callers)
+static void find_own(const struct xsp_timeline *t, uint64_t address, struct part part,
+		     const struct shown *callers, struct xsp_sample *s)
 {
 	xsp_name_id ids[XSP_INLINED_DEPTH];
-	uint32_t found = own_in(t, XSP_NAME_OF_INLINED_CODE, pid, address, part);
 
-	for (size_t i = 0; i < callers->count + callers->own && found == 0; i++) {
+	own_in(t, XSP_NAME_OF_INLINED_CODE, address, part, s);
+	for (size_t i = 0;
+	     i < callers->count + callers->own &&
+	     (s->own_function == 0 || (s->own_place == 0 && s->callers.count < XSP_OWN_CALLERS));
+	     i++) {
 		const uint64_t at = XSP_FRAME_ADDRESS(callers->frames[i]);
 		part.end -= part.count;
-		part.inlined = (uint32_t)xsp_inlined_at(t, XSP_NAME_OF_INLINED, pid, at, ids);
+		part.inlined = (uint32_t)xsp_inlined_at(t, XSP_NAME_OF_INLINED, s->pid, at, ids);
 		part.count = part.inlined + (i < callers->count);
-		found = own_in(t, XSP_NAME_OF_INLINED, pid, at, part);
+		own_in(t, XSP_NAME_OF_INLINED, at, part, s);
 	}
-	return found;
 }
 
 /* A call of Python's, which its native functions belong to. */
@@ -344,7 +352,7 @@ static int push_native(struct xsp_timeline *t, struct thread *th, struct row *ro
 	if (rc == 0)
 		rc = push_spot(t, spot, around, shown.count > 0, &part);
 	if (rc == 0 && t->places_wanted)
-		s->own_function = find_own(t, th->pid, spot->address, part, &shown);
+		find_own(t, spot->address, part, &shown, s);
 	return rc;
 }
 
