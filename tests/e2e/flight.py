@@ -68,7 +68,9 @@ def convert(path):
 def account_of(path):
     """The values of its account, whose rows add up."""
     section = json_report("analyze", path)["sections"]["account"]
-    equal(sum(r["ns"] for r in section["tables"]["rows"]["rows"]), section["values"]["ns"], "the rows add up")
+    rows = section["tables"]["rows"]["rows"]
+    equal(sum(r["ns"] for r in rows), section["values"]["ns"], "the rows add up")
+    equal([r for r in rows if r["ns"] < 0], [], "rows that are less than nothing")
     return section["values"]
 
 

@@ -11,7 +11,7 @@ import re
 import signal
 import subprocess
 
-from harness import (EXTRA, TORCH, USAGE, Recording, Trace, case, check, equal, finish, main, need_torch, run,
+from harness import (EXTRA, TORCH, USAGE, Recording, Skip, Trace, case, check, equal, finish, json_report, main, need_torch, run,
                      start, start_ready, truth, workload, xsptrace)
 
 
@@ -789,6 +789,98 @@ def frames_that_lie(folder):
     for text in texts:
         check(text.count(";") < 64, "more frames than the limit", text)
         check(not re.search(r"[\x00-\x1f]", text), "control characters", text)
+
+
+# Eight coroutines share two connections. Their own clocks: how long they wait for one, and with it.
+AWAITS = """
+import asyncio, json, sys, time
+spent = {"taken": 0, "slept": 0}
+class Pool:
+    def __init__(self):
+        self.free = asyncio.Queue()
+        for i in range(2): self.free.put_nowait(i)
+    async def take(self):
+        return await self.free.get()
+async def query(pool):
+    begun = time.monotonic()
+    one = await pool.take()
+    taken = time.monotonic()
+    await asyncio.sleep(0.02)
+    spent["slept"] += time.monotonic() - taken
+    spent["taken"] += taken - begun
+    pool.free.put_nowait(one)
+async def worker(pool):
+    while time.monotonic() < end: await query(pool)
+async def main():
+    pool = Pool()
+    await asyncio.gather(*[worker(pool) for i in range(8)])
+end = time.monotonic() + 4
+asyncio.run(main())
+json.dump(spent, open(sys.argv[1], "w"))
+"""
+
+
+def awaits_of(capture):
+    places = json_report("analyze", capture)["sections"]["account"]["tables"]["places"]["rows"]
+    return next((p["awaits"] for p in places if p["awaits"]), None)
+
+
+@case
+def coroutines_that_wait(folder):
+    """The event loop waits; what for, its coroutines say."""
+    script = write(folder, AWAITS)
+    for version, python in pythons():
+        if not (3, 11) <= version < (3, 14):
+            continue
+        xsptrace("-q", "--profile", "-o", f"{folder}/t.xspt", "--", python, script, f"{folder}/spent", timeout=60)
+        said = awaits_of(f"{folder}/t.xspt")
+        found = re.fullmatch(r"Pool\.take:10 Queue\.get (\d+) %, query:15 sleep (\d+) %", said or "")
+        check(found, f"{version}: {said}")
+        spent = truth(f"{folder}/spent")
+        own = 100 * spent["taken"] / sum(spent.values())
+        check(abs(int(found[1]) - own) < 8, f"{version}: {said}; {own:.0f} % by their own clocks")
+        screen = xsptrace("analyze", f"{folder}/t.xspt").stdout
+        check(f"      awaits {said}" in screen.splitlines(), "the first screen", screen)
+
+
+# Coroutines that never go on: their frames' tops, what these have there, their code, and the set of all tasks become wild.
+LYING_COROUTINES = """
+import asyncio, ctypes, gc, os, threading, time
+gc.disable()
+def number(at): return ctypes.c_int.from_address(at)
+def word(at): return ctypes.c_uint64.from_address(at)
+async def sleeps(): await asyncio.sleep(100)
+def lie(loop):
+    time.sleep(1)
+    coroutines = [t.get_coro() for t in asyncio.all_tasks(loop)]
+    for i, c in enumerate(coroutines):
+        frame = id(c) + 80
+        top = number(frame + 64).value
+        if i % 5 == 0: number(frame + 64).value = 1 << 30
+        if i % 5 == 1: word(frame + 72 + 8 * (top - 1)).value = id(c)
+        if i % 5 == 2: word(frame + 72 + 8 * (top - 1)).value = 0x414141414141
+        if i % 5 == 3: word(frame + 32).value = 0x414141414141
+    time.sleep(1)
+    word(id(asyncio.tasks._all_tasks.data) + 32).value = 1 << 40
+    time.sleep(1)
+    os._exit(7)
+async def main():
+    threading.Thread(target=lie, args=[asyncio.get_running_loop()], daemon=True).start()
+    await asyncio.gather(*[sleeps() for i in range(50)])
+asyncio.run(main())
+"""
+
+
+@case
+def coroutines_that_lie(folder):
+    """They are not believed, do no harm to the recorder, and it none to them."""
+    python = next((path for version, path in pythons() if (3, 11) <= version < (3, 12)), None)
+    if python is None:
+        raise Skip("no Python 3.11 here")
+    done = xsptrace("-q", "--profile", "-o", f"{folder}/t.xspt", "--", python, write(folder, LYING_COROUTINES), status=7, timeout=60)
+    equal(done.stderr, "", "what it says of it")
+    said = awaits_of(f"{folder}/t.xspt")
+    check(said and all(re.fullmatch(r"sleeps:7( sleep)? \d+ %", one) for one in said.split(", ")), "what it says", said)
 
 
 @case

@@ -32,6 +32,11 @@ PROGRAM = r"""
 #define layouts dict_layouts
 #define layout_of dict_layout_of
 #include "target/python/module_path.c"
+#undef VERSION
+#define layouts task_layouts
+#define layout_of task_layout_of
+#define kind_of task_kind_of
+#include "target/python/tasks.c"
 #include "base/error.c"
 
 int xsp_python_read(const struct xsp_python *p, uint64_t address, void *to, size_t size) { return -1; }
@@ -155,6 +160,21 @@ int main(void)
 #if PY_VERSION_HEX >= 0x030d0000
 	SAME(3, struct _dictvalues, valid);
 	same("inline values' flag", INLINE_VALUES, Py_TPFLAGS_INLINE_VALUES);
+#endif
+#if PY_VERSION_HEX >= 0x030b0000 && PY_VERSION_HEX < 0x030e0000
+	const struct generator_layout *g = task_layout_of(PY_VERSION_HEX >> 16);
+	if (g == NULL)
+		return 2;
+	SAME(g->frame, PyGenObject, gi_iframe);
+	SAME(g->state, PyGenObject, gi_frame_state);
+#if PY_VERSION_HEX >= 0x030d0000
+	same("suspended", 0x100 + g->suspended[1], 0x100 + FRAME_SUSPENDED_YIELD_FROM);
+#endif
+	same("suspended", 0x100 + g->suspended[0], 0x100 + FRAME_SUSPENDED);
+	SAME(SET_MASK, PySetObject, mask);
+	SAME(SET_MASK + 8, PySetObject, table);
+	SAME(WEAK_OBJECT, PyWeakReference, wr_object);
+	SAME(FRAME_STACK_TOP, _PyInterpreterFrame, stacktop);
 #endif
 	return wrong != 0;
 }

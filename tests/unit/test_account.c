@@ -231,6 +231,25 @@ Test(account, a_range_of_time_has_no_part_of_what_was_before)
 	clear(&c);
 }
 
+/* The kernel's sums may say more than events leave room for, as those of a snapshot do: no row is less than nothing. */
+Test(account, short_waits_are_no_more_than_there_is_room_for)
+{
+	struct builder b;
+	struct counted c;
+
+	start(&b);
+	wait_of(&b, 1000, 1500, 1500, 0, XSP_WAIT_LOCK);
+	at(&b, 1500, XSP_EVENT_ENTRY, 0, SP);
+	at(&b, 1900, XSP_EVENT_EXIT, 0, SP);
+	times_of(&b, 1000, 2000, 0, 900);
+	count(&b, &c, NULL);
+	adds_up(&c, 1000);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_WAIT, NULL), 500 + 100);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_SPAN, "f0"), 400);
+	cr_expect_eq(ns_of(&c, XSP_ACCOUNT_CPU, NULL), 0);
+	clear(&c);
+}
+
 /* Threads with few samples share out their time by all of the family; each sample counts once. */
 Test(account, few_samples_are_shared)
 {

@@ -297,6 +297,63 @@ static struct xsp_report *of_waits(struct builder *b)
 	return report_of(b, NULL);
 }
 
+/* A loop that waits in selectors.py for 10 ms, and what the recorder says of its coroutines. */
+static void awaits_are(const char *info, const char *expected)
+{
+	static const char *const names[] = {
+		"/usr/lib/python3.11/selectors.py\n468\nSelector.select", "/x/app.py\n25\nmain"};
+	struct xsp_capture_python_frame frames[2];
+	const struct xsp_capture_python stack = {.id = 1, .count = 2, .frames = frames};
+	struct {
+		struct xsp_event_wait e;
+		struct xsp_section section;
+		uint64_t id;
+	} waited = {.e = {.head = {.kind = XSP_EVENT_WAIT,
+				   .probe = UINT32_MAX,
+				   .flags = XSP_EVENT_SECTIONS},
+			  .left_ns = START,
+			  .woken_ns = START + 10 * MS,
+			  .syscall = 232,
+			  .why = XSP_WAIT_POLL},
+		    .section = {.type = XSP_SECTION_PYTHON, .size = 16, .value = 2},
+		    .id = 1};
+	struct builder b;
+	char key[32];
+
+	open_waits(&b);
+	for (uint64_t i = 0; i < 2; i++) {
+		frames[i] = (struct xsp_capture_python_frame){.name = 0x9001 + i};
+		cr_assert_eq(xsp_capture_put_name(b.w, frames[i].name, names[i]), 0);
+	}
+	cr_assert_eq(xsp_capture_put_python(b.w, &stack), 0);
+	snprintf(key, sizeof(key), XSP_INFO_AWAITS " %u", b.pid);
+	cr_assert_eq(xsp_capture_put_info(b.w, key, info), 0);
+	b.now = START + 10 * MS;
+	builder_put(&b, &waited, sizeof(waited));
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_table *t =
+		xsp_report_find_table(xsp_report_find_section(r, "account"), "places");
+	cr_assert_not_null(t);
+	const char *said = xsp_row_text(t, 0, "awaits");
+	if (expected == NULL)
+		cr_expect_null(said, "%s", said);
+	else
+		cr_expect_str_eq(said, expected);
+	xsp_report_free(r);
+}
+
+/* What is not as the recorder writes it ends the list. */
+Test(analyze, lines_that_coroutines_wait_in)
+{
+	awaits_are("10\n8\tapp.py:9 Pool.take\tQueue.get\n2\tapp.py:15 query\t\n",
+		   "Pool.take:9 Queue.get 80 %, query:15 20 %");
+	awaits_are("10\n8\tapp.py:9 f\tg\n2 more", "f:9 g 80 %");
+	awaits_are("10\n99\tapp.py:9 f\tg\n", NULL);
+	awaits_are("0\n1\tapp.py:9 f\tg\n", NULL);
+	awaits_are("10\n8", NULL);
+	awaits_are("", NULL);
+}
+
 /* How many lines; none has more than 80 columns, and *last is the last one. */
 static size_t lines_of_80(char *text, char **last)
 {

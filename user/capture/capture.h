@@ -191,6 +191,9 @@ static inline uint64_t xsp_inlined_name_hash(uint64_t key, enum xsp_address_name
 #define XSP_INLINED_HELPERS XSP_INLINED_DEPTH
 /* The info of a capture that has such names: of how many addresses they are not known, as there was no time. */
 #define XSP_INFO_INLINED "inlined functions"
+/* With a process: lines in which the tasks of asyncio waited while its loop did. How many times one was seen to; and in each
+ * line how often, the line of Python and what it awaits, with tabs between. */
+#define XSP_INFO_AWAITS "awaits"
 
 /* What a recording lacks beside lost events. Each is an info; its text begins with a number, if there is something to
  * count. */

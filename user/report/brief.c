@@ -215,10 +215,11 @@ static const char *second_line(const struct brief *b, const char *label)
 /* A line below a place, without figures. */
 static void put_below(struct brief *b, const char *before, const char *text)
 {
-	char said[XSP_REPORT_TEXT], out[XSP_REPORT_TEXT];
+	char said[XSP_REPORT_TEXT], whole[XSP_REPORT_TEXT], out[XSP_REPORT_TEXT];
 
 	snprintf(said, sizeof(said), "%s%s", before, text);
-	xsp_printable(out, sizeof(out), said, b->width - INDENT);
+	xsp_printable(whole, sizeof(whole), said, 0);
+	elide_end(out, sizeof(out), whole, b->width - INDENT);
 	fprintf(b->f, "%*s%s\n", INDENT, "", out);
 	b->lines++;
 }
@@ -254,14 +255,24 @@ static double least_share(const struct xsp_report_table *t, size_t room)
 #define CALLED_LEAST 0.15
 #define CALLED_MOST 2U
 
-/* Of the largest places the callers have a line each. */
+/* What stands below a place: who calls it, or what the coroutines of an event loop wait for. NULL: nothing. */
+static const char *below_place(const struct xsp_report_table *t, size_t row, const char **before)
+{
+	const char *awaits = xsp_row_text(t, row, "awaits");
+
+	*before = awaits != NULL ? "  awaits " : "  from ";
+	return awaits != NULL ? awaits : xsp_row_text(t, row, "from");
+}
+
+/* Of the largest places it has a line each. */
 static size_t called_lines(const struct xsp_report_table *t, size_t room)
 {
 	const size_t most = room / 4 < CALLED_MOST ? room / 4 : CALLED_MOST;
+	const char *before;
 	size_t n = 0;
 
 	for (size_t i = 0; i < t->row_count && n < most; i++)
-		n += xsp_row_text(t, i, "from") != NULL &&
+		n += below_place(t, i, &before) != NULL &&
 		     xsp_row_number(t, i, "share") >= CALLED_LEAST;
 	return n;
 }
@@ -298,9 +309,9 @@ static void put_account(struct brief *b)
 		if (shown + lines <= room && share >= least) {
 			put_place(b, what, ns, share, scale);
 			shown += lines;
-			const char *from = xsp_row_text(t, i, "from");
-			if (from != NULL && called > 0 && called-- > 0)
-				put_below(b, "  from ", from);
+			const char *before, *below = below_place(t, i, &before);
+			if (below != NULL && called > 0 && called-- > 0)
+				put_below(b, before, below);
 		} else if (xsp_row_text(t, i, "part") == NULL) {
 			others++;
 			other_ns += ns;

@@ -22,6 +22,7 @@ struct clock {
 	uint64_t first_ns, ns; /* charged from, and up to here */
 	uint64_t off_ns; /* how much of that was off a CPU */
 	uint64_t short_ns, probe_ns; /* not charged yet */
+	uint64_t bare_ns[2]; /* it ran in no span: while probes were in, and in pauses */
 	size_t window; /* the first one that has not ended */
 };
 
@@ -157,6 +158,7 @@ static int charge_running(struct xsp_timeline *t, struct clock *k, struct open o
 	c.short_ns = take(&k->short_ns, room);
 	c.probe_ns = take(&k->probe_ns, room - c.short_ns);
 	k->off_ns += c.short_ns;
+	k->bare_ns[paused] += c.in_span ? 0 : room - c.short_ns - c.probe_ns;
 	k->ns = to_ns;
 	return hand_on(t, &c);
 }
@@ -266,15 +268,21 @@ int xsp_charge_wait(struct xsp_timeline *t, const struct thread *th, const struc
 
 /* ---- the end of a thread, or of the recording ---- */
 
-/* What the kernel counted beyond the waits with an event: too short, in a stretch without a span. */
+/* What the kernel counted beyond the waits with an event: too short, in a stretch without a span. Of a snapshot the kernel's
+ * sums are less exact than its events: there is no more of it than such stretches have. */
 static int charge_rest(struct xsp_timeline *t, struct clock *k, uint64_t off_ns)
 {
-	struct xsp_charge c = charge_of(t, k, XSP_CHARGE_RUNNING, k->ns, (struct open){NULL, NULL});
+	uint64_t rest = off_ns > k->off_ns ? off_ns - k->off_ns : 0;
+	int rc = 0;
 
-	if (t->cut.text != NULL || off_ns <= k->off_ns)
-		return 0;
-	c.short_ns = off_ns - k->off_ns;
-	return hand_on(t, &c);
+	for (unsigned paused = 0; paused < 2 && t->cut.text == NULL && rc == 0; paused++) {
+		struct xsp_charge c =
+			charge_of(t, k, XSP_CHARGE_RUNNING, k->ns, (struct open){NULL, NULL});
+		c.paused = paused;
+		c.short_ns = take(&rest, k->bare_ns[paused]);
+		rc = hand_on(t, &c);
+	}
+	return rc;
 }
 
 /* What is open in the thread, if it lives. */
@@ -306,6 +314,8 @@ static int on_times(struct xsp_timeline *t, const struct xsp_event *event)
 	if (e->since_ns < first_ns) { /* it ran before its first event */
 		struct clock before = {.pid = k->pid, .tid = k->tid, .ns = e->since_ns};
 		rc = run_until(t, &before, (struct open){NULL, NULL}, first_ns);
+		for (size_t i = 0; i < 2; i++)
+			k->bare_ns[i] += before.bare_ns[i];
 	}
 	if (rc == 0)
 		rc = run_until(t, k, still_open(t, k->pid, k->tid), until_ns);

@@ -65,6 +65,7 @@ const struct xsp_account *xsp_account_of(const void *state)
 struct shown {
 	const struct xsp_timeline *timeline;
 	const struct xsp_account_family *family;
+	const char *awaits; /* XSP_INFO_AWAITS of the family's process; NULL: none */
 };
 
 static const char *kind_name(enum xsp_account_kind kind)
@@ -315,6 +316,47 @@ static struct xsp_cell from_cell(struct xsp_report_at *at)
 	return xsp_cell_text(used > 0 ? at->text : NULL);
 }
 
+/* Where an event loop waits for anything. */
+static bool is_loop(const struct shown *of, const struct xsp_account_place *p)
+{
+	const struct xsp_account_row *row = &p->rows[0];
+
+	return p->kind == XSP_ACCOUNT_WAIT && row->why == XSP_WAIT_POLL && row->callee != 0 &&
+	       strncmp(xsp_timeline_name(of->timeline, row->callee - 1), "selectors.py:", 13) == 0;
+}
+
+#define AWAIT_LEAST 0.1
+
+/* "take:8 Queue.get 78 %, query:12 sleep 20 %": the lines in which the coroutines wait whose loop does. */
+static struct xsp_cell awaits_cell(struct xsp_report_at *at)
+{
+	const struct shown *of = at->of;
+	const struct line *line = at->row;
+	char *next;
+	size_t used = 0;
+
+	if (of->awaits == NULL || line->row != NULL || !is_loop(of, line->place))
+		return xsp_cell_absent();
+	const double all = (double)strtoull(of->awaits, &next, 10);
+	for (const char *text = next; *text == '\n' && text[1] != '\0';) {
+		const double share = (double)strtoull(text + 1, &next, 10) / all;
+		const char *tab = *next == '\t' ? strchr(next + 1, '\t') : NULL;
+		const size_t length = tab != NULL ? strcspn(tab, "\n") : 0;
+		char name[XSP_NAME_MAX], function[XSP_NAME_MAX];
+		if (length == 0 || !(share >= AWAIT_LEAST && share <= 1) ||
+		    used + 1 >= sizeof(at->text))
+			break;
+		snprintf(name, sizeof(name), "%.*s", (int)(tab - next - 1), next + 1);
+		put_function(function, sizeof(function), name);
+		used += (size_t)snprintf(at->text + used, sizeof(at->text) - used,
+					 "%s%s%s%.*s %.0f %%", used > 0 ? ", " : "", function,
+					 length > 1 ? " " : "", (int)length - 1, tab + 1,
+					 100 * share);
+		text = tab + length;
+	}
+	return xsp_cell_text(used > 0 ? at->text : NULL);
+}
+
 static int64_t ns_of(const struct line *line)
 {
 	return line->row != NULL ? line->row->ns : line->place->ns;
@@ -339,6 +381,7 @@ static const struct xsp_report_column line_columns[] = {
 	{"error_share", "+-", XSP_UNIT_SHARE, false, XSP_BY(line_error)},
 	{"part", "of the place above", XSP_UNIT_TEXT, false, XSP_BY(line_part)},
 	{"from", "called from", XSP_UNIT_TEXT, false, XSP_BY(from_cell)},
+	{"awaits", "coroutines await", XSP_UNIT_TEXT, false, XSP_BY(awaits_cell)},
 };
 XSP_REPORT_SHAPE(analyze, places_shape, "account", "places", "places", line_columns);
 
@@ -531,7 +574,9 @@ static int report(void *state, struct xsp_report *out)
 		return rc;
 	struct xsp_report_section *section =
 		xsp_report_section(out, "account", "Where the time went");
-	const struct shown of = {s->timeline, &families[0]};
+	char awaits[40];
+	snprintf(awaits, sizeof(awaits), XSP_INFO_AWAITS " %" PRIu32, families[0].pid);
+	const struct shown of = {s->timeline, &families[0], xsp_capture_info(s->reader, awaits)};
 	put_head(section, s, families, count);
 	if (xsp_account_left_out(s->account) > 0)
 		xsp_report_notef(section,

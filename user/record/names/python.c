@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/rows/grow.h"
 #include "base/text.h"
+#include "record/names/awaits.h"
 #include "record/names/codes.h"
 #include "record/names/torch_modules.h"
 
@@ -33,6 +34,7 @@ struct interpreter {
 	uint64_t looked_ns;
 	struct xsp_python_thread main; /* its main thread; state 0: not known */
 	struct xsp_codes *codes;
+	struct xsp_awaits *awaits;
 	/* torch.nn.Module */
 	struct xsp_python_wanted wanted; /* what each of them goes through when it is called */
 	bool wrapper; /* spec.method is the wrapper around the method that works */
@@ -66,6 +68,7 @@ static void clear(struct xsp_pythons *s, struct interpreter *i)
 		s->codes.gone += xsp_codes_totals(i->codes).gone;
 	}
 	xsp_codes_free(i->codes);
+	xsp_awaits_free(i->awaits);
 	xsp_torch_modules_free(i->modules);
 	xsp_python_close(&i->python);
 }
@@ -97,6 +100,7 @@ void xsp_pythons_forget(struct xsp_pythons *s, pid_t pid)
 
 	if (i == NULL)
 		return;
+	xsp_awaits_put(i->awaits, s->r->writer, (uint32_t)pid); /* an error is the writer's, too */
 	clear(s, i);
 	*i = s->all[--s->count];
 }
@@ -194,6 +198,7 @@ static void look_at_main(struct interpreter *i)
 		i->main.state = 0;
 	for (size_t n = 0; n < count; n++)
 		xsp_codes_meet(i->codes, &i->python, frames[n].code);
+	xsp_awaits_look(i->awaits, &i->python, i->codes, frames, count);
 }
 
 static void look(struct xsp_pythons *s, struct interpreter *i)
@@ -228,8 +233,9 @@ int xsp_pythons_found(struct xsp_pythons *s, pid_t pid, const struct xsp_python_
 		.pid = pid,
 		.python = {.mem = -1},
 		.wanted = {"torch.nn.modules.module", "Module", method_names, 0, 0}};
-	if (xsp_codes_new(&i->codes) < 0 || xsp_torch_modules_new(&i->modules) < 0) {
-		xsp_codes_free(i->codes);
+	if (xsp_codes_new(&i->codes) < 0 || xsp_awaits_new(&i->awaits) < 0 ||
+	    xsp_torch_modules_new(&i->modules) < 0) {
+		clear(s, i);
 		s->count--;
 		return -ENOMEM;
 	}
@@ -516,6 +522,7 @@ int xsp_pythons_put_info(struct xsp_pythons *s)
 {
 	struct xsp_codes_totals all = s->codes;
 	char text[160];
+	int rc = 0;
 
 	if (!s->any && (s->r->options.selection.details & XSP_DETAIL_PYTHON))
 		xsp_recorder_note(s->r,
@@ -523,10 +530,13 @@ int xsp_pythons_put_info(struct xsp_pythons *s)
 	for (size_t n = 0; n < s->count; n++) {
 		all.read += xsp_codes_totals(s->all[n].codes).read;
 		all.gone += xsp_codes_totals(s->all[n].codes).gone;
+		if (rc == 0)
+			rc = xsp_awaits_put(s->all[n].awaits, s->r->writer,
+					    (uint32_t)s->all[n].pid);
 	}
 	snprintf(text, sizeof(text),
 		 "%" PRIu64 " stacks of %" PRIu64 " code objects, of which %" PRIu64
 		 " went meanwhile",
 		 s->stacks, all.read, all.gone);
-	return xsp_capture_put_info(s->r->writer, "python", text);
+	return rc < 0 ? rc : xsp_capture_put_info(s->r->writer, "python", text);
 }

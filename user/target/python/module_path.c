@@ -260,24 +260,62 @@ static uint64_t attribute(const struct xsp_python *p, const struct dict_layout *
 	return look_up(p, l, dict, name, &keys, &seen);
 }
 
-int xsp_python_find_code(const struct xsp_python *p, struct xsp_python_wanted *w, uint64_t *code)
+/* The dictionary of the module. -ENOENT: it is not there, or not yet. */
+static int find_module_dict(const struct xsp_python *p, const struct dict_layout *l,
+			    struct xsp_python_wanted *w, uint64_t *dict)
 {
-	const struct dict_layout *l = layout_of(p->layout.version);
-	uint64_t main, modules, dict, function = 0;
+	uint64_t main, modules;
 
 	/* interpreters.main follows interpreters.head */
 	if (l == NULL || read_word(p, p->runtime + p->layout.interpreters_head + 8, &main) < 0 ||
 	    read_word(p, main + p->layout.modules, &modules) < 0)
 		return -ENOENT;
 	const uint64_t module = look_up(p, l, modules, w->module, &w->keys, &w->seen);
-	if (module == 0 || read_word(p, module + MODULE_DICT, &dict) < 0)
+	return module == 0 || read_word(p, module + MODULE_DICT, dict) < 0 ? -ENOENT : 0;
+}
+
+/* What the dictionary has under the first of the names that it has; 0: none. */
+static uint64_t first_attribute(const struct xsp_python *p, const struct dict_layout *l,
+				uint64_t dict, const char *const *names)
+{
+	uint64_t found = 0;
+
+	for (size_t i = 0; found == 0 && names[i] != NULL; i++)
+		found = attribute(p, l, dict, names[i]);
+	return found;
+}
+
+int xsp_python_find_code(const struct xsp_python *p, struct xsp_python_wanted *w, uint64_t *code)
+{
+	const struct dict_layout *l = layout_of(p->layout.version);
+	uint64_t dict;
+
+	if (find_module_dict(p, l, w, &dict) < 0)
 		return -ENOENT;
 	const uint64_t class = attribute(p, l, dict, w->class);
 	if (class == 0 || read_word(p, class + TYPE_DICT, &dict) < 0)
 		return -ENOENT;
-	for (size_t i = 0; function == 0 && w->names[i] != NULL; i++)
-		function = attribute(p, l, dict, w->names[i]);
+	const uint64_t function = first_attribute(p, l, dict, w->names);
 	return function == 0 || read_word(p, function + l->function_code, code) < 0 ? -ENOENT : 0;
+}
+
+int xsp_python_find_attribute(const struct xsp_python *p, struct xsp_python_wanted *w,
+			      const char *attribute_name, uint64_t *out)
+{
+	const struct dict_layout *l = layout_of(p->layout.version);
+	uint64_t dict;
+
+	*out = 0;
+	if (find_module_dict(p, l, w, &dict) < 0)
+		return -ENOENT;
+	const uint64_t object = first_attribute(p, l, dict, w->names);
+	struct entries *entries = object != 0 ? malloc(sizeof(*entries)) : NULL;
+	const int rc = entries != NULL ? read_attributes(p, l, object, entries) : -ENOENT;
+	for (size_t i = 0; rc == 0 && i < entries->count && *out == 0; i++)
+		if (is_text(p, entries->list[i].key, attribute_name))
+			*out = entries->list[i].value;
+	free(entries);
+	return *out != 0 ? 0 : -ENOENT;
 }
 
 /* ---- modules ---- */

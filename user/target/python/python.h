@@ -115,6 +115,9 @@ int xsp_python_gil(const struct xsp_python *p, struct xsp_python_gil *out);
 size_t xsp_python_stack(const struct xsp_python *p, const struct xsp_python_thread *t,
 			struct xsp_python_frame *out, size_t room, uint32_t *flags);
 
+/* One frame, likewise; *frame becomes the next outer one. 1; 0: it is one of C's; -EIO. */
+int xsp_python_frame(const struct xsp_python *p, uint64_t *frame, struct xsp_python_frame *out);
+
 /* ---- code objects ---- */
 
 #define XSP_PYTHON_TEXT 512 /* bytes of a name, terminated; longer names lose their beginning */
@@ -170,6 +173,31 @@ struct xsp_python_wanted {
 };
 /* The address of its code object, which is not read here. -ENOENT: it is not there, or not yet. */
 int xsp_python_find_code(const struct xsp_python *p, struct xsp_python_wanted *w, uint64_t *code);
+
+/* What an instance that the module has under one of these names (its class is not used) has as that attribute. -ENOENT */
+int xsp_python_find_attribute(const struct xsp_python *p, struct xsp_python_wanted *w,
+			      const char *attribute, uint64_t *out);
+
+/* The tasks of asyncio: zeros to begin with. */
+#define XSP_PYTHON_TASKS 64 /* at once */
+#define XSP_PYTHON_TASKS_MOST 65536 /* in all: of more none is read */
+#define XSP_PYTHON_TASK_TYPES 32
+#define XSP_PYTHON_AWAITS 32
+struct xsp_python_tasks {
+	struct xsp_python_wanted wanted;
+	uint64_t set; /* of all tasks; 0: not found */
+	uint64_t types[XSP_PYTHON_TASK_TYPES]; /* that were met */
+	uint8_t kinds[XSP_PYTHON_TASK_TYPES];
+	size_t type_count, next;
+	uint16_t coroutine; /* in a task; 0: not known */
+};
+/* Some of them: how many. -ENOENT: there are none, or they cannot be read; -EIO. */
+long xsp_python_tasks(const struct xsp_python *p, struct xsp_python_tasks *t,
+		      uint64_t out[XSP_PYTHON_TASKS]);
+/* The frames of its coroutines that wait, the outermost first: how many. 0: it runs, or it is over. *for_task: it waits for
+ * another task. */
+size_t xsp_python_task_stack(const struct xsp_python *p, struct xsp_python_tasks *t, uint64_t task,
+			     struct xsp_python_frame out[XSP_PYTHON_AWAITS], bool *for_task);
 
 /* The names of the attributes that lead from one torch.nn.Module to another, "conv" or "layers.0":
  * the shortest path, if the module is among the nearest. *reads: of how many modules the children

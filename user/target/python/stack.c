@@ -253,9 +253,7 @@ static int first_frame(const struct xsp_python *p, const struct xsp_python_threa
 	return xsp_python_read(p, *frame + s->cframe_frame, frame, sizeof(*frame));
 }
 
-/* Reads one frame; `frame` becomes the next outer one. 1: it has code; 0: it is one of C's; or
- * -EIO. */
-static int read_frame(const struct xsp_python *p, uint64_t *frame, struct xsp_python_frame *out)
+int xsp_python_frame(const struct xsp_python *p, uint64_t *frame, struct xsp_python_frame *out)
 {
 	const struct xsp_python_spec *s = &p->layout.frames;
 	uint64_t words[XSP_PYTHON_READ / 8] = {0};
@@ -295,7 +293,7 @@ size_t xsp_python_stack(const struct xsp_python *p, const struct xsp_python_thre
 			*flags = XSP_PYTHON_CUT;
 			break;
 		}
-		int rc = read_frame(p, &frame, &out[n]);
+		int rc = xsp_python_frame(p, &frame, &out[n]);
 		if (rc < 0) {
 			*flags = XSP_PYTHON_TORN;
 			break;
