@@ -203,6 +203,17 @@ def a_torch(folder, how):
     return library
 
 
+def wait_for_probes(pid):
+    """Until the process's own pages of PyTorch's code are no more than they were half a second ago: nobody says which was the last."""
+    seen = collections.deque(maxlen=6)
+
+    def settled():
+        seen.append(own_pages_of_code(pid, "libtorch_cpu.so"))
+        time.sleep(0.1)
+        return len(seen) == seen.maxlen and seen[0] == seen[-1] > 0
+    wait_for(settled, 20, "probes")
+
+
 def launch(folder, name, said, *command, options=()):
     """Runs a command that waits for a line before it loads PyTorch, and for one when it has. The trace, and what was said."""
     out, log = f"{folder}/{name}.json", f"{folder}/{name}.log"
@@ -217,7 +228,7 @@ def launch(folder, name, said, *command, options=()):
     for line in (READY, said):
         wait_for(lambda: re.search(line, output()), 20, f"{line}: {output()}")  # pylint: disable=cell-var-from-loop
         if line is probes:
-            wait_for(lambda: own_pages_of_code(pid, "libtorch_cpu.so") > 0, 20, "probes")
+            wait_for_probes(pid)
         child.stdin.write("\n")
         child.stdin.flush()
     child.stdin.close()

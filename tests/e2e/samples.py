@@ -668,7 +668,7 @@ def compiled_by_node(folder):
     check(os.path.exists(f"{folder}/jit-{pid}.dump"), "node has written no dump", os.listdir(folder))
     # without the flags the output names them
     said = run(["sh", "-c", f"echo 0.5 | {XSPTRACE} --sample=199 -o {folder}/w.folded -- node {script}"]).stdout
-    check("--perf-basic-prof-only-functions --interpreted-frames-native-stack" in said, said)
+    check("--perf-basic-prof-only-functions --interpreted-frames-native-stack" in " ".join(said.split()), said)
 
 
 if __name__ == "__main__":

@@ -53,6 +53,8 @@ Test(rules_account, dear_calls_by_their_frames)
 		{"aten::zero_", XSP_DEAR_PASSES},
 		{"aten::zeros", XSP_DEAR_NONE},
 		{"in", XSP_DEAR_SEARCH},
+		{"<frozen importlib._bootstrap>:945 _find_spec", XSP_DEAR_IMPORT},
+		{"<frozen importlib._bootstrap>:1178 _find_and_load", XSP_DEAR_NONE},
 		{"main", XSP_DEAR_NONE},
 		{"f.tell", XSP_DEAR_TELL},
 		{"self.f.tell", XSP_DEAR_TELL},

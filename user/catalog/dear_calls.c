@@ -158,6 +158,9 @@ static const struct {
 	[XSP_DEAR_STAT] =
 		{0.5, "files asked about", "asking for files (stat)",
 		 "ask once and keep it, for all files of a folder at once (os.scandir), or open the file and see whether that works"},
+	[XSP_DEAR_IMPORT] =
+		{0.2, "modules searched for", "searching for modules to import",
+		 "import once, at the top of the file, and remember that an optional module is missing: a failed import searches all of sys.path again each time"},
 	[XSP_DEAR_CAST] =
 		{0.3, "dynamic_cast", "in dynamic_cast",
 		 "use a virtual function or a tag: a cast compares with the classes' names, one after the other"},
@@ -405,6 +408,7 @@ static const struct {
 	{XSP_DEAR_LOCALE, BEGINS, "iconv_close"},
 	{XSP_DEAR_LOCALE, BEGINS, "setlocale"},
 	{XSP_DEAR_LOCALE, BEGINS, "newlocale"},
+	{XSP_DEAR_IMPORT, CONTAINS, " _find_spec"},
 	{XSP_DEAR_CAST, BEGINS, "__dynamic_cast"},
 	{XSP_DEAR_PLAIN, BEGINS, "qsort"}, /* sorts compare */
 	{XSP_DEAR_PLAIN, BEGINS, "msort_with_tmp"},

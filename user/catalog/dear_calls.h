@@ -60,6 +60,7 @@ enum xsp_dear_call {
 	XSP_DEAR_SYMBOL, /* of a library */
 	XSP_DEAR_LOCALE, /* or a conversion between character sets */
 	XSP_DEAR_STAT, /* of files */
+	XSP_DEAR_IMPORT, /* modules searched for, not what they do when they are there */
 	XSP_DEAR_STRCMP,
 	XSP_DEAR_CLEAR, /* memory */
 	XSP_DEAR_ALLOCATE,
