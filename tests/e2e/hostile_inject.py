@@ -139,6 +139,8 @@ def set_user_id_program(folder):
             # that shares its folder, and the program gets no other rights (fs/exec.c, check_unsafe_exec).
             ends.append(b"65534 fine\n")
         status, said = h.finish(child, 20), child.stdout.read()
+        if got["rc"] == 0 and status == -signal.SIGTERM and not said:
+            continue  # the other thread came later still: the signal met the program
         h.check(status == 0 and said in ends, "the program", status, said)
 
 

@@ -75,26 +75,30 @@ def busy_process(folder):
     child = busy(folder, "--seconds", "600")
     time.sleep(0.5)
     before = threads(child.pid)
-    stops, tids = [], set()
+    stops, tids, late = [], set(), 0
     for n in range(TIMES):
         # threads that only allocate or load are safe at some moments only
-        got = None
+        got, number = None, n
         if n % 4 != 3:
             tid = before[n % len(before)]
             got = tool(child.pid, variant(folder, n), ENTRY, 1500, tid,
                        *(["memfd"] if n % 3 == 0 else []))
             h.check(got["rc"] == 0 or got["rc"] == -110, "unexpected", got)
+            late += got["rc"] != 0
         if not got or got["rc"] != 0:
-            got = inject(child.pid, variant(folder, n), memfd=n % 3 == 0)
+            # another library: the time may have been over while a thread loaded the first one, which then is there
+            number = n + TIMES if got else n
+            got = inject(child.pid, variant(folder, number), memfd=n % 3 == 0)
         h.equal(got["memfd"], int(n % 3 == 0), "memfd")
         h.equal(got["cleaned"], 1, f"cleaned up after injection {n}")
         stops.append(got["stopped_ns"])
         tids.add(got["tid"])
         h.check(h.alive(child.pid), "the target ended")
-        os.unlink(f"{folder}/libvariant{n}.so")
+        for k in {n, number}:
+            os.unlink(f"{folder}/libvariant{k}.so")
     h.equal(threads(child.pid), before, "threads")
-    h.equal(len({l.split()[-2] + l.split()[-1] for l in mapped(child.pid, "variant")}), TIMES,
-            "libraries")
+    there = len({l.split()[-2] + l.split()[-1] for l in mapped(child.pid, "variant")})
+    h.check(TIMES <= there <= TIMES + late, "libraries", there, late)
     time.sleep(0.5)
     child.send_signal(signal.SIGTERM)
     check_end(child, folder, "busy")

@@ -71,7 +71,7 @@ def places_in_c(folder):
     check(0.55 < work / sum(cpu.values()) < 0.78, "two thirds of the computing are in work_here()", cpu)
     check(cpu["main"] < 0.05 * sum(cpu.values()), "main itself does nothing", cpu)
     check(0.002 * ROUNDS < 1e-9 * waits["rest_here"], "it sleeps there", waits)
-    check(waits["lock_here"] > 0 and waits["main"] < 0.05 * waits["lock_here"], "it waits for the lock there", waits)
+    check(waits["lock_here"] > 0 and waits["main"] < 0.15 * waits["lock_here"], "it waits for the lock there", waits)
     for name in ("_here", "leaf", "rest_here"):
         check(name in screen, f"the first screen does not say {name}", screen)
     stacks = stacks_of(f"{folder}/inlined.xspt")
