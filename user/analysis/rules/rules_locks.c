@@ -4,9 +4,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analysis/names/hot_code.h"
 #include "analysis/waits/summary_waits_private.h"
+#include "timeline/python.h"
 
 #define IDLE_MOST 0.3
 
@@ -81,13 +83,25 @@ static void find_lock(const struct xsp_rule_context *c, const struct xsp_account
 	xsp_part_finish(c, &f);
 }
 
+/* An executor's worker (concurrent/futures/thread.py) that waits for work: one that has some may wake the next. */
+static bool asks_for_work(const char *place)
+{
+	static const char file[] = "thread.py:";
+	const char *function;
+	size_t length;
+
+	return strncmp(place, file, sizeof(file) - 1) == 0 &&
+	       xsp_python_line_split(place, &length, &function) && strcmp(function, "_worker") == 0;
+}
+
 /* Do threads at that place block each other at a lock of Python's? */
 static bool fights_for(const struct xsp_rule_context *c, const struct xsp_account_family *f,
 		       const struct xsp_account_row *row, unsigned why)
 {
 	const struct xsp_summary_waits *w = xsp_rule_summary(c)->waits;
 
-	if (row->place == 0 || !xsp_part_waits(c, f, row, why))
+	if (row->place == 0 || !xsp_part_waits(c, f, row, why) ||
+	    asks_for_work(xsp_timeline_name(c->timeline, row->place - 1)))
 		return false;
 	for (size_t i = 0; i < w->spots.count; i++) {
 		const struct spot *s = &w->spots.rows[i];
