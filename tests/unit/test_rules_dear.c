@@ -14,23 +14,34 @@ static void open_dear(struct builder *b)
 
 /* ---- parsing ---- */
 
-/* All samples of a second are in a function of Python that calls these, the innermost first. */
-static struct xsp_report *in_python(const char *const *texts, unsigned count)
+/* Samples every 10 ms, with one word of a section. */
+static void put_sampled(struct builder *b, unsigned count, uint64_t code,
+			struct xsp_section section, uint64_t word)
 {
-	struct xsp_capture_python_frame frames[3];
 	struct {
 		struct xsp_event_sample e;
 		struct xsp_section section;
-		uint64_t id;
+		uint64_t word;
 	} u = {.e = {.head = {.kind = XSP_EVENT_SAMPLE,
 			      .probe = UINT32_MAX,
 			      .flags = XSP_EVENT_SECTIONS,
 			      .sp = SP - 0x3000},
-		     .address = IN_CODE,
+		     .address = code,
 		     .period_ns = 10 * MS,
 		     .syscall = -2},
-	       .section = {.type = XSP_SECTION_PYTHON, .size = 16, .value = 7},
-	       .id = 7};
+	       .section = section,
+	       .word = word};
+
+	for (unsigned i = 0; i < count; i++) {
+		b->now += 10 * MS;
+		builder_put(b, &u, sizeof(u));
+	}
+}
+
+/* All samples of a second are in a function of Python that calls these, the innermost first. */
+static struct xsp_report *in_python(const char *const *texts, unsigned count)
+{
+	struct xsp_capture_python_frame frames[3];
 	struct builder b;
 
 	open_dear(&b);
@@ -42,10 +53,9 @@ static struct xsp_report *in_python(const char *const *texts, unsigned count)
 									      .count = count,
 									      .frames = frames}),
 		     0);
-	for (unsigned i = 0; i < 100; i++) {
-		b.now = START + (i + 1) * 10 * MS - 1;
-		builder_put(&b, &u, sizeof(u));
-	}
+	b.now = START - 1;
+	put_sampled(&b, 100, IN_CODE,
+		    (struct xsp_section){.type = XSP_SECTION_PYTHON, .size = 16, .value = 7}, 7);
 	put_times(&b, 100, START, START + 1000 * MS, 0, XSP_WAIT_LOCK, 0);
 	return report_of(&b, NULL);
 }
@@ -101,24 +111,8 @@ Test(rules_dear, what_python_parses_and_compiles)
 /* Samples in what the caller calls; 0: in the code itself. */
 static void put_samples(struct builder *b, unsigned count, uint64_t code, uint64_t caller)
 {
-	struct {
-		struct xsp_event_sample e;
-		struct xsp_section section;
-		uint64_t frame;
-	} u = {.e = {.head = {.kind = XSP_EVENT_SAMPLE,
-			      .probe = UINT32_MAX,
-			      .flags = XSP_EVENT_SECTIONS,
-			      .sp = SP - 0x3000},
-		     .address = code,
-		     .period_ns = 10 * MS,
-		     .syscall = -2},
-	       .section = {.type = XSP_SECTION_STACK, .size = 16},
-	       .frame = caller | 2ULL << XSP_FRAME_SHIFT};
-
-	for (unsigned i = 0; i < count; i++) {
-		b->now += 10 * MS;
-		builder_put(b, &u, sizeof(u));
-	}
+	put_sampled(b, count, code, (struct xsp_section){.type = XSP_SECTION_STACK, .size = 16},
+		    caller | 2ULL << XSP_FRAME_SHIFT);
 }
 
 /* Of a second 0.2 s are allocated and 0.1 s are freed below a function, and some destructor. */

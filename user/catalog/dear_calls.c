@@ -178,7 +178,7 @@ static const struct {
 
 /* PYTHON: "file.py function". CALLS: what a line of Python calls ("f.tell"), or its last part (".tell") */
 enum where { BEGINS, CONTAINS, PYTHON, CALLS };
-static const struct {
+static const struct function {
 	enum xsp_dear_call call;
 	enum where where;
 	const char *text;
@@ -442,8 +442,7 @@ static bool is_python_regex(const char *frame)
 	       XSP_BEGINS_WITH_ANY(function, parsers);
 }
 
-/* "function_base.py:5440 append" */
-static bool is_of_python(const char *frame, const char *text)
+bool xsp_is_python_function(const char *frame, const char *text)
 {
 	const char *function = strchr(text, ' ');
 	const size_t file = (size_t)(function - text);
@@ -463,27 +462,35 @@ static bool is_call(const char *frame, const char *text)
 static bool matches(const char *frame, enum where where, const char *text)
 {
 	if (where == PYTHON)
-		return is_of_python(frame, text);
+		return xsp_is_python_function(frame, text);
 	if (where == CALLS)
 		return is_call(frame, text);
 	return where == BEGINS ? strncmp(frame, text, strlen(text)) == 0
 			       : strstr(frame, text) != NULL;
 }
 
-enum xsp_dear_call xsp_dear_call_of(const char *frame)
+static const struct function *function_of(const char *frame)
 {
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
 		if (matches(frame, functions[i].where, functions[i].text))
-			return functions[i].call;
+			return &functions[i];
+	return NULL;
+}
+
+enum xsp_dear_call xsp_dear_call_of(const char *frame)
+{
+	const struct function *f = function_of(frame);
+
+	if (f != NULL)
+		return f->call;
 	return is_python_regex(frame) ? XSP_DEAR_REGEX : XSP_DEAR_NONE;
 }
 
 bool xsp_dear_needs_python(const char *frame)
 {
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
-		if (matches(frame, functions[i].where, functions[i].text))
-			return functions[i].where == CALLS;
-	return false;
+	const struct function *f = function_of(frame);
+
+	return f != NULL && f->where == CALLS;
 }
 
 /* "clone" of "<app::Conf as core::clone::Clone>::clone" and of "model.py:12 Market.clone" */

@@ -69,6 +69,8 @@ enum xsp_dear_call {
 		XSP_DEAR_CALLS, /* by xsp_dear_call_of(): nor is anything around it a dear call */
 };
 
+/* Is "function_base.py:5440 append" the function "function_base.py append"? */
+bool xsp_is_python_function(const char *frame, const char *text);
 /* By the name of a frame, native or of Python ("copy.py:128 deepcopy"). */
 enum xsp_dear_call xsp_dear_call_of(const char *frame);
 /* Is it dear only if a line of Python calls it? "eval" of another language is some function of that name. */

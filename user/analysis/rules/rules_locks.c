@@ -4,11 +4,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "analysis/names/hot_code.h"
 #include "analysis/waits/summary_waits_private.h"
-#include "timeline/python.h"
+#include "catalog/dear_calls.h"
 
 #define IDLE_MOST 0.3
 
@@ -83,15 +82,10 @@ static void find_lock(const struct xsp_rule_context *c, const struct xsp_account
 	xsp_part_finish(c, &f);
 }
 
-/* An executor's worker (concurrent/futures/thread.py) that waits for work: one that has some may wake the next. */
+/* A worker of concurrent/futures/thread.py that waits for work: one that has some may wake the next. */
 static bool asks_for_work(const char *place)
 {
-	static const char file[] = "thread.py:";
-	const char *function;
-	size_t length;
-
-	return strncmp(place, file, sizeof(file) - 1) == 0 &&
-	       xsp_python_line_split(place, &length, &function) && strcmp(function, "_worker") == 0;
+	return xsp_is_python_function(place, "thread.py _worker");
 }
 
 /* Do threads at that place block each other at a lock of Python's? */

@@ -293,10 +293,9 @@ static void put_sleeper(const struct xsp_rule_context *c, struct xsp_part_findin
 }
 
 static void find_waiting(const struct xsp_rule_context *c, const struct xsp_account_part *p,
-			 size_t reason)
+			 size_t reason, size_t way)
 {
 	const unsigned why = reasons[reason].why;
-	const size_t way = way_of(c, p, why);
 	struct xsp_part_finding f;
 	char peer[XSP_PEER_TEXT], who[SLEEPER];
 
@@ -327,18 +326,19 @@ static int find_waits(const struct xsp_rule_context *c, bool disk)
 	const struct xsp_account_family *f = xsp_part_shown(c);
 
 	for (size_t i = 0; f != NULL && i < REASONS; i++) {
+		if (is_disk(reasons[i].why) != disk)
+			continue;
 		const struct xsp_account_part p = xsp_part_of(c, f, xsp_part_waits, reasons[i].why);
+		const size_t way = way_of(c, &p, reasons[i].why);
 		/* who polls without a loop around it may have nothing to do */
-		if (is_disk(reasons[i].why) != disk ||
-		    (reasons[i].why == XSP_WAIT_POLL && way_of(c, &p, XSP_WAIT_POLL) != IN_LOOP) ||
-		    (reasons[i].why == XSP_WAIT_LOCK && !starts_threads(c, f) &&
-		     way_of(c, &p, XSP_WAIT_LOCK) != POLLED) ||
+		if ((reasons[i].why == XSP_WAIT_POLL && way != IN_LOOP) ||
+		    (reasons[i].why == XSP_WAIT_LOCK && !starts_threads(c, f) && way != POLLED) ||
 		    !xsp_part_is_enough(&p, c->threshold) ||
 		    (p.place != NULL &&
 		     xsp_rule_has_found(c->report, "stall",
 					xsp_timeline_name(c->timeline, p.place->name - 1))))
 			continue;
-		find_waiting(c, &p, i);
+		find_waiting(c, &p, i, way);
 	}
 	return f != NULL ? 0 : XSP_RULE_NO_DATA;
 }

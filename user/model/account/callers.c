@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/rows/search.h"
 #include "base/text.h"
 #include "timeline/python.h"
 
@@ -161,14 +162,8 @@ int account_find_callers(const struct xsp_account *a, struct account_family *f, 
 	for (size_t i = 0; i < f->places.count && rc == 0; i++) {
 		struct xsp_account_place *p = &f->places.rows[i];
 		const uint64_t function = p->name != 0 ? account_function(a, p->name - 1) : 0;
-		size_t first = 0, end = all.count;
-		while (first < end) {
-			const size_t middle = first + (end - first) / 2;
-			if (all.rows[middle].functions[0] < function)
-				first = middle + 1;
-			else
-				end = middle;
-		}
+		size_t first = 0;
+		XSP_LOWER_BOUND(first, all.count, k, all.rows[k].functions[0] < function);
 		const struct group g = group_at(all.rows + first, all.count - first, 0);
 		if (p->name != 0 && g.count > 0 && g.first->functions[0] == function)
 			put_callers(g.first, g.count, p);
