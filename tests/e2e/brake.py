@@ -362,16 +362,16 @@ def hot_functions_that_take_turns(folder):
 def many_threads_on_few_processors(folder):
     """What sites cost on their way in and out is counted where it is paid: the estimate for the slowest of 16 threads
     agrees with how much longer its rounds take."""
-    def round_ns(*traced):
-        done = run([*traced, workload("brake"), "--threads", 16, "--seconds", 4, "--out", f"{folder}/truth",
+    def round_ns(seconds, *traced):
+        done = run([*traced, workload("brake"), "--threads", 16, "--seconds", seconds, "--out", f"{folder}/truth",
                     "ranges", 1000])
         equal(done.returncode, 0, done.stderr)
         return truth(f"{folder}/truth")["cpu_ns_a_round"], done.stdout + done.stderr
 
-    alone, _ = round_ns()
-    traced, output = round_ns(XSPTRACE, "--summary=text", "--max-overhead", 10, "-o", f"{folder}/t.json", "--")
-    alone = (alone + round_ns()[0]) / 2
-    slowed = 100 * (traced / alone - 1)
+    alone = [round_ns(2)[0], round_ns(2)[0]]
+    traced, output = round_ns(4, XSPTRACE, "--summary=text", "--max-overhead", 10, "-o", f"{folder}/t.json", "--")
+    alone += [round_ns(2)[0], round_ns(2)[0]]
+    slowed = 100 * (traced / min(alone) - 1)  # a virtual machine's processors are slower for seconds at a time
     said = float(re.search(r"slowed most, estimated: ([\d.]+) %", output)[1])
     print(f"  slowed by {slowed:.1f} %, estimated {said:.1f} %")
     check(said < slowed + 15, "the estimate is far above", output)
@@ -409,7 +409,7 @@ def what_filters_drop_costs_as_well(folder):
     check("hot_frame" in let_go_of(Trace(f"{folder}/t.json")), "not released", done.stderr)
 
 
-@case
+@case(quiet="how many calls there are in a second and a half")
 def what_many_filtered_calls_cost(folder):
     """Of 8,192 pairs of thread and function at one look, none is forgotten: what they cost together is what their
     number says."""

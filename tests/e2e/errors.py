@@ -423,6 +423,7 @@ def full_device(folder):
                         status=OUTPUT)
         check("full.xspt" in done.stderr, "the file is not named", done.stderr)
         check(child.poll() is None, "the target ended")
+        child.kill()
         # the events so far stay readable
         done = xsptrace("export", f"{small}/full.xspt", "-o", f"{folder}/kept.json", status=None)
         check(os.path.exists(f"{folder}/kept.json"), "not exported", done.stderr)

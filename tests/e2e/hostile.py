@@ -21,7 +21,7 @@ import xml.etree.ElementTree as xml
 
 import elves
 from captures import Made
-from harness import (Skip, Trace, case, check, equal, main, only_x86, run, start, wait_for,
+from harness import (LONG, Skip, Trace, case, check, equal, main, only_x86, run, start, wait_for,
                      workload)
 from proc import (COUNTERS, NOBODY, Tool, Witness, as_nobody, copy_for_others, mappings, random_from_clock,
                   read_counters, status,
@@ -400,7 +400,7 @@ def mappings_that_change_places(folder):
     """The target swaps two mappings all the time: /proc/PID/map_files/START-END names the one file
     when it is parsed, the other one when it is probed."""
     victim, tool = mine_and_yours(folder), Tool(folder)
-    for i, pause in enumerate((300, 1000, 3000, 10000) * 3):
+    for i, pause in enumerate((300, 1000, 3000, 10000) * (3 if LONG else 1)):
         swapper = target(folder, f"swapper{i}", f"{folder}/nobodys/libmine.so",
                          f"{folder}/libyours.so", str(pause), program="swapper")
         recorded_for_all(tool, swapper.pid, f"in run {i}, with swaps every {pause} us", victim)
@@ -426,7 +426,7 @@ def paths_that_change_places(folder):
     mine, link = f"{folder}/nobodys/libmine.so", f"{folder}/nobodys/liblink.so"
     os.symlink(f"{folder}/libyours.so", link)
     witness = target(folder, "mapper", f"{mine}:+:0")
-    for i, pause in enumerate((0.0003, 0.001, 0.003, 0.01) * 6):
+    for i, pause in enumerate((0.0003, 0.001, 0.003, 0.01) * (6 if LONG else 2)):
         exchanger = start(["/usr/bin/python3", "-c", EXCHANGER, mine, link, pause], **as_nobody())
         time.sleep(0.1)
         recorded_for_all(tool, witness.pid, f"in run {i}, with exchanges every {pause} s", victim,
@@ -1179,8 +1179,8 @@ def interrupted(folder, library, pattern, times):
 @case(quiet="how soon Ctrl-C is answered")
 def interrupted_while_planning(folder):
     only_x86()
-    path = elves.large(150000).write(f"{folder}/liblarge.so")
-    interrupted(folder, path, "liblarge.so:*", 4)
+    path = elves.large(100000).write(f"{folder}/liblarge.so")
+    interrupted(folder, path, "liblarge.so:*", 3)
 
 
 def libtorch():

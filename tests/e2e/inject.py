@@ -478,7 +478,7 @@ def unsafe_places(folder):
         child = h.start([h.workload("inject_unsafe"), mode], stderr=subprocess.PIPE)
         h.equal(child.stderr.readline(), b"ready\n", mode)
         time.sleep(0.1)
-        got = refused(child.pid, "safe point", rc=-110)
+        got = refused(child.pid, "safe point", rc=-110, timeout_ms=2000)
         h.check(got["tries"] > 1, "tries", got)
         h.equal(mapped(child.pid, "inject_library"), [], "nothing was loaded")
         child.send_signal(signal.SIGUSR1)

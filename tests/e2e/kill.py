@@ -98,7 +98,7 @@ def killed_while_attaching(folder):
     attach_killed(folder, 0.005)
 
 
-@case
+@case(long="as killed_while_attaching, and as much again")
 def killed_while_attaching_with_follow(folder):
     attach_killed(folder, 0.02, "--follow")
 
@@ -330,7 +330,7 @@ def kill_everybody(tool):
     tool.wait_gone()
 
 
-@case
+@case(long="most kills leave nothing, and it tries for half a minute")
 def leftovers_of_an_earlier_run(folder):
     """Everything of the tool is killed at once while it attaches or detaches. The next run
     recognises what was left, says so and takes it out."""

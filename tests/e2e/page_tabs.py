@@ -57,7 +57,7 @@ def steps_of(path, rank, spans):
     made.finish(path, START, START + spans // 4 * STEP)
 
 
-@case
+@case(long="each tab of four pages; consumers.page_behaviour opens a page in each run")
 def every_kind(folder):
     """A program with annotations, waits, samples, a heap; eight ranks; the simulated GPU; PyTorch with lines, where there is one."""
     os.mkdir(f"{folder}/job")

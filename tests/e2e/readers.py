@@ -181,7 +181,7 @@ def of_python(folder, capture):
     return [whole, part, Exported(f"{folder}/samples_of_torch", capture, weight="samples")]
 
 
-@case
+@case(long="five captures in ten formats; consumers.all reads the formats in each run")
 def every_kind(folder):
     """Annotations, memory and samples; children, and a part of that; PyTorch with lines and waits, where there is one."""
     if shutil.which("node") is None:

@@ -199,7 +199,7 @@ def callers_of_what_a_signal_interrupted(folder):
                     f"{folder}/s.folded")
     stacks = {stack: ns for stack, ns in stacks_of(f"{folder}/s.folded").items() if "samples_handler" in stack}
     whole, found = sum(stacks.values()), holding(stacks, "interrupted") + holding(stacks, "main")
-    check(whole > 50e6 and found > 0.98 * whole, f"{found} of {whole} ns with the callers", *stacks.items())
+    check(whole > 20e6 and found > 0.98 * whole, f"{found} of {whole} ns with the callers", *stacks.items())
 
 
 @case

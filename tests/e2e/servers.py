@@ -320,7 +320,7 @@ def redis(folder):
     traced.counts.check("redis", pairs, seconds)
 
 
-@case
+@case(long="redis-benchmark and its server want all processors for a minute; `redis` is the quick one")
 def redis_under_load(folder):
     """Attached to and detached from three times while requests come as fast as it answers."""
     server = Redis(folder)

@@ -313,6 +313,31 @@ Test(agent_rings, an_ended_threads_ring_is_given_back)
 	end(&s);
 }
 
+/* What runs while a thread ends takes rings of its own, in any order of their places. */
+Test(agent_rings, rings_of_one_thread_come_in_the_order_of_their_records)
+{
+	for (int dies = 0; dies < 2; dies++) {
+		static const unsigned ring[] = {2, 1, 0};
+		struct session s;
+		begin(&s, two, 3);
+		for (unsigned i = 0; i < 3; i++) {
+			take_ring(&s.w, ring[i], 1);
+			put(&s.w, ring[i], XSP_EVENT_ENTRY, 0, 0, s.now + 10 * i, 0x7000);
+			put(&s.w, ring[i], XSP_EVENT_EXIT, 0, 0, s.now + 10 * i + 5, 0x7000);
+			s.w.rings->ring[ring[i]].state = XSP_RING_ENDED;
+		}
+		if (dies)
+			cr_assert_eq(xsp_agent_rings_end(s.a, PID), 0);
+		for (unsigned i = 0; !dies && i < 4; i++)
+			turn(&s);
+		cr_assert_eq(s.got.count, 6);
+		for (unsigned i = 0; i < 6; i++)
+			cr_expect_eq(s.got.events[i].time_ns, s.now + 5 * i);
+		cr_expect_eq(bad(&s), 0);
+		end(&s);
+	}
+}
+
 Test(agent_rings, only_while_it_records)
 {
 	struct session s;

@@ -253,14 +253,32 @@ static struct reader *reader_of(struct xsp_agent_rings *a, uint32_t tid, struct 
 	return &(*g)->ring[*ring];
 }
 
-/* A thread that ends may take a second ring: it comes when the first one is empty. */
-static bool has_another(struct xsp_agent_rings *a, uint32_t tid, const struct reader *r)
+/* Were its next records written before those of the other ring, by the same thread? */
+static bool is_older(const struct agent *g, unsigned i, unsigned than, uint32_t ns_tid)
+{
+	const struct xsp_ring_state_now now = xsp_ring_look(g->memory, i);
+	struct xsp_ring_record ours, theirs;
+
+	return now.state != XSP_RING_FREE && now.tid == ns_tid && now.head != g->ring[i].tail &&
+	       xsp_ring_copy(g->memory, i, g->ring[i].tail, &ours) &&
+	       xsp_ring_copy(g->memory, than, g->ring[than].tail, &theirs) &&
+	       ours.time < theirs.time;
+}
+
+/* A thread that ends may take a second ring, and a third one: each comes when those before it are empty. */
+static bool has_another(struct xsp_agent_rings *a, const struct agent *of, unsigned i, uint32_t tid,
+			uint32_t ns_tid)
 {
 	struct agent *g;
 	unsigned ring;
 	const struct reader *other = reader_of(a, tid, &g, &ring);
 
-	return other != NULL && other != r && other->tail != xsp_ring_head(g->memory, ring);
+	if (other != NULL && other != &of->ring[i] && other->tail != xsp_ring_head(g->memory, ring))
+		return true;
+	for (unsigned k = 0; k < XSP_RINGS_COUNT; k++)
+		if (k != i && is_older(of, k, i, ns_tid))
+			return true;
+	return false;
 }
 
 static void forget_thread(struct xsp_agent_rings *a, struct reader *r)
@@ -308,7 +326,7 @@ static bool know_thread(struct xsp_agent_rings *a, size_t index, unsigned i,
 	if (r->tid != 0)
 		return true;
 	const uint32_t *tid = now->tid != 0 ? thread_of(a, g->pid, now->tid) : NULL;
-	if (tid != NULL && !has_another(a, *tid, r) &&
+	if (tid != NULL && !has_another(a, g, i, *tid, now->tid) &&
 	    xsp_u64map_set(&a->by_tid, *tid, (uint32_t)(index * XSP_RINGS_COUNT + i)) == 0) {
 		r->tid = *tid;
 		r->since_ns = 0;
@@ -578,6 +596,20 @@ static void count_at_end(struct xsp_agent_rings *a, struct agent *g)
 	g->refused = refused;
 }
 
+#define RINGS_OF_A_THREAD 4
+
+/* What is in the rings whose threads are known. */
+static int hand_over_rest(struct xsp_agent_rings *a, struct agent *g)
+{
+	int rc = 0;
+
+	xsp_agent_rings_mark(a, 0);
+	for (unsigned i = 0; i < XSP_RINGS_COUNT && rc == 0; i++)
+		if (g->ring[i].tid != 0)
+			rc = hand_over(a, g, i, xsp_ring_head(g->memory, i), UINT64_MAX, true);
+	return rc;
+}
+
 int xsp_agent_rings_end(struct xsp_agent_rings *a, pid_t pid)
 {
 	size_t index;
@@ -586,13 +618,11 @@ int xsp_agent_rings_end(struct xsp_agent_rings *a, pid_t pid)
 
 	if (g == NULL)
 		return 0;
-	xsp_agent_rings_mark(a, 0);
-	for (unsigned i = 0; i < XSP_RINGS_COUNT && rc == 0; i++) {
-		struct reader *r = &g->ring[i];
+	for (int i = 0; i < RINGS_OF_A_THREAD && rc == 0; i++)
+		rc = hand_over_rest(a, g);
+	for (unsigned i = 0; i < XSP_RINGS_COUNT; i++) {
 		const uint64_t head = xsp_ring_head(g->memory, i);
-		if (r->tid != 0)
-			rc = hand_over(a, g, i, head, UINT64_MAX, true);
-		else if (r->tail != head)
+		if (rc == 0 && g->ring[i].tail != head)
 			pass_over(a, g, i, head);
 	}
 	count_at_end(a, g);
