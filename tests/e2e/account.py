@@ -241,7 +241,7 @@ def callers_up_to_where_they_differ(folder):
         f.write(HELPERS)
     child = start([PYTHON, f"{folder}/helpers.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     equal(child.stdout.readline(), b"ready\n", "what it says first")
-    with Recording(folder, "-p", child.pid, "--profile", "-o", f"{folder}/h.xspt") as r:
+    with Recording(folder, "-p", child.pid, "--profile", "--sample=499", "-o", f"{folder}/h.xspt") as r:
         out, _ = child.communicate(b"\n", timeout=60)
         r.wait()
     spent = json.loads(out)

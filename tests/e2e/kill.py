@@ -13,27 +13,15 @@ import signal
 import subprocess
 import time
 
-from harness import AS_ASKED, LONG, Skip, case, check, equal, finish, libc_path, main, run, start, wait_for, workload
-from proc import (COUNTERS, NR_BPF, Tool, Witness, as_nobody, mappings, random_from_clock,
+from harness import AS_ASKED, LONG, Skip, case, check, equal, finish, main, private_libc, run, start, wait_for, workload
+from proc import (COUNTERS, Tool, Witness, as_nobody, mappings, random_from_clock,
                   read_counters, signal_to, status, text_differences, wait_text_clean)
 
 TIMES = 200 if LONG else 6
 # the sanitizer of addresses would take the signal that is sent here for a fault
 os.environ["ASAN_OPTIONS"] = "handle_segv=0"
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal.SIGABRT)
-LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1")
 ALL_OF_LIBC = ("-e", "libc.so:*")
-
-
-def private_libc(folder):
-    """The start of a command that runs a program with a C library of its own: nobody else on this
-    machine maps it."""
-    loader = next((x for x in LOADERS if os.path.exists(x)), None)
-    path = libc_path()
-    if not loader or not path or not NR_BPF:
-        raise Skip("no glibc here")
-    shutil.copy(path, f"{folder}/libc.so.6")
-    return [loader, "--library-path", folder]
 
 
 def callers(folder, count, tool):

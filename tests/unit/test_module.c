@@ -552,6 +552,10 @@ Test(module, demangling_is_that_of_cxxfilt)
 		cr_expect_gt(compare_demangled(LIBTORCH, true, "-i"), 20000);
 }
 
+#define LONG_TEXT                                                                                  \
+	"bcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz"
+#define LONG "104a" LONG_TEXT
+
 /* Of constructors only those that copy an object of their class say so. */
 Test(module, names_of_places)
 {
@@ -567,6 +571,11 @@ Test(module, names_of_places)
 		{"_ZN5CurveD2Ev", "Curve::~Curve"},
 		{"_ZN5Curve5mergeERKS_", "Curve::merge"},
 		{"_ZN5CurveaSERKS_", "Curve::operator="},
+		/* a long one keeps its last part */
+		{"_ZNKSt10_HashtableI4CellSt4pairIKS0_St6vectorIiSaIiEEESaIS6_ENSt8__detail10_Select1stESt8equal_toIS0_E8CellHashNS8_18_Mod_range_hashingENS8_20_Default_ranged_hashENS8_20_Prime_rehash_policyENS8_17_Hashtable_traitsILb1ELb0ELb1EEEE19_M_find_before_nodeEmRS2_m",
+		 "std::_Hashtable<\xe2\x80\xa6>::_M_find_before_node"},
+		{"_ZN" LONG "lsI" LONG "EEvv", "a" LONG_TEXT "::operator<< <\xe2\x80\xa6>"},
+		{"_ZN" LONG "ptI" LONG "EEvv", "a" LONG_TEXT "::operator-><\xe2\x80\xa6>"},
 		{"main", NULL},
 	};
 

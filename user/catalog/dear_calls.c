@@ -164,6 +164,18 @@ static const struct {
 	[XSP_DEAR_CAST] =
 		{0.3, "dynamic_cast", "in dynamic_cast",
 		 "use a virtual function or a tag: a cast compares with the classes' names, one after the other"},
+	[XSP_DEAR_SCANF] =
+		{0.3, "sscanf", "in sscanf",
+		 "convert with strtol, strtod or std::from_chars: sscanf looks for the end of its whole text in each call, which is quadratic in a loop over one text, and reads its format anew"},
+	[XSP_DEAR_CHAIN] =
+		{0.5, "hash table searched", "going from key to key in buckets of hash tables",
+		 "look at the hash function: many keys share a bucket (a hash that drops bits, or multiplies by a power of two); or reserve() and look up once instead of several times"},
+	[XSP_DEAR_SORT] =
+		{0.5, "sort", "sorting",
+		 "sort once and keep it sorted (bisect.insort, a heap), sort only what is shown (heapq.nlargest, std::partial_sort, nth_element), or make dear keys once"},
+	[XSP_DEAR_COMPRESS] =
+		{0.5, "compression", "compressing",
+		 "take a lower level (zlib: 1; zstd, lz4), larger pieces, another thread, or do not compress what stays on this machine"},
 	[XSP_DEAR_STRCMP] =
 		{0.5, "texts compared", "comparing texts",
 		 "look them up by a hash (or sort once and search by halves) instead of comparing with one after the other"},
@@ -410,9 +422,25 @@ static const struct function {
 	{XSP_DEAR_LOCALE, BEGINS, "newlocale"},
 	{XSP_DEAR_IMPORT, CONTAINS, " _find_spec"},
 	{XSP_DEAR_CAST, BEGINS, "__dynamic_cast"},
-	{XSP_DEAR_PLAIN, BEGINS, "qsort"}, /* sorts compare */
-	{XSP_DEAR_PLAIN, BEGINS, "msort_with_tmp"},
-	{XSP_DEAR_PLAIN, CONTAINS, "std::__introsort_loop<"},
+	{XSP_DEAR_SCANF, BEGINS, "sscanf"},
+	{XSP_DEAR_SCANF, BEGINS, "__isoc99_sscanf"},
+	{XSP_DEAR_SCANF, BEGINS, "__isoc23_sscanf"},
+	{XSP_DEAR_CHAIN, CONTAINS, "::_M_find_before_node"}, /* libstdc++'s std::unordered_map */
+	{XSP_DEAR_CHAIN, CONTAINS, "::_M_find_node"},
+	{XSP_DEAR_SORT, BEGINS, "qsort"},
+	{XSP_DEAR_SORT, BEGINS, "msort_with_tmp"},
+	{XSP_DEAR_SORT, CONTAINS, "std::__introsort_loop<"},
+	{XSP_DEAR_SORT, CONTAINS, "std::__merge_sort_loop<"},
+	{XSP_DEAR_SORT, CALLS, "sorted"},
+	{XSP_DEAR_SORT, CALLS, ".sort"},
+	{XSP_DEAR_SORT, BEGINS, "Perl_pp_sort"},
+	{XSP_DEAR_COMPRESS, CALLS, "zlib.compress"},
+	{XSP_DEAR_COMPRESS, CALLS, "gzip.compress"},
+	{XSP_DEAR_COMPRESS, CALLS, "bz2.compress"},
+	{XSP_DEAR_COMPRESS, CALLS, "lzma.compress"},
+	{XSP_DEAR_COMPRESS, BEGINS, "deflate"},
+	{XSP_DEAR_COMPRESS, BEGINS, "BZ2_bzCompress"},
+	{XSP_DEAR_COMPRESS, BEGINS, "lzma_code"},
 	{XSP_DEAR_STRCMP, BEGINS, "__strcmp_"},
 	{XSP_DEAR_STRCMP, BEGINS, "__strncmp_"},
 	{XSP_DEAR_STRCMP, BEGINS, "__strcasecmp_"},

@@ -61,6 +61,10 @@ enum xsp_dear_call {
 	XSP_DEAR_LOCALE, /* or a conversion between character sets */
 	XSP_DEAR_STAT, /* of files */
 	XSP_DEAR_IMPORT, /* modules searched for, not what they do when they are there */
+	XSP_DEAR_SCANF, /* of texts in memory */
+	XSP_DEAR_CHAIN, /* of a hash table: many keys in one bucket */
+	XSP_DEAR_SORT,
+	XSP_DEAR_COMPRESS,
 	XSP_DEAR_STRCMP,
 	XSP_DEAR_CLEAR, /* memory */
 	XSP_DEAR_ALLOCATE,

@@ -149,7 +149,61 @@ static bool copies_its_class(const char *bare, const char *whole)
 	       (of == name_length || bare[of - name_length - 1] == ':');
 }
 
-char *xsp_code_name(const char *mangled)
+/* How long a name may be before its template arguments go. */
+#define SHOWN_MAX 160U
+
+static const char ellipsis[] = "\xe2\x80\xa6";
+
+/* After "operator<" and its like; `at` where there is none. */
+static const char *skip_operator(const char *name, const char *at)
+{
+	static const char *const operators[] = {"operator<<", "operator<=", "operator<",
+						"operator>>", "operator>=", "operator>",
+						"operator->"};
+
+	if (at > name && strchr(":> ", at[-1]) == NULL)
+		return at;
+	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
+		if (strncmp(at, operators[i], strlen(operators[i])) == 0)
+			return at + strlen(operators[i]);
+	return at;
+}
+
+/* The longest list of template arguments that is inside no other. */
+static size_t longest_arguments(const char *name, size_t *begin)
+{
+	const char *start = name;
+	size_t longest = 0, depth = 0;
+
+	for (const char *p = name; *p != '\0'; p++) {
+		const char *after = skip_operator(name, p);
+		if (after != p) {
+			p = after - 1;
+		} else if (*p == '<' && depth++ == 0) {
+			start = p + 1;
+		} else if (*p == '>' && depth > 0 && p[-1] != '-' && --depth == 0 &&
+			   (size_t)(p - start) > longest) {
+			longest = (size_t)(p - start);
+			*begin = (size_t)(start - name);
+		}
+	}
+	return longest;
+}
+
+/* "std::_Hashtable<...>::_M_find_before_node": the last part of a name says the most, and would be cut off. */
+static void shorten(char *name)
+{
+	const size_t mark = sizeof(ellipsis) - 1;
+	size_t begin = 0, length;
+
+	while (strlen(name) > SHOWN_MAX && (length = longest_arguments(name, &begin)) > mark) {
+		memcpy(name + begin, ellipsis, mark);
+		memmove(name + begin + mark, name + begin + length,
+			strlen(name + begin + length) + 1);
+	}
+}
+
+static char *code_name(const char *mangled)
 {
 	char *bare = xsp_demangle(mangled, false), *whole = NULL;
 
@@ -161,4 +215,13 @@ char *xsp_code_name(const char *mangled)
 	}
 	free(bare);
 	return whole;
+}
+
+char *xsp_code_name(const char *mangled)
+{
+	char *name = code_name(mangled);
+
+	if (name != NULL)
+		shorten(name);
+	return name;
 }

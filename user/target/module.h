@@ -229,7 +229,7 @@ char *xsp_demangle(const char *name, bool params);
 
 /*
  * As a place is shown: without parameters, except for a constructor that copies an object of its class ("Curve::Curve(Curve const&)"):
- * it is dear where others need not be.
+ * it is dear where others need not be. Of a long name (160 bytes) the longest template arguments become "...".
  */
 char *xsp_code_name(const char *mangled);
 
