@@ -176,3 +176,54 @@ Test(rules_dear, copies_of_what_is_only_read)
 		xsp_report_free(r);
 	}
 }
+
+/* ---- sscanf ---- */
+
+/* Of a second 0.6 s are in sscanf, `ends` hundredths of them looking for the end of its text. */
+static struct xsp_report *scanning(unsigned ends)
+{
+	struct builder b;
+
+	open_dear(&b);
+	address_name(&b, XSP_NAME_OF_CODE, IN_COPY, "libc.so.6\n__isoc99_sscanf");
+	address_name(&b, XSP_NAME_OF_CODE, IN_END, "libc.so.6\n__rawmemchr_avx2");
+	address_name(&b, XSP_NAME_OF_RETURN, INTO_COPY, "parse_row");
+	address_name(&b, XSP_NAME_OF_RETURN, INTO_END, "__isoc99_sscanf");
+	address_name(&b, XSP_NAME_OF_RETURN, INTO_BUILD, "main");
+	address_name(&b, XSP_NAME_OF_FILE, INTO_COPY, "/home/me/app");
+	address_name(&b, XSP_NAME_OF_FILE, INTO_BUILD, "/home/me/app");
+	b.now = START - 1;
+	put_samples(&b, 60 - ends, IN_COPY, INTO_COPY);
+	put_samples(&b, ends, IN_END, INTO_END);
+	put_samples(&b, 40, IN_CODE, INTO_BUILD);
+	put_times(&b, 100, START, START + 1000 * MS, 0, XSP_WAIT_LOCK, 0);
+	return report_of(&b, NULL);
+}
+
+static bool is_said(const struct xsp_report *r, const char *text)
+{
+	const struct xsp_report_found *all;
+
+	for (size_t i = xsp_report_findings(r, &all); i > 0; i--)
+		if (strstr(all[i - 1].finding.title, text) != NULL)
+			return true;
+	return false;
+}
+
+/* Of short texts it is not what is slow; of long ones it looks for their ends all the time. */
+Test(rules_dear, sscanf_of_a_long_text)
+{
+	static const struct {
+		unsigned ends;
+		bool scan, length;
+	} cases[] = {{5, false, false}, {20, true, false}, {40, false, true}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct xsp_report *r = scanning(cases[i].ends);
+		cr_expect_eq(is_said(r, "60.0 % of the time in sscanf"), cases[i].scan, "%u",
+			     cases[i].ends);
+		cr_expect_eq(is_said(r, "of the time in strlen"), cases[i].length, "%u",
+			     cases[i].ends);
+		xsp_report_free(r);
+	}
+}

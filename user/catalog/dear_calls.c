@@ -166,15 +166,15 @@ static const struct {
 		 "use a virtual function or a tag: a cast compares with the classes' names, one after the other"},
 	[XSP_DEAR_SCANF] =
 		{0.3, "sscanf", "in sscanf",
-		 "convert with strtol, strtod or std::from_chars: sscanf looks for the end of its whole text in each call, which is quadratic in a loop over one text, and reads its format anew"},
+		 "convert with strtol, strtod or std::from_chars: sscanf looks for the end of its whole text in each call"},
 	[XSP_DEAR_CHAIN] =
 		{0.5, "hash table searched", "going from key to key in buckets of hash tables",
-		 "look at the hash function: many keys share a bucket (a hash that drops bits, or multiplies by a power of two); or reserve() and look up once instead of several times"},
+		 "look at the hash function (do many keys share a bucket?); call reserve(), and look up once instead of several times"},
 	[XSP_DEAR_SORT] =
 		{0.5, "sort", "sorting",
-		 "sort once and keep it sorted (bisect.insort, a heap), sort only what is shown (heapq.nlargest, std::partial_sort, nth_element), or make dear keys once"},
+		 "sort once and keep it sorted (bisect.insort, a heap), only what is shown (heapq, partial_sort), and with cheap keys"},
 	[XSP_DEAR_COMPRESS] =
-		{0.5, "compression", "compressing",
+		{0.6, "compression", "compressing",
 		 "take a lower level (zlib: 1; zstd, lz4), larger pieces, another thread, or do not compress what stays on this machine"},
 	[XSP_DEAR_STRCMP] =
 		{0.5, "texts compared", "comparing texts",

@@ -226,6 +226,33 @@ static void find_copies(const struct xsp_rule_context *c, const struct xsp_accou
 	find_dear(c, &named);
 }
 
+/* Of a long text sscanf looks for the end each time: that is what makes it dear. */
+#define ENDS_LEAST 0.1
+
+static bool is_scan(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+		    const struct xsp_account_row *row, unsigned why)
+{
+	return xsp_part_runs(c, f, row, why) ||
+	       xsp_part_runs(c, f, row, XSP_ACCOUNT_DEAR + XSP_DEAR_STRLEN);
+}
+
+static void find_scan(const struct xsp_rule_context *c, const struct xsp_account_part *p)
+{
+	const struct xsp_account_part ends =
+		xsp_part_of(c, p->family, xsp_part_runs, XSP_ACCOUNT_DEAR + XSP_DEAR_STRLEN);
+	struct xsp_account_part named = *p;
+	struct xsp_account_row row;
+
+	/* where most of it is the ends, they are said */
+	if (p->row == NULL || xsp_part_share(&ends) < ENDS_LEAST ||
+	    xsp_part_share(&ends) >= xsp_dear_call_least(XSP_DEAR_STRLEN))
+		return;
+	row = *p->row;
+	row.why = XSP_ACCOUNT_DEAR + XSP_DEAR_SCANF;
+	named.row = &row;
+	find_dear(c, &named);
+}
+
 #define BOTH_LEAST 0.1
 
 static bool is_parsing(const struct xsp_rule_context *c, const struct xsp_account_family *f,
@@ -267,12 +294,13 @@ int xsp_rule_dear_call(const struct xsp_rule_context *c)
 		[XSP_DEAR_SMALL_IO] = find_small_io, [XSP_DEAR_MESSAGES] = find_messages,
 		[XSP_DEAR_ANOMALY] = find_anomaly,   [XSP_DEAR_JSON] = find_json,
 		[XSP_DEAR_QUERY] = find_query,	     [XSP_DEAR_ALLOCATE] = find_memory,
-		[XSP_DEAR_CLONE] = find_copies,
+		[XSP_DEAR_CLONE] = find_copies,	     [XSP_DEAR_SCANF] = find_scan,
 	};
 	static xsp_part_fits *const fits[XSP_DEAR_CALLS] = {
 		[XSP_DEAR_ANOMALY] = is_anomaly,
 		[XSP_DEAR_ALLOCATE] = is_memory,
 		[XSP_DEAR_CLONE] = is_of_copies,
+		[XSP_DEAR_SCANF] = is_scan,
 	};
 	int rc = 0;
 

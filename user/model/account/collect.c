@@ -367,7 +367,9 @@ static bool says_more(enum xsp_dear_call call, enum xsp_dear_call inside)
 {
 	static const struct {
 		enum xsp_dear_call call, inside;
-	} pairs[] = {{XSP_DEAR_MATCH, XSP_DEAR_REGEX}, {XSP_DEAR_LOAD, XSP_DEAR_YAML}};
+	} pairs[] = {{XSP_DEAR_MATCH, XSP_DEAR_REGEX},
+		     {XSP_DEAR_LOAD, XSP_DEAR_YAML},
+		     {XSP_DEAR_SCANF, XSP_DEAR_STRLEN}};
 
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
 		if (pairs[i].call == call && pairs[i].inside == inside)
