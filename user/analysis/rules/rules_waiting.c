@@ -131,11 +131,12 @@ static bool stages_poll(const struct xsp_rule_context *c)
 	return polling > 1;
 }
 
-/* Does the function take work from others, by its name? One that samples or keeps a pace sleeps as long, and should. */
+/* Does the function take work or results from others, by its name? One that samples or keeps a pace sleeps as long, and should. */
 static bool takes_work(const char *name)
 {
 	static const char *const queues[] = {"queue", "mailbox", "inbox"};
-	static const char *const verbs[] = {"take", "pop", "acquire", "receive", "recv"};
+	static const char *const verbs[] = {"take", "pop",  "acquire", "receive",
+					    "recv", "wait", "await",   "poll"};
 	const char *function, *part;
 	size_t file;
 
