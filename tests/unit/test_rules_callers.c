@@ -24,7 +24,7 @@ Test(rules_callers, functions_of_rust)
 		cr_expect_eq(xsp_is_own_function(cases[i].name), cases[i].own, "%s", cases[i].name);
 }
 
-enum { IN_LOOP = 1, FOR_RESULT, FOR_WORK, IN_TAKE, IN_TICK };
+enum { IN_LOOP = 1, FOR_RESULT, FOR_WORK, IN_TAKE, IN_TICK, IN_WAIT, IN_PACE };
 
 static void put_stack(struct builder *b, uint64_t id, const char *own, const char *caller)
 {
@@ -53,6 +53,9 @@ static void open_callers(struct builder *b)
 		  "/usr/lib/python3.11/queue.py\n171\nQueue.get");
 	put_stack(b, IN_TAKE, "/app/serve.py\n50\nserver", "/app/jobs.py\n40\nJobQueue.take");
 	put_stack(b, IN_TICK, "/app/serve.py\n50\nserver", "/app/jobs.py\n60\nSampler.run");
+	put_stack(b, IN_WAIT, "/app/serve.py\n50\nserver", "/app/jobs.py\n70\nFrontEnd.wait_for");
+	put_stack(b, IN_PACE, "/app/serve.py\n50\nserver",
+		  "/app/jobs.py\n80\nSampler.wait_for_next_tick");
 }
 
 static void put_wait_at(struct builder *b, uint32_t tid, uint64_t at, uint64_t ns, uint64_t stack,
@@ -176,7 +179,7 @@ static struct xsp_report *polled(uint64_t stack, uint64_t sleeps, enum xsp_wait_
 	return report_of(&b, NULL);
 }
 
-/* What takes work and sleeps is waited for; what samples or keeps a pace should sleep. */
+/* What takes work, or waits for its result, and sleeps is waited for; what samples or keeps a pace should sleep. */
 Test(rules_callers, work_that_lies_until_a_sleep_is_over)
 {
 	static const struct {
@@ -184,6 +187,8 @@ Test(rules_callers, work_that_lies_until_a_sleep_is_over)
 		enum xsp_wait_class why;
 		bool found;
 	} cases[] = {{FOR_WORK, IN_TAKE, XSP_WAIT_SLEEP, true},
+		     {FOR_WORK, IN_WAIT, XSP_WAIT_SLEEP, true},
+		     {FOR_WORK, IN_PACE, XSP_WAIT_SLEEP, false},
 		     {FOR_RESULT, IN_TICK, XSP_WAIT_SLEEP, true},
 		     {FOR_WORK, IN_TICK, XSP_WAIT_SLEEP, false},
 		     {FOR_WORK, IN_TAKE, XSP_WAIT_LOCK, false}};

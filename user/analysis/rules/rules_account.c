@@ -21,6 +21,11 @@ int xsp_rule_page_faults(const struct xsp_rule_context *c)
 
 /* ---- dear calls ---- */
 
+static const char *callee_of(const struct xsp_rule_context *c, const struct xsp_account_row *row)
+{
+	return row->callee != 0 ? xsp_timeline_name(c->timeline, row->callee - 1) : "";
+}
+
 /* Who catches what is thrown: the place that ends a catch block; NULL: it was not seen. */
 static const char *catcher_of(const struct xsp_rule_context *c, const struct xsp_account_family *f)
 {
@@ -29,9 +34,7 @@ static const char *catcher_of(const struct xsp_rule_context *c, const struct xsp
 	for (size_t i = 0; i < f->count; i++)
 		for (size_t k = 0; k < f->places[i].count; k++) {
 			const struct xsp_account_row *row = &f->places[i].rows[k];
-			const char *callee =
-				row->callee != 0 ? xsp_timeline_name(c->timeline, row->callee - 1)
-						 : "";
+			const char *callee = callee_of(c, row);
 			if ((strcmp(callee, "__cxa_end_catch") == 0 ||
 			     strcmp(callee, "__cxa_begin_catch") == 0) &&
 			    row->place != 0 && (most == NULL || row->ns > most->ns))
@@ -253,6 +256,58 @@ static void find_scan(const struct xsp_rule_context *c, const struct xsp_account
 	find_dear(c, &named);
 }
 
+/* Is there an embedding whose gradient has a row for each row of the table, most of them 0? */
+static bool has_dense_embedding(const struct xsp_rule_context *c,
+				const struct xsp_account_family *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		for (size_t k = 0; k < f->places[i].count; k++)
+			if (strcmp(callee_of(c, &f->places[i].rows[k]),
+				   "aten::embedding_dense_backward") == 0)
+				return true;
+	return false;
+}
+
+static bool is_element_wise(const char *name)
+{
+	static const char *const names[] = {
+		"add",	"add_",	 "sub",	    "sub_",	"mul",	   "mul_",     "div",  "div_",
+		"sqrt", "sqrt_", "addcmul", "addcmul_", "addcdiv", "addcdiv_", "lerp", "lerp_"};
+	static const char prefix[] = "aten::";
+
+	if (strncmp(name, prefix, strlen(prefix)) != 0)
+		return false;
+	name += strlen(prefix);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return strncmp(name, "_foreach_", 9) == 0;
+}
+
+/* Beside such an embedding what optimizers do to each element passes over the whole table, too. */
+static bool is_pass(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+		    const struct xsp_account_row *row, unsigned why)
+{
+	return xsp_part_runs(c, f, row, why) ||
+	       (row->kind == XSP_ACCOUNT_SPAN && is_element_wise(callee_of(c, row)) &&
+		has_dense_embedding(c, f));
+}
+
+static void find_passes(const struct xsp_rule_context *c, const struct xsp_account_part *p)
+{
+	struct xsp_account_part named = *p;
+	struct xsp_account_row row;
+
+	if (p->row == NULL)
+		return;
+	row = *p->row;
+	row.kind = XSP_ACCOUNT_CPU;
+	row.why = XSP_ACCOUNT_DEAR + XSP_DEAR_PASSES;
+	row.samples += XSP_SAMPLES_FEW; /* spans are no samples */
+	named.row = &row;
+	find_dear(c, &named);
+}
+
 #define BOTH_LEAST 0.1
 
 static bool is_parsing(const struct xsp_rule_context *c, const struct xsp_account_family *f,
@@ -295,12 +350,12 @@ int xsp_rule_dear_call(const struct xsp_rule_context *c)
 		[XSP_DEAR_ANOMALY] = find_anomaly,   [XSP_DEAR_JSON] = find_json,
 		[XSP_DEAR_QUERY] = find_query,	     [XSP_DEAR_ALLOCATE] = find_memory,
 		[XSP_DEAR_CLONE] = find_copies,	     [XSP_DEAR_SCANF] = find_scan,
+		[XSP_DEAR_PASSES] = find_passes,
 	};
 	static xsp_part_fits *const fits[XSP_DEAR_CALLS] = {
-		[XSP_DEAR_ANOMALY] = is_anomaly,
-		[XSP_DEAR_ALLOCATE] = is_memory,
-		[XSP_DEAR_CLONE] = is_of_copies,
-		[XSP_DEAR_SCANF] = is_scan,
+		[XSP_DEAR_ANOMALY] = is_anomaly, [XSP_DEAR_ALLOCATE] = is_memory,
+		[XSP_DEAR_CLONE] = is_of_copies, [XSP_DEAR_SCANF] = is_scan,
+		[XSP_DEAR_PASSES] = is_pass,
 	};
 	int rc = 0;
 

@@ -137,6 +137,8 @@ static bool takes_work(const char *name)
 	static const char *const queues[] = {"queue", "mailbox", "inbox"};
 	static const char *const verbs[] = {"take", "pop",  "acquire", "receive",
 					    "recv", "wait", "await",   "poll"};
+	static const char *const paces[] = {"next",   "tick",	  "until",    "rate",
+					    "period", "deadline", "interval", "pace"};
 	const char *function, *part;
 	size_t file;
 
@@ -148,6 +150,9 @@ static bool takes_work(const char *name)
 	for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]); i++)
 		if (strcasestr(function, queues[i]) != NULL)
 			return true;
+	for (size_t i = 0; i < sizeof(paces) / sizeof(paces[0]); i++)
+		if (strcasestr(part, paces[i]) != NULL)
+			return false;
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
 		const size_t length = strlen(verbs[i]);
 		if (strncasecmp(part, verbs[i], length) == 0 &&
