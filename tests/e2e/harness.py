@@ -428,7 +428,7 @@ before, same = None, 0
 for _ in range(600):
     now = changed()
     same = same + 1 if now == before and any(n != "0" for n in now) else 0
-    if same == 5: break
+    if same == 12: break
     before = now
     time.sleep(0.05)
 """

@@ -636,39 +636,47 @@ process.stdin.once("data", seconds => {
 
 
 def shares_of_node(folder, script, *flags):
-    """Its functions have the shares of the samples that they have of its time by its own clock."""
-    child = start(["node", *flags, "--interpreted-frames-native-stack", script], stdin=subprocess.PIPE,
-                  stdout=subprocess.PIPE, text=True, cwd=folder)
-    try:
-        with Recording(folder, "-p", child.pid, "--sample=499", "-o", f"{folder}/n.folded") as recording:
-            child.stdin.write("1.5")
-            child.stdin.flush()
-            spent = json.loads(child.stdout.readline())
-            equal(finish(child), 0, "status")
-            recording.wait()
-    finally:
-        if os.path.exists(f"/tmp/perf-{child.pid}.map"):
-            os.remove(f"/tmp/perf-{child.pid}.map")
+    """Its functions have the shares of the samples that they have of its time by its own clock, whatever has compiled them."""
+    child = start(["node", *flags, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder)
+    with Recording(folder, "-p", child.pid, "--sample=499", "-o", f"{folder}/n.folded", "-o", f"{folder}/n.xspt") as recording:
+        child.stdin.write("1.5")
+        child.stdin.flush()
+        spent = json.loads(child.stdout.readline())
+        equal(finish(child), 0, "status")
+        recording.wait()
     stacks = stacks_of(f"{folder}/n.folded")
-    got = {name: sum(ns for s, ns in stacks.items() if re.search(rf"^(JS|LazyCompile|Function):.{name} ", s[-1])) for name in spent}
+    name = os.path.basename(script)
+    with open(script, encoding="utf-8") as f:
+        lines = f.read().splitlines()
+    line = {w: next(i for i, l in enumerate(lines, 1) if f"{w}(n)" in l) for w in spent}
+    got = {w: holding(stacks, f"{name}:{line[w]} {w}") for w in spent}
     shares_are(got, spent, sum(got.values()) * 499e-9)
     check(sum(got.values()) > 0.6 * sum(stacks.values()), "of all", stacks)  # node compiles and writes as well
-    return child.pid
+    return stacks
 
 
 @case
-def compiled_by_node(folder):
+def functions_of_javascript(folder):
+    """By what V8 says of itself: interpreted, compiled in a hurry, and well; of a module, and of another thread."""
     if not shutil.which("node"):
         raise Skip("no node")
-    script = f"{folder}/spin.js"
+    script, module, outside = f"{folder}/spin.js", f"{folder}/spin.mjs", f"{folder}/outside.js"
     with open(script, "w", encoding="ascii") as f:
         f.write(NODE)
-    shares_of_node(folder, script, "--perf-basic-prof-only-functions")
-    pid = shares_of_node(folder, script, "--perf-prof")
-    check(os.path.exists(f"{folder}/jit-{pid}.dump"), "node has written no dump", os.listdir(folder))
-    # without the flags the output names them
-    said = run(["sh", "-c", f"echo 0.5 | {XSPTRACE} --sample=199 -o {folder}/w.folded -- node {script}"]).stdout
-    check("--perf-basic-prof-only-functions --interpreted-frames-native-stack" in " ".join(said.split()), said)
+    with open(module, "w", encoding="utf-8") as f:
+        f.write("// \u0142: its source has two bytes a character\n" + NODE)
+    for flags in (["--no-opt", "--no-sparkplug"], ["--no-opt", "--always-sparkplug"], ["--max-inlined-bytecode-size=0"]):
+        stacks = shares_of_node(folder, script, *flags)
+        check(holding(stacks, "[generated code]") < 0.1 * sum(stacks.values()), "code without a name", flags, stacks)
+    shares_of_node(folder, module, "--no-opt")
+    with open(outside, "w", encoding="ascii") as f:
+        f.write("require('worker_threads').isMainThread ? new (require('worker_threads').Worker)(__filename) :\n"
+                "(function busy() { for (const end = Date.now() + 1500; Date.now() < end;) JSON.stringify([1]); })()")
+    xsptrace("-q", "--sample=199", "-o", f"{folder}/w.folded", "--", "node", outside, timeout=60)
+    stacks = stacks_of(f"{folder}/w.folded")
+    check(holding(stacks, "outside.js:2 busy") > 0.4 * sum(stacks.values()), "the worker's", stacks)
+    said = xsptrace("analyze", f"{folder}/n.xspt").stdout
+    check("spin.mjs:3 heavy" in said and "functions of node itself" not in said, "the first screen", said)
 
 
 if __name__ == "__main__":

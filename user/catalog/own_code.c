@@ -42,8 +42,10 @@ static bool contains(const char *path, size_t length, const char *const *parts, 
 
 bool xsp_is_system_file(const char *path)
 {
-	static const char *const folders[] = {"/lib/",	   "/lib32/",	  "/lib64/",
-					      "/usr/lib/", "/usr/lib32/", "/usr/lib64/"};
+	static const char *const folders[] = {
+		"/lib/",       "/lib32/",     "/lib64/", "/usr/lib/",
+		"/usr/lib32/", "/usr/lib64/", "node:", /* of its own binary */
+	};
 
 	return XSP_BEGINS_WITH_ANY(path, folders);
 }
@@ -51,7 +53,7 @@ bool xsp_is_system_file(const char *path)
 bool xsp_is_own_source(const char *path, size_t length)
 {
 	static const char *const parts[] = {"/lib/python", "/lib64/python", "site-packages/",
-					    "dist-packages/"};
+					    "dist-packages/", "/node_modules/"};
 	static const char *const typed[] = {"<string>", "<stdin>"};
 
 	/* made by a package: "<frozen importlib._bootstrap>", "<__array_function__ internals>" */

@@ -251,9 +251,14 @@ int xsp_resolve_return(struct xsp_resolver *r, pid_t pid, uint64_t address, char
 int xsp_resolve_standing(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
 			 size_t size)
 {
+	const struct xsp_invented *invented = xsp_resolver_invented(r, address);
 	struct place at;
-	int rc = find_code(r, pid, address, &at, text, size);
 
+	if (invented != NULL) {
+		snprintf(text, size, "%s", invented->text);
+		return 0;
+	}
+	const int rc = find_code(r, pid, address, &at, text, size);
 	if (rc == 0)
 		name_code(&at, at.addr, address, text, size);
 	return rc > 0 ? rc : 0;
@@ -262,10 +267,15 @@ int xsp_resolve_standing(struct xsp_resolver *r, pid_t pid, uint64_t address, ch
 int xsp_resolve_instruction(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
 			    size_t size)
 {
+	const struct xsp_invented *invented = xsp_resolver_invented(r, address);
 	struct place at;
 	char function[1024];
-	int rc = find_code(r, pid, address, &at, function, sizeof(function));
 
+	if (invented != NULL) {
+		snprintf(text, size, "\n%s", invented->text);
+		return 0;
+	}
+	const int rc = find_code(r, pid, address, &at, function, sizeof(function));
 	if (rc == 0)
 		name_code(&at, at.addr, address, function, sizeof(function));
 	else if (at.mapped && function[0] == '\0')
@@ -280,10 +290,11 @@ int xsp_resolve_instruction(struct xsp_resolver *r, pid_t pid, uint64_t address,
 void xsp_resolve_file(const struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
 		      size_t size)
 {
+	const struct xsp_invented *invented = xsp_resolver_invented(r, address);
 	struct place at = {0};
 
 	find_remembered(r, pid, address, &at);
-	snprintf(text, size, "%s", at.mapped ? at.path : "");
+	snprintf(text, size, "%s", invented != NULL ? invented->file : at.mapped ? at.path : "");
 }
 
 int xsp_resolve_module(struct xsp_resolver *r, const struct xsp_process *p, uint64_t address,
@@ -295,6 +306,20 @@ int xsp_resolve_module(struct xsp_resolver *r, const struct xsp_process *p, uint
 	*module = at.module;
 	*addr = at.addr;
 	return rc == 0 && at.module == NULL ? -ENOENT : rc;
+}
+
+struct xsp_module *xsp_resolve_module_that_has(const struct xsp_resolver *r, pid_t pid,
+					       const char *name)
+{
+	const struct xsp_remembered *m = NULL;
+	struct xsp_symbol s;
+
+	while ((m = xsp_resolver_before(r, pid, m)) != NULL) {
+		const struct xsp_known_file *k = xsp_resolver_known(r, m->dev, m->inode);
+		if (k != NULL && k->module != NULL && xsp_module_find(k->module, name, &s) == 0)
+			return k->module;
+	}
+	return NULL;
 }
 
 /* The process is gone: the module and address that it had there by this mapping, or NULL. The

@@ -42,6 +42,7 @@ void xsp_resolver_free(struct xsp_resolver *r)
 	XSP_FREE(&r->generated.maps);
 	xsp_u64map_free(&r->remembered);
 	xsp_u64map_free(&r->latest);
+	xsp_resolver_free_invented(r);
 	xsp_tally_free(&r->files);
 	free(r->maps);
 	free(r);

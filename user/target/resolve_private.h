@@ -38,6 +38,11 @@ struct xsp_named_code {
 	bool wanted; /* the process has run code of no file */
 };
 
+/* What an invented address stands for. */
+struct xsp_invented {
+	char *text, *file;
+};
+
 struct xsp_resolver {
 	const struct xsp_opener *opener;
 	XSP_TALLY(struct xsp_known_file) files; /* by xsp_file_key() */
@@ -52,6 +57,7 @@ struct xsp_resolver {
 	size_t named_count, named_room;
 	size_t named_left; /* bytes that may still be read of all of them */
 	bool left_mappings, left_processes; /* there was no room for more */
+	XSP_TALLY(struct xsp_invented) invented; /* by process, text and file */
 	/* for the tables of files, whose owners may have made them large */
 	struct xsp_elf_budget tables;
 };
@@ -79,5 +85,9 @@ bool xsp_resolver_name_by_map(const struct xsp_resolver *r, pid_t pid, uint64_t 
 /* Code that no file holds; "": there is no code. */
 void xsp_resolver_name_generated(struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,
 				 size_t size);
+
+/* resolve_invented.c: NULL: it is none. */
+const struct xsp_invented *xsp_resolver_invented(const struct xsp_resolver *r, uint64_t address);
+void xsp_resolver_free_invented(struct xsp_resolver *r);
 
 #endif

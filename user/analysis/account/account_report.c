@@ -502,6 +502,12 @@ static const struct script *script_of(const char *exe)
 
 static bool is_named(const struct script *script, const char *place)
 {
+	const char *function;
+	size_t file;
+
+	if (xsp_python_line_split(place, &file,
+				  &function)) /* "app.js:12 handler", from V8 itself */
+		return true;
 	for (size_t i = 0; i < sizeof(script->named) / sizeof(script->named[0]); i++)
 		if (script->named[i] != NULL && strstr(place, script->named[i]) != NULL)
 			return true;

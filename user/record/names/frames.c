@@ -154,7 +154,7 @@ static int put_file(struct xsp_frames *f, const struct pending *p)
 	xsp_resolve_file(f->resolver, (pid_t)p->pid, p->address & ~XSP_FRAME_INTERRUPTED, path,
 			 sizeof(path));
 	if (path[0] == '\0' || xsp_is_system_file(path))
-		return 0;
+		return 0; /* and code of V8 itself, whose files are "node:..." */
 	const uint64_t hash = xsp_address_name_hash(xsp_capture_writer_key(f->writer),
 						    XSP_NAME_OF_FILE, p->pid, p->address);
 	if (xsp_u64map_set(&f->seen, hash, 1) < 0)
@@ -162,6 +162,8 @@ static int put_file(struct xsp_frames *f, const struct pending *p)
 	int rc =
 		xsp_capture_put_address_name(f->writer, XSP_NAME_OF_FILE, p->pid, p->address, path);
 	if (rc < 0 || xsp_is_of_interpreter(path))
+		return rc;
+	if ((p->address & ~XSP_FRAME_INTERRUPTED) < XSP_RESOLVER_INVENTED_END)
 		return rc;
 	const bool code = p->what == XSP_NAME_OF_CODE;
 	return xsp_sources_want(f->sources, code ? XSP_NAME_OF_INLINED_CODE : XSP_NAME_OF_INLINED,

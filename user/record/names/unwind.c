@@ -11,6 +11,7 @@
 
 struct xsp_unwinder {
 	struct xsp_resolver *resolver;
+	struct xsp_javascript *javascript;
 	union {
 		struct xsp_event head;
 		uint8_t bytes[XSP_SAMPLE_BYTES];
@@ -33,12 +34,14 @@ struct parts {
 	const struct xsp_section *kernel, *words, *python, *peer, *stack, *copy;
 };
 
-int xsp_unwinder_new(struct xsp_resolver *resolver, struct xsp_unwinder **out)
+int xsp_unwinder_new(struct xsp_resolver *resolver, struct xsp_javascript *javascript,
+		     struct xsp_unwinder **out)
 {
 	*out = calloc(1, sizeof(**out));
 	if (*out == NULL)
 		return -ENOMEM;
 	(*out)->resolver = resolver;
+	(*out)->javascript = javascript;
 	return 0;
 }
 
@@ -121,9 +124,28 @@ static bool push(struct stack *s, uint64_t address, uint64_t above)
 	return true;
 }
 
-/* A signal handler returns to code that nobody called and that is no function: the interrupted frame replaces it. */
-static bool push_caller(struct stack *s, const struct xsp_walk *w)
+/* What stands for the function of the frame that code at `pc` has; 0: it is none of JavaScript. */
+static uint64_t javascript_of(const struct xsp_unwinder *u, pid_t pid, const struct copy *c,
+			      const struct xsp_walk *w, uint64_t pc, bool *beside)
 {
+	const uint64_t rbp = w->values[XSP_WALK_RBP];
+	bool beyond;
+	const struct copy quietly = {c->from, c->bytes, c->size, &beyond};
+	struct xsp_javascript_frame f = {.pc = pc};
+
+	*beside = false;
+	return XSP_RETURN_SLOT != 0 && u->javascript != NULL && w->known & 1U << XSP_WALK_RBP &&
+			       load(&quietly, rbp - sizeof(f.words), f.words, sizeof(f.words)) == 0
+		       ? xsp_javascript_address(u->javascript, pid, &f, beside)
+		       : 0;
+}
+
+/* The caller, or what stands for it. A signal handler returns to code that nobody called and that is no function: the
+ * interrupted frame replaces it. */
+static bool push_caller(struct stack *s, const struct xsp_walk *w, uint64_t instead)
+{
+	if (instead != 0)
+		return push(s, instead | XSP_FRAME_INTERRUPTED, w->values[XSP_WALK_RSP]);
 	if (w->interrupted && s->count > 0 && XSP_FRAME_WORDS(s->words[s->count - 1]) > 0)
 		s->above -= XSP_FRAME_WORDS(s->words[--s->count]) * 8;
 	return push(s, w->values[XSP_WALK_RA] | (w->interrupted ? XSP_FRAME_INTERRUPTED : 0),
@@ -192,8 +214,9 @@ static bool push_rest(struct stack *s, uint64_t above, const struct xsp_section 
 	return s->count > before;
 }
 
+/* *address: of the sample, replaced where the thread is in a function of JavaScript. */
 static void walk(const struct xsp_unwinder *u, const struct xsp_event *e, const struct parts *p,
-		 struct stack *s)
+		 struct stack *s, uint64_t *address)
 {
 	bool beyond = false;
 	struct xsp_walk w;
@@ -207,15 +230,32 @@ static void walk(const struct xsp_unwinder *u, const struct xsp_event *e, const 
 		.size = p->copy->size - sizeof(*p->copy) - sizeof(struct xsp_stack_copy),
 		.beyond = &beyond};
 	uint64_t pc = w.values[XSP_WALK_RA];
+	const pid_t pid = (pid_t)e->tgid;
+	bool beside;
 	if (is_frame(e, p))
 		s->words[s->count++] = XSP_FRAME_ADDRESS(pc);
 	s->above = sp;
-	for (;;) {
+	const uint64_t inner = javascript_of(u, pid, &c, &w, pc, &beside);
+	if (inner != 0 && beside)
+		push(s, inner | XSP_FRAME_INTERRUPTED, sp + 8);
+	else if (inner != 0 && s->count > 0)
+		s->words[0] = inner | XSP_FRAME_INTERRUPTED;
+	else if (inner != 0 && e->kind == XSP_EVENT_SAMPLE)
+		*address = inner;
+	bool part = inner == 0 && e->kind == XSP_EVENT_SAMPLE &&
+		    xsp_javascript_code_at(u->javascript, pid, pc) == XSP_CODE_PART;
+	for (;; part = false) {
 		beyond = false;
-		rc = up(u, (pid_t)e->tgid, &c, &w, pc);
-		if (rc != 0 || !push_caller(s, &w))
+		rc = up(u, pid, &c, &w, pc);
+		if (rc != 0)
 			break;
 		pc = w.values[XSP_WALK_RA] - (w.interrupted ? 0 : 1); /* the call */
+		const uint64_t outer = javascript_of(u, pid, &c, &w, pc, &beside);
+		if (part && outer != 0 && !beside)
+			*address = outer;
+		else if (xsp_javascript_code_at(u->javascript, pid, pc) != XSP_CODE_BRIDGE &&
+			 !push_caller(s, &w, beside ? 0 : outer))
+			break;
 	}
 	if (rc < 0 && !push_rest(s, sp, p->stack))
 		s->more = beyond;
@@ -248,7 +288,10 @@ const struct xsp_event *xsp_unwind(struct xsp_unwinder *u, const struct xsp_even
 		at = copy_section(at, p.peer);
 	struct xsp_section *head = (void *)at;
 	struct stack s = {.words = (void *)(head + 1)};
-	walk(u, e, &p, &s);
+	uint64_t address = 0;
+	walk(u, e, &p, &s, &address);
+	if (address != 0)
+		((struct xsp_event_sample *)u->out.bytes)->address = address;
 	*head = (struct xsp_section){.type = XSP_SECTION_STACK,
 				     .size = (uint16_t)(sizeof(*head) + 8 * s.count),
 				     .value = s.more};
