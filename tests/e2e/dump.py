@@ -760,12 +760,12 @@ def node(_):
 
     def in_its_code():
         d = dump(child.pid)
-        return len(d["threads"]) > 5 and any("node::Start" in (f or "") for f in functions(d["threads"][0])) and \
-            any(not f for f in functions(d["threads"][0])) and d
+        return len(d["threads"]) > 5 and any("node::Start" in (f or "") for f in functions(d["threads"][0])) and d
 
     found = wait_for(in_its_code, 10, "code that it has made")
     first = found["threads"][0]
     check(first["running"] and len(first["native"]) > 5, "where it runs", first)
+    equal((first["native"][0]["function"], first["native"][0]["module"]), ("hot", "[eval]:1"), "the function of JavaScript")
     check(any("node::Start" in (f or "") for f in functions(first)), "through generated code", functions(first))
     check(not is_traced(child.pid), "it is released")
 

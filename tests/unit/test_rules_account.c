@@ -272,8 +272,9 @@ Test(rules_account, stages_that_poll)
 
 /* ---- answers and requests ---- */
 
-/* Half of its time it waits at a socket of these ports. */
-static struct xsp_report *at_socket(uint16_t own, uint16_t peer)
+/* Half of its time it waits at eight sockets of these ports: those of all, or each has the next one. */
+static struct xsp_report *at_sockets(uint16_t own, unsigned next_own, uint16_t peer,
+				     unsigned next_peer)
 {
 	struct builder b;
 
@@ -281,10 +282,16 @@ static struct xsp_report *at_socket(uint16_t own, uint16_t peer)
 	for (unsigned i = 0; i < 8; i++)
 		wait_in(&b, START + i * MS, 500 * US,
 			(struct xsp_event_wait){.why = XSP_WAIT_NETWORK,
-						.argument = 5 | (uint64_t)own << 32 |
-							    (uint64_t)peer << 48});
+						.argument =
+							5 | (uint64_t)(own + i * next_own) << 32 |
+							(uint64_t)(peer + i * next_peer) << 48});
 	put_times(&b, 100, START, START + 8 * MS, 0, XSP_WAIT_NETWORK, 4 * MS);
 	return report_of(&b, NULL);
+}
+
+static struct xsp_report *at_socket(uint16_t own, uint16_t peer)
+{
+	return at_sockets(own, 0, peer, 0);
 }
 
 /* Whether it could do without what it asks for, nobody knows. */
@@ -296,6 +303,13 @@ Test(rules_account, servers_wait_for_requests_and_clients_for_answers)
 	xsp_report_free(r);
 	r = at_socket(5432, 45000);
 	expect_clean(r);
+	expect_none(r, "waiting");
+	xsp_report_free(r);
+	/* any port may be a server's: who has one for several connections is; the first one does not tell */
+	r = at_sockets(45000, 1, 50000, 0);
+	expect(r, "waiting", XSP_SEVERITY_NOTE, 7.0 / 16);
+	xsp_report_free(r);
+	r = at_sockets(50000, 0, 45000, 1);
 	expect_none(r, "waiting");
 	xsp_report_free(r);
 }

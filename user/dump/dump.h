@@ -27,6 +27,7 @@ struct xsp_dump_native {
 	uint64_t offset; /* in the function, else in the module */
 	const char *module; /* NULL: no file */
 	bool own; /* code of the program, not of a library of the system or a package */
+	bool script; /* of JavaScript: `module` is its file and line, and there is no offset */
 };
 
 struct xsp_dump_python {

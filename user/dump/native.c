@@ -2,6 +2,8 @@
 #include "dump/native.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -140,6 +142,55 @@ static int name_frame(struct xsp_space *space, uint64_t pc, struct xsp_arena *ar
 	return f->function == NULL ? -ENOMEM : 0;
 }
 
+/* Compiled JavaScript is in no file; of V8's own code, see enum xsp_v8_code. */
+static enum xsp_v8_code code_at(const struct walk *w, uint64_t pc)
+{
+	const struct xsp_map *m = xsp_space_map(w->space, pc);
+	uint64_t addr;
+
+	if (m != NULL && m->executable && m->inode == 0)
+		return xsp_space_is_vdso(m) ? XSP_V8_NONE : XSP_V8_PART;
+	struct xsp_module *module = xsp_space_module(w->space, pc, &addr);
+	const struct xsp_symbol *s = module == NULL ? NULL : xsp_module_covering(module, addr);
+	return xsp_v8_code_of(s != NULL ? s->name : NULL);
+}
+
+/* The function of JavaScript that a frame with code at `pc` holds: 1, or 0, or -ENOMEM. *beside: the code is a function of its
+ * own, which that one has called. */
+static int name_javascript(const struct walk *w, const struct xsp_walk *frame, uint64_t pc,
+			   struct xsp_arena *arena, struct xsp_dump_native *out, bool *beside)
+{
+	const uint64_t rbp = frame->values[XSP_WALK_RBP];
+	char module[XSP_V8_FILE + 16], line[16] = "";
+	struct xsp_v8_function function;
+	struct xsp_v8_frame f;
+	struct xsp_v8_name name;
+
+	if (!(frame->known & 1U << XSP_WALK_RBP) || load(w, rbp - sizeof(f), &f, sizeof(f)) < 0 ||
+	    !xsp_v8_is_frame(&f))
+		return 0;
+	const enum xsp_v8_code code = code_at(w, pc);
+	struct xsp_v8 *v8 = code != XSP_V8_NONE ? xsp_space_v8(w->space) : NULL;
+	*beside = code != XSP_V8_PART;
+	if (v8 == NULL || xsp_v8_function_at(v8, f.function, &function) < 0)
+		return 0;
+	xsp_v8_name_of(v8, &function, &name);
+	if (name.file[0] == '\0') /* of V8 itself: its code has a name */
+		return 0;
+	if (name.line > 0)
+		snprintf(line, sizeof(line), ":%" PRIu32, name.line);
+	snprintf(module, sizeof(module), "%s%s", xsp_base_name(name.file), line);
+	const char *text = name.function[0] != '\0' ? name.function : "(anonymous)";
+	*out = (struct xsp_dump_native){
+		.address = frame->values[XSP_WALK_RA],
+		.function = xsp_arena_copy(arena, text, strlen(text)),
+		.module = xsp_arena_copy(arena, module, strlen(module)),
+		.own = xsp_is_own_file(name.file, strlen(name.file)),
+		.script = true,
+	};
+	return out->function != NULL && out->module != NULL ? 1 : -ENOMEM;
+}
+
 /* ---- the stack ---- */
 
 int xsp_native_stack(struct xsp_space *s, const struct xsp_thread_snapshot *t,
@@ -166,10 +217,16 @@ int xsp_native_stack(struct xsp_space *s, const struct xsp_thread_snapshot *t,
 			out->native_end = "there are more frames";
 			break;
 		}
+		struct xsp_dump_native script;
+		bool beside = false;
+		const int named = name_javascript(&w, &frame, pc, arena, &script, &beside);
 		frames[n] = (struct xsp_dump_native){.address = at};
-		rc = name_frame(s, pc, arena, &frames[n++]);
-		if (rc < 0)
-			return rc;
+		rc = named == 1 && !beside ? named : name_frame(s, pc, arena, &frames[n++]);
+		if (rc < 0 || named < 0)
+			return -ENOMEM;
+		/* of code without a frame of its own it is the caller */
+		if (named == 1 && n < XSP_DUMP_NATIVE_MAX)
+			frames[n++] = script;
 		const struct xsp_walk before = frame;
 		beyond = false;
 		rc = step(&w, &frame, pc);

@@ -134,3 +134,22 @@ bool xsp_space_name(struct xsp_space *s, uint64_t address, struct xsp_perf_name 
 	}
 	return s->perf_map != NULL && xsp_perf_map_find(s->perf_map, address, out);
 }
+
+#define SOURCES_BYTES (64ULL << 20)
+
+struct xsp_v8 *xsp_space_v8(struct xsp_space *s)
+{
+	struct xsp_symbol mark;
+
+	for (size_t i = 0; !s->v8_wanted && !s->has_v8 && i < s->mapped->count; i++) {
+		struct xsp_module *m = xsp_space_open(s, i);
+		s->has_v8 = m != NULL && xsp_module_find(m, XSP_V8_MARK, &mark) == 0 &&
+			    xsp_v8_layout_read(m, &s->v8.layout) == 0;
+	}
+	if (!s->v8_wanted) {
+		s->v8.mem = s->mem;
+		s->v8.source_left = SOURCES_BYTES;
+	}
+	s->v8_wanted = true;
+	return s->has_v8 ? &s->v8 : NULL;
+}

@@ -160,7 +160,9 @@ static void put_native(FILE *f, const struct xsp_dump_thread *t, unsigned width)
 		fputs("  native:\n", f);
 	for (size_t i = 0; i < t->native_count; i++) {
 		const struct xsp_dump_native *n = &t->native[i];
-		if (n->function != NULL)
+		if (n->script)
+			snprintf(function, sizeof(function), "%s", n->function);
+		else if (n->function != NULL)
 			snprintf(function, sizeof(function), "%.*s+0x%" PRIx64, PRINTABLE_SIZE - 32,
 				 n->function, n->offset);
 		else if (n->module != NULL)

@@ -221,6 +221,16 @@ static const char *detail(const struct shown *of, const struct xsp_account_row *
 					      : NULL;
 }
 
+/* Of JavaScript it is the line on which the function begins. */
+static bool is_of_javascript(const char *name, const char *line)
+{
+	static const char file[] = "js:", typed[] = "eval:";
+
+	return strncmp(name, typed, strlen(typed)) == 0 ||
+	       ((size_t)(line - name) > strlen(file) &&
+		strncmp(line - strlen(file), file, strlen(file)) == 0);
+}
+
 /* "line 44" of "replay.py:44 Decoder.message": rows of one function are apart by line. */
 static const char *line_of(const struct shown *of, const struct xsp_account_row *row, char text[24])
 {
@@ -229,7 +239,8 @@ static const char *line_of(const struct shown *of, const struct xsp_account_row 
 
 	while (at != NULL && at > name && at[-1] >= '0' && at[-1] <= '9')
 		at--;
-	if (at == NULL || at == end || at == name || at[-1] != ':' || end - at > 10)
+	if (at == NULL || at == end || at == name || at[-1] != ':' || end - at > 10 ||
+	    is_of_javascript(name, at))
 		return "itself";
 	snprintf(text, 24, "line %.*s", (int)(end - at), at);
 	return text;

@@ -58,6 +58,7 @@ void xsp_account_free(struct xsp_account *a)
 	xsp_tally_free(&a->families);
 	free(a->shown);
 	free(a->dear);
+	xsp_u64map_free(&a->ports);
 	free(a);
 }
 
@@ -159,19 +160,42 @@ static bool is_gil(const struct xsp_account *a, struct account_thread *th, const
 	return w->argument >= th->lock.address && w->argument - th->lock.address < th->lock.bytes;
 }
 
-/* A server's own port is the known one, its client's any that was free. */
-static bool waits_for_clients(const struct xsp_wait *w)
+#define FREE_PORTS 32768U /* Linux gives those who ask for any port one from here on */
+#define PORTS_MOST 65536U
+#define SEVERAL UINT32_MAX
+
+/* Was the port met with several others? */
+static bool is_port_of_many(struct xsp_account *a, uint64_t key, uint32_t other)
+{
+	uint32_t *known = xsp_u64map_get(&a->ports, key);
+
+	if (known == NULL && a->ports.count < PORTS_MOST)
+		xsp_u64map_set(&a->ports, key, other); /* without memory it has one */
+	else if (known != NULL && *known != other)
+		*known = SEVERAL;
+	return known != NULL && *known == SEVERAL;
+}
+
+/* A server's own port is the known one, its client's any that was free. Where both may be: a server has several peers at its
+ * port, and who has several connections to one port is its client. */
+static bool waits_for_clients(struct xsp_account *a, const struct xsp_wait *w)
 {
 	const uint32_t ports = (uint32_t)(w->argument >> 32);
 	const uint16_t own = (uint16_t)ports, peer = (uint16_t)(ports >> 16);
 
-	return w->why == XSP_WAIT_NETWORK && own != 0 && (peer == 0 || own < peer);
+	if (w->why != XSP_WAIT_NETWORK || own == 0)
+		return false;
+	if (own >= FREE_PORTS && peer >= FREE_PORTS) {
+		const bool serves = is_port_of_many(a, xsp_u64_pair(w->pid, own), peer);
+		if (is_port_of_many(a, xsp_u64_pair(w->pid, 1U << 16 | peer), own) != serves)
+			return serves;
+	}
+	return peer == 0 || own < peer;
 }
 
-static unsigned why_of(const struct xsp_account *a, struct account_thread *th,
-		       const struct xsp_wait *w)
+static unsigned why_of(struct xsp_account *a, struct account_thread *th, const struct xsp_wait *w)
 {
-	if (waits_for_clients(w))
+	if (waits_for_clients(a, w))
 		return XSP_ACCOUNT_CLIENT;
 	if (w->why == XSP_WAIT_DISK && xsp_wait_is_sync(w->syscall))
 		return XSP_ACCOUNT_SYNC;

@@ -10,10 +10,7 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/rows/tally.h"
-#include "base/text.h"
-#include "target/v8/v8.h"
 
-#define BUILTIN "Builtins_"
 /* How often to look whether a process has V8: it may load it late. Others have code of no file as well. */
 #define LOOK_NS 1000000000ULL
 #define LOOKS_MOST 5
@@ -92,7 +89,7 @@ static void look(struct xsp_javascript *j, struct engine *e)
 		return;
 	e->looked_ns = now;
 	e->looks++;
-	m = xsp_resolve_module_that_has(j->resolver, e->pid, "v8dbg_SmiShiftSize");
+	m = xsp_resolve_module_that_has(j->resolver, e->pid, XSP_V8_MARK);
 	if (m == NULL || xsp_v8_layout_read(m, &e->v8.layout) < 0)
 		return;
 	e->v8.mem = j->opener->file(j->opener, e->pid, "mem");
@@ -156,69 +153,40 @@ static uint64_t address_of(struct xsp_javascript *j, struct engine *e,
 	return k->address;
 }
 
-/* The name of V8's own function at `pc`; NULL: there is other code, or none of a file. */
-static const char *builtin_at(const struct xsp_javascript *j, pid_t pid, uint64_t pc, bool *file)
+/* *file: the code is in one. */
+static enum xsp_v8_code code_at(const struct xsp_javascript *j, pid_t pid, uint64_t pc, bool *file)
 {
 	struct xsp_module *m;
 	uint64_t addr;
 
 	*file = xsp_resolve_learned(j->resolver, pid, pc, &m, &addr) == 0;
 	const struct xsp_symbol *s = *file ? xsp_module_covering(m, addr) : NULL;
-	return s != NULL && strncmp(s->name, BUILTIN, strlen(BUILTIN)) == 0
-		       ? s->name + strlen(BUILTIN)
-		       : NULL;
+	return xsp_v8_code_of(s != NULL ? s->name : NULL);
 }
 
-/* Does the builtin do what instructions of JavaScript say, as a part of their function? It interprets them, is the work of one
- * of them, or the way from compiled code to that. */
-static bool is_instruction(const char *builtin)
-{
-	static const char *const parts[] = {"Interpreter", "Baseline"}, *const ends[] = {"Handler",
-											 "IC"};
-
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (xsp_ends_with(builtin, strlen(builtin), ends[i]))
-			return true;
-	return strstr(builtin, parts[0]) != NULL || strstr(builtin, parts[1]) != NULL;
-}
-
-enum xsp_javascript_code xsp_javascript_code_at(const struct xsp_javascript *j, pid_t pid,
-						uint64_t pc)
+enum xsp_v8_code xsp_javascript_code_at(const struct xsp_javascript *j, pid_t pid, uint64_t pc)
 {
 	const struct engine *e = j != NULL ? xsp_tally_find(&j->engines, (uint64_t)pid) : NULL;
 	bool file;
-	const char *builtin = e != NULL && e->has ? builtin_at(j, pid, pc, &file) : NULL;
 
-	if (builtin == NULL)
-		return XSP_CODE_OTHER;
-	return is_instruction(builtin)		    ? XSP_CODE_PART
-	       : strncmp(builtin, "CEntry", 6) == 0 ? XSP_CODE_BRIDGE
-						    : XSP_CODE_OTHER;
+	return e != NULL && e->has ? code_at(j, pid, pc, &file) : XSP_V8_NONE;
 }
 
-/* Code of no file is compiled JavaScript. */
-static bool runs_javascript(const struct xsp_javascript *j, pid_t pid, uint64_t pc, bool *beside)
-{
-	bool file;
-	const char *builtin = builtin_at(j, pid, pc, &file);
-
-	*beside = builtin != NULL && !is_instruction(builtin);
-	return builtin != NULL || !file;
-}
-
-uint64_t xsp_javascript_address(struct xsp_javascript *j, pid_t pid,
-				const struct xsp_javascript_frame *frame, bool *beside)
+uint64_t xsp_javascript_address(struct xsp_javascript *j, pid_t pid, uint64_t pc,
+				const struct xsp_v8_frame *frame, bool *beside)
 {
 	struct xsp_v8_function f;
-	struct engine *e;
+	bool file;
 
-	/* where V8 has them on x86-64, until its own words are known */
-	if (!xsp_v8_is_object(frame->words[3]) || !xsp_v8_is_object(frame->words[2]) ||
-	    !runs_javascript(j, pid, frame->pc, beside))
+	*beside = false;
+	if (!xsp_v8_is_frame(frame))
 		return 0;
-	e = engine_of(j, pid);
-	if (e == NULL || e->v8.layout.frame_context != -8 || e->v8.layout.frame_function != -16 ||
-	    xsp_v8_function_at(&e->v8, frame->words[2], &f) < 0)
+	const enum xsp_v8_code code = code_at(j, pid, pc, &file);
+	*beside = code == XSP_V8_BUILTIN || code == XSP_V8_BRIDGE;
+	if (file && code == XSP_V8_NONE) /* compiled JavaScript is in no file */
 		return 0;
-	return address_of(j, e, &f);
+	struct engine *e = engine_of(j, pid);
+	return e != NULL && xsp_v8_function_at(&e->v8, frame->function, &f) == 0
+		       ? address_of(j, e, &f)
+		       : 0;
 }

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "target/resolve.h"
+#include "target/v8/v8.h"
 
 struct xsp_javascript;
 
@@ -20,25 +21,12 @@ int xsp_javascript_new(const struct xsp_opener *o, struct xsp_resolver *r,
 		       struct xsp_javascript **out);
 void xsp_javascript_free(struct xsp_javascript *j);
 
-/* What a frame holds: where its code is, and the words that V8 puts below its rbp. */
-struct xsp_javascript_frame {
-	uint64_t pc;
-	uint64_t words[4]; /* at rbp - 32, -24, -16, -8 */
-};
-#define XSP_JAVASCRIPT_WORDS 4
-
-/* The address that stands for the function of a frame; 0: it is none of JavaScript, or not known. *beside: the code is
- * a function of its own (a builtin), which the function has called. */
-uint64_t xsp_javascript_address(struct xsp_javascript *j, pid_t pid,
-				const struct xsp_javascript_frame *frame, bool *beside);
-/* What the code there is for the frames around it. `j` may be NULL. */
-enum xsp_javascript_code {
-	XSP_CODE_OTHER,
-	XSP_CODE_PART, /* of the function of JavaScript that is the next frame further out, if it is one */
-	XSP_CODE_BRIDGE, /* from V8's own code to C++: says nothing */
-};
-enum xsp_javascript_code xsp_javascript_code_at(const struct xsp_javascript *j, pid_t pid,
-						uint64_t pc);
+/* The address that stands for the function of a frame with code at `pc`; 0: it is none of JavaScript, or not known.
+ * *beside: the code is a function of its own, which that one has called. */
+uint64_t xsp_javascript_address(struct xsp_javascript *j, pid_t pid, uint64_t pc,
+				const struct xsp_v8_frame *frame, bool *beside);
+/* What the code there is, if the process is known to run V8. `j` may be NULL. */
+enum xsp_v8_code xsp_javascript_code_at(const struct xsp_javascript *j, pid_t pid, uint64_t pc);
 /* The process has ended, or runs another program. */
 void xsp_javascript_forget(struct xsp_javascript *j, pid_t pid);
 

@@ -131,12 +131,12 @@ static uint64_t javascript_of(const struct xsp_unwinder *u, pid_t pid, const str
 	const uint64_t rbp = w->values[XSP_WALK_RBP];
 	bool beyond;
 	const struct copy quietly = {c->from, c->bytes, c->size, &beyond};
-	struct xsp_javascript_frame f = {.pc = pc};
+	struct xsp_v8_frame f;
 
 	*beside = false;
 	return XSP_RETURN_SLOT != 0 && u->javascript != NULL && w->known & 1U << XSP_WALK_RBP &&
-			       load(&quietly, rbp - sizeof(f.words), f.words, sizeof(f.words)) == 0
-		       ? xsp_javascript_address(u->javascript, pid, &f, beside)
+			       load(&quietly, rbp - sizeof(f), &f, sizeof(f)) == 0
+		       ? xsp_javascript_address(u->javascript, pid, pc, &f, beside)
 		       : 0;
 }
 
@@ -243,7 +243,7 @@ static void walk(const struct xsp_unwinder *u, const struct xsp_event *e, const 
 	else if (inner != 0 && e->kind == XSP_EVENT_SAMPLE)
 		*address = inner;
 	bool part = inner == 0 && e->kind == XSP_EVENT_SAMPLE &&
-		    xsp_javascript_code_at(u->javascript, pid, pc) == XSP_CODE_PART;
+		    xsp_javascript_code_at(u->javascript, pid, pc) == XSP_V8_PART;
 	for (;; part = false) {
 		beyond = false;
 		rc = up(u, pid, &c, &w, pc);
@@ -253,7 +253,7 @@ static void walk(const struct xsp_unwinder *u, const struct xsp_event *e, const 
 		const uint64_t outer = javascript_of(u, pid, &c, &w, pc, &beside);
 		if (part && outer != 0 && !beside)
 			*address = outer;
-		else if (xsp_javascript_code_at(u->javascript, pid, pc) != XSP_CODE_BRIDGE &&
+		else if (xsp_javascript_code_at(u->javascript, pid, pc) != XSP_V8_BRIDGE &&
 			 !push_caller(s, &w, beside ? 0 : outer))
 			break;
 	}

@@ -71,7 +71,29 @@ int xsp_v8_layout_read(struct xsp_module *m, struct xsp_v8_layout *out)
 			return rc;
 		memcpy((uint8_t *)out + constants[i].at, &value, sizeof(value));
 	}
-	return out->smi_shift == 31 ? 0 : -ENOTSUP;
+	return out->smi_shift == 31 && out->frame_context == -8 && out->frame_function == -16
+		       ? 0
+		       : -ENOTSUP;
+}
+
+/* ---- V8's own code ---- */
+
+enum xsp_v8_code xsp_v8_code_of(const char *symbol)
+{
+	static const char prefix[] = "Builtins_", bridge[] = "CEntry";
+	/* what interprets, is the work of one instruction, or leads there from compiled code */
+	static const char *const parts[] = {"Interpreter", "Baseline"}, *const ends[] = {"Handler",
+											 "IC"};
+
+	if (symbol == NULL || strncmp(symbol, prefix, strlen(prefix)) != 0)
+		return XSP_V8_NONE;
+	const char *name = symbol + strlen(prefix);
+	if (strncmp(name, bridge, strlen(bridge)) == 0)
+		return XSP_V8_BRIDGE;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (xsp_ends_with(name, strlen(name), ends[i]) || strstr(name, parts[i]) != NULL)
+			return XSP_V8_PART;
+	return XSP_V8_BUILTIN;
 }
 
 /* ---- memory ---- */

@@ -29,8 +29,21 @@ struct xsp_v8_layout {
 	int32_t smi_shift; /* SmiShiftSize: 31 unless pointers are compressed */
 };
 
-/* 0; -ENOENT: the file has no V8, or does not say all of it; -ENOTSUP: pointers are compressed. */
+/* 0; -ENOENT: the file has no V8, or does not say all of it; -ENOTSUP: pointers are compressed, or frames are others. */
 int xsp_v8_layout_read(struct xsp_module *m, struct xsp_v8_layout *out);
+
+/* A symbol that the file with V8 has. */
+#define XSP_V8_MARK "v8dbg_SmiShiftSize"
+
+/* What V8's own code (Builtins_...) is for the frames around it. */
+enum xsp_v8_code {
+	XSP_V8_NONE, /* it is not V8's */
+	XSP_V8_BUILTIN, /* a function that JavaScript calls */
+	XSP_V8_PART, /* of the function of JavaScript whose frame it has, or that is called next further out */
+	XSP_V8_BRIDGE, /* to C++: says nothing */
+};
+/* By the symbol; NULL is allowed. */
+enum xsp_v8_code xsp_v8_code_of(const char *symbol);
 
 /* Of a process: /proc/PID/mem. */
 struct xsp_v8 {
@@ -49,6 +62,15 @@ struct xsp_v8_function {
 static inline bool xsp_v8_is_object(uint64_t word)
 {
 	return (word & 3) == 1;
+}
+
+/* What V8 puts below a frame's rbp, on x86-64: at rbp - 16 and rbp - 8. */
+struct xsp_v8_frame {
+	uint64_t function, context; /* of JavaScript, both are objects */
+};
+static inline bool xsp_v8_is_frame(const struct xsp_v8_frame *f)
+{
+	return xsp_v8_is_object(f->function) && xsp_v8_is_object(f->context);
 }
 
 /* The function of a frame, which is a JSFunction if it can be one. -ENOENT: it is none. */
