@@ -127,7 +127,8 @@ struct xsp_account {
 	struct xsp_account_family *shown; /* a copy, in the order to show */
 	uint8_t *dear; /* by name: 1 + enum xsp_dear_call; 0: not looked at yet */
 	size_t dear_capacity;
-	struct xsp_u64map ports; /* of a process, own or (| 1 << 16) of the peer → the other one, or several */
+	struct xsp_u64map
+		ports; /* of a process, own or (| 1 << 16) of the peer → the other one, or several */
 };
 
 /* collect.c: without charges, the rest of the recording's time is off the CPU. 0 or -ENOMEM. */
