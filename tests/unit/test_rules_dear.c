@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Dear calls that what is around or inside of them tells apart: parsing, and copies. */
+/* Dear calls that what is around or inside of them tells apart: parsing, copies, sscanf; uneven shares of such a place. */
 
 #include "analyze_check.h"
 
@@ -226,4 +226,46 @@ Test(rules_dear, sscanf_of_a_long_text)
 			     cases[i].ends);
 		xsp_report_free(r);
 	}
+}
+
+/* ---- uneven shares ---- */
+
+/* Of a second a thread computes so many hundredths in what one function calls, half of them in each of two. */
+static void put_worker(struct builder *b, uint32_t tid, unsigned hundredths)
+{
+	struct xsp_event_times times = {.head = {.kind = XSP_EVENT_TIMES, .probe = UINT32_MAX},
+					.since_ns = START,
+					.running_ns = hundredths * 10 * MS};
+
+	b->tid = tid;
+	b->now = START - 1;
+	put_samples(b, hundredths / 2, IN_COPY, INTO_COPY);
+	put_samples(b, hundredths / 2, IN_END, INTO_COPY);
+	times.blocked_ns[XSP_WAIT_LOCK] = 1000 * MS - times.running_ns;
+	b->now = START + 1000 * MS;
+	builder_put(b, &times, sizeof(times));
+	b->tid = 100;
+}
+
+/* What a function calls is its work, too: 0.96 s of one thread and 0.16 s of three others are 0.36 s of each. */
+Test(rules_dear, uneven_shares_of_what_several_functions_do)
+{
+	char name[] = "w0";
+	struct builder b;
+
+	open_dear(&b);
+	cr_assert_eq(xsp_capture_put_info(b.w, "waits", "10"), 0);
+	address_name(&b, XSP_NAME_OF_CODE, IN_COPY, "libm.so.6\nlog");
+	address_name(&b, XSP_NAME_OF_CODE, IN_END, "libm.so.6\nexp");
+	address_name(&b, XSP_NAME_OF_RETURN, INTO_COPY, "score");
+	address_name(&b, XSP_NAME_OF_FILE, INTO_COPY, "/home/me/app");
+	for (uint32_t i = 0; i < 4; i++) {
+		name[1] = (char)('0' + i);
+		put_thread(&b, 110 + i, name);
+		put_worker(&b, 110 + i, i == 0 ? 96 : 16);
+	}
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "uneven", XSP_SEVERITY_HIGH, 0.6);
+	cr_expect_str_eq(f->finding.subject, "score");
+	xsp_report_free(r);
 }

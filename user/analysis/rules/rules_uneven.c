@@ -83,16 +83,25 @@ static void compare_members(const struct xsp_rule_context *c, const struct xsp_a
 			    const struct xsp_account_place *p)
 {
 	const struct xsp_account_row *row;
+	int64_t most_ns = 0, all_ns = 0;
 
 	/* of those that come and go the last has not ended yet */
 	if (work_at(p, &row) <= 0 || row->most == 0 || p->name == 0 ||
 	    !xsp_rule_was_there(c, f->all_ns / f->members))
 		return;
+	/* whatever it calls there */
+	for (size_t i = 0; i < p->count; i++) {
+		if ((p->rows[i].kind != XSP_ACCOUNT_CPU && p->rows[i].kind != XSP_ACCOUNT_SPAN) ||
+		    p->rows[i].most != row->most)
+			continue;
+		most_ns += p->rows[i].most_ns;
+		all_ns += p->rows[i].ns;
+	}
 	find_uneven(c, &(struct uneven){.family = f,
 					.place = p,
 					.tid = row->most,
-					.most_ns = (double)row->most_ns,
-					.others_ns = (double)(row->ns - row->most_ns) /
+					.most_ns = (double)most_ns,
+					.others_ns = (double)(all_ns - most_ns) /
 						     (double)(f->members - 1),
 					.threads = f->members});
 }
