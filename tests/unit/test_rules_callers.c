@@ -24,7 +24,7 @@ Test(rules_callers, functions_of_rust)
 		cr_expect_eq(xsp_is_own_function(cases[i].name), cases[i].own, "%s", cases[i].name);
 }
 
-enum { IN_LOOP = 1, FOR_RESULT, FOR_WORK, IN_TAKE, IN_TICK, IN_WAIT, IN_PACE };
+enum { IN_LOOP = 1, FOR_RESULT, FOR_WORK, IN_TAKE, IN_TICK, IN_WAIT, IN_PACE, IN_POOL };
 
 static void put_stack(struct builder *b, uint64_t id, const char *own, const char *caller)
 {
@@ -56,6 +56,9 @@ static void open_callers(struct builder *b)
 	put_stack(b, IN_WAIT, "/app/serve.py\n50\nserver", "/app/jobs.py\n70\nFrontEnd.wait_for");
 	put_stack(b, IN_PACE, "/app/serve.py\n50\nserver",
 		  "/app/jobs.py\n80\nSampler.wait_for_next_tick");
+	put_stack(b, IN_POOL,
+		  "/usr/lib/python3.11/multiprocessing/pool.py\n540\nPool._handle_tasks",
+		  "/usr/lib/python3.11/multiprocessing/reduction.py\n51\nForkingPickler.dumps");
 }
 
 static void put_wait_at(struct builder *b, uint32_t tid, uint64_t at, uint64_t ns, uint64_t stack,
@@ -205,4 +208,46 @@ Test(rules_callers, work_that_lies_until_a_sleep_is_over)
 		}
 		xsp_report_free(r);
 	}
+}
+
+/* A thread of a pool pickles what the main thread waits for. */
+Test(rules_callers, who_has_asked_for_what_is_pickled)
+{
+	struct {
+		struct xsp_event_sample e;
+		struct xsp_section section;
+		uint64_t id;
+	} u = {.e = {.head = {.kind = XSP_EVENT_SAMPLE,
+			      .probe = UINT32_MAX,
+			      .flags = XSP_EVENT_SECTIONS,
+			      .sp = SP - 0x3000},
+		     .period_ns = 10 * MS,
+		     .syscall = -2},
+	       .section = {.type = XSP_SECTION_PYTHON, .size = 16, .value = IN_POOL},
+	       .id = IN_POOL};
+	struct xsp_event_times e = {.head = {.kind = XSP_EVENT_TIMES, .probe = UINT32_MAX},
+				    .since_ns = START,
+				    .running_ns = 900 * MS};
+	struct builder b;
+
+	open_callers(&b);
+	cr_assert_eq(xsp_capture_put_info(b.w, "samples", "cpu-clock 100"), 0);
+	put_thread(&b, 120, "pool");
+	put_wait_at(&b, 100, START + MS, 990 * MS, FOR_RESULT,
+		    (struct xsp_event_wait){.why = XSP_WAIT_LOCK, .waker = 120});
+	put_times(&b, 100, START, START + 1000 * MS, 0, XSP_WAIT_LOCK, 990 * MS);
+	b.tid = 120;
+	b.now = START - 1;
+	for (unsigned i = 0; i < 90; i++) {
+		b.now += 10 * MS;
+		builder_put(&b, &u, sizeof(u));
+	}
+	b.now = START + 1000 * MS;
+	builder_put(&b, &e, sizeof(e));
+	b.tid = 100;
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "dear-call", XSP_SEVERITY_HIGH, 1);
+	cr_expect_not_null(strstr(f->finding.title, "pickling for others (serve.py:20 client)"),
+			   "%s", f->finding.title);
+	xsp_report_free(r);
 }

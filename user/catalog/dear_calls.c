@@ -82,7 +82,7 @@ static const struct {
 		{0.2, "Python for each row", "calling Python for each row or element",
 		 "work on whole columns and arrays (operators, groupby, np.where) instead of apply, iterrows or np.vectorize"},
 	[XSP_DEAR_PICKLE] =
-		{0.2, "pickling", "pickling objects for other processes",
+		{0.2, "pickling", "pickling for others",
 		 "send less: ids instead of objects, larger pieces of work, shared memory (multiprocessing.shared_memory)"},
 	[XSP_DEAR_LOOKUP] =
 		{0.6, "name looked up", "looking up names of hosts or users",

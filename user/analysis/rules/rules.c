@@ -116,7 +116,7 @@ const struct xsp_rule xsp_rules[] = {
 	{"dear-call", 0.10, XSP_UNIT_SHARE,
 	 "a call that costs much more than it looks takes at least that share of the time: a regular expression compiled, an exception thrown, a small read or write",
 	 "--waits and --sample", xsp_rule_dear_call, false, .doubts = XSP_DOUBT_SAMPLES,
-	 .title = "{subject:400} spends {share} of {of} {doing}[, caught in {catcher:200}]"},
+	 .title = "{subject:400} spends {share} of {of} {doing}[ ({asker:120})][, caught in {catcher:200}]"},
 	{"growth", 0.05, XSP_UNIT_SHARE,
 	 "steps take longer and longer: what one place adds from the first third to the last is at least that share of a step",
 	 "steps (--step), --waits and --sample", xsp_rule_growth, false,

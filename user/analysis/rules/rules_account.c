@@ -43,6 +43,24 @@ static const char *catcher_of(const struct xsp_rule_context *c, const struct xsp
 	return most != NULL ? xsp_timeline_name(c->timeline, most->place - 1) : NULL;
 }
 
+/* Where the main thread waits most, while a thread of a pool pickles what it has asked for; NULL: another place does, or nobody
+ * knows. */
+static const char *asker_of(const struct xsp_rule_context *c, const struct xsp_account_part *p)
+{
+	static const char pools[] = "reduction.py:"; /* multiprocessing's */
+	const struct xsp_account_family *f = xsp_rule_family_of(c, p->family->pid, p->family->pid);
+	const struct xsp_account_place *most = NULL;
+
+	if (p->place == NULL || f == NULL || f == p->family ||
+	    strncmp(xsp_timeline_name(c->timeline, p->place->name - 1), pools, strlen(pools)) != 0)
+		return NULL;
+	for (size_t i = 0; i < f->count; i++)
+		if (f->places[i].name != 0 && f->places[i].kind == XSP_ACCOUNT_WAIT &&
+		    (most == NULL || f->places[i].ns > most->ns))
+			most = &f->places[i];
+	return most != NULL ? xsp_timeline_name(c->timeline, most->name - 1) : NULL;
+}
+
 /* Who reads files and dates may be there to do so: only that they are the same ones again would be a fault, and nobody knows. */
 static bool is_purpose(enum xsp_dear_call call)
 {
@@ -66,6 +84,8 @@ static void find_dear(const struct xsp_rule_context *c, const struct xsp_account
 	f.finding.note = is_purpose(call);
 	f.finding.advice = xsp_dear_call_advice(call);
 	xsp_finding_text(&f.finding, "call", "what is dear", xsp_dear_call_name(call));
+	if (call == XSP_DEAR_PICKLE)
+		xsp_finding_text(&f.finding, "asker", "for", asker_of(c, p));
 	if (call == XSP_DEAR_THROW)
 		xsp_finding_text(&f.finding, "catcher", "caught in", catcher_of(c, p->family));
 	xsp_finding_text(&f.finding, "doing", NULL, xsp_dear_call_doing(call));
