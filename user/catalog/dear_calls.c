@@ -85,7 +85,7 @@ static const struct {
 		{0.2, "pickling", "pickling for others",
 		 "send less: ids instead of objects, larger pieces of work, shared memory (multiprocessing.shared_memory)"},
 	[XSP_DEAR_LOOKUP] =
-		{0.6, "name looked up", "looking up names of hosts or users",
+		{0.2, "name looked up", "looking up names of hosts or users",
 		 "keep the address or the connection: each look-up reads files and may ask a server"},
 	[XSP_DEAR_MAP] =
 		{0.15, "memory mapped", "mapping and unmapping memory",
@@ -93,7 +93,7 @@ static const struct {
 	[XSP_DEAR_SMALL_IO] =
 		{0.1, "read or write", "reading and writing",
 		 "collect many records in a buffer and read or write them at once (64 KiB and more; setvbuf, BufferedWriter, no std::endl or flush after each)"},
-	[XSP_DEAR_FILES] = {0.15, "open and close", "opening and closing files",
+	[XSP_DEAR_FILES] = {0.25, "open and close", "opening and closing files",
 			    "keep files open: one open for many reads or writes"},
 	[XSP_DEAR_MESSAGES] =
 		{0.3, "small messages", "in messages to and from other processes",
@@ -300,6 +300,7 @@ static const struct function {
 	{XSP_DEAR_COPYING, BEGINS, "memmove"},
 	{XSP_DEAR_COPYING, BEGINS, "runtime.memmove"}, /* Go */
 	{XSP_DEAR_COPYING, BEGINS, "v8::internal::String::SlowFlatten"},
+	{XSP_DEAR_COPYING, BEGINS, "Builtins_CloneObjectIC"}, /* {...all, [key]: value} */
 	{XSP_DEAR_COPYING, BEGINS, "aten::copy_"},
 	{XSP_DEAR_COPYING, BEGINS, "aten::cat"},
 	{XSP_DEAR_PASSES, BEGINS, "aten::fill_"},
