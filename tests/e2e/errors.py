@@ -416,7 +416,7 @@ def full_device(folder):
     child = start([workload("hot"), "--threads", 2, "--seconds", 60, "--out", "/dev/null"])
     small = f"{folder}/small"
     os.mkdir(small)
-    if run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", small]).returncode:
+    if run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", small]).returncode:
         raise Skip("a tmpfs cannot be mounted here")
     try:
         done = xsptrace("-p", child.pid, "-d", "5", "-e", "hot_*", "-o", f"{small}/full.xspt",

@@ -420,15 +420,16 @@ def check_unwound(trace, expected):
 # What a launched script does first: on a busy machine PyTorch is attached to half a second and more after it was loaded, and ten
 # seconds where others take the CPUs. Its code is changed then.
 WHEN_TORCH_IS_TRACED = r"""
-import re, time, torch
+import os, re, time, torch
 def changed():
     with open("/proc/self/smaps") as f:
         return re.findall(r" r-xp .*/libtorch(?:.*\n)*?Private_Dirty: +(\d+)", f.read())
-before, same = None, 0
+# on a busy machine the tool gets less of it, and the last probes come later
+before, same, enough = None, 0, 12 * max(1, round(os.getloadavg()[0] / 2 / os.cpu_count()))
 for _ in range(600):
     now = changed()
     same = same + 1 if now == before and any(n != "0" for n in now) else 0
-    if same == 12: break
+    if same >= enough: break
     before = now
     time.sleep(0.05)
 """
