@@ -299,6 +299,30 @@ static inline bool had_no_data(const struct xsp_report *r, const char *rule)
 	return needs_of(r, rule) != NULL;
 }
 
+/* Samples every 10 ms, with one word of a section. */
+static inline void put_sampled(struct builder *b, unsigned count, uint64_t code,
+			       struct xsp_section section, uint64_t word)
+{
+	struct {
+		struct xsp_event_sample e;
+		struct xsp_section section;
+		uint64_t word;
+	} u = {.e = {.head = {.kind = XSP_EVENT_SAMPLE,
+			      .probe = UINT32_MAX,
+			      .flags = XSP_EVENT_SECTIONS,
+			      .sp = SP - 0x3000},
+		     .address = code,
+		     .period_ns = 10 * MS,
+		     .syscall = -2},
+	       .section = section,
+	       .word = word};
+
+	for (unsigned i = 0; i < count; i++) {
+		b->now += 10 * MS;
+		builder_put(b, &u, sizeof(u));
+	}
+}
+
 /* The summary's text of a capture that has ended. */
 static inline char *summary_of(const char *path)
 {

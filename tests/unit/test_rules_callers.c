@@ -213,18 +213,6 @@ Test(rules_callers, work_that_lies_until_a_sleep_is_over)
 /* A thread of a pool pickles what the main thread waits for. */
 Test(rules_callers, who_has_asked_for_what_is_pickled)
 {
-	struct {
-		struct xsp_event_sample e;
-		struct xsp_section section;
-		uint64_t id;
-	} u = {.e = {.head = {.kind = XSP_EVENT_SAMPLE,
-			      .probe = UINT32_MAX,
-			      .flags = XSP_EVENT_SECTIONS,
-			      .sp = SP - 0x3000},
-		     .period_ns = 10 * MS,
-		     .syscall = -2},
-	       .section = {.type = XSP_SECTION_PYTHON, .size = 16, .value = IN_POOL},
-	       .id = IN_POOL};
 	struct xsp_event_times e = {.head = {.kind = XSP_EVENT_TIMES, .probe = UINT32_MAX},
 				    .since_ns = START,
 				    .running_ns = 900 * MS};
@@ -238,10 +226,9 @@ Test(rules_callers, who_has_asked_for_what_is_pickled)
 	put_times(&b, 100, START, START + 1000 * MS, 0, XSP_WAIT_LOCK, 990 * MS);
 	b.tid = 120;
 	b.now = START - 1;
-	for (unsigned i = 0; i < 90; i++) {
-		b.now += 10 * MS;
-		builder_put(&b, &u, sizeof(u));
-	}
+	put_sampled(&b, 90, 0,
+		    (struct xsp_section){.type = XSP_SECTION_PYTHON, .size = 16, .value = IN_POOL},
+		    IN_POOL);
 	b.now = START + 1000 * MS;
 	builder_put(&b, &e, sizeof(e));
 	b.tid = 100;

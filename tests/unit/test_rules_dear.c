@@ -14,30 +14,6 @@ static void open_dear(struct builder *b)
 
 /* ---- parsing ---- */
 
-/* Samples every 10 ms, with one word of a section. */
-static void put_sampled(struct builder *b, unsigned count, uint64_t code,
-			struct xsp_section section, uint64_t word)
-{
-	struct {
-		struct xsp_event_sample e;
-		struct xsp_section section;
-		uint64_t word;
-	} u = {.e = {.head = {.kind = XSP_EVENT_SAMPLE,
-			      .probe = UINT32_MAX,
-			      .flags = XSP_EVENT_SECTIONS,
-			      .sp = SP - 0x3000},
-		     .address = code,
-		     .period_ns = 10 * MS,
-		     .syscall = -2},
-	       .section = section,
-	       .word = word};
-
-	for (unsigned i = 0; i < count; i++) {
-		b->now += 10 * MS;
-		builder_put(b, &u, sizeof(u));
-	}
-}
-
 /* All samples of a second are in a function of Python that calls these, the innermost first. */
 static struct xsp_report *in_python(const char *const *texts, unsigned count)
 {

@@ -67,16 +67,15 @@ static bool is_purpose(enum xsp_dear_call call)
 	return call == XSP_DEAR_DATE || call == XSP_DEAR_LOAD;
 }
 
-static void find_dear(const struct xsp_rule_context *c, const struct xsp_account_part *p)
+/* The part is what that call costs, also where its largest row is another's. */
+static void find_call(const struct xsp_rule_context *c, const struct xsp_account_part *p,
+		      enum xsp_dear_call call)
 {
 	struct xsp_part_finding f;
 
 	if (p->row == NULL ||
 	    (p->row->kind == XSP_ACCOUNT_CPU && p->row->samples < XSP_SAMPLES_FEW))
 		return;
-	const enum xsp_dear_call call = p->row->kind == XSP_ACCOUNT_SPAN
-						? xsp_part_operator(c, p->row)
-						: p->row->why - XSP_ACCOUNT_DEAR;
 	/* all threads of a team stand at the same barrier */
 	if (call == XSP_DEAR_BARRIER && p->family != xsp_part_shown(c))
 		return;
@@ -90,6 +89,14 @@ static void find_dear(const struct xsp_rule_context *c, const struct xsp_account
 		xsp_finding_text(&f.finding, "catcher", "caught in", catcher_of(c, p->family));
 	xsp_finding_text(&f.finding, "doing", NULL, xsp_dear_call_doing(call));
 	xsp_part_finish(c, &f);
+}
+
+static void find_dear(const struct xsp_rule_context *c, const struct xsp_account_part *p)
+{
+	if (p->row != NULL)
+		find_call(c, p,
+			  p->row->kind == XSP_ACCOUNT_SPAN ? xsp_part_operator(c, p->row)
+							   : p->row->why - XSP_ACCOUNT_DEAR);
 }
 
 /* So few bytes a call are small; and so few where they take the most of it. */
@@ -151,16 +158,8 @@ static bool is_anomaly(const struct xsp_rule_context *c, const struct xsp_accoun
 
 static void find_anomaly(const struct xsp_rule_context *c, const struct xsp_account_part *p)
 {
-	struct xsp_account_part named = *p;
-	struct xsp_account_row row;
-
-	if (xsp_part_of(c, p->family, xsp_part_runs, XSP_ACCOUNT_DEAR + XSP_DEAR_ANOMALY).ns == 0 ||
-	    p->row == NULL)
-		return;
-	row = *p->row;
-	row.why = XSP_ACCOUNT_DEAR + XSP_DEAR_ANOMALY;
-	named.row = &row;
-	find_dear(c, &named);
+	if (xsp_part_of(c, p->family, xsp_part_runs, XSP_ACCOUNT_DEAR + XSP_DEAR_ANOMALY).ns > 0)
+		find_call(c, p, XSP_DEAR_ANOMALY);
 }
 
 /* What copies by value does all of it, and much of none. */
@@ -215,38 +214,25 @@ static bool is_of_copies(const struct xsp_rule_context *c, const struct xsp_acco
 
 static void find_memory(const struct xsp_rule_context *c, const struct xsp_account_part *p)
 {
-	struct xsp_account_part named = *p;
-	struct xsp_account_row row;
-
 	const struct xsp_account_part copies = xsp_part_of(c, p->family, is_of_copies, 0);
 
 	/* they are said to be copies */
-	if (p->row == NULL || xsp_part_share(&copies) >= xsp_dear_call_least(XSP_DEAR_CLONE) ||
+	if (p->row == NULL || p->row->samples < XSP_SAMPLES_FEW ||
+	    xsp_part_share(&copies) >= xsp_dear_call_least(XSP_DEAR_CLONE) ||
 	    xsp_rule_has_found(c->report, c->rule->key,
 			       xsp_timeline_name(c->timeline, p->place->name - 1)))
 		return;
-	row = *p->row;
-	row.kind = XSP_ACCOUNT_CPU;
-	row.why = XSP_ACCOUNT_DEAR + XSP_DEAR_ALLOCATE;
-	named.row = &row;
-	find_dear(c, &named);
+	find_call(c, p, XSP_DEAR_ALLOCATE);
 }
 
 /* Named by where most is copied, not by where that ends. */
 static void find_copies(const struct xsp_rule_context *c, const struct xsp_account_part *p)
 {
-	const struct xsp_account_part copied = xsp_part_of(c, p->family, is_copied, 0);
-	struct xsp_account_part named = copied;
-	struct xsp_account_row row;
+	struct xsp_account_part copied = xsp_part_of(c, p->family, is_copied, 0);
 
-	if (copied.row == NULL)
-		return;
-	row = *copied.row;
-	row.why = XSP_ACCOUNT_DEAR + XSP_DEAR_CLONE;
-	named.row = &row;
-	named.ns = p->ns;
-	named.places = p->places;
-	find_dear(c, &named);
+	copied.ns = p->ns;
+	copied.places = p->places;
+	find_call(c, &copied, XSP_DEAR_CLONE);
 }
 
 /* Of a long text sscanf looks for the end each time: that is what makes it dear. */
@@ -263,17 +249,11 @@ static void find_scan(const struct xsp_rule_context *c, const struct xsp_account
 {
 	const struct xsp_account_part ends =
 		xsp_part_of(c, p->family, xsp_part_runs, XSP_ACCOUNT_DEAR + XSP_DEAR_STRLEN);
-	struct xsp_account_part named = *p;
-	struct xsp_account_row row;
 
 	/* where most of it is the ends, they are said */
-	if (p->row == NULL || xsp_part_share(&ends) < ENDS_LEAST ||
-	    xsp_part_share(&ends) >= xsp_dear_call_least(XSP_DEAR_STRLEN))
-		return;
-	row = *p->row;
-	row.why = XSP_ACCOUNT_DEAR + XSP_DEAR_SCANF;
-	named.row = &row;
-	find_dear(c, &named);
+	if (xsp_part_share(&ends) >= ENDS_LEAST &&
+	    xsp_part_share(&ends) < xsp_dear_call_least(XSP_DEAR_STRLEN))
+		find_call(c, p, XSP_DEAR_SCANF);
 }
 
 /* Is there an embedding whose gradient has a row for each row of the table, most of them 0? */
@@ -315,17 +295,7 @@ static bool is_pass(const struct xsp_rule_context *c, const struct xsp_account_f
 
 static void find_passes(const struct xsp_rule_context *c, const struct xsp_account_part *p)
 {
-	struct xsp_account_part named = *p;
-	struct xsp_account_row row;
-
-	if (p->row == NULL)
-		return;
-	row = *p->row;
-	row.kind = XSP_ACCOUNT_CPU;
-	row.why = XSP_ACCOUNT_DEAR + XSP_DEAR_PASSES;
-	row.samples += XSP_SAMPLES_FEW; /* spans are no samples */
-	named.row = &row;
-	find_dear(c, &named);
+	find_call(c, p, XSP_DEAR_PASSES);
 }
 
 #define BOTH_LEAST 0.1

@@ -25,6 +25,11 @@ struct uneven {
 	size_t threads;
 };
 
+static bool is_work(const struct xsp_account_row *row)
+{
+	return row->kind == XSP_ACCOUNT_CPU || row->kind == XSP_ACCOUNT_SPAN;
+}
+
 /* The place's work on CPUs; *row: its largest. */
 static int64_t work_at(const struct xsp_account_place *p, const struct xsp_account_row **row)
 {
@@ -32,7 +37,7 @@ static int64_t work_at(const struct xsp_account_place *p, const struct xsp_accou
 
 	*row = NULL;
 	for (size_t i = 0; i < p->count; i++) {
-		if (p->rows[i].kind != XSP_ACCOUNT_CPU && p->rows[i].kind != XSP_ACCOUNT_SPAN)
+		if (!is_work(&p->rows[i]))
 			continue;
 		ns += p->rows[i].ns;
 		*row = *row != NULL ? *row : &p->rows[i];
@@ -91,8 +96,7 @@ static void compare_members(const struct xsp_rule_context *c, const struct xsp_a
 		return;
 	/* whatever it calls there */
 	for (size_t i = 0; i < p->count; i++) {
-		if ((p->rows[i].kind != XSP_ACCOUNT_CPU && p->rows[i].kind != XSP_ACCOUNT_SPAN) ||
-		    p->rows[i].most != row->most)
+		if (!is_work(&p->rows[i]) || p->rows[i].most != row->most)
 			continue;
 		most_ns += p->rows[i].most_ns;
 		all_ns += p->rows[i].ns;

@@ -164,28 +164,23 @@ static enum xsp_v8_code code_at(const struct xsp_javascript *j, pid_t pid, uint6
 	return xsp_v8_code_of(s != NULL ? s->name : NULL);
 }
 
-enum xsp_v8_code xsp_javascript_code_at(const struct xsp_javascript *j, pid_t pid, uint64_t pc)
+uint64_t xsp_javascript_frame(struct xsp_javascript *j, pid_t pid, uint64_t pc,
+			      const struct xsp_v8_frame *frame, enum xsp_v8_code *code)
 {
-	const struct engine *e = j != NULL ? xsp_tally_find(&j->engines, (uint64_t)pid) : NULL;
-	bool file;
-
-	return e != NULL && e->has ? code_at(j, pid, pc, &file) : XSP_V8_NONE;
-}
-
-uint64_t xsp_javascript_address(struct xsp_javascript *j, pid_t pid, uint64_t pc,
-				const struct xsp_v8_frame *frame, bool *beside)
-{
+	const struct engine *known = xsp_tally_find(&j->engines, (uint64_t)pid);
+	const bool is_frame = frame != NULL && xsp_v8_is_frame(frame);
 	struct xsp_v8_function f;
 	bool file;
 
-	*beside = false;
-	if (!xsp_v8_is_frame(frame))
+	*code = XSP_V8_NONE;
+	if (!is_frame && (known == NULL || !known->has))
 		return 0;
-	const enum xsp_v8_code code = code_at(j, pid, pc, &file);
-	*beside = code == XSP_V8_BUILTIN || code == XSP_V8_BRIDGE;
-	if (file && code == XSP_V8_NONE) /* compiled JavaScript is in no file */
+	*code = code_at(j, pid, pc, &file);
+	if (!is_frame || (file && *code == XSP_V8_NONE)) /* compiled JavaScript is in no file */
 		return 0;
 	struct engine *e = engine_of(j, pid);
+	if (e == NULL)
+		*code = XSP_V8_NONE;
 	return e != NULL && xsp_v8_function_at(&e->v8, frame->function, &f) == 0
 		       ? address_of(j, e, &f)
 		       : 0;

@@ -22,11 +22,10 @@ int xsp_javascript_new(const struct xsp_opener *o, struct xsp_resolver *r,
 void xsp_javascript_free(struct xsp_javascript *j);
 
 /* The address that stands for the function of a frame with code at `pc`; 0: it is none of JavaScript, or not known.
- * *beside: the code is a function of its own, which that one has called. */
-uint64_t xsp_javascript_address(struct xsp_javascript *j, pid_t pid, uint64_t pc,
-				const struct xsp_v8_frame *frame, bool *beside);
-/* What the code there is, if the process is known to run V8. `j` may be NULL. */
-enum xsp_v8_code xsp_javascript_code_at(const struct xsp_javascript *j, pid_t pid, uint64_t pc);
+ * `frame`: what is below its rbp; NULL: not known. *code: what is at `pc`, if the process is known to run V8. A builtin or
+ * a bridge is called by the frame's function; other code is a part of it. */
+uint64_t xsp_javascript_frame(struct xsp_javascript *j, pid_t pid, uint64_t pc,
+			      const struct xsp_v8_frame *frame, enum xsp_v8_code *code);
 /* The process has ended, or runs another program. */
 void xsp_javascript_forget(struct xsp_javascript *j, pid_t pid);
 

@@ -124,20 +124,27 @@ static bool push(struct stack *s, uint64_t address, uint64_t above)
 	return true;
 }
 
-/* What stands for the function of the frame that code at `pc` has; 0: it is none of JavaScript. */
+/* What stands for the function of the frame that code at `pc` has; 0: it is none of JavaScript. *code: what is at `pc`. */
 static uint64_t javascript_of(const struct xsp_unwinder *u, pid_t pid, const struct copy *c,
-			      const struct xsp_walk *w, uint64_t pc, bool *beside)
+			      const struct xsp_walk *w, uint64_t pc, enum xsp_v8_code *code)
 {
 	const uint64_t rbp = w->values[XSP_WALK_RBP];
 	bool beyond;
 	const struct copy quietly = {c->from, c->bytes, c->size, &beyond};
 	struct xsp_v8_frame f;
 
-	*beside = false;
-	return XSP_RETURN_SLOT != 0 && u->javascript != NULL && w->known & 1U << XSP_WALK_RBP &&
-			       load(&quietly, rbp - sizeof(f), &f, sizeof(f)) == 0
-		       ? xsp_javascript_address(u->javascript, pid, pc, &f, beside)
-		       : 0;
+	*code = XSP_V8_NONE;
+	if (XSP_RETURN_SLOT == 0 || u->javascript == NULL)
+		return 0;
+	const bool known = w->known & 1U << XSP_WALK_RBP &&
+			   load(&quietly, rbp - sizeof(f), &f, sizeof(f)) == 0;
+	return xsp_javascript_frame(u->javascript, pid, pc, known ? &f : NULL, code);
+}
+
+/* Is it a function that the frame's one has called? */
+static bool is_beside(enum xsp_v8_code code)
+{
+	return code == XSP_V8_BUILTIN || code == XSP_V8_BRIDGE;
 }
 
 /* The caller, or what stands for it. A signal handler returns to code that nobody called and that is no function: the
@@ -231,30 +238,28 @@ static void walk(const struct xsp_unwinder *u, const struct xsp_event *e, const 
 		.beyond = &beyond};
 	uint64_t pc = w.values[XSP_WALK_RA];
 	const pid_t pid = (pid_t)e->tgid;
-	bool beside;
+	enum xsp_v8_code code;
 	if (is_frame(e, p))
 		s->words[s->count++] = XSP_FRAME_ADDRESS(pc);
 	s->above = sp;
-	const uint64_t inner = javascript_of(u, pid, &c, &w, pc, &beside);
-	if (inner != 0 && beside)
+	const uint64_t inner = javascript_of(u, pid, &c, &w, pc, &code);
+	if (inner != 0 && is_beside(code))
 		push(s, inner | XSP_FRAME_INTERRUPTED, sp + 8);
 	else if (inner != 0 && s->count > 0)
 		s->words[0] = inner | XSP_FRAME_INTERRUPTED;
 	else if (inner != 0 && e->kind == XSP_EVENT_SAMPLE)
 		*address = inner;
-	bool part = inner == 0 && e->kind == XSP_EVENT_SAMPLE &&
-		    xsp_javascript_code_at(u->javascript, pid, pc) == XSP_V8_PART;
+	bool part = inner == 0 && e->kind == XSP_EVENT_SAMPLE && code == XSP_V8_PART;
 	for (;; part = false) {
 		beyond = false;
 		rc = up(u, pid, &c, &w, pc);
 		if (rc != 0)
 			break;
 		pc = w.values[XSP_WALK_RA] - (w.interrupted ? 0 : 1); /* the call */
-		const uint64_t outer = javascript_of(u, pid, &c, &w, pc, &beside);
-		if (part && outer != 0 && !beside)
+		const uint64_t outer = javascript_of(u, pid, &c, &w, pc, &code);
+		if (part && outer != 0 && !is_beside(code))
 			*address = outer;
-		else if (xsp_javascript_code_at(u->javascript, pid, pc) != XSP_V8_BRIDGE &&
-			 !push_caller(s, &w, beside ? 0 : outer))
+		else if (code != XSP_V8_BRIDGE && !push_caller(s, &w, is_beside(code) ? 0 : outer))
 			break;
 	}
 	if (rc < 0 && !push_rest(s, sp, p->stack))

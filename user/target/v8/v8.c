@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/format/json.h"
 #include "base/text.h"
 
 #define TAG 1U /* of pointers */
@@ -149,25 +150,13 @@ struct text {
 	size_t length, size;
 };
 
-static void put(struct text *t, unsigned c)
+static void put(struct text *t, uint32_t c)
 {
-	char bytes[3];
-	size_t n = 1;
+	char bytes[4];
 
 	if (c < 0x20 || c == 0x7f || (c >= 0xd800 && c < 0xe000))
 		c = '?';
-	if (c < 0x80) {
-		bytes[0] = (char)c;
-	} else if (c < 0x800) {
-		bytes[0] = (char)(0xc0 | c >> 6);
-		bytes[1] = (char)(0x80 | (c & 0x3f));
-		n = 2;
-	} else {
-		bytes[0] = (char)(0xe0 | c >> 12);
-		bytes[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		bytes[2] = (char)(0x80 | (c & 0x3f));
-		n = 3;
-	}
+	const size_t n = (size_t)(xsp_utf8_put(bytes, c) - bytes);
 	if (t->length + n < t->size) {
 		memcpy(t->to + t->length, bytes, n);
 		t->length += n;
@@ -213,7 +202,7 @@ static void put_characters(const struct xsp_v8 *v, const struct characters *c, u
 		return;
 	for (uint32_t i = 0; i < count; i++)
 		put(t,
-		    c->wide ? (unsigned)bytes[2 * i] | (unsigned)bytes[2 * i + 1] << 8 : bytes[i]);
+		    c->wide ? (uint32_t)bytes[2 * i] | (uint32_t)bytes[2 * i + 1] << 8 : bytes[i]);
 }
 
 static void put_string(const struct xsp_v8 *v, uint64_t string, uint32_t skip, uint32_t count,
