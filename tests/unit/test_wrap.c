@@ -52,6 +52,31 @@ Test(wrap, lines)
 	}
 }
 
+/* stdio hands a long text over in blocks, which end anywhere in a line. */
+Test(wrap, lines_that_come_in_pieces)
+{
+	static const char text[] = "key   aaaa bbbb cccc dddd\n    eeee ffff gggg hhhh iiii\n";
+	char *whole = wrapped(text, 20);
+
+	for (size_t cut = 1; cut < sizeof(text) - 1; cut++) {
+		char *out = NULL;
+		size_t size, column = 0;
+		FILE *to = open_memstream(&out, &size), *f = xsp_wrap_open(to, 20);
+		fwrite(text, 1, cut, f);
+		fflush(f);
+		fputs(text + cut, f);
+		cr_assert(fclose(f) == 0 && fclose(to) == 0);
+		for (const char *c = out; *c != '\0'; c++) {
+			column = *c == '\n' ? 0 : column + 1;
+			cr_expect(column <= 20, "cut at %zu: '%s'", cut, out);
+		}
+		if (text[cut] == '\n' || text[cut - 1] == '\n')
+			cr_expect_str_eq(out, whole, "cut at %zu", cut);
+		free(out);
+	}
+	free(whole);
+}
+
 /* Whatever the words and the width: no line is longer, and all words are there in their order. */
 Test(wrap, nothing_is_lost)
 {

@@ -9,8 +9,8 @@
 
 struct wrap {
 	FILE *to;
-	size_t width, column;
-	bool status; /* the cursor is at the end of a status line */
+	size_t width, column, indent; /* `indent`: of the line that has begun */
+	bool status;		      /* the cursor is at the end of a status line */
 };
 
 static bool continues_character(char c)
@@ -81,14 +81,17 @@ static void put_word(struct wrap *w, const char *word, size_t length, size_t ind
 	}
 }
 
-static void put_line(struct wrap *w, const char *line, size_t length)
+/* A line, or some of it: stdio may hand over its beginning alone. */
+static void put_text(struct wrap *w, const char *line, size_t length, bool ends)
 {
-	const size_t indent = indent_of(line, length, w->width);
+	const size_t indent = w->column > 0 ? w->indent : indent_of(line, length, w->width);
 
-	while (length > 0 && line[length - 1] == ' ')
+	w->indent = indent;
+	while (ends && length > 0 && line[length - 1] == ' ')
 		length--;
 	if (w->column + columns_of(line, length) <= w->width) {
 		fwrite(line, 1, length, w->to);
+		w->column += columns_of(line, length);
 		length = 0;
 	}
 	for (size_t at = 0; at < length;) {
@@ -105,8 +108,10 @@ static void put_line(struct wrap *w, const char *line, size_t length)
 		put_word(w, word, bytes, indent);
 		at += blanks + bytes;
 	}
-	fputc('\n', w->to);
-	w->column = 0;
+	if (ends) {
+		fputc('\n', w->to);
+		w->column = 0;
+	}
 }
 
 static ssize_t wrap_write(void *cookie, const char *bytes, size_t size)
@@ -120,13 +125,15 @@ static ssize_t wrap_write(void *cookie, const char *bytes, size_t size)
 	}
 	w->status = false;
 	for (const char *end; (end = memchr(bytes + at, '\n', size - at)) != NULL;) {
-		put_line(w, bytes + at, (size_t)(end - bytes) - at);
+		put_text(w, bytes + at, (size_t)(end - bytes) - at, true);
 		at = (size_t)(end - bytes) + 1;
 	}
-	if (at < size) {
+	if (at < size && bytes[at] == '\r') {
 		fwrite(bytes + at, 1, size - at, w->to);
-		w->status = bytes[at] == '\r';
-		w->column = (w->status ? 0 : w->column) + columns_of(bytes + at, size - at);
+		w->status = true;
+		w->column = columns_of(bytes + at, size - at);
+	} else if (at < size) {
+		put_text(w, bytes + at, size - at, false);
 	}
 	return fflush(w->to) == 0 && !ferror(w->to) ? (ssize_t)size : 0;
 }
