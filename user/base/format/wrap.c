@@ -10,7 +10,7 @@
 struct wrap {
 	FILE *to;
 	size_t width, column, indent; /* `indent`: of the line that has begun */
-	bool status;		      /* the cursor is at the end of a status line */
+	bool status; /* the cursor is at the end of a status line */
 };
 
 static bool continues_character(char c)
