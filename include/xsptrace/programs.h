@@ -167,6 +167,7 @@ _Static_assert((XSP_WAIT_CLASSES & (XSP_WAIT_CLASSES - 1)) == 0, "a power of two
 #define XSP_STACK_BYTES(frames) (sizeof(struct xsp_section) + 8 * ((frames) + 1))
 /* Distinct stacks of the kernel in samples. */
 #define XSP_KERNEL_STACKS 8192
+#define XSP_SYMBOL_BYTES 120 /* the name of a function of the kernel, with its end */
 /* An event of a sample or of a block (--memory=malloc): the latest offsets of its STACK and its
  * COPY, and the size of its reservation. */
 #define XSP_SAMPLE_STACK_AT (sizeof(struct xsp_event_sample) + sizeof(struct xsp_section) + 32)

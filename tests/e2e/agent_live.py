@@ -96,7 +96,7 @@ def tracers_killed(folder):
     equal(finish(child), 0, "status")
 
 
-@case(quiet="the CPU time of a round before and after")
+@case(quiet="the CPU time of a round before and after", long="a program is timed twice")
 def as_fast_as_before(folder):
     """Two seconds after the tracer was killed, the program runs as fast as before it came."""
     environment, path = with_agent(folder)

@@ -63,7 +63,7 @@ def a_slower_operator(folder):
     xsptrace("compare", a, b, "--threshold", "60", "--fail-on", "slower", status=OK)
 
 
-@case(quiet="a planted fifth of wall time, beside programs that take the CPUs")
+@case(quiet="a planted fifth of wall time, beside programs that take the CPUs", long="ten recordings; unit.compare has the arithmetic")
 def a_disturbed_capture(folder):
     """Five captures of each side; during one of A's and one of B's other programs want both CPUs twice. What was planted is
     found, and nothing else; the other way round as well, and of one program nothing is said."""

@@ -163,7 +163,7 @@ def not_where_bystanders_pay(folder):
     check(all(alive(o.pid) for o in others), "a bystander has ended")
 
 
-@case(quiet="the price of waits with 60,000 switches a second")
+@case(quiet="the price of waits with 60,000 switches a second", long="looks for where a limit lies")
 def where_bystanders_begin_to_pay(folder):
     """They switch all the time from some moment of the recording on: then --waits ends, and the output says so; if asked for it stays."""
     child = start_ready([workload("hot"), "--wait", "--threads", 1, "--calls", 100000, "--rate", 100])
@@ -410,7 +410,7 @@ def python_is_on_for_torch(folder):
     check(not any("Call stack" in e["args"] for e in Trace(f"{folder}/t.json").spans), "declined")
 
 
-@case(quiet="the brake's budget")
+@case(quiet="the brake's budget", long="12 s until all of it is off")
 def python_goes_first(folder):
     """Operators that are called without pause: their lines are what goes, before windows begin; tables by line are of the
     time before. What is asked for stays."""

@@ -544,7 +544,7 @@ def main(traces=True, declined=None):
     for function in chosen:
         folder = tempfile.mkdtemp(prefix=f"xsptrace-{function.__name__}-")
         os.chmod(folder, 0o755)
-        begun, busy = time.monotonic(), cpu_of_others()
+        begun, busy, own = time.monotonic(), cpu_of_others(), sum(os.times()[:4])
         log = f"{folder}.sanitizers"
         start_sanitizer_log(log)
         try:
@@ -575,7 +575,7 @@ def main(traces=True, declined=None):
         if word == "FAILED" and quiet:
             share = (cpu_of_others() - busy) / seconds / os.cpu_count()
             print(f"NEEDS A QUIET MACHINE: {function.__name__} measures {quiet}; others had {share:.0%} of the CPUs")
-        print(f"{function.__name__}: {word} ({seconds:.1f} s)", flush=True)
+        print(f"{function.__name__}: {word} ({seconds:.1f} s, {sum(os.times()[:4]) - own:.1f} of CPU time)", flush=True)
     if failed:
         print(f"{len(failed)} of {len(chosen)} failed: {' '.join(failed)}")
         sys.exit(1)

@@ -1192,7 +1192,7 @@ def libtorch():
     return f"{folder}/{sorted(names)[-1]}"
 
 
-@case(quiet="how soon Ctrl-C is answered")
+@case(quiet="how soon Ctrl-C is answered", long="the same of a larger library")
 def interrupted_while_planning_libtorch(folder):
     interrupted(folder, libtorch(), "libtorch_cpu.so:*", 4)
 

@@ -46,7 +46,6 @@ EXISTING = (
 # For a kernel that each run of tools/test boots: one of each kind of program that its verifier reads. The others wait for a
 # change of what attaches (tests/paths).
 QUICK = (
-    ("exactness", ("demo_attached",), False),
     ("values", ("payloads_counters_and_metadata",), False),
     ("waits", ("stacks_of_waits",), False),
 )

@@ -155,7 +155,7 @@ struct xsp_thread_now {
 struct xsp_kernel_function {
 	uint32_t stack; /* XSP_SECTION_KERNEL */
 	uint32_t depth; /* 0: the innermost */
-	char name[120]; /* from /proc/kallsyms, elided */
+	char name[XSP_SYMBOL_BYTES]; /* as /proc/kallsyms has it, elided */
 };
 
 /* ns */

@@ -33,17 +33,13 @@ int xsp_recorder_put_kernel_functions(struct xsp_recorder *r)
 	char text[sizeof(all->name) + 8];
 	int rc = xsp_broker_kernel_functions(r->broker, &all, &count);
 
-	if (rc == -EACCES)
-		xsp_recorder_note(
-			r,
-			"/proc/kallsyms does not tell the kernel's functions here (sysctl kernel.kptr_restrict): stacks go without");
 	for (size_t i = 0; i < count && rc == 0; i++) {
 		snprintf(text, sizeof(text), "%.*s_[k]", (int)sizeof(all->name), all[i].name);
 		rc = xsp_capture_put_address_name(r->writer, XSP_NAME_OF_KERNEL, all[i].stack,
 						  all[i].depth, text);
 	}
 	free(all);
-	return rc == -EACCES ? 0 : rc;
+	return rc;
 }
 
 /* The entry of a span that is still open and long enough already goes into the capture now. */

@@ -86,8 +86,7 @@ void xsp_attach_clear_released(struct xsp_attach *a, const struct xsp_attach_sit
 void xsp_attach_activate(struct xsp_attach *a, bool on);
 /* Starts or ends samples. A pause does not end them. */
 void xsp_attach_samples(struct xsp_attach *a, bool on);
-/* Writes struct xsp_kernel_function; a function without a name is "[unknown]". -EACCES: the kernel hides them
- * (kernel.kptr_restrict); or another negative errno. */
+/* Writes struct xsp_kernel_function; a function without a name is "[unknown]". 0 or a negative errno. */
 int xsp_attach_kernel_functions(const struct xsp_attach *a, FILE *out);
 /* With xsp_attach_options.waits: begins (once), or ends; then detach writes an event for each thread. A pause does not
  * end it. 0 or a negative errno. */

@@ -303,6 +303,11 @@ static void configure(struct xsp_attach *a, const struct xsp_attach_options *o)
 		(uint32_t)(a->rings == 1 ? a->ring_bytes : (size_t)sysconf(_SC_PAGESIZE)));
 }
 
+static bool keeps_kernel_stacks(const struct xsp_attach *a)
+{
+	return bpf_map__max_entries(a->bpf->maps.xsp_kernel_stacks) > 1;
+}
+
 static void choose_programs(struct xsp_attach *a)
 {
 	struct xsp_bpf *b = a->bpf;
@@ -328,6 +333,7 @@ static void choose_programs(struct xsp_attach *a)
 	bpf_program__set_autoload(b->progs.xsp_sched_part, a->waits);
 	bpf_program__set_autoload(b->progs.xsp_sample, a->sample_hz > 0);
 	bpf_program__set_autoload(b->progs.xsp_fatal_signal, a->sample_hz > 0 && a->fatal_signals);
+	bpf_program__set_autoload(b->progs.xsp_symbol, keeps_kernel_stacks(a));
 	bpf_program__set_autoload(b->progs.xsp_heap, a->heap);
 	const bool session = xsp_attach_is_session(a, XSP_PROGRAM_HEAP_RETURN);
 	bpf_program__set_autoload(b->progs.xsp_heap_session, a->heap && session);
