@@ -466,7 +466,12 @@ def check_gil(python):
     child = start([python, "-c", GIL], stdout=subprocess.PIPE, text=True)
     truth = dict(child.stdout.readline().split() for _ in range(2))
     native, holder = int(truth["native"]), int(truth["python"])
-    found = wait_for(lambda: (lambda d: d["deadlocks"] and d)(dump(child.pid)), 10, "the deadlock")
+
+    def both_wait():  # who waits for the GIL wakes up each 5 ms to ask for it
+        d = dump(child.pid)
+        return d["deadlocks"] and all(t["wait"] for t in d["threads"] if t["tid"] in (native, holder)) and d
+
+    found = wait_for(both_wait, 10, "the deadlock")
     threads = {t["tid"]: t for t in found["threads"]}
     equal([set(d) for d in found["deadlocks"]], [{native, holder}], "deadlocks")
     equal((found["gil"], threads[native]["wait"]["held"], threads[native]["wait"]["holder"],
