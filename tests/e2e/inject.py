@@ -73,8 +73,9 @@ def check_end(child, folder, what, seconds=60):
 def busy_process(folder):
     """One busy process, many injections, into every kind of thread."""
     child = busy(folder, "--seconds", "600")
-    time.sleep(0.5)
-    before = threads(child.pid)
+    before = None
+    while before != (before := threads(child.pid)):
+        time.sleep(0.5)  # all have begun
     stops, tids, late = [], set(), 0
     for n in range(TIMES):
         # threads that only allocate or load are safe at some moments only

@@ -32,9 +32,9 @@ def built(folder, source, *options):
 
 
 def recorded(folder, program, *options):
-    """As a user would; the first screen, and what the report says."""
+    """As a user would where nobody else has much to do; the first screen, and what the report says."""
     capture = f"{program}.xspt"
-    xsptrace("--sample=499", "-o", capture, *options, "--", program, ROUNDS, timeout=120)
+    xsptrace("--sample=499", "--waits", "-o", capture, *options, "--", program, ROUNDS, timeout=120)
     return xsptrace("analyze", capture).stdout, json_report("analyze", capture)
 
 

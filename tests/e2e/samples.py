@@ -232,7 +232,10 @@ def profile_declined_in_part(folder):
     for profile in (["--profile"], []):
         for options, waits, samples in ((["--waits=off"], "off", " 99"), (["--sample=off"], "10000", "off"),
                                         (["--waits=off", "--sample=499"], "off", " 499"))[:3 if profile else 2]:
-            recorded(*profile, *options, "-p", child.pid, "-d", 0.3, "-o", f"{folder}/d.xspt")
+            done = run([XSPTRACE, *profile, *options, "-p", child.pid, "-d", 0.3, "-o", f"{folder}/d.xspt"])
+            if not profile and "changes threads" in done.stderr:
+                continue  # a busy machine: waits are no default there
+            equal(done.returncode, OK, f"status with {profile} {options}: {done.stderr}")
             info = dict(re.findall(r"^(waits|samples) +(.*)$", xsptrace("info", f"{folder}/d.xspt").stdout, re.M))
             check(info["waits"] == waits and info["samples"].endswith(samples), "what is on", profile, options, info)
         done = recorded(*profile, "-p", child.pid, "--waits=off", "--sample=off", "-o", f"{folder}/n.xspt", status=USAGE)
