@@ -111,7 +111,7 @@ static const struct {
 		{0.4, "list gone through", "going through whole lists (sum, min, max)",
 		 "keep the sum or the least as elements come and go (a running sum, a heap) instead of going through all of them each time"},
 	[XSP_DEAR_MATCH] =
-		{0.75, "regex matched", "matching regular expressions",
+		{0.9, "regex matched", "matching regular expressions",
 		 "make the pattern specific: several .* or repeats within repeats are tried in all ways; test for a plain text first (in, find), or split; std::regex is slow, RE2 and PCRE2 are not"},
 	[XSP_DEAR_ARRAYS] =
 		{0.3, "array from lists", "making arrays from lists, element by element",
@@ -176,6 +176,12 @@ static const struct {
 	[XSP_DEAR_COMPRESS] =
 		{0.6, "compression", "compressing",
 		 "take a lower level (zlib: 1; zstd, lz4), larger pieces, another thread, or do not compress what stays on this machine"},
+	[XSP_DEAR_SEEK] =
+		{0.4, "seeks in compressed data", "seeking in compressed files",
+		 "read them in order, keep what was read, or decompress them once: a seek back begins at the start, and decompresses all before it again"},
+	[XSP_DEAR_MANAGER] =
+		{0.2, "manager asked", "asking a manager process (multiprocessing)",
+		 "each use of its lists and dictionaries is a round trip: take a copy (proxy.copy()), give processes at their start what does not change, or share memory"},
 	[XSP_DEAR_STRCMP] =
 		{0.5, "texts compared", "comparing texts",
 		 "look them up by a hash (or sort once and search by halves) instead of comparing with one after the other"},
@@ -265,6 +271,11 @@ static const struct function {
 	{XSP_DEAR_FORK, BEGINS, "__spawni"},
 	{XSP_DEAR_SPIN, BEGINS, "pthread_spin_lock"},
 	{XSP_DEAR_SPIN, BEGINS, "pthread_mutex_trylock"},
+	{XSP_DEAR_SPIN, BEGINS, "spin_lock"},
+	{XSP_DEAR_SPIN, CONTAINS, "SpinLock::lock"},
+	{XSP_DEAR_SPIN, CONTAINS, "Spinlock::lock"},
+	{XSP_DEAR_SPIN, CONTAINS, "SpinMutex::lock"},
+	{XSP_DEAR_SPIN, CONTAINS, "spin_mutex::lock"},
 	{XSP_DEAR_STRLEN, BEGINS, "__strlen_"},
 	{XSP_DEAR_STRLEN, BEGINS, "__rawmemchr_"}, /* sscanf looks for the end of its text */
 	{XSP_DEAR_STRLEN, BEGINS, "__strcat_"},
@@ -442,6 +453,9 @@ static const struct function {
 	{XSP_DEAR_COMPRESS, BEGINS, "deflate"},
 	{XSP_DEAR_COMPRESS, BEGINS, "BZ2_bzCompress"},
 	{XSP_DEAR_COMPRESS, BEGINS, "lzma_code"},
+	{XSP_DEAR_SEEK, PYTHON, "_compression.py DecompressReader.seek"},
+	{XSP_DEAR_SEEK, PYTHON, "_streams.py DecompressReader.seek"}, /* from 3.14 on */
+	{XSP_DEAR_MANAGER, PYTHON, "managers.py BaseProxy._callmethod"},
 	{XSP_DEAR_STRCMP, BEGINS, "__strcmp_"},
 	{XSP_DEAR_STRCMP, BEGINS, "__strncmp_"},
 	{XSP_DEAR_STRCMP, BEGINS, "__strcasecmp_"},

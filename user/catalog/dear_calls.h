@@ -65,6 +65,8 @@ enum xsp_dear_call {
 	XSP_DEAR_CHAIN, /* of a hash table: many keys in one bucket */
 	XSP_DEAR_SORT,
 	XSP_DEAR_COMPRESS,
+	XSP_DEAR_SEEK, /* in what is compressed */
+	XSP_DEAR_MANAGER, /* of multiprocessing */
 	XSP_DEAR_STRCMP,
 	XSP_DEAR_CLEAR, /* memory */
 	XSP_DEAR_ALLOCATE,
