@@ -24,6 +24,33 @@ Test(rules_callers, functions_of_rust)
 		cr_expect_eq(xsp_is_own_function(cases[i].name), cases[i].own, "%s", cases[i].name);
 }
 
+/* Those of the library itself are not the program's: <regex> has some. */
+Test(rules_callers, lambdas)
+{
+	static const struct {
+		const char *name;
+		bool own;
+	} cases[] = {
+		{"main::{lambda()#1}::operator()", true},
+		{"app::Shop::pay(int) const::{lambda()#1}::operator()", true},
+		{"std::_Function_handler<int (char), app::load(char const*)::{lambda(char)#1}>::_M_invoke",
+		 true},
+		{"void std::__invoke_impl<void, (anonymous namespace)::run(int)::{lambda()#2}>",
+		 true},
+		{"std::for_each<int*, main::{lambda(int)#1}>", true},
+		{"std::__detail::_BracketMatcher<\xe2\x80\xa6>::_M_apply(char, std::integral_constant<bool, false>) const::{lambda()#1}::operator()",
+		 false},
+		{"std::once_flag::_Prepare_execution::_Prepare_execution<std::call_once<app::f()::{lambda()#1}>(std::once_flag&)::{lambda()#1}>",
+		 true},
+		{"std::call_once<void (*)()>(std::once_flag&, void (*&&)())::{lambda()#1}::operator()",
+		 false},
+		{"std::vector<int>::push_back", false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		cr_expect_eq(xsp_is_own_function(cases[i].name), cases[i].own, "%s", cases[i].name);
+}
+
 enum { IN_LOOP = 1, FOR_RESULT, FOR_WORK, IN_TAKE, IN_TICK, IN_WAIT, IN_PACE, IN_POOL };
 
 static void put_stack(struct builder *b, uint64_t id, const char *own, const char *caller)

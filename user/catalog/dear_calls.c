@@ -177,7 +177,7 @@ static const struct {
 		{0.6, "compression", "compressing",
 		 "take a lower level (zlib: 1; zstd, lz4), larger pieces, another thread, or do not compress what stays on this machine"},
 	[XSP_DEAR_SEEK] =
-		{0.4, "seeks in compressed data", "seeking in compressed files",
+		{0.4, "decompressed again", "seeking in compressed files",
 		 "read them in order, keep what was read, or decompress them once: a seek back begins at the start, and decompresses all before it again"},
 	[XSP_DEAR_MANAGER] =
 		{0.2, "manager asked", "asking a manager process (multiprocessing)",

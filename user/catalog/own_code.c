@@ -88,7 +88,22 @@ static bool is_of_rust_library(const char *name)
 	       (as != NULL && (path == NULL || path > as)); /* i64 */
 }
 
-bool xsp_is_own_function(const char *name)
+/* Where the qualified name begins that ends at `end`: of "f<int, app::g(int) const::{lambda", "app::g(...". */
+static const char *qualified(const char *name, const char *end)
+{
+	int depth = 0;
+
+	for (; end > name; end--) {
+		const char c = end[-1];
+		const bool opens = c == '(' || c == '<', stops = c == ',' || c == ' ';
+		if (depth == 0 && (opens || (stops && strncmp(end, "const::", 7) != 0)))
+			break;
+		depth += (c == ')' || c == '>') - opens;
+	}
+	return end;
+}
+
+static bool is_of_library(const char *name)
 {
 	static const char *const libraries[] = {
 		"std::",	"__gnu_cxx::",	   "boost::",
@@ -101,10 +116,16 @@ bool xsp_is_own_function(const char *name)
 		"hashbrown::",
 	};
 
-	if (strstr(name, "{lambda") != NULL) /* the program's own, in a function of the library */
-		return true;
-	return !XSP_BEGINS_WITH_ANY(name, libraries) && !is_of_rust_library(name) &&
-	       name[0] != '\0' && name[0] != '[';
+	return XSP_BEGINS_WITH_ANY(name, libraries) || is_of_rust_library(name);
+}
+
+bool xsp_is_own_function(const char *name)
+{
+	/* of the program, and in a function of the library */
+	for (const char *at = name; (at = strstr(at, "{lambda")) != NULL; at++)
+		if (!is_of_library(qualified(name, at)))
+			return true;
+	return name[0] != '\0' && name[0] != '[' && !is_of_library(name);
 }
 
 bool xsp_is_trampoline(const char *line)
