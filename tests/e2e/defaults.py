@@ -278,7 +278,7 @@ def waits_of_threads_that_hit_nothing(folder):
     least = 100 * cost / (own - cost)
     check(0.7 * least < slowed < 2 * least, "the estimate", slowed, least, player)
     check("waits ended early" not in info_of(f"{folder}/t.xspt"), "within the budget", said)
-    said, players = switchers(folder, 0.25 * least)
+    said, players = switchers(folder, 0.1 * least)  # where caches are warm a change costs a third
     ended = info_of(f"{folder}/t.xspt").get("waits ended early", "")
     check(re.search(r"(thread|process) \d+ was slowed", ended), "not braked", said, players, least)
 
