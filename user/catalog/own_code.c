@@ -121,7 +121,7 @@ static bool is_of_library(const char *name)
 
 bool xsp_is_own_function(const char *name)
 {
-	/* of the program, and in a function of the library */
+	/* a function that the library makes of a lambda of the program is the program's */
 	for (const char *at = name; (at = strstr(at, "{lambda")) != NULL; at++)
 		if (!is_of_library(qualified(name, at)))
 			return true;

@@ -63,18 +63,18 @@ static size_t indent_of(const char *line, size_t length, size_t width)
 	return begin <= width / 2 ? begin : width / 2;
 }
 
-static void begin_line(struct wrap *w, size_t indent)
+static void begin_line(struct wrap *w)
 {
-	fprintf(w->to, "\n%*s", (int)indent, "");
-	w->column = indent;
+	fprintf(w->to, "\n%*s", (int)w->indent, "");
+	w->column = w->indent;
 }
 
-static void put_word(struct wrap *w, const char *word, size_t length, size_t indent)
+static void put_word(struct wrap *w, const char *word, size_t length)
 {
 	for (size_t at = 0; at < length;) {
 		const size_t without = bytes_without_column(word + at, length - at);
 		if (without == 0 && w->column == w->width)
-			begin_line(w, indent);
+			begin_line(w);
 		fwrite(word + at, 1, without == 0 ? 1 : without, w->to);
 		w->column += without == 0;
 		at += without == 0 ? 1 : without;
@@ -84,14 +84,14 @@ static void put_word(struct wrap *w, const char *word, size_t length, size_t ind
 /* A line, or some of it: stdio may hand over its beginning alone. */
 static void put_text(struct wrap *w, const char *line, size_t length, bool ends)
 {
-	const size_t indent = w->column > 0 ? w->indent : indent_of(line, length, w->width);
-
-	w->indent = indent;
+	if (w->column == 0)
+		w->indent = indent_of(line, length, w->width);
 	while (ends && length > 0 && line[length - 1] == ' ')
 		length--;
-	if (w->column + columns_of(line, length) <= w->width) {
+	const size_t columns = columns_of(line, length);
+	if (w->column + columns <= w->width) {
 		fwrite(line, 1, length, w->to);
-		w->column += columns_of(line, length);
+		w->column += columns;
 		length = 0;
 	}
 	for (size_t at = 0; at < length;) {
@@ -101,11 +101,12 @@ static void put_text(struct wrap *w, const char *line, size_t length, bool ends)
 		const char *word = line + at + blanks;
 		while (at + blanks + bytes < length && word[bytes] != ' ')
 			bytes++;
-		if (w->column > indent && w->column + blanks + columns_of(word, bytes) > w->width)
-			begin_line(w, indent);
+		if (w->column > w->indent &&
+		    w->column + blanks + columns_of(word, bytes) > w->width)
+			begin_line(w);
 		else
-			put_word(w, line + at, blanks, indent);
-		put_word(w, word, bytes, indent);
+			put_word(w, line + at, blanks);
+		put_word(w, word, bytes);
 		at += blanks + bytes;
 	}
 	if (ends) {

@@ -16,7 +16,7 @@ struct functions {
 	const struct xsp_attach *attach;
 	struct xsp_kernel_function *list;
 	size_t count, room;
-	struct xsp_u64map named; /* address: one more than the first one there with its name */
+	struct xsp_u64map named; /* address: the first one in the list with its name */
 };
 
 /* The kernel writes an address where it has no name. */
@@ -37,21 +37,17 @@ static int ask_name(const struct xsp_attach *a, uint64_t address, char *name)
 static int add_frame(struct functions *f, uint32_t stack, uint32_t depth, uint64_t address)
 {
 	const uint32_t *known = xsp_u64map_get(&f->named, address);
+	struct xsp_kernel_function new = {.stack = stack, .depth = depth};
+	int rc = 0;
 
-	if (xsp_grow(&f->list, &f->room, f->count + 1) < 0)
-		return -ENOMEM;
-	struct xsp_kernel_function *new = &f->list[f->count];
-	if (known != NULL)
-		*new = f->list[*known - 1];
-	else
-		*new = (struct xsp_kernel_function){0};
-	new->stack = stack;
-	new->depth = depth;
-	f->count++;
-	if (known != NULL)
-		return 0;
-	int rc = ask_name(f->attach, address, new->name);
-	return rc < 0 ? rc : xsp_u64map_set(&f->named, address, (uint32_t)f->count);
+	if (known != NULL) {
+		memcpy(new.name, f->list[*known].name, sizeof(new.name));
+	} else {
+		rc = ask_name(f->attach, address, new.name);
+		if (rc == 0)
+			rc = xsp_u64map_set(&f->named, address, (uint32_t)f->count);
+	}
+	return rc < 0 ? rc : XSP_APPEND(f->list, f->room, f->count, new);
 }
 
 static int add_stacks(struct functions *f, int map)
