@@ -252,6 +252,32 @@ Test(placement, lone_return_is_one_site)
 	xsp_placement_clear(&p);
 }
 
+/* What runs once a call ends with the first instruction that leads elsewhere, before one that is jumped to, or that may take
+ * long. */
+Test(placement, first_bytes_that_run_once_a_call)
+{
+	static const struct {
+		const char *what, *code;
+		size_t size;
+		uint32_t once;
+	} rows[] = {
+#define ROW(what, code, once) {what, code, sizeof(code) - 1, once}
+		ROW("lea rax,[rdi]; ret", "\x48\x8d\x07\xc3", 4),
+		ROW("push rbx; call; pop rbx; ret", "\x53\xe8\x00\x00\x00\x00\x5b\xc3", 6),
+		ROW("mov eax,esi; dec edi; jne to dec; ret", "\x89\xf0\xff\xcf\x75\xfc\xc3", 2),
+		ROW("nop; rep stosb; ret", "\x90\xf3\xaa\xc3", 1),
+#undef ROW
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct xsp_placement p;
+		cr_assert_eq(place_bytes(EM_X86_64, rows[i].code, rows[i].size, 0, &p), 0, "%s",
+			     rows[i].what);
+		cr_expect_eq(p.once, rows[i].once, "%s: %u", rows[i].what, p.once);
+		xsp_placement_clear(&p);
+	}
+}
+
 /* push rbx; call; mov eax,…; pop rbx; ret: nothing cheap after the call */
 Test(placement, return_is_the_fallback)
 {

@@ -155,8 +155,8 @@ static void put_gaps(struct xsp_report_section *s, const struct xsp_timeline *t,
 	xsp_capture_probes(r, &probes);
 	size_t unmet = 0;
 	for (size_t i = 0; i < let_go; i++) {
-		unmet += gone[i].unmet;
-		if (!gone[i].unmet)
+		unmet += gone[i].why == XSP_LET_GO_FAMILY;
+		if (gone[i].why != XSP_LET_GO_FAMILY)
 			xsp_report_notef(s,
 					 "released to keep the target fast: %s (%" PRIu64
 					 " calls a second)",

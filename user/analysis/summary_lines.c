@@ -45,8 +45,8 @@ static void print_windows(const struct xsp_timeline *t, struct xsp_capture_reade
 	xsp_capture_probes(r, &probes);
 	size_t unmet = 0;
 	for (size_t i = 0; i < gone; i++) {
-		unmet += l[i].unmet;
-		if (l[i].unmet)
+		unmet += l[i].why == XSP_LET_GO_FAMILY;
+		if (l[i].why == XSP_LET_GO_FAMILY)
 			continue;
 		xsp_printable(name, sizeof(name), probes[l[i].probe].name, 60);
 		fprintf(f, "released: %s, %s; --max-overhead off keeps it\n", name,

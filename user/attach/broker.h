@@ -18,6 +18,7 @@
 
 #include "attach/attach.h"
 #include "base/site_costs.h"
+#include "broker/side_events.h"
 #include "procfs/family.h"
 #include "procfs/opener.h"
 
@@ -45,7 +46,7 @@ bool xsp_broker_samples_cycles(const struct xsp_broker *b);
 unsigned xsp_broker_without(const struct xsp_broker *b);
 int xsp_broker_calibrate(struct xsp_broker *b, struct xsp_site_costs *costs);
 /* As xsp_side_events_open(). */
-int xsp_broker_side_events(struct xsp_broker *b, int **fds, size_t *count);
+int xsp_broker_side_events(struct xsp_broker *b, enum xsp_side_kind kind, int **fds, size_t *count);
 
 int xsp_broker_uses_dispatch(struct xsp_broker *b, pid_t pid);
 /* These three are gathered. put_specs(), sites() and activate() send them. */

@@ -213,9 +213,10 @@ int xsp_broker_calibrate(struct xsp_broker *b, struct xsp_site_costs *costs)
 	return rc;
 }
 
-int xsp_broker_side_events(struct xsp_broker *b, int **fds, size_t *count)
+int xsp_broker_side_events(struct xsp_broker *b, enum xsp_side_kind kind, int **fds, size_t *count)
 {
-	int rc = xsp_ask(b, XSP_ASK_SIDE_EVENTS, NULL, 0, NULL);
+	const uint32_t asked = kind;
+	int rc = xsp_ask(b, XSP_ASK_SIDE_EVENTS, &asked, sizeof(asked), NULL);
 
 	*fds = NULL;
 	*count = 0;

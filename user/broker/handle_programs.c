@@ -90,10 +90,12 @@ int xsp_handle_calibrate(struct broker *b)
 
 int xsp_handle_side_events(struct broker *b)
 {
-	int *fds;
-	size_t count;
-	int rc = xsp_side_events_open(&fds, &count);
-
+	int *fds = NULL;
+	size_t count = 0;
+	const uint32_t kind = xsp_asked_word(b);
+	int rc = kind > XSP_SIDE_LOOK
+			 ? -EINVAL
+			 : xsp_side_events_open((enum xsp_side_kind)kind, &fds, &count);
 	for (size_t i = 0; rc == 0 && i < count; i++) {
 		if (b->fd_count < XSP_MESSAGE_FDS)
 			b->fds[b->fd_count++] = fds[i];

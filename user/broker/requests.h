@@ -43,7 +43,7 @@
 	/* programs */                                                                                                  \
 	X(OWN, LOAD, load, BEFORE_LOAD | LOADED, IS(uint32_t), struct xsp_broker_loaded) /* and descriptors of the rings */ \
 	X(OWN, CALIBRATE, calibrate, LOADED, NO_BODY, struct xsp_site_costs)                                            \
-	X(OWN, SIDE_EVENTS, side_events, LOADED, NO_BODY, void) /* descriptors */                                       \
+	X(OWN, SIDE_EVENTS, side_events, BEFORE_LOAD | LOADED, IS(uint32_t), void) /* enum xsp_side_kind; descriptors */  \
 	X(PID, PROCESS, process, LOADED, IS(struct xsp_ask_pid), void)                                                  \
 	X(GONE, FORGET_PROCESS, forget_process, RUNNING, IS(struct xsp_ask_pid), void)                                  \
 	X(PID, DISPATCH, uses_dispatch, LOADED, IS(struct xsp_ask_pid), void)                                           \

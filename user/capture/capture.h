@@ -116,12 +116,18 @@ struct xsp_capture_window {
 	uint64_t start_ns, end_ns;
 };
 
+enum xsp_let_go_reason {
+	XSP_LET_GO_HOT, /* too many calls */
+	XSP_LET_GO_FAMILY, /* before its first call, as others of its pattern cost too much */
+	XSP_LET_GO_AHEAD, /* before it was attached to: samples of its first instructions stand for too many calls */
+};
+
 /* A probe that was released: nothing of it was recorded from then on. */
 struct xsp_capture_let_go {
 	uint32_t probe;
-	uint32_t unmet; /* not 0: before its first call, as others of its pattern cost too much */
+	uint32_t why; /* enum xsp_let_go_reason */
 	uint64_t time_ns;
-	/* under the probe, before; 0: other functions jump to its exits */
+	/* under the probe, before; 0: other functions jump to its exits. AHEAD: at least, by samples */
 	uint64_t calls_per_second;
 };
 

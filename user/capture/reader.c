@@ -419,12 +419,14 @@ const char *xsp_capture_let_go_reason(const struct xsp_capture_let_go *l, bool l
 {
 	char rate[XSP_UNITS_SIZE];
 
-	if (l->unmet)
+	if (l->why == XSP_LET_GO_FAMILY)
 		return "not called until then, but others of its pattern cost too much";
 	if (l->calls_per_second == 0)
 		return "its exits are hit by those who jump behind its entry";
-	snprintf(text, XSP_LET_GO_REASON_MAX, "%s%s calls/s even under the probe",
-		 least ? "at least " : "", xsp_format_count(rate, l->calls_per_second));
+	const bool ahead = l->why == XSP_LET_GO_AHEAD;
+	snprintf(text, XSP_LET_GO_REASON_MAX, "%s%s calls/s %s", least || ahead ? "at least " : "",
+		 xsp_format_count(rate, l->calls_per_second),
+		 ahead ? "by samples, before it was traced" : "even under the probe");
 	return text;
 }
 

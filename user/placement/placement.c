@@ -81,6 +81,25 @@ static const char *why_only_counted(const struct xsp_graph *g)
 		       : NULL;
 }
 
+#define ONCE_MAX 128 /* bytes */
+
+/* How many of the function's first bytes run once a call, one after another, and none of them for long. */
+static uint32_t bytes_once(struct xsp_graph *g)
+{
+	uint32_t index = xsp_graph_find(g, g->entry), bytes = 0;
+
+	while (index != UINT32_MAX && bytes < ONCE_MAX) {
+		const struct xsp_insn *i = &g->insns[index];
+		const bool plain = i->kind == XSP_INSN_PLAIN || i->kind == XSP_INSN_NOP;
+		if (i->flags & (XSP_INSN_JUMPED | XSP_INSN_ROOT) || i->kind == XSP_INSN_WORK ||
+		    i->kind == XSP_INSN_BAD)
+			break;
+		bytes += i->length;
+		index = plain ? xsp_graph_find(g, g->entry + bytes) : UINT32_MAX;
+	}
+	return bytes;
+}
+
 static int finish(struct xsp_graph *g, struct xsp_placement *out)
 {
 	if (out->count > 1)
@@ -92,6 +111,7 @@ static int finish(struct xsp_graph *g, struct xsp_placement *out)
 		if (error)
 			return error;
 	}
+	out->once = bytes_once(g);
 	out->complete = out->stack_moves || !g->incomplete;
 	out->note = out->stack_moves ? why_only_counted(g) : g->note;
 	return 0;

@@ -39,6 +39,7 @@ struct xsp_placement {
 	 * placement owns them */
 	struct xsp_site *sites;
 	size_t count;
+	uint32_t once; /* so many first bytes run once a call, one after another; 0: unknown */
 	/* every way out is covered; false: there are unresolved indirect jumps or undecodable
 	 * bytes, and the stack pointer rule may close spans */
 	bool complete;

@@ -29,6 +29,7 @@ struct wire_probe {
 	int32_t error;
 	uint32_t symbol, name, schema, sites; /* lengths; of the schema with its zero, or 0 */
 	uint32_t note; /* bytes of xsp_placement.note; 0: it has none */
+	uint32_t once;
 	uint8_t by_return, complete;
 };
 
@@ -89,6 +90,7 @@ static void put_probe(struct xsp_wire *out, const struct xsp_planned_probe *p)
 	w.note = p->place.note != NULL ? (uint32_t)strlen(p->place.note) : 0;
 	w.by_return = p->by_return;
 	w.complete = p->place.complete;
+	w.once = p->place.once;
 	w.probe.provider = NULL;
 	w.probe.rename = NULL;
 	w.probe.arguments = NULL;
@@ -235,6 +237,7 @@ static void get_probe(struct cursor *c, struct xsp_planned_module *m, size_t pro
 	p->error = w.error;
 	p->by_return = w.by_return;
 	p->place.complete = w.complete;
+	p->place.once = w.once;
 	/* the list owns the strings, as if the probe had been found here */
 	struct xsp_probe *item = &m->list.items[m->list.count++];
 	m->count++;

@@ -168,6 +168,14 @@ void xsp_recorder_why_idle(struct xsp_recorder *r, char *text, size_t size)
 			 out->what);
 		return;
 	}
+	const size_t hot = xsp_look_left_out(r);
+	if (hot > 0) {
+		snprintf(
+			text, size,
+			"no call was seen: %zu function%s called too often for a probe, by samples; --max-overhead off probes %s",
+			hot, hot == 1 ? " is" : "s are", hot == 1 ? "it" : "them");
+		return;
+	}
 	find_inlined(r, inlined);
 	const uint64_t end_ns = xsp_now_ns() + LOOK_NS;
 	if (inlined[0] != '\0')

@@ -240,7 +240,7 @@ static int open_sideband(struct xsp_recorder *r, struct xsp_error *err)
 					 .follow = r->options.attach.follow};
 	int *events = NULL;
 
-	if (xsp_broker_side_events(r->broker, &events, &o.event_count) == 0)
+	if (xsp_broker_side_events(r->broker, XSP_SIDE_RECORDS, &events, &o.event_count) == 0)
 		o.events = events;
 	int rc = xsp_sideband_new(&o, &r->sideband, err);
 	free(events);
@@ -313,6 +313,7 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 	/* first, as it is a copy of this process: small, without the rings */
 	int rc = start_planner(r, err);
 	if (rc == 0) {
+		xsp_look_begin(r);
 		look_ahead(r);
 		rc = xsp_broker_load(r->broker, options->again, err);
 	}
@@ -367,6 +368,7 @@ void xsp_recorder_free(struct xsp_recorder *r)
 	xsp_recorder_arguments_free(r->arguments);
 	xsp_children_free(r);
 	xsp_overhead_free(r);
+	xsp_look_free(r);
 	xsp_sideband_free(r->sideband);
 	xsp_capture_abandon(r->writer);
 	xsp_flight_free(r);

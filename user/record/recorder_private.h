@@ -54,6 +54,7 @@ struct xsp_recorder_arguments;
 struct xsp_agent_rings;
 struct xsp_children;
 struct xsp_overhead;
+struct xsp_look;
 
 /* Reasons why code at a call site has no name: probes/probe.h, call_site. */
 #define XSP_CALL_SITE_REASONS 6
@@ -113,6 +114,7 @@ struct xsp_recorder {
 	struct xsp_recorder_arguments *arguments; /* arguments.c; NULL: none came */
 	struct xsp_children *children; /* children.c */
 	struct xsp_overhead *overheads; /* overhead.c; NULL: no budget */
+	struct xsp_look *look; /* brake/look.c; NULL: none */
 	struct xsp_recorder_times times;
 	bool started, ended, finished; /* ended: nothing more is recorded */
 	bool profiling; /* no probes in code */
@@ -318,6 +320,14 @@ int xsp_operators_spare(struct xsp_recorder *r, const struct recorded_process *p
 /* Are those of its module to be attached now? */
 bool xsp_operators_want_rest(const struct xsp_recorder *r, const struct recorded_process *p,
 			     const struct xsp_planned_module *m);
+/* brake/look.c: looks where the CPUs are until the first module is attached to. */
+void xsp_look_begin(struct xsp_recorder *r);
+void xsp_look_free(struct xsp_recorder *r);
+/* Marks functions of the module that would be released at once, so that they are not attached to. 0 or the writer's negative
+ * errno. */
+int xsp_look_leave_out(struct xsp_recorder *r, pid_t pid, struct xsp_planned_module *m,
+		       const struct xsp_mapped_file *f);
+size_t xsp_look_left_out(const struct xsp_recorder *r); /* how many functions */
 bool xsp_operators_are_by_agent(const struct xsp_recorder *r, uint32_t probe); /* anywhere */
 bool xsp_operators_have_agent(const struct xsp_recorder *r); /* any process's */
 /* It has ended, or has become another program; the kernel side's rings are empty. */

@@ -140,7 +140,7 @@ static void print_modules(const struct xsp_capture_reader *r)
 	size_t gone = xsp_capture_let_gos(r, &l);
 	for (size_t i = 0; i < gone; i++) {
 		char rate[48] = "not called until then";
-		if (!l[i].unmet)
+		if (l[i].why != XSP_LET_GO_FAMILY)
 			snprintf(rate, sizeof(rate), "%" PRIu64 " calls/s", l[i].calls_per_second);
 		print_row(i ? "" : "released", "%s, %s", p[l[i].probe].name, rate);
 	}

@@ -75,7 +75,7 @@ static int note_let_go(struct xsp_recorder *r, uint32_t probe, uint64_t now)
 	const bool unmet = met != NULL && *met == UNMET;
 	const struct xsp_capture_let_go l = {
 		.probe = probe,
-		.unmet = unmet,
+		.why = unmet ? XSP_LET_GO_FAMILY : XSP_LET_GO_HOT,
 		.time_ns = now,
 		.calls_per_second = unmet ? 0 : (uint64_t)calls_per_second(o, probe, now),
 	};

@@ -293,6 +293,8 @@ static int attach_module(struct xsp_recorder *r, struct recorded_process *p,
 	for (size_t i = 0; rest && i < m->count; i++) /* the others are there */
 		spared[i] = !spared[i];
 	int rc = rest ? 0 : xsp_operators_spare(r, p, m, &spared);
+	if (rc == 0)
+		rc = xsp_look_leave_out(r, p->pid, m, f);
 	if (rc < 0)
 		return rc;
 	*attached = true;

@@ -66,7 +66,7 @@ static int open_rings(struct xsp_sideband *s)
 {
 	int *fds = NULL;
 	size_t count = 0;
-	int ret = xsp_side_events_open(&fds, &count);
+	int ret = xsp_side_events_open(XSP_SIDE_RECORDS, &fds, &count);
 
 	if (ret == 0)
 		ret = add_rings(s, fds, count);
