@@ -110,6 +110,42 @@ Test(rules_python, operation_in_a_loop_of_python)
 	xsp_report_free(r);
 }
 
+static void short_loop_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	(void)step;
+	for (unsigned i = 0; i < 150; i++)
+		python_call(b, at + i * 4 * US, 100, 1);
+}
+
+/* The calls themselves take 15 us of each 1000, and the loop of Python around them 40 %: the account says so. */
+Test(rules_python, a_loop_takes_more_than_its_calls)
+{
+	for (unsigned samples = 0; samples <= 40; samples += 40) {
+		struct builder b;
+		open_capture(&b, BATCH);
+		cr_assert_eq(xsp_capture_put_info(b.w, "waits", "10"), 0);
+		cr_assert_eq(xsp_capture_put_info(b.w, "samples", "cpu-clock 100"), 0);
+		put_lines(&b);
+		address_name(&b, XSP_NAME_OF_CODE, 1, "app\nwork_on");
+		put_thread(&b, 100, "main");
+		b.now = START;
+		put_steps(&b, STEPS, MS, short_loop_inside);
+		const uint64_t end = b.now;
+		b.now = START - 1;
+		put_sampled(&b, samples, 1,
+			    (struct xsp_section){.type = XSP_SECTION_PYTHON, .size = 16}, 1);
+		put_sampled(&b, 100 - samples, 1,
+			    (struct xsp_section){.type = XSP_SECTION_STACK, .size = 16}, 2);
+		put_times(&b, 100, START, end, 0, XSP_WAIT_LOCK, 0);
+		struct xsp_report *r = report_of(&b, NULL);
+		if (samples == 0)
+			expect_none(r, "python-loop");
+		else
+			expect(r, "python-loop", XSP_SEVERITY_HIGH, 0.4);
+		xsp_report_free(r);
+	}
+}
+
 /* Stacks differ by their instructions, places by their lines: it was two findings of 75 calls, and
  * so none. */
 Test(rules_python, one_line_is_one_place)
