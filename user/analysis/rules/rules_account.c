@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/text.h"
 
 /* ---- memory ---- */
 
@@ -67,6 +68,17 @@ static bool is_purpose(enum xsp_dear_call call)
 	return call == XSP_DEAR_DATE || call == XSP_DEAR_LOAD;
 }
 
+/* A program that is still loading looks for its modules and their symbols. */
+static bool is_loading(const struct xsp_rule_context *c, const struct xsp_account_part *p,
+		       enum xsp_dear_call call)
+{
+	const char *name =
+		p->place != NULL ? xsp_timeline_name(c->timeline, p->place->name - 1) : "";
+
+	return (call == XSP_DEAR_SYMBOL || call == XSP_DEAR_IMPORT) &&
+	       xsp_ends_with(name, strlen(name), " <module>");
+}
+
 /* The part is what that call costs, also where its largest row is another's. */
 static void find_call(const struct xsp_rule_context *c, const struct xsp_account_part *p,
 		      enum xsp_dear_call call)
@@ -77,7 +89,7 @@ static void find_call(const struct xsp_rule_context *c, const struct xsp_account
 	    (p->row->kind == XSP_ACCOUNT_CPU && p->row->samples < XSP_SAMPLES_FEW))
 		return;
 	/* all threads of a team stand at the same barrier */
-	if (call == XSP_DEAR_BARRIER && p->family != xsp_part_shown(c))
+	if ((call == XSP_DEAR_BARRIER && p->family != xsp_part_shown(c)) || is_loading(c, p, call))
 		return;
 	xsp_part_begin(c, p, &f);
 	f.finding.note = is_purpose(call);
