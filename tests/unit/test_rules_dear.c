@@ -261,6 +261,20 @@ Test(rules_dear, arrays_joined_again_and_again)
 	}
 }
 
+/* A program looks for modules when it starts, and for one that is missing again and again in a function. */
+Test(rules_dear, modules_searched_for)
+{
+	static const char *const functions[] = {"/app/a.py\n3\n<module>", "/app/a.py\n3\ndecode"};
+
+	for (size_t i = 0; i < 2; i++) {
+		const char *const frames[] = {"<frozen importlib._bootstrap>\n945\n_find_spec",
+					      functions[i]};
+		struct xsp_report *r = in_python(frames, 2);
+		cr_expect_eq(is_said(r, "searching for modules"), i == 1, "%s", functions[i]);
+		xsp_report_free(r);
+	}
+}
+
 /* ---- uneven shares ---- */
 
 /* Of a second a thread computes so many hundredths in what one function calls, half of them in each of two. */
