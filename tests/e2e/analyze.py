@@ -162,6 +162,36 @@ def locks_of_python(folder):
     check(len(rows) >= 9, "there were some", rows)
 
 
+# The same sums of NumPy's own numbers, and of Python's objects.
+ARRAYS = """
+import json, sys, time
+import numpy as np
+values = np.array([None if i == 7 else i * 0.5 for i in range(2000)])
+values[7] = 1.0
+if sys.argv[1] == "float64": values = values.astype(float)
+def smooth(): return (values * 0.5 + values * values - 1.0).max()  # here
+print("ready", flush=True)
+sys.stdin.readline()
+while time.process_time() < 0.9: smooth()
+print(json.dumps(values.dtype.name), flush=True)
+"""
+
+
+@case
+def arrays_of_objects(folder):
+    """What NumPy asks Python to compute for each element is found on the program's line; numbers of its own are not."""
+    line = [i for i, text in enumerate(ARRAYS.split("\n"), 1) if "# here" in text][0]
+    for kind in ("object", "float64"):
+        _, found, dtype = locked(folder, "arrays", ARRAYS, kind)
+        equal(dtype, kind, "what it computed with")
+        dear = found.get("dear-call")
+        if kind == "float64":
+            check(not dear or "objects" not in dear["title"], "numbers", dear)
+            continue
+        check(dear and "arrays of Python's objects" in dear["title"], "objects", list(found), dear)
+        equal(dear["subject"], f"arrays.py:{line} smooth", "where")
+
+
 # One waits for answers, programs, a reader, or itself; beside it one waits for requests, and there is nothing else to do.
 ASK = """
 import json, os, select, socket, subprocess, sys, threading, time

@@ -38,7 +38,7 @@ Test(rules_account, dear_calls_by_their_frames)
 		{"__memmove_avx_unaligned_erms", XSP_DEAR_COPYING},
 		{"__memcmp_evex_movbe", XSP_DEAR_NONE},
 		{"aten::copy_", XSP_DEAR_COPYING},
-		{"PKCS5_PBKDF2_HMAC", XSP_DEAR_LOGIN},
+		{"PKCS5_PBKDF2_HMAC", XSP_DEAR_DERIVE},
 		{"frame.py:1554 DataFrame.iterrows", XSP_DEAR_ROWS},
 		{"reduction.py:51 ForkingPickler.dumps", XSP_DEAR_PICKLE},
 		{"getaddrinfo", XSP_DEAR_LOOKUP},
@@ -90,6 +90,19 @@ Test(rules_account, dear_calls_by_their_frames)
 		{"torch::autograd::PyAnomalyMetadata::store_stack", XSP_DEAR_ANOMALY},
 		{"v8::internal::JsonParser<unsigned char>::ParseJsonValue", XSP_DEAR_JSON},
 		{"json_parse", XSP_DEAR_NONE},
+		{"statistics.py:430 mean", XSP_DEAR_EXACT},
+		{"my_statistics.py:430 mean", XSP_DEAR_NONE},
+		{"inspect.py:3256 signature", XSP_DEAR_REFLECT},
+		{"inspect.py:1650 stack", XSP_DEAR_TRACEBACK},
+		{"dataclasses.py:1248 asdict", XSP_DEAR_COPY},
+		{"dataclasses.py:1200 replace", XSP_DEAR_NONE},
+		{"PyNumber_Add", XSP_DEAR_OBJECTS},
+		{"sqlite3_prepare_v2", XSP_DEAR_PREPARE},
+		{"sqlite3_step", XSP_DEAR_NONE},
+		{"getgrgid", XSP_DEAR_LOOKUP},
+		{"__vsyslog_internal", XSP_DEAR_LOG},
+		{"SSL_connect", XSP_DEAR_LOGIN},
+		{"v8::internal::JSCollator::New", XSP_DEAR_LOCALE},
 		{"", XSP_DEAR_NONE},
 	};
 
@@ -105,6 +118,7 @@ Test(rules_account, dear_calls_by_their_frames)
 	cr_expect_eq(xsp_dear_syscall("munmap"), XSP_DEAR_MAP);
 	cr_expect_eq(xsp_dear_syscall("futex"), XSP_DEAR_WAKE);
 	cr_expect_eq(xsp_dear_syscall("newfstatat"), XSP_DEAR_STAT);
+	cr_expect_eq(xsp_dear_syscall("getdents64"), XSP_DEAR_STAT);
 	cr_expect_eq(xsp_dear_syscall("exit_group"), XSP_DEAR_NONE);
 }
 

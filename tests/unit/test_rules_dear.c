@@ -204,6 +204,77 @@ Test(rules_dear, sscanf_of_a_long_text)
 	}
 }
 
+/* ---- arrays ---- */
+
+/* Python's arithmetic for each element is dear where NumPy asks for it: most of what Python computes is what a program is for. */
+Test(rules_dear, arrays_of_objects)
+{
+	static const struct {
+		const char *caller;
+		bool found;
+	} cases[] = {{"_multiarray_umath.cpython-311-x86_64-linux-gnu.so+0x1f45b0", true},
+		     {"_ufuncs.cpython-311-x86_64-linux-gnu.so+0x1f45b0", false}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct builder b;
+		open_dear(&b);
+		address_name(&b, XSP_NAME_OF_CODE, IN_COPY, "python3.11\nPyNumber_Add");
+		address_name(&b, XSP_NAME_OF_RETURN, INTO_COPY, cases[i].caller);
+		b.now = START - 1;
+		put_samples(&b, 25, IN_COPY, INTO_COPY);
+		put_samples(&b, 75, IN_CODE, INTO_COPY);
+		put_times(&b, 100, START, START + 1000 * MS, 0, XSP_WAIT_LOCK, 0);
+		struct xsp_report *r = report_of(&b, NULL);
+		cr_expect_eq(
+			is_said(r, "25.0 % of the time computing with arrays of Python's objects"),
+			cases[i].found, "%s", cases[i].caller);
+		xsp_report_free(r);
+	}
+}
+
+/* Who joins arrays now and then copies little; who does it for each element copies all of them again. */
+Test(rules_dear, arrays_joined_again_and_again)
+{
+	static const char line[] = IN_PROGRAM;
+
+	for (unsigned joined = 20; joined <= 30; joined += 10) {
+		struct xsp_capture_python_frame frame = {.name = 'l'};
+		struct builder b;
+		open_dear(&b);
+		cr_assert_eq(xsp_capture_put_name(b.w, frame.name, line), 0);
+		cr_assert_eq(xsp_capture_put_python(b.w,
+						    &(struct xsp_capture_python){
+							    .id = 7, .count = 1, .frames = &frame}),
+			     0);
+		address_name(&b, XSP_NAME_OF_CODE, IN_COPY, "torch\ntorch.cat");
+		b.now = START - 1;
+		put_sampled(
+			&b, joined, IN_COPY,
+			(struct xsp_section){.type = XSP_SECTION_PYTHON, .size = 16, .value = 7},
+			7);
+		put_samples(&b, 100 - joined, IN_CODE, INTO_BUILD);
+		put_times(&b, 100, START, START + 1000 * MS, 0, XSP_WAIT_LOCK, 0);
+		struct xsp_report *r = report_of(&b, NULL);
+		cr_expect_eq(is_said(r, "30.0 % of the time joining arrays"), joined == 30, "%u",
+			     joined);
+		xsp_report_free(r);
+	}
+}
+
+/* A program looks for modules when it starts, and for one that is missing again and again in a function. */
+Test(rules_dear, modules_searched_for)
+{
+	static const char *const functions[] = {"/app/a.py\n3\n<module>", "/app/a.py\n3\ndecode"};
+
+	for (size_t i = 0; i < 2; i++) {
+		const char *const frames[] = {"<frozen importlib._bootstrap>\n945\n_find_spec",
+					      functions[i]};
+		struct xsp_report *r = in_python(frames, 2);
+		cr_expect_eq(is_said(r, "searching for modules"), i == 1, "%s", functions[i]);
+		xsp_report_free(r);
+	}
+}
+
 /* ---- uneven shares ---- */
 
 /* Of a second a thread computes so many hundredths in what one function calls, half of them in each of two. */

@@ -110,6 +110,43 @@ Test(rules_python, operation_in_a_loop_of_python)
 	xsp_report_free(r);
 }
 
+/* A sample in each step: in so many tenths of the steps it finds the loop's line. */
+static unsigned tenths;
+
+static void short_loop_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	const struct xsp_section python = {.type = XSP_SECTION_PYTHON, .size = 16};
+	const struct xsp_section native = {.type = XSP_SECTION_STACK, .size = 16};
+	const bool loop = step % 10 < tenths;
+
+	for (unsigned i = 0; i < 150; i++)
+		python_call(b, at + i * 4 * US, 100, 1);
+	b->now = at + 700 * US - 10 * MS;
+	put_sampled(b, 1, 1, loop ? python : native, loop ? 1 : 2);
+}
+
+/* The calls take 15 us of each 1000, and the loop of Python around them 40 % of the rest: the account says so. */
+Test(rules_python, a_loop_takes_more_than_its_calls)
+{
+	for (tenths = 0; tenths <= 4; tenths += 4) {
+		struct builder b;
+		open_capture(&b, BATCH);
+		cr_assert_eq(xsp_capture_put_info(b.w, "waits", "10"), 0);
+		cr_assert_eq(xsp_capture_put_info(b.w, "samples", "cpu-clock 100"), 0);
+		put_lines(&b);
+		address_name(&b, XSP_NAME_OF_CODE, 1, "app\nwork_on");
+		put_thread(&b, 100, "main");
+		put_steps(&b, 50, MS, short_loop_inside);
+		put_times(&b, 100, START, START + 50 * MS, 0, XSP_WAIT_LOCK, 0);
+		struct xsp_report *r = report_of(&b, NULL);
+		if (tenths == 0)
+			expect_none(r, "python-loop");
+		else
+			expect(r, "python-loop", XSP_SEVERITY_HIGH, 0.015 + 0.4 * 0.985);
+		xsp_report_free(r);
+	}
+}
+
 /* Stacks differ by their instructions, places by their lines: it was two findings of 75 calls, and
  * so none. */
 Test(rules_python, one_line_is_one_place)

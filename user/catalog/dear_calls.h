@@ -18,8 +18,10 @@ enum xsp_dear_call {
 	XSP_DEAR_DATE,
 	XSP_DEAR_ANOMALY, /* tracebacks that autograd keeps, too */
 	XSP_DEAR_TRACEBACK,
+	XSP_DEAR_REFLECT, /* signatures and types */
 	XSP_DEAR_LOG,
 	XSP_DEAR_APPEND,
+	XSP_DEAR_JOIN, /* arrays and tensors: a rule adds it up, with their page faults */
 	XSP_DEAR_YAML,
 	XSP_DEAR_THREAD,
 	XSP_DEAR_FORK,
@@ -31,6 +33,7 @@ enum xsp_dear_call {
 	XSP_DEAR_COPYING, /* memory; also operators */
 	XSP_DEAR_PASSES, /* operators over whole tensors, in place */
 	XSP_DEAR_LOGIN,
+	XSP_DEAR_DERIVE, /* keys of passwords */
 	XSP_DEAR_CERTIFICATES,
 	XSP_DEAR_ROWS,
 	XSP_DEAR_PICKLE,
@@ -45,10 +48,13 @@ enum xsp_dear_call {
 	XSP_DEAR_FOLD, /* of a list: its sum, its least */
 	XSP_DEAR_MATCH, /* regular expressions */
 	XSP_DEAR_ARRAYS, /* made of lists */
+	XSP_DEAR_OBJECTS, /* in NumPy's arrays */
+	XSP_DEAR_EXACT, /* arithmetic of Python's library */
 	XSP_DEAR_TELL,
 	XSP_DEAR_LOAD, /* files parsed */
 	XSP_DEAR_SAVE,
 	XSP_DEAR_JSON,
+	XSP_DEAR_PREPARE, /* statements of SQL */
 	XSP_DEAR_QUERY, /* rows of a database gone through */
 	XSP_DEAR_CONNECT,
 	XSP_DEAR_COMPILE, /* source code, in the program itself */
@@ -79,8 +85,10 @@ enum xsp_dear_call {
 bool xsp_is_python_function(const char *frame, const char *text);
 /* By the name of a frame, native or of Python ("copy.py:128 deepcopy"). */
 enum xsp_dear_call xsp_dear_call_of(const char *frame);
-/* Is it dear only if a line of Python calls it? "eval" of another language is some function of that name. */
-bool xsp_dear_needs_python(const char *frame);
+/* Is it dear only by who calls it, and is that the caller? "eval" of another language is some function of that name; NumPy calls
+ * Python's arithmetic for arrays of objects. */
+bool xsp_dear_needs_caller(const char *frame);
+bool xsp_dear_fits_caller(const char *frame, const char *caller, bool is_python);
 /* Does a function of that name copy an object: "Curve::Curve(Curve const&)", "<app::Conf as core::clone::Clone>::clone"? */
 bool xsp_is_copy(const char *name);
 /* Is `name` the destructor of the class that `copy` copies? */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/text.h"
 
 /* ---- memory ---- */
 
@@ -67,6 +68,17 @@ static bool is_purpose(enum xsp_dear_call call)
 	return call == XSP_DEAR_DATE || call == XSP_DEAR_LOAD;
 }
 
+/* A program that is still loading looks for its modules and their symbols. */
+static bool is_loading(const struct xsp_rule_context *c, const struct xsp_account_part *p,
+		       enum xsp_dear_call call)
+{
+	const char *name =
+		p->place != NULL ? xsp_timeline_name(c->timeline, p->place->name - 1) : "";
+
+	return (call == XSP_DEAR_SYMBOL || call == XSP_DEAR_IMPORT) &&
+	       xsp_ends_with(name, strlen(name), " <module>");
+}
+
 /* The part is what that call costs, also where its largest row is another's. */
 static void find_call(const struct xsp_rule_context *c, const struct xsp_account_part *p,
 		      enum xsp_dear_call call)
@@ -77,7 +89,7 @@ static void find_call(const struct xsp_rule_context *c, const struct xsp_account
 	    (p->row->kind == XSP_ACCOUNT_CPU && p->row->samples < XSP_SAMPLES_FEW))
 		return;
 	/* all threads of a team stand at the same barrier */
-	if (call == XSP_DEAR_BARRIER && p->family != xsp_part_shown(c))
+	if ((call == XSP_DEAR_BARRIER && p->family != xsp_part_shown(c)) || is_loading(c, p, call))
 		return;
 	xsp_part_begin(c, p, &f);
 	f.finding.note = is_purpose(call);
@@ -298,6 +310,52 @@ static void find_passes(const struct xsp_rule_context *c, const struct xsp_accou
 	find_call(c, p, XSP_DEAR_PASSES);
 }
 
+/* ---- arrays joined ---- */
+
+static bool is_join(const char *callee)
+{
+	static const char *const names[] = {"aten::cat",	 "torch.cat",	 "np.concatenate",
+					    "np.append",	 "np.vstack",	 "np.hstack",
+					    "numpy.concatenate", "torch.hstack", "torch.vstack"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(callee, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Does a line with that place join arrays? */
+static bool line_joins(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+		       uint32_t line)
+{
+	for (size_t i = 0; i < f->count; i++)
+		for (size_t k = 0; k < f->places[i].count; k++)
+			if (f->places[i].rows[k].place == line &&
+			    is_join(callee_of(c, &f->places[i].rows[k])))
+				return true;
+	return false;
+}
+
+/* What such a line copies, and the pages that it gets for the copy. */
+static bool is_joined(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+		      const struct xsp_account_row *row, unsigned why)
+{
+	(void)why;
+	if (is_join(callee_of(c, row)))
+		return row->kind == XSP_ACCOUNT_CPU || row->kind == XSP_ACCOUNT_SPAN;
+	return row->place != 0 &&
+	       (faults(c, f, row, XSP_ACCOUNT_FAULT) ||
+		xsp_part_runs(c, f, row, XSP_ACCOUNT_DEAR + XSP_DEAR_COPYING)) &&
+	       line_joins(c, f, row->place);
+}
+
+static void find_joined(const struct xsp_rule_context *c, const struct xsp_account_part *p)
+{
+	find_call(c, p, XSP_DEAR_JOIN);
+}
+
+/* ---- JSON, queries ---- */
+
 #define BOTH_LEAST 0.1
 
 static bool is_parsing(const struct xsp_rule_context *c, const struct xsp_account_family *f,
@@ -340,12 +398,12 @@ int xsp_rule_dear_call(const struct xsp_rule_context *c)
 		[XSP_DEAR_ANOMALY] = find_anomaly,   [XSP_DEAR_JSON] = find_json,
 		[XSP_DEAR_QUERY] = find_query,	     [XSP_DEAR_ALLOCATE] = find_memory,
 		[XSP_DEAR_CLONE] = find_copies,	     [XSP_DEAR_SCANF] = find_scan,
-		[XSP_DEAR_PASSES] = find_passes,
+		[XSP_DEAR_PASSES] = find_passes,     [XSP_DEAR_JOIN] = find_joined,
 	};
 	static xsp_part_fits *const fits[XSP_DEAR_CALLS] = {
 		[XSP_DEAR_ANOMALY] = is_anomaly, [XSP_DEAR_ALLOCATE] = is_memory,
 		[XSP_DEAR_CLONE] = is_of_copies, [XSP_DEAR_SCANF] = is_scan,
-		[XSP_DEAR_PASSES] = is_pass,
+		[XSP_DEAR_PASSES] = is_pass,	 [XSP_DEAR_JOIN] = is_joined,
 	};
 	int rc = 0;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* rules_cpu.c - operations, loops, first steps, and the recording's own cost. */
-#include "analysis/rules/rules_private.h"
+#include "analysis/rules/account_part.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -165,6 +165,37 @@ static void add_to_loop(struct loop *l, const struct xsp_call_site *site, double
 	l->in_steps_ns += in_steps_ns;
 }
 
+static bool is_at(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+		  const struct xsp_account_row *row, unsigned line)
+{
+	(void)c;
+	(void)f;
+	return row->place == line &&
+	       (row->kind == XSP_ACCOUNT_SPAN || row->kind == XSP_ACCOUNT_CPU);
+}
+
+/* Lines are recorded in the first steps only, which probes slow down: the account has the time of all steps. Of a line that calls
+ * the operation itself all of it is the loop's; a package that it calls may do other things, too. */
+static struct xsp_rule_part part_in_account(const struct xsp_rule_context *c, const struct loop *l)
+{
+	const struct xsp_account_family *f = xsp_part_shown(c);
+	char line[XSP_CALL_SITE_TEXT];
+
+	if (f == NULL || !xsp_call_site_line(xsp_rule_state(c, "call_sites"), l->most, line))
+		return (struct xsp_rule_part){0};
+	for (size_t i = 0; i < f->count; i++)
+		for (size_t k = 0; k < f->places[i].count; k++) {
+			const uint32_t place = f->places[i].rows[k].place;
+			if (place == 0 ||
+			    strcmp(xsp_timeline_name(c->timeline, place - 1), line) != 0)
+				continue;
+			const struct xsp_account_part p = xsp_part_of(c, f, is_at, place);
+			return (struct xsp_rule_part){xsp_part_share(&p),
+						      f->steps > 0 ? "each step" : "the time"};
+		}
+	return (struct xsp_rule_part){0};
+}
+
 struct loops {
 	XSP_TALLY(struct loop) of; /* by line */
 };
@@ -215,8 +246,9 @@ int xsp_rule_python_loop(const struct xsp_rule_context *c)
 	xsp_tally_sort(&loops.of, longest_loop);
 	for (size_t i = 0; rc == 0 && i < loops.of.count && found < XSP_FINDINGS_MAX; i++) {
 		const struct loop *l = &loops.of.rows[i];
-		const struct xsp_rule_part part =
-			xsp_rule_part(&with_lines, l->total_ns, l->in_steps_ns);
+		const struct xsp_rule_part all = part_in_account(c, l);
+		struct xsp_rule_part part = xsp_rule_part(&with_lines, l->total_ns, l->in_steps_ns);
+		part = all.share > part.share ? all : part;
 		if (part.share < LOOP_LEAST_SHARE)
 			continue;
 		find_loop(c, l, part);

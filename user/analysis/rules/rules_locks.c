@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analysis/names/hot_code.h"
 #include "analysis/waits/summary_waits_private.h"
@@ -201,15 +202,41 @@ int xsp_rule_pool(const struct xsp_rule_context *c)
 
 #define HELPER_MOST 0.1
 
-/* Does it mostly wait for what comes from outside of the process, but for Python's lock? Who sent that waits for an answer. */
+static bool has_place(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+		      const char *const *files, size_t count)
+{
+	for (size_t i = 0; i < f->count; i++)
+		for (size_t k = 0; f->places[i].name != 0 && k < count; k++)
+			if (strncmp(xsp_timeline_name(c->timeline, f->places[i].name - 1), files[k],
+				    strlen(files[k])) == 0)
+				return true;
+	return false;
+}
+
+/* Is it a thread that a pool of processes keeps for itself? It waits in Python's library, and so do others of the pool's. */
+static bool is_of_pool(const struct xsp_rule_context *c, const struct xsp_account_family *of)
+{
+	static const char *const files[] = {"pool.py:", "connection.py:", "selectors.py:"};
+	const struct xsp_account_family *f;
+	const size_t count = xsp_rule_families(c, &f);
+	bool pool = false;
+
+	for (size_t i = 0; i < count; i++)
+		pool = pool || (f[i].pid == of->pid && has_place(c, &f[i], files, 2));
+	return pool && has_place(c, of, files, 3);
+}
+
+/* Does it mostly wait for what comes from outside of the process, but for Python's lock? Who sent that waits for an answer. What
+ * comes to a pool's own threads by pipes is from its workers. */
 static bool is_asked(const struct xsp_rule_context *c, const struct xsp_account_family *f)
 {
 	static const unsigned outside[] = {XSP_WAIT_NETWORK, XSP_ACCOUNT_CLIENT, XSP_WAIT_POLL,
 					   XSP_WAIT_PIPE};
+	const size_t count = is_of_pool(c, f) ? 2 : sizeof(outside) / sizeof(outside[0]);
 	const int64_t others = (int64_t)f->wait_ns - xsp_part_waited_ns(c, f, XSP_ACCOUNT_GIL);
 	int64_t ns = 0;
 
-	for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++)
+	for (size_t i = 0; i < count; i++)
 		ns += xsp_part_waited_ns(c, f, outside[i]);
 	return ns > 0 && 2 * ns > others;
 }

@@ -211,7 +211,8 @@ static bool starts_programs(const struct xsp_rule_context *c, const struct xsp_a
 
 /* Do steps wait, or a thread that computes a good part of its time? Of a pool of workers nobody knows whether they should.
  * Who copies files waits for the disk, by its purpose; who waits in fsync has asked for it, and may do so for more at once. Who
- * asks for one thing and waits for it may need just that; who asks for many in a row could ask for all of them. */
+ * asks for one thing and waits for it may need just that; who asks for many in a row could ask for all of them. Who does little but start programs (make, a shell, a runner of jobs) is there to
+ * wait for them. */
 static bool is_held_up(const struct xsp_rule_context *c, const struct xsp_account_family *f,
 		       unsigned why)
 {
@@ -227,9 +228,7 @@ static bool is_held_up(const struct xsp_rule_context *c, const struct xsp_accoun
 		return f->steps > 0;
 	if (why == XSP_WAIT_NETWORK)
 		return f->in_a_row > 0;
-	return (double)f->cpu_ns >= COMPUTES * (double)xsp_part_wanted_ns(f) ||
-	       (why == XSP_WAIT_CHILD && starts_programs(c, f)) ||
-	       (asks_often(c, f, why) && starts_programs(c, f));
+	return (double)f->cpu_ns >= COMPUTES * (double)xsp_part_wanted_ns(f);
 }
 
 #define WHO "[subject|{subject:400}][!subject|a thread]"
@@ -307,7 +306,8 @@ static void find_waiting(const struct xsp_rule_context *c, const struct xsp_acco
 
 	xsp_part_begin(c, p, &f);
 	f.finding.note = (way == 0 || way == IN_A_ROW) && !is_held_up(c, p->family, why);
-	if (why == XSP_WAIT_PIPE && starts_programs(c, p->family))
+	if ((why == XSP_WAIT_PIPE || (why == XSP_WAIT_POLL && way == 0)) &&
+	    starts_programs(c, p->family))
 		reason = CHILDREN;
 	f.finding.title = ways[way].title;
 	f.finding.advice = way != 0 ? ways[way].advice : reasons[reason].advice;
@@ -337,7 +337,7 @@ static int find_waits(const struct xsp_rule_context *c, bool disk)
 		const struct xsp_account_part p = xsp_part_of(c, f, xsp_part_waits, reasons[i].why);
 		const size_t way = way_of(c, &p, reasons[i].why);
 		/* who polls without a loop around it may have nothing to do */
-		if ((reasons[i].why == XSP_WAIT_POLL && way != IN_LOOP) ||
+		if ((reasons[i].why == XSP_WAIT_POLL && way != IN_LOOP && !starts_programs(c, f)) ||
 		    (reasons[i].why == XSP_WAIT_LOCK && !starts_threads(c, f) && way != POLLED) ||
 		    !xsp_part_is_enough(&p, c->threshold) ||
 		    (p.place != NULL &&

@@ -366,8 +366,8 @@ static bool is_line_of_python(const struct xsp_account *a, uint32_t frame)
 				     &function);
 }
 
-#define NEEDS_PYTHON 0x80U /* in account.dear, beside 1 + the call */
-_Static_assert(1 + XSP_DEAR_PLAIN < NEEDS_PYTHON, "the calls and the mark");
+#define NEEDS_CALLER 0x80U /* in account.dear, beside 1 + the call */
+_Static_assert(1 + XSP_DEAR_PLAIN < NEEDS_CALLER, "the calls and the mark");
 
 /* Of the frame at `at`. */
 static enum xsp_dear_call dear_name(struct xsp_account *a, const struct xsp_sample *s, uint32_t at)
@@ -379,10 +379,14 @@ static enum xsp_dear_call dear_name(struct xsp_account *a, const struct xsp_samp
 		return XSP_DEAR_NONE;
 	if (a->dear[id] == 0)
 		a->dear[id] = (uint8_t)(1 + xsp_dear_call_of(name)) |
-			      (xsp_dear_needs_python(name) ? NEEDS_PYTHON : 0);
-	if ((a->dear[id] & NEEDS_PYTHON) && (at == 0 || !is_line_of_python(a, s->path[at - 1])))
+			      (xsp_dear_needs_caller(name) ? NEEDS_CALLER : 0);
+	if ((a->dear[id] & NEEDS_CALLER) &&
+	    (at == 0 ||
+	     !xsp_dear_fits_caller(
+		     name, xsp_timeline_name(a->timeline, s->path[at - 1] & ~XSP_PATH_FRAME),
+		     is_line_of_python(a, s->path[at - 1]))))
 		return XSP_DEAR_NONE;
-	return (a->dear[id] & ~NEEDS_PYTHON) - 1U;
+	return (a->dear[id] & ~NEEDS_CALLER) - 1U;
 }
 
 /* Is what is inside of a dear call the reason? re.match() of a text compiles it if it is not in the cache, and yaml.load() need
