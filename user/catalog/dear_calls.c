@@ -145,7 +145,7 @@ static const struct {
 		{0.3, "SQL prepared", "preparing statements of SQL",
 		 "prepare each once, with ? for its values, and keep it and its connection (executemany): each text that differs is parsed and planned anew"},
 	[XSP_DEAR_QUERY] =
-		{0.4, "rows gone through", "going through rows of a table (SQLite)",
+		{0.6, "rows gone through", "going through rows of a table (SQLite)",
 		 "EXPLAIN QUERY PLAN shows SCAN where no index serves: add one on what WHERE, JOIN and ORDER BY compare, with no function around the column; OFFSET reads all rows before it (WHERE id > the last one)"},
 	[XSP_DEAR_CONNECT] =
 		{0.15, "connecting", "making connections",
