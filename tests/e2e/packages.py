@@ -14,7 +14,7 @@ import shared
 from harness import ROOT, USAGE, WORKLOADS, Skip, case, check, equal, json_report, main, start_ready, workload, xsptrace
 
 BUILD = os.path.dirname(WORKLOADS)
-VERBS = ("record", "list", "top", "dump", "export", "analyze", "compare", "view", "info", "doctor")
+VERBS = ("record", "list", "top", "dump", "export", "analyze", "compare", "view", "info", "doctor", "service", "ctl")
 OPTION = re.compile(r"^ +(?:-(\w), )?--([\w-]+)", re.M)
 
 

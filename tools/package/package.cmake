@@ -4,7 +4,7 @@ set(PACKAGE ${CMAKE_SOURCE_DIR}/tools/package)
 # The pages are made by the program that they describe: not where it cannot run here, nor under a sanitizer.
 if(NOT CMAKE_CROSSCOMPILING AND NOT XSPTRACE_SANITIZE)
   set(PAGES)
-  foreach(verb record list top dump export analyze compare view info doctor)
+  foreach(verb record list top dump export analyze compare view info doctor service ctl)
     set(page ${CMAKE_BINARY_DIR}/man/xsptrace-${verb}.1)
     if(verb STREQUAL record)
       set(page ${CMAKE_BINARY_DIR}/man/xsptrace.1)
