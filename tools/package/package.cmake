@@ -22,6 +22,9 @@ endif()
 install(FILES ${PACKAGE}/completion/xsptrace.bash DESTINATION share/bash-completion/completions RENAME xsptrace)
 install(FILES ${PACKAGE}/completion/_xsptrace DESTINATION share/zsh/vendor-completions)
 install(FILES ${PACKAGE}/completion/xsptrace.fish DESTINATION share/fish/vendor_completions.d)
+# Nobody starts it but who wants it.
+install(FILES ${PACKAGE}/service/xsptrace.service DESTINATION lib/systemd/system)
+install(FILES ${PACKAGE}/service/service.conf DESTINATION share/xsptrace)
 
 # ---- packages --------------------------------------------------------------------
 set(CPACK_GENERATOR DEB TGZ)

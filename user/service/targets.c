@@ -141,7 +141,7 @@ static void record(const struct xsp_service *s, const struct xsp_target *t, int 
 		argv[argc++] = "--only-crashes";
 	if (!has_option(w, "--flight-record"))
 		argv[argc++] = "--flight-record=30s,128M";
-	if (!has_option(w, "--max-overhead"))
+	if (!has_option(w, "--max-overhead") && !has_option(w, "--profile"))
 		argv[argc++] = "--max-overhead=5";
 	if (!has_option(w, "--buffer"))
 		argv[argc++] = "--buffer=16M";

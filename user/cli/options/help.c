@@ -210,8 +210,8 @@ static const char service_head[] =
 	"Usage: xsptrace service [CONFIG]\n"
 	"\n"
 	"Keeps a flight recorder (-F) on each process that CONFIG describes, until SIGTERM\n"
-	"(docs/service.md; default /etc/xsptrace/service.conf). systemd starts it by\n"
-	"systemctl enable --now xsptrace.\n"
+	"(docs/service.md). Default: /etc/xsptrace/service.conf, else the one in\n"
+	"/usr/share/xsptrace. systemd starts it: systemctl enable --now xsptrace.\n"
 	"\n";
 
 static const char ctl_head[] =

@@ -2,6 +2,7 @@
 /* service.c - `xsptrace service`, and `xsptrace ctl`, which talks to it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
 #include "service/service.h"
 
 #define CONFIG "/etc/xsptrace/service.conf"
+#define SHIPPED "../share/xsptrace/service.conf" /* from where the program is */
 #define SOCKET "/run/xsptrace/ctl"
 #define METRICS_MAX (4U << 20)
 #define NOBODY 65534
@@ -80,14 +82,28 @@ static int serve(const char *path, uint16_t port)
 		pause();
 }
 
+/* That of the site, else the one that came with the program. */
+static const char *find_config(char path[PATH_MAX])
+{
+	ssize_t n = access(CONFIG, F_OK) == 0 ? -1 : readlink("/proc/self/exe", path, PATH_MAX - 1);
+
+	while (n > 0 && path[n - 1] != '/')
+		n--;
+	if (n <= 0 || (size_t)n + sizeof(SHIPPED) > PATH_MAX)
+		return CONFIG;
+	memcpy(path + n, SHIPPED, sizeof(SHIPPED));
+	return access(path, F_OK) == 0 ? path : CONFIG;
+}
+
 int xsp_cmd_service(int argc, char **argv)
 {
+	char config[PATH_MAX];
 	struct xsp_options o;
 	int status;
 
 	if (xsp_options_take(argc, argv, XSP_VERB_SERVICE, &o, &status)) {
 		const struct xsp_service_options options = {
-			.path = o.rest_count > 0 ? o.rest[0] : CONFIG,
+			.path = o.rest_count > 0 ? o.rest[0] : find_config(config),
 			.check = o.check,
 			.option = check_option,
 			.record = xsp_cmd_record,
