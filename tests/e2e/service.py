@@ -304,6 +304,7 @@ def come_and_go(folder, count):
     print(f"  {count} targets and {started_:.0f} recorders ({failed:.0f} failed): descriptors {before[0]} and {after[0]}, KiB {before[1]} and {after[1]}, "
           f"files {len(os.listdir(folder))}, snapshots {len(service.kept())}")
     check(after[0] <= before[0] and after[1] <= before[1] + 512, "descriptors and memory are flat", before, after)
+    equal([p for p in service.kept() if not re.search(r"\.(ctl|sigkill)\.xspt$", p)], [], "snapshots of what ended in order")
     log = service.end()
     check("\x1b" not in log and not re.search(r"[\x00-\x08\x0b-\x1f]", log), "the log is harmless")
     wait_text_clean([stays.pid])

@@ -60,7 +60,7 @@ struct xsp_options {
 	uint64_t trigger_delay_ns, trigger_timeout_ns; /* 0: none */
 	uint64_t max_snapshots; /* by triggers */
 	uint64_t supervisor; /* hidden: the descriptor of the service that started it; 0: none */
-	bool only_crashes; /* hidden: the end of a target in order is no snapshot */
+	bool only_crashes; /* hidden: a target that ends by itself, or is asked to, leaves no snapshot */
 	/* which threads, spans and steps are wanted; for captures also which times */
 	struct xsp_cut_options part;
 	uint64_t limit; /* --rows of the summary or of tables; 0: all */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "analysis/analyses.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/outputs.h"
@@ -152,6 +153,14 @@ void xsp_record_look_at_requests(struct recording *r)
 		xsp_flight_snapshot(r->recorder, "sigusr2", "asked for by SIGUSR2");
 }
 
+/* By itself, or because somebody wanted it to. SIGKILL is the kernel's, too, when memory is short. */
+static bool is_in_order(const char *end)
+{
+	static const char *const words[] = {"end", "sigterm", "sigint", "sighup"};
+
+	return XSP_IS_AMONG(end, strlen(end), words);
+}
+
 /* NULL: nothing happened, so there is nothing to keep. */
 static const char *last_reason(const struct recording *r, bool failed)
 {
@@ -161,7 +170,7 @@ static const char *last_reason(const struct recording *r, bool failed)
 	case 0:
 		if (r->fired != NULL && (end == NULL || strcmp(end, "end") == 0))
 			return r->fired;
-		if (r->o.only_crashes && end != NULL && strcmp(end, "end") == 0)
+		if (r->o.only_crashes && end != NULL && is_in_order(end))
 			return NULL;
 		return failed ? "error" : end;
 	case SIGINT:
