@@ -97,6 +97,12 @@ static int open_folder(struct xsp_service *s)
 		xsp_log(XSP_LOG_ERROR, "cannot use the folder %s: %s", path, strerror(errno));
 		return -errno;
 	}
+	if (!made && s->config.uid != st.st_uid) {
+		xsp_log(XSP_LOG_ERROR,
+			"%s does not belong to the user whom recorders run as: chown %u %s", path,
+			(unsigned)s->config.uid, path);
+		return -EPERM;
+	}
 	if (!made && (st.st_mode & 022) != 0) {
 		xsp_log(XSP_LOG_ERROR,
 			"others may write to %s, and so put files in the place of snapshots: chmod go-w",

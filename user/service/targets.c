@@ -177,22 +177,21 @@ static void back_off(struct xsp_service *s, struct xsp_target *t)
 
 static void start(struct xsp_service *s, struct xsp_target *t)
 {
-	int ends[2], rc = xsp_message_pair(ends);
+	int ends[2] = {-1, -1}, rc = xsp_message_pair(ends);
 
 	fflush(NULL);
 	t->recorder = rc < 0 ? -1 : fork();
 	if (t->recorder == 0)
 		record(s, t, ends[1]);
-	if (rc == 0)
-		close(ends[1]);
 	if (t->recorder < 0) {
 		rc = rc < 0 ? rc : -errno;
 		t->recorder = 0;
-		if (rc != -EMFILE)
-			close(ends[0]);
+		xsp_close(ends[0]);
+		xsp_close(ends[1]);
 		snprintf(t->why, sizeof(t->why), "no process for its recorder: %s", strerror(-rc));
 		return back_off(s, t);
 	}
+	close(ends[1]);
 	t->socket = ends[0];
 	t->figures = (struct xsp_figures){0};
 	t->steps_per_s = t->busy = t->gpu_busy = t->processors = 0;
