@@ -209,8 +209,8 @@ static const char doctor_head[] =
 static const char service_head[] =
 	"Usage: xsptrace service [CONFIG]\n"
 	"\n"
-	"Keeps a flight recorder (-F) on each process that CONFIG describes, until SIGTERM\n"
-	"(docs/service.md). Default: /etc/xsptrace/service.conf, else the one in\n"
+	"Keeps a flight recorder (-F) on each process that CONFIG describes, until\n"
+	"SIGTERM (docs/service.md). Default: /etc/xsptrace/service.conf, else the one in\n"
 	"/usr/share/xsptrace. systemd starts it: systemctl enable --now xsptrace.\n"
 	"\n";
 
