@@ -273,7 +273,7 @@ def come_and_go(folder, count):
         while begun < count and len(running) < 10:
             until_recorded = begun % 20 == 0  # the others go whenever they do
             running.append((start([small], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL),
-                            time.monotonic() + (120 if until_recorded else chance.choice([0.01, 0.1, 1, 3])), until_recorded))
+                            time.monotonic() + (600 if until_recorded else chance.choice([0.01, 0.1, 1, 3])), until_recorded))
             begun += 1
         for child, end, until_recorded in running:
             if time.monotonic() > end or until_recorded and str(child.pid) in seen:

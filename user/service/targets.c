@@ -92,8 +92,11 @@ void xsp_target_found(struct xsp_service *s, const struct xsp_watcher_found *fou
 		xsp_close(pidfd);
 		return;
 	}
-	*t = (struct xsp_target){
-		.is = *found, .pidfd = pidfd, .socket = -1, .back_off_ns = BACK_OFF_NS};
+	*t = (struct xsp_target){.is = *found,
+				 .pidfd = pidfd,
+				 .socket = -1,
+				 .next_ns = s->now_ns, /* who came first is first */
+				 .back_off_ns = BACK_OFF_NS};
 	s->count++;
 	enter(s, t, XSP_TARGET_WAITS);
 }
