@@ -15,6 +15,7 @@ trap 'rm -rf "$prefix"' EXIT
 cmake --install "$build" --prefix "$prefix" >/dev/null
 
 [[ $("$prefix/bin/xsptrace" --version) == xsptrace* ]] || fail "the installed xsptrace does not run"
+"$prefix/bin/xsptrace" service --check "$prefix/share/xsptrace/service.conf" || fail "the configuration that is installed is bad"
 [[ -e $prefix/include/xsptrace/record_function.h ]] || fail "the header is not installed"
 built=" $(sed -n 's/^build release \([^#]*\).*/\1/p' "$source/tools/quickstart") "
 for file in "$prefix"/bin/* "$prefix"/lib/*.so* "$prefix"/lib/xsptrace/*.so; do

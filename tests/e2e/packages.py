@@ -14,7 +14,7 @@ import shared
 from harness import ROOT, USAGE, WORKLOADS, Skip, case, check, equal, json_report, main, start_ready, workload, xsptrace
 
 BUILD = os.path.dirname(WORKLOADS)
-VERBS = ("record", "list", "top", "dump", "export", "analyze", "compare", "view", "info", "doctor")
+VERBS = ("record", "list", "top", "dump", "export", "analyze", "compare", "view", "info", "doctor", "service", "ctl")
 OPTION = re.compile(r"^ +(?:-(\w), )?--([\w-]+)", re.M)
 
 
@@ -164,6 +164,7 @@ def packages_of_debian(folder):
     equal({f for f in files if not f.startswith("./usr/")} - {"./"}, set(), "outside of /usr")
     for wanted in ("bin/xsptrace", "lib/xsptrace/libxsptrace_agent.so", "lib/libxsptrace.so.1", "share/man/man1/xsptrace.1.gz",
                    "share/man/man1/xsptrace-export.1.gz", "share/man/man5/xspt.5.gz", "share/bash-completion/completions/xsptrace",
+                   "lib/systemd/system/xsptrace.service", "share/xsptrace/service.conf",
                    "include/xsptrace/trace.h", "lib/python3/dist-packages/xsptrace.py", "share/doc/xsptrace/usage.md"):
         check(f"./usr/{wanted}" in files, "is missing", wanted)
     if shutil.which("lintian"):

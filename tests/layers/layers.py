@@ -45,7 +45,9 @@ MAY = {
     "page": FACTS + ["capture", "timeline", "model", "report", "analysis", "export"],
     "library": FACTS + ["capture", "timeline", "model", "report", "analysis", "import"],
     "dump": FACTS + ["procfs", "target", "broker", "attach"],
-    "cli": LIVE + ["dump"] + ["capture", "record", "timeline", "trigger", "model", "report", "analysis", "export", "import", "page", "inject"],
+    # root's, as the broker: of a target it takes numbers and texts from /proc; patterns are target/'s
+    "service": FACTS + ["procfs", "target"],
+    "cli": LIVE + ["dump", "service"] + ["capture", "record", "timeline", "trigger", "model", "report", "analysis", "export", "import", "page", "inject"],
     "agent": [],  # lives in other people's processes: nothing of the tool
 }
 

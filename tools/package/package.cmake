@@ -4,7 +4,7 @@ set(PACKAGE ${CMAKE_SOURCE_DIR}/tools/package)
 # The pages are made by the program that they describe: not where it cannot run here, nor under a sanitizer.
 if(NOT CMAKE_CROSSCOMPILING AND NOT XSPTRACE_SANITIZE)
   set(PAGES)
-  foreach(verb record list top dump export analyze compare view info doctor)
+  foreach(verb record list top dump export analyze compare view info doctor service ctl)
     set(page ${CMAKE_BINARY_DIR}/man/xsptrace-${verb}.1)
     if(verb STREQUAL record)
       set(page ${CMAKE_BINARY_DIR}/man/xsptrace.1)
@@ -22,6 +22,9 @@ endif()
 install(FILES ${PACKAGE}/completion/xsptrace.bash DESTINATION share/bash-completion/completions RENAME xsptrace)
 install(FILES ${PACKAGE}/completion/_xsptrace DESTINATION share/zsh/vendor-completions)
 install(FILES ${PACKAGE}/completion/xsptrace.fish DESTINATION share/fish/vendor_completions.d)
+# Nobody starts it but who wants it.
+install(FILES ${PACKAGE}/service/xsptrace.service DESTINATION lib/systemd/system)
+install(FILES ${PACKAGE}/service/service.conf DESTINATION share/xsptrace)
 
 # ---- packages --------------------------------------------------------------------
 set(CPACK_GENERATOR DEB TGZ)

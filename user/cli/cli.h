@@ -22,6 +22,8 @@ int xsp_cmd_top(int argc, char **argv);
 int xsp_cmd_analyze(int argc, char **argv);
 int xsp_cmd_compare(int argc, char **argv);
 int xsp_cmd_view(int argc, char **argv);
+int xsp_cmd_service(int argc, char **argv);
+int xsp_cmd_ctl(int argc, char **argv);
 
 /* One line on standard error: "xsptrace: " and the text; control bytes as '?'. */
 void xsp_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

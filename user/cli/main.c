@@ -15,7 +15,7 @@ static const struct {
 	{"record", xsp_cmd_record}, {"list", xsp_cmd_list},	  {"export", xsp_cmd_export},
 	{"info", xsp_cmd_info},	    {"doctor", xsp_cmd_doctor},	  {"dump", xsp_cmd_dump},
 	{"top", xsp_cmd_top},	    {"analyze", xsp_cmd_analyze}, {"compare", xsp_cmd_compare},
-	{"view", xsp_cmd_view},
+	{"view", xsp_cmd_view},	    {"service", xsp_cmd_service}, {"ctl", xsp_cmd_ctl},
 };
 
 /* Opens missing standard descriptors, so that no later file is taken for one of them. An empty root
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "help") == 0)
 		return xsp_finish_stdout(help(argc - 2, argv + 2));
 	if (argv[1][0] != '-') {
-		xsp_say("'%s' is no verb: record, top, list, dump, export, analyze, compare, view, info, doctor; to start a program write xsptrace -- %s",
+		xsp_say("'%s' is no verb: record, top, list, dump, export, analyze, compare, view, info, doctor, service, ctl; to start a program write xsptrace -- %s",
 			argv[1], argv[1]);
 		return XSP_STATUS_USAGE;
 	}

@@ -372,7 +372,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 {
 	struct xsp_server *s = ctx;
 	const struct xsp_server_request request = {.server = s, .connection = connection};
-	const char *path = behind_token(s, url);
+	const char *path = s->options.open ? url + (url[0] == '/') : behind_token(s, url);
 	struct xsp_server_answer a = {.status = 500, .type = "text/plain", .fd = -1};
 
 	(void)version;

@@ -31,9 +31,10 @@ struct xsp_server_answer {
 struct xsp_server_options {
 	uint16_t port;
 	bool next_port; /* if the port is taken, try the next ten */
+	bool open; /* to all users of this machine: without a token */
 	const char *policy; /* Content-Security-Policy; NULL: none */
 	const char *origin; /* the one site that may read the answers; NULL: none */
-	/* The server's only thread calls it. `path` is the part after "/TOKEN/". */
+	/* The server's only thread calls it. `path` is the part after "/TOKEN/", or "/" without one. */
 	void (*answer)(void *ctx, const char *path, const struct xsp_server_request *request,
 		       struct xsp_server_answer *out);
 	/* An answer was sent in full; may be NULL. */

@@ -69,8 +69,11 @@ static void note_activity(struct xsp_recorder *r, const struct xsp_gpu_record *r
 	} any;
 
 	xsp_gpu_record_read(record, &any, sizeof(any));
-	if (any.end_ns > r->gpu_ns && any.end_ns <= xsp_now_ns())
-		r->gpu_ns = any.end_ns;
+	if (any.end_ns <= r->gpu_ns || any.end_ns > xsp_now_ns() || any.start_ns > any.end_ns)
+		return;
+	/* what overlaps counts once; what comes late and lies before it does not count */
+	r->gpu_busy_ns += any.end_ns - (any.start_ns > r->gpu_ns ? any.start_ns : r->gpu_ns);
+	r->gpu_ns = any.end_ns;
 }
 
 void xsp_recorder_gpu_event(void *ctx, const struct xsp_event_gpu *e)

@@ -90,9 +90,14 @@ int xsp_recorder_show(struct xsp_recorder *r);
 /* Calls `fn` for each thread that waits now: its wait, as if that ended now. 0 or a negative errno. */
 int xsp_recorder_open_waits(struct xsp_recorder *r,
 			    void (*fn)(void *ctx, const struct xsp_event_wait *wait), void *ctx);
+/* Calls `fn` for each thread that lives, with its times so far; without waits for none. 0 or a negative errno. */
+int xsp_recorder_thread_times(struct xsp_recorder *r,
+			      void (*fn)(void *ctx, const struct xsp_event_times *times),
+			      void *ctx);
 struct xsp_recorder_facts {
 	uint64_t resident; /* bytes of memory, of all processes */
 	uint64_t gpu_ns; /* the end of the last GPU activity; 0: there was none */
+	uint64_t gpu_busy_ns; /* so long some GPU was busy, at least */
 	pid_t failed; /* the last process that ended with a status other than 0; 0: none */
 	unsigned failed_status;
 };

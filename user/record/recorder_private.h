@@ -124,6 +124,7 @@ struct xsp_recorder {
 	uint64_t start_ns, end_ns;
 	uint64_t part_ns; /* when the present file was begun */
 	uint64_t gpu_ns; /* the end of the last GPU activity */
+	uint64_t gpu_busy_ns;
 	struct {
 		pid_t pid;
 		unsigned status;

@@ -6,27 +6,43 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/rows/grow.h"
 #include "catalog/values.h"
 
 struct xsp_values {
 	const struct xsp_value_function **functions; /* by probe; NULL: it reports none */
+	size_t room, looked; /* at so many probes: more come while a recording is followed */
 	bool changes; /* some functions report changes */
 	XSP_TALLY(double) now; /* by process << 32 | name: its present sum */
 };
 
+/* 1: some report values; 0, or -ENOMEM. */
+static int look_at_probes(const struct xsp_timeline *t)
+{
+	struct xsp_values *v = t->values;
+	bool any = false;
+
+	if (xsp_grow_zeroed(&v->functions, &v->room, t->probe_count + 1) < 0)
+		return -ENOMEM;
+	for (; v->looked < t->probe_count; v->looked++) {
+		const struct xsp_value_function *f =
+			xsp_value_function(t->probes[v->looked].symbol);
+		v->functions[v->looked] = f;
+		any = any || f != NULL;
+		v->changes |= f != NULL && f->change != 0;
+	}
+	return any;
+}
+
 static int begin(struct xsp_timeline *t)
 {
 	struct xsp_values *v = t->values = calloc(1, sizeof(*v));
-	bool any = false;
 
-	if (v == NULL || (v->functions = calloc(t->probe_count + 1, sizeof(void *))) == NULL)
+	if (v == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < t->probe_count; i++) {
-		v->functions[i] = xsp_value_function(t->probes[i].symbol);
-		any = any || v->functions[i] != NULL;
-		v->changes |= v->functions[i] != NULL && v->functions[i]->change != 0;
-	}
-	return any;
+	v->changes = t->live; /* who reports them may come later */
+	const int any = look_at_probes(t);
+	return t->live && any == 0 ? 1 : any;
 }
 
 static void free_values(struct xsp_timeline *t)
@@ -57,7 +73,10 @@ static int on_event(struct xsp_timeline *t, const struct xsp_event *e)
 	const struct xsp_event_value *x = (const void *)e;
 	struct xsp_value reading = {.time_ns = e->time_ns, .pid = e->tgid, .tid = e->tid};
 
-	const struct xsp_value_function *f = t->values->functions[e->probe];
+	if (e->probe >= t->values->looked && look_at_probes(t) < 0)
+		return -ENOMEM;
+	const struct xsp_value_function *f =
+		e->probe < t->values->looked ? t->values->functions[e->probe] : NULL;
 	if (f == NULL || (x->flags & XSP_VALUE_UNREAD) ||
 	    !xsp_value_decode(f, x->type, x->bits, &reading.value)) {
 		t->counts.values_unread++;
@@ -71,6 +90,7 @@ static int on_event(struct xsp_timeline *t, const struct xsp_event *e)
 
 const struct xsp_listener xsp_listener_values = {
 	.name = "values",
+	.live = true,
 	.begin = begin,
 	.events = 1U << XSP_EVENT_VALUE,
 	.event = on_event,

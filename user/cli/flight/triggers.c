@@ -19,6 +19,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "record/flight/flight.h"
+#include "timeline/steps.h"
 #include "trigger/watch.h"
 
 #define SHARE 0.25 /* of a processor, at most */
@@ -39,6 +40,7 @@ struct snapshot {
 struct xsp_triggers {
 	const struct xsp_options *o;
 	struct xsp_recorder *recorder;
+	struct xsp_supervised *supervised; /* NULL: none */
 	struct xsp_watch *watch;
 	pthread_mutex_t lock;
 	/* with the lock: */
@@ -108,6 +110,15 @@ static int nothing(void *ctx)
 	return 0;
 }
 
+static void begin_with(struct xsp_triggers *t, struct xsp_timeline *timeline)
+{
+	t->timeline = timeline;
+	if (t->o->part.step != NULL)
+		xsp_timeline_mark_steps(timeline, t->o->part.step);
+	xsp_watch_begin(t->watch, timeline);
+	xsp_supervised_begin(t->supervised, timeline);
+}
+
 /* What was passed over has opened and closed spans: a new timeline knows of none. */
 static int begin_anew(struct xsp_triggers *t)
 {
@@ -116,16 +127,16 @@ static int begin_anew(struct xsp_triggers *t)
 	if (xsp_timeline_new_live(t->reader, &fresh, NULL) < 0)
 		return -ENOMEM;
 	xsp_timeline_free(t->timeline);
-	t->timeline = fresh;
-	xsp_watch_begin(t->watch, fresh);
+	begin_with(t, fresh);
 	return 0;
 }
 
 static int look(struct xsp_triggers *t, uint64_t now)
 {
 	const uint64_t shown_ns = t->shown_ns; /* before what is read now */
-	const struct xsp_timeline_sink sink = xsp_watch_sink(t->watch);
-	int rc = xsp_timeline_follow(t->timeline, &sink, 1, NULL);
+	struct xsp_timeline_sink sinks[2] = {xsp_watch_sink(t->watch)};
+	const size_t count = xsp_supervised_sink(t->supervised, &sinks[1]) ? 2 : 1;
+	int rc = xsp_timeline_follow(t->timeline, sinks, count, NULL);
 
 	if (rc == 0 && shown_ns > LATE_NS)
 		xsp_watch_look(t->watch, shown_ns - LATE_NS);
@@ -147,7 +158,7 @@ static int read_on(struct xsp_triggers *t)
 		t->passes_over = false;
 	}
 	if (t->passes_over)
-		t->passed_ns += now - t->looked_ns;
+		xsp_supervised_passed(t->supervised, t->passed_ns += now - t->looked_ns);
 	t->looked_ns = now;
 	if (rc == 0)
 		rc = t->passes_over ? xsp_capture_follow(t->reader, nothing, NULL, t, NULL)
@@ -184,11 +195,12 @@ static int start_thread(struct xsp_triggers *t, struct xsp_error *err)
 
 	if (rc == 0)
 		rc = xsp_capture_open_descriptor(fd, "the recording in memory", &t->reader, err);
+	struct xsp_timeline *timeline = NULL;
 	if (rc == 0)
-		rc = xsp_timeline_new_live(t->reader, &t->timeline, err);
+		rc = xsp_timeline_new_live(t->reader, &timeline, err);
 	if (rc < 0)
 		return rc;
-	xsp_watch_begin(t->watch, t->timeline);
+	begin_with(t, timeline);
 	t->looked_ns = t->forgot_ns = xsp_now_ns();
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -201,21 +213,23 @@ static int start_thread(struct xsp_triggers *t, struct xsp_error *err)
 }
 
 int xsp_triggers_start(const struct xsp_options *o, struct xsp_recorder *r,
-		       struct xsp_triggers **out, struct xsp_error *err)
+		       struct xsp_supervised *supervised, struct xsp_triggers **out,
+		       struct xsp_error *err)
 {
 	*out = NULL;
-	if (o->trigger_count == 0)
+	if (o->trigger_count == 0 && supervised == NULL)
 		return 0;
 	struct xsp_triggers *t = *out = calloc(1, sizeof(*t));
 	if (t == NULL)
 		return xsp_out_of_memory(err);
 	t->o = o;
 	t->recorder = r;
+	t->supervised = supervised;
 	t->begun_ns = xsp_now_ns();
 	pthread_mutex_init(&t->lock, NULL);
 	if (xsp_watch_new(o->triggers, o->trigger_count, on_fire, t, &t->watch) < 0)
 		return xsp_out_of_memory(err);
-	return xsp_watch_wants_timeline(t->watch) ? start_thread(t, err) : 0;
+	return supervised != NULL || xsp_watch_wants_timeline(t->watch) ? start_thread(t, err) : 0;
 }
 
 static void stop_thread(struct xsp_triggers *t)

@@ -7,13 +7,15 @@
 #define XSP_CLI_TRIGGERS_H
 
 #include "cli/options/options.h"
+#include "cli/flight/supervised.h"
 #include "record/recorder.h"
 
 struct xsp_triggers;
 
-/* *out: NULL: there are none. The recording has begun. 0 or a negative errno. */
+/* *out: NULL: there are none, and no service wants figures. The recording has begun. 0 or a negative errno. */
 int xsp_triggers_start(const struct xsp_options *o, struct xsp_recorder *r,
-		       struct xsp_triggers **out, struct xsp_error *err);
+		       struct xsp_supervised *supervised, struct xsp_triggers **out,
+		       struct xsp_error *err);
 /* In each turn of the recorder, which began then. 1: the recording is to end; 0, or a negative errno. NULL: does nothing.
  * The same for the others. */
 int xsp_triggers_turn(struct xsp_triggers *t, uint64_t turn_ns, struct xsp_error *err);

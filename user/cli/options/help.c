@@ -43,6 +43,7 @@ static const char short_help[] =
 	"  xsptrace export FILE.xspt -o OUT     a capture becomes any format\n"
 	"  xsptrace top -p PID, dump -p PID     live: rates; what each thread waits for\n"
 	"  xsptrace list -p PID, info FILE, doctor  what can be traced; what is in a file\n"
+	"  xsptrace service, ctl                always on: the last 30 s of each process\n"
 	"\n"
 	"The usual options of a recording (root, or sudo):\n"
 	"  -p, --pid PID|NAME    processes: numbers, or the name of one\n"
@@ -205,6 +206,26 @@ static const char doctor_head[] =
 	"\n"
 	"Says what this kernel and machine support, and what will be used.\n";
 
+static const char service_head[] =
+	"Usage: xsptrace service [CONFIG]\n"
+	"\n"
+	"Keeps a flight recorder (-F) on each process that CONFIG describes, until\n"
+	"SIGTERM (docs/service.md). Default: /etc/xsptrace/service.conf, else the one in\n"
+	"/usr/share/xsptrace. systemd starts it: systemctl enable --now xsptrace.\n"
+	"\n";
+
+static const char ctl_head[] =
+	"Usage: xsptrace ctl status|snapshot|arm|disarm [PID|NAME]\n"
+	"       xsptrace ctl list\n"
+	"\n"
+	"Commands the service (root, or the group of its configuration). NAME is that of\n"
+	"a process or of a watch; without one all are meant.\n"
+	"  status    who is recorded, and what that costs\n"
+	"  snapshot  writes one now, and prints its name\n"
+	"  disarm    leaves a process alone, until arm\n"
+	"  list      the snapshots that are kept\n"
+	"\n";
+
 const struct xsp_verb_help xsp_verb_help[XSP_VERBS] = {
 	[XSP_VERB_RECORD] = {"record", 27,
 			     "shows what a running program does and where its time goes",
@@ -226,6 +247,9 @@ const struct xsp_verb_help xsp_verb_help[XSP_VERBS] = {
 			   info_head, NULL, ""},
 	[XSP_VERB_DOCTOR] = {"doctor", 27, "what this kernel and machine support", doctor_head,
 			     NULL, ""},
+	[XSP_VERB_SERVICE] = {"service", 23, "a flight recorder on each process of a kind",
+			      service_head, NULL, ""},
+	[XSP_VERB_CTL] = {"ctl", 23, "commands the service", ctl_head, NULL, ""},
 };
 
 const char *xsp_verb_name(enum xsp_verb verb)
@@ -236,9 +260,10 @@ const char *xsp_verb_name(enum xsp_verb verb)
 /* In the order in which they are used. */
 static void print_verbs(FILE *f)
 {
-	static const unsigned char order[] = {XSP_VERB_LIST,   XSP_VERB_TOP,	 XSP_VERB_DUMP,
-					      XSP_VERB_EXPORT, XSP_VERB_ANALYZE, XSP_VERB_COMPARE,
-					      XSP_VERB_VIEW,   XSP_VERB_INFO,	 XSP_VERB_DOCTOR};
+	static const unsigned char order[] = {XSP_VERB_LIST,	XSP_VERB_TOP,	  XSP_VERB_DUMP,
+					      XSP_VERB_EXPORT,	XSP_VERB_ANALYZE, XSP_VERB_COMPARE,
+					      XSP_VERB_VIEW,	XSP_VERB_INFO,	  XSP_VERB_DOCTOR,
+					      XSP_VERB_SERVICE, XSP_VERB_CTL};
 
 	fputs("\nOther verbs, each with --help:\n", f);
 	for (size_t i = 0; i < sizeof(order); i++)

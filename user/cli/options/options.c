@@ -177,6 +177,10 @@ static int check_rest(const struct xsp_options *o, enum xsp_verb verb, struct xs
 		text = "doctor takes no arguments";
 	else if (verb == XSP_VERB_DUMP && (o->rest_count > 0 || o->pid_count == 0))
 		text = "dump: give a process with -p PID (xsptrace dump --help)";
+	else if (verb == XSP_VERB_SERVICE && o->rest_count > 1)
+		text = "service takes one configuration: xsptrace service [CONFIG]";
+	else if (verb == XSP_VERB_CTL && (o->rest_count == 0 || o->rest_count > 2))
+		text = "ctl wants status, list, snapshot, arm or disarm, and perhaps a PID or NAME";
 	else if (verb == XSP_VERB_INFO && o->rest_count != 1)
 		text = "give one capture file: xsptrace info FILE.xspt";
 	if (text != NULL)
@@ -200,10 +204,10 @@ static bool print(const struct xsp_options *o, enum xsp_verb verb, int *status)
 	return false;
 }
 
-bool xsp_options_take(int argc, char **argv, enum xsp_verb verb, struct xsp_options *o, int *status)
+int xsp_options_parse(int argc, char **argv, enum xsp_verb verb, struct xsp_options *o,
+		      struct xsp_error *err)
 {
-	struct xsp_error err = {0};
-	struct xsp_parse p = {.o = o, .verb = verb, .argc = argc, .argv = argv, .err = &err};
+	struct xsp_parse p = {.o = o, .verb = verb, .argc = argc, .argv = argv, .err = err};
 
 	*o = (struct xsp_options){.buffer_bytes = DEFAULT_BUFFER,
 				  .wishes.details = XSP_DETAIL_CUDA,
@@ -220,13 +224,23 @@ bool xsp_options_take(int argc, char **argv, enum xsp_verb verb, struct xsp_opti
 	o->rest_count = (size_t)(argc - optind);
 	if (o->schema)
 		o->report.schema = xsp_verb_name(verb);
+	if (rc < 0 || o->help || o->version)
+		return rc;
+	if (1U << verb & READS_ONE)
+		rc = xsp_capture_files_fold(&o->rest, &o->rest_count, &o->folded, err);
+	if (rc == 0)
+		rc = runs_commands(verb) ? xsp_options_check(o, verb, err)
+					 : check_rest(o, verb, err);
+	return rc;
+}
+
+bool xsp_options_take(int argc, char **argv, enum xsp_verb verb, struct xsp_options *o, int *status)
+{
+	struct xsp_error err = {0};
+	const int rc = xsp_options_parse(argc, argv, verb, o, &err);
+
 	if (rc == 0 && (o->help || o->version))
 		return print(o, verb, status);
-	if (rc == 0 && (1U << verb & READS_ONE))
-		rc = xsp_capture_files_fold(&o->rest, &o->rest_count, &o->folded, &err);
-	if (rc == 0)
-		rc = runs_commands(verb) ? xsp_options_check(o, verb, &err)
-					 : check_rest(o, verb, &err);
 	o->progress = !o->quiet && isatty(STDERR_FILENO);
 	*status = rc < 0 ? xsp_say_error(&err) : XSP_STATUS_OK;
 	return rc == 0;

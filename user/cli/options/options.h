@@ -27,6 +27,8 @@ enum xsp_verb {
 	XSP_VERB_VIEW,
 	XSP_VERB_INFO,
 	XSP_VERB_DOCTOR,
+	XSP_VERB_SERVICE,
+	XSP_VERB_CTL,
 	XSP_VERBS,
 };
 
@@ -57,6 +59,8 @@ struct xsp_options {
 	size_t trigger_count;
 	uint64_t trigger_delay_ns, trigger_timeout_ns; /* 0: none */
 	uint64_t max_snapshots; /* by triggers */
+	uint64_t supervisor; /* hidden: the descriptor of the service that started it; 0: none */
+	bool only_crashes; /* hidden: a target that ends by itself, or is asked to, leaves no snapshot */
 	/* which threads, spans and steps are wanted; for captures also which times */
 	struct xsp_cut_options part;
 	uint64_t limit; /* --rows of the summary or of tables; 0: all */
@@ -111,10 +115,18 @@ struct xsp_options {
 	const char *batch; /* analyze: --batch-size; NULL: the usual name */
 	uint64_t port; /* view; 0: not given */
 	bool no_browser, perfetto;
+
+	/* ---- service, ctl ---- */
+	bool check;
+	const char *socket; /* NULL: the usual one */
 };
 
+/* Parses the verb's arguments and checks how they go together. 0, or a negative errno and *err. Call xsp_options_clear() in
+ * either case. */
+int xsp_options_parse(int argc, char **argv, enum xsp_verb verb, struct xsp_options *o,
+		      struct xsp_error *err);
 /*
- * Parses the verb's arguments. False: nothing is left to do, since --help was asked for or an error
+ * The same for a verb: what is wrong is said. False: nothing is left to do, since --help was asked for or an error
  * was said; *status is the exit status. Call xsp_options_clear() in either case.
  */
 bool xsp_options_take(int argc, char **argv, enum xsp_verb verb, struct xsp_options *o,

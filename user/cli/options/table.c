@@ -16,6 +16,8 @@ enum {
 	COMPARE = 1 << XSP_VERB_COMPARE,
 	VIEW = 1 << XSP_VERB_VIEW,
 	INFO = 1 << XSP_VERB_INFO,
+	SERVICE = 1 << XSP_VERB_SERVICE,
+	CTL = 1 << XSP_VERB_CTL,
 	PARTS = EXPORT | ANALYZE | COMPARE | VIEW | INFO,
 };
 
@@ -159,6 +161,12 @@ const struct xsp_option xsp_option_table[] = {
 	{"max-depth", 0, PARTS, 0, "N", xsp_take_number, .at = AT(part.cut.max_depth),
 	 .most = 1000000, .of_part = true, .wanted = "a number from 1 on",
 	 .help = "only the N outermost spans"},
+
+	/* ---- service, ctl ---- */
+	{"check", 0, SERVICE, 0, NULL, xsp_take_flag, .at = AT(check),
+	 .help = "only says what is wrong with the configuration"},
+	{"socket", 0, CTL, 0, "PATH", xsp_take_text, .at = AT(socket), .wanted = "a path",
+	 .help = "the service's (default /run/xsptrace/ctl)"},
 
 	/* ---- dump ---- */
 	{"pid", 'p', DUMP, 0, "PID|NAME", xsp_take_pids, .wanted = PIDS,
@@ -491,6 +499,9 @@ const struct xsp_option xsp_option_table[] = {
 	{"buffer", 0, RECORD, TOP, "SIZE", xsp_take_size, .at = AT(buffer_bytes),
 	 .most = 64ULL << 30, .wanted = "a size (64M, 1G)",
 	 .help = "memory for events on their way (default 64M)"},
+	{"supervisor", 0, 0, RECORD, "FD", xsp_take_number, .at = AT(supervisor), .most = 1048576,
+	 .wanted = "a descriptor"},
+	{"only-crashes", 0, 0, RECORD, NULL, xsp_take_flag, .at = AT(only_crashes)},
 	{"rings", 0, 0, RECORD | TOP, "N", xsp_take_number, .at = AT(rings), .most = 64,
 	 .wanted = UP_TO_64},
 	{"attach", 0, 0, RECORD | TOP, "HOW", xsp_take_choice, .at = AT(method), .words = methods,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "analysis/analyses.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/outputs.h"
@@ -54,6 +55,12 @@ static int write_file(struct xsp_recorder *recorder, const struct xsp_flight_sna
 		       : rc;
 }
 
+static void say_written(const struct recording *r, const struct xsp_flight_snapshot *s, int status)
+{
+	xsp_supervised_written(r->supervised, s->path, s->why[0] != '\0' ? s->why : s->reason,
+			       status);
+}
+
 static int write_snapshot(void *ctx, struct xsp_recorder *recorder,
 			  const struct xsp_flight_snapshot *s)
 {
@@ -81,6 +88,8 @@ static int write_snapshot(void *ctx, struct xsp_recorder *recorder,
 	}
 	fflush(stdout);
 	xsp_new_file_free(file);
+	if (s->last) /* for the others on_written() is called, in the recording's process */
+		say_written(r, s, status);
 	return status;
 }
 
@@ -88,8 +97,8 @@ static void on_written(void *ctx, const struct xsp_flight_snapshot *s, int statu
 {
 	struct recording *r = ctx;
 
-	(void)status;
 	xsp_triggers_written(r->triggers, s->path, s->reason);
+	say_written(r, s, status);
 }
 
 /* Not when the first one is written, which may be tomorrow. */
@@ -109,14 +118,15 @@ int xsp_record_prepare_flight(struct recording *r, const char *name, struct xsp_
 {
 	if (asprintf(&r->capture, "%s%s", r->o.folder != NULL ? r->o.folder : "", name) < 0)
 		return xsp_out_of_memory(err);
-	r->flight = (struct xsp_flight_options){.age_ns = r->o.flight_age_ns,
-						.bytes = r->o.flight_bytes,
-						.prefix = r->capture,
-						.live = r->o.trigger_count > 0,
-						.write = write_snapshot,
-						.written = on_written,
-						.ctx = r,
-						.kept = r->on_snapshot};
+	r->flight =
+		(struct xsp_flight_options){.age_ns = r->o.flight_age_ns,
+					    .bytes = r->o.flight_bytes,
+					    .prefix = r->capture,
+					    .live = r->o.trigger_count > 0 || r->supervised != NULL,
+					    .write = write_snapshot,
+					    .written = on_written,
+					    .ctx = r,
+					    .kept = r->on_snapshot};
 	return check_folder(r->capture, err);
 }
 
@@ -143,6 +153,14 @@ void xsp_record_look_at_requests(struct recording *r)
 		xsp_flight_snapshot(r->recorder, "sigusr2", "asked for by SIGUSR2");
 }
 
+/* By itself, or because somebody wanted it to. SIGKILL is the kernel's, too, when memory is short. */
+static bool is_in_order(const char *end)
+{
+	static const char *const words[] = {"end", "sigterm", "sigint", "sighup"};
+
+	return XSP_IS_AMONG(end, strlen(end), words);
+}
+
 /* NULL: nothing happened, so there is nothing to keep. */
 static const char *last_reason(const struct recording *r, bool failed)
 {
@@ -152,6 +170,8 @@ static const char *last_reason(const struct recording *r, bool failed)
 	case 0:
 		if (r->fired != NULL && (end == NULL || strcmp(end, "end") == 0))
 			return r->fired;
+		if (r->o.only_crashes && end != NULL && is_in_order(end))
+			return NULL;
 		return failed ? "error" : end;
 	case SIGINT:
 		return "sigint";

@@ -9,6 +9,7 @@
 #include "cli/screen/status_line.h"
 #include "cli/record/switches.h"
 #include "cli/flight/triggers.h"
+#include "cli/flight/supervised.h"
 #include "export/export.h"
 #include "record/flight/flight.h"
 #include "record/recorder.h"
@@ -43,6 +44,7 @@ struct recording {
 	struct xsp_flight_options flight;
 	int on_snapshot; /* runs the user's command; -1: none */
 	struct xsp_triggers *triggers; /* NULL: none */
+	struct xsp_supervised *supervised; /* NULL: no service has started it */
 	const char *fired; /* the reason of the last snapshot, if a trigger gave it; or NULL */
 	bool keep_capture; /* the user asked for it, or nobody said otherwise */
 	/* keep it if the outputs fail; not if they go to a pipe or device, which keeps nothing */

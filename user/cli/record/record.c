@@ -53,7 +53,7 @@ static int run(struct recording *r, struct xsp_error *err)
 	struct xsp_recorder_status s;
 	int rc = 1;
 
-	while (xsp_record_stop_signal() == 0 && rc > 0) {
+	while (xsp_record_stop_signal() == 0 && rc > 0 && !xsp_supervised_ends(r->supervised)) {
 		const uint64_t turn_ns = xsp_now_ns();
 		rc = xsp_recorder_turn(r->recorder, TURN_MS, err);
 		if (rc >= 0 &&
@@ -72,6 +72,8 @@ static int run(struct recording *r, struct xsp_error *err)
 			int full = xsp_record_keep_limits(r, err);
 			if (full == 0)
 				full = xsp_triggers_turn(r->triggers, turn_ns, err);
+			if (full == 0)
+				full = xsp_supervised_turn(r->supervised, &r->o, r->recorder);
 			rc = full < 0 ? full : rc;
 			if (full > 0)
 				break;
@@ -229,7 +231,7 @@ static int record_now(struct recording *r)
 	if (r->view != NULL)
 		return show(r);
 	xsp_record_say_armed(r);
-	int rc = xsp_triggers_start(&r->o, r->recorder, &r->triggers, &err);
+	int rc = xsp_triggers_start(&r->o, r->recorder, r->supervised, &r->triggers, &err);
 	if (rc == 0)
 		rc = run(r, &err);
 	const bool traced = xsp_record_is_traced(r);
@@ -302,6 +304,7 @@ static void clear(struct recording *r, int status)
 	xsp_record_put_at_stake(NULL, false);
 	xsp_switches_end(&r->switches);
 	xsp_triggers_free(r->triggers);
+	xsp_supervised_free(r->supervised);
 	xsp_recorder_free(r->recorder);
 	xsp_broker_free(r->broker, xsp_record_stop_signal() != 0 && status >= 128 ? 0 : LEAVE_MS);
 	xsp_launch_free(r->launch);
@@ -375,7 +378,9 @@ int xsp_record_live(int argc, char **argv, const struct xsp_live_view *view)
 		else if (view->prepare != NULL)
 			view->prepare(view->ctx, &r.o);
 		r.arguments = join_arguments(argc, argv);
-		status = prepare_and_record(&r);
+		status = xsp_supervised_new(r.o.supervisor, &r.supervised) == 0
+				 ? prepare_and_record(&r)
+				 : XSP_STATUS_FAILED;
 	}
 	clear(&r, status);
 	return status;

@@ -97,7 +97,8 @@ static bool is_stopped(void *ctx)
 
 	if (r->doing[0] != '\0')
 		xsp_status_line_say(&r->starting, r->doing);
-	return xsp_record_stop_signal() != 0 || xsp_record_is_over(r);
+	return xsp_record_stop_signal() != 0 || xsp_record_is_over(r) ||
+	       xsp_supervised_ends(r->supervised);
 }
 
 static void show_progress(void *ctx, const char *text)
