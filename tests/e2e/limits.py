@@ -3,10 +3,13 @@
 """How large a capture may become, and in how many files."""
 import glob
 import os
+import re
 import signal
+import time
 
 from harness import (NO_BRAKE, OUTPUT, USAGE, XSPTRACE, Recording, Trace, case, check, check_calls, equal, main,
                      record_attached, run, start, wait_for, workload, xsptrace)
+from proc import random_from_clock
 
 
 def calling():
@@ -122,6 +125,52 @@ def split_by_size(folder):
     xsptrace("-p", child.pid, "--split", "60", "-o", f"{folder}/b.xspt", status=USAGE)
     done = xsptrace("-p", child.pid, "--split", "60s", "-o", f"{folder}/b.json", status=USAGE)
     check("-o NAME.xspt" in done.stderr, "no capture to split", done.stderr)
+
+
+# What the recorder may be doing when it is killed: writing file after file, near the end of its own, or snapshots.
+AT_WORK = (("--split", "64K", "-o", "{folder}/a.xspt"), ("--split", "100ms", "-o", "{folder}/a.xspt"),
+           ("--max-size", "256K", "-o", "{folder}/a.xspt"), ("--flight-record=1s,32M", "-o", "{folder}/"))
+
+
+def steps_of(trace):
+    """By thread the numbers of its steps, of which none is missing."""
+    for thread in "01":
+        numbers = sorted(int(m[1]) for s in trace.spans if (m := re.fullmatch(rf"{thread} step (\d+)", s["name"])))
+        equal(numbers, list(range(numbers[0], numbers[0] + len(numbers))) if numbers else [], f"steps of thread {thread}")
+    return len(trace.spans)
+
+
+def kill_at_work(folder, child, options, seconds):
+    """Returns how many files there are, and spans in them: each file alone, and then all parts together."""
+    os.mkdir(folder)
+    options = [o.replace("{folder}", folder) for o in options]
+    with Recording(folder, *NO_BRAKE, "-p", child.pid, "-e", "record_function", *options) as r:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and r.process.poll() is None:
+            if options[-1].endswith("/"):
+                r.stop(signal.SIGUSR2)
+            time.sleep(min(0.02, max(0, end - time.monotonic())))
+        r.stop(signal.SIGKILL)
+        r.process.wait()
+    files = sorted(glob.glob(f"{folder}/*.xspt"))
+    spans = sum(steps_of(exported(folder, f)) for f in files if "is empty" not in xsptrace("info", f, status=None).stderr)
+    if "--split" in options and len(files) > 1:
+        steps_of(exported(folder, *files))
+    equal([n for n in os.listdir(folder) if n.startswith(".xsptrace")], [], "files without a name")
+    return len(files), spans
+
+
+@case(long="50 kills")
+def killed_at_work(folder):
+    """Whenever it is killed, what is on the disk can be read, and no step is missing in it."""
+    child = start([workload("numbered"), f"{folder}/counters"])
+    random, files, spans = random_from_clock(), 0, 0
+    for i in range(50):
+        more = kill_at_work(f"{folder}/{i}", child, AT_WORK[i % len(AT_WORK)], random.uniform(0, 1.2))
+        files, spans = files + more[0], spans + more[1]
+    check(files > 50 and spans > 1000, "files and spans", files, spans)
+    equal(child.poll(), None, "the program's status")
+    print(f"  {files} files, {spans} spans")
 
 
 if __name__ == "__main__":

@@ -55,6 +55,23 @@ Test(windows, the_longest_call)
 	cr_expect_eq(c.longest_ns, 60 * MS);
 }
 
+/* ---- --windows ---- */
+
+Test(windows, a_schedule)
+{
+	const struct xsp_schedule s = {
+		.length_ns = 2000 * MS, .every_ns = 60000 * MS, .origin_ns = 7 * MS};
+	char text[XSP_SCHEDULE_TEXT];
+
+	cr_expect(xsp_is_scheduled(&s) && !xsp_is_scheduled(&(struct xsp_schedule){.count = 5}));
+	cr_expect_eq(xsp_schedule_next(&s, 0), 7 * MS, "the first one");
+	cr_expect_eq(xsp_schedule_next(&s, 7 * MS), 60007 * MS);
+	cr_expect_eq(xsp_schedule_next(&s, 60006 * MS), 60007 * MS);
+	cr_expect_eq(xsp_schedule_next(&s, 200000 * MS), 240007 * MS,
+		     "those that were missed do not come");
+	cr_expect_str_eq(xsp_schedule_text(&s, text), "windows of 2.00 s, one every 60.0 s");
+}
+
 Test(windows, two_of_the_longest_calls)
 {
 	static struct xsp_overhead o;

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "model/health.h"
 #include "timeline/others.h"
+#include "timeline/windows.h"
 
 struct count {
 	const char *key, *title;
@@ -62,7 +63,9 @@ static void put_times(struct xsp_report_section *s, struct xsp_timeline *t,
 			 xsp_cell_integer(end > start ? end - start : 0));
 	xsp_report_value(s, "recorded_ns", "... of it recorded", XSP_UNIT_NS,
 			 xsp_cell_integer(recorded));
-	xsp_report_value(s, "windows", "... in windows of --max-overhead", XSP_UNIT_COUNT,
+	xsp_report_value(s, "schedule", "windows asked for", XSP_UNIT_TEXT,
+			 xsp_cell_text(xsp_capture_schedule(r)));
+	xsp_report_value(s, "windows", "... in windows", XSP_UNIT_COUNT,
 			 xsp_capture_windows(r, &windows) > 0
 				 ? xsp_cell_integer(xsp_capture_windows(r, &windows))
 				 : xsp_cell_text(NULL));
@@ -85,7 +88,9 @@ static void put_health(struct xsp_report_section *s, struct xsp_timeline *t,
 	snprintf(all, sizeof(all), "%s", xsp_health_losses(r, &h, &warns, text));
 	xsp_timeline_window(t, &start, &end);
 	if (parts > 0 && end > start)
-		xsp_join(all, sizeof(all), "; ", "probes were in for %.3g %% of the time",
+		xsp_join(all, sizeof(all), "; ", "%s %.3g %% of the time",
+			 xsp_capture_schedule(r) != NULL ? "recorded in windows (--windows), for"
+							 : "probes were in for",
 			 100.0 * (double)xsp_timeline_recorded_ns(t) / (double)(end - start));
 	if (released > 0)
 		xsp_join(all, sizeof(all), "; ", "%zu function%s released to keep it fast",

@@ -10,6 +10,7 @@
 #include "model/health.h"
 #include "model/run_stats.h"
 #include "timeline/others.h"
+#include "timeline/windows.h"
 
 #define INFO_SIZE 256
 
@@ -32,12 +33,17 @@ static void print_windows(const struct xsp_timeline *t, struct xsp_capture_reade
 	const struct xsp_capture_probe *probes;
 	const size_t count = xsp_capture_windows(r, &windows), gone = xsp_capture_let_gos(r, &l);
 	char time[XSP_UNITS_SIZE], name[128], why[XSP_LET_GO_REASON_MAX], most[INFO_SIZE];
+	char begins[INFO_SIZE + 48];
 
+	if (xsp_capture_schedule(r) != NULL)
+		snprintf(begins, sizeof(begins), "by --windows it was recorded");
+	else
+		snprintf(begins, sizeof(begins), "to keep the target within %s all was on",
+			 info_or(r, "max overhead", "--max-overhead", most));
 	if (count > 0 && all_ns > 0)
 		fprintf(f,
-			"to keep the target within %s all was on for %s of it, in %zu window%s: the totals are of %.3g %% of the time%s\n",
-			info_or(r, "max overhead", "--max-overhead", most),
-			xsp_format_ns(time, xsp_timeline_recorded_ns(t)), count,
+			"%s for %s of it, in %zu window%s: the totals are of %.3g %% of the time%s\n",
+			begins, xsp_format_ns(time, xsp_timeline_recorded_ns(t)), count,
 			count == 1 ? "" : "s",
 			100.0 * (double)xsp_timeline_recorded_ns(t) / (double)all_ns,
 			shares ? ", shares have their 95 % error"

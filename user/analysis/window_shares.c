@@ -10,6 +10,7 @@
 #include "base/rows/tally.h"
 #include "capture/capture.h"
 #include "timeline/waits.h"
+#include "timeline/windows.h"
 
 /* So much may lie between a window's end and the last event in it. */
 #define EDGE_NS 1000U
@@ -41,10 +42,11 @@ static uint64_t length_of(const struct xsp_capture_window *w)
 static XSP_ORDER(by_length, uint64_t, XSP_COMPARE(*x, *y));
 
 /* Windows get longer until the longest calls fit in. Those from before, and one that the recording's end has cut, are
- * left out: what is shorter than half of the median. The first one is the recording's beginning, and was over when the
- * target was over its budget: no sample of the rest. */
-static int choose_windows(struct xsp_window_shares *s)
+ * left out: what is shorter than half of the median. The brake's first one is the recording's beginning, and was over when
+ * the target was over its budget: no sample of the rest. */
+static int choose_windows(struct xsp_window_shares *s, bool scheduled)
 {
+	const size_t first = scheduled ? 0 : 1;
 	uint64_t *lengths = calloc(s->window_count, sizeof(*lengths));
 
 	if (lengths == NULL)
@@ -54,7 +56,7 @@ static int choose_windows(struct xsp_window_shares *s)
 	XSP_SORT(lengths, s->window_count, by_length);
 	const uint64_t least = lengths[s->window_count / 2] / 2;
 	free(lengths);
-	for (size_t i = 1; i < s->window_count; i++) {
+	for (size_t i = first; i < s->window_count; i++) {
 		if (length_of(&s->windows[i]) < least)
 			continue;
 		const size_t group = s->used++ % XSP_SHARE_GROUPS;
@@ -85,7 +87,7 @@ int xsp_window_shares_new(const struct xsp_timeline *t, struct xsp_window_shares
 	s->probe_count = xsp_capture_probes(r, &s->probes);
 	struct xsp_capture_prices prices;
 	s->price_error = xsp_capture_prices(r, &prices) ? prices.error : PRICE_ERROR;
-	const int rc = choose_windows(s);
+	const int rc = choose_windows(s, xsp_capture_schedule(r) != NULL);
 	if (rc == 0 && s->used >= WINDOWS_LEAST)
 		*out = s;
 	else

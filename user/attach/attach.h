@@ -53,6 +53,8 @@ int xsp_broker_activate(struct xsp_broker *b, bool on);
 
 /* Takes all sites out, and puts them in again. */
 int xsp_broker_pause(struct xsp_broker *b);
+/* ... with waits and samples; also in a pause. */
+int xsp_broker_suspend(struct xsp_broker *b);
 int xsp_broker_resume(struct xsp_broker *b);
 /* Takes these probes' sites out for good: everywhere, or in one process only (`again`: puts them in again at once). */
 int xsp_broker_release(struct xsp_broker *b, const uint32_t *probes, size_t count);

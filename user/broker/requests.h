@@ -76,6 +76,7 @@
 	X(OWN, RELEASE_FROM, release_from, LOADED, FROM(struct xsp_ask_release_from), void) /* u32 probes[] follow */   \
 	X(ROWS, CHANGED_CODE, changed_code, RUNNING, NO_BODY, struct xsp_changed_code, XSP_CHANGED_CODE_ROWS)           \
 	X(CALL, PAUSE, pause, LOADED, NO_BODY, void)                                                                    \
+	X(CALL, SUSPEND, suspend, LOADED, NO_BODY, void)                                                                \
 	X(CALL, RESUME, resume, LOADED, NO_BODY, void)                                                                  \
 	X(OWN, CHANGE, change, RUNNING, NO_BODY, struct xsp_attach_change)                                              \
 	/* --follow */                                                                                                  \

@@ -100,7 +100,7 @@ static int perfetto_wait(struct xsp_export *x, const struct xsp_wait *w)
 
 	if (row == NULL)
 		return -ENOMEM;
-	int rc = xsp_states_wait(row, w, p->start_ns, add_state, x);
+	int rc = xsp_states_wait(x->view.timeline, row, w, add_state, x);
 	return rc < 0 ? rc : 0;
 }
 

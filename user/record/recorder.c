@@ -104,7 +104,11 @@ static int put_infos(struct xsp_recorder *r)
 		{"gpu", o->selection.gpu & ~(unsigned)XSP_WANT_OPERATORS ? "wanted" : "off"},
 		{"counters", counters},
 	};
+	char schedule[XSP_SCHEDULE_TEXT];
 	int rc = xsp_capture_put_clock(r->writer);
+	if (rc == 0 && xsp_is_scheduled(&o->schedule))
+		rc = xsp_capture_put_info(r->writer, "schedule",
+					  xsp_schedule_text(&o->schedule, schedule));
 	for (size_t i = 0; i < sizeof(infos) / sizeof(infos[0]) && rc == 0; i++)
 		rc = xsp_capture_put_info(r->writer, infos[i].key, infos[i].value);
 	return rc < 0 ? rc : put_profile_infos(r);
@@ -318,6 +322,11 @@ int xsp_recorder_new(const struct xsp_recorder_options *options, struct xsp_reco
 		rc = xsp_broker_load(r->broker, options->again, err);
 	}
 	r->times.load_ms = since_ms(start);
+	if (rc == 0 && xsp_is_scheduled(&options->schedule) && !options->profile &&
+	    xsp_broker_method(r->broker) != XSP_ATTACH_UPROBE_MULTI)
+		rc = xsp_error_set(
+			err, -EOPNOTSUPP, XSP_STATUS_KERNEL,
+			"--windows: this kernel cannot put probes in again (Linux 6.6 can): leave it out, or add --profile, which has none");
 	if (rc == 0) {
 		xsp_defaults_loaded(r);
 		start = xsp_now_ns();

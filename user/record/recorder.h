@@ -13,6 +13,7 @@
 #include "attach/plan.h"
 #include "base/error.h"
 #include "base/files/new_file.h"
+#include "record/brake/schedule.h"
 
 struct xsp_recorder;
 struct xsp_flight_options;
@@ -34,6 +35,8 @@ struct xsp_recorder_options {
 	/* Files are read and attached to for so long, when it starts and when it looks again; 0: no limit */
 	uint64_t attach_limit_ns;
 	double budget; /* how much a thread may be slowed: 0.2 is 20 %. 0: no limit */
+	/* When it records; attach.brake is set then. Without an origin_ns the first window begins with the recording */
+	struct xsp_schedule schedule;
 	/* Does the user want to stop? While it starts. May be NULL */
 	bool (*stopped)(void *ctx);
 	/* What it does while it starts: one line. May be NULL */
@@ -113,6 +116,8 @@ struct xsp_new_file *xsp_recorder_file(const struct xsp_recorder *r);
 /* Does the file have events? With `flush`, also those of the last second. Not after the end. */
 bool xsp_recorder_has_events(struct xsp_recorder *r, bool flush);
 bool xsp_recorder_has_calls(const struct xsp_recorder *r); /* any that began */
+
+bool xsp_recorder_schedule_is_over(const struct xsp_recorder *r);
 
 /* Stops recording. Repeated calls do nothing. */
 void xsp_recorder_end(struct xsp_recorder *r);

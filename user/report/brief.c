@@ -69,51 +69,6 @@ static const char *recorded_value(const struct brief *b, const char *key)
 	return xsp_text(b->report->section_count > 0 ? b->report->sections[0] : NULL, key);
 }
 
-/* Why it was written, if it is a snapshot. */
-static void end_head(struct brief *b)
-{
-	char text[600];
-
-	if (recorded_value(b, "snapshot") != NULL) {
-		snprintf(text, sizeof(text), "snapshot: %s", recorded_value(b, "snapshot"));
-		line(b, "", text);
-	}
-	line(b, "", "");
-}
-
-static void put_head(struct brief *b)
-{
-	const struct xsp_report_section *a = b->account;
-	const char *who = xsp_text(a, "who");
-	const double steps = xsp_number(a, "steps"), members = xsp_number(a, "members");
-	const double cpu = 100 * xsp_number(a, "cpu_share"),
-		     ready = 100 * xsp_number(a, "ready_share");
-	char text[1200], rest[160], time[XSP_UNITS_SIZE], name[400];
-	const double busy = xsp_number(a, "busy_threads"), threads = xsp_number(a, "threads");
-
-	xsp_format_ns(time, (uint64_t)xsp_number(a, "duration_ns"));
-	snprintf(rest, sizeof(rest), "  %s, %.0f busy thread%s of %.0f", time, busy,
-		 busy == 1 ? "" : "s", threads);
-	xsp_printable(name, sizeof(name), who != NULL ? who : "", b->width - strlen(rest));
-	snprintf(text, sizeof(text), "%s%s", name, rest);
-	line(b, "", text);
-	if (xsp_number(a, "off_share") > 0)
-		snprintf(text, sizeof(text), "on CPU %.0f %%, by samples alone", cpu);
-	else
-		snprintf(text, sizeof(text), "on CPU %.0f %%, ready %.0f %%, waiting %.0f %%", cpu,
-			 ready, fmax(0, 100 - cpu - ready));
-	if (members > 1)
-		xsp_join(text, sizeof(text), "; ", "mean of %.0f threads", members);
-	if (steps > 0) {
-		xsp_format_ns(time, (uint64_t)(xsp_number(a, "ns") / steps));
-		xsp_join(text, sizeof(text), "; ", "%.0f steps of %s", steps, time);
-	}
-	line(b, "", text);
-	end_head(b);
-}
-
-/* ---- findings ---- */
-
 /* Words from column `at` on, in at most two lines; what has no room is elided. */
 static void put_words(struct brief *b, const char *text, size_t indent)
 {
@@ -134,6 +89,88 @@ static void put_words(struct brief *b, const char *text, size_t indent)
 	fprintf(b->f, "%.*s\n%*s%s\n", (int)end, all, (int)indent, "", rest);
 	b->lines += 2;
 }
+
+/* The step that a trigger was about is the slowest one: what it has that others have not. */
+static void put_slowest_step(struct brief *b)
+{
+	const struct xsp_report_section *s = xsp_report_find_section(b->report, "steps");
+	const struct xsp_report_table *t = xsp_report_find_table(s, "slowest");
+	char text[400], time[XSP_UNITS_SIZE];
+
+	if (t == NULL || t->row_count == 0)
+		return;
+	const char *longer = xsp_row_text(t, 0, "longer");
+	snprintf(text, sizeof(text), "the slowest step, %s: %.300s; it alone: --from step:%.0f",
+		 xsp_format_ns(time, (uint64_t)xsp_row_number(t, 0, "time_ns")),
+		 longer != NULL ? longer : "", xsp_row_number(t, 0, "step"));
+	put_words(b, text, 0);
+}
+
+/* Why it was written, if it is a snapshot. */
+static void end_head(struct brief *b)
+{
+	const char *why = recorded_value(b, "snapshot");
+	char text[600];
+
+	if (why != NULL) {
+		snprintf(text, sizeof(text), "snapshot: %s", why);
+		put_words(b, text, 0);
+	}
+	if (why != NULL && strncmp(why, "step", 4) == 0)
+		put_slowest_step(b);
+	line(b, "", "");
+}
+
+/* Of a schedule only the windows: " in 5 windows of 4.1 min" follows. */
+#define WINDOWS_SIZE 64
+static void put_recorded_time(const struct brief *b, char time[XSP_UNITS_SIZE],
+			      char windows[WINDOWS_SIZE])
+{
+	const struct xsp_report_section *s = xsp_report_find_section(b->report, "recording");
+	const uint64_t all = (uint64_t)xsp_number(b->account, "duration_ns");
+	char of[XSP_UNITS_SIZE];
+
+	windows[0] = '\0';
+	xsp_format_ns(time, all);
+	if (xsp_text(s, "schedule") == NULL)
+		return;
+	xsp_format_ns(time, (uint64_t)xsp_number(s, "recorded_ns"));
+	snprintf(windows, WINDOWS_SIZE, " in %.0f windows of %s", xsp_number(s, "windows"),
+		 xsp_format_ns(of, all));
+}
+
+static void put_head(struct brief *b)
+{
+	const struct xsp_report_section *a = b->account;
+	const char *who = xsp_text(a, "who");
+	const double steps = xsp_number(a, "steps"), members = xsp_number(a, "members");
+	const double cpu = 100 * xsp_number(a, "cpu_share"),
+		     ready = 100 * xsp_number(a, "ready_share");
+	char text[1200], rest[160], time[XSP_UNITS_SIZE], windows[WINDOWS_SIZE], name[400];
+	const double busy = xsp_number(a, "busy_threads"), threads = xsp_number(a, "threads");
+
+	put_recorded_time(b, time, windows);
+	snprintf(rest, sizeof(rest), "  %s%s, %.0f busy thread%s of %.0f", time, windows, busy,
+		 busy == 1 ? "" : "s", threads);
+	xsp_printable(name, sizeof(name), who != NULL ? who : "", b->width - strlen(rest));
+	snprintf(text, sizeof(text), "%s%s", name, rest);
+	line(b, "", text);
+	if (xsp_number(a, "off_share") > 0)
+		snprintf(text, sizeof(text), "on CPU %.0f %%, by samples alone", cpu);
+	else
+		snprintf(text, sizeof(text), "on CPU %.0f %%, ready %.0f %%, waiting %.0f %%", cpu,
+			 ready, fmax(0, 100 - cpu - ready));
+	if (members > 1)
+		xsp_join(text, sizeof(text), "; ", "mean of %.0f threads", members);
+	if (steps > 0) {
+		xsp_format_ns(time, (uint64_t)(xsp_number(a, "ns") / steps));
+		xsp_join(text, sizeof(text), "; ", "%.0f steps of %s", steps, time);
+	}
+	line(b, "", text);
+	end_head(b);
+}
+
+/* ---- findings ---- */
 
 static void put_finding(struct brief *b, size_t index)
 {

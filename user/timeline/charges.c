@@ -321,7 +321,7 @@ static int on_times(struct xsp_timeline *t, const struct xsp_event *event)
 		rc = run_until(t, k, still_open(t, k->pid, k->tid), until_ns);
 	if (rc == 0)
 		rc = charge_rest(t, k, off_ns);
-	if (e->ended)
+	if (e->ended || t->scheduled) /* what comes in a later window begins with it */
 		*k = (struct clock){.pid = k->pid, .tid = k->tid};
 	return rc;
 }

@@ -235,6 +235,7 @@ struct xsp_timeline {
 	const struct xsp_capture_window *windows;
 	const struct xsp_capture_let_go *let_gos;
 	size_t window_count, let_go_count;
+	bool scheduled; /* of --windows: between them not even waits were recorded */
 	uint64_t *gone_ns; /* by probe: when it was released; NULL: none was */
 };
 

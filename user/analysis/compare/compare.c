@@ -99,7 +99,7 @@ XSP_REPORT_SHAPE(compare, captures_shape, "compared", "captures", "Captures", ca
 #define DOUBTS 8U
 static const char *const doubt_texts[DOUBTS] = {
 	"uncertain: events were lost, so that times of their callers are too long and counts too low",
-	"uncertain: not all of the time was recorded (windows of --max-overhead)",
+	"uncertain: not all of the time was recorded (--windows or --max-overhead)",
 	"uncertain: a capture is damaged, or was not ended",
 	"uncertain: probes came late (libraries, children, changed code): calls before are missing",
 	"uncertain: the command lines differ",

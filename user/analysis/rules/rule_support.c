@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "model/health.h"
 #include "timeline/samples.h"
+#include "timeline/windows.h"
 
 void *xsp_rule_state(const struct xsp_rule_context *c, const char *analysis)
 {
@@ -195,9 +196,9 @@ const char *xsp_rule_doubt(const struct xsp_rule_context *c, unsigned about,
 			 xsp_format_count(count, counts->exit_lost));
 	if ((about & XSP_DOUBT_WINDOWS) && xsp_capture_windows(c->reader, &windows) > 0 &&
 	    c->recorded_ns < end - start)
-		xsp_join(out, XSP_DOUBT_SIZE, "; ",
-			 "only %.3g %% of the time was recorded (--max-overhead)",
-			 100.0 * (double)c->recorded_ns / (double)(end - start));
+		xsp_join(out, XSP_DOUBT_SIZE, "; ", "only %.3g %% of the time was recorded (%s)",
+			 100.0 * (double)c->recorded_ns / (double)(end - start),
+			 xsp_capture_windows_option(c->reader));
 	if ((about & XSP_DOUBT_FILTERED) && filtered > 0)
 		xsp_join(out, XSP_DOUBT_SIZE, "; ",
 			 "%s calls were held back by filters: their time is in what called them",

@@ -336,11 +336,14 @@ int xsp_attach_forget_process(struct xsp_attach *a, pid_t pid)
 
 int xsp_attach_drop(struct xsp_attach *a, unsigned which)
 {
+	if (a->suspended) /* its end puts them in again */
+		xsp_release_finish(a);
 	if (which & XSP_DEFAULT_PYTHON)
 		__atomic_store_n(&a->bpf->bss->xsp_python_off, 1, __ATOMIC_RELEASE);
 	if (which & XSP_DEFAULT_SAMPLES) {
 		xsp_attach_samples(a, false);
 		xsp_samples_close(a);
+		a->sample_hz = 0;
 	}
 	return which & XSP_DEFAULT_WAITS ? xsp_waits_drop(a) : 0;
 }

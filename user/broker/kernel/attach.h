@@ -139,12 +139,15 @@ long xsp_attach_unseen(struct xsp_attach *a, struct xsp_attach_unseen *rows, siz
  * release: these probes report nothing from now on, and their sites are taken out. Each hit of every other probe is
  * still reported once.
  * pause: nothing is reported from now on, and all sites are taken out but the agent's.
+ * suspend: the same with waits, samples and the agent: nothing of ours is left in the kernel or the target but what
+ * reports new processes. Writes an event XSP_EVENT_TIMES for each thread. Also in a pause.
  * resume: they are put in again. Then activate() starts reporting.
  * pause_unasked: the recorder has fallen silent, so nobody holds the brake. Pauses, if there is a brake, a recording
  * has begun, and the sites can be put in again.
  */
 int xsp_attach_release(struct xsp_attach *a, const uint32_t *probes, size_t count);
 int xsp_attach_pause(struct xsp_attach *a);
+int xsp_attach_suspend(struct xsp_attach *a);
 int xsp_attach_resume(struct xsp_attach *a);
 void xsp_attach_pause_unasked(struct xsp_attach *a);
 

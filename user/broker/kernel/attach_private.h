@@ -68,6 +68,7 @@ struct xsp_attach {
 	struct xsp_link *links;
 	size_t link_count, link_room;
 	bool paused; /* links are kept in the list, but not made */
+	bool suspended; /* waits and samples are out, too, or go */
 	struct xsp_probe_state *states; /* as the kernel has them; NULL: no brake */
 	uint32_t state_count;
 	struct xsp_release *release;
@@ -128,6 +129,10 @@ int xsp_waits_meet(struct xsp_attach *a);
 void xsp_waits_part(struct xsp_attach *a);
 /* Ends --waits now, with the times of all threads. */
 int xsp_waits_drop(struct xsp_attach *a);
+/* Takes waits and samples, which have ended, out of the kernel, with the times of all threads; and attaches them again,
+ * as if they had never begun. */
+void xsp_profile_suspend(struct xsp_attach *a);
+int xsp_profile_resume(struct xsp_attach *a);
 
 /* samples.c. open: one event on each CPU. */
 bool xsp_samples_count_cycles(void);

@@ -70,18 +70,24 @@ int xsp_attach_profile(struct xsp_attach *a)
 	return rc < 0 ? rc : xsp_samples_open(a);
 }
 
-int xsp_waits_drop(struct xsp_attach *a)
+static void detach_sched(struct xsp_attach *a)
 {
 	struct xsp_program_link sched[SCHED_PROGRAMS];
-	int rc = xsp_attach_waits(a, false);
 
-	xsp_waits_part(a);
-	a->waits = false; /* also if they had not begun */
 	sched_programs(a->bpf, sched);
 	for (size_t i = 0; i < SCHED_PROGRAMS; i++) {
 		bpf_link__destroy(*sched[i].link);
 		*sched[i].link = NULL;
 	}
+}
+
+int xsp_waits_drop(struct xsp_attach *a)
+{
+	int rc = xsp_attach_waits(a, false);
+
+	xsp_waits_part(a);
+	a->waits = false; /* also if they had not begun */
+	detach_sched(a);
 	return rc;
 }
 
@@ -102,14 +108,42 @@ int xsp_attach_waits(struct xsp_attach *a, bool on)
 	return 0;
 }
 
-void xsp_waits_part(struct xsp_attach *a)
+/* Waits have ended: writes an event for each thread. */
+static void report_ended(struct xsp_attach *a)
 {
-	if (!a->waits || a->bpf->bss->xsp_waits_until_ns == 0)
-		return;
 	LIBBPF_OPTS(bpf_test_run_opts, run);
 	nanosleep(&(struct timespec){.tv_nsec = LAST_NS}, NULL);
 	bpf_prog_test_run_opts(bpf_program__fd(a->bpf->progs.xsp_sched_part), &run);
+}
+
+void xsp_waits_part(struct xsp_attach *a)
+{
+	if (!a->waits || a->suspended || a->bpf->bss->xsp_waits_until_ns == 0)
+		return;
+	report_ended(a);
 	a->waits = false;
+}
+
+void xsp_profile_suspend(struct xsp_attach *a)
+{
+	xsp_samples_close(a);
+	if (!a->waits)
+		return;
+	if (a->bpf->bss->xsp_waits_until_ns != 0)
+		report_ended(a);
+	detach_sched(a);
+	/* as before the first one: in this order no program takes it for a recording without an end */
+	__atomic_store_n(&a->bpf->bss->xsp_waits_from_ns, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&a->bpf->bss->xsp_waits_until_ns, 0, __ATOMIC_RELEASE);
+}
+
+int xsp_profile_resume(struct xsp_attach *a)
+{
+	struct xsp_program_link sched[SCHED_PROGRAMS];
+
+	sched_programs(a->bpf, sched);
+	const int rc = a->waits ? xsp_attach_programs(sched, SCHED_PROGRAMS) : 0;
+	return rc < 0 ? rc : xsp_samples_open(a);
 }
 
 /* ---- what threads have done so far ---- */

@@ -475,6 +475,20 @@ static int work_pause(struct xsp_attach *a)
 	return detach_links(a, is_to_pause, NULL);
 }
 
+/* The agent hands over what it has. */
+static bool is_to_suspend(const struct xsp_link *link, const void *ctx)
+{
+	(void)ctx;
+	return link->program != XSP_PROGRAM_GPU_BATCH;
+}
+
+static int work_suspend(struct xsp_attach *a)
+{
+	xsp_profile_suspend(a);
+	forget_keys(a->bpf->maps.xsp_thread_waits);
+	return detach_links(a, is_to_suspend, NULL);
+}
+
 /* Puts nothing in that was not compared: the code may have changed during the pause. */
 static int work_resume(struct xsp_attach *a)
 {
@@ -487,6 +501,9 @@ static int work_resume(struct xsp_attach *a)
 	rc = rc < 0 ? rc : put_in(a, &changed);
 	pthread_mutex_unlock(&a->lock);
 	xsp_u64map_free(&changed);
+	if (rc == 0 && a->suspended)
+		rc = xsp_profile_resume(a);
+	a->suspended = a->suspended && rc < 0;
 	return rc;
 }
 
@@ -545,7 +562,7 @@ int xsp_attach_release(struct xsp_attach *a, const uint32_t *probes, size_t coun
 	return 0;
 }
 
-int xsp_attach_pause(struct xsp_attach *a)
+static int begin_pause(struct xsp_attach *a, int (*work)(struct xsp_attach *a))
 {
 	if (is_busy(a))
 		return -EBUSY;
@@ -556,8 +573,23 @@ int xsp_attach_pause(struct xsp_attach *a)
 	pthread_mutex_lock(&a->lock);
 	a->paused = true;
 	pthread_mutex_unlock(&a->lock);
-	begin(a, work_pause);
+	begin(a, work);
 	return 0;
+}
+
+int xsp_attach_pause(struct xsp_attach *a)
+{
+	return begin_pause(a, work_pause);
+}
+
+int xsp_attach_suspend(struct xsp_attach *a)
+{
+	if (is_busy(a))
+		return -EBUSY;
+	a->suspended = true;
+	xsp_attach_samples(a, false);
+	xsp_attach_waits(a, false);
+	return begin_pause(a, work_suspend);
 }
 
 void xsp_attach_pause_unasked(struct xsp_attach *a)

@@ -35,6 +35,8 @@ static bool names_capture(const struct xsp_options *o)
 	return any;
 }
 
+#define SCHEDULE_GAP_NS 200000000ULL /* sites go out and in meanwhile */
+
 #define OF_SPANS                                                                                   \
 	(1U << XSP_TRIGGER_SPAN | 1U << XSP_TRIGGER_RATE | 1U << XSP_TRIGGER_STEP |                \
 	 1U << XSP_TRIGGER_SLOW_STEP)
@@ -81,6 +83,17 @@ static int refuse(const struct xsp_options *o, enum xsp_verb verb, struct xsp_er
 		 "--inject is for running processes (-p PID): what xsptrace starts loads the agent by itself"},
 		{o->start_at_ns != 0 && o->pid_count == 0,
 		 "--start-at is for running processes (-p PID): a command is recorded from its start"},
+		{xsp_is_scheduled(&o->schedule) != (o->schedule.every_ns != 0),
+		 "--windows and --every belong together (--windows 5x2s --every 1m); --sample-rate has its own"},
+		{o->schedule.every_ns < o->schedule.length_ns + SCHEDULE_GAP_NS &&
+			 xsp_is_scheduled(&o->schedule),
+		 "--every is from the beginning of one window to the next: at least 200 ms more than a window of --windows lasts"},
+		{xsp_is_scheduled(&o->schedule) && o->flight,
+		 "--windows leaves gaps that a flight recorder is not to have: leave out -F, or --windows"},
+		{xsp_is_scheduled(&o->schedule) && memory != 0,
+		 "--memory follows each block, and between --windows nobody sees them: leave out one of them"},
+		{xsp_is_scheduled(&o->schedule) && o->pid_count == 0,
+		 "--windows is for running processes (-p PID): a command is recorded from its start"},
 		{(o->by & (XSP_BY_LINE | XSP_BY_MODULE)) && !is_asked(o, XSP_FEATURE_PYTHON),
 		 "--by line and --by module show what --python records: add that"},
 		{tid_count > 0 && o->follow != 0, "-t and --follow exclude each other"},
@@ -152,7 +165,7 @@ int xsp_options_check(struct xsp_options *o, enum xsp_verb verb, struct xsp_erro
 	w->live = verb == XSP_VERB_TOP;
 	w->names_probes = names_probes(o);
 	w->bare = o->pid_count > 0 && !w->names_probes && o->providers_off == 0 &&
-		  o->provider_pattern_count == 0 && !o->inject;
+		  o->provider_pattern_count == 0 && !o->inject && !has_trigger(o, OF_SPANS);
 	w->operators = xsp_selection_asks(&selection, XSP_PROVIDER_OPERATORS);
 	w->filtered = is_filtered(o);
 	w->some_threads = o->part.cut.tid_count + o->part.cut.comm_count > 0;

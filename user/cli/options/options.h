@@ -13,6 +13,7 @@
 #include "cli/report_output.h"
 #include "model/view.h"
 #include "probes/probe.h"
+#include "record/brake/schedule.h"
 #include "record/recording.h"
 #include "trigger/expression.h"
 
@@ -91,6 +92,8 @@ struct xsp_options {
 		method; /* --follow; --exit; hidden: --attach (enum xsp_attach_method) */
 	uint64_t duration_ns; /* 0: until stopped */
 	uint64_t start_at_ns; /* CLOCK_REALTIME; 0: now */
+	uint64_t start_each_ns; /* it is the next multiple of that; 0: it is that moment alone */
+	struct xsp_schedule schedule; /* --windows, --every; its origin is start_at_ns */
 	uint64_t attach_limit_ns; /* for reading files and attaching to them */
 	size_t buffer_bytes;
 	size_t max_size, min_free, split_bytes; /* of the capture; 0: no limit */

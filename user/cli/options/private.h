@@ -118,7 +118,10 @@ int xsp_take_format(struct xsp_parse *p);
 int xsp_take_report_rows(struct xsp_parse *p);
 int xsp_take_threshold(struct xsp_parse *p);
 
-int xsp_take_start(struct xsp_parse *p); /* start_at.c */
+/* start_at.c */
+int xsp_take_start(struct xsp_parse *p);
+int xsp_take_windows(struct xsp_parse *p);
+int xsp_take_sample_rate(struct xsp_parse *p);
 
 /* group.c: the processes of the group that the row's bits say. */
 enum xsp_group { XSP_GROUP_CGROUP, XSP_GROUP_CONTAINER, XSP_GROUP_JOB };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* start_at.c - `--start-at`: when a recording begins, by the real-time clock, so that it is the same moment on all hosts. */
+/* start_at.c - `--start-at`: when a recording begins, by the real-time clock, so that it is the same moment on all hosts;
+ * `--windows`: the parts of the time that it is of. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,12 @@
 
 #define SECOND 1000000000ULL
 #define DAY (24 * 3600)
+#define LENGTH_LEAST_NS 50000000ULL /* sites take as long to go in */
+#define COUNT_MOST 1000000
+/* --sample-rate: its windows, and which rates leave time to put sites in. */
+#define RATE_WINDOW_NS 500000000ULL
+#define RATE_LEAST 0.001
+#define RATE_MOST 0.7
 
 /* "14:30", "14:30:05": the next time that this machine's clocks show it. */
 static bool take_time_of_day(const char *text, uint64_t now, uint64_t *at)
@@ -47,6 +54,7 @@ int xsp_take_start(struct xsp_parse *p)
 		if (xsp_parse_duration(p->value + 1, (double)SECOND, &ns) < 0 || ns == 0 ||
 		    ns > DAY * SECOND)
 			goto wrong;
+		p->o->start_each_ns = p->value[0] == '/' ? ns : 0;
 		p->o->start_at_ns = p->value[0] == '+' ? now + ns : (now / ns + 1) * ns;
 		return 0;
 	}
@@ -54,4 +62,42 @@ int xsp_take_start(struct xsp_parse *p)
 		return 0;
 wrong:
 	return xsp_wrong_value(p->err, "--start-at", p->value, p->row->wanted);
+}
+
+/* "5x2s", or "2s": until the recording ends. */
+int xsp_take_windows(struct xsp_parse *p)
+{
+	struct xsp_schedule *s = &p->o->schedule;
+	char *x;
+
+	s->count = strtoull(p->value, &x, 10);
+	if (*x != 'x')
+		x = (char *)(uintptr_t)p->value;
+	else if (p->value[0] < '1' || p->value[0] > '9' || s->count > COUNT_MOST)
+		goto wrong;
+	else
+		x++;
+	if (x == p->value)
+		s->count = 0;
+	if (xsp_parse_duration(x, 0, &s->length_ns) == 0 && s->length_ns >= LENGTH_LEAST_NS &&
+	    s->length_ns <= DAY * SECOND)
+		return 0;
+wrong:
+	return xsp_wrong_value(p->err, "--windows", p->value, p->row->wanted);
+}
+
+/* "0.1": windows that take such a part of the time. */
+int xsp_take_sample_rate(struct xsp_parse *p)
+{
+	struct xsp_schedule *s = &p->o->schedule;
+	char *end;
+	const double rate = strtod(p->value, &end);
+
+	if (end == p->value || *end != '\0' || !(rate >= RATE_LEAST && rate <= RATE_MOST))
+		return xsp_wrong_value(p->err, "--sample-rate", p->value, p->row->wanted);
+	s->adapts = true;
+	s->count = 0;
+	s->length_ns = RATE_WINDOW_NS;
+	s->every_ns = (uint64_t)((double)RATE_WINDOW_NS / rate);
+	return 0;
 }

@@ -412,6 +412,20 @@ const struct xsp_option xsp_option_table[] = {
 	 .help = "waits and then begins: at a time of the day (14:30),\n"
 		 "in some time (+30s), or at the next multiple of one\n"
 		 "by the clock (/10s): the same moment on all hosts"},
+	{"windows", 0, RECORD, 0, "NxTIME", xsp_take_windows,
+	 .wanted = "how many and how long, from 50ms on (5x2s), or how long (2s)",
+	 .help = "records only in windows: N of them, of TIME each\n"
+		 "(5x2s; 2s: until it ends). Between them nothing of\n"
+		 "xsptrace is in the target"},
+	{"every", 0, RECORD, 0, "TIME", xsp_take_time, .at = AT(schedule.every_ns),
+	 .plain_ns = 1000000000, .least = 1, .wanted = "a time (1m, 10s)",
+	 .help = "from the beginning of one to the next (--every 1m);\n"
+		 "they begin at --start-at, if that is given"},
+	{"sample-rate", 0, RECORD, 0, "R", xsp_take_sample_rate,
+	 .wanted = "a part of the time from 0.001 to 0.7 (0.1)",
+	 .help = "records R of the time (0.1), in windows of 500 ms.\n"
+		 "One in which new names come goes on, so that the\n"
+		 "first calls of each are there"},
 	{"flight-record", 'F', RECORD, 0, "[=AGE,SIZE]", xsp_take_flight,
 	 .wanted =
 		 "how much stays in memory: a time, and a size of at least 8M (30s,512M), 0 for no limit",

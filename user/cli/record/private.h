@@ -60,8 +60,10 @@ struct recording {
 
 static inline bool xsp_record_is_over(const struct recording *r)
 {
-	return r->o.duration_ns != 0 && r->recorder != NULL &&
-	       xsp_recorder_seconds(r->recorder) * 1e9 >= (double)r->o.duration_ns;
+	return r->recorder != NULL &&
+	       ((r->o.duration_ns != 0 &&
+		 xsp_recorder_seconds(r->recorder) * 1e9 >= (double)r->o.duration_ns) ||
+		xsp_recorder_schedule_is_over(r->recorder));
 }
 
 /* Providers that the user named with -e: the recording waits for them. */
@@ -81,6 +83,8 @@ void xsp_record_put_at_stake(struct xsp_new_file *capture, bool asked_for);
 bool xsp_record_is_at_stake(void);
 /* From now on a second signal has nothing to keep. complete: the outputs are written. */
 void xsp_record_done(bool complete);
+/* Until --start-at, less `lead_ns`. False: a signal came. */
+bool xsp_record_wait_for_start(const struct recording *r, uint64_t lead_ns);
 
 /* names.c */
 /* Call it before we give up our rights: without them we cannot read the time zone's file. */

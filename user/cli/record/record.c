@@ -197,26 +197,27 @@ static int leave_nothing(struct recording *r, pid_t pid)
 	return (int)err.status;
 }
 
-/* Until --start-at. Nothing is in the target yet. False: a signal came. */
-static bool wait_for_start(const struct recording *r)
+/* Windows are to begin on time: then the probes are in before that. */
+#define WINDOWS_LEAD_NS 2000000000ULL
+
+/* Nothing is in the target yet. */
+static bool wait_for_start(struct recording *r)
 {
-	const time_t at = (time_t)(r->o.start_at_ns / 1000000000);
+	struct xsp_options *o = &r->o;
+	const uint64_t lead_ns = xsp_is_scheduled(&o->schedule) ? WINDOWS_LEAD_NS : 0;
 	char text[32];
 	struct tm tm;
 
-	if (r->o.start_at_ns == 0)
+	if (o->start_at_ns == 0)
 		return true;
+	while (o->start_each_ns > 0 && o->start_at_ns < xsp_real_ns() + lead_ns)
+		o->start_at_ns += o->start_each_ns;
+	o->schedule.origin_ns = xsp_now_ns() + o->start_at_ns - xsp_real_ns();
+	const time_t at = (time_t)(o->start_at_ns / 1000000000);
 	strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&at, &tm));
-	if (!r->o.quiet)
+	if (!o->quiet)
 		xsp_say("begins at %s", text);
-	while (xsp_record_stop_signal() == 0) {
-		const uint64_t ns = xsp_real_ns();
-		if (ns >= r->o.start_at_ns)
-			return true;
-		const uint64_t left = r->o.start_at_ns - ns;
-		xsp_nap_ns(left < 100000000 ? left : 100000000);
-	}
-	return false;
+	return xsp_record_wait_for_start(r, lead_ns);
 }
 
 static int record_now(struct recording *r)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/record/private.h"
 #include "cli/screen/screen.h"
 
@@ -103,4 +104,16 @@ void xsp_record_done(bool complete)
 {
 	done = complete;
 	at_stake = NULL;
+}
+
+bool xsp_record_wait_for_start(const struct recording *r, uint64_t lead_ns)
+{
+	while (xsp_record_stop_signal() == 0) {
+		const uint64_t ns = xsp_real_ns() + lead_ns;
+		if (ns >= r->o.start_at_ns)
+			return true;
+		const uint64_t left = r->o.start_at_ns - ns;
+		xsp_nap_ns(left < 100000000 ? left : 100000000);
+	}
+	return false;
 }

@@ -85,6 +85,7 @@ static struct xsp_attach_options attach_options(const struct recording *r)
 	if (has_lost_main_thread(r))
 		attach.method = XSP_ATTACH_PERF_EVENT;
 	xsp_recording_attach(&r->what, &attach);
+	attach.brake = attach.brake || xsp_is_scheduled(&o->schedule);
 	return attach;
 }
 
@@ -126,6 +127,7 @@ int xsp_record_make_recorder(struct recording *r, bool again, struct xsp_error *
 		.progress = show_progress,
 		.attach_limit_ns = r->o.attach_limit_ns,
 		.budget = r->o.max_overhead,
+		.schedule = r->o.schedule,
 		.capture_path = r->view == NULL ? r->capture : NULL,
 		.flight = r->o.flight ? &r->flight : NULL,
 		.capture_named = r->keep_capture,
@@ -295,10 +297,12 @@ static int start_recorder(struct recording *r, struct xsp_error *err)
 
 	if (r->what.profile && r->what.of[XSP_FEATURE_BRAKE].on == XSP_ASKED)
 		xsp_say("--max-overhead brakes probes, and waits and samples that are on by default: those of --profile go on whatever they cost (--waits=off leaves samples alone, which cost little)");
-	return rc < 0 ? xsp_error_set(err, rc, XSP_STATUS_FAILED,
-				      "what is on by default could not be left out: %s",
-				      strerror(-rc))
-		      : xsp_recorder_start(r->recorder, err);
+	if (rc < 0)
+		return xsp_error_set(err, rc, XSP_STATUS_FAILED,
+				     "what is on by default could not be left out: %s",
+				     strerror(-rc));
+	xsp_record_wait_for_start(r, 0);
+	return xsp_recorder_start(r->recorder, err);
 }
 
 /* Before the probes, as functions that the agent records have none. */

@@ -14,6 +14,7 @@
 #include "cli/options/options.h"
 #include "model/health.h"
 #include "model/pass.h"
+#include "timeline/windows.h"
 
 /* Text of a capture may come from a target: it must not drive the terminal. */
 static void print_row(const char *key, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -71,8 +72,10 @@ static void print_window(const struct xsp_capture_reader *r)
 	const struct xsp_capture_window *windows;
 	size_t count = xsp_capture_windows(r, &windows);
 	if (count > 0)
-		printf("%-16s %zu of --max-overhead, %.3f s together\n", "windows", count,
-		       (double)xsp_capture_recorded_ns(r) * 1e-9);
+		printf("%-16s %zu of %s, %.3f s together\n", "windows", count,
+		       xsp_capture_windows_option(r), (double)xsp_capture_recorded_ns(r) * 1e-9);
+	if (xsp_capture_schedule(r) != NULL)
+		print_row("schedule", "%s", xsp_capture_schedule(r));
 	uint32_t first, last;
 	const size_t parts = xsp_capture_parts(r, &first, &last);
 	if (parts == 1)

@@ -19,6 +19,7 @@
 #include "model/spans/scope.h"
 #include "model/spans/sequence.h"
 #include "timeline/torch_args.h"
+#include "timeline/windows.h"
 
 /* Kineto's "three months". Time stamps are relative to a multiple of this, so they stay exact in a
  * double (below 2^53). It also lets traces of several processes be merged. */
@@ -446,7 +447,9 @@ static void put_windows(struct xsp_export *x)
 	}
 	if (n > 0)
 		xsp_chrome_put_text_meta(x, "thread_name", SPANS_PID, spans_tid(x) + 1, "name",
-					 "windows of --max-overhead");
+					 xsp_capture_schedule(x->view.reader) != NULL
+						 ? "windows of --windows"
+						 : "windows of --max-overhead");
 }
 
 /* A mark over the whole height of the trace; ids are usually strings here. */

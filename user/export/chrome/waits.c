@@ -165,7 +165,7 @@ int xsp_chrome_wait(struct xsp_export *x, const struct xsp_wait *w)
 
 	if (row == NULL)
 		return -ENOMEM;
-	int rc = xsp_states_wait(row, w, xsp_chrome_of(x)->start_ns, put_state, x);
+	int rc = xsp_states_wait(x->view.timeline, row, w, put_state, x);
 	return rc > 0 ? put_arrow(x, row, w) : rc;
 }
 

@@ -270,7 +270,7 @@ static int sql_wait(struct xsp_export *x, const struct xsp_wait *w)
 
 	if (row == NULL)
 		return -ENOMEM;
-	int rc = xsp_states_wait(row, w, d->from_ns, put_state, x);
+	int rc = xsp_states_wait(x->view.timeline, row, w, put_state, x);
 	return rc < 0 ? rc : 0;
 }
 

@@ -33,10 +33,9 @@ const char *xsp_state_name(enum xsp_state state);
 void xsp_state_text(const struct xsp_state_slice *s, char text[XSP_STATE_TEXT]);
 
 /* Calls `fn` with what is known as of the wait, in order of time on `row`: the thread's row XSP_STATES_ROW, whose
- * last_ns and short_ns it uses. window_ns: the recording's start. 1; 0: nothing is known (short waits, or no real one);
- * or a negative value of `fn`. */
-int xsp_states_wait(struct xsp_thread_row *row, const struct xsp_wait *w, uint64_t window_ns,
-		    xsp_state_fn fn, void *ctx);
+ * last_ns and short_ns it uses. 1; 0: nothing is known (short waits, or no real one); or a negative value of `fn`. */
+int xsp_states_wait(const struct xsp_timeline *t, struct xsp_thread_row *row,
+		    const struct xsp_wait *w, xsp_state_fn fn, void *ctx);
 /* After the run: up to the end of each thread of `rows`. */
 int xsp_states_end(const struct xsp_timeline *t, struct xsp_thread_rows *rows, xsp_state_fn fn,
 		   void *ctx);

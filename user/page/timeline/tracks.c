@@ -272,7 +272,7 @@ static int on_wait(void *ctx, const struct xsp_wait *w)
 	struct xsp_thread_row *row = xsp_thread_rows_of(t->rows, w->pid, w->tid, XSP_STATES_ROW);
 	const struct xsp_timeline_thread *waker =
 		w->waker != w->tid ? xsp_timeline_thread(t->view.timeline, w->waker) : NULL;
-	int rc = row != NULL ? xsp_states_wait(row, w, t->start_ns, put_state, t) : -ENOMEM;
+	int rc = row != NULL ? xsp_states_wait(t->view.timeline, row, w, put_state, t) : -ENOMEM;
 
 	if (rc <= 0 || w->waker == 0 || waker == NULL || (w->flags & XSP_WAIT_OPEN))
 		return rc < 0 ? rc : 0;

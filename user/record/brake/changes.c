@@ -218,6 +218,25 @@ int xsp_brake_pause(struct xsp_recorder *r, const struct xsp_brake_plan *plan)
 	return xsp_brake_put_window(r, o->pause_ns);
 }
 
+int xsp_brake_suspend(struct xsp_recorder *r)
+{
+	struct xsp_overhead *o = r->overheads;
+
+	if (xsp_broker_suspend(r->broker) < 0)
+		return 0; /* the next turn will ask again */
+	const uint64_t now = xsp_now_ns();
+	o->suspended = true;
+	o->windows_ended++;
+	o->next_window_ns = xsp_schedule_next(&o->schedule, now);
+	o->only_rest = o->phase == OFF;
+	o->phase = PAUSING;
+	if (o->only_rest)
+		return 0;
+	o->pause_ns = now;
+	o->window_share = 0;
+	return xsp_brake_put_window(r, now);
+}
+
 int xsp_brake_detach_all(struct xsp_recorder *r)
 {
 	const bool recording = r->overheads->phase == ON;

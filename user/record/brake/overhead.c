@@ -24,6 +24,10 @@
 #define DEFAULT_PART 0.1
 /* After so long without a turn the broker may have paused everything, as we did not hold the brake. */
 #define SILENT_NS 1000000000ULL
+/* New names make a window last so long at most. */
+#define ADAPTS_NS 30000000000ULL
+/* Sites may take so much longer to go in than the last time. */
+#define LEAD_NS 20000000ULL
 /* Watches so many threads without hits, or a quarter of the descriptors: each takes one. */
 #define MET_MAX 512
 
@@ -31,7 +35,7 @@ int xsp_overhead_new(struct xsp_recorder *r)
 {
 	struct rlimit files;
 
-	if (r->options.budget <= 0)
+	if (r->options.budget <= 0 && !xsp_is_scheduled(&r->options.schedule))
 		return 0;
 	r->overheads = calloc(1, sizeof(*r->overheads));
 	if (r->overheads == NULL)
@@ -40,6 +44,7 @@ int xsp_overhead_new(struct xsp_recorder *r)
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / 4 < MET_MAX)
 		r->overheads->met_max = files.rlim_cur / 4;
 	r->overheads->budget = r->options.budget;
+	r->overheads->schedule = r->options.schedule;
 	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	r->overheads->processors = processors > 0 ? (unsigned)processors : 1;
 	r->overheads->pause_took_ns = r->overheads->resume_took_ns = 50000000;
@@ -62,14 +67,20 @@ void xsp_overhead_free(struct xsp_recorder *r)
 	free(o);
 }
 
+/* A schedule alone has none. */
+static bool has_budget(const struct xsp_overhead *o)
+{
+	return o != NULL && o->budget > 0;
+}
+
 struct xsp_costs *xsp_overhead_costs(const struct xsp_recorder *r)
 {
-	return r->overheads != NULL ? &r->overheads->fresh : NULL;
+	return has_budget(r->overheads) ? &r->overheads->fresh : NULL;
 }
 
 struct xsp_calls *xsp_overhead_calls(const struct xsp_recorder *r)
 {
-	return r->overheads != NULL ? &r->overheads->calls : NULL;
+	return has_budget(r->overheads) ? &r->overheads->calls : NULL;
 }
 
 uint64_t xsp_overhead_unseen_ns(const struct xsp_recorder *r)
@@ -87,7 +98,17 @@ bool xsp_overhead_window(const struct xsp_recorder *r, uint64_t *since_ns)
 	const struct xsp_overhead *o = r->overheads;
 
 	*since_ns = o != NULL && o->phase == ON ? o->window_ns : 0;
-	return o != NULL && o->windows;
+	return o != NULL && xsp_has_windows(o);
+}
+
+/* The window is over, and no other one is to come. */
+bool xsp_recorder_schedule_is_over(const struct xsp_recorder *r)
+{
+	const struct xsp_overhead *o = r->overheads;
+
+	return o != NULL && r->started && o->schedule.count > 0 &&
+	       o->windows_ended + 1 == o->schedule.count && !o->suspended &&
+	       xsp_now_ns() >= o->window_until_ns;
 }
 
 bool xsp_overhead_is_changing(const struct xsp_recorder *r)
@@ -102,7 +123,7 @@ void xsp_overhead_status(const struct xsp_recorder *r, struct xsp_recorder_statu
 
 	if (o == NULL)
 		return;
-	if (o->windows)
+	if (xsp_has_windows(o))
 		s->recorded_ns = o->recorded_ns +
 				 (o->phase == ON ? xsp_passed(xsp_now_ns(), o->window_ns) : 0);
 	s->slowdown = r->overheads->slowdown;
@@ -225,6 +246,25 @@ static int look(struct xsp_recorder *r, uint64_t now)
 	return rc;
 }
 
+/* So long before a window its sites begin to go in. */
+static uint64_t resume_lead_ns(const struct xsp_overhead *o)
+{
+	return o->resume_took_ns + o->resume_took_ns / 2 + LEAD_NS;
+}
+
+/* All sites are in. A window by the schedule begins at its time. */
+static int resumed(struct xsp_recorder *r, const struct xsp_attach_change *change, uint64_t now)
+{
+	struct xsp_overhead *o = r->overheads;
+
+	if (o->suspended && change->error == 0 && now < o->next_window_ns)
+		return 0;
+	if (o->suspended)
+		o->window_until_ns = now + o->schedule.length_ns;
+	o->suspended = false;
+	return xsp_brake_begin_window(r, change);
+}
+
 /* During a change or a pause: only the sums go on. */
 static int go_on(struct xsp_recorder *r, uint64_t now)
 {
@@ -244,21 +284,51 @@ static int go_on(struct xsp_recorder *r, uint64_t now)
 					 change.error == -EOPNOTSUPP ? "uprobe_multi can, Linux 6.6"
 								     : strerror(-change.error));
 	}
+	if (o->phase == PAUSING && o->only_rest) {
+		o->only_rest = false;
+		o->phase = OFF;
+		return 0;
+	}
 	if (o->phase == PAUSING) {
 		r->end_ns = o->pause_ns; /* entries that --min-duration still keeps */
 		int rc = xsp_brake_begin_off(r, &change);
 		return rc < 0 ? rc : xsp_recorder_put_held_back(r);
 	}
 	if (o->phase == RESUMING)
-		return xsp_brake_begin_window(r, &change);
+		return resumed(r, &change, now);
 	if (o->leaving != NULL)
 		return xsp_brake_release_leaving(r);
 	if (now < o->off_until_ns ||
-	    (o->pays && now - o->pause_ns < PAYS_NS && xsp_watched_owes(r, now)))
+	    (o->pays && now - o->pause_ns < PAYS_NS && xsp_watched_owes(r, now)) ||
+	    (o->suspended && now + resume_lead_ns(o) < o->next_window_ns))
 		return 0;
 	if (xsp_broker_resume(r->broker) == 0)
 		o->phase = RESUMING;
 	return 0;
+}
+
+/* --sample-rate: while names come that were not seen before, the window goes on. */
+static void adapt(const struct xsp_recorder *r, uint64_t now)
+{
+	struct xsp_overhead *o = r->overheads;
+	const uint64_t names = xsp_drain_totals(r->drain)->names,
+		       until = now + o->schedule.length_ns;
+
+	if (!o->schedule.adapts || o->phase != ON || names == o->names)
+		return;
+	o->names = names;
+	if (until > o->window_until_ns && until < o->window_ns + ADAPTS_NS)
+		o->window_until_ns = until;
+}
+
+/* A window by the schedule is over. The last one ends with the recording. */
+static bool is_to_suspend(const struct xsp_recorder *r, uint64_t now)
+{
+	const struct xsp_overhead *o = r->overheads;
+
+	return xsp_is_scheduled(&o->schedule) && now >= o->window_until_ns && !o->suspended &&
+	       !o->releasing && o->leaving == NULL && !o->for_good &&
+	       (o->phase == ON || o->phase == OFF) && !xsp_recorder_schedule_is_over(r);
 }
 
 int xsp_overhead_turn(struct xsp_recorder *r)
@@ -275,11 +345,17 @@ int xsp_overhead_turn(struct xsp_recorder *r)
 		if (since_ns != 0)
 			return xsp_brake_was_abandoned(r, since_ns, now);
 	}
-	xsp_watched_read_quiet(r, now);
+	adapt(r, now);
+	if (is_to_suspend(r, now))
+		return xsp_brake_suspend(r);
+	if (has_budget(o))
+		xsp_watched_read_quiet(r, now);
 	if (o->for_good && (o->phase == ON || o->phase == RESUMING))
 		return xsp_brake_detach_all(r);
 	if (o->releasing || o->phase != ON)
 		return go_on(r, now);
+	if (!has_budget(o))
+		return 0;
 	if (now - o->look_ns < LOOK_NS &&
 	    xsp_drain_totals(r->drain)->cost_ns - o->look_cost_ns < EARLY_NS)
 		return 0;
@@ -293,7 +369,7 @@ int xsp_overhead_edge(struct xsp_recorder *r, uint64_t edge_ns)
 {
 	struct xsp_overhead *o = r->overheads;
 
-	if (o == NULL || !o->windows || o->phase != ON)
+	if (o == NULL || !xsp_has_windows(o) || o->phase != ON)
 		return 0;
 	const int rc = xsp_brake_put_window(r, edge_ns);
 	o->window_ns = edge_ns;
@@ -304,7 +380,9 @@ int xsp_overhead_stop(struct xsp_recorder *r)
 {
 	struct xsp_overhead *o = r->overheads;
 
-	return o != NULL && o->windows && o->phase == ON ? xsp_brake_put_window(r, r->end_ns) : 0;
+	return o != NULL && xsp_has_windows(o) && o->phase == ON
+		       ? xsp_brake_put_window(r, r->end_ns)
+		       : 0;
 }
 
 static const struct watched *worst_of(const struct xsp_overhead *o)
@@ -368,7 +446,7 @@ int xsp_overhead_finish(struct xsp_recorder *r)
 	struct xsp_overhead *o = r->overheads;
 	char text[160], name[WATCHED_NAME_SIZE];
 
-	if (o == NULL)
+	if (!has_budget(o))
 		return 0;
 	xsp_watched_add_figures(r, xsp_now_ns());
 	snprintf(text, sizeof(text), "%.3g %%", 100 * o->budget);

@@ -60,6 +60,13 @@ struct xsp_overhead {
 	enum phase phase;
 	bool windows; /* it paused at least once */
 	bool for_good; /* paused for good */
+	struct xsp_schedule schedule;
+	uint64_t names; /* that have come: --sample-rate */
+	uint64_t windows_ended; /* of those */
+	uint64_t window_until_ns,
+		next_window_ns; /* the end of the present one; when the next one begins */
+	bool suspended; /* between its windows: waits and samples are out, too */
+	bool only_rest; /* ... of which the probes were out already */
 	uint64_t prepaid_ns; /* the length of a window that is paid in advance; 0: none was yet */
 	/* windows.c */
 	struct xsp_calls calls;
@@ -76,6 +83,12 @@ struct xsp_overhead {
 static inline uint64_t xsp_passed(uint64_t now, uint64_t since)
 {
 	return now > since ? now - since : 0;
+}
+
+/* Are there windows? Of the brake, or by a schedule. */
+static inline bool xsp_has_windows(const struct xsp_overhead *o)
+{
+	return o->windows || xsp_is_scheduled(&o->schedule);
 }
 
 /* ---- watched.c: the threads and their figures ---- */
@@ -130,6 +143,8 @@ int xsp_brake_release_leaving(struct xsp_recorder *r);
 /* Ends the present window at that time. */
 int xsp_brake_put_window(struct xsp_recorder *r, uint64_t end_ns);
 int xsp_brake_pause(struct xsp_recorder *r, const struct xsp_brake_plan *plan);
+/* ... by the schedule. */
+int xsp_brake_suspend(struct xsp_recorder *r);
 /* Ends all probes, for good. */
 int xsp_brake_detach_all(struct xsp_recorder *r);
 /* ... as `what` cannot be done, for the reason `why`, which it says. */

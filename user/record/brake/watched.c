@@ -256,6 +256,11 @@ void xsp_overhead_start(struct xsp_recorder *r)
 	if (o == NULL)
 		return;
 	o->look_ns = o->quiet_ns = o->window_ns = o->latest_ns = r->start_ns;
+	if (o->schedule.origin_ns == 0)
+		o->schedule.origin_ns = r->start_ns;
+	o->window_until_ns =
+		o->schedule.length_ns +
+		(r->start_ns > o->schedule.origin_ns ? r->start_ns : o->schedule.origin_ns);
 	for (size_t i = 0; i < r->process_count; i++)
 		watch(o, XSP_BRAKE_WHOLE | (uint32_t)r->processes[i].pid);
 	for (size_t i = 0; i < o->threads.count; i++) {

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/rows/grow.h"
 #include "record/names/frames.h"
 #include "record/drain/ring.h"
 #include "record/names/unwind.h"
@@ -41,6 +42,8 @@ struct xsp_drain {
 	size_t left; /* events until run() has done its share */
 	int error;
 	bool discard;
+	bool *met; /* by probe: it has been called */
+	size_t met_room;
 };
 
 static bool is_entry(uint8_t kind)
@@ -221,6 +224,31 @@ static int flush_agents(struct xsp_drain *d)
 
 /* ---- events of the kernel side ---- */
 
+/* A range that counts (ProfilerStep#17) has a new name each time: that is none. */
+static bool is_numbered(const struct xsp_event *e)
+{
+	const struct xsp_event_name *name = (const void *)e;
+	const char *text = (const char *)(name + 1);
+
+	if (e->size < sizeof(*name) || name->length > e->size - sizeof(*name))
+		return true;
+	for (uint32_t i = 0; i < name->length; i++)
+		if (text[i] >= '0' && text[i] <= '9')
+			return true;
+	return false;
+}
+
+static void count_name(struct xsp_drain *d, const struct xsp_event *e)
+{
+	if (e->kind == XSP_EVENT_NAME)
+		d->totals.names += !(e->flags & NAME_IS_ADDRESS) && !is_numbered(e);
+	if (e->kind != XSP_EVENT_ENTRY || e->probe >= d->price_count ||
+	    xsp_grow_zeroed(&d->met, &d->met_room, d->price_count) < 0)
+		return;
+	d->totals.names += !d->met[e->probe];
+	d->met[e->probe] = true;
+}
+
 static int on_event(void *ctx, void *data, size_t size)
 {
 	struct ring *ring = ctx;
@@ -252,6 +280,7 @@ static int on_event(void *ctx, void *data, size_t size)
 	}
 	d->totals.events++;
 	d->totals.calls += is_entry(e->kind) && !is_half(e);
+	count_name(d, e);
 	/* starts and ends of threads are no hits of the first probe */
 	if (e->probe < d->price_count && !is_half(e) && e->kind != XSP_EVENT_TASK)
 		add_price(d, e);
@@ -299,6 +328,7 @@ void xsp_drain_free(struct xsp_drain *d)
 		return;
 	for (size_t i = 0; i < d->count; i++)
 		xsp_ring_close(&d->ring[i].buffer);
+	free(d->met);
 	free(d);
 }
 

@@ -76,6 +76,7 @@ struct xsp_drain_part {
 struct xsp_drain_totals {
 	uint64_t events;
 	uint64_t calls; /* those that begin a span or are one */
+	uint64_t names; /* functions that have been called, and names of ranges without a number */
 	uint64_t latest_ns; /* time of the latest hit */
 	uint64_t
 		cost_ns; /* estimated: what the target's threads have spent in probes and records */

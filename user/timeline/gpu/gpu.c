@@ -94,10 +94,32 @@ static void on_error(struct xsp_gpu *g, const struct xsp_gpu_record *record)
 
 /* ---- records ---- */
 
+/* Records that begin with the times of what they are of. */
+#define TIMED                                                                                      \
+	(1U << XSP_GPU_KERNEL | 1U << XSP_GPU_MEMCPY | 1U << XSP_GPU_MEMCPY_P2P |                  \
+	 1U << XSP_GPU_MEMSET | 1U << XSP_GPU_SYNC | 1U << XSP_GPU_OVERHEAD |                      \
+	 1U << XSP_GPU_DRIVER | 1U << XSP_GPU_RUNTIME)
+
+/* CUPTI begins somewhat before a window of --windows, and ends after it. */
+static bool is_between_windows(const struct xsp_gpu *g, const struct xsp_gpu_record *record)
+{
+	struct {
+		struct xsp_gpu_record head;
+		uint64_t start_ns;
+	} any;
+
+	if (!g->t->scheduled || record->type > XSP_GPU_OVERHEAD || !(TIMED >> record->type & 1))
+		return false;
+	xsp_gpu_record_read(record, &any, sizeof(any));
+	return any.start_ns != 0 && !xsp_timeline_recorded(g->t, any.start_ns, any.start_ns);
+}
+
 static int on_record(struct xsp_gpu *g, struct gpu_process *p, const struct xsp_gpu_record *record)
 {
 	struct xsp_gpu_dropped d;
 
+	if (is_between_windows(g, record))
+		return 0;
 	switch (record->type) {
 	case XSP_GPU_KERNEL:
 	case XSP_GPU_MEMCPY:

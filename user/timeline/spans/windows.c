@@ -5,6 +5,7 @@
  * was open in it then. Its real end was not seen.
  */
 #include "timeline/spans/spans.h"
+#include "timeline/windows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 int xsp_windows_begin(struct xsp_timeline *t)
 {
 	t->window_count = xsp_capture_windows(t->reader, &t->windows);
+	t->scheduled = xsp_capture_schedule(t->reader) != NULL;
 	t->let_go_count = xsp_capture_let_gos(t->reader, &t->let_gos);
 	if (t->let_go_count == 0)
 		return 0;

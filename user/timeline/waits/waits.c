@@ -15,6 +15,7 @@
  * which the kernel side does not know: all kept waits. XSP_WAIT_RUNNABLE: the runnable time. */
 struct sums {
 	uint64_t blocked_ns[XSP_WAIT_CLASSES], waits[XSP_WAIT_CLASSES];
+	size_t row; /* --windows: 1 + its row of `times`; 0: it has none so far */
 };
 
 struct xsp_waits {
@@ -282,6 +283,42 @@ static void read_faults(const struct xsp_event_times *e, struct xsp_thread_times
 		memcpy(&times->io, counts + 2, sizeof(times->io));
 }
 
+/* Adds what a thread did in a later window to what it did before. Its beginning is then so long before its end as it was
+ * recorded: what lies between two windows is not its time. */
+static void add_window(struct xsp_thread_times *to, const struct xsp_thread_times *more)
+{
+	to->since_ns = more->since_ns - (to->until_ns - to->since_ns);
+	to->until_ns = more->until_ns;
+	to->running_ns += more->running_ns;
+	to->runnable_ns += more->runnable_ns;
+	for (size_t i = 0; i < XSP_WAIT_CLASSES; i++) {
+		to->blocked_ns[i] += more->blocked_ns[i];
+		to->waits[i] += more->waits[i];
+	}
+	to->faults_known = to->faults_known && more->faults_known;
+	to->minor_faults += more->minor_faults;
+	to->major_faults += more->major_faults;
+	for (size_t i = 0; i < sizeof(to->io) / sizeof(uint64_t); i++)
+		((uint64_t *)&to->io)[i] += ((const uint64_t *)&more->io)[i];
+	to->ended = more->ended;
+	to->now = more->now;
+}
+
+/* --windows: the last row is of one of them. The sums of waits begin anew. */
+static int end_window(struct xsp_waits *w, const struct xsp_event *e)
+{
+	struct sums *s = xsp_tally_row(&w->sums, xsp_u64_pair(e->tgid, e->tid),
+				       &(struct sums){.waits = {0}});
+
+	if (s == NULL)
+		return -ENOMEM;
+	const size_t row = s->row;
+	*s = (struct sums){.row = row != 0 ? row : w->count};
+	if (row != 0 && w->times[row - 1].until_ns <= w->times[w->count - 1].since_ns)
+		add_window(&w->times[row - 1], &w->times[--w->count]);
+	return 0;
+}
+
 /* The thread's last event, if the thread has ended. */
 static int on_times(struct xsp_timeline *t, const struct xsp_event_times *e)
 {
@@ -312,9 +349,13 @@ static int on_times(struct xsp_timeline *t, const struct xsp_event_times *e)
 	else
 		move_in_cuda(w, &e->head, times);
 	times->now = e->now <= XSP_NOW_WAITS + XSP_WAIT_CLASSES - 1 ? e->now : XSP_NOW_UNKNOWN;
-	if (e->ended) /* the next thread with this number is another one */
+	if (t->scheduled && !e->ended)
+		return end_window(w, &e->head);
+	if (e->ended) { /* the next thread with this number is another one */
+		rc = t->scheduled ? end_window(w, &e->head) : 0;
 		xsp_tally_forget(&w->sums, xsp_u64_pair(e->head.tgid, e->head.tid));
-	return 0;
+	}
+	return rc;
 }
 
 static int on_event(struct xsp_timeline *t, const struct xsp_event *e)
