@@ -481,7 +481,7 @@ def both_at_once_of_pytorch(folder):
             go(child)  # pylint: disable=cell-var-from-loop
             equal(child.stdout.readline(), "done\n", "the script")  # pylint: disable=cell-var-from-loop
 
-        matched, only, early, late = both_agree(folder, child, act, lambda name: name.startswith("aten::"))
+        matched, only, early, late = both_agree(folder, child, act, lambda name: name.startswith(("aten::", "autograd::")))
         child.stdin.close()
         equal(finish(child), 0, "status")
         print(f"  {root or 'here'} {how}: {matched} calls; the agent begins {early} ns earlier and ends {late} ns later; by probes only: {dict(only)}")
