@@ -20,7 +20,7 @@
 #define XSP_RINGS_NAME "xsptrace-rings" /* of the memory file */
 #define XSP_RINGS_PATH "/memfd:" XSP_RINGS_NAME " (deleted)" /* as /proc shows it */
 #define XSP_RINGS_MAGIC 0x31676e6972707378ULL /* "xspring1", little endian */
-#define XSP_RINGS_VERSION 1
+#define XSP_RINGS_VERSION 2
 
 #define XSP_RINGS_COUNT 256U
 #define XSP_RING_SLOTS 32768U /* records of a ring: 1 MiB */
@@ -34,7 +34,7 @@ struct xsp_ring_record {
 	__u64 word;
 	__u64 time; /* in the unit of xsp_rings.clock */
 	__u64 sp; /* the stack pointer at the function's entry; in an exit, that of its entry */
-	__u64 value; /* depends on the kind */
+	__u64 value; /* of a node: its name; of a range: its object */
 };
 /* kind: enum xsp_event_kind (event.h); function: its row in the table */
 #define XSP_RING_WORD(serial, kind, flags, function)                                               \
@@ -42,7 +42,27 @@ struct xsp_ring_record {
 	 (__u64)(__u16)(function) << 48)
 enum xsp_ring_flag {
 	XSP_RING_UNWOUND = 1 << 0, /* EXIT: an exception passed */
+	/* ENTRY of a node: value is the hash of its name, which is in the NAME records before; without
+	 * the flag it is the address of its class's vtable */
+	XSP_RING_NAMED = 1 << 1,
 };
+
+/* The function whose calls are ranges (BEGIN with a name, if it has one, and END): value is the
+ * object that begins and ends with the range. */
+#define XSP_RING_RANGE "_ZN2at14RecordFunctionC1ENS_11RecordScopeE"
+
+/* A part of a name: 16 bytes in sp and value, padded with zeros; the flags are its number. They
+ * stand before the entry, and are of the same function. */
+#define XSP_RING_PART 16U
+#define XSP_RING_PARTS 12U /* as in XSP_NAME_MAX */
+static inline __u64 xsp_ring_hash(const char *text, __u32 length)
+{
+	__u64 h = 14695981039346656037ULL;
+
+	for (__u32 i = 0; i < length; i++)
+		h = (h ^ (__u8)text[i]) * 1099511628211ULL;
+	return h;
+}
 
 enum xsp_ring_state {
 	XSP_RING_FREE = 0,

@@ -481,11 +481,63 @@ def both_at_once_of_pytorch(folder):
             go(child)  # pylint: disable=cell-var-from-loop
             equal(child.stdout.readline(), "done\n", "the script")  # pylint: disable=cell-var-from-loop
 
-        matched, only, early, late = both_agree(folder, child, act, lambda name: name.startswith("aten::"))
+        matched, only, early, late = both_agree(folder, child, act, lambda name: name.startswith(("aten::", "autograd::")))
         child.stdin.close()
         equal(finish(child), 0, "status")
         print(f"  {root or 'here'} {how}: {matched} calls; the agent begins {early} ns earlier and ends {late} ns later; by probes only: {dict(only)}")
         check(matched > 1000 and sum(only.values()) < matched / 20, "too many by probes only", matched, only)
+
+
+NODES = """import sys, torch
+from torch.profiler import record_function
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 2
+class ANameThatIsLongerThanOnePartOfARecord(Twice):
+    pass
+x = torch.ones(3, requires_grad=True)
+print("ready", flush=True)
+sys.stdin.readline()
+for n in range(int(sys.argv[1])):
+    with record_function("outer"):
+        first, second = record_function("a range that begins first and ends first"), record_function(f"inner {n % 2}")
+        first.__enter__()
+        second.__enter__()
+        y = ANameThatIsLongerThanOnePartOfARecord.apply(Twice.apply(x))
+        first.__exit__(None, None, None)
+        second.__exit__(None, None, None)
+    y.relu().sum().backward()
+"""
+
+
+@case
+def nodes_and_ranges(folder):
+    """Nodes in C++ and in Python, and ranges, by their names and what they lie in, without any probe: each as often as it was made."""
+    need_torch()
+    out, around = f"{folder}/nodes.db", {}
+    for how, options in (("agent", ["--inject"]), ("probes", [])):
+        child = start([TORCH, "-c", NODES, 20], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        equal(child.stdout.readline(), "ready\n", "the script")
+        with Recording(folder, *options, *QUIET, "--max-overhead=off", "--attach-limit=120", "-p", child.pid, "-o", out,
+                       "-o", f"{folder}/nodes.json", name=how) as r:
+            go(child)
+            equal(finish(child), 0, "status")
+            r.wait()
+        around[how], trace = calls_in(out), Trace(f"{folder}/nodes.json")
+        by_agent = 2 * 10 * sum(around[how].values())  # 10 ns each
+        equal(trace.json["xsptrace_overhead"]["probes_cost_ns"] == by_agent, how == "agent", f"{how}: no event is of a probe")
+    counts = collections.Counter()
+    for (name, _, _), count in around["agent"].items():
+        counts[name.replace("autograd::engine::evaluate_function: ", "node ")] += count
+    equal({k: v for k, v in counts.items() if not k.startswith("aten::")},
+          {"node TwiceBackward": 20, "node ANameThatIsLongerThanOnePartOfARecordBackward": 20, "node ReluBackward0": 20, "node SumBackward0": 20,
+           "node torch::autograd::AccumulateGrad": 20, "outer": 20, "a range that begins first and ends first": 20, "inner 0": 10, "inner 1": 10},
+          "nodes and ranges")
+    equal(around["agent"], around["probes"], "what lies in what")
 
 
 @case(long="PyTorch is loaded; a long recording")

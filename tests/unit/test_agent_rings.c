@@ -74,6 +74,29 @@ static void put_at(struct writer *w, unsigned ring, uint64_t number, uint64_t ti
 		(struct xsp_ring_record){.word = word, .time = time, .sp = sp};
 }
 
+/* A record of the function "node" of `nodes`. */
+static void put_node(struct writer *w, unsigned kind, unsigned flags, uint64_t time, uint64_t sp,
+		     uint64_t value)
+{
+	const uint64_t number = w->rings->ring[0].head++;
+
+	put_at(w, 0, number, time, sp, XSP_RING_WORD(number + 1, kind, flags, 3));
+	w->records[number % XSP_RING_SLOTS].value = value;
+}
+
+static void put_text(struct writer *w, const char *text, uint64_t time)
+{
+	for (unsigned part = 0; part * XSP_RING_PART < strlen(text); part++) {
+		char bytes[XSP_RING_PART] = "";
+		uint64_t words[2];
+		const size_t left = strlen(text) - part * XSP_RING_PART;
+		memcpy(bytes, text + part * XSP_RING_PART,
+		       left < sizeof(bytes) ? left : sizeof(bytes));
+		memcpy(words, bytes, sizeof(words));
+		put_node(w, XSP_EVENT_NAME, part, time, words[0], words[1]);
+	}
+}
+
 static void put(struct writer *w, unsigned ring, unsigned kind, unsigned flags, unsigned function,
 		uint64_t time, uint64_t sp)
 {
@@ -86,15 +109,33 @@ static void put(struct writer *w, unsigned ring, unsigned kind, unsigned flags, 
 
 struct got {
 	struct xsp_event events[64];
+	uint64_t hash[64]; /* of a name, or an entry that has one */
+	uint64_t begin_ns[64]; /* of a range that ends */
+	char text[64][XSP_NAME_MAX + 1]; /* of a name: 16 bytes, or all of it */
 	size_t count;
 };
+
+static void look(struct got *g, const struct xsp_event *e)
+{
+	const struct xsp_event_name *name = (const void *)e;
+	const struct xsp_event_range *range = (const void *)e;
+
+	if (e->kind == XSP_EVENT_NAME) {
+		g->hash[g->count] = name->name_hash;
+		memcpy(g->text[g->count], name + 1, e->size - sizeof(*name));
+	} else if (e->kind == XSP_EVENT_END) {
+		memcpy(&g->begin_ns[g->count], (const uint8_t *)e + sizeof(*e) + 8, 8);
+	} else if (e->size >= sizeof(*range)) {
+		g->hash[g->count] = range->name_hash;
+	}
+}
 
 static int take(void *ctx, const struct xsp_event *e)
 {
 	struct got *g = ctx;
 
 	if (g->count < sizeof(g->events) / sizeof(g->events[0]))
-		g->events[g->count] = *e;
+		g->events[g->count] = *e, look(g, e);
 	g->count++;
 	return 0;
 }
@@ -106,7 +147,16 @@ static uint32_t probe_of(void *ctx, pid_t pid, uint64_t address, const char *sym
 	(void)address;
 	if (pid != PID)
 		return XSP_RING_NO_PROBE;
-	return strcmp(symbol, "mm") == 0 ? 7 : strcmp(symbol, "t") == 0 ? 8 : XSP_RING_NO_PROBE;
+	return strcmp(symbol, "mm") == 0     ? 7
+	       : strcmp(symbol, "t") == 0    ? 8
+	       : strcmp(symbol, "node") == 0 ? 9
+					     : XSP_RING_NO_PROBE;
+}
+
+static bool is_named(void *ctx, uint32_t probe)
+{
+	(void)ctx;
+	return probe == 9;
 }
 
 struct session {
@@ -118,7 +168,8 @@ struct session {
 
 static void begin(struct session *s, const char *const *functions, size_t count)
 {
-	const struct xsp_agent_rings_options o = {.probe = probe_of, .mask = 3};
+	const struct xsp_agent_rings_options o = {
+		.probe = probe_of, .is_named = is_named, .mask = 3};
 	struct xsp_ring_memory *m;
 	struct xsp_error err = {0};
 
@@ -135,6 +186,7 @@ static void begin(struct session *s, const char *const *functions, size_t count)
 }
 
 static const char *const two[] = {"mm", "other", "t"};
+static const char *const nodes[] = {"mm", "other", "t", "node"};
 
 static void end(struct session *s)
 {
@@ -180,6 +232,39 @@ Test(agent_rings, records_become_events)
 	cr_expect(xsp_agent_rings_serves(s.a, PID, 7) && xsp_agent_rings_serves_any(s.a, 8));
 	cr_expect_not(xsp_agent_rings_serves(s.a, PID, 9));
 	cr_expect_not(xsp_agent_rings_serves(s.a, PID + 1, 7));
+	end(&s);
+}
+
+/* A class by its vtable, one of Python by its text: the name comes once, before its first entry. */
+Test(agent_rings, nodes_have_names)
+{
+	static const char text[] = "ANameOfMoreThanOnePart";
+	struct session s;
+
+	begin(&s, nodes, 4);
+	take_ring(&s.w, 0, 1);
+	for (unsigned n = 0; n < 2; n++) {
+		put_node(&s.w, XSP_EVENT_ENTRY, 0, s.now, 0x7000, 0x1234);
+		put_text(&s.w, text, s.now);
+		put_node(&s.w, XSP_EVENT_ENTRY, XSP_RING_NAMED, s.now, 0x6000,
+			 xsp_ring_hash(text, sizeof(text) - 1));
+		put_node(&s.w, XSP_EVENT_EXIT, 0, s.now, 0x6000, 0);
+	}
+	turn(&s);
+	const struct got *g = &s.got;
+	cr_assert_eq(g->count, 8);
+	cr_expect(g->events[0].kind == XSP_EVENT_NAME &&
+		  g->events[0].flags == XSP_EVENT_NAME_VTABLE &&
+		  memcmp(g->text[0], &(uint64_t[2]){0x1234}, 16) == 0);
+	cr_expect(g->events[1].kind == XSP_EVENT_ENTRY && g->events[1].sp == 0x7000 &&
+		  g->events[1].probe == 9);
+	cr_expect(g->events[2].kind == XSP_EVENT_NAME && strcmp(g->text[2], text) == 0);
+	cr_expect(g->hash[0] != 0 && g->hash[1] == g->hash[0] && g->hash[5] == g->hash[0]);
+	cr_expect(g->hash[2] != 0 && g->hash[3] == g->hash[2] && g->hash[6] == g->hash[2] &&
+		  g->hash[2] != g->hash[0]);
+	cr_expect(g->events[4].kind == XSP_EVENT_EXIT && g->events[4].size == sizeof(*g->events));
+	cr_expect_eq(bad(&s), 0);
+	cr_expect_eq(xsp_agent_rings_functions(s.a, PID), 2, "operators");
 	end(&s);
 }
 
@@ -384,6 +469,83 @@ Test(agent_rings, forged_records_are_counted)
 	turn(&s);
 	cr_expect_eq(s.got.count, 1, "and it goes on");
 	cr_expect_eq(bad(&s), 9, "times rise");
+	end(&s);
+}
+
+/* By their objects: in any order, and also on another thread. */
+Test(agent_rings, ranges_begin_and_end)
+{
+	struct session s;
+
+	begin(&s, nodes, 4);
+	take_ring(&s.w, 0, 1);
+	put_node(&s.w, XSP_EVENT_END, 0, s.now, 0x7000, 0x10); /* from before */
+	put_text(&s.w, "one", s.now);
+	put_node(&s.w, XSP_EVENT_BEGIN, XSP_RING_NAMED, s.now + 1, 0x7000, 0x10);
+	put_node(&s.w, XSP_EVENT_BEGIN, 0, s.now + 2, 0x7000, 0x20);
+	put_node(&s.w, XSP_EVENT_END, 0, s.now + 3, 0x7000, 0x10);
+	put_node(&s.w, XSP_EVENT_END, 0, s.now + 4, 0x7000, 0x10); /* again */
+	put_node(&s.w, XSP_EVENT_END, 0, s.now + 5, 0x7000, 0x20);
+	put(&s.w, 0, XSP_EVENT_BEGIN, 0, 0, s.now + 6, 0x7000); /* of mm, which has none */
+	turn(&s);
+	const struct got *g = &s.got;
+	cr_assert_eq(g->count, 5);
+	cr_expect(g->events[0].kind == XSP_EVENT_NAME && strcmp(g->text[0], "one") == 0);
+	cr_expect(g->events[1].kind == XSP_EVENT_BEGIN && g->hash[1] == g->hash[0] &&
+		  g->events[1].probe == 9 && g->events[1].size == sizeof(struct xsp_event_range));
+	cr_expect(g->events[2].kind == XSP_EVENT_BEGIN && g->hash[2] == 0);
+	cr_expect(g->events[3].kind == XSP_EVENT_END &&
+		  g->events[3].flags == (XSP_EVENT_SP_EXACT | XSP_EVENT_SECTIONS));
+	cr_expect(g->events[4].kind == XSP_EVENT_END && g->events[4].time_ns == s.now + 5);
+	cr_expect_eq(g->begin_ns[3], s.now + 1);
+	cr_expect_eq(g->begin_ns[4], s.now + 2);
+	cr_expect_eq(bad(&s), 1);
+	/* more than are kept; two are known */
+	for (uint64_t n = 0x100; n < 0x100 + 70000; n++) {
+		put_node(&s.w, XSP_EVENT_BEGIN, 0, s.now + 7, 0x7000, n);
+		if (n % 20000 == 0)
+			turn(&s);
+	}
+	turn(&s);
+	cr_expect_eq(bad(&s), 1 + 70000 + 2 - 65536);
+	end(&s);
+}
+
+/* The entry stays, without a name, and is counted. */
+Test(agent_rings, forged_names_of_nodes)
+{
+	static const char text[] = "FnBackward";
+	const uint64_t hash = xsp_ring_hash(text, sizeof(text) - 1);
+	struct session s;
+
+	begin(&s, nodes, 4);
+	take_ring(&s.w, 0, 1);
+	put_node(&s.w, XSP_EVENT_ENTRY, XSP_RING_NAMED, s.now, 0x7000, hash); /* no text */
+	put_text(&s.w, text, s.now);
+	put_node(&s.w, XSP_EVENT_ENTRY, XSP_RING_NAMED, s.now, 0x7000, hash + 1); /* of another */
+	put_node(&s.w, XSP_EVENT_NAME, 1, s.now, 0x41, 0x41); /* the first part is missing */
+	put_node(&s.w, XSP_EVENT_ENTRY, XSP_RING_NAMED, s.now, 0x7000, hash);
+	put_node(&s.w, XSP_EVENT_ENTRY, 0, s.now, 0x7000, 0); /* no class */
+	turn(&s);
+	cr_assert_eq(s.got.count, 4);
+	for (size_t i = 0; i < 4; i++)
+		cr_expect(s.got.events[i].kind == XSP_EVENT_ENTRY && s.got.hash[i] == 0);
+	cr_expect_eq(bad(&s), 4);
+	put_node(&s.w, XSP_EVENT_NAME, XSP_RING_PARTS, s.now, 0, 0); /* a part too many */
+	put_node(&s.w, XSP_EVENT_EXIT, XSP_RING_NAMED, s.now, 0x7000, 0);
+	turn(&s);
+	cr_expect_eq(s.got.count, 4);
+	cr_expect_eq(bad(&s), 6);
+	/* a text that fills all parts; and more names than are looked up */
+	for (unsigned part = 0; part < XSP_RING_PARTS; part++)
+		put_node(&s.w, XSP_EVENT_NAME, part, s.now, 0x7878787878787878, 0x7878787878787878);
+	put_node(&s.w, XSP_EVENT_ENTRY, XSP_RING_NAMED, s.now, 0x7000, hash);
+	turn(&s);
+	cr_expect_eq(bad(&s), 7);
+	for (uint64_t n = 1; n <= 20000; n++)
+		put_node(&s.w, XSP_EVENT_ENTRY, 0, s.now, 0x7000, n);
+	turn(&s);
+	cr_expect_eq(bad(&s), 7 + 20000 - 8192);
 	end(&s);
 }
 

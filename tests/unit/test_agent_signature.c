@@ -30,6 +30,11 @@ Test(agent_signature, real_ones)
 		{"_ZN2at4_ops5maybe4callERKNS_6TensorESt8optionalIdE", 32},
 		{"_ZN2at4_ops4name4callERKNS_6TensorESt17basic_string_viewIcSt11char_traitsIcEE",
 		 32},
+		/* this, a graph task, a node, ...: all in registers */
+		{"_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE",
+		 0},
+		{"_ZN5torch8autograd6Engine17evaluate_functionEPNS0_4NodeEl", 0},
+		{"_ZN5torch8autograd6Engine17evaluate_functionEPNS0_4NodeEllll", 8},
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
@@ -54,6 +59,8 @@ Test(agent_signature, unknown_ones)
 		"_ZN2at4_ops3odd4callE6Tens",
 		"_ZN2at4_ops3odd4callEz",
 		"_ZN2at4_ops3odd8redispatchE",
+		"_ZN5torch8autograd6Engine17evaluate_functionEPNS0_4NodeE.cold",
+		"_ZN5torch8autograd6Engine9evaluate_EPNS0_4NodeE",
 		"_ZN2at4_ops",
 		"_ZN2at4_ops99999999999999999999999x4callEl",
 		"",

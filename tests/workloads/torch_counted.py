@@ -66,9 +66,11 @@ def read_counts(made):
     known, counts = names(), collections.Counter()
     for line in lines[:-1]:
         entries, exits, _, symbol = line.split()
-        length, rest = re.match(r"_ZN2at4_ops(\d+)(\w+)", symbol).groups()
-        counts[known.get(rest[:int(length)], rest[:int(length)])] += int(entries)
         assert entries == exits, line
+        operator = re.match(r"_ZN2at4_ops(\d+)(\w+)", symbol)
+        if operator:  # others are nodes
+            length, rest = operator.groups()
+            counts[known.get(rest[:int(length)], rest[:int(length)])] += int(entries)
     return counts, lines[-1]
 
 

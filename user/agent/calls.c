@@ -9,7 +9,6 @@
  */
 #ifdef __x86_64__
 #include <errno.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include "calls.h"
 
@@ -72,8 +71,9 @@ static inline uint64_t entry_sp(const struct call *call)
 	return (uint64_t)(call + 1) + 8;
 }
 
-static inline void put(const struct thread_calls *t, const struct call *call, uint64_t kind,
-		       uint64_t flags)
+/* word: XSP_RING_WORD() without a number. */
+static inline void put_record(const struct thread_calls *t, uint64_t word, uint64_t sp,
+			      uint64_t value)
 {
 	uint64_t number, time;
 
@@ -84,10 +84,28 @@ static inline void put(const struct thread_calls *t, const struct call *call, ui
 	} while (!take_record(t->ring, number));
 	struct xsp_ring_record *record = &t->records[number % XSP_RING_SLOTS];
 	record->time = time;
-	record->sp = entry_sp(call);
-	record->value = 0;
-	__atomic_store_n(&record->word, XSP_RING_WORD(number + 1, kind, flags, call->function),
-			 __ATOMIC_RELEASE);
+	record->sp = sp;
+	record->value = value;
+	__atomic_store_n(&record->word, word | (uint32_t)(number + 1), __ATOMIC_RELEASE);
+}
+
+static inline void put(const struct thread_calls *t, const struct call *call, uint64_t kind,
+		       uint64_t flags, uint64_t value)
+{
+	put_record(t, XSP_RING_WORD(0, kind, flags, call->function), entry_sp(call), value);
+}
+
+/* The text of a name, in records of its own. */
+static void put_text(const struct thread_calls *t, uint64_t function, const struct node_name *name)
+{
+	for (uint32_t part = 0; part * XSP_RING_PART < name->length; part++) {
+		const char *from = name->text + part * XSP_RING_PART;
+		uint32_t left = name->length - part * XSP_RING_PART;
+		uint64_t words[2] = {0, 0};
+		for (uint32_t i = 0; i < left && i < XSP_RING_PART; i++)
+			words[i / 8] |= (uint64_t)(uint8_t)from[i] << i % 8 * 8;
+		put_record(t, XSP_RING_WORD(0, XSP_EVENT_NAME, part, function), words[0], words[1]);
+	}
 }
 
 /* Is there room for `more` records? The thunk itself knows a limit that may be old; it reads the counter for the time. */
@@ -112,8 +130,10 @@ static __attribute__((noinline)) bool take_ring(struct thread_calls *t)
 	return false;
 }
 
-void calls_enter(struct call *call)
+/* `node`: what is to be evaluated, or NULL. */
+static inline void enter(struct call *call, const void *node)
 {
+	struct node_name name = {0};
 	struct thread_calls *t = this_thread();
 	uint64_t sp = entry_sp(call);
 	uint32_t depth;
@@ -130,13 +150,42 @@ void calls_enter(struct call *call)
 	call->depth = depth;
 	t->depth = depth + 1;
 	BARRIER();
-	if (!has_room(t, depth + 2ULL, 0)) {
+	if (node)
+		node_name(node, &name);
+	if (!has_room(t, depth + 2ULL + (name.length > 0 ? XSP_RING_PARTS : 0), 0)) {
 		count_lost(t->ring);
 		t->depth = depth;
 		return;
 	}
-	put(t, call, XSP_EVENT_ENTRY, 0);
+	put_text(t, call->function, &name);
+	put(t, call, XSP_EVENT_ENTRY, name.length > 0 ? XSP_RING_NAMED : 0, name.value);
 	call->ring = t->ring;
+}
+
+void calls_enter(struct call *call)
+{
+	enter(call, NULL);
+}
+
+/* The node is the third of the registers for arguments: after `this` and the graph task. */
+void calls_enter_node(struct call *call)
+{
+	enter(call, (const void *)call->registers[2]);
+}
+
+void calls_note(uint64_t word, uint64_t sp, uint64_t value, const struct node_name *name)
+{
+	struct thread_calls *t = this_thread();
+
+	if (!(rings_state[0] & RINGS_ACTIVE) || (t->ring == NULL && !take_ring(t)))
+		return;
+	/* calls that are open need one each */
+	if (!has_room(t, t->depth + 1ULL + (name->length > 0 ? XSP_RING_PARTS : 0), 0)) {
+		count_lost(t->ring);
+		return;
+	}
+	put_text(t, word >> 48, name);
+	put_record(t, word, sp, value);
 }
 
 static inline void leave(struct call *call, uint64_t flags)
@@ -153,7 +202,7 @@ static inline void leave(struct call *call, uint64_t flags)
 	t->depth = (uint32_t)call->depth;
 	BARRIER();
 	if (has_room(t, 1, RING_SPARE))
-		put(t, call, XSP_EVENT_EXIT, flags);
+		put(t, call, XSP_EVENT_EXIT, flags, 0);
 	else /* only if coroutines or longjmp() have spoilt the depth */
 		count_lost(ring);
 }
@@ -190,19 +239,6 @@ int calls_personality(int version, int actions, uint64_t exception_class, void *
 
 /* ---- arguments on the stack ---- */
 
-/* The kernel reads the new mask before it looks at `how`, which is none: EFAULT, or EINVAL. */
-static bool is_readable(uint64_t page)
-{
-	register uint64_t size __asm__("r10") = 8;
-	long result;
-
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "a"(SYS_rt_sigprocmask), "D"(-1L), "S"(page), "d"(0L), "r"(size)
-			 : "rcx", "r11", "memory");
-	return result != -EFAULT;
-}
-
 /* A coroutine's stack may end within the bytes that are copied, the arguments themselves do not. What was found
  * readable is remembered, and grows, as a thread's calls come from the same depths again and again. */
 size_t calls_readable(struct call *call, size_t bytes)
@@ -217,13 +253,13 @@ size_t calls_readable(struct call *call, size_t bytes)
 	if (page >= t->readable && end <= t->readable_end)
 		return bytes;
 	for (uint64_t at = page + PAGE; at < end; at += PAGE)
-		if (!is_readable(at))
+		if (!calls_is_readable(at))
 			return at - start < bytes ? at - start : bytes;
 	/* join it with what is known */
 	while (t->readable_end < page && page - t->readable_end < GAP &&
-	       is_readable(t->readable_end))
+	       calls_is_readable(t->readable_end))
 		t->readable_end += PAGE;
-	for (uint64_t at = t->readable - PAGE; end <= at && at - end < GAP && is_readable(at);
+	for (uint64_t at = t->readable - PAGE; end <= at && at - end < GAP && calls_is_readable(at);
 	     at -= PAGE)
 		t->readable = at;
 	if (page > t->readable_end || end < t->readable) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * calls.h - the recorder of calls in the target: shared by thunks.S, calls.c, rings.c, signature.c, common.c,
- * images.c, slots.c and operators.c.
+ * calls.h - the recorder of calls in the target: shared by thunks.S, calls.c, readable.c, nodes.c, ranges.c, rings.c,
+ * signature.c, common.c, images.c, slots.c and operators.c.
  *
  * The way of a call: a library's slot holds the address of a thunk (slots.c wrote it there). The thunk (thunks.S) keeps
  * the registers, writes the entry into its thread's ring (calls.c), calls the real function, and writes the exit. The
@@ -37,6 +37,10 @@ enum {
 	STACK_MAX = COPY_UNIT * COPY_MAX,
 };
 extern const char thunks[]; /* XSP_RING_FUNCTIONS */
+/* For functions that evaluate nodes: their numbers as functions */
+enum { NODE_THUNKS = 4 };
+extern const char node_thunks[];
+extern uint32_t node_functions[];
 /* By the number of the thunk: the real function, and how many units of arguments are copied. */
 extern struct thunk_function {
 	uint64_t target, units;
@@ -60,13 +64,32 @@ struct thread_calls {
 	uint64_t readable, readable_end; /* a part of a stack */
 };
 void calls_enter(struct call *call);
+void calls_enter_node(struct call *call);
 void calls_leave(struct call *call);
+struct node_name;
+/* A record that belongs to no call. word: XSP_RING_WORD() without a number. */
+void calls_note(uint64_t word, uint64_t sp, uint64_t value, const struct node_name *name);
 /* How many of the bytes from the caller's arguments on may be read. */
 size_t calls_readable(struct call *call, size_t bytes);
 int calls_personality(int version, int actions, uint64_t exception_class, void *exception,
 		      void *context);
 /* The unwinder of this process: its code, and its function _Unwind_GetGR. */
 void calls_unwinder(uint64_t start, uint64_t end, uint64_t (*get_register)(void *, int));
+
+/* ---- readable.c ------------------------------------------------------------------ */
+
+/* The address of a page, but not 0. */
+bool calls_is_readable(uint64_t page);
+
+/* ---- nodes.c --------------------------------------------------------------------- */
+
+struct node_name {
+	uint64_t value; /* XSP_RING_NAMED: the text's hash, else the vtable's address */
+	const char *text;
+	uint32_t length; /* 0: it has none of its own */
+};
+/* What a node (torch::autograd::Node) is called that is about to be evaluated. */
+void node_name(const void *node, struct node_name *name);
 
 /* ---- rings.c --------------------------------------------------------------------- */
 
@@ -103,8 +126,18 @@ void rings_reset(void);
 
 /* The most bytes of arguments that a call of at::_ops::NAME::call may have on the stack; -1: not known. */
 int signature_stack(const char *symbol);
+/* torch::autograd::Engine::evaluate_function(graph task, node, ...)? */
+bool signature_is_node(const char *symbol);
 /* The operator's name in such a symbol, or NULL; *after: what follows the name. */
 const char *signature_operator(const char *symbol, size_t *length, const char **after);
+
+/* ---- ranges.c -------------------------------------------------------------------- */
+
+/* record_function ranges, by a callback of PyTorch; nothing where it is not there, or of another make. */
+void ranges_begin(void);
+void ranges_end(void);
+/* Its callbacks are not what we think: then they must be removed, and not come back. */
+bool ranges_are_strange(void);
 
 /* ---- common.c -------------------------------------------------------------------- */
 
@@ -163,6 +196,11 @@ bool slots_look(void);
 /* Puts the old values back. */
 void slots_undo(void);
 bool slots_any(void);
+/* The library of this name; NULL: it is not there. */
+const struct image *slots_image(const char *name);
+/* A row of its own in the table of functions, for one that is not called through slots; the recorder sees it. -1: there is no
+ * room. */
+int slots_row(const char *name, uint64_t address);
 /* Exceptions are unwound by the library that has this function, _Unwind_GetGR. */
 void slots_unwinder(uint64_t get_register);
 

@@ -35,6 +35,7 @@ static void begin(void)
 		return;
 	if (slots_look()) {
 		find_unwinder();
+		ranges_begin();
 		rings_activate(true);
 		operators.active = true;
 		return;
@@ -47,6 +48,7 @@ static void end(void)
 {
 	if (operators.active)
 		rings_activate(false);
+	ranges_end();
 	operators.active = false;
 	slots_undo();
 }
@@ -60,7 +62,10 @@ static void tick(void)
 			return;
 		}
 		find_unwinder();
+		ranges_begin();
 	}
+	if (ranges_are_strange())
+		ranges_end();
 	if (++operators.turns % SWEEP_TURNS == 0)
 		rings_sweep();
 }

@@ -201,15 +201,26 @@ const char *signature_operator(const char *symbol, size_t *length, const char **
 	return name;
 }
 
+#define NODE "_ZN5torch8autograd6Engine17evaluate_functionE"
+
+bool signature_is_node(const char *symbol)
+{
+	return strncmp(symbol, NODE, sizeof(NODE) - 1) == 0 && !strchr(symbol, '.');
+}
+
 int signature_stack(const char *symbol)
 {
-	/* at, at::_ops and at::_ops::NAME */
+	/* at, at::_ops and at::_ops::NAME, or torch, torch::autograd and torch::autograd::Engine */
 	struct cursor c = {.count = 3, .seen = {TYPE_STRANGE, TYPE_STRANGE, TYPE_STRANGE}};
 	size_t length;
 	int integers = INTEGERS, reals = REALS, bytes = 0;
 
-	if (!signature_operator(symbol, &length, &c.at))
+	if (signature_is_node(symbol)) {
+		c.at = symbol + sizeof(NODE) - 1;
+		integers--; /* this */
+	} else if (!signature_operator(symbol, &length, &c.at)) {
 		return -1;
+	}
 	if (!strcmp(c.at, "v"))
 		return 0;
 	while (*c.at) {

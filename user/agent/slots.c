@@ -25,6 +25,7 @@ enum {
 struct function {
 	uint64_t address;
 	char *name;
+	uint32_t node; /* the number of its thunk for nodes + 1; 0: it has an ordinary one */
 };
 struct slot {
 	uint64_t *at, old;
@@ -52,6 +53,8 @@ static struct {
 	size_t mapping_count;
 	const struct image *image; /* that is being looked at */
 	uint32_t own, defined; /* slots and functions of operators of it */
+	uint32_t own_nodes; /* slots of it for functions that evaluate nodes */
+	uint32_t nodes; /* such functions */
 	bool full; /* no memory */
 } slots;
 
@@ -122,10 +125,20 @@ static void add_function(const char *name, uint64_t address, int stack)
 	slots.functions[n] = (struct function){.address = address, .name = copy};
 	thunk_functions[n] = (struct thunk_function){
 		.target = address, .units = (uint64_t)(stack + COPY_UNIT - 1) / COPY_UNIT};
+	if (signature_is_node(name)) {
+		node_functions[slots.nodes] = n;
+		slots.functions[n].node = ++slots.nodes;
+	}
 	while (slots.by_name[at % NAMES])
 		at++;
 	slots.by_name[at % NAMES] = (uint16_t)(n + 1);
 	slots.count++;
+}
+
+/* Those that are called through a slot: what is called directly is no record. */
+static bool is_node(const char *name)
+{
+	return signature_is_node(name) && slots.own_nodes > 0 && slots.nodes < NODE_THUNKS;
 }
 
 /* The common ones first, in a round of their own. */
@@ -138,7 +151,8 @@ static void take_symbol(void *only_common, const struct image_symbol *symbol)
 	int stack;
 
 	name = signature_operator(symbol->name, &length, &after);
-	if (!name || !is_observed(name, length) || (only_common && !common_operator(name, length)))
+	if (name ? !is_observed(name, length) || (only_common && !common_operator(name, length))
+		 : !is_node(symbol->name))
 		return;
 	stack = signature_stack(symbol->name);
 	if (stack < 0 || stack > STACK_MAX)
@@ -168,12 +182,13 @@ static void count_slot(void *unused, const struct image_slot *slot)
 {
 	(void)unused;
 	slots.own += is_operator(slot->name);
+	slots.own_nodes += signature_is_node(slot->name);
 }
 
 /* The functions of a library that calls its own without slots are left to others: part of the calls is no record. */
 static void take_functions(struct image *image)
 {
-	slots.defined = slots.own = 0;
+	slots.defined = slots.own = slots.own_nodes = 0;
 	images_symbols(image, count_symbol, NULL);
 	images_slots(image, count_slot, NULL);
 	image->kind = slots.defined + slots.own > 0 ? IMAGE_OF_OPERATORS : IMAGE_PLAIN;
@@ -202,12 +217,16 @@ static bool push(struct slot_list *list, const struct slot *slot)
 
 static uint64_t thunk_of(uint32_t function)
 {
-	return (uint64_t)thunks + (uint64_t)function * THUNK_BYTES;
+	const uint32_t node = slots.functions[function].node;
+
+	return node > 0 ? (uint64_t)node_thunks + (node - 1) * (uint64_t)THUNK_BYTES
+			: (uint64_t)thunks + (uint64_t)function * THUNK_BYTES;
 }
 
 static bool is_thunk(uint64_t value)
 {
-	return value - (uint64_t)thunks < (uint64_t)XSP_RING_FUNCTIONS * THUNK_BYTES;
+	return value - (uint64_t)thunks < (uint64_t)XSP_RING_FUNCTIONS * THUNK_BYTES ||
+	       value - (uint64_t)node_thunks < (uint64_t)NODE_THUNKS * THUNK_BYTES;
 }
 
 /* The function that this slot leads to; NULL: none of ours, or it holds something else. */
@@ -234,7 +253,8 @@ static void take_slot(void *unused, const struct image_slot *slot)
 	const struct function *f;
 
 	(void)unused;
-	if (!is_operator(slot->name) || (uint64_t)slot->at % sizeof(*slot->at))
+	if ((!is_operator(slot->name) && !signature_is_node(slot->name)) ||
+	    (uint64_t)slot->at % sizeof(*slot->at))
 		return;
 	uint64_t value = __atomic_load_n(slot->at, __ATOMIC_RELAXED);
 	if (value == 0 || is_thunk(value) || !(f = function_of(slot, value)))
@@ -438,6 +458,28 @@ void slots_undo(void)
 				break;
 			}
 	}
+}
+
+const struct image *slots_image(const char *name)
+{
+	for (size_t n = 0; n < slots.images.count; n++)
+		if (strstr(slots.images.items[n].path, name))
+			return &slots.images.items[n];
+	return NULL;
+}
+
+int slots_row(const char *name, uint64_t address)
+{
+	uint32_t from = hash(name);
+	const struct function *f;
+
+	while ((f = next_of(name, &from)))
+		if (f->address == address)
+			return (int)(f - slots.functions);
+	const uint32_t count = slots.count;
+	add_function(name, address, 0);
+	publish();
+	return slots.count > count && rings_file()->functions > count ? (int)count : -1;
 }
 
 bool slots_changed(void)

@@ -91,10 +91,8 @@ thunks:
 	movq %rdx, (%rax)
 .endm
 
-/* What is usual is done here, as calls_enter() and calls_leave() do it; they do the rest. */
-	.balign 64
-	.type thunk, @function
-thunk:
+/* From a thunk on: the frame. */
+.macro begin_call
 	.cfi_startproc
 	.cfi_personality 0x1b, calls_personality
 	pushq %rbp
@@ -109,6 +107,43 @@ thunk:
 	movq %rdx, RDX
 	movq %rcx, RCX
 	movq %r10, R10
+.endm
+
+/* Nodes are a tenth of the calls: calls_enter_node() does all of it. */
+	.balign 64
+	.globl node_thunks
+	.hidden node_thunks
+	.type node_thunks, @object
+node_thunks:
+	.cfi_startproc
+	.set number, 0
+	.rept 4 /* NODE_THUNKS */
+	.balign 16 /* THUNK_BYTES */
+	movl node_functions + 4 * number(%rip), %r11d
+	jmp node_thunk
+	.set number, number + 1
+	.endr
+	.cfi_endproc
+	.size node_thunks, . - node_thunks
+
+	.type node_thunk, @function
+node_thunk:
+	begin_call
+	testb $2, rings_state(%rip) /* RINGS_ACTIVE */
+	jz 3f
+	keep_arguments
+	leaq -CALL(%rbp), %rdi
+	call calls_enter_node
+	bring_arguments_back
+	jmp 3f
+	.cfi_endproc
+	.size node_thunk, . - node_thunk
+
+/* What is usual is done here, as calls_enter() and calls_leave() do it; they do the rest. */
+	.balign 64
+	.type thunk, @function
+thunk:
+	begin_call
 	testb $2, rings_state(%rip) /* RINGS_ACTIVE */
 	jz 3f
 	this_thread
@@ -299,5 +334,12 @@ thread_calls:
 	.size thunk_functions, 16 * 16384
 thunk_functions:
 	.zero 16 * 16384
+
+	.globl node_functions
+	.hidden node_functions
+	.type node_functions, @object
+	.size node_functions, 4 * 4
+node_functions:
+	.zero 4 * 4 /* NODE_THUNKS */
 #endif
 	.section .note.GNU-stack, "", @progbits

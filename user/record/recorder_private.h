@@ -96,7 +96,9 @@ struct xsp_recorder {
 	struct xsp_capture_writer *writer;
 	struct xsp_drain *drain;
 	struct xsp_agent_rings *agents; /* NULL: operators have probes */
-	struct xsp_u64map operators; /* of the process that is looked at: address → probe */
+	/* of the process that is looked at, and nodes: address → probe; and how many are operators */
+	struct xsp_u64map operators;
+	size_t operator_count;
 	struct xsp_resolver *resolver;
 	struct xsp_frames *frames; /* --stacks, --sample; with it the */
 	struct xsp_sources *sources;

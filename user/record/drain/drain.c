@@ -164,13 +164,17 @@ static int on_agent_event(void *ctx, const struct xsp_event *e)
 {
 	struct xsp_drain *d = ctx;
 	const struct xsp_drain_options *o = &d->options;
-	const int rc =
-		xsp_capture_put_event(o->writer, e->tid & (unsigned)(d->count - 1), e, e->size);
+	const bool is_name = e->kind == XSP_EVENT_NAME;
+	const int rc = is_name ? put_resolved(d, (const void *)e)
+			       : xsp_capture_put_event(o->writer, e->tid & (unsigned)(d->count - 1),
+						       e, e->size);
 
 	if (rc < 0) {
 		d->error = rc;
 		return rc;
 	}
+	if (is_name)
+		return 0;
 	d->totals.events++;
 	d->totals.calls += is_entry(e->kind);
 	d->totals.cost_ns += XSP_AGENT_RECORD_NS;

@@ -14,11 +14,18 @@ enum xsp_ring_record_is xsp_ring_convert(const struct xsp_ring_record *record,
 	const uint16_t function = (uint16_t)(record->word >> 48);
 	const bool unwound = kind == XSP_EVENT_EXIT && flags == XSP_RING_UNWOUND;
 
-	if ((kind != XSP_EVENT_ENTRY && kind != XSP_EVENT_EXIT) || (flags != 0 && !unwound) ||
+	const bool part = kind == XSP_EVENT_NAME && flags < XSP_RING_PARTS;
+	const bool range = (kind == XSP_EVENT_BEGIN && (flags == 0 || flags == XSP_RING_NAMED)) ||
+			   (kind == XSP_EVENT_END && flags == 0);
+	const bool entry = kind == XSP_EVENT_ENTRY && (flags == 0 || flags == XSP_RING_NAMED);
+
+	if ((!entry && !part && !range && !unwound && (kind != XSP_EVENT_EXIT || flags != 0)) ||
 	    function >= functions)
 		return XSP_RECORD_BAD;
 	if (probes[function] == XSP_RING_NO_PROBE)
 		return XSP_RECORD_UNWANTED;
+	if (part)
+		return XSP_RECORD_PART;
 	*e = (struct xsp_event){
 		.sp = unwound ? record->sp + RETURN_SLOT : record->sp,
 		.probe = probes[function],
@@ -26,5 +33,5 @@ enum xsp_ring_record_is xsp_ring_convert(const struct xsp_ring_record *record,
 		.flags = XSP_EVENT_SP_EXACT,
 		.size = sizeof(*e),
 	};
-	return XSP_RECORD_GOOD;
+	return range ? XSP_RECORD_RANGE : XSP_RECORD_GOOD;
 }

@@ -12,6 +12,8 @@ enum xsp_ring_record_is {
 	XSP_RECORD_GOOD,
 	XSP_RECORD_UNWANTED, /* its function has no probe here */
 	XSP_RECORD_BAD, /* no such kind, flag or function */
+	XSP_RECORD_PART, /* of a name: it stands before its entry */
+	XSP_RECORD_RANGE, /* a range begins or ends; of the event its head is filled */
 };
 
 /* Fills all of the event but its time and thread. `record` is a copy. probes: by function, XSP_RING_NO_PROBE: none. */

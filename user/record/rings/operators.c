@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/units.h"
+#include "probes/torch/autograd.h"
 #include "procfs/map_line.h"
 #include "procfs/procfs.h"
 #include "record/rings/memory.h"
@@ -22,6 +23,7 @@
 #include "xsptrace/gpu.h"
 
 #define OPERATOR "_ZN2at4_ops"
+#define NODE "_ZN5torch8autograd6Engine17evaluate_functionE"
 /* The agent looks ten times a second whether it is wanted, and then at all libraries. */
 #define WAIT_NS 1000000000ULL
 #define NAP_MS 5
@@ -39,6 +41,14 @@ static uint32_t probe_of(void *ctx, pid_t pid, uint64_t address, const char *sym
 
 	(void)pid;
 	return p != NULL && strcmp(p->symbol, symbol) == 0 ? *id : XSP_RING_NO_PROBE;
+}
+
+static bool is_named(void *ctx, uint32_t probe)
+{
+	const struct xsp_probe *p = xsp_recorder_probe(ctx, probe);
+
+	return p != NULL &&
+	       (p->action == XSP_ACTION_NAMED_SPAN || p->action == XSP_ACTION_RANGE_BEGIN);
 }
 
 static void learn_threads(void *ctx, pid_t pid)
@@ -60,6 +70,7 @@ int xsp_operators_new(struct xsp_recorder *r)
 {
 	const struct xsp_agent_rings_options o = {
 		.probe = probe_of,
+		.is_named = is_named,
 		.threads = learn_threads,
 		.ctx = r,
 		.mask = (uint32_t)xsp_broker_rings(r->broker, NULL, 0) - 1,
@@ -85,11 +96,28 @@ static bool is_operator(const struct xsp_probe *p)
 	       strncmp(p->symbol, OPERATOR, sizeof(OPERATOR) - 1) == 0;
 }
 
-/* Operators of files that the process maps and that have no probes there yet, by their addresses. */
+/* The function that evaluates nodes. With sections (a stack, ...) it needs its probe, but then operators do as well. */
+static bool is_node(const struct xsp_probe *p)
+{
+	return p->action == XSP_ACTION_NAMED_SPAN &&
+	       strcmp(p->provider, xsp_provider_torch.name) == 0 &&
+	       strncmp(p->symbol, NODE, sizeof(NODE) - 1) == 0;
+}
+
+/* What probes need of ranges of record_function: functions that begin, name and end them. */
+static bool is_range(const struct xsp_probe *p)
+{
+	return (p->action == XSP_ACTION_RANGE_BEGIN || p->action == XSP_ACTION_RANGE_END) &&
+	       strcmp(p->provider, xsp_provider_torch.name) == 0 &&
+	       strcmp(p->name, XSP_TORCH_USER_RANGE) == 0;
+}
+
+/* Operators and nodes of files that the process maps and that have no probes there yet, by their addresses. */
 static size_t collect_operators(struct xsp_recorder *r, const struct recorded_process *p,
 				const struct xsp_mapped_files *files)
 {
 	xsp_u64map_free(&r->operators);
+	r->operator_count = 0;
 	for (size_t i = 0; i < files->count; i++) {
 		const struct xsp_mapped_file *f = &files->files[i];
 		const struct xsp_planned_module *m = xsp_plan_find(&r->plan, f);
@@ -97,13 +125,17 @@ static size_t collect_operators(struct xsp_recorder *r, const struct recorded_pr
 			continue;
 		for (size_t k = 0; k < m->count; k++) {
 			const struct xsp_probe *probe = &m->probes[k].probe;
-			if (is_operator(probe) && /* without memory it keeps its probe */
+			const bool counts = is_operator(probe);
+			const bool range =
+				is_range(probe) && strcmp(probe->symbol, XSP_RING_RANGE) == 0;
+			if ((counts || range ||
+			     is_node(probe)) && /* without memory it keeps its probe */
 			    xsp_u64map_set(&r->operators, f->start - f->offset + probe->offset,
-					   m->probes[k].id) < 0)
-				continue;
+					   m->probes[k].id) == 0)
+				r->operator_count += counts;
 		}
 	}
-	return r->operators.count;
+	return r->operator_count;
 }
 
 static const struct xsp_planned_probe *find_wish(const struct xsp_planned_module *agent)
@@ -121,7 +153,8 @@ static bool is_spared(const struct xsp_recorder *r, const struct recorded_proces
 {
 	if (m->is_agent)
 		return probe == find_wish(m) ? !p->operators : !p->driver;
-	return xsp_agent_rings_serves(r->agents, p->pid, probe->id);
+	return xsp_agent_rings_serves(r->agents, p->pid, probe->id) ||
+	       (is_range(&probe->probe) && xsp_agent_rings_has_ranges(r->agents, p->pid));
 }
 
 int xsp_operators_spare(struct xsp_recorder *r, const struct recorded_process *p,
@@ -267,7 +300,7 @@ static void note_agent(struct xsp_recorder *r, const struct recorded_process *p)
 
 	xsp_recorder_note(r, "the agent in process %d records %s of %s operators, without probes%s",
 			  (int)p->pid, xsp_format_count(served, count),
-			  xsp_format_count(all, r->operators.count),
+			  xsp_format_count(all, r->operator_count),
 			  r->pythons != NULL ? "; their lines of Python come from samples and waits"
 					     : "");
 }

@@ -10,6 +10,8 @@
 #include "base/rows/u64map.h"
 #include "record/rings/convert.h"
 #include "record/rings/memory.h"
+#include "record/rings/node_names.h"
+#include "record/rings/open_ranges.h"
 #include "record/rings/tsc.h"
 
 #define NAME_SIZE 4096 /* of a symbol */
@@ -26,6 +28,7 @@ struct reader {
 	uint64_t tail, mark, lost;
 	uint64_t last; /* the latest record's time, in the agent's clock */
 	uint64_t last_ns; /* of the latest event that was handed over */
+	struct xsp_node_text text; /* of the entry that follows */
 	uint64_t
 		since_ns; /* when it began to be stuck, or its thread to be unknown; 0: it did not */
 };
@@ -36,6 +39,10 @@ struct agent {
 	struct reader ring[XSP_RINGS_COUNT];
 	uint32_t *probe; /* by function */
 	struct xsp_u64map served; /* the same probes */
+	struct xsp_open_ranges open;
+	bool *named; /* by function: its calls have names of their own */
+	size_t named_count;
+	bool ranges; /* those of record_function as well */
 	uint32_t functions; /* that were looked at */
 	uint64_t homeless, refused;
 	uint64_t taken; /* rings whose threads are all known */
@@ -50,6 +57,7 @@ struct xsp_agent_rings {
 	size_t count, room;
 	struct xsp_u64map threads; /* process, its own id → id in the root namespace */
 	struct xsp_u64map by_tid; /* id → index of the agent * XSP_RINGS_COUNT + ring */
+	struct xsp_node_names names;
 	struct xsp_tsc tsc;
 	uint64_t from_ns, to_ns, now_ns, asked_ns;
 	uint64_t marked_ns, turn_ns; /* the last mark, and the time since the one before */
@@ -67,6 +75,7 @@ struct xsp_agent_rings *xsp_agent_rings_new(const struct xsp_agent_rings_options
 		return NULL;
 	a->options = *options;
 	a->to_ns = UINT64_MAX;
+	xsp_node_names_begin(&a->names);
 	return a;
 }
 
@@ -81,7 +90,9 @@ static void free_agent(struct agent *g)
 {
 	xsp_ring_memory_free(g->memory);
 	xsp_u64map_free(&g->served);
+	xsp_open_ranges_free(&g->open);
 	free(g->probe);
+	free(g->named);
 	free(g);
 }
 
@@ -94,6 +105,7 @@ void xsp_agent_rings_free(struct xsp_agent_rings *a)
 	free(a->agents);
 	xsp_u64map_free(&a->threads);
 	xsp_u64map_free(&a->by_tid);
+	xsp_node_names_end(&a->names);
 	free(a);
 }
 
@@ -141,6 +153,12 @@ static void look_at_functions(const struct xsp_agent_rings *a, struct agent *g)
 		if (probe != XSP_RING_NO_PROBE && xsp_u64map_set(&g->served, probe, 1) < 0)
 			probe = XSP_RING_NO_PROBE;
 		g->probe[g->functions] = probe;
+		g->named[g->functions] = probe != XSP_RING_NO_PROBE &&
+					 a->options.is_named != NULL &&
+					 a->options.is_named(a->options.ctx, probe);
+		g->named_count += g->named[g->functions];
+		g->ranges =
+			g->ranges || (g->named[g->functions] && strcmp(name, XSP_RING_RANGE) == 0);
 	}
 }
 
@@ -174,14 +192,17 @@ int xsp_agent_rings_add(struct xsp_agent_rings *a, pid_t pid, struct xsp_ring_me
 {
 	struct agent *g = calloc(1, sizeof(*g));
 	uint32_t *probe = calloc(XSP_RING_FUNCTIONS, sizeof(*probe));
+	bool *named = calloc(XSP_RING_FUNCTIONS, sizeof(*named));
 
-	if (g == NULL || probe == NULL || xsp_grow(&a->agents, &a->room, a->count + 1) < 0) {
+	if (g == NULL || probe == NULL || named == NULL ||
+	    xsp_grow(&a->agents, &a->room, a->count + 1) < 0) {
 		free(g);
 		free(probe);
+		free(named);
 		xsp_ring_memory_free(memory);
 		return -ENOMEM;
 	}
-	*g = (struct agent){.pid = pid, .memory = memory, .probe = probe};
+	*g = (struct agent){.pid = pid, .memory = memory, .probe = probe, .named = named};
 	g->tsc = xsp_ring_memory_clock(memory) == XSP_RING_TSC;
 	xsp_ring_memory_counts(memory, &g->homeless, &g->refused);
 	look_at_functions(a, g);
@@ -194,12 +215,18 @@ int xsp_agent_rings_add(struct xsp_agent_rings *a, pid_t pid, struct xsp_ring_me
 }
 
 /* ---- which functions ---- */
-
 bool xsp_agent_rings_serves(const struct xsp_agent_rings *a, pid_t pid, uint32_t probe)
 {
 	const struct agent *g = find(a, pid, NULL);
 
 	return g != NULL && xsp_u64map_get(&g->served, probe) != NULL;
+}
+
+bool xsp_agent_rings_has_ranges(const struct xsp_agent_rings *a, pid_t pid)
+{
+	const struct agent *g = find(a, pid, NULL);
+
+	return g != NULL && g->ranges;
 }
 
 bool xsp_agent_rings_serves_any(const struct xsp_agent_rings *a, uint32_t probe)
@@ -214,7 +241,7 @@ size_t xsp_agent_rings_functions(const struct xsp_agent_rings *a, pid_t pid)
 {
 	const struct agent *g = find(a, pid, NULL);
 
-	return g != NULL ? g->served.count : 0;
+	return g != NULL ? g->served.count - g->named_count : 0;
 }
 
 /* ---- whose rings ---- */
@@ -375,7 +402,23 @@ static bool place(struct xsp_agent_rings *a, const struct agent *g, struct reade
 	return true;
 }
 
-static int hand_over_one(struct xsp_agent_rings *a, const struct agent *g, struct reader *r,
+/* A range ends where its object does: in any order, and on any thread. */
+static int put_range(struct xsp_agent_rings *a, struct agent *g, struct reader *r,
+		     const struct xsp_ring_record *record, const struct xsp_event *e)
+{
+	struct xsp_range_end_event end;
+
+	if (e->kind == XSP_EVENT_END && xsp_open_range_end(&g->open, record->value, e, &end))
+		return a->put(a->put_ctx, &end.head);
+	if (e->kind == XSP_EVENT_END)
+		return 0;
+	if (g->named[record->word >> 48] && xsp_open_range_begin(&g->open, record->value, e))
+		return xsp_put_named(&a->names, &r->text, record, e, a->put, a->put_ctx);
+	a->totals.bad++; /* the function has no ranges, or there are too many */
+	return 0;
+}
+
+static int hand_over_one(struct xsp_agent_rings *a, struct agent *g, struct reader *r,
 			 const struct xsp_ring_record *record, uint64_t time_ns)
 {
 	struct xsp_event e;
@@ -391,8 +434,15 @@ static int hand_over_one(struct xsp_agent_rings *a, const struct agent *g, struc
 		/* a function that came later has a number as well, and another probe */
 		a->totals.bad += (record->word >> 48) >= xsp_ring_memory_functions(g->memory) ||
 				 (record->word >> 48) < g->functions;
-	if (is != XSP_RECORD_GOOD || !place(a, g, r, time_ns, &e))
+	if (is == XSP_RECORD_PART)
+		xsp_node_text_add(&r->text, (uint8_t)(record->word >> 40), record);
+	const bool range = is == XSP_RECORD_RANGE;
+	if ((is != XSP_RECORD_GOOD && !range) || !place(a, g, r, time_ns, &e))
 		return 0;
+	if (range)
+		return put_range(a, g, r, record, &e);
+	if (e.kind == XSP_EVENT_ENTRY && g->named[record->word >> 48])
+		return xsp_put_named(&a->names, &r->text, record, &e, a->put, a->put_ctx);
 	return a->put(a->put_ctx, &e);
 }
 
@@ -572,13 +622,11 @@ int xsp_agent_rings_flush(struct xsp_agent_rings *a, uint64_t streams)
 {
 	int rc = 0;
 
-	for (size_t k = 0; k < a->count && rc == 0; k++) {
-		struct agent *g = a->agents[k];
-		for (unsigned i = 0; i < XSP_RINGS_COUNT && rc == 0; i++) {
-			if (is_in(a, &g->ring[i], streams))
-				rc = hand_over(a, g, i, g->ring[i].mark, UINT64_MAX, false);
-		}
-	}
+	for (size_t k = 0; k < a->count; k++)
+		for (unsigned i = 0; i < XSP_RINGS_COUNT && rc == 0; i++)
+			if (is_in(a, &a->agents[k]->ring[i], streams))
+				rc = hand_over(a, a->agents[k], i, a->agents[k]->ring[i].mark,
+					       UINT64_MAX, false);
 	return rc;
 }
 
@@ -646,5 +694,7 @@ struct xsp_agent_rings_totals xsp_agent_rings_totals(struct xsp_agent_rings *a)
 		count_at_end(a, g);
 	}
 	a->totals.uneven = a->tsc.uneven;
+	a->totals.bad += a->names.bad;
+	a->names.bad = 0;
 	return a->totals;
 }

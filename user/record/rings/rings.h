@@ -27,6 +27,8 @@ struct xsp_agent_rings_options {
 	void (*threads)(void *ctx, pid_t pid);
 	/* The probe of a function of the process; XSP_RING_NO_PROBE: its calls are not wanted. */
 	uint32_t (*probe)(void *ctx, pid_t pid, uint64_t address, const char *symbol);
+	/* Has each call of the probe a name of its own? NULL: none has. */
+	bool (*is_named)(void *ctx, uint32_t probe);
 	void *ctx;
 	uint32_t
 		mask; /* a thread's events are in the stream with the number tid & mask; below 64 */
@@ -49,9 +51,12 @@ bool xsp_agent_rings_any(const struct xsp_agent_rings *a);
 bool xsp_agent_rings_reads(const struct xsp_agent_rings *a, uint64_t inode);
 /* Is the function of this probe recorded there? */
 bool xsp_agent_rings_serves(const struct xsp_agent_rings *a, pid_t pid, uint32_t probe);
+/* Are the ranges of record_function? */
+bool xsp_agent_rings_has_ranges(const struct xsp_agent_rings *a, pid_t pid);
 /* ... in any process? */
 bool xsp_agent_rings_serves_any(const struct xsp_agent_rings *a, uint32_t probe);
-size_t xsp_agent_rings_functions(const struct xsp_agent_rings *a, pid_t pid); /* how many */
+/* How many of them, without those whose calls have names of their own. */
+size_t xsp_agent_rings_functions(const struct xsp_agent_rings *a, pid_t pid);
 /* A thread of the process, which calls itself `ns_tid`. */
 void xsp_agent_rings_thread(struct xsp_agent_rings *a, pid_t pid, uint32_t ns_tid, uint32_t tid);
 /* Only what happens between these times is handed over, or counts as lost. */
