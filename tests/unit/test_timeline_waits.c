@@ -316,7 +316,7 @@ static void expect_states(uint64_t woken, uint8_t flags, bool ended, uint64_t to
 	cr_assert_eq(xsp_thread_rows_new(&view, &rows), 0);
 	const struct xsp_wait *w = &told.waits[0];
 	struct xsp_thread_row *row = xsp_thread_rows_of(rows, w->pid, w->tid, XSP_STATES_ROW);
-	cr_assert_eq(xsp_states_wait(row, w, 1000, on_slice, text), 1);
+	cr_assert_eq(xsp_states_wait(view.timeline, row, w, on_slice, text), 1);
 	cr_assert_eq(xsp_states_end(view.timeline, rows, on_slice, text), 0);
 	cr_expect_str_eq(text, expected);
 	xsp_thread_rows_free(rows);

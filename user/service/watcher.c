@@ -99,7 +99,7 @@ static void name_of(pid_t pid, char name[16])
 		text[strcspn(text, "\n")] = '\0';
 		xsp_printable(clean, sizeof(clean), text, 0);
 	}
-	snprintf(name, 16, "%s", clean);
+	snprintf(name, 16, "%.15s", clean);
 	free(text);
 }
 
