@@ -204,6 +204,31 @@ Test(rules_dear, sscanf_of_a_long_text)
 	}
 }
 
+/* ---- JSON ---- */
+
+/* Who parses what it gets has to, wherever in V8 the samples are; who writes and parses in turn copies. */
+Test(rules_dear, json_that_is_only_parsed)
+{
+	static const char *const others[] = {"node\nv8::internal::Builtin_JsonParse",
+					     "node\nv8::internal::JsonStringifier::Serialize_"};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct builder b;
+		open_dear(&b);
+		address_name(&b, XSP_NAME_OF_CODE, IN_COPY,
+			     "node\nv8::internal::JsonParser<unsigned char>::ParseJson");
+		address_name(&b, XSP_NAME_OF_CODE, IN_END, others[i]);
+		b.now = START - 1;
+		put_samples(&b, 60, IN_COPY, INTO_COPY);
+		put_samples(&b, 20, IN_END, INTO_END);
+		put_samples(&b, 20, IN_CODE, INTO_BUILD);
+		put_times(&b, 100, START, START + 1000 * MS, 0, XSP_WAIT_LOCK, 0);
+		struct xsp_report *r = report_of(&b, NULL);
+		cr_expect_eq(is_said(r, "writing and parsing JSON"), i == 1, "%s", others[i]);
+		xsp_report_free(r);
+	}
+}
+
 /* ---- arrays ---- */
 
 /* Python's arithmetic for each element is dear where NumPy asks for it: most of what Python computes is what a program is for. */

@@ -184,13 +184,13 @@ static const struct {
 		{0.3, "sscanf", "in sscanf",
 		 "convert with strtol, strtod or std::from_chars: sscanf looks for the end of its whole text in each call"},
 	[XSP_DEAR_CHAIN] =
-		{0.5, "hash table searched", "going from key to key in buckets of hash tables",
+		{0.75, "hash table searched", "going from key to key in buckets of hash tables",
 		 "look at the hash function (do many keys share a bucket?); call reserve(), and look up once instead of several times"},
 	[XSP_DEAR_SORT] =
-		{0.5, "sort", "sorting",
+		{0.6, "sort", "sorting",
 		 "sort once and keep it sorted (bisect.insort, a heap), only what is shown (heapq, partial_sort), and with cheap keys"},
 	[XSP_DEAR_COMPRESS] =
-		{0.6, "compression", "compressing",
+		{0.75, "compression", "compressing",
 		 "take a lower level (zlib: 1; zstd, lz4), larger pieces, another thread, or do not compress what stays on this machine"},
 	[XSP_DEAR_SEEK] =
 		{0.4, "decompressed again", "seeking in compressed files",

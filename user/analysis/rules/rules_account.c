@@ -358,23 +358,36 @@ static void find_joined(const struct xsp_rule_context *c, const struct xsp_accou
 
 #define BOTH_LEAST 0.1
 
+/* Is the row's place, or what it calls, named by one of the words? */
+static bool is_named(const struct xsp_rule_context *c, const struct xsp_account_row *row,
+		     const char *word, const char *other)
+{
+	const char *place = row->place != 0 ? xsp_timeline_name(c->timeline, row->place - 1) : "",
+		   *callee = callee_of(c, row);
+
+	return strstr(place, word) != NULL || strstr(callee, word) != NULL ||
+	       strstr(place, other) != NULL || strstr(callee, other) != NULL;
+}
+
 static bool is_parsing(const struct xsp_rule_context *c, const struct xsp_account_family *f,
 		       const struct xsp_account_row *row, unsigned why)
 {
-	const char *name = row->place != 0 ? xsp_timeline_name(c->timeline, row->place - 1) : "";
+	return xsp_part_runs(c, f, row, why) && is_named(c, row, "Pars", "Deserializ");
+}
 
-	return xsp_part_runs(c, f, row, why) &&
-	       (strstr(name, "Pars") != NULL || strstr(name, "Deserializ") != NULL);
+static bool is_writing(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+		       const struct xsp_account_row *row, unsigned why)
+{
+	return xsp_part_runs(c, f, row, why) && is_named(c, row, "Stringif", "ValueSerializ");
 }
 
 /* Who only parses, or only writes, may have to. */
 static void find_json(const struct xsp_rule_context *c, const struct xsp_account_part *p)
 {
-	struct xsp_account_part parsed =
-		xsp_part_of(c, p->family, is_parsing, XSP_ACCOUNT_DEAR + XSP_DEAR_JSON);
-	struct xsp_account_part written = parsed;
+	const unsigned json = XSP_ACCOUNT_DEAR + XSP_DEAR_JSON;
+	const struct xsp_account_part parsed = xsp_part_of(c, p->family, is_parsing, json),
+				      written = xsp_part_of(c, p->family, is_writing, json);
 
-	written.ns = p->ns - parsed.ns;
 	if (xsp_part_share(&parsed) >= BOTH_LEAST && xsp_part_share(&written) >= BOTH_LEAST)
 		find_dear(c, p);
 }

@@ -3,6 +3,7 @@
 #include "analysis/rules/account_part.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 
 #include "analysis/waits/summary_waits_private.h"
@@ -327,6 +328,9 @@ static bool is_disk(unsigned why)
 	return why == XSP_WAIT_DISK || why == XSP_ACCOUNT_SYNC;
 }
 
+/* Who asks for little of its time could not save much by asking for all at once. */
+#define IN_A_ROW_LEAST 0.2
+
 static int find_waits(const struct xsp_rule_context *c, bool disk)
 {
 	const struct xsp_account_family *f = xsp_part_shown(c);
@@ -339,7 +343,8 @@ static int find_waits(const struct xsp_rule_context *c, bool disk)
 		/* who polls without a loop around it may have nothing to do */
 		if ((reasons[i].why == XSP_WAIT_POLL && way != IN_LOOP && !starts_programs(c, f)) ||
 		    (reasons[i].why == XSP_WAIT_LOCK && !starts_threads(c, f) && way != POLLED) ||
-		    !xsp_part_is_enough(&p, c->threshold) ||
+		    !xsp_part_is_enough(&p, way == IN_A_ROW ? fmax(IN_A_ROW_LEAST, c->threshold)
+							    : c->threshold) ||
 		    (p.place != NULL &&
 		     xsp_rule_has_found(c->report, "stall",
 					xsp_timeline_name(c->timeline, p.place->name - 1))))
