@@ -418,12 +418,14 @@ def check_unwound(trace, expected):
 
 
 # What a launched script does first: on a busy machine PyTorch is attached to half a second and more after it was loaded, and ten
-# seconds where others take the CPUs. Its code is changed then.
+# seconds where others take the CPUs. Its code is changed then, or the agent is there.
 WHEN_TORCH_IS_TRACED = r"""
 import os, re, time, torch
 def changed():
     with open("/proc/self/smaps") as f:
-        return re.findall(r" r-xp .*/libtorch(?:.*\n)*?Private_Dirty: +(\d+)", f.read())
+        text = f.read()
+    # probes are in its code; the agent has a file of rings
+    return re.findall(r" r-xp .*/libtorch(?:.*\n)*?Private_Dirty: +(\d+)", text) + re.findall(r"memfd:xsptrace-rings", text)
 # on a busy machine the tool gets less of it, and the last probes come later
 before, same, enough = None, 0, 12 * max(1, round(os.getloadavg()[0] / 2 / os.cpu_count()))
 for _ in range(600):

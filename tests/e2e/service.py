@@ -18,7 +18,8 @@ from harness import LONG, NO_TARGET, OK, PERMISSION, ROOT, SCRIPTS, USAGE, Skip,
 from proc import NOBODY, Tool, status, wait_text_clean
 
 SERVER = 11  # user/base/error.h
-NUMBERED = "comm = numbered\nmin-age = 0\nevent = record_function\noption = --step=0 step\nflight-record = 10s,16M\n"
+OURS = f"nb{os.getpid()}"  # other tests have programs of the same kind
+NUMBERED = f"comm = {OURS}\nmin-age = 0\nevent = record_function\noption = --step=0 step\nflight-record = 10s,16M\n"
 
 
 class Service:
@@ -63,7 +64,9 @@ class Service:
 class Numbered:
     def __init__(self, folder, name):
         self.counters = f"{folder}/{name}"
-        self.process = start([workload("numbered"), self.counters])
+        if not os.path.exists(f"{folder}/{OURS}"):
+            shutil.copy(workload("numbered"), f"{folder}/{OURS}")
+        self.process = start([f"{folder}/{OURS}", self.counters])
         self.pid = self.process.pid
 
     def steps(self):
@@ -125,7 +128,7 @@ def crash_end_and_ctl(folder):
         check("version=0.0.4" in answer.headers["Content-Type"], answer.headers)
         check("xsptrace_step_seconds" in metrics(answer.read().decode()), "the port's metrics")
     equal(status(service.tool.named("xsp-metrics")[0])["Uid"].split()[0], str(NOBODY), "who answers there")
-    service.ctl("disarm", "numbered")
+    service.ctl("disarm", OURS)
     service.wait_state(stays.pid, "disarmed")
     wait_text_clean([stays.pid])
     service.ctl("snapshot", status=NO_TARGET)

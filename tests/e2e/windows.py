@@ -192,7 +192,7 @@ def of_the_gpu(folder):
     agent = os.path.join(os.path.dirname(WORKLOADS), "libxsptrace_agent.so")
     target = start([workload("gpu_train"), "--seconds", 100], env=dict(os.environ, CUDA_INJECTION64_PATH=agent))
     wait_for(lambda: "libxsptrace_agent" in open(f"/proc/{target.pid}/maps", encoding="utf-8", errors="replace").read(), 20, "the agent")
-    with Recording(folder, "-p", target.pid, "--windows", "3x1s", "--every", "4s", "-o", f"{folder}/a.json") as r:
+    with Recording(folder, "-p", target.pid, "--windows", "3x1s", "--every", "4s", "--max-overhead", "off", "-o", f"{folder}/a.json") as r:
         r.wait()
     trace = Trace(f"{folder}/a.json")
     windows = windows_of(trace)

@@ -82,7 +82,7 @@ static int answer_list(void *ctx, struct xsp_ctl_client *client, const char *wor
 	for (size_t i = 0; i < count && i < LISTED; i++) {
 		char when[32] = "-", bytes[XSP_UNITS_SIZE], name[300];
 		struct tm tm;
-		if (localtime_r(&all[i].written, &tm) != NULL)
+		if (localtime_r(&all[i].written.tv_sec, &tm) != NULL)
 			strftime(when, sizeof(when), "%F %T", &tm);
 		xsp_printable(name, sizeof(name) - 4, all[i].name, 0);
 		fprintf(out, "%s  %10s  %s/%s\n", when, xsp_format_bytes(bytes, all[i].bytes),

@@ -28,7 +28,7 @@ static int add(stored_list *list, int folder, const char *name)
 	    fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
 		return 0;
 	const struct xsp_stored k = {
-		.name = strdup(name), .bytes = (uint64_t)st.st_size, .written = st.st_mtime};
+		.name = strdup(name), .bytes = (uint64_t)st.st_size, .written = st.st_mtim};
 	if (k.name != NULL && XSP_PUT(list, k) == 0)
 		return 0;
 	free(k.name);
@@ -36,7 +36,8 @@ static int add(stored_list *list, int folder, const char *name)
 }
 
 static XSP_ORDER(newest_first, struct xsp_stored,
-		 XSP_COMPARE(y->written, x->written) ?: strcmp(y->name, x->name));
+		 XSP_FALLING(written.tv_sec) ?: XSP_FALLING(written.tv_nsec)
+		 ?: strcmp(y->name, x->name));
 
 int xsp_stored_list(int folder, struct xsp_stored **out, size_t *count)
 {
@@ -73,7 +74,7 @@ int xsp_keep(int folder, const struct xsp_keep *keep, time_t now, struct xsp_kee
 
 	*out = (struct xsp_keep_totals){0};
 	for (size_t i = 0; i < count; i++) {
-		const int64_t age = (int64_t)now - (int64_t)all[i].written;
+		const int64_t age = (int64_t)now - (int64_t)all[i].written.tv_sec;
 		const bool old = age > 0 && (uint64_t)age > keep->age_s;
 		char why[100], bytes[XSP_UNITS_SIZE];
 

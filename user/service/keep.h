@@ -10,7 +10,7 @@
 struct xsp_stored {
 	char *name;
 	uint64_t bytes;
-	time_t written;
+	struct timespec written;
 };
 
 /* The regular files there that are named as snapshots are, the newest first. 0 or a negative errno. Free it in either case. */
