@@ -197,6 +197,7 @@ static int open_rings(struct xsp_recorder *r, struct xsp_error *err)
 		.unwinder = r->unwinder,
 		.costs = xsp_overhead_costs(r),
 		.calls = xsp_overhead_calls(r),
+		.counts_names = r->options.schedule.adapts,
 		.cold_ns = r->plan.costs.cold_ns,
 		.steps = xsp_site_costs_steps(&r->plan.costs),
 		.task = on_task,
@@ -416,6 +417,7 @@ int xsp_recorder_start(struct xsp_recorder *r, struct xsp_error *err)
 	/* from here on the user waits for the end of a recording, but not for late files */
 	xsp_broker_on_wait(r->broker, NULL, NULL);
 	xsp_planner_forget_looks(r->planner);
+	xsp_look_free(r);
 	r->plan.progress = NULL;
 	rc = xsp_broker_ready(r->broker, r->plan.probes);
 	if (rc == 0)

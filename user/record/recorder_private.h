@@ -323,7 +323,8 @@ int xsp_operators_spare(struct xsp_recorder *r, const struct recorded_process *p
 /* Are those of its module to be attached now? */
 bool xsp_operators_want_rest(const struct xsp_recorder *r, const struct recorded_process *p,
 			     const struct xsp_planned_module *m);
-/* brake/look.c: looks where the CPUs are until the first module is attached to. */
+/* brake/look.c: looks where the CPUs are until the first module is attached to. free: at the start of the recording at the
+ * latest, as it takes samples until then. */
 void xsp_look_begin(struct xsp_recorder *r);
 void xsp_look_free(struct xsp_recorder *r);
 /* Marks functions of the module that would be released at once, so that they are not attached to. 0 or the writer's negative

@@ -52,8 +52,7 @@ int xsp_stored_list(int folder, struct xsp_stored **out, size_t *count)
 		rc = add(&list, folder, e->d_name);
 	if (dir != NULL)
 		closedir(dir);
-	if (list.count > 0)
-		qsort(list.rows, list.count, sizeof(*list.rows), newest_first);
+	XSP_SORT(list.rows, list.count, newest_first);
 	*out = list.rows;
 	*count = list.count;
 	return rc;

@@ -212,8 +212,8 @@ static bool starts_programs(const struct xsp_rule_context *c, const struct xsp_a
 
 /* Do steps wait, or a thread that computes a good part of its time? Of a pool of workers nobody knows whether they should.
  * Who copies files waits for the disk, by its purpose; who waits in fsync has asked for it, and may do so for more at once. Who
- * asks for one thing and waits for it may need just that; who asks for many in a row could ask for all of them. Who does little but start programs (make, a shell, a runner of jobs) is there to
- * wait for them. */
+ * asks for one thing and waits for it may need just that; who asks for many in a row could ask for all of them. Who does
+ * little but start programs (make, a shell, a runner of jobs) is there to wait for them. */
 static bool is_held_up(const struct xsp_rule_context *c, const struct xsp_account_family *f,
 		       unsigned why)
 {
@@ -237,23 +237,31 @@ static bool is_held_up(const struct xsp_rule_context *c, const struct xsp_accoun
 /* What is known of such a wait beyond its reason; the first that holds is said. */
 static const struct {
 	const char *title, *advice;
+	double least; /* of the time; 0: the threshold */
 } ways[] = {
-	{NULL, NULL},
+	{NULL, NULL, 0},
 	{WHO
 	 " waits some 40 ms for each answer, the time by which acknowledgements are delayed: {share} of {of}",
-	 "set TCP_NODELAY, or send what belongs together by one call (writev, a buffer): the second of two small writes waits until the first is acknowledged (Nagle)"},
+	 "set TCP_NODELAY, or send what belongs together by one call (writev, a buffer): the second of two small writes waits until the first is acknowledged (Nagle)",
+	 0},
 	{WHO
 	 " holds up its event loop, and all that it serves: it {waits_for}[, {peer:120}]: {share} of {of}",
-	 "await it (an asynchronous client, asyncio.sleep, create_subprocess_exec), or leave it to a thread (asyncio.to_thread, run_in_executor): in a loop of events a call that waits stops all others"},
+	 "await it (an asynchronous client, asyncio.sleep, create_subprocess_exec), or leave it to a thread (asyncio.to_thread, run_in_executor): in a loop of events a call that waits stops all others",
+	 0},
 	{WHO " {waits_for} in small writes: {share} of {of}",
-	 "collect many records and write them at once; without O_SYNC or O_DSYNC, and without emptying and writing a file anew each time (O_TRUNC), a write does not wait"},
+	 "collect many records and write them at once; without O_SYNC or O_DSYNC, and without emptying and writing a file anew each time (O_TRUNC), a write does not wait",
+	 0},
 	{WHO " {waits_for}, and connects anew again and again[, {peer:120}]: {share} of {of}",
-	 "keep connections (a session, a pool, keep-alive) instead of one for each request: each needs round trips, and often a thread of the other side"},
+	 "keep connections (a session, a pool, keep-alive) instead of one for each request: each needs round trips, and often a thread of the other side",
+	 0},
 	{WHO " {waits_for} {in_a_row:0f} times in a row[, {peer:120}]: {share} of {of}",
-	 "ask for all of them by one request (a batch, IN (...), a join, a pipeline), or for several at once: it asks for one after the other, and does little between"},
+	 "ask for all of them by one request (a batch, IN (...), a join, a pipeline), or for several at once: it asks for one after the other, and does little between",
+	 /* who asks for little of its time could not save much by asking for all at once */
+	 0.2},
 	{WHO
 	 " waits for {sleeper:64}, which sleeps between looks for work[, in {sleeps_in:200}]: {share} of {of}",
-	 "let it wait for work on a condition variable, a semaphore or a blocking queue, which wake it at once: what comes while it sleeps lies there until that is over"},
+	 "let it wait for work on a condition variable, a semaphore or a blocking queue, which wake it at once: what comes while it sleeps lies there until that is over",
+	 0},
 };
 enum { DELAYED = 1, IN_LOOP, WRITES, CONNECTS, IN_A_ROW, POLLED };
 
@@ -328,9 +336,6 @@ static bool is_disk(unsigned why)
 	return why == XSP_WAIT_DISK || why == XSP_ACCOUNT_SYNC;
 }
 
-/* Who asks for little of its time could not save much by asking for all at once. */
-#define IN_A_ROW_LEAST 0.2
-
 static int find_waits(const struct xsp_rule_context *c, bool disk)
 {
 	const struct xsp_account_family *f = xsp_part_shown(c);
@@ -343,8 +348,7 @@ static int find_waits(const struct xsp_rule_context *c, bool disk)
 		/* who polls without a loop around it may have nothing to do */
 		if ((reasons[i].why == XSP_WAIT_POLL && way != IN_LOOP && !starts_programs(c, f)) ||
 		    (reasons[i].why == XSP_WAIT_LOCK && !starts_threads(c, f) && way != POLLED) ||
-		    !xsp_part_is_enough(&p, way == IN_A_ROW ? fmax(IN_A_ROW_LEAST, c->threshold)
-							    : c->threshold) ||
+		    !xsp_part_is_enough(&p, fmax(ways[way].least, c->threshold)) ||
 		    (p.place != NULL &&
 		     xsp_rule_has_found(c->report, "stall",
 					xsp_timeline_name(c->timeline, p.place->name - 1))))

@@ -170,7 +170,7 @@ static void add_seen(struct xsp_supervised *s, struct xsp_figures *f)
 	pthread_mutex_unlock(&s->lock);
 	if (n == 0)
 		return;
-	qsort(sorted, n, sizeof(*sorted), rising);
+	XSP_SORT(sorted, n, rising);
 	f->step_p50_ns = sorted[(n - 1) / 2];
 	f->step_p99_ns = sorted[(n * 99 + 99) / 100 - 1];
 }

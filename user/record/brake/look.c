@@ -32,8 +32,6 @@
 #define ONCE_NS 100.0
 /* Fewer samples may be chance. */
 #define FEW 3
-/* Threads that were on a CPU, for each processor: what is a crowd. */
-#define CROWD 4
 #define NAMED 4
 
 /* PERF_RECORD_SAMPLE as XSP_SIDE_LOOK asks for it. */
@@ -51,7 +49,6 @@ struct xsp_look {
 	uint64_t begun_ns, took_ns; /* took_ns 0: it goes on */
 	struct sample *samples; /* by process and address */
 	size_t sample_count, sample_room;
-	size_t left_out; /* functions */
 };
 
 static XSP_ORDER(by_address, struct sample, XSP_RISING(pid) ?: XSP_RISING(ip));
@@ -156,7 +153,7 @@ static bool is_crowd(const struct xsp_recorder *r, struct sample *of, size_t cou
 	for (size_t i = 0; i < count; i++)
 		threads += i == 0 || of[i].tid != of[i - 1].tid;
 	XSP_SORT(of, count, by_address);
-	return threads > (size_t)CROWD * r->overheads->processors;
+	return xsp_is_crowd(r->overheads, threads);
 }
 
 /* Releases it before it is attached to, anywhere; `names` are of the first few. */
@@ -172,7 +169,7 @@ static int leave_out(struct xsp_recorder *r, struct xsp_planned_probe *p, size_t
 	char name[64], rate[XSP_UNITS_SIZE];
 
 	p->error = -ECANCELED;
-	r->look->left_out++;
+	r->overheads->left_out++;
 	r->overheads->let_go_count++;
 	xsp_printable(name, sizeof(name), p->probe.name, 40);
 	if (count < NAMED)
@@ -190,7 +187,7 @@ int xsp_look_leave_out(struct xsp_recorder *r, pid_t process, struct xsp_planned
 	size_t count = 0;
 	int rc = 0;
 
-	if (l == NULL || r->overheads == NULL || r->started || m->wanted == 0)
+	if (l == NULL || r->overheads == NULL || m->wanted == 0)
 		return 0;
 	end_look(r->look);
 	const size_t begin = first_at(l, pid, 0), end = first_at(l, pid + 1, 0);
@@ -217,5 +214,5 @@ int xsp_look_leave_out(struct xsp_recorder *r, pid_t process, struct xsp_planned
 
 size_t xsp_look_left_out(const struct xsp_recorder *r)
 {
-	return r->look != NULL ? r->look->left_out : 0;
+	return r->overheads != NULL ? r->overheads->left_out : 0;
 }

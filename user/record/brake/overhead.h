@@ -53,6 +53,7 @@ struct xsp_overhead {
 	unsigned char *met; /* enum by probe */
 	size_t met_room;
 	size_t let_go_count;
+	size_t left_out; /* of those, functions that were never attached to (look.c) */
 	bool releasing;
 	bool pays; /* everything is out until the debts are paid */
 	uint32_t *leaving; /* is released meanwhile */
@@ -83,6 +84,12 @@ struct xsp_overhead {
 static inline uint64_t xsp_passed(uint64_t now, uint64_t since)
 {
 	return now > since ? now - since : 0;
+}
+
+/* So many threads for each processor are a crowd: each waits long for its turn. */
+static inline bool xsp_is_crowd(const struct xsp_overhead *o, size_t threads)
+{
+	return threads > 4 * (size_t)o->processors;
 }
 
 /* Are there windows? Of the brake, or by a schedule. */

@@ -25,7 +25,7 @@ static inline bool xsp_is_scheduled(const struct xsp_schedule *s)
 
 /* When the first window after that time is to begin. One that begins late lasts as long all the same. */
 uint64_t xsp_schedule_next(const struct xsp_schedule *s, uint64_t ns);
-/* "5 of 2 s, one each 60 s" */
+/* "5 of 2 s, one every 60 s" */
 #define XSP_SCHEDULE_TEXT 96
 const char *xsp_schedule_text(const struct xsp_schedule *s, char text[XSP_SCHEDULE_TEXT]);
 

@@ -23,8 +23,6 @@
 /* CPU times are read at least this often; those of debtors while they are waited for. */
 #define QUIET_NS 200000000ULL
 #define DEBTORS_NS 20000000ULL
-/* So many threads for each processor are a crowd. */
-#define CROWD 4
 /* Without hits for so long, a thread's number may have come again. */
 #define AGAIN_NS 1000000000ULL
 
@@ -377,7 +375,7 @@ bool xsp_watched_is_crowded(const struct xsp_overhead *o)
 
 	for (size_t i = 0; i < o->threads.count; i++)
 		n += o->threads.rows[i].probe_ns > 0 && !(o->threads.rows[i].tid & XSP_BRAKE_WHOLE);
-	return n > (size_t)CROWD * o->processors;
+	return xsp_is_crowd(o, n);
 }
 
 bool xsp_watched_owes(struct xsp_recorder *r, uint64_t now)

@@ -284,7 +284,8 @@ static int on_event(void *ctx, void *data, size_t size)
 	}
 	d->totals.events++;
 	d->totals.calls += is_entry(e->kind) && !is_half(e);
-	count_name(d, e);
+	if (d->options.counts_names)
+		count_name(d, e);
 	/* starts and ends of threads are no hits of the first probe */
 	if (e->probe < d->price_count && !is_half(e) && e->kind != XSP_EVENT_TASK)
 		add_price(d, e);

@@ -29,6 +29,7 @@ struct xsp_drain_options {
 	struct xsp_costs
 		*costs; /* gets the price of each event, by thread and probe; may be NULL */
 	struct xsp_calls *calls; /* gets the events of calls; may be NULL */
+	bool counts_names; /* totals.names; else 0 */
 	double cold_ns; /* how much more a hit costs if its thread was not in a probe for a while */
 	struct xsp_price_steps steps; /* the part of a hit that is single-stepping */
 	/* Before the event is written; each 0 or a negative errno. sections: it has some. python: a new stack, for
