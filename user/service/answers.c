@@ -113,7 +113,7 @@ static int answer_snapshot(void *ctx, struct xsp_ctl_client *client, const char 
 	if (client->waits)
 		return -1;
 	fputs(word == NULL ? "no process is armed\n"
-			   : "no armed process has that number or name, nor its watch\n",
+			   : "no armed process has that number, name or watch\n",
 	      out);
 	return XSP_STATUS_NO_TARGET;
 }
@@ -124,7 +124,7 @@ static int say_how_many(FILE *out, size_t n, const char *what)
 	if (n > 0)
 		fprintf(out, "%zu %s %s\n", n, n == 1 ? "process is" : "processes are", what);
 	else
-		fputs("no process that could be has that number or name, nor its watch\n", out);
+		fputs("no process has that number, name or watch, or none that this would change\n", out);
 	return n > 0 ? XSP_STATUS_OK : XSP_STATUS_NO_TARGET;
 }
 

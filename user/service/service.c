@@ -302,12 +302,12 @@ static void look_after_watcher(struct xsp_service *s)
 	const pid_t at = s->watcher.socket >= 0 ? xsp_watcher_hangs(&s->watcher, s->now_ns) : 0;
 
 	if (at != 0) {
-		xsp_log(XSP_LOG_WARNING, "process %d holds up who looks at it, and is not recorded",
+		xsp_log(XSP_LOG_WARNING, "looking at process %d hangs: it is not recorded",
 			(int)at);
 		xsp_watcher_stop(&s->watcher);
 	}
 	if (s->watcher.socket < 0 && xsp_watcher_start(&s->watcher) < 0)
-		xsp_log(XSP_LOG_ERROR, "there is no process that looks for targets");
+		xsp_log(XSP_LOG_ERROR, "the process that looks for targets cannot be started");
 }
 
 static void tick(struct xsp_service *s)
