@@ -124,7 +124,8 @@ static int say_how_many(FILE *out, size_t n, const char *what)
 	if (n > 0)
 		fprintf(out, "%zu %s %s\n", n, n == 1 ? "process is" : "processes are", what);
 	else
-		fputs("no process has that number, name or watch, or none that this would change\n", out);
+		fputs("no process has that number, name or watch, or none that this would change\n",
+		      out);
 	return n > 0 ? XSP_STATUS_OK : XSP_STATUS_NO_TARGET;
 }
 
