@@ -3,6 +3,9 @@
 
 #include "analyze_check.h"
 
+#include <sys/socket.h>
+#include <sys/stat.h>
+
 #include "catalog/own_code.h"
 
 Test(rules_callers, functions_of_rust)
@@ -51,7 +54,19 @@ Test(rules_callers, lambdas)
 		cr_expect_eq(xsp_is_own_function(cases[i].name), cases[i].own, "%s", cases[i].name);
 }
 
-enum { IN_LOOP = 1, FOR_RESULT, FOR_WORK, IN_TAKE, IN_TICK, IN_WAIT, IN_PACE, IN_POOL };
+enum {
+	IN_LOOP = 1,
+	FOR_RESULT,
+	FOR_WORK,
+	IN_TAKE,
+	IN_TICK,
+	IN_WAIT,
+	IN_PACE,
+	IN_POOL,
+	OF_OWN,
+	IN_SEND,
+	IN_SHAKE
+};
 
 static void put_stack(struct builder *b, uint64_t id, const char *own, const char *caller)
 {
@@ -86,6 +101,13 @@ static void open_callers(struct builder *b)
 	put_stack(b, IN_POOL,
 		  "/usr/lib/python3.11/multiprocessing/pool.py\n540\nPool._handle_tasks",
 		  "/usr/lib/python3.11/multiprocessing/reduction.py\n51\nForkingPickler.dumps");
+	put_stack(b, OF_OWN, "/app/train.py\n75\nmain",
+		  "/usr/lib/python3.11/multiprocessing/connection.py\n378\nConnection._recv");
+	put_stack(b, IN_SHAKE, "/app/forward.py\n29\nscore",
+		  "/usr/lib/python3.11/ssl.py\n1379\nSSLSocket.do_handshake");
+	put_stack(b, IN_SEND,
+		  "/usr/lib/python3.11/multiprocessing/pool.py\n540\nPool._handle_tasks",
+		  "/usr/lib/python3.11/multiprocessing/connection.py\n367\nConnection._send");
 }
 
 static void put_wait_at(struct builder *b, uint32_t tid, uint64_t at, uint64_t ns, uint64_t stack,
@@ -235,6 +257,114 @@ Test(rules_callers, work_that_lies_until_a_sleep_is_over)
 		}
 		xsp_report_free(r);
 	}
+}
+
+/* In each of ten rounds it asks 40 times, and then computes for 2 ms. */
+static struct xsp_report *asking_at(uint64_t stack)
+{
+	struct xsp_event_times times = {.head = {.kind = XSP_EVENT_TIMES, .probe = UINT32_MAX},
+					.since_ns = START};
+	struct builder b;
+	uint64_t at = START;
+
+	open_callers(&b);
+	for (unsigned i = 0; i < 400; i++) {
+		put_wait_at(
+			&b, 100, at, 500 * US, stack,
+			(struct xsp_event_wait){.why = XSP_WAIT_NETWORK,
+						.argument = 5 | 45000ULL << 32 | 5432ULL << 48});
+		at += 520 * US + (i % 40 == 39 ? 2 * MS : 0);
+	}
+	times.blocked_ns[XSP_WAIT_NETWORK] = 200 * MS;
+	times.waits[XSP_WAIT_NETWORK] = 400;
+	times.running_ns = at - START - 200 * MS;
+	b.now = at;
+	builder_put(&b, &times, sizeof(times));
+	return report_of(&b, NULL);
+}
+
+/* What its own processes send is for them to answer for. */
+Test(rules_callers, answers_of_own_processes_are_no_requests)
+{
+	struct xsp_report *r = asking_at(OF_OWN);
+
+	expect(r, "waiting", XSP_SEVERITY_NOTE, 20.0 / 22.8);
+	xsp_report_free(r);
+	r = asking_at(FOR_WORK);
+	expect(r, "waiting", XSP_SEVERITY_HIGH, 20.0 / 22.8);
+	xsp_report_free(r);
+}
+
+/* A pool's thread computes for a fifth of its time, and waits until workers read what it sends for main. */
+Test(rules_callers, who_has_asked_for_what_is_sent)
+{
+	struct builder b;
+
+	open_callers(&b);
+	put_thread(&b, 120, "pool");
+	put_wait_at(&b, 100, START + MS, 990 * MS, FOR_RESULT,
+		    (struct xsp_event_wait){.why = XSP_WAIT_LOCK, .waker = 120});
+	put_times(&b, 100, START, START + 1000 * MS, 0, XSP_WAIT_LOCK, 990 * MS);
+	put_wait_at(&b, 120, START + MS, 800 * MS, IN_SEND,
+		    (struct xsp_event_wait){.why = XSP_WAIT_PIPE});
+	put_times(&b, 120, START, START + 1000 * MS, 0, XSP_WAIT_PIPE, 800 * MS);
+	struct xsp_report *r = report_of(&b, NULL);
+	const struct xsp_report_found *f = expect(r, "waiting", XSP_SEVERITY_HIGH, 0.8);
+	cr_expect_not_null(strstr(f->finding.title, "(serve.py:20 client)"), "%s",
+			   f->finding.title);
+	xsp_report_free(r);
+}
+
+/* Of a second it computes for half in handshakes, and waits in them for a quarter; for these two. */
+static struct xsp_report *connecting(uint16_t port, uint16_t other)
+{
+	struct {
+		struct xsp_event_wait e;
+		struct xsp_section python;
+		uint64_t id;
+		struct xsp_section section;
+		struct xsp_peer peer;
+	} u = {.e = {.head = {.kind = XSP_EVENT_WAIT,
+			      .probe = UINT32_MAX,
+			      .flags = XSP_EVENT_SECTIONS},
+		     .why = XSP_WAIT_NETWORK,
+		     .syscall = 202},
+	       .python = {.type = XSP_SECTION_PYTHON, .size = 16, .value = IN_SHAKE},
+	       .id = IN_SHAKE,
+	       .section = {.type = XSP_SECTION_PEER, .size = sizeof(u.section) + sizeof(u.peer)}};
+	struct builder b;
+
+	open_callers(&b);
+	cr_assert_eq(xsp_capture_put_info(b.w, "samples", "cpu-clock 100"), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		u.peer = (struct xsp_peer){S_IFSOCK, AF_INET, 40000, i == 0 ? port : other,
+					   7,	     0,	      "",    {{127, 0, 0, 1}}};
+		u.e.left_ns = START + (1 + i * 200) * MS;
+		u.e.woken_ns = b.now = u.e.left_ns + 125 * MS;
+		builder_put(&b, &u, sizeof(u));
+	}
+	b.now = START - 1;
+	put_sampled(&b, 50, 0,
+		    (struct xsp_section){.type = XSP_SECTION_PYTHON, .size = 16, .value = IN_SHAKE},
+		    IN_SHAKE);
+	put_sampled(&b, 25, 0,
+		    (struct xsp_section){.type = XSP_SECTION_PYTHON, .size = 16, .value = IN_TAKE},
+		    IN_TAKE);
+	put_times(&b, 100, START, START + 1000 * MS, 0, XSP_WAIT_NETWORK, 250 * MS);
+	return report_of(&b, NULL);
+}
+
+/* Waits for the other side's part of it count; who calls many hosts needs a connection to each. */
+Test(rules_callers, connections_to_the_same_peer)
+{
+	struct xsp_report *r = connecting(5432, 5432);
+	const struct xsp_report_found *f = expect(r, "dear-call", XSP_SEVERITY_HIGH, 0.75);
+
+	cr_expect_not_null(strstr(f->finding.title, "making connections"), "%s", f->finding.title);
+	xsp_report_free(r);
+	r = connecting(5432, 443);
+	expect_none(r, "dear-call");
+	xsp_report_free(r);
 }
 
 /* A thread of a pool pickles what the main thread waits for. */

@@ -82,14 +82,47 @@ Test(rules_dear, what_python_parses_and_compiles)
 	}
 }
 
-/* ---- copies ---- */
-
 /* Samples in what the caller calls; 0: in the code itself. */
 static void put_samples(struct builder *b, unsigned count, uint64_t code, uint64_t caller)
 {
 	put_sampled(b, count, code, (struct xsp_section){.type = XSP_SECTION_STACK, .size = 16},
 		    caller | 2ULL << XSP_FRAME_SHIFT);
 }
+
+/* ---- keys ---- */
+
+#define IN_DERIVE 10
+
+/* Half of a second keys are derived, and a quarter of it the thread waits. */
+static struct xsp_report *deriving(enum xsp_wait_class why)
+{
+	struct builder b;
+
+	open_dear(&b);
+	address_name(&b, XSP_NAME_OF_CODE, IN_DERIVE, "libcrypto.so.3\nPKCS5_PBKDF2_HMAC");
+	address_name(&b, XSP_NAME_OF_RETURN, INTO_BUILD, "main");
+	address_name(&b, XSP_NAME_OF_FILE, INTO_BUILD, "/home/me/app");
+	put_wait(&b, 100, START + MS, 250 * MS, 0, why);
+	b.now = START - 1;
+	put_samples(&b, 50, IN_DERIVE, INTO_BUILD);
+	put_samples(&b, 25, IN_CODE, INTO_BUILD);
+	put_times(&b, 100, START, START + 1000 * MS, 0, why, 250 * MS);
+	return report_of(&b, NULL);
+}
+
+/* Who checks passwords has to; but an event loop serves nobody else meanwhile. */
+Test(rules_dear, keys_derived_in_an_event_loop)
+{
+	struct xsp_report *r = deriving(XSP_WAIT_POLL);
+
+	expect(r, "dear-call", XSP_SEVERITY_HIGH, 0.5);
+	xsp_report_free(r);
+	r = deriving(XSP_WAIT_LOCK);
+	expect_none(r, "dear-call");
+	xsp_report_free(r);
+}
+
+/* ---- copies ---- */
 
 /* Of a second 0.2 s are allocated and 0.1 s are freed below a function, and some destructor. */
 static struct xsp_report *copying(const char *function, unsigned freed)

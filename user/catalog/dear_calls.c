@@ -38,8 +38,11 @@ static const struct {
 		{0.15, "types inspected", "looking at signatures and types",
 		 "do it once for each function or class, and keep what it said (inspect.signature, typing.get_type_hints)"},
 	[XSP_DEAR_LOG] =
-		{0.3, "logging", "in logging",
+		{0.4, "logging", "in logging",
 		 "log fewer lines, or at a level that is off; leave formatting to the logger (log.debug('%s', x)), and writing to a QueueHandler"},
+	[XSP_DEAR_REPR] =
+		{0.3, "texts of objects", "making texts of whole objects (repr)",
+		 "make them only where they are used: log.debug('%r', x) instead of an f-string, which is made whether or not the line is written"},
 	[XSP_DEAR_APPEND] =
 		{0.1, "array grown", "growing arrays",
 		 "collect the pieces in a list and join them once (np.concatenate, pd.concat), or allocate the whole array first: each append copies all of it"},
@@ -77,8 +80,8 @@ static const struct {
 		{0.4, "tensors passed over", "filling and adding to whole tensors",
 		 "touch less of them: sparse gradients (nn.Embedding(sparse=True)), zero_grad(set_to_none=True), fused or foreach optimizers, smaller tensors"},
 	[XSP_DEAR_LOGIN] =
-		{0.15, "login", "logging in and shaking hands",
-		 "keep connections and sessions (a pool, keep-alive, TLS resumption)"},
+		{0.15, "handshake", "making connections: handshakes, certificates",
+		 "keep connections and sessions (a pool, keep-alive, TLS resumption; requests.Session instead of requests.get)"},
 	[XSP_DEAR_DERIVE] =
 		{0.3, "key derived", "deriving keys from passwords",
 		 "derive a key once for each session, and leave it to other threads where others wait meanwhile (an event loop): it is slow by design"},
@@ -100,7 +103,7 @@ static const struct {
 	[XSP_DEAR_SMALL_IO] =
 		{0.1, "read or write", "reading and writing",
 		 "collect many records in a buffer and read or write them at once (64 KiB and more; setvbuf, BufferedWriter, no std::endl or flush after each)"},
-	[XSP_DEAR_FILES] = {0.25, "open and close", "opening and closing files",
+	[XSP_DEAR_FILES] = {0.3, "open and close", "opening and closing files",
 			    "keep files open: one open for many reads or writes"},
 	[XSP_DEAR_MESSAGES] =
 		{0.3, "small messages", "in messages to and from other processes",
@@ -121,7 +124,7 @@ static const struct {
 		{0.9, "regex matched", "matching regular expressions",
 		 "make the pattern specific: several .* or repeats within repeats are tried in all ways; test for a plain text first (in, find), or split; std::regex is slow, RE2 and PCRE2 are not"},
 	[XSP_DEAR_ARRAYS] =
-		{0.3, "array from lists", "making arrays from lists, element by element",
+		{0.4, "array from lists", "making arrays from lists, element by element",
 		 "keep arrays, and join them as such (np.stack, torch.stack, torch.from_numpy, np.fromiter): a list is converted one element at a time"},
 	[XSP_DEAR_OBJECTS] =
 		{0.2, "objects in arrays", "computing with arrays of Python's objects (NumPy)",

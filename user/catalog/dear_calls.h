@@ -20,6 +20,7 @@ enum xsp_dear_call {
 	XSP_DEAR_TRACEBACK,
 	XSP_DEAR_REFLECT, /* signatures and types */
 	XSP_DEAR_LOG,
+	XSP_DEAR_REPR, /* texts of objects */
 	XSP_DEAR_APPEND,
 	XSP_DEAR_JOIN, /* arrays and tensors: a rule adds it up, with their page faults */
 	XSP_DEAR_YAML,

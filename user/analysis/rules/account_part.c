@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/account/account_report.h"
+#include "base/text.h"
 #include "catalog/dear_calls.h"
 #include "timeline/python.h"
 
@@ -77,6 +78,22 @@ bool xsp_part_is_enough(const struct xsp_account_part *p, double threshold)
 	/* of CPU time alone: of threads that have some */
 	return p->ns >= XSP_PART_LEAST_NS && xsp_part_share(p) >= threshold &&
 	       (f->off_ns == 0 || f->cpu_ns * f->members >= f->ns / XSP_PART_BUSY);
+}
+
+const char *xsp_part_asker(const struct xsp_rule_context *c, const struct xsp_account_part *p)
+{
+	static const char *const pools[] = {"reduction.py:", "connection.py:", "pool.py:"};
+	const struct xsp_account_family *f = xsp_rule_family_of(c, p->family->pid, p->family->pid);
+	const struct xsp_account_place *most = NULL;
+
+	if (p->place == NULL || f == NULL || f == p->family ||
+	    !XSP_BEGINS_WITH_ANY(xsp_timeline_name(c->timeline, p->place->name - 1), pools))
+		return NULL;
+	for (size_t i = 0; i < f->count; i++)
+		if (f->places[i].name != 0 && f->places[i].kind == XSP_ACCOUNT_WAIT &&
+		    (most == NULL || f->places[i].ns > most->ns))
+			most = &f->places[i];
+	return most != NULL ? xsp_timeline_name(c->timeline, most->name - 1) : NULL;
 }
 
 /* "each step", "the time", "the time of 4 threads worker"; by samples alone "the CPU time of worker". */

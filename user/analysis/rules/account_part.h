@@ -44,6 +44,10 @@ double xsp_part_share(const struct xsp_account_part *p);
 #define XSP_PART_BUSY 10U /* where waits are not known: of one CPU it takes at least 1 / so much */
 bool xsp_part_is_enough(const struct xsp_account_part *p, double threshold);
 
+/* Where the main thread waits most, while a thread of multiprocessing's pools pickles and sends what it has asked for; NULL:
+ * another place does, or nobody knows. */
+const char *xsp_part_asker(const struct xsp_rule_context *c, const struct xsp_account_part *p);
+
 #define XSP_PART_SUBJECT 500
 #define XSP_PART_OF 160
 /* What a finding about a part of the account says first. */

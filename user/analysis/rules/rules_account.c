@@ -44,24 +44,6 @@ static const char *catcher_of(const struct xsp_rule_context *c, const struct xsp
 	return most != NULL ? xsp_timeline_name(c->timeline, most->place - 1) : NULL;
 }
 
-/* Where the main thread waits most, while a thread of a pool pickles what it has asked for; NULL: another place does, or nobody
- * knows. */
-static const char *asker_of(const struct xsp_rule_context *c, const struct xsp_account_part *p)
-{
-	static const char pools[] = "reduction.py:"; /* multiprocessing's */
-	const struct xsp_account_family *f = xsp_rule_family_of(c, p->family->pid, p->family->pid);
-	const struct xsp_account_place *most = NULL;
-
-	if (p->place == NULL || f == NULL || f == p->family ||
-	    strncmp(xsp_timeline_name(c->timeline, p->place->name - 1), pools, strlen(pools)) != 0)
-		return NULL;
-	for (size_t i = 0; i < f->count; i++)
-		if (f->places[i].name != 0 && f->places[i].kind == XSP_ACCOUNT_WAIT &&
-		    (most == NULL || f->places[i].ns > most->ns))
-			most = &f->places[i];
-	return most != NULL ? xsp_timeline_name(c->timeline, most->name - 1) : NULL;
-}
-
 /* Who reads files and dates may be there to do so: only that they are the same ones again would be a fault, and nobody knows. */
 static bool is_purpose(enum xsp_dear_call call)
 {
@@ -96,7 +78,7 @@ static void find_call(const struct xsp_rule_context *c, const struct xsp_account
 	f.finding.advice = xsp_dear_call_advice(call);
 	xsp_finding_text(&f.finding, "call", "what is dear", xsp_dear_call_name(call));
 	if (call == XSP_DEAR_PICKLE)
-		xsp_finding_text(&f.finding, "asker", "for", asker_of(c, p));
+		xsp_finding_text(&f.finding, "asker", "for", xsp_part_asker(c, p));
 	if (call == XSP_DEAR_THROW)
 		xsp_finding_text(&f.finding, "catcher", "caught in", catcher_of(c, p->family));
 	xsp_finding_text(&f.finding, "doing", NULL, xsp_dear_call_doing(call));
@@ -354,6 +336,73 @@ static void find_joined(const struct xsp_rule_context *c, const struct xsp_accou
 	find_call(c, p, XSP_DEAR_JOIN);
 }
 
+/* ---- connections, keys, pickling ---- */
+
+/* What it takes to make a connection: its own time, and waits for the other side's part of it. */
+static bool is_connecting(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+			  const struct xsp_account_row *row, unsigned why)
+{
+	const enum xsp_dear_call callee = xsp_dear_call_of(callee_of(c, row));
+
+	if (row->kind == XSP_ACCOUNT_WAIT)
+		return (row->why == XSP_WAIT_NETWORK || row->why == XSP_WAIT_POLL) &&
+		       (callee == XSP_DEAR_LOGIN || callee == XSP_DEAR_CONNECT);
+	return xsp_part_runs(c, f, row, why) ||
+	       xsp_part_runs(c, f, row, XSP_ACCOUNT_DEAR + XSP_DEAR_CERTIFICATES) ||
+	       xsp_part_runs(c, f, row, XSP_ACCOUNT_DEAR + XSP_DEAR_CONNECT);
+}
+
+/* Is it always the same one that it connects to? Who calls many hosts needs a connection to each. */
+static bool has_one_peer(const struct xsp_rule_context *c, const struct xsp_account_family *f)
+{
+	const struct xsp_account_part p =
+		xsp_part_of(c, f, is_connecting, XSP_ACCOUNT_DEAR + XSP_DEAR_LOGIN);
+
+	for (size_t k = 0; p.place != NULL && k < p.place->count; k++) {
+		const struct xsp_account_row *row = &p.place->rows[k];
+		if (row->kind == XSP_ACCOUNT_WAIT && row->peer != 0 &&
+		    is_connecting(c, f, row, XSP_ACCOUNT_DEAR + XSP_DEAR_LOGIN))
+			return true;
+	}
+	return false;
+}
+
+/* Where nearly all of it is one of its parts, that one is said. */
+static void find_connections(const struct xsp_rule_context *c, const struct xsp_account_part *p)
+{
+	static const enum xsp_dear_call parts[] = {XSP_DEAR_CERTIFICATES, XSP_DEAR_CONNECT};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (2 * xsp_part_of(c, p->family, xsp_part_runs, XSP_ACCOUNT_DEAR + parts[i]).ns >
+		    p->ns)
+			return;
+	if (has_one_peer(c, p->family))
+		find_call(c, p, XSP_DEAR_LOGIN);
+}
+
+/* It is slow by design, and who checks a password has to do it: but not in an event loop, where all else waits meanwhile. */
+static void find_derived(const struct xsp_rule_context *c, const struct xsp_account_part *p)
+{
+	if (xsp_part_of(c, p->family, xsp_part_waits, XSP_WAIT_POLL).ns > 0)
+		find_dear(c, p);
+}
+
+/* All that pickling takes, pages for its copies too. */
+static bool is_pickling(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+			const struct xsp_account_row *row, unsigned why)
+{
+	const char *place = row->place != 0 ? xsp_timeline_name(c->timeline, row->place - 1) : "";
+
+	return xsp_part_runs(c, f, row, why) ||
+	       (xsp_dear_call_of(place) == XSP_DEAR_PICKLE &&
+		(row->kind == XSP_ACCOUNT_CPU || xsp_part_waits(c, f, row, XSP_WAIT_FAULT)));
+}
+
+static void find_pickling(const struct xsp_rule_context *c, const struct xsp_account_part *p)
+{
+	find_call(c, p, XSP_DEAR_PICKLE);
+}
+
 /* ---- JSON, queries ---- */
 
 #define BOTH_LEAST 0.1
@@ -412,11 +461,14 @@ int xsp_rule_dear_call(const struct xsp_rule_context *c)
 		[XSP_DEAR_QUERY] = find_query,	     [XSP_DEAR_ALLOCATE] = find_memory,
 		[XSP_DEAR_CLONE] = find_copies,	     [XSP_DEAR_SCANF] = find_scan,
 		[XSP_DEAR_PASSES] = find_passes,     [XSP_DEAR_JOIN] = find_joined,
+		[XSP_DEAR_LOGIN] = find_connections, [XSP_DEAR_DERIVE] = find_derived,
+		[XSP_DEAR_PICKLE] = find_pickling,
 	};
 	static xsp_part_fits *const fits[XSP_DEAR_CALLS] = {
-		[XSP_DEAR_ANOMALY] = is_anomaly, [XSP_DEAR_ALLOCATE] = is_memory,
-		[XSP_DEAR_CLONE] = is_of_copies, [XSP_DEAR_SCANF] = is_scan,
-		[XSP_DEAR_PASSES] = is_pass,	 [XSP_DEAR_JOIN] = is_joined,
+		[XSP_DEAR_ANOMALY] = is_anomaly,  [XSP_DEAR_ALLOCATE] = is_memory,
+		[XSP_DEAR_CLONE] = is_of_copies,  [XSP_DEAR_SCANF] = is_scan,
+		[XSP_DEAR_PASSES] = is_pass,	  [XSP_DEAR_JOIN] = is_joined,
+		[XSP_DEAR_LOGIN] = is_connecting, [XSP_DEAR_PICKLE] = is_pickling,
 	};
 	int rc = 0;
 

@@ -74,6 +74,9 @@ static void find_leak(const struct xsp_rule_context *c, const struct xsp_allocat
 	xsp_rule_found(c, &f);
 }
 
+/* Without steps: in less time a cache that fills, or a young heap of a JVM's, looks like a leak. */
+#define GROWS_LEAST_NS 60000000000U
+
 static void find_process(const struct xsp_rule_context *c, const struct xsp_growing_process *p,
 			 struct xsp_rate rate, const char *period)
 {
@@ -82,6 +85,7 @@ static void find_process(const struct xsp_rule_context *c, const struct xsp_grow
 		.subject = subject,
 		.part.share = xsp_rule_share(p->last - p->first, p->last),
 		.severity = XSP_SEVERITY_MEDIUM,
+		.note = !p->slope.steps_known && c->recorded_ns < GROWS_LEAST_NS,
 		.title =
 			"memory of {subject} ({pid}) only grows: by {by} a {period}, at least {least}",
 		.advice =

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/waits/summary_waits_private.h"
+#include "catalog/dear_calls.h"
 #include "timeline/python.h"
 
 static const struct {
@@ -210,13 +211,30 @@ static bool starts_programs(const struct xsp_rule_context *c, const struct xsp_a
 	return forks.row != NULL && forks.row->samples >= XSP_SAMPLES_FEW;
 }
 
+/* Is it for what one of its own processes sends (Python's multiprocessing), and not for a server? */
+static bool is_of_own(const struct xsp_rule_context *c, const struct xsp_account_part *p)
+{
+	static const char *const functions[] = {"reduction.py recvfds",
+						"connection.py Connection._recv"};
+	const char *callee = p->row != NULL && p->row->callee != 0
+				     ? xsp_timeline_name(c->timeline, p->row->callee - 1)
+				     : "";
+
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		if (xsp_is_python_function(callee, functions[i]))
+			return true;
+	return false;
+}
+
 /* Do steps wait, or a thread that computes a good part of its time? Of a pool of workers nobody knows whether they should.
  * Who copies files waits for the disk, by its purpose; who waits in fsync has asked for it, and may do so for more at once. Who
  * asks for one thing and waits for it may need just that; who asks for many in a row could ask for all of them. Who does
  * little but start programs (make, a shell, a runner of jobs) is there to wait for them. */
-static bool is_held_up(const struct xsp_rule_context *c, const struct xsp_account_family *f,
+static bool is_held_up(const struct xsp_rule_context *c, const struct xsp_account_part *p,
 		       unsigned why)
 {
+	const struct xsp_account_family *f = p->family;
+
 	if (why == XSP_ACCOUNT_SYNC)
 		return syncs_little(c, f);
 	if (why == XSP_WAIT_DISK)
@@ -225,6 +243,8 @@ static bool is_held_up(const struct xsp_rule_context *c, const struct xsp_accoun
 		return stages_poll(c);
 	if (why == XSP_WAIT_LOCK)
 		return starts_threads(c, f);
+	if (is_of_own(c, p)) /* what they do is the question */
+		return false;
 	if (f->steps > 0 || f->members != 1)
 		return f->steps > 0;
 	if (why == XSP_WAIT_NETWORK)
@@ -314,7 +334,7 @@ static void find_waiting(const struct xsp_rule_context *c, const struct xsp_acco
 	char peer[XSP_PEER_TEXT], who[SLEEPER];
 
 	xsp_part_begin(c, p, &f);
-	f.finding.note = (way == 0 || way == IN_A_ROW) && !is_held_up(c, p->family, why);
+	f.finding.note = (way == 0 || way == IN_A_ROW) && !is_held_up(c, p, why);
 	if ((why == XSP_WAIT_PIPE || (why == XSP_WAIT_POLL && way == 0)) &&
 	    starts_programs(c, p->family))
 		reason = CHILDREN;
@@ -326,6 +346,8 @@ static void find_waiting(const struct xsp_rule_context *c, const struct xsp_acco
 					: NULL);
 	if (way == POLLED)
 		put_sleeper(c, &f, p->family, who);
+	if (why == XSP_WAIT_PIPE)
+		xsp_finding_text(&f.finding, "asker", "for", xsp_part_asker(c, p));
 	if (way == IN_A_ROW)
 		xsp_finding_number(&f.finding, "in_a_row", "in a row, mean", p->family->in_a_row);
 	xsp_part_finish(c, &f);
