@@ -27,6 +27,25 @@ Test(rules_callers, functions_of_rust)
 		cr_expect_eq(xsp_is_own_function(cases[i].name), cases[i].own, "%s", cases[i].name);
 }
 
+/* "import sys; from gunicorn.app import run; sys.exit(run())" is nobody's own work. */
+Test(rules_callers, scripts_that_only_start_a_package)
+{
+	static const struct {
+		const char *path, *function;
+		bool starter;
+	} cases[] = {{"/usr/bin/gunicorn", "<module>", true},
+		     {"/home/me/.venv/bin/celery", "<module>", true},
+		     {"/usr/bin/report", "main", false},
+		     {"/home/me/bin/report.py", "<module>", false},
+		     {"/home/me/bin/jobs/report", "<module>", false},
+		     {"/srv/app/serve", "<module>", false}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		cr_expect_eq(
+			xsp_is_starter(cases[i].path, strlen(cases[i].path), cases[i].function),
+			cases[i].starter, "%s", cases[i].path);
+}
+
 /* Those of the library itself are not the program's: <regex> has some. */
 Test(rules_callers, lambdas)
 {

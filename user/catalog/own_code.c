@@ -63,6 +63,17 @@ bool xsp_is_own_source(const char *path, size_t length)
 	return !contains(path, length, parts, LENGTH(parts));
 }
 
+bool xsp_is_starter(const char *path, size_t length, const char *function)
+{
+	static const char folder[] = "/bin/";
+	const char *name = memrchr(path, '/', length);
+
+	if (name == NULL || strcmp(function, "<module>") != 0)
+		return false;
+	const size_t before = (size_t)(++name - path);
+	return xsp_ends_with(path, before, folder) && memchr(name, '.', length - before) == NULL;
+}
+
 bool xsp_is_own_file(const char *path, size_t length)
 {
 	return !xsp_is_system_file(path) && xsp_is_own_source(path, length) &&

@@ -16,6 +16,8 @@ bool xsp_is_system_file(const char *path);
  * package. */
 bool xsp_is_own_file(const char *path, size_t length);
 bool xsp_is_own_source(const char *path, size_t length);
+/* Is it the first line of a script that only starts what a package has: "/usr/bin/gunicorn" and "<module>"? */
+bool xsp_is_starter(const char *path, size_t length, const char *function);
 /* Does the function of a package ("module.py:1194 Module._call_impl") only call another one for its caller? */
 bool xsp_is_trampoline(const char *line);
 /* The same of a function in such a file: not of a language's library, which is compiled into programs. */

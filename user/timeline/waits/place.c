@@ -9,6 +9,12 @@
 #include "catalog/wait_reasons.h"
 #include "timeline/python.h"
 
+static bool is_own(const struct xsp_python_line *l)
+{
+	return xsp_is_own_source(l->path, l->path_length) &&
+	       !xsp_is_starter(l->path, l->path_length, l->function);
+}
+
 /* Code without a file, "<string>", is a package's, made by exec(), if a file of the program's own is around it. */
 uint32_t xsp_python_own(const struct xsp_timeline *t, const struct xsp_capture_python_frame *frames,
 			uint32_t count)
@@ -17,8 +23,7 @@ uint32_t xsp_python_own(const struct xsp_timeline *t, const struct xsp_capture_p
 	uint32_t made = count;
 
 	for (uint32_t i = 0; i < count; i++) {
-		if (!xsp_timeline_python_line(t, &frames[i], &l) ||
-		    !xsp_is_own_source(l.path, l.path_length))
+		if (!xsp_timeline_python_line(t, &frames[i], &l) || !is_own(&l))
 			continue;
 		if (l.path_length == 0 || l.path[0] != '<')
 			return i;
@@ -38,8 +43,8 @@ int xsp_python_callers(struct xsp_timeline *t, const struct xsp_capture_python *
 	int rc = 0;
 
 	for (uint32_t i = own + 1; i < stack->count && callers->count < XSP_OWN_CALLERS; i++) {
-		if (!xsp_timeline_python_line(t, &stack->frames[i], &l) ||
-		    !xsp_is_own_source(l.path, l.path_length) || (l.path[0] == '<' && !made))
+		if (!xsp_timeline_python_line(t, &stack->frames[i], &l) || !is_own(&l) ||
+		    (l.path[0] == '<' && !made))
 			continue;
 		rc = xsp_python_name(t, &stack->frames[i], &id);
 		if (rc < 0)
