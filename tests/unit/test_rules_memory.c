@@ -218,6 +218,12 @@ Test(rules_memory, memory_of_a_process_that_only_grows)
 			    "growth");
 		cr_expect_not_null(strstr(f->finding.advice, "--memory"));
 		cr_expect_not_null(f->finding.uncertain);
+		/* the first screen says it all the same */
+		const char *const *notes;
+		const size_t n = xsp_report_notes(xsp_report_find_section(r, "memory"), &notes);
+		cr_expect_eq(n > 0 && strncmp(notes[n - 1], "memory grows by 1.95 MiB a second",
+					      33) == 0,
+			     cases[i].severity == XSP_SEVERITY_NOTE);
 		xsp_report_free(r);
 	}
 }

@@ -12,6 +12,7 @@
 #include "analysis/gpu/gpu.h"
 #include "analysis/memory/summary_memory.h"
 #include "base/saturate.h"
+#include "base/units.h"
 
 #define ALLOCATION_LEAST_SHARE 0.01 /* of the time: cheaper ones do not matter */
 #define COPIES_LEAST_SHARE 0.05
@@ -74,6 +75,17 @@ static void find_leak(const struct xsp_rule_context *c, const struct xsp_allocat
 	xsp_rule_found(c, &f);
 }
 
+/* No finding, but whoever looks for a leak wants to know. */
+static void say_that_it_grows(const struct xsp_rule_context *c, struct xsp_rate rate)
+{
+	char said[160], text[XSP_UNITS_SIZE];
+
+	snprintf(said, sizeof(said),
+		 "memory grows by %s a second: record for longer (-d 60) to see whether it goes on",
+		 xsp_format_bytes(text, bytes_of(rate.slope)));
+	xsp_report_caveat(xsp_report_section(c->report, "memory", "Memory"), said);
+}
+
 /* Without steps: in less time a cache that fills, or a young heap of a JVM's, looks like a leak. */
 #define GROWS_LEAST_NS 60000000000U
 
@@ -100,6 +112,8 @@ static void find_process(const struct xsp_rule_context *c, const struct xsp_grow
 	xsp_finding_bytes(&f, "end_bytes", "at the end", p->last);
 	xsp_finding_figure(&f, "pid", NULL, XSP_UNIT_NUMBER, xsp_cell_integer(p->pid));
 	xsp_rule_found(c, &f);
+	if (f.note)
+		say_that_it_grows(c, rate);
 }
 
 #define STEPS_LEAST 30U /* of a whole process: in the first ones it still loads */
