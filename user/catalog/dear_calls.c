@@ -20,10 +20,10 @@ static const struct {
 		{0.1, "gc.collect()", "in gc.collect()",
 		 "call gc.collect() less often or not at all: it walks all objects each time; gc.freeze() takes those that stay out of it"},
 	[XSP_DEAR_COPY] =
-		{0.1, "deepcopy", "in copy.deepcopy",
+		{0.15, "deepcopy", "in copy.deepcopy",
 		 "copy what is changed only, build the object anew, or share it: copy.deepcopy walks each object in Python"},
 	[XSP_DEAR_CLONE] =
-		{0.2, "copies", "on copies: allocating, copying and freeing them",
+		{0.25, "copies", "on copies: allocating, copying and freeing them",
 		 "pass what is only read by reference (const &, &, a shared_ptr to const), move what is not needed any more, or copy only what changes"},
 	[XSP_DEAR_DATE] =
 		{0.2, "strptime", "in strptime",
@@ -68,10 +68,10 @@ static const struct {
 		{0.3, "strlen", "in strlen",
 		 "keep the length: strlen, strcat and sscanf read all of the text each time, so a loop over it is quadratic (strtol, strtod)"},
 	[XSP_DEAR_BARRIER] =
-		{0.3, "barrier of OpenMP", "at barriers of OpenMP",
+		{0.4, "barrier of OpenMP", "at barriers of OpenMP",
 		 "begin fewer and larger parallel regions (the outer loop), or use fewer threads: at the end of each one they wait for each other"},
 	[XSP_DEAR_GARBAGE] =
-		{0.2, "garbage collection", "collecting garbage",
+		{0.25, "garbage collection", "collecting garbage",
 		 "give it more memory (java -Xmx, node --max-old-space-size, GOGC), keep less alive, or make less that is thrown away"},
 	[XSP_DEAR_COPYING] =
 		{0.4, "memory copied", "copying memory",
@@ -118,7 +118,7 @@ static const struct {
 		{0.3, "list shifted", "shifting lists (insert, pop)",
 		 "take from and add to the end, or use a collections.deque (popleft, appendleft), a heap or a ring: all that follows is moved each time"},
 	[XSP_DEAR_FOLD] =
-		{0.4, "list gone through", "going through whole lists (sum, min, max)",
+		{0.6, "list gone through", "going through whole lists (sum, min, max)",
 		 "keep the sum or the least as elements come and go (a running sum, a heap) instead of going through all of them each time"},
 	[XSP_DEAR_MATCH] =
 		{0.9, "regex matched", "matching regular expressions",
@@ -142,7 +142,7 @@ static const struct {
 		{0.15, "saving", "saving a checkpoint",
 		 "save less often, or from a copy in another thread or process; do not compress what nobody transfers"},
 	[XSP_DEAR_JSON] =
-		{0.4, "JSON", "writing and parsing JSON",
+		{0.6, "JSON", "writing and parsing JSON",
 		 "do not copy by JSON.parse(JSON.stringify()): copy what changes; parse once, and pass the object on"},
 	[XSP_DEAR_PREPARE] =
 		{0.3, "SQL prepared", "preparing statements of SQL",

@@ -104,7 +104,7 @@ const struct xsp_rule xsp_rules[] = {
 	 "steps, or a thread that computes, wait for the network, a program or a pipe for at least that share of the time",
 	 "--waits", xsp_rule_waiting, false, .doubts = XSP_DOUBT_WAITS,
 	 .title = "[subject|{subject:400}][!subject|a thread] {waits_for}[, {peer:120}][ ({asker:120})]: {share} of {of}"},
-	{"page-faults", 0.20, XSP_UNIT_SHARE,
+	{"page-faults", 0.25, XSP_UNIT_SHARE,
 	 "threads wait for pages of memory, or the kernel makes them, for at least that share of the time",
 	 "--waits and --sample", xsp_rule_page_faults, true,
 	 .doubts = XSP_DOUBT_WAITS | XSP_DOUBT_SAMPLES,
