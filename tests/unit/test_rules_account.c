@@ -178,6 +178,26 @@ Test(rules_account, stall_in_each_tenth_step)
 	xsp_report_free(r);
 }
 
+static void loads_inside(struct builder *b, uint64_t at, unsigned step)
+{
+	if (step % 10 != 0)
+		return;
+	enter_range(b, "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at,
+		    SP - 0x800);
+	put_wait(b, 100, at + 10 * US, 900 * US, 0, XSP_WAIT_NETWORK);
+	leave_range(b, at + 950 * US, SP - 0x800);
+}
+
+/* The rule about DataLoaders says it, and only that. */
+Test(rules_account, stalls_of_a_loader)
+{
+	struct xsp_report *r = stepping(100, loads_inside);
+
+	expect_none(r, "stall");
+	expect_none(r, "waiting");
+	xsp_report_free(r);
+}
+
 /* It does so itself: to pace itself, perhaps. */
 Test(rules_account, steps_that_sleep)
 {

@@ -24,12 +24,12 @@ struct loader {
 	uint64_t anew; /* processes started during the recording */
 };
 
+static const uint8_t of_workers[] = {XSP_WAIT_LOCK, XSP_WAIT_POLL, XSP_WAIT_PIPE, XSP_WAIT_NETWORK};
+
 /* Workers send their batches through pipes and queues, which the loader polls with a timeout.
  * With pin_memory a thread of its own receives them first. */
 static void add_waits(const struct xsp_loader *of, struct loader *l)
 {
-	static const uint8_t of_workers[] = {XSP_WAIT_LOCK, XSP_WAIT_POLL, XSP_WAIT_PIPE,
-					     XSP_WAIT_NETWORK};
 	static const uint8_t of_files[] = {XSP_WAIT_FILE, XSP_WAIT_DISK, XSP_WAIT_FAULT};
 	const uint64_t *waits = of->waits;
 
@@ -72,6 +72,21 @@ static int loader_of(const struct xsp_rule_context *c, struct loader *l)
 		}
 	free(places);
 	return places == NULL ? -ENOMEM : 0;
+}
+
+/* Spans may have been recorded for a part of the time only. */
+#define RECORDED_LEAST 4U
+
+bool xsp_rule_is_of_loader(const struct xsp_rule_context *c, unsigned why, int64_t ns)
+{
+	struct loader l = {0};
+	bool of_worker = false;
+
+	for (size_t i = 0; i < sizeof(of_workers); i++)
+		of_worker = of_worker || of_workers[i] == why;
+	if (of_worker)
+		add_waits(xsp_call_sites_loader(xsp_rule_state(c, "call_sites")), &l);
+	return l.workers_ns > 0 && (int64_t)(RECORDED_LEAST * l.workers_ns) >= ns;
 }
 
 #define COMPUTES                                                                                   \

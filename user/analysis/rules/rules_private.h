@@ -13,6 +13,8 @@ int xsp_rule_warm_up(const struct xsp_rule_context *c);
 int xsp_rule_overhead(const struct xsp_rule_context *c);
 /* rules_loader.c */
 int xsp_rule_loader(const struct xsp_rule_context *c);
+/* Does the rule about DataLoaders say that wait already? Theirs for their workers are no less than it. */
+bool xsp_rule_is_of_loader(const struct xsp_rule_context *c, unsigned why, int64_t ns);
 /* rules_hot.c */
 #define XSP_SAMPLES_LEAST 30 /* fewer prove nothing */
 int xsp_rule_hot_function(const struct xsp_rule_context *c);

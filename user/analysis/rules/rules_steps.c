@@ -33,6 +33,8 @@ static void find_stall(const struct xsp_rule_context *c, const struct xsp_accoun
 					   .places = 1};
 	struct xsp_part_finding found;
 
+	if (row->kind == XSP_ACCOUNT_WAIT && xsp_rule_is_of_loader(c, row->why, row->ns))
+		return;
 	if (!xsp_part_is_enough(&p, row->kind == XSP_ACCOUNT_CPU && c->threshold < RUNS_AT
 					    ? RUNS_AT
 					    : c->threshold))

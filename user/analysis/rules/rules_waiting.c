@@ -371,6 +371,7 @@ static int find_waits(const struct xsp_rule_context *c, bool disk)
 		if ((reasons[i].why == XSP_WAIT_POLL && way != IN_LOOP && !starts_programs(c, f)) ||
 		    (reasons[i].why == XSP_WAIT_LOCK && !starts_threads(c, f) && way != POLLED) ||
 		    !xsp_part_is_enough(&p, fmax(ways[way].least, c->threshold)) ||
+		    xsp_rule_is_of_loader(c, reasons[i].why, p.ns) ||
 		    (p.place != NULL &&
 		     xsp_rule_has_found(c->report, "stall",
 					xsp_timeline_name(c->timeline, p.place->name - 1))))
