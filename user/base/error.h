@@ -11,7 +11,7 @@
 
 #include <stdarg.h>
 
-/* Exit statuses of xsptrace; listed in --help and in docs/usage.md. */
+/* Exit statuses of xsptrace; listed in `xsptrace help all`. */
 enum xsp_status {
 	XSP_STATUS_OK = 0,
 	XSP_STATUS_FAILED = 1, /* anything without a status of its own */
