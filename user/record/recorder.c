@@ -284,7 +284,7 @@ static int make_parts(struct xsp_recorder *r, const struct xsp_recorder_options 
 	if (rc == 0 && copies_stacks(&o->attach))
 		rc = xsp_javascript_new(xsp_broker_opener(r->broker), r->resolver, &r->javascript);
 	if (rc == 0 && copies_stacks(&o->attach))
-		rc = xsp_java_new(xsp_broker_opener(r->broker), r->resolver, &r->java);
+		rc = xsp_java_new(r->broker, r->resolver, &r->java);
 	if (rc == 0 && copies_stacks(&o->attach))
 		rc = xsp_unwinder_new(r->resolver, r->javascript, r->java, &r->unwinder);
 	if (rc == 0 && o->selection.python)

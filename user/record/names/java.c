@@ -38,18 +38,18 @@ struct engine {
 };
 
 struct xsp_java {
-	const struct xsp_opener *opener;
+	struct xsp_broker *broker;
 	struct xsp_resolver *resolver;
 	XSP_TALLY(struct engine) engines; /* by process */
 	size_t codes, open;
 };
 
-int xsp_java_new(const struct xsp_opener *o, struct xsp_resolver *r, struct xsp_java **out)
+int xsp_java_new(struct xsp_broker *b, struct xsp_resolver *r, struct xsp_java **out)
 {
 	*out = calloc(1, sizeof(**out));
 	if (*out == NULL)
 		return -ENOMEM;
-	(*out)->opener = o;
+	(*out)->broker = b;
 	(*out)->resolver = r;
 	return 0;
 }
@@ -119,11 +119,14 @@ static void look(struct xsp_java *j, struct engine *e)
 	e->looks++;
 	if (find_tables(j, e->pid, &tables) < 0)
 		return;
-	e->jvm.mem = j->opener->file(j->opener, e->pid, "mem");
+	const struct xsp_opener *o = xsp_broker_opener(j->broker);
+	e->jvm.mem = o->file(o, e->pid, "mem");
 	e->has = e->jvm.mem >= 0 && xsp_jvm_open(&e->jvm, &tables) == 0;
 	if (!e->has && e->jvm.mem >= 0)
 		close(e->jvm.mem);
 	j->open += e->has;
+	if (e->has) /* the JVM's own functions, in which Java waits, take much of a stack */
+		xsp_broker_deep_stacks(j->broker, e->pid);
 }
 
 /* The process's, if the address is in its code. */

@@ -11,13 +11,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "attach/broker.h"
 #include "target/jvm/frames.h"
 #include "target/resolve.h"
 
 struct xsp_java;
 
-/* `o` and `r` are borrowed. 0 or -ENOMEM. */
-int xsp_java_new(const struct xsp_opener *o, struct xsp_resolver *r, struct xsp_java **out);
+/* Both are borrowed. 0 or -ENOMEM. */
+int xsp_java_new(struct xsp_broker *b, struct xsp_resolver *r, struct xsp_java **out);
 void xsp_java_free(struct xsp_java *j);
 
 /* Code of a JVM on a stack. */
