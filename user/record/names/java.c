@@ -31,6 +31,7 @@ struct known {
 struct engine {
 	pid_t pid;
 	bool has; /* a JVM whose layout is known */
+	bool deep; /* the kernel side copies more of its stacks */
 	uint64_t looked_ns;
 	unsigned looks;
 	struct xsp_jvm jvm;
@@ -113,10 +114,15 @@ static void look(struct xsp_java *j, struct engine *e)
 	const uint64_t now = xsp_now_ns();
 	struct xsp_jvm_tables tables;
 
-	if (now - e->looked_ns < LOOK_NS || e->looks == LOOKS_MOST || j->open == ENGINES_MOST)
+	if (now - e->looked_ns < LOOK_NS || e->looks == LOOKS_MOST ||
+	    (!e->has && j->open == ENGINES_MOST))
 		return;
 	e->looked_ns = now;
 	e->looks++;
+	if (e->has) {
+		e->deep = xsp_broker_deep_stacks(j->broker, e->pid) == 0;
+		return;
+	}
 	if (find_tables(j, e->pid, &tables) < 0)
 		return;
 	const struct xsp_opener *o = xsp_broker_opener(j->broker);
@@ -125,8 +131,21 @@ static void look(struct xsp_java *j, struct engine *e)
 	if (!e->has && e->jvm.mem >= 0)
 		close(e->jvm.mem);
 	j->open += e->has;
-	if (e->has) /* the JVM's own functions, in which Java waits, take much of a stack */
-		xsp_broker_deep_stacks(j->broker, e->pid);
+	/* the JVM's own functions, in which Java waits, take much of a stack */
+	e->deep = e->has && xsp_broker_deep_stacks(j->broker, e->pid) == 0;
+}
+
+void xsp_java_meet(struct xsp_java *j, pid_t pid, const struct xsp_mapped_files *mapped)
+{
+	static const char name[] = "libjvm.so";
+	struct engine *e;
+
+	for (size_t i = 0; j != NULL && i < mapped->count; i++)
+		if (strcmp(xsp_base_name(mapped->files[i].display_path), name) == 0 &&
+		    (e = xsp_tally_row(&j->engines, (uint64_t)pid, &(struct engine){.pid = pid})) !=
+			    NULL &&
+		    !e->deep)
+			look(j, e);
 }
 
 /* The process's, if the address is in its code. */
@@ -136,7 +155,7 @@ static struct engine *engine_at(struct xsp_java *j, pid_t pid, uint64_t pc)
 	struct xsp_module *m;
 	uint64_t addr;
 
-	if (e != NULL && !e->has && e->looks < LOOKS_MOST &&
+	if (e != NULL && !e->deep && e->looks < LOOKS_MOST &&
 	    xsp_resolve_learned(j->resolver, pid, pc, &m, &addr) < 0)
 		look(j, e);
 	return e != NULL && e->has && xsp_jvm_is_code(&e->jvm, pc) ? e : NULL;

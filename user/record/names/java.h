@@ -21,6 +21,9 @@ struct xsp_java;
 int xsp_java_new(struct xsp_broker *b, struct xsp_resolver *r, struct xsp_java **out);
 void xsp_java_free(struct xsp_java *j);
 
+/* The process was learned to map these files: looks early whether one is a JVM. */
+void xsp_java_meet(struct xsp_java *j, pid_t pid, const struct xsp_mapped_files *mapped);
+
 /* Code of a JVM on a stack. */
 struct xsp_java_frame {
 	const struct xsp_jvm *jvm;

@@ -240,21 +240,6 @@ static void start(const struct xsp_event *e, const struct parts *p, struct xsp_w
 	}
 }
 
-/* Callers beyond the copy, from stack pointer `above` on: the kernel side found them by frame pointers. Are there
- * any? */
-static bool push_rest(struct stack *s, uint64_t above, const struct xsp_section *found)
-{
-	const uint64_t *words = (const void *)(found + 1);
-	const size_t before = s->count;
-
-	for (size_t i = 0; i < words_of(found); i++) {
-		above += XSP_FRAME_WORDS(words[i]) * 8;
-		if (above > s->above && !push(s, XSP_FRAME_ADDRESS(words[i]), above))
-			break;
-	}
-	return s->count > before;
-}
-
 /* The functions around the innermost one of a frame at `sp`, into which they are inlined: each gets a word of its memory. */
 static bool push_inlined(struct stack *s, const struct frame *f, uint64_t sp)
 {
@@ -263,6 +248,32 @@ static bool push_inlined(struct stack *s, const struct frame *f, uint64_t sp)
 		    !push(s, f->functions[i] | XSP_FRAME_INTERRUPTED, sp + 8 * i))
 			return false;
 	return true;
+}
+
+/* Callers beyond the copy, from stack pointer `above` on: the kernel side found them by frame pointers. Of these only compiled
+ * functions of Java have names. Are there any? */
+static bool push_rest(const struct xsp_unwinder *u, struct frame *f, struct stack *s,
+		      uint64_t above, const struct xsp_section *found)
+{
+	const uint64_t *words = (const void *)(found + 1);
+	const struct copy nothing = {.size = 0};
+	const struct xsp_walk unknown = {.known = 0};
+	const size_t before = s->count;
+
+	for (size_t i = 0; i < words_of(found); i++) {
+		const uint64_t address = XSP_FRAME_ADDRESS(words[i]);
+		above += XSP_FRAME_WORDS(words[i]) * 8;
+		if (above <= s->above)
+			continue;
+		look_at(u, &nothing, &unknown, address - 1, f);
+		if (!push(s,
+			  f->count > 0 && f->java ? f->functions[0] | XSP_FRAME_INTERRUPTED
+						  : address,
+			  above) ||
+		    (f->java && !push_inlined(s, f, above)))
+			break;
+	}
+	return s->count > before;
 }
 
 /* Does it say nothing of the program? */
@@ -324,7 +335,7 @@ static void walk(const struct xsp_unwinder *u, const struct xsp_event *e, const 
 			  !push_inlined(s, &f, w.values[XSP_WALK_RSP])))
 			break;
 	}
-	if (rc < 0 && !push_rest(s, sp, p->stack))
+	if (rc < 0 && !push_rest(u, &f, s, sp, p->stack))
 		s->more = beyond;
 }
 
