@@ -239,15 +239,11 @@ static __noinline bool emit_wait(const struct xsp_thread_waits *t, __u64 now, __
 	return true;
 }
 
-static __noinline bool emit_wait_with_stack(const struct xsp_thread_waits *t, __u64 now, __u8 flags,
-					    const struct wait_stack *s)
+static __always_inline void fill_stack(struct xsp_event_wait *e, const struct xsp_thread_waits *t,
+				       __u64 now, __u8 flags, const struct wait_stack *s)
 {
-	struct xsp_event_wait *e =
-		xsp_reserve(t->tid, sizeof(*e) + sizeof(struct peer_section) + WAIT_STACK_BYTES);
 	__u32 at = sizeof(*e);
 
-	if (!e) /* a large one: report it without the stack */
-		return emit_wait(t, now, flags);
 	fill_wait(e, t, now, flags);
 	e->head.sp = s->sp;
 	e->head.flags = XSP_EVENT_SECTIONS;
@@ -258,6 +254,49 @@ static __noinline bool emit_wait_with_stack(const struct xsp_thread_waits *t, __
 	e->head.size = put_wait_stack(e, s, at);
 	if (s->torn)
 		xsp_count(XSP_COUNT_STACKS_TORN);
+}
+
+#define STACK_EVENT_BYTES                                                                          \
+	(sizeof(struct xsp_event_wait) + sizeof(struct peer_section) + WAIT_STACK_BYTES)
+
+static __noinline bool emit_wait_with_stack(const struct xsp_thread_waits *t, __u64 now, __u8 flags,
+					    const struct wait_stack *s)
+{
+	struct xsp_event_wait *e = xsp_reserve(t->tid, STACK_EVENT_BYTES);
+
+	if (!e) /* a large one: report it without the stack */
+		return emit_wait(t, now, flags);
+	fill_stack(e, t, now, flags, s);
+	xsp_submit(e);
+	return true;
+}
+
+/* The full COPY section with which the event ends gets longer. */
+static __always_inline void put_deep_stack(struct xsp_event_wait *e, const struct deep_stack *d)
+{
+	const __u32 copied =
+		sizeof(struct xsp_section) + sizeof(struct xsp_stack_copy) + 8 * XSP_WAIT_WORDS;
+	__u64 end = e->head.size;
+
+	asm volatile("" : "+r"(end)); /* what is checked is what is used */
+	if (end < sizeof(*e) + copied || end > STACK_EVENT_BYTES)
+		return;
+	struct xsp_section *s = (struct xsp_section *)((char *)e + end - copied);
+	bpf_probe_read_kernel((char *)e + end, sizeof(d->word), d->word);
+	s->size += sizeof(d->word);
+	e->head.size = end + sizeof(d->word);
+}
+
+static __noinline bool emit_wait_with_deep_stack(const struct xsp_thread_waits *t, __u64 now,
+						 __u8 flags, const struct wait_stack *s,
+						 const struct deep_stack *d)
+{
+	struct xsp_event_wait *e = xsp_reserve(t->tid, STACK_EVENT_BYTES + sizeof(d->word));
+
+	if (!e)
+		return emit_wait_with_stack(t, now, flags, s);
+	fill_stack(e, t, now, flags, s);
+	put_deep_stack(e, d);
 	xsp_submit(e);
 	return true;
 }
@@ -328,6 +367,7 @@ static __always_inline bool is_long_enough(struct xsp_thread_waits *t, __u64 off
 static __noinline bool submit_wait(struct xsp_thread_waits *t, __u64 key, __u64 now, __u8 flags)
 {
 	struct wait_stack *s;
+	struct deep_stack *d;
 
 	if (t->descriptor != XSP_NO_DESCRIPTOR)
 		read_peer(t, key);
@@ -335,7 +375,11 @@ static __noinline bool submit_wait(struct xsp_thread_waits *t, __u64 key, __u64 
 		return emit_wait(t, now, flags);
 	t->unplaced_ns = 0;
 	s = bpf_map_lookup_elem(&xsp_wait_stacks, &key);
-	return s && s->sp ? emit_wait_with_stack(t, now, flags, s) : emit_wait(t, now, flags);
+	if (!s || !s->sp)
+		return emit_wait(t, now, flags);
+	d = bpf_map_lookup_elem(&xsp_deep_stacks, &key);
+	return d && d->sp == s->sp ? emit_wait_with_deep_stack(t, now, flags, s, d)
+				   : emit_wait_with_stack(t, now, flags, s);
 }
 
 /* What a thread has read and written by system calls; 0: unknown. */
@@ -465,8 +509,10 @@ static __noinline void forget_ended(struct xsp_thread_waits *t, __u64 now)
 	if (t->named)
 		emit_times(t, task, now, 1);
 	bpf_map_delete_elem(&xsp_thread_waits, &key);
-	if (xsp_wait_stacks_on)
+	if (xsp_wait_stacks_on) {
 		bpf_map_delete_elem(&xsp_wait_stacks, &key);
+		bpf_map_delete_elem(&xsp_deep_stacks, &key);
+	}
 }
 
 static __noinline void keep_stack(struct bpf_raw_tracepoint_args *ctx, struct xsp_thread_waits *t,

@@ -47,6 +47,20 @@ struct {
 
 static const struct wait_stack no_stack;
 
+/* What follows the words of a stack, of the threads of few processes. */
+struct deep_stack {
+	__u64 sp; /* the stack pointer of the wait */
+	__u64 word[XSP_WAIT_DEEP_WORDS];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, struct deep_stack);
+} xsp_deep_stacks __weak SEC(".maps");
+
+static const struct deep_stack no_deep_stack;
+
 #define PAGE 4096
 
 /* The last page of a stack may end sooner. */
@@ -114,6 +128,26 @@ static __noinline void walk_from(struct wait_stack *s, __u64 sp, __u64 frame)
 	XSP_LOOP(XSP_WAIT_FRAMES - 1, XSP_WAIT_FRAMES - 1, step_from, &walk);
 }
 
+/* Those of the current task, whose first words are in `s`. */
+static __noinline void copy_deep(const struct wait_stack *s, __u64 key, __u64 sp)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	__u32 *flags = bpf_map_lookup_elem(&xsp_tgids, &tgid);
+
+	if (!flags || !(*flags & XSP_TGID_DEEP_STACKS) || s->words != sizeof(s->word))
+		return;
+	struct deep_stack *d = bpf_map_lookup_elem(&xsp_deep_stacks, &key);
+	if (!d) {
+		bpf_map_update_elem(&xsp_deep_stacks, &key, &no_deep_stack, BPF_ANY);
+		d = bpf_map_lookup_elem(&xsp_deep_stacks, &key);
+	}
+	if (!d)
+		return;
+	d->sp = bpf_probe_read_user(d->word, sizeof(d->word), (void *)(sp + sizeof(s->word)))
+			? 0
+			: s->sp;
+}
+
 /* The stack of the current task. */
 XSP_VERIFIED_ONCE int copy_stack(__u64 now, __s64 kernel)
 {
@@ -140,6 +174,7 @@ XSP_VERIFIED_ONCE int copy_stack(__u64 now, __s64 kernel)
 		s->has_python = python_stack_id(bpf_get_current_pid_tgid() >> 32, now, &s->python,
 						&s->python_value);
 	s->sp = sp - XSP_RETURN_SLOT;
+	copy_deep(s, key, sp);
 	return 0;
 }
 

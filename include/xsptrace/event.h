@@ -239,6 +239,8 @@ enum xsp_tgid_flag {
 	XSP_TGID_RECORDED = 1 << 0,
 	/* stopped before the first instruction of its next program */
 	XSP_TGID_STOP_AT_EXEC = 1 << 1,
+	/* where it waits, its own functions are beyond the first words of the stack */
+	XSP_TGID_DEEP_STACKS = 1 << 2,
 };
 
 struct xsp_event_task {

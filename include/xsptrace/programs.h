@@ -130,6 +130,8 @@ struct xsp_thread_waits {
 /* --wait-stacks: of a thread that leaves its CPU. */
 #define XSP_WAIT_FRAMES 64
 #define XSP_WAIT_WORDS 128 /* bytes of its stack in words; a power of two */
+#define XSP_WAIT_DEEP_WORDS 384 /* further ones, of a process with XSP_TGID_DEEP_STACKS */
+#define XSP_WAIT_DEEP_STACKS 512 /* threads that have room for these */
 /*
  * By default, stacks are thinned out. Reading one takes up to 0.8 us; one for this much waiting is
  * about 1 % of it. Without credit, one in so many is still read. The recorder needs another 10 us

@@ -63,7 +63,7 @@ static size_t callers_of(const struct built *b, uint64_t addresses[XSP_STACK_MAX
 	uint64_t at = b->u.e.head.sp;
 
 	cr_assert_eq(xsp_resolver_new(NULL, &r), 0);
-	cr_assert_eq(xsp_unwinder_new(r, NULL, &u), 0);
+	cr_assert_eq(xsp_unwinder_new(r, NULL, NULL, &u), 0);
 	const struct xsp_event *e = xsp_unwind(u, &b->u.e.head);
 	cr_assert_neq(e, &b->u.e.head);
 	const struct xsp_section *s = (const void *)((const struct xsp_event_sample *)e + 1);
@@ -144,7 +144,7 @@ Test(unwind, gives_back_what_is_no_copy)
 	struct built b;
 
 	cr_assert_eq(xsp_resolver_new(NULL, &r), 0);
-	cr_assert_eq(xsp_unwinder_new(r, NULL, &u), 0);
+	cr_assert_eq(xsp_unwinder_new(r, NULL, NULL, &u), 0);
 	for (int i = 0; i < 4; i++) {
 		begin(&b);
 		copy_of(&b, 16, SP);

@@ -49,6 +49,7 @@ int xsp_broker_calibrate(struct xsp_broker *b, struct xsp_site_costs *costs);
 int xsp_broker_side_events(struct xsp_broker *b, enum xsp_side_kind kind, int **fds, size_t *count);
 
 int xsp_broker_uses_dispatch(struct xsp_broker *b, pid_t pid);
+int xsp_broker_deep_stacks(struct xsp_broker *b, pid_t pid);
 /* These three are gathered. put_specs(), sites() and activate() send them. */
 int xsp_broker_range(struct xsp_broker *b, uint32_t probe, const struct xsp_range_spec *spec);
 int xsp_broker_detail(struct xsp_broker *b, uint32_t probe, const struct xsp_detail_spec *spec);

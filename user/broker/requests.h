@@ -47,6 +47,7 @@
 	X(PID, PROCESS, process, LOADED, IS(struct xsp_ask_pid), void)                                                  \
 	X(GONE, FORGET_PROCESS, forget_process, RUNNING, IS(struct xsp_ask_pid), void)                                  \
 	X(PID, DISPATCH, uses_dispatch, LOADED, IS(struct xsp_ask_pid), void)                                           \
+	X(PID, DEEP_STACKS, deep_stacks, LOADED, IS(struct xsp_ask_pid), void)                                          \
 	X(OWN, SPECS, specs, LOADED, ANY_BODY, void) /* struct xsp_ask_spec and its bytes, several */                   \
 	X(SPEC, SEQUENCE, sequence, LOADED, IS(struct xsp_ask_sequence), void)                                          \
 	X(SPEC, PYTHON, python, LOADED, IS(struct xsp_ask_python), void)                                                \

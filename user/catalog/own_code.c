@@ -43,8 +43,19 @@ static bool contains(const char *path, size_t length, const char *const *parts, 
 bool xsp_is_system_file(const char *path)
 {
 	static const char *const folders[] = {
-		"/lib/",       "/lib32/",     "/lib64/", "/usr/lib/",
-		"/usr/lib32/", "/usr/lib64/", "node:", /* of its own binary */
+		"/lib/",
+		"/lib32/",
+		"/lib64/",
+		"/usr/lib/",
+		"/usr/lib32/",
+		"/usr/lib64/",
+		"node:", /* of its own binary */
+		/* packages of Java, as names of classes say them */
+		"java/",
+		"javax/",
+		"jdk/",
+		"sun/",
+		"com/sun/",
 	};
 
 	return XSP_BEGINS_WITH_ANY(path, folders);

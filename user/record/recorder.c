@@ -284,7 +284,9 @@ static int make_parts(struct xsp_recorder *r, const struct xsp_recorder_options 
 	if (rc == 0 && copies_stacks(&o->attach))
 		rc = xsp_javascript_new(xsp_broker_opener(r->broker), r->resolver, &r->javascript);
 	if (rc == 0 && copies_stacks(&o->attach))
-		rc = xsp_unwinder_new(r->resolver, r->javascript, &r->unwinder);
+		rc = xsp_java_new(r->broker, r->resolver, &r->java);
+	if (rc == 0 && copies_stacks(&o->attach))
+		rc = xsp_unwinder_new(r->resolver, r->javascript, r->java, &r->unwinder);
 	if (rc == 0 && o->selection.python)
 		rc = xsp_pythons_new(r, &r->pythons);
 	if (rc == 0)
@@ -372,6 +374,7 @@ void xsp_recorder_free(struct xsp_recorder *r)
 	xsp_sources_free(r->sources);
 	xsp_unwinder_free(r->unwinder);
 	xsp_javascript_free(r->javascript);
+	xsp_java_free(r->java);
 	xsp_host_functions_free(r->host_functions);
 	xsp_pythons_free(r->pythons);
 	xsp_resolver_free(r->resolver);

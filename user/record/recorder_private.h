@@ -104,6 +104,7 @@ struct xsp_recorder {
 	struct xsp_sources *sources;
 	struct xsp_unwinder *unwinder; /* --sample, --wait-stacks */
 	struct xsp_javascript *javascript; /* with the unwinder */
+	struct xsp_java *java; /* the same */
 	struct xsp_host_functions *host_functions; /* kernels' host functions */
 	struct xsp_pythons *pythons; /* --python, --sample */
 	struct xsp_sideband *sideband;

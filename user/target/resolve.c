@@ -309,15 +309,20 @@ int xsp_resolve_module(struct xsp_resolver *r, const struct xsp_process *p, uint
 }
 
 struct xsp_module *xsp_resolve_module_that_has(const struct xsp_resolver *r, pid_t pid,
-					       const char *name)
+					       const char *name, uint64_t *moved)
 {
 	const struct xsp_remembered *m = NULL;
 	struct xsp_symbol s;
+	uint64_t code;
 
 	while ((m = xsp_resolver_before(r, pid, m)) != NULL) {
 		const struct xsp_known_file *k = xsp_resolver_known(r, m->dev, m->inode);
-		if (k != NULL && k->module != NULL && xsp_module_find(k->module, name, &s) == 0)
-			return k->module;
+		if (k == NULL || k->module == NULL || xsp_module_find(k->module, name, &s) < 0 ||
+		    xsp_module_offset_to_addr(k->module, m->offset, &code) < 0)
+			continue;
+		if (moved != NULL)
+			*moved = m->start - code;
+		return k->module;
 	}
 	return NULL;
 }

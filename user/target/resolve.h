@@ -54,9 +54,10 @@ int xsp_resolve_instruction(struct xsp_resolver *r, pid_t pid, uint64_t address,
  * it has that name and file. 0: there are too many (60,000), or no memory. */
 uint64_t xsp_resolver_invent(struct xsp_resolver *r, pid_t pid, const char *text, const char *file);
 #define XSP_RESOLVER_INVENTED_END 65536U /* they are below: nobody maps anything there */
-/* The file with a symbol of that name, of those that the process was learned to map; NULL: there is none. */
+/* The file with a symbol of that name, of those that the process was learned to map; NULL: there is none. *moved: how far the
+ * loader has moved it (NULL is allowed). */
 struct xsp_module *xsp_resolve_module_that_has(const struct xsp_resolver *r, pid_t pid,
-					       const char *name);
+					       const char *name, uint64_t *moved);
 
 /* The path of the file with that code; "": none. */
 void xsp_resolve_file(const struct xsp_resolver *r, pid_t pid, uint64_t address, char *text,

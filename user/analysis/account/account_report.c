@@ -296,7 +296,8 @@ static bool is_outermost(const struct shown *of, const struct xsp_account_caller
 
 	return strcmp(name, "main") == 0 ||
 	       (c->level > 1 &&
-		(xsp_ends_with(name, length, " <module>") || xsp_ends_with(name, length, " main")));
+		(xsp_ends_with(name, length, " <module>") || xsp_ends_with(name, length, " main") ||
+		 xsp_ends_with(name, length, ".main")));
 }
 
 /* "get:12 < render:40 62 %, search:18 30 %": get() calls the place, and is called by these two. */

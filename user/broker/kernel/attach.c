@@ -325,6 +325,16 @@ int xsp_attach_stop_at_exec(struct xsp_attach *a, pid_t pid)
 	return rc < 0 ? rc : set_process(a, pid, XSP_TGID_RECORDED | XSP_TGID_STOP_AT_EXEC);
 }
 
+int xsp_attach_deep_stacks(struct xsp_attach *a, pid_t pid)
+{
+	const uint32_t key = (uint32_t)pid;
+	uint32_t flags;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(a->bpf->maps.xsp_tgids), &key, &flags) < 0)
+		return -ESRCH;
+	return set_process(a, pid, flags | XSP_TGID_DEEP_STACKS);
+}
+
 int xsp_attach_forget_process(struct xsp_attach *a, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;

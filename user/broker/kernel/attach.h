@@ -165,6 +165,8 @@ long xsp_attach_changed_code(struct xsp_attach *a, struct xsp_changed_code *rows
  * now; a negative errno: not known.
  */
 int xsp_attach_uses_dispatch(const struct xsp_attach *a, pid_t pid);
+/* More of the stack of a thread of the process is copied when it waits (XSP_WAIT_DEEP_WORDS). */
+int xsp_attach_deep_stacks(struct xsp_attach *a, pid_t pid);
 
 /*
  * Measures what a hit of each class costs on this machine, with its event, by hitting sites of our own: some 10 ms. The

@@ -187,6 +187,8 @@ static void configure_waits(struct xsp_attach *a, const struct xsp_attach_option
 							    : o->wait_stacks_thinned
 								    ? XSP_WAIT_STACKS_THREADS
 								    : XSP_WAITS_THREADS);
+	bpf_map__set_max_entries(bpf->maps.xsp_deep_stacks,
+				 o->wait_stacks ? XSP_WAIT_DEEP_STACKS : 1);
 }
 
 static void configure_samples(struct xsp_attach *a, const struct xsp_attach_options *o)

@@ -89,7 +89,7 @@ static void look(struct xsp_javascript *j, struct engine *e)
 		return;
 	e->looked_ns = now;
 	e->looks++;
-	m = xsp_resolve_module_that_has(j->resolver, e->pid, XSP_V8_MARK);
+	m = xsp_resolve_module_that_has(j->resolver, e->pid, XSP_V8_MARK, NULL);
 	if (m == NULL || xsp_v8_layout_read(m, &e->v8.layout) < 0)
 		return;
 	e->v8.mem = j->opener->file(j->opener, e->pid, "mem");

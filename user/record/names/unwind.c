@@ -12,6 +12,7 @@
 struct xsp_unwinder {
 	struct xsp_resolver *resolver;
 	struct xsp_javascript *javascript;
+	struct xsp_java *java;
 	union {
 		struct xsp_event head;
 		uint8_t bytes[XSP_SAMPLE_BYTES];
@@ -35,13 +36,14 @@ struct parts {
 };
 
 int xsp_unwinder_new(struct xsp_resolver *resolver, struct xsp_javascript *javascript,
-		     struct xsp_unwinder **out)
+		     struct xsp_java *java, struct xsp_unwinder **out)
 {
 	*out = calloc(1, sizeof(**out));
 	if (*out == NULL)
 		return -ENOMEM;
 	(*out)->resolver = resolver;
 	(*out)->javascript = javascript;
+	(*out)->java = java;
 	return 0;
 }
 
@@ -90,19 +92,6 @@ static int load(const void *ctx, uint64_t address, void *to, size_t size)
 	return 0;
 }
 
-/* 0; 1: it is the outermost; or -ENOENT. */
-static int up(const struct xsp_unwinder *u, pid_t pid, const struct copy *c, struct xsp_walk *w,
-	      uint64_t pc)
-{
-	struct xsp_module *module;
-	uint64_t addr;
-	int rc = xsp_resolve_learned(u->resolver, pid, pc, &module, &addr);
-
-	if (rc == 0 && xsp_module_arch(module) == XSP_ARCH_X86_64)
-		rc = xsp_walk_up(module, addr, load, c, w);
-	return rc < 0 ? xsp_walk_up_frame_pointer(load, c, w) : rc;
-}
-
 /* ---- the stack ---- */
 
 struct stack {
@@ -124,21 +113,66 @@ static bool push(struct stack *s, uint64_t address, uint64_t above)
 	return true;
 }
 
-/* What stands for the function of the frame that code at `pc` has; 0: it is none of JavaScript. *code: what is at `pc`. */
-static uint64_t javascript_of(const struct xsp_unwinder *u, pid_t pid, const struct copy *c,
-			      const struct xsp_walk *w, uint64_t pc, enum xsp_v8_code *code)
+/* A frame of the stack: the code at `pc` in it, and what stands for its functions in a language that has its own frames. */
+struct frame {
+	pid_t pid;
+	uint64_t pc;
+	bool standing; /* the thread is there */
+	size_t count; /* of functions; 0: none is known */
+	uint64_t functions[XSP_JVM_INLINED]; /* the innermost one first */
+	enum xsp_v8_code code; /* what is at `pc`, if the process runs V8 */
+	bool java; /* it is of a JVM: */
+	struct xsp_java_frame of_java;
+};
+
+static uint64_t javascript_of(const struct xsp_unwinder *u, const struct copy *quietly,
+			      const struct xsp_walk *w, struct frame *f)
 {
 	const uint64_t rbp = w->values[XSP_WALK_RBP];
-	bool beyond;
-	const struct copy quietly = {c->from, c->bytes, c->size, &beyond};
-	struct xsp_v8_frame f;
+	struct xsp_v8_frame v8;
 
-	*code = XSP_V8_NONE;
-	if (XSP_RETURN_SLOT == 0 || u->javascript == NULL)
+	if (u->javascript == NULL)
 		return 0;
 	const bool known = w->known & 1U << XSP_WALK_RBP &&
-			   load(&quietly, rbp - sizeof(f), &f, sizeof(f)) == 0;
-	return xsp_javascript_frame(u->javascript, pid, pc, known ? &f : NULL, code);
+			   load(quietly, rbp - sizeof(v8), &v8, sizeof(v8)) == 0;
+	return xsp_javascript_frame(u->javascript, f->pid, f->pc, known ? &v8 : NULL, &f->code);
+}
+
+/* What is at `pc` in the frame `w`. */
+static void look_at(const struct xsp_unwinder *u, const struct copy *c, const struct xsp_walk *w,
+		    uint64_t pc, struct frame *f)
+{
+	bool beyond;
+	const struct copy quietly = {c->from, c->bytes, c->size, &beyond};
+
+	f->pc = pc;
+	f->count = 0;
+	f->code = XSP_V8_NONE;
+	f->java = false;
+	if (XSP_RETURN_SLOT == 0)
+		return;
+	f->functions[0] = javascript_of(u, &quietly, w, f);
+	f->count = f->functions[0] != 0;
+	if (f->count > 0 || f->code != XSP_V8_NONE || u->java == NULL)
+		return;
+	f->java = xsp_java_frame(u->java, f->pid, pc, f->standing, load, &quietly, w, &f->of_java);
+	f->count = f->java ? f->of_java.count : 0;
+	memcpy(f->functions, f->of_java.functions, f->count * sizeof(f->functions[0]));
+}
+
+/* 0; 1: it is the outermost; or -ENOENT. */
+static int up(const struct xsp_unwinder *u, const struct frame *f, const struct copy *c,
+	      struct xsp_walk *w)
+{
+	struct xsp_module *module;
+	uint64_t addr;
+
+	if (f->java)
+		return xsp_jvm_up(f->of_java.jvm, &f->of_java.code, f->pc, f->standing, load, c, w);
+	int rc = xsp_resolve_learned(u->resolver, f->pid, f->pc, &module, &addr);
+	if (rc == 0 && xsp_module_arch(module) == XSP_ARCH_X86_64)
+		rc = xsp_walk_up(module, addr, load, c, w);
+	return rc < 0 ? xsp_walk_up_frame_pointer(load, c, w) : rc;
 }
 
 /* Is it a function that the frame's one has called? */
@@ -206,63 +240,102 @@ static void start(const struct xsp_event *e, const struct parts *p, struct xsp_w
 	}
 }
 
-/* Callers beyond the copy, from stack pointer `above` on: the kernel side found them by frame pointers. Are there
- * any? */
-static bool push_rest(struct stack *s, uint64_t above, const struct xsp_section *found)
+/* The functions around the innermost one of a frame at `sp`, into which they are inlined: each gets a word of its memory. */
+static bool push_inlined(struct stack *s, const struct frame *f, uint64_t sp)
+{
+	for (size_t i = 1; i < f->count; i++)
+		if (8 * (i + 1) < f->of_java.code.frame_bytes &&
+		    !push(s, f->functions[i] | XSP_FRAME_INTERRUPTED, sp + 8 * i))
+			return false;
+	return true;
+}
+
+/* Callers beyond the copy, from stack pointer `above` on: the kernel side found them by frame pointers. Of these only compiled
+ * functions of Java have names. Are there any? */
+static bool push_rest(const struct xsp_unwinder *u, struct frame *f, struct stack *s,
+		      uint64_t above, const struct xsp_section *found)
 {
 	const uint64_t *words = (const void *)(found + 1);
+	const struct copy nothing = {.size = 0};
+	const struct xsp_walk unknown = {.known = 0};
 	const size_t before = s->count;
 
 	for (size_t i = 0; i < words_of(found); i++) {
+		const uint64_t address = XSP_FRAME_ADDRESS(words[i]);
 		above += XSP_FRAME_WORDS(words[i]) * 8;
-		if (above > s->above && !push(s, XSP_FRAME_ADDRESS(words[i]), above))
+		if (above <= s->above)
+			continue;
+		look_at(u, &nothing, &unknown, address - 1, f);
+		if (!push(s,
+			  f->count > 0 && f->java ? f->functions[0] | XSP_FRAME_INTERRUPTED
+						  : address,
+			  above) ||
+		    (f->java && !push_inlined(s, f, above)))
 			break;
 	}
 	return s->count > before;
 }
 
-/* *address: of the sample, replaced where the thread is in a function of JavaScript. */
+/* Does it say nothing of the program? */
+static bool is_nothing(const struct frame *f)
+{
+	return f->code == XSP_V8_BRIDGE || (f->java && f->of_java.code.kind == XSP_JVM_STUB);
+}
+
+/* Where the thread is. *address: of the sample, replaced where it is in a function of such a language. */
+static void push_inner(struct stack *s, const struct frame *f, bool sample, uint64_t *address)
+{
+	const uint64_t sp = s->above;
+
+	if (f->count == 0)
+		return;
+	if (is_beside(f->code))
+		push(s, f->functions[0] | XSP_FRAME_INTERRUPTED, sp + 8);
+	else if (s->count > 0)
+		s->words[0] = f->functions[0] | XSP_FRAME_INTERRUPTED;
+	else if (sample)
+		*address = f->functions[0];
+	push_inlined(s, f, sp);
+}
+
 static void walk(const struct xsp_unwinder *u, const struct xsp_event *e, const struct parts *p,
 		 struct stack *s, uint64_t *address)
 {
+	const bool sample = e->kind == XSP_EVENT_SAMPLE;
 	bool beyond = false;
 	struct xsp_walk w;
 	int rc = 0;
 
 	start(e, p, &w);
-	const uint64_t sp = w.values[XSP_WALK_RSP];
+	const uint64_t sp = w.values[XSP_WALK_RSP], pc = w.values[XSP_WALK_RA];
 	const struct copy c = {
 		.from = sp,
 		.bytes = (const uint8_t *)(p->copy + 1) + sizeof(struct xsp_stack_copy),
 		.size = p->copy->size - sizeof(*p->copy) - sizeof(struct xsp_stack_copy),
 		.beyond = &beyond};
-	uint64_t pc = w.values[XSP_WALK_RA];
-	const pid_t pid = (pid_t)e->tgid;
-	enum xsp_v8_code code;
+	struct frame f = {.pid = (pid_t)e->tgid, .standing = true};
 	if (is_frame(e, p))
 		s->words[s->count++] = XSP_FRAME_ADDRESS(pc);
 	s->above = sp;
-	const uint64_t inner = javascript_of(u, pid, &c, &w, pc, &code);
-	if (inner != 0 && is_beside(code))
-		push(s, inner | XSP_FRAME_INTERRUPTED, sp + 8);
-	else if (inner != 0 && s->count > 0)
-		s->words[0] = inner | XSP_FRAME_INTERRUPTED;
-	else if (inner != 0 && e->kind == XSP_EVENT_SAMPLE)
-		*address = inner;
-	bool part = inner == 0 && e->kind == XSP_EVENT_SAMPLE && code == XSP_V8_PART;
+	look_at(u, &c, &w, pc, &f);
+	push_inner(s, &f, sample, address);
+	bool part = f.count == 0 && sample && f.code == XSP_V8_PART;
 	for (;; part = false) {
 		beyond = false;
-		rc = up(u, pid, &c, &w, pc);
+		rc = up(u, &f, &c, &w);
 		if (rc != 0)
 			break;
-		pc = w.values[XSP_WALK_RA] - (w.interrupted ? 0 : 1); /* the call */
-		const uint64_t outer = javascript_of(u, pid, &c, &w, pc, &code);
-		if (part && outer != 0 && !is_beside(code))
-			*address = outer;
-		else if (code != XSP_V8_BRIDGE && !push_caller(s, &w, is_beside(code) ? 0 : outer))
+		f.standing = w.interrupted;
+		look_at(u, &c, &w, w.values[XSP_WALK_RA] - !w.interrupted /* the call */, &f);
+		if (part && f.count > 0 && !is_beside(f.code))
+			*address = f.functions[0];
+		else if (!is_nothing(&f) &&
+			 (!push_caller(s, &w,
+				       is_beside(f.code) || f.count == 0 ? 0 : f.functions[0]) ||
+			  !push_inlined(s, &f, w.values[XSP_WALK_RSP])))
 			break;
 	}
-	if (rc < 0 && !push_rest(s, sp, p->stack))
+	if (rc < 0 && !push_rest(u, &f, s, sp, p->stack))
 		s->more = beyond;
 }
 

@@ -6,15 +6,16 @@
 #ifndef XSP_RECORD_UNWIND_H
 #define XSP_RECORD_UNWIND_H
 
+#include "record/names/java.h"
 #include "record/names/javascript.h"
 #include "target/resolve.h"
 #include "xsptrace/event.h"
 
 struct xsp_unwinder;
 
-/* Both are borrowed; `javascript` may be NULL. */
+/* All are borrowed; `javascript` and `java` may be NULL. */
 int xsp_unwinder_new(struct xsp_resolver *resolver, struct xsp_javascript *javascript,
-		     struct xsp_unwinder **out);
+		     struct xsp_java *java, struct xsp_unwinder **out);
 void xsp_unwinder_free(struct xsp_unwinder *u); /* NULL is allowed */
 
 /* The sample or wait with a STACK instead of its COPY: valid until the next call. Returns any other event (malformed,

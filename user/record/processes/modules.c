@@ -539,6 +539,8 @@ int xsp_recorder_scan(struct xsp_recorder *r, struct recorded_process *p, struct
 	if (rc == 0 && (r->frames != NULL || xsp_host_functions_any(r->host_functions) ||
 			names_are_addresses(&r->plan)))
 		rc = xsp_resolver_learn(r->resolver, p->process, files);
+	if (rc == 0)
+		xsp_java_meet(r->java, p->pid, files);
 	xsp_mapped_files_free(files);
 	return rc;
 }

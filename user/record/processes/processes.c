@@ -128,6 +128,7 @@ static int process_has_gone(struct xsp_recorder *r, struct recorded_process *p)
 	if (r->pythons != NULL)
 		xsp_pythons_forget(r->pythons, p->pid);
 	xsp_javascript_forget(r->javascript, p->pid);
+	xsp_java_forget(r->java, p->pid);
 	xsp_process_free(p->process);
 	xsp_recorder_free_modules(p);
 	if (p->status >= 0)
@@ -154,6 +155,7 @@ static int on_exec(struct xsp_recorder *r, struct recorded_process *p, uint64_t 
 	if (r->pythons != NULL) /* it knows names for the stacks of the program before */
 		xsp_pythons_forget(r->pythons, p->pid);
 	xsp_javascript_forget(r->javascript, p->pid);
+	xsp_java_forget(r->java, p->pid);
 	p->probed_pages = 0;
 	for (size_t i = 0; i < p->room; i++)
 		p->modules[i].mapped = p->modules[i].late = false;
