@@ -312,12 +312,14 @@ Test(rules_account, stages_that_poll)
 /* ---- answers and requests ---- */
 
 /* Half of its time it waits at eight sockets of these ports: those of all, or each has the next one. */
-static struct xsp_report *at_sockets(uint16_t own, unsigned next_own, uint16_t peer,
-				     unsigned next_peer)
+static struct xsp_report *at_sockets_where(const char *listening, uint16_t own, unsigned next_own,
+					   uint16_t peer, unsigned next_peer)
 {
 	struct builder b;
 
 	open_waits(&b);
+	if (listening != NULL)
+		cr_assert_eq(xsp_capture_put_info(b.w, "listening ports", listening), 0);
 	for (unsigned i = 0; i < 8; i++)
 		wait_in(&b, START + i * MS, 500 * US,
 			(struct xsp_event_wait){.why = XSP_WAIT_NETWORK,
@@ -326,6 +328,12 @@ static struct xsp_report *at_sockets(uint16_t own, unsigned next_own, uint16_t p
 							(uint64_t)(peer + i * next_peer) << 48});
 	put_times(&b, 100, START, START + 8 * MS, 0, XSP_WAIT_NETWORK, 4 * MS);
 	return report_of(&b, NULL);
+}
+
+static struct xsp_report *at_sockets(uint16_t own, unsigned next_own, uint16_t peer,
+				     unsigned next_peer)
+{
+	return at_sockets_where(NULL, own, next_own, peer, next_peer);
 }
 
 static struct xsp_report *at_socket(uint16_t own, uint16_t peer)
@@ -351,6 +359,24 @@ Test(rules_account, servers_wait_for_requests_and_clients_for_answers)
 	r = at_sockets(50000, 0, 45000, 1);
 	expect_none(r, "waiting");
 	xsp_report_free(r);
+}
+
+/* Both ends have numbers that anybody may get: who listens serves, and others do not. */
+Test(rules_account, servers_that_are_known_to_listen)
+{
+	static const struct {
+		const char *listening;
+		bool asks;
+	} cases[] = {{"7777 50051", true}, {"50051 40000", false}, {"", true}, {"?", false}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct xsp_report *r = at_sockets_where(cases[i].listening, 40000, 0, 50051, 0);
+		if (cases[i].asks)
+			expect(r, "waiting", XSP_SEVERITY_NOTE, 0.5);
+		else
+			expect_none(r, "waiting");
+		xsp_report_free(r);
+	}
 }
 
 /* In each of ten rounds it asks `row` times, with 20 us between, and then computes for 2 ms. */

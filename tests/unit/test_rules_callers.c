@@ -386,6 +386,24 @@ Test(rules_callers, connections_to_the_same_peer)
 	xsp_report_free(r);
 }
 
+/* Each expression of arrays makes one: less than half of the time is what that costs. */
+Test(rules_callers, pages_of_arrays_in_python)
+{
+	for (uint64_t ms = 4; ms <= 6; ms += 2) {
+		struct builder b;
+		open_callers(&b);
+		put_wait_at(&b, 100, START, ms * MS, IN_TAKE,
+			    (struct xsp_event_wait){.why = XSP_WAIT_FAULT});
+		put_times(&b, 100, START, START + 10 * MS, 0, XSP_WAIT_FAULT, ms * MS);
+		struct xsp_report *r = report_of(&b, NULL);
+		if (ms == 6)
+			expect(r, "page-faults", XSP_SEVERITY_HIGH, 0.6);
+		else
+			expect_none(r, "page-faults");
+		xsp_report_free(r);
+	}
+}
+
 /* A thread of a pool pickles what the main thread waits for. */
 Test(rules_callers, who_has_asked_for_what_is_pickled)
 {

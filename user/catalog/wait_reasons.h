@@ -29,4 +29,7 @@ bool xsp_wait_is_for_lock(const char *function);
  * tracepoints. */
 bool xsp_wait_is_scheduler(const char *function);
 
+/* Linux gives those who ask for any port one from here on (ip_local_port_range's default). */
+#define XSP_FREE_PORTS 32768U
+
 #endif

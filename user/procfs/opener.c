@@ -33,9 +33,9 @@
 
 static bool is_read(const char *name)
 {
-	static const char *const of_process[] = {"status",  "stat", "comm",    "cmdline",
-						 "environ", "maps", "exe",     "mem",
-						 "task",    "auxv", "pagemap", "cgroup"};
+	static const char *const of_process[] = {
+		"status", "stat", "comm", "cmdline", "environ", "maps",	   "exe",
+		"mem",	  "task", "auxv", "pagemap", "cgroup",	"net/tcp", "net/tcp6"};
 	static const char *const of_thread[] = {"status",    "stat",	"comm", "children",
 						"schedstat", "syscall", "sched"};
 

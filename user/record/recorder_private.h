@@ -81,6 +81,15 @@ struct xsp_file_note {
 };
 #define XSP_FILE_NOTES 16
 
+#define XSP_LISTENS_MOST 200U
+/* Ports from XSP_FREE_PORTS on at which somebody listens. */
+struct xsp_listens {
+	size_t processes; /* that were asked for */
+	size_t count;
+	uint16_t ports[XSP_LISTENS_MOST];
+	bool more; /* than there is room for */
+};
+
 struct xsp_recorder {
 	struct xsp_recorder_options options;
 	uint64_t begun_ns; /* when it was made */
@@ -111,6 +120,7 @@ struct xsp_recorder {
 	struct recorded_process *processes;
 	size_t process_count;
 	size_t measured; /* memory.c: the next process */
+	struct xsp_listens listens; /* listens.c */
 	struct xsp_probe_price *prices;
 	size_t price_count, price_room;
 	uint32_t announced_modules;
@@ -208,6 +218,10 @@ int xsp_recorder_put_gaps(struct xsp_recorder *r);
 /* Defaults that the kernel refuses count as turned off. */
 void xsp_defaults_loaded(struct xsp_recorder *r);
 int xsp_defaults_put_info(struct xsp_recorder *r);
+
+/* listens.c */
+/* Writes what is new to the capture. 0 or a negative errno of that. */
+int xsp_recorder_meet_listeners(struct xsp_recorder *r, pid_t pid);
 
 /* breakpoints.c */
 /* Before they are removed. Missing ones are a gap. */

@@ -6,6 +6,7 @@
 
 #include "base/path.h"
 #include "base/text.h"
+#include "timeline/python.h"
 
 /* ---- memory ---- */
 
@@ -15,9 +16,22 @@ static bool faults(const struct xsp_rule_context *c, const struct xsp_account_fa
 	return xsp_part_waits(c, f, row, XSP_WAIT_FAULT) || xsp_part_runs(c, f, row, why);
 }
 
+#define OF_ARRAYS 0.5 /* each expression of NumPy's makes an array: less is its usual price */
+
+static void find_faults(const struct xsp_rule_context *c, const struct xsp_account_part *p)
+{
+	const char *name =
+		p->place != NULL ? xsp_timeline_name(c->timeline, p->place->name - 1) : "";
+	const char *function;
+	size_t file;
+
+	if (!xsp_python_line_split(name, &file, &function) || xsp_part_share(p) >= OF_ARRAYS)
+		xsp_part_found(c, p);
+}
+
 int xsp_rule_page_faults(const struct xsp_rule_context *c)
 {
-	return xsp_part_find(c, faults, XSP_ACCOUNT_FAULT, c->threshold, xsp_part_found);
+	return xsp_part_find(c, faults, XSP_ACCOUNT_FAULT, c->threshold, find_faults);
 }
 
 /* ---- dear calls ---- */

@@ -160,7 +160,6 @@ static bool is_gil(const struct xsp_account *a, struct account_thread *th, const
 	return w->argument >= th->lock.address && w->argument - th->lock.address < th->lock.bytes;
 }
 
-#define FREE_PORTS 32768U /* Linux gives those who ask for any port one from here on */
 #define PORTS_MOST 65536U
 #define SEVERAL UINT32_MAX
 
@@ -176,8 +175,20 @@ static bool is_port_of_many(struct xsp_account *a, uint64_t key, uint32_t other)
 	return known != NULL && *known == SEVERAL;
 }
 
-/* A server's own port is the known one, its client's any that was free. Where both may be: a server has several peers at its
- * port, and who has several connections to one port is its client. */
+/* Of "43131 50051" */
+static bool is_listed(const char *ports, uint16_t port)
+{
+	for (char *end; *ports != '\0'; ports = end) {
+		if (strtoul(ports, &end, 10) == port)
+			return true;
+		if (end == ports)
+			return false;
+	}
+	return false;
+}
+
+/* A server's own port is the known one, its client's any that was free. Where both may be: the recording knows who
+ * listens. If not, a server has several peers at its port, and who has several connections to one port is its client. */
 static bool waits_for_clients(struct xsp_account *a, const struct xsp_wait *w)
 {
 	const uint32_t ports = (uint32_t)(w->argument >> 32);
@@ -185,7 +196,10 @@ static bool waits_for_clients(struct xsp_account *a, const struct xsp_wait *w)
 
 	if (w->why != XSP_WAIT_NETWORK || own == 0)
 		return false;
-	if (own >= FREE_PORTS && peer >= FREE_PORTS) {
+	if (own >= XSP_FREE_PORTS && peer >= XSP_FREE_PORTS) {
+		const char *listening = xsp_capture_info(a->reader, "listening ports");
+		if (listening != NULL && listening[0] != '?')
+			return is_listed(listening, own);
 		const bool serves = is_port_of_many(a, xsp_u64_pair(w->pid, own), peer);
 		if (is_port_of_many(a, xsp_u64_pair(w->pid, 1U << 16 | peer), own) != serves)
 			return serves;

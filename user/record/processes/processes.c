@@ -74,6 +74,8 @@ static int announce_process(struct xsp_recorder *r, const struct recorded_proces
 	free(environment);
 	if (rc == 0)
 		rc = put_cpus(r, p->pid);
+	if (rc == 0)
+		rc = xsp_recorder_meet_listeners(r, p->pid);
 	if (rc == 0 && xsp_process_threads(p->process, &threads, &count) < 0)
 		count = 0; /* it has just exited */
 	for (size_t i = 0; i < count && rc == 0; i++) {

@@ -70,7 +70,8 @@ static bool up_interpreted(const struct stack *s, struct xsp_walk *w)
 	uint64_t sender;
 
 	if (!(w->known & 1U << XSP_WALK_RBP) || rbp < w->values[XSP_WALK_RSP] ||
-	    rbp >= XSP_JVM_ADDRESSES || !word_at(s, rbp + (uint64_t)XSP_JVM_FRAME_SENDER, &sender) ||
+	    rbp >= XSP_JVM_ADDRESSES ||
+	    !word_at(s, rbp + (uint64_t)XSP_JVM_FRAME_SENDER, &sender) ||
 	    !take(s, rbp + 8, true, w))
 		return false;
 	if (sender >= rbp + 16 && sender - rbp < SENDER_MOST)
