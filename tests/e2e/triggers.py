@@ -3,6 +3,7 @@
 """The flight recorder's triggers: what goes wrong in a healthy loop is in the snapshot that its trigger wrote; else there is none."""
 import glob
 import os
+import re
 import subprocess
 import time
 
@@ -73,6 +74,8 @@ def a_slow_step_and_call(folder):
     path = fires(folder, "slow", "planted_step>1s", "s[pt]*", "planted_step", "step>1s", age="6s", delay="2s", healthy=2)
     text = why(path)
     check("planted_step>1s: " in text and " step>1s: " in text, "both are named", text)
+    screen = xsptrace("analyze", path).stdout
+    check(re.search(r"^in that time: planted_step +waits: sleep 1\.[45]", screen, re.M), "where that time went", screen)
     xsptrace("export", "-q", path, "-o", f"{folder}/a.json")
     spans = [s for s in Trace(f"{folder}/a.json").spans if s["name"] == "planted_step"]
     slow = [s for s in spans if s["dur"] > 1.4e6]
