@@ -209,7 +209,7 @@ def count_all(folder, pid, events, go, lost_by_target, *options):
         recording.wait(seconds=120)
     came, dropped, lost = (int(x) for x in re.search(r"of (\d+), (\d+) were older and are dropped, (\d+) more were lost", recording.output()).groups())
     path, = snapshots(folder)
-    kept = int(re.search(r"^events +(\d+)", xsptrace("info", path).stdout, re.M)[1])
+    kept = 2 * int(re.search(r"^([\d,]+) spans? of", xsptrace("export", path, "--summary").stdout, re.M)[1].replace(",", ""))
     print(f"  {events} events in {seconds:.0f} s, {events / seconds:.0f} a second: {came} came, {dropped} of them were dropped, {kept} are in the snapshot; "
           f"{lost_there} found no room, {lost} are said to be lost")
     for row in rows[::max(1, len(rows) // 20)]:
