@@ -8,11 +8,15 @@ import collections
 import glob
 import os
 import re
+import select
 import signal
 import struct
+import subprocess
+import time
 
-from harness import OUTPUT, USAGE, Recording, Trace, case, check, equal, finish, json_report, main, start, wait_for, workload, xsptrace
-from proc import COUNTERS, NOBODY, Tool, Witness, wait_text_clean
+from harness import (NO_BRAKE, OUTPUT, USAGE, WORKLOADS, Recording, Trace, broker_of, case, check, equal, finish, json_report, main, start, start_ready, truth, wait_for,
+                     workload, xsptrace)
+from proc import COUNTERS, NOBODY, Tool, Witness, status, wait_text_clean
 
 RANGES = ["-e", "record_function", "-e", "numbered:numbered_dies"]
 
@@ -149,6 +153,111 @@ def crash(folder):
         if "main" in last[True]:
             return
     check(False, "the stack of the other one", last)
+
+
+@case
+def an_end_is_no_crash(folder):
+    """Its other threads are killed by its exit(), and nothing is said of where they were."""
+    target = start([workload("sleeper"), "--threads", 2], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with Recording(folder, "-F", "-p", target.pid, "--profile") as recording:
+        target.send_signal(signal.SIGTERM)
+        equal(finish(target), 0, "the target's end")
+        recording.wait()
+    path, = snapshots(folder)
+    equal(re.findall("^snapshot +(.*)", xsptrace("info", path).stdout, re.M), ["end"], "why")
+
+
+def figures_of(pid):
+    """Seconds of CPU time, KiB of memory, descriptors."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        words = f.read().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK"), int(status(pid)["VmRSS"].split()[0]), len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def times_of(pid):
+    """How long each of its threads has run, waited for a CPU, and how often: by the scheduler."""
+    found = {}
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as f:
+            found[thread] = f.read()
+    return found
+
+
+@case
+def an_idle_process(folder):
+    """Being armed costs a process nothing that does nothing: not a nanosecond by the scheduler's count."""
+    target = start([workload("sleeper")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for(lambda: "S" in status(target.pid)["State"], 5, "the target to sleep")
+    before = times_of(target.pid)
+    with Recording(folder, "-F", "-p", target.pid, "--profile", "--trigger", "rss>1G", "-d", "3") as recording:
+        recording.wait()
+    equal(times_of(target.pid), before, "times of its threads")
+
+
+def count_all(folder, pid, events, go, lost_by_target, *options):
+    """Records the program from go() until it waits: what came, and what it has lost itself, are its own counts; what came is in the snapshot, or was dropped as
+    too old. Memory and descriptors stay as they are once the ring is full."""
+    begun, rows = time.monotonic(), []
+    with Recording(folder, "--flight-record=30s,64M", "-v", *NO_BRAKE, "-p", pid, *options) as recording:
+        processes = [recording.process.pid, broker_of(recording.process.pid)]
+        ends = go()
+        while not ends():
+            rows.append((time.monotonic() - begun, [figures_of(p) for p in processes]))
+            time.sleep(1)
+        seconds = time.monotonic() - begun
+        lost_there = lost_by_target()
+        recording.wait(seconds=120)
+    came, dropped, lost = (int(x) for x in re.search(r"of (\d+), (\d+) were older and are dropped, (\d+) more were lost", recording.output()).groups())
+    path, = snapshots(folder)
+    kept = 2 * int(re.search(r"^([\d,]+) spans? of", xsptrace("export", path, "--summary").stdout, re.M)[1].replace(",", ""))
+    print(f"  {events} events in {seconds:.0f} s, {events / seconds:.0f} a second: {came} came, {dropped} of them were dropped, {kept} are in the snapshot; "
+          f"{lost_there} found no room, {lost} are said to be lost")
+    for row in rows[::max(1, len(rows) // 20)]:
+        print(f"  {row[0]:6.0f} s", *(f"  {cpu:8.2f} s of CPU, {kib >> 10:5} MiB, {fds:3} descriptors" for cpu, kib, fds in row[1]))
+    check(0 <= came - (events - lost_there) < 20, "what came", came, events, lost_there)  # threads begin and end, too
+    check(0 <= came - dropped - kept < came / seconds * 5, "what was not dropped is in the snapshot, or older than its first mark", came, dropped, kept)
+    full, later = rows[len(rows) // 4:len(rows) // 2], rows[len(rows) // 2:]
+    for i in 0, 1:
+        equal({r[1][i][2] for r in later}, {r[1][i][2] for r in full}, "descriptors")
+        before, after = (max(r[1][i][1] for r in some) for some in (full, later))
+        check(after <= 1.05 * before + 2048, "memory at most, in KiB", before, after)
+    return lost
+
+
+EVENTS = int(float(os.environ.get("XSP_EVENTS", 2e7)))
+CALLS = 50 * EVENTS  # by the agent: two spans each, of which some in a hundred find room
+
+
+@case(long="twenty million events")
+def at_full_speed(folder):
+    """By probes. XSP_EVENTS: how many."""
+    target = start_ready([workload("hot"), "--wait", "--threads", 1, "--calls", EVENTS // 2, "--out", f"{folder}/truth"])
+
+    def go():
+        target.send_signal(signal.SIGUSR1)
+        return lambda: target.poll() is not None
+    equal(count_all(folder, target.pid, EVENTS // 2 * 2, go, lambda: 0, "-e", "hot:hot_frame"), 0, "lost")
+    equal(truth(f"{folder}/truth")["calls"]["hot_frame"], EVENTS // 2, "calls")
+
+
+@case(long="hundreds of millions of events")
+def at_an_agents_full_speed(folder):
+    """By the agent's memory, into which it writes faster than anybody reads: a call that finds no room is counted."""
+    target = start([f"{WORKLOADS}/rings_double/rings_double", "honest", CALLS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    pid, said = int(target.stdout.readline()), []
+
+    def go():
+        target.stdin.write("\n")
+        target.stdin.flush()
+        return lambda: bool(select.select([target.stdout], [], [], 0)[0])
+
+    def lost():
+        said.append(int(target.stdout.readline().split()[1]))
+        time.sleep(1)  # what is in its memory is read
+        target.stdin.close()
+        return 4 * said[0]
+    # of each call an entry and an exit of one function are said to be lost, as the other is in it
+    equal(count_all(folder, pid, CALLS * 4, go, lost, "--inject", "--waits=off", "--sample=off"), 2 * said[0], "lost")
 
 
 @case

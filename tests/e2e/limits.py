@@ -160,15 +160,15 @@ def kill_at_work(folder, child, options, seconds):
     return len(files), spans
 
 
-@case(long="50 kills")
+@case(long="200 kills")
 def killed_at_work(folder):
     """Whenever it is killed, what is on the disk can be read, and no step is missing in it."""
     child = start([workload("numbered"), f"{folder}/counters"])
     random, files, spans = random_from_clock(), 0, 0
-    for i in range(50):
+    for i in range(200):
         more = kill_at_work(f"{folder}/{i}", child, AT_WORK[i % len(AT_WORK)], random.uniform(0, 1.2))
         files, spans = files + more[0], spans + more[1]
-    check(files > 50 and spans > 1000, "files and spans", files, spans)
+    check(files > 200 and spans > 4000, "files and spans", files, spans)
     equal(child.poll(), None, "the program's status")
     print(f"  {files} files, {spans} spans")
 

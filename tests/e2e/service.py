@@ -18,7 +18,7 @@ from harness import LONG, NO_TARGET, OK, PERMISSION, ROOT, SCRIPTS, USAGE, Skip,
 from proc import NOBODY, Tool, status, wait_text_clean
 
 SERVER = 11  # user/base/error.h
-OURS = f"nb{os.getpid()}"  # other tests have programs of the same kind
+OURS, SMALL = f"nb{os.getpid()}", f"s{os.getpid()}_"  # other tests have programs of the same kind
 NUMBERED = f"comm = {OURS}\nmin-age = 0\nevent = record_function\noption = --step=0 step\nflight-record = 10s,16M\n"
 
 
@@ -262,15 +262,15 @@ def figures_of(process):
 
 def come_and_go(folder, count):
     """`count` targets, some seconds at most each, beside one that stays and one that means harm."""
-    small = f"{folder}/svc_small"
+    small = f"{folder}/{SMALL}small"
     shutil.copy(workload("sleeper"), small)
-    watch = "comm = svc_*\nmin-age = 0\noption = --profile\nflight-record = 5s,8M\n"
+    watch = f"comm = {SMALL}*\nmin-age = 0\noption = --profile\nflight-record = 5s,8M\n"
     service = Service(folder, {"numbers": NUMBERED, "small": watch}, max_targets=6, max_targets_per_user=3)
     stays = Numbered(folder, "counters")
     service.wait_state(stays.pid)
     recorder = service.tool.named("xsp-recorder")
     shutil.copy(f"{SCRIPTS}/service_hostile.py", folder)
-    hostile = start(["/usr/bin/python3", f"{folder}/service_hostile.py", 3600, service.process.pid, *service.tool.processes()],
+    hostile = start(["/usr/bin/python3", f"{folder}/service_hostile.py", SMALL, 3600, service.process.pid, *service.tool.processes()],
                     user=NOBODY, group=NOBODY, extra_groups=[], stdout=open(f"{folder}/signals", "wb"))
     chance, running, begun, before, seen = random.Random(7), [], 0, figures_of(service.process), set()
     while begun < count or running:
@@ -285,7 +285,7 @@ def come_and_go(folder, count):
                 child.send_signal(chance.choice([signal.SIGTERM, signal.SIGKILL]))
                 child.wait()
         running = [r for r in running if r[0].returncode is None]
-        armed = set(re.findall(r"^ *(\d+)  svc_small .* armed", service.ctl("status").stdout, re.M))
+        armed = set(re.findall(rf"^ *(\d+)  {SMALL}small .* armed", service.ctl("status").stdout, re.M))
         seen |= armed
         time.sleep(0.05)
         if begun == count // 4:

@@ -74,6 +74,8 @@ def a_slow_step_and_call(folder):
     path = fires(folder, "slow", "planted_step>1s", "s[pt]*", "planted_step", "step>1s", age="6s", delay="2s", healthy=2)
     text = why(path)
     check("planted_step>1s: " in text and " step>1s: " in text, "both are named", text)
+    screen = xsptrace("analyze", path).stdout
+    check(re.search(r"^in that time: planted_step +waits: sleep 1\.[45]", screen, re.M), "where that time went", screen)
     xsptrace("export", "-q", path, "-o", f"{folder}/a.json")
     spans = [s for s in Trace(f"{folder}/a.json").spans if s["name"] == "planted_step"]
     slow = [s for s in spans if s["dur"] > 1.4e6]
@@ -150,108 +152,6 @@ def none_fires(folder):
     check("no trigger has fired for 300 ms" in said, "what was said", said)
     equal((snapshots(folder, "*"), target.process.poll()), ([], None), "snapshots, and the program's status")
     target.end()
-
-
-# ---- late, in PyTorch ------------------------------------------------------------------
-
-LATE = float(os.environ.get("XSP_LATE", 60))
-
-
-def late(folder, fault, *triggers, seconds=LATE):
-    """What goes wrong after so long is in a snapshot with what was before it. Its path, its first screen, what was said, and
-    how long the target's steps were: median and longest."""
-    truth = f"{folder}/truth"
-    target = start(["/usr/bin/python3", f"{ROOT}/tests/workloads/torch_planted.py", fault, seconds, truth], stdout=subprocess.PIPE, text=True)
-    equal(target.stdout.readline(), "ready\n", "the first steps")
-    words = [x for t in triggers for x in ("--trigger", t)]
-    with Recording(folder, "-F", "-p", target.pid, *words) as r:
-        target.wait(timeout=600)
-        said = r.wait(status=None)
-    found = sorted(glob.glob(f"{folder}/xsptrace.*.xspt"))
-    steps = (0, 0)
-    if os.path.exists(truth):
-        with open(truth, encoding="utf-8") as f:
-            steps = tuple(float(x) for x in f.read().split()[1:])
-    return found, said, steps
-
-
-def before(path):
-    """How much of it is before its trigger, at least: seconds, without the second that follows."""
-    return json_report("analyze", path)["sections"]["recording"]["values"]["duration_ns"] * 1e-9 - 1
-
-
-@case(long="a minute of PyTorch for each fault")
-def late_in_pytorch(folder):
-    for fault, trigger, reason, says, names in (("slow", "step>800ms", "step", "step>800ms: a step of", "the slowest step, "),
-                                                ("leak", "rss+60M/min", "growth", "memory has grown by", "memory has grown by"),
-                                                ("crash", "lost>1000000", "sigsegv", "in __strlen", "snapshot: sigsegv: in ")):
-        os.mkdir(f"{folder}/{fault}")
-        found, said, _ = late(f"{folder}/{fault}", fault, trigger)
-        paths = [p for p in found if f".{reason}" in p]
-        check(paths, f"a snapshot of {fault}", found, said)
-        check(any(says in why(p) for p in paths), f"why, of {fault}", [why(p) for p in paths])
-        check(before(paths[-1]) > 25, f"what was before {fault}", [before(p) for p in paths])
-        screens = [xsptrace("analyze", p).stdout for p in paths]
-        check(any(names in s for s in screens), f"the first screen of {fault} says {names!r}", *screens)
-        if fault == "crash":
-            xsptrace("export", "-q", paths[0], "-o", f"{folder}/crash.json")
-            last = [e["args"]["stack"] for e in Trace(f"{folder}/crash.json").json["traceEvents"]
-                    if e.get("cat") == "sample" and e["args"]["weight (ns)"] == 0]
-            check(any("torch_planted.py" in s for s in last), "the last stack", last)
-        if fault == "slow":
-            step = re.search(r"--from\s+(step:\d+)", screens[0])
-            alone = xsptrace("analyze", paths[0], "--from", step[1]).stdout
-            check("cleanup" in alone, "of that step alone", alone)
-
-
-def serve(folder):
-    """An HTTP server of Python's own, and four clients that never stop asking."""
-    server = start(["/usr/bin/python3", "-u", "-c", HTTP_SERVER], stdout=subprocess.PIPE, text=True, cwd=folder)
-    port = int(server.stdout.readline())
-    start(["/usr/bin/python3", "-c", HTTP_CLIENTS, port])
-    return server
-
-
-HTTP_SERVER = """
-import http.server, json, os
-class Answer(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        body = json.dumps([i * i for i in range(2000)]).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-    def log_message(self, *words): pass
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer)
-print(server.server_address[1])
-server.serve_forever()
-"""
-HTTP_CLIENTS = """
-import sys, threading, time, urllib.request
-def ask():
-    while True:
-        urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/").read()
-        time.sleep(0.01)
-for _ in range(4): threading.Thread(target=ask).start()
-"""
-
-
-@case(long="a minute of healthy programs")
-def healthy(folder):
-    """None is written of PyTorch and of a server under load, unless the target itself has had such a step."""
-    os.mkdir(f"{folder}/http")
-    server = serve(f"{folder}/http")
-    with Recording(f"{folder}/http", "-F", "-p", server.pid, "--profile", "--trigger", "wait:lock>2s", "--trigger", "rss+100M/min", "--trigger", "exit!=0") as http:
-        found, said, (median, longest) = late(folder, "none", "step>20x", "rss+100M/min", "exit!=0", "wait:lock>2s")
-        http.stop()
-        http.wait()
-    by_triggers = [p for p in found if ".end." not in p]
-    if longest < 15 * median:
-        equal(by_triggers, [], f"snapshots of a healthy loop: {said}")
-    else:
-        print(f"  the machine gave no CPU: a step of {longest:.2f} s, median {median:.3f}; {len(by_triggers)} snapshots")
-        check(all(".step." in p for p in by_triggers), "others than of that step", by_triggers)
-    equal([p for p in glob.glob(f"{folder}/http/*.xspt") if ".sigint." not in p], [], f"snapshots of a healthy server: {http.output()}")
 
 
 @case

@@ -80,14 +80,16 @@ struct watching {
 	struct xsp_watch *watch;
 	unsigned fired[MOST];
 	char why[300];
+	struct xsp_moment when; /* of the last one */
 };
 
-static void on_fire(void *ctx, size_t trigger, const char *why)
+static void on_fire(void *ctx, size_t trigger, struct xsp_moment when, const char *why)
 {
 	struct watching *w = ctx;
 
 	cr_assert_lt(trigger, MOST);
 	w->fired[trigger]++;
+	w->when = when;
 	snprintf(w->why, sizeof(w->why), "%s", why);
 }
 
@@ -208,7 +210,16 @@ struct live {
 	struct builder b;
 	struct xsp_capture_reader *reader;
 	struct xsp_timeline *timeline;
+	bool goes_on; /* what is too long already */
 };
+
+static void put_stack(struct builder *b, uint64_t id)
+{
+	const struct xsp_capture_python_frame frame = {.name = 0x9001};
+	const struct xsp_capture_python stack = {.id = id, .count = 1, .frames = &frame};
+
+	cr_assert_eq(xsp_capture_put_python(b->w, &stack), 0);
+}
 
 static void begin_live(struct live *l, size_t count, const char *const *texts)
 {
@@ -217,6 +228,7 @@ static void begin_live(struct live *l, size_t count, const char *const *texts)
 	watch(&l->w, count, texts);
 	builder_begin(&l->b, 3);
 	cr_assert_eq(xsp_capture_put_name(l->b.w, 77, "Optimizer.step#SGD.step"), 0);
+	put_stack(&l->b, 1);
 	cr_assert_eq(xsp_capture_flush(l->b.w), 0);
 	cr_assert_eq(xsp_capture_open(l->b.path, &l->reader, &err), 0, "%s", err.text);
 	cr_assert_eq(xsp_timeline_new_live(l->reader, &l->timeline, &err), 0, "%s", err.text);
@@ -229,7 +241,7 @@ static void look(struct live *l)
 
 	cr_assert_eq(xsp_capture_flush(l->b.w), 0);
 	cr_assert_eq(xsp_timeline_follow(l->timeline, &sink, 1, NULL), 0);
-	xsp_watch_look(l->w.watch, l->b.now);
+	l->goes_on = xsp_watch_look(l->w.watch, l->b.now);
 }
 
 static void end_live(struct live *l)
@@ -264,20 +276,25 @@ Test(trigger, calls_that_take_too_long)
 	look(&l);
 	cr_expect_eq(l.w.fired[0], 1);
 	cr_expect_not_null(strstr(l.w.why, "f1 took 51"), "%s", l.w.why);
+	cr_expect_eq(l.w.when.end_ns - l.w.when.start_ns, 51 * MS);
+	cr_expect_eq(l.w.when.end_ns, l.b.now - 1);
 
 	/* one that has not returned fires once, also when it does */
 	entry(&l.b, 1, 4096);
 	l.b.now += 40 * MS;
 	look(&l);
 	cr_expect_eq(l.w.fired[0], 1);
+	cr_expect(!l.goes_on);
 	l.b.now += 40 * MS;
 	look(&l);
 	look(&l);
 	cr_expect_eq(l.w.fired[0], 2);
+	cr_expect(l.goes_on);
 	cr_expect_not_null(strstr(l.w.why, "has not returned"), "%s", l.w.why);
 	leave(&l.b, 1, 4096);
 	look(&l);
 	cr_expect_eq(l.w.fired[0], 2);
+	cr_expect(!l.goes_on);
 
 	/* calls in a second: counted when that is over */
 	cr_expect_eq(l.w.fired[1], 0);
@@ -329,6 +346,44 @@ Test(trigger, steps)
 	step(&l.b, 50 * MS);
 	look(&l);
 	cr_expect_eq(l.w.fired[1], 2);
+	end_live(&l);
+}
+
+static void enter_in_python(struct builder *b, uint32_t probe, uint64_t sp, uint64_t id)
+{
+	struct {
+		struct xsp_event_range range;
+		struct xsp_section section;
+		uint64_t id;
+	} e = {.range.head = {.kind = XSP_EVENT_ENTRY,
+			      .probe = probe,
+			      .sp = sp,
+			      .flags = XSP_EVENT_SP_EXACT | XSP_EVENT_SECTIONS},
+	       .section = {.type = XSP_SECTION_PYTHON, .size = 16, .value = 1},
+	       .id = id};
+
+	builder_put(b, &e, sizeof(e));
+}
+
+/* Stacks that come while a call is open: their table grows and moves, and a call in it has one, too. */
+Test(trigger, lines_of_python_that_come_meanwhile)
+{
+	struct live l;
+
+	begin_live(&l, 1, (const char *const[]){"f0>50ms"});
+	l.b.now = 5000 * MS;
+	cr_assert_eq(xsp_capture_put_name(l.b.w, 0x9001, "/x/train.py\n10\nforward"), 0);
+	enter_in_python(&l.b, 0, 4096, 1);
+	look(&l);
+	for (uint64_t id = 2; id < 5000; id++)
+		put_stack(&l.b, id);
+	look(&l);
+	enter_in_python(&l.b, 1, 2048, 1);
+	leave(&l.b, 1, 2048);
+	l.b.now += 60 * MS;
+	leave(&l.b, 0, 4096);
+	look(&l);
+	cr_expect_eq(l.w.fired[0], 1);
 	end_live(&l);
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A process that the service watches, and that means harm: service_hostile.py SECONDS PID...
+"""A process that the service watches, and that means harm: service_hostile.py PREFIX SECONDS PID...
 
-Its name drives terminals and breaks lines of metrics, it takes memory, its children come and go in floods, and it sends every signal to
+Its name, which begins with PREFIX, drives terminals and breaks lines of metrics, it takes memory, its children come and go in floods, and it sends every signal to
 the PIDs, which are root's.
 """
 import ctypes
@@ -12,9 +12,9 @@ import sys
 import time
 
 libc = ctypes.CDLL(None)
-NAMES = [b"svc_\x1b[31m\n", b'svc_"} 1\n# x', b"svc_\xff\xfe\\", b"svc_" + "\u202e".encode() + b"x", b"svc_$(id)"]
-end = time.monotonic() + float(sys.argv[1])
-targets = [int(p) for p in sys.argv[2:]]
+NAMES = [sys.argv[1].encode() + name for name in (b"\x1b[31m\n", b'"} 1\n# x', b"\xff\xfe\\", "\u202ex".encode(), b"$(id)")]
+end = time.monotonic() + float(sys.argv[2])
+targets = [int(p) for p in sys.argv[3:]]
 hoard = []
 while time.monotonic() < end:
     libc.prctl(15, random.choice(NAMES), 0, 0, 0)  # PR_SET_NAME

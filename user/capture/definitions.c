@@ -275,7 +275,8 @@ static int add_python(struct xsp_capture_reader *r, const void *data, const stru
 		.id = d->id,
 		.flags = d->flags,
 		.count = (uint32_t)(s[0].length / sizeof(struct xsp_capture_python_frame))};
-	if (xsp_tally_find(&r->pythons, d->id) != NULL)
+	/* a timeline that follows has no stacks, and they would add up */
+	if (r->follows || xsp_tally_find(&r->pythons, d->id) != NULL)
 		return 0;
 	if (p.count > XSP_PYTHON_MAX)
 		return -EILSEQ;

@@ -34,6 +34,7 @@ int xsp_capture_follow(struct xsp_capture_reader *r, int (*more)(void *ctx),
 	struct stat st;
 	int rc = fstat(r->fd, &st) != 0 ? -errno : 1;
 
+	r->follows = true;
 	if (rc > 0)
 		r->limit = (uint64_t)st.st_size;
 	while (rc > 0 && (rc = xsp_chunk_next(r, &r->followed, &h, &payload)) > 0) {

@@ -63,6 +63,7 @@ struct xsp_recent {
 	uint64_t period_ns; /* between two marks */
 	uint64_t last_mark_ns;
 	uint64_t dropped_ns; /* the latest event that was dropped */
+	uint64_t dropped; /* events */
 	bool cut; /* the recording's beginning is gone */
 	uint64_t names_sent, names_lost; /* by the kernel side; how many of them found no room */
 	struct {

@@ -86,6 +86,7 @@ struct xsp_capture_reader {
 	uint64_t bad_event_chunks, bad_events;
 	uint64_t at;
 	/* follow.c */
+	bool follows; /* xsp_capture_follow() has been called */
 	struct walk followed; /* so far */
 	uint64_t known; /* definitions before this offset are read */
 	uint64_t given_back; /* bytes of the file */

@@ -98,6 +98,7 @@ static void drop_chunk(struct xsp_recent *r)
 	const struct xsp_recent_chunk *c = &r->chunks[r->first++];
 
 	r->cut = true;
+	r->dropped += c->events;
 	if (c->last_ns > r->dropped_ns)
 		r->dropped_ns = c->last_ns;
 	xsp_recent_give_back(r, c->data);
@@ -140,12 +141,16 @@ static void keep_size(struct xsp_recent *r)
 
 unsigned char *xsp_recent_take(struct xsp_recent *r, const struct xsp_recent_chunk *c)
 {
+	struct xsp_recent_chunk counted = *c;
 	const struct xsp_event *e;
 
-	for (size_t at = 0; (e = xsp_chunk_event(c->data, c->used, at)) != NULL; at += e->size)
+	counted.events = 0;
+	for (size_t at = 0; (e = xsp_chunk_event(c->data, c->used, at)) != NULL; at += e->size) {
+		counted.events++;
 		if (e->kind == XSP_EVENT_TASK)
 			xsp_kept_task(&r->kept, (const void *)e);
-	if (XSP_APPEND(r->chunks, r->room, r->count, *c) < 0)
+	}
+	if (XSP_APPEND(r->chunks, r->room, r->count, counted) < 0)
 		return c->data; /* its events are lost, and the list of chunks is small */
 	if (r->search.on && !r->search.looked)
 		xsp_recent_look_at(r, c->data, c->used);
@@ -247,6 +252,7 @@ struct xsp_recent_totals xsp_recent_totals(const struct xsp_recent *r)
 		.record_bytes = kept_memory(&r->kept),
 		.pruned = r->search.pruned,
 		.names_lost = r->names_lost,
+		.dropped = r->dropped,
 		.since_ns = !r->cut		? 0
 			    : r->mark_count > 0 ? r->marks[0].time_ns
 						: r->dropped_ns,

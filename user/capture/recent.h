@@ -49,6 +49,7 @@ struct xsp_recent_totals {
 	uint64_t records, record_bytes; /* definitions */
 	uint64_t pruned; /* definitions, so far */
 	uint64_t names_lost; /* found no room */
+	uint64_t dropped; /* events, so far */
 	uint64_t since_ns; /* where a snapshot would begin; 0: where the recording does */
 };
 struct xsp_recent_totals xsp_recent_totals(const struct xsp_recent *r);
@@ -76,6 +77,7 @@ struct xsp_recent_chunk {
 	size_t used;
 	unsigned ring;
 	uint64_t first_ns, last_ns;
+	uint64_t events; /* xsp_recent_take() counts them */
 };
 /* An empty chunk, or NULL. `r` NULL: one that nobody keeps. */
 unsigned char *xsp_recent_chunk(struct xsp_recent *r);

@@ -77,15 +77,23 @@ static int write_file(const struct xsp_report_output *o, const char *text, size_
 	return rc;
 }
 
-void xsp_report_output_screen(const struct xsp_report *report, const char *files, const char *next)
+void xsp_report_output_screen(const struct xsp_report *report, const char *files, const char *next,
+			      const char *moment)
 {
 	const int width = xsp_terminal_width(STDOUT_FILENO);
 	const struct xsp_report_how how = {.width = width,
 					   .color = width > 0 && getenv("NO_COLOR") == NULL,
 					   .files = files,
-					   .next = next};
+					   .next = next,
+					   .moment = moment};
 
 	xsp_report_write_brief(report, stdout, &how);
+}
+
+bool xsp_report_output_is_screen(const struct xsp_report_output *o)
+{
+	return o->path == NULL && o->format == &formats[0] && !o->full && !o->top_given &&
+	       o->schema == NULL;
 }
 
 /* Writes into memory first: a report is small, and then one message covers every error. */
@@ -96,10 +104,11 @@ int xsp_report_output_write(const struct xsp_report_output *o, const struct xsp_
 	const struct xsp_report_how how = {
 		.top = o->top_given ? o->top : o->format->top,
 		.brief = !o->top_given,
+		.moment = o->moment,
 		.width = terminal ? xsp_terminal_width(STDOUT_FILENO) : 0,
 		.color = terminal && getenv("NO_COLOR") == NULL,
 	};
-	const bool brief = o->path == NULL && o->format == &formats[0] && !o->full && !o->top_given;
+	const bool brief = xsp_report_output_is_screen(o);
 	char *text = NULL;
 	size_t length = 0;
 	FILE *f = open_memstream(&text, &length);

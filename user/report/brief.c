@@ -116,6 +116,13 @@ static void end_head(struct brief *b)
 		snprintf(text, sizeof(text), "snapshot: %s", why);
 		put_words(b, text, 0);
 	}
+	if (b->how->moment != NULL) {
+		snprintf(text, sizeof(text), "%s: %s",
+			 strncmp(why != NULL ? why : "", "sig", 3) == 0 ? "at the end in"
+									: "in that time",
+			 b->how->moment);
+		put_words(b, text, 0);
+	}
 	if (why != NULL && strncmp(why, "step", 4) == 0)
 		put_slowest_step(b);
 	line(b, "", "");

@@ -272,6 +272,8 @@ struct xsp_report_how {
 	bool color;
 	/* for one screen: the files that were written, and the command that shows more; NULL: not known */
 	const char *files, *next;
+	const char *
+		moment; /* the same: where the time went of which it is a snapshot; NULL: of none */
 };
 /* A figure as text: "12.3 ms", "-". Not for texts. Returns out. */
 #define XSP_REPORT_FIGURE 72

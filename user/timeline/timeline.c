@@ -93,7 +93,7 @@ static int load_definitions(struct xsp_timeline *t, struct xsp_error *err)
 	rc = xsp_threads_begin(t);
 	if (rc == 0)
 		rc = xsp_windows_begin(t);
-	if (rc == 0)
+	if (rc == 0 && !t->live) /* stacks of a capture that grows have no addresses that stay */
 		rc = xsp_python_begin(t);
 	if (rc == 0 && t->live) /* no listener, but waits in CUDA calls are the GPU's */
 		rc = xsp_listener_cuda.begin(t);

@@ -59,12 +59,16 @@ struct xsp_watch {
 	size_t match_capacity;
 	XSP_TALLY(struct track) tracks;
 	uint64_t now_ns;
+	bool goes_on; /* at now_ns a call or a step lasts too long already */
 	pthread_mutex_t lock; /* of `seen` of waits, which both threads have */
 };
 
-static void fire(struct xsp_watch *w, size_t i, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-static void fire(struct xsp_watch *w, size_t i, const char *fmt, ...)
+#define WHEN(start, end, tid) ((struct xsp_moment){start, end, tid})
+#define NEVER WHEN(0, 0, 0)
+
+static void fire(struct xsp_watch *w, size_t i, struct xsp_moment when, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+static void fire(struct xsp_watch *w, size_t i, struct xsp_moment when, const char *fmt, ...)
 {
 	char why[300];
 	va_list ap;
@@ -72,7 +76,7 @@ static void fire(struct xsp_watch *w, size_t i, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	w->fire(w->ctx, i, why);
+	w->fire(w->ctx, i, when, why);
 }
 
 int xsp_watch_new(const struct xsp_trigger *triggers, size_t count, xsp_watch_fire_fn fn, void *ctx,
@@ -155,7 +159,8 @@ static void count_call(struct xsp_watch *w, size_t i, const struct xsp_span *spa
 
 	if (second > s->second) {
 		if ((double)s->calls > w->triggers[i].most)
-			fire(w, i, "%s calls of %s in a second", xsp_format_count(calls, s->calls),
+			fire(w, i, WHEN(s->second * 1000000000, (s->second + 1) * 1000000000, 0),
+			     "%s calls of %s in a second", xsp_format_count(calls, s->calls),
 			     w->triggers[i].name);
 		s->second = second;
 		s->calls = 0;
@@ -177,7 +182,8 @@ static int on_span(void *ctx, const struct xsp_span *span)
 			count_call(w, i, span);
 		else if (xsp_span_has_duration(span) && (double)ns > w->triggers[i].most &&
 			 !was_seen(&w->states[i], span->tid, span->start_ns))
-			fire(w, i, "%.150s took %s in thread %u",
+			fire(w, i, WHEN(span->start_ns, span->end_ns, span->tid),
+			     "%.150s took %s in thread %u",
 			     xsp_timeline_name(w->timeline, span->name), xsp_format_ns(took, ns),
 			     span->tid);
 	}
@@ -198,11 +204,14 @@ static void look_at_open(void *ctx, const struct xsp_open_spans *open)
 		for (size_t i = 0; matches >> i != 0; i++) {
 			struct state *s = &w->states[i];
 			if (!(matches >> i & 1) || w->triggers[i].kind != XSP_TRIGGER_SPAN ||
-			    (double)(w->now_ns - start) <= w->triggers[i].most ||
-			    was_seen(s, open->thread->tid, start))
+			    (double)(w->now_ns - start) <= w->triggers[i].most)
+				continue;
+			w->goes_on = true;
+			if (was_seen(s, open->thread->tid, start))
 				continue;
 			s->seen[s->next++ % SEEN] = (struct seen){open->thread->tid, start};
-			fire(w, i, "%.150s has not returned for %s in thread %u",
+			fire(w, i, WHEN(start, w->now_ns, open->thread->tid),
+			     "%.150s has not returned for %s in thread %u",
 			     xsp_timeline_name(w->timeline, open->names[k]),
 			     xsp_format_ns(since, w->now_ns - start), open->thread->tid);
 		}
@@ -242,10 +251,12 @@ static int on_step(void *ctx, const struct xsp_step *step)
 		const struct xsp_trigger *t = &w->triggers[i];
 		if (t->kind == XSP_TRIGGER_STEP && (double)ns > t->most &&
 		    k->said_ns != step->start_ns)
-			fire(w, i, "a step of %s in thread %u", xsp_format_ns(took, ns), step->tid);
+			fire(w, i, WHEN(step->start_ns, step->end_ns, step->tid),
+			     "a step of %s in thread %u", xsp_format_ns(took, ns), step->tid);
 		if (t->kind == XSP_TRIGGER_SLOW_STEP && k->count >= STEPS_LEAST &&
 		    (double)ns > t->most * (double)k->median_ns)
-			fire(w, i, "a step of %s, %.1f times the median of %s, in thread %u",
+			fire(w, i, WHEN(step->start_ns, step->end_ns, step->tid),
+			     "a step of %s, %.1f times the median of %s, in thread %u",
 			     xsp_format_ns(took, ns), (double)ns / (double)k->median_ns,
 			     xsp_format_ns(median, k->median_ns), step->tid);
 	}
@@ -262,21 +273,27 @@ static void look_at_step(struct xsp_watch *w, struct track *k)
 	for (size_t i = 0; i < w->count; i++) {
 		const struct xsp_trigger *t = &w->triggers[i];
 		if (t->kind != XSP_TRIGGER_STEP || k->ended_ns == 0 || w->now_ns <= k->ended_ns ||
-		    (double)(w->now_ns - k->ended_ns) <= t->most || k->said_ns == k->ended_ns)
+		    (double)(w->now_ns - k->ended_ns) <= t->most)
 			continue;
-		fire(w, i, "no step has ended for %s in thread %u",
+		w->goes_on = true;
+		if (k->said_ns == k->ended_ns)
+			continue;
+		fire(w, i, WHEN(k->ended_ns, w->now_ns, k->tid),
+		     "no step has ended for %s in thread %u",
 		     xsp_format_ns(since, w->now_ns - k->ended_ns), k->tid);
 		k->said_ns = k->ended_ns;
 	}
 }
 
-void xsp_watch_look(struct xsp_watch *w, uint64_t now_ns)
+bool xsp_watch_look(struct xsp_watch *w, uint64_t now_ns)
 {
 	w->now_ns = now_ns;
+	w->goes_on = false;
 	if (has(w, 1U << XSP_TRIGGER_SPAN))
 		xsp_timeline_open(w->timeline, look_at_open, w);
 	for (size_t i = 0; i < w->tracks.count; i++)
 		look_at_step(w, &w->tracks.rows[i]);
+	return w->goes_on;
 }
 
 /* ---- waits ---- */
@@ -310,8 +327,9 @@ static int on_wait(void *ctx, const struct xsp_wait *wait)
 	for (size_t i = 0; i < w->count && !(wait->flags & XSP_WAIT_SHORT); i++)
 		if (is_wait(&w->triggers[i], wait->why, wait->flags, wait->owner) &&
 		    (double)ns > w->triggers[i].most && is_new_wait(w, i, wait->tid, wait->left_ns))
-			fire(w, i, "thread %u waited for %s (%s)", wait->tid,
-			     xsp_format_ns(took, ns), xsp_wait_class_name(wait->why));
+			fire(w, i, WHEN(wait->left_ns, wait->back_ns, wait->tid),
+			     "thread %u waited for %s (%s)", wait->tid, xsp_format_ns(took, ns),
+			     xsp_wait_class_name(wait->why));
 	return 0;
 }
 
@@ -320,17 +338,23 @@ bool xsp_watch_wants_waits(const struct xsp_watch *w)
 	return has(w, 1U << XSP_TRIGGER_WAIT);
 }
 
-void xsp_watch_wait(struct xsp_watch *w, const struct xsp_event_wait *open)
+bool xsp_watch_wait(struct xsp_watch *w, const struct xsp_event_wait *open)
 {
 	const uint64_t ns = open->head.time_ns - open->left_ns;
 	char took[XSP_UNITS_SIZE];
+	bool any = false;
 
-	for (size_t i = 0; i < w->count; i++)
-		if (is_wait(&w->triggers[i], open->why, open->flags, open->owner) &&
-		    (double)ns > w->triggers[i].most &&
-		    is_new_wait(w, i, open->head.tid, open->left_ns))
-			fire(w, i, "thread %u has waited for %s (%s)", open->head.tid,
+	for (size_t i = 0; i < w->count; i++) {
+		if (!is_wait(&w->triggers[i], open->why, open->flags, open->owner) ||
+		    (double)ns <= w->triggers[i].most)
+			continue;
+		any = true;
+		if (is_new_wait(w, i, open->head.tid, open->left_ns))
+			fire(w, i, WHEN(open->left_ns, open->head.time_ns, open->head.tid),
+			     "thread %u has waited for %s (%s)", open->head.tid,
 			     xsp_format_ns(took, ns), xsp_wait_class_name(open->why));
+	}
+	return any;
 }
 
 struct xsp_timeline_sink xsp_watch_sink(struct xsp_watch *w)
@@ -353,7 +377,7 @@ static void rise(struct xsp_watch *w, size_t i, const struct xsp_watch_facts *f)
 	char bytes[XSP_UNITS_SIZE];
 
 	if (now > most && !s->above)
-		fire(w, i, "%s of memory", xsp_format_bytes(bytes, f->resident));
+		fire(w, i, NEVER, "%s of memory", xsp_format_bytes(bytes, f->resident));
 	s->above = now > most || (s->above && now > BACK_BELOW * most);
 }
 
@@ -368,7 +392,7 @@ static void grow(struct xsp_watch *w, size_t i, const struct xsp_watch_facts *f)
 	s->sampled_ns = f->now_ns;
 	const bool full = s->sample_count == SAMPLES;
 	if (full && (double)f->resident > (double)s->samples[0] + t->most) {
-		fire(w, i, "memory has grown by %s in %s",
+		fire(w, i, NEVER, "memory has grown by %s in %s",
 		     xsp_format_bytes(more, f->resident - s->samples[0]),
 		     xsp_format_ns(time, (uint64_t)t->per_ns));
 		s->sample_count = 0; /* and again, if it does so from now on */
@@ -379,16 +403,20 @@ static void grow(struct xsp_watch *w, size_t i, const struct xsp_watch_facts *f)
 	s->samples[s->sample_count++] = f->resident;
 }
 
-static void rest(struct xsp_watch *w, size_t i, const struct xsp_watch_facts *f)
+/* Is it too long already? */
+static bool rest(struct xsp_watch *w, size_t i, const struct xsp_watch_facts *f)
 {
 	struct state *s = &w->states[i];
 	char time[XSP_UNITS_SIZE];
 
-	if (f->gpu_ns == 0 || f->now_ns <= f->gpu_ns || s->fired == f->gpu_ns ||
+	if (f->gpu_ns == 0 || f->now_ns <= f->gpu_ns ||
 	    (double)(f->now_ns - f->gpu_ns) <= w->triggers[i].most)
-		return;
+		return false;
+	if (s->fired != f->gpu_ns)
+		fire(w, i, WHEN(f->gpu_ns, f->now_ns, 0), "the GPU has been idle for %s",
+		     xsp_format_ns(time, f->now_ns - f->gpu_ns));
 	s->fired = f->gpu_ns;
-	fire(w, i, "the GPU has been idle for %s", xsp_format_ns(time, f->now_ns - f->gpu_ns));
+	return true;
 }
 
 static void lose(struct xsp_watch *w, size_t i, const struct xsp_watch_facts *f)
@@ -398,12 +426,14 @@ static void lose(struct xsp_watch *w, size_t i, const struct xsp_watch_facts *f)
 
 	if ((double)f->lost <= (double)s->fired + w->triggers[i].most)
 		return;
-	fire(w, i, "%s events were lost", xsp_format_count(count, f->lost - s->fired));
+	fire(w, i, NEVER, "%s events were lost", xsp_format_count(count, f->lost - s->fired));
 	s->fired = f->lost;
 }
 
-void xsp_watch_facts(struct xsp_watch *w, const struct xsp_watch_facts *f)
+bool xsp_watch_facts(struct xsp_watch *w, const struct xsp_watch_facts *f)
 {
+	bool rests = false;
+
 	for (size_t i = 0; i < w->count; i++)
 		switch (w->triggers[i].kind) {
 		case XSP_TRIGGER_RSS:
@@ -413,7 +443,7 @@ void xsp_watch_facts(struct xsp_watch *w, const struct xsp_watch_facts *f)
 			grow(w, i, f);
 			break;
 		case XSP_TRIGGER_GPU_IDLE:
-			rest(w, i, f);
+			rests |= rest(w, i, f);
 			break;
 		case XSP_TRIGGER_LOST:
 			lose(w, i, f);
@@ -421,11 +451,12 @@ void xsp_watch_facts(struct xsp_watch *w, const struct xsp_watch_facts *f)
 		default:
 			break;
 		}
+	return rests;
 }
 
 void xsp_watch_exit(struct xsp_watch *w, uint32_t pid, unsigned status)
 {
 	for (size_t i = 0; i < w->count; i++)
 		if (w->triggers[i].kind == XSP_TRIGGER_EXIT && status != 0)
-			fire(w, i, "process %u ended with status %u", pid, status);
+			fire(w, i, NEVER, "process %u ended with status %u", pid, status);
 }

@@ -12,8 +12,14 @@
 #define XSP_TRIGGERS_MAX 31U
 
 struct xsp_watch;
+/* When it was that something was wrong. end_ns 0: no moment of its own. tid 0: no thread of its own. */
+struct xsp_moment {
+	uint64_t start_ns, end_ns;
+	uint32_t tid;
+};
 /* The trigger's number, and why: a line. */
-typedef void (*xsp_watch_fire_fn)(void *ctx, size_t trigger, const char *why);
+typedef void (*xsp_watch_fire_fn)(void *ctx, size_t trigger, struct xsp_moment when,
+				  const char *why);
 
 /* The triggers are borrowed. 0 or -ENOMEM. */
 int xsp_watch_new(const struct xsp_trigger *triggers, size_t count, xsp_watch_fire_fn fire,
@@ -26,8 +32,9 @@ bool xsp_watch_wants_timeline(const struct xsp_watch *w);
 /* The timeline that follows, also another one. NULL: none. */
 void xsp_watch_begin(struct xsp_watch *w, struct xsp_timeline *t);
 struct xsp_timeline_sink xsp_watch_sink(struct xsp_watch *w);
-/* Now and then: calls and steps that last too long already. now_ns: the timeline has come so far. */
-void xsp_watch_look(struct xsp_watch *w, uint64_t now_ns);
+/* Now and then: calls and steps that last too long already. now_ns: the timeline has come so far. True: there are some; what a
+ * snapshot is to show is not over. */
+bool xsp_watch_look(struct xsp_watch *w, uint64_t now_ns);
 
 /* ---- the recorder's ---- */
 
@@ -37,10 +44,12 @@ struct xsp_watch_facts {
 	uint64_t lost; /* events */
 	uint64_t gpu_ns; /* the end of the last GPU activity; 0: there was none */
 };
-void xsp_watch_facts(struct xsp_watch *w, const struct xsp_watch_facts *f);
+/* True: the GPU is idle for too long, and not busy again. */
+bool xsp_watch_facts(struct xsp_watch *w, const struct xsp_watch_facts *f);
 /* Is a thread's open wait of interest? */
 bool xsp_watch_wants_waits(const struct xsp_watch *w);
-void xsp_watch_wait(struct xsp_watch *w, const struct xsp_event_wait *open);
+/* True: it lasts too long already. */
+bool xsp_watch_wait(struct xsp_watch *w, const struct xsp_event_wait *open);
 void xsp_watch_exit(struct xsp_watch *w, uint32_t pid, unsigned status);
 
 #endif

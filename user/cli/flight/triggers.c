@@ -30,6 +30,8 @@
 #define WAITS_NS 500000000ULL
 #define FORGET_NS 1000000000ULL
 #define LATE_NS 50000000ULL /* an event may come so much later */
+#define HELD_MOST 4U /* a snapshot waits for a part of AGE until what it is to show is over, */
+#define HELD_NS 7500000000ULL /* or, where there is no AGE, so long */
 #define NICE 5
 
 struct snapshot {
@@ -48,6 +50,7 @@ struct xsp_triggers {
 	size_t first; /* the trigger */
 	uint32_t those; /* bit n: trigger n, whose first reason is in `why` */
 	size_t more; /* other reasons */
+	struct xsp_moment when; /* the first one's */
 	char why[400];
 
 	/* the thread's */
@@ -60,19 +63,22 @@ struct xsp_triggers {
 	bool passes_over;
 	_Atomic bool ends;
 	_Atomic int error;
+	_Atomic bool goes_on; /* what is too long already is not over */
 	_Atomic uint64_t passed_ns; /* the time that it did not look at */
 	_Atomic uint64_t shown_ns; /* all that came before is in the file */
 
 	/* the recording's */
 	uint64_t begun_ns, showed_ns, facts_ns, waits_ns;
 	uint64_t due_ns; /* when a snapshot is to be asked for; 0: none is */
+	uint64_t held_until_ns; /* at the latest */
+	bool waits_go_on, gpu_rests; /* as goes_on */
 	uint64_t last_ns; /* when one was */
 	bool said_passing;
 	pid_t failed;
 	XSP_ARRAY(struct snapshot) snapshots;
 };
 
-static void on_fire(void *ctx, size_t trigger, const char *why)
+static void on_fire(void *ctx, size_t trigger, struct xsp_moment when, const char *why)
 {
 	struct xsp_triggers *t = ctx;
 	const char *text = t->o->triggers[trigger].text;
@@ -84,6 +90,7 @@ static void on_fire(void *ctx, size_t trigger, const char *why)
 		t->those = 0;
 		t->more = 0;
 		t->why[0] = '\0';
+		t->when = when;
 	}
 	if (t->those >> trigger & 1 ||
 	    strlen(t->why) + strlen(text) + strlen(why) + 8 > sizeof(t->why))
@@ -113,6 +120,7 @@ static int nothing(void *ctx)
 static void begin_with(struct xsp_triggers *t, struct xsp_timeline *timeline)
 {
 	t->timeline = timeline;
+	t->goes_on = false;
 	if (t->o->part.step != NULL)
 		xsp_timeline_mark_steps(timeline, t->o->part.step);
 	xsp_watch_begin(t->watch, timeline);
@@ -139,7 +147,7 @@ static int look(struct xsp_triggers *t, uint64_t now)
 	int rc = xsp_timeline_follow(t->timeline, sinks, count, NULL);
 
 	if (rc == 0 && shown_ns > LATE_NS)
-		xsp_watch_look(t->watch, shown_ns - LATE_NS);
+		t->goes_on = xsp_watch_look(t->watch, shown_ns - LATE_NS);
 	if (rc == 0 && now - t->forgot_ns >= FORGET_NS) {
 		rc = xsp_timeline_forget(t->timeline);
 		t->forgot_ns = now;
@@ -262,7 +270,7 @@ static void look_at_wait(void *ctx, const struct xsp_event_wait *wait)
 {
 	struct xsp_triggers *t = ctx;
 
-	xsp_watch_wait(t->watch, wait);
+	t->waits_go_on |= xsp_watch_wait(t->watch, wait);
 }
 
 static void look_at_facts(struct xsp_triggers *t, uint64_t now)
@@ -272,10 +280,10 @@ static void look_at_facts(struct xsp_triggers *t, uint64_t now)
 
 	t->facts_ns = now;
 	xsp_recorder_status(t->recorder, &s);
-	xsp_watch_facts(t->watch, &(struct xsp_watch_facts){.now_ns = now,
-							    .resident = f.resident,
-							    .lost = s.lost,
-							    .gpu_ns = f.gpu_ns});
+	t->gpu_rests = xsp_watch_facts(t->watch, &(struct xsp_watch_facts){.now_ns = now,
+									   .resident = f.resident,
+									   .lost = s.lost,
+									   .gpu_ns = f.gpu_ns});
 	if (f.failed != t->failed)
 		xsp_watch_exit(t->watch, (uint32_t)f.failed, f.failed_status);
 	t->failed = f.failed;
@@ -289,6 +297,7 @@ static int look_at_all(struct xsp_triggers *t, uint64_t turn_ns, uint64_t now)
 		look_at_facts(t, now);
 	if (xsp_watch_wants_waits(t->watch) && now - t->waits_ns >= WAITS_NS) {
 		t->waits_ns = now;
+		t->waits_go_on = false;
 		rc = xsp_recorder_open_waits(t->recorder, look_at_wait, t);
 	}
 	if (rc < 0 || !t->running || now - t->showed_ns < SHOW_NS)
@@ -340,6 +349,33 @@ static uint64_t due(const struct xsp_triggers *t, uint64_t now)
 	return now + t->o->trigger_delay_ns > next ? now + t->o->trigger_delay_ns : next;
 }
 
+/* Is what has fired not over yet? */
+static bool goes_on(struct xsp_triggers *t)
+{
+	bool of[XSP_TRIGGER_KINDS] = {[XSP_TRIGGER_SPAN] = t->goes_on,
+				      [XSP_TRIGGER_STEP] = t->goes_on,
+				      [XSP_TRIGGER_WAIT] = t->waits_go_on,
+				      [XSP_TRIGGER_GPU_IDLE] = t->gpu_rests};
+	bool any = false;
+
+	pthread_mutex_lock(&t->lock);
+	for (size_t i = 0; i < t->o->trigger_count; i++)
+		any |= t->those >> i & 1 && of[t->o->triggers[i].kind];
+	pthread_mutex_unlock(&t->lock);
+	return any;
+}
+
+/* What has not ended has neither a duration nor, if it waits, a place. What hangs is written at last. */
+static void hold(struct xsp_triggers *t, uint64_t now)
+{
+	const uint64_t later = now + t->o->trigger_delay_ns;
+
+	if (now >= t->held_until_ns || !goes_on(t))
+		return;
+	t->due_ns = t->due_ns > later ? t->due_ns : later;
+	t->when.end_ns = now;
+}
+
 static void ask(struct xsp_triggers *t, uint64_t now)
 {
 	char why[sizeof(t->why) + 32];
@@ -347,8 +383,8 @@ static void ask(struct xsp_triggers *t, uint64_t now)
 
 	t->due_ns = 0;
 	t->last_ns = now;
-	if (word != NULL)
-		xsp_flight_snapshot(t->recorder, word, why);
+	if (word != NULL && xsp_flight_snapshot(t->recorder, word, why))
+		xsp_flight_about(t->recorder, t->when.start_ns, t->when.end_ns, t->when.tid);
 }
 
 int xsp_triggers_turn(struct xsp_triggers *t, uint64_t turn_ns, struct xsp_error *err)
@@ -365,8 +401,13 @@ int xsp_triggers_turn(struct xsp_triggers *t, uint64_t turn_ns, struct xsp_error
 		return xsp_error_set(err, rc, XSP_STATUS_FAILED,
 				     "triggers cannot be evaluated any longer: %s", strerror(-rc));
 	say_passing(t);
-	if (t->due_ns == 0 && has_fired(t))
+	if (t->due_ns == 0 && has_fired(t)) {
 		t->due_ns = due(t, now);
+		t->held_until_ns = now + (t->o->flight_age_ns != 0 ? t->o->flight_age_ns / HELD_MOST
+								   : HELD_NS);
+	}
+	if (t->due_ns != 0)
+		hold(t, now);
 	if (t->due_ns != 0 && now >= t->due_ns && !xsp_flight_is_busy(t->recorder))
 		ask(t, now);
 	const uint64_t since = t->last_ns != 0 ? t->last_ns : t->begun_ns;
@@ -392,8 +433,8 @@ const char *xsp_triggers_end(struct xsp_triggers *t)
 		xsp_say("triggers have not looked at %s of the recording: there were too many events",
 			xsp_format_ns(passed, t->passed_ns));
 	const char *word = take(t, why);
-	if (word != NULL)
-		xsp_flight_snapshot(t->recorder, word, why);
+	if (word != NULL && xsp_flight_snapshot(t->recorder, word, why))
+		xsp_flight_about(t->recorder, t->when.start_ns, t->when.end_ns, t->when.tid);
 	return word;
 }
 

@@ -172,6 +172,8 @@ int xsp_options_check(struct xsp_options *o, enum xsp_verb verb, struct xsp_erro
 	w->launched = o->rest_count > 0;
 	if (o->inject && w->of[XSP_FEATURE_AGENT].said == XSP_UNSAID)
 		w->of[XSP_FEATURE_AGENT].said = XSP_SAID_ON;
+	if (has_trigger(o, 1U << XSP_TRIGGER_WAIT) && w->of[XSP_FEATURE_WAITS].said == XSP_UNSAID)
+		w->of[XSP_FEATURE_WAITS].said = XSP_SAID_ON; /* a default may be dropped */
 	return rc;
 }
 

@@ -154,7 +154,7 @@ static void show_screen(const struct recording *r, const struct xsp_report *repo
 	else
 		snprintf(next, sizeof(next),
 			 "-o NAME.xspt keeps all of it, for xsptrace analyze NAME.xspt");
-	xsp_report_output_screen(report, files, next);
+	xsp_report_output_screen(report, files, next, NULL);
 	fflush(stdout);
 	free(files);
 	free(capture);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,10 +14,24 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/moment.h"
 #include "cli/outputs.h"
 #include "cli/record/on_snapshot.h"
 #include "cli/record/private.h"
 #include "cli/report_output.h"
+
+/* A pass of its own: what was wrong is a small part of what the other one reads. */
+static char *moment(const char *path, int fd)
+{
+	struct xsp_capture_reader *reader;
+	struct xsp_error err = {0};
+
+	if (xsp_capture_open_descriptor(fd, path, &reader, &err) < 0)
+		return NULL;
+	char *text = xsp_moment_text(reader);
+	xsp_capture_close(reader);
+	return text;
+}
 
 /* Its first screen. */
 static int show(const struct recording *r, const char *path, int fd)
@@ -34,8 +49,10 @@ static int show(const struct recording *r, const char *path, int fd)
 	int status =
 		xsp_report_new(&report) < 0 ? XSP_STATUS_FAILED : xsp_write_outputs(reader, &o);
 	snprintf(next, sizeof(next), "xsptrace analyze --full %s", path);
+	char *when = report != NULL ? moment(path, fd) : NULL;
 	if (report != NULL)
-		xsp_report_output_screen(report, path, next);
+		xsp_report_output_screen(report, path, next, when);
+	free(when);
 	xsp_report_free(report);
 	xsp_capture_close(reader);
 	return status;
@@ -185,11 +202,15 @@ static const char *last_reason(const struct recording *r, bool failed)
 static void say_what_was_kept(const struct recording *r)
 {
 	const struct xsp_flight_status s = xsp_flight_status(r->recorder);
+	struct xsp_recorder_status now;
 	char events[XSP_UNITS_SIZE], definitions[XSP_UNITS_SIZE];
 
+	xsp_recorder_status(r->recorder, &now);
 	fprintf(stderr,
-		"kept %s of events, %.1f s; %llu definitions of %s; %llu were dropped, as no event needed them\n",
-		xsp_format_bytes(events, s.bytes), s.seconds, (unsigned long long)s.definitions,
+		"kept %s of events, %.1f s; of %llu, %llu were older and are dropped, %llu more were lost; %llu definitions of %s; %llu were dropped, as no event needed them\n",
+		xsp_format_bytes(events, s.bytes), s.seconds, (unsigned long long)now.events,
+		(unsigned long long)s.dropped, (unsigned long long)now.lost,
+		(unsigned long long)s.definitions,
 		xsp_format_bytes(definitions, s.definition_bytes), (unsigned long long)s.pruned);
 }
 

@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/job.h"
+#include "cli/moment.h"
 #include "cli/options/options.h"
 
 struct analyzing {
@@ -142,6 +143,22 @@ static int analyze(struct analyzing *a, const char *path, struct xsp_report *rep
 	return rc;
 }
 
+/* The first screen of a snapshot has it. */
+static char *moment(const struct xsp_options *o)
+{
+	const struct xsp_input_options input = {.progress = false};
+	struct xsp_capture_reader *reader = NULL;
+	struct xsp_error err = {0};
+	char *text = NULL;
+
+	if (o->rest_count != 1 || o->part.given || !xsp_report_output_is_screen(&o->report))
+		return NULL;
+	if (xsp_input_open(o->rest[0], &input, &reader, &err) == 0)
+		text = xsp_moment_text(reader);
+	xsp_capture_close(reader);
+	return text;
+}
+
 /* Captures that are no job have nothing late: that must not pass as good. */
 static int check_ranks(const struct analyzing *a, const struct xsp_job *job, struct xsp_error *err)
 {
@@ -194,6 +211,7 @@ int xsp_cmd_analyze(int argc, char **argv)
 	struct analyzing a = {.thresholds = NULL};
 	struct xsp_report *report = NULL;
 	struct xsp_error err = {0};
+	char *when = NULL;
 	int status;
 
 	signal(SIGPIPE, SIG_IGN); /* if a reader goes away, it is an error of the output */
@@ -203,12 +221,15 @@ int xsp_cmd_analyze(int argc, char **argv)
 		if (rc == 0 && a.o.report.schema == NULL)
 			rc = analyze_all(&a, &report, &err);
 		if (rc == 0)
+			a.o.report.moment = when = moment(&a.o);
+		if (rc == 0)
 			rc = xsp_report_output_write(&a.o.report, report, &err);
 		if (rc < 0)
 			status = xsp_say_error(&err);
 		else if (report != NULL && fails(report, a.o.fail_on))
 			status = XSP_STATUS_FOUND;
 	}
+	free(when);
 	xsp_report_free(report);
 	xsp_options_clear(&a.o);
 	free(a.thresholds);

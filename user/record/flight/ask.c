@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ask.c - who asks for a snapshot, and why. */
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,13 +17,22 @@ bool xsp_flight_snapshot(struct xsp_recorder *r, const char *reason, const char 
 		return false;
 	if (!f->asked) {
 		snprintf(f->reason, sizeof(f->reason), "%s", reason);
-		f->why[0] = '\0';
+		f->why[0] = f->about[0] = '\0';
 		f->asked = true;
 		f->asked_ns = xsp_now_ns();
 	}
 	if (why != NULL)
 		xsp_join(f->why, sizeof(f->why), "; ", "%s", why);
 	return true;
+}
+
+void xsp_flight_about(struct xsp_recorder *r, uint64_t start_ns, uint64_t end_ns, uint32_t tid)
+{
+	struct xsp_flight *f = r->flight;
+
+	if (f->about[0] == '\0' && end_ns > start_ns)
+		snprintf(f->about, sizeof(f->about), "%" PRIu64 " %" PRIu64 " %" PRIu32, start_ns,
+			 end_ns, tid);
 }
 
 bool xsp_flight_is_busy(const struct xsp_recorder *r)
@@ -79,13 +89,13 @@ void xsp_flight_gone(struct xsp_recorder *r, pid_t pid)
 	if (f == NULL)
 		return;
 	snprintf(f->end, sizeof(f->end), "end");
+	if (!killed || f->faulted != pid)
+		f->place[0] = '\0'; /* its end by exit() kills its other threads, too */
 	if (!killed)
 		return;
 	name_signal(f->signal, name);
 	snprintf(f->end, sizeof(f->end), "%s", name);
 	f->signalled = 0;
-	if (f->faulted != pid)
-		f->place[0] = '\0';
 	f->faulted = 0;
 	/* the last process's is written when the recording is complete; others may be ended in order */
 	if (r->process_count < 2 || strchr(CRASHES, f->signal) == NULL)

@@ -168,6 +168,8 @@ int xsp_flight_write(struct xsp_recorder *r, int fd, const struct xsp_flight_sna
 	snprintf(text, sizeof(text), "%s%s%s", s->reason, s->why[0] != '\0' ? ": " : "", s->why);
 	if (rc == 0)
 		rc = xsp_capture_put_info(w, "snapshot", text);
+	if (rc == 0 && f->about[0] != '\0')
+		rc = xsp_capture_put_info(w, "snapshot of", f->about);
 	const int end = xsp_capture_finish(w, start_ns, f->now.end_ns, err);
 	if (end == 0 && rc < 0)
 		xsp_error_set(err, rc, XSP_STATUS_OUTPUT, "%s could not be written: %s", s->path,
@@ -299,7 +301,7 @@ int xsp_flight_last(struct xsp_recorder *r, const char *reason, const char *why)
 	if (reason == NULL || r->writer == NULL)
 		return 0;
 	if (!f->asked)
-		f->why[0] = '\0';
+		f->why[0] = f->about[0] = '\0';
 	snprintf(f->reason, sizeof(f->reason), "%s", reason);
 	if (why != NULL)
 		xsp_join(f->why, sizeof(f->why), "; ", "%s", why);
@@ -322,6 +324,7 @@ struct xsp_flight_status xsp_flight_status(const struct xsp_recorder *r)
 					  .definition_bytes = t.record_bytes,
 					  .definitions = t.records,
 					  .pruned = t.pruned,
+					  .dropped = t.dropped,
 					  .seconds = (double)(xsp_now_ns() - since) * 1e-9,
 					  .snapshots = r->flight->snapshots};
 }

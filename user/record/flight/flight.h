@@ -39,6 +39,10 @@ struct xsp_flight_options {
  */
 bool xsp_flight_snapshot(struct xsp_recorder *r, const char *reason, const char *why);
 
+/* The one that was asked for is about that time, and that thread (0: no one). end_ns 0: about no time. What was asked for first
+ * stays. */
+void xsp_flight_about(struct xsp_recorder *r, uint64_t start_ns, uint64_t end_ns, uint32_t tid);
+
 /* A snapshot that is asked for or is being written: another one would be joined, or wait. */
 bool xsp_flight_is_busy(const struct xsp_recorder *r);
 
@@ -56,6 +60,7 @@ int xsp_flight_last(struct xsp_recorder *r, const char *reason, const char *why)
 struct xsp_flight_status {
 	uint64_t bytes, definition_bytes;
 	uint64_t definitions, pruned;
+	uint64_t dropped; /* events that were the oldest */
 	double seconds;
 	unsigned snapshots; /* asked for so far */
 };

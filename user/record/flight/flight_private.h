@@ -13,6 +13,7 @@ struct xsp_flight {
 	bool asked;
 	uint64_t asked_ns;
 	char reason[32], why[400]; /* of the next one */
+	char about[64]; /* "START END TID"; "": no time */
 	char path[512];
 	pid_t writer; /* 0: none is being written */
 	struct {
