@@ -88,7 +88,7 @@ bool xsp_is_starter(const char *path, size_t length, const char *function)
 bool xsp_is_own_file(const char *path, size_t length)
 {
 	return !xsp_is_system_file(path) && xsp_is_own_source(path, length) &&
-	       !xsp_is_interpreter(xsp_base_name(path));
+	       !xsp_is_of_interpreter(path);
 }
 
 /* Rust's "<std::io::Stdout as core::fmt::Write>::write_str", "<&mut alloc::string::String as ...", "<i64 as core::fmt::Display>::fmt":

@@ -79,7 +79,7 @@ static bool acknowledgements_are_delayed(const struct xsp_rule_context *c,
 }
 
 #define BATCH_BYTES 16384.0 /* written before an fsync: its records are many already; */
-#define BATCH_WRITES 2.0 /* and so many writes for each wait: they are joined already */
+#define BATCH_WRITES 8.0 /* and so many writes for each wait: they are joined already */
 
 static bool syncs_little(const struct xsp_rule_context *c, const struct xsp_account_family *f)
 {
@@ -211,6 +211,19 @@ static bool starts_programs(const struct xsp_rule_context *c, const struct xsp_a
 	return forks.row != NULL && forks.row->samples >= XSP_SAMPLES_FEW;
 }
 
+#define STARTS_LEAST 0.05 /* of the time */
+
+/* Is starting them a good part of what they take? Then they do little, and could be one. What a program does that runs for
+ * longer may be needed. */
+static bool starts_too_many(const struct xsp_rule_context *c, const struct xsp_account_family *f)
+{
+	const struct xsp_account_part forks =
+		xsp_part_of(c, f, xsp_part_runs, XSP_ACCOUNT_DEAR + XSP_DEAR_FORK);
+
+	return forks.row != NULL && forks.row->samples >= XSP_SAMPLES_FEW &&
+	       xsp_part_share(&forks) >= STARTS_LEAST;
+}
+
 /* Is it for what one of its own processes sends (Python's multiprocessing), and not for a server? */
 static bool is_of_own(const struct xsp_rule_context *c, const struct xsp_account_part *p)
 {
@@ -249,7 +262,8 @@ static bool is_held_up(const struct xsp_rule_context *c, const struct xsp_accoun
 		return f->steps > 0;
 	if (why == XSP_WAIT_NETWORK)
 		return f->in_a_row > 0;
-	return (double)f->cpu_ns >= COMPUTES * (double)xsp_part_wanted_ns(f);
+	return (double)f->cpu_ns >= COMPUTES * (double)xsp_part_wanted_ns(f) &&
+	       ((why != XSP_WAIT_CHILD && !starts_programs(c, f)) || starts_too_many(c, f));
 }
 
 #define WHO "[subject|{subject:400}][!subject|a thread]"
