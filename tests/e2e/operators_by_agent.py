@@ -74,6 +74,17 @@ def counts_of_the_double(folder):
 
 
 @case
+def regions_of_the_double(folder):
+    """Operators in regions with a value, all by the agent."""
+    trace, said, lost, pid = record(folder, "regions")
+    check(BY_AGENT % pid in said, "what was said", said)
+    equal((lost, dict(trace.calls)), (0, {MM: CALLS, ADD: CALLS, "region": CALLS}), "calls")
+    equal(nested(trace), CALLS, "those of add that lie in one of mm")
+    values = [v for e in trace.json["traceEvents"] if e["ph"] == "C" and e["name"] == "region" for v in e["args"].values()]
+    equal(sorted(values), [float(n) for n in range(CALLS)], "values")
+
+
+@case
 def what_the_agent_does_not_record(folder):
     """Of two operators the agent has one; the other one keeps its probes, and no call is there twice."""
     trace, said, _, pid = record(folder, "half")

@@ -112,7 +112,7 @@ static void decide_agent(struct deciding *d)
 		return;
 	if (d->f->lacking & 1U << XSP_FEATURE_AGENT)
 		turn_off(d, XSP_FEATURE_AGENT, XSP_WHY_MACHINE);
-	else if (!d->w->operators)
+	else if (!d->w->operators && !d->w->regions)
 		turn_off(d, XSP_FEATURE_AGENT, XSP_WHY_NO_OPERATORS);
 	else if (d->w->filtered || d->w->some_threads)
 		turn_off(d, XSP_FEATURE_AGENT, XSP_WHY_FILTERED);

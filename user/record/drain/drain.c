@@ -165,7 +165,8 @@ static int on_agent_event(void *ctx, const struct xsp_event *e)
 	struct xsp_drain *d = ctx;
 	const struct xsp_drain_options *o = &d->options;
 	const bool is_name = e->kind == XSP_EVENT_NAME;
-	const int rc = is_name ? put_resolved(d, (const void *)e)
+	const int rc = is_name && (e->flags & NAME_IS_ADDRESS) != 0
+			       ? put_resolved(d, (const void *)e)
 			       : xsp_capture_put_event(o->writer, e->tid & (unsigned)(d->count - 1),
 						       e, e->size);
 
@@ -173,7 +174,7 @@ static int on_agent_event(void *ctx, const struct xsp_event *e)
 		d->error = rc;
 		return rc;
 	}
-	if (is_name)
+	if (is_name) /* no hit: the event that follows is one */
 		return 0;
 	d->totals.events++;
 	d->totals.calls += is_entry(e->kind);

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "xsptrace/event.h"
+
 struct xsp_ring_memory {
 	int fd; /* holds the lock */
 	uint64_t inode;
@@ -86,9 +88,9 @@ enum xsp_ring_clock xsp_ring_memory_clock(const struct xsp_ring_memory *m)
 	return m->clock;
 }
 
-bool xsp_ring_memory_is_active(const struct xsp_ring_memory *m)
+uint32_t xsp_ring_memory_active(const struct xsp_ring_memory *m)
 {
-	return LOAD(m->head->active) != 0;
+	return LOAD(m->head->active);
 }
 
 void xsp_ring_memory_counts(const struct xsp_ring_memory *m, uint64_t *homeless, uint64_t *refused)
@@ -120,6 +122,23 @@ bool xsp_ring_memory_function(const struct xsp_ring_memory *m, uint32_t row, uin
 		return false;
 	memcpy(text, m->head->text + at, length);
 	text[length] = '\0';
+	return true;
+}
+
+bool xsp_ring_memory_name(const struct xsp_ring_memory *m, uint64_t place, char *text,
+			  uint32_t *length, bool *cut)
+{
+	if (place >= XSP_RING_NAMES)
+		return false;
+	const struct xsp_ring_name *name = &m->head->name[place];
+	const uint32_t what = LOAD(name->what), at = LOAD(name->text_at);
+
+	*length = XSP_RING_NAME_LENGTH(what);
+	*cut = (what & XSP_RING_NAME_CUT) != 0;
+	if (!(what & XSP_RING_NAME_THERE) || *length > XSP_NAME_MAX ||
+	    at > XSP_RING_NAMES_TEXT - *length)
+		return false;
+	memcpy(text, m->head->names_text + at, *length);
 	return true;
 }
 
