@@ -172,7 +172,7 @@ static inline void operators_in_child(void)
 }
 #endif
 
-/* ---- regions.c: those of record_function.h (regions.h), and the rings of both ----- */
+/* ---- regions/: those of record_function.h, and the rings of both ------------------ */
 
 #ifdef __x86_64__
 /* As operators_turn(). */

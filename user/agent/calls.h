@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * calls.h - the recorder of calls in the target: shared by thunks.S, calls.c, readable.c, nodes.c, ranges.c, rings.c,
- * signature.c, common.c, images.c, slots.c and operators.c; and, of regions, by regions.c and region_calls.c.
+ * signature.c, common.c, images.c, slots.c and operators.c; and, of regions, by those of regions/.
  *
  * The way of a call: a library's slot holds the address of a thunk (slots.c wrote it there). The thunk (thunks.S) keeps
  * the registers, writes the entry into its thread's ring (calls.c), calls the real function, and writes the exit. The

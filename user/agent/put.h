@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* put.h - a record into the thread's ring: for calls.c and region_calls.c. */
+/* put.h - a record into the thread's ring: for calls.c and regions/region_calls.c. */
 #ifndef XSP_AGENT_PUT_H
 #define XSP_AGENT_PUT_H
 

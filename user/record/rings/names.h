@@ -5,23 +5,20 @@
 
 #include <stdint.h>
 
+#include "record/rings/convert.h"
 #include "record/rings/memory.h"
-#include "xsptrace/event.h"
+#include "record/rings/node_names.h"
 
 /* Zero-initialise. */
 struct xsp_ring_names {
 	uint64_t *hash; /* by place; 0: it has not been used */
+	uint64_t lost; /* events whose names could not be read */
 };
 void xsp_ring_names_free(struct xsp_ring_names *n);
 
-struct xsp_ring_name_event {
-	struct xsp_event_name name;
-	char text[XSP_NAME_MAX];
-};
-/* The hash of the name at that place; 0: it is lost. *e: what must be put before it is used, if its size is not 0; its head
- * is as that of `of`. */
-uint64_t xsp_ring_names_find(struct xsp_ring_names *n, const struct xsp_ring_memory *m,
-			     uint64_t place, const struct xsp_event *of,
-			     struct xsp_ring_name_event *e);
+/* Puts a region's beginning, or a value, whose name is at that place; and before it the event of the name, if that is new. */
+int xsp_put_region(struct xsp_ring_names *n, const struct xsp_node_names *keys,
+		   const struct xsp_ring_memory *m, uint64_t place, union xsp_ring_event *e,
+		   int (*put)(void *ctx, const struct xsp_event *e), void *ctx);
 
 #endif

@@ -398,23 +398,6 @@ static int put_range(struct xsp_agent_rings *a, struct agent *g, struct reader *
 	return 0;
 }
 
-/* A region begins, or a value is told: a new name is put before it. */
-static int put_region(struct xsp_agent_rings *a, struct agent *g, uint64_t place,
-		      union xsp_ring_event *e)
-{
-	struct xsp_ring_name_event name;
-	const uint64_t hash = xsp_ring_names_find(&g->names, g->memory, place, &e->head, &name);
-
-	if (hash == 0) {
-		a->totals.names++;
-		e->head.flags |= XSP_EVENT_NAME_LOST;
-	}
-	/* in both structs at one place */
-	e->range.name_hash = hash;
-	const int rc = name.name.head.size != 0 ? a->put(a->put_ctx, &name.name.head) : 0;
-	return rc < 0 ? rc : a->put(a->put_ctx, &e->head);
-}
-
 static int hand_over_one(struct xsp_agent_rings *a, struct agent *g, struct reader *r,
 			 const struct xsp_ring_record *record, uint64_t time_ns)
 {
@@ -439,7 +422,8 @@ static int hand_over_one(struct xsp_agent_rings *a, struct agent *g, struct read
 		return 0;
 	const struct xsp_ring_row *row = &g->functions.rows[record->word >> 48];
 	if (row->region == XSP_EVENT_BEGIN || row->region == XSP_EVENT_VALUE)
-		return put_region(a, g, name, &e);
+		return xsp_put_region(&g->names, &a->names, g->memory, name, &e, a->put,
+				      a->put_ctx);
 	if (is == XSP_RECORD_RANGE)
 		return put_range(a, g, r, record, &e.head);
 	if (row->named && e.head.kind == XSP_EVENT_ENTRY)
@@ -643,6 +627,8 @@ static void count_at_end(struct xsp_agent_rings *a, struct agent *g)
 		a->totals.refused += refused - g->refused;
 	g->homeless = homeless;
 	g->refused = refused;
+	a->totals.names += g->names.lost;
+	g->names.lost = 0;
 }
 
 #define RINGS_OF_A_THREAD 4

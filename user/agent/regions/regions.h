@@ -9,7 +9,7 @@
 #ifndef XSP_AGENT_REGIONS_H
 #define XSP_AGENT_REGIONS_H
 
-#include "calls.h"
+#include "agent/calls.h"
 
 enum region_part { REGION_ENTER, REGION_EXIT, REGION_VALUE, REGION_PARTS };
 

@@ -10,8 +10,8 @@
 #ifdef __x86_64__
 #include <emmintrin.h>
 #include <string.h>
-#include "put.h"
-#include "regions.h"
+#include "agent/put.h"
+#include "agent/regions/regions.h"
 
 enum {
 	PAGE = 4096,

@@ -3,13 +3,13 @@
  * regions.c - recording the regions of record_function.h, on and off: finds the programs and libraries that have it by
  * its notes, and sets their pointers. Only the agent's thread comes here.
  */
-#include "agent.h"
+#include "agent/agent.h"
 #ifdef __x86_64__
 #include <elf.h>
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
-#include "regions.h"
+#include "agent/regions/regions.h"
 
 #define NOTE "xsptrace"
 
