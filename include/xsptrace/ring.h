@@ -114,6 +114,9 @@ enum xsp_ring_clock {
 enum xsp_rings_active {
 	XSP_RINGS_OPERATORS = 1 << 0,
 	XSP_RINGS_REGIONS = 1 << 1,
+	XSP_RINGS_RANGES =
+		1
+		<< 2, /* calls of XSP_RING_RANGE: given up, if it is in the table and this is not set */
 };
 
 /* A function whose calls are recorded. */

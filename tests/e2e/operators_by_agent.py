@@ -201,14 +201,14 @@ for _ in range(20):
 AGENT = "records 150 of 150 operators, without probes"
 
 
-def a_torch(folder, how):
-    """A library called libtorch_cpu.so with 150 operators, which all() calls."""
+def a_torch(folder, how, more=""):
+    """A library called libtorch_cpu.so with 150 operators, which all() calls, and more."""
     names = [f"_ZN2at4_ops{len(str(n)) + 1}f{n}4callEl" for n in range(150)]
     os.makedirs(f"{folder}/{how}")
     with open(f"{folder}/{how}/many.c", "w", encoding="ascii") as f:
         for n, name in enumerate(names):
             f.write(f'long f{n}(long) __asm__("{name}");\nlong f{n}(long a) {{ return a + 1; }}\n')
-        f.write(f"long all(long a) {{ {' '.join(f'a = f{n}(a);' for n in range(150))} return a; }}\n")
+        f.write(f"long all(long a) {{ {' '.join(f'a = f{n}(a);' for n in range(150))} return a; }}\n{more}")
     library = f"{folder}/{how}/libtorch_cpu.so"
     equal(run(["cc", "-O1", "-fPIC", "-shared", f"-Wl,{how}", "-o", library, f"{folder}/{how}/many.c"]).returncode, 0, "cc")
     return library
@@ -549,6 +549,90 @@ def nodes_and_ranges(folder):
            "node torch::autograd::AccumulateGrad": 20, "outer": 20, "a range that begins first and ends first": 20, "inner 0": 10, "inner 1": 10},
           "nodes and ranges")
     equal(around["agent"], around["probes"], "what lies in what")
+
+
+# As much of PyTorch as its ranges need. A range of the scope 6 is one that the agent did not ask for.
+RANGES = """
+struct callback { void *(*start)(void **, char *); void (*end)(char *, void *); double probability; char scopes[16]; };
+struct string { const char *text; unsigned long length; };
+static struct callback added;
+static int there;
+static void *context;
+unsigned long add(struct callback) __asm__("_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
+unsigned long add(struct callback c) { added = c; there = 1; return 1; }
+void removed(unsigned long) __asm__("_ZN2at14removeCallbackEm");
+void removed(unsigned long handle) { there = 0; }
+const char *name(char *) __asm__("_ZNK2at14RecordFunction4nameEv");
+const char *name(char *range) { return *(char **)range; }
+void since(void) __asm__("_ZN2at14RecordFunctionC1EONS_13StepCallbacksE");
+void since(void) { }
+void string(void **, struct string *)
+    __asm__("_ZN3c106ivalue14ConstantString6createENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE");
+__attribute__((noinline)) void string(void **to, struct string *from) { *to = (void *)from->text; }
+void begin(char *, int) __asm__("_ZN2at14RecordFunctionC1ENS_11RecordScopeE");
+__attribute__((noinline)) void begin(char *range, int scope) { if (there) added.start(&context, range); }
+void end(char *) __asm__("_ZN2at14RecordFunction3endEv");
+__attribute__((noinline)) void end(char *range) { if (there) added.end(range, context); }
+int has_callback(void) { return there; }
+void range(const char *text, int scope)
+{
+    struct string s = {text, __builtin_strlen(text)};
+    char range[320] = "";
+    range[96] = scope;
+    string((void **)range, &s);
+    begin(range, 7);
+    end(range);
+}
+"""
+
+RANGED = """import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+library.range.argtypes = [ctypes.c_char_p, ctypes.c_int]
+print("ready", flush=True)
+for line in sys.stdin:
+    name, times, scope = line.split()
+    for _ in range(int(times)):
+        library.range(name.encode(), int(scope))
+    library.all(1)
+    print(library.has_callback(), flush=True)
+"""
+
+
+@case
+def ranges_given_up(folder):
+    """Callbacks of PyTorch are not what the agent knows: it says so, and probes go on, also in the next recording."""
+    child = start(["/usr/bin/python3", "-c", RANGED, a_torch(folder, "-z,now", RANGES)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    equal(child.stdout.readline(), "ready\n", "the program")
+
+    def ranges(name, times, scope=7):
+        child.stdin.write(f"{name} {times} {scope}\n")
+        child.stdin.flush()
+        return int(child.stdout.readline())
+
+    def recorded(name, *act):
+        out, log = f"{folder}/{name}.json", f"{folder}/{name}.log"
+        with Recording(folder, "--inject", *QUIET, "-p", child.pid, "-o", out, name=name) as r:
+            for a in act:
+                a(log)
+            time.sleep(0.1)
+            r.stop()
+            r.wait()
+        with open(log, encoding="utf-8") as f:
+            said = f.read()
+        equal((said.count("has given up record_function ranges"), said.count(AGENT)), (int(name == "first"), 1), f"what was said: {said}")
+        return {k: v for k, v in Trace(out).calls.items() if "::" not in k}
+
+    def given_up(log):
+        ranges("strange", 1, 6)
+        with open(log, encoding="utf-8") as f:
+            wait_for(lambda: "has given up" in f.read(), 20, "it was not given up")
+        wait_for_probes(child.pid)
+    got = recorded("first", lambda _: equal(ranges("agent", 20), 1, "the agent's callback is there"), given_up,
+                   lambda _: equal(ranges("probes", 30), 0, "the agent's callback is gone"))
+    equal(got, {"agent": 20, "probes": 30}, "ranges")
+    equal(recorded("second", lambda _: equal(ranges("again", 40), 0, "the agent's callback stays away")), {"again": 40}, "ranges of the next recording")
+    child.stdin.close()
+    equal(finish(child), 0, "status")
 
 
 @case(long="PyTorch is loaded; a long recording")

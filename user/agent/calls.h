@@ -101,6 +101,7 @@ enum {
 	RINGS_THERE = 1,
 	RINGS_ACTIVE = 2, /* calls are recorded */
 	RINGS_REGIONS = 4, /* regions are */
+	RINGS_RANGES = 8, /* the recorder may count on PyTorch's ranges */
 };
 extern volatile uint32_t rings_state[];
 extern uint64_t rings_thread_offset; /* of struct thread_calls from the thread pointer */
@@ -120,7 +121,7 @@ static inline struct xsp_rings *rings_file(void)
 {
 	return rings_memory;
 }
-void rings_activate(uint32_t what, bool on); /* RINGS_ACTIVE or RINGS_REGIONS */
+void rings_activate(uint32_t what, bool on); /* RINGS_ACTIVE, RINGS_REGIONS or RINGS_RANGES */
 /* Takes a free ring for this thread. 1: it has one. */
 uint64_t rings_take(void *thread);
 /* On the agent's thread: marks rings whose threads are gone without a word, or, when nothing is recorded any more, gives

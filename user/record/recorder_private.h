@@ -353,6 +353,8 @@ size_t xsp_look_left_out(const struct xsp_recorder *r); /* how many functions */
 bool xsp_operators_are_by_agent(const struct xsp_recorder *r, uint32_t probe); /* anywhere */
 bool xsp_operators_have_agent(const struct xsp_recorder *r); /* any process's */
 /* It has ended, or has become another program; the kernel side's rings are empty. */
+/* Has its agent given up what it records by PyTorch's callbacks? Then the process is looked at again. */
+void xsp_operators_look(struct xsp_recorder *r, struct recorded_process *p);
 int xsp_operators_end(struct xsp_recorder *r, const struct recorded_process *p);
 /* Adds what was lost. */
 void xsp_operators_count(struct xsp_recorder *r, struct xsp_capture_stats *s);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 #define NAME_SIZE 4096 /* of a symbol */
 
 int xsp_ring_functions_new(struct xsp_ring_functions *f)
@@ -40,7 +42,19 @@ static void look_at(struct xsp_ring_functions *f, const struct xsp_agent_rings_o
 	row->named = !is_region && o->is_named != NULL && o->is_named(o->ctx, probe);
 	f->regions += is_region ? f->served.count - before : 0;
 	f->named += row->named ? f->served.count - before : 0;
-	f->ranges = f->ranges || (row->named && strcmp(name, XSP_RING_RANGE) == 0);
+	f->ranges = f->ranges || (row->named && strcmp(name, XSP_RING_RANGE) == 0 &&
+				  (xsp_ring_memory_active(m) & XSP_RINGS_RANGES));
+}
+
+bool xsp_ring_functions_lose_ranges(struct xsp_ring_functions *f, const struct xsp_ring_memory *m)
+{
+	const uint32_t both = XSP_RINGS_OPERATORS | XSP_RINGS_RANGES;
+
+	if (!f->ranges || (xsp_ring_memory_active(m) & both) != XSP_RINGS_OPERATORS)
+		return false;
+	f->ranges = false;
+	f->ranges_until_ns = xsp_now_ns();
+	return true;
 }
 
 void xsp_ring_functions_look(struct xsp_ring_functions *f, const struct xsp_agent_rings_options *o,

@@ -55,7 +55,7 @@ static uint32_t probe_of(void *ctx, pid_t pid, uint64_t address, const char *sym
 	const struct xsp_probe *p = id != NULL ? xsp_recorder_probe(r, *id) : NULL;
 
 	if (p == NULL || strcmp(p->symbol, symbol) != 0 ||
-	    (is_operator(p) && process != NULL && process->operators_failed))
+	    (!is_region(p) && process != NULL && process->operators_failed))
 		return XSP_RING_NO_PROBE;
 	return *id;
 }
@@ -199,8 +199,8 @@ static bool is_spared(const struct xsp_recorder *r, const struct recorded_proces
 		return probe == find_probe(m, XSP_AGENT_WANT_OPERATORS) ? !p->operators
 		       : probe == find_probe(m, XSP_AGENT_WANT_REGIONS) ? !p->regions
 									: !p->driver;
-	if (is_range(&probe->probe) && xsp_agent_rings_has_ranges(r->agents, p->pid))
-		return true;
+	if (is_range(&probe->probe))
+		return xsp_agent_rings_has_ranges(r->agents, p->pid);
 	/* it raises the semaphore in place of the probes that are spared */
 	if (strcmp(probe->probe.symbol, XSP_RECORD_FUNCTION_LISTEN) == 0)
 		probe = find_probe(m, XSP_RING_ENTER);
@@ -574,6 +574,17 @@ void xsp_operators_begin(struct xsp_recorder *r, struct recorded_process *p,
 		say_probes_stay(r, p, why.text);
 		p->agent_failed = true;
 	}
+}
+
+void xsp_operators_look(struct xsp_recorder *r, struct recorded_process *p)
+{
+	if (r->agents == NULL || !xsp_agent_rings_lose_ranges(r->agents, p->pid))
+		return;
+	xsp_recorder_note(
+		r,
+		"the agent in process %d has given up record_function ranges, as this PyTorch makes them in a way that it does not know: they have probes from now on",
+		(int)p->pid);
+	p->dirty = true;
 }
 
 int xsp_operators_end(struct xsp_recorder *r, const struct recorded_process *p)

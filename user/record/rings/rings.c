@@ -200,6 +200,13 @@ bool xsp_agent_rings_has_ranges(const struct xsp_agent_rings *a, pid_t pid)
 	return g != NULL && g->functions.ranges;
 }
 
+bool xsp_agent_rings_lose_ranges(struct xsp_agent_rings *a, pid_t pid)
+{
+	struct agent *g = find(a, pid, NULL);
+
+	return g != NULL && xsp_ring_functions_lose_ranges(&g->functions, g->memory);
+}
+
 bool xsp_agent_rings_serves_any(const struct xsp_agent_rings *a, uint32_t probe)
 {
 	for (size_t i = 0; i < a->count; i++)
@@ -389,7 +396,8 @@ static int put_range(struct xsp_agent_rings *a, struct agent *g, struct reader *
 
 	if (e->kind == XSP_EVENT_END && xsp_open_range_end(&g->open, record->value, e, &end))
 		return a->put(a->put_ctx, &end.head);
-	if (e->kind == XSP_EVENT_END)
+	if (e->kind == XSP_EVENT_END ||
+	    (g->functions.ranges_until_ns != 0 && e->time_ns >= g->functions.ranges_until_ns))
 		return 0;
 	if (g->functions.rows[record->word >> 48].named &&
 	    xsp_open_range_begin(&g->open, record->value, e))

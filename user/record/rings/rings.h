@@ -56,7 +56,9 @@ bool xsp_agent_rings_reads(const struct xsp_agent_rings *a, uint64_t inode);
 bool xsp_agent_rings_serves(const struct xsp_agent_rings *a, pid_t pid, uint32_t probe);
 /* Are the ranges of record_function? */
 bool xsp_agent_rings_has_ranges(const struct xsp_agent_rings *a, pid_t pid);
-/* ... in any process? */
+/* Has the agent given them up? True only once. */
+bool xsp_agent_rings_lose_ranges(struct xsp_agent_rings *a, pid_t pid);
+/* Is the function of this probe recorded in any process? */
 bool xsp_agent_rings_serves_any(const struct xsp_agent_rings *a, uint32_t probe);
 /* How many; without those whose calls have names of their own, and functions of regions. */
 size_t xsp_agent_rings_functions(const struct xsp_agent_rings *a, pid_t pid);
