@@ -16,6 +16,7 @@
 #ifndef XSP_NO_LINUX_TYPES
 #include <linux/types.h>
 #endif
+#include "xsptrace/args.h"
 
 #define XSP_RINGS_NAME "xsptrace-rings" /* of the memory file */
 #define XSP_RINGS_PATH "/memfd:" XSP_RINGS_NAME " (deleted)" /* as /proc shows it */
@@ -26,8 +27,9 @@
 #define XSP_RING_SLOTS 32768U /* records of a ring: 1 MiB */
 #define XSP_RING_FUNCTIONS 16384U
 #define XSP_RING_TEXT (4U << 20) /* bytes of all names */
-#define XSP_RING_NAMES 65536U /* of regions and values; a power of two */
-#define XSP_RING_NAMES_TEXT (8U << 20)
+#define XSP_RING_NAMES 131072U /* of regions and values, and arguments; a power of two */
+#define XSP_RING_NAMES_TEXT (32U << 20)
+#define XSP_RING_ARGS_MAX 4096U /* bytes of a section */
 
 /* A record: 32 bytes. */
 struct xsp_ring_record {
@@ -37,7 +39,7 @@ struct xsp_ring_record {
 	__u64 time; /* in the unit of xsp_rings.clock */
 	/* the stack pointer at the function's entry; in an exit, that of its entry; VALUE: its name's place */
 	__u64 sp;
-	/* of a node: its name; of a range: its object; of a region: its name's place; VALUE: the bits */
+	/* of a node: its name; of a range: its object; of a region: its name's place; VALUE: the bits; ARGS: the place */
 	__u64 value;
 };
 /* kind: enum xsp_event_kind (event.h); function: its row in the table */
@@ -49,6 +51,9 @@ enum xsp_ring_flag {
 	/* ENTRY of a node: value is the hash of its name, which is in the NAME records before; without
 	 * the flag it is the address of its class's vtable */
 	XSP_RING_NAMED = 1 << 1,
+	/* ENTRY: value is the place of the call's arguments, which are kept as a name is: a section ARGS
+	 * (args.h), without what its function's kept words leave out */
+	XSP_RING_ARGS = 1 << 2,
 };
 
 /* The function whose calls are ranges (BEGIN with a name, if it has one, and END): value is the
@@ -117,6 +122,7 @@ enum xsp_rings_active {
 	XSP_RINGS_RANGES =
 		1
 		<< 2, /* calls of XSP_RING_RANGE: given up, if it is in the table and this is not set */
+	XSP_RINGS_ARGS = 1 << 3, /* arguments of operators, as the rows of `argument` say */
 };
 
 /* A function whose calls are recorded. */
@@ -124,6 +130,15 @@ struct xsp_ring_function {
 	__u64 address;
 	__u32 text_at, length; /* of its symbol, in the text */
 };
+
+/* How the arguments of the function in the same row are read: the recorder's to write. */
+struct xsp_ring_args {
+	__u32 stamp; /* written last: it is that of xsp_rings.args, or nothing is read */
+	__u32 kept_words;
+	__u64 last; /* of the agent */
+	struct xsp_args_spec spec; /* of most, what is used of it is in the first cache line */
+	__u8 kept_how[XSP_ARGS_WORDS];
+} __attribute__((aligned(64)));
 
 /* The file: this head, then the rings of records, XSP_RING_SLOTS each, in the order of ring[]. */
 struct xsp_rings {
@@ -136,10 +151,13 @@ struct xsp_rings {
 	__u64 refused; /* slots that were left as they are: they did not hold what their symbol resolves to */
 	__u64 taken; /* rings that threads have taken, ever: counted before the first record */
 	__u32 names, names_bytes; /* in use, ever asked for: also more than there is room for */
-	__u64 reserved[9];
+	__u32 args; /* of the recorder: arguments are wanted, by rows with this stamp. 0: they are not */
+	__u32 args_stamp; /* of the recorder: the last stamp */
+	__u64 reserved[8];
 	struct xsp_ring ring[XSP_RINGS_COUNT];
 	struct xsp_ring_function function[XSP_RING_FUNCTIONS];
 	char text[XSP_RING_TEXT];
+	struct xsp_ring_args argument[XSP_RING_FUNCTIONS];
 	struct xsp_ring_name name[XSP_RING_NAMES];
 	char names_text[XSP_RING_NAMES_TEXT];
 };

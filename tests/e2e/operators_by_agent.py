@@ -115,7 +115,7 @@ def agents_that_do_not_begin(folder):
 @case
 def what_needs_probes(folder):
     """What the agent does not read is said, and operators have probes."""
-    for options, why in ((["--stacks"], "read arguments, stacks"), (["--max-depth", "5"], "choose calls by")):
+    for options, why in ((["--stacks"], "read results, values, stacks"), (["--max-depth", "5"], "choose calls by")):
         trace, said, _, _ = record(folder, "honest", CALLS, *options)
         check(f"operators keep their probes: the agent cannot yet {why}" in said, "what was said", said)
         equal(set(trace.calls), {MM, ADD}, "calls")
@@ -497,6 +497,61 @@ def both_at_once_of_pytorch(folder):
         equal(finish(child), 0, "status")
         print(f"  {root or 'here'} {how}: {matched} calls; the agent begins {early} ns earlier and ends {late} ns later; by probes only: {dict(only)}")
         check(matched > 1000 and sum(only.values()) < matched / 20, "too many by probes only", matched, only)
+
+
+SHAPES = """import sys, torch
+from torch.nn import functional as f
+torch.set_num_threads(1)
+x, y, seven = torch.randn(4, 5), torch.randn(5, 6), torch.zeros(2, 1, 2, 1, 2, 1, 3)
+image, kernel, at = torch.randn(1, 2, 8, 8), torch.randn(3, 2, 3, 3), torch.tensor([0, 2])
+print("ready", flush=True)
+sys.stdin.readline()
+for n in range(int(sys.argv[1])):
+    z = torch.add(torch.mm(x, y), 1.5, alpha=n)
+    all_of_it = torch.cat([z, z[1:], z[n % 4:]])
+    all_of_it.sum(), all_of_it.sum(0), all_of_it.sum((0, 1), keepdim=True), torch.logsumexp(z, [0])
+    seven.transpose(0, 6), f.conv2d(image, kernel), f.conv2d(image, kernel, kernel.new_zeros(3), stride=2)
+    f.layer_norm(z, (6,)), f.batch_norm(image, None, None, training=True), torch.clamp(z, max=1.0), torch.clamp(z, -1, n)
+    torch.empty(n, 4, dtype=torch.float64), torch.arange(n), z[at], z[:, None], torch.stack([x] * 40), z.chunk(2), z.to(torch.half)
+    x.t().contiguous(), z.to_sparse().to_dense(), torch._foreach_add([x, y], 1), torch.tensor(3.0) * 2, torch.zeros(0, n) @ torch.zeros(n, 2)
+    torch.linalg.norm(z), torch.quantize_per_tensor(z, 0.1, 0, torch.qint8).dequantize(), torch.complex(z, z).abs(), torch.einsum("ij,jk", x, y)
+"""
+
+
+def arguments_in(out):
+    """{(thread, operator): [what is shown of each call's arguments]}"""
+    found = collections.defaultdict(list)
+    for span in sorted(Trace(out).spans, key=lambda e: e["ts"]):
+        if span["name"].startswith("aten::"):
+            found[span["tid"], span["name"]].append({k: v for k, v in span["args"].items() if k.startswith("Input")})
+    return found
+
+
+@case
+def shapes_both_ways(folder):
+    """Sizes, strides and types of tensors, and which optional arguments have values: of each call by the agent as by probes. New
+    sizes come in each round, and sizes that were met."""
+    need_torch()
+    rounds, outs = 6, [f"{folder}/{name}.json" for name in ("agent", "probes")]
+    child = start([TORCH, "-c", SHAPES, rounds], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    equal(child.stdout.readline(), "ready\n", "the script")
+    options = [*QUIET, "--python=off", "--shapes", "--attach-limit=120", "--max-overhead=off", "-p", child.pid, "-o"]
+    with Recording(folder, "--inject", *options, outs[0], name="agent") as first, Recording(folder, *options, outs[1], name="probes") as second:
+        go(child)
+        equal(finish(child), 0, "status")
+        for recording in (first, second):
+            recording.wait()
+    with open(f"{folder}/agent.log", encoding="utf-8") as f:
+        said = f.read()
+    check(re.search(r"records [\d,]+ of [\d,]+ operators, without probes", said), "what was said", said)
+    agent, probes = (arguments_in(out) for out in outs)
+    for key, calls in agent.items():
+        equal(calls, probes[key], f"arguments of {key}")
+    calls = sum(map(len, agent.values()))
+    shown = [a["Input Dims"] for all_of_them in agent.values() for a in all_of_them if "Input Dims" in a]
+    print(f"  {calls} calls, {len(shown)} with arguments; by probes only: {sorted(name for tid, name in probes.keys() - agent.keys())}")
+    check(len(shown) > 0.95 * calls > 40 * rounds, "calls with arguments", calls, len(shown))
+    equal(agent[child.pid, "aten::mm"][0]["Input Dims"], [[4, 5], [5, 6]], "sizes of mm")
 
 
 NODES = """import sys, torch

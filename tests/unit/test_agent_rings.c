@@ -288,8 +288,8 @@ Test(agent_rings, regions_and_values)
 		  "a name goes into the capture once");
 	const struct xsp_agent_rings_totals t = xsp_agent_rings_totals(s.a);
 	cr_expect(t.bad == 0 && t.names == 0 && t.records == 6);
-	cr_expect(xsp_agent_rings_functions(s.a, PID) == 1 &&
-		  xsp_agent_rings_regions(s.a, PID) == 3);
+	size_t count;
+	cr_expect(xsp_agent_rings_functions(s.a, PID, &count) == 1 && count == 3);
 	cr_expect(xsp_agent_rings_serves(s.a, PID, 21), "the end's probe is spared, too");
 	end(&s);
 }
@@ -308,7 +308,8 @@ Test(agent_rings, regions_that_are_planned_later)
 	cr_expect_eq(s.got.count, 0);
 	late = false;
 	xsp_agent_rings_look(s.a, PID);
-	cr_expect_eq(xsp_agent_rings_regions(s.a, PID), 3);
+	size_t count;
+	cr_expect(xsp_agent_rings_functions(s.a, PID, &count) == 1 && count == 3);
 	put_named(&s.w, XSP_EVENT_END, 2, s.now + 1, 0x7000, 0);
 	turn(&s);
 	cr_assert_eq(s.got.count, 1);
@@ -363,6 +364,77 @@ Test(agent_rings, forged_regions)
 	turn(&s);
 	cr_expect_eq(s.got.count, 13);
 	cr_expect_eq(bad(&s), 6);
+	end(&s);
+}
+
+/* ---- arguments ---- */
+
+static void put_args(struct session *s, uint64_t place)
+{
+	const uint64_t number = s->w.rings->ring[0].head++;
+
+	put_at(&s->w, 0, number, s->now + number, 0x7000,
+	       XSP_RING_WORD(number + 1, XSP_EVENT_ENTRY, XSP_RING_ARGS, 0));
+	s->w.records[number % XSP_RING_SLOTS].value = place;
+}
+
+/* What the target says is copied, within bounds, or lost: then the call is there without. */
+Test(agent_rings, forged_arguments)
+{
+	static const struct {
+		struct xsp_ring_name name;
+		uint16_t type, size;
+		bool good;
+	} rows[] = {
+		{{1, 0, XSP_RING_NAME_THERE | 72}, XSP_SECTION_ARGS, 72, true},
+		{{1, XSP_RING_NAMES_TEXT - 4096, XSP_RING_NAME_THERE | 4096},
+		 XSP_SECTION_ARGS,
+		 4096,
+		 true},
+		{{1, 0, 72}, XSP_SECTION_ARGS, 72, false}, /* not complete */
+		{{1, 0, XSP_RING_NAME_THERE | 72}, XSP_SECTION_ARGS, 80, false},
+		{{1, 0, XSP_RING_NAME_THERE | 72}, XSP_SECTION_WORDS, 72, false},
+		{{1, 0, XSP_RING_NAME_THERE | 4}, XSP_SECTION_ARGS, 4, false},
+		{{1, 0, XSP_RING_NAME_THERE | 75}, XSP_SECTION_ARGS, 75, false},
+		{{1, 0, XSP_RING_NAME_THERE | 4104}, XSP_SECTION_ARGS, 4104, false},
+		{{1, XSP_RING_NAMES_TEXT - 64, XSP_RING_NAME_THERE | 72},
+		 XSP_SECTION_ARGS,
+		 72,
+		 false},
+		{{1, UINT32_MAX, XSP_RING_NAME_THERE | 72}, XSP_SECTION_ARGS, 72, false},
+	};
+	struct session s;
+	uint64_t lost = 0;
+
+	begin(&s, two, 3);
+	take_ring(&s.w, 0, 1);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct xsp_section section = {rows[i].type, rows[i].size, 6};
+		if (rows[i].name.text_at <= XSP_RING_NAMES_TEXT - sizeof(section))
+			memcpy(s.w.rings->names_text + rows[i].name.text_at, &section,
+			       sizeof(section));
+		s.w.rings->name[i] = rows[i].name;
+		put_args(&s, i);
+		turn(&s);
+		const struct xsp_event *e = &s.got.events[i];
+		cr_assert(s.got.count == i + 1 && e->kind == XSP_EVENT_ENTRY && e->probe == 7,
+			  "row %zu", i);
+		cr_expect_eq((e->flags & XSP_EVENT_SECTIONS) != 0, rows[i].good, "row %zu", i);
+		cr_expect_eq(e->size,
+			     rows[i].good ? sizeof(struct xsp_event_range) + rows[i].size
+					  : sizeof(*e),
+			     "row %zu", i);
+		lost += !rows[i].good;
+	}
+	put_args(&s, XSP_RING_NAMES);
+	put_args(&s, XSP_RING_NO_NAME);
+	turn(&s);
+	cr_expect_eq(xsp_agent_rings_totals(s.a).names, lost + 2);
+	cr_expect_eq(bad(&s), 0);
+	put(&s.w, 0, XSP_EVENT_EXIT, XSP_RING_ARGS, 0, s.now + 100,
+	    0x7000); /* only an entry has them */
+	turn(&s);
+	cr_expect_eq(bad(&s), 1);
 	end(&s);
 }
 
@@ -425,7 +497,8 @@ Test(agent_rings, nodes_have_names)
 		  g->hash[2] != g->hash[0]);
 	cr_expect(g->events[4].kind == XSP_EVENT_EXIT && g->events[4].size == sizeof(*g->events));
 	cr_expect_eq(bad(&s), 0);
-	cr_expect_eq(xsp_agent_rings_functions(s.a, PID), 2, "operators");
+	size_t count;
+	cr_expect_eq(xsp_agent_rings_functions(s.a, PID, &count), 2, "operators");
 	end(&s);
 }
 

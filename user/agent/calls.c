@@ -72,8 +72,11 @@ static inline void enter(struct call *call, const void *node)
 	struct node_name name = {0};
 	struct thread_calls *t = this_thread();
 	uint64_t sp = entry_sp(call);
+	const bool with_args = !node && (rings_state[0] & RINGS_ARGS);
 	uint32_t depth;
 
+	if (with_args)
+		__builtin_prefetch(&rings_file()->argument[call->function]);
 	call->ring = NULL;
 	if (!(rings_state[0] & RINGS_ACTIVE) || (t->ring == NULL && !calls_take_ring(t)))
 		return;
@@ -94,7 +97,11 @@ static inline void enter(struct call *call, const void *node)
 		return;
 	}
 	put_text(t, call->function, &name);
-	put(t, call, XSP_EVENT_ENTRY, name.length > 0 ? XSP_RING_NAMED : 0, name.value);
+	struct xsp_ring_args *how = with_args ? args_wanted(call) : NULL;
+	if (how)
+		put(t, call, XSP_EVENT_ENTRY, XSP_RING_ARGS, args_place(call, how));
+	else
+		put(t, call, XSP_EVENT_ENTRY, name.length > 0 ? XSP_RING_NAMED : 0, name.value);
 	call->ring = t->ring;
 }
 

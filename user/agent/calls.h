@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * calls.h - the recorder of calls in the target: shared by thunks.S, calls.c, readable.c, nodes.c, ranges.c, rings.c,
- * signature.c, common.c, images.c, slots.c and operators.c; and, of regions, by those of regions/.
+ * signature.c, common.c, images.c, slots.c and operators.c; and by those of kept/ and regions/.
  *
  * The way of a call: a library's slot holds the address of a thunk (slots.c wrote it there). The thunk (thunks.S) keeps
  * the registers, writes the entry into its thread's ring (calls.c), calls the real function, and writes the exit. The
@@ -82,6 +82,40 @@ bool calls_take_ring(struct thread_calls *t);
 
 /* The address of a page, but not 0. */
 bool calls_is_readable(uint64_t page);
+/* Of a page that is not known to be readable. */
+bool readable_learn(uint64_t page);
+/* On the agent's thread, once a second: what is read next is looked at again. */
+void readable_forget(void);
+enum {
+	READABLE_PAGE = 4096,
+	READABLE_PAGES = 4096, /* that are known */
+};
+extern uint64_t readable_pages[READABLE_PAGES];
+/* May this byte be read? */
+static inline bool may_read(uint64_t at)
+{
+	const uint64_t page = at & -(uint64_t)READABLE_PAGE;
+
+	return page != 0 &&
+	       (__builtin_expect(
+			__atomic_load_n(&readable_pages[page / READABLE_PAGE % READABLE_PAGES],
+					__ATOMIC_RELAXED) == page,
+			1) ||
+		readable_learn(page));
+}
+
+/* ---- kept/names.c --------------------------------------------------------------- */
+
+/* The place of a text in the memory file, which it gets when it is new; XSP_RING_NO_NAME: there is no room. hash: not 0; flags: of
+ * enum xsp_ring_name_is. */
+uint64_t names_place(uint64_t hash, const char *text, size_t length, uint32_t flags);
+
+/* ---- kept/args.c ---------------------------------------------------------------- */
+
+/* The place of what the call is made with; XSP_RING_NO_NAME: there is no room. */
+uint64_t args_place(const struct call *call, struct xsp_ring_args *how);
+/* How it is read; NULL: it is not. */
+struct xsp_ring_args *args_wanted(const struct call *call);
 
 /* ---- nodes.c --------------------------------------------------------------------- */
 
@@ -102,6 +136,7 @@ enum {
 	RINGS_ACTIVE = 2, /* calls are recorded */
 	RINGS_REGIONS = 4, /* regions are */
 	RINGS_RANGES = 8, /* the recorder may count on PyTorch's ranges */
+	RINGS_ARGS = 16, /* arguments of calls are */
 };
 extern volatile uint32_t rings_state[];
 extern uint64_t rings_thread_offset; /* of struct thread_calls from the thread pointer */
@@ -121,7 +156,7 @@ static inline struct xsp_rings *rings_file(void)
 {
 	return rings_memory;
 }
-void rings_activate(uint32_t what, bool on); /* RINGS_ACTIVE, RINGS_REGIONS or RINGS_RANGES */
+void rings_activate(uint32_t what, bool on); /* one of the above */
 /* Takes a free ring for this thread. 1: it has one. */
 uint64_t rings_take(void *thread);
 /* On the agent's thread: marks rings whose threads are gone without a word, or, when nothing is recorded any more, gives

@@ -27,6 +27,7 @@ static void begin(void)
 {
 	if (operators.failed || !rings_make())
 		return;
+	rings_file()->args = 0; /* of the recording before */
 	if (slots_look()) {
 		find_unwinder();
 		ranges_begin();
@@ -41,7 +42,7 @@ static void begin(void)
 static void end(void)
 {
 	if (operators.active)
-		rings_activate(RINGS_ACTIVE, false);
+		rings_activate(RINGS_ACTIVE | RINGS_ARGS, false);
 	ranges_end();
 	operators.active = false;
 	slots_undo();
@@ -60,6 +61,7 @@ static void tick(void)
 	}
 	if (ranges_are_strange())
 		ranges_end();
+	rings_activate(RINGS_ARGS, rings_file()->args != 0);
 }
 
 bool operators_turn(bool wanted)

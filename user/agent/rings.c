@@ -46,7 +46,7 @@ static struct {
 } rings;
 
 enum {
-	SWEEP_TURNS = 50,
+	SECOND_TURNS = 50,
 	TRIM_TURNS = 100, /* ten seconds: whoever reads has read */
 };
 
@@ -279,20 +279,22 @@ void rings_turn(void)
 		return;
 	}
 	rings.idle_turns = 0;
-	if (++rings.turns % SWEEP_TURNS == 0)
+	if (++rings.turns % SECOND_TURNS == 0) {
 		sweep();
+		readable_forget();
+	}
 }
 
 _Static_assert(RINGS_ACTIVE >> 1 == XSP_RINGS_OPERATORS &&
 		       RINGS_REGIONS >> 1 == XSP_RINGS_REGIONS &&
-		       RINGS_RANGES >> 1 == XSP_RINGS_RANGES,
+		       RINGS_RANGES >> 1 == XSP_RINGS_RANGES && RINGS_ARGS >> 1 == XSP_RINGS_ARGS,
 	       "the recorder is shown the same bits");
 
 void rings_activate(uint32_t what, bool on)
 {
 	const uint32_t state = on ? rings_state[0] | what : rings_state[0] & ~what;
 
-	rings_recording += on && what != RINGS_RANGES;
+	rings_recording += on && (what & (RINGS_ACTIVE | RINGS_REGIONS));
 	rings_state[0] = RINGS_THERE | state;
 	__atomic_store_n(&rings_memory->active, state >> 1, __ATOMIC_RELEASE);
 }

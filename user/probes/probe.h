@@ -25,6 +25,7 @@
  * later. */
 struct xsp_probe_arguments {
 	struct xsp_args_spec spec;
+	struct xsp_args_kept kept;
 	uint32_t parts; /* enum xsp_torch_parts */
 	uint32_t flavor; /* enum xsp_torch_flavor */
 	bool doubtful; /* the names of the arguments are uncertain */

@@ -10,41 +10,15 @@
 #ifdef __x86_64__
 #include <emmintrin.h>
 #include <string.h>
+#include "agent/kept/names.h"
 #include "agent/put.h"
 #include "agent/regions/regions.h"
 
 enum {
 	PAGE = 4096,
-	PAGES = 256, /* that are known to be readable */
-	TRIES = 64, /* places of a hash */
 };
 
 /* ---- names ---- */
-
-static uint64_t readable[PAGES];
-
-void region_calls_second(void)
-{
-	for (int n = 0; n < PAGES; n++)
-		__atomic_store_n(&readable[n], 0, __ATOMIC_RELAXED);
-}
-
-static __attribute__((noinline)) bool learn_page(uint64_t page)
-{
-	if (!calls_is_readable(page))
-		return false;
-	__atomic_store_n(&readable[page / PAGE % PAGES], page, __ATOMIC_RELAXED);
-	return true;
-}
-
-static inline bool may_read(uint64_t at)
-{
-	const uint64_t page = at & -(uint64_t)PAGE;
-
-	return LIKELY(page != 0 &&
-		      __atomic_load_n(&readable[page / PAGE % PAGES], __ATOMIC_RELAXED) == page) ||
-	       (page != 0 && learn_page(page));
-}
 
 /* The length of a C string, at most `most`; SIZE_MAX: it is not in readable memory. */
 static __attribute__((noinline)) size_t length_over_pages(const char *text, size_t most)
@@ -76,79 +50,6 @@ static inline size_t length_of(const char *text)
 	return MOST;
 }
 
-static inline uint64_t word_at(const char *text, size_t bytes)
-{
-	uint64_t word = 0;
-
-	memcpy(&word, text, bytes);
-	return word;
-}
-
-static inline uint64_t mix(uint64_t a, uint64_t b)
-{
-	const unsigned __int128 product =
-		(unsigned __int128)(a ^ 0xa0761d6478bd642fULL) * (b ^ 0xe7037ed1a0b428dbULL);
-
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-static inline uint64_t hash_of(const char *text, size_t length)
-{
-	uint64_t h = length, a = 0, b = 0;
-
-	for (size_t at = 16; at < length; at += 16)
-		h ^= mix(word_at(text + at - 16, 8) ^ h, word_at(text + at - 8, 8));
-	if (length >= 8) { /* the last sixteen, or the first and the last eight */
-		a = word_at(text + (length < 16 ? 0 : length - 16), 8);
-		b = word_at(text + length - 8, 8);
-	} else if (length >= 4) {
-		a = word_at(text, 4);
-		b = word_at(text + length - 4, 4);
-	} else if (length > 0) {
-		a = (uint8_t)text[0];
-		b = (uint64_t)(uint8_t)text[length / 2] << 8 | (uint8_t)text[length - 1];
-	}
-	h = mix(a ^ h, b);
-	return h ? h : 1;
-}
-
-/* Copies a name into the place that is its own by now. */
-static uint64_t keep(struct xsp_rings *file, uint64_t place, const char *text, size_t length,
-		     uint32_t flags)
-{
-	struct xsp_ring_name *name = &file->name[place];
-	const uint32_t at =
-		__atomic_fetch_add(&file->names_bytes, (uint32_t)length, __ATOMIC_RELAXED);
-
-	if (at > XSP_RING_NAMES_TEXT - length) {
-		__atomic_store_n(&file->names_bytes, XSP_RING_NAMES_TEXT, __ATOMIC_RELAXED);
-		return XSP_RING_NO_NAME;
-	}
-	memcpy(file->names_text + at, text, length);
-	name->text_at = at;
-	__atomic_store_n(&name->what, flags | (uint32_t)length, __ATOMIC_RELEASE);
-	return place;
-}
-
-/* Another thread, or whoever this signal handler interrupted, may be copying the name: it is there when that is done. */
-static __attribute__((noinline)) uint64_t find_place(uint64_t hash, const char *text, size_t length,
-						     uint32_t flags)
-{
-	struct xsp_rings *file = rings_file();
-
-	for (uint64_t n = 0; n < TRIES; n++) {
-		const uint64_t place = (hash + n) % XSP_RING_NAMES;
-		uint64_t is = __atomic_load_n(&file->name[place].hash, __ATOMIC_RELAXED);
-		if (is == 0 &&
-		    __atomic_compare_exchange_n(&file->name[place].hash, &is, hash, false,
-						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
-			return keep(file, place, text, length, flags);
-		if (is == hash)
-			return place;
-	}
-	return XSP_RING_NO_NAME;
-}
-
 static inline uint64_t place_of(const char *text, size_t length)
 {
 	uint32_t flags = XSP_RING_NAME_THERE;
@@ -169,7 +70,7 @@ static inline uint64_t place_of(const char *text, size_t length)
 		       place = hash % XSP_RING_NAMES;
 	if (LIKELY(__atomic_load_n(&rings_file()->name[place].hash, __ATOMIC_RELAXED) == hash))
 		return place;
-	return find_place(hash, text, length, flags);
+	return names_place(hash, text, length, flags);
 }
 
 /* ---- records ---- */

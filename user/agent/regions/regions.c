@@ -13,10 +13,7 @@
 
 #define NOTE "xsptrace"
 
-enum {
-	PLACES = 1024,
-	SECOND_TURNS = 50,
-};
+enum { PLACES = 1024 };
 
 /* A pointer of a program or library. */
 struct place {
@@ -31,7 +28,7 @@ static struct {
 	uint32_t count;
 	/* a thread may still be on its way through one */
 	struct region_table tables[PLACES];
-	uint32_t tables_used, turns;
+	uint32_t tables_used;
 	bool active;
 	bool failed; /* also: a fork came in the middle of a change, and this is the child */
 	_Atomic bool changing;
@@ -224,8 +221,6 @@ static void tick(void)
 {
 	if (images_changed(&regions.images))
 		visit_images(look_at, true);
-	if (++regions.turns % SECOND_TURNS == 0)
-		region_calls_second();
 }
 
 bool regions_turn(bool wanted)

@@ -22,7 +22,5 @@ struct region_table {
 /* ---- region_calls.c -------------------------------------------------------------- */
 
 extern void (*const region_functions[REGION_PARTS])(void);
-/* On the agent's thread, once a second: what is read as a name next is looked at again. */
-void region_calls_second(void);
 
 #endif

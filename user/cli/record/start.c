@@ -314,7 +314,7 @@ static int inject(struct recording *r, struct xsp_error *err)
 	if (agent->on == XSP_OFF && (filtered || agent->why == XSP_WHY_DETAILS) && !r->o.quiet)
 		xsp_say("operators keep their probes: the agent cannot yet %s",
 			filtered ? "choose calls by duration, depth or thread"
-				 : "read arguments, stacks, lines of Python or counters");
+				 : "read results, values, stacks, lines of Python or counters");
 	if (!r->o.inject)
 		return 0;
 	const unsigned what = agent->on == XSP_OFF

@@ -164,12 +164,15 @@ static int on_agent_event(void *ctx, const struct xsp_event *e)
 {
 	struct xsp_drain *d = ctx;
 	const struct xsp_drain_options *o = &d->options;
-	const bool is_name = e->kind == XSP_EVENT_NAME;
-	const int rc = is_name && (e->flags & NAME_IS_ADDRESS) != 0
-			       ? put_resolved(d, (const void *)e)
-			       : xsp_capture_put_event(o->writer, e->tid & (unsigned)(d->count - 1),
-						       e, e->size);
+	const bool is_name = e->kind == XSP_EVENT_NAME,
+		   args = e->kind == XSP_EVENT_ENTRY && (e->flags & XSP_EVENT_SECTIONS);
+	int rc = args && o->sections != NULL ? o->sections(o->ctx, e) : 0;
 
+	if (rc == 0)
+		rc = is_name && (e->flags & NAME_IS_ADDRESS) != 0
+			     ? put_resolved(d, (const void *)e)
+			     : xsp_capture_put_event(o->writer, e->tid & (unsigned)(d->count - 1),
+						     e, e->size);
 	if (rc < 0) {
 		d->error = rc;
 		return rc;

@@ -61,7 +61,8 @@ enum xsp_ring_record_is xsp_ring_convert(const struct xsp_ring_record *record,
 	const bool part = kind == XSP_EVENT_NAME && flags < XSP_RING_PARTS;
 	const bool range = (kind == XSP_EVENT_BEGIN && (flags == 0 || flags == XSP_RING_NAMED)) ||
 			   (kind == XSP_EVENT_END && flags == 0);
-	const bool entry = kind == XSP_EVENT_ENTRY && (flags == 0 || flags == XSP_RING_NAMED);
+	const bool entry = kind == XSP_EVENT_ENTRY &&
+			   (flags == 0 || flags == XSP_RING_NAMED || flags == XSP_RING_ARGS);
 
 	if (function >= functions)
 		return XSP_RECORD_BAD;
@@ -80,5 +81,8 @@ enum xsp_ring_record_is xsp_ring_convert(const struct xsp_ring_record *record,
 		.flags = XSP_EVENT_SP_EXACT,
 		.size = sizeof(e->head),
 	};
-	return range ? XSP_RECORD_RANGE : XSP_RECORD_GOOD;
+	*name = record->value;
+	return range			? XSP_RECORD_RANGE
+	       : flags == XSP_RING_ARGS ? XSP_RECORD_ARGS
+					: XSP_RECORD_GOOD;
 }

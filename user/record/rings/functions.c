@@ -22,8 +22,28 @@ void xsp_ring_functions_free(struct xsp_ring_functions *f)
 	f->rows = NULL;
 }
 
+static void read_args(const struct xsp_ring_functions *f, const struct xsp_agent_rings_options *o,
+		      struct xsp_ring_memory *m, uint32_t row)
+{
+	const uint32_t probe = f->rows[row].probe;
+	const struct xsp_args_kept *kept = NULL;
+	const struct xsp_args_spec *spec = probe != XSP_RING_NO_PROBE && o->arguments != NULL
+						   ? o->arguments(o->ctx, probe, &kept)
+						   : NULL;
+
+	xsp_ring_memory_read_args(m, row, kept, spec);
+}
+
+void xsp_ring_functions_read_args(const struct xsp_ring_functions *f,
+				  const struct xsp_agent_rings_options *o,
+				  struct xsp_ring_memory *m)
+{
+	for (uint32_t i = 0; i < f->count; i++)
+		read_args(f, o, m, i);
+}
+
 static void look_at(struct xsp_ring_functions *f, const struct xsp_agent_rings_options *o,
-		    pid_t pid, const struct xsp_ring_memory *m, uint32_t number)
+		    pid_t pid, struct xsp_ring_memory *m, uint32_t number)
 {
 	struct xsp_ring_row *row = &f->rows[number];
 	char name[NAME_SIZE];
@@ -58,13 +78,16 @@ bool xsp_ring_functions_lose_ranges(struct xsp_ring_functions *f, const struct x
 }
 
 void xsp_ring_functions_look(struct xsp_ring_functions *f, const struct xsp_agent_rings_options *o,
-			     pid_t pid, const struct xsp_ring_memory *m)
+			     pid_t pid, struct xsp_ring_memory *m)
 {
 	const uint32_t count = xsp_ring_memory_functions(m);
 
 	for (uint32_t i = 0; i < f->count; i++)
 		if (f->rows[i].region != XSP_EVENT_INVALID && f->rows[i].probe == XSP_RING_NO_PROBE)
 			look_at(f, o, pid, m, i);
-	for (; f->count < count; f->count++)
+	for (; f->count < count; f->count++) {
 		look_at(f, o, pid, m, f->count);
+		if (o->arguments != NULL)
+			read_args(f, o, m, f->count);
+	}
 }

@@ -23,7 +23,11 @@ void xsp_ring_functions_free(struct xsp_ring_functions *f);
 /* Looks at those that have come since the last look. Files are planned later than an agent begins: a region's function may have
  * a probe by now. */
 void xsp_ring_functions_look(struct xsp_ring_functions *f, const struct xsp_agent_rings_options *o,
-			     pid_t pid, const struct xsp_ring_memory *m);
+			     pid_t pid, struct xsp_ring_memory *m);
+/* Says how arguments are read, of all functions: for the first time, or otherwise than before. */
+void xsp_ring_functions_read_args(const struct xsp_ring_functions *f,
+				  const struct xsp_agent_rings_options *o,
+				  struct xsp_ring_memory *m);
 /* Has the agent given up PyTorch's ranges since? It goes on with operators. True only once. */
 bool xsp_ring_functions_lose_ranges(struct xsp_ring_functions *f, const struct xsp_ring_memory *m);
 

@@ -39,6 +39,14 @@ bool xsp_ring_memory_function(const struct xsp_ring_memory *m, uint32_t row, uin
 bool xsp_ring_memory_name(const struct xsp_ring_memory *m, uint64_t place, char *text,
 			  uint32_t *length, bool *cut);
 
+/* What calls are made with, of the same kind: a section ARGS, of XSP_RING_ARGS_MAX bytes at most. False: it is not there. */
+bool xsp_ring_memory_args(const struct xsp_ring_memory *m, uint64_t place, struct xsp_section *to);
+/* How arguments of the function in this row are read, or NULL: they are not. */
+void xsp_ring_memory_read_args(struct xsp_ring_memory *m, uint32_t row,
+			       const struct xsp_args_kept *kept, const struct xsp_args_spec *spec);
+/* From now on: those of the rows that say how. */
+void xsp_ring_memory_want_args(struct xsp_ring_memory *m, bool wanted);
+
 struct xsp_ring_state_now {
 	uint64_t head, lost;
 	uint32_t tid, state;

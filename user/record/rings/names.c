@@ -63,3 +63,23 @@ int xsp_put_region(struct xsp_ring_names *n, const struct xsp_node_names *keys,
 	const int rc = name.name.head.size != 0 ? put(ctx, &name.name.head) : 0;
 	return rc < 0 ? rc : put(ctx, &e->head);
 }
+
+int xsp_put_args(struct xsp_ring_names *n, const struct xsp_ring_memory *m, uint64_t place,
+		 const struct xsp_event *e, int (*put)(void *ctx, const struct xsp_event *e),
+		 void *ctx)
+{
+	struct {
+		struct xsp_event_range entry;
+		struct xsp_section section;
+		uint8_t rest[XSP_RING_ARGS_MAX - sizeof(struct xsp_section)];
+	} all;
+
+	if (!xsp_ring_memory_args(m, place, &all.section)) {
+		n->lost++;
+		return put(ctx, e);
+	}
+	all.entry = (struct xsp_event_range){.head = *e};
+	all.entry.head.flags |= XSP_EVENT_SECTIONS;
+	all.entry.head.size = (uint16_t)(sizeof(all.entry) + all.section.size);
+	return put(ctx, &all.entry.head);
+}

@@ -12,7 +12,7 @@
 /* Zero-initialise. */
 struct xsp_ring_names {
 	uint64_t *hash; /* by place; 0: it has not been used */
-	uint64_t lost; /* events whose names could not be read */
+	uint64_t lost; /* events whose names, or arguments, could not be read */
 };
 void xsp_ring_names_free(struct xsp_ring_names *n);
 
@@ -20,5 +20,9 @@ void xsp_ring_names_free(struct xsp_ring_names *n);
 int xsp_put_region(struct xsp_ring_names *n, const struct xsp_node_names *keys,
 		   const struct xsp_ring_memory *m, uint64_t place, union xsp_ring_event *e,
 		   int (*put)(void *ctx, const struct xsp_event *e), void *ctx);
+/* Puts a call's entry with its arguments, which are at that place. */
+int xsp_put_args(struct xsp_ring_names *n, const struct xsp_ring_memory *m, uint64_t place,
+		 const struct xsp_event *e, int (*put)(void *ctx, const struct xsp_event *e),
+		 void *ctx);
 
 #endif

@@ -78,6 +78,18 @@ static bool is_named(void *ctx, uint32_t probe)
 	       (p->action == XSP_ACTION_NAMED_SPAN || p->action == XSP_ACTION_RANGE_BEGIN);
 }
 
+/* Not where the recorder has found that it does not know them. */
+static const struct xsp_args_spec *arguments_of(void *ctx, uint32_t probe,
+						const struct xsp_args_kept **kept)
+{
+	const struct xsp_probe *p = xsp_recorder_probe(ctx, probe);
+
+	if (p == NULL || p->arguments == NULL || !(p->detail.entry & 1U << XSP_SECTION_ARGS))
+		return NULL;
+	*kept = &p->arguments->kept;
+	return &p->arguments->spec;
+}
+
 static void learn_threads(void *ctx, pid_t pid)
 {
 	struct xsp_recorder *r = ctx;
@@ -99,6 +111,7 @@ int xsp_operators_new(struct xsp_recorder *r)
 		.probe = probe_of,
 		.is_named = is_named,
 		.opener = opener_of,
+		.arguments = r->options.attach.details & XSP_DETAIL_SHAPES ? arguments_of : NULL,
 		.threads = learn_threads,
 		.ctx = r,
 		.mask = (uint32_t)xsp_broker_rings(r->broker, NULL, 0) - 1,
@@ -316,6 +329,18 @@ static int wait_for_agent(struct xsp_recorder *r, const struct recorded_process 
 	}
 }
 
+/* Until the agent has seen that they are wanted: it looks 50 times a second. */
+static void wait_for_arguments(struct xsp_recorder *r, const struct recorded_process *p,
+			       const struct xsp_ring_memory *m)
+{
+	const uint64_t end_ns = xsp_now_ns() + WAIT_NS;
+
+	while (!(xsp_ring_memory_active(m) & XSP_RINGS_ARGS) && xsp_now_ns() < end_ns &&
+	       xsp_process_alive(p->process) &&
+	       !(r->options.stopped != NULL && r->options.stopped(r->options.note_ctx)))
+		poll(NULL, 0, NAP_MS);
+}
+
 /* A library whose entries another tool has put its own functions into: calls through them are seen by probes only. */
 static int check_refused(const struct xsp_ring_memory *m, struct xsp_error *err)
 {
@@ -353,7 +378,8 @@ static void release_wish(struct xsp_recorder *r, const struct recorded_process *
 static void note_agent(struct xsp_recorder *r, const struct recorded_process *p)
 {
 	char all[XSP_UNITS_SIZE], served[XSP_UNITS_SIZE];
-	const size_t count = xsp_agent_rings_functions(r->agents, p->pid);
+	size_t regions;
+	const size_t count = xsp_agent_rings_functions(r->agents, p->pid, &regions);
 
 	if (p->operators)
 		xsp_recorder_note(
@@ -362,7 +388,7 @@ static void note_agent(struct xsp_recorder *r, const struct recorded_process *p)
 			xsp_format_count(all, r->operator_count),
 			r->pythons != NULL ? "; their lines of Python come from samples and waits"
 					   : "");
-	else if (xsp_agent_rings_regions(r->agents, p->pid) > 0)
+	else if (regions > 0)
 		xsp_recorder_note(r, "the agent in process %d records its regions, without probes",
 				  (int)p->pid);
 }
@@ -400,6 +426,8 @@ static int begin(struct xsp_recorder *r, struct recorded_process *p,
 	if (rc < 0)
 		return xsp_out_of_memory(err);
 	learn_threads(r, p->pid);
+	if (p->operators && (r->options.attach.details & XSP_DETAIL_SHAPES))
+		wait_for_arguments(r, p, m);
 	note_agent(r, p);
 	/* of nodes and ranges, whose operators have none, they would cost more than they say */
 	return p->operators ? xsp_recorder_decline(r, XSP_DEFAULT_PYTHON) : 0;
@@ -626,6 +654,11 @@ int xsp_operators_put_info(struct xsp_recorder *r)
 			r,
 			"%s calls of operators were lost: the agent records %u threads at a time, and more called some",
 			xsp_format_count(count, t.homeless), XSP_RINGS_COUNT);
+	if (t.names > 0)
+		xsp_recorder_note(
+			r,
+			"%s names of regions, or arguments of operators, were lost: there were more different ones than the agent keeps, or the process has written over its memory",
+			xsp_format_count(count, t.names));
 	if (t.bad > 0)
 		xsp_recorder_note(
 			r,

@@ -142,6 +142,13 @@ void xsp_agent_rings_look(struct xsp_agent_rings *a, pid_t pid)
 		xsp_ring_functions_look(&g->functions, &a->options, pid, g->memory);
 }
 
+void xsp_agent_rings_read_args(struct xsp_agent_rings *a)
+{
+	for (size_t i = 0; i < a->count; i++)
+		xsp_ring_functions_read_args(&a->agents[i]->functions, &a->options,
+					     a->agents[i]->memory);
+}
+
 /* A ring whose thread has ended, and which nobody read, is another thread's again. */
 static void begin_ring(struct agent *g, unsigned i)
 {
@@ -177,6 +184,7 @@ int xsp_agent_rings_add(struct xsp_agent_rings *a, pid_t pid, struct xsp_ring_me
 	g->tsc = xsp_ring_memory_clock(memory) == XSP_RING_TSC;
 	xsp_ring_memory_counts(memory, &g->homeless, &g->refused);
 	xsp_ring_functions_look(&g->functions, &a->options, pid, memory);
+	xsp_ring_memory_want_args(memory, a->options.arguments != NULL);
 	for (unsigned i = 0; i < XSP_RINGS_COUNT; i++)
 		begin_ring(g, i);
 	if (g->tsc)
@@ -215,19 +223,12 @@ bool xsp_agent_rings_serves_any(const struct xsp_agent_rings *a, uint32_t probe)
 	return false;
 }
 
-size_t xsp_agent_rings_functions(const struct xsp_agent_rings *a, pid_t pid)
+size_t xsp_agent_rings_functions(const struct xsp_agent_rings *a, pid_t pid, size_t *regions)
 {
 	const struct agent *g = find(a, pid, NULL);
 
-	return g != NULL ? g->functions.served.count - g->functions.regions - g->functions.named
-			 : 0;
-}
-
-size_t xsp_agent_rings_regions(const struct xsp_agent_rings *a, pid_t pid)
-{
-	const struct agent *g = find(a, pid, NULL);
-
-	return g != NULL ? g->functions.regions : 0;
+	*regions = g != NULL ? g->functions.regions : 0;
+	return g != NULL ? g->functions.served.count - *regions - g->functions.named : 0;
 }
 
 /* ---- whose rings ---- */
@@ -426,8 +427,11 @@ static int hand_over_one(struct xsp_agent_rings *a, struct agent *g, struct read
 				 (record->word >> 48) < g->functions.count;
 	if (is == XSP_RECORD_PART)
 		xsp_node_text_add(&r->text, (uint8_t)(record->word >> 40), record);
-	if ((is != XSP_RECORD_GOOD && is != XSP_RECORD_RANGE) || !place(a, g, r, time_ns, &e.head))
+	if (is == XSP_RECORD_PART || is == XSP_RECORD_BAD || is == XSP_RECORD_UNWANTED ||
+	    !place(a, g, r, time_ns, &e.head))
 		return 0;
+	if (is == XSP_RECORD_ARGS)
+		return xsp_put_args(&g->names, g->memory, name, &e.head, a->put, a->put_ctx);
 	const struct xsp_ring_row *row = &g->functions.rows[record->word >> 48];
 	if (row->region == XSP_EVENT_BEGIN || row->region == XSP_EVENT_VALUE)
 		return xsp_put_region(&g->names, &a->names, g->memory, name, &e, a->put,
