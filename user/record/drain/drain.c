@@ -181,13 +181,13 @@ static int on_agent_event(void *ctx, const struct xsp_event *e)
 		return 0;
 	d->totals.events++;
 	d->totals.calls += is_entry(e->kind);
-	d->totals.cost_ns += XSP_AGENT_RECORD_NS;
-	d->totals.agents_ns += XSP_AGENT_RECORD_NS;
+	const uint32_t cost_ns = XSP_AGENT_RECORD_NS + (args ? XSP_AGENT_ARGS_NS : 0);
+	d->totals.cost_ns += cost_ns;
+	d->totals.agents_ns += cost_ns;
 	if (e->time_ns > d->totals.latest_ns)
 		d->totals.latest_ns = e->time_ns;
 	if (o->costs != NULL)
-		xsp_costs_add(o->costs, e->tid, e->tgid, e->probe, XSP_AGENT_RECORD_NS,
-			      is_entry(e->kind));
+		xsp_costs_add(o->costs, e->tid, e->tgid, e->probe, cost_ns, is_entry(e->kind));
 	if (o->calls != NULL)
 		xsp_calls_see(o->calls, e);
 	return 0;
